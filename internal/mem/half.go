@@ -1,0 +1,142 @@
+package mem
+
+import (
+	"math"
+	"unsafe"
+)
+
+// Float32 returns the value of h, exactly.
+func (h Float16) Float32() float32 {
+	// Shifted into place, h's exponent is a float32's that lacks the difference
+	// of the two biases, 127-15. Multiplying by 2^112 adds it, and normalises
+	// subnormal numbers on the way.
+	f := math.Float32frombits(uint32(h.Bits&0x7fff)<<13) * 0x1p112
+	b := math.Float32bits(f) | uint32(h.Bits&0x8000)<<16
+	if h.Bits&0x7c00 == 0x7c00 {
+		b |= 0x7f800000 // infinity or NaN
+	}
+	return math.Float32frombits(b)
+}
+
+// ToFloat16 rounds f to the nearest Float16, ties to even. Magnitudes from
+// 65520 up become infinite; a NaN stays a (quiet) NaN.
+func ToFloat16(f float32) Float16 {
+	const (
+		smallestNormal = 0x38800000 // 2^-14
+		overflow       = 0x477ff000 // 65520, halfway between the largest and infinity
+		infinity       = 0x7f800000
+		rebias         = (127 - 15) << 23
+	)
+	b := math.Float32bits(f)
+	sign := uint16(b>>16) & 0x8000
+	b &= 0x7fffffff
+	switch {
+	case b-smallestNormal < overflow-smallestNormal: // normal, the common case
+		b += 0xfff + b>>13&1
+		return Float16{sign | uint16((b-rebias)>>13)}
+	case b < smallestNormal:
+		// 0.5 as a float32 counts in steps of 2^-24, Float16's smallest number:
+		// the addition rounds, and leaves the number of steps in the low bits.
+		return Float16{sign | uint16(math.Float32bits(math.Float32frombits(b)+0.5))}
+	case b > infinity:
+		return Float16{sign | 0x7e00 | uint16(b>>13)&0x1ff}
+	}
+	return Float16{sign | 0x7c00}
+}
+
+// Float32 returns the value of h, exactly.
+func (h BFloat16) Float32() float32 { return math.Float32frombits(uint32(h.Bits) << 16) }
+
+// ToBFloat16 rounds f to the nearest BFloat16, ties to even. What exceeds the
+// largest number by half a step becomes infinite; a NaN stays a (quiet) NaN.
+func ToBFloat16(f float32) BFloat16 {
+	b := math.Float32bits(f)
+	if f != f {
+		return BFloat16{uint16(b>>16) | 0x40}
+	}
+	return BFloat16{uint16((b + 0x7fff + b>>16&1) >> 16)}
+}
+
+// halfBlock is how many elements of a 16-bit float are combined at a time: two
+// blocks of float32 fit on a small stack and well into the first-level cache.
+const halfBlock = 512
+
+// halfKernel returns the kernel of op for t, F16 or BF16.
+func halfKernel(op Op, t Type) kernel {
+	return func(dst, a, b unsafe.Pointer, n int) {
+		srcs := [2]Buffer{{host: a, n: n, typ: t}, {host: b, n: n, typ: t}}
+		foldHalf(op, Buffer{host: dst, n: n, typ: t}, srcs[:])
+	}
+}
+
+// foldHalf stores srcs[0] op srcs[1] op ... into dst, computing in float32 and
+// rounding once, so that the error does not grow with the number of operands.
+// dst may be any of srcs: a block is stored when all of them have been read.
+func foldHalf(op Op, dst Buffer, srcs []Buffer) {
+	var acc, in [halfBlock]float32
+	for i := 0; i < dst.n; i += halfBlock {
+		m := min(halfBlock, dst.n-i)
+		widen(dst.typ, acc[:m], unsafe.Add(srcs[0].host, 2*i))
+		for _, src := range srcs[1:] {
+			widen(dst.typ, in[:m], unsafe.Add(src.host, 2*i))
+			combineFloat32(op, acc[:m], in[:m])
+		}
+		narrow(dst.typ, unsafe.Add(dst.host, 2*i), acc[:m])
+	}
+}
+
+// combineFloat32 stores acc op in into acc. It calls the kernels directly, not
+// through the table: an indirect call would move foldHalf's blocks to the heap.
+func combineFloat32(op Op, acc, in []float32) {
+	d, s := unsafe.Pointer(unsafe.SliceData(acc)), unsafe.Pointer(unsafe.SliceData(in))
+	switch op {
+	case Sum:
+		sum[float32](d, d, s, len(acc))
+	case Prod:
+		prod[float32](d, d, s, len(acc))
+	case Min:
+		minimum[float32](d, d, s, len(acc))
+	case Max:
+		maximum[float32](d, d, s, len(acc))
+	}
+}
+
+func divideHalf(t Type, p unsafe.Pointer, n int, by float32) {
+	var x [halfBlock]float32
+	for i := 0; i < n; i += halfBlock {
+		block := x[:min(halfBlock, n-i)]
+		widen(t, block, unsafe.Add(p, 2*i))
+		for j := range block {
+			block[j] /= by
+		}
+		narrow(t, unsafe.Add(p, 2*i), block)
+	}
+}
+
+// widen stores the value of len(dst) elements of t, F16 or BF16, at src.
+func widen(t Type, dst []float32, src unsafe.Pointer) {
+	if t == BF16 {
+		for i, h := range unsafe.Slice((*BFloat16)(src), len(dst)) {
+			dst[i] = h.Float32()
+		}
+		return
+	}
+	for i, h := range unsafe.Slice((*Float16)(src), len(dst)) {
+		dst[i] = h.Float32()
+	}
+}
+
+// narrow rounds src to elements of t, F16 or BF16, at dst.
+func narrow(t Type, dst unsafe.Pointer, src []float32) {
+	if t == BF16 {
+		h := unsafe.Slice((*BFloat16)(dst), len(src))
+		for i, f := range src {
+			h[i] = ToBFloat16(f)
+		}
+		return
+	}
+	h := unsafe.Slice((*Float16)(dst), len(src))
+	for i, f := range src {
+		h[i] = ToFloat16(f)
+	}
+}

@@ -1,0 +1,109 @@
+package mem
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// halves are the two 16-bit formats by functions from and to their bits.
+var halves = []struct {
+	typ    Type
+	widen  func(uint16) float32
+	narrow func(float32) uint16
+}{
+	{F16, func(b uint16) float32 { return Float16{b}.Float32() }, func(f float32) uint16 { return ToFloat16(f).Bits }},
+	{BF16, func(b uint16) float32 { return BFloat16{b}.Float32() }, func(f float32) uint16 { return ToBFloat16(f).Bits }},
+}
+
+func TestHalfWidensEveryValueExactlyAndComesBack(t *testing.T) {
+	for _, h := range halves {
+		f := formats[h.typ]
+		for b := range 1 << 16 {
+			got, want := h.widen(uint16(b)), f.decode(uint64(b))
+			if math.IsNaN(want) {
+				if back := h.narrow(got); got == got || !math.IsNaN(f.decode(uint64(back))) || back>>15 != uint16(b>>15) {
+					t.Fatalf("%v %#04x is a NaN, widens to %v and comes back as %#04x", h.typ, b, got, back)
+				}
+				continue
+			}
+			if float64(got) != want || math.Signbit(float64(got)) != math.Signbit(want) {
+				t.Fatalf("%v %#04x widens to %v, want %v", h.typ, b, got, want)
+			}
+			if back := h.narrow(got); back != uint16(b) {
+				t.Fatalf("%v %#04x widens to %v and comes back as %#04x", h.typ, b, got, back)
+			}
+		}
+	}
+}
+
+// TestHalfRoundsToNearestEven looks at every midpoint of two neighbours, the
+// step from the largest number to infinity included, and at the float32 on
+// either side of it.
+func TestHalfRoundsToNearestEven(t *testing.T) {
+	for _, h := range halves {
+		f := formats[h.typ]
+		for lower := range uint16(f.infinity()) {
+			upper, even := lower+1, lower+lower&1
+			above := f.decode(uint64(upper))
+			if math.IsInf(above, 1) { // as if the exponent went on
+				above = 2*f.decode(uint64(lower)) - f.decode(uint64(lower-1))
+			}
+			middle := float32((f.decode(uint64(lower)) + above) / 2)
+			for _, c := range []struct {
+				x    float32
+				want uint16
+			}{
+				{math.Nextafter32(middle, 0), lower},
+				{middle, even},
+				{math.Nextafter32(middle, float32(math.Inf(1))), upper},
+			} {
+				if got := h.narrow(c.x); got != c.want {
+					t.Fatalf("%v of %v is %#04x, want %#04x", h.typ, c.x, got, c.want)
+				}
+				if got := h.narrow(-c.x); got != c.want|0x8000 {
+					t.Fatalf("%v of %v is %#04x, want %#04x", h.typ, -c.x, got, c.want|0x8000)
+				}
+			}
+		}
+	}
+}
+
+func TestHalfOfAnyFloat32MatchesReference(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		x := math.Float32frombits(r.Uint32())
+		for _, h := range halves {
+			f, got := formats[h.typ], uint64(h.narrow(x))
+			switch v := float64(x); {
+			case math.IsNaN(v):
+				if !math.IsNaN(f.decode(got)) {
+					t.Fatalf("%v of NaN is %#04x, want a NaN", h.typ, got)
+				}
+			case math.IsInf(v, 0):
+				if f.decode(got) != v {
+					t.Fatalf("%v of %v is %#04x", h.typ, x, got)
+				}
+			case got != f.encode(new(big.Float).SetPrec(200).SetFloat64(v)):
+				t.Fatalf("%v of %v is %#04x, want %#04x", h.typ, x, got, f.encode(new(big.Float).SetPrec(200).SetFloat64(v)))
+			}
+		}
+	}
+}
+
+// TestHalfOfManyRoundsOnce adds to 2048 ones that float16, whose step is 2
+// there, would lose one by one.
+func TestHalfOfManyRoundsOnce(t *testing.T) {
+	srcs := []Buffer{Of([]Float16{ToFloat16(2048)})}
+	for range 6 {
+		srcs = append(srcs, Of([]Float16{ToFloat16(1)}))
+	}
+	dst := make([]Float16, 1)
+	if err := Host.Reduce(Sum, Of(dst), srcs...); err != nil {
+		t.Fatal(err)
+	}
+	if got := dst[0].Float32(); got != 2054 {
+		t.Errorf("2048 + 6 x 1 = %v, want 2054", got)
+	}
+}

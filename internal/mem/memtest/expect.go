@@ -1,0 +1,206 @@
+package memtest
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+
+	"gompi/internal/mem"
+)
+
+// hostLike returns zeroed host memory for elements like those of b.
+func hostLike(b mem.Buffer) mem.Buffer {
+	c, err := mem.Host.Alloc(b.Type(), b.Len())
+	if err != nil {
+		panic(err) // a Buffer of this type and length exists already
+	}
+	return c
+}
+
+func clone(b mem.Buffer) mem.Buffer {
+	c := hostLike(b)
+	copy(c.HostSlice(), b.HostSlice())
+	return c
+}
+
+// expected returns srcs[0] op srcs[1] op ..., all host memory, from reductions
+// of two; 16-bit floats are added up in a float32 buffer.
+func expected(op mem.Op, srcs []mem.Buffer) mem.Buffer {
+	typ := srcs[0].Type()
+	acc := clone(srcs[0])
+	if typ != mem.F16 && typ != mem.BF16 {
+		for _, src := range srcs[1:] {
+			mustReduce(op, acc, src)
+		}
+		return acc
+	}
+	wide := mem.Of(floats(acc))
+	for _, src := range srcs[1:] {
+		mustReduce(op, wide, mem.Of(floats(src)))
+	}
+	setFloats(acc, mem.Slice[float32](wide))
+	return acc
+}
+
+func mustReduce(op mem.Op, acc, src mem.Buffer) {
+	if err := mem.Reduce(op, acc, acc, src); err != nil {
+		panic(err)
+	}
+}
+
+// floats returns the elements of b, 16-bit floats, as float32.
+func floats(b mem.Buffer) []float32 {
+	f := make([]float32, b.Len())
+	for i := range f {
+		if b.Type() == mem.F16 {
+			f[i] = mem.Slice[mem.Float16](b)[i].Float32()
+		} else {
+			f[i] = mem.Slice[mem.BFloat16](b)[i].Float32()
+		}
+	}
+	return f
+}
+
+// setFloats rounds f to the elements of b, 16-bit floats.
+func setFloats(b mem.Buffer, f []float32) {
+	for i, x := range f {
+		if b.Type() == mem.F16 {
+			mem.Slice[mem.Float16](b)[i] = mem.ToFloat16(x)
+		} else {
+			mem.Slice[mem.BFloat16](b)[i] = mem.ToBFloat16(x)
+		}
+	}
+}
+
+// quotients divides the elements of q by n.
+func quotients(q mem.Buffer, n int) {
+	switch q.Type() {
+	case mem.I8:
+		divide(mem.Slice[int8](q), func(x int8) int8 { return int8(int(x) / n) })
+	case mem.I16:
+		divide(mem.Slice[int16](q), func(x int16) int16 { return int16(int(x) / n) })
+	case mem.I32:
+		divide(mem.Slice[int32](q), func(x int32) int32 { return int32(int(x) / n) })
+	case mem.I64:
+		divide(mem.Slice[int64](q), func(x int64) int64 { return x / int64(n) })
+	case mem.U8:
+		divide(mem.Slice[uint8](q), func(x uint8) uint8 { return uint8(int(x) / n) })
+	case mem.U16:
+		divide(mem.Slice[uint16](q), func(x uint16) uint16 { return uint16(int(x) / n) })
+	case mem.U32:
+		divide(mem.Slice[uint32](q), func(x uint32) uint32 { return uint32(uint64(x) / uint64(n)) })
+	case mem.U64:
+		divide(mem.Slice[uint64](q), func(x uint64) uint64 { return x / uint64(n) })
+	case mem.F16, mem.BF16:
+		f := floats(q)
+		divide(f, func(x float32) float32 { return x / float32(n) })
+		setFloats(q, f)
+	case mem.F32, mem.C64:
+		divide(parts[float32](q), func(x float32) float32 { return x / float32(n) })
+	case mem.F64, mem.C128:
+		divide(parts[float64](q), func(x float64) float64 { return x / float64(n) })
+	}
+}
+
+func divide[T any](s []T, by func(T) T) {
+	for i, x := range s {
+		s[i] = by(x)
+	}
+}
+
+// parts returns the memory of b as a []T: the parts of complex numbers, or the
+// floats themselves.
+func parts[T float32 | float64](b mem.Buffer) []T {
+	t := mem.TypeOf[T]()
+	return mem.Slice[T](mem.HostBytes(t, b.Size()/t.Size(), b.HostSlice()))
+}
+
+// operand returns n random elements: integers of any bits, floats that are NaN
+// or infinite now and then, pairs with ties.
+func operand(r *rand.Rand, t mem.Type, n int) mem.Buffer {
+	b, err := mem.Host.Alloc(t, n)
+	if err != nil {
+		panic(err) // the lengths here are small
+	}
+	raw := b.HostSlice()
+	if t <= mem.U64 || t == mem.Bool {
+		rand.NewChaCha8([32]byte{byte(r.Uint32())}).Read(raw)
+	}
+	switch t {
+	case mem.Bool:
+		for i := range raw {
+			raw[i] &= 1
+		}
+	case mem.F16, mem.BF16:
+		f := make([]float32, n)
+		fill(r, f)
+		setFloats(b, f)
+	case mem.F32, mem.C64:
+		fill(r, parts[float32](b))
+	case mem.F64, mem.C128:
+		fill(r, parts[float64](b))
+	case mem.I32Loc:
+		fillLoc(r, mem.Slice[mem.Loc[int32]](b))
+	case mem.I64Loc:
+		fillLoc(r, mem.Slice[mem.Loc[int64]](b))
+	case mem.F32Loc:
+		fillLoc(r, mem.Slice[mem.Loc[float32]](b))
+	case mem.F64Loc:
+		fillLoc(r, mem.Slice[mem.Loc[float64]](b))
+	}
+	return b
+}
+
+// fill stores numbers of magnitudes that add up with rounding, and every value
+// with a rule of its own.
+func fill[T float32 | float64](r *rand.Rand, s []T) {
+	special := []float64{0, math.Copysign(0, -1), math.Inf(1), math.Inf(-1), math.NaN(), 1e-40, 6e4, 3e38}
+	for i := range s {
+		if s[i] = T(r.NormFloat64() * math.Ldexp(1, r.IntN(12))); r.IntN(8) == 0 {
+			s[i] = T(special[r.IntN(len(special))])
+		}
+	}
+}
+
+// fillLoc stores few different values, so that there are ties.
+func fillLoc[T int32 | int64 | float32 | float64](r *rand.Rand, s []mem.Loc[T]) {
+	for i := range s {
+		s[i] = mem.Loc[T]{Value: T(r.IntN(3) - 1), Index: int64(r.IntN(100))}
+	}
+}
+
+// equal reports whether two host buffers hold the same, where any NaN equals any
+// other and the padding of pairs does not count.
+func equal(a, b mem.Buffer) bool {
+	if bytes.Equal(a.HostSlice(), b.HostSlice()) {
+		return true
+	}
+	return bytes.Equal(canonical(a), canonical(b))
+}
+
+func canonical(b mem.Buffer) []byte {
+	c := clone(b)
+	switch b.Type() {
+	case mem.F16, mem.BF16:
+		f := floats(c)
+		canonicalNaN(f)
+		setFloats(c, f)
+	case mem.F32, mem.C64:
+		canonicalNaN(parts[float32](c))
+	case mem.F64, mem.C128:
+		canonicalNaN(parts[float64](c))
+	case mem.I32Loc, mem.F32Loc:
+		for raw := c.HostSlice(); len(raw) > 0; raw = raw[16:] {
+			clear(raw[4:8])
+		}
+	}
+	return c.HostSlice()
+}
+
+func canonicalNaN[T float32 | float64](s []T) {
+	for i, x := range s {
+		if x != x {
+			s[i] = T(math.NaN())
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package mem
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Defined reports whether op can reduce elements of type t:
+//
+//   - Sum, Prod and Avg: numbers, complex ones included.
+//   - Min and Max: numbers but complex ones, which have no order.
+//   - LAnd, LOr and LXor: integers and Bool.
+//   - BAnd, BOr and BXor: integers, and Bool, where they are the logical ones.
+//   - MinLoc and MaxLoc: the Loc types.
+//   - NoOp and Custom: none.
+func (op Op) Defined(t Type) bool {
+	op = op.Base()
+	return op < numOps && t < numTypes && kernels[op][t] != nil
+}
+
+// Base returns the operator that combines the operands of op: Sum for Avg,
+// whose result is divided at the end, op itself for any other.
+func (op Op) Base() Op {
+	if op == Avg {
+		return Sum
+	}
+	return op
+}
+
+// Reduce stores a op b into dst, element by element. All three have one Type,
+// length and Space; dst may be exactly a or b, else it overlaps neither.
+//
+// Integers wrap around. The result of Min and Max is NaN where an operand is,
+// and -0 is less than +0. The logical operators take every value but 0 for
+// true, and give 0 or 1. MinLoc and MaxLoc give the pair with the least or
+// greatest Value; of equal values (-0 and +0 are) the one with the lowest
+// Index, and a NaN goes before any number. Which of several NaNs results is
+// not specified. 16-bit floats are combined in float32, then rounded to
+// nearest even.
+//
+// For host memory Reduce takes no memory. Avg is an error: it is not a function
+// of two elements; reduce with op.Base and Divide the result.
+func Reduce(op Op, dst, a, b Buffer) error {
+	if err := checkOperands(op, dst, a, b); err != nil {
+		return err
+	}
+	if dst.space != a.space || dst.space != b.space {
+		return fmt.Errorf("reduce of %s and %s to %s: want one kind of memory",
+			a.Space().Name(), b.Space().Name(), dst.Space().Name())
+	}
+	if dst.space != nil {
+		return dst.space.Reduce(op, dst, a, b)
+	}
+	kernels[op][dst.typ](dst.host, a.host, b.host, dst.n)
+	return nil
+}
+
+func checkOperands(op Op, dst, a, b Buffer) error {
+	if dst.typ != a.typ || dst.typ != b.typ {
+		return fmt.Errorf("reduce of %v and %v to %v: want one type", a.typ, b.typ, dst.typ)
+	}
+	if op == Avg {
+		return errors.New("avg does not reduce elements: want sum, then a division")
+	}
+	if !op.Defined(dst.typ) {
+		return fmt.Errorf("operator %v is not defined for %v", op, dst.typ)
+	}
+	if dst.n != a.n || dst.n != b.n {
+		return fmt.Errorf("reduce of %d and %d elements to %d: want equal numbers", a.n, b.n, dst.n)
+	}
+	return nil
+}
+
+// Divide divides the elements of b, which are numbers, by n > 0: the last step
+// of Avg. Integers are truncated toward zero; 16-bit floats are divided in
+// float32 and rounded to nearest even.
+func Divide(b Buffer, n int) error { return b.Space().Divide(b, n) }
+
+// Copy copies src to dst, of equal byte size, in host memory or one other
+// Space. In host memory they may overlap.
+func Copy(dst, src Buffer) error {
+	switch {
+	case dst.space == nil && src.space == nil:
+		return Host.Copy(dst, src)
+	case dst.Size() != src.Size():
+		return fmt.Errorf("copy of %d bytes to a buffer of %d bytes", src.Size(), dst.Size())
+	case dst.space == nil:
+		return src.space.Copy(dst, src)
+	case src.space == nil || src.space == dst.space:
+		return dst.space.Copy(dst, src)
+	}
+	return fmt.Errorf("copy from %s to %s: want host memory on one side", src.Space().Name(), dst.Space().Name())
+}
+
+// MakeLike returns n elements of b's Type in b's Space, zeroed.
+func MakeLike(b Buffer, n int) (Buffer, error) { return b.Space().Alloc(b.typ, n) }

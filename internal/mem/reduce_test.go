@@ -1,0 +1,289 @@
+package mem
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	integerTypes = []Type{I8, I16, I32, I64, U8, U16, U32, U64}
+	realTypes    = append([]Type{F16, BF16, F32, F64}, integerTypes...)
+	numberTypes  = append([]Type{C64, C128}, realTypes...)
+	logicTypes   = append([]Type{Bool}, integerTypes...)
+	locTypes     = []Type{I32Loc, I64Loc, F32Loc, F64Loc}
+
+	definedTypes = map[Op][]Type{
+		Sum: numberTypes, Prod: numberTypes, Avg: numberTypes, Min: realTypes, Max: realTypes,
+		LAnd: logicTypes, LOr: logicTypes, LXor: logicTypes,
+		BAnd: logicTypes, BOr: logicTypes, BXor: logicTypes,
+		MinLoc: locTypes, MaxLoc: locTypes,
+	}
+)
+
+func TestDefinedForExactlyTheDocumentedTypes(t *testing.T) {
+	for op := range 2 * numOps {
+		for typ := range 2 * numTypes {
+			if got, want := op.Defined(typ), slices.Contains(definedTypes[op], typ); got != want {
+				t.Errorf("%v.Defined(%v) = %v, want %v", op, typ, got, want)
+			}
+		}
+	}
+}
+
+// TestReduceMatchesReference goes through every operator and type, lengths
+// around the unrolled loops, sub-slices of any alignment, and every way in
+// which the result may be one of the operands.
+func TestReduceMatchesReference(t *testing.T) {
+	const pad, most = 3, 40
+	for op := Sum; op < Custom; op++ {
+		for _, typ := range definedTypes[op] {
+			if op == Avg {
+				continue
+			}
+			r := rand.New(rand.NewPCG(uint64(op), uint64(typ)))
+			a, b := refOperand(r, typ, most+2*pad), refOperand(r, typ, most+2*pad)
+			want := [2][]byte{refAll(op, a, b), refAll(op, a, a)}
+			for n := range most + 1 {
+				at := n % pad
+				for _, alias := range []string{"none", "a", "b", "all"} {
+					testReduce(t, op, a, b, want, alias, at, at+n)
+				}
+			}
+		}
+	}
+}
+
+// testReduce reduces elements [i, j) of copies of a and b and checks that they,
+// and only they, are those of want (want[1] if both operands are a).
+func testReduce(t *testing.T, op Op, a, b Buffer, want [2][]byte, alias string, i, j int) {
+	t.Helper()
+	a, b = clone(a), clone(b)
+	dst, result := clone(a), want[0]
+	switch alias {
+	case "a":
+		dst = a
+	case "b":
+		dst = b
+	case "all":
+		dst, b, result = a, a, want[1]
+	}
+	before := clone(dst)
+	if err := Reduce(op, dst.Slice(i, j), a.Slice(i, j), b.Slice(i, j)); err != nil {
+		t.Fatal(err)
+	}
+	size := dst.typ.Size()
+	for k := range dst.n {
+		e := slice(dst, k)
+		if k < i || k >= j {
+			if !slices.Equal(e, slice(before, k)) {
+				t.Fatalf("%v of %v [%d, %d), dst is %s: element %d was written", op, dst.typ, i, j, alias, k)
+			}
+			continue
+		}
+		if w := result[k*size:][:size]; !refSame(dst.typ, e, w) {
+			t.Fatalf("%v of %v [%d, %d), dst is %s: element %d is %x, want %x", op, dst.typ, i, j, alias, k, e, w)
+		}
+	}
+}
+
+func refAll(op Op, a, b Buffer) (all []byte) {
+	for i := range a.n {
+		all = append(all, refCombine(op, a.typ, slice(a, i), slice(b, i))...)
+	}
+	return all
+}
+
+func clone(b Buffer) Buffer {
+	c, err := MakeLike(b, b.n)
+	if err == nil {
+		err = Copy(c, b)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// slice returns the bytes of element i.
+func slice(b Buffer, i int) []byte { return b.Slice(i, i+1).HostSlice() }
+
+func FuzzReduce(f *testing.F) {
+	f.Add(uint8(Sum), uint8(F32), []byte("0123456789abcdef0123456789abcdef"))
+	f.Add(uint8(Min), uint8(BF16), []byte{0, 0x80, 0, 0, 0xc0, 0x7f, 1, 2})
+	f.Add(uint8(Prod), uint8(F16), []byte{1, 0, 0, 0x38, 0xff, 0x7b, 0, 0x40})
+	f.Fuzz(func(t *testing.T, opByte, typeByte uint8, data []byte) {
+		op, typ := Op(opByte), Type(typeByte)
+		if !op.Defined(typ) || op == Avg {
+			return
+		}
+		data = data[:min(len(data), 512)] // the reference is slow
+		if typ == Bool {
+			for i := range data {
+				data[i] &= 1
+			}
+		}
+		n := len(data) / typ.Size() / 2
+		a, b := clone(HostBytes(U8, n*typ.Size(), data)), clone(HostBytes(U8, n*typ.Size(), data[n*typ.Size():]))
+		a, b = HostBytes(typ, n, a.HostSlice()), HostBytes(typ, n, b.HostSlice())
+		dst, _ := MakeLike(a, n)
+		if err := Reduce(op, dst, a, b); err != nil {
+			t.Fatal(err)
+		}
+		want := HostBytes(typ, n, refAll(op, a, b))
+		for i := range n {
+			if !refSame(typ, slice(dst, i), slice(want, i)) {
+				t.Errorf("%x %v %x (%v) = %x, want %x", slice(a, i), op, slice(b, i), typ, slice(dst, i), slice(want, i))
+			}
+		}
+	})
+}
+
+func TestMinAndMaxPropagateNaNAndOrderZeros(t *testing.T) {
+	negative := math.Copysign(0, -1)
+	for _, c := range []struct{ a, b, min, max float64 }{
+		{1, math.NaN(), math.NaN(), math.NaN()},
+		{math.NaN(), math.Inf(-1), math.NaN(), math.NaN()},
+		{0, negative, negative, 0},
+		{negative, 0, negative, 0},
+		{math.Inf(1), math.Inf(-1), math.Inf(-1), math.Inf(1)},
+	} {
+		for op, want := range map[Op]float64{Min: c.min, Max: c.max} {
+			got := pair(t, op, c.a, c.b)
+			if math.Float64bits(got) != math.Float64bits(want) && !(math.IsNaN(got) && math.IsNaN(want)) {
+				t.Errorf("%v %v %v = %v, want %v", c.a, op, c.b, got, want)
+			}
+			half := pair(t, op, ToBFloat16(float32(c.a)), ToBFloat16(float32(c.b)))
+			if f := float64(half.Float32()); math.Float64bits(f) != math.Float64bits(want) && !(math.IsNaN(f) && math.IsNaN(want)) {
+				t.Errorf("%v %v %v = %v as bfloat16, want %v", c.a, op, c.b, f, want)
+			}
+		}
+	}
+}
+
+func TestIntegersWrap(t *testing.T) {
+	if got := pair[int8](t, Sum, 127, 1); got != -128 {
+		t.Errorf("int8 127 + 1 = %d, want -128", got)
+	}
+	if got := pair[uint16](t, Prod, 256, 256); got != 0 {
+		t.Errorf("uint16 256 * 256 = %d, want 0", got)
+	}
+	if got := pair[int64](t, Sum, math.MinInt64, -1); got != math.MaxInt64 {
+		t.Errorf("int64 least - 1 = %d, want the greatest", got)
+	}
+}
+
+func TestLogicalOperatorsGiveZeroOrOne(t *testing.T) {
+	for _, c := range []struct {
+		op         Op
+		a, b, want int32
+	}{
+		{LAnd, 2, 4, 1}, {LAnd, -1, 0, 0}, {LOr, 0, -8, 1}, {LOr, 0, 0, 0}, {LXor, 2, 4, 0}, {LXor, 0, 4, 1},
+	} {
+		if got := pair(t, c.op, c.a, c.b); got != c.want {
+			t.Errorf("%d %v %d = %d, want %d", c.a, c.op, c.b, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		op   Op
+		want bool
+	}{{LAnd, false}, {BAnd, false}, {LOr, true}, {BOr, true}, {LXor, true}, {BXor, true}} {
+		if got := pair(t, c.op, true, false); got != c.want {
+			t.Errorf("true %v false = %v, want %v", c.op, got, c.want)
+		}
+	}
+}
+
+func TestLocTiesGoToTheLowestIndexAndNaNWins(t *testing.T) {
+	type loc = Loc[float64]
+	nan := math.NaN()
+	for _, c := range []struct {
+		op   Op
+		a, b loc
+		want int64
+	}{
+		{MinLoc, loc{1, 7}, loc{2, 3}, 7},
+		{MaxLoc, loc{1, 7}, loc{2, 3}, 3},
+		{MinLoc, loc{1, 7}, loc{1, 3}, 3},
+		{MaxLoc, loc{1, -1}, loc{1, 3}, -1},
+		{MinLoc, loc{math.Copysign(0, -1), 7}, loc{0, 3}, 3},
+		{MaxLoc, loc{nan, 7}, loc{math.Inf(1), 3}, 7},
+		{MinLoc, loc{nan, 7}, loc{math.Inf(-1), 3}, 7},
+		{MinLoc, loc{nan, 7}, loc{nan, 3}, 3},
+		{MaxLoc, loc{nan, 7}, loc{nan, 3}, 3},
+	} {
+		if got := pair(t, c.op, c.a, c.b); got.Index != c.want {
+			t.Errorf("%v %v %v has index %d, want %d", c.a, c.op, c.b, got.Index, c.want)
+		}
+		if got := pair(t, c.op, c.b, c.a); got.Index != c.want {
+			t.Errorf("%v %v %v has index %d, want %d", c.b, c.op, c.a, got.Index, c.want)
+		}
+	}
+}
+
+func pair[T Scalar](t *testing.T, op Op, a, b T) T {
+	t.Helper()
+	dst := make([]T, 1)
+	if err := Reduce(op, Of(dst), Of([]T{a}), Of([]T{b})); err != nil {
+		t.Fatal(err)
+	}
+	return dst[0]
+}
+
+func TestReduceRejectsWhatItCannotDo(t *testing.T) {
+	f, g, i := Of(make([]float32, 4)), Of(make([]float32, 5)), Of(make([]int32, 4))
+	for _, c := range []struct {
+		op        Op
+		dst, a, b Buffer
+		want      string
+	}{
+		{BAnd, f, f, f, "operator band is not defined for float32"},
+		{NoOp, f, f, f, "operator none is not defined"},
+		{Custom, f, f, f, "operator custom is not defined"},
+		{Op(200), f, f, f, "operator op(200) is not defined"},
+		{Sum, Buffer{}, Buffer{}, Buffer{}, "not defined for none"},
+		{Avg, f, f, f, "want sum"},
+		{Sum, f, f, i, "float32 and int32 to float32"},
+		{Sum, i, f, f, "float32 and float32 to int32"},
+		{Sum, f, f, g, "4 and 5 elements to 4"},
+		{Sum, g, f, f, "4 and 4 elements to 5"},
+	} {
+		if err := Reduce(c.op, c.dst, c.a, c.b); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Reduce(%v, %v, %v, %v) = %v, want an error about %q", c.op, c.dst.typ, c.a.typ, c.b.typ, err, c.want)
+		}
+	}
+}
+
+func TestReduceOfHostMemoryTakesNoMemory(t *testing.T) {
+	for op := Sum; op < Custom; op++ {
+		for _, typ := range definedTypes[op] {
+			if op == Avg {
+				continue
+			}
+			x, _ := Host.Alloc(typ, 1000)
+			y := clone(x)
+			if n := testing.AllocsPerRun(10, func() { Reduce(op, x, x, y) }); n != 0 {
+				t.Errorf("%v of %v: %v allocations, want none", op, typ, n)
+			}
+		}
+	}
+}
+
+func TestReduceOfManyTakesNoMemoryUnlessTheResultIsALateOperand(t *testing.T) {
+	for _, typ := range []Type{F32, BF16, U8} {
+		srcs := make([]Buffer, 4)
+		for i := range srcs {
+			srcs[i], _ = Host.Alloc(typ, 10_000)
+		}
+		for late, want := range map[int]float64{0: 0, 1: 0, 3: 1} {
+			if typ == BF16 {
+				want = 0
+			}
+			if n := testing.AllocsPerRun(10, func() { Host.Reduce(Sum, srcs[late], srcs...) }); n != want {
+				t.Errorf("%v into operand %d: %v allocations, want %v", typ, late, n, want)
+			}
+		}
+	}
+}

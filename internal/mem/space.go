@@ -1,0 +1,36 @@
+package mem
+
+// A Space is a kind of memory: host memory, or one device's. Buffers are in the
+// same memory if their Spaces are equal (==). Methods may be called from any
+// goroutine and block until the work is done. memtest.Space tests them.
+type Space interface {
+	// Name says which memory it is, for error messages: "host", "cuda:0".
+	Name() string
+	// Alloc returns n elements of type t, zeroed, aligned for vector code.
+	Alloc(t Type, n int) (Buffer, error)
+	// Free releases a Buffer that Alloc returned.
+	Free(Buffer)
+	// Copy copies src to dst, of equal byte size. At least one of the two is
+	// in this Space, the other may be host memory.
+	Copy(dst, src Buffer) error
+	// Reduce stores srcs[0] op srcs[1] op ... into dst, element by element and
+	// in that order. All have one Type and length and live in this Space. dst
+	// may be one of srcs, else it overlaps none. 16-bit floats accumulate in
+	// float32 and round once.
+	Reduce(op Op, dst Buffer, srcs ...Buffer) error
+	// Divide divides the elements of b by n > 0, as the function Divide says.
+	Divide(b Buffer, n int) error
+}
+
+// An Exporter is a Space whose memory other processes of the host can map.
+type Exporter interface {
+	Export(Buffer) (handle []byte, err error)
+	Import(handle []byte, t Type, n int) (Buffer, error)
+}
+
+// A Registrar is a Space that can make host memory known to its device
+// (pinning), so that copies and RDMA reach it directly.
+type Registrar interface {
+	Register(host Buffer) error
+	Unregister(host Buffer)
+}

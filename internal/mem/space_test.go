@@ -1,0 +1,82 @@
+package mem_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/internal/mem"
+	"gompi/internal/mem/memtest"
+)
+
+func TestHostIsASpace(t *testing.T) { memtest.Space(t, mem.Host) }
+
+// The functions find the Space by its Buffers.
+
+func TestFunctionsWorkInTheSpaceOfTheirBuffers(t *testing.T) {
+	d := memtest.NewDevice("gpu")
+	host := []float32{1, 2, 3}
+	a := upload(t, d, host)
+	b, err := mem.MakeLike(a, 3)
+	if err != nil || b.Space() != d || b.Type() != mem.F32 {
+		t.Fatalf("MakeLike returned %d elements of %v in %s, %v", b.Len(), b.Type(), b.Space().Name(), err)
+	}
+	for _, err := range []error{
+		mem.Copy(b, a),
+		mem.Reduce(mem.Sum, b, a, b),
+		mem.Reduce(mem.Sum, b, b, a),
+		mem.Divide(b, 2),
+		mem.Copy(mem.Of(host), b),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []float32{1.5, 3, 4.5}; !slices.Equal(host, want) {
+		t.Errorf("(a + a + a) / 2 = %v, want %v", host, want)
+	}
+}
+
+func TestFunctionsRejectBuffersOfDifferentSpaces(t *testing.T) {
+	one, two := memtest.NewDevice("gpu:1"), memtest.NewDevice("gpu:2")
+	host := mem.Of(make([]float32, 3))
+	a, b := upload(t, one, []float32{1, 2, 3}), upload(t, two, []float32{4, 5, 6})
+	for name, err := range map[string]error{
+		"copy":                   mem.Copy(a, b),
+		"reduce":                 mem.Reduce(mem.Sum, a, a, b),
+		"reduce with host":       mem.Reduce(mem.Sum, a, host, a),
+		"reduce of host and gpu": mem.Reduce(mem.Sum, host, host, a),
+		"reduce to host":         mem.Reduce(mem.Sum, host, a, a),
+		"host's reduce":          mem.Host.Reduce(mem.Sum, host, host, a),
+		"host's reduce to gpu":   mem.Host.Reduce(mem.Sum, a, host),
+		"host's copy":            mem.Host.Copy(host, a),
+		"host's divide":          mem.Host.Divide(a, 2),
+		"copy of unequal sizes":  mem.Copy(a, host.Slice(0, 2)),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "gpu") && !strings.Contains(err.Error(), "bytes") {
+			t.Errorf("%s: %v, want an error that names the memory", name, err)
+		}
+	}
+}
+
+func TestCopyInHostMemoryMayOverlap(t *testing.T) {
+	s := []int32{1, 2, 3, 4, 5}
+	if err := mem.Copy(mem.Of(s[1:]), mem.Of(s[:4])); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int32{1, 1, 2, 3, 4}; !slices.Equal(s, want) {
+		t.Errorf("%v, want %v", s, want)
+	}
+}
+
+func upload(t *testing.T, s mem.Space, f []float32) mem.Buffer {
+	t.Helper()
+	b, err := s.Alloc(mem.F32, len(f))
+	if err == nil {
+		err = mem.Copy(b, mem.Of(f))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
