@@ -1,0 +1,67 @@
+package hostfile
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// Same reports whether two names are taken for one host: equal but for case,
+// or one of them the other's first label (node01 and node01.cluster). Two
+// different full names are two hosts, and addresses are only equal whole.
+func Same(a, b string) bool {
+	x := newIndex()
+	x.add(a, 0)
+	_, ok := x.find(b)
+	return ok
+}
+
+// An index finds hosts by name, by the rule of Same, in constant time.
+type index struct {
+	full  map[string]int // whole names
+	first map[string]int // first labels of names that have several
+}
+
+func newIndex() *index {
+	return &index{full: make(map[string]int), first: make(map[string]int)}
+}
+
+// add makes i the answer for name, unless there is an answer already.
+func (x *index) add(name string, i int) {
+	k := indexKey(name)
+	if _, ok := x.full[k]; !ok {
+		x.full[k] = i
+	}
+	label, _, dotted := strings.Cut(k, ".")
+	if !dotted || isAddr(k) {
+		return
+	}
+	if _, ok := x.first[label]; !ok {
+		x.first[label] = i
+	}
+}
+
+func (x *index) find(name string) (int, bool) {
+	k := indexKey(name)
+	if i, ok := x.full[k]; ok {
+		return i, true
+	}
+	label, _, dotted := strings.Cut(k, ".")
+	if !dotted {
+		i, ok := x.first[k]
+		return i, ok
+	}
+	if isAddr(k) {
+		return 0, false
+	}
+	i, ok := x.full[label]
+	return i, ok
+}
+
+func indexKey(name string) string {
+	return strings.TrimSuffix(strings.ToLower(name), ".")
+}
+
+func isAddr(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil
+}

@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// rewrite turns the flags at the head of args into pflag's one unambiguous
+// form, --name=value, and returns everything from the program on as rest.
+// pflag alone would read -np 4 as -n with the value "p".
+func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
+	used := usedHabits{set: s}
+	for len(args) > 0 {
+		arg := args[0]
+		if len(arg) < 2 || arg[0] != '-' {
+			break
+		}
+		args = args[1:]
+		if arg == "--" {
+			break
+		}
+		var flag string
+		if flag, args, err = s.one(arg, args, &used); err != nil {
+			return nil, nil, err
+		}
+		if flag != "" {
+			flags = append(flags, flag)
+		}
+	}
+	used.report()
+	return flags, args, nil
+}
+
+// one rewrites arg, a flag, and returns the arguments after it and its value.
+// A habit yields no flag; what it is translated to is put before the rest.
+func (s *Set) one(arg string, args []string, used *usedHabits) (flag string, rest []string, err error) {
+	name, value, inArg := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
+	f := s.lookup(name)
+	if f == nil && !inArg {
+		f, value, inArg = s.attached(arg)
+	}
+	if f == nil {
+		if h, ok := s.habits[normal(name)]; ok {
+			rest, err = used.take(h, value, inArg, args)
+			return "", rest, err
+		}
+		return "", nil, s.unknown(arg, name)
+	}
+	if inArg {
+		return "--" + f.Name + "=" + value, args, nil
+	}
+	if f.NoOptDefVal != "" {
+		return "--" + f.Name, args, nil
+	}
+	if len(args) == 0 || s.isFlag(args[0]) {
+		return "", nil, fmt.Errorf("-%s needs a value%s", name, insteadOf(args))
+	}
+	return "--" + f.Name + "=" + args[0], args[1:], nil
+}
+
+// attached reads a letter and a number written together, as in -n4. Other
+// values have to stand apart: -npx is a slip, not "-n px".
+func (s *Set) attached(arg string) (f *pflag.Flag, value string, ok bool) {
+	if len(arg) < 3 || strings.Trim(arg[2:], "0123456789") != "" {
+		return nil, "", false
+	}
+	f = s.ShorthandLookup(arg[1:2])
+	if f == nil || f.NoOptDefVal != "" {
+		return nil, "", false
+	}
+	return f, arg[2:], true
+}
+
+// isFlag says whether arg is a flag of s, and so hardly meant as a value.
+func (s *Set) isFlag(arg string) bool {
+	name, dash := strings.CutPrefix(arg, "-")
+	name, _, _ = strings.Cut(strings.TrimPrefix(name, "-"), "=")
+	return dash && s.lookup(name) != nil
+}
+
+func insteadOf(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": %q after it is a flag itself", args[0])
+}
+
+// unknown is the error for a name that neither a flag nor a habit has.
+func (s *Set) unknown(arg, name string) error {
+	if name == "h" || name == "help" {
+		return ErrHelp
+	}
+	hint := "-h lists the flags"
+	if near := s.nearest(name); near != "" {
+		hint = "did you mean -" + near + "?"
+	}
+	arg, _, _ = strings.Cut(arg, "=")
+	return fmt.Errorf("unknown flag %s: %s", arg, hint)
+}
+
+// nearest returns the known name that is closest to an unknown one, if it is
+// close enough to be meant: a third of the letters may differ.
+func (s *Set) nearest(name string) string {
+	best, least := "", max(1, len(name)/3)+1
+	consider := func(known string) {
+		if d := distance(normal(name), known); d < least {
+			best, least = known, d
+		}
+	}
+	s.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			consider(f.Name)
+		}
+	})
+	for _, alias := range slices.Sorted(maps.Keys(s.aliases)) {
+		consider(alias)
+	}
+	return best
+}
+
+// distance counts the letters to insert, drop or change to turn a into b, two
+// letters in the wrong order counting as one.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 { // the time is quadratic, and no flag is so long
+		return max(len(a), len(b))
+	}
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			change := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				change++
+			}
+			rows[i][j] = min(change, rows[i-1][j]+1, rows[i][j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

@@ -1,0 +1,99 @@
+// Package cli is how the commands read their flags: pflag, with the habits of
+// mpirun's users on top. A long name may have one dash or two, and "_" for "-";
+// its value may follow after "=" or as the next argument. The first argument
+// that is no flag is the program to run, and nothing from there on is looked
+// at. Flags that other launchers have and this one does not need are declared
+// as habits, which are translated or ignored with one line.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// ErrHelp is returned by Parse for -h, -help and --help, unless a flag of that
+// name is declared.
+var ErrHelp = pflag.ErrHelp
+
+// A Set is the flags of one command. Declare them by pflag's methods (IntVarP
+// and the like, or VarP with the value types of this package), then call Parse.
+// A Set is not safe for concurrent use.
+type Set struct {
+	*pflag.FlagSet
+	aliases map[string]string
+	habits  map[string]Habit
+	note    func(line string)
+}
+
+// New returns an empty Set of the command called name.
+func New(name string) *Set {
+	fs := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	fs.SetInterspersed(false)
+	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		return pflag.NormalizedName(normal(name))
+	})
+	fs.SortFlags = false
+	fs.Usage = func() {} // Parse returns ErrHelp; what to print then is the caller's
+	return &Set{FlagSet: fs, aliases: make(map[string]string)}
+}
+
+func normal(name string) string { return strings.ReplaceAll(name, "_", "-") }
+
+// Alias makes each of others another name of the flag called name.
+func (s *Set) Alias(name string, others ...string) {
+	for _, other := range others {
+		s.aliases[normal(other)] = name
+	}
+}
+
+// Parse sets the flags that args begins with and returns what follows them,
+// as it is: the program and its arguments. A "--" ends the flags and is
+// dropped. Errors name the flag, quote the value and say what was wanted; they
+// do not name the command.
+func (s *Set) Parse(args []string) (rest []string, err error) {
+	flags, rest, err := s.rewrite(args)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.FlagSet.Parse(flags); err != nil {
+		return nil, explain(err)
+	}
+	return rest, nil
+}
+
+// explain puts pflag's complaint about a value into the words used elsewhere.
+func explain(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	f := bad.GetFlag()
+	var number *strconv.NumError
+	if errors.As(err, &number) || f.Value.Type() == "bool" {
+		want := "a number"
+		if f.Value.Type() == "bool" {
+			want = "true or false"
+		}
+		return fmt.Errorf("-%s %q: want %s", f.Name, bad.GetValue(), want)
+	}
+	return fmt.Errorf("-%s %q: %w", f.Name, bad.GetValue(), bad.Unwrap())
+}
+
+// lookup finds a declared flag by its long name, its letter or an alias.
+func (s *Set) lookup(name string) *pflag.Flag {
+	name = normal(name)
+	if to, ok := s.aliases[name]; ok {
+		name = to
+	}
+	if f := s.Lookup(name); f != nil {
+		return f
+	}
+	if len(name) == 1 {
+		return s.ShorthandLookup(name)
+	}
+	return nil
+}

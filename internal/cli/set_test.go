@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// command is a launcher's set, small but with every kind of flag.
+type command struct {
+	*Set
+	np       Count
+	host     []string
+	env      []string
+	hostfile string
+	wait     Duration
+	perNode  int
+	quiet    bool
+	tag      bool
+	notes    []string
+}
+
+func newCommand() *command {
+	c := &command{Set: New("gompirun")}
+	c.VarP(&c.np, "np", "n", "ranks")
+	c.StringArrayVarP(&c.host, "host", "H", nil, "hosts")
+	c.StringArrayVarP(&c.env, "export", "x", nil, "variables")
+	c.StringVar(&c.hostfile, "hostfile", "", "file")
+	c.Var(&c.wait, "kill-delay", "time")
+	c.IntVarP(&c.perNode, "npernode", "N", 0, "ranks per node")
+	c.BoolVarP(&c.quiet, "quiet", "q", false, "say less")
+	c.BoolVar(&c.tag, "tag-output", false, "tag")
+	c.Alias("hostfile", "machinefile")
+	c.Alias("npernode", "ppn")
+	c.Habits(LauncherHabits(), func(line string) { c.notes = append(c.notes, line) })
+	return c
+}
+
+// state writes what the flags were set to.
+func (c *command) state() string {
+	var b strings.Builder
+	show := func(name string, v any, zero bool) {
+		if !zero {
+			fmt.Fprintf(&b, "%s=%v ", name, v)
+		}
+	}
+	show("np", c.np, c.np == 0)
+	show("host", c.host, len(c.host) == 0)
+	show("x", c.env, len(c.env) == 0)
+	show("hostfile", c.hostfile, c.hostfile == "")
+	show("kill-delay", c.wait.String(), c.wait == 0)
+	show("N", c.perNode, c.perNode == 0)
+	show("q", c.quiet, !c.quiet)
+	show("tag", c.tag, !c.tag)
+	return strings.TrimSpace(b.String())
+}
+
+func TestParseTakesEverySpelling(t *testing.T) {
+	tests := []struct{ args, state, rest string }{
+		{"-np 4 prog", "np=4", "prog"},
+		{"--np 4 prog", "np=4", "prog"},
+		{"-np=4 prog", "np=4", "prog"},
+		{"--np=4 prog", "np=4", "prog"},
+		{"-n 4 prog", "np=4", "prog"},
+		{"-n4 prog", "np=4", "prog"},
+		{"-n=4 prog", "np=4", "prog"},
+		{"--n 4 prog", "np=4", "prog"},
+		{"-hostfile f -np 2 prog", "np=2 hostfile=f", "prog"},
+		{"-machinefile f prog", "hostfile=f", "prog"},
+		{"--machinefile=f prog", "hostfile=f", "prog"},
+		{"-ppn 2 prog", "N=2", "prog"},
+		{"-N 2 prog", "N=2", "prog"},
+		{"-npernode 2 prog", "N=2", "prog"},
+		{"-H a:2,b prog", "host=[a:2,b]", "prog"},
+		{"-host a -host b prog", "host=[a b]", "prog"},
+		{"-x A -x B=1,2 -x=C=3 prog", "x=[A B=1,2 C=3]", "prog"},
+		{"-kill_delay 2 prog", "kill-delay=2s", "prog"},
+		{"--tag_output -q prog", "q=true tag=true", "prog"},
+		{"-q=false -tag-output=true prog", "tag=true", "prog"},
+		{"-hostfile=a=b prog", "hostfile=a=b", "prog"},
+		{"-hostfile - prog", "hostfile=-", "prog"},
+		{"-np 1 -np 2 prog", "np=2", "prog"},
+		{"", "", ""},
+	}
+	for _, tt := range tests {
+		c := newCommand()
+		rest, err := c.Parse(strings.Fields(tt.args))
+		if err != nil || c.state() != tt.state || strings.Join(rest, " ") != tt.rest {
+			t.Errorf("%s: %s, rest %q, %v; want %s, rest %s", tt.args, c.state(), rest, err, tt.state, tt.rest)
+		}
+	}
+}
+
+func TestNothingFromTheProgramOnIsTouched(t *testing.T) {
+	tests := []struct{ args, rest string }{
+		{"-np 2 prog -np 3 --np_x -hostfile", "prog -np 3 --np_x -hostfile"},
+		{"-np 2 prog -- -x", "prog -- -x"},
+		{"-np 2 -- -prog -np 3", "-prog -np 3"},
+		{"-np 2 -- -- x", "-- x"},
+		{"-np 2 - -mca a b", "- -mca a b"},
+		{"prog -h --help -mca", "prog -h --help -mca"},
+		{"prog : -np 2 prog2", "prog : -np 2 prog2"},
+	}
+	for _, tt := range tests {
+		c := newCommand()
+		rest, err := c.Parse(strings.Fields(tt.args))
+		if err != nil || strings.Join(rest, " ") != tt.rest || len(c.notes) > 0 {
+			t.Errorf("%s: rest %q, %v, notes %q; want rest %s", tt.args, rest, err, c.notes, tt.rest)
+		}
+	}
+}
+
+func TestParseErrorsSayWhatWasWanted(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"-np", "-np needs a value"},
+		{"-hostfile -np 4 prog", `-hostfile needs a value: "-np" after it is a flag itself`},
+		{"-np x prog", `-np "x": want a whole number, 1 or more`},
+		{"-np 0 prog", `-np "0": want a whole number, 1 or more`},
+		{"-np= prog", `-np "": want a whole number, 1 or more`},
+		{"-np -1 prog", `-np "-1": want a whole number, 1 or more`},
+		{"-N two prog", `-npernode "two": want a number`},
+		{"-q=maybe prog", `-quiet "maybe": want true or false`},
+		{"-kill-delay soon prog", `-kill-delay "soon": want seconds, or a duration such as 90s, 2m or 1h30m`},
+		{"-hostfil f prog", "unknown flag -hostfil: did you mean -hostfile?"},
+		{"--host-file f prog", "unknown flag --host-file: did you mean -hostfile?"},
+		{"-machinfile=f prog", "unknown flag -machinfile: did you mean -machinefile?"},
+		{"-pn 4 prog", "unknown flag -pn: did you mean -np?"},
+		{"-npx 4 prog", "unknown flag -npx: did you mean -np?"},
+		{"-tag_ouptut prog", "unknown flag -tag_ouptut: did you mean -tag-output?"},
+		{"-lr 0.1 prog", "unknown flag -lr: -h lists the flags"},
+		{"---np 4", "unknown flag ---np: did you mean -np?"},
+		{"-q4 prog", "unknown flag -q4: -h lists the flags"},
+		{"-mca a", "-mca needs 2 values, as with the launcher it comes from: 1 follow"},
+	}
+	for _, tt := range tests {
+		c := newCommand()
+		rest, err := c.Parse(strings.Fields(tt.args))
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("%s: rest %q, %v\nwant %s", tt.args, rest, err, tt.want)
+		}
+	}
+}
+
+func TestHelpIsAnErrorOfItsOwn(t *testing.T) {
+	for _, args := range []string{"-h", "-help", "--help", "-np 2 -h prog"} {
+		if _, err := newCommand().Parse(strings.Fields(args)); !errors.Is(err, ErrHelp) {
+			t.Errorf("%s: %v, want ErrHelp", args, err)
+		}
+	}
+	c := newCommand()
+	help := c.BoolP("help", "h", false, "help")
+	if _, err := c.Parse([]string{"-h"}); err != nil || !*help {
+		t.Errorf("a declared -h: %v, %v; want it set", *help, err)
+	}
+}
+
+func TestHabitsNeverFailAndSayOneLine(t *testing.T) {
+	tests := []struct{ args, state, note string }{
+		{"-mca btl tcp,self -mca pml ob1 --mca x y prog", "", "gompirun: -mca is ignored: gompi has no MCA parameters (btl, pml, x)"},
+		{"--allow-run-as-root -np 2 prog", "np=2", "gompirun: -allow-run-as-root is ignored: any user may run gompirun"},
+		{"--allow_run_as_root --allow-run-as-root prog", "", "gompirun: -allow-run-as-root is ignored: any user may run gompirun"},
+		{"--prefix=/opt/mpi prog", "", "gompirun: -prefix is ignored: nothing has to be installed at the same place on every host (/opt/mpi)"},
+		{"-launcher ssh -np 2 prog", "np=2", "gompirun: -launcher is ignored: gompirun chooses itself how to reach a host (ssh)"},
+		{"-genv A 1 -genvlist B,C prog", "x=[A=1 B C]", ""},
+		{"-genv=A 1 prog", "x=[A=1]", ""},
+		{"-f hosts prog", "hostfile=hosts", ""},
+		{"-hosts a,b prog", "host=[a,b]", ""},
+		{"-pernode prog", "N=1", ""},
+		{"-l prog", "tag=true", ""},
+		{"--output tag prog", "tag=true", ""},
+		{"--output raw prog", "", "gompirun: -output is ignored: want tag, timestamp or dir=DIR of it (raw)"},
+		{"-genvall prog", "", "gompirun: -genvall is ignored: ranks always get the environment"},
+	}
+	for _, tt := range tests {
+		c := newCommand()
+		rest, err := c.Parse(strings.Fields(tt.args))
+		if err != nil || c.state() != tt.state || strings.Join(rest, " ") != "prog" {
+			t.Errorf("%s: %s, rest %q, %v; want %s, rest prog", tt.args, c.state(), rest, err, tt.state)
+		}
+		if got := strings.Join(c.notes, "\n"); got != tt.note {
+			t.Errorf("%s: notes\n%s\nwant\n%s", tt.args, got, tt.note)
+		}
+	}
+}
+
+// allFlags is a set with every flag that the table translates to.
+func allFlags() *Set {
+	s := New("gompirun")
+	for _, name := range []string{"hostfile", "wdir", "map-by", "bind-to", "output-filename"} {
+		s.String(name, "", "")
+	}
+	s.StringArrayP("host", "H", nil, "")
+	s.StringArrayP("export", "x", nil, "")
+	s.StringP("npernode", "N", "", "")
+	for _, name := range []string{"tag-output", "timestamp-output", "display-map", "report-bindings", "version"} {
+		s.Bool(name, false, "")
+	}
+	s.BoolP("quiet-too", "q", false, "")
+	s.BoolP("verbose-too", "v", false, "")
+	return s
+}
+
+func TestEveryHabitParsesAndIsTranslatedOrExplained(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, h := range LauncherHabits() {
+		for _, name := range h.Names {
+			if seen[name] {
+				t.Errorf("-%s is in the table twice", name)
+			}
+			seen[name] = true
+			for _, value := range []string{"A,B", "tag,timestamp,dir=D", "map,bindings", "other"} {
+				var notes []string
+				s := allFlags()
+				s.Habits(LauncherHabits(), func(line string) { notes = append(notes, line) })
+				args := append([]string{"-" + name}, slices.Repeat([]string{value}, h.Args)...)
+				rest, err := s.Parse(append(args, "prog"))
+				if err != nil || len(rest) != 1 {
+					t.Errorf("%q: rest %q, %v", args, rest, err)
+				}
+				if s.NFlag() == 0 && (len(notes) != 1 || h.Why == "") || s.NFlag() > 0 && len(notes) != 0 {
+					t.Errorf("%q: %d flags set and notes %q: want one or the other", args, s.NFlag(), notes)
+				}
+			}
+		}
+	}
+}
+
+func TestDistanceCountsSlips(t *testing.T) {
+	tests := []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"np", "np", 0}, {"np", "pn", 1}, {"np", "n", 1}, {"hostfil", "hostfile", 1},
+		{"abc", "", 3}, {"kitten", "sitting", 3}, {strings.Repeat("a", 100), "a", 100},
+	}
+	for _, tt := range tests {
+		if got := distance(tt.a, tt.b); got != tt.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", tt.a, tt.b, got, tt.want)
+		}
+		if got := distance(tt.b, tt.a); got != tt.want {
+			t.Errorf("distance(%q, %q) = %d, want %d", tt.b, tt.a, got, tt.want)
+		}
+	}
+}
+
+func FuzzParseNeverTouchesTheProgram(f *testing.F) {
+	for _, s := range []string{"-np\x004", "--mca\x00a\x00b", "-x\x00=\x00-h", "-n4\x00-N=2", "--\x00prog", "-output\x00tag", "---"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		tail := []string{"prog", "-np", "0", "--unknown"}
+		args := append(strings.Split(line, "\x00"), tail...)
+		rest, err := newCommand().Parse(args)
+		if err != nil {
+			return
+		}
+		if len(rest) > len(args) || !slices.Equal(rest, args[len(args)-len(rest):]) {
+			t.Errorf("%q left %q, want the end of the arguments", args, rest)
+		}
+	})
+}

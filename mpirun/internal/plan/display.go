@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Display writes the table of -display-map: every host in turn, with its ranks
+// and what each is bound to.
+func (p *Plan) Display(w io.Writer) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s on %s, by %s", count(len(p.Ranks), "rank"), count(p.used(), "host"), p.Policy.Order)
+	if n := p.Policy.PerNode; n > 0 {
+		fmt.Fprintf(&b, ", %d per node", n)
+	}
+	fmt.Fprintf(&b, ", bind-to %s\n", p.Policy.BindTo)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for node := range p.Hosts {
+		p.displayHost(t, node)
+	}
+	t.Flush() // into memory: cannot fail
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func (p *Plan) displayHost(w io.Writer, node int) {
+	h := &p.Hosts[node]
+	fmt.Fprintf(w, "%s: %s on %s", h.Name, count(len(p.Local[node]), "rank"), count(h.Slots, "slot"))
+	if h.MaxSlots > 0 {
+		fmt.Fprintf(w, " (max %d)", h.MaxSlots)
+	}
+	if len(h.Cores) > 0 {
+		fmt.Fprintf(w, ", %s", count(len(h.Cores), "core"))
+	}
+	fmt.Fprintln(w)
+	for _, rank := range p.Local[node] {
+		r := &p.Ranks[rank]
+		fmt.Fprintf(w, "  rank %d\tlocal %d\t%s\t%s\n", rank, r.LocalRank, r.binding(), p.Programs[r.Prog].name())
+	}
+}
+
+// used returns how many hosts have a rank.
+func (p *Plan) used() int {
+	n := 0
+	for _, ranks := range p.Local {
+		if len(ranks) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// DisplayBindings writes the lines of -report-bindings: one for each rank, in
+// order.
+func (p *Plan) DisplayBindings(w io.Writer) error {
+	var b bytes.Buffer
+	for i := range p.Ranks {
+		r := &p.Ranks[i]
+		fmt.Fprintf(&b, "rank %d on %s: %s\n", r.Rank, p.Hosts[r.Node].Name, r.binding())
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func (r *Placement) binding() string {
+	if r.CPUs == nil {
+		return "not bound"
+	}
+	return "cpus " + Ranges(r.CPUs)
+}
+
+// Ranges writes ascending numbers with runs folded: 0-3,8.
+func Ranges(sorted []int) string {
+	var b strings.Builder
+	for i := 0; i < len(sorted); {
+		j := i
+		for j+1 < len(sorted) && sorted[j+1] == sorted[j]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Itoa(sorted[i]))
+		if j > i {
+			b.WriteString("-" + strconv.Itoa(sorted[j]))
+		}
+		i = j + 1
+	}
+	return b.String()
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}

@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestDisplay(t *testing.T) {
+	eight := cores(8)
+	threaded := [][]int{{0, 2}, {1, 3}}
+	tests := []struct {
+		name     string
+		hosts    []Host
+		programs []Program
+		policy   Policy
+	}{
+		{"one", []Host{{Name: "localhost", Cores: cores(2)}}, []Program{{Argv: []string{"./train", "-epochs", "3"}}}, Policy{}},
+		{"unequal", []Host{{Name: "node01", Slots: 4, MaxSlots: 8, Cores: eight}, {Name: "node02.cluster", Slots: 2, Cores: threaded}, {Name: "node03", Slots: 1}},
+			[]Program{{Argv: []string{"./train"}, NP: 6}}, Policy{}},
+		{"crowded", []Host{{Name: "a", Slots: 1, Cores: cores(1)}, {Name: "b", Slots: 1, Cores: cores(2)}},
+			[]Program{{Argv: []string{"hostname"}, NP: 12}}, Policy{Order: ByNode}},
+		{"programs", []Host{{Name: "a", Slots: 2, Cores: eight, Numa: [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}}}, {Name: "b", Slots: 2, Cores: cores(2)}},
+			[]Program{{Argv: []string{"./server"}, NP: 1}, {Argv: []string{"./client"}}}, Policy{BindTo: BindNuma, PerNode: 2}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Map(tt.hosts, tt.programs, tt.policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := p.Display(&got); err != nil {
+				t.Fatal(err)
+			}
+			got.WriteString("--\n")
+			if err := p.DisplayBindings(&got); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", tt.name+".txt")
+			if *update {
+				if err := os.WriteFile(golden, got.Bytes(), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("got\n%s\nwant\n%s", &got, want)
+			}
+		})
+	}
+}
+
+type failingWriter struct{ err error }
+
+func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
+
+func TestDisplayReportsAFailingWriter(t *testing.T) {
+	p, err := Map([]Host{{Name: "a"}}, []Program{{}}, Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := errors.New("disk full")
+	if err := p.Display(failingWriter{full}); err != full {
+		t.Errorf("Display: %v, want %v", err, full)
+	}
+	if err := p.DisplayBindings(failingWriter{full}); err != full {
+		t.Errorf("DisplayBindings: %v, want %v", err, full)
+	}
+}
+
+func TestRangesFoldsRuns(t *testing.T) {
+	tests := []struct {
+		in   []int
+		want string
+	}{
+		{nil, ""},
+		{[]int{5}, "5"},
+		{[]int{0, 1, 2, 3}, "0-3"},
+		{[]int{0, 1, 4, 6, 7}, "0-1,4,6-7"},
+	}
+	for _, tt := range tests {
+		if got := Ranges(tt.in); got != tt.want {
+			t.Errorf("Ranges(%v) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}

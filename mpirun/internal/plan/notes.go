@@ -1,0 +1,125 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// listed is how many hosts a message names before it counts the rest.
+const listed = 8
+
+// hostList joins what say says of each host, skipping those it is silent on.
+func hostList(n int, say func(i int) string) string {
+	var parts []string
+	for i := range n {
+		if s := say(i); s != "" {
+			parts = append(parts, s)
+		}
+	}
+	if extra := len(parts) - listed; extra > 0 {
+		parts = append(parts[:listed], fmt.Sprintf("and %d more", extra))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// slotList says how many slots each candidate has left.
+func (m *mapper) slotList(cands []candidate) string {
+	return hostList(len(cands), func(i int) string {
+		return fmt.Sprintf("%s %d", m.hosts[cands[i].host].Name, cands[i].free)
+	})
+}
+
+// limitText says what keeps the candidates from taking more ranks.
+func (m *mapper) limitText(cands []candidate) string {
+	if n := m.policy.PerNode; n > 0 {
+		allTakeN := true
+		for _, c := range cands {
+			allTakeN = allTakeN && c.most == n
+		}
+		if allTakeN {
+			return fmt.Sprintf("%d per node on %d hosts", n, len(cands))
+		}
+	}
+	return "max_slots leaves room on " + hostList(len(cands), func(i int) string {
+		return fmt.Sprintf("%s for %d", m.hosts[cands[i].host].Name, cands[i].most)
+	})
+}
+
+// oversubscribed names the hosts with more ranks than slots.
+func (m *mapper) oversubscribed() string {
+	over := hostList(len(m.hosts), func(i int) string {
+		if m.load[i] <= m.hosts[i].Slots {
+			return ""
+		}
+		return fmt.Sprintf("%s has %s on %s", m.hosts[i].Name, count(m.load[i], "rank"), count(m.hosts[i].Slots, "slot"))
+	})
+	if over == "" {
+		return ""
+	}
+	return over + " (-nooversubscribe refuses this)"
+}
+
+// idle names the hosts that a program might use and none does, with a flag
+// that would change that.
+func (m *mapper) idle() string {
+	n := m.countIdle()
+	if n == 0 {
+		return ""
+	}
+	them := "them"
+	if n == 1 {
+		them = "it"
+	}
+	names := hostList(len(m.hosts), func(i int) string {
+		if !m.isIdle(i) {
+			return ""
+		}
+		return m.hosts[i].Name
+	})
+	return fmt.Sprintf("no rank on %s: %s would use %s", names, m.adviceForIdle(), them)
+}
+
+// adviceForIdle tries what a user might change and returns the smallest change
+// that leaves no host idle.
+func (m *mapper) adviceForIdle() string {
+	byNode := m.policy
+	byNode.Order = ByNode
+	if t, err := place(m.hosts, m.programs, byNode); err == nil && t.countIdle() == 0 {
+		return "-map-by node"
+	}
+	if len(m.programs) > 1 {
+		return "more ranks"
+	}
+	every := m.programs[0]
+	every.NP = m.allowedHosts()
+	if t, err := place(m.hosts, []Program{every}, byNode); err != nil || t.countIdle() > 0 {
+		return "more ranks"
+	}
+	every.NP = 0
+	if t, err := place(m.hosts, []Program{every}, m.policy); err == nil && t.countIdle() == 0 {
+		return fmt.Sprintf("-np %d", len(t.ranks))
+	}
+	return fmt.Sprintf("-np %d -map-by node", m.allowedHosts())
+}
+
+func (m *mapper) isIdle(i int) bool { return m.allowed[i] && m.load[i] == 0 }
+
+func (m *mapper) countIdle() int {
+	n := 0
+	for i := range m.hosts {
+		if m.isIdle(i) {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *mapper) allowedHosts() int {
+	n := 0
+	for _, ok := range m.allowed {
+		if ok {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,262 @@
+package plan
+
+import (
+	"container/heap"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// A mapper places one program after another. It remembers what is taken.
+type mapper struct {
+	hosts    []Host
+	programs []Program
+	policy   Policy
+	ranks    []Placement
+	load     []int  // ranks on each host so far
+	allowed  []bool // some program may use the host
+	next     int    // where dealing by node goes on
+}
+
+// A candidate is a host as one program sees it.
+type candidate struct {
+	host  int
+	free  int // slots that are not taken
+	room  int // ranks it takes before others are asked to take more than theirs
+	most  int // ranks it takes at all; free <= room <= most
+	count int // ranks given to it
+}
+
+const noLimit = math.MaxInt
+
+// place assigns every rank to a host, without binding.
+func place(hosts []Host, programs []Program, policy Policy) (*mapper, error) {
+	if err := check(hosts, programs, policy); err != nil {
+		return nil, err
+	}
+	m := &mapper{
+		hosts:    slices.Clone(hosts),
+		programs: slices.Clone(programs),
+		policy:   policy,
+		load:     make([]int, len(hosts)),
+		allowed:  make([]bool, len(hosts)),
+	}
+	for i := range m.hosts {
+		h := &m.hosts[i]
+		if h.Slots == 0 {
+			h.Slots = max(1, len(h.Cores))
+			if h.MaxSlots > 0 {
+				h.Slots = min(h.Slots, h.MaxSlots)
+			}
+		}
+	}
+	for i := range m.programs {
+		if err := m.program(i); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// program places the ranks of one program.
+func (m *mapper) program(prog int) error {
+	cands := m.candidates(prog)
+	np, err := m.size(prog, cands)
+	if err != nil {
+		return err
+	}
+	m.programs[prog].NP = np
+	var order []int
+	if m.policy.Order == ByNode {
+		order = m.deal(cands, np)
+	} else {
+		order = m.fill(cands, np)
+	}
+	for _, host := range order {
+		m.ranks = append(m.ranks, Placement{Rank: len(m.ranks), Node: host, Prog: prog})
+		m.load[host]++
+	}
+	return nil
+}
+
+// candidates returns the hosts a program may use, and how much of each.
+func (m *mapper) candidates(prog int) []candidate {
+	share := make([]int, len(m.hosts)) // slots of each host; 0: none
+	for _, s := range m.programs[prog].Hosts {
+		slots := m.hosts[s.Host].Slots
+		if s.Slots > 0 {
+			slots = min(slots, s.Slots)
+		}
+		share[s.Host] = slots
+	}
+	if len(m.programs[prog].Hosts) == 0 {
+		for i, h := range m.hosts {
+			share[i] = h.Slots
+		}
+	}
+	var cands []candidate
+	for i, slots := range share {
+		if slots == 0 {
+			continue
+		}
+		m.allowed[i] = true
+		c := candidate{host: i, most: noLimit}
+		if m.hosts[i].MaxSlots > 0 {
+			c.most = max(0, m.hosts[i].MaxSlots-m.load[i])
+		}
+		if m.policy.PerNode > 0 {
+			c.most = min(c.most, m.policy.PerNode)
+		}
+		c.free = min(c.most, slots, max(0, m.hosts[i].Slots-m.load[i]))
+		c.room = c.free
+		if m.policy.PerNode > 0 && !m.policy.NoOversubscribe {
+			c.room = c.most // whoever says how many go on a host means it, whatever its slots
+		}
+		cands = append(cands, c)
+	}
+	return cands
+}
+
+// size returns how many ranks the program is to have, or why it cannot.
+func (m *mapper) size(prog int, cands []candidate) (int, error) {
+	free, room, most := 0, 0, 0
+	for _, c := range cands {
+		free += c.free
+		room += c.room
+		most = addLimited(most, c.most)
+	}
+	np, prefix := m.programs[prog].NP, programPrefix(m.programs, prog)
+	if np == 0 {
+		if np = room; np == 0 {
+			return 0, fmt.Errorf("%sno slot is left for it (%s): want -np to say how many ranks share one", prefix, m.slotList(cands))
+		}
+		if np > MaxRanks-len(m.ranks) {
+			return 0, fmt.Errorf("%s%d slots: want -np, %d or less", prefix, np, MaxRanks-len(m.ranks))
+		}
+	}
+	switch {
+	case np > most:
+		return 0, fmt.Errorf("%s-np %d: %s: want %smore hosts", prefix, np, m.limitText(cands), orLess(most))
+	case np > free && m.policy.NoOversubscribe:
+		return 0, fmt.Errorf("%s%s, and slots for %d (%s): want %smore slots, or no -nooversubscribe",
+			prefix, count(np, "rank"), free, m.slotList(cands), orLess(free))
+	case np > MaxRanks-len(m.ranks):
+		return 0, fmt.Errorf("%s-np %d: want %d ranks or less in all", prefix, np, MaxRanks)
+	}
+	return np, nil
+}
+
+// orLess is advice to ask for n ranks, if that is any.
+func orLess(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("-np %d or less, ", n)
+}
+
+// addLimited adds two counts either of which may be noLimit.
+func addLimited(a, b int) int {
+	if a > noLimit-b {
+		return noLimit
+	}
+	return a + b
+}
+
+// fill gives each candidate in turn what it has room for, then the ranks that
+// are left to those with the lowest load. The ranks of a host are neighbours.
+func (m *mapper) fill(cands []candidate, np int) []int {
+	left := np
+	for i := range cands {
+		cands[i].count = min(left, cands[i].room)
+		left -= cands[i].count
+	}
+	if left > 0 {
+		m.spread(cands, left)
+	}
+	order := make([]int, 0, np)
+	for _, c := range cands {
+		order = append(order, slices.Repeat([]int{c.host}, c.count)...)
+	}
+	return order
+}
+
+// spread adds n ranks beyond the slots, each where the load is lowest then.
+func (m *mapper) spread(cands []candidate, n int) {
+	q := &loadQueue{m: m}
+	for i := range cands {
+		if cands[i].count < cands[i].most {
+			q.cands = append(q.cands, &cands[i])
+		}
+	}
+	heap.Init(q)
+	for range n { // size has seen to it that q is not empty before
+		c := q.cands[0]
+		if c.count++; c.count == c.most {
+			heap.Pop(q)
+		} else {
+			heap.Fix(q, 0)
+		}
+	}
+}
+
+// deal gives the candidates one rank each, again and again, skipping those
+// that are full; when all slots are taken it goes on without regard to them.
+// The next program goes on where this one stops.
+func (m *mapper) deal(cands []candidate, np int) []int {
+	first, _ := slices.BinarySearchFunc(cands, m.next, func(c candidate, next int) int { return c.host - next })
+	if first == len(cands) {
+		first = 0
+	}
+	cands = append(slices.Clone(cands[first:]), cands[:first]...)
+	order := make([]int, 0, np)
+	order = dealUpTo(order, cands, np, func(c *candidate) int { return c.room })
+	order = dealUpTo(order, cands, np, func(c *candidate) int { return c.most })
+	m.next = order[np-1] + 1
+	return order
+}
+
+// dealUpTo deals until np ranks are dealt or every candidate has its limit.
+func dealUpTo(order []int, cands []candidate, np int, limit func(*candidate) int) []int {
+	active := make([]*candidate, 0, len(cands))
+	for i := range cands {
+		active = append(active, &cands[i])
+	}
+	for len(order) < np && len(active) > 0 {
+		active = slices.DeleteFunc(active, func(c *candidate) bool { return c.count >= limit(c) })
+		for _, c := range active {
+			if len(order) == np {
+				break
+			}
+			c.count++
+			order = append(order, c.host)
+		}
+	}
+	return order
+}
+
+// A loadQueue is a heap of candidates that yields the one whose host would
+// have the fewest ranks per slot with one more; among equals, the first.
+type loadQueue struct {
+	m     *mapper
+	cands []*candidate
+}
+
+func (q *loadQueue) Len() int      { return len(q.cands) }
+func (q *loadQueue) Swap(i, j int) { q.cands[i], q.cands[j] = q.cands[j], q.cands[i] }
+func (q *loadQueue) Push(x any)    { q.cands = append(q.cands, x.(*candidate)) }
+
+func (q *loadQueue) Less(i, j int) bool {
+	a, b := q.cands[i], q.cands[j]
+	x := (q.m.load[a.host] + a.count + 1) * q.m.hosts[b.host].Slots
+	y := (q.m.load[b.host] + b.count + 1) * q.m.hosts[a.host].Slots
+	if x != y {
+		return x < y
+	}
+	return a.host < b.host
+}
+
+func (q *loadQueue) Pop() any {
+	c := q.cands[len(q.cands)-1]
+	q.cands = q.cands[:len(q.cands)-1]
+	return c
+}

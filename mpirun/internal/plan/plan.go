@@ -1,0 +1,150 @@
+// Package plan decides which rank runs where: hosts, programs and a policy go
+// in, placements come out. It is pure: no input or output, no clock, no
+// randomness, so that the same command line always gives the same map.
+//
+// Ranks are numbered program after program. By slot, a program fills the slots
+// of each host before it takes the next one; by node, it deals its ranks out
+// one by one. Beyond the slots, ranks go where the load per slot stays lowest,
+// and the Plan says so in a note.
+package plan
+
+import (
+	"errors"
+	"fmt"
+
+	"gompi/hostfile"
+)
+
+// MaxRanks bounds the ranks of one job. It keeps a slip of the keyboard from
+// taking all memory.
+const MaxRanks = 1 << 20
+
+// A Host is what is known of one host: what the list of hosts says, and what
+// its agent found.
+type Host struct {
+	Name     string
+	Slots    int // 0: as many as it has cores, but at least one
+	MaxSlots int // the most ranks it may take; 0: no limit
+
+	// Cores holds, for each core that ranks may use, its hardware threads as
+	// the operating system numbers them. Empty means not known: then nothing
+	// is bound there.
+	Cores [][]int
+
+	// Numa holds the hardware threads of each memory domain, whether ranks may
+	// use them or not. Empty means one domain.
+	Numa [][]int
+}
+
+// A Program is one of the programs that share the world.
+type Program struct {
+	Argv  []string
+	NP    int              // ranks; 0: as many as it has slots
+	Hosts []hostfile.Share // what it may use of the hosts; empty: all of all
+	Wdir  string           // carried along, not looked at
+	Env   []string         // carried along, not looked at
+}
+
+// A Policy says how to place and bind. The zero Policy is the default.
+type Policy struct {
+	Order           Order
+	PerNode         int // at most so many ranks of a program on a host; 0: as slots allow
+	NoOversubscribe bool
+	BindTo          BindTo
+}
+
+// A Placement says where one rank runs.
+type Placement struct {
+	Rank      int
+	Node      int // position of its host in Plan.Hosts
+	LocalRank int // among the ranks of its host
+	LocalSize int
+	Prog      int   // position of its program in Plan.Programs
+	CPUs      []int // hardware threads it is bound to, ascending; nil: not bound
+}
+
+// A Plan is a complete map of a job.
+type Plan struct {
+	Hosts    []Host    // as given to Map, Slots never 0
+	Programs []Program // as given to Map, NP never 0
+	Policy   Policy
+	Ranks    []Placement // by rank
+	Local    [][]int     // ranks on each host, by local rank; empty for a host that has none
+
+	// Notes are lines for the user: what was done that may not be meant. There
+	// is at most one on each subject: more ranks than slots, cores that are
+	// not known, several ranks bound to one core, hosts left idle.
+	Notes []string
+}
+
+// Map places the ranks of all programs. It fails when they do not fit what the
+// policy and the hosts' MaxSlots allow; the error says what would.
+func Map(hosts []Host, programs []Program, policy Policy) (*Plan, error) {
+	m, err := place(hosts, programs, policy)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{
+		Hosts:    m.hosts,
+		Programs: m.programs,
+		Policy:   policy,
+		Ranks:    m.ranks,
+		Local:    make([][]int, len(hosts)),
+	}
+	for i := range p.Ranks {
+		r := &p.Ranks[i]
+		r.LocalRank = len(p.Local[r.Node])
+		r.LocalSize = m.load[r.Node]
+		p.Local[r.Node] = append(p.Local[r.Node], r.Rank)
+	}
+	for node := range p.Hosts {
+		p.bind(node)
+	}
+	for _, s := range []string{m.oversubscribed(), p.unbound(), p.doubled(), m.idle()} {
+		if s != "" {
+			p.Notes = append(p.Notes, s)
+		}
+	}
+	return p, nil
+}
+
+// check finds what Map cannot work with.
+func check(hosts []Host, programs []Program, policy Policy) error {
+	if len(hosts) == 0 || len(programs) == 0 {
+		return errors.New("nothing to place: want a host and a program")
+	}
+	if policy.PerNode < 0 || policy.PerNode > MaxRanks {
+		return fmt.Errorf("%d ranks per node: want 1 to %d", policy.PerNode, MaxRanks)
+	}
+	for _, h := range hosts {
+		if h.Slots < 0 || h.Slots > hostfile.MaxSlots || h.MaxSlots < 0 {
+			return fmt.Errorf("%s: %d slots, at most %d: want 1 to %d", h.Name, h.Slots, h.MaxSlots, hostfile.MaxSlots)
+		}
+	}
+	for i, prog := range programs {
+		if prog.NP < 0 || prog.NP > MaxRanks {
+			return fmt.Errorf("%s-np %d: want 1 to %d", programPrefix(programs, i), prog.NP, MaxRanks)
+		}
+		for _, s := range prog.Hosts {
+			if s.Host < 0 || s.Host >= len(hosts) {
+				return fmt.Errorf("%shost %d of %d", programPrefix(programs, i), s.Host, len(hosts))
+			}
+		}
+	}
+	return nil
+}
+
+// programPrefix names a program in an error where there are several.
+func programPrefix(programs []Program, i int) string {
+	if len(programs) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("program %d (%s): ", i+1, programs[i].name())
+}
+
+func (p *Program) name() string {
+	if len(p.Argv) == 0 {
+		return "?"
+	}
+	return p.Argv[0]
+}
