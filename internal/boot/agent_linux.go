@@ -1,0 +1,295 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/env"
+	"gompi/internal/seg"
+)
+
+// linked is a rank's end of the socket to its agent. It starts no goroutine and
+// uses no netpoller: the engine polls the descriptor with its others.
+type linked struct {
+	info Info
+	fd   int
+	seen atomic.Uint64 // the segment's epoch up to which Events has read
+
+	mu     sync.Mutex
+	in     wire.Frames
+	out    []byte // what the socket did not take yet
+	events []Event
+	cards  [][]byte
+	gone   bool
+}
+
+// maxOut bounds what waits for an agent that does not read.
+const maxOut = 256 << 10
+
+var errGone = errors.New("the launcher is gone")
+
+// newLinked takes the rank's place in the segment and reads the agent's welcome.
+func newLinked(fd, local int, s *seg.Segment, bells []int) (*linked, error) {
+	if local >= s.Ranks() {
+		return nil, fmt.Errorf("%s=%d: want less than %d, the ranks of this host's segment", env.LocalRank, local, s.Ranks())
+	}
+	// Before the welcome: a second process in this place would wait for one in vain.
+	flight := s.Rank(local)
+	if !flight.Join() {
+		return nil, fmt.Errorf("rank %d of this job has been used by process %d: a rank joins its job once", s.WorldRank(local), s.PID(local))
+	}
+	l := &linked{fd: fd, in: wire.Frames{Limit: wire.MaxDown}}
+	m, err := l.receive(nil)
+	if err != nil {
+		return nil, err
+	}
+	w, ok := m.(*wire.Welcome)
+	if !ok {
+		return nil, fmt.Errorf("agent's first message is %T, want welcome", m)
+	}
+	if err := l.welcome(w, s, bells); err != nil {
+		return nil, err
+	}
+	l.info.flight = flight
+	return l, nil
+}
+
+// welcome checks w and turns it into Info.
+func (l *linked) welcome(w *wire.Welcome, s *seg.Segment, bells []int) error {
+	if w.Rank >= w.Size || w.LocalRank >= w.LocalSize || w.LocalSize != s.Ranks() || w.LocalSize != len(bells) ||
+		s.WorldRank(w.LocalRank) != w.Rank {
+		return fmt.Errorf("agent's welcome as rank %d of %d, %d of %d on this host, does not fit a segment of %d ranks with %d doorbells",
+			w.Rank, w.Size, w.LocalRank, w.LocalSize, s.Ranks(), len(bells))
+	}
+	l.info = Info{
+		Rank: w.Rank, Size: w.Size, LocalRank: w.LocalRank, LocalSize: w.LocalSize,
+		Node: w.Node, Nodes: len(w.Hosts), JobID: w.JobID, Secret: w.Secret, Hosts: w.Hosts,
+		Segment: s, Bells: bells,
+	}
+	if len(w.Hosts) < 2 {
+		return nil
+	}
+	l.info.NodeOf = make([]int32, 0, w.Size)
+	for _, r := range w.Placement {
+		if r.Node >= len(w.Hosts) || len(l.info.NodeOf)+r.Count > w.Size {
+			return fmt.Errorf("agent's welcome places %d ranks on node %d of %d, of %d ranks in all", r.Count, r.Node, len(w.Hosts), w.Size)
+		}
+		for range r.Count {
+			l.info.NodeOf = append(l.info.NodeOf, int32(r.Node))
+		}
+	}
+	if len(l.info.NodeOf) != w.Size {
+		return fmt.Errorf("agent's welcome places %d ranks of %d", len(l.info.NodeOf), w.Size)
+	}
+	return nil
+}
+
+func (l *linked) Info() *Info { return &l.info }
+
+func (l *linked) FD() int { return l.fd }
+
+func (l *linked) SetWake(func()) {}
+
+func (l *linked) Pending() bool { return l.info.Segment.Epoch() != l.seen.Load() }
+
+func (l *linked) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
+	if len(mine) > wire.MaxCard {
+		return nil, fmt.Errorf("boot allgather: card of %d bytes, at most %d are allowed", len(mine), wire.MaxCard)
+	}
+	stop, release, err := stopOn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.out = wire.Append(l.out, &wire.Card{Data: mine})
+	for l.cards == nil {
+		m, err := l.receive(stop)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := l.accept(m); err != nil {
+			return nil, err
+		}
+		if len(l.events) > 0 {
+			return nil, l.events[0].asError()
+		}
+	}
+	cards := l.cards
+	if len(cards) != l.info.Size {
+		return nil, fmt.Errorf("boot allgather: %d cards, want %d", len(cards), l.info.Size)
+	}
+	return cards, nil
+}
+
+// asError says why an Allgather cannot succeed after e.
+func (e *Event) asError() error {
+	switch e.Kind {
+	case Died:
+		return fmt.Errorf("rank %d: %s", e.Rank, e.Text)
+	case Terminate:
+		return fmt.Errorf("the job ends: %s", e.Text)
+	}
+	return errGone
+}
+
+// Events reads whatever has come, without blocking.
+func (l *linked) Events() []Event {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// The agent writes first and bumps the epoch then: what it announced by the
+	// epoch seen here is in the socket now.
+	epoch := l.info.Segment.Epoch()
+	l.flush()
+	for !l.gone {
+		n, err := unix.Read(l.fd, l.in.Room(false))
+		if err == unix.EINTR {
+			continue
+		}
+		if err == unix.EAGAIN {
+			break
+		}
+		if err != nil || n == 0 {
+			l.lose("it closed its channel")
+			break
+		}
+		l.in.Filled(n)
+		l.drain()
+	}
+	l.seen.Store(epoch)
+	events := l.events
+	l.events = nil
+	return events
+}
+
+// drain takes all whole frames.
+func (l *linked) drain() {
+	for {
+		kind, body, ok, err := l.in.Next()
+		if err == nil && !ok {
+			return
+		}
+		var m wire.Message
+		if err == nil {
+			m, err = wire.Parse(kind, body)
+		}
+		if err == nil {
+			err = l.accept(m)
+		}
+		if err != nil {
+			l.lose(err.Error())
+			return
+		}
+	}
+}
+
+func (l *linked) lose(how string) {
+	l.gone = true
+	l.events = append(l.events, Event{Kind: Gone, Rank: -1, Text: []byte(how)})
+}
+
+// accept handles one message from the agent.
+func (l *linked) accept(m wire.Message) error {
+	switch m := m.(type) {
+	case *wire.Cards:
+		l.cards = make([][]byte, len(m.Data))
+		for i, c := range m.Data {
+			l.cards[i] = append([]byte(nil), c...)
+		}
+	case *wire.Died:
+		l.events = append(l.events, Event{Kind: Died, Rank: m.Rank, Text: []byte(m.Text)})
+	case *wire.Revoked:
+		l.events = append(l.events, Event{Kind: Revoked, Rank: m.Rank, Comm: m.Comm, Text: append([]byte(nil), m.Cause...)})
+	case *wire.Terminate:
+		l.events = append(l.events, Event{Kind: Terminate, Rank: -1, Text: []byte(m.Text)})
+	default:
+		return fmt.Errorf("unexpected message %T from the agent", m)
+	}
+	return nil
+}
+
+func (l *linked) Revoke(comm uint64, cause []byte) error {
+	if len(cause) > wire.MaxText {
+		return fmt.Errorf("revoke: cause of %d bytes, at most %d are allowed", len(cause), wire.MaxText)
+	}
+	return l.send(&wire.Revoke{Comm: comm, Cause: cause})
+}
+
+func (l *linked) Abort(code int, reason string) error {
+	return l.send(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]})
+}
+
+// Goodbye leaves a word in the segment instead of waking the agent: it looks
+// when it reaps the process.
+func (l *linked) Goodbye() error {
+	l.info.flight.Leave()
+	return nil
+}
+
+func (l *linked) send(m wire.Message) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return errGone
+	}
+	if len(l.out) > maxOut {
+		return errors.New("the agent does not read")
+	}
+	l.out = wire.Append(l.out, m)
+	l.flush()
+	return nil
+}
+
+// flush writes what the socket takes; the rest waits for the next call. A
+// broken socket shows when it is read.
+func (l *linked) flush() {
+	for len(l.out) > 0 {
+		n, err := unix.SendmsgN(l.fd, l.out, nil, nil, unix.MSG_NOSIGNAL)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		l.out = l.out[n:]
+	}
+	l.out = nil
+}
+
+// receive blocks until the next message is here, and reads nothing beyond it:
+// what follows must keep the descriptor readable. It returns an error when the
+// launcher is gone or stop is readable.
+func (l *linked) receive(stop *stopper) (wire.Message, error) {
+	for {
+		kind, body, ok, err := l.in.Next()
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return wire.Parse(kind, body)
+		}
+		l.flush()
+		n, err := unix.Read(l.fd, l.in.Room(true))
+		switch {
+		case err == unix.EINTR:
+		case err == unix.EAGAIN:
+			if err := stop.wait(l.fd, len(l.out) > 0); err != nil {
+				return nil, err
+			}
+		case err != nil || n == 0:
+			return nil, errGone
+		default:
+			l.in.Filled(n)
+		}
+	}
+}

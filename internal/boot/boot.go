@@ -1,0 +1,115 @@
+// Package boot is how a rank meets the rest of its job before any connection
+// between ranks exists, and how it hears of what no connection can tell: that
+// a rank died, that a communicator was revoked, that the job is to end.
+//
+// A Boot is two-way and asynchronous. Upwards go the rank's card (how to reach
+// it), revocations, aborts and the goodbye; downwards come everybody's cards,
+// deaths, revocations and the order to end.
+package boot
+
+import (
+	"context"
+
+	"gompi/internal/seg"
+)
+
+// Info is what a rank knows from the start.
+type Info struct {
+	Rank, Size           int
+	LocalRank, LocalSize int
+	Node, Nodes          int
+	JobID                string   // a UUID; it identifies, never authenticates
+	Secret               [32]byte // keys the handshake of every data connection
+	NodeOf               []int32  // node of each rank; nil means all on node 0
+	Hosts                []string // host name of each node
+
+	// What the ranks of this host share with their agent; nil without one.
+	// They stay open as long as the process.
+	Segment *seg.Segment
+	Bells   []int // doorbell descriptors, by local rank
+
+	flight *seg.Rank
+}
+
+// Flight returns this rank's state line and flight recorder in the segment, nil
+// without one. Every call returns the same.
+func (in *Info) Flight() *seg.Rank { return in.flight }
+
+// Host returns the name of rank's host.
+func (in *Info) Host(rank int) string {
+	n := 0
+	if in.NodeOf != nil {
+		n = int(in.NodeOf[rank])
+	}
+	if n >= len(in.Hosts) {
+		return "localhost"
+	}
+	return in.Hosts[n]
+}
+
+// NodeIndex returns the node that rank runs on.
+func (in *Info) NodeIndex(rank int) int {
+	if in.NodeOf == nil {
+		return 0
+	}
+	return int(in.NodeOf[rank])
+}
+
+// A Boot connects a rank with its launcher. Methods may be called from any
+// goroutine; only Allgather blocks.
+type Boot interface {
+	Info() *Info
+
+	// Allgather sends mine up and returns what every rank sent, by rank. It is
+	// called once, by all ranks. It fails when ctx ends, when a rank died or
+	// ended before it contributed, or when the launcher is gone.
+	Allgather(ctx context.Context, mine []byte) ([][]byte, error)
+
+	// FD returns a descriptor that is readable while Events has something to
+	// return, or -1 if there is none and SetWake is how one hears of events.
+	FD() int
+
+	// SetWake registers a function that is called, from any goroutine and
+	// without blocking, when Events may have something new. A Boot with an FD
+	// need not call it.
+	SetWake(wake func())
+
+	// Pending is a cheap look at whether Events might have something: it may be
+	// called in a spin loop. It may be true in vain, never false in vain for
+	// longer than it takes the agent to write one word to shared memory, where
+	// there is a host segment.
+	Pending() bool
+
+	// Events returns what came down since the last call, without blocking.
+	Events() []Event
+
+	// Revoke tells all ranks, this one too, that communicator comm is broken.
+	// cause is opaque here.
+	Revoke(comm uint64, cause []byte) error
+
+	// Abort asks the launcher to end the whole job with the given status.
+	Abort(code int, reason string) error
+
+	// Goodbye tells the launcher that this rank has closed its communicators
+	// and may end when it likes. The Boot is not used after it.
+	Goodbye() error
+}
+
+// An EventKind says what an Event reports.
+type EventKind uint8
+
+// The events.
+const (
+	Died      EventKind = iota + 1 // Rank ended without goodbye; Text says how
+	Revoked                        // Comm was revoked by Rank; Text is its cause
+	Terminate                      // the job is to end; Text says why
+	Gone                           // the launcher itself is gone; Text says how
+)
+
+// An Event is one piece of news from the launcher.
+type Event struct {
+	Kind EventKind
+	Rank int
+	Comm uint64
+	Text []byte
+}

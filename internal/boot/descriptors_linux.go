@@ -1,0 +1,226 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/env"
+	"gompi/internal/seg"
+)
+
+// inherited are the descriptors through which a rank meets its agent.
+type inherited struct {
+	boot, seg int
+	bell      int   // the first doorbell; the others follow it
+	bells     []int // all of them
+}
+
+// openAgent joins the job over the inherited descriptors, or, if a wrapper
+// closed them, over the agent's socket.
+func openAgent() (Boot, error) {
+	in := inherited{boot: env.FD(env.BootFD), seg: env.FD(env.SegFD), bell: env.FD(env.BellFD)}
+	addr := os.Getenv(env.BootAddr)
+	local, err := count(env.LocalRank, 0)
+	if err != nil {
+		return nil, err
+	}
+	ranks, err := count(env.LocalSize, 1)
+	if err != nil {
+		return nil, err
+	}
+	// Children of this process are not this rank.
+	for _, name := range []string{env.BootFD, env.BootAddr, env.SegFD, env.BellFD} {
+		os.Unsetenv(name)
+	}
+	if !in.usable(ranks) {
+		if in, err = reconnect(addr, local, ranks); err != nil {
+			return nil, fmt.Errorf("the descriptors inherited from gompirun's agent are closed, and so is the other way, its socket %q: %w", addr, err)
+		}
+	}
+	l, err := in.join(local)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// count returns a variable that counts ranks of this host.
+func count(name string, least int) (int, error) {
+	n, err := env.Int(name)
+	if err == nil && (n < least || n > seg.MaxRanks) {
+		err = fmt.Errorf("%s=%d: want %d to %d", name, n, least, seg.MaxRanks)
+	}
+	return n, err
+}
+
+// usable reports whether the descriptors are what the agent made them, not
+// closed, nor something else that was opened under their numbers. It lists the
+// doorbells.
+func (in *inherited) usable(bells int) bool {
+	var st unix.Stat_t
+	if in.boot < 0 || in.seg < 0 || in.bell < 0 {
+		return false
+	}
+	domain, err := unix.GetsockoptInt(in.boot, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	if err != nil || domain != unix.AF_UNIX {
+		return false
+	}
+	if seals, err := unix.FcntlInt(uintptr(in.seg), unix.F_GET_SEALS, 0); err != nil || seals&unix.F_SEAL_SHRINK == 0 {
+		return false
+	}
+	for i := range bells {
+		if unix.Fstat(in.bell+i, &st) != nil {
+			return false
+		}
+		in.bells = append(in.bells, in.bell+i)
+	}
+	return true
+}
+
+// join takes the descriptors over and makes a Boot of them.
+func (in *inherited) join(local int) (*linked, error) {
+	unix.CloseOnExec(in.boot)
+	for _, fd := range in.bells {
+		unix.CloseOnExec(fd)
+	}
+	s, err := seg.Attach(in.seg)
+	if err != nil {
+		return nil, err
+	}
+	return newLinked(in.boot, local, s, in.bells)
+}
+
+// reconnect gets the descriptors from the agent, which knows its ranks by their
+// user: whoever may read the job's memory anyway.
+func reconnect(addr string, local, bells int) (inherited, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return inherited{}, err
+	}
+	in, err := attach(fd, addr, local, bells)
+	if err != nil {
+		unix.Close(fd)
+		return inherited{}, err
+	}
+	return in, nil
+}
+
+func attach(fd int, addr string, local, bells int) (inherited, error) {
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: addr}); err != nil {
+		return inherited{}, fmt.Errorf("connect: %w", err)
+	}
+	if err := sameUser(fd); err != nil {
+		return inherited{}, err
+	}
+	if _, err := unix.Write(fd, wire.Append(nil, &wire.Attach{Local: local})); err != nil {
+		return inherited{}, err
+	}
+	fds, err := receiveFDs(fd, 1+bells)
+	if err != nil {
+		return inherited{}, err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return inherited{}, err
+	}
+	return inherited{boot: fd, seg: fds[0], bells: fds[1:]}, nil
+}
+
+// sameUser refuses a peer that another user runs: anybody may listen on an
+// abstract name.
+func sameUser(fd int) error {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return err
+	}
+	if int(cred.Uid) != unix.Geteuid() {
+		return fmt.Errorf("it belongs to user %d, want %d", cred.Uid, unix.Geteuid())
+	}
+	return nil
+}
+
+// receiveFDs receives n descriptors, each with one byte of data.
+func receiveFDs(fd, n int) ([]int, error) {
+	var fds []int
+	for len(fds) < n {
+		data := make([]byte, n-len(fds))
+		oob := make([]byte, unix.CmsgSpace(4*wire.FDBatch))
+		size, oobn, _, _, err := unix.Recvmsg(fd, data, oob, unix.MSG_CMSG_CLOEXEC)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		got, err := rights(oob[:oobn])
+		if err != nil || size != len(got) || size == 0 {
+			return nil, errors.Join(fmt.Errorf("it passed %d descriptors with %d bytes, and closed or failed after %d of %d", len(got), size, len(fds), n), err)
+		}
+		fds = append(fds, got...)
+	}
+	return fds, nil
+}
+
+func rights(oob []byte) ([]int, error) {
+	msgs, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for i := range msgs {
+		got, err := unix.ParseUnixRights(&msgs[i])
+		if err != nil {
+			return nil, err
+		}
+		fds = append(fds, got...)
+	}
+	return fds, nil
+}
+
+// A stopper makes a blocking wait end with a context. nil never stops.
+type stopper struct{ fd int }
+
+// stopOn returns the stopper of ctx and what releases it.
+func stopOn(ctx context.Context) (*stopper, func(), error) {
+	if ctx.Done() == nil {
+		return nil, func() {}, nil
+	}
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, nil, fmt.Errorf("eventfd: %w", err)
+	}
+	rung := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(rung)
+		unix.Write(fd, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	})
+	return &stopper{fd}, func() {
+		if !cancel() {
+			<-rung
+		}
+		unix.Close(fd)
+	}, nil
+}
+
+// wait blocks until fd is readable, or writable if write is set, or s rings. It
+// is one poll call: a rank has nothing else to do while it meets the others.
+func (s *stopper) wait(fd int, write bool) error {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	if write {
+		fds[0].Events |= unix.POLLOUT
+	}
+	if s != nil {
+		fds = append(fds, unix.PollFd{Fd: int32(s.fd), Events: unix.POLLIN})
+	}
+	if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+		return fmt.Errorf("poll: %w", err)
+	}
+	if s != nil && fds[1].Revents != 0 {
+		return context.Canceled // the caller asks its context for the cause
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// A group is a job whose ranks are goroutines of one process. Its news is one
+// log that all members read, so that a member costs the same however many there
+// are. It blocks on channels alone, never on a lock, and so runs inside
+// testing/synctest.
+type group struct {
+	members []Member
+	epoch   atomic.Uint64 // length of log
+
+	mu      sync.Mutex
+	log     []Event
+	cards   [][]byte
+	missing int           // cards that have not come
+	met     chan struct{} // closed when cards are complete or failed is set
+	failed  error
+}
+
+// A Member is one rank of a Group.
+type Member struct {
+	group *group
+	info  Info
+	seen  atomic.Uint64 // how much of the log Events has returned
+	wake  atomic.Pointer[func()]
+	state memberState // under group.mu
+}
+
+type memberState uint8
+
+const (
+	present memberState = iota
+	contributed
+	left
+	dead
+)
+
+// Group returns the boots of n ranks that live in this process, all on one
+// node. Each is a *Member, so that a test can let it Die.
+func Group(n int) []Boot {
+	g := newGroup(n, "localhost")
+	boots := make([]Boot, n)
+	for i := range boots {
+		boots[i] = &g.members[i]
+	}
+	return boots
+}
+
+func newGroup(n int, host string) *group {
+	id, secret := NewJob()
+	hosts := []string{host}
+	g := &group{members: make([]Member, n), cards: make([][]byte, n), missing: n, met: make(chan struct{})}
+	for i := range g.members {
+		g.members[i].group = g
+		g.members[i].info = Info{
+			Rank: i, Size: n, LocalRank: i, LocalSize: n, Nodes: 1,
+			JobID: id, Secret: secret, Hosts: hosts,
+		}
+	}
+	return g
+}
+
+func (g *group) wakeAll() {
+	for i := range g.members {
+		if wake := g.members[i].wake.Load(); wake != nil {
+			(*wake)()
+		}
+	}
+}
+
+// fail ends an Allgather that cannot succeed any more.
+func (g *group) fail(err error) {
+	if g.failed == nil && g.missing > 0 {
+		g.failed = err
+		close(g.met)
+	}
+}
+
+// Info returns what the rank knows. It may be changed before the rank is used.
+func (m *Member) Info() *Info { return &m.info }
+
+// Allgather implements Boot. All ranks share the result.
+func (m *Member) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
+	g := m.group
+	if err := g.contribute(m, mine); err != nil {
+		return nil, err
+	}
+	select {
+	case <-g.met:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.failed != nil {
+		return nil, g.failed
+	}
+	return g.cards, nil
+}
+
+func (g *group) contribute(m *Member, mine []byte) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if m.state != present {
+		return errors.New("boot allgather: called twice, or after the rank ended")
+	}
+	m.state = contributed
+	g.cards[m.info.Rank] = append([]byte(nil), mine...)
+	if g.missing--; g.missing == 0 && g.failed == nil {
+		close(g.met)
+	}
+	return nil
+}
+
+// FD returns -1: members are woken through SetWake.
+func (m *Member) FD() int { return -1 }
+
+// SetWake implements Boot.
+func (m *Member) SetWake(wake func()) { m.wake.Store(&wake) }
+
+// Pending implements Boot.
+func (m *Member) Pending() bool { return m.group.epoch.Load() != m.seen.Load() }
+
+// Events implements Boot.
+func (m *Member) Events() []Event {
+	if !m.Pending() {
+		return nil
+	}
+	g := m.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	seen := m.seen.Swap(uint64(len(g.log)))
+	return g.log[seen:len(g.log):len(g.log)]
+}
+
+// Revoke implements Boot.
+func (m *Member) Revoke(comm uint64, cause []byte) error {
+	m.group.announce(Event{Kind: Revoked, Rank: m.info.Rank, Comm: comm, Text: append([]byte(nil), cause...)}, nil)
+	return nil
+}
+
+// Abort implements Boot: every rank is told to end.
+func (m *Member) Abort(code int, reason string) error {
+	text := fmt.Sprintf("rank %d aborted the job with status %d: %s", m.info.Rank, code, reason)
+	m.group.announce(Event{Kind: Terminate, Rank: m.info.Rank, Text: []byte(text)}, errors.New(text))
+	return nil
+}
+
+// Goodbye implements Boot.
+func (m *Member) Goodbye() error {
+	g := m.group
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if m.state == present {
+		g.fail(fmt.Errorf("rank %d left before it contributed", m.info.Rank))
+	}
+	if m.state != dead {
+		m.state = left
+	}
+	return nil
+}
+
+// Die makes all ranks believe that this one ended without goodbye; text says
+// how. After Goodbye, or a second time, it does nothing.
+func (m *Member) Die(text string) {
+	g := m.group
+	g.mu.Lock()
+	over := m.state == left || m.state == dead
+	if !over {
+		m.state = dead
+	}
+	g.mu.Unlock()
+	if !over {
+		g.announce(Event{Kind: Died, Rank: m.info.Rank, Text: []byte(text)}, fmt.Errorf("rank %d died: %s", m.info.Rank, text))
+	}
+}
+
+// announce logs e, fails a pending Allgather if fatal is not nil, and wakes all.
+func (g *group) announce(e Event, fatal error) {
+	g.mu.Lock()
+	g.log = append(g.log, e)
+	g.epoch.Store(uint64(len(g.log)))
+	if fatal != nil {
+		g.fail(fatal)
+	}
+	g.mu.Unlock()
+	g.wakeAll()
+}

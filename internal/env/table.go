@@ -1,0 +1,143 @@
+package env
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Names of the variables that gompirun sets for every rank. Those of other
+// launchers are set too, because programs and libraries look for them.
+const (
+	Rank      = "GOMPI_RANK"
+	Size      = "GOMPI_SIZE"
+	LocalRank = "GOMPI_LOCAL_RANK"
+	LocalSize = "GOMPI_LOCAL_SIZE"
+	Node      = "GOMPI_NODE"
+	JobID     = "GOMPI_JOB_ID"
+
+	BootFD   = "GOMPI_BOOT_FD"
+	BootAddr = "GOMPI_BOOT_ADDR"
+	SegFD    = "GOMPI_SEG_FD"
+	BellFD   = "GOMPI_BELL_FD"
+
+	TorchRank       = "RANK"
+	TorchSize       = "WORLD_SIZE"
+	TorchLocalRank  = "LOCAL_RANK"
+	TorchLocalSize  = "LOCAL_WORLD_SIZE"
+	TorchMasterAddr = "MASTER_ADDR"
+	TorchMasterPort = "MASTER_PORT"
+
+	OMPIRank      = "OMPI_COMM_WORLD_RANK"
+	OMPISize      = "OMPI_COMM_WORLD_SIZE"
+	OMPILocalRank = "OMPI_COMM_WORLD_LOCAL_RANK"
+	OMPILocalSize = "OMPI_COMM_WORLD_LOCAL_SIZE"
+
+	GoProcs    = "GOMAXPROCS"
+	OMPThreads = "OMP_NUM_THREADS"
+)
+
+// Names of the variables that users set. gompirun hands them on to all ranks.
+const (
+	Boot          = "GOMPI_BOOT"
+	Transport     = "GOMPI_TRANSPORT"
+	Tune          = "GOMPI_TUNE"
+	Eager         = "GOMPI_EAGER"
+	Deterministic = "GOMPI_DETERMINISTIC"
+	Log           = "GOMPI_LOG"
+	Iface         = "GOMPI_IFACE"
+	PortRange     = "GOMPI_PORT_RANGE"
+)
+
+// Who reads a variable.
+const (
+	byBoot      = "internal/boot"
+	byComm      = "comm"
+	byTCP       = "transport/tcp"
+	byPrograms  = "programs"
+	byLibraries = "torch scripts"
+	byRuntime   = "the Go runtime"
+)
+
+// A Var describes one environment variable.
+type Var struct {
+	Name    string
+	Default string // what holds when it is unset; "" if nothing does
+	Reader  string // who reads it
+	Doc     string // one line
+	Set     bool   // gompirun sets it for each rank
+}
+
+// Table returns all variables: first those that gompirun sets, then those that
+// users set.
+func Table() []Var { return append(launched(), settings()...) }
+
+func launched() []Var {
+	return []Var{
+		{Rank, "", byBoot, "rank of this process in the job, from 0", true},
+		{Size, "", byBoot, "number of ranks in the job", true},
+		{LocalRank, "", byBoot, "rank among the ranks of this host, from 0", true},
+		{LocalSize, "", byBoot, "number of ranks on this host", true},
+		{Node, "", byBoot, "index of this host in the job, from 0", true},
+		{JobID, "", byPrograms, "UUID of the job", true},
+		{BootFD, "", byBoot, "descriptor of the socket to this host's agent; gone after Init", true},
+		{BootAddr, "", byBoot, "abstract unix socket of the agent, for ranks whose descriptors were closed by a wrapper; gone after Init", true},
+		{SegFD, "", byBoot, "descriptor of the memory shared by this host's ranks; gone after Init", true},
+		{BellFD, "", byBoot, "descriptor of the doorbell of local rank 0; the others follow it; gone after Init", true},
+		{TorchRank, "", byLibraries, "as GOMPI_RANK", true},
+		{TorchSize, "", byLibraries, "as GOMPI_SIZE", true},
+		{TorchLocalRank, "", byLibraries, "as GOMPI_LOCAL_RANK", true},
+		{TorchLocalSize, "", byLibraries, "as GOMPI_LOCAL_SIZE", true},
+		{TorchMasterAddr, "", byLibraries, "address of the host of rank 0", true},
+		{TorchMasterPort, "", byLibraries, "a port of that host, kept free for rank 0 to listen on", true},
+		{OMPIRank, "", byPrograms, "as GOMPI_RANK", true},
+		{OMPISize, "", byPrograms, "as GOMPI_SIZE", true},
+		{OMPILocalRank, "", byPrograms, "as GOMPI_LOCAL_RANK", true},
+		{OMPILocalSize, "", byPrograms, "as GOMPI_LOCAL_SIZE", true},
+		{GoProcs, "the rank's share of the cores, at least 2", byRuntime, "threads that run Go code at once", true},
+		{OMPThreads, "the rank's share of the cores, at least 1", byPrograms, "threads of OpenMP and BLAS libraries", true},
+	}
+}
+
+func settings() []Var {
+	return []Var{
+		{Boot, "", byBoot, "`alone`: be a job of one rank, whatever launcher's environment is visible", false},
+		{Transport, "", byComm, "`tcp`: use only this transport between ranks", false},
+		{Tune, "", byComm, "collective algorithms to use instead of the tables' choice", false},
+		{Eager, "64K", byComm, "largest message, in bytes, that is sent before its receive is posted", false},
+		{Deterministic, "0", byComm, "`1`: results that do not depend on algorithm, transport or message size", false},
+		{Log, "", byComm, "what to log on stderr: `debug`, `info`, `tuning`, or `part=level,...`", false},
+		{Iface, "", byTCP, "network interfaces or subnets to use, `^` before those not to use: `eth0,10.0.0.0/8,^docker0`", false},
+		{PortRange, "any", byTCP, "ports to listen on: `20000-20999`", false},
+	}
+}
+
+// defaultOf returns the default of a variable that users set. What gompirun
+// sets has no default that could be read without it.
+func defaultOf(name string) string {
+	for _, v := range settings() {
+		if v.Name == name && v.Default != "any" {
+			return v.Default
+		}
+	}
+	return ""
+}
+
+// Markdown renders the table as README shows it.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("| variable | default | read by | meaning |\n|---|---|---|---|\n")
+	for _, v := range Table() {
+		def := v.Default
+		if def == "" {
+			def = "unset"
+		}
+		if v.Set {
+			def = "set by gompirun"
+			if v.Default != "" {
+				def = "set by gompirun when unset: " + v.Default
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", v.Name, def, v.Reader, v.Doc)
+	}
+	return b.String()
+}

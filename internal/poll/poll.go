@@ -1,0 +1,40 @@
+// Package poll watches descriptors for the one driver of a rank: it says what
+// is ready without blocking while the driver spins, and tells a channel when the
+// driver has given up spinning, so that sleeping takes neither a thread nor a
+// slot of the scheduler.
+//
+// A Set has one driver at a time, which alone calls Ready, Arm and Disarm. Wake
+// may be called from any goroutine, Add, Mod and Del too.
+package poll
+
+// Interest is what a descriptor is watched for, or has become ready for.
+type Interest uint8
+
+// The two interests. A descriptor in error is ready for both.
+const (
+	Read Interest = 1 << iota
+	Write
+)
+
+// An Event says that a descriptor is ready. Readiness is a level: it is
+// reported again until it has been dealt with.
+type Event struct {
+	Key   uint64
+	Ready Interest
+}
+
+// bellKey is the key of the doorbell, which no caller may use.
+const bellKey = ^uint64(0)
+
+// A bell is the channel that a sleeping driver listens to. What rings it stays
+// until it has been heard.
+type bell chan struct{}
+
+func newBell() bell { return make(bell, 1) }
+
+func (b bell) ring() {
+	select {
+	case b <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,129 @@
+package seg
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"gompi/internal/mem"
+)
+
+// A Kind names what a Call does. Collectives have the numbers that they have in
+// frames.
+type Kind uint8
+
+// The kinds of calls.
+const (
+	NoKind Kind = iota
+	Barrier
+	Bcast
+	Reduce
+	Allreduce
+	ReduceScatter
+	ReduceScatterBlock
+	Allgather
+	Allgatherv
+	Gather
+	Gatherv
+	Scatter
+	Scatterv
+	Alltoall
+	Alltoallv
+	Scan
+	Exscan
+	Dup
+	Split
+	Create
+	Alloc
+	Init
+	Close
+	Send
+	Recv
+	Probe
+	Wait
+	numKinds
+)
+
+var kindNames = [numKinds]string{
+	"none", "barrier", "bcast", "reduce", "allreduce", "reducescatter", "reducescatterblock",
+	"allgather", "allgatherv", "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv",
+	"scan", "exscan", "dup", "split", "create", "alloc", "init", "close", "send", "recv", "probe", "wait",
+}
+
+func (k Kind) String() string {
+	if k >= numKinds {
+		return fmt.Sprintf("kind(%d)", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// A Recording is a Call as another process reads it.
+type Recording struct {
+	Number uint64 // counts the rank's calls from 1
+	Call
+	Done bool
+}
+
+// Calls returns the calls in a local rank's flight recorder, oldest first. It
+// may be called from any process at any time. A call that is being written at
+// that moment is left out.
+func (s *Segment) Calls(local int) []Recording {
+	var out []Recording
+	ring := s.calls[local*Recorded:][:Recorded]
+	for i := range ring {
+		if r, ok := ring[i].read(); ok {
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b Recording) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}
+
+// tries bounds the attempts to read a record that changes all the time. Its
+// writer needs 64 calls to come back to it, so two are rare already.
+const tries = 8
+
+func (rec *record) read() (r Recording, ok bool) {
+	for range tries {
+		before := rec.stamp.Load()
+		if before == 0 || before&3 == busy {
+			continue
+		}
+		what := atomic.LoadUint64(&rec.what)
+		r = Recording{
+			Number: before >> 2,
+			Call: Call{
+				Comm:  atomic.LoadUint64(&rec.comm),
+				Kind:  Kind(what),
+				Type:  mem.Type(what >> 8),
+				Op:    mem.Op(what >> 16),
+				Peer:  int(int32(what >> 32)),
+				Count: int64(atomic.LoadUint64(&rec.count)),
+				Bytes: int64(atomic.LoadUint64(&rec.bytes)),
+				Start: int64(atomic.LoadUint64(&rec.start)),
+			},
+		}
+		after := rec.stamp.Load()
+		if after>>2 == before>>2 && after&3 != busy {
+			r.Done = after&3 == done
+			return r, true
+		}
+	}
+	return Recording{}, false
+}
+
+// String describes c in one line: "allreduce(1024 float32, sum)".
+func (c Call) String() string {
+	s := c.Kind.String() + "("
+	if c.Type != mem.NoType {
+		s += fmt.Sprintf("%d %v", c.Count, c.Type)
+	}
+	if c.Op != mem.NoOp {
+		s += ", " + c.Op.String()
+	}
+	if c.Peer >= 0 {
+		s += fmt.Sprintf(", rank %d", c.Peer)
+	}
+	return s + ")"
+}

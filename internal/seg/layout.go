@@ -1,0 +1,100 @@
+// Package seg is the memory that the ranks of one host share with each other
+// and with their agent: one memfd, made by the agent before it starts the
+// ranks, which inherit it. There are no names, no stale files, and no limit but
+// memory.
+//
+// # Layout
+//
+// All numbers are in the byte order of the host; a segment never leaves it.
+//
+//	offset           size          content
+//	0                4096          header: magic, version, sizes, the epoch word
+//	header.lines     ranks x 128   one state line per local rank
+//	header.calls     ranks x 4096  one flight recorder per local rank: a ring of
+//	                               64 records of 64 bytes
+//	header.end                     end of these first pages, page-aligned; flag
+//	                               lines, rings and the heap come after it
+//
+// Local ranks are numbered from 0 in the order of their ranks in the job.
+//
+// # Descriptors
+//
+// The segment comes with one doorbell per local rank, an eventfd that wakes the
+// rank when something is written to it. Every rank of the host inherits the
+// segment and all doorbells under the same numbers: GOMPI_SEG_FD is the
+// segment, GOMPI_BELL_FD the doorbell of local rank 0, and the doorbells of the
+// others follow it without gaps.
+//
+// # Claiming
+//
+// Every page is allocated when the segment is made, and the file is sealed
+// against shrinking. So running out of memory is an error there, and touching
+// the segment never raises SIGBUS.
+package seg
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	magic    = 0x67_65_73_69_70_6d_6f_67 // "gompiseg"
+	version  = 1
+	pageSize = 4096
+
+	// MaxRanks bounds the ranks of one host.
+	MaxRanks = 1 << 16
+
+	lineSize   = 128
+	recordSize = 64
+	// Recorded is the number of calls that a flight recorder remembers.
+	Recorded = pageSize / recordSize
+)
+
+// A header is the first page.
+type header struct {
+	magic   uint64
+	version uint32
+	ranks   uint32
+	size    uint64 // of the file
+	lines   uint64 // offset of the state lines
+	calls   uint64 // offset of the flight recorders
+	end     uint64 // offset of what is not laid out yet
+	_       [16]byte
+	epoch   atomic.Uint64 // alone in its cache line: all ranks spin on it
+	_       [pageSize - 72]byte
+}
+
+// A line is the state of one rank. The agent writes rank before it starts the
+// rank; everything else is the rank's, but for state, which the agent sets last.
+type line struct {
+	state atomic.Uint32
+	pid   atomic.Int32
+	rank  int32
+	_     [lineSize - 12]byte
+}
+
+// A record is one call in a flight recorder; recorder.go says how it is written.
+type record struct {
+	stamp atomic.Uint64 // ticket and phase
+	comm  uint64
+	what  uint64 // kind, type, operator, and peer in the upper half
+	count uint64
+	bytes uint64
+	start uint64
+	_     [2]uint64
+}
+
+// The layout is the sizes of these types.
+var (
+	_ [pageSize]byte   = [unsafe.Sizeof(header{})]byte{}
+	_ [lineSize]byte   = [unsafe.Sizeof(line{})]byte{}
+	_ [recordSize]byte = [unsafe.Sizeof(record{})]byte{}
+)
+
+// sizes returns the offsets of a segment for n ranks.
+func sizes(n int) (lines, calls, end int) {
+	lines = pageSize
+	calls = lines + (n*lineSize+pageSize-1)/pageSize*pageSize
+	return lines, calls, calls + n*pageSize
+}

@@ -1,0 +1,108 @@
+package seg
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+)
+
+// A Segment is a host's segment, mapped into this process. Its methods may be
+// called from any goroutine; none blocks.
+type Segment struct {
+	fd    int
+	mem   []byte
+	head  *header
+	lines []line
+	calls []record
+}
+
+// view makes a Segment of mapped memory whose header is in place.
+func view(fd int, mem []byte) (*Segment, error) {
+	h := (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
+	if h.magic != magic || h.version != version {
+		return nil, fmt.Errorf("host segment starts with %#x version %d, want %#x version %d", h.magic, h.version, uint64(magic), version)
+	}
+	n := int(h.ranks)
+	if n < 1 || n > MaxRanks {
+		return nil, fmt.Errorf("host segment for %d ranks, want 1 to %d", n, MaxRanks)
+	}
+	lines, calls, end := sizes(n)
+	if h.lines != uint64(lines) || h.calls != uint64(calls) || h.end != uint64(end) || end > len(mem) {
+		return nil, errors.New("host segment with offsets of another layout")
+	}
+	return &Segment{
+		fd:    fd,
+		mem:   mem,
+		head:  h,
+		lines: unsafe.Slice((*line)(unsafe.Pointer(&mem[lines])), n),
+		calls: unsafe.Slice((*record)(unsafe.Pointer(&mem[calls])), n*Recorded),
+	}, nil
+}
+
+// format lays a fresh segment out in zeroed memory. ranks are the ranks of this
+// host, in ascending order.
+func format(mem []byte, ranks []int) {
+	lines, calls, end := sizes(len(ranks))
+	h := (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
+	h.version, h.ranks, h.size = version, uint32(len(ranks)), uint64(len(mem))
+	h.lines, h.calls, h.end = uint64(lines), uint64(calls), uint64(end)
+	for i, r := range ranks {
+		(*line)(unsafe.Pointer(&mem[lines+i*lineSize])).rank = int32(r)
+	}
+	h.magic = magic
+}
+
+// FD returns the descriptor of the segment's memory. It stays the Segment's.
+func (s *Segment) FD() int { return s.fd }
+
+// Ranks returns the number of ranks on this host.
+func (s *Segment) Ranks() int { return len(s.lines) }
+
+// WorldRank returns the rank in the job of a local rank.
+func (s *Segment) WorldRank(local int) int { return int(s.lines[local].rank) }
+
+// Epoch returns the word that grows whenever the agent has news for the ranks
+// of this host. It is one atomic load, fit for a spin loop.
+func (s *Segment) Epoch() uint64 { return s.head.epoch.Load() }
+
+// Bump makes Epoch grow. The agent calls it after it has written the news to
+// the ranks' sockets, so that a rank which sees the new epoch finds the news.
+func (s *Segment) Bump() { s.head.epoch.Add(1) }
+
+// State returns what became of a local rank so far.
+func (s *Segment) State(local int) State { return State(s.lines[local].state.Load()) }
+
+// SetEnded marks a local rank's process as ended. The agent calls it when it
+// has reaped the process and no longer needs the state before.
+func (s *Segment) SetEnded(local int) { s.lines[local].state.Store(uint32(Ended)) }
+
+// PID returns the process that a local rank joined from, 0 before it joined. It
+// differs from the process that the agent started when that one is a wrapper.
+func (s *Segment) PID(local int) int { return int(s.lines[local].pid.Load()) }
+
+// Rank returns a local rank's own view, with which it reports its state and
+// its calls. Only that rank's process uses it, and makes it once.
+func (s *Segment) Rank(local int) *Rank {
+	return &Rank{line: &s.lines[local], ring: (*[Recorded]record)(s.calls[local*Recorded:])}
+}
+
+// A State says how far a rank has come.
+type State uint32
+
+// The states, in the order in which a rank passes them.
+const (
+	Starting State = iota // its process exists, or will at once
+	Joined                // it called Init
+	Closed                // it closed its communicators and may end
+	Ended                 // its process is reaped
+	numStates
+)
+
+var stateNames = [numStates]string{"starting", "joined", "closed", "ended"}
+
+func (s State) String() string {
+	if s >= numStates {
+		return fmt.Sprintf("state(%d)", uint32(s))
+	}
+	return stateNames[s]
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package seg
+
+import "errors"
+
+// New fails: hosts other than Linux have no segment.
+func New([]int) (*Segment, error) { return nil, errors.ErrUnsupported }
+
+// Attach fails: hosts other than Linux have no segment.
+func Attach(int) (*Segment, error) { return nil, errors.ErrUnsupported }
+
+// Close does nothing.
+func (s *Segment) Close() error { return nil }

@@ -1,0 +1,17 @@
+package transport
+
+import "errors"
+
+// Reasons for Sink.Lost and Sink.Sent.
+var (
+	// ErrGone: the peer closed its side in good order and has sent all it had.
+	ErrGone = errors.New("peer has left")
+	// ErrCut: the connection ended without a goodbye.
+	ErrCut = errors.New("connection cut")
+	// ErrUnreachable: no connection could be made in the first place.
+	ErrUnreachable = errors.New("cannot be reached")
+	// ErrClosed: this side was closed.
+	ErrClosed = errors.New("transport closed")
+	// ErrProtocol: the peer sent what no rank of this version sends.
+	ErrProtocol = errors.New("protocol error")
+)

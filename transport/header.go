@@ -1,0 +1,95 @@
+package transport
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// HeaderSize is the encoded size of a Header in bytes.
+const HeaderSize = 48
+
+// Version is the version of the frame format; ranks of different versions
+// refuse each other.
+const Version = 1
+
+const magic = 0x6d // 'm'
+
+// MaxPayload bounds Header.Len: a larger length on the wire is an error, found
+// before any memory is taken for it.
+const MaxPayload = 1 << 48
+
+// A Kind says what a frame is for. Transports carry all kinds alike, but for
+// Goodbye, which belongs to them.
+type Kind uint8
+
+// The frame kinds. "A" and "B" are the two words of the Header.
+const (
+	NoKind   Kind = iota
+	Eager         // point-to-point message with its payload
+	Announce      // point-to-point message whose payload waits at the sender; A: bytes, B: sender's token
+	Clear         // answer to Announce: send it; A: sender's token, B: receiver's token
+	Data          // payload of an announced message; A: receiver's token
+	Credit        // A: bytes of point-to-point, B: of collective payload that the receiver has let go
+	Coll          // one message of a collective; Seq: its number, A and B: the call
+	Ready         // a receiver of a large Coll message is ready; Seq, A and B as Coll
+	Call          // "this is my call, and I wait for you"; Seq, A and B as Coll
+	Revoke        // Comm is broken; the payload says why
+	Goodbye       // the sender leaves in good order; nothing follows
+	numKinds
+)
+
+var kindNames = [numKinds]string{"none", "eager", "announce", "clear", "data", "credit", "coll", "ready", "call", "revoke", "goodbye"}
+
+func (k Kind) String() string {
+	if k >= numKinds {
+		return fmt.Sprintf("kind(%d)", uint8(k))
+	}
+	return kindNames[k]
+}
+
+// A Header opens every frame. What the fields mean depends on the Kind.
+type Header struct {
+	Kind  Kind
+	Flags uint8
+	Tag   int32
+	Comm  uint64 // context id of the communicator
+	Seq   uint64 // number of the collective on that communicator
+	Len   int64  // bytes of payload that follow
+	A, B  uint64
+}
+
+// Encode stores h in the first HeaderSize bytes of dst, little-endian.
+func (h *Header) Encode(dst []byte) {
+	_ = dst[HeaderSize-1]
+	dst[0], dst[1], dst[2], dst[3] = magic, Version, byte(h.Kind), h.Flags
+	binary.LittleEndian.PutUint32(dst[4:], uint32(h.Tag))
+	binary.LittleEndian.PutUint64(dst[8:], h.Comm)
+	binary.LittleEndian.PutUint64(dst[16:], h.Seq)
+	binary.LittleEndian.PutUint64(dst[24:], uint64(h.Len))
+	binary.LittleEndian.PutUint64(dst[32:], h.A)
+	binary.LittleEndian.PutUint64(dst[40:], h.B)
+}
+
+// Decode sets h from the first HeaderSize bytes of src. It refuses what no
+// rank of this version sends.
+func (h *Header) Decode(src []byte) error {
+	_ = src[HeaderSize-1]
+	if src[0] != magic || src[1] != Version {
+		return fmt.Errorf("%w: frame starts with %#x version %d, want %#x version %d", ErrProtocol, src[0], src[1], magic, Version)
+	}
+	h.Kind, h.Flags = Kind(src[2]), src[3]
+	h.Tag = int32(binary.LittleEndian.Uint32(src[4:]))
+	h.Comm = binary.LittleEndian.Uint64(src[8:])
+	h.Seq = binary.LittleEndian.Uint64(src[16:])
+	n := binary.LittleEndian.Uint64(src[24:])
+	h.A = binary.LittleEndian.Uint64(src[32:])
+	h.B = binary.LittleEndian.Uint64(src[40:])
+	if h.Kind == NoKind || h.Kind >= numKinds {
+		return fmt.Errorf("%w: frame of unknown %v", ErrProtocol, h.Kind)
+	}
+	if n > MaxPayload {
+		return fmt.Errorf("%w: frame announces %d bytes, at most %d are allowed", ErrProtocol, n, int64(MaxPayload))
+	}
+	h.Len = int64(n)
+	return nil
+}

@@ -1,0 +1,288 @@
+package inproc
+
+import (
+	"sync/atomic"
+
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// An endpoint is the Transport of one rank.
+type endpoint struct {
+	world *World
+	rank  int
+	box   *box
+	sink  transport.Sink
+
+	links   map[int]*link // ranks that frames went to or came from
+	lent    int           // payloads that peers have yet to copy
+	done    []completion  // due at the next Poll
+	armed   bool
+	closing bool // arriving frames are dropped
+	ended   bool // closed or killed: nothing happens any more
+}
+
+// A link is one rank's view of another.
+type link struct {
+	peer  int
+	held  atomic.Int64 // bytes of copied payload in peer's box
+	loans []*parcel
+	shut  bool // peer's box was found shut; its farewell is under way
+	lost  bool // and was delivered
+}
+
+// A completion is a Sent that is due.
+type completion struct {
+	token uint64
+	err   error
+}
+
+// Name implements transport.Transport.
+func (e *endpoint) Name() string { return "inproc" }
+
+// Reaches implements transport.Transport.
+func (e *endpoint) Reaches(peer int) bool { return peer >= 0 && peer < len(e.world.boxes) }
+
+// Carries implements transport.Transport.
+func (e *endpoint) Carries(s mem.Space) bool { return s == mem.Host }
+
+func (e *endpoint) link(peer int) *link {
+	l := e.links[peer]
+	if l == nil {
+		l = &link{peer: peer}
+		e.links[peer] = l
+	}
+	return l
+}
+
+// Send implements transport.Transport.
+func (e *endpoint) Send(peer int, h *transport.Header, b mem.Buffer, token uint64) bool {
+	n := b.Size()
+	h.Len = int64(n)
+	l := e.link(peer)
+	if l.lost || l.shut || e.closing || e.ended {
+		return true
+	}
+	lend := n > copyLimit || n > 0 && l.held.Load()+int64(n) > heldLimit
+	p := e.pack(l, h, b, lend)
+	p.token = token
+	if lend {
+		p.index = len(l.loans)
+		l.loans = append(l.loans, p)
+		e.lent++
+	}
+	err := e.world.boxes[peer].put(p)
+	if err == nil {
+		return !lend
+	}
+	if lend {
+		e.returned(p)
+	}
+	// All that peer had sent is in our box already: its farewell belongs
+	// behind that.
+	l.shut = true
+	e.box.put(&parcel{meaning: farewell, from: peer, err: err})
+	return true
+}
+
+// Forget implements transport.Transport. A payload that arrives is stored in one
+// go, so only one that is lent can still be on its way.
+func (e *endpoint) Forget(peer int, token uint64) {
+	for _, p := range e.link(peer).loans {
+		if p.token == token {
+			p.keep()
+		}
+	}
+}
+
+// pack returns a parcel for b, copied unless it is to be lent.
+func (e *endpoint) pack(l *link, h *transport.Header, b mem.Buffer, lend bool) *parcel {
+	n := b.Size()
+	if lend {
+		n = 0
+	}
+	p := e.world.pools.get(n)
+	p.meaning, p.from, p.h, p.link, p.lent = letter, e.rank, *h, l, lend
+	switch {
+	case lend:
+		p.payload = b.HostSlice()
+	case n > 0:
+		p.payload = p.buf[:n]
+		copy(p.payload, b.HostSlice())
+		l.held.Add(int64(n))
+	}
+	return p
+}
+
+// Poll implements transport.Transport. The peer named makes no difference:
+// there is one queue to look at.
+func (e *endpoint) Poll(int) int {
+	if e.armed {
+		e.armed = false
+		e.box.disarm()
+	}
+	if e.ended {
+		return 0
+	}
+	n := e.complete()
+	if !e.box.news.Load() {
+		return n
+	}
+	q, end := e.box.take()
+	if end != nil {
+		return n + e.perish(end)
+	}
+	for p := q.pop(); p != nil; p = q.pop() {
+		e.handle(p)
+		n++
+	}
+	return n
+}
+
+// complete reports the one-sided transfers that are done.
+func (e *endpoint) complete() int {
+	n := 0
+	for ; n < len(e.done); n++ { // Sent may add to it
+		e.sink.Sent(e.done[n].token, e.done[n].err)
+	}
+	e.done = e.done[:0]
+	return n
+}
+
+func (e *endpoint) handle(p *parcel) {
+	switch p.meaning {
+	case letter:
+		e.receive(p)
+	case receipt:
+		if p.withdrawn {
+			return // Sent was called when it was
+		}
+		e.returned(p)
+		token, err, forgotten := p.token, p.err, p.forgotten
+		e.world.pools.put(p)
+		if !forgotten {
+			e.sink.Sent(token, err)
+		}
+	case farewell:
+		e.lose(e.link(p.from), p.err)
+	}
+}
+
+// receive delivers a frame and returns or recycles the parcel.
+func (e *endpoint) receive(p *parcel) {
+	l := e.link(p.from)
+	switch {
+	case e.closing:
+		p.err = transport.ErrGone
+	case l.lost:
+		p.err = transport.ErrCut
+	case !e.unpack(p):
+		e.lose(l, transport.ErrCut)
+		return // the parcel is still known to the sender: not for the pool
+	}
+	if p.lent {
+		p.meaning = receipt
+		e.world.boxes[p.from].put(p) // if that rank has ended, nobody waits
+		return
+	}
+	p.link.held.Add(-int64(len(p.payload)))
+	e.world.pools.put(p)
+}
+
+// unpack hands the frame in p to the sink, window by window. It reports false
+// if the sender took the payload back.
+func (e *endpoint) unpack(p *parcel) bool {
+	window, token := e.sink.Arrive(p.from, &p.h)
+	for off := int64(0); off < p.h.Len; {
+		n := min(int64(window.Size()), p.h.Len-off)
+		if n == 0 {
+			return true // dropped
+		}
+		if !p.take(window.HostSlice()[:n], off) {
+			return false
+		}
+		off += n
+		window = e.sink.Filled(token)
+	}
+	return true
+}
+
+// returned strikes p off the list of lent payloads.
+func (e *endpoint) returned(p *parcel) {
+	loans := p.link.loans
+	last := loans[len(loans)-1]
+	loans[p.index] = last
+	last.index = p.index
+	loans[len(loans)-1] = nil
+	p.link.loans = loans[:len(loans)-1]
+	e.lent--
+}
+
+// recall takes back everything lent to l's peer.
+func (e *endpoint) recall(l *link, err error) {
+	for len(l.loans) > 0 {
+		p := l.loans[len(l.loans)-1]
+		p.withdraw()
+		e.returned(p)
+		if !p.forgotten {
+			e.sink.Sent(p.token, err)
+		}
+	}
+}
+
+// lose ends the link to a peer, once.
+func (e *endpoint) lose(l *link, err error) {
+	if l.lost {
+		return
+	}
+	l.lost = true
+	e.recall(l, err)
+	e.sink.Lost(l.peer, err)
+}
+
+// perish is this rank's own death: it loses everybody.
+func (e *endpoint) perish(err error) int {
+	e.ended = true
+	for peer := range e.world.boxes {
+		if peer != e.rank {
+			e.lose(e.link(peer), err)
+		}
+	}
+	return len(e.world.boxes) - 1
+}
+
+// Arm implements transport.Transport.
+func (e *endpoint) Arm() bool {
+	if e.ended {
+		return true
+	}
+	e.armed = len(e.done) == 0 && e.box.arm()
+	return e.armed
+}
+
+// Close implements transport.Transport. Without force it waits until all lent
+// payloads have been copied.
+func (e *endpoint) Close(force bool) bool {
+	e.closing = true
+	e.Poll(-1)
+	if e.ended {
+		return true
+	}
+	if e.lent > 0 && !force {
+		return false
+	}
+	e.ended = true
+	e.box.shut(transport.ErrGone)
+	q, _ := e.box.take()
+	for p := q.pop(); p != nil; p = q.pop() {
+		e.handle(p)
+	}
+	e.unregisterAll()
+	for _, l := range e.links {
+		e.recall(l, transport.ErrClosed)
+		if l.peer != e.rank {
+			e.world.boxes[l.peer].put(&parcel{meaning: farewell, from: e.rank, err: transport.ErrGone})
+		}
+	}
+	return true
+}

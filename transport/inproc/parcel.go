@@ -1,0 +1,138 @@
+package inproc
+
+import (
+	"bytes"
+	"sync"
+
+	"gompi/transport"
+)
+
+// copyLimit is the largest payload that Send copies: up to here the copy costs
+// less than what the sender gains by not having to wait.
+const copyLimit = 64 << 10
+
+// heldLimit bounds the copied payload that waits in one peer's box for one
+// sender; beyond it, payloads stay where they are.
+const heldLimit = 1 << 20
+
+// What a parcel in a box means to the rank that takes it out.
+type meaning uint8
+
+const (
+	letter   meaning = iota // a frame from another rank
+	receipt                 // our own lent payload: it has been copied
+	farewell                // rank from is gone; err says how
+)
+
+// A parcel is what lies in boxes. It is owned by whoever took it out, but for
+// mu and withdrawn, which guard a lent payload while both ends know of it.
+type parcel struct {
+	next *parcel
+
+	meaning meaning
+	class   uint8 // index of the pool it belongs to
+	lent    bool  // payload is the sender's memory
+	from    int
+	h       transport.Header
+	err     error
+
+	buf     []byte // pooled memory, of the class's size
+	payload []byte // in buf, or the sender's memory if lent
+
+	link  *link // the sender's, to its peer
+	token uint64
+	index int // in link.loans
+
+	forgotten bool // the sender wants no Sent; its own
+
+	mu        sync.Mutex // held while the payload is read; never while calling out
+	withdrawn bool       // the sender has taken its memory back
+}
+
+// take copies the payload at off to dst. It reports false if the sender has
+// taken it back.
+func (p *parcel) take(dst []byte, off int64) bool {
+	if !p.lent {
+		copy(dst, p.payload[off:])
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.withdrawn {
+		return false
+	}
+	copy(dst, p.payload[off:])
+	return true
+}
+
+// withdraw takes the lent payload back. Nobody reads it any more on return.
+func (p *parcel) withdraw() {
+	p.mu.Lock()
+	p.withdrawn = true
+	p.payload = nil
+	p.mu.Unlock()
+}
+
+// keep replaces the lent payload by a copy, and has the sender hear no more of
+// it. Its memory is not read any more on return.
+func (p *parcel) keep() {
+	p.forgotten = true
+	p.mu.Lock()
+	p.payload = bytes.Clone(p.payload)
+	p.mu.Unlock()
+}
+
+// A queue is a list of parcels, first in, first out.
+type queue struct {
+	head, tail *parcel
+}
+
+func (q *queue) push(p *parcel) {
+	p.next = nil
+	if q.tail == nil {
+		q.head = p
+	} else {
+		q.tail.next = p
+	}
+	q.tail = p
+}
+
+func (q *queue) pop() *parcel {
+	p := q.head
+	if p == nil {
+		return nil
+	}
+	if q.head = p.next; q.head == nil {
+		q.tail = nil
+	}
+	p.next = nil
+	return p
+}
+
+// Parcels are pooled together with their memory, in classes four times larger
+// each: class 0 has none, then 256 bytes up to copyLimit.
+const (
+	classes    = 6
+	firstClass = 256
+)
+
+type pools [classes]sync.Pool
+
+// get returns a parcel with room for n bytes in buf, n <= copyLimit.
+func (ps *pools) get(n int) *parcel {
+	class, size := 0, 0
+	for size < n {
+		class++
+		size = firstClass << (2 * (class - 1))
+	}
+	if p, ok := ps[class].Get().(*parcel); ok {
+		return p
+	}
+	return &parcel{class: uint8(class), buf: make([]byte, size)}
+}
+
+// put recycles p, which nobody may know of any more.
+func (ps *pools) put(p *parcel) {
+	p.payload, p.link, p.err, p.lent, p.forgotten = nil, nil, nil, false, false
+	ps[p.class].Put(p)
+}

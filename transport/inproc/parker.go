@@ -1,0 +1,30 @@
+package inproc
+
+// A Parker sleeps on a channel, so that it counts as idle in a testing/synctest
+// bubble and costs neither thread nor clock. It implements transport.Parker.
+type Parker struct {
+	bell chan struct{} // capacity 1: a Wake is kept until it is heard
+}
+
+// NewParker returns a Parker for one rank. In a testing/synctest bubble it must
+// be made inside the bubble.
+func NewParker() *Parker {
+	return &Parker{bell: make(chan struct{}, 1)}
+}
+
+// Arm does nothing: whoever fills the box of a rank that sleeps wakes it.
+func (p *Parker) Arm() {}
+
+// Disarm does nothing.
+func (p *Parker) Disarm() {}
+
+// C delivers after Wake.
+func (p *Parker) C() <-chan struct{} { return p.bell }
+
+// Wake makes C deliver.
+func (p *Parker) Wake() {
+	select {
+	case p.bell <- struct{}{}:
+	default:
+	}
+}

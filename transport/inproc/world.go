@@ -1,0 +1,127 @@
+// Package inproc carries frames between ranks that are goroutines of one
+// process: for tests, simulation and programs that are parallel in themselves.
+//
+// Each rank has one box, a queue that all others put parcels in and that its
+// Poll empties; one queue keeps the order of every sender without any state per
+// pair. Payloads of up to 64 KiB are copied into pooled memory by Send; larger
+// ones stay at the sender and are copied once, by the receiver's Poll, straight
+// to where they belong. No lock is held while anything blocks and no clock is
+// read, so that ranks may live in a testing/synctest bubble.
+//
+// Cost: 150-250 ns for a small frame. A rank takes about 400 bytes until it talks, and
+// then about 100 for each rank it talks to.
+package inproc
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"gompi/transport"
+)
+
+// A World is a set of ranks that can reach each other. Its methods may be
+// called from any goroutine.
+type World struct {
+	boxes []box
+	pools pools
+}
+
+// NewWorld returns a World of n ranks. Frames to ranks whose Transport does
+// not exist yet wait for it.
+func NewWorld(n int) *World {
+	return &World{boxes: make([]box, n)}
+}
+
+// Transport returns the transport of the given rank, which delivers to sink and
+// wakes p. It is called once for each rank. Its result also implements
+// transport.Getter.
+func (w *World) Transport(rank int, sink transport.Sink, p transport.Parker) transport.Transport {
+	b := &w.boxes[rank]
+	b.mu.Lock()
+	b.parker = p
+	b.mu.Unlock()
+	return &endpoint{world: w, rank: rank, box: b, sink: sink, links: make(map[int]*link)}
+}
+
+// Kill ends rank as if its process had died: every other rank gets
+// Lost(rank, ErrCut) after the frames that had left, and the rank itself loses
+// all others at its next Poll. For tests.
+func (w *World) Kill(rank int) {
+	w.boxes[rank].shut(transport.ErrCut)
+	for i := range w.boxes {
+		if i != rank {
+			w.boxes[i].put(&parcel{meaning: farewell, from: rank, err: transport.ErrCut})
+		}
+	}
+}
+
+// A box is what a rank has been sent.
+type box struct {
+	news atomic.Bool // queue or end have changed since the last take
+
+	mu      sync.Mutex // held for a few instructions only
+	queue   queue
+	armed   bool // wake parker at the next change
+	parker  transport.Parker
+	end     error // why nothing can be put in any more
+	regions map[uint64]*region
+	lastKey uint64
+}
+
+// put adds p, or returns why it cannot.
+func (b *box) put(p *parcel) error {
+	b.mu.Lock()
+	if err := b.end; err != nil {
+		b.mu.Unlock()
+		return err
+	}
+	b.queue.push(p)
+	b.changed()
+	return nil
+}
+
+// shut lets nothing in any more.
+func (b *box) shut(why error) {
+	b.mu.Lock()
+	if b.end == nil {
+		b.end = why
+	}
+	b.changed()
+}
+
+// changed unlocks b, and wakes its rank if that asked for it.
+func (b *box) changed() {
+	b.news.Store(true)
+	p := b.parker
+	wake := b.armed
+	b.armed = false
+	b.mu.Unlock()
+	if wake {
+		p.Wake()
+	}
+}
+
+// take empties the box.
+func (b *box) take() (q queue, end error) {
+	b.mu.Lock()
+	q, end = b.queue, b.end
+	b.queue = queue{}
+	b.news.Store(false)
+	b.mu.Unlock()
+	return q, end
+}
+
+// arm asks for a wake-up at the next change. It reports false if there is one
+// already.
+func (b *box) arm() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.armed = !b.news.Load()
+	return b.armed
+}
+
+func (b *box) disarm() {
+	b.mu.Lock()
+	b.armed = false
+	b.mu.Unlock()
+}

@@ -1,0 +1,182 @@
+package tcp
+
+import (
+	"crypto/rand"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/poll"
+)
+
+// Strangers, connections that have not proven anything, are bounded in number,
+// in bytes (a hello and a proof) and in the time they have for each step.
+const (
+	strangerTime  = 10 * int64(time.Second)
+	moreStrangers = 256 // than there are ranks
+)
+
+// acceptTime is how long the listening socket rests when the process has run
+// out of descriptors.
+const acceptTime = int64(100 * time.Millisecond)
+
+// acceptAll takes in the connections that wait.
+func (t *Transport) acceptAll() int {
+	for n := range 64 {
+		fd, err := accept(t.listener)
+		switch err {
+		case nil:
+			t.takeIn(fd)
+		case unix.EAGAIN:
+			return n
+		case unix.EINTR, unix.ECONNABORTED:
+		default: // out of descriptors or memory
+			t.log.Warn("cannot accept connections", "rank", t.cfg.Rank, "err", err)
+			if len(t.strange) > 0 {
+				t.turnAway(t.strange[0], err)
+			}
+			_ = t.set.Mod(t.listener, listenerKey, 0)
+			t.restUntil = t.clock.now + acceptTime
+			t.remind(t.restUntil)
+			return n
+		}
+	}
+	return 64
+}
+
+func (t *Transport) takeIn(fd int) {
+	if t.filtered && !t.published(fd) {
+		unix.Close(fd)
+		return
+	}
+	s, err := t.adopt(fd, accepted, nil, poll.Read)
+	if err != nil {
+		t.log.Warn("cannot accept a connection", "rank", t.cfg.Rank, "err", err)
+		return
+	}
+	t.strange = append(t.strange, s)
+	t.expect(s, strangerTime)
+	if len(t.strange) > t.cfg.Size+moreStrangers {
+		t.turnAway(t.strange[0], unix.ECONNABORTED)
+	}
+}
+
+// published reports whether fd came in by an address on our card, or loopback.
+func (t *Transport) published(fd int) bool {
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		return false
+	}
+	a := toAddrPort(sa).Addr()
+	for _, s := range t.own {
+		if s.Addr() == a {
+			return true
+		}
+	}
+	return a.IsLoopback()
+}
+
+// turnAway closes a stranger's connection.
+func (t *Transport) turnAway(s *sock, err error) {
+	t.log.Debug("turned a stranger away", "rank", t.cfg.Rank, "err", err)
+	t.strike(s)
+	t.drop(s)
+}
+
+// strike takes s off the list of strangers.
+func (t *Transport) strike(s *sock) {
+	if i := slices.Index(t.strange, s); i >= 0 {
+		t.strange = slices.Delete(t.strange, i, i+1)
+	}
+}
+
+// advanceStranger takes the callee's next step after an event.
+func (t *Transport) advanceStranger(s *sock) {
+	want := helloSize
+	if s.phase == challenged {
+		want = replySize
+	}
+	done, err := s.readShake(want)
+	if err == nil && !done {
+		return
+	}
+	if err == nil && s.phase == accepted {
+		err = t.challenge(s)
+	} else if err == nil {
+		err = t.checkProof(s)
+	}
+	if err != nil {
+		t.turnAway(s, err)
+	}
+}
+
+// challenge answers a hello.
+func (t *Transport) challenge(s *sock) error {
+	tr := &s.shake.transcript
+	if err := tr.readHello(s.shake.in[:helloSize]); err != nil {
+		return err
+	}
+	s.shake.have = 0
+	if tr.callee != uint32(t.cfg.Rank) || tr.door != t.card.nonce || tr.caller >= uint32(t.cfg.Size) || tr.caller == tr.callee {
+		t.refuse(s, wrongDoor)
+		return nil
+	}
+	rand.Read(tr.fromCallee[:])
+	s.phase = challenged
+	t.expect(s, strangerTime)
+	return s.say(stepChallenge.reply(0, tr.fromCallee[:]))
+}
+
+// checkProof lets the caller in, if it has proven who it is.
+func (t *Transport) checkProof(s *sock) error {
+	body, err := s.reply(stepProof)
+	if err != nil {
+		return err
+	}
+	tr := &s.shake.transcript
+	if !t.proves(tr, body, stepProof, 0) {
+		t.log.Warn("turned away a caller with another secret", "rank", t.cfg.Rank, "claims", tr.caller)
+		t.refuse(s, badProof)
+		return nil
+	}
+	t.strike(s)
+	s.shake.due = 0
+	t.proven(t.peer(int(tr.caller)), s)
+	return nil
+}
+
+// refuse tells the caller why not, with a MAC if it has proven itself, and
+// closes.
+func (t *Transport) refuse(s *sock, why reason) {
+	var body []byte
+	if s.peer != nil {
+		body = t.mac(&s.shake.transcript, stepRefusal, why)
+	}
+	_ = s.say(stepRefusal.reply(why, body)) // the caller may have gone
+	t.strike(s)
+	t.drop(s)
+}
+
+// welcome tells a proven caller that it is the one.
+func (t *Transport) welcome(s *sock) {
+	s.phase = welcomed
+	if s.say(stepWelcome.reply(0, t.mac(&s.shake.transcript, stepWelcome, 0))) != nil {
+		t.guestGone(s.peer)
+	}
+}
+
+// advanceGuest takes the next step of a proven caller after an event.
+func (t *Transport) advanceGuest(p *peer, s *sock) {
+	done, err := s.readShake(goSize)
+	if err == nil && !done {
+		return
+	}
+	if err == nil && s.phase == welcomed {
+		if got, _, err := parseStep(s.shake.in[:goSize]); err == nil && got == stepGo {
+			t.connected(p, s)
+			return
+		}
+	}
+	t.guestGone(p) // ended, or speaks out of turn
+}

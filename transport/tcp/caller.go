@@ -1,0 +1,333 @@
+package tcp
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/poll"
+	"gompi/transport"
+)
+
+// How long a call waits. A rank that computes answers nothing for minutes, and
+// its system accepts connections all the same; so silence is no failure, only a
+// reason to try another address if there is one.
+const (
+	connectTime = 5 * int64(time.Second)  // for TCP to connect
+	silenceTime = 2 * int64(time.Second)  // for the challenge, doubled each round
+	silenceMax  = 60 * int64(time.Second) // up to this
+	welcomeTime = 20 * int64(time.Second) // for the welcome
+	warnTime    = 30 * int64(time.Second) // until the log says who keeps us waiting
+	pauseTime   = int64(100 * time.Millisecond)
+)
+
+// Failures may pass with time. A call ends when every address has failed in a
+// round beyond what its failure allows.
+const (
+	hard    = 0           // refused, unreachable, somebody else
+	passing = 3           // no answer from TCP, dropped connection, no descriptors
+	endless = math.MaxInt // connected, but silent
+)
+
+// A call is this rank's attempt to connect to a peer: one address at a time,
+// round after round.
+type call struct {
+	door  [nonceSize]byte
+	addrs []netip.AddrPort
+	errs  []error // latest failure of each address
+	next  int     // address that is being tried
+	round int
+	again bool  // an address of this round is worth another
+	sock  *sock // nil between rounds
+	due   int64 // of the next round
+}
+
+// startCalls calls the peers that Send has asked for.
+func (t *Transport) startCalls() int {
+	n := 0
+	for i := 0; i < len(t.calls); i++ { // Lost may lead to a Send
+		p := t.calls[i]
+		p.due = false
+		if p.idle() {
+			t.startCall(p)
+			n++
+		}
+	}
+	t.calls = t.calls[:0]
+	return n
+}
+
+func (t *Transport) startCall(p *peer) {
+	p.call = new(call)
+	if raw := t.cards[p.rank]; raw != nil {
+		c, err := decodeCard(raw)
+		if err != nil {
+			t.lose(p, unreachable(err.Error()))
+			return
+		}
+		p.call.door = c.nonce
+		p.call.addrs = c.candidates(t.own, p.near)
+		p.call.errs = make([]error, len(p.call.addrs))
+	}
+	t.tryNext(p)
+}
+
+// tryNext calls the next address, until one does not fail at once.
+func (t *Transport) tryNext(p *peer) {
+	c := p.call
+	for c.next < len(c.addrs) {
+		err := t.dial(p)
+		if err == nil {
+			return
+		}
+		c.fail(err, dialRounds(err))
+	}
+	if !c.again {
+		t.lose(p, c.failure())
+		return
+	}
+	c.due = t.clock.now + pauseTime<<min(c.round, 5)
+	c.next, c.again = 0, false
+	c.round++
+	t.remind(c.due)
+}
+
+func (c *call) fail(err error, rounds int) {
+	c.errs[c.next] = err
+	c.again = c.again || c.round < rounds
+	c.next++
+}
+
+// failure names every address and what became of it.
+func (c *call) failure() error {
+	if len(c.addrs) == 0 {
+		return unreachable("it has published no address that leads there from here")
+	}
+	var b strings.Builder
+	for i, a := range c.addrs {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%v: %v", a, c.errs[i])
+	}
+	return unreachable(b.String())
+}
+
+func unreachable(why string) error {
+	return fmt.Errorf("%w: %s", transport.ErrUnreachable, why)
+}
+
+// dialRounds says for how many rounds err may pass.
+func dialRounds(err error) int {
+	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.EAGAIN, unix.EADDRNOTAVAIL} {
+		if errors.Is(err, e) {
+			return passing
+		}
+	}
+	return hard
+}
+
+// dial starts to connect to the call's next address.
+func (t *Transport) dial(p *peer) error {
+	family, sa := toSockaddr(p.call.addrs[p.call.next])
+	fd, err := socket(family)
+	if err != nil {
+		return err
+	}
+	if err := unix.Connect(fd, sa); err != nil && err != unix.EINPROGRESS {
+		unix.Close(fd)
+		return err
+	}
+	s, err := t.adopt(fd, calling, p, poll.Write)
+	if err != nil {
+		return err
+	}
+	p.call.sock = s
+	t.expect(s, connectTime)
+	return nil
+}
+
+// callFailed is told when the address being tried did not work out.
+func (t *Transport) callFailed(p *peer, err error, rounds int) {
+	t.log.Debug("call failed", "rank", t.cfg.Rank, "peer", p.rank, "address", p.call.addrs[p.call.next], "err", err)
+	t.drop(p.call.sock)
+	p.call.sock = nil
+	p.call.fail(err, rounds)
+	if p.guest == nil {
+		t.tryNext(p)
+		return
+	}
+	// Their call will do.
+	p.call = nil
+	if p.guest.phase == held {
+		t.welcome(p.guest)
+	}
+}
+
+// advanceCall takes the caller's next step after an event on its socket.
+func (t *Transport) advanceCall(p *peer, s *sock) {
+	err, rounds := error(nil), hard
+	switch s.phase {
+	case calling:
+		err = t.greet(p, s)
+	case greeted, proved:
+		var done bool
+		done, err = s.readShake(replySize)
+		switch {
+		case err != nil:
+			rounds = passing
+		case !done:
+			return
+		case s.phase == greeted:
+			err = t.prove(s)
+		default:
+			err = t.beWelcomed(p, s)
+		}
+	}
+	if err != nil && p.call != nil && p.call.sock == s {
+		t.callFailed(p, err, rounds)
+	}
+}
+
+// greet sends the hello once TCP has connected.
+func (t *Transport) greet(p *peer, s *sock) error {
+	e, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err != nil {
+		return err
+	}
+	if e != 0 {
+		return unix.Errno(e)
+	}
+	tr := &s.shake.transcript
+	tr.caller, tr.callee, tr.door = uint32(t.cfg.Rank), uint32(p.rank), p.call.door
+	rand.Read(tr.fromCaller[:])
+	if err := s.say(tr.hello()); err != nil {
+		return err
+	}
+	s.phase = greeted
+	t.watch(s, poll.Read)
+	if len(p.call.addrs) > 1 {
+		t.expect(s, min(silenceTime<<min(p.call.round, 8), silenceMax))
+	} else {
+		t.expect(s, warnTime)
+	}
+	return nil
+}
+
+// prove answers the challenge.
+func (t *Transport) prove(s *sock) error {
+	body, err := s.reply(stepChallenge)
+	if err != nil {
+		return err
+	}
+	tr := &s.shake.transcript
+	copy(tr.fromCallee[:], body)
+	if err := s.say(stepProof.reply(0, t.mac(tr, stepProof, 0))); err != nil {
+		return err
+	}
+	s.phase = proved
+	t.expect(s, welcomeTime)
+	return nil
+}
+
+// beWelcomed checks the callee's proof and completes the connection.
+func (t *Transport) beWelcomed(p *peer, s *sock) error {
+	tr := &s.shake.transcript
+	body, err := s.reply(stepWelcome)
+	if r := (refusal{}); errors.As(err, &r) && r.why == leaving && t.proves(tr, body, stepRefusal, leaving) {
+		t.lose(p, transport.ErrGone)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !t.proves(tr, body, stepWelcome, 0) {
+		return errors.New("who answers there does not know this job's secret")
+	}
+	var b [goSize]byte
+	stepGo.open(b[:], 0)
+	if err := s.say(b[:]); err != nil {
+		return err
+	}
+	t.connected(p, s)
+	return nil
+}
+
+// A refusal is what a callee said instead of the step we wanted.
+type refusal struct{ why reason }
+
+func (r refusal) Error() string { return r.why.String() }
+
+// reply takes a complete message apart, which must be of step want. The body of
+// a refusal is returned too, with an error.
+func (s *sock) reply(want step) (body []byte, err error) {
+	b := s.shake.in[:replySize]
+	s.shake.have = 0
+	got, why, err := parseStep(b)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("another program answers there: %w", err)
+	case got == stepRefusal:
+		return b[8:], refusal{why}
+	case got != want:
+		return nil, fmt.Errorf("handshake answered with step %d, want %d", got, want)
+	}
+	return b[8:], nil
+}
+
+// readShake reads until a message of n bytes is complete.
+func (s *sock) readShake(n int) (done bool, err error) {
+	for s.shake.have < n {
+		k, errno := receive(s.fd, s.shake.in[s.shake.have:n])
+		switch {
+		case errno == unix.EAGAIN || errno == unix.EINTR:
+			return false, nil
+		case errno != 0:
+			return false, errno
+		case k == 0:
+			return false, io.ErrUnexpectedEOF
+		}
+		s.shake.have += k
+	}
+	return true, nil
+}
+
+// say sends a handshake message, which an idle connection always has room for.
+func (s *sock) say(b []byte) error {
+	n, errno := send(s.fd, b)
+	if errno != 0 {
+		return errno
+	}
+	if n < len(b) {
+		return io.ErrShortWrite
+	}
+	return nil
+}
+
+func (t *Transport) mac(tr *transcript, s step, why reason) []byte {
+	return tr.mac(&t.cfg.Secret, t.cfg.JobID, s, why)
+}
+
+func (t *Transport) proves(tr *transcript, body []byte, s step, why reason) bool {
+	return tr.proves(body, &t.cfg.Secret, t.cfg.JobID, s, why)
+}
+
+// callLate is told when the time for the call's present step is over.
+func (t *Transport) callLate(p *peer, s *sock) {
+	switch {
+	case s.phase == calling:
+		t.callFailed(p, errors.New("no answer"), passing)
+	case s.phase == greeted && len(p.call.addrs) == 1:
+		t.log.Warn("connected, waiting for the rank to answer", "rank", t.cfg.Rank, "peer", p.rank, "address", p.call.addrs[0])
+		s.shake.due = 0
+	default:
+		t.callFailed(p, errors.New("connected, but nobody answers"), endless)
+	}
+}

@@ -1,0 +1,83 @@
+package tcp
+
+import (
+	"golang.org/x/sys/unix"
+
+	"gompi/transport"
+)
+
+// Close implements transport.Transport.
+//
+// A socket with data on its way out is only closed when that has arrived: what
+// the peer still sends would otherwise make our system answer with a reset, and
+// the data with our goodbye at its end would be lost.
+func (t *Transport) Close(force bool) bool {
+	if t.closed {
+		return true
+	}
+	if !t.closing {
+		t.closing = true
+		for _, p := range t.peers {
+			if p != nil {
+				p.in.drop, p.in.window = true, nil
+			}
+		}
+	}
+	t.Poll(-1)
+	done := true
+	t.lingering = false
+	for _, p := range t.peers {
+		if p != nil && !t.finish(p) {
+			done = false
+		}
+	}
+	if !done && !force {
+		return false
+	}
+	t.release()
+	return true
+}
+
+// finish reports whether all that was meant for p has arrived there.
+func (t *Transport) finish(p *peer) bool {
+	switch {
+	case p.lost:
+		return true
+	case p.conn == nil:
+		if p.out.empty() {
+			return true
+		}
+		t.want(p)
+		return false
+	case !p.bye:
+		p.bye = true
+		t.enqueue(p, &transport.Header{Kind: transport.Goodbye}, nil, 0, 0)
+		t.flush(p)
+	}
+	if !p.out.empty() {
+		return false
+	}
+	if undelivered(p.conn.fd, p.near) > 0 {
+		t.lingering = true
+		return false
+	}
+	return true
+}
+
+// release ends everything.
+func (t *Transport) release() {
+	t.closed = true
+	for _, s := range t.socks {
+		if s != nil {
+			t.drop(s)
+		}
+	}
+	for _, p := range t.peers {
+		if p != nil {
+			p.conn, p.call, p.guest = nil, nil, nil
+			t.discard(p, transport.ErrClosed)
+		}
+	}
+	_ = t.set.Del(t.listener)
+	unix.Close(t.listener)
+}

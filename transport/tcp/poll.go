@@ -1,0 +1,216 @@
+package tcp
+
+import (
+	"errors"
+	"time"
+
+	"gompi/internal/poll"
+)
+
+// lookEvery: the set is looked at on every so manieth Poll that names a
+// connected peer. Looking costs about as much as reading that peer's socket.
+const lookEvery = 8
+
+// healthTime is how often we look whether hosts that owe us answers live.
+const healthTime = 5 * int64(time.Second)
+
+// A host counts as gone when it has answered nothing for so many milliseconds,
+// although asked more than once.
+const silentMillis = 30_000
+
+// unanswered judges what the system knows of a connection: how often it has
+// repeated data or asked for room in vain, and how long ago the last answer of
+// any kind came.
+func unanswered(retransmits, probes uint8, sinceAck uint32) bool {
+	return (retransmits >= 2 || probes >= 2) && sinceAck >= silentMillis
+}
+
+// Poll implements transport.Transport.
+func (t *Transport) Poll(rank int) int {
+	if t.closed {
+		return 0
+	}
+	n := 0
+	if t.callable() {
+		t.clock.tick()
+		n += t.startCalls()
+	}
+	if rank >= 0 {
+		if p := t.peers[rank]; p != nil && p.conn != nil {
+			n += t.serve(p)
+			if t.skipped++; t.skipped < lookEvery {
+				return n
+			}
+		}
+	}
+	return n + t.look()
+}
+
+func (t *Transport) callable() bool { return len(t.calls) > 0 && t.cards != nil }
+
+// serve reads from and writes to a connected peer.
+func (t *Transport) serve(p *peer) int {
+	n := t.receive(p)
+	if p.conn != nil && !p.out.empty() {
+		n += t.flush(p)
+	}
+	return n
+}
+
+// look deals with everything that is ready, once.
+func (t *Transport) look() int {
+	t.skipped = 0
+	t.clock.tick()
+	n := 0
+	for range len(t.socks)/len(t.events) + 1 {
+		k := t.set.Ready(t.events[:])
+		for i := range k {
+			n += t.handle(t.events[i])
+		}
+		if k < len(t.events) {
+			break
+		}
+	}
+	// Whoever had something to say in time has been heard now.
+	if t.nextDue != 0 && t.clock.now >= t.nextDue {
+		n += t.expire()
+	}
+	return n
+}
+
+func (t *Transport) handle(ev poll.Event) int {
+	if ev.Key&KeyBit == 0 {
+		if t.cfg.Foreign != nil {
+			t.cfg.Foreign(ev.Key)
+		}
+		return 1
+	}
+	if ev.Key == listenerKey {
+		return t.acceptAll()
+	}
+	s := t.socks[uint32(ev.Key)]
+	if s == nil || s.key != ev.Key {
+		return 0 // closed since Ready
+	}
+	switch s.phase {
+	case open:
+		n := 0
+		if ev.Ready&poll.Read != 0 {
+			n += t.receive(s.peer)
+		}
+		if ev.Ready&poll.Write != 0 && s.phase == open {
+			n += t.flush(s.peer)
+		}
+		return n
+	case calling, greeted, proved:
+		t.advanceCall(s.peer, s)
+	case held, welcomed:
+		t.advanceGuest(s.peer, s)
+	default:
+		t.advanceStranger(s)
+	}
+	return 1
+}
+
+// expect gives s time for its present step.
+func (t *Transport) expect(s *sock, time int64) {
+	s.shake.due = t.clock.now + time
+	t.remind(s.shake.due)
+}
+
+// remind has expire called when due.
+func (t *Transport) remind(due int64) {
+	if t.nextDue == 0 || due < t.nextDue {
+		t.nextDue = due
+	}
+}
+
+// late reports whether due has come, and if not reminds of it.
+func (t *Transport) late(due int64) bool {
+	if due == 0 {
+		return false
+	}
+	if t.clock.now >= due {
+		return true
+	}
+	t.remind(due)
+	return false
+}
+
+// expire does what is due by the clock and returns how much that was.
+func (t *Transport) expire() int {
+	t.nextDue = 0
+	n := 0
+	for i := 0; i < len(t.strange); {
+		if s := t.strange[i]; t.late(s.shake.due) {
+			t.turnAway(s, errors.New("it says nothing"))
+			n++
+		} else {
+			i++
+		}
+	}
+	for _, p := range t.peers {
+		if p == nil || p.call == nil {
+			continue
+		}
+		switch s := p.call.sock; {
+		case s != nil && t.late(s.shake.due):
+			t.callLate(p, s)
+			n++
+		case s == nil && t.late(p.call.due):
+			t.tryNext(p)
+			n++
+		}
+	}
+	if t.late(t.restUntil) {
+		t.restUntil = 0
+		_ = t.set.Mod(t.listener, listenerKey, poll.Read)
+	}
+	if t.late(t.healthDue) {
+		n += t.checkHealth()
+	}
+	return n
+}
+
+// checkHealth loses the peers whose hosts have gone.
+func (t *Transport) checkHealth() int {
+	t.healthDue = t.clock.now + healthTime
+	t.remind(t.healthDue)
+	n := 0
+	for _, p := range t.peers {
+		if p != nil && p.conn != nil && !p.near && silent(p.conn.fd) {
+			t.cut(p, errors.New("its host does not answer any more"))
+			n++
+		}
+	}
+	return n
+}
+
+// Arm implements transport.Transport. The set is armed by nature.
+func (t *Transport) Arm() bool {
+	if t.callable() {
+		return false
+	}
+	t.clock.parked = true
+	return true
+}
+
+// Pending implements transport.Restless.
+func (t *Transport) Pending() bool { return t.waiting > 0 }
+
+// lingerTime is how long a closing transport sleeps before it asks again
+// whether everything has arrived, which no event tells.
+const lingerTime = int64(time.Millisecond)
+
+// Deadline implements transport.Restless.
+func (t *Transport) Deadline() int64 {
+	switch {
+	case t.closed:
+		return 0
+	case t.lingering:
+		return lingerTime
+	case t.nextDue == 0:
+		return 0
+	}
+	return max(t.nextDue-t.clock.now, 1)
+}

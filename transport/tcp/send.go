@@ -1,0 +1,267 @@
+package tcp
+
+import (
+	"bytes"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/mem"
+	"gompi/internal/poll"
+	"gompi/transport"
+)
+
+const (
+	// stageSize: a frame up to this size is put together in one piece, which
+	// costs less than having the kernel gather two.
+	stageSize = 4 << 10
+
+	// copyLimit is the largest rest of a payload that is copied when the
+	// socket does not take it at once.
+	copyLimit = 64 << 10
+
+	// heldLimit bounds what is copied per peer.
+	heldLimit = 1 << 20
+
+	// flushRounds bounds the work of one flush.
+	flushRounds = 4
+	flushBytes  = 1 << 20 // per round
+)
+
+// A frame is one that has not left, or not wholly.
+type frame struct {
+	head  [transport.HeaderSize]byte
+	sent  int    // bytes of head that have left
+	body  []byte // what has yet to leave of the payload
+	block []byte // pooled memory that body lies in; nil if it is the caller's
+	token uint64
+	lent  bool // Sent is due
+}
+
+// An outbox is the queue of one peer's frames.
+type outbox struct {
+	frames []frame
+	first  int
+	copied int // bytes in blocks
+}
+
+func (o *outbox) empty() bool { return o.first == len(o.frames) }
+
+func (o *outbox) push() *frame {
+	if o.first > 0 && len(o.frames) == cap(o.frames) {
+		n := copy(o.frames, o.frames[o.first:])
+		clear(o.frames[n:])
+		o.frames, o.first = o.frames[:n], 0
+	}
+	o.frames = append(o.frames, frame{})
+	return &o.frames[len(o.frames)-1]
+}
+
+// next takes the first frame out and its block back.
+func (t *Transport) next(p *peer) frame {
+	o := &p.out
+	f := o.frames[o.first]
+	o.frames[o.first] = frame{}
+	if o.first++; o.first == len(o.frames) {
+		o.frames, o.first = o.frames[:0], 0
+	}
+	if f.block != nil {
+		o.copied -= cap(f.block)
+		t.blocks.put(f.block)
+	}
+	if !f.lent {
+		t.waiting--
+	}
+	return f
+}
+
+// Send implements transport.Transport.
+func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint64) bool {
+	h.Len = int64(b.Size())
+	p := t.peer(rank)
+	if p.lost || p.cause != nil || t.closing {
+		return true
+	}
+	body := b.HostSlice()
+	sent := 0
+	if p.conn != nil && p.out.empty() {
+		var errno syscall.Errno
+		sent, errno = t.write(p.conn.fd, h, body)
+		switch {
+		case errno == unix.EAGAIN || errno == unix.EINTR:
+			sent = 0
+		case errno != 0:
+			t.broken(p, errno)
+			return true
+		case sent == transport.HeaderSize+len(body):
+			return true
+		}
+		t.watch(p.conn, poll.Read|poll.Write)
+	}
+	t.want(p)
+	return t.enqueue(p, h, body, sent, token)
+}
+
+// write sends what the socket takes of a frame.
+func (t *Transport) write(fd int, h *transport.Header, body []byte) (int, syscall.Errno) {
+	h.Encode(t.stage[:])
+	if n := transport.HeaderSize + len(body); n <= stageSize {
+		copy(t.stage[transport.HeaderSize:], body)
+		return send(fd, t.stage[:n])
+	}
+	t.vec.add(t.stage[:transport.HeaderSize])
+	t.vec.add(body)
+	n, errno := t.vec.send(fd)
+	t.vec.reset()
+	return n, errno
+}
+
+// enqueue keeps what has not left of a frame. It reports whether body may be
+// reused.
+func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, sent int, token uint64) bool {
+	f := p.out.push()
+	h.Encode(f.head[:])
+	f.sent = min(sent, transport.HeaderSize)
+	f.body = body[sent-f.sent:]
+	f.token = token
+	if n := len(f.body); n > 0 {
+		if n > copyLimit || p.out.copied+n > heldLimit {
+			f.lent = true
+			return false
+		}
+		f.block = t.blocks.get(n)
+		p.out.copied += cap(f.block)
+		copy(f.block, f.body)
+		f.body = f.block
+	}
+	t.waiting++
+	return true
+}
+
+// Forget implements transport.Transport.
+func (t *Transport) Forget(rank int, token uint64) {
+	p := t.peer(rank)
+	if in := &p.in; in.left > 0 && !in.drop && in.token == token {
+		in.drop, in.window = true, nil
+	}
+	for i := p.out.first; i < len(p.out.frames); i++ {
+		if f := &p.out.frames[i]; f.lent && f.token == token {
+			f.body = bytes.Clone(f.body)
+			f.lent = false
+			t.waiting++
+		}
+	}
+}
+
+// flush writes queued frames to p and returns how many have left.
+func (t *Transport) flush(p *peer) int {
+	n := 0
+	for range flushRounds {
+		if p.conn == nil || p.out.empty() || p.cause != nil {
+			break
+		}
+		want := t.gather(&p.out)
+		sent, errno := t.vec.send(p.conn.fd)
+		t.vec.reset()
+		if errno == unix.EAGAIN || errno == unix.EINTR {
+			break
+		}
+		if errno != 0 {
+			t.broken(p, errno)
+			return n + 1
+		}
+		n += t.left(p, sent)
+		if sent < want {
+			break
+		}
+	}
+	if p.conn != nil {
+		if p.out.empty() || p.cause != nil {
+			t.watch(p.conn, poll.Read)
+		} else {
+			t.watch(p.conn, poll.Read|poll.Write)
+		}
+	}
+	return n
+}
+
+// gather puts the front of the queue into t.vec and returns its size.
+func (t *Transport) gather(o *outbox) int {
+	for i := o.first; i < len(o.frames) && t.vec.total < flushBytes; i++ {
+		f := &o.frames[i]
+		t.vec.add(f.head[f.sent:])
+		if !t.vec.add(f.body) {
+			break
+		}
+	}
+	return t.vec.total
+}
+
+// left strikes n bytes off the front of the queue and returns how many frames
+// that completes.
+func (t *Transport) left(p *peer, n int) int {
+	done := 0
+	for !p.out.empty() {
+		f := &p.out.frames[p.out.first]
+		k := min(n, len(f.head)-f.sent)
+		f.sent += k
+		n -= k
+		k = min(n, len(f.body))
+		f.body = f.body[k:]
+		n -= k
+		if f.sent < len(f.head) || len(f.body) > 0 {
+			break
+		}
+		done++
+		if f := t.next(p); f.lent {
+			t.sink.Sent(f.token, nil)
+		}
+	}
+	return done
+}
+
+// broken notes that nothing can be written to p any more. What p has sent can
+// still be read; the end of that is the end of p.
+func (t *Transport) broken(p *peer, errno syscall.Errno) {
+	p.cause = errno
+	_ = unix.Shutdown(p.conn.fd, unix.SHUT_RDWR) // makes sure that reading ends
+}
+
+// blocks is memory for copied payloads, in classes four times larger each, the
+// largest of copyLimit.
+type blocks struct {
+	free [blockClasses][][]byte
+}
+
+const (
+	blockClasses = 5
+	firstBlock   = 256
+	freeBlocks   = 32 // kept per class: 2.7 MiB in all
+)
+
+func blockClass(n int) (class, size int) {
+	size = firstBlock
+	for size < n {
+		size *= 4
+		class++
+	}
+	return class, size
+}
+
+func (bs *blocks) get(n int) []byte {
+	class, size := blockClass(n)
+	free := bs.free[class]
+	if k := len(free); k > 0 {
+		b := free[k-1]
+		bs.free[class] = free[:k-1]
+		return b[:n]
+	}
+	return make([]byte, n, size)
+}
+
+func (bs *blocks) put(b []byte) {
+	class, _ := blockClass(cap(b))
+	if len(bs.free[class]) < freeBlocks {
+		bs.free[class] = append(bs.free[class], b)
+	}
+}

@@ -1,0 +1,284 @@
+// Package tcp carries frames between processes over TCP.
+//
+// It has no goroutine and no lock: whoever waits polls. Sockets are
+// non-blocking and watched by the rank's poll set; the socket of the peer that
+// is awaited is read directly, which costs one system call, and all others are
+// looked at every few Polls. Connections are made when a frame is first sent,
+// and proven by both sides with the job's secret before any frame moves.
+//
+// Headers and small payloads are read ahead into one buffer. The rest of a
+// large payload is read straight into the window it belongs to, and written
+// straight from the sender's memory.
+//
+// Files: tcp.go (this), card.go and address.go (how to be reached), listen.go,
+// handshake.go (messages), callee.go and caller.go (the two sides of it),
+// peer.go (which of two simultaneous connections stays), send.go, receive.go,
+// poll.go, close.go.
+package tcp
+
+import (
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/mem"
+	"gompi/internal/poll"
+	"gompi/transport"
+)
+
+// KeyBit is set in the keys of all events in the poll set that belong to this
+// package. Others must not use such keys.
+const KeyBit = 1 << 63
+
+// Config says who a Transport is and what it may use. Rank, Size, JobID and
+// Secret must be given; the rest has useful zero values.
+type Config struct {
+	Rank, Size int
+	JobID      string
+	Secret     [32]byte
+
+	// SameHost reports whether a rank runs on this host: it is reached over
+	// loopback. If all do, nothing listens on any other address. nil means
+	// that none does.
+	SameHost func(rank int) bool
+
+	// Interfaces chooses the addresses to publish, by names of interfaces,
+	// addresses and subnets: "eth0,10.0.0.0/8" takes only those,
+	// "^docker0" all but that. Empty takes all.
+	Interfaces string
+
+	// PortLow and PortHigh bound the port to listen on; 0 lets the system
+	// choose.
+	PortLow, PortHigh int
+
+	// Foreign is called for each event of the poll set whose key lacks KeyBit,
+	// during Poll and Close.
+	Foreign func(key uint64)
+
+	// Logger gets connections made and strangers turned away, at level debug,
+	// and peers that keep us waiting, at level warn. nil discards.
+	Logger *slog.Logger
+}
+
+// A Transport is the TCP transport of one rank. It implements
+// transport.Transport and transport.Restless.
+type Transport struct {
+	cfg  Config
+	sink transport.Sink
+	set  *poll.Set
+	log  *slog.Logger
+
+	listener int // -1 when closed
+	card     card
+	filtered bool           // connections to other addresses than card's are refused
+	own      []netip.Prefix // card's, also when all ranks are on this host
+	cards    [][]byte       // nil until SetCards
+
+	peers   []*peer // by rank; nil until first needed
+	calls   []*peer // to be called at the next Poll
+	strange []*sock // accepted, not proven yet; oldest first
+	socks   []*sock // by slot; nil if free
+	free    []uint32
+	lastGen uint32
+
+	clock     clock
+	nextDue   int64 // when expire has something to do at the earliest; 0: never
+	restUntil int64 // the listening socket rests; 0: it does not
+	healthDue int64 // when to look whether silent hosts live; 0: no remote peer yet
+
+	events  [64]poll.Event
+	skipped int    // Polls since the set was looked at
+	ahead   []byte // read-ahead; nothing stays in it between calls
+	head    transport.Header
+	vec     vector
+	stage   [stageSize]byte // small frames on their way out
+	blocks  blocks
+	waiting int // frames in out queues that no Sent is due for
+
+	closing   bool
+	lingering bool // all is written, not all delivered
+	closed    bool
+}
+
+var (
+	_ transport.Transport = (*Transport)(nil)
+	_ transport.Restless  = (*Transport)(nil)
+)
+
+// New opens the listening socket of a rank. The Transport delivers to sink and
+// is woken through set, both of which must outlive it.
+func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
+	if cfg.Size < 1 || cfg.Rank < 0 || cfg.Rank >= cfg.Size {
+		return nil, fmt.Errorf("rank %d of %d: want 0 <= rank < size", cfg.Rank, cfg.Size)
+	}
+	if cfg.SameHost == nil {
+		cfg.SameHost = func(int) bool { return false }
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	t := &Transport{
+		cfg: cfg, sink: sink, set: set, log: cfg.Logger,
+		listener: -1,
+		peers:    make([]*peer, cfg.Size),
+		ahead:    make([]byte, aheadSize),
+		clock:    clock{epoch: time.Now()},
+	}
+	rand.Read(t.card.nonce[:])
+	if err := t.findAddresses(); err != nil {
+		return nil, err
+	}
+	if err := t.listen(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// findAddresses fills in the card but for the port.
+func (t *Transport) findAddresses() error {
+	f, err := parseFilter(t.cfg.Interfaces)
+	if err != nil {
+		return err
+	}
+	t.card.local = true
+	for r := range t.cfg.Size {
+		t.card.local = t.card.local && (r == t.cfg.Rank || t.cfg.SameHost(r))
+	}
+	if t.card.local {
+		return nil
+	}
+	if t.own, err = localSubnets(f); err != nil {
+		return err
+	}
+	if len(t.own) == 0 {
+		return fmt.Errorf("interfaces %q: no address of this host is left to be reached at", t.cfg.Interfaces)
+	}
+	t.card.subnet = t.own
+	t.filtered = t.cfg.Interfaces != ""
+	return nil
+}
+
+// Card returns what other ranks must be told to reach this one.
+func (t *Transport) Card() []byte { return t.card.encode() }
+
+// SetCards tells the cards of all ranks, by rank. Frames sent before wait. A
+// nil card is that of a rank that cannot be reached.
+func (t *Transport) SetCards(cards [][]byte) error {
+	if len(cards) != t.cfg.Size {
+		return fmt.Errorf("%d cards for %d ranks", len(cards), t.cfg.Size)
+	}
+	for r, b := range cards {
+		if b == nil {
+			continue
+		}
+		if _, err := decodeCard(b); err != nil {
+			return fmt.Errorf("rank %d: %w", r, err)
+		}
+	}
+	t.cards = cards
+	return nil
+}
+
+// Name implements transport.Transport.
+func (t *Transport) Name() string { return "tcp" }
+
+// Reaches implements transport.Transport. A rank does not reach itself.
+func (t *Transport) Reaches(peer int) bool {
+	return peer >= 0 && peer < t.cfg.Size && peer != t.cfg.Rank && (t.cards == nil || t.cards[peer] != nil)
+}
+
+// Carries implements transport.Transport.
+func (t *Transport) Carries(s mem.Space) bool { return s == mem.Host }
+
+func (t *Transport) peer(rank int) *peer {
+	p := t.peers[rank]
+	if p == nil {
+		p = &peer{rank: rank, near: t.cfg.SameHost(rank)}
+		t.peers[rank] = p
+	}
+	return p
+}
+
+// A sock is one TCP connection, from its first moment to its last.
+type sock struct {
+	fd       int
+	slot     uint32
+	key      uint64
+	interest poll.Interest
+	phase    phase
+	peer     *peer // nil while unknown
+	shake    *shake
+}
+
+// A phase is how far a connection has come.
+type phase uint8
+
+const (
+	calling    phase = iota // caller: TCP is connecting
+	greeted                 // caller: hello is sent
+	proved                  // caller: proof is sent
+	accepted                // callee: nothing has come yet
+	challenged              // callee: challenge is sent
+	held                    // callee: proven, but our own call may succeed
+	welcomed                // callee: welcome is sent
+	open                    // frames flow
+	shut                    // closed
+)
+
+// A shake is what a connection needs until it is open.
+type shake struct {
+	transcript
+	in   [helloSize]byte
+	have int
+	due  int64 // by the transport's clock; 0: never
+}
+
+// adopt makes fd known to the poll set. On error fd is closed.
+func (t *Transport) adopt(fd int, ph phase, p *peer, want poll.Interest) (*sock, error) {
+	s := &sock{fd: fd, phase: ph, peer: p, interest: want, shake: new(shake)}
+	if n := len(t.free); n > 0 {
+		s.slot = t.free[n-1]
+		t.free = t.free[:n-1]
+	} else {
+		s.slot = uint32(len(t.socks))
+		t.socks = append(t.socks, nil)
+	}
+	// A generation in the key tells events of an earlier owner of the slot.
+	t.lastGen = (t.lastGen + 1) & 0x7fffffff
+	s.key = KeyBit | uint64(t.lastGen)<<32 | uint64(s.slot)
+	t.socks[s.slot] = s
+	if err := t.set.Add(fd, s.key, want); err != nil {
+		t.drop(s)
+		return nil, err
+	}
+	return s, nil
+}
+
+// watch changes what s is watched for. It cannot fail but for want of memory in
+// the kernel, after which the connection is of no use.
+func (t *Transport) watch(s *sock, want poll.Interest) {
+	if s.interest == want {
+		return
+	}
+	s.interest = want
+	if err := t.set.Mod(s.fd, s.key, want); err != nil {
+		t.log.Error("poll set", "err", err)
+	}
+}
+
+// drop closes s and forgets it. What becomes of its peer is the caller's
+// business.
+func (t *Transport) drop(s *sock) {
+	if s.phase == shut {
+		return
+	}
+	s.phase = shut
+	t.socks[s.slot] = nil
+	t.free = append(t.free, s.slot)
+	_ = t.set.Del(s.fd) // fails if Add has
+	unix.Close(s.fd)
+}

@@ -1,0 +1,137 @@
+// Package transport is the seam between gompi's engine and whatever moves
+// bytes: memory of this process, TCP, shared memory, RDMA.
+//
+// A Transport moves frames, a Header and an optional payload, between the
+// ranks of one world. It knows nothing of communicators, tags, matching or
+// element types. The engine is its one caller: it serialises all calls, and
+// calls Poll in a loop while it waits, so a Transport needs no goroutine and no
+// lock of its own for what only it touches.
+package transport
+
+import (
+	"gompi/internal/mem"
+)
+
+// A Transport moves frames between this rank and its peers.
+//
+// Frames from one rank to another arrive complete, once, and in the order
+// sent. Peers are world ranks. No method blocks. Methods are not safe for
+// concurrent use: the engine serialises them. Only Poll and Close call the Sink.
+type Transport interface {
+	// Name is the transport's short name: "tcp", "inproc".
+	Name() string
+
+	// Reaches reports whether frames can be sent to peer, as far as can be
+	// known without trying.
+	Reaches(peer int) bool
+
+	// Carries reports whether payloads in s can be sent and received without
+	// staging them in host memory.
+	Carries(s mem.Space) bool
+
+	// Send sends a frame: h, whose Len it sets to b.Size(), and b's bytes. h is
+	// only read during the call.
+	//
+	// If Send returns true, b may be reused at once: its bytes are on their
+	// way, or copied. If it returns false, b must stay as it is until
+	// Sink.Sent(token, err) is called, exactly once, from a later Poll or Close.
+	// Small payloads that cannot leave at once are copied, up to an amount per
+	// peer that the transport bounds.
+	//
+	// A frame that cannot be delivered is reported by Sink.Lost, and by
+	// Sink.Sent if its token is still due. Frames to a peer that is lost are
+	// dropped.
+	Send(peer int, h *Header, b mem.Buffer, token uint64) bool
+
+	// Poll moves what can be moved now and returns the number of events it
+	// handled: frames or windows read, writes finished, connections made. It
+	// looks first, and often only, at the peer named, which the caller is
+	// waiting for; peer is -1 when there is none.
+	Poll(peer int) int
+
+	// Forget makes the transport let go of the buffer behind a token whose Sent or
+	// Filled is still due, which then does not come: what is left of a payload
+	// being received is read and dropped, and what is left of one being sent is
+	// copied. It is how a caller gets its memory back after an error.
+	Forget(peer int, token uint64)
+
+	// Arm prepares for the caller to park. It reports false when there is
+	// something to Poll after all. After it returned true, whatever gives Poll
+	// something to do also wakes the caller's Parker if that is armed too. The next Poll disarms.
+	Arm() bool
+
+	// Close sends what is queued, tells each connected peer that this rank
+	// leaves in good order, and releases everything. It is called repeatedly
+	// until it returns true, with sleep between if need be; a call with
+	// force ends at once, dropping what is queued. Frames no longer arrive;
+	// buffers that are still due get their Sink.Sent.
+	Close(force bool) bool
+}
+
+// A Sink is what a Transport delivers to: the engine. Its methods may call Send
+// and the methods of a Getter, but neither Poll, Arm nor Close.
+type Sink interface {
+	// Arrive announces a frame whose header has arrived. If h.Len > 0 it
+	// returns where the payload goes: window, non-empty, at most h.Len bytes
+	// long, and a token for Filled. An empty window means that the payload is
+	// to be read and dropped, without calls to Filled. h is only valid during
+	// the call.
+	Arrive(peer int, h *Header) (window mem.Buffer, token uint64)
+
+	// Filled tells that n bytes of payload, the whole of the last window, have
+	// been stored. If payload is left, it returns the next window, which may
+	// be the same memory again; an empty one means to drop the rest. After the
+	// last byte the result is ignored.
+	Filled(token uint64) (window mem.Buffer)
+
+	// Sent tells that the buffer of a Send which returned false may be reused;
+	// err is not nil if the frame may not have been delivered.
+	Sent(token uint64, err error)
+
+	// Lost tells, once, that no frame will arrive from peer any more and none
+	// can be sent. err is ErrGone if the peer left in good order, after
+	// everything it sent has arrived; otherwise it says what happened.
+	Lost(peer int, err error)
+}
+
+// A Parker lets the one driver of a rank sleep until there is something to
+// poll. Arm and Disarm are the driver's; Wake may be called from any goroutine
+// and never blocks.
+type Parker interface {
+	// Arm makes whatever becomes ready send to C, once, until Disarm. What is
+	// ready already counts.
+	Arm()
+	Disarm()
+	// C may deliver in vain.
+	C() <-chan struct{}
+	// Wake makes C deliver, now or when it is next listened to.
+	Wake()
+}
+
+// Optional powers of a Transport, found by type assertion.
+
+// A Restless Transport needs Poll for reasons that its caller cannot see.
+type Restless interface {
+	// Pending reports whether something waits for Poll although no Sent is due
+	// for it: copied frames that have yet to leave, connections being made. It
+	// costs a few loads.
+	Pending() bool
+	// Deadline returns in how many nanoseconds, at least 1, Poll wants to be
+	// called at the latest, or 0 if time makes no difference. It bounds the
+	// caller's sleep.
+	Deadline() int64
+}
+
+// A Getter can read and write memory that a peer has registered, without the
+// peer's help: one-sided access, for large payloads.
+type Getter interface {
+	// Register makes b accessible to peers until Unregister; key names it and
+	// may be sent to them.
+	Register(b mem.Buffer) (key uint64, err error)
+	Unregister(key uint64)
+	// Get copies dst.Size() bytes at offset of the peer's registered memory to
+	// dst; Put copies src there. Sink.Sent(token, err) is called from a later
+	// Poll, when done.
+	Get(peer int, key uint64, offset int64, dst mem.Buffer, token uint64)
+	Put(peer int, key uint64, offset int64, src mem.Buffer, token uint64)
+}

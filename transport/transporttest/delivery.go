@@ -1,0 +1,272 @@
+package transporttest
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// Tests of what arrives, and how.
+
+func headerArrivesWhole(t *testing.T, n *net) {
+	want := transport.Header{
+		Kind: transport.Coll, Flags: 0xa5, Tag: -7, Comm: 1<<63 | 3, Seq: 1<<62 | 9,
+		A: 0xfedcba9876543210, B: 0x0123456789abcdef,
+	}
+	all(t, n.ranks, func(r *rank) error {
+		if r.id == 0 {
+			r.send(1, want, []byte("abc"), 1)
+			return r.flushed()
+		}
+		if err := r.until("the frame", func() bool { return len(r.got) == 1 }); err != nil {
+			return err
+		}
+		want.Len = 3
+		if m := r.got[0]; m.peer != 0 || m.h != want || string(m.payload) != "abc" {
+			return fmt.Errorf("got %+v with %q from rank %d, want %+v with abc from 0", m.h, m.payload, m.peer, want)
+		}
+		return nil
+	})
+}
+
+// flushed drives r until nothing it sent waits for Poll any more.
+func (r *rank) flushed() error {
+	return r.until("frames to leave", func() bool {
+		c, ok := r.Transport.(transport.Restless)
+		return len(r.due) == 0 && (!ok || !c.Pending())
+	})
+}
+
+// post sends message number from r to peer.
+func (r *rank) post(peer, number, size int) {
+	r.send(peer, transport.Header{Kind: transport.Eager, Tag: int32(number), A: uint64(size)}, pattern(r.id, number, size), uint64(peer)<<32|uint64(number))
+}
+
+// check compares the messages that came from peer with what post sends.
+func (r *rank) check(peer int, sizes []int) error {
+	i := 0
+	for _, m := range r.got {
+		if m.peer != peer {
+			continue
+		}
+		if i >= len(sizes) {
+			return fmt.Errorf("rank %d: %d messages from rank %d and another, %+v", r.id, i, peer, m.h)
+		}
+		if int(m.h.Tag) != i || int(m.h.A) != sizes[i] || int(m.h.Len) != sizes[i] {
+			return fmt.Errorf("rank %d: message %d from rank %d is %+v, want tag %d and %d bytes", r.id, i, peer, m.h, i, sizes[i])
+		}
+		if !bytes.Equal(m.payload, pattern(peer, i, sizes[i])) {
+			return fmt.Errorf("rank %d: message %d from rank %d, %d bytes: wrong bytes", r.id, i, peer, sizes[i])
+		}
+		i++
+	}
+	if i != len(sizes) {
+		return fmt.Errorf("rank %d: %d messages from rank %d, want %d", r.id, i, peer, len(sizes))
+	}
+	return nil
+}
+
+// oneWay sends messages of these sizes from rank 0 to rank 1 and checks them.
+func oneWay(t *testing.T, n *net, sizes []int) {
+	all(t, n.ranks, func(r *rank) error {
+		if r.id == 0 {
+			for i, size := range sizes {
+				r.post(1, i, size)
+			}
+			return r.flushed()
+		}
+		if err := r.drive("all messages", 0, func() bool { return len(r.got) == len(sizes) }); err != nil {
+			return err
+		}
+		return r.check(0, sizes)
+	})
+}
+
+func framesArriveInOrder(t *testing.T, n *net) {
+	sizes := make([]int, 2000)
+	for i := range sizes {
+		sizes[i] = []int{0, 8, 100, 5000, 0, 70000}[i%6]
+	}
+	oneWay(t, n, sizes)
+}
+
+func anySize(t *testing.T, n *net) {
+	var sizes []int
+	for _, around := range []int{1, 48, 208, 256, 4096, 1 << 14, 1 << 16, 1 << 20} {
+		sizes = append(sizes, around-1, around, around+1)
+	}
+	oneWay(t, n, append(sizes, 8<<20, 0, 8<<20+5))
+}
+
+func smallWindows(t *testing.T, n *net) {
+	sizes := []int{1<<20 + 3, 10, 999, 1000, 1001, 300000, 0, 5}
+	n.ranks[1].window = func(h *transport.Header) int { return 1000 }
+	oneWay(t, n, sizes)
+}
+
+func droppedPayload(t *testing.T, n *net) {
+	sizes := []int{300000, 10, 1 << 20, 0, 77, 2500}
+	n.ranks[1].window = func(h *transport.Header) int { return 2000 }
+	n.ranks[1].drops = func(h *transport.Header) int { return int(h.Tag) % 3 } // 0, 1 or 2 windows
+	all(t, n.ranks, func(r *rank) error {
+		if r.id == 0 {
+			for range 2 {
+				for i, size := range sizes {
+					r.post(1, i, size)
+				}
+				if err := r.flushed(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if err := r.until("all messages", func() bool { return len(r.got) == 2*len(sizes) }); err != nil {
+			return err
+		}
+		for i, m := range r.got {
+			i %= len(sizes)
+			kept := min(2000*(i%3), sizes[i])
+			if int(m.h.Tag) != i || !bytes.Equal(m.payload, pattern(0, i, sizes[i])[:kept]) {
+				return fmt.Errorf("message %d: %d bytes kept, want the first %d of %+v", i, len(m.payload), kept, m.h)
+			}
+		}
+		return nil
+	})
+}
+
+func manyBothWays(t *testing.T, n *net) {
+	sizes := make([]int, 3000)
+	for i := range sizes {
+		sizes[i] = i * 7 % 3001
+	}
+	all(t, n.ranks, func(r *rank) error {
+		for i, size := range sizes {
+			r.post(1-r.id, i, size)
+		}
+		if err := r.until("all messages", func() bool { return len(r.got) == len(sizes) }); err != nil {
+			return err
+		}
+		if err := r.flushed(); err != nil {
+			return err
+		}
+		return r.check(1-r.id, sizes)
+	})
+}
+
+func everybody(t *testing.T, n *net) {
+	sizes := []int{0, 100, 200000, 3, 65536}
+	all(t, n.ranks, func(r *rank) error {
+		for i, size := range sizes {
+			for k := range len(n.ranks) - 1 {
+				r.post((r.id+k+1)%len(n.ranks), i, size)
+			}
+		}
+		if err := r.until("all messages", func() bool { return len(r.got) == len(sizes)*(len(n.ranks)-1) }); err != nil {
+			return err
+		}
+		for peer := range n.ranks {
+			if peer == r.id {
+				continue
+			}
+			if err := r.check(peer, sizes); err != nil {
+				return err
+			}
+		}
+		return r.flushed()
+	})
+}
+
+func simultaneous(t *testing.T, n *net) {
+	sizes := []int{5, 100000, 0}
+	all(t, n.ranks, func(r *rank) error {
+		for i, size := range sizes {
+			r.post(1-r.id, i, size)
+		}
+		if err := r.until("all messages", func() bool { return len(r.got) == len(sizes) }); err != nil {
+			return err
+		}
+		if err := r.flushed(); err != nil {
+			return err
+		}
+		return r.check(1-r.id, sizes)
+	})
+}
+
+// Each message is answered from inside the callback that completes it.
+func sinkMaySend(t *testing.T, n *net) {
+	const rounds = 50
+	sizes := make([]int, rounds)
+	for i := range sizes {
+		sizes[i] = i % 2 * 100000
+	}
+	for _, r := range n.ranks {
+		r.hook = func(m *message) {
+			if next := int(m.h.Tag) + r.id; next < rounds { // rank 1 counts up
+				r.post(1-r.id, next, sizes[next])
+			}
+		}
+	}
+	all(t, n.ranks, func(r *rank) error {
+		if r.id == 1 {
+			r.post(0, 0, sizes[0])
+		}
+		// Rank 0 answers number i with i, rank 1 answers i with i+1.
+		if err := r.until("all messages", func() bool { return len(r.got) == rounds }); err != nil {
+			return err
+		}
+		if err := r.flushed(); err != nil {
+			return err
+		}
+		return r.check(1-r.id, sizes)
+	})
+}
+
+func oneSided(t *testing.T, n *net) {
+	g, ok := n.Ends[1].Transport.(transport.Getter)
+	if !ok {
+		t.Skip("the transport has no one-sided access")
+	}
+	memory := pattern(1, 0, 5000)
+	key, err := g.Register(mem.Bytes(memory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := n.ranks[0]
+	a := r.Transport.(transport.Getter)
+	wait := func(token uint64) error {
+		t.Helper()
+		if err := r.until("one-sided access", func() bool { return !r.due[token] }); err != nil {
+			t.Fatal(err)
+		}
+		return r.sent[token]
+	}
+	got := make([]byte, 1000)
+	r.due[1] = true
+	a.Get(1, key, 3000, mem.Bytes(got), 1)
+	if err := wait(1); err != nil || !bytes.Equal(got, memory[3000:4000]) {
+		t.Errorf("Get of 1000 bytes at 3000: %v, right bytes: %v", err, bytes.Equal(got, memory[3000:4000]))
+	}
+	put := pattern(0, 1, 10)
+	r.due[2] = true
+	a.Put(1, key, 4990, mem.Bytes(put), 2)
+	if err := wait(2); err != nil || !bytes.Equal(memory[4990:], put) {
+		t.Errorf("Put of 10 bytes at 4990: %v, right bytes: %v", err, bytes.Equal(memory[4990:], put))
+	}
+	for i, offset := range []int64{-1, 4001, 5001, 1 << 62} {
+		token := uint64(10 + i)
+		r.due[token] = true
+		a.Get(1, key, offset, mem.Bytes(got), token)
+		if wait(token) == nil {
+			t.Errorf("Get of 1000 bytes at %d of 5000 succeeded", offset)
+		}
+	}
+	g.Unregister(key)
+	r.due[3] = true
+	a.Get(1, key, 0, mem.Bytes(got), 3)
+	if wait(3) == nil {
+		t.Error("Get of unregistered memory succeeded")
+	}
+}

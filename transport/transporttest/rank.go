@@ -1,0 +1,258 @@
+package transporttest
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// A message is a frame as it arrived.
+type message struct {
+	peer    int
+	h       transport.Header
+	payload []byte
+	dropped bool
+}
+
+// A rank is one end of a Net under test and the Sink of that end: it keeps
+// what arrives and checks the rules that hold always.
+type rank struct {
+	id int
+	End
+
+	window func(h *transport.Header) int // bytes of each window; nil: the whole payload
+	drops  func(h *transport.Header) int // windows before the rest is dropped; nil or negative: never
+	hook   func(m *message)              // called for each complete message
+	quiet  *still                        // takes over everything, if set
+
+	got       []message
+	arriving  map[uint64]*arrival // by token
+	lastToken uint64
+	due       map[uint64]bool // tokens whose Sent is due
+	sent      map[uint64]error
+	lost      map[int]error
+	broken    error // the first rule that the transport broke
+}
+
+// An arrival is a message that is not complete.
+type arrival struct {
+	message
+	scratch []byte
+	size    int
+	windows int
+}
+
+func newRank(id int) *rank {
+	return &rank{
+		id:       id,
+		arriving: make(map[uint64]*arrival),
+		due:      make(map[uint64]bool),
+		sent:     make(map[uint64]error),
+		lost:     make(map[int]error),
+	}
+}
+
+func (r *rank) violated(format string, args ...any) {
+	if r.broken == nil {
+		r.broken = fmt.Errorf(format, args...)
+	}
+}
+
+// Arrive implements transport.Sink.
+func (r *rank) Arrive(peer int, h *transport.Header) (mem.Buffer, uint64) {
+	if r.quiet != nil {
+		return r.quiet.Arrive(peer, h)
+	}
+	if err, ok := r.lost[peer]; ok {
+		r.violated("a frame from rank %d arrived after Lost(%v)", peer, err)
+	}
+	r.lastToken++
+	a := &arrival{message: message{peer: peer, h: *h}}
+	if h.Len == 0 {
+		r.complete(a)
+		return mem.Buffer{}, 0
+	}
+	a.size = int(h.Len)
+	if r.window != nil {
+		a.size = max(r.window(h), 1)
+	}
+	a.scratch = make([]byte, min(a.size, int(h.Len)))
+	r.arriving[r.lastToken] = a
+	return r.nextWindow(a), r.lastToken
+}
+
+func (r *rank) nextWindow(a *arrival) mem.Buffer {
+	left := int(a.h.Len) - len(a.payload)
+	if r.drops != nil && r.drops(&a.h) == a.windows {
+		a.dropped = true
+		r.complete(a)
+		return mem.Buffer{}
+	}
+	a.windows++
+	a.scratch = a.scratch[:min(left, a.size)]
+	return mem.Bytes(a.scratch)
+}
+
+// Filled implements transport.Sink.
+func (r *rank) Filled(token uint64) mem.Buffer {
+	if r.quiet != nil {
+		return r.quiet.Filled(token)
+	}
+	a := r.arriving[token]
+	if a == nil || a.dropped {
+		r.violated("Filled(%d): no window with that token", token)
+		return mem.Buffer{}
+	}
+	a.payload = append(a.payload, a.scratch...)
+	if len(a.payload) < int(a.h.Len) {
+		return r.nextWindow(a)
+	}
+	delete(r.arriving, token)
+	r.complete(a)
+	return mem.Buffer{}
+}
+
+func (r *rank) complete(a *arrival) {
+	r.got = append(r.got, a.message)
+	if r.hook != nil {
+		r.hook(&a.message)
+	}
+}
+
+// Sent implements transport.Sink.
+func (r *rank) Sent(token uint64, err error) {
+	if r.quiet != nil {
+		return
+	}
+	if !r.due[token] {
+		r.violated("Sent(%d, %v) is not due", token, err)
+	}
+	delete(r.due, token)
+	r.sent[token] = err
+}
+
+// Lost implements transport.Sink.
+func (r *rank) Lost(peer int, err error) {
+	if old, ok := r.lost[peer]; ok {
+		r.violated("Lost(%d, %v) after Lost(%d, %v)", peer, err, peer, old)
+	}
+	if err == nil {
+		r.violated("Lost(%d) without a reason", peer)
+	}
+	r.lost[peer] = err
+}
+
+// send sends a payload and keeps account of its token.
+func (r *rank) send(peer int, h transport.Header, payload []byte, token uint64) bool {
+	r.due[token] = true // Send does not call the Sink, but let that be seen
+	if !r.Send(peer, &h, mem.Bytes(payload), token) {
+		return false
+	}
+	delete(r.due, token)
+	return true
+}
+
+// until polls, and sleeps when there is nothing to poll, until done reports
+// true.
+func (r *rank) until(what string, done func() bool) error {
+	return r.drive(what, -1, done)
+}
+
+// drive is until with a peer to poll first.
+func (r *rank) drive(what string, peer int, done func() bool) error {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for idle := 0; ; {
+		switch {
+		case r.broken != nil:
+			return fmt.Errorf("rank %d: %w", r.id, r.broken)
+		case done():
+			return nil
+		case r.Poll(peer) > 0:
+			idle = 0
+			continue
+		}
+		if idle++; idle < 20 {
+			select {
+			case <-late.C:
+				return fmt.Errorf("rank %d: polled in vain for %s; got %d frames, lost %v", r.id, what, len(r.got), r.lost)
+			default:
+				continue
+			}
+		}
+		if err := r.sleep(late.C); err != nil {
+			return fmt.Errorf("rank %d: waited in vain for %s; got %d frames, lost %v", r.id, what, len(r.got), r.lost)
+		}
+	}
+}
+
+var errLate = errors.New("late")
+
+// sleep sleeps until there is something to poll, or late delivers.
+func (r *rank) sleep(late <-chan time.Time) error {
+	if !r.Arm() {
+		return nil
+	}
+	var due <-chan time.Time
+	if c, ok := r.Transport.(transport.Restless); ok {
+		if d := c.Deadline(); d > 0 {
+			timer := time.NewTimer(time.Duration(d))
+			defer timer.Stop()
+			due = timer.C
+		}
+	}
+	r.Parker.Arm()
+	defer r.Parker.Disarm()
+	select {
+	case <-r.Parker.C():
+	case <-due:
+	case <-late:
+		return errLate
+	}
+	return nil
+}
+
+// close closes in good order.
+func (r *rank) close() error {
+	return r.until("Close", func() bool { return r.Close(false) })
+}
+
+// all runs f for every rank at the same time, each as its own driver.
+func all(t *testing.T, ranks []*rank, f func(r *rank) error) {
+	t.Helper()
+	errs := make([]error, len(ranks))
+	var wg sync.WaitGroup
+	for i, r := range ranks {
+		wg.Go(func() { errs[i] = f(r) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// pattern fills a payload that tells its sender, its number and every place in
+// it from others.
+func pattern(from, number, size int) []byte {
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], uint64(from))
+	binary.LittleEndian.PutUint64(seed[8:], uint64(number))
+	b := make([]byte, size)
+	rand.NewChaCha8(seed).Read(b)
+	return b
+}

@@ -1,0 +1,135 @@
+// Package transporttest is the contract of transport.Transport as tests: one
+// suite that every transport passes, and a wrapper that makes any transport
+// fail at a chosen frame.
+package transporttest
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"gompi/transport"
+)
+
+// An End is one rank's side of a Net.
+type End struct {
+	transport.Transport
+	Parker transport.Parker
+}
+
+// A Net is a set of ranks that can reach each other through the transport
+// under test.
+type Net struct {
+	Ends []End
+	// Kill ends a rank as the death of its process would. Nothing else is
+	// called for that End at the same time or later.
+	Kill func(rank int)
+	// Done releases what outlives the transports, which have been closed or
+	// killed by then. It may be nil.
+	Done func()
+}
+
+// Open makes a Net of len(sinks) ranks, where rank i delivers to sinks[i].
+type Open func(t *testing.T, sinks []transport.Sink) *Net
+
+// Run tests that the transport which open makes keeps the contract.
+func Run(t *testing.T, open Open) {
+	for _, c := range []struct {
+		name string
+		size int
+		test func(t *testing.T, n *net)
+	}{
+		{"HeaderArrivesWhole", 2, headerArrivesWhole},
+		{"FramesArriveInOrder", 2, framesArriveInOrder},
+		{"AnySize", 2, anySize},
+		{"WindowsSmallerThanThePayload", 2, smallWindows},
+		{"PayloadIsDroppedWithoutAWindow", 2, droppedPayload},
+		{"ManyFramesBothWays", 2, manyBothWays},
+		{"EverybodyToEverybody", 8, everybody},
+		{"SinkMaySend", 2, sinkMaySend},
+		{"BufferMayBeReusedAfterSendSaysSo", 2, bufferReuse},
+		{"SentComesOnce", 2, sentOnce},
+		{"ForgottenBufferIsLetGo", 2, forgottenSend},
+		{"ForgottenWindowIsLetGo", 2, forgottenWindow},
+		{"SleepersAreWoken", 2, sleepersAreWoken},
+		{"GoodbyeComesAfterTheData", 2, goodbyeAfterData},
+		{"AllMayCloseAtOnce", 4, allClose},
+		{"ForcedCloseReturnsAtOnce", 2, forcedClose},
+		{"DeathIsACut", 4, deathIsACut},
+		{"DeathGivesBuffersBack", 2, deathGivesBuffersBack},
+		{"DeadBeforeFirstContact", 2, deadBeforeContact},
+		{"OneSidedAccess", 2, oneSided},
+		{"MessagesAllocateNothing", 2, noAllocation},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNet(t, open, c.size)
+			c.test(t, n)
+		})
+	}
+	t.Run("SimultaneousFirstContact", func(t *testing.T) {
+		for range 30 {
+			simultaneous(t, newNet(t, open, 2))
+		}
+	})
+}
+
+// A net is a Net under test.
+type net struct {
+	*Net
+	ranks []*rank
+	dead  map[int]bool
+}
+
+// newNet opens a Net and has it closed, and looked after for goroutines left
+// behind, at the end of the test.
+func newNet(t *testing.T, open Open, size int) *net {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	n := &net{dead: make(map[int]bool)}
+	sinks := make([]transport.Sink, size)
+	for i := range size {
+		n.ranks = append(n.ranks, newRank(i))
+		sinks[i] = n.ranks[i]
+	}
+	n.Net = open(t, sinks)
+	for i, r := range n.ranks {
+		r.End = n.Ends[i]
+	}
+	t.Cleanup(func() {
+		n.shut(t)
+		noGoroutinesLeft(t, before)
+	})
+	return n
+}
+
+func (n *net) kill(rank int) {
+	n.dead[rank] = true
+	n.Kill(rank)
+}
+
+func (n *net) shut(t *testing.T) {
+	for i, r := range n.ranks {
+		if !n.dead[i] && !r.Close(true) {
+			t.Errorf("rank %d: a forced Close did not end", i)
+		}
+		if !n.dead[i] && len(r.due) > 0 {
+			t.Errorf("rank %d: closed, but %d buffers have not been given back", i, len(r.due))
+		}
+		if r.broken != nil && !t.Failed() {
+			t.Errorf("rank %d: %v", i, r.broken)
+		}
+	}
+	if n.Done != nil {
+		n.Done()
+	}
+}
+
+func noGoroutinesLeft(t *testing.T, before int) {
+	for end := time.Now().Add(patience); runtime.NumGoroutine() > before; runtime.Gosched() {
+		if time.Now().After(end) {
+			buf := make([]byte, 1<<16)
+			t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+			return
+		}
+	}
+}
