@@ -1,0 +1,55 @@
+package comm
+
+import (
+	"gompi/comm/internal/engine"
+	"gompi/internal/mem"
+)
+
+// The types a user of comm names, which other packages define.
+type (
+	// A Buffer is a run of elements of one Type in host or device memory. Of
+	// makes one from a slice.
+	Buffer = mem.Buffer
+	// A Type is an element type.
+	Type = mem.Type
+	// An Op is a reduction operator; which are defined for which Type says
+	// Op.Defined.
+	Op = mem.Op
+	// Number is the constraint of element types that have arithmetic.
+	Number = mem.Number
+	// Scalar is the constraint of every element type that can be sent.
+	Scalar = mem.Scalar
+	// Float16 is an IEEE 754 binary16 number.
+	Float16 = mem.Float16
+	// BFloat16 is a bfloat16 number.
+	BFloat16 = mem.BFloat16
+)
+
+// A Loc pairs a value with an index: the element type of MinLoc and MaxLoc.
+type Loc[T int32 | int64 | float32 | float64] = mem.Loc[T]
+
+// The reduction operators.
+const (
+	Sum    = mem.Sum
+	Prod   = mem.Prod
+	Min    = mem.Min
+	Max    = mem.Max
+	Avg    = mem.Avg // Sum divided by the number of ranks
+	LAnd   = mem.LAnd
+	LOr    = mem.LOr
+	LXor   = mem.LXor
+	BAnd   = mem.BAnd
+	BOr    = mem.BOr
+	BXor   = mem.BXor
+	MinLoc = mem.MinLoc
+	MaxLoc = mem.MaxLoc
+)
+
+// Wildcards of Recv and Probe.
+const (
+	AnySource = engine.Any
+	AnyTag    = engine.Any
+)
+
+// Of returns the Buffer of s, without copying.
+func Of[T Scalar](s []T) Buffer { return mem.Of(s) }

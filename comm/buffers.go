@@ -1,0 +1,88 @@
+package comm
+
+import (
+	"context"
+
+	"gompi/comm/internal/engine"
+)
+
+// The blocking collectives over Buffers: what the functions of the same name do
+// over slices, and the door for memory that is not the host's.
+
+// Barrier is the function Barrier.
+func (c *Comm) Barrier(ctx context.Context) error { return c.do(ctx, barrierOp()) }
+
+// Bcast is the function Bcast for Buffers.
+func (c *Comm) Bcast(ctx context.Context, root int, b Buffer) error {
+	return c.do(ctx, bcastOp(root, b))
+}
+
+// Reduce is the function Reduce for Buffers.
+func (c *Comm) Reduce(ctx context.Context, root int, send, recv Buffer, op Op) error {
+	return c.do(ctx, reduceOp(root, send, recv, builtin(op)))
+}
+
+// Allreduce is the function Allreduce for Buffers.
+func (c *Comm) Allreduce(ctx context.Context, send, recv Buffer, op Op) error {
+	return c.do(ctx, allreduceOp(send, recv, builtin(op)))
+}
+
+// ReduceScatter is the function ReduceScatter for Buffers.
+func (c *Comm) ReduceScatter(ctx context.Context, send, recv Buffer, counts []int, op Op) error {
+	return c.do(ctx, reduceScatterOp(send, recv, counts, builtin(op)))
+}
+
+// ReduceScatterBlock is the function ReduceScatterBlock for Buffers.
+func (c *Comm) ReduceScatterBlock(ctx context.Context, send, recv Buffer, op Op) error {
+	return c.do(ctx, reduceScatterBlockOp(send, recv, builtin(op)))
+}
+
+// Allgather is the function Allgather for Buffers.
+func (c *Comm) Allgather(ctx context.Context, send, recv Buffer) error {
+	return c.do(ctx, allgatherOp(send, recv))
+}
+
+// Allgatherv is the function Allgatherv for Buffers.
+func (c *Comm) Allgatherv(ctx context.Context, send, recv Buffer, counts, displs []int) error {
+	return c.do(ctx, allgathervOp(send, recv, counts, displs))
+}
+
+// Gather is the function Gather for Buffers.
+func (c *Comm) Gather(ctx context.Context, root int, send, recv Buffer) error {
+	return c.do(ctx, gatherOp(root, send, recv))
+}
+
+// Gatherv is the function Gatherv for Buffers.
+func (c *Comm) Gatherv(ctx context.Context, root int, send, recv Buffer, counts, displs []int) error {
+	return c.do(ctx, gathervOp(root, send, recv, counts, displs))
+}
+
+// Scatter is the function Scatter for Buffers.
+func (c *Comm) Scatter(ctx context.Context, root int, send, recv Buffer) error {
+	return c.do(ctx, scatterOp(root, send, recv))
+}
+
+// Scatterv is the function Scatterv for Buffers.
+func (c *Comm) Scatterv(ctx context.Context, root int, send, recv Buffer, counts, displs []int) error {
+	return c.do(ctx, scattervOp(root, send, recv, counts, displs))
+}
+
+// Alltoall is the function Alltoall for Buffers.
+func (c *Comm) Alltoall(ctx context.Context, send, recv Buffer) error {
+	return c.do(ctx, alltoallOp(send, recv))
+}
+
+// Alltoallv is the function Alltoallv for Buffers.
+func (c *Comm) Alltoallv(ctx context.Context, send Buffer, sendCounts, sendDispls []int, recv Buffer, counts, displs []int) error {
+	return c.do(ctx, alltoallvOp(send, sendCounts, sendDispls, recv, counts, displs))
+}
+
+// Scan is the function Scan for Buffers.
+func (c *Comm) Scan(ctx context.Context, send, recv Buffer, op Op) error {
+	return c.do(ctx, scanOp(engine.Scan, send, recv, builtin(op)))
+}
+
+// Exscan is the function Exscan for Buffers.
+func (c *Comm) Exscan(ctx context.Context, send, recv Buffer, op Op) error {
+	return c.do(ctx, scanOp(engine.Exscan, send, recv, builtin(op)))
+}

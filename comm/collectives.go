@@ -1,0 +1,142 @@
+package comm
+
+import (
+	"context"
+
+	"gompi/comm/internal/coll"
+	"gompi/internal/mem"
+)
+
+// The collectives over slices. All ranks of the Comm call the same one, with
+// the same root, operator, element type and (but for the v forms) lengths; if
+// they do not, all get ErrMismatch. A slice that has no meaning on a rank (recv
+// of Reduce away from the root) is ignored and may be nil. In place means that
+// send and recv are the same slice; otherwise they do not overlap. A call
+// returns only when nothing touches its slices any more. If ctx ends during a
+// call, the call returns its cause and the Comm is broken, since the others
+// count on this rank.
+
+// Barrier returns when all ranks of c have called it (MPI_Barrier).
+func Barrier(ctx context.Context, c *Comm) error { return c.Barrier(ctx) }
+
+// Bcast copies data of rank root to data of all ranks (MPI_Bcast).
+func Bcast[T Scalar](ctx context.Context, c *Comm, root int, data []T) error {
+	return c.Bcast(ctx, root, Of(data))
+}
+
+// Reduce combines the send of all ranks, element by element, into recv of rank
+// root (MPI_Reduce). In place at the root.
+func Reduce[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, op Op) error {
+	return c.Reduce(ctx, root, Of(send), Of(recv), op)
+}
+
+// ReduceFunc is Reduce with a function: combine stores acc op in into acc, for
+// all elements. It must be associative; operands keep the order of the ranks,
+// so it need not commute. It must not keep its arguments, and may be called
+// from another goroutine than the caller's while this call lasts.
+func ReduceFunc[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, combine func(acc, in []T)) error {
+	return c.do(ctx, reduceOp(root, Of(send), Of(recv), custom(combine)))
+}
+
+// Allreduce combines the send of all ranks, element by element, into recv of
+// every rank (MPI_Allreduce). All ranks get the same bits. In place.
+func Allreduce[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) error {
+	return c.Allreduce(ctx, Of(send), Of(recv), op)
+}
+
+// AllreduceFunc is Allreduce with a function, as ReduceFunc.
+func AllreduceFunc[T Scalar](ctx context.Context, c *Comm, send, recv []T, combine func(acc, in []T)) error {
+	return c.do(ctx, allreduceOp(Of(send), Of(recv), custom(combine)))
+}
+
+// ReduceScatter combines the send of all ranks and gives each rank a block of
+// the result: rank i the counts[i] elements after the blocks of the ranks below
+// it (MPI_Reduce_scatter). counts is equal on all ranks. In place: recv is this
+// rank's block of send, or begins where send begins; the rest of send is then
+// scratch.
+func ReduceScatter[T Scalar](ctx context.Context, c *Comm, send, recv []T, counts []int, op Op) error {
+	return c.ReduceScatter(ctx, Of(send), Of(recv), counts, op)
+}
+
+// ReduceScatterBlock is ReduceScatter with equal blocks: send is Size() times as
+// long as recv (MPI_Reduce_scatter_block).
+func ReduceScatterBlock[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) error {
+	return c.ReduceScatterBlock(ctx, Of(send), Of(recv), op)
+}
+
+// Allgather puts the send of every rank, in rank order, into recv of every rank:
+// recv is Size() times as long as send (MPI_Allgather). In place: send is this
+// rank's block of recv.
+func Allgather[T Scalar](ctx context.Context, c *Comm, send, recv []T) error {
+	return c.Allgather(ctx, Of(send), Of(recv))
+}
+
+// Allgatherv is Allgather with blocks of counts[i] elements at displs[i] of
+// recv; nil displs mean one after the other (MPI_Allgatherv). counts is equal
+// on all ranks.
+func Allgatherv[T Scalar](ctx context.Context, c *Comm, send, recv []T, counts, displs []int) error {
+	return c.Allgatherv(ctx, Of(send), Of(recv), counts, displs)
+}
+
+// Gather puts the send of every rank, in rank order, into recv of rank root
+// (MPI_Gather). In place at the root: send is its block of recv.
+func Gather[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T) error {
+	return c.Gather(ctx, root, Of(send), Of(recv))
+}
+
+// Gatherv is Gather with blocks of counts[i] elements at displs[i] of recv, both
+// of which only the root needs; nil displs mean one after the other
+// (MPI_Gatherv).
+func Gatherv[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, counts, displs []int) error {
+	return c.Gatherv(ctx, root, Of(send), Of(recv), counts, displs)
+}
+
+// Scatter gives rank i the i-th block of send of rank root: send is Size() times
+// as long as recv (MPI_Scatter). In place at the root: recv is its block of
+// send.
+func Scatter[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T) error {
+	return c.Scatter(ctx, root, Of(send), Of(recv))
+}
+
+// Scatterv is Scatter with blocks of counts[i] elements at displs[i] of send,
+// both of which only the root needs; nil displs mean one after the other
+// (MPI_Scatterv).
+func Scatterv[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, counts, displs []int) error {
+	return c.Scatterv(ctx, root, Of(send), Of(recv), counts, displs)
+}
+
+// Alltoall sends the i-th block of send to rank i, which stores it as the block
+// of recv that belongs to the sender (MPI_Alltoall). send and recv have Size()
+// equal blocks. In place.
+func Alltoall[T Scalar](ctx context.Context, c *Comm, send, recv []T) error {
+	return c.Alltoall(ctx, Of(send), Of(recv))
+}
+
+// Alltoallv is Alltoall with blocks of any length: sendCounts[i] elements at
+// sendDispls[i] of send go to rank i, and counts[i] elements from rank i go to
+// displs[i] of recv. nil displacements mean one after the other (MPI_Alltoallv).
+func Alltoallv[T Scalar](ctx context.Context, c *Comm, send []T, sendCounts, sendDispls []int, recv []T, counts, displs []int) error {
+	return c.Alltoallv(ctx, Of(send), sendCounts, sendDispls, Of(recv), counts, displs)
+}
+
+// Scan combines the send of the ranks 0 to this one into recv (MPI_Scan). In
+// place.
+func Scan[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) error {
+	return c.Scan(ctx, Of(send), Of(recv), op)
+}
+
+// Exscan combines the send of the ranks below this one into recv; rank 0's recv
+// is left as it is (MPI_Exscan). In place.
+func Exscan[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) error {
+	return c.Exscan(ctx, Of(send), Of(recv), op)
+}
+
+// custom makes an operator of a function over slices.
+func custom[T Scalar](combine func(acc, in []T)) coll.Op {
+	if combine == nil {
+		return coll.Op{Kind: mem.Custom}
+	}
+	return coll.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) {
+		combine(mem.Slice[T](acc), mem.Slice[T](in))
+	}}
+}

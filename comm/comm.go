@@ -1,0 +1,96 @@
+package comm
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"gompi/comm/internal/coll"
+	"gompi/comm/internal/engine"
+	"gompi/internal/boot"
+	"gompi/internal/seg"
+)
+
+// A Comm is a communicator: an ordered group of ranks that exchange messages no
+// other Comm can see. Methods and functions may be called from any goroutine;
+// collectives from one at a time.
+type Comm struct {
+	*process
+	ch    *engine.Channel
+	name  string
+	table *coll.Table
+	turns turns
+}
+
+// A process is what the communicators of one rank share.
+type process struct {
+	e     *engine.Engine
+	boot  boot.Boot
+	rec   *seg.Rank // nil without a host segment
+	log   *slog.Logger
+	open  atomic.Int32 // communicators not closed
+	leave func(ctx context.Context) error
+}
+
+// Rank returns this process's number in c, 0 to Size()-1.
+func (c *Comm) Rank() int { return c.ch.Rank() }
+
+// Size returns the number of ranks in c.
+func (c *Comm) Size() int { return c.ch.Size() }
+
+// Name returns c's name, "world" for the first communicator, for messages.
+func (c *Comm) Name() string { return c.name }
+
+// SetName names c, on this rank only. It must not run beside other methods.
+func (c *Comm) SetName(name string) { c.name = name }
+
+// Host returns the name of the host that a rank of c runs on.
+func (c *Comm) Host(rank int) string {
+	if rank < 0 || rank >= c.Size() {
+		return ""
+	}
+	return c.ch.Host(rank)
+}
+
+// String names c and this rank: "world[3/8]".
+func (c *Comm) String() string { return fmt.Sprintf("%s[%d/%d]", c.name, c.Rank(), c.Size()) }
+
+// Err returns why c is broken or closed, nil while it works.
+func (c *Comm) Err() error { return c.ch.Err() }
+
+// Abort ends the whole job: the launcher ends every rank and exits with code,
+// of which the low 8 bits count and 0 becomes 1. Abort returns when the
+// launcher has been told; it does not end this process.
+func (c *Comm) Abort(code int, reason string) error {
+	if code &= 0xff; code == 0 {
+		code = 1
+	}
+	return c.fault("abort", -1, c.boot.Abort(code, reason))
+}
+
+// Close closes c on this rank. Sends that are under way from here are lost with
+// any communicator but the last. Closing the last one leaves the job: what was
+// sent is delivered, at most until ctx ends, and the peers and the launcher are
+// told that this rank ends in good order. Ranks may leave at different times.
+// A second Close does nothing.
+func (c *Comm) Close(ctx context.Context) error {
+	if c.ch.Err() == ErrClosed {
+		return nil
+	}
+	broken := c.ch.Err()
+	c.ch.Close()
+	if c.open.Add(-1) > 0 {
+		return nil
+	}
+	if err := c.leave(ctx); err != nil {
+		return c.fault("close", -1, err)
+	}
+	return c.fault("close", -1, broken)
+}
+
+// newComm returns the communicator with a Channel of p.
+func (p *process) newComm(name string, ch *engine.Channel, table *coll.Table) *Comm {
+	p.open.Add(1)
+	return &Comm{process: p, ch: ch, name: name, table: table}
+}

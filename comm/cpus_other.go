@@ -1,0 +1,9 @@
+//go:build !linux
+
+package comm
+
+import "runtime"
+
+func affinity() cpuset { return nil }
+
+func yield() { runtime.Gosched() }

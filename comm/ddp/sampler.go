@@ -1,0 +1,89 @@
+package ddp
+
+import "fmt"
+
+// A Sampler deals the samples of a data set to the ranks, batch by batch, in
+// an order that is shuffled anew for every epoch. What it deals follows from a
+// Position alone, so a job can go on where another stopped, with any number of
+// ranks: together they draw the same batches. It needs no memory for the
+// shuffled order and may be used by many goroutines.
+type Sampler struct {
+	n, batch int64
+	seed     uint64
+	tail     Tail
+}
+
+// A Tail says what becomes of the samples at the end of an epoch that do not
+// fill a batch.
+type Tail int
+
+// The tails. With Short and Drop no sample is drawn twice in an epoch.
+const (
+	Short Tail = iota // the last batch is shorter; a rank's share may be empty
+	Drop              // they are left out of this epoch
+	Pad               // the last batch is filled with the first samples again
+)
+
+// A Position is how far a job has drawn: samples of all ranks together, within
+// an epoch. The zero Position is the start.
+type Position struct {
+	Epoch  int64
+	Offset int64
+}
+
+// NewSampler returns a Sampler over samples 0 to n-1, in batches of batch
+// samples of all ranks together.
+func NewSampler(n, batch int, seed uint64, tail Tail) (*Sampler, error) {
+	if n < 1 || batch < 1 {
+		return nil, fmt.Errorf("ddp: a sampler of %d samples in batches of %d: want at least 1 of each", n, batch)
+	}
+	if tail == Drop && batch > n {
+		return nil, fmt.Errorf("ddp: a batch of %d samples of %d would drop them all: want a smaller batch", batch, n)
+	}
+	return &Sampler{n: int64(n), batch: int64(batch), seed: seed, tail: tail}, nil
+}
+
+// Next appends to share the samples that rank, of size, takes from the batch
+// at p. It also returns the number of samples in the whole batch and the
+// Position after it, whose Epoch is higher if the batch ended the epoch.
+func (s *Sampler) Next(share []int, p Position, rank, size int) (mine []int, total int, next Position) {
+	if p.Offset >= s.end() {
+		p = Position{Epoch: p.Epoch + 1}
+	}
+	end := p.Offset + s.batch
+	if s.tail == Short {
+		end = min(end, s.n)
+	}
+	total = int(end - p.Offset)
+	order := newPermutation(uint64(s.n), s.seed, uint64(p.Epoch))
+	lo, hi := Shard(total, rank, size)
+	for i := lo; i < hi; i++ {
+		at := uint64(p.Offset+int64(i)) % uint64(s.n)
+		share = append(share, int(order.at(at)))
+	}
+	next = Position{p.Epoch, end}
+	if end >= s.end() {
+		next = Position{Epoch: p.Epoch + 1}
+	}
+	return share, total, next
+}
+
+// end returns the first Offset at which no batch of an epoch begins.
+func (s *Sampler) end() int64 {
+	if s.tail == Drop {
+		return s.n - s.batch + 1
+	}
+	return s.n
+}
+
+// Steps returns the number of batches in an epoch.
+func (s *Sampler) Steps() int {
+	return int((s.end() + s.batch - 1) / s.batch)
+}
+
+// Shard returns the range [lo, hi) of n samples that belongs to rank, of size:
+// every sample to one rank, and as evenly as that allows. It is what an
+// evaluation wants, which must count no sample twice.
+func Shard(n, rank, size int) (lo, hi int) {
+	return n * rank / size, n * (rank + 1) / size
+}

@@ -1,0 +1,71 @@
+// Package comm lets the processes of a job exchange messages: point to point,
+// and in collectives such as Allreduce. It is what MPI programs use an MPI
+// library for, in Go's words.
+//
+// A program calls Init, gets the communicator of all ranks, and is started by
+// gompirun:
+//
+//	func main() {
+//		ctx := context.Background()
+//		c, err := comm.Init(ctx)
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		defer c.Close(ctx)
+//		sum := make([]float64, 1)
+//		err = comm.Allreduce(ctx, c, []float64{float64(c.Rank())}, sum, comm.Sum)
+//		...
+//	}
+//
+// Functions take slices. Methods of the same names take Buffers, and have
+// nonblocking (Iallreduce) and persistent (AllreduceInit) forms. Counts are
+// ints, of elements, 64 bits long.
+//
+// # Order
+//
+// Messages from one rank to another with one tag on one Comm are received in
+// the order sent. All ranks call the collectives of a Comm in the same order,
+// blocking or not; nonblocking ones run one after the other. For collectives
+// that run at the same time, Dup the Comm.
+//
+// # Buffers
+//
+// send and recv are the same slice (in place) or do not overlap. A call returns
+// only when nothing touches its buffers any more, after an error too; after an
+// error, peers may still write to memory from Alloc until Close. Arguments that
+// mean nothing on a rank are ignored and may be nil.
+//
+// # Results
+//
+// Same build, ranks, sizes and tuning: bit-identical results, the same on every
+// rank. Config.Deterministic: identical whatever the algorithm, the transport or
+// the length of the message. Sums of 16-bit floats accumulate in float32; when a
+// message carries a partial sum, it is rounded to its type.
+//
+// # Errors
+//
+// Every operation ends: with success, with an error, or when its context ends.
+// An Error names operation, rank, peer and host, and unwraps to a reason:
+//
+//   - Wrong arguments are found before anything is sent, and break nothing.
+//   - Ranks that call different collectives, or the same one with different
+//     roots, operators, types or counts, all get ErrMismatch, with both calls.
+//   - A rank that dies or is cut off breaks every Comm it is in, everywhere, at
+//     once: pending and later operations return ErrRevoked with the cause.
+//   - A context that ends before a Recv or Probe has matched a message cancels
+//     only that call. Later, or in a collective, it breaks the Comm: others count
+//     on this rank. The ctx of Request.Wait bounds the wait alone.
+//
+// # Processes
+//
+// Comm installs no signal handler and never ends the process. A process that
+// called Init ends well if it closed its communicators and exits with status 0;
+// otherwise gompirun ends the job.
+//
+// # Goroutines
+//
+// Everything may be called from any goroutine, collectives of one Comm from one
+// at a time: two goroutines inside blocking ones get ErrConcurrent. There is no
+// engine thread: whoever waits for a message moves the messages of all. So that
+// they also move while the program computes, leave one of GOMAXPROCS to them.
+package comm

@@ -1,0 +1,81 @@
+package comm
+
+import (
+	"errors"
+	"fmt"
+
+	"gompi/comm/internal/engine"
+)
+
+// The reasons an operation fails, for errors.Is.
+var (
+	// ErrMismatch: ranks called different collectives, or the same one with
+	// different types, operators, roots or counts. errors.As with a
+	// *MismatchError gives both calls.
+	ErrMismatch = engine.ErrMismatch
+	// ErrRevoked: the communicator is broken: a rank died, a connection was
+	// cut, or an operation under way was given up. errors.As with a
+	// *RevokedError gives the cause.
+	ErrRevoked = engine.ErrRevoked
+	// ErrTruncated: a message was longer than the buffer posted for it; the
+	// buffer holds its beginning.
+	ErrTruncated = engine.ErrTruncated
+	// ErrType: a message was sent with another element type.
+	ErrType = engine.ErrType
+	// ErrLeft: the peer has closed its communicators and left.
+	ErrLeft = engine.ErrLeft
+	// ErrClosed: the communicator was closed here. It unwraps to net.ErrClosed.
+	ErrClosed = engine.ErrClosed
+	// ErrConcurrent: two goroutines were inside blocking collectives of one
+	// communicator; Dup it instead.
+	ErrConcurrent = errors.New("another goroutine is inside a collective of this communicator; use Dup")
+	// ErrArgument: an argument is wrong. Nothing was sent and nothing is broken.
+	ErrArgument = errors.New("bad argument")
+)
+
+// A MismatchError names two calls that should have been the same.
+type MismatchError = engine.MismatchError
+
+// A RevokedError says why a communicator is broken.
+type RevokedError = engine.RevokedError
+
+// An Error says which operation failed, on which rank of which communicator,
+// and with whom: Peer and Host are -1 and empty if no one peer is to blame. It
+// unwraps to the reason.
+type Error struct {
+	Op   string
+	Comm string
+	Rank int
+	Peer int
+	Host string // of Peer
+	Err  error
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s: rank %d of %s: ", e.Op, e.Rank, e.Comm)
+	if e.Peer >= 0 {
+		s += fmt.Sprintf("peer %d (host %s): ", e.Peer, e.Host)
+	}
+	return s + e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// fault wraps err, nil included, with where it happened.
+func (c *Comm) fault(op string, peer int, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &Error{Op: op, Comm: c.name, Rank: c.Rank(), Peer: peer, Err: err}
+	var revoked *RevokedError
+	if peer < 0 || peer >= c.Size() || errors.As(err, &revoked) {
+		e.Peer = -1 // the cause names the rank that matters
+	} else {
+		e.Host = c.Host(peer)
+	}
+	return e
+}
+
+func badArgument(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrArgument, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,200 @@
+package comm
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"gompi/comm/internal/engine"
+)
+
+// Undefined, as the color of Split, means: this rank is in none of the new
+// communicators.
+const Undefined = -1
+
+// A Group is an ordered set of ranks of one communicator, its parent. It is a
+// value: making and combining groups sends nothing.
+type Group struct {
+	world []int32 // world ranks
+}
+
+// Group returns all ranks of c, in order.
+func (c *Comm) Group() Group {
+	g := Group{make([]int32, c.Size())}
+	for i := range g.world {
+		g.world[i] = int32(c.ch.World(i))
+	}
+	return g
+}
+
+// Size returns the number of ranks in g.
+func (g Group) Size() int { return len(g.world) }
+
+// Incl returns the ranks of g with the given numbers, in that order
+// (MPI_Group_incl). Numbers outside g are an error.
+func (g Group) Incl(ranks ...int) (Group, error) {
+	var sub Group
+	for _, r := range ranks {
+		if r < 0 || r >= len(g.world) {
+			return Group{}, badArgument("rank %d of a group: want 0 to %d", r, len(g.world)-1)
+		}
+		if slices.Contains(sub.world, g.world[r]) {
+			return Group{}, badArgument("rank %d of a group is named twice", r)
+		}
+		sub.world = append(sub.world, g.world[r])
+	}
+	return sub, nil
+}
+
+// Excl returns g without the ranks with the given numbers (MPI_Group_excl).
+func (g Group) Excl(ranks ...int) (Group, error) {
+	out, err := g.Incl(ranks...)
+	if err != nil {
+		return Group{}, err
+	}
+	return g.Difference(out), nil
+}
+
+// Union returns g followed by what only h has.
+func (g Group) Union(h Group) Group {
+	return Group{append(slices.Clone(g.world), h.Difference(g).world...)}
+}
+
+// Intersection returns what both have, in g's order.
+func (g Group) Intersection(h Group) Group {
+	return g.filter(func(w int32) bool { return slices.Contains(h.world, w) })
+}
+
+// Difference returns what only g has, in g's order.
+func (g Group) Difference(h Group) Group {
+	return g.filter(func(w int32) bool { return !slices.Contains(h.world, w) })
+}
+
+func (g Group) filter(keep func(int32) bool) Group {
+	var sub Group
+	for _, w := range g.world {
+		if keep(w) {
+			sub.world = append(sub.world, w)
+		}
+	}
+	return sub
+}
+
+// Translate returns the numbers in h of the ranks of g, -1 for those not in h
+// (MPI_Group_translate_ranks).
+func (g Group) Translate(h Group) []int {
+	ranks := make([]int, len(g.world))
+	for i, w := range g.world {
+		ranks[i] = slices.Index(h.world, w)
+	}
+	return ranks
+}
+
+// A Comparison is the result of Compare (MPI_Comm_compare).
+type Comparison int
+
+// The comparisons.
+const (
+	Ident     Comparison = iota // the same communicator
+	Congruent                   // the same ranks in the same order
+	Similar                     // the same ranks
+	Unequal
+)
+
+func (x Comparison) String() string {
+	return [...]string{"identical", "congruent", "similar", "unequal"}[x]
+}
+
+// Compare compares g with h; groups are never Ident.
+func (g Group) Compare(h Group) Comparison {
+	switch {
+	case slices.Equal(g.world, h.world):
+		return Congruent
+	case g.Size() == h.Size() && g.Difference(h).Size() == 0:
+		return Similar
+	}
+	return Unequal
+}
+
+// Compare compares c with d, without communication.
+func (c *Comm) Compare(d *Comm) Comparison {
+	if c.ch == d.ch {
+		return Ident
+	}
+	return c.Group().Compare(d.Group())
+}
+
+// Dup returns a communicator of the same ranks whose messages c cannot see
+// (MPI_Comm_dup). It is collective.
+func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
+	return c.divide(ctx, engine.Dup, 0, c.Rank())
+}
+
+// Split returns, on each rank, a communicator of the ranks that gave the same
+// color, numbered by key and, where keys are equal, by their number in c
+// (MPI_Comm_split). A rank with color Undefined gets nil. It is collective over
+// all of c.
+func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
+	if color < Undefined {
+		return nil, c.fault("split", -1, badArgument("color %d: want 0 or more, or Undefined", color))
+	}
+	return c.divide(ctx, engine.Split, color, key)
+}
+
+// SplitHost is Split by host, in rank order: the ranks of the result share
+// memory (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED).
+func (c *Comm) SplitHost(ctx context.Context) (*Comm, error) {
+	return c.divide(ctx, engine.Split, c.boot.Info().NodeIndex(c.ch.World(c.Rank())), c.Rank())
+}
+
+// Create returns a communicator of the ranks of g, which are ranks of c, and nil
+// on all others (MPI_Comm_create). It is collective over all of c, with the same
+// g.
+func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
+	key := slices.Index(g.world, int32(c.ch.World(c.Rank())))
+	color := Undefined
+	if key >= 0 {
+		color = 0
+	}
+	return c.divide(ctx, engine.Create, color, key)
+}
+
+// A member is what each rank tells the others when a communicator is divided.
+// Its counter makes the context id if it comes first in its part, so that no
+// further round is needed to agree on one.
+type member struct{ color, key, counter int64 }
+
+func (c *Comm) divide(ctx context.Context, kind engine.Collective, color, key int) (*Comm, error) {
+	mine := []int64{int64(color), int64(key), int64(c.e.Counter())}
+	all := make([]int64, len(mine)*c.Size())
+	o := allgatherOp(Of(mine), Of(all))
+	o.call.Kind = kind
+	if err := c.turns.run(ctx, c, &o); err != nil {
+		return nil, c.fault(kind.String(), -1, err)
+	}
+	if color == Undefined {
+		return nil, nil
+	}
+	ranks, at := part(all, int64(color))
+	world := make([]int32, len(ranks))
+	for i, r := range ranks {
+		world[i] = int32(c.ch.World(r))
+	}
+	id := engine.NextID(int(world[0]), uint32(at(ranks[0]).counter))
+	sub := c.newComm(c.name+"/"+kind.String(), c.e.Open(id, world), c.table)
+	return sub, nil
+}
+
+// part returns the ranks with a color, ordered by key and rank, and a function
+// that returns what a rank told.
+func part(all []int64, color int64) ([]int, func(int) member) {
+	at := func(r int) member { return member{all[3*r], all[3*r+1], all[3*r+2]} }
+	var ranks []int
+	for r := range len(all) / 3 {
+		if at(r).color == color {
+			ranks = append(ranks, r)
+		}
+	}
+	slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(at(a).key, at(b).key) })
+	return ranks, at
+}

@@ -1,0 +1,210 @@
+package comm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+
+	"gompi/comm/internal/coll"
+	"gompi/comm/internal/engine"
+	"gompi/internal/boot"
+	"gompi/internal/env"
+	"gompi/internal/seg"
+)
+
+// Config says how a rank takes part. The zero value is what Init uses: every
+// field then has the value of its environment variable, or else the default.
+type Config struct {
+	// Logger gets what is worth knowing but no error. Default: GOMPI_LOG.
+	Logger *slog.Logger
+	// Deterministic makes reductions give the same bits whatever the algorithm,
+	// the transport and the length, in exchange for speed. Equal on all ranks.
+	// Default: GOMPI_DETERMINISTIC.
+	Deterministic bool
+	// EagerLimit is the largest message, in bytes, that Send sends before its
+	// receive is posted. Default: GOMPI_EAGER, or 64 KiB. Negative: none.
+	EagerLimit int
+	// Tuning overrides the choice of collective algorithms; rank 0's counts.
+	// Default: GOMPI_TUNE.
+	Tuning string
+	// Transport is the only transport to use: "tcp". Default: GOMPI_TRANSPORT.
+	Transport string
+}
+
+// Init joins the job that this process belongs to and returns its world: the
+// communicator of all ranks. It is collective, and called once per process. A
+// process that no launcher started is a world of one. If another launcher
+// started it as one of several that gompi cannot join, Init fails.
+//
+// Init installs no signal handler. It raises GOMAXPROCS to 2 if it is 1 and the
+// job has several ranks: messages move while the program computes only if Go
+// has a processor to spare.
+func Init(ctx context.Context) (*Comm, error) { return Config{}.Init(ctx) }
+
+// Init is the function Init with cfg.
+func (cfg Config) Init(ctx context.Context) (*Comm, error) {
+	b, err := boot.Open()
+	if err != nil {
+		return nil, initError(-1, err)
+	}
+	if err := cfg.resolve(); err != nil {
+		return nil, initError(b.Info().Rank, err)
+	}
+	f, err := cfg.fabric(b)
+	if err != nil {
+		return nil, initError(b.Info().Rank, err)
+	}
+	if b.Info().Size > 1 && runtime.GOMAXPROCS(0) < 2 {
+		runtime.GOMAXPROCS(2)
+	}
+	return cfg.Join(ctx, f)
+}
+
+// Join makes this process or goroutine a rank of the job that f connects it to.
+func (cfg Config) Join(ctx context.Context, f Fabric) (*Comm, error) {
+	c, err := cfg.join(ctx, f)
+	if err != nil {
+		return nil, initError(f.Boot.Info().Rank, err)
+	}
+	return c, nil
+}
+
+func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
+	if err := cfg.resolve(); err != nil {
+		return nil, err
+	}
+	info := f.Boot.Info()
+	e := engine.New(engine.Config{
+		Rank: info.Rank, Size: info.Size, Host: info.Host, Boot: f.Boot, Parker: f.Parker,
+		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), Log: cfg.Logger, Left: leftOf(info),
+	})
+	f.Boot.SetWake(f.Parker.Wake)
+	trs, err := f.Connect(e, e.News)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trs {
+		e.Use(t)
+	}
+	p := &process{e: e, boot: f.Boot, rec: info.Flight(), log: cfg.Logger}
+	p.leave = func(ctx context.Context) error { return f.leave(ctx, e) }
+	table, err := cfg.meet(ctx, f, e)
+	if err != nil {
+		p.leave(canceled())
+		return nil, err
+	}
+	if !p.rec.Join() {
+		return nil, errors.New("another process has joined the job as this rank")
+	}
+	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), table)
+	if info.Rank == 0 {
+		cfg.Logger.Info("collective algorithms", "part", "tuning", "table", table.String())
+	}
+	return c, nil
+}
+
+// leave ends this rank's part in the job.
+func (f Fabric) leave(ctx context.Context, e *engine.Engine) error {
+	err := e.Shutdown(ctx)
+	f.Boot.Info().Flight().Leave()
+	err = errors.Join(err, f.Boot.Goodbye())
+	if f.Close != nil {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
+
+// leftOf returns a function that tells which ranks of this host have left, if
+// there is a segment to read it from.
+func leftOf(info *boot.Info) func(int) bool {
+	s := info.Segment
+	if s == nil {
+		return nil
+	}
+	local := make(map[int]int, s.Ranks())
+	for i := range s.Ranks() {
+		local[s.WorldRank(i)] = i
+	}
+	return func(rank int) bool {
+		i, ok := local[rank]
+		return ok && s.State(i) >= seg.Closed
+	}
+}
+
+// meet exchanges cards with all ranks and returns the table of algorithms that
+// all will use.
+func (cfg Config) meet(ctx context.Context, f Fabric, e *engine.Engine) (*coll.Table, error) {
+	info := f.Boot.Info()
+	mine := card{cpus: affinity(), quota: quota()}
+	if f.Card != nil {
+		mine.transport = f.Card()
+	}
+	if info.Rank == 0 {
+		table := coll.NewTable()
+		table.Deterministic = cfg.Deterministic
+		if err := table.Tune(cfg.Tuning); err != nil {
+			return nil, fmt.Errorf("%s: %w", env.Tune, err)
+		}
+		mine.table = table.Encode()
+	}
+	encoded := [][]byte{mine.encode()}
+	if info.Size > 1 {
+		var err error
+		if encoded, err = f.Boot.Allgather(ctx, encoded[0]); err != nil {
+			return nil, err
+		}
+	}
+	all, err := decodeCards(encoded)
+	if err != nil {
+		return nil, err
+	}
+	if f.Meet != nil {
+		if err := f.Meet(all.transports()); err != nil {
+			return nil, err
+		}
+	}
+	if !all.crowded(info)[info.Node] {
+		e.SetSpin(f.Spin)
+	}
+	return all.agreed(info)
+}
+
+// resolve fills the fields that are zero from the environment.
+func (cfg *Config) resolve() error {
+	if cfg.Logger == nil {
+		l, err := newLogger(env.String(env.Log), os.Stderr)
+		if err != nil {
+			return err
+		}
+		cfg.Logger = l
+	}
+	if cfg.EagerLimit == 0 {
+		n, err := env.Bytes(env.Eager)
+		if err != nil {
+			return err
+		}
+		cfg.EagerLimit = int(n)
+	}
+	if cfg.Tuning == "" {
+		cfg.Tuning = env.String(env.Tune)
+	}
+	if cfg.Transport == "" {
+		cfg.Transport = env.String(env.Transport)
+	}
+	d, err := env.Bool(env.Deterministic)
+	cfg.Deterministic = cfg.Deterministic || d
+	return err
+}
+
+func initError(rank int, err error) error {
+	return &Error{Op: "init", Comm: "world", Rank: rank, Peer: -1, Err: err}
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}

@@ -1,0 +1,172 @@
+package coll
+
+import "gompi/internal/mem"
+
+// Allgather puts rank r's send into the r-th block of everybody's recv; all
+// have send's length. In place: send is the rank's own block of recv.
+func Allgather(p Peers, t *Table, send, recv mem.Buffer) error {
+	n := p.Size()
+	return allgather(p, t, evenly(send.Len()*n, n), send, recv)
+}
+
+// Allgatherv is Allgather with blocks of counts[r] elements at displs[r], or
+// packed if displs is nil. counts are equal on all ranks, displs need not be.
+func Allgatherv(p Peers, t *Table, send, recv mem.Buffer, counts, displs []int) error {
+	if displs == nil {
+		return allgather(p, t, packed(counts), send, recv)
+	}
+	// The ring moves single blocks, wherever they are; other algorithms want
+	// them packed. The choice must not depend on displs.
+	at, b, n := placed(counts, displs), packed(counts), p.Size()
+	if allgatherFor(p, t, b, send).Name == "ring" {
+		if err := move(at.of(recv, p.Rank()), send); err != nil {
+			return err
+		}
+		return gatherRing(p, at, recv)
+	}
+	all := p.Scratch(send, b.n)
+	if err := allgather(p, t, b, send, all); err != nil {
+		return err
+	}
+	for i := range n {
+		if err := move(at.of(recv, i), b.of(all, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func allgather(p Peers, t *Table, b blocks, send, recv mem.Buffer) error {
+	if err := move(b.of(recv, p.Rank()), send); err != nil {
+		return err
+	}
+	if p.Size() == 1 {
+		return nil
+	}
+	return allgatherFor(p, t, b, send).run(p, b, recv)
+}
+
+func allgatherFor(p Peers, t *Table, b blocks, like mem.Buffer) *algorithm[allgatherFunc] {
+	bytes := int64(b.n) * int64(like.Type().Size()) / int64(b.p)
+	return choose(t, kAllgather, allgathers, p.Size(), bytes, Op{})
+}
+
+// An allgatherFunc completes buf on every rank r, where block r is there.
+type allgatherFunc func(p Peers, b blocks, buf mem.Buffer) error
+
+var allgathers = []algorithm[allgatherFunc]{
+	{Algorithm{Name: "circulant", Doc: "by the circulant pattern: fewest rounds for any number of ranks",
+		Cost: func(l Load) Cost { return circulantCost(l, int64(l.Ranks)*l.bytes()) }}, gatherCirculant},
+	{Algorithm{Name: "bruck", Doc: "the same in a rotated copy: one message a round, for short blocks",
+		Cost: func(l Load) Cost {
+			p, q := l.Ranks, depth(l.Ranks)
+			return Cost{q, p * q, int64(p*(p-1)) * l.bytes()}
+		}}, gatherBruck},
+	{Algorithm{Name: "rdouble", Doc: "recursive doubling: fewest rounds and messages", Pow2: true,
+		Cost: func(l Load) Cost {
+			p, q := l.Ranks, depth(l.Ranks)
+			return Cost{q, p * q, int64(p*(p-1)) * l.bytes()}
+		}}, gatherDoubling},
+	{Algorithm{Name: "direct", Doc: "everyone sends to everyone: one step",
+		Cost: func(l Load) Cost {
+			m := l.Ranks * (l.Ranks - 1)
+			return Cost{1, m, int64(m) * l.bytes()}
+		}}, gatherDirect},
+	{Algorithm{Name: "tree", Doc: "gather, then bcast, by binomial trees: fewest messages",
+		Cost: func(l Load) Cost {
+			t, n := tree{size: l.Ranks}, l.Ranks-1
+			up := Cost{t.height(), n, int64(t.volume(evenly(l.Ranks, l.Ranks))) * l.bytes()}
+			return up.plus(Cost{t.height(), n, int64(n*l.Ranks) * l.bytes()})
+		}}, gatherAndBcast},
+	{Algorithm{Name: "ring", Doc: "around a ring: fewest bytes between hosts",
+		Cost: func(l Load) Cost {
+			p := l.Ranks
+			return Cost{p - 1, p * (p - 1), int64(p*(p-1)) * l.bytes()}
+		}}, gatherRing},
+}
+
+var allgatherRules = []rule{
+	{alg: "circulant"},
+	{ranks: 3, alg: "bruck"},
+	{ranks: 3, from: 4 << 10, alg: "circulant"},
+	{pow2: true, alg: "rdouble"},
+	{ranks: 3, crowded: true, alg: "tree"},
+	{ranks: 3, crowded: true, from: 4 << 10, alg: "circulant"},
+	{ranks: 3, crowded: true, from: 4 << 10, pow2: true, alg: "rdouble"},
+}
+
+// gatherBruck is gatherCirculant in a copy that starts with the rank's own
+// block, so that a run of blocks never wraps and every round sends one message:
+// ceil(log2 p) of them and n(p-1)/p bytes per rank, and two copies.
+// Bruck et al.: Efficient algorithms for all-to-all communications (1997).
+func gatherBruck(p Peers, b blocks, buf mem.Buffer) error {
+	r, n := p.Rank(), p.Size()
+	rot := p.Scratch(buf, b.n)
+	cut := b.n - b.start(r) // elements from block r to the end
+	part := func(i, j int) mem.Buffer {
+		return rot.Slice(b.turned(r, i), b.turned(r, j))
+	}
+	if err := move(part(0, 1), b.of(buf, r)); err != nil {
+		return err
+	}
+	for s := 1; s < n; {
+		a := skipBefore(n, s)
+		p.Irecv(ahead(r, s, n), part(s, a))
+		p.Isend(behind(r, s, n), part(0, a-s))
+		if err := p.Wait(); err != nil {
+			return err
+		}
+		s = a
+	}
+	if err := move(buf.Slice(b.n-cut, b.n), rot.Slice(0, cut)); err != nil {
+		return err
+	}
+	return move(buf.Slice(0, b.n-cut), rot.Slice(cut, b.n))
+}
+
+// turned returns where the i-th block from block r on, i <= p, starts in a copy
+// that begins with block r.
+func (b blocks) turned(r, i int) int {
+	switch j := r + i; {
+	case i == b.p:
+		return b.n
+	case j < b.p:
+		return b.start(j) - b.start(r)
+	default:
+		return b.n - b.start(r) + b.start(j-b.p)
+	}
+}
+
+// gatherDoubling exchanges with the neighbour block of 1, 2, 4, ... ranks:
+// log2 p messages and n(p-1)/p bytes per rank. Needs a power of two ranks.
+func gatherDoubling(p Peers, b blocks, buf mem.Buffer) error {
+	r := p.Rank()
+	for d := 1; d < p.Size(); d *= 2 {
+		mine, theirs := r/d*d, (r/d^1)*d
+		p.Isend(r^d, b.span(buf, mine, mine+d))
+		p.Irecv(r^d, b.span(buf, theirs, theirs+d))
+		if err := p.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gatherDirect sends every block to every rank: one step of p-1 messages per
+// rank.
+func gatherDirect(p Peers, b blocks, buf mem.Buffer) error {
+	r, n := p.Rank(), p.Size()
+	for d := 1; d < n; d++ {
+		p.Irecv(behind(r, d, n), b.of(buf, behind(r, d, n)))
+		p.Isend(ahead(r, d, n), b.of(buf, r))
+	}
+	return p.Wait()
+}
+
+// gatherAndBcast gathers at rank 0 and broadcasts all: 2(p-1) messages.
+func gatherAndBcast(p Peers, b blocks, buf mem.Buffer) error {
+	if err := gatherTree(p, 0, b, b.of(buf, p.Rank()), buf); err != nil {
+		return err
+	}
+	return bcastTree(p, 0, buf)
+}

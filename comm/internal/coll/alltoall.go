@@ -1,0 +1,172 @@
+package coll
+
+import "gompi/internal/mem"
+
+// Alltoall sends the i-th block of rank r's send to the r-th block of rank i's
+// recv; all blocks have one length. In place: recv is send.
+func Alltoall(p Peers, t *Table, send, recv mem.Buffer) error {
+	n := p.Size()
+	if n == 1 {
+		return move(recv, send)
+	}
+	b := evenly(recv.Len(), n)
+	a := choose(t, kAlltoall, alltoalls, n, int64(recv.Size()/n), Op{})
+	return a.run(p, b, b, send, recv)
+}
+
+// Alltoallv is Alltoall with blocks of any length at any place, packed where
+// displs is nil: rank r's sendCounts[i] is rank i's recvCounts[r]. In place:
+// recv is send, and so are counts and displs.
+func Alltoallv(p Peers, send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, recvCounts, recvDispls []int) error {
+	return alltoallScattered(p, placed(sendCounts, sendDispls), placed(recvCounts, recvDispls), send, recv)
+}
+
+var alltoalls = []algorithm[func(p Peers, from, to blocks, send, recv mem.Buffer) error]{
+	{Algorithm{Name: "scattered", Doc: "every block to its rank, several under way",
+		Cost: func(l Load) Cost { return alltoallCost(l, batch) }}, alltoallScattered},
+	{Algorithm{Name: "pairwise", Doc: "every block to its rank, one exchange after the other",
+		Cost: func(l Load) Cost { return alltoallCost(l, 1) }},
+		func(p Peers, from, to blocks, send, recv mem.Buffer) error {
+			return alltoallPaired(p, from, to, send, recv, 1)
+		}},
+	{Algorithm{Name: "bruck", Doc: "blocks travel together through other ranks: fewest rounds",
+		Cost: func(l Load) Cost {
+			moved := 0
+			for d := 1; d < l.Ranks; d *= 2 {
+				moved += l.Ranks * bruckBlocks(l.Ranks, d)
+			}
+			q := depth(l.Ranks)
+			return Cost{q, q * l.Ranks, int64(moved) * l.bytes()}
+		}}, alltoallBruck},
+}
+
+var alltoallRules = []rule{
+	{alg: "scattered"},
+	{from: 32 << 10, alg: "pairwise"},
+	{ranks: 8, alg: "bruck"},
+	{ranks: 8, from: 256, alg: "scattered"},
+	{ranks: 8, from: 32 << 10, alg: "pairwise"},
+}
+
+// matches returns the number of rounds in which every two of p ranks meet once.
+func matches(p int) int { return p - 1 + p%2 }
+
+// opponent returns whom rank r meets in a round of matches(p), or r itself if
+// nobody: a round-robin tournament. Ranks whose sum is the round meet, modulo
+// the number of rounds; if p is even the last rank meets who would be left over.
+func opponent(round, r, p int) int {
+	m := matches(p)
+	if p%2 == 0 && r == p-1 { // twice whom it meets is the round, modulo m
+		return round * ((m + 1) / 2) % m
+	}
+	o := behind(round, r, m)
+	if o == r && p%2 == 0 {
+		return p - 1
+	}
+	return o
+}
+
+func alltoallCost(l Load, window int) Cost {
+	n, m := l.Ranks*(l.Ranks-1), matches(l.Ranks)
+	return Cost{(m + window - 1) / window, n, int64(n) * l.bytes()}
+}
+
+func alltoallScattered(p Peers, from, to blocks, send, recv mem.Buffer) error {
+	return alltoallPaired(p, from, to, send, recv, batch)
+}
+
+// alltoallPaired exchanges blocks with every other rank directly, window
+// exchanges at a time, in the order of a tournament: whoever one sends to one
+// receives from, so that no rank is everybody's target at once. p-1 messages
+// per rank, n(p-1)/p bytes. In place it needs room for window blocks.
+func alltoallPaired(p Peers, from, to blocks, send, recv mem.Buffer, window int) error {
+	r, n := p.Rank(), p.Size()
+	if err := move(to.of(recv, r), from.of(send, r)); err != nil {
+		return err
+	}
+	var copies mem.Buffer // of blocks to send in place
+	if mem.Same(send, recv) {
+		largest := 0
+		for i := range n {
+			largest = max(largest, from.count(i))
+		}
+		copies = p.Scratch(send, largest*min(window, n))
+	}
+	for first := 0; first < matches(n); first += window {
+		rest := copies
+		for round := first; round < min(first+window, matches(n)); round++ {
+			o := opponent(round, r, n)
+			if o == r {
+				continue
+			}
+			out := from.of(send, o)
+			if mem.Same(send, recv) {
+				c := rest.Slice(0, out.Len())
+				rest = rest.Slice(out.Len(), rest.Len())
+				if err := move(c, out); err != nil {
+					return err
+				}
+				out = c
+			}
+			p.Irecv(o, to.of(recv, o))
+			p.Isend(o, out)
+		}
+		if err := p.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alltoallBruck sends blocks on in ceil(log2 p) rounds: the block for the rank
+// i ahead travels 2^k ranks in each round k whose bit is set in i, together
+// with all others that do. About np/2 log2 p bytes of all ranks' n per rank.
+// Bruck et al.: Efficient algorithms for all-to-all communications (1997).
+func alltoallBruck(p Peers, from, to blocks, send, recv mem.Buffer) error {
+	r, n, size := p.Rank(), p.Size(), from.count(0)
+	room := p.Scratch(send, (n+n/2*2)*size)
+	at := func(i int) mem.Buffer { return room.Slice(i*size, (i+1)*size) } // the block for, then from, i ahead, behind
+	for i := range n {
+		if err := move(at(i), from.of(send, ahead(r, i, n))); err != nil {
+			return err
+		}
+	}
+	for d := 1; d < n; d *= 2 {
+		c := bruckBlocks(n, d)
+		out, in := n, n+c // where copies begin
+		for i, j := d, 0; i < n; i = bruckNext(i, d) {
+			if err := move(at(out+j), at(i)); err != nil {
+				return err
+			}
+			j++
+		}
+		p.Isend(ahead(r, d, n), room.Slice(out*size, in*size))
+		p.Irecv(behind(r, d, n), room.Slice(in*size, (in+c)*size))
+		if err := p.Wait(); err != nil {
+			return err
+		}
+		for i, j := d, 0; i < n; i = bruckNext(i, d) {
+			if err := move(at(i), at(in+j)); err != nil {
+				return err
+			}
+			j++
+		}
+	}
+	for i := range n {
+		if err := move(to.of(recv, behind(r, i, n)), at(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bruckNext returns the next number after i that has bit d set, as i has.
+func bruckNext(i, d int) int { return (i + 1) | d }
+
+// bruckBlocks returns how many numbers below p have bit d set.
+func bruckBlocks(p, d int) (c int) {
+	for i := d; i < p; i = bruckNext(i, d) {
+		c++
+	}
+	return c
+}

@@ -1,0 +1,64 @@
+package coll
+
+import "gompi/internal/mem"
+
+// Barrier returns when every rank has called it.
+func Barrier(p Peers, t *Table) error {
+	if p.Size() == 1 {
+		return nil
+	}
+	return choose(t, kBarrier, barriers, p.Size(), 0, Op{}).run(p)
+}
+
+var barriers = []algorithm[func(Peers) error]{
+	{Algorithm{Name: "dissemination", Doc: "everyone signals 1, 2, 4... ranks ahead: fewest rounds",
+		Cost: func(l Load) Cost {
+			q := depth(l.Ranks)
+			return Cost{q, q * l.Ranks, 0}
+		}}, barrierDissemination},
+	{Algorithm{Name: "tree", Doc: "gathered up and released down a binomial tree: fewest messages",
+		Cost: func(l Load) Cost {
+			return Cost{2 * tree{size: l.Ranks}.height(), 2 * (l.Ranks - 1), 0}
+		}}, barrierTree},
+}
+
+var barrierRules = []rule{
+	{alg: "dissemination"},
+	{crowded: true, ranks: 3, alg: "tree"},
+}
+
+// barrierDissemination has every rank signal the rank 2^k ahead and hear from
+// the one 2^k behind, k = 0, 1, ...: after round k it has heard, through others,
+// from 2^(k+1) ranks. ceil(log2 p) rounds and messages per rank.
+// Hensgen, Finkel, Manber: Two algorithms for barrier synchronization (1988).
+func barrierDissemination(p Peers) error {
+	r, n := p.Rank(), p.Size()
+	for d := 1; d < n; d *= 2 {
+		p.Irecv(behind(r, d, n), mem.Buffer{})
+		p.Isend(ahead(r, d, n), mem.Buffer{})
+		if err := p.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// barrierTree gathers signals at rank 0 and releases everyone: p-1 messages up,
+// p-1 down, in 2 ceil(log2 p) rounds. On a host with more ranks than processors
+// every message costs a change of process, so that fewer messages win.
+func barrierTree(p Peers) error {
+	r := p.Rank()
+	t := tree{size: p.Size()}
+	for k := range t.top(r) {
+		if c, lo, hi := t.child(r, k); lo < hi {
+			p.Irecv(c, mem.Buffer{})
+		}
+	}
+	if err := p.Wait(); err != nil {
+		return err
+	}
+	if r != t.root {
+		p.Isend(t.parent(r), mem.Buffer{})
+	}
+	return bcastTree(p, 0, mem.Buffer{})
+}

@@ -1,0 +1,280 @@
+package coll
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"gompi/internal/mem"
+)
+
+// A trial is one algorithm on one number of ranks, as one rank sees it. Its
+// methods run one call and say what is wrong with the result.
+type trial struct {
+	*rank
+	t   *Table
+	alg string
+}
+
+// tryAll runs body on every rank, for every algorithm of k, every number of
+// ranks up to 17, and with sends that wait for their receives and ones that
+// don't.
+func tryAll(t *testing.T, k kind, body func(tr trial, a Algorithm, o *oracle) error) {
+	t.Helper()
+	most := 17
+	if testing.Short() {
+		most = 9
+	}
+	for _, a := range catalogue[k].algs {
+		t.Run(a.Name, func(t *testing.T) {
+			table := new(Table)
+			if err := table.Tune(catalogue[k].name + ":" + a.Name); err != nil {
+				t.Fatal(err)
+			}
+			for p := 1; p <= most; p++ {
+				if a.Pow2 && p&(p-1) != 0 {
+					continue
+				}
+				o := newOracle(p)
+				for _, rendezvous := range []bool{false, true} {
+					w := newWorld(p, machine{}, rendezvous)
+					w.run(t, func(r *rank) error {
+						err := body(trial{r, table, a.Name}, a, o)
+						if err != nil {
+							err = fmt.Errorf("%d ranks, rendezvous %v: %w", p, rendezvous, err)
+						}
+						return err
+					})
+					if t.Failed() {
+						return
+					}
+				}
+			}
+		})
+	}
+}
+
+// lengths are those of vectors that are divided among p ranks.
+func lengths(p int) []int {
+	l := []int{0, 1, p - 1, p, p + 1, 1000}
+	slices.Sort(l)
+	return slices.Compact(l)
+}
+
+// sumsFor returns what to reduce with a.
+func sumsFor(a Algorithm) []sum {
+	if a.Ordered {
+		return slices.Concat(exactSums, orderedSums)
+	}
+	return exactSums
+}
+
+// reduction runs a reducing call on n elements that leaves outLen elements in
+// recv, which is send's elements from offset on if inPlace, and compares.
+func (tr trial) reduction(a *answers, outLen, offset int, inPlace bool, want mem.Buffer, call func(send, recv mem.Buffer) error) error {
+	mine := a.in[tr.me]
+	send, intact := fenced(mine.Type(), mine.Len())
+	copy(send.HostSlice(), mine.HostSlice())
+	recv, unhurt := send, intact
+	if inPlace {
+		recv = send.Slice(offset, offset+outLen)
+	} else {
+		recv, unhurt = fenced(mine.Type(), outLen)
+	}
+	if err := call(send, recv); err != nil {
+		return fmt.Errorf("%s, %d elements: %w", a.name, mine.Len(), err)
+	}
+	if d := differ(recv, want); d != "" {
+		return fmt.Errorf("%s, %d elements, in place %v: %s", a.name, mine.Len(), inPlace, d)
+	}
+	if d := differ(send, mine); !inPlace && d != "" {
+		return fmt.Errorf("%s, %d elements: send was changed: %s", a.name, mine.Len(), d)
+	}
+	if !intact() || !unhurt() {
+		return fmt.Errorf("%s, %d elements, in place %v: wrote outside of a buffer", a.name, mine.Len(), inPlace)
+	}
+	return nil
+}
+
+var inPlaceOrNot = []bool{false, true}
+
+func TestAllreduceAgreesWithReference(t *testing.T) {
+	tryAll(t, kAllreduce, func(tr trial, alg Algorithm, o *oracle) error {
+		for _, s := range sumsFor(alg) {
+			for _, n := range lengths(o.ranks) {
+				a := o.ask(s, n)
+				for _, ip := range inPlaceOrNot {
+					if err := tr.reduction(a, n, 0, ip, a.total, func(send, recv mem.Buffer) error {
+						return Allreduce(tr, tr.t, send, recv, s.op)
+					}); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func TestReduceAgreesWithReference(t *testing.T) {
+	tryAll(t, kReduce, func(tr trial, alg Algorithm, o *oracle) error {
+		for i, s := range sumsFor(alg) {
+			for root := range o.ranks {
+				if i%4 != 0 && root != o.ranks/2 {
+					continue
+				}
+				for _, n := range lengths(o.ranks) {
+					if err := tr.reduce(o.ask(s, n), root, n); err != nil {
+						return fmt.Errorf("root %d: %w", root, err)
+					}
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func (tr trial) reduce(a *answers, root, n int) error {
+	if tr.me != root {
+		// recv is not looked at elsewhere: there is none, and send stays.
+		return tr.reduction(a, 0, 0, false, mem.Buffer{}, func(send, _ mem.Buffer) error {
+			return Reduce(tr, tr.t, root, send, mem.Buffer{}, a.op)
+		})
+	}
+	return tr.reduction(a, n, 0, n%2 == 1, a.total, func(send, recv mem.Buffer) error {
+		return Reduce(tr, tr.t, root, send, recv, a.op)
+	})
+}
+
+func TestScanAgreesWithReference(t *testing.T) {
+	tryAll(t, kScan, func(tr trial, alg Algorithm, o *oracle) error {
+		for _, s := range sumsFor(alg) {
+			for _, n := range lengths(o.ranks) {
+				a := o.ask(s, n)
+				for _, ip := range inPlaceOrNot {
+					err := tr.reduction(a, n, 0, ip, a.upto[tr.me], func(send, recv mem.Buffer) error {
+						return Scan(tr, tr.t, send, recv, s.op)
+					})
+					if err == nil {
+						err = tr.exscan(a, n, ip)
+					}
+					if err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func (tr trial) exscan(a *answers, n int, inPlace bool) error {
+	if tr.me > 0 {
+		return tr.reduction(a, n, 0, inPlace, a.upto[tr.me-1], func(send, recv mem.Buffer) error {
+			return Exscan(tr, tr.t, send, recv, a.op)
+		})
+	}
+	untouched := clone(a.in[0]) // what recv holds before, and after
+	return tr.reduction(a, n, 0, inPlace, untouched, func(send, recv mem.Buffer) error {
+		if err := move(recv, untouched); err != nil {
+			return err
+		}
+		return Exscan(tr, tr.t, send, recv, a.op)
+	})
+}
+
+// unevenCounts divides n elements so that neighbours differ and some have none.
+func unevenCounts(n, p int) []int {
+	counts := make([]int, p)
+	for i := range n {
+		counts[i*i%p]++
+	}
+	return counts
+}
+
+func TestReduceScatterAgreesWithReference(t *testing.T) {
+	tryAll(t, kReduceScatter, func(tr trial, alg Algorithm, o *oracle) error {
+		p := o.ranks
+		for _, s := range sumsFor(alg) {
+			for _, n := range lengths(p) {
+				a, counts := o.ask(s, n), unevenCounts(n, p)
+				lo, hi := packed(counts).bounds(tr.me)
+				call := func(send, recv mem.Buffer) error {
+					return ReduceScatter(tr, tr.t, send, recv, counts, s.op)
+				}
+				for _, offset := range []int{-1, lo, 0} {
+					err := tr.reduction(a, hi-lo, offset, offset >= 0, a.total.Slice(lo, hi), call)
+					if err != nil {
+						return fmt.Errorf("counts %v, at %d: %w", counts, offset, err)
+					}
+				}
+			}
+			for _, n := range []int{0, 1, 3, 64} {
+				a, lo := o.ask(s, n*p), n*tr.me
+				for _, offset := range []int{-1, lo, 0} {
+					err := tr.reduction(a, n, offset, offset >= 0, a.total.Slice(lo, lo+n), func(send, recv mem.Buffer) error {
+						return ReduceScatterBlock(tr, tr.t, send, recv, s.op)
+					})
+					if err != nil {
+						return fmt.Errorf("blocks of %d, at %d: %w", n, offset, err)
+					}
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func TestResultsAreTheSameBitsOnAllRanks(t *testing.T) {
+	rough := orderedSums[0]
+	tryAll(t, kAllreduce, func(tr trial, _ Algorithm, o *oracle) error {
+		for _, n := range lengths(o.ranks) {
+			a := o.ask(rough, n)
+			recv := make1(rough.typ, n)
+			if err := Allreduce(tr, tr.t, a.in[tr.me], recv, rough.op); err != nil {
+				return err
+			}
+			for i, x := range mem.Slice[float32](recv) {
+				if want := mem.Slice[float32](a.total)[i]; x < want*0.9999 || x > want*1.0001 {
+					return fmt.Errorf("element %d of %d is %v, want about %v", i, n, x, want)
+				}
+			}
+			// Only rank 0's bits can be compared with: by sending them.
+			first := clone(recv)
+			if err := bcastTree(tr, 0, first); err != nil {
+				return err
+			}
+			if d := differ(recv, first); d != "" {
+				return fmt.Errorf("not as on rank 0: %s", d)
+			}
+		}
+		return nil
+	})
+}
+
+func TestCustomAndDeterministicCallsKeepTheOrder(t *testing.T) {
+	for _, crowded := range []bool{false, true} {
+		table := NewTable()
+		table.Deterministic, table.Crowded = true, crowded
+		for _, p := range []int{2, 3, 6, 8, 13} {
+			o := newOracle(p)
+			newWorld(p, machine{}, true).run(t, func(r *rank) error {
+				tr := trial{rank: r, t: table}
+				for _, s := range orderedSums {
+					for _, n := range []int{3, 5000, 100_000} {
+						a := o.ask(s, n)
+						if err := tr.reduction(a, n, 0, false, a.total, func(send, recv mem.Buffer) error {
+							return Allreduce(r, table, send, recv, s.op)
+						}); err != nil {
+							return err
+						}
+						if err := tr.reduce(a, p-1, n); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})
+		}
+	}
+}

@@ -1,0 +1,52 @@
+// Package coll holds the collective algorithms, written over Peers, and the
+// tables that choose among them.
+//
+// An algorithm is a short blocking function. It says in its comment how many
+// steps it takes, how many bytes each rank sends, what it requires and where it
+// comes from; a test counts the messages and bytes and compares.
+package coll
+
+import "gompi/internal/mem"
+
+// Peers is what an algorithm sees of a communicator during one call. Messages
+// between two ranks arrive in the order in which they were started, so
+// algorithms need no tags. Isend, Irecv and IrecvReduce only start an
+// operation; its buffers belong to Peers until Wait. A message to oneself is
+// not allowed: copy. Zero-length messages are sent like others.
+type Peers interface {
+	Rank() int
+	Size() int
+
+	// Isend starts sending b to rank to.
+	Isend(to int, b mem.Buffer)
+
+	// Irecv starts receiving b.Len() elements from rank from into b.
+	Irecv(from int, b mem.Buffer)
+
+	// IrecvReduce starts receiving own.Len() elements from rank from, combining
+	// them piece by piece as they arrive: dst = own op in, or dst = in op own
+	// if left is true (the peer's operand stands on the left). dst may be own;
+	// otherwise they do not overlap. This is where reduction overlaps transfer.
+	IrecvReduce(from int, dst, own mem.Buffer, op Op, left bool)
+
+	// Wait waits until everything started since the last Wait is done. After an
+	// error every later operation of the call does nothing and Wait returns
+	// the same error, so algorithms need not look after each step.
+	Wait() error
+
+	// Scratch returns room for n elements like those of b (Type and Space),
+	// valid until the algorithm returns. Its content is arbitrary.
+	Scratch(like mem.Buffer, n int) mem.Buffer
+}
+
+// An Op is the operator of one reduction.
+type Op struct {
+	Kind mem.Op
+	// Func combines, for Kind mem.Custom: acc = acc op in, element by element.
+	// It must be associative; operands keep rank order, so that it need not
+	// commute.
+	Func func(acc, in mem.Buffer)
+}
+
+// Commutes reports whether operands may be combined in any order.
+func (op Op) Commutes() bool { return op.Kind != mem.Custom }

@@ -1,0 +1,121 @@
+package coll
+
+import "gompi/internal/mem"
+
+// Reduce combines every rank's send into root's recv. Elsewhere recv is not
+// looked at. In place: at root, recv is send.
+func Reduce(p Peers, t *Table, root int, send, recv mem.Buffer, op Op) error {
+	if p.Size() == 1 {
+		return move(recv, send)
+	}
+	a := choose(t, kReduce, reduces, p.Size(), int64(send.Size()), op)
+	if p.Rank() != root {
+		recv = send.Slice(0, 0)
+	}
+	if err := a.run(p, root, send, recv, op); err != nil {
+		return err
+	}
+	return op.finish(recv, p.Size())
+}
+
+// The algorithms leave Avg's sum at root.
+var reduces = []algorithm[func(p Peers, root int, send, recv mem.Buffer, op Op) error]{
+	{Algorithm{Name: "binomial", Doc: "up a binomial tree: fewest rounds and messages", Ordered: true,
+		Cost: func(l Load) Cost {
+			n := l.Ranks - 1
+			return Cost{tree{l.Ranks, l.Root}.height(), n, int64(n) * l.bytes()}
+		}}, reduceTree},
+	{Algorithm{Name: "halving", Doc: "reduce-scatter by halving, then gather: the work is divided", Ordered: true,
+		Cost: func(l Load) Cost { return cubesCost(l).plus(collectCost(l)) }}, reduceHalving},
+	{Algorithm{Name: "chain", Doc: "piece by piece along a chain: every rank sends the vector once",
+		Cost: func(l Load) Cost {
+			n := l.Ranks - 1
+			k := pieces(l.Elems, segment(l.Elems, l.Size, n-1))
+			return Cost{n - 1 + k, n * k, int64(n) * l.bytes()}
+		}}, func(p Peers, root int, send, recv mem.Buffer, op Op) error {
+		return reduceChain(p, root, send, recv, op, segment(send.Len(), send.Type().Size(), p.Size()-2))
+	}},
+}
+
+var reduceRules = []rule{
+	{alg: "binomial"},
+	{ranks: 4, from: 64 << 10, alg: "halving"},
+	{ranks: 3, from: 256 << 10, alg: "chain"},
+}
+
+// reduceTree sends partial results up the binomial tree, combining in its
+// order. At most ceil(log2 p) rounds, p-1 messages in all, n bytes each.
+func reduceTree(p Peers, root int, send, recv mem.Buffer, op Op) error {
+	r, t := p.Rank(), tree{p.Size(), root}
+	own, acc := send, recv
+	for k := range t.top(r) {
+		c, lo, hi := t.child(r, k)
+		if lo >= hi {
+			continue
+		}
+		if r != root && acc.Len() < send.Len() {
+			acc = p.Scratch(send, send.Len())
+		}
+		p.IrecvReduce(c, acc, own, op.sum(), lo < r)
+		if err := p.Wait(); err != nil {
+			return err
+		}
+		own = acc
+	}
+	if r != root {
+		p.Isend(t.parent(r), own)
+	}
+	return p.Wait()
+}
+
+// reduceHalving divides the reduction among the ranks of the largest cube and
+// collects the pieces: 2n bytes through a rank instead of the binomial tree's
+// n log p, in about 2 log2 p rounds.
+// Rabenseifner: Optimization of Collective Reduction Operations (2004).
+func reduceHalving(p Peers, root int, send, recv mem.Buffer, op Op) error {
+	work := recv
+	if p.Rank() != root {
+		work = p.Scratch(send, send.Len())
+	}
+	if err := reduceCubes(p, send, work, op); err != nil {
+		return err
+	}
+	return collectCubes(p, root, work, recv)
+}
+
+// reduceChain passes partial results from root-1 down to root, seg elements at
+// a time: a rank combines one piece while it sends the one before. p-2+k rounds
+// for k pieces, n bytes per rank, which is as few as can be. Needs a commuting
+// operator.
+func reduceChain(p Peers, root int, send, recv mem.Buffer, op Op, seg int) error {
+	r, n := p.Rank(), p.Size()
+	v := behind(r, root, n) // place in the chain
+	prev, next := ahead(r, 1, n), behind(r, 1, n)
+	k := pieces(send.Len(), seg)
+	var pair [2]mem.Buffer // partial results on their way through
+	if v > 0 && v < n-1 {
+		s := p.Scratch(send, 2*min(seg, send.Len()))
+		pair[0], pair[1] = s.Slice(0, s.Len()/2), s.Slice(s.Len()/2, s.Len())
+	}
+	out := func(i int) mem.Buffer {
+		switch {
+		case v == 0:
+			return piece(recv, seg, i)
+		case v == n-1:
+			return piece(send, seg, i)
+		}
+		return pair[i%2].Slice(0, piece(send, seg, i).Len())
+	}
+	for i := range k + 1 {
+		if v < n-1 && i < k {
+			p.IrecvReduce(prev, out(i), piece(send, seg, i), op.sum(), false)
+		}
+		if v > 0 && i > 0 {
+			p.Isend(next, out(i-1))
+		}
+		if err := p.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package coll
+
+import "gompi/internal/mem"
+
+// ReduceScatter combines every rank's send, of as many elements as counts sum
+// up to, and leaves the r-th block of counts[r] elements in rank r's recv.
+// counts are equal on all ranks. In place: recv is the r-th block of send, or
+// begins where send begins; the rest of send may then be overwritten.
+func ReduceScatter(p Peers, t *Table, send, recv mem.Buffer, counts []int, op Op) error {
+	return reduceScatter(p, t, packed(counts), send, recv, op)
+}
+
+// ReduceScatterBlock is ReduceScatter with blocks of recv's length.
+func ReduceScatterBlock(p Peers, t *Table, send, recv mem.Buffer, op Op) error {
+	return reduceScatter(p, t, evenly(send.Len(), p.Size()), send, recv, op)
+}
+
+func reduceScatter(p Peers, t *Table, b blocks, send, recv mem.Buffer, op Op) error {
+	n := p.Size()
+	if n == 1 {
+		return move(recv, send)
+	}
+	out := recv
+	if mem.Overlap(recv, send) && !mem.Same(recv, b.of(send, p.Rank())) {
+		out = p.Scratch(recv, recv.Len())
+	}
+	a := choose(t, kReduceScatter, reduceScatters, n, int64(send.Size()/n), op)
+	if err := a.run(p, b, send, out, op); err != nil {
+		return err
+	}
+	if err := op.finish(out, n); err != nil {
+		return err
+	}
+	return move(recv, out)
+}
+
+// In these, recv is either the rank's block of send, which may then be used as
+// scratch, or does not overlap send. They leave Avg's sum.
+var reduceScatters = []algorithm[func(p Peers, b blocks, send, recv mem.Buffer, op Op) error]{
+	{Algorithm{Name: "tree", Doc: "reduce to rank 0, then scatter, by binomial trees: fewest messages", Ordered: true,
+		Cost: func(l Load) Cost {
+			t, n := tree{size: l.Ranks}, l.Ranks-1
+			up := Cost{t.height(), n, int64(n*l.Ranks) * l.bytes()}
+			return up.plus(Cost{t.height(), n, int64(t.volume(evenly(l.Ranks, l.Ranks))) * l.bytes()})
+		}}, reduceScatterTree},
+	{Algorithm{Name: "cubes", Doc: "by halving in rank order, then every piece to its owner", Ordered: true,
+		Cost: reduceScatterCubesCost}, reduceScatterCubes},
+	{Algorithm{Name: "halving", Doc: "by halving: fewest rounds and bytes", Pow2: true,
+		Cost: func(l Load) Cost {
+			q := depth(l.Ranks)
+			return Cost{q, q * l.Ranks, int64(l.Ranks*(l.Ranks-1)) * l.bytes()}
+		}}, reduceScatterHalving},
+	{Algorithm{Name: "circulant", Doc: "the same for any number of ranks",
+		Cost: func(l Load) Cost { return circulantCost(l, int64(l.Ranks)*l.bytes()) }},
+		func(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
+			return reduceCirculant(p, b, send, workFor(p, send, recv), recv, op)
+		}},
+	{Algorithm{Name: "ring", Doc: "around a ring: fewest bytes between hosts, little scratch",
+		Cost: func(l Load) Cost {
+			p := l.Ranks
+			return Cost{p - 1, p * (p - 1), int64(p*(p-1)) * l.bytes()}
+		}}, reduceScatterRing},
+}
+
+var reduceScatterRules = []rule{
+	{alg: "tree"},
+	{from: 4 << 10, alg: "cubes"},
+	{alg: "circulant"},
+	{pow2: true, alg: "halving"},
+	{ranks: 3, crowded: true, alg: "tree"},
+	{ranks: 3, crowded: true, from: 4 << 10, alg: "circulant"},
+	{ranks: 3, crowded: true, from: 4 << 10, pow2: true, alg: "halving"},
+}
+
+// workFor returns a buffer like send to work in: send itself if the call is in
+// place.
+func workFor(p Peers, send, recv mem.Buffer) mem.Buffer {
+	if mem.Overlap(send, recv) {
+		return send
+	}
+	return p.Scratch(send, send.Len())
+}
+
+// reduceScatterTree reduces everything to rank 0, which scatters it:
+// 2(p-1) messages in 2 ceil(log2 p) rounds.
+func reduceScatterTree(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
+	work := send.Slice(0, 0)
+	if p.Rank() == 0 {
+		work = workFor(p, send, recv)
+	}
+	if err := reduceTree(p, 0, send, work, op); err != nil {
+		return err
+	}
+	return scatterTree(p, 0, b, work, recv)
+}
+
+// reduceScatterCubes reduces by halving in the order of order.go, which leaves
+// the ranks of the largest cube with intervals of their own; they send each
+// piece of theirs to the rank whose block it belongs to. floor(log2 p) + 1
+// rounds; the bytes of a ring and the vector once more.
+func reduceScatterCubes(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
+	work := workFor(p, send, recv)
+	if err := reduceCubes(p, send, work, op); err != nil {
+		return err
+	}
+	r, n := p.Rank(), p.Size()
+	_, c, _ := cubesOf(0, n)
+	first, last := b.bounds(r)
+	for j := range c.size() {
+		lo, hi := common(first, last, j, b.n, c)
+		if lo < hi && j != r {
+			p.Irecv(j, recv.Slice(lo-first, hi-first))
+		}
+	}
+	for i := range n {
+		first, last := b.bounds(i)
+		lo, hi := common(first, last, r, b.n, c)
+		switch {
+		case lo >= hi:
+		case i != r:
+			p.Isend(i, work.Slice(lo, hi))
+		default:
+			if err := move(recv.Slice(lo-first, hi-first), work.Slice(lo, hi)); err != nil {
+				return err
+			}
+		}
+	}
+	return p.Wait()
+}
+
+// common returns what elements [first, last) of n have in common with what
+// reduceCubes leaves at rank r: nothing if lo >= hi. c is the largest cube.
+func common(first, last, r, n int, c cube) (lo, hi int) {
+	if r >= c.size() {
+		return 0, 0
+	}
+	lo, hi = interval(n, r, c.dim)
+	return max(lo, first), min(hi, last)
+}
+
+func reduceScatterCubesCost(l Load) Cost {
+	p, b := l.Ranks, evenly(l.Elems*l.Ranks, l.Ranks)
+	cost := cubesCost(Load{Ranks: p, Elems: b.n, Size: l.Size})
+	_, c, _ := cubesOf(0, p)
+	moved := 0
+	for j := range c.size() {
+		for i := range p {
+			first, last := b.bounds(i)
+			if lo, hi := common(first, last, j, b.n, c); lo < hi && i != j {
+				cost.Messages++
+				moved += hi - lo
+			}
+		}
+	}
+	if moved > 0 {
+		cost.Rounds++
+	}
+	cost.Bytes += int64(moved) * int64(l.Size)
+	return cost
+}
+
+// reduceScatterHalving exchanges halves with the rank p/2 away, then quarters
+// with the one p/4 away, and so on: log2 p rounds, n(p-1)/p bytes per rank.
+// Needs a power of two ranks and a commuting operator.
+func reduceScatterHalving(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
+	r, own := p.Rank(), send
+	work := workFor(p, send, recv)
+	for d := p.Size() / 2; d >= 1; d /= 2 {
+		keep, give := r/d*d, (r/d^1)*d // first block of either half
+		dst := b.span(work, keep, keep+d)
+		if d == 1 {
+			dst = recv
+		}
+		p.Isend(r^d, b.span(own, give, give+d))
+		p.IrecvReduce(r^d, dst, b.span(own, keep, keep+d), op.sum(), false)
+		if err := p.Wait(); err != nil {
+			return err
+		}
+		own = work
+	}
+	return nil
+}
+
+// reduceScatterRing sends partial results around the ring: p-1 rounds,
+// n(p-1)/p bytes per rank, room for two blocks. Needs a commuting operator.
+func reduceScatterRing(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
+	r, largest := p.Rank(), 0
+	for i := range p.Size() {
+		largest = max(largest, b.count(i))
+	}
+	s := p.Scratch(send, 2*largest)
+	room := [2]mem.Buffer{s.Slice(0, largest), s.Slice(largest, 2*largest)}
+	turn := 0
+	return reduceRing(p, b, send, func(i int) mem.Buffer {
+		if i == r {
+			return recv
+		}
+		turn ^= 1
+		return room[turn].Slice(0, b.count(i))
+	}, op)
+}

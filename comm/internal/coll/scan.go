@@ -1,0 +1,131 @@
+package coll
+
+import "gompi/internal/mem"
+
+// The order of a scan. Write W(r, k) for the combination of the 2^k ranks up to
+// r, or as many as there are. Then W(r, 0) is x[r], and
+//
+//	W(r, k) = W(r-2^(k-1), k-1) op W(r, k-1)
+//
+// where the left part is left out if there are no such ranks. Rank r's result is
+// W(r, k) with 2^k > r. It depends on r alone; the algorithm marked ordered
+// combines so.
+
+// Scan leaves the combination of the sends of ranks 0 to r in rank r's recv. In
+// place: recv is send. Avg divides by the r+1 operands.
+func Scan(p Peers, t *Table, send, recv mem.Buffer, op Op) error {
+	if p.Size() == 1 {
+		return move(recv, send)
+	}
+	a := choose(t, kScan, scans, p.Size(), int64(send.Size()), op)
+	if err := a.run(p, 0, send, recv, op); err != nil {
+		return err
+	}
+	return op.finish(recv, p.Rank()+1)
+}
+
+// Exscan leaves the combination of the sends of ranks 0 to r-1 in rank r's
+// recv; rank 0's is not touched. In place: recv is send. Avg divides by the r
+// operands. It is one round of passing send on, then Scan from rank 1 on.
+func Exscan(p Peers, t *Table, send, recv mem.Buffer, op Op) error {
+	r, n := p.Rank(), p.Size()
+	if n == 1 {
+		return nil
+	}
+	out := send
+	if mem.Same(send, recv) && r > 0 && r < n-1 {
+		out = p.Scratch(send, send.Len())
+		if err := move(out, send); err != nil {
+			return err
+		}
+	}
+	if r < n-1 {
+		p.Isend(r+1, out)
+	}
+	if r > 0 {
+		p.Irecv(r-1, recv)
+	}
+	if err := p.Wait(); err != nil || r == 0 || n == 2 {
+		return err
+	}
+	a := choose(t, kScan, scans, n, int64(send.Size()), op)
+	if err := a.run(p, 1, recv, recv, op); err != nil {
+		return err
+	}
+	return op.finish(recv, r)
+}
+
+// These scan ranks first to p-1 only, and leave Avg's sum.
+var scans = []algorithm[func(p Peers, first int, send, recv mem.Buffer, op Op) error]{
+	{Algorithm{Name: "rdouble", Doc: "recursive doubling: fewest rounds", Ordered: true,
+		Cost: func(l Load) Cost {
+			m := 0
+			for d := 1; d < l.Ranks; d *= 2 {
+				m += l.Ranks - d
+			}
+			return Cost{depth(l.Ranks), m, int64(m) * l.bytes()}
+		}}, scanDoubling},
+	{Algorithm{Name: "chain", Doc: "piece by piece along a chain: fewest messages, every rank sends the vector once",
+		Cost: func(l Load) Cost {
+			n := l.Ranks - 1
+			k := pieces(l.Elems, segment(l.Elems, l.Size, n-1))
+			return Cost{n - 1 + k, n * k, int64(n) * l.bytes()}
+		}}, func(p Peers, first int, send, recv mem.Buffer, op Op) error {
+		return scanChain(p, first, send, recv, op, segment(send.Len(), send.Type().Size(), p.Size()-first-2))
+	}},
+}
+
+var scanRules = []rule{
+	{alg: "rdouble"},
+	{ranks: 3, from: 256 << 10, alg: "chain"},
+	{ranks: 3, crowded: true, alg: "chain"},
+}
+
+// scanDoubling sends the combination so far 1, 2, 4, ... ranks up: after round
+// k it covers 2^(k+1) ranks. ceil(log2 p) rounds of n bytes.
+// Hillis, Steele: Data parallel algorithms (1986).
+func scanDoubling(p Peers, first int, send, recv mem.Buffer, op Op) error {
+	r, n := p.Rank()-first, p.Size()-first
+	s, err := newSwing(p, send, recv, depth(r+1))
+	if err != nil {
+		return err
+	}
+	for d := 1; d < n; d *= 2 {
+		own := s.now
+		if r+d < n {
+			p.Isend(first+r+d, own)
+		}
+		if r >= d {
+			p.IrecvReduce(first+r-d, s.next(), own, op.sum(), true)
+		}
+		if err := p.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanChain passes the combination from rank to rank, seg elements at a time: a
+// rank combines one piece while it sends the one before. p-2+k rounds for k
+// pieces, n bytes per rank.
+func scanChain(p Peers, first int, send, recv mem.Buffer, op Op, seg int) error {
+	r, last := p.Rank(), p.Size()-1
+	if r == first {
+		if err := move(recv, send); err != nil {
+			return err
+		}
+	}
+	k := pieces(send.Len(), seg)
+	for i := range k + 1 {
+		if r > first && i < k {
+			p.IrecvReduce(r-1, piece(recv, seg, i), piece(send, seg, i), op.sum(), true)
+		}
+		if r < last && i > 0 {
+			p.Isend(r+1, piece(recv, seg, i-1))
+		}
+		if err := p.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package coll
+
+import "gompi/internal/mem"
+
+// Scatter sends the r-th block of root's send to rank r's recv, whose length
+// all blocks have. Elsewhere send is not looked at. In place: at root, recv is
+// root's block of send.
+func Scatter(p Peers, t *Table, root int, send, recv mem.Buffer) error {
+	b := evenly(recv.Len()*p.Size(), p.Size())
+	if p.Size() == 1 {
+		return move(recv, send)
+	}
+	return choose(t, kScatter, scatters, p.Size(), int64(recv.Size()), Op{}).run(p, root, b, send, recv)
+}
+
+// Scatterv is Scatter with blocks of counts[r] elements at displs[r], or packed
+// if displs is nil; only root knows them. Rank r's recv has counts[r] elements.
+func Scatterv(p Peers, root int, send, recv mem.Buffer, counts, displs []int) error {
+	if p.Rank() != root {
+		return scatterLinear(p, root, blocks{}, send, recv)
+	}
+	return scatterLinear(p, root, placed(counts, displs), send, recv)
+}
+
+var scatters = []algorithm[func(p Peers, root int, b blocks, send, recv mem.Buffer) error]{
+	{Algorithm{Name: "binomial", Doc: "down a binomial tree: fewest rounds",
+		Cost: func(l Load) Cost {
+			t := tree{l.Ranks, l.Root}
+			return Cost{t.height(), l.Ranks - 1, int64(t.volume(evenly(l.Ranks, l.Ranks))) * l.bytes()}
+		}}, scatterTree},
+	{Algorithm{Name: "linear", Doc: "from root to each rank: fewest bytes",
+		Cost: func(l Load) Cost {
+			n := l.Ranks - 1
+			return Cost{batches(n), n, int64(n) * l.bytes()}
+		}}, scatterLinear},
+}
+
+var scatterRules = []rule{
+	{alg: "binomial"},
+	{from: 4 << 10, alg: "linear"},
+}
+
+// scatterTree sends every subtree of the binomial tree its blocks, which are
+// neighbours in send: at most ceil(log2 p) rounds; the root sends
+// ceil(log2 p) messages and every block but its own once.
+func scatterTree(p Peers, root int, b blocks, send, recv mem.Buffer) error {
+	r, t := p.Rank(), tree{p.Size(), root}
+	first := 0 // where this rank's span starts in the buffer it sends from
+	if r != root {
+		lo, hi := t.span(r)
+		if hi-lo == 1 {
+			p.Irecv(t.parent(r), recv)
+			return p.Wait()
+		}
+		first = b.start(lo)
+		send = p.Scratch(recv, b.start(hi-1)+b.count(hi-1)-first)
+		p.Irecv(t.parent(r), send)
+		if err := p.Wait(); err != nil {
+			return err
+		}
+	}
+	part := func(lo, hi int) mem.Buffer {
+		return send.Slice(b.start(lo)-first, b.start(hi-1)+b.count(hi-1)-first)
+	}
+	for k := t.top(r) - 1; k >= 0; k-- {
+		if c, lo, hi := t.child(r, k); lo < hi {
+			p.Isend(c, part(lo, hi))
+		}
+	}
+	if err := move(recv, part(r, r+1)); err != nil {
+		return err
+	}
+	return p.Wait()
+}
+
+// scatterLinear sends every block from root, a batch at a time: p-1 messages,
+// none through another rank. b is root's alone.
+func scatterLinear(p Peers, root int, b blocks, send, recv mem.Buffer) error {
+	r, n := p.Rank(), p.Size()
+	if r != root {
+		p.Irecv(root, recv)
+		return p.Wait()
+	}
+	if err := move(recv, b.of(send, r)); err != nil {
+		return err
+	}
+	for d := 1; d < n; d++ {
+		to := ahead(r, d, n)
+		p.Isend(to, b.of(send, to))
+		if d%batch == 0 || d == n-1 {
+			if err := p.Wait(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// batch is how many messages one rank has under way with different peers: more
+// make many senders collide at one receiver, fewer leave the wire idle.
+const batch = 16
+
+// batches returns in how many batches n messages go.
+func batches(n int) int { return (n + batch - 1) / batch }

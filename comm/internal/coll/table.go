@@ -1,0 +1,146 @@
+package coll
+
+import "gompi/internal/mem"
+
+// An Algorithm describes one way of doing a collective.
+type Algorithm struct {
+	Name string
+	Doc  string // one line: what it does, when it is good
+	// Ordered says that operands are combined as order.go says, so that the
+	// algorithm serves functions of the user's and deterministic mode.
+	Ordered bool
+	Pow2    bool // works for a power of two ranks only
+	Cost    func(Load) Cost
+}
+
+// algorithm adds the code; F is one function type per collective.
+type algorithm[F any] struct {
+	Algorithm
+	run F
+}
+
+// A Load is the size of one call. Elems is the whole vector for Bcast, Reduce,
+// Allreduce and Scan, and one rank's block for the others: what gompi-bench
+// calls bytes.
+type Load struct{ Ranks, Root, Elems, Size int }
+
+func (l Load) bytes() int64 { return int64(l.Elems) * int64(l.Size) }
+
+// A Cost is what an algorithm spends on a call, all ranks together. Tests hold
+// the algorithms to it, the simulator checks Rounds.
+type Cost struct {
+	Rounds   int   // steps one after the other; what is started together counts once
+	Messages int   // sent by all ranks
+	Bytes    int64 // sent by all ranks
+}
+
+func (c Cost) plus(d Cost) Cost {
+	return Cost{c.Rounds + d.Rounds, c.Messages + d.Messages, c.Bytes + d.Bytes}
+}
+
+// A kind is a collective that has a choice of algorithms of its own.
+type kind uint8
+
+const (
+	kBarrier kind = iota
+	kBcast
+	kReduce
+	kAllreduce
+	kReduceScatter
+	kAllgather
+	kGather
+	kScatter
+	kAlltoall
+	kScan
+	numKinds
+)
+
+// reduces reports whether k combines operands.
+func (k kind) reduces() bool {
+	return k == kReduce || k == kAllreduce || k == kReduceScatter || k == kScan
+}
+
+// catalogue lists all algorithms and the rules that choose among them. The
+// first algorithm of each works in every case.
+var catalogue = [numKinds]struct {
+	name  string
+	algs  []Algorithm
+	rules []rule
+}{
+	kBarrier:       {"barrier", about(barriers), barrierRules},
+	kBcast:         {"bcast", about(bcasts), bcastRules},
+	kReduce:        {"reduce", about(reduces), reduceRules},
+	kAllreduce:     {"allreduce", about(allreduces), allreduceRules},
+	kReduceScatter: {"reducescatter", about(reduceScatters), reduceScatterRules},
+	kAllgather:     {"allgather", about(allgathers), allgatherRules},
+	kGather:        {"gather", about(gathers), gatherRules},
+	kScatter:       {"scatter", about(scatters), scatterRules},
+	kAlltoall:      {"alltoall", about(alltoalls), alltoallRules},
+	kScan:          {"scan", about(scans), scanRules},
+}
+
+func about[F any](algs []algorithm[F]) []Algorithm {
+	var list []Algorithm
+	for _, a := range algs {
+		list = append(list, a.Algorithm)
+	}
+	return list
+}
+
+// A rule says which algorithm to take for which calls.
+type rule struct {
+	from, to int64 // bytes, see Load; to is exclusive, 0 for no limit
+	ranks    int   // at least
+	crowded  bool  // only where ranks outnumber processors
+	pow2     bool  // only for a power of two ranks
+	alg      string
+}
+
+// A Table says which algorithm serves which call. Of the rules for a collective
+// that fit a call, the last one whose algorithm can do it decides. All ranks of
+// a communicator must use equal tables: one rank makes it, the others Decode
+// it. A Table is not changed after that and may be shared.
+type Table struct {
+	// Deterministic keeps to ordered algorithms, so that results do not depend
+	// on the choice.
+	Deterministic bool
+	// Crowded says that on some host more ranks than processors run, so that
+	// the number of messages counts and not the number of rounds.
+	Crowded bool
+
+	rules [numKinds][]rule
+}
+
+// NewTable returns the built-in table.
+func NewTable() *Table {
+	t := new(Table)
+	for k := range t.rules {
+		t.rules[k] = catalogue[k].rules
+	}
+	return t
+}
+
+// choose returns the algorithm for a call of k on that many ranks and bytes.
+func choose[F any](t *Table, k kind, algs []algorithm[F], ranks int, bytes int64, op Op) *algorithm[F] {
+	ordered := op.Kind == mem.Custom || op.Kind != mem.NoOp && t.Deterministic
+	return &algs[t.pick(k, ranks, bytes, ordered)]
+}
+
+// pick returns the index of the algorithm in the catalogue.
+func (t *Table) pick(k kind, ranks int, bytes int64, ordered bool) int {
+	pow2 := ranks&(ranks-1) == 0
+	rules, algs := t.rules[k], catalogue[k].algs
+	for i := len(rules) - 1; i >= 0; i-- {
+		r := &rules[i]
+		if bytes < r.from || r.to > 0 && bytes >= r.to || ranks < r.ranks ||
+			r.crowded && !t.Crowded || r.pow2 && !pow2 {
+			continue
+		}
+		for j := range algs {
+			if a := &algs[j]; a.Name == r.alg && (a.Ordered || !ordered) && (pow2 || !a.Pow2) {
+				return j
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,239 @@
+package coll
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"gompi/internal/mem"
+)
+
+// A world is ranks as goroutines, with a Peers each that keeps virtual time: a
+// clock per rank, moved by what the machine says messages cost. Messages of a
+// pair are matched in order, so that times depend on the algorithm alone and
+// not on how goroutines are scheduled.
+type world struct {
+	machine
+	ranks []*rank
+	// rendezvous makes a send wait for its receive, and lets the receiver read
+	// the sender's buffer.
+	rendezvous bool
+}
+
+// A rank implements Peers.
+type rank struct {
+	w  *world
+	me int
+
+	mu    sync.Mutex
+	news  sync.Cond // a parcel came, or one of mine was taken
+	inbox [][]*parcel
+
+	sends    []*parcel
+	receives []receive
+	err      error
+	bill
+}
+
+// A bill is what a rank has used up.
+type bill struct {
+	clock    float64 // when it is where it is, in seconds
+	cpu      float64 // seconds of its processor
+	messages int
+	bytes    int64
+	outside  int64 // bytes sent to other hosts
+	outFree  float64
+	inFree   float64
+}
+
+type parcel struct {
+	b      mem.Buffer
+	arrive float64 // when its last byte is there
+	from   *rank
+	taken  bool // under from.mu
+}
+
+type receive struct {
+	from     int
+	dst, own mem.Buffer
+	op       Op
+	left     bool
+	p        *parcel
+}
+
+func newWorld(size int, m machine, rendezvous bool) *world {
+	w := &world{machine: m, rendezvous: rendezvous}
+	for i := range size {
+		r := &rank{w: w, me: i, inbox: make([][]*parcel, size)}
+		r.news.L = &r.mu
+		w.ranks = append(w.ranks, r)
+	}
+	return w
+}
+
+// run lets every rank run body, in a bubble: if they all wait for each other,
+// the test fails at once, with their stacks.
+func (w *world) run(t *testing.T, body func(r *rank) error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		for _, r := range w.ranks {
+			wg.Go(func() {
+				if err := body(r); err != nil {
+					t.Errorf("rank %d: %v", r.me, err)
+				}
+			})
+		}
+		wg.Wait()
+		for _, r := range w.ranks {
+			if len(r.sends)+len(r.receives) > 0 {
+				t.Errorf("rank %d of %d left %d sends and %d receives without waiting", r.me, len(w.ranks), len(r.sends), len(r.receives))
+			}
+			for from, q := range r.inbox {
+				if len(q) > 0 {
+					t.Errorf("rank %d of %d never received %d messages from rank %d", r.me, len(w.ranks), len(q), from)
+				}
+			}
+		}
+	})
+}
+
+func (r *rank) Rank() int { return r.me }
+func (r *rank) Size() int { return len(r.w.ranks) }
+
+func (r *rank) Isend(to int, b mem.Buffer) {
+	if to == r.me {
+		r.err = fmt.Errorf("message to oneself")
+		return
+	}
+	p := &parcel{b: b, from: r, arrive: r.send(to, b.Size())}
+	if !r.w.rendezvous && b.IsHost() {
+		p.b = clone(b)
+	}
+	r.sends = append(r.sends, p)
+	q := r.w.ranks[to]
+	q.mu.Lock()
+	q.inbox[r.me] = append(q.inbox[r.me], p)
+	q.mu.Unlock()
+	q.news.Signal()
+}
+
+func (r *rank) Irecv(from int, b mem.Buffer) {
+	r.receives = append(r.receives, receive{from: from, dst: b})
+}
+
+func (r *rank) IrecvReduce(from int, dst, own mem.Buffer, op Op, left bool) {
+	if dst.Len() != own.Len() || mem.Overlap(dst, own) && !mem.Same(dst, own) {
+		r.err = fmt.Errorf("IrecvReduce: dst and own are neither the same nor apart")
+	}
+	r.receives = append(r.receives, receive{from: from, dst: dst, own: own, op: op, left: left})
+}
+
+func (r *rank) Scratch(like mem.Buffer, n int) mem.Buffer {
+	b := like.Slice(0, 0)
+	if n == 0 {
+		return b
+	}
+	b, err := mem.MakeLike(like, n)
+	if err != nil {
+		r.err = err
+	}
+	if b.IsHost() {
+		for i, s := 0, b.HostSlice(); i < len(s); i++ {
+			s[i] = 0xa5
+		}
+	}
+	return b
+}
+
+func (r *rank) Wait() error {
+	defer func() { r.sends, r.receives = r.sends[:0], r.receives[:0] }()
+	if r.err == nil {
+		r.err = r.checkBuffers()
+	}
+	if r.err != nil {
+		return r.err
+	}
+	for i := range r.receives {
+		r.receives[i].p = r.next(r.receives[i].from)
+	}
+	slices.SortStableFunc(r.receives, func(a, b receive) int { return cmp.Compare(a.p.arrive, b.p.arrive) })
+	for _, c := range r.receives {
+		r.received(c.p.arrive, c.dst.Size(), c.own.Len() > 0)
+		if err := c.deliver(); err != nil && r.err == nil {
+			r.err = fmt.Errorf("message from %d: %w", c.from, err)
+		}
+		c.p.from.mu.Lock()
+		c.p.taken = true
+		c.p.from.mu.Unlock()
+		c.p.from.news.Signal()
+	}
+	r.sent()
+	if r.w.rendezvous {
+		r.mu.Lock()
+		for _, p := range r.sends {
+			for !p.taken {
+				r.news.Wait()
+			}
+		}
+		r.mu.Unlock()
+	}
+	return r.err
+}
+
+// next waits for the next message of a rank.
+func (r *rank) next(from int) *parcel {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.inbox[from]) == 0 {
+		r.news.Wait()
+	}
+	p := r.inbox[from][0]
+	r.inbox[from] = r.inbox[from][1:]
+	return p
+}
+
+func (c receive) deliver() error {
+	if c.p.b.Len() != c.dst.Len() {
+		return fmt.Errorf("has %d elements, want %d", c.p.b.Len(), c.dst.Len())
+	}
+	if c.op.Kind == mem.NoOp {
+		return move(c.dst, c.p.b)
+	}
+	if !c.left {
+		return c.op.combine(c.dst, c.own, c.p.b)
+	}
+	in := c.p.b
+	if in.IsHost() {
+		in = clone(in)
+	}
+	if err := c.op.combine(in, in, c.own); err != nil {
+		return err
+	}
+	return move(c.dst, in)
+}
+
+// checkBuffers finds buffers that one step writes and also reads or writes
+// otherwise.
+func (r *rank) checkBuffers() error {
+	for i, c := range r.receives {
+		for _, s := range r.sends {
+			if r.w.rendezvous && mem.Overlap(c.dst, s.b) {
+				return fmt.Errorf("receives from %d into a buffer it is sending", c.from)
+			}
+		}
+		for j, d := range r.receives {
+			if i != j && (mem.Overlap(c.dst, d.dst) || mem.Overlap(c.dst, d.own)) {
+				return fmt.Errorf("receives from %d and %d meet in one buffer", c.from, d.from)
+			}
+		}
+	}
+	return nil
+}
+
+func clone(b mem.Buffer) mem.Buffer {
+	return mem.HostBytes(b.Type(), b.Len(), slices.Clone(b.HostSlice()))
+}

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"fmt"
+
+	"gompi/internal/mem"
+)
+
+// A Collective names a collective operation. It travels in frames, so the
+// values are part of the wire format.
+type Collective uint8
+
+// The collective operations.
+const (
+	NoCollective Collective = iota
+	Barrier
+	Bcast
+	Reduce
+	Allreduce
+	ReduceScatter
+	ReduceScatterBlock
+	Allgather
+	Allgatherv
+	Gather
+	Gatherv
+	Scatter
+	Scatterv
+	Alltoall
+	Alltoallv
+	Scan
+	Exscan
+	Dup
+	Split
+	Create
+	Alloc
+	numCollectives
+)
+
+var collectiveNames = [numCollectives]string{
+	"none", "barrier", "bcast", "reduce", "allreduce", "reducescatter", "reducescatterblock",
+	"allgather", "allgatherv", "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv",
+	"scan", "exscan", "dup", "split", "create", "alloc",
+}
+
+func (k Collective) String() string {
+	if k >= numCollectives {
+		return fmt.Sprintf("collective(%d)", uint8(k))
+	}
+	return collectiveNames[k]
+}
+
+// A Call is what MPI requires to be equal on all ranks of one collective. A
+// field that need not be equal (the count of a v form) stays zero. Every frame
+// of the collective carries its sender's Call, so that a mismatch is noticed
+// whichever ranks disagree.
+type Call struct {
+	Kind  Collective
+	Type  mem.Type
+	Op    mem.Op
+	Root  int32
+	Count int64
+}
+
+// words returns c as the two header words that carry it.
+func (c Call) words() (a, b uint64) {
+	return uint64(c.Kind) | uint64(c.Type)<<8 | uint64(c.Op)<<16 | uint64(uint32(c.Root))<<32, uint64(c.Count)
+}
+
+func callOf(a, b uint64) Call {
+	return Call{Collective(a), mem.Type(a >> 8), mem.Op(a >> 16), int32(a >> 32), int64(b)}
+}
+
+// rooted reports whether Root means anything.
+func (k Collective) rooted() bool {
+	switch k {
+	case Bcast, Reduce, Gather, Gatherv, Scatter, Scatterv:
+		return true
+	}
+	return false
+}
+
+// String describes c as a user would write it: "allreduce(1024 float32, sum)".
+func (c Call) String() string {
+	s := c.Kind.String() + "("
+	switch {
+	case c.Type == mem.NoType:
+	case c.Count > 0 || !c.Kind.countless():
+		s += fmt.Sprintf("%d %v", c.Count, c.Type)
+	default:
+		s += c.Type.String()
+	}
+	if c.Op != mem.NoOp {
+		s += ", " + c.Op.String()
+	}
+	if c.Kind.rooted() {
+		s += fmt.Sprintf(", root %d", c.Root)
+	}
+	return s + ")"
+}
+
+// countless reports whether the count may differ between ranks.
+func (k Collective) countless() bool {
+	return k == Gatherv || k == Scatterv || k == Alltoallv
+}

@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"fmt"
+
+	"gompi/comm/internal/match"
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// A Channel is the traffic of one communicator: its point-to-point queues and
+// its collectives. Ranks are those of the communicator unless said otherwise.
+type Channel struct {
+	e       *Engine
+	ID      uint64
+	members []int32         // world rank of each member; nil: all, in order
+	index   map[int32]int32 // the inverse; nil with members
+	rank    int
+	size    int
+	q       match.Queues[Request, message]
+	probes  []*Waiter // of blocking probes
+	round   Round
+	err     error // why it is broken or closed
+}
+
+// NextID returns a context id that no other communicator of the job has: the
+// world rank of the communicator's first member and a counter of that rank's.
+func NextID(worldRank int, counter uint32) uint64 {
+	return uint64(worldRank)<<32 | uint64(counter)
+}
+
+// Counter returns the counter for the next context id with this rank as first
+// member, and advances it.
+func (e *Engine) Counter() uint32 {
+	e.lock()
+	defer e.unlock()
+	e.next++
+	return e.next
+}
+
+// Open makes the Channel with the given context id among the given world ranks,
+// nil for all. What arrived for it early is handled now.
+func (e *Engine) Open(id uint64, members []int32) *Channel {
+	e.lock()
+	defer e.unlock()
+	ch := &Channel{e: e, ID: id, members: members, rank: e.cfg.Rank, size: e.cfg.Size}
+	if members != nil {
+		ch.size = len(members)
+		ch.index = make(map[int32]int32, len(members))
+		for r, w := range members {
+			ch.index[w] = int32(r)
+		}
+		ch.rank = int(ch.index[int32(e.cfg.Rank)])
+	}
+	ch.round.ch = ch
+	e.channels[id] = ch
+	if v, ok := e.revoked[id]; ok {
+		delete(e.revoked, id)
+		ch.fail(ch.verdict(v))
+	}
+	for _, m := range e.orphans[id] {
+		ch.adopt(m)
+	}
+	delete(e.orphans, id)
+	ch.dismissLost()
+	return ch
+}
+
+// Close forgets the Channel. Operations still under way fail with ErrClosed.
+func (ch *Channel) Close() {
+	ch.e.lock()
+	defer ch.e.unlock()
+	ch.fail(ErrClosed)
+	delete(ch.e.channels, ch.ID)
+	ch.e.closed[ch.ID] = true
+}
+
+// Err returns why the Channel is broken, nil while it works.
+func (ch *Channel) Err() error {
+	ch.e.lock()
+	defer ch.e.unlock()
+	return ch.err
+}
+
+// Round returns the Channel's collectives, which run one at a time.
+func (ch *Channel) Round() *Round { return &ch.round }
+
+// Rank returns this rank's number in the Channel.
+func (ch *Channel) Rank() int { return ch.rank }
+
+// Size returns the number of members.
+func (ch *Channel) Size() int { return ch.size }
+
+// World returns the world rank of a member.
+func (ch *Channel) World(rank int) int {
+	if ch.members == nil {
+		return rank
+	}
+	return int(ch.members[rank])
+}
+
+// Host returns the name of a member's host.
+func (ch *Channel) Host(rank int) string { return ch.e.cfg.Host(ch.World(rank)) }
+
+// member returns the rank of a world rank, -1 if it is none of the members.
+func (ch *Channel) member(world int) int {
+	if ch.members == nil {
+		return world
+	}
+	if r, ok := ch.index[int32(world)]; ok {
+		return int(r)
+	}
+	return -1
+}
+
+// fail breaks the Channel: everything under way ends with err.
+func (ch *Channel) fail(err error) {
+	if ch.err != nil {
+		return
+	}
+	ch.err = err
+	e := ch.e
+	ch.cancelPosted(err)
+	for n := range ch.q.Arrived() {
+		ch.q.Remove(n)
+		e.drop(n.Val)
+	}
+	for _, w := range ch.probes {
+		e.rouse(w)
+	}
+	ch.probes = nil
+	for i := range e.slots.list {
+		switch s := e.slots.list[i]; {
+		case s.r != nil && s.r.ch == ch:
+			e.abandon(s.r, err)
+		case s.m != nil && s.m.taken != nil && s.m.taken.ch == ch:
+			e.finish(s.m.taken, err)
+			e.drop(s.m)
+		}
+	}
+	ch.round.fail(err)
+}
+
+// cancelPosted ends every receive that has no message yet.
+func (ch *Channel) cancelPosted(err error) {
+	for n := range ch.q.Posted() {
+		ch.q.Cancel(n)
+		ch.e.finish(n.Val, err)
+	}
+}
+
+// abandon ends a request whose buffer a transport may hold.
+func (e *Engine) abandon(r *Request, err error) {
+	if p := e.peer(max(r.peer, 0)); r.peer >= 0 && p.tr != nil && (r.stage == filling || r.stage == leaving) {
+		p.tr.Forget(r.peer, r.token)
+	}
+	e.finish(r, err)
+}
+
+// drop forgets a message nobody will receive and gives its credit back.
+func (e *Engine) drop(m *message) {
+	if m.local != nil {
+		e.finish(m.local, ErrClosed)
+	}
+	if m.p != nil {
+		switch m.kind {
+		case transport.Eager:
+			e.letGo(m.p, m.size, 0)
+		case transport.Coll:
+			e.letGo(m.p, 0, m.size)
+		}
+	}
+	if m.token != 0 && !m.ready {
+		m.p.tr.Forget(m.p.rank, m.token)
+	}
+	e.freeMessage(m)
+}
+
+// Break breaks the Channel here and tells the other members why.
+func (ch *Channel) Break(cause string) {
+	ch.e.lock()
+	defer ch.e.unlock()
+	ch.breakUp(verdict{rank: ch.e.cfg.Rank, cause: cause})
+}
+
+func (ch *Channel) breakUp(v verdict) {
+	if ch.err != nil {
+		return
+	}
+	ch.fail(ch.verdict(v))
+	if ch.size == 1 {
+		return
+	}
+	text := v.encode()
+	ch.tell(text)
+	if b := ch.e.cfg.Boot; b != nil {
+		if err := b.Revoke(ch.ID, text); err != nil {
+			ch.e.cfg.Log.Warn("cannot tell the others that a communicator broke", "comm", ch.ID, "err", err)
+		}
+	}
+}
+
+// tell sends the reason why ch broke to the members that this rank has had to do
+// with. The launcher tells all, but a goodbye of this rank could overtake it.
+func (ch *Channel) tell(text []byte) {
+	e := ch.e
+	for _, page := range e.peers {
+		for _, p := range page {
+			if p == nil || p.tr == nil || p.lost != nil || ch.member(p.rank) < 0 {
+				continue
+			}
+			e.h = transport.Header{Kind: transport.Revoke, Comm: ch.ID}
+			e.post(p, mem.Bytes(text), 0)
+		}
+	}
+}
+
+// verdict returns v as the error that operations on ch return.
+func (ch *Channel) verdict(v verdict) error {
+	if v.mismatch != nil {
+		return v.mismatch
+	}
+	return &RevokedError{Rank: ch.member(v.rank), Host: ch.e.cfg.Host(v.rank), Cause: v.cause}
+}
+
+// usable returns why peer cannot be used on ch, nil if it can.
+func (ch *Channel) usable(p *peer) error {
+	if ch.err != nil {
+		return ch.err
+	}
+	if p.lost != nil {
+		return fmt.Errorf("%w", p.lost)
+	}
+	if p.tr == nil {
+		return fmt.Errorf("no transport reaches world rank %d (host %s)", p.rank, ch.e.cfg.Host(p.rank))
+	}
+	return nil
+}
+
+// adopt handles a frame that came before the Channel was made.
+func (ch *Channel) adopt(m *message) {
+	src := ch.member(m.p.rank)
+	if src < 0 || ch.err != nil {
+		ch.e.drop(m)
+		return
+	}
+	m.src = src
+	switch m.kind {
+	case transport.Eager, transport.Announce:
+		ch.arrived(m)
+	case transport.Coll:
+		ch.round.keep(m)
+	default:
+		ch.round.told(m)
+	}
+}

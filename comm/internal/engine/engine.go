@@ -1,0 +1,256 @@
+// Package engine is the moving part of a rank: it drives the transports,
+// matches messages to receives, and completes requests. It knows
+// communicators as Channels and collectives as numbered Rounds of messages;
+// what those messages are for is decided above it, how they travel below it.
+//
+// There is no engine thread. Whoever waits, drives (see wait.go): the goroutine
+// that called Recv polls the sockets itself. One lock guards everything; it is
+// held while polling and never while sleeping.
+package engine
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"gompi/internal/boot"
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// Limits of what travels without asking. They are the same on all ranks.
+const (
+	// DefaultEager is the largest point-to-point payload that is sent before
+	// its receive is known to be posted. As Open MPI's over TCP.
+	DefaultEager = 64 << 10
+	// roundEager is the same for messages of collectives. Larger than the
+	// point-to-point limit, because the receive is nearly always posted, so the
+	// payload is read straight into place.
+	roundEager = 256 << 10
+	// budget bounds the eager payload that a rank may have sent to one peer and
+	// that the peer has not let go, for each of the two classes.
+	budget = 4 << 20
+	// pieceSize is how much of a message is received before it is reduced: small
+	// enough to be reduced from the second-level cache.
+	pieceSize = 128 << 10
+)
+
+// Config says who a rank is and how it waits.
+type Config struct {
+	Rank, Size int
+	Host       func(rank int) string // name of a rank's host, for errors
+	Boot       boot.Boot
+	Parker     transport.Parker
+	Yield      func()              // gives the processor to whoever else can run
+	Eager      int                 // largest eager point-to-point payload in bytes
+	Left       func(rank int) bool // reports whether a rank is known to have left; may be nil
+	Log        *slog.Logger
+}
+
+// An Engine is one rank's. Its methods may be called from any goroutine,
+// except those of transport.Sink, which only its transports call.
+type Engine struct {
+	cfg  Config
+	want atomic.Int32 // goroutines that want mu: a driver lets them have it
+
+	mu         sync.Mutex
+	transports []transport.Transport
+	peers      table
+	lost       int // peers that are lost
+	channels   map[uint64]*Channel
+	closed     map[uint64]bool    // context ids of closed channels: what still arrives is dropped
+	revoked    map[uint64]verdict // revoked before they were created here
+	orphans    map[uint64][]*message
+	next       uint32 // counter of the next context id made here
+	slots      slots
+	scratch    scratch
+	messages   []*message // free
+	requests   []*Request // free
+	waiters    []*Waiter  // free
+	h          transport.Header
+	spin       int
+	drivers
+}
+
+// New returns an Engine without transports; Use adds them.
+func New(cfg Config) *Engine {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{
+		cfg:      cfg,
+		peers:    make(table, (cfg.Size+pageSize-1)/pageSize),
+		channels: map[uint64]*Channel{},
+		closed:   map[uint64]bool{},
+		revoked:  map[uint64]verdict{},
+		orphans:  map[uint64][]*message{},
+	}
+}
+
+// Use adds a transport, to be preferred less than those before it.
+func (e *Engine) Use(t transport.Transport) {
+	e.lock()
+	defer e.unlock()
+	e.transports = append(e.transports, t)
+	if r, ok := t.(transport.Restless); ok {
+		e.restless = append(e.restless, r)
+	}
+}
+
+// SetSpin sets how often a driver polls before it yields: 0, as at first, when
+// ranks outnumber processors.
+func (e *Engine) SetSpin(polls int) {
+	e.lock()
+	defer e.unlock()
+	e.spin = polls
+}
+
+func (e *Engine) lock() {
+	if e.mu.TryLock() {
+		return
+	}
+	e.want.Add(1)
+	e.mu.Lock()
+	e.want.Add(-1)
+}
+
+func (e *Engine) unlock() { e.mu.Unlock() }
+
+// A peer is what the engine knows of another rank.
+type peer struct {
+	rank int
+	tr   transport.Transport // nil until the first use
+	lost error               // why nothing can be sent to it any more
+	// Bytes of eager payload: sent and not yet let go by the peer, and received
+	// from it, let go, and not yet told.
+	p2pOut, roundOut   int
+	p2pFree, roundFree int
+	blocked            []*lane // waiting for roundOut to fall
+}
+
+// A table holds the peers, in pages made on first use: a job of thousands of
+// ranks in one process cannot afford an entry per pair.
+type table [][]*peer
+
+const pageSize = 64
+
+func (e *Engine) peer(rank int) *peer {
+	page := &e.peers[rank/pageSize]
+	if *page == nil {
+		*page = make([]*peer, min(pageSize, e.cfg.Size-rank/pageSize*pageSize))
+	}
+	p := (*page)[rank%pageSize]
+	if p == nil {
+		p = &peer{rank: rank}
+		(*page)[rank%pageSize] = p
+	}
+	if p.tr == nil && p.lost == nil {
+		p.tr = e.route(rank)
+	}
+	return p
+}
+
+// route returns the first transport that reaches rank, nil if there is none.
+func (e *Engine) route(rank int) transport.Transport {
+	for _, t := range e.transports {
+		if t.Reaches(rank) {
+			return t
+		}
+	}
+	return nil
+}
+
+// post sends the frame whose fields are in e.h. It reports whether the payload
+// may be reused; if not, Sent(token) follows.
+func (e *Engine) post(p *peer, b mem.Buffer, token uint64) bool {
+	return p.tr.Send(p.rank, &e.h, b, token)
+}
+
+// letGo notes that n bytes of eager payload from p are no longer held here, and
+// tells p when enough has come together. Only payload is counted, so a rank
+// that floods another with empty messages is not held back.
+func (e *Engine) letGo(p *peer, p2p, round int) {
+	p.p2pFree += p2p
+	p.roundFree += round
+	if max(p.p2pFree, p.roundFree) < budget/4 || p.tr == nil || p.lost != nil {
+		return
+	}
+	e.h = transport.Header{Kind: transport.Credit, A: uint64(p.p2pFree), B: uint64(p.roundFree)}
+	p.p2pFree, p.roundFree = 0, 0
+	e.post(p, mem.Buffer{}, 0)
+}
+
+// credited handles a Credit frame. A peer cannot give back more than it was sent.
+func (e *Engine) credited(p *peer, p2p, round uint64) {
+	p.p2pOut -= int(min(p2p, uint64(p.p2pOut)))
+	p.roundOut -= int(min(round, uint64(p.roundOut)))
+	for len(p.blocked) > 0 {
+		l := p.blocked[0]
+		p.blocked = p.blocked[1:]
+		l.blocked = false
+		if l.pump(); l.blocked {
+			return
+		}
+	}
+}
+
+// poll moves what can be moved, looking first at world rank hint.
+func (e *Engine) poll(hint int) int {
+	n := 0
+	for _, t := range e.transports {
+		n += t.Poll(hint)
+	}
+	if e.cfg.Boot != nil && e.cfg.Boot.Pending() {
+		n += e.news()
+	}
+	return n
+}
+
+// slots maps tokens, which transports and peers hold, to what they stand for.
+// A token is a slot's index and its generation, so that a stale or invented one
+// is recognised. Token 0 stands for nothing.
+type slots struct {
+	list []slot
+	free []uint32
+}
+
+type slot struct {
+	gen uint32
+	r   *Request
+	m   *message
+}
+
+func (s *slots) take(r *Request, m *message) uint64 {
+	var i uint32
+	if n := len(s.free); n > 0 {
+		i, s.free = s.free[n-1], s.free[:n-1]
+	} else {
+		i = uint32(len(s.list))
+		s.list = append(s.list, slot{})
+	}
+	sl := &s.list[i]
+	sl.gen++
+	if sl.gen == 0 {
+		sl.gen = 1
+	}
+	sl.r, sl.m = r, m
+	return uint64(sl.gen)<<32 | uint64(i)
+}
+
+func (s *slots) get(token uint64) (r *Request, m *message) {
+	i, gen := uint32(token), uint32(token>>32)
+	if int(i) >= len(s.list) || gen == 0 || s.list[i].gen != gen {
+		return nil, nil
+	}
+	return s.list[i].r, s.list[i].m
+}
+
+func (s *slots) release(token uint64) {
+	i := uint32(token)
+	if int(i) >= len(s.list) || s.list[i].gen != uint32(token>>32) {
+		return
+	}
+	s.list[i].r, s.list[i].m = nil, nil
+	s.list[i].gen++ // stale from now on
+	s.free = append(s.free, i)
+}

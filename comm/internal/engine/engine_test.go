@@ -1,0 +1,307 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"gompi/comm/internal/engine"
+	"gompi/internal/boot"
+	"gompi/internal/mem"
+	"gompi/transport/inproc"
+)
+
+// run runs fn on n goroutine ranks that share one channel, in a bubble: a
+// deadlock fails the test at once.
+func run(t *testing.T, n int, fn func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		world, boots := inproc.NewWorld(n), boot.Group(n)
+		errs := make([]error, n)
+		var all sync.WaitGroup
+		for rank := range n {
+			p := inproc.NewParker()
+			e := engine.New(engine.Config{
+				Rank: rank, Size: n, Host: boots[rank].Info().Host, Boot: boots[rank],
+				Parker: p, Yield: runtime.Gosched, Eager: engine.DefaultEager,
+			})
+			boots[rank].SetWake(p.Wake)
+			e.Use(world.Transport(rank, e, p))
+			ch := e.Open(1, nil)
+			all.Go(func() {
+				errs[rank] = fn(t.Context(), e, ch)
+				ch.Close()
+				if err := e.Shutdown(t.Context()); err != nil {
+					t.Errorf("rank %d: shutdown: %v", rank, err)
+				}
+			})
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// pattern returns n bytes that tell seed and position.
+func pattern(n, seed int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + i>>8 + seed*31)
+	}
+	return b
+}
+
+var sizes = []int{0, 1, 1000, engine.DefaultEager, engine.DefaultEager + 1, 3 << 20}
+
+func TestSendAndRecvMoveAnySize(t *testing.T) {
+	for _, size := range sizes {
+		for _, sync := range []bool{false, true} {
+			run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+				if ch.Rank() == 0 {
+					return ch.Send(ctx, 1, 5, mem.Bytes(pattern(size, 3)), sync)
+				}
+				got := make([]byte, size+10)
+				st, err := ch.Recv(ctx, engine.Any, engine.Any, mem.Bytes(got))
+				if err != nil {
+					return err
+				}
+				if st.Source != 0 || st.Tag != 5 || st.Bytes != size || !bytes.Equal(got[:size], pattern(size, 3)) {
+					return fmt.Errorf("size %d sync %v: got status %+v or wrong bytes", size, sync, st)
+				}
+				return nil
+			})
+		}
+	}
+}
+
+func TestUnexpectedMessagesAreKeptInOrder(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		const n = 100
+		if ch.Rank() == 0 {
+			for i := range n {
+				if err := ch.Send(ctx, 1, i%3, mem.Bytes(pattern(i, i)), false); err != nil {
+					return err
+				}
+			}
+			return ch.Send(ctx, 1, 9, mem.Buffer{}, true)
+		}
+		if _, err := ch.Recv(ctx, 0, 9, mem.Buffer{}); err != nil { // now all have arrived
+			return err
+		}
+		for tag := 2; tag >= 0; tag-- {
+			for i := tag; i < n; i += 3 {
+				got := make([]byte, n)
+				st, err := ch.Recv(ctx, 0, tag, mem.Bytes(got))
+				if err != nil {
+					return err
+				}
+				if st.Bytes != i || !bytes.Equal(got[:i], pattern(i, i)) {
+					return fmt.Errorf("tag %d: got message of %d bytes, want %d", tag, st.Bytes, i)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func TestSendToOneself(t *testing.T) {
+	for _, size := range sizes {
+		run(t, 1, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+			var s, r engine.Request
+			ch.Isend(&s, 0, 1, mem.Bytes(pattern(size, 1)), false)
+			got := make([]byte, size)
+			ch.Irecv(&r, 0, 1, mem.Bytes(got))
+			if err := e.Wait(ctx, &r); err != nil {
+				return err
+			}
+			if err := e.Wait(ctx, &s); err != nil {
+				return err
+			}
+			if !bytes.Equal(got, pattern(size, 1)) {
+				return fmt.Errorf("size %d: wrong bytes", size)
+			}
+			return nil
+		})
+	}
+}
+
+func TestEagerPayloadIsBoundedPerPeer(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		const n, size = 1000, 60 << 10 // 60 MB, the budget is 4 MiB
+		rs := make([]engine.Request, n)
+		if ch.Rank() == 0 {
+			for i := range rs {
+				ch.Isend(&rs[i], 1, 0, mem.Bytes(pattern(size, i)), false)
+			}
+			done := 0
+			for i := range rs {
+				if rs[i].Done() {
+					done++
+				}
+			}
+			if done*size > 5<<20 {
+				return fmt.Errorf("%d sends of %d bytes complete without a receive", done, size)
+			}
+			if err := ch.Send(ctx, 1, 9, mem.Buffer{}, true); err != nil {
+				return err
+			}
+			for i := range rs {
+				if err := e.Wait(ctx, &rs[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		got := make([]byte, size)
+		if _, err := ch.Recv(ctx, 0, 9, mem.Buffer{}); err != nil {
+			return err
+		}
+		for i := range rs {
+			if _, err := ch.Recv(ctx, 0, 0, mem.Bytes(got)); err != nil {
+				return err
+			}
+			if !bytes.Equal(got, pattern(size, i)) {
+				return fmt.Errorf("message %d: wrong bytes", i)
+			}
+		}
+		return nil
+	})
+}
+
+func TestTruncatedMessageIsAnErrorAndKeepsItsBeginning(t *testing.T) {
+	for _, size := range []int{100, 1 << 20} {
+		run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+			if ch.Rank() == 0 {
+				return ch.Send(ctx, 1, 0, mem.Bytes(pattern(size, 3)), false)
+			}
+			got := make([]byte, 40)
+			st, err := ch.Recv(ctx, 0, 0, mem.Bytes(got))
+			if !errors.Is(err, engine.ErrTruncated) || st.Bytes != size {
+				return fmt.Errorf("got %v, %d bytes: want ErrTruncated, %d", err, st.Bytes, size)
+			}
+			if !bytes.Equal(got, pattern(size, 3)[:40]) {
+				return errors.New("the beginning is not there")
+			}
+			return nil
+		})
+	}
+}
+
+func TestCancelledRecvBreaksNothing(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if ch.Rank() == 0 {
+			short, cancel := context.WithCancel(ctx)
+			cancel()
+			if _, err := ch.Recv(short, 1, 0, mem.Bytes(make([]byte, 8))); !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("got %v, want context.Canceled", err)
+			}
+		}
+		got := make([]byte, 8)
+		_, err := ch.Sendrecv(ctx, 1-ch.Rank(), 0, mem.Bytes(pattern(8, ch.Rank())), 1-ch.Rank(), 0, mem.Bytes(got))
+		if err == nil && !bytes.Equal(got, pattern(8, 1-ch.Rank())) {
+			err = errors.New("wrong bytes after a cancelled receive")
+		}
+		return err
+	})
+}
+
+func TestSendGivenUpUnderWayBreaksTheChannelEverywhere(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if ch.Rank() == 0 {
+			short, cancel := context.WithCancel(ctx)
+			go func() { synctest.Wait(); cancel() }()
+			if err := ch.Send(short, 1, 0, mem.Bytes(make([]byte, 1<<20)), false); !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("got %v, want context.Canceled", err)
+			}
+			return nil
+		}
+		_, err := ch.Recv(ctx, 0, 1, mem.Bytes(make([]byte, 8)))
+		var revoked *engine.RevokedError
+		if !errors.As(err, &revoked) || revoked.Rank != 0 {
+			return fmt.Errorf("got %v, want a RevokedError that names rank 0", err)
+		}
+		return nil
+	})
+}
+
+func TestRecvFromRankThatLeftFails(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if ch.Rank() == 0 {
+			return ch.Send(ctx, 1, 0, mem.Bytes(pattern(10, 1)), false)
+		}
+		got := make([]byte, 10)
+		if _, err := ch.Recv(ctx, 0, 0, mem.Bytes(got)); err != nil {
+			return err
+		}
+		if _, err := ch.Recv(ctx, 0, 0, mem.Bytes(got)); !errors.Is(err, engine.ErrLeft) {
+			return fmt.Errorf("got %v, want ErrLeft", err)
+		}
+		if _, err := ch.Recv(ctx, engine.Any, 0, mem.Bytes(got)); !errors.Is(err, engine.ErrLeft) {
+			return fmt.Errorf("any source: got %v, want ErrLeft", err)
+		}
+		return nil
+	})
+}
+
+func TestProbe(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if ch.Rank() == 0 {
+			if err := ch.Send(ctx, 1, 3, mem.Bytes(pattern(77, 1)), false); err != nil {
+				return err
+			}
+			_, err := ch.Recv(ctx, 1, 4, mem.Buffer{})
+			return err
+		}
+		_, st, err := ch.Probe(ctx, engine.Any, 3, true, false)
+		if err != nil || st.Bytes != 77 || st.Source != 0 {
+			return fmt.Errorf("probe: %+v, %v", st, err)
+		}
+		m, _, err := ch.Probe(ctx, 0, engine.Any, false, true)
+		if err != nil || m == nil {
+			return fmt.Errorf("matched probe: %v, %v", m, err)
+		}
+		if again, _, err := ch.Probe(ctx, 0, engine.Any, false, false); again != nil || err != nil {
+			return fmt.Errorf("the message is still there after a matched probe (%v)", err)
+		}
+		got := make([]byte, 77)
+		if _, err := m.Claim(ctx, mem.Bytes(got)); err != nil {
+			return err
+		}
+		if !bytes.Equal(got, pattern(77, 1)) {
+			return errors.New("wrong bytes")
+		}
+		return ch.Send(ctx, 0, 4, mem.Buffer{}, false)
+	})
+}
+
+func TestManyGoroutinesWaitAtOnce(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		const n = 20
+		errs := make([]error, n)
+		var all sync.WaitGroup
+		for tag := range n {
+			all.Go(func() {
+				for i := range 50 {
+					got := make([]byte, 8)
+					out := pattern(8, ch.Rank()*1000+tag+i)
+					_, err := ch.Sendrecv(ctx, 1-ch.Rank(), tag, mem.Bytes(out), 1-ch.Rank(), tag, mem.Bytes(got))
+					if err == nil && !bytes.Equal(got, pattern(8, (1-ch.Rank())*1000+tag+i)) {
+						err = fmt.Errorf("tag %d round %d: wrong bytes", tag, i)
+					}
+					if err != nil {
+						errs[tag] = err
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		return errors.Join(errs...)
+	})
+}

@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+)
+
+// The reasons an operation fails, for errors.Is. comm exports them.
+var (
+	// ErrMismatch: ranks called different collectives, or the same one with
+	// different types, operators, roots or counts.
+	ErrMismatch = errors.New("ranks called different collectives")
+	// ErrRevoked: the communicator is broken: a rank died, a connection was
+	// cut, or an operation was cancelled after it had begun.
+	ErrRevoked = errors.New("communicator revoked")
+	// ErrTruncated: a message was longer than the buffer posted for it.
+	ErrTruncated = errors.New("message longer than the buffer")
+	// ErrType: a message was sent with another element type.
+	ErrType = errors.New("message of another element type")
+	// ErrLeft: the peer has closed its communicators and left.
+	ErrLeft = errors.New("peer has left")
+)
+
+// ErrClosed: the communicator was closed here. It unwraps to net.ErrClosed.
+var ErrClosed error = closedError{}
+
+type closedError struct{}
+
+func (closedError) Error() string { return "communicator closed" }
+func (closedError) Unwrap() error { return net.ErrClosed }
+
+// A MismatchError names two calls that should have been the same. Rank made
+// Call, Peer made PeerCall, both as their Seq-th collective on the
+// communicator; ranks are those of the communicator.
+//
+// If the calls are the same, what differs is the size of one message, as the
+// counts of a v form gave it: Rank expected Bytes where Peer sent PeerBytes.
+type MismatchError struct {
+	Seq              uint64
+	Rank, Peer       int
+	Call, PeerCall   Call
+	Bytes, PeerBytes int64
+}
+
+func (e *MismatchError) Error() string {
+	if e.Call == e.PeerCall {
+		return fmt.Sprintf("collective %d, %v: rank %d expected %d bytes from rank %d, which sends %d", e.Seq, e.Call, e.Rank, e.Bytes, e.Peer, e.PeerBytes)
+	}
+	return fmt.Sprintf("collective %d: rank %d called %v, but rank %d called %v", e.Seq, e.Rank, e.Call, e.Peer, e.PeerCall)
+}
+
+// Is makes errors.Is(err, ErrMismatch) true.
+func (e *MismatchError) Is(target error) bool { return target == ErrMismatch }
+
+// A RevokedError says why a communicator is broken. Rank is the rank, in the
+// communicator, that died or gave up, -1 if none can be named.
+type RevokedError struct {
+	Rank  int
+	Host  string
+	Cause string
+}
+
+func (e *RevokedError) Error() string {
+	if e.Rank < 0 {
+		return "communicator revoked: " + e.Cause
+	}
+	return fmt.Sprintf("communicator revoked: rank %d (host %s) %s", e.Rank, e.Host, e.Cause)
+}
+
+// Is makes errors.Is(err, ErrRevoked) true.
+func (e *RevokedError) Is(target error) bool { return target == ErrRevoked }
+
+// A verdict is why a communicator broke, in the form that travels to its other
+// members. Exactly one of its two meanings holds: a mismatch, if Mismatch is
+// not nil, or else a cause.
+type verdict struct {
+	rank     int // world rank that broke it
+	mismatch *MismatchError
+	cause    string
+}
+
+// maxVerdict bounds an encoded verdict.
+const maxVerdict = 4096
+
+const verdictFixed = 8 + 1 + 8 + 4 + 4 + 6*8
+
+func (v verdict) encode() []byte {
+	b := make([]byte, 0, verdictFixed+len(v.cause))
+	b = binary.LittleEndian.AppendUint64(b, uint64(v.rank))
+	m := v.mismatch
+	if m == nil {
+		return append(append(b, 0), v.cause[:min(len(v.cause), maxVerdict-len(b)-1)]...)
+	}
+	b = append(b, 1)
+	b = binary.LittleEndian.AppendUint64(b, m.Seq)
+	b = binary.LittleEndian.AppendUint32(b, uint32(m.Rank))
+	b = binary.LittleEndian.AppendUint32(b, uint32(m.Peer))
+	for _, c := range []Call{m.Call, m.PeerCall} {
+		w0, w1 := c.words()
+		b = binary.LittleEndian.AppendUint64(b, w0)
+		b = binary.LittleEndian.AppendUint64(b, w1)
+	}
+	b = binary.LittleEndian.AppendUint64(b, uint64(m.Bytes))
+	return binary.LittleEndian.AppendUint64(b, uint64(m.PeerBytes))
+}
+
+func decodeVerdict(b []byte) (verdict, error) {
+	if len(b) < 9 {
+		return verdict{}, fmt.Errorf("revocation of %d bytes: want at least 9", len(b))
+	}
+	v := verdict{rank: int(binary.LittleEndian.Uint64(b))}
+	kind, b := b[8], b[9:]
+	if kind == 0 {
+		v.cause = string(b)
+		return v, nil
+	}
+	if len(b) != verdictFixed-9 {
+		return verdict{}, fmt.Errorf("mismatch notice of %d bytes: want %d", len(b), verdictFixed-9)
+	}
+	u64 := func(i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
+	v.mismatch = &MismatchError{
+		Seq:       u64(0),
+		Rank:      int(int32(binary.LittleEndian.Uint32(b[8:]))),
+		Peer:      int(int32(binary.LittleEndian.Uint32(b[12:]))),
+		Call:      callOf(u64(16), u64(24)),
+		PeerCall:  callOf(u64(32), u64(40)),
+		Bytes:     int64(u64(48)),
+		PeerBytes: int64(u64(56)),
+	}
+	return v, nil
+}

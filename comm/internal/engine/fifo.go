@@ -1,0 +1,39 @@
+package engine
+
+// A fifo is a queue that reuses its memory. The zero value is empty.
+type fifo[T any] struct {
+	items []T
+	head  int
+}
+
+func (f *fifo[T]) len() int { return len(f.items) - f.head }
+
+func (f *fifo[T]) push(v T) {
+	if f.head > 0 && len(f.items) == cap(f.items) {
+		n := copy(f.items, f.items[f.head:])
+		clear(f.items[n:])
+		f.items, f.head = f.items[:n], 0
+	}
+	f.items = append(f.items, v)
+}
+
+// front returns the oldest item, the zero value if there is none.
+func (f *fifo[T]) front() (v T) {
+	if f.head < len(f.items) {
+		v = f.items[f.head]
+	}
+	return v
+}
+
+// pop removes and returns the oldest item, the zero value if there is none.
+func (f *fifo[T]) pop() (v T) {
+	if f.head == len(f.items) {
+		return v
+	}
+	var zero T
+	v, f.items[f.head] = f.items[f.head], zero
+	if f.head++; f.head == len(f.items) {
+		f.items, f.head = f.items[:0], 0
+	}
+	return v
+}

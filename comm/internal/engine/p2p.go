@@ -1,0 +1,364 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// Any matches every source or tag.
+const Any = -1
+
+// Point-to-point messages travel in one of two ways. Eager: the payload goes
+// with the envelope, at the risk that nobody waits for it. Announced: only the
+// envelope goes, and the payload stays with the sender until a receive has
+// matched and asked for it. Large and synchronous messages are announced, and
+// so is everything once the peer holds too much that it has not matched.
+
+// Send sends b and waits until b may be reused.
+func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bool) error {
+	e := ch.e
+	e.lock()
+	defer e.unlock()
+	r := e.newRequest()
+	defer e.freeRequest(r)
+	ch.start(r, dst, tag, b, sync)
+	return ch.settle(ctx, r)
+}
+
+// Recv receives a message from src with tag, either of which may be Any, into b.
+func (ch *Channel) Recv(ctx context.Context, src, tag int, b mem.Buffer) (Status, error) {
+	e := ch.e
+	e.lock()
+	defer e.unlock()
+	r := e.newRequest()
+	defer e.freeRequest(r)
+	ch.expect(r, src, tag, b)
+	err := ch.settle(ctx, r)
+	return r.status, err
+}
+
+// Sendrecv sends out and receives in, at the same time.
+func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffer, src, recvTag int, in mem.Buffer) (Status, error) {
+	e := ch.e
+	e.lock()
+	defer e.unlock()
+	r, s := e.newRequest(), e.newRequest()
+	defer e.freeRequest(r)
+	defer e.freeRequest(s)
+	ch.expect(r, src, recvTag, in)
+	ch.start(s, dst, sendTag, out, false)
+	err := ch.settle(ctx, r)
+	if sent := ch.settle(ctx, s); err == nil {
+		err = sent
+	}
+	return r.status, err
+}
+
+// Isend starts a send; r is complete when b may be reused.
+func (ch *Channel) Isend(r *Request, dst, tag int, b mem.Buffer, sync bool) {
+	ch.e.lock()
+	defer ch.e.unlock()
+	ch.start(r, dst, tag, b, sync)
+	ch.e.outstanding(r)
+}
+
+// Irecv starts a receive.
+func (ch *Channel) Irecv(r *Request, src, tag int, b mem.Buffer) {
+	ch.e.lock()
+	defer ch.e.unlock()
+	ch.expect(r, src, tag, b)
+	ch.e.outstanding(r)
+}
+
+// outstanding makes sure that somebody drives for r.
+func (e *Engine) outstanding(r *Request) {
+	if r.stage != complete {
+		r.counted = true
+		e.pending++
+		e.handOn()
+	}
+}
+
+// settle waits for a request of a blocking call. If ctx ends first, a receive
+// without a message is withdrawn; anything later breaks the Channel, because
+// the other side counts on it.
+func (ch *Channel) settle(ctx context.Context, r *Request) error {
+	if err := ch.e.wait(ctx, r); err != nil {
+		ch.abort(r, err)
+	}
+	return r.err
+}
+
+func (ch *Channel) abort(r *Request, cause error) {
+	switch r.stage {
+	case complete:
+	case posted:
+		ch.q.Cancel(&r.node)
+		ch.e.finish(r, cause)
+	default:
+		// The error of the one who gave up is the cause; the others hear of it.
+		r.err = cause
+		ch.breakUp(verdict{rank: ch.e.cfg.Rank, cause: fmt.Sprintf("gave up on a message under way: %v", cause)})
+	}
+}
+
+// Cancel withdraws a receive that has not matched. It reports whether it did.
+func (ch *Channel) Cancel(r *Request, cause error) bool {
+	ch.e.lock()
+	defer ch.e.unlock()
+	if r.stage != posted {
+		return false
+	}
+	ch.abort(r, cause)
+	return true
+}
+
+// start begins a send.
+func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
+	e, w := ch.e, ch.World(dst)
+	r.begin(ch, leaving, b, w, tag)
+	r.size, r.sync = b.Size(), sync
+	r.status = Status{Source: ch.rank, Tag: tag, Bytes: r.size, Type: b.Type()}
+	if dst == ch.rank {
+		ch.startLocal(r)
+		return
+	}
+	p := e.peer(w)
+	if err := ch.usable(p); err != nil {
+		e.finish(r, err)
+		return
+	}
+	token := e.stamp(r)
+	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
+	if sync || r.size > e.cfg.Eager || p.p2pOut+r.size > budget {
+		r.stage = announced
+		e.h.Kind, e.h.A, e.h.B = transport.Announce, uint64(r.size), token
+		e.post(p, mem.Buffer{}, 0)
+		return
+	}
+	p.p2pOut += r.size
+	e.h.Kind = transport.Eager
+	if e.post(p, b.Raw(), token) {
+		e.finish(r, nil)
+	}
+}
+
+// startLocal begins a send to this rank itself: as an eager message that is
+// copied twice, or, when large or synchronous, left where it is until received.
+func (ch *Channel) startLocal(r *Request) {
+	e := ch.e
+	if ch.err != nil {
+		e.finish(r, ch.err)
+		return
+	}
+	m := e.newMessage()
+	m.src, m.tag, m.typ, m.size, m.ready = ch.rank, r.tag, r.buf.Type(), r.size, true
+	if r.sync || r.size > e.cfg.Eager {
+		r.stage = announced
+		m.kind, m.local = transport.Announce, r
+		e.stamp(r)
+		ch.arrived(m)
+		return
+	}
+	m.kind = transport.Eager
+	if m.size > 0 {
+		m.data = e.scratch.get(m.size)
+		if err := mem.Copy(mem.Bytes(m.data), r.buf.Raw()); err != nil {
+			e.freeMessage(m)
+			e.finish(r, err)
+			return
+		}
+	}
+	ch.arrived(m)
+	e.finish(r, nil)
+}
+
+// expect begins a receive.
+func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
+	e := ch.e
+	r.begin(ch, posted, b, Any, tag)
+	if ch.err != nil {
+		e.finish(r, ch.err)
+		return
+	}
+	if src != Any {
+		r.peer = ch.World(src)
+	}
+	r.node.Source, r.node.Tag, r.node.Val = src, tag, r
+	if m := ch.q.Post(&r.node); m != nil {
+		ch.pair(r, m.Val)
+		return
+	}
+	if err := ch.unreachable(src); err != nil {
+		ch.q.Cancel(&r.node)
+		e.finish(r, err)
+	}
+}
+
+// unreachable returns why no message will come from src any more, nil if one may.
+func (ch *Channel) unreachable(src int) error {
+	switch {
+	case src == Any && ch.alone():
+		return ErrLeft
+	case src == Any || src == ch.rank:
+		return nil
+	}
+	return ch.e.peer(ch.World(src)).lost
+}
+
+// arrived matches a message that came without a receive being known, or keeps it.
+func (ch *Channel) arrived(m *message) {
+	if n := ch.q.Arrive(m.envelope()); n != nil {
+		ch.pair(n.Val, m)
+		return
+	}
+	for _, w := range ch.probes {
+		ch.e.rouse(w)
+	}
+}
+
+// matched notes which message r gets, and refuses another element type.
+func (r *Request) matched(src, tag, size int, t mem.Type) {
+	r.status = Status{Source: src, Tag: tag, Bytes: size, Type: t}
+	r.size = size
+	want := r.buf.Type()
+	switch {
+	case t != want && t != mem.U8 && want != mem.U8 && size > 0:
+		r.err = fmt.Errorf("%w: %v, want %v", ErrType, t, want)
+	case size > r.buf.Size():
+		r.err = fmt.Errorf("%w: %d bytes for a buffer of %d", ErrTruncated, size, r.buf.Size())
+	}
+}
+
+// pair gives a kept message to r.
+func (ch *Channel) pair(r *Request, m *message) {
+	e := ch.e
+	r.matched(m.src, m.tag, m.size, m.typ)
+	switch {
+	case m.local != nil:
+		s := m.local
+		n := min(m.size, r.buf.Size())
+		err := mem.Copy(r.buf.Raw().Slice(0, n), s.buf.Raw().Slice(0, n))
+		e.freeMessage(m)
+		e.finish(s, err)
+		e.finish(r, err)
+	case m.kind == transport.Announce:
+		ch.ask(r, m.p, m.offer)
+		e.freeMessage(m)
+	case m.ready:
+		ch.consume(r, m)
+	default:
+		r.stage, m.taken = filling, r
+	}
+}
+
+// consume copies a message that is all there to r.
+func (ch *Channel) consume(r *Request, m *message) {
+	e := ch.e
+	err := r.store(m.data)
+	if m.p != nil {
+		if m.kind == transport.Eager {
+			e.letGo(m.p, m.size, 0)
+		} else {
+			e.letGo(m.p, 0, m.size)
+		}
+	}
+	e.freeMessage(m)
+	e.finish(r, err)
+}
+
+// ask tells the sender of an announced message to send it.
+func (ch *Channel) ask(r *Request, p *peer, offer uint64) {
+	e := ch.e
+	r.stage, r.peer = filling, p.rank
+	e.h = transport.Header{Kind: transport.Clear, A: offer, B: e.stamp(r)}
+	e.post(p, mem.Buffer{}, 0)
+}
+
+// Probe looks for a message from src with tag and, if wait is true, waits for
+// one. With take it removes the message, for Claim alone to receive. It returns
+// nil, without an error, if there is none.
+func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (*Message, Status, error) {
+	e := ch.e
+	if !wait {
+		e.Progress()
+	}
+	e.lock()
+	defer e.unlock()
+	for {
+		if ch.err != nil {
+			return nil, Status{}, ch.err
+		}
+		if m := ch.find(src, tag, take); m != nil {
+			st := Status{Source: m.src, Tag: m.tag, Bytes: m.size, Type: m.typ}
+			return &Message{ch, m}, st, nil
+		}
+		if err := ch.unreachable(src); err != nil || !wait {
+			return nil, Status{}, err
+		}
+		if err := ch.watch(ctx, src); err != nil {
+			return nil, Status{}, err
+		}
+	}
+}
+
+func (ch *Channel) find(src, tag int, take bool) *message {
+	look := ch.q.Find
+	if take {
+		look = ch.q.Take
+	}
+	if n := look(src, tag); n != nil {
+		return n.Val
+	}
+	return nil
+}
+
+// watch waits until some message arrives unmatched, or ch breaks.
+func (ch *Channel) watch(ctx context.Context, src int) error {
+	e := ch.e
+	w := e.newWaiter()
+	if src != Any {
+		w.hint = ch.World(src)
+	}
+	ch.probes = append(ch.probes, w)
+	err := e.await(ctx, w)
+	for i, v := range ch.probes {
+		if v == w {
+			ch.probes = append(ch.probes[:i], ch.probes[i+1:]...)
+			break
+		}
+	}
+	e.freeWaiter(w)
+	return err
+}
+
+// A Message is one that a matched probe took out of the queue.
+type Message struct {
+	ch *Channel
+	m  *message
+}
+
+// Claim receives m into b, once.
+func (m *Message) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
+	e, ch := m.ch.e, m.ch
+	e.lock()
+	defer e.unlock()
+	if m.m == nil {
+		return Status{}, fmt.Errorf("message already received")
+	}
+	r := e.newRequest()
+	defer e.freeRequest(r)
+	r.begin(ch, posted, b, Any, m.m.tag)
+	kept := m.m
+	m.m = nil
+	if ch.err != nil {
+		e.drop(kept)
+		return Status{}, ch.err
+	}
+	ch.pair(r, kept)
+	err := ch.settle(ctx, r)
+	return r.status, err
+}

@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"gompi/comm/internal/coll"
+	"gompi/comm/internal/match"
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// A Status says what a receive got: ranks of the communicator, bytes of the
+// whole message.
+type Status struct {
+	Source, Tag int
+	Bytes       int
+	Type        mem.Type
+}
+
+// What a Request is in the middle of.
+type stage uint8
+
+const (
+	idle      stage = iota
+	posted          // a receive without a message
+	filling         // a receive whose payload is on its way
+	announced       // a send whose receiver has not asked for it yet
+	queued          // a collective send that waits for credit or for its receiver
+	leaving         // a send whose buffer the transport holds
+	complete
+)
+
+// A Request is one send or receive. The zero Request is ready for use, and a
+// complete one may be used again. Fields are guarded by the Engine's lock, but
+// for done.
+type Request struct {
+	node  match.Recv[Request]
+	ch    *Channel
+	stage stage
+	done  atomic.Bool
+
+	started atomic.Bool
+
+	buf    mem.Buffer // what to send, or where to receive
+	peer   int        // world rank of the other side, -1 if any
+	tag    int
+	sync   bool
+	token  uint64
+	size   int // bytes of the message
+	got    int // bytes of it stored so far
+	status Status
+	err    error
+
+	round   *Round   // of a collective's message
+	combine *combine // of a receive that reduces
+	waiters []*Waiter
+	counted bool // in drivers.pending
+}
+
+// A combine is what a reducing receive needs: dst = own op in, or in op own.
+type combine struct {
+	own   mem.Buffer
+	op    coll.Op
+	left  bool
+	piece []byte
+}
+
+// Done reports whether r is complete; its Status and error are then final.
+func (r *Request) Done() bool { return r.done.Load() }
+
+// Started reports whether r was ever started.
+func (r *Request) Started() bool { return r.started.Load() }
+
+// Result returns the outcome of a complete request.
+func (r *Request) Result() (Status, error) { return r.status, r.err }
+
+// finish completes r.
+func (e *Engine) finish(r *Request, err error) {
+	if r.stage == complete {
+		return
+	}
+	r.stage = complete
+	if r.err == nil {
+		r.err = err
+	}
+	if r.token != 0 {
+		e.slots.release(r.token)
+		r.token = 0
+	}
+	if r.counted {
+		r.counted = false
+		e.pending--
+	}
+	r.done.Store(true)
+	for _, w := range r.waiters {
+		e.rouse(w)
+	}
+	if rd := r.round; rd != nil {
+		if r.err != nil && rd.err == nil {
+			rd.err = r.err
+		}
+		if rd.left--; rd.left == 0 {
+			e.rouse(rd.waiter)
+		}
+	}
+}
+
+// begin readies r for a new operation.
+func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer, tag int) {
+	r.done.Store(false)
+	r.started.Store(true)
+	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
+	r.size, r.got, r.err, r.status = 0, 0, nil, Status{}
+	r.sync, r.round, r.combine = false, nil, nil
+}
+
+// stamp gives r a token.
+func (e *Engine) stamp(r *Request) uint64 {
+	if r.token == 0 {
+		r.token = e.slots.take(r, nil)
+	}
+	return r.token
+}
+
+func (e *Engine) newRequest() *Request {
+	if n := len(e.requests); n > 0 {
+		r := e.requests[n-1]
+		e.requests = e.requests[:n-1]
+		return r
+	}
+	return new(Request)
+}
+
+// freeRequest takes back a Request that nobody refers to any more.
+func (e *Engine) freeRequest(r *Request) {
+	r.ch, r.buf, r.stage = nil, mem.Buffer{}, idle
+	e.requests = append(e.requests, r)
+}
+
+// window returns where the next bytes of r's message go, and moves no mark: an
+// empty one means that the rest does not fit and is dropped.
+func (r *Request) window() mem.Buffer {
+	if c := r.combine; c != nil {
+		n := min(len(c.piece), r.size-r.got)
+		return mem.Bytes(c.piece[:n])
+	}
+	return r.buf.Raw().Slice(r.got, min(r.size, r.buf.Size()))
+}
+
+// filled takes note that the window has been filled, and reports whether the
+// message is complete, as far as it fits.
+func (r *Request) filled() (bool, error) {
+	c := r.combine
+	if c == nil {
+		r.got = min(r.size, r.buf.Size())
+		return true, nil
+	}
+	n := min(len(c.piece), r.size-r.got)
+	err := c.reduce(r.buf, r.got, mem.Bytes(c.piece[:n]))
+	r.got += n
+	return r.got == r.size || err != nil, err
+}
+
+// reduce combines the bytes in, which stand at offset off of the message.
+func (c *combine) reduce(dst mem.Buffer, off int, in mem.Buffer) error {
+	width := dst.Type().Size()
+	i, j := off/width, (off+in.Size())/width
+	in = mem.HostBytes(dst.Type(), j-i, in.HostSlice())
+	dst, own := dst.Slice(i, j), c.own.Slice(i, j)
+	if c.op.Kind == mem.Custom {
+		return c.apply(dst, own, in)
+	}
+	if c.left {
+		return mem.Reduce(c.op.Kind.Base(), dst, in, own)
+	}
+	return mem.Reduce(c.op.Kind.Base(), dst, own, in)
+}
+
+// apply is reduce for a function of the user's, which works in place. It may
+// use in as scratch, which is the engine's.
+func (c *combine) apply(dst, own, in mem.Buffer) error {
+	if c.left {
+		c.op.Func(in, own)
+		return mem.Copy(dst, in)
+	}
+	if !mem.Same(dst, own) {
+		if err := mem.Copy(dst, own); err != nil {
+			return err
+		}
+	}
+	c.op.Func(dst, in)
+	return nil
+}
+
+// store puts the whole payload of a message that arrived early into r.
+func (r *Request) store(data []byte) error {
+	if r.combine != nil {
+		return r.combine.reduce(r.buf, 0, mem.Bytes(data))
+	}
+	n := min(len(data), r.buf.Size())
+	return mem.Copy(r.buf.Raw().Slice(0, n), mem.Bytes(data[:n]))
+}
+
+// Wait waits for r, at most until ctx ends: then it returns the cause and r
+// goes on.
+func (e *Engine) Wait(ctx context.Context, r *Request) error {
+	if r.done.Load() {
+		return nil
+	}
+	e.lock()
+	defer e.unlock()
+	return e.wait(ctx, r)
+}
+
+func (e *Engine) wait(ctx context.Context, r *Request) error {
+	if r.stage == complete {
+		return nil
+	}
+	w := e.newWaiter()
+	w.hint = r.peer
+	r.waiters = append(r.waiters, w)
+	err := e.await(ctx, w)
+	r.unwatch(w)
+	e.freeWaiter(w)
+	return err
+}
+
+// WaitAny waits until one of rs is done. A request that was never started counts
+// as done.
+func (e *Engine) WaitAny(ctx context.Context, rs []*Request) error {
+	e.lock()
+	defer e.unlock()
+	for _, r := range rs {
+		if r.stage == complete || r.stage == idle {
+			return nil
+		}
+	}
+	w := e.newWaiter()
+	for _, r := range rs {
+		w.hint = r.peer
+		r.waiters = append(r.waiters, w)
+	}
+	err := e.await(ctx, w)
+	for _, r := range rs {
+		r.unwatch(w)
+	}
+	e.freeWaiter(w)
+	return err
+}
+
+// unwatch removes w from those who wait for r.
+func (r *Request) unwatch(w *Waiter) {
+	i := slices.Index(r.waiters, w)
+	r.waiters = slices.Delete(r.waiters, i, i+1)
+}
+
+// Expect makes r a request that Complete ends: one that stands for work done by
+// a goroutine rather than for a message.
+func (e *Engine) Expect(r *Request) {
+	e.lock()
+	r.begin(nil, queued, mem.Buffer{}, Any, 0)
+	e.unlock()
+}
+
+// Complete ends a request that Expect began.
+func (e *Engine) Complete(r *Request, err error) {
+	e.lock()
+	e.finish(r, err)
+	e.unlock()
+}
+
+// Progress polls once, for Test and Iprobe.
+func (e *Engine) Progress() {
+	e.lock()
+	if e.driver == nil || e.driver.parked {
+		e.poll(-1)
+	}
+	e.unlock()
+}
+
+// A message has arrived, in part at least, without a receive for it.
+type message struct {
+	node  match.Message[message]
+	kind  transport.Kind
+	p     *peer // nil: from this rank itself
+	src   int   // rank in the communicator
+	tag   int
+	typ   mem.Type
+	comm  uint64
+	seq   uint64
+	call  Call
+	size  int
+	data  []byte // eager payload, from the scratch pool
+	ready bool   // all of data is there
+	token uint64
+	offer uint64   // announced: the sender's token
+	local *Request // announced by this rank itself
+	taken *Request // the receive that took it before it was ready
+}
+
+// envelope readies m's node for matching.
+func (m *message) envelope() *match.Message[message] {
+	m.node.Source, m.node.Tag, m.node.Val = m.src, m.tag, m
+	return &m.node
+}
+
+func (e *Engine) newMessage() *message {
+	if n := len(e.messages); n > 0 {
+		m := e.messages[n-1]
+		e.messages = e.messages[:n-1]
+		return m
+	}
+	return new(message)
+}
+
+func (e *Engine) freeMessage(m *message) {
+	if m.data != nil {
+		e.scratch.put(m.data)
+	}
+	if m.token != 0 {
+		e.slots.release(m.token)
+	}
+	*m = message{}
+	e.messages = append(e.messages, m)
+}
+
+// hold gives m room for its payload and returns the window for it.
+func (e *Engine) hold(m *message) (mem.Buffer, uint64) {
+	if m.size == 0 {
+		m.ready = true
+		return mem.Buffer{}, 0
+	}
+	m.data = e.scratch.get(m.size)
+	m.token = e.slots.take(nil, m)
+	return mem.Bytes(m.data), m.token
+}

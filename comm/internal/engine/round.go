@@ -1,0 +1,473 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"gompi/comm/internal/coll"
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// A Round is the collective that runs on a Channel, one at a time: its number,
+// its call, and its messages. It implements coll.Peers.
+//
+// Messages of a round need no tags: between two ranks they arrive in the order
+// sent, and each carries the round's number. Short ones are sent at once, within
+// a budget per peer. For a long one both sides know that it is long: its
+// receiver says Ready when it has a place for it, and only then is it sent. So
+// payload is read straight into place, and a rank that runs ahead fills nobody's
+// memory.
+type Round struct {
+	ch      *Channel
+	seq     uint64
+	call    Call
+	running bool
+	left    int // operations not complete
+	err     error
+	waiter  *Waiter
+	quiet   bool
+	ctx     context.Context
+	lanes   map[int]*lane
+	early   []earlyCall
+	past    [pastCalls]Call // by seq
+	used    []*Request
+	combs   []*combine // of used requests that reduce, kept for reuse
+	combsN  int
+	lent    [][]byte
+}
+
+// pastCalls is how many finished rounds late frames can still be compared with.
+const pastCalls = 64
+
+// An earlyCall is what another rank called in a round that has not begun here.
+type earlyCall struct {
+	seq  uint64
+	src  int
+	call Call
+}
+
+// A lane is the traffic of the rounds with one member.
+type lane struct {
+	rd      *Round
+	src     int // rank in the communicator
+	p       *peer
+	posted  fifo[*Request] // receives without a message
+	kept    fifo[*message] // messages without a receive
+	out     fifo[*Request] // sends that may not leave yet
+	readies fifo[uint64]   // rounds in which the peer is ready for a long message
+	blocked bool           // in p.blocked
+}
+
+var _ coll.Peers = (*Round)(nil)
+
+// Begin starts the next round: call is compared with what others have already
+// said of it.
+func (rd *Round) Begin(ctx context.Context, call Call, quiet bool) error {
+	e := rd.ch.e
+	e.lock()
+	defer e.unlock()
+	if rd.ch.err != nil {
+		return rd.ch.err
+	}
+	rd.seq++
+	rd.call, rd.running, rd.err, rd.ctx, rd.quiet = call, true, nil, ctx, quiet
+	keep := rd.early[:0]
+	for _, c := range rd.early {
+		if c.seq == rd.seq {
+			rd.check(c.src, c.seq, c.call)
+		} else {
+			keep = append(keep, c)
+		}
+	}
+	rd.early = keep
+	return rd.ch.err
+}
+
+// End finishes the round. Nothing of it is under way any more: its algorithm
+// has waited for all it started, or it failed and everything was called off.
+func (rd *Round) End() error {
+	e := rd.ch.e
+	e.lock()
+	defer e.unlock()
+	rd.past[rd.seq%pastCalls] = rd.call
+	rd.running = false
+	for _, b := range rd.lent {
+		e.scratch.put(b)
+	}
+	rd.lent = rd.lent[:0]
+	rd.reuse()
+	return rd.err
+}
+
+// Seq returns the number of the running or last round.
+func (rd *Round) Seq() uint64 { return rd.seq }
+
+// Rank implements coll.Peers.
+func (rd *Round) Rank() int { return rd.ch.rank }
+
+// Size implements coll.Peers.
+func (rd *Round) Size() int { return rd.ch.size }
+
+// Scratch implements coll.Peers.
+func (rd *Round) Scratch(like mem.Buffer, n int) mem.Buffer {
+	if n == 0 {
+		return like.Slice(0, 0)
+	}
+	e := rd.ch.e
+	e.lock()
+	defer e.unlock()
+	b := e.scratch.get(n * like.Type().Size())
+	rd.lent = append(rd.lent, b)
+	return mem.HostBytes(like.Type(), n, b)
+}
+
+// Isend implements coll.Peers.
+func (rd *Round) Isend(to int, b mem.Buffer) {
+	e := rd.ch.e
+	e.lock()
+	defer e.unlock()
+	l, r := rd.add(to, b)
+	if r == nil {
+		return
+	}
+	r.size = b.Size()
+	if rd.waiter != nil && rd.waiter.hint < 0 {
+		rd.waiter.hint = l.p.rank
+	}
+	r.stage = queued
+	l.out.push(r)
+	l.pump()
+}
+
+// Irecv implements coll.Peers.
+func (rd *Round) Irecv(from int, b mem.Buffer) {
+	rd.receive(from, b, nil)
+}
+
+// IrecvReduce implements coll.Peers.
+func (rd *Round) IrecvReduce(from int, dst, own mem.Buffer, op coll.Op, left bool) {
+	c := rd.combine()
+	*c = combine{own: own, op: op, left: left}
+	rd.receive(from, dst, c)
+}
+
+func (rd *Round) receive(from int, b mem.Buffer, c *combine) {
+	e := rd.ch.e
+	e.lock()
+	defer e.unlock()
+	l, r := rd.add(from, b)
+	if r == nil {
+		return
+	}
+	r.stage, r.combine, r.size = posted, c, b.Size()
+	rd.waiter.hint = l.p.rank
+	if m := l.kept.front(); m != nil && m.seq == rd.seq {
+		l.kept.pop()
+		rd.pair(r, m)
+		return
+	}
+	l.posted.push(r)
+	if r.size > roundEager {
+		rd.say(l, transport.Ready, 0)
+	}
+}
+
+// add makes a request for b with a member, unless the round has failed.
+func (rd *Round) add(rank int, b mem.Buffer) (*lane, *Request) {
+	if rd.err != nil || rd.ch.err != nil {
+		return nil, nil
+	}
+	l := rd.lane(rank)
+	if err := rd.ch.usable(l.p); err != nil {
+		rd.err = err
+		return nil, nil
+	}
+	r := rd.ch.e.newRequest()
+	r.begin(rd.ch, queued, b, l.p.rank, 0)
+	r.round = rd
+	rd.used = append(rd.used, r)
+	if rd.waiter == nil {
+		rd.waiter = rd.ch.e.newWaiter()
+		rd.waiter.round, rd.waiter.quiet = rd, rd.quiet
+	}
+	rd.waiter.ready.Store(false) // what was started before may be done already
+	rd.left++
+	return l, r
+}
+
+func (rd *Round) lane(rank int) *lane {
+	l := rd.lanes[rank]
+	if l == nil {
+		if rd.lanes == nil {
+			rd.lanes = map[int]*lane{}
+		}
+		l = &lane{rd: rd, src: rank, p: rd.ch.e.peer(rd.ch.World(rank))}
+		rd.lanes[rank] = l
+	}
+	return l
+}
+
+func (rd *Round) combine() *combine {
+	if rd.combsN == len(rd.combs) {
+		rd.combs = append(rd.combs, new(combine))
+	}
+	rd.combsN++
+	return rd.combs[rd.combsN-1]
+}
+
+// Wait implements coll.Peers. If the round's context ends, the communicator
+// breaks: the others count on this rank.
+func (rd *Round) Wait() error {
+	e := rd.ch.e
+	e.lock()
+	defer e.unlock()
+	if rd.left > 0 {
+		if err := e.await(rd.ctx, rd.waiter); err != nil {
+			rd.ch.breakUp(verdict{rank: e.cfg.Rank, cause: fmt.Sprintf("gave up in %v: %v", rd.call, err)})
+			rd.err = err
+		}
+	}
+	rd.reuse()
+	if rd.err == nil {
+		rd.err = rd.ch.err
+	}
+	return rd.err
+}
+
+// reuse takes back the finished requests and the waiter.
+func (rd *Round) reuse() {
+	e := rd.ch.e
+	for _, r := range rd.used {
+		e.freeRequest(r)
+	}
+	rd.used, rd.combsN, rd.left = rd.used[:0], 0, 0
+	if rd.waiter != nil {
+		e.freeWaiter(rd.waiter)
+		rd.waiter = nil
+	}
+}
+
+// pump sends what may leave of l, in order.
+func (l *lane) pump() {
+	rd, e := l.rd, l.rd.ch.e
+	for {
+		r := l.out.front()
+		if r == nil || !l.admit(r) {
+			return
+		}
+		l.out.pop()
+		r.stage = leaving
+		e.h = transport.Header{Kind: transport.Coll, Comm: rd.ch.ID, Seq: rd.seq}
+		e.h.A, e.h.B = rd.call.words()
+		if e.post(l.p, r.buf.Raw(), e.stamp(r)) {
+			e.finish(r, nil)
+		}
+	}
+}
+
+// admit reports whether r may leave: a short message within the budget, a long
+// one when its receiver is ready.
+func (l *lane) admit(r *Request) bool {
+	if r.size > roundEager {
+		if l.readies.len() == 0 || l.readies.front() != l.rd.seq {
+			return false
+		}
+		l.readies.pop()
+		return true
+	}
+	if r.size > 0 && l.p.roundOut+r.size > budget {
+		if !l.blocked {
+			l.blocked = true
+			l.p.blocked = append(l.p.blocked, l)
+		}
+		return false
+	}
+	l.p.roundOut += r.size
+	return true
+}
+
+// say sends a frame without payload about the running round.
+func (rd *Round) say(l *lane, k transport.Kind, flags uint8) {
+	e := rd.ch.e
+	e.h = transport.Header{Kind: k, Flags: flags, Comm: rd.ch.ID, Seq: rd.seq}
+	e.h.A, e.h.B = rd.call.words()
+	e.post(l.p, mem.Buffer{}, 0)
+}
+
+// receiver returns the receive that message m is for, or nil; then it has kept
+// m, if kept is true, or nobody wants it: the ranks disagree, which breaks the
+// Channel.
+func (rd *Round) receiver(m *message) (r *Request, kept bool) {
+	if !rd.heard(m) {
+		return nil, false
+	}
+	l := rd.lane(m.src)
+	r = l.posted.front()
+	if m.seq != rd.seq || r == nil {
+		l.kept.push(m)
+		return nil, true
+	}
+	l.posted.pop()
+	if !rd.fits(r, m) {
+		return nil, false
+	}
+	if m.size <= roundEager {
+		rd.ch.e.letGo(m.p, 0, m.size)
+	}
+	return r, false
+}
+
+// keep queues a message that came before the Channel was made.
+func (rd *Round) keep(m *message) {
+	if rd.heard(m) {
+		rd.lane(m.src).kept.push(m)
+	} else {
+		rd.ch.e.drop(m)
+	}
+}
+
+// told handles Ready and Call frames.
+func (rd *Round) told(m *message) {
+	if rd.heard(m) && m.kind == transport.Ready {
+		l := rd.lane(m.src)
+		l.readies.push(m.seq)
+		l.pump()
+	}
+	if r := rd.lane(m.src).posted.front(); r != nil && m.kind == transport.Call && m.typ == waitsToSendLong && m.seq == rd.seq && r.size <= roundEager {
+		rd.disagree(m.src, r.size, roundEager+1)
+	}
+	rd.ch.e.freeMessage(m)
+}
+
+// waitsToSendLong, in the flags of a Call frame, says that its sender waits for
+// this rank to be ready for a long message.
+const waitsToSendLong = 1
+
+// heard compares the call of a frame with the one made here. It reports false if
+// they differ, and for a frame of a finished round that nothing waits for.
+func (rd *Round) heard(m *message) bool {
+	switch {
+	case m.seq > rd.seq:
+		rd.remember(m)
+		return true
+	case m.seq == rd.seq && rd.running:
+		return rd.check(m.src, m.seq, m.call)
+	case rd.seq-m.seq < pastCalls:
+		if rd.check(m.src, m.seq, m.call) && m.kind == transport.Coll {
+			rd.disagree(m.src, 0, m.size)
+		}
+	}
+	return false
+}
+
+// remember keeps the call of a round that has not begun here, once per rank.
+func (rd *Round) remember(m *message) {
+	for i := len(rd.early) - 1; i >= 0; i-- {
+		if c := rd.early[i]; c.src == m.src && c.seq == m.seq {
+			return
+		}
+	}
+	rd.early = append(rd.early, earlyCall{m.seq, m.src, m.call})
+}
+
+// check breaks the Channel if another rank's call differs from the one here.
+func (rd *Round) check(src int, seq uint64, call Call) bool {
+	mine := rd.call
+	if seq != rd.seq || !rd.running {
+		mine = rd.past[seq%pastCalls]
+	}
+	if mine == call {
+		return true
+	}
+	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
+		Seq: seq, Rank: rd.ch.rank, Peer: src, Call: mine, PeerCall: call}})
+	return false
+}
+
+// fits breaks the Channel if a message has not the size its receive expects,
+// which happens when the counts of a v form do not agree.
+func (rd *Round) fits(r *Request, m *message) bool {
+	if m.size == r.size {
+		return true
+	}
+	rd.disagree(m.src, r.size, m.size)
+	rd.ch.e.finish(r, rd.ch.err)
+	return false
+}
+
+func (rd *Round) disagree(src, mine, theirs int) {
+	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
+		Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: rd.call, PeerCall: rd.call,
+		Bytes: int64(mine), PeerBytes: int64(theirs)}})
+}
+
+// pair gives a kept message to r.
+func (rd *Round) pair(r *Request, m *message) {
+	switch {
+	case !rd.fits(r, m):
+		rd.ch.e.drop(m)
+	case m.ready:
+		rd.ch.consume(r, m)
+	default:
+		r.stage, m.taken = filling, r
+	}
+}
+
+// stalled tells those this round waits for what it waits in, once per wait.
+func (rd *Round) stalled() {
+	for _, l := range rd.lanes {
+		switch {
+		case l.p.lost != nil || l.p.tr == nil:
+		case l.out.front() != nil && l.out.front().size > roundEager:
+			rd.say(l, transport.Call, waitsToSendLong)
+		case l.posted.front() != nil:
+			rd.say(l, transport.Call, 0)
+		}
+	}
+}
+
+// fail ends everything that has not left or arrived.
+func (rd *Round) fail(err error) {
+	e := rd.ch.e
+	for _, l := range rd.lanes {
+		for r := l.posted.pop(); r != nil; r = l.posted.pop() {
+			e.finish(r, err)
+		}
+		for r := l.out.pop(); r != nil; r = l.out.pop() {
+			e.finish(r, err)
+		}
+		for m := l.kept.pop(); m != nil; m = l.kept.pop() {
+			e.drop(m)
+		}
+	}
+	if rd.running && rd.err == nil {
+		rd.err = err
+	}
+}
+
+// dismiss ends what waits for a member that has left.
+func (rd *Round) dismiss(src int) {
+	l := rd.lanes[src]
+	if l == nil || l.posted.front() == nil && l.out.front() == nil {
+		return
+	}
+	rd.ch.breakUp(verdict{rank: l.p.rank, cause: "has left, but a collective waits for it: " + rd.call.String()})
+}
+
+// awaited yields the members that a receive or a long send waits for.
+func (ch *Channel) awaited() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n := range ch.q.Posted() {
+			if n.Source != Any && n.Source != ch.rank && !yield(n.Source) {
+				return
+			}
+		}
+		for src, l := range ch.round.lanes {
+			if (l.posted.front() != nil || l.out.front() != nil) && !yield(src) {
+				return
+			}
+		}
+	}
+}

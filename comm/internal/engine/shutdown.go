@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// Shutdown closes all transports: what was sent is delivered, at most until ctx
+// ends; then it returns the cause, and what is left is dropped. No Channel is
+// used any more.
+func (e *Engine) Shutdown(ctx context.Context) error {
+	e.lock()
+	defer e.unlock()
+	if e.bg != nil {
+		e.rouse(e.bg)
+	}
+	for idle := 0; !e.shut(false); idle++ {
+		switch {
+		case ctx.Err() != nil:
+			e.shut(true)
+			return context.Cause(ctx)
+		case idle < yields:
+			e.breathe(e.cfg.Yield)
+		case e.arm():
+			e.doze(ctx)
+			e.cfg.Parker.Disarm()
+		}
+	}
+	return nil
+}
+
+// shut asks all transports to close and reports whether they have.
+func (e *Engine) shut(force bool) bool {
+	all := true
+	for _, t := range e.transports {
+		all = t.Close(force) && all
+	}
+	return all
+}
+
+// doze sleeps until there is something to poll, or a little while: a peer that
+// stopped reading is only noticed by looking.
+func (e *Engine) doze(ctx context.Context) {
+	e.unlock()
+	defer e.lock()
+	t := time.NewTimer(50 * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-e.cfg.Parker.C():
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

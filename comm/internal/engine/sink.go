@@ -1,0 +1,308 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"gompi/comm/internal/match"
+	"gompi/internal/boot"
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// This file is what transports deliver to. All of it runs inside poll, or
+// inside a Send, with the lock held.
+
+var _ transport.Sink = (*Engine)(nil)
+
+// Arrive implements transport.Sink.
+func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
+	p := e.peer(from)
+	switch h.Kind {
+	case transport.Credit:
+		e.credited(p, h.A, h.B)
+		return mem.Buffer{}, 0
+	case transport.Clear:
+		e.cleared(p, h.A, h.B)
+		return mem.Buffer{}, 0
+	case transport.Data:
+		return e.data(p, h)
+	case transport.Revoke:
+		if h.Len > maxVerdict {
+			return mem.Buffer{}, 0
+		}
+		m := e.newMessage()
+		m.kind, m.p, m.comm, m.size = h.Kind, p, h.Comm, int(h.Len)
+		return e.hold(m)
+	}
+	ch := e.channels[h.Comm]
+	if ch == nil && !e.closed[h.Comm] || ch != nil && ch.err == nil && ch.member(from) >= 0 {
+		return e.deliver(ch, p, h)
+	}
+	switch h.Kind { // for a broken or closed communicator
+	case transport.Eager:
+		e.letGo(p, int(h.Len), 0)
+	case transport.Coll:
+		e.letGo(p, 0, int(h.Len))
+	}
+	return mem.Buffer{}, 0
+}
+
+// deliver hands a frame to its Channel, nil if that does not exist yet.
+func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer, uint64) {
+	m := e.newMessage()
+	m.kind, m.p, m.tag, m.typ = h.Kind, p, int(h.Tag), mem.Type(h.Flags)
+	m.seq, m.call, m.size = h.Seq, callOf(h.A, h.B), int(h.Len)
+	if h.Kind == transport.Announce {
+		m.size, m.offer, m.ready = int(min(h.A, transport.MaxPayload)), h.B, true
+	}
+	if ch == nil {
+		e.orphans[h.Comm] = append(e.orphans[h.Comm], m) // payload is within the sender's budget
+		return e.hold(m)
+	}
+	m.src = ch.member(p.rank)
+	var r *Request
+	kept := true
+	switch h.Kind {
+	case transport.Eager:
+		r = ch.receiver(m)
+	case transport.Coll:
+		r, kept = ch.round.receiver(m)
+	case transport.Announce:
+		ch.arrived(m)
+		return mem.Buffer{}, 0
+	default:
+		ch.round.told(m)
+		return mem.Buffer{}, 0
+	}
+	switch {
+	case r != nil:
+		e.freeMessage(m)
+		return e.fill(r, int(h.Len))
+	case kept:
+		return e.hold(m)
+	}
+	m.ready = true // nothing was begun that the transport would have to forget
+	e.drop(m)
+	return mem.Buffer{}, 0
+}
+
+// receiver returns the posted receive that the eager message m matches, or
+// queues m and returns nil.
+func (ch *Channel) receiver(m *message) *Request {
+	n := ch.q.Arrive(m.envelope())
+	if n == nil {
+		for _, w := range ch.probes {
+			ch.e.rouse(w)
+		}
+		return nil
+	}
+	r := n.Val
+	r.matched(m.src, m.tag, m.size, m.typ)
+	r.peer = m.p.rank
+	ch.e.letGo(m.p, m.size, 0)
+	return r
+}
+
+// fill begins to receive n bytes of payload into r.
+func (e *Engine) fill(r *Request, n int) (mem.Buffer, uint64) {
+	r.stage = filling
+	if r.combine != nil && n > 0 {
+		r.combine.piece = e.scratch.get(min(n, pieceSize))
+	}
+	w := r.window()
+	if w.Len() == 0 || errors.Is(r.err, ErrType) {
+		e.finish(r, nil)
+		return mem.Buffer{}, 0
+	}
+	return w, e.stamp(r)
+}
+
+// Filled implements transport.Sink.
+func (e *Engine) Filled(token uint64) mem.Buffer {
+	r, m := e.slots.get(token)
+	switch {
+	case r != nil && r.stage == filling:
+		done, err := r.filled()
+		if !done {
+			return r.window()
+		}
+		e.putPiece(r)
+		e.finish(r, err)
+	case m != nil:
+		e.slots.release(m.token)
+		m.token, m.ready = 0, true
+		switch {
+		case m.kind == transport.Revoke:
+			e.revoke(m.p.rank, m.comm, m.data)
+			e.freeMessage(m)
+		case m.taken != nil:
+			m.taken.ch.consume(m.taken, m)
+		}
+	}
+	return mem.Buffer{}
+}
+
+func (e *Engine) putPiece(r *Request) {
+	if r.combine != nil && r.combine.piece != nil {
+		e.scratch.put(r.combine.piece)
+		r.combine.piece = nil
+	}
+}
+
+// cleared handles the request for the payload of an announced message.
+func (e *Engine) cleared(p *peer, offer, token uint64) {
+	r, _ := e.slots.get(offer)
+	if r == nil || r.stage != announced || r.peer != p.rank {
+		return // withdrawn in the meantime
+	}
+	r.stage = leaving
+	e.h = transport.Header{Kind: transport.Data, A: token}
+	if e.post(p, r.buf.Raw(), offer) {
+		e.finish(r, nil)
+	}
+}
+
+// data handles the payload of an announced message.
+func (e *Engine) data(p *peer, h *transport.Header) (mem.Buffer, uint64) {
+	r, _ := e.slots.get(h.A)
+	if r == nil || r.stage != filling || r.peer != p.rank || int(h.Len) != r.size {
+		return mem.Buffer{}, 0 // nobody waits for it any more
+	}
+	return e.fill(r, int(h.Len))
+}
+
+// Sent implements transport.Sink.
+func (e *Engine) Sent(token uint64, err error) {
+	if r, _ := e.slots.get(token); r != nil && r.stage == leaving {
+		e.finish(r, err)
+	}
+}
+
+// Lost implements transport.Sink.
+func (e *Engine) Lost(rank int, err error) {
+	p := e.peer(rank)
+	if p.lost != nil {
+		return
+	}
+	e.lost++
+	if b := e.cfg.Boot; b != nil && b.Pending() {
+		e.news() // it may know the reason
+	}
+	if errors.Is(err, transport.ErrGone) {
+		p.lost = ErrLeft
+	} else {
+		p.lost = err
+	}
+	for _, ch := range e.channels {
+		ch.dismiss(p)
+	}
+}
+
+// dismissLost is dismiss for every peer that was lost before ch was made.
+func (ch *Channel) dismissLost() {
+	for _, page := range ch.e.peers {
+		for _, p := range page {
+			if p != nil && p.lost != nil {
+				ch.dismiss(p)
+			}
+		}
+	}
+}
+
+// dismiss ends what waits for a lost peer. One that left in good order can
+// still be missed by a receive or a collective; one that crashed breaks the
+// communicator.
+func (ch *Channel) dismiss(p *peer) {
+	src := ch.member(p.rank)
+	if src < 0 || ch.err != nil || p.rank == ch.e.cfg.Rank {
+		return
+	}
+	if !errors.Is(p.lost, ErrLeft) {
+		ch.fail(&RevokedError{Rank: src, Host: ch.Host(src), Cause: "is lost: " + p.lost.Error()})
+		return
+	}
+	e := ch.e
+	ch.q.DropSource(src, func(n *match.Recv[Request]) { e.finish(n.Val, p.lost) })
+	for i := range e.slots.list {
+		r := e.slots.list[i].r
+		if r != nil && r.ch == ch && r.peer == p.rank && (r.stage == announced || r.stage == filling) {
+			e.abandon(r, p.lost)
+		}
+	}
+	for _, w := range ch.probes {
+		e.rouse(w)
+	}
+	ch.round.dismiss(src)
+	if ch.alone() {
+		ch.cancelPosted(p.lost)
+	}
+}
+
+// alone reports whether there were other members and all have left.
+func (ch *Channel) alone() bool {
+	if ch.e.lost == 0 || ch.size == 1 {
+		return false
+	}
+	for r := range ch.size {
+		if w := ch.World(r); r != ch.rank && ch.e.peer(w).lost == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// dismissLeft asks the host segment which ranks have left without a word to
+// us, as they do if no connection was ever made.
+func (e *Engine) dismissLeft() {
+	for _, ch := range e.channels {
+		for src := range ch.awaited() {
+			p := e.peer(ch.World(src))
+			if p.lost == nil && e.cfg.Left(p.rank) {
+				e.Lost(p.rank, transport.ErrGone)
+			}
+		}
+	}
+}
+
+// news handles what came down from the launcher.
+func (e *Engine) news() int {
+	events := e.cfg.Boot.Events()
+	for _, ev := range events {
+		switch ev.Kind {
+		case boot.Died:
+			e.Lost(ev.Rank, fmt.Errorf("%s", ev.Text))
+		case boot.Revoked:
+			e.revoke(ev.Rank, ev.Comm, ev.Text)
+		case boot.Terminate, boot.Gone:
+			e.failAll(fmt.Sprintf("the job ends: %s", ev.Text))
+		}
+	}
+	return len(events)
+}
+
+// News makes the engine look for news from the launcher.
+func (e *Engine) News() { e.news() }
+
+// revoke breaks a communicator as another rank said, directly or by way of the
+// launcher: whichever comes first.
+func (e *Engine) revoke(from int, comm uint64, text []byte) {
+	v, err := decodeVerdict(text)
+	if err != nil {
+		e.cfg.Log.Warn("revocation cannot be read", "from", from, "err", err)
+		v = verdict{rank: from, cause: "revoked it"}
+	}
+	ch := e.channels[comm]
+	switch {
+	case ch != nil:
+		ch.fail(ch.verdict(v))
+	case !e.closed[comm]:
+		e.revoked[comm] = v
+	}
+}
+
+func (e *Engine) failAll(cause string) {
+	for _, ch := range e.channels {
+		ch.fail(&RevokedError{Rank: -1, Cause: cause})
+	}
+}

@@ -1,0 +1,375 @@
+package engine
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"gompi/transport"
+)
+
+// How waiting works.
+//
+// A goroutine that waits has a Waiter. At most one waiter drives: it polls the
+// transports, on behalf of all. The ladder of a driver is: poll at once again
+// (spin), poll after giving the processor away (yield), and when that brought
+// nothing for long enough, park until the Parker says that there is something
+// to poll. The others sleep until they are ready, or until the drive is handed
+// to them.
+//
+// A parked driver can be robbed: a goroutine that begins to wait takes the drive
+// from it, since polling costs a fraction of a wake-up. The robbed one stays
+// asleep, and when the robber leaves, it is made the parked driver again
+// without ever having run.
+//
+// While Isends or Irecvs are outstanding and nobody waits, one background
+// goroutine drives. It is an ordinary waiter that never spins and whose
+// condition never comes true before the Engine closes.
+
+const (
+	// yields is the number of polls, each after a yield, before parking. A
+	// yield hands the core to another rank in 1-2 us, a wake-up costs 20-30 us.
+	yields = 16
+	// stallAfter is how long a rank waits in a collective before it tells those
+	// it waits for what it waits in.
+	stallAfter = 200 * time.Millisecond
+)
+
+type drivers struct {
+	restless []transport.Restless
+	driver   *Waiter
+	sleepers []*Waiter
+	bg       *Waiter
+	loud     int  // sleepers that are not quiet
+	pending  int  // Isends, Irecvs and the like that are not complete
+	roused   bool // a poll made another goroutine runnable
+}
+
+// A Waiter is one goroutine's wait, for one or several requests.
+type Waiter struct {
+	ready atomic.Bool   // set under mu
+	wake  chan struct{} // capacity 1
+	hint  int           // world rank to poll first
+	quiet bool          // in the background: never spins
+	round *Round        // the collective waited for, for the stall notice
+
+	asleep   bool // in sleepers
+	parkable bool // asleep, and listening to the Parker
+	parked   bool // asleep as the driver
+}
+
+func (e *Engine) newWaiter() *Waiter {
+	if n := len(e.waiters); n > 0 {
+		w := e.waiters[n-1]
+		e.waiters = e.waiters[:n-1]
+		return w
+	}
+	return &Waiter{wake: make(chan struct{}, 1), hint: -1}
+}
+
+func (e *Engine) freeWaiter(w *Waiter) {
+	w.ready.Store(false)
+	w.hint, w.round, w.quiet = -1, nil, false
+	select {
+	case <-w.wake:
+	default:
+	}
+	e.waiters = append(e.waiters, w)
+}
+
+// rouse makes w ready.
+func (e *Engine) rouse(w *Waiter) {
+	if w == nil || w.ready.Load() {
+		return
+	}
+	w.ready.Store(true)
+	if w.asleep {
+		e.prod(w)
+	}
+}
+
+// prod wakes w's goroutine without making it ready.
+func (e *Engine) prod(w *Waiter) {
+	e.roused = true
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// await returns when w is ready, or with the cause when ctx has ended. The lock
+// is held on entry and on return.
+func (e *Engine) await(ctx context.Context, w *Waiter) error {
+	var stall alarm
+	defer stall.stop()
+	for !w.ready.Load() && ctx.Err() == nil {
+		switch {
+		case e.rests(w):
+			e.release(w)
+			e.handOn()
+			e.block(ctx, w, &stall)
+		case e.driver == nil || e.driver == w || e.driver.parked:
+			e.take(w)
+			e.drive(ctx, w, &stall)
+		default:
+			e.block(ctx, w, &stall)
+		}
+	}
+	e.release(w)
+	e.handOn()
+	if w.ready.Load() {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// release takes the drive from w, if it has it. A sleeper can have been made the
+// parked driver at the very moment in which something else woke it.
+func (e *Engine) release(w *Waiter) {
+	if e.driver == w {
+		e.driver = nil
+	}
+}
+
+// rests reports whether w is the background waiter and should not drive: there
+// is nothing to drive for, or somebody else is there to do it.
+func (e *Engine) rests(w *Waiter) bool {
+	return w == e.bg && (e.loud > 0 || !e.busy())
+}
+
+// busy reports whether something is under way that needs polling even if nobody
+// waits for it.
+func (e *Engine) busy() bool {
+	if e.pending > 0 {
+		return true
+	}
+	for _, t := range e.restless {
+		if t.Pending() {
+			return true
+		}
+	}
+	return false
+}
+
+// deadline returns how long a parked driver may sleep, 0 for any time.
+func (e *Engine) deadline() (d time.Duration) {
+	for _, t := range e.restless {
+		if n := time.Duration(t.Deadline()); n > 0 && (d == 0 || n < d) {
+			d = n
+		}
+	}
+	return d
+}
+
+// take makes w the driver, robbing a parked one.
+func (e *Engine) take(w *Waiter) {
+	if old := e.driver; old != nil && old != w {
+		e.cfg.Parker.Disarm()
+		old.parked = false
+	}
+	e.driver = w
+}
+
+// handOn finds a driver when there is none and there is need of one.
+func (e *Engine) handOn() {
+	if e.driver != nil {
+		return
+	}
+	next := e.successor()
+	switch {
+	case next == nil:
+	case next.parkable && e.arm():
+		e.driver, next.parked = next, true
+	default:
+		e.prod(next)
+	}
+}
+
+// successor returns a sleeper to drive next: the background waiter only if
+// there is no other, and only if something is outstanding.
+func (e *Engine) successor() *Waiter {
+	for _, w := range e.sleepers {
+		if w != e.bg {
+			return w
+		}
+	}
+	if !e.busy() {
+		return nil
+	}
+	if e.bg == nil {
+		e.bg = e.newWaiter()
+		e.bg.quiet = true
+		go e.background(e.bg) // ends when the Engine closes
+		return nil
+	}
+	if e.bg.asleep {
+		return e.bg
+	}
+	return nil // it is about to look for itself
+}
+
+// arm prepares everything for a parked driver; false means: poll first.
+func (e *Engine) arm() bool {
+	for _, t := range e.transports {
+		if !t.Arm() {
+			return false
+		}
+	}
+	e.cfg.Parker.Arm()
+	return true
+}
+
+func (e *Engine) background(w *Waiter) {
+	e.lock()
+	defer e.unlock()
+	e.await(context.Background(), w) // never fails: this context never ends
+}
+
+// drive polls until w is ready, ctx ends, or w is no longer the driver.
+func (e *Engine) drive(ctx context.Context, w *Waiter, stall *alarm) {
+	for idle := 0; !w.ready.Load() && e.driver == w && !e.rests(w); {
+		if e.poll(e.hint(w)) > 0 {
+			idle = 0
+		} else {
+			idle++
+		}
+		spin := e.spin
+		if w.quiet && e.loud == 0 {
+			spin = 0
+		}
+		switch {
+		case e.roused:
+			// Whoever was woken most often runs on this processor, if we let it.
+			e.roused = false
+			e.breathe(runtime.Gosched)
+		case idle <= spin:
+			if e.want.Load() > 0 || idle%64 == 63 {
+				e.breathe(runtime.Gosched)
+			}
+			if idle%64 == 63 && ctx.Err() != nil {
+				e.release(w)
+			}
+		case idle <= spin+yields:
+			e.breathe(e.cfg.Yield)
+		case ctx.Err() != nil:
+			e.release(w)
+		case e.arm():
+			w.parked = true
+			e.block(ctx, w, stall)
+			idle = 0
+		}
+	}
+	e.release(w)
+}
+
+// hint returns the peer to poll first: the one w waits for, or a sleeper's.
+func (e *Engine) hint(w *Waiter) int {
+	if w.hint < 0 {
+		for _, s := range e.sleepers {
+			if s.hint >= 0 {
+				return s.hint
+			}
+		}
+	}
+	return w.hint
+}
+
+// breathe lets go of the lock while calling rest.
+func (e *Engine) breathe(rest func()) {
+	e.unlock()
+	rest()
+	e.lock()
+}
+
+// block sleeps: as the parked driver if w.parked, else until another driver
+// makes w ready or the drive is handed to it. The background waiter listens to
+// the Parker in both cases, so that it can be made the parked driver asleep.
+func (e *Engine) block(ctx context.Context, w *Waiter, stall *alarm) {
+	w.asleep, w.parkable = true, w.parked || w == e.bg
+	e.sleepers = append(e.sleepers, w)
+	if !w.quiet {
+		e.loud++
+	}
+	var ring <-chan struct{}
+	if w.parkable {
+		ring = e.cfg.Parker.C()
+	}
+	due := e.alarmClock(w)
+	e.unlock()
+	rang := false
+	select {
+	case <-ring:
+		rang = true
+	case <-due:
+	case <-w.wake:
+	case <-ctx.Done():
+	case <-stall.after(w):
+		stall.fired = true
+	}
+	e.lock()
+	w.asleep, w.parkable = false, false
+	i := slices.Index(e.sleepers, w)
+	e.sleepers = slices.Delete(e.sleepers, i, i+1)
+	if !w.quiet {
+		e.loud--
+	}
+	switch {
+	case w.parked:
+		w.parked = false
+		e.cfg.Parker.Disarm()
+	case rang && e.driver != nil && e.driver.parked:
+		e.prod(e.driver) // it rang for the one who parks now
+	}
+	e.notice(w, stall)
+}
+
+// alarmClock returns a channel that tells a parked driver to poll because a
+// transport's time has come; nil if no transport has one.
+func (e *Engine) alarmClock(w *Waiter) <-chan time.Time {
+	if !w.parkable {
+		return nil
+	}
+	if d := e.deadline(); d > 0 {
+		return time.After(d)
+	}
+	return nil
+}
+
+// notice acts on a wait that has lasted long.
+func (e *Engine) notice(w *Waiter, stall *alarm) {
+	if !stall.fired {
+		return
+	}
+	stall.fired = false
+	if !w.ready.Load() && w.round != nil {
+		w.round.stalled()
+	}
+	if e.cfg.Left != nil {
+		e.dismissLeft()
+		stall.timer.Reset(stallAfter)
+	}
+}
+
+// An alarm is the timer of one wait, made when the wait first blocks.
+type alarm struct {
+	timer *time.Timer
+	fired bool
+}
+
+func (a *alarm) after(w *Waiter) <-chan time.Time {
+	if w.quiet && w.round == nil {
+		return nil // the background waiter has nothing to complain of
+	}
+	if a.timer == nil {
+		a.timer = time.NewTimer(stallAfter)
+	}
+	return a.timer.C
+}
+
+func (a *alarm) stop() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+}

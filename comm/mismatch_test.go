@@ -1,0 +1,176 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gompi/comm"
+	"gompi/comm/commtest"
+)
+
+// A try is one collective call with n elements.
+type try struct {
+	name string
+	call func(ctx context.Context, c *comm.Comm, n int) error
+}
+
+func allTries() []try {
+	f := func(n int) []float32 { return make([]float32, n) }
+	counts := func(c *comm.Comm, n int) []int {
+		v := make([]int, c.Size())
+		for i := range v {
+			v[i] = n
+		}
+		return v
+	}
+	return []try{
+		{"barrier", func(ctx context.Context, c *comm.Comm, n int) error { return comm.Barrier(ctx, c) }},
+		{"bcast", func(ctx context.Context, c *comm.Comm, n int) error { return comm.Bcast(ctx, c, 0, f(n)) }},
+		{"reduce", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Reduce(ctx, c, 0, f(n), f(n), comm.Sum)
+		}},
+		{"allreduce", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Allreduce(ctx, c, f(n), f(n), comm.Sum)
+		}},
+		{"reducescatter", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.ReduceScatter(ctx, c, f(n*c.Size()), f(n), counts(c, n), comm.Sum)
+		}},
+		{"reducescatterblock", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.ReduceScatterBlock(ctx, c, f(n*c.Size()), f(n), comm.Sum)
+		}},
+		{"allgather", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Allgather(ctx, c, f(n), f(n*c.Size()))
+		}},
+		{"allgatherv", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Allgatherv(ctx, c, f(n), f(n*c.Size()), counts(c, n), nil)
+		}},
+		{"gather", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Gather(ctx, c, 0, f(n), f(n*c.Size()))
+		}},
+		{"gatherv", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Gatherv(ctx, c, 0, f(n), f(n*c.Size()), counts(c, n), nil)
+		}},
+		{"scatter", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Scatter(ctx, c, 0, f(n*c.Size()), f(n))
+		}},
+		{"scatterv", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Scatterv(ctx, c, 0, f(n*c.Size()), f(n), counts(c, n), nil)
+		}},
+		{"alltoall", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Alltoall(ctx, c, f(n*c.Size()), f(n*c.Size()))
+		}},
+		{"alltoallv", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Alltoallv(ctx, c, f(n*c.Size()), counts(c, n), nil, f(n*c.Size()), counts(c, n), nil)
+		}},
+		{"scan", func(ctx context.Context, c *comm.Comm, n int) error { return comm.Scan(ctx, c, f(n), f(n), comm.Sum) }},
+		{"exscan", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Exscan(ctx, c, f(n), f(n), comm.Sum)
+		}},
+	}
+}
+
+// disagree runs odd on rank where and even on the others, and checks that every
+// rank learns within a second of the clock what both called.
+func disagree(t *testing.T, p, where, n int, even, odd try) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		errs := commtest.Ranks(t.Context(), p, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
+			mine := even
+			if c.Rank() == where {
+				mine = odd
+			}
+			err := mine.call(ctx, c, n)
+			if err == nil { // a rank whose part was done can only learn later
+				err = comm.Barrier(ctx, c)
+			}
+			if problem := wrongMismatch(err, where, even.name, odd.name); problem != nil {
+				t.Errorf("np=%d n=%d, %s against %s on rank %d: rank %d: %v", p, n, even.name, odd.name, where, c.Rank(), problem)
+			}
+			return nil
+		})
+		for rank, err := range errs {
+			// Close returns why the communicator broke.
+			if !errors.Is(err, comm.ErrMismatch) {
+				t.Errorf("np=%d, %s against %s: close of rank %d: %v", p, even.name, odd.name, rank, err)
+			}
+		}
+		if d := time.Since(start); d > time.Second {
+			t.Errorf("np=%d, %s against %s: took %v", p, even.name, odd.name, d)
+		}
+	})
+}
+
+// wrongMismatch says what is wrong with the error of a rank that disagrees.
+func wrongMismatch(err error, where int, names ...string) error {
+	var m *comm.MismatchError
+	if !errors.Is(err, comm.ErrMismatch) || !errors.As(err, &m) {
+		return fmt.Errorf("got %v, want ErrMismatch", err)
+	}
+	if m.Rank != where && m.Peer != where {
+		return fmt.Errorf("%v: does not name rank %d, which called something else", err, where)
+	}
+	for _, name := range names {
+		if !strings.Contains(err.Error(), name+"(") {
+			return fmt.Errorf("%v: does not name %s", err, name)
+		}
+	}
+	return nil
+}
+
+func TestEveryPairOfDifferentCollectivesIsAMismatchOnAllRanks(t *testing.T) {
+	tries := allTries()
+	for _, p := range []int{2, 4} {
+		for _, n := range []int{4, 100_000} { // sent at once, and on request
+			if testing.Short() && n > 4 {
+				continue
+			}
+			for i, even := range tries {
+				for j, odd := range tries {
+					if i != j {
+						disagree(t, p, (i+j)%p, n, even, odd)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestDifferingArgumentsAreAMismatchOnAllRanks(t *testing.T) {
+	pairs := [][2]try{
+		{{"bcast", func(ctx context.Context, c *comm.Comm, n int) error { return comm.Bcast(ctx, c, 0, make([]float32, n)) }},
+			{"bcast", func(ctx context.Context, c *comm.Comm, n int) error { return comm.Bcast(ctx, c, 1, make([]float32, n)) }}},
+		{{"reduce", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Reduce(ctx, c, 0, make([]float32, n), make([]float32, n), comm.Sum)
+		}}, {"reduce", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Reduce(ctx, c, 1, make([]float32, n), make([]float32, n), comm.Sum)
+		}}},
+		{{"allreduce", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Allreduce(ctx, c, make([]float32, n), make([]float32, n), comm.Sum)
+		}}, {"allreduce", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Allreduce(ctx, c, make([]float32, n+1), make([]float32, n+1), comm.Sum)
+		}}},
+		{{"allreduce", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Allreduce(ctx, c, make([]float32, n), make([]float32, n), comm.Sum)
+		}}, {"allreduce", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Allreduce(ctx, c, make([]int32, n), make([]int32, n), comm.Sum)
+		}}},
+		{{"allreduce", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Allreduce(ctx, c, make([]float32, n), make([]float32, n), comm.Sum)
+		}}, {"allreduce", func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Allreduce(ctx, c, make([]float32, n), make([]float32, n), comm.Max)
+		}}},
+	}
+	for _, p := range []int{2, 4} {
+		for _, n := range []int{8, 100_000} {
+			for _, pair := range pairs {
+				disagree(t, p, p-1, n, pair[0], pair[1])
+			}
+		}
+	}
+}

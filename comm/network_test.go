@@ -1,0 +1,85 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"gompi/comm"
+	"gompi/internal/boot"
+)
+
+// overTCP runs fn on n goroutine ranks that are connected by TCP, as processes
+// are, and returns what each returned.
+func overTCP(t *testing.T, n int, fn func(ctx context.Context, c *comm.Comm) error) []error {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the test took a minute"))
+	defer cancel()
+	errs := make([]error, n)
+	var all sync.WaitGroup
+	for rank, b := range boot.Group(n) {
+		all.Go(func() {
+			f, err := comm.NetworkFabric(b)
+			if err != nil {
+				errs[rank] = err
+				return
+			}
+			c, err := comm.Config{}.Join(ctx, f)
+			if err != nil {
+				errs[rank] = err
+				return
+			}
+			errs[rank] = fn(ctx, c)
+			if err := c.Close(ctx); err != nil && errs[rank] == nil {
+				errs[rank] = err
+			}
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+func TestCollectivesOverTCP(t *testing.T) {
+	for _, p := range []int{2, 3, 5} {
+		for _, n := range lengths {
+			if testing.Short() && n*p > 100_000 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%dx%d", p, n), func(t *testing.T) {
+				err := errors.Join(overTCP(t, p, func(ctx context.Context, c *comm.Comm) error { return collectives(ctx, c, n) })...)
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+func TestMismatchOverTCPIsToldToAllRanks(t *testing.T) {
+	tries := allTries()
+	for i := range tries {
+		even, odd := tries[i], tries[(i+5)%len(tries)]
+		const p, where = 4, 2
+		start := time.Now()
+		overTCP(t, p, func(ctx context.Context, c *comm.Comm) error {
+			mine := even
+			if c.Rank() == where {
+				mine = odd
+			}
+			err := mine.call(ctx, c, 100)
+			if err == nil {
+				err = comm.Barrier(ctx, c)
+			}
+			if problem := wrongMismatch(err, where, even.name, odd.name); problem != nil {
+				t.Errorf("%s against %s: rank %d: %v", even.name, odd.name, c.Rank(), problem)
+			}
+			return nil
+		})
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("%s against %s: took %v", even.name, odd.name, d)
+		}
+	}
+}

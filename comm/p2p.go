@@ -1,0 +1,206 @@
+package comm
+
+import (
+	"context"
+
+	"gompi/comm/internal/engine"
+)
+
+// A Status describes a received message.
+type Status struct {
+	Source, Tag int
+	Bytes       int  // of the whole message, also when it was truncated
+	Type        Type // as it was sent
+}
+
+// Count returns the number of elements of the message.
+func (s Status) Count() int {
+	if s.Type.Size() == 0 {
+		return 0
+	}
+	return s.Bytes / s.Type.Size()
+}
+
+func statusOf(s engine.Status) Status {
+	return Status{Source: s.Source, Tag: s.Tag, Bytes: s.Bytes, Type: s.Type}
+}
+
+// Send sends data to rank to with a tag of 0 or more, and returns when data may
+// be changed again: messages up to the eager limit may still be under way then,
+// longer ones have been received (MPI-4.1 section 3.4, standard mode).
+func Send[T Scalar](ctx context.Context, c *Comm, to, tag int, data []T) error {
+	return c.Send(ctx, to, tag, Of(data))
+}
+
+// Ssend is Send, and returns only when the receive has matched (MPI_Ssend).
+func Ssend[T Scalar](ctx context.Context, c *Comm, to, tag int, data []T) error {
+	return c.Ssend(ctx, to, tag, Of(data))
+}
+
+// Recv receives the oldest message from rank from, or AnySource, with tag, or
+// AnyTag, into data, which may be longer than the message. If ctx ends before a
+// message has matched, only this call fails.
+func Recv[T Scalar](ctx context.Context, c *Comm, from, tag int, data []T) (Status, error) {
+	return c.Recv(ctx, from, tag, Of(data))
+}
+
+// Sendrecv sends and receives at the same time, so that exchanges around a ring
+// or between two ranks cannot deadlock (MPI_Sendrecv).
+func Sendrecv[T, U Scalar](ctx context.Context, c *Comm, to, sendTag int, send []T, from, recvTag int, recv []U) (Status, error) {
+	return c.Sendrecv(ctx, to, sendTag, Of(send), from, recvTag, Of(recv))
+}
+
+// Isend starts a Send; data must not change before the Request is done.
+func Isend[T Scalar](c *Comm, to, tag int, data []T) *Request { return c.Isend(to, tag, Of(data)) }
+
+// Issend starts an Ssend.
+func Issend[T Scalar](c *Comm, to, tag int, data []T) *Request { return c.Issend(to, tag, Of(data)) }
+
+// Irecv starts a Recv; data must not be used before the Request is done.
+func Irecv[T Scalar](c *Comm, from, tag int, data []T) *Request {
+	return c.Irecv(from, tag, Of(data))
+}
+
+// Send is the function Send for a Buffer.
+func (c *Comm) Send(ctx context.Context, to, tag int, b Buffer) error {
+	return c.send(ctx, "send", to, tag, b, false)
+}
+
+// Ssend is the function Ssend for a Buffer.
+func (c *Comm) Ssend(ctx context.Context, to, tag int, b Buffer) error {
+	return c.send(ctx, "ssend", to, tag, b, true)
+}
+
+func (c *Comm) send(ctx context.Context, op string, to, tag int, b Buffer, sync bool) error {
+	if err := c.checkSend(to, tag, b); err != nil {
+		return c.fault(op, -1, err)
+	}
+	if err := c.ch.Send(ctx, to, tag, b, sync); err != nil {
+		return c.fault(op, to, err)
+	}
+	return nil
+}
+
+// Recv is the function Recv for a Buffer.
+func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error) {
+	if err := c.checkRecv(from, tag, b); err != nil {
+		return Status{}, c.fault("recv", -1, err)
+	}
+	st, err := c.ch.Recv(ctx, from, tag, b)
+	if err != nil {
+		return statusOf(st), c.fault("recv", from, err)
+	}
+	return statusOf(st), nil
+}
+
+// Sendrecv is the function Sendrecv for Buffers.
+func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int, recv Buffer) (Status, error) {
+	err := c.checkSend(to, sendTag, send)
+	if err == nil {
+		err = c.checkRecv(from, recvTag, recv)
+	}
+	if err != nil {
+		return Status{}, c.fault("sendrecv", -1, err)
+	}
+	st, err := c.ch.Sendrecv(ctx, to, sendTag, send, from, recvTag, recv)
+	if err != nil {
+		return statusOf(st), c.fault("sendrecv", from, err)
+	}
+	return statusOf(st), nil
+}
+
+// Probe waits for a message from rank from, or AnySource, with tag, or AnyTag,
+// and describes it without receiving it.
+func (c *Comm) Probe(ctx context.Context, from, tag int) (Status, error) {
+	_, st, err := c.probe(ctx, "probe", from, tag, true, false)
+	return st, err
+}
+
+// Iprobe is Probe without waiting: ok tells whether there is such a message.
+func (c *Comm) Iprobe(from, tag int) (st Status, ok bool, err error) {
+	m, st, err := c.probe(context.Background(), "iprobe", from, tag, false, false)
+	return st, m != nil, err
+}
+
+// A Message is one that Mprobe took: no other receive can get it.
+type Message struct {
+	c *Comm
+	m *engine.Message
+	Status
+}
+
+// Mprobe is Probe and takes the message out of the queue, for its Recv
+// (MPI_Mprobe): safe where several goroutines receive.
+func (c *Comm) Mprobe(ctx context.Context, from, tag int) (*Message, error) {
+	m, st, err := c.probe(ctx, "mprobe", from, tag, true, true)
+	if err != nil {
+		return nil, err
+	}
+	return &Message{c, m, st}, nil
+}
+
+// Improbe is Mprobe without waiting: it returns nil if there is no such message.
+func (c *Comm) Improbe(from, tag int) (*Message, error) {
+	m, st, err := c.probe(context.Background(), "improbe", from, tag, false, true)
+	if m == nil {
+		return nil, err
+	}
+	return &Message{c, m, st}, nil
+}
+
+// Recv receives the message into b, once.
+func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
+	st, err := m.m.Claim(ctx, b)
+	return statusOf(st), m.c.fault("mrecv", m.Source, err)
+}
+
+func (c *Comm) probe(ctx context.Context, op string, from, tag int, wait, take bool) (*engine.Message, Status, error) {
+	if err := c.checkRecv(from, tag, Buffer{}); err != nil {
+		return nil, Status{}, c.fault(op, -1, err)
+	}
+	m, st, err := c.ch.Probe(ctx, from, tag, wait, take)
+	return m, statusOf(st), c.fault(op, from, err)
+}
+
+func (c *Comm) checkSend(to, tag int, b Buffer) error {
+	if err := c.checkRank("to", to); err != nil {
+		return err
+	}
+	return checkTag(tag, b)
+}
+
+func (c *Comm) checkRecv(from, tag int, b Buffer) error {
+	if from != AnySource {
+		if err := c.checkRank("from", from); err != nil {
+			return err
+		}
+	}
+	if tag == AnyTag {
+		tag = 0
+	}
+	return checkTag(tag, b)
+}
+
+func (c *Comm) checkRank(what string, r int) error {
+	if r < 0 || r >= c.Size() {
+		return badArgument("%s rank %d: want 0 to %d", what, r, c.Size()-1)
+	}
+	return nil
+}
+
+func checkTag(tag int, b Buffer) error {
+	if tag < 0 || tag > 1<<31-1 {
+		return badArgument("tag %d: want 0 to %d", tag, 1<<31-1)
+	}
+	return checkMemory(b)
+}
+
+// checkMemory refuses memory that no transport of this build carries.
+func checkMemory(bs ...Buffer) error {
+	for _, b := range bs {
+		if !b.IsHost() {
+			return badArgument("buffer in %s memory: only host memory can be sent so far", b.Space().Name())
+		}
+	}
+	return nil
+}

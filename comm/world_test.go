@@ -1,0 +1,29 @@
+package comm_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"gompi/comm"
+	"gompi/comm/commtest"
+)
+
+func TestThousandsOfGoroutineRanks(t *testing.T) {
+	n := 4096
+	if testing.Short() {
+		n = 512
+	}
+	start := time.Now()
+	commtest.Run(t, n, func(ctx context.Context, c *comm.Comm) error {
+		got := make([]int64, 10)
+		if err := comm.Allreduce(ctx, c, vector(c.Rank(), 10), got, comm.Sum); err != nil {
+			return err
+		}
+		if err := equal("allreduce", got, sum(n, 10)); err != nil {
+			return err
+		}
+		return comm.Barrier(ctx, c)
+	})
+	t.Logf("%d ranks: %v", n, time.Since(start).Round(time.Millisecond))
+}
