@@ -96,9 +96,6 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		p.leave(canceled())
 		return nil, err
 	}
-	if !p.rec.Join() {
-		return nil, errors.New("another process has joined the job as this rank")
-	}
 	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), table)
 	if info.Rank == 0 {
 		cfg.Logger.Info("collective algorithms", "part", "tuning", "table", table.String())
@@ -109,7 +106,6 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 // leave ends this rank's part in the job.
 func (f Fabric) leave(ctx context.Context, e *engine.Engine) error {
 	err := e.Shutdown(ctx)
-	f.Boot.Info().Flight().Leave()
 	err = errors.Join(err, f.Boot.Goodbye())
 	if f.Close != nil {
 		err = errors.Join(err, f.Close())

@@ -14,7 +14,7 @@ import (
 
 // overTCP runs fn on n goroutine ranks that are connected by TCP, as processes
 // are, and returns what each returned.
-func overTCP(t *testing.T, n int, fn func(ctx context.Context, c *comm.Comm) error) []error {
+func overTCP(t testing.TB, n int, fn func(ctx context.Context, c *comm.Comm) error) []error {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the test took a minute"))
 	defer cancel()
@@ -83,3 +83,13 @@ func TestMismatchOverTCPIsToldToAllRanks(t *testing.T) {
 		}
 	}
 }
+
+// run is overTCP for benchmarks, which stop at an error.
+func run(b *testing.B, n int, fn func(ctx context.Context, c *comm.Comm) error) {
+	b.Helper()
+	if err := errors.Join(overTCP(b, n, fn)...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func itoa(n int) string { return fmt.Sprint(n) }

@@ -86,7 +86,7 @@ const tries = 8
 
 func (rec *record) read() (r Recording, ok bool) {
 	for range tries {
-		before := rec.stamp.Load()
+		before := atomic.LoadUint64(&rec.stamp)
 		if before == 0 || before&3 == busy {
 			continue
 		}
@@ -104,7 +104,7 @@ func (rec *record) read() (r Recording, ok bool) {
 				Start: int64(atomic.LoadUint64(&rec.start)),
 			},
 		}
-		after := rec.stamp.Load()
+		after := atomic.LoadUint64(&rec.stamp)
 		if after>>2 == before>>2 && after&3 != busy {
 			r.Done = after&3 == done
 			return r, true

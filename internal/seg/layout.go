@@ -76,7 +76,7 @@ type line struct {
 
 // A record is one call in a flight recorder; recorder.go says how it is written.
 type record struct {
-	stamp atomic.Uint64 // ticket and phase
+	stamp uint64 // ticket and phase
 	comm  uint64
 	what  uint64 // kind, type, operator, and peer in the upper half
 	count uint64

@@ -91,8 +91,8 @@ func (r *Rank) BeginCall(c *Call) Ticket {
 	}
 	t := r.tickets.Add(1)
 	rec := &r.ring[t%Recorded]
-	old := rec.stamp.Load()
-	if old&3 == busy || !rec.stamp.CompareAndSwap(old, busy) {
+	old := atomic.LoadUint64(&rec.stamp)
+	if old&3 == busy || !atomic.CompareAndSwapUint64(&rec.stamp, old, busy) {
 		return 0
 	}
 	store(&rec.comm, c.Comm)
@@ -100,7 +100,7 @@ func (r *Rank) BeginCall(c *Call) Ticket {
 	store(&rec.count, uint64(c.Count))
 	store(&rec.bytes, uint64(c.Bytes))
 	store(&rec.start, uint64(c.Start))
-	rec.stamp.Store(t<<2 | running)
+	store(&rec.stamp, t<<2|running)
 	return Ticket(t)
 }
 
@@ -113,7 +113,7 @@ func (r *Rank) Stamp(t Ticket, now int64) {
 	// One word cannot be torn. Should the record become another call's between
 	// the look and the store, then that call began just now too.
 	rec := &r.ring[t%Recorded]
-	if rec.stamp.Load() == uint64(t)<<2|running {
+	if atomic.LoadUint64(&rec.stamp) == uint64(t)<<2|running {
 		atomic.CompareAndSwapUint64(&rec.start, 0, uint64(now))
 	}
 }
@@ -123,5 +123,5 @@ func (r *Rank) EndCall(t Ticket) {
 	if r == nil || t == 0 {
 		return
 	}
-	r.ring[t%Recorded].stamp.CompareAndSwap(uint64(t)<<2|running, uint64(t)<<2|done)
+	atomic.CompareAndSwapUint64(&r.ring[t%Recorded].stamp, uint64(t)<<2|running, uint64(t)<<2|done)
 }

@@ -1,8 +1,11 @@
 package tcp
 
 import (
+	"os"
 	"testing"
+	"time"
 
+	"gompi/internal/mem"
 	"gompi/internal/poll"
 	"gompi/transport"
 	"gompi/transport/transporttest"
@@ -18,7 +21,10 @@ func start(t testing.TB, cfg Config, sink transport.Sink) (*Transport, *poll.Set
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.JobID, cfg.Secret = "job", secret
+	cfg.JobID = "job"
+	if cfg.Secret == [32]byte{} {
+		cfg.Secret = secret
+	}
 	tr, err := New(cfg, sink, set)
 	if err != nil {
 		set.Close()
@@ -61,3 +67,193 @@ func openNet(t *testing.T, sinks []transport.Sink) *transporttest.Net {
 func (t *Transport) die() { t.release() }
 
 func TestConformance(t *testing.T) { transporttest.Run(t, openNet) }
+
+// A rank is a transport and the sink it delivers to, for tests that look
+// inside. One goroutine drives all ranks of a test, in an order it knows.
+type rank struct {
+	*Transport
+	got  []string // payloads, by arrival
+	from []int
+	in   map[uint64]*[]byte
+	lost map[int]error
+}
+
+func (r *rank) Arrive(peer int, h *transport.Header) (mem.Buffer, uint64) {
+	b := make([]byte, h.Len)
+	token := uint64(len(r.got))
+	r.got, r.from = append(r.got, ""), append(r.from, peer)
+	r.in[token] = &b
+	return mem.Bytes(b), token
+}
+
+func (r *rank) Filled(token uint64) mem.Buffer {
+	r.got[token] = string(*r.in[token])
+	return mem.Buffer{}
+}
+
+func (r *rank) Sent(uint64, error)       {}
+func (r *rank) Lost(peer int, err error) { r.lost[peer] = err }
+
+// say sends a payload.
+func (r *rank) say(peer int, payload string) {
+	r.Send(peer, &transport.Header{Kind: transport.Eager}, mem.Bytes([]byte(payload)), 0)
+}
+
+// world starts size ranks with cfg, which change may adapt.
+func world(t testing.TB, size int, change func(cfg *Config)) []*rank {
+	t.Helper()
+	ranks := make([]*rank, size)
+	cards := make([][]byte, size)
+	for i := range ranks {
+		r := &rank{in: make(map[uint64]*[]byte), lost: make(map[int]error)}
+		cfg := Config{Rank: i, Size: size, SameHost: sameHost}
+		if change != nil {
+			change(&cfg)
+		}
+		tr, set := start(t, cfg, r)
+		r.Transport = tr
+		ranks[i], cards[i] = r, tr.Card()
+		t.Cleanup(func() { tr.Close(true); set.Close() })
+	}
+	for _, r := range ranks {
+		if err := r.SetCards(cards); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return ranks
+}
+
+// until polls all ranks in turn until done reports true.
+func until(t testing.TB, ranks []*rank, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); {
+		for _, r := range ranks {
+			r.Poll(-1)
+		}
+		if time.Now().After(end) {
+			for _, r := range ranks {
+				t.Logf("rank %d: got %d messages, lost %v", r.cfg.Rank, len(r.got), r.lost)
+			}
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// pass lets time go by for r, as its clock counts it.
+func (r *rank) pass(d time.Duration) {
+	r.clock.now += int64(d)
+	r.Poll(-1)
+}
+
+func TestEventsOfOthersAreHandedOn(t *testing.T) {
+	var keys []uint64
+	ranks := world(t, 1, func(cfg *Config) { cfg.Foreign = func(key uint64) { keys = append(keys, key) } })
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	if err := ranks[0].set.Add(int(r.Fd()), 42, poll.Read); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.WriteString("x"); err != nil {
+		t.Fatal(err)
+	}
+	ranks[0].Poll(-1)
+	if len(keys) != 1 || keys[0] != 42 {
+		t.Errorf("foreign events %v, want one of key 42", keys)
+	}
+	if err := ranks[0].set.Del(int(r.Fd())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAwaitedPeerDoesNotStarveOthers(t *testing.T) {
+	ranks := world(t, 3, nil)
+	ranks[1].say(0, "a")
+	ranks[2].say(0, "b")
+	until(t, ranks, "contact", func() bool { return len(ranks[0].got) == 2 })
+	ranks[2].say(0, "c")
+	for range lookEvery {
+		ranks[0].Poll(1)
+	}
+	if len(ranks[0].got) != 3 {
+		t.Errorf("rank 0 polled rank 1 %d times and did not see what rank 2 sent", lookEvery)
+	}
+}
+
+func TestPendingUntilCopiedFramesHaveLeft(t *testing.T) {
+	ranks := world(t, 2, nil)
+	if ranks[0].Pending() {
+		t.Error("pending without anything sent")
+	}
+	ranks[0].say(1, "x")
+	if !ranks[0].Pending() {
+		t.Error("not pending, although a frame waits for its connection")
+	}
+	until(t, ranks, "the frame", func() bool { return len(ranks[1].got) == 1 })
+	if ranks[0].Pending() {
+		t.Error("still pending after delivery")
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	set, err := poll.New(-1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	for _, cfg := range []Config{
+		{Rank: 0, Size: 0},
+		{Rank: 2, Size: 2},
+		{Rank: -1, Size: 2},
+		{Rank: 0, Size: 1, PortLow: -1},
+		{Rank: 0, Size: 1, PortLow: 70000},
+		{Rank: 0, Size: 1, PortHigh: 5},
+		{Rank: 0, Size: 2, Interfaces: "10.0.0.0/33"},
+		{Rank: 0, Size: 2, Interfaces: "no-such-interface"},
+	} {
+		if tr, err := New(cfg, &counter{}, set); err == nil {
+			tr.Close(true)
+			t.Errorf("New(%+v) succeeded", cfg)
+		}
+	}
+}
+
+func TestPortRange(t *testing.T) {
+	// Find three ports in a row that are free.
+	probe := world(t, 1, nil)[0]
+	low := int(probe.card.port)
+	ranged := func(cfg *Config) { cfg.PortLow, cfg.PortHigh = low, low+2 }
+	set, err := poll.New(-1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	var open []*Transport
+	for {
+		cfg := Config{Rank: 0, Size: 1, SameHost: sameHost}
+		ranged(&cfg)
+		tr, err := New(cfg, &counter{}, set)
+		if err != nil {
+			if len(open) == 0 {
+				t.Skipf("no free port near %d", low)
+			}
+			if want := "no free port to listen on in"; len(err.Error()) < len(want) || err.Error()[:len(want)] != want {
+				t.Errorf("range used up: %v, want %q", err, want)
+			}
+			break
+		}
+		if p := int(tr.card.port); p <= low || p > low+2 {
+			t.Errorf("port %d, want %d or %d", p, low+1, low+2)
+		}
+		// One set can watch one listener; this test needs no events.
+		open = append(open, tr)
+	}
+	for _, tr := range open {
+		tr.Close(true)
+	}
+}
+
+func memory(n int) mem.Buffer { return mem.Bytes(make([]byte, n)) }

@@ -36,7 +36,10 @@ func tryAll(t *testing.T, k kind, body func(tr trial, a Algorithm, o *oracle) er
 					continue
 				}
 				o := newOracle(p)
-				for _, rendezvous := range []bool{false, true} {
+				for _, rendezvous := range []bool{true, false} {
+					if !rendezvous && p > 8 {
+						continue // sends that don't wait forgive more
+					}
 					w := newWorld(p, machine{}, rendezvous)
 					w.run(t, func(r *rank) error {
 						err := body(trial{r, table, a.Name}, a, o)
@@ -54,9 +57,13 @@ func tryAll(t *testing.T, k kind, body func(tr trial, a Algorithm, o *oracle) er
 	}
 }
 
-// lengths are those of vectors that are divided among p ranks.
-func lengths(p int) []int {
-	l := []int{0, 1, p - 1, p, p + 1, 1000}
+// lengths are those of vectors that are divided among p ranks. The long one is
+// for every third kind of element only.
+func lengths(p, i int) []int {
+	l := []int{0, 1, p - 1, p, p + 1}
+	if i%3 == 0 {
+		l = append(l, 1000)
+	}
 	slices.Sort(l)
 	return slices.Compact(l)
 }
@@ -100,8 +107,8 @@ var inPlaceOrNot = []bool{false, true}
 
 func TestAllreduceAgreesWithReference(t *testing.T) {
 	tryAll(t, kAllreduce, func(tr trial, alg Algorithm, o *oracle) error {
-		for _, s := range sumsFor(alg) {
-			for _, n := range lengths(o.ranks) {
+		for i, s := range sumsFor(alg) {
+			for _, n := range lengths(o.ranks, i) {
 				a := o.ask(s, n)
 				for _, ip := range inPlaceOrNot {
 					if err := tr.reduction(a, n, 0, ip, a.total, func(send, recv mem.Buffer) error {
@@ -123,7 +130,7 @@ func TestReduceAgreesWithReference(t *testing.T) {
 				if i%4 != 0 && root != o.ranks/2 {
 					continue
 				}
-				for _, n := range lengths(o.ranks) {
+				for _, n := range lengths(o.ranks, i) {
 					if err := tr.reduce(o.ask(s, n), root, n); err != nil {
 						return fmt.Errorf("root %d: %w", root, err)
 					}
@@ -148,8 +155,8 @@ func (tr trial) reduce(a *answers, root, n int) error {
 
 func TestScanAgreesWithReference(t *testing.T) {
 	tryAll(t, kScan, func(tr trial, alg Algorithm, o *oracle) error {
-		for _, s := range sumsFor(alg) {
-			for _, n := range lengths(o.ranks) {
+		for i, s := range sumsFor(alg) {
+			for _, n := range lengths(o.ranks, i) {
 				a := o.ask(s, n)
 				for _, ip := range inPlaceOrNot {
 					err := tr.reduction(a, n, 0, ip, a.upto[tr.me], func(send, recv mem.Buffer) error {
@@ -195,8 +202,8 @@ func unevenCounts(n, p int) []int {
 func TestReduceScatterAgreesWithReference(t *testing.T) {
 	tryAll(t, kReduceScatter, func(tr trial, alg Algorithm, o *oracle) error {
 		p := o.ranks
-		for _, s := range sumsFor(alg) {
-			for _, n := range lengths(p) {
+		for i, s := range sumsFor(alg) {
+			for _, n := range lengths(p, i) {
 				a, counts := o.ask(s, n), unevenCounts(n, p)
 				lo, hi := packed(counts).bounds(tr.me)
 				call := func(send, recv mem.Buffer) error {
@@ -228,7 +235,7 @@ func TestReduceScatterAgreesWithReference(t *testing.T) {
 func TestResultsAreTheSameBitsOnAllRanks(t *testing.T) {
 	rough := orderedSums[0]
 	tryAll(t, kAllreduce, func(tr trial, _ Algorithm, o *oracle) error {
-		for _, n := range lengths(o.ranks) {
+		for _, n := range lengths(o.ranks, 0) {
 			a := o.ask(rough, n)
 			recv := make1(rough.typ, n)
 			if err := Allreduce(tr, tr.t, a.in[tr.me], recv, rough.op); err != nil {

@@ -1,18 +1,22 @@
 package coll
 
+import "gompi/internal/mem"
+
 // A machine is the cost of messages, as in the LogGP model, and of hosts.
 // Times are in seconds, per byte where it says so.
 type machine struct {
 	latency  float64 // from the last byte's departure to its arrival
 	overhead float64 // of the processor, per message, at either end
-	perByte  float64 // of the wire, one way, between two ranks
 	copying  float64 // of the processor, per byte, at either end
+	perByte  float64 // of the wire, one way, between hosts
 	reduce   float64 // of the processor, per byte
-	wake     float64 // of the processor, per step that waits for a message
+	wake     float64 // of the processor, per message that is waited for
 	perHost  int     // ranks of a host, 0: all
 	cores    int     // of a host, 0: one for each rank
 	sync     bool    // a step that sends ends no earlier than the messages arrive
 }
+
+const ns, us = 1e-9, 1e-6
 
 // steps makes time count the steps that follow one another.
 var steps = machine{latency: 1, sync: true}
@@ -20,16 +24,23 @@ var steps = machine{latency: 1, sync: true}
 // piece is how many bytes are reduced while the next are received.
 const pieceBytes = 128 << 10
 
+// wire returns the seconds that a byte spends on the wire from a to b.
+func (m *machine) wire(a, b int) float64 {
+	if m.perHost == 0 || a/m.perHost == b/m.perHost {
+		return 0
+	}
+	return m.perByte
+}
+
 // send takes note of a message and returns when it arrives.
 func (r *rank) send(to, size int) float64 {
 	m, n := &r.w.machine, float64(size)
+	wire := m.wire(r.me, to)
 	r.work(m.overhead + n*m.copying)
-	r.outFree = max(r.clock, r.outFree) + n*m.perByte
+	r.outFree = max(r.clock, r.outFree) + n*wire
+	r.outside += n * wire
 	r.messages++
 	r.bytes += int64(size)
-	if m.perHost > 0 && to/m.perHost != r.me/m.perHost {
-		r.outside += int64(size)
-	}
 	return r.outFree + m.latency
 }
 
@@ -46,11 +57,10 @@ func (r *rank) sent() {
 	}
 }
 
-// received waits for a message that arrives at the given time, and reduces it
-// piece by piece.
-func (r *rank) received(arrive float64, size int, reduce bool) {
-	m, n := &r.w.machine, float64(size)
-	r.inFree = max(arrive, r.inFree+n*m.perByte)
+// received waits for a message, and reduces it piece by piece if need be.
+func (r *rank) received(p *parcel, reduce bool) {
+	m, n := &r.w.machine, float64(p.b.Size())
+	r.inFree = max(p.arrive, r.inFree+n*p.wire)
 	work, tail := m.overhead+n*m.copying, m.overhead+min(n, pieceBytes)*m.copying
 	if reduce {
 		work += n * m.reduce
@@ -85,7 +95,7 @@ func (w *world) time() float64 {
 		for _, r := range host {
 			end = max(end, r.clock, r.outFree)
 			cpu += r.cpu
-			out += float64(r.outside) * w.perByte
+			out += r.outside
 		}
 		cores := w.cores
 		if cores == 0 {
@@ -94,4 +104,64 @@ func (w *world) time() float64 {
 		end = max(end, cpu/float64(cores), out)
 	}
 	return end
+}
+
+// phantom is memory that has a size and no content, so that large calls of many
+// ranks can be simulated. What a rank does with it costs the rank time.
+type phantom struct {
+	r    *rank
+	next uintptr
+}
+
+func (s *phantom) Name() string { return "phantom" }
+
+func (s *phantom) Alloc(t mem.Type, n int) (mem.Buffer, error) {
+	s.next += 1 << 40
+	return mem.Device(s, s.next, t, n), nil
+}
+
+func (s *phantom) Free(mem.Buffer) {}
+
+func (s *phantom) Copy(dst, _ mem.Buffer) error {
+	s.r.work(float64(dst.Size()) * s.r.w.reduce)
+	return nil
+}
+
+func (s *phantom) Reduce(_ mem.Op, dst mem.Buffer, _ ...mem.Buffer) error {
+	return s.Copy(dst, dst)
+}
+
+func (s *phantom) Divide(b mem.Buffer, _ int) error { return s.Copy(b, b) }
+
+// perform makes one call of k in phantom memory.
+func (r *rank) perform(t *Table, k kind, l Load, op Op) error {
+	s := &phantom{r: r}
+	buf := func(n int) mem.Buffer {
+		b, _ := s.Alloc(mem.U8, n)
+		return b
+	}
+	p := l.Ranks
+	n := l.Elems * l.Size
+	switch k {
+	case kBarrier:
+		return Barrier(r, t)
+	case kBcast:
+		return Bcast(r, t, l.Root, buf(n))
+	case kReduce:
+		return Reduce(r, t, l.Root, buf(n), buf(n), op)
+	case kAllreduce:
+		return Allreduce(r, t, buf(n), buf(n), op)
+	case kReduceScatter:
+		return ReduceScatterBlock(r, t, buf(n*p), buf(n), op)
+	case kAllgather:
+		return Allgather(r, t, buf(n), buf(n*p))
+	case kGather:
+		return Gather(r, t, l.Root, buf(n), buf(n*p))
+	case kScatter:
+		return Scatter(r, t, l.Root, buf(n*p), buf(n))
+	case kAlltoall:
+		return Alltoall(r, t, buf(n*p), buf(n*p))
+	default:
+		return Scan(r, t, buf(n), buf(n), op)
+	}
 }

@@ -180,6 +180,9 @@ func make1(t mem.Type, n int) mem.Buffer {
 // fenced returns n elements with a margin on both sides that tells when
 // something wrote past the ends.
 func fenced(t mem.Type, n int) (b mem.Buffer, intact func() bool) {
+	if !t.Valid() {
+		t = mem.U8 // of a buffer that is not looked at
+	}
 	const margin = 3
 	all := make1(t, n+2*margin)
 	fence := bytes.Repeat([]byte{0x5a}, all.Size())

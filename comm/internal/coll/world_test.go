@@ -52,6 +52,7 @@ type bill struct {
 type parcel struct {
 	b      mem.Buffer
 	arrive float64 // when its last byte is there
+	wire   float64 // seconds per byte on its way
 	from   *rank
 	taken  bool // under from.mu
 }
@@ -109,7 +110,7 @@ func (r *rank) Isend(to int, b mem.Buffer) {
 		r.err = fmt.Errorf("message to oneself")
 		return
 	}
-	p := &parcel{b: b, from: r, arrive: r.send(to, b.Size())}
+	p := &parcel{b: b, from: r, arrive: r.send(to, b.Size()), wire: r.w.wire(r.me, to)}
 	if !r.w.rendezvous && b.IsHost() {
 		p.b = clone(b)
 	}
@@ -162,7 +163,7 @@ func (r *rank) Wait() error {
 	}
 	slices.SortStableFunc(r.receives, func(a, b receive) int { return cmp.Compare(a.p.arrive, b.p.arrive) })
 	for _, c := range r.receives {
-		r.received(c.p.arrive, c.dst.Size(), c.own.Len() > 0)
+		r.received(c.p, c.own.Len() > 0)
 		if err := c.deliver(); err != nil && r.err == nil {
 			r.err = fmt.Errorf("message from %d: %w", c.from, err)
 		}
@@ -200,16 +201,16 @@ func (c receive) deliver() error {
 	if c.p.b.Len() != c.dst.Len() {
 		return fmt.Errorf("has %d elements, want %d", c.p.b.Len(), c.dst.Len())
 	}
+	if !c.dst.IsHost() {
+		return nil
+	}
 	if c.op.Kind == mem.NoOp {
 		return move(c.dst, c.p.b)
 	}
 	if !c.left {
 		return c.op.combine(c.dst, c.own, c.p.b)
 	}
-	in := c.p.b
-	if in.IsHost() {
-		in = clone(in)
-	}
+	in := clone(c.p.b)
 	if err := c.op.combine(in, in, c.own); err != nil {
 		return err
 	}
@@ -235,5 +236,8 @@ func (r *rank) checkBuffers() error {
 }
 
 func clone(b mem.Buffer) mem.Buffer {
+	if b.Len() == 0 {
+		return b
+	}
 	return mem.HostBytes(b.Type(), b.Len(), slices.Clone(b.HostSlice()))
 }

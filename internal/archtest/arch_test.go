@@ -1,0 +1,146 @@
+// Package archtest holds the import rules of the house: who may know of whom.
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A rule says what the packages below one path may import of this module: the
+// packages below the given paths, and themselves.
+type rule struct {
+	pkg string
+	may []string
+}
+
+// rules are tried from the top; the first that fits a package is its rule.
+var rules = []rule{
+	{"internal/mem", nil},
+	{"internal/env", nil},
+	{"internal/cli", nil},
+	{"internal/poll", nil},
+	{"internal/seg", []string{"internal/mem"}},
+	{"internal/boot", []string{"internal/env", "internal/seg"}},
+	{"transport", []string{"internal/mem", "internal/poll", "internal/env"}},
+	{"comm/internal/match", nil},
+	{"comm/internal/coll", []string{"internal/mem"}},
+	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/coll", "transport", "internal/mem", "internal/boot"}},
+	{"comm/commtest", []string{"comm", "transport/inproc", "internal/boot"}},
+	{"comm/ddp", []string{"comm"}},
+	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/boot", "internal/seg", "internal/env", "internal/poll"}},
+	{"hostfile", nil},
+	{"mpirun/internal/plan", []string{"hostfile", "internal/cli"}},
+	{"mpirun/internal/ctl", nil},
+	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env"}},
+	{"examples", []string{"comm", "internal/env"}},
+	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env"}},
+}
+
+type pkg struct {
+	ImportPath   string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+func TestImportsRunOneWay(t *testing.T) {
+	for _, p := range list(t) {
+		r := find(p.ImportPath)
+		if r == nil {
+			if p.ImportPath != "gompi/internal/archtest" {
+				t.Errorf("no rule for %s: add one", p.ImportPath)
+			}
+			continue
+		}
+		for _, imp := range p.Imports {
+			if strings.HasPrefix(imp, "gompi/") && !r.allows(imp) {
+				t.Errorf("%s imports %s: %s may import only %v", p.ImportPath, imp, r.pkg, r.may)
+			}
+		}
+	}
+}
+
+func TestCoreNeedsNoC(t *testing.T) {
+	for _, p := range list(t) {
+		if slices.Contains(p.Imports, "C") {
+			t.Errorf("%s imports C", p.ImportPath)
+		}
+	}
+}
+
+// Each module is imported where it earns its place, and nowhere else.
+func TestModulesStayInTheirPlaces(t *testing.T) {
+	places := map[string][]string{
+		"github.com/spf13/pflag":                     {"internal/cli"},
+		"github.com/google/uuid":                     {"internal/boot"},
+		"github.com/libp2p/go-reuseport":             {"mpirun"},
+		"github.com/rogpeppe/go-internal":            {"mpirun"},
+		"gonum.org/v1/gonum":                         {"examples/train"},
+		"gonum.org/v1/plot":                          {"examples/train", "bench"},
+		"golang.org/x/sys":                           {"internal", "transport", "comm", "mpirun", "bench"},
+		"github.com/rogpeppe/go-internal/testscript": {"mpirun"},
+	}
+	for _, p := range list(t) {
+		for _, imp := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			mod, places := module(places, imp)
+			if mod != "" && !slices.ContainsFunc(places, func(at string) bool { return below(p.ImportPath, at) }) {
+				t.Errorf("%s imports %s, which belongs in %v", p.ImportPath, mod, places)
+			}
+		}
+	}
+}
+
+func module(places map[string][]string, imp string) (string, []string) {
+	for mod, at := range places {
+		if imp == mod || strings.HasPrefix(imp, mod+"/") {
+			return mod, at
+		}
+	}
+	return "", nil
+}
+
+func find(path string) *rule {
+	for i := range rules {
+		if below(path, rules[i].pkg) {
+			return &rules[i]
+		}
+	}
+	return nil
+}
+
+func (r *rule) allows(imp string) bool {
+	return below(imp, r.pkg) || slices.ContainsFunc(r.may, func(m string) bool { return below(imp, m) })
+}
+
+func below(path, dir string) bool {
+	dir = "gompi/" + dir
+	return path == dir || strings.HasPrefix(path, dir+"/")
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "gompi/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var pkgs []pkg
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		pkgs = append(pkgs, p)
+	}
+	if len(pkgs) < 10 {
+		t.Fatalf("go list found %d packages: want all of the module", len(pkgs))
+	}
+	return pkgs
+}

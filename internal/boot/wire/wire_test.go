@@ -1,0 +1,206 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func examples() []Message {
+	return []Message{
+		&Attach{Local: 7},
+		&Card{Data: []byte("card")},
+		&Card{Data: []byte{}},
+		&Revoke{Comm: math.MaxUint64, Cause: []byte("cause")},
+		&Abort{Code: -3, Reason: "no disk"},
+		&Welcome{
+			Rank: 5, Size: 1 << 20, LocalRank: 1, LocalSize: 64, Node: 3, JobID: "id", Secret: [32]byte{1, 31: 2},
+			Placement: []Run{{0, 4}, {3, 2}, {0, 1}}, Hosts: []string{"a", "", "c"},
+		},
+		&Welcome{Size: 1, LocalSize: 1},
+		&Cards{Data: [][]byte{{1}, {}, []byte(strings.Repeat("x", MaxCard))}},
+		&Died{Rank: 9, Text: "was killed"},
+		&Revoked{Rank: 1, Comm: 3, Cause: []byte{0}},
+		&Terminate{Text: "the end"},
+	}
+}
+
+// split takes a stream apart that is read in pieces of n bytes, or, if n is 0,
+// as exact reading wants it.
+func split(t *testing.T, f *Frames, stream []byte, n int) []Message {
+	t.Helper()
+	var got []Message
+	for len(stream) > 0 {
+		next := stream
+		if n > 0 {
+			next = stream[:min(n, len(stream))]
+		}
+		k := copy(f.Room(n == 0), next)
+		f.Filled(k)
+		stream = stream[k:]
+		for {
+			kind, body, ok, err := f.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				break
+			}
+			m, err := Parse(kind, bytes.Clone(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, m)
+		}
+	}
+	return got
+}
+
+func TestMessagesSurviveAnySplitting(t *testing.T) {
+	var stream []byte
+	for _, m := range examples() {
+		stream = Append(stream, m)
+	}
+	for _, n := range []int{0, 1, 3, 4, 5, 1000, len(stream)} { // 0: as much as Room(true) takes
+		f := Frames{Limit: MaxDown}
+		if got := split(t, &f, stream, n); !reflect.DeepEqual(got, examples()) {
+			t.Errorf("in pieces of %d: %d messages differ", n, len(got))
+		}
+		if f.Partial() {
+			t.Errorf("in pieces of %d: something is left", n)
+		}
+	}
+}
+
+func TestExactRoomEndsWithTheFrame(t *testing.T) {
+	stream := Append(nil, &Died{Rank: 1, Text: "x"})
+	first := len(stream)
+	stream = Append(stream, &Terminate{Text: "y"})
+	f := Frames{Limit: MaxDown}
+	read := 0
+	for {
+		if _, _, ok, err := f.Next(); ok || err != nil {
+			break
+		}
+		k := copy(f.Room(true), stream[read:])
+		f.Filled(k)
+		read += k
+	}
+	if read != first {
+		t.Errorf("read %d bytes for a frame of %d", read, first)
+	}
+}
+
+func TestFramesRefusesLengthsBeyondTheLimit(t *testing.T) {
+	for _, head := range [][]byte{{0, 0, 0, 0, 1}, {0xff, 0xff, 0xff, 0xff, 1}, {102, 0, 0, 0, 1}} {
+		f := Frames{Limit: 100}
+		copy(f.Room(false), head)
+		f.Filled(len(head))
+		if _, _, ok, err := f.Next(); ok || !errors.Is(err, ErrFrame) {
+			t.Errorf("head %v: ok %v, error %v; want %v", head, ok, err, ErrFrame)
+		}
+	}
+}
+
+func TestFramesTakesMemoryOnlyForWhatArrives(t *testing.T) {
+	f := Frames{Limit: math.MaxInt32}
+	copy(f.Room(false), []byte{0, 0, 0, 0x40, 1}) // 1 GiB
+	f.Filled(5)
+	f.Next()
+	if n := len(f.Room(false)); n > 2*pieceRoom {
+		t.Errorf("room of %d bytes after 5 of a long frame", n)
+	}
+}
+
+func TestParseRefusesWhatNobodySends(t *testing.T) {
+	tests := []struct {
+		name string
+		kind byte
+		body []byte
+	}{
+		{"unknown kind", 200, nil},
+		{"no kind", 0, nil},
+		{"empty", kindDied, nil},
+		{"rank below 0", kindDied, AppendBytes(AppendInt(nil, -1), "x")},
+		{"text cut short", kindTerminate, []byte{5, 'a'}},
+		{"text too long", kindTerminate, AppendBytes(nil, strings.Repeat("x", MaxText+1))},
+		{"bytes left", kindAttach, []byte{2, 0}},
+		{"card too long", kindCard, AppendBytes(nil, make([]byte, MaxCard+1))},
+		{"more cards than bytes", kindCards, AppendInt(nil, 1000)},
+		{"number without end", kindAttach, bytes.Repeat([]byte{0xff}, 20)},
+		{"welcome without secret", kindWelcome, []byte{0, 2, 0, 2, 0, 0, 1, 2, 3}},
+	}
+	for _, tt := range tests {
+		if m, err := Parse(tt.kind, tt.body); !errors.Is(err, ErrFrame) {
+			t.Errorf("%s: parsed %+v, error %v; want %v", tt.name, m, err, ErrFrame)
+		}
+	}
+}
+
+func TestRunsFoldsNeighbours(t *testing.T) {
+	tests := []struct {
+		nodes []int
+		want  []Run
+	}{
+		{nil, nil},
+		{[]int{0}, []Run{{0, 1}}},
+		{[]int{0, 0, 1, 1, 1}, []Run{{0, 2}, {1, 3}}},
+		{[]int{0, 1, 0, 1}, []Run{{0, 1}, {1, 1}, {0, 1}, {1, 1}}},
+	}
+	for _, tt := range tests {
+		if got := Runs(tt.nodes); !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("Runs(%v) = %v, want %v", tt.nodes, got, tt.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, m := range examples() {
+		frame := Append(nil, m)
+		f.Add(frame[4], frame[headSize:])
+	}
+	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
+		m, err := Parse(kind, body)
+		if err != nil {
+			return
+		}
+		frame := Append(nil, m)
+		again, err := Parse(frame[4], frame[headSize:])
+		if err != nil || !reflect.DeepEqual(m, again) {
+			t.Fatalf("%+v came back as %+v, %v", m, again, err)
+		}
+	})
+}
+
+func FuzzFrames(f *testing.F) {
+	f.Add(Append(nil, &Died{Rank: 1, Text: "x"}), uint8(3))
+	f.Fuzz(func(t *testing.T, stream []byte, n uint8) {
+		whole, pieces := Frames{Limit: 64}, Frames{Limit: 64}
+		count := func(fr *Frames, n int) (bodies [][]byte, failed bool) {
+			for rest := stream; len(rest) > 0; {
+				k := copy(fr.Room(false), rest[:min(n, len(rest))])
+				fr.Filled(k)
+				rest = rest[k:]
+				for {
+					_, body, ok, err := fr.Next()
+					if err != nil {
+						return bodies, true
+					}
+					if !ok {
+						break
+					}
+					bodies = append(bodies, bytes.Clone(body))
+				}
+			}
+			return bodies, false
+		}
+		a, aFailed := count(&whole, len(stream))
+		b, bFailed := count(&pieces, int(n)+1)
+		if aFailed != bFailed || !reflect.DeepEqual(a, b) {
+			t.Fatalf("whole: %d frames, failed %v; in pieces: %d, %v", len(a), aFailed, len(b), bFailed)
+		}
+	})
+}

@@ -1,0 +1,325 @@
+package seg
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/mem"
+)
+
+func newSegment(t testing.TB, ranks ...int) *Segment {
+	t.Helper()
+	s, err := New(ranks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// again maps s a second time, as another process would.
+func again(t testing.TB, s *Segment) *Segment {
+	t.Helper()
+	fd, err := unix.Dup(s.FD())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := Attach(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { o.Close() })
+	return o
+}
+
+func TestAttachSeesWhatTheAgentMade(t *testing.T) {
+	s := newSegment(t, 3, 7, 1000)
+	o := again(t, s)
+	if o.Ranks() != 3 || o.WorldRank(0) != 3 || o.WorldRank(2) != 1000 {
+		t.Errorf("%d ranks, first %d, last %d; want 3, 3, 1000", o.Ranks(), o.WorldRank(0), o.WorldRank(2))
+	}
+	before := o.Epoch()
+	s.Bump()
+	if got := o.Epoch(); got != before+1 {
+		t.Errorf("epoch %d after a bump of %d", got, before)
+	}
+}
+
+func TestSegmentIsClaimedAndCannotShrink(t *testing.T) {
+	s := newSegment(t, make([]int, 40)...)
+	var st unix.Stat_t
+	if err := unix.Fstat(s.FD(), &st); err != nil {
+		t.Fatal(err)
+	}
+	if st.Blocks*512 < st.Size {
+		t.Errorf("%d of %d bytes are allocated", st.Blocks*512, st.Size)
+	}
+	if err := unix.Ftruncate(s.FD(), 0); err != unix.EPERM {
+		t.Errorf("truncate: %v, want %v", err, unix.EPERM)
+	}
+	if err := unix.Ftruncate(s.FD(), st.Size*2); err != nil {
+		t.Errorf("grow: %v", err)
+	}
+}
+
+func TestAttachRefusesOtherDescriptors(t *testing.T) {
+	memfd := func(fill func(fd int)) int {
+		fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(fd)
+		return fd
+	}
+	seal := func(fd int) { unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK) }
+	pipe := make([]int, 2)
+	if err := unix.Pipe2(pipe, unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pipe[1])
+	whole := newSegment(t, 0, 1)
+	tests := map[string]int{
+		"closed":  1 << 19,
+		"pipe":    pipe[0],
+		"empty":   memfd(seal),
+		"garbage": memfd(func(fd int) { unix.Pwrite(fd, []byte(strings.Repeat("x", 3*pageSize)), 0); seal(fd) }),
+		"may shrink": memfd(func(fd int) {
+			unix.Pwrite(fd, whole.mem, 0)
+		}),
+		"cut short": memfd(func(fd int) { unix.Pwrite(fd, whole.mem[:2*pageSize], 0); seal(fd) }),
+		"other offsets": memfd(func(fd int) {
+			unix.Pwrite(fd, whole.mem, 0)
+			unix.Pwrite(fd, []byte{9}, 12) // ranks
+			seal(fd)
+		}),
+	}
+	for name, fd := range tests {
+		if s, err := Attach(fd); err == nil {
+			t.Errorf("%s: attached to a segment of %d ranks", name, s.Ranks())
+		}
+		unix.Close(fd)
+	}
+}
+
+func TestNewRefusesNoRanksAndTooMany(t *testing.T) {
+	for _, n := range []int{0, MaxRanks + 1} {
+		if s, err := New(make([]int, n)); err == nil {
+			s.Close()
+			t.Errorf("made a segment for %d ranks", n)
+		}
+	}
+}
+
+func TestRankJoinsOnceAndLeaves(t *testing.T) {
+	s := newSegment(t, 0, 1)
+	r, other := s.Rank(1), again(t, s).Rank(1)
+	if s.State(1) != Starting || s.PID(1) != 0 {
+		t.Errorf("state %v, pid %d before joining", s.State(1), s.PID(1))
+	}
+	r.Leave()
+	if s.State(1) != Starting {
+		t.Errorf("state %v after leaving without having joined", s.State(1))
+	}
+	if !r.Join() || s.State(1) != Joined || s.PID(1) != os.Getpid() {
+		t.Errorf("state %v, pid %d after joining", s.State(1), s.PID(1))
+	}
+	if other.Join() {
+		t.Error("joined twice")
+	}
+	r.Leave()
+	if s.State(1) != Closed || s.State(0) != Starting {
+		t.Errorf("states %v, %v; want starting, closed", s.State(0), s.State(1))
+	}
+	s.SetEnded(1)
+	if s.State(1) != Ended {
+		t.Errorf("state %v, want ended", s.State(1))
+	}
+}
+
+func TestRecorderShowsCallsInOrder(t *testing.T) {
+	s := newSegment(t, 0, 1)
+	r, reader := s.Rank(1), again(t, s)
+	a := r.BeginCall(&Call{Comm: 1 << 60, Kind: Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1 << 40, Bytes: 1 << 42})
+	b := r.BeginCall(&Call{Comm: 9, Kind: Bcast, Type: mem.U8, Peer: 3, Count: 5, Bytes: 5, Start: 77})
+	r.EndCall(b)
+	r.Stamp(a, 12345)
+	want := []Recording{
+		{1, Call{1 << 60, Allreduce, mem.F32, mem.Sum, -1, 1 << 40, 1 << 42, 12345}, false},
+		{2, Call{9, Bcast, mem.U8, mem.NoOp, 3, 5, 5, 77}, true},
+	}
+	got := reader.Calls(1)
+	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("calls %+v, want %+v", got, want)
+	}
+	if n := len(reader.Calls(0)); n != 0 {
+		t.Errorf("rank 0 has %d calls, want none", n)
+	}
+	if s := got[1].String(); s != "bcast(5 uint8, rank 3)" {
+		t.Errorf("call reads %q", s)
+	}
+}
+
+func TestRecorderKeepsTheLastCalls(t *testing.T) {
+	s := newSegment(t, 0)
+	r := s.Rank(0)
+	first := r.BeginCall(&Call{Kind: Barrier})
+	for range Recorded {
+		r.EndCall(r.BeginCall(&Call{Kind: Bcast}))
+	}
+	r.EndCall(first)     // its record is another's now
+	r.Stamp(first, 1234) // likewise
+	got := s.Calls(0)
+	if len(got) != Recorded || got[0].Number != 2 || got[Recorded-1].Number != Recorded+1 {
+		t.Fatalf("%d calls, %d to %d; want the last %d", len(got), got[0].Number, got[len(got)-1].Number, Recorded)
+	}
+	for _, c := range got {
+		if !c.Done || c.Start != 0 || c.Kind != Bcast {
+			t.Errorf("call %+v, want a finished bcast without start", c)
+		}
+	}
+}
+
+func TestNilRankDoesNothing(t *testing.T) {
+	var r *Rank
+	if !r.Join() {
+		t.Error("nil rank cannot join")
+	}
+	tk := r.BeginCall(&Call{Kind: Barrier})
+	r.Stamp(tk, 1)
+	r.EndCall(tk)
+	r.Leave()
+	if tk != 0 {
+		t.Errorf("ticket %d of a nil rank", tk)
+	}
+}
+
+func TestRecordingDoesNotAllocate(t *testing.T) {
+	r := newSegment(t, 0).Rank(0)
+	c := Call{Kind: Allreduce, Type: mem.F32}
+	if n := testing.AllocsPerRun(100, func() { r.EndCall(r.BeginCall(&c)) }); n != 0 {
+		t.Errorf("%v allocations for a call", n)
+	}
+}
+
+// numbered returns a call all of whose fields follow from n.
+func numbered(n uint64) Call {
+	return Call{Comm: n, Kind: Kind(n % 20), Type: mem.Type(n % 7), Op: mem.Op(n % 5), Peer: int(n % 1000), Count: int64(n * 3), Bytes: int64(n * 5), Start: int64(n * 7)}
+}
+
+// checkWhole fails for a recording whose fields belong to different calls.
+func checkWhole(t *testing.T, c Recording) {
+	t.Helper()
+	if c.Call != numbered(c.Comm) {
+		t.Fatalf("torn: %+v, want all of call %d", c, c.Comm)
+	}
+}
+
+func TestReaderNeverSeesATornRecord(t *testing.T) {
+	s := newSegment(t, 0)
+	r, reader := s.Rank(0), again(t, s)
+	var stop atomic.Bool
+	finished := make(chan struct{})
+	go func() { // two writers at once, until stop
+		defer close(finished)
+		for n := uint64(1); !stop.Load(); n += 2 {
+			c, d := numbered(n), numbered(n+1)
+			x := r.BeginCall(&c)
+			r.EndCall(r.BeginCall(&d))
+			r.EndCall(x)
+		}
+	}()
+	seen := 0
+	for range 500 {
+		last := uint64(0)
+		for _, c := range reader.Calls(0) {
+			checkWhole(t, c)
+			if c.Number <= last {
+				t.Fatalf("call %d after %d", c.Number, last)
+			}
+			last = c.Number
+			seen++
+		}
+	}
+	stop.Store(true)
+	<-finished
+	if seen == 0 {
+		t.Error("the reader saw no call at all")
+	}
+}
+
+// TestReaderOfAnotherProcess is the same across processes: the child writes,
+// this process reads.
+func TestReaderOfAnotherProcess(t *testing.T) {
+	const variable = "SEG_TEST_WRITES"
+	if v := os.Getenv(variable); v != "" {
+		s, err := Attach(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := s.Rank(0)
+		last, _ := strconv.ParseUint(v, 10, 64)
+		for n := uint64(1); n <= last; n++ {
+			c := numbered(n)
+			r.EndCall(r.BeginCall(&c))
+		}
+		return
+	}
+	s := newSegment(t, 0)
+	fd, err := unix.Dup(s.FD())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), "segment")
+	defer file.Close()
+	const calls = 50_000
+	cmd := exec.Command(os.Args[0], "-test.run=^TestReaderOfAnotherProcess$")
+	cmd.Env = append(os.Environ(), variable+"="+strconv.Itoa(calls))
+	cmd.ExtraFiles = []*os.File{file}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for running := true; running; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("writer: %v", err)
+			}
+			running = false
+		default:
+		}
+		for _, c := range s.Calls(0) {
+			checkWhole(t, c)
+		}
+	}
+	got := s.Calls(0)
+	if n := len(got); n != Recorded || got[n-1].Number != calls || !got[n-1].Done {
+		t.Errorf("%d calls at the end, want the last %d", n, Recorded)
+	}
+}
+
+func TestNowIsTheHostsClock(t *testing.T) {
+	var before, after unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &before)
+	now := Now()
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &after)
+	const slack = 50_000_000 // the two clocks are read one after the other at start
+	if now < before.Nano()-slack || now > after.Nano()+slack {
+		t.Errorf("now %d, want %d to %d", now, before.Nano(), after.Nano())
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	r := newSegment(b, 0).Rank(0)
+	c := Call{Kind: Allreduce, Type: mem.F32, Count: 1024}
+	for b.Loop() {
+		r.EndCall(r.BeginCall(&c))
+	}
+}

@@ -1,0 +1,138 @@
+package tcp
+
+import (
+	"bytes"
+	"net/netip"
+	"reflect"
+	"testing"
+)
+
+func prefixes(list ...string) []netip.Prefix {
+	var p []netip.Prefix
+	for _, s := range list {
+		p = append(p, netip.MustParsePrefix(s))
+	}
+	return p
+}
+
+func TestCardRoundTrip(t *testing.T) {
+	for _, c := range []*card{
+		{port: 1, local: true},
+		{port: 65535, nonce: [nonceSize]byte{1, 2}, subnet: prefixes("10.1.2.3/24", "fd00::5/64", "192.168.1.1/32")},
+	} {
+		got, err := decodeCard(c.encode())
+		if err != nil || !reflect.DeepEqual(got, c) {
+			t.Errorf("%+v reads as %+v, %v", c, got, err)
+		}
+	}
+}
+
+func TestDecodeCardRefuses(t *testing.T) {
+	good := (&card{port: 80, subnet: prefixes("10.1.2.3/24")}).encode()
+	change := func(i int, b byte) []byte {
+		c := bytes.Clone(good)
+		c[i] = b
+		return c
+	}
+	for name, b := range map[string][]byte{
+		"nothing":            nil,
+		"a short one":        good[:cardFixed-1],
+		"a cut address":      good[:len(good)-1],
+		"a byte more":        append(bytes.Clone(good), 0),
+		"version 9":          change(0, 9),
+		"flags 2":            change(19, 2),
+		"17 addresses":       change(20, maxAddresses+1),
+		"2 addresses of one": change(20, 2),
+		"a 5 byte address":   change(21, 5),
+		"a prefix of 33":     change(22, 33),
+		"port 0":             (&card{}).encode(),
+		"IPv4 in IPv6":       (&card{port: 1, subnet: []netip.Prefix{netip.PrefixFrom(netip.MustParseAddr("::ffff:1.2.3.4"), 96)}}).encode(),
+	} {
+		if c, err := decodeCard(b); err == nil {
+			t.Errorf("%s: decoded as %+v", name, c)
+		}
+	}
+}
+
+func FuzzCard(f *testing.F) {
+	f.Add((&card{port: 80, subnet: prefixes("10.1.2.3/24", "fd00::5/64")}).encode())
+	f.Add((&card{port: 80, local: true}).encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := decodeCard(b)
+		if err != nil {
+			return
+		}
+		if again := c.encode(); !bytes.Equal(again, b) {
+			t.Errorf("% x decodes to %+v, which encodes to % x", b, c, again)
+		}
+	})
+}
+
+func TestCandidates(t *testing.T) {
+	c := &card{port: 9, subnet: prefixes("172.17.0.1/16", "8.8.8.8/24", "10.0.0.7/24", "10.2.0.7/16")}
+	own := prefixes("172.17.0.1/16", "10.2.0.1/16", "10.0.0.1/24")
+	for _, tc := range []struct {
+		name string
+		c    *card
+		near bool
+		want []string
+	}{
+		{"shared subnets first, longest first, never our own address", c, false, []string{"10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9"}},
+		{"on this host: loopback, then all", c, true, []string{"127.0.0.1:9", "10.0.0.7:9", "172.17.0.1:9", "10.2.0.7:9", "8.8.8.8:9"}},
+		{"loopback only", &card{port: 9, local: true}, true, []string{"127.0.0.1:9"}},
+		{"loopback only, elsewhere", &card{port: 9, local: true}, false, nil},
+	} {
+		var got []string
+		for _, a := range tc.c.candidates(own, tc.near) {
+			got = append(got, a.String())
+		}
+		if !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestFilter(t *testing.T) {
+	for _, tc := range []struct {
+		filter, name, addr string
+		want               bool
+	}{
+		{"", "eth0", "10.0.0.1", true},
+		{"eth0", "eth0", "10.0.0.1", true},
+		{"eth0", "eth1", "10.0.0.1", false},
+		{"eth0,ib0", "ib0", "10.0.0.1", true},
+		{"10.0.0.0/8", "eth1", "10.9.0.1", true},
+		{"10.0.0.0/8", "eth1", "11.9.0.1", false},
+		{"10.0.0.1", "eth1", "10.0.0.1", true},
+		{"10.0.0.1", "eth1", "10.0.0.2", false},
+		{"^docker0", "docker0", "172.17.0.1", false},
+		{"^docker0", "eth0", "10.0.0.1", true},
+		{"eth0, ^10.0.0.0/8", "eth0", "10.0.0.1", false},
+		{"eth0,^10.0.0.0/8", "eth0", "192.168.0.1", true},
+		{"fd00::/8", "eth0", "fd00::1", true},
+		{"fd00::/8", "eth0", "10.0.0.1", false},
+	} {
+		f, err := parseFilter(tc.filter)
+		if err != nil {
+			t.Errorf("parseFilter(%q): %v", tc.filter, err)
+			continue
+		}
+		if got := f.admits(tc.name, netip.MustParseAddr(tc.addr)); got != tc.want {
+			t.Errorf("%q admits %s of %s: %v, want %v", tc.filter, tc.addr, tc.name, got, tc.want)
+		}
+	}
+	for _, s := range []string{"10.0.0.0/33", "^", "^^eth0", "a b", "10.0.0.0/8/8", "1:2"} {
+		if _, err := parseFilter(s); err == nil {
+			t.Errorf("parseFilter(%q) succeeded", s)
+		}
+	}
+}
+
+func FuzzFilter(f *testing.F) {
+	f.Add("eth0,10.0.0.0/8,^docker0")
+	f.Fuzz(func(t *testing.T, s string) {
+		if flt, err := parseFilter(s); err == nil {
+			flt.admits("eth0", netip.MustParseAddr("10.0.0.1"))
+		}
+	})
+}
