@@ -1,0 +1,197 @@
+package mpirun
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/boot/wire"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/tree"
+)
+
+// Exit statuses of gompirun's own.
+const (
+	statusTimeout = 124
+	statusFailed  = 125
+)
+
+// A cause is why a job ended, if not well.
+type cause struct {
+	status int
+	text   string // "rank 2 on node7 exited with status 7 (pid 123)"
+	tail   []byte // the end of the rank's stderr
+	time   int64  // when, nanoseconds since 1970; 0 for what is no rank's doing
+}
+
+// An ending is how far the end of a job has come.
+type ending struct {
+	cause       *cause // the first, nil while all is well
+	interrupted bool
+	bereft      bool // an agent was lost: look for what it left
+}
+
+// end ends the job because of c, unless it is ending already. Of two failures
+// the earlier one is the cause, whichever was heard of first.
+func (j *job) end(c *cause) {
+	if j.cause != nil {
+		if c.time != 0 && c.time < j.cause.time {
+			j.cause = c
+		}
+		return
+	}
+	j.cause = c
+	j.verbosef("ending the job: %s", c.text)
+	j.broadcast(&ctl.Terminate{Delay: max(j.killDelay, 1), Text: clip(c.text)})
+}
+
+func clip(s string) string { return s[:min(len(s), wire.MaxText)] }
+
+// exited notes that a rank's process has ended.
+func (j *job) exited(l *link, m *ctl.Exited) {
+	j.verbosef("rank %d on %s %s (pid %d, %d MiB)", m.Rank, l.host, howEnded(m), m.PID, m.RSS>>20)
+	if m.Code == 0 && m.Signal == 0 && m.Joined == m.Closed {
+		if !m.Joined {
+			j.broadcast(&ctl.Absent{Rank: m.Rank}) // others may wait for it in Init
+		}
+		return
+	}
+	how := howEnded(m)
+	j.broadcast(&ctl.Died{Rank: m.Rank, Text: fmt.Sprintf("%s on %s (pid %d)", how, l.host, m.PID)})
+	status := m.Code
+	switch {
+	case m.Signal != 0:
+		status = 128 + m.Signal
+	case status == 0:
+		status = 1
+	}
+	j.end(&cause{
+		status: status,
+		text:   fmt.Sprintf("rank %d on %s %s (pid %d)", m.Rank, l.host, how, m.PID),
+		tail:   m.Tail, time: m.Time,
+	})
+}
+
+// howEnded says how a rank ended.
+func howEnded(m *ctl.Exited) string {
+	switch {
+	case m.Signal != 0:
+		s := fmt.Sprintf("was killed by signal %d (%s)", m.Signal, signalName(m.Signal))
+		if m.Core {
+			s += ", core dumped"
+		}
+		return s
+	case m.Code == 0 && m.Joined && !m.Closed:
+		return "ended with status 0 without closing its communicators"
+	}
+	return fmt.Sprintf("exited with status %d", m.Code)
+}
+
+func signalName(n int) string {
+	if name := unix.SignalName(syscall.Signal(n)); name != "" {
+		return name
+	}
+	return "unknown"
+}
+
+// aborted ends the job because a rank wants that. A status that would look like
+// success to a shell becomes 1.
+func (j *job) aborted(l *link, m *ctl.Abort) {
+	status := m.Code & 0xff
+	if status == 0 {
+		status = 1
+	}
+	text := fmt.Sprintf("rank %d on %s aborted the job with status %d", m.Rank, l.host, m.Code)
+	if m.Reason != "" {
+		text += ": " + strings.TrimRight(m.Reason, "\n")
+	}
+	j.end(&cause{status: status, text: text, time: m.Time})
+}
+
+// failed ends the job because a rank could not be started.
+func (j *job) failed(l *link, m *ctl.Failed) {
+	j.end(&cause{status: m.Code, text: fmt.Sprintf("rank %d on %s: %s", m.Rank, l.host, m.Text)})
+}
+
+// lost notes the end of a channel. Before the agent was done it is a failure,
+// and what the agent ran is ended from here: its ranks die with it, and what
+// they have started has been adopted by this process.
+func (j *job) lost(l *link, err error) {
+	if l.drained {
+		return
+	}
+	l.drained = true
+	how := l.ended(err)
+	j.bereft = true
+	j.sweep()
+	j.end(&cause{status: statusFailed, text: fmt.Sprintf("the agent on %s %s (pid %d), and %s with it",
+		l.host, how, l.agent.PID(), ranksText(l.ranks))})
+}
+
+// ranksText names a host's ranks.
+func ranksText(ranks []int) string {
+	switch len(ranks) {
+	case 0:
+		return "no rank"
+	case 1:
+		return fmt.Sprintf("rank %d", ranks[0])
+	}
+	return fmt.Sprintf("%d ranks from %d to %d", len(ranks), ranks[0], ranks[len(ranks)-1])
+}
+
+// sweep kills what lost agents have left below this process.
+func (j *job) sweep() {
+	living := func(pid int) bool {
+		for _, l := range j.links {
+			if l.agent.PID() == pid {
+				return true
+			}
+		}
+		return false
+	}
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		if n, err := tree.Signal(syscall.SIGKILL, living); n == 0 || err != nil {
+			return
+		}
+	}
+}
+
+// endAgents closes all channels and waits until the agents are gone.
+func (j *job) endAgents() {
+	for _, l := range j.links {
+		l.close()
+	}
+	for _, l := range j.links {
+		l.await(j.events)
+	}
+	if j.bereft {
+		j.sweep()
+	}
+}
+
+// failToStart ends what has been started and says why there is no job.
+func (j *job) failToStart(err error) int {
+	j.endAgents()
+	j.out.close()
+	fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
+	return statusFailed
+}
+
+// report says why the job ended and returns its exit status.
+func (j *job) report() int {
+	if j.cause == nil {
+		return 0
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "gompirun: %s\n", j.cause.text)
+	for line := range bytes.Lines(bytes.TrimRight(j.cause.tail, "\n")) {
+		fmt.Fprintf(&b, "  | %s\n", bytes.TrimRight(line, "\n"))
+	}
+	os.Stderr.Write(b.Bytes())
+	return j.cause.status
+}

@@ -1,0 +1,10 @@
+// Gompirun runs a program as the ranks of a job; gompirun -h says how.
+package main
+
+import (
+	"os"
+
+	"gompi/mpirun"
+)
+
+func main() { os.Exit(mpirun.Main(os.Args[1:])) }

@@ -1,0 +1,95 @@
+package mpirun
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// inputAhead is how much input an agent may hold that its ranks have not read.
+const inputAhead = 128 << 10
+
+// An input hands standard input on to the ranks that are to have it, no faster
+// than they read it.
+type input struct {
+	ch      chan []byte // closed at the end of input
+	targets []*link
+	owed    map[*link]int // bytes sent and not consumed
+	ended   bool
+}
+
+// newInput returns the input of the rank that stdin names, or of all or none,
+// among those of links. Nothing is read yet.
+func newInput(stdin int, links []*link) *input {
+	in := &input{owed: map[*link]int{}}
+	for _, l := range links {
+		for _, r := range l.ranks {
+			if r == stdin || stdin == ctl.StdinAll {
+				in.targets = append(in.targets, l)
+				break
+			}
+		}
+	}
+	in.ended = len(in.targets) == 0
+	return in
+}
+
+// start reads f until its end, in a goroutine that ends with done or with the
+// process: a read of a terminal cannot be interrupted.
+func (in *input) start(f *os.File, done <-chan struct{}) {
+	if in.ended || inBackground(f) {
+		return
+	}
+	in.ch = make(chan []byte)
+	go func() {
+		defer close(in.ch)
+		for {
+			buf := make([]byte, ctl.MaxChunk/2)
+			n, err := f.Read(buf)
+			if n > 0 {
+				select {
+				case in.ch <- buf[:n]:
+				case <-done:
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// inBackground reports whether f is a terminal that belongs to another job of
+// the shell: reading it would stop this process.
+func inBackground(f *os.File) bool {
+	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	return err == nil && group != unix.Getpgrp()
+}
+
+// chunks returns the channel of input, nil while agents hold enough of it.
+func (in *input) chunks() <-chan []byte {
+	if in.ended {
+		return nil
+	}
+	for _, n := range in.owed {
+		if n >= inputAhead {
+			return nil
+		}
+	}
+	return in.ch
+}
+
+// pass sends data on; none is the end of input.
+func (in *input) pass(data []byte) {
+	in.ended = len(data) == 0
+	for _, l := range in.targets {
+		in.owed[l] += len(data)
+		l.send(&ctl.Input{Data: data})
+	}
+}
+
+// consumed notes that l's ranks have read n bytes.
+func (in *input) consumed(l *link, n int) { in.owed[l] -= n }

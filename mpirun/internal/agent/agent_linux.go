@@ -1,0 +1,246 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/seg"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/tree"
+)
+
+// An agent serves one host. Everything happens in one goroutine, in the order
+// in which the kernel reports it: that is the fastest, and tells which rank
+// failed first.
+type agent struct {
+	loop
+	in, out  int // the channel to the launcher
+	orders   wire.Frames
+	reports  []byte // not yet sent to the launcher
+	clogged  bool   // the channel was full when last written to
+	orphaned bool   // the launcher is gone
+
+	launch  *ctl.Launch
+	facts   *ctl.Hello
+	held    int // the socket that holds MASTER_PORT
+	segment *seg.Segment
+	bells   []int
+	address string // of the listener
+	door    int    // the listener
+	guests  map[int]*wire.Frames
+
+	affinity unix.CPUSet // of the agent when it started
+	bound    []int       // what this thread is bound to now, nil for affinity
+
+	ranks  []*process
+	local  map[int]int // index in ranks by rank
+	alive  int
+	cards  int   // ranks whose card has come
+	absent []int // ranks of the job that ended without joining
+	window int   // bytes of output that the launcher still takes
+	halted []*stream
+	feed   feed
+	end    ending
+	buf    [ctl.MaxChunk]byte
+}
+
+// Run serves the launcher behind the descriptors in and out until it is gone or
+// everything is done, and returns the exit status of the process. The process
+// is the agent's alone: Run changes its signal handling, affinity and
+// descriptors, and leaves no process behind.
+func Run(in, out int) int {
+	// Ranks die with the thread that forked them, and inherit its affinity.
+	runtime.LockOSThread()
+	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, guests: map[int]*wire.Frames{}, door: -1, held: -1}
+	if err := a.serve(); err != nil {
+		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
+		a.killAll()
+		return 125
+	}
+	return 0
+}
+
+func (a *agent) serve() error {
+	if err := tree.Adopt(); err != nil {
+		return err
+	}
+	if err := a.takeChannel(); err != nil {
+		return err
+	}
+	if err := a.open(); err != nil {
+		return err
+	}
+	if err := a.watch(a.in, control, 0, unix.EPOLLIN); err != nil {
+		return err
+	}
+	a.hello()
+	for !a.end.over {
+		a.flush()
+		events, err := a.wait(a.patience())
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			a.handle(source(events[i].Fd), int(events[i].Pad), events[i].Events)
+		}
+		a.tick(time.Now())
+	}
+	return nil
+}
+
+// takeChannel moves the channel away from the standard descriptors, which ranks
+// and what they start would otherwise inherit.
+func (a *agent) takeChannel() error {
+	for _, fd := range []*int{&a.in, &a.out} {
+		moved, err := unix.FcntlInt(uintptr(*fd), unix.F_DUPFD_CLOEXEC, 3)
+		if err != nil {
+			return fmt.Errorf("control channel: descriptor %d: %w", *fd, err)
+		}
+		if err := unix.SetNonblock(moved, true); err != nil {
+			return fmt.Errorf("control channel: %w", err)
+		}
+		*fd = moved
+	}
+	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("/dev/null: %w", err)
+	}
+	defer unix.Close(null)
+	for _, fd := range []int{0, 1} {
+		if err := unix.Dup3(null, fd, 0); err != nil {
+			return fmt.Errorf("/dev/null: %w", err)
+		}
+	}
+	return nil
+}
+
+// hello tells the launcher what there is on this host.
+func (a *agent) hello() {
+	a.facts = Facts()
+	var err error
+	if a.held, a.facts.Port, err = holdPort(); err != nil {
+		a.note("no port for MASTER_PORT: %v", err)
+	}
+	a.reports = append(a.reports, ctl.Magic...)
+	a.report(a.facts)
+}
+
+func (a *agent) handle(s source, index int, events uint32) {
+	switch s {
+	case control:
+		a.hear()
+	case reports:
+		a.clogged = false
+		a.forget(a.out)
+	case listener:
+		a.welcomeGuest()
+	case guest:
+		a.hearGuest(index)
+	case bootEnd:
+		a.hearRank(a.ranks[index], events)
+	case stdout:
+		a.read(&a.ranks[index].stdout)
+	case stderr:
+		a.read(&a.ranks[index].stderr)
+	case stdin:
+		a.feedRank(a.ranks[index])
+	case exitEvent:
+		a.reap(a.ranks[index])
+	}
+}
+
+// report queues m for the launcher.
+func (a *agent) report(m ctl.Message) { a.reports = ctl.Append(a.reports, m) }
+
+func (a *agent) note(format string, args ...any) {
+	a.report(&ctl.Note{Text: fmt.Sprintf(format, args...)})
+}
+
+// flush sends what is queued for the launcher, as far as the channel takes it.
+func (a *agent) flush() {
+	for len(a.reports) > 0 && !a.clogged && !a.orphaned {
+		n, err := unix.Write(a.out, a.reports)
+		switch {
+		case err == unix.EINTR:
+		case err == unix.EAGAIN:
+			a.clogged = a.watch(a.out, reports, 0, unix.EPOLLOUT) == nil
+		case err != nil:
+			a.orphan()
+		default:
+			a.reports = a.reports[:copy(a.reports, a.reports[n:])]
+		}
+	}
+}
+
+// hear reads and follows the launcher's orders.
+func (a *agent) hear() {
+	for !a.orphaned {
+		n, err := unix.Read(a.in, a.orders.Room(false))
+		if err == unix.EINTR {
+			continue
+		}
+		if err == unix.EAGAIN {
+			return
+		}
+		if err != nil || n == 0 {
+			a.orphan()
+			return
+		}
+		a.orders.Filled(n)
+		for {
+			kind, body, ok, err := a.orders.Next()
+			if err == nil && !ok {
+				break
+			}
+			var m ctl.Message
+			if err == nil {
+				m, err = ctl.Parse(kind, body)
+			}
+			if err != nil {
+				a.note("orders of the launcher: %v", err)
+				a.orphan()
+				return
+			}
+			a.follow(m)
+		}
+	}
+}
+
+// follow does what m says.
+func (a *agent) follow(m ctl.Message) {
+	switch m := m.(type) {
+	case *ctl.Launch:
+		a.start(m)
+	case *ctl.Input:
+		a.input(m.Data)
+	case *ctl.Credit:
+		a.credit(m.Bytes)
+	case *ctl.Signal:
+		a.signal(unix.Signal(m.Number))
+	case *ctl.Gathered:
+		a.tell(&wire.Cards{Data: m.Data})
+	case *ctl.Died:
+		a.tell(&wire.Died{Rank: m.Rank, Text: m.Text})
+	case *ctl.Absent:
+		a.absent = append(a.absent, m.Rank)
+		if a.cards > 0 {
+			a.tell(absence(m.Rank))
+		}
+	case *ctl.Revoked:
+		a.tell(&wire.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
+	case *ctl.Terminate:
+		a.terminate(m)
+	}
+}
+
+// orphan begins the end that comes when the launcher is gone.
+func (a *agent) orphan() {
+	a.orphaned = true
+	a.forget(a.in)
+	a.killAll()
+}

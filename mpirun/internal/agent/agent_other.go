@@ -1,0 +1,14 @@
+//go:build !linux
+
+package agent
+
+import (
+	"fmt"
+	"os"
+)
+
+// Run fails: ranks run on Linux only.
+func Run(in, out int) int {
+	fmt.Fprintln(os.Stderr, "gompirun: starting ranks needs Linux")
+	return 125
+}

@@ -1,0 +1,276 @@
+package agent
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/seg"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/tree"
+)
+
+// How often the agent looks when nothing tells it.
+const (
+	killPeriod   = 2 * time.Millisecond  // whether a killed tree is gone
+	reapPeriod   = 10 * time.Millisecond // for ended ranks, on kernels without pidfd
+	orphanPeriod = 10 * time.Second      // for ended orphans
+	// lingering is how long the agent waits, after all ranks ended well, for
+	// what they left running with their output open.
+	lingering = 2 * time.Second
+	// hopeless is when it gives up on processes that do not die.
+	hopeless = 5 * time.Second
+)
+
+// An ending is how far the end of the job on this host has come.
+type ending struct {
+	lines    time.Time // when the first partial line is due
+	deadline time.Time // when TERM becomes KILL
+	linger   time.Time // until when open output is waited for
+	killing  time.Time // since when everything is being killed
+	ordered  bool      // the launcher wants an end
+	left     int       // processes that ranks left behind
+	drained  bool      // the launcher has been told
+	over     bool
+}
+
+// reap takes note that a rank's process has ended.
+func (a *agent) reap(p *process) {
+	if p.ended {
+		return
+	}
+	var ws unix.WaitStatus
+	var used unix.Rusage
+	pid, err := unix.Wait4(p.pid, &ws, unix.WNOHANG, &used)
+	if err == nil && pid == p.pid {
+		a.exited(p, ws, &used)
+	}
+}
+
+// reapAny takes note of every child that has ended, ranks and orphans, and
+// reports whether there are children left.
+func (a *agent) reapAny() bool {
+	for {
+		var ws unix.WaitStatus
+		var used unix.Rusage
+		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, &used)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || pid <= 0 {
+			return err == nil
+		}
+		for _, p := range a.ranks {
+			if p.pid == pid && !p.ended {
+				a.exited(p, ws, &used)
+			}
+		}
+	}
+}
+
+// exited reports a rank's end, after all that it said and wrote before.
+func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
+	now := time.Now()
+	p.ended = true
+	a.alive--
+	if p.pidfd >= 0 {
+		unix.Close(p.pidfd)
+	}
+	a.hearRank(p, 0)
+	if p.boot >= 0 {
+		a.hangUp(p)
+	}
+	if p.stdin >= 0 {
+		a.closeInput(p)
+		a.consumed()
+	}
+	for _, s := range []*stream{&p.stdout, &p.stderr} {
+		a.read(s)
+		a.flushPartial(s)
+	}
+	state := a.segment.State(p.index)
+	a.segment.SetEnded(p.index)
+	m := &ctl.Exited{
+		Rank: p.Rank.Rank, PID: p.pid, Time: now.UnixNano(), RSS: used.Maxrss << 10, Tail: lastLines(p.tail),
+		Joined: state >= seg.Joined, Closed: state == seg.Closed,
+	}
+	if ws.Signaled() {
+		m.Signal, m.Core = int(ws.Signal()), ws.CoreDump()
+	} else {
+		m.Code = ws.ExitStatus()
+	}
+	a.report(m)
+}
+
+// signal passes a signal on to the process groups of all ranks.
+func (a *agent) signal(sig unix.Signal) {
+	for _, p := range a.ranks {
+		if p.pid > 0 && !p.ended {
+			unix.Kill(-p.pid, sig) // it may have ended just now
+		}
+	}
+}
+
+// terminate asks everything below this process to end, and kills it later. A
+// second order, or one without delay, kills at once.
+func (a *agent) terminate(m *ctl.Terminate) {
+	if m.Delay <= 0 {
+		a.killAll()
+	}
+	if a.end.ordered {
+		return
+	}
+	a.end.ordered = true
+	a.tell(&wire.Terminate{Text: m.Text})
+	if m.Delay > 0 {
+		a.end.deadline = time.Now().Add(m.Delay)
+		if _, err := tree.Signal(unix.SIGTERM, nil); err != nil {
+			a.signal(unix.SIGTERM)
+		}
+		if _, err := tree.Signal(unix.SIGCONT, nil); err != nil {
+			a.signal(unix.SIGCONT) // what is stopped cannot end
+		}
+	}
+}
+
+// killAll begins to kill everything below this process; tick goes on with it.
+func (a *agent) killAll() {
+	a.end.ordered = true
+	if a.end.killing.IsZero() {
+		a.end.killing = time.Now()
+	}
+}
+
+// dueAt has tick called at t.
+func (a *agent) dueAt(t time.Time) {
+	if a.end.lines.IsZero() || t.Before(a.end.lines) {
+		a.end.lines = t
+	}
+}
+
+// patience returns how long to wait for events, in milliseconds, at most until
+// tick has something to do.
+func (a *agent) patience() int {
+	if a.ranks == nil && !a.end.ordered {
+		return -1
+	}
+	wait := orphanPeriod
+	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger} {
+		if !t.IsZero() {
+			wait = min(wait, time.Until(t))
+		}
+	}
+	if !a.end.killing.IsZero() {
+		wait = min(wait, killPeriod)
+	}
+	if a.alive > 0 && a.ranks[0].pidfd < 0 {
+		wait = min(wait, reapPeriod)
+	}
+	return max(0, int((wait+time.Millisecond-1)/time.Millisecond))
+}
+
+// tick does what is due.
+func (a *agent) tick(now time.Time) {
+	if !a.end.lines.IsZero() && !now.Before(a.end.lines) {
+		a.sendPartials(now)
+	}
+	if a.alive > 0 && a.ranks[0].pidfd < 0 {
+		a.reapAny()
+	}
+	if !a.end.deadline.IsZero() && !now.Before(a.end.deadline) {
+		a.end.deadline = time.Time{}
+		a.killAll()
+	}
+	if !a.end.killing.IsZero() {
+		a.kill(now)
+	}
+	if a.launch != nil && a.alive == 0 && !a.end.drained && a.end.killing.IsZero() {
+		a.finish(now)
+	}
+}
+
+func (a *agent) sendPartials(now time.Time) {
+	a.end.lines = time.Time{}
+	for _, p := range a.ranks {
+		for _, s := range []*stream{&p.stdout, &p.stderr} {
+			switch {
+			case s.due.IsZero():
+			case now.Before(s.due):
+				a.dueAt(s.due)
+			default:
+				a.flushPartial(s)
+			}
+		}
+	}
+}
+
+// kill kills what is left below this process, and notices when nothing is.
+func (a *agent) kill(now time.Time) {
+	if a.reapAny() && now.Sub(a.end.killing) < hopeless {
+		n, err := tree.Signal(unix.SIGKILL, nil)
+		if err != nil {
+			a.signal(unix.SIGKILL)
+		}
+		if a.alive == 0 {
+			a.end.left = max(a.end.left, n)
+		}
+		return
+	}
+	a.end.killing = time.Time{}
+	a.end.over = a.orphaned
+}
+
+// finish ends the job on this host once all ranks have ended: it waits for
+// output that is still open, kills what is left, and tells the launcher.
+func (a *agent) finish(now time.Time) {
+	open := len(a.halted) > 0
+	for _, p := range a.ranks {
+		open = open || p.stdout.fd >= 0 || p.stderr.fd >= 0
+	}
+	children := a.reapAny()
+	if open && children && !a.end.ordered {
+		if a.end.linger.IsZero() {
+			a.end.linger = now.Add(lingering)
+			a.note("LINGER") //TMP
+		}
+		if now.Before(a.end.linger) {
+			return
+		}
+	}
+	a.end.linger = time.Time{}
+	if children {
+		a.killAll()
+		return
+	}
+	if len(a.halted) > 0 {
+		return // output waits for credit
+	}
+	a.closeStreams()
+	if len(a.halted) == 0 {
+		a.report(&ctl.Drained{Killed: a.end.left})
+		a.end.drained = true
+	}
+}
+
+// closeStreams reads what is left in the pipes. Nobody below this process
+// writes to them any more.
+func (a *agent) closeStreams() {
+	for _, p := range a.ranks {
+		for _, s := range []*stream{&p.stdout, &p.stderr} {
+			for s.fd >= 0 && !s.halted && a.pending(s) {
+				a.read(s)
+			}
+			if s.fd >= 0 && !s.halted {
+				a.closeStream(s)
+			}
+		}
+	}
+}
+
+// pending reports whether something can be read from s, if only its end.
+func (a *agent) pending(s *stream) bool {
+	fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return err == unix.EINTR || n > 0
+}

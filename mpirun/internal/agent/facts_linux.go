@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	reuseport "github.com/libp2p/go-reuseport"
+	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// Facts returns what there is on this host.
+func Facts() *ctl.Hello {
+	h := &ctl.Hello{Version: ctl.Version, Host: hostName(), Now: time.Now().UnixNano()}
+	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
+		h.Machine = strings.TrimSpace(string(id))
+	}
+	h.Cores = cores(boundTo(0))
+	h.Numa = domains()
+	return h
+}
+
+// boundTo returns the CPUs that a process may use; 0 is this thread.
+func boundTo(pid int) []int {
+	var set unix.CPUSet
+	if unix.SchedGetaffinity(pid, &set) != nil {
+		return nil
+	}
+	var cpus []int
+	for c := range len(set) * 64 {
+		if set.IsSet(c) {
+			cpus = append(cpus, c)
+		}
+	}
+	return cpus
+}
+
+// cores groups CPUs by the core that they are threads of.
+func cores(cpus []int) [][]int {
+	var found [][]int
+	seen := map[int]bool{}
+	for _, c := range cpus {
+		if seen[c] {
+			continue
+		}
+		core := []int{c}
+		if list, err := os.ReadFile(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", c)); err == nil {
+			siblings := parseCPUs(string(list))
+			core = slices.DeleteFunc(slices.Clone(cpus), func(o int) bool { return o != c && !slices.Contains(siblings, o) })
+		}
+		for _, o := range core {
+			seen[o] = true
+		}
+		found = append(found, core)
+	}
+	return found
+}
+
+// domains returns the CPUs of each memory domain.
+func domains() [][]int {
+	files, err := filepath.Glob("/sys/devices/system/node/node[0-9]*/cpulist")
+	if err != nil {
+		return nil
+	}
+	var found [][]int
+	for _, f := range files {
+		if list, err := os.ReadFile(f); err == nil && len(parseCPUs(string(list))) > 0 {
+			found = append(found, parseCPUs(string(list)))
+		}
+	}
+	return found
+}
+
+// parseCPUs reads the kernel's lists: 0-3,8. What it cannot read it leaves out.
+func parseCPUs(list string) []int {
+	var cpus []int
+	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		lo, err1 := strconv.Atoi(first)
+		hi, err2 := strconv.Atoi(last)
+		if err1 != nil || err2 != nil || hi-lo > 1<<16 {
+			continue
+		}
+		for c := lo; c <= hi; c++ {
+			cpus = append(cpus, c)
+		}
+	}
+	return cpus
+}
+
+// holdPort binds a socket to a port that is free on all of this host's IPv4
+// addresses, and never listens on it. So nobody else is given the port, and
+// rank 0 can listen on it: both sockets allow their address to be reused.
+func holdPort() (fd, port int, err error) {
+	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, 0, err
+	}
+	if port, err = bindReusable(fd); err != nil {
+		unix.Close(fd)
+		return -1, 0, err
+	}
+	return fd, port, nil
+}
+
+func bindReusable(fd int) (int, error) {
+	if err := reuseport.Control("tcp4", "", rawSocket(fd)); err != nil {
+		return 0, err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{}); err != nil {
+		return 0, err
+	}
+	addr, err := unix.Getsockname(fd)
+	if err != nil {
+		return 0, err
+	}
+	in, ok := addr.(*unix.SockaddrInet4)
+	if !ok {
+		return 0, fmt.Errorf("bound to %v, want an IPv4 address", addr)
+	}
+	return in.Port, nil
+}
+
+// rawSocket is a descriptor in the form that net hands to Control functions.
+type rawSocket uintptr
+
+func (s rawSocket) Control(f func(fd uintptr)) error { f(uintptr(s)); return nil }
+
+func (s rawSocket) Read(func(fd uintptr) bool) error  { return unix.ENOTSUP }
+func (s rawSocket) Write(func(fd uintptr) bool) error { return unix.ENOTSUP }

@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// A feed is the input on its way to ranks.
+type feed struct {
+	taken int  // bytes of the launcher that are not passed on by all ranks yet
+	ended bool // no more will come
+}
+
+// input passes data on to the ranks that get input; none ends it.
+func (a *agent) input(data []byte) {
+	a.feed.taken += len(data)
+	a.feed.ended = a.feed.ended || len(data) == 0
+	for _, p := range a.ranks {
+		if p.stdin >= 0 {
+			p.input = append(p.input, data...)
+			a.push(p)
+		}
+	}
+	a.consumed()
+}
+
+// feedRank goes on with a rank whose pipe has room again.
+func (a *agent) feedRank(p *process) {
+	a.push(p)
+	a.consumed()
+}
+
+// push writes what the rank's pipe takes. A rank that closed its input, or
+// ended, misses the rest.
+func (a *agent) push(p *process) {
+	for len(p.input) > 0 {
+		n, err := unix.Write(p.stdin, p.input)
+		if err == unix.EINTR {
+			continue
+		}
+		if err == unix.EAGAIN {
+			if !p.full {
+				p.full = a.watch(p.stdin, stdin, p.index, unix.EPOLLOUT) == nil
+			}
+			return
+		}
+		if err != nil {
+			a.closeInput(p)
+			return
+		}
+		p.input = p.input[n:]
+	}
+	if p.full {
+		a.forget(p.stdin)
+		p.full = false
+	}
+	p.input = nil
+	if a.feed.ended {
+		a.closeInput(p)
+	}
+}
+
+func (a *agent) closeInput(p *process) {
+	unix.Close(p.stdin)
+	p.stdin, p.input, p.full = -1, nil, false
+}
+
+// consumed tells the launcher how much all ranks have taken since last time.
+func (a *agent) consumed() {
+	waiting := 0
+	for _, p := range a.ranks {
+		waiting = max(waiting, len(p.input))
+	}
+	if n := a.feed.taken - waiting; n > 0 {
+		a.feed.taken = waiting
+		a.report(&ctl.Consumed{Bytes: n})
+	}
+}

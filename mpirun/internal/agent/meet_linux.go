@@ -1,0 +1,253 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/seg"
+	"gompi/mpirun/internal/ctl"
+)
+
+// maxBacklog bounds what waits for a rank that does not read. Cards of a large
+// job are the most a rank is ever sent at once.
+const maxBacklog = 256 << 20
+
+func rankFrames() wire.Frames { return wire.Frames{Limit: wire.MaxUp} }
+
+// tell sends m to all ranks of the host that still listen.
+func (a *agent) tell(m wire.Message) {
+	if a.segment == nil {
+		return
+	}
+	frame := wire.Append(nil, m)
+	for i, p := range a.ranks {
+		if a.segment.State(i) < seg.Closed {
+			a.send(p, frame)
+		}
+	}
+	a.segment.Bump() // after the news is in the sockets: see seg.Segment.Bump
+}
+
+// send sends a frame to a rank, now or when its socket has room.
+func (a *agent) send(p *process, frame []byte) {
+	if p.boot < 0 {
+		return
+	}
+	if len(p.out) > maxBacklog {
+		a.note("rank %d has not read its news for long: it gets no more", p.Rank.Rank)
+		a.hangUp(p)
+		return
+	}
+	p.out = append(p.out, frame...)
+	a.deliver(p)
+}
+
+// deliver writes what the rank's socket takes.
+func (a *agent) deliver(p *process) {
+	waiting := len(p.out) > 0
+	for len(p.out) > 0 {
+		n, err := unix.SendmsgN(p.boot, p.out, nil, nil, unix.MSG_NOSIGNAL)
+		if err == unix.EINTR {
+			continue
+		}
+		if err == unix.EAGAIN {
+			a.change(p.boot, bootEnd, p.index, unix.EPOLLIN|unix.EPOLLOUT)
+			return
+		}
+		if err != nil {
+			a.hangUp(p)
+			return
+		}
+		p.out = p.out[n:]
+	}
+	if waiting {
+		p.out = nil
+		a.change(p.boot, bootEnd, p.index, unix.EPOLLIN)
+	}
+}
+
+func (a *agent) hangUp(p *process) {
+	unix.Close(p.boot)
+	p.boot, p.out = -1, nil
+}
+
+// hearRank reads what a rank says.
+func (a *agent) hearRank(p *process, events uint32) {
+	if events&unix.EPOLLOUT != 0 && p.boot >= 0 {
+		a.deliver(p)
+		if a.segment != nil {
+			a.segment.Bump()
+		}
+	}
+	for p.boot >= 0 {
+		n, err := unix.Read(p.boot, p.in.Room(false))
+		if err == unix.EINTR {
+			continue
+		}
+		if err == unix.EAGAIN {
+			return
+		}
+		if err != nil || n == 0 {
+			a.hangUp(p)
+			return
+		}
+		p.in.Filled(n)
+		for {
+			kind, body, ok, err := p.in.Next()
+			if err == nil && !ok {
+				break
+			}
+			var m wire.Message
+			if err == nil {
+				m, err = wire.Parse(kind, body)
+			}
+			if err == nil {
+				err = a.heard(p, m)
+			}
+			if err != nil {
+				a.note("rank %d: %v", p.Rank.Rank, err)
+				a.hangUp(p)
+				return
+			}
+		}
+	}
+}
+
+// heard passes on what a rank said.
+func (a *agent) heard(p *process, m wire.Message) error {
+	switch m := m.(type) {
+	case *wire.Card:
+		if p.hasCard {
+			return fmt.Errorf("%w: a second card", wire.ErrFrame)
+		}
+		p.card, p.hasCard = append([]byte(nil), m.Data...), true
+		a.cards++
+		for _, r := range a.absent {
+			a.send(p, wire.Append(nil, absence(r)))
+		}
+		if a.cards == len(a.ranks) {
+			all := &ctl.Cards{}
+			for _, r := range a.ranks {
+				all.Data = append(all.Data, r.card)
+			}
+			a.report(all)
+		}
+	case *wire.Revoke:
+		a.report(&ctl.Revoke{Rank: p.Rank.Rank, Comm: m.Comm, Cause: m.Cause})
+	case *wire.Abort:
+		a.report(&ctl.Abort{Rank: p.Rank.Rank, Code: m.Code, Time: time.Now().UnixNano(), Reason: m.Reason})
+	default:
+		return fmt.Errorf("%w: unexpected %T", wire.ErrFrame, m)
+	}
+	return nil
+}
+
+// absence is the news for ranks that wait in Init for one that never comes.
+func absence(rank int) *wire.Died {
+	return &wire.Died{Rank: rank, Text: "ended with status 0 and never called Init"}
+}
+
+// listen opens the door for ranks whose inherited descriptors were closed. Its
+// name is abstract: nothing is left behind in a file system.
+func (a *agent) listen() error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("socket for ranks: %w", err)
+	}
+	a.door, a.address = fd, fmt.Sprintf("@gompi-%s-%d-%d", a.launch.JobID, a.launch.Node, os.Getpid())
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: a.address}); err != nil {
+		return fmt.Errorf("socket for ranks %q: %w", a.address, err)
+	}
+	if err := unix.Listen(fd, len(a.ranks)+1); err != nil {
+		return fmt.Errorf("socket for ranks %q: %w", a.address, err)
+	}
+	return a.watch(fd, listener, 0, unix.EPOLLIN)
+}
+
+// welcomeGuest accepts connections of this user's processes.
+func (a *agent) welcomeGuest() {
+	for {
+		fd, _, err := unix.Accept4(a.door, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		if err != nil {
+			return
+		}
+		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err != nil || int(cred.Uid) != os.Geteuid() || len(a.guests) > len(a.ranks) ||
+			a.watch(fd, guest, fd, unix.EPOLLIN) != nil {
+			unix.Close(fd)
+			continue
+		}
+		frames := rankFrames()
+		a.guests[fd] = &frames
+	}
+}
+
+// hearGuest lets a process in as the rank that it says it is, unless that rank
+// has joined before.
+func (a *agent) hearGuest(fd int) {
+	frames := a.guests[fd]
+	if frames == nil {
+		return
+	}
+	n, err := unix.Read(fd, frames.Room(true))
+	if err == unix.EINTR || err == unix.EAGAIN {
+		return
+	}
+	if err != nil || n == 0 {
+		a.dismiss(fd)
+		return
+	}
+	frames.Filled(n)
+	kind, body, ok, err := frames.Next()
+	if err == nil && !ok {
+		return
+	}
+	var m wire.Message
+	if err == nil {
+		m, err = wire.Parse(kind, body)
+	}
+	at, isAttach := m.(*wire.Attach)
+	if err != nil || !isAttach || at.Local >= len(a.ranks) || a.segment.State(at.Local) != seg.Starting || a.ranks[at.Local].ended {
+		a.dismiss(fd)
+		return
+	}
+	if err := a.passDescriptors(fd); err != nil {
+		a.note("rank %d: pass descriptors: %v", a.ranks[at.Local].Rank.Rank, err)
+		a.dismiss(fd)
+		return
+	}
+	delete(a.guests, fd)
+	a.admit(a.ranks[at.Local], fd)
+}
+
+func (a *agent) dismiss(fd int) {
+	delete(a.guests, fd)
+	unix.Close(fd)
+}
+
+// admit makes fd the boot socket of p.
+func (a *agent) admit(p *process, fd int) {
+	if p.boot >= 0 {
+		a.hangUp(p)
+	}
+	p.boot, p.in = fd, rankFrames()
+	a.change(fd, bootEnd, p.index, unix.EPOLLIN)
+	a.send(p, wire.Append(nil, a.welcome(p)))
+}
+
+// passDescriptors sends the segment and the doorbells, with one byte each.
+func (a *agent) passDescriptors(fd int) error {
+	fds := append([]int{a.segment.FD()}, a.bells...)
+	for len(fds) > 0 {
+		n := min(len(fds), wire.FDBatch)
+		if err := unix.Sendmsg(fd, make([]byte, n), unix.UnixRights(fds[:n]...), nil, unix.MSG_NOSIGNAL); err != nil {
+			return err
+		}
+		fds = fds[n:]
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"bytes"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// Output goes to the launcher in whole lines. A line whose end does not come is
+// sent as it is after patience, so that a prompt is seen, or when it is long.
+const (
+	linePatience = 100 * time.Millisecond
+	longLine     = ctl.MaxChunk / 2
+	tailSize     = 4 << 10
+	tailLines    = 10
+)
+
+// A stream is a rank's standard output or error.
+type stream struct {
+	rank    int
+	kind    ctl.Stream
+	fd      int       // -1 when closed
+	partial []byte    // a line without its end
+	due     time.Time // when partial is to be sent; zero if it is empty
+	halted  bool      // not watched, for want of credit
+}
+
+// read passes on what is in a rank's pipe, as far as the launcher takes it.
+func (a *agent) read(s *stream) {
+	for s.fd >= 0 {
+		if a.window <= 0 {
+			a.halt(s)
+			return
+		}
+		kept := copy(a.buf[:], s.partial)
+		n, err := unix.Read(s.fd, a.buf[kept:])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.EAGAIN:
+			return
+		case err != nil || n == 0:
+			a.closeStream(s)
+			return
+		}
+		a.remember(s, a.buf[kept:kept+n])
+		a.sendLines(s, a.buf[:kept+n])
+		if kept+n < len(a.buf) {
+			return // the pipe is empty; if not, the loop says so again
+		}
+	}
+}
+
+// sendLines sends the whole lines of data and keeps the rest.
+func (a *agent) sendLines(s *stream, data []byte) {
+	end := bytes.LastIndexByte(data, '\n') + 1
+	if len(data)-end >= longLine {
+		end = len(data)
+	}
+	if end > 0 {
+		a.output(s, data[:end])
+	}
+	s.partial = append(s.partial[:0], data[end:]...)
+	s.due = time.Time{}
+	if len(s.partial) > 0 {
+		s.due = time.Now().Add(linePatience)
+		a.dueAt(s.due)
+	}
+}
+
+func (a *agent) output(s *stream, data []byte) {
+	a.window -= ctl.Cost(len(data))
+	a.report(&ctl.Output{Rank: s.rank, Stream: s.kind, Data: data})
+}
+
+// flushPartial sends a line without its end.
+func (a *agent) flushPartial(s *stream) {
+	if len(s.partial) > 0 {
+		a.output(s, s.partial)
+	}
+	s.partial, s.due = s.partial[:0], time.Time{}
+}
+
+// closeStream ends a stream whose writers are gone.
+func (a *agent) closeStream(s *stream) {
+	a.flushPartial(s)
+	unix.Close(s.fd)
+	s.fd = -1
+}
+
+// remember keeps the end of a rank's stderr for the report of its failure.
+func (a *agent) remember(s *stream, data []byte) {
+	if s.kind != ctl.Stderr {
+		return
+	}
+	p := a.ranks[a.local[s.rank]]
+	p.tail = append(p.tail, data...)
+	if extra := len(p.tail) - tailSize; extra > 0 {
+		p.tail = p.tail[:copy(p.tail, p.tail[extra:])]
+	}
+}
+
+// lastLines returns the last lines of tail.
+func lastLines(tail []byte) []byte {
+	at := len(bytes.TrimRight(tail, "\n"))
+	for range tailLines {
+		if at = bytes.LastIndexByte(tail[:max(0, at)], '\n'); at < 0 {
+			return tail
+		}
+	}
+	return tail[at+1:]
+}
+
+// halt stops reading a stream until there is credit: the rank's pipe fills and
+// the rank waits, while orders and news go on.
+func (a *agent) halt(s *stream) {
+	if !s.halted {
+		s.halted = true
+		a.forget(s.fd)
+		a.halted = append(a.halted, s)
+	}
+}
+
+// credit goes on with the streams that were halted.
+func (a *agent) credit(n int) {
+	a.window += n
+	resumed := a.halted
+	a.halted = nil
+	for _, s := range resumed {
+		s.halted = false
+		src := stdout
+		if s.kind == ctl.Stderr {
+			src = stderr
+		}
+		if s.fd >= 0 && a.watch(s.fd, src, a.local[s.rank], unix.EPOLLIN) != nil {
+			a.closeStream(s)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/env"
+	"gompi/mpirun/internal/ctl"
+)
+
+// A process is one rank on this host.
+type process struct {
+	ctl.Rank
+	index int // local rank
+	pid   int // 0 before it is started
+	pidfd int // -1 where the kernel has none
+	ended bool
+
+	stdout, stderr stream
+	tail           []byte // the end of stderr
+	stdin          int    // -1 when closed
+	input          []byte // not yet taken
+	full           bool   // the pipe is, and is watched
+
+	boot    int // our end of its boot socket, -1 when closed
+	in      wire.Frames
+	out     []byte // not yet taken by the socket
+	card    []byte
+	hasCard bool
+}
+
+// Numbers of the descriptors that every rank inherits, beside the standard
+// ones. The doorbells of the host's ranks follow bellFD.
+const (
+	bootFD = 3
+	segFD  = 4
+	bellFD = 5
+)
+
+// ends are the far ends of a rank's pipes, which its process inherits.
+type ends struct{ stdin, stdout, stderr, boot int }
+
+func (e *ends) close() {
+	for _, fd := range []int{e.stdin, e.stdout, e.stderr, e.boot} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// connect makes the pipes and the socket of p, watches them, and puts the
+// welcome into the socket, where the rank will find it.
+func (a *agent) connect(p *process) (ends, error) {
+	e := ends{-1, -1, -1, -1}
+	err := a.makeEnds(p, &e)
+	if err != nil {
+		e.close()
+	}
+	return e, err
+}
+
+func (a *agent) makeEnds(p *process, e *ends) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("socketpair: %w", err)
+	}
+	p.boot, e.boot = pair[0], pair[1]
+	if err := a.watch(p.boot, bootEnd, p.index, unix.EPOLLIN); err != nil {
+		return err
+	}
+	a.send(p, wire.Append(nil, a.welcome(p)))
+	for _, out := range []struct {
+		s   *stream
+		end *int
+		src source
+	}{{&p.stdout, &e.stdout, stdout}, {&p.stderr, &e.stderr, stderr}} {
+		pipe, err := newPipe(0)
+		if err != nil {
+			return err
+		}
+		out.s.fd, *out.end = pipe[0], pipe[1]
+		if err := a.watch(out.s.fd, out.src, p.index, unix.EPOLLIN); err != nil {
+			return err
+		}
+	}
+	if a.launch.Stdin == p.Rank.Rank || a.launch.Stdin == ctl.StdinAll {
+		pipe, err := newPipe(1)
+		if err != nil {
+			return err
+		}
+		p.stdin, e.stdin = pipe[1], pipe[0]
+		return nil
+	}
+	e.stdin, err = unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	return err
+}
+
+// newPipe returns a pipe whose end number ours does not block. The other end
+// must block: programs expect that of their standard streams.
+func newPipe(ours int) ([2]int, error) {
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		return pipe, fmt.Errorf("pipe: %w", err)
+	}
+	if err := unix.SetNonblock(pipe[ours], true); err != nil {
+		return pipe, fmt.Errorf("pipe: %w", err)
+	}
+	return pipe, nil
+}
+
+// spawn starts p's process, bound to its CPUs.
+func (a *agent) spawn(p *process, prog *program, vars []string) error {
+	e, err := a.connect(p)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	files := make([]uintptr, 0, bellFD+len(a.bells))
+	for _, fd := range []int{e.stdin, e.stdout, e.stderr, e.boot, a.segment.FD()} {
+		files = append(files, uintptr(fd))
+	}
+	for _, bell := range a.bells {
+		files = append(files, uintptr(bell))
+	}
+	if err := a.bind(p.CPUs); err != nil {
+		a.note("rank %d is not bound: %v", p.Rank.Rank, err)
+	}
+	pid, err := syscall.ForkExec(prog.path, prog.argv, &syscall.ProcAttr{
+		Dir:   prog.wdir,
+		Env:   vars,
+		Files: files,
+		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &p.pidfd},
+	})
+	if err != nil {
+		return err
+	}
+	p.pid = pid
+	if p.pidfd < 0 {
+		return nil
+	}
+	return a.watch(p.pidfd, exitEvent, p.index, unix.EPOLLIN)
+}
+
+// welcome tells p's rank who it is.
+func (a *agent) welcome(p *process) *wire.Welcome {
+	return &wire.Welcome{
+		Rank: p.Rank.Rank, Size: a.launch.Size, LocalRank: p.index, LocalSize: len(a.ranks),
+		Node: a.launch.Node, JobID: a.launch.JobID, Secret: a.launch.Secret,
+		Placement: a.launch.Placement, Hosts: a.launch.Hosts,
+	}
+}
+
+// variables returns the environment that makes p's process a rank.
+func (a *agent) variables(p *process) []string {
+	rank, size := fmt.Sprint(p.Rank.Rank), fmt.Sprint(a.launch.Size)
+	local, locals := fmt.Sprint(p.index), fmt.Sprint(len(a.ranks))
+	return []string{
+		env.Rank + "=" + rank, env.Size + "=" + size, env.LocalRank + "=" + local, env.LocalSize + "=" + locals,
+		fmt.Sprintf("%s=%d", env.Node, a.launch.Node), env.JobID + "=" + a.launch.JobID,
+		fmt.Sprintf("%s=%d", env.BootFD, bootFD), fmt.Sprintf("%s=%d", env.SegFD, segFD),
+		fmt.Sprintf("%s=%d", env.BellFD, bellFD), env.BootAddr + "=" + a.address,
+		env.TorchRank + "=" + rank, env.TorchSize + "=" + size,
+		env.TorchLocalRank + "=" + local, env.TorchLocalSize + "=" + locals,
+		env.TorchMasterAddr + "=" + a.launch.MasterAddr, fmt.Sprintf("%s=%d", env.TorchMasterPort, a.launch.MasterPort),
+		env.OMPIRank + "=" + rank, env.OMPISize + "=" + size,
+		env.OMPILocalRank + "=" + local, env.OMPILocalSize + "=" + locals,
+	}
+}
+
+// threads returns the values of GOMAXPROCS and OMP_NUM_THREADS for p, to be
+// used where the user has not set them. Go needs a second thread to overlap
+// communication with computation.
+func (a *agent) threads(p *process) []string {
+	share := len(p.CPUs)
+	if share == 0 {
+		share = a.launch.Cores / len(a.ranks)
+	}
+	return []string{
+		fmt.Sprintf("%s=%d", env.GoProcs, max(2, share)),
+		fmt.Sprintf("%s=%d", env.OMPThreads, max(1, share)),
+	}
+}
+
+// bind binds this thread, whose affinity the next process inherits. nil is the
+// affinity that the agent itself was started with.
+func (a *agent) bind(cpus []int) error {
+	if cpus == nil && a.bound == nil {
+		return nil
+	}
+	set := a.affinity
+	if cpus != nil {
+		set = unix.CPUSet{}
+		for _, c := range cpus {
+			set.Set(c)
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		unix.SchedSetaffinity(0, &a.affinity)
+		a.bound = nil
+		return fmt.Errorf("bind to CPUs %v: %w", cpus, err)
+	}
+	a.bound = cpus
+	return nil
+}
+
+// hostName returns what this host calls itself.
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return name
+}

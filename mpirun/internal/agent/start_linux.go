@@ -1,0 +1,241 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/env"
+	"gompi/internal/seg"
+	"gompi/mpirun/internal/ctl"
+)
+
+// Exit statuses that stand for a rank that could not be started, as shells use
+// them.
+const (
+	cannotStart   = 125
+	notExecutable = 126
+	notFound      = 127
+)
+
+// A program is what some ranks run, looked up on this host.
+type program struct {
+	path    string
+	argv    []string
+	wdir    string
+	env     []string // of all its ranks
+	threads bool     // set GOMAXPROCS
+	omp     bool     // set OMP_NUM_THREADS
+}
+
+// start starts all ranks, or none: it tells the launcher which could not be
+// started, and ends those that were.
+func (a *agent) start(l *ctl.Launch) {
+	if a.launch != nil || len(l.Ranks) == 0 || len(l.Programs) == 0 {
+		a.note("ignored an order to start %d ranks", len(l.Ranks))
+		return
+	}
+	a.launch, a.window = l, l.Window
+	for i, r := range l.Ranks {
+		a.ranks = append(a.ranks, &process{Rank: r, index: i, pidfd: -1, boot: -1, stdin: -1, in: rankFrames(),
+			stdout: stream{rank: r.Rank, kind: ctl.Stdout, fd: -1}, stderr: stream{rank: r.Rank, kind: ctl.Stderr, fd: -1}})
+		a.local[r.Rank] = i
+	}
+	if rank, err := a.startAll(); err != nil {
+		a.report(&ctl.Failed{Rank: rank, Code: statusOf(err), Text: err.Error()})
+		a.killAll()
+		return
+	}
+	a.reportStarted()
+}
+
+// startAll returns the rank that could not be started, and why.
+func (a *agent) startAll() (int, error) {
+	first := a.launch.Ranks[0].Rank
+	if err := a.makeShared(); err != nil {
+		return first, err
+	}
+	programs := make([]*program, len(a.launch.Programs))
+	for _, p := range a.ranks {
+		prog := programs[p.Program]
+		if prog == nil {
+			var err error
+			if prog, err = a.lookUp(&a.launch.Programs[p.Program]); err != nil {
+				return p.Rank.Rank, err
+			}
+			programs[p.Program] = prog
+		}
+		vars := slices.Concat(prog.env, a.variables(p))
+		threads := a.threads(p)
+		if prog.threads {
+			vars = append(vars, threads[0])
+		}
+		if prog.omp {
+			vars = append(vars, threads[1])
+		}
+		if err := a.spawn(p, prog, vars); err != nil {
+			return p.Rank.Rank, startError(prog, err)
+		}
+		a.alive++
+	}
+	a.bind(nil)
+	if a.launch.MasterPort != a.facts.Port && a.held >= 0 {
+		unix.Close(a.held)
+		a.held = -1
+	}
+	return 0, nil
+}
+
+// makeShared makes what the ranks of this host share.
+func (a *agent) makeShared() error {
+	ranks := make([]int, len(a.ranks))
+	for i, p := range a.ranks {
+		ranks[i] = p.Rank.Rank
+	}
+	if !slices.IsSorted(ranks) {
+		return fmt.Errorf("ranks %v: want them in ascending order", ranks)
+	}
+	if err := unix.SchedGetaffinity(0, &a.affinity); err != nil {
+		return fmt.Errorf("affinity: %w", err)
+	}
+	var err error
+	if a.segment, err = seg.New(ranks); err != nil {
+		return err
+	}
+	for range ranks {
+		bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+		if err != nil {
+			return fmt.Errorf("doorbell: %w", err)
+		}
+		a.bells = append(a.bells, bell)
+	}
+	return a.listen()
+}
+
+func (a *agent) reportStarted() {
+	m := &ctl.Started{}
+	for _, p := range a.ranks {
+		m.PIDs = append(m.PIDs, p.pid)
+		if a.launch.Bindings {
+			m.CPUs = append(m.CPUs, boundTo(p.pid))
+		}
+	}
+	a.report(m)
+}
+
+// lookUp finds a program on this host.
+func (a *agent) lookUp(p *ctl.Program) (*program, error) {
+	if len(p.Argv) == 0 || p.Argv[0] == "" {
+		return nil, errors.New("no program to run")
+	}
+	prog := &program{argv: p.Argv, wdir: p.Wdir, env: merge(a.launch.Env, p.Env)}
+	prog.threads = !isSet(prog.env, env.GoProcs)
+	prog.omp = !isSet(prog.env, env.OMPThreads)
+	if p.Wdir != "" {
+		if st, err := os.Stat(p.Wdir); err != nil || !st.IsDir() {
+			return nil, fmt.Errorf("working directory %q: no such directory", p.Wdir)
+		}
+		prog.env = merge(prog.env, []string{"PWD=" + p.Wdir})
+	}
+	var err error
+	prog.path, err = find(p.Argv[0], p.Wdir, valueOf(prog.env, "PATH"))
+	return prog, err
+}
+
+// find returns the path of the program called name, as execvp would find it
+// from the directory wdir.
+func find(name, wdir, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil // exec itself says what is wrong with it
+	}
+	var denied error
+	for _, dir := range filepath.SplitList(path) {
+		if dir == "" {
+			dir = "."
+		}
+		candidate := dir + "/" + name
+		at := candidate
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(wdir, at)
+		}
+		if st, err := os.Stat(at); err != nil || st.IsDir() {
+			continue
+		}
+		if unix.Access(at, unix.X_OK) == nil {
+			return candidate, nil
+		}
+		denied = fmt.Errorf("cannot run %q: %s: %w", name, at, syscall.EACCES)
+	}
+	if denied != nil {
+		return "", denied
+	}
+	hint := ""
+	if st, err := os.Stat(filepath.Join(wdir, name)); err == nil && !st.IsDir() {
+		hint = fmt.Sprintf("; there is one in the working directory: want ./%s", name)
+	}
+	return "", fmt.Errorf("cannot find %q in PATH%s: %w", name, hint, syscall.ENOENT)
+}
+
+// startError says why the kernel would not start prog.
+func startError(prog *program, err error) error {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return err
+	}
+	if errno == syscall.ENOENT {
+		at := prog.path
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(prog.wdir, at)
+		}
+		if _, statErr := os.Stat(at); statErr == nil {
+			return fmt.Errorf("cannot run %q: it is there, but not the interpreter or loader that it asks for: %w", prog.argv[0], err)
+		}
+	}
+	return fmt.Errorf("cannot run %q: %w", prog.argv[0], err)
+}
+
+// statusOf returns the exit status that stands for err.
+func statusOf(err error) int {
+	switch {
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ENOTDIR):
+		return notFound
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.EPERM):
+		return notExecutable
+	}
+	return cannotStart
+}
+
+// merge returns base with the variables of more added, which take precedence.
+func merge(base, more []string) []string {
+	out := slices.DeleteFunc(slices.Clone(base), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return isSet(more, name)
+	})
+	for i, kv := range more {
+		if name, _, _ := strings.Cut(kv, "="); !isSet(more[i+1:], name) {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+func isSet(vars []string, name string) bool {
+	return slices.ContainsFunc(vars, func(kv string) bool {
+		return len(kv) > len(name) && kv[len(name)] == '=' && kv[:len(name)] == name
+	})
+}
+
+func valueOf(vars []string, name string) string {
+	for _, kv := range slices.Backward(vars) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

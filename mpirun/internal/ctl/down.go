@@ -1,0 +1,173 @@
+package ctl
+
+import (
+	"math"
+	"time"
+
+	"gompi/internal/boot/wire"
+)
+
+// Launch tells an agent to start its ranks.
+type Launch struct {
+	JobID      string
+	Secret     [32]byte
+	Size       int
+	Node       int
+	Placement  []wire.Run // of all ranks, in rank order
+	Hosts      []string   // names of the nodes
+	MasterAddr string
+	MasterPort int
+	Window     int      // bytes of output that may be on their way to the launcher
+	Stdin      int      // the rank that gets input; StdinAll, StdinNone
+	Bindings   bool     // report what the ranks are bound to
+	Cores      int      // of this host, to be shared by its ranks
+	Env        []string // of all programs
+	Programs   []Program
+	Ranks      []Rank // of this host, in ascending order
+}
+
+// Values of Launch.Stdin that name no rank.
+const (
+	StdinNone = -1
+	StdinAll  = -2
+)
+
+// A Program is what some ranks run.
+type Program struct {
+	Argv []string
+	Env  []string // added to Launch.Env, taking precedence
+	Wdir string   // "" for the agent's own
+}
+
+// A Rank is one process to start.
+type Rank struct {
+	Rank    int
+	Program int
+	CPUs    []int // nil: do not bind
+}
+
+func (*Launch) kind() byte { return kindLaunch }
+func (m *Launch) append(b []byte) []byte {
+	b = wire.AppendBytes(b, m.JobID)
+	b = append(b, m.Secret[:]...)
+	b = wire.AppendInt(wire.AppendInt(b, m.Size), m.Node)
+	b = wire.AppendStrings(wire.AppendPlacement(b, m.Placement), m.Hosts)
+	b = wire.AppendInt(wire.AppendBytes(b, m.MasterAddr), m.MasterPort)
+	b = wire.AppendInt(wire.AppendInt(b, m.Window), m.Stdin)
+	b = wire.AppendInt(wire.AppendBool(b, m.Bindings), m.Cores)
+	b = wire.AppendStrings(b, m.Env)
+	b = wire.AppendInt(b, len(m.Programs))
+	for _, p := range m.Programs {
+		b = wire.AppendBytes(wire.AppendStrings(wire.AppendStrings(b, p.Argv), p.Env), p.Wdir)
+	}
+	b = wire.AppendInt(b, len(m.Ranks))
+	for _, r := range m.Ranks {
+		b = appendInts(wire.AppendInt(wire.AppendInt(b, r.Rank), r.Program), r.CPUs)
+	}
+	return b
+}
+
+func (m *Launch) parse(d *wire.Decoder) {
+	m.JobID = d.String(MaxText)
+	d.Fixed(m.Secret[:])
+	m.Size, m.Node = int(d.Int(1, wire.MaxRanks)), int(d.Int(0, wire.MaxRanks))
+	m.Placement = d.Placement()
+	m.Hosts = d.Strings(maxList, MaxText)
+	m.MasterAddr = d.String(MaxText)
+	m.MasterPort = int(d.Int(0, math.MaxUint16))
+	m.Window = int(d.Int(0, math.MaxInt32))
+	m.Stdin = int(d.Int(StdinAll, wire.MaxRanks))
+	m.Bindings, m.Cores = d.Bool(), int(d.Int(0, maxCPU))
+	m.Env = d.Strings(maxList, maxString)
+	for range d.List(maxList) {
+		p := Program{Argv: d.Strings(maxList, maxString), Env: d.Strings(maxList, maxString), Wdir: d.String(maxString)}
+		m.Programs = append(m.Programs, p)
+	}
+	for range d.List(maxList) {
+		r := Rank{Rank: int(d.Int(0, wire.MaxRanks)), Program: int(d.Int(0, int64(max(0, len(m.Programs)-1))))}
+		r.CPUs = parseInts(d, maxCPU)
+		m.Ranks = append(m.Ranks, r)
+	}
+}
+
+// Input is standard input for the ranks that Launch.Stdin names. Empty Data is
+// its end.
+type Input struct{ Data []byte }
+
+func (*Input) kind() byte               { return kindInput }
+func (m *Input) append(b []byte) []byte { return wire.AppendBytes(b, m.Data) }
+func (m *Input) parse(d *wire.Decoder)  { m.Data = d.Bytes(MaxChunk) }
+
+// Credit tells that so many bytes of Output have been written out.
+type Credit struct{ Bytes int }
+
+func (*Credit) kind() byte               { return kindCredit }
+func (m *Credit) append(b []byte) []byte { return wire.AppendInt(b, m.Bytes) }
+func (m *Credit) parse(d *wire.Decoder)  { m.Bytes = int(d.Int(0, math.MaxInt32)) }
+
+// Signal is to be sent to the process groups of all ranks.
+type Signal struct{ Number int }
+
+func (*Signal) kind() byte               { return kindSignal }
+func (m *Signal) append(b []byte) []byte { return wire.AppendInt(b, m.Number) }
+func (m *Signal) parse(d *wire.Decoder)  { m.Number = int(d.Int(1, 64)) }
+
+// Gathered holds the cards of all ranks of the job, by rank.
+type Gathered struct{ Data [][]byte }
+
+func (*Gathered) kind() byte               { return kindGathered }
+func (m *Gathered) append(b []byte) []byte { return wire.AppendCards(b, m.Data) }
+func (m *Gathered) parse(d *wire.Decoder)  { m.Data = d.Cards() }
+
+// Died tells the ranks that one of them ended without goodbye.
+type Died struct {
+	Rank int
+	Text string
+}
+
+func (*Died) kind() byte               { return kindDied }
+func (m *Died) append(b []byte) []byte { return wire.AppendBytes(wire.AppendInt(b, m.Rank), m.Text) }
+func (m *Died) parse(d *wire.Decoder) {
+	m.Rank = int(d.Int(0, wire.MaxRanks))
+	m.Text = d.String(wire.MaxText)
+}
+
+// Absent tells that a rank ended well and never joined: ranks that wait for it
+// in Init wait in vain.
+type Absent struct{ Rank int }
+
+func (*Absent) kind() byte               { return kindAbsent }
+func (m *Absent) append(b []byte) []byte { return wire.AppendInt(b, m.Rank) }
+func (m *Absent) parse(d *wire.Decoder)  { m.Rank = int(d.Int(0, wire.MaxRanks)) }
+
+// Revoked tells the ranks that one of them broke a communicator.
+type Revoked struct {
+	Rank  int
+	Comm  uint64
+	Cause []byte
+}
+
+func (*Revoked) kind() byte { return kindRevoked }
+func (m *Revoked) append(b []byte) []byte {
+	return wire.AppendBytes(wire.AppendUint(wire.AppendInt(b, m.Rank), m.Comm), m.Cause)
+}
+func (m *Revoked) parse(d *wire.Decoder) {
+	m.Rank = int(d.Int(0, wire.MaxRanks))
+	m.Comm = d.Uint(math.MaxUint64)
+	m.Cause = d.Bytes(wire.MaxText)
+}
+
+// Terminate ends the ranks: TERM, and KILL after Delay. A Delay of 0 kills at once.
+type Terminate struct {
+	Delay time.Duration
+	Text  string
+}
+
+func (*Terminate) kind() byte { return kindTerminate }
+func (m *Terminate) append(b []byte) []byte {
+	return wire.AppendBytes(wire.AppendInt(b, m.Delay), m.Text)
+}
+func (m *Terminate) parse(d *wire.Decoder) {
+	m.Delay = time.Duration(d.Int(0, math.MaxInt64))
+	m.Text = d.String(wire.MaxText)
+}

@@ -1,0 +1,244 @@
+package ctl
+
+import (
+	"math"
+
+	"gompi/internal/boot/wire"
+)
+
+// Hello is an agent's first message: what there is on its host.
+type Hello struct {
+	Version string
+	Host    string  // the host's own name
+	Machine string  // the same for agents on one machine, however it is called
+	Now     int64   // the host's clock, nanoseconds since 1970
+	Port    int     // held for MASTER_PORT, 0 for none
+	Cores   [][]int // hardware threads of each core that may be used
+	Numa    [][]int // hardware threads of each memory domain
+}
+
+func (*Hello) kind() byte { return kindHello }
+func (m *Hello) append(b []byte) []byte {
+	b = wire.AppendBytes(b, m.Version)
+	b = wire.AppendBytes(b, m.Host)
+	b = wire.AppendBytes(b, m.Machine)
+	b = wire.AppendInt(b, m.Now)
+	b = wire.AppendInt(b, m.Port)
+	return appendSets(appendSets(b, m.Cores), m.Numa)
+}
+func (m *Hello) parse(d *wire.Decoder) {
+	m.Version = d.String(MaxText)
+	m.Host = d.String(MaxText)
+	m.Machine = d.String(MaxText)
+	m.Now = d.Int(math.MinInt64, math.MaxInt64)
+	m.Port = int(d.Int(0, math.MaxUint16))
+	m.Cores = parseSets(d)
+	m.Numa = parseSets(d)
+}
+
+// appendSets appends lists of CPU numbers.
+func appendSets(b []byte, sets [][]int) []byte {
+	b = wire.AppendInt(b, len(sets))
+	for _, set := range sets {
+		b = appendInts(b, set)
+	}
+	return b
+}
+
+func parseSets(d *wire.Decoder) [][]int {
+	var sets [][]int
+	for range d.List(maxCPU) {
+		sets = append(sets, parseInts(d, maxCPU))
+	}
+	return sets
+}
+
+func appendInts(b []byte, vs []int) []byte {
+	b = wire.AppendInt(b, len(vs))
+	for _, v := range vs {
+		b = wire.AppendInt(b, v)
+	}
+	return b
+}
+
+// parseInts reads a list of numbers from 0 to limit. An empty one is nil.
+func parseInts(d *wire.Decoder, limit int) []int {
+	var vs []int
+	for range d.List(maxList) {
+		vs = append(vs, int(d.Int(0, int64(limit))))
+	}
+	return vs
+}
+
+// Started tells that all ranks of a host have been started.
+type Started struct {
+	PIDs []int   // in the order of Launch.Ranks
+	CPUs [][]int // what the kernel says each is bound to, if Launch asked
+}
+
+func (*Started) kind() byte { return kindStarted }
+func (m *Started) append(b []byte) []byte {
+	return appendSets(appendInts(b, m.PIDs), m.CPUs)
+}
+func (m *Started) parse(d *wire.Decoder) {
+	m.PIDs = parseInts(d, math.MaxInt32)
+	m.CPUs = parseSets(d)
+}
+
+// Failed tells that a rank could not be started.
+type Failed struct {
+	Rank int
+	Code int // the exit status that stands for it
+	Text string
+}
+
+func (*Failed) kind() byte { return kindFailed }
+func (m *Failed) append(b []byte) []byte {
+	return wire.AppendBytes(wire.AppendInt(wire.AppendInt(b, m.Rank), m.Code), m.Text)
+}
+func (m *Failed) parse(d *wire.Decoder) {
+	m.Rank = int(d.Int(0, wire.MaxRanks))
+	m.Code = int(d.Int(0, 255))
+	m.Text = d.String(MaxText)
+}
+
+// A Stream is one of a rank's standard streams.
+type Stream byte
+
+// The streams.
+const (
+	Stdout Stream = 1
+	Stderr Stream = 2
+)
+
+// String returns the name under which users know the stream.
+func (s Stream) String() string {
+	if s == Stderr {
+		return "stderr"
+	}
+	return "stdout"
+}
+
+// Output is a piece of a rank's output: whole lines, or, if it does not end
+// with a newline, also the beginning of one that has waited too long for its end.
+type Output struct {
+	Rank   int
+	Stream Stream
+	Data   []byte
+}
+
+func (*Output) kind() byte { return kindOutput }
+func (m *Output) append(b []byte) []byte {
+	return wire.AppendBytes(append(wire.AppendInt(b, m.Rank), byte(m.Stream)), m.Data)
+}
+func (m *Output) parse(d *wire.Decoder) {
+	m.Rank = int(d.Int(0, wire.MaxRanks))
+	m.Stream = Stream(d.Uint(uint64(Stderr)))
+	m.Data = d.Bytes(MaxChunk)
+}
+
+// Cost is what Output of n bytes takes of the credit: small pieces are not free.
+func Cost(n int) int { return n + 64 }
+
+// Consumed tells that so many bytes of Input have been passed on, or dropped.
+type Consumed struct{ Bytes int }
+
+func (*Consumed) kind() byte               { return kindConsumed }
+func (m *Consumed) append(b []byte) []byte { return wire.AppendInt(b, m.Bytes) }
+func (m *Consumed) parse(d *wire.Decoder)  { m.Bytes = int(d.Int(0, math.MaxInt32)) }
+
+// Cards holds the cards of all ranks of the host, in the order of Launch.Ranks.
+type Cards struct{ Data [][]byte }
+
+func (*Cards) kind() byte               { return kindCards }
+func (m *Cards) append(b []byte) []byte { return wire.AppendCards(b, m.Data) }
+func (m *Cards) parse(d *wire.Decoder)  { m.Data = d.Cards() }
+
+// Revoke passes a rank's revocation on.
+type Revoke struct {
+	Rank  int
+	Comm  uint64
+	Cause []byte
+}
+
+func (*Revoke) kind() byte { return kindRevoke }
+func (m *Revoke) append(b []byte) []byte {
+	return wire.AppendBytes(wire.AppendUint(wire.AppendInt(b, m.Rank), m.Comm), m.Cause)
+}
+func (m *Revoke) parse(d *wire.Decoder) {
+	m.Rank = int(d.Int(0, wire.MaxRanks))
+	m.Comm = d.Uint(math.MaxUint64)
+	m.Cause = d.Bytes(wire.MaxText)
+}
+
+// Abort passes a rank's wish to end the job on.
+type Abort struct {
+	Rank   int
+	Code   int
+	Time   int64 // nanoseconds since 1970
+	Reason string
+}
+
+func (*Abort) kind() byte { return kindAbort }
+func (m *Abort) append(b []byte) []byte {
+	b = wire.AppendInt(wire.AppendInt(b, m.Rank), m.Code)
+	return wire.AppendBytes(wire.AppendInt(b, m.Time), m.Reason)
+}
+func (m *Abort) parse(d *wire.Decoder) {
+	m.Rank = int(d.Int(0, wire.MaxRanks))
+	m.Code = int(d.Int(math.MinInt32, math.MaxInt32))
+	m.Time = d.Int(math.MinInt64, math.MaxInt64)
+	m.Reason = d.String(wire.MaxText)
+}
+
+// Exited tells how a rank's process ended. All it wrote before has been sent,
+// unless there was no credit for it.
+type Exited struct {
+	Rank   int
+	PID    int
+	Code   int   // exit status, if Signal is 0
+	Signal int   // the signal that killed it
+	Time   int64 // nanoseconds since 1970
+	Joined bool  // it called Init
+	Closed bool  // it closed its communicators
+	Core   bool  // it left a core dump
+	RSS    int64 // largest resident set, in bytes
+	Tail   []byte
+}
+
+func (*Exited) kind() byte { return kindExited }
+func (m *Exited) append(b []byte) []byte {
+	for _, v := range []int{m.Rank, m.PID, m.Code, m.Signal} {
+		b = wire.AppendInt(b, v)
+	}
+	b = wire.AppendInt(b, m.Time)
+	b = wire.AppendBool(wire.AppendBool(wire.AppendBool(b, m.Joined), m.Closed), m.Core)
+	return wire.AppendBytes(wire.AppendInt(b, m.RSS), m.Tail)
+}
+func (m *Exited) parse(d *wire.Decoder) {
+	m.Rank = int(d.Int(0, wire.MaxRanks))
+	m.PID = int(d.Int(0, math.MaxInt32))
+	m.Code = int(d.Int(0, 255))
+	m.Signal = int(d.Int(0, 255))
+	m.Time = d.Int(math.MinInt64, math.MaxInt64)
+	m.Joined, m.Closed, m.Core = d.Bool(), d.Bool(), d.Bool()
+	m.RSS = d.Int(0, math.MaxInt64)
+	m.Tail = d.Bytes(MaxText)
+}
+
+// Drained is an agent's last message: all its ranks have ended, all their
+// output has been sent, and nothing they started is left.
+type Drained struct {
+	Killed int // processes that ranks had left behind
+}
+
+func (*Drained) kind() byte               { return kindDrained }
+func (m *Drained) append(b []byte) []byte { return wire.AppendInt(b, m.Killed) }
+func (m *Drained) parse(d *wire.Decoder)  { m.Killed = int(d.Int(0, math.MaxInt32)) }
+
+// Note is something the user should know, in one line.
+type Note struct{ Text string }
+
+func (*Note) kind() byte               { return kindNote }
+func (m *Note) append(b []byte) []byte { return wire.AppendBytes(b, m.Text) }
+func (m *Note) parse(d *wire.Decoder)  { m.Text = d.String(MaxText) }

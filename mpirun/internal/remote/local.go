@@ -1,0 +1,63 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+
+	"gompi/hostfile"
+)
+
+// Local starts agents on this machine, whatever the host is called.
+type Local struct {
+	Stderr io.Writer // where an agent that fails says so
+}
+
+// Start implements Starter. The context bounds nothing: starting a process does
+// not block.
+func (l Local) Start(_ context.Context, host string) (*Agent, error) {
+	// The running program, even if its file has been replaced, under the name
+	// by which it was called.
+	cmd := exec.Command("/proc/self/exe", AgentFlag)
+	cmd.Args[0] = os.Args[0]
+	cmd.Stderr = l.Stderr
+	agent, err := start(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("start an agent on %s: %w", host, err)
+	}
+	return agent, nil
+}
+
+// IsLocal reports whether host names this machine without asking a name
+// server: localhost, a loopback address, the machine's own name or one of its
+// addresses.
+func IsLocal(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().IsLoopback() || isOwn(addr.Unmap().WithZone(""))
+	}
+	own, err := os.Hostname()
+	return err == nil && hostfile.Same(own, host)
+}
+
+func isOwn(addr netip.Addr) bool {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok {
+			if ip, ok := netip.AddrFromSlice(n.IP); ok && ip.Unmap() == addr {
+				return true
+			}
+		}
+	}
+	return false
+}

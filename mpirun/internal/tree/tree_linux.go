@@ -1,0 +1,89 @@
+// Package tree finds and signals the processes below this one: what a rank
+// started, and what that started, also when a parent in between is gone.
+package tree
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Adopt makes orphaned descendants children of this process instead of init's,
+// so that none can leave the tree.
+func Adopt() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become reaper of orphans: %w", err)
+	}
+	return nil
+}
+
+// A Process is a descendant of this process.
+type Process struct {
+	PID    int
+	Parent int
+	Zombie bool // it has ended, and its parent has not noticed
+}
+
+// Below returns the descendants of this process, but for the processes that
+// spare names and their descendants; spare may be nil. Parents come before
+// their children. It looks at every process of the machine.
+func Below(spare func(pid int) bool) ([]Process, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	children := map[int][]Process{}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		data, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue // it is gone
+		}
+		if p, ok := parseStat(pid, data); ok && (spare == nil || !spare(pid)) {
+			children[p.Parent] = append(children[p.Parent], p)
+		}
+	}
+	found := children[os.Getpid()]
+	for i := 0; i < len(found); i++ {
+		found = append(found, children[found[i].PID]...)
+	}
+	return found, nil
+}
+
+// parseStat reads a line of /proc/PID/stat. The command, in parentheses, may
+// hold anything.
+func parseStat(pid int, data []byte) (Process, bool) {
+	fields := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
+	if len(fields) < 2 {
+		return Process{}, false
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	if err != nil {
+		return Process{}, false
+	}
+	return Process{PID: pid, Parent: parent, Zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}, true
+}
+
+// Signal sends sig to every descendant that still runs and returns how many
+// there were. A process that forks at that moment may hide its child: to end a
+// tree, call it with KILL until it returns 0.
+func Signal(sig syscall.Signal, spare func(pid int) bool) (int, error) {
+	below, err := Below(spare)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, p := range below {
+		if !p.Zombie && unix.Kill(p.PID, sig) == nil {
+			n++
+		}
+	}
+	return n, nil
+}

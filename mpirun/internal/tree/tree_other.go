@@ -1,0 +1,24 @@
+//go:build !linux
+
+package tree
+
+import (
+	"errors"
+	"syscall"
+)
+
+// Adopt fails: only Linux knows reapers of orphans.
+func Adopt() error { return errors.ErrUnsupported }
+
+// A Process is a descendant of this process.
+type Process struct {
+	PID    int
+	Parent int
+	Zombie bool
+}
+
+// Below fails: only Linux has /proc.
+func Below(func(pid int) bool) ([]Process, error) { return nil, errors.ErrUnsupported }
+
+// Signal fails: only Linux has /proc.
+func Signal(syscall.Signal, func(pid int) bool) (int, error) { return 0, errors.ErrUnsupported }

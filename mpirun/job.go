@@ -1,0 +1,342 @@
+package mpirun
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"gompi/hostfile"
+	"gompi/internal/boot"
+	"gompi/internal/boot/wire"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/plan"
+	"gompi/mpirun/internal/remote"
+)
+
+const (
+	// window is how much output of one host may be on its way here.
+	window = 1 << 20
+	// helloTime is how long an agent may take to start.
+	helloTime = 30 * time.Second
+)
+
+// A job is one run. Everything is decided in the goroutine that called run; the
+// links, the signals and the input bring it events.
+type job struct {
+	*options
+	id     string
+	secret [32]byte
+	begun  time.Time
+
+	hosts    []hostfile.Host
+	programs []plan.Program
+	plan     *plan.Plan
+	links    []*link // by node
+	events   chan event
+	done     chan struct{} // closed when nobody takes events any more
+	out      *output
+	input    *input
+	signals  *signals
+	timer    <-chan time.Time // the job's time limit
+
+	cards [][]byte // by rank; nil until they have come
+	came  int      // links whose cards have come
+	ending
+}
+
+// run runs the job and returns its exit status.
+func (j *job) run(starter remote.Starter) int {
+	defer close(j.done)
+	if err := j.startAgents(starter); err != nil {
+		return j.failToStart(err)
+	}
+	if err := j.awaitHellos(); err != nil {
+		return j.failToStart(err)
+	}
+	if j.cause != nil { // a signal has come
+		j.endAgents()
+		j.out.close()
+		return j.report()
+	}
+	var err error
+	if j.plan, err = plan.Map(planHosts(j.hosts, j.links), j.programs, j.policy); err != nil {
+		return j.failToStart(err)
+	}
+	if err := j.prepareOutput(); err != nil {
+		return j.failToStart(err)
+	}
+	j.launch()
+	j.serve()
+	j.endAgents()
+	j.out.close()
+	return j.report()
+}
+
+// startAgents starts one agent on each host.
+func (j *job) startAgents(starter remote.Starter) error {
+	for _, h := range j.hosts {
+		if !remote.IsLocal(h.Name) {
+			return fmt.Errorf("starting ranks on other hosts needs ssh, which this version does not have yet: host %s", h.Name)
+		}
+	}
+	for node, h := range j.hosts {
+		agent, err := starter.Start(context.Background(), h.Name)
+		if err != nil {
+			return err
+		}
+		l := newLink(node, h.Name, agent)
+		j.links = append(j.links, l)
+		j.verbosef("agent on %s is process %d", h.Name, agent.PID())
+		go l.read(j.events, j.done) // until the agent is gone or the job is done
+	}
+	return nil
+}
+
+// awaitHellos waits until every agent has said what its host is made of.
+func (j *job) awaitHellos() error {
+	late := time.NewTimer(helloTime)
+	defer late.Stop()
+	for waiting := len(j.links); waiting > 0 && j.cause == nil; {
+		select {
+		case e := <-j.events:
+			if e.err != nil {
+				return fmt.Errorf("the agent on %s did not start: it %s", e.link.host, e.link.ended(e.err))
+			}
+			hello, ok := e.m.(*ctl.Hello)
+			if !ok {
+				j.note(e.link, e.m)
+				continue
+			}
+			if hello.Version != ctl.Version {
+				return fmt.Errorf("the agent on %s is gompirun %s, want %s as here", e.link.host, hello.Version, ctl.Version)
+			}
+			e.link.hello = hello
+			waiting--
+		case s := <-j.signals.c:
+			j.signalled(s)
+		case <-late.C:
+			for _, l := range j.links {
+				if l.hello == nil {
+					return fmt.Errorf("the agent on %s has not started within %v", l.host, helloTime)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// prepareOutput makes the folder of the ranks' files and tells what is planned.
+func (j *job) prepareOutput() error {
+	if j.outputDir != "" {
+		j.out.dir = filepath.Join(j.outputDir, j.id)
+		j.out.digits = len(strconv.Itoa(len(j.plan.Ranks) - 1))
+		if err := os.MkdirAll(j.out.dir, 0o777); err != nil {
+			return fmt.Errorf("-output-filename: %w", err)
+		}
+		j.verbosef("output is in %s", j.out.dir)
+	}
+	if j.stdin >= len(j.plan.Ranks) {
+		return fmt.Errorf("-stdin %d: want a rank from 0 to %d, all or none", j.stdin, len(j.plan.Ranks)-1)
+	}
+	if j.displayMap {
+		var b strings.Builder
+		j.plan.Display(&b)
+		j.out.say(strings.TrimSuffix(b.String(), "\n"))
+	}
+	for _, n := range j.plan.Notes {
+		j.notef("%s", n)
+	}
+	return nil
+}
+
+// launch tells every agent which ranks to start. An agent without any has done
+// all it had to do.
+func (j *job) launch() {
+	nodeOf, hosts := make([]int, len(j.plan.Ranks)), make([]string, len(j.plan.Hosts))
+	for i, r := range j.plan.Ranks {
+		nodeOf[i] = r.Node
+	}
+	for i, h := range j.plan.Hosts {
+		hosts[i] = h.Name
+	}
+	first := j.links[j.plan.Ranks[0].Node]
+	common := ctl.Launch{
+		JobID: j.id, Secret: j.secret, Size: len(j.plan.Ranks), Placement: wire.Runs(nodeOf), Hosts: hosts,
+		MasterAddr: "127.0.0.1", MasterPort: first.hello.Port,
+		Window: window, Stdin: j.stdin, Bindings: j.reportBindings, Env: forwarded(os.Environ()),
+	}
+	for _, p := range j.programs {
+		common.Programs = append(common.Programs, ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir})
+	}
+	j.cards = make([][]byte, len(j.plan.Ranks))
+	for _, l := range j.links {
+		l.ranks = j.plan.Local[l.node]
+		if len(l.ranks) == 0 {
+			l.drained = true
+			continue
+		}
+		m := common
+		m.Node, m.Cores = l.node, len(j.plan.Hosts[l.node].Cores)
+		for _, r := range l.ranks {
+			p := j.plan.Ranks[r]
+			m.Ranks = append(m.Ranks, ctl.Rank{Rank: r, Program: p.Prog, CPUs: p.CPUs})
+		}
+		l.send(&m)
+	}
+	j.input = newInput(j.stdin, j.links)
+	j.input.start(os.Stdin, j.done)
+	if j.timeout > 0 {
+		j.timer = time.After(j.timeout)
+	}
+}
+
+// serve handles events until every agent has done all it had to do.
+func (j *job) serve() {
+	for !j.allDrained() {
+		select {
+		case e := <-j.events:
+			j.handle(e)
+		case s := <-j.signals.c:
+			j.signalled(s)
+		case data := <-j.input.chunks():
+			j.input.pass(data)
+		case <-j.timer:
+			j.end(&cause{status: statusTimeout, text: fmt.Sprintf("time limit of %v reached", j.timeout)})
+		}
+	}
+}
+
+func (j *job) allDrained() bool {
+	for _, l := range j.links {
+		if !l.drained {
+			return false
+		}
+	}
+	return true
+}
+
+// handle handles one message of an agent, or its end.
+func (j *job) handle(e event) {
+	l := e.link
+	if e.err != nil {
+		j.lost(l, e.err)
+		return
+	}
+	switch m := e.m.(type) {
+	case *ctl.Output:
+		j.out.write(piece{Output: m, credit: func(n int) { l.send(&ctl.Credit{Bytes: n}) }})
+	case *ctl.Consumed:
+		j.input.consumed(l, m.Bytes)
+	case *ctl.Started:
+		j.started(l, m)
+	case *ctl.Failed:
+		j.failed(l, m)
+	case *ctl.Cards:
+		j.gather(l, m)
+	case *ctl.Revoke:
+		j.broadcast(&ctl.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
+	case *ctl.Abort:
+		j.aborted(l, m)
+	case *ctl.Exited:
+		j.exited(l, m)
+	case *ctl.Drained:
+		l.drained = true
+		if m.Killed > 0 {
+			j.notef("%s: killed %d processes that ranks left behind", l.host, m.Killed)
+		}
+	default:
+		j.note(l, m)
+	}
+}
+
+// started notes that the ranks of a host run.
+func (j *job) started(l *link, m *ctl.Started) {
+	l.pids = m.PIDs
+	j.verbosef("%d ranks run on %s after %v", len(m.PIDs), l.host, time.Since(j.begun).Round(time.Millisecond))
+	for i, cpus := range m.CPUs {
+		if i < len(l.ranks) {
+			j.out.say(fmt.Sprintf("gompirun: rank %d on %s: %s", l.ranks[i], l.host, bindingText(cpus, l.hello.Cores)))
+		}
+	}
+}
+
+// bindingText describes what the kernel says a rank is bound to.
+func bindingText(cpus []int, cores [][]int) string {
+	all := 0
+	for _, c := range cores {
+		all += len(c)
+	}
+	if len(cpus) == all {
+		return "not bound (cpus " + plan.Ranges(cpus) + ")"
+	}
+	return "bound to cpus " + plan.Ranges(cpus)
+}
+
+// gather collects the cards of one host; the last gives everybody all of them.
+func (j *job) gather(l *link, m *ctl.Cards) {
+	if len(m.Data) != len(l.ranks) {
+		j.notef("%s: %d cards of %d ranks", l.host, len(m.Data), len(l.ranks))
+		return
+	}
+	for i, r := range l.ranks {
+		j.cards[r] = m.Data[i]
+	}
+	j.came++
+	if j.came == j.serving() {
+		j.broadcast(&ctl.Gathered{Data: j.cards})
+		j.verbosef("ranks have met after %v", time.Since(j.begun).Round(time.Millisecond))
+	}
+}
+
+// serving returns how many agents have ranks.
+func (j *job) serving() int {
+	n := 0
+	for _, l := range j.links {
+		if len(l.ranks) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// broadcast sends m to every agent that has ranks.
+func (j *job) broadcast(m ctl.Message) {
+	for _, l := range j.links {
+		if len(l.ranks) > 0 && !l.drained {
+			l.send(m)
+		}
+	}
+}
+
+// note passes on what an agent wants the user to know.
+func (j *job) note(l *link, m ctl.Message) {
+	if n, ok := m.(*ctl.Note); ok {
+		j.notef("%s: %s", l.host, n.Text)
+	}
+}
+
+func (j *job) notef(format string, args ...any) {
+	if !j.quiet {
+		j.out.say("gompirun: " + fmt.Sprintf(format, args...))
+	}
+}
+
+func (j *job) verbosef(format string, args ...any) {
+	if j.verbose {
+		j.out.say("gompirun: " + fmt.Sprintf(format, args...))
+	}
+}
+
+// newJob names a job.
+func newJob(o *options, stdout, stderr *os.File) *job {
+	j := &job{options: o, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{})}
+	j.id, j.secret = boot.NewJob()
+	j.out = newOutput(stdout, stderr)
+	j.out.tag, j.out.stamp = o.tag, o.stamp
+	j.out.fail = func(err error) { j.notef("-output-filename: %v", err) }
+	return j
+}

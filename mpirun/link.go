@@ -1,0 +1,130 @@
+package mpirun
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/remote"
+)
+
+// A link is the launcher's end of the channel to one agent. One goroutine reads
+// it until its end, another writes; neither decides anything.
+type link struct {
+	node  int
+	host  string
+	agent *remote.Agent
+	hello *ctl.Hello
+	pids  []int // of its ranks
+
+	ranks   []int // it runs
+	drained bool  // it has nothing left to do
+	gone    bool  // the agent has been waited for
+
+	mu      sync.Mutex
+	queue   []byte
+	writing bool
+	quiet   *sync.Cond // signalled when nothing is queued or being written
+}
+
+// An event is what happened on a link: a message, or its end.
+type event struct {
+	link *link
+	m    ctl.Message
+	err  error // how the link ended
+}
+
+func newLink(node int, host string, agent *remote.Agent) *link {
+	l := &link{node: node, host: host, agent: agent}
+	l.quiet = sync.NewCond(&l.mu)
+	return l
+}
+
+// read sends what comes to events, the end of the channel last. done releases
+// it when nobody listens any more.
+func (l *link) read(events chan<- event, done <-chan struct{}) {
+	r := ctl.NewReader(l.agent.Out)
+	for {
+		m, err := r.Next()
+		select {
+		case events <- event{l, m, err}:
+		case <-done:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// send queues m for the agent. It does not block. What cannot be delivered is
+// dropped: the reader notices that the agent is gone.
+func (l *link) send(m ctl.Message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue = ctl.Append(l.queue, m)
+	if !l.writing {
+		l.writing = true
+		go l.write()
+	}
+}
+
+// write writes until nothing is queued.
+func (l *link) write() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.queue) > 0 {
+		queue := l.queue
+		l.queue = nil
+		l.mu.Unlock()
+		l.agent.In.Write(queue) // an error means that the agent is gone, which read reports
+		l.mu.Lock()
+	}
+	l.writing = false
+	l.quiet.Broadcast()
+}
+
+// flush waits until everything has been written, at most for limit.
+func (l *link) flush(limit time.Duration) {
+	expired := false
+	timer := time.AfterFunc(limit, func() {
+		l.mu.Lock()
+		expired = true
+		l.quiet.Broadcast()
+		l.mu.Unlock()
+	})
+	defer timer.Stop()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.writing && !expired {
+		l.quiet.Wait()
+	}
+}
+
+// close ends the channel, which ends the agent.
+func (l *link) close() { l.agent.In.Close() }
+
+// ended says why the channel ended, when it should not have. It ends the agent,
+// if it has not ended by itself.
+func (l *link) ended(err error) string {
+	l.gone = true
+	l.close()
+	l.agent.Kill() // changes nothing about a process that is ending already
+	how := l.agent.Wait()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return how
+	}
+	return err.Error() + "; it " + how
+}
+
+// await waits until the agent is gone, whose channel has been closed. Events of
+// other links are dropped.
+func (l *link) await(events <-chan event) {
+	for !l.gone {
+		if e := <-events; e.err != nil {
+			e.link.ended(e.err)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+// Package mpirun is the launcher: it reads a command line, starts one agent on
+// each host, has them start the ranks, and tells the truth about what failed.
+//
+// The path of a job through the files:
+//
+//  1. options reads the command line, hosts the lists of hosts
+//  2. job starts the agents (internal/remote), hears what their hosts are made
+//     of, has internal/plan decide which rank runs where, and launches
+//  3. link, output, input and signals carry what happens to the one goroutine
+//     that decides, in job
+//  4. ending decides when the job is over, why, and what the exit status is
+package mpirun
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"gompi/internal/cli"
+	"gompi/mpirun/internal/agent"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/remote"
+	"gompi/mpirun/internal/tree"
+)
+
+// Main runs gompirun with the arguments of its command line, without the
+// program's name, and returns its exit status. It takes the whole process: its
+// signals, standard streams, and every process below it.
+func Main(args []string) int {
+	if len(args) > 0 && args[0] == remote.AgentFlag {
+		return agent.Run(0, 1)
+	}
+	o, err := parseOptions(args, os.LookupEnv, os.Stderr)
+	switch {
+	case errors.Is(err, cli.ErrHelp), len(args) == 0:
+		fmt.Print(usage)
+		return 0
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
+		return statusFailed
+	case o.version:
+		fmt.Printf("gompirun %s (%s)\n", ctl.Version, runtime.Version())
+		return 0
+	}
+	return launchJob(o)
+}
+
+func launchJob(o *options) int {
+	j := newJob(o, os.Stdout, os.Stderr)
+	var err error
+	if j.hosts, j.programs, err = planInput(o, func(line string) { j.notef("%s", line) }); err != nil {
+		return j.failToStart(err)
+	}
+	// Should an agent be killed, what its ranks started must not escape.
+	if err := tree.Adopt(); err != nil {
+		return j.failToStart(err)
+	}
+	j.signals = catch()
+	defer j.signals.release()
+	return j.run(remote.Local{Stderr: os.Stderr})
+}

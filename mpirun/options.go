@@ -1,0 +1,211 @@
+package mpirun
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gompi/internal/cli"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/plan"
+)
+
+// options is a command line, read.
+type options struct {
+	programs []program
+	hostfile string
+	policy   plan.Policy
+
+	tag, stamp     bool
+	outputDir      string
+	stdin          int // a rank, ctl.StdinAll or ctl.StdinNone
+	timeout        time.Duration
+	killDelay      time.Duration
+	displayMap     bool
+	reportBindings bool
+	quiet, verbose bool
+	version        bool
+}
+
+// A program is one part of the command line between ":".
+type program struct {
+	argv  []string
+	np    int // 0: all slots
+	hosts string
+	wdir  string
+	env   []string
+}
+
+// errNoProgram asks for the usage.
+var errNoProgram = errors.New("no program to run")
+
+// parseOptions reads a command line. getenv resolves -x NAME; what the user
+// should know goes to notes.
+func parseOptions(args []string, getenv func(string) (string, bool), notes io.Writer) (*options, error) {
+	o := &options{killDelay: 2 * time.Second}
+	for i, part := range splitPrograms(args) {
+		set, finish := o.flags(i == 0, getenv, notes)
+		rest, err := set.Parse(part)
+		if err != nil {
+			return nil, inPart(i, err)
+		}
+		if o.version {
+			return o, nil
+		}
+		if len(rest) == 0 {
+			if i == 0 {
+				return nil, errNoProgram
+			}
+			return nil, fmt.Errorf(`program %d, after ":": %w`, i+1, errNoProgram)
+		}
+		p, err := finish()
+		if err != nil {
+			return nil, inPart(i, err)
+		}
+		p.argv = rest
+		o.programs = append(o.programs, p)
+	}
+	return o, nil
+}
+
+// inPart names the program whose flags are wrong, where there are several.
+func inPart(i int, err error) error {
+	if i == 0 || errors.Is(err, cli.ErrHelp) {
+		return err
+	}
+	return fmt.Errorf(`program %d, after ":": %w`, i+1, err)
+}
+
+// splitPrograms splits at arguments that are exactly ":".
+func splitPrograms(args []string) [][]string {
+	var parts [][]string
+	for {
+		i := slices.Index(args, ":")
+		if i < 0 {
+			return append(parts, args)
+		}
+		parts, args = append(parts, args[:i]), args[i+1:]
+	}
+}
+
+// flags declares the flags of one part of the command line: those of the
+// program, and for the first part those of the job. finish returns what Parse
+// has found about the program.
+func (o *options) flags(first bool, getenv func(string) (string, bool), notes io.Writer) (*cli.Set, func() (program, error)) {
+	set := cli.New("gompirun")
+	var p program
+	var exports []string
+	set.VarP((*cli.Count)(&p.np), "np", "n", "")
+	set.Alias("np", "c")
+	set.StringVarP(&p.hosts, "host", "H", "", "")
+	set.StringVar(&p.wdir, "wdir", "", "")
+	set.StringArrayVarP(&exports, "x", "x", nil, "")
+	note := func(line string) { fmt.Fprintln(notes, line) }
+	set.Habits(cli.LauncherHabits(), note)
+	finishJob := func() error { return nil }
+	if first {
+		finishJob = o.jobFlags(set)
+	}
+	return set, func() (program, error) {
+		if err := finishJob(); err != nil {
+			return p, err
+		}
+		var err error
+		if p.wdir != "" {
+			if p.wdir, err = filepath.Abs(p.wdir); err != nil {
+				return p, err
+			}
+		}
+		p.env, err = exported(exports, getenv, note)
+		return p, err
+	}
+}
+
+// jobFlags declares the flags of the whole job, which stand before the first
+// program. The function it returns applies their values.
+func (o *options) jobFlags(set *cli.Set) func() error {
+	var mapBy, bindTo, stdin string
+	var noOver, over bool
+	set.StringVar(&o.hostfile, "hostfile", "", "")
+	set.Alias("hostfile", "machinefile")
+	set.VarP((*cli.Count)(&o.policy.PerNode), "npernode", "N", "")
+	set.Alias("npernode", "ppn")
+	set.StringVar(&mapBy, "map-by", "", "")
+	set.StringVar(&bindTo, "bind-to", "", "")
+	set.BoolVar(&over, "oversubscribe", false, "")
+	set.BoolVar(&noOver, "nooversubscribe", false, "")
+	set.Alias("nooversubscribe", "no-oversubscribe")
+	set.BoolVar(&o.tag, "tag-output", false, "")
+	set.BoolVar(&o.stamp, "timestamp-output", false, "")
+	set.StringVar(&o.outputDir, "output-filename", "", "")
+	set.StringVar(&stdin, "stdin", "0", "")
+	set.Var((*cli.Duration)(&o.timeout), "timeout", "")
+	set.Var((*cli.Duration)(&o.killDelay), "kill-delay", "")
+	set.BoolVar(&o.displayMap, "display-map", false, "")
+	set.BoolVar(&o.reportBindings, "report-bindings", false, "")
+	set.BoolVarP(&o.quiet, "quiet", "q", false, "")
+	set.BoolVarP(&o.verbose, "verbose", "v", false, "")
+	set.BoolVar(&o.version, "version", false, "")
+	return func() error {
+		if over && noOver {
+			return errors.New("-oversubscribe and -nooversubscribe: want one of them")
+		}
+		o.policy.NoOversubscribe = noOver
+		var err error
+		if mapBy != "" {
+			if err = o.policy.SetMapBy(mapBy); err != nil {
+				return err
+			}
+		}
+		if bindTo != "" {
+			if o.policy.BindTo, err = plan.ParseBindTo(bindTo); err != nil {
+				return err
+			}
+		}
+		o.stdin, err = parseStdin(stdin)
+		return err
+	}
+}
+
+func parseStdin(s string) (int, error) {
+	switch s {
+	case "all":
+		return ctl.StdinAll, nil
+	case "none":
+		return ctl.StdinNone, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("-stdin %q: want a rank, all or none", s)
+	}
+	return n, nil
+}
+
+// exported turns the values of -x into variables. The whole environment is
+// handed on anyway, so a name without a value only says that it must be there.
+func exported(values []string, getenv func(string) (string, bool), note func(string)) ([]string, error) {
+	var vars []string
+	for _, v := range values {
+		name, _, given := strings.Cut(v, "=")
+		switch {
+		case name == "":
+			return nil, fmt.Errorf("-x %q: want NAME or NAME=value", v)
+		case given:
+			vars = append(vars, v)
+		case strings.HasSuffix(name, "*"):
+		default:
+			value, ok := getenv(name)
+			if !ok {
+				note(fmt.Sprintf("gompirun: -x %s: there is no such variable here", name))
+				continue
+			}
+			vars = append(vars, name+"="+value)
+		}
+	}
+	return vars, nil
+}

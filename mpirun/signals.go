@@ -1,0 +1,68 @@
+package mpirun
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// signals are those that reach gompirun and mean its job.
+type signals struct{ c chan os.Signal }
+
+// Signals that end the job, and signals that are handed on to the ranks.
+var (
+	endJob   = [...]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
+	handedOn = [...]os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGQUIT,
+		syscall.SIGCONT, syscall.SIGTSTP}
+)
+
+// catch starts to catch signals, but for those that were ignored when gompirun
+// started: nohup and shells without job control want that.
+func catch() *signals {
+	s := &signals{make(chan os.Signal, 16)}
+	for _, list := range [][]os.Signal{endJob[:], handedOn[:]} {
+		for _, sig := range list {
+			if !signal.Ignored(sig) {
+				signal.Notify(s.c, sig)
+			}
+		}
+	}
+	return s
+}
+
+func (s *signals) release() { signal.Stop(s.c) }
+
+// signalled does what a signal asks for. The first Ctrl-C, TERM or HUP ends the
+// job in good order, the second at once.
+func (j *job) signalled(s os.Signal) {
+	sig, ok := s.(syscall.Signal)
+	if !ok {
+		return
+	}
+	switch sig {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP:
+		if j.interrupted {
+			j.broadcast(&ctl.Terminate{Text: "killed by the user"})
+			return
+		}
+		j.interrupted = true
+		c := &cause{status: 128 + int(sig), text: fmt.Sprintf("ended by signal %d (%v)", sig, sig)}
+		if sig == syscall.SIGINT {
+			c.text = "interrupted"
+			j.notef("interrupted: ending the job; once more kills it")
+		}
+		j.end(c)
+	case syscall.SIGTSTP:
+		j.broadcast(&ctl.Signal{Number: int(sig)})
+		for _, l := range j.links {
+			l.flush(100 * time.Millisecond)
+		}
+		syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // as the terminal asked; CONT comes back here
+	default:
+		j.broadcast(&ctl.Signal{Number: int(sig)})
+	}
+}

@@ -1,0 +1,54 @@
+package mpirun
+
+// usage is what -h prints; a test compares its flags with those declared.
+const usage = `usage: gompirun [flags] program [args] [: [flags] program [args]]...
+
+Run program as the ranks of one job. Flags take one dash or two.
+
+ranks and hosts
+  -np N, -n N               start N ranks (default: one for each slot)
+  -N N, -npernode, -ppn     at most N ranks of a program on a host
+  -hostfile F, -machinefile hosts and their slots, one to a line: "node01 slots=4"
+  -H LIST, -host LIST       hosts on the command line, or, with -hostfile, which of
+                            them to use: a:4,b (one slot where no number is given)
+  -map-by HOW               slot (default), node, or ppr:N:node
+  -nooversubscribe          refuse more ranks than slots (-oversubscribe: allow it,
+                            which is the default, with a line that says so)
+  -bind-to WHAT             core, numa or none (default: each rank has its share of
+                            the cores, if there is a core for each, else none)
+
+program
+  -x NAME[=value]           set a variable for the ranks; the environment is handed
+                            on in any case
+  -wdir DIR                 working directory of the ranks
+  after ":" the flags -np, -H, -x and -wdir belong to the next program
+
+input and output
+  -stdin RANK|all|none      who reads standard input (default: rank 0)
+  -tag-output               begin each line with [rank]<stdout>: or [rank]<stderr>:
+  -timestamp-output         begin each line with the time
+  -output-filename DIR      write each rank's output to a file, too, in
+                            DIR/<job id>/rank-0.stdout and so on
+
+ending
+  -timeout T                end the job after T seconds, or 90s, 2m, 1h30m
+  -kill-delay T             time between TERM and KILL (default 2)
+
+what happens
+  -display-map              print which rank runs where
+  -report-bindings          print which CPUs the kernel has bound each rank to
+  -q                        print nothing but the reason of a failure
+  -v                        print what gompirun does
+  -version, -h
+
+Exit status: 0 if all ranks end well; that of the first rank that fails, or 128+N
+if signal N killed it; 124 after -timeout, 125 if the job could not be started,
+126 if the program cannot be executed, 127 if there is none, 130 after Ctrl-C.
+
+examples
+  gompirun -np 4 ./train
+  gompirun -hostfile hosts ./train -epochs 10
+  gompirun -np 8 -H node01:4,node02:4 -x GOMPI_LOG=info ./train
+  gompirun -np 1 ./server : -np 3 ./client
+  gompirun -np 4 -tag-output python3 train.py
+`
