@@ -1,0 +1,68 @@
+// Command ring passes a token around all ranks, several times. Each rank adds
+// its number, so that rank 0 knows at the end that the token was everywhere.
+//
+//	gompirun -np 4 ring
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"gompi/comm"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "ring:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	c, err := comm.Init(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ring(ctx, c, 1000, out); err != nil {
+		return err
+	}
+	return c.Close(ctx)
+}
+
+// ring passes the token around laps times. Rank 0 prints how long it took, and
+// fails if the token does not say what it should.
+func ring(ctx context.Context, c *comm.Comm, laps int, out io.Writer) error {
+	rank, size := c.Rank(), c.Size()
+	next, previous := (rank+1)%size, (rank-1+size)%size
+	const tag = 0
+	token := []int{0}
+	begin := time.Now()
+	for range laps {
+		if rank == 0 { // somebody must send first
+			if err := comm.Send(ctx, c, next, tag, token); err != nil {
+				return err
+			}
+		}
+		if _, err := comm.Recv(ctx, c, previous, tag, token); err != nil {
+			return err
+		}
+		token[0] += rank
+		if rank != 0 {
+			if err := comm.Send(ctx, c, next, tag, token); err != nil {
+				return err
+			}
+		}
+	}
+	if rank != 0 {
+		return nil
+	}
+	hop := time.Since(begin) / time.Duration(laps*size)
+	fmt.Fprintf(out, "%d laps around %d ranks, %v a hop\n", laps, size, hop)
+	if want := laps * size * (size - 1) / 2; token[0] != want {
+		return fmt.Errorf("the token says %d, want %d", token[0], want)
+	}
+	return nil
+}

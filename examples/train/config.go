@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+
+	"gompi/examples/train/internal/nn"
+)
+
+// A config is what the command line says. All ranks have the same.
+type config struct {
+	epochs, steps int // 0: not limited by this
+	batch         int // samples of all ranks together
+	accumulate    int // backward passes per step
+	rate          float64
+	seed          uint64
+	data          string
+	snapshot      string
+	saveEvery     int // epochs if epochs is set, else steps; 0: only at the end
+	resume        bool
+	evalOnly      bool
+	every         int // steps between progress lines
+	csv, plot     string
+	overlap       bool
+
+	shape nn.Shape
+}
+
+// defaults make a run of about a minute on two cores.
+func defaults() config {
+	return config{
+		batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true,
+		shape: nn.Shape{Context: 8, Width: 32, Hidden: []int{512, 256}},
+	}
+}
+
+const defaultSteps = 400
+
+const usage = `usage: train [flags] [EPOCHS [SAVE-EVERY]]
+
+Trains a network to predict the next byte of a text. Alone, or under gompirun
+with as many ranks as one likes: the batch is divided among them.
+
+`
+
+// parse reads the command line. Numbers may stand between the flags:
+// "train 50 10" is "train -epochs 50 -save-every 10".
+func parse(args []string, help io.Writer) (config, error) {
+	cfg := defaults()
+	fs := flag.NewFlagSet("train", flag.ContinueOnError)
+	resume := cfg.define(fs)
+	fs.SetOutput(io.Discard) // the caller prints the error, once
+	var numbers []string
+	for len(args) > 0 {
+		err := fs.Parse(args)
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(help, usage)
+			fs.SetOutput(help)
+			fs.PrintDefaults()
+		}
+		if err != nil {
+			return cfg, err
+		}
+		args = fs.Args()
+		if len(args) > 0 {
+			numbers, args = append(numbers, args[0]), args[1:]
+		}
+	}
+	if err := cfg.positional(numbers); err != nil {
+		return cfg, err
+	}
+	cfg.resume = *resume == "auto"
+	if *resume != "auto" && *resume != "never" {
+		return cfg, fmt.Errorf("-resume %q: want auto or never", *resume)
+	}
+	if cfg.epochs == 0 && cfg.steps == 0 {
+		cfg.steps = defaultSteps
+	}
+	return cfg, cfg.check()
+}
+
+func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
+	fs.IntVar(&cfg.epochs, "epochs", 0, "stop after so many passes over the text")
+	fs.IntVar(&cfg.steps, "steps", 0, fmt.Sprintf("stop after so many steps (default %d, or as many as -epochs needs)", defaultSteps))
+	fs.IntVar(&cfg.batch, "batch", cfg.batch, "samples of one step, of all ranks together")
+	fs.IntVar(&cfg.accumulate, "accumulate", cfg.accumulate, "backward passes into which each rank divides its share of a batch")
+	fs.Float64Var(&cfg.rate, "lr", cfg.rate, "learning rate after the warm-up")
+	fs.Uint64Var(&cfg.seed, "seed", cfg.seed, "seed of the first weights and of the order of samples")
+	fs.StringVar(&cfg.data, "data", "", "folder of text files, read by rank 0 alone (default the source of the Go installation)")
+	fs.StringVar(&cfg.snapshot, "snapshot", "", "file to save the training to and to resume it from, read and written by rank 0 alone")
+	fs.IntVar(&cfg.saveEvery, "save-every", 0, "save after so many epochs, or steps if -epochs is not given (default only at the end)")
+	resume = fs.String("resume", "auto", "auto: go on from -snapshot if the file exists; never: start afresh")
+	fs.BoolVar(&cfg.evalOnly, "eval", false, "only judge the network in -snapshot")
+	fs.IntVar(&cfg.every, "print-every", cfg.every, "steps between lines of progress")
+	fs.StringVar(&cfg.csv, "csv", "", "file for the lines of progress as comma-separated values")
+	fs.StringVar(&cfg.plot, "plot", "", "file for the loss curve as a picture, .png or .svg")
+	fs.BoolVar(&cfg.overlap, "overlap", cfg.overlap, "average gradients while the backward pass computes; =false: after it")
+	return resume
+}
+
+// positional takes "EPOCHS [SAVE-EVERY]".
+func (cfg *config) positional(numbers []string) error {
+	targets := []*int{&cfg.epochs, &cfg.saveEvery}
+	if len(numbers) > len(targets) {
+		return fmt.Errorf("argument %q: want at most two numbers, EPOCHS and SAVE-EVERY", numbers[2])
+	}
+	for i, s := range numbers {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return fmt.Errorf("argument %q: want a number, EPOCHS or SAVE-EVERY", s)
+		}
+		*targets[i] = n
+	}
+	return nil
+}
+
+func (cfg *config) check() error {
+	for _, n := range []struct {
+		name      string
+		got, want int
+	}{
+		{"epochs", cfg.epochs, 0}, {"steps", cfg.steps, 0}, {"batch", cfg.batch, 1},
+		{"accumulate", cfg.accumulate, 1}, {"save-every", cfg.saveEvery, 0}, {"print-every", cfg.every, 1},
+	} {
+		if n.got < n.want {
+			return fmt.Errorf("-%s %d: want at least %d", n.name, n.got, n.want)
+		}
+	}
+	if !(cfg.rate > 0) {
+		return fmt.Errorf("-lr %v: want a positive number", cfg.rate)
+	}
+	if cfg.snapshot == "" && (cfg.evalOnly || cfg.saveEvery > 0) {
+		return errors.New("-eval and -save-every want -snapshot FILE")
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"strings"
+	"testing"
+)
+
+func TestNumbersAreEpochsAndSaveEvery(t *testing.T) {
+	for _, tc := range []struct {
+		args             string
+		epochs, save     int
+		steps            int
+		overlap, resumes bool
+	}{
+		{"", 0, 0, defaultSteps, true, true},
+		{"-steps 60", 0, 0, 60, true, true},
+		{"50", 50, 0, 0, true, true},
+		{"-snapshot f 50 10", 50, 10, 0, true, true},
+		{"50 10 -snapshot f", 50, 10, 0, true, true},
+		{"50 -snapshot f 10 -steps 7", 50, 10, 7, true, true},
+		{"--epochs=3 --overlap=false -resume never", 3, 0, 0, false, false},
+	} {
+		cfg, err := parse(strings.Fields(tc.args), nil)
+		if err != nil {
+			t.Errorf("%q: %v", tc.args, err)
+			continue
+		}
+		if cfg.epochs != tc.epochs || cfg.saveEvery != tc.save || cfg.steps != tc.steps ||
+			cfg.overlap != tc.overlap || cfg.resume != tc.resumes {
+			t.Errorf("%q gives %+v", tc.args, cfg)
+		}
+	}
+}
+
+func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
+	for args, want := range map[string]string{
+		"-nosuch":            "-nosuch",
+		"fifty":              `"fifty"`,
+		"1 2 three":          `"three"`,
+		"-batch 0":           "-batch 0: want at least 1",
+		"-steps -5":          "-steps -5",
+		"-lr 0":              "-lr 0",
+		"-lr NaN":            "-lr NaN",
+		"-resume perhaps":    `"perhaps"`,
+		"50 10":              "-snapshot",
+		"-eval":              "-snapshot",
+		"-print-every 0":     "-print-every 0",
+		"-accumulate 0":      "-accumulate 0",
+		"-save-every -1 -10": "-10",
+	} {
+		if _, err := parse(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want one with %s", args, err, want)
+		}
+	}
+}
+
+func TestHelpNamesEveryFlag(t *testing.T) {
+	var help bytes.Buffer
+	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("error is %v", err)
+	}
+	for _, name := range []string{"usage:", "-epochs", "-steps", "-batch", "-lr", "-seed", "-save-every", "-snapshot", "-csv", "-plot", "-overlap"} {
+		if !strings.Contains(help.String(), name) {
+			t.Errorf("help lacks %s:\n%s", name, help.String())
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package text
+
+import (
+	"compress/flate"
+	"math"
+)
+
+// Unigram returns the bits per byte that text needs if every byte is coded by
+// how often it occurs in that very text: what knowing no context can reach.
+func Unigram(text []byte) float64 {
+	var count [256]int
+	for _, b := range text {
+		count[b]++
+	}
+	var bits float64
+	for _, n := range count {
+		if n > 0 {
+			p := float64(n) / float64(len(text))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}
+
+// Flate returns the bits per byte of text that compress/flate needs at its
+// best level.
+func Flate(text []byte) float64 {
+	var size counter
+	w, err := flate.NewWriter(&size, flate.BestCompression)
+	if err != nil {
+		return math.NaN() // no such level: cannot happen
+	}
+	w.Write(text)
+	w.Close()
+	return 8 * float64(size) / float64(len(text))
+}
+
+// A counter is a Writer that only counts.
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}

@@ -1,0 +1,150 @@
+// Package text finds text to learn from, and says how well two simple methods
+// predict it.
+package text
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Corpus is text to train on and text from other files to be judged by.
+type Corpus struct {
+	Source string // where it comes from, for people to read
+	Train  []byte
+	Held   []byte
+}
+
+// How much text is used. Memory, and the time to send it to the other ranks,
+// are bounded whatever folder one points at; and no single large file makes up
+// more than a few per cent of either part.
+const (
+	maxTrain = 8 << 20
+	maxHeld  = 64 << 10
+	maxFile  = 16 << 10
+	minTrain = 4 << 10
+	heldOne  = 16 // one file in so many is held out
+)
+
+// Open reads the text files under dir. If dir is empty it takes the source of
+// the Go installation, and fallback if there is none.
+func Open(dir string, fallback fs.FS) (*Corpus, error) {
+	if dir != "" {
+		if _, err := os.Stat(dir); err != nil {
+			return nil, err
+		}
+		return read(os.DirFS(dir), "files in "+dir, isText)
+	}
+	if root, version := installation(); root != "" {
+		src := filepath.Join(root, "src")
+		return read(os.DirFS(src), fmt.Sprintf("%s (%s)", src, version), isGo)
+	}
+	return read(fallback, "this program's own source", isGo)
+}
+
+// installation returns where Go is installed, and its version, or "".
+func installation() (root, version string) {
+	cmd := exec.Command("go", "env", "GOROOT", "GOVERSION")
+	// Nothing here may make the go command look for another toolchain.
+	cmd.Dir, cmd.Env = os.TempDir(), append(os.Environ(), "GOTOOLCHAIN=local")
+	out, err := cmd.Output()
+	words := strings.Fields(string(out))
+	if err != nil || len(words) != 2 {
+		return "", ""
+	}
+	if _, err := os.Stat(filepath.Join(words[0], "src")); err != nil {
+		return "", ""
+	}
+	return words[0], words[1]
+}
+
+func isGo(name string, _ []byte) bool {
+	return path.Ext(name) == ".go" && !strings.Contains(name, "testdata/")
+}
+
+// isText takes every file without a zero byte for text.
+func isText(_ string, data []byte) bool { return bytes.IndexByte(data, 0) < 0 }
+
+// read puts a corpus together from the files that want accepts. Which files
+// are taken, in which order and for which part, depends on their paths alone.
+func read(files fs.FS, source string, want func(name string, data []byte) bool) (*Corpus, error) {
+	names, err := list(files)
+	if err != nil {
+		return nil, err
+	}
+	c := &Corpus{Source: source}
+	for _, name := range names {
+		part, room := &c.Train, maxTrain
+		if hash(name)/heldOne%heldOne == 0 {
+			part, room = &c.Held, maxHeld
+		}
+		if room -= len(*part); room == 0 || !want(name, nil) {
+			continue
+		}
+		data, err := readFile(files, name, min(room, maxFile))
+		if err != nil {
+			return nil, err
+		}
+		if want(name, data) {
+			*part = append(*part, data...)
+		}
+	}
+	if len(c.Held) == 0 { // few files: hold out the end of the text
+		cut := len(c.Train) - len(c.Train)/heldOne
+		c.Train, c.Held = c.Train[:cut], c.Train[cut:]
+	}
+	if len(c.Train) < minTrain {
+		return nil, fmt.Errorf("%s hold %d bytes to train on: want at least %d", source, len(c.Train), minTrain)
+	}
+	return c, nil
+}
+
+// list returns the names of all files, ordered by their hash: any first part
+// of the list is a fair sample of the whole.
+func list(files fs.FS) ([]string, error) {
+	var names []string
+	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			names = append(names, name)
+		}
+		return err
+	})
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(hash(a), hash(b)), strings.Compare(a, b))
+	})
+	return names, err
+}
+
+func hash(name string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, name)
+	return h.Sum64()
+}
+
+// readFile returns the first bytes of a file.
+func readFile(files fs.FS, name string, limit int) ([]byte, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, int64(limit)))
+}
+
+// Digest identifies the text: equal digests, equal text.
+func (c *Corpus) Digest() string {
+	h := sha256.New()
+	h.Write(c.Train)
+	h.Write(c.Held)
+	return fmt.Sprintf("%x", h.Sum(nil)[:6])
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"gompi/comm/ddp"
+)
+
+// A point is what a line of progress says: means over the steps since the
+// last line and over all ranks.
+type point struct {
+	step    int64
+	loss    float64 // bits per byte, on the batches trained on
+	speed   float64 // samples of all ranks per second
+	compute float64 // milliseconds per step
+	exposed float64 // milliseconds per step that waited for communication
+}
+
+// A progress collects a rank's figures and prints their means on rank 0.
+type progress struct {
+	t      *trainer
+	out    io.Writer
+	csv    io.WriteCloser // nil: none wanted, or not rank 0
+	points []point
+
+	// since the last line
+	loss    float64
+	samples int
+	busy    time.Duration
+	exposed time.Duration // ddp's clock at the last line
+	steps   int
+	begin   time.Time
+}
+
+func newProgress(ctx context.Context, t *trainer, out io.Writer) (*progress, error) {
+	p := &progress{t: t, out: out, begin: time.Now(), exposed: t.d.Stats().Exposed}
+	return p, ddp.OnRankZero(ctx, t.c, func() error {
+		if t.cfg.csv == "" {
+			return nil
+		}
+		f, err := os.Create(t.cfg.csv)
+		if err != nil {
+			return err
+		}
+		p.csv = f
+		_, err = fmt.Fprintln(f, "step,bits_per_byte,samples_per_s,compute_ms,exposed_ms")
+		return err
+	})
+}
+
+// add notes a step of this rank.
+func (p *progress) add(loss float64, samples int, took time.Duration) {
+	p.loss += loss
+	p.samples += samples
+	p.busy += took
+	p.steps++
+}
+
+// after prints a line if one is due.
+func (p *progress) after(ctx context.Context) error {
+	step := p.t.state.Step
+	if step%int64(p.t.cfg.every) != 0 && step != p.t.last {
+		return nil
+	}
+	pt, err := p.mean(ctx)
+	if err != nil {
+		return err
+	}
+	p.points = append(p.points, pt)
+	fmt.Fprintf(p.out, "step %5d  %.3f bits/byte  %7.0f samples/s  compute %6.2f ms  exposed communication %5.2f ms\n",
+		pt.step, pt.loss, pt.speed, pt.compute, pt.exposed)
+	if p.csv == nil {
+		return nil
+	}
+	_, err = fmt.Fprintf(p.csv, "%d,%.5f,%.1f,%.3f,%.3f\n", pt.step, pt.loss, pt.speed, pt.compute, pt.exposed)
+	return err
+}
+
+// mean returns the point of the steps since the last one.
+func (p *progress) mean(ctx context.Context) (pt point, err error) {
+	exposed := p.t.d.Stats().Exposed
+	waited := exposed - p.exposed
+	for _, m := range []struct {
+		dst *float64
+		sum float64
+		n   int
+	}{
+		{&pt.loss, p.loss / math.Ln2, p.samples},
+		{&pt.compute, 1e3 * (p.busy - waited).Seconds(), p.steps},
+		{&pt.exposed, 1e3 * waited.Seconds(), p.steps},
+	} {
+		if *m.dst, err = ddp.Mean(ctx, p.t.c, m.sum, m.n); err != nil {
+			return pt, err
+		}
+	}
+	now := time.Now()
+	pt.step = p.t.state.Step
+	pt.speed = float64(p.steps*p.t.cfg.batch) / now.Sub(p.begin).Seconds()
+	*p = progress{t: p.t, out: p.out, csv: p.csv, points: p.points, exposed: exposed, begin: now}
+	return pt, nil
+}
+
+// finish closes the table and draws the curve.
+func (p *progress) finish(ctx context.Context, res *result) error {
+	return ddp.OnRankZero(ctx, p.t.c, func() error {
+		if p.csv != nil {
+			if err := p.csv.Close(); err != nil {
+				return err
+			}
+		}
+		if p.t.cfg.plot == "" {
+			return nil
+		}
+		return draw(p.t.cfg.plot, res)
+	})
+}

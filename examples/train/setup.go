@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io"
+	"runtime"
+
+	"gompi/comm"
+	"gompi/comm/ddp"
+	"gompi/examples/train/internal/nn"
+	"gompi/examples/train/internal/text"
+)
+
+// newTrainer gives every rank the text, the same network, and the state in
+// which an earlier job left it.
+func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*trainer, error) {
+	corpus, err := shareCorpus(ctx, c, cfg.data)
+	if err != nil {
+		return nil, err
+	}
+	t := &trainer{cfg: cfg, c: c, corpus: corpus}
+	shape := cfg.shape
+	shape.Rows = max(64, (cfg.batch/c.Size()+cfg.accumulate)/cfg.accumulate)
+	shape.Workers = computeWorkers(c.Size())
+	t.net = nn.New(shape, cfg.seed)
+	t.adam = nn.NewAdam(t.net.Params())
+	t.d, err = ddp.New(ctx, c, t.net.Params(), ddp.Options{Accumulate: cfg.accumulate, NoOverlap: !cfg.overlap})
+	if err != nil {
+		return nil, err
+	}
+	if err := t.restore(ctx); err != nil {
+		return nil, err
+	}
+	if t.sampler, err = ddp.NewSampler(len(corpus.Train), cfg.batch, t.state.Seed, ddp.Drop); err != nil {
+		return nil, err
+	}
+	t.last = t.lastStep()
+	t.describe(out, shape)
+	return t, nil
+}
+
+// computeWorkers leaves one processor of this process for communication, unless
+// there is nobody to communicate with.
+func computeWorkers(size int) nn.Workers {
+	n := runtime.GOMAXPROCS(0)
+	if size > 1 {
+		n = max(1, n-1)
+	}
+	return nn.Workers(n)
+}
+
+func (t *trainer) lastStep() int64 {
+	switch all := int64(t.cfg.epochs) * int64(t.sampler.Steps()); {
+	case t.cfg.evalOnly:
+		return t.state.Step
+	case t.cfg.epochs == 0:
+		return int64(t.cfg.steps)
+	case t.cfg.steps == 0:
+		return all
+	default:
+		return min(all, int64(t.cfg.steps))
+	}
+}
+
+// restore makes state refer to all that a job must remember, and fills it from
+// the snapshot if there is one to resume from.
+func (t *trainer) restore(ctx context.Context) error {
+	t.state.Seed = t.cfg.seed
+	for _, p := range t.net.Params() {
+		t.state.Slices = append(t.state.Slices, ddp.Slice{Name: p.Name, Data: p.Data})
+	}
+	t.state.Slices = append(t.state.Slices, t.adam.Memory()...)
+	if t.cfg.snapshot == "" || !t.cfg.resume && !t.cfg.evalOnly {
+		return nil
+	}
+	found, err := ddp.Load(ctx, t.c, t.cfg.snapshot, &t.state)
+	if err == nil && t.cfg.evalOnly && !found {
+		return fmt.Errorf("snapshot %s: no such file", t.cfg.snapshot)
+	}
+	return err
+}
+
+// sources is text to learn from where there is no other.
+//
+//go:embed *.go internal/*/*.go
+var sources embed.FS
+
+// shareCorpus reads the text on rank 0 and sends it to the others.
+func shareCorpus(ctx context.Context, c *comm.Comm, dir string) (*text.Corpus, error) {
+	corpus := &text.Corpus{}
+	err := ddp.OnRankZero(ctx, c, func() (err error) {
+		corpus, err = text.Open(dir, sources)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	sizes := []int{len(corpus.Train), len(corpus.Held)}
+	if err := comm.Bcast(ctx, c, 0, sizes); err != nil {
+		return nil, err
+	}
+	if c.Rank() != 0 {
+		corpus.Train, corpus.Held = make([]byte, sizes[0]), make([]byte, sizes[1])
+	}
+	if err := comm.Bcast(ctx, c, 0, corpus.Train); err != nil {
+		return nil, err
+	}
+	return corpus, comm.Bcast(ctx, c, 0, corpus.Held)
+}
+
+func (t *trainer) describe(out io.Writer, shape nn.Shape) {
+	size := 0
+	for _, p := range t.net.Params() {
+		size += len(p.Data)
+	}
+	fmt.Fprintf(out, "text: %s, %d bytes to train on, %d held out, digest %s\n",
+		t.corpus.Source, len(t.corpus.Train), len(t.corpus.Held), t.corpus.Digest())
+	fmt.Fprintf(out, "model: %d bytes of context, hidden layers %v, %d parameters (%.1f MB of gradients)\n",
+		shape.Context, shape.Hidden, size, float64(4*size)/1e6)
+	fmt.Fprintf(out, "run: steps %d to %d of %d samples, on %d ranks of %d compute goroutines, overlap %v\n",
+		t.state.Step+1, t.last, t.cfg.batch, t.c.Size(), shape.Workers, t.cfg.overlap)
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gompi/comm"
+	"gompi/comm/commtest"
+	"gompi/examples/train/internal/nn"
+)
+
+// small is a configuration that trains in a moment on this folder's files.
+func small() config {
+	cfg := defaults()
+	cfg.data, cfg.steps, cfg.batch, cfg.every, cfg.rate = ".", 20, 48, 1, 0.02
+	cfg.shape = nn.Shape{Context: 4, Width: 8, Hidden: []int{24, 16}}
+	return cfg
+}
+
+// trained runs the training on n ranks and returns rank 0's result.
+func trained(t *testing.T, n int, cfg config) *result {
+	t.Helper()
+	var first *result
+	commtest.Run(t, n, func(ctx context.Context, c *comm.Comm) error {
+		res, err := train(ctx, c, cfg, io.Discard)
+		if c.Rank() == 0 {
+			first = res
+		}
+		return err
+	})
+	if first == nil {
+		t.FailNow()
+	}
+	return first
+}
+
+func sameCurve(t *testing.T, name string, got, want *result, tolerance float64) {
+	t.Helper()
+	if len(got.curve) != len(want.curve) {
+		t.Fatalf("%s: %d points, want %d", name, len(got.curve), len(want.curve))
+	}
+	for i, p := range got.curve {
+		if math.Abs(p.loss-want.curve[i].loss) > tolerance*want.curve[i].loss {
+			t.Errorf("%s: loss at step %d is %v, want %v", name, p.step, p.loss, want.curve[i].loss)
+		}
+	}
+	if math.Abs(got.loss-want.loss) > tolerance*want.loss {
+		t.Errorf("%s: loss on the text held out is %v, want %v", name, got.loss, want.loss)
+	}
+}
+
+// The batch is the same, only divided otherwise: what differs is the order in
+// which float32 numbers are added.
+func TestAnyNumberOfRanksFollowsOneCurve(t *testing.T) {
+	want := trained(t, 1, small())
+	if !(want.loss < 0.9*want.curve[0].loss) {
+		t.Fatalf("loss went from %.3f to %.3f: nothing was learnt", want.curve[0].loss, want.loss)
+	}
+	for _, n := range []int{2, 4, 5} { // 5 does not divide the batch
+		sameCurve(t, fmt.Sprintf("%d ranks", n), trained(t, n, small()), want, 1e-4)
+	}
+	parts := small()
+	parts.accumulate = 3
+	sameCurve(t, "2 ranks in 3 passes", trained(t, 2, parts), want, 1e-4)
+}
+
+// saved trains and returns the file it leaves.
+func saved(t *testing.T, n int, cfg config) []byte {
+	t.Helper()
+	cfg.snapshot = filepath.Join(t.TempDir(), "snapshot")
+	trained(t, n, cfg)
+	return readFile(t, cfg.snapshot)
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestRepeatedAndOverlappedRunsAreEqualBitForBit(t *testing.T) {
+	want := saved(t, 3, small())
+	if !bytes.Equal(saved(t, 3, small()), want) {
+		t.Error("the same run again ends with other parameters")
+	}
+	after := small()
+	after.overlap = false
+	if !bytes.Equal(saved(t, 3, after), want) {
+		t.Error("without overlap the run ends with other parameters")
+	}
+	other := small()
+	other.seed++
+	if bytes.Equal(saved(t, 3, other), want) {
+		t.Error("another seed gives the same parameters")
+	}
+}
+
+// A lineWriter calls seen with each line written.
+type lineWriter func(line string)
+
+func (w lineWriter) Write(p []byte) (int, error) {
+	w(string(p))
+	return len(p), nil
+}
+
+func TestRunThatDiedGoesOnBitForBit(t *testing.T) {
+	cfg := small()
+	cfg.saveEvery = 5
+	want := saved(t, 2, cfg)
+
+	cfg.snapshot = filepath.Join(t.TempDir(), "snapshot")
+	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		out := lineWriter(func(line string) {
+			if strings.HasPrefix(line, "step    12") {
+				cancel(errors.New("killed"))
+			}
+		})
+		if _, err := train(ctx, c, cfg, out); err == nil {
+			return errors.New("the run was not interrupted")
+		}
+		return nil
+	})
+	if bytes.Equal(readFile(t, cfg.snapshot), want) {
+		t.Fatal("the run was interrupted too late")
+	}
+	half := readFile(t, cfg.snapshot)
+	res := trained(t, 2, cfg)
+	if first := res.curve[0].step; first != 11 {
+		t.Errorf("the run goes on with step %d, want 11", first)
+	}
+	if !bytes.Equal(readFile(t, cfg.snapshot), want) {
+		t.Error("the resumed run ends with other parameters")
+	}
+
+	// Another number of ranks may take over, to rounding.
+	if err := os.WriteFile(cfg.snapshot, half, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sameCurve(t, "3 ranks after 2", trained(t, 3, cfg), res, 1e-4)
+}
+
+func TestEvaluationAloneGivesTheSavedNetworksLoss(t *testing.T) {
+	cfg := small()
+	cfg.snapshot = filepath.Join(t.TempDir(), "snapshot")
+	want := trained(t, 2, cfg)
+	cfg.evalOnly = true
+	if got := trained(t, 2, cfg); got.loss != want.loss || len(got.curve) != 0 {
+		t.Errorf("loss %v with %d steps, want %v with none", got.loss, len(got.curve), want.loss)
+	}
+	cfg.snapshot += ".missing"
+	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		if _, err := train(ctx, c, cfg, io.Discard); err == nil || !strings.Contains(err.Error(), "no such file") {
+			return fmt.Errorf("a missing snapshot gives error %v", err)
+		}
+		return nil
+	})
+}
+
+func TestCurveGoesToTableAndPicture(t *testing.T) {
+	cfg := small()
+	dir := t.TempDir()
+	cfg.csv, cfg.plot, cfg.every = filepath.Join(dir, "curve.csv"), filepath.Join(dir, "curve.png"), 7
+	trained(t, 2, cfg)
+	lines := strings.Split(strings.TrimSpace(string(readFile(t, cfg.csv))), "\n")
+	if len(lines) != 4 || !strings.HasPrefix(lines[0], "step,") || !strings.HasPrefix(lines[3], "20,") {
+		t.Errorf("table is\n%s", strings.Join(lines, "\n"))
+	}
+	if picture := readFile(t, cfg.plot); !bytes.HasPrefix(picture, []byte("\x89PNG")) {
+		t.Errorf("picture begins %q", picture[:8])
+	}
+}
+
+func TestMissingFoldersFailOnEveryRank(t *testing.T) {
+	for name, change := range map[string]func(*config){
+		"data":     func(cfg *config) { cfg.data = "/no/such/folder" },
+		"snapshot": func(cfg *config) { cfg.snapshot = "/no/such/folder/file" },
+		"csv":      func(cfg *config) { cfg.csv = "/no/such/folder/file" },
+		"plot":     func(cfg *config) { cfg.plot = "/no/such/folder/file.png" },
+	} {
+		cfg := small()
+		cfg.steps = 1
+		change(&cfg)
+		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+			if _, err := train(ctx, c, cfg, io.Discard); err == nil || !strings.Contains(err.Error(), "/no/such/folder") {
+				return fmt.Errorf("%s: error %v, want one that names the folder", name, err)
+			}
+			return nil
+		})
+	}
+}
+
+func TestProgramAloneTrainsAndReports(t *testing.T) {
+	var out, errs bytes.Buffer
+	args := strings.Fields("-data . -steps 40 -batch 256 -print-every 20")
+	if status := run(args, &out, &errs); status != 0 || errs.Len() > 0 {
+		t.Fatalf("status %d\n%s%s", status, &out, &errs)
+	}
+	for _, want := range []string{"text: files in .", "step    40", "\nresult: loss ", "\nstart-up "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("output lacks %q:\n%s", want, &out)
+		}
+	}
+	if status := run([]string{"-batch", "x"}, &out, &errs); status != 2 {
+		t.Errorf("status %d after a bad flag, want 2", status)
+	}
+}
+
+func TestNetworkThatLearntNothingFails(t *testing.T) {
+	var out, errs bytes.Buffer
+	if status := run(strings.Fields("-data . -steps 1 -batch 8"), &out, &errs); status != 1 {
+		t.Errorf("status %d, want 1\n%s%s", status, &out, &errs)
+	}
+}
+
+func TestSavesFallOnEpochsOrSteps(t *testing.T) {
+	for _, tc := range []struct {
+		name                  string
+		epochs, steps, every  int
+		step, epoch, position int64 // after the step; it began in epoch
+		want                  bool
+	}{
+		{"last step", 0, 10, 0, 10, 0, 0, true},
+		{"no interval", 0, 10, 0, 5, 0, 0, false},
+		{"steps", 0, 10, 4, 8, 0, 0, true},
+		{"between", 0, 10, 4, 9, 0, 0, false},
+		{"within an epoch", 3, 0, 1, 5, 1, 1, false},
+		{"end of an epoch", 3, 0, 1, 5, 1, 2, true},
+		{"end of another epoch", 3, 0, 2, 5, 0, 1, false},
+	} {
+		trainer := &trainer{cfg: config{snapshot: "f", epochs: tc.epochs, steps: tc.steps, saveEvery: tc.every}, last: 10}
+		trainer.state.Step, trainer.state.Position.Epoch = tc.step, tc.position
+		if got := trainer.saveNow(tc.epoch); got != tc.want {
+			t.Errorf("%s: saveNow is %v", tc.name, got)
+		}
+		trainer.cfg.snapshot = ""
+		if trainer.saveNow(tc.epoch) {
+			t.Errorf("%s: saves without a file", tc.name)
+		}
+	}
+}
