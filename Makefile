@@ -1,0 +1,62 @@
+# gompi: what can be made. Bare `make` prints this list.
+
+GO      ?= go
+BIN     := bin
+PROGS   := ./mpirun/gompirun ./bench/gompi-bench ./bench/gompi-compare ./bench/gompi-launchbench \
+           ./examples/train ./examples/hello ./examples/pi ./examples/ring
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X gompi/mpirun.Version=$(VERSION)
+NP      ?= 4
+
+export CGO_ENABLED = 0
+
+.PHONY: help build run test check race fuzz examples bench compare-tcp launchbench dist clean
+
+help: ## print this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
+	@mkdir -p $(BIN)
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(PROGS)
+
+run: build ## train a language model on real text with 4 ranks on this machine (about a minute)
+	@echo 'localhost slots=$(NP)' > $(BIN)/hosts
+	$(BIN)/gompirun -np $(NP) -hostfile $(BIN)/hosts $(BIN)/train
+
+test: ## run all tests, as CI does
+	./.ci/test
+
+check: ## the quick part of the tests: format, vet, short tests
+	@test -z "$$(gofmt -l .)" || { echo 'gofmt would change:'; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) test -short ./...
+
+race: ## the short tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -short ./...
+
+fuzz: ## every fuzz target for 30 seconds
+	@for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s $$p || exit 1; done; done
+
+examples: build ## run every example on 1 to 4 ranks
+	@for n in 1 2 3 4; do for e in hello pi ring; do \
+	  echo "== $$e, $$n ranks"; $(BIN)/gompirun -np $$n $(BIN)/$$e || exit 1; done; done
+
+bench: build ## measure this library alone: latency, bandwidth, allreduce
+	$(BIN)/gompirun -np 2 -bind-to core $(BIN)/gompi-bench latency bw allreduce
+
+compare-tcp: build ## measure gompi beside Open MPI and MPICH over TCP, interleaved (needs them installed)
+	$(BIN)/gompi-compare -gompirun $(BIN)/gompirun -bench $(BIN)/gompi-bench
+
+launchbench: build ## measure start to finish beside Open MPI and MPICH
+	$(BIN)/gompi-launchbench -gompirun $(BIN)/gompirun -hello $(BIN)/hello
+
+dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/
+	@for arch in amd64 arm64; do \
+	  d=dist/gompi-$(VERSION)-linux-$$arch; mkdir -p $$d/bin && \
+	  GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$d/bin/ $(PROGS) && \
+	  cp README.md LICENSE $$d/ && tar -C dist -czf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
+
+clean: ## remove bin and dist
+	rm -rf $(BIN) dist

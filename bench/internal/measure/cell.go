@@ -1,0 +1,134 @@
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gompi/comm"
+	"gompi/internal/mem"
+)
+
+// A cell is an operation at one size, on one rank.
+type cell struct {
+	ctx      context.Context
+	c        *comm.Comm
+	op       operation
+	rank, np int
+	redop    mem.Op
+	inPlace  bool
+	inputs   *patterns
+
+	sendAll, recvAll mem.Buffer // memory for the largest size
+
+	n          int // elements of a block
+	send, recv mem.Buffer
+	window     int
+	requests   []*comm.Request
+}
+
+// Messages of a window, and the bytes that bound it.
+const (
+	mostWindow  = 64
+	leastWindow = 2
+	windowBytes = 512 << 20
+)
+
+func windowOf(bytes int) int {
+	return min(max(windowBytes/max(bytes, 1), leastWindow), mostWindow)
+}
+
+// allocate takes ordinary memory for blocks of up to n elements. In place there
+// is one vector: the longer one.
+func (k *cell) allocate(n int) error {
+	k.requests = make([]*comm.Request, 2*mostWindow)
+	send, recv := k.op.blocks(k.rank, k.np)
+	if k.inPlace && send > 0 && recv > 0 {
+		send, recv = 0, max(send, recv)
+	}
+	var err error
+	if k.sendAll, err = mem.Host.Alloc(k.inputs.t, send*n); err != nil {
+		return err
+	}
+	k.recvAll, err = mem.Host.Alloc(k.inputs.t, recv*n)
+	return err
+}
+
+// bind makes k the cell of blocks of n elements.
+func (k *cell) bind(n int) {
+	k.n = n
+	k.window = windowOf(n * k.inputs.t.Size())
+	send, recv := k.op.blocks(k.rank, k.np)
+	if !k.inPlace || send == 0 || recv == 0 {
+		k.send, k.recv = k.sendAll.Slice(0, send*n), k.recvAll.Slice(0, recv*n)
+		return
+	}
+	k.send = k.recvAll.Slice(0, max(send, recv)*n)
+	k.recv = k.send
+	if recv < send {
+		k.recv = block(k.send, k.rank, n)
+	}
+	if send < recv {
+		k.send = block(k.recv, k.rank, n)
+	}
+}
+
+// unset is what memory holds that nothing was received into. No pattern has it.
+const unset = 0xa5
+
+// prepare gives send its input. It also touches all of the memory, so that no
+// page is missing when the clock runs.
+func (k *cell) prepare() {
+	for _, b := range []mem.Buffer{k.send, k.recv} {
+		s := b.HostSlice()
+		for i := range s {
+			s[i] = unset
+		}
+	}
+	tile(k.send, k.inputs.by[k.rank])
+}
+
+// check runs the operation once and compares what it delivered. All ranks get an
+// error if one of them has received something wrong.
+func (k *cell) check() error {
+	if k.op.parts == nil {
+		return k.op.run(k)
+	}
+	if err := k.op.run(k); err != nil {
+		return err
+	}
+	parts, err := k.op.parts(k)
+	if err != nil {
+		return err
+	}
+	wrong := wrongPart(k.rank, parts)
+	bad := int64(0)
+	if wrong != nil {
+		bad = 1
+	}
+	anywhere, err := k.agree(bad)
+	if err == nil && anywhere > 0 {
+		err = errors.New("another rank received something wrong")
+	}
+	if wrong != nil {
+		return wrong
+	}
+	return err
+}
+
+// wrongPart returns an error for the first byte that is not what it should be.
+func wrongPart(rank int, parts []part) error {
+	for i, p := range parts {
+		if at := p.verify(); at >= 0 {
+			return fmt.Errorf("rank %d received something wrong: element %d of block %d of %d", rank, at/p.got.Type().Size(), i, len(parts))
+		}
+	}
+	return nil
+}
+
+// agree returns the largest x of all ranks.
+func (k *cell) agree(x int64) (int64, error) {
+	v := []int64{x}
+	err := comm.Allreduce(k.ctx, k.c, v, v, comm.Max)
+	return v[0], err
+}

@@ -1,0 +1,178 @@
+package measure
+
+import (
+	"slices"
+	"time"
+
+	"gompi/bench/report"
+	"gompi/comm"
+)
+
+const (
+	// Impl names this implementation in rows.
+	Impl = "gompi"
+
+	// warmUps are the calls before the first timed one, after which no peer
+	// known to us still changes its ways.
+	warmUps = 8
+
+	// Iterations of a cell: at least leastIters, or fewLeast above bigBytes,
+	// where each takes long; at most mostIters, which bounds the memory for
+	// their times.
+	leastIters = 5
+	fewLeast   = 3
+	bigBytes   = 16 << 20
+	mostIters  = 1 << 17
+
+	// growth bounds how much longer a batch of iterations is than all before it,
+	// as their time may say little about the time of the next.
+	growth = 8
+)
+
+// A meter times cells.
+type meter struct {
+	cell
+	o      Options
+	budget time.Duration
+	times  []int64 // nanoseconds of each iteration, on this rank
+}
+
+// measure checks and times the cell that is bound. The Row is rank 0's.
+func (m *meter) measure() (report.Row, error) {
+	m.prepare()
+	if m.o.Check {
+		if err := m.check(); err != nil {
+			return report.Row{}, err
+		}
+	}
+	for range warmUps {
+		if _, err := m.iteration(); err != nil {
+			return report.Row{}, err
+		}
+	}
+	if err := m.sample(); err != nil {
+		return report.Row{}, err
+	}
+	b2b, err := m.backToBack()
+	if err != nil {
+		return report.Row{}, err
+	}
+	slowest := make([]int64, len(m.times))
+	if err := comm.Reduce(m.ctx, m.c, 0, m.times, slowest, comm.Max); err != nil {
+		return report.Row{}, err
+	}
+	return m.row(slowest, b2b), nil
+}
+
+// iteration is a barrier and a timed call. It returns the nanoseconds of the
+// call if this rank's clock counts, else 0.
+func (m *meter) iteration() (int64, error) {
+	if err := m.c.Barrier(m.ctx); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	err := m.op.run(&m.cell)
+	took := int64(time.Since(start))
+	if !m.counts() {
+		took = 0
+	}
+	return took, err
+}
+
+// counts reports whether this rank's clock counts.
+func (m *meter) counts() bool { return m.op.timed == nil || m.op.timed(m.rank, m.np) }
+
+// sample times iterations until the budget is spent, in batches: after each the
+// ranks agree on how long it took, and so on how many follow.
+func (m *meter) sample() error {
+	if m.times == nil {
+		m.times = make([]int64, 0, mostIters)
+	}
+	m.times = m.times[:0]
+	var spent time.Duration
+	for batch := m.least(); batch > 0; batch = nextBatch(len(m.times), spent, m.budget) {
+		start := time.Now()
+		for range batch {
+			took, err := m.iteration()
+			if err != nil {
+				return err
+			}
+			m.times = append(m.times, took)
+		}
+		took, err := m.agree(int64(time.Since(start)))
+		if err != nil {
+			return err
+		}
+		spent += time.Duration(max(took, 1))
+	}
+	return nil
+}
+
+func (m *meter) least() int {
+	if m.n*m.o.Type.Size() > bigBytes {
+		return fewLeast
+	}
+	return leastIters
+}
+
+// nextBatch returns how many iterations are to follow done ones, which took
+// spent, so that all take about budget: 0 if that is over.
+func nextBatch(done int, spent, budget time.Duration) int {
+	if spent >= budget {
+		return 0
+	}
+	more := int(float64(done) * float64(budget-spent) / float64(spent))
+	if more > growth*done {
+		more = growth * done
+	}
+	return min(more, mostIters-done)
+}
+
+// backToBack returns the mean nanoseconds of as many calls without barriers.
+func (m *meter) backToBack() (float64, error) {
+	if err := m.c.Barrier(m.ctx); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	for range m.times {
+		if err := m.op.run(&m.cell); err != nil {
+			return 0, err
+		}
+	}
+	took := int64(time.Since(start))
+	if !m.counts() {
+		took = 0
+	}
+	took, err := m.agree(took)
+	return float64(took) / float64(len(m.times)), err
+}
+
+// row makes the Row of the slowest rank's times, which it sorts.
+func (m *meter) row(slowest []int64, b2b float64) report.Row {
+	slices.Sort(slowest)
+	usec := func(ns float64) float64 { return ns / 1e3 / m.messages() }
+	r := report.Row{
+		Impl: Impl, Op: m.label(), NP: m.np, Bytes: m.n * m.o.Type.Size(), Iters: len(slowest),
+		Median: usec(float64(report.Quantile(slowest, 0.5))),
+		Min:    usec(float64(report.Quantile(slowest, 0))),
+		P99:    usec(float64(report.Quantile(slowest, 0.99))),
+		B2B:    usec(b2b),
+	}
+	if r.Median > 0 {
+		r.AlgBW = float64(r.Bytes) * m.op.volume(m.np) / r.Median / 1e3
+		r.BusBW = r.AlgBW * m.op.bus(m.np)
+	}
+	return r
+}
+
+// messages returns how many messages, one after the other, a call is: what its
+// time is divided by.
+func (m *meter) messages() float64 {
+	switch {
+	case m.op.window:
+		return float64(m.window)
+	case m.op.trips > 0:
+		return float64(m.op.trips)
+	}
+	return 1
+}
