@@ -11,6 +11,8 @@ require (
 	gonum.org/v1/plot v0.16.0
 )
 
+require golang.org/x/tools v0.30.0 // indirect
+
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
 	codeberg.org/go-latex/latex v0.1.0 // indirect

@@ -4,121 +4,122 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 
 	"gompi/comm"
-	"gompi/comm/commtest"
 )
 
-// value is what rank r contributes at index i.
-func value(r, i int) int64 { return int64(r*1000 + i*i%97 + 1) }
-
-func vector(r, n int) []int64 {
-	v := make([]int64, n)
-	for i := range v {
-		v[i] = value(r, i)
-	}
-	return v
+// everyKind lists all collectives; formOf has their spellings, ask what they do.
+var everyKind = []string{
+	"barrier", "bcast", "reduce", "allreduce", "reducescatter", "reducescatterblock", "allgather", "allgatherv",
+	"gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv", "scan", "exscan",
 }
 
-func sum(p, n int) []int64 {
-	v := make([]int64, n)
-	for r := range p {
-		for i := range v {
-			v[i] += value(r, i)
-		}
+func rooted(kind string) bool {
+	switch kind {
+	case "bcast", "reduce", "gather", "gatherv", "scatter", "scatterv":
+		return true
 	}
-	return v
+	return false
 }
 
-func equal[T comparable](what string, got, want []T) error {
-	if len(got) != len(want) {
-		return fmt.Errorf("%s: %d elements, want %d", what, len(got), len(want))
+func reduces(kind string) bool {
+	switch kind {
+	case "reduce", "allreduce", "reducescatter", "reducescatterblock", "scan", "exscan":
+		return true
 	}
-	for i := range got {
-		if got[i] != want[i] {
-			return fmt.Errorf("%s: element %d of %d is %v, want %v", what, i, len(got), got[i], want[i])
-		}
-	}
-	return nil
+	return false
 }
 
-// Sizes on both sides of what travels without asking.
-var lengths = []int{0, 1, 5, 1000, 40_000, 300_000}
-
-func collectives(ctx context.Context, c *comm.Comm, n int) error {
-	p, me := c.Size(), c.Rank()
-	mine := vector(me, n)
-	got := make([]int64, n)
-	if err := comm.Allreduce(ctx, c, mine, got, comm.Sum); err != nil {
-		return err
+// questions returns the calls to try for one kind, operators taking turns.
+func questions(kind string, p int, lengths []int, ops []comm.Op) (qs []question) {
+	roots := []int{0}
+	if rooted(kind) && p > 1 {
+		roots = []int{0, p / 2, p - 1}
 	}
-	if err := equal("allreduce", got, sum(p, n)); err != nil {
-		return err
-	}
-	if err := comm.Barrier(ctx, c); err != nil {
-		return err
-	}
-	for root := range p {
-		data := make([]int64, n)
-		if me == root {
-			copy(data, mine)
-		}
-		if err := comm.Bcast(ctx, c, root, data); err != nil {
-			return err
-		}
-		if err := equal("bcast", data, vector(root, n)); err != nil {
-			return err
-		}
-	}
-	block := make([]int64, n)
-	all := make([]int64, n*p)
-	for r := range p {
-		copy(all[r*n:], vector(me+r, n))
-	}
-	if err := comm.ReduceScatterBlock(ctx, c, all, block, comm.Sum); err != nil {
-		return err
-	}
-	want := make([]int64, n)
-	for r := range p {
-		for i := range want {
-			want[i] += value(r+me, i)
-		}
-	}
-	if err := equal("reducescatterblock", block, want); err != nil {
-		return err
-	}
-	if err := comm.Allgather(ctx, c, mine, all); err != nil {
-		return err
-	}
-	for r := range p {
-		if err := equal("allgather", all[r*n:(r+1)*n], vector(r, n)); err != nil {
-			return err
-		}
-	}
-	swapped := make([]int64, n*p)
-	if err := comm.Alltoall(ctx, c, all, swapped); err != nil {
-		return err
-	}
-	for r := range p {
-		if err := equal("alltoall", swapped[r*n:(r+1)*n], vector(me, n)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func TestCollectivesOnManyRanks(t *testing.T) {
-	for _, p := range []int{1, 2, 3, 4, 7, 8} {
-		for _, n := range lengths {
-			if testing.Short() && n*p > 400_000 {
-				continue
+	for _, n := range lengths {
+		for _, root := range roots {
+			for variant := range 4 {
+				q := question{kind: kind, ranks: p, n: n, root: root, inPlace: variant&1 != 0, gaps: variant&2 != 0}
+				if reduces(kind) {
+					q.op = ops[len(qs)%len(ops)]
+				}
+				qs = append(qs, q)
 			}
-			t.Run(fmt.Sprintf("%dx%d", p, n), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					commtest.Run(t, p, func(ctx context.Context, c *comm.Comm) error { return collectives(ctx, c, n) })
+		}
+	}
+	return qs
+}
+
+// answerAll asks all questions, one after the other, in a spelling that changes
+// from call to call and from rank to rank.
+func answerAll[T comm.Scalar](ctx context.Context, c *comm.Comm, e elements[T], qs []question) error {
+	for i, q := range qs {
+		a := ask(q, e, c.Rank())
+		a.fill()
+		spelling := i + c.Rank()
+		if err := formOf[T](q.kind).perform(ctx, c, spelling, &a.args); err != nil {
+			return fmt.Errorf("%v: spelling %d: %w", q, spelling%spellings, err)
+		}
+		if err := a.check(); err != nil {
+			return fmt.Errorf("%v: spelling %d: %w", q, spelling%spellings, err)
+		}
+	}
+	return nil
+}
+
+func lengthsFor(p int) []int { return []int{0, 1, p - 1, p, p + 1, 1000} }
+
+func TestCollectivesAgreeWithTheReference(t *testing.T) {
+	e := integers[int64]()
+	ops := []comm.Op{comm.Sum, comm.Max, comm.BXor, comm.Min, comm.Avg, comm.BOr}
+	for _, p := range []int{1, 2, 3, 4, 5, 8} {
+		for _, kind := range everyKind {
+			t.Run(fmt.Sprintf("%s/%d", kind, p), func(t *testing.T) {
+				inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
+					return answerAll(ctx, c, e, questions(kind, p, lengthsFor(p), ops))
 				})
 			})
 		}
 	}
+}
+
+// Lengths at which other algorithms serve, and messages travel on request.
+func TestLongVectorsAgreeWithTheReference(t *testing.T) {
+	e := integers[int64]()
+	for _, p := range []int{2, 3, 4} {
+		for _, n := range []int{9000, 40_000} {
+			if testing.Short() && n*p > 40_000 {
+				continue
+			}
+			inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
+				for i, kind := range everyKind {
+					q := question{kind: kind, ranks: p, n: n, root: p - 1, gaps: i%2 == 0, inPlace: i%3 == 0}
+					if reduces(kind) {
+						q.op = comm.Sum
+					}
+					if err := answerAll(ctx, c, e, []question{q}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
+}
+
+func Test256RanksAgreeWithTheReference(t *testing.T) {
+	const p = 256
+	e := integers[int32]()
+	inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
+		for _, kind := range everyKind {
+			q := question{kind: kind, ranks: p, n: 2, root: 200}
+			if reduces(kind) {
+				q.op = comm.Sum
+			}
+			if err := answerAll(ctx, c, e, []question{q}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

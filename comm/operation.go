@@ -119,8 +119,8 @@ func (c *Comm) check(o *operation) error {
 	if err := checkMemory(o.send, o.recv); err != nil {
 		return err
 	}
-	if o.op.Kind == mem.Custom && o.op.Func == nil || o.op.Kind != mem.NoOp && !o.op.Kind.Defined(o.call.Type) {
-		return badArgument("operator %v is not defined for %v", o.op.Kind, o.call.Type)
+	if err := o.checkOperator(); err != nil {
+		return err
 	}
 	root := c.Rank() == int(o.call.Root)
 	switch k {
@@ -142,6 +142,19 @@ func (c *Comm) check(o *operation) error {
 		return err
 	}
 	return o.checkAliasing()
+}
+
+// checkOperator refuses operators that are not defined for the element type.
+func (o *operation) checkOperator() error {
+	switch {
+	case !o.call.Kind.Reduces():
+		return nil
+	case o.op.Kind == mem.Custom && o.op.Func == nil:
+		return badArgument("no function to combine with")
+	case o.op.Kind != mem.Custom && !o.op.Kind.Defined(o.call.Type):
+		return badArgument("operator %v is not defined for %v", o.op.Kind, o.call.Type)
+	}
+	return nil
 }
 
 // checkLengths compares the lengths of send and recv with each other and with
@@ -211,8 +224,8 @@ func checkCounts(what string, p int, counts, displs []int, n int) error {
 		if displs != nil {
 			end = displs[i]
 		}
-		if k < 0 || end < 0 || end+k > n {
-			return badArgument("block %d of %s is [%d:%d): want it inside its %d elements", i, what, end, end+k, n)
+		if k < 0 || end < 0 || end > n || k > n-end {
+			return badArgument("block %d of %s has %d elements from %d on: want it inside the %d there are", i, what, k, end, n)
 		}
 		end += k
 	}

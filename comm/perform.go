@@ -24,7 +24,10 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) error {
 	}
 	err := c.algorithm(rd, o)
 	if ended := rd.End(); ended != nil {
-		return ended
+		err = ended
+	}
+	if err != nil { // if it is this rank's alone, the others wait in vain
+		c.ch.Break("failed in " + o.call.String() + ": " + err.Error())
 	}
 	return err
 }

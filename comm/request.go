@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"gompi/comm/internal/engine"
 )
@@ -18,11 +19,14 @@ import (
 type Request struct {
 	c    *Comm
 	e    engine.Request
-	op   operation
 	kind requestKind
-	peer int
-	tag  int
 	keep bool // persistent
+
+	op *operation // of a collective
+
+	peer int // of a message
+	tag  int
+	buf  Buffer
 }
 
 type requestKind uint8
@@ -50,17 +54,17 @@ func (c *Comm) Irecv(from, tag int, b Buffer) *Request { return c.RecvInit(from,
 
 // SendInit returns a persistent Isend.
 func (c *Comm) SendInit(to, tag int, b Buffer) *Request {
-	return &Request{c: c, kind: sendRequest, peer: to, tag: tag, op: operation{send: b}, keep: true}
+	return &Request{c: c, kind: sendRequest, peer: to, tag: tag, buf: b, keep: true}
 }
 
 // SsendInit returns a persistent Issend.
 func (c *Comm) SsendInit(to, tag int, b Buffer) *Request {
-	return &Request{c: c, kind: ssendRequest, peer: to, tag: tag, op: operation{send: b}, keep: true}
+	return &Request{c: c, kind: ssendRequest, peer: to, tag: tag, buf: b, keep: true}
 }
 
 // RecvInit returns a persistent Irecv.
 func (c *Comm) RecvInit(from, tag int, b Buffer) *Request {
-	return &Request{c: c, kind: recvRequest, peer: from, tag: tag, op: operation{recv: b}, keep: true}
+	return &Request{c: c, kind: recvRequest, peer: from, tag: tag, buf: b, keep: true}
 }
 
 // launch starts a request that is not persistent. An error is kept for Wait.
@@ -92,18 +96,18 @@ func (r *Request) begin() {
 	var err error
 	switch r.kind {
 	case recvRequest:
-		if err = c.checkRecv(r.peer, r.tag, r.op.recv); err == nil {
-			c.ch.Irecv(&r.e, r.peer, r.tag, r.op.recv)
+		if err = c.checkRecv(r.peer, r.tag, r.buf); err == nil {
+			c.ch.Irecv(&r.e, r.peer, r.tag, r.buf)
 			return
 		}
 	case collectiveRequest:
-		if err = c.check(&r.op); err == nil {
+		if err = c.check(r.op); err == nil {
 			c.turns.enqueue(c, r)
 			return
 		}
 	default:
-		if err = c.checkSend(r.peer, r.tag, r.op.send); err == nil {
-			c.ch.Isend(&r.e, r.peer, r.tag, r.op.send, r.kind == ssendRequest)
+		if err = c.checkSend(r.peer, r.tag, r.buf); err == nil {
+			c.ch.Isend(&r.e, r.peer, r.tag, r.buf, r.kind == ssendRequest)
 			return
 		}
 	}
@@ -165,16 +169,37 @@ func (r *Request) whom() int {
 	return r.peer
 }
 
-// WaitAll waits for all requests and returns the first error, in their order.
+// WaitAll waits for all requests, which belong to one process, and returns the
+// first error, in their order.
 // If ctx ends first it returns its cause, and what is not complete goes on.
 func WaitAll(ctx context.Context, rs ...*Request) error {
-	var first error
+	if len(rs) == 0 {
+		return nil
+	}
+	c := rs[0].c
+	if err := c.e.WaitAll(ctx, each(rs)); err != nil {
+		return c.fault("waitall", -1, err)
+	}
 	for _, r := range rs {
-		if _, err := r.Wait(ctx); err != nil && first == nil {
-			first = err
+		if !r.e.Started() {
+			continue
+		}
+		if _, err := r.result(); err != nil {
+			return err
 		}
 	}
-	return first
+	return nil
+}
+
+// each yields the engine's part of each request.
+func each(rs []*Request) iter.Seq[*engine.Request] {
+	return func(yield func(*engine.Request) bool) {
+		for _, r := range rs {
+			if !yield(&r.e) {
+				return
+			}
+		}
+	}
 }
 
 // WaitAny waits until one of the requests, which are not empty and belong to
@@ -196,11 +221,7 @@ func WaitSome(ctx context.Context, rs ...*Request) ([]int, error) {
 	if len(rs) == 0 {
 		return nil, badArgument("no requests to wait for")
 	}
-	es := make([]*engine.Request, len(rs))
-	for i, r := range rs {
-		es[i] = &r.e
-	}
-	if err := rs[0].c.e.WaitAny(ctx, es); err != nil {
+	if err := rs[0].c.e.WaitAny(ctx, each(rs)); err != nil {
 		return nil, rs[0].c.fault("waitsome", -1, err)
 	}
 	var done []int
@@ -214,5 +235,5 @@ func WaitSome(ctx context.Context, rs ...*Request) ([]int, error) {
 
 // collective returns a persistent request for o.
 func (c *Comm) collective(o operation) *Request {
-	return &Request{c: c, kind: collectiveRequest, peer: -1, op: o, keep: true}
+	return &Request{c: c, kind: collectiveRequest, peer: -1, op: &o, keep: true}
 }

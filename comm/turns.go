@@ -86,7 +86,7 @@ func (t *turns) drain(c *Comm) {
 		r := t.queue[0]
 		t.queue = append(t.queue[:0], t.queue[1:]...)
 		t.mu.Unlock()
-		c.e.Complete(&r.e, c.perform(context.Background(), &r.op, true))
+		c.e.Complete(&r.e, c.perform(context.Background(), r.op, true))
 		t.mu.Lock()
 	}
 	t.running = false

@@ -205,6 +205,7 @@ func (j *job) serve() {
 		case data := <-j.input.chunks():
 			j.input.pass(data)
 		case <-j.timer:
+			j.broadcast(&ctl.Ask{})
 			j.end(&cause{status: statusTimeout, text: fmt.Sprintf("time limit of %v reached", j.timeout)})
 		}
 	}
@@ -243,6 +244,8 @@ func (j *job) handle(e event) {
 		j.aborted(l, m)
 	case *ctl.Exited:
 		j.exited(l, m)
+	case *ctl.Doing:
+		j.sayDoing(l, m)
 	case *ctl.Drained:
 		l.drained = true
 		if m.Killed > 0 {
@@ -274,6 +277,25 @@ func bindingText(cpus []int, cores [][]int) string {
 		return "not bound (cpus " + plan.Ranges(cpus) + ")"
 	}
 	return "bound to cpus " + plan.Ranges(cpus)
+}
+
+// sayDoing tells what ranks are in, those that are in the same in one line.
+func (j *job) sayDoing(l *link, m *ctl.Doing) {
+	same := map[string][]int{}
+	var texts []string
+	for _, r := range m.Ranks {
+		text := r.Text
+		if r.Since > 0 {
+			text += fmt.Sprintf(" for %v", r.Since.Round(100*time.Millisecond))
+		}
+		if same[text] == nil {
+			texts = append(texts, text)
+		}
+		same[text] = append(same[text], r.Rank)
+	}
+	for _, text := range texts {
+		j.notef("%s: rank %s %s", l.host, plan.Ranges(same[text]), text)
+	}
 }
 
 // gather collects the cards of one host; the last gives everybody all of them.

@@ -13,11 +13,12 @@ import (
 // signals are those that reach gompirun and mean its job.
 type signals struct{ c chan os.Signal }
 
-// Signals that end the job, and signals that are handed on to the ranks.
+// Signals that end the job, and signals that are handed on to the ranks; QUIT
+// asks what they are doing.
 var (
 	endJob   = [...]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
-	handedOn = [...]os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGQUIT,
-		syscall.SIGCONT, syscall.SIGTSTP}
+	handedOn = [...]os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGCONT,
+		syscall.SIGTSTP, syscall.SIGQUIT}
 )
 
 // catch starts to catch signals, but for those that were ignored when gompirun
@@ -56,6 +57,8 @@ func (j *job) signalled(s os.Signal) {
 			j.notef("interrupted: ending the job; once more kills it")
 		}
 		j.end(c)
+	case syscall.SIGQUIT:
+		j.broadcast(&ctl.Ask{})
 	case syscall.SIGTSTP:
 		j.broadcast(&ctl.Signal{Number: int(sig)})
 		for _, l := range j.links {

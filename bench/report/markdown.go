@@ -20,7 +20,7 @@ func RatioTable(w io.Writer, cells []Cell, ours string, impls []string) error {
 		for _, impl := range impls {
 			line = append(line, times(c, impl))
 		}
-		lines = append(lines, append(line, verdict(c.Ratio(ours, ByMedian)), verdict(c.Ratio(ours, ByB2B))))
+		lines = append(lines, append(line, FormatRatio(c.Ratio(ours, ByMedian)), FormatRatio(c.Ratio(ours, ByB2B))))
 	}
 	return Table(w, 1, lines)
 }
@@ -33,8 +33,8 @@ func times(c Cell, impl string) string {
 	return Usec(r.Median) + " / " + Usec(r.B2B)
 }
 
-// verdict shows a ratio, marked if it is lost.
-func verdict(ratio float64, ok bool) string {
+// FormatRatio shows a ratio, marked if it is lost, and "missing" if not ok.
+func FormatRatio(ratio float64, ok bool) string {
 	switch {
 	case !ok:
 		return "missing"
@@ -76,7 +76,7 @@ func meanLine(name, ours string, cells []Cell) []string {
 			lost++
 		}
 	}
-	mean := func(xs []float64) string { return verdict(GeoMean(xs), len(xs) > 0) }
+	mean := func(xs []float64) string { return FormatRatio(GeoMean(xs), len(xs) > 0) }
 	return []string{name, strconv.Itoa(len(cells)), strconv.Itoa(lost), mean(medians), mean(b2bs)}
 }
 

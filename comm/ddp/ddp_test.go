@@ -95,6 +95,37 @@ func threeSteps(ctx context.Context, c *comm.Comm, params []*Param, opts Options
 	return d.Close(ctx)
 }
 
+func TestBucketsStartInTheirOrderAsSoonAsTheyAreComplete(t *testing.T) {
+	for _, tc := range []struct {
+		opts Options
+		want []int // buckets started after Ready(0), Ready(2), Ready(1)
+	}{
+		{Options{FirstBucketBytes: 4, BucketBytes: 4}, []int{0, 1, 3}},
+		{Options{FirstBucketBytes: 4, BucketBytes: 80}, []int{0, 1, 2}},
+		{Options{}, []int{0, 0, 1}},
+		{Options{NoOverlap: true}, []int{0, 0, 0}},
+	} {
+		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+			d, err := New(ctx, c, testParams(0, 4, 4, 4), tc.opts)
+			if err != nil {
+				return err
+			}
+			var got []int
+			for _, i := range []int{0, 2, 1} {
+				d.Ready(i)
+				got = append(got, d.started)
+			}
+			if !slices.Equal(got, tc.want) {
+				return fmt.Errorf("%+v: %v buckets have started, want %v", tc.opts, got, tc.want)
+			}
+			if err := d.Finish(ctx); err != nil {
+				return err
+			}
+			return d.Close(ctx)
+		})
+	}
+}
+
 func TestPassesAddUpAndOnlyTheLastCommunicates(t *testing.T) {
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		params := testParams(0, 4, 4)

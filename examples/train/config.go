@@ -37,7 +37,7 @@ func defaults() config {
 	}
 }
 
-const defaultSteps = 400
+const defaultSteps = 500
 
 const usage = `usage: train [flags] [EPOCHS [SAVE-EVERY]]
 

@@ -13,6 +13,11 @@ import (
 	"gompi/examples/train/internal/text"
 )
 
+// bucketBytes is a little more than a hidden layer's gradients. This model is so
+// small that ddp's own choice, made for large ones, would send most of it as one
+// message when there is little left to compute meanwhile.
+const bucketBytes = 528 << 10
+
 // newTrainer gives every rank the text, the same network, and the state in
 // which an earlier job left it.
 func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*trainer, error) {
@@ -26,7 +31,10 @@ func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*
 	shape.Workers = computeWorkers(c.Size())
 	t.net = nn.New(shape, cfg.seed)
 	t.adam = nn.NewAdam(t.net.Params())
-	t.d, err = ddp.New(ctx, c, t.net.Params(), ddp.Options{Accumulate: cfg.accumulate, NoOverlap: !cfg.overlap})
+	t.d, err = ddp.New(ctx, c, t.net.Params(), ddp.Options{
+		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes,
+		Accumulate: cfg.accumulate, NoOverlap: !cfg.overlap,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +127,10 @@ func (t *trainer) describe(out io.Writer, shape nn.Shape) {
 		t.corpus.Source, len(t.corpus.Train), len(t.corpus.Held), t.corpus.Digest())
 	fmt.Fprintf(out, "model: %d bytes of context, hidden layers %v, %d parameters (%.1f MB of gradients)\n",
 		shape.Context, shape.Hidden, size, float64(4*size)/1e6)
-	fmt.Fprintf(out, "run: steps %d to %d of %d samples, on %d ranks of %d compute goroutines, overlap %v\n",
-		t.state.Step+1, t.last, t.cfg.batch, t.c.Size(), shape.Workers, t.cfg.overlap)
+	steps := "no steps"
+	if t.state.Step < t.last {
+		steps = fmt.Sprintf("steps %d to %d", t.state.Step+1, t.last)
+	}
+	fmt.Fprintf(out, "run: %s of %d samples, on %d ranks of %d compute goroutines, overlap %v\n",
+		steps, t.cfg.batch, t.c.Size(), shape.Workers, t.cfg.overlap)
 }

@@ -203,7 +203,7 @@ func TestMissingFoldersFailOnEveryRank(t *testing.T) {
 
 func TestProgramAloneTrainsAndReports(t *testing.T) {
 	var out, errs bytes.Buffer
-	args := strings.Fields("-data . -steps 40 -batch 256 -print-every 20")
+	args := strings.Fields("-data . -steps 40 -batch 96 -print-every 20")
 	if status := run(args, &out, &errs); status != 0 || errs.Len() > 0 {
 		t.Fatalf("status %d\n%s%s", status, &out, &errs)
 	}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/netip"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -173,27 +174,34 @@ func (t *Transport) callFailed(p *peer, err error, rounds int) {
 
 // advanceCall takes the caller's next step after an event on its socket.
 func (t *Transport) advanceCall(p *peer, s *sock) {
-	err, rounds := error(nil), hard
-	switch s.phase {
-	case calling:
-		err = t.greet(p, s)
-	case greeted, proved:
-		var done bool
-		done, err = s.readShake(replySize)
-		switch {
-		case err != nil:
-			rounds = passing
-		case !done:
-			return
-		case s.phase == greeted:
-			err = t.prove(s)
-		default:
-			err = t.beWelcomed(p, s)
-		}
+	err, rounds := t.stepCall(p, s), hard
+	if s.phase != calling && ended(err) {
+		rounds = passing
 	}
 	if err != nil && p.call != nil && p.call.sock == s {
 		t.callFailed(p, err, rounds)
 	}
+}
+
+func (t *Transport) stepCall(p *peer, s *sock) error {
+	if s.phase == calling {
+		return t.greet(p, s)
+	}
+	done, err := s.readShake(replySize)
+	switch {
+	case err != nil || !done:
+		return err
+	case s.phase == greeted:
+		return t.prove(s)
+	default:
+		return t.beWelcomed(p, s)
+	}
+}
+
+// ended reports whether err only says that the connection has ended.
+func ended(err error) bool {
+	var errno syscall.Errno
+	return errors.As(err, &errno) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrShortWrite)
 }
 
 // greet sends the hello once TCP has connected.
@@ -208,10 +216,10 @@ func (t *Transport) greet(p *peer, s *sock) error {
 	tr := &s.shake.transcript
 	tr.caller, tr.callee, tr.door = uint32(t.cfg.Rank), uint32(p.rank), p.call.door
 	rand.Read(tr.fromCaller[:])
+	s.phase = greeted // TCP has connected, whatever comes now
 	if err := s.say(tr.hello()); err != nil {
 		return err
 	}
-	s.phase = greeted
 	t.watch(s, poll.Read)
 	if len(p.call.addrs) > 1 {
 		t.expect(s, min(silenceTime<<min(p.call.round, 8), silenceMax))

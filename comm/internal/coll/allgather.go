@@ -87,12 +87,17 @@ var allgathers = []algorithm[allgatherFunc]{
 
 var allgatherRules = []rule{
 	{alg: "circulant"},
-	{ranks: 3, alg: "bruck"},
-	{ranks: 3, from: 4 << 10, alg: "circulant"},
+	{ranks: 3, to: 64 << 10, alg: "direct"},
+	{ranks: 4, alg: "circulant"},
+	{ranks: 4, to: 2 << 10, alg: "bruck"},
 	{pow2: true, alg: "rdouble"},
-	{ranks: 3, crowded: true, alg: "tree"},
-	{ranks: 3, crowded: true, from: 4 << 10, alg: "circulant"},
-	{ranks: 3, crowded: true, from: 4 << 10, pow2: true, alg: "rdouble"},
+	{crowded: true, ranks: 3, to: 64 << 10, alg: "direct"},
+	{crowded: true, ranks: 5, to: 64 << 10, alg: "circulant"},
+	{crowded: true, ranks: 5, to: 16 << 10, alg: "tree"},
+	{remote: true, ranks: 3, to: 256 << 10, alg: "direct"},
+	{remote: true, ranks: 24, to: 256 << 10, alg: "circulant"},
+	{spread: true, to: 8 << 10, alg: "circulant"},
+	{spread: true, from: 8 << 10, alg: "ring"},
 }
 
 // gatherBruck is gatherCirculant in a copy that starts with the rank's own

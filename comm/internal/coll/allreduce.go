@@ -43,10 +43,23 @@ var allreduces = []algorithm[func(p Peers, send, recv mem.Buffer, op Op) error]{
 
 var allreduceRules = []rule{
 	{alg: "rdouble"},
-	{ranks: 2, from: 128 << 10, alg: "halving"},
-	{ranks: 3, from: 32 << 10, alg: "circulant"},
-	{ranks: 3, from: 32 << 10, pow2: true, alg: "halving"},
-	{ranks: 3, crowded: true, alg: "tree"},
+	{from: 128 << 10, alg: "halving"},
+	{ranks: 3, to: 32 << 10, alg: "direct"},
+	{ranks: 3, from: 32 << 10, alg: "halving"},
+	{ranks: 3, from: 256 << 10, alg: "ring"},
+	{ranks: 4, to: 32 << 10, alg: "rdouble"},
+	{ranks: 4, from: 256 << 10, alg: "circulant"},
+	{ranks: 32, to: 8 << 10, alg: "tree"},
+	{ranks: 32, from: 8 << 10, alg: "circulant"},
+	{ranks: 4, to: 32 << 10, pow2: true, alg: "rdouble"},
+	{ranks: 4, from: 32 << 10, pow2: true, alg: "halving"},
+	{crowded: true, ranks: 3, to: 8 << 10, alg: "direct"},
+	{crowded: true, ranks: 5, to: 1 << 20, alg: "tree"},
+	{remote: true, ranks: 3, to: 32 << 10, alg: "direct"},
+	{remote: true, ranks: 16, to: 32 << 10, alg: "rdouble"},
+	{spread: true, to: 32 << 10, alg: "rdouble"},
+	{spread: true, from: 32 << 10, alg: "halving"},
+	{spread: true, ranks: 24, from: 16 << 10, alg: "halving"},
 }
 
 // allreduceDoubling exchanges whole vectors with the neighbour block of 1, 2,

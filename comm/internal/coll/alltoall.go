@@ -18,17 +18,15 @@ func Alltoall(p Peers, t *Table, send, recv mem.Buffer) error {
 // displs is nil: rank r's sendCounts[i] is rank i's recvCounts[r]. In place:
 // recv is send, and so are counts and displs.
 func Alltoallv(p Peers, send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, recvCounts, recvDispls []int) error {
-	return alltoallScattered(p, placed(sendCounts, sendDispls), placed(recvCounts, recvDispls), send, recv)
+	return alltoallPairwise(p, placed(sendCounts, sendDispls), placed(recvCounts, recvDispls), send, recv)
 }
 
 var alltoalls = []algorithm[func(p Peers, from, to blocks, send, recv mem.Buffer) error]{
-	{Algorithm{Name: "scattered", Doc: "every block to its rank, several under way",
-		Cost: func(l Load) Cost { return alltoallCost(l, batch) }}, alltoallScattered},
-	{Algorithm{Name: "pairwise", Doc: "every block to its rank, one exchange after the other",
-		Cost: func(l Load) Cost { return alltoallCost(l, 1) }},
-		func(p Peers, from, to blocks, send, recv mem.Buffer) error {
-			return alltoallPaired(p, from, to, send, recv, 1)
-		}},
+	{Algorithm{Name: "pairwise", Doc: "every block straight to its rank: fewest bytes",
+		Cost: func(l Load) Cost {
+			n, w := l.Ranks*(l.Ranks-1), window(l.Elems*l.Size)
+			return Cost{(matches(l.Ranks) + w - 1) / w, n, int64(n) * l.bytes()}
+		}}, alltoallPairwise},
 	{Algorithm{Name: "bruck", Doc: "blocks travel together through other ranks: fewest rounds",
 		Cost: func(l Load) Cost {
 			moved := 0
@@ -41,11 +39,12 @@ var alltoalls = []algorithm[func(p Peers, from, to blocks, send, recv mem.Buffer
 }
 
 var alltoallRules = []rule{
-	{alg: "scattered"},
-	{from: 32 << 10, alg: "pairwise"},
-	{ranks: 8, alg: "bruck"},
-	{ranks: 8, from: 256, alg: "scattered"},
-	{ranks: 8, from: 32 << 10, alg: "pairwise"},
+	{alg: "pairwise"},
+	{ranks: 6, to: 2 << 10, alg: "bruck"},
+	{remote: true, alg: "pairwise"},
+	{remote: true, ranks: 24, to: 2 << 10, alg: "bruck"},
+	{spread: true, alg: "pairwise"},
+	{spread: true, to: 1 << 10, alg: "bruck"},
 }
 
 // matches returns the number of rounds in which every two of p ranks meet once.
@@ -66,35 +65,33 @@ func opponent(round, r, p int) int {
 	return o
 }
 
-func alltoallCost(l Load, window int) Cost {
-	n, m := l.Ranks*(l.Ranks-1), matches(l.Ranks)
-	return Cost{(m + window - 1) / window, n, int64(n) * l.bytes()}
-}
+// window returns how many exchanges of so many bytes are under way at a time:
+// enough to hide the time that messages take to start, and no more, as they
+// compete for memory and wires.
+func window(bytes int) int { return min(max(256<<10/max(bytes, 1), 1), batch) }
 
-func alltoallScattered(p Peers, from, to blocks, send, recv mem.Buffer) error {
-	return alltoallPaired(p, from, to, send, recv, batch)
-}
-
-// alltoallPaired exchanges blocks with every other rank directly, window
-// exchanges at a time, in the order of a tournament: whoever one sends to one
-// receives from, so that no rank is everybody's target at once. p-1 messages
-// per rank, n(p-1)/p bytes. In place it needs room for window blocks.
-func alltoallPaired(p Peers, from, to blocks, send, recv mem.Buffer, window int) error {
+// alltoallPairwise exchanges blocks with every other rank directly, a few at a
+// time, in the order of a tournament: whoever one sends to one receives from,
+// so that no rank is everybody's target at once. p-1 messages and n(p-1)/p
+// bytes per rank. In place it needs room for the blocks under way. Ranks need
+// not agree on how many those are.
+func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	if err := move(to.of(recv, r), from.of(send, r)); err != nil {
 		return err
 	}
+	largest := 0
+	for i := range n {
+		largest = max(largest, from.count(i))
+	}
+	w := window(largest * send.Type().Size())
 	var copies mem.Buffer // of blocks to send in place
 	if mem.Same(send, recv) {
-		largest := 0
-		for i := range n {
-			largest = max(largest, from.count(i))
-		}
-		copies = p.Scratch(send, largest*min(window, n))
+		copies = p.Scratch(send, largest*min(w, n))
 	}
-	for first := 0; first < matches(n); first += window {
+	for first := 0; first < matches(n); first += w {
 		rest := copies
-		for round := first; round < min(first+window, matches(n)); round++ {
+		for round := first; round < min(first+w, matches(n)); round++ {
 			o := opponent(round, r, n)
 			if o == r {
 				continue

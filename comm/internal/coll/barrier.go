@@ -24,7 +24,7 @@ var barriers = []algorithm[func(Peers) error]{
 
 var barrierRules = []rule{
 	{alg: "dissemination"},
-	{crowded: true, ranks: 3, alg: "tree"},
+	{crowded: true, ranks: 5, alg: "tree"},
 }
 
 // barrierDissemination has every rank signal the rank 2^k ahead and hear from

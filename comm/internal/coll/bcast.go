@@ -34,9 +34,15 @@ var bcasts = []algorithm[func(p Peers, root int, buf mem.Buffer) error]{
 
 var bcastRules = []rule{
 	{alg: "binomial"},
-	{ranks: 3, from: 256 << 10, alg: "chain"},
-	{ranks: 16, from: 64 << 10, alg: "scatter"},
-	{ranks: 16, from: 8 << 20, alg: "chain"},
+	{ranks: 5, from: 64 << 10, alg: "scatter"},
+	{ranks: 3, from: 4 << 20, alg: "chain"},
+	{ranks: 24, from: 4 << 20, alg: "scatter"},
+	{ranks: 24, from: 32 << 20, alg: "chain"},
+	{crowded: true, to: 4 << 20, alg: "binomial"},
+	{remote: true, ranks: 3, from: 1 << 20, to: 4 << 20, alg: "scatter"},
+	{spread: true, alg: "binomial"},
+	{spread: true, ranks: 64, from: 64 << 10, to: 256 << 10, alg: "scatter"},
+	{spread: true, from: 1 << 20, alg: "chain"},
 }
 
 // bcastTree sends buf down the binomial tree, to the largest subtree first.

@@ -263,12 +263,12 @@ func TestCustomAndDeterministicCallsKeepTheOrder(t *testing.T) {
 	for _, crowded := range []bool{false, true} {
 		table := NewTable()
 		table.Deterministic, table.Crowded = true, crowded
-		for _, p := range []int{2, 3, 6, 8, 13} {
+		for _, p := range []int{2, 3, 6, 13} {
 			o := newOracle(p)
 			newWorld(p, machine{}, true).run(t, func(r *rank) error {
 				tr := trial{rank: r, t: table}
 				for _, s := range orderedSums {
-					for _, n := range []int{3, 5000, 100_000} {
+					for _, n := range []int{3, 40_000} {
 						a := o.ask(s, n)
 						if err := tr.reduction(a, n, 0, false, a.total, func(send, recv mem.Buffer) error {
 							return Allreduce(r, table, send, recv, s.op)

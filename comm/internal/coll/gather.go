@@ -36,8 +36,11 @@ var gathers = []algorithm[func(p Peers, root int, b blocks, send, recv mem.Buffe
 }
 
 var gatherRules = []rule{
-	{alg: "binomial"},
-	{from: 4 << 10, alg: "linear"},
+	{alg: "linear"},
+	{ranks: 12, to: 4 << 10, alg: "binomial"},
+	{crowded: true, alg: "linear"},
+	{remote: true, alg: "linear"},
+	{remote: true, ranks: 24, to: 4 << 10, alg: "binomial"},
 }
 
 // gatherTree is scatterTree backwards. Root receives every subtree's blocks in

@@ -36,8 +36,9 @@ func (m *machine) wire(a, b int) float64 {
 func (r *rank) send(to, size int) float64 {
 	m, n := &r.w.machine, float64(size)
 	wire := m.wire(r.me, to)
+	start := r.clock + m.overhead
 	r.work(m.overhead + n*m.copying)
-	r.outFree = max(r.clock, r.outFree) + n*wire
+	r.outFree = max(r.clock, max(start, r.outFree)+n*wire)
 	r.outside += n * wire
 	r.messages++
 	r.bytes += int64(size)

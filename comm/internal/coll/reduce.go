@@ -39,8 +39,12 @@ var reduces = []algorithm[func(p Peers, root int, send, recv mem.Buffer, op Op) 
 
 var reduceRules = []rule{
 	{alg: "binomial"},
-	{ranks: 4, from: 64 << 10, alg: "halving"},
-	{ranks: 3, from: 256 << 10, alg: "chain"},
+	{ranks: 3, from: 64 << 10, alg: "halving"},
+	{ranks: 3, from: 4 << 20, alg: "chain"},
+	{ranks: 24, from: 4 << 20, alg: "halving"},
+	{ranks: 24, from: 32 << 20, alg: "chain"},
+	{crowded: true, ranks: 4, to: 4 << 20, alg: "binomial"},
+	{spread: true, from: 64 << 10, alg: "halving"},
 }
 
 // reduceTree sends partial results up the binomial tree, combining in its

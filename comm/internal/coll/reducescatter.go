@@ -63,13 +63,13 @@ var reduceScatters = []algorithm[func(p Peers, b blocks, send, recv mem.Buffer, 
 }
 
 var reduceScatterRules = []rule{
-	{alg: "tree"},
-	{from: 4 << 10, alg: "cubes"},
+	{alg: "cubes"},
 	{alg: "circulant"},
+	{ranks: 3, alg: "ring"},
+	{ranks: 4, alg: "circulant"},
 	{pow2: true, alg: "halving"},
-	{ranks: 3, crowded: true, alg: "tree"},
-	{ranks: 3, crowded: true, from: 4 << 10, alg: "circulant"},
-	{ranks: 3, crowded: true, from: 4 << 10, pow2: true, alg: "halving"},
+	{crowded: true, ranks: 5, to: 8 << 10, alg: "tree"},
+	{spread: true, from: 1 << 10, alg: "cubes"},
 }
 
 // workFor returns a buffer like send to work in: send itself if the call is in

@@ -77,8 +77,10 @@ var scans = []algorithm[func(p Peers, first int, send, recv mem.Buffer, op Op) e
 
 var scanRules = []rule{
 	{alg: "rdouble"},
-	{ranks: 3, from: 256 << 10, alg: "chain"},
-	{ranks: 3, crowded: true, alg: "chain"},
+	{ranks: 3, from: 512 << 10, alg: "chain"},
+	{crowded: true, ranks: 4, from: 64 << 10, alg: "chain"},
+	{crowded: true, ranks: 9, alg: "chain"},
+	{spread: true, from: 128 << 10, alg: "chain"},
 }
 
 // scanDoubling sends the combination so far 1, 2, 4, ... ranks up: after round

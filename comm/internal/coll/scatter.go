@@ -36,8 +36,11 @@ var scatters = []algorithm[func(p Peers, root int, b blocks, send, recv mem.Buff
 }
 
 var scatterRules = []rule{
-	{alg: "binomial"},
-	{from: 4 << 10, alg: "linear"},
+	{alg: "linear"},
+	{ranks: 12, to: 4 << 10, alg: "binomial"},
+	{crowded: true, alg: "linear"},
+	{remote: true, alg: "linear"},
+	{remote: true, ranks: 24, to: 4 << 10, alg: "binomial"},
 }
 
 // scatterTree sends every subtree of the binomial tree its blocks, which are

@@ -91,7 +91,9 @@ func about[F any](algs []algorithm[F]) []Algorithm {
 type rule struct {
 	from, to int64 // bytes, see Load; to is exclusive, 0 for no limit
 	ranks    int   // at least
-	crowded  bool  // only where ranks outnumber processors
+	crowded  bool  // only in a Crowded table
+	remote   bool  // only if there are several hosts
+	spread   bool  // only if there are, and more ranks than hosts
 	pow2     bool  // only for a power of two ranks
 	alg      string
 }
@@ -107,6 +109,9 @@ type Table struct {
 	// Crowded says that on some host more ranks than processors run, so that
 	// the number of messages counts and not the number of rounds.
 	Crowded bool
+	// Hosts is the number of hosts that the ranks run on, 0 for one. Ranks of a
+	// host are taken to be neighbours.
+	Hosts int
 
 	rules [numKinds][]rule
 }
@@ -128,12 +133,13 @@ func choose[F any](t *Table, k kind, algs []algorithm[F], ranks int, bytes int64
 
 // pick returns the index of the algorithm in the catalogue.
 func (t *Table) pick(k kind, ranks int, bytes int64, ordered bool) int {
-	pow2 := ranks&(ranks-1) == 0
+	pow2, remote := ranks&(ranks-1) == 0, t.Hosts > 1
+	spread := remote && ranks > t.Hosts
 	rules, algs := t.rules[k], catalogue[k].algs
 	for i := len(rules) - 1; i >= 0; i-- {
 		r := &rules[i]
 		if bytes < r.from || r.to > 0 && bytes >= r.to || ranks < r.ranks ||
-			r.crowded && !t.Crowded || r.pow2 && !pow2 {
+			r.pow2 && !pow2 || r.crowded && !t.Crowded || r.remote && !remote || r.spread && !spread {
 			continue
 		}
 		for j := range algs {

@@ -1,8 +1,10 @@
 package coll
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +18,8 @@ import (
 // For each collective a list of rules; a rule is an algorithm with conditions
 // before it: a range of bytes (see Load; the end is exclusive, k, m and g are
 // powers of 1024), np5- for at least 5 ranks, pow2 for a power of two ranks,
-// crowded for more ranks than processors. After an error t is as before.
+// crowded for a host with more ranks than processors, remote for several hosts,
+// spread for more ranks than hosts besides. After an error t is as before.
 func (t *Table) Tune(s string) error {
 	added := t.rules
 	items := strings.FieldsFunc(s, func(c rune) bool { return c == ';' || c == '\n' })
@@ -83,6 +86,10 @@ func (r *rule) parseCondition(c string) (err error) {
 	switch {
 	case c == "crowded":
 		r.crowded = true
+	case c == "remote":
+		r.remote = true
+	case c == "spread":
+		r.spread = true
 	case c == "pow2":
 		r.pow2 = true
 	case strings.HasPrefix(c, "np"):
@@ -93,7 +100,7 @@ func (r *rule) parseCondition(c string) (err error) {
 	default:
 		lo, hi, ok := strings.Cut(c, "-")
 		if !ok {
-			return errors.New("want bytes such as 0-16k or 16k-, np5-, pow2 or crowded")
+			return errors.New("want bytes such as 0-16k or 16k-, np5-, pow2, crowded, remote or spread")
 		}
 		if r.from, err = parseSize(lo); err != nil {
 			return err
@@ -166,6 +173,12 @@ func (r rule) String() string {
 	if r.crowded {
 		s += "crowded:"
 	}
+	if r.remote {
+		s += "remote:"
+	}
+	if r.spread {
+		s += "spread:"
+	}
 	return s + r.alg
 }
 
@@ -173,9 +186,11 @@ func (r rule) String() string {
 const (
 	deterministic = 1 << iota
 	crowded
+	allFlags = deterministic | crowded
 )
 
-// Encode returns t for Decode on other ranks.
+// Encode returns t for Decode on other ranks: a byte of flags, the number of
+// hosts, the rules as text.
 func (t *Table) Encode() []byte {
 	flags := byte(0)
 	if t.Deterministic {
@@ -184,16 +199,21 @@ func (t *Table) Encode() []byte {
 	if t.Crowded {
 		flags |= crowded
 	}
-	return append([]byte{flags}, t.String()...)
+	b := binary.AppendUvarint([]byte{flags}, uint64(t.Hosts))
+	return append(b, t.String()...)
 }
 
 // Decode returns the Table that Encode encoded.
 func Decode(b []byte) (*Table, error) {
-	if len(b) == 0 || b[0]&^(deterministic|crowded) != 0 {
+	if len(b) == 0 || b[0]&^allFlags != 0 {
 		return nil, fmt.Errorf("%q is not an encoded table", b)
 	}
-	t := &Table{Deterministic: b[0]&deterministic != 0, Crowded: b[0]&crowded != 0}
-	if err := t.Tune(string(b[1:])); err != nil {
+	hosts, n := binary.Uvarint(b[1:])
+	if n <= 0 || hosts > math.MaxInt32 {
+		return nil, fmt.Errorf("%q is not an encoded table", b)
+	}
+	t := &Table{Deterministic: b[0]&deterministic != 0, Crowded: b[0]&crowded != 0, Hosts: int(hosts)}
+	if err := t.Tune(string(b[1+n:])); err != nil {
 		return nil, err
 	}
 	return t, nil

@@ -30,7 +30,7 @@ type rank struct {
 
 	mu    sync.Mutex
 	news  sync.Cond // a parcel came, or one of mine was taken
-	inbox [][]*parcel
+	inbox map[int][]*parcel
 
 	sends    []*parcel
 	receives []receive
@@ -44,7 +44,7 @@ type bill struct {
 	cpu      float64 // seconds of its processor
 	messages int
 	bytes    int64
-	outside  int64 // bytes sent to other hosts
+	outside  float64 // seconds of the wire to other hosts
 	outFree  float64
 	inFree   float64
 }
@@ -68,7 +68,7 @@ type receive struct {
 func newWorld(size int, m machine, rendezvous bool) *world {
 	w := &world{machine: m, rendezvous: rendezvous}
 	for i := range size {
-		r := &rank{w: w, me: i, inbox: make([][]*parcel, size)}
+		r := &rank{w: w, me: i, inbox: map[int][]*parcel{}}
 		r.news.L = &r.mu
 		w.ranks = append(w.ranks, r)
 	}

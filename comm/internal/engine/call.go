@@ -79,6 +79,15 @@ func (k Collective) rooted() bool {
 	return false
 }
 
+// Reduces reports whether an operator belongs to the collective.
+func (k Collective) Reduces() bool {
+	switch k {
+	case Reduce, Allreduce, ReduceScatter, ReduceScatterBlock, Scan, Exscan:
+		return true
+	}
+	return false
+}
+
 // String describes c as a user would write it: "allreduce(1024 float32, sum)".
 func (c Call) String() string {
 	s := c.Kind.String() + "("

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"sync/atomic"
 
@@ -95,8 +96,11 @@ func (e *Engine) finish(r *Request, err error) {
 	}
 	r.done.Store(true)
 	for _, w := range r.waiters {
-		e.rouse(w)
+		if w.left--; w.left <= 0 {
+			e.rouse(w)
+		}
 	}
+	r.waiters = r.waiters[:0]
 	if rd := r.round; rd != nil {
 		if r.err != nil && rd.err == nil {
 			rd.err = r.err
@@ -219,41 +223,73 @@ func (e *Engine) wait(ctx context.Context, r *Request) error {
 		return nil
 	}
 	w := e.newWaiter()
-	w.hint = r.peer
-	r.waiters = append(r.waiters, w)
+	w.left = 1
+	w.watch(r)
 	err := e.await(ctx, w)
 	r.unwatch(w)
 	e.freeWaiter(w)
 	return err
 }
 
-// WaitAny waits until one of rs is done. A request that was never started counts
-// as done.
-func (e *Engine) WaitAny(ctx context.Context, rs []*Request) error {
+// WaitAll waits until all of rs are done. It is one wait, so the drive changes
+// hands once however many they are.
+func (e *Engine) WaitAll(ctx context.Context, rs iter.Seq[*Request]) error {
 	e.lock()
 	defer e.unlock()
-	for _, r := range rs {
+	w := e.newWaiter()
+	for r := range rs {
+		if r.stage != complete && r.stage != idle {
+			w.left++
+			w.watch(r)
+		}
+	}
+	var err error
+	if w.left > 0 {
+		err = e.await(ctx, w)
+	}
+	if err != nil { // those that are done have forgotten w
+		for r := range rs {
+			r.unwatch(w)
+		}
+	}
+	e.freeWaiter(w)
+	return err
+}
+
+// WaitAny waits until one of rs is done. A request that was never started counts
+// as done.
+func (e *Engine) WaitAny(ctx context.Context, rs iter.Seq[*Request]) error {
+	e.lock()
+	defer e.unlock()
+	for r := range rs {
 		if r.stage == complete || r.stage == idle {
 			return nil
 		}
 	}
 	w := e.newWaiter()
-	for _, r := range rs {
-		w.hint = r.peer
-		r.waiters = append(r.waiters, w)
+	w.left = 1
+	for r := range rs {
+		w.watch(r)
 	}
 	err := e.await(ctx, w)
-	for _, r := range rs {
+	for r := range rs {
 		r.unwatch(w)
 	}
 	e.freeWaiter(w)
 	return err
 }
 
-// unwatch removes w from those who wait for r.
+// watch makes r's end count for w.
+func (w *Waiter) watch(r *Request) {
+	r.waiters = append(r.waiters, w)
+	w.hint = r.peer
+}
+
+// unwatch removes w from those who wait for r, if it is among them.
 func (r *Request) unwatch(w *Waiter) {
-	i := slices.Index(r.waiters, w)
-	r.waiters = slices.Delete(r.waiters, i, i+1)
+	if i := slices.Index(r.waiters, w); i >= 0 {
+		r.waiters = slices.Delete(r.waiters, i, i+1)
+	}
 }
 
 // Expect makes r a request that Complete ends: one that stands for work done by

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -128,7 +129,7 @@ func (rd *Round) Isend(to int, b mem.Buffer) {
 	e := rd.ch.e
 	e.lock()
 	defer e.unlock()
-	l, r := rd.add(to, b)
+	l, r := rd.add(to, b, false)
 	if r == nil {
 		return
 	}
@@ -157,15 +158,14 @@ func (rd *Round) receive(from int, b mem.Buffer, c *combine) {
 	e := rd.ch.e
 	e.lock()
 	defer e.unlock()
-	l, r := rd.add(from, b)
+	l, r := rd.add(from, b, true)
 	if r == nil {
 		return
 	}
 	r.stage, r.combine, r.size = posted, c, b.Size()
 	rd.waiter.hint = l.p.rank
-	if m := l.kept.front(); m != nil && m.seq == rd.seq {
-		l.kept.pop()
-		rd.pair(r, m)
+	if l.holds(rd.seq) {
+		rd.pair(r, l.kept.pop())
 		return
 	}
 	l.posted.push(r)
@@ -174,14 +174,15 @@ func (rd *Round) receive(from int, b mem.Buffer, c *combine) {
 	}
 }
 
-// add makes a request for b with a member, unless the round has failed.
-func (rd *Round) add(rank int, b mem.Buffer) (*lane, *Request) {
+// add makes a request for b with a member, unless the round has failed. A member
+// that has left can be received from what it sent before.
+func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*lane, *Request) {
 	if rd.err != nil || rd.ch.err != nil {
 		return nil, nil
 	}
 	l := rd.lane(rank)
-	if err := rd.ch.usable(l.p); err != nil {
-		rd.err = err
+	if err := rd.ch.usable(l.p); err != nil && !(receive && l.holds(rd.seq)) {
+		rd.giveUpOn(l, err)
 		return nil, nil
 	}
 	r := rd.ch.e.newRequest()
@@ -195,6 +196,22 @@ func (rd *Round) add(rank int, b mem.Buffer) (*lane, *Request) {
 	rd.waiter.ready.Store(false) // what was started before may be done already
 	rd.left++
 	return l, r
+}
+
+// giveUpOn breaks the Channel because a member that this round needs cannot be
+// used: others may wait for what this rank will not send now.
+func (rd *Round) giveUpOn(l *lane, err error) {
+	cause := "cannot be reached: " + err.Error()
+	if errors.Is(err, ErrLeft) {
+		cause = "has left, but a collective waits for it: " + rd.call.String()
+	}
+	rd.ch.breakUp(verdict{rank: l.p.rank, cause: cause})
+}
+
+// holds reports whether a message of round seq is kept in l.
+func (l *lane) holds(seq uint64) bool {
+	m := l.kept.front()
+	return m != nil && m.seq == seq
 }
 
 func (rd *Round) lane(rank int) *lane {
@@ -453,7 +470,7 @@ func (rd *Round) dismiss(src int) {
 	if l == nil || l.posted.front() == nil && l.out.front() == nil {
 		return
 	}
-	rd.ch.breakUp(verdict{rank: l.p.rank, cause: "has left, but a collective waits for it: " + rd.call.String()})
+	rd.giveUpOn(l, ErrLeft)
 }
 
 // awaited yields the members that a receive or a long send waits for.

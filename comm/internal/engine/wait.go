@@ -50,6 +50,7 @@ type drivers struct {
 // A Waiter is one goroutine's wait, for one or several requests.
 type Waiter struct {
 	ready atomic.Bool   // set under mu
+	left  int           // requests that have to end before it is ready
 	wake  chan struct{} // capacity 1
 	hint  int           // world rank to poll first
 	quiet bool          // in the background: never spins
@@ -71,7 +72,7 @@ func (e *Engine) newWaiter() *Waiter {
 
 func (e *Engine) freeWaiter(w *Waiter) {
 	w.ready.Store(false)
-	w.hint, w.round, w.quiet = -1, nil, false
+	w.hint, w.left, w.round, w.quiet = -1, 0, nil, false
 	select {
 	case <-w.wake:
 	default:

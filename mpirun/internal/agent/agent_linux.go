@@ -222,6 +222,8 @@ func (a *agent) follow(m ctl.Message) {
 		a.credit(m.Bytes)
 	case *ctl.Signal:
 		a.signal(unix.Signal(m.Number))
+	case *ctl.Ask:
+		a.report(a.doing())
 	case *ctl.Gathered:
 		a.tell(&wire.Cards{Data: m.Data})
 	case *ctl.Died:

@@ -10,10 +10,11 @@ import (
 )
 
 // Output goes to the launcher in whole lines. A line whose end does not come is
-// sent as it is after patience, so that a prompt is seen, or when it is long.
+// sent as it is when nothing more comes for a while, so that a prompt is seen,
+// or when it is very long.
 const (
 	linePatience = 100 * time.Millisecond
-	longLine     = ctl.MaxChunk / 2
+	longLine     = ctl.MaxOutput - ctl.MaxChunk
 	tailSize     = 4 << 10
 	tailLines    = 10
 )
@@ -35,8 +36,7 @@ func (a *agent) read(s *stream) {
 			a.halt(s)
 			return
 		}
-		kept := copy(a.buf[:], s.partial)
-		n, err := unix.Read(s.fd, a.buf[kept:])
+		n, err := unix.Read(s.fd, a.buf[:])
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -46,29 +46,30 @@ func (a *agent) read(s *stream) {
 			a.closeStream(s)
 			return
 		}
-		a.remember(s, a.buf[kept:kept+n])
-		a.sendLines(s, a.buf[:kept+n])
-		if kept+n < len(a.buf) {
+		a.remember(s, a.buf[:n])
+		a.sendLines(s, a.buf[:n])
+		if n < len(a.buf) {
 			return // the pipe is empty; if not, the loop says so again
 		}
 	}
 }
 
-// sendLines sends the whole lines of data and keeps the rest.
+// sendLines sends the lines that data ends, and keeps the beginning of the next.
 func (a *agent) sendLines(s *stream, data []byte) {
 	end := bytes.LastIndexByte(data, '\n') + 1
-	if len(data)-end >= longLine {
+	if len(s.partial)+len(data)-end >= longLine {
 		end = len(data)
 	}
 	if end > 0 {
-		a.output(s, data[:end])
+		a.output(s, append(s.partial, data[:end]...))
+		s.partial, s.due = s.partial[:0], time.Time{}
 	}
-	s.partial = append(s.partial[:0], data[end:]...)
-	s.due = time.Time{}
-	if len(s.partial) > 0 {
-		s.due = time.Now().Add(linePatience)
-		a.dueAt(s.due)
+	if end == len(data) {
+		return
 	}
+	s.partial = append(s.partial, data[end:]...)
+	s.due = time.Now().Add(linePatience)
+	a.dueAt(s.due)
 }
 
 func (a *agent) output(s *stream, data []byte) {
@@ -88,7 +89,7 @@ func (a *agent) flushPartial(s *stream) {
 func (a *agent) closeStream(s *stream) {
 	a.flushPartial(s)
 	unix.Close(s.fd)
-	s.fd = -1
+	s.fd, s.partial = -1, nil
 }
 
 // remember keeps the end of a rank's stderr for the report of its failure.

@@ -26,7 +26,8 @@ const Version = "0.1.0"
 // Bounds of what is sent, in bytes or entries.
 const (
 	MaxText   = 64 << 10 // a message for people
-	MaxChunk  = 64 << 10 // a piece of a rank's output or input
+	MaxChunk  = 64 << 10 // what is read of a rank's output, or sent of its input, at once
+	MaxOutput = 1 << 20  // a piece of a rank's output: a line may be long
 	maxFrame  = 1 << 30
 	maxString = 2 << 20 // an argument or a variable; Linux allows 128 KiB
 	maxList   = 1 << 20
@@ -52,12 +53,14 @@ const (
 	kindRevoke
 	kindAbort
 	kindExited
+	kindDoing
 	kindDrained
 	kindNote
 	kindLaunch
 	kindInput
 	kindCredit
 	kindSignal
+	kindAsk
 	kindGathered
 	kindDied
 	kindAbsent
@@ -86,6 +89,8 @@ func blank(kind byte) Message {
 		return new(Abort)
 	case kindExited:
 		return new(Exited)
+	case kindDoing:
+		return new(Doing)
 	case kindDrained:
 		return new(Drained)
 	case kindNote:
@@ -98,6 +103,8 @@ func blank(kind byte) Message {
 		return new(Credit)
 	case kindSignal:
 		return new(Signal)
+	case kindAsk:
+		return new(Ask)
 	case kindGathered:
 		return new(Gathered)
 	case kindDied:

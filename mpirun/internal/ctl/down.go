@@ -112,6 +112,13 @@ func (*Signal) kind() byte               { return kindSignal }
 func (m *Signal) append(b []byte) []byte { return wire.AppendInt(b, m.Number) }
 func (m *Signal) parse(d *wire.Decoder)  { m.Number = int(d.Int(1, 64)) }
 
+// Ask asks what the ranks are in; the answer is Doing.
+type Ask struct{}
+
+func (*Ask) kind() byte             { return kindAsk }
+func (*Ask) append(b []byte) []byte { return b }
+func (*Ask) parse(*wire.Decoder)    {}
+
 // Gathered holds the cards of all ranks of the job, by rank.
 type Gathered struct{ Data [][]byte }
 

@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"math"
+	"time"
 
 	"gompi/internal/boot/wire"
 )
@@ -134,7 +135,7 @@ func (m *Output) append(b []byte) []byte {
 func (m *Output) parse(d *wire.Decoder) {
 	m.Rank = int(d.Int(0, wire.MaxRanks))
 	m.Stream = Stream(d.Uint(uint64(Stderr)))
-	m.Data = d.Bytes(MaxChunk)
+	m.Data = d.Bytes(MaxOutput)
 }
 
 // Cost is what Output of n bytes takes of the credit: small pieces are not free.
@@ -224,6 +225,32 @@ func (m *Exited) parse(d *wire.Decoder) {
 	m.Joined, m.Closed, m.Core = d.Bool(), d.Bool(), d.Bool()
 	m.RSS = d.Int(0, math.MaxInt64)
 	m.Tail = d.Bytes(MaxText)
+}
+
+// Doing answers Ask: what the ranks of a host that have not ended are in.
+type Doing struct{ Ranks []RankDoing }
+
+// RankDoing is what one rank is in.
+type RankDoing struct {
+	Rank  int
+	Text  string        // "is in allreduce(1024 float32, sum)"
+	Since time.Duration // for how long, 0 if not known
+}
+
+func (*Doing) kind() byte { return kindDoing }
+func (m *Doing) append(b []byte) []byte {
+	b = wire.AppendInt(b, len(m.Ranks))
+	for _, r := range m.Ranks {
+		b = wire.AppendInt(wire.AppendBytes(wire.AppendInt(b, r.Rank), r.Text), r.Since)
+	}
+	return b
+}
+func (m *Doing) parse(d *wire.Decoder) {
+	for range d.List(maxList) {
+		m.Ranks = append(m.Ranks, RankDoing{
+			Rank: int(d.Int(0, wire.MaxRanks)), Text: d.String(MaxText), Since: time.Duration(d.Int(0, math.MaxInt64)),
+		})
+	}
 }
 
 // Drained is an agent's last message: all its ranks have ended, all their

@@ -53,9 +53,9 @@ func (l *linear) forward(x Matrix) Matrix {
 	return y
 }
 
-// backward takes the gradient of the loss by the last output, which it changes,
-// adds to the gradients of weight and bias and returns the gradient by the input.
-func (l *linear) backward(dy Matrix) Matrix {
+// backward takes the gradient of the loss by the last output and adds to the
+// gradients of weight and bias. It replaces dy by the gradient before relu.
+func (l *linear) backward(dy Matrix) {
 	if l.relu {
 		for i, v := range l.y.Data[:len(dy.Data)] {
 			if v == 0 {
@@ -69,6 +69,12 @@ func (l *linear) backward(dy Matrix) Matrix {
 		}
 	}
 	l.workers.mulTransA(view(l.weight.Grad, l.in, l.out), l.x, dy)
+}
+
+// inputGradient returns the gradient by the last input, given what backward has
+// left in dy. It is a step of its own because the gradients of weight and bias
+// can travel meanwhile.
+func (l *linear) inputGradient(dy Matrix) Matrix {
 	dx := top(l.dx, dy.Rows)
 	clear(dx.Data)
 	l.workers.mulTransB(dx, dy, view(l.weight.Data, l.in, l.out))

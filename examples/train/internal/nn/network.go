@@ -7,6 +7,7 @@ package nn
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gompi/comm/ddp"
 )
@@ -67,15 +68,16 @@ func (n *Network) Loss(contexts, targets []byte) float64 {
 // Backward computes the Loss and adds scale times its gradient to the
 // parameters' gradients. It calls ready(i) as soon as parameter i has all of
 // it, from the last layer to the first: from then on the gradient may travel
-// while the layers below still compute.
+// while the layers below are still computed.
 func (n *Network) Backward(contexts, targets []byte, scale float32, ready func(i int)) float64 {
 	logits := n.forward(contexts)
 	loss := crossEntropy(logits, targets, scale)
 	grad := logits
-	for i := len(n.layers) - 1; i >= 0; i-- {
-		grad = n.layers[i].backward(grad)
+	for i, l := range slices.Backward(n.layers) {
+		l.backward(grad)
 		ready(2*i + 2) // bias
 		ready(2*i + 1) // weight
+		grad = l.inputGradient(grad)
 	}
 	n.embed.backward(grad)
 	ready(0)

@@ -1,0 +1,131 @@
+// Package contest runs gompi beside other implementations: it knows how each is
+// started, builds our programs for it, and measures them in turn.
+package contest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Library is an implementation of MPI that may be installed here.
+type Library struct {
+	Name  string
+	Tools []Tools                           // where to look for it, best first
+	Says  string                            // what its launcher says of itself for --version
+	Needs string                            // packages of Debian that have it
+	Place func(np, processors int) []string // flags for so many ranks, each bound to a core if there is one for each
+}
+
+// Tools are the programs of a Library.
+type Tools struct{ Launcher, Compiler string }
+
+// A Competitor is a Library with the settings that it enters with.
+type Competitor struct {
+	Name    string
+	Library Library
+	Flags   []string // for the launcher
+	Env     []string
+}
+
+func openMPI() Library {
+	return Library{
+		Name:  "openmpi",
+		Tools: []Tools{{"mpirun.openmpi", "mpicc.openmpi"}, {"mpirun", "mpicc"}},
+		Says:  "open-mpi.org",
+		Needs: "openmpi-bin libopenmpi-dev",
+		Place: func(np, processors int) []string {
+			flags := []string{"--allow-run-as-root", "-np", strconv.Itoa(np)}
+			if np > processors {
+				return append(flags, "--oversubscribe", "--bind-to", "none")
+			}
+			return append(flags, "--bind-to", "core")
+		},
+	}
+}
+
+func mpich() Library {
+	return Library{
+		Name:  "mpich",
+		Tools: []Tools{{"mpirun.mpich", "mpicc.mpich"}, {"mpirun", "mpicc"}},
+		Says:  "HYDRA",
+		Needs: "mpich libmpich-dev",
+		Place: func(np, processors int) []string {
+			flags := []string{"-np", strconv.Itoa(np)}
+			if np > processors {
+				return flags
+			}
+			return append(flags, "-bind-to", "core")
+		},
+	}
+}
+
+// Competitors returns all that can be entered, each in its best setting that we
+// know.
+func Competitors() []Competitor {
+	// Without it Open MPI waits two seconds for an authentication service that
+	// is installed but does not run.
+	quick := []string{"PMIX_MCA_psec=native"}
+	return []Competitor{
+		{Name: "openmpi-tcp", Library: openMPI(), Flags: []string{"--mca", "pml", "ob1", "--mca", "btl", "tcp,self"}, Env: quick},
+		{Name: "openmpi", Library: openMPI(), Env: quick},
+		// Its other messaging layer takes 200 ms of looking for networks.
+		{Name: "openmpi-ob1", Library: openMPI(), Flags: []string{"--mca", "pml", "ob1"}, Env: quick},
+		// NOLOCAL alone would leave UCX's shared memory.
+		{Name: "mpich-tcp", Library: mpich(), Env: []string{"MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=lo"}},
+		{Name: "mpich", Library: mpich()},
+	}
+}
+
+// Find returns the competitors with the given names.
+func Find(names []string) ([]Competitor, error) {
+	all := Competitors()
+	var known, found []string
+	for _, c := range all {
+		known = append(known, c.Name)
+	}
+	var entered []Competitor
+	for _, name := range names {
+		i := slices.Index(known, name)
+		if i < 0 {
+			return nil, fmt.Errorf("peer %q: want some of %s", name, strings.Join(known, ","))
+		}
+		if slices.Contains(found, name) {
+			return nil, fmt.Errorf("peer %q is named twice", name)
+		}
+		found = append(found, name)
+		entered = append(entered, all[i])
+	}
+	return entered, nil
+}
+
+// An Entrant is a competitor that is ready to run one program.
+type Entrant struct {
+	Name    string
+	Version string // what its launcher says
+
+	launcher string
+	place    func(np, processors int) []string
+	flags    []string
+	program  []string // with its first arguments
+	env      []string
+}
+
+// Gompi returns gompi as an Entrant: program is started by the given gompirun.
+func Gompi(gompirun, program string, env ...string) Entrant {
+	return Entrant{
+		Name:     "gompi",
+		launcher: gompirun,
+		place:    func(np, _ int) []string { return []string{"-np", strconv.Itoa(np)} },
+		program:  []string{program},
+		env:      env,
+	}
+}
+
+// Command returns how to run the program with args as np ranks on a machine
+// with so many processors.
+func (e Entrant) Command(np, processors int, args ...string) Command {
+	all := append([]string{e.launcher}, e.place(np, processors)...)
+	return Command{Args: slices.Concat(all, e.flags, e.program, args), Env: e.env}
+}

@@ -1,0 +1,214 @@
+package contest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gompi/bench/report"
+)
+
+// fake returns an entrant whose launcher is a shell script. The script sees the
+// number of ranks as $1, and the operation as the last of its arguments.
+func fake(t *testing.T, name, script string) Entrant {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return Entrant{
+		Name: name, launcher: path, program: []string{"bench"},
+		place: func(np, _ int) []string { return []string{fmt.Sprint(np)} },
+	}
+}
+
+const says = `for op; do :; done
+echo ` + report.Header + `
+echo whoever,$op,$1,8,1,1,1,5,1,0,0
+`
+
+func TestRoundsAreInterleaved(t *testing.T) {
+	entrants := []Entrant{fake(t, "a", says), fake(t, "b", says)}
+	var got []string
+	p := Plan{Rounds: 2, NP: 3, Ops: []string{"bcast", "scan"}, Limit: time.Minute}
+	err := p.Run(t.Context(), entrants, func(s report.Sample) error {
+		got = append(got, fmt.Sprintf("%d %s %s %d", s.Round, s.Op, s.Impl, s.NP))
+		return nil
+	}, func(m Miss) { t.Error(m) })
+	want := []string{
+		"1 bcast a 3", "1 bcast b 3", "1 scan a 3", "1 scan b 3",
+		"2 bcast a 3", "2 bcast b 3", "2 scan a 3", "2 scan b 3",
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, error %v; want %v", got, err, want)
+	}
+}
+
+func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
+	entrants := []Entrant{
+		fake(t, "dies", says+"echo the reason >&2; exit 1\n"),
+		fake(t, "hangs", says+"exec sleep 1000\n"),
+		fake(t, "babbles", "echo hello\n"),
+		fake(t, "works", says),
+	}
+	var rows, misses []string
+	p := Plan{Rounds: 1, NP: 2, Ops: []string{"bcast"}, Limit: 300 * time.Millisecond}
+	err := p.Run(t.Context(), entrants, func(s report.Sample) error {
+		rows = append(rows, s.Impl)
+		return nil
+	}, func(m Miss) { misses = append(misses, m.String()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"dies", "hangs", "works"}; !slices.Equal(rows, want) {
+		t.Errorf("rows of %v, want %v", rows, want)
+	}
+	want := []string{
+		"dies, bcast, round 1: exit status 1: the reason",
+		"hangs, bcast, round 1: time limit of 300ms",
+		`babbles, bcast, round 1: header "hello": want ` + report.Header,
+	}
+	if !slices.Equal(misses, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(misses, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestAnInterruptEndsTheRounds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := Plan{Rounds: 100, NP: 2, Ops: []string{"bcast"}, Limit: time.Minute}
+	runs := 0
+	err := p.Run(ctx, []Entrant{fake(t, "a", says)}, func(report.Sample) error {
+		runs++
+		cancel()
+		return nil
+	}, func(m Miss) { t.Error(m) })
+	if err == nil || runs != 1 {
+		t.Errorf("%d runs, error %v; want an end after the first", runs, err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	found, err := Find([]string{"mpich-tcp", "openmpi-tcp"})
+	if err != nil || len(found) != 2 || found[0].Name != "mpich-tcp" || found[1].Name != "openmpi-tcp" {
+		t.Errorf("got %v and %v, want both in the order asked for", found, err)
+	}
+	for _, tt := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"mvapich"}, `peer "mvapich": want some of openmpi-tcp,openmpi,openmpi-ob1,mpich-tcp,mpich`},
+		{[]string{"mpich", "mpich"}, `peer "mpich" is named twice`},
+	} {
+		if _, err := Find(tt.names); err == nil || err.Error() != tt.want {
+			t.Errorf("%v: %v, want %s", tt.names, err, tt.want)
+		}
+	}
+}
+
+func TestCommandsBindOnlyIfThereAreProcessors(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		np   int
+		want string
+	}{
+		{"openmpi-tcp", 2, "PMIX_MCA_psec=native mpirun --allow-run-as-root -np 2 --bind-to core --mca pml ob1 --mca btl tcp,self mpibench -impl x bcast"},
+		{"openmpi-tcp", 3, "PMIX_MCA_psec=native mpirun --allow-run-as-root -np 3 --oversubscribe --bind-to none --mca pml ob1 --mca btl tcp,self mpibench -impl x bcast"},
+		{"mpich-tcp", 2, "MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self UCX_NET_DEVICES=lo mpirun -np 2 -bind-to core mpibench -impl x bcast"},
+		{"mpich", 3, "mpirun -np 3 mpibench -impl x bcast"},
+	} {
+		found, err := Find([]string{tt.name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := found[0]
+		e := Entrant{launcher: "mpirun", place: c.Library.Place, flags: c.Flags, program: []string{"mpibench"}, env: c.Env}
+		e = e.WithArgs("-impl", "x")
+		if got := e.Command(tt.np, 2, "bcast").String(); got != tt.want {
+			t.Errorf("%s: got  %s\nwant %s", tt.name, got, tt.want)
+		}
+	}
+	if got, want := Gompi("gompirun", "hello", "A=1").Command(64, 2).String(), "A=1 gompirun -np 64 hello"; got != want {
+		t.Errorf("gompi: got %s, want %s", got, want)
+	}
+}
+
+func TestALibraryThatIsNotHereNamesItsPackages(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	shop, err := NewWorkshop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shop.Close()
+	_, err = shop.Enter(t.Context(), Competitors()[0], "mpibench")
+	if want := "not installed (Debian: apt-get install openmpi-bin libopenmpi-dev)"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestALauncherOfAnotherLibraryIsNotTaken(t *testing.T) {
+	dir := t.TempDir()
+	for name, script := range map[string]string{"mpirun": "echo 'HYDRA build details: Version: 4.0.2'", "mpicc": "exit 0"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":/bin:/usr/sbin")
+	for _, tt := range []struct {
+		library Library
+		want    string
+	}{{openMPI(), ""}, {mpich(), "4.0.2"}} {
+		tt.library.Tools = tt.library.Tools[len(tt.library.Tools)-1:] // the names without a suffix
+		_, version, err := locate(t.Context(), tt.library)
+		if version != tt.want || (err == nil) != (tt.want != "") {
+			t.Errorf("%s: version %q, error %v; want %q", tt.library.Name, version, err, tt.want)
+		}
+	}
+}
+
+func TestProbeTellsStates(t *testing.T) {
+	for ns, want := range map[float64]string{52: "52 ns (near)", 245: "245 ns (far)", 4e6: "4000000 ns (the machine is busy)"} {
+		if got := (Probe{Nanoseconds: ns}).String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	took, ok := bounce(time.Now().Add(-time.Second))
+	if ok {
+		t.Errorf("a probe after its deadline took %v, want none", took)
+	}
+}
+
+// TestPeersDeliverWhatTheyShould runs the C programs, where a library is here.
+func TestPeersDeliverWhatTheyShould(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles and starts MPI programs")
+	}
+	shop, err := NewWorkshop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shop.Close()
+	for _, c := range []Competitor{{Name: "openmpi", Library: openMPI()}, {Name: "mpich", Library: mpich()}} {
+		t.Run(c.Name, func(t *testing.T) {
+			if _, _, err := locate(t.Context(), c.Library); err != nil {
+				t.Skip(err)
+			}
+			e, err := shop.Enter(t.Context(), c, "mpibench")
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := e.Command(1, 2, "-impl", c.Name, "-sizes", "0,8,8184", "-type", "float64", "allreduce", "alltoall", "barrier").Run(t.Context(), time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := report.ReadCSV(strings.NewReader(string(out.Stdout)))
+			if err != nil || len(rows) != 7 || rows[6].Op != "barrier" || rows[5].Bytes != 8184 || rows[0].Impl != c.Name {
+				t.Errorf("rows %v, error %v: want three of allreduce, three of alltoall, one of barrier", rows, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,121 @@
+package contest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ErrTimeLimit is why a command was ended that ran longer than it may.
+var ErrTimeLimit = errors.New("time limit")
+
+// grace is how long a command may take to end after it was asked to. Launchers
+// need it to end their ranks.
+const grace = 2 * time.Second
+
+// A Command is a program with its arguments, and what is set in its environment
+// in addition to this process's.
+type Command struct {
+	Args []string
+	Env  []string
+}
+
+// String writes the command as one types it into a shell.
+func (c Command) String() string {
+	return strings.Join(append(append([]string(nil), c.Env...), c.Args...), " ")
+}
+
+// An Outcome is what a command wrote and how long it took from start to end.
+type Outcome struct {
+	Stdout []byte
+	Took   time.Duration
+}
+
+// Run runs the command to its end, in a process group of its own, and at most
+// until limit or the end of ctx: then it ends the group, and all processes that
+// the command has started. The Outcome is valid with an error, too; errors carry
+// the last line that the command wrote to its standard error.
+func (c Command) Run(ctx context.Context, limit time.Duration) (Outcome, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w of %v", ErrTimeLimit, limit))
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.Env = append(os.Environ(), c.Env...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = grace // should anybody keep the pipes open after its end
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return Outcome{}, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // ends with the command
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		end(cmd.Process.Pid, ended)
+		err = context.Cause(ctx)
+	}
+	out := Outcome{Stdout: stdout.Bytes(), Took: time.Since(start)}
+	if err != nil {
+		err = fmt.Errorf("%w%s", err, lastLine(stderr.String()))
+	}
+	return out, err
+}
+
+// end ends the process group pid and the processes it has started, which may
+// have made groups of their own. It returns when the first process has ended.
+func end(pid int, ended <-chan error) {
+	started := descendants(pid)
+	syscall.Kill(-pid, syscall.SIGTERM) // whoever is gone already needs no signal
+	select {
+	case <-ended:
+	case <-time.After(grace):
+		syscall.Kill(-pid, syscall.SIGKILL)
+		<-ended
+	}
+	for _, p := range started {
+		syscall.Kill(p, syscall.SIGKILL)
+	}
+	syscall.Kill(-pid, syscall.SIGKILL)
+}
+
+// descendants lists the processes below pid, as far as /proc tells.
+func descendants(pid int) []int {
+	lists, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil
+	}
+	var all []int
+	for _, task := range lists {
+		children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		if err != nil {
+			continue
+		}
+		for _, s := range strings.Fields(string(children)) {
+			if child, err := strconv.Atoi(s); err == nil {
+				all = append(append(all, child), descendants(child)...)
+			}
+		}
+	}
+	return all
+}
+
+// lastLine returns ": " and the last line of s that says something.
+func lastLine(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if line := strings.TrimSpace(lines[i]); strings.Trim(line, "-=") != "" {
+			return ": " + line
+		}
+	}
+	return ""
+}

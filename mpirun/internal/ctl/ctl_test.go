@@ -1,0 +1,140 @@
+package ctl
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"gompi/internal/boot/wire"
+)
+
+// examples holds at least one message of every kind.
+func examples() []Message {
+	return []Message{
+		&Hello{Version: "1", Host: "h", Machine: "m", Now: -5, Port: 65535, Cores: [][]int{{0, 8}, {1}}, Numa: [][]int{{0, 1, 8}}},
+		&Hello{},
+		&Started{PIDs: []int{1, 1 << 22}, CPUs: [][]int{{0}, nil}},
+		&Failed{Rank: 3, Code: 127, Text: "not found"},
+		&Output{Rank: 1, Stream: Stderr, Data: []byte("line\n")},
+		&Consumed{Bytes: 9},
+		&Cards{Data: [][]byte{{1}, {}}},
+		&Revoke{Rank: 1, Comm: 1 << 63, Cause: []byte("c")},
+		&Abort{Rank: 1, Code: -7, Time: 1 << 60, Reason: "r"},
+		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, RSS: 1 << 40, Tail: []byte("tail")},
+		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, Tail: []byte{}},
+		&Doing{Ranks: []RankDoing{{1, "is in barrier()", time.Second}, {2, "", 0}}},
+		&Drained{Killed: 2},
+		&Note{Text: "n"},
+		&Launch{
+			JobID: "id", Secret: [32]byte{3}, Size: 4, Node: 1, Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}},
+			Hosts: []string{"a", "b"}, MasterAddr: "127.0.0.1", MasterPort: 1024, Window: 1 << 20, Stdin: StdinAll, Bindings: true, Cores: 2,
+			Env:      []string{"A=b", "EMPTY="},
+			Programs: []Program{{Argv: []string{"p", ""}, Env: []string{"X=y"}, Wdir: "/"}, {Argv: []string{"q"}}},
+			Ranks:    []Rank{{Rank: 2, Program: 1, CPUs: []int{0, 3}}, {Rank: 3}},
+		},
+		&Input{Data: []byte("in")},
+		&Input{Data: []byte{}},
+		&Credit{Bytes: 1 << 20},
+		&Signal{Number: 10},
+		&Ask{},
+		&Gathered{Data: [][]byte{[]byte("a"), []byte("b")}},
+		&Died{Rank: 2, Text: "killed"},
+		&Absent{Rank: 2},
+		&Revoked{Rank: 1, Comm: 2, Cause: []byte("c")},
+		&Terminate{Delay: 2 * time.Second, Text: "end"},
+	}
+}
+
+func stream(ms []Message) []byte {
+	b := []byte(Magic)
+	for _, m := range ms {
+		b = Append(b, m)
+	}
+	return b
+}
+
+func TestExamplesCoverEveryKind(t *testing.T) {
+	seen := map[byte]bool{}
+	for _, m := range examples() {
+		seen[m.kind()] = true
+	}
+	for k := byte(1); blank(k) != nil; k++ {
+		if !seen[k] {
+			t.Errorf("no example of %T", blank(k))
+		}
+		if got := blank(k).kind(); got != k {
+			t.Errorf("%T is of kind %d and made for kind %d", blank(k), got, k)
+		}
+	}
+}
+
+func TestReaderGivesBackWhatWasWritten(t *testing.T) {
+	all := stream(examples())
+	readers := map[string]io.Reader{
+		"whole":        bytes.NewReader(all),
+		"byte by byte": iotest.OneByteReader(bytes.NewReader(all)),
+		"data and EOF": iotest.DataErrReader(bytes.NewReader(all)),
+		"after banner": io.MultiReader(strings.NewReader("Welcome to node7!\r\n\x00gompi agent 2\n"), bytes.NewReader(all)),
+	}
+	for name, r := range readers {
+		reader := NewReader(r)
+		for i, want := range examples() {
+			got, err := reader.Next()
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s: message %d = %+v, %v; want %+v", name, i, got, err, want)
+			}
+		}
+		if m, err := reader.Next(); err != io.EOF {
+			t.Errorf("%s: %v, %v at the end; want EOF", name, m, err)
+		}
+		if banner := string(reader.Banner()); (name == "after banner") != strings.HasPrefix(banner, "Welcome") {
+			t.Errorf("%s: banner %q", name, banner)
+		}
+	}
+}
+
+func TestReaderSaysWhyThereIsNoAgent(t *testing.T) {
+	whole := stream(examples()[:1])
+	tests := []struct {
+		name string
+		in   []byte
+		is   error
+		want string
+	}{
+		{"nothing", nil, io.EOF, ""},
+		{"banner only", []byte("bash: gompirun: command not found\n"), io.EOF, "command not found"},
+		{"endless banner", bytes.Repeat([]byte("x"), maxBanner+1), nil, "no agent"},
+		{"cut short", whole[:len(whole)-1], io.ErrUnexpectedEOF, ""},
+		{"other language", append([]byte(Magic), 1, 0, 0, 0, 99), wire.ErrFrame, "unknown kind 99"},
+		{"garbage", append([]byte(Magic), 0xff, 0xff, 0xff, 0xff, 0xff), wire.ErrFrame, "length"},
+	}
+	for _, tt := range tests {
+		m, err := NewReader(bytes.NewReader(tt.in)).Next()
+		if err == nil || tt.is != nil && !errors.Is(err, tt.is) && !strings.Contains(err.Error(), tt.is.Error()) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, %v; want %v %q", tt.name, m, err, tt.is, tt.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, m := range examples() {
+		frame := Append(nil, m)
+		f.Add(frame[4], frame[5:])
+	}
+	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
+		m, err := Parse(kind, body)
+		if err != nil {
+			return
+		}
+		frame := Append(nil, m)
+		again, err := Parse(frame[4], frame[5:])
+		if err != nil || !reflect.DeepEqual(m, again) {
+			t.Fatalf("%+v came back as %+v, %v", m, again, err)
+		}
+	})
+}

@@ -1,0 +1,190 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// rounds is how often each kind of sudden death is tried.
+func rounds() int {
+	if testing.Short() {
+		return 2
+	}
+	return 5
+}
+
+// victims is what the tests start in each rank: a wrapper with a child in
+// its process group, and one that has left it.
+const victims = `sleep 1000 & setsid sleep 1000 & echo ready; wait`
+
+// launched is a running gompirun and the processes below it.
+type launched struct {
+	cmd   *exec.Cmd
+	agent int
+	below []int // all processes of the ranks
+}
+
+// launchVictims starts ranks and waits until all of them say that they are ready.
+func launchVictims(t *testing.T, np int) *launched {
+	t.Helper()
+	cmd := exec.Command("gompirun", "-q", "-np", fmt.Sprint(np), "sh", "-c", victims)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	for range np {
+		if line, err := lines.ReadString('\n'); err != nil {
+			t.Fatalf("%q, %v; want ready from each of %d ranks", line, err, np)
+		}
+	}
+	agents := childrenOf(cmd.Process.Pid)
+	if len(agents) != 1 {
+		t.Fatalf("gompirun has children %v, want one agent", agents)
+	}
+	l := &launched{cmd: cmd, agent: agents[0]}
+	for level := agents; len(level) > 0; {
+		var next []int
+		for _, pid := range level {
+			next = append(next, childrenOf(pid)...)
+		}
+		l.below, level = append(l.below, next...), next
+	}
+	if len(l.below) < 3*np {
+		t.Fatalf("%d processes below %d ranks, want a shell and two sleeps each", len(l.below), np)
+	}
+	return l
+}
+
+// childrenOf returns the children of a process.
+func childrenOf(pid int) []int {
+	var children []int
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, task := range tasks {
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		for _, f := range strings.Fields(string(data)) {
+			var child int
+			fmt.Sscan(f, &child)
+			children = append(children, child)
+		}
+	}
+	return children
+}
+
+// gone waits until none of the processes is left.
+func (l *launched) gone(t *testing.T, how string) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for _, pid := range append(l.below, l.agent) {
+		for syscall.Kill(pid, 0) == nil && !isZombie(pid) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: process %d is left", how, pid)
+			}
+			time.Sleep(time.Millisecond) // there is no event for the end of somebody else's child
+		}
+	}
+}
+
+func isZombie(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
+}
+
+func TestWhateverDiesNothingIsLeft(t *testing.T) {
+	tests := []struct {
+		name   string
+		strike func(l *launched)
+		status int // of gompirun; -1 if it is the victim itself
+	}{
+		{"gompirun killed", func(l *launched) { l.cmd.Process.Kill() }, -1},
+		{"agent killed", func(l *launched) { syscall.Kill(l.agent, syscall.SIGKILL) }, 125},
+		{"agent terminated", func(l *launched) { syscall.Kill(l.agent, syscall.SIGTERM) }, 125},
+		{"rank killed", func(l *launched) { syscall.Kill(l.below[0], syscall.SIGKILL) }, 137},
+		{"interrupted", func(l *launched) { l.cmd.Process.Signal(syscall.SIGINT) }, 130},
+		{"hung up", func(l *launched) { l.cmd.Process.Signal(syscall.SIGHUP) }, 129},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for range rounds() {
+				l := launchVictims(t, 2)
+				tt.strike(l)
+				err := l.cmd.Wait()
+				if tt.status >= 0 && l.cmd.ProcessState.ExitCode() != tt.status {
+					t.Errorf("gompirun: %v, want status %d", err, tt.status)
+				}
+				l.gone(t, tt.name)
+			}
+		})
+	}
+}
+
+func TestASecondInterruptKillsAtOnce(t *testing.T) {
+	cmd := exec.Command("gompirun", "-kill-delay", "1000", "-np", "1", "sh", "-c",
+		`trap "" TERM; echo ready; while :; do sleep 0.01; done`)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	bufio.NewReader(out).ReadString('\n')
+	cmd.Process.Signal(syscall.SIGINT)
+	if line, err := bufio.NewReader(said).ReadString('\n'); !strings.Contains(line, "once more kills it") {
+		t.Errorf("after the first interrupt: %q, %v", line, err)
+	}
+	cmd.Process.Signal(syscall.SIGINT)
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("status %d, want 130", code)
+	}
+}
+
+func atoi(t *testing.T, s string) int {
+	t.Helper()
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// awaitState waits until a process is in one of the given states of ps.
+func awaitState(t *testing.T, pid int, states string) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(data), ") ")
+		if strings.Contains(states, rest[:1]) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d is in state %s, want %s", pid, rest[:1], states)
+		}
+		time.Sleep(time.Millisecond) // there is no event for somebody else's stopping
+	}
+}

@@ -1,0 +1,142 @@
+package mpirun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"gompi/internal/boot"
+	"gompi/internal/mem"
+	"gompi/internal/seg"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"gompirun": func() { os.Exit(Main(os.Args[1:])) },
+		"rank":     rankMain,
+	})
+}
+
+// rankMain is a program that knows internal/boot and nothing above it. Its
+// arguments are done in turn.
+func rankMain() {
+	b, err := boot.Open()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+	for _, what := range os.Args[1:] {
+		if err := act(b, what); err != nil {
+			fmt.Fprintf(os.Stderr, "rank %d: %v\n", b.Info().Rank, err)
+			os.Exit(4)
+		}
+	}
+}
+
+func act(b boot.Boot, what string) error {
+	in := b.Info()
+	// "2:kill" is for rank 2 alone.
+	if rank, rest, ok := strings.Cut(what, ":"); ok {
+		if rank != strconv.Itoa(in.Rank) {
+			return nil
+		}
+		what = rest
+	}
+	switch what {
+	case "meet":
+		cards, err := b.Allgather(context.Background(), fmt.Appendf(nil, "%d", in.Rank*in.Rank))
+		if err != nil {
+			return err
+		}
+		fmt.Printf("rank %d of %d, local %d of %d, node %d of %d on %s, cards %s\n",
+			in.Rank, in.Size, in.LocalRank, in.LocalSize, in.Node, in.Nodes, in.Host(in.Rank), cards)
+	case "goodbye":
+		return b.Goodbye()
+	case "abort":
+		return b.Abort(13, "no disk")
+	case "revoke":
+		return b.Revoke(77, []byte("mismatch"))
+	case "news":
+		var events []boot.Event
+		for len(events) == 0 {
+			if b.Pending() { // perhaps in vain
+				events = b.Events()
+			}
+		}
+		for _, e := range events {
+			fmt.Printf("rank %d hears %d %d %d %s\n", in.Rank, e.Kind, e.Rank, e.Comm, e.Text)
+		}
+	case "kill":
+		p, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			return err
+		}
+		return p.Kill()
+	case "stuck":
+		t := in.Flight().BeginCall(&seg.Call{Kind: seg.Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1024})
+		in.Flight().Stamp(t, seg.Now())
+		select {}
+	case "wait":
+		select {}
+	case "child": // which must not be taken for this rank
+		out, err := exec.Command("rank", "meet").CombinedOutput()
+		fmt.Printf("%s", out)
+		if err == nil {
+			return errors.New("a child joined")
+		}
+	default:
+		return fmt.Errorf("unknown action %q", what)
+	}
+	return nil
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exits": exits, "cmpsorted": cmpSorted,
+		},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("GOMPI_LOG", "")
+			return nil
+		},
+	})
+}
+
+// exits runs a command and checks its exit status: exits 7 gompirun ...
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v: %v", args[1:], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%v exited with status %d, want %d", args[1:], got, want)
+	}
+}
+
+// cmpSorted compares the lines of two files, in any order.
+func cmpSorted(ts *testscript.TestScript, _ bool, args []string) {
+	sorted := func(file string) string {
+		lines := strings.Split(ts.ReadFile(file), "\n")
+		slices.Sort(lines)
+		return strings.TrimSpace(strings.Join(lines, "\n"))
+	}
+	if got, want := sorted(args[0]), sorted(args[1]); got != want {
+		ts.Fatalf("%s:\n%s\nwant, as %s:\n%s", args[0], got, args[1], want)
+	}
+}

@@ -1,0 +1,122 @@
+package mpirun
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"gompi/internal/cli"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/plan"
+)
+
+func testGetenv(name string) (string, bool) {
+	if name == "HERE" {
+		return "value", true
+	}
+	return "", false
+}
+
+func parse(t *testing.T, line string) (*options, string, error) {
+	t.Helper()
+	var notes bytes.Buffer
+	o, err := parseOptions(strings.Fields(line), testGetenv, &notes)
+	return o, notes.String(), err
+}
+
+func TestFlagsOfTheJob(t *testing.T) {
+	o, notes, err := parse(t, "-np 4 -hostfile h -N 2 -map-by node -bind-to core -nooversubscribe -tag-output --timestamp_output "+
+		"-output-filename d -stdin all -timeout 1m -kill-delay 0.5 -display-map -report-bindings -q -v prog -np 9")
+	if err != nil || notes != "" {
+		t.Fatal(err, notes)
+	}
+	if o.hostfile != "h" || o.policy != (plan.Policy{Order: plan.ByNode, PerNode: 2, NoOversubscribe: true, BindTo: plan.BindCore}) {
+		t.Errorf("hostfile %q, policy %+v", o.hostfile, o.policy)
+	}
+	if !o.tag || !o.stamp || o.outputDir != "d" || o.stdin != ctl.StdinAll || !o.displayMap || !o.reportBindings || !o.quiet || !o.verbose {
+		t.Errorf("options %+v lack what was given", o)
+	}
+	if o.timeout != time.Minute || o.killDelay != 500*time.Millisecond {
+		t.Errorf("timeout %v, kill delay %v", o.timeout, o.killDelay)
+	}
+	if len(o.programs) != 1 || o.programs[0].np != 4 || !slices.Equal(o.programs[0].argv, []string{"prog", "-np", "9"}) {
+		t.Errorf("programs %+v", o.programs)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	o, _, err := parse(t, "prog")
+	if err != nil || o.killDelay != 2*time.Second || o.timeout != 0 || o.stdin != 0 || o.policy != (plan.Policy{}) || o.programs[0].np != 0 {
+		t.Errorf("options %+v, %v", o, err)
+	}
+}
+
+func TestEveryFlagHasItsOtherNames(t *testing.T) {
+	for _, line := range []string{"-np 3 p", "-n 3 p", "-n3 p", "--np=3 p", "-c 3 p"} {
+		if o, _, err := parse(t, line); err != nil || o.programs[0].np != 3 {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	for _, line := range []string{"-N 3 p", "-npernode 3 p", "-ppn 3 p", "-map-by ppr:3:node p"} {
+		if o, _, err := parse(t, line); err != nil || o.policy.PerNode != 3 {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	for _, line := range []string{"-hostfile f p", "-machinefile f p", "-f f p"} {
+		if o, _, err := parse(t, line); err != nil || o.hostfile != "f" {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	for _, line := range []string{"-H a:2,b p", "-host a:2,b p", "-hosts a:2,b p"} {
+		if o, _, err := parse(t, line); err != nil || o.programs[0].hosts != "a:2,b" {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+func TestProgramsHaveTheirOwnFlags(t *testing.T) {
+	o, notes, err := parse(t, "-np 1 -H a -x A=1 -x HERE -x GONE -x OMP_* p1 : -n 2 -wdir /d -x A=2 p2 x:y : p3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(notes, "GONE") || strings.Contains(notes, "OMP_") {
+		t.Errorf("notes %q, want one on GONE", notes)
+	}
+	want := []program{
+		{argv: []string{"p1"}, np: 1, hosts: "a", env: []string{"A=1", "HERE=value"}},
+		{argv: []string{"p2", "x:y"}, np: 2, wdir: "/d", env: []string{"A=2"}},
+		{argv: []string{"p3"}},
+	}
+	for i, w := range want {
+		g := o.programs[i]
+		if !slices.Equal(g.argv, w.argv) || g.np != w.np || g.hosts != w.hosts || g.wdir != w.wdir || !slices.Equal(g.env, w.env) {
+			t.Errorf("program %d is %+v, want %+v", i, g, w)
+		}
+	}
+}
+
+// TestUsageNamesEveryFlag keeps usage and declarations together.
+func TestUsageNamesEveryFlag(t *testing.T) {
+	var o options
+	set, _ := o.flags(true, testGetenv, &bytes.Buffer{})
+	set.VisitAll(func(f *pflag.Flag) {
+		name := "-" + f.Name
+		if f.Name == "quiet" || f.Name == "verbose" {
+			name = "-" + f.Shorthand
+		}
+		if !regexp.MustCompile(regexp.QuoteMeta(name) + `\b`).MatchString(usage) {
+			t.Errorf("usage does not mention %s", name)
+		}
+	})
+	for _, m := range regexp.MustCompile(`(?m)^  (-[a-z-]+)`).FindAllStringSubmatch(usage, -1) {
+		rest, err := set.Parse([]string{m[1], "1", "p"})
+		if err != nil && err != cli.ErrHelp && !strings.Contains(err.Error(), "want") {
+			t.Errorf("usage mentions %s: %v (%v)", m[1], err, rest)
+		}
+	}
+}

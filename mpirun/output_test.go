@@ -1,0 +1,123 @@
+package mpirun
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// A said is what a rank writes, or gompirun itself if the rank is -1.
+type said struct {
+	rank   int
+	stream ctl.Stream
+	data   string
+}
+
+// write passes what is said through an output and returns what arrives on
+// stdout and stderr, which are one file if shared.
+func write(t *testing.T, shared bool, set func(*output), all []said) (stdout, stderr string) {
+	t.Helper()
+	dir := t.TempDir()
+	open := func(name string) *os.File {
+		f, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	out := open("out")
+	errs := out
+	if !shared {
+		errs = open("err")
+	}
+	o := newOutput(out, errs)
+	set(o)
+	credit := 0
+	for _, s := range all {
+		if s.rank < 0 {
+			o.say(s.data)
+			continue
+		}
+		o.write(piece{Output: &ctl.Output{Rank: s.rank, Stream: s.stream, Data: []byte(s.data)}, credit: func(n int) { credit += n }})
+		credit -= ctl.Cost(len(s.data))
+	}
+	o.close()
+	if credit != 0 {
+		t.Errorf("credit is off by %d", credit)
+	}
+	return contents(t, out), contents(t, errs)
+}
+
+func contents(t *testing.T, f *os.File) string {
+	t.Helper()
+	b, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestLinesAreNeverMixed(t *testing.T) {
+	const o, e = ctl.Stdout, ctl.Stderr
+	tests := []struct {
+		name   string
+		tag    bool
+		shared bool
+		in     []said
+		out    string
+		err    string
+	}{
+		{"plain", false, false, []said{{0, o, "a\nb\n"}, {1, e, "c\n"}, {1, o, "d\n"}}, "a\nb\nd\n", "c\n"},
+		{"tags", true, false, []said{{0, o, "a\nb\n"}, {12, e, "c\n"}}, "[0]<stdout>:a\n[0]<stdout>:b\n", "[12]<stderr>:c\n"},
+		{"continued", true, false, []said{{0, o, "name? "}, {0, o, "yes\nx"}, {0, o, "y\n"}}, "[0]<stdout>:name? yes\n[0]<stdout>:xy\n", ""},
+		{"interrupted", true, false, []said{{0, o, "a"}, {1, o, "b\n"}, {0, o, "c\n"}}, "[0]<stdout>:a\n[1]<stdout>:b\n[0]<stdout>:c\n", ""},
+		{"interrupted without tags", false, false, []said{{0, o, "a"}, {1, o, "b\n"}}, "a\nb\n", ""},
+		{"two streams do not interrupt each other", false, false, []said{{0, o, "a"}, {1, e, "b\n"}, {0, o, "c\n"}}, "ac\n", "b\n"},
+		{"unless they are one", false, true, []said{{0, o, "a"}, {0, e, "b\n"}, {0, o, "c"}}, "a\nb\nc", "a\nb\nc"},
+		{"no end", false, false, []said{{0, o, "end"}}, "end", ""},
+		{"own words", false, true, []said{{0, o, "a"}, {-1, 0, "gompirun: x"}, {0, o, "b\n"}}, "a\ngompirun: x\nb\n", "a\ngompirun: x\nb\n"},
+		{"nothing", true, false, []said{{0, o, ""}}, "", ""},
+	}
+	for _, tt := range tests {
+		out, errs := write(t, tt.shared, func(o *output) { o.tag = tt.tag }, tt.in)
+		if out != tt.out || errs != tt.err {
+			t.Errorf("%s: stdout %q, stderr %q; want %q, %q", tt.name, out, errs, tt.out, tt.err)
+		}
+	}
+}
+
+func TestTimestampStandsBeforeTheTag(t *testing.T) {
+	out, _ := write(t, false, func(o *output) {
+		o.tag, o.stamp = true, true
+		o.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 67_000_000, time.UTC) }
+	}, []said{{3, ctl.Stdout, "x\n"}})
+	if want := "2026-01-02T03:04:05.067 [3]<stdout>:x\n"; out != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+}
+
+func TestFilesHoldWhatRanksWroteAsItIs(t *testing.T) {
+	dir := t.TempDir()
+	write(t, false, func(o *output) { o.tag, o.dir, o.digits = true, dir, 2 },
+		[]said{{7, ctl.Stdout, "a"}, {8, ctl.Stdout, "b\n"}, {7, ctl.Stdout, "c\n"}, {7, ctl.Stderr, "d"}})
+	for name, want := range map[string]string{"rank-07.stdout": "ac\n", "rank-08.stdout": "b\n", "rank-07.stderr": "d"} {
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v; want %q", name, got, err, want)
+		}
+	}
+}
+
+func TestAFileThatCannotBeWrittenIsReportedOnce(t *testing.T) {
+	reports := 0
+	out, _ := write(t, false, func(o *output) {
+		o.dir, o.fail = "/nonexistent", func(error) { reports++ }
+	}, []said{{0, ctl.Stdout, "a\n"}, {0, ctl.Stdout, "b\n"}})
+	if reports != 1 || out != "a\nb\n" {
+		t.Errorf("%d reports, output %q; want 1, and all of it", reports, out)
+	}
+}

@@ -1,0 +1,122 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"bufio"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A talk is a running gompirun whose output is read line by line.
+type talk struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	lines chan string
+}
+
+func startTalk(t *testing.T, args ...string) *talk {
+	t.Helper()
+	k := &talk{t: t, cmd: exec.Command("gompirun", args...), lines: make(chan string, 100)}
+	out, err := k.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.cmd.Stderr = k.cmd.Stdout
+	if err := k.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // until gompirun has ended
+		defer close(k.lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			k.lines <- s.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		k.cmd.Process.Kill()
+		k.cmd.Wait()
+	})
+	return k
+}
+
+// expect waits for a line that holds want.
+func (k *talk) expect(want string) {
+	k.t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		select {
+		case line, ok := <-k.lines:
+			if !ok {
+				k.t.Fatalf("the output ended before %q", want)
+			}
+			if strings.Contains(line, want) {
+				return
+			}
+		case <-deadline:
+			k.t.Fatalf("no line with %q", want)
+		}
+	}
+}
+
+func TestSignalsAreHandedOnToAllRanks(t *testing.T) {
+	k := startTalk(t, "-np", "2", "sh", "-c",
+		`trap "echo usr1 $RANK" USR1; trap "echo usr2 $RANK; exit 0" USR2; echo ready; while :; do sleep 0.02; done`)
+	k.expect("ready")
+	k.expect("ready")
+	k.cmd.Process.Signal(syscall.SIGUSR1)
+	k.expect("usr1")
+	k.expect("usr1")
+	k.cmd.Process.Signal(syscall.SIGUSR2)
+	k.expect("usr2")
+	k.expect("usr2")
+	if err := k.cmd.Wait(); err != nil {
+		t.Errorf("gompirun: %v", err)
+	}
+}
+
+func TestStoppingAndContinuingTheJob(t *testing.T) {
+	k := startTalk(t, "-np", "1", "sh", "-c", `echo pid $$; while :; do sleep 0.02; done`)
+	var rank int
+	for line := range k.lines {
+		if pid, ok := strings.CutPrefix(line, "pid "); ok {
+			rank = atoi(t, pid)
+			break
+		}
+	}
+	k.cmd.Process.Signal(syscall.SIGTSTP)
+	awaitState(t, rank, "T")
+	awaitState(t, k.cmd.Process.Pid, "T")
+	k.cmd.Process.Signal(syscall.SIGCONT)
+	awaitState(t, rank, "SR")
+	k.cmd.Process.Signal(syscall.SIGINT)
+	k.cmd.Wait()
+	if code := k.cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("status %d after an interrupt, want 130", code)
+	}
+}
+
+func TestQuitTellsWhatRanksAreIn(t *testing.T) {
+	k := startTalk(t, "-np", "2", "rank", "meet", "0:wait", "stuck")
+	k.expect("cards")
+	k.expect("cards")
+	deadline := time.Now().Add(20 * time.Second)
+	for asked := false; !asked && time.Now().Before(deadline); { // rank 1 may not be stuck yet
+		k.cmd.Process.Signal(syscall.SIGQUIT)
+		for line := range k.lines {
+			if strings.Contains(line, "rank 1 is in allreduce(1024 float32, sum)") {
+				asked = true
+			}
+			if strings.Contains(line, "rank 1 ") {
+				break
+			}
+		}
+	}
+	k.cmd.Process.Signal(syscall.SIGINT)
+	k.cmd.Wait()
+	if code := k.cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("status %d, want 130: QUIT must not end the job", code)
+	}
+}

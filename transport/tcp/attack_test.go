@@ -1,0 +1,283 @@
+package tcp
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"gompi/transport"
+)
+
+// A stranger is a connection to a rank made by hand.
+type stranger struct {
+	t *testing.T
+	net.Conn
+	r *rank
+}
+
+func visit(t *testing.T, r *rank) *stranger {
+	t.Helper()
+	c, err := net.Dial("tcp", netip.AddrPortFrom(loopback, r.card.port).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return &stranger{t, c, r}
+}
+
+// say writes and has the rank look.
+func (s *stranger) say(b []byte) {
+	s.t.Helper()
+	if _, err := s.Write(b); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// hear reads n bytes while the rank is polled. It returns fewer when the rank
+// hangs up.
+func (s *stranger) hear(n int) []byte {
+	s.t.Helper()
+	b := make([]byte, n)
+	for have, end := 0, time.Now().Add(20*time.Second); have < n; {
+		s.r.Poll(-1)
+		s.SetReadDeadline(time.Now().Add(time.Millisecond))
+		k, err := s.Read(b[have:])
+		have += k
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) || time.Now().After(end) {
+			return b[:have]
+		}
+	}
+	return b
+}
+
+// hungUp checks that the rank closes the connection without another word.
+func (s *stranger) hungUp(why string) {
+	s.t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		s.r.Poll(-1)
+		s.SetReadDeadline(time.Now().Add(time.Millisecond))
+		k, err := s.Read(make([]byte, 1))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue
+		}
+		if k > 0 {
+			s.t.Errorf("%s: the rank has more to say", why)
+		}
+		return
+	}
+	s.t.Errorf("%s: the rank does not hang up", why)
+}
+
+// greet says hello as rank caller and returns the handshake as challenged.
+func (s *stranger) greet(caller int) transcript {
+	s.t.Helper()
+	tr := transcript{caller: uint32(caller), callee: uint32(s.r.cfg.Rank), door: s.r.card.nonce, fromCaller: [32]byte{1}}
+	s.say(tr.hello())
+	b := s.hear(replySize)
+	if len(b) < replySize {
+		s.t.Fatalf("no challenge: % x", b)
+	}
+	if got, _, err := parseStep(b); err != nil || got != stepChallenge {
+		s.t.Fatalf("no challenge: step %d, %v", got, err)
+	}
+	copy(tr.fromCallee[:], b[8:])
+	return tr
+}
+
+// refused checks that the rank says why it hangs up.
+func (s *stranger) refused(want reason) {
+	s.t.Helper()
+	b := s.hear(replySize)
+	if len(b) < replySize {
+		s.t.Fatalf("no refusal: % x", b)
+	}
+	if got, why, err := parseStep(b); err != nil || got != stepRefusal || why != want {
+		s.t.Errorf("step %d with reason %d, %v; want a refusal with %d", got, why, err, want)
+	}
+	s.hungUp("after the refusal")
+}
+
+// unharmed checks that strangers have got nothing in and that ranks still find
+// each other.
+func unharmed(t *testing.T, ranks []*rank) {
+	t.Helper()
+	ranks[1].say(0, "hello")
+	until(t, ranks, "a frame", func() bool { return len(ranks[0].got) == 1 })
+	if ranks[0].got[0] != "hello" || len(ranks[0].lost) > 0 {
+		t.Errorf("got %q, lost %v", ranks[0].got, ranks[0].lost)
+	}
+}
+
+func TestGarbageIsTurnedAway(t *testing.T) {
+	ranks := world(t, 2, nil)
+	for _, b := range []string{
+		"GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: a browser that lost its way\r\n\r\n",
+		greeting + "\x09\x01\x00" + string(make([]byte, 100)), // another version
+		greeting + "\x01\x03\x00" + string(make([]byte, 100)), // proof first
+		greeting + "\x01\x06\x00" + string(make([]byte, 100)), // go first
+	} {
+		s := visit(t, ranks[0])
+		s.say([]byte(b))
+		s.hungUp("garbage")
+	}
+	unharmed(t, ranks)
+}
+
+func TestWrongDoorIsSaid(t *testing.T) {
+	ranks := world(t, 2, nil)
+	for name, change := range map[string]func(tr *transcript){
+		"another job's card": func(tr *transcript) { tr.door[0]++ },
+		"another rank":       func(tr *transcript) { tr.callee = 1 },
+		"no rank":            func(tr *transcript) { tr.caller = 2 },
+		"the rank itself":    func(tr *transcript) { tr.caller = 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := visit(t, ranks[0])
+			tr := transcript{caller: 1, callee: 0, door: ranks[0].card.nonce}
+			change(&tr)
+			s.say(tr.hello())
+			s.refused(wrongDoor)
+		})
+	}
+	unharmed(t, ranks)
+}
+
+func TestWrongProofIsRefused(t *testing.T) {
+	ranks := world(t, 2, nil)
+	other := secret
+	other[5]++
+	for name, proof := range map[string]func(tr *transcript) []byte{
+		"none":            func(tr *transcript) []byte { return make([]byte, macSize) },
+		"another secret":  func(tr *transcript) []byte { return tr.mac(&other, "job", stepProof, 0) },
+		"another job":     func(tr *transcript) []byte { return tr.mac(&secret, "jab", stepProof, 0) },
+		"the other's own": func(tr *transcript) []byte { return tr.mac(&secret, "job", stepWelcome, 0) },
+		"another rank's": func(tr *transcript) []byte {
+			c := *tr
+			c.caller = 7
+			return c.mac(&secret, "job", stepProof, 0)
+		},
+		"an old one's": func(tr *transcript) []byte {
+			c := *tr
+			c.fromCallee[0]++
+			return c.mac(&secret, "job", stepProof, 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := visit(t, ranks[0])
+			tr := s.greet(1)
+			s.say(stepProof.reply(0, proof(&tr)))
+			s.refused(badProof)
+		})
+	}
+	unharmed(t, ranks)
+}
+
+// A recorded handshake is of no use: the challenge is another each time.
+func TestReplayIsRefused(t *testing.T) {
+	ranks := world(t, 2, nil)
+	s := visit(t, ranks[0])
+	tr := s.greet(1)
+	proof := stepProof.reply(0, tr.mac(&secret, "job", stepProof, 0))
+	s.say(proof)
+	if b := s.hear(replySize); len(b) < replySize || !tr.proves(b[8:], &secret, "job", stepWelcome, 0) {
+		t.Fatalf("a right proof is not welcomed: % x", b)
+	}
+	s.Close()
+	s = visit(t, ranks[0])
+	if again := s.greet(1); again.fromCallee == tr.fromCallee {
+		t.Fatal("the same challenge twice")
+	}
+	s.say(proof)
+	s.refused(badProof)
+	unharmed(t, ranks)
+}
+
+func TestFramesBeforeTheProofAreNotRead(t *testing.T) {
+	ranks := world(t, 2, nil)
+	s := visit(t, ranks[0])
+	s.greet(1)
+	var frame [transport.HeaderSize]byte
+	(&transport.Header{Kind: transport.Eager}).Encode(frame[:])
+	s.say(frame[:])
+	s.hungUp("a frame instead of the proof")
+	unharmed(t, ranks)
+}
+
+func TestSilentStrangersAreTurnedAwayInTime(t *testing.T) {
+	ranks := world(t, 2, nil)
+	silent := visit(t, ranks[0])
+	slow := visit(t, ranks[0])
+	hello := (&transcript{caller: 1, door: ranks[0].card.nonce}).hello()
+	slow.say(hello[:10])
+	half := visit(t, ranks[0])
+	half.greet(1)
+	until(t, ranks[:1], "the strangers", func() bool { return len(ranks[0].strange) == 3 })
+	unharmed(t, ranks) // they don't stand in the way
+	for i, b := range hello[10:20] {
+		ranks[0].pass(time.Duration(strangerTime) / 20)
+		if len(ranks[0].strange) != 3 {
+			t.Fatalf("a stranger was turned away after %d/20 of its time", i+1)
+		}
+		slow.say([]byte{b}) // byte by byte gains no time
+	}
+	ranks[0].pass(time.Duration(strangerTime))
+	if n := len(ranks[0].strange); n != 0 {
+		t.Errorf("%d strangers have more than their time", n)
+	}
+	for _, s := range []*stranger{silent, slow, half} {
+		s.hungUp("its time is over")
+	}
+}
+
+func TestStrangersAreBoundedInNumber(t *testing.T) {
+	ranks := world(t, 2, nil)
+	const bound = 2 + moreStrangers
+	first := visit(t, ranks[0])
+	until(t, ranks[:1], "the first", func() bool { return len(ranks[0].strange) == 1 })
+	for i := range bound {
+		visit(t, ranks[0])
+		until(t, ranks[:1], "the next", func() bool { return len(ranks[0].strange) == min(i+2, bound) })
+	}
+	first.hungUp("the oldest makes room")
+	unharmed(t, ranks)
+}
+
+// Who answers a call without knowing the secret hears no frame.
+func TestFalseCalleeIsNotTrusted(t *testing.T) {
+	ranks := world(t, 2, nil)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	cards := [][]byte{ranks[0].Card(), (&card{port: uint16(port), local: true}).encode()}
+	if err := ranks[0].SetCards(cards); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan []byte, 1)
+	go func() { // ends when the rank hangs up
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		io.ReadFull(c, make([]byte, helloSize))
+		c.Write(stepChallenge.reply(0, make([]byte, challengeSize)))
+		proof := make([]byte, replySize)
+		io.ReadFull(c, proof)
+		// The best he can do is to send the caller's own proof back.
+		c.Write(stepWelcome.reply(0, proof[8:]))
+		rest, _ := io.ReadAll(c)
+		heard <- rest
+	}()
+	ranks[0].say(1, "confidential")
+	until(t, ranks[:1], "the refusal", func() bool { return ranks[0].lost[1] != nil })
+	if rest := <-heard; len(rest) > 0 {
+		t.Errorf("the false rank was told %q", rest)
+	}
+}

@@ -1,0 +1,311 @@
+package transporttest
+
+import (
+	"bytes"
+	"fmt"
+
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// An Event is a frame about to leave or arrive.
+type Event struct {
+	Peer   int
+	Out    bool             // leaving, else arriving
+	N      int              // frames between the two in this direction before it
+	Header transport.Header // Len is set
+}
+
+// A Fault is what happens to a frame, and to the connection it is on. The zero
+// Fault lets it pass.
+type Fault struct {
+	// Delay is for how many Polls a leaving frame, and all behind it, are held
+	// back. Nothing delays an arriving frame.
+	Delay int
+	// Cut ends the connection before the frame: this end loses the peer with
+	// transport.ErrCut.
+	Cut bool
+	// Truncate ends it after half the payload, rounded down, of an arriving
+	// frame; a leaving one is cut.
+	Truncate bool
+	// Stall has neither this frame nor any later one, in either direction,
+	// come through, without an error, as if the peer's process had been
+	// stopped.
+	Stall bool
+}
+
+// Faulty makes a transport fail as decide says, which is called for every
+// frame. open makes the transport and must have it deliver to the Sink given.
+// Faults show at this end; wrap both ends to have them show at both. It reads no
+// clock.
+//
+// The result is nothing but a transport.Transport: optional powers are hidden.
+func Faulty(sink transport.Sink, decide func(Event) Fault, open func(transport.Sink) transport.Transport) transport.Transport {
+	f := &faulty{sink: sink, decide: decide, peers: make(map[int]*victim), windows: make(map[uint64]*window)}
+	f.Transport = open(f)
+	return f
+}
+
+// faulty stands between a transport and its sink, on both sides.
+type faulty struct {
+	transport.Transport
+	sink   transport.Sink
+	decide func(Event) Fault
+	peers  map[int]*victim
+
+	// Windows of arriving frames, by tokens of our own: the sink's say
+	// nothing about the frame.
+	windows map[uint64]*window
+	token   uint64
+
+	due []func() // calls of the sink, for the next Poll
+}
+
+// A victim is what goes on with one peer.
+type victim struct {
+	out, in int // frames seen
+	queue   []*held
+	cut     bool
+	stalled bool
+	lost    bool
+}
+
+// A held frame waits to leave.
+type held struct {
+	h     transport.Header
+	b     mem.Buffer
+	token uint64
+	polls int
+
+	forgotten bool // no Sent is due any more
+}
+
+// A window is where an arriving frame goes.
+type window struct {
+	peer  int
+	token uint64 // the sink's
+	left  int64  // until the frame is truncated; negative: it is not
+	size  int64  // of the present window
+}
+
+func (f *faulty) peer(i int) *victim {
+	v := f.peers[i]
+	if v == nil {
+		v = new(victim)
+		f.peers[i] = v
+	}
+	return v
+}
+
+// Send implements transport.Transport. A frame that is held back counts as
+// lent, whatever its size.
+func (f *faulty) Send(peer int, h *transport.Header, b mem.Buffer, token uint64) bool {
+	v := f.peer(peer)
+	h.Len = int64(b.Size())
+	if v.cut || v.lost {
+		return true
+	}
+	if v.stalled {
+		return f.hold(v, h, b, token, -1)
+	}
+	v.out++
+	fault := f.decide(Event{Peer: peer, Out: true, N: v.out - 1, Header: *h})
+	switch {
+	case fault.Cut || fault.Truncate:
+		f.due = append(f.due, func() { f.cut(peer) })
+		v.cut = true
+		return true
+	case fault.Stall:
+		v.stalled = true
+		return f.hold(v, h, b, token, -1)
+	case fault.Delay > 0 || len(v.queue) > 0:
+		return f.hold(v, h, b, token, fault.Delay)
+	}
+	return f.Transport.Send(peer, h, b, token)
+}
+
+func (f *faulty) hold(v *victim, h *transport.Header, b mem.Buffer, token uint64, polls int) bool {
+	v.queue = append(v.queue, &held{h: *h, b: b, token: token, polls: polls})
+	return false
+}
+
+// Poll implements transport.Transport.
+func (f *faulty) Poll(peer int) int {
+	n := f.settle()
+	for i, v := range f.peers {
+		n += f.release(i, v)
+	}
+	return n + f.Transport.Poll(peer)
+}
+
+// settle makes the calls that are due.
+func (f *faulty) settle() int {
+	due := f.due
+	f.due = nil
+	for _, call := range due {
+		call()
+	}
+	return len(due)
+}
+
+// release sends what has been held back long enough.
+func (f *faulty) release(peer int, v *victim) int {
+	n := 0
+	for len(v.queue) > 0 && !v.stalled {
+		q := v.queue[0]
+		if q.polls > 0 {
+			q.polls--
+			break
+		}
+		v.queue = v.queue[1:]
+		n++
+		switch done := f.Transport.Send(peer, &q.h, q.b, q.token); {
+		case done && !q.forgotten:
+			f.sink.Sent(q.token, nil)
+		case !done && q.forgotten:
+			f.Transport.Forget(peer, q.token)
+		}
+	}
+	return n
+}
+
+// cut ends the connection to peer at this end.
+func (f *faulty) cut(peer int) {
+	v := f.peer(peer)
+	v.cut = true
+	f.Lost(peer, fmt.Errorf("%w: by the test", transport.ErrCut))
+}
+
+// Forget implements transport.Transport.
+func (f *faulty) Forget(peer int, token uint64) {
+	for _, q := range f.peer(peer).queue {
+		if q.token == token && !q.forgotten {
+			q.b = mem.Bytes(bytes.Clone(q.b.HostSlice()))
+			q.forgotten = true
+		}
+	}
+	for mine, w := range f.windows {
+		if w.peer == peer && w.token == token {
+			f.Transport.Forget(peer, mine)
+			delete(f.windows, mine)
+		}
+	}
+	f.Transport.Forget(peer, token)
+}
+
+// Arm implements transport.Transport: frames that are held back count Polls.
+func (f *faulty) Arm() bool {
+	if len(f.due) > 0 {
+		return false
+	}
+	for _, v := range f.peers {
+		if len(v.queue) > 0 && !v.stalled {
+			return false
+		}
+	}
+	return f.Transport.Arm()
+}
+
+// Close implements transport.Transport. What stalled is dropped.
+func (f *faulty) Close(force bool) bool {
+	f.settle()
+	waits := false
+	for i, v := range f.peers {
+		f.release(i, v)
+		if v.stalled || force {
+			f.discard(v, transport.ErrClosed)
+		}
+		waits = waits || len(v.queue) > 0
+	}
+	return !waits && f.Transport.Close(force)
+}
+
+func (f *faulty) discard(v *victim, err error) {
+	queue := v.queue
+	v.queue = nil
+	for _, q := range queue {
+		if !q.forgotten {
+			f.sink.Sent(q.token, err)
+		}
+	}
+}
+
+// Arrive implements transport.Sink.
+func (f *faulty) Arrive(peer int, h *transport.Header) (mem.Buffer, uint64) {
+	v := f.peer(peer)
+	if v.cut || v.stalled {
+		return mem.Buffer{}, 0
+	}
+	v.in++
+	fault := f.decide(Event{Peer: peer, N: v.in - 1, Header: *h})
+	if fault.Stall {
+		v.stalled = true
+		return mem.Buffer{}, 0
+	}
+	if fault.Cut || fault.Truncate && h.Len < 2 {
+		f.cut(peer)
+		return mem.Buffer{}, 0
+	}
+	b, token := f.sink.Arrive(peer, h)
+	w := &window{peer: peer, token: token, left: -1}
+	if fault.Truncate {
+		w.left = h.Len / 2
+	}
+	return f.open(w, b)
+}
+
+// open hands a window on, shortened to where the frame is truncated.
+func (f *faulty) open(w *window, b mem.Buffer) (mem.Buffer, uint64) {
+	if b.Size() == 0 {
+		if w.left >= 0 { // dropped anyway
+			f.cut(w.peer)
+		}
+		return b, 0
+	}
+	if w.left >= 0 && int64(b.Size()) > w.left {
+		b = b.Raw().Slice(0, int(w.left))
+	}
+	w.size = int64(b.Size())
+	f.token++
+	f.windows[f.token] = w
+	return b, f.token
+}
+
+// Filled implements transport.Sink.
+func (f *faulty) Filled(token uint64) mem.Buffer {
+	w := f.windows[token]
+	if v := f.peer(w.peer); v.cut || v.stalled {
+		delete(f.windows, token)
+		return mem.Buffer{}
+	}
+	if w.left >= 0 {
+		if w.left -= w.size; w.left == 0 {
+			delete(f.windows, token)
+			f.cut(w.peer)
+			return mem.Buffer{}
+		}
+	}
+	b := f.sink.Filled(w.token)
+	if w.left > 0 && int64(b.Size()) > w.left {
+		b = b.Raw().Slice(0, int(w.left))
+	}
+	w.size = int64(b.Size())
+	if w.size == 0 {
+		delete(f.windows, token)
+	}
+	return b
+}
+
+// Sent implements transport.Sink.
+func (f *faulty) Sent(token uint64, err error) { f.sink.Sent(token, err) }
+
+// Lost implements transport.Sink.
+func (f *faulty) Lost(peer int, err error) {
+	v := f.peer(peer)
+	if v.lost || v.stalled {
+		return
+	}
+	v.lost = true
+	f.discard(v, err)
+	f.sink.Lost(peer, err)
+}
