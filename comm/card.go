@@ -76,6 +76,7 @@ func (cs cards) agreed(info *boot.Info) (*coll.Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.Hosts = max(info.Nodes, 1)
 	for _, crowded := range cs.crowded(info) {
 		t.Crowded = t.Crowded || crowded
 	}

@@ -21,6 +21,7 @@ type Comm struct {
 	name  string
 	table *coll.Table
 	turns turns
+	shut  atomic.Bool // Close was called
 }
 
 // A process is what the communicators of one rank share.
@@ -75,7 +76,7 @@ func (c *Comm) Abort(code int, reason string) error {
 // told that this rank ends in good order. Ranks may leave at different times.
 // A second Close does nothing.
 func (c *Comm) Close(ctx context.Context) error {
-	if c.ch.Err() == ErrClosed {
+	if c.shut.Swap(true) {
 		return nil
 	}
 	broken := c.ch.Err()

@@ -13,3 +13,9 @@ func NetworkFabric(b boot.Boot) (Fabric, error) {
 	}
 	return network(b, set)
 }
+
+// ContextID returns the number by which frames name c.
+func (c *Comm) ContextID() uint64 { return c.ch.ID }
+
+// Launcher returns what connects this rank with its launcher.
+func (c *Comm) Launcher() boot.Boot { return c.boot }

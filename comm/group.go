@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
 )
 
@@ -151,6 +152,9 @@ func (c *Comm) SplitHost(ctx context.Context) (*Comm, error) {
 // on all others (MPI_Comm_create). It is collective over all of c, with the same
 // g.
 func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
+	if alien := g.Difference(c.Group()).Size(); alien > 0 {
+		return nil, c.fault(engine.Create.String(), -1, badArgument("group with %d ranks that are not in %s", alien, c.name))
+	}
 	key := slices.Index(g.world, int32(c.ch.World(c.Rank())))
 	color := Undefined
 	if key >= 0 {
@@ -181,8 +185,19 @@ func (c *Comm) divide(ctx context.Context, kind engine.Collective, color, key in
 		world[i] = int32(c.ch.World(r))
 	}
 	id := engine.NextID(int(world[0]), uint32(at(ranks[0]).counter))
-	sub := c.newComm(c.name+"/"+kind.String(), c.e.Open(id, world), c.table)
-	return sub, nil
+	return c.newComm(c.name+"/"+kind.String(), c.e.Open(id, world), c.tableFor(world)), nil
+}
+
+// tableFor returns c's table for a part of its ranks, which may be on fewer
+// hosts.
+func (c *Comm) tableFor(world []int32) *coll.Table {
+	hosts := map[int]bool{}
+	for _, r := range world {
+		hosts[c.boot.Info().NodeIndex(int(r))] = true
+	}
+	t := *c.table
+	t.Hosts = len(hosts)
+	return &t
 }
 
 // part returns the ranks with a color, ordered by key and rank, and a function

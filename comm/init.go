@@ -98,7 +98,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	}
 	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), table)
 	if info.Rank == 0 {
-		cfg.Logger.Info("collective algorithms", "part", "tuning", "table", table.String())
+		cfg.Logger.Info("collective algorithms", "part", "tuning", "table", "\n"+table.Describe(info.Size))
 	}
 	return c, nil
 }

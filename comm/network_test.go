@@ -14,7 +14,12 @@ import (
 
 // overTCP runs fn on n goroutine ranks that are connected by TCP, as processes
 // are, and returns what each returned.
-func overTCP(t testing.TB, n int, fn func(ctx context.Context, c *comm.Comm) error) []error {
+func overTCP(t testing.TB, n int, fn rankFunc) []error {
+	t.Helper()
+	return overTCPWith(t, n, comm.Config{}, fn)
+}
+
+func overTCPWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the test took a minute"))
 	defer cancel()
@@ -27,7 +32,7 @@ func overTCP(t testing.TB, n int, fn func(ctx context.Context, c *comm.Comm) err
 				errs[rank] = err
 				return
 			}
-			c, err := comm.Config{}.Join(ctx, f)
+			c, err := cfg.Join(ctx, f)
 			if err != nil {
 				errs[rank] = err
 				return

@@ -150,6 +150,9 @@ func (c *Comm) Improbe(from, tag int) (*Message, error) {
 
 // Recv receives the message into b, once.
 func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
+	if err := checkMemory(b); err != nil {
+		return Status{}, m.c.fault("mrecv", -1, err)
+	}
 	st, err := m.m.Claim(ctx, b)
 	return statusOf(st), m.c.fault("mrecv", m.Source, err)
 }

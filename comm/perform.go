@@ -13,10 +13,13 @@ import (
 // with what the other ranks called, and runs the algorithm that the table
 // chooses. quiet is for collectives that run in the background.
 func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) error {
-	rd := c.ch.Round()
+	rd, root := c.ch.Round(), -1
+	if o.call.Kind.Rooted() {
+		root = int(o.call.Root)
+	}
 	ticket := c.rec.BeginCall(&seg.Call{
 		Comm: c.ch.ID, Kind: seg.Kind(o.call.Kind), Type: o.call.Type, Op: o.call.Op,
-		Peer: int(o.call.Root), Count: o.call.Count, Bytes: int64(max(o.send.Size(), o.recv.Size())),
+		Peer: root, Count: o.call.Count, Bytes: int64(max(o.send.Size(), o.recv.Size())),
 	})
 	defer c.rec.EndCall(ticket)
 	if err := rd.Begin(ctx, o.call, quiet); err != nil {

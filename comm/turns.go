@@ -49,6 +49,7 @@ func (t *turns) run(ctx context.Context, c *Comm, o *operation) error {
 func (t *turns) wait(ctx context.Context, c *Comm, r *Request) error {
 	if err := c.e.Wait(ctx, &r.e); err != nil {
 		c.ch.Break("gave up in " + r.op.call.String() + ": " + err.Error())
+		c.e.Wait(context.Background(), &r.e) // soon: it may be using the caller's buffers
 		return err
 	}
 	_, err := r.e.Result()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -21,6 +22,10 @@ const (
 	statusFailed  = 125
 )
 
+// agentPatience is how long agents may take to end when they have nothing left
+// to do: longer than they try to kill what does not die.
+const agentPatience = 10 * time.Second
+
 // A cause is why a job ended, if not well.
 type cause struct {
 	status int
@@ -31,9 +36,9 @@ type cause struct {
 
 // An ending is how far the end of a job has come.
 type ending struct {
-	cause       *cause // the first, nil while all is well
-	interrupted bool
-	bereft      bool // an agent was lost: look for what it left
+	cause      *cause // the first, nil while all is well
+	interrupts int    // signals that asked for an end
+	bereft     bool   // an agent was lost: look for what it left
 }
 
 // end ends the job because of c, unless it is ending already. Of two failures
@@ -122,11 +127,11 @@ func (j *job) failed(l *link, m *ctl.Failed) {
 // and what the agent ran is ended from here: its ranks die with it, and what
 // they have started has been adopted by this process.
 func (j *job) lost(l *link, err error) {
+	how := l.ended(err)
 	if l.drained {
 		return
 	}
 	l.drained = true
-	how := l.ended(err)
 	j.bereft = true
 	j.sweep()
 	j.end(&cause{status: statusFailed, text: fmt.Sprintf("the agent on %s %s (pid %d), and %s with it",
@@ -144,15 +149,13 @@ func ranksText(ranks []int) string {
 	return fmt.Sprintf("%d ranks from %d to %d", len(ranks), ranks[0], ranks[len(ranks)-1])
 }
 
-// sweep kills what lost agents have left below this process.
+// sweep kills what lost agents have left below this process. What was there
+// before the job is none of its business: a shell may have started something
+// and then become gompirun.
 func (j *job) sweep() {
 	living := func(pid int) bool {
-		for _, l := range j.links {
-			if l.agent.PID() == pid {
-				return true
-			}
-		}
-		return false
+		isAgent := func(l *link) bool { return l.agent.PID() == pid }
+		return slices.Contains(j.before, pid) || slices.ContainsFunc(j.links, isAgent)
 	}
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		if n, err := tree.Signal(syscall.SIGKILL, living); n == 0 || err != nil {
@@ -166,6 +169,12 @@ func (j *job) endAgents() {
 	for _, l := range j.links {
 		l.close()
 	}
+	late := time.AfterFunc(agentPatience, func() {
+		for _, l := range j.links {
+			l.agent.Kill()
+		}
+	})
+	defer late.Stop()
 	for _, l := range j.links {
 		l.await(j.events)
 	}

@@ -31,11 +31,13 @@ type job struct {
 	id     string
 	secret [32]byte
 	begun  time.Time
+	before []int // children that this process had already
 
 	hosts    []hostfile.Host
 	programs []plan.Program
 	plan     *plan.Plan
-	links    []*link // by node
+	links    []*link // by host
+	nodes    int     // hosts that have ranks
 	events   chan event
 	done     chan struct{} // closed when nobody takes events any more
 	out      *output
@@ -72,6 +74,7 @@ func (j *job) run(starter remote.Starter) int {
 	j.launch()
 	j.serve()
 	j.endAgents()
+	j.signals.release() // a terminal that takes no output must not hold up a Ctrl-C
 	j.out.close()
 	return j.report()
 }
@@ -83,12 +86,12 @@ func (j *job) startAgents(starter remote.Starter) error {
 			return fmt.Errorf("starting ranks on other hosts needs ssh, which this version does not have yet: host %s", h.Name)
 		}
 	}
-	for node, h := range j.hosts {
+	for i, h := range j.hosts {
 		agent, err := starter.Start(context.Background(), h.Name)
 		if err != nil {
 			return err
 		}
-		l := newLink(node, h.Name, agent)
+		l := newLink(i, h.Name, agent)
 		j.links = append(j.links, l)
 		j.verbosef("agent on %s is process %d", h.Name, agent.PID())
 		go l.read(j.events, j.done) // until the agent is gone or the job is done
@@ -153,45 +156,46 @@ func (j *job) prepareOutput() error {
 	return nil
 }
 
-// launch tells every agent which ranks to start. An agent without any has done
-// all it had to do.
+// launch tells every agent which ranks to start. Hosts without a rank are no
+// nodes of the job; their agents have done all they had to do.
 func (j *job) launch() {
-	nodeOf, hosts := make([]int, len(j.plan.Ranks)), make([]string, len(j.plan.Hosts))
-	for i, r := range j.plan.Ranks {
-		nodeOf[i] = r.Node
+	nodes := make([]*link, 0, len(j.links))
+	names := make([]string, 0, len(j.links))
+	nodeOf := make([]int, len(j.plan.Ranks))
+	for host, l := range j.links {
+		if l.ranks = j.plan.Local[host]; len(l.ranks) == 0 {
+			l.drained = true
+			continue
+		}
+		for _, r := range l.ranks {
+			nodeOf[r] = len(nodes)
+		}
+		nodes, names = append(nodes, l), append(names, l.host)
 	}
-	for i, h := range j.plan.Hosts {
-		hosts[i] = h.Name
+	j.cards = make([][]byte, len(j.plan.Ranks))
+	j.input = newInput(j.stdin, nodes)
+	j.input.start(os.Stdin, j.done)
+	if j.timeout > 0 {
+		j.timer = time.After(j.timeout)
 	}
-	first := j.links[j.plan.Ranks[0].Node]
 	common := ctl.Launch{
-		JobID: j.id, Secret: j.secret, Size: len(j.plan.Ranks), Placement: wire.Runs(nodeOf), Hosts: hosts,
-		MasterAddr: "127.0.0.1", MasterPort: first.hello.Port,
+		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
+		MasterAddr: "127.0.0.1", MasterPort: nodes[nodeOf[0]].hello.Port,
 		Window: window, Stdin: j.stdin, Bindings: j.reportBindings, Env: forwarded(os.Environ()),
 	}
 	for _, p := range j.programs {
 		common.Programs = append(common.Programs, ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir})
 	}
-	j.cards = make([][]byte, len(j.plan.Ranks))
-	for _, l := range j.links {
-		l.ranks = j.plan.Local[l.node]
-		if len(l.ranks) == 0 {
-			l.drained = true
-			continue
-		}
+	for node, l := range nodes {
 		m := common
-		m.Node, m.Cores = l.node, len(j.plan.Hosts[l.node].Cores)
+		m.Node, m.Cores = node, len(j.plan.Hosts[l.index].Cores)
 		for _, r := range l.ranks {
 			p := j.plan.Ranks[r]
 			m.Ranks = append(m.Ranks, ctl.Rank{Rank: r, Program: p.Prog, CPUs: p.CPUs})
 		}
 		l.send(&m)
 	}
-	j.input = newInput(j.stdin, j.links)
-	j.input.start(os.Stdin, j.done)
-	if j.timeout > 0 {
-		j.timer = time.After(j.timeout)
-	}
+	j.nodes = len(nodes)
 }
 
 // serve handles events until every agent has done all it had to do.
@@ -249,7 +253,7 @@ func (j *job) handle(e event) {
 	case *ctl.Drained:
 		l.drained = true
 		if m.Killed > 0 {
-			j.notef("%s: killed %d processes that ranks left behind", l.host, m.Killed)
+			j.notef("%s: processes that ranks left behind, and were killed: %d", l.host, m.Killed)
 		}
 	default:
 		j.note(l, m)
@@ -258,7 +262,6 @@ func (j *job) handle(e event) {
 
 // started notes that the ranks of a host run.
 func (j *job) started(l *link, m *ctl.Started) {
-	l.pids = m.PIDs
 	j.verbosef("%d ranks run on %s after %v", len(m.PIDs), l.host, time.Since(j.begun).Round(time.Millisecond))
 	for i, cpus := range m.CPUs {
 		if i < len(l.ranks) {
@@ -308,21 +311,10 @@ func (j *job) gather(l *link, m *ctl.Cards) {
 		j.cards[r] = m.Data[i]
 	}
 	j.came++
-	if j.came == j.serving() {
+	if j.came == j.nodes {
 		j.broadcast(&ctl.Gathered{Data: j.cards})
 		j.verbosef("ranks have met after %v", time.Since(j.begun).Round(time.Millisecond))
 	}
-}
-
-// serving returns how many agents have ranks.
-func (j *job) serving() int {
-	n := 0
-	for _, l := range j.links {
-		if len(l.ranks) > 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // broadcast sends m to every agent that has ranks.

@@ -4,6 +4,7 @@ package mpirun
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -132,6 +133,41 @@ func TestWhateverDiesNothingIsLeft(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatWasThereBeforeTheJobIsSpared(t *testing.T) {
+	script := `sleep 1000 >/dev/null 2>&1 & echo $!; exec gompirun -q -np 1 sh -c 'kill -9 $PPID; sleep 1000'`
+	out, err := exec.Command("sh", "-c", script).Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 125 {
+		t.Fatalf("gompirun: %v, want status 125 because its agent was killed", err)
+	}
+	pid := atoi(t, strings.TrimSpace(string(out)))
+	if isZombie(pid) {
+		t.Error("a process that was there before was killed")
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
+}
+
+func TestAThirdInterruptEndsEvenAStoppedAgent(t *testing.T) {
+	l := launchVictims(t, 2)
+	syscall.Kill(l.agent, syscall.SIGSTOP)
+	awaitState(t, l.agent, "T")
+	ended := make(chan error, 1)
+	go func() { ended <- l.cmd.Wait() }()
+	for range 1000 { // signals that come too fast are one
+		l.cmd.Process.Signal(syscall.SIGINT)
+		select {
+		case <-ended:
+			if code := l.cmd.ProcessState.ExitCode(); code != 130 {
+				t.Errorf("status %d, want 130", code)
+			}
+			l.gone(t, "interrupted thrice")
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	t.Error("gompirun does not end")
 }
 
 func TestASecondInterruptKillsAtOnce(t *testing.T) {

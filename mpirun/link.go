@@ -13,11 +13,10 @@ import (
 // A link is the launcher's end of the channel to one agent. One goroutine reads
 // it until its end, another writes; neither decides anything.
 type link struct {
-	node  int
+	index int // of its host among all
 	host  string
 	agent *remote.Agent
 	hello *ctl.Hello
-	pids  []int // of its ranks
 
 	ranks   []int // it runs
 	drained bool  // it has nothing left to do
@@ -36,8 +35,8 @@ type event struct {
 	err  error // how the link ended
 }
 
-func newLink(node int, host string, agent *remote.Agent) *link {
-	l := &link{node: node, host: host, agent: agent}
+func newLink(index int, host string, agent *remote.Agent) *link {
+	l := &link{index: index, host: host, agent: agent}
 	l.quiet = sync.NewCond(&l.mu)
 	return l
 }

@@ -56,6 +56,7 @@ func launchJob(o *options) int {
 	if err := tree.Adopt(); err != nil {
 		return j.failToStart(err)
 	}
+	j.before = tree.Children()
 	j.signals = catch()
 	defer j.signals.release()
 	return j.run(remote.Local{Stderr: os.Stderr})

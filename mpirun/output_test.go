@@ -3,6 +3,7 @@ package mpirun
 import (
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,18 +37,18 @@ func write(t *testing.T, shared bool, set func(*output), all []said) (stdout, st
 	}
 	o := newOutput(out, errs)
 	set(o)
-	credit := 0
+	var credit atomic.Int64
 	for _, s := range all {
 		if s.rank < 0 {
 			o.say(s.data)
 			continue
 		}
-		o.write(piece{Output: &ctl.Output{Rank: s.rank, Stream: s.stream, Data: []byte(s.data)}, credit: func(n int) { credit += n }})
-		credit -= ctl.Cost(len(s.data))
+		o.write(piece{Output: &ctl.Output{Rank: s.rank, Stream: s.stream, Data: []byte(s.data)}, credit: func(n int) { credit.Add(int64(n)) }})
+		credit.Add(-int64(ctl.Cost(len(s.data))))
 	}
 	o.close()
-	if credit != 0 {
-		t.Errorf("credit is off by %d", credit)
+	if n := credit.Load(); n != 0 {
+		t.Errorf("credit is off by %d", n)
 	}
 	return contents(t, out), contents(t, errs)
 }

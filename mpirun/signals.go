@@ -38,7 +38,7 @@ func catch() *signals {
 func (s *signals) release() { signal.Stop(s.c) }
 
 // signalled does what a signal asks for. The first Ctrl-C, TERM or HUP ends the
-// job in good order, the second at once.
+// job in good order, the second kills its ranks, the third even the agents.
 func (j *job) signalled(s os.Signal) {
 	sig, ok := s.(syscall.Signal)
 	if !ok {
@@ -46,17 +46,8 @@ func (j *job) signalled(s os.Signal) {
 	}
 	switch sig {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP:
-		if j.interrupted {
-			j.broadcast(&ctl.Terminate{Text: "killed by the user"})
-			return
-		}
-		j.interrupted = true
-		c := &cause{status: 128 + int(sig), text: fmt.Sprintf("ended by signal %d (%v)", sig, sig)}
-		if sig == syscall.SIGINT {
-			c.text = "interrupted"
-			j.notef("interrupted: ending the job; once more kills it")
-		}
-		j.end(c)
+		j.interrupts++
+		j.interrupted(sig)
 	case syscall.SIGQUIT:
 		j.broadcast(&ctl.Ask{})
 	case syscall.SIGTSTP:
@@ -67,5 +58,23 @@ func (j *job) signalled(s os.Signal) {
 		syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // as the terminal asked; CONT comes back here
 	default:
 		j.broadcast(&ctl.Signal{Number: int(sig)})
+	}
+}
+
+func (j *job) interrupted(sig syscall.Signal) {
+	switch j.interrupts {
+	case 1:
+		c := &cause{status: 128 + int(sig), text: fmt.Sprintf("ended by signal %d (%v)", sig, sig)}
+		if sig == syscall.SIGINT {
+			c.text = "interrupted"
+			j.notef("interrupted: ending the job; once more kills it")
+		}
+		j.end(c)
+	case 2:
+		j.broadcast(&ctl.Terminate{Text: "killed by the user"})
+	default:
+		for _, l := range j.links {
+			l.agent.Kill()
+		}
 	}
 }

@@ -53,7 +53,7 @@ func (r *results) writeHead(b *strings.Builder, names []string) {
 	fmt.Fprintf(b, "%d rounds, in turn. Times are in us: the median of the rounds' medians / the median of the rounds' means back to back. ", r.plan.Rounds)
 	fmt.Fprintf(b, "Ratios are the time of the fastest peer, divided by that of %s.\n\n", names[0])
 	for _, e := range r.entrants {
-		fmt.Fprintf(b, "- %s %s: `%v`\n", e.Name, e.Version, e.Command(r.plan.NP, runtime.NumCPU(), r.plan.Args...))
+		fmt.Fprintf(b, "- %v: `%v`\n", e, e.Command(r.plan.NP, runtime.NumCPU(), r.plan.Args...))
 	}
 	b.WriteString("\n")
 }

@@ -51,8 +51,7 @@ func compare(ctx context.Context, cfg config, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var ended error
-	ended = cfg.plan.Run(ctx, res.entrants, func(s report.Sample) error {
+	ended := cfg.plan.Run(ctx, res.entrants, func(s report.Sample) error {
 		res.samples = append(res.samples, s)
 		fmt.Fprintf(stderr, "round %d of %d: %s %s of %s: %s us\n", s.Round, cfg.plan.Rounds, s.Impl, s.Op, report.Bytes(s.Bytes), report.Usec(s.Median))
 		return raw.write(s)

@@ -74,7 +74,7 @@ func (r *results) write(out io.Writer) error {
 	fmt.Fprintf(&b, "# Start to finish of a job that starts, meets and ends\n\n%s. ", contest.Machine())
 	fmt.Fprintf(&b, "%d rounds, in turn; medians in ms. The ratio is the time of the fastest peer, divided by that of %s.\n\n", r.cfg.rounds, r.entrants[0].Name)
 	for _, e := range r.entrants {
-		fmt.Fprintf(&b, "- %s %s: `%v`\n", e.Name, e.Version, e.Command(r.cfg.nps[0], runtime.NumCPU()))
+		fmt.Fprintf(&b, "- %v: `%v`\n", e, e.Command(r.cfg.nps[0], runtime.NumCPU()))
 	}
 	b.WriteString("\n")
 	if err := r.table(&b, "ratio", r.times, r.ratio); err != nil {

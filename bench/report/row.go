@@ -18,12 +18,12 @@ type Row struct {
 	NP     int     `json:"np"`          // ranks
 	Bytes  int     `json:"bytes"`       // of one rank's vector, or of the block of allgather, alltoall, ...
 	Median float64 `json:"usec_median"` // over iterations, each after a barrier
-	Min    float64 `json:"usec_min"`    //
-	P99    float64 `json:"usec_p99"`    //
-	Iters  int     `json:"iters"`       // how many iterations
-	B2B    float64 `json:"usec_b2b"`    // mean of iterations without a barrier between them
-	AlgBW  float64 `json:"algbw_gbps"`  // 1e9 bytes per second: all that the call is about, divided by Median
-	BusBW  float64 `json:"busbw_gbps"`  // AlgBW in terms of what each link had to carry, as nccl-tests has it
+	Min    float64 `json:"usec_min"`
+	P99    float64 `json:"usec_p99"`
+	Iters  int     `json:"iters"`      // how many iterations
+	B2B    float64 `json:"usec_b2b"`   // mean of iterations without a barrier between them
+	AlgBW  float64 `json:"algbw_gbps"` // 1e9 bytes per second: all that the call is about, divided by Median
+	BusBW  float64 `json:"busbw_gbps"` // AlgBW in terms of what each link had to carry, as nccl-tests has it
 }
 
 // Header is the first line of the CSV form.

@@ -4,9 +4,11 @@ package commtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 
@@ -57,41 +59,72 @@ type job struct {
 	cfg   comm.Config
 }
 
+// A member is one rank of a job.
+type member struct {
+	*job
+	rank int
+	left bool // it told the others that it leaves in good order
+	halt func()
+}
+
 func (j *job) run(ctx context.Context, rank int, fn func(context.Context, *comm.Comm) error) (err error) {
-	c, err := j.join(ctx, rank)
+	m := &member{job: j, rank: rank}
+	c, err := m.join(ctx)
 	if err != nil {
 		return err
 	}
+	err = errExit // unless fn returns
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
-		if err != nil {
-			j.die(rank, err)
+		if !m.left {
+			m.die(err)
 		}
 	}()
-	if err := fn(ctx, c); err != nil {
+	if err = fn(ctx, c); err != nil {
 		return err
 	}
-	return c.Close(ctx)
-}
-
-// die makes rank look as if its process had ended.
-func (j *job) die(rank int, why error) {
-	if m, ok := j.boots[rank].(*boot.Member); ok {
-		m.Die("failed: " + why.Error())
+	if err = c.Close(ctx); err == nil && !m.left {
+		err = errOpen
 	}
-	j.world.Kill(rank)
+	return err
 }
 
-func (j *job) join(ctx context.Context, rank int) (*comm.Comm, error) {
+var (
+	errExit = errors.New("the rank's goroutine ended, as by t.FailNow or t.Fatal: return an error instead")
+	errOpen = errors.New("returned with communicators open: Close those from Dup, Split and Create too")
+)
+
+// die makes m look as if its process had ended.
+func (m *member) die(why error) {
+	if b, ok := m.boots[m.rank].(*boot.Member); ok {
+		line, _, _ := strings.Cut(why.Error(), "\n") // not a panic's stack
+		b.Die("failed: " + line)
+	}
+	m.world.Kill(m.rank)
+	m.halt()
+}
+
+func (m *member) join(ctx context.Context) (*comm.Comm, error) {
 	parker := inproc.NewParker()
-	return j.cfg.Join(ctx, comm.Fabric{
-		Boot:   j.boots[rank],
+	return m.cfg.Join(ctx, comm.Fabric{
+		Boot:   m.boots[m.rank],
 		Parker: parker,
 		Connect: func(sink transport.Sink, _ func()) ([]transport.Transport, error) {
-			return []transport.Transport{j.world.Transport(rank, sink, parker)}, nil
+			if e, ok := sink.(interface{ Shutdown(context.Context) error }); ok {
+				m.halt = func() { e.Shutdown(ended()) }
+			}
+			return []transport.Transport{m.world.Transport(m.rank, sink, parker)}, nil
 		},
 		Yield: runtime.Gosched,
+		Close: func() error { m.left = true; return nil },
 	})
+}
+
+// ended returns a context that has ended.
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
 }

@@ -31,13 +31,6 @@ func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*
 	shape.Workers = computeWorkers(c.Size())
 	t.net = nn.New(shape, cfg.seed)
 	t.adam = nn.NewAdam(t.net.Params())
-	t.d, err = ddp.New(ctx, c, t.net.Params(), ddp.Options{
-		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes,
-		Accumulate: cfg.accumulate, NoOverlap: !cfg.overlap,
-	})
-	if err != nil {
-		return nil, err
-	}
 	if err := t.restore(ctx); err != nil {
 		return nil, err
 	}
@@ -46,7 +39,11 @@ func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*
 	}
 	t.last = t.lastStep()
 	t.describe(out, shape)
-	return t, nil
+	t.d, err = ddp.New(ctx, c, t.net.Params(), ddp.Options{
+		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes,
+		Accumulate: cfg.accumulate, NoOverlap: !cfg.overlap,
+	})
+	return t, err
 }
 
 // computeWorkers leaves one processor of this process for communication, unless

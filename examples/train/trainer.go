@@ -36,11 +36,16 @@ type trainer struct {
 }
 
 // train does the whole job. All ranks call it with the same configuration.
-func train(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*result, error) {
+func train(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (res *result, err error) {
 	t, err := newTrainer(ctx, c, cfg, out)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if closing := t.d.Close(ctx); err == nil {
+			err = closing
+		}
+	}()
 	show, err := newProgress(ctx, t, out)
 	if err != nil {
 		return nil, err
@@ -51,15 +56,11 @@ func train(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*resul
 	if err := t.d.CheckReplicas(ctx); err != nil {
 		return nil, err
 	}
-	res, err := t.judge(ctx)
-	if err != nil {
+	if res, err = t.judge(ctx); err != nil {
 		return nil, err
 	}
 	res.curve = show.points
-	if err := show.finish(ctx, res); err != nil {
-		return nil, err
-	}
-	return res, t.d.Close(ctx)
+	return res, show.finish(ctx, res)
 }
 
 // loop is the training itself.

@@ -60,7 +60,8 @@ func count(name string, least int) (int, error) {
 
 // usable reports whether the descriptors are what the agent made them, not
 // closed, nor something else that was opened under their numbers. It lists the
-// doorbells.
+// doorbells; whoever closes descriptors closes the first or the last of them,
+// too.
 func (in *inherited) usable(bells int) bool {
 	var st unix.Stat_t
 	if in.boot < 0 || in.seg < 0 || in.bell < 0 {
@@ -73,10 +74,10 @@ func (in *inherited) usable(bells int) bool {
 	if seals, err := unix.FcntlInt(uintptr(in.seg), unix.F_GET_SEALS, 0); err != nil || seals&unix.F_SEAL_SHRINK == 0 {
 		return false
 	}
+	if unix.Fstat(in.bell, &st) != nil || unix.Fstat(in.bell+bells-1, &st) != nil {
+		return false
+	}
 	for i := range bells {
-		if unix.Fstat(in.bell+i, &st) != nil {
-			return false
-		}
 		in.bells = append(in.bells, in.bell+i)
 	}
 	return true
@@ -85,8 +86,11 @@ func (in *inherited) usable(bells int) bool {
 // join takes the descriptors over and makes a Boot of them.
 func (in *inherited) join(local int) (*linked, error) {
 	unix.CloseOnExec(in.boot)
-	for _, fd := range in.bells {
-		unix.CloseOnExec(fd)
+	first, last := uint(in.bells[0]), uint(in.bells[len(in.bells)-1])
+	if last-first != uint(len(in.bells)-1) || unix.CloseRange(first, last, unix.CLOSE_RANGE_CLOEXEC) != nil {
+		for _, fd := range in.bells { // received out of order, or a kernel before 5.11
+			unix.CloseOnExec(fd)
+		}
 	}
 	s, err := seg.Attach(in.seg)
 	if err != nil {

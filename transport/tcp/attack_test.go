@@ -96,7 +96,7 @@ func (s *stranger) refused(want reason) {
 		s.t.Fatalf("no refusal: % x", b)
 	}
 	if got, why, err := parseStep(b); err != nil || got != stepRefusal || why != want {
-		s.t.Errorf("step %d with reason %d, %v; want a refusal with %d", got, why, err, want)
+		s.t.Fatalf("step %d with reason %d, %v; want a refusal with %d", got, why, err, want)
 	}
 	s.hungUp("after the refusal")
 }
@@ -238,9 +238,16 @@ func TestStrangersAreBoundedInNumber(t *testing.T) {
 	const bound = 2 + moreStrangers
 	first := visit(t, ranks[0])
 	until(t, ranks[:1], "the first", func() bool { return len(ranks[0].strange) == 1 })
-	for i := range bound {
+	for range bound + 4 {
 		visit(t, ranks[0])
-		until(t, ranks[:1], "the next", func() bool { return len(ranks[0].strange) == min(i+2, bound) })
+	}
+	most := 0
+	until(t, ranks[:1], "all to be taken in", func() bool {
+		most = max(most, len(ranks[0].strange))
+		return ranks[0].lastGen == bound+5
+	})
+	if most != bound {
+		t.Errorf("up to %d strangers at a time, want %d", most, bound)
 	}
 	first.hungUp("the oldest makes room")
 	unharmed(t, ranks)

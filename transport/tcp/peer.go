@@ -26,6 +26,9 @@ type peer struct {
 	bye   bool  // our goodbye is queued or sent
 	cause error // writing failed: reading will end too
 
+	hot       bool // a frame has left since the last Poll
+	gathering bool // more wait for the next; see burst.go
+
 	out outbox
 	in  inbox
 }

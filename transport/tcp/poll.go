@@ -31,6 +31,9 @@ func (t *Transport) Poll(rank int) int {
 		return 0
 	}
 	n := 0
+	if len(t.hot) > 0 {
+		n += t.cool()
+	}
 	if t.callable() {
 		t.clock.tick()
 		n += t.startCalls()
@@ -188,7 +191,7 @@ func (t *Transport) checkHealth() int {
 
 // Arm implements transport.Transport. The set is armed by nature.
 func (t *Transport) Arm() bool {
-	if t.callable() {
+	if t.callable() || t.gathering > 0 {
 		return false
 	}
 	t.clock.parked = true

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gompi/transport"
 )
 
@@ -181,5 +183,28 @@ func TestOnlyChosenAddressesLetIn(t *testing.T) {
 		if got := len(ranks[1].got) == 1; got != chosen {
 			t.Errorf("address chosen: %v, let in: %v", chosen, got)
 		}
+	}
+}
+
+func TestIPv6(t *testing.T) {
+	ranks := world(t, 2, nil)
+	// As if the ranks were on several hosts, whatever this one has.
+	for _, r := range ranks {
+		_ = r.set.Del(r.listener)
+		unix.Close(r.listener)
+		r.card.local = false
+		if err := r.listen(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ranks[0].cfg.SameHost = func(int) bool { return false }
+	card := card{nonce: ranks[1].card.nonce, port: ranks[1].card.port, subnet: prefixes("::1/128")}
+	if err := ranks[0].SetCards([][]byte{ranks[0].Card(), card.encode()}); err != nil {
+		t.Fatal(err)
+	}
+	ranks[0].say(1, "six")
+	until(t, ranks, "an outcome", func() bool { return len(ranks[1].got) == 1 || ranks[0].lost[1] != nil })
+	if err := ranks[0].lost[1]; err != nil {
+		t.Skipf("no IPv6 here: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ const (
 	// aheadSize is how much is read at once where frames begin: many small
 	// frames for one system call, at the price of copying the beginning of a
 	// large one.
-	aheadSize = 64 << 10
+	aheadSize = 32 << 10
 
 	// tailAhead is how much is read behind the payload that fills a window:
 	// enough for a few small frames.
@@ -50,7 +50,7 @@ func (t *Transport) receive(p *peer) int {
 		window := t.openWindow(p)
 		asked, got, errno := t.read(p, window)
 		switch {
-		case errno == unix.EAGAIN && p.cause == nil, errno == unix.EINTR:
+		case errno == unix.EAGAIN || errno == unix.EINTR:
 			return n
 		case errno != 0:
 			t.cut(p, errno)
@@ -177,10 +177,15 @@ func (t *Transport) parseHeader(p *peer, b []byte) []byte {
 	return b
 }
 
-// cut ends p, whose connection ended without a goodbye.
+// cut ends p, whose connection ended without a goodbye. After ours, that is how
+// a peer answers it.
 func (t *Transport) cut(p *peer, why error) {
 	if p.cause != nil {
 		why = p.cause
+	}
+	if p.bye {
+		t.lose(p, transport.ErrGone)
+		return
 	}
 	t.lose(p, fmt.Errorf("%w: %w", transport.ErrCut, why))
 }

@@ -83,8 +83,8 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 		return true
 	}
 	body := b.HostSlice()
-	sent := 0
-	if p.conn != nil && p.out.empty() {
+	sent, joins := 0, p.joins(len(body))
+	if p.conn != nil && p.out.empty() && !joins {
 		var errno syscall.Errno
 		sent, errno = t.write(p.conn.fd, h, body)
 		switch {
@@ -94,12 +94,15 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 			t.broken(p, errno)
 			return true
 		case sent == transport.HeaderSize+len(body):
+			t.heat(p)
 			return true
 		}
 		t.watch(p.conn, poll.Read|poll.Write)
 	}
 	t.want(p)
-	return t.enqueue(p, h, body, sent, token)
+	reusable := t.enqueue(p, h, body, sent, token)
+	t.gathered(p, joins)
+	return reusable
 }
 
 // write sends what the socket takes of a frame.

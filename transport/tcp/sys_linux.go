@@ -17,7 +17,7 @@ import (
 // rawLimit is how many bytes a raw system call may move: about 10 us of copying.
 const rawLimit = 64 << 10
 
-const maxVector = 32
+const maxVector = 128
 
 // A vector is a list of byte slices for one system call.
 type vector struct {

@@ -98,9 +98,10 @@ func tune(fd int, near bool) {
 	}
 }
 
-// undelivered cannot be asked for everywhere: what was written counts as
-// delivered.
-func undelivered(int, bool) int { return 0 }
+// undelivered cannot be asked for everywhere: only the peer's closing of the
+// connection, which it does when it has read our goodbye, tells that all has
+// arrived.
+func undelivered(int, bool) int { return 1 }
 
 // silent cannot be asked for everywhere.
 func silent(int) bool { return false }

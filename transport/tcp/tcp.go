@@ -80,6 +80,7 @@ type Transport struct {
 
 	peers   []*peer // by rank; nil until first needed
 	calls   []*peer // to be called at the next Poll
+	hot     []*peer // frames have left for them since the last Poll
 	strange []*sock // accepted, not proven yet; oldest first
 	socks   []*sock // by slot; nil if free
 	free    []uint32
@@ -90,14 +91,15 @@ type Transport struct {
 	restUntil int64 // the listening socket rests; 0: it does not
 	healthDue int64 // when to look whether silent hosts live; 0: no remote peer yet
 
-	events  [64]poll.Event
-	skipped int    // Polls since the set was looked at
-	ahead   []byte // read-ahead; nothing stays in it between calls
-	head    transport.Header
-	vec     vector
-	stage   [stageSize]byte // small frames on their way out
-	blocks  blocks
-	waiting int // frames in out queues that no Sent is due for
+	events    [64]poll.Event
+	skipped   int    // Polls since the set was looked at
+	ahead     []byte // read-ahead; nothing stays in it between calls
+	head      transport.Header
+	vec       vector
+	stage     [stageSize]byte // small frames on their way out
+	blocks    blocks
+	gathering int // peers for which more wait
+	waiting   int // frames in out queues that no Sent is due for
 
 	closing   bool
 	lingering bool // all is written, not all delivered

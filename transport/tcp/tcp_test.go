@@ -1,6 +1,7 @@
 package tcp
 
 import (
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -254,6 +255,91 @@ func TestPortRange(t *testing.T) {
 	for _, tr := range open {
 		tr.Close(true)
 	}
+}
+
+func TestCopiesForASlowPeerAreBounded(t *testing.T) {
+	ranks := world(t, 2, nil)
+	ranks[0].say(1, "x")
+	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
+	copied := 0
+	for ranks[0].Send(1, &transport.Header{Kind: transport.Eager}, memory(50_000), 0) {
+		if copied += 50_000; copied > 64<<20 {
+			t.Fatal("64 MiB were taken for a rank that does not poll")
+		}
+	}
+	if held := ranks[0].peers[1].out.copied; held > heldLimit+copyLimit {
+		t.Errorf("%d bytes held, want at most %d", held, heldLimit)
+	}
+}
+
+// What is on its way when a rank closes arrives, even if its peer goes on
+// sending to it meanwhile.
+func TestCloseWaitsForDelivery(t *testing.T) {
+	ranks := world(t, 2, nil)
+	ranks[0].say(1, "x")
+	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
+	const frames = 40
+	for range frames {
+		ranks[0].say(1, string(make([]byte, 40_000)))
+	}
+	for range 10 {
+		ranks[0].Close(false)
+	}
+	for range 10 {
+		ranks[1].say(0, "do you still listen?")
+		ranks[0].Close(false)
+	}
+	for ranks[1].lost[0] == nil {
+		ranks[1].Poll(0)
+		ranks[0].Close(false)
+	}
+	if err := ranks[1].lost[0]; !errors.Is(err, transport.ErrGone) || len(ranks[1].got) != 1+frames {
+		t.Errorf("%d frames arrived, lost with %v; want %d and %v", len(ranks[1].got), err, 1+frames, transport.ErrGone)
+	}
+}
+
+func TestEventsOfClosedConnectionsMeanNothing(t *testing.T) {
+	ranks := world(t, 1, nil)
+	r := ranks[0]
+	visit(t, r)
+	until(t, ranks, "a stranger", func() bool { return len(r.strange) == 1 })
+	old := r.strange[0]
+	r.turnAway(old, errors.New("test"))
+	visit(t, r)
+	until(t, ranks, "another stranger", func() bool { return len(r.strange) == 1 })
+	if r.strange[0].slot != old.slot {
+		t.Fatalf("slot %d, want %d again", r.strange[0].slot, old.slot)
+	}
+	if n := r.handle(poll.Event{Key: old.key, Ready: poll.Read}); n != 0 {
+		t.Error("an event of a closed connection was taken for its successor's")
+	}
+}
+
+func TestNoDescriptorIsLeft(t *testing.T) {
+	before := descriptors(t)
+	for range 3 {
+		t.Run("", func(t *testing.T) {
+			ranks := world(t, 3, nil)
+			for _, r := range ranks {
+				r.say((r.cfg.Rank+1)%3, "x")
+				visit(t, r)
+			}
+			until(t, ranks, "a frame each", func() bool {
+				return len(ranks[0].got)+len(ranks[1].got)+len(ranks[2].got) == 3
+			})
+		})
+	}
+	if after := descriptors(t); after > before {
+		t.Errorf("%d descriptors are open, %d before", after, before)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	list, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(list)
 }
 
 func memory(n int) mem.Buffer { return mem.Bytes(make([]byte, n)) }

@@ -13,7 +13,7 @@ import (
 
 func headerArrivesWhole(t *testing.T, n *net) {
 	want := transport.Header{
-		Kind: transport.Coll, Flags: 0xa5, Tag: -7, Comm: 1<<63 | 3, Seq: 1<<62 | 9,
+		Kind: transport.Coll, Flags: 0xa5, Tag: -7, Comm: 1<<63 | 3, Seq: 1<<62 | 9, Len: 3,
 		A: 0xfedcba9876543210, B: 0x0123456789abcdef,
 	}
 	all(t, n.ranks, func(r *rank) error {
@@ -24,7 +24,6 @@ func headerArrivesWhole(t *testing.T, n *net) {
 		if err := r.until("the frame", func() bool { return len(r.got) == 1 }); err != nil {
 			return err
 		}
-		want.Len = 3
 		if m := r.got[0]; m.peer != 0 || m.h != want || string(m.payload) != "abc" {
 			return fmt.Errorf("got %+v with %q from rank %d, want %+v with abc from 0", m.h, m.payload, m.peer, want)
 		}

@@ -44,6 +44,7 @@ func bufferReuse(t *testing.T, n *net) {
 
 func sentOnce(t *testing.T, n *net) {
 	const frames = 20
+	contact(t, n) // what follows finds the way open
 	all(t, n.ranks, func(r *rank) error {
 		if r.id == 1 {
 			return r.until("all messages", func() bool { return len(r.got) == frames })
@@ -190,6 +191,24 @@ func allClose(t *testing.T, n *net) {
 		}
 		return nil
 	})
+}
+
+func nothingArrivesInClose(t *testing.T, n *net) {
+	contact(t, n)
+	closing, other := n.ranks[0], n.ranks[1]
+	for i := range 4 {
+		closing.post(1, i, large) // keeps Close from ending
+		other.post(0, i, large/4*i)
+	}
+	for range 1000 {
+		if closing.Close(false) {
+			t.Fatal("Close has ended, although nobody has read what was sent")
+		}
+		other.Transport.Send(0, &transport.Header{Kind: transport.Credit}, mem.Buffer{}, 0)
+	}
+	if n := len(closing.got) + len(closing.arriving); n != 0 {
+		t.Errorf("%d frames arrived during Close", n)
+	}
 }
 
 // The buffer of a forced Close is given back although nobody reads; newNet

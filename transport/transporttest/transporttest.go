@@ -54,6 +54,7 @@ func Run(t *testing.T, open Open) {
 		{"SleepersAreWoken", 2, sleepersAreWoken},
 		{"GoodbyeComesAfterTheData", 2, goodbyeAfterData},
 		{"AllMayCloseAtOnce", 4, allClose},
+		{"NothingArrivesDuringClose", 2, nothingArrivesInClose},
 		{"ForcedCloseReturnsAtOnce", 2, forcedClose},
 		{"DeathIsACut", 4, deathIsACut},
 		{"DeathGivesBuffersBack", 2, deathGivesBuffersBack},

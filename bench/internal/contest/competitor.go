@@ -103,7 +103,7 @@ func Find(names []string) ([]Competitor, error) {
 // An Entrant is a competitor that is ready to run one program.
 type Entrant struct {
 	Name    string
-	Version string // what its launcher says
+	Version string // of its library, if that is known
 
 	launcher string
 	place    func(np, processors int) []string
@@ -122,6 +122,9 @@ func Gompi(gompirun, program string, env ...string) Entrant {
 		env:      env,
 	}
 }
+
+// String names the entrant and its version.
+func (e Entrant) String() string { return strings.TrimSpace(e.Name + " " + e.Version) }
 
 // Command returns how to run the program with args as np ranks on a machine
 // with so many processors.

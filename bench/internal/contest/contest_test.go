@@ -57,7 +57,7 @@ func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
 		fake(t, "works", says),
 	}
 	var rows, misses []string
-	p := Plan{Rounds: 1, NP: 2, Ops: []string{"bcast"}, Limit: 300 * time.Millisecond}
+	p := Plan{Rounds: 1, NP: 2, Ops: []string{"bcast"}, Limit: 2 * time.Second}
 	err := p.Run(t.Context(), entrants, func(s report.Sample) error {
 		rows = append(rows, s.Impl)
 		return nil
@@ -70,7 +70,7 @@ func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
 	}
 	want := []string{
 		"dies, bcast, round 1: exit status 1: the reason",
-		"hangs, bcast, round 1: time limit of 300ms",
+		"hangs, bcast, round 1: time limit of 2s",
 		`babbles, bcast, round 1: header "hello": want ` + report.Header,
 	}
 	if !slices.Equal(misses, want) {

@@ -18,7 +18,7 @@ func Allgatherv(p Peers, t *Table, send, recv mem.Buffer, counts, displs []int) 
 	// The ring moves single blocks, wherever they are; other algorithms want
 	// them packed. The choice must not depend on displs.
 	at, b, n := placed(counts, displs), packed(counts), p.Size()
-	if allgatherFor(p, t, b, send).Name == "ring" {
+	if allgatherFor(p, t, b, send).name == "ring" {
 		if err := move(at.of(recv, p.Rank()), send); err != nil {
 			return err
 		}
@@ -55,33 +55,33 @@ func allgatherFor(p Peers, t *Table, b blocks, like mem.Buffer) *algorithm[allga
 type allgatherFunc func(p Peers, b blocks, buf mem.Buffer) error
 
 var allgathers = []algorithm[allgatherFunc]{
-	{Algorithm{Name: "circulant", Doc: "by the circulant pattern: fewest rounds for any number of ranks",
-		Cost: func(l Load) Cost { return circulantCost(l, int64(l.Ranks)*l.bytes()) }}, gatherCirculant},
-	{Algorithm{Name: "bruck", Doc: "the same in a rotated copy: one message a round, for short blocks",
-		Cost: func(l Load) Cost {
-			p, q := l.Ranks, depth(l.Ranks)
-			return Cost{q, p * q, int64(p*(p-1)) * l.bytes()}
+	{method{name: "circulant", doc: "by the circulant pattern: fewest rounds for any number of ranks",
+		cost: func(l load) cost { return circulantCost(l, int64(l.ranks)*l.bytes()) }}, gatherCirculant},
+	{method{name: "bruck", doc: "the circulant pattern in a rotated copy: fewest messages a round, for short blocks",
+		cost: func(l load) cost {
+			p, q := l.ranks, depth(l.ranks)
+			return cost{q, p * q, int64(p*(p-1)) * l.bytes()}
 		}}, gatherBruck},
-	{Algorithm{Name: "rdouble", Doc: "recursive doubling: fewest rounds and messages", Pow2: true,
-		Cost: func(l Load) Cost {
-			p, q := l.Ranks, depth(l.Ranks)
-			return Cost{q, p * q, int64(p*(p-1)) * l.bytes()}
+	{method{name: "rdouble", doc: "recursive doubling: fewest rounds and messages", pow2: true,
+		cost: func(l load) cost {
+			p, q := l.ranks, depth(l.ranks)
+			return cost{q, p * q, int64(p*(p-1)) * l.bytes()}
 		}}, gatherDoubling},
-	{Algorithm{Name: "direct", Doc: "everyone sends to everyone: one step",
-		Cost: func(l Load) Cost {
-			m := l.Ranks * (l.Ranks - 1)
-			return Cost{1, m, int64(m) * l.bytes()}
+	{method{name: "direct", doc: "everyone sends to everyone: one step",
+		cost: func(l load) cost {
+			m := l.ranks * (l.ranks - 1)
+			return cost{1, m, int64(m) * l.bytes()}
 		}}, gatherDirect},
-	{Algorithm{Name: "tree", Doc: "gather, then bcast, by binomial trees: fewest messages",
-		Cost: func(l Load) Cost {
-			t, n := tree{size: l.Ranks}, l.Ranks-1
-			up := Cost{t.height(), n, int64(t.volume(evenly(l.Ranks, l.Ranks))) * l.bytes()}
-			return up.plus(Cost{t.height(), n, int64(n*l.Ranks) * l.bytes()})
+	{method{name: "tree", doc: "gather, then bcast, by binomial trees: fewest messages",
+		cost: func(l load) cost {
+			t, n := tree{size: l.ranks}, l.ranks-1
+			up := cost{t.height(), n, int64(t.volume(evenly(l.ranks, l.ranks))) * l.bytes()}
+			return up.plus(cost{t.height(), n, int64(n*l.ranks) * l.bytes()})
 		}}, gatherAndBcast},
-	{Algorithm{Name: "ring", Doc: "around a ring: fewest bytes between hosts",
-		Cost: func(l Load) Cost {
-			p := l.Ranks
-			return Cost{p - 1, p * (p - 1), int64(p*(p-1)) * l.bytes()}
+	{method{name: "ring", doc: "around a ring: fewest bytes between hosts",
+		cost: func(l load) cost {
+			p := l.ranks
+			return cost{p - 1, p * (p - 1), int64(p*(p-1)) * l.bytes()}
 		}}, gatherRing},
 }
 
@@ -104,6 +104,7 @@ var allgatherRules = []rule{
 // block, so that a run of blocks never wraps and every round sends one message:
 // ceil(log2 p) of them and n(p-1)/p bytes per rank, and two copies.
 // Bruck et al.: Efficient algorithms for all-to-all communications (1997).
+// Fastest allgather in simulation: loopback, 33 ranks, 8 bytes.
 func gatherBruck(p Peers, b blocks, buf mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	rot := p.Scratch(buf, b.n)
@@ -144,6 +145,7 @@ func (b blocks) turned(r, i int) int {
 
 // gatherDoubling exchanges with the neighbour block of 1, 2, 4, ... ranks:
 // log2 p messages and n(p-1)/p bytes per rank. Needs a power of two ranks.
+// Fastest allgather in simulation: loopback, 8 ranks, 4 KiB.
 func gatherDoubling(p Peers, b blocks, buf mem.Buffer) error {
 	r := p.Rank()
 	for d := 1; d < p.Size(); d *= 2 {
@@ -159,6 +161,7 @@ func gatherDoubling(p Peers, b blocks, buf mem.Buffer) error {
 
 // gatherDirect sends every block to every rank: one step of p-1 messages per
 // rank.
+// Fastest allgather in simulation: loopback, 3 ranks, 8 bytes.
 func gatherDirect(p Peers, b blocks, buf mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	for d := 1; d < n; d++ {
@@ -169,6 +172,7 @@ func gatherDirect(p Peers, b blocks, buf mem.Buffer) error {
 }
 
 // gatherAndBcast gathers at rank 0 and broadcasts all: 2(p-1) messages.
+// Fastest allgather in simulation: crowded, 13 ranks, 8 bytes.
 func gatherAndBcast(p Peers, b blocks, buf mem.Buffer) error {
 	if err := gatherTree(p, 0, b, b.of(buf, p.Rank()), buf); err != nil {
 		return err

@@ -12,32 +12,32 @@ func Allreduce(p Peers, t *Table, send, recv mem.Buffer, op Op) error {
 }
 
 var allreduces = []algorithm[func(p Peers, send, recv mem.Buffer, op Op) error]{
-	{Algorithm{Name: "rdouble", Doc: "recursive doubling: fewest rounds", Ordered: true,
-		Cost: func(l Load) Cost {
-			m := doublingMessages(l.Ranks)
-			return Cost{depth(l.Ranks), m, int64(m) * l.bytes()}
+	{method{name: "rdouble", doc: "recursive doubling: fewest rounds", ordered: true,
+		cost: func(l load) cost {
+			m := doublingMessages(l.ranks)
+			return cost{depth(l.ranks), m, int64(m) * l.bytes()}
 		}}, allreduceDoubling},
-	{Algorithm{Name: "direct", Doc: "everyone sends to everyone and combines all: one step", Ordered: true,
-		Cost: func(l Load) Cost {
-			m := l.Ranks * (l.Ranks - 1)
-			return Cost{1, m, int64(m) * l.bytes()}
+	{method{name: "direct", doc: "everyone sends to everyone and combines all: one step", ordered: true,
+		cost: func(l load) cost {
+			m := l.ranks * (l.ranks - 1)
+			return cost{1, m, int64(m) * l.bytes()}
 		}}, allreduceDirect},
-	{Algorithm{Name: "tree", Doc: "reduce, then bcast, by binomial trees: fewest messages", Ordered: true,
-		Cost: func(l Load) Cost {
-			n := 2 * (l.Ranks - 1)
-			return Cost{2 * tree{size: l.Ranks}.height(), n, int64(n) * l.bytes()}
+	{method{name: "tree", doc: "reduce, then bcast, by binomial trees: fewest messages", ordered: true,
+		cost: func(l load) cost {
+			n := 2 * (l.ranks - 1)
+			return cost{2 * tree{size: l.ranks}.height(), n, int64(n) * l.bytes()}
 		}}, allreduceTree},
-	{Algorithm{Name: "halving", Doc: "reduce-scatter by halving, allgather by doubling: fewest bytes", Ordered: true,
-		Cost: func(l Load) Cost { c := cubesCost(l); return c.plus(c) }}, allreduceHalving},
-	{Algorithm{Name: "circulant", Doc: "the same for any number of ranks alike",
-		Cost: func(l Load) Cost {
+	{method{name: "halving", doc: "reduce-scatter by halving, allgather by doubling: fewest bytes", ordered: true,
+		cost: func(l load) cost { c := cubesCost(l); return c.plus(c) }}, allreduceHalving},
+	{method{name: "circulant", doc: "reduce-scatter and allgather by the circulant pattern: fewest bytes for any number of ranks",
+		cost: func(l load) cost {
 			c := circulantCost(l, l.bytes())
 			return c.plus(c)
 		}}, allreduceCirculant},
-	{Algorithm{Name: "ring", Doc: "reduce-scatter and allgather around a ring: fewest bytes between hosts",
-		Cost: func(l Load) Cost {
-			p := l.Ranks
-			return Cost{2 * (p - 1), 2 * p * (p - 1), 2 * int64(p-1) * l.bytes()}
+	{method{name: "ring", doc: "reduce-scatter and allgather around a ring: fewest bytes between hosts",
+		cost: func(l load) cost {
+			p := l.ranks
+			return cost{2 * (p - 1), 2 * p * (p - 1), 2 * int64(p-1) * l.bytes()}
 		}}, allreduceRing},
 }
 
@@ -67,6 +67,7 @@ var allreduceRules = []rule{
 // result of its block of 2^(k+1). A rank whose partner does not exist, because
 // the last block is short, is served by another rank of that block, which then
 // sends more than once. ceil(log2 p) rounds of n bytes for a power of two.
+// Fastest allreduce in simulation: loopback, 16 ranks, 8 bytes.
 func allreduceDoubling(p Peers, send, recv mem.Buffer, op Op) error {
 	r, n := p.Rank(), p.Size()
 	steps := 0 // in which this rank receives
@@ -118,6 +119,7 @@ func exchange(p Peers, d, lo int, dst, own mem.Buffer, op Op) {
 
 // allreduceDirect sends every vector to every rank and combines all there, in
 // the tree's order: one step, p-1 messages and (p-1)n bytes per rank.
+// Fastest allreduce in simulation: loopback, 3 ranks, 8 bytes.
 func allreduceDirect(p Peers, send, recv mem.Buffer, op Op) error {
 	r, n, size := p.Rank(), p.Size(), send.Len()
 	all := p.Scratch(send, n*size)
@@ -147,6 +149,7 @@ func allreduceDirect(p Peers, send, recv mem.Buffer, op Op) error {
 
 // allreduceTree reduces to rank 0 and broadcasts: 2(p-1) messages, the fewest
 // there can be, in 2 ceil(log2 p) rounds.
+// Fastest allreduce in simulation: crowded, 16 ranks, 4 KiB.
 func allreduceTree(p Peers, send, recv mem.Buffer, op Op) error {
 	if err := reduceTree(p, 0, send, recv, op); err != nil {
 		return err
@@ -162,6 +165,7 @@ func allreduceTree(p Peers, send, recv mem.Buffer, op Op) error {
 // allreduceHalving reduces and scatters by halving, then gathers by doubling:
 // 2n(p-1)/p bytes per rank in 2 log2 p rounds for a power of two.
 // Rabenseifner: Optimization of Collective Reduction Operations (2004).
+// Fastest allreduce in simulation: cluster, 64 ranks, 1 MiB.
 func allreduceHalving(p Peers, send, recv mem.Buffer, op Op) error {
 	if err := reduceCubes(p, send, recv, op); err != nil {
 		return err
@@ -179,6 +183,7 @@ func allreduceHalving(p Peers, send, recv mem.Buffer, op Op) error {
 // allreduceCirculant reduces and scatters, then gathers, by the circulant
 // pattern: 2n(p-1)/p bytes per rank in 2 ceil(log2 p) rounds for every p. Needs
 // a commuting operator.
+// Fastest allreduce in simulation: network, 7 ranks, 1 MiB.
 func allreduceCirculant(p Peers, send, recv mem.Buffer, op Op) error {
 	b := evenly(send.Len(), p.Size())
 	mine := b.of(recv, p.Rank())
@@ -194,6 +199,7 @@ func allreduceCirculant(p Peers, send, recv mem.Buffer, op Op) error {
 // allreduceRing reduces and scatters around a ring, then gathers: 2n(p-1)/p
 // bytes per rank in 2(p-1) rounds, between neighbours only. Needs a commuting
 // operator. Patarasu, Yuan: Bandwidth optimal all-reduce algorithms (2009).
+// Fastest allreduce in simulation: loopback, 3 ranks, 4 MiB.
 func allreduceRing(p Peers, send, recv mem.Buffer, op Op) error {
 	b := evenly(send.Len(), p.Size())
 	place := func(i int) mem.Buffer { return b.of(recv, i) }

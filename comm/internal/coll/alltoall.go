@@ -22,19 +22,19 @@ func Alltoallv(p Peers, send mem.Buffer, sendCounts, sendDispls []int, recv mem.
 }
 
 var alltoalls = []algorithm[func(p Peers, from, to blocks, send, recv mem.Buffer) error]{
-	{Algorithm{Name: "pairwise", Doc: "every block straight to its rank: fewest bytes",
-		Cost: func(l Load) Cost {
-			n, w := l.Ranks*(l.Ranks-1), window(l.Elems*l.Size)
-			return Cost{(matches(l.Ranks) + w - 1) / w, n, int64(n) * l.bytes()}
+	{method{name: "pairwise", doc: "every block straight to its rank: fewest bytes",
+		cost: func(l load) cost {
+			n, w := l.ranks*(l.ranks-1), window(l.elems*l.size)
+			return cost{(matches(l.ranks) + w - 1) / w, n, int64(n) * l.bytes()}
 		}}, alltoallPairwise},
-	{Algorithm{Name: "bruck", Doc: "blocks travel together through other ranks: fewest rounds",
-		Cost: func(l Load) Cost {
+	{method{name: "bruck", doc: "blocks travel together through other ranks: fewest rounds",
+		cost: func(l load) cost {
 			moved := 0
-			for d := 1; d < l.Ranks; d *= 2 {
-				moved += l.Ranks * bruckBlocks(l.Ranks, d)
+			for d := 1; d < l.ranks; d *= 2 {
+				moved += l.ranks * bruckBlocks(l.ranks, d)
 			}
-			q := depth(l.Ranks)
-			return Cost{q, q * l.Ranks, int64(moved) * l.bytes()}
+			q := depth(l.ranks)
+			return cost{q, q * l.ranks, int64(moved) * l.bytes()}
 		}}, alltoallBruck},
 }
 
@@ -75,6 +75,7 @@ func window(bytes int) int { return min(max(256<<10/max(bytes, 1), 1), batch) }
 // so that no rank is everybody's target at once. p-1 messages and n(p-1)/p
 // bytes per rank. In place it needs room for the blocks under way. Ranks need
 // not agree on how many those are.
+// Fastest alltoall in simulation: loopback, 8 ranks, 64 KiB.
 func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	if err := move(to.of(recv, r), from.of(send, r)); err != nil {
@@ -119,10 +120,13 @@ func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 // i ahead travels 2^k ranks in each round k whose bit is set in i, together
 // with all others that do. About np/2 log2 p bytes of all ranks' n per rank.
 // Bruck et al.: Efficient algorithms for all-to-all communications (1997).
+// Fastest alltoall in simulation: loopback, 33 ranks, 8 bytes.
 func alltoallBruck(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	r, n, size := p.Rank(), p.Size(), from.count(0)
 	room := p.Scratch(send, (n+n/2*2)*size)
-	at := func(i int) mem.Buffer { return room.Slice(i*size, (i+1)*size) } // the block for, then from, i ahead, behind
+	// At first at(i) is the block for the rank i ahead, in the end the one from
+	// the rank i behind.
+	at := func(i int) mem.Buffer { return room.Slice(i*size, (i+1)*size) }
 	for i := range n {
 		if err := move(at(i), from.of(send, ahead(r, i, n))); err != nil {
 			return err

@@ -11,14 +11,14 @@ func Barrier(p Peers, t *Table) error {
 }
 
 var barriers = []algorithm[func(Peers) error]{
-	{Algorithm{Name: "dissemination", Doc: "everyone signals 1, 2, 4... ranks ahead: fewest rounds",
-		Cost: func(l Load) Cost {
-			q := depth(l.Ranks)
-			return Cost{q, q * l.Ranks, 0}
+	{method{name: "dissemination", doc: "everyone signals 1, 2, 4... ranks ahead: fewest rounds",
+		cost: func(l load) cost {
+			q := depth(l.ranks)
+			return cost{q, q * l.ranks, 0}
 		}}, barrierDissemination},
-	{Algorithm{Name: "tree", Doc: "gathered up and released down a binomial tree: fewest messages",
-		Cost: func(l Load) Cost {
-			return Cost{2 * tree{size: l.Ranks}.height(), 2 * (l.Ranks - 1), 0}
+	{method{name: "tree", doc: "gathered up and released down a binomial tree: fewest messages",
+		cost: func(l load) cost {
+			return cost{2 * tree{size: l.ranks}.height(), 2 * (l.ranks - 1), 0}
 		}}, barrierTree},
 }
 
@@ -31,6 +31,7 @@ var barrierRules = []rule{
 // the one 2^k behind, k = 0, 1, ...: after round k it has heard, through others,
 // from 2^(k+1) ranks. ceil(log2 p) rounds and messages per rank.
 // Hensgen, Finkel, Manber: Two algorithms for barrier synchronization (1988).
+// Fastest barrier in simulation: loopback, 8 ranks.
 func barrierDissemination(p Peers) error {
 	r, n := p.Rank(), p.Size()
 	for d := 1; d < n; d *= 2 {
@@ -46,6 +47,7 @@ func barrierDissemination(p Peers) error {
 // barrierTree gathers signals at rank 0 and releases everyone: p-1 messages up,
 // p-1 down, in 2 ceil(log2 p) rounds. On a host with more ranks than processors
 // every message costs a change of process, so that fewer messages win.
+// Fastest barrier in simulation: crowded, 16 ranks.
 func barrierTree(p Peers) error {
 	r := p.Rank()
 	t := tree{size: p.Size()}

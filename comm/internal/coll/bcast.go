@@ -11,22 +11,22 @@ func Bcast(p Peers, t *Table, root int, buf mem.Buffer) error {
 }
 
 var bcasts = []algorithm[func(p Peers, root int, buf mem.Buffer) error]{
-	{Algorithm{Name: "binomial", Doc: "down a binomial tree: fewest rounds",
-		Cost: func(l Load) Cost {
-			n := l.Ranks - 1
-			return Cost{tree{l.Ranks, l.Root}.height(), n, int64(n) * l.bytes()}
+	{method{name: "binomial", doc: "down a binomial tree: fewest rounds",
+		cost: func(l load) cost {
+			n := l.ranks - 1
+			return cost{tree{l.ranks, l.root}.height(), n, int64(n) * l.bytes()}
 		}}, bcastTree},
-	{Algorithm{Name: "scatter", Doc: "scatter, then allgather: every link carries the vector twice at most",
-		Cost: func(l Load) Cost {
-			t := tree{l.Ranks, l.Root}
-			n := int64(l.Size) * int64(t.volume(evenly(l.Elems, l.Ranks)))
-			return Cost{t.height(), l.Ranks - 1, n}.plus(circulantCost(l, l.bytes()))
+	{method{name: "scatter", doc: "scatter, then allgather: every link carries the vector twice at most",
+		cost: func(l load) cost {
+			t := tree{l.ranks, l.root}
+			n := int64(l.size) * int64(t.volume(evenly(l.elems, l.ranks)))
+			return cost{t.height(), l.ranks - 1, n}.plus(circulantCost(l, l.bytes()))
 		}}, bcastScatter},
-	{Algorithm{Name: "chain", Doc: "piece by piece along a chain: every rank sends the vector once",
-		Cost: func(l Load) Cost {
-			n := l.Ranks - 1
-			k := pieces(l.Elems, segment(l.Elems, l.Size, n-1))
-			return Cost{n - 1 + k, n * k, int64(n) * l.bytes()}
+	{method{name: "chain", doc: "piece by piece along a chain: every rank sends the vector once",
+		cost: func(l load) cost {
+			n := l.ranks - 1
+			k := pieces(l.elems, segment(l.elems, l.size, n-1))
+			return cost{n - 1 + k, n * k, int64(n) * l.bytes()}
 		}}, func(p Peers, root int, buf mem.Buffer) error {
 		return bcastChain(p, root, buf, segment(buf.Len(), buf.Type().Size(), p.Size()-2))
 	}},
@@ -47,6 +47,7 @@ var bcastRules = []rule{
 
 // bcastTree sends buf down the binomial tree, to the largest subtree first.
 // At most ceil(log2 p) rounds; p-1 messages in all, the root sends ceil(log2 p).
+// Fastest bcast in simulation: loopback, 8 ranks, 8 bytes.
 func bcastTree(p Peers, root int, buf mem.Buffer) error {
 	r, t := p.Rank(), tree{p.Size(), root}
 	if r != root {
@@ -67,6 +68,7 @@ func bcastTree(p Peers, root int, buf mem.Buffer) error {
 // everywhere: about 2n(p-1)/p bytes through every rank whatever p is, in
 // 2 ceil(log2 p) rounds. For vectors too short for the chain's many hops.
 // van de Geijn et al.: Collective communication on high-performance architectures.
+// Fastest bcast in simulation: loopback, 33 ranks, 256 KiB.
 func bcastScatter(p Peers, root int, buf mem.Buffer) error {
 	b := evenly(buf.Len(), p.Size())
 	r, t := p.Rank(), tree{p.Size(), root}
@@ -91,6 +93,7 @@ func bcastScatter(p Peers, root int, buf mem.Buffer) error {
 // bcastChain passes buf from root to root+1 and so on, seg elements at a time:
 // a rank sends one piece while it receives the next. p-2+k rounds for k pieces,
 // n bytes per rank, which is as few as can be.
+// Fastest bcast in simulation: network, 7 ranks, 64 MiB.
 func bcastChain(p Peers, root int, buf mem.Buffer, seg int) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain

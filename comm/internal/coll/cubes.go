@@ -60,14 +60,14 @@ func interval(n, i, k int) (lo, hi int) {
 }
 
 // cubesCost is the cost of reduceCubes, and of gatherCubes.
-func cubesCost(l Load) Cost {
-	c := Cost{Bytes: int64(l.Ranks-1) * l.bytes()}
-	for larger, r := none, 0; r < l.Ranks; {
-		_, own, _ := cubesOf(r, l.Ranks)
-		c.Rounds = max(c.Rounds, own.dim)
-		c.Messages += own.size() * own.dim
+func cubesCost(l load) cost {
+	c := cost{bytes: int64(l.ranks-1) * l.bytes()}
+	for larger, r := none, 0; r < l.ranks; {
+		_, own, _ := cubesOf(r, l.ranks)
+		c.rounds = max(c.rounds, own.dim)
+		c.messages += own.size() * own.dim
 		if larger != none {
-			c.Messages += larger.size()
+			c.messages += larger.size()
 		}
 		larger, r = own, r+own.size()
 	}
@@ -75,19 +75,19 @@ func cubesCost(l Load) Cost {
 }
 
 // collectCost is the cost of collectCubes.
-func collectCost(l Load) Cost {
-	_, c, _ := cubesOf(0, l.Ranks)
-	cost, goal := Cost{Rounds: c.dim, Messages: c.size() - 1}, l.Root
+func collectCost(l load) cost {
+	_, c, _ := cubesOf(0, l.ranks)
+	sum, goal := cost{rounds: c.dim, messages: c.size() - 1}, l.root
 	if goal >= c.size() {
-		cost, goal = Cost{c.dim + 1, c.size(), l.bytes()}, 0
+		sum, goal = cost{c.dim + 1, c.size(), l.bytes()}, 0
 	}
 	for r := range c.size() {
 		if r != goal { // it sends once, when it parts from goal
-			lo, hi := interval(l.Elems, r, bits.Len(uint(r^goal)))
-			cost.Bytes += int64(hi-lo) * int64(l.Size)
+			lo, hi := interval(l.elems, r, bits.Len(uint(r^goal)))
+			sum.bytes += int64(hi-lo) * int64(l.size)
 		}
 	}
-	return cost
+	return sum
 }
 
 // reduceCubes leaves the combination of all ranks' vectors in work, divided

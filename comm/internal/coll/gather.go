@@ -23,15 +23,15 @@ func Gatherv(p Peers, root int, send, recv mem.Buffer, counts, displs []int) err
 }
 
 var gathers = []algorithm[func(p Peers, root int, b blocks, send, recv mem.Buffer) error]{
-	{Algorithm{Name: "binomial", Doc: "up a binomial tree: fewest rounds",
-		Cost: func(l Load) Cost {
-			t := tree{l.Ranks, l.Root}
-			return Cost{t.height(), l.Ranks - 1, int64(t.volume(evenly(l.Ranks, l.Ranks))) * l.bytes()}
+	{method{name: "binomial", doc: "up a binomial tree: fewest rounds",
+		cost: func(l load) cost {
+			t := tree{l.ranks, l.root}
+			return cost{t.height(), l.ranks - 1, int64(t.volume(evenly(l.ranks, l.ranks))) * l.bytes()}
 		}}, gatherTree},
-	{Algorithm{Name: "linear", Doc: "from each rank to root: fewest bytes",
-		Cost: func(l Load) Cost {
-			n := l.Ranks - 1
-			return Cost{1, n, int64(n) * l.bytes()}
+	{method{name: "linear", doc: "from each rank to root: fewest bytes",
+		cost: func(l load) cost {
+			n := l.ranks - 1
+			return cost{1, n, int64(n) * l.bytes()}
 		}}, gatherLinear},
 }
 
@@ -45,6 +45,7 @@ var gatherRules = []rule{
 
 // gatherTree is scatterTree backwards. Root receives every subtree's blocks in
 // their place.
+// Fastest gather in simulation: loopback, 64 ranks, 8 bytes.
 func gatherTree(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 	r, t := p.Rank(), tree{p.Size(), root}
 	lo, hi := t.span(r)
@@ -80,6 +81,7 @@ func gatherTree(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 // gatherLinear has root receive every block, a batch at a time: p-1 messages,
 // none through another rank. Long messages wait until root is ready for them,
 // so that senders don't collide. b is root's alone.
+// Fastest gather in simulation: loopback, 8 ranks, 64 KiB.
 func gatherLinear(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	if r != root {

@@ -21,7 +21,7 @@ const ns, us = 1e-9, 1e-6
 // steps makes time count the steps that follow one another.
 var steps = machine{latency: 1, sync: true}
 
-// piece is how many bytes are reduced while the next are received.
+// pieceBytes is how many bytes are reduced while the next are received.
 const pieceBytes = 128 << 10
 
 // wire returns the seconds that a byte spends on the wire from a to b.
@@ -135,21 +135,21 @@ func (s *phantom) Reduce(_ mem.Op, dst mem.Buffer, _ ...mem.Buffer) error {
 func (s *phantom) Divide(b mem.Buffer, _ int) error { return s.Copy(b, b) }
 
 // perform makes one call of k in phantom memory.
-func (r *rank) perform(t *Table, k kind, l Load, op Op) error {
+func (r *rank) perform(t *Table, k kind, l load, op Op) error {
 	s := &phantom{r: r}
 	buf := func(n int) mem.Buffer {
 		b, _ := s.Alloc(mem.U8, n)
 		return b
 	}
-	p := l.Ranks
-	n := l.Elems * l.Size
+	p := l.ranks
+	n := l.elems * l.size
 	switch k {
 	case kBarrier:
 		return Barrier(r, t)
 	case kBcast:
-		return Bcast(r, t, l.Root, buf(n))
+		return Bcast(r, t, l.root, buf(n))
 	case kReduce:
-		return Reduce(r, t, l.Root, buf(n), buf(n), op)
+		return Reduce(r, t, l.root, buf(n), buf(n), op)
 	case kAllreduce:
 		return Allreduce(r, t, buf(n), buf(n), op)
 	case kReduceScatter:
@@ -157,9 +157,9 @@ func (r *rank) perform(t *Table, k kind, l Load, op Op) error {
 	case kAllgather:
 		return Allgather(r, t, buf(n), buf(n*p))
 	case kGather:
-		return Gather(r, t, l.Root, buf(n), buf(n*p))
+		return Gather(r, t, l.root, buf(n), buf(n*p))
 	case kScatter:
-		return Scatter(r, t, l.Root, buf(n*p), buf(n))
+		return Scatter(r, t, l.root, buf(n*p), buf(n))
 	case kAlltoall:
 		return Alltoall(r, t, buf(n*p), buf(n*p))
 	default:

@@ -13,7 +13,7 @@ import (
 // rank from has for rank to is a number that says so.
 
 func parcelFor(t mem.Type, from, to, n int) mem.Buffer {
-	b := make1(t, n)
+	b := alloc(t, n)
 	raw := b.HostSlice()
 	for i := range raw {
 		raw[i] = byte(from*31 + to*17 + i*3 + 1)
@@ -78,7 +78,7 @@ var movedTypes = []mem.Type{mem.U8, mem.I32, mem.C128}
 
 func TestBarrierHoldsEveryoneUntilAllHaveCome(t *testing.T) {
 	var come atomic.Int64
-	tryAll(t, kBarrier, func(tr trial, _ Algorithm, o *oracle) error {
+	tryAll(t, kBarrier, func(tr trial, _ method, o *oracle) error {
 		if tr.me == 0 {
 			come.Store(0)
 		}
@@ -99,7 +99,7 @@ func TestBarrierHoldsEveryoneUntilAllHaveCome(t *testing.T) {
 }
 
 func TestBcastReachesEveryone(t *testing.T) {
-	tryAll(t, kBcast, func(tr trial, _ Algorithm, o *oracle) error {
+	tryAll(t, kBcast, func(tr trial, _ method, o *oracle) error {
 		for root := range o.ranks {
 			for i, n := range lengths(o.ranks, root) {
 				want := parcelFor(movedTypes[i%3], root, 0, n)
@@ -123,7 +123,7 @@ func TestBcastReachesEveryone(t *testing.T) {
 var blockLengths = []int{0, 1, 2, 65}
 
 func TestGatherAndScatterAtEveryRoot(t *testing.T) {
-	gather := func(tr trial, _ Algorithm, o *oracle) error {
+	gather := func(tr trial, _ method, o *oracle) error {
 		for root := range o.ranks {
 			for i, n := range blockLengths {
 				if err := tr.gather(movedTypes[i%3], root, n, o.ranks, (root+i)%2 == 0); err != nil {
@@ -133,7 +133,7 @@ func TestGatherAndScatterAtEveryRoot(t *testing.T) {
 		}
 		return nil
 	}
-	scatter := func(tr trial, _ Algorithm, o *oracle) error {
+	scatter := func(tr trial, _ method, o *oracle) error {
 		for root := range o.ranks {
 			for i, n := range blockLengths {
 				if err := tr.scatter(movedTypes[i%3], root, n, o.ranks, (root+i)%2 == 0); err != nil {
@@ -166,7 +166,7 @@ func (tr trial) gather(typ mem.Type, root, n, p int, inPlace bool) error {
 	}}
 	if tr.me == root {
 		x.want = concat(typ, n*p, nil, parts)
-		x.recv = make1(typ, n*p)
+		x.recv = alloc(typ, n*p)
 		if inPlace {
 			x.send = x.recv.Slice(root*n, root*n+n)
 			copy(x.send.HostSlice(), parts[root].HostSlice())
@@ -177,7 +177,7 @@ func (tr trial) gather(typ mem.Type, root, n, p int, inPlace bool) error {
 
 func (tr trial) scatter(typ mem.Type, root, n, p int, inPlace bool) error {
 	parts := everyone(typ, root, p, func(int) int { return n }, false)
-	x := transfer{recv: make1(typ, n), want: parts[tr.me], call: func(send, recv mem.Buffer) error {
+	x := transfer{recv: alloc(typ, n), want: parts[tr.me], call: func(send, recv mem.Buffer) error {
 		return Scatter(tr, tr.t, root, send, recv)
 	}}
 	if tr.me == root {
@@ -239,7 +239,7 @@ func gatherScatterV(r *rank, p, root int, counts []int) error {
 			return err
 		}
 		parts = everyone(mem.I16, root, p, of, false)
-		x = transfer{recv: make1(mem.I16, counts[r.me]), want: parts[r.me], call: func(send, recv mem.Buffer) error {
+		x = transfer{recv: alloc(mem.I16, counts[r.me]), want: parts[r.me], call: func(send, recv mem.Buffer) error {
 			if r.me == root {
 				return Scatterv(r, root, send, recv, counts, displs)
 			}
@@ -256,12 +256,12 @@ func gatherScatterV(r *rank, p, root int, counts []int) error {
 }
 
 func TestAllgatherOfEvenAndUnevenBlocks(t *testing.T) {
-	tryAll(t, kAllgather, func(tr trial, _ Algorithm, o *oracle) error {
+	tryAll(t, kAllgather, func(tr trial, _ method, o *oracle) error {
 		p := o.ranks
 		for i, n := range blockLengths {
 			typ := movedTypes[i%3]
 			parts := everyone(typ, 0, p, func(int) int { return n }, true)
-			x := transfer{send: parts[tr.me], recv: make1(typ, n*p), want: concat(typ, n*p, nil, parts),
+			x := transfer{send: parts[tr.me], recv: alloc(typ, n*p), want: concat(typ, n*p, nil, parts),
 				call: func(send, recv mem.Buffer) error { return Allgather(tr, tr.t, send, recv) }}
 			if err := x.check("blocks of %d", n); err != nil {
 				return err
@@ -300,7 +300,7 @@ func (tr trial) allgatherv(counts []int, p int) error {
 }
 
 func TestAlltoallDeliversEveryBlock(t *testing.T) {
-	tryAll(t, kAlltoall, func(tr trial, _ Algorithm, o *oracle) error {
+	tryAll(t, kAlltoall, func(tr trial, _ method, o *oracle) error {
 		p := o.ranks
 		for i, n := range blockLengths {
 			typ := movedTypes[i%3]
@@ -309,7 +309,7 @@ func TestAlltoallDeliversEveryBlock(t *testing.T) {
 				out = append(out, parcelFor(typ, tr.me, r, n))
 				in = append(in, parcelFor(typ, r, tr.me, n))
 			}
-			x := transfer{send: concat(typ, n*p, nil, out), recv: make1(typ, n*p), want: concat(typ, n*p, nil, in),
+			x := transfer{send: concat(typ, n*p, nil, out), recv: alloc(typ, n*p), want: concat(typ, n*p, nil, in),
 				call: func(send, recv mem.Buffer) error { return Alltoall(tr, tr.t, send, recv) }}
 			if err := x.check("blocks of %d", n); err != nil {
 				return err

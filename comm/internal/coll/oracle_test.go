@@ -122,7 +122,7 @@ func (o *oracle) ask(s sum, n int) *answers {
 	}
 	a := &answers{sum: s}
 	for r := range o.ranks {
-		b := make1(s.typ, n)
+		b := alloc(s.typ, n)
 		s.fill(b, r)
 		a.in = append(a.in, b)
 	}
@@ -169,7 +169,7 @@ func (a *answers) finish(b mem.Buffer, n int) {
 	}
 }
 
-func make1(t mem.Type, n int) mem.Buffer {
+func alloc(t mem.Type, n int) mem.Buffer {
 	b, err := mem.Host.Alloc(t, n)
 	if err != nil {
 		panic(err)
@@ -184,7 +184,7 @@ func fenced(t mem.Type, n int) (b mem.Buffer, intact func() bool) {
 		t = mem.U8 // of a buffer that is not looked at
 	}
 	const margin = 3
-	all := make1(t, n+2*margin)
+	all := alloc(t, n+2*margin)
 	fence := bytes.Repeat([]byte{0x5a}, all.Size())
 	copy(all.HostSlice(), fence)
 	w := margin * t.Size()

@@ -20,18 +20,18 @@ func Reduce(p Peers, t *Table, root int, send, recv mem.Buffer, op Op) error {
 
 // The algorithms leave Avg's sum at root.
 var reduces = []algorithm[func(p Peers, root int, send, recv mem.Buffer, op Op) error]{
-	{Algorithm{Name: "binomial", Doc: "up a binomial tree: fewest rounds and messages", Ordered: true,
-		Cost: func(l Load) Cost {
-			n := l.Ranks - 1
-			return Cost{tree{l.Ranks, l.Root}.height(), n, int64(n) * l.bytes()}
+	{method{name: "binomial", doc: "up a binomial tree: fewest rounds and messages", ordered: true,
+		cost: func(l load) cost {
+			n := l.ranks - 1
+			return cost{tree{l.ranks, l.root}.height(), n, int64(n) * l.bytes()}
 		}}, reduceTree},
-	{Algorithm{Name: "halving", Doc: "reduce-scatter by halving, then gather: the work is divided", Ordered: true,
-		Cost: func(l Load) Cost { return cubesCost(l).plus(collectCost(l)) }}, reduceHalving},
-	{Algorithm{Name: "chain", Doc: "piece by piece along a chain: every rank sends the vector once",
-		Cost: func(l Load) Cost {
-			n := l.Ranks - 1
-			k := pieces(l.Elems, segment(l.Elems, l.Size, n-1))
-			return Cost{n - 1 + k, n * k, int64(n) * l.bytes()}
+	{method{name: "halving", doc: "reduce-scatter by halving, then gather: the work is divided", ordered: true,
+		cost: func(l load) cost { return cubesCost(l).plus(collectCost(l)) }}, reduceHalving},
+	{method{name: "chain", doc: "piece by piece along a chain: every rank sends the vector once",
+		cost: func(l load) cost {
+			n := l.ranks - 1
+			k := pieces(l.elems, segment(l.elems, l.size, n-1))
+			return cost{n - 1 + k, n * k, int64(n) * l.bytes()}
 		}}, func(p Peers, root int, send, recv mem.Buffer, op Op) error {
 		return reduceChain(p, root, send, recv, op, segment(send.Len(), send.Type().Size(), p.Size()-2))
 	}},
@@ -49,6 +49,7 @@ var reduceRules = []rule{
 
 // reduceTree sends partial results up the binomial tree, combining in its
 // order. At most ceil(log2 p) rounds, p-1 messages in all, n bytes each.
+// Fastest reduce in simulation: loopback, 33 ranks, 8 bytes.
 func reduceTree(p Peers, root int, send, recv mem.Buffer, op Op) error {
 	r, t := p.Rank(), tree{p.Size(), root}
 	own, acc := send, recv
@@ -76,6 +77,7 @@ func reduceTree(p Peers, root int, send, recv mem.Buffer, op Op) error {
 // collects the pieces: 2n bytes through a rank instead of the binomial tree's
 // n log p, in about 2 log2 p rounds.
 // Rabenseifner: Optimization of Collective Reduction Operations (2004).
+// Fastest reduce in simulation: cluster, 64 ranks, 1 MiB.
 func reduceHalving(p Peers, root int, send, recv mem.Buffer, op Op) error {
 	work := recv
 	if p.Rank() != root {
@@ -91,6 +93,7 @@ func reduceHalving(p Peers, root int, send, recv mem.Buffer, op Op) error {
 // a time: a rank combines one piece while it sends the one before. p-2+k rounds
 // for k pieces, n bytes per rank, which is as few as can be. Needs a commuting
 // operator.
+// Fastest reduce in simulation: network, 7 ranks, 64 MiB.
 func reduceChain(p Peers, root int, send, recv mem.Buffer, op Op, seg int) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain

@@ -37,28 +37,28 @@ func reduceScatter(p Peers, t *Table, b blocks, send, recv mem.Buffer, op Op) er
 // In these, recv is either the rank's block of send, which may then be used as
 // scratch, or does not overlap send. They leave Avg's sum.
 var reduceScatters = []algorithm[func(p Peers, b blocks, send, recv mem.Buffer, op Op) error]{
-	{Algorithm{Name: "tree", Doc: "reduce to rank 0, then scatter, by binomial trees: fewest messages", Ordered: true,
-		Cost: func(l Load) Cost {
-			t, n := tree{size: l.Ranks}, l.Ranks-1
-			up := Cost{t.height(), n, int64(n*l.Ranks) * l.bytes()}
-			return up.plus(Cost{t.height(), n, int64(t.volume(evenly(l.Ranks, l.Ranks))) * l.bytes()})
+	{method{name: "tree", doc: "reduce to rank 0, then scatter, by binomial trees: fewest messages", ordered: true,
+		cost: func(l load) cost {
+			t, n := tree{size: l.ranks}, l.ranks-1
+			up := cost{t.height(), n, int64(n*l.ranks) * l.bytes()}
+			return up.plus(cost{t.height(), n, int64(t.volume(evenly(l.ranks, l.ranks))) * l.bytes()})
 		}}, reduceScatterTree},
-	{Algorithm{Name: "cubes", Doc: "by halving in rank order, then every piece to its owner", Ordered: true,
-		Cost: reduceScatterCubesCost}, reduceScatterCubes},
-	{Algorithm{Name: "halving", Doc: "by halving: fewest rounds and bytes", Pow2: true,
-		Cost: func(l Load) Cost {
-			q := depth(l.Ranks)
-			return Cost{q, q * l.Ranks, int64(l.Ranks*(l.Ranks-1)) * l.bytes()}
+	{method{name: "cubes", doc: "by halving in rank order, then every piece to its owner", ordered: true,
+		cost: reduceScatterCubesCost}, reduceScatterCubes},
+	{method{name: "halving", doc: "by halving: fewest rounds and bytes", pow2: true,
+		cost: func(l load) cost {
+			q := depth(l.ranks)
+			return cost{q, q * l.ranks, int64(l.ranks*(l.ranks-1)) * l.bytes()}
 		}}, reduceScatterHalving},
-	{Algorithm{Name: "circulant", Doc: "the same for any number of ranks",
-		Cost: func(l Load) Cost { return circulantCost(l, int64(l.Ranks)*l.bytes()) }},
+	{method{name: "circulant", doc: "by the circulant pattern: fewest rounds and bytes for any number of ranks",
+		cost: func(l load) cost { return circulantCost(l, int64(l.ranks)*l.bytes()) }},
 		func(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
 			return reduceCirculant(p, b, send, workFor(p, send, recv), recv, op)
 		}},
-	{Algorithm{Name: "ring", Doc: "around a ring: fewest bytes between hosts, little scratch",
-		Cost: func(l Load) Cost {
-			p := l.Ranks
-			return Cost{p - 1, p * (p - 1), int64(p*(p-1)) * l.bytes()}
+	{method{name: "ring", doc: "around a ring: fewest bytes between hosts, little scratch",
+		cost: func(l load) cost {
+			p := l.ranks
+			return cost{p - 1, p * (p - 1), int64(p*(p-1)) * l.bytes()}
 		}}, reduceScatterRing},
 }
 
@@ -83,6 +83,7 @@ func workFor(p Peers, send, recv mem.Buffer) mem.Buffer {
 
 // reduceScatterTree reduces everything to rank 0, which scatters it:
 // 2(p-1) messages in 2 ceil(log2 p) rounds.
+// Fastest reducescatter in simulation: crowded, 13 ranks, 8 bytes.
 func reduceScatterTree(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
 	work := send.Slice(0, 0)
 	if p.Rank() == 0 {
@@ -98,6 +99,7 @@ func reduceScatterTree(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
 // the ranks of the largest cube with intervals of their own; they send each
 // piece of theirs to the rank whose block it belongs to. floor(log2 p) + 1
 // rounds; the bytes of a ring and the vector once more.
+// Fastest reducescatter in simulation: cluster, 64 ranks, 4 KiB.
 func reduceScatterCubes(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
 	work := workFor(p, send, recv)
 	if err := reduceCubes(p, send, work, op); err != nil {
@@ -138,30 +140,31 @@ func common(first, last, r, n int, c cube) (lo, hi int) {
 	return max(lo, first), min(hi, last)
 }
 
-func reduceScatterCubesCost(l Load) Cost {
-	p, b := l.Ranks, evenly(l.Elems*l.Ranks, l.Ranks)
-	cost := cubesCost(Load{Ranks: p, Elems: b.n, Size: l.Size})
+func reduceScatterCubesCost(l load) cost {
+	p, b := l.ranks, evenly(l.elems*l.ranks, l.ranks)
+	sum := cubesCost(load{ranks: p, elems: b.n, size: l.size})
 	_, c, _ := cubesOf(0, p)
 	moved := 0
 	for j := range c.size() {
 		for i := range p {
 			first, last := b.bounds(i)
 			if lo, hi := common(first, last, j, b.n, c); lo < hi && i != j {
-				cost.Messages++
+				sum.messages++
 				moved += hi - lo
 			}
 		}
 	}
 	if moved > 0 {
-		cost.Rounds++
+		sum.rounds++
 	}
-	cost.Bytes += int64(moved) * int64(l.Size)
-	return cost
+	sum.bytes += int64(moved) * int64(l.size)
+	return sum
 }
 
 // reduceScatterHalving exchanges halves with the rank p/2 away, then quarters
 // with the one p/4 away, and so on: log2 p rounds, n(p-1)/p bytes per rank.
 // Needs a power of two ranks and a commuting operator.
+// Fastest reducescatter in simulation: loopback, 8 ranks, 8 bytes.
 func reduceScatterHalving(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
 	r, own := p.Rank(), send
 	work := workFor(p, send, recv)
@@ -183,6 +186,7 @@ func reduceScatterHalving(p Peers, b blocks, send, recv mem.Buffer, op Op) error
 
 // reduceScatterRing sends partial results around the ring: p-1 rounds,
 // n(p-1)/p bytes per rank, room for two blocks. Needs a commuting operator.
+// Fastest reducescatter in simulation: loopback, 3 ranks, 4 MiB.
 func reduceScatterRing(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
 	r, largest := p.Rank(), 0
 	for i := range p.Size() {

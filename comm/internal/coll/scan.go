@@ -57,19 +57,19 @@ func Exscan(p Peers, t *Table, send, recv mem.Buffer, op Op) error {
 
 // These scan ranks first to p-1 only, and leave Avg's sum.
 var scans = []algorithm[func(p Peers, first int, send, recv mem.Buffer, op Op) error]{
-	{Algorithm{Name: "rdouble", Doc: "recursive doubling: fewest rounds", Ordered: true,
-		Cost: func(l Load) Cost {
+	{method{name: "rdouble", doc: "recursive doubling: fewest rounds", ordered: true,
+		cost: func(l load) cost {
 			m := 0
-			for d := 1; d < l.Ranks; d *= 2 {
-				m += l.Ranks - d
+			for d := 1; d < l.ranks; d *= 2 {
+				m += l.ranks - d
 			}
-			return Cost{depth(l.Ranks), m, int64(m) * l.bytes()}
+			return cost{depth(l.ranks), m, int64(m) * l.bytes()}
 		}}, scanDoubling},
-	{Algorithm{Name: "chain", Doc: "piece by piece along a chain: fewest messages, every rank sends the vector once",
-		Cost: func(l Load) Cost {
-			n := l.Ranks - 1
-			k := pieces(l.Elems, segment(l.Elems, l.Size, n-1))
-			return Cost{n - 1 + k, n * k, int64(n) * l.bytes()}
+	{method{name: "chain", doc: "piece by piece along a chain: fewest messages, every rank sends the vector once",
+		cost: func(l load) cost {
+			n := l.ranks - 1
+			k := pieces(l.elems, segment(l.elems, l.size, n-1))
+			return cost{n - 1 + k, n * k, int64(n) * l.bytes()}
 		}}, func(p Peers, first int, send, recv mem.Buffer, op Op) error {
 		return scanChain(p, first, send, recv, op, segment(send.Len(), send.Type().Size(), p.Size()-first-2))
 	}},
@@ -86,6 +86,7 @@ var scanRules = []rule{
 // scanDoubling sends the combination so far 1, 2, 4, ... ranks up: after round
 // k it covers 2^(k+1) ranks. ceil(log2 p) rounds of n bytes.
 // Hillis, Steele: Data parallel algorithms (1986).
+// Fastest scan in simulation: loopback, 16 ranks, 8 bytes.
 func scanDoubling(p Peers, first int, send, recv mem.Buffer, op Op) error {
 	r, n := p.Rank()-first, p.Size()-first
 	s, err := newSwing(p, send, recv, depth(r+1))
@@ -110,6 +111,7 @@ func scanDoubling(p Peers, first int, send, recv mem.Buffer, op Op) error {
 // scanChain passes the combination from rank to rank, seg elements at a time: a
 // rank combines one piece while it sends the one before. p-2+k rounds for k
 // pieces, n bytes per rank.
+// Fastest scan in simulation: loopback, 8 ranks, 4 MiB.
 func scanChain(p Peers, first int, send, recv mem.Buffer, op Op, seg int) error {
 	r, last := p.Rank(), p.Size()-1
 	if r == first {

@@ -23,15 +23,15 @@ func Scatterv(p Peers, root int, send, recv mem.Buffer, counts, displs []int) er
 }
 
 var scatters = []algorithm[func(p Peers, root int, b blocks, send, recv mem.Buffer) error]{
-	{Algorithm{Name: "binomial", Doc: "down a binomial tree: fewest rounds",
-		Cost: func(l Load) Cost {
-			t := tree{l.Ranks, l.Root}
-			return Cost{t.height(), l.Ranks - 1, int64(t.volume(evenly(l.Ranks, l.Ranks))) * l.bytes()}
+	{method{name: "binomial", doc: "down a binomial tree: fewest rounds",
+		cost: func(l load) cost {
+			t := tree{l.ranks, l.root}
+			return cost{t.height(), l.ranks - 1, int64(t.volume(evenly(l.ranks, l.ranks))) * l.bytes()}
 		}}, scatterTree},
-	{Algorithm{Name: "linear", Doc: "from root to each rank: fewest bytes",
-		Cost: func(l Load) Cost {
-			n := l.Ranks - 1
-			return Cost{batches(n), n, int64(n) * l.bytes()}
+	{method{name: "linear", doc: "from root to each rank: fewest bytes",
+		cost: func(l load) cost {
+			n := l.ranks - 1
+			return cost{batches(n), n, int64(n) * l.bytes()}
 		}}, scatterLinear},
 }
 
@@ -46,6 +46,7 @@ var scatterRules = []rule{
 // scatterTree sends every subtree of the binomial tree its blocks, which are
 // neighbours in send: at most ceil(log2 p) rounds; the root sends
 // ceil(log2 p) messages and every block but its own once.
+// Fastest scatter in simulation: loopback, 64 ranks, 8 bytes.
 func scatterTree(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 	r, t := p.Rank(), tree{p.Size(), root}
 	first := 0 // where this rank's span starts in the buffer it sends from
@@ -78,6 +79,7 @@ func scatterTree(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 
 // scatterLinear sends every block from root, a batch at a time: p-1 messages,
 // none through another rank. b is root's alone.
+// Fastest scatter in simulation: loopback, 8 ranks, 64 KiB.
 func scatterLinear(p Peers, root int, b blocks, send, recv mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	if r != root {

@@ -2,40 +2,40 @@ package coll
 
 import "gompi/internal/mem"
 
-// An Algorithm describes one way of doing a collective.
-type Algorithm struct {
-	Name string
-	Doc  string // one line: what it does, when it is good
-	// Ordered says that operands are combined as order.go says, so that the
-	// algorithm serves functions of the user's and deterministic mode.
-	Ordered bool
-	Pow2    bool // works for a power of two ranks only
-	Cost    func(Load) Cost
+// A method describes one way of doing a collective.
+type method struct {
+	name string
+	doc  string // what it does, when it is good
+	// ordered says that operands are combined as order.go says, so that the
+	// method serves functions of the user's and deterministic mode.
+	ordered bool
+	pow2    bool // works for a power of two ranks only
+	cost    func(load) cost
 }
 
-// algorithm adds the code; F is one function type per collective.
+// An algorithm is a method with its code; F is one function type per
+// collective.
 type algorithm[F any] struct {
-	Algorithm
+	method
 	run F
 }
 
-// A Load is the size of one call. Elems is the whole vector for Bcast, Reduce,
+// A load is the size of one call. elems is the whole vector for Bcast, Reduce,
 // Allreduce and Scan, and one rank's block for the others: what gompi-bench
 // calls bytes.
-type Load struct{ Ranks, Root, Elems, Size int }
+type load struct{ ranks, root, elems, size int }
 
-func (l Load) bytes() int64 { return int64(l.Elems) * int64(l.Size) }
+func (l load) bytes() int64 { return int64(l.elems) * int64(l.size) }
 
-// A Cost is what an algorithm spends on a call, all ranks together. Tests hold
-// the algorithms to it, the simulator checks Rounds.
-type Cost struct {
-	Rounds   int   // steps one after the other; what is started together counts once
-	Messages int   // sent by all ranks
-	Bytes    int64 // sent by all ranks
+// A cost is what an algorithm spends on a call. Tests hold algorithms to it.
+type cost struct {
+	rounds   int   // steps one after the other; what is started together counts once
+	messages int   // sent by all ranks
+	bytes    int64 // sent by all ranks
 }
 
-func (c Cost) plus(d Cost) Cost {
-	return Cost{c.Rounds + d.Rounds, c.Messages + d.Messages, c.Bytes + d.Bytes}
+func (c cost) plus(d cost) cost {
+	return cost{c.rounds + d.rounds, c.messages + d.messages, c.bytes + d.bytes}
 }
 
 // A kind is a collective that has a choice of algorithms of its own.
@@ -64,7 +64,7 @@ func (k kind) reduces() bool {
 // first algorithm of each works in every case.
 var catalogue = [numKinds]struct {
 	name  string
-	algs  []Algorithm
+	algs  []method
 	rules []rule
 }{
 	kBarrier:       {"barrier", about(barriers), barrierRules},
@@ -79,17 +79,21 @@ var catalogue = [numKinds]struct {
 	kScan:          {"scan", about(scans), scanRules},
 }
 
-func about[F any](algs []algorithm[F]) []Algorithm {
-	var list []Algorithm
+func about[F any](algs []algorithm[F]) []method {
+	var list []method
 	for _, a := range algs {
-		list = append(list, a.Algorithm)
+		list = append(list, a.method)
 	}
 	return list
 }
 
-// A rule says which algorithm to take for which calls.
+// A rule says which algorithm to take for which calls. The thresholds of the
+// built-in rules come from the simulated machines of sim_test.go, on which a
+// test keeps every choice within a third of the best. There "loopback" stands
+// for processes of one host that talk over TCP, "crowded" for more of them than
+// processors, "network" for hosts with one rank each, "cluster" with eight.
 type rule struct {
-	from, to int64 // bytes, see Load; to is exclusive, 0 for no limit
+	from, to int64 // bytes, see load; to is exclusive, 0 for no limit
 	ranks    int   // at least
 	crowded  bool  // only in a Crowded table
 	remote   bool  // only if there are several hosts
@@ -101,7 +105,8 @@ type rule struct {
 // A Table says which algorithm serves which call. Of the rules for a collective
 // that fit a call, the last one whose algorithm can do it decides. All ranks of
 // a communicator must use equal tables: one rank makes it, the others Decode
-// it. A Table is not changed after that and may be shared.
+// it. A Table is not changed after that and may be shared; a copy may be given
+// other conditions, those of a communicator on fewer hosts.
 type Table struct {
 	// Deterministic keeps to ordered algorithms, so that results do not depend
 	// on the choice.
@@ -143,7 +148,7 @@ func (t *Table) pick(k kind, ranks int, bytes int64, ordered bool) int {
 			continue
 		}
 		for j := range algs {
-			if a := &algs[j]; a.Name == r.alg && (a.Ordered || !ordered) && (pow2 || !a.Pow2) {
+			if a := &algs[j]; a.name == r.alg && (a.ordered || !ordered) && (pow2 || !a.pow2) {
 				return j
 			}
 		}

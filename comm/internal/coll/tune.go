@@ -16,8 +16,9 @@ import (
 //	allreduce:0-16k:rdouble,16k-:ring;barrier:tree
 //
 // For each collective a list of rules; a rule is an algorithm with conditions
-// before it: a range of bytes (see Load; the end is exclusive, k, m and g are
-// powers of 1024), np5- for at least 5 ranks, pow2 for a power of two ranks,
+// before it: a range of bytes (of the vector; of one rank's block in gather,
+// scatter, allgather, alltoall and reducescatter; the end is exclusive; k, m and
+// g are powers of 1024), np5- for at least 5 ranks, pow2 for a power of two ranks,
 // crowded for a host with more ranks than processors, remote for several hosts,
 // spread for more ranks than hosts besides. After an error t is as before.
 func (t *Table) Tune(s string) error {
@@ -69,7 +70,7 @@ func parseRule(k kind, text string) (r rule, err error) {
 	r.alg = conds[len(conds)-1]
 	var names []string
 	for _, a := range catalogue[k].algs {
-		names = append(names, a.Name)
+		names = append(names, a.name)
 	}
 	if !slices.Contains(names, r.alg) {
 		return r, fmt.Errorf("unknown algorithm %q: want %s", r.alg, strings.Join(names, ", "))
@@ -238,9 +239,9 @@ func (t *Table) Describe(ranks int) string {
 			}
 			last = i
 			a := c.algs[i]
-			cost := a.Cost(Load{Ranks: ranks, Elems: int(from), Size: 1})
+			cost := a.cost(load{ranks: ranks, elems: int(from), size: 1})
 			fmt.Fprintf(&b, "%s %s-: %s, %s; %d rounds, %d messages, %d bytes in all\n",
-				c.name, formatSize(from), a.Name, a.Doc, cost.Rounds, cost.Messages, cost.Bytes)
+				c.name, formatSize(from), a.name, a.doc, cost.rounds, cost.messages, cost.bytes)
 		}
 	}
 	return b.String()

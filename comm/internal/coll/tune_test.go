@@ -10,7 +10,7 @@ import (
 
 // chosen returns the name of the algorithm that t takes.
 func chosen(t *Table, k kind, ranks int, bytes int64, ordered bool) string {
-	return catalogue[k].algs[t.pick(k, ranks, bytes, ordered)].Name
+	return catalogue[k].algs[t.pick(k, ranks, bytes, ordered)].name
 }
 
 func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
@@ -66,6 +66,21 @@ func TestPowerOfTwoAlgorithmsAreNotTakenForOtherRanks(t *testing.T) {
 	}
 }
 
+func TestOrderedCallsGetOrderedAlgorithms(t *testing.T) {
+	for _, table := range []*Table{NewTable(), {}, {Crowded: true}, {Hosts: 2}} {
+		table.rules = NewTable().rules
+		for _, k := range []kind{kReduce, kAllreduce, kReduceScatter, kScan} {
+			for p := 2; p < 70; p++ {
+				for bytes := int64(1); bytes < 1<<32; bytes *= 2 {
+					if a := catalogue[k].algs[table.pick(k, p, bytes, true)]; !a.ordered {
+						t.Errorf("%s of %d bytes on %d ranks: %s, want an ordered one", catalogue[k].name, bytes, p, a.name)
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestTuneErrorsQuoteWhatIsWrongAndSayWhatIsWanted(t *testing.T) {
 	tests := []struct{ in, quoted, wanted string }{
 		{"allreduce", `"allreduce"`, "collective:rule"},
@@ -100,17 +115,17 @@ func TestTuneErrorsQuoteWhatIsWrongAndSayWhatIsWanted(t *testing.T) {
 
 func TestTheBuiltInTableIsSound(t *testing.T) {
 	for k, c := range catalogue {
-		if a := c.algs[0]; a.Pow2 || kind(k).reduces() && !a.Ordered {
-			t.Errorf("%s: the first algorithm, %s, does not serve every call", c.name, a.Name)
+		if a := c.algs[0]; a.pow2 || kind(k).reduces() && !a.ordered {
+			t.Errorf("%s: the first algorithm, %s, does not serve every call", c.name, a.name)
 		}
 		var names []string
 		for _, a := range c.algs {
-			if slices.Contains(names, a.Name) || a.Doc == "" {
-				t.Errorf("%s: %s is there twice or has no description", c.name, a.Name)
+			if slices.Contains(names, a.name) || a.doc == "" {
+				t.Errorf("%s: %s is there twice or has no description", c.name, a.name)
 			}
-			names = append(names, a.Name)
-			if !slices.ContainsFunc(c.rules, func(r rule) bool { return r.alg == a.Name }) {
-				t.Errorf("%s: no rule ever takes %s", c.name, a.Name)
+			names = append(names, a.name)
+			if !slices.ContainsFunc(c.rules, func(r rule) bool { return r.alg == a.name }) {
+				t.Errorf("%s: no rule ever takes %s", c.name, a.name)
 			}
 		}
 	}
@@ -195,7 +210,7 @@ func (idle) Scratch(like mem.Buffer, n int) mem.Buffer         { return like.Sli
 
 func TestSmallCallsTakeNoMemory(t *testing.T) {
 	table := NewTable()
-	buf, all := make1(mem.F32, 2), make1(mem.F32, 12)
+	buf, all := alloc(mem.F32, 2), alloc(mem.F32, 12)
 	for _, p := range []Peers{&idle{1, 2}, &idle{2, 6}} {
 		calls := map[string]func() error{
 			"barrier":       func() error { return Barrier(p, table) },
@@ -219,7 +234,7 @@ func TestSmallCallsTakeNoMemory(t *testing.T) {
 }
 
 func BenchmarkAllreduceOverhead(b *testing.B) {
-	table, buf, out := NewTable(), make1(mem.F32, 2), make1(mem.F32, 2)
+	table, buf, out := NewTable(), alloc(mem.F32, 2), alloc(mem.F32, 2)
 	p := Peers(&idle{1, 2})
 	b.ReportAllocs()
 	for b.Loop() {

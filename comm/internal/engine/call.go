@@ -54,24 +54,31 @@ func (k Collective) String() string {
 // of the collective carries its sender's Call, so that a mismatch is noticed
 // whichever ranks disagree.
 type Call struct {
-	Kind  Collective
-	Type  mem.Type
-	Op    mem.Op
-	Root  int32
-	Count int64
+	Kind   Collective
+	Type   mem.Type
+	Op     mem.Op
+	Root   int32
+	Digest uint32 // of counts that must be equal; only where there is no Root
+	Count  int64
 }
 
 // words returns c as the two header words that carry it.
 func (c Call) words() (a, b uint64) {
-	return uint64(c.Kind) | uint64(c.Type)<<8 | uint64(c.Op)<<16 | uint64(uint32(c.Root))<<32, uint64(c.Count)
+	return uint64(c.Kind) | uint64(c.Type)<<8 | uint64(c.Op)<<16 | uint64(uint32(c.Root)|c.Digest)<<32, uint64(c.Count)
 }
 
 func callOf(a, b uint64) Call {
-	return Call{Collective(a), mem.Type(a >> 8), mem.Op(a >> 16), int32(a >> 32), int64(b)}
+	c := Call{Kind: Collective(a), Type: mem.Type(a >> 8), Op: mem.Op(a >> 16), Count: int64(b)}
+	if c.Kind.Rooted() {
+		c.Root = int32(a >> 32)
+	} else {
+		c.Digest = uint32(a >> 32)
+	}
+	return c
 }
 
-// rooted reports whether Root means anything.
-func (k Collective) rooted() bool {
+// Rooted reports whether Root means anything.
+func (k Collective) Rooted() bool {
 	switch k {
 	case Bcast, Reduce, Gather, Gatherv, Scatter, Scatterv:
 		return true
@@ -101,8 +108,11 @@ func (c Call) String() string {
 	if c.Op != mem.NoOp {
 		s += ", " + c.Op.String()
 	}
-	if c.Kind.rooted() {
+	if c.Kind.Rooted() {
 		s += fmt.Sprintf(", root %d", c.Root)
+	}
+	if c.Digest != 0 {
+		s += fmt.Sprintf(", counts #%08x", c.Digest)
 	}
 	return s + ")"
 }

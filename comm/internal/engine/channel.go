@@ -191,13 +191,15 @@ func (ch *Channel) breakUp(v verdict) {
 	if ch.size == 1 {
 		return
 	}
+	// The launcher first: a member that hears of it from here may end at once, and
+	// then its end must not be what the others hear of first.
 	text := v.encode()
-	ch.tell(text)
 	if b := ch.e.cfg.Boot; b != nil {
 		if err := b.Revoke(ch.ID, text); err != nil {
 			ch.e.cfg.Log.Warn("cannot tell the others that a communicator broke", "comm", ch.ID, "err", err)
 		}
 	}
+	ch.tell(text)
 }
 
 // tell sends the reason why ch broke to the members that this rank has had to do

@@ -25,7 +25,9 @@ func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bo
 	r := e.newRequest()
 	defer e.freeRequest(r)
 	ch.start(r, dst, tag, b, sync)
-	return ch.settle(ctx, r)
+	err := ch.settle(ctx, r)
+	e.handOn() // a transport may have kept it to send it with others
+	return err
 }
 
 // Recv receives a message from src with tag, either of which may be Any, into b.
@@ -78,8 +80,8 @@ func (e *Engine) outstanding(r *Request) {
 	if r.stage != complete {
 		r.counted = true
 		e.pending++
-		e.handOn()
 	}
+	e.handOn()
 }
 
 // settle waits for a request of a blocking call. If ctx ends first, a receive

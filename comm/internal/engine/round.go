@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
 	"gompi/comm/internal/coll"
 	"gompi/internal/mem"
@@ -182,7 +183,7 @@ func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*lane, *Request) {
 	}
 	l := rd.lane(rank)
 	if err := rd.ch.usable(l.p); err != nil && !(receive && l.holds(rd.seq)) {
-		rd.giveUpOn(l, err)
+		rd.miss(l.p, err)
 		return nil, nil
 	}
 	r := rd.ch.e.newRequest()
@@ -198,14 +199,14 @@ func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*lane, *Request) {
 	return l, r
 }
 
-// giveUpOn breaks the Channel because a member that this round needs cannot be
-// used: others may wait for what this rank will not send now.
-func (rd *Round) giveUpOn(l *lane, err error) {
+// miss breaks the Channel because a member that this round needs cannot be used:
+// others may wait for what this rank will not send now.
+func (rd *Round) miss(p *peer, err error) {
 	cause := "cannot be reached: " + err.Error()
 	if errors.Is(err, ErrLeft) {
 		cause = "has left, but a collective waits for it: " + rd.call.String()
 	}
-	rd.ch.breakUp(verdict{rank: l.p.rank, cause: cause})
+	rd.ch.breakUp(verdict{rank: p.rank, cause: cause})
 }
 
 // holds reports whether a message of round seq is kept in l.
@@ -305,12 +306,25 @@ func (l *lane) admit(r *Request) bool {
 	return true
 }
 
-// say sends a frame without payload about the running round.
+// say sends a frame without payload about the running round. A Call frame tells,
+// as its tag, how many elements this rank waits to send.
 func (rd *Round) say(l *lane, k transport.Kind, flags uint8) {
 	e := rd.ch.e
 	e.h = transport.Header{Kind: k, Flags: flags, Comm: rd.ch.ID, Seq: rd.seq}
 	e.h.A, e.h.B = rd.call.words()
+	if k == transport.Call {
+		e.h.Tag = int32(min(l.waitsToSend(), math.MaxInt32))
+	}
 	e.post(l.p, mem.Buffer{}, 0)
+}
+
+// waitsToSend returns how many elements the long message has whose receiver is
+// not ready, 0 if there is none.
+func (l *lane) waitsToSend() int {
+	if r := l.out.front(); r != nil && r.size > roundEager {
+		return r.buf.Len()
+	}
+	return 0
 }
 
 // receiver returns the receive that message m is for, or nil; then it has kept
@@ -347,20 +361,38 @@ func (rd *Round) keep(m *message) {
 
 // told handles Ready and Call frames.
 func (rd *Round) told(m *message) {
-	if rd.heard(m) && m.kind == transport.Ready {
+	if rd.heard(m) {
 		l := rd.lane(m.src)
-		l.readies.push(m.seq)
-		l.pump()
-	}
-	if r := rd.lane(m.src).posted.front(); r != nil && m.kind == transport.Call && m.typ == waitsToSendLong && m.seq == rd.seq && r.size <= roundEager {
-		rd.disagree(m.src, r.size, roundEager+1)
+		switch {
+		case m.kind == transport.Ready:
+			l.readies.push(m.seq)
+			l.pump()
+		case m.seq == rd.seq:
+			rd.compare(l, m)
+		}
 	}
 	rd.ch.e.freeMessage(m)
 }
 
-// waitsToSendLong, in the flags of a Call frame, says that its sender waits for
-// this rank to be ready for a long message.
-const waitsToSendLong = 1
+// anAnswer, in the flags of a Call frame, says that it answers one.
+const anAnswer = 1
+
+// compare handles a Call frame of the running round. Its sender waits; if it
+// waits to send what this rank does not expect, both wait forever. If this rank
+// waits to send, it says so once more: the other may not have been in the round
+// the first time.
+func (rd *Round) compare(l *lane, m *message) {
+	if r := l.posted.front(); r != nil && m.tag > 0 {
+		theirs := m.tag * rd.call.Type.Size()
+		if r.size <= roundEager || r.size != theirs && m.tag < math.MaxInt32 {
+			rd.disagree(m, r.size, theirs)
+			return
+		}
+	}
+	if m.typ != anAnswer && l.waitsToSend() > 0 {
+		rd.say(l, transport.Call, anAnswer)
+	}
+}
 
 // heard compares the call of a frame with the one made here. It reports false if
 // they differ, and for a frame of a finished round that nothing waits for.
@@ -373,7 +405,7 @@ func (rd *Round) heard(m *message) bool {
 		return rd.check(m.src, m.seq, m.call)
 	case rd.seq-m.seq < pastCalls:
 		if rd.check(m.src, m.seq, m.call) && m.kind == transport.Coll {
-			rd.disagree(m.src, 0, m.size)
+			rd.disagree(m, 0, m.size)
 		}
 	}
 	return false
@@ -409,14 +441,16 @@ func (rd *Round) fits(r *Request, m *message) bool {
 	if m.size == r.size {
 		return true
 	}
-	rd.disagree(m.src, r.size, m.size)
+	rd.disagree(m, r.size, m.size)
 	rd.ch.e.finish(r, rd.ch.err)
 	return false
 }
 
-func (rd *Round) disagree(src, mine, theirs int) {
+// disagree breaks the Channel because of m, whose sender made the same call but
+// sends another number of bytes than this rank expects.
+func (rd *Round) disagree(m *message, mine, theirs int) {
 	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
-		Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: rd.call, PeerCall: rd.call,
+		Seq: m.seq, Rank: rd.ch.rank, Peer: m.src, Call: m.call, PeerCall: m.call,
 		Bytes: int64(mine), PeerBytes: int64(theirs)}})
 }
 
@@ -437,9 +471,7 @@ func (rd *Round) stalled() {
 	for _, l := range rd.lanes {
 		switch {
 		case l.p.lost != nil || l.p.tr == nil:
-		case l.out.front() != nil && l.out.front().size > roundEager:
-			rd.say(l, transport.Call, waitsToSendLong)
-		case l.posted.front() != nil:
+		case l.waitsToSend() > 0 || l.posted.front() != nil:
 			rd.say(l, transport.Call, 0)
 		}
 	}
@@ -465,12 +497,13 @@ func (rd *Round) fail(err error) {
 }
 
 // dismiss ends what waits for a member that has left.
-func (rd *Round) dismiss(src int) {
-	l := rd.lanes[src]
-	if l == nil || l.posted.front() == nil && l.out.front() == nil {
-		return
+func (rd *Round) dismiss(p *peer) {
+	for _, r := range rd.used {
+		if r.peer == p.rank && (r.stage == posted || r.stage == queued || r.stage == filling) {
+			rd.miss(p, ErrLeft)
+			return
+		}
 	}
-	rd.giveUpOn(l, ErrLeft)
 }
 
 // awaited yields the members that a receive or a long send waits for.

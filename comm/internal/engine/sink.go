@@ -174,28 +174,46 @@ func (e *Engine) data(p *peer, h *transport.Header) (mem.Buffer, uint64) {
 
 // Sent implements transport.Sink.
 func (e *Engine) Sent(token uint64, err error) {
-	if r, _ := e.slots.get(token); r != nil && r.stage == leaving {
+	if err != nil {
+		err = e.reason(err)
+	}
+	r, _ := e.slots.get(token)
+	switch {
+	case r == nil || r.stage != leaving:
+	case err != nil && r.round != nil:
+		r.stage = queued // the transport has let go of it
+		r.round.miss(e.peer(r.peer), err)
+	default:
 		e.finish(r, err)
 	}
 }
 
 // Lost implements transport.Sink.
-func (e *Engine) Lost(rank int, err error) {
+func (e *Engine) Lost(rank int, err error) { e.lose(rank, e.reason(err), false) }
+
+// reason returns why something failed in a transport. The launcher may know more:
+// then that is dealt with first.
+func (e *Engine) reason(err error) error {
+	if b := e.cfg.Boot; b != nil && b.Pending() {
+		e.news()
+	}
+	if errors.Is(err, transport.ErrGone) {
+		return ErrLeft
+	}
+	return err
+}
+
+// lose handles the loss of a peer, of which the first reason counts. known says
+// that the launcher tells it to all ranks.
+func (e *Engine) lose(rank int, err error, known bool) {
 	p := e.peer(rank)
 	if p.lost != nil {
 		return
 	}
 	e.lost++
-	if b := e.cfg.Boot; b != nil && b.Pending() {
-		e.news() // it may know the reason
-	}
-	if errors.Is(err, transport.ErrGone) {
-		p.lost = ErrLeft
-	} else {
-		p.lost = err
-	}
+	p.lost = err
 	for _, ch := range e.channels {
-		ch.dismiss(p)
+		ch.dismiss(p, known)
 	}
 }
 
@@ -204,36 +222,41 @@ func (ch *Channel) dismissLost() {
 	for _, page := range ch.e.peers {
 		for _, p := range page {
 			if p != nil && p.lost != nil {
-				ch.dismiss(p)
+				ch.dismiss(p, false)
 			}
 		}
 	}
 }
 
 // dismiss ends what waits for a lost peer. One that left in good order can
-// still be missed by a receive or a collective; one that crashed breaks the
-// communicator.
-func (ch *Channel) dismiss(p *peer) {
+// still be missed by a receive or a collective; one that crashed or was cut off
+// breaks the communicator, for all its members.
+func (ch *Channel) dismiss(p *peer, known bool) {
 	src := ch.member(p.rank)
 	if src < 0 || ch.err != nil || p.rank == ch.e.cfg.Rank {
 		return
 	}
 	if !errors.Is(p.lost, ErrLeft) {
-		ch.fail(&RevokedError{Rank: src, Host: ch.Host(src), Cause: "is lost: " + p.lost.Error()})
+		v := verdict{rank: p.rank, cause: "is lost: " + p.lost.Error()}
+		if known {
+			ch.fail(ch.verdict(v))
+		} else {
+			ch.breakUp(v)
+		}
 		return
 	}
 	e := ch.e
 	ch.q.DropSource(src, func(n *match.Recv[Request]) { e.finish(n.Val, p.lost) })
 	for i := range e.slots.list {
 		r := e.slots.list[i].r
-		if r != nil && r.ch == ch && r.peer == p.rank && (r.stage == announced || r.stage == filling) {
+		if r != nil && r.ch == ch && r.peer == p.rank && r.round == nil && (r.stage == announced || r.stage == filling) {
 			e.abandon(r, p.lost)
 		}
 	}
 	for _, w := range ch.probes {
 		e.rouse(w)
 	}
-	ch.round.dismiss(src)
+	ch.round.dismiss(p)
 	if ch.alone() {
 		ch.cancelPosted(p.lost)
 	}
@@ -271,7 +294,7 @@ func (e *Engine) news() int {
 	for _, ev := range events {
 		switch ev.Kind {
 		case boot.Died:
-			e.Lost(ev.Rank, fmt.Errorf("%s", ev.Text))
+			e.lose(ev.Rank, fmt.Errorf("%s", ev.Text), true)
 		case boot.Revoked:
 			e.revoke(ev.Rank, ev.Comm, ev.Text)
 		case boot.Terminate, boot.Gone:

@@ -51,18 +51,27 @@ type agent struct {
 
 // Run serves the launcher behind the descriptors in and out until it is gone or
 // everything is done, and returns the exit status of the process. The process
-// is the agent's alone: Run changes its signal handling, affinity and
-// descriptors, and leaves no process behind.
+// is the agent's alone: Run changes its name, affinity and descriptors, and
+// leaves no process below it.
 func Run(in, out int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
+	nameProcess("gompi-agent")
 	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, guests: map[int]*wire.Frames{}, door: -1, held: -1}
 	if err := a.serve(); err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
-		a.killAll()
-		return 125
+		for a.orphan(); !a.end.over; time.Sleep(killPeriod) {
+			a.tick(time.Now())
+		}
+		return cannotStart
 	}
 	return 0
+}
+
+// nameProcess sets the name that ps shows, which else is that of the link by
+// which the program was found.
+func nameProcess(name string) {
+	os.WriteFile("/proc/self/comm", []byte(name), 0) // nothing depends on it
 }
 
 func (a *agent) serve() error {
@@ -121,12 +130,12 @@ func (a *agent) takeChannel() error {
 
 // hello tells the launcher what there is on this host.
 func (a *agent) hello() {
+	a.reports = append(a.reports, ctl.Magic...)
 	a.facts = Facts()
 	var err error
 	if a.held, a.facts.Port, err = holdPort(); err != nil {
 		a.note("no port for MASTER_PORT: %v", err)
 	}
-	a.reports = append(a.reports, ctl.Magic...)
 	a.report(a.facts)
 }
 
@@ -172,7 +181,7 @@ func (a *agent) flush() {
 		case err != nil:
 			a.orphan()
 		default:
-			a.reports = a.reports[:copy(a.reports, a.reports[n:])]
+			a.reports = a.reports[n:]
 		}
 	}
 }

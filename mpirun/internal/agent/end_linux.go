@@ -30,7 +30,8 @@ type ending struct {
 	linger   time.Time // until when open output is waited for
 	killing  time.Time // since when everything is being killed
 	ordered  bool      // the launcher wants an end
-	left     int       // processes that ranks left behind
+	givenUp  bool      // there are processes that do not die
+	left     int       // processes that ranks left behind, and were killed
 	drained  bool      // the launcher has been told
 	over     bool
 }
@@ -207,7 +208,8 @@ func (a *agent) sendPartials(now time.Time) {
 
 // kill kills what is left below this process, and notices when nothing is.
 func (a *agent) kill(now time.Time) {
-	if a.reapAny() && now.Sub(a.end.killing) < hopeless {
+	children := a.reapAny()
+	if children && now.Sub(a.end.killing) < hopeless {
 		n, err := tree.Signal(unix.SIGKILL, nil)
 		if err != nil {
 			a.signal(unix.SIGKILL)
@@ -216,6 +218,10 @@ func (a *agent) kill(now time.Time) {
 			a.end.left = max(a.end.left, n)
 		}
 		return
+	}
+	if children {
+		a.note("some processes do not die even of SIGKILL; they are left behind")
+		a.alive, a.end.givenUp = 0, true
 	}
 	a.end.killing = time.Time{}
 	a.end.over = a.orphaned
@@ -228,11 +234,10 @@ func (a *agent) finish(now time.Time) {
 	for _, p := range a.ranks {
 		open = open || p.stdout.fd >= 0 || p.stderr.fd >= 0
 	}
-	children := a.reapAny()
+	children := a.reapAny() && !a.end.givenUp
 	if open && children && !a.end.ordered {
 		if a.end.linger.IsZero() {
 			a.end.linger = now.Add(lingering)
-			a.note("LINGER") //TMP
 		}
 		if now.Before(a.end.linger) {
 			return

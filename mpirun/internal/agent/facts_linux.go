@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,13 +63,17 @@ func cores(cpus []int) [][]int {
 
 // domains returns the CPUs of each memory domain.
 func domains() [][]int {
-	files, err := filepath.Glob("/sys/devices/system/node/node[0-9]*/cpulist")
+	const dir = "/sys/devices/system/node"
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
 	var found [][]int
-	for _, f := range files {
-		if list, err := os.ReadFile(f); err == nil && len(parseCPUs(string(list))) > 0 {
+	for _, e := range entries {
+		if _, err := strconv.Atoi(strings.TrimPrefix(e.Name(), "node")); err != nil {
+			continue
+		}
+		if list, err := os.ReadFile(dir + "/" + e.Name() + "/cpulist"); err == nil && len(parseCPUs(string(list))) > 0 {
 			found = append(found, parseCPUs(string(list)))
 		}
 	}

@@ -48,14 +48,13 @@ func (a *agent) send(p *process, frame []byte) {
 
 // deliver writes what the rank's socket takes.
 func (a *agent) deliver(p *process) {
-	waiting := len(p.out) > 0
 	for len(p.out) > 0 {
 		n, err := unix.SendmsgN(p.boot, p.out, nil, nil, unix.MSG_NOSIGNAL)
 		if err == unix.EINTR {
 			continue
 		}
 		if err == unix.EAGAIN {
-			a.change(p.boot, bootEnd, p.index, unix.EPOLLIN|unix.EPOLLOUT)
+			a.jam(p, true)
 			return
 		}
 		if err != nil {
@@ -64,24 +63,33 @@ func (a *agent) deliver(p *process) {
 		}
 		p.out = p.out[n:]
 	}
-	if waiting {
-		p.out = nil
-		a.change(p.boot, bootEnd, p.index, unix.EPOLLIN)
+	p.out = nil
+	a.jam(p, false)
+}
+
+// jam has the loop tell when the rank's socket has room again, or no more.
+func (a *agent) jam(p *process, full bool) {
+	if p.jammed == full {
+		return
 	}
+	p.jammed = full
+	events := uint32(unix.EPOLLIN)
+	if full {
+		events |= unix.EPOLLOUT
+	}
+	a.change(p.boot, bootEnd, p.index, events)
 }
 
 func (a *agent) hangUp(p *process) {
 	unix.Close(p.boot)
-	p.boot, p.out = -1, nil
+	p.boot, p.out, p.jammed = -1, nil, false
 }
 
 // hearRank reads what a rank says.
 func (a *agent) hearRank(p *process, events uint32) {
 	if events&unix.EPOLLOUT != 0 && p.boot >= 0 {
 		a.deliver(p)
-		if a.segment != nil {
-			a.segment.Bump()
-		}
+		a.segment.Bump()
 	}
 	for p.boot >= 0 {
 		n, err := unix.Read(p.boot, p.in.Room(false))

@@ -29,6 +29,7 @@ type process struct {
 	boot    int // our end of its boot socket, -1 when closed
 	in      wire.Frames
 	out     []byte // not yet taken by the socket
+	jammed  bool   // the socket is full, and is watched
 	card    []byte
 	hasCard bool
 }

@@ -21,6 +21,22 @@ func Adopt() error {
 	return nil
 }
 
+// Children returns the children that this process had when its program began,
+// if the kernel tells. It must be called before the first is added.
+func Children() []int {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for field := range bytes.FieldsSeq(data) {
+		if pid, err := strconv.Atoi(string(field)); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
 // A Process is a descendant of this process.
 type Process struct {
 	PID    int

@@ -10,6 +10,9 @@ import (
 // Adopt fails: only Linux knows reapers of orphans.
 func Adopt() error { return errors.ErrUnsupported }
 
+// Children returns nothing.
+func Children() []int { return nil }
+
 // A Process is a descendant of this process.
 type Process struct {
 	PID    int

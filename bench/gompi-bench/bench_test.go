@@ -1,0 +1,101 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/bench/report"
+	"gompi/internal/env"
+	"gompi/internal/mem"
+)
+
+func TestParseTakesOperationsBetweenFlags(t *testing.T) {
+	cfg, err := parse([]string{"latency", "-sizes", "8,1K,1M", "allreduce", "--type=bfloat16", "-redop", "max", "-inplace", "-check=false", "-format", "csv", "bcast"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"latency", "allreduce", "bcast"}; !slices.Equal(cfg.Ops, want) {
+		t.Errorf("operations %v, want %v", cfg.Ops, want)
+	}
+	if want := []int{8, 1024, 1 << 20}; !slices.Equal(cfg.Sizes, want) {
+		t.Errorf("sizes %v, want %v", cfg.Sizes, want)
+	}
+	if cfg.Type != mem.BF16 || cfg.Redop != mem.Max || !cfg.InPlace || cfg.Check || cfg.format != "csv" {
+		t.Errorf("got %+v", cfg)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"-format xml bcast", `-format "xml": want table, csv or json`},
+		{"-min 0 bcast", "-min 0: want at least 1; -sizes can hold a 0"},
+		{"-factor 1 bcast", "-factor 1: want at least 2"},
+		{"-min 1M -max 1K bcast", "-min 1048576, -max 1024: want the smaller first"},
+		{"-type float33 bcast", `unknown element type "float33"`},
+		{"-redop plus bcast", `unknown operator "plus"`},
+		{"-sizes 8,x bcast", `-sizes "8,x": size "x"`},
+		{"-size 8 bcast", "did you mean -sizes?"},
+	} {
+		_, err := parse(strings.Fields(tt.args))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", tt.args, err, tt.want)
+		}
+	}
+}
+
+func TestLadder(t *testing.T) {
+	for _, tt := range []struct {
+		least, most, factor int
+		want                []int
+	}{
+		{8, 64, 2, []int{8, 16, 32, 64}},
+		{8, 100, 4, []int{8, 32}},
+		{8, 8, 2, []int{8}},
+		{1 << 61, 1<<63 - 1, 3, []int{1 << 61, 3 << 61}}, // and no overflow
+	} {
+		got, err := ladder(tt.least, tt.most, tt.factor)
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("ladder(%d, %d, %d) = %v, %v; want %v", tt.least, tt.most, tt.factor, got, err, tt.want)
+		}
+	}
+}
+
+// runAlone runs the command as the only rank of a job.
+func runAlone(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	t.Setenv(env.Boot, "alone")
+	var out, errs strings.Builder
+	status = run(args, &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+func TestStdoutHoldsOnlyTheRows(t *testing.T) {
+	status, stdout, stderr := runAlone(t, "-format", "csv", "-sizes", "8,64", "allreduce", "barrier")
+	rows, err := report.ReadCSV(strings.NewReader(stdout))
+	if status != 0 || stderr != "" || err != nil || len(rows) != 3 {
+		t.Fatalf("status %d, stderr %q, %v rows, error %v; want three rows\n%s", status, stderr, len(rows), err, stdout)
+	}
+	if r := rows[1]; r.Impl != "gompi" || r.Op != "allreduce" || r.NP != 1 || r.Bytes != 64 {
+		t.Errorf("row %+v, want gompi's allreduce of 64 bytes", r)
+	}
+}
+
+func TestStatusTellsWrongArguments(t *testing.T) {
+	for _, tt := range []struct {
+		args   []string
+		status int
+		want   string // in what it prints
+	}{
+		{[]string{"-h"}, 0, "usage: gompirun"},
+		{nil, 2, "no operation: want some of"},
+		{[]string{"allredcue"}, 2, `operation "allredcue": want one of`},
+		{[]string{"latency"}, 2, "latency with 1 rank: want at least 2"},
+		{[]string{"-sizes", "6", "bcast"}, 2, "size 6: want a multiple of the 4 bytes of float32"},
+	} {
+		status, stdout, stderr := runAlone(t, tt.args...)
+		if status != tt.status || !strings.Contains(stdout+stderr, tt.want) {
+			t.Errorf("%v: status %d, %q; want %d and %q", tt.args, status, stdout+stderr, tt.status, tt.want)
+		}
+	}
+}

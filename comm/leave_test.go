@@ -1,0 +1,85 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"gompi/comm"
+)
+
+// A rank may leave as soon as its part of the last collective is done: what it
+// has sent still counts.
+func TestRankMayLeaveBeforeOthersHaveReceivedWhatItSent(t *testing.T) {
+	e := integers[int64]()
+	for _, n := range []int{3, 30_000} { // kept, and waiting at the sender
+		inBubble(t, 5, func(ctx context.Context, c *comm.Comm) error {
+			if c.Rank() == 0 {
+				synctest.Wait() // the others have sent, and left if they could
+			}
+			sum := make([]int64, n)
+			if err := comm.Reduce(ctx, c, 0, e.vector(c.Rank(), n), sum, comm.Sum); err != nil || c.Rank() != 0 {
+				return err
+			}
+			return equal("reduce", sum, e.folded(comm.Sum, 5, n))
+		})
+	}
+}
+
+// A collective that needs a rank which has left fails on all ranks, those that
+// have nothing to do with it included.
+func TestCollectiveWithoutARankThatLeftFailsEverywhere(t *testing.T) {
+	e := integers[int64]()
+	for _, kind := range everyKind {
+		for _, p := range []int{2, 4, 7} {
+			gone := p - 1
+			inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
+				if c.Rank() == gone {
+					return nil // and Close
+				}
+				synctestWait(c, 0)
+				q := question{kind: kind, ranks: p, n: 10}
+				if reduces(kind) {
+					q.op = comm.Sum
+				}
+				err := answerAll(ctx, c, e, []question{q})
+				if err == nil { // its part was done without the one that left
+					err = comm.Barrier(ctx, c)
+				}
+				if problem := wrongCause(err, gone, "has left"); problem != nil {
+					t.Errorf("np=%d, %s: rank %d: %v", p, kind, c.Rank(), problem)
+				}
+				c.Close(ctx) // reports it once more
+				return nil
+			})
+		}
+	}
+}
+
+// synctestWait lets one rank sleep until all others do.
+func synctestWait(c *comm.Comm, rank int) {
+	if c.Rank() == rank {
+		synctest.Wait()
+	}
+}
+
+// wrongCause says what is wrong with the error of a rank whose communicator was
+// broken by another.
+func wrongCause(err error, rank int, texts ...string) error {
+	var r *comm.RevokedError
+	if !errors.Is(err, comm.ErrRevoked) || !errors.As(err, &r) {
+		return fmt.Errorf("got %v, want ErrRevoked", err)
+	}
+	if r.Rank != rank {
+		return fmt.Errorf("%v: names rank %d, want %d", err, r.Rank, rank)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			return fmt.Errorf("%v: does not say %q", err, text)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"gompi/comm"
+)
+
+func TestPersistentMessagesCanBeStartedAgainAndAgain(t *testing.T) {
+	for _, n := range messageSizes {
+		for _, sync := range []bool{false, true} {
+			inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
+				out, in := make([]int64, n), make([]int64, n)
+				s, r := c.SendInit(1-c.Rank(), 3, comm.Of(out)), c.RecvInit(1-c.Rank(), 3, comm.Of(in))
+				if sync {
+					s = c.SsendInit(1-c.Rank(), 3, comm.Of(out))
+				}
+				for i := range 5 {
+					copy(out, integers[int64]().vector(c.Rank()+i, n))
+					if err := errors.Join(r.Start(), s.Start(), comm.WaitAll(ctx, s, r)); err != nil {
+						return err
+					}
+					if err := equal("received", in, integers[int64]().vector(1-c.Rank()+i, n)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+	}
+}
+
+func TestPersistentRequestIsInactiveBeforeStart(t *testing.T) {
+	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		x := make([]int, 1)
+		for _, r := range []*comm.Request{c.RecvInit(1, 0, comm.Of(x)), c.AllreduceInit(comm.Of(x), comm.Of(x), comm.Sum)} {
+			if r.Done() {
+				return errors.New("done before it was started")
+			}
+			if st, err := r.Wait(ctx); err != nil || st != (comm.Status{}) { // as MPI
+				return fmt.Errorf("Wait of an inactive request: %+v, %v", st, err)
+			}
+			if _, done, err := r.Test(); !done || err != nil {
+				return fmt.Errorf("Test of an inactive request: %v, %v", done, err)
+			}
+			if r.Cancel() {
+				return errors.New("an inactive request was cancelled")
+			}
+		}
+		return comm.Barrier(ctx, c)
+	})
+}
+
+func TestStartOfAnActiveRequestIsErrActive(t *testing.T) {
+	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		if c.Rank() == 1 {
+			if _, err := comm.Recv(ctx, c, 0, 9, []int{}); err != nil { // until the other has tried
+				return err
+			}
+			return errors.Join(comm.Barrier(ctx, c),
+				second(comm.Recv(ctx, c, 0, 2, make([]int, 1))), comm.Send(ctx, c, 0, 1, []int{1}))
+		}
+		x := make([]int, 1)
+		rs := []*comm.Request{c.RecvInit(1, 1, comm.Of(x)), c.SsendInit(1, 2, comm.Of([]int{1})), c.BarrierInit()}
+		for _, r := range rs {
+			if err := r.Start(); err != nil {
+				return err
+			}
+			if err := r.Start(); !errors.Is(err, comm.ErrActive) {
+				return fmt.Errorf("second Start: got %v, want ErrActive", err)
+			}
+		}
+		return errors.Join(comm.Send(ctx, c, 1, 9, []int{}), comm.WaitAll(ctx, rs...))
+	})
+}
+
+func TestStartOfAPlainRequestIsRefused(t *testing.T) {
+	inBubble(t, 1, func(ctx context.Context, c *comm.Comm) error {
+		r := c.Ibarrier()
+		if _, err := r.Wait(ctx); err != nil {
+			return err
+		}
+		if err := r.Start(); err == nil {
+			return errors.New("a request of Ibarrier was started again")
+		}
+		return nil
+	})
+}
+
+func TestStartReportsWrongArguments(t *testing.T) {
+	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		x := comm.Of(make([]int, 1))
+		for _, r := range []*comm.Request{c.SendInit(7, 0, x), c.RecvInit(0, -5, x), c.BcastInit(-1, x)} {
+			if err := r.Start(); !errors.Is(err, comm.ErrArgument) {
+				return fmt.Errorf("got %v, want ErrArgument", err)
+			}
+		}
+		return comm.Barrier(ctx, c)
+	})
+}
+
+func TestWaitAnyAndWaitSomeReturnWhatIsDone(t *testing.T) {
+	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		if c.Rank() == 1 {
+			for _, tag := range []int{2, 0, 1} {
+				if err := comm.Send(ctx, c, 0, tag, []int{tag}); err != nil {
+					return err
+				}
+				if _, err := comm.Recv(ctx, c, 0, 9, []int{}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		got := make([][]int, 3)
+		rs := make([]*comm.Request, 3)
+		for tag := range rs {
+			got[tag] = make([]int, 1)
+			rs[tag] = comm.Irecv(c, 1, tag, got[tag])
+		}
+		var order []int
+		for len(order) < 3 {
+			open := slices.DeleteFunc(slices.Clone(rs), (*comm.Request).Done)
+			i, st, err := comm.WaitAny(ctx, open...)
+			if err != nil {
+				return err
+			}
+			order = append(order, st.Tag)
+			if !open[i].Done() || got[st.Tag][0] != st.Tag {
+				return fmt.Errorf("WaitAny: index %d, status %+v, got %v", i, st, got)
+			}
+			if err := comm.Send(ctx, c, 1, 9, []int{}); err != nil {
+				return err
+			}
+		}
+		if err := equal("order", order, []int{2, 0, 1}); err != nil {
+			return err
+		}
+		done, err := comm.WaitSome(ctx, rs...)
+		return errors.Join(err, equal("WaitSome", done, []int{0, 1, 2}))
+	})
+}
+
+func TestWaitAnyOfNothingIsRefused(t *testing.T) {
+	if _, _, err := comm.WaitAny(t.Context()); !errors.Is(err, comm.ErrArgument) {
+		t.Errorf("WaitAny: got %v, want ErrArgument", err)
+	}
+	if _, err := comm.WaitSome(t.Context()); !errors.Is(err, comm.ErrArgument) {
+		t.Errorf("WaitSome: got %v, want ErrArgument", err)
+	}
+	if err := comm.WaitAll(t.Context()); err != nil {
+		t.Errorf("WaitAll: %v", err)
+	}
+}
+
+func TestWaitAnyAndWaitSomeEndWithTheirContext(t *testing.T) {
+	inBubble(t, 1, func(ctx context.Context, c *comm.Comm) error {
+		why := errors.New("had enough")
+		short, cancel := context.WithCancelCause(ctx)
+		go cancel(why)
+		r := comm.Irecv(c, 0, 0, make([]int, 1))
+		if _, _, err := comm.WaitAny(short, r); !errors.Is(err, why) {
+			return fmt.Errorf("WaitAny: got %v, want %v", err, why)
+		}
+		if _, err := comm.WaitSome(short, r, r); !errors.Is(err, why) {
+			return fmt.Errorf("WaitSome: got %v, want %v", err, why)
+		}
+		return errors.Join(comm.Send(ctx, c, 0, 0, []int{1}), second(r.Wait(ctx)))
+	})
+}
+
+func TestWaitAllReturnsTheFirstErrorAndWaitsForAll(t *testing.T) {
+	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		if c.Rank() == 1 {
+			return errors.Join(comm.Send(ctx, c, 0, 0, []int{1, 2}), comm.Send(ctx, c, 0, 1, []int{3}))
+		}
+		x := make([]int, 1)
+		last := comm.Irecv(c, 1, 1, x)
+		err := comm.WaitAll(ctx, comm.Irecv(c, 1, 0, make([]int, 1)), comm.Irecv(c, 9, 0, x), last)
+		if !errors.Is(err, comm.ErrTruncated) {
+			return fmt.Errorf("got %v, want ErrTruncated", err)
+		}
+		if !last.Done() || x[0] != 3 {
+			return fmt.Errorf("the last request: done %v, received %v", last.Done(), x)
+		}
+		return nil
+	})
+}
+
+func TestTestMakesProgress(t *testing.T) {
+	for _, n := range messageSizes {
+		inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
+			in := make([]int64, n)
+			rs := []*comm.Request{
+				comm.Irecv(c, 1-c.Rank(), 0, in), comm.Isend(c, 1-c.Rank(), 0, integers[int64]().vector(c.Rank(), n)),
+			}
+			for _, r := range rs {
+				for {
+					st, done, err := r.Test()
+					if err != nil {
+						return err
+					}
+					if done {
+						if st.Count() != n {
+							return fmt.Errorf("status %+v, want %d elements", st, n)
+						}
+						break
+					}
+					runtime.Gosched()
+				}
+			}
+			return equal("received", in, integers[int64]().vector(1-c.Rank(), n))
+		})
+	}
+}
+
+func TestCancelWithdrawsAReceiveThatHasNotMatched(t *testing.T) {
+	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		if c.Rank() == 1 {
+			return errors.Join(comm.Send(ctx, c, 0, 0, []int{5}), comm.Barrier(ctx, c))
+		}
+		early := comm.Irecv(c, 1, 7, make([]int, 1))
+		synctest.Wait()
+		if !early.Cancel() {
+			return errors.New("a receive without a message was not cancelled")
+		}
+		if _, err := early.Wait(ctx); !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("cancelled receive: got %v, want context.Canceled", err)
+		}
+		if early.Cancel() {
+			return errors.New("cancelled twice")
+		}
+		x := make([]int, 1)
+		late := comm.Irecv(c, 1, 0, x) // its message is here
+		if late.Cancel() {
+			return errors.New("a receive with its message was cancelled")
+		}
+		if _, err := late.Wait(ctx); err != nil || x[0] != 5 {
+			return fmt.Errorf("got %v, %v", x, err)
+		}
+		if s := comm.Isend(c, 0, 0, x); s.Cancel() {
+			return errors.New("a send was cancelled")
+		}
+		return comm.Barrier(ctx, c)
+	})
+}
+
+// Many goroutines may wait for one request.
+func TestOneRequestManyWaiters(t *testing.T) {
+	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		if c.Rank() == 1 {
+			return comm.Send(ctx, c, 0, 0, []int{5})
+		}
+		r := comm.Irecv(c, 1, 0, make([]int, 1))
+		errs := make(chan error, 10)
+		for range cap(errs) {
+			go func() {
+				st, err := r.Wait(ctx)
+				if err == nil && st.Count() != 1 {
+					err = fmt.Errorf("status %+v", st)
+				}
+				errs <- err
+			}()
+		}
+		for range cap(errs) {
+			if err := <-errs; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,63 @@
+package tcp
+
+// Small frames that follow one another to one peer without a Poll between, as
+// the sends of a window do, leave together: the system call costs ten times what
+// putting a frame behind another does. The first leaves at once, so that a
+// single message never waits; the others are gathered and leave at the next
+// Poll. Until then Arm refuses and Pending is true, so a caller that does not
+// poll itself has somebody else do it.
+
+const (
+	// burstLimit is the largest payload that waits for company.
+	burstLimit = 4 << 10
+	// burstBytes is how much is gathered for a peer before it leaves anyway.
+	burstBytes = 64 << 10
+)
+
+// joins reports whether a frame with n bytes of payload is to be gathered.
+func (p *peer) joins(n int) bool {
+	return p.hot && n <= burstLimit && p.conn != nil && (p.gathering || p.out.empty())
+}
+
+// heat notes that a frame has left for p since the last Poll.
+func (t *Transport) heat(p *peer) {
+	if !p.hot {
+		p.hot = true
+		t.hot = append(t.hot, p)
+	}
+}
+
+// gathered notes that a frame has been queued for p. It has all of them leave if
+// it is not to wait, or if they have become many.
+func (t *Transport) gathered(p *peer, joined bool) {
+	if joined && !p.gathering {
+		p.gathering = true
+		t.gathering++
+	}
+	if p.gathering && (!joined || p.out.copied >= burstBytes) {
+		t.disperse(p)
+	}
+}
+
+// cool sends what has been gathered. It returns the number of frames that left.
+func (t *Transport) cool() int {
+	n := 0
+	for _, p := range t.hot {
+		p.hot = false
+		if p.gathering {
+			n += t.disperse(p)
+		}
+	}
+	t.hot = t.hot[:0]
+	return n
+}
+
+// disperse sends what has been gathered for p.
+func (t *Transport) disperse(p *peer) int {
+	p.gathering = false
+	t.gathering--
+	if p.conn == nil {
+		return 0
+	}
+	return t.flush(p)
+}
