@@ -11,7 +11,7 @@ func NetworkFabric(b boot.Boot) (Fabric, error) {
 	if err != nil {
 		return Fabric{}, err
 	}
-	return network(b, set)
+	return Config{}.network(b, set)
 }
 
 // ContextID returns the number by which frames name c.

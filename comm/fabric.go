@@ -53,7 +53,7 @@ func (cfg Config) fabric(b boot.Boot) (Fabric, error) {
 	if err != nil {
 		return Fabric{}, err
 	}
-	return network(b, set)
+	return cfg.network(b, set)
 }
 
 // solo is the fabric of a world of one.
@@ -71,16 +71,17 @@ func solo(b boot.Boot) Fabric {
 const launcherKey = 1
 
 // network is the fabric of a rank that reaches the others over TCP.
-func network(b boot.Boot, set *poll.Set) (Fabric, error) {
+func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 	info := b.Info()
 	lo, hi, err := env.Ports(env.PortRange)
 	if err != nil {
 		return Fabric{}, err
 	}
-	cfg := tcp.Config{
+	own := tcp.Config{
 		Rank: info.Rank, Size: info.Size, JobID: info.JobID, Secret: info.Secret,
 		SameHost:   func(r int) bool { return info.NodeIndex(r) == info.Node },
 		Interfaces: env.String(env.Iface), PortLow: lo, PortHigh: hi,
+		Logger: cfg.Logger,
 	}
 	var t *tcp.Transport
 	return Fabric{
@@ -91,9 +92,9 @@ func network(b boot.Boot, set *poll.Set) (Fabric, error) {
 					return nil, err
 				}
 			}
-			cfg.Foreign = func(uint64) { heard() }
+			own.Foreign = func(uint64) { heard() }
 			var err error
-			t, err = tcp.New(cfg, sink, set)
+			t, err = tcp.New(own, sink, set)
 			return []transport.Transport{t}, err
 		},
 		Card: func() []byte { return t.Card() },

@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"time"
 
+	"gompi/internal/env"
+
 	"gompi/comm"
 )
 
@@ -75,7 +77,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // launched returns when gompirun was started, if it says so, else the time now.
 func launched() time.Time {
-	if ns, err := strconv.ParseInt(os.Getenv("GOMPI_START_NS"), 10, 64); err == nil {
+	if ns, err := strconv.ParseInt(os.Getenv(env.StartNS), 10, 64); err == nil {
 		return time.Unix(0, ns)
 	}
 	return time.Now()

@@ -14,6 +14,7 @@ const (
 	LocalSize = "GOMPI_LOCAL_SIZE"
 	Node      = "GOMPI_NODE"
 	JobID     = "GOMPI_JOB_ID"
+	StartNS   = "GOMPI_START_NS"
 
 	BootFD   = "GOMPI_BOOT_FD"
 	BootAddr = "GOMPI_BOOT_ADDR"
@@ -79,6 +80,7 @@ func launched() []Var {
 		{LocalSize, "", byBoot, "number of ranks on this host", true},
 		{Node, "", byBoot, "index of this host in the job, from 0", true},
 		{JobID, "", byPrograms, "UUID of the job", true},
+		{StartNS, "", byPrograms, "when gompirun was started, in nanoseconds since 1970 by its host's clock", true},
 		{BootFD, "", byBoot, "descriptor of the socket to this host's agent; gone after Init", true},
 		{BootAddr, "", byBoot, "abstract unix socket of the agent, for ranks whose descriptors were closed by a wrapper; gone after Init", true},
 		{SegFD, "", byBoot, "descriptor of the memory shared by this host's ranks; gone after Init", true},

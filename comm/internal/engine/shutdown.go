@@ -38,12 +38,15 @@ func (e *Engine) shut(force bool) bool {
 	return all
 }
 
-// doze sleeps until there is something to poll, or a little while: a peer that
-// stopped reading is only noticed by looking.
+// doze sleeps until there is something to poll, or a transport's time has come.
 func (e *Engine) doze(ctx context.Context) {
+	limit := e.deadline()
+	if limit == 0 {
+		limit = 50 * time.Millisecond
+	}
 	e.unlock()
 	defer e.lock()
-	t := time.NewTimer(50 * time.Millisecond)
+	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {
 	case <-e.cfg.Parker.C():
