@@ -47,7 +47,7 @@ func Ranks(ctx context.Context, n int, cfg comm.Config, fn func(ctx context.Cont
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for rank := range n {
-		all.Go(func() { errs[rank] = j.run(ctx, rank, fn) })
+		all.Go(func() { j.run(ctx, rank, fn, &errs[rank]) })
 	}
 	all.Wait()
 	return errs
@@ -67,11 +67,13 @@ type member struct {
 	halt func()
 }
 
-func (j *job) run(ctx context.Context, rank int, fn func(context.Context, *comm.Comm) error) (err error) {
+// run is the life of one rank. It stores its outcome rather than return it, for
+// a goroutine that is made to exit returns nothing.
+func (j *job) run(ctx context.Context, rank int, fn func(context.Context, *comm.Comm) error, outcome *error) {
 	m := &member{job: j, rank: rank}
 	c, err := m.join(ctx)
-	if err != nil {
-		return err
+	if *outcome = err; err != nil {
+		return
 	}
 	err = errExit // unless fn returns
 	defer func() {
@@ -81,14 +83,14 @@ func (j *job) run(ctx context.Context, rank int, fn func(context.Context, *comm.
 		if !m.left {
 			m.die(err)
 		}
+		*outcome = err
 	}()
 	if err = fn(ctx, c); err != nil {
-		return err
+		return
 	}
 	if err = c.Close(ctx); err == nil && !m.left {
 		err = errOpen
 	}
-	return err
 }
 
 var (

@@ -10,8 +10,10 @@ package tcp
 const (
 	// burstLimit is the largest payload that waits for company.
 	burstLimit = 4 << 10
-	// burstBytes is how much is gathered for a peer before it leaves anyway.
-	burstBytes = 64 << 10
+	// burstBytes and burstFrames are how much is gathered for a peer before it
+	// leaves anyway: it has work to do with that meanwhile.
+	burstBytes  = 64 << 10
+	burstFrames = 32
 )
 
 // joins reports whether a frame with n bytes of payload is to be gathered.
@@ -34,7 +36,8 @@ func (t *Transport) gathered(p *peer, joined bool) {
 		p.gathering = true
 		t.gathering++
 	}
-	if p.gathering && (!joined || p.out.copied >= burstBytes) {
+	many := p.out.copied >= burstBytes || len(p.out.frames)-p.out.first >= burstFrames
+	if p.gathering && (!joined || many) {
 		t.disperse(p)
 	}
 }
