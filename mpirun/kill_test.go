@@ -159,8 +159,10 @@ func TestAThirdInterruptEndsEvenAStoppedAgent(t *testing.T) {
 		l.cmd.Process.Signal(syscall.SIGINT)
 		select {
 		case <-ended:
-			if code := l.cmd.ProcessState.ExitCode(); code != 130 {
-				t.Errorf("status %d, want 130", code)
+			// One interrupt too many may have ended the report itself.
+			ws := l.cmd.ProcessState.Sys().(syscall.WaitStatus)
+			if ws.ExitStatus() != 130 && ws.Signal() != syscall.SIGINT {
+				t.Errorf("gompirun: %v, want status 130", l.cmd.ProcessState)
 			}
 			l.gone(t, "interrupted thrice")
 			return

@@ -5,6 +5,7 @@ package mpirun
 import (
 	"bufio"
 	"os/exec"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,16 +103,20 @@ func TestQuitTellsWhatRanksAreIn(t *testing.T) {
 	k := startTalk(t, "-np", "2", "rank", "meet", "0:wait", "stuck")
 	k.expect("cards")
 	k.expect("cards")
-	deadline := time.Now().Add(20 * time.Second)
-	for asked := false; !asked && time.Now().Before(deadline); { // rank 1 may not be stuck yet
+	answer := regexp.MustCompile(`: rank (0-)?1 (.*)`) // both in one line while they are in the same
+	stuck := func() bool {
 		k.cmd.Process.Signal(syscall.SIGQUIT)
 		for line := range k.lines {
-			if strings.Contains(line, "rank 1 is in allreduce(1024 float32, sum)") {
-				asked = true
+			if m := answer.FindStringSubmatch(line); m != nil {
+				return strings.HasPrefix(m[2], "is in allreduce(1024 float32, sum)")
 			}
-			if strings.Contains(line, "rank 1 ") {
-				break
-			}
+		}
+		t.Fatal("the output ended")
+		return false
+	}
+	for deadline := time.Now().Add(20 * time.Second); !stuck(); { // rank 1 may not be there yet
+		if time.Now().After(deadline) {
+			t.Fatal("gompirun does not tell that rank 1 is stuck")
 		}
 	}
 	k.cmd.Process.Signal(syscall.SIGINT)

@@ -55,6 +55,7 @@ type Waiter struct {
 	hint  int           // world rank to poll first
 	quiet bool          // in the background: never spins
 	round *Round        // the collective waited for, for the stall notice
+	timer *time.Timer   // of alarms, made once
 
 	asleep   bool // in sleepers
 	parkable bool // asleep, and listening to the Parker
@@ -353,7 +354,7 @@ func (e *Engine) notice(w *Waiter, stall *alarm) {
 	}
 }
 
-// An alarm is the timer of one wait, made when the wait first blocks.
+// An alarm is the timer of one wait, set when the wait first blocks.
 type alarm struct {
 	timer *time.Timer
 	fired bool
@@ -363,9 +364,14 @@ func (a *alarm) after(w *Waiter) <-chan time.Time {
 	if w.quiet && w.round == nil {
 		return nil // the background waiter has nothing to complain of
 	}
-	if a.timer == nil {
-		a.timer = time.NewTimer(stallAfter)
+	switch {
+	case a.timer != nil: // set already
+	case w.timer == nil:
+		w.timer = time.NewTimer(stallAfter)
+	default:
+		w.timer.Reset(stallAfter)
 	}
+	a.timer = w.timer
 	return a.timer.C
 }
 

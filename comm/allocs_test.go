@@ -1,0 +1,94 @@
+//go:build !race
+
+// The race detector allocates on its own.
+
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+
+	"gompi/comm"
+	"gompi/comm/commtest"
+)
+
+// What a rank does over and over must not make work for the collector.
+var steady = []struct {
+	name string
+	step func(ctx context.Context, c *comm.Comm, x, y []float32) error
+}{
+	{"Send and Recv", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		if c.Rank() == 0 {
+			return errors.Join(comm.Send(ctx, c, 1, 0, x), second(comm.Recv(ctx, c, 1, 0, y)))
+		}
+		return errors.Join(second(comm.Recv(ctx, c, 0, 0, y)), comm.Send(ctx, c, 0, 0, x))
+	}},
+	{"Sendrecv", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return second(comm.Sendrecv(ctx, c, 1-c.Rank(), 0, x, 1-c.Rank(), 0, y))
+	}},
+	{"Allreduce", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.Allreduce(ctx, c, x, y, comm.Sum)
+	}},
+	{"Barrier", func(ctx context.Context, c *comm.Comm, x, y []float32) error { return comm.Barrier(ctx, c) }},
+}
+
+// perStep returns how many allocations two ranks make together in one step. It
+// counts those of the whole process.
+func perStep(ctx context.Context, c *comm.Comm, step func() error) (float64, error) {
+	const warmUp, steps = 300, 1000
+	run := func(n int) error {
+		for range n {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		return comm.Barrier(ctx, c)
+	}
+	if err := run(warmUp); err != nil {
+		return 0, err
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := run(steps)
+	runtime.ReadMemStats(&after)
+	return float64(after.Mallocs-before.Mallocs) / steps, err
+}
+
+// tolerated is what the runtime itself may allocate per step: a goroutine that
+// goes to sleep on another processor than last time takes a new entry for the
+// channel's queue, and a collection empties the pools of package sync. An
+// allocation of gompi's in every step, or in every wait, is ten times that.
+const tolerated = 0.1
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	nets := map[string]func(fn rankFunc) []error{
+		"inproc": func(fn rankFunc) []error { return commtest.Ranks(t.Context(), 2, comm.Config{}, fn) },
+		"tcp":    func(fn rankFunc) []error { return overTCP(t, 2, fn) },
+	}
+	for name, on := range nets {
+		for _, s := range steady {
+			for _, n := range []int{2, 4000, 70_000} { // the last on request
+				if testing.Short() && n > 4000 {
+					continue
+				}
+				var got float64
+				err := errors.Join(on(func(ctx context.Context, c *comm.Comm) error {
+					x, y := make([]float32, n), make([]float32, n)
+					a, err := perStep(ctx, c, func() error { return s.step(ctx, c, x, y) })
+					if c.Rank() == 0 {
+						got = a
+					}
+					return err
+				})...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got > tolerated {
+					t.Errorf("%s, %s of %d elements: %.2f allocations per step", name, s.name, n, got)
+				}
+			}
+		}
+	}
+}
