@@ -1,6 +1,9 @@
 package comm
 
 import (
+	"context"
+
+	"gompi/comm/internal/engine"
 	"gompi/internal/boot"
 	"gompi/internal/poll"
 )
@@ -11,7 +14,11 @@ func NetworkFabric(b boot.Boot) (Fabric, error) {
 	if err != nil {
 		return Fabric{}, err
 	}
-	return Config{}.network(b, set)
+	var cfg Config
+	if err := cfg.resolve(); err != nil {
+		return Fabric{}, err
+	}
+	return cfg.network(b, set)
 }
 
 // ContextID returns the number by which frames name c.
@@ -19,3 +26,11 @@ func (c *Comm) ContextID() uint64 { return c.ch.ID }
 
 // Launcher returns what connects this rank with its launcher.
 func (c *Comm) Launcher() boot.Boot { return c.boot }
+
+// ReduceWithout is an Allreduce without an operator that nothing has checked: a
+// collective that fails on the rank that calls it.
+func (c *Comm) ReduceWithout(ctx context.Context, send, recv Buffer) error {
+	o := allreduceOp(send, recv, builtin(Sum))
+	o.op.Kind = 0
+	return c.fault(engine.Allreduce.String(), -1, c.turns.run(ctx, c, &o))
+}

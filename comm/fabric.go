@@ -1,8 +1,6 @@
 package comm
 
 import (
-	"fmt"
-
 	"gompi/internal/boot"
 	"gompi/internal/env"
 	"gompi/internal/poll"
@@ -42,9 +40,6 @@ func (cfg Config) fabric(b boot.Boot) (Fabric, error) {
 	if info.Size == 1 {
 		return solo(b), nil
 	}
-	if cfg.Transport != "" && cfg.Transport != "tcp" {
-		return Fabric{}, fmt.Errorf("%s=%q: want tcp", env.Transport, cfg.Transport)
-	}
 	bell := -1
 	if info.LocalRank < len(info.Bells) {
 		bell = info.Bells[info.LocalRank]
@@ -81,7 +76,7 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 		Rank: info.Rank, Size: info.Size, JobID: info.JobID, Secret: info.Secret,
 		SameHost:   func(r int) bool { return info.NodeIndex(r) == info.Node },
 		Interfaces: env.String(env.Iface), PortLow: lo, PortHigh: hi,
-		Logger: cfg.Logger,
+		Logger: cfg.Logger.With("part", partTCP),
 	}
 	var t *tcp.Transport
 	return Fabric{

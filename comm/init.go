@@ -98,7 +98,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	}
 	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), table)
 	if info.Rank == 0 {
-		cfg.Logger.Info("collective algorithms", "part", "tuning", "table", "\n"+table.Describe(info.Size))
+		c.logTable(ctx)
 	}
 	return c, nil
 }
@@ -189,6 +189,9 @@ func (cfg *Config) resolve() error {
 	}
 	if cfg.Transport == "" {
 		cfg.Transport = env.String(env.Transport)
+	}
+	if cfg.Transport != "" && cfg.Transport != "tcp" {
+		return fmt.Errorf("%s=%q: want tcp", env.Transport, cfg.Transport)
 	}
 	d, err := env.Bool(env.Deterministic)
 	cfg.Deterministic = cfg.Deterministic || d

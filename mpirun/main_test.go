@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -86,9 +87,9 @@ func act(b boot.Boot, what string) error {
 	case "stuck":
 		t := in.Flight().BeginCall(&seg.Call{Kind: seg.Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1024})
 		in.Flight().Stamp(t, seg.Now())
-		select {}
+		time.Sleep(time.Hour) // not select{}: Go would call that a deadlock
 	case "wait":
-		select {}
+		time.Sleep(time.Hour) // not select{}: Go would call that a deadlock
 	case "child": // which must not be taken for this rank
 		out, err := exec.Command("rank", "meet").CombinedOutput()
 		fmt.Printf("%s", out)

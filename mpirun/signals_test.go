@@ -88,7 +88,7 @@ func TestStoppingAndContinuingTheJob(t *testing.T) {
 		}
 	}
 	k.cmd.Process.Signal(syscall.SIGTSTP)
-	awaitState(t, rank, "T")
+	awaitState(t, rank, "TD") // D if it has just forked, and its child is stopped
 	awaitState(t, k.cmd.Process.Pid, "T")
 	k.cmd.Process.Signal(syscall.SIGCONT)
 	awaitState(t, rank, "SR")

@@ -235,7 +235,7 @@ func TestReaderNeverSeesATornRecord(t *testing.T) {
 		}
 	}()
 	seen := 0
-	for range 500 {
+	for looks := 0; looks < 500 || seen == 0; looks++ { // the writer may begin late
 		last := uint64(0)
 		for _, c := range reader.Calls(0) {
 			checkWhole(t, c)
@@ -248,9 +248,6 @@ func TestReaderNeverSeesATornRecord(t *testing.T) {
 	}
 	stop.Store(true)
 	<-finished
-	if seen == 0 {
-		t.Error("the reader saw no call at all")
-	}
 }
 
 // TestReaderOfAnotherProcess is the same across processes: the child writes,

@@ -11,9 +11,7 @@ import (
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.lock()
 	defer e.unlock()
-	if e.bg != nil {
-		e.rouse(e.bg)
-	}
+	e.dismissBackground()
 	for idle := 0; !e.shut(false); idle++ {
 		switch {
 		case ctx.Err() != nil:
@@ -27,6 +25,15 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// dismissBackground ends the background waiter, and waits until it touches the
+// Parker no more.
+func (e *Engine) dismissBackground() {
+	if e.bg != nil {
+		e.rouse(e.bg)
+		e.breathe(func() { <-e.bgEnded })
+	}
 }
 
 // shut asks all transports to close and reports whether they have.

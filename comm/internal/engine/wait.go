@@ -42,9 +42,10 @@ type drivers struct {
 	driver   *Waiter
 	sleepers []*Waiter
 	bg       *Waiter
-	loud     int  // sleepers that are not quiet
-	pending  int  // Isends, Irecvs and the like that are not complete
-	roused   bool // a poll made another goroutine runnable
+	bgEnded  chan struct{} // closed when the background waiter's goroutine ends
+	loud     int           // sleepers that are not quiet
+	pending  int           // Isends, Irecvs and the like that are not complete
+	roused   bool          // a poll made another goroutine runnable
 }
 
 // A Waiter is one goroutine's wait, for one or several requests.
@@ -203,6 +204,7 @@ func (e *Engine) successor() *Waiter {
 	if e.bg == nil {
 		e.bg = e.newWaiter()
 		e.bg.quiet = true
+		e.bgEnded = make(chan struct{})
 		go e.background(e.bg) // ends when the Engine closes
 		return nil
 	}
@@ -224,6 +226,7 @@ func (e *Engine) arm() bool {
 }
 
 func (e *Engine) background(w *Waiter) {
+	defer close(e.bgEnded)
 	e.lock()
 	defer e.unlock()
 	e.await(context.Background(), w) // never fails: this context never ends

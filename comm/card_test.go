@@ -1,0 +1,84 @@
+package comm
+
+import (
+	"bytes"
+	"testing"
+
+	"gompi/comm/internal/coll"
+	"gompi/internal/boot"
+)
+
+func TestCardsSurviveTheirTrip(t *testing.T) {
+	for _, c := range []card{
+		{},
+		{cpus: cpuset{0xff, 0x01}, quota: 3},
+		{table: coll.NewTable().Encode(), transport: []byte("10.0.0.1:4000")},
+		{cpus: make(cpuset, 128), quota: 65535, table: []byte{0}, transport: make([]byte, 500)},
+	} {
+		got, err := decodeCard(c.encode())
+		if err != nil || !bytes.Equal(got.cpus, c.cpus) || got.quota != c.quota || !bytes.Equal(got.table, c.table) || !bytes.Equal(got.transport, c.transport) {
+			t.Errorf("%+v became %+v (%v)", c, got, err)
+		}
+	}
+}
+
+func TestShortCardsAreRefused(t *testing.T) {
+	whole := card{cpus: cpuset{1}, table: []byte{2, 3}}.encode()
+	for n := range len(whole) {
+		if _, err := decodeCard(whole[:n]); err == nil {
+			t.Errorf("%d of %d bytes were accepted", n, len(whole))
+		}
+	}
+}
+
+func FuzzCard(f *testing.F) {
+	f.Add(card{}.encode())
+	f.Add(card{cpus: cpuset{3}, quota: 2, table: coll.NewTable().Encode(), transport: []byte("x")}.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := decodeCard(b)
+		if err != nil {
+			return
+		}
+		if !bytes.Equal(c.encode(), b) {
+			t.Errorf("%x decodes to %+v, which encodes to %x", b, c, c.encode())
+		}
+		cards{c}.crowded(&boot.Info{Size: 1, Nodes: 1})
+		cards{c}.agreed(&boot.Info{Size: 1, Nodes: 1}) // may refuse the table
+	})
+}
+
+func TestHostIsCrowdedWhenRanksOutnumberItsProcessors(t *testing.T) {
+	two, other := cpuset{0b11}, cpuset{0b1100}
+	onTwo := &boot.Info{Size: 4, Nodes: 2, NodeOf: []int32{0, 0, 1, 1}}
+	for _, tt := range []struct {
+		name  string
+		cards cards
+		info  *boot.Info
+		want  []bool
+	}{
+		{"two on two", cards{{cpus: two}, {cpus: two}}, &boot.Info{Nodes: 1}, []bool{false}},
+		{"three on two", cards{{cpus: two}, {cpus: two}, {cpus: two}}, &boot.Info{Nodes: 1}, []bool{true}},
+		{"shares", cards{{cpus: two}, {cpus: two}, {cpus: other}}, &boot.Info{Nodes: 1}, []bool{false}},
+		{"quota of one", cards{{cpus: two, quota: 1}, {cpus: two, quota: 1}}, &boot.Info{Nodes: 1}, []bool{true}},
+		{"nobody knows", cards{{}, {}}, &boot.Info{Nodes: 1}, []bool{false}},
+		{"one host of two", cards{{cpus: two}, {cpus: two}, {cpus: cpuset{1}}, {cpus: cpuset{1}}}, onTwo, []bool{false, true}},
+	} {
+		got := tt.cards.crowded(tt.info)
+		for i := range tt.want {
+			if got[i] != tt.want[i] {
+				t.Errorf("%s: host %d crowded: %v, want %v", tt.name, i, got[i], tt.want[i])
+			}
+		}
+	}
+}
+
+func TestQuotaIsRoundedUp(t *testing.T) {
+	for _, tt := range []struct {
+		limit, period string
+		want          int
+	}{{"max", "100000", 0}, {"-1", "100000", 0}, {"200000", "100000", 2}, {"150000", "100000", 2}, {"1000", "100000", 1}, {"5", "0", 0}} {
+		if got := share(tt.limit, tt.period); got != tt.want {
+			t.Errorf("%s of %s: %d processors, want %d", tt.limit, tt.period, got, tt.want)
+		}
+	}
+}

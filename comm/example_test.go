@@ -1,0 +1,153 @@
+package comm_test
+
+import (
+	"context"
+	"fmt"
+
+	"gompi/comm"
+	"gompi/comm/commtest"
+)
+
+// ranks runs fn on n ranks of this process, which a program started by gompirun
+// would be: there c is what comm.Init returns.
+func ranks(n int, fn func(ctx context.Context, c *comm.Comm) error) {
+	for _, err := range commtest.Ranks(context.Background(), n, comm.Config{}, fn) {
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+}
+
+func ExampleAllreduce() {
+	ranks(4, func(ctx context.Context, c *comm.Comm) error {
+		gradient := []float32{float32(c.Rank()), 1}
+		if err := comm.Allreduce(ctx, c, gradient, gradient, comm.Avg); err != nil { // in place
+			return err
+		}
+		if c.Rank() == 0 {
+			fmt.Println(gradient)
+		}
+		return nil
+	})
+	// Output: [1.5 1]
+}
+
+func ExampleSend() {
+	ranks(2, func(ctx context.Context, c *comm.Comm) error {
+		const tag = 7
+		if c.Rank() == 0 {
+			return comm.Send(ctx, c, 1, tag, []int{1, 2, 3})
+		}
+		got := make([]int, 10)
+		st, err := comm.Recv(ctx, c, comm.AnySource, tag, got)
+		if err != nil {
+			return err
+		}
+		fmt.Println(got[:st.Count()], "from", st.Source)
+		return nil
+	})
+	// Output: [1 2 3] from 0
+}
+
+func ExampleComm_Split() {
+	ranks(6, func(ctx context.Context, c *comm.Comm) error {
+		row, err := c.Split(ctx, c.Rank()/3, c.Rank()) // two rows of three
+		if err != nil {
+			return err
+		}
+		defer row.Close(ctx)
+		sum := []int{c.Rank()}
+		if err := comm.Allreduce(ctx, row, sum, sum, comm.Sum); err != nil {
+			return err
+		}
+		sums := make([]int, c.Size())
+		if err := comm.Gather(ctx, c, 0, sum, sums); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			fmt.Println(sums)
+		}
+		return nil
+	})
+	// Output: [3 3 3 12 12 12]
+}
+
+func ExampleComm_Iallreduce() {
+	ranks(3, func(ctx context.Context, c *comm.Comm) error {
+		a, b := []float64{1}, []float64{2}
+		first := c.Iallreduce(comm.Of(a), comm.Of(a), comm.Sum)
+		second := c.Iallreduce(comm.Of(b), comm.Of(b), comm.Sum)
+		// Compute something else here: the sums go on.
+		if err := comm.WaitAll(ctx, first, second); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			fmt.Println(a[0], b[0])
+		}
+		return nil
+	})
+	// Output: 3 6
+}
+
+func ExampleComm_AllreduceInit() {
+	ranks(2, func(ctx context.Context, c *comm.Comm) error {
+		loss := make([]float64, 1)
+		r := c.AllreduceInit(comm.Of(loss), comm.Of(loss), comm.Max)
+		for step := range 3 {
+			loss[0] = float64(step * c.Rank())
+			if err := r.Start(); err != nil {
+				return err
+			}
+			if _, err := r.Wait(ctx); err != nil {
+				return err
+			}
+			if c.Rank() == 0 {
+				fmt.Println(loss[0])
+			}
+		}
+		return nil
+	})
+	// Output:
+	// 0
+	// 1
+	// 2
+}
+
+func ExampleAllreduceFunc() {
+	type pair = comm.Loc[int64] // the map x -> Value*x + Index
+	compose := func(acc, in []pair) {
+		for i, g := range in {
+			acc[i] = pair{Value: acc[i].Value * g.Value, Index: acc[i].Value*g.Index + acc[i].Index}
+		}
+	}
+	ranks(3, func(ctx context.Context, c *comm.Comm) error {
+		f := []pair{{Value: 10, Index: int64(c.Rank())}}
+		if err := comm.AllreduceFunc(ctx, c, f, f, compose); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			fmt.Println(f[0].Value, f[0].Index) // 10*(10*(10x+2)+1)+0
+		}
+		return nil
+	})
+	// Output: 1000 210
+}
+
+func ExampleComm_Group() {
+	ranks(4, func(ctx context.Context, c *comm.Comm) error {
+		workers, err := c.Group().Excl(0)
+		if err != nil {
+			return err
+		}
+		sub, err := c.Create(ctx, workers)
+		if err != nil || sub == nil { // rank 0 is not in it
+			return err
+		}
+		defer sub.Close(ctx)
+		if sub.Rank() == 0 {
+			fmt.Println("rank", c.Rank(), "is", sub)
+		}
+		return comm.Barrier(ctx, sub)
+	})
+	// Output: rank 1 is world/create[0/3]
+}
