@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,7 +38,7 @@ func deathIn(t *testing.T, q question, victim int, panics bool) {
 	if reduces(q.kind) {
 		q.op = comm.Sum
 	}
-	var took time.Duration
+	var took atomic.Int64 // the last that was not zero
 	errs := outcomes(t, q.ranks, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() == victim {
 			synctest.Wait() // the others are as far as they get
@@ -51,7 +52,9 @@ func deathIn(t *testing.T, q question, victim int, panics bool) {
 		if err == nil { // its part was done without the victim
 			err = comm.Barrier(ctx, c)
 		}
-		took = max(took, time.Since(start))
+		if d := int64(time.Since(start)); d > 0 {
+			took.Store(d)
+		}
 		if later := comm.Barrier(ctx, c); !sameReason(err, later) {
 			return fmt.Errorf("later call: %w, first: %v", later, err)
 		}
@@ -65,7 +68,7 @@ func deathIn(t *testing.T, q question, victim int, panics bool) {
 			t.Errorf("%v: rank %d died, panic %v: rank %d: %v", q, victim, panics, r, problem)
 		}
 	}
-	if took > 0 { // on the bubble's clock, which stands still while anything runs
+	if took := time.Duration(took.Load()); took > 0 { // on the bubble's clock, which stands still while anything runs
 		t.Errorf("%v: it took %v, want no waiting for a clock", q, took)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"gompi/hostfile"
 	"gompi/internal/boot"
 	"gompi/internal/boot/wire"
-	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/remote"
@@ -182,7 +181,7 @@ func (j *job) launch() {
 	common := ctl.Launch{
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
 		MasterAddr: "127.0.0.1", MasterPort: nodes[nodeOf[0]].hello.Port,
-		Window: window, Stdin: j.stdin, Bindings: j.reportBindings, Env: j.environment(),
+		Window: window, Stdin: j.stdin, Bindings: j.reportBindings, Env: j.environment(os.Environ()),
 	}
 	for _, p := range j.programs {
 		common.Programs = append(common.Programs, ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir})
@@ -259,11 +258,6 @@ func (j *job) handle(e event) {
 	default:
 		j.note(l, m)
 	}
-}
-
-// environment returns the variables that are the same for all ranks.
-func (j *job) environment() []string {
-	return append(forwarded(os.Environ()), fmt.Sprintf("%s=%d", env.StartNS, j.begun.UnixNano()))
 }
 
 // started notes that the ranks of a host run.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gompi/internal/cli"
+	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
 )
@@ -26,6 +27,8 @@ type options struct {
 	stdin          int // a rank, ctl.StdinAll or ctl.StdinNone
 	timeout        time.Duration
 	killDelay      time.Duration
+	portRange      string // for the ranks to listen on
+	interfaces     string // for the ranks to use
 	displayMap     bool
 	reportBindings bool
 	quiet, verbose bool
@@ -146,6 +149,8 @@ func (o *options) jobFlags(set *cli.Set) func() error {
 	set.StringVar(&stdin, "stdin", "0", "")
 	set.Var((*cli.Duration)(&o.timeout), "timeout", "")
 	set.Var((*cli.Duration)(&o.killDelay), "kill-delay", "")
+	set.StringVar(&o.portRange, "port-range", "", "")
+	set.StringVar(&o.interfaces, "iface", "", "")
 	set.BoolVar(&o.displayMap, "display-map", false, "")
 	set.BoolVar(&o.reportBindings, "report-bindings", false, "")
 	set.BoolVarP(&o.quiet, "quiet", "q", false, "")
@@ -157,6 +162,11 @@ func (o *options) jobFlags(set *cli.Set) func() error {
 		}
 		o.policy.NoOversubscribe = noOver
 		var err error
+		if o.portRange != "" {
+			if _, _, err = env.ParsePorts(o.portRange); err != nil {
+				return fmt.Errorf("-port-range %w", err)
+			}
+		}
 		if mapBy != "" {
 			if err = o.policy.SetMapBy(mapBy); err != nil {
 				return err

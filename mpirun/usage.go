@@ -23,6 +23,11 @@ program
   -wdir DIR                 working directory of the ranks
   after ":" the flags -np, -H, -x and -wdir belong to the next program
 
+network
+  -port-range LO-HI         ports for the ranks to listen on (default: any)
+  -iface LIST               interfaces and subnets for the ranks to use, those after
+                            ^ not: eth0,10.0.0.0/8,^docker0 (default: all)
+
 input and output
   -stdin RANK|all|none      who reads standard input (default: rank 0)
   -tag-output               begin each line with [rank]<stdout>: or [rank]<stderr>:

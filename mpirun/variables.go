@@ -1,6 +1,8 @@
 package mpirun
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"gompi/internal/env"
@@ -28,6 +30,22 @@ func forwarded(vars []string) []string {
 		name, _, _ := strings.Cut(kv, "=")
 		if !own[name] && !isStranger(kv) {
 			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+// environment returns the variables that are the same for all ranks: those of
+// gompirun itself that are handed on, and what flags say.
+func (j *job) environment(vars []string) []string {
+	out := append(forwarded(vars), fmt.Sprintf("%s=%d", env.StartNS, j.begun.UnixNano()))
+	for _, v := range []struct{ name, value string }{
+		{env.PortRange, j.portRange},
+		{env.Iface, j.interfaces},
+	} {
+		if v.value != "" {
+			out = slices.DeleteFunc(out, func(kv string) bool { return strings.HasPrefix(kv, v.name+"=") })
+			out = append(out, v.name+"="+v.value)
 		}
 	}
 	return out

@@ -64,13 +64,20 @@ func Bytes(name string) (int64, error) {
 	return n << shift, nil
 }
 
-// Ports returns the variable as a range of ports, "lo-hi" or one port. Unset is
-// 0, 0: any port.
+// Ports returns the variable as ParsePorts reads it. Unset is 0, 0: any port.
 func Ports(name string) (lo, hi int, err error) {
 	s := String(name)
 	if s == "" {
 		return 0, 0, nil
 	}
+	if lo, hi, err = ParsePorts(s); err != nil {
+		return 0, 0, fmt.Errorf("%s=%w", name, err)
+	}
+	return lo, hi, nil
+}
+
+// ParsePorts reads a range of ports, "lo-hi", or one port.
+func ParsePorts(s string) (lo, hi int, err error) {
 	first, last, found := strings.Cut(s, "-")
 	if !found {
 		last = first
@@ -78,7 +85,7 @@ func Ports(name string) (lo, hi int, err error) {
 	lo, err1 := strconv.Atoi(first)
 	hi, err2 := strconv.Atoi(last)
 	if err1 != nil || err2 != nil || lo < 1 || hi > 65535 || lo > hi {
-		return 0, 0, wrong(name, s, "a port or a range of ports such as 20000-20999")
+		return 0, 0, fmt.Errorf("%q: want a port or a range of ports such as 20000-20999", s)
 	}
 	return lo, hi, nil
 }

@@ -337,6 +337,10 @@ func (rd *Round) receiver(m *message) (r *Request, kept bool) {
 	l := rd.lane(m.src)
 	r = l.posted.front()
 	if m.seq != rd.seq || r == nil {
+		if m.size > roundEager { // nobody said to be ready for it
+			rd.disagree(m, 0, m.size)
+			return nil, false
+		}
 		l.kept.push(m)
 		return nil, true
 	}

@@ -48,8 +48,24 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 	return mem.Buffer{}, 0
 }
 
+// unasked bounds the payload that a frame may bring without a receive being
+// posted for it: what the sender's side of the budget lets through.
+func unasked(k transport.Kind) int64 {
+	switch k {
+	case transport.Eager:
+		return budget
+	case transport.Coll:
+		return roundEager
+	}
+	return 0
+}
+
 // deliver hands a frame to its Channel, nil if that does not exist yet.
 func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer, uint64) {
+	if h.Len > unasked(h.Kind) && (ch == nil || h.Kind != transport.Coll) {
+		e.lose(p.rank, fmt.Errorf("%w: %v frame of %d bytes", transport.ErrProtocol, h.Kind, h.Len), false)
+		return mem.Buffer{}, 0
+	}
 	m := e.newMessage()
 	m.kind, m.p, m.tag, m.typ = h.Kind, p, int(h.Tag), mem.Type(h.Flags)
 	m.seq, m.call, m.size = h.Seq, callOf(h.A, h.B), int(h.Len)
@@ -58,6 +74,10 @@ func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer,
 	}
 	if ch == nil {
 		e.orphans[h.Comm] = append(e.orphans[h.Comm], m) // payload is within the sender's budget
+		if h.Len == 0 {                                  // and that of an announced message is not here
+			m.ready = true
+			return mem.Buffer{}, 0
+		}
 		return e.hold(m)
 	}
 	m.src = ch.member(p.rank)
@@ -311,6 +331,9 @@ func (e *Engine) News() { e.news() }
 // launcher: whichever comes first.
 func (e *Engine) revoke(from int, comm uint64, text []byte) {
 	v, err := decodeVerdict(text)
+	if err == nil && (v.rank < 0 || v.rank >= e.cfg.Size) {
+		err = fmt.Errorf("it blames rank %d of %d", v.rank, e.cfg.Size)
+	}
 	if err != nil {
 		e.cfg.Log.Warn("revocation cannot be read", "from", from, "err", err)
 		v = verdict{rank: from, cause: "revoked it"}

@@ -1,0 +1,102 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"gompi/comm/internal/engine"
+	"gompi/internal/mem"
+)
+
+// One rank may use a Channel before the other has made it: what comes early
+// waits for it.
+func TestFramesForAChannelThatIsNotMadeYetWaitForIt(t *testing.T) {
+	for _, size := range sizes {
+		run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+			if ch.Rank() == 0 {
+				late := e.Open(7, nil)
+				defer late.Close()
+				var eager, announced engine.Request
+				late.Isend(&eager, 1, 3, mem.Bytes(pattern(size, 1)), false)
+				late.Isend(&announced, 1, 4, mem.Bytes(pattern(size, 2)), true)
+				if err := ch.Send(ctx, 1, 0, mem.Buffer{}, false); err != nil {
+					return err
+				}
+				rd := late.Round()
+				err := rd.Begin(ctx, engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: int64(size)}, false)
+				rd.Isend(1, mem.Bytes(pattern(size, 3)))
+				return errors.Join(err, rd.Wait(), rd.End(), e.Wait(ctx, &eager), e.Wait(ctx, &announced))
+			}
+			if _, err := ch.Recv(ctx, 0, 0, mem.Buffer{}); err != nil { // all that went before is here
+				return err
+			}
+			late := e.Open(7, []int32{0, 1})
+			defer late.Close()
+			rd, got := late.Round(), make([]byte, size)
+			err := rd.Begin(ctx, engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: int64(size)}, false)
+			rd.Irecv(0, mem.Bytes(got))
+			if err := errors.Join(err, rd.Wait(), rd.End()); err != nil {
+				return err
+			}
+			if !bytes.Equal(got, pattern(size, 3)) {
+				return fmt.Errorf("collective of %d bytes: wrong bytes", size)
+			}
+			for tag := 4; tag >= 3; tag-- {
+				if _, err := late.Recv(ctx, 0, tag, mem.Bytes(got)); err != nil {
+					return err
+				}
+				if !bytes.Equal(got, pattern(size, tag-2)) {
+					return fmt.Errorf("message of %d bytes with tag %d: wrong bytes", size, tag)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+func TestRevocationOfAChannelThatIsNotMadeYetWaitsForIt(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if ch.Rank() == 0 {
+			late := e.Open(7, nil)
+			late.Break("changed its mind")
+			return ch.Send(ctx, 1, 0, mem.Buffer{}, true)
+		}
+		if _, err := ch.Recv(ctx, 0, 0, mem.Buffer{}); err != nil {
+			return err
+		}
+		late := e.Open(7, nil)
+		var revoked *engine.RevokedError
+		if !errors.As(late.Err(), &revoked) || revoked.Rank != 0 || revoked.Cause != "changed its mind" {
+			return fmt.Errorf("got %v", late.Err())
+		}
+		return nil
+	})
+}
+
+// What comes for a Channel that was closed here is dropped, and its sender's
+// budget is not used up by it.
+func TestFramesForAClosedChannelAreDropped(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		other := e.Open(7, nil)
+		if ch.Rank() == 1 {
+			other.Close()
+			_, err := ch.Recv(ctx, 0, 0, mem.Buffer{})
+			return err
+		}
+		const n, size = 200, 60 << 10 // three times the budget
+		for i := range n {
+			var r engine.Request
+			other.Isend(&r, 1, 0, mem.Bytes(pattern(size, 0)), false)
+			synctest.Wait()
+			e.Progress() // hears what the other has let go
+			if !r.Done() {
+				return fmt.Errorf("message %d waits for a receiver that has closed its Channel", i)
+			}
+		}
+		return ch.Send(ctx, 1, 0, mem.Buffer{}, false)
+	})
+}

@@ -1,0 +1,131 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"gompi/comm/internal/engine"
+	"gompi/internal/mem"
+	"gompi/transport"
+	"gompi/transport/inproc"
+)
+
+// A script is a transport whose peer sends what a test says, whatever it is.
+type script struct {
+	sink   transport.Sink
+	frames []transport.Header
+	sent   []transport.Header
+	cut    map[int]bool
+}
+
+func (s *script) Name() string                  { return "script" }
+func (s *script) Reaches(int) bool              { return true }
+func (s *script) Carries(mem.Space) bool        { return true }
+func (s *script) Forget(peer int, token uint64) {}
+func (s *script) Arm() bool                     { return len(s.frames) == 0 }
+func (s *script) Close(force bool) bool         { return true }
+func (s *script) Send(peer int, h *transport.Header, b mem.Buffer, token uint64) bool {
+	s.sent = append(s.sent, *h)
+	return true
+}
+
+// Poll delivers all frames from rank 1, with zeroes for payload.
+func (s *script) Poll(int) int {
+	frames := s.frames
+	s.frames = nil
+	for _, h := range frames {
+		left := h.Len
+		w, token := s.sink.Arrive(1, &h)
+		for left > 0 && w.Size() > 0 {
+			left -= int64(w.Size())
+			w = s.sink.Filled(token)
+		}
+	}
+	return len(frames)
+}
+
+// scripted returns rank 0 of two, whose other rank is a script.
+func scripted() (*engine.Engine, *script) {
+	e := engine.New(engine.Config{Rank: 0, Size: 2, Host: func(r int) string { return [2]string{"ash", "elm"}[r] },
+		Parker: inproc.NewParker(), Yield: func() {}, Eager: engine.DefaultEager})
+	s := &script{sink: e}
+	e.Use(s)
+	return e, s
+}
+
+func TestPayloadNobodyAskedForIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		h    transport.Header
+	}{
+		{"eager", transport.Header{Kind: transport.Eager, Comm: 1, Len: transport.MaxPayload}},
+		{"eager for no channel", transport.Header{Kind: transport.Eager, Comm: 99, Len: transport.MaxPayload}},
+		{"collective", transport.Header{Kind: transport.Coll, Comm: 1, Seq: 1, Len: transport.MaxPayload}},
+		{"collective for no channel", transport.Header{Kind: transport.Coll, Comm: 99, Seq: 1, Len: transport.MaxPayload}},
+		{"announcement", transport.Header{Kind: transport.Announce, Comm: 99, A: 1 << 60, Len: 1 << 40}},
+		{"call", transport.Header{Kind: transport.Call, Comm: 99, Len: 1 << 40}},
+	} {
+		e, s := scripted()
+		ch := e.Open(1, nil)
+		s.frames = []transport.Header{tt.h}
+		e.Progress()
+		if err := ch.Err(); err == nil {
+			t.Errorf("%s of %d bytes: no error", tt.name, tt.h.Len)
+		}
+	}
+}
+
+func TestRevocationThatBlamesNobodyIsRead(t *testing.T) {
+	e, s := scripted()
+	ch := e.Open(1, nil)
+	s.frames = []transport.Header{{Kind: transport.Revoke, Comm: 1, Len: 20}} // too short for what it claims to be
+	e.Progress()
+	if !errors.Is(ch.Err(), engine.ErrRevoked) {
+		t.Errorf("got %v, want ErrRevoked", ch.Err())
+	}
+}
+
+// Whatever frames a peer sends, this rank neither panics nor takes memory for
+// lengths that nobody asked for.
+func FuzzFrames(f *testing.F) {
+	frame := func(h transport.Header) []byte {
+		b := make([]byte, transport.HeaderSize)
+		h.Encode(b)
+		return b
+	}
+	call := transport.Header{Kind: transport.Coll, Comm: 1, Seq: 1, A: uint64(engine.Bcast) | uint64(mem.U8)<<8, B: 8, Len: 8}
+	ready, asks := call, call
+	ready.Kind, ready.Len, asks.Kind, asks.Len, asks.Tag = transport.Ready, 0, transport.Call, 0, 1<<30
+	f.Add(frame(call))
+	f.Add(append(frame(ready), frame(asks)...))
+	f.Add(frame(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 3, Len: 5, Flags: uint8(mem.U8)}))
+	f.Add(append(frame(transport.Header{Kind: transport.Announce, Comm: 1, Tag: 3, A: 50, B: 1 << 32}), frame(transport.Header{Kind: transport.Data, A: 1 << 32, Len: 50})...))
+	f.Add(frame(transport.Header{Kind: transport.Clear, A: 1 << 32, B: 7}))
+	f.Add(frame(transport.Header{Kind: transport.Credit, A: 1 << 63, B: 1 << 63}))
+	f.Add(frame(transport.Header{Kind: transport.Revoke, Comm: 1, Len: 9}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		e, s := scripted()
+		ch := e.Open(1, nil)
+		var in, any, out engine.Request
+		ch.Irecv(&in, 1, 3, mem.Bytes(make([]byte, 10)))
+		ch.Irecv(&any, engine.Any, engine.Any, mem.Of(make([]float32, 10)))
+		ch.Isend(&out, 1, 0, mem.Bytes(make([]byte, 100)), true)
+		rd := ch.Round()
+		rd.Begin(context.Background(), engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: 8}, false)
+		rd.Irecv(1, mem.Bytes(make([]byte, 8)))
+		for len(b) >= transport.HeaderSize {
+			var h transport.Header
+			if h.Decode(b) == nil {
+				h.Len %= 1 << 24 // what this test has time to deliver
+				s.frames = append(s.frames, h)
+			}
+			b = b[transport.HeaderSize:]
+			e.Progress()
+		}
+		e.Open(binary.LittleEndian.Uint64(append(b, make([]byte, 8)...)), nil)
+		ch.Close()
+		e.Shutdown(context.Background())
+	})
+}
