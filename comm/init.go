@@ -84,7 +84,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	f.Boot.SetWake(f.Parker.Wake)
 	trs, err := f.Connect(e, e.News)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, f.close())
 	}
 	for _, t := range trs {
 		e.Use(t)
@@ -107,10 +107,14 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 func (f Fabric) leave(ctx context.Context, e *engine.Engine) error {
 	err := e.Shutdown(ctx)
 	err = errors.Join(err, f.Boot.Goodbye())
-	if f.Close != nil {
-		err = errors.Join(err, f.Close())
+	return errors.Join(err, f.close())
+}
+
+func (f Fabric) close() error {
+	if f.Close == nil {
+		return nil
 	}
-	return err
+	return f.Close()
 }
 
 // leftOf returns a function that tells which ranks of this host have left, if

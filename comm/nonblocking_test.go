@@ -202,29 +202,37 @@ func TestPersistentCollectivesCanBeStartedAgainAndAgain(t *testing.T) {
 // Collectives in the background and messages of other goroutines go on side by
 // side.
 func TestCollectivesOverlapWithMessagesOfOtherGoroutines(t *testing.T) {
-	const p, rounds = 4, 30
-	inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
-		errs := make([]error, 4)
-		var all sync.WaitGroup
-		for g := range 3 {
-			all.Go(func() { errs[g] = chatter(ctx, c, g, rounds) })
-		}
-		all.Go(func() {
-			for i := range rounds {
-				x := make([]int64, messageSizes[i%4]+1)
-				x[0] = int64(c.Rank() + i)
-				if _, err := c.Iallreduce(comm.Of(x), comm.Of(x), comm.Sum).Wait(ctx); err != nil {
-					errs[3] = err
-					return
-				}
-				if x[0] != int64(sumOfRanks(p, i)) {
-					errs[3] = fmt.Errorf("allreduce %d: got %d", i, x[0])
-				}
+	inBubble(t, 4, func(ctx context.Context, c *comm.Comm) error { return overlap(ctx, c, 30) })
+}
+
+func TestCollectivesOverlapWithMessagesOverTCP(t *testing.T) {
+	err := errors.Join(overTCP(t, 3, func(ctx context.Context, c *comm.Comm) error { return overlap(ctx, c, 20) })...)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func overlap(ctx context.Context, c *comm.Comm, rounds int) error {
+	errs := make([]error, 4)
+	var all sync.WaitGroup
+	for g := range 3 {
+		all.Go(func() { errs[g] = chatter(ctx, c, g, rounds) })
+	}
+	all.Go(func() {
+		for i := range rounds {
+			x := make([]int64, messageSizes[i%4]+1)
+			x[0] = int64(c.Rank() + i)
+			if _, err := c.Iallreduce(comm.Of(x), comm.Of(x), comm.Sum).Wait(ctx); err != nil {
+				errs[3] = err
+				return
 			}
-		})
-		all.Wait()
-		return errors.Join(errs...)
+			if x[0] != int64(sumOfRanks(c.Size(), i)) {
+				errs[3] = fmt.Errorf("allreduce %d: got %d", i, x[0])
+			}
+		}
 	})
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // chatter exchanges messages of all sizes with every rank, under a tag.

@@ -29,15 +29,15 @@ func (t *Transport) heat(p *peer) {
 	}
 }
 
-// gathered notes that a frame has been queued for p. It has all of them leave if
-// it is not to wait, or if they have become many.
-func (t *Transport) gathered(p *peer, joined bool) {
-	if joined && !p.gathering {
+// gathered notes that a frame has been queued for p to leave with others. They
+// leave now if they have become many.
+func (t *Transport) gathered(p *peer) {
+	if !p.gathering {
 		p.gathering = true
 		t.gathering++
 	}
 	many := p.out.copied >= burstBytes || len(p.out.frames)-p.out.first >= burstFrames
-	if p.gathering && (!joined || many) {
+	if many {
 		t.disperse(p)
 	}
 }

@@ -84,6 +84,9 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 	}
 	body := b.HostSlice()
 	sent, joins := 0, p.joins(len(body))
+	if p.gathering && !joins {
+		t.disperse(p) // before this one, which may then leave at once
+	}
 	if p.conn != nil && p.out.empty() && !joins {
 		var errno syscall.Errno
 		sent, errno = t.write(p.conn.fd, h, body)
@@ -101,7 +104,9 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 	}
 	t.want(p)
 	reusable := t.enqueue(p, h, body, sent, token)
-	t.gathered(p, joins)
+	if joins {
+		t.gathered(p)
+	}
 	return reusable
 }
 

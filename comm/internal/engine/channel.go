@@ -42,7 +42,7 @@ func (e *Engine) Counter() uint32 {
 // nil for all. What arrived for it early is handled now.
 func (e *Engine) Open(id uint64, members []int32) *Channel {
 	e.lock()
-	defer e.unlock()
+	defer e.exit()
 	ch := &Channel{e: e, ID: id, members: members, rank: e.cfg.Rank, size: e.cfg.Size}
 	if members != nil {
 		ch.size = len(members)
@@ -69,7 +69,7 @@ func (e *Engine) Open(id uint64, members []int32) *Channel {
 // Close forgets the Channel. Operations still under way fail with ErrClosed.
 func (ch *Channel) Close() {
 	ch.e.lock()
-	defer ch.e.unlock()
+	defer ch.e.exit()
 	ch.fail(ErrClosed)
 	delete(ch.e.channels, ch.ID)
 	ch.e.closed[ch.ID] = true
@@ -159,15 +159,12 @@ func (e *Engine) abandon(r *Request, err error) {
 
 // drop forgets a message nobody will receive and gives its credit back.
 func (e *Engine) drop(m *message) {
-	if m.local != nil {
-		e.finish(m.local, ErrClosed)
+	if s, _ := e.slots.get(m.offer); m.local && s != nil {
+		e.abandon(s, s.ch.err)
 	}
 	if m.p != nil {
-		switch m.kind {
-		case transport.Eager:
-			e.letGo(m.p, m.size, 0)
-		case transport.Coll:
-			e.letGo(m.p, 0, m.size)
+		if m.kind == transport.Eager { // those of a round die with their Channel
+			e.letGo(m.p, m.size)
 		}
 	}
 	if m.token != 0 && !m.ready {
@@ -179,7 +176,7 @@ func (e *Engine) drop(m *message) {
 // Break breaks the Channel here and tells the other members why.
 func (ch *Channel) Break(cause string) {
 	ch.e.lock()
-	defer ch.e.unlock()
+	defer ch.e.exit()
 	ch.breakUp(verdict{rank: ch.e.cfg.Rank, cause: cause})
 }
 

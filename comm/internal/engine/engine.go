@@ -28,7 +28,9 @@ const (
 	// payload is read straight into place.
 	roundEager = 256 << 10
 	// budget bounds the eager payload that a rank may have sent to one peer and
-	// that the peer has not let go, for each of the two classes.
+	// that the peer has not let go: of point-to-point messages, and of the
+	// collectives of each communicator. Were it one for all communicators, a peer
+	// that calls their collectives in another order would wait for ever.
 	budget = 4 << 20
 	// pieceSize is how much of a message is received before it is reduced: small
 	// enough to be reduced from the second-level cache.
@@ -69,6 +71,7 @@ type Engine struct {
 	waiters    []*Waiter  // free
 	h          transport.Header
 	spin       int
+	looks      int // calls of Progress
 	drivers
 }
 
@@ -121,11 +124,9 @@ type peer struct {
 	rank int
 	tr   transport.Transport // nil until the first use
 	lost error               // why nothing can be sent to it any more
-	// Bytes of eager payload: sent and not yet let go by the peer, and received
-	// from it, let go, and not yet told.
-	p2pOut, roundOut   int
-	p2pFree, roundFree int
-	blocked            []*lane // waiting for roundOut to fall
+	// Bytes of eager point-to-point payload: sent and not yet let go by the peer,
+	// and received from it, let go, and not yet told.
+	out, free int
 }
 
 // A table holds the peers, in pages made on first use: a job of thousands of
@@ -169,29 +170,26 @@ func (e *Engine) post(p *peer, b mem.Buffer, token uint64) bool {
 // letGo notes that n bytes of eager payload from p are no longer held here, and
 // tells p when enough has come together. Only payload is counted, so a rank
 // that floods another with empty messages is not held back.
-func (e *Engine) letGo(p *peer, p2p, round int) {
-	p.p2pFree += p2p
-	p.roundFree += round
-	if max(p.p2pFree, p.roundFree) < budget/4 || p.tr == nil || p.lost != nil {
+func (e *Engine) letGo(p *peer, n int) {
+	p.free += n
+	if p.free < budget/4 || p.tr == nil || p.lost != nil {
 		return
 	}
-	e.h = transport.Header{Kind: transport.Credit, A: uint64(p.p2pFree), B: uint64(p.roundFree)}
-	p.p2pFree, p.roundFree = 0, 0
+	e.h = transport.Header{Kind: transport.Credit, A: uint64(p.free)}
+	p.free = 0
 	e.post(p, mem.Buffer{}, 0)
 }
 
 // credited handles a Credit frame. A peer cannot give back more than it was sent.
-func (e *Engine) credited(p *peer, p2p, round uint64) {
-	p.p2pOut -= int(min(p2p, uint64(p.p2pOut)))
-	p.roundOut -= int(min(round, uint64(p.roundOut)))
-	for len(p.blocked) > 0 {
-		l := p.blocked[0]
-		p.blocked = p.blocked[1:]
-		l.blocked = false
-		if l.pump(); l.blocked {
-			return
-		}
+func (e *Engine) credited(p *peer, h *transport.Header) {
+	p.out -= int(min(h.A, uint64(p.out)))
+	ch := e.channels[h.Comm]
+	if h.B == 0 || ch == nil || ch.err != nil || ch.member(p.rank) < 0 {
+		return
 	}
+	l := ch.round.lane(ch.member(p.rank))
+	l.owed -= int(min(h.B, uint64(l.owed)))
+	l.pump()
 }
 
 // poll moves what can be moved, looking first at world rank hint.

@@ -20,16 +20,24 @@ import (
 // deadlock fails the test at once.
 func run(t *testing.T, n int, fn func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error) {
 	t.Helper()
+	runConfig(t, n, func(*engine.Config) {}, fn)
+}
+
+// runConfig is run with a configuration that change has adapted.
+func runConfig(t *testing.T, n int, change func(cfg *engine.Config), fn func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		world, boots := inproc.NewWorld(n), boot.Group(n)
 		errs := make([]error, n)
 		var all sync.WaitGroup
 		for rank := range n {
 			p := inproc.NewParker()
-			e := engine.New(engine.Config{
+			cfg := engine.Config{
 				Rank: rank, Size: n, Host: boots[rank].Info().Host, Boot: boots[rank],
 				Parker: p, Yield: runtime.Gosched, Eager: engine.DefaultEager,
-			})
+			}
+			change(&cfg)
+			e := engine.New(cfg)
 			boots[rank].SetWake(p.Wake)
 			e.Use(world.Transport(rank, e, p))
 			ch := e.Open(1, nil)

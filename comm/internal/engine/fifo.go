@@ -9,7 +9,7 @@ type fifo[T any] struct {
 func (f *fifo[T]) len() int { return len(f.items) - f.head }
 
 func (f *fifo[T]) push(v T) {
-	if f.head > 0 && len(f.items) == cap(f.items) {
+	if f.head > len(f.items)/2 && len(f.items) == cap(f.items) { // else growing is cheaper
 		n := copy(f.items, f.items[f.head:])
 		clear(f.items[n:])
 		f.items, f.head = f.items[:n], 0

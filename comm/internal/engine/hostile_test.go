@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"sync"
 	"testing"
 
 	"gompi/comm/internal/engine"
@@ -14,27 +15,38 @@ import (
 
 // A script is a transport whose peer sends what a test says, whatever it is.
 type script struct {
-	sink   transport.Sink
+	sink transport.Sink
+
+	mu     sync.Mutex
 	frames []transport.Header
-	sent   []transport.Header
-	cut    map[int]bool
 }
 
-func (s *script) Name() string                  { return "script" }
-func (s *script) Reaches(int) bool              { return true }
-func (s *script) Carries(mem.Space) bool        { return true }
-func (s *script) Forget(peer int, token uint64) {}
-func (s *script) Arm() bool                     { return len(s.frames) == 0 }
-func (s *script) Close(force bool) bool         { return true }
-func (s *script) Send(peer int, h *transport.Header, b mem.Buffer, token uint64) bool {
-	s.sent = append(s.sent, *h)
-	return true
+// send has frames arrive at the next Poll.
+func (s *script) send(frames ...transport.Header) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frames = append(s.frames, frames...)
 }
+
+func (s *script) take() []transport.Header {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	frames := s.frames
+	s.frames = nil
+	return frames
+}
+
+func (s *script) Name() string                                         { return "script" }
+func (s *script) Reaches(int) bool                                     { return true }
+func (s *script) Carries(mem.Space) bool                               { return true }
+func (s *script) Forget(int, uint64)                                   {}
+func (s *script) Arm() bool                                            { return true }
+func (s *script) Close(bool) bool                                      { return true }
+func (s *script) Send(int, *transport.Header, mem.Buffer, uint64) bool { return true }
 
 // Poll delivers all frames from rank 1, with zeroes for payload.
 func (s *script) Poll(int) int {
-	frames := s.frames
-	s.frames = nil
+	frames := s.take()
 	for _, h := range frames {
 		left := h.Len
 		w, token := s.sink.Arrive(1, &h)
@@ -69,7 +81,7 @@ func TestPayloadNobodyAskedForIsBounded(t *testing.T) {
 	} {
 		e, s := scripted()
 		ch := e.Open(1, nil)
-		s.frames = []transport.Header{tt.h}
+		s.send(tt.h)
 		e.Progress()
 		if err := ch.Err(); err == nil {
 			t.Errorf("%s of %d bytes: no error", tt.name, tt.h.Len)
@@ -80,7 +92,7 @@ func TestPayloadNobodyAskedForIsBounded(t *testing.T) {
 func TestRevocationThatBlamesNobodyIsRead(t *testing.T) {
 	e, s := scripted()
 	ch := e.Open(1, nil)
-	s.frames = []transport.Header{{Kind: transport.Revoke, Comm: 1, Len: 20}} // too short for what it claims to be
+	s.send(transport.Header{Kind: transport.Revoke, Comm: 1, Len: 20}) // too short for what it claims to be
 	e.Progress()
 	if !errors.Is(ch.Err(), engine.ErrRevoked) {
 		t.Errorf("got %v, want ErrRevoked", ch.Err())
@@ -119,7 +131,7 @@ func FuzzFrames(f *testing.F) {
 			var h transport.Header
 			if h.Decode(b) == nil {
 				h.Len %= 1 << 24 // what this test has time to deliver
-				s.frames = append(s.frames, h)
+				s.send(h)
 			}
 			b = b[transport.HeaderSize:]
 			e.Progress()

@@ -21,20 +21,18 @@ const Any = -1
 func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bool) error {
 	e := ch.e
 	e.lock()
-	defer e.unlock()
+	defer e.exitPolling()
 	r := e.newRequest()
 	defer e.freeRequest(r)
 	ch.start(r, dst, tag, b, sync)
-	err := ch.settle(ctx, r)
-	e.handOn() // a transport may have kept it to send it with others
-	return err
+	return ch.settle(ctx, r)
 }
 
 // Recv receives a message from src with tag, either of which may be Any, into b.
 func (ch *Channel) Recv(ctx context.Context, src, tag int, b mem.Buffer) (Status, error) {
 	e := ch.e
 	e.lock()
-	defer e.unlock()
+	defer e.exitPolling()
 	r := e.newRequest()
 	defer e.freeRequest(r)
 	ch.expect(r, src, tag, b)
@@ -46,7 +44,7 @@ func (ch *Channel) Recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffer, src, recvTag int, in mem.Buffer) (Status, error) {
 	e := ch.e
 	e.lock()
-	defer e.unlock()
+	defer e.exitPolling()
 	r, s := e.newRequest(), e.newRequest()
 	defer e.freeRequest(r)
 	defer e.freeRequest(s)
@@ -62,7 +60,7 @@ func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffe
 // Isend starts a send; r is complete when b may be reused.
 func (ch *Channel) Isend(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	ch.e.lock()
-	defer ch.e.unlock()
+	defer ch.e.exit()
 	ch.start(r, dst, tag, b, sync)
 	ch.e.outstanding(r)
 }
@@ -70,18 +68,17 @@ func (ch *Channel) Isend(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 // Irecv starts a receive.
 func (ch *Channel) Irecv(r *Request, src, tag int, b mem.Buffer) {
 	ch.e.lock()
-	defer ch.e.unlock()
+	defer ch.e.exit()
 	ch.expect(r, src, tag, b)
 	ch.e.outstanding(r)
 }
 
-// outstanding makes sure that somebody drives for r.
+// outstanding has somebody drive for r until it is complete.
 func (e *Engine) outstanding(r *Request) {
 	if r.stage != complete {
 		r.counted = true
 		e.pending++
 	}
-	e.handOn()
 }
 
 // settle waits for a request of a blocking call. If ctx ends first, a receive
@@ -110,7 +107,7 @@ func (ch *Channel) abort(r *Request, cause error) {
 // Cancel withdraws a receive that has not matched. It reports whether it did.
 func (ch *Channel) Cancel(r *Request, cause error) bool {
 	ch.e.lock()
-	defer ch.e.unlock()
+	defer ch.e.exit()
 	if r.stage != posted {
 		return false
 	}
@@ -135,13 +132,13 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	}
 	token := e.stamp(r)
 	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
-	if sync || r.size > e.cfg.Eager || p.p2pOut+r.size > budget {
+	if sync || r.size > e.cfg.Eager || p.out+r.size > budget {
 		r.stage = announced
 		e.h.Kind, e.h.A, e.h.B = transport.Announce, uint64(r.size), token
 		e.post(p, mem.Buffer{}, 0)
 		return
 	}
-	p.p2pOut += r.size
+	p.out += r.size
 	e.h.Kind = transport.Eager
 	if e.post(p, b.Raw(), token) {
 		e.finish(r, nil)
@@ -160,8 +157,7 @@ func (ch *Channel) startLocal(r *Request) {
 	m.src, m.tag, m.typ, m.size, m.ready = ch.rank, r.tag, r.buf.Type(), r.size, true
 	if r.sync || r.size > e.cfg.Eager {
 		r.stage = announced
-		m.kind, m.local = transport.Announce, r
-		e.stamp(r)
+		m.kind, m.local, m.offer = transport.Announce, true, e.stamp(r)
 		ch.arrived(m)
 		return
 	}
@@ -240,8 +236,13 @@ func (ch *Channel) pair(r *Request, m *message) {
 	e := ch.e
 	r.matched(m.src, m.tag, m.size, m.typ)
 	switch {
-	case m.local != nil:
-		s := m.local
+	case m.local:
+		s, _ := e.slots.get(m.offer)
+		if s == nil { // given up, which broke the Channel
+			e.freeMessage(m)
+			e.finish(r, ch.err)
+			return
+		}
 		n := min(m.size, r.buf.Size())
 		err := mem.Copy(r.buf.Raw().Slice(0, n), s.buf.Raw().Slice(0, n))
 		e.freeMessage(m)
@@ -261,12 +262,12 @@ func (ch *Channel) pair(r *Request, m *message) {
 func (ch *Channel) consume(r *Request, m *message) {
 	e := ch.e
 	err := r.store(m.data)
-	if m.p != nil {
-		if m.kind == transport.Eager {
-			e.letGo(m.p, m.size, 0)
-		} else {
-			e.letGo(m.p, 0, m.size)
-		}
+	switch {
+	case m.p == nil:
+	case m.kind == transport.Eager:
+		e.letGo(m.p, m.size)
+	default:
+		ch.round.lane(m.src).letGo(m.size)
 	}
 	e.freeMessage(m)
 	e.finish(r, err)
@@ -275,6 +276,10 @@ func (ch *Channel) consume(r *Request, m *message) {
 // ask tells the sender of an announced message to send it.
 func (ch *Channel) ask(r *Request, p *peer, offer uint64) {
 	e := ch.e
+	if p.lost != nil { // it can be asked no more
+		e.finish(r, p.lost)
+		return
+	}
 	r.stage, r.peer = filling, p.rank
 	e.h = transport.Header{Kind: transport.Clear, A: offer, B: e.stamp(r)}
 	e.post(p, mem.Buffer{}, 0)
@@ -289,7 +294,7 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (*M
 		e.Progress()
 	}
 	e.lock()
-	defer e.unlock()
+	defer e.exitPolling()
 	for {
 		if ch.err != nil {
 			return nil, Status{}, ch.err
@@ -347,7 +352,7 @@ type Message struct {
 func (m *Message) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
 	e, ch := m.ch.e, m.ch
 	e.lock()
-	defer e.unlock()
+	defer e.exitPolling()
 	if m.m == nil {
 		return Status{}, fmt.Errorf("message already received")
 	}

@@ -310,11 +310,18 @@ func (e *Engine) Complete(r *Request, err error) {
 // Progress polls once, for Test and Iprobe.
 func (e *Engine) Progress() {
 	e.lock()
+	defer e.exitPolling()
 	if e.driver == nil || e.driver.parked {
 		e.poll(-1)
 	}
-	e.unlock()
+	if e.looks++; e.looks%looksPerCheck == 0 && e.cfg.Left != nil {
+		e.dismissLeft()
+	}
 }
+
+// looksPerCheck is how often a program that tests instead of waiting polls before
+// it is found out whether those it waits for have left.
+const looksPerCheck = 4096
 
 // A message has arrived, in part at least, without a receive for it.
 type message struct {
@@ -332,7 +339,7 @@ type message struct {
 	ready bool   // all of data is there
 	token uint64
 	offer uint64   // announced: the sender's token
-	local *Request // announced by this rank itself
+	local bool     // announced by this rank itself
 	taken *Request // the receive that took it before it was ready
 }
 

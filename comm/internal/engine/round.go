@@ -32,7 +32,7 @@ type Round struct {
 	quiet   bool
 	ctx     context.Context
 	lanes   map[int]*lane
-	early   []earlyCall
+	ahead   []*lane         // those with early calls
 	past    [pastCalls]Call // by seq
 	used    []*Request
 	combs   []*combine // of used requests that reduce, kept for reuse
@@ -46,7 +46,6 @@ const pastCalls = 64
 // An earlyCall is what another rank called in a round that has not begun here.
 type earlyCall struct {
 	seq  uint64
-	src  int
 	call Call
 }
 
@@ -59,7 +58,10 @@ type lane struct {
 	kept    fifo[*message] // messages without a receive
 	out     fifo[*Request] // sends that may not leave yet
 	readies fifo[uint64]   // rounds in which the peer is ready for a long message
-	blocked bool           // in p.blocked
+	early   fifo[earlyCall]
+	newest  uint64 // number of the last of early, also when it is gone
+	owed    int    // bytes of short messages that the peer has not let go
+	free    int    // bytes of the peer's let go, and not yet told
 }
 
 var _ coll.Peers = (*Round)(nil)
@@ -75,15 +77,17 @@ func (rd *Round) Begin(ctx context.Context, call Call, quiet bool) error {
 	}
 	rd.seq++
 	rd.call, rd.running, rd.err, rd.ctx, rd.quiet = call, true, nil, ctx, quiet
-	keep := rd.early[:0]
-	for _, c := range rd.early {
-		if c.seq == rd.seq {
-			rd.check(c.src, c.seq, c.call)
-		} else {
-			keep = append(keep, c)
+	keep := rd.ahead[:0]
+	for _, l := range rd.ahead {
+		if c := l.early.front(); c.seq == rd.seq {
+			l.early.pop()
+			rd.check(l.src, c.seq, c.call)
+		}
+		if l.early.len() > 0 {
+			keep = append(keep, l)
 		}
 	}
-	rd.early = keep
+	rd.ahead = keep
 	return rd.ch.err
 }
 
@@ -92,7 +96,7 @@ func (rd *Round) Begin(ctx context.Context, call Call, quiet bool) error {
 func (rd *Round) End() error {
 	e := rd.ch.e
 	e.lock()
-	defer e.unlock()
+	defer e.exitPolling()
 	rd.past[rd.seq%pastCalls] = rd.call
 	rd.running = false
 	for _, b := range rd.lent {
@@ -240,7 +244,7 @@ func (rd *Round) combine() *combine {
 func (rd *Round) Wait() error {
 	e := rd.ch.e
 	e.lock()
-	defer e.unlock()
+	defer e.exitPolling()
 	if rd.left > 0 {
 		if err := e.await(rd.ctx, rd.waiter); err != nil {
 			rd.ch.breakUp(verdict{rank: e.cfg.Rank, cause: fmt.Sprintf("gave up in %v: %v", rd.call, err)})
@@ -295,15 +299,27 @@ func (l *lane) admit(r *Request) bool {
 		l.readies.pop()
 		return true
 	}
-	if r.size > 0 && l.p.roundOut+r.size > budget {
-		if !l.blocked {
-			l.blocked = true
-			l.p.blocked = append(l.p.blocked, l)
-		}
+	if r.size > 0 && l.owed+r.size > budget {
 		return false
 	}
-	l.p.roundOut += r.size
+	l.owed += r.size
 	return true
+}
+
+// letGo notes that a message of n bytes is no longer held here, and tells the
+// peer when enough has come together. Long ones were not charged.
+func (l *lane) letGo(n int) {
+	if n > roundEager {
+		return
+	}
+	l.free += n
+	if l.free < budget/4 || l.p.tr == nil || l.p.lost != nil {
+		return
+	}
+	e := l.rd.ch.e
+	e.h = transport.Header{Kind: transport.Credit, Comm: l.rd.ch.ID, B: uint64(l.free)}
+	l.free = 0
+	e.post(l.p, mem.Buffer{}, 0)
 }
 
 // say sends a frame without payload about the running round. A Call frame tells,
@@ -348,9 +364,7 @@ func (rd *Round) receiver(m *message) (r *Request, kept bool) {
 	if !rd.fits(r, m) {
 		return nil, false
 	}
-	if m.size <= roundEager {
-		rd.ch.e.letGo(m.p, 0, m.size)
-	}
+	l.letGo(m.size)
 	return r, false
 }
 
@@ -415,14 +429,18 @@ func (rd *Round) heard(m *message) bool {
 	return false
 }
 
-// remember keeps the call of a round that has not begun here, once per rank.
+// remember keeps the call of a round that has not begun here, once per rank. A
+// rank that only sends, such as the root of many a Bcast, may be far ahead.
 func (rd *Round) remember(m *message) {
-	for i := len(rd.early) - 1; i >= 0; i-- {
-		if c := rd.early[i]; c.src == m.src && c.seq == m.seq {
-			return
-		}
+	l := rd.lane(m.src)
+	if l.newest == m.seq {
+		return
 	}
-	rd.early = append(rd.early, earlyCall{m.seq, m.src, m.call})
+	l.newest = m.seq
+	if l.early.len() == 0 {
+		rd.ahead = append(rd.ahead, l)
+	}
+	l.early.push(earlyCall{m.seq, m.call})
 }
 
 // check breaks the Channel if another rank's call differs from the one here.
@@ -510,11 +528,25 @@ func (rd *Round) dismiss(p *peer) {
 	}
 }
 
-// awaited yields the members that a receive or a long send waits for.
+// awaited yields the members from which a receive, a probe or the round waits for
+// something. A receive from anybody waits for all.
 func (ch *Channel) awaited() iter.Seq[int] {
 	return func(yield func(int) bool) {
+		anybody := false
 		for n := range ch.q.Posted() {
-			if n.Source != Any && n.Source != ch.rank && !yield(n.Source) {
+			anybody = anybody || n.Source == Any
+			if n.Source != Any && !yield(n.Source) {
+				return
+			}
+		}
+		for _, w := range ch.probes {
+			anybody = anybody || w.hint < 0
+			if w.hint >= 0 && !yield(ch.member(w.hint)) {
+				return
+			}
+		}
+		for src := range ch.size {
+			if anybody && !yield(src) {
 				return
 			}
 		}

@@ -20,7 +20,7 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 	p := e.peer(from)
 	switch h.Kind {
 	case transport.Credit:
-		e.credited(p, h.A, h.B)
+		e.credited(p, h)
 		return mem.Buffer{}, 0
 	case transport.Clear:
 		e.cleared(p, h.A, h.B)
@@ -39,11 +39,8 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 	if ch == nil && !e.closed[h.Comm] || ch != nil && ch.err == nil && ch.member(from) >= 0 {
 		return e.deliver(ch, p, h)
 	}
-	switch h.Kind { // for a broken or closed communicator
-	case transport.Eager:
-		e.letGo(p, int(h.Len), 0)
-	case transport.Coll:
-		e.letGo(p, 0, int(h.Len))
+	if h.Kind == transport.Eager && h.Len <= budget { // for a broken or closed communicator
+		e.letGo(p, int(h.Len))
 	}
 	return mem.Buffer{}, 0
 }
@@ -120,7 +117,7 @@ func (ch *Channel) receiver(m *message) *Request {
 	r := n.Val
 	r.matched(m.src, m.tag, m.size, m.typ)
 	r.peer = m.p.rank
-	ch.e.letGo(m.p, m.size, 0)
+	ch.e.letGo(m.p, m.size)
 	return r
 }
 
@@ -266,6 +263,12 @@ func (ch *Channel) dismiss(p *peer, known bool) {
 		return
 	}
 	e := ch.e
+	for n := range ch.q.Arrived() {
+		if m := n.Val; m.p == p && m.kind == transport.Announce { // its payload will not come
+			ch.q.Remove(n)
+			e.drop(m)
+		}
+	}
 	ch.q.DropSource(src, func(n *match.Recv[Request]) { e.finish(n.Val, p.lost) })
 	for i := range e.slots.list {
 		r := e.slots.list[i].r
@@ -296,15 +299,24 @@ func (ch *Channel) alone() bool {
 }
 
 // dismissLeft asks the host segment which ranks have left without a word to
-// us, as they do if no connection was ever made.
+// us, as they do if no connection was ever made. What they have sent is read
+// first.
 func (e *Engine) dismissLeft() {
+	var left []int
 	for _, ch := range e.channels {
 		for src := range ch.awaited() {
-			p := e.peer(ch.World(src))
-			if p.lost == nil && e.cfg.Left(p.rank) {
-				e.Lost(p.rank, transport.ErrGone)
+			if w := ch.World(src); w != e.cfg.Rank && e.peer(w).lost == nil && e.cfg.Left(w) {
+				left = append(left, w)
 			}
 		}
+	}
+	if left == nil {
+		return
+	}
+	for e.poll(-1) > 0 {
+	}
+	for _, w := range left {
+		e.Lost(w, transport.ErrGone)
 	}
 }
 

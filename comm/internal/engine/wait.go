@@ -58,9 +58,10 @@ type Waiter struct {
 	round *Round        // the collective waited for, for the stall notice
 	timer *time.Timer   // of alarms, made once
 
-	asleep   bool // in sleepers
-	parkable bool // asleep, and listening to the Parker
-	parked   bool // asleep as the driver
+	asleep   bool      // in sleepers
+	parkable bool      // asleep, and listening to the Parker
+	parked   bool      // asleep as the driver
+	due      time.Time // when it wakes because a transport wants to be polled
 }
 
 func (e *Engine) newWaiter() *Waiter {
@@ -148,6 +149,11 @@ func (e *Engine) busy() bool {
 	if e.pending > 0 {
 		return true
 	}
+	return e.unsent()
+}
+
+// unsent reports whether a transport has something that needs Poll to leave.
+func (e *Engine) unsent() bool {
 	for _, t := range e.restless {
 		if t.Pending() {
 			return true
@@ -177,13 +183,16 @@ func (e *Engine) take(w *Waiter) {
 
 // handOn finds a driver when there is none and there is need of one.
 func (e *Engine) handOn() {
-	if e.driver != nil {
+	if d := e.driver; d != nil {
+		if d.parked && !e.armTransports() {
+			e.prod(d) // there is work that it did not know of when it went to sleep
+		}
 		return
 	}
 	next := e.successor()
 	switch {
 	case next == nil:
-	case next.parkable && e.arm():
+	case next.parkable && !e.sooner(next) && e.arm():
 		e.driver, next.parked = next, true
 	default:
 		e.prod(next)
@@ -216,13 +225,43 @@ func (e *Engine) successor() *Waiter {
 
 // arm prepares everything for a parked driver; false means: poll first.
 func (e *Engine) arm() bool {
+	if !e.armTransports() {
+		return false
+	}
+	e.cfg.Parker.Arm()
+	return true
+}
+
+func (e *Engine) armTransports() bool {
 	for _, t := range e.transports {
 		if !t.Arm() {
 			return false
 		}
 	}
-	e.cfg.Parker.Arm()
 	return true
+}
+
+// sooner reports whether a transport wants to be polled before the sleeper w
+// would wake for it.
+func (e *Engine) sooner(w *Waiter) bool {
+	d := e.deadline()
+	return d > 0 && (w.due.IsZero() || time.Now().Add(d).Before(w.due))
+}
+
+// exit lets go of the lock at the end of a call that may have sent something:
+// whatever could not leave at once, somebody has to poll for.
+func (e *Engine) exit() {
+	e.handOn()
+	e.unlock()
+}
+
+// exitPolling is exit for calls that have waited, or could have: they may as well
+// poll themselves, which costs less than waking another goroutine.
+func (e *Engine) exitPolling() {
+	if e.driver == nil && e.unsent() {
+		e.poll(-1)
+	}
+	e.exit()
 }
 
 func (e *Engine) background(w *Waiter) {
@@ -310,7 +349,7 @@ func (e *Engine) block(ctx context.Context, w *Waiter, stall *alarm) {
 	case <-due:
 	case <-w.wake:
 	case <-ctx.Done():
-	case <-stall.after(w):
+	case <-stall.after(e, w):
 		stall.fired = true
 	}
 	e.lock()
@@ -333,13 +372,16 @@ func (e *Engine) block(ctx context.Context, w *Waiter, stall *alarm) {
 // alarmClock returns a channel that tells a parked driver to poll because a
 // transport's time has come; nil if no transport has one.
 func (e *Engine) alarmClock(w *Waiter) <-chan time.Time {
+	w.due = time.Time{}
 	if !w.parkable {
 		return nil
 	}
-	if d := e.deadline(); d > 0 {
-		return time.After(d)
+	d := e.deadline()
+	if d == 0 {
+		return nil
 	}
-	return nil
+	w.due = time.Now().Add(d)
+	return time.After(d)
 }
 
 // notice acts on a wait that has lasted long.
@@ -363,9 +405,9 @@ type alarm struct {
 	fired bool
 }
 
-func (a *alarm) after(w *Waiter) <-chan time.Time {
-	if w.quiet && w.round == nil {
-		return nil // the background waiter has nothing to complain of
+func (a *alarm) after(e *Engine, w *Waiter) <-chan time.Time {
+	if w.quiet && w.round == nil && e.cfg.Left == nil {
+		return nil // the background waiter has nothing to tell anybody
 	}
 	switch {
 	case a.timer != nil: // set already

@@ -1,0 +1,111 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"gompi/comm/internal/engine"
+	"gompi/internal/mem"
+)
+
+func TestRecvOfALongMessageWhoseSenderHasLeftFails(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if ch.Rank() == 1 {
+			var r engine.Request
+			ch.Isend(&r, 0, 1, mem.Bytes(make([]byte, 1<<20)), false)
+			return ch.Send(ctx, 0, 2, mem.Buffer{}, false)
+		}
+		if _, err := ch.Recv(ctx, 1, 2, mem.Buffer{}); err != nil {
+			return err
+		}
+		synctest.Wait() // rank 1 has left
+		if _, err := ch.Recv(ctx, 1, 1, mem.Bytes(make([]byte, 1<<20))); !errors.Is(err, engine.ErrLeft) {
+			return fmt.Errorf("got %v, want ErrLeft", err)
+		}
+		return nil
+	})
+}
+
+func TestLookingDoesNotDeafenOneWhoSleeps(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if ch.Rank() == 1 {
+			if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); err != nil {
+				return err
+			}
+			return ch.Send(ctx, 0, 2, mem.Buffer{}, false)
+		}
+		got := make(chan error)
+		go func() {
+			_, err := ch.Recv(ctx, 1, 2, mem.Buffer{})
+			got <- err
+		}()
+		synctest.Wait() // it sleeps
+		e.Progress()
+		if err := ch.Send(ctx, 1, 1, mem.Buffer{}, false); err != nil {
+			return err
+		}
+		return <-got
+	})
+}
+
+func TestCollectivesOfOneChannelDoNotHoldUpThoseOfAnother(t *testing.T) {
+	const many, size = 40, 200 << 10 // twice the budget
+	call := engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: size}
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		other := e.Open(2, nil)
+		defer other.Close()
+		one := func(ch *engine.Channel) error {
+			rd := ch.Round()
+			if err := rd.Begin(ctx, call, false); err != nil {
+				return err
+			}
+			if b := mem.Bytes(make([]byte, size)); ch.Rank() == 0 {
+				rd.Isend(1, b)
+			} else {
+				rd.Irecv(0, b)
+			}
+			return errors.Join(rd.Wait(), rd.End())
+		}
+		rounds := func() error {
+			for range many {
+				if err := one(other); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if ch.Rank() == 1 { // in another order than rank 0
+			return errors.Join(one(ch), rounds())
+		}
+		background := make(chan error)
+		go func() { background <- rounds() }()
+		synctest.Wait() // as many as may have left
+		return errors.Join(one(ch), <-background)
+	})
+}
+
+func TestSeveralReceivesFromARankThatLeftUnseen(t *testing.T) {
+	runConfig(t, 2, func(cfg *engine.Config) {
+		cfg.Left = func(rank int) bool { return rank == 1 }
+	}, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if ch.Rank() == 1 {
+			return nil // nothing was exchanged, so nobody is told
+		}
+		var rs [3]engine.Request
+		for i := range rs {
+			ch.Irecv(&rs[i], 1, i, mem.Buffer{})
+		}
+		for i := range rs {
+			if err := e.Wait(ctx, &rs[i]); err != nil {
+				return err
+			}
+			if _, err := rs[i].Result(); !errors.Is(err, engine.ErrLeft) {
+				return fmt.Errorf("receive %d: got %v, want ErrLeft", i, err)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"gompi/internal/mem"
+)
+
+var someVerdicts = []verdict{
+	{rank: 3, cause: "is lost: connection cut"},
+	{rank: 0, cause: ""},
+	{rank: 1 << 40, mismatch: &MismatchError{Seq: 1 << 50, Rank: 3, Peer: 4095,
+		Call:     Call{Kind: Reduce, Type: mem.F32, Op: mem.Sum, Root: 7, Count: 1 << 40},
+		PeerCall: Call{Kind: Allgatherv, Type: mem.Bool, Digest: 0xdeadbeef, Count: 5}}},
+	{rank: 2, mismatch: &MismatchError{Seq: 1, Call: Call{Kind: Gatherv}, PeerCall: Call{Kind: Gatherv}, Bytes: 1 << 41, PeerBytes: 3}},
+}
+
+func TestVerdictsSurviveTheirTrip(t *testing.T) {
+	for _, v := range someVerdicts {
+		got, err := decodeVerdict(v.encode())
+		if err != nil || !reflect.DeepEqual(got, v) {
+			t.Errorf("%+v became %+v (%v)", v, got, err)
+		}
+	}
+}
+
+func TestLongCausesAreCut(t *testing.T) {
+	b := verdict{rank: 1, cause: strings.Repeat("because ", 10_000)}.encode()
+	if len(b) > maxVerdict {
+		t.Errorf("%d bytes, at most %d are received", len(b), maxVerdict)
+	}
+	if v, err := decodeVerdict(b); err != nil || !strings.HasPrefix(v.cause, "because because") {
+		t.Errorf("got %.40q..., %v", v.cause, err)
+	}
+}
+
+func FuzzVerdict(f *testing.F) {
+	for _, v := range someVerdicts {
+		f.Add(v.encode())
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		v, err := decodeVerdict(b)
+		if err != nil {
+			return
+		}
+		if again, err := decodeVerdict(v.encode()); len(b) <= maxVerdict && (err != nil || !reflect.DeepEqual(again, v)) {
+			t.Errorf("%x decodes to %+v, and that, encoded, to %+v (%v)", b, v, again, err)
+		}
+		if v.mismatch != nil {
+			_ = v.mismatch.Error()
+		}
+	})
+}
+
+func TestCallsSurviveTheirTrip(t *testing.T) {
+	for k := NoCollective; k < numCollectives; k++ {
+		c := Call{Kind: k, Type: mem.BF16, Op: mem.Max, Count: -1}
+		if k.Rooted() {
+			c.Root = 1<<31 - 1
+		} else {
+			c.Digest = 1<<32 - 1
+		}
+		if got := callOf(c.words()); got != c {
+			t.Errorf("%+v became %+v", c, got)
+		}
+	}
+}
