@@ -68,7 +68,7 @@ func TestMismatchFarAheadIsFound(t *testing.T) {
 			err = last.call(ctx, c, 0)
 		}
 		if err == nil {
-			err = comm.Barrier(ctx, c)
+			err = next(ctx, c)
 		}
 		if problem := wrongMismatch(err, 2, "bcast", "barrier"); problem != nil {
 			t.Errorf("rank %d: %v", c.Rank(), problem)

@@ -37,7 +37,7 @@ var steady = []struct {
 // perStep returns how many allocations two ranks make together in one step. It
 // counts those of the whole process.
 func perStep(ctx context.Context, c *comm.Comm, step func() error) (float64, error) {
-	const warmUp, steps = 300, 1000
+	const warmUp, steps = 200, 500
 	run := func(n int) error {
 		for range n {
 			if err := step(); err != nil {
@@ -56,11 +56,12 @@ func perStep(ctx context.Context, c *comm.Comm, step func() error) (float64, err
 	return float64(after.Mallocs-before.Mallocs) / steps, err
 }
 
-// tolerated is what the runtime itself may allocate per step: a goroutine that
-// goes to sleep on another processor than last time takes a new entry for the
-// channel's queue, and a collection empties the pools of package sync. An
-// allocation of gompi's in every step, or in every wait, is ten times that.
-const tolerated = 0.1
+// tolerated is what the runtime itself may allocate per step, all ranks together:
+// a goroutine that goes to sleep on another processor than last time takes a new
+// entry for the channel's queue, a collection empties the pools of package sync.
+// How often depends on what else the machine does. An allocation of gompi's own
+// is one in every step, or in every wait, on each rank: twice as much at least.
+const tolerated = 0.5
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	nets := map[string]func(fn rankFunc) []error{

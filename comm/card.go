@@ -77,8 +77,8 @@ func (cs cards) agreed(info *boot.Info) (*coll.Table, error) {
 		return nil, err
 	}
 	t.Hosts = max(info.Nodes, 1)
-	for _, crowded := range cs.crowded(info) {
-		t.Crowded = t.Crowded || crowded
+	for _, load := range cs.loads(info) {
+		t.Crowded = t.Crowded || load > 1
 	}
 	return t, nil
 }
@@ -91,9 +91,9 @@ type node struct {
 	quota   int
 }
 
-// crowded tells for each node whether its ranks outnumber the processors they
-// may use.
-func (cs cards) crowded(info *boot.Info) []bool {
+// loads returns for each node how many ranks there are to a processor that they
+// may use, rounded up.
+func (cs cards) loads(info *boot.Info) []int {
 	nodes := make([]node, max(info.Nodes, 1))
 	for r, c := range cs {
 		n := &nodes[info.NodeIndex(r)]
@@ -106,13 +106,13 @@ func (cs cards) crowded(info *boot.Info) []bool {
 		}
 		n.quota = max(n.quota, c.quota)
 	}
-	crowded := make([]bool, len(nodes))
+	loads := make([]int, len(nodes))
 	for i, n := range nodes {
 		cpus := n.cpus.count() + n.unknown
 		if n.quota > 0 {
 			cpus = min(cpus, n.quota)
 		}
-		crowded[i] = n.ranks > cpus
+		loads[i] = (n.ranks + cpus - 1) / max(cpus, 1)
 	}
-	return crowded
+	return loads
 }

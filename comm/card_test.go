@@ -42,31 +42,32 @@ func FuzzCard(f *testing.F) {
 		if !bytes.Equal(c.encode(), b) {
 			t.Errorf("%x decodes to %+v, which encodes to %x", b, c, c.encode())
 		}
-		cards{c}.crowded(&boot.Info{Size: 1, Nodes: 1})
+		cards{c}.loads(&boot.Info{Size: 1, Nodes: 1})
 		cards{c}.agreed(&boot.Info{Size: 1, Nodes: 1}) // may refuse the table
 	})
 }
 
-func TestHostIsCrowdedWhenRanksOutnumberItsProcessors(t *testing.T) {
+func TestLoadIsRanksToAProcessor(t *testing.T) {
 	two, other := cpuset{0b11}, cpuset{0b1100}
 	onTwo := &boot.Info{Size: 4, Nodes: 2, NodeOf: []int32{0, 0, 1, 1}}
 	for _, tt := range []struct {
 		name  string
 		cards cards
 		info  *boot.Info
-		want  []bool
+		want  []int
 	}{
-		{"two on two", cards{{cpus: two}, {cpus: two}}, &boot.Info{Nodes: 1}, []bool{false}},
-		{"three on two", cards{{cpus: two}, {cpus: two}, {cpus: two}}, &boot.Info{Nodes: 1}, []bool{true}},
-		{"shares", cards{{cpus: two}, {cpus: two}, {cpus: other}}, &boot.Info{Nodes: 1}, []bool{false}},
-		{"quota of one", cards{{cpus: two, quota: 1}, {cpus: two, quota: 1}}, &boot.Info{Nodes: 1}, []bool{true}},
-		{"nobody knows", cards{{}, {}}, &boot.Info{Nodes: 1}, []bool{false}},
-		{"one host of two", cards{{cpus: two}, {cpus: two}, {cpus: cpuset{1}}, {cpus: cpuset{1}}}, onTwo, []bool{false, true}},
+		{"two on two", cards{{cpus: two}, {cpus: two}}, &boot.Info{Nodes: 1}, []int{1}},
+		{"three on two", cards{{cpus: two}, {cpus: two}, {cpus: two}}, &boot.Info{Nodes: 1}, []int{2}},
+		{"shares", cards{{cpus: two}, {cpus: two}, {cpus: other}}, &boot.Info{Nodes: 1}, []int{1}},
+		{"quota of one", cards{{cpus: two, quota: 1}, {cpus: two, quota: 1}}, &boot.Info{Nodes: 1}, []int{2}},
+		{"nobody knows", cards{{}, {}}, &boot.Info{Nodes: 1}, []int{1}},
+		{"one host of two", cards{{cpus: two}, {cpus: two}, {cpus: cpuset{1}}, {cpus: cpuset{1}}}, onTwo, []int{1, 2}},
+		{"five on two", cards{{cpus: two}, {cpus: two}, {cpus: two}, {cpus: two}, {cpus: two}}, &boot.Info{Nodes: 1}, []int{3}},
 	} {
-		got := tt.cards.crowded(tt.info)
+		got := tt.cards.loads(tt.info)
 		for i := range tt.want {
 			if got[i] != tt.want[i] {
-				t.Errorf("%s: host %d crowded: %v, want %v", tt.name, i, got[i], tt.want[i])
+				t.Errorf("%s: load of host %d: %v, want %v", tt.name, i, got[i], tt.want[i])
 			}
 		}
 	}

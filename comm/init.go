@@ -166,8 +166,11 @@ func (cfg Config) meet(ctx context.Context, f Fabric, e *engine.Engine) (*coll.T
 			return nil, err
 		}
 	}
-	if !all.crowded(info)[info.Node] {
-		e.SetSpin(f.Spin)
+	switch load := all.loads(info)[info.Node]; {
+	case load <= 1:
+		e.SetPatience(f.Spin, yields)
+	case load <= manyToAProcessor:
+		e.SetPatience(0, yields)
 	}
 	return all.agreed(info)
 }

@@ -88,7 +88,7 @@ func TestMismatchOverTCPIsToldToAllRanks(t *testing.T) {
 			}
 			err := mine.call(ctx, c, 100)
 			if err == nil {
-				err = comm.Barrier(ctx, c)
+				err = next(ctx, c)
 			}
 			if problem := wrongMismatch(err, where, even.name, odd.name); problem != nil {
 				t.Errorf("%s against %s: rank %d: %v", even.name, odd.name, c.Rank(), problem)

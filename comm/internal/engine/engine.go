@@ -71,6 +71,7 @@ type Engine struct {
 	waiters    []*Waiter  // free
 	h          transport.Header
 	spin       int
+	yields     int
 	looks      int // calls of Progress
 	drivers
 }
@@ -100,12 +101,13 @@ func (e *Engine) Use(t transport.Transport) {
 	}
 }
 
-// SetSpin sets how often a driver polls before it yields: 0, as at first, when
-// ranks outnumber processors.
-func (e *Engine) SetSpin(polls int) {
+// SetPatience sets how a driver waits before it sleeps: it polls spin times in a
+// row, and then yields times, each after having given the processor away. At
+// first it does neither.
+func (e *Engine) SetPatience(spin, yields int) {
 	e.lock()
 	defer e.unlock()
-	e.spin = polls
+	e.spin, e.yields = spin, yields
 }
 
 func (e *Engine) lock() {

@@ -17,7 +17,7 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 		case ctx.Err() != nil:
 			e.shut(true)
 			return context.Cause(ctx)
-		case idle < yields:
+		case idle < e.yields:
 			e.breathe(e.cfg.Yield)
 		case e.arm():
 			e.doze(ctx)

@@ -28,14 +28,9 @@ import (
 // goroutine drives. It is an ordinary waiter that never spins and whose
 // condition never comes true before the Engine closes.
 
-const (
-	// yields is the number of polls, each after a yield, before parking. A
-	// yield hands the core to another rank in 1-2 us, a wake-up costs 20-30 us.
-	yields = 16
-	// stallAfter is how long a rank waits in a collective before it tells those
-	// it waits for what it waits in.
-	stallAfter = 200 * time.Millisecond
-)
+// stallAfter is how long a rank waits in a collective before it tells those it
+// waits for what it waits in.
+const stallAfter = 200 * time.Millisecond
 
 type drivers struct {
 	restless []transport.Restless
@@ -295,7 +290,7 @@ func (e *Engine) drive(ctx context.Context, w *Waiter, stall *alarm) {
 			if idle%64 == 63 && ctx.Err() != nil {
 				e.release(w)
 			}
-		case idle <= spin+yields:
+		case idle <= spin+e.yields:
 			e.breathe(e.cfg.Yield)
 		case ctx.Err() != nil:
 			e.release(w)
