@@ -73,6 +73,12 @@ func deathIn(t *testing.T, q question, victim int, panics bool) {
 	}
 }
 
+func TestDeathReachesHundredsOfRanks(t *testing.T) {
+	for _, kind := range []string{"barrier", "allreduce", "alltoall"} {
+		deathIn(t, question{kind: kind, ranks: 200, n: 3}, 77, false)
+	}
+}
+
 // sameReason reports whether two errors of a communicator have one cause.
 func sameReason(a, b error) bool {
 	var x, y *comm.RevokedError

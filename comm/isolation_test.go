@@ -179,3 +179,60 @@ func TestManyCommsComeAndGo(t *testing.T) {
 		return nil
 	})
 }
+
+// A second Close does nothing, after a failure too: it does not count for another
+// communicator.
+func TestBrokenCommMayBeClosedTwice(t *testing.T) {
+	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		d, err := c.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			short, cancel := soon(ctx)
+			defer cancel()
+			if err := comm.Barrier(short, c); !errors.Is(err, errEnough) {
+				return fmt.Errorf("got %v, want %v", err, errEnough)
+			}
+		} else if _, err := comm.Recv(ctx, c, 0, 0, []int{}); !errors.Is(err, comm.ErrRevoked) {
+			return fmt.Errorf("got %v, want ErrRevoked", err)
+		}
+		for range 3 {
+			if err := c.Close(ctx); err != nil { // the other one is open: only its Close tells
+				return err
+			}
+		}
+		if err := comm.Barrier(ctx, d); err != nil {
+			return err
+		}
+		return d.Close(ctx)
+	})
+}
+
+func TestCloseFromManyGoroutines(t *testing.T) {
+	inBubble(t, 3, func(ctx context.Context, c *comm.Comm) error {
+		inside := make(chan error)
+		go func() { inside <- second(comm.Recv(ctx, c, comm.AnySource, 0, []int{})) }()
+		synctestWait(c, 0)
+		if c.Rank() > 0 {
+			if err := comm.Ssend(ctx, c, 0, 5, []int{}); err != nil { // until all others sleep
+				return err
+			}
+		} else if err := errors.Join(second(comm.Recv(ctx, c, 1, 5, []int{})), second(comm.Recv(ctx, c, 2, 5, []int{}))); err != nil {
+			return err
+		}
+		errs := make(chan error)
+		for range 4 {
+			go func() { errs <- c.Close(ctx) }()
+		}
+		for range 4 {
+			if err := <-errs; err != nil {
+				return err
+			}
+		}
+		if err := <-inside; !errors.Is(err, comm.ErrClosed) && !errors.Is(err, comm.ErrLeft) {
+			return fmt.Errorf("receive that Close interrupted: %v", err)
+		}
+		return nil
+	})
+}

@@ -184,3 +184,10 @@ func TestDifferingArgumentsAreAMismatchOnAllRanks(t *testing.T) {
 		}
 	}
 }
+
+func TestMismatchReachesHundredsOfRanks(t *testing.T) {
+	tries := allTries()
+	for _, where := range []int{0, 77, 199} {
+		disagree(t, 200, where, 4, tries[0], tries[3])
+	}
+}

@@ -32,16 +32,6 @@ func outcomes(t *testing.T, p int, fn rankFunc) (errs []error) {
 	return errs
 }
 
-// inOrder runs steps until one fails, and says which.
-func inOrder(steps ...func() error) error {
-	for i, step := range steps {
-		if err := step(); err != nil {
-			return fmt.Errorf("step %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
 func equal[T comparable](what string, got, want []T) error {
 	if len(got) != len(want) {
 		return fmt.Errorf("%s: %d elements, want %d", what, len(got), len(want))
