@@ -53,3 +53,9 @@ const (
 
 // Of returns the Buffer of s, without copying.
 func Of[T Scalar](s []T) Buffer { return mem.Of(s) }
+
+// ToFloat16 rounds f to the nearest Float16, to even in the middle.
+func ToFloat16(f float32) Float16 { return mem.ToFloat16(f) }
+
+// ToBFloat16 rounds f to the nearest BFloat16, to even in the middle.
+func ToBFloat16(f float32) BFloat16 { return mem.ToBFloat16(f) }

@@ -37,7 +37,7 @@ var steady = []struct {
 // perStep returns how many allocations two ranks make together in one step. It
 // counts those of the whole process.
 func perStep(ctx context.Context, c *comm.Comm, step func() error) (float64, error) {
-	const warmUp, steps = 200, 500
+	const warmUp, steps = 100, 200
 	run := func(n int) error {
 		for range n {
 			if err := step(); err != nil {

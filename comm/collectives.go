@@ -32,8 +32,8 @@ func Reduce[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, op
 
 // ReduceFunc is Reduce with a function: combine stores acc op in into acc, for
 // all elements. It must be associative; operands keep the order of the ranks,
-// so it need not commute. It must not keep its arguments, and may be called
-// from another goroutine than the caller's while this call lasts.
+// so it need not commute. It must not keep its arguments nor call comm, and may
+// be called from another goroutine than the caller's while this call lasts.
 func ReduceFunc[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, combine func(acc, in []T)) error {
 	return c.do(ctx, reduceOp(root, Of(send), Of(recv), custom(combine)))
 }

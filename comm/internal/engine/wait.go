@@ -391,6 +391,7 @@ func (e *Engine) notice(w *Waiter, stall *alarm) {
 	if e.cfg.Left != nil {
 		e.dismissLeft()
 		stall.timer.Reset(stallAfter)
+		e.handOn() // what was looked at has to be armed again
 	}
 }
 
