@@ -83,7 +83,7 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 		return true
 	}
 	body := b.HostSlice()
-	sent, joins := 0, p.joins(len(body))
+	sent, joins := 0, p.joins(h.Kind, len(body))
 	if p.gathering && !joins {
 		t.disperse(p) // before this one, which may then leave at once
 	}
@@ -97,7 +97,7 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 			t.broken(p, errno)
 			return true
 		case sent == transport.HeaderSize+len(body):
-			t.heat(p)
+			t.heat(p, h.Kind)
 			return true
 		}
 		t.watch(p.conn, poll.Read|poll.Write)
