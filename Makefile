@@ -37,7 +37,7 @@ race: ## the short tests under the race detector (needs a C compiler)
 fuzz: ## every fuzz target for 30 seconds
 	@for p in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s $$p || exit 1; done; done
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s -fuzzminimizetime 10x $$p || exit 1; done; done
 
 examples: build ## run every example on 1 to 4 ranks
 	@for n in 1 2 3 4; do for e in hello pi ring; do \
@@ -47,10 +47,10 @@ bench: build ## measure this library alone: latency, bandwidth, allreduce
 	$(BIN)/gompirun -np 2 -bind-to core $(BIN)/gompi-bench latency bw allreduce
 
 compare-tcp: build ## measure gompi beside Open MPI and MPICH over TCP, interleaved (needs them installed)
-	$(BIN)/gompi-compare -gompirun $(BIN)/gompirun -bench $(BIN)/gompi-bench
+	$(BIN)/gompi-compare -np 2 -rounds 3 -peers openmpi-tcp,mpich-tcp -sizes 8,1K,64K,4M,64M latency bw allreduce bcast
 
 launchbench: build ## measure start to finish beside Open MPI and MPICH
-	$(BIN)/gompi-launchbench -gompirun $(BIN)/gompirun -hello $(BIN)/hello
+	$(BIN)/gompi-launchbench -np 1,4,16,64 -rounds 3 -limit 30s
 
 dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/
 	@for arch in amd64 arm64; do \
