@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// A lane is the traffic of the rounds with one member.
+type lane struct {
+	rd      *Round
+	src     int // rank in the communicator
+	p       *peer
+	posted  fifo[*Request] // receives without a message
+	kept    fifo[*message] // messages without a receive
+	out     fifo[*Request] // sends that may not leave yet
+	readies fifo[uint64]   // rounds in which the peer is ready for a long message
+	early   fifo[earlyCall]
+	newest  uint64 // number of the last of early, also when it is gone
+	owed    int    // bytes of short messages that the peer has not let go
+	free    int    // bytes of the peer's let go, and not yet told
+}
+
+// holds reports whether a message of round seq is kept in l.
+func (l *lane) holds(seq uint64) bool {
+	m := l.kept.front()
+	return m != nil && m.seq == seq
+}
+
+// pump sends what may leave of l, in order.
+func (l *lane) pump() {
+	rd, e := l.rd, l.rd.ch.e
+	for {
+		r := l.out.front()
+		if r == nil || !l.admit(r) {
+			return
+		}
+		l.out.pop()
+		r.stage = leaving
+		e.h = transport.Header{Kind: transport.Coll, Comm: rd.ch.ID, Seq: rd.seq}
+		e.h.A, e.h.B = rd.call.words()
+		if e.post(l.p, r.buf.Raw(), e.stamp(r)) {
+			e.finish(r, nil)
+		}
+	}
+}
+
+// admit reports whether r may leave: a short message within the budget, a long
+// one when its receiver is ready.
+func (l *lane) admit(r *Request) bool {
+	if r.size > roundEager {
+		if l.readies.len() == 0 || l.readies.front() != l.rd.seq {
+			return false
+		}
+		l.readies.pop()
+		return true
+	}
+	if r.size > 0 && l.owed+r.size > budget {
+		return false
+	}
+	l.owed += r.size
+	return true
+}
+
+// letGo notes that a message of n bytes is no longer held here, and tells the
+// peer when enough has come together. Long ones were not charged.
+func (l *lane) letGo(n int) {
+	if n > roundEager {
+		return
+	}
+	l.free += n
+	if l.free < budget/4 || l.p.tr == nil || l.p.lost != nil {
+		return
+	}
+	e := l.rd.ch.e
+	e.h = transport.Header{Kind: transport.Credit, Comm: l.rd.ch.ID, B: uint64(l.free)}
+	l.free = 0
+	e.post(l.p, mem.Buffer{}, 0)
+}
+
+// waitsToSend returns how many elements the long message has whose receiver is
+// not ready, 0 if there is none.
+func (l *lane) waitsToSend() int {
+	if r := l.out.front(); r != nil && r.size > roundEager {
+		return r.buf.Len()
+	}
+	return 0
+}
