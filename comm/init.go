@@ -105,6 +105,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 
 // leave ends this rank's part in the job.
 func (f Fabric) leave(ctx context.Context, e *engine.Engine) error {
+	f.Boot.Info().Flight().Leaving(seg.Now())
 	err := e.Shutdown(ctx)
 	err = errors.Join(err, f.Boot.Goodbye())
 	return errors.Join(err, f.close())

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"gompirun": func() { os.Exit(Main(os.Args[1:])) },
 		"rank":     rankMain,
+		"loop":     loopMain,
 	})
 }
 

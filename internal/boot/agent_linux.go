@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -141,6 +142,26 @@ func (e *Event) asError() error {
 		return fmt.Errorf("the job ends: %s", e.Text)
 	}
 	return errGone
+}
+
+// Await sleeps on the socket: the agent writes to it before it bumps the epoch.
+func (l *linked) Await(limit time.Duration) bool {
+	for deadline := time.Now().Add(limit); ; {
+		if l.Pending() {
+			return true
+		}
+		left := time.Until(deadline)
+		l.mu.Lock()
+		gone := l.gone
+		l.mu.Unlock()
+		if left <= 0 || gone {
+			return false
+		}
+		fds := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
+		if n, err := unix.Poll(fds, int(left/time.Millisecond)+1); n > 0 || err != nil && err != unix.EINTR {
+			return true
+		}
+	}
 }
 
 // Events reads whatever has come, without blocking.

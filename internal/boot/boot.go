@@ -9,6 +9,7 @@ package boot
 
 import (
 	"context"
+	"time"
 
 	"gompi/internal/seg"
 )
@@ -82,6 +83,12 @@ type Boot interface {
 
 	// Events returns what came down since the last call, without blocking.
 	Events() []Event
+
+	// Await waits until Events has something to return, at most for limit, and
+	// reports whether it has. It is for moments when everything waits for the
+	// launcher's word. Where news is never late, as between the ranks of one
+	// process, it does not wait.
+	Await(limit time.Duration) bool
 
 	// Revoke tells all ranks, this one too, that communicator comm is broken.
 	// cause is opaque here.

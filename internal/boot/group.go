@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A group is a job whose ranks are goroutines of one process. Its news is one
@@ -139,6 +140,9 @@ func (m *Member) Events() []Event {
 	seen := m.seen.Swap(uint64(len(g.log)))
 	return g.log[seen:len(g.log):len(g.log)]
 }
+
+// Await implements Boot.
+func (m *Member) Await(time.Duration) bool { return m.Pending() }
 
 // Revoke implements Boot.
 func (m *Member) Revoke(comm uint64, cause []byte) error {

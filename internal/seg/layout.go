@@ -71,7 +71,9 @@ type line struct {
 	state atomic.Uint32
 	pid   atomic.Int32
 	rank  int32
-	_     [lineSize - 12]byte
+	_     [4]byte
+	left  atomic.Int64 // when the rank began to leave, as Now; 0 if it has not
+	_     [lineSize - 24]byte
 }
 
 // A record is one call in a flight recorder; recorder.go says how it is written.

@@ -64,6 +64,14 @@ func (r *Rank) Join() bool {
 	return true
 }
 
+// Leaving notes that the rank begins to leave: if its process fails after all,
+// it failed no later than now.
+func (r *Rank) Leaving(now int64) {
+	if r != nil {
+		r.line.left.Store(now)
+	}
+}
+
 // Leave marks the rank as closed: its process may end with any status 0.
 func (r *Rank) Leave() {
 	if r != nil {

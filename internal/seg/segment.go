@@ -72,6 +72,9 @@ func (s *Segment) Bump() { s.head.epoch.Add(1) }
 // State returns what became of a local rank so far.
 func (s *Segment) State(local int) State { return State(s.lines[local].state.Load()) }
 
+// LeftAt returns when a local rank began to leave, as Now; 0 if it has not.
+func (s *Segment) LeftAt(local int) int64 { return s.lines[local].left.Load() }
+
 // SetEnded marks a local rank's process as ended. The agent calls it when it
 // has reaped the process and no longer needs the state before.
 func (s *Segment) SetEnded(local int) { s.lines[local].state.Store(uint32(Ended)) }

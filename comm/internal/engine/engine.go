@@ -58,7 +58,8 @@ type Engine struct {
 	mu         sync.Mutex
 	transports []transport.Transport
 	peers      table
-	lost       int // peers that are lost
+	lost       int  // peers that are lost
+	doomed     bool // the launcher ends the job, or is gone
 	channels   map[uint64]*Channel
 	closed     map[uint64]bool    // context ids of closed channels: what still arrives is dropped
 	revoked    map[uint64]verdict // revoked before they were created here

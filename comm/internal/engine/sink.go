@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"gompi/comm/internal/match"
 	"gompi/internal/boot"
@@ -191,10 +192,10 @@ func (e *Engine) data(p *peer, h *transport.Header) (mem.Buffer, uint64) {
 
 // Sent implements transport.Sink.
 func (e *Engine) Sent(token uint64, err error) {
-	if err != nil {
-		err = e.reason(err)
-	}
 	r, _ := e.slots.get(token)
+	if err != nil && r != nil {
+		err = e.reason(e.peer(r.peer), err)
+	}
 	switch {
 	case r == nil || r.stage != leaving:
 	case err != nil && r.round != nil:
@@ -206,18 +207,41 @@ func (e *Engine) Sent(token uint64, err error) {
 }
 
 // Lost implements transport.Sink.
-func (e *Engine) Lost(rank int, err error) { e.lose(rank, e.reason(err), false) }
+func (e *Engine) Lost(rank int, err error) { e.lose(rank, e.reason(e.peer(rank), err), false) }
 
-// reason returns why something failed in a transport. The launcher may know more:
-// then that is dealt with first.
-func (e *Engine) reason(err error) error {
-	if b := e.cfg.Boot; b != nil && b.Pending() {
-		e.news()
+// verdictTime is how long the loss of a peer waits for the launcher to say how
+// the peer ended. A killed process is reaped within milliseconds of its
+// connections' end; a cut network has no such news to wait for.
+const verdictTime = 500 * time.Millisecond
+
+// reason returns why a transport failed with p. What the launcher knows of p
+// counts more, and is waited for, with all else at rest: then every rank gives
+// the true reason, and none can end because of a death that the launcher has not
+// heard of yet, and be taken for the first to fail.
+func (e *Engine) reason(p *peer, err error) error {
+	if b := e.cfg.Boot; b != nil && p.lost == nil {
+		if b.Pending() {
+			e.news()
+		}
+		if errors.Is(err, transport.ErrCut) || errors.Is(err, transport.ErrUnreachable) {
+			e.awaitNews(p, time.Now().Add(verdictTime))
+		}
 	}
-	if errors.Is(err, transport.ErrGone) {
+	switch {
+	case p.lost != nil:
+		return p.lost
+	case errors.Is(err, transport.ErrGone):
 		return ErrLeft
 	}
 	return err
+}
+
+// awaitNews waits until the launcher has told that p is lost, that the job ends,
+// or nothing.
+func (e *Engine) awaitNews(p *peer, deadline time.Time) {
+	for p.lost == nil && !e.doomed && e.cfg.Boot.Await(time.Until(deadline)) {
+		e.news()
+	}
 }
 
 // lose handles the loss of a peer, of which the first reason counts. known says
@@ -330,6 +354,7 @@ func (e *Engine) news() int {
 		case boot.Revoked:
 			e.revoke(ev.Rank, ev.Comm, ev.Text)
 		case boot.Terminate, boot.Gone:
+			e.doomed = true
 			e.failAll(fmt.Sprintf("the job ends: %s", ev.Text))
 		}
 	}

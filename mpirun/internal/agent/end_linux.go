@@ -93,7 +93,7 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	state := a.segment.State(p.index)
 	a.segment.SetEnded(p.index)
 	m := &ctl.Exited{
-		Rank: p.Rank.Rank, PID: p.pid, Time: now.UnixNano(), RSS: used.Maxrss << 10, Tail: lastLines(p.tail),
+		Rank: p.Rank.Rank, PID: p.pid, Time: a.failedAt(p, ws, now), RSS: used.Maxrss << 10, Tail: lastLines(p.tail),
 		Joined: state >= seg.Joined, Closed: state == seg.Closed,
 	}
 	if ws.Signaled() {
@@ -102,6 +102,17 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		m.Code = ws.ExitStatus()
 	}
 	a.report(m)
+}
+
+// failedAt returns when the failure of p showed first, in nanoseconds since
+// 1970. A rank that closes its communicators and then exits with an error status
+// makes others fail that still need it, and they may be the first to end. Above
+// 128 is how shells report a signal: ours, perhaps.
+func (a *agent) failedAt(p *process, ws unix.WaitStatus, now time.Time) int64 {
+	if left := a.segment.LeftAt(p.index); left != 0 && ws.Exited() && ws.ExitStatus() != 0 && ws.ExitStatus() <= 128 {
+		now = now.Add(-time.Duration(max(0, seg.Now()-left)))
+	}
+	return now.UnixNano()
 }
 
 // signal passes a signal on to the process groups of all ranks.

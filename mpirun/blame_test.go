@@ -1,0 +1,114 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gompi/comm"
+)
+
+// loopMain is a program as users write them: it sums in a loop and ends at the
+// first error. With an argument, that rank leaves the loop after a while: with
+// os.Exit(7) amid everything ("quit"), or after having closed its communicators
+// ("close").
+func loopMain() {
+	ctx := context.Background()
+	c, err := comm.Init(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	buf := make([]float32, 4<<10)
+	for i := 0; ; i++ {
+		b := buf[:1<<(i%13)]
+		if err := comm.Allreduce(ctx, c, b, b, comm.Sum); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		switch {
+		case i == 100:
+			fmt.Println("ready", c.Rank(), os.Getpid())
+		case i == 200 && c.Rank() == 1 && len(os.Args) > 1:
+			if os.Args[1] == "close" {
+				c.Close(ctx)
+			}
+			os.Exit(7)
+		}
+	}
+}
+
+// The ranks that fail because another has are never said to be the reason,
+// although they may end before it.
+func TestTheFirstToFailIsBlamed(t *testing.T) {
+	for range 2 * rounds() {
+		cmd := exec.Command("gompirun", "-np", "4", "loop")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		cmd.Stderr = &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		victim := 0
+		lines := bufio.NewReader(out)
+		for range 4 {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("%q, %v; want ready from each rank", line, err)
+			}
+			if rest, ok := strings.CutPrefix(line, "ready 1 "); ok {
+				victim = atoi(t, strings.TrimSpace(rest))
+			}
+		}
+		begun := time.Now()
+		syscall.Kill(victim, syscall.SIGKILL)
+		cmd.Wait()
+		checkBlame(t, cmd, said.String(), 137, "was killed by signal 9 (SIGKILL)")
+		if d := time.Since(begun); d > 20*time.Second { // 20 ms when nothing else runs
+			t.Errorf("the job ended %v after the kill", d)
+		}
+	}
+}
+
+func TestAnExitAmidACollectiveIsBlamed(t *testing.T) {
+	for _, how := range []string{"quit", "close"} {
+		t.Run(how, func(t *testing.T) {
+			for range 2 * rounds() {
+				cmd := exec.Command("gompirun", "-np", "4", "loop", how)
+				var said strings.Builder
+				cmd.Stderr = &said
+				cmd.Run()
+				checkBlame(t, cmd, said.String(), 7, "exited with status 7")
+			}
+		})
+	}
+}
+
+// checkBlame checks that gompirun ended because of rank 1.
+func checkBlame(t *testing.T, cmd *exec.Cmd, said string, status int, how string) {
+	t.Helper()
+	if code := cmd.ProcessState.ExitCode(); code != status {
+		t.Errorf("status %d, want %d", code, status)
+	}
+	reason := ""
+	for line := range strings.Lines(said) {
+		if strings.HasPrefix(line, "gompirun: rank ") {
+			reason = line
+			break
+		}
+	}
+	if want := "gompirun: rank 1 on localhost " + how; !strings.HasPrefix(reason, want) {
+		t.Errorf("reason %q, want %q; all that was said:\n%s", reason, want, said)
+	}
+}
