@@ -45,8 +45,9 @@ type job struct {
 	signals  *signals
 	timer    <-chan time.Time // the job's time limit
 
-	cards [][]byte // by rank; nil until they have come
-	came  int      // links whose cards have come
+	cards   [][]byte        // by rank; nil until they have come
+	came    int             // links whose cards have come
+	revoked map[uint64]bool // communicators, as their ranks have said
 	ending
 }
 
@@ -243,6 +244,10 @@ func (j *job) handle(e event) {
 	case *ctl.Cards:
 		j.gather(l, m)
 	case *ctl.Revoke:
+		if j.revoked[m.Comm] {
+			break // another host has said it
+		}
+		j.revoked[m.Comm] = true
 		j.broadcast(&ctl.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Abort:
 		j.aborted(l, m)
@@ -347,7 +352,7 @@ func (j *job) verbosef(format string, args ...any) {
 
 // newJob names a job.
 func newJob(o *options, stdout, stderr *os.File) *job {
-	j := &job{options: o, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{})}
+	j := &job{options: o, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), revoked: map[uint64]bool{}}
 	j.id, j.secret = boot.NewJob()
 	j.out = newOutput(stdout, stderr)
 	j.out.tag, j.out.stamp = o.tag, o.stamp

@@ -72,7 +72,7 @@ func (ch *Channel) Close() {
 	defer ch.e.exit()
 	ch.fail(ErrClosed)
 	delete(ch.e.channels, ch.ID)
-	ch.e.closed[ch.ID] = true
+	ch.e.closed.add(ch.ID)
 }
 
 // Err returns why the Channel is broken, nil while it works.

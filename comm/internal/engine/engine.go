@@ -61,7 +61,7 @@ type Engine struct {
 	lost       int  // peers that are lost
 	doomed     bool // the launcher ends the job, or is gone
 	channels   map[uint64]*Channel
-	closed     map[uint64]bool    // context ids of closed channels: what still arrives is dropped
+	closed     ids                // of closed channels: what still arrives is dropped
 	revoked    map[uint64]verdict // revoked before they were created here
 	orphans    map[uint64][]*message
 	next       uint32 // counter of the next context id made here
@@ -86,7 +86,7 @@ func New(cfg Config) *Engine {
 		cfg:      cfg,
 		peers:    make(table, (cfg.Size+pageSize-1)/pageSize),
 		channels: map[uint64]*Channel{},
-		closed:   map[uint64]bool{},
+		closed:   ids{in: map[uint64]bool{}},
 		revoked:  map[uint64]verdict{},
 		orphans:  map[uint64][]*message{},
 	}

@@ -37,7 +37,7 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 		return e.hold(m)
 	}
 	ch := e.channels[h.Comm]
-	if ch == nil && !e.closed[h.Comm] || ch != nil && ch.err == nil && ch.member(from) >= 0 {
+	if ch == nil && !e.closed.in[h.Comm] || ch != nil && ch.err == nil && ch.member(from) >= 0 {
 		return e.deliver(ch, p, h)
 	}
 	if h.Kind == transport.Eager && h.Len <= budget { // for a broken or closed communicator
@@ -379,7 +379,7 @@ func (e *Engine) revoke(from int, comm uint64, text []byte) {
 	switch {
 	case ch != nil:
 		ch.fail(ch.verdict(v))
-	case !e.closed[comm]:
+	case !e.closed.in[comm]:
 		e.revoked[comm] = v
 	}
 }

@@ -52,6 +52,7 @@ type Waiter struct {
 	quiet bool          // in the background: never spins
 	round *Round        // the collective waited for, for the stall notice
 	timer *time.Timer   // of alarms, made once
+	alarm *time.Timer   // of alarmClock, made once
 
 	asleep   bool      // in sleepers
 	parkable bool      // asleep, and listening to the Parker
@@ -376,7 +377,12 @@ func (e *Engine) alarmClock(w *Waiter) <-chan time.Time {
 		return nil
 	}
 	w.due = time.Now().Add(d)
-	return time.After(d)
+	if w.alarm == nil {
+		w.alarm = time.NewTimer(d)
+	} else {
+		w.alarm.Reset(d)
+	}
+	return w.alarm.C
 }
 
 // notice acts on a wait that has lasted long.

@@ -37,16 +37,17 @@ type agent struct {
 	affinity unix.CPUSet // of the agent when it started
 	bound    []int       // what this thread is bound to now, nil for affinity
 
-	ranks  []*process
-	local  map[int]int // index in ranks by rank
-	alive  int
-	cards  int   // ranks whose card has come
-	absent []int // ranks of the job that ended without joining
-	window int   // bytes of output that the launcher still takes
-	halted []*stream
-	feed   feed
-	end    ending
-	buf    [ctl.MaxChunk]byte
+	ranks   []*process
+	local   map[int]int // index in ranks by rank
+	alive   int
+	cards   int             // ranks whose card has come
+	absent  []int           // ranks of the job that ended without joining
+	revoked map[uint64]bool // communicators that ranks of this host have revoked
+	window  int             // bytes of output that the launcher still takes
+	halted  []*stream
+	feed    feed
+	end     ending
+	buf     [ctl.MaxChunk]byte
 }
 
 // Run serves the launcher behind the descriptors in and out until it is gone or
@@ -57,7 +58,7 @@ func Run(in, out int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
 	nameProcess("gompi-agent")
-	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, guests: map[int]*wire.Frames{}, door: -1, held: -1}
+	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1}
 	if err := a.serve(); err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
 		for a.orphan(); !a.end.over; time.Sleep(killPeriod) {

@@ -145,7 +145,10 @@ func (a *agent) heard(p *process, m wire.Message) error {
 			a.report(all)
 		}
 	case *wire.Revoke:
-		a.report(&ctl.Revoke{Rank: p.Rank.Rank, Comm: m.Comm, Cause: m.Cause})
+		if !a.revoked[m.Comm] { // the first says it for all
+			a.revoked[m.Comm] = true
+			a.report(&ctl.Revoke{Rank: p.Rank.Rank, Comm: m.Comm, Cause: m.Cause})
+		}
 	case *wire.Abort:
 		a.report(&ctl.Abort{Rank: p.Rank.Rank, Code: m.Code, Time: time.Now().UnixNano(), Reason: m.Reason})
 	default:
