@@ -36,6 +36,7 @@ var rules = []rule{
 	{"hostfile", nil},
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli"}},
 	{"mpirun/internal/ctl", []string{"internal/boot/wire"}},
+	{"mpirun/internal/slurmbed", nil},
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env"}},
 	{"examples", []string{"comm", "internal/env"}},
 	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env"}},
