@@ -30,9 +30,9 @@ echo gompi,$op,2,8,4,3,9,$iters,4.5,0,0
 func TestAComparisonSaysWhatIsMissing(t *testing.T) {
 	gompirun := launcher(t)
 	t.Setenv("PATH", "/nowhere")
-	csv := filepath.Join(t.TempDir(), "raw.csv")
+	csv, html := filepath.Join(t.TempDir(), "raw.csv"), filepath.Join(t.TempDir(), "all.html")
 	var out, progress strings.Builder
-	status := run([]string{"-gompirun", gompirun, "-bench", "gompi-bench", "-rounds", "2", "-csv", csv, "bcast", "scan"}, &out, &progress)
+	status := run([]string{"-gompirun", gompirun, "-bench", "gompi-bench", "-rounds", "2", "-csv", csv, "-html", html, "bcast", "scan"}, &out, &progress)
 	if status != 0 {
 		t.Errorf("status %d: %s", status, progress.String())
 	}
@@ -52,6 +52,12 @@ func TestAComparisonSaysWhatIsMissing(t *testing.T) {
 	want := report.SampleHeader + "\n1,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n2,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n"
 	if err != nil || string(raw) != want {
 		t.Errorf("raw rows, error %v:\n%swant\n%s", err, raw, want)
+	}
+	page, err := os.ReadFile(html)
+	for _, want := range []string{"<h2>gompi-compare, 2 ranks, tcp</h2>", ">gompi: 4 us<", "mpich-tcp: not installed", "gompi, scan, round 2: exit status 9"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("error %v: no %q in\n%s", err, want, page)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ type config struct {
 	gompirun, bench string // paths
 	peers           []contest.Competitor
 	transport       string
-	csv             string
+	csv, html       string // files
 	plan            contest.Plan
 	set             *cli.Set
 }
@@ -50,6 +50,7 @@ func parse(args []string) (config, error) {
 	s.StringVar(&cfg.gompirun, "gompirun", contest.Beside("gompirun"), "the launcher")
 	s.StringVar(&cfg.bench, "bench", contest.Beside("gompi-bench"), "gompi's benchmark")
 	s.StringVar(&cfg.csv, "csv", "", "file for every row of every round")
+	s.StringVar(&cfg.html, "html", "", "page with plots to add the medians to; made if there is none")
 	for len(args) > 0 {
 		rest, err := s.Parse(args)
 		if err != nil {

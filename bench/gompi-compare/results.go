@@ -13,6 +13,7 @@ import (
 // results are what a comparison has found.
 type results struct {
 	plan          contest.Plan
+	transport     string            // of gompi, "" for its own choice
 	entrants      []contest.Entrant // gompi first
 	absent        []string
 	before, after contest.Probe
@@ -38,13 +39,41 @@ func (r *results) write(out io.Writer) error {
 		return err
 	}
 	list(&b, "Not here", r.absent)
-	var missed []string
-	for _, m := range r.misses {
-		missed = append(missed, m.String())
-	}
-	list(&b, "Runs that did not come to their end", missed)
+	list(&b, "Runs that did not come to their end", r.missed())
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+func (r *results) missed() []string {
+	var lines []string
+	for _, m := range r.misses {
+		lines = append(lines, m.String())
+	}
+	return lines
+}
+
+// section returns the medians for a page. Its title has what tells one
+// comparison from another.
+func (r *results) section() report.Section {
+	title := fmt.Sprintf("gompi-compare, %d ranks", r.plan.NP)
+	if r.transport != "" {
+		title += ", " + r.transport
+	}
+	facts := []string{
+		contest.Machine(),
+		fmt.Sprintf("flag between two processors: before %v, after %v", r.before, r.after),
+		fmt.Sprintf("%d rounds, in turn: medians of the rounds' medians", r.plan.Rounds),
+	}
+	for _, e := range r.entrants {
+		facts = append(facts, fmt.Sprintf("%v: %v", e, e.Command(r.plan.NP, runtime.NumCPU(), r.plan.Args...)))
+	}
+	for _, line := range r.absent {
+		facts = append(facts, "not here: "+line)
+	}
+	for _, line := range r.missed() {
+		facts = append(facts, "did not come to its end: "+line)
+	}
+	return report.Section{Title: title, Facts: facts, Points: report.Points(report.Medians(r.samples))}
 }
 
 func (r *results) writeHead(b *strings.Builder, names []string) {

@@ -7,45 +7,29 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"gompi/bench/internal/contest"
 	"gompi/bench/report"
 	"gompi/internal/cli"
 )
 
-// run returns the exit status: 0, 1 after an error, 2 if the arguments make no
-// sense. A peer that is not here or fails is said in the report, and no error.
 func run(args []string, stdout, stderr io.Writer) int {
-	cfg, err := parse(args)
-	if errors.Is(err, cli.ErrHelp) {
-		fmt.Fprint(stdout, usage, cfg.set.FlagUsages())
-		return 0
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "gompi-compare: %v (gompi-compare -h lists the flags)\n", err)
-		return 2
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := compare(ctx, cfg, stdout, stderr); err != nil {
-		fmt.Fprintf(stderr, "gompi-compare: %v\n", err)
-		return 1
-	}
-	return 0
+	return contest.Program{Name: "gompi-compare", Usage: usage, Parse: func(args []string) (*cli.Set, contest.Measure, error) {
+		cfg, err := parse(args)
+		return cfg.set, cfg.compare, err
+	}}.Main(args, stdout, stderr)
 }
 
 // compare measures, with a line of progress for each run on stderr, and writes
 // the report of what it has measured, also if it was interrupted.
-func compare(ctx context.Context, cfg config, stdout, stderr io.Writer) error {
+func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 	shop, err := contest.NewWorkshop()
 	if err != nil {
 		return err
 	}
 	defer shop.Close()
-	res := results{plan: cfg.plan, before: contest.ProbeFlag()}
+	res := results{plan: cfg.plan, transport: cfg.transport, before: contest.ProbeFlag()}
 	res.entrants, res.absent = enter(ctx, cfg, shop)
 	raw, err := createRaw(cfg.csv)
 	if err != nil {
@@ -60,7 +44,11 @@ func compare(ctx context.Context, cfg config, stdout, stderr io.Writer) error {
 		fmt.Fprintln(stderr, m)
 	})
 	res.after = contest.ProbeFlag()
-	return errors.Join(ended, raw.close(), res.write(stdout))
+	ended = errors.Join(ended, raw.close(), res.write(stdout))
+	if cfg.html != "" {
+		ended = errors.Join(ended, res.section().AddTo(cfg.html))
+	}
+	return ended
 }
 
 // enter returns gompi and the peers that are here, and why others are not.
@@ -69,14 +57,10 @@ func enter(ctx context.Context, cfg config, shop *contest.Workshop) (here []cont
 	if cfg.transport != "" {
 		env = []string{"GOMPI_TRANSPORT=" + cfg.transport}
 	}
+	peers, absent := shop.EnterAll(ctx, cfg.peers, "mpibench")
 	here = []contest.Entrant{contest.Gompi(cfg.gompirun, cfg.bench, env...)}
-	for _, c := range cfg.peers {
-		e, err := shop.Enter(ctx, c, "mpibench")
-		if err != nil {
-			absent = append(absent, fmt.Sprintf("%s: %v", c.Name, err))
-			continue
-		}
-		here = append(here, e.WithArgs("-impl", c.Name))
+	for _, e := range peers {
+		here = append(here, e.WithArgs("-impl", e.Name))
 	}
 	return here, absent
 }

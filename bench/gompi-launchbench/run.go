@@ -6,46 +6,31 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"gompi/bench/internal/contest"
 	"gompi/internal/cli"
 )
 
-// run returns the exit status: 0, 1 after an error, 2 if the arguments make no
-// sense. A peer that is not here or fails is said in the report, and no error.
 func run(args []string, stdout, stderr io.Writer) int {
-	cfg, err := parse(args)
-	if errors.Is(err, cli.ErrHelp) {
-		fmt.Fprint(stdout, usage, cfg.set.FlagUsages())
-		return 0
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "gompi-launchbench: %v (gompi-launchbench -h lists the flags)\n", err)
-		return 2
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := launch(ctx, cfg, stdout, stderr); err != nil {
-		fmt.Fprintf(stderr, "gompi-launchbench: %v\n", err)
-		return 1
-	}
-	return 0
+	return contest.Program{Name: "gompi-launchbench", Usage: usage, Parse: func(args []string) (*cli.Set, contest.Measure, error) {
+		cfg, err := parse(args)
+		return cfg.set, cfg.launch, err
+	}}.Main(args, stdout, stderr)
 }
 
 // launch measures and writes the report of what it has measured, also if it was
 // interrupted.
-func launch(ctx context.Context, cfg config, stdout, stderr io.Writer) error {
+func (cfg config) launch(ctx context.Context, stdout, stderr io.Writer) error {
 	shop, err := contest.NewWorkshop()
 	if err != nil {
 		return err
 	}
 	defer shop.Close()
 	res := newResults(cfg)
-	res.enter(ctx, shop)
+	peers, absent := shop.EnterAll(ctx, cfg.peers, "mpihello")
+	res.entrants, res.absent = append(res.entrants, peers...), absent
 	ended := res.race(ctx, stderr)
 	if ended == nil {
 		ended = res.weigh(ctx)
@@ -84,18 +69,6 @@ func newResults(cfg config) *results {
 		cfg:      cfg,
 		entrants: []contest.Entrant{contest.Gompi(cfg.gompirun, cfg.hello)},
 		peak:     make(map[key]int),
-	}
-}
-
-// enter adds the peers that are here, and notes why others are not.
-func (r *results) enter(ctx context.Context, shop *contest.Workshop) {
-	for _, c := range r.cfg.peers {
-		e, err := shop.Enter(ctx, c, "mpihello")
-		if err != nil {
-			r.absent = append(r.absent, fmt.Sprintf("%s: %v", c.Name, err))
-			continue
-		}
-		r.entrants = append(r.entrants, e)
 	}
 }
 

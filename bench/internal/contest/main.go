@@ -1,0 +1,62 @@
+package contest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"gompi/internal/cli"
+)
+
+// A Program is a command that measures gompi beside others.
+type Program struct {
+	Name  string
+	Usage string // above the list of flags
+
+	// Parse reads the command line. The set is needed after an error, too.
+	Parse func(args []string) (*cli.Set, Measure, error)
+}
+
+// A Measure measures, with a line of progress for each run, and writes the
+// report of what it has measured, also if ctx has ended.
+type Measure func(ctx context.Context, report, progress io.Writer) error
+
+// Main runs the program until it is done or interrupted and returns its exit
+// status: 0, 1 after an error, 2 if the arguments make no sense. A peer that is
+// not here or fails is said in the report, and no error.
+func (p Program) Main(args []string, stdout, stderr io.Writer) int {
+	set, measure, err := p.Parse(args)
+	if errors.Is(err, cli.ErrHelp) {
+		fmt.Fprint(stdout, p.Usage, set.FlagUsages())
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v (%s -h lists the flags)\n", p.Name, err, p.Name)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := measure(ctx, stdout, stderr); err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", p.Name, err)
+		return 1
+	}
+	return 0
+}
+
+// EnterAll makes peers ready to run program: those that are here, and why others
+// are not.
+func (w *Workshop) EnterAll(ctx context.Context, peers []Competitor, program string) (here []Entrant, absent []string) {
+	for _, c := range peers {
+		e, err := w.Enter(ctx, c, program)
+		if err != nil {
+			absent = append(absent, fmt.Sprintf("%s: %v", c.Name, err))
+			continue
+		}
+		here = append(here, e)
+	}
+	return here, absent
+}

@@ -1,0 +1,154 @@
+package report
+
+import (
+	"encoding/xml"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func section() Section {
+	points := Points([]Row{
+		{Impl: "gompi", Op: "allreduce", NP: 2, Bytes: 65536, Median: 25},
+		{Impl: "gompi", Op: "allreduce", NP: 2, Bytes: 8, Median: 4.75},
+		{Impl: "mpich", Op: "allreduce", NP: 2, Bytes: 8, Median: 3.8},
+		{Impl: "mpich", Op: "allreduce", NP: 2, Bytes: 65536, Median: 150},
+		{Impl: "gompi", Op: "barrier", NP: 2, Bytes: 0, Median: 5},
+	})
+	points = append(points, Point{"restart", "after", "ms", "gompi", "kill -9", 1234}, Point{"rate", "ranks", "GB/s", "gompi", "2", 9}, Point{"rate", "ranks", "GB/s", "mpich", "2", 3})
+	return Section{Title: "compare, np=2", Facts: []string{"AMD <EPYC> & \"co\"", "`mpirun -np 2`"}, Points: points}
+}
+
+// page writes sections and checks that the result is well-formed.
+func page(t *testing.T, sections ...Section) string {
+	t.Helper()
+	var b strings.Builder
+	if err := WritePage(&b, sections); err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(strings.NewReader(b.String()))
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			return b.String()
+		} else if err != nil {
+			t.Fatalf("%v in\n%s", err, b.String())
+		}
+	}
+}
+
+func TestAPageShowsWhatWasMeasured(t *testing.T) {
+	got := page(t, section())
+	for _, want := range []string{
+		"<h2>compare, np=2</h2>", "AMD &lt;EPYC&gt; &amp; &#34;co&#34;",
+		`<title>gompi, 64 KiB: 25 us</title>`, `<path class="line" d="M52.0 `,
+		"<th>8 B</th><td>4.75</td><td>3.8</td><td class=\"lost\">0.80 lost</td>",
+		"<th>64 KiB</th><td>25</td><td>150</td><td>6.00</td>",
+		"<th>2</th><td>9</td><td>3</td><td>3.00</td>",   // more is better
+		">gompi: 1234 ms</text>", ">gompi: 5 us</text>", // bars: a word, and the size 0
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	for _, not := range []string{"NaN", "Inf", "http:", "https:", "<script"} {
+		if strings.Contains(strings.ReplaceAll(got, "http://www.w3.org/", ""), not) {
+			t.Errorf("the page has %q, want it whole in itself", not)
+		}
+	}
+}
+
+func TestPagesOfLittle(t *testing.T) {
+	if got := page(t); !strings.Contains(got, "Nothing has been measured yet") {
+		t.Errorf("no section:\n%s", got)
+	}
+	one := Point{Chart: "c", XUnit: "ranks", YUnit: "ms", Series: "s", X: "4", Y: 0}
+	for name, points := range map[string][]Point{
+		"none": nil, "a zero": {one}, "zeros": {one, {"c", "ranks", "ms", "s", "8", 0}},
+		"odd": {{"c\x1b\x00", "x\xff", "y", "a,\"b\"\n", "w<", 1}, {"c", "", "", "", "-3", -2}},
+		"gap": {{"c", "n", "us", "a", "1", 1}, {"c", "n", "us", "b", "2", 1}, {"c", "n", "us", "a", "3", 1e12}},
+	} {
+		if got := page(t, Section{Title: name, Points: points}); strings.Contains(got, "NaN") || strings.Contains(got, "Inf") {
+			t.Errorf("%s: a number that is none in\n%s", name, got)
+		}
+	}
+}
+
+func TestAPageIsReadBack(t *testing.T) {
+	first, second := section(), Section{Title: "launch", Facts: []string{}, Points: []Point{{"c", "ranks", "ms", "a, \"b\"", "1", 0.5}}}
+	got, err := ReadPage(strings.NewReader(page(t, first, second)))
+	if err != nil || !reflect.DeepEqual(got, []Section{first, second}) {
+		t.Errorf("got %+v, %v; want %+v", got, err, []Section{first, second})
+	}
+	for _, bad := range []string{"", "<html><body><p>mine</p></body></html>", "plain & text", "<h1/><pre class=\"rows\"># t\nchart\n</pre>"} {
+		if got, err := ReadPage(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q is read as %v", bad, got)
+		}
+	}
+}
+
+func TestBenchmarksShareAPage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "all.html")
+	other := Section{Title: "launch", Points: []Point{{"c", "ranks", "ms", "gompi", "1", 77}}}
+	again := section()
+	again.Points = again.Points[:2]
+	for _, s := range []Section{section(), other, again} {
+		if err := s.AddTo(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := ReadPage(f)
+	if err != nil || len(got) != 2 || len(got[0].Points) != 2 || got[1].Title != "launch" {
+		t.Errorf("got %+v, %v; want the first section replaced and the other kept", got, err)
+	}
+	mine := filepath.Join(t.TempDir(), "mine.html")
+	if err := os.WriteFile(mine, []byte("<p>mine</p>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.AddTo(mine); err == nil || !strings.Contains(err.Error(), mine) {
+		t.Errorf("a page of somebody else: %v, want an error that names it", err)
+	}
+	if text, _ := os.ReadFile(mine); string(text) != "<p>mine</p>" {
+		t.Errorf("it has become %q", text)
+	}
+}
+
+func TestTicksAreRound(t *testing.T) {
+	for _, tt := range []struct {
+		lo, hi float64
+		want   []float64
+	}{{3, 60, []float64{5, 10, 20, 50}}, {0.5, 5000, []float64{1, 10, 100, 1000}}} {
+		if got := ticks(tt.lo, tt.hi); !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("ticks(%v, %v) = %v, want %v", tt.lo, tt.hi, got, tt.want)
+		}
+	}
+	for v, want := range map[float64]string{0.5: "0.5", 1000: "1000", 1e4: "10k", 2e5: "200k", 5e6: "5M", 1e9: "1G"} {
+		if got := short(v); got != want {
+			t.Errorf("short(%v) = %q, want %q", v, got, want)
+		}
+	}
+}
+
+func FuzzParseSection(f *testing.F) {
+	f.Add(section().Text())
+	f.Add("# t\n" + pointHeader + "\na,b,c,d,e,1\n")
+	f.Add("# t\n#\n" + pointHeader + "\n\"a\nb\",,,,,1e999\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := ParseSection(text)
+		if err != nil {
+			return
+		}
+		page(t, s)
+		again, err := ParseSection(s.Text())
+		if err != nil || again.Text() != s.Text() {
+			t.Errorf("%q came back as %q, %v", s.Text(), again.Text(), err)
+		}
+	})
+}
