@@ -88,7 +88,7 @@ func (j *job) startAgents(starter remote.Starter) error {
 		}
 	}
 	for i, h := range j.hosts {
-		agent, err := starter.Start(context.Background(), h.Name)
+		agent, err := starter.Start(context.Background(), h)
 		if err != nil {
 			return err
 		}

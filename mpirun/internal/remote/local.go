@@ -20,7 +20,7 @@ type Local struct {
 
 // Start implements Starter. The context bounds nothing: starting a process does
 // not block.
-func (l Local) Start(_ context.Context, host string) (*Agent, error) {
+func (l Local) Start(_ context.Context, host hostfile.Host) (*Agent, error) {
 	// The running program, even if its file has been replaced, under the name
 	// by which it was called.
 	cmd := exec.Command("/proc/self/exe", AgentFlag)
@@ -28,7 +28,7 @@ func (l Local) Start(_ context.Context, host string) (*Agent, error) {
 	cmd.Stderr = l.Stderr
 	agent, err := start(cmd)
 	if err != nil {
-		return nil, fmt.Errorf("start an agent on %s: %w", host, err)
+		return nil, fmt.Errorf("start an agent on %s: %w", host.Name, err)
 	}
 	return agent, nil
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os/exec"
 	"syscall"
+
+	"gompi/hostfile"
 )
 
 // AgentFlag is the first argument that makes gompirun be an agent.
@@ -17,7 +19,7 @@ const AgentFlag = "--agent"
 // A Starter starts an agent on a host. Start does not wait until the agent has
 // said hello. It may be called from several goroutines.
 type Starter interface {
-	Start(ctx context.Context, host string) (*Agent, error)
+	Start(ctx context.Context, host hostfile.Host) (*Agent, error)
 }
 
 // An Agent is a started agent, or what stands between here and it, such as ssh.

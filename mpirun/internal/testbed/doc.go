@@ -1,0 +1,6 @@
+// Package testbed makes real hosts for tests, on one Linux machine: network
+// namespaces joined by a bridge, each with a name of its own and a real sshd.
+// Only tests import it. It needs root and the packages iproute2,
+// openssh-server and openssh-client; without them a test is left out, with a
+// line that says what is missing.
+package testbed

@@ -1,0 +1,360 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait of this package.
+const patience = 20 * time.Second
+
+// A Config describes the hosts to make.
+type Config struct {
+	Hosts int
+
+	// SSHD returns lines to put before sshd's own configuration on a host,
+	// numbered from 1. It may be nil.
+	SSHD func(host int) string
+
+	// Private are folders that exist now, and that are empty on every host, and
+	// its own. The folders of the test and all others are shared.
+	Private []string
+}
+
+// A Bed is a number of hosts that a test may log in to, cut off and look into.
+// The hosts, numbered from 1, are called host1, host2 and so on.
+type Bed struct {
+	SSHConfig string // for ssh -F: the hosts by name, with the keys to log in
+
+	t      testing.TB
+	dir    string
+	name   string // the beginning of all names of the system
+	subnet string // the addresses without their last number
+	hosts  []*host
+}
+
+type host struct {
+	space string // network namespace
+	port  string // of the bridge
+	sshd  *exec.Cmd
+	done  chan struct{} // closed when sshd has ended
+}
+
+// beds numbers the beds of this process.
+var beds atomic.Int32
+
+// New makes n hosts and removes them, with all processes on them, when the test
+// ends. It skips the test where that is not possible.
+func New(t testing.TB, n int) *Bed {
+	t.Helper()
+	return Make(t, Config{Hosts: n})
+}
+
+// Make makes the hosts that c describes, as New does.
+func Make(t testing.TB, c Config) *Bed {
+	t.Helper()
+	need(t)
+	k := int(beds.Add(1))
+	at := (os.Getpid() + 4099*k) & 0x7fff
+	b := &Bed{
+		t: t, dir: t.TempDir(), name: fmt.Sprintf("%d.%d", os.Getpid(), k),
+		subnet: fmt.Sprintf("10.%d.%d.", 100+at>>8, at&0xff),
+	}
+	b.SSHConfig = filepath.Join(b.dir, "ssh_config")
+	t.Cleanup(b.remove)
+	if out, err := exec.Command("ip", "link", "add", b.bridge(), "type", "bridge").CombinedOutput(); err != nil {
+		t.Skipf("hosts need the right to make a network: ip link add: %v: %s", err, out)
+	}
+	b.ip("addr", "add", b.subnet+"254/24", "dev", b.bridge())
+	b.ip("link", "set", b.bridge(), "up")
+	b.makeKeys(c.Hosts)
+	for i := range c.Hosts {
+		b.connect(i + 1)
+		b.serve(i+1, c)
+	}
+	for i := range c.Hosts {
+		b.awaitServer(i + 1)
+	}
+	return b
+}
+
+// need skips the test where hosts cannot be made.
+func need(t testing.TB) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("hosts in network namespaces need root")
+	}
+	for program, pkg := range map[string]string{
+		"ip": "iproute2", "ssh": "openssh-client", "ssh-keygen": "openssh-client", sshd: "openssh-server",
+	} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("hosts need %s (package %s)", program, pkg)
+		}
+	}
+}
+
+// sshd wants to be called by its full path.
+const sshd = "/usr/sbin/sshd"
+
+func (b *Bed) bridge() string { return "gb" + b.name }
+
+// Name returns the name of a host.
+func (b *Bed) Name(i int) string { return fmt.Sprintf("host%d", i) }
+
+// Addr returns the address of a host.
+func (b *Bed) Addr(i int) string { return fmt.Sprintf("%s%d", b.subnet, i) }
+
+// Here returns the address of this machine as the hosts see it.
+func (b *Bed) Here() string { return b.subnet + "254" }
+
+// RSH returns the command that logs in to the hosts: ssh with its configuration.
+func (b *Bed) RSH() string { return "ssh -F " + b.SSHConfig }
+
+// Command returns a command that runs on a host, started there without ssh.
+func (b *Bed) Command(i int, args ...string) *exec.Cmd {
+	return exec.Command("ip", append([]string{"netns", "exec", b.hosts[i-1].space}, args...)...)
+}
+
+// Cut takes a host's network cable out.
+func (b *Bed) Cut(i int) { b.ip("link", "set", b.hosts[i-1].port, "down") }
+
+// Silence has the network drop everything from and to a host, which sees no
+// difference to a network on which nobody talks.
+func (b *Bed) Silence(i int) { b.portState(i, "disabled") }
+
+// Mend undoes Cut and Silence.
+func (b *Bed) Mend(i int) {
+	b.ip("link", "set", b.hosts[i-1].port, "up")
+	b.portState(i, "forwarding")
+}
+
+func (b *Bed) portState(i int, state string) {
+	b.t.Helper()
+	b.run("bridge", "link", "set", "dev", b.hosts[i-1].port, "state", map[string]string{"disabled": "0", "forwarding": "3"}[state])
+}
+
+// A Process is a process on a host.
+type Process struct {
+	PID     int
+	Command string
+}
+
+// Processes returns what runs on a host, but for its sshd: sessions, what they
+// started, and what that has left.
+func (b *Bed) Processes(i int) []Process {
+	b.t.Helper()
+	h := b.hosts[i-1]
+	var found []Process
+	for _, p := range inSpace(h.space) {
+		if h.sshd == nil || p.PID != h.sshd.Process.Pid {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// AwaitEmpty waits until no process is left on any host, and fails the test if
+// there still is one after limit.
+func (b *Bed) AwaitEmpty(limit time.Duration) {
+	b.t.Helper()
+	deadline := time.Now().Add(limit)
+	for i := range b.hosts {
+		for {
+			left := b.Processes(i + 1)
+			if len(left) == 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				b.t.Fatalf("left on %s after %v: %v", b.Name(i+1), limit, left)
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}
+
+// Log returns what a host's sshd has logged.
+func (b *Bed) Log(i int) string {
+	data, _ := os.ReadFile(b.file(i, "log"))
+	return string(data)
+}
+
+// StopServer ends a host's sshd: connections to it are refused from then on.
+func (b *Bed) StopServer(i int) {
+	h := b.hosts[i-1]
+	h.sshd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-h.done:
+	case <-time.After(patience):
+		b.t.Fatalf("sshd of %s does not end", b.Name(i))
+	}
+}
+
+func (b *Bed) file(i int, what string) string { return filepath.Join(b.dir, b.Name(i)+"."+what) }
+
+// makeKeys makes the keys of the user and the hosts, and the user's
+// configuration.
+func (b *Bed) makeKeys(n int) {
+	b.t.Helper()
+	b.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(b.dir, "key"))
+	var config, known strings.Builder
+	for i := 1; i <= n; i++ {
+		b.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", b.file(i, "key"))
+		public, err := os.ReadFile(b.file(i, "key.pub"))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		fmt.Fprintf(&known, "%s %s", b.Addr(i), public)
+		fmt.Fprintf(&config, "Host %s\n  HostName %s\n", b.Name(i), b.Addr(i))
+	}
+	fmt.Fprintf(&config, "Host *\n  User root\n  IdentityFile %[1]s/key\n  IdentitiesOnly yes\n  UserKnownHostsFile %[1]s/known_hosts\n"+
+		"  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n", b.dir)
+	b.write("known_hosts", known.String())
+	b.write("ssh_config", config.String())
+}
+
+func (b *Bed) write(name, text string) {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// connect makes a host without anything running on it.
+func (b *Bed) connect(i int) {
+	b.t.Helper()
+	h := &host{space: fmt.Sprintf("gompi-%s.%d", b.name, i), port: fmt.Sprintf("gv%s.%d", b.name, i)}
+	b.ip("netns", "add", h.space)
+	b.hosts = append(b.hosts, h)
+	b.ip("link", "add", h.port, "type", "veth", "peer", "name", "eth0", "netns", h.space)
+	b.ip("link", "set", h.port, "master", b.bridge(), "up")
+	b.ip("-n", h.space, "addr", "add", b.Addr(i)+"/24", "dev", "eth0")
+	b.ip("-n", h.space, "link", "set", "eth0", "up")
+	b.ip("-n", h.space, "link", "set", "lo", "up")
+}
+
+// serve starts a host's sshd.
+func (b *Bed) serve(i int, c Config) {
+	b.t.Helper()
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // it is empty, and sshd wants it
+		b.t.Skipf("sshd needs a folder: %v", err)
+	}
+	extra := ""
+	if c.SSHD != nil {
+		extra = c.SSHD(i) + "\n"
+	}
+	b.write(b.Name(i)+".sshd_config", extra+fmt.Sprintf("HostKey %s\nAuthorizedKeysFile %s/key.pub\nPidFile none\n"+
+		"StrictModes no\nPermitRootLogin yes\nKbdInteractiveAuthentication no\nUsePAM no\n", b.file(i, "key"), b.dir))
+	var script strings.Builder
+	for _, dir := range c.Private {
+		fmt.Fprintf(&script, "mount -t tmpfs tmpfs '%s' && ", dir)
+	}
+	fmt.Fprintf(&script, "hostname %s && exec %s -D -f '%s' -E '%s'", b.Name(i), sshd, b.file(i, "sshd_config"), b.file(i, "log"))
+	h := b.hosts[i-1]
+	h.sshd, h.done = b.Command(i, "sh", "-c", script.String()), make(chan struct{})
+	h.sshd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWUTS}
+	h.sshd.Dir = "/"
+	h.sshd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	if err := h.sshd.Start(); err != nil {
+		h.sshd = nil
+		b.t.Fatalf("sshd of %s: %v", b.Name(i), err)
+	}
+	go func() { // until sshd ends, which remove sees to
+		h.sshd.Wait()
+		close(h.done)
+	}()
+}
+
+func (b *Bed) awaitServer(i int) {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		conn, err := net.DialTimeout("tcp", b.Addr(i)+":22", time.Second)
+		if err == nil {
+			conn.Close()
+			return
+		}
+		select {
+		case <-b.hosts[i-1].done:
+			b.t.Fatalf("sshd of %s ended: %s", b.Name(i), b.Log(i))
+		default:
+		}
+		if time.Now().After(deadline) {
+			b.t.Fatalf("sshd of %s does not listen: %v: %s", b.Name(i), err, b.Log(i))
+		}
+	}
+}
+
+// remove ends everything on the hosts and removes them.
+func (b *Bed) remove() {
+	for i, h := range b.hosts {
+		for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+			left := inSpace(h.space)
+			if len(left) == 0 {
+				break
+			}
+			for _, p := range left {
+				syscall.Kill(p.PID, syscall.SIGKILL)
+			}
+			if time.Now().After(deadline) {
+				b.t.Errorf("processes on %s do not die: %v", b.Name(i+1), left)
+				break
+			}
+		}
+		if h.sshd != nil {
+			<-h.done
+		}
+		b.ip("netns", "del", h.space)
+	}
+	exec.Command("ip", "link", "del", b.bridge()).Run() // it may never have been made
+	if b.t.Failed() {
+		for i := range b.hosts {
+			b.t.Logf("sshd of %s:\n%s", b.Name(i+1), b.Log(i+1))
+		}
+	}
+}
+
+// inSpace returns the processes of a network namespace.
+func inSpace(space string) []Process {
+	var want syscall.Stat_t
+	if syscall.Stat("/run/netns/"+space, &want) != nil {
+		return nil
+	}
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // the pattern is good
+	var found []Process
+	for _, dir := range dirs {
+		var st syscall.Stat_t
+		if syscall.Stat(dir+"/ns/net", &st) != nil || st.Ino != want.Ino || st.Dev != want.Dev {
+			continue
+		}
+		p := Process{}
+		fmt.Sscan(filepath.Base(dir), &p.PID) // digits, by the pattern
+		line, err := os.ReadFile(dir + "/cmdline")
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		p.Command = strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
+		found = append(found, p)
+	}
+	return found
+}
+
+func (b *Bed) ip(args ...string) {
+	b.t.Helper()
+	b.run("ip", args...)
+}
+
+func (b *Bed) run(name string, args ...string) {
+	b.t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		b.t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
+	}
+}

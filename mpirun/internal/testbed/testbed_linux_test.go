@@ -1,0 +1,47 @@
+package testbed
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHostsHaveNamesOfTheirOwnAndCanBeCutOff(t *testing.T) {
+	private := t.TempDir()
+	if err := os.WriteFile(filepath.Join(private, "here"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := Make(t, Config{Hosts: 2, Private: []string{private}})
+	ssh := func(i int, command string) (string, error) {
+		out, err := exec.Command("ssh", "-F", b.SSHConfig, "-o", "BatchMode=yes", "-o", "ConnectTimeout=1", b.Name(i), command).CombinedOutput()
+		return strings.TrimSpace(string(out)), err
+	}
+	for i := 1; i <= 2; i++ {
+		got, err := ssh(i, "hostname; ls "+private+"; echo $SSH_CONNECTION")
+		if err != nil || !strings.HasPrefix(got, b.Name(i)+"\n"+b.Here()+" ") || !strings.Contains(got, " "+b.Addr(i)+" ") {
+			t.Errorf("%s says %q, %v", b.Name(i), got, err)
+		}
+	}
+	b.AwaitEmpty(patience)
+	for _, off := range []func(int){b.Cut, b.Silence} {
+		off(2)
+		if got, err := ssh(2, "hostname"); err == nil {
+			t.Errorf("%s can be reached, and says %q", b.Name(2), got)
+		}
+		b.Mend(2)
+		for deadline := time.Now().Add(patience); ; {
+			if _, err := ssh(2, "hostname"); err == nil {
+				break
+			} else if time.Now().After(deadline) {
+				t.Fatalf("%s cannot be reached again: %v", b.Name(2), err)
+			}
+		}
+	}
+	b.StopServer(1)
+	if got, err := ssh(1, "hostname"); err == nil || !strings.Contains(got, "refused") {
+		t.Errorf("without sshd: %q, %v; want that it refuses", got, err)
+	}
+}
