@@ -44,10 +44,11 @@ type Bed struct {
 }
 
 type host struct {
-	space string // network namespace
-	port  string // of the bridge
-	sshd  *exec.Cmd
-	done  chan struct{} // closed when sshd has ended
+	space  string // network namespace
+	port   string // of the bridge
+	silent bool
+	sshd   *exec.Cmd
+	done   chan struct{} // closed when sshd has ended
 }
 
 // beds numbers the beds of this process.
@@ -130,17 +131,19 @@ func (b *Bed) Cut(i int) { b.ip("link", "set", b.hosts[i-1].port, "down") }
 
 // Silence has the network drop everything from and to a host, which sees no
 // difference to a network on which nobody talks.
-func (b *Bed) Silence(i int) { b.portState(i, "disabled") }
+func (b *Bed) Silence(i int) {
+	b.hosts[i-1].silent = true
+	b.run("bridge", "link", "set", "dev", b.hosts[i-1].port, "state", "0")
+}
 
 // Mend undoes Cut and Silence.
 func (b *Bed) Mend(i int) {
-	b.ip("link", "set", b.hosts[i-1].port, "up")
-	b.portState(i, "forwarding")
-}
-
-func (b *Bed) portState(i int, state string) {
-	b.t.Helper()
-	b.run("bridge", "link", "set", "dev", b.hosts[i-1].port, "state", map[string]string{"disabled": "0", "forwarding": "3"}[state])
+	h := b.hosts[i-1]
+	b.ip("link", "set", h.port, "up")
+	if h.silent { // the bridge itself sees to ports that were down
+		h.silent = false
+		b.run("bridge", "link", "set", "dev", h.port, "state", "3")
+	}
 }
 
 // A Process is a process on a host.
