@@ -42,7 +42,10 @@ func planInput(o *options, warn func(string)) ([]hostfile.Host, []plan.Program, 
 			return nil, nil, fmt.Errorf("-H %s: %w", p.hosts, err)
 		}
 	}
-	return known.Hosts, programs, nil
+	if o.nodes.most == 0 {
+		return known.Hosts, programs, nil
+	}
+	return o.nodes.pick(known.Hosts, programs)
 }
 
 // knownHosts returns the hosts of the hostfile, or all that -H names, or this

@@ -65,8 +65,12 @@ func (j *job) run(starter remote.Starter) int {
 		j.out.close()
 		return j.report()
 	}
-	var err error
-	if j.plan, err = plan.Map(planHosts(j.hosts, j.links), j.programs, j.policy); err != nil {
+	hosts := planHosts(j.hosts, j.links)
+	err := j.perHost.size(hosts, j.links)
+	if err != nil {
+		return j.failToStart(err)
+	}
+	if j.plan, err = plan.Map(hosts, j.programs, j.policy); err != nil {
 		return j.failToStart(err)
 	}
 	if err := j.prepareOutput(); err != nil {
@@ -187,6 +191,7 @@ func (j *job) launch() {
 	for _, p := range j.programs {
 		common.Programs = append(common.Programs, ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir})
 	}
+	j.master(&common)
 	for node, l := range nodes {
 		m := common
 		m.Node, m.Cores = node, len(j.plan.Hosts[l.index].Cores)

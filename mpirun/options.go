@@ -33,6 +33,8 @@ type options struct {
 	reportBindings bool
 	quiet, verbose bool
 	version        bool
+
+	torchrun
 }
 
 // A program is one part of the command line between ":".
@@ -66,14 +68,13 @@ func parseOptions(args []string, getenv func(string) (string, bool), notes io.Wr
 			}
 			return nil, fmt.Errorf(`program %d, after ":": %w`, i+1, errNoProgram)
 		}
-		p, err := finish()
+		p, err := finish(rest)
 		if err != nil {
 			return nil, inPart(i, err)
 		}
-		p.argv = rest
 		o.programs = append(o.programs, p)
 	}
-	return o, nil
+	return o, o.likeTorchrun()
 }
 
 // inPart names the program whose flags are wrong, where there are several.
@@ -97,28 +98,34 @@ func splitPrograms(args []string) [][]string {
 }
 
 // flags declares the flags of one part of the command line: those of the
-// program, and for the first part those of the job. finish returns what Parse
-// has found about the program.
-func (o *options) flags(first bool, getenv func(string) (string, bool), notes io.Writer) (*cli.Set, func() (program, error)) {
+// program, and for the first part those of the job. The function returned takes
+// what Parse has left, and returns what it has found about the program.
+func (o *options) flags(first bool, getenv func(string) (string, bool), notes io.Writer) (*cli.Set, func([]string) (program, error)) {
 	set := cli.New("gompirun")
 	var p program
+	var module, noPython bool
 	var exports []string
 	set.VarP((*cli.Count)(&p.np), "np", "n", "")
 	set.Alias("np", "c")
 	set.StringVarP(&p.hosts, "host", "H", "", "")
 	set.StringVar(&p.wdir, "wdir", "", "")
 	set.StringArrayVarP(&exports, "x", "x", nil, "")
+	set.BoolVarP(&module, "module", "m", false, "")
+	set.BoolVar(&noPython, "no-python", false, "")
 	note := func(line string) { fmt.Fprintln(notes, line) }
 	set.Habits(cli.LauncherHabits(), note)
 	finishJob := func() error { return nil }
 	if first {
 		finishJob = o.jobFlags(set)
 	}
-	return set, func() (program, error) {
-		if err := finishJob(); err != nil {
+	return set, func(argv []string) (program, error) {
+		err := finishJob()
+		if err != nil {
 			return p, err
 		}
-		var err error
+		if p.argv, err = underPython(argv, module, noPython); err != nil {
+			return p, err
+		}
 		if p.wdir != "" {
 			if p.wdir, err = filepath.Abs(p.wdir); err != nil {
 				return p, err
@@ -156,7 +163,11 @@ func (o *options) jobFlags(set *cli.Set) func() error {
 	set.BoolVarP(&o.quiet, "quiet", "q", false, "")
 	set.BoolVarP(&o.verbose, "verbose", "v", false, "")
 	set.BoolVar(&o.version, "version", false, "")
+	finishTorch := o.torchFlags(set)
 	return func() error {
+		if err := finishTorch(); err != nil {
+			return err
+		}
 		if over && noOver {
 			return errors.New("-oversubscribe and -nooversubscribe: want one of them")
 		}

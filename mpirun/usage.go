@@ -21,7 +21,22 @@ program
   -x NAME[=value]           set a variable for the ranks; the environment is handed
                             on in any case
   -wdir DIR                 working directory of the ranks
-  after ":" the flags -np, -H, -x and -wdir belong to the next program
+  after ":" the flags -np, -H, -x, -wdir and -m belong to the next program
+
+as torchrun
+  -nproc-per-node N         ranks on each host: a number, gpu, cpu, or auto, which is
+                            gpu where there is one and else cpu
+  -nnodes N                 how many hosts of the list to use; MIN:MAX if fewer will do
+  -standalone               this machine alone, whatever a scheduler has granted
+  -m, -module               program is a Python module
+  -no-python                run a program whose name ends in .py by itself (default:
+                            under "python3 -u")
+  -rdzv-id NAME             what TORCHELASTIC_RUN_ID says to the ranks
+  -rdzv-endpoint HOST:PORT  where nodes meet that are started one by one
+  -master-addr, -master-port PORT
+                            what MASTER_ADDR and MASTER_PORT say to the ranks
+                            (default: the address of rank 0's host, and a port there
+                            that is held until rank 0 listens on it)
 
 network
   -port-range LO-HI         ports for the ranks to listen on (default: any)
@@ -55,5 +70,5 @@ examples
   gompirun -hostfile hosts ./train -epochs 10
   gompirun -np 8 -H node01:4,node02:4 -x GOMPI_LOG=info ./train
   gompirun -np 1 ./server : -np 3 ./client
-  gompirun -np 4 -tag-output python3 train.py
+  gompirun -standalone -nproc-per-node 4 train.py -epochs 10
 `

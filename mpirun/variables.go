@@ -23,7 +23,7 @@ var strangers = [...]string{
 func forwarded(vars []string) []string {
 	own := map[string]bool{}
 	for _, v := range env.Table() {
-		own[v.Name] = v.Set && v.Name != env.GoProcs && v.Name != env.OMPThreads
+		own[v.Name] = v.Set && v.Default == "" // what has a default may be the user's
 	}
 	var out []string
 	for _, kv := range vars {
@@ -39,6 +39,10 @@ func forwarded(vars []string) []string {
 // gompirun itself that are handed on, and what flags say.
 func (j *job) environment(vars []string) []string {
 	out := append(forwarded(vars), fmt.Sprintf("%s=%d", env.StartNS, j.begun.UnixNano()))
+	out = append(out, j.torchEnvironment()...)
+	if !slices.ContainsFunc(out, func(kv string) bool { return strings.HasPrefix(kv, env.Unbuffered+"=") }) {
+		out = append(out, env.Unbuffered+"=1")
+	}
 	for _, v := range []struct{ name, value string }{
 		{env.PortRange, j.portRange},
 		{env.Iface, j.interfaces},

@@ -12,8 +12,9 @@ type Habit struct {
 	Names []string // without dashes
 	Args  int      // how many arguments it takes
 
-	// To translates it to flags of this launcher. When To is nil or returns
-	// nothing the habit is ignored, with one line that gives Why.
+	// To translates it to flags of this launcher; an empty list says that what
+	// it asks for is so in any case. When To is nil or returns nil the habit is
+	// ignored, with one line that gives Why.
 	To  func(args []string) []string
 	Why string
 }
@@ -53,7 +54,7 @@ func (u *usedHabits) take(h Habit, value string, inArg bool, args []string) ([]s
 	}
 	own, args = append(own, args[:missing]...), args[missing:]
 	if h.To != nil {
-		if to := h.To(own); len(to) > 0 {
+		if to := h.To(own); to != nil {
 			return append(to, args...), nil
 		}
 	}
@@ -82,8 +83,8 @@ func (u *usedHabits) report() {
 	}
 }
 
-// LauncherHabits returns what users of Open MPI's mpirun, hydra and Intel's
-// mpiexec type that gompirun has no flag for. It translates to -x, -host,
+// LauncherHabits returns what users of Open MPI's mpirun, hydra, Intel's
+// mpiexec and torchrun type that gompirun has no flag for. It translates to -x, -host,
 // -hostfile, -N, -wdir, -map-by, -bind-to, -tag-output, -timestamp-output,
 // -output-filename, -display-map, -report-bindings, -q, -v and -version, which
 // the Set has to have.
@@ -94,7 +95,7 @@ func LauncherHabits() []Habit {
 		number = "ranks are numbered in the order in which they are placed"
 		debug  = "-v says what gompirun does"
 	)
-	return []Habit{
+	return append(torchHabits(), []Habit{
 		{Names: []string{"mca", "gmca", "omca", "prtemca", "pmixmca"}, Args: 2, Why: mca},
 		{Names: []string{"tune", "am"}, Args: 1, Why: mca},
 		{Names: []string{"allow-run-as-root"}, Why: "any user may run gompirun"},
@@ -129,11 +130,11 @@ func LauncherHabits() []Habit {
 		{Names: []string{"V"}, To: always("-version")},
 		{Names: []string{"output"}, Args: 1, To: outputDirectives, Why: "want tag, timestamp or dir=DIR of it"},
 		{Names: []string{"display"}, Args: 1, To: displayDirectives, Why: "want map or bindings of it"},
-	}
+	}...)
 }
 
 func always(flags ...string) func([]string) []string {
-	return func([]string) []string { return slices.Clone(flags) }
+	return func([]string) []string { return append([]string{}, flags...) }
 }
 
 func renamed(flag string) func([]string) []string {

@@ -171,6 +171,10 @@ func TestHabitsNeverFailAndSayOneLine(t *testing.T) {
 		{"-l prog", "tag=true", ""},
 		{"--output tag prog", "tag=true", ""},
 		{"--output raw prog", "", "gompirun: -output is ignored: want tag, timestamp or dir=DIR of it (raw)"},
+		{"--rdzv_backend=c10d -rdzv-backend static prog", "", ""},
+		{"--rdzv-backend=etcd prog", "", "gompirun: -rdzv-backend is ignored: the nodes of a job meet at gompirun (etcd)"},
+		{"-t 3 prog", "tag=true", ""},
+		{"--tee=0 prog", "", "gompirun: -tee is ignored: output is always shown (0)"},
 		{"-genvall prog", "", "gompirun: -genvall is ignored: ranks always get the environment"},
 	}
 	for _, tt := range tests {

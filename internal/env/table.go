@@ -27,6 +27,12 @@ const (
 	TorchLocalSize  = "LOCAL_WORLD_SIZE"
 	TorchMasterAddr = "MASTER_ADDR"
 	TorchMasterPort = "MASTER_PORT"
+	TorchNode       = "GROUP_RANK"
+	TorchNodes      = "GROUP_WORLD_SIZE"
+	TorchRoleName   = "ROLE_NAME"
+	TorchRoleRank   = "ROLE_RANK"
+	TorchRoleSize   = "ROLE_WORLD_SIZE"
+	TorchRunID      = "TORCHELASTIC_RUN_ID"
 
 	OMPIRank      = "OMPI_COMM_WORLD_RANK"
 	OMPISize      = "OMPI_COMM_WORLD_SIZE"
@@ -35,6 +41,7 @@ const (
 
 	GoProcs    = "GOMAXPROCS"
 	OMPThreads = "OMP_NUM_THREADS"
+	Unbuffered = "PYTHONUNBUFFERED"
 )
 
 // Names of the variables that users set. gompirun hands them on to all ranks.
@@ -47,6 +54,7 @@ const (
 	Log           = "GOMPI_LOG"
 	Iface         = "GOMPI_IFACE"
 	PortRange     = "GOMPI_PORT_RANGE"
+	CUDADevices   = "CUDA_VISIBLE_DEVICES"
 )
 
 // Who reads a variable.
@@ -57,6 +65,8 @@ const (
 	byPrograms  = "programs"
 	byLibraries = "torch scripts"
 	byRuntime   = "the Go runtime"
+	byPython    = "Python"
+	byLauncher  = "gompirun"
 )
 
 // A Var describes one environment variable.
@@ -91,11 +101,18 @@ func launched() []Var {
 		{TorchLocalSize, "", byLibraries, "as GOMPI_LOCAL_SIZE", true},
 		{TorchMasterAddr, "", byLibraries, "address of the host of rank 0", true},
 		{TorchMasterPort, "", byLibraries, "a port of that host, kept free for rank 0 to listen on", true},
+		{TorchNode, "", byLibraries, "as GOMPI_NODE", true},
+		{TorchNodes, "", byLibraries, "number of hosts in the job", true},
+		{TorchRoleName, "", byLibraries, "`default`", true},
+		{TorchRoleRank, "", byLibraries, "as GOMPI_RANK", true},
+		{TorchRoleSize, "", byLibraries, "as GOMPI_SIZE", true},
+		{TorchRunID, "", byLibraries, "what `-rdzv-id` says, or as GOMPI_JOB_ID", true},
 		{OMPIRank, "", byPrograms, "as GOMPI_RANK", true},
 		{OMPISize, "", byPrograms, "as GOMPI_SIZE", true},
 		{OMPILocalRank, "", byPrograms, "as GOMPI_LOCAL_RANK", true},
 		{OMPILocalSize, "", byPrograms, "as GOMPI_LOCAL_SIZE", true},
 		{GoProcs, "the rank's share of the cores, at least 2", byRuntime, "threads that run Go code at once", true},
+		{Unbuffered, "1", byPython, "scripts do not hold back what they print", true},
 		{OMPThreads, "the rank's share of the cores, at least 1", byPrograms, "threads of OpenMP and BLAS libraries", true},
 	}
 }
@@ -110,6 +127,7 @@ func settings() []Var {
 		{Log, "", byComm, "what to log on stderr: `debug`, `info`, `tuning`, or `part=level,...`", false},
 		{Iface, "", byTCP, "network interfaces or subnets to use, `^` before those not to use: `eth0,10.0.0.0/8,^docker0`", false},
 		{PortRange, "any", byTCP, "ports to listen on: `20000-20999`", false},
+		{CUDADevices, "all", byLauncher, "GPUs that ranks may use, which `-nproc-per-node gpu` counts", false},
 	}
 }
 
@@ -117,7 +135,7 @@ func settings() []Var {
 // sets has no default that could be read without it.
 func defaultOf(name string) string {
 	for _, v := range settings() {
-		if v.Name == name && v.Default != "any" {
+		if v.Name == name && v.Default != "any" && v.Default != "all" {
 			return v.Default
 		}
 	}

@@ -22,6 +22,7 @@ func Facts() *ctl.Hello {
 	}
 	h.Cores = cores(boundTo(0))
 	h.Numa = domains()
+	h.GPUs = gpus("/proc/driver/nvidia/gpus")
 	return h
 }
 

@@ -167,6 +167,8 @@ func (a *agent) variables(p *process) []string {
 		env.TorchRank + "=" + rank, env.TorchSize + "=" + size,
 		env.TorchLocalRank + "=" + local, env.TorchLocalSize + "=" + locals,
 		env.TorchMasterAddr + "=" + a.launch.MasterAddr, fmt.Sprintf("%s=%d", env.TorchMasterPort, a.launch.MasterPort),
+		fmt.Sprintf("%s=%d", env.TorchNode, a.launch.Node), fmt.Sprintf("%s=%d", env.TorchNodes, len(a.launch.Hosts)),
+		env.TorchRoleName + "=default", env.TorchRoleRank + "=" + rank, env.TorchRoleSize + "=" + size,
 		env.OMPIRank + "=" + rank, env.OMPISize + "=" + size,
 		env.OMPILocalRank + "=" + local, env.OMPILocalSize + "=" + locals,
 	}

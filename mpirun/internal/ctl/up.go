@@ -16,6 +16,7 @@ type Hello struct {
 	Port    int     // held for MASTER_PORT, 0 for none
 	Cores   [][]int // hardware threads of each core that may be used
 	Numa    [][]int // hardware threads of each memory domain
+	GPUs    int     // that programs may use
 }
 
 func (*Hello) kind() byte { return kindHello }
@@ -25,7 +26,7 @@ func (m *Hello) append(b []byte) []byte {
 	b = wire.AppendBytes(b, m.Machine)
 	b = wire.AppendInt(b, m.Now)
 	b = wire.AppendInt(b, m.Port)
-	return appendSets(appendSets(b, m.Cores), m.Numa)
+	return wire.AppendInt(appendSets(appendSets(b, m.Cores), m.Numa), m.GPUs)
 }
 func (m *Hello) parse(d *wire.Decoder) {
 	m.Version = d.String(MaxText)
@@ -35,6 +36,7 @@ func (m *Hello) parse(d *wire.Decoder) {
 	m.Port = int(d.Int(0, math.MaxUint16))
 	m.Cores = parseSets(d)
 	m.Numa = parseSets(d)
+	m.GPUs = int(d.Int(0, maxCPU))
 }
 
 // appendSets appends lists of CPU numbers.

@@ -1,0 +1,44 @@
+package cli
+
+// torchHabits returns what torchrun's users type and gompirun has no flag for.
+func torchHabits() []Habit {
+	const files = "-output-filename DIR keeps what each rank writes in files, too"
+	return []Habit{
+		{Names: []string{"rdzv-backend"}, Args: 1, To: ownBackends, Why: "the nodes of a job meet at gompirun"},
+		{Names: []string{"rdzv-conf"}, Args: 1, Why: "the nodes of a job meet at gompirun"},
+		{Names: []string{"monitor-interval"}, Args: 1, Why: "gompirun hears at once when a rank ends"},
+		{Names: []string{"start-method"}, Args: 1, Why: "every rank is a process of its own"},
+		{Names: []string{"role"}, Args: 1, Why: "every rank has the role default"},
+		{Names: []string{"local-addr"}, Args: 1, Why: "-iface says which addresses to use"},
+		{Names: []string{"use-env"}, Why: "ranks always get LOCAL_RANK"},
+		{Names: []string{"log-dir"}, Args: 1, To: renamed("-output-filename")},
+		{Names: []string{"tee", "t"}, Args: 1, To: unlessZero("-tag-output"), Why: "output is always shown"},
+		{Names: []string{"redirects", "r"}, Args: 1, Why: files},
+		{Names: []string{"numa-binding"}, Args: 1, To: numaBinding, Why: "want node of it, or -bind-to"},
+	}
+}
+
+// ownBackends accepts the ways to meet that are gompirun's own, too.
+func ownBackends(args []string) []string {
+	if args[0] == "c10d" || args[0] == "static" {
+		return []string{}
+	}
+	return nil
+}
+
+func unlessZero(flag string) func([]string) []string {
+	return func(args []string) []string {
+		if args[0] == "0" {
+			return nil
+		}
+		return []string{flag}
+	}
+}
+
+// numaBinding translates --numa-binding node.
+func numaBinding(args []string) []string {
+	if args[0] == "node" || args[0] == "socket" {
+		return []string{"-bind-to", "numa"}
+	}
+	return nil
+}

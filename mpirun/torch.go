@@ -1,0 +1,251 @@
+package mpirun
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gompi/hostfile"
+	"gompi/internal/cli"
+	"gompi/internal/env"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/plan"
+)
+
+// torchrun is what torchrun's users ask for in their own words.
+type torchrun struct {
+	standalone bool
+	perHost    perHost
+	nodes      nodeRange
+	endpoint   string // where nodes that are started one by one meet
+	runID      string
+	masterAddr string
+	masterPort int
+}
+
+// torchFlags declares torchrun's flags. The function it returns applies their
+// values.
+func (o *options) torchFlags(set *cli.Set) func() error {
+	t := &o.torchrun
+	set.BoolVar(&t.standalone, "standalone", false, "")
+	set.Var(&t.perHost, "nproc-per-node", "")
+	set.Var(&t.nodes, "nnodes", "")
+	set.StringVar(&t.endpoint, "rdzv-endpoint", "", "")
+	set.StringVar(&t.runID, "rdzv-id", "", "")
+	set.StringVar(&t.masterAddr, "master-addr", "", "")
+	set.Var((*port)(&t.masterPort), "master-port", "")
+	return func() error {
+		if t.perHost.n > 0 {
+			o.policy.PerNode = t.perHost.n
+		}
+		if t.standalone && (o.hostfile != "" || t.nodes.most > 1) {
+			return errors.New("-standalone is this machine alone: want no -hostfile with it, and no -nnodes above 1")
+		}
+		if t.endpoint == "" {
+			return nil
+		}
+		if _, _, err := net.SplitHostPort(t.endpoint); err != nil {
+			return fmt.Errorf("-rdzv-endpoint %q: want host:port", t.endpoint)
+		}
+		return nil
+	}
+}
+
+// likeTorchrun applies what holds for torchrun's users where they say nothing:
+// one rank on a host.
+func (o *options) likeTorchrun() error {
+	t := &o.torchrun
+	for _, p := range o.programs {
+		if t.standalone && p.hosts != "" {
+			return errors.New("-standalone is this machine alone: want no -H with it")
+		}
+		if p.np > 0 || t.perHost.given() || o.policy.PerNode > 0 {
+			return nil
+		}
+	}
+	if t.standalone || t.nodes.most > 0 {
+		o.policy.PerNode = 1
+	}
+	return nil
+}
+
+// pick returns the first hosts that programs may use, as many as -nnodes allows,
+// and the programs with what they may use of those.
+func (r nodeRange) pick(hosts []hostfile.Host, programs []plan.Program) ([]hostfile.Host, []plan.Program, error) {
+	usable := make([]bool, len(hosts))
+	for _, p := range programs {
+		for i := range hosts {
+			named := func(s hostfile.Share) bool { return s.Host == i }
+			usable[i] = usable[i] || len(p.Hosts) == 0 || slices.ContainsFunc(p.Hosts, named)
+		}
+	}
+	var picked []hostfile.Host
+	at := map[int]int{}
+	for i, h := range hosts {
+		if usable[i] && len(picked) < r.most {
+			at[i] = len(picked)
+			picked = append(picked, h)
+		}
+	}
+	if len(picked) < r.least {
+		return nil, nil, fmt.Errorf("-nnodes %v: hosts known: %d: want more in -hostfile or -H", r, len(picked))
+	}
+	for i := range programs {
+		p := &programs[i]
+		var shares []hostfile.Share
+		for _, s := range p.Hosts {
+			if host, ok := at[s.Host]; ok {
+				s.Host = host
+				shares = append(shares, s)
+			}
+		}
+		if len(shares) == 0 && len(p.Hosts) > 0 {
+			return nil, nil, fmt.Errorf("-nnodes %v leaves no host for %q", r, p.Argv[0])
+		}
+		p.Hosts = shares
+	}
+	return picked, programs, nil
+}
+
+// torchEnvironment returns the variables by which torch scripts know their job.
+func (j *job) torchEnvironment() []string {
+	id := j.runID
+	if id == "" {
+		id = j.id
+	}
+	return []string{env.TorchRunID + "=" + id}
+}
+
+// master has the ranks meet where the flags say, if they do.
+func (t *torchrun) master(l *ctl.Launch) {
+	if t.masterAddr != "" {
+		l.MasterAddr = t.masterAddr
+	}
+	if t.masterPort != 0 {
+		l.MasterPort = t.masterPort
+	}
+}
+
+// underPython returns the command that runs a program: a script whose name ends
+// in .py, and a module, under the python3 of PATH, as torchrun does. Whether
+// the script could be run by itself makes no difference.
+func underPython(argv []string, module, noPython bool) ([]string, error) {
+	switch {
+	case module && noPython:
+		return nil, errors.New("-m and -no-python: want one of them")
+	case module:
+		return append([]string{"python3", "-u", "-m"}, argv...), nil
+	case strings.HasSuffix(argv[0], ".py") && !noPython:
+		return append([]string{"python3", "-u"}, argv...), nil
+	}
+	return argv, nil
+}
+
+// A perHost says how many ranks each host gets: a number, or what it has of
+// something.
+type perHost struct {
+	n  int
+	of string // gpu, cpu or auto, which is gpu where there is one
+}
+
+var countable = []string{"auto", "cpu", "gpu"}
+
+func (p *perHost) given() bool { return p.n > 0 || p.of != "" }
+
+// Set implements pflag.Value.
+func (p *perHost) Set(s string) error {
+	if slices.Contains(countable, s) {
+		*p = perHost{of: s}
+		return nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > plan.MaxRanks {
+		return errors.New("want a whole number, 1 or more, or gpu, cpu or auto")
+	}
+	*p = perHost{n: n}
+	return nil
+}
+
+// String implements pflag.Value.
+func (p *perHost) String() string {
+	if p.of != "" {
+		return p.of
+	}
+	return strconv.Itoa(p.n)
+}
+
+// Type names the value in usage texts.
+func (p *perHost) Type() string { return "N" }
+
+// size makes the slots of each host what is to be counted there.
+func (p *perHost) size(hosts []plan.Host, links []*link) error {
+	if p.of == "" {
+		return nil
+	}
+	for i := range hosts {
+		gpus, cpus := env.VisibleDevices(links[i].hello.GPUs), 0
+		for _, core := range hosts[i].Cores {
+			cpus += len(core)
+		}
+		switch {
+		case p.of == "gpu" && gpus == 0:
+			return fmt.Errorf("-nproc-per-node gpu: %s has no NVIDIA GPU that programs may use: want a number, cpu or auto", hosts[i].Name)
+		case p.of == "cpu" || gpus == 0:
+			hosts[i].Slots = max(1, cpus)
+		default:
+			hosts[i].Slots = gpus
+		}
+	}
+	return nil
+}
+
+// A nodeRange is how many nodes a job has: N, or MIN:MAX.
+type nodeRange struct{ least, most int }
+
+// Set implements pflag.Value.
+func (r *nodeRange) Set(s string) error {
+	first, last, found := strings.Cut(s, ":")
+	if !found {
+		last = first
+	}
+	least, err1 := strconv.Atoi(first)
+	most, err2 := strconv.Atoi(last)
+	if err1 != nil || err2 != nil || least < 1 || most < least || most > plan.MaxRanks {
+		return errors.New("want a number of nodes, 1 or more, or MIN:MAX")
+	}
+	*r = nodeRange{least, most}
+	return nil
+}
+
+// String implements pflag.Value.
+func (r nodeRange) String() string {
+	if r.least == r.most {
+		return strconv.Itoa(r.most)
+	}
+	return fmt.Sprintf("%d:%d", r.least, r.most)
+}
+
+// Type names the value in usage texts.
+func (r *nodeRange) Type() string { return "N" }
+
+// A port is a TCP port. 0 stands for a flag not given.
+type port int
+
+// Set implements pflag.Value.
+func (p *port) Set(s string) error {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 {
+		return errors.New("want a port, 1 to 65535")
+	}
+	*p = port(n)
+	return nil
+}
+
+// String implements pflag.Value.
+func (p *port) String() string { return strconv.Itoa(int(*p)) }
+
+// Type names the value in usage texts.
+func (p *port) Type() string { return "port" }
