@@ -20,9 +20,10 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) error {
 	ticket := c.rec.BeginCall(&seg.Call{
 		Comm: c.ch.ID, Kind: seg.Kind(o.call.Kind), Type: o.call.Type, Op: o.call.Op,
 		Peer: root, Count: o.call.Count, Bytes: int64(max(o.send.Size(), o.recv.Size())),
+		Seq: int64(rd.Seq() + 1),
 	})
 	defer c.rec.EndCall(ticket)
-	if err := rd.Begin(ctx, o.call, quiet); err != nil {
+	if err := rd.Begin(ctx, o.call, ticket, quiet); err != nil {
 		return err
 	}
 	err := c.algorithm(rd, o)

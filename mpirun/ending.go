@@ -132,6 +132,7 @@ func (j *job) lost(l *link, err error) {
 		return
 	}
 	l.drained = true
+	j.concludeSurvey(false)
 	j.bereft = true
 	j.sweep()
 	j.end(&cause{status: statusFailed, text: fmt.Sprintf("the agent on %s %s (pid %d), and %s with it",

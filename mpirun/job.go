@@ -49,6 +49,7 @@ type job struct {
 	came    int             // links whose cards have come
 	revoked map[uint64]bool // communicators, as their ranks have said
 	ending
+	stall
 }
 
 // run runs the job and returns its exit status.
@@ -78,6 +79,7 @@ func (j *job) run(starter remote.Starter) int {
 	}
 	j.launch()
 	j.serve()
+	j.concludeSurvey(true)
 	j.endAgents()
 	j.signals.release() // a terminal that takes no output must not hold up a Ctrl-C
 	j.out.close()
@@ -186,7 +188,7 @@ func (j *job) launch() {
 	common := ctl.Launch{
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
 		MasterAddr: "127.0.0.1", MasterPort: nodes[nodeOf[0]].hello.Port,
-		Window: window, Stdin: j.stdin, Bindings: j.reportBindings, Env: j.environment(os.Environ()),
+		Window: window, StallWarning: j.stallWarning, Stdin: j.stdin, Bindings: j.reportBindings, Env: j.environment(os.Environ()),
 	}
 	for _, p := range j.programs {
 		common.Programs = append(common.Programs, ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir})
@@ -214,8 +216,12 @@ func (j *job) serve() {
 			j.signalled(s)
 		case data := <-j.input.chunks():
 			j.input.pass(data)
+		case <-j.late:
+			j.concludeSurvey(true)
+		case <-j.again:
+			j.warn()
 		case <-j.timer:
-			j.broadcast(&ctl.Ask{})
+			j.survey()
 			j.end(&cause{status: statusTimeout, text: fmt.Sprintf("time limit of %v reached", j.timeout)})
 		}
 	}
@@ -259,9 +265,12 @@ func (j *job) handle(e event) {
 	case *ctl.Exited:
 		j.exited(l, m)
 	case *ctl.Doing:
-		j.sayDoing(l, m)
+		j.answered(l, m)
+	case *ctl.Stalled:
+		j.stalled(l, m)
 	case *ctl.Drained:
 		l.drained = true
+		j.concludeSurvey(false)
 		if m.Killed > 0 {
 			j.notef("%s: processes that ranks left behind, and were killed: %d", l.host, m.Killed)
 		}
@@ -290,25 +299,6 @@ func bindingText(cpus []int, cores [][]int) string {
 		return "not bound (cpus " + plan.Ranges(cpus) + ")"
 	}
 	return "bound to cpus " + plan.Ranges(cpus)
-}
-
-// sayDoing tells what ranks are in, those that are in the same in one line.
-func (j *job) sayDoing(l *link, m *ctl.Doing) {
-	same := map[string][]int{}
-	var texts []string
-	for _, r := range m.Ranks {
-		text := r.Text
-		if r.Since > 0 {
-			text += fmt.Sprintf(" for %v", r.Since.Round(100*time.Millisecond))
-		}
-		if same[text] == nil {
-			texts = append(texts, text)
-		}
-		same[text] = append(same[text], r.Rank)
-	}
-	for _, text := range texts {
-		j.notef("%s: rank %s %s", l.host, plan.Ranges(same[text]), text)
-	}
 }
 
 // gather collects the cards of one host; the last gives everybody all of them.

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		"gompirun": func() { os.Exit(Main(os.Args[1:])) },
 		"rank":     rankMain,
 		"loop":     loopMain,
+		"stall":    stallMain,
 	})
 }
 

@@ -27,6 +27,7 @@ type options struct {
 	stdin          int // a rank, ctl.StdinAll or ctl.StdinNone
 	timeout        time.Duration
 	killDelay      time.Duration
+	stallWarning   time.Duration
 	portRange      string // for the ranks to listen on
 	interfaces     string // for the ranks to use
 	displayMap     bool
@@ -156,6 +157,7 @@ func (o *options) jobFlags(set *cli.Set) func() error {
 	set.StringVar(&stdin, "stdin", "0", "")
 	set.Var((*cli.Duration)(&o.timeout), "timeout", "")
 	set.Var((*cli.Duration)(&o.killDelay), "kill-delay", "")
+	o.stallFlags(set)
 	set.StringVar(&o.portRange, "port-range", "", "")
 	set.StringVar(&o.interfaces, "iface", "", "")
 	set.BoolVar(&o.displayMap, "display-map", false, "")

@@ -49,7 +49,7 @@ func (j *job) signalled(s os.Signal) {
 		j.interrupts++
 		j.interrupted(sig)
 	case syscall.SIGQUIT:
-		j.broadcast(&ctl.Ask{})
+		j.survey()
 	case syscall.SIGTSTP:
 		j.broadcast(&ctl.Signal{Number: int(sig)})
 		for _, l := range j.links {

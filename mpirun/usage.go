@@ -55,6 +55,8 @@ ending
   -kill-delay T             time between TERM and KILL (default 2)
 
 what happens
+  -stall-warning T          say who waits for whom when ranks have been in one call
+                            for T (default 30, 0: never); QUIT asks for the same
   -display-map              print which rank runs where
   -report-bindings          print which CPUs the kernel has bound each rank to
   -q                        print nothing but the reason of a failure

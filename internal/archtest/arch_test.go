@@ -29,7 +29,7 @@ var rules = []rule{
 	{"transport", []string{"internal/mem", "internal/poll", "internal/env"}},
 	{"comm/internal/match", nil},
 	{"comm/internal/coll", []string{"internal/mem"}},
-	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/coll", "transport", "internal/mem", "internal/boot"}},
+	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/coll", "transport", "internal/mem", "internal/boot", "internal/seg"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot"}},
 	{"comm/ddp", []string{"comm"}},
 	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/boot", "internal/seg", "internal/env", "internal/poll"}},

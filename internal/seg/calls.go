@@ -1,7 +1,9 @@
 package seg
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -80,6 +82,31 @@ func (s *Segment) Calls(local int) []Recording {
 	return out
 }
 
+// Site returns where in its program a local rank stands that waits in the call
+// with the given number; "" if that is not known.
+func (s *Segment) Site(local int, number uint64) string {
+	l := &s.lines[local]
+	for range tries {
+		before := l.sited.Load()
+		if before%2 == 1 {
+			continue
+		}
+		call := l.call.Load()
+		var text [siteWords * 8]byte
+		for i := range l.site {
+			binary.NativeEndian.PutUint64(text[i*8:], l.site[i].Load())
+		}
+		if l.sited.Load() != before {
+			continue
+		}
+		if call != number {
+			return ""
+		}
+		return string(bytes.TrimRight(text[:], "\x00"))
+	}
+	return ""
+}
+
 // tries bounds the attempts to read a record that changes all the time. Its
 // writer needs 64 calls to come back to it, so two are rare already.
 const tries = 8
@@ -102,6 +129,7 @@ func (rec *record) read() (r Recording, ok bool) {
 				Count: int64(atomic.LoadUint64(&rec.count)),
 				Bytes: int64(atomic.LoadUint64(&rec.bytes)),
 				Start: int64(atomic.LoadUint64(&rec.start)),
+				Seq:   int64(atomic.LoadUint64(&rec.seq)),
 			},
 		}
 		after := atomic.LoadUint64(&rec.stamp)
@@ -113,6 +141,9 @@ func (rec *record) read() (r Recording, ok bool) {
 	return Recording{}, false
 }
 
+// Collective reports whether k is one: all ranks of the communicator call it.
+func (k Kind) Collective() bool { return k >= Barrier && k <= Alloc }
+
 // String describes c in one line: "allreduce(1024 float32, sum)".
 func (c Call) String() string {
 	s := c.Kind.String() + "("
@@ -122,8 +153,15 @@ func (c Call) String() string {
 	if c.Op != mem.NoOp {
 		s += ", " + c.Op.String()
 	}
-	if c.Peer >= 0 {
+	switch {
+	case c.Peer < 0:
+	case c.Kind.Collective():
+		s += fmt.Sprintf(", root %d", c.Peer)
+	default:
 		s += fmt.Sprintf(", rank %d", c.Peer)
+	}
+	if c.Kind >= Send && c.Kind <= Probe && c.Seq >= 0 {
+		s += fmt.Sprintf(", tag %d", c.Seq)
 	}
 	return s + ")"
 }

@@ -73,8 +73,15 @@ type line struct {
 	rank  int32
 	_     [4]byte
 	left  atomic.Int64 // when the rank began to leave, as Now; 0 if it has not
-	_     [lineSize - 24]byte
+	// Where in the program the call stands that was last found to wait for long.
+	// sited is odd while it is written.
+	sited atomic.Uint64
+	call  atomic.Uint64 // its ticket
+	site  [siteWords]atomic.Uint64
 }
+
+// siteWords is how many words of text a call site has: what a line has left.
+const siteWords = (lineSize - 40) / 8
 
 // A record is one call in a flight recorder; recorder.go says how it is written.
 type record struct {
@@ -84,7 +91,8 @@ type record struct {
 	count uint64
 	bytes uint64
 	start uint64
-	_     [2]uint64
+	seq   uint64
+	_     [1]uint64
 }
 
 // The layout is the sizes of these types.

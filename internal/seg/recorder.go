@@ -1,6 +1,7 @@
 package seg
 
 import (
+	"encoding/binary"
 	"os"
 	"sync/atomic"
 
@@ -89,6 +90,7 @@ type Call struct {
 	Count int64 // elements
 	Bytes int64
 	Start int64 // nanoseconds of the monotonic clock, as Now; 0 if not known
+	Seq   int64 // a collective's number on its communicator, from 1; a message's tag, -1 for any
 }
 
 // BeginCall records that c begins. It costs about ten nanoseconds and reads no
@@ -108,6 +110,7 @@ func (r *Rank) BeginCall(c *Call) Ticket {
 	store(&rec.count, uint64(c.Count))
 	store(&rec.bytes, uint64(c.Bytes))
 	store(&rec.start, uint64(c.Start))
+	store(&rec.seq, uint64(c.Seq))
 	store(&rec.stamp, t<<2|running)
 	return Ticket(t)
 }
@@ -124,6 +127,23 @@ func (r *Rank) Stamp(t Ticket, now int64) {
 	if atomic.LoadUint64(&rec.stamp) == uint64(t)<<2|running {
 		atomic.CompareAndSwapUint64(&rec.start, 0, uint64(now))
 	}
+}
+
+// SetSite notes where in the program the call stands: "train/main.go:55", of
+// which the end is kept if it is long. There is room for one call, that of the
+// last SetSite. Unlike the other methods it must not run twice at once.
+func (r *Rank) SetSite(t Ticket, site string) {
+	if r == nil || t == 0 {
+		return
+	}
+	var text [siteWords * 8]byte
+	copy(text[:], site[max(0, len(site)-len(text)):])
+	r.line.sited.Add(1)
+	r.line.call.Store(uint64(t))
+	for i := range r.line.site {
+		r.line.site[i].Store(binary.NativeEndian.Uint64(text[i*8:]))
+	}
+	r.line.sited.Add(1)
 }
 
 // EndCall records that the call is over, if it is still in the recorder.

@@ -145,13 +145,13 @@ func TestRankJoinsOnceAndLeaves(t *testing.T) {
 func TestRecorderShowsCallsInOrder(t *testing.T) {
 	s := newSegment(t, 0, 1)
 	r, reader := s.Rank(1), again(t, s)
-	a := r.BeginCall(&Call{Comm: 1 << 60, Kind: Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1 << 40, Bytes: 1 << 42})
+	a := r.BeginCall(&Call{Comm: 1 << 60, Kind: Allreduce, Type: mem.F32, Op: mem.Sum, Peer: -1, Count: 1 << 40, Bytes: 1 << 42, Seq: 7})
 	b := r.BeginCall(&Call{Comm: 9, Kind: Bcast, Type: mem.U8, Peer: 3, Count: 5, Bytes: 5, Start: 77})
 	r.EndCall(b)
 	r.Stamp(a, 12345)
 	want := []Recording{
-		{1, Call{1 << 60, Allreduce, mem.F32, mem.Sum, -1, 1 << 40, 1 << 42, 12345}, false},
-		{2, Call{9, Bcast, mem.U8, mem.NoOp, 3, 5, 5, 77}, true},
+		{1, Call{1 << 60, Allreduce, mem.F32, mem.Sum, -1, 1 << 40, 1 << 42, 12345, 7}, false},
+		{2, Call{9, Bcast, mem.U8, mem.NoOp, 3, 5, 5, 77, 0}, true},
 	}
 	got := reader.Calls(1)
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
@@ -160,7 +160,30 @@ func TestRecorderShowsCallsInOrder(t *testing.T) {
 	if n := len(reader.Calls(0)); n != 0 {
 		t.Errorf("rank 0 has %d calls, want none", n)
 	}
-	if s := got[1].String(); s != "bcast(5 uint8, rank 3)" {
+	if s := got[1].String(); s != "bcast(5 uint8, root 3)" {
+		t.Errorf("call reads %q", s)
+	}
+}
+
+func TestTheSiteIsThatOfOneCall(t *testing.T) {
+	s := newSegment(t, 0, 1)
+	r, reader := s.Rank(1), again(t, s)
+	a, b := r.BeginCall(&Call{Kind: Barrier, Peer: -1}), r.BeginCall(&Call{Kind: Recv, Type: mem.U8, Count: 2, Peer: 3, Seq: 9})
+	if site := reader.Site(1, uint64(a)); site != "" {
+		t.Errorf("site %q of a call that has none", site)
+	}
+	r.SetSite(a, "train/main.go:55")
+	if site := reader.Site(1, uint64(a)); site != "train/main.go:55" {
+		t.Errorf("site %q", site)
+	}
+	r.SetSite(b, strings.Repeat("long/", 50)+"main.go:7")
+	if site := reader.Site(1, uint64(a)); site != "" {
+		t.Errorf("site %q of a call that another took the place of", site)
+	}
+	if site := reader.Site(1, uint64(b)); !strings.HasSuffix(site, "long/main.go:7") || len(site) != siteWords*8 {
+		t.Errorf("site %q: want the end of a long one", site)
+	}
+	if s := reader.Calls(1)[1].String(); s != "recv(2 uint8, rank 3, tag 9)" {
 		t.Errorf("call reads %q", s)
 	}
 }

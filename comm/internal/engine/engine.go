@@ -15,6 +15,7 @@ import (
 
 	"gompi/internal/boot"
 	"gompi/internal/mem"
+	"gompi/internal/seg"
 	"gompi/transport"
 )
 
@@ -52,8 +53,9 @@ type Config struct {
 // An Engine is one rank's. Its methods may be called from any goroutine,
 // except those of transport.Sink, which only its transports call.
 type Engine struct {
-	cfg  Config
-	want atomic.Int32 // goroutines that want mu: a driver lets them have it
+	cfg    Config
+	flight *seg.Rank    // nil without a host segment
+	want   atomic.Int32 // goroutines that want mu: a driver lets them have it
 
 	mu         sync.Mutex
 	transports []transport.Transport
@@ -82,7 +84,7 @@ func New(cfg Config) *Engine {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Engine{
+	e := &Engine{
 		cfg:      cfg,
 		peers:    make(table, (cfg.Size+pageSize-1)/pageSize),
 		channels: map[uint64]*Channel{},
@@ -90,6 +92,10 @@ func New(cfg Config) *Engine {
 		revoked:  map[uint64]verdict{},
 		orphans:  map[uint64][]*message{},
 	}
+	if cfg.Boot != nil {
+		e.flight = cfg.Boot.Info().Flight()
+	}
+	return e
 }
 
 // Use adds a transport, to be preferred less than those before it.

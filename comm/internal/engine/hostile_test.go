@@ -125,7 +125,7 @@ func FuzzFrames(f *testing.F) {
 		ch.Irecv(&any, engine.Any, engine.Any, mem.Of(make([]float32, 10)))
 		ch.Isend(&out, 1, 0, mem.Bytes(make([]byte, 100)), true)
 		rd := ch.Round()
-		rd.Begin(context.Background(), engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: 8}, false)
+		rd.Begin(context.Background(), engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: 8}, 0, false)
 		rd.Irecv(1, mem.Bytes(make([]byte, 8)))
 		for len(b) >= transport.HeaderSize {
 			var h transport.Header

@@ -59,7 +59,7 @@ func TestCollectivesOfOneChannelDoNotHoldUpThoseOfAnother(t *testing.T) {
 		defer other.Close()
 		one := func(ch *engine.Channel) error {
 			rd := ch.Round()
-			if err := rd.Begin(ctx, call, false); err != nil {
+			if err := rd.Begin(ctx, call, 0, false); err != nil {
 				return err
 			}
 			if b := mem.Bytes(make([]byte, size)); ch.Rank() == 0 {

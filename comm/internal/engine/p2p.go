@@ -327,6 +327,7 @@ func (ch *Channel) find(src, tag int, take bool) *message {
 func (ch *Channel) watch(ctx context.Context, src int) error {
 	e := ch.e
 	w := e.newWaiter()
+	w.probed = ch
 	if src != Any {
 		w.hint = ch.World(src)
 	}

@@ -282,7 +282,7 @@ func (e *Engine) WaitAny(ctx context.Context, rs iter.Seq[*Request]) error {
 // watch makes r's end count for w.
 func (w *Waiter) watch(r *Request) {
 	r.waiters = append(r.waiters, w)
-	w.hint = r.peer
+	w.hint, w.request = r.peer, r
 }
 
 // unwatch removes w from those who wait for r, if it is among them.

@@ -9,6 +9,7 @@ import (
 
 	"gompi/comm/internal/coll"
 	"gompi/internal/mem"
+	"gompi/internal/seg"
 	"gompi/transport"
 )
 
@@ -25,6 +26,7 @@ type Round struct {
 	ch      *Channel
 	seq     uint64
 	call    Call
+	ticket  seg.Ticket // of the call in the flight recorder
 	running bool
 	left    int // operations not complete
 	err     error
@@ -52,8 +54,8 @@ type earlyCall struct {
 var _ coll.Peers = (*Round)(nil)
 
 // Begin starts the next round: call is compared with what others have already
-// said of it.
-func (rd *Round) Begin(ctx context.Context, call Call, quiet bool) error {
+// said of it. ticket is its place in the flight recorder.
+func (rd *Round) Begin(ctx context.Context, call Call, ticket seg.Ticket, quiet bool) error {
 	e := rd.ch.e
 	e.lock()
 	defer e.unlock()
@@ -61,7 +63,7 @@ func (rd *Round) Begin(ctx context.Context, call Call, quiet bool) error {
 		return rd.ch.err
 	}
 	rd.seq++
-	rd.call, rd.running, rd.err, rd.ctx, rd.quiet = call, true, nil, ctx, quiet
+	rd.call, rd.running, rd.err, rd.ctx, rd.quiet, rd.ticket = call, true, nil, ctx, quiet, ticket
 	keep := rd.ahead[:0]
 	for _, l := range rd.ahead {
 		if c := l.early.front(); c.seq == rd.seq {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gompi/internal/seg"
 	"gompi/transport"
 )
 
@@ -52,7 +53,12 @@ type Waiter struct {
 	quiet bool          // in the background: never spins
 	round *Round        // the collective waited for, for the stall notice
 	timer *time.Timer   // of alarms, made once
-	alarm *time.Timer   // of alarmClock, made once
+
+	request  *Request // waited for, one of them, for the flight recorder
+	probed   *Channel // where a message is probed for
+	recorded bool     // the wait is in the flight recorder
+	ticket   seg.Ticket
+	alarm    *time.Timer // of alarmClock, made once
 
 	asleep   bool      // in sleepers
 	parkable bool      // asleep, and listening to the Parker
@@ -72,6 +78,7 @@ func (e *Engine) newWaiter() *Waiter {
 func (e *Engine) freeWaiter(w *Waiter) {
 	w.ready.Store(false)
 	w.hint, w.left, w.round, w.quiet = -1, 0, nil, false
+	w.request, w.probed, w.recorded = nil, nil, false
 	select {
 	case <-w.wake:
 	default:
@@ -119,6 +126,7 @@ func (e *Engine) await(ctx context.Context, w *Waiter) error {
 	}
 	e.release(w)
 	e.handOn()
+	e.unrecord(w)
 	if w.ready.Load() {
 		return nil
 	}
@@ -391,8 +399,11 @@ func (e *Engine) notice(w *Waiter, stall *alarm) {
 		return
 	}
 	stall.fired = false
-	if !w.ready.Load() && w.round != nil {
-		w.round.stalled()
+	if !w.ready.Load() {
+		e.record(w)
+		if w.round != nil {
+			w.round.stalled()
+		}
 	}
 	if e.cfg.Left != nil {
 		e.dismissLeft()

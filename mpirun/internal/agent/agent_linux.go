@@ -37,11 +37,12 @@ type agent struct {
 	affinity unix.CPUSet // of the agent when it started
 	bound    []int       // what this thread is bound to now, nil for affinity
 
-	ranks   []*process
-	local   map[int]int // index in ranks by rank
-	alive   int
-	cards   int             // ranks whose card has come
-	absent  []int           // ranks of the job that ended without joining
+	ranks  []*process
+	local  map[int]int // index in ranks by rank
+	alive  int
+	cards  int   // ranks whose card has come
+	absent []int // ranks of the job that ended without joining
+	stall
 	revoked map[uint64]bool // communicators that ranks of this host have revoked
 	window  int             // bytes of output that the launcher still takes
 	halted  []*stream
@@ -235,6 +236,7 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.Ask:
 		a.report(a.doing())
 	case *ctl.Gathered:
+		a.gathered = true
 		a.tell(&wire.Cards{Data: m.Data})
 	case *ctl.Died:
 		a.tell(&wire.Died{Rank: m.Rank, Text: m.Text})

@@ -1,48 +1,119 @@
 package agent
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
 )
 
+// A stall is what the agent knows of ranks that wait for long.
+type stall struct {
+	gathered bool      // the ranks have everybody's cards
+	stalled  bool      // the launcher has been told that ranks wait
+	nextLook time.Time // when to look at the recorders again
+}
+
 // doing reads from the segment what the ranks are in. It needs no help of
 // theirs: they may be stuck.
 func (a *agent) doing() *ctl.Doing {
 	m := &ctl.Doing{}
+	now := seg.Now()
 	for i, p := range a.ranks {
 		if p.pid == 0 || p.ended {
 			continue
 		}
 		d := ctl.RankDoing{Rank: p.Rank.Rank}
-		switch a.segment.State(i) {
-		case seg.Starting:
+		switch state := a.segment.State(i); {
+		case state == seg.Starting:
 			d.Text = "has not called Init"
-		case seg.Joined:
-			d.Text, d.Since = latest(a.segment.Calls(i), seg.Now())
-		default:
+		case state != seg.Joined:
 			d.Text = "has closed its communicators"
+		case !a.gathered && p.hasCard:
+			d.Text, d.Since = "waits in Init for all others", time.Duration(max(1, now-p.cardAt))
+		default:
+			a.describe(&d, i, now)
 		}
 		m.Ranks = append(m.Ranks, d)
 	}
 	return m
 }
 
-// latest describes the newest call that is not done, or else the last one.
-func latest(calls []seg.Recording, now int64) (string, time.Duration) {
-	for i := len(calls) - 1; i >= 0; i-- {
-		c := calls[i]
-		if c.Done {
-			continue
+// describe says what a rank that has joined is in: the newest call that is not
+// done, or the last one.
+func (a *agent) describe(d *ctl.RankDoing, local int, now int64) {
+	calls := a.segment.Calls(local)
+	d.Marks = marks(calls)
+	c, at := running(calls)
+	switch {
+	case len(calls) == 0:
+		d.Text = "has called nothing but Init"
+	case c == nil:
+		d.Text = "is in no call, the last was " + callText(calls[len(calls)-1])
+	default:
+		d.Text, d.Site = "is in "+callText(*c), a.segment.Site(local, at)
+		if c.Start != 0 {
+			d.Since = time.Duration(max(1, now-c.Start))
 		}
-		if c.Start == 0 {
-			return "is in " + c.String(), 0
+		if c.Kind.Collective() {
+			d.In = ctl.Mark{Comm: c.Comm, Seq: c.Seq}
 		}
-		return "is in " + c.String(), time.Duration(max(1, now-c.Start))
 	}
-	if len(calls) == 0 {
-		return "has called nothing but Init", 0
+}
+
+// running returns the newest call that is not done, nil if there is none, and
+// the number of the one that knows where in the program it is. Who waits for a
+// collective in the background is in that collective.
+func running(calls []seg.Recording) (c *seg.Recording, at uint64) {
+	for i := range slices.Backward(calls) {
+		switch r := &calls[i]; {
+		case r.Done:
+		case c == nil:
+			c, at = r, r.Number
+		case c.Kind == seg.Wait && r.Kind.Collective():
+			return r, at
+		}
 	}
-	return "is in no call, the last was " + calls[len(calls)-1].String(), 0
+	return c, at
+}
+
+func callText(c seg.Recording) string {
+	if c.Kind.Collective() && c.Seq > 0 {
+		return fmt.Sprintf("%v number %d", c, c.Seq)
+	}
+	return c.String()
+}
+
+// marks returns how far the rank has come on each communicator that its last
+// calls were on.
+func marks(calls []seg.Recording) []ctl.Mark {
+	var out []ctl.Mark
+	for _, c := range slices.Backward(calls) {
+		known := func(m ctl.Mark) bool { return m.Comm == c.Comm }
+		if c.Kind.Collective() && !slices.ContainsFunc(out, known) {
+			out = append(out, ctl.Mark{Comm: c.Comm, Seq: c.Seq})
+		}
+	}
+	return out
+}
+
+// look finds out whether a rank has been in one call for too long, and tells
+// the launcher when one is, and when none is any more. Ranks say nothing.
+func (a *agent) look(now time.Time) {
+	period := a.launch.StallWarning
+	if period <= 0 || a.alive == 0 && !a.stalled {
+		a.nextLook = time.Time{}
+		return
+	}
+	longest := time.Duration(0)
+	for _, d := range a.doing().Ranks {
+		longest = max(longest, d.Since)
+	}
+	if stalled := longest >= period; stalled != a.stalled {
+		a.stalled = stalled
+		a.report(&ctl.Stalled{Since: longest, On: stalled})
+	}
+	a.nextLook = now.Add(min(max(period/4, 10*time.Millisecond), orphanPeriod))
 }

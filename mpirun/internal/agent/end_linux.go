@@ -168,7 +168,7 @@ func (a *agent) patience() int {
 		return -1
 	}
 	wait := orphanPeriod
-	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger} {
+	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger, a.nextLook} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
 		}
@@ -196,6 +196,9 @@ func (a *agent) tick(now time.Time) {
 	}
 	if !a.end.killing.IsZero() {
 		a.kill(now)
+	}
+	if a.launch != nil && a.segment != nil && !now.Before(a.nextLook) {
+		a.look(now)
 	}
 	if a.launch != nil && a.alive == 0 && !a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)

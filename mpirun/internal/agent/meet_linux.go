@@ -132,7 +132,7 @@ func (a *agent) heard(p *process, m wire.Message) error {
 		if p.hasCard {
 			return fmt.Errorf("%w: a second card", wire.ErrFrame)
 		}
-		p.card, p.hasCard = append([]byte(nil), m.Data...), true
+		p.card, p.hasCard, p.cardAt = append([]byte(nil), m.Data...), true, seg.Now()
 		a.cards++
 		for _, r := range a.absent {
 			a.send(p, wire.Append(nil, absence(r)))

@@ -32,6 +32,7 @@ type process struct {
 	jammed  bool   // the socket is full, and is watched
 	card    []byte
 	hasCard bool
+	cardAt  int64 // when it came, as seg.Now
 }
 
 // Numbers of the descriptors that every rank inherits, beside the standard

@@ -66,6 +66,7 @@ const (
 	kindAbsent
 	kindRevoked
 	kindTerminate
+	kindStalled
 )
 
 // blank returns an empty message of a kind, nil for an unknown one.
@@ -115,6 +116,8 @@ func blank(kind byte) Message {
 		return new(Revoked)
 	case kindTerminate:
 		return new(Terminate)
+	case kindStalled:
+		return new(Stalled)
 	}
 	return nil
 }

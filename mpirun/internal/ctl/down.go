@@ -17,13 +17,16 @@ type Launch struct {
 	Hosts      []string   // names of the nodes
 	MasterAddr string
 	MasterPort int
-	Window     int      // bytes of output that may be on their way to the launcher
-	Stdin      int      // the rank that gets input; StdinAll, StdinNone
-	Bindings   bool     // report what the ranks are bound to
-	Cores      int      // of this host, to be shared by its ranks
-	Env        []string // of all programs
-	Programs   []Program
-	Ranks      []Rank // of this host, in ascending order
+	Window     int // bytes of output that may be on their way to the launcher
+	// StallWarning is how long a rank may be in one call before the agent tells;
+	// 0 for ever.
+	StallWarning time.Duration
+	Stdin        int      // the rank that gets input; StdinAll, StdinNone
+	Bindings     bool     // report what the ranks are bound to
+	Cores        int      // of this host, to be shared by its ranks
+	Env          []string // of all programs
+	Programs     []Program
+	Ranks        []Rank // of this host, in ascending order
 }
 
 // Values of Launch.Stdin that name no rank.
@@ -54,6 +57,7 @@ func (m *Launch) append(b []byte) []byte {
 	b = wire.AppendStrings(wire.AppendPlacement(b, m.Placement), m.Hosts)
 	b = wire.AppendInt(wire.AppendBytes(b, m.MasterAddr), m.MasterPort)
 	b = wire.AppendInt(wire.AppendInt(b, m.Window), m.Stdin)
+	b = wire.AppendInt(b, m.StallWarning)
 	b = wire.AppendInt(wire.AppendBool(b, m.Bindings), m.Cores)
 	b = wire.AppendStrings(b, m.Env)
 	b = wire.AppendInt(b, len(m.Programs))
@@ -77,6 +81,7 @@ func (m *Launch) parse(d *wire.Decoder) {
 	m.MasterPort = int(d.Int(0, math.MaxUint16))
 	m.Window = int(d.Int(0, math.MaxInt32))
 	m.Stdin = int(d.Int(StdinAll, wire.MaxRanks))
+	m.StallWarning = time.Duration(d.Int(0, math.MaxInt64))
 	m.Bindings, m.Cores = d.Bool(), int(d.Int(0, maxCPU))
 	m.Env = d.Strings(maxList, maxString)
 	for range d.List(maxList) {

@@ -235,24 +235,59 @@ type Doing struct{ Ranks []RankDoing }
 // RankDoing is what one rank is in.
 type RankDoing struct {
 	Rank  int
-	Text  string        // "is in allreduce(1024 float32, sum)"
+	Text  string        // "is in allreduce(1024 float32, sum) number 17"
+	Site  string        // where in the program, "" if not known
 	Since time.Duration // for how long, 0 if not known
+	In    Mark          // the collective; Seq is 0 if it is in none
+	Marks []Mark        // the last collective begun on each communicator that is known
+}
+
+// A Mark is a collective: the communicator's id, and its number on that, from 1.
+type Mark struct {
+	Comm uint64
+	Seq  int64
+}
+
+func (m Mark) append(b []byte) []byte { return wire.AppendInt(wire.AppendUint(b, m.Comm), m.Seq) }
+
+func parseMark(d *wire.Decoder) Mark {
+	return Mark{Comm: d.Uint(math.MaxUint64), Seq: d.Int(0, math.MaxInt64)}
 }
 
 func (*Doing) kind() byte { return kindDoing }
 func (m *Doing) append(b []byte) []byte {
 	b = wire.AppendInt(b, len(m.Ranks))
 	for _, r := range m.Ranks {
-		b = wire.AppendInt(wire.AppendBytes(wire.AppendInt(b, r.Rank), r.Text), r.Since)
+		b = wire.AppendBytes(wire.AppendBytes(wire.AppendInt(b, r.Rank), r.Text), r.Site)
+		b = wire.AppendInt(r.In.append(wire.AppendInt(b, r.Since)), len(r.Marks))
+		for _, mark := range r.Marks {
+			b = mark.append(b)
+		}
 	}
 	return b
 }
 func (m *Doing) parse(d *wire.Decoder) {
 	for range d.List(maxList) {
-		m.Ranks = append(m.Ranks, RankDoing{
-			Rank: int(d.Int(0, wire.MaxRanks)), Text: d.String(MaxText), Since: time.Duration(d.Int(0, math.MaxInt64)),
-		})
+		r := RankDoing{Rank: int(d.Int(0, wire.MaxRanks)), Text: d.String(MaxText), Site: d.String(MaxText)}
+		r.Since, r.In = time.Duration(d.Int(0, math.MaxInt64)), parseMark(d)
+		for range d.List(maxList) {
+			r.Marks = append(r.Marks, parseMark(d))
+		}
+		m.Ranks = append(m.Ranks, r)
 	}
+}
+
+// Stalled tells that a rank of the host has been in one call for longer than
+// Launch.StallWarning, or that none is any more.
+type Stalled struct {
+	On    bool
+	Since time.Duration // the longest time
+}
+
+func (*Stalled) kind() byte               { return kindStalled }
+func (m *Stalled) append(b []byte) []byte { return wire.AppendInt(wire.AppendBool(b, m.On), m.Since) }
+func (m *Stalled) parse(d *wire.Decoder) {
+	m.On, m.Since = d.Bool(), time.Duration(d.Int(0, math.MaxInt64))
 }
 
 // Drained is an agent's last message: all its ranks have ended, all their

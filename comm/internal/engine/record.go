@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"fmt"
+	"path"
+	"runtime"
+	"strings"
+
+	"gompi/internal/seg"
+)
+
+// A call that waits for long is written to the flight recorder, with the place
+// in the program where it stands: the launcher reads there who waits for whom.
+// Calls that do not wait pay nothing for it: collectives are recorded without a
+// time when they begin, and messages not at all.
+
+// record notes what w's goroutine, which is the caller, has been waiting in
+// since stallAfter ago.
+func (e *Engine) record(w *Waiter) {
+	if w.recorded || e.flight == nil || w.round == nil && w.quiet {
+		return
+	}
+	w.recorded = true
+	since := seg.Now() - int64(stallAfter)
+	if w.round != nil {
+		e.flight.Stamp(w.round.ticket, since)
+		if !w.quiet {
+			e.flight.SetSite(w.round.ticket, callSite())
+		}
+		return
+	}
+	c := w.call()
+	c.Start = since
+	w.ticket = e.flight.BeginCall(&c)
+	e.flight.SetSite(w.ticket, callSite())
+}
+
+// call describes a wait for no collective: for the request that w began to wait
+// for last, or for a message to probe.
+func (w *Waiter) call() seg.Call {
+	r := w.request
+	switch {
+	case w.probed != nil:
+		return seg.Call{Comm: w.probed.ID, Kind: seg.Probe, Peer: w.hint, Seq: Any}
+	case r == nil || r.ch == nil:
+		return seg.Call{Kind: seg.Wait, Peer: -1} // for a collective that has a record of its own
+	}
+	kind := seg.Send
+	if r.stage == posted || r.stage == filling {
+		kind = seg.Recv
+	}
+	return seg.Call{
+		Comm: r.ch.ID, Kind: kind, Type: r.buf.Type(), Peer: r.peer,
+		Count: int64(r.buf.Len()), Bytes: int64(r.buf.Size()), Seq: int64(r.tag),
+	}
+}
+
+// unrecord notes that w waits no more.
+func (e *Engine) unrecord(w *Waiter) {
+	if w.ticket != 0 {
+		e.flight.EndCall(w.ticket)
+		w.ticket = 0
+	}
+}
+
+// callSite returns the innermost place on this goroutine's stack that is not in
+// this library, as "train/main.go:55"; "" if there is none.
+func callSite() string {
+	var pcs [48]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if f.File != "" && !strings.HasPrefix(f.Function, "gompi/comm.") && !strings.HasPrefix(f.Function, "gompi/comm/") &&
+			!strings.HasPrefix(f.Function, "runtime.") {
+			return fmt.Sprintf("%s/%s:%d", path.Base(path.Dir(f.File)), path.Base(f.File), f.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package mpirun
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gompi/internal/cli"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/plan"
+)
+
+// A survey asks all agents what their ranks are in and tells it together: on
+// QUIT, at the time limit, and when ranks wait for long. The ranks take no part
+// in it; the agents read what they are in from the hosts' segments.
+
+// surveyTime is how long agents may take to answer.
+const surveyTime = 2 * time.Second
+
+// stall is what the launcher knows of ranks that wait for long, and of the
+// survey under way.
+type stall struct {
+	waiting map[*link]bool // hosts with ranks that wait
+	longest time.Duration
+	pause   time.Duration    // until the next report, if they still wait
+	again   <-chan time.Time // when that is
+
+	answers map[*link]*ctl.Doing // nil when no survey is under way
+	asked   []*link
+	late    <-chan time.Time
+}
+
+func (o *options) stallFlags(set *cli.Set) {
+	o.stallWarning = 30 * time.Second
+	set.Var((*cli.Duration)(&o.stallWarning), "stall-warning", "")
+}
+
+// survey asks, unless that is being done already.
+func (j *job) survey() {
+	if j.answers != nil {
+		return
+	}
+	j.answers, j.asked, j.late = map[*link]*ctl.Doing{}, nil, time.After(surveyTime)
+	for _, l := range j.links {
+		if len(l.ranks) > 0 && !l.drained {
+			l.send(&ctl.Ask{})
+			j.asked = append(j.asked, l)
+		}
+	}
+	j.concludeSurvey(false)
+}
+
+func (j *job) answered(l *link, m *ctl.Doing) {
+	if j.answers != nil {
+		j.answers[l] = m
+		j.concludeSurvey(false)
+	}
+}
+
+// concludeSurvey tells what has come when everybody has answered or is gone, or
+// now.
+func (j *job) concludeSurvey(now bool) {
+	if j.answers == nil {
+		return
+	}
+	silent := []string{}
+	for _, l := range j.asked {
+		if j.answers[l] == nil && !l.drained {
+			silent = append(silent, l.host)
+		}
+	}
+	if len(silent) > 0 && !now {
+		return
+	}
+	for _, line := range surveyLines(j.asked, j.answers) {
+		j.notef("%s", line)
+	}
+	for _, host := range silent {
+		j.notef("%s: the agent does not answer", host)
+	}
+	j.answers, j.asked, j.late = nil, nil, nil
+}
+
+// stalled notes that ranks of a host wait for long, or no more.
+func (j *job) stalled(l *link, m *ctl.Stalled) {
+	j.longest = max(j.longest, m.Since)
+	if !m.On {
+		delete(j.waiting, l)
+		if len(j.waiting) == 0 && j.cause == nil {
+			j.notef("the ranks go on, after having waited for about %v", j.longest.Round(100*time.Millisecond))
+			j.longest, j.again = 0, nil
+		}
+		return
+	}
+	if j.waiting == nil {
+		j.waiting = map[*link]bool{}
+	}
+	j.waiting[l] = true
+	if j.again == nil {
+		j.pause = j.stallWarning
+		j.warn()
+	}
+}
+
+// warn tells who waits for whom, and again later, at growing intervals.
+func (j *job) warn() {
+	if j.quiet {
+		return
+	}
+	j.pause *= 2
+	j.again = time.After(j.pause)
+	j.survey()
+}
+
+// A doing is what some ranks are in alike.
+type doing struct {
+	text  string
+	hosts []string
+	ranks []int
+	since time.Duration
+}
+
+// surveyLines tells what ranks are in: first which collectives lack somebody,
+// then all ranks, those that are in the same in one line.
+func surveyLines(links []*link, answers map[*link]*ctl.Doing) []string {
+	var all []ctl.RankDoing
+	var groups []*doing
+	index := map[string]*doing{}
+	for _, l := range links {
+		if answers[l] == nil {
+			continue
+		}
+		for _, r := range answers[l].Ranks {
+			all = append(all, r)
+			text := r.Text
+			if r.Site != "" {
+				text += " at " + r.Site
+			}
+			g := index[text]
+			if g == nil {
+				g = &doing{text: text}
+				index[text], groups = g, append(groups, g)
+			}
+			g.ranks, g.since = append(g.ranks, r.Rank), max(g.since, r.Since)
+			if !slices.Contains(g.hosts, l.host) {
+				g.hosts = append(g.hosts, l.host)
+			}
+		}
+	}
+	lines := gaps(all)
+	for _, g := range groups {
+		slices.Sort(g.ranks)
+		line := fmt.Sprintf("%s: rank %s %s", hostsText(g.hosts), plan.Ranges(g.ranks), g.text)
+		if g.since > 0 {
+			line += fmt.Sprintf(" for %v", g.since.Round(100*time.Millisecond))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// gaps tells of each collective that ranks are in who has arrived and who has
+// not. Of other communicators than the world only members are known that had a
+// collective on it lately.
+func gaps(all []ctl.RankDoing) []string {
+	var in []ctl.Mark
+	texts := map[ctl.Mark]string{}
+	for _, r := range all {
+		if r.In.Seq > 0 && texts[r.In] == "" {
+			in, texts[r.In] = append(in, r.In), strings.TrimPrefix(r.Text, "is in ")
+		}
+	}
+	slices.SortFunc(in, func(a, b ctl.Mark) int { return cmp.Or(cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Seq, b.Seq)) })
+	var lines []string
+	for _, m := range in {
+		var here, missing []int
+		for _, r := range all {
+			i := slices.IndexFunc(r.Marks, func(k ctl.Mark) bool { return k.Comm == m.Comm })
+			switch {
+			case r.In == m:
+				here = append(here, r.Rank)
+			case i >= 0 && r.Marks[i].Seq >= m.Seq: // it has been through
+			case i >= 0 || m.Comm == 0:
+				missing = append(missing, r.Rank)
+			}
+		}
+		if len(missing) > 0 {
+			slices.Sort(here)
+			slices.Sort(missing)
+			lines = append(lines, fmt.Sprintf("%s: arrived: rank %s; missing: rank %s", texts[m], plan.Ranges(here), plan.Ranges(missing)))
+		}
+	}
+	return lines
+}
+
+// hostsText names hosts, if there are few.
+func hostsText(hosts []string) string {
+	if len(hosts) > 4 {
+		return fmt.Sprintf("%d hosts", len(hosts))
+	}
+	return strings.Join(hosts, ", ")
+}

@@ -1,0 +1,135 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"reflect"
+	"syscall"
+	"testing"
+	"time"
+
+	"gompi/comm"
+	"gompi/mpirun/internal/ctl"
+)
+
+// stallMain is a program whose rank 2 keeps the others waiting until it gets
+// USR1: in a collective, in point-to-point calls, or in Init.
+func stallMain() {
+	goOn := make(chan os.Signal, 1)
+	signal.Notify(goOn, syscall.SIGUSR1)
+	if os.Args[1] == "init" && os.Getenv("RANK") == "2" {
+		<-goOn
+	}
+	if err := stallIn(os.Args[1], goOn); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func stallIn(what string, goOn chan os.Signal) error {
+	ctx := context.Background()
+	c, err := comm.Init(ctx)
+	if err != nil {
+		return err
+	}
+	if err := comm.Barrier(ctx, c); err != nil {
+		return err
+	}
+	buf := make([]float32, 4)
+	switch {
+	case c.Rank() == 2 && what != "init":
+		<-goOn
+		if what == "recv" {
+			comm.Send(ctx, c, 0, 7, buf)
+			comm.Send(ctx, c, 1, 8, buf)
+		}
+	case what == "recv" && c.Rank() == 0:
+		_, err = comm.Recv(ctx, c, 2, 7, buf)
+	case what == "recv" && c.Rank() == 1:
+		_, err = comm.Irecv(c, comm.AnySource, comm.AnyTag, buf).Wait(ctx)
+	}
+	if what == "allreduce" && err == nil {
+		err = comm.Allreduce(ctx, c, buf, buf, comm.Sum)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Close(ctx)
+}
+
+func TestRanksThatWaitForLongAreTold(t *testing.T) {
+	tests := []struct {
+		what string
+		want []string
+	}{
+		{"allreduce", []string{
+			"allreduce(4 float32, sum) number 2: arrived: rank 0-1; missing: rank 2",
+			"localhost: rank 0-1 is in allreduce(4 float32, sum) number 2 at mpirun/stall_test.go:",
+			"localhost: rank 2 is in no call, the last was barrier() number 1",
+		}},
+		{"recv", []string{
+			"localhost: rank 0 is in recv(4 float32, rank 2, tag 7) at mpirun/stall_test.go:",
+			"localhost: rank 1 is in recv(4 float32) at mpirun/stall_test.go:",
+			"localhost: rank 2 is in no call, the last was barrier() number 1",
+		}},
+		{"init", []string{
+			"localhost: rank 0-1 waits in Init for all others for ",
+			"localhost: rank 2 has not called Init",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.what, func(t *testing.T) {
+			k := startTalk(t, "-stall-warning", "0.4", "-np", "3", "stall", tt.what)
+			for _, want := range tt.want {
+				k.expect(want)
+			}
+			k.expect(tt.want[0]) // and again
+			k.cmd.Process.Signal(syscall.SIGUSR1)
+			k.expect("gompirun: the ranks go on, after having waited for about ")
+			for range k.lines { // to the end
+			}
+			if err := k.cmd.Wait(); err != nil {
+				t.Errorf("gompirun: %v", err)
+			}
+		})
+	}
+}
+
+func TestRanksThatDoNotWaitAreSilent(t *testing.T) {
+	out, err := exec.Command("gompirun", "-stall-warning", "0.05", "-np", "2", "sleep", "0.5").CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("%v, %q; want nothing: these ranks are in no call", err, out)
+	}
+}
+
+func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
+	a, b := &link{host: "a"}, &link{host: "b"}
+	in := func(rank int, comm uint64, seq int64) ctl.RankDoing {
+		m := ctl.Mark{Comm: comm, Seq: seq}
+		return ctl.RankDoing{Rank: rank, Text: fmt.Sprintf("is in barrier() number %d", seq), Since: time.Second, In: m, Marks: []ctl.Mark{m}}
+	}
+	out := func(rank int, marks ...ctl.Mark) ctl.RankDoing {
+		return ctl.RankDoing{Rank: rank, Text: "is in no call", Marks: marks}
+	}
+	got := surveyLines([]*link{a, b}, map[*link]*ctl.Doing{
+		a: {Ranks: []ctl.RankDoing{in(0, 0, 5), in(1, 0, 5), out(2, ctl.Mark{Comm: 0, Seq: 5})}},
+		b: {Ranks: []ctl.RankDoing{in(3, 0, 4), out(4), in(5, 1<<32, 7), out(6, ctl.Mark{Comm: 1 << 32, Seq: 6})}},
+	})
+	want := []string{
+		"barrier() number 4: arrived: rank 3; missing: rank 4-6",
+		"barrier() number 5: arrived: rank 0-1; missing: rank 3-6",
+		"barrier() number 7: arrived: rank 5; missing: rank 6",
+		"a: rank 0-1 is in barrier() number 5 for 1s",
+		"a, b: rank 2,4,6 is in no call",
+		"b: rank 3 is in barrier() number 4 for 1s",
+		"b: rank 5 is in barrier() number 7 for 1s",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
