@@ -102,11 +102,17 @@ func marks(calls []seg.Recording) []ctl.Mark {
 // look finds out whether a rank has been in one call for too long, and tells
 // the launcher when one is, and when none is any more. Ranks say nothing.
 func (a *agent) look(now time.Time) {
-	period := a.launch.StallWarning
-	if period <= 0 || a.alive == 0 && !a.stalled {
-		a.nextLook = time.Time{}
+	if a.segment == nil || a.launch.StallWarning <= 0 {
 		return
 	}
+	over := a.alive == 0
+	if over {
+		a.nextLook = time.Time{}
+	}
+	if over && !a.stalled || !over && now.Before(a.nextLook) {
+		return
+	}
+	period := a.launch.StallWarning
 	longest := time.Duration(0)
 	for _, d := range a.doing().Ranks {
 		longest = max(longest, d.Since)
@@ -115,5 +121,7 @@ func (a *agent) look(now time.Time) {
 		a.stalled = stalled
 		a.report(&ctl.Stalled{Since: longest, On: stalled})
 	}
-	a.nextLook = now.Add(min(max(period/4, 10*time.Millisecond), orphanPeriod))
+	if !over {
+		a.nextLook = now.Add(min(max(period/4, 10*time.Millisecond), orphanPeriod))
+	}
 }

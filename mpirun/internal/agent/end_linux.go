@@ -197,9 +197,7 @@ func (a *agent) tick(now time.Time) {
 	if !a.end.killing.IsZero() {
 		a.kill(now)
 	}
-	if a.launch != nil && a.segment != nil && !now.Before(a.nextLook) {
-		a.look(now)
-	}
+	a.look(now)
 	if a.launch != nil && a.alive == 0 && !a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)
 	}
