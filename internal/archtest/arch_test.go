@@ -24,9 +24,10 @@ var rules = []rule{
 	{"internal/env", nil},
 	{"internal/cli", nil},
 	{"internal/poll", nil},
+	{"internal/route", nil},
 	{"internal/seg", []string{"internal/mem"}},
 	{"internal/boot", []string{"internal/env", "internal/seg"}},
-	{"transport", []string{"internal/mem", "internal/poll", "internal/env"}},
+	{"transport", []string{"internal/mem", "internal/poll", "internal/route", "internal/env"}},
 	{"comm/internal/match", nil},
 	{"comm/internal/coll", []string{"internal/mem"}},
 	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/coll", "transport", "internal/mem", "internal/boot", "internal/seg"}},
@@ -37,9 +38,9 @@ var rules = []rule{
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli"}},
 	{"mpirun/internal/ctl", []string{"internal/boot/wire"}},
 	{"mpirun/internal/slurmbed", nil},
-	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env"}},
+	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env", "internal/route"}},
 	{"examples", []string{"comm", "internal/env"}},
-	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env"}},
+	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "hostfile"}},
 }
 
 type pkg struct {

@@ -4,7 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"slices"
+
+	"gompi/internal/route"
 )
 
 // A card tells other ranks how to reach one: it is what Transport.Card encodes.
@@ -23,10 +24,9 @@ type card struct {
 }
 
 const (
-	cardVersion  = 1
-	cardFixed    = 21
-	nonceSize    = 16
-	maxAddresses = 16
+	cardVersion = 1
+	cardFixed   = 21
+	nonceSize   = 16
 )
 
 func (c *card) encode() []byte {
@@ -59,8 +59,8 @@ func decodeCard(b []byte) (*card, error) {
 		return nil, fmt.Errorf("card with port %d and flags %#x", c.port, b[19])
 	}
 	n := int(b[20])
-	if n > maxAddresses {
-		return nil, fmt.Errorf("card with %d addresses, at most %d are allowed", n, maxAddresses)
+	if n > route.MaxAddresses {
+		return nil, fmt.Errorf("card with %d addresses, at most %d are allowed", n, route.MaxAddresses)
 	}
 	b = b[cardFixed:]
 	for range n {
@@ -94,8 +94,6 @@ var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // candidates returns where to try to reach the rank that published c, best
 // first. own are this rank's subnets; near says that the rank is on this host.
-// Addresses in a subnet of ours come first, longest prefix first; an address
-// that is also ours belongs to a bridge that every host has, and leads here.
 func (c *card) candidates(own []netip.Prefix, near bool) []netip.AddrPort {
 	var list []netip.AddrPort
 	if near {
@@ -104,27 +102,5 @@ func (c *card) candidates(own []netip.Prefix, near bool) []netip.AddrPort {
 	if c.local {
 		return list
 	}
-	theirs := slices.Clone(c.subnet)
-	slices.SortStableFunc(theirs, func(a, b netip.Prefix) int {
-		return shared(b, own) - shared(a, own)
-	})
-	for _, s := range theirs {
-		mine := slices.ContainsFunc(own, func(o netip.Prefix) bool { return o.Addr() == s.Addr() })
-		if near || !mine {
-			list = append(list, netip.AddrPortFrom(s.Addr(), c.port))
-		}
-	}
-	return list
-}
-
-// shared returns the length of the longest prefix that s has in common with one
-// of own as the same subnet, 0 if none.
-func shared(s netip.Prefix, own []netip.Prefix) int {
-	best := 0
-	for _, o := range own {
-		if o.Bits() == s.Bits() && o.Masked() == s.Masked() {
-			best = max(best, s.Bits())
-		}
-	}
-	return best
+	return append(list, route.Order(c.subnet, own, c.port, near)...)
 }

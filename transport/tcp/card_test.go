@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"reflect"
 	"testing"
+
+	"gompi/internal/route"
 )
 
 func prefixes(list ...string) []netip.Prefix {
@@ -41,7 +43,7 @@ func TestDecodeCardRefuses(t *testing.T) {
 		"a byte more":        append(bytes.Clone(good), 0),
 		"version 9":          change(0, 9),
 		"flags 2":            change(19, 2),
-		"17 addresses":       change(20, maxAddresses+1),
+		"17 addresses":       change(20, route.MaxAddresses+1),
 		"2 addresses of one": change(20, 2),
 		"a 5 byte address":   change(21, 5),
 		"a prefix of 33":     change(22, 33),
@@ -90,49 +92,4 @@ func TestCandidates(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}
-}
-
-func TestFilter(t *testing.T) {
-	for _, tc := range []struct {
-		filter, name, addr string
-		want               bool
-	}{
-		{"", "eth0", "10.0.0.1", true},
-		{"eth0", "eth0", "10.0.0.1", true},
-		{"eth0", "eth1", "10.0.0.1", false},
-		{"eth0,ib0", "ib0", "10.0.0.1", true},
-		{"10.0.0.0/8", "eth1", "10.9.0.1", true},
-		{"10.0.0.0/8", "eth1", "11.9.0.1", false},
-		{"10.0.0.1", "eth1", "10.0.0.1", true},
-		{"10.0.0.1", "eth1", "10.0.0.2", false},
-		{"^docker0", "docker0", "172.17.0.1", false},
-		{"^docker0", "eth0", "10.0.0.1", true},
-		{"eth0, ^10.0.0.0/8", "eth0", "10.0.0.1", false},
-		{"eth0,^10.0.0.0/8", "eth0", "192.168.0.1", true},
-		{"fd00::/8", "eth0", "fd00::1", true},
-		{"fd00::/8", "eth0", "10.0.0.1", false},
-	} {
-		f, err := parseFilter(tc.filter)
-		if err != nil {
-			t.Errorf("parseFilter(%q): %v", tc.filter, err)
-			continue
-		}
-		if got := f.admits(tc.name, netip.MustParseAddr(tc.addr)); got != tc.want {
-			t.Errorf("%q admits %s of %s: %v, want %v", tc.filter, tc.addr, tc.name, got, tc.want)
-		}
-	}
-	for _, s := range []string{"10.0.0.0/33", "^", "^^eth0", "a b", "10.0.0.0/8/8", "1:2"} {
-		if _, err := parseFilter(s); err == nil {
-			t.Errorf("parseFilter(%q) succeeded", s)
-		}
-	}
-}
-
-func FuzzFilter(f *testing.F) {
-	f.Add("eth0,10.0.0.0/8,^docker0")
-	f.Fuzz(func(t *testing.T, s string) {
-		if flt, err := parseFilter(s); err == nil {
-			flt.admits("eth0", netip.MustParseAddr("10.0.0.1"))
-		}
-	})
 }

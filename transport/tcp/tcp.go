@@ -27,6 +27,7 @@ import (
 
 	"gompi/internal/mem"
 	"gompi/internal/poll"
+	"gompi/internal/route"
 	"gompi/transport"
 )
 
@@ -142,7 +143,7 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 
 // findAddresses fills in the card but for the port.
 func (t *Transport) findAddresses() error {
-	f, err := parseFilter(t.cfg.Interfaces)
+	f, err := route.ParseFilter(t.cfg.Interfaces)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (t *Transport) findAddresses() error {
 	if t.card.local {
 		return nil
 	}
-	if t.own, err = localSubnets(f); err != nil {
+	if t.own, err = route.Local(f); err != nil {
 		return err
 	}
 	if len(t.own) == 0 {

@@ -1,4 +1,7 @@
-package tcp
+// Package route says which addresses of a host its ranks publish, and in which
+// order others try them. gompirun doctor asks the same package, so that it sees
+// what ranks would do.
+package route
 
 import (
 	"fmt"
@@ -8,8 +11,11 @@ import (
 	"strings"
 )
 
-// A filter chooses the interfaces whose addresses are published.
-type filter struct {
+// MaxAddresses is how many addresses of a host are published at most.
+const MaxAddresses = 16
+
+// A Filter chooses the interfaces whose addresses are published.
+type Filter struct {
 	include, exclude []pattern
 }
 
@@ -19,11 +25,11 @@ type pattern struct {
 	subnet netip.Prefix
 }
 
-// parseFilter reads a comma-separated list of interface names, addresses and
+// ParseFilter reads a comma-separated list of interface names, addresses and
 // subnets. With ^ before it, an item excludes. Without any including item, all
 // that is not excluded is chosen.
-func parseFilter(s string) (filter, error) {
-	var f filter
+func ParseFilter(s string) (Filter, error) {
+	var f Filter
 	for item := range strings.SplitSeq(s, ",") {
 		item = strings.TrimSpace(item)
 		if item == "" {
@@ -32,7 +38,7 @@ func parseFilter(s string) (filter, error) {
 		bare, not := strings.CutPrefix(item, "^")
 		p, err := parsePattern(bare)
 		if err != nil {
-			return filter{}, fmt.Errorf("interfaces %q: %q: %w", s, item, err)
+			return Filter{}, fmt.Errorf("interfaces %q: %q: %w", s, item, err)
 		}
 		if not {
 			f.exclude = append(f.exclude, p)
@@ -67,8 +73,8 @@ func (p pattern) match(name string, a netip.Addr) bool {
 	return p.subnet.Contains(a)
 }
 
-// admits reports whether address a of the named interface is chosen.
-func (f filter) admits(name string, a netip.Addr) bool {
+// Admits reports whether address a of the named interface is chosen.
+func (f Filter) Admits(name string, a netip.Addr) bool {
 	match := func(p pattern) bool { return p.match(name, a) }
 	if slices.ContainsFunc(f.exclude, match) {
 		return false
@@ -76,10 +82,10 @@ func (f filter) admits(name string, a netip.Addr) bool {
 	return len(f.include) == 0 || slices.ContainsFunc(f.include, match)
 }
 
-// localSubnets returns the addresses of this host that f admits, with their
+// Local returns the addresses of this host that f admits, with their
 // subnets. Link-local addresses mean nothing to other hosts without more
 // knowledge and are left out.
-func localSubnets(f filter) ([]netip.Prefix, error) {
+func Local(f Filter) ([]netip.Prefix, error) {
 	ifs, err := net.Interfaces()
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the network interfaces: %w", err)
@@ -94,15 +100,12 @@ func localSubnets(f filter) ([]netip.Prefix, error) {
 			return nil, fmt.Errorf("cannot list the addresses of %s: %w", i.Name, err)
 		}
 		for _, a := range addrs {
-			if s, ok := usable(a); ok && f.admits(i.Name, s.Addr()) {
+			if s, ok := usable(a); ok && f.Admits(i.Name, s.Addr()) {
 				list = append(list, s)
 			}
 		}
 	}
-	if len(list) > maxAddresses {
-		list = list[:maxAddresses]
-	}
-	return list, nil
+	return list[:min(len(list), MaxAddresses)], nil
 }
 
 func usable(a net.Addr) (netip.Prefix, bool) {
@@ -117,4 +120,36 @@ func usable(a net.Addr) (netip.Prefix, bool) {
 	addr = addr.Unmap()
 	bits, _ := n.Mask.Size()
 	return netip.PrefixFrom(addr, bits), addr.IsGlobalUnicast()
+}
+
+// Order returns where to try to reach whoever listens on port and has published
+// theirs: addresses and their subnets, not masked. Best first. own are those of
+// the caller. Addresses in a subnet of the caller come first, longest prefix
+// first; an address that is also the caller's belongs to a bridge that every
+// host has, and leads nowhere else, unless both are on one host: near.
+func Order(theirs, own []netip.Prefix, port uint16, near bool) []netip.AddrPort {
+	theirs = slices.Clone(theirs)
+	slices.SortStableFunc(theirs, func(a, b netip.Prefix) int {
+		return shared(b, own) - shared(a, own)
+	})
+	var list []netip.AddrPort
+	for _, s := range theirs {
+		mine := slices.ContainsFunc(own, func(o netip.Prefix) bool { return o.Addr() == s.Addr() })
+		if near || !mine {
+			list = append(list, netip.AddrPortFrom(s.Addr(), port))
+		}
+	}
+	return list
+}
+
+// shared returns the length of the longest prefix that s has in common with one
+// of own as the same subnet, 0 if none.
+func shared(s netip.Prefix, own []netip.Prefix) int {
+	best := 0
+	for _, o := range own {
+		if o.Bits() == s.Bits() && o.Masked() == s.Masked() {
+			best = max(best, s.Bits())
+		}
+	}
+	return best
 }
