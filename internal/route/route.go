@@ -125,29 +125,30 @@ func usable(a net.Addr) (netip.Prefix, bool) {
 // Order returns where to try to reach whoever listens on port and has published
 // theirs: addresses and their subnets, not masked. Best first. own are those of
 // the caller. Addresses in a subnet of the caller come first, longest prefix
-// first; an address that is also the caller's belongs to a bridge that every
-// host has, and leads nowhere else, unless both are on one host: near.
-func Order(theirs, own []netip.Prefix, port uint16, near bool) []netip.AddrPort {
+// first. One that is also the caller's comes last: it belongs to a bridge that
+// every host has and leads here, where another answers, or to this very host
+// under another name.
+func Order(theirs, own []netip.Prefix, port uint16) []netip.AddrPort {
 	theirs = slices.Clone(theirs)
 	slices.SortStableFunc(theirs, func(a, b netip.Prefix) int {
-		return shared(b, own) - shared(a, own)
+		return worth(b, own) - worth(a, own)
 	})
-	var list []netip.AddrPort
-	for _, s := range theirs {
-		mine := slices.ContainsFunc(own, func(o netip.Prefix) bool { return o.Addr() == s.Addr() })
-		if near || !mine {
-			list = append(list, netip.AddrPortFrom(s.Addr(), port))
-		}
+	list := make([]netip.AddrPort, len(theirs))
+	for i, s := range theirs {
+		list[i] = netip.AddrPortFrom(s.Addr(), port)
 	}
 	return list
 }
 
-// shared returns the length of the longest prefix that s has in common with one
-// of own as the same subnet, 0 if none.
-func shared(s netip.Prefix, own []netip.Prefix) int {
+// worth returns the length of the longest prefix that s has in common with one
+// of own as the same subnet, 0 if none, and -1 if it is one of them.
+func worth(s netip.Prefix, own []netip.Prefix) int {
 	best := 0
 	for _, o := range own {
-		if o.Bits() == s.Bits() && o.Masked() == s.Masked() {
+		switch {
+		case o.Addr() == s.Addr():
+			return -1
+		case o.Bits() == s.Bits() && o.Masked() == s.Masked():
 			best = max(best, s.Bits())
 		}
 	}

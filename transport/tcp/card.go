@@ -102,5 +102,5 @@ func (c *card) candidates(own []netip.Prefix, near bool) []netip.AddrPort {
 	if c.local {
 		return list
 	}
-	return append(list, route.Order(c.subnet, own, c.port, near)...)
+	return append(list, route.Order(c.subnet, own, c.port)...)
 }

@@ -79,8 +79,9 @@ func TestCandidates(t *testing.T) {
 		near bool
 		want []string
 	}{
-		{"shared subnets first, longest first, never our own address", c, false, []string{"10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9"}},
-		{"on this host: loopback, then all", c, true, []string{"127.0.0.1:9", "10.0.0.7:9", "172.17.0.1:9", "10.2.0.7:9", "8.8.8.8:9"}},
+		{"shared subnets first, longest first, our own address last", c, false, []string{"10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9", "172.17.0.1:9"}},
+		{"on this host: loopback, then all", c, true, []string{"127.0.0.1:9", "10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9", "172.17.0.1:9"}},
+		{"this host under another name", &card{port: 9, subnet: own[:1]}, false, []string{"172.17.0.1:9"}},
 		{"loopback only", &card{port: 9, local: true}, true, []string{"127.0.0.1:9"}},
 		{"loopback only, elsewhere", &card{port: 9, local: true}, false, nil},
 	} {
