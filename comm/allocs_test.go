@@ -7,6 +7,7 @@ package comm_test
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"testing"
 
@@ -35,9 +36,10 @@ var steady = []struct {
 }
 
 // perStep returns how many allocations two ranks make together in one step. It
-// counts those of the whole process.
+// counts those of the whole process, and takes the best of some tries: what gompi
+// itself allocates is there in each.
 func perStep(ctx context.Context, c *comm.Comm, step func() error) (float64, error) {
-	const warmUp, steps = 100, 200
+	const warmUp, steps, tries = 100, 200, 3
 	run := func(n int) error {
 		for range n {
 			if err := step(); err != nil {
@@ -49,11 +51,17 @@ func perStep(ctx context.Context, c *comm.Comm, step func() error) (float64, err
 	if err := run(warmUp); err != nil {
 		return 0, err
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	err := run(steps)
-	runtime.ReadMemStats(&after)
-	return float64(after.Mallocs-before.Mallocs) / steps, err
+	least := math.Inf(1)
+	for range tries {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := run(steps); err != nil {
+			return 0, err
+		}
+		runtime.ReadMemStats(&after)
+		least = min(least, float64(after.Mallocs-before.Mallocs)/steps)
+	}
+	return least, nil
 }
 
 // tolerated is what the runtime itself may allocate per step, all ranks together:

@@ -65,16 +65,16 @@ const halfBlock = 512
 func halfKernel(op Op, t Type) kernel {
 	return func(dst, a, b unsafe.Pointer, n int) {
 		srcs := [2]Buffer{{host: a, n: n, typ: t}, {host: b, n: n, typ: t}}
-		foldHalf(op, Buffer{host: dst, n: n, typ: t}, srcs[:])
+		foldHalf(op, Buffer{host: dst, n: n, typ: t}, srcs[:], 0)
 	}
 }
 
-// foldHalf stores srcs[0] op srcs[1] op ... into dst, computing in float32 and
-// rounding once, so that the error does not grow with the number of operands.
+// foldHalf stores srcs[0] op srcs[1] op ... into dst, from element from on,
+// computing in float32 and rounding once, so that the error does not grow with the number of operands.
 // dst may be any of srcs: a block is stored when all of them have been read.
-func foldHalf(op Op, dst Buffer, srcs []Buffer) {
+func foldHalf(op Op, dst Buffer, srcs []Buffer, from int) {
 	var acc, in [halfBlock]float32
-	for i := 0; i < dst.n; i += halfBlock {
+	for i := from; i < dst.n; i += halfBlock {
 		m := min(halfBlock, dst.n-i)
 		widen(dst.typ, acc[:m], unsafe.Add(srcs[0].host, 2*i))
 		for _, src := range srcs[1:] {

@@ -45,8 +45,9 @@ func (hostSpace) Copy(dst, src Buffer) error {
 	return nil
 }
 
-// Reduce passes over the operands once, in blocks that stay in the first-level
-// cache. It allocates a block if dst is one of srcs[2:].
+// Reduce passes over the operands once: with the vector unit, or in blocks that
+// stay in the first-level cache. It allocates a block for what no vector loop
+// does if dst is one of srcs[2:].
 func (hostSpace) Reduce(op Op, dst Buffer, srcs ...Buffer) error {
 	if len(srcs) == 0 {
 		return errors.New("reduce of no operands")
@@ -59,13 +60,15 @@ func (hostSpace) Reduce(op Op, dst Buffer, srcs ...Buffer) error {
 			return fmt.Errorf("reduce from %s to %s: want host memory", src.Space().Name(), dst.Space().Name())
 		}
 	}
-	switch {
-	case len(srcs) == 1:
+	if len(srcs) == 1 {
 		return Host.Copy(dst, srcs[0])
+	}
+	switch done := vectors[op][dst.typ].fold(dst, srcs); {
+	case done == dst.n:
 	case dst.typ == F16 || dst.typ == BF16:
-		foldHalf(op, dst, srcs)
+		foldHalf(op, dst, srcs, done)
 	default:
-		fold(kernels[op][dst.typ], dst, srcs)
+		fold(kernels[op][dst.typ], dst, srcs, done)
 	}
 	return nil
 }
@@ -76,8 +79,9 @@ func (hostSpace) Reduce(op Op, dst Buffer, srcs ...Buffer) error {
 // bound, not the memory.
 const foldBlock = 8 << 10
 
-// fold stores srcs[0] op srcs[1] op ... into dst, for two operands or more.
-func fold(k kernel, dst Buffer, srcs []Buffer) {
+// fold stores srcs[0] op srcs[1] op ... into dst, for two operands or more, from
+// element from on.
+func fold(k kernel, dst Buffer, srcs []Buffer, from int) {
 	size, block := dst.typ.Size(), foldBlock/dst.typ.Size()
 	if len(srcs) == 2 {
 		block = dst.n
@@ -85,11 +89,11 @@ func fold(k kernel, dst Buffer, srcs []Buffer) {
 	var spare []byte // holds partial results where dst has to be read late
 	for _, src := range srcs[2:] {
 		if src.host == dst.host {
-			spare = make([]byte, min(block, dst.n)*size)
+			spare = make([]byte, min(block, dst.n-from)*size)
 			break
 		}
 	}
-	for i := 0; i < dst.n; i += block {
+	for i := from; i < dst.n; i += block {
 		off, m := i*size, min(block, dst.n-i)
 		out := unsafe.Add(dst.host, off)
 		acc := out

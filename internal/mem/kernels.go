@@ -6,13 +6,17 @@ import "unsafe"
 // be a or b, else it overlaps neither.
 type kernel func(dst, a, b unsafe.Pointer, n int)
 
-// kernels holds the host kernel of every operator for every type it is defined
-// for. Nothing writes to it.
-var kernels = newKernels()
+var (
+	// vectors holds the vector loops of this processor.
+	vectors = vectorLoops()
+	// kernels holds the host kernel of every operator for every type it is
+	// defined for. Nothing writes to either.
+	kernels = newKernels(vectors)
+)
 
 // newKernels instantiates the operators, each defined once in kernel_*.go, for
-// the types they are defined for.
-func newKernels() (k [numOps][numTypes]kernel) {
+// the types they are defined for, and puts the vector loops before those.
+func newKernels(v loops) (k [numOps][numTypes]kernel) {
 	k[Sum] = [numTypes]kernel{
 		I8: sum[int8], I16: sum[int16], I32: sum[int32], I64: sum[int64],
 		U8: sum[uint8], U16: sum[uint16], U32: sum[uint32], U64: sum[uint64],
@@ -55,8 +59,8 @@ func newKernels() (k [numOps][numTypes]kernel) {
 	}
 	for op := range numOps {
 		for t := range numTypes {
-			if v := vectorKernel(op, t); v != nil {
-				k[op][t] = v
+			if l := v[op][t]; l != noLoop {
+				k[op][t] = l.kernel(t.Size(), k[op][t])
 			}
 		}
 	}

@@ -33,11 +33,36 @@ func TestDefinedForExactlyTheDocumentedTypes(t *testing.T) {
 	}
 }
 
-// TestReduceMatchesReference goes through every operator and type, lengths
-// around the unrolled loops, sub-slices of any alignment, and every way in
-// which the result may be one of the operands.
-func TestReduceMatchesReference(t *testing.T) {
-	const pad, most = 3, 40
+// lengths of vectors: around the loops in Go, and around vectors of every width
+// and groups of them.
+var lengths = append(upTo(40), 63, 64, 65, 127, 128, 129, 191, 255, 256, 257, 330)
+
+func upTo(n int) (all []int) {
+	for i := range n + 1 {
+		all = append(all, i)
+	}
+	return all
+}
+
+// eachLevel runs f with the loops in Go alone, and with those of every level of
+// vector instructions that this processor has.
+func eachLevel(t *testing.T, f func(t *testing.T)) {
+	k, v := kernels, vectors
+	defer func() { kernels, vectors = k, v }()
+	for name, l := range levelsHere() {
+		t.Run(name, func(t *testing.T) {
+			kernels, vectors = newKernels(l), l
+			f(t)
+		})
+	}
+}
+
+// TestReduceMatchesReference goes through every operator and type, sub-slices of
+// any alignment, and every way in which the result may be one of the operands.
+func TestReduceMatchesReference(t *testing.T) { eachLevel(t, testReduceMatchesReference) }
+
+func testReduceMatchesReference(t *testing.T) {
+	const pad, most = 3, 330
 	for op := Sum; op < Custom; op++ {
 		for _, typ := range definedTypes[op] {
 			if op == Avg {
@@ -46,7 +71,7 @@ func TestReduceMatchesReference(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(op), uint64(typ)))
 			a, b := refOperand(r, typ, most+2*pad), refOperand(r, typ, most+2*pad)
 			want := [2][]byte{refAll(op, a, b), refAll(op, a, a)}
-			for n := range most + 1 {
+			for _, n := range lengths {
 				at := n % pad
 				for _, alias := range []string{"none", "a", "b", "all"} {
 					testReduce(t, op, a, b, want, alias, at, at+n)
@@ -272,13 +297,13 @@ func TestReduceOfHostMemoryTakesNoMemory(t *testing.T) {
 }
 
 func TestReduceOfManyTakesNoMemoryUnlessTheResultIsALateOperand(t *testing.T) {
-	for _, typ := range []Type{F32, BF16, U8} {
+	for _, typ := range []Type{F32, BF16, U8, I16} {
 		srcs := make([]Buffer, 4)
 		for i := range srcs {
-			srcs[i], _ = Host.Alloc(typ, 10_000)
+			srcs[i], _ = Host.Alloc(typ, 10_048) // whole vectors
 		}
 		for late, want := range map[int]float64{0: 0, 1: 0, 3: 1} {
-			if typ == BF16 {
+			if typ == BF16 || vectors[Sum][typ] != noLoop {
 				want = 0
 			}
 			if n := testing.AllocsPerRun(10, func() { Host.Reduce(Sum, srcs[late], srcs...) }); n != want {
@@ -286,4 +311,62 @@ func TestReduceOfManyTakesNoMemoryUnlessTheResultIsALateOperand(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The result of many operands is that of a chain of pairs, whichever of them it
+// replaces; but for 16-bit floats, which round once.
+func TestReduceOfManyIsAChainOfPairs(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		for _, k := range []int{2, 3, 5, mostOperands, mostOperands + 1} {
+			for _, op := range []Op{Sum, Prod, Min, Max} {
+				for _, typ := range definedTypes[op] {
+					testReduceMany(t, op, typ, k)
+				}
+			}
+		}
+	})
+}
+
+func testReduceMany(t *testing.T, op Op, typ Type, k int) {
+	const n = 291 // a group, vectors, and a rest, whatever the type
+	r := rand.New(rand.NewPCG(uint64(op), uint64(typ)))
+	srcs := make([]Buffer, k)
+	for i := range srcs {
+		srcs[i] = refOperand(r, typ, n)
+	}
+	want := chain(t, op, srcs)
+	for _, into := range []int{-1, 0, 1, k - 1} {
+		operands := make([]Buffer, k)
+		for i := range srcs {
+			operands[i] = clone(srcs[i])
+		}
+		dst := clone(srcs[0])
+		if into >= 0 {
+			dst = operands[into]
+		}
+		if err := Host.Reduce(op, dst, operands...); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if !refSame(typ, slice(dst, i), slice(want, i)) {
+				t.Fatalf("%v of %d %v into operand %d: element %d is %x, want %x", op, k, typ, into, i, slice(dst, i), slice(want, i))
+			}
+		}
+	}
+}
+
+// chain combines srcs pair by pair with the loops in Go; 16-bit floats in
+// float32.
+func chain(t *testing.T, op Op, srcs []Buffer) Buffer {
+	t.Helper()
+	dst := clone(srcs[0])
+	if dst.typ == F16 || dst.typ == BF16 {
+		foldHalf(op, dst, srcs, 0)
+		return dst
+	}
+	portable := newKernels(loops{})[op][dst.typ]
+	for _, src := range srcs[1:] {
+		portable(dst.host, dst.host, src.host, dst.n)
+	}
+	return dst
 }

@@ -1,8 +1,57 @@
 package mem
 
-// vectorKernel returns the kernel of op for t that is written for the vector
-// unit of this processor, nil where the loop in Go is the best there is. It is
-// asked once for every pair, while the table of kernels is made: the one place
-// where assembly comes in, after a look at the processor's features. There is
-// no such kernel for any processor so far.
-func vectorKernel(Op, Type) kernel { return nil }
+import "unsafe"
+
+// A loop is a loop of kernels_amd64.s, written for the vector unit: it combines
+// any number of operands in one pass. noLoop is none.
+type loop uint8
+
+// loops holds the loop of each operator for each type, noLoop where the loop in
+// Go is the best there is.
+type loops [numOps][numTypes]loop
+
+const (
+	// mostOperands is how many operands a loop is given.
+	mostOperands = 64
+	// stretch is how many bytes a loop combines in one call, which the scheduler
+	// cannot interrupt: some microseconds.
+	stretch = 64 << 10
+)
+
+//go:generate go -C asm run . -out ../kernels_amd64.s -stubs ../stubs_amd64.go -pkg mem
+
+// over combines the first bytes of the operands, as many of n as fill whole
+// vectors, and returns how many.
+func (l loop) over(dst *byte, srcs []*byte, n int) int {
+	n -= n % vectorUnit
+	for at := 0; at < n; at += stretch {
+		l.run(dst, &srcs[0], len(srcs), at, min(at+stretch, n))
+	}
+	return n
+}
+
+// kernel returns l as a kernel for elements of the given size; rest combines what
+// does not fill a vector.
+func (l loop) kernel(size int, rest kernel) kernel {
+	return func(dst, a, b unsafe.Pointer, n int) {
+		srcs := [2]*byte{(*byte)(a), (*byte)(b)}
+		done := l.over((*byte)(dst), srcs[:], n*size)
+		if left := n - done/size; left > 0 {
+			rest(unsafe.Add(dst, done), unsafe.Add(a, done), unsafe.Add(b, done), left)
+		}
+	}
+}
+
+// fold stores the combination of srcs into dst, which may be any of them, and
+// returns how many elements it did: all that fill whole vectors.
+func (l loop) fold(dst Buffer, srcs []Buffer) int {
+	if l == noLoop || len(srcs) > mostOperands {
+		return 0
+	}
+	var at [mostOperands]*byte
+	for i := range srcs {
+		at[i] = (*byte)(srcs[i].host)
+	}
+	size := dst.typ.Size()
+	return l.over((*byte)(dst.host), at[:len(srcs)], dst.n*size) / size
+}

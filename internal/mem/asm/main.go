@@ -1,0 +1,427 @@
+// Command asm writes the vector loops of package mem: kernels_amd64.s, its
+// declarations, and the switch that calls a loop by number. It is a module of
+// its own, so that mem does not need avo: go generate in ../ runs it.
+//
+// A loop combines k operands into dst in one pass:
+//
+//	for each group of vectors from byte from to byte to:
+//	    acc = the group in srcs[0]
+//	    for each further operand: acc = acc op its group
+//	    the group in dst = acc
+//
+// All operands of a group are read before it is written, so dst may be any of
+// them. A group is four vectors while there are as many, then one. 16-bit
+// floats are widened to float32 when read and rounded once, when written.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"os"
+	"strings"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// A level is a set of instructions.
+type level struct {
+	name string
+	wide bool // 512-bit registers, else 256
+}
+
+var levels = []level{{"AVX2", false}, {"AVX512", true}}
+
+// A lane is a type as the vector unit sees it.
+type lane struct {
+	name string
+	half bool // 16 bits in memory, float32 in registers
+}
+
+var lanes = []lane{{"F32", false}, {"F64", false}, {"F16", true}, {"BF16", true}, {"I32", false}, {"I64", false}, {"U8", false}}
+
+var ops = []string{"sum", "prod", "min", "max"}
+
+func main() {
+	ConstraintExpr("amd64")
+	var names []string
+	for _, l := range levels {
+		for _, t := range lanes {
+			for _, op := range ops {
+				g := generator{level: l, lane: t, op: op}
+				g.loop()
+				names = append(names, g.name())
+			}
+		}
+	}
+	Generate()
+	writeSwitch("../loops_amd64.go", names)
+}
+
+// generator writes one loop.
+type generator struct {
+	level
+	lane
+	op    string
+	spare []Register // registers for intermediate values
+	ones  Register   // constants of bfloat16 rounding
+	bias  Register
+	quiet Register
+	low   Register // the lower byte of every word
+}
+
+func (g *generator) name() string { return g.op + g.lane.name + g.level.name }
+
+// vec returns the i-th vector register.
+func (g *generator) vec(i int) Register {
+	if g.wide {
+		return []Register{Z0, Z1, Z2, Z3, Z4, Z5, Z6, Z7, Z8, Z9, Z10, Z11, Z12, Z13, Z14, Z15}[i]
+	}
+	return []Register{Y0, Y1, Y2, Y3, Y4, Y5, Y6, Y7, Y8, Y9, Y10, Y11, Y12, Y13, Y14, Y15}[i]
+}
+
+// part returns the lower half or quarter of a vector register, by bytes.
+func part(r Register, size int) Register {
+	v := r.(VecPhysical)
+	switch size {
+	case 16:
+		return v.AsX()
+	case 32:
+		return v.AsY()
+	}
+	return v.AsZ()
+}
+
+func (g *generator) width() int {
+	if g.wide {
+		return 64
+	}
+	return 32
+}
+
+// unit is how many bytes of memory a vector holds.
+func (g *generator) unit() int {
+	if g.half {
+		return g.width() / 2
+	}
+	return g.width()
+}
+
+const group = 4
+
+func (g *generator) loop() {
+	TEXT(g.name(), NOSPLIT, "func(dst *byte, srcs **byte, k, from, to int)")
+	Pragma("noescape")
+	Doc(fmt.Sprintf("%s combines bytes [from, to) of k operands into dst. to-from is a multiple of %d.", g.name(), g.unit()))
+	dst, srcs, k, at, left := GP64(), GP64(), GP64(), GP64(), GP64()
+	Load(Param("dst"), dst)
+	Load(Param("srcs"), srcs)
+	Load(Param("k"), k)
+	Load(Param("to"), left)
+	Load(Param("from"), at)
+	SUBQ(at, left)
+	for i := range 5 {
+		g.spare = append(g.spare, g.vec(8+i))
+	}
+	g.constants()
+	for _, m := range []int{group, 1} {
+		label := fmt.Sprintf("by%d", m)
+		Label(label)
+		CMPQ(left, U32(m*g.unit()))
+		JLT(LabelRef(label + "done"))
+		src, j := GP64(), GP64()
+		MOVQ(Mem{Base: srcs}, src)
+		for i := range m {
+			g.read(g.vec(i), Mem{Base: src, Index: at, Scale: 1, Disp: i * g.unit()})
+		}
+		MOVQ(U32(1), j)
+		Label(label + "next")
+		CMPQ(j, k)
+		JGE(LabelRef(label + "write"))
+		MOVQ(Mem{Base: srcs, Index: j, Scale: 8}, src)
+		for i := range m {
+			g.combine(g.vec(i), Mem{Base: src, Index: at, Scale: 1, Disp: i * g.unit()})
+		}
+		INCQ(j)
+		JMP(LabelRef(label + "next"))
+		Label(label + "write")
+		for i := range m {
+			g.write(Mem{Base: dst, Index: at, Scale: 1, Disp: i * g.unit()}, g.vec(i))
+		}
+		ADDQ(U32(m*g.unit()), at)
+		SUBQ(U32(m*g.unit()), left)
+		JMP(LabelRef(label))
+		Label(label + "done")
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// constants fills the registers that the loop only reads.
+func (g *generator) constants() {
+	fill := func(i int, value uint32) Register {
+		r, x := g.vec(i), part(g.vec(i), 16)
+		t := GP32()
+		MOVL(U32(value), t)
+		VMOVD(t, x)
+		VPBROADCASTD(x, r)
+		return r
+	}
+	switch {
+	case g.lane.name == "BF16":
+		g.ones, g.bias, g.quiet = fill(13, 1), fill(14, 0x7fff), fill(15, 0x40)
+	case g.lane.name == "U8" && g.op == "prod":
+		g.low = fill(13, 0x00ff00ff)
+	}
+}
+
+// read loads the vector at m.
+func (g *generator) read(r Register, m Mem) {
+	switch g.lane.name {
+	case "F16":
+		VCVTPH2PS(m, r)
+	case "BF16":
+		VPMOVZXWD(m, r)
+		VPSLLD(U8(16), r, r)
+	default:
+		g.move(m, r)
+	}
+}
+
+func (g *generator) move(from, to Op) {
+	if g.wide {
+		VMOVDQU64(from, to)
+		return
+	}
+	VMOVDQU(from, to)
+}
+
+func (g *generator) and(a, b, to Op) {
+	if g.wide {
+		VPANDD(a, b, to)
+		return
+	}
+	VPAND(a, b, to)
+}
+
+func (g *generator) or(a, b, to Op) {
+	if g.wide {
+		VPORD(a, b, to)
+		return
+	}
+	VPOR(a, b, to)
+}
+
+// write stores a vector at m.
+func (g *generator) write(m Mem, r Register) {
+	switch g.lane.name {
+	case "F16":
+		VCVTPS2PH(U8(0), r, m) // to nearest even
+	case "BF16":
+		g.roundBF16(m, r)
+	default:
+		g.move(r, m)
+	}
+}
+
+// roundBF16 rounds to nearest even by adding half a step, less one bit if the
+// upper half is even; of a NaN it takes the upper half and makes it quiet.
+func (g *generator) roundBF16(m Mem, r Register) {
+	high, sum := g.spare[0], g.spare[1]
+	VPSRLD(U8(16), r, high)
+	g.and(g.ones, high, sum)
+	VPADDD(g.bias, sum, sum)
+	VPADDD(r, sum, sum)
+	VPSRLD(U8(16), sum, sum)
+	if g.wide {
+		VCMPPS(U8(3), r, r, K1) // unordered: a NaN
+		VPORD(g.quiet, high, K1, sum)
+		VPMOVDW(sum, m)
+		return
+	}
+	nan := g.spare[2]
+	VCMPPS(U8(3), r, r, nan)
+	VPOR(g.quiet, high, high)
+	VPBLENDVB(nan, high, sum, sum)
+	VPACKUSDW(sum, sum, sum)
+	VPERMQ(U8(0xd8), sum, sum)
+	VMOVDQU(part(sum, 16), m)
+}
+
+// combine stores acc op the vector at m into acc.
+func (g *generator) combine(acc Register, m Mem) {
+	if g.half {
+		in := g.spare[4]
+		g.read(in, m)
+		g.float(acc, in, VADDPS, VMULPS, VMINPS, VMAXPS, VCMPPS)
+		return
+	}
+	switch g.lane.name {
+	case "F32":
+		g.float(acc, m, VADDPS, VMULPS, VMINPS, VMAXPS, VCMPPS)
+	case "F64":
+		g.float(acc, m, VADDPD, VMULPD, VMINPD, VMAXPD, VCMPPD)
+	case "I32":
+		map[string]func(...Op){"sum": VPADDD, "prod": VPMULLD, "min": VPMINSD, "max": VPMAXSD}[g.op](m, acc, acc)
+	case "I64":
+		g.int64(acc, m)
+	case "U8":
+		if g.op == "prod" {
+			g.prodBytes(acc, m)
+			return
+		}
+		map[string]func(...Op){"sum": VPADDB, "min": VPMINUB, "max": VPMAXUB}[g.op](m, acc, acc)
+	}
+}
+
+// float combines floating-point numbers. The instructions for minimum and
+// maximum return their second operand if one is a NaN or both are zero, so they
+// are asked both ways round: of two zeros the union of the bits is the smaller
+// and the intersection the greater, the union of anything with a NaN is a NaN.
+func (g *generator) float(acc Register, in Op, add, mul, least, greatest, compare func(...Op)) {
+	switch g.op {
+	case "sum":
+		add(in, acc, acc)
+		return
+	case "prod":
+		mul(in, acc, acc)
+		return
+	}
+	x, a, b := g.spare[0], g.spare[1], g.spare[2]
+	if r, ok := in.(Register); ok {
+		x = r
+	} else {
+		g.move(in, x)
+	}
+	if g.op == "min" {
+		least(x, acc, a)
+		least(acc, x, b)
+		g.or(a, b, acc)
+		return
+	}
+	greatest(x, acc, a)
+	greatest(acc, x, b)
+	if g.wide {
+		compare(U8(3), x, acc, K1)
+		g.and(a, b, acc)
+		if g.lane.name == "F64" { // all ones: a NaN
+			VPTERNLOGQ(U8(0xff), acc, acc, K1, acc)
+		} else {
+			VPTERNLOGD(U8(0xff), acc, acc, K1, acc)
+		}
+		return
+	}
+	nan := g.spare[3]
+	compare(U8(3), x, acc, nan)
+	g.and(a, b, acc)
+	g.or(nan, acc, acc)
+}
+
+func (g *generator) int64(acc Register, m Mem) {
+	if g.op == "sum" {
+		VPADDQ(m, acc, acc)
+		return
+	}
+	if g.wide {
+		map[string]func(...Op){"prod": VPMULLQ, "min": VPMINSQ, "max": VPMAXSQ}[g.op](m, acc, acc)
+		return
+	}
+	x, a, b := g.spare[0], g.spare[1], g.spare[2]
+	VMOVDQU(m, x)
+	switch g.op {
+	case "prod": // low*low + (high*low + low*high)<<32
+		VPSRLQ(U8(32), acc, a)
+		VPMULUDQ(x, a, a)
+		VPSRLQ(U8(32), x, b)
+		VPMULUDQ(acc, b, b)
+		VPADDQ(a, b, a)
+		VPSLLQ(U8(32), a, a)
+		VPMULUDQ(x, acc, acc)
+		VPADDQ(a, acc, acc)
+	case "min":
+		VPCMPGTQ(x, acc, a)
+		VPBLENDVB(a, x, acc, acc)
+	case "max":
+		VPCMPGTQ(acc, x, a)
+		VPBLENDVB(a, x, acc, acc)
+	}
+}
+
+// prodBytes multiplies the even and the odd bytes as words and puts the lower
+// halves of the products together.
+func (g *generator) prodBytes(acc Register, m Mem) {
+	x, even := g.spare[0], g.spare[1]
+	g.move(m, x)
+	VPMULLW(x, acc, even)
+	g.and(g.low, even, even)
+	VPSRLW(U8(8), x, x)
+	VPSRLW(U8(8), acc, acc)
+	VPMULLW(x, acc, acc)
+	VPSLLW(U8(8), acc, acc)
+	g.or(even, acc, acc)
+}
+
+// writeSwitch writes the Go side: the numbers of the loops and their call.
+func writeSwitch(file string, names []string) {
+	var b bytes.Buffer
+	fmt.Fprint(&b, "// Code generated by internal/mem/asm. DO NOT EDIT.\n\npackage mem\n\n")
+	fmt.Fprint(&b, "// The loops: operator, type and instructions.\nconst (\n\tnoLoop loop = iota\n")
+	for _, n := range names {
+		fmt.Fprintf(&b, "\tloop%s\n", strings.ToUpper(n[:1])+n[1:])
+	}
+	fmt.Fprint(&b, ")\n\n// run calls the loop: a switch, because a call of a variable would move the\n// operands' addresses to the heap.\n")
+	fmt.Fprint(&b, "func (l loop) run(dst *byte, srcs **byte, k, from, to int) {\n\tswitch l {\n")
+	for _, n := range names {
+		fmt.Fprintf(&b, "\tcase loop%s:\n\t\t%s(dst, srcs, k, from, to)\n", strings.ToUpper(n[:1])+n[1:], n)
+	}
+	fmt.Fprint(&b, "\t}\n}\n")
+	writeTable(&b)
+	src, err := format.Source(b.Bytes())
+	if err == nil {
+		err = os.WriteFile(file, src, 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "asm:", err)
+		os.Exit(1)
+	}
+}
+
+// writeTable writes which loop there is for an operator and a type. Types whose
+// bits are combined alike share one.
+func writeTable(b *bytes.Buffer) {
+	alike := map[string][]string{
+		"F32": {"C64"}, "F64": {"C128"}, "I32": {"U32"}, "I64": {"U64"}, "U8": {"I8"},
+	}
+	fmt.Fprint(b, "\n// loopsOf holds the loops of each level, by operator and type.\nvar loopsOf = [...]loops{\n")
+	for _, l := range levels {
+		fmt.Fprintf(b, "\tlevel%s: {\n", l.name)
+		for _, op := range ops {
+			fmt.Fprintf(b, "\t\t%s: {\n", strings.ToUpper(op[:1])+op[1:])
+			for _, t := range lanes {
+				for _, name := range share(alike[t.name], t.name, op) {
+					fmt.Fprintf(b, "\t\t\t%s: loop%s%s%s,\n", name, strings.ToUpper(op[:1])+op[1:], t.name, l.name)
+				}
+			}
+			fmt.Fprint(b, "\t\t},\n")
+		}
+		fmt.Fprint(b, "\t},\n")
+	}
+	fmt.Fprint(b, "}\n")
+}
+
+// share returns the types that can use the loop of op for t. The sign of integers
+// matters to minimum and maximum; complex numbers are added part by part.
+func share(alike []string, t, op string) []string {
+	var types []string
+	for _, name := range append([]string{t}, alike...) {
+		switch {
+		case name != t && name[0] == 'C' && op != "sum":
+		case name != t && name[0] != 'C' && op != "sum" && op != "prod":
+		default:
+			types = append(types, name)
+		}
+	}
+	return types
+}

@@ -1,0 +1,25 @@
+package mem
+
+import "golang.org/x/sys/cpu"
+
+// vectorUnit is a multiple of the bytes that one step of any loop combines.
+const vectorUnit = 64
+
+// The levels of vector instructions, each with all of those before it.
+const (
+	levelAVX2 = iota
+	levelAVX512
+)
+
+// vectorLoops returns the loops for this processor. Those for AVX2 also use F16C,
+// which every processor with AVX2 has.
+func vectorLoops() (l loops) {
+	x := &cpu.X86
+	switch {
+	case x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ:
+		return loopsOf[levelAVX512]
+	case x.HasAVX2:
+		return loopsOf[levelAVX2]
+	}
+	return l
+}

@@ -1,0 +1,13 @@
+//go:build !amd64
+
+package mem
+
+const (
+	noLoop     loop = 0
+	vectorUnit      = 64
+)
+
+// vectorLoops returns none: there are no vector loops for this processor yet.
+func vectorLoops() (l loops) { return l }
+
+func (loop) run(dst *byte, srcs **byte, k, from, to int) { panic("mem: no vector loops") }
