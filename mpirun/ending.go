@@ -61,8 +61,8 @@ func clip(s string) string { return s[:min(len(s), wire.MaxText)] }
 func (j *job) exited(l *link, m *ctl.Exited) {
 	j.verbosef("rank %d on %s %s (pid %d, %d MiB)", m.Rank, l.host, howEnded(m), m.PID, m.RSS>>20)
 	if m.Code == 0 && m.Signal == 0 && m.Joined == m.Closed {
-		if !m.Joined {
-			j.broadcast(&ctl.Absent{Rank: m.Rank}) // others may wait for it in Init
+		if !m.Joined || m.PMI {
+			j.broadcast(&ctl.Absent{Rank: m.Rank}) // others may wait for it, in Init or in a barrier of PMI
 		}
 		return
 	}
@@ -91,6 +91,8 @@ func howEnded(m *ctl.Exited) string {
 			s += ", core dumped"
 		}
 		return s
+	case m.Code == 0 && m.Joined && !m.Closed && m.PMI:
+		return "ended with status 0 without calling MPI_Finalize"
 	case m.Code == 0 && m.Joined && !m.Closed:
 		return "ended with status 0 without closing its communicators"
 	}

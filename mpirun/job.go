@@ -48,6 +48,7 @@ type job struct {
 	cards   [][]byte        // by rank; nil until they have come
 	came    int             // links whose cards have come
 	revoked map[uint64]bool // communicators, as their ranks have said
+	fences  fences
 	ending
 	stall
 }
@@ -264,6 +265,8 @@ func (j *job) handle(e event) {
 		j.aborted(l, m)
 	case *ctl.Exited:
 		j.exited(l, m)
+	case *ctl.Fence:
+		j.fence(m)
 	case *ctl.Doing:
 		j.answered(l, m)
 	case *ctl.Stalled:

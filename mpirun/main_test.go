@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 		"rank":     rankMain,
 		"loop":     loopMain,
 		"stall":    stallMain,
+		"pmi":      pmiMain,
 	})
 }
 
@@ -98,6 +99,10 @@ func act(b boot.Boot, what string) error {
 		if err == nil {
 			return errors.New("a child joined")
 		}
+	case "environment": // of a child, and its descriptors
+		out, err := exec.Command("sh", "-c", "env; ls -l /proc/self/fd").CombinedOutput()
+		fmt.Printf("%s", out)
+		return err
 	default:
 		return fmt.Errorf("unknown action %q", what)
 	}

@@ -34,7 +34,10 @@ func openAgent() (Boot, error) {
 		return nil, err
 	}
 	// Children of this process are not this rank.
-	for _, name := range []string{env.BootFD, env.BootAddr, env.SegFD, env.BellFD} {
+	if fd := env.FD(env.PMIFD); fd >= 0 {
+		unix.CloseOnExec(fd)
+	}
+	for _, name := range []string{env.BootFD, env.BootAddr, env.SegFD, env.BellFD, env.PMIFD} {
 		os.Unsetenv(name)
 	}
 	if !in.usable(ranks) {

@@ -39,6 +39,13 @@ const (
 	OMPILocalRank = "OMPI_COMM_WORLD_LOCAL_RANK"
 	OMPILocalSize = "OMPI_COMM_WORLD_LOCAL_SIZE"
 
+	PMIFD        = "PMI_FD"
+	PMIRank      = "PMI_RANK"
+	PMISize      = "PMI_SIZE"
+	PMILocalRank = "MPI_LOCALRANKID"
+	PMILocalSize = "MPI_LOCALNRANKS"
+	PMIHost      = "PMI_HOSTNAME"
+
 	GoProcs    = "GOMAXPROCS"
 	OMPThreads = "OMP_NUM_THREADS"
 	Unbuffered = "PYTHONUNBUFFERED"
@@ -64,6 +71,7 @@ const (
 	byTCP       = "transport/tcp"
 	byPrograms  = "programs"
 	byLibraries = "torch scripts"
+	byMPICH     = "programs of the MPICH family"
 	byRuntime   = "the Go runtime"
 	byPython    = "Python"
 	byLauncher  = "gompirun"
@@ -111,6 +119,12 @@ func launched() []Var {
 		{OMPISize, "", byPrograms, "as GOMPI_SIZE", true},
 		{OMPILocalRank, "", byPrograms, "as GOMPI_LOCAL_RANK", true},
 		{OMPILocalSize, "", byPrograms, "as GOMPI_LOCAL_SIZE", true},
+		{PMIFD, "", byMPICH, "descriptor of a socket to the agent that speaks PMI-1; gone after Init", true},
+		{PMIRank, "", byMPICH, "as GOMPI_RANK", true},
+		{PMISize, "", byMPICH, "as GOMPI_SIZE", true},
+		{PMILocalRank, "", byMPICH, "as GOMPI_LOCAL_RANK", true},
+		{PMILocalSize, "", byMPICH, "as GOMPI_LOCAL_SIZE", true},
+		{PMIHost, "", byMPICH, "name of this host in the job", true},
 		{GoProcs, "the rank's share of the cores, at least 2", byRuntime, "threads that run Go code at once", true},
 		{Unbuffered, "1", byPython, "scripts do not hold back what they print", true},
 		{OMPThreads, "the rank's share of the cores, at least 1", byPrograms, "threads of OpenMP and BLAS libraries", true},

@@ -47,6 +47,7 @@ type agent struct {
 	window  int             // bytes of output that the launcher still takes
 	halted  []*stream
 	feed    feed
+	pmi     keyvals
 	end     ending
 	buf     [ctl.MaxChunk]byte
 }
@@ -154,6 +155,8 @@ func (a *agent) handle(s source, index int, events uint32) {
 		a.hearGuest(index)
 	case bootEnd:
 		a.hearRank(a.ranks[index], events)
+	case pmiEnd:
+		a.hearClient(a.ranks[index])
 	case stdout:
 		a.read(&a.ranks[index].stdout)
 	case stderr:
@@ -245,6 +248,9 @@ func (a *agent) follow(m ctl.Message) {
 		if a.cards > 0 {
 			a.tell(absence(m.Rank))
 		}
+		a.releaseClients()
+	case *ctl.Fenced:
+		a.fenced(m)
 	case *ctl.Revoked:
 		a.tell(&wire.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Terminate:

@@ -27,6 +27,8 @@ func (a *agent) doing() *ctl.Doing {
 		}
 		d := ctl.RankDoing{Rank: p.Rank.Rank}
 		switch state := a.segment.State(i); {
+		case p.pmi.state != silent:
+			d.Text = p.pmi.doing()
 		case state == seg.Starting:
 			d.Text = "has not called Init"
 		case state != seg.Joined:

@@ -82,6 +82,8 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	if p.boot >= 0 {
 		a.hangUp(p)
 	}
+	a.hearClient(p)
+	a.hangUpClient(p)
 	if p.stdin >= 0 {
 		a.closeInput(p)
 		a.consumed()
@@ -95,6 +97,9 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	m := &ctl.Exited{
 		Rank: p.Rank.Rank, PID: p.pid, Time: a.failedAt(p, ws, now), RSS: used.Maxrss << 10, Tail: lastLines(p.tail),
 		Joined: state >= seg.Joined, Closed: state == seg.Closed,
+	}
+	if p.pmi.state != silent {
+		m.PMI, m.Joined, m.Closed = true, true, p.pmi.state == finalized
 	}
 	if ws.Signaled() {
 		m.Signal, m.Core = int(ws.Signal()), ws.CoreDump()

@@ -15,6 +15,7 @@ const (
 	listener                // ranks whose descriptors were closed
 	guest                   // one such rank before it has said which
 	bootEnd                 // a rank's boot socket
+	pmiEnd                  // a rank's PMI socket
 	stdout                  // a rank's output
 	stderr                  //
 	stdin                   // a rank's input, when it is full

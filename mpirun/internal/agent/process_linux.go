@@ -33,6 +33,8 @@ type process struct {
 	card    []byte
 	hasCard bool
 	cardAt  int64 // when it came, as seg.Now
+
+	pmi client
 }
 
 // Numbers of the descriptors that every rank inherits, beside the standard
@@ -40,14 +42,15 @@ type process struct {
 const (
 	bootFD = 3
 	segFD  = 4
-	bellFD = 5
+	pmiFD  = 5
+	bellFD = 6
 )
 
 // ends are the far ends of a rank's pipes, which its process inherits.
-type ends struct{ stdin, stdout, stderr, boot int }
+type ends struct{ stdin, stdout, stderr, boot, pmi int }
 
 func (e *ends) close() {
-	for _, fd := range []int{e.stdin, e.stdout, e.stderr, e.boot} {
+	for _, fd := range []int{e.stdin, e.stdout, e.stderr, e.boot, e.pmi} {
 		if fd >= 0 {
 			unix.Close(fd)
 		}
@@ -57,7 +60,7 @@ func (e *ends) close() {
 // connect makes the pipes and the socket of p, watches them, and puts the
 // welcome into the socket, where the rank will find it.
 func (a *agent) connect(p *process) (ends, error) {
-	e := ends{-1, -1, -1, -1}
+	e := ends{-1, -1, -1, -1, -1}
 	err := a.makeEnds(p, &e)
 	if err != nil {
 		e.close()
@@ -75,6 +78,9 @@ func (a *agent) makeEnds(p *process, e *ends) error {
 		return err
 	}
 	a.send(p, wire.Append(nil, a.welcome(p)))
+	if e.pmi, err = a.connectClient(p); err != nil {
+		return err
+	}
 	for _, out := range []struct {
 		s   *stream
 		end *int
@@ -122,7 +128,7 @@ func (a *agent) spawn(p *process, prog *program, vars []string) error {
 	}
 	defer e.close()
 	files := make([]uintptr, 0, bellFD+len(a.bells))
-	for _, fd := range []int{e.stdin, e.stdout, e.stderr, e.boot, a.segment.FD()} {
+	for _, fd := range []int{e.stdin, e.stdout, e.stderr, e.boot, a.segment.FD(), e.pmi} {
 		files = append(files, uintptr(fd))
 	}
 	for _, bell := range a.bells {
@@ -172,6 +178,9 @@ func (a *agent) variables(p *process) []string {
 		env.TorchRoleName + "=default", env.TorchRoleRank + "=" + rank, env.TorchRoleSize + "=" + size,
 		env.OMPIRank + "=" + rank, env.OMPISize + "=" + size,
 		env.OMPILocalRank + "=" + local, env.OMPILocalSize + "=" + locals,
+		env.PMIRank + "=" + rank, env.PMISize + "=" + size, fmt.Sprintf("%s=%d", env.PMIFD, pmiFD),
+		env.PMILocalRank + "=" + local, env.PMILocalSize + "=" + locals,
+		env.PMIHost + "=" + a.launch.Hosts[a.launch.Node],
 	}
 }
 

@@ -67,6 +67,8 @@ const (
 	kindRevoked
 	kindTerminate
 	kindStalled
+	kindFence
+	kindFenced
 )
 
 // blank returns an empty message of a kind, nil for an unknown one.
@@ -118,6 +120,10 @@ func blank(kind byte) Message {
 		return new(Terminate)
 	case kindStalled:
 		return new(Stalled)
+	case kindFence:
+		return new(Fence)
+	case kindFenced:
+		return new(Fenced)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func examples() []Message {
 		&Revoke{Rank: 1, Comm: 1 << 63, Cause: []byte("c")},
 		&Abort{Rank: 1, Code: -7, Time: 1 << 60, Reason: "r"},
 		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, RSS: 1 << 40, Tail: []byte("tail")},
-		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, Tail: []byte{}},
+		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, PMI: true, Tail: []byte{}},
 		&Doing{Ranks: []RankDoing{
 			{Rank: 1, Text: "is in barrier() number 3", Site: "a/b.go:7", Since: time.Second, In: Mark{1 << 63, 3}, Marks: []Mark{{1 << 63, 3}, {0, 1}}},
 			{Rank: 2},
@@ -52,6 +52,8 @@ func examples() []Message {
 		&Absent{Rank: 2},
 		&Revoked{Rank: 1, Comm: 2, Cause: []byte("c")},
 		&Terminate{Delay: 2 * time.Second, Text: "end"},
+		&Fence{Puts: []string{"key", "value"}},
+		&Fenced{},
 	}
 }
 

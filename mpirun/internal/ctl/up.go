@@ -204,6 +204,7 @@ type Exited struct {
 	Time   int64 // nanoseconds since 1970
 	Joined bool  // it called Init
 	Closed bool  // it closed its communicators
+	PMI    bool  // it is another MPI library's rank: it called MPI_Init, or MPI_Finalize
 	Core   bool  // it left a core dump
 	RSS    int64 // largest resident set, in bytes
 	Tail   []byte
@@ -215,7 +216,7 @@ func (m *Exited) append(b []byte) []byte {
 		b = wire.AppendInt(b, v)
 	}
 	b = wire.AppendInt(b, m.Time)
-	b = wire.AppendBool(wire.AppendBool(wire.AppendBool(b, m.Joined), m.Closed), m.Core)
+	b = wire.AppendBool(wire.AppendBool(wire.AppendBool(wire.AppendBool(b, m.Joined), m.Closed), m.Core), m.PMI)
 	return wire.AppendBytes(wire.AppendInt(b, m.RSS), m.Tail)
 }
 func (m *Exited) parse(d *wire.Decoder) {
@@ -224,7 +225,7 @@ func (m *Exited) parse(d *wire.Decoder) {
 	m.Code = int(d.Int(0, 255))
 	m.Signal = int(d.Int(0, 255))
 	m.Time = d.Int(math.MinInt64, math.MaxInt64)
-	m.Joined, m.Closed, m.Core = d.Bool(), d.Bool(), d.Bool()
+	m.Joined, m.Closed, m.Core, m.PMI = d.Bool(), d.Bool(), d.Bool(), d.Bool()
 	m.RSS = d.Int(0, math.MaxInt64)
 	m.Tail = d.Bytes(MaxText)
 }

@@ -1,0 +1,25 @@
+package ctl
+
+import (
+	"gompi/internal/boot/pmi"
+	"gompi/internal/boot/wire"
+)
+
+// Fence tells that all ranks of the host, which are clients of PMI-1, are in its
+// barrier, and what they have put since the last one.
+type Fence struct{ Puts []string } // keys and values in turn
+
+func (*Fence) kind() byte               { return kindFence }
+func (m *Fence) append(b []byte) []byte { return wire.AppendStrings(b, m.Puts) }
+func (m *Fence) parse(d *wire.Decoder)  { m.Puts = d.Strings(maxPuts, pmi.MaxValue) }
+
+// Fenced tells that all ranks of the job are in PMI's barrier, and what they
+// have put since the last one.
+type Fenced struct{ Puts []string } // keys and values in turn
+
+func (*Fenced) kind() byte               { return kindFenced }
+func (m *Fenced) append(b []byte) []byte { return wire.AppendStrings(b, m.Puts) }
+func (m *Fenced) parse(d *wire.Decoder)  { m.Puts = d.Strings(maxPuts, pmi.MaxValue) }
+
+// maxPuts bounds keys and values together.
+const maxPuts = 2 * wire.MaxRanks
