@@ -36,7 +36,7 @@ var rules = []rule{
 	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/boot", "internal/seg", "internal/env", "internal/poll"}},
 	{"hostfile", nil},
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli"}},
-	{"mpirun/internal/ctl", []string{"internal/boot/wire"}},
+	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", nil},
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env", "internal/route"}},
 	{"examples", []string{"comm", "internal/env"}},
