@@ -135,6 +135,7 @@ func (j *job) lost(l *link, err error) {
 	}
 	l.drained = true
 	j.concludeSurvey(false)
+	j.missing = append(j.missing, l.index)
 	j.bereft = true
 	j.sweep()
 	j.end(&cause{status: statusFailed, text: fmt.Sprintf("the agent on %s %s (pid %d), and %s with it",
@@ -199,8 +200,9 @@ func (j *job) report() int {
 	if j.cause == nil {
 		return 0
 	}
+	j.secondChance()
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "gompirun: %s\n", j.cause.text)
+	fmt.Fprintf(&b, "gompirun: %s%s\n", j.comes, j.cause.text)
 	for line := range bytes.Lines(bytes.TrimRight(j.cause.tail, "\n")) {
 		fmt.Fprintf(&b, "  | %s\n", bytes.TrimRight(line, "\n"))
 	}

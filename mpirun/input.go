@@ -36,30 +36,28 @@ func newInput(stdin int, links []*link) *input {
 	return in
 }
 
-// start reads f until its end, in a goroutine that ends with done or with the
-// process: a read of a terminal cannot be interrupted.
-func (in *input) start(f *os.File, done <-chan struct{}) {
+// start reads f until its end and returns where the data comes, nil if nobody
+// is to have it. The goroutine that reads ends with the process at the latest:
+// a read of a terminal cannot be interrupted.
+func (in *input) start(f *os.File) chan []byte {
 	if in.ended || inBackground(f) {
-		return
+		return nil
 	}
-	in.ch = make(chan []byte)
+	ch := make(chan []byte)
 	go func() {
-		defer close(in.ch)
+		defer close(ch)
 		for {
 			buf := make([]byte, ctl.MaxChunk/2)
 			n, err := f.Read(buf)
 			if n > 0 {
-				select {
-				case in.ch <- buf[:n]:
-				case <-done:
-					return
-				}
+				ch <- buf[:n]
 			}
 			if err != nil {
 				return
 			}
 		}
 	}()
+	return ch
 }
 
 // inBackground reports whether f is a terminal that belongs to another job of

@@ -45,12 +45,15 @@ type job struct {
 	signals  *signals
 	timer    <-chan time.Time // the job's time limit
 
+	stdinData chan []byte // what has been read of standard input, nil before it is
+
 	cards   [][]byte        // by rank; nil until they have come
 	came    int             // links whose cards have come
 	revoked map[uint64]bool // communicators, as their ranks have said
 	fences  fences
 	ending
 	stall
+	life
 }
 
 // run runs the job and returns its exit status.
@@ -182,9 +185,12 @@ func (j *job) launch() {
 	}
 	j.cards = make([][]byte, len(j.plan.Ranks))
 	j.input = newInput(j.stdin, nodes)
-	j.input.start(os.Stdin, j.done)
+	if j.stdinData == nil {
+		j.stdinData = j.input.start(os.Stdin)
+	}
+	j.input.ch = j.stdinData
 	if j.timeout > 0 {
-		j.timer = time.After(j.timeout)
+		j.timer = time.After(j.timeLeft())
 	}
 	common := ctl.Launch{
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
@@ -352,6 +358,9 @@ func (j *job) verbosef(format string, args ...any) {
 func newJob(o *options, stdout, stderr *os.File) *job {
 	j := &job{options: o, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), revoked: map[uint64]bool{}}
 	j.id, j.secret = boot.NewJob()
+	if j.name = o.runID; j.name == "" {
+		j.name = j.id
+	}
 	j.out = newOutput(stdout, stderr)
 	j.out.tag, j.out.stamp = o.tag, o.stamp
 	j.out.fail = func(err error) { j.notef("-output-filename: %v", err) }

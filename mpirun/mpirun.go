@@ -58,6 +58,14 @@ func launchJob(o *options) int {
 	}
 	j.before = tree.Children()
 	j.signals = catch()
-	defer j.signals.release()
-	return j.run(remote.Local{Stderr: os.Stderr})
+	starter := remote.Local{Stderr: os.Stderr}
+	for {
+		status := j.run(starter)
+		j.signals.release()
+		if j.next == nil {
+			return status
+		}
+		j = j.next
+		j.signals = catch()
+	}
 }

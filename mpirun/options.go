@@ -36,6 +36,7 @@ type options struct {
 	version        bool
 
 	torchrun
+	recovery
 }
 
 // A program is one part of the command line between ":".
@@ -166,6 +167,7 @@ func (o *options) jobFlags(set *cli.Set) func() error {
 	set.BoolVarP(&o.verbose, "verbose", "v", false, "")
 	set.BoolVar(&o.version, "version", false, "")
 	finishTorch := o.torchFlags(set)
+	o.recoveryFlags(set)
 	return func() error {
 		if err := finishTorch(); err != nil {
 			return err

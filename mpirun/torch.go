@@ -82,17 +82,35 @@ func (r nodeRange) pick(hosts []hostfile.Host, programs []plan.Program) ([]hostf
 			usable[i] = usable[i] || len(p.Hosts) == 0 || slices.ContainsFunc(p.Hosts, named)
 		}
 	}
-	var picked []hostfile.Host
+	picked := 0
+	hosts, programs, err := restrict(hosts, programs, func(host int) bool {
+		if !usable[host] || picked == r.most {
+			return false
+		}
+		picked++
+		return true
+	})
+	if err == nil && picked < r.least {
+		err = fmt.Errorf("hosts known: %d: want more in -hostfile or -H", picked)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("-nnodes %v: %w", r, err)
+	}
+	return hosts, programs, nil
+}
+
+// restrict returns the hosts that are to be kept, and the programs with what
+// they may use of those. keep is asked about each host in turn.
+func restrict(hosts []hostfile.Host, programs []plan.Program, keep func(host int) bool) ([]hostfile.Host, []plan.Program, error) {
+	var kept []hostfile.Host
 	at := map[int]int{}
 	for i, h := range hosts {
-		if usable[i] && len(picked) < r.most {
-			at[i] = len(picked)
-			picked = append(picked, h)
+		if keep(i) {
+			at[i] = len(kept)
+			kept = append(kept, h)
 		}
 	}
-	if len(picked) < r.least {
-		return nil, nil, fmt.Errorf("-nnodes %v: hosts known: %d: want more in -hostfile or -H", r, len(picked))
-	}
+	programs = slices.Clone(programs)
 	for i := range programs {
 		p := &programs[i]
 		var shares []hostfile.Share
@@ -103,20 +121,11 @@ func (r nodeRange) pick(hosts []hostfile.Host, programs []plan.Program) ([]hostf
 			}
 		}
 		if len(shares) == 0 && len(p.Hosts) > 0 {
-			return nil, nil, fmt.Errorf("-nnodes %v leaves no host for %q", r, p.Argv[0])
+			return nil, nil, fmt.Errorf("no host is left for %q", p.Argv[0])
 		}
 		p.Hosts = shares
 	}
-	return picked, programs, nil
-}
-
-// torchEnvironment returns the variables by which torch scripts know their job.
-func (j *job) torchEnvironment() []string {
-	id := j.runID
-	if id == "" {
-		id = j.id
-	}
-	return []string{env.TorchRunID + "=" + id}
+	return kept, programs, nil
 }
 
 // master has the ranks meet where the flags say, if they do.

@@ -53,6 +53,10 @@ input and output
 ending
   -timeout T                end the job after T seconds, or 90s, 2m, 1h30m
   -kill-delay T             time between TERM and KILL (default 2)
+  -max-restarts N           start all ranks again, up to N times, when one has failed
+                            (default 0); the program goes on from what it has saved
+  -min-np M                 when a host is lost, start again on the others, if they
+                            had M ranks or more
 
 what happens
   -stall-warning T          say who waits for whom when ranks have been in one call

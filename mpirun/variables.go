@@ -39,7 +39,7 @@ func forwarded(vars []string) []string {
 // gompirun itself that are handed on, and what flags say.
 func (j *job) environment(vars []string) []string {
 	out := append(forwarded(vars), fmt.Sprintf("%s=%d", env.StartNS, j.begun.UnixNano()))
-	out = append(out, j.torchEnvironment()...)
+	out = append(out, j.lifeEnvironment()...)
 	if !slices.ContainsFunc(out, func(kv string) bool { return strings.HasPrefix(kv, env.Unbuffered+"=") }) {
 		out = append(out, env.Unbuffered+"=1")
 	}

@@ -15,6 +15,7 @@ const (
 	Node      = "GOMPI_NODE"
 	JobID     = "GOMPI_JOB_ID"
 	StartNS   = "GOMPI_START_NS"
+	Restarts  = "GOMPI_RESTARTS"
 
 	BootFD   = "GOMPI_BOOT_FD"
 	BootAddr = "GOMPI_BOOT_ADDR"
@@ -33,6 +34,9 @@ const (
 	TorchRoleRank   = "ROLE_RANK"
 	TorchRoleSize   = "ROLE_WORLD_SIZE"
 	TorchRunID      = "TORCHELASTIC_RUN_ID"
+	TorchRestarts   = "TORCHELASTIC_RESTART_COUNT"
+
+	TorchMaxRestarts = "TORCHELASTIC_MAX_RESTARTS"
 
 	OMPIRank      = "OMPI_COMM_WORLD_RANK"
 	OMPISize      = "OMPI_COMM_WORLD_SIZE"
@@ -99,6 +103,7 @@ func launched() []Var {
 		{Node, "", byBoot, "index of this host in the job, from 0", true},
 		{JobID, "", byPrograms, "UUID of the job", true},
 		{StartNS, "", byPrograms, "when gompirun was started, in nanoseconds since 1970 by its host's clock", true},
+		{Restarts, "", byPrograms, "how often the job has been started again, see `-max-restarts`", true},
 		{BootFD, "", byBoot, "descriptor of the socket to this host's agent; gone after Init", true},
 		{BootAddr, "", byBoot, "abstract unix socket of the agent, for ranks whose descriptors were closed by a wrapper; gone after Init", true},
 		{SegFD, "", byBoot, "descriptor of the memory shared by this host's ranks; gone after Init", true},
@@ -114,7 +119,9 @@ func launched() []Var {
 		{TorchRoleName, "", byLibraries, "`default`", true},
 		{TorchRoleRank, "", byLibraries, "as GOMPI_RANK", true},
 		{TorchRoleSize, "", byLibraries, "as GOMPI_SIZE", true},
-		{TorchRunID, "", byLibraries, "what `-rdzv-id` says, or as GOMPI_JOB_ID", true},
+		{TorchRunID, "", byLibraries, "what `-rdzv-id` says, or GOMPI_JOB_ID of the first run", true},
+		{TorchRestarts, "", byLibraries, "as GOMPI_RESTARTS", true},
+		{TorchMaxRestarts, "", byLibraries, "what `-max-restarts` says", true},
 		{OMPIRank, "", byPrograms, "as GOMPI_RANK", true},
 		{OMPISize, "", byPrograms, "as GOMPI_SIZE", true},
 		{OMPILocalRank, "", byPrograms, "as GOMPI_LOCAL_RANK", true},

@@ -1,0 +1,144 @@
+package mpirun
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gompi/hostfile"
+	"gompi/internal/cli"
+	"gompi/internal/env"
+	"gompi/mpirun/internal/plan"
+)
+
+// recovery is what the user allows when a job fails: to begin again, its
+// program from what it has saved.
+type recovery struct {
+	maxRestarts int // times that all ranks are started again because one has failed
+	minNP       int // ranks with which the job goes on if hosts are lost; 0: it ends
+}
+
+// recoveryFlags declares the flags of recovery.
+func (o *options) recoveryFlags(set *cli.Set) {
+	set.Var((*restarts)(&o.maxRestarts), "max-restarts", "")
+	set.Var((*cli.Count)(&o.minNP), "min-np", "")
+}
+
+// A life is one of the runs of a job that is started again.
+type life struct {
+	restarts int    // since the first
+	name     string // of all of them, to torch scripts
+	missing  []int  // hosts whose agents were lost in it
+	next     *job   // what comes after it, if anything does
+	comes    string // what to say about that
+}
+
+// secondChance decides whether j, which is over, is followed by another run.
+// Whoever ended it by a signal or a time limit wants no other, and what could
+// not be started will not start now.
+func (j *job) secondChance() {
+	switch {
+	case j.cause == nil || j.interrupts > 0 || j.timeLeft() < 0:
+	case len(j.missing) > 0 && j.minNP > 0:
+		hosts, programs, err := j.survivors()
+		if err != nil {
+			j.cause.text += "; " + err.Error()
+			return
+		}
+		j.follow(hosts, programs)
+		j.comes = "going on without " + j.lostNames() + ": "
+	case j.cause.time != 0 && j.restarts < j.maxRestarts:
+		j.follow(j.hosts, j.programs)
+		j.next.restarts++
+		j.comes = fmt.Sprintf("restart %d of %d: ", j.next.restarts, j.maxRestarts)
+	}
+}
+
+// follow makes the next run of j, with a secret and an agent of its own on each
+// host: nothing that was sent in the old one can be taken for part of the new.
+func (j *job) follow(hosts []hostfile.Host, programs []plan.Program) {
+	next := newJob(j.options, os.Stdout, os.Stderr)
+	next.begun, next.before = j.begun, j.before
+	next.hosts, next.programs = hosts, programs
+	next.restarts, next.name = j.restarts, j.name
+	next.stdinData = j.stdinData
+	j.next = next
+}
+
+// survivors returns the hosts that are left, and of each program the ranks that
+// it had there.
+func (j *job) survivors() ([]hostfile.Host, []plan.Program, error) {
+	isLeft := func(host int) bool { return !slices.Contains(j.missing, host) }
+	hosts, programs, err := restrict(j.hosts, j.programs, isLeft)
+	if err != nil {
+		return nil, nil, err
+	}
+	left := 0
+	for i := range programs {
+		programs[i].NP = 0
+		for _, r := range j.plan.Ranks {
+			if r.Prog == i && isLeft(r.Node) {
+				programs[i].NP++
+				left++
+			}
+		}
+		if programs[i].NP == 0 {
+			return nil, nil, fmt.Errorf("no rank of %q is left", programs[i].Argv[0])
+		}
+	}
+	if left < j.minNP {
+		return nil, nil, fmt.Errorf("ranks left: %d, and -min-np is %d", left, j.minNP)
+	}
+	return hosts, programs, nil
+}
+
+// lostNames names the hosts that were lost.
+func (j *job) lostNames() string {
+	var names []string
+	for _, host := range j.missing {
+		names = append(names, j.hosts[host].Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// timeLeft returns what is left of the job's time, which all its runs share.
+func (j *job) timeLeft() time.Duration {
+	if j.timeout == 0 {
+		return math.MaxInt64
+	}
+	return time.Until(j.begun.Add(j.timeout))
+}
+
+// lifeEnvironment returns the variables by which a program knows that it is
+// started again.
+func (j *job) lifeEnvironment() []string {
+	n := strconv.Itoa(j.restarts)
+	return []string{
+		env.Restarts + "=" + n, env.TorchRestarts + "=" + n,
+		env.TorchMaxRestarts + "=" + strconv.Itoa(j.maxRestarts), env.TorchRunID + "=" + j.name,
+	}
+}
+
+// A restarts is how many restarts are allowed.
+type restarts int
+
+// Set implements pflag.Value.
+func (r *restarts) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return errors.New("want a whole number, 0 or more")
+	}
+	*r = restarts(n)
+	return nil
+}
+
+// String implements pflag.Value.
+func (r *restarts) String() string { return strconv.Itoa(int(*r)) }
+
+// Type names the value in usage texts.
+func (r *restarts) Type() string { return "N" }
