@@ -1,6 +1,9 @@
 package hostfile
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A Share is a host of a list and how much of it may be used.
 type Share struct {
@@ -49,6 +52,55 @@ func (l List) Filter(only List) ([]Share, error) {
 		return nil, fmt.Errorf("all of the %d known hosts are excluded", len(l.Hosts))
 	}
 	return shares, nil
+}
+
+// Within returns the part of l whose hosts known has, and the names of the
+// others.
+func (l List) Within(known List) (List, []string) {
+	byName, _ := known.groups()
+	inside := l
+	inside.Hosts = nil
+	var outside []string
+	for _, h := range l.Hosts {
+		if _, ok := byName.find(h.Name); ok {
+			inside.Hosts = append(inside.Hosts, h)
+		} else {
+			outside = append(outside, h.Name)
+		}
+	}
+	return inside, outside
+}
+
+// Choose returns the hosts of l that only allows, by the rules of Filter, with
+// the slots that it leaves them.
+func (l List) Choose(only List) (List, error) {
+	shares, err := l.Filter(only)
+	if err != nil {
+		return List{}, err
+	}
+	out := l
+	out.Hosts = nil
+	for _, s := range shares {
+		h := l.Hosts[s.Host]
+		if s.Slots > 0 && (h.Slots == 0 || s.Slots < h.Slots) {
+			h.Slots, h.Bare = s.Slots, false
+		}
+		out.Hosts = append(out.Hosts, h)
+	}
+	return out, nil
+}
+
+// Names returns the names of the hosts, the first of them if there are many.
+func (l List) Names() string {
+	const most = 8
+	var names []string
+	for _, h := range l.Hosts[:min(most, len(l.Hosts))] {
+		names = append(names, h.Name)
+	}
+	if extra := len(l.Hosts) - most; extra > 0 {
+		names = append(names, fmt.Sprintf("and %d more", extra))
+	}
+	return strings.Join(names, ", ")
 }
 
 // groups indexes the hosts of l by name; one name may be several hosts, at

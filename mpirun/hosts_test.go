@@ -41,7 +41,7 @@ func TestHostsComeFromTheListsGiven(t *testing.T) {
 		for _, l := range tt.lists {
 			o.programs = append(o.programs, program{hosts: l})
 		}
-		hosts, programs, err := planInput(o, func(string) {})
+		_, hosts, programs, err := planInput(o, plainMachine, func(string) {})
 		if err != nil || len(hosts) != len(tt.names) {
 			t.Errorf("%q: %v, %v", tt.lists, hosts, err)
 			continue

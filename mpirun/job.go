@@ -33,6 +33,7 @@ type job struct {
 	begun  time.Time
 	before []int // children that this process had already
 
+	source   *allocation // of hosts
 	hosts    []hostfile.Host
 	programs []plan.Program
 	plan     *plan.Plan
@@ -44,8 +45,6 @@ type job struct {
 	input    *input
 	signals  *signals
 	timer    <-chan time.Time // the job's time limit
-	beats    <-chan time.Time // of the heart
-	lastBeat time.Time
 
 	stdinData chan []byte // what has been read of standard input, nil before it is
 
@@ -95,7 +94,7 @@ func (j *job) run(starter remote.Starter) int {
 // startAgents starts one agent on each host.
 func (j *job) startAgents(starter remote.Starter) error {
 	for _, h := range j.hosts {
-		if !remote.IsLocal(h.Name) {
+		if !remote.IsLocal(h.Name) && j.source.slurmJob == "" {
 			return fmt.Errorf("starting ranks on other hosts needs ssh, which this version does not have yet: host %s", h.Name)
 		}
 	}
@@ -160,6 +159,7 @@ func (j *job) prepareOutput() error {
 	}
 	if j.displayMap {
 		var b strings.Builder
+		fmt.Fprintf(&b, "hosts: %s\n", j.source.from)
 		j.plan.Display(&b)
 		j.out.say(strings.TrimSuffix(b.String(), "\n"))
 	}
@@ -210,10 +210,6 @@ func (j *job) launch() {
 			p := j.plan.Ranks[r]
 			m.Ranks = append(m.Ranks, ctl.Rank{Rank: r, Program: p.Prog, CPUs: p.CPUs})
 		}
-		if !remote.IsLocal(l.host) { // whose end needs no heartbeat to be noticed
-			m.Heartbeat = j.heartbeat
-			l.ping()
-		}
 		l.send(&m)
 	}
 	j.nodes = len(nodes)
@@ -221,7 +217,6 @@ func (j *job) launch() {
 
 // serve handles events until every agent has done all it had to do.
 func (j *job) serve() {
-	defer j.startBeats()()
 	for !j.allDrained() {
 		select {
 		case e := <-j.events:
@@ -234,8 +229,6 @@ func (j *job) serve() {
 			j.concludeSurvey(true)
 		case <-j.again:
 			j.warn()
-		case <-j.beats:
-			j.beat()
 		case <-j.timer:
 			j.survey()
 			j.end(&cause{status: statusTimeout, text: fmt.Sprintf("time limit of %v reached", j.timeout)})
@@ -284,8 +277,6 @@ func (j *job) handle(e event) {
 		j.fence(m)
 	case *ctl.Doing:
 		j.answered(l, m)
-	case *ctl.Pong:
-		l.ponged(m, time.Now().UnixNano())
 	case *ctl.Stalled:
 		j.stalled(l, m)
 	case *ctl.Drained:

@@ -18,8 +18,6 @@ type link struct {
 	agent *remote.Agent
 	hello *ctl.Hello
 
-	pulse
-
 	ranks   []int // it runs
 	drained bool  // it has nothing left to do
 	gone    bool  // the agent has been waited for
@@ -46,7 +44,7 @@ func newLink(index int, host string, agent *remote.Agent) *link {
 // read sends what comes to events, the end of the channel last. done releases
 // it when nobody listens any more.
 func (l *link) read(events chan<- event, done <-chan struct{}) {
-	r := ctl.NewReader(listener{l.agent.Out, &l.heard})
+	r := ctl.NewReader(l.agent.Out)
 	for {
 		m, err := r.Next()
 		select {

@@ -28,15 +28,8 @@ import (
 // program's name, and returns its exit status. It takes the whole process: its
 // signals, standard streams, and every process below it.
 func Main(args []string) int {
-	if len(args) > 0 {
-		switch args[0] {
-		case remote.AgentFlag:
-			return agent.Guard(remote.GuardedFlag)
-		case remote.GuardedFlag:
-			return agent.Run(0, 1, true)
-		case remote.LocalFlag:
-			return agent.Run(0, 1, false)
-		}
+	if len(args) > 0 && args[0] == remote.AgentFlag {
+		return agent.Run(0, 1)
 	}
 	o, err := parseOptions(args, os.LookupEnv, os.Stderr)
 	switch {
@@ -56,7 +49,10 @@ func Main(args []string) int {
 func launchJob(o *options) int {
 	j := newJob(o, os.Stdout, os.Stderr)
 	var err error
-	if j.hosts, j.programs, err = planInput(o, func(line string) { j.notef("%s", line) }); err != nil {
+	if j.source, j.hosts, j.programs, err = planInput(o, here(), func(line string) { j.notef("%s", line) }); err != nil {
+		if errors.Is(err, errStrayTask) {
+			return statusFailed
+		}
 		return j.failToStart(err)
 	}
 	// Should an agent be killed, what its ranks started must not escape.
@@ -65,7 +61,7 @@ func launchJob(o *options) int {
 	}
 	j.before = tree.Children()
 	j.signals = catch()
-	starter := remote.Local{Stderr: os.Stderr}
+	starter := j.source.starter()
 	for {
 		status := j.run(starter)
 		j.signals.release()

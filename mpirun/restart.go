@@ -64,7 +64,7 @@ func (j *job) secondChance() {
 func (j *job) follow(hosts []hostfile.Host, programs []plan.Program) {
 	next := newJob(j.options, os.Stdout, os.Stderr)
 	next.begun, next.before = j.begun, j.before
-	next.hosts, next.programs = hosts, programs
+	next.source, next.hosts, next.programs = j.source, hosts, programs
 	next.restarts, next.name = j.restarts, j.name
 	next.stdinData = j.stdinData
 	j.next = next

@@ -9,6 +9,9 @@ ranks and hosts
   -np N, -n N               start N ranks (default: one for each slot)
   -N N, -npernode, -ppn     at most N ranks of a program on a host
   -hostfile F, -machinefile hosts and their slots, one to a line: "node01 slots=4"
+                            (default: the allocation of Slurm, PBS, LSF or Grid
+                            Engine, which these lists choose from where there is one,
+                            else this machine)
   -H LIST, -host LIST       hosts on the command line, or, with -hostfile, which of
                             them to use: a:4,b (one slot where no number is given)
   -map-by HOW               slot (default), node, or ppr:N:node
@@ -57,8 +60,6 @@ ending
                             (default 0); the program goes on from what it has saved
   -min-np M                 when a host is lost, start again on the others, if they
                             had M ranks or more
-  -heartbeat T              launcher and agents look every T whether the other is there
-                            (default 5, 0: never); who is silent for 3 T is lost
 
 what happens
   -stall-warning T          say who waits for whom when ranks have been in one call

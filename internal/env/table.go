@@ -50,6 +50,11 @@ const (
 	PMILocalSize = "MPI_LOCALNRANKS"
 	PMIHost      = "PMI_HOSTNAME"
 
+	SlurmRank      = "SLURM_PROCID"
+	SlurmSize      = "SLURM_NTASKS"
+	SlurmLocalRank = "SLURM_LOCALID"
+	SlurmNode      = "SLURM_NODEID"
+
 	GoProcs    = "GOMAXPROCS"
 	OMPThreads = "OMP_NUM_THREADS"
 	Unbuffered = "PYTHONUNBUFFERED"
@@ -65,6 +70,7 @@ const (
 	Log           = "GOMPI_LOG"
 	Iface         = "GOMPI_IFACE"
 	PortRange     = "GOMPI_PORT_RANGE"
+	Hostfile      = "GOMPI_HOSTFILE"
 	CUDADevices   = "CUDA_VISIBLE_DEVICES"
 )
 
@@ -132,6 +138,10 @@ func launched() []Var {
 		{PMILocalRank, "", byMPICH, "as GOMPI_LOCAL_RANK", true},
 		{PMILocalSize, "", byMPICH, "as GOMPI_LOCAL_SIZE", true},
 		{PMIHost, "", byMPICH, "name of this host in the job", true},
+		{SlurmRank, "", byPrograms, "as GOMPI_RANK, inside a job of Slurm", true},
+		{SlurmSize, "", byPrograms, "as GOMPI_SIZE, inside a job of Slurm", true},
+		{SlurmLocalRank, "", byPrograms, "as GOMPI_LOCAL_RANK, inside a job of Slurm", true},
+		{SlurmNode, "", byPrograms, "as GOMPI_NODE, inside a job of Slurm", true},
 		{GoProcs, "the rank's share of the cores, at least 2", byRuntime, "threads that run Go code at once", true},
 		{Unbuffered, "1", byPython, "scripts do not hold back what they print", true},
 		{OMPThreads, "the rank's share of the cores, at least 1", byPrograms, "threads of OpenMP and BLAS libraries", true},
@@ -148,6 +158,7 @@ func settings() []Var {
 		{Log, "", byComm, "what to log on stderr: `debug`, `info`, `tuning`, or `part=level,...`", false},
 		{Iface, "", byTCP, "network interfaces or subnets to use, `^` before those not to use: `eth0,10.0.0.0/8,^docker0`", false},
 		{PortRange, "any", byTCP, "ports to listen on: `20000-20999`", false},
+		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
 		{CUDADevices, "all", byLauncher, "GPUs that ranks may use, which `-nproc-per-node gpu` counts", false},
 	}
 }

@@ -71,7 +71,7 @@ func (a *agent) startAll() (int, error) {
 			}
 			programs[p.Program] = prog
 		}
-		vars := slices.Concat(prog.env, a.variables(p))
+		vars := slices.Concat(merge(prog.env, a.slurmVariables(p)), a.variables(p))
 		threads := a.threads(p)
 		if prog.threads {
 			vars = append(vars, threads[0])
@@ -134,7 +134,7 @@ func (a *agent) lookUp(p *ctl.Program) (*program, error) {
 	if len(p.Argv) == 0 || p.Argv[0] == "" {
 		return nil, errors.New("no program to run")
 	}
-	prog := &program{argv: p.Argv, wdir: p.Wdir, env: merge(a.launch.Env, p.Env)}
+	prog := &program{argv: p.Argv, wdir: p.Wdir, env: merge(a.environment(), p.Env)}
 	prog.threads = !isSet(prog.env, env.GoProcs)
 	prog.omp = !isSet(prog.env, env.OMPThreads)
 	if p.Wdir != "" {

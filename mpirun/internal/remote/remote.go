@@ -13,12 +13,8 @@ import (
 	"gompi/hostfile"
 )
 
-// The first arguments that make gompirun an agent.
-const (
-	AgentFlag   = "--agent"         // on another host, with a warden
-	GuardedFlag = "--guarded-agent" // what the warden runs
-	LocalFlag   = "--local-agent"   // on the launcher's host, which watches it
-)
+// AgentFlag is the first argument that makes gompirun be an agent.
+const AgentFlag = "--agent"
 
 // A Starter starts an agent on a host. Start does not wait until the agent has
 // said hello. It may be called from several goroutines.

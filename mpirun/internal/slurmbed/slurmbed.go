@@ -259,11 +259,6 @@ func (b *Bed) close() {
 		}
 	}
 	b.killSteps()
-	if b.t.Failed() {
-		for _, d := range b.daemons {
-			b.t.Logf("%v: %s", d.cmd.Args, tail(d.log))
-		}
-	}
 	os.RemoveAll(b.Dir)
 }
 

@@ -1,0 +1,156 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gompi/hostfile"
+)
+
+// Srun starts agents on the nodes of a Slurm allocation: on this one without
+// srun, on each other as a job step of one task, which may use all that the job
+// has of its node.
+type Srun struct {
+	Job    string    // the job's number
+	Own    string    // what Slurm calls this machine; "" if it is not in the allocation
+	Local  Starter   // for this machine
+	Stderr io.Writer // where srun and the agents say what went wrong
+
+	once sync.Once
+	gres map[string]string // of each node, where it has to be said
+}
+
+// Start implements Starter. The program must be at the same path there.
+func (s *Srun) Start(ctx context.Context, host hostfile.Host) (*Agent, error) {
+	if host.Name == s.Own {
+		return s.Local.Start(ctx, host)
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s.once.Do(func() {
+		if countsGPUs(os.Environ()) {
+			s.gres = askGRES(ctx, s.Job)
+		}
+	})
+	cmd := exec.Command("srun", srunArgs(s.Job, host.Name, s.gres[host.Name], path)...)
+	cmd.Env = srunEnv(os.Environ())
+	cmd.Stderr = s.Stderr
+	agent, err := start(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("start an agent on %s: %w", host.Name, err)
+	}
+	return agent, nil
+}
+
+// srunArgs returns the arguments that make srun start the agent on a node.
+//
+// Without --unbuffered Slurm passes on whole lines only, and the channel has
+// none. What it uses then is a terminal, but one that changes no byte.
+func srunArgs(job, node, gres, path string) []string {
+	args := []string{
+		"--jobid=" + job, "--nodes=1", "--ntasks=1", "--nodelist=" + node,
+		"--mpi=none", "--cpu-bind=none", "--export=ALL", "--kill-on-bad-exit=1", "--unbuffered", "--quiet",
+	}
+	if gres != "" {
+		args = append(args, "--gres="+gres)
+	}
+	return append(args, path, AgentFlag)
+}
+
+// notForSrun are variables by which srun would take the job's options for
+// those of the agent's step: give it a share of the node that is one task's, a
+// part of the GPUs, or write what comes from it elsewhere.
+var notForSrun = []string{
+	"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_SOCKET",
+	"SLURM_NTASKS_PER_GPU", "SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET",
+	"SLURM_GPU_BIND", "SLURM_TRES_PER_TASK", "SLURM_DISTRIBUTION", "SLURM_HINT", "SLURM_CPU_BIND", "SLURM_EXACT", "SLURM_EXCLUSIVE",
+	"SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE", "SLURM_MULTI_PROG",
+}
+
+// srunEnv returns the environment for srun. That its step may share the node
+// with others is said by a variable: an srun too old to know it does so anyway,
+// and would refuse the flag.
+func srunEnv(env []string) []string {
+	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(notForSrun, name)
+	})
+	return append(out, "SLURM_OVERLAP=1")
+}
+
+// countsGPUs reports whether the job has asked for GPUs otherwise than by node.
+// A step of one node does not get its part of those by itself.
+func countsGPUs(env []string) bool {
+	return slices.ContainsFunc(env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return name == "SLURM_NTASKS_PER_GPU" || strings.HasPrefix(name, "SLURM_GPUS") && name != "SLURM_GPUS_PER_NODE" && name != "SLURM_GPUS_ON_NODE"
+	})
+}
+
+// askGRES asks Slurm what the job has on each node. It returns nil if there is
+// no answer: srun will then say what it misses.
+func askGRES(ctx context.Context, job string) map[string]string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "scontrol", "--details", "show", "job", job).Output()
+	if err != nil {
+		return nil
+	}
+	return parseGRES(string(out))
+}
+
+// parseGRES reads the lines of scontrol that tell what a job has on its nodes,
+//
+//	Nodes=n[1-2] CPU_IDs=0-3 Mem=0 GRES=gpu:v100:2(IDX:0-1)
+//
+// and returns for each node what --gres is to say: gpu:v100:2.
+func parseGRES(text string) map[string]string {
+	found := map[string]string{}
+	for line := range strings.Lines(text) {
+		var nodes, gres string
+		for _, field := range strings.Fields(line) {
+			if v, ok := strings.CutPrefix(field, "Nodes="); ok {
+				nodes = v
+			} else if v, ok := strings.CutPrefix(field, "GRES="); ok {
+				gres = withoutIndices(v)
+			}
+		}
+		if nodes == "" || gres == "" {
+			continue
+		}
+		names, err := hostfile.ExpandNodes(nodes)
+		if err != nil {
+			continue
+		}
+		for _, n := range names {
+			found[n] = gres
+		}
+	}
+	return found
+}
+
+// withoutIndices removes what is in parentheses.
+func withoutIndices(s string) string {
+	var b strings.Builder
+	depth := 0
+	for _, r := range s {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case depth == 0:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
