@@ -78,7 +78,7 @@ func (j *job) exited(l *link, m *ctl.Exited) {
 	j.end(&cause{
 		status: status,
 		text:   fmt.Sprintf("rank %d on %s %s (pid %d)", m.Rank, l.host, how, m.PID),
-		tail:   m.Tail, time: m.Time,
+		tail:   m.Tail, time: l.ours(m.Time),
 	})
 }
 
@@ -117,7 +117,7 @@ func (j *job) aborted(l *link, m *ctl.Abort) {
 	if m.Reason != "" {
 		text += ": " + strings.TrimRight(m.Reason, "\n")
 	}
-	j.end(&cause{status: status, text: text, time: m.Time})
+	j.end(&cause{status: status, text: text, time: l.ours(m.Time)})
 }
 
 // failed ends the job because a rank could not be started.

@@ -45,6 +45,8 @@ type job struct {
 	input    *input
 	signals  *signals
 	timer    <-chan time.Time // the job's time limit
+	beats    <-chan time.Time // of the heart
+	lastBeat time.Time
 
 	stdinData chan []byte // what has been read of standard input, nil before it is
 
@@ -210,6 +212,10 @@ func (j *job) launch() {
 			p := j.plan.Ranks[r]
 			m.Ranks = append(m.Ranks, ctl.Rank{Rank: r, Program: p.Prog, CPUs: p.CPUs})
 		}
+		if !remote.IsLocal(l.host) { // whose end needs no heartbeat to be noticed
+			m.Heartbeat = j.heartbeat
+			l.ping()
+		}
 		l.send(&m)
 	}
 	j.nodes = len(nodes)
@@ -217,6 +223,7 @@ func (j *job) launch() {
 
 // serve handles events until every agent has done all it had to do.
 func (j *job) serve() {
+	defer j.startBeats()()
 	for !j.allDrained() {
 		select {
 		case e := <-j.events:
@@ -229,6 +236,8 @@ func (j *job) serve() {
 			j.concludeSurvey(true)
 		case <-j.again:
 			j.warn()
+		case <-j.beats:
+			j.beat()
 		case <-j.timer:
 			j.survey()
 			j.end(&cause{status: statusTimeout, text: fmt.Sprintf("time limit of %v reached", j.timeout)})
@@ -277,6 +286,8 @@ func (j *job) handle(e event) {
 		j.fence(m)
 	case *ctl.Doing:
 		j.answered(l, m)
+	case *ctl.Pong:
+		l.ponged(m, time.Now().UnixNano())
 	case *ctl.Stalled:
 		j.stalled(l, m)
 	case *ctl.Drained:

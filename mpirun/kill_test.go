@@ -4,6 +4,7 @@ package mpirun
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -32,12 +33,15 @@ type launched struct {
 	cmd   *exec.Cmd
 	agent int
 	below []int // all processes of the ranks
+	said  bytes.Buffer
 }
 
 // launchVictims starts ranks and waits until all of them say that they are ready.
-func launchVictims(t *testing.T, np int) *launched {
+func launchVictims(t *testing.T, np int, flags ...string) *launched {
 	t.Helper()
-	cmd := exec.Command("gompirun", "-q", "-np", fmt.Sprint(np), "sh", "-c", victims)
+	cmd := exec.Command("gompirun", append(flags, "-q", "-np", fmt.Sprint(np), "sh", "-c", victims)...)
+	l := &launched{cmd: cmd}
+	cmd.Stderr = &l.said
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +59,7 @@ func launchVictims(t *testing.T, np int) *launched {
 	if len(agents) != 1 {
 		t.Fatalf("gompirun has children %v, want one agent", agents)
 	}
-	l := &launched{cmd: cmd, agent: agents[0]}
+	l.agent = agents[0]
 	for level := agents; len(level) > 0; {
 		var next []int
 		for _, pid := range level {

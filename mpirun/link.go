@@ -18,6 +18,8 @@ type link struct {
 	agent *remote.Agent
 	hello *ctl.Hello
 
+	pulse
+
 	ranks   []int // it runs
 	drained bool  // it has nothing left to do
 	gone    bool  // the agent has been waited for
@@ -44,7 +46,7 @@ func newLink(index int, host string, agent *remote.Agent) *link {
 // read sends what comes to events, the end of the channel last. done releases
 // it when nobody listens any more.
 func (l *link) read(events chan<- event, done <-chan struct{}) {
-	r := ctl.NewReader(l.agent.Out)
+	r := ctl.NewReader(listener{l.agent.Out, &l.heard})
 	for {
 		m, err := r.Next()
 		select {

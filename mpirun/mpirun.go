@@ -28,8 +28,15 @@ import (
 // program's name, and returns its exit status. It takes the whole process: its
 // signals, standard streams, and every process below it.
 func Main(args []string) int {
-	if len(args) > 0 && args[0] == remote.AgentFlag {
-		return agent.Run(0, 1)
+	if len(args) > 0 {
+		switch args[0] {
+		case remote.AgentFlag:
+			return agent.Guard(remote.GuardedFlag)
+		case remote.GuardedFlag:
+			return agent.Run(0, 1, true)
+		case remote.LocalFlag:
+			return agent.Run(0, 1, false)
+		}
 	}
 	o, err := parseOptions(args, os.LookupEnv, os.Stderr)
 	switch {

@@ -28,6 +28,7 @@ type options struct {
 	timeout        time.Duration
 	killDelay      time.Duration
 	stallWarning   time.Duration
+	heartbeat      time.Duration
 	portRange      string // for the ranks to listen on
 	interfaces     string // for the ranks to use
 	displayMap     bool
@@ -159,6 +160,7 @@ func (o *options) jobFlags(set *cli.Set) func() error {
 	set.Var((*cli.Duration)(&o.timeout), "timeout", "")
 	set.Var((*cli.Duration)(&o.killDelay), "kill-delay", "")
 	o.stallFlags(set)
+	o.heartbeatFlags(set)
 	set.StringVar(&o.portRange, "port-range", "", "")
 	set.StringVar(&o.interfaces, "iface", "", "")
 	set.BoolVar(&o.displayMap, "display-map", false, "")

@@ -56,6 +56,9 @@ func (j *job) signalled(s os.Signal) {
 			l.flush(100 * time.Millisecond)
 		}
 		syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // as the terminal asked; CONT comes back here
+		for _, l := range j.links {
+			l.heard.Store(time.Now().UnixNano())
+		}
 	default:
 		j.broadcast(&ctl.Signal{Number: int(sig)})
 	}

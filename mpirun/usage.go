@@ -60,6 +60,8 @@ ending
                             (default 0); the program goes on from what it has saved
   -min-np M                 when a host is lost, start again on the others, if they
                             had M ranks or more
+  -heartbeat T              launcher and agents look every T whether the other is there
+                            (default 5, 0: never); who is silent for 3 T is lost
 
 what happens
   -stall-warning T          say who waits for whom when ranks have been in one call

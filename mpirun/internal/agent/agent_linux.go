@@ -43,6 +43,7 @@ type agent struct {
 	cards  int   // ranks whose card has come
 	absent []int // ranks of the job that ended without joining
 	stall
+	pulse
 	revoked map[uint64]bool // communicators that ranks of this host have revoked
 	window  int             // bytes of output that the launcher still takes
 	halted  []*stream
@@ -55,12 +56,15 @@ type agent struct {
 // Run serves the launcher behind the descriptors in and out until it is gone or
 // everything is done, and returns the exit status of the process. The process
 // is the agent's alone: Run changes its name, affinity and descriptors, and
-// leaves no process below it.
-func Run(in, out int) int {
+// leaves no process below it. A guarded agent is one that Guard has started.
+func Run(in, out int, guarded bool) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
 	nameProcess("gompi-agent")
-	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1}
+	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{warden: -1}}
+	if guarded {
+		a.warden = wardenFD
+	}
 	if err := a.serve(); err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
 		for a.orphan(); !a.end.over; time.Sleep(killPeriod) {
@@ -90,6 +94,11 @@ func (a *agent) serve() error {
 	if err := a.watch(a.in, control, 0, unix.EPOLLIN); err != nil {
 		return err
 	}
+	if a.warden >= 0 {
+		if err := a.watch(a.warden, wardenGone, 0, 0); err != nil { // errors are always told
+			return err
+		}
+	}
 	a.hello()
 	for !a.end.over {
 		a.flush()
@@ -117,6 +126,9 @@ func (a *agent) takeChannel() error {
 			return fmt.Errorf("control channel: %w", err)
 		}
 		*fd = moved
+	}
+	if a.warden >= 0 {
+		unix.CloseOnExec(a.warden)
 	}
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -146,6 +158,8 @@ func (a *agent) handle(s source, index int, events uint32) {
 	switch s {
 	case control:
 		a.hear()
+	case wardenGone:
+		a.loseWarden()
 	case reports:
 		a.clogged = false
 		a.forget(a.out)
@@ -206,6 +220,7 @@ func (a *agent) hear() {
 			return
 		}
 		a.orders.Filled(n)
+		a.lastWord, a.asleep = time.Now(), false
 		for {
 			kind, body, ok, err := a.orders.Next()
 			if err == nil && !ok {
@@ -228,13 +243,17 @@ func (a *agent) hear() {
 // follow does what m says.
 func (a *agent) follow(m ctl.Message) {
 	switch m := m.(type) {
+	case *ctl.Ping:
+		a.pong(m)
 	case *ctl.Launch:
+		a.startPulse(m.Heartbeat)
 		a.start(m)
 	case *ctl.Input:
 		a.input(m.Data)
 	case *ctl.Credit:
 		a.credit(m.Bytes)
 	case *ctl.Signal:
+		a.asleep = m.Number == int(unix.SIGTSTP)
 		a.signal(unix.Signal(m.Number))
 	case *ctl.Ask:
 		a.report(a.doing())

@@ -173,7 +173,7 @@ func (a *agent) patience() int {
 		return -1
 	}
 	wait := orphanPeriod
-	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger, a.nextLook} {
+	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger, a.nextLook, a.next} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
 		}
@@ -203,6 +203,7 @@ func (a *agent) tick(now time.Time) {
 		a.kill(now)
 	}
 	a.look(now)
+	a.beat(now)
 	if a.launch != nil && a.alive == 0 && !a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)
 	}

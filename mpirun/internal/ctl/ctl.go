@@ -67,6 +67,8 @@ const (
 	kindRevoked
 	kindTerminate
 	kindStalled
+	kindPing
+	kindPong
 	kindFence
 	kindFenced
 )
@@ -120,6 +122,10 @@ func blank(kind byte) Message {
 		return new(Terminate)
 	case kindStalled:
 		return new(Stalled)
+	case kindPing:
+		return new(Ping)
+	case kindPong:
+		return new(Pong)
 	case kindFence:
 		return new(Fence)
 	case kindFenced:

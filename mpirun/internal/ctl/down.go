@@ -21,12 +21,14 @@ type Launch struct {
 	// StallWarning is how long a rank may be in one call before the agent tells;
 	// 0 for ever.
 	StallWarning time.Duration
-	Stdin        int      // the rank that gets input; StdinAll, StdinNone
-	Bindings     bool     // report what the ranks are bound to
-	Cores        int      // of this host, to be shared by its ranks
-	Env          []string // of all programs
-	Programs     []Program
-	Ranks        []Rank // of this host, in ascending order
+	// Heartbeat is how often the launcher sends a ping; 0 if it does not.
+	Heartbeat time.Duration
+	Stdin     int      // the rank that gets input; StdinAll, StdinNone
+	Bindings  bool     // report what the ranks are bound to
+	Cores     int      // of this host, to be shared by its ranks
+	Env       []string // of all programs
+	Programs  []Program
+	Ranks     []Rank // of this host, in ascending order
 }
 
 // Values of Launch.Stdin that name no rank.
@@ -57,7 +59,7 @@ func (m *Launch) append(b []byte) []byte {
 	b = wire.AppendStrings(wire.AppendPlacement(b, m.Placement), m.Hosts)
 	b = wire.AppendInt(wire.AppendBytes(b, m.MasterAddr), m.MasterPort)
 	b = wire.AppendInt(wire.AppendInt(b, m.Window), m.Stdin)
-	b = wire.AppendInt(b, m.StallWarning)
+	b = wire.AppendInt(wire.AppendInt(b, m.StallWarning), m.Heartbeat)
 	b = wire.AppendInt(wire.AppendBool(b, m.Bindings), m.Cores)
 	b = wire.AppendStrings(b, m.Env)
 	b = wire.AppendInt(b, len(m.Programs))
@@ -81,7 +83,7 @@ func (m *Launch) parse(d *wire.Decoder) {
 	m.MasterPort = int(d.Int(0, math.MaxUint16))
 	m.Window = int(d.Int(0, math.MaxInt32))
 	m.Stdin = int(d.Int(StdinAll, wire.MaxRanks))
-	m.StallWarning = time.Duration(d.Int(0, math.MaxInt64))
+	m.StallWarning, m.Heartbeat = time.Duration(d.Int(0, math.MaxInt64)), time.Duration(d.Int(0, math.MaxInt64))
 	m.Bindings, m.Cores = d.Bool(), int(d.Int(0, maxCPU))
 	m.Env = d.Strings(maxList, maxString)
 	for range d.List(maxList) {
@@ -183,3 +185,10 @@ func (m *Terminate) parse(d *wire.Decoder) {
 	m.Delay = time.Duration(d.Int(0, math.MaxInt64))
 	m.Text = d.String(wire.MaxText)
 }
+
+// Ping asks for a Pong at once.
+type Ping struct{ Sent int64 } // the launcher's clock, nanoseconds since 1970
+
+func (*Ping) kind() byte               { return kindPing }
+func (m *Ping) append(b []byte) []byte { return wire.AppendInt(b, m.Sent) }
+func (m *Ping) parse(d *wire.Decoder)  { m.Sent = d.Int(math.MinInt64, math.MaxInt64) }

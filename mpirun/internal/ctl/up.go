@@ -307,3 +307,15 @@ type Note struct{ Text string }
 func (*Note) kind() byte               { return kindNote }
 func (m *Note) append(b []byte) []byte { return wire.AppendBytes(b, m.Text) }
 func (m *Note) parse(d *wire.Decoder)  { m.Text = d.String(MaxText) }
+
+// Pong answers Ping.
+type Pong struct {
+	Sent int64 // as the Ping has it
+	Now  int64 // the agent's clock, nanoseconds since 1970
+}
+
+func (*Pong) kind() byte               { return kindPong }
+func (m *Pong) append(b []byte) []byte { return wire.AppendInt(wire.AppendInt(b, m.Sent), m.Now) }
+func (m *Pong) parse(d *wire.Decoder) {
+	m.Sent, m.Now = d.Int(math.MinInt64, math.MaxInt64), d.Int(math.MinInt64, math.MaxInt64)
+}

@@ -23,7 +23,7 @@ type Local struct {
 func (l Local) Start(_ context.Context, host hostfile.Host) (*Agent, error) {
 	// The running program, even if its file has been replaced, under the name
 	// by which it was called.
-	cmd := exec.Command("/proc/self/exe", AgentFlag)
+	cmd := exec.Command("/proc/self/exe", LocalFlag)
 	cmd.Args[0] = os.Args[0]
 	cmd.Stderr = l.Stderr
 	agent, err := start(cmd)

@@ -13,8 +13,12 @@ import (
 	"gompi/hostfile"
 )
 
-// AgentFlag is the first argument that makes gompirun be an agent.
-const AgentFlag = "--agent"
+// The first arguments that make gompirun an agent.
+const (
+	AgentFlag   = "--agent"         // on another host, with a warden
+	GuardedFlag = "--guarded-agent" // what the warden runs
+	LocalFlag   = "--local-agent"   // on the launcher's host, which watches it
+)
 
 // A Starter starts an agent on a host. Start does not wait until the agent has
 // said hello. It may be called from several goroutines.

@@ -1,0 +1,108 @@
+package mpirun
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"gompi/internal/cli"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/remote"
+)
+
+// Launcher and agents hear of each other's end from the kernel or from ssh: but
+// not if a cable is cut, packets are dropped, or a process is stopped. So the
+// launcher sends a ping at every beat, which agents answer. Who hears nothing at
+// all for silence beats gives the other up: the launcher ends the job, an agent
+// kills its ranks.
+
+// silence is how many beats may pass without a word.
+const silence = 3
+
+// pulse is what a link knows of its agent's life. The reader of the link sets
+// heard; everything else is the job's.
+type pulse struct {
+	heard  atomic.Int64 // nanoseconds since 1970 by our clock when something last came
+	round  time.Duration
+	offset int64 // the agent's clock minus ours, 0 before the first answer
+	given  bool  // the agent has been given up
+}
+
+// A listener notes when something comes.
+type listener struct {
+	io.Reader
+	heard *atomic.Int64
+}
+
+func (l listener) Read(b []byte) (int, error) {
+	n, err := l.Reader.Read(b)
+	l.heard.Store(time.Now().UnixNano())
+	return n, err
+}
+
+func (o *options) heartbeatFlags(set *cli.Set) {
+	o.heartbeat = 5 * time.Second
+	set.Var((*cli.Duration)(&o.heartbeat), "heartbeat", "")
+}
+
+// startBeats has serve call beat from now on.
+func (j *job) startBeats() (stop func()) {
+	if j.heartbeat <= 0 {
+		return func() {}
+	}
+	t := time.NewTicker(j.heartbeat)
+	j.beats, j.lastBeat = t.C, time.Now()
+	for _, l := range j.links {
+		l.heard.Store(time.Now().UnixNano())
+	}
+	return t.Stop
+}
+
+// beat pings all agents and gives up those that are silent, unless this process
+// itself was stopped for a while.
+func (j *job) beat() {
+	now := time.Now()
+	slept := now.Sub(j.lastBeat) > 2*j.heartbeat
+	j.lastBeat = now
+	for _, l := range j.links {
+		if l.drained || l.given {
+			continue
+		}
+		if slept {
+			l.heard.Store(now.UnixNano())
+		}
+		if quiet := now.Sub(time.Unix(0, l.heard.Load())); quiet >= silence*j.heartbeat {
+			j.giveUp(l, quiet)
+			continue
+		}
+		l.ping()
+	}
+}
+
+// giveUp ends the job because an agent is silent. What stands for the agent
+// here is killed; on its host the agent, or who watches it, kills the ranks.
+func (j *job) giveUp(l *link, quiet time.Duration) {
+	l.given = true
+	j.end(&cause{status: statusFailed, text: fmt.Sprintf("%s: nothing heard for %v: the host or the agent on it is frozen, or the network is cut; %s lost with it",
+		l.host, quiet.Round(100*time.Millisecond), ranksText(l.ranks))})
+	l.agent.Kill()
+}
+
+// ping asks the agent for a sign of life, and for its clock.
+func (l *link) ping() { l.send(&ctl.Ping{Sent: time.Now().UnixNano()}) }
+
+// ponged notes an agent's answer. Of the clocks' difference the one is believed
+// whose answer came fastest: half of that time is how wrong it can be.
+func (l *link) ponged(m *ctl.Pong, now int64) {
+	round := time.Duration(now - m.Sent)
+	if remote.IsLocal(l.host) || round < 0 || l.round != 0 && round >= l.round {
+		return
+	}
+	l.round = max(round, 1)
+	l.offset = m.Now - (m.Sent + int64(round)/2)
+}
+
+// ours turns a time of the agent's clock into one of ours, so that failures on
+// several hosts can be put in order.
+func (l *link) ours(t int64) int64 { return t - l.offset }

@@ -1,0 +1,63 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+func TestAStoppedAgentIsGivenUp(t *testing.T) {
+	for _, stopAll := range []bool{false, true} {
+		l := launchVictims(t, 2, "-heartbeat", "0.2")
+		syscall.Kill(l.agent, syscall.SIGSTOP)
+		if stopAll {
+			for _, pid := range l.below {
+				syscall.Kill(pid, syscall.SIGSTOP)
+			}
+		}
+		l.cmd.Wait()
+		if code := l.cmd.ProcessState.ExitCode(); code != statusFailed {
+			t.Errorf("status %d, want %d", code, statusFailed)
+		}
+		if want := "gompirun: localhost: nothing heard for "; !strings.HasPrefix(l.said.String(), want) {
+			t.Errorf("%q, want %q", l.said.String(), want)
+		}
+		l.gone(t, "agent stopped")
+	}
+}
+
+func TestALauncherThatWasStoppedGivesNobodyUp(t *testing.T) {
+	l := launchVictims(t, 1, "-heartbeat", "0.1")
+	syscall.Kill(l.cmd.Process.Pid, syscall.SIGSTOP)
+	awaitState(t, l.cmd.Process.Pid, "T")
+	time.Sleep(time.Second) // long enough for any answer to be late
+	syscall.Kill(l.cmd.Process.Pid, syscall.SIGCONT)
+	time.Sleep(500 * time.Millisecond) // for several beats
+	l.cmd.Process.Signal(syscall.SIGTERM)
+	l.cmd.Wait()
+	if code := l.cmd.ProcessState.ExitCode(); code != 143 {
+		t.Errorf("status %d, want 143", code)
+	}
+}
+
+func TestTheFastestAnswerTellsTheClocksDifference(t *testing.T) {
+	l := &link{host: "node7"}
+	const ahead = int64(5 * time.Second)
+	for _, p := range []struct{ out, back time.Duration }{{10, 90}, {3, 1}, {50, 1}, {2, 4}} {
+		out, back := int64(p.out*time.Millisecond), int64(p.back*time.Millisecond)
+		l.ponged(&ctl.Pong{Sent: 1000, Now: 1000 + out + ahead}, 1000+out+back)
+	}
+	if got := l.ours(ahead + 77); max(got-77, 77-got) > int64(time.Millisecond) {
+		t.Errorf("a time is off by %v, want at most half of the fastest answer's 4 ms less their difference", time.Duration(got-77))
+	}
+	here := &link{host: "localhost"}
+	here.ponged(&ctl.Pong{Sent: 0, Now: 50}, 10)
+	if here.ours(7) != 7 {
+		t.Error("a host has a clock that differs from itself")
+	}
+}

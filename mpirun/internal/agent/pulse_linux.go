@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"encoding/binary"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// A launcher on another host, or the way to it, can fall silent without a word:
+// then the agent kills its ranks on its own. And an agent can be stopped, while
+// its ranks run on: then its warden kills it and them. So the launcher sends
+// pings, which the agent answers, and the agent tells its warden that it lives.
+
+// silence is how many of the launcher's pings may be missing.
+const silence = 3
+
+// A pulse is what the agent knows of the launcher's life, and its warden of its
+// own.
+type pulse struct {
+	every    time.Duration // how often the launcher sends a ping, 0 for never
+	lastWord time.Time     // when something last came from it
+	next     time.Time     // when the warden has to be told again
+	asleep   bool          // the launcher has been stopped by its user
+	warden   int           // the pipe to the warden, -1 if there is none
+}
+
+// startPulse begins to expect pings.
+func (a *agent) startPulse(every time.Duration) {
+	a.every, a.lastWord = every, time.Now()
+	if every > 0 {
+		a.next = a.lastWord
+	}
+}
+
+// beat looks whether the launcher is still there, and tells the warden that the
+// agent is.
+func (a *agent) beat(now time.Time) {
+	if a.every <= 0 || now.Before(a.next) {
+		return
+	}
+	a.next = now.Add(a.every / 2)
+	a.tellWarden(silence * a.every)
+	if now.Sub(a.lastWord) >= silence*a.every && !a.asleep && !a.orphaned {
+		a.orphan()
+	}
+}
+
+// tellWarden promises the warden another word within d; 0 takes the promise
+// back.
+func (a *agent) tellWarden(d time.Duration) {
+	if a.warden < 0 {
+		return
+	}
+	var word [8]byte
+	binary.NativeEndian.PutUint64(word[:], uint64(d))
+	unix.Write(a.warden, word[:]) // if it is gone the loop says so
+}
+
+// loseWarden ends this agent, since nobody would outlive it any more.
+func (a *agent) loseWarden() {
+	a.forget(a.warden)
+	unix.Close(a.warden)
+	a.warden = -1
+	a.orphan()
+}
+
+func (a *agent) pong(m *ctl.Ping) {
+	a.report(&ctl.Pong{Sent: m.Sent, Now: time.Now().UnixNano()})
+}

@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/tree"
+)
+
+// On the launcher's own host the launcher outlives an agent that is killed, and
+// kills what it leaves. On other hosts a warden does: a process between the
+// login and the agent that does nothing but wait for the agent's end, or for it
+// to fall silent. It holds the channel open until nothing is left, so that the
+// launcher sees its end no sooner.
+
+const (
+	wardenFD = 3 // the agent's end of the pipe to its warden
+	// outliving is how long an agent may take to end when the channel is closed:
+	// longer than it tries to kill what does not die.
+	outliving = hopeless + 2*time.Second
+)
+
+// Guard runs an agent for the launcher behind the standard descriptors, by
+// calling this program with the given flag, and returns its exit status when
+// the agent and everything below it are gone. The process is the warden's alone.
+func Guard(flag string) int {
+	nameProcess("gompi-warden")
+	status, err := guard(flag)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
+		return cannotStart
+	}
+	return status
+}
+
+func guard(flag string) (int, error) {
+	if err := tree.Adopt(); err != nil {
+		return 0, err
+	}
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		return 0, fmt.Errorf("pipe: %w", err)
+	}
+	pid, err := syscall.ForkExec("/proc/self/exe", []string{os.Args[0], flag}, &syscall.ProcAttr{
+		Env: os.Environ(), Files: []uintptr{0, 1, 2, uintptr(pipe[1])},
+	})
+	unix.Close(pipe[1])
+	if err != nil {
+		return 0, fmt.Errorf("start the agent: %w", err)
+	}
+	if awaitSilence(pipe[0]) {
+		fmt.Fprintln(os.Stderr, "gompirun: the agent was stopped, or hung, and has been killed")
+	}
+	return endAll(pid), nil
+}
+
+// awaitSilence returns false when the agent has ended, and true when it has
+// broken its last promise, or has outlived its channel for too long.
+func awaitSilence(pipe int) bool {
+	var due time.Time
+	channel := int32(0) // standard input; it is the agent's to read
+	for {
+		limit := -1
+		if !due.IsZero() {
+			limit = int(max(0, time.Until(due)/time.Millisecond)) + 1
+		}
+		fds := []unix.PollFd{{Fd: int32(pipe), Events: unix.POLLIN}, {Fd: channel}}
+		n, err := unix.Poll(fds, limit)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 && !time.Now().Before(due) {
+			return true
+		}
+		if fds[1].Revents&(unix.POLLHUP|unix.POLLERR) != 0 {
+			channel = -1
+			if end := time.Now().Add(outliving); due.IsZero() || end.Before(due) {
+				due = end
+			}
+		}
+		if fds[0].Revents == 0 {
+			continue
+		}
+		var words [64]byte
+		n, err = unix.Read(pipe, words[:])
+		if err == nil && n == 0 || err != nil && err != unix.EAGAIN && err != unix.EINTR {
+			return false // only the agent holds the other end
+		}
+		if n >= 8 && channel >= 0 {
+			due = time.Time{}
+			if d := time.Duration(binary.NativeEndian.Uint64(words[n/8*8-8:])); d > 0 {
+				due = time.Now().Add(d)
+			}
+		}
+	}
+}
+
+// endAll kills everything below this process, the agent first, and returns the
+// agent's exit status.
+func endAll(agent int) int {
+	status := cannotStart
+	for deadline := time.Now().Add(hopeless); time.Now().Before(deadline); time.Sleep(killPeriod) {
+		for { // reap
+			var ws unix.WaitStatus
+			pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil)
+			if err == unix.ECHILD {
+				return status
+			}
+			if err != nil && err != unix.EINTR || pid == 0 {
+				break
+			}
+			switch {
+			case pid != agent:
+			case ws.Exited():
+				status = ws.ExitStatus()
+			case ws.Signaled():
+				fmt.Fprintf(os.Stderr, "gompirun: the agent was killed by signal %d (%v)\n", ws.Signal(), ws.Signal())
+			}
+		}
+		tree.Signal(unix.SIGKILL, nil)
+	}
+	return status
+}

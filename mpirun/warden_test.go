@@ -1,0 +1,74 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"io"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"gompi/internal/boot/wire"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/remote"
+)
+
+// Whatever ends, or falls silent, of the processes on a host that is not the
+// launcher's, nothing is left there.
+func TestAgentAndWardenLeaveNothingBehind(t *testing.T) {
+	tests := []struct {
+		name   string
+		beat   time.Duration
+		strike func(warden, agent int, orders io.Closer)
+	}{
+		{"the agent is killed", 0, func(_, agent int, _ io.Closer) { syscall.Kill(agent, syscall.SIGKILL) }},
+		{"the warden is killed", 0, func(warden, _ int, _ io.Closer) { syscall.Kill(warden, syscall.SIGKILL) }},
+		{"the channel is closed", 0, func(_, _ int, orders io.Closer) { orders.Close() }},
+		{"the launcher is silent", 100 * time.Millisecond, func(_, _ int, _ io.Closer) {}},
+		{"the agent is stopped", 400 * time.Millisecond, func(_, agent int, _ io.Closer) { syscall.Kill(agent, syscall.SIGSTOP) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := exec.Command("gompirun", remote.AgentFlag)
+			in, _ := cmd.StdinPipe()
+			out, _ := cmd.StdoutPipe()
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			in.Write(ctl.Append(nil, &ctl.Launch{
+				JobID: "job", Size: 1, Placement: []wire.Run{{Count: 1}}, Hosts: []string{"here"}, Window: 1 << 20,
+				Stdin: ctl.StdinNone, Cores: 1, Heartbeat: tt.beat, Env: []string{"PATH=/usr/bin:/bin"},
+				Programs: []ctl.Program{{Argv: []string{"sh", "-c", victims}}}, Ranks: []ctl.Rank{{}},
+			}))
+			reports := ctl.NewReader(out)
+			for {
+				m, err := reports.Next()
+				if err != nil {
+					t.Fatalf("%v, want the rank's output", err)
+				}
+				if _, ok := m.(*ctl.Output); ok {
+					break
+				}
+			}
+			l := &launched{cmd: cmd, agent: childrenOf(cmd.Process.Pid)[0]}
+			for level := []int{l.agent}; len(level) > 0; {
+				l.below = append(l.below, level...)
+				var next []int
+				for _, pid := range level {
+					next = append(next, childrenOf(pid)...)
+				}
+				level = next
+			}
+			if len(l.below) < 4 {
+				t.Fatalf("processes %v, want an agent, a shell and two sleeps", l.below)
+			}
+			tt.strike(cmd.Process.Pid, l.agent, in)
+			for err := error(nil); err == nil; { // to the end of the channel
+				_, err = reports.Next()
+			}
+			cmd.Wait()
+			l.gone(t, tt.name)
+		})
+	}
+}
