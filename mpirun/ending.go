@@ -39,6 +39,7 @@ type ending struct {
 	cause      *cause // the first, nil while all is well
 	interrupts int    // signals that asked for an end
 	bereft     bool   // an agent was lost: look for what it left
+	sequel
 }
 
 // end ends the job because of c, unless it is ending already. Of two failures
@@ -75,11 +76,13 @@ func (j *job) exited(l *link, m *ctl.Exited) {
 	case status == 0:
 		status = 1
 	}
-	j.end(&cause{
+	c := &cause{
 		status: status,
 		text:   fmt.Sprintf("rank %d on %s %s (pid %d)", m.Rank, l.host, how, m.PID),
 		tail:   m.Tail, time: l.ours(m.Time),
-	})
+	}
+	j.failedToo(m, how, c)
+	j.end(c)
 }
 
 // howEnded says how a rank ended.
@@ -89,6 +92,9 @@ func howEnded(m *ctl.Exited) string {
 		s := fmt.Sprintf("was killed by signal %d (%s)", m.Signal, signalName(m.Signal))
 		if m.Core {
 			s += ", core dumped"
+		}
+		if m.NoMemory {
+			s += ", probably by the kernel for want of memory"
 		}
 		return s
 	case m.Code == 0 && m.Joined && !m.Closed && m.PMI:
@@ -138,8 +144,12 @@ func (j *job) lost(l *link, err error) {
 	j.missing = append(j.missing, l.index)
 	j.bereft = true
 	j.sweep()
-	j.end(&cause{status: statusFailed, text: fmt.Sprintf("the agent on %s %s (pid %d), and %s with it",
-		l.host, how, l.agent.PID(), ranksText(l.ranks))})
+	c := &cause{status: statusFailed, text: fmt.Sprintf("the agent on %s %s (pid %d), and %s with it",
+		l.host, how, l.agent.PID(), ranksText(l.ranks))}
+	if !l.given {
+		j.sequel.lost = append(j.sequel.lost, c.text)
+	}
+	j.end(c)
 }
 
 // ranksText names a host's ranks.
@@ -205,6 +215,9 @@ func (j *job) report() int {
 	fmt.Fprintf(&b, "gompirun: %s%s\n", j.comes, j.cause.text)
 	for line := range bytes.Lines(bytes.TrimRight(j.cause.tail, "\n")) {
 		fmt.Fprintf(&b, "  | %s\n", bytes.TrimRight(line, "\n"))
+	}
+	for _, line := range j.then(j.cause) {
+		fmt.Fprintf(&b, "gompirun: %s\n", line)
 	}
 	os.Stderr.Write(b.Bytes())
 	return j.cause.status

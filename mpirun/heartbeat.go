@@ -84,8 +84,10 @@ func (j *job) beat() {
 // here is killed; on its host the agent, or who watches it, kills the ranks.
 func (j *job) giveUp(l *link, quiet time.Duration) {
 	l.given = true
-	j.end(&cause{status: statusFailed, text: fmt.Sprintf("%s: nothing heard for %v: the host or the agent on it is frozen, or the network is cut; %s lost with it",
-		l.host, quiet.Round(100*time.Millisecond), ranksText(l.ranks))})
+	c := &cause{status: statusFailed, text: fmt.Sprintf("%s: nothing heard for %v: the host or the agent on it is frozen, or the network is cut; %s lost with it",
+		l.host, quiet.Round(100*time.Millisecond), ranksText(l.ranks))}
+	j.sequel.lost = append(j.sequel.lost, c.text)
+	j.end(c)
 	l.agent.Kill()
 }
 

@@ -42,6 +42,7 @@ type agent struct {
 	alive  int
 	cards  int   // ranks whose card has come
 	absent []int // ranks of the job that ended without joining
+	memory memoryGuard
 	stall
 	pulse
 	revoked map[uint64]bool // communicators that ranks of this host have revoked

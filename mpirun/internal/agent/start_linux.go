@@ -41,7 +41,7 @@ func (a *agent) start(l *ctl.Launch) {
 		a.note("ignored an order to start %d ranks", len(l.Ranks))
 		return
 	}
-	a.launch, a.window = l, l.Window
+	a.launch, a.window, a.memory = l, l.Window, newMemoryGuard("/")
 	for i, r := range l.Ranks {
 		a.ranks = append(a.ranks, &process{Rank: r, index: i, pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{fd: -1},
 			stdout: stream{rank: r.Rank, kind: ctl.Stdout, fd: -1}, stderr: stream{rank: r.Rank, kind: ctl.Stderr, fd: -1}})

@@ -25,7 +25,7 @@ func examples() []Message {
 		&Cards{Data: [][]byte{{1}, {}}},
 		&Revoke{Rank: 1, Comm: 1 << 63, Cause: []byte("c")},
 		&Abort{Rank: 1, Code: -7, Time: 1 << 60, Reason: "r"},
-		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, RSS: 1 << 40, Tail: []byte("tail")},
+		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, NoMemory: true, RSS: 1 << 40, Tail: []byte("tail")},
 		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, PMI: true, Tail: []byte{}},
 		&Doing{Ranks: []RankDoing{
 			{Rank: 1, Text: "is in barrier() number 3", Site: "a/b.go:7", Since: time.Second, In: Mark{1 << 63, 3}, Marks: []Mark{{1 << 63, 3}, {0, 1}}},

@@ -206,8 +206,10 @@ type Exited struct {
 	Closed bool  // it closed its communicators
 	PMI    bool  // it is another MPI library's rank: it called MPI_Init, or MPI_Finalize
 	Core   bool  // it left a core dump
-	RSS    int64 // largest resident set, in bytes
-	Tail   []byte
+	// NoMemory says that meanwhile the kernel killed for want of memory.
+	NoMemory bool
+	RSS      int64 // largest resident set, in bytes
+	Tail     []byte
 }
 
 func (*Exited) kind() byte { return kindExited }
@@ -216,7 +218,7 @@ func (m *Exited) append(b []byte) []byte {
 		b = wire.AppendInt(b, v)
 	}
 	b = wire.AppendInt(b, m.Time)
-	b = wire.AppendBool(wire.AppendBool(wire.AppendBool(wire.AppendBool(b, m.Joined), m.Closed), m.Core), m.PMI)
+	b = appendBools(b, m.Joined, m.Closed, m.Core, m.PMI, m.NoMemory)
 	return wire.AppendBytes(wire.AppendInt(b, m.RSS), m.Tail)
 }
 func (m *Exited) parse(d *wire.Decoder) {
@@ -225,9 +227,16 @@ func (m *Exited) parse(d *wire.Decoder) {
 	m.Code = int(d.Int(0, 255))
 	m.Signal = int(d.Int(0, 255))
 	m.Time = d.Int(math.MinInt64, math.MaxInt64)
-	m.Joined, m.Closed, m.Core, m.PMI = d.Bool(), d.Bool(), d.Bool(), d.Bool()
+	m.Joined, m.Closed, m.Core, m.PMI, m.NoMemory = d.Bool(), d.Bool(), d.Bool(), d.Bool(), d.Bool()
 	m.RSS = d.Int(0, math.MaxInt64)
 	m.Tail = d.Bytes(MaxText)
+}
+
+func appendBools(b []byte, vs ...bool) []byte {
+	for _, v := range vs {
+		b = wire.AppendBool(b, v)
+	}
+	return b
 }
 
 // Doing answers Ask: what the ranks of a host that have not ended are in.
