@@ -38,6 +38,7 @@ var rules = []rule{
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli"}},
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", nil},
+	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/route"}},
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env", "internal/route"}},
 	{"examples", []string{"comm", "internal/env"}},
 	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "hostfile"}},

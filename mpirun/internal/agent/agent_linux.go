@@ -10,6 +10,7 @@ import (
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
+	"gompi/mpirun/internal/checkup"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/tree"
 )
@@ -51,6 +52,7 @@ type agent struct {
 	feed    feed
 	pmi     keyvals
 	end     ending
+	health  *checkup.Host // nil if there is no checkup
 	buf     [ctl.MaxChunk]byte
 }
 
@@ -275,6 +277,10 @@ func (a *agent) follow(m ctl.Message) {
 		a.tell(&wire.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Terminate:
 		a.terminate(m)
+	case *ctl.Examine:
+		a.examine(m)
+	case *ctl.Reach:
+		a.reach(m)
 	}
 }
 

@@ -71,6 +71,10 @@ const (
 	kindPong
 	kindFence
 	kindFenced
+	kindExamine
+	kindFindings
+	kindReach
+	kindReached
 )
 
 // blank returns an empty message of a kind, nil for an unknown one.
@@ -120,6 +124,14 @@ func blank(kind byte) Message {
 		return new(Revoked)
 	case kindTerminate:
 		return new(Terminate)
+	case kindExamine:
+		return new(Examine)
+	case kindFindings:
+		return new(Findings)
+	case kindReach:
+		return new(Reach)
+	case kindReached:
+		return new(Reached)
 	case kindStalled:
 		return new(Stalled)
 	case kindPing:

@@ -56,6 +56,16 @@ func examples() []Message {
 		&Terminate{Delay: 2 * time.Second, Text: "end"},
 		&Fence{Puts: []string{"key", "value"}},
 		&Fenced{},
+		&Examine{Secret: [32]byte{7}, PortLow: 5000, PortHigh: 5010, Interfaces: "eth0,^docker0"},
+		&Findings{
+			Received: -1, Sent: 1 << 60, Port: 4711, Trouble: "t", Addresses: []string{"10.0.0.1/24"},
+			Interfaces: []Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, MTU: 9001, Megabits: 25000}, {Name: "lo"}},
+			MilliCPUs:  1500, Memory: 1 << 40, MemoryFree: 1, MemoryLimit: Unlimited, Shm: 64 << 20, Memlock: 8 << 20, Files: 1024, FilesHard: Unlimited,
+			GPUs: 8, GPUDriver: "570.1", UCX: "/usr/lib/libucp.so.0", RDMA: []string{"mlx5_0"},
+		},
+		&Findings{MilliCPUs: Unlimited},
+		&Reach{Peer: 3, Addresses: []string{"10.0.0.2/24"}, Port: 4711, Limit: time.Second, Send: time.Millisecond},
+		&Reached{Peer: 3, Trouble: "refused", Address: "10.0.0.2:4711", Interface: "eth0", RoundTrip: 1, Bytes: 1 << 30, Took: time.Second},
 	}
 }
 

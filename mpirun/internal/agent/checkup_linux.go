@@ -1,0 +1,29 @@
+package agent
+
+import (
+	"time"
+
+	"gompi/mpirun/internal/checkup"
+	"gompi/mpirun/internal/ctl"
+)
+
+// examine tells gompirun doctor what there is on this host.
+func (a *agent) examine(m *ctl.Examine) {
+	received := time.Now()
+	if a.health == nil {
+		a.health = checkup.Begin(m) // until the process ends
+	}
+	f := a.health.Findings()
+	f.Received, f.Sent = received.UnixNano(), time.Now().UnixNano()
+	a.report(f)
+}
+
+// reach tries to reach another host. Nothing else happens meanwhile: an agent
+// that is examined has no ranks.
+func (a *agent) reach(m *ctl.Reach) {
+	if a.health == nil {
+		a.report(&ctl.Reached{Peer: m.Peer, Trouble: "asked before it was examined"})
+		return
+	}
+	a.report(a.health.Reach(m))
+}

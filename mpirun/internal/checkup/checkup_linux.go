@@ -1,0 +1,166 @@
+// Package checkup is one host's part in gompirun doctor: it finds out what there
+// is on the host, and whether other hosts can be reached as ranks would reach
+// them: with addresses in the same order, on ports of the same range.
+package checkup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"gompi/internal/route"
+	"gompi/mpirun/internal/ctl"
+)
+
+// A Host is this host during a checkup.
+type Host struct {
+	secret   [32]byte
+	listener net.Listener
+	own      []netip.Prefix
+	trouble  []string
+}
+
+// Begin starts to listen where ranks would. What goes wrong is among the
+// Findings.
+func Begin(m *ctl.Examine) *Host {
+	h := &Host{secret: m.Secret}
+	filter, err := route.ParseFilter(m.Interfaces)
+	if err == nil {
+		h.own, err = route.Local(filter)
+	}
+	if err != nil {
+		h.trouble = append(h.trouble, err.Error())
+	}
+	if h.listener, err = listen(m.PortLow, m.PortHigh); err != nil {
+		h.trouble = append(h.trouble, err.Error())
+		return h
+	}
+	go h.welcome() // until Close
+	return h
+}
+
+// listen listens on the first port of the range that is free.
+func listen(low, high int) (net.Listener, error) {
+	for port := low; ; port++ {
+		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+		if err == nil || !errors.Is(err, syscall.EADDRINUSE) {
+			return l, err
+		}
+		if port >= high {
+			return nil, fmt.Errorf("no free port to listen on in %d-%d", low, high)
+		}
+	}
+}
+
+// Close ends the checkup.
+func (h *Host) Close() {
+	if h.listener != nil {
+		h.listener.Close()
+	}
+}
+
+// Findings examines the host.
+func (h *Host) Findings() *ctl.Findings {
+	f := &ctl.Findings{Trouble: strings.Join(h.trouble, "; ")}
+	if h.listener != nil {
+		f.Port = h.listener.Addr().(*net.TCPAddr).Port
+	}
+	for _, a := range h.own {
+		f.Addresses = append(f.Addresses, a.String())
+	}
+	f.Interfaces = interfaces()
+	examine(f)
+	return f
+}
+
+// Reach connects to another host and sends it data.
+func (h *Host) Reach(m *ctl.Reach) *ctl.Reached {
+	r := &ctl.Reached{Peer: m.Peer}
+	theirs, err := parseAddresses(m.Addresses)
+	if err != nil {
+		r.Trouble = err.Error()
+		return r
+	}
+	conn, err := dial(route.Order(theirs, h.own, uint16(m.Port)), m.Limit)
+	if err != nil {
+		r.Trouble = err.Error()
+		return r
+	}
+	defer conn.Close()
+	r.Address, r.Interface = conn.RemoteAddr().String(), interfaceOf(conn.LocalAddr())
+	if err := conn.SetDeadline(time.Now().Add(m.Limit + m.Send)); err != nil {
+		r.Trouble = err.Error()
+		return r
+	}
+	if err := h.send(conn, m.Send, r); err != nil {
+		r.Trouble = fmt.Sprintf("%s: %v", r.Address, err)
+	}
+	return r
+}
+
+func parseAddresses(texts []string) ([]netip.Prefix, error) {
+	var list []netip.Prefix
+	for _, s := range texts {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			return nil, fmt.Errorf("address %q: want one like 10.0.0.1/24", s)
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// dial tries addresses in turn, within limit for all of them together. The error
+// names each.
+func dial(addrs []netip.AddrPort, limit time.Duration) (net.Conn, error) {
+	if len(addrs) == 0 {
+		return nil, errors.New("it has no address that other hosts could reach")
+	}
+	end := time.Now().Add(limit)
+	var failed []string
+	for i, a := range addrs {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Until(end)/time.Duration(len(addrs)-i))
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", a.String())
+		cancel()
+		if err == nil {
+			return conn, nil
+		}
+		failed = append(failed, fmt.Sprintf("%v: %s", a, reason(err)))
+	}
+	return nil, errors.New(strings.Join(failed, "; "))
+}
+
+// reason returns what is at the bottom of err.
+func reason(err error) string {
+	var number syscall.Errno
+	var timeout net.Error
+	switch {
+	case errors.As(err, &number):
+		return number.Error()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer"
+	}
+	return err.Error()
+}
+
+// interfaceOf returns the name of the interface that has the address of one end
+// of a connection.
+func interfaceOf(a net.Addr) string {
+	at, ok := a.(*net.TCPAddr)
+	if !ok {
+		return ""
+	}
+	for _, i := range interfaces() {
+		for _, s := range i.Addresses {
+			if p, err := netip.ParsePrefix(s); err == nil && p.Addr() == at.AddrPort().Addr().Unmap() {
+				return i.Name
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,145 @@
+package checkup
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// begin begins a checkup on this machine.
+func begin(t *testing.T, secret byte) *Host {
+	t.Helper()
+	h := Begin(&ctl.Examine{Secret: [32]byte{secret}})
+	t.Cleanup(h.Close)
+	if f := h.Findings(); f.Port == 0 || f.Trouble != "" {
+		t.Fatalf("it does not listen: %+v", f)
+	}
+	return h
+}
+
+// to asks for a host that listens on a port of this machine's loopback.
+func to(port int) *ctl.Reach {
+	return &ctl.Reach{Peer: 5, Addresses: []string{"127.0.0.1/8"}, Port: port, Limit: 5 * time.Second, Send: 10 * time.Millisecond}
+}
+
+func TestHostsReachEachOther(t *testing.T) {
+	a, b := begin(t, 1), begin(t, 1)
+	got := a.Reach(to(b.Findings().Port))
+	if got.Trouble != "" || got.Peer != 5 || got.Bytes < chunk || got.Took <= 0 || got.RoundTrip <= 0 || !strings.HasPrefix(got.Address, "127.0.0.1:") {
+		t.Errorf("got %+v, want a connection that was measured", got)
+	}
+}
+
+func TestTroubleIsNamed(t *testing.T) {
+	a := begin(t, 1)
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	port := func(l net.Listener) int { return l.Addr().(*net.TCPAddr).Port }
+	waits := to(port(silent))
+	waits.Limit, waits.Send = 50*time.Millisecond, 0
+	for _, tt := range []struct {
+		name string
+		m    *ctl.Reach
+		want string
+	}{
+		{"another secret", to(begin(t, 2).Findings().Port), "another job answers there"},
+		{"nobody", to(port(gone)), "connection refused"},
+		{"silence", waits, "took the connection and did not answer: no answer"},
+		{"no address", &ctl.Reach{Limit: time.Second}, "no address"},
+		{"no address at all", &ctl.Reach{Addresses: []string{"host7"}}, `address "host7": want`},
+	} {
+		if got := a.Reach(tt.m); !strings.Contains(got.Trouble, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got.Trouble, tt.want)
+		}
+	}
+}
+
+func TestStrangersLearnNothing(t *testing.T) {
+	h := begin(t, 1)
+	for _, says := range []string{"GET / HTTP/1.0\r\n\r\n" + strings.Repeat("x", 100), greeting + strings.Repeat("n", nonceSize) + strings.Repeat("p", 32)} {
+		conn, err := net.Dial("tcp", netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(h.Findings().Port)).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Write([]byte(says)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(conn)
+		if len(got) > nonceSize || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%.20q is answered with %d bytes, %v; want a nonce at most, and the end", says, len(got), err)
+		}
+	}
+}
+
+func TestPortsOfTheRangeAreTaken(t *testing.T) {
+	first, err := listen(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	port := first.Addr().(*net.TCPAddr).Port
+	if l, err := listen(port, port); err == nil {
+		l.Close()
+		t.Errorf("port %d is taken, and given", port)
+	}
+}
+
+func TestFactsAreReadFromWhatTheKernelWrites(t *testing.T) {
+	files := func(m map[string]string) reader {
+		return func(name string) ([]byte, error) {
+			if s, ok := m[name]; ok {
+				return []byte(s), nil
+			}
+			return nil, os.ErrNotExist
+		}
+	}
+	for _, tt := range []struct {
+		files map[string]string
+		want  int
+	}{
+		{nil, ctl.Unlimited},
+		{map[string]string{"/sys/fs/cgroup/cpu.max": "max 100000\n"}, ctl.Unlimited},
+		{map[string]string{"/sys/fs/cgroup/cpu.max": "150000 100000\n"}, 1500},
+		{map[string]string{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, ctl.Unlimited},
+		{map[string]string{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "400000\n", "/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 4000},
+	} {
+		if got := milliCPUs(files(tt.files)); got != tt.want {
+			t.Errorf("%v: %d, want %d", tt.files, got, tt.want)
+		}
+	}
+	if total, free := memory("MemTotal:       100 kB\nMemFree: 7 kB\nMemAvailable:    60 kB\n"); total != 100<<10 || free != 60<<10 {
+		t.Errorf("memory: %d and %d", total, free)
+	}
+	for limit, want := range map[string]int64{"max\n": ctl.Unlimited, "4096\n": 4096, "9223372036854771712\n": ctl.Unlimited} {
+		if got := memoryLimit(files(map[string]string{"/sys/fs/cgroup/memory.max": limit}), 1<<30); got != want {
+			t.Errorf("limit %q: %d, want %d", limit, got, want)
+		}
+	}
+	for says, want := range map[string]string{
+		"": "", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC version:  gcc version 12.2.0\n": "535.183.01",
+		"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release Build\n": "570.86.15",
+	} {
+		if got := driverVersion(says); got != want {
+			t.Errorf("driver %q: %q, want %q", says, got, want)
+		}
+	}
+}

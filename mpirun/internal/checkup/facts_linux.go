@@ -1,0 +1,175 @@
+package checkup
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// examine finds out what there is beyond the network.
+func examine(f *ctl.Findings) {
+	f.MilliCPUs = milliCPUs(os.ReadFile)
+	f.Memory, f.MemoryFree = memory(text("/proc/meminfo"))
+	f.MemoryLimit = memoryLimit(os.ReadFile, f.Memory)
+	var fs unix.Statfs_t
+	if unix.Statfs("/dev/shm", &fs) == nil {
+		f.Shm = int64(fs.Blocks) * fs.Bsize
+	}
+	f.Memlock, _ = limits(unix.RLIMIT_MEMLOCK)
+	f.Files, f.FilesHard = limits(unix.RLIMIT_NOFILE)
+	f.GPUDriver = driverVersion(text("/proc/driver/nvidia/version"))
+	f.GPUs = len(names("/proc/driver/nvidia/gpus"))
+	f.RDMA = names("/sys/class/infiniband")
+	f.UCX = library("libucp.so.0")
+}
+
+// text returns what a file holds, "" if there is none.
+func text(file string) string {
+	b, _ := os.ReadFile(file)
+	return string(b)
+}
+
+func names(dir string) []string {
+	entries, _ := os.ReadDir(dir) // none if there is no such folder
+	var list []string
+	for _, e := range entries {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+// limits returns the soft and the hard limit of a resource.
+func limits(resource int) (soft, hard int64) {
+	var r unix.Rlimit
+	if unix.Getrlimit(resource, &r) != nil {
+		return ctl.Unlimited, ctl.Unlimited
+	}
+	number := func(v uint64) int64 {
+		if v > 1<<62 { // RLIM_INFINITY is the largest of all
+			return ctl.Unlimited
+		}
+		return int64(v)
+	}
+	return number(r.Cur), number(r.Max)
+}
+
+// A reader reads a file: os.ReadFile, but in tests.
+type reader func(name string) ([]byte, error)
+
+// milliCPUs returns what the control group grants, of version 2 or 1.
+func milliCPUs(read reader) int {
+	if b, err := read("/sys/fs/cgroup/cpu.max"); err == nil {
+		if f := strings.Fields(string(b)); len(f) == 2 {
+			return share(f[0], f[1])
+		}
+	}
+	quota, err := read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
+	period, err2 := read("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
+	if err != nil || err2 != nil {
+		return ctl.Unlimited
+	}
+	return share(strings.TrimSpace(string(quota)), strings.TrimSpace(string(period)))
+}
+
+func share(quota, period string) int {
+	q, err := strconv.ParseInt(quota, 10, 64)
+	p, err2 := strconv.ParseInt(period, 10, 64)
+	if err != nil || err2 != nil || q <= 0 || p <= 0 || q > 1<<40 {
+		return ctl.Unlimited
+	}
+	return int(min(q*1000/p, 1<<30))
+}
+
+// memory reads the total and what is available, in bytes, from /proc/meminfo.
+func memory(meminfo string) (total, free int64) {
+	for line := range strings.Lines(meminfo) {
+		f := strings.Fields(line)
+		if len(f) < 2 {
+			continue
+		}
+		kb, err := strconv.ParseInt(f[1], 10, 64)
+		switch {
+		case err != nil || kb < 0 || kb > 1<<50:
+		case f[0] == "MemTotal:":
+			total = kb << 10
+		case f[0] == "MemAvailable:":
+			free = kb << 10
+		}
+	}
+	return total, free
+}
+
+// memoryLimit returns the limit of the control group. One above the machine's
+// memory is none.
+func memoryLimit(read reader, total int64) int64 {
+	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		b, err := read(file)
+		if err != nil {
+			continue
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil && n >= 0 && n < total {
+			return n
+		}
+	}
+	return ctl.Unlimited
+}
+
+// driverVersion returns the number in what the NVIDIA driver says of itself.
+func driverVersion(says string) string {
+	line, _, _ := strings.Cut(says, "\n")
+	for _, word := range strings.Fields(line) {
+		if strings.Count(word, ".") > 0 && strings.Trim(word, "0123456789.") == "" {
+			return word
+		}
+	}
+	return ""
+}
+
+// library returns the path of a shared library, or its name if only the linker's
+// cache knows it, "" if there is none.
+func library(name string) string {
+	dirs := strings.Split(os.Getenv("LD_LIBRARY_PATH"), ":")
+	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	dirs = append(dirs, "/usr/lib/"+machine+"-linux-gnu", "/lib/"+machine+"-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib", "/opt/ucx/lib")
+	for _, dir := range dirs {
+		if dir == "" {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return filepath.Join(dir, name)
+		}
+	}
+	if cache, err := os.ReadFile("/etc/ld.so.cache"); err == nil && bytes.Contains(cache, []byte(name+"\x00")) {
+		return name
+	}
+	return ""
+}
+
+// interfaces returns those that are up, but for loopback.
+func interfaces() []ctl.Interface {
+	all, _ := net.Interfaces() // without them there are no addresses either, which is said
+	var list []ctl.Interface
+	for _, i := range all {
+		if i.Flags&net.FlagUp == 0 || i.Flags&net.FlagLoopback != 0 {
+			continue
+		}
+		n := ctl.Interface{Name: i.Name, MTU: i.MTU}
+		addrs, _ := i.Addrs()
+		for _, a := range addrs {
+			n.Addresses = append(n.Addresses, a.String())
+		}
+		if speed, err := strconv.Atoi(strings.TrimSpace(text("/sys/class/net/" + i.Name + "/speed"))); err == nil && speed > 0 {
+			n.Megabits = speed
+		}
+		list = append(list, n)
+	}
+	return list
+}
