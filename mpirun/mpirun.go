@@ -38,6 +38,9 @@ func Main(args []string) int {
 			return agent.Run(0, 1, false)
 		}
 	}
+	if len(args) > 0 && args[0] == "doctor" {
+		return doctor(args[1:], os.Stdout, os.Stderr)
+	}
 	o, err := parseOptions(args, os.LookupEnv, os.Stderr)
 	switch {
 	case errors.Is(err, cli.ErrHelp), len(args) == 0:

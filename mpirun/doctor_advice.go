@@ -1,0 +1,247 @@
+package mpirun
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// An advice is something to mend, or to know.
+type advice struct {
+	bad    bool // jobs on these hosts fail
+	who    string
+	what   string
+	remedy string
+}
+
+const (
+	// clockTolerance is how far clocks may be apart before logs of several hosts
+	// cannot be put in order.
+	clockTolerance = time.Second
+	// slowLogin is how long a login may take that nobody complains about.
+	slowLogin = 3 * time.Second
+	// smallShm is what containers get that ask for nothing.
+	smallShm = 64 << 20
+	// smallMemlock is too little for the buffers of RDMA and of GPUs.
+	smallMemlock = 1 << 30
+	// spareFiles is what a rank opens besides its connections.
+	spareFiles = 64
+	// slowPart is which part of the usual speed makes a connection a slow one.
+	slowPart = 0.25
+)
+
+// advise says what to do about what was found.
+func advise(ps []*patient, ports [2]int) []advice {
+	var all []advice
+	ranks := 0
+	for _, p := range ps {
+		if p.findings != nil {
+			ranks += max(p.host.Slots, len(p.hello.Cores))
+		}
+	}
+	for _, p := range ps {
+		if p.trouble != nil {
+			all = append(all, cannotUse(p))
+		}
+		if p.findings != nil {
+			all = append(all, ofHost(p, ranks)...)
+			if len(ps) > 1 && len(p.findings.Addresses) == 0 && p.findings.Trouble == "" {
+				all = append(all, advice{true, p.host.Name, "has no address that other hosts could reach", "name interfaces that it has: -iface LIST"})
+			}
+		}
+	}
+	all = append(all, ofPairs(ps, ports)...)
+	all = append(all, ofAll(ps)...)
+	slices.SortStableFunc(all, func(a, b advice) int { // what fails comes first
+		switch {
+		case a.bad == b.bad:
+			return 0
+		case a.bad:
+			return -1
+		}
+		return 1
+	})
+	return all
+}
+
+// cannotUse is the advice about a host that did not take part.
+func cannotUse(p *patient) advice {
+	a := advice{bad: true, who: p.host.Name, what: p.trouble.Error()}
+	says := func(what string) bool { return strings.Contains(a.what, what) }
+	switch {
+	case says("Permission denied"):
+		a.remedy = fmt.Sprintf("\"ssh -o BatchMode=yes %s true\" must work: ssh-copy-id %s", p.host.Name, p.host.Name)
+	case says("Host key verification failed"):
+		a.remedy = fmt.Sprintf("log in once by hand, to accept its key: ssh %s", p.host.Name)
+	case says("resolve"):
+		a.remedy = "mend the name in the hostfile, or put it into /etc/hosts or ~/.ssh/config"
+	case says("refused"):
+		a.remedy = "start sshd there, or name its port: \"port=2222\" in the hostfile, or -rsh \"ssh -p 2222\""
+	case says("timed out"), says("No route"), says("no agent after"):
+		a.remedy = "is it up, and may this host connect to its port 22? (security group, firewall)"
+	case says("version"):
+		a.remedy = "install this gompirun there at the same path, or leave out -launch-agent, and it is sent"
+	case says("not found"), says("No such file"):
+		a.remedy = "name a gompirun there: -launch-agent /path/to/gompirun"
+	default:
+		a.remedy = fmt.Sprintf("try by hand: ssh %s true", p.host.Name)
+	}
+	return a
+}
+
+// ofHost is the advice about one host, in a job of so many ranks.
+func ofHost(p *patient, ranks int) []advice {
+	f := p.findings
+	var all []advice
+	say := func(bad bool, what, remedy string) {
+		all = append(all, advice{bad, p.host.Name, what, remedy})
+	}
+	if f.Port == 0 {
+		say(true, "ranks cannot listen: "+f.Trouble, "choose ports that are free there: -port-range LO-HI")
+	} else if f.Trouble != "" {
+		say(true, f.Trouble, "choose interfaces that it has: -iface LIST")
+	}
+	if need := int64(ranks + spareFiles); f.Files != ctl.Unlimited && f.Files < need {
+		remedy := fmt.Sprintf("ulimit -n %d in what starts gompirun, or \"* soft nofile 65536\" in its /etc/security/limits.conf", need)
+		if f.FilesHard != ctl.Unlimited && f.FilesHard < need {
+			remedy = "\"* hard nofile 65536\" in its /etc/security/limits.conf"
+		}
+		say(true, fmt.Sprintf("%d files may be open, and a rank of a job of %d needs %d", f.Files, ranks, need), remedy)
+	}
+	if p.skew.Abs() > clockTolerance+p.blur {
+		say(false, fmt.Sprintf("its clock is %+.1f s from the one here", p.skew.Seconds()), "run chrony or another NTP client there; until then times in its logs mislead")
+	}
+	if p.login > slowLogin {
+		say(false, "logging in took "+ms(p.login), "\"UseDNS no\" and \"GSSAPIAuthentication no\" in its sshd_config, or a master connection: \"ControlMaster auto\"")
+	}
+	if f.Shm <= smallShm {
+		say(false, fmt.Sprintf("/dev/shm has %s", size(f.Shm)), "gompi does not need it, but NCCL and PyTorch's data loaders do: docker run --shm-size=1g, or an emptyDir with medium: Memory")
+	}
+	if fast := len(f.RDMA) > 0 || f.GPUs > 0; fast && f.Memlock != ctl.Unlimited && f.Memlock < smallMemlock {
+		say(false, fmt.Sprintf("%s may be locked in memory", size(f.Memlock)), "RDMA and GPU buffers are locked: \"* - memlock unlimited\" in its /etc/security/limits.conf, or docker run --ulimit memlock=-1")
+	}
+	if len(f.RDMA) > 0 && f.UCX == "" {
+		say(false, "it has RDMA devices and no UCX", "Debian and Ubuntu: apt-get install libucx0")
+	}
+	if m := f.MilliCPUs; m != ctl.Unlimited && m < 1000*len(p.hello.Cores) {
+		say(false, fmt.Sprintf("its control group grants %.4g of %d cores", float64(m)/1000, len(p.hello.Cores)), fmt.Sprintf("slots=%d in the hostfile, or a larger limit", max(1, m/1000)))
+	}
+	if free := f.MemoryFree; f.Memory > 0 && free < f.Memory/20 {
+		say(false, fmt.Sprintf("only %s of memory are free", size(free)), "see what else runs there")
+	}
+	return all
+}
+
+// ofPairs is the advice about connections.
+func ofPairs(ps []*patient, ports [2]int) []advice {
+	allow := "a firewall? Allow TCP between the hosts"
+	if ports[0] == 0 {
+		allow += "; with -port-range 47000-47999 only those ports need be open"
+	} else {
+		allow += fmt.Sprintf(", ports %d-%d", ports[0], ports[1])
+	}
+	var all []advice
+	usual := usualRate(ps)
+	for _, p := range ps {
+		var unreached []string
+		why := ""
+		for k, r := range p.reached {
+			switch {
+			case r == nil:
+			case r.Trouble != "":
+				unreached = append(unreached, ps[k].host.Name)
+				why = r.Trouble
+			default:
+				all = append(all, ofConnection(p, ps[k], r, usual)...)
+			}
+		}
+		if len(unreached) > 0 {
+			remedy := allow
+			if strings.Contains(why, "no route") || strings.Contains(why, "unreachable") || strings.Contains(why, "invalid argument") {
+				remedy = "it has no way there: see \"ip route get ADDRESS\" on it, or choose another network: -iface LIST"
+			}
+			all = append(all, advice{true, p.host.Name, fmt.Sprintf("does not reach %s: %s", strings.Join(unreached, ", "), why), remedy})
+		}
+	}
+	return all
+}
+
+// ofConnection is the advice about one connection that works.
+func ofConnection(p, to *patient, r *ctl.Reached, usual float64) []advice {
+	used := speedOf(p, r.Interface)
+	best := ctl.Interface{}
+	for _, i := range p.findings.Interfaces {
+		if i.Megabits > best.Megabits && len(i.Addresses) > 0 {
+			best = i
+		}
+	}
+	switch {
+	case used > 0 && best.Megabits > used:
+		what := fmt.Sprintf("reaches %s through %s (%s), and has %s (%s)", to.host.Name, r.Interface, speed(used), best.Name, speed(best.Megabits))
+		return []advice{{false, p.host.Name, what, "if the other hosts are on it: -iface " + best.Name}}
+	case rate(r) < slowPart*usual:
+		what := fmt.Sprintf("sends %.2f GB/s to %s; usual here are %.2f", rate(r), to.host.Name, usual)
+		return []advice{{false, p.host.Name, what, "see what else uses the network, and at what speed its link is (ethtool)"}}
+	}
+	return nil
+}
+
+func speedOf(p *patient, name string) int {
+	for _, i := range p.findings.Interfaces {
+		if i.Name == name {
+			return i.Megabits
+		}
+	}
+	return 0
+}
+
+// usualRate is the middle of the rates of all connections, 0 if there are too
+// few to tell.
+func usualRate(ps []*patient) float64 {
+	var rates []float64
+	for _, p := range ps {
+		for _, r := range p.reached {
+			if r != nil && r.Trouble == "" {
+				rates = append(rates, rate(r))
+			}
+		}
+	}
+	if len(rates) < 6 {
+		return 0
+	}
+	slices.Sort(rates)
+	return rates[len(rates)/2]
+}
+
+// ofAll is the advice about hosts that differ, or are one.
+func ofAll(ps []*patient) []advice {
+	var all []advice
+	drivers := map[string][]string{}
+	for i, p := range ps {
+		if p.findings == nil {
+			continue
+		}
+		if d := p.findings.GPUDriver; d != "" {
+			drivers[d] = append(drivers[d], p.host.Name)
+		}
+		for _, q := range ps[:i] {
+			if q.findings != nil && sameHost(p, q) {
+				what := fmt.Sprintf("is the same machine as %s", q.host.Name)
+				all = append(all, advice{false, p.host.Name, what, "one line of the hostfile with all its slots lets its ranks share memory"})
+				break
+			}
+		}
+	}
+	if len(drivers) > 1 {
+		var parts []string
+		for _, d := range slices.Sorted(maps.Keys(drivers)) {
+			parts = append(parts, fmt.Sprintf("%s on %s", d, strings.Join(drivers[d], ", ")))
+		}
+		all = append(all, advice{false, "GPU drivers", "they differ: " + strings.Join(parts, "; "), "install one version on all, at least the one that your CUDA needs"})
+	}
+	return all
+}

@@ -1,0 +1,230 @@
+package mpirun
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// writeFindings prints what was found and what to do about it.
+func writeFindings(w io.Writer, ps []*patient, advice []advice) {
+	var b strings.Builder
+	writeHosts(&b, ps)
+	writeInterfaces(&b, ps)
+	writePairs(&b, ps)
+	b.WriteString("\n")
+	if len(advice) == 0 {
+		b.WriteString("nothing to mend\n")
+	}
+	for _, a := range advice {
+		mark := "hint"
+		if a.bad {
+			mark = "MEND"
+		}
+		fmt.Fprintf(&b, "%s  %s: %s\n      %s\n", mark, a.who, a.what, a.remedy)
+	}
+	io.WriteString(w, b.String()) // there is nobody to tell if it fails
+}
+
+// columns writes lines of tab-separated cells as columns.
+func columns(b *strings.Builder, lines [][]string) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, line := range lines {
+		fmt.Fprintln(w, strings.Join(line, "\t")) // a strings.Builder takes everything
+	}
+	w.Flush()
+}
+
+func writeHosts(b *strings.Builder, ps []*patient) {
+	lines := [][]string{{"host", "login", "version", "cores", "memory", "free", "/dev/shm", "locked", "files", "clock", "GPUs", "UCX"}}
+	for _, p := range ps {
+		if p.findings == nil {
+			lines = append(lines, []string{p.host.Name, "failed"})
+			continue
+		}
+		f := p.findings
+		lines = append(lines, []string{
+			p.host.Name, ms(p.login), p.hello.Version, coresText(p), memoryText(f), size(f.MemoryFree), size(f.Shm),
+			size(f.Memlock), count(f.Files), clockText(p), gpuText(f), yesNo(f.UCX != ""),
+		})
+	}
+	columns(b, lines)
+}
+
+func writeInterfaces(b *strings.Builder, ps []*patient) {
+	lines := [][]string{{"host", "interface", "speed", "mtu", "addresses"}}
+	for _, p := range ps {
+		if p.findings == nil {
+			continue
+		}
+		for _, i := range p.findings.Interfaces {
+			lines = append(lines, []string{p.host.Name, i.Name, speed(i.Megabits), fmt.Sprint(i.MTU), strings.Join(i.Addresses, " ")})
+		}
+		for _, d := range p.findings.RDMA {
+			lines = append(lines, []string{p.host.Name, d, "RDMA"})
+		}
+	}
+	if len(lines) > 1 {
+		b.WriteString("\n")
+		columns(b, lines)
+	}
+}
+
+// wide is how many hosts fit into a table of pairs.
+const wide = 10
+
+// writePairs prints how each host reaches each other: as a table of pairs, or,
+// of many hosts, for each its slowest.
+func writePairs(b *strings.Builder, ps []*patient) {
+	if len(ps) < 2 {
+		return
+	}
+	b.WriteString("\nfrom each host (lines) to each other: GB/s, round trip, interface\n")
+	var lines [][]string
+	if len(ps) <= wide {
+		head := []string{"from \\ to"}
+		for _, p := range ps {
+			head = append(head, p.host.Name)
+		}
+		lines = append(lines, head)
+		for _, p := range ps {
+			line := []string{p.host.Name}
+			for k := range ps {
+				line = append(line, pairText(ps, p, k))
+			}
+			lines = append(lines, line)
+		}
+		columns(b, lines)
+		return
+	}
+	lines = append(lines, []string{"from", "reached", "slowest to", ""})
+	for _, p := range ps {
+		reached, tried, worst := 0, 0, -1
+		for k, r := range p.reached {
+			if r == nil {
+				continue
+			}
+			tried++
+			if r.Trouble != "" {
+				continue
+			}
+			reached++
+			if worst < 0 || rate(r) < rate(p.reached[worst]) {
+				worst = k
+			}
+		}
+		line := []string{p.host.Name, fmt.Sprintf("%d of %d", reached, tried)}
+		if worst >= 0 {
+			line = append(line, ps[worst].host.Name, pairText(ps, p, worst))
+		}
+		lines = append(lines, line)
+	}
+	columns(b, lines)
+}
+
+func pairText(ps []*patient, p *patient, k int) string {
+	r := p.reached[k]
+	switch {
+	case ps[k] == p:
+		return "-"
+	case r == nil:
+		return "not tried"
+	case r.Trouble != "":
+		return "NO"
+	}
+	return fmt.Sprintf("%.2f %s %s", rate(r), r.RoundTrip.Round(time.Microsecond), r.Interface)
+}
+
+// rate returns what went through a connection, in 1e9 bytes per second.
+func rate(r *ctl.Reached) float64 {
+	if r.Took <= 0 {
+		return 0
+	}
+	return float64(r.Bytes) / r.Took.Seconds() / 1e9
+}
+
+func coresText(p *patient) string {
+	threads := 0
+	for _, c := range p.hello.Cores {
+		threads += len(c)
+	}
+	text := fmt.Sprint(len(p.hello.Cores))
+	if threads > len(p.hello.Cores) {
+		text += fmt.Sprintf(" (%d threads)", threads)
+	}
+	if m := p.findings.MilliCPUs; m != ctl.Unlimited {
+		text += fmt.Sprintf(", granted %.4g", float64(m)/1000)
+	}
+	return text
+}
+
+func memoryText(f *ctl.Findings) string {
+	if f.MemoryLimit == ctl.Unlimited {
+		return size(f.Memory)
+	}
+	return size(f.MemoryLimit) + " of " + size(f.Memory)
+}
+
+func clockText(p *patient) string {
+	if p.skew.Abs() <= p.blur+time.Millisecond {
+		return "same"
+	}
+	return fmt.Sprintf("%+.3fs", p.skew.Seconds())
+}
+
+func gpuText(f *ctl.Findings) string {
+	if f.GPUDriver == "" {
+		return "-"
+	}
+	return fmt.Sprintf("%d, driver %s", f.GPUs, f.GPUDriver)
+}
+
+func yesNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "-"
+}
+
+// size writes bytes as people do.
+func size(n int64) string {
+	switch {
+	case n == ctl.Unlimited:
+		return "unlimited"
+	case n >= 10<<30:
+		return fmt.Sprintf("%d GiB", n>>30)
+	case n >= 1<<20:
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}
+
+func count(n int64) string {
+	if n == ctl.Unlimited {
+		return "unlimited"
+	}
+	return fmt.Sprint(n)
+}
+
+func speed(megabits int) string {
+	switch {
+	case megabits == 0:
+		return "?"
+	case megabits%1000 == 0:
+		return fmt.Sprintf("%d Gbit/s", megabits/1000)
+	}
+	return fmt.Sprintf("%d Mbit/s", megabits)
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%d ms", d.Milliseconds()) }
+
+// sameHost reports whether two hosts are the same one under two names.
+// Machines alone do not tell: containers of one have a network each.
+func sameHost(a, b *patient) bool {
+	return a.hello.Machine == b.hello.Machine && slices.Equal(a.findings.Addresses, b.findings.Addresses)
+}

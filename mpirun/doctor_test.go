@@ -1,0 +1,143 @@
+package mpirun
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"gompi/hostfile"
+	"gompi/mpirun/internal/ctl"
+)
+
+// healthy returns a host of which nothing is to be said.
+func healthy(name string) *patient {
+	return &patient{
+		host: hostfile.Host{Name: name, Slots: 2}, login: 200 * time.Millisecond,
+		hello: &ctl.Hello{Version: ctl.Version, Machine: name, Cores: [][]int{{0}, {1}}},
+		findings: &ctl.Findings{
+			Port: 4000, Addresses: []string{"10.0.0." + name[len(name)-1:] + "/24"}, Interfaces: []ctl.Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24"}, Megabits: 10000}},
+			MilliCPUs: ctl.Unlimited, Memory: 16 << 30, MemoryFree: 15 << 30, MemoryLimit: ctl.Unlimited, Shm: 8 << 30,
+			Memlock: ctl.Unlimited, Files: 1024, FilesHard: ctl.Unlimited,
+		},
+	}
+}
+
+// connected returns n healthy hosts that reach each other.
+func connected(n int) []*patient {
+	ps := make([]*patient, n)
+	for i := range ps {
+		ps[i] = healthy("node" + string(rune('0'+i)))
+	}
+	for i, p := range ps {
+		p.reached = make([]*ctl.Reached, n)
+		for k := range ps {
+			if k != i {
+				p.reached[k] = &ctl.Reached{Peer: k, Interface: "eth0", Address: ps[k].findings.Addresses[0], RoundTrip: time.Millisecond, Bytes: 1e9, Took: time.Second}
+			}
+		}
+	}
+	return ps
+}
+
+func TestTheHealthyAreLeftAlone(t *testing.T) {
+	if got := advise(connected(4), [2]int{}); len(got) != 0 {
+		t.Errorf("advice: %+v", got)
+	}
+}
+
+func TestEveryTroubleHasItsRemedy(t *testing.T) {
+	unreached := func(why string) func(ps []*patient) {
+		return func(ps []*patient) { ps[0].reached[2].Trouble = why }
+	}
+	failed := func(why string) func(ps []*patient) {
+		return func(ps []*patient) {
+			ps[1] = &patient{host: ps[1].host, trouble: errors.New(why), reached: make([]*ctl.Reached, len(ps))}
+		}
+	}
+	for _, tt := range []struct {
+		name        string
+		spoil       func(ps []*patient)
+		bad         bool
+		who, remedy string
+	}{
+		{"no key", failed("root@node1: Permission denied (publickey)"), true, "node1", "ssh-copy-id node1"},
+		{"key of the host", failed("Host key verification failed."), true, "node1", "ssh node1"},
+		{"no such name", failed("ssh: Could not resolve hostname node1: Name or service not known"), true, "node1", "/etc/hosts"},
+		{"no sshd", failed("ssh: connect to host node1 port 22: Connection refused"), true, "node1", "sshd"},
+		{"silence", failed("no agent after 30s (-start-timeout)"), true, "node1", "security group"},
+		{"version", failed("its gompirun is version 0, want 1 as here"), true, "node1", "install this gompirun"},
+		{"no gompirun", failed("ssh exited with status 127: sh: gompirun: not found"), true, "node1", "-launch-agent"},
+		{"something else", failed("it broke"), true, "node1", "ssh node1 true"},
+		{"firewall", unreached("10.0.0.2:4000: no answer"), true, "node0", "-port-range 47000-47999"},
+		{"no route", unreached("10.0.0.2:4000: no route to host"), true, "node0", "ip route get"},
+		{"no port", func(ps []*patient) { ps[1].findings.Port, ps[1].findings.Trouble = 0, "no free port" }, true, "node1", "-port-range"},
+		{"interfaces", func(ps []*patient) { ps[1].findings.Addresses = nil }, true, "node1", "-iface"},
+		{"files", func(ps []*patient) { ps[1].findings.Files = 64 }, true, "node1", "ulimit -n 70"},
+		{"files for good", func(ps []*patient) { ps[1].findings.Files, ps[1].findings.FilesHard = 64, 64 }, true, "node1", "limits.conf"},
+		{"clock", func(ps []*patient) { ps[1].skew = -90 * time.Second }, false, "node1", "chrony"},
+		{"slow login", func(ps []*patient) { ps[1].login = 20 * time.Second }, false, "node1", "UseDNS"},
+		{"small shm", func(ps []*patient) { ps[1].findings.Shm = 64 << 20 }, false, "node1", "--shm-size"},
+		{"locked", func(ps []*patient) { ps[1].findings.GPUs, ps[1].findings.Memlock = 8, 8<<20 }, false, "node1", "memlock"},
+		{"RDMA", func(ps []*patient) { ps[1].findings.RDMA = []string{"mlx5_0"} }, false, "node1", "libucx0"},
+		{"quota", func(ps []*patient) { ps[1].findings.MilliCPUs = 1500 }, false, "node1", "slots=1"},
+		{"memory", func(ps []*patient) { ps[1].findings.MemoryFree = 1 << 20 }, false, "node1", "what else"},
+		{"slow pair", func(ps []*patient) { ps[0].reached[1].Took = time.Minute }, false, "node0", "ethtool"},
+		{"slow interface", func(ps []*patient) {
+			f := ps[0].findings
+			f.Interfaces = append(f.Interfaces, ctl.Interface{Name: "ib0", Addresses: []string{"10.1.0.1/24"}, Megabits: 100000})
+			ps[0].reached[2] = nil
+		}, false, "node0", "-iface ib0"},
+		{"two names", func(ps []*patient) {
+			ps[2].hello.Machine, ps[2].findings.Addresses = ps[0].hello.Machine, ps[0].findings.Addresses
+		}, false, "node2", "one line of the hostfile"},
+		{"drivers", func(ps []*patient) { ps[0].findings.GPUDriver, ps[1].findings.GPUDriver = "535.1", "570.2" }, false, "GPU drivers", "one version"},
+	} {
+		ps := connected(3)
+		tt.spoil(ps)
+		got := advise(ps, [2]int{})
+		if len(got) != 1 || got[0].bad != tt.bad || got[0].who != tt.who || !strings.Contains(got[0].remedy, tt.remedy) {
+			t.Errorf("%s: %+v, want one about %s with %q", tt.name, got, tt.who, tt.remedy)
+		}
+		var b strings.Builder
+		writeFindings(&b, ps, got)
+		if !strings.Contains(b.String(), tt.who+": "+got[0].what) {
+			t.Errorf("%s: not said in\n%s", tt.name, b.String())
+		}
+	}
+}
+
+func TestSkewIsWhatNTPSays(t *testing.T) {
+	asked := time.Unix(1000, 0)
+	for _, ahead := range []time.Duration{0, 5 * time.Second, -time.Hour} {
+		received := asked.Add(30*time.Millisecond + ahead)
+		sent := received.Add(400 * time.Millisecond)
+		offset, blur := skew(asked, asked.Add(460*time.Millisecond), received.UnixNano(), sent.UnixNano())
+		if offset != ahead || blur != 30*time.Millisecond {
+			t.Errorf("%v ahead: got %v, up to %v", ahead, offset, blur)
+		}
+	}
+}
+
+func TestPairsOfManyHostsFitTheScreen(t *testing.T) {
+	ps := connected(10)
+	ps = append(ps, connected(10)...)
+	for _, p := range ps {
+		p.reached = append(p.reached, make([]*ctl.Reached, 10)...)
+	}
+	ps[3].reached[4].Trouble = "no answer"
+	ps[3].reached[5].Took = 10 * time.Second
+	var b strings.Builder
+	writePairs(&b, ps)
+	if want := "node3  8 of 9   node5       0.10 1ms eth0\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in\n%s", want, b.String())
+	}
+}
+
+func TestSizesOfHostsAreWrittenShort(t *testing.T) {
+	for n, want := range map[int64]string{ctl.Unlimited: "unlimited", 0: "0 KiB", 64 << 10: "64 KiB", 8 << 20: "8 MiB", 9 << 30: "9216 MiB", 64 << 30: "64 GiB"} {
+		if got := size(n); got != want {
+			t.Errorf("size(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
