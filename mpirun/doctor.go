@@ -28,9 +28,6 @@ ranks would use. Prints tables, and below what to mend and how. The exit status 
   -H LIST, -host LIST       hosts on the command line, or which of the hostfile's
   -port-range LO-HI         ports that ranks are to listen on (default: any)
   -iface LIST               interfaces and subnets for them to use (default: all)
-  -rsh CMD                  what logs in to other hosts (default: ssh)
-  -launch-agent CMD         what runs a gompirun there (default: this one)
-  -start-timeout T          how long hosts may take to start an agent (default 30)
 `
 
 const (
@@ -47,8 +44,9 @@ const (
 
 // A checkup is one run of gompirun doctor.
 type checkup struct {
-	hosts      hostfile.List
-	ports      [2]int // LO and HI of -port-range, or 0
+	hosts      []hostfile.Host
+	notes      []string // how the lists of hosts were understood
+	ports      [2]int   // LO and HI of -port-range, or 0
 	interfaces string
 	starter    remote.Starter
 	limit      time.Duration // of logging in
@@ -67,8 +65,8 @@ func doctor(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gompirun doctor: %v\n", err)
 		return statusFailed
 	}
-	for _, w := range c.hosts.Warnings {
-		fmt.Fprintf(stderr, "gompirun doctor: %s\n", w)
+	for _, line := range c.notes {
+		fmt.Fprintf(stderr, "gompirun doctor: %s\n", line)
 	}
 	c.examine()
 	defer c.dismiss()
@@ -86,15 +84,14 @@ func doctor(args []string, stdout, stderr io.Writer) int {
 // parseDoctor reads the command line.
 func parseDoctor(args []string) (*checkup, error) {
 	set := cli.New("gompirun doctor")
-	var file, list, ports string
+	var list, ports string
 	var o options
 	c := new(checkup)
-	set.StringVar(&file, "hostfile", "", "")
+	set.StringVar(&o.hostfile, "hostfile", "", "")
 	set.Alias("hostfile", "machinefile")
 	set.StringVarP(&list, "host", "H", "", "")
 	set.StringVar(&ports, "port-range", "", "")
 	set.StringVar(&c.interfaces, "iface", "", "")
-	o.reachFlags(set)
 	rest, err := set.Parse(args)
 	if err != nil {
 		return nil, err
@@ -107,46 +104,38 @@ func parseDoctor(args []string) (*checkup, error) {
 			return nil, fmt.Errorf("-port-range %w", err)
 		}
 	}
-	if c.starter, err = o.starter(); err != nil {
-		return nil, err
-	}
-	c.limit = o.limit()
+	c.limit = helloTime
 	rand.Read(c.secret[:]) // never fails
-	c.hosts, err = doctorHosts(file, list)
-	return c, err
+	return c, c.choose(&o, list)
 }
 
-// doctorHosts returns the hosts of a file, those of a list, or those of a file
-// that are in the list.
-func doctorHosts(file, list string) (hostfile.List, error) {
-	if list == "" {
-		return knownHosts(file, nil)
-	}
-	wanted, err := hostfile.ParseList("-H", list)
-	if err != nil || file == "" {
-		return wanted, err
-	}
-	known, err := knownHosts(file, nil)
+// choose finds the hosts, as for a job, and what starts their agents.
+func (c *checkup) choose(o *options, list string) error {
+	o.programs = []program{{hosts: list}}
+	source, hosts, programs, err := planInput(o, here(), func(line string) { c.notes = append(c.notes, line) })
 	if err != nil {
-		return known, err
+		return err
 	}
-	chosen, err := known.Filter(wanted)
-	if err != nil {
-		return known, fmt.Errorf("-H %s: %w", list, err)
+	c.starter, c.hosts = source.starter(), hosts
+	if list != "" {
+		c.hosts = nil
+		for _, share := range programs[0].Hosts {
+			c.hosts = append(c.hosts, hosts[share.Host])
+		}
 	}
-	var few []hostfile.Host
-	for _, h := range chosen {
-		few = append(few, known.Hosts[h.Host])
+	for _, h := range c.hosts {
+		if !remote.IsLocal(h.Name) && source.slurmJob == "" {
+			return fmt.Errorf("examining other hosts needs ssh, which this version does not have yet: host %s", h.Name)
+		}
 	}
-	known.Hosts = few
-	return known, nil
+	return nil
 }
 
 // examine starts an agent on every host and has it look around.
 func (c *checkup) examine() {
 	order := &ctl.Examine{Secret: c.secret, PortLow: c.ports[0], PortHigh: c.ports[1], Interfaces: c.interfaces}
 	var all sync.WaitGroup
-	for _, h := range c.hosts.Hosts {
+	for _, h := range c.hosts {
 		p := &patient{host: h}
 		c.patients = append(c.patients, p)
 		all.Go(func() { p.examine(c.starter, c.limit, order) })

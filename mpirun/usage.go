@@ -3,7 +3,10 @@ package mpirun
 // usage is what -h prints; a test compares its flags with those declared.
 const usage = `usage: gompirun [flags] program [args] [: [flags] program [args]]...
 
-Run program as the ranks of one job. Flags take one dash or two.
+       gompirun doctor [-hostfile F] [-H LIST]
+
+Run program as the ranks of one job. Flags take one dash or two. "doctor" examines
+the hosts instead, and what is between them.
 
 ranks and hosts
   -np N, -n N               start N ranks (default: one for each slot)
