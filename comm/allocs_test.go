@@ -75,6 +75,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	nets := map[string]func(fn rankFunc) []error{
 		"inproc": func(fn rankFunc) []error { return commtest.Ranks(t.Context(), 2, comm.Config{}, fn) },
 		"tcp":    func(fn rankFunc) []error { return overTCP(t, 2, fn) },
+		"shm":    func(fn rankFunc) []error { return overMemory(t, 2, fn) },
 	}
 	for name, on := range nets {
 		for _, s := range steady {

@@ -5,20 +5,15 @@ import (
 
 	"gompi/comm/internal/engine"
 	"gompi/internal/boot"
-	"gompi/internal/poll"
 )
 
 // NetworkFabric is how Init connects a process, for ranks that are goroutines.
 func NetworkFabric(b boot.Boot) (Fabric, error) {
-	set, err := poll.New(-1)
-	if err != nil {
-		return Fabric{}, err
-	}
 	var cfg Config
 	if err := cfg.resolve(); err != nil {
 		return Fabric{}, err
 	}
-	return cfg.network(b, set)
+	return cfg.fabric(b)
 }
 
 // ContextID returns the number by which frames name c.

@@ -4,8 +4,10 @@ import (
 	"gompi/internal/boot"
 	"gompi/internal/env"
 	"gompi/internal/poll"
+	"gompi/internal/seg"
 	"gompi/transport"
 	"gompi/transport/inproc"
+	"gompi/transport/shm"
 	"gompi/transport/tcp"
 )
 
@@ -75,7 +77,8 @@ func solo(b boot.Boot) Fabric {
 // launcherKey is the launcher's descriptor in the poll set.
 const launcherKey = 1
 
-// network is the fabric of a rank that reaches the others over TCP.
+// network is the fabric of a rank that reaches the others of its host through
+// memory that they share, if there is some, and those of other hosts over TCP.
 func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 	info := b.Info()
 	lo, hi, err := env.Ports(env.PortRange)
@@ -99,10 +102,46 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 			}
 			own.Foreign = func(uint64) { heard() }
 			var err error
-			t, err = tcp.New(own, sink, set)
-			return []transport.Transport{t}, err
+			if t, err = tcp.New(own, sink, set); err != nil {
+				return nil, err
+			}
+			if m := cfg.shared(info, sink); m != nil {
+				return []transport.Transport{m, t}, nil
+			}
+			return []transport.Transport{t}, nil
 		},
 		Card: func() []byte { return t.Card() },
 		Meet: func(cards [][]byte) error { return t.SetCards(cards) },
 	}, nil
+}
+
+// shared returns the transport through shared memory, nil if the ranks of this
+// host share none, or TCP is to be used.
+func (cfg Config) shared(info *boot.Info, sink transport.Sink) transport.Transport {
+	s := info.Segment
+	if s == nil || s.Area() == nil || s.Ranks() > shm.MaxRanks || s.Ranks() == 1 || cfg.Transport != "" {
+		return nil
+	}
+	ranks := make([]int, s.Ranks())
+	for i := range ranks {
+		ranks[i] = s.WorldRank(i)
+	}
+	t, err := shm.New(shm.Config{
+		Local: info.LocalRank, Ranks: ranks, Area: s.Area(), Claim: s.Claim,
+		Ring: func(local int) { poll.Ring(info.Bells[local]) },
+		State: func(local int) shm.State {
+			switch {
+			case s.State(local) < seg.Closed:
+				return shm.Alive
+			case s.State(local) == seg.Closed || s.LeftAt(local) != 0:
+				return shm.Left
+			}
+			return shm.Dead
+		},
+	}, sink)
+	if err != nil {
+		cfg.Logger.Warn("no shared memory: TCP has to do", "err", err)
+		return nil
+	}
+	return t
 }

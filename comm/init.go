@@ -30,7 +30,8 @@ type Config struct {
 	// Tuning overrides the choice of collective algorithms; rank 0's counts.
 	// Default: GOMPI_TUNE.
 	Tuning string
-	// Transport is the only transport to use: "tcp". Default: GOMPI_TRANSPORT.
+	// Transport is the only transport to use: "tcp". Default: GOMPI_TRANSPORT, or
+	// shared memory within a host and TCP between hosts.
 	Transport string
 }
 

@@ -21,11 +21,17 @@ func overTCP(t testing.TB, n int, fn rankFunc) []error {
 
 func overTCPWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
 	t.Helper()
+	return overBoots(t, boot.Group(n), cfg, fn)
+}
+
+// overBoots runs fn on goroutine ranks that are connected as processes are.
+func overBoots(t testing.TB, boots []boot.Boot, cfg comm.Config, fn rankFunc) []error {
+	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the test took a minute"))
 	defer cancel()
-	errs := make([]error, n)
+	errs := make([]error, len(boots))
 	var all sync.WaitGroup
-	for rank, b := range boot.Group(n) {
+	for rank, b := range boots {
 		all.Go(func() {
 			f, err := comm.NetworkFabric(b)
 			if err != nil {
@@ -47,7 +53,12 @@ func overTCPWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
 	return errs
 }
 
-func TestCollectivesOverTCPAgreeWithTheReference(t *testing.T) {
+func TestCollectivesOverTCPAgreeWithTheReference(t *testing.T) { collectivesAgree(t, overTCP) }
+
+// A way runs a function on n goroutine ranks.
+type way func(t testing.TB, n int, fn rankFunc) []error
+
+func collectivesAgree(t *testing.T, over way) {
 	e := integers[int64]()
 	for _, p := range []int{2, 3, 5} {
 		for _, n := range []int{0, 1, 1000, 40_000} { // the longest travel on request
@@ -55,7 +66,7 @@ func TestCollectivesOverTCPAgreeWithTheReference(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%dx%d", p, n), func(t *testing.T) {
-				err := errors.Join(overTCP(t, p, func(ctx context.Context, c *comm.Comm) error {
+				err := errors.Join(over(t, p, func(ctx context.Context, c *comm.Comm) error {
 					for _, kind := range everyKind {
 						q := question{kind: kind, ranks: p, n: n, root: 1, gaps: true}
 						if reduces(kind) {

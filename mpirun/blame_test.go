@@ -46,11 +46,16 @@ func loopMain() {
 	}
 }
 
+// transports are what ranks are made to use in turn: shared memory, and TCP, where
+// a cut connection is what others see first.
+var transports = [...]string{"GOMPI_TRANSPORT=", "GOMPI_TRANSPORT=tcp"}
+
 // The ranks that fail because another has are never said to be the reason,
 // although they may end before it.
 func TestTheFirstToFailIsBlamed(t *testing.T) {
-	for range 2 * rounds() {
+	for i := range 4 * rounds() {
 		cmd := exec.Command("gompirun", "-np", "4", "loop")
+		cmd.Env = append(os.Environ(), transports[i%2])
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -84,8 +89,9 @@ func TestTheFirstToFailIsBlamed(t *testing.T) {
 func TestAnExitAmidACollectiveIsBlamed(t *testing.T) {
 	for _, how := range []string{"quit", "close"} {
 		t.Run(how, func(t *testing.T) {
-			for range 2 * rounds() {
+			for i := range 4 * rounds() {
 				cmd := exec.Command("gompirun", "-np", "4", "loop", how)
+				cmd.Env = append(os.Environ(), transports[i%2])
 				var said strings.Builder
 				cmd.Stderr = &said
 				cmd.Run()

@@ -12,8 +12,8 @@
 //	header.lines     ranks x 128   one state line per local rank
 //	header.calls     ranks x 4096  one flight recorder per local rank: a ring of
 //	                               64 records of 64 bytes
-//	header.end                     end of these first pages, page-aligned; flag
-//	                               lines, rings and the heap come after it
+//	header.end       AreaSize      the area, in which the ranks talk to each
+//	                               other: transport/shm says what is where
 //
 // Local ranks are numbered from 0 in the order of their ranks in the job.
 //
@@ -27,9 +27,10 @@
 //
 // # Claiming
 //
-// Every page is allocated when the segment is made, and the file is sealed
-// against shrinking. So running out of memory is an error there, and touching
-// the segment never raises SIGBUS.
+// The pages before the area are allocated when the segment is made, and the file
+// is sealed against shrinking. Those of the area are holes until a rank claims
+// them. So running out of memory is an error at one of these moments, and
+// touching what exists never raises SIGBUS.
 package seg
 
 import (
@@ -47,6 +48,10 @@ const (
 
 	lineSize   = 128
 	recordSize = 64
+	// AreaSize is the size of the area: enough for whatever MaxRanks of
+	// transport/shm need. What is not claimed takes no memory.
+	AreaSize = 256 << 20
+
 	// Recorded is the number of calls that a flight recorder remembers.
 	Recorded = pageSize / recordSize
 )

@@ -52,6 +52,15 @@ func format(mem []byte, ranks []int) {
 	h.magic = magic
 }
 
+// Area returns the memory in which the ranks talk to each other, nil where this
+// process may not map so much. A part of it must be claimed before it is touched.
+func (s *Segment) Area() []byte {
+	if end := int(s.head.end); len(s.mem) >= end+AreaSize {
+		return s.mem[end:]
+	}
+	return nil
+}
+
 // FD returns the descriptor of the segment's memory. It stays the Segment's.
 func (s *Segment) FD() int { return s.fd }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // New makes the segment of a host that runs the given ranks, in ascending
-// order. All its pages are allocated. The descriptor closes on exec; whoever
+// order. Its area is empty. The descriptor closes on exec; whoever
 // starts the ranks hands it to them.
 func New(ranks []int) (*Segment, error) {
 	if len(ranks) < 1 || len(ranks) > MaxRanks {
@@ -30,10 +30,13 @@ func create(fd, size int, ranks []int) (*Segment, error) {
 	if err := unix.Fallocate(fd, 0, 0, int64(size)); err != nil {
 		return nil, fmt.Errorf("allocate: %w", err)
 	}
+	if err := unix.Ftruncate(fd, int64(size+AreaSize)); err != nil {
+		return nil, fmt.Errorf("size: %w", err)
+	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
 		return nil, fmt.Errorf("seal: %w", err)
 	}
-	mem, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mem, err := mapAll(fd, size+AreaSize)
 	if err != nil {
 		return nil, fmt.Errorf("map: %w", err)
 	}
@@ -56,7 +59,7 @@ func Attach(fd int) (*Segment, error) {
 		return nil, fmt.Errorf("host segment: descriptor %d is not one: it may shrink", fd)
 	}
 	unix.CloseOnExec(fd)
-	mem, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	mem, err := mapAll(fd, int(st.Size))
 	if err != nil {
 		return nil, fmt.Errorf("host segment: map: %w", err)
 	}
@@ -66,6 +69,27 @@ func Attach(fd int) (*Segment, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// mapAll maps the segment, or all but its area where a process may not have so
+// much address space.
+func mapAll(fd, size int) ([]byte, error) {
+	mem, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err == unix.ENOMEM && size > AreaSize {
+		return unix.Mmap(fd, 0, size-AreaSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	}
+	return mem, err
+}
+
+// Claim makes sure that n bytes of the area exist. It may be called again for the
+// same bytes.
+func (s *Segment) Claim(off, n int) error {
+	for {
+		err := unix.Fallocate(s.fd, 0, int64(s.head.end)+int64(off), int64(n))
+		if err != unix.EINTR {
+			return err
+		}
+	}
 }
 
 // Close unmaps the segment and closes its descriptor. Nothing of the Segment,

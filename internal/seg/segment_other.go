@@ -10,5 +10,8 @@ func New([]int) (*Segment, error) { return nil, errors.ErrUnsupported }
 // Attach fails: hosts other than Linux have no segment.
 func Attach(int) (*Segment, error) { return nil, errors.ErrUnsupported }
 
+// Claim fails.
+func (s *Segment) Claim(off, n int) error { return errors.ErrUnsupported }
+
 // Close does nothing.
 func (s *Segment) Close() error { return nil }

@@ -76,6 +76,7 @@ type Engine struct {
 	spin       int
 	yields     int
 	looks      int // calls of Progress
+	polls      int // calls of poll
 	drivers
 }
 
@@ -201,11 +202,21 @@ func (e *Engine) credited(p *peer, h *transport.Header) {
 	l.pump()
 }
 
-// poll moves what can be moved, looking first at world rank hint.
+// othersEvery is on every how manieth idle poll the transports are polled that
+// the peer awaited is not reached by: one poll of sockets costs as much as ten of
+// memory.
+const othersEvery = 32
+
+// poll moves what can be moved, looking first at world rank hint, and often only
+// at the transport that it is reached by.
 func (e *Engine) poll(hint int) int {
 	n := 0
+	e.polls++
+	only := hint >= 0 && e.polls%othersEvery != 0
 	for _, t := range e.transports {
-		n += t.Poll(hint)
+		if !only || t == e.peer(hint).tr {
+			n += t.Poll(hint)
+		}
 	}
 	if e.cfg.Boot != nil && e.cfg.Boot.Pending() {
 		n += e.news()

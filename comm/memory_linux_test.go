@@ -1,0 +1,49 @@
+package comm_test
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/comm"
+	"gompi/internal/boot"
+	"gompi/internal/seg"
+)
+
+// overMemory runs fn on n goroutine ranks that are connected by shared memory, as
+// the processes of one host are.
+func overMemory(t testing.TB, n int, fn rankFunc) []error {
+	t.Helper()
+	ranks, bells := make([]int, n), make([]int, n)
+	for i := range n {
+		ranks[i], bells[i] = i, eventfd(t)
+	}
+	s, err := seg.New(ranks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	boots := boot.Group(n)
+	for i, b := range boots {
+		info := b.Info()
+		info.Segment, info.Bells = s, append([]int(nil), bells...)
+		// A rank closes its own doorbell, which the others may still ring.
+		if info.Bells[i], err = unix.Dup(bells[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return overBoots(t, boots, comm.Config{}, fn)
+}
+
+func eventfd(t testing.TB) int {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
+func TestCollectivesOverSharedMemoryAgreeWithTheReference(t *testing.T) {
+	collectivesAgree(t, overMemory)
+}

@@ -1,0 +1,284 @@
+package shm
+
+import (
+	"fmt"
+	"math/bits"
+
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// received bounds the bytes read from one peer in one Poll, and records bounds
+// their number.
+const (
+	received = 256 << 10
+	records  = 64
+)
+
+// An inbox is what has been read of the present frame.
+type inbox struct {
+	left   int64  // bytes of its payload that have not been read
+	window []byte // where the next of them go
+	drop   bool   // nowhere
+	token  uint64
+}
+
+// lookEvery is on every how manieth idle Poll it is looked whether peers live.
+const lookEvery = 1024
+
+func trailing(bit uint64) int { return bits.TrailingZeros64(bit) }
+
+// Poll implements transport.Transport.
+func (t *Transport) Poll(rank int) int {
+	if t.closed {
+		return 0
+	}
+	look := t.disarm()
+	if rank >= 0 {
+		if local := t.local(rank); local >= 0 && t.peers[local] != nil {
+			if n := t.serve(t.peers[local]); n > 0 {
+				t.idle = 0
+				return n
+			}
+		}
+	}
+	t.meet()
+	n := 0
+	for _, p := range t.readers {
+		n += t.receive(p)
+	}
+	for _, p := range t.peers {
+		if p != nil && !p.out.empty() {
+			n += t.flush(p)
+		}
+	}
+	if t.idle++; n > 0 {
+		t.idle = 0
+	} else if look || t.idle%lookEvery == 0 {
+		n = t.mourn()
+	}
+	return n
+}
+
+// disarm notes that this rank is awake, and reports whether it has slept.
+func (t *Transport) disarm() bool {
+	if !t.armed {
+		return false
+	}
+	t.armed = false
+	t.lines[t.Local].parked.Store(0)
+	for _, p := range t.peers {
+		if p != nil && p.hungry {
+			p.hungry = false
+			p.w.hungry.Store(0)
+		}
+	}
+	return true
+}
+
+// serve reads from and writes to a peer.
+func (t *Transport) serve(p *peer) int {
+	n := t.receive(p)
+	if !p.out.empty() {
+		n += t.flush(p)
+	}
+	return n
+}
+
+// receive reads from p what is there, up to a bound, and returns the number of
+// events.
+func (t *Transport) receive(p *peer) int {
+	n := 0
+	for bytes := 0; n < records && bytes < received && p.reads && !p.lost; n++ {
+		kind, content := p.r.next()
+		if kind == 0 {
+			break
+		}
+		if !t.take(p, kind, content) {
+			return n + 1
+		}
+		bytes += len(content)
+		if p.r.done(content) && p.r.hungry.Load() != 0 {
+			t.wake(p)
+		}
+	}
+	return n
+}
+
+// take takes in one record. It reports whether there may be others.
+func (t *Transport) take(p *peer, kind int, content []byte) bool {
+	switch {
+	case kind == first && p.in.left == 0:
+		h := &t.head
+		if err := h.Decode(content); err != nil {
+			t.lose(p, err)
+			return false
+		}
+		if h.Kind == transport.Goodbye {
+			t.lose(p, transport.ErrGone)
+			return false
+		}
+		content = content[transport.HeaderSize:]
+		t.open(p, h)
+	case kind != more || p.in.left == 0:
+		t.lose(p, fmt.Errorf("%w: a record of kind %d with %d bytes of a frame to come", transport.ErrProtocol, kind, p.in.left))
+		return false
+	}
+	if int64(len(content)) > p.in.left {
+		t.lose(p, fmt.Errorf("%w: %d bytes of payload, of which %d were announced", transport.ErrProtocol, len(content), p.in.left))
+		return false
+	}
+	t.store(&p.in, content)
+	return true
+}
+
+// open announces a frame to the sink.
+func (t *Transport) open(p *peer, h *transport.Header) {
+	p.in = inbox{left: h.Len}
+	if t.closing {
+		p.in.drop = true
+		return
+	}
+	w, token := t.sink.Arrive(p.rank, h)
+	if p.in.left > 0 {
+		p.in.token = token
+		p.in.place(w)
+	}
+}
+
+// store moves payload into windows.
+func (t *Transport) store(in *inbox, b []byte) {
+	for len(b) > 0 {
+		if in.drop {
+			in.left -= int64(len(b))
+			return
+		}
+		k := copy(in.window, b)
+		b = b[k:]
+		in.window = in.window[k:]
+		in.left -= int64(k)
+		if len(in.window) == 0 {
+			in.place(t.sink.Filled(in.token))
+		}
+	}
+}
+
+// place makes w the window for what is left of the payload.
+func (in *inbox) place(w mem.Buffer) {
+	n := min(int64(w.Size()), in.left)
+	in.drop = n == 0
+	in.window = nil
+	if n > 0 {
+		in.window = w.HostSlice()[:n]
+	}
+}
+
+// mourn loses those peers that have ended: their rings have been read to the
+// end, or will be after this.
+func (t *Transport) mourn() int {
+	n := 0
+	for _, p := range t.peers {
+		if p == nil || p.lost {
+			continue
+		}
+		state := t.State(p.local)
+		if state == Alive {
+			continue
+		}
+		for t.meet(); t.receive(p) > 0; {
+			n++
+		}
+		err := fmt.Errorf("%w: its process has ended", transport.ErrCut)
+		if state == Left {
+			err = transport.ErrGone
+		}
+		if !p.lost {
+			t.lose(p, err)
+			n++
+		}
+	}
+	return n
+}
+
+// Arm implements transport.Transport. It looks after it has said that it sleeps:
+// see wake.
+func (t *Transport) Arm() bool {
+	if t.closed {
+		return true
+	}
+	t.armed = true
+	t.lines[t.Local].parked.Store(1)
+	t.meet()
+	for _, p := range t.readers {
+		if kind, _ := p.r.next(); kind != 0 && !p.lost {
+			t.disarm()
+			return false
+		}
+	}
+	for _, p := range t.peers {
+		if p == nil || p.out.empty() {
+			continue
+		}
+		p.hungry = true
+		p.w.hungry.Store(1)
+		if p.w.room() >= lineSize {
+			t.disarm()
+			return false
+		}
+	}
+	return true
+}
+
+// Pending implements transport.Restless.
+func (t *Transport) Pending() bool { return t.waiting > 0 }
+
+// Deadline implements transport.Restless: time makes no difference.
+func (t *Transport) Deadline() int64 { return 0 }
+
+// Close implements transport.Transport. Frames that still come are dropped, so
+// that peers which close too can write theirs.
+func (t *Transport) Close(force bool) bool {
+	if t.closed {
+		return true
+	}
+	if !t.closing {
+		t.closing = true
+		t.meet()
+		for _, p := range t.peers {
+			if p != nil && !p.lost && t.Reaches(p.rank) {
+				t.enqueue(p, &transport.Header{Kind: transport.Goodbye}, nil, false, 0)
+			}
+		}
+	}
+	left := 0
+	for _, p := range t.peers {
+		if p == nil || p.lost {
+			continue
+		}
+		t.dropWindow(p)
+		t.serve(p)
+		if !p.out.empty() {
+			left++
+		}
+	}
+	t.mourn()
+	if left > 0 && !force {
+		return false
+	}
+	for _, p := range t.peers {
+		for p != nil && !p.out.empty() {
+			if f := t.next(p); f.lent {
+				t.sink.Sent(f.token, transport.ErrClosed)
+			}
+		}
+	}
+	t.closed = true
+	return true
+}
+
+// dropWindow gives the window of a frame that is arriving back.
+func (t *Transport) dropWindow(p *peer) {
+	if p.in.left > 0 {
+		p.in.drop, p.in.window = true, nil
+	}
+}

@@ -1,0 +1,233 @@
+// Package shm moves frames between the ranks of one host through memory that
+// they share: a ring for each ordered pair of ranks, taken into use by the first
+// frame. It knows nothing of where the memory comes from.
+//
+// # Layout of the area
+//
+//	offset        size            content
+//	0             n x 256         one line per local rank: parked, and who has
+//	                              ever written to it
+//	ringsAt(n)    n x n x stride  rings, by reader, then by writer
+//
+// The rings of pairs that never talk are never touched, and take no memory.
+package shm
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+const (
+	// MaxRanks is how many ranks of one host can use an area.
+	MaxRanks = 128
+
+	// mostRecord bounds a record: its reader copies one while the writer writes
+	// the next, and both stay in the second-level cache.
+	mostRecord = 32 << 10
+
+	// Sizes of rings, and what all rings of a host may take together.
+	largestRing  = 256 << 10
+	smallestRing = 8 << 10
+	allRings     = 128 << 20
+)
+
+// A State is what a rank of this host is known to be.
+type State uint8
+
+// The states.
+const (
+	Alive State = iota
+	Left        // it has ended in good order
+	Dead
+)
+
+// Config says who is there and how to reach them.
+type Config struct {
+	Local int   // this rank's position in Ranks
+	Ranks []int // the world ranks of this host
+	// Area is the shared memory, Size(len(Ranks)) bytes, zero when the job starts.
+	Area []byte
+	// Claim makes sure that a part of Area exists, so that touching it cannot
+	// fail. It may be called again for the same part.
+	Claim func(off, n int) error
+	// Ring rings the doorbell of a local rank: it wakes its Parker.
+	Ring func(local int)
+	// State says what became of a local rank. It costs a load.
+	State func(local int) State
+}
+
+// line is what a rank tells those who write to it.
+type line struct {
+	parked atomic.Uint32 // 1 while it sleeps and wants to be woken
+	_      [lineSize - 4]byte
+	// Bit i says that local rank i has written to it.
+	writers [MaxRanks / 64]atomic.Uint64
+	_       [256 - lineSize - MaxRanks/8]byte
+}
+
+// ringSize returns the bytes of records in a ring of a host with n ranks.
+func ringSize(n int) int {
+	size := largestRing
+	for size > smallestRing && n*n*size > allRings {
+		size /= 2
+	}
+	return size
+}
+
+func stride(n int) int { return controlSize + ringSize(n) }
+
+func ringsAt(n int) int {
+	size := n * int(unsafe.Sizeof(line{}))
+	return (size + controlSize - 1) &^ (controlSize - 1)
+}
+
+// Size returns the size of the area for n ranks.
+func Size(n int) int { return ringsAt(n) + n*n*stride(n) }
+
+// A Transport implements transport.Transport.
+type Transport struct {
+	Config
+	sink    transport.Sink
+	lines   []line
+	locals  map[int]int // local rank by world rank
+	peers   []*peer     // by local rank, nil before first use
+	readers []*peer     // those that have written to us
+	known   [MaxRanks / 64]uint64
+	waiting int  // frames that wait for room and whose Sent is not due
+	armed   bool // since the last Poll
+	idle    int  // Polls that found nothing
+	closing bool
+	closed  bool
+	head    transport.Header
+}
+
+// A peer is another rank of this host.
+type peer struct {
+	local, rank int
+	lost        bool
+	hungry      bool // has been told so
+	w           writer
+	r           reader
+	reads       bool // is in readers
+	out         outbox
+	in          inbox
+}
+
+// New returns the transport of a rank.
+func New(cfg Config, sink transport.Sink) (*Transport, error) {
+	n := len(cfg.Ranks)
+	if n > MaxRanks || len(cfg.Area) < Size(n) {
+		return nil, fmt.Errorf("shared memory of %d bytes for %d ranks: want %d bytes and at most %d ranks", len(cfg.Area), n, Size(n), MaxRanks)
+	}
+	if err := cfg.Claim(0, ringsAt(n)); err != nil {
+		return nil, fmt.Errorf("shared memory: %w", err)
+	}
+	t := &Transport{Config: cfg, sink: sink, locals: make(map[int]int, n), peers: make([]*peer, n)}
+	t.lines = unsafe.Slice((*line)(unsafe.Pointer(&cfg.Area[0])), n)
+	for i, r := range cfg.Ranks {
+		t.locals[r] = i
+	}
+	return t, nil
+}
+
+// Name implements transport.Transport.
+func (t *Transport) Name() string { return "shm" }
+
+// Carries implements transport.Transport.
+func (t *Transport) Carries(s mem.Space) bool { return s == mem.Host }
+
+// Reaches claims the ring to peer: where there is no memory for it, another
+// transport has to do.
+func (t *Transport) Reaches(rank int) bool {
+	local := t.local(rank)
+	if local < 0 || local == t.Local {
+		return false
+	}
+	p := t.peer(local)
+	if p.w.mem == nil {
+		mem, err := t.ring(local, t.Local)
+		if err != nil {
+			return false
+		}
+		p.w.ring = newRing(mem)
+	}
+	return true
+}
+
+// local returns the local rank of a rank, -1 if it is on another host.
+func (t *Transport) local(rank int) int {
+	if i := rank - t.Ranks[0]; 0 <= i && i < len(t.Ranks) && t.Ranks[i] == rank {
+		return i // as it is where ranks are placed host after host
+	}
+	if i, ok := t.locals[rank]; ok {
+		return i
+	}
+	return -1
+}
+
+func (t *Transport) peer(local int) *peer {
+	p := t.peers[local]
+	if p == nil {
+		p = &peer{local: local, rank: t.Ranks[local]}
+		t.peers[local] = p
+	}
+	return p
+}
+
+// ring returns the memory of the ring from one rank to another.
+func (t *Transport) ring(to, from int) ([]byte, error) {
+	n := len(t.Ranks)
+	off := ringsAt(n) + (to*n+from)*stride(n)
+	if err := t.Claim(off, stride(n)); err != nil {
+		return nil, err
+	}
+	return t.Area[off:][:stride(n)], nil
+}
+
+// meet begins to read from those that have written to this rank since it last
+// looked. The bit is set before the first record is.
+func (t *Transport) meet() {
+	for i := range t.known {
+		now := t.lines[t.Local].writers[i].Load()
+		for now != t.known[i] {
+			bit := now & ^t.known[i] & -(now & ^t.known[i])
+			t.known[i] |= bit
+			local := i*64 + trailing(bit)
+			if local >= len(t.Ranks) || local == t.Local {
+				continue
+			}
+			t.listen(local)
+		}
+	}
+}
+
+// listen begins to read from a rank. The ring exists: its writer has claimed it.
+func (t *Transport) listen(local int) {
+	p := t.peer(local)
+	mem, err := t.ring(t.Local, local)
+	if err != nil { // cannot be: it exists
+		t.lose(p, fmt.Errorf("%w: %w", transport.ErrCut, err))
+		return
+	}
+	p.r, p.reads = reader{ring: newRing(mem)}, true
+	t.readers = append(t.readers, p)
+}
+
+// lose ends everything with p, once, and says so.
+func (t *Transport) lose(p *peer, err error) {
+	if p.lost {
+		return
+	}
+	p.lost = true
+	p.in = inbox{}
+	for !p.out.empty() {
+		if f := t.next(p); f.lent {
+			t.sink.Sent(f.token, err)
+		}
+	}
+	t.sink.Lost(p.rank, err)
+}

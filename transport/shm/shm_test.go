@@ -1,0 +1,225 @@
+package shm
+
+import (
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"gompi/internal/mem"
+	"gompi/internal/poll"
+	"gompi/transport"
+	"gompi/transport/transporttest"
+)
+
+// area returns zeroed memory for n ranks, aligned like pages.
+func area(n int) []byte {
+	mem := make([]byte, Size(n)+controlSize)
+	off := int(-uintptr(unsafe.Pointer(&mem[0])) % controlSize)
+	return mem[off:][:Size(n)]
+}
+
+func claimed(off, n int) error { return nil }
+
+// openNet makes a Net whose ranks share memory of this process.
+func openNet(t *testing.T, sinks []transport.Sink) *transporttest.Net {
+	return openAmong(t, sinks, len(sinks))
+}
+
+// openAmong makes a Net of the first of n ranks.
+func openAmong(t *testing.T, sinks []transport.Sink, n int) *transporttest.Net {
+	mem := area(n)
+	states := make([]atomic.Uint32, n)
+	sets := make([]*poll.Set, len(sinks))
+	ranks := make([]int, n)
+	for i := range ranks {
+		ranks[i] = i
+	}
+	for i := range sets {
+		set, err := poll.New(-1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets[i] = set
+	}
+	net := &transporttest.Net{}
+	for i, s := range sinks {
+		tr, err := New(Config{
+			Local: i, Ranks: ranks, Area: mem, Claim: claimed,
+			Ring:  func(local int) { sets[local].Wake() },
+			State: func(local int) State { return State(states[local].Load()) },
+		}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		net.Ends = append(net.Ends, transporttest.End{Transport: tr, Parker: sets[i]})
+	}
+	net.Kill = func(rank int) {
+		states[rank].Store(uint32(Dead))
+		for _, s := range sets {
+			s.Wake()
+		}
+	}
+	net.Done = func() {
+		for _, s := range sets {
+			s.Close()
+		}
+	}
+	return net
+}
+
+func TestConformance(t *testing.T) { transporttest.Run(t, openNet) }
+
+// The smallest rings make every frame wait for room.
+func TestConformanceWithTheSmallestRings(t *testing.T) {
+	if ringSize(MaxRanks) != smallestRing {
+		t.Fatalf("rings of %d bytes for %d ranks, want %d", ringSize(MaxRanks), MaxRanks, smallestRing)
+	}
+	transporttest.Run(t, func(t *testing.T, sinks []transport.Sink) *transporttest.Net {
+		return openAmong(t, sinks, MaxRanks)
+	})
+}
+
+func TestRingsOfAllHostsFitTheirBound(t *testing.T) {
+	for n := 1; n <= MaxRanks; n++ {
+		if rings := n * n * ringSize(n); rings > allRings && ringSize(n) > smallestRing || Size(n) > 2*allRings {
+			t.Errorf("%d ranks: rings of %d bytes, %d in all", n, ringSize(n), Size(n))
+		}
+	}
+}
+
+// A sink that keeps why peers were lost.
+type losses map[int]error
+
+func (losses) Arrive(int, *transport.Header) (mem.Buffer, uint64) { return mem.Buffer{}, 0 }
+func (losses) Filled(uint64) mem.Buffer                           { return mem.Buffer{} }
+func (losses) Sent(uint64, error)                                 {}
+func (l losses) Lost(peer int, err error)                         { l[peer] = err }
+
+// pair returns the transports of two ranks and what the second loses.
+func pair(t *testing.T, claim func(off, n int) error) (a, b *Transport, lost losses) {
+	mem, lost := area(2), losses{}
+	cfg := Config{Ranks: []int{7, 3}, Area: mem, Claim: claimed, Ring: func(int) {}, State: func(int) State { return Alive }}
+	b, err := New(Config{
+		Local: 1, Ranks: cfg.Ranks, Area: mem, Claim: claimed, Ring: cfg.Ring, State: cfg.State,
+	}, lost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Claim = claim; claim == nil {
+		cfg.Claim = claimed
+	}
+	if a, err = New(cfg, losses{}); err != nil {
+		t.Fatal(err)
+	}
+	return a, b, lost
+}
+
+func TestWithoutMemoryForARingAPeerIsNotReached(t *testing.T) {
+	a, b, _ := pair(t, func(off, n int) error {
+		if off > 0 {
+			return errors.New("no memory")
+		}
+		return nil
+	})
+	if a.Reaches(3) {
+		t.Error("reaches a peer without memory for the ring")
+	}
+	if !b.Reaches(7) || b.Reaches(3) || b.Reaches(0) {
+		t.Errorf("reaches 7, 3 and 0: %v, %v, %v; want only 7, the other rank", b.Reaches(7), b.Reaches(3), b.Reaches(0))
+	}
+}
+
+// What no rank of this version writes loses the peer, and harms nothing else.
+func TestNonsenseInARingIsAProtocolError(t *testing.T) {
+	whole := length(transport.HeaderSize)
+	for name, spoil := range map[string]func(w *writer){
+		"kind":        func(w *writer) { w.word(0).Store(9) },
+		"length":      func(w *writer) { w.word(0).Store(1<<40<<8 | first) },
+		"no header":   func(w *writer) { w.word(0).Store(8<<8 | first) },
+		"header":      func(w *writer) { w.mem[wordSize] = 0xff },
+		"no frame":    func(w *writer) { w.word(0).Store(8<<8 | more) },
+		"too long":    func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize+8)<<8 | first) },
+		"not the end": func(w *writer) { w.word(uint64(whole)).Store(8<<8 | more) },
+	} {
+		a, b, lost := pair(t, nil)
+		a.Send(3, &transport.Header{Kind: transport.Credit}, mem.Buffer{}, 0)
+		spoil(&a.peers[1].w)
+		b.Poll(-1)
+		if err := lost[7]; !errors.Is(err, transport.ErrProtocol) {
+			t.Errorf("%s: lost with %v, want %v", name, err, transport.ErrProtocol)
+		}
+	}
+}
+
+// Two goroutines send each other frames of all sizes through the smallest rings,
+// and stop for a moment wherever chance has it.
+func TestStreamsSurviveAnyTiming(t *testing.T) {
+	frames := 20_000
+	if testing.Short() {
+		frames = 2000
+	}
+	mem := area(MaxRanks)[ringsAt(MaxRanks):][:stride(MaxRanks)]
+	w, r := writer{ring: newRing(mem)}, reader{ring: newRing(mem)}
+	pause := func(r *rand.Rand) {
+		for range r.IntN(4) {
+			runtime.Gosched()
+		}
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		rng := rand.New(rand.NewPCG(1, 1))
+		body := make([]byte, 3*smallestRing)
+		for i := range frames {
+			b := body[:rng.IntN(1<<rng.IntN(14))]
+			for j := range b {
+				b[j] = byte(i + j)
+			}
+			h := transport.Header{Kind: transport.Eager, A: uint64(i), Len: int64(len(b))}
+			n, begun := w.begin(&h, b)
+			for ; !begun; n, begun = w.begin(&h, b) {
+				runtime.Gosched()
+			}
+			for n < len(b) {
+				pause(rng)
+				k := w.goOn(b[n:])
+				if n += k; k == 0 {
+					runtime.Gosched()
+				}
+			}
+		}
+	})
+	rng := rand.New(rand.NewPCG(2, 2))
+	for i, left, at := 0, 0, 0; i < frames; {
+		kind, content := r.next()
+		body := content
+		switch kind {
+		case 0:
+			runtime.Gosched()
+			continue
+		case first:
+			var h transport.Header
+			if err := h.Decode(content); err != nil || h.A != uint64(i) || left != 0 {
+				t.Fatalf("frame %d: header %+v, %v, with %d bytes of the one before to come", i, h, err, left)
+			}
+			body, left, at = content[transport.HeaderSize:], int(h.Len), 0
+		case -1:
+			t.Fatalf("frame %d: nonsense", i)
+		}
+		for _, b := range body {
+			if b != byte(i+at) {
+				t.Fatalf("frame %d: byte %d is %d, want %d", i, at, b, byte(i+at))
+			}
+			at++
+		}
+		pause(rng)
+		r.done(content)
+		if left -= len(body); left == 0 {
+			i++
+		}
+	}
+	all.Wait()
+}
