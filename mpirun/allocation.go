@@ -278,15 +278,6 @@ func (s surroundings) first(names ...string) string {
 	return ""
 }
 
-// starter returns what starts the agents of the hosts.
-func (a *allocation) starter() remote.Starter {
-	local := remote.Local{Stderr: os.Stderr}
-	if a.slurmJob == "" {
-		return local
-	}
-	return &remote.Srun{Job: a.slurmJob, Own: a.own, Local: local, Stderr: os.Stderr}
-}
-
 // narrow returns the part of list that a has, each of its names for this
 // machine being the one that a uses. It tells warn of hosts that a does not
 // have.

@@ -28,6 +28,8 @@ ranks would use. Prints tables, and below what to mend and how. The exit status 
   -H LIST, -host LIST       hosts on the command line, or which of the hostfile's
   -port-range LO-HI         ports that ranks are to listen on (default: any)
   -iface LIST               interfaces and subnets for them to use (default: all)
+  -rsh CMD, -launch-agent CMD, -start-timeout T
+                            how hosts are logged in to, as for a job
 `
 
 const (
@@ -92,6 +94,7 @@ func parseDoctor(args []string) (*checkup, error) {
 	set.StringVarP(&list, "host", "H", "", "")
 	set.StringVar(&ports, "port-range", "", "")
 	set.StringVar(&c.interfaces, "iface", "", "")
+	o.reachFlags(set)
 	rest, err := set.Parse(args)
 	if err != nil {
 		return nil, err
@@ -104,7 +107,7 @@ func parseDoctor(args []string) (*checkup, error) {
 			return nil, fmt.Errorf("-port-range %w", err)
 		}
 	}
-	c.limit = helloTime
+	c.limit = o.limit()
 	rand.Read(c.secret[:]) // never fails
 	return c, c.choose(&o, list)
 }
@@ -116,16 +119,14 @@ func (c *checkup) choose(o *options, list string) error {
 	if err != nil {
 		return err
 	}
-	c.starter, c.hosts = source.starter(), hosts
+	if c.starter, err = o.starter(source); err != nil {
+		return err
+	}
+	c.hosts = hosts
 	if list != "" {
 		c.hosts = nil
 		for _, share := range programs[0].Hosts {
 			c.hosts = append(c.hosts, hosts[share.Host])
-		}
-	}
-	for _, h := range c.hosts {
-		if !remote.IsLocal(h.Name) && source.slurmJob == "" {
-			return fmt.Errorf("examining other hosts needs ssh, which this version does not have yet: host %s", h.Name)
 		}
 	}
 	return nil

@@ -144,8 +144,8 @@ func (j *job) lost(l *link, err error) {
 	j.missing = append(j.missing, l.index)
 	j.bereft = true
 	j.sweep()
-	c := &cause{status: statusFailed, text: fmt.Sprintf("the agent on %s %s (pid %d), and %s with it",
-		l.host, how, l.agent.PID(), ranksText(l.ranks))}
+	c := &cause{status: statusFailed, text: fmt.Sprintf("the agent on %s %s, and %s with it",
+		l.host, how, ranksText(l.ranks))}
 	if !l.given {
 		j.sequel.lost = append(j.sequel.lost, c.text)
 	}
@@ -168,7 +168,7 @@ func ranksText(ranks []int) string {
 // and then become gompirun.
 func (j *job) sweep() {
 	living := func(pid int) bool {
-		isAgent := func(l *link) bool { return l.agent.PID() == pid }
+		isAgent := func(l *link) bool { return l.agent != nil && l.agent.PID() == pid }
 		return slices.Contains(j.before, pid) || slices.ContainsFunc(j.links, isAgent)
 	}
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
@@ -185,7 +185,7 @@ func (j *job) endAgents() {
 	}
 	late := time.AfterFunc(agentPatience, func() {
 		for _, l := range j.links {
-			l.agent.Kill()
+			l.kill()
 		}
 	})
 	defer late.Stop()
@@ -201,7 +201,9 @@ func (j *job) endAgents() {
 func (j *job) failToStart(err error) int {
 	j.endAgents()
 	j.out.close()
-	fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(os.Stderr, "gompirun: %s\n", strings.TrimSuffix(line, "\n"))
+	}
 	return statusFailed
 }
 

@@ -1,7 +1,9 @@
 package mpirun
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"strings"
 
 	"gompi/hostfile"
@@ -139,4 +141,36 @@ func planHosts(hosts []hostfile.Host, links []*link) []plan.Host {
 		out[i] = plan.Host{Name: h.Name, Slots: h.Slots, MaxSlots: h.MaxSlots, Cores: cores, Numa: hello.Numa}
 	}
 	return out
+}
+
+// masterAddr returns an address of the node of rank 0 by which all nodes reach
+// it: the one by which the launcher did, or, if it is the launcher's own host,
+// the one from which it reached another. Where neither is known it is the name
+// that the user has for the host.
+func masterAddr(nodes []*link, first int) string {
+	l := nodes[first]
+	if !l.agent.Here() {
+		return cmp.Or(l.hello.Address, l.host)
+	}
+	alone := true
+	for _, other := range nodes {
+		if other.hello.Launcher != "" && !other.agent.Here() {
+			return other.hello.Launcher
+		}
+		alone = alone && other.agent.Here()
+	}
+	if alone {
+		return "127.0.0.1"
+	}
+	return l.hello.Host
+}
+
+// workingDir returns the working directory by the name that the user has for
+// it, which other hosts may have too.
+func workingDir() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return dir
 }

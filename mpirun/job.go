@@ -1,7 +1,6 @@
 package mpirun
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,12 +16,8 @@ import (
 	"gompi/mpirun/internal/remote"
 )
 
-const (
-	// window is how much output of one host may be on its way here.
-	window = 1 << 20
-	// helloTime is how long an agent may take to start.
-	helloTime = 30 * time.Second
-)
+// window is how much output of one host may be on its way here.
+const window = 1 << 20
 
 // A job is one run. Everything is decided in the goroutine that called run; the
 // links, the signals and the input bring it events.
@@ -62,19 +57,20 @@ type job struct {
 // run runs the job and returns its exit status.
 func (j *job) run(starter remote.Starter) int {
 	defer close(j.done)
-	if err := j.startAgents(starter); err != nil {
-		return j.failToStart(err)
+	if j.timeout > 0 {
+		j.timer = time.After(j.timeLeft())
 	}
-	if err := j.awaitHellos(); err != nil {
-		return j.failToStart(err)
-	}
-	if j.cause != nil { // a signal has come
+	err := j.startAgents(starter)
+	if j.cause != nil { // a signal has come, or the time limit
 		j.endAgents()
 		j.out.close()
 		return j.report()
 	}
+	if err != nil {
+		return j.failToStart(err)
+	}
 	hosts := planHosts(j.hosts, j.links)
-	err := j.perHost.size(hosts, j.links)
+	err = j.perHost.size(hosts, j.links)
 	if err != nil {
 		return j.failToStart(err)
 	}
@@ -91,59 +87,6 @@ func (j *job) run(starter remote.Starter) int {
 	j.signals.release() // a terminal that takes no output must not hold up a Ctrl-C
 	j.out.close()
 	return j.report()
-}
-
-// startAgents starts one agent on each host.
-func (j *job) startAgents(starter remote.Starter) error {
-	for _, h := range j.hosts {
-		if !remote.IsLocal(h.Name) && j.source.slurmJob == "" {
-			return fmt.Errorf("starting ranks on other hosts needs ssh, which this version does not have yet: host %s", h.Name)
-		}
-	}
-	for i, h := range j.hosts {
-		agent, err := starter.Start(context.Background(), h)
-		if err != nil {
-			return err
-		}
-		l := newLink(i, h.Name, agent)
-		j.links = append(j.links, l)
-		j.verbosef("agent on %s is process %d", h.Name, agent.PID())
-		go l.read(j.events, j.done) // until the agent is gone or the job is done
-	}
-	return nil
-}
-
-// awaitHellos waits until every agent has said what its host is made of.
-func (j *job) awaitHellos() error {
-	late := time.NewTimer(helloTime)
-	defer late.Stop()
-	for waiting := len(j.links); waiting > 0 && j.cause == nil; {
-		select {
-		case e := <-j.events:
-			if e.err != nil {
-				return fmt.Errorf("the agent on %s did not start: it %s", e.link.host, e.link.ended(e.err))
-			}
-			hello, ok := e.m.(*ctl.Hello)
-			if !ok {
-				j.note(e.link, e.m)
-				continue
-			}
-			if hello.Version != ctl.Version {
-				return fmt.Errorf("the agent on %s is gompirun %s, want %s as here", e.link.host, hello.Version, ctl.Version)
-			}
-			e.link.hello = hello
-			waiting--
-		case s := <-j.signals.c:
-			j.signalled(s)
-		case <-late.C:
-			for _, l := range j.links {
-				if l.hello == nil {
-					return fmt.Errorf("the agent on %s has not started within %v", l.host, helloTime)
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // prepareOutput makes the folder of the ranks' files and tells what is planned.
@@ -193,12 +136,9 @@ func (j *job) launch() {
 		j.stdinData = j.input.start(os.Stdin)
 	}
 	j.input.ch = j.stdinData
-	if j.timeout > 0 {
-		j.timer = time.After(j.timeLeft())
-	}
 	common := ctl.Launch{
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
-		MasterAddr: "127.0.0.1", MasterPort: nodes[nodeOf[0]].hello.Port,
+		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: workingDir(),
 		Window: window, StallWarning: j.stallWarning, Stdin: j.stdin, Bindings: j.reportBindings, Env: j.environment(os.Environ()),
 	}
 	for _, p := range j.programs {
@@ -207,6 +147,7 @@ func (j *job) launch() {
 	j.master(&common)
 	for node, l := range nodes {
 		m := common
+		m.Remote = !l.agent.Here()
 		m.Node, m.Cores = node, len(j.plan.Hosts[l.index].Cores)
 		for _, r := range l.ranks {
 			p := j.plan.Ranks[r]

@@ -1,22 +1,26 @@
 package mpirun
 
 import (
+	"context"
 	"errors"
 	"io"
 	"sync"
 	"time"
 
+	"gompi/hostfile"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
 )
 
-// A link is the launcher's end of the channel to one agent. One goroutine reads
-// it until its end, another writes; neither decides anything.
+// A link is the launcher's end of the channel to one agent. One goroutine starts
+// the agent and reads what it says until its end, another writes; neither
+// decides anything.
 type link struct {
-	index int // of its host among all
-	host  string
-	agent *remote.Agent
-	hello *ctl.Hello
+	index  int // of its host among all
+	host   string
+	agent  *remote.Agent // nil until it runs
+	hello  *ctl.Hello
+	failed error // why the host cannot be used
 
 	pulse
 
@@ -30,27 +34,36 @@ type link struct {
 	quiet   *sync.Cond // signalled when nothing is queued or being written
 }
 
-// An event is what happened on a link: a message, or its end.
+// An event is what happened on a link: a message, or its end; neither when the
+// agent has been started.
 type event struct {
-	link *link
-	m    ctl.Message
-	err  error // how the link ended
+	link  *link
+	m     ctl.Message
+	err   error         // how the link ended
+	agent *remote.Agent // that has been started
 }
 
-func newLink(index int, host string, agent *remote.Agent) *link {
-	l := &link{index: index, host: host, agent: agent}
+func newLink(index int, host string) *link {
+	l := &link{index: index, host: host}
 	l.quiet = sync.NewCond(&l.mu)
 	return l
 }
 
-// read sends what comes to events, the end of the channel last. done releases
-// it when nobody listens any more.
-func (l *link) read(events chan<- event, done <-chan struct{}) {
-	r := ctl.NewReader(listener{l.agent.Out, &l.heard})
+// serve starts the agent and sends what comes of it to events, the end last.
+// done releases it when nobody listens any more, which is not before the agent
+// is gone.
+func (l *link) serve(ctx context.Context, starter remote.Starter, h hostfile.Host, events chan<- event, done <-chan struct{}) {
+	agent, err := starter.Start(ctx, h)
+	if err != nil {
+		events <- event{link: l, err: err}
+		return
+	}
+	events <- event{link: l, agent: agent}
+	r := ctl.NewReader(listener{agent.Out, &l.heard})
 	for {
 		m, err := r.Next()
 		select {
-		case events <- event{l, m, err}:
+		case events <- event{link: l, m: m, err: err}:
 		case <-done:
 			return
 		}
@@ -104,8 +117,24 @@ func (l *link) flush(limit time.Duration) {
 	}
 }
 
-// close ends the channel, which ends the agent.
-func (l *link) close() { l.agent.In.Close() }
+// close ends the channel, which ends the agent. One that has not said anything
+// yet may not even be one.
+func (l *link) close() {
+	if l.agent == nil {
+		return
+	}
+	l.agent.In.Close()
+	if l.hello == nil {
+		l.agent.Kill()
+	}
+}
+
+// kill ends the agent, or what stands for it here, at once.
+func (l *link) kill() {
+	if l.agent != nil {
+		l.agent.Kill()
+	}
+}
 
 // ended says why the channel ended, when it should not have. It ends the agent,
 // if it has not ended by itself.
@@ -120,11 +149,18 @@ func (l *link) ended(err error) string {
 	return err.Error() + "; it " + how
 }
 
-// await waits until the agent is gone, whose channel has been closed. Events of
-// other links are dropped.
+// await waits until the agent is gone, whose channel has been closed, or has
+// not been started after all. Events of other links are dropped.
 func (l *link) await(events <-chan event) {
 	for !l.gone {
-		if e := <-events; e.err != nil {
+		e := <-events
+		switch {
+		case e.agent != nil:
+			e.link.agent = e.agent
+			e.link.close()
+		case e.err != nil && e.link.agent == nil:
+			e.link.gone = true
+		case e.err != nil:
 			e.link.ended(e.err)
 		}
 	}

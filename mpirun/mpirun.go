@@ -28,6 +28,9 @@ import (
 // program's name, and returns its exit status. It takes the whole process: its
 // signals, standard streams, and every process below it.
 func Main(args []string) int {
+	if remote.IsOther(args, os.Stdout) {
+		return 0
+	}
 	if len(args) > 0 {
 		switch args[0] {
 		case remote.AgentFlag:
@@ -71,7 +74,10 @@ func launchJob(o *options) int {
 	}
 	j.before = tree.Children()
 	j.signals = catch()
-	starter := j.source.starter()
+	starter, err := o.starter(j.source)
+	if err != nil {
+		return j.failToStart(err)
+	}
 	for {
 		status := j.run(starter)
 		j.signals.release()

@@ -36,6 +36,7 @@ type options struct {
 	quiet, verbose bool
 	version        bool
 
+	reach
 	torchrun
 	recovery
 }
@@ -161,6 +162,7 @@ func (o *options) jobFlags(set *cli.Set) func() error {
 	set.Var((*cli.Duration)(&o.killDelay), "kill-delay", "")
 	o.stallFlags(set)
 	o.heartbeatFlags(set)
+	o.reachFlags(set)
 	set.StringVar(&o.portRange, "port-range", "", "")
 	set.StringVar(&o.interfaces, "iface", "", "")
 	set.BoolVar(&o.displayMap, "display-map", false, "")

@@ -77,7 +77,7 @@ func (j *job) interrupted(sig syscall.Signal) {
 		j.broadcast(&ctl.Terminate{Text: "killed by the user"})
 	default:
 		for _, l := range j.links {
-			l.agent.Kill()
+			l.kill()
 		}
 	}
 }

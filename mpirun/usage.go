@@ -49,6 +49,13 @@ network
   -iface LIST               interfaces and subnets for the ranks to use, those after
                             ^ not: eth0,10.0.0.0/8,^docker0 (default: all)
 
+other hosts
+  -rsh CMD                  what logs in to them (default: ssh), as "ssh -p 2222 -i key"
+  -launch-agent CMD         what runs a gompirun there (default: this one, found at the
+                            same path, or sent)
+  -start-timeout T          how long they may take to start (default 30); if given,
+                            hosts that refuse or do not resolve are tried again
+
 input and output
   -stdin RANK|all|none      who reads standard input (default: rank 0)
   -tag-output               begin each line with [rank]<stdout>: or [rank]<stderr>:

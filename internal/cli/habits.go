@@ -86,7 +86,7 @@ func (u *usedHabits) report() {
 // LauncherHabits returns what users of Open MPI's mpirun, hydra, Intel's
 // mpiexec and torchrun type that gompirun has no flag for. It translates to -x, -host,
 // -hostfile, -N, -wdir, -map-by, -bind-to, -tag-output, -timestamp-output,
-// -output-filename, -display-map, -report-bindings, -q, -v and -version, which
+// -output-filename, -rsh, -display-map, -report-bindings, -q, -v and -version, which
 // the Set has to have.
 func LauncherHabits() []Habit {
 	const (
@@ -102,7 +102,7 @@ func LauncherHabits() []Habit {
 		{Names: []string{"prefix"}, Args: 1, Why: "nothing has to be installed at the same place on every host"},
 		{Names: []string{"noprefix"}, Why: "there is no prefix"},
 		{Names: []string{"launcher", "bootstrap", "rmk"}, Args: 1, Why: reach},
-		{Names: []string{"launcher-exec", "bootstrap-exec"}, Args: 1, Why: reach},
+		{Names: []string{"launcher-exec", "bootstrap-exec"}, Args: 1, To: renamed("-rsh")},
 		{Names: []string{"iface"}, Args: 1, Why: "ranks try out which addresses reach each other"},
 		{Names: []string{"rank-by", "rankmap"}, Args: 1, Why: number},
 		{Names: []string{"use-hwthread-cpus"}, Why: "a host has one slot for each core"},

@@ -192,7 +192,7 @@ func TestHabitsNeverFailAndSayOneLine(t *testing.T) {
 // allFlags is a set with every flag that the table translates to.
 func allFlags() *Set {
 	s := New("gompirun")
-	for _, name := range []string{"hostfile", "wdir", "map-by", "bind-to", "output-filename"} {
+	for _, name := range []string{"hostfile", "wdir", "map-by", "bind-to", "output-filename", "rsh"} {
 		s.String(name, "", "")
 	}
 	s.StringArrayP("host", "H", nil, "")

@@ -69,6 +69,7 @@ const (
 	Deterministic = "GOMPI_DETERMINISTIC"
 	Log           = "GOMPI_LOG"
 	Iface         = "GOMPI_IFACE"
+	RSH           = "GOMPI_RSH"
 	PortRange     = "GOMPI_PORT_RANGE"
 	Hostfile      = "GOMPI_HOSTFILE"
 	CUDADevices   = "CUDA_VISIBLE_DEVICES"
@@ -157,6 +158,7 @@ func settings() []Var {
 		{Deterministic, "0", byComm, "`1`: results that do not depend on algorithm, transport or message size", false},
 		{Log, "", byComm, "what to log on stderr: `debug`, `info`, `tuning`, or `part=level,...`", false},
 		{Iface, "", byTCP, "network interfaces or subnets to use, `^` before those not to use: `eth0,10.0.0.0/8,^docker0`", false},
+		{RSH, "ssh", byLauncher, "command that logs in to other hosts, as `-rsh`", false},
 		{PortRange, "any", byTCP, "ports to listen on: `20000-20999`", false},
 		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
 		{CUDADevices, "all", byLauncher, "GPUs that ranks may use, which `-nproc-per-node gpu` counts", false},

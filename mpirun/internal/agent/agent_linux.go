@@ -28,7 +28,9 @@ type agent struct {
 
 	launch  *ctl.Launch
 	facts   *ctl.Hello
-	held    int // the socket that holds MASTER_PORT
+	vars    []string // that ranks get, before those of their programs
+	dir     string   // where ranks work whose program does not say; "" for here
+	held    int      // the socket that holds MASTER_PORT
 	segment *seg.Segment
 	bells   []int
 	address string // of the listener

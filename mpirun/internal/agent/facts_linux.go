@@ -20,10 +20,20 @@ func Facts() *ctl.Hello {
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		h.Machine = strings.TrimSpace(string(id))
 	}
+	h.Launcher, h.Address = sshEnds(os.Getenv("SSH_CONNECTION"))
 	h.Cores = cores(boundTo(0))
 	h.Numa = domains()
 	h.GPUs = gpus("/proc/driver/nvidia/gpus")
 	return h
+}
+
+// sshEnds returns the addresses of the client and the server in the value of
+// SSH_CONNECTION: client, its port, server, its port.
+func sshEnds(connection string) (client, server string) {
+	if f := strings.Fields(connection); len(f) == 4 {
+		return f[0], f[2]
+	}
+	return "", ""
 }
 
 // boundTo returns the CPUs that a process may use; 0 is this thread.

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -36,10 +35,4 @@ func (a *agent) slurmVariables(p *process) []string {
 		fmt.Sprintf("%s=%d", env.SlurmRank, p.Rank.Rank), fmt.Sprintf("%s=%d", env.SlurmSize, a.launch.Size),
 		fmt.Sprintf("%s=%d", env.SlurmLocalRank, p.index), fmt.Sprintf("%s=%d", env.SlurmNode, a.launch.Node),
 	}
-}
-
-// environment returns what all ranks of the host begin with: the launcher's
-// environment, and what is otherwise on this host.
-func (a *agent) environment() []string {
-	return merge(a.launch.Env, hostVariables(os.Environ()))
 }

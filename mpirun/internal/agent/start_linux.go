@@ -42,6 +42,7 @@ func (a *agent) start(l *ctl.Launch) {
 		return
 	}
 	a.launch, a.window, a.memory = l, l.Window, newMemoryGuard("/")
+	a.settle()
 	for i, r := range l.Ranks {
 		a.ranks = append(a.ranks, &process{Rank: r, index: i, pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{fd: -1},
 			stdout: stream{rank: r.Rank, kind: ctl.Stdout, fd: -1}, stderr: stream{rank: r.Rank, kind: ctl.Stderr, fd: -1}})
@@ -134,17 +135,21 @@ func (a *agent) lookUp(p *ctl.Program) (*program, error) {
 	if len(p.Argv) == 0 || p.Argv[0] == "" {
 		return nil, errors.New("no program to run")
 	}
-	prog := &program{argv: p.Argv, wdir: p.Wdir, env: merge(a.environment(), p.Env)}
+	prog := &program{argv: p.Argv, wdir: p.Wdir, env: merge(a.vars, p.Env)}
 	prog.threads = !isSet(prog.env, env.GoProcs)
 	prog.omp = !isSet(prog.env, env.OMPThreads)
 	if p.Wdir != "" {
 		if st, err := os.Stat(p.Wdir); err != nil || !st.IsDir() {
 			return nil, fmt.Errorf("working directory %q: no such directory", p.Wdir)
 		}
-		prog.env = merge(prog.env, []string{"PWD=" + p.Wdir})
+	} else {
+		prog.wdir = a.dir
+	}
+	if prog.wdir != "" {
+		prog.env = merge(prog.env, []string{"PWD=" + prog.wdir})
 	}
 	var err error
-	prog.path, err = find(p.Argv[0], p.Wdir, valueOf(prog.env, "PATH"))
+	prog.path, err = find(p.Argv[0], prog.wdir, valueOf(prog.env, "PATH"))
 	return prog, err
 }
 

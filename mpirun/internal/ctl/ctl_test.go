@@ -16,7 +16,7 @@ import (
 // examples holds at least one message of every kind.
 func examples() []Message {
 	return []Message{
-		&Hello{Version: "1", Host: "h", Machine: "m", Now: -5, Port: 65535, Cores: [][]int{{0, 8}, {1}}, Numa: [][]int{{0, 1, 8}}},
+		&Hello{Version: "1", Host: "h", Machine: "m", Now: -5, Port: 65535, Address: "10.0.0.1", Launcher: "fd00::1", Cores: [][]int{{0, 8}, {1}}, Numa: [][]int{{0, 1, 8}}},
 		&Hello{},
 		&Started{PIDs: []int{1, 1 << 22}, CPUs: [][]int{{0}, nil}},
 		&Failed{Rank: 3, Code: 127, Text: "not found"},
@@ -39,7 +39,7 @@ func examples() []Message {
 		&Note{Text: "n"},
 		&Launch{
 			JobID: "id", Secret: [32]byte{3}, Size: 4, Node: 1, Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}},
-			Hosts: []string{"a", "b"}, MasterAddr: "127.0.0.1", MasterPort: 1024, Window: 1 << 20, StallWarning: time.Second, Heartbeat: 2, Stdin: StdinAll, Bindings: true, Cores: 2,
+			Hosts: []string{"a", "b"}, MasterAddr: "127.0.0.1", MasterPort: 1024, Remote: true, Dir: "/tmp", Window: 1 << 20, StallWarning: time.Second, Heartbeat: 2, Stdin: StdinAll, Bindings: true, Cores: 2,
 			Env:      []string{"A=b", "EMPTY="},
 			Programs: []Program{{Argv: []string{"p", ""}, Env: []string{"X=y"}, Wdir: "/"}, {Argv: []string{"q"}}},
 			Ranks:    []Rank{{Rank: 2, Program: 1, CPUs: []int{0, 3}}, {Rank: 3}},

@@ -17,7 +17,9 @@ type Launch struct {
 	Hosts      []string   // names of the nodes
 	MasterAddr string
 	MasterPort int
-	Window     int // bytes of output that may be on their way to the launcher
+	Remote     bool   // the host is not the launcher's: Env is added to its own
+	Dir        string // the launcher's working directory
+	Window     int    // bytes of output that may be on their way to the launcher
 	// StallWarning is how long a rank may be in one call before the agent tells;
 	// 0 for ever.
 	StallWarning time.Duration
@@ -41,7 +43,7 @@ const (
 type Program struct {
 	Argv []string
 	Env  []string // added to Launch.Env, taking precedence
-	Wdir string   // "" for the agent's own
+	Wdir string   // "" for Launch.Dir, or the home directory where that is missing
 }
 
 // A Rank is one process to start.
@@ -58,6 +60,7 @@ func (m *Launch) append(b []byte) []byte {
 	b = wire.AppendInt(wire.AppendInt(b, m.Size), m.Node)
 	b = wire.AppendStrings(wire.AppendPlacement(b, m.Placement), m.Hosts)
 	b = wire.AppendInt(wire.AppendBytes(b, m.MasterAddr), m.MasterPort)
+	b = wire.AppendBytes(wire.AppendBool(b, m.Remote), m.Dir)
 	b = wire.AppendInt(wire.AppendInt(b, m.Window), m.Stdin)
 	b = wire.AppendInt(wire.AppendInt(b, m.StallWarning), m.Heartbeat)
 	b = wire.AppendInt(wire.AppendBool(b, m.Bindings), m.Cores)
@@ -81,6 +84,7 @@ func (m *Launch) parse(d *wire.Decoder) {
 	m.Hosts = d.Strings(maxList, MaxText)
 	m.MasterAddr = d.String(MaxText)
 	m.MasterPort = int(d.Int(0, math.MaxUint16))
+	m.Remote, m.Dir = d.Bool(), d.String(MaxText)
 	m.Window = int(d.Int(0, math.MaxInt32))
 	m.Stdin = int(d.Int(StdinAll, wire.MaxRanks))
 	m.StallWarning, m.Heartbeat = time.Duration(d.Int(0, math.MaxInt64)), time.Duration(d.Int(0, math.MaxInt64))

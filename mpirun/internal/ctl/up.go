@@ -17,6 +17,10 @@ type Hello struct {
 	Cores   [][]int // hardware threads of each core that may be used
 	Numa    [][]int // hardware threads of each memory domain
 	GPUs    int     // that programs may use
+
+	// The ends of the connection by which the launcher reached the host: the
+	// host's address, and the launcher's as the host sees it. Empty if not known.
+	Address, Launcher string
 }
 
 func (*Hello) kind() byte { return kindHello }
@@ -26,7 +30,8 @@ func (m *Hello) append(b []byte) []byte {
 	b = wire.AppendBytes(b, m.Machine)
 	b = wire.AppendInt(b, m.Now)
 	b = wire.AppendInt(b, m.Port)
-	return wire.AppendInt(appendSets(appendSets(b, m.Cores), m.Numa), m.GPUs)
+	b = wire.AppendInt(appendSets(appendSets(b, m.Cores), m.Numa), m.GPUs)
+	return wire.AppendBytes(wire.AppendBytes(b, m.Address), m.Launcher)
 }
 func (m *Hello) parse(d *wire.Decoder) {
 	m.Version = d.String(MaxText)
@@ -37,6 +42,7 @@ func (m *Hello) parse(d *wire.Decoder) {
 	m.Cores = parseSets(d)
 	m.Numa = parseSets(d)
 	m.GPUs = int(d.Int(0, maxCPU))
+	m.Address, m.Launcher = d.String(MaxText), d.String(MaxText)
 }
 
 // appendSets appends lists of CPU numbers.

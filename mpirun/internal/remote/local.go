@@ -26,11 +26,24 @@ func (l Local) Start(_ context.Context, host hostfile.Host) (*Agent, error) {
 	cmd := exec.Command("/proc/self/exe", LocalFlag)
 	cmd.Args[0] = os.Args[0]
 	cmd.Stderr = l.Stderr
-	agent, err := start(cmd)
+	agent, err := start(cmd, viaLocal)
 	if err != nil {
 		return nil, fmt.Errorf("start an agent on %s: %w", host.Name, err)
 	}
 	return agent, nil
+}
+
+// Nearest starts agents on this machine with Here, and those on other hosts with
+// Away. A host with a port or a user of its own is another one, whatever its
+// name: a container, perhaps.
+type Nearest struct{ Here, Away Starter }
+
+// Start implements Starter.
+func (n Nearest) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
+	if h.Port == 0 && h.User == "" && IsLocal(h.Name) {
+		return n.Here.Start(ctx, h)
+	}
+	return n.Away.Start(ctx, h)
 }
 
 // IsLocal reports whether host names this machine without asking a name

@@ -1,5 +1,5 @@
 // Package remote starts agents on hosts. A Starter hides how: as a process of
-// this machine, and later over ssh or srun.
+// this machine, over ssh, or as a step of a batch system.
 package remote
 
 import (
@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 
 	"gompi/hostfile"
@@ -20,8 +22,9 @@ const (
 	LocalFlag   = "--local-agent"   // on the launcher's host, which watches it
 )
 
-// A Starter starts an agent on a host. Start does not wait until the agent has
-// said hello. It may be called from several goroutines.
+// A Starter starts an agent on a host. Start may wait until the agent runs, at
+// most until ctx ends, but not until it has said hello. It is called from
+// several goroutines.
 type Starter interface {
 	Start(ctx context.Context, host hostfile.Host) (*Agent, error)
 }
@@ -30,35 +33,75 @@ type Starter interface {
 type Agent struct {
 	In  io.WriteCloser // orders; closing it ends the agent and its ranks
 	Out io.ReadCloser  // reports
-	cmd *exec.Cmd
+	Via string         // how it is reached: "local" or the name of a program
+
+	cmd   *exec.Cmd
+	words *words // what it says on its standard error; nil if that is passed on
+
+	mu     sync.Mutex
+	waited bool // the process and its number are gone
 }
+
+// Local is Agent.Via of an agent that is a process of this machine.
+const viaLocal = "local"
+
+// Here reports whether the agent is a process of this machine, so that its
+// ranks are, too.
+func (a *Agent) Here() bool { return a.Via == viaLocal }
 
 // PID returns the process on this machine.
 func (a *Agent) PID() int { return a.cmd.Process.Pid }
 
-// Kill ends the process at once. What the agent runs must be ended otherwise.
-func (a *Agent) Kill() { a.cmd.Process.Kill() }
+// Kill ends the process at once, and what it has started for itself. What the
+// agent runs must be ended otherwise.
+func (a *Agent) Kill() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.waited {
+		syscall.Kill(-a.PID(), syscall.SIGKILL) // its group, of which it is the leader; it may have ended
+	}
+}
 
 // Wait waits until the process has ended and says how, in words: "exited with
-// status 1". Out has to be at its end before.
+// status 1 (pid 7)". Out has to be at its end before.
 func (a *Agent) Wait() string {
+	status, how := a.wait()
+	switch {
+	case a.Here():
+		return fmt.Sprintf("%s (pid %d)", how, a.PID())
+	case status == 0:
+		return "has ended"
+	}
+	return fmt.Sprintf("is lost: %s %s", a.Via, how)
+}
+
+// wait returns the exit status, -1 for a signal, and how the process has ended.
+func (a *Agent) wait() (int, string) {
 	err := a.cmd.Wait()
+	a.mu.Lock()
+	a.waited = true
+	a.mu.Unlock()
+	last := ""
+	if a.words != nil {
+		last = lastWords(a.words.await(), ": ")
+	}
 	var exit *exec.ExitError
 	if err == nil {
-		return "exited with status 0"
+		return 0, "exited with status 0" + last
 	}
 	if !errors.As(err, &exit) {
-		return err.Error()
+		return -1, err.Error() + last
 	}
 	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return fmt.Sprintf("was killed by signal %d (%v)", ws.Signal(), ws.Signal())
+		return -1, fmt.Sprintf("was killed by signal %d (%v)%s", ws.Signal(), ws.Signal(), last)
 	}
-	return fmt.Sprintf("exited with status %d", exit.ExitCode())
+	return exit.ExitCode(), fmt.Sprintf("exited with status %d%s", exit.ExitCode(), last)
 }
 
 // start starts cmd with pipes as an agent in a session of its own, so that the
-// terminal's signals, and its stopping of background jobs, do not reach it.
-func start(cmd *exec.Cmd) (*Agent, error) {
+// terminal's signals, and its stopping of background jobs, do not reach it. What
+// cmd says on its standard error is kept, unless that leads elsewhere already.
+func start(cmd *exec.Cmd, via string) (*Agent, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -67,9 +110,22 @@ func start(cmd *exec.Cmd) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	a := &Agent{In: in, Out: out, Via: via, cmd: cmd}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	if cmd.Stderr != nil {
+		return a, cmd.Start()
+	}
+	said, stderr, err := os.Pipe()
+	if err != nil {
 		return nil, err
 	}
-	return &Agent{In: in, Out: out, cmd: cmd}, nil
+	defer stderr.Close()
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		said.Close()
+		return nil, err
+	}
+	a.words = &words{from: said, done: make(chan struct{})}
+	go a.words.listen() // until nobody writes any more, or await gives up
+	return a, nil
 }

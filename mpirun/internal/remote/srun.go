@@ -44,7 +44,7 @@ func (s *Srun) Start(ctx context.Context, host hostfile.Host) (*Agent, error) {
 	cmd := exec.Command("srun", srunArgs(s.Job, host.Name, s.gres[host.Name], path)...)
 	cmd.Env = srunEnv(os.Environ())
 	cmd.Stderr = s.Stderr
-	agent, err := start(cmd)
+	agent, err := start(cmd, "srun")
 	if err != nil {
 		return nil, fmt.Errorf("start an agent on %s: %w", host.Name, err)
 	}

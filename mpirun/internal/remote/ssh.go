@@ -1,0 +1,211 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gompi/hostfile"
+)
+
+const (
+	// atOnce is how many logins may be under way. Each takes the launcher some
+	// 10 ms of a processor and three descriptors.
+	atOnce = 64
+	// A server that is asked by too many at once drops connections: then we try
+	// again, so many times, with growing pauses.
+	tries      = 5
+	firstPause = 200 * time.Millisecond
+	longPause  = 5 * time.Second
+	// connectTime is how long a host may take to answer at all.
+	connectTime = 10 * time.Second
+)
+
+// An SSH starts agents on other hosts, through the ssh command that the user
+// has, with its configuration. Its standard input and output are the channel.
+// ssh is not allowed to ask for anything and has no terminal that could stop it.
+type SSH struct {
+	command  []string // ssh and its arguments
+	agent    string   // the command that runs an agent; "" to find or send ours
+	stubborn bool     // go on trying hosts that refuse or do not resolve
+	self     self
+	slots    chan struct{}
+}
+
+// NewSSH returns an SSH that logs in with command, which takes ssh's arguments.
+// agent, if not empty, is the command that runs a gompirun on the hosts; else
+// the one at our path is used, or ours is sent. A stubborn SSH goes on trying
+// hosts that refuse or do not resolve: they may only just be starting.
+func NewSSH(command []string, agent string, stubborn bool) (*SSH, error) {
+	s := &SSH{command: command, agent: agent, stubborn: stubborn, slots: make(chan struct{}, atOnce)}
+	var err error
+	s.self, err = newSelf()
+	return s, err
+}
+
+// errOther means that the gompirun on the host is another build.
+var errOther = errors.New("it has another gompirun")
+
+// Start implements Starter. It returns when the agent runs.
+func (s *SSH) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("no login was tried: %w", context.Cause(ctx))
+	}
+	send, pause := false, firstPause
+	for try := 1; ; try++ {
+		agent, err := s.login(ctx, h, send)
+		if err == nil {
+			return agent, nil
+		}
+		if errors.Is(err, errOther) && !send {
+			send = true
+			continue
+		}
+		if ctx.Err() != nil || !s.tryAgain(err, try) {
+			return nil, err
+		}
+		select {
+		case <-time.After(pause/2 + rand.N(pause/2)):
+		case <-ctx.Done():
+			return nil, err
+		}
+		pause = min(2*pause, longPause)
+	}
+}
+
+// tryAgain reports whether a login that failed may succeed when it is repeated.
+func (s *SSH) tryAgain(err error, try int) bool {
+	says := func(what string) bool { return strings.Contains(err.Error(), what) }
+	if slices.ContainsFunc([]string{"kex_exchange_identification", "ssh_exchange_identification", "Connection reset by"}, says) {
+		return try < tries
+	}
+	unborn := []string{"Could not resolve", "Connection refused", "No route to host", "Connection timed out"}
+	return s.stubborn && slices.ContainsFunc(unborn, says)
+}
+
+// login runs ssh until it is an agent.
+func (s *SSH) login(ctx context.Context, h hostfile.Host, send bool) (*Agent, error) {
+	argv := s.argv(ctx, h, send)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = environment(os.Environ())
+	agent, err := start(cmd, filepath.Base(argv[0]))
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, agent.Kill)
+	defer stop()
+	greeting, err := s.greet(agent)
+	if err == nil && stop() {
+		agent.Out = &prefixed{strings.NewReader(greeting), agent.Out}
+		return agent, nil
+	}
+	if err != io.EOF {
+		agent.Kill()
+	}
+	io.Copy(io.Discard, agent.Out) // Wait wants it at its end
+	agent.In.Close()
+	status, how := agent.wait()
+	last := lastWords(agent.words.await(), "")
+	switch {
+	case ctx.Err() != nil && last == "":
+		return nil, context.Cause(ctx)
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%w: %s", context.Cause(ctx), last)
+	case err != io.EOF:
+		return nil, err
+	case status == sshFailed && last != "":
+		return nil, errors.New(last) // they begin with who says it, and about whom
+	}
+	return nil, fmt.Errorf("%s %s", agent.Via, how)
+}
+
+// sshFailed is the exit status of ssh when it is not that of the command.
+const sshFailed = 255
+
+// greet hears what the login has become, and sends it our program if it wants.
+func (s *SSH) greet(agent *Agent) (string, error) {
+	for sent := false; ; sent = true {
+		greeting, err := readGreeting(agent.Out)
+		if err != nil {
+			return "", err
+		}
+		said := func(what string) (string, bool) {
+			rest, ok := strings.CutPrefix(greeting, what)
+			return strings.TrimSpace(rest), ok
+		}
+		if machine, ok := said(saysMachine); ok {
+			return "", fmt.Errorf("its processors are %s, those here %s: want a gompirun built for them, named by -launch-agent", machine, s.self.machine)
+		}
+		if _, ok := said(saysOther); ok {
+			return "", errOther
+		}
+		if _, ok := said(saysWant); !ok || sent {
+			return greeting, nil // the agent's; if not, who reads it will say so
+		}
+		s.self.send(agent.In) // if it fails the login ends, and says why
+	}
+}
+
+// argv returns the command that logs in to h. What the user gave comes first,
+// because of an option that is given twice ssh takes the first.
+func (s *SSH) argv(ctx context.Context, h hostfile.Host, send bool) []string {
+	argv := slices.Clone(s.command)
+	if filepath.Base(argv[0]) == "ssh" {
+		limit := connectTime
+		if end, ok := ctx.Deadline(); ok {
+			limit = min(limit, max(time.Until(end), time.Second))
+		}
+		argv = append(argv, "-x", "-T",
+			"-o", "BatchMode=yes", "-o", "NumberOfPasswordPrompts=0",
+			"-o", "ConnectTimeout="+strconv.Itoa(int(math.Ceil(limit.Seconds()))),
+			"-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4",
+			"-o", "ControlMaster=no", "-o", "ClearAllForwardings=yes")
+	}
+	if h.Port != 0 {
+		argv = append(argv, "-p", strconv.Itoa(h.Port))
+	}
+	if h.User != "" {
+		argv = append(argv, "-l", h.User)
+	}
+	command := s.agent + " " + AgentFlag
+	if s.agent == "" {
+		command = s.self.command(send)
+	}
+	return append(argv, h.Name, command)
+}
+
+// environment returns the variables that ssh gets: all but those that are meant
+// for the user's programs and may break it, and one that forbids windows that
+// ask for passwords.
+func environment(vars []string) []string {
+	vars = slices.DeleteFunc(vars, func(kv string) bool {
+		return strings.HasPrefix(kv, "LD_") || strings.HasPrefix(kv, "SSH_ASKPASS")
+	})
+	return append(vars, "SSH_ASKPASS_REQUIRE=never")
+}
+
+// prefixed is a stream whose beginning has been read already.
+type prefixed struct {
+	head io.Reader
+	io.ReadCloser
+}
+
+func (p *prefixed) Read(b []byte) (int, error) {
+	if n, err := p.head.Read(b); err == nil {
+		return n, nil
+	}
+	return p.ReadCloser.Read(b)
+}

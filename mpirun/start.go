@@ -1,0 +1,210 @@
+package mpirun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"gompi/internal/cli"
+	"gompi/internal/env"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/remote"
+)
+
+const (
+	// startTime is how long the agents may take to start, if -start-timeout
+	// does not say.
+	startTime = 30 * time.Second
+	// failureTime is how long the other hosts are waited for once one has
+	// failed, so that all that fail are reported together.
+	failureTime = 10 * time.Second
+	// progressTime is when we first say whom we are waiting for.
+	progressTime = 2 * time.Second
+)
+
+// reach says how other hosts are reached.
+type reach struct {
+	rsh          string        // the command that logs in
+	launchAgent  string        // the command that runs an agent there; "" for ours
+	startTimeout time.Duration // 0 if not given
+}
+
+// reachFlags declares the flags about reaching other hosts.
+func (o *options) reachFlags(set *cli.Set) {
+	set.StringVar(&o.rsh, "rsh", "", "")
+	set.StringVar(&o.launchAgent, "launch-agent", "", "")
+	set.Var((*cli.Duration)(&o.startTimeout), "start-timeout", "")
+}
+
+// starter returns what starts agents on the hosts of a: on this machine as a
+// process, elsewhere through srun, where Slurm has given them, or ssh, or what
+// the user wants instead. Who says how long hosts may take to start expects that
+// they are not up yet.
+func (r *reach) starter(a *allocation) (remote.Starter, error) {
+	local := remote.Local{Stderr: os.Stderr}
+	if a.slurmJob != "" {
+		return &remote.Srun{Job: a.slurmJob, Own: a.own, Local: local, Stderr: os.Stderr}, nil
+	}
+	flag, rsh := "-rsh", r.rsh
+	if rsh == "" {
+		flag, rsh = env.RSH, os.Getenv(env.RSH)
+	}
+	if rsh == "" {
+		rsh = "ssh"
+	}
+	command, err := remote.SplitCommand(rsh)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	ssh, err := remote.NewSSH(command, r.launchAgent, r.startTimeout > 0)
+	if err != nil {
+		return nil, err
+	}
+	return remote.Nearest{Here: local, Away: ssh}, nil
+}
+
+// limit returns how long the agents may take to start.
+func (r *reach) limit() time.Duration {
+	if r.startTimeout > 0 {
+		return r.startTimeout
+	}
+	return startTime
+}
+
+// A beginning is the time until all agents have said what their hosts are made
+// of, or why not.
+type beginning struct {
+	*job
+	began   time.Time
+	waiting int
+	stop    context.CancelCauseFunc // ends what starts an agent
+	late    *time.Timer             // nobody is waited for any more
+}
+
+// startAgents starts one agent on each host, all at once, and waits until each
+// has said what its host is made of. Hosts that fail are reported together. It
+// also returns, without error, when the job is to end.
+func (j *job) startAgents(starter remote.Starter) error {
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	b := &beginning{job: j, began: time.Now(), waiting: len(j.hosts), stop: stop, late: time.NewTimer(j.limit())}
+	defer b.late.Stop()
+	limited, cancel := context.WithTimeoutCause(ctx, j.limit(), fmt.Errorf("no agent after %v (-start-timeout)", j.limit()))
+	defer cancel()
+	for i, h := range j.hosts {
+		l := newLink(i, h.Name)
+		j.links = append(j.links, l)
+		go l.serve(limited, starter, h, j.events, j.done) // until the agent is gone or the job is done
+	}
+	progress := time.NewTicker(progressTime)
+	defer progress.Stop()
+	for b.waiting > 0 && j.cause == nil {
+		select {
+		case e := <-j.events:
+			b.handle(e)
+		case s := <-j.signals.c:
+			j.signalled(s)
+		case <-b.late.C:
+			b.giveUp()
+		case <-progress.C:
+			j.notef("%d of %d agents are up, waiting for %s", len(j.links)-b.waiting, len(j.links), b.missing())
+			progress.Reset(5 * progressTime)
+		case <-j.timer:
+			j.end(&cause{status: statusTimeout, text: fmt.Sprintf("time limit of %v reached while waiting for %s", j.timeout, b.missing())})
+		}
+	}
+	return b.failures()
+}
+
+// handle takes note of how far a host has come.
+func (b *beginning) handle(e event) {
+	l := e.link
+	switch {
+	case e.err != nil && l.failed != nil:
+		l.ended(e.err)
+	case e.err != nil && l.agent == nil:
+		l.gone = true
+		b.fail(l, e.err)
+	case e.err != nil:
+		b.fail(l, errors.New("the agent "+l.ended(e.err)))
+	case e.agent != nil:
+		l.agent = e.agent
+		b.verbosef("agent on %s: %s, process %d, after %v", l.host, l.agent.Via, l.agent.PID(), time.Since(b.began).Round(time.Millisecond))
+	default:
+		b.hear(l, e.m)
+	}
+}
+
+// hear takes an agent's hello.
+func (b *beginning) hear(l *link, m ctl.Message) {
+	hello, ok := m.(*ctl.Hello)
+	switch {
+	case !ok || l.hello != nil || l.failed != nil:
+		b.note(l, m)
+	case hello.Version != ctl.Version:
+		b.fail(l, fmt.Errorf("its gompirun is version %s, want %s as here", hello.Version, ctl.Version))
+	default:
+		l.hello = hello
+		b.waiting--
+	}
+}
+
+// fail notes why a host cannot be used. The others get a little time to say
+// whether they can.
+func (b *beginning) fail(l *link, err error) {
+	if l.failed == nil && l.hello == nil {
+		b.waiting--
+	}
+	if len(b.links) > 1 && b.waiting > 0 && b.noneFailed() {
+		b.late.Reset(min(failureTime, max(0, b.limit()-time.Since(b.began))))
+	}
+	l.failed = err
+}
+
+func (b *beginning) noneFailed() bool {
+	for _, l := range b.links {
+		if l.failed != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// giveUp ends the hosts that have not answered.
+func (b *beginning) giveUp() {
+	b.stop(fmt.Errorf("no agent after %v", time.Since(b.began).Round(time.Second)))
+	for _, l := range b.links {
+		if l.agent != nil && l.hello == nil && l.failed == nil {
+			b.fail(l, fmt.Errorf("the agent has not said hello after %v", time.Since(b.began).Round(time.Second)))
+		}
+	}
+}
+
+// missing names the hosts that are waited for.
+func (b *beginning) missing() string {
+	const most = 8
+	var names []string
+	for _, l := range b.links {
+		if l.hello == nil && l.failed == nil {
+			names = append(names, l.host)
+		}
+	}
+	if extra := len(names) - most; extra > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", extra))
+	}
+	return strings.Join(names, ", ")
+}
+
+// failures returns why hosts cannot be used, a line for each.
+func (b *beginning) failures() error {
+	var errs []error
+	for _, l := range b.links {
+		if l.failed != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", l.host, l.failed))
+		}
+	}
+	return errors.Join(errs...)
+}
