@@ -47,7 +47,7 @@ func Init(ctx context.Context) (*Comm, error) { return Config{}.Init(ctx) }
 
 // Init is the function Init with cfg.
 func (cfg Config) Init(ctx context.Context) (*Comm, error) {
-	b, err := boot.Open()
+	b, err := boot.Open(ctx)
 	if err != nil {
 		return nil, initError(-1, err)
 	}

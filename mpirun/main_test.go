@@ -29,13 +29,14 @@ func TestMain(m *testing.M) {
 		"loop":     loopMain,
 		"stall":    stallMain,
 		"pmi":      pmiMain,
+		"world":    worldMain,
 	})
 }
 
 // rankMain is a program that knows internal/boot and nothing above it. Its
 // arguments are done in turn.
 func rankMain() {
-	b, err := boot.Open()
+	b, err := boot.Open(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(3)

@@ -73,22 +73,9 @@ func (l *linked) welcome(w *wire.Welcome, s *seg.Segment, bells []int) error {
 		Node: w.Node, Nodes: len(w.Hosts), JobID: w.JobID, Secret: w.Secret, Hosts: w.Hosts,
 		Segment: s, Bells: bells,
 	}
-	if len(w.Hosts) < 2 {
-		return nil
-	}
-	l.info.NodeOf = make([]int32, 0, w.Size)
-	for _, r := range w.Placement {
-		if r.Node >= len(w.Hosts) || len(l.info.NodeOf)+r.Count > w.Size {
-			return fmt.Errorf("agent's welcome places %d ranks on node %d of %d, of %d ranks in all", r.Count, r.Node, len(w.Hosts), w.Size)
-		}
-		for range r.Count {
-			l.info.NodeOf = append(l.info.NodeOf, int32(r.Node))
-		}
-	}
-	if len(l.info.NodeOf) != w.Size {
-		return fmt.Errorf("agent's welcome places %d ranks of %d", len(l.info.NodeOf), w.Size)
-	}
-	return nil
+	var err error
+	l.info.NodeOf, err = nodesOf(w)
+	return err
 }
 
 func (l *linked) Info() *Info { return &l.info }

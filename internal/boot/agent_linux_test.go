@@ -294,21 +294,21 @@ func TestOpenFollowsTheEnvironment(t *testing.T) {
 	for _, v := range env.Table() {
 		t.Setenv(v.Name, "")
 	}
-	b, err := Open()
+	b, err := Open(t.Context())
 	if err != nil || b.Info().Size != 1 {
 		t.Fatalf("without a launcher: %v, %v; want a job of one", b, err)
 	}
-	t.Setenv("PMI_RANK", "1")
+	t.Setenv("PMI_RANK", "0")
 	t.Setenv("PMI_SIZE", "4")
-	if _, err := Open(); err == nil || !strings.Contains(err.Error(), "rank 0 of 1, 4 times") {
+	if _, err := Open(t.Context()); err == nil || !strings.Contains(err.Error(), "rank 0 of 1, 4 times") {
 		t.Errorf("under another launcher: %v, want an error", err)
 	}
 	t.Setenv(env.Boot, "alone")
-	if b, err := Open(); err != nil || b.Info().Size != 1 {
+	if b, err := Open(t.Context()); err != nil || b.Info().Size != 1 {
 		t.Errorf("told to be alone: %v", err)
 	}
 	t.Setenv(env.Boot, "anyhow")
-	if _, err := Open(); err == nil || !strings.Contains(err.Error(), "anyhow") {
+	if _, err := Open(t.Context()); err == nil || !strings.Contains(err.Error(), "anyhow") {
 		t.Errorf("with a wrong %s: %v", env.Boot, err)
 	}
 }
@@ -341,12 +341,12 @@ func TestOpenTakesOverWhatItInherits(t *testing.T) {
 		"boot socket": {bell, a.seg.FD(), bell}, "segment": {a.rank, bell, bell}, "doorbells": {a.rank, a.seg.FD(), 1 << 19},
 	} {
 		set(spoiled[0], spoiled[1], spoiled[2])
-		if _, err := Open(); err == nil || !strings.Contains(err.Error(), "@gompi-test-nobody") {
+		if _, err := Open(t.Context()); err == nil || !strings.Contains(err.Error(), "@gompi-test-nobody") {
 			t.Errorf("with a wrong %s: %v, want an error about the agent's socket", name, err)
 		}
 	}
 	set(a.rank, a.seg.FD(), bell)
-	b, err := Open()
+	b, err := Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

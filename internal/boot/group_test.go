@@ -122,27 +122,3 @@ func TestAloneIsAJobOfOne(t *testing.T) {
 		t.Errorf("allgather = %q, %v", cards, err)
 	}
 }
-
-func TestStrandedNamesTheLauncherWhoseRanksCannotMeet(t *testing.T) {
-	tests := []struct {
-		env  map[string]string
-		want string // "" for a job of one
-	}{
-		{nil, ""},
-		{map[string]string{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}, ""},
-		{map[string]string{"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"}, "Open MPI's mpirun as one of 4"},
-		{map[string]string{"PMI_RANK": "1", "PMI_SIZE": "4"}, "mpiexec"},
-		{map[string]string{"RANK": "0", "WORLD_SIZE": "4"}, "torchrun"},
-		{map[string]string{"WORLD_SIZE": "4"}, ""},
-		{map[string]string{"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "6"}, "srun"},
-		{map[string]string{"SLURM_STEP_ID": "interactive", "SLURM_STEP_NUM_TASKS": "6"}, ""},
-		{map[string]string{"SLURM_JOB_ID": "12", "SLURM_NTASKS": "6"}, ""},
-		{map[string]string{"GOMPI_RANK": "1", "GOMPI_SIZE": "2", "RANK": "1", "WORLD_SIZE": "2"}, "children of a rank"},
-	}
-	for _, tt := range tests {
-		err := stranded(func(name string) string { return tt.env[name] })
-		if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%v: error %v, want %q", tt.env, err, tt.want)
-		}
-	}
-}

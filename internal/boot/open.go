@@ -1,21 +1,25 @@
 package boot
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
+	"strings"
 
+	"gompi/internal/boot/pmi"
 	"gompi/internal/env"
 )
 
 // Open finds out how this process was started and joins its job: through the
-// agent of gompirun, or as a job of its own, if no launcher's environment is
-// visible. A process joins once.
+// agent of gompirun; over PMI-1 or a shared folder, if another launcher started
+// it as one of several; or as a job of its own, if no launcher's environment is
+// visible. A process joins once. Without an agent, Open waits until all ranks
+// have come.
 //
-// When some other launcher started this process as one of several, Open fails:
-// each of them would be rank 0 of 1, and the job would be wrong without a word.
-func Open() (Boot, error) {
+// When there is no way for the ranks to meet, Open fails: each of them would be
+// rank 0 of 1, and the job would be wrong without a word.
+func Open(ctx context.Context) (Boot, error) {
 	switch how := env.String(env.Boot); how {
 	case "":
 	case "alone":
@@ -26,10 +30,18 @@ func Open() (Boot, error) {
 	if os.Getenv(env.BootFD) != "" || os.Getenv(env.BootAddr) != "" {
 		return openAgent()
 	}
-	if err := stranded(os.Getenv); err != nil {
+	p, err := find(os.Getenv)
+	switch {
+	case err != nil:
 		return nil, err
+	case p != nil && p.launcher.size == env.Size:
+		return nil, errChild
+	case pmiVisible() && os.Getenv(pmi.EnvSize) != "1":
+		return openPMI(ctx)
+	case p == nil:
+		return Alone(), nil
 	}
-	return Alone(), nil
+	return p.open(ctx)
 }
 
 // Alone returns a job of one rank.
@@ -41,39 +53,40 @@ func Alone() Boot {
 	return &newGroup(1, host).members[0]
 }
 
-// launchers are the variables by which a process can tell that some launcher
-// started several of it.
-var launchers = [...]struct{ name, rank, size string }{
-	{"gompirun", env.Rank, env.Size},
-	{"Open MPI's mpirun", env.OMPIRank, env.OMPISize},
-	{"a PMI launcher (mpiexec, or srun --mpi=pmi2)", "PMI_RANK", "PMI_SIZE"},
-	{"srun", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS"},
-	{"torchrun", env.TorchRank, env.TorchSize},
-	{"horovodrun", "HOROVOD_RANK", "HOROVOD_SIZE"},
-	{"PALS", "PALS_RANKID", "PALS_SIZE"},
-	{"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
-	{"JSM", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"},
+// open joins the job of a launcher that tells each process which one it is, and
+// no more.
+func (p *place) open(ctx context.Context) (Boot, error) {
+	if at := os.Getenv(env.Rendezvous); at != "" {
+		dir, ok := strings.CutPrefix(at, "file://")
+		if !ok || !strings.HasPrefix(dir, "/") {
+			return nil, fmt.Errorf("%s=%q: want file:// and the path of a folder that all hosts share, as in file:///home/me", env.Rendezvous, at)
+		}
+		return openFile(ctx, p, dir)
+	}
+	if token := os.Getenv(env.Token); token != "" && os.Getenv(env.TorchMasterAddr) != "" {
+		return openMaster(ctx, p, token)
+	}
+	if !p.local || p.job == "" {
+		return nil, p.refusal()
+	}
+	dir, err := privateDir()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", p.refusal(), err)
+	}
+	return openFile(ctx, p, dir)
 }
 
-// stranded returns an error if getenv shows that this process is one of several
-// that a launcher started, which have no way to meet. Both variables must hold
-// numbers: an interactive Slurm allocation has a step that is none.
-func stranded(getenv func(string) string) error {
-	for _, l := range launchers {
-		size, err := strconv.Atoi(getenv(l.size))
-		if err != nil || size < 2 {
-			continue
-		}
-		if _, err := strconv.Atoi(getenv(l.rank)); err != nil {
-			continue
-		}
-		if l.size == env.Size {
-			return errChild
-		}
-		return fmt.Errorf("started by %s as one of %d processes (%s=%d), which gompi cannot join: each would be rank 0 of 1, %d times; start it with gompirun, or set %s=alone to run %d jobs of one rank",
-			l.name, size, l.size, size, size, env.Boot, size)
+// refusal says that the ranks cannot meet. Rank 0 says what to do, for all.
+func (p *place) refusal() error {
+	if p.rank > 0 {
+		return fmt.Errorf("rank %d of %d, started by %s, has no way to the others: rank 0 says what to do", p.rank, p.size, p.name)
 	}
-	return nil
+	own := fmt.Sprintf("gompirun -np %d %s", p.size, strings.Join(os.Args, " "))
+	if p.hint != "" {
+		own = p.hint + ", or " + own
+	}
+	return fmt.Errorf("started by %s as one of %d processes, which have no way to meet: each would be rank 0 of 1, %d times; set %s to file:// and a folder that all hosts share, or start it so: %s",
+		p.name, p.size, p.size, env.Rendezvous, own)
 }
 
 // errChild is for children of ranks, and for ranks whose wrapper removed

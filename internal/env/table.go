@@ -63,6 +63,8 @@ const (
 // Names of the variables that users set. gompirun hands them on to all ranks.
 const (
 	Boot          = "GOMPI_BOOT"
+	Rendezvous    = "GOMPI_RDZV"
+	Token         = "GOMPI_TOKEN"
 	Transport     = "GOMPI_TRANSPORT"
 	Tune          = "GOMPI_TUNE"
 	Eager         = "GOMPI_EAGER"
@@ -152,6 +154,8 @@ func launched() []Var {
 func settings() []Var {
 	return []Var{
 		{Boot, "", byBoot, "`alone`: be a job of one rank, whatever launcher's environment is visible", false},
+		{Rendezvous, "", byBoot, "`file:///a/shared/folder`: where ranks that another launcher started find each other, if they cannot otherwise", false},
+		{Token, "", byBoot, "a secret that is the same on all hosts: with it, ranks that torchrun started find each other by MASTER_ADDR and MASTER_PORT", false},
 		{Transport, "", byComm, "`tcp`: use only this transport between ranks", false},
 		{Tune, "", byComm, "collective algorithms to use instead of the tables' choice", false},
 		{Eager, "64K", byComm, "largest message, in bytes, that is sent before its receive is posted", false},

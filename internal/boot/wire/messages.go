@@ -38,6 +38,9 @@ const (
 	kindDied
 	kindRevoked
 	kindTerminate
+	kindJoin
+	kindLeave
+	kindClosing
 )
 
 // Append appends m's frame.
@@ -77,6 +80,12 @@ func blank(kind byte) Message {
 		return new(Revoked)
 	case kindTerminate:
 		return new(Terminate)
+	case kindJoin:
+		return new(Join)
+	case kindLeave:
+		return new(Leave)
+	case kindClosing:
+		return new(Closing)
 	}
 	return nil
 }
@@ -259,3 +268,25 @@ type Terminate struct{ Text string }
 func (*Terminate) kind() byte               { return kindTerminate }
 func (m *Terminate) append(b []byte) []byte { return AppendBytes(b, m.Text) }
 func (m *Terminate) parse(d *Decoder)       { m.Text = d.String(MaxText) }
+
+// Join is how a rank that has no agent introduces itself to rank 0, which then
+// is to it what an agent is to others. Machine tells hosts of one name apart.
+type Join struct{ Host, Machine string }
+
+func (*Join) kind() byte               { return kindJoin }
+func (m *Join) append(b []byte) []byte { return AppendBytes(AppendBytes(b, m.Host), m.Machine) }
+func (m *Join) parse(d *Decoder)       { m.Host, m.Machine = d.String(maxName), d.String(maxName) }
+
+// Leave is the goodbye of such a rank.
+type Leave struct{}
+
+func (*Leave) kind() byte             { return kindLeave }
+func (*Leave) append(b []byte) []byte { return b }
+func (*Leave) parse(*Decoder)         {}
+
+// Closing tells such ranks that rank 0 leaves: no more news will come.
+type Closing struct{}
+
+func (*Closing) kind() byte             { return kindClosing }
+func (*Closing) append(b []byte) []byte { return b }
+func (*Closing) parse(*Decoder)         {}

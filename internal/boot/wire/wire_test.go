@@ -25,6 +25,9 @@ func examples() []Message {
 		&Died{Rank: 9, Text: "was killed"},
 		&Revoked{Rank: 1, Comm: 3, Cause: []byte{0}},
 		&Terminate{Text: "the end"},
+		&Join{Host: "node7", Machine: "id"},
+		&Leave{},
+		&Closing{},
 	}
 }
 

@@ -1,0 +1,332 @@
+package boot
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"gompi/internal/boot/wire"
+)
+
+// A hub is what rank 0 has when no agent is there: it stands in for one. Every
+// rank has a connection to it, which brings the cards together at the start, and
+// later the news that no connection between two other ranks can bring.
+type hub struct {
+	size   int
+	secret [32]byte
+	job    string
+	ln     net.Listener
+	met    func() // called once, when all ranks have come
+
+	mu       sync.Mutex
+	guests   []*guest // by rank, nil until it has come
+	came     int
+	cards    [][]byte
+	gathered int
+	past     []byte // news that those who come later must hear
+}
+
+// A guest is one rank at the hub.
+type guest struct {
+	rank          int
+	conn          net.Conn
+	host, machine string
+	hasCard       bool
+	left          bool // it has said goodbye
+	out           outbox
+}
+
+// endedBadly is what can be said of a rank whose connection is gone.
+const endedBadly = "ended without closing its communicators"
+
+const (
+	// proofTime bounds how long a connection may take to prove itself.
+	proofTime = 10 * time.Second
+	// maxStrangers bounds how many may be proving themselves at once.
+	maxStrangers = 512
+)
+
+// keepAlive finds out within half a minute that a host is gone.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
+
+// newHub starts a hub for size ranks, and returns rank 0's own connection to it.
+func newHub(size int, secret [32]byte, ln net.Listener, met func()) (*hub, net.Conn) {
+	job, _ := NewJob()
+	h := &hub{size: size, secret: secret, job: job, ln: ln, met: met, guests: make([]*guest, size), cards: make([][]byte, size)}
+	near, far := net.Pipe()
+	go h.converse(&guest{rank: 0, conn: far}) // until rank 0 leaves
+	go h.accept()                             // until all have come, or the hub is closed
+	return h, near
+}
+
+func (h *hub) accept() {
+	strangers := make(chan struct{}, maxStrangers)
+	for {
+		strangers <- struct{}{}
+		conn, err := h.ln.Accept()
+		if err != nil {
+			return
+		}
+		go func() { // until the connection ends
+			rank, err := h.greet(conn)
+			<-strangers
+			if err != nil {
+				conn.Close()
+				return
+			}
+			h.converse(&guest{rank: rank, conn: conn})
+		}()
+	}
+}
+
+// greet lets a rank of the job in.
+func (h *hub) greet(conn net.Conn) (int, error) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		tcp.SetKeepAliveConfig(keepAlive) // without it a lost host is noticed by its data connections
+	}
+	conn.SetDeadline(time.Now().Add(proofTime))
+	rank, err := check(conn, &h.secret)
+	if err == nil && (rank < 1 || rank >= h.size) {
+		err = fmt.Errorf("rank %d: want 1 to %d", rank, h.size-1)
+	}
+	conn.SetDeadline(time.Time{})
+	return rank, err
+}
+
+// converse listens to a rank until it is gone.
+func (h *hub) converse(g *guest) {
+	r := reader{conn: g.conn, frames: wire.Frames{Limit: wire.MaxUp}}
+	for {
+		m, err := r.next()
+		if err == nil {
+			err = h.heard(g, m)
+		}
+		if err != nil {
+			h.lost(g)
+			return
+		}
+	}
+}
+
+// heard follows what a rank says.
+func (h *hub) heard(g *guest, m wire.Message) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	join, first := m.(*wire.Join)
+	if first != (h.guests[g.rank] != g) {
+		return fmt.Errorf("%w: %T out of turn", wire.ErrFrame, m)
+	}
+	switch m := m.(type) {
+	case *wire.Join:
+		return h.join(g, join)
+	case *wire.Card:
+		if g.hasCard {
+			return fmt.Errorf("%w: a second card", wire.ErrFrame)
+		}
+		g.hasCard = true
+		h.cards[g.rank] = bytes.Clone(m.Data)
+		if h.gathered++; h.gathered == h.size {
+			h.tell(&wire.Cards{Data: h.cards})
+		}
+	case *wire.Revoke:
+		h.tell(&wire.Revoked{Rank: g.rank, Comm: m.Comm, Cause: m.Cause})
+	case *wire.Abort:
+		h.tell(&wire.Terminate{Text: fmt.Sprintf("rank %d aborted the job with status %d: %s", g.rank, m.Code, m.Reason)})
+	case *wire.Leave:
+		g.left = true
+		if !g.hasCard {
+			h.tell(&wire.Died{Rank: g.rank, Text: "left before all ranks had met"})
+		}
+	default:
+		return fmt.Errorf("%w: unexpected %T", wire.ErrFrame, m)
+	}
+	return nil
+}
+
+// join takes a rank in; the last has everybody welcomed.
+func (h *hub) join(g *guest, m *wire.Join) error {
+	if h.guests[g.rank] != nil {
+		return fmt.Errorf("%w: a second rank %d", wire.ErrFrame, g.rank)
+	}
+	g.host, g.machine = m.Host, m.Machine
+	h.guests[g.rank] = g
+	g.out.conn = g.conn
+	g.out.send(h.past)
+	if h.came++; h.came == h.size {
+		h.ln.Close()
+		h.welcome()
+		h.met()
+	}
+	return nil
+}
+
+// welcome tells every rank who it is, and who shares its host.
+func (h *hub) welcome() {
+	nodes := map[[2]string]int{}
+	nodeOf := make([]int, h.size)
+	var hosts []string
+	var locals []int // ranks by node
+	for r, g := range h.guests {
+		id := [2]string{g.host, g.machine}
+		if _, ok := nodes[id]; !ok {
+			nodes[id] = len(hosts)
+			hosts, locals = append(hosts, g.host), append(locals, 0)
+		}
+		nodeOf[r] = nodes[id]
+		locals[nodeOf[r]]++
+	}
+	placement, seen := wire.Runs(nodeOf), make([]int, len(hosts))
+	for r, g := range h.guests {
+		n := nodeOf[r]
+		g.out.send(wire.Append(nil, &wire.Welcome{
+			Rank: r, Size: h.size, LocalRank: seen[n], LocalSize: locals[n], Node: n,
+			JobID: h.job, Placement: placement, Hosts: hosts,
+		}))
+		seen[n]++
+	}
+}
+
+// tell sends news to all ranks, also those that are still to come.
+func (h *hub) tell(m wire.Message) {
+	frame := wire.Append(nil, m)
+	if h.came < h.size {
+		h.past = append(h.past, frame...)
+	}
+	for _, g := range h.guests {
+		if g != nil && !g.left {
+			g.out.send(frame)
+		}
+	}
+}
+
+// lost handles the end of a connection.
+func (h *hub) lost(g *guest) {
+	g.conn.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.guests[g.rank] == g && !g.left {
+		g.left = true
+		h.tell(&wire.Died{Rank: g.rank, Text: endedBadly})
+	}
+}
+
+// giveUp ends the wait for ranks that have not come, and tells those that have.
+func (h *hub) giveUp(after time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var missing []int
+	for r, g := range h.guests {
+		if g == nil {
+			missing = append(missing, r)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	h.tell(&wire.Terminate{Text: fmt.Sprintf("%d of %d ranks have not come within %v, the first is rank %d", len(missing), h.size, after.Round(time.Second), missing[0])})
+}
+
+// close ends the hub's part in the job, as rank 0 leaves it: the others are told
+// that no news will come any more, so that its end is none.
+func (h *hub) close() {
+	h.ln.Close()
+	h.mu.Lock()
+	if g := h.guests[0]; g != nil {
+		g.left = true
+	}
+	h.tell(&wire.Closing{})
+	guests := h.guests
+	h.mu.Unlock()
+	deadline := time.Now().Add(2 * time.Second)
+	for _, g := range guests {
+		if g != nil {
+			g.out.flush(time.Until(deadline))
+		}
+	}
+}
+
+// An outbox sends frames to one connection, without making anybody wait.
+type outbox struct {
+	conn    net.Conn
+	mu      sync.Mutex
+	queue   []byte
+	writing bool
+	done    chan struct{} // closed when nothing is queued or being written any more
+}
+
+// maxQueued bounds what waits for a rank that does not read.
+const maxQueued = 256 << 20
+
+func (o *outbox) send(frame []byte) {
+	if len(frame) == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue) > maxQueued {
+		o.conn.Close()
+		return
+	}
+	o.queue = append(o.queue, frame...)
+	if !o.writing {
+		o.writing, o.done = true, make(chan struct{})
+		go o.write() // until nothing is queued
+	}
+}
+
+func (o *outbox) write() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.queue) > 0 {
+		queue := o.queue
+		o.queue = nil
+		o.mu.Unlock()
+		o.conn.Write(queue) // an error shows when the connection is read
+		o.mu.Lock()
+	}
+	o.writing = false
+	close(o.done)
+}
+
+// flush waits until everything has been written, at most for limit.
+func (o *outbox) flush(limit time.Duration) {
+	o.mu.Lock()
+	writing, done := o.writing, o.done
+	o.mu.Unlock()
+	if !writing {
+		return
+	}
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
+// A reader reads messages from a connection.
+type reader struct {
+	conn   net.Conn
+	frames wire.Frames
+}
+
+// next returns the next message, which may alias what the following call
+// overwrites.
+func (r *reader) next() (wire.Message, error) {
+	for {
+		kind, body, ok, err := r.frames.Next()
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return wire.Parse(kind, body)
+		}
+		n, err := r.conn.Read(r.frames.Room(false))
+		r.frames.Filled(n)
+		if n == 0 && err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gompi/internal/boot/wire"
+)
+
+// meeting opens n ranks by a shared folder, each in a goroutine, and returns
+// what they got.
+func meeting(ctx context.Context, dir string, n int, absent ...int) ([]*spoke, []error) {
+	ranks, errs := make([]*spoke, n), make([]error, n)
+	var all sync.WaitGroup
+	for r := range n {
+		if slices.Contains(absent, r) {
+			continue
+		}
+		all.Go(func() {
+			p := &place{launcher: launcher{name: "a test"}, rank: r, size: n, local: true, job: "j=1"}
+			b, err := openFile(ctx, p, dir)
+			if errs[r] = err; err == nil {
+				ranks[r] = b.(*spoke)
+			}
+		})
+	}
+	all.Wait()
+	return ranks, errs
+}
+
+func meet(t *testing.T, n int) []*spoke {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	ranks, errs := meeting(ctx, t.TempDir(), n)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, s := range slices.Backward(ranks) {
+			s.Goodbye()
+			s.conn.Close()
+		}
+	})
+	return ranks
+}
+
+// next waits for the next events of a rank.
+func next(t *testing.T, s *spoke) []Event {
+	t.Helper()
+	if !s.Await(10 * time.Second) {
+		t.Fatalf("rank %d: no news in 10 s", s.info.Rank)
+	}
+	return s.Events()
+}
+
+func TestRanksWithoutAnAgentMeetByASharedFolder(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	// What a job of the same name has left behind leads nowhere.
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	ranks, errs := meeting(ctx, dir, 1)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	ranks[0].Goodbye()
+
+	ranks, errs = meeting(ctx, dir, 5)
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for r, s := range ranks {
+		in := s.Info()
+		if in.Rank != r || in.Size != 5 || in.LocalRank != r || in.LocalSize != 5 || in.Nodes != 1 || in.JobID != ranks[0].info.JobID || in.Secret != ranks[0].info.Secret {
+			t.Errorf("rank %d has %+v", r, in)
+		}
+		all.Go(func() {
+			cards, err := s.Allgather(ctx, fmt.Append(nil, r*r))
+			if err != nil || fmt.Sprintf("%s", cards) != "[0 1 4 9 16]" {
+				t.Errorf("rank %d: cards %s, %v", r, cards, err)
+			}
+		})
+	}
+	all.Wait()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, s := range ranks {
+		s.Goodbye()
+	}
+}
+
+func TestHubGroupsRanksByHost(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, own := newHub(4, [32]byte{1}, ln, func() {})
+	conns := []net.Conn{own}
+	for r := 1; r < 4; r++ {
+		near, far := net.Pipe()
+		conns = append(conns, near)
+		go h.converse(&guest{rank: r, conn: far})
+	}
+	places := [][2]string{{"a", "1"}, {"b", "2"}, {"a", "1"}, {"a", "3"}} // two hosts are called a
+	var all sync.WaitGroup
+	got := make([]*wire.Welcome, 4)
+	for r, conn := range conns {
+		all.Go(func() {
+			conn.Write(wire.Append(nil, &wire.Join{Host: places[r][0], Machine: places[r][1]}))
+			in := reader{conn: conn, frames: wire.Frames{Limit: wire.MaxDown}}
+			if m, err := in.next(); err == nil {
+				got[r], _ = m.(*wire.Welcome)
+			}
+		})
+	}
+	all.Wait()
+	want := [][3]int{{0, 2, 0}, {0, 1, 1}, {1, 2, 0}, {0, 1, 2}} // local rank, local size, node
+	for r, w := range got {
+		if w == nil || [3]int{w.LocalRank, w.LocalSize, w.Node} != want[r] || len(w.Hosts) != 3 {
+			t.Errorf("rank %d: %+v, want local rank, size and node %v of 3", r, w, want[r])
+		}
+	}
+	for _, conn := range conns {
+		conn.Close()
+	}
+}
+
+func TestNewsReachesRanksWithoutAnAgent(t *testing.T) {
+	ranks := meet(t, 4)
+	if err := ranks[2].Revoke(7, []byte("why")); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range ranks {
+		if e := next(t, s); len(e) != 1 || e[0].Kind != Revoked || e[0].Rank != 2 || e[0].Comm != 7 || string(e[0].Text) != "why" {
+			t.Errorf("rank %d hears %+v", s.info.Rank, e)
+		}
+	}
+	ranks[3].conn.Close() // as when it is killed
+	for _, s := range ranks[:3] {
+		if e := next(t, s); len(e) != 1 || e[0].Kind != Died || e[0].Rank != 3 {
+			t.Errorf("rank %d hears %+v", s.info.Rank, e)
+		}
+	}
+	if err := ranks[1].Abort(9, "no disk"); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range ranks[:3] {
+		if e := next(t, s); len(e) != 1 || e[0].Kind != Terminate || string(e[0].Text) != "rank 1 aborted the job with status 9: no disk" {
+			t.Errorf("rank %d hears %+v", s.info.Rank, e)
+		}
+	}
+}
+
+func TestARankThatSaysGoodbyeIsNoNews(t *testing.T) {
+	ranks := meet(t, 3)
+	var all sync.WaitGroup
+	for _, s := range ranks {
+		all.Go(func() { s.Allgather(t.Context(), nil) })
+	}
+	all.Wait()
+	ranks[1].Goodbye()
+	ranks[0].Goodbye() // and with it the hub
+	if ranks[2].Await(10 * time.Second) {
+		t.Errorf("news: %+v", ranks[2].Events())
+	}
+	ranks[2].Goodbye()
+}
+
+func TestTheEndOfRankZeroIsToldAsSuch(t *testing.T) {
+	ranks := meet(t, 3)
+	// As when its process ends: all its connections do.
+	ranks[0].conn.Close()
+	for _, s := range ranks[1:] {
+		if e := next(t, s); e[0].Kind != Died || e[0].Rank != 0 {
+			t.Errorf("rank %d hears %+v", s.info.Rank, e)
+		}
+	}
+}
+
+func TestRanksThatDoNotComeAreNamedToThoseThatHave(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	dir := t.TempDir()
+	_, errs := meeting(ctx, dir, 4, 2)
+	for _, r := range []int{0, 1, 3} {
+		if errs[r] == nil || !strings.Contains(errs[r].Error(), "1 of 4 ranks have not come within 1s, the first is rank 2") {
+			t.Errorf("rank %d: %v", r, errs[r])
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestWithoutRankZeroTheOthersGiveUp(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, errs := meeting(ctx, t.TempDir(), 3, 0)
+	for _, r := range []int{1, 2} {
+		if !errors.Is(errs[r], context.DeadlineExceeded) || !strings.Contains(errs[r].Error(), "looking for rank 0") {
+			t.Errorf("rank %d: %v", r, errs[r])
+		}
+	}
+}
+
+func TestNobodyWithoutTheSecretGetsIn(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, own := newHub(2, [32]byte{1}, ln, func() {})
+	defer own.Close()
+	defer h.close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	at := ln.Addr().String()
+	if _, err := reach(ctx, &[32]byte{2}, 1, []string{at}); !errors.Is(err, errProof) {
+		t.Errorf("with another secret: %v, want %v", err, errProof)
+	}
+	if conn, err := reach(ctx, &[32]byte{1}, 5, []string{at}); err == nil { // as rank 5 of 2
+		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Error("rank 5 of 2 is let in")
+		}
+		conn.Close()
+	}
+	conn, err := reach(ctx, &[32]byte{1}, 1, []string{"127.0.0.1:1", at}) // the right one is found among others
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+}
+
+func TestATicketThatOthersCouldHaveWrittenIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ticket")
+	if err := writeTicket(path, &ticket{port: 1, addrs: ownAddrs(true)}); err != nil {
+		t.Fatal(err)
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v; want 0600", st.Mode(), err)
+	}
+	if _, err := readTicket(path); err != nil {
+		t.Error(err)
+	}
+	os.Chmod(path, 0o620)
+	if _, err := readTicket(path); !errors.Is(err, errForged) {
+		t.Errorf("group-writable: %v, want %v", err, errForged)
+	}
+	link := filepath.Join(dir, "link")
+	os.Symlink(path, link)
+	if _, err := readTicket(link); err == nil {
+		t.Error("a symbolic link is followed")
+	}
+}
+
+func FuzzTicket(f *testing.F) {
+	f.Add((&ticket{secret: [32]byte{9}, port: 4000, addrs: ownAddrs(false)}).String())
+	f.Add("gompi1/AAAA/1/::1")
+	f.Fuzz(func(t *testing.T, s string) {
+		a, err := parseTicket(s)
+		if err != nil {
+			return
+		}
+		b, err := parseTicket(a.String())
+		if err != nil || a.secret != b.secret || !slices.Equal(a.endpoints(), b.endpoints()) {
+			t.Fatalf("%q came back as %q, %v", s, b, err)
+		}
+	})
+}

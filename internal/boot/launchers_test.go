@@ -1,0 +1,75 @@
+package boot
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFindBelievesTheLauncherThatStartedThisProcess(t *testing.T) {
+	type vars = map[string]string
+	tests := []struct {
+		env        vars
+		by         string // "" for none
+		rank, size int
+		local      bool
+	}{
+		{nil, "", 0, 0, false},
+		{vars{"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}, "", 0, 0, false},
+		{vars{"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}, "Open MPI", 3, 4, true},
+		{vars{"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "Open MPI", 3, 4, false},
+		{vars{"PMI_RANK": "1", "PMI_SIZE": "4"}, "mpiexec", 1, 4, false},
+		{vars{"RANK": "0", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "4"}, "torchrun", 0, 4, true},
+		{vars{"WORLD_SIZE": "4"}, "", 0, 0, false},
+		{vars{"RANK": "4", "WORLD_SIZE": "4"}, "", 0, 0, false},
+		{vars{"RANK": "x", "WORLD_SIZE": "4"}, "", 0, 0, false},
+		{vars{"SLURM_STEP_ID": "0", "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "6", "SLURM_STEP_NUM_NODES": "1"}, "srun", 5, 6, true},
+		{vars{"SLURM_STEP_ID": "0", "SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "6", "SLURM_STEP_NUM_NODES": "2"}, "srun", 5, 6, false},
+		{vars{"SLURM_STEP_ID": "interactive", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "6"}, "", 0, 0, false},
+		{vars{"SLURM_JOB_ID": "12", "SLURM_PROCID": "0", "SLURM_NTASKS": "6"}, "", 0, 0, false},
+		// One torchrun per node, started by srun: the step has tasks of its own.
+		{vars{"RANK": "5", "WORLD_SIZE": "8", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}, "torchrun", 5, 8, false},
+		// Several that agree are one.
+		{vars{"PMI_RANK": "1", "PMI_SIZE": "4", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4"}, "mpiexec", 1, 4, false},
+		{vars{"RANK": "1", "WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, "Open MPI", 1, 2, false},
+		// What was left in an image says nothing beside a launcher.
+		{vars{"RANK": "0", "WORLD_SIZE": "1", "PMI_RANK": "2", "PMI_SIZE": "4"}, "mpiexec", 2, 4, false},
+		{vars{"GOMPI_RANK": "1", "GOMPI_SIZE": "2", "RANK": "1", "WORLD_SIZE": "2"}, "gompirun", 1, 2, false},
+	}
+	for _, tt := range tests {
+		p, err := find(func(name string) string { return tt.env[name] })
+		switch {
+		case err != nil:
+			t.Errorf("%v: %v", tt.env, err)
+		case p == nil:
+			if tt.by != "" {
+				t.Errorf("%v: nobody, want %s", tt.env, tt.by)
+			}
+		case tt.by == "" || !strings.Contains(p.name, tt.by) || p.rank != tt.rank || p.size != tt.size || p.local != tt.local:
+			t.Errorf("%v: rank %d of %d, local %v, by %s; want %d of %d, %v, by %q", tt.env, p.rank, p.size, p.local, p.name, tt.rank, tt.size, tt.local, tt.by)
+		}
+	}
+}
+
+func TestLaunchersThatDisagreeAreBothNamed(t *testing.T) {
+	env := map[string]string{"RANK": "0", "WORLD_SIZE": "2", "PMI_RANK": "3", "PMI_SIZE": "4"}
+	_, err := find(func(name string) string { return env[name] })
+	for _, want := range []string{"mpiexec", "rank 3 of 4 (PMI_RANK, PMI_SIZE)", "torchrun", "rank 0 of 2 (RANK, WORLD_SIZE)"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+}
+
+func TestRankZeroAloneSpeaksAtLength(t *testing.T) {
+	for rank, want := range []string{"set GOMPI_RDZV to file:// and a folder", "rank 0 says what to do"} {
+		env := map[string]string{"SLURM_STEP_ID": "0", "SLURM_PROCID": string(rune('0' + rank)), "SLURM_STEP_NUM_TASKS": "2"}
+		p, err := find(func(name string) string { return env[name] })
+		if err != nil || p == nil {
+			t.Fatal(p, err)
+		}
+		text := p.refusal().Error()
+		if !strings.Contains(text, want) || strings.Contains(text, "\n") || (rank == 0) != strings.Contains(text, "srun --mpi=pmi2") {
+			t.Errorf("rank %d: %q, want one line with %q, and rank 0's with srun's", rank, text, want)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package boot
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"gompi/internal/boot/pmi"
+	"gompi/internal/env"
+)
+
+// A pmiRank is this process as its launcher knows it: hydra's mpiexec, srun
+// --mpi=pmi2, Flux, or any other that serves PMI-1. It is used for as little as
+// can be: rank 0 puts its ticket, all meet in one barrier, and the rest goes over
+// rank 0's hub.
+type pmiRank struct {
+	conn       net.Conn
+	in         *bufio.Reader
+	rank, size int
+	name       string // of the job's keys
+}
+
+const (
+	ticketKey = "gompi-rank0"
+	// finalizeTime bounds how long a launcher may take to answer a goodbye.
+	finalizeTime = 5 * time.Second
+)
+
+// pmiVisible reports whether a launcher has left a way to speak PMI-1 with it. A
+// descriptor may be stale: a wrapper has closed it.
+func pmiVisible() bool { return os.Getenv(pmi.EnvPort) != "" || pmiDescriptor() != nil }
+
+// pmiDescriptor returns the inherited socket, nil if there is none.
+func pmiDescriptor() *os.File {
+	fd := env.FD(pmi.EnvFD)
+	if fd < 0 {
+		return nil
+	}
+	// Not closed by the garbage collector: the number may be somebody else's.
+	st, err := os.Stat(fmt.Sprintf("/dev/fd/%d", fd))
+	if err != nil || st.Mode()&os.ModeSocket == 0 {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), "pmi")
+}
+
+// openPMI joins the job over PMI-1.
+func openPMI(ctx context.Context) (Boot, error) {
+	p, err := dialPMI(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { p.conn.SetDeadline(time.Unix(1, 0)) })
+	b, err := p.open(ctx)
+	if !stop() && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		p.conn.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// dialPMI connects to the launcher. Children of this process are not this rank,
+// and get no way to say they are.
+func dialPMI(ctx context.Context) (*pmiRank, error) {
+	p := &pmiRank{rank: -1}
+	if f := pmiDescriptor(); f != nil {
+		var err error
+		if p.conn, err = net.FileConn(f); err != nil {
+			return nil, fmt.Errorf("%s: %w", pmi.EnvFD, err)
+		}
+		f.Close() // FileConn has its own, which children do not inherit
+		p.rank, _ = env.Int(pmi.EnvRank)
+		p.size, _ = env.Int(pmi.EnvSize)
+	} else {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", os.Getenv(pmi.EnvPort))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", pmi.EnvPort, err)
+		}
+		p.conn = conn
+	}
+	p.in = bufio.NewReaderSize(p.conn, pmi.MaxLine)
+	id := os.Getenv(pmi.EnvID)
+	for _, name := range []string{pmi.EnvFD, pmi.EnvPort, pmi.EnvID} {
+		os.Unsetenv(name)
+	}
+	if p.rank < 0 {
+		return p, p.introduce(id)
+	}
+	return p, nil
+}
+
+// introduce says over TCP which process this is, and hears which rank.
+func (p *pmiRank) introduce(id string) error {
+	if err := p.say(pmi.New("initack", "pmiid", id)); err != nil {
+		return err
+	}
+	if _, err := p.hear("initack"); err != nil {
+		return err
+	}
+	for range 3 { // size, rank, debug
+		m, err := p.hear("set")
+		if err != nil {
+			return err
+		}
+		for name, to := range map[string]*int{"rank": &p.rank, "size": &p.size} {
+			if v := m.Get(name); v != "" {
+				if *to, err = strconv.Atoi(v); err != nil {
+					return fmt.Errorf("PMI: %s %q: want a number", name, v)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (p *pmiRank) say(m *pmi.Message) error {
+	if _, err := p.conn.Write(m.Append(nil)); err != nil {
+		return fmt.Errorf("PMI: %s: %w", m.Cmd, err)
+	}
+	return nil
+}
+
+// hear reads the answer called want.
+func (p *pmiRank) hear(want string) (*pmi.Message, error) {
+	line, err := p.in.ReadSlice('\n')
+	if err != nil {
+		return nil, fmt.Errorf("PMI: waiting for %s: %w", want, err)
+	}
+	m, err := pmi.Parse(line)
+	if err != nil {
+		return nil, err
+	}
+	if m.Cmd != want {
+		return nil, fmt.Errorf("PMI: the launcher answers %.80q, want %s", line, want)
+	}
+	if err := m.Err(); err != nil {
+		return nil, fmt.Errorf("PMI: %w", err)
+	}
+	return m, nil
+}
+
+// ask says a request and returns its answer.
+func (p *pmiRank) ask(answer, cmd string, args ...string) (*pmi.Message, error) {
+	if err := p.say(pmi.New(cmd, args...)); err != nil {
+		return nil, err
+	}
+	return p.hear(answer)
+}
+
+// open meets the other ranks.
+func (p *pmiRank) open(ctx context.Context) (Boot, error) {
+	if _, err := p.ask("response_to_init", "init", "pmi_version", "1", "pmi_subversion", "1"); err != nil {
+		return nil, err
+	}
+	if p.size < 1 || p.rank < 0 || p.rank >= p.size {
+		return nil, fmt.Errorf("PMI: rank %d of %d: want a rank from 0 to one less than the size", p.rank, p.size)
+	}
+	if p.size == 1 {
+		_, err := p.ask("finalize_ack", "finalize")
+		p.conn.Close()
+		return Alone(), err
+	}
+	m, err := p.ask("my_kvsname", "get_my_kvsname")
+	if err != nil {
+		return nil, err
+	}
+	p.name = m.Get("kvsname")
+	s, err := p.meet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leave := s.leave
+	s.leave = func() error { leave(); return p.finalize() }
+	s.abort = p.abort
+	return s, nil
+}
+
+// meet finds the hub of rank 0, or is it.
+func (p *pmiRank) meet(ctx context.Context) (*spoke, error) {
+	if p.rank == 0 {
+		local := os.Getenv(env.PMILocalSize) == strconv.Itoa(p.size)
+		ln, err := listen(local)
+		if err != nil {
+			return nil, err
+		}
+		_, secret := NewJob()
+		return lead(ctx, p.size, secret, ln, func() error {
+			t := ticketOf(ln, secret, local)
+			if _, err := p.ask("put_result", "put", "kvsname", p.name, "key", ticketKey, "value", t.String()); err != nil {
+				return err
+			}
+			return p.barrier()
+		}, func() {})
+	}
+	if err := p.barrier(); err != nil {
+		return nil, err
+	}
+	m, err := p.ask("get_result", "get", "kvsname", p.name, "key", ticketKey)
+	if err != nil {
+		return nil, fmt.Errorf("rank 0 has left no way to reach it: is it a program of gompi, too? %w", err)
+	}
+	t, err := parseTicket(m.Get("value"))
+	if err != nil {
+		return nil, err
+	}
+	return follow(ctx, p.rank, func() ([32]byte, []string, error) { return t.secret, t.endpoints(), nil })
+}
+
+func (p *pmiRank) barrier() error {
+	_, err := p.ask("barrier_out", "barrier_in")
+	return err
+}
+
+// finalize tells the launcher that the end of this process is no accident.
+func (p *pmiRank) finalize() error {
+	defer p.conn.Close()
+	p.conn.SetDeadline(time.Now().Add(finalizeTime))
+	_, err := p.ask("finalize_ack", "finalize")
+	return err
+}
+
+// abort has the launcher end the job. There is no answer.
+func (p *pmiRank) abort(code int, reason string) error {
+	p.conn.SetWriteDeadline(time.Now().Add(finalizeTime))
+	return p.say(pmi.New("abort", "exitcode", strconv.Itoa(code), "message", reason[:min(len(reason), pmi.MaxValue)]))
+}

@@ -1,0 +1,163 @@
+package boot
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"gompi/internal/env"
+)
+
+// errForged is wrapped by the errors of a ticket that somebody else may have
+// made: looking again would not help.
+var errForged = errors.New("not to be trusted")
+
+// openFile joins the job by a file in a folder that all ranks see. It holds rank
+// 0's ticket, can be read by this user alone, and is gone when all have met.
+func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		return nil, fmt.Errorf("%s: no folder %q on this host", env.Rendezvous, dir)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", p.name, p.size, p.job))
+	path := filepath.Join(dir, fmt.Sprintf("gompi-%x", sum[:12]))
+	if p.rank > 0 {
+		return orError(follow(ctx, p.rank, func() ([32]byte, []string, error) {
+			t, err := readTicket(path)
+			if err != nil {
+				return [32]byte{}, nil, err
+			}
+			return t.secret, t.endpoints(), nil
+		}))
+	}
+	ln, err := listen(p.local)
+	if err != nil {
+		return nil, err
+	}
+	_, secret := NewJob()
+	remove := func() { os.Remove(path) } // if it is not there any more, the better
+	s, err := lead(ctx, p.size, secret, ln, func() error { return writeTicket(path, ticketOf(ln, secret, p.local)) }, remove)
+	if err != nil {
+		remove()
+	}
+	return orError(s, err)
+}
+
+// orError keeps a nil *spoke from becoming a Boot.
+func orError(s *spoke, err error) (Boot, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// writeTicket makes the file appear whole, or not at all.
+func writeTicket(path string, t *ticket) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, t.String())
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// readTicket reads what rank 0 has left. A file that another user could have
+// written is no ticket.
+func readTicket(path string) (*ticket, error) {
+	os.ReadDir(filepath.Dir(path)) // has NFS look anew for a file that was not there
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := private(path, st); err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 4096))
+	if err != nil {
+		return nil, err
+	}
+	return parseTicket(strings.TrimSpace(string(b)))
+}
+
+// private makes sure that a file or folder is this user's alone.
+func private(path string, st os.FileInfo) error {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s is of user %d, want %d: %w", path, sys.Uid, os.Geteuid(), errForged)
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s has mode %v, want none for others than its owner: %w", path, st.Mode(), errForged)
+	}
+	return nil
+}
+
+// privateDir returns a folder of this host that is this user's alone.
+func privateDir() (string, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("gompi-%d", os.Geteuid()))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", err
+	}
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return "", err
+	}
+	if !st.IsDir() {
+		return "", fmt.Errorf("%s is no folder: %w", dir, errForged)
+	}
+	return dir, private(dir, st)
+}
+
+const (
+	// masterPorts is how many ports after MASTER_PORT are tried. MASTER_PORT itself
+	// is another's: torchrun's, or the script's.
+	masterPorts = 8
+	// leastToken is the shortest token taken for a secret.
+	leastToken = 16
+)
+
+// openMaster joins the job by MASTER_ADDR and the ports after MASTER_PORT. The
+// token makes sure who answers there.
+func openMaster(ctx context.Context, p *place, token string) (Boot, error) {
+	if len(token) < leastToken {
+		return nil, fmt.Errorf("%s has %d characters, want at least %d: openssl rand -hex 16 makes one", env.Token, len(token), leastToken)
+	}
+	addr := os.Getenv(env.TorchMasterAddr)
+	port, err := strconv.Atoi(os.Getenv(env.TorchMasterPort))
+	if err != nil || port < 1 || port+masterPorts > 65535 {
+		return nil, fmt.Errorf("%s=%q: want a port, with %d more after it", env.TorchMasterPort, os.Getenv(env.TorchMasterPort), masterPorts)
+	}
+	mac := hmac.New(sha256.New, []byte(token))
+	fmt.Fprintf(mac, "gompi job %s %d %s", p.name, p.size, p.job)
+	secret := [32]byte(mac.Sum(nil))
+	if p.rank == 0 {
+		ln, err := listenBetween("", port+1, port+masterPorts)
+		if err != nil {
+			return nil, err
+		}
+		return orError(lead(ctx, p.size, secret, ln, func() error { return nil }, func() {}))
+	}
+	endpoints := make([]string, masterPorts)
+	for i := range endpoints {
+		endpoints[i] = net.JoinHostPort(addr, strconv.Itoa(port+1+i))
+	}
+	return orError(follow(ctx, p.rank, func() ([32]byte, []string, error) { return secret, endpoints, nil }))
+}

@@ -1,0 +1,239 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gompi/comm"
+	"gompi/mpirun/internal/slurmbed"
+)
+
+// worldMain is a program of gompi that other launchers start. Its arguments say
+// what goes wrong, and on which rank.
+func worldMain() {
+	what, who := "", -1
+	if len(os.Args) > 2 {
+		what = os.Args[1]
+		who, _ = strconv.Atoi(os.Args[2])
+	}
+	if err := world(context.Background(), what, who); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+}
+
+func world(ctx context.Context, what string, who int) error {
+	c, err := comm.Init(ctx)
+	if err != nil {
+		return err
+	}
+	mine, sum := []int64{int64(c.Rank())}, make([]int64, 1)
+	if err := comm.Allreduce(ctx, c, mine, sum, comm.Sum); err != nil {
+		return err
+	}
+	fmt.Printf("rank %d of %d: sum %d\n", c.Rank(), c.Size(), sum[0])
+	if c.Rank() == who {
+		switch what {
+		case "kill":
+			p, err := os.FindProcess(os.Getpid())
+			if err != nil {
+				return err
+			}
+			return p.Kill()
+		case "abort":
+			if err := c.Abort(7, "no disk"); err != nil {
+				return err
+			}
+		}
+	}
+	for what != "" { // until it is told of
+		if err := comm.Barrier(ctx, c); err != nil {
+			return err
+		}
+	}
+	return c.Close(ctx)
+}
+
+// A way is how another launcher starts the program called world with n ranks.
+type way struct {
+	name string
+	run  func(t *testing.T, n int, args ...string) (status int, stdout, stderr string)
+}
+
+// ways returns all launchers that are installed here.
+func ways(t *testing.T) []way {
+	t.Helper()
+	t.Setenv("PMIX_MCA_psec", "native") // Open MPI's mpirun warns without munge
+	command := func(words ...string) func(t *testing.T, n int, args ...string) (int, string, string) {
+		return func(t *testing.T, n int, args ...string) (int, string, string) {
+			t.Helper()
+			if _, err := exec.LookPath(words[0]); err != nil {
+				t.Skipf("left out: there is no %s (packages mpich and openmpi-bin)", words[0])
+			}
+			line := append(append([]string{}, words[1:]...), fmt.Sprint(n), "world")
+			return runCommand(t, words[0], append(line, args...)...)
+		}
+	}
+	return []way{
+		{"hydra", command("mpiexec.hydra", "-np")},
+		{"hydra over TCP", command("mpiexec.hydra", "-pmi-port", "-np")},
+		{"Open MPI", command("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np")},
+		{"torchrun on one host", variables("LOCAL_WORLD_SIZE=%d", "TORCHELASTIC_RUN_ID="+t.Name())},
+		{"torchrun with a token", variables("GOMPI_TOKEN=0123456789abcdef")},
+		{"a shared folder", variables("GOMPI_RDZV=file://" + t.TempDir())},
+	}
+}
+
+// variables starts plain processes with the environment that torchrun gives its
+// own, and more.
+func variables(more ...string) func(t *testing.T, n int, args ...string) (int, string, string) {
+	return func(t *testing.T, n int, args ...string) (status int, stdout, stderr string) {
+		t.Helper()
+		port := freePort(t)
+		var all sync.WaitGroup
+		statuses, outs, errs := make([]int, n), make([]string, n), make([]string, n)
+		for r := range n {
+			vars := []string{
+				fmt.Sprintf("RANK=%d", r), fmt.Sprintf("WORLD_SIZE=%d", n), "MASTER_ADDR=127.0.0.1",
+				fmt.Sprintf("MASTER_PORT=%d", port), "TORCHELASTIC_USE_AGENT_STORE=True",
+			}
+			for _, v := range more {
+				vars = append(vars, strings.ReplaceAll(v, "%d", fmt.Sprint(n)))
+			}
+			all.Go(func() {
+				statuses[r], outs[r], errs[r] = runCommand(t, "env", append(append(vars, "world"), args...)...)
+			})
+		}
+		all.Wait()
+		for _, s := range statuses {
+			status = max(status, s)
+		}
+		return status, strings.Join(outs, ""), strings.Join(errs, "")
+	}
+}
+
+// freePort returns a port that stays taken until the test ends, as torchrun's
+// store takes MASTER_PORT: who binds it fails.
+func freePort(t *testing.T) int {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	return ln.Addr().(*net.TCPAddr).Port
+}
+
+// wantWorld checks that n ranks have formed one world.
+func wantWorld(t *testing.T, n, status int, out, errs string) {
+	t.Helper()
+	if status != 0 {
+		t.Fatalf("status %d\n%s%s", status, out, errs)
+	}
+	for r := range n {
+		if want := fmt.Sprintf("rank %d of %d: sum %d\n", r, n, n*(n-1)/2); strings.Count(out, want) != 1 {
+			t.Errorf("%q has not once %q", out, want)
+		}
+	}
+}
+
+func TestOtherLaunchersRanksFormOneWorld(t *testing.T) {
+	for _, w := range ways(t) {
+		t.Run(w.name, func(t *testing.T) {
+			for _, n := range []int{1, 2, 5} {
+				status, out, errs := w.run(t, n)
+				wantWorld(t, n, status, out, errs)
+			}
+		})
+	}
+}
+
+func TestADeadRankEndsTheJobUnderOtherLaunchers(t *testing.T) {
+	for _, w := range ways(t) {
+		t.Run(w.name, func(t *testing.T) {
+			for _, victim := range []string{"0", "2"} {
+				start := time.Now()
+				status, out, errs := w.run(t, 4, "kill", victim)
+				if took := time.Since(start); status == 0 || took > 20*time.Second {
+					t.Errorf("status %d after %v\n%s%s", status, took, out, errs)
+				}
+				if strings.HasPrefix(w.name, "hydra") {
+					continue // it kills the others before they can say what they know
+				}
+				if want := "rank " + victim + " (host "; !strings.Contains(errs, want) {
+					t.Errorf("%q lacks %q", errs, want)
+				}
+			}
+		})
+	}
+}
+
+func TestAbortEndsTheJobUnderOtherLaunchers(t *testing.T) {
+	for _, w := range ways(t) {
+		t.Run(w.name, func(t *testing.T) {
+			status, out, errs := w.run(t, 3, "abort", "1")
+			if status == 0 || strings.HasPrefix(w.name, "hydra") && status != 7 {
+				t.Errorf("status %d\n%s%s", status, out, errs)
+			}
+		})
+	}
+}
+
+// Without any way to meet, the ranks end at once, and one of them says at length
+// what to do.
+func TestRanksThatCannotMeetSaySoOnce(t *testing.T) {
+	status, out, errs := variables()(t, 4)
+	if status != 3 || out != "" || strings.Count(errs, "each would be rank 0 of 1, 4 times") != 1 || strings.Count(errs, "\n") != 4 {
+		t.Errorf("status %d, %q, %q; want one long line and three short ones", status, out, errs)
+	}
+}
+
+func TestSlurmStepsFormOneWorld(t *testing.T) {
+	bed := slurmbed.New(t, 2)
+	self, err := exec.LookPath("world")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := t.TempDir()
+	run := func(t *testing.T, words ...string) (int, string, string) {
+		t.Helper()
+		words = append([]string{"-i"}, append(bed.Env(), words...)...)
+		return runCommand(t, "env", words...)
+	}
+	t.Run("pmi2", func(t *testing.T) {
+		status, out, errs := run(t, "srun", "--mpi=pmi2", "-N2", "-n4", self)
+		wantWorld(t, 4, status, out, errs)
+	})
+	t.Run("shared folder", func(t *testing.T) {
+		status, out, errs := run(t, "GOMPI_RDZV=file://"+shared, "srun", "--mpi=none", "-N2", "-n4", self)
+		wantWorld(t, 4, status, out, errs)
+	})
+	t.Run("one node", func(t *testing.T) {
+		status, out, errs := run(t, "srun", "--mpi=none", "-N1", "-n4", self)
+		wantWorld(t, 4, status, out, errs)
+	})
+	t.Run("no way", func(t *testing.T) {
+		status, _, errs := run(t, "srun", "--mpi=none", "-N2", "-n4", self)
+		if status != 3 || strings.Count(errs, "srun --mpi=pmi2") != 1 {
+			t.Errorf("status %d, %q; want 3, and once the line to type", status, errs)
+		}
+	})
+	t.Run("a dead rank", func(t *testing.T) {
+		for _, how := range [][]string{{"srun", "--mpi=pmi2"}, {"GOMPI_RDZV=file://" + shared, "srun", "--mpi=none"}} {
+			status, out, errs := run(t, append(how, "-N2", "-n4", self, "kill", "1")...)
+			if status == 0 || !strings.Contains(errs, "rank 1 (host ") {
+				t.Errorf("%v: status %d\n%s%s", how, status, out, errs)
+			}
+		}
+	})
+}
