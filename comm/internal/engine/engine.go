@@ -161,6 +161,16 @@ func (e *Engine) peer(rank int) *peer {
 	return p
 }
 
+// gone returns why a rank is lost, nil if it is not. Other than peer it takes no
+// memory for a rank that was never talked to, nor looks for a way to it.
+func (e *Engine) gone(rank int) error {
+	page := e.peers[rank/pageSize]
+	if page == nil || page[rank%pageSize] == nil {
+		return nil
+	}
+	return page[rank%pageSize].lost
+}
+
 // route returns the first transport that reaches rank, nil if there is none.
 func (e *Engine) route(rank int) transport.Transport {
 	for _, t := range e.transports {

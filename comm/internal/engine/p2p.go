@@ -204,7 +204,7 @@ func (ch *Channel) unreachable(src int) error {
 	case src == Any || src == ch.rank:
 		return nil
 	}
-	return ch.e.peer(ch.World(src)).lost
+	return ch.e.gone(ch.World(src))
 }
 
 // arrived matches a message that came without a receive being known, or keeps it.

@@ -315,7 +315,7 @@ func (ch *Channel) alone() bool {
 		return false
 	}
 	for r := range ch.size {
-		if w := ch.World(r); r != ch.rank && ch.e.peer(w).lost == nil {
+		if w := ch.World(r); r != ch.rank && ch.e.gone(w) == nil {
 			return false
 		}
 	}
@@ -329,7 +329,7 @@ func (e *Engine) dismissLeft() {
 	var left []int
 	for _, ch := range e.channels {
 		for src := range ch.awaited() {
-			if w := ch.World(src); w != e.cfg.Rank && e.peer(w).lost == nil && e.cfg.Left(w) {
+			if w := ch.World(src); w != e.cfg.Rank && e.gone(w) == nil && e.cfg.Left(w) {
 				left = append(left, w)
 			}
 		}
