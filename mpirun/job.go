@@ -139,7 +139,7 @@ func (j *job) launch() {
 	common := ctl.Launch{
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
 		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: workingDir(),
-		Window: window, StallWarning: j.stallWarning, Stdin: j.stdin, Bindings: j.reportBindings, Env: j.environment(os.Environ()),
+		Window: window, StallWarning: j.stallWarning, Stacks: j.stallStacks, Stdin: j.stdin, Bindings: j.reportBindings, Env: j.environment(os.Environ()),
 	}
 	for _, p := range j.programs {
 		common.Programs = append(common.Programs, ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir})
@@ -229,6 +229,8 @@ func (j *job) handle(e event) {
 		j.answered(l, m)
 	case *ctl.Pong:
 		l.ponged(m, time.Now().UnixNano())
+	case *ctl.Stacks:
+		j.sayStacks(l, m)
 	case *ctl.Stalled:
 		j.stalled(l, m)
 	case *ctl.Drained:

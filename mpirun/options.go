@@ -28,6 +28,7 @@ type options struct {
 	timeout        time.Duration
 	killDelay      time.Duration
 	stallWarning   time.Duration
+	stallStacks    bool
 	heartbeat      time.Duration
 	portRange      string // for the ranks to listen on
 	interfaces     string // for the ranks to use

@@ -35,6 +35,7 @@ type stall struct {
 func (o *options) stallFlags(set *cli.Set) {
 	o.stallWarning = 30 * time.Second
 	set.Var((*cli.Duration)(&o.stallWarning), "stall-warning", "")
+	set.BoolVar(&o.stallStacks, "stall-stacks", false, "")
 }
 
 // survey asks, unless that is being done already.
@@ -74,9 +75,11 @@ func (j *job) concludeSurvey(now bool) {
 	if len(silent) > 0 && !now {
 		return
 	}
-	for _, line := range surveyLines(j.asked, j.answers) {
+	lines, missing := surveyLines(j.asked, j.answers)
+	for _, line := range lines {
 		j.notef("%s", line)
 	}
+	j.askStacks(missing)
 	for _, host := range silent {
 		j.notef("%s: the agent does not answer", host)
 	}
@@ -122,9 +125,30 @@ type doing struct {
 	since time.Duration
 }
 
+// mostStacks is how many ranks are asked for their stacks at once.
+const mostStacks = 8
+
+// askStacks asks where in their programs ranks are, of which others wait, if the
+// user wants to know.
+func (j *job) askStacks(ranks []int) {
+	if !j.stallStacks || len(ranks) == 0 {
+		return
+	}
+	j.broadcast(&ctl.Ask{Stacks: ranks[:min(len(ranks), mostStacks)]})
+}
+
+func (j *job) sayStacks(l *link, m *ctl.Stacks) {
+	var b strings.Builder
+	for line := range strings.Lines(m.Text) {
+		fmt.Fprintf(&b, "\n  | %s", strings.TrimRight(line, "\n"))
+	}
+	j.notef("%s: rank %d stands in%s", l.host, m.Rank, b.String())
+}
+
 // surveyLines tells what ranks are in: first which collectives lack somebody,
-// then all ranks, those that are in the same in one line.
-func surveyLines(links []*link, answers map[*link]*ctl.Doing) []string {
+// then all ranks, those that are in the same in one line. It also returns the
+// ranks that are missing somewhere, or else those that are in no call.
+func surveyLines(links []*link, answers map[*link]*ctl.Doing) (lines []string, missing []int) {
 	var all []ctl.RankDoing
 	var groups []*doing
 	index := map[string]*doing{}
@@ -149,7 +173,14 @@ func surveyLines(links []*link, answers map[*link]*ctl.Doing) []string {
 			}
 		}
 	}
-	lines := gaps(all)
+	lines, missing = gaps(all)
+	if len(missing) == 0 {
+		for _, r := range all {
+			if r.Since == 0 {
+				missing = append(missing, r.Rank)
+			}
+		}
+	}
 	for _, g := range groups {
 		slices.Sort(g.ranks)
 		line := fmt.Sprintf("%s: rank %s %s", hostsText(g.hosts), plan.Ranges(g.ranks), g.text)
@@ -158,13 +189,13 @@ func surveyLines(links []*link, answers map[*link]*ctl.Doing) []string {
 		}
 		lines = append(lines, line)
 	}
-	return lines
+	return lines, missing
 }
 
 // gaps tells of each collective that ranks are in who has arrived and who has
 // not. Of other communicators than the world only members are known that had a
 // collective on it lately.
-func gaps(all []ctl.RankDoing) []string {
+func gaps(all []ctl.RankDoing) (lines []string, anywhere []int) {
 	var in []ctl.Mark
 	texts := map[ctl.Mark]string{}
 	for _, r := range all {
@@ -173,7 +204,6 @@ func gaps(all []ctl.RankDoing) []string {
 		}
 	}
 	slices.SortFunc(in, func(a, b ctl.Mark) int { return cmp.Or(cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Seq, b.Seq)) })
-	var lines []string
 	for _, m := range in {
 		var here, missing []int
 		for _, r := range all {
@@ -189,10 +219,12 @@ func gaps(all []ctl.RankDoing) []string {
 		if len(missing) > 0 {
 			slices.Sort(here)
 			slices.Sort(missing)
+			anywhere = append(anywhere, missing...)
 			lines = append(lines, fmt.Sprintf("%s: arrived: rank %s; missing: rank %s", texts[m], plan.Ranges(here), plan.Ranges(missing)))
 		}
 	}
-	return lines
+	slices.Sort(anywhere)
+	return lines, slices.Compact(anywhere)
 }
 
 // hostsText names hosts, if there are few.

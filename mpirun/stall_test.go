@@ -100,6 +100,32 @@ func TestRanksThatWaitForLongAreTold(t *testing.T) {
 	}
 }
 
+func TestStacksOfThoseWhoAreMissing(t *testing.T) {
+	k := startTalk(t, "-stall-warning", "0.3", "-stall-stacks", "-np", "3", "stall", "allreduce")
+	k.expect("localhost: rank 2 stands in")
+	k.expect("gompi/mpirun.stallIn") // its goroutine, though it is in no call of ours
+	k.cmd.Process.Signal(syscall.SIGUSR1)
+	for range k.lines { // to the end
+	}
+	if err := k.cmd.Wait(); err != nil {
+		t.Errorf("gompirun: %v", err)
+	}
+}
+
+func TestStacksOfOtherProgramsAreTheKernels(t *testing.T) {
+	k := startTalk(t, "-stall-stacks", "-np", "1", "sh", "-c", "echo ready; while :; do sleep 0.1; done")
+	k.expect("ready")
+	k.cmd.Process.Signal(syscall.SIGQUIT)
+	k.expect("localhost: rank 0 stands in")
+	k.expect("(sh -c echo ready; while")
+	k.expect("|   threads ")
+	k.cmd.Process.Signal(syscall.SIGTERM)
+	k.cmd.Wait()
+	if code := k.cmd.ProcessState.ExitCode(); code != 143 {
+		t.Errorf("status %d, want 143: nobody must die of the question", code)
+	}
+}
+
 func TestRanksThatDoNotWaitAreSilent(t *testing.T) {
 	out, err := exec.Command("gompirun", "-stall-warning", "0.05", "-np", "2", "sleep", "0.5").CombinedOutput()
 	if err != nil || len(out) > 0 {
@@ -116,7 +142,7 @@ func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
 	out := func(rank int, marks ...ctl.Mark) ctl.RankDoing {
 		return ctl.RankDoing{Rank: rank, Text: "is in no call", Marks: marks}
 	}
-	got := surveyLines([]*link{a, b}, map[*link]*ctl.Doing{
+	got, missing := surveyLines([]*link{a, b}, map[*link]*ctl.Doing{
 		a: {Ranks: []ctl.RankDoing{in(0, 0, 5), in(1, 0, 5), out(2, ctl.Mark{Comm: 0, Seq: 5})}},
 		b: {Ranks: []ctl.RankDoing{in(3, 0, 4), out(4), in(5, 1<<32, 7), out(6, ctl.Mark{Comm: 1 << 32, Seq: 6})}},
 	})
@@ -131,5 +157,8 @@ func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if want := []int{3, 4, 5, 6}; !reflect.DeepEqual(missing, want) {
+		t.Errorf("missing ranks %v, want %v", missing, want)
 	}
 }

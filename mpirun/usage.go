@@ -76,6 +76,7 @@ ending
 what happens
   -stall-warning T          say who waits for whom when ranks have been in one call
                             for T (default 30, 0: never); QUIT asks for the same
+  -stall-stacks             say also what the goroutines of those are in who are missing
   -display-map              print which rank runs where
   -report-bindings          print which CPUs the kernel has bound each rank to
   -q                        print nothing but the reason of a failure

@@ -16,7 +16,8 @@ import (
 )
 
 // linked is a rank's end of the socket to its agent. It starts no goroutine and
-// uses no netpoller: the engine polls the descriptor with its others.
+// uses no netpoller, unless it is to be watched: the engine polls the descriptor
+// with its others.
 type linked struct {
 	info Info
 	fd   int
@@ -28,6 +29,9 @@ type linked struct {
 	events []Event
 	cards  [][]byte
 	gone   bool
+	wake   func()
+
+	watched bool // there is a goroutine that reads the socket, too
 }
 
 // maxOut bounds what waits for an agent that does not read.
@@ -57,6 +61,7 @@ func newLinked(fd, local int, s *seg.Segment, bells []int) (*linked, error) {
 	if err := l.welcome(w, s, bells); err != nil {
 		return nil, err
 	}
+	l.watched = w.Watch
 	l.info.flight = flight
 	return l, nil
 }
@@ -82,7 +87,11 @@ func (l *linked) Info() *Info { return &l.info }
 
 func (l *linked) FD() int { return l.fd }
 
-func (l *linked) SetWake(func()) {}
+func (l *linked) SetWake(wake func()) {
+	l.mu.Lock()
+	l.wake = wake
+	l.mu.Unlock()
+}
 
 func (l *linked) Pending() bool { return l.info.Segment.Epoch() != l.seen.Load() }
 
@@ -117,6 +126,9 @@ func (l *linked) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
 	if len(cards) != l.info.Size {
 		return nil, fmt.Errorf("boot allgather: %d cards, want %d", len(cards), l.info.Size)
 	}
+	if l.watched {
+		l.watch()
+	}
 	return cards, nil
 }
 
@@ -145,6 +157,9 @@ func (l *linked) Await(limit time.Duration) bool {
 			return false
 		}
 		fds := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
+		if l.watched {
+			left = min(left, watchedPeriod)
+		}
 		if n, err := unix.Poll(fds, int(left/time.Millisecond)+1); n > 0 || err != nil && err != unix.EINTR {
 			return true
 		}
@@ -158,6 +173,19 @@ func (l *linked) Events() []Event {
 	// The agent writes first and bumps the epoch then: what it announced by the
 	// epoch seen here is in the socket now.
 	epoch := l.info.Segment.Epoch()
+	l.pull()
+	l.seen.Store(epoch)
+	events := l.events
+	l.events = nil
+	return events
+}
+
+// watchedPeriod is how often Await looks when somebody else may have read what
+// it waits for.
+const watchedPeriod = 10 * time.Millisecond
+
+// pull reads whatever has come.
+func (l *linked) pull() {
 	l.flush()
 	for !l.gone {
 		n, err := unix.Read(l.fd, l.in.Room(false))
@@ -174,10 +202,6 @@ func (l *linked) Events() []Event {
 		l.in.Filled(n)
 		l.drain()
 	}
-	l.seen.Store(epoch)
-	events := l.events
-	l.events = nil
-	return events
 }
 
 // drain takes all whole frames.
@@ -218,6 +242,8 @@ func (l *linked) accept(m wire.Message) error {
 		l.events = append(l.events, Event{Kind: Died, Rank: m.Rank, Text: []byte(m.Text)})
 	case *wire.Revoked:
 		l.events = append(l.events, Event{Kind: Revoked, Rank: m.Rank, Comm: m.Comm, Text: append([]byte(nil), m.Cause...)})
+	case *wire.Describe:
+		l.tellStacks()
 	case *wire.Terminate:
 		l.events = append(l.events, Event{Kind: Terminate, Rank: -1, Text: []byte(m.Text)})
 	default:

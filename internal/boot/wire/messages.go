@@ -41,6 +41,8 @@ const (
 	kindJoin
 	kindLeave
 	kindClosing
+	kindDescribe
+	kindStacks
 )
 
 // Append appends m's frame.
@@ -86,6 +88,10 @@ func blank(kind byte) Message {
 		return new(Leave)
 	case kindClosing:
 		return new(Closing)
+	case kindDescribe:
+		return new(Describe)
+	case kindStacks:
+		return new(Stacks)
 	}
 	return nil
 }
@@ -144,6 +150,7 @@ type Welcome struct {
 	Secret               [32]byte
 	Placement            []Run // of all ranks, in rank order
 	Hosts                []string
+	Watch                bool // be ready to answer Describe at any time
 }
 
 func (*Welcome) kind() byte { return kindWelcome }
@@ -153,7 +160,7 @@ func (m *Welcome) append(b []byte) []byte {
 	}
 	b = AppendBytes(b, m.JobID)
 	b = append(b, m.Secret[:]...)
-	return AppendStrings(AppendPlacement(b, m.Placement), m.Hosts)
+	return AppendBool(AppendStrings(AppendPlacement(b, m.Placement), m.Hosts), m.Watch)
 }
 
 func (m *Welcome) parse(d *Decoder) {
@@ -164,6 +171,7 @@ func (m *Welcome) parse(d *Decoder) {
 	d.Fixed(m.Secret[:])
 	m.Placement = d.Placement()
 	m.Hosts = d.Strings(MaxRanks, maxName)
+	m.Watch = d.Bool()
 }
 
 // Fixed copies the next len(dst) bytes to dst.
@@ -290,3 +298,18 @@ type Closing struct{}
 func (*Closing) kind() byte             { return kindClosing }
 func (*Closing) append(b []byte) []byte { return b }
 func (*Closing) parse(*Decoder)         {}
+
+
+// Describe asks a rank what its goroutines are in; Stacks is the answer.
+type Describe struct{}
+
+func (*Describe) kind() byte             { return kindDescribe }
+func (*Describe) append(b []byte) []byte { return b }
+func (*Describe) parse(*Decoder)         {}
+
+// Stacks holds the stacks of a rank's goroutines, as Go prints them.
+type Stacks struct{ Text []byte }
+
+func (*Stacks) kind() byte               { return kindStacks }
+func (m *Stacks) append(b []byte) []byte { return AppendBytes(b, m.Text) }
+func (m *Stacks) parse(d *Decoder)       { m.Text = d.Bytes(MaxCard) }

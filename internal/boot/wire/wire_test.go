@@ -18,7 +18,7 @@ func examples() []Message {
 		&Abort{Code: -3, Reason: "no disk"},
 		&Welcome{
 			Rank: 5, Size: 1 << 20, LocalRank: 1, LocalSize: 64, Node: 3, JobID: "id", Secret: [32]byte{1, 31: 2},
-			Placement: []Run{{0, 4}, {3, 2}, {0, 1}}, Hosts: []string{"a", "", "c"},
+			Placement: []Run{{0, 4}, {3, 2}, {0, 1}}, Hosts: []string{"a", "", "c"}, Watch: true,
 		},
 		&Welcome{Size: 1, LocalSize: 1},
 		&Cards{Data: [][]byte{{1}, {}, []byte(strings.Repeat("x", MaxCard))}},
@@ -28,6 +28,8 @@ func examples() []Message {
 		&Join{Host: "node7", Machine: "id"},
 		&Leave{},
 		&Closing{},
+		&Describe{},
+		&Stacks{Text: []byte("goroutine 1 [running]:")},
 	}
 }
 

@@ -261,7 +261,12 @@ func (a *agent) follow(m ctl.Message) {
 		a.asleep = m.Number == int(unix.SIGTSTP)
 		a.signal(unix.Signal(m.Number))
 	case *ctl.Ask:
-		a.report(a.doing())
+		if len(m.Stacks) == 0 {
+			a.report(a.doing())
+			return
+		}
+		a.askStacks(m.Stacks)
+		a.lateStacks(time.Now())
 	case *ctl.Gathered:
 		a.gathered = true
 		a.tell(&wire.Cards{Data: m.Data})

@@ -11,9 +11,10 @@ import (
 
 // A stall is what the agent knows of ranks that wait for long.
 type stall struct {
-	gathered bool      // the ranks have everybody's cards
-	stalled  bool      // the launcher has been told that ranks wait
-	nextLook time.Time // when to look at the recorders again
+	gathered   bool      // the ranks have everybody's cards
+	stalled    bool      // the launcher has been told that ranks wait
+	nextLook   time.Time // when to look at the recorders again
+	nextStacks time.Time // when a rank will be late that was asked for its stacks
 }
 
 // doing reads from the segment what the ranks are in. It needs no help of

@@ -174,7 +174,7 @@ func (a *agent) patience() int {
 		return -1
 	}
 	wait := orphanPeriod
-	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger, a.nextLook, a.next} {
+	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger, a.nextLook, a.nextStacks, a.next} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
 		}
@@ -204,6 +204,9 @@ func (a *agent) tick(now time.Time) {
 		a.kill(now)
 	}
 	a.look(now)
+	if !a.nextStacks.IsZero() && !now.Before(a.nextStacks) {
+		a.lateStacks(now)
+	}
 	a.beat(now)
 	if a.launch != nil && a.alive == 0 && !a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)

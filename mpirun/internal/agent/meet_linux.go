@@ -144,6 +144,8 @@ func (a *agent) heard(p *process, m wire.Message) error {
 			}
 			a.report(all)
 		}
+	case *wire.Stacks:
+		a.stacked(p, m)
 	case *wire.Revoke:
 		if !a.revoked[m.Comm] { // the first says it for all
 			a.revoked[m.Comm] = true

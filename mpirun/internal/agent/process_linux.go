@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,7 +33,8 @@ type process struct {
 	jammed  bool   // the socket is full, and is watched
 	card    []byte
 	hasCard bool
-	cardAt  int64 // when it came, as seg.Now
+	cardAt  int64     // when it came, as seg.Now
+	asked   time.Time // until when it may tell its stacks; zero if it is not to
 
 	pmi client
 }
@@ -158,7 +160,7 @@ func (a *agent) welcome(p *process) *wire.Welcome {
 	return &wire.Welcome{
 		Rank: p.Rank.Rank, Size: a.launch.Size, LocalRank: p.index, LocalSize: len(a.ranks),
 		Node: a.launch.Node, JobID: a.launch.JobID, Secret: a.launch.Secret,
-		Placement: a.launch.Placement, Hosts: a.launch.Hosts,
+		Placement: a.launch.Placement, Hosts: a.launch.Hosts, Watch: a.launch.Stacks,
 	}
 }
 

@@ -69,6 +69,7 @@ const (
 	kindStalled
 	kindPing
 	kindPong
+	kindStacks
 	kindFence
 	kindFenced
 	kindExamine
@@ -138,6 +139,8 @@ func blank(kind byte) Message {
 		return new(Ping)
 	case kindPong:
 		return new(Pong)
+	case kindStacks:
+		return new(Stacks)
 	case kindFence:
 		return new(Fence)
 	case kindFenced:

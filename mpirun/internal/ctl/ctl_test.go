@@ -39,7 +39,7 @@ func examples() []Message {
 		&Note{Text: "n"},
 		&Launch{
 			JobID: "id", Secret: [32]byte{3}, Size: 4, Node: 1, Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}},
-			Hosts: []string{"a", "b"}, MasterAddr: "127.0.0.1", MasterPort: 1024, Remote: true, Dir: "/tmp", Window: 1 << 20, StallWarning: time.Second, Heartbeat: 2, Stdin: StdinAll, Bindings: true, Cores: 2,
+			Hosts: []string{"a", "b"}, MasterAddr: "127.0.0.1", MasterPort: 1024, Remote: true, Dir: "/tmp", Window: 1 << 20, StallWarning: time.Second, Heartbeat: 2, Stacks: true, Stdin: StdinAll, Bindings: true, Cores: 2,
 			Env:      []string{"A=b", "EMPTY="},
 			Programs: []Program{{Argv: []string{"p", ""}, Env: []string{"X=y"}, Wdir: "/"}, {Argv: []string{"q"}}},
 			Ranks:    []Rank{{Rank: 2, Program: 1, CPUs: []int{0, 3}}, {Rank: 3}},
@@ -49,6 +49,8 @@ func examples() []Message {
 		&Credit{Bytes: 1 << 20},
 		&Signal{Number: 10},
 		&Ask{},
+		&Ask{Stacks: []int{0, 7}},
+		&Stacks{Rank: 7, Text: "goroutine 1 [select]:"},
 		&Gathered{Data: [][]byte{[]byte("a"), []byte("b")}},
 		&Died{Rank: 2, Text: "killed"},
 		&Absent{Rank: 2},

@@ -25,6 +25,7 @@ type Launch struct {
 	StallWarning time.Duration
 	// Heartbeat is how often the launcher sends a ping; 0 if it does not.
 	Heartbeat time.Duration
+	Stacks    bool     // ranks must be ready to tell their stacks
 	Stdin     int      // the rank that gets input; StdinAll, StdinNone
 	Bindings  bool     // report what the ranks are bound to
 	Cores     int      // of this host, to be shared by its ranks
@@ -63,7 +64,7 @@ func (m *Launch) append(b []byte) []byte {
 	b = wire.AppendBytes(wire.AppendBool(b, m.Remote), m.Dir)
 	b = wire.AppendInt(wire.AppendInt(b, m.Window), m.Stdin)
 	b = wire.AppendInt(wire.AppendInt(b, m.StallWarning), m.Heartbeat)
-	b = wire.AppendInt(wire.AppendBool(b, m.Bindings), m.Cores)
+	b = wire.AppendInt(appendBools(b, m.Stacks, m.Bindings), m.Cores)
 	b = wire.AppendStrings(b, m.Env)
 	b = wire.AppendInt(b, len(m.Programs))
 	for _, p := range m.Programs {
@@ -88,7 +89,7 @@ func (m *Launch) parse(d *wire.Decoder) {
 	m.Window = int(d.Int(0, math.MaxInt32))
 	m.Stdin = int(d.Int(StdinAll, wire.MaxRanks))
 	m.StallWarning, m.Heartbeat = time.Duration(d.Int(0, math.MaxInt64)), time.Duration(d.Int(0, math.MaxInt64))
-	m.Bindings, m.Cores = d.Bool(), int(d.Int(0, maxCPU))
+	m.Stacks, m.Bindings, m.Cores = d.Bool(), d.Bool(), int(d.Int(0, maxCPU))
 	m.Env = d.Strings(maxList, maxString)
 	for range d.List(maxList) {
 		p := Program{Argv: d.Strings(maxList, maxString), Env: d.Strings(maxList, maxString), Wdir: d.String(maxString)}
@@ -123,12 +124,13 @@ func (*Signal) kind() byte               { return kindSignal }
 func (m *Signal) append(b []byte) []byte { return wire.AppendInt(b, m.Number) }
 func (m *Signal) parse(d *wire.Decoder)  { m.Number = int(d.Int(1, 64)) }
 
-// Ask asks what the ranks are in; the answer is Doing.
-type Ask struct{}
+// Ask asks what the ranks are in; the answer is Doing. If it names ranks, it asks
+// for their stacks, and Stacks are the answers.
+type Ask struct{ Stacks []int }
 
-func (*Ask) kind() byte             { return kindAsk }
-func (*Ask) append(b []byte) []byte { return b }
-func (*Ask) parse(*wire.Decoder)    {}
+func (*Ask) kind() byte               { return kindAsk }
+func (m *Ask) append(b []byte) []byte { return appendInts(b, m.Stacks) }
+func (m *Ask) parse(d *wire.Decoder)  { m.Stacks = parseInts(d, wire.MaxRanks) }
 
 // Gathered holds the cards of all ranks of the job, by rank.
 type Gathered struct{ Data [][]byte }

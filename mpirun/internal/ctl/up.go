@@ -334,3 +334,16 @@ func (m *Pong) append(b []byte) []byte { return wire.AppendInt(wire.AppendInt(b,
 func (m *Pong) parse(d *wire.Decoder) {
 	m.Sent, m.Now = d.Int(math.MinInt64, math.MaxInt64), d.Int(math.MinInt64, math.MaxInt64)
 }
+
+// Stacks tells where in its program a rank is: the stacks of its goroutines, or
+// else what the kernel knows of its threads.
+type Stacks struct {
+	Rank int
+	Text string
+}
+
+func (*Stacks) kind() byte               { return kindStacks }
+func (m *Stacks) append(b []byte) []byte { return wire.AppendBytes(wire.AppendInt(b, m.Rank), m.Text) }
+func (m *Stacks) parse(d *wire.Decoder) {
+	m.Rank, m.Text = int(d.Int(0, wire.MaxRanks)), d.String(MaxOutput)
+}

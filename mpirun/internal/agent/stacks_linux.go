@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/seg"
+	"gompi/mpirun/internal/ctl"
+)
+
+// stackTime is how long a rank may take to tell its goroutines' stacks.
+const stackTime = time.Second
+
+// askStacks asks ranks for their stacks, which those that have joined answer
+// themselves. Of others, and of those that do not answer in time, the kernel
+// tells what their threads are in. No signal is sent: it might be a program's
+// last.
+func (a *agent) askStacks(ranks []int) {
+	for _, r := range ranks {
+		i, ok := a.local[r]
+		if !ok {
+			continue
+		}
+		p := a.ranks[i]
+		if a.segment.State(i) == seg.Joined && p.boot >= 0 && a.launch.Stacks {
+			p.asked = time.Now().Add(stackTime)
+			a.send(p, wire.Append(nil, &wire.Describe{}))
+		} else {
+			a.reportThreads(p)
+		}
+	}
+}
+
+// stacked passes on a rank's answer.
+func (a *agent) stacked(p *process, m *wire.Stacks) {
+	if !p.asked.IsZero() {
+		p.asked = time.Time{}
+		a.report(&ctl.Stacks{Rank: p.Rank.Rank, Text: string(m.Text)})
+	}
+}
+
+// lateStacks reports what the kernel knows of ranks that have not answered, and
+// returns when the next will be late.
+func (a *agent) lateStacks(now time.Time) {
+	a.nextStacks = time.Time{}
+	for _, p := range a.ranks {
+		switch {
+		case p.asked.IsZero() || p.ended:
+		case !now.Before(p.asked):
+			p.asked = time.Time{}
+			a.reportThreads(p)
+		case a.nextStacks.IsZero() || p.asked.Before(a.nextStacks):
+			a.nextStacks = p.asked
+		}
+	}
+}
+
+func (a *agent) reportThreads(p *process) {
+	if p.pid == 0 || p.ended {
+		return
+	}
+	pids := []int{p.pid}
+	if joined := a.segment.PID(p.index); joined != 0 && joined != p.pid {
+		pids = append(pids, joined) // p.pid is a wrapper
+	}
+	var text strings.Builder
+	for _, pid := range pids {
+		text.WriteString(threads("/proc", pid))
+	}
+	a.report(&ctl.Stacks{Rank: p.Rank.Rank, Text: text.String()})
+}
+
+// threads describes what the threads of a process are in, those that are in the
+// same in one line.
+func threads(proc string, pid int) string {
+	dir := fmt.Sprintf("%s/%d/", proc, pid)
+	line, _ := os.ReadFile(dir + "cmdline")
+	tasks, err := os.ReadDir(dir + "task")
+	if err != nil {
+		return fmt.Sprintf("process %d: %v\n", pid, err)
+	}
+	count := map[string]int{}
+	for _, t := range tasks {
+		what := threadState(dir + "task/" + t.Name() + "/")
+		count[what]++
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "process %d (%.200s)\n", pid, bytes.TrimSpace(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+	var whats []string
+	for what := range count {
+		whats = append(whats, what)
+	}
+	slices.Sort(whats)
+	for _, what := range whats {
+		fmt.Fprintf(&b, "  threads %s: %d\n", what, count[what])
+	}
+	return b.String()
+}
+
+// stateNames are the letters of /proc/PID/stat.
+var stateNames = map[byte]string{
+	'R': "running", 'S': "sleeping", 'D': "in uninterruptible sleep", 'T': "stopped", 't': "stopped by a debugger", 'Z': "ended",
+}
+
+// threadState says what one thread is in: "sleeping in pipe_read".
+func threadState(dir string) string {
+	stat, _ := os.ReadFile(dir + "stat")
+	state := "gone"
+	if fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(fields) > 0 {
+		if state = stateNames[fields[0][0]]; state == "" {
+			state = "in state " + string(fields[0])
+		}
+	}
+	if where, _ := os.ReadFile(dir + "wchan"); len(where) > 0 && string(where) != "0" {
+		state += " in " + string(where)
+	}
+	return state
+}
