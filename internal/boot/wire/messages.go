@@ -299,7 +299,6 @@ func (*Closing) kind() byte             { return kindClosing }
 func (*Closing) append(b []byte) []byte { return b }
 func (*Closing) parse(*Decoder)         {}
 
-
 // Describe asks a rank what its goroutines are in; Stacks is the answer.
 type Describe struct{}
 
