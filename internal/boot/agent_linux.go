@@ -37,8 +37,6 @@ type linked struct {
 // maxOut bounds what waits for an agent that does not read.
 const maxOut = 256 << 10
 
-var errGone = errors.New("the launcher is gone")
-
 // newLinked takes the rank's place in the segment and reads the agent's welcome.
 func newLinked(fd, local int, s *seg.Segment, bells []int) (*linked, error) {
 	if local >= s.Ranks() {
@@ -130,17 +128,6 @@ func (l *linked) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
 		l.watch()
 	}
 	return cards, nil
-}
-
-// asError says why an Allgather cannot succeed after e.
-func (e *Event) asError() error {
-	switch e.Kind {
-	case Died:
-		return fmt.Errorf("rank %d: %s", e.Rank, e.Text)
-	case Terminate:
-		return fmt.Errorf("the job ends: %s", e.Text)
-	}
-	return errGone
 }
 
 // Await sleeps on the socket: the agent writes to it before it bumps the epoch.

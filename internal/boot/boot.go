@@ -9,6 +9,8 @@ package boot
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"gompi/internal/seg"
@@ -120,3 +122,16 @@ type Event struct {
 	Comm uint64
 	Text []byte
 }
+
+// asError says why an Allgather cannot succeed after e.
+func (e *Event) asError() error {
+	switch e.Kind {
+	case Died:
+		return fmt.Errorf("rank %d: %s", e.Rank, e.Text)
+	case Terminate:
+		return fmt.Errorf("the job ends: %s", e.Text)
+	}
+	return errGone
+}
+
+var errGone = errors.New("the launcher is gone")
