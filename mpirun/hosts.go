@@ -138,7 +138,10 @@ func planHosts(hosts []hostfile.Host, links []*link) []plan.Host {
 		if c := len(cores); n <= c {
 			cores = cores[k*c/n : (k+1)*c/n]
 		}
-		out[i] = plan.Host{Name: h.Name, Slots: h.Slots, MaxSlots: h.MaxSlots, Cores: cores, Numa: hello.Numa}
+		out[i] = plan.Host{
+			Name: h.Name, Slots: h.Slots, MaxSlots: h.MaxSlots,
+			Cores: cores, Numa: hello.Numa, Packages: hello.Packages, Quota: share(hello.Quota, n), GPUs: hello.GPUs,
+		}
 	}
 	return out
 }
@@ -173,4 +176,12 @@ func workingDir() string {
 		return ""
 	}
 	return dir
+}
+
+// share returns the part of a quota that each of n gets, where there is one.
+func share(quota, n int) int {
+	if quota == 0 {
+		return 0
+	}
+	return max(1, quota/n)
 }

@@ -144,17 +144,10 @@ func (o *options) flags(first bool, getenv func(string) (string, bool), notes io
 // jobFlags declares the flags of the whole job, which stand before the first
 // program. The function it returns applies their values.
 func (o *options) jobFlags(set *cli.Set) func() error {
-	var mapBy, bindTo, stdin string
-	var noOver, over bool
+	var stdin string
 	set.StringVar(&o.hostfile, "hostfile", "", "")
 	set.Alias("hostfile", "machinefile")
-	set.VarP((*cli.Count)(&o.policy.PerNode), "npernode", "N", "")
-	set.Alias("npernode", "ppn")
-	set.StringVar(&mapBy, "map-by", "", "")
-	set.StringVar(&bindTo, "bind-to", "", "")
-	set.BoolVar(&over, "oversubscribe", false, "")
-	set.BoolVar(&noOver, "nooversubscribe", false, "")
-	set.Alias("nooversubscribe", "no-oversubscribe")
+	finishPlacement := o.placementFlags(set)
 	set.BoolVar(&o.tag, "tag-output", false, "")
 	set.BoolVar(&o.stamp, "timestamp-output", false, "")
 	set.StringVar(&o.outputDir, "output-filename", "", "")
@@ -177,24 +170,13 @@ func (o *options) jobFlags(set *cli.Set) func() error {
 		if err := finishTorch(); err != nil {
 			return err
 		}
-		if over && noOver {
-			return errors.New("-oversubscribe and -nooversubscribe: want one of them")
+		if err := finishPlacement(); err != nil {
+			return err
 		}
-		o.policy.NoOversubscribe = noOver
 		var err error
 		if o.portRange != "" {
 			if _, _, err = env.ParsePorts(o.portRange); err != nil {
 				return fmt.Errorf("-port-range %w", err)
-			}
-		}
-		if mapBy != "" {
-			if err = o.policy.SetMapBy(mapBy); err != nil {
-				return err
-			}
-		}
-		if bindTo != "" {
-			if o.policy.BindTo, err = plan.ParseBindTo(bindTo); err != nil {
-				return err
 			}
 		}
 		o.stdin, err = parseStdin(stdin)

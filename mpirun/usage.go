@@ -17,11 +17,20 @@ ranks and hosts
                             else this machine)
   -H LIST, -host LIST       hosts on the command line, or, with -hostfile, which of
                             them to use: a:4,b (one slot where no number is given)
-  -map-by HOW               slot (default), node, or ppr:N:node
+  -map-by HOW               slot (default: fill a host, then the next), node (one on
+                            each host in turn), core, numa or package (fill a host,
+                            its ranks dealt out over those), ppr:N:node, ppr:N:numa
+                            or ppr:N:package; after it :PE=N for N cores a rank
+  -rank-by HOW              number the ranks of a program by slot (those of a host in
+                            a row), node (one of each host in turn) or fill (in a
+                            row those of each numa domain or package of -map-by, too)
   -nooversubscribe          refuse more ranks than slots (-oversubscribe: allow it,
                             which is the default, with a line that says so)
-  -bind-to WHAT             core, numa or none (default: each rank has its share of
-                            the cores, if there is a core for each, else none)
+  -bind-to WHAT             hwthread, core, numa, package or none (default: each rank
+                            has its share of the cores, if there is a core for each,
+                            else none)
+  -cpu-list L, -cpu-set     use these CPUs of each host alone: 0-3,8
+  -use-hwthread-cpus        count hardware threads as cores
 
 program
   -x NAME[=value]           set a variable for the ranks; the environment is handed

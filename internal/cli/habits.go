@@ -90,10 +90,9 @@ func (u *usedHabits) report() {
 // the Set has to have.
 func LauncherHabits() []Habit {
 	const (
-		mca    = "gompi has no MCA parameters"
-		reach  = "gompirun chooses itself how to reach a host"
-		number = "ranks are numbered in the order in which they are placed"
-		debug  = "-v says what gompirun does"
+		mca   = "gompi has no MCA parameters"
+		reach = "gompirun chooses itself how to reach a host"
+		debug = "-v says what gompirun does"
 	)
 	return append(torchHabits(), []Habit{
 		{Names: []string{"mca", "gmca", "omca", "prtemca", "pmixmca"}, Args: 2, Why: mca},
@@ -104,8 +103,7 @@ func LauncherHabits() []Habit {
 		{Names: []string{"launcher", "bootstrap", "rmk"}, Args: 1, Why: reach},
 		{Names: []string{"launcher-exec", "bootstrap-exec"}, Args: 1, To: renamed("-rsh")},
 		{Names: []string{"iface"}, Args: 1, Why: "ranks try out which addresses reach each other"},
-		{Names: []string{"rank-by", "rankmap"}, Args: 1, Why: number},
-		{Names: []string{"use-hwthread-cpus"}, Why: "a host has one slot for each core"},
+		{Names: []string{"rankmap"}, Args: 1, Why: "-rank-by numbers ranks"},
 		{Names: []string{"stream-buffering"}, Args: 1, Why: "lines of ranks are passed on whole"},
 		{Names: []string{"keep-fqdn-hostnames"}, Why: "names of hosts are never shortened"},
 		{Names: []string{"hetero-nodes"}, Why: "every host is looked at by itself"},
@@ -122,6 +120,8 @@ func LauncherHabits() []Habit {
 		{Names: []string{"bynode"}, To: always("-map-by", "node")},
 		{Names: []string{"byslot"}, To: always("-map-by", "slot")},
 		{Names: []string{"bind-to-core"}, To: always("-bind-to", "core")},
+		{Names: []string{"bind-to-socket"}, To: always("-bind-to", "package")},
+		{Names: []string{"bysocket"}, To: always("-map-by", "package")},
 		{Names: []string{"bind-to-none"}, To: always("-bind-to", "none")},
 		{Names: []string{"prepend-rank", "l"}, To: always("-tag-output")},
 		{Names: []string{"display-allocation", "display-devel-map"}, To: always("-display-map")},

@@ -22,7 +22,8 @@ func Facts() *ctl.Hello {
 	}
 	h.Launcher, h.Address = sshEnds(os.Getenv("SSH_CONNECTION"))
 	h.Cores = cores(boundTo(0))
-	h.Numa = domains()
+	h.Numa, h.Packages = domains(), packages(boundTo(0))
+	h.Quota = quota("/")
 	h.GPUs = gpus("/proc/driver/nvidia/gpus")
 	return h
 }
@@ -87,6 +88,25 @@ func domains() [][]int {
 		if list, err := os.ReadFile(dir + "/" + e.Name() + "/cpulist"); err == nil && len(parseCPUs(string(list))) > 0 {
 			found = append(found, parseCPUs(string(list)))
 		}
+	}
+	return found
+}
+
+// packages groups CPUs by the processor package that they are in.
+func packages(cpus []int) [][]int {
+	at := map[string]int{}
+	var found [][]int
+	for _, c := range cpus {
+		id, err := os.ReadFile(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/physical_package_id", c))
+		if err != nil {
+			return nil
+		}
+		i, ok := at[string(id)]
+		if !ok {
+			i = len(found)
+			at[string(id)], found = i, append(found, nil)
+		}
+		found[i] = append(found[i], c)
 	}
 	return found
 }

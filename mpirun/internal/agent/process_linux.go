@@ -194,6 +194,9 @@ func (a *agent) threads(p *process) []string {
 	if share == 0 {
 		share = a.launch.Cores / len(a.ranks)
 	}
+	if a.facts.Quota > 0 {
+		share = min(share, a.facts.Quota/len(a.ranks))
+	}
 	return []string{
 		fmt.Sprintf("%s=%d", env.GoProcs, max(2, share)),
 		fmt.Sprintf("%s=%d", env.OMPThreads, max(1, share)),

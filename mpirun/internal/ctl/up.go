@@ -18,6 +18,9 @@ type Hello struct {
 	Numa    [][]int // hardware threads of each memory domain
 	GPUs    int     // that programs may use
 
+	Packages [][]int // hardware threads of each processor package
+	Quota    int     // processors' worth of time that all ranks get, rounded up; 0: no limit
+
 	// The ends of the connection by which the launcher reached the host: the
 	// host's address, and the launcher's as the host sees it. Empty if not known.
 	Address, Launcher string
@@ -31,6 +34,7 @@ func (m *Hello) append(b []byte) []byte {
 	b = wire.AppendInt(b, m.Now)
 	b = wire.AppendInt(b, m.Port)
 	b = wire.AppendInt(appendSets(appendSets(b, m.Cores), m.Numa), m.GPUs)
+	b = wire.AppendInt(appendSets(b, m.Packages), m.Quota)
 	return wire.AppendBytes(wire.AppendBytes(b, m.Address), m.Launcher)
 }
 func (m *Hello) parse(d *wire.Decoder) {
@@ -42,6 +46,7 @@ func (m *Hello) parse(d *wire.Decoder) {
 	m.Cores = parseSets(d)
 	m.Numa = parseSets(d)
 	m.GPUs = int(d.Int(0, maxCPU))
+	m.Packages, m.Quota = parseSets(d), int(d.Int(0, maxCPU))
 	m.Address, m.Launcher = d.String(MaxText), d.String(MaxText)
 }
 

@@ -9,30 +9,178 @@ import (
 // bind chooses the CPUs of the ranks of one host.
 func (p *Plan) bind(node int) {
 	ranks, host := p.Local[node], &p.Hosts[node]
-	n, c := len(ranks), len(host.Cores)
-	how := p.Policy.BindTo
-	if n == 0 || c == 0 || how == BindNone || how == BindAuto && n > c {
+	n, how := len(ranks), p.Policy.binding()
+	if n == 0 || len(host.Cores) == 0 {
 		return
 	}
-	cores := byDomain(host)
-	for i, rank := range ranks {
-		// The first core of rank i's fair share; with it goes everything up
-		// to the share of rank i+1.
-		from, to := i*c/n, (i+1)*c/n
-		switch how {
-		case BindCore:
-			from, to = i%c, i%c+1
-		case BindNuma:
-			from, to = domainSpan(cores, from)
+	units := p.Policy.units(host)
+	if how == BindNone || how == BindAuto && p.Policy.PE == 0 && n > len(units) {
+		if p.Policy.CPUList != "" {
+			for _, rank := range ranks {
+				p.Ranks[rank].CPUs = allThreads(host.Cores)
+			}
 		}
-		p.Ranks[rank].CPUs = threads(cores[from:to])
+		return
 	}
+	groups := group(units, domains(host, p.Policy.Order))
+	members := p.Policy.deal(n, len(groups))
+	for g, locals := range members {
+		for j, local := range locals {
+			p.Ranks[ranks[local]].CPUs = threads(p.Policy.pick(host, groups[g], how, j, len(locals)))
+		}
+	}
+}
+
+// binding returns what ranks are bound to where nothing else is said.
+func (p *Policy) binding() BindTo {
+	if p.BindTo == BindAuto && p.Order == ByCore {
+		return BindCore
+	}
+	return p.BindTo
+}
+
+// units returns what can be given out of a host: cores, or hardware threads.
+func (p *Policy) units(h *Host) []core {
+	cores := byDomain(h)
+	if p.BindTo != BindHWThread && (!p.HWThreads || p.BindTo == BindCore) {
+		return cores
+	}
+	var single []core
+	for _, c := range cores {
+		for _, t := range c.threads {
+			single = append(single, core{c.domain, []int{t}})
+		}
+	}
+	return single
+}
+
+// deal returns which of n local ranks go to each of so many groups: they take
+// turns, or PerDomain of them go to each, or each has as many as by turns, but
+// in a row.
+func (p *Policy) deal(n, groups int) [][]int {
+	members := make([][]int, groups)
+	for i := range n {
+		g := i % groups
+		switch {
+		case p.PerDomain > 0:
+			g = i / p.PerDomain % groups
+		case p.RankBy == RankByFill:
+			g = groupInRow(i, n, groups)
+		}
+		members[g] = append(members[g], i)
+	}
+	return members
+}
+
+// groupInRow returns the group of rank i where n ranks fill groups, the first
+// of which have one more if the number does not divide.
+func groupInRow(i, n, groups int) int {
+	each, more := n/groups, n%groups
+	if i < more*(each+1) {
+		return i / (each + 1)
+	}
+	return more + (i-more*(each+1))/each
+}
+
+// pick returns the cores of rank j of the n that share a group of a host.
+func (p *Policy) pick(h *Host, group []core, how BindTo, j, n int) []core {
+	c := len(group)
+	// The first core of rank j's fair share; with it goes everything up to the
+	// share of rank j+1.
+	from, to := j*c/n, (j+1)*c/n
+	switch {
+	case how == BindNuma:
+		return sameDomain(group, group[from], h.Numa)
+	case how == BindPackage:
+		return sameDomain(group, group[from], h.Packages)
+	case p.PE > 0:
+		return run(group, j*p.PE, p.PE)
+	case how == BindCore, how == BindHWThread:
+		return run(group, j, 1)
+	case n > c: // more ranks than cores, here but not on the whole host
+		return group
+	}
+	return group[from:to]
+}
+
+// run returns n cores from the one at position i on, going on from the start
+// at the end, but each once.
+func run(group []core, i, n int) []core {
+	var out []core
+	for k := range min(n, len(group)) {
+		out = append(out, group[(i+k)%len(group)])
+	}
+	return out
+}
+
+// domains returns the hardware threads of the parts of a host over which order
+// deals out ranks, of those parts that they may use. One part is nil: all.
+func domains(h *Host, order Order) [][]int {
+	var parts [][]int
+	switch order {
+	case ByNuma:
+		parts = h.Numa
+	case ByPackage:
+		parts = h.Packages
+	}
+	var usable [][]int
+	all := allThreads(h.Cores)
+	for _, part := range parts {
+		if slices.ContainsFunc(part, func(t int) bool { _, ok := slices.BinarySearch(all, t); return ok }) {
+			usable = append(usable, part)
+		}
+	}
+	if len(usable) < 2 {
+		return [][]int{nil}
+	}
+	return usable
+}
+
+// group returns the cores of each part. Those of none go with the first.
+func group(cores []core, parts [][]int) [][]core {
+	groups := make([][]core, len(parts))
+	at := index(parts)
+	for _, c := range cores {
+		g := at[c.threads[0]]
+		groups[g] = append(groups[g], c)
+	}
+	// Every part has a usable thread, but it may be the second of a core whose
+	// first is elsewhere.
+	for g := range groups {
+		if len(groups[g]) == 0 {
+			groups[g] = cores
+		}
+	}
+	return groups
+}
+
+// sameDomain returns those of group that are in one domain with c.
+func sameDomain(group []core, c core, parts [][]int) []core {
+	at := index(parts)
+	return slices.DeleteFunc(slices.Clone(group), func(o core) bool { return at[o.threads[0]] != at[c.threads[0]] })
+}
+
+// index returns the part that each hardware thread is in.
+func index(parts [][]int) map[int]int {
+	at := make(map[int]int)
+	for i, part := range parts {
+		for _, t := range part {
+			at[t] = i
+		}
+	}
+	return at
 }
 
 // unbound names the hosts where the binding asked for cannot be had.
 func (p *Plan) unbound() string {
-	if p.Policy.BindTo != BindCore && p.Policy.BindTo != BindNuma {
+	asked := "-bind-to " + p.Policy.BindTo.String()
+	switch how := p.Policy.binding(); {
+	case p.Policy.CPUList != "":
+		asked = "-cpu-list " + p.Policy.CPUList
+	case how == BindNone, how == BindAuto && p.Policy.PE == 0:
 		return ""
+	case p.Policy.BindTo == BindAuto:
+		asked = "-map-by " + p.Policy.mapText()
 	}
 	names := hostList(len(p.Hosts), func(i int) string {
 		if len(p.Local[i]) == 0 || len(p.Hosts[i].Cores) > 0 {
@@ -43,25 +191,71 @@ func (p *Plan) unbound() string {
 	if names == "" {
 		return ""
 	}
-	return fmt.Sprintf("-bind-to %s binds nothing where the cores are not known: %s", p.Policy.BindTo, names)
+	return fmt.Sprintf("%s binds nothing where the cores are not known: %s", asked, names)
 }
 
-// doubled names the hosts where a core has several ranks bound to it.
+// mapText spells the part of -map-by that asks for a binding.
+func (p *Policy) mapText() string {
+	if p.PE > 0 {
+		return fmt.Sprintf("%s:PE=%d", p.Order, p.PE)
+	}
+	return p.Order.String()
+}
+
+// doubled names the hosts where a core has several ranks bound to it that were
+// to have one, or some, to themselves.
 func (p *Plan) doubled() string {
-	if p.Policy.BindTo != BindCore {
+	how, each := p.Policy.binding(), max(1, p.Policy.PE)
+	if how == BindNone || how == BindAuto && p.Policy.PE == 0 || how == BindNuma || how == BindPackage {
 		return ""
 	}
+	what := "core"
+	if how == BindHWThread || p.Policy.HWThreads && how != BindCore {
+		what = "hardware thread"
+	}
 	names := hostList(len(p.Hosts), func(i int) string {
-		n, c := len(p.Local[i]), len(p.Hosts[i].Cores)
-		if c == 0 || n <= c {
+		h, n := &p.Hosts[i], len(p.Local[i])
+		if n == 0 || len(h.Cores) == 0 || !p.sharesUnits(i) {
 			return ""
 		}
-		return fmt.Sprintf("%s has %s on %s", p.Hosts[i].Name, count(n, "rank"), count(c, "core"))
+		wanted := ""
+		if each > 1 {
+			wanted = fmt.Sprintf(" that want %d each", each)
+		}
+		return fmt.Sprintf("%s has %s%s on %s", h.Name, count(n, "rank"), wanted, count(len(p.Policy.units(h)), what))
 	})
 	if names == "" {
 		return ""
 	}
-	return "-bind-to core makes ranks take turns, which -bind-to none does not: " + names
+	asked := "-bind-to " + how.String()
+	if p.Policy.BindTo == BindAuto {
+		asked = "-map-by " + p.Policy.mapText()
+	}
+	return asked + " makes ranks take turns, which -bind-to none does not: " + names
+}
+
+// sharesUnits reports whether two ranks of a host are bound to one CPU.
+func (p *Plan) sharesUnits(node int) bool {
+	seen := map[int]bool{}
+	for _, rank := range p.Local[node] {
+		for _, cpu := range p.Ranks[rank].CPUs {
+			if seen[cpu] {
+				return true
+			}
+			seen[cpu] = true
+		}
+	}
+	return false
+}
+
+// giveGPUs gives each rank of a host one of its GPUs, as scripts do that take
+// the one of their local rank.
+func (p *Plan) giveGPUs(node int) {
+	if n := p.Hosts[node].GPUs; n > 0 {
+		for i, rank := range p.Local[node] {
+			p.Ranks[rank].GPUs = []int{i % n}
+		}
+	}
 }
 
 // A core is one core of a host with the memory domain it is in.
@@ -73,36 +267,18 @@ type core struct {
 // byDomain returns the cores of h so that those of one memory domain are
 // neighbours: a share then seldom spans two.
 func byDomain(h *Host) []core {
-	domainOf := make(map[int]int)
-	for d, cpus := range h.Numa {
-		for _, cpu := range cpus {
-			domainOf[cpu] = d
-		}
-	}
+	domainOf := index(h.Numa)
 	cores := make([]core, 0, len(h.Cores))
 	for _, t := range h.Cores {
-		t = slices.Sorted(slices.Values(t))
-		c := core{threads: t}
 		if len(t) > 0 {
-			c.domain = domainOf[t[0]]
+			t = slices.Sorted(slices.Values(t))
+			cores = append(cores, core{domainOf[t[0]], t})
 		}
-		cores = append(cores, c)
 	}
 	slices.SortStableFunc(cores, func(a, b core) int {
 		return cmp.Or(cmp.Compare(a.domain, b.domain), slices.Compare(a.threads, b.threads))
 	})
 	return cores
-}
-
-// domainSpan returns the range of cores in the domain of cores[i].
-func domainSpan(cores []core, i int) (from, to int) {
-	d := cores[i].domain
-	from = slices.IndexFunc(cores, func(c core) bool { return c.domain == d })
-	to = from
-	for to < len(cores) && cores[to].domain == d {
-		to++
-	}
-	return from, to
 }
 
 // threads returns the hardware threads of cores, ascending.

@@ -46,6 +46,10 @@ func TestBinding(t *testing.T) {
 			[]string{"0", "0", "1", "1"}, 0},
 		{"numa: only what is allowed of a domain", Host{Cores: [][]int{{1}, {2}, {3}}, Numa: [][]int{{0, 1}, {2, 3}}}, 2, BindNuma, []string{"1", "2-3"}, 0},
 		{"numa: larger domains get more ranks", Host{Cores: cores(4), Numa: [][]int{{0}, {1, 2, 3}}}, 4, BindNuma, []string{"0", "1-3", "1-3", "1-3"}, 0},
+		{"hwthread: one each", Host{Cores: threaded}, 3, BindHWThread, []string{"0", "4", "1"}, 0},
+		{"hwthread: more ranks than threads take turns", Host{Cores: threaded[:1], Slots: 3}, 3, BindHWThread, []string{"0", "4", "0"}, 1},
+		{"package: its cores", Host{Cores: cores(8), Packages: twoDomains}, 2, BindPackage, []string{"0,2,4,6", "0,2,4,6"}, 0},
+		{"package: shares follow memory domains", Host{Cores: cores(8), Packages: twoDomains, Numa: twoDomains}, 2, BindPackage, []string{"0,2,4,6", "1,3,5,7"}, 0},
 		{"numa: one domain when none is known", Host{Cores: cores(2)}, 2, BindNuma, []string{"0-1", "0-1"}, 0},
 	}
 	for _, tt := range tests {
@@ -87,7 +91,7 @@ func TestDefaultSharesPartitionTheCores(t *testing.T) {
 				}
 				all = append(all, r.CPUs...)
 			}
-			if got, want := Ranges(all), Ranges(threads(byDomain(&Host{Cores: cores(c)}))); got != want {
+			if got, want := Ranges(all), Ranges(allThreads(cores(c))); got != want {
 				t.Errorf("%d ranks on %d cores: shares are %s together, want %s", n, c, got, want)
 			}
 		}

@@ -14,8 +14,17 @@ import (
 func (p *Plan) Display(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s on %s, by %s", count(len(p.Ranks), "rank"), count(p.used(), "host"), p.Policy.Order)
-	if n := p.Policy.PerNode; n > 0 {
-		fmt.Fprintf(&b, ", %d per node", n)
+	if what := p.Policy.perText(); what != "" {
+		fmt.Fprintf(&b, ", %s", what)
+	}
+	if n := p.Policy.PE; n > 0 {
+		fmt.Fprintf(&b, ", PE=%d", n)
+	}
+	if how := p.Policy.RankBy; how != RankAuto {
+		fmt.Fprintf(&b, ", rank-by %s", how)
+	}
+	if list := p.Policy.CPUList; list != "" {
+		fmt.Fprintf(&b, ", cpu-list %s", list)
 	}
 	fmt.Fprintf(&b, ", bind-to %s\n", p.Policy.BindTo)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -36,10 +45,17 @@ func (p *Plan) displayHost(w io.Writer, node int) {
 	if len(h.Cores) > 0 {
 		fmt.Fprintf(w, ", %s", count(len(h.Cores), "core"))
 	}
+	if h.Quota > 0 && h.Quota < len(h.Cores) {
+		fmt.Fprintf(w, " with the time of %d", h.Quota)
+	}
 	fmt.Fprintln(w)
 	for _, rank := range p.Local[node] {
 		r := &p.Ranks[rank]
-		fmt.Fprintf(w, "  rank %d\tlocal %d\t%s\t%s\n", rank, r.LocalRank, r.binding(), p.Programs[r.Prog].name())
+		where := r.binding()
+		if r.GPUs != nil {
+			where += ", gpu " + Ranges(r.GPUs)
+		}
+		fmt.Fprintf(w, "  rank %d\tlocal %d\t%s\t%s\n", rank, r.LocalRank, where, p.Programs[r.Prog].name())
 	}
 }
 

@@ -31,18 +31,29 @@ func (m *mapper) slotList(cands []candidate) string {
 
 // limitText says what keeps the candidates from taking more ranks.
 func (m *mapper) limitText(cands []candidate) string {
-	if n := m.policy.PerNode; n > 0 {
-		allTakeN := true
+	if what := m.policy.perText(); what != "" {
+		allTakeIt := true
 		for _, c := range cands {
-			allTakeN = allTakeN && c.most == n
+			allTakeIt = allTakeIt && c.most == m.policy.perHost(&m.hosts[c.host])
 		}
-		if allTakeN {
-			return fmt.Sprintf("%d per node on %d hosts", n, len(cands))
+		if allTakeIt {
+			return fmt.Sprintf("%s on %d hosts", what, len(cands))
 		}
 	}
 	return "max_slots leaves room on " + hostList(len(cands), func(i int) string {
 		return fmt.Sprintf("%s for %d", m.hosts[cands[i].host].Name, cands[i].most)
 	})
+}
+
+// perText says what the policy wants of each host.
+func (p *Policy) perText() string {
+	switch {
+	case p.PerDomain > 0:
+		return fmt.Sprintf("%d per %s", p.PerDomain, p.Order)
+	case p.PerNode > 0:
+		return fmt.Sprintf("%d per node", p.PerNode)
+	}
+	return ""
 }
 
 // oversubscribed names the hosts with more ranks than slots.

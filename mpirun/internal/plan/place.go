@@ -44,7 +44,7 @@ func place(hosts []Host, programs []Program, policy Policy) (*mapper, error) {
 	for i := range m.hosts {
 		h := &m.hosts[i]
 		if h.Slots == 0 {
-			h.Slots = max(1, len(h.Cores))
+			h.Slots = policy.slots(h)
 			if h.MaxSlots > 0 {
 				h.Slots = min(h.Slots, h.MaxSlots)
 			}
@@ -56,6 +56,34 @@ func place(hosts []Host, programs []Program, policy Policy) (*mapper, error) {
 		}
 	}
 	return m, nil
+}
+
+// slots returns how many ranks have their cores on a host.
+func (p *Policy) slots(h *Host) int {
+	n := len(h.Cores)
+	if p.HWThreads {
+		n = 0
+		for _, threads := range h.Cores {
+			n += len(threads)
+		}
+	}
+	if h.Quota > 0 {
+		n = min(n, h.Quota)
+	}
+	return max(1, n/max(1, p.PE))
+}
+
+// perHost returns how many ranks of a program the policy wants on a host at
+// most; 0: as slots allow.
+func (p *Policy) perHost(h *Host) int {
+	if p.PerDomain == 0 {
+		return p.PerNode
+	}
+	n := p.PerDomain * len(domains(h, p.Order))
+	if p.PerNode > 0 {
+		n = min(n, p.PerNode)
+	}
+	return n
 }
 
 // program places the ranks of one program.
@@ -72,6 +100,7 @@ func (m *mapper) program(prog int) error {
 	} else {
 		order = m.fill(cands, np)
 	}
+	order = m.policy.RankBy.number(order)
 	for _, host := range order {
 		m.ranks = append(m.ranks, Placement{Rank: len(m.ranks), Node: host, Prog: prog})
 		m.load[host]++
@@ -104,12 +133,13 @@ func (m *mapper) candidates(prog int) []candidate {
 		if m.hosts[i].MaxSlots > 0 {
 			c.most = max(0, m.hosts[i].MaxSlots-m.load[i])
 		}
-		if m.policy.PerNode > 0 {
-			c.most = min(c.most, m.policy.PerNode)
+		per := m.policy.perHost(&m.hosts[i])
+		if per > 0 {
+			c.most = min(c.most, per)
 		}
 		c.free = min(c.most, slots, max(0, m.hosts[i].Slots-m.load[i]))
 		c.room = c.free
-		if m.policy.PerNode > 0 && !m.policy.NoOversubscribe {
+		if per > 0 && !m.policy.NoOversubscribe {
 			c.room = c.most // whoever says how many go on a host means it, whatever its slots
 		}
 		cands = append(cands, c)

@@ -4,7 +4,8 @@
 //
 // Ranks are numbered program after program. By slot, a program fills the slots
 // of each host before it takes the next one; by node, it deals its ranks out
-// one by one. Beyond the slots, ranks go where the load per slot stays lowest,
+// one by one. By core, memory domain or package it fills hosts, too, and deals
+// out the ranks of a host over what that has of those. Beyond the slots, ranks go where the load per slot stays lowest,
 // and the Plan says so in a note.
 package plan
 
@@ -23,7 +24,7 @@ const MaxRanks = 1 << 20
 // its agent found.
 type Host struct {
 	Name     string
-	Slots    int // 0: as many as it has cores, but at least one
+	Slots    int // 0: as many as it has cores within its quota, but at least one
 	MaxSlots int // the most ranks it may take; 0: no limit
 
 	// Cores holds, for each core that ranks may use, its hardware threads as
@@ -31,9 +32,17 @@ type Host struct {
 	// is bound there.
 	Cores [][]int
 
-	// Numa holds the hardware threads of each memory domain, whether ranks may
-	// use them or not. Empty means one domain.
-	Numa [][]int
+	// Numa and Packages hold the hardware threads of each memory domain and of
+	// each processor package, whether ranks may use them or not. Empty means
+	// one.
+	Numa     [][]int
+	Packages [][]int
+
+	// Quota is how many processors' worth of time ranks get together, rounded
+	// up, however many cores they may use; 0: no limit.
+	Quota int
+
+	GPUs int // that ranks may use; the driver numbers them from 0
 }
 
 // A Program is one of the programs that share the world.
@@ -49,8 +58,13 @@ type Program struct {
 type Policy struct {
 	Order           Order
 	PerNode         int // at most so many ranks of a program on a host; 0: as slots allow
+	PerDomain       int // the same of each domain that Order names, in a row; 0: they take turns
 	NoOversubscribe bool
+	RankBy          RankBy
 	BindTo          BindTo
+	PE              int    // cores that each rank is bound to, hardware threads with HWThreads; 0: as BindTo says
+	HWThreads       bool   // count hardware threads as cores
+	CPUList         string // what ranks may use of each host, as ParseCPUs reads it; "": all
 }
 
 // A Placement says where one rank runs.
@@ -61,6 +75,7 @@ type Placement struct {
 	LocalSize int
 	Prog      int   // position of its program in Plan.Programs
 	CPUs      []int // hardware threads it is bound to, ascending; nil: not bound
+	GPUs      []int // those of its host's GPUs that are meant for it; nil where there are none
 }
 
 // A Plan is a complete map of a job.
@@ -80,6 +95,10 @@ type Plan struct {
 // Map places the ranks of all programs. It fails when they do not fit what the
 // policy and the hosts' MaxSlots allow; the error says what would.
 func Map(hosts []Host, programs []Program, policy Policy) (*Plan, error) {
+	hosts, err := within(hosts, policy.CPUList)
+	if err != nil {
+		return nil, err
+	}
 	m, err := place(hosts, programs, policy)
 	if err != nil {
 		return nil, err
@@ -99,6 +118,7 @@ func Map(hosts []Host, programs []Program, policy Policy) (*Plan, error) {
 	}
 	for node := range p.Hosts {
 		p.bind(node)
+		p.giveGPUs(node)
 	}
 	for _, s := range []string{m.oversubscribed(), p.unbound(), p.doubled(), m.idle()} {
 		if s != "" {
@@ -115,6 +135,9 @@ func check(hosts []Host, programs []Program, policy Policy) error {
 	}
 	if policy.PerNode < 0 || policy.PerNode > MaxRanks {
 		return fmt.Errorf("%d ranks per node: want 1 to %d", policy.PerNode, MaxRanks)
+	}
+	if policy.PE > 0 && policy.BindTo != BindAuto && policy.BindTo != BindNone && policy.BindTo != BindCore && policy.BindTo != BindHWThread {
+		return fmt.Errorf("-map-by :PE=%d and -bind-to %s: want one of them", policy.PE, policy.BindTo)
 	}
 	for _, h := range hosts {
 		if h.Slots < 0 || h.Slots > hostfile.MaxSlots || h.MaxSlots < 0 {

@@ -17,6 +17,12 @@ func TestSetMapBy(t *testing.T) {
 		{"slot:OVERSUBSCRIBE", Policy{NoOversubscribe: true}, Policy{}},
 		{"node:NoOversubscribe", Policy{}, Policy{Order: ByNode, NoOversubscribe: true}},
 		{":nooversubscribe", Policy{Order: ByNode}, Policy{Order: ByNode, NoOversubscribe: true}},
+		{"core", Policy{}, Policy{Order: ByCore}},
+		{"NUMA", Policy{}, Policy{Order: ByNuma}},
+		{"socket:PE=2", Policy{}, Policy{Order: ByPackage, PE: 2}},
+		{":pe=4:oversubscribe", Policy{Order: ByNode, NoOversubscribe: true}, Policy{Order: ByNode, PE: 4}},
+		{"ppr:2:numa", Policy{}, Policy{Order: ByNuma, PerDomain: 2}},
+		{"ppr:1:socket:pe=8", Policy{PerNode: 3}, Policy{Order: ByPackage, PerDomain: 1, PE: 8, PerNode: 3}},
 		{"ppr:2:node:nooversubscribe", Policy{BindTo: BindCore}, Policy{PerNode: 2, NoOversubscribe: true, BindTo: BindCore}},
 	}
 	for _, tt := range tests {
@@ -29,15 +35,16 @@ func TestSetMapBy(t *testing.T) {
 
 func TestSetMapByErrorsQuoteTheValueAndChangeNothing(t *testing.T) {
 	tests := []struct{ in, want string }{
-		{"", `-map-by "": want slot, node or ppr:N:node`},
-		{"socket", `-map-by "socket": want slot, node or ppr:N:node`},
-		{"ppr:2", `-map-by "ppr:2": want slot, node or ppr:N:node`},
-		{"ppr:2:socket", `-map-by "ppr:2:socket": want slot, node or ppr:N:node`},
+		{"", `-map-by "": want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
+		{"board", `-map-by "board": want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
+		{"ppr:2", `-map-by "ppr:2": want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
+		{"ppr:2:core", `-map-by "ppr:2:core": want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
 		{"ppr:0:node", `-map-by "ppr:0:node": "0" ranks per node: want a number from 1 to 1048576`},
 		{"ppr:x:node", `-map-by "ppr:x:node": "x" ranks per node: want a number from 1 to 1048576`},
 		{"ppr:2:node", `-map-by "ppr:2:node" and -N 3: want one of them, or the same number in both`},
-		{"slot:pe=2", `-map-by "slot:pe=2": "pe=2": want oversubscribe or nooversubscribe after the colon`},
-		{"slot:", `-map-by "slot:": "": want oversubscribe or nooversubscribe after the colon`},
+		{"slot:span", `-map-by "slot:span": "span": want PE=N, oversubscribe or nooversubscribe after the colon`},
+		{"slot:pe=0", `-map-by "slot:pe=0": PE=0: want a number of cores, 1 or more`},
+		{"slot:", `-map-by "slot:": "": want PE=N, oversubscribe or nooversubscribe after the colon`},
 	}
 	for _, tt := range tests {
 		before := Policy{PerNode: 3, Order: ByNode}
@@ -57,7 +64,7 @@ func TestParseBindTo(t *testing.T) {
 		want BindTo
 	}{
 		{"auto", BindAuto}, {"none", BindNone}, {"core", BindCore}, {"numa", BindNuma},
-		{"CORE", BindCore}, {"core:overload-allowed", BindCore}, {"numa:IF-SUPPORTED", BindNuma},
+		{"hwthread", BindHWThread}, {"socket", BindPackage}, {"package", BindPackage}, {"CORE", BindCore}, {"core:overload-allowed", BindCore}, {"numa:IF-SUPPORTED", BindNuma},
 	}
 	for _, tt := range tests {
 		if got, err := ParseBindTo(tt.in); err != nil || got != tt.want {
@@ -68,9 +75,9 @@ func TestParseBindTo(t *testing.T) {
 
 func TestParseBindToErrorsQuoteTheValue(t *testing.T) {
 	tests := []struct{ in, want string }{
-		{"", `-bind-to "": want none, core or numa`},
-		{"socket", `-bind-to "socket": want none, core or numa`},
-		{"core:2", `-bind-to "core:2": "2": want none, core or numa alone`},
+		{"", `-bind-to "": want none, hwthread, core, numa or package`},
+		{"board", `-bind-to "board": want none, hwthread, core, numa or package`},
+		{"core:2", `-bind-to "core:2": "2": want none, hwthread, core, numa or package alone`},
 	}
 	for _, tt := range tests {
 		if got, err := ParseBindTo(tt.in); err == nil || err.Error() != tt.want {

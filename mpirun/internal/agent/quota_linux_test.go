@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// fileTree makes files in a folder, which it returns.
+func fileTree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, data := range files {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestQuotaIsTheLeastOfAllGroupsAbove(t *testing.T) {
+	const (
+		v2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
+		v1 = "25 18 0:22 / /proc rw - proc proc rw\n36 25 0:31 / /sys/fs/cgroup/cpu,cpuacct rw shared:11 - cgroup cgroup rw,cpu,cpuacct\n"
+	)
+	tests := []struct {
+		name  string
+		files map[string]string
+		want  int
+	}{
+		{"no control groups", nil, 0},
+		{"v2, no limit", map[string]string{"proc/self/cgroup": "0::/job\n", "proc/self/mountinfo": v2,
+			"sys/fs/cgroup/job/cpu.max": "max 100000\n"}, 0},
+		{"v2, rounded up", map[string]string{"proc/self/cgroup": "0::/job\n", "proc/self/mountinfo": v2,
+			"sys/fs/cgroup/job/cpu.max": "150000 100000\n"}, 2},
+		{"v2, a group above", map[string]string{"proc/self/cgroup": "0::/slice/job/step\n", "proc/self/mountinfo": v2,
+			"sys/fs/cgroup/slice/cpu.max": "300000 100000\n", "sys/fs/cgroup/slice/job/step/cpu.max": "800000 100000\n"}, 3},
+		{"v1", map[string]string{"proc/self/cgroup": "5:memory:/x\n4:cpu,cpuacct:/job\n", "proc/self/mountinfo": v1,
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "50000\n", "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n"}, 1},
+		{"v1, no limit", map[string]string{"proc/self/cgroup": "4:cpu,cpuacct:/job\n", "proc/self/mountinfo": v1,
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n"}, 0},
+		{"v1, a container's own group is what it sees mounted", map[string]string{"proc/self/cgroup": "4:cpu:/docker/0123\n",
+			"proc/self/mountinfo":                "36 25 0:31 /docker/0123 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n",
+			"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "400000\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 4},
+		{"both, the least", map[string]string{"proc/self/cgroup": "4:cpu,cpuacct:/job\n0::/\n", "proc/self/mountinfo": v1 + v2,
+			"sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us": "700000\n", "sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
+			"sys/fs/cgroup/cpu.max": "200000 100000\n"}, 2},
+		{"nonsense", map[string]string{"proc/self/cgroup": "x\n0::/job\n", "proc/self/mountinfo": "y\n" + v2, "sys/fs/cgroup/job/cpu.max": "NaN 0\n"}, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := quota(fileTree(t, tt.files)); got != tt.want {
+				t.Errorf("quota is %d, want %d", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,177 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// An Order says in which order ranks take slots.
+type Order uint8
+
+// The orders. All but ByNode fill a host before they take the next one; the
+// last two deal its ranks out over parts of it.
+const (
+	BySlot Order = iota
+	ByNode       // deal ranks out over the hosts one by one
+	ByCore       // a core for each rank
+	ByNuma
+	ByPackage
+)
+
+var orderNames = []string{"slot", "node", "core", "numa", "package"}
+
+// String returns the order as -map-by spells it.
+func (o Order) String() string { return orderNames[o] }
+
+// parseOrder reads what -map-by begins with. Users of other launchers say
+// socket, too.
+func parseOrder(word string) (Order, bool) {
+	if word == "socket" {
+		word = "package"
+	}
+	i := slices.Index(orderNames, word)
+	return Order(max(i, 0)), i >= 0
+}
+
+const wantMapBy = "want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package"
+
+// SetMapBy applies the value of -map-by: an order, or ppr:N:node, ppr:N:numa or
+// ppr:N:package; after it, or alone, mpirun's :PE=N, :OVERSUBSCRIBE and
+// :NOOVERSUBSCRIBE. Capitals do not matter. An N that contradicts p.PerNode is
+// an error, so set what -N says first. p is unchanged after an error.
+func (p *Policy) SetMapBy(s string) error {
+	fields := strings.Split(strings.ToLower(s), ":")
+	next := *p
+	rest, err := next.setOrder(fields)
+	if err == nil {
+		err = next.modify(rest)
+	}
+	if err != nil {
+		return fmt.Errorf("-map-by %q%w", s, err)
+	}
+	*p = next
+	return nil
+}
+
+// setOrder applies the first fields and returns the others. Its errors go on
+// after the value.
+func (p *Policy) setOrder(fields []string) ([]string, error) {
+	if order, ok := parseOrder(fields[0]); ok {
+		p.Order = order
+		return fields[1:], nil
+	}
+	switch {
+	case fields[0] == "" && len(fields) > 1:
+		return fields[1:], nil
+	case fields[0] == "ppr" && len(fields) > 2:
+		return fields[3:], p.setPPR(fields[1], fields[2])
+	}
+	return nil, errors.New(": " + wantMapBy)
+}
+
+// setPPR applies ppr:N:WHAT.
+func (p *Policy) setPPR(number, what string) error {
+	order, ok := parseOrder(what)
+	if !ok || order == BySlot || order == ByCore {
+		return errors.New(": " + wantMapBy)
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > MaxRanks {
+		return fmt.Errorf(": %q ranks per %s: want a number from 1 to %d", number, order, MaxRanks)
+	}
+	if order != ByNode {
+		p.Order, p.PerDomain = order, n
+		return nil
+	}
+	if p.PerNode != 0 && p.PerNode != n {
+		return fmt.Errorf(" and -N %d: want one of them, or the same number in both", p.PerNode)
+	}
+	p.Order, p.PerNode = BySlot, n
+	return nil
+}
+
+// modify applies what follows the order.
+func (p *Policy) modify(modifiers []string) error {
+	for _, m := range modifiers {
+		number, isPE := strings.CutPrefix(m, "pe=")
+		switch {
+		case isPE:
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 || n > MaxRanks {
+				return fmt.Errorf(": PE=%s: want a number of cores, 1 or more", number)
+			}
+			p.PE = n
+		case m == "oversubscribe":
+			p.NoOversubscribe = false
+		case m == "nooversubscribe":
+			p.NoOversubscribe = true
+		default:
+			return fmt.Errorf(": %q: want PE=N, oversubscribe or nooversubscribe after the colon", m)
+		}
+	}
+	return nil
+}
+
+// A RankBy says how the ranks of a program are numbered once their places are
+// known.
+type RankBy uint8
+
+// The ways to number ranks.
+const (
+	RankAuto   RankBy = iota // as they were placed
+	RankBySlot               // those of a host in a row
+	RankByNode               // one of each host in turn
+	RankByFill               // those of a host in a row, and there those of a domain
+)
+
+var rankByNames = []string{"auto", "slot", "node", "fill"}
+
+// String returns the way as -rank-by spells it.
+func (r RankBy) String() string { return rankByNames[r] }
+
+// ParseRankBy reads the value of -rank-by: slot, node or fill, in any capitals.
+// mpirun's core and hwthread are fill, its span is node.
+func ParseRankBy(s string) (RankBy, error) {
+	word := strings.ToLower(s)
+	switch word {
+	case "core", "hwthread":
+		word = "fill"
+	case "span":
+		word = "node"
+	}
+	if i := slices.Index(rankByNames, word); i > 0 {
+		return RankBy(i), nil
+	}
+	return 0, fmt.Errorf("-rank-by %q: want slot, node or fill", s)
+}
+
+// number returns the hosts of ranks in the order in which r numbers those.
+func (r RankBy) number(order []int) []int {
+	if r == RankAuto {
+		return order
+	}
+	order = slices.Sorted(slices.Values(order))
+	if r != RankByNode {
+		return order
+	}
+	// Rank k of its host comes in turn k.
+	turn := make([]int, len(order))
+	for i := 1; i < len(order); i++ {
+		if order[i] == order[i-1] {
+			turn[i] = turn[i-1] + 1
+		}
+	}
+	at := make([]int, len(order))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(a, b int) int { return turn[a] - turn[b] })
+	out := make([]int, len(order))
+	for i, from := range at {
+		out[i] = order[from]
+	}
+	return out
+}
