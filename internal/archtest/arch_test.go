@@ -36,6 +36,7 @@ var rules = []rule{
 	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/boot", "internal/seg", "internal/env", "internal/poll"}},
 	{"hostfile", nil},
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli"}},
+	{"mpirun/internal/rendezvous", []string{"internal/boot/wire"}},
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", nil},
 	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/route"}},

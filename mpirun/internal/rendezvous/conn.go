@@ -1,0 +1,176 @@
+package rendezvous
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"sync"
+	"time"
+
+	"gompi/internal/boot/wire"
+)
+
+// errToken is why a connection is refused.
+var errToken = errors.New("has another token")
+
+// A conn is a connection on which both sides have proved that they know the
+// token. Frames may be sent from several goroutines and are received in one.
+type conn struct {
+	tls    *tls.Conn
+	frames wire.Frames
+
+	mu  sync.Mutex // of what is sent
+	buf []byte
+}
+
+// secure makes a conn of c, within handshakeTime. On failure c is closed.
+func secure(c net.Conn, token []byte, server bool) (*conn, error) {
+	keepAlive(c)
+	c.SetDeadline(time.Now().Add(handshakeTime))
+	t, err := handshake(c, server)
+	if err == nil {
+		err = prove(t, token, server)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	c.SetDeadline(time.Time{})
+	return &conn{tls: t, frames: wire.Frames{Limit: maxFrame}}, nil
+}
+
+// keepAlive has the kernel find out when the other host is gone.
+func keepAlive(c net.Conn) {
+	if t, ok := c.(*net.TCPConn); ok {
+		t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: silence / 3, Interval: silence / 3, Count: 2})
+		limitUnacknowledged(t, silence)
+	}
+}
+
+func handshake(c net.Conn, server bool) (*tls.Conn, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true} // prove does what certificates do elsewhere
+	if !server {
+		t := tls.Client(c, config)
+		return t, t.Handshake()
+	}
+	cert, err := certificate()
+	if err != nil {
+		return nil, err
+	}
+	config.Certificates = []tls.Certificate{cert}
+	config.SessionTicketsDisabled = true
+	t := tls.Server(c, config)
+	return t, t.Handshake()
+}
+
+// certificate makes one that nobody is to believe.
+func certificate() (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
+// prove shows the other side that we know the token, and has it show the same.
+// The proofs of the two sides differ, so that none can be sent back as one's own.
+func prove(t *tls.Conn, token []byte, server bool) error {
+	state := t.ConnectionState()
+	session, err := state.ExportKeyingMaterial("EXPORTER-gompi-rendezvous", nil, sha256.Size)
+	if err != nil {
+		return err
+	}
+	proof := func(of string) []byte {
+		mac := hmac.New(sha256.New, token)
+		mac.Write([]byte("gompi rendezvous 1 " + of))
+		mac.Write(session)
+		return mac.Sum(nil)
+	}
+	mine, others := proof("server"), proof("client")
+	if !server {
+		mine, others = others, mine
+		if _, err := t.Write(mine); err != nil {
+			return err
+		}
+	}
+	theirs := make([]byte, sha256.Size)
+	if _, err := io.ReadFull(t, theirs); err != nil {
+		if !server && errors.Is(err, io.EOF) {
+			return errToken // the server does not answer a wrong proof
+		}
+		return err
+	}
+	if !hmac.Equal(theirs, others) {
+		return errToken
+	}
+	if server {
+		_, err = t.Write(mine)
+	}
+	return err
+}
+
+// send sends one frame, at most until limit; 0 is no limit.
+func (c *conn) send(kind byte, body func([]byte) []byte, limit time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if body == nil {
+		body = func(b []byte) []byte { return b }
+	}
+	c.buf = wire.AppendFrame(c.buf[:0], kind, body)
+	var deadline time.Time
+	if limit > 0 {
+		deadline = time.Now().Add(limit)
+	}
+	c.tls.SetWriteDeadline(deadline)
+	_, err := c.tls.Write(c.buf)
+	return err
+}
+
+// receive returns the next frame; body is valid until the next call.
+func (c *conn) receive() (kind byte, body []byte, err error) {
+	for {
+		kind, body, ok, err := c.frames.Next()
+		if ok || err != nil {
+			return kind, body, err
+		}
+		n, err := c.tls.Read(c.frames.Room(false))
+		c.frames.Filled(n)
+		if n == 0 && err != nil {
+			if errors.Is(err, io.EOF) {
+				err = errClosed
+			}
+			return 0, nil, err
+		}
+	}
+}
+
+// expect receives a frame within limit, which has to be of one of kinds.
+func (c *conn) expect(limit time.Duration, kinds ...byte) (byte, []byte, error) {
+	c.tls.SetReadDeadline(time.Now().Add(limit))
+	defer c.tls.SetReadDeadline(time.Time{})
+	kind, body, err := c.receive()
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, k := range kinds {
+		if k == kind {
+			return kind, body, nil
+		}
+	}
+	return 0, nil, fmt.Errorf("%w: unexpected kind %d", wire.ErrFrame, kind)
+}
+
+// close closes the connection at once, whatever is being sent.
+func (c *conn) close() { c.tls.NetConn().Close() }

@@ -1,0 +1,196 @@
+package rendezvous
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"gompi/internal/boot/wire"
+)
+
+// A Runner starts an agent on this host: in is closed to end it, out is read to
+// its end, then wait says how it ended. kill ends it at once.
+type Runner func() (in io.WriteCloser, out io.Reader, kill func(), wait func() string, err error)
+
+// A Guest is a node that comes to node 0.
+type Guest struct {
+	Own   *Offer
+	Token []byte
+	Say   func(line string) // tells the user
+	Run   Runner
+
+	conn *conn
+	node int
+}
+
+// errRefused is wrapped by what node 0 says against a node.
+var errRefused = errors.New("node 0 refuses this node")
+
+// Join connects to node 0, again and again until ctx ends, because it may not be
+// there yet.
+func (g *Guest) Join(ctx context.Context, address string) error {
+	said := time.Now().Add(2 * time.Second)
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		err := g.try(ctx, address)
+		if err == nil || errors.Is(err, errRefused) || errors.Is(err, errToken) {
+			return g.explain(address, err)
+		}
+		if now := time.Now(); now.After(said) {
+			g.Say(fmt.Sprintf("waiting for node 0 at %s: %v", address, err))
+			said = now.Add(30 * time.Second)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("node 0 at %s: %w: %w", address, context.Cause(ctx), err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (g *Guest) explain(address string, err error) error {
+	if errors.Is(err, errToken) {
+		return fmt.Errorf("node 0 at %s %w, or is something else", address, err)
+	}
+	return err
+}
+
+// try makes one attempt. The answer to the offer comes when all nodes are there.
+func (g *Guest) try(ctx context.Context, address string) error {
+	nc, err := (&net.Dialer{Timeout: handshakeTime}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	c, err := secure(nc, g.Token, false)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, c.close)
+	defer stop()
+	if err := c.send(kindOffer, g.Own.append, handshakeTime); err != nil {
+		c.close()
+		return err
+	}
+	kind, body, err := c.receive()
+	switch {
+	case err == nil && kind == kindWelcome:
+		g.conn = c
+		g.node, err = parseNumber(body)
+		return err
+	case err == nil && kind == kindRefuse:
+		err = fmt.Errorf("%w: %s", errRefused, body)
+	case err == nil && kind == kindEnd:
+		end, parseErr := parseEnd(body)
+		if err = parseErr; err == nil {
+			err = fmt.Errorf("%w: %s", errRefused, end.Text)
+		}
+	case err == nil:
+		err = fmt.Errorf("%w: unexpected kind %d", wire.ErrFrame, kind)
+	}
+	c.close()
+	return err
+}
+
+// Node returns which node this is, after Join.
+func (g *Guest) Node() int { return g.node }
+
+// Signal tells node 0 of a signal that has come here. It is called from any
+// goroutine.
+func (g *Guest) Signal(s syscall.Signal) { g.conn.send(kindSignal, appendNumber(int(s)), time.Second) }
+
+// Serve runs agents as node 0 wants and returns how the job ended. When the
+// connection is lost it ends the agent, if there is one, and returns an error.
+func (g *Guest) Serve() (*End, error) {
+	defer g.conn.close()
+	var run *relay
+	defer func() { run.stop() }()
+	for {
+		kind, body, err := g.conn.receive()
+		if err != nil {
+			return nil, err
+		}
+		switch kind {
+		case kindStart:
+			run.stop()
+			if run, err = g.start(); err != nil {
+				g.conn.send(kindEnded, appendBytes("was not started: "+err.Error()), silence)
+			}
+		case kindData:
+			run.write(body)
+		case kindClose:
+			run.close()
+		case kindKill:
+			run.kill()
+		case kindEnd:
+			return parseEnd(body)
+		}
+	}
+}
+
+// A relay is a running agent, whose output goes to node 0. nil is none.
+type relay struct {
+	in   io.WriteCloser
+	end  func()
+	done chan struct{}
+}
+
+func (g *Guest) start() (*relay, error) {
+	in, out, kill, wait, err := g.Run()
+	if err != nil {
+		return nil, err
+	}
+	r := &relay{in: in, end: kill, done: make(chan struct{})}
+	go func() { // until the agent has ended
+		defer close(r.done)
+		buf := make([]byte, chunk)
+		for {
+			n, err := out.Read(buf)
+			if n > 0 {
+				g.conn.send(kindData, appendBytes(buf[:n]), 0) // Serve notices errors
+			}
+			if err != nil {
+				break
+			}
+		}
+		g.conn.send(kindEnded, appendBytes(wait()), silence)
+	}()
+	return r, nil
+}
+
+func (r *relay) write(data []byte) {
+	if r != nil {
+		if d, ok := r.in.(interface{ SetWriteDeadline(time.Time) error }); ok {
+			d.SetWriteDeadline(time.Now().Add(silence))
+		}
+		if _, err := r.in.Write(data); errors.Is(err, os.ErrDeadlineExceeded) {
+			r.end() // it has been stopped, perhaps
+		}
+	}
+}
+
+func (r *relay) close() {
+	if r != nil {
+		r.in.Close()
+	}
+}
+
+func (r *relay) kill() {
+	if r != nil {
+		r.end()
+	}
+}
+
+// stop ends the agent in good order, and after some time at once.
+func (r *relay) stop() {
+	if r == nil {
+		return
+	}
+	r.in.Close()
+	late := time.AfterFunc(silence, r.end)
+	defer late.Stop()
+	<-r.done
+}

@@ -1,0 +1,193 @@
+package rendezvous
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxStrangers bounds connections that have not proved themselves.
+const maxStrangers = 64
+
+// lastCall is how long a job that has the nodes it needs waits for those that
+// it may have.
+const lastCall = 30 * time.Second
+
+// A Host is node 0, to which the others come.
+type Host struct {
+	Own      *Offer
+	Token    []byte
+	Say      func(line string) // tells the user
+	listener net.Listener
+}
+
+// Listen begins to listen at an address.
+func (h *Host) Listen(address string) error {
+	var err error
+	h.listener, err = net.Listen("tcp", address)
+	return err
+}
+
+// Gather returns the other nodes, in the order of their numbers, when there are
+// as many as the job may have, or, some time after there are as many as it
+// needs, those. It fails when ctx ends before. Then nobody listens any more.
+func (h *Host) Gather(ctx context.Context) ([]*Node, error) {
+	defer h.listener.Close() // ends accept
+	arrivals, losses := make(chan *Node), make(chan *Node)
+	gone, stop := context.WithCancel(ctx)
+	defer stop()
+	go h.accept(gone, arrivals, losses)
+	var nodes []*Node
+	var enough <-chan time.Time
+	progress := time.NewTimer(2 * time.Second)
+	defer progress.Stop()
+	for len(nodes) < h.Own.Most-1 {
+		if len(nodes) >= h.Own.Least-1 && enough == nil {
+			enough = time.After(lastCall)
+		}
+		select {
+		case n := <-arrivals:
+			nodes = h.admit(nodes, n)
+		case n := <-losses:
+			if i := slices.Index(nodes, n); i >= 0 {
+				nodes = slices.Delete(nodes, i, i+1)
+				h.Say(fmt.Sprintf("%s has left the rendezvous", n.Offer.Host))
+			}
+			if len(nodes) < h.Own.Least-1 {
+				enough = nil
+			}
+		case <-enough:
+			return h.number(nodes), nil
+		case <-progress.C:
+			h.Say(fmt.Sprintf("waiting at %v for %s", h.listener.Addr(), h.missing(nodes)))
+			progress.Reset(30 * time.Second)
+		case <-ctx.Done():
+			for _, n := range nodes {
+				n.Finish(End{125, "node 0 has waited in vain for " + h.missing(nodes)})
+			}
+			return nil, fmt.Errorf("%w: still missing: %s", context.Cause(ctx), h.missing(nodes))
+		}
+	}
+	return h.number(nodes), nil
+}
+
+// accept lets in whoever knows the token and fits, until the listener is closed.
+func (h *Host) accept(ctx context.Context, arrivals, losses chan<- *Node) {
+	room := make(chan struct{}, maxStrangers)
+	for {
+		c, err := h.listener.Accept()
+		if err != nil {
+			return
+		}
+		room <- struct{}{}
+		go func() { // until it has proved itself, at most for handshakeTime
+			defer func() { <-room }()
+			n, err := h.welcome(c)
+			if err != nil {
+				h.Say(fmt.Sprintf("%v came to the rendezvous and %v", c.RemoteAddr(), err))
+				return
+			}
+			select {
+			case arrivals <- n:
+			case <-ctx.Done():
+				n.refuse("the job has begun without this node")
+				return
+			}
+			go func() { // until the job begins
+				select {
+				case <-n.gone:
+					select {
+					case losses <- n:
+					case <-ctx.Done():
+					}
+				case <-ctx.Done():
+				}
+			}()
+		}()
+	}
+}
+
+// welcome finds out who has come.
+func (h *Host) welcome(nc net.Conn) (*Node, error) {
+	c, err := secure(nc, h.Token, true)
+	if err != nil {
+		return nil, err
+	}
+	_, body, err := c.expect(handshakeTime, kindOffer)
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	offer, err := parseOffer(body)
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	n := &Node{Offer: offer, conn: c, gone: make(chan struct{})}
+	if why := refusal(h.Own, offer); why != "" {
+		n.refuse(why)
+		return nil, fmt.Errorf("was refused (%s): %s", offer.Host, why)
+	}
+	go n.receive() // until the connection ends
+	return n, nil
+}
+
+// admit adds a node, if its number is free.
+func (h *Host) admit(nodes []*Node, n *Node) []*Node {
+	same := func(o *Node) bool { return n.Offer.Node > 0 && o.Offer.Node == n.Offer.Node }
+	if i := slices.IndexFunc(nodes, same); i >= 0 {
+		why := fmt.Sprintf("node %d is %s already", n.Offer.Node, nodes[i].Offer.Host)
+		n.refuse(why)
+		h.Say(fmt.Sprintf("%s was refused: %s", n.Offer.Host, why))
+		return nodes
+	}
+	return append(nodes, n)
+}
+
+// number gives numbers to the nodes that have none, and sorts them. Numbers that
+// nobody has are left out.
+func (h *Host) number(nodes []*Node) []*Node {
+	taken := map[int]bool{}
+	for _, n := range nodes {
+		taken[n.Offer.Node] = true
+	}
+	next := 1
+	for _, n := range nodes {
+		if n.Offer.Node > 0 {
+			continue
+		}
+		for taken[next] {
+			next++
+		}
+		n.Offer.Node, taken[next] = next, true
+	}
+	slices.SortFunc(nodes, func(a, b *Node) int { return a.Offer.Node - b.Offer.Node })
+	for _, n := range nodes {
+		n.conn.send(kindWelcome, appendNumber(n.Offer.Node), handshakeTime) // receive notices errors
+	}
+	return nodes
+}
+
+// missing says who has not come.
+func (h *Host) missing(nodes []*Node) string {
+	var names []string
+	unnumbered := 0
+	taken := map[int]bool{}
+	for _, n := range nodes {
+		if taken[n.Offer.Node] = true; n.Offer.Node < 0 {
+			unnumbered++
+		}
+	}
+	for i := 1; i < h.Own.Most; i++ {
+		if !taken[i] {
+			names = append(names, fmt.Sprint(i))
+		}
+	}
+	if unnumbered > 0 || len(names) > 8 {
+		return fmt.Sprintf("%d more nodes (-nnodes)", h.Own.Most-1-len(nodes))
+	}
+	return "node " + strings.Join(names, ", ")
+}

@@ -1,0 +1,162 @@
+package rendezvous
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A Node is another node, as node 0 sees it.
+type Node struct {
+	Offer   *Offer
+	Signals chan<- os.Signal // gets those that came there; set before Start
+
+	conn *conn
+
+	mu   sync.Mutex
+	run  *Agent        // the last one started
+	lost error         // why nothing comes from the node any more
+	gone chan struct{} // closed when nothing does
+}
+
+// Address returns this host's address, as the node reaches it.
+func (n *Node) Address() string {
+	host, _, _ := net.SplitHostPort(n.conn.tls.LocalAddr().String())
+	return host
+}
+
+func (n *Node) refuse(why string) {
+	n.conn.send(kindRefuse, appendBytes(why), time.Second)
+	n.conn.close()
+}
+
+// Finish tells the node how the job ended. It leaves it to the node to close the
+// connection, for some time: what is on its way when we close may be lost.
+func (n *Node) Finish(e End) {
+	if n.conn.send(kindEnd, e.append, time.Second) == nil {
+		select {
+		case <-n.gone:
+		case <-time.After(time.Second):
+		}
+	}
+	n.conn.close()
+}
+
+// An Agent is the agent that a node runs, as node 0 sees it.
+type Agent struct {
+	In  io.WriteCloser
+	Out io.ReadCloser
+
+	node *Node
+	out  *io.PipeWriter
+	done chan struct{}
+	how  string // it has ended
+}
+
+// Start has the node start an agent. The one before, if any, must have ended.
+func (n *Node) Start() (*Agent, error) {
+	r, w := io.Pipe()
+	a := &Agent{Out: r, node: n, out: w, done: make(chan struct{})}
+	a.In = (*input)(a)
+	n.mu.Lock()
+	if n.lost != nil {
+		defer n.mu.Unlock()
+		return nil, n.lost
+	}
+	n.run = a
+	n.mu.Unlock()
+	return a, n.conn.send(kindStart, nil, silence)
+}
+
+// Kill ends the agent, and gives the node up if it does not do that.
+func (a *Agent) Kill() {
+	select {
+	case <-a.done:
+		return
+	default:
+	}
+	a.Out.Close()
+	a.node.conn.send(kindKill, nil, time.Second)
+	time.AfterFunc(obedience, func() {
+		select {
+		case <-a.done:
+		default:
+			a.node.conn.close()
+		}
+	})
+}
+
+// Wait waits until the agent has ended and says how.
+func (a *Agent) Wait() string {
+	<-a.done
+	return a.how
+}
+
+// An input is an agent's, as a writer.
+type input Agent
+
+func (i *input) Write(data []byte) (int, error) {
+	n := 0
+	for n < len(data) {
+		piece := data[n:min(len(data), n+chunk)]
+		if err := i.node.conn.send(kindData, appendBytes(piece), 0); err != nil {
+			return n, err
+		}
+		n += len(piece)
+	}
+	return n, nil
+}
+
+func (i *input) Close() error { return i.node.conn.send(kindClose, nil, silence) }
+
+// receive hands on what comes from the node.
+func (n *Node) receive() {
+	for {
+		kind, body, err := n.conn.receive()
+		if err != nil {
+			n.lose(err)
+			return
+		}
+		n.mu.Lock()
+		run := n.run
+		n.mu.Unlock()
+		switch {
+		case kind == kindSignal:
+			if number, err := parseNumber(body); err == nil && n.Signals != nil {
+				n.Signals <- syscall.Signal(number)
+			}
+		case run == nil:
+		case kind == kindData:
+			run.out.Write(body) // fails when nobody reads any more, which is theirs to decide
+		case kind == kindEnded:
+			run.end(string(body))
+		}
+	}
+}
+
+// lose notes that the connection has ended.
+func (n *Node) lose(err error) {
+	n.conn.close()
+	n.mu.Lock()
+	n.lost = err
+	close(n.gone)
+	run := n.run
+	n.mu.Unlock()
+	if run != nil {
+		run.end("is lost: " + err.Error())
+	}
+}
+
+// end ends the agent's output. Only the goroutine that receives calls it.
+func (a *Agent) end(how string) {
+	select {
+	case <-a.done:
+	default:
+		a.how = how
+		close(a.done)
+		a.out.Close()
+	}
+}

@@ -1,0 +1,415 @@
+package rendezvous
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const limit = 20 * time.Second
+
+var token = []byte("0123456789abcdef")
+
+// saying collects what is told to the user.
+type saying struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (s *saying) say(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, line)
+}
+
+func (s *saying) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.lines, "\n")
+}
+
+func offer(node, least, most int) *Offer {
+	return &Offer{Version: "1", JobName: "job", Least: least, Most: most, Node: node, Host: fmt.Sprintf("h%d", node),
+		Ranks: "2", Argv: []string{"prog", ""}, Env: []string{"A=1"}, Environ: []string{"PATH=/bin"}, Wdir: "/w"}
+}
+
+func host(t *testing.T, least, most int) (*Host, *saying) {
+	t.Helper()
+	s := new(saying)
+	h := &Host{Own: offer(0, least, most), Token: token, Say: s.say}
+	if err := h.Listen("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.listener.Close() })
+	return h, s
+}
+
+func deadline(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// upper is an agent that writes each line of its input in capitals.
+func upper() (io.WriteCloser, io.Reader, func(), func() string, error) {
+	in, stdin := io.Pipe()
+	stdout, out := io.Pipe()
+	go func() {
+		lines := bufio.NewScanner(in)
+		for lines.Scan() {
+			fmt.Fprintln(out, strings.ToUpper(lines.Text()))
+		}
+		out.Close()
+	}()
+	return stdin, stdout, func() { in.Close() }, func() string { return "is well" }, nil
+}
+
+type ending struct {
+	node int
+	end  *End
+	err  error
+}
+
+// guest brings a node to h; how it ends comes through the channel.
+func guest(ctx context.Context, h *Host, own *Offer, token []byte) (*Guest, <-chan ending) {
+	g := &Guest{Own: own, Token: token, Say: func(string) {}, Run: upper}
+	ended := make(chan ending, 1)
+	go func() {
+		if err := g.Join(ctx, h.listener.Addr().String()); err != nil {
+			ended <- ending{-1, nil, err}
+			return
+		}
+		end, err := g.Serve()
+		ended <- ending{g.Node(), end, err}
+	}()
+	return g, ended
+}
+
+func TestNodesMeetAndRunAgentAfterAgent(t *testing.T) {
+	ctx := deadline(t)
+	h, _ := host(t, 3, 3)
+	_, second := guest(ctx, h, offer(2, 3, 3), token)
+	_, any := guest(ctx, h, offer(-1, 3, 3), token)
+	nodes, err := h.Gather(ctx)
+	if err != nil || len(nodes) != 2 {
+		t.Fatalf("%d nodes, %v; want 2", len(nodes), err)
+	}
+	if nodes[0].Offer.Node != 1 || nodes[1].Offer.Node != 2 || nodes[0].Address() != "127.0.0.1" {
+		t.Errorf("nodes %+v and %+v, reached from %s; want 1 and 2 in order", nodes[0].Offer, nodes[1].Offer, nodes[0].Address())
+	}
+	for range 2 {
+		for _, n := range nodes {
+			a, err := n.Start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(a.In, "hello %d\n", n.Offer.Node)
+			a.In.Close()
+			if out, err := io.ReadAll(a.Out); err != nil || string(out) != fmt.Sprintf("HELLO %d\n", n.Offer.Node) {
+				t.Errorf("the agent of node %d said %q, %v", n.Offer.Node, out, err)
+			}
+			if how := a.Wait(); how != "is well" {
+				t.Errorf("the agent of node %d %s", n.Offer.Node, how)
+			}
+			a.Kill() // changes nothing
+		}
+	}
+	for _, n := range nodes {
+		n.Finish(End{7, "the end"})
+	}
+	for want, c := range map[int]<-chan ending{1: any, 2: second} {
+		if e := <-c; e.node != want || e.err != nil || *e.end != (End{7, "the end"}) {
+			t.Errorf("node %d ended as %+v, want node %d, status 7", e.node, e, want)
+		}
+	}
+}
+
+func TestWithoutTheTokenNobodyGetsIn(t *testing.T) {
+	ctx := deadline(t)
+	h, said := host(t, 2, 2)
+	gathered := make(chan []*Node, 1)
+	go func() {
+		nodes, _ := h.Gather(ctx)
+		gathered <- nodes
+	}()
+	_, stranger := guest(ctx, h, offer(1, 2, 2), []byte("fedcba9876543210"))
+	if e := <-stranger; e.err == nil || !strings.Contains(e.err.Error(), "has another token") {
+		t.Fatalf("a stranger got in, or was told %v", e.err)
+	}
+	_, right := guest(ctx, h, offer(1, 2, 2), token)
+	nodes := <-gathered
+	if len(nodes) != 1 {
+		t.Fatalf("%d nodes, want 1", len(nodes))
+	}
+	nodes[0].Finish(End{})
+	if e := <-right; e.err != nil {
+		t.Error(e.err)
+	}
+	if !strings.Contains(said.text(), "has another token") {
+		t.Errorf("node 0 said %q, nothing about the stranger", said.text())
+	}
+}
+
+// TestTheManInTheMiddleGetsNowhere puts somebody between the two who speaks TLS
+// with both and hands on what they say.
+func TestTheManInTheMiddleGetsNowhere(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	relay, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer relay.Close()
+	go func() {
+		victim, err := relay.Accept()
+		if err != nil {
+			return
+		}
+		cert, err := certificate()
+		if err != nil {
+			return
+		}
+		from := tls.Server(victim, &tls.Config{Certificates: []tls.Certificate{cert}})
+		to, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			return
+		}
+		go func() {
+			io.Copy(from, to)
+			from.Close()
+		}()
+		io.Copy(to, from)
+		to.Close()
+	}()
+	refused := make(chan error, 1)
+	go func() {
+		c, err := listener.Accept()
+		if err == nil {
+			_, err = secure(c, token, true)
+		}
+		refused <- err
+	}()
+	c, err := net.Dial("tcp", relay.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := secure(c, token, false); err == nil {
+		t.Error("the client believes the man in the middle")
+	}
+	if err := <-refused; !errors.Is(err, errToken) {
+		t.Errorf("the server says %v, want that the token is another", err)
+	}
+}
+
+func TestTheServersProofIsNotTheClients(t *testing.T) {
+	client, server := net.Pipe()
+	defer server.Close()
+	go func() { // answers with the proof that it has got
+		cert, err := certificate()
+		if err != nil {
+			return
+		}
+		s := tls.Server(server, &tls.Config{Certificates: []tls.Certificate{cert}})
+		proof := make([]byte, 32)
+		if _, err := io.ReadFull(s, proof); err == nil {
+			s.Write(proof)
+		}
+	}()
+	if _, err := secure(client, token, false); !errors.Is(err, errToken) {
+		t.Errorf("an echo is believed: %v", err)
+	}
+}
+
+func TestWhatDoesNotFitIsRefusedWithTheReason(t *testing.T) {
+	ctx := deadline(t)
+	h, _ := host(t, 2, 3)
+	gathered := make(chan []*Node, 1)
+	go func() {
+		nodes, _ := h.Gather(ctx)
+		gathered <- nodes
+	}()
+	for want, change := range map[string]func(*Offer){
+		"version 2":             func(o *Offer) { o.Version = "2" },
+		`-rdzv-id is "other"`:   func(o *Offer) { o.JobName = "other" },
+		"-nnodes is 2:2 here":   func(o *Offer) { o.Most = 2 },
+		"-node-rank 3: want":    func(o *Offer) { o.Node = 3 },
+		"-node-rank 0: want on": func(o *Offer) { o.Node = 0 },
+	} {
+		o := offer(1, 2, 3)
+		change(o)
+		_, refused := guest(ctx, h, o, token)
+		if e := <-refused; !errors.Is(e.err, errRefused) || !strings.Contains(e.err.Error(), want) {
+			t.Errorf("refused with %v, want %s", e.err, want)
+		}
+	}
+	_, first := guest(ctx, h, offer(1, 2, 3), token)
+	_, second := guest(ctx, h, offer(1, 2, 3), token)
+	var e ending
+	select {
+	case e = <-first:
+	case e = <-second:
+	}
+	if !errors.Is(e.err, errRefused) || !strings.Contains(e.err.Error(), "node 1 is h1 already") {
+		t.Errorf("of two nodes 1 one is told %v", e.err)
+	}
+	_, last := guest(ctx, h, offer(2, 2, 3), token)
+	nodes := <-gathered
+	if len(nodes) != 2 {
+		t.Fatalf("%d nodes, want 2", len(nodes))
+	}
+	nodes[1].Finish(End{})
+	if e := <-last; e.err != nil || e.node != 2 {
+		t.Errorf("node 2: %+v", e)
+	}
+	nodes[0].Finish(End{})
+}
+
+func TestWaitingInVainNamesWhoIsMissing(t *testing.T) {
+	late := errors.New("too late")
+	ctx, cancel := context.WithTimeoutCause(context.Background(), 200*time.Millisecond, late)
+	defer cancel()
+	h, _ := host(t, 4, 4)
+	_, waiting := guest(deadline(t), h, offer(2, 4, 4), token)
+	_, err := h.Gather(ctx)
+	if !errors.Is(err, late) || !strings.Contains(err.Error(), "node 1, ") {
+		t.Errorf("waited in vain: %v, want too late and node 1 among the missing", err)
+	}
+	if strings.Contains(err.Error(), "1, 3") {
+		if e := <-waiting; !errors.Is(e.err, errRefused) {
+			t.Errorf("the node that was there is told %+v", e)
+		}
+	}
+	g := &Guest{Own: offer(1, 2, 2), Token: token, Say: func(string) {}, Run: upper}
+	ctx, cancel = context.WithTimeoutCause(context.Background(), 100*time.Millisecond, late)
+	defer cancel()
+	if err := g.Join(ctx, h.listener.Addr().String()); !errors.Is(err, late) {
+		t.Errorf("a node without node 0: %v", err)
+	}
+}
+
+func TestANodeThatIsLostEndsItsAgent(t *testing.T) {
+	ctx := deadline(t)
+	h, _ := host(t, 2, 2)
+	g, ended := guest(ctx, h, offer(1, 2, 2), token)
+	nodes, err := h.Gather(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signals := make(chan os.Signal, 1)
+	nodes[0].Signals = signals
+	a, err := nodes[0].Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(a.In, "a")
+	if line, err := bufio.NewReader(a.Out).ReadString('\n'); err != nil || line != "A\n" {
+		t.Fatalf("the agent said %q, %v", line, err)
+	}
+	g.Signal(syscall.SIGUSR1)
+	if s := <-signals; s != syscall.SIGUSR1 {
+		t.Errorf("signal %v has come, want USR1", s)
+	}
+	g.conn.close()
+	if how := a.Wait(); !strings.HasPrefix(how, "is lost: ") {
+		t.Errorf("the agent of a lost node %s", how)
+	}
+	if e := <-ended; e.err == nil {
+		t.Errorf("the node has not noticed: %+v", e)
+	}
+	if _, err := nodes[0].Start(); err == nil {
+		t.Error("an agent was started on a lost node")
+	}
+}
+
+func TestANodeThatLeavesEarlyIsNotCounted(t *testing.T) {
+	ctx := deadline(t)
+	h, said := host(t, 3, 3)
+	leaving, leave := context.WithCancel(ctx)
+	_, left := guest(leaving, h, offer(1, 3, 3), token)
+	gathered := make(chan []*Node, 1)
+	go func() {
+		nodes, _ := h.Gather(ctx)
+		gathered <- nodes
+	}()
+	time.AfterFunc(50*time.Millisecond, leave) // it may leave before or after it is counted
+	<-left
+	_, one := guest(ctx, h, offer(1, 3, 3), token)
+	if e := tryEnding(one); e != nil { // the loss was heard of after this
+		_, one = guest(ctx, h, offer(1, 3, 3), token)
+	}
+	_, two := guest(ctx, h, offer(2, 3, 3), token)
+	nodes := <-gathered
+	if len(nodes) != 2 {
+		t.Fatalf("%d nodes, want 2; said %s", len(nodes), said.text())
+	}
+	for _, n := range nodes {
+		n.Finish(End{})
+	}
+	for _, c := range []<-chan ending{one, two} {
+		if e := <-c; e.err != nil {
+			t.Error(e.err)
+		}
+	}
+}
+
+// tryEnding returns how a node ended within a short time, nil if it has not.
+func tryEnding(c <-chan ending) *ending {
+	select {
+	case e := <-c:
+		return &e
+	case <-time.After(200 * time.Millisecond):
+		return nil
+	}
+}
+
+func TestTokensAreLongAndTheirOwnersAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	if _, _, err := ReadToken(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	for text, want := range map[string]bool{"": false, "short\n": false, "               x": false, " 0123456789abcdef\n": true} {
+		for mode, exposed := range map[os.FileMode]bool{0o600: false, 0o644: true} {
+			if err := errors.Join(os.WriteFile(file, []byte(text), 0o600), os.Chmod(file, mode)); err != nil {
+				t.Fatal(err)
+			}
+			got, open, err := ReadToken(file)
+			if (err == nil) != want || want && (string(got) != strings.TrimSpace(text) || open != exposed) {
+				t.Errorf("%q, mode %v: %q, %v, %v", text, mode, got, open, err)
+			}
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(offer(-1, 2, 3).append(nil))
+	f.Add((&End{7, "end"}).append(nil))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if o, err := parseOffer(body); err == nil {
+			if again, err := parseOffer(o.append(nil)); err != nil || !reflect.DeepEqual(again, o) {
+				t.Errorf("%+v reads back as %+v, %v", o, again, err)
+			}
+			refusal(offer(0, 2, 3), o)
+		}
+		if e, err := parseEnd(body); err == nil {
+			if again, err := parseEnd(e.append(nil)); err != nil || *again != *e {
+				t.Errorf("%+v reads back as %+v, %v", e, again, err)
+			}
+		}
+	})
+}
