@@ -19,8 +19,9 @@ const (
 	// does not say.
 	startTime = 30 * time.Second
 	// failureTime is how long the other hosts are waited for once one has
-	// failed, so that all that fail are reported together.
-	failureTime = 10 * time.Second
+	// failed, so that all that fail are reported together: longer than ssh tries
+	// to connect.
+	failureTime = 12 * time.Second
 	// progressTime is when we first say whom we are waiting for.
 	progressTime = 2 * time.Second
 )

@@ -127,13 +127,24 @@ func (s *SSH) login(ctx context.Context, h hostfile.Host, send bool) (*Agent, er
 	case err != io.EOF:
 		return nil, err
 	case status == sshFailed && last != "":
-		return nil, errors.New(last) // they begin with who says it, and about whom
+		return nil, errors.New(last + remedy(last)) // they begin with who says it, and about whom
 	}
 	return nil, fmt.Errorf("%s %s", agent.Via, how)
 }
 
 // sshFailed is the exit status of ssh when it is not that of the command.
 const sshFailed = 255
+
+// remedy says what helps against what ssh has said, where it does not.
+func remedy(last string) string {
+	switch {
+	case strings.Contains(last, "Permission denied"):
+		return "; want a key that ssh may use without asking"
+	case strings.Contains(last, "Host key verification failed"):
+		return "; want its key in known_hosts: log in by hand once"
+	}
+	return ""
+}
 
 // greet hears what the login has become, and sends it our program if it wants.
 func (s *SSH) greet(agent *Agent) (string, error) {

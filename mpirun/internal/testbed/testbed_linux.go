@@ -47,6 +47,7 @@ type host struct {
 	space  string // network namespace
 	port   string // of the bridge
 	silent bool
+	script string // that becomes sshd
 	sshd   *exec.Cmd
 	done   chan struct{} // closed when sshd has ended
 }
@@ -81,7 +82,8 @@ func Make(t testing.TB, c Config) *Bed {
 	b.makeKeys(c.Hosts)
 	for i := range c.Hosts {
 		b.connect(i + 1)
-		b.serve(i+1, c)
+		b.configure(i+1, c)
+		b.serve(i + 1)
 	}
 	for i := range c.Hosts {
 		b.awaitServer(i + 1)
@@ -245,12 +247,9 @@ func (b *Bed) connect(i int) {
 	b.ip("-n", h.space, "link", "set", "lo", "up")
 }
 
-// serve starts a host's sshd.
-func (b *Bed) serve(i int, c Config) {
+// configure writes a host's configuration.
+func (b *Bed) configure(i int, c Config) {
 	b.t.Helper()
-	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // it is empty, and sshd wants it
-		b.t.Skipf("sshd needs a folder: %v", err)
-	}
 	extra := ""
 	if c.SSHD != nil {
 		extra = c.SSHD(i) + "\n"
@@ -262,8 +261,24 @@ func (b *Bed) serve(i int, c Config) {
 		fmt.Fprintf(&script, "mount -t tmpfs tmpfs '%s' && ", dir)
 	}
 	fmt.Fprintf(&script, "hostname %s && exec %s -D -f '%s' -E '%s'", b.Name(i), sshd, b.file(i, "sshd_config"), b.file(i, "log"))
+	b.hosts[i-1].script = script.String()
+}
+
+// StartServer starts a host's sshd again, with folders of its own that are empty.
+func (b *Bed) StartServer(i int) {
+	b.t.Helper()
+	b.serve(i)
+	b.awaitServer(i)
+}
+
+// serve starts a host's sshd.
+func (b *Bed) serve(i int) {
+	b.t.Helper()
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // it is empty, and sshd wants it
+		b.t.Skipf("sshd needs a folder: %v", err)
+	}
 	h := b.hosts[i-1]
-	h.sshd, h.done = b.Command(i, "sh", "-c", script.String()), make(chan struct{})
+	h.sshd, h.done = b.Command(i, "sh", "-c", h.script), make(chan struct{})
 	h.sshd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWUTS}
 	h.sshd.Dir = "/"
 	h.sshd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
