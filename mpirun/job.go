@@ -80,7 +80,9 @@ func (j *job) run(starter remote.Starter) int {
 	if err := j.prepareOutput(); err != nil {
 		return j.failToStart(err)
 	}
-	j.launch()
+	if err := j.launch(); err != nil {
+		return j.failToStart(err)
+	}
 	j.serve()
 	j.concludeSurvey(true)
 	j.endAgents()
@@ -116,7 +118,7 @@ func (j *job) prepareOutput() error {
 
 // launch tells every agent which ranks to start. Hosts without a rank are no
 // nodes of the job; their agents have done all they had to do.
-func (j *job) launch() {
+func (j *job) launch() error {
 	nodes := make([]*link, 0, len(j.links))
 	names := make([]string, 0, len(j.links))
 	nodeOf := make([]int, len(j.plan.Ranks))
@@ -141,8 +143,13 @@ func (j *job) launch() {
 		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: workingDir(),
 		Window: window, StallWarning: j.stallWarning, Stacks: j.stallStacks, Stdin: j.stdin, Bindings: j.reportBindings, Env: j.environment(os.Environ()),
 	}
+	j.sent = nil
 	for _, p := range j.programs {
-		common.Programs = append(common.Programs, ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir})
+		program := ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir}
+		if err := j.offer(&program); err != nil {
+			return err
+		}
+		common.Programs = append(common.Programs, program)
 	}
 	j.master(&common)
 	for node, l := range nodes {
@@ -160,6 +167,7 @@ func (j *job) launch() {
 		l.send(&m)
 	}
 	j.nodes = len(nodes)
+	return nil
 }
 
 // serve handles events until every agent has done all it had to do.
@@ -207,6 +215,8 @@ func (j *job) handle(e event) {
 		j.out.write(piece{Output: m, credit: func(n int) { l.send(&ctl.Credit{Bytes: n}) }})
 	case *ctl.Consumed:
 		j.input.consumed(l, m.Bytes)
+	case *ctl.Want:
+		j.give(l, m)
 	case *ctl.Started:
 		j.started(l, m)
 	case *ctl.Failed:

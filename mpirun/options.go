@@ -38,6 +38,7 @@ type options struct {
 	version        bool
 
 	reach
+	preload
 	torchrun
 	recovery
 }
@@ -157,6 +158,7 @@ func (o *options) jobFlags(set *cli.Set) func() error {
 	o.stallFlags(set)
 	o.heartbeatFlags(set)
 	o.reachFlags(set)
+	o.preloadFlags(set)
 	set.StringVar(&o.portRange, "port-range", "", "")
 	set.StringVar(&o.interfaces, "iface", "", "")
 	set.BoolVar(&o.displayMap, "display-map", false, "")

@@ -163,6 +163,165 @@ func TestHostsMayStartLater(t *testing.T) {
 	}
 }
 
+// Hosts that share no folder with the launcher are sent gompirun, and with
+// -preload-binary the program, once.
+func TestHostsAreSentWhatTheyLack(t *testing.T) {
+	private, cache := t.TempDir(), t.TempDir()
+	b := testbed.Make(t, testbed.Config{Hosts: 2, Private: []string{private, cache}, SSHD: func(int) string {
+		return "SetEnv XDG_CACHE_HOME=" + cache
+	}})
+	gompirun := filepath.Join(private, "gompirun")
+	copyProgram(t, "gompirun", gompirun)
+	copyProgram(t, "rank", filepath.Join(private, "rank"))
+	run := func(args ...string) (int, string, []string) {
+		t.Helper()
+		cmd := exec.Command(gompirun, append([]string{"-q", "-rsh", b.RSH(), "-H", "host1,host2"}, args...)...)
+		cmd.Dir = private
+		return finish(t, cmd)
+	}
+	cached := "cd " + cache + "/gompi-*; ls -i */*; stat -c %a . "
+	status, before, said := run("sh", "-c", cached)
+	if status != 0 || strings.Count(before, "/gompirun") != 2 || strings.Count(before, "700\n") != 2 {
+		t.Fatalf("status %d, cached:\n%s\n%s", status, before, strings.Join(said, "\n"))
+	}
+	if _, after, _ := run("sh", "-c", cached); sorted(after) != sorted(before) {
+		t.Errorf("cached:\n%s\nand then:\n%s", before, after)
+	}
+
+	// A gompirun of another build at our path is passed over.
+	b.Put(2, gompirun, "#!/bin/sh\nprintf '\\000gompi other 0.0.9\\n'\n")
+	if status, out, said := run("hostname"); status != 0 || sorted(out) != "host1\nhost2" {
+		t.Errorf("another build: status %d, %q\n%s", status, out, strings.Join(said, "\n"))
+	}
+
+	status, _, said = run("./rank", "meet", "goodbye")
+	if status != 127 {
+		t.Errorf("a program that hosts lack: status %d, want 127", status)
+	}
+	matches(t, "lacking", said, `^gompirun: rank \d on host\d: cannot run "./rank": no such file`)
+	for range 2 {
+		status, out, said := run("-preload-binary", "./rank", "meet", "goodbye")
+		if status != 0 || strings.Count(out, "cards [0 1]") != 2 {
+			t.Errorf("-preload-binary: status %d\n%s\n%s", status, out, strings.Join(said, "\n"))
+		}
+	}
+	if _, out, _ := run("sh", "-c", "ls "+cache+"/gompi-*/*"); strings.Count(out, "rank") != 2 {
+		t.Errorf("cached in the end:\n%s", out)
+	}
+	cmd := exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-np", "1", "-H", "host1", "-preload-binary", "cat")
+	cmd.Stdin = strings.NewReader("input\n")
+	if status, out, said := finish(t, cmd); status != 0 || out != "input\n" {
+		t.Errorf("input: status %d, %q\n%s", status, out, strings.Join(said, "\n"))
+	}
+}
+
+// Ranks find their host's own home and the launcher's variables and directory,
+// however strange, also through a login that greets.
+func TestRanksFindTheirSurroundings(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "it's a $HOME; !")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	greeting := filepath.Join(t.TempDir(), "greet")
+	writeProgram(t, greeting, "#!/bin/sh\necho Welcome.; seq 5000; printf 'no newline'\nexec sh -c \"$SSH_ORIGINAL_COMMAND\"\n")
+	b := testbed.Make(t, testbed.Config{Hosts: 1, SSHD: func(int) string { return "ForceCommand " + greeting }})
+	run := func(dir string, args ...string) (int, string, []string) {
+		cmd := exec.Command("gompirun", append([]string{"-rsh", b.RSH(), "-H", "host1"}, args...)...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "STRANGE=it's\n$HOME `x` \"", "HOME=/nowhere", "DISPLAY=:0", "TMPDIR=/nowhere", "SSH_CLIENT=x")
+		return finish(t, cmd)
+	}
+	status, out, said := run(dir, "sh", "-c", `echo "$(pwd -P) $PWD|$STRANGE|$HOME|$DISPLAY$TMPDIR$SSH_CLIENT|$MASTER_ADDR"`)
+	want := fmt.Sprintf("%s %s|it's\n$HOME `x` \"|/root||%s\n", dir, dir, b.Addr(1))
+	if status != 0 || out != want {
+		t.Errorf("status %d, %q, want %q\n%s", status, out, want, strings.Join(said, "\n"))
+	}
+	if status, _, said = run("/", "-wdir", "/nowhere", "true"); status != 125 {
+		t.Errorf("-wdir: status %d", status)
+	}
+	matches(t, "-wdir", said, `^gompirun: rank 0 on host1: working directory "/nowhere": no such directory$`)
+
+	// A directory that the host does not have is no error, but is said.
+	private := t.TempDir()
+	missing := filepath.Join(private, "work")
+	if err := os.Mkdir(missing, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b = testbed.Make(t, testbed.Config{Hosts: 1, Private: []string{private}})
+	status, out, said = run(missing, "pwd")
+	if status != 0 || out != "/root\n" {
+		t.Errorf("status %d, %q", status, out)
+	}
+	matches(t, "missing", said, `^gompirun: host1: there is no directory `+missing+` here: its ranks start in /root$`)
+}
+
+// MASTER_ADDR is an address of rank 0's host that all hosts reach, also when
+// that is the launcher's.
+func TestHostsReachTheMaster(t *testing.T) {
+	b := testbed.New(t, 2)
+	for _, tt := range []struct{ hosts, want string }{
+		{"host1,host2", b.Addr(1)},
+		{"host2,localhost", b.Addr(2)},
+		{"localhost,host2", b.Here()},
+		{"localhost,127.0.0.2", "127.0.0.1"},
+	} {
+		status, out, said := remotely(t, b, "-q", "-H", tt.hosts, "sh", "-c", "echo $MASTER_ADDR")
+		if want := tt.want + "\n" + tt.want + "\n"; status != 0 || out != want {
+			t.Errorf("%s: status %d, %q, want %q\n%s", tt.hosts, status, out, want, strings.Join(said, "\n"))
+		}
+	}
+	status, out, said := remotely(t, b, "-q", "-H", "localhost:2,host2:2", "rank", "meet", "goodbye")
+	if status != 0 || strings.Count(out, "cards [0 1 4 9]") != 4 {
+		t.Errorf("local and remote: status %d\n%s\n%s", status, out, strings.Join(said, "\n"))
+	}
+}
+
+// Whatever dies, nothing is left on any host.
+func TestNothingIsLeftOnHosts(t *testing.T) {
+	b := testbed.New(t, 2)
+	for _, how := range []struct {
+		name string
+		do   func(k *talk)
+	}{
+		{"gompirun killed", func(k *talk) { k.cmd.Process.Kill() }},
+		{"ssh killed", func(k *talk) {
+			for _, pid := range childrenOf(k.cmd.Process.Pid) {
+				syscall.Kill(pid, syscall.SIGKILL)
+				break
+			}
+		}},
+		{"interrupted", func(k *talk) { k.cmd.Process.Signal(syscall.SIGINT) }},
+	} {
+		k := startTalk(t, "-rsh", b.RSH(), "-H", "host1:2,host2:2", "sh", "-c", victims)
+		for range 4 {
+			k.expect("ready")
+		}
+		how.do(k)
+		b.AwaitEmpty(15 * time.Second)
+		k.cmd.Wait()
+	}
+}
+
+func sorted(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// copyProgram copies a program of PATH.
+func copyProgram(t *testing.T, name, to string) {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeProgram(t, to, string(data))
+}
+
 func writeProgram(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {

@@ -62,6 +62,7 @@ other hosts
   -rsh CMD                  what logs in to them (default: ssh), as "ssh -p 2222 -i key"
   -launch-agent CMD         what runs a gompirun there (default: this one, found at the
                             same path, or sent)
+  -preload-binary           send programs to hosts that do not have them
   -start-timeout T          how long they may take to start (default 30); if given,
                             hosts that refuse or do not resolve are tried again
 

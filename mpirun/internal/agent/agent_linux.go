@@ -52,6 +52,7 @@ type agent struct {
 	window  int             // bytes of output that the launcher still takes
 	halted  []*stream
 	feed    feed
+	preload preload
 	pmi     keyvals
 	end     ending
 	health  *checkup.Host // nil if there is no checkup
@@ -254,7 +255,13 @@ func (a *agent) follow(m ctl.Message) {
 		a.startPulse(m.Heartbeat)
 		a.start(m)
 	case *ctl.Input:
-		a.input(m.Data)
+		if a.preload.waiting {
+			a.holdInput(m.Data)
+		} else {
+			a.input(m.Data)
+		}
+	case *ctl.Piece:
+		a.take(m.Data)
 	case *ctl.Credit:
 		a.credit(m.Bytes)
 	case *ctl.Signal:

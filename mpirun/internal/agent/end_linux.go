@@ -208,7 +208,7 @@ func (a *agent) tick(now time.Time) {
 		a.lateStacks(now)
 	}
 	a.beat(now)
-	if a.launch != nil && a.alive == 0 && !a.end.drained && a.end.killing.IsZero() {
+	if a.launch != nil && a.alive == 0 && (!a.preload.waiting || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)
 	}
 }

@@ -48,7 +48,22 @@ func (a *agent) start(l *ctl.Launch) {
 			stdout: stream{rank: r.Rank, kind: ctl.Stdout, fd: -1}, stderr: stream{rank: r.Rank, kind: ctl.Stderr, fd: -1}})
 		a.local[r.Rank] = i
 	}
-	if rank, err := a.startAll(); err != nil {
+	a.begin(nil)
+}
+
+// begin starts the ranks, unless a program is missing yet, or cannot be had.
+func (a *agent) begin(err error) {
+	rank := a.launch.Ranks[0].Rank
+	if err == nil {
+		var missing bool
+		if missing, err = a.fetch(); missing {
+			return
+		}
+	}
+	if err == nil {
+		rank, err = a.startAll()
+	}
+	if err != nil {
 		a.report(&ctl.Failed{Rank: rank, Code: statusOf(err), Text: err.Error()})
 		a.killAll()
 		return
@@ -67,7 +82,7 @@ func (a *agent) startAll() (int, error) {
 		prog := programs[p.Program]
 		if prog == nil {
 			var err error
-			if prog, err = a.lookUp(&a.launch.Programs[p.Program]); err != nil {
+			if prog, err = a.lookUp(&a.launch.Programs[p.Program], a.preload.paths[p.Program]); err != nil {
 				return p.Rank.Rank, err
 			}
 			programs[p.Program] = prog
@@ -130,8 +145,8 @@ func (a *agent) reportStarted() {
 	a.report(m)
 }
 
-// lookUp finds a program on this host.
-func (a *agent) lookUp(p *ctl.Program) (*program, error) {
+// lookUp finds a program on this host. path is where it has been put, if it has.
+func (a *agent) lookUp(p *ctl.Program, path string) (*program, error) {
 	if len(p.Argv) == 0 || p.Argv[0] == "" {
 		return nil, errors.New("no program to run")
 	}
@@ -147,6 +162,9 @@ func (a *agent) lookUp(p *ctl.Program) (*program, error) {
 	}
 	if prog.wdir != "" {
 		prog.env = merge(prog.env, []string{"PWD=" + prog.wdir})
+	}
+	if prog.path = path; path != "" {
+		return prog, nil
 	}
 	var err error
 	prog.path, err = find(p.Argv[0], prog.wdir, valueOf(prog.env, "PATH"))

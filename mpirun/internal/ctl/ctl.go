@@ -76,6 +76,8 @@ const (
 	kindFindings
 	kindReach
 	kindReached
+	kindWant
+	kindPiece
 )
 
 // blank returns an empty message of a kind, nil for an unknown one.
@@ -133,6 +135,10 @@ func blank(kind byte) Message {
 		return new(Reach)
 	case kindReached:
 		return new(Reached)
+	case kindWant:
+		return new(Want)
+	case kindPiece:
+		return new(Piece)
 	case kindStalled:
 		return new(Stalled)
 	case kindPing:

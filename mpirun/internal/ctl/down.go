@@ -44,6 +44,8 @@ const (
 type Program struct {
 	Argv []string
 	Env  []string // added to Launch.Env, taking precedence
+	Sum  string   // SHA-256 of the program, if hosts without it may have it sent; or ""
+	Size int64    // of the program, with Sum
 	Wdir string   // "" for Launch.Dir, or the home directory where that is missing
 }
 
@@ -69,6 +71,7 @@ func (m *Launch) append(b []byte) []byte {
 	b = wire.AppendInt(b, len(m.Programs))
 	for _, p := range m.Programs {
 		b = wire.AppendBytes(wire.AppendStrings(wire.AppendStrings(b, p.Argv), p.Env), p.Wdir)
+		b = wire.AppendInt(wire.AppendBytes(b, p.Sum), p.Size)
 	}
 	b = wire.AppendInt(b, len(m.Ranks))
 	for _, r := range m.Ranks {
@@ -93,6 +96,7 @@ func (m *Launch) parse(d *wire.Decoder) {
 	m.Env = d.Strings(maxList, maxString)
 	for range d.List(maxList) {
 		p := Program{Argv: d.Strings(maxList, maxString), Env: d.Strings(maxList, maxString), Wdir: d.String(maxString)}
+		p.Sum, p.Size = d.String(MaxText), d.Int(0, math.MaxInt64)
 		m.Programs = append(m.Programs, p)
 	}
 	for range d.List(maxList) {

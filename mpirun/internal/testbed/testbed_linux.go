@@ -128,6 +128,17 @@ func (b *Bed) Command(i int, args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", b.hosts[i-1].space}, args...)...)
 }
 
+// Put writes a program to a path on a host, through ssh: what is private to the
+// host is seen by its sessions only.
+func (b *Bed) Put(i int, path, text string) {
+	b.t.Helper()
+	cmd := exec.Command("ssh", "-F", b.SSHConfig, b.Name(i), fmt.Sprintf("cat >'%[1]s' && chmod 755 '%[1]s'", path))
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.t.Fatalf("write %s on %s: %v: %s", path, b.Name(i), err, out)
+	}
+}
+
 // Cut takes a host's network cable out.
 func (b *Bed) Cut(i int) { b.ip("link", "set", b.hosts[i-1].port, "down") }
 
