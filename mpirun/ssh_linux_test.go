@@ -74,6 +74,7 @@ func TestRanksOfSeveralHostsMeet(t *testing.T) {
 // Whatever keeps hosts from being used, all of them are named, each in one line
 // with the last words of what tried.
 func TestHostsThatFailAreReportedTogether(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	fake := t.TempDir()
 	writeProgram(t, fake+"/uname", "#!/bin/sh\necho vax\n")
 	b := testbed.Make(t, testbed.Config{Hosts: 5, SSHD: func(i int) string {
@@ -104,6 +105,7 @@ func TestHostsThatFailAreReportedTogether(t *testing.T) {
 
 // Agents that are none, or of another version, or end at once.
 func TestAgentsThatFailAreReported(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 1)
 	old := filepath.Join(t.TempDir(), "old")
 	if err := os.WriteFile(old, ctl.Append([]byte("Welcome\n"+ctl.Magic), &ctl.Hello{Version: "0.0.9"}), 0o600); err != nil {
@@ -132,6 +134,7 @@ func TestAgentsThatFailAreReported(t *testing.T) {
 // Ctrl-C and the job's time limit work while hosts are waited for, and what is
 // waited for is said.
 func TestStartUpCanBeEnded(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 2)
 	b.Silence(2)
 	status, _, said := remotely(t, b, "-timeout", "3", "-H", "host1,host2", "true")
@@ -152,6 +155,7 @@ func TestStartUpCanBeEnded(t *testing.T) {
 
 // A host that is only just starting is waited for by those who say so.
 func TestHostsMayStartLater(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 1)
 	b.StopServer(1)
 	k := startTalk(t, "-rsh", b.RSH(), "-start-timeout", "20", "-H", "host1", "hostname")
