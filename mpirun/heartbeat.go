@@ -8,7 +8,6 @@ import (
 
 	"gompi/internal/cli"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/remote"
 )
 
 // Launcher and agents hear of each other's end from the kernel or from ssh: but
@@ -98,12 +97,15 @@ func (l *link) ping() { l.send(&ctl.Ping{Sent: time.Now().UnixNano()}) }
 // whose answer came fastest: half of that time is how wrong it can be.
 func (l *link) ponged(m *ctl.Pong, now int64) {
 	round := time.Duration(now - m.Sent)
-	if remote.IsLocal(l.host) || round < 0 || l.round != 0 && round >= l.round {
+	if l.here() || round < 0 || l.round != 0 && round >= l.round {
 		return
 	}
 	l.round = max(round, 1)
 	l.offset = m.Now - (m.Sent + int64(round)/2)
 }
+
+// here reports whether the agent is on this machine, by whose clock it goes.
+func (l *link) here() bool { return l.agent != nil && l.agent.Here() }
 
 // ours turns a time of the agent's clock into one of ours, so that failures on
 // several hosts can be put in order.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/remote"
 )
 
 func TestAStoppedAgentIsGivenUp(t *testing.T) {
@@ -55,7 +56,7 @@ func TestTheFastestAnswerTellsTheClocksDifference(t *testing.T) {
 	if got := l.ours(ahead + 77); max(got-77, 77-got) > int64(time.Millisecond) {
 		t.Errorf("a time is off by %v, want at most half of the fastest answer's 4 ms less their difference", time.Duration(got-77))
 	}
-	here := &link{host: "localhost"}
+	here := &link{agent: &remote.Agent{Via: "local"}}
 	here.ponged(&ctl.Pong{Sent: 0, Now: 50}, 10)
 	if here.ours(7) != 7 {
 		t.Error("a host has a clock that differs from itself")

@@ -160,7 +160,7 @@ func (j *job) launch() error {
 			p := j.plan.Ranks[r]
 			m.Ranks = append(m.Ranks, ctl.Rank{Rank: r, Program: p.Prog, CPUs: p.CPUs})
 		}
-		if !remote.IsLocal(l.host) { // whose end needs no heartbeat to be noticed
+		if !l.here() { // whose end needs no heartbeat to be noticed
 			m.Heartbeat = j.heartbeat
 			l.ping()
 		}
@@ -246,7 +246,7 @@ func (j *job) handle(e event) {
 	case *ctl.Drained:
 		l.drained = true
 		j.concludeSurvey(false)
-		if m.Killed > 0 {
+		if m.Killed > 0 && j.cause == nil {
 			j.notef("%s: processes that ranks left behind, and were killed: %d", l.host, m.Killed)
 		}
 	default:

@@ -66,6 +66,8 @@ func act(b boot.Boot, what string) error {
 		}
 		fmt.Printf("rank %d of %d, local %d of %d, node %d of %d on %s, cards %s\n",
 			in.Rank, in.Size, in.LocalRank, in.LocalSize, in.Node, in.Nodes, in.Host(in.Rank), cards)
+	case "say":
+		fmt.Println("ready")
 	case "goodbye":
 		return b.Goodbye()
 	case "abort":
