@@ -203,6 +203,9 @@ var disasters = []disaster{
 }
 
 func TestDisasters(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes half a minute")
+	}
 	bed := testbed.New(t, 2)
 	for _, d := range disasters {
 		t.Run(d.name, func(t *testing.T) {
