@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/bits"
 
-	"gompi/internal/mem"
 	"gompi/transport"
 )
 
@@ -14,14 +13,6 @@ const (
 	received = 256 << 10
 	records  = 64
 )
-
-// An inbox is what has been read of the present frame.
-type inbox struct {
-	left   int64  // bytes of its payload that have not been read
-	window []byte // where the next of them go
-	drop   bool   // nowhere
-	token  uint64
-}
 
 // lookEvery is on every how manieth idle Poll it is looked whether peers live.
 const lookEvery = 1024
@@ -108,7 +99,7 @@ func (t *Transport) receive(p *peer) int {
 // take takes in one record. It reports whether there may be others.
 func (t *Transport) take(p *peer, kind int, content []byte) bool {
 	switch {
-	case kind == first && p.in.left == 0:
+	case kind == first && p.in.Left() == 0:
 		h := &t.head
 		if err := h.Decode(content); err != nil {
 			t.lose(p, err)
@@ -119,58 +110,21 @@ func (t *Transport) take(p *peer, kind int, content []byte) bool {
 			return false
 		}
 		content = content[transport.HeaderSize:]
-		t.open(p, h)
-	case kind != more || p.in.left == 0:
-		t.lose(p, fmt.Errorf("%w: a record of kind %d with %d bytes of a frame to come", transport.ErrProtocol, kind, p.in.left))
+		if t.closing {
+			p.in.Skip(h.Len)
+		} else {
+			p.in.Begin(t.sink, p.rank, h)
+		}
+	case kind != more || p.in.Left() == 0:
+		t.lose(p, fmt.Errorf("%w: a record of kind %d with %d bytes of a frame to come", transport.ErrProtocol, kind, p.in.Left()))
 		return false
 	}
-	if int64(len(content)) > p.in.left {
-		t.lose(p, fmt.Errorf("%w: %d bytes of payload, of which %d were announced", transport.ErrProtocol, len(content), p.in.left))
+	if int64(len(content)) > p.in.Left() {
+		t.lose(p, fmt.Errorf("%w: %d bytes of payload, of which %d were announced", transport.ErrProtocol, len(content), p.in.Left()))
 		return false
 	}
-	t.store(&p.in, content)
+	p.in.Store(t.sink, content)
 	return true
-}
-
-// open announces a frame to the sink.
-func (t *Transport) open(p *peer, h *transport.Header) {
-	p.in = inbox{left: h.Len}
-	if t.closing {
-		p.in.drop = true
-		return
-	}
-	w, token := t.sink.Arrive(p.rank, h)
-	if p.in.left > 0 {
-		p.in.token = token
-		p.in.place(w)
-	}
-}
-
-// store moves payload into windows.
-func (t *Transport) store(in *inbox, b []byte) {
-	for len(b) > 0 {
-		if in.drop {
-			in.left -= int64(len(b))
-			return
-		}
-		k := copy(in.window, b)
-		b = b[k:]
-		in.window = in.window[k:]
-		in.left -= int64(k)
-		if len(in.window) == 0 {
-			in.place(t.sink.Filled(in.token))
-		}
-	}
-}
-
-// place makes w the window for what is left of the payload.
-func (in *inbox) place(w mem.Buffer) {
-	n := min(int64(w.Size()), in.left)
-	in.drop = n == 0
-	in.window = nil
-	if n > 0 {
-		in.window = w.HostSlice()[:n]
-	}
 }
 
 // mourn loses those peers that have ended: their rings have been read to the
@@ -255,7 +209,7 @@ func (t *Transport) Close(force bool) bool {
 		if p == nil || p.lost {
 			continue
 		}
-		t.dropWindow(p)
+		p.in.Abandon()
 		t.serve(p)
 		if !p.out.empty() {
 			left++
@@ -274,11 +228,4 @@ func (t *Transport) Close(force bool) bool {
 	}
 	t.closed = true
 	return true
-}
-
-// dropWindow gives the window of a frame that is arriving back.
-func (t *Transport) dropWindow(p *peer) {
-	if p.in.left > 0 {
-		p.in.drop, p.in.window = true, nil
-	}
 }

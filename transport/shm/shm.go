@@ -19,6 +19,7 @@ import (
 
 	"gompi/internal/mem"
 	"gompi/transport"
+	"gompi/transport/internal/arrival"
 )
 
 const (
@@ -114,7 +115,7 @@ type peer struct {
 	r           reader
 	reads       bool // is in readers
 	out         outbox
-	in          inbox
+	in          arrival.Frame
 }
 
 // New returns the transport of a rank.
@@ -223,7 +224,7 @@ func (t *Transport) lose(p *peer, err error) {
 		return
 	}
 	p.lost = true
-	p.in = inbox{}
+	p.in = arrival.Frame{}
 	for !p.out.empty() {
 		if f := t.next(p); f.lent {
 			t.sink.Sent(f.token, err)

@@ -19,7 +19,7 @@ func (t *Transport) Close(force bool) bool {
 		t.closing = true
 		for _, p := range t.peers {
 			if p != nil {
-				p.in.drop, p.in.window = true, nil
+				p.in.Abandon()
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/mem"
 	"gompi/transport"
+	"gompi/transport/internal/arrival"
 )
 
 const (
@@ -31,12 +31,9 @@ const (
 
 // An inbox is what has been read of the present frame.
 type inbox struct {
-	left   int64  // bytes of its payload that have not been read
-	window []byte // where the next of them go
-	drop   bool   // nowhere
-	token  uint64
-	have   int // bytes of its header, if that is not complete
-	head   [transport.HeaderSize]byte
+	arrival.Frame
+	have int // bytes of its header, if that is not complete
+	head [transport.HeaderSize]byte
 }
 
 // errNoGoodbye is why a connection counts as cut when its end is all we know.
@@ -60,8 +57,8 @@ func (t *Transport) receive(p *peer) int {
 			return n + 1
 		}
 		direct := min(got, len(window))
-		if direct > 0 {
-			n += t.advance(p, direct)
+		if direct > 0 && p.in.Advance(t.sink, direct) {
+			n++
 		}
 		n += t.parse(p, t.ahead[:got-direct])
 		if p.lost || got < asked {
@@ -73,10 +70,8 @@ func (t *Transport) receive(p *peer) int {
 
 // openWindow returns the part of p's window to be read into directly.
 func (t *Transport) openWindow(p *peer) []byte {
-	if p.in.left == 0 || p.in.drop {
-		return nil
-	}
-	return p.in.window[:min(len(p.in.window), directSize)]
+	w := p.in.Window()
+	return w[:min(len(w), directSize)]
 }
 
 // read reads into window, and into the read-ahead buffer what may follow the
@@ -87,7 +82,7 @@ func (t *Transport) read(p *peer, window []byte) (asked, got int, errno syscall.
 		return len(t.ahead), got, errno
 	}
 	t.vec.add(window)
-	if int64(len(window)) == p.in.left {
+	if int64(len(window)) == p.in.Left() {
 		t.vec.add(t.ahead[:tailAhead])
 	}
 	got, errno = t.vec.receive(p.conn.fd)
@@ -96,45 +91,16 @@ func (t *Transport) read(p *peer, window []byte) (asked, got int, errno syscall.
 	return asked, got, errno
 }
 
-// advance tells that n more bytes of the window are filled.
-func (t *Transport) advance(p *peer, n int) int {
-	in := &p.in
-	in.window = in.window[n:]
-	in.left -= int64(n)
-	if len(in.window) > 0 {
-		return 0
-	}
-	t.place(in, t.sink.Filled(in.token))
-	return 1
-}
-
-// place makes w the window for what is left of the payload.
-func (t *Transport) place(in *inbox, w mem.Buffer) {
-	n := min(int64(w.Size()), in.left)
-	in.drop = n == 0
-	in.window = nil
-	if n > 0 {
-		in.window = w.HostSlice()[:n]
-	}
-}
-
 // parse takes in what was read ahead.
 func (t *Transport) parse(p *peer, b []byte) int {
-	in, n := &p.in, 0
+	n := 0
 	for len(b) > 0 && !p.lost {
-		switch {
-		case in.left == 0:
-			if b = t.parseHeader(p, b); in.have == 0 {
-				n++
-			}
-		case in.drop:
-			k := min(int64(len(b)), in.left)
-			in.left -= k
-			b = b[k:]
-		default:
-			k := copy(in.window, b)
-			b = b[k:]
-			n += t.advance(p, k)
+		if p.in.Left() > 0 {
+			var filled int
+			b, filled = p.in.Store(t.sink, b)
+			n += filled
+		} else if b = t.parseHeader(p, b); p.in.have == 0 {
+			n++
 		}
 	}
 	return n
@@ -164,15 +130,10 @@ func (t *Transport) parseHeader(p *peer, b []byte) []byte {
 		t.lose(p, transport.ErrGone)
 		return nil
 	}
-	in.left = h.Len
 	if t.closing {
-		in.drop = true
-		return b
-	}
-	w, token := t.sink.Arrive(p.rank, h)
-	if in.left > 0 {
-		in.token = token
-		t.place(in, w)
+		in.Skip(h.Len)
+	} else {
+		in.Begin(t.sink, p.rank, h)
 	}
 	return b
 }

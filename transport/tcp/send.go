@@ -149,9 +149,7 @@ func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, sent int,
 // Forget implements transport.Transport.
 func (t *Transport) Forget(rank int, token uint64) {
 	p := t.peer(rank)
-	if in := &p.in; in.left > 0 && !in.drop && in.token == token {
-		in.drop, in.window = true, nil
-	}
+	p.in.Forget(token)
 	for i := p.out.first; i < len(p.out.frames); i++ {
 		if f := &p.out.frames[i]; f.lent && f.token == token {
 			f.body = bytes.Clone(f.body)
