@@ -1,47 +1,70 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"gompi/bench/internal/contest"
+	"gompi/hostfile"
 	"gompi/internal/cli"
 )
 
 // A config is what the command line says.
 type config struct {
-	gompirun, hello string // paths
-	peers           []contest.Competitor
-	nps             []int
-	rounds          int
-	limit           time.Duration
-	csv             string
-	set             *cli.Set
+	gompirun     string // path
+	peers        []contest.Competitor
+	torchruns    []contest.Torchrun
+	nps, torchNP []int
+	rounds       int
+	restart      int // ranks of the jobs that are restarted, 0 for none
+	limit        time.Duration
+	hosts, rsh   []string
+	csv, html    string // files
+	set          *cli.Set
 }
 
 const usage = `usage: gompi-launchbench [flags]
 
-Measures from start to finish a job whose ranks start, meet and end, under
-gompirun and its peers in turn, and prints times, ratios (that of the fastest
-peer, divided by gompirun's) and the peak memory of a rank.
+Measures jobs whose ranks start, meet and end, under gompirun and its peers in
+turn: from start to finish, until a rank's first line, inside init, and until all
+ranks run again after one was killed or stopped. Prints times, ratios (that of the
+fastest peer, divided by gompirun's) and the peak memory of a rank. With -hostfile
+it measures on other hosts, which have the same files, beside logging in to all of
+them at the same time: no launcher can be faster.
 
 `
+
+// defaultPeers is everybody.
+func defaultPeers() string {
+	names := []string{"openmpi", "openmpi-ob1", "mpich", "srun"}
+	for _, t := range contest.Torchruns() {
+		names = append(names, t.Name)
+	}
+	return strings.Join(names, ",")
+}
 
 // parse reads the command line. The config has its set also after an error.
 func parse(args []string) (config, error) {
 	cfg := config{set: cli.New("gompi-launchbench")}
 	rounds, limit := cli.Count(5), cli.Duration(30*time.Second)
-	var peers, nps string
+	var peers, nps, torchNP, file, rsh string
 	s := cfg.set
-	s.StringVar(&peers, "peers", "openmpi,openmpi-ob1,mpich", "whom to compare with")
+	s.StringVar(&peers, "peers", defaultPeers(), "whom to compare with")
 	s.StringVar(&nps, "np", "1,4,16,64", "numbers of ranks")
+	s.StringVar(&torchNP, "torch-np", "1,2,4", "numbers of ranks of PyTorch scripts, which take 230 MB each; 0 for none")
+	s.IntVar(&cfg.restart, "restart", 2, "ranks of the jobs that are restarted; 0 for none")
 	s.Var(&rounds, "rounds", "how often everything is measured")
 	s.Var(&limit, "limit", "how long one job may take")
+	s.StringVar(&file, "hostfile", "", "other hosts to run on; ranks are dealt out evenly")
+	s.StringVar(&rsh, "rsh", "ssh", "the command that logs in to them")
 	s.StringVar(&cfg.gompirun, "gompirun", contest.Beside("gompirun"), "the launcher")
-	s.StringVar(&cfg.hello, "hello", contest.Beside("hello"), "the program to start")
-	s.StringVar(&cfg.csv, "csv", "", "file for the time of every job")
+	s.StringVar(&cfg.csv, "csv", "", "file for the figures of every job")
+	s.StringVar(&cfg.html, "html", "", "page with plots to add the medians to; made if there is none")
 	rest, err := s.Parse(args)
 	if err != nil {
 		return cfg, err
@@ -49,21 +72,76 @@ func parse(args []string) (config, error) {
 	if len(rest) > 0 {
 		return cfg, fmt.Errorf("argument %q: want flags only", rest[0])
 	}
-	cfg.rounds, cfg.limit = int(rounds), time.Duration(limit)
-	if cfg.nps, err = numbers(nps); err != nil {
+	cfg.rounds, cfg.limit, cfg.rsh = int(rounds), time.Duration(limit), strings.Fields(rsh)
+	if len(cfg.rsh) == 0 {
+		return cfg, fmt.Errorf("-rsh %q: want a command", rsh)
+	}
+	if cfg.restart < 0 || cfg.restart == 1 {
+		return cfg, fmt.Errorf("-restart %d: want 2 ranks or more, or 0", cfg.restart)
+	}
+	if cfg.nps, err = numbers("-np", nps); err != nil {
 		return cfg, err
 	}
-	cfg.peers, err = contest.Find(strings.Split(peers, ","))
-	return cfg, err
+	if torchNP != "0" {
+		if cfg.torchNP, err = numbers("-torch-np", torchNP); err != nil {
+			return cfg, err
+		}
+	}
+	if file != "" {
+		if cfg.hosts, err = hostNames(file); err != nil {
+			return cfg, err
+		}
+	}
+	return cfg, cfg.choose(strings.Split(peers, ","))
 }
 
-// numbers reads the value of -np.
-func numbers(list string) ([]int, error) {
+// choose finds the peers with the given names.
+func (cfg *config) choose(names []string) error {
+	all := contest.Torchruns()
+	var others []string
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(t contest.Torchrun) bool { return t.Name == name })
+		if i < 0 {
+			others = append(others, name)
+			continue
+		}
+		cfg.torchruns = append(cfg.torchruns, all[i])
+	}
+	var err error
+	if len(others) > 0 {
+		cfg.peers, err = contest.Find(others)
+	}
+	return err
+}
+
+// hostNames returns the hosts of a file. How many ranks each gets is ours to say.
+func hostNames(file string) ([]string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("-hostfile: %w", err)
+	}
+	defer f.Close()
+	list, err := hostfile.Parse(file, f)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, h := range list.Hosts {
+		names = append(names, h.Name)
+	}
+	if len(names) == 0 {
+		return nil, errors.New("-hostfile " + file + ": want a host, or more")
+	}
+	return names, nil
+}
+
+// numbers reads the value of a flag.
+func numbers(flag, list string) ([]int, error) {
 	var ns []int
 	for s := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 {
-			return nil, fmt.Errorf("-np %q: %q: want numbers of ranks, 1 or more, separated by commas", list, s)
+			return nil, fmt.Errorf("%s %q: %q: want numbers of ranks, 1 or more, separated by commas", flag, list, s)
 		}
 		ns = append(ns, n)
 	}

@@ -1,15 +1,16 @@
 // Command gompi-launchbench measures how long a job takes from start to finish
-// that does nothing but start, meet and end, under gompirun and under the
-// launchers of MPI libraries:
+// that does nothing but start, meet and end, under gompirun, under the launchers
+// of MPI libraries and under torchrun:
 //
 //	gompi-launchbench -np 1,4,16,64
+//	gompi-launchbench -hostfile hosts -np 8 -html all.html
 package main
 
 import "os"
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == asRank {
-		os.Exit(rank(os.Stdout, os.Stderr))
+	if len(os.Args) >= 2 && os.Args[1] == asRank {
+		os.Exit(rank(os.Args[2:], os.Stdout, os.Stderr))
 	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }

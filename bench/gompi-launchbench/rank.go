@@ -7,27 +7,35 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"gompi/comm"
 )
 
-// asRank is the argument that makes this program a rank of a job that does what
-// hello does and tells its peak memory, which hello does not.
+// asRank is the argument that makes this program a rank: it does what mpihello
+// and torchhello do. With a file after it, as torchhello, it waits to be killed.
 const asRank = "rank"
 
-func rank(stdout, stderr io.Writer) int {
-	if err := meet(context.Background(), stdout); err != nil {
+func rank(args []string, stdout, stderr io.Writer) int {
+	fmt.Fprintln(stdout, "here")
+	marker := ""
+	if len(args) > 0 {
+		marker = args[0]
+	}
+	if err := meet(context.Background(), marker, stdout); err != nil {
 		fmt.Fprintf(stderr, "gompi-launchbench: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-func meet(ctx context.Context, stdout io.Writer) error {
+func meet(ctx context.Context, marker string, stdout io.Writer) error {
+	begun := time.Now()
 	c, err := comm.Init(ctx)
 	if err != nil {
 		return err
 	}
+	took := time.Since(begun)
 	if err := c.Barrier(ctx); err != nil {
 		return err
 	}
@@ -35,8 +43,27 @@ func meet(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "rank %d of %d: %s%d\n", c.Rank(), c.Size(), peakMark, highWater(string(status)))
+	fmt.Fprintf(stdout, "rank %d of %d: init_ms=%.1f peak_kb=%d\n", c.Rank(), c.Size(), took.Seconds()*1e3, highWater(string(status)))
+	if marker != "" {
+		if err := waitToBeKilled(ctx, c, marker, stdout); err != nil {
+			return err
+		}
+	}
 	return c.Close(ctx)
+}
+
+// waitToBeKilled waits for the last rank, which never comes, unless marker says
+// that this is the second time.
+func waitToBeKilled(ctx context.Context, c *comm.Comm, marker string, stdout io.Writer) error {
+	_, err := os.Stat(marker)
+	fmt.Fprintf(stdout, "%s%d %d\n", readyMark, c.Rank(), os.Getpid())
+	if err == nil {
+		return nil
+	}
+	if c.Rank() == c.Size()-1 {
+		time.Sleep(10 * time.Minute)
+	}
+	return c.Barrier(ctx)
 }
 
 // highWater returns the peak resident memory, in kilobytes, from the text of
@@ -51,16 +78,17 @@ func highWater(status string) int {
 	return kb
 }
 
-// peakMark precedes a rank's peak memory in kilobytes in what ranks print.
-const peakMark = "peak_kb="
+// readyMark precedes number and process of a rank that can be killed.
+const readyMark = "ready "
 
-// peaks returns the largest peak memory that ranks have printed, 0 if none has.
-func peaks(printed string) int {
-	most := 0
-	for _, part := range strings.Split(printed, peakMark)[1:] {
-		digits := part[:len(part)-len(strings.TrimLeft(part, "0123456789"))]
-		if kb, err := strconv.Atoi(digits); err == nil {
-			most = max(most, kb)
+// largest returns the largest number that follows mark in what ranks printed, 0
+// if there is none.
+func largest(printed, mark string) float64 {
+	most := 0.0
+	for _, part := range strings.Split(printed, mark)[1:] {
+		digits := part[:len(part)-len(strings.TrimLeft(part, "0123456789."))]
+		if n, err := strconv.ParseFloat(digits, 64); err == nil {
+			most = max(most, n)
 		}
 	}
 	return most

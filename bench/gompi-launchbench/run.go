@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
+	"slices"
 	"time"
 
 	"gompi/bench/internal/contest"
@@ -28,86 +28,132 @@ func (cfg config) launch(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer shop.Close()
-	res := newResults(cfg)
-	peers, absent := shop.EnterAll(ctx, cfg.peers, "mpihello")
-	res.entrants, res.absent = append(res.entrants, peers...), absent
+	res := results{cfg: cfg}
+	if res.groups, res.absent, err = cfg.enter(ctx, shop); err != nil {
+		return err
+	}
 	ended := res.race(ctx, stderr)
-	if ended == nil {
-		ended = res.weigh(ctx)
+	if ended == nil && cfg.restart > 0 && len(cfg.hosts) == 0 {
+		ended = res.restarts(ctx, stderr)
 	}
 	if cfg.csv != "" {
 		ended = errors.Join(ended, os.WriteFile(cfg.csv, []byte(res.raw()), 0o644))
 	}
+	if cfg.html != "" {
+		ended = errors.Join(ended, res.section().AddTo(cfg.html))
+	}
 	return errors.Join(ended, res.write(stdout))
 }
 
-// A key is one cell: a launcher and a number of ranks.
+// A key is one cell: who, and how many ranks.
 type key struct {
-	entrant string
-	np      int
+	group, entrant string
+	np             int
 }
 
 // A job is one run from start to finish.
 type job struct {
 	key
-	round int
-	took  time.Duration
-	err   error
+	round   int
+	figures [numFigures]float64 // 0 where it has none
+	err     error
 }
+
+// A figure is what is measured of a job.
+type figure int
+
+const (
+	startToFinish figure = iota // ms, as all but the last
+	firstLine
+	insideInit
+	importTorch
+	peakMemory // kilobytes
+	numFigures
+)
+
+var (
+	helloFigures = []figure{startToFinish, firstLine, insideInit, peakMemory}
+	torchFigures = []figure{startToFinish, firstLine, importTorch, insideInit, peakMemory}
+)
 
 // results are what was found.
 type results struct {
-	cfg      config
-	entrants []contest.Entrant // gompi first
-	absent   []string
-	jobs     []job
-	peak     map[key]int // kilobytes of the largest rank
-}
-
-func newResults(cfg config) *results {
-	return &results{
-		cfg:      cfg,
-		entrants: []contest.Entrant{contest.Gompi(cfg.gompirun, cfg.hello)},
-		peak:     make(map[key]int),
-	}
+	cfg    config
+	groups []group
+	absent []string
+	jobs   []job
+	agains []again
 }
 
 // race runs the entrants in turn, for each number of ranks, round after round.
 func (r *results) race(ctx context.Context, progress io.Writer) error {
 	for round := 1; round <= r.cfg.rounds; round++ {
-		for _, np := range r.cfg.nps {
-			for _, e := range r.entrants {
-				out, err := e.Command(np, runtime.NumCPU()).Run(ctx, r.cfg.limit)
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
+		for _, g := range r.groups {
+			for _, np := range g.nps {
+				for _, e := range g.entrants {
+					out, err := e.job(np).Run(ctx, r.cfg.limit)
+					if ctx.Err() != nil {
+						return context.Cause(ctx)
+					}
+					j := job{key: key{g.name, e.name, np}, round: round, figures: figuresOf(out), err: err}
+					r.jobs = append(r.jobs, j)
+					fmt.Fprintln(progress, j)
 				}
-				j := job{key: key{e.Name, np}, round: round, took: out.Took, err: err}
-				r.jobs = append(r.jobs, j)
-				r.peak[j.key] = max(r.peak[j.key], peaks(string(out.Stdout)))
-				fmt.Fprintln(progress, j)
 			}
 		}
 	}
 	return nil
 }
 
-// weigh finds the memory of gompi's ranks, which hello does not tell: by jobs of
-// this very program that do the same.
-func (r *results) weigh(ctx context.Context) error {
-	self, err := os.Executable()
+func figuresOf(out contest.Outcome) [numFigures]float64 {
+	printed := string(out.Stdout)
+	return [numFigures]float64{
+		startToFinish: millis(out.Took), firstLine: millis(out.First), insideInit: largest(printed, "init_ms="),
+		importTorch: largest(printed, "import_ms="), peakMemory: largest(printed, "peak_kb="),
+	}
+}
+
+func millis(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// An again is a job that was restarted: the time from the signal until all ranks
+// had met again.
+type again struct {
+	entrant string
+	signal  string
+	round   int
+	took    time.Duration
+	err     error
+}
+
+// restarts kills and stops ranks. Who has once not come back is not asked again:
+// it takes the whole time limit.
+func (r *results) restarts(ctx context.Context, progress io.Writer) error {
+	dir, err := os.MkdirTemp("", "gompi-again-")
 	if err != nil {
 		return err
 	}
-	e := contest.Gompi(r.cfg.gompirun, self).WithArgs(asRank)
-	for _, np := range r.cfg.nps {
-		out, err := e.Command(np, runtime.NumCPU()).Run(ctx, r.cfg.limit)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+	defer os.RemoveAll(dir)
+	for round := 1; round <= r.cfg.rounds; round++ {
+		for _, s := range signals {
+			for _, g := range r.groups {
+				for _, e := range g.entrants {
+					if e.restart == nil || r.hopeless(e.name, s.name) {
+						continue
+					}
+					took, err := restart(ctx, e.restart(r.cfg.restart, markerIn(dir, len(r.agains))), markerIn(dir, len(r.agains)), r.cfg.restart, s, r.cfg.limit)
+					if ctx.Err() != nil {
+						return context.Cause(ctx)
+					}
+					a := again{e.name, s.name, round, took, err}
+					r.agains = append(r.agains, a)
+					fmt.Fprintln(progress, a)
+				}
+			}
 		}
-		if err != nil {
-			r.absent = append(r.absent, fmt.Sprintf("memory of gompi, np=%d: %v", np, err))
-		}
-		r.peak[key{e.Name, np}] = peaks(string(out.Stdout))
 	}
 	return nil
+}
+
+func (r *results) hopeless(entrant, signal string) bool {
+	return slices.ContainsFunc(r.agains, func(a again) bool { return a.entrant == entrant && a.signal == signal && a.err != nil })
 }

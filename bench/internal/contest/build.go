@@ -67,7 +67,7 @@ func (w *Workshop) Enter(ctx context.Context, c Competitor, program string) (Ent
 	}
 	return Entrant{
 		Name: c.Name, Version: version,
-		launcher: tools.Launcher, place: c.Library.Place, flags: c.Flags,
+		launcher: tools.Launcher, place: c.Library.Place, over: c.Library.Over, flags: c.Flags,
 		program: []string{binary}, env: c.Env,
 	}, nil
 }
@@ -80,20 +80,29 @@ func (e Entrant) WithArgs(args ...string) Entrant {
 
 // locate finds the tools of a library and its version.
 func locate(ctx context.Context, l Library) (Tools, string, error) {
+	broken := ""
 	for _, tools := range l.Tools {
 		if _, err := exec.LookPath(tools.Launcher); err != nil {
 			continue
 		}
 		out, err := Command{Args: []string{tools.Launcher, "--version"}}.Run(ctx, toolLimit)
+		if err != nil {
+			broken = fmt.Sprintf(", or %s does not work here: %v", tools.Launcher, err)
+		}
 		if err != nil || !strings.Contains(string(out.Stdout), l.Says) {
 			continue
 		}
 		if _, err := exec.LookPath(tools.Compiler); err != nil {
 			return Tools{}, "", fmt.Errorf("%s is here, but not %s (Debian: apt-get install %s)", tools.Launcher, tools.Compiler, l.Needs)
 		}
+		if l.Try != nil {
+			if _, err := (Command{Args: append([]string{tools.Launcher}, l.Try...)}).Run(ctx, toolLimit); err != nil {
+				return Tools{}, "", fmt.Errorf("%s does not work here: %w", tools.Launcher, err)
+			}
+		}
 		return tools, versionOf(string(out.Stdout)), nil
 	}
-	return Tools{}, "", fmt.Errorf("not installed (Debian: apt-get install %s)", l.Needs)
+	return Tools{}, "", fmt.Errorf("not installed (Debian: apt-get install %s)%s", l.Needs, broken)
 }
 
 // versionOf returns the first word of what a launcher says of itself that looks

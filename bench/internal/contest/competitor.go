@@ -16,6 +16,8 @@ type Library struct {
 	Says  string                            // what its launcher says of itself for --version
 	Needs string                            // packages of Debian that have it
 	Place func(np, processors int) []string // flags for so many ranks, each bound to a core if there is one for each
+	Over  func(h *Hosts, np int) []string   // flags for so many ranks on other hosts
+	Try   []string                          // arguments with which the launcher must succeed, if it needs more than to be installed
 }
 
 // Tools are the programs of a Library.
@@ -42,6 +44,12 @@ func openMPI() Library {
 			}
 			return append(flags, "--bind-to", "core")
 		},
+		Over: func(h *Hosts, np int) []string {
+			return []string{
+				"--allow-run-as-root", "-np", strconv.Itoa(np), "--hostfile", h.File(np, withSlots), "--bind-to", "none",
+				"--mca", "plm_rsh_agent", h.Login(), "--mca", "btl_tcp_if_include", h.Subnet, "--mca", "oob_tcp_if_include", h.Subnet,
+			}
+		},
 	}
 }
 
@@ -58,6 +66,23 @@ func mpich() Library {
 			}
 			return append(flags, "-bind-to", "core")
 		},
+		Over: func(h *Hosts, np int) []string {
+			return []string{"-np", strconv.Itoa(np), "-f", h.File(np, withColon), "-launcher", "ssh", "-launcher-exec", h.Login(), "-localhost", h.Here}
+		},
+	}
+}
+
+// slurm starts programs that MPICH's compiler made.
+func slurm() Library {
+	flags := func(np int) []string { return []string{"--mpi=pmi2", "--overcommit", "-n", strconv.Itoa(np)} }
+	return Library{
+		Name:  "slurm",
+		Tools: []Tools{{"srun", "mpicc.mpich"}},
+		Says:  "slurm",
+		Needs: "slurm-wlm libmpich-dev, and a Slurm that runs",
+		Place: func(np, _ int) []string { return flags(np) },
+		Over:  func(h *Hosts, np int) []string { return append(flags(np), "-N", strconv.Itoa(len(h.Names))) },
+		Try:   []string{"--immediate=5", "-n1", "true"},
 	}
 }
 
@@ -75,6 +100,7 @@ func Competitors() []Competitor {
 		// NOLOCAL alone would leave UCX's shared memory.
 		{Name: "mpich-tcp", Library: mpich(), Env: []string{"MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=lo"}},
 		{Name: "mpich", Library: mpich()},
+		{Name: "srun", Library: slurm()},
 	}
 }
 
@@ -107,6 +133,7 @@ type Entrant struct {
 
 	launcher string
 	place    func(np, processors int) []string
+	over     func(h *Hosts, np int) []string
 	flags    []string
 	program  []string // with its first arguments
 	env      []string
@@ -118,8 +145,11 @@ func Gompi(gompirun, program string, env ...string) Entrant {
 		Name:     "gompi",
 		launcher: gompirun,
 		place:    func(np, _ int) []string { return []string{"-np", strconv.Itoa(np)} },
-		program:  []string{program},
-		env:      env,
+		over: func(h *Hosts, np int) []string {
+			return []string{"-np", strconv.Itoa(np), "-hostfile", h.File(np, withSlots), "-rsh", h.Login()}
+		},
+		program: []string{program},
+		env:     env,
 	}
 }
 
@@ -130,5 +160,11 @@ func (e Entrant) String() string { return strings.TrimSpace(e.Name + " " + e.Ver
 // with so many processors.
 func (e Entrant) Command(np, processors int, args ...string) Command {
 	all := append([]string{e.launcher}, e.place(np, processors)...)
+	return Command{Args: slices.Concat(all, e.flags, e.program, args), Env: e.env}
+}
+
+// Over returns how to run the program with args as np ranks on other hosts.
+func (e Entrant) Over(h *Hosts, np int, args ...string) Command {
+	all := append([]string{e.launcher}, e.over(h, np)...)
 	return Command{Args: slices.Concat(all, e.flags, e.program, args), Env: e.env}
 }

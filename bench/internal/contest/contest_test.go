@@ -101,7 +101,7 @@ func TestFind(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{[]string{"mvapich"}, `peer "mvapich": want some of openmpi-tcp,openmpi,openmpi-ob1,mpich-tcp,mpich`},
+		{[]string{"mvapich"}, `peer "mvapich": want some of openmpi-tcp,openmpi,openmpi-ob1,mpich-tcp,mpich,srun`},
 		{[]string{"mpich", "mpich"}, `peer "mpich" is named twice`},
 	} {
 		if _, err := Find(tt.names); err == nil || err.Error() != tt.want {

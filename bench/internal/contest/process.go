@@ -25,6 +25,7 @@ const grace = 2 * time.Second
 type Command struct {
 	Args []string
 	Env  []string
+	Line func(string) // if not nil, called with each line of standard output as it comes
 }
 
 // String writes the command as one types it into a shell.
@@ -32,10 +33,11 @@ func (c Command) String() string {
 	return strings.Join(append(append([]string(nil), c.Env...), c.Args...), " ")
 }
 
-// An Outcome is what a command wrote and how long it took from start to end.
+// An Outcome is what a command wrote and how long it took.
 type Outcome struct {
 	Stdout []byte
-	Took   time.Duration
+	Took   time.Duration // from start to end
+	First  time.Duration // until it wrote something; 0 if it did not
 }
 
 // Run runs the command to its end, in a process group of its own, and at most
@@ -45,13 +47,13 @@ type Outcome struct {
 func (c Command) Run(ctx context.Context, limit time.Duration) (Outcome, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w of %v", ErrTimeLimit, limit))
 	defer cancel()
-	var stdout, stderr bytes.Buffer
+	start := time.Now()
+	stdout, stderr := listener{start: start, line: c.Line}, bytes.Buffer{}
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = grace // should anybody keep the pipes open after its end
-	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		return Outcome{}, err
 	}
@@ -64,11 +66,83 @@ func (c Command) Run(ctx context.Context, limit time.Duration) (Outcome, error) 
 		end(cmd.Process.Pid, ended)
 		err = context.Cause(ctx)
 	}
-	out := Outcome{Stdout: stdout.Bytes(), Took: time.Since(start)}
+	out := Outcome{Stdout: stdout.all.Bytes(), Took: time.Since(start), First: stdout.first}
 	if err != nil {
 		err = fmt.Errorf("%w%s", err, lastLine(stderr.String()))
 	}
 	return out, err
+}
+
+// A listener keeps what is written to it, and tells of lines when they end.
+type listener struct {
+	start time.Time
+	first time.Duration
+	line  func(string)
+	all   bytes.Buffer
+	told  int // bytes of all whose lines have been told
+}
+
+func (l *listener) Write(b []byte) (int, error) {
+	if l.all.Len() == 0 {
+		l.first = time.Since(l.start)
+	}
+	l.all.Write(b)
+	for l.line != nil {
+		n := bytes.IndexByte(l.all.Bytes()[l.told:], '\n')
+		if n < 0 {
+			break
+		}
+		l.line(string(l.all.Bytes()[l.told : l.told+n]))
+		l.told += n + 1
+	}
+	return len(b), nil
+}
+
+// A Job is commands that run at the same time.
+type Job []Command
+
+// String writes the commands as one types them into a shell.
+func (j Job) String() string {
+	var lines []string
+	for _, c := range j {
+		lines = append(lines, c.String())
+	}
+	return strings.Join(lines, " & ")
+}
+
+// Run runs all commands of the job to their ends. The Outcome has what all have
+// written, from the start of the job to the end of the last; the error is that
+// of the first that fails.
+func (j Job) Run(ctx context.Context, limit time.Duration) (Outcome, error) {
+	type ending struct {
+		Outcome
+		err error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	start := time.Now()
+	ended := make(chan ending, len(j))
+	for _, c := range j {
+		go func() { // until limit at the latest
+			out, err := c.Run(ctx, limit)
+			ended <- ending{out, err}
+		}()
+	}
+	var all Outcome
+	var first error
+	for range j {
+		e := <-ended
+		all.Stdout = append(all.Stdout, e.Stdout...)
+		if all.First == 0 || e.First > 0 && e.First < all.First {
+			all.First = e.First
+		}
+		if first == nil && e.err != nil {
+			first = e.err
+			cancel() // the others would wait for it
+		}
+	}
+	all.Took = time.Since(start)
+	return all, first
 }
 
 // end ends the process group pid and the processes it has started, which may

@@ -1,0 +1,99 @@
+package contest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// A Torch is a PyTorch that is installed here.
+type Torch struct {
+	Version string
+	python  string
+	script  string // torchhello.py
+}
+
+// Torch finds a Python that has PyTorch.
+func (w *Workshop) Torch(ctx context.Context) (*Torch, error) {
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if _, err := exec.LookPath(python); err != nil {
+			continue
+		}
+		out, err := Command{Args: []string{python, "-c", "import torch; print(torch.__version__)"}}.Run(ctx, toolLimit)
+		if err == nil {
+			return &Torch{Version: strings.TrimSpace(string(out.Stdout)), python: python, script: filepath.Join(w.dir, "torchhello.py")}, nil
+		}
+	}
+	return nil, fmt.Errorf("no PyTorch here (Debian: apt-get install python3-torch)")
+}
+
+// A Torchrun is a way in which torchrun starts ranks.
+type Torchrun struct {
+	Name  string
+	Flags []string
+	c10d  bool // the rendezvous
+}
+
+// Torchruns returns all ways: both kinds of rendezvous, with the agents' pauses
+// between two looks at their ranks as they are and as short as they are useful.
+func Torchruns() []Torchrun {
+	quick := []string{"--monitor_interval", "0.05"}
+	return []Torchrun{
+		{Name: "torchrun-static"}, {Name: "torchrun-static-50ms", Flags: quick},
+		{Name: "torchrun-c10d", c10d: true}, {Name: "torchrun-c10d-50ms", Flags: quick, c10d: true},
+	}
+}
+
+// port is the last that was used for a rendezvous: each job has one of its own,
+// because those of the one before linger.
+var port atomic.Uint32
+
+func nextPort() string { return strconv.Itoa(20000 + (os.Getpid()*37+int(port.Add(1)))%10000) }
+
+// Run returns the job of np ranks here, or on h if that is not nil.
+func (t *Torch) Run(r Torchrun, h *Hosts, np int, flags []string, args ...string) Job {
+	addr, nodes, share, at := "127.0.0.1", 1, np, nextPort()
+	if h != nil {
+		addr, nodes, share = h.Addrs[0], len(h.Names), h.Share(np)
+	}
+	var j Job
+	for node := range nodes {
+		// Without -r and -t some versions do not start with Python 3.11; there is no rank 9.
+		command := []string{t.python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--nnodes", strconv.Itoa(nodes), "--nproc_per_node", strconv.Itoa(share)}
+		if r.c10d {
+			command = append(command, "--rdzv_backend", "c10d", "--rdzv_endpoint", addr+":"+at, "--rdzv_id", at)
+		} else {
+			command = append(command, "--node_rank", strconv.Itoa(node), "--master_addr", addr, "--master_port", at)
+		}
+		command = slices.Concat(command, r.Flags, flags, []string{t.script}, args)
+		if h == nil {
+			j = append(j, Command{Args: command})
+		} else {
+			j = append(j, h.On(node, append([]string{"env", "GLOO_SOCKET_IFNAME=" + h.Iface}, command...)...))
+		}
+	}
+	return j
+}
+
+// Gompi returns gompirun as an Entrant that starts the same script.
+func (t *Torch) Gompi(gompirun string, h *Hosts, args ...string) Entrant {
+	e := Gompi(gompirun, t.python)
+	e.Name = "gompirun"
+	e.program = append([]string{t.python, t.script}, args...)
+	if h != nil {
+		e.flags = []string{"-x", "GLOO_SOCKET_IFNAME=" + h.Iface}
+	}
+	return e
+}
+
+// WithFlags returns e with flags for its launcher.
+func (e Entrant) WithFlags(flags ...string) Entrant {
+	e.flags = append(e.flags[:len(e.flags):len(e.flags)], flags...)
+	return e
+}
