@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 
 	"gompi/comm"
 	"gompi/mpirun/internal/slurmbed"
+	"gompi/mpirun/internal/testbed"
 )
 
 // worldMain is a program of gompi that other launchers start. Its arguments say
@@ -236,4 +238,80 @@ func TestSlurmStepsFormOneWorld(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestTorchrunsRanksFormOneWorld(t *testing.T) {
+	if _, err := exec.LookPath("/usr/bin/torchrun"); err != nil {
+		t.Skip("left out: there is no torchrun (package python3-torch)")
+	}
+	if testing.Short() {
+		t.Skip("left out of short tests: torchrun needs seconds to start")
+	}
+	torchrun := func(t *testing.T, args ...string) (int, string, string) {
+		t.Helper()
+		// Without these two, PyTorch 1.13 fails under Python 3.11; local rank 9 is nobody.
+		return runCommand(t, "/usr/bin/torchrun", append([]string{"--redirects=9:1", "--tee=9:1", "--no_python"}, args...)...)
+	}
+	t.Run("one host", func(t *testing.T) {
+		status, out, errs := torchrun(t, "--standalone", "--nproc_per_node=3", "world")
+		wantWorld(t, 3, status, out, errs)
+	})
+	t.Run("two hosts", func(t *testing.T) {
+		t.Setenv("GOMPI_TOKEN", "0123456789abcdef")
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		port := ln.Addr().(*net.TCPAddr).Port
+		ln.Close() // torchrun wants a number, and to bind it itself
+		var all sync.WaitGroup
+		var statuses [2]int
+		var outs, errs [2]string
+		for node := range 2 {
+			all.Go(func() {
+				statuses[node], outs[node], errs[node] = torchrun(t, "--nnodes=2", fmt.Sprintf("--node_rank=%d", node),
+					"--master_addr=127.0.0.1", fmt.Sprintf("--master_port=%d", port), "--nproc_per_node=2", "world")
+			})
+		}
+		all.Wait()
+		wantWorld(t, 4, max(statuses[0], statuses[1]), outs[0]+outs[1], errs[0]+errs[1])
+	})
+	t.Run("a dead rank", func(t *testing.T) {
+		status, out, errs := torchrun(t, "--standalone", "--nproc_per_node=3", "world", "kill", "1")
+		if status == 0 || !strings.Contains(errs, "rank 1 (host ") {
+			t.Errorf("status %d\n%s%s", status, out, errs)
+		}
+	})
+}
+
+// Three hosts with networks of their own, and the variables of a launcher that
+// knows both: the ranks find each other over the hosts' addresses.
+func TestRanksWithoutAgentsMeetAcrossHosts(t *testing.T) {
+	b := testbed.New(t, 3)
+	self, err := exec.LookPath("world")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(more string, args ...string) (statuses [6]int, out, errs string) {
+		var all sync.WaitGroup
+		var outs, errors [6]string
+		for r := range 6 {
+			words := append([]string{"env", fmt.Sprintf("RANK=%d", r), "WORLD_SIZE=6", "LOCAL_WORLD_SIZE=2",
+				"MASTER_ADDR=" + b.Addr(1), "MASTER_PORT=29400", more, self}, args...)
+			cmd := b.Command(r/2+1, words...)
+			all.Go(func() { statuses[r], outs[r], errors[r] = runCommand(t, cmd.Path, cmd.Args[1:]...) })
+		}
+		all.Wait()
+		return statuses, strings.Join(outs[:], ""), strings.Join(errors[:], "")
+	}
+	for _, way := range []string{"GOMPI_TOKEN=0123456789abcdef", "GOMPI_RDZV=file://" + t.TempDir()} {
+		statuses, out, errs := run(way)
+		wantWorld(t, 6, slices.Max(statuses[:]), out, errs)
+		statuses, _, errs = run(way, "kill", "3")
+		if want := [6]int{3, 3, 3, -1, 3, 3}; statuses != want || strings.Count(errs, "rank 3 (host ") != 5 {
+			t.Errorf("%s: rank 3 was killed: statuses %v, want %v\n%s", way, statuses, want, errs)
+		}
+	}
+	status, out, errs := runJob(t, "-rsh", b.RSH(), "-q", "-np", "6", "-H", "host1:2,host2:2,host3:2", compileMPI(t, "mpicc.mpich"))
+	wantWorld(t, 6, status, out, errs)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +45,10 @@ const endedBadly = "ended without closing its communicators"
 const (
 	// proofTime bounds how long a connection may take to prove itself.
 	proofTime = 10 * time.Second
+	// ownDelay bounds how long news for rank 0 waits for the others', and closeTime
+	// how long rank 0's goodbye does.
+	ownDelay  = 200 * time.Millisecond
+	closeTime = 2 * time.Second
 	// maxStrangers bounds how many may be proving themselves at once.
 	maxStrangers = 512
 )
@@ -153,6 +158,10 @@ func (h *hub) join(g *guest, m *wire.Join) error {
 	g.host, g.machine = m.Host, m.Machine
 	h.guests[g.rank] = g
 	g.out.conn = g.conn
+	if g.rank == 0 {
+		// What makes rank 0 end must be with the others before: the hub ends with it.
+		g.out.before = func() { h.flush(ownDelay) }
+	}
 	g.out.send(h.past)
 	if h.came++; h.came == h.size {
 		h.ln.Close()
@@ -237,9 +246,17 @@ func (h *hub) close() {
 		g.left = true
 	}
 	h.tell(&wire.Closing{})
-	guests := h.guests
 	h.mu.Unlock()
-	deadline := time.Now().Add(2 * time.Second)
+	h.flush(closeTime)
+}
+
+// flush waits until all ranks but rank 0 have been sent what there is for them,
+// at most for limit.
+func (h *hub) flush(limit time.Duration) {
+	h.mu.Lock()
+	guests := slices.Clone(h.guests[1:])
+	h.mu.Unlock()
+	deadline := time.Now().Add(limit)
 	for _, g := range guests {
 		if g != nil {
 			g.out.flush(time.Until(deadline))
@@ -250,6 +267,7 @@ func (h *hub) close() {
 // An outbox sends frames to one connection, without making anybody wait.
 type outbox struct {
 	conn    net.Conn
+	before  func() // called before each write; may be nil
 	mu      sync.Mutex
 	queue   []byte
 	writing bool
@@ -283,6 +301,9 @@ func (o *outbox) write() {
 		queue := o.queue
 		o.queue = nil
 		o.mu.Unlock()
+		if o.before != nil {
+			o.before()
+		}
 		o.conn.Write(queue) // an error shows when the connection is read
 		o.mu.Lock()
 	}

@@ -68,9 +68,11 @@ func (s *spoke) join() error {
 	if err != nil {
 		host = "localhost"
 	}
-	// Two hosts may have one name; nothing is lost where there is no such file.
+	// Two hosts may have one name, and what is one to its kernel may be two to its
+	// network. Where neither file is, the name must do.
 	machine, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err := s.send(&wire.Join{Host: host, Machine: string(bytes.TrimSpace(machine))}); err != nil {
+	network, _ := os.Readlink("/proc/self/ns/net")
+	if err := s.send(&wire.Join{Host: host, Machine: string(bytes.TrimSpace(machine)) + network}); err != nil {
 		return err
 	}
 	for {

@@ -167,8 +167,10 @@ func (a *agent) lookUp(p *ctl.Program, path string) (*program, error) {
 		return prog, nil
 	}
 	var err error
-	prog.path, err = find(p.Argv[0], prog.wdir, valueOf(prog.env, "PATH"))
-	return prog, err
+	if prog.path, err = find(p.Argv[0], prog.wdir, valueOf(prog.env, "PATH")); err != nil {
+		return nil, err
+	}
+	return prog, foreign(p, prog, a.launch.Size)
 }
 
 // find returns the path of the program called name, as execvp would find it

@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"debug/elf"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// foreign returns an error if p is a program of Open MPI, of which size
+// processes could not meet: each would do all the work, as rank 0 of 1. It reads
+// the program's head once; what a script or a library starts it cannot see.
+func foreign(p *ctl.Program, prog *program, size int) error {
+	if size < 2 {
+		return nil
+	}
+	at := prog.path
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(prog.wdir, at)
+	}
+	f, err := elf.Open(at)
+	if err != nil {
+		return nil // a script; or the kernel will say what is wrong with it
+	}
+	defer f.Close()
+	libs, err := f.ImportedLibraries()
+	if err != nil {
+		return nil
+	}
+	for _, lib := range libs {
+		if isOpenMPI(lib) {
+			return fmt.Errorf("%q is linked with Open MPI (%s), whose ranks meet over PMIx, which gompirun does not speak: each of %d would be rank 0 of 1; start it with Open MPI's mpirun, as in: mpirun -np %d %s",
+				p.Argv[0], lib, size, size, strings.Join(p.Argv, " "))
+		}
+	}
+	return nil
+}
+
+var mpiLibrary = regexp.MustCompile(`^lib(?:mpi|mpi_cxx|mpi_mpifh|mpi_usempi\w*|oshmem)\.so\.(\d+)$`)
+
+// isOpenMPI reports whether a library is Open MPI's. Those of the MPICH family,
+// whose ranks meet over PMI-1, have version 12 of the same name.
+func isOpenMPI(lib string) bool {
+	m := mpiLibrary.FindStringSubmatch(lib)
+	if m == nil {
+		return false
+	}
+	version, err := strconv.Atoi(m[1])
+	return err == nil && version != 12
+}
