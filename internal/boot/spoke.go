@@ -251,8 +251,8 @@ func (s *spoke) Revoke(comm uint64, cause []byte) error {
 // Abort implements Boot: all ranks are told to end, and so is their launcher if
 // there is a way.
 func (s *spoke) Abort(code int, reason string) error {
-	err := s.send(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]})
-	return errors.Join(err, s.abort(code, reason))
+	err := s.abort(code, reason) // before others hear, and end with a status of their own
+	return errors.Join(err, s.send(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]}))
 }
 
 // Goodbye implements Boot.
