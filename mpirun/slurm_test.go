@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,6 +33,11 @@ func TestInSlurm(t *testing.T) {
 	t.Run("filter", func(t *testing.T) { chosenFromSlurm(t, bed) })
 	t.Run("stray", func(t *testing.T) { severalTasks(t, bed) })
 	t.Run("data", func(t *testing.T) { bytesPassThroughSrun(t, bed) })
+	if testing.Short() {
+		return
+	}
+	t.Run("lost", func(t *testing.T) { agentLostInSlurm(t, bed) })
+	t.Run("sent", func(t *testing.T) { sentThroughSrun(t, bed) })
 	t.Run("scancel", func(t *testing.T) { cancelled(t, bed) })
 	t.Run("killed", func(t *testing.T) { launcherKilledInSlurm(t, bed) })
 }
@@ -245,26 +251,86 @@ exec gompirun sh -c 'sleep %[2]s & setsid sleep %[2]s & echo ready >%[1]s/ready;
 // awaitNone waits until no process has the word mark in its command line.
 func awaitNone(t *testing.T, mark string) {
 	t.Helper()
-	var left []string
+	var left []int
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if left = having(mark); len(left) == 0 {
 			return
 		}
 	}
-	t.Errorf("left: %q", left)
+	t.Errorf("processes left: %v", left)
 }
 
-// having returns the command lines that hold the word mark.
-func having(mark string) []string {
-	var found []string
+// having returns the processes whose command lines hold the word mark.
+func having(mark string) []int {
+	var found []int
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
 		data, err := os.ReadFile(f)
-		if line := string(bytes.ReplaceAll(data, []byte{0}, []byte{' '})); err == nil && strings.Contains(line, mark) {
-			found = append(found, line)
+		line := string(bytes.ReplaceAll(data, []byte{0}, []byte{' '}))
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && strings.Contains(line, mark) {
+			found = append(found, pid)
 		}
 	}
 	return found
+}
+
+// A step that is killed, and an srun that is, are agents that are lost.
+func agentLostInSlurm(t *testing.T, bed *slurmbed.Bed) {
+	_, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "--ntasks-per-node=1", "gompirun", "sh", "-c",
+		`[ $RANK = 0 ] || scancel --signal=KILL $SLURM_JOB_ID; sleep 1000`)
+	if status == 0 || !strings.Contains(stderr, "gompirun: ") {
+		t.Errorf("status %d\n%s", status, stderr)
+	}
+	mark := fmt.Sprintf("1003.%d", os.Getpid())
+	cmd := bed.Command("salloc", "-Q", "-N2", "--ntasks-per-node=1", "-w", "n1,n2", "gompirun", "-v", "sh", "-c",
+		"sleep "+mark+" & setsid sleep "+mark+" & echo ready; wait")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	for range 2 {
+		if line, err := lines.ReadString('\n'); err != nil {
+			t.Fatalf("%q, %v", line, err)
+		}
+	}
+	srun := having("--nodelist=n2 ")
+	if len(srun) == 0 {
+		t.Fatal("no srun for n2")
+	}
+	for _, pid := range srun {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != statusFailed || !strings.Contains(errs.String(), "the agent on n2 is lost: srun was killed by signal 9") {
+		t.Errorf("status %d, want %d\n%s", code, statusFailed, &errs)
+	}
+	awaitNone(t, mark)
+}
+
+// Nodes that have no gompirun at our path are sent ours.
+func sentThroughSrun(t *testing.T, bed *slurmbed.Bed) {
+	path, err := exec.LookPath("gompirun")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	// What runs has no path any more.
+	const script = `cp "$0" "$1/gompirun" && exec 9<"$1/gompirun" && rm "$1/gompirun" && exec -a gompirun /proc/self/fd/9 sh -c 'echo $SLURMD_NODENAME'`
+	cmd := bed.Command("salloc", "-Q", "-N2", "--ntasks-per-node=1", "-w", "n1,n2", "bash", "-c", script, path, dir)
+	cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "n1\n") || !strings.Contains(string(out), "n2\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if sent, _ := filepath.Glob(dir + "/gompi-*/*/gompirun"); len(sent) != 1 {
+		t.Errorf("in the cache is %q, want gompirun", sent)
+	}
 }
 
 func cancelled(t *testing.T, bed *slurmbed.Bed) {

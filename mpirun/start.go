@@ -47,7 +47,8 @@ func (o *options) reachFlags(set *cli.Set) {
 func (r *reach) starter(a *allocation) (remote.Starter, error) {
 	local := remote.Local{Stderr: os.Stderr}
 	if a.slurmJob != "" {
-		return &remote.Srun{Job: a.slurmJob, Own: a.own, Local: local, Stderr: os.Stderr}, nil
+		srun, err := remote.NewSrun(a.slurmJob, r.launchAgent)
+		return remote.Nearest{Here: local, Away: srun, Own: a.own}, err
 	}
 	flag, rsh := "-rsh", r.rsh
 	if rsh == "" {
@@ -64,7 +65,7 @@ func (r *reach) starter(a *allocation) (remote.Starter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return remote.Nearest{Here: local, Away: ssh}, nil
+	return remote.Nearest{Here: local, Away: ssh, Own: a.own}, nil
 }
 
 // limit returns how long the agents may take to start.

@@ -21,6 +21,9 @@ func Facts() *ctl.Hello {
 		h.Machine = strings.TrimSpace(string(id))
 	}
 	h.Launcher, h.Address = sshEnds(os.Getenv("SSH_CONNECTION"))
+	if h.Launcher == "" {
+		h.Launcher = os.Getenv("SLURM_LAUNCH_NODE_IPADDR") // of srun, whose step this agent is
+	}
 	h.Cores = cores(boundTo(0))
 	h.Numa, h.Packages = domains(), packages(boundTo(0))
 	h.Quota = quota("/")

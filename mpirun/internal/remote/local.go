@@ -36,11 +36,14 @@ func (l Local) Start(_ context.Context, host hostfile.Host) (*Agent, error) {
 // Nearest starts agents on this machine with Here, and those on other hosts with
 // Away. A host with a port or a user of its own is another one, whatever its
 // name: a container, perhaps.
-type Nearest struct{ Here, Away Starter }
+type Nearest struct {
+	Here, Away Starter
+	Own        string // a name that is this machine's, too
+}
 
 // Start implements Starter.
 func (n Nearest) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
-	if h.Port == 0 && h.User == "" && IsLocal(h.Name) {
+	if h.Port == 0 && h.User == "" && (h.Name == n.Own || IsLocal(h.Name)) {
 		return n.Here.Start(ctx, h)
 	}
 	return n.Away.Start(ctx, h)

@@ -2,8 +2,7 @@ package remote
 
 import (
 	"context"
-	"fmt"
-	"io"
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -14,48 +13,55 @@ import (
 	"gompi/hostfile"
 )
 
-// Srun starts agents on the nodes of a Slurm allocation: on this one without
-// srun, on each other as a job step of one task, which may use all that the job
-// has of its node.
+// An Srun starts agents on the nodes of a Slurm allocation, each as a job step
+// of one task, which may use all that the job has of its node.
 type Srun struct {
-	Job    string    // the job's number
-	Own    string    // what Slurm calls this machine; "" if it is not in the allocation
-	Local  Starter   // for this machine
-	Stderr io.Writer // where srun and the agents say what went wrong
+	job   string // its number
+	agent string // the command that runs an agent; "" to find or send ours
+	self  self
 
 	once sync.Once
 	gres map[string]string // of each node, where it has to be said
 }
 
-// Start implements Starter. The program must be at the same path there.
-func (s *Srun) Start(ctx context.Context, host hostfile.Host) (*Agent, error) {
-	if host.Name == s.Own {
-		return s.Local.Start(ctx, host)
-	}
-	path, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+// NewSrun returns an Srun for a job. agent, if not empty, is the command that
+// runs a gompirun on the nodes; else the one at our path is used, or ours is
+// sent.
+func NewSrun(job, agent string) (*Srun, error) {
+	self, err := newSelf()
+	return &Srun{job: job, agent: agent, self: self}, err
+}
+
+// Start implements Starter. It returns when the agent runs.
+func (s *Srun) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
 	s.once.Do(func() {
 		if countsGPUs(os.Environ()) {
-			s.gres = askGRES(ctx, s.Job)
+			s.gres = askGRES(ctx, s.job)
 		}
 	})
-	cmd := exec.Command("srun", srunArgs(s.Job, host.Name, s.gres[host.Name], path)...)
-	cmd.Env = srunEnv(os.Environ())
-	cmd.Stderr = s.Stderr
-	agent, err := start(cmd, "srun")
-	if err != nil {
-		return nil, fmt.Errorf("start an agent on %s: %w", host.Name, err)
+	agent, err := s.step(ctx, h.Name, false)
+	if errors.Is(err, errOther) {
+		return s.step(ctx, h.Name, true)
 	}
-	return agent, nil
+	return agent, err
+}
+
+// step makes a job step an agent.
+func (s *Srun) step(ctx context.Context, node string, send bool) (*Agent, error) {
+	command := s.agent + " " + AgentFlag
+	if s.agent == "" {
+		command = s.self.command(send)
+	}
+	cmd := exec.Command("srun", srunArgs(s.job, node, s.gres[node], command)...)
+	cmd.Env = srunEnv(os.Environ())
+	return s.self.enter(ctx, cmd, "srun")
 }
 
 // srunArgs returns the arguments that make srun start the agent on a node.
 //
 // Without --unbuffered Slurm passes on whole lines only, and the channel has
 // none. What it uses then is a terminal, but one that changes no byte.
-func srunArgs(job, node, gres, path string) []string {
+func srunArgs(job, node, gres, command string) []string {
 	args := []string{
 		"--jobid=" + job, "--nodes=1", "--ntasks=1", "--nodelist=" + node,
 		"--mpi=none", "--cpu-bind=none", "--export=ALL", "--kill-on-bad-exit=1", "--unbuffered", "--quiet",
@@ -63,17 +69,19 @@ func srunArgs(job, node, gres, path string) []string {
 	if gres != "" {
 		args = append(args, "--gres="+gres)
 	}
-	return append(args, path, AgentFlag)
+	return append(args, "sh", "-c", command)
 }
 
 // notForSrun are variables by which srun would take the job's options for
 // those of the agent's step: give it a share of the node that is one task's, a
-// part of the GPUs, or write what comes from it elsewhere.
+// part of the GPUs, or write what comes from it elsewhere. The last are about
+// how the user has come to this host.
 var notForSrun = []string{
 	"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_SOCKET",
 	"SLURM_NTASKS_PER_GPU", "SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET",
 	"SLURM_GPU_BIND", "SLURM_TRES_PER_TASK", "SLURM_DISTRIBUTION", "SLURM_HINT", "SLURM_CPU_BIND", "SLURM_EXACT", "SLURM_EXCLUSIVE",
 	"SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE", "SLURM_MULTI_PROG",
+	"SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY",
 }
 
 // srunEnv returns the environment for srun. That its step may share the node

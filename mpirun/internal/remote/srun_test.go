@@ -43,12 +43,12 @@ func FuzzGRES(f *testing.F) {
 // A job's options describe the whole job; the step of an agent is to have all
 // of its node, and to write to nothing but the channel.
 func TestSrunIsNotToldTheJobsOptions(t *testing.T) {
-	in := []string{"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_CPUS_PER_TASK=2", "SLURM_GPUS=4", "SLURM_LABELIO=1", "SLURM_GPUS_ON_NODE=2"}
+	in := []string{"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_CPUS_PER_TASK=2", "SLURM_GPUS=4", "SLURM_LABELIO=1", "SSH_CONNECTION=10.0.0.1 2 10.0.0.2 22", "SLURM_GPUS_ON_NODE=2"}
 	want := []string{"PATH=/bin", "SLURM_JOB_ID=7", "SLURM_GPUS_ON_NODE=2", "SLURM_OVERLAP=1"}
 	if got := srunEnv(in); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if slices.Contains(in, "SLURM_OVERLAP=1") || len(in) != 6 {
+	if slices.Contains(in, "SLURM_OVERLAP=1") || len(in) != 7 {
 		t.Errorf("the environment itself has become %q", in)
 	}
 }

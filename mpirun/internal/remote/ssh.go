@@ -101,7 +101,12 @@ func (s *SSH) login(ctx context.Context, h hostfile.Host, send bool) (*Agent, er
 	argv := s.argv(ctx, h, send)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = environment(os.Environ())
-	agent, err := start(cmd, filepath.Base(argv[0]))
+	return s.self.enter(ctx, cmd, filepath.Base(argv[0]))
+}
+
+// enter runs cmd, which runs our command on another host, until it is an agent.
+func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, error) {
+	agent, err := start(cmd, via)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +152,7 @@ func remedy(last string) string {
 }
 
 // greet hears what the login has become, and sends it our program if it wants.
-func (s *SSH) greet(agent *Agent) (string, error) {
+func (s self) greet(agent *Agent) (string, error) {
 	for sent := false; ; sent = true {
 		greeting, err := readGreeting(agent.Out)
 		if err != nil {
@@ -158,7 +163,7 @@ func (s *SSH) greet(agent *Agent) (string, error) {
 			return strings.TrimSpace(rest), ok
 		}
 		if machine, ok := said(saysMachine); ok {
-			return "", fmt.Errorf("its processors are %s, those here %s: want a gompirun built for them, named by -launch-agent", machine, s.self.machine)
+			return "", fmt.Errorf("its processors are %s, those here %s: want a gompirun built for them, named by -launch-agent", machine, s.machine)
 		}
 		if _, ok := said(saysOther); ok {
 			return "", errOther
@@ -166,7 +171,7 @@ func (s *SSH) greet(agent *Agent) (string, error) {
 		if _, ok := said(saysWant); !ok || sent {
 			return greeting, nil // the agent's; if not, who reads it will say so
 		}
-		s.self.send(agent.In) // if it fails the login ends, and says why
+		s.send(agent.In) // if it fails the login ends, and says why
 	}
 }
 

@@ -57,9 +57,15 @@ func lastWords(text, lead string) string {
 	lines := strings.Split(text, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := strings.TrimSpace(lines[i])
-		if line != "" && !strings.HasPrefix(line, "Warning: Permanently added") {
+		if line != "" && !idle(line) {
 			return lead + line
 		}
 	}
 	return ""
+}
+
+// idle reports whether a line of ssh or srun is one that says nothing of a
+// failure.
+func idle(line string) bool {
+	return strings.HasPrefix(line, "Warning: Permanently added") || strings.HasSuffix(line, "lacks support for cpu binding")
 }
