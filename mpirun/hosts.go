@@ -139,7 +139,7 @@ func planHosts(hosts []hostfile.Host, links []*link) []plan.Host {
 			cores = cores[k*c/n : (k+1)*c/n]
 		}
 		out[i] = plan.Host{
-			Name: h.Name, Slots: h.Slots, MaxSlots: h.MaxSlots,
+			Name: h.Name, Via: links[i].reached(), Slots: h.Slots, MaxSlots: h.MaxSlots,
 			Cores: cores, Numa: hello.Numa, Packages: hello.Packages, Quota: share(hello.Quota, n), GPUs: hello.GPUs,
 		}
 	}

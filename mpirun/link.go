@@ -73,6 +73,17 @@ func (l *link) serve(ctx context.Context, starter remote.Starter, h hostfile.Hos
 	}
 }
 
+// reached says how the agent is reached.
+func (l *link) reached() string {
+	switch {
+	case l.agent == nil:
+		return ""
+	case l.agent.Here():
+		return "this machine"
+	}
+	return "by " + l.agent.Via
+}
+
 // send queues m for the agent. It does not block. What cannot be delivered is
 // dropped: the reader notices that the agent is gone.
 func (l *link) send(m ctl.Message) {

@@ -67,6 +67,8 @@ func TestRanksOfSeveralHostsMeet(t *testing.T) {
 	if status != 7 || strings.Count(out, "ready") != 8 {
 		t.Errorf("loop: status %d, want 7, and 8 ranks that are ready:\n%s", status, out)
 	}
+	_, _, shown := remotely(t, b, "-display-map", "-H", "localhost,host2", "true")
+	matches(t, "-display-map", shown, `^localhost: 1 rank .*, this machine$`, `^host2: 1 rank .*, by ssh$`)
 	matches(t, "loop", said, `^gompirun: rank 1 on host1 exited with status 7 `)
 	b.AwaitEmpty(10 * time.Second)
 }
@@ -304,6 +306,72 @@ func TestNothingIsLeftOnHosts(t *testing.T) {
 		b.AwaitEmpty(15 * time.Second)
 		k.cmd.Wait()
 	}
+}
+
+// A server that drops connections because there are many at once is asked again.
+func TestDroppedConnectionsAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	b := testbed.Make(t, testbed.Config{Hosts: 1, SSHD: func(int) string { return "MaxStartups 1:100:1" }})
+	for round := 0; !strings.Contains(b.Log(1), "MaxStartups"); round++ {
+		if round == 10 {
+			t.Fatal("no connection has been dropped")
+		}
+		status, out, said := remotely(t, b, "-q", "-H", "host1,"+b.Addr(1), "hostname")
+		if status != 0 || out != "host1\nhost1\n" {
+			t.Errorf("status %d, %q\n%s", status, out, strings.Join(said, "\n"))
+		}
+	}
+}
+
+// A rank that floods the output, which nobody reads, stops nobody but itself:
+// not the ranks of other hosts, and not what ends the job.
+func TestAFloodStopsOnlyTheRankThatMakesIt(t *testing.T) {
+	b := testbed.New(t, 2)
+	done := filepath.Join(t.TempDir(), "done")
+	if err := syscall.Mkfifo(done, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := exec.Command("gompirun", "-q", "-rsh", b.RSH(), "-H", "host1:2,host2:2", "-kill-delay", "1",
+		"sh", "-c", `test $RANK = 0 && yes & rank meet goodbye >/dev/null; test $RANK = 3 && echo done >"$0"; sleep 1000`, done)
+	cmd.Stdout, cmd.Stderr = w, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	defer cmd.Process.Kill()
+	opened := make(chan error, 1)
+	go func() { // until a rank opens the other end, or the test closes it
+		_, err := os.ReadFile(done)
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("rank 3 has not come far while rank 0 floods")
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	for deadline := time.Now().Add(15 * time.Second); slices.ContainsFunc(b.Processes(1), isRank); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("ranks have not ended: %v", b.Processes(1))
+		}
+	}
+	r.Close() // until then what they have written waits to be read
+	cmd.Wait()
+	b.AwaitEmpty(15 * time.Second)
+}
+
+// isRank tells ranks, and what they started, from what stands between them and
+// the launcher.
+func isRank(p testbed.Process) bool {
+	return !strings.Contains(p.Command, "gompirun") && !strings.HasPrefix(p.Command, "sshd")
 }
 
 func sorted(text string) string {

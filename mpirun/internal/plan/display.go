@@ -48,6 +48,9 @@ func (p *Plan) displayHost(w io.Writer, node int) {
 	if h.Quota > 0 && h.Quota < len(h.Cores) {
 		fmt.Fprintf(w, " with the time of %d", h.Quota)
 	}
+	if h.Via != "" {
+		fmt.Fprintf(w, ", %s", h.Via)
+	}
 	fmt.Fprintln(w)
 	for _, rank := range p.Local[node] {
 		r := &p.Ranks[rank]

@@ -24,8 +24,9 @@ const MaxRanks = 1 << 20
 // its agent found.
 type Host struct {
 	Name     string
-	Slots    int // 0: as many as it has cores within its quota, but at least one
-	MaxSlots int // the most ranks it may take; 0: no limit
+	Slots    int    // 0: as many as it has cores within its quota, but at least one
+	MaxSlots int    // the most ranks it may take; 0: no limit
+	Via      string // how its agent is reached; carried along for Display
 
 	// Cores holds, for each core that ranks may use, its hardware threads as
 	// the operating system numbers them. Empty means not known: then nothing

@@ -86,9 +86,21 @@ func (s *SSH) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
 	}
 }
 
+// A refusal is a login that failed by itself.
+type refusal struct {
+	text string
+	said string // all that was said on standard error
+}
+
+func (r *refusal) Error() string { return r.text }
+
 // tryAgain reports whether a login that failed may succeed when it is repeated.
 func (s *SSH) tryAgain(err error, try int) bool {
-	says := func(what string) bool { return strings.Contains(err.Error(), what) }
+	var r *refusal
+	if !errors.As(err, &r) {
+		return false
+	}
+	says := func(what string) bool { return strings.Contains(r.said, what) }
 	if slices.ContainsFunc([]string{"kex_exchange_identification", "ssh_exchange_identification", "Connection reset by"}, says) {
 		return try < tries
 	}
@@ -123,7 +135,8 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 	io.Copy(io.Discard, agent.Out) // Wait wants it at its end
 	agent.In.Close()
 	status, how := agent.wait()
-	last := lastWords(agent.words.await(), "")
+	said := agent.words.await()
+	last := lastWords(said, "")
 	switch {
 	case ctx.Err() != nil && last == "":
 		return nil, context.Cause(ctx)
@@ -132,9 +145,9 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 	case err != io.EOF:
 		return nil, err
 	case status == sshFailed && last != "":
-		return nil, errors.New(last + remedy(last)) // they begin with who says it, and about whom
+		return nil, &refusal{last + remedy(last), said} // they begin with who says it, and about whom
 	}
-	return nil, fmt.Errorf("%s %s", agent.Via, how)
+	return nil, &refusal{agent.Via + " " + how, said}
 }
 
 // sshFailed is the exit status of ssh when it is not that of the command.
