@@ -39,6 +39,7 @@ type ending struct {
 	cause      *cause // the first, nil while all is well
 	interrupts int    // signals that asked for an end
 	bereft     bool   // an agent was lost: look for what it left
+	lastWords  string // what is said when all is over
 	sequel
 }
 
@@ -171,6 +172,11 @@ func (j *job) sweep() {
 		isAgent := func(l *link) bool { return l.agent != nil && l.agent.PID() == pid }
 		return slices.Contains(j.before, pid) || slices.ContainsFunc(j.links, isAgent)
 	}
+	sweepBelow(living)
+}
+
+// sweepBelow kills everything below this process but for the living.
+func sweepBelow(living func(pid int) bool) {
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		if n, err := tree.Signal(syscall.SIGKILL, living); n == 0 || err != nil {
 			return
@@ -202,8 +208,9 @@ func (j *job) failToStart(err error) int {
 	j.endAgents()
 	j.out.close()
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(os.Stderr, "gompirun: %s\n", strings.TrimSuffix(line, "\n"))
+		j.lastWords += fmt.Sprintf("gompirun: %s\n", strings.TrimSuffix(line, "\n"))
 	}
+	os.Stderr.WriteString(j.lastWords)
 	return statusFailed
 }
 
@@ -221,6 +228,7 @@ func (j *job) report() int {
 	for _, line := range j.then(j.cause) {
 		fmt.Fprintf(&b, "gompirun: %s\n", line)
 	}
-	os.Stderr.Write(b.Bytes())
+	j.lastWords = b.String()
+	os.Stderr.WriteString(j.lastWords)
 	return j.cause.status
 }

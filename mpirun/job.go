@@ -49,6 +49,7 @@ type job struct {
 	came    int             // links whose cards have come
 	revoked map[uint64]bool // communicators, as their ranks have said
 	fences  fences
+	meeting *meeting // of nodes that were started one by one; nil if they were not
 	ending
 	stall
 	life
@@ -70,8 +71,7 @@ func (j *job) run(starter remote.Starter) int {
 		return j.failToStart(err)
 	}
 	hosts := planHosts(j.hosts, j.links)
-	err = j.perHost.size(hosts, j.links)
-	if err != nil {
+	if err = j.size(hosts); err != nil {
 		return j.failToStart(err)
 	}
 	if j.plan, err = plan.Map(hosts, j.programs, j.policy); err != nil {
@@ -155,6 +155,7 @@ func (j *job) launch() error {
 	for node, l := range nodes {
 		m := common
 		m.Remote = !l.agent.Here()
+		j.meeting.localize(&m, l.host, j)
 		m.Node, m.Cores = node, len(j.plan.Hosts[l.index].Cores)
 		for _, r := range l.ranks {
 			p := j.plan.Ranks[r]

@@ -56,6 +56,9 @@ func Main(args []string) int {
 		fmt.Printf("gompirun %s (%s)\n", ctl.Version, runtime.Version())
 		return 0
 	}
+	if o.oneByOne() {
+		return meet(o)
+	}
 	return launchJob(o)
 }
 
@@ -68,21 +71,29 @@ func launchJob(o *options) int {
 		}
 		return j.failToStart(err)
 	}
-	// Should an agent be killed, what its ranks started must not escape.
-	if err := tree.Adopt(); err != nil {
-		return j.failToStart(err)
-	}
-	j.before = tree.Children()
-	j.signals = catch()
 	starter, err := o.starter(j.source)
 	if err != nil {
 		return j.failToStart(err)
 	}
+	status, _ := runToTheEnd(j, starter)
+	return status
+}
+
+// runToTheEnd runs j, and again as long as it may be started again. It returns
+// the exit status and the last words on why.
+func runToTheEnd(j *job, starter remote.Starter) (int, string) {
+	// Should an agent be killed, what its ranks started must not escape.
+	if err := tree.Adopt(); err != nil {
+		return j.failToStart(err), j.lastWords
+	}
+	j.before = tree.Children()
+	j.signals = catch()
 	for {
+		j.meeting.hear(j.signals)
 		status := j.run(starter)
 		j.signals.release()
 		if j.next == nil {
-			return status
+			return status, j.lastWords
 		}
 		j = j.next
 		j.signals = catch()

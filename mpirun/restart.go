@@ -66,7 +66,7 @@ func (j *job) follow(hosts []hostfile.Host, programs []plan.Program) {
 	next.begun, next.before = j.begun, j.before
 	next.source, next.hosts, next.programs = j.source, hosts, programs
 	next.restarts, next.name = j.restarts, j.name
-	next.stdinData = j.stdinData
+	next.stdinData, next.meeting = j.stdinData, j.meeting
 	j.next = next
 }
 

@@ -20,7 +20,9 @@ type torchrun struct {
 	standalone bool
 	perHost    perHost
 	nodes      nodeRange
+	nodeRank   int    // which node this is; -1 if not given
 	endpoint   string // where nodes that are started one by one meet
+	tokenFile  string // by which they know each other
 	runID      string
 	masterAddr string
 	masterPort int
@@ -33,7 +35,10 @@ func (o *options) torchFlags(set *cli.Set) func() error {
 	set.BoolVar(&t.standalone, "standalone", false, "")
 	set.Var(&t.perHost, "nproc-per-node", "")
 	set.Var(&t.nodes, "nnodes", "")
+	t.nodeRank = -1
+	set.Var((*nodeNumber)(&t.nodeRank), "node-rank", "")
 	set.StringVar(&t.endpoint, "rdzv-endpoint", "", "")
+	set.StringVar(&t.tokenFile, "rdzv-token-file", "", "")
 	set.StringVar(&t.runID, "rdzv-id", "", "")
 	set.StringVar(&t.masterAddr, "master-addr", "", "")
 	set.Var((*port)(&t.masterPort), "master-port", "")
@@ -44,20 +49,43 @@ func (o *options) torchFlags(set *cli.Set) func() error {
 		if t.standalone && (o.hostfile != "" || t.nodes.most > 1) {
 			return errors.New("-standalone is this machine alone: want no -hostfile with it, and no -nnodes above 1")
 		}
-		if t.endpoint == "" {
-			return nil
-		}
-		if _, _, err := net.SplitHostPort(t.endpoint); err != nil {
+		host, number, err := net.SplitHostPort(t.meetingPlace())
+		var p port
+		switch {
+		case t.endpoint == "":
+		case err != nil, host == "", strings.Contains(host, ":") && net.ParseIP(host) == nil, p.Set(number) != nil && number != "0":
 			return fmt.Errorf("-rdzv-endpoint %q: want host:port", t.endpoint)
 		}
 		return nil
 	}
 }
 
+// A nodeNumber is the number of a node.
+type nodeNumber int
+
+// Set implements pflag.Value.
+func (n *nodeNumber) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err != nil || v < 0 || v >= plan.MaxRanks {
+		return errors.New("want the number of a node, from 0")
+	}
+	*n = nodeNumber(v)
+	return nil
+}
+
+// String implements pflag.Value.
+func (n *nodeNumber) String() string { return strconv.Itoa(int(*n)) }
+
+// Type names the value in usage texts.
+func (n *nodeNumber) Type() string { return "R" }
+
 // likeTorchrun applies what holds for torchrun's users where they say nothing:
 // one rank on a host.
 func (o *options) likeTorchrun() error {
 	t := &o.torchrun
+	if err := o.checkNodes(); err != nil {
+		return err
+	}
 	for _, p := range o.programs {
 		if t.standalone && p.hosts != "" {
 			return errors.New("-standalone is this machine alone: want no -H with it")
@@ -189,24 +217,40 @@ func (p *perHost) String() string {
 // Type names the value in usage texts.
 func (p *perHost) Type() string { return "N" }
 
-// size makes the slots of each host what is to be counted there.
-func (p *perHost) size(hosts []plan.Host, links []*link) error {
+// size makes the slots of each host what -nproc-per-node counts there.
+func (j *job) size(hosts []plan.Host) error {
+	for i := range hosts {
+		p, err := j.meeting.count(hosts[i].Name, j.perHost)
+		if err == nil {
+			err = p.size(&hosts[i], j.links[i].hello, j.meeting != nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// size makes the slots of one host what is to be counted there, and also a plain
+// number if its nodes may differ in that.
+func (p *perHost) size(host *plan.Host, hello *ctl.Hello, differ bool) error {
 	if p.of == "" {
+		if p.n > 0 && differ {
+			host.Slots = p.n
+		}
 		return nil
 	}
-	for i := range hosts {
-		gpus, cpus := env.VisibleDevices(links[i].hello.GPUs), 0
-		for _, core := range hosts[i].Cores {
-			cpus += len(core)
-		}
-		switch {
-		case p.of == "gpu" && gpus == 0:
-			return fmt.Errorf("-nproc-per-node gpu: %s has no NVIDIA GPU that programs may use: want a number, cpu or auto", hosts[i].Name)
-		case p.of == "cpu" || gpus == 0:
-			hosts[i].Slots = max(1, cpus)
-		default:
-			hosts[i].Slots = gpus
-		}
+	gpus, cpus := env.VisibleDevices(hello.GPUs), 0
+	for _, core := range host.Cores {
+		cpus += len(core)
+	}
+	switch {
+	case p.of == "gpu" && gpus == 0:
+		return fmt.Errorf("-nproc-per-node gpu: %s has no NVIDIA GPU that programs may use: want a number, cpu or auto", host.Name)
+	case p.of == "cpu" || gpus == 0:
+		host.Slots = max(1, cpus)
+	default:
+		host.Slots = gpus
 	}
 	return nil
 }

@@ -73,8 +73,8 @@ func TestSlotsAreWhatIsCountedOnEachHost(t *testing.T) {
 	links := []*link{{hello: &ctl.Hello{GPUs: 4}}, {hello: &ctl.Hello{}}}
 	for of, want := range map[string][]int{"": {7, 7}, "cpu": {3, 1}, "auto": {4, 1}, "gpu": nil} {
 		hosts := []plan.Host{{Name: "a", Slots: 7, Cores: [][]int{{0, 1}, {2}}}, {Name: "b", Slots: 7}}
-		p := perHost{of: of}
-		if err := p.size(hosts, links); (err == nil) != (want != nil) {
+		j := &job{options: &options{torchrun: torchrun{perHost: perHost{of: of}}}, links: links}
+		if err := j.size(hosts); (err == nil) != (want != nil) {
 			t.Errorf("%s: %v", of, err)
 		} else if err == nil && (hosts[0].Slots != want[0] || hosts[1].Slots != want[1]) {
 			t.Errorf("%s: %d and %d slots, want %v", of, hosts[0].Slots, hosts[1].Slots, want)
@@ -84,8 +84,8 @@ func TestSlotsAreWhatIsCountedOnEachHost(t *testing.T) {
 	}
 	t.Setenv("CUDA_VISIBLE_DEVICES", "0,1")
 	hosts := []plan.Host{{Name: "a"}}
-	p := perHost{of: "gpu"}
-	if err := p.size(hosts, links[:1]); err != nil || hosts[0].Slots != 2 {
+	j := &job{options: &options{torchrun: torchrun{perHost: perHost{of: "gpu"}}}, links: links}
+	if err := j.size(hosts); err != nil || hosts[0].Slots != 2 {
 		t.Errorf("%d slots, %v; want the 2 that ranks are let use", hosts[0].Slots, err)
 	}
 }

@@ -47,7 +47,12 @@ as torchrun
   -no-python                run a program whose name ends in .py by itself (default:
                             under "python3 -u")
   -rdzv-id NAME             what TORCHELASTIC_RUN_ID says to the ranks
-  -rdzv-endpoint HOST:PORT  where nodes meet that are started one by one
+  -node-rank R              which node this is, where one gompirun is started on each
+                            (default: node 0 is where all meet, the others as they come)
+  -rdzv-endpoint HOST:PORT  where they meet: at node 0 (default port 29400; also
+                            -master-addr HOST -master-port PORT)
+  -rdzv-token-file F        the token by which they know each other (default: that in
+                            GOMPI_TOKEN), the same on all
   -master-addr, -master-port PORT
                             what MASTER_ADDR and MASTER_PORT say to the ranks
                             (default: the address of rank 0's host, and a port there

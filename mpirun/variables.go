@@ -23,7 +23,7 @@ var strangers = [...]string{
 func forwarded(vars []string) []string {
 	own := map[string]bool{}
 	for _, v := range env.Table() {
-		own[v.Name] = v.Set && v.Default == "" // what has a default may be the user's
+		own[v.Name] = v.Set && v.Default == "" || v.Name == env.Token // what has a default may be the user's
 	}
 	var out []string
 	for _, kv := range vars {

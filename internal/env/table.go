@@ -155,7 +155,7 @@ func settings() []Var {
 	return []Var{
 		{Boot, "", byBoot, "`alone`: be a job of one rank, whatever launcher's environment is visible", false},
 		{Rendezvous, "", byBoot, "`file:///a/shared/folder`: where ranks that another launcher started find each other, if they cannot otherwise", false},
-		{Token, "", byBoot, "a secret that is the same on all hosts: with it, ranks that torchrun started find each other by MASTER_ADDR and MASTER_PORT", false},
+		{Token, "", byBoot + ", gompirun", "a secret that is the same on all hosts: with it, ranks that torchrun started find each other by MASTER_ADDR and MASTER_PORT, and nodes where gompirun was started one by one, see `-rdzv-token-file`", false},
 		{Transport, "", byComm, "`tcp`: use only this transport between ranks", false},
 		{Tune, "", byComm, "collective algorithms to use instead of the tables' choice", false},
 		{Eager, "64K", byComm, "largest message, in bytes, that is sent before its receive is posted", false},

@@ -35,6 +35,7 @@ type Agent struct {
 	Out io.ReadCloser  // reports
 	Via string         // how it is reached: "local" or the name of a program
 
+	far   Far // instead of cmd, for an agent that no process here stands for
 	cmd   *exec.Cmd
 	words *words // what it says on its standard error; nil if that is passed on
 
@@ -49,12 +50,32 @@ const viaLocal = "local"
 // ranks are, too.
 func (a *Agent) Here() bool { return a.Via == viaLocal }
 
-// PID returns the process on this machine.
-func (a *Agent) PID() int { return a.cmd.Process.Pid }
+// A Far is an agent behind a connection of its own.
+type Far interface {
+	Kill()
+	Wait() string
+}
+
+// Connected returns the agent at the other end of in and out.
+func Connected(in io.WriteCloser, out io.ReadCloser, far Far) *Agent {
+	return &Agent{In: in, Out: out, Via: "connection", far: far}
+}
+
+// PID returns the process on this machine, 0 if there is none.
+func (a *Agent) PID() int {
+	if a.far != nil {
+		return 0
+	}
+	return a.cmd.Process.Pid
+}
 
 // Kill ends the process at once, and what it has started for itself. What the
 // agent runs must be ended otherwise.
 func (a *Agent) Kill() {
+	if a.far != nil {
+		a.far.Kill()
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.waited {
@@ -65,6 +86,9 @@ func (a *Agent) Kill() {
 // Wait waits until the process has ended and says how, in words: "exited with
 // status 1 (pid 7)". Out has to be at its end before.
 func (a *Agent) Wait() string {
+	if a.far != nil {
+		return a.far.Wait()
+	}
 	status, how := a.wait()
 	switch {
 	case a.Here():

@@ -102,6 +102,9 @@ func (g *Guest) Node() int { return g.node }
 // goroutine.
 func (g *Guest) Signal(s syscall.Signal) { g.conn.send(kindSignal, appendNumber(int(s)), time.Second) }
 
+// Leave has Serve return, whatever node 0 wants.
+func (g *Guest) Leave() { g.conn.close() }
+
 // Serve runs agents as node 0 wants and returns how the job ended. When the
 // connection is lost it ends the agent, if there is one, and returns an error.
 func (g *Guest) Serve() (*End, error) {

@@ -11,15 +11,22 @@ import (
 
 // A Node is another node, as node 0 sees it.
 type Node struct {
-	Offer   *Offer
-	Signals chan<- os.Signal // gets those that came there; set before Start
+	Offer *Offer
 
 	conn *conn
 
-	mu   sync.Mutex
-	run  *Agent        // the last one started
-	lost error         // why nothing comes from the node any more
-	gone chan struct{} // closed when nothing does
+	mu      sync.Mutex
+	run     *Agent           // the last one started
+	signals chan<- os.Signal // gets those that came there; nil: nobody does
+	lost    error            // why nothing comes from the node any more
+	gone    chan struct{}    // closed when nothing does
+}
+
+// Hear has signals that come to the node go to c from now on.
+func (n *Node) Hear(c chan<- os.Signal) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.signals = c
 }
 
 // Address returns this host's address, as the node reaches it.
@@ -121,12 +128,15 @@ func (n *Node) receive() {
 			return
 		}
 		n.mu.Lock()
-		run := n.run
+		run, signals := n.run, n.signals
 		n.mu.Unlock()
 		switch {
 		case kind == kindSignal:
-			if number, err := parseNumber(body); err == nil && n.Signals != nil {
-				n.Signals <- syscall.Signal(number)
+			if number, err := parseNumber(body); err == nil {
+				select {
+				case signals <- syscall.Signal(number):
+				default: // as the kernel does when one is waiting already
+				}
 			}
 		case run == nil:
 		case kind == kindData:

@@ -311,7 +311,7 @@ func TestANodeThatIsLostEndsItsAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	signals := make(chan os.Signal, 1)
-	nodes[0].Signals = signals
+	nodes[0].Hear(signals)
 	a, err := nodes[0].Start()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,335 @@
+package mpirun
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gompi/hostfile"
+	"gompi/internal/env"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/plan"
+	"gompi/mpirun/internal/remote"
+	"gompi/mpirun/internal/rendezvous"
+	"gompi/mpirun/internal/tree"
+)
+
+// joinTime is how long nodes wait for each other, if -start-timeout does not
+// say: whoever starts them one by one may take his time.
+const joinTime = 10 * time.Minute
+
+// errNoToken says how to make one.
+var errNoToken = errors.New("nodes that are started one by one know each other by a token, and there is none: make one with\n" +
+	"    head -c 32 /dev/urandom | base64 > token; chmod 600 token\n" +
+	"and give each node a copy, by -rdzv-token-file token, or by " + env.Token + "=$(cat token)")
+
+// oneByOne reports whether the user starts a gompirun on each node.
+func (o *options) oneByOne() bool {
+	t := &o.torchrun
+	return t.nodes.most > 1 && o.hostfile == "" && !o.namesHosts() && (t.endpoint != "" || t.masterAddr != "" || t.nodeRank >= 0)
+}
+
+func (o *options) namesHosts() bool {
+	return slices.ContainsFunc(o.programs, func(p program) bool { return p.hosts != "" })
+}
+
+// checkNodes finds what makes no sense about nodes.
+func (o *options) checkNodes() error {
+	t := &o.torchrun
+	switch {
+	case t.nodeRank >= max(1, t.nodes.most):
+		return fmt.Errorf("-node-rank %d: want one below -nnodes", t.nodeRank)
+	case t.nodeRank >= 0 && t.nodes.most > 1 && (o.hostfile != "" || o.namesHosts()):
+		return errors.New("-node-rank is for a gompirun started on each node: want it, or -hostfile or -H, from which one gompirun starts all")
+	case o.oneByOne() && t.meetingPlace() == "":
+		return errors.New("-node-rank needs -rdzv-endpoint HOST:PORT, which says where node 0 is")
+	case o.oneByOne() && len(o.programs) > 1:
+		return errors.New(`":" and -node-rank: want one program`)
+	}
+	return nil
+}
+
+// meetingPlace returns where nodes meet, "" if that is not known.
+func (t *torchrun) meetingPlace() string {
+	place, port := t.endpoint, rendezvous.DefaultPort
+	if place == "" {
+		place = t.masterAddr
+		if t.masterPort != 0 {
+			port = fmt.Sprint(t.masterPort)
+		}
+	}
+	if _, _, err := net.SplitHostPort(place); err == nil || place == "" {
+		return place
+	}
+	return net.JoinHostPort(place, port)
+}
+
+// token returns the token of -rdzv-token-file or the environment.
+func (o *options) token() ([]byte, error) {
+	if o.tokenFile != "" {
+		token, exposed, err := rendezvous.ReadToken(o.tokenFile)
+		if exposed {
+			fmt.Fprintf(os.Stderr, "gompirun: others may read %s, and join: chmod 600 %s\n", o.tokenFile, o.tokenFile)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("-rdzv-token-file: %w", err)
+		}
+		return token, nil
+	}
+	value := os.Getenv(env.Token)
+	if value == "" {
+		return nil, errNoToken
+	}
+	token, err := rendezvous.CheckToken([]byte(value))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", env.Token, err)
+	}
+	return token, nil
+}
+
+// offer says what this node has and is to run.
+func (o *options) offer() *rendezvous.Offer {
+	p, t := o.programs[0], &o.torchrun
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	count := t.perHost
+	if !count.given() {
+		count.n = o.policy.PerNode
+	}
+	ranks := ""
+	if count.given() {
+		ranks = count.String()
+	}
+	isToken := func(kv string) bool { return strings.HasPrefix(kv, env.Token+"=") }
+	return &rendezvous.Offer{
+		Version: ctl.Version, JobName: t.runID, Least: t.nodes.least, Most: t.nodes.most, Node: t.nodeRank, Host: host,
+		Ranks: ranks, Argv: p.argv, Env: p.env, Environ: slices.DeleteFunc(os.Environ(), isToken), Wdir: p.wdir,
+	}
+}
+
+// meet brings this node together with the others: it runs the job if this is
+// node 0, and else an agent for node 0. It returns the exit status.
+func meet(o *options) int {
+	status, err := tryToMeet(o)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
+	}
+	return status
+}
+
+func tryToMeet(o *options) (int, error) {
+	token, err := o.token()
+	if err != nil {
+		return statusFailed, err
+	}
+	status, limit := statusFailed, joinTime
+	if o.startTimeout > 0 {
+		limit = o.startTimeout
+	}
+	if o.timeout > 0 && o.timeout < limit {
+		status, limit = statusTimeout, o.timeout
+	}
+	ctx, stop := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("not all nodes are there after %v", limit))
+	defer stop()
+	say := func(line string) {
+		if !o.quiet {
+			fmt.Fprintf(os.Stderr, "gompirun: %s\n", line)
+		}
+	}
+	own, place := o.offer(), o.meetingPlace()
+	host := &rendezvous.Host{Own: own, Token: token, Say: say}
+	isHost, err := o.listen(host, place)
+	if err != nil {
+		return statusFailed, err
+	}
+	if !isHost {
+		return o.visit(ctx, &rendezvous.Guest{Own: own, Token: token, Say: say}, place, status)
+	}
+	nodes, err := host.Gather(ctx)
+	if err != nil {
+		return status, err
+	}
+	return newMeeting(own, nodes).launch(o, place), nil
+}
+
+// listen reports whether this is node 0, and then listens. Without a number it
+// is node 0 who lives where all meet and comes first.
+func (o *options) listen(h *rendezvous.Host, place string) (bool, error) {
+	name, port, err := net.SplitHostPort(place)
+	if err != nil {
+		return false, fmt.Errorf("-rdzv-endpoint %q: want host:port", place)
+	}
+	if o.nodeRank > 0 || o.nodeRank < 0 && !livesHere(name) {
+		return false, nil
+	}
+	address := ":" + port // whatever name and address the others know
+	if ip, err := netip.ParseAddr(name); name == "localhost" || err == nil && ip.IsLoopback() {
+		address = place
+	}
+	err = h.Listen(address)
+	if o.nodeRank < 0 && errors.Is(err, syscall.EADDRINUSE) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("node 0 cannot listen: %w", err)
+	}
+	return true, nil
+}
+
+// livesHere reports whether a name is one of this machine, as far as it or a
+// name server knows.
+func livesHere(name string) bool {
+	if remote.IsLocal(name) {
+		return true
+	}
+	addrs, err := net.LookupHost(name)
+	return err == nil && slices.ContainsFunc(addrs, remote.IsLocal)
+}
+
+// A meeting is the nodes of a job that were started one by one, by the names
+// they have in it. The first is this one.
+type meeting struct {
+	names  []string
+	nodes  map[string]*rendezvous.Node // but for node 0
+	offers map[string]*rendezvous.Offer
+}
+
+// newMeeting names the nodes. Several on one machine have one host name.
+func newMeeting(own *rendezvous.Offer, nodes []*rendezvous.Node) *meeting {
+	m := &meeting{names: []string{own.Host}, nodes: map[string]*rendezvous.Node{}, offers: map[string]*rendezvous.Offer{own.Host: own}}
+	for _, n := range nodes {
+		name := n.Offer.Host
+		if m.offers[name] != nil {
+			name = fmt.Sprintf("%s(%d)", name, n.Offer.Node)
+		}
+		m.names = append(m.names, name)
+		m.nodes[name], m.offers[name] = n, n.Offer
+	}
+	return m
+}
+
+// launch runs the job and tells the other nodes how it ended.
+func (m *meeting) launch(o *options, place string) int {
+	o.policy.PerNode = 0 // each node has said how many ranks it takes
+	o.masterPort = 0     // that is where the nodes have met
+	if o.masterAddr == "" && len(m.names) > 1 {
+		o.masterAddr = m.nodes[m.names[1]].Address()
+	}
+	j := newJob(o, os.Stdout, os.Stderr)
+	j.meeting = m
+	j.source = &allocation{from: "nodes that have met at " + place}
+	for _, name := range m.names {
+		j.hosts = append(j.hosts, hostfile.Host{Name: name})
+	}
+	p := o.programs[0]
+	j.programs = []plan.Program{{Argv: p.argv, NP: p.np, Wdir: p.wdir, Env: p.env}}
+	status, last := runToTheEnd(j, m)
+	for _, n := range m.nodes {
+		n.Finish(rendezvous.End{Status: status, Text: last})
+	}
+	return status
+}
+
+// hear has signals that come to other nodes end up with those that come here.
+func (m *meeting) hear(s *signals) {
+	if m == nil {
+		return
+	}
+	for _, n := range m.nodes {
+		n.Hear(s.c)
+	}
+}
+
+// Start implements remote.Starter.
+func (m *meeting) Start(ctx context.Context, h hostfile.Host) (*remote.Agent, error) {
+	n := m.nodes[h.Name]
+	if n == nil {
+		return remote.Local{Stderr: os.Stderr}.Start(ctx, h)
+	}
+	a, err := n.Start()
+	if err != nil {
+		return nil, err
+	}
+	return remote.Connected(a.In, a.Out, a), nil
+}
+
+// localize has a node run what was asked for there, with the environment there.
+func (m *meeting) localize(l *ctl.Launch, host string, j *job) {
+	if m == nil || m.nodes[host] == nil {
+		return
+	}
+	o := m.offers[host]
+	l.Remote = false
+	l.Env = j.environment(o.Environ)
+	l.Programs = []ctl.Program{{Argv: o.Argv, Env: o.Env, Wdir: o.Wdir}}
+}
+
+// count returns how many ranks a host takes.
+func (m *meeting) count(host string, usual perHost) (perHost, error) {
+	if m == nil {
+		return usual, nil
+	}
+	var p perHost
+	ranks := m.offers[host].Ranks
+	if ranks == "" {
+		return p, nil
+	}
+	if err := p.Set(ranks); err != nil {
+		return p, fmt.Errorf("%s: -nproc-per-node %q: %w", host, ranks, err)
+	}
+	return p, nil
+}
+
+// visit joins node 0 and runs agents for it until the job is over.
+func (o *options) visit(ctx context.Context, g *rendezvous.Guest, place string, tooLate int) (int, error) {
+	if err := tree.Adopt(); err != nil {
+		return statusFailed, err
+	}
+	before := tree.Children()
+	local := remote.Local{Stderr: os.Stderr}
+	agent := 0
+	g.Run = func() (io.WriteCloser, io.Reader, func(), func() string, error) {
+		a, err := local.Start(ctx, hostfile.Host{Name: g.Own.Host})
+		if err != nil {
+			return nil, nil, nil, nil, err
+		}
+		agent = a.PID()
+		return a.In, a.Out, a.Kill, a.Wait, nil
+	}
+	if err := g.Join(ctx, place); err != nil {
+		return cmp.Or(map[bool]int{true: tooLate}[ctx.Err() != nil], statusFailed), err
+	}
+	signals := catch()
+	defer signals.release()
+	go func() { // until the process ends
+		interrupts := 0
+		for s := range signals.c {
+			if s == syscall.SIGINT {
+				interrupts++
+			}
+			if sig, ok := s.(syscall.Signal); ok && sig != syscall.SIGTSTP && interrupts < 3 {
+				g.Signal(sig)
+			} else if interrupts >= 3 {
+				g.Leave()
+			}
+		}
+	}()
+	end, err := g.Serve()
+	sweepBelow(func(pid int) bool { return slices.Contains(before, pid) || pid == agent })
+	if err != nil {
+		return statusFailed, fmt.Errorf("node 0 at %s is lost, and the ranks of this node with it: %w", place, err)
+	}
+	fmt.Fprint(os.Stderr, end.Text)
+	return end.Status, nil
+}

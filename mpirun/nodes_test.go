@@ -1,0 +1,267 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A node is a gompirun that a test has started by hand.
+type node struct {
+	cmd    *exec.Cmd
+	out    watched
+	err    watched
+	status chan int
+}
+
+// watched is output that a test can wait for.
+type watched struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.Write(b)
+}
+
+func (w *watched) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.String()
+}
+
+const testToken = "GOMPI_TOKEN=0123456789abcdef"
+
+// startNode starts a gompirun with some environment.
+func startNode(t *testing.T, env []string, args ...string) *node {
+	t.Helper()
+	n := &node{cmd: exec.Command("gompirun", args...), status: make(chan int, 1)}
+	n.cmd.Env = append(os.Environ(), env...)
+	n.cmd.Stdout, n.cmd.Stderr, n.cmd.WaitDelay = &n.out, &n.err, 5*time.Second
+	if err := n.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.cmd.Process.Kill() })
+	go func() {
+		n.cmd.Wait()
+		n.status <- n.cmd.ProcessState.ExitCode()
+	}()
+	return n
+}
+
+// wants waits for the exit status, and says what was said if it is another.
+func (n *node) wants(t *testing.T, status int) {
+	t.Helper()
+	select {
+	case got := <-n.status:
+		if got != status {
+			t.Fatalf("%q: status %d, want %d\n%s%s", n.cmd.Args, got, status, n.out.String(), n.err.String())
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatalf("%q has not ended\n%s%s", n.cmd.Args, n.out.String(), n.err.String())
+	}
+}
+
+// says waits until the node's ranks have written text n times.
+func (n *node) says(t *testing.T, text string, times int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); strings.Count(n.out.String(), text) < times; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%q has not said %q %d times\n%s%s", n.cmd.Args, text, times, n.out.String(), n.err.String())
+		}
+	}
+}
+
+// place returns an address where nodes can meet, on which nobody listens.
+func place(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// pair starts two nodes that run the same.
+func pair(t *testing.T, args ...string) (*node, *node) {
+	t.Helper()
+	at := place(t)
+	start := func(rank string) *node {
+		line := append([]string{"-q", "-nnodes", "2", "-node-rank", rank, "-rdzv-endpoint", at, "-start-timeout", "20"}, args...)
+		return startNode(t, []string{testToken, "NODE=" + rank}, line...)
+	}
+	other := start("1")
+	return start("0"), other
+}
+
+func TestNodesStartedOneByOneAreOneJob(t *testing.T) {
+	zero, one := pair(t, "-nproc-per-node", "2", "sh", "-c",
+		`rank meet goodbye && echo $RANK on $NODE of $GROUP_WORLD_SIZE, $GROUP_RANK at $MASTER_ADDR, token $GOMPI_TOKEN.`)
+	zero.wants(t, 0)
+	one.wants(t, 0)
+	want := []string{
+		"0 on 0 of 2, 0 at 127.0.0.1, token .", "1 on 0 of 2, 0 at 127.0.0.1, token .",
+		"2 on 1 of 2, 1 at 127.0.0.1, token .", "3 on 1 of 2, 1 at 127.0.0.1, token .",
+	}
+	said := regexp.MustCompile(`(?m)^\d on .*$`).FindAllString(zero.out.String(), -1)
+	slices.Sort(said)
+	if !slices.Equal(said, want) {
+		t.Errorf("ranks say %q, want %q\n%s", said, want, zero.out.String())
+	}
+	if strings.Count(zero.out.String(), "rank ") != 4 || one.out.String() != "" {
+		t.Errorf("node 0 shows\n%snode 1 shows\n%s, want all of it at node 0", zero.out.String(), one.out.String())
+	}
+}
+
+func TestNodesMayTakeDifferentNumbersOfRanks(t *testing.T) {
+	at := place(t)
+	args := []string{"-q", "-nnodes", "2", "-master-addr", "127.0.0.1", "-master-port", at[strings.LastIndex(at, ":")+1:]}
+	one := startNode(t, []string{testToken}, append(args, "-node-rank", "1", "-nproc-per-node", "3", "sh", "-c", "echo three")...)
+	zero := startNode(t, []string{testToken}, append(args, "-node-rank", "0", "-nproc-per-node", "1", "sh", "-c", "echo one of $WORLD_SIZE")...)
+	zero.wants(t, 0)
+	one.wants(t, 0)
+	if out := zero.out.String(); strings.Count(out, "three\n") != 3 || strings.Count(out, "one of 4\n") != 1 {
+		t.Errorf("ranks say\n%s", out)
+	}
+}
+
+func TestWithoutNumbersTheFirstAtTheMeetingPlaceIsNode0(t *testing.T) {
+	at := place(t)
+	args := []string{"-q", "-nnodes", "3", "-rdzv-endpoint", at, "-rdzv-id", "7", "sh", "-c", "echo $TORCHELASTIC_RUN_ID: $RANK of $WORLD_SIZE"}
+	var nodes []*node
+	for range 3 {
+		nodes = append(nodes, startNode(t, []string{testToken}, args...))
+	}
+	all := ""
+	for _, n := range nodes {
+		n.wants(t, 0)
+		all += n.out.String()
+	}
+	for rank := range 3 {
+		if !strings.Contains(all, fmt.Sprintf("7: %d of 3\n", rank)) {
+			t.Errorf("no rank %d of 3:\n%s", rank, all)
+		}
+	}
+}
+
+func TestAllNodesEndAsTheJobDoes(t *testing.T) {
+	zero, one := pair(t, "sh", "-c", `if test $RANK = 1; then echo no disk >&2; exit 7; fi; sleep 100`)
+	zero.wants(t, 7)
+	one.wants(t, 7)
+	for _, n := range []*node{zero, one} {
+		if said := n.err.String(); !strings.Contains(said, "rank 1 on ") || !strings.Contains(said, "  | no disk") {
+			t.Errorf("a node says %q, want which rank failed and why", said)
+		}
+	}
+}
+
+func TestNodesStartAgainTogether(t *testing.T) {
+	zero, one := pair(t, "-max-restarts", "2", "sh", "-c", `rank meet goodbye; test $RANK = 0 || exit $((1 - $GOMPI_RESTARTS))`)
+	zero.wants(t, 0)
+	one.wants(t, 0)
+	if said := zero.err.String(); strings.Count(said, "restart 1 of 2: rank 1 on ") != 1 {
+		t.Errorf("node 0 says %q, want one restart", said)
+	}
+}
+
+func TestASignalToAnyNodeReachesTheJob(t *testing.T) {
+	zero, one := pair(t, "sh", "-c", `trap "echo usr; exit 0" USR1; echo ready; while :; do sleep 0.01; done`)
+	zero.says(t, "ready", 2)
+	one.cmd.Process.Signal(syscall.SIGUSR1)
+	zero.wants(t, 0)
+	one.wants(t, 0)
+	if strings.Count(zero.out.String(), "usr") != 2 {
+		t.Errorf("ranks say %q, want that each has had USR1", zero.out.String())
+	}
+	zero, one = pair(t, "sh", "-c", "echo ready; sleep 100")
+	zero.says(t, "ready", 2)
+	one.cmd.Process.Signal(syscall.SIGTERM)
+	zero.wants(t, 143)
+	one.wants(t, 143)
+}
+
+// TestALostNodeEndsTheJob kills the gompirun of one node and then of the other.
+func TestALostNodeEndsTheJob(t *testing.T) {
+	for lost, want := range []string{"node 0 at 127.0.0.1", "rank 1 with it"} {
+		zero, one := pair(t, "sh", "-c", "sleep 1000 & setsid sleep 1000 & echo ready $$; wait")
+		zero.says(t, "ready", 2)
+		var below []int
+		for _, n := range []*node{zero, one} {
+			below = append(below, descendants(n.cmd.Process.Pid)...)
+		}
+		if len(below) < 8 {
+			t.Fatalf("%d processes below the nodes, want agents, shells and sleeps", len(below))
+		}
+		victim, other := one, zero
+		if lost == 0 {
+			victim, other = zero, one
+		}
+		victim.cmd.Process.Kill()
+		other.wants(t, statusFailed)
+		if !strings.Contains(other.err.String(), want) {
+			t.Errorf("the node that is left says %q, want %q", other.err.String(), want)
+		}
+		for deadline := time.Now().Add(10 * time.Second); slices.ContainsFunc(below, runs); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("node %d killed: of %v some are left", lost, below)
+			}
+		}
+	}
+}
+
+// descendants returns all processes below one.
+func descendants(pid int) []int {
+	var all []int
+	for _, child := range childrenOf(pid) {
+		all = append(append(all, child), descendants(child)...)
+	}
+	return all
+}
+
+// runs reports whether a process is there and not a zombie.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err == nil && !bytes.Contains(stat, []byte(") Z"))
+}
+
+func TestNobodyJoinsWithoutTheToken(t *testing.T) {
+	at := place(t)
+	args := []string{"-nnodes", "2", "-rdzv-endpoint", at, "-start-timeout", "2"}
+	n := startNode(t, []string{"GOMPI_TOKEN="}, append(args, "-node-rank", "0", "true")...)
+	n.wants(t, statusFailed)
+	if said := n.err.String(); !strings.Contains(said, "head -c 32 /dev/urandom") || !strings.Contains(said, "-rdzv-token-file") {
+		t.Errorf("without a token gompirun says %q, want how to make one", said)
+	}
+	n = startNode(t, []string{"GOMPI_TOKEN=short"}, append(args, "-node-rank", "0", "true")...)
+	n.wants(t, statusFailed)
+
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("fedcba9876543210\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	zero := startNode(t, []string{testToken}, append(args, "-node-rank", "0", "echo", "started")...)
+	one := startNode(t, nil, append(args, "-rdzv-token-file", file, "-node-rank", "1", "true")...)
+	one.wants(t, statusFailed)
+	if said := one.err.String(); !strings.Contains(said, "has another token") || !strings.Contains(said, "others may read") {
+		t.Errorf("the node says %q, want that the token is another and that others may read it", said)
+	}
+	zero.wants(t, statusFailed)
+	if said := zero.err.String(); !strings.Contains(said, "has another token") || !strings.Contains(said, "still missing: node 1") || zero.out.String() != "" {
+		t.Errorf("node 0 says %q, want who tried and who is missing", said)
+	}
+}
