@@ -14,8 +14,17 @@ type fences struct {
 func (j *job) fence(m *ctl.Fence) {
 	j.fences.puts = append(j.fences.puts, m.Puts...)
 	j.fences.came++
+	j.refuseMixture()
 	if j.fences.came == j.nodes {
 		j.broadcast(&ctl.Fenced{Puts: j.fences.puts})
 		j.fences = fences{}
+	}
+}
+
+// refuseMixture ends a job in which the ranks of some hosts meet over PMI-1 and
+// those of others as gompi's do. Agents see to it that those of one host agree.
+func (j *job) refuseMixture() {
+	if j.fences.came > 0 && j.came > 0 {
+		j.end(&cause{status: statusFailed, text: "some ranks are of gompi and some of another MPI library: they wait for each other in vain"})
 	}
 }

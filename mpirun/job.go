@@ -287,6 +287,7 @@ func (j *job) gather(l *link, m *ctl.Cards) {
 		j.cards[r] = m.Data[i]
 	}
 	j.came++
+	j.refuseMixture()
 	if j.came == j.nodes {
 		j.broadcast(&ctl.Gathered{Data: j.cards})
 		j.verbosef("ranks have met after %v", time.Since(j.begun).Round(time.Millisecond))

@@ -47,6 +47,9 @@ type keyvals struct {
 	waiting int      // ranks in the barrier
 }
 
+// maxPuts bounds keys and values together, of one host between two barriers.
+const maxPuts = 1 << 20
+
 // abnormal is how long the end of a client's socket waits for the end of the
 // process, which has the better reason.
 const abnormal = 100 * time.Millisecond
@@ -202,6 +205,8 @@ func (a *agent) put(p *process, m *pmi.Message) error {
 		return a.refuse(p, "put_result", "no such kvsname")
 	case key == "" || len(key) > pmi.MaxKey || value == "" || len(value) > pmi.MaxValue:
 		return a.refuse(p, "put_result", "key or value empty or too long")
+	case len(a.pmi.puts) >= maxPuts:
+		return a.refuse(p, "put_result", "too many puts without a barrier")
 	case strings.HasPrefix(key, "PMI_"):
 		return a.refuse(p, "put_result", "keys that begin with PMI_ are reserved")
 	}
@@ -229,6 +234,7 @@ func (a *agent) enterBarrier(p *process) {
 	}
 	p.pmi.waiting = true
 	a.pmi.waiting++
+	a.refuseMixture()
 	if a.pmi.waiting == len(a.ranks) {
 		a.report(&ctl.Fence{Puts: a.pmi.puts})
 		a.pmi.puts = nil
@@ -245,6 +251,20 @@ func (a *agent) fenced(m *ctl.Fenced) {
 		a.pmi.all[m.Puts[i]] = m.Puts[i+1]
 	}
 	a.leaveBarrier("0")
+}
+
+// refuseMixture ends a job of which some ranks meet over PMI-1 and some as gompi's
+// do: each waits for all the others.
+func (a *agent) refuseMixture() {
+	if a.pmi.waiting == 0 || a.cards == 0 {
+		return
+	}
+	for _, p := range a.ranks {
+		if p.pmi.waiting {
+			a.failClient(p, "waits in MPI_Init for ranks that are programs of gompi: one job can have but one kind")
+			return
+		}
+	}
 }
 
 func (a *agent) leaveBarrier(rc string) {
