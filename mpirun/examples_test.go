@@ -1,0 +1,129 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gompi/mpirun/internal/slurmbed"
+)
+
+// standIn is run instead of the examples' scripts. It says what those would be
+// told, and who they would meet.
+const standIn = `import os, sys
+e = os.environ
+assert e["RANK"] == e["SLURM_PROCID"] and e["LOCAL_RANK"] == e["SLURM_LOCALID"] and e["WORLD_SIZE"] == e["SLURM_NTASKS"]
+assert e["MASTER_ADDR"] and int(e["MASTER_PORT"]) > 0 and e["CUDA_VISIBLE_DEVICES"]
+os.write(1, " ".join(["rank", e["RANK"], "of", e["WORLD_SIZE"], "local", e["LOCAL_RANK"], "on", e["SLURMD_NODENAME"], *sys.argv, "\n"]).encode())
+`
+
+// The batch scripts of examples/slurm run as they stand, but for what they ask
+// of a cluster.
+func TestSlurmExamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a Slurm")
+	}
+	for _, prog := range []string{"bash", "python3"} {
+		if _, err := exec.LookPath(prog); err != nil {
+			t.Skipf("needs %s", prog)
+		}
+	}
+	bed := slurmbed.New(t, 3)
+	tests := []struct {
+		script string
+		asks   []string // instead of what it asks
+		ranks  int
+		perOne int // ranks on each node
+		args   string
+	}{
+		{"handmade", []string{"--partition=all", "--nodes=3", "--cpus-per-task=4", "--mem=0"}, 3, 1, "main.py --net resnet18 --lr 1e-3 --epochs 50"},
+		{"palmetto", []string{"--cpus-per-task=4", "--mem=0", "--gpus=4"}, 4, 2, "train.py --ddp --epochs 5"},
+		{"parallelcluster", []string{"--ntasks-per-node=2"}, 4, 2, "multigpu_torchrun.py 50 10"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.script, func(t *testing.T) {
+			script, err := filepath.Abs("../examples/slurm/" + tt.script + ".sbatch")
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := workplace(t, strings.Fields(tt.args)[0])
+			args := append([]string{"--wait", "--chdir=" + dir, "--output=" + dir + "/out"}, append(tt.asks, script)...)
+			cmd := bed.Command("sbatch", args...)
+			cmd.Env = append(cmd.Env, "HOME="+dir, "PATH="+dir+":"+os.Getenv("PATH"))
+			said, err := cmd.CombinedOutput()
+			out, _ := os.ReadFile(dir + "/out")
+			if err != nil {
+				t.Fatalf("sbatch: %v: %s\n%s", err, said, out)
+			}
+			var want, got []string
+			for r := range tt.ranks {
+				want = append(want, fmt.Sprintf("rank %d of %d local %d on n%d %s ", r, tt.ranks, r%tt.perOne, r/tt.perOne+1, tt.args))
+			}
+			for line := range strings.Lines(string(out)) {
+				if strings.HasPrefix(line, "rank ") {
+					got = append(got, strings.TrimSuffix(line, "\n"))
+				}
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q\nwant %q\n%s", got, want, out)
+			}
+		})
+	}
+}
+
+// The launcher of examples/k8s is a command line that gompirun understands, and
+// finds its hosts where the operator says that they are.
+func TestOperatorExample(t *testing.T) {
+	manifest, err := os.ReadFile("../examples/k8s/train.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(manifest), "command: [gompirun, ")
+	line, _, closed := strings.Cut(rest, "]")
+	if !found || !closed {
+		t.Fatal("no command: [gompirun, ...]")
+	}
+	o, err := parseOptions(strings.Split(strings.ReplaceAll(line, `"`, ""), ", "), os.LookupEnv, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.startTimeout != 5*time.Minute || !slices.Equal(o.programs[0].argv, []string{"train", "-epochs", "10"}) {
+		t.Errorf("%+v", o)
+	}
+	operator := fakeMachine(vars("K_MPI_JOB_ROLE=launcher OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile OMPI_MCA_orte_set_default_slots=2"),
+		map[string]string{"/etc/mpi/hostfile": "train-worker-0.train.default.svc slots=2\ntrain-worker-1.train.default.svc slots=2\n"})
+	_, hosts, _, err := planInput(o, operator, func(string) {})
+	if err != nil || shown(hosts) != "train-worker-0.train.default.svc:2 train-worker-1.train.default.svc:2" {
+		t.Errorf("%v, %v", hosts, err)
+	}
+}
+
+// workplace makes the folder in which a batch script runs: its program, and the
+// home of a user of conda.
+func workplace(t *testing.T, program string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		program:                            standIn,
+		"python":                           "#!/bin/sh\nexec python3 \"$@\"\n",
+		"anaconda3/etc/profile.d/conda.sh": "conda() { test \"$*\" = 'activate myenv'; }\n",
+		"activate":                         "test \"$1\" = PytorchDDPExample\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
