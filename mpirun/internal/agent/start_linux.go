@@ -131,7 +131,24 @@ func (a *agent) makeShared() error {
 		}
 		a.bells = append(a.bells, bell)
 	}
+	if len(ranks) >= manyRanks {
+		shareOpenFiles()
+	}
 	return a.listen()
+}
+
+// manyRanks is so many that their doorbells, which each of them has, take much of
+// the limit of open files that is usual, 1024.
+const manyRanks = 100
+
+// shareOpenFiles lets what this process starts open as many files as itself,
+// which is what the hard limit allows: Go raises the other one, but only for its
+// own process.
+func shareOpenFiles() {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
+		syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit) // ranks that need more say so themselves
+	}
 }
 
 func (a *agent) reportStarted() {
