@@ -52,6 +52,7 @@ type job struct {
 	meeting *meeting // of nodes that were started one by one; nil if they were not
 	ending
 	stall
+	questions chan question
 	life
 }
 
@@ -174,6 +175,7 @@ func (j *job) launch() error {
 // serve handles events until every agent has done all it had to do.
 func (j *job) serve() {
 	defer j.startBeats()()
+	defer j.hearQuestions()()
 	for !j.allDrained() {
 		select {
 		case e := <-j.events:
@@ -182,6 +184,8 @@ func (j *job) serve() {
 			j.signalled(s)
 		case data := <-j.input.chunks():
 			j.input.pass(data)
+		case q := <-j.questions:
+			j.askedFor(q)
 		case <-j.late:
 			j.concludeSurvey(true)
 		case <-j.again:
@@ -237,6 +241,7 @@ func (j *job) handle(e event) {
 	case *ctl.Fence:
 		j.fence(m)
 	case *ctl.Doing:
+		j.tellWhere(l, m)
 		j.answered(l, m)
 	case *ctl.Pong:
 		l.ponged(m, time.Now().UnixNano())
@@ -324,7 +329,7 @@ func (j *job) verbosef(format string, args ...any) {
 
 // newJob names a job.
 func newJob(o *options, stdout, stderr *os.File) *job {
-	j := &job{options: o, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), revoked: map[uint64]bool{}}
+	j := &job{options: o, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), questions: make(chan question), revoked: map[uint64]bool{}}
 	j.id, j.secret = boot.NewJob()
 	if j.name = o.runID; j.name == "" {
 		j.name = j.id

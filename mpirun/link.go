@@ -23,6 +23,7 @@ type link struct {
 	failed error // why the host cannot be used
 
 	pulse
+	asking []question // who wants to know where its ranks are
 
 	ranks   []int // it runs
 	drained bool  // it has nothing left to do

@@ -59,6 +59,11 @@ func Main(args []string) int {
 	if o.oneByOne() {
 		return meet(o)
 	}
+	if o.attach.to != "" {
+		err := o.attach.runDebugger()
+		fmt.Fprintf(os.Stderr, "gompirun: -attach %s: %v\n", o.attach.to, err)
+		return statusFailed
+	}
 	return launchJob(o)
 }
 

@@ -29,6 +29,7 @@ type options struct {
 	killDelay      time.Duration
 	stallWarning   time.Duration
 	stallStacks    bool
+	attach         attach
 	heartbeat      time.Duration
 	portRange      string // for the ranks to listen on
 	interfaces     string // for the ranks to use
@@ -67,6 +68,9 @@ func parseOptions(args []string, getenv func(string) (string, bool), notes io.Wr
 		}
 		if o.version {
 			return o, nil
+		}
+		if o.attach.to != "" {
+			return o, o.attach.check(rest)
 		}
 		if len(rest) == 0 {
 			if i == 0 {
@@ -156,6 +160,7 @@ func (o *options) jobFlags(set *cli.Set) func() error {
 	set.Var((*cli.Duration)(&o.timeout), "timeout", "")
 	set.Var((*cli.Duration)(&o.killDelay), "kill-delay", "")
 	o.stallFlags(set)
+	o.attach.flags(set)
 	o.heartbeatFlags(set)
 	o.reachFlags(set)
 	o.preloadFlags(set)

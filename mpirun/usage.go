@@ -91,6 +91,8 @@ ending
 what happens
   -stall-warning T          say who waits for whom when ranks have been in one call
                             for T (default 30, 0: never); QUIT asks for the same
+  -attach RANK              run a debugger, dlv or gdb, on a rank of a job that runs; -job ID
+                            says which job, -debugger CMD another debugger ("CMD pid")
   -stall-stacks             say also what the goroutines of those are in who are missing
   -display-map              print which rank runs where
   -report-bindings          print which CPUs the kernel has bound each rank to

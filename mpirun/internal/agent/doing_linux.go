@@ -26,7 +26,10 @@ func (a *agent) doing() *ctl.Doing {
 		if p.pid == 0 || p.ended {
 			continue
 		}
-		d := ctl.RankDoing{Rank: p.Rank.Rank}
+		d := ctl.RankDoing{Rank: p.Rank.Rank, PID: p.pid}
+		if joined := a.segment.PID(i); joined != 0 {
+			d.PID = joined // p.pid is a wrapper, or the same
+		}
 		switch state := a.segment.State(i); {
 		case p.pmi.state != silent:
 			d.Text = p.pmi.doing()

@@ -28,7 +28,7 @@ func examples() []Message {
 		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, NoMemory: true, RSS: 1 << 40, Tail: []byte("tail")},
 		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, PMI: true, Tail: []byte{}},
 		&Doing{Ranks: []RankDoing{
-			{Rank: 1, Text: "is in barrier() number 3", Site: "a/b.go:7", Since: time.Second, In: Mark{1 << 63, 3}, Marks: []Mark{{1 << 63, 3}, {0, 1}}},
+			{Rank: 1, PID: 77, Text: "is in barrier() number 3", Site: "a/b.go:7", Since: time.Second, In: Mark{1 << 63, 3}, Marks: []Mark{{1 << 63, 3}, {0, 1}}},
 			{Rank: 2},
 		}},
 		&Stalled{On: true, Since: time.Minute},

@@ -256,6 +256,7 @@ type Doing struct{ Ranks []RankDoing }
 // RankDoing is what one rank is in.
 type RankDoing struct {
 	Rank  int
+	PID   int           // of the process that joined, or else was started
 	Text  string        // "is in allreduce(1024 float32, sum) number 17"
 	Site  string        // where in the program, "" if not known
 	Since time.Duration // for how long, 0 if not known
@@ -279,7 +280,7 @@ func (*Doing) kind() byte { return kindDoing }
 func (m *Doing) append(b []byte) []byte {
 	b = wire.AppendInt(b, len(m.Ranks))
 	for _, r := range m.Ranks {
-		b = wire.AppendBytes(wire.AppendBytes(wire.AppendInt(b, r.Rank), r.Text), r.Site)
+		b = wire.AppendBytes(wire.AppendBytes(wire.AppendInt(wire.AppendInt(b, r.Rank), r.PID), r.Text), r.Site)
 		b = wire.AppendInt(r.In.append(wire.AppendInt(b, r.Since)), len(r.Marks))
 		for _, mark := range r.Marks {
 			b = mark.append(b)
@@ -289,7 +290,7 @@ func (m *Doing) append(b []byte) []byte {
 }
 func (m *Doing) parse(d *wire.Decoder) {
 	for range d.List(maxList) {
-		r := RankDoing{Rank: int(d.Int(0, wire.MaxRanks)), Text: d.String(MaxText), Site: d.String(MaxText)}
+		r := RankDoing{Rank: int(d.Int(0, wire.MaxRanks)), PID: int(d.Int(0, math.MaxInt32)), Text: d.String(MaxText), Site: d.String(MaxText)}
 		r.Since, r.In = time.Duration(d.Int(0, math.MaxInt64)), parseMark(d)
 		for range d.List(maxList) {
 			r.Marks = append(r.Marks, parseMark(d))

@@ -34,6 +34,9 @@ type Agent struct {
 	In  io.WriteCloser // orders; closing it ends the agent and its ranks
 	Out io.ReadCloser  // reports
 	Via string         // how it is reached: "local" or the name of a program
+	// Login is the command that logs in to its host, the host's name last; nil
+	// for this machine, and where nobody logs in.
+	Login []string
 
 	far   Far // instead of cmd, for an agent that no process here stands for
 	cmd   *exec.Cmd

@@ -122,6 +122,7 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 	if err != nil {
 		return nil, err
 	}
+	agent.Login = login(s.command, h)
 	stop := context.AfterFunc(ctx, agent.Kill)
 	defer stop()
 	greeting, err := s.greet(agent)

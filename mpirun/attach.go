@@ -1,0 +1,227 @@
+package mpirun
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"gompi/internal/cli"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/remote"
+)
+
+// gompirun -attach RANK runs a debugger on a rank of a job that runs already.
+// Every gompirun listens on an abstract socket, named after its user and job,
+// for the question where a rank is: so nothing is left behind in a file system
+// that could be out of date. Only processes of the same user get an answer.
+
+// attachTime is how long a launcher may take to answer.
+const attachTime = 10 * time.Second
+
+// attach is what the flags say of a debugger to run.
+type attach struct {
+	to       string // a rank, "" for none
+	rank     int
+	job      string
+	debugger string
+}
+
+func (a *attach) flags(set *cli.Set) {
+	set.StringVar(&a.to, "attach", "", "")
+	set.StringVar(&a.job, "job", "", "")
+	set.StringVar(&a.debugger, "debugger", "", "")
+}
+
+// check finds out which rank is meant.
+func (a *attach) check(program []string) error {
+	var err error
+	if a.rank, err = strconv.Atoi(a.to); err != nil || a.rank < 0 {
+		return fmt.Errorf("-attach %q: want a rank", a.to)
+	}
+	if len(program) > 0 {
+		return fmt.Errorf("-attach %s: want no program, but %q is there", a.to, program[0])
+	}
+	return nil
+}
+
+// A whereabouts is where a rank is, and how to get there.
+type whereabouts struct {
+	Err   string   `json:",omitempty"`
+	Host  string   `json:",omitempty"`
+	PID   int      `json:",omitempty"`
+	Login []string `json:",omitempty"` // what to put before a command to run it there
+}
+
+// A question is a process that wants to know where a rank is.
+type question struct {
+	rank   int
+	answer chan<- whereabouts
+}
+
+// questionPrefix begins the names of the sockets of a user's launchers.
+func questionPrefix() string { return fmt.Sprintf("@gompirun-%d-", os.Geteuid()) }
+
+// hearQuestions lets other processes ask this job. Without a socket there are no
+// questions, which harms nobody.
+func (j *job) hearQuestions() (stop func()) {
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: questionPrefix() + j.id, Net: "unix"})
+	if err != nil {
+		return func() {}
+	}
+	go func() { // until l is closed
+		for {
+			conn, err := l.AcceptUnix()
+			if err != nil {
+				return
+			}
+			go j.hearQuestion(conn) // at most for attachTime
+		}
+	}()
+	return func() { l.Close() }
+}
+
+func (j *job) hearQuestion(conn *net.UnixConn) {
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(attachTime))
+	if !ownPeer(conn) {
+		return
+	}
+	var rank int
+	if _, err := fmt.Fscanln(conn, &rank); err != nil {
+		return
+	}
+	answer := make(chan whereabouts, 1)
+	select {
+	case j.questions <- question{rank, answer}:
+	case <-j.done:
+		return
+	}
+	select {
+	case w := <-answer:
+		json.NewEncoder(conn).Encode(w)
+	case <-j.done:
+	case <-time.After(attachTime):
+	}
+}
+
+// askedFor passes a question on to the agent of the rank's host, which knows which
+// process has joined in the rank's place.
+func (j *job) askedFor(q question) {
+	for _, l := range j.links {
+		for _, r := range l.ranks {
+			if r == q.rank && !l.drained {
+				l.asking = append(l.asking, q)
+				l.send(&ctl.Ask{})
+				return
+			}
+		}
+	}
+	q.answer <- whereabouts{Err: fmt.Sprintf("rank %d does not run: the job has %d ranks", q.rank, len(j.plan.Ranks))}
+}
+
+// tellWhere answers the questions about ranks of l.
+func (j *job) tellWhere(l *link, m *ctl.Doing) {
+	for _, q := range l.asking {
+		w := whereabouts{Err: fmt.Sprintf("rank %d on %s has ended", q.rank, l.host)}
+		for _, r := range m.Ranks {
+			if r.Rank == q.rank {
+				w = whereabouts{Host: l.host, PID: r.PID, Login: l.agent.Login}
+				if !l.here() && w.Login == nil {
+					w.Err = fmt.Sprintf("rank %d is process %d on %s, where gompirun did not log in: run the debugger there", q.rank, r.PID, l.host)
+				}
+			}
+		}
+		q.answer <- w
+	}
+	l.asking = nil
+}
+
+// runDebugger becomes the debugger that a.debugger names, or one that is found,
+// on the rank, wherever it runs.
+func (a *attach) runDebugger() error {
+	w, err := a.find()
+	if err != nil {
+		return err
+	}
+	argv := remote.Terminal(w.Login, a.script(w.PID))
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "gompirun: rank %d is process %d on %s\n", a.rank, w.PID, w.Host)
+	return syscall.Exec(path, argv, os.Environ())
+}
+
+// script is what runs the debugger on the rank's host: the user's, or for Go
+// programs dlv, if it is there, or gdb.
+func (a *attach) script(pid int) string {
+	if a.debugger != "" {
+		return fmt.Sprintf("exec %s %d", a.debugger, pid)
+	}
+	return fmt.Sprintf(`if grep -q "Go buildinf:" /proc/%[1]d/exe && command -v dlv >/dev/null; then exec dlv attach %[1]d; fi; if command -v gdb >/dev/null; then exec gdb -p %[1]d; fi; echo "gompirun: neither dlv nor gdb is in PATH; want -debugger CMD" >&2; exit 127`, pid)
+}
+
+// find asks the launcher of the job where the rank is.
+func (a *attach) find() (whereabouts, error) {
+	name, err := a.socket()
+	if err != nil {
+		return whereabouts{}, err
+	}
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		return whereabouts{}, err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(attachTime))
+	if !ownPeer(conn) {
+		return whereabouts{}, fmt.Errorf("%s is another user's", name)
+	}
+	fmt.Fprintln(conn, a.rank)
+	var w whereabouts
+	if err := json.NewDecoder(conn).Decode(&w); err != nil {
+		return w, fmt.Errorf("gompirun does not say where rank %d is: %w", a.rank, err)
+	}
+	if w.Err != "" {
+		return w, errors.New(w.Err)
+	}
+	return w, nil
+}
+
+// socket returns the name of the socket of the job that is meant: the only one
+// of this user on this machine, or the one that -job names.
+func (a *attach) socket() (string, error) {
+	f, err := os.Open("/proc/net/unix")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	var names, jobs []string
+	for s := bufio.NewScanner(f); s.Scan(); {
+		fields := strings.Fields(s.Text())
+		if len(fields) < 8 {
+			continue
+		}
+		job, ok := strings.CutPrefix(fields[7], questionPrefix())
+		listens := fields[3] == "00010000"
+		if ok && listens && (a.job == "" || a.job == job) {
+			names, jobs = append(names, fields[7]), append(jobs, job)
+		}
+	}
+	switch {
+	case len(names) == 1:
+		return names[0], nil
+	case len(names) > 1:
+		return "", fmt.Errorf("several jobs of yours run here: want -job with one of %s", strings.Join(jobs, ", "))
+	case a.job != "":
+		return "", fmt.Errorf("-job %q: no gompirun of yours runs that on this machine", a.job)
+	}
+	return "", errors.New("no gompirun of yours runs on this machine: -attach wants to be called where the job was started")
+}

@@ -1,0 +1,98 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
+	bin := t.TempDir()
+	for _, name := range []string{"gdb", "dlv"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho "+name+" \"$@\"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	// Rank 0 is a Go program that a shell has started, rank 1 none of ours.
+	k := startTalk(t, "-v", "-np", "1", "sh", "-c", "rank meet wait; true", ":", "-np", "1", "sh", "-c", "rank meet goodbye; sleep 1000")
+	job, pids := "", map[string]string{}
+	ready := regexp.MustCompile(`rank 1 of 2, local 1 of 2`)
+	for line := range k.lines {
+		if ready.MatchString(line) {
+			break
+		}
+	}
+	for _, name := range socketsOf(t, k.cmd.Process.Pid) {
+		job = strings.TrimPrefix(name, questionPrefix())
+	}
+	for _, shell := range childrenOf(childrenOf(k.cmd.Process.Pid)[0]) {
+		env, _ := os.ReadFile("/proc/" + strconv.Itoa(shell) + "/environ")
+		rank := regexp.MustCompile(`\x00RANK=(\d)`).FindSubmatch(env)
+		if rank == nil {
+			t.Fatalf("process %d is no rank", shell)
+		}
+		pids[string(rank[1])] = strconv.Itoa(shell)
+		if string(rank[1]) == "0" {
+			pids["0"] = strconv.Itoa(childrenOf(shell)[0])
+		}
+	}
+	attach := func(args ...string) (string, int) {
+		cmd := exec.Command("gompirun", append([]string{"-job", job}, args...)...)
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if out, status := attach("-attach", "0"); status != 0 || !strings.Contains(out, "dlv attach "+pids["0"]+"\n") {
+		t.Errorf("status %d, %q; want dlv on process %s", status, out, pids["0"])
+	}
+	if out, status := attach("-attach", "1", "-debugger", "echo debug"); status != 0 || !strings.HasPrefix(out, "gompirun: rank 1 is process ") || !strings.Contains(out, "\ndebug ") {
+		t.Errorf("status %d, %q; want the other debugger", status, out)
+	}
+	if out, status := attach("-attach", "7"); status != 125 || !strings.Contains(out, "rank 7 does not run: the job has 2 ranks") {
+		t.Errorf("status %d, %q; want that there is no rank 7", status, out)
+	}
+	out, err := exec.Command("gompirun", "-job", "nosuch", "-attach", "0").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), `-job "nosuch": no gompirun of yours runs that`) {
+		t.Errorf("%v, %q; want that there is no such job", err, out)
+	}
+	k.cmd.Process.Signal(syscall.SIGTERM)
+	for range k.lines { // to the end
+	}
+	k.cmd.Wait()
+	if code := k.cmd.ProcessState.ExitCode(); code != 143 {
+		t.Errorf("status %d, want 143: being asked changes nothing", code)
+	}
+}
+
+// socketsOf returns the names of the abstract sockets of gompirun that a process
+// has.
+func socketsOf(t *testing.T, pid int) []string {
+	t.Helper()
+	mine := map[string]bool{}
+	fds, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*")
+	for _, fd := range fds {
+		to, _ := os.Readlink(fd)
+		mine[strings.TrimSuffix(strings.TrimPrefix(to, "socket:["), "]")] = true
+	}
+	table, err := os.ReadFile("/proc/net/unix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(string(table)) {
+		if f := strings.Fields(line); len(f) == 8 && mine[f[6]] && strings.HasPrefix(f[7], questionPrefix()) {
+			names = append(names, f[7])
+		}
+	}
+	if len(names) != 1 {
+		t.Fatalf("gompirun listens on %q, want one name", names)
+	}
+	return names
+}

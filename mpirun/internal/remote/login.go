@@ -1,0 +1,35 @@
+package remote
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"gompi/hostfile"
+)
+
+// login returns the command that logs in to h, without what is to run there:
+// its last word is the host.
+func login(command []string, h hostfile.Host) []string {
+	argv := slices.Clone(command)
+	if h.Port != 0 {
+		argv = append(argv, "-p", strconv.Itoa(h.Port))
+	}
+	if h.User != "" {
+		argv = append(argv, "-l", h.User)
+	}
+	return append(argv, h.Name)
+}
+
+// Terminal returns the command that runs a script of one line where login leads
+// to, on a terminal; here if login is empty.
+func Terminal(login []string, script string) []string {
+	if len(login) == 0 {
+		return []string{"sh", "-c", script}
+	}
+	argv, host := slices.Clone(login[:len(login)-1]), login[len(login)-1]
+	if filepath.Base(argv[0]) == "ssh" {
+		argv = append(argv, "-t")
+	}
+	return append(argv, host, "sh -c "+quote(script))
+}

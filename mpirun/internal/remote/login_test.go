@@ -1,0 +1,25 @@
+package remote
+
+import (
+	"reflect"
+	"testing"
+
+	"gompi/hostfile"
+)
+
+func TestTerminalLogsInAsTheAgentDid(t *testing.T) {
+	tests := []struct {
+		login []string
+		want  []string
+	}{
+		{nil, []string{"sh", "-c", "exec gdb -p 7"}},
+		{login([]string{"ssh", "-F", "file"}, hostfile.Host{Name: "node7", User: "me", Port: 2222}),
+			[]string{"ssh", "-F", "file", "-p", "2222", "-l", "me", "-t", "node7", "sh -c 'exec gdb -p 7'"}},
+		{login([]string{"/opt/other"}, hostfile.Host{Name: "node7"}), []string{"/opt/other", "node7", "sh -c 'exec gdb -p 7'"}},
+	}
+	for _, tt := range tests {
+		if got := Terminal(tt.login, "exec gdb -p 7"); !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
