@@ -113,7 +113,11 @@ func (s *SSH) login(ctx context.Context, h hostfile.Host, send bool) (*Agent, er
 	argv := s.argv(ctx, h, send)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = environment(os.Environ())
-	return s.self.enter(ctx, cmd, filepath.Base(argv[0]))
+	agent, err := s.self.enter(ctx, cmd, filepath.Base(argv[0]))
+	if err == nil {
+		agent.Login = login(s.command, h)
+	}
+	return agent, err
 }
 
 // enter runs cmd, which runs our command on another host, until it is an agent.
@@ -122,7 +126,6 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 	if err != nil {
 		return nil, err
 	}
-	agent.Login = login(s.command, h)
 	stop := context.AfterFunc(ctx, agent.Kill)
 	defer stop()
 	greeting, err := s.greet(agent)
