@@ -51,6 +51,9 @@ func (s surroundings) allocation() (*allocation, error) {
 			return nil, err
 		}
 		if a != nil {
+			if len(a.list.Hosts) == 0 {
+				return nil, a.empty()
+			}
 			a.bounds = true
 			if a.own == "" {
 				a.own = s.ownName(a.list)
@@ -59,6 +62,11 @@ func (s surroundings) allocation() (*allocation, error) {
 		}
 	}
 	return nil, nil
+}
+
+// empty says that a has no hosts.
+func (a *allocation) empty() error {
+	return fmt.Errorf(`%s: no host in it: want for example "node01 slots=4"`, a.from)
 }
 
 // ownName returns what list calls this machine.

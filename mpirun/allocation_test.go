@@ -56,7 +56,7 @@ func TestHostsAreFoundWhereTheyStand(t *testing.T) {
 		"own":   "localhost slots=8\n",
 		"far":   "elsewhere\n",
 		"hydra": "w1:2\nw2:2\n",
-		"empty": "\n",
+		"not":   "^n2\n",
 
 		"/etc/mpi/hostfile": "job-worker-0.job.ns.svc slots=2\njob-worker-1.job.ns.svc slots=2\n",
 	}
@@ -99,6 +99,7 @@ func TestHostsAreFoundWhereTheyStand(t *testing.T) {
 		{name: "and so does the user's default", env: slurm + "SLURM_TASKS_PER_NODE=2(x3) GOMPI_HOSTFILE=mine",
 			hosts: "n2:1", from: "Slurm job 42 and GOMPI_HOSTFILE=mine", warnings: 1},
 		{name: "no more slots than were allocated", env: slurm + "SLURM_TASKS_PER_NODE=2(x3)", file: "many", hosts: "n1:2", from: "Slurm job 42 and -hostfile many"},
+		{name: "a hostfile may only leave hosts out", env: slurm + "SLURM_TASKS_PER_NODE=2(x3)", file: "not", hosts: "n1:2 n3:2", from: "Slurm job 42 and -hostfile not"},
 		{name: "localhost is what the allocation calls it", env: slurm + "SLURMD_NODENAME=n3 SLURM_TASKS_PER_NODE=9(x3)", file: "own",
 			hosts: "n3:8", from: "Slurm job 42 and -hostfile own", own: "n3"},
 		{name: "-H leaves the others known", env: slurm, list: "n2,elsewhere", hosts: "n1:0 n2:0 n3:0", from: "Slurm job 42", warnings: 1},
@@ -132,7 +133,7 @@ func TestHostsAreFoundWhereTheyStand(t *testing.T) {
 
 func TestHostsThatCannotBeReadAreNamed(t *testing.T) {
 	const slurm = "SLURM_JOB_ID=42 SLURM_JOB_NODELIST=n[1-3] "
-	files := map[string]string{"far": "elsewhere slots=2\n", "words": "n1\n", "empty": "\n"}
+	files := map[string]string{"far": "elsewhere slots=2\n", "words": "n1\n", "empty": "\n", "not": "^n1\n"}
 	tests := []struct{ env, file, list, want string }{
 		{slurm + "SLURM_TASKS_PER_NODE=2(x2)", "", "", "Slurm job 42: SLURM_TASKS_PER_NODE=2(x2) counts for 2 nodes, and SLURM_JOB_NODELIST=n[1-3] names 3"},
 		{slurm + "SLURM_TASKS_PER_NODE=2(x", "", "", "Slurm job 42: SLURM_TASKS_PER_NODE: counts "},
@@ -145,6 +146,8 @@ func TestHostsThatCannotBeReadAreNamed(t *testing.T) {
 		{"LSB_MCPU_HOSTS=a_1_b", "", "", `LSB_MCPU_HOSTS="a 1 b": want pairs of a host and its slots`},
 		{"LSB_MCPU_HOSTS=a_x", "", "", "LSB_MCPU_HOSTS: "},
 		{"PE_HOSTFILE=words", "", "", `PE_HOSTFILE words: "n1": want a host and its slots`},
+		{"PBS_NODEFILE=not", "", "", "PBS job: no host in it"},
+		{"", "not", "", "-hostfile not: no host in it"},
 		{"GOMPI_HOSTFILE=gone", "", "", "GOMPI_HOSTFILE: open gone"},
 		{"HYDRA_HOST_FILE=empty", "", "", "empty: no host in it"},
 		{"K_MPI_JOB_ROLE=launcher", "", "", "the MPI operator's hosts: open /etc/mpi/hostfile"},
@@ -179,4 +182,33 @@ func TestEachProgramMayNameItsHostsOfAnAllocation(t *testing.T) {
 			t.Errorf("program %d may use %v, want %v", i, p.Hosts, want[i])
 		}
 	}
+}
+
+// Whatever a batch system has set, it is hosts with names and counts, or an
+// error.
+func FuzzAllocation(f *testing.F) {
+	f.Add("n[1-3]", "2(x3)", "", "a 4 b 2", "n1\nn1\nn2\n")
+	f.Add("", "", "5", "", "n1 4 all.q UNDEFINED\n")
+	f.Add("a,b", "3", "7", "x", "^n1\n")
+	f.Fuzz(func(t *testing.T, nodes, counts, step, pairs, lines string) {
+		machine := func(vars map[string]string) surroundings { return fakeMachine(vars, map[string]string{"f": lines}) }
+		for _, vars := range []map[string]string{
+			{"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": nodes, "SLURM_TASKS_PER_NODE": counts, "SLURM_STEP_ID": step},
+			{"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": nodes, "SLURM_JOB_CPUS_PER_NODE": counts, "SLURM_CPUS_PER_TASK": step},
+			{"LSB_MCPU_HOSTS": pairs}, {"LSB_HOSTS": pairs}, {"PBS_NODEFILE": "f"}, {"PE_HOSTFILE": "f"},
+		} {
+			a, err := machine(vars).allocation()
+			if err != nil || a == nil {
+				continue
+			}
+			if len(a.list.Hosts) == 0 {
+				t.Errorf("%q: no hosts and no error", vars)
+			}
+			for _, h := range a.list.Hosts {
+				if h.Name == "" || strings.HasPrefix(h.Name, "-") || h.Slots < 0 || h.Slots > hostfile.MaxSlots {
+					t.Errorf("%q: host %+v", vars, h)
+				}
+			}
+		}
+	})
 }

@@ -74,6 +74,8 @@ func (s surroundings) find(o *options, list string, warn func(string)) (*allocat
 		return nil, err
 	case batch == nil && named == nil:
 		return thisMachine(), nil
+	case batch == nil && len(named.list.Hosts) == 0: // but exclusions
+		return nil, named.empty()
 	case batch == nil:
 		return named, nil
 	case named == nil:
