@@ -368,6 +368,21 @@ func TestAFloodStopsOnlyTheRankThatMakesIt(t *testing.T) {
 	b.AwaitEmpty(15 * time.Second)
 }
 
+// More hosts than are logged in to at once.
+func TestManyHostsStart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a hundred agents on one machine: not in short runs")
+	}
+	there := filepath.Join(t.TempDir(), "there")
+	writeProgram(t, there, "#!/bin/sh\nfor command; do :; done\nexec sh -c \"$command\"\n")
+	status, out, said := finish(t, exec.Command("gompirun", "-q", "-rsh", there, "-H", "node[1-100].invalid", "rank", "meet", "goodbye"))
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if status != 0 || len(lines) != 100 {
+		t.Fatalf("status %d, %d lines\n%s", status, len(lines), strings.Join(said, "\n"))
+	}
+	matches(t, "meet", lines, `^rank 99 of 100, local 0 of 1, node 99 of 100 on node100.invalid, `)
+}
+
 // isRank tells ranks, and what they started, from what stands between them and
 // the launcher.
 func isRank(p testbed.Process) bool {
