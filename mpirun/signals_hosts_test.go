@@ -1,0 +1,69 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"gompi/mpirun/internal/testbed"
+)
+
+func TestSignalsReachTheRanksOfAllHosts(t *testing.T) {
+	bed := testbed.New(t, 2)
+	k := startTalk(t, "-rsh", bed.RSH(), "-H", "host1,host2", "sh", "-c",
+		`for s in USR1 USR2 WINCH; do trap "echo $s $RANK" $s; done; trap "echo saved $RANK; exit 0" TERM; echo ready; while :; do sleep 0.02; done`)
+	k.expect("ready")
+	k.expect("ready")
+	for _, s := range []struct {
+		sig  syscall.Signal
+		says string
+	}{{syscall.SIGUSR1, "USR1 "}, {syscall.SIGUSR2, "USR2 "}, {syscall.SIGWINCH, "WINCH "}} {
+		k.cmd.Process.Signal(s.sig)
+		k.expect(s.says)
+		k.expect(s.says)
+	}
+	var ranks []int
+	for i := 1; i <= 2; i++ {
+		for _, p := range bed.Processes(i) {
+			if strings.HasPrefix(p.Command, "sh -c for s in") {
+				ranks = append(ranks, p.PID)
+			}
+		}
+	}
+	if len(ranks) != 2 {
+		t.Fatalf("%d ranks on the hosts, want 2", len(ranks))
+	}
+	k.cmd.Process.Signal(syscall.SIGTSTP)
+	for _, pid := range ranks {
+		awaitState(t, pid, "TD") // D if it has just forked, and its child is stopped
+	}
+	awaitState(t, k.cmd.Process.Pid, "T")
+	k.cmd.Process.Signal(syscall.SIGCONT)
+	for _, pid := range ranks {
+		awaitState(t, pid, "SR")
+	}
+	k.cmd.Process.Signal(syscall.SIGTERM)
+	k.expect("saved")
+	k.expect("saved")
+	for range k.lines { // to the end
+	}
+	k.cmd.Wait()
+	if code := k.cmd.ProcessState.ExitCode(); code != 143 {
+		t.Errorf("status %d, want 143", code)
+	}
+}
+
+// A debugger goes where the rank is.
+func TestAttachLogsInToTheHostOfTheRank(t *testing.T) {
+	bed := testbed.New(t, 2)
+	k := startTalk(t, "-rsh", bed.RSH(), "-H", "host1,host2", "sh", "-c", "echo ready; sleep 1000")
+	k.expect("ready")
+	k.expect("ready")
+	job := strings.TrimPrefix(socketsOf(t, k.cmd.Process.Pid)[0], questionPrefix())
+	a := startTalk(t, "-job", job, "-attach", "1", "-debugger", "hostname; echo")
+	a.expect("gompirun: rank 1 is process ")
+	a.expect("host2")
+	k.cmd.Process.Signal(syscall.SIGTERM)
+}
