@@ -96,8 +96,8 @@ func (o *options) token() ([]byte, error) {
 	return token, nil
 }
 
-// offer says what this node has and is to run.
-func (o *options) offer() *rendezvous.Offer {
+// ownOffer says what this node has and is to run.
+func (o *options) ownOffer() *rendezvous.Offer {
 	p, t := o.programs[0], &o.torchrun
 	host, err := os.Hostname()
 	if err != nil {
@@ -147,7 +147,7 @@ func tryToMeet(o *options) (int, error) {
 			fmt.Fprintf(os.Stderr, "gompirun: %s\n", line)
 		}
 	}
-	own, place := o.offer(), o.meetingPlace()
+	own, place := o.ownOffer(), o.meetingPlace()
 	host := &rendezvous.Host{Own: own, Token: token, Say: say}
 	isHost, err := o.listen(host, place)
 	if err != nil {

@@ -1,0 +1,80 @@
+package mpirun
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"gompi/mpirun/internal/testbed"
+)
+
+// torchScript returns the example that trains with PyTorch, and a value of PATH
+// with a python3 that has it.
+func torchScript(t *testing.T) (script, path string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("importing torch takes seconds")
+	}
+	script, err := filepath.Abs("../examples/pytorch/ddp.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/bin") {
+		if exec.Command(filepath.Join(dir, "python3"), "-c", "import torch").Run() == nil {
+			return script, dir + ":" + os.Getenv("PATH")
+		}
+	}
+	t.Skip("no python3 with torch: apt-get install python3-torch")
+	return "", ""
+}
+
+// trained runs a command and checks that four ranks agree on what they learnt.
+func trained(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	cmd.WaitDelay = 5 * time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%q: %v\n%s", cmd.Args, err, out)
+	}
+	said := regexp.MustCompile(`rank \d of 4: steps 0 to 20, (loss [\d.]+), all ranks agree`).FindAllStringSubmatch(string(out), -1)
+	if len(said) != 4 || said[0][1] != said[3][1] {
+		t.Errorf("%d ranks agree, want 4:\n%s", len(said), out)
+	}
+}
+
+// TestATorchScriptRunsOnSeveralHosts starts it over ssh, and then one by one on
+// hosts that do not log in to each other.
+func TestATorchScriptRunsOnSeveralHosts(t *testing.T) {
+	script, path := torchScript(t)
+	b := testbed.New(t, 2)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	trained(t, exec.CommandContext(ctx, "gompirun", "-q", "-rsh", b.RSH(), "-H", "host1:2,host2:2", "-x", "PATH="+path, script, "--steps", "20"))
+
+	gompirun, err := exec.LookPath("gompirun")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := func(host int, rank string) *exec.Cmd {
+		cmd := b.Command(host, "env", "PATH="+path, testToken, gompirun, "-q", "-nnodes", "2", "-node-rank", rank,
+			"-rdzv-endpoint", b.Addr(1)+":29603", "-nproc-per-node", "2", script, "--steps", "20")
+		cmd.WaitDelay = 5 * time.Second
+		return cmd
+	}
+	var said strings.Builder
+	second := one(2, "1")
+	second.Stderr = &said
+	if err := second.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(2*time.Minute, func() { second.Process.Kill() }).Stop()
+	trained(t, one(1, "0"))
+	if err := second.Wait(); err != nil {
+		t.Errorf("the second node: %v\n%s", err, said.String())
+	}
+}
