@@ -58,6 +58,8 @@ const (
 	GoProcs    = "GOMAXPROCS"
 	OMPThreads = "OMP_NUM_THREADS"
 	Unbuffered = "PYTHONUNBUFFERED"
+
+	GlooInterface = "GLOO_SOCKET_IFNAME"
 )
 
 // Names of the variables that users set. gompirun hands them on to all ranks.
@@ -146,6 +148,7 @@ func launched() []Var {
 		{SlurmLocalRank, "", byPrograms, "as GOMPI_LOCAL_RANK, inside a job of Slurm", true},
 		{SlurmNode, "", byPrograms, "as GOMPI_NODE, inside a job of Slurm", true},
 		{GoProcs, "the rank's share of the cores, at least 2", byRuntime, "threads that run Go code at once", true},
+		{GlooInterface, "on several hosts, the one that leads to MASTER_ADDR", byLibraries, "network interface of PyTorch's gloo", true},
 		{Unbuffered, "1", byPython, "scripts do not hold back what they print", true},
 		{OMPThreads, "the rank's share of the cores, at least 1", byPrograms, "threads of OpenMP and BLAS libraries", true},
 	}

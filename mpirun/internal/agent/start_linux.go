@@ -32,6 +32,7 @@ type program struct {
 	env     []string // of all its ranks
 	threads bool     // set GOMAXPROCS
 	omp     bool     // set OMP_NUM_THREADS
+	gloo    bool     // set GLOO_SOCKET_IFNAME
 }
 
 // start starts all ranks, or none: it tells the launcher which could not be
@@ -77,6 +78,7 @@ func (a *agent) startAll() (int, error) {
 	if err := a.makeShared(); err != nil {
 		return first, err
 	}
+	gloo := a.glooInterface()
 	programs := make([]*program, len(a.launch.Programs))
 	for _, p := range a.ranks {
 		prog := programs[p.Program]
@@ -94,6 +96,9 @@ func (a *agent) startAll() (int, error) {
 		}
 		if prog.omp {
 			vars = append(vars, threads[1])
+		}
+		if prog.gloo {
+			vars = append(vars, gloo...)
 		}
 		if err := a.spawn(p, prog, vars); err != nil {
 			return p.Rank.Rank, startError(prog, err)
@@ -170,6 +175,7 @@ func (a *agent) lookUp(p *ctl.Program, path string) (*program, error) {
 	prog := &program{argv: p.Argv, wdir: p.Wdir, env: merge(a.vars, p.Env)}
 	prog.threads = !isSet(prog.env, env.GoProcs)
 	prog.omp = !isSet(prog.env, env.OMPThreads)
+	prog.gloo = !isSet(prog.env, env.GlooInterface)
 	if p.Wdir != "" {
 		if st, err := os.Stat(p.Wdir); err != nil || !st.IsDir() {
 			return nil, fmt.Errorf("working directory %q: no such directory", p.Wdir)
