@@ -3,9 +3,11 @@
 package mpirun
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -93,6 +95,43 @@ func TestTorchrunsLinesWithTheWordReplaced(t *testing.T) {
 				if strings.Count(out, want) != 1 {
 					t.Errorf("want %q once:\n%s", want, out)
 				}
+			}
+		})
+	}
+}
+
+// TestReadmesLinesForTorchrunsUsersRun runs the lines of README's table.
+func TestReadmesLinesForTorchrunsUsersRun(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3")
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## Coming from torchrun\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"train.py": standIn, "pkg/train.py": standIn, "train": "#!/bin/sh\necho met $RANK", "token": testToken, "hosts": "localhost\n127.0.0.2\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := regexp.MustCompile("`(gompirun [^`]+)`").FindAllStringSubmatch(section, -1)
+	if len(lines) < 7 {
+		t.Fatalf("%d lines in README, want 7 or more:\n%s", len(lines), section)
+	}
+	for _, m := range lines {
+		nodes := []string{m[1]}
+		if strings.Contains(m[1], "--node-rank=0") {
+			nodes = append(nodes, strings.Replace(m[1], "--node-rank=0", "--node-rank=1", 1))
+		}
+		t.Run(m[1], func(t *testing.T) {
+			if out := runLines(t, dir, nodes); !strings.Contains(out, "met") {
+				t.Errorf("no rank has met others:\n%s", out)
 			}
 		})
 	}
