@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// standIn takes the place of a training script: it checks what it is told about
+// torchStandIn takes the place of a training script: it checks what it is told about
 // its job, and meets the other ranks at MASTER_ADDR as PyTorch's store does.
-const standIn = `
+const torchStandIn = `
 import os, socket, sys, time
 e = os.environ
 rank, size = int(e["RANK"]), int(e["WORLD_SIZE"])
@@ -86,7 +86,7 @@ func TestTorchrunsLinesWithTheWordReplaced(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(strings.Fields(tt.args)[0], func(t *testing.T) {
 			dir := t.TempDir()
-			if err := os.WriteFile(filepath.Join(dir, strings.Fields(tt.args)[0]), []byte(standIn), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, strings.Fields(tt.args)[0]), []byte(torchStandIn), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			out := runLines(t, dir, tt.lines)
@@ -113,7 +113,7 @@ func TestReadmesLinesForTorchrunsUsersRun(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"train.py": standIn, "pkg/train.py": standIn, "train": "#!/bin/sh\necho met $RANK", "token": testToken, "hosts": "localhost\n127.0.0.2\n",
+		"train.py": torchStandIn, "pkg/train.py": torchStandIn, "train": "#!/bin/sh\necho met $RANK", "token": testToken, "hosts": "localhost\n127.0.0.2\n",
 	} {
 		file := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o700)); err != nil {
