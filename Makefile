@@ -10,7 +10,7 @@ NP      ?= 4
 
 export CGO_ENABLED = 0
 
-.PHONY: help build run test check race fuzz examples bench compare-tcp launchbench dist clean
+.PHONY: help build run test check race fuzz examples bench compare-tcp launchbench launchbench-hosts dist clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,8 +49,12 @@ bench: build ## measure this library alone: latency, bandwidth, allreduce
 compare-tcp: build ## measure gompi beside Open MPI and MPICH over TCP, interleaved (needs them installed)
 	$(BIN)/gompi-compare -np 2 -rounds 3 -peers openmpi-tcp,mpich-tcp -sizes 8,1K,64K,4M,64M latency bw allreduce bcast
 
-launchbench: build ## measure start to finish beside Open MPI and MPICH
+launchbench: build ## measure start to finish beside Open MPI, MPICH, srun and torchrun
 	$(BIN)/gompi-launchbench -np 1,4,16,64 -rounds 3 -limit 30s
+
+launchbench-hosts: build ## the same over four hosts made of network namespaces, each with a real sshd (needs root)
+	$(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -hosts 4 \
+	  -command '$(CURDIR)/$(BIN)/gompi-launchbench -hostfile $$HOSTFILE -rsh "$$RSH" -np 8 -torch-np 4 -rounds 5'
 
 dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/
 	@for arch in amd64 arm64; do \

@@ -1,0 +1,43 @@
+package testbed
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var (
+	command = flag.String("command", "", "shell command that TestRunCommand runs, with $HOSTFILE and $RSH")
+	number  = flag.Int("hosts", 4, "hosts of TestRunCommand")
+)
+
+// TestRunCommand makes hosts for a command, as for one that measures:
+//
+//	go test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -hosts 4 \
+//	    -command 'gompirun doctor -hostfile $HOSTFILE -rsh "$RSH"'
+//
+// The hostfile has addresses, which all launchers understand.
+func TestRunCommand(t *testing.T) {
+	if *command == "" {
+		t.Skip("no -command")
+	}
+	b := New(t, *number)
+	var hosts strings.Builder
+	for i := 1; i <= *number; i++ {
+		fmt.Fprintf(&hosts, "%s slots=2\n", b.Addr(i))
+	}
+	file := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(file, []byte(hosts.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", *command)
+	cmd.Env = append(os.Environ(), "HOSTFILE="+file, "RSH="+b.RSH())
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Error(err)
+	}
+}
