@@ -13,7 +13,7 @@ export CGO_ENABLED = 0
 .PHONY: help build run test check race fuzz examples bench compare-tcp launchbench launchbench-hosts dist clean
 
 help: ## print this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 	@mkdir -p $(BIN)

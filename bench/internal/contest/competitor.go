@@ -146,7 +146,7 @@ func Gompi(gompirun, program string, env ...string) Entrant {
 		launcher: gompirun,
 		place:    func(np, _ int) []string { return []string{"-np", strconv.Itoa(np)} },
 		over: func(h *Hosts, np int) []string {
-			return []string{"-np", strconv.Itoa(np), "-hostfile", h.File(np, withSlots), "-rsh", h.Login()}
+			return []string{"-np", strconv.Itoa(np), "-hostfile", h.File(np, withSlots), "-rsh", h.RSH()}
 		},
 		program: []string{program},
 		env:     env,

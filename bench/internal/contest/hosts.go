@@ -32,11 +32,7 @@ const (
 // for each of nps ranks into the workshop's folder.
 func (w *Workshop) NewHosts(ctx context.Context, names, rsh []string, nps []int) (*Hosts, error) {
 	h := &Hosts{Names: names, rsh: rsh, dir: w.dir}
-	login := "#!/bin/sh\nexec"
-	for _, word := range rsh {
-		login += " " + quote(word)
-	}
-	if err := os.WriteFile(h.Login(), []byte(login+" \"$@\"\n"), 0o700); err != nil {
+	if err := os.WriteFile(h.Login(), []byte("#!/bin/sh\nexec "+h.RSH()+" \"$@\"\n"), 0o700); err != nil {
 		return nil, err
 	}
 	for i, name := range names {
@@ -79,16 +75,24 @@ func (h *Hosts) File(np int, dialect string) string {
 	return filepath.Join(h.dir, fmt.Sprintf("hosts.%d.%s", np, kind))
 }
 
+// RSH returns the command that logs in, as typed into a shell.
+func (h *Hosts) RSH() string { return words(h.rsh) }
+
 // Login returns the path of a program that takes the place of ssh.
 func (h *Hosts) Login() string { return filepath.Join(h.dir, "login") }
 
 // On returns how to run a command on host i.
 func (h *Hosts) On(i int, args ...string) Command {
-	words := make([]string, len(args))
-	for k, a := range args {
-		words[k] = quote(a)
+	return Command{Args: append(slices.Clone(h.rsh), h.Names[i], words(args))}
+}
+
+// words joins args to a line for a shell.
+func words(args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = quote(a)
 	}
-	return Command{Args: append(slices.Clone(h.rsh), h.Names[i], strings.Join(words, " "))}
+	return strings.Join(quoted, " ")
 }
 
 // quote makes s one word of a shell.

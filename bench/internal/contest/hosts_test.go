@@ -55,7 +55,7 @@ func TestHostsAreReachedAndHaveTheirFiles(t *testing.T) {
 		t.Errorf("logins: %q, %v", out.Stdout, err)
 	}
 	commands := Gompi("gompirun", "hello").Over(h, 3).String()
-	if want := "gompirun -np 3 -hostfile " + h.File(3, withSlots) + " -rsh " + h.Login() + " hello"; commands != want {
+	if want := "gompirun -np 3 -hostfile " + h.File(3, withSlots) + " -rsh " + h.RSH() + " hello"; commands != want {
 		t.Errorf("got %s, want %s", commands, want)
 	}
 	torch := &Torch{python: "python3", script: "s.py"}
