@@ -3,7 +3,8 @@
 //
 // The path of a job through the files:
 //
-//  1. options reads the command line, hosts the lists of hosts
+//  1. options reads the command line, hosts and allocation find the hosts that
+//     it names or a batch system has given
 //  2. job starts the agents (internal/remote), hears what their hosts are made
 //     of, has internal/plan decide which rank runs where, and launches
 //  3. link, output, input and signals carry what happens to the one goroutine

@@ -118,3 +118,32 @@ func TestUsageNamesEveryFlag(t *testing.T) {
 		}
 	}
 }
+
+func TestPlacementFlagsAndTheirHabits(t *testing.T) {
+	tests := []struct {
+		line string
+		want plan.Policy
+	}{
+		{"-map-by ppr:2:numa:PE=4 -rank-by node p", plan.Policy{Order: plan.ByNuma, PerDomain: 2, PE: 4, RankBy: plan.RankByNode}},
+		{"--map-by socket --rank-by core --bind-to socket p", plan.Policy{Order: plan.ByPackage, RankBy: plan.RankByFill, BindTo: plan.BindPackage}},
+		{"-cpu-set 0-3,8 --use-hwthread-cpus p", plan.Policy{CPUList: "0-3,8", HWThreads: true}},
+		{"--cpu-list 1 p", plan.Policy{CPUList: "1"}},
+		{"-npersocket 2 p", plan.Policy{Order: plan.ByPackage, PerDomain: 2}},
+		{"-cpus-per-proc 4 -bind-to-socket p", plan.Policy{PE: 4, BindTo: plan.BindPackage}},
+		{"-bysocket p", plan.Policy{Order: plan.ByPackage}},
+	}
+	for _, tt := range tests {
+		if o, notes, err := parse(t, tt.line); err != nil || notes != "" || o.policy != tt.want {
+			t.Errorf("%q: %+v, %q, %v; want %+v", tt.line, o, notes, err, tt.want)
+		}
+	}
+	for line, want := range map[string]string{
+		"-rank-by board p": `-rank-by "board": want slot, node or fill`,
+		"-cpu-list x p":    `-cpu-list "x": want numbers of CPUs, as in 0-3,8`,
+		"-map-by rack p":   `-map-by "rack": want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`,
+	} {
+		if _, _, err := parse(t, line); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", line, err, want)
+		}
+	}
+}

@@ -117,6 +117,8 @@ func LauncherHabits() []Habit {
 		{Names: []string{"f"}, Args: 1, To: renamed("-hostfile")},
 		{Names: []string{"wd", "workdir"}, Args: 1, To: renamed("-wdir")},
 		{Names: []string{"pernode"}, To: always("-N", "1")},
+		{Names: []string{"npersocket"}, Args: 1, To: mapped("ppr:", ":package")},
+		{Names: []string{"cpus-per-proc", "cpus-per-rank"}, Args: 1, To: mapped(":PE=", "")},
 		{Names: []string{"bynode"}, To: always("-map-by", "node")},
 		{Names: []string{"byslot"}, To: always("-map-by", "slot")},
 		{Names: []string{"bind-to-core"}, To: always("-bind-to", "core")},
@@ -139,6 +141,11 @@ func always(flags ...string) func([]string) []string {
 
 func renamed(flag string) func([]string) []string {
 	return func(args []string) []string { return []string{flag, args[0]} }
+}
+
+// mapped translates a flag with a number to -map-by.
+func mapped(before, after string) func([]string) []string {
+	return func(args []string) []string { return []string{"-map-by", before + args[0] + after} }
 }
 
 // exportList translates -genvlist A,B.
