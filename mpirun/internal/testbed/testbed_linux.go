@@ -341,6 +341,8 @@ func (b *Bed) remove() {
 		if h.sshd != nil {
 			<-h.done
 		}
+		// A connection that was cut off keeps the namespace for a while.
+		exec.Command("ip", "link", "del", h.port).Run() // it may never have been made
 		b.ip("netns", "del", h.space)
 	}
 	exec.Command("ip", "link", "del", b.bridge()).Run() // it may never have been made
