@@ -134,6 +134,7 @@ type peer struct {
 	rank int
 	tr   transport.Transport // nil until the first use
 	lost error               // why nothing can be sent to it any more
+	fate error               // how its process ended after it had left, as the launcher says
 	// Bytes of eager point-to-point payload: sent and not yet let go by the peer,
 	// and received from it, let go, and not yet told.
 	out, free int

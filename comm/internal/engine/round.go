@@ -196,6 +196,9 @@ func (rd *Round) miss(p *peer, err error) {
 	cause := "cannot be reached: " + err.Error()
 	if errors.Is(err, ErrLeft) {
 		cause = "has left, but a collective waits for it: " + rd.call.String()
+		if fate := rd.ch.e.awaitFate(p); fate != nil {
+			cause += "; it " + fate.Error()
+		}
 	}
 	rd.ch.breakUp(verdict{rank: p.rank, cause: cause})
 }

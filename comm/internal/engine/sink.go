@@ -236,6 +236,21 @@ func (e *Engine) reason(p *peer, err error) error {
 	return err
 }
 
+// fateTime is how long a collective that misses a peer which has left waits for
+// the launcher to say that the peer's process has failed, as it has if it left
+// because of an error.
+const fateTime = 200 * time.Millisecond
+
+// awaitFate returns how the process of a peer that has left ended, nil if that
+// is not known soon.
+func (e *Engine) awaitFate(p *peer) error {
+	deadline := time.Now().Add(fateTime)
+	for p.fate == nil && !e.doomed && e.cfg.Boot != nil && e.cfg.Boot.Await(time.Until(deadline)) {
+		e.news()
+	}
+	return p.fate
+}
+
 // awaitNews waits until the launcher has told that p is lost, that the job ends,
 // or nothing.
 func (e *Engine) awaitNews(p *peer, deadline time.Time) {
@@ -249,6 +264,9 @@ func (e *Engine) awaitNews(p *peer, deadline time.Time) {
 func (e *Engine) lose(rank int, err error, known bool) {
 	p := e.peer(rank)
 	if p.lost != nil {
+		if known {
+			p.fate = err
+		}
 		return
 	}
 	e.lost++
