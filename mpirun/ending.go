@@ -32,6 +32,17 @@ type cause struct {
 	text   string // "rank 2 on node7 exited with status 7 (pid 123)"
 	tail   []byte // the end of the rank's stderr
 	time   int64  // when, nanoseconds since 1970; 0 for what is no rank's doing
+	link   *link  // to the host where it was; the clocks of two hosts are compared with doubt
+}
+
+// before reports whether c was certainly earlier than d. What the end of a rank
+// does to ranks of other hosts comes later, but by less than their clocks are
+// known.
+func (c *cause) before(d *cause) bool {
+	if c.time == 0 || c.link == d.link || c.link == nil || d.link == nil {
+		return c.time != 0 && c.time < d.time
+	}
+	return c.time+int64(c.link.round/2+d.link.round/2) < d.time
 }
 
 // An ending is how far the end of a job has come.
@@ -47,7 +58,7 @@ type ending struct {
 // the earlier one is the cause, whichever was heard of first.
 func (j *job) end(c *cause) {
 	if j.cause != nil {
-		if c.time != 0 && c.time < j.cause.time {
+		if c.before(j.cause) {
 			j.cause = c
 		}
 		return
@@ -80,7 +91,7 @@ func (j *job) exited(l *link, m *ctl.Exited) {
 	c := &cause{
 		status: status,
 		text:   fmt.Sprintf("rank %d on %s %s (pid %d)", m.Rank, l.host, how, m.PID),
-		tail:   m.Tail, time: l.ours(m.Time),
+		tail:   m.Tail, time: l.ours(m.Time), link: l,
 	}
 	j.failedToo(m, how, c)
 	j.end(c)
@@ -124,7 +135,7 @@ func (j *job) aborted(l *link, m *ctl.Abort) {
 	if m.Reason != "" {
 		text += ": " + strings.TrimRight(m.Reason, "\n")
 	}
-	j.end(&cause{status: status, text: text, time: l.ours(m.Time)})
+	j.end(&cause{status: status, text: text, time: l.ours(m.Time), link: l})
 }
 
 // failed ends the job because a rank could not be started.

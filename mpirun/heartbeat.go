@@ -22,10 +22,11 @@ const silence = 3
 // pulse is what a link knows of its agent's life. The reader of the link sets
 // heard; everything else is the job's.
 type pulse struct {
-	heard  atomic.Int64 // nanoseconds since 1970 by our clock when something last came
-	round  time.Duration
-	offset int64 // the agent's clock minus ours, 0 before the first answer
-	given  bool  // the agent has been given up
+	heard  atomic.Int64  // nanoseconds since 1970 by our clock when something last came
+	round  time.Duration // how long the fastest answer took
+	pongs  int           // answers
+	offset int64         // the agent's clock minus ours, 0 before the first answer
+	given  bool          // the agent has been given up
 }
 
 // A listener notes when something comes.
@@ -93,9 +94,15 @@ func (j *job) giveUp(l *link, quiet time.Duration) {
 // ping asks the agent for a sign of life, and for its clock.
 func (l *link) ping() { l.send(&ctl.Ping{Sent: time.Now().UnixNano()}) }
 
+// manyPongs is how many answers come at once at first.
+const manyPongs = 5
+
 // ponged notes an agent's answer. Of the clocks' difference the one is believed
 // whose answer came fastest: half of that time is how wrong it can be.
 func (l *link) ponged(m *ctl.Pong, now int64) {
+	if l.pongs++; l.pongs < manyPongs && l.agent != nil && !l.here() {
+		l.ping() // the first answers may be slow: ranks are being started
+	}
 	round := time.Duration(now - m.Sent)
 	if l.here() || round < 0 || l.round != 0 && round >= l.round {
 		return

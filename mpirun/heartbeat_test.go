@@ -62,3 +62,27 @@ func TestTheFastestAnswerTellsTheClocksDifference(t *testing.T) {
 		t.Error("a host has a clock that differs from itself")
 	}
 }
+
+func TestFailuresOfTwoHostsAreComparedWithDoubt(t *testing.T) {
+	a, b := &link{host: "a"}, &link{host: "b"}
+	a.round, b.round = 4*time.Millisecond, 6*time.Millisecond
+	at := func(l *link, ms int) *cause {
+		return &cause{time: int64(time.Duration(ms+1000) * time.Millisecond), link: l}
+	}
+	tests := []struct {
+		c, d *cause
+		want bool
+	}{
+		{at(a, 1), at(a, 2), true},
+		{at(a, 2), at(a, 1), false},
+		{at(b, 1), at(a, 5), false}, // the clocks are known within 5 ms
+		{at(b, 1), at(a, 7), true},
+		{&cause{link: a}, at(a, 1), false}, // no rank's doing
+		{at(a, 1), &cause{}, false},
+	}
+	for i, tt := range tests {
+		if got := tt.c.before(tt.d); got != tt.want {
+			t.Errorf("%d: before is %v, want %v", i, got, tt.want)
+		}
+	}
+}
