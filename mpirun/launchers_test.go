@@ -3,6 +3,7 @@
 package mpirun
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"net"
@@ -314,4 +315,52 @@ func TestRanksWithoutAgentsMeetAcrossHosts(t *testing.T) {
 	}
 	status, out, errs := runJob(t, "-rsh", b.RSH(), "-q", "-np", "6", "-H", "host1:2,host2:2,host3:2", compileMPI(t, "mpicc.mpich"))
 	wantWorld(t, 6, status, out, errs)
+}
+
+// Nobody tells the ranks of the other hosts that a host is gone: their own
+// connections do, in the end.
+func TestAHostThatIsCutOffEndsTheJobWithoutAgents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("left out of short tests: connections take half a minute to give up")
+	}
+	b := testbed.New(t, 3)
+	self, err := exec.LookPath("world")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := t.TempDir()
+	var all sync.WaitGroup
+	var statuses [3]int
+	var errs [3]string
+	begun := make(chan struct{}, 3)
+	for r := range 3 {
+		cmd := b.Command(r+1, "env", fmt.Sprintf("RANK=%d", r), "WORLD_SIZE=3", "GOMPI_RDZV=file://"+shared, self, "run", "-1")
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		cmd.Stderr = &said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		late := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+		all.Go(func() {
+			defer late.Stop()
+			bufio.NewReader(out).ReadString('\n')
+			begun <- struct{}{}
+			cmd.Wait() // the status tells
+			statuses[r], errs[r] = cmd.ProcessState.ExitCode(), said.String()
+		})
+	}
+	for range 3 {
+		<-begun
+	}
+	b.Cut(3)
+	start := time.Now()
+	all.Wait()
+	if statuses != [3]int{3, 3, 3} || !strings.Contains(errs[1], "rank 2 (host ") {
+		t.Errorf("statuses %v after %v, want 3 for all\n%s", statuses, time.Since(start), strings.Join(errs[:], ""))
+	}
+	t.Logf("all had ended after %v", time.Since(start))
 }

@@ -5,6 +5,11 @@
 // A Boot is two-way and asynchronous. Upwards go the rank's card (how to reach
 // it), revocations, aborts and the goodbye; downwards come everybody's cards,
 // deaths, revocations and the order to end.
+//
+// There are three: of a rank of gompirun, over a socket to its host's agent
+// (linked); of a rank that another launcher started, over a connection to rank 0,
+// where a hub does what agents do (spoke); and of ranks that are goroutines of one
+// process (Member), of which a job of one rank is the smallest.
 package boot
 
 import (

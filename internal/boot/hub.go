@@ -2,10 +2,12 @@ package boot
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"gompi/internal/boot/wire"
@@ -39,8 +41,16 @@ type guest struct {
 	out           outbox
 }
 
-// endedBadly is what can be said of a rank whose connection is gone.
-const endedBadly = "ended without closing its communicators"
+// howLost says what became of a rank whose connection to the hub failed.
+func howLost(err error) string {
+	switch {
+	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "is out of reach: " + err.Error()
+	case errors.Is(err, wire.ErrFrame):
+		return "said what nobody understands: " + err.Error()
+	}
+	return "ended without closing its communicators"
+}
 
 const (
 	// proofTime bounds how long a connection may take to prove itself.
@@ -109,7 +119,7 @@ func (h *hub) converse(g *guest) {
 			err = h.heard(g, m)
 		}
 		if err != nil {
-			h.lost(g)
+			h.lost(g, err)
 			return
 		}
 	}
@@ -211,13 +221,13 @@ func (h *hub) tell(m wire.Message) {
 }
 
 // lost handles the end of a connection.
-func (h *hub) lost(g *guest) {
+func (h *hub) lost(g *guest, err error) {
 	g.conn.Close()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.guests[g.rank] == g && !g.left {
 		g.left = true
-		h.tell(&wire.Died{Rank: g.rank, Text: endedBadly})
+		h.tell(&wire.Died{Rank: g.rank, Text: howLost(err)})
 	}
 }
 

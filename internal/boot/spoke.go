@@ -154,7 +154,7 @@ func (s *spoke) end(err error) {
 	s.ended = true
 	if !s.closing {
 		s.events = append(s.events,
-			Event{Kind: Died, Rank: 0, Text: []byte(endedBadly)},
+			Event{Kind: Died, Rank: 0, Text: []byte(howLost(err))},
 			Event{Kind: Gone, Rank: -1, Text: []byte("rank 0, which passes on the news of this job, is gone: " + err.Error())})
 	}
 	s.signal()
