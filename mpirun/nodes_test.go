@@ -71,7 +71,7 @@ func (n *node) wants(t *testing.T, status int) {
 		if got != status {
 			t.Fatalf("%q: status %d, want %d\n%s%s", n.cmd.Args, got, status, n.out.String(), n.err.String())
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%q has not ended\n%s%s", n.cmd.Args, n.out.String(), n.err.String())
 	}
 }

@@ -1,0 +1,42 @@
+package mpirun
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gompi/mpirun/internal/testbed"
+)
+
+// TestAJobGoesOnWithoutAHostThatIsCutOff cuts the cable of one of three hosts.
+func TestAJobGoesOnWithoutAHostThatIsCutOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes its time to be sure that a host is lost")
+	}
+	t.Parallel() // it waits most of the time
+	b := testbed.New(t, 3)
+	const program = `rank meet goodbye; test $WORLD_SIZE = 2 || sleep 1000`
+	cmd := exec.Command("gompirun", "-q", "-rsh", b.RSH(), "-H", "host1,host2,host3", "-min-np", "2", "sh", "-c", program)
+	n := &node{cmd: cmd, status: make(chan int, 1)}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &n.out, &n.err, 5*time.Second
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	go func() {
+		cmd.Wait()
+		n.status <- cmd.ProcessState.ExitCode()
+	}()
+	n.says(t, " of 3", 3)
+	b.Cut(3)
+	n.wants(t, 0)
+	n.says(t, " of 2", 2)
+	said := strings.Split(n.err.String(), "\n")
+	if !slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "gompirun: going on without host3: ") }) {
+		t.Errorf("gompirun says %q, want that it goes on without host3", said)
+	}
+	b.Mend(3)
+	b.AwaitEmpty(20 * time.Second)
+}
