@@ -42,8 +42,14 @@ type life struct {
 // Whoever ended it by a signal or a time limit wants no other, and what could
 // not be started will not start now.
 func (j *job) secondChance() {
+	mayRestart := j.cause != nil && j.cause.time != 0 && j.restarts < j.maxRestarts
 	switch {
-	case j.cause == nil || j.interrupts > 0 || j.timeLeft() < 0:
+	case j.cause == nil || j.interrupts > 0:
+	case j.timeLeft() < 0:
+		if mayRestart { // the time has run out between two runs
+			j.cause.status = statusTimeout
+			j.cause.text = fmt.Sprintf("time limit of %v reached, when %s", j.timeout, j.cause.text)
+		}
 	case len(j.missing) > 0 && j.minNP > 0:
 		hosts, programs, err := j.survivors()
 		if err != nil {
@@ -52,7 +58,7 @@ func (j *job) secondChance() {
 		}
 		j.follow(hosts, programs)
 		j.comes = "going on without " + j.lostNames() + ": "
-	case j.cause.time != 0 && j.restarts < j.maxRestarts:
+	case mayRestart:
 		j.follow(j.hosts, j.programs)
 		j.next.restarts++
 		j.comes = fmt.Sprintf("restart %d of %d: ", j.next.restarts, j.maxRestarts)
