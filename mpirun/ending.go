@@ -31,18 +31,20 @@ type cause struct {
 	status int
 	text   string // "rank 2 on node7 exited with status 7 (pid 123)"
 	tail   []byte // the end of the rank's stderr
-	time   int64  // when, nanoseconds since 1970; 0 for what is no rank's doing
-	link   *link  // to the host where it was; the clocks of two hosts are compared with doubt
+	time   int64  // when by its host's clock, nanoseconds since 1970; 0 for what is no rank's doing
+	link   *link  // to that host
 }
 
 // before reports whether c was certainly earlier than d. What the end of a rank
 // does to ranks of other hosts comes later, but by less than their clocks are
-// known.
+// known. On one host it is its own clock that counts: what is known of the
+// difference to ours may have changed from one to the other.
 func (c *cause) before(d *cause) bool {
-	if c.time == 0 || c.link == d.link || c.link == nil || d.link == nil {
+	if c.time == 0 || d.time == 0 || c.link == d.link {
 		return c.time != 0 && c.time < d.time
 	}
-	return c.time+int64(c.link.round/2+d.link.round/2) < d.time
+	doubt := int64(c.link.round/2 + d.link.round/2)
+	return c.link.ours(c.time)+doubt < d.link.ours(d.time)
 }
 
 // An ending is how far the end of a job has come.
@@ -91,7 +93,7 @@ func (j *job) exited(l *link, m *ctl.Exited) {
 	c := &cause{
 		status: status,
 		text:   fmt.Sprintf("rank %d on %s %s (pid %d)", m.Rank, l.host, how, m.PID),
-		tail:   m.Tail, time: l.ours(m.Time), link: l,
+		tail:   m.Tail, time: m.Time, link: l,
 	}
 	j.failedToo(m, how, c)
 	j.end(c)
@@ -135,7 +137,7 @@ func (j *job) aborted(l *link, m *ctl.Abort) {
 	if m.Reason != "" {
 		text += ": " + strings.TrimRight(m.Reason, "\n")
 	}
-	j.end(&cause{status: status, text: text, time: l.ours(m.Time), link: l})
+	j.end(&cause{status: status, text: text, time: m.Time, link: l})
 }
 
 // failed ends the job because a rank could not be started.

@@ -3,6 +3,7 @@
 package mpirun
 
 import (
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -84,5 +85,14 @@ func TestFailuresOfTwoHostsAreComparedWithDoubt(t *testing.T) {
 		if got := tt.c.before(tt.d); got != tt.want {
 			t.Errorf("%d: before is %v, want %v", i, got, tt.want)
 		}
+	}
+	heard := ctl.Exited{Rank: 2, Code: 7, Time: 50e6}
+	j := &job{options: &options{}, out: newOutput(os.Stdout, os.Stderr)}
+	defer j.out.close()
+	j.exited(b, &heard)
+	b.offset = 30e6 // a better answer of the clock has come
+	j.exited(b, &ctl.Exited{Rank: 3, Code: 8, Time: 60e6})
+	if j.cause.status != 7 {
+		t.Errorf("the job ended with status %d, want 7, of the first on that host", j.cause.status)
 	}
 }
