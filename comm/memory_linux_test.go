@@ -8,6 +8,7 @@ import (
 	"gompi/comm"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
+	"gompi/transport/shm"
 )
 
 // overMemory runs fn on n goroutine ranks that are connected by shared memory, as
@@ -46,4 +47,13 @@ func eventfd(t testing.TB) int {
 
 func TestCollectivesOverSharedMemoryAgreeWithTheReference(t *testing.T) {
 	collectivesAgree(t, overMemory)
+}
+
+// The host segment knows nothing of rings, but has room for all of them.
+func TestTheSegmentHasRoomForTheRingsOfAnyHost(t *testing.T) {
+	for n := 1; n <= shm.MaxRanks; n++ {
+		if size := shm.Size(n); size > seg.AreaSize {
+			t.Errorf("%d ranks want %d bytes, the segment's area has %d", n, size, seg.AreaSize)
+		}
+	}
 }

@@ -18,7 +18,7 @@ import (
 // sent. Peers are world ranks. No method blocks. Methods are not safe for
 // concurrent use: the engine serialises them. Only Poll and Close call the Sink.
 type Transport interface {
-	// Name is the transport's short name: "tcp", "inproc".
+	// Name is the transport's short name: "shm", "tcp", "inproc".
 	Name() string
 
 	// Reaches reports whether frames can be sent to peer, as far as can be

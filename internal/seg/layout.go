@@ -48,7 +48,7 @@ const (
 
 	lineSize   = 128
 	recordSize = 64
-	// AreaSize is the size of the area: enough for whatever MaxRanks of
+	// AreaSize is the size of the area: enough for whatever ranks of
 	// transport/shm need. What is not claimed takes no memory.
 	AreaSize = 256 << 20
 
