@@ -2,6 +2,7 @@ package boot
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/challenge"
 )
 
 // A hub is what rank 0 has when no agent is there: it stands in for one. Every
@@ -66,6 +68,12 @@ const (
 // keepAlive finds out within half a minute that a host is gone.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 
+// hubDoor is where a rank and rank 0 make sure of each other. The rank says which
+// it is.
+func hubDoor(secret *[32]byte) challenge.Door {
+	return challenge.Door{Greeting: "gompihub2", Secret: secret, Says: 4}
+}
+
 // newHub starts a hub for size ranks, and returns rank 0's own connection to it.
 func newHub(size int, secret [32]byte, ln net.Listener, met func()) (*hub, net.Conn) {
 	job, _ := NewJob()
@@ -102,12 +110,16 @@ func (h *hub) greet(conn net.Conn) (int, error) {
 		tcp.SetKeepAliveConfig(keepAlive) // without it a lost host is noticed by its data connections
 	}
 	conn.SetDeadline(time.Now().Add(proofTime))
-	rank, err := check(conn, &h.secret)
-	if err == nil && (rank < 1 || rank >= h.size) {
-		err = fmt.Errorf("rank %d: want 1 to %d", rank, h.size-1)
+	says, err := hubDoor(&h.secret).Answer(conn)
+	if err != nil {
+		return 0, err
+	}
+	rank := int(binary.LittleEndian.Uint32(says))
+	if rank < 1 || rank >= h.size {
+		return 0, fmt.Errorf("rank %d: want 1 to %d", rank, h.size-1)
 	}
 	conn.SetDeadline(time.Time{})
-	return rank, err
+	return rank, nil
 }
 
 // converse listens to a rank until it is gone.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/challenge"
 )
 
 // meeting opens n ranks by a shared folder, each in a goroutine, and returns
@@ -230,8 +231,8 @@ func TestNobodyWithoutTheSecretGetsIn(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	at := ln.Addr().String()
-	if _, err := reach(ctx, &[32]byte{2}, 1, []string{at}); !errors.Is(err, errProof) {
-		t.Errorf("with another secret: %v, want %v", err, errProof)
+	if _, err := reach(ctx, &[32]byte{2}, 1, []string{at}); !errors.Is(err, challenge.ErrSecret) {
+		t.Errorf("with another secret: %v, want %v", err, challenge.ErrSecret)
 	}
 	if conn, err := reach(ctx, &[32]byte{1}, 5, []string{at}); err == nil { // as rank 5 of 2
 		conn.SetDeadline(time.Now().Add(10 * time.Second))

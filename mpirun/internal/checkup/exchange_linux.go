@@ -1,9 +1,6 @@
 package checkup
 
 import (
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,56 +8,38 @@ import (
 	"net"
 	"time"
 
+	"gompi/internal/challenge"
 	"gompi/mpirun/internal/ctl"
 )
 
-// The exchange. The caller proves itself first, so that a stranger learns
-// nothing, and nobody's data is taken before that:
+// The exchange: both prove that they are of this job, and nobody's data is taken
+// before that.
 //
-//	caller -> callee  greeting, nonce
-//	callee -> caller  nonce
-//	caller -> callee  MAC of both nonces
-//	callee -> caller  MAC of the same, with another label
 //	caller -> callee  data, end of stream
 //	callee -> caller  how many bytes it has received
 const (
-	greeting  = "gompi doctor 1\n"
-	nonceSize = 32
-	chunk     = 256 << 10
-	maxSend   = 2 << 30          // bytes of one exchange
-	patience  = 10 * time.Second // of the callee, for all of it
+	greeting = "gompi doctor 2\n"
+	chunk    = 256 << 10
+	maxSend  = 2 << 30          // bytes of one exchange
+	patience = 10 * time.Second // of the callee, for all of it
 )
 
-// mac is the proof of one side.
-func (h *Host) mac(who string, nonces []byte) []byte {
-	m := hmac.New(sha256.New, h.secret[:])
-	m.Write([]byte(greeting + who))
-	m.Write(nonces)
-	return m.Sum(nil)
+func (h *Host) door() challenge.Door {
+	return challenge.Door{Greeting: greeting, Secret: &h.secret}
 }
 
 // send is the caller's side. It fills in what it has measured.
 func (h *Host) send(conn net.Conn, span time.Duration, r *ctl.Reached) error {
-	nonces := make([]byte, 2*nonceSize)
-	rand.Read(nonces[:nonceSize]) // never fails
-	if _, err := conn.Write(append([]byte(greeting), nonces[:nonceSize]...)); err != nil {
-		return errors.New(reason(err))
-	}
-	if _, err := io.ReadFull(conn, nonces[nonceSize:]); err != nil {
-		return fmt.Errorf("it took the connection and did not answer: %s", reason(err))
-	}
-	start := time.Now()
-	if _, err := conn.Write(h.mac("caller", nonces)); err != nil {
-		return errors.New(reason(err))
-	}
-	proof := make([]byte, sha256.Size)
-	if _, err := io.ReadFull(conn, proof); err != nil {
-		return fmt.Errorf("another job answers there: %s", reason(err))
-	}
-	if !hmac.Equal(proof, h.mac("callee", nonces)) {
+	took, err := h.door().Call(conn, nil)
+	switch {
+	case errors.Is(err, challenge.ErrSecret):
 		return errors.New("another job answers there")
+	case errors.Is(err, challenge.ErrSilent):
+		return fmt.Errorf("%w: %s", challenge.ErrSilent, reason(err))
+	case err != nil:
+		return errors.New(reason(err))
 	}
-	r.RoundTrip = time.Since(start)
+	r.RoundTrip = took
 	return flood(conn, span, r)
 }
 
@@ -107,20 +86,7 @@ func (h *Host) receive(conn net.Conn) {
 	if conn.SetDeadline(time.Now().Add(patience)) != nil {
 		return
 	}
-	head := make([]byte, len(greeting)+nonceSize)
-	if _, err := io.ReadFull(conn, head); err != nil || string(head[:len(greeting)]) != greeting {
-		return
-	}
-	nonces := append(head[len(greeting):], make([]byte, nonceSize)...)
-	rand.Read(nonces[nonceSize:])
-	if _, err := conn.Write(nonces[nonceSize:]); err != nil {
-		return
-	}
-	proof := make([]byte, sha256.Size)
-	if _, err := io.ReadFull(conn, proof); err != nil || !hmac.Equal(proof, h.mac("caller", nonces)) {
-		return
-	}
-	if _, err := conn.Write(h.mac("callee", nonces)); err != nil {
+	if _, err := h.door().Answer(conn); err != nil {
 		return
 	}
 	var total int64

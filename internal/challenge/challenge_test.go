@@ -1,0 +1,73 @@
+package challenge
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+)
+
+// meet lets a caller and a callee meet on a connection.
+func meet(caller, callee Door, says string) (heard string, called, answered error) {
+	a, b := net.Pipe()
+	done := make(chan error)
+	go func() {
+		_, err := caller.Call(a, []byte(says))
+		a.Close()
+		done <- err
+	}()
+	got, answered := callee.Answer(b)
+	b.Close()
+	return string(got), <-done, answered
+}
+
+func door(greeting string, secret byte) Door {
+	return Door{Greeting: greeting, Secret: &[32]byte{secret}, Says: 4}
+}
+
+func TestBothKnowTheSecret(t *testing.T) {
+	heard, called, answered := meet(door("test 1", 7), door("test 1", 7), "rank")
+	if heard != "rank" || called != nil || answered != nil {
+		t.Errorf("heard %q; caller: %v; callee: %v; want %q and no errors", heard, called, answered, "rank")
+	}
+}
+
+func TestAnotherSecretIsRefusedByBoth(t *testing.T) {
+	heard, called, answered := meet(door("test 1", 7), door("test 1", 8), "rank")
+	if heard != "" || !errors.Is(called, ErrSecret) || !errors.Is(answered, ErrSecret) {
+		t.Errorf("heard %q; caller: %v; callee: %v; want nothing and %v twice", heard, called, answered, ErrSecret)
+	}
+}
+
+func TestAnotherGreetingIsQuoted(t *testing.T) {
+	_, called, answered := meet(door("GET /x", 7), door("test 1", 7), "rank")
+	if called == nil || answered == nil || !strings.Contains(answered.Error(), `"GET /x": want "test 1"`) {
+		t.Errorf("caller: %v; callee: %v; want both greetings quoted", called, answered)
+	}
+}
+
+func TestACallerSaysWhatTheDoorExpects(t *testing.T) {
+	var sent bytes.Buffer
+	if _, err := door("test 1", 7).Call(&sent, []byte("too long")); err == nil || sent.Len() > 0 {
+		t.Errorf("error %v after %d bytes: want one before anything is sent", err, sent.Len())
+	}
+}
+
+// A callee that does not know the secret cannot send the caller's own proof back.
+func TestAProofSentBackIsNone(t *testing.T) {
+	a, b := net.Pipe()
+	d := door("test 1", 7)
+	go func() {
+		hello := make([]byte, len(d.Greeting)+d.Says+NonceSize)
+		io.ReadFull(b, hello)
+		b.Write(nonce())
+		proof := make([]byte, 32)
+		io.ReadFull(b, proof)
+		b.Write(proof)
+	}()
+	if _, err := d.Call(a, []byte("rank")); !errors.Is(err, ErrSecret) {
+		t.Errorf("error %v: want %v", err, ErrSecret)
+	}
+}
