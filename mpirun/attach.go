@@ -166,7 +166,7 @@ func (a *attach) script(pid int) string {
 	if a.debugger != "" {
 		return fmt.Sprintf("exec %s %d", a.debugger, pid)
 	}
-	return fmt.Sprintf(`if grep -q "Go buildinf:" /proc/%[1]d/exe && command -v dlv >/dev/null; then exec dlv attach %[1]d; fi; if command -v gdb >/dev/null; then exec gdb -p %[1]d; fi; echo "gompirun: neither dlv nor gdb is in PATH; want -debugger CMD" >&2; exit 127`, pid)
+	return fmt.Sprintf(`if grep -qs "Go buildinf:" /proc/%[1]d/exe && command -v dlv >/dev/null; then exec dlv attach %[1]d; fi; if command -v gdb >/dev/null; then exec gdb -p %[1]d; fi; echo "gompirun: neither dlv nor gdb is in PATH; want -debugger CMD" >&2; exit 127`, pid)
 }
 
 // find asks the launcher of the job where the rank is.

@@ -43,8 +43,8 @@ func startTalk(t *testing.T, args ...string) *talk {
 	return k
 }
 
-// expect waits for a line that holds want.
-func (k *talk) expect(want string) {
+// expect waits for a line that holds want, and returns it.
+func (k *talk) expect(want string) string {
 	k.t.Helper()
 	deadline := time.After(20 * time.Second)
 	for {
@@ -54,7 +54,7 @@ func (k *talk) expect(want string) {
 				k.t.Fatalf("the output ended before %q", want)
 			}
 			if strings.Contains(line, want) {
-				return
+				return line
 			}
 		case <-deadline:
 			k.t.Fatalf("no line with %q", want)
