@@ -52,8 +52,8 @@ func TestCollectivesOverSharedMemoryAgreeWithTheReference(t *testing.T) {
 // The host segment knows nothing of rings, but has room for all of them.
 func TestTheSegmentHasRoomForTheRingsOfAnyHost(t *testing.T) {
 	for n := 1; n <= shm.MaxRanks; n++ {
-		if size := shm.Size(n); size > seg.AreaSize {
-			t.Errorf("%d ranks want %d bytes, the segment's area has %d", n, size, seg.AreaSize)
+		if size := shm.Size(n); size > seg.AreaSize(n) {
+			t.Errorf("%d ranks want %d bytes, the segment's area has %d", n, size, seg.AreaSize(n))
 		}
 	}
 }

@@ -7,13 +7,13 @@
 //
 // All numbers are in the byte order of the host; a segment never leaves it.
 //
-//	offset           size          content
-//	0                4096          header: magic, version, sizes, the epoch word
-//	header.lines     ranks x 128   one state line per local rank
-//	header.calls     ranks x 4096  one flight recorder per local rank: a ring of
-//	                               64 records of 64 bytes
-//	header.end       AreaSize      the area, in which the ranks talk to each
-//	                               other: transport/shm says what is where
+//	offset           size             content
+//	0                4096             header: magic, version, sizes, the epoch word
+//	header.lines     ranks x 128      one state line per local rank
+//	header.calls     ranks x 4096     one flight recorder per local rank: a ring
+//	                                  of 64 records of 64 bytes
+//	header.end       AreaSize(ranks)  the area, in which the ranks talk to each
+//	                                  other: transport/shm says what is where
 //
 // Local ranks are numbered from 0 in the order of their ranks in the job.
 //
@@ -48,10 +48,6 @@ const (
 
 	lineSize   = 128
 	recordSize = 64
-	// AreaSize is the size of the area: enough for whatever ranks of
-	// transport/shm need. What is not claimed takes no memory.
-	AreaSize = 256 << 20
-
 	// Recorded is the number of calls that a flight recorder remembers.
 	Recorded = pageSize / recordSize
 )
@@ -106,6 +102,14 @@ var (
 	_ [lineSize]byte   = [unsafe.Sizeof(line{})]byte{}
 	_ [recordSize]byte = [unsafe.Sizeof(record{})]byte{}
 )
+
+// AreaSize returns the size of the area for n ranks: enough for whatever
+// transport/shm needs, which grows with the pairs of ranks, of which it serves
+// those of so many ranks. What is not claimed takes no memory.
+func AreaSize(n int) int {
+	n = min(n, 1024)
+	return 128<<20 + n*n*pageSize
+}
 
 // sizes returns the offsets of a segment for n ranks.
 func sizes(n int) (lines, calls, end int) {

@@ -53,24 +53,25 @@ func TestAttachSeesWhatTheAgentMade(t *testing.T) {
 
 func TestSegmentIsClaimedAndCannotShrink(t *testing.T) {
 	s := newSegment(t, make([]int, 40)...)
+	area := AreaSize(40)
 	var st unix.Stat_t
 	if err := unix.Fstat(s.FD(), &st); err != nil {
 		t.Fatal(err)
 	}
-	if held := st.Blocks * 512; held < st.Size-AreaSize || held > st.Size-AreaSize/2 {
-		t.Errorf("%d bytes are allocated, want all %d before the area, and not the area", held, st.Size-AreaSize)
+	if held := st.Blocks * 512; held < st.Size-int64(area) || held > st.Size-int64(area)/2 {
+		t.Errorf("%d bytes are allocated, want all %d before the area, and not the area", held, st.Size-int64(area))
 	}
 	const part = 1 << 20
-	if err := s.Claim(AreaSize-part, part); err != nil {
+	if err := s.Claim(area-part, part); err != nil {
 		t.Fatal(err)
 	}
 	before := st.Blocks
 	if unix.Fstat(s.FD(), &st); (st.Blocks-before)*512 != part {
 		t.Errorf("%d bytes were allocated by a claim of %d", (st.Blocks-before)*512, part)
 	}
-	s.Area()[AreaSize-1] = 1
-	if err := s.Claim(AreaSize-part, part); err != nil || s.Area()[AreaSize-1] != 1 {
-		t.Errorf("a second claim: %v, and the byte written is %d", err, s.Area()[AreaSize-1])
+	s.Area()[area-1] = 1
+	if err := s.Claim(area-part, part); err != nil || s.Area()[area-1] != 1 {
+		t.Errorf("a second claim: %v, and the byte written is %d", err, s.Area()[area-1])
 	}
 	if err := unix.Ftruncate(s.FD(), 0); err != unix.EPERM {
 		t.Errorf("truncate: %v, want %v", err, unix.EPERM)

@@ -55,7 +55,7 @@ func format(mem []byte, ranks []int) {
 // Area returns the memory in which the ranks talk to each other, nil where this
 // process may not map so much. A part of it must be claimed before it is touched.
 func (s *Segment) Area() []byte {
-	if end := int(s.head.end); len(s.mem) >= end+AreaSize {
+	if end := int(s.head.end); len(s.mem) >= end+AreaSize(s.Ranks()) {
 		return s.mem[end:]
 	}
 	return nil

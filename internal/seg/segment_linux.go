@@ -1,7 +1,9 @@
 package seg
 
 import (
+	"encoding/binary"
 	"fmt"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,26 +19,28 @@ func New(ranks []int) (*Segment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host segment: memfd_create: %w", err)
 	}
-	_, _, size := sizes(len(ranks))
-	s, err := create(fd, size, ranks)
+	_, _, end := sizes(len(ranks))
+	s, err := create(fd, end, ranks)
 	if err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("host segment of %d bytes: %w", size, err)
+		return nil, fmt.Errorf("host segment of %d bytes: %w", end, err)
 	}
 	return s, nil
 }
 
-func create(fd, size int, ranks []int) (*Segment, error) {
-	if err := unix.Fallocate(fd, 0, 0, int64(size)); err != nil {
+// create makes the segment whose area begins at end.
+func create(fd, end int, ranks []int) (*Segment, error) {
+	if err := unix.Fallocate(fd, 0, 0, int64(end)); err != nil {
 		return nil, fmt.Errorf("allocate: %w", err)
 	}
-	if err := unix.Ftruncate(fd, int64(size+AreaSize)); err != nil {
+	size := end + AreaSize(len(ranks))
+	if err := unix.Ftruncate(fd, int64(size)); err != nil {
 		return nil, fmt.Errorf("size: %w", err)
 	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
 		return nil, fmt.Errorf("seal: %w", err)
 	}
-	mem, err := mapAll(fd, size+AreaSize)
+	mem, err := mapAll(fd, size, end)
 	if err != nil {
 		return nil, fmt.Errorf("map: %w", err)
 	}
@@ -59,7 +63,7 @@ func Attach(fd int) (*Segment, error) {
 		return nil, fmt.Errorf("host segment: descriptor %d is not one: it may shrink", fd)
 	}
 	unix.CloseOnExec(fd)
-	mem, err := mapAll(fd, int(st.Size))
+	mem, err := mapAll(fd, int(st.Size), endOf(fd))
 	if err != nil {
 		return nil, fmt.Errorf("host segment: map: %w", err)
 	}
@@ -71,12 +75,19 @@ func Attach(fd int) (*Segment, error) {
 	return s, nil
 }
 
-// mapAll maps the segment, or all but its area where a process may not have so
-// much address space.
-func mapAll(fd, size int) ([]byte, error) {
+// endOf reads where the area begins, from a header that is yet to be checked.
+func endOf(fd int) int {
+	var word [8]byte
+	unix.Pread(fd, word[:], int64(unsafe.Offsetof(header{}.end))) // 0 is refused like any nonsense
+	return int(binary.NativeEndian.Uint64(word[:]))
+}
+
+// mapAll maps the segment, or all before its area, which begins at end, where a
+// process may not have so much address space.
+func mapAll(fd, size, end int) ([]byte, error) {
 	mem, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err == unix.ENOMEM && size > AreaSize {
-		return unix.Mmap(fd, 0, size-AreaSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err == unix.ENOMEM && pageSize <= end && end < size {
+		return unix.Mmap(fd, 0, end, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	}
 	return mem, err
 }

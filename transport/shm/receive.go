@@ -38,8 +38,8 @@ func (t *Transport) Poll(rank int) int {
 	for _, p := range t.readers {
 		n += t.receive(p)
 	}
-	for _, p := range t.peers {
-		if p != nil && !p.out.empty() {
+	for _, p := range t.used {
+		if !p.out.empty() {
 			n += t.flush(p)
 		}
 	}
@@ -58,8 +58,8 @@ func (t *Transport) disarm() bool {
 	}
 	t.armed = false
 	t.lines[t.Local].parked.Store(0)
-	for _, p := range t.peers {
-		if p != nil && p.hungry {
+	for _, p := range t.used {
+		if p.hungry {
 			p.hungry = false
 			p.w.hungry.Store(0)
 		}
@@ -131,8 +131,9 @@ func (t *Transport) take(p *peer, kind int, content []byte) bool {
 // end, or will be after this.
 func (t *Transport) mourn() int {
 	n := 0
-	for _, p := range t.peers {
-		if p == nil || p.lost {
+	for i := 0; i < len(t.used); i++ { // also those that are met meanwhile
+		p := t.used[i]
+		if p.lost {
 			continue
 		}
 		state := t.State(p.local)
@@ -169,8 +170,8 @@ func (t *Transport) Arm() bool {
 			return false
 		}
 	}
-	for _, p := range t.peers {
-		if p == nil || p.out.empty() {
+	for _, p := range t.used {
+		if p.out.empty() {
 			continue
 		}
 		p.hungry = true
@@ -198,15 +199,15 @@ func (t *Transport) Close(force bool) bool {
 	if !t.closing {
 		t.closing = true
 		t.meet()
-		for _, p := range t.peers {
-			if p != nil && !p.lost && t.Reaches(p.rank) {
+		for _, p := range t.used {
+			if !p.lost && t.Reaches(p.rank) {
 				t.enqueue(p, &transport.Header{Kind: transport.Goodbye}, nil, false, 0)
 			}
 		}
 	}
 	left := 0
-	for _, p := range t.peers {
-		if p == nil || p.lost {
+	for _, p := range t.used {
+		if p.lost {
 			continue
 		}
 		p.in.Abandon()
@@ -219,8 +220,8 @@ func (t *Transport) Close(force bool) bool {
 	if left > 0 && !force {
 		return false
 	}
-	for _, p := range t.peers {
-		for p != nil && !p.out.empty() {
+	for _, p := range t.used {
+		for !p.out.empty() {
 			if f := t.next(p); f.lent {
 				t.sink.Sent(f.token, transport.ErrClosed)
 			}

@@ -14,7 +14,7 @@ import (
 //	offset  size  content
 //	0       64    head: how far the reader has read and lets the writer write
 //	64      64    hungry: not 0 while the writer sleeps and waits for room
-//	4096    size  records
+//	128     size  records
 //
 // A record begins at a multiple of 64 bytes and does not cross the end of the
 // ring:
@@ -44,7 +44,7 @@ type ring struct {
 
 const (
 	lineSize    = 64
-	controlSize = 4096 // a page, so that a ring is whole pages
+	controlSize = 2 * lineSize
 	wordSize    = 8
 	frameHead   = wordSize + transport.HeaderSize
 )

@@ -40,9 +40,10 @@ func (o *outbox) push() *frame {
 	case o.first == len(o.frames):
 		o.frames, o.first = o.frames[:0], 0
 	case o.first > 0 && len(o.frames) == cap(o.frames):
-		n := copy(o.frames, o.frames[o.first:])
-		clear(o.frames[n:])
-		o.frames, o.first = o.frames[:n], 0
+		for i := o.first; i < len(o.frames); i++ { // the popped ones move behind the others
+			o.frames[i-o.first], o.frames[i] = o.frames[i], o.frames[i-o.first]
+		}
+		o.frames, o.first = o.frames[:len(o.frames)-o.first], 0
 	}
 	if len(o.frames) < cap(o.frames) {
 		o.frames = o.frames[:len(o.frames)+1]
@@ -119,7 +120,7 @@ func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, begun boo
 	f := p.out.push()
 	f.h, f.body, f.begun, f.token = *h, body, begun, token
 	if len(body) > copyLimit || p.out.copied+len(body) > heldLimit {
-		f.lent, f.block = true, nil
+		f.lent = true
 		return false
 	}
 	f.own()

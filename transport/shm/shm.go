@@ -24,15 +24,16 @@ import (
 
 const (
 	// MaxRanks is how many ranks of one host can use an area.
-	MaxRanks = 128
+	MaxRanks = 1024
 
 	// mostRecord bounds a record: its reader copies one while the writer writes
 	// the next, and both stay in the second-level cache.
 	mostRecord = 32 << 10
 
-	// Sizes of rings, and what all rings of a host may take together.
+	// Sizes of rings, and what all rings of a host may take together, unless
+	// there are so many that they are the smallest.
 	largestRing  = 256 << 10
-	smallestRing = 8 << 10
+	smallestRing = 2 << 10
 	allRings     = 128 << 20
 )
 
@@ -67,7 +68,7 @@ type line struct {
 	_      [lineSize - 4]byte
 	// Bit i says that local rank i has written to it.
 	writers [MaxRanks / 64]atomic.Uint64
-	_       [256 - lineSize - MaxRanks/8]byte
+	_       [256 - lineSize - MaxRanks/8]byte // whole lines of the cache
 }
 
 // ringSize returns the bytes of records in a ring of a host with n ranks.
@@ -81,10 +82,7 @@ func ringSize(n int) int {
 
 func stride(n int) int { return controlSize + ringSize(n) }
 
-func ringsAt(n int) int {
-	size := n * int(unsafe.Sizeof(line{}))
-	return (size + controlSize - 1) &^ (controlSize - 1)
-}
+func ringsAt(n int) int { return n * int(unsafe.Sizeof(line{})) }
 
 // Size returns the size of the area for n ranks.
 func Size(n int) int { return ringsAt(n) + n*n*stride(n) }
@@ -96,11 +94,12 @@ type Transport struct {
 	lines   []line
 	locals  map[int]int // local rank by world rank
 	peers   []*peer     // by local rank, nil before first use
+	used    []*peer     // those that are not nil
 	readers []*peer     // those that have written to us
-	known   [MaxRanks / 64]uint64
-	waiting int  // frames that wait for room and whose Sent is not due
-	armed   bool // since the last Poll
-	idle    int  // Polls that found nothing
+	known   []uint64    // the bits of writers that have been seen
+	waiting int         // frames that wait for room and whose Sent is not due
+	armed   bool        // since the last Poll
+	idle    int         // Polls that found nothing
 	closing bool
 	closed  bool
 	head    transport.Header
@@ -127,7 +126,7 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 	if err := cfg.Claim(0, ringsAt(n)); err != nil {
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
-	t := &Transport{Config: cfg, sink: sink, locals: make(map[int]int, n), peers: make([]*peer, n)}
+	t := &Transport{Config: cfg, sink: sink, locals: make(map[int]int, n), peers: make([]*peer, n), known: make([]uint64, (n+63)/64)}
 	t.lines = unsafe.Slice((*line)(unsafe.Pointer(&cfg.Area[0])), n)
 	for i, r := range cfg.Ranks {
 		t.locals[r] = i
@@ -175,6 +174,7 @@ func (t *Transport) peer(local int) *peer {
 	if p == nil {
 		p = &peer{local: local, rank: t.Ranks[local]}
 		t.peers[local] = p
+		t.used = append(t.used, p)
 	}
 	return p
 }
