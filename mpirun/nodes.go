@@ -148,7 +148,7 @@ func tryToMeet(o *options) (int, error) {
 		}
 	}
 	own, place := o.ownOffer(), o.meetingPlace()
-	host := &rendezvous.Host{Own: own, Token: token, Say: say}
+	host := &rendezvous.Host{Own: own, Token: token, Say: say, LastCall: o.lastCall, Beat: o.heartbeat}
 	isHost, err := o.listen(host, place)
 	if err != nil {
 		return statusFailed, err
@@ -156,6 +156,7 @@ func tryToMeet(o *options) (int, error) {
 	if !isHost {
 		return o.visit(ctx, &rendezvous.Guest{Own: own, Token: token, Say: say}, place, status)
 	}
+	defer host.Close()
 	nodes, err := host.Gather(ctx)
 	if err != nil {
 		return status, err
@@ -248,6 +249,21 @@ func (m *meeting) hear(s *signals) {
 	}
 	for _, n := range m.nodes {
 		n.Hear(s.c)
+	}
+}
+
+// pause tells the other nodes that this process is about to be stopped.
+func (m *meeting) pause() (resume func()) {
+	var resumes []func()
+	if m != nil {
+		for _, n := range m.nodes {
+			resumes = append(resumes, n.Pause())
+		}
+	}
+	return func() {
+		for _, resume := range resumes {
+			resume()
+		}
 	}
 }
 

@@ -76,10 +76,21 @@ func (n *node) wants(t *testing.T, status int) {
 	}
 }
 
-// says waits until the node's ranks have written text n times.
+// says waits until the node's ranks have written text some times.
 func (n *node) says(t *testing.T, text string, times int) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); strings.Count(n.out.String(), text) < times; time.Sleep(time.Millisecond) {
+	n.writes(t, &n.out, text, times)
+}
+
+// tells waits until the node's gompirun has written text.
+func (n *node) tells(t *testing.T, text string) {
+	t.Helper()
+	n.writes(t, &n.err, text, 1)
+}
+
+func (n *node) writes(t *testing.T, w *watched, text string, times int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); strings.Count(w.String(), text) < times; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%q has not said %q %d times\n%s%s", n.cmd.Args, text, times, n.out.String(), n.err.String())
 		}
@@ -221,6 +232,98 @@ func TestALostNodeEndsTheJob(t *testing.T) {
 				t.Fatalf("node %d killed: of %v some are left", lost, below)
 			}
 		}
+	}
+}
+
+// TestAFrozenNodeEndsTheJob stops what belongs to one node, or its gompirun alone,
+// or all but that. Whoever is not stopped ends, and so do the others as soon as
+// they go on.
+func TestAFrozenNodeEndsTheJob(t *testing.T) {
+	const all, launcher, rest = "all of", "gompirun of", "agent and ranks of"
+	for _, tt := range []struct {
+		frozen string
+		node   int
+		want   string // what the other node says
+	}{
+		{all, 1, "(1): nothing heard for "},
+		{launcher, 1, "(1): nothing heard for "},
+		{rest, 1, "(1): nothing heard for "},
+		{all, 0, fmt.Sprintf("nothing heard from it for %v", silence*beat)},
+		{launcher, 0, fmt.Sprintf("nothing heard from it for %v", silence*beat)},
+	} {
+		t.Run(fmt.Sprint(tt.frozen, " node ", tt.node), func(t *testing.T) {
+			zero, one := pair(t, "-heartbeat", beat.String(), "sh", "-c", "sleep 1000 & setsid sleep 1000 & echo ready; wait")
+			zero.says(t, "ready", 2)
+			nodes := []*node{zero, one}
+			frozen, other := nodes[tt.node], nodes[1-tt.node]
+			below := descendants(frozen.cmd.Process.Pid)
+			victims := map[string][]int{all: append(below, frozen.cmd.Process.Pid), launcher: {frozen.cmd.Process.Pid}, rest: below}[tt.frozen]
+			below = append(descendants(other.cmd.Process.Pid), below...)
+			if len(below) != 8 {
+				t.Fatalf("%d processes below the nodes, want agents, shells and sleeps", len(below))
+			}
+			signalAll(victims, syscall.SIGSTOP)
+			begun := time.Now()
+			other.wants(t, statusFailed)
+			if took := time.Since(begun); took > later {
+				t.Errorf("the other node ended after %v, want %v or less", took, later)
+			}
+			if !strings.Contains(other.err.String(), tt.want) {
+				t.Errorf("the other node says %q, want %q", other.err.String(), tt.want)
+			}
+			signalAll(victims, syscall.SIGCONT)
+			frozen.wants(t, statusFailed)
+			for deadline := time.Now().Add(later); slices.ContainsFunc(below, runs); time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("of %v some are left", below)
+				}
+			}
+		})
+	}
+}
+
+// TestAPausedNode0IsNotFrozen stops the job by the user's wish for longer than
+// anybody may be silent.
+func TestAPausedNode0IsNotFrozen(t *testing.T) {
+	zero, one := pair(t, "-heartbeat", "0.1", "sh", "-c", `trap "exit 0" USR1; echo ready; while :; do sleep 0.01; done`)
+	zero.says(t, "ready", 2)
+	zero.cmd.Process.Signal(syscall.SIGTSTP)
+	awaitState(t, zero.cmd.Process.Pid, "T")
+	select {
+	case status := <-one.status:
+		t.Fatalf("the other node ended with status %d: %s", status, one.err.String())
+	case <-time.After(time.Second): // far more than three beats
+	}
+	zero.cmd.Process.Signal(syscall.SIGCONT)
+	zero.cmd.Process.Signal(syscall.SIGUSR1)
+	zero.wants(t, 0)
+	one.wants(t, 0)
+}
+
+// TestNodesThatComeInTimeJoin has a third node come after there are enough, and a
+// fourth when the job has begun.
+func TestNodesThatComeInTimeJoin(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for nodes that do not come")
+	}
+	at := place(t)
+	start := func(rank string) *node {
+		return startNode(t, []string{testToken}, "-nnodes=2:4", "-node-rank", rank, "--rdzv_conf=last_call_timeout=4,join_timeout=30,timeout=900", "-rdzv-endpoint", at, "sh", "-c", "echo ready of $WORLD_SIZE; sleep 1000")
+	}
+	zero := start("0")
+	one := start("1")
+	zero.tells(t, "2 nodes are here, which is enough: waiting 4s for more (-last-call)")
+	two := start("2")
+	zero.says(t, "ready of 3\n", 3)
+	late := start("3")
+	late.wants(t, statusFailed)
+	if said := late.err.String(); !strings.Contains(said, "node 0 refuses this node: the job has begun without this node") {
+		t.Errorf("the late node says %q, want why it is none", said)
+	}
+	zero.tells(t, " has come too late, and was sent away")
+	zero.cmd.Process.Signal(syscall.SIGTERM)
+	for _, n := range []*node{zero, one, two} {
+		n.wants(t, 143)
 	}
 }
 

@@ -55,7 +55,9 @@ func (j *job) signalled(s os.Signal) {
 		for _, l := range j.links {
 			l.flush(100 * time.Millisecond)
 		}
+		resume := j.meeting.pause()
 		syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // as the terminal asked; CONT comes back here
+		resume()
 		for _, l := range j.links {
 			l.heard.Store(time.Now().UnixNano())
 		}

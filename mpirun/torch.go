@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gompi/hostfile"
 	"gompi/internal/cli"
@@ -20,6 +21,7 @@ type torchrun struct {
 	standalone bool
 	perHost    perHost
 	nodes      nodeRange
+	lastCall   time.Duration
 	nodeRank   int    // which node this is; -1 if not given
 	endpoint   string // where nodes that are started one by one meet
 	tokenFile  string // by which they know each other
@@ -35,6 +37,8 @@ func (o *options) torchFlags(set *cli.Set) func() error {
 	set.BoolVar(&t.standalone, "standalone", false, "")
 	set.Var(&t.perHost, "nproc-per-node", "")
 	set.Var(&t.nodes, "nnodes", "")
+	t.lastCall = 30 * time.Second
+	set.Var((*cli.Duration)(&t.lastCall), "last-call", "")
 	t.nodeRank = -1
 	set.Var((*nodeNumber)(&t.nodeRank), "node-rank", "")
 	set.StringVar(&t.endpoint, "rdzv-endpoint", "", "")

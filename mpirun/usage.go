@@ -50,6 +50,8 @@ as torchrun
                             (default: node 0 is where all meet, the others as they come)
   -rdzv-endpoint HOST:PORT  where they meet: at node 0 (default port 29400; also
                             -master-addr HOST -master-port PORT)
+  -last-call T              how long a job that has MIN nodes waits for more (default 30);
+                            who comes later is sent away
   -rdzv-token-file F        the token by which they know each other (default: that in
                             GOMPI_TOKEN), the same on all
   -master-addr, -master-port PORT

@@ -1,11 +1,13 @@
 package cli
 
+import "strings"
+
 // torchHabits returns what torchrun's users type and gompirun has no flag for.
 func torchHabits() []Habit {
 	const files = "-output-filename DIR keeps what each rank writes in files, too"
 	return []Habit{
 		{Names: []string{"rdzv-backend"}, Args: 1, To: ownBackends, Why: "the nodes of a job meet at gompirun"},
-		{Names: []string{"rdzv-conf"}, Args: 1, Why: "the nodes of a job meet at gompirun"},
+		{Names: []string{"rdzv-conf"}, Args: 1, To: rendezvousTimes, Why: "want join_timeout or last_call_timeout of it"},
 		{Names: []string{"monitor-interval"}, Args: 1, Why: "gompirun hears at once when a rank ends"},
 		{Names: []string{"start-method"}, Args: 1, Why: "every rank is a process of its own"},
 		{Names: []string{"role"}, Args: 1, Why: "every rank has the role default"},
@@ -24,6 +26,20 @@ func ownBackends(args []string) []string {
 		return []string{}
 	}
 	return nil
+}
+
+// rendezvousTimes translates --rdzv-conf join_timeout=600,last_call_timeout=30.
+func rendezvousTimes(args []string) []string {
+	var flags []string
+	for setting := range strings.SplitSeq(args[0], ",") {
+		switch key, value, _ := strings.Cut(setting, "="); strings.TrimSpace(key) {
+		case "join_timeout":
+			flags = append(flags, "-start-timeout", value)
+		case "last_call_timeout":
+			flags = append(flags, "-last-call", value)
+		}
+	}
+	return flags
 }
 
 func unlessZero(flag string) func([]string) []string {

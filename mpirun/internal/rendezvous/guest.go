@@ -24,8 +24,10 @@ type Guest struct {
 	Say   func(line string) // tells the user
 	Run   Runner
 
-	conn *conn
-	node int
+	conn   *conn
+	node   int
+	beat   time.Duration // how often node 0 has something to say, 0 if perhaps never
+	paused bool          // node 0 has said that it will say nothing
 }
 
 // errRefused is wrapped by what node 0 says against a node.
@@ -79,7 +81,7 @@ func (g *Guest) try(ctx context.Context, address string) error {
 	switch {
 	case err == nil && kind == kindWelcome:
 		g.conn = c
-		g.node, err = parseNumber(body)
+		g.node, g.beat, err = parseWelcome(body)
 		return err
 	case err == nil && kind == kindRefuse:
 		err = fmt.Errorf("%w: %s", errRefused, body)
@@ -106,16 +108,18 @@ func (g *Guest) Signal(s syscall.Signal) { g.conn.send(kindSignal, appendNumber(
 func (g *Guest) Leave() { g.conn.close() }
 
 // Serve runs agents as node 0 wants and returns how the job ended. When the
-// connection is lost it ends the agent, if there is one, and returns an error.
+// connection is lost, or node 0 is silent for several beats, it ends the agent, if
+// there is one, and returns an error.
 func (g *Guest) Serve() (*End, error) {
 	defer g.conn.close()
 	var run *relay
 	defer func() { run.stop() }()
 	for {
-		kind, body, err := g.conn.receive()
+		kind, body, err := g.hear()
 		if err != nil {
 			return nil, err
 		}
+		g.paused = kind == kindPause
 		switch kind {
 		case kindStart:
 			run.stop()
@@ -130,6 +134,26 @@ func (g *Guest) Serve() (*End, error) {
 			run.kill()
 		case kindEnd:
 			return parseEnd(body)
+		}
+	}
+}
+
+// hear receives the next frame of node 0. A time for which this process itself was
+// stopped counts as one missing beat, however long it was: the others may have
+// come meanwhile.
+func (g *Guest) hear() (kind byte, body []byte, err error) {
+	for missing := 1; ; missing++ {
+		var due time.Time
+		if g.beat > 0 && !g.paused {
+			due = time.Now().Add(g.beat)
+		}
+		g.conn.tls.SetReadDeadline(due)
+		kind, body, err = g.conn.receive()
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return kind, body, err
+		}
+		if missing == patience {
+			return 0, nil, fmt.Errorf("nothing heard from it for %v: it is frozen, or the network is cut", patience*g.beat)
 		}
 	}
 }

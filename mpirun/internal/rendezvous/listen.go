@@ -12,15 +12,20 @@ import (
 // maxStrangers bounds connections that have not proved themselves.
 const maxStrangers = 64
 
-// lastCall is how long a job that has the nodes it needs waits for those that
-// it may have.
-const lastCall = 30 * time.Second
-
 // A Host is node 0, to which the others come.
 type Host struct {
-	Own      *Offer
-	Token    []byte
-	Say      func(line string) // tells the user
+	Own   *Offer
+	Token []byte
+	Say   func(line string) // tells the user
+
+	// LastCall is how long a job that has the nodes it needs waits for those that
+	// it may have.
+	LastCall time.Duration
+
+	// Beat is how often the nodes of the job hear from this one. One that misses
+	// several gives it up. 0 is never.
+	Beat time.Duration
+
 	listener net.Listener
 }
 
@@ -31,11 +36,14 @@ func (h *Host) Listen(address string) error {
 	return err
 }
 
+// Close stops listening.
+func (h *Host) Close() { h.listener.Close() }
+
 // Gather returns the other nodes, in the order of their numbers, when there are
-// as many as the job may have, or, some time after there are as many as it
-// needs, those. It fails when ctx ends before. Then nobody listens any more.
+// as many as the job may have, or, LastCall after there are as many as it needs,
+// those. It fails when ctx ends before. Until Close, nodes that come later are
+// told that they are too late.
 func (h *Host) Gather(ctx context.Context) ([]*Node, error) {
-	defer h.listener.Close() // ends accept
 	arrivals, losses := make(chan *Node), make(chan *Node)
 	gone, stop := context.WithCancel(ctx)
 	defer stop()
@@ -46,7 +54,8 @@ func (h *Host) Gather(ctx context.Context) ([]*Node, error) {
 	defer progress.Stop()
 	for len(nodes) < h.Own.Most-1 {
 		if len(nodes) >= h.Own.Least-1 && enough == nil {
-			enough = time.After(lastCall)
+			enough = time.After(h.LastCall)
+			h.Say(fmt.Sprintf("%d nodes are here, which is enough: waiting %v for more (-last-call)", len(nodes)+1, h.LastCall))
 		}
 		select {
 		case n := <-arrivals:
@@ -93,6 +102,7 @@ func (h *Host) accept(ctx context.Context, arrivals, losses chan<- *Node) {
 			select {
 			case arrivals <- n:
 			case <-ctx.Done():
+				h.Say(fmt.Sprintf("%s has come too late, and was sent away", n.Offer.Host))
 				n.refuse("the job has begun without this node")
 				return
 			}
@@ -166,7 +176,10 @@ func (h *Host) number(nodes []*Node) []*Node {
 	}
 	slices.SortFunc(nodes, func(a, b *Node) int { return a.Offer.Node - b.Offer.Node })
 	for _, n := range nodes {
-		n.conn.send(kindWelcome, appendNumber(n.Offer.Node), handshakeTime) // receive notices errors
+		n.conn.send(kindWelcome, appendWelcome(n.Offer.Node, h.Beat), handshakeTime) // receive notices errors
+		if h.Beat > 0 {
+			go n.beat(h.Beat) // until the connection ends
+		}
 	}
 	return nodes
 }

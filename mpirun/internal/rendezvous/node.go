@@ -13,7 +13,8 @@ import (
 type Node struct {
 	Offer *Offer
 
-	conn *conn
+	conn    *conn
+	beating sync.Mutex // held while a beat is sent, and from Pause on
 
 	mu      sync.Mutex
 	run     *Agent           // the last one started
@@ -33,6 +34,30 @@ func (n *Node) Hear(c chan<- os.Signal) {
 func (n *Node) Address() string {
 	host, _, _ := net.SplitHostPort(n.conn.tls.LocalAddr().String())
 	return host
+}
+
+// beat tells the node again and again that this process lives.
+func (n *Node) beat(every time.Duration) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-n.gone:
+			return
+		case <-t.C:
+			n.beating.Lock()
+			n.conn.send(kindBeat, nil, silence) // receive notices errors
+			n.beating.Unlock()
+		}
+	}
+}
+
+// Pause tells the node that it will not hear from this process before resume is
+// called, or the next order.
+func (n *Node) Pause() (resume func()) {
+	n.beating.Lock()
+	n.conn.send(kindPause, nil, time.Second) // receive notices errors
+	return n.beating.Unlock
 }
 
 func (n *Node) refuse(why string) {

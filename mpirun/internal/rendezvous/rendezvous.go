@@ -36,6 +36,8 @@ const (
 	handshakeTime = 10 * time.Second
 	// silence is how long a peer's host may not answer before it is lost.
 	silence = 15 * time.Second
+	// patience is how many of node 0's beats may be missing.
+	patience = 3
 	// obedience is how long a peer may take to end an agent that is to be killed.
 	obedience = 3 * time.Second
 )
@@ -139,6 +141,16 @@ func parseNumber(body []byte) (int, error) {
 	return n, d.Err()
 }
 
+func appendWelcome(node int, beat time.Duration) func([]byte) []byte {
+	return func(b []byte) []byte { return wire.AppendInt(wire.AppendInt(b, node), int(beat)) }
+}
+
+func parseWelcome(body []byte) (node int, beat time.Duration, err error) {
+	d := wire.NewDecoder(body)
+	node, beat = int(d.Int(1, maxNodes)), time.Duration(d.Int(0, math.MaxInt64/patience))
+	return node, beat, d.Err()
+}
+
 func appendBytes[T ~string | ~[]byte](v T) func([]byte) []byte {
 	return func(b []byte) []byte { return append(b, v...) }
 }
@@ -146,7 +158,7 @@ func appendBytes[T ~string | ~[]byte](v T) func([]byte) []byte {
 // Kinds of frames. The order is part of the language.
 const (
 	kindOffer   = iota + 1 // from a node: Offer
-	kindWelcome            // to a node: which it is
+	kindWelcome            // to a node: which it is, and how often it will hear from node 0
 	kindRefuse             // to a node: why it is none
 	kindStart              // to a node: start an agent
 	kindData               // both ways: what goes into the agent and comes out of it
@@ -155,6 +167,8 @@ const (
 	kindEnded              // from a node: how its agent has ended
 	kindSignal             // from a node: a signal that has come there
 	kindEnd                // to a node: End
+	kindBeat               // to a node: node 0 lives
+	kindPause              // to a node: node 0 is stopped, and will be silent
 )
 
 var errClosed = errors.New("the connection was closed")

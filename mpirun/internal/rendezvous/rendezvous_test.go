@@ -48,7 +48,7 @@ func offer(node, least, most int) *Offer {
 func host(t *testing.T, least, most int) (*Host, *saying) {
 	t.Helper()
 	s := new(saying)
-	h := &Host{Own: offer(0, least, most), Token: token, Say: s.say}
+	h := &Host{Own: offer(0, least, most), Token: token, Say: s.say, LastCall: limit}
 	if err := h.Listen("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -294,6 +294,7 @@ func TestWaitingInVainNamesWhoIsMissing(t *testing.T) {
 			t.Errorf("the node that was there is told %+v", e)
 		}
 	}
+	h.Close()
 	g := &Guest{Own: offer(1, 2, 2), Token: token, Say: func(string) {}, Run: upper}
 	ctx, cancel = context.WithTimeoutCause(context.Background(), 100*time.Millisecond, late)
 	defer cancel()
@@ -375,6 +376,54 @@ func tryEnding(c <-chan ending) *ending {
 	case <-time.After(200 * time.Millisecond):
 		return nil
 	}
+}
+
+func TestWhoComesAfterTheLastCallIsSentAway(t *testing.T) {
+	ctx := deadline(t)
+	h, said := host(t, 2, 3)
+	h.LastCall = 0
+	_, first := guest(ctx, h, offer(1, 2, 3), token)
+	nodes, err := h.Gather(ctx)
+	if err != nil || len(nodes) != 1 {
+		t.Fatalf("%d nodes, %v; want 1 at the last call", len(nodes), err)
+	}
+	_, late := guest(ctx, h, offer(2, 2, 3), token)
+	if e := <-late; !errors.Is(e.err, errRefused) || !strings.Contains(e.err.Error(), "the job has begun without this node") {
+		t.Errorf("who comes too late is told %v", e.err)
+	}
+	if !strings.Contains(said.text(), "h2 has come too late") {
+		t.Errorf("node 0 said %q, nothing of the late one", said.text())
+	}
+	nodes[0].Finish(End{})
+	if e := <-first; e.err != nil {
+		t.Errorf("the node that came in time: %v", e.err)
+	}
+}
+
+// TestANodeGivesUpASilentNode0 has node 0 live, pause, and then fall silent
+// without a word.
+func TestANodeGivesUpASilentNode0(t *testing.T) {
+	ctx := deadline(t)
+	h, _ := host(t, 2, 2)
+	h.Beat = 20 * time.Millisecond
+	_, ended := guest(ctx, h, offer(1, 2, 2), token)
+	nodes, err := h.Gather(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resume := nodes[0].Pause()
+	if e := tryEnding(ended); e != nil {
+		t.Fatalf("a node gave up node 0, which had paused: %+v", e)
+	}
+	a, err := nodes[0].Start() // and lives again
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := <-ended; e.err == nil || !strings.Contains(e.err.Error(), "nothing heard from it for 60ms") {
+		t.Errorf("the node ended with %v, want that nothing was heard", e.err)
+	}
+	a.Wait() // the node has ended it
+	resume()
 }
 
 func TestTokensAreLongAndTheirOwnersAlone(t *testing.T) {
