@@ -10,6 +10,13 @@ NP      ?= 4
 
 export CGO_ENABLED = 0
 
+# gompi-topo asks NVIDIA's library, by a binding that needs C, and lazily: where
+# the library is not there the program must start all the same.
+topo = if command -v $$($(GO) env CC) >/dev/null; then \
+	CGO_ENABLED=1 CGO_CFLAGS='-O2 -Wno-deprecated-declarations' $(GO) build -trimpath \
+	-ldflags '-s -w -extldflags=-Wl,-z,lazy' -o $(1)/ ./cudaops/topo/gompi-topo; \
+	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
+
 .PHONY: help build run test check race fuzz examples bench compare-tcp launchbench launchbench-hosts dist clean
 
 help: ## print this list
@@ -18,6 +25,7 @@ help: ## print this list
 build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 	@mkdir -p $(BIN)
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(PROGS)
+	@$(call topo,$(BIN))
 
 run: build ## train a language model on real text with 4 ranks on this machine (about a minute)
 	@echo 'localhost slots=$(NP)' > $(BIN)/hosts
@@ -56,10 +64,11 @@ launchbench-hosts: build ## the same over four hosts made of network namespaces,
 	$(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -hosts 4 \
 	  -command '$(CURDIR)/$(BIN)/gompi-launchbench -hostfile $$HOSTFILE -rsh "$$RSH" -np 8 -torch-np 4 -rounds 5'
 
-dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/
+dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo, which is not static, in that of this machine)
 	@for arch in amd64 arm64; do \
 	  d=dist/gompi-$(VERSION)-linux-$$arch; mkdir -p $$d/bin && \
 	  GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$d/bin/ $(PROGS) && \
+	  { [ $$arch != $$($(GO) env GOARCH) ] || { $(call topo,$$d/bin); }; } && \
 	  cp README.md LICENSE $$d/ && tar -C dist -czf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
 
 clean: ## remove bin and dist

@@ -35,6 +35,8 @@ var rules = []rule{
 	{"comm/commtest", []string{"comm", "transport", "internal/boot"}},
 	{"comm/ddp", []string{"comm"}},
 	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/boot", "internal/seg", "internal/env", "internal/poll"}},
+	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
+	{"cudaops/topo", nil},
 	{"hostfile", nil},
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire"}},
@@ -82,6 +84,7 @@ func TestCoreNeedsNoC(t *testing.T) {
 func TestModulesStayInTheirPlaces(t *testing.T) {
 	places := map[string][]string{
 		"github.com/spf13/pflag":                     {"internal/cli"},
+		"github.com/NVIDIA/go-nvml":                  {"cudaops/topo/gompi-topo"},
 		"github.com/google/uuid":                     {"internal/boot"},
 		"github.com/libp2p/go-reuseport":             {"mpirun"},
 		"github.com/rogpeppe/go-internal":            {"mpirun"},

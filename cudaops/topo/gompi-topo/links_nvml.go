@@ -1,0 +1,134 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"cmp"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"gompi/cudaops/topo"
+)
+
+var levels = map[nvml.GpuTopologyLevel]topo.Level{
+	nvml.TOPOLOGY_INTERNAL: topo.Board, nvml.TOPOLOGY_SINGLE: topo.Switch, nvml.TOPOLOGY_MULTIPLE: topo.Switches,
+	nvml.TOPOLOGY_HOSTBRIDGE: topo.HostBridge, nvml.TOPOLOGY_NODE: topo.Node, nvml.TOPOLOGY_SYSTEM: topo.System,
+}
+
+// links asks about every pair of devices.
+func (s *survey) links() {
+	ends := make([]nvlinks, len(s.handles))
+	for i := range ends {
+		ends[i] = s.nvlinks(s.handles[i])
+	}
+	for i, from := range s.handles {
+		links := make([]topo.Link, len(s.handles))
+		for j, to := range s.handles {
+			if i != j {
+				links[j] = s.link(from, to)
+				links[j].NVLinks = ends[i].to(s.host.Devices[j].PCI, ends[j])
+			}
+		}
+		s.host.Links = append(s.host.Links, links)
+	}
+}
+
+// link asks what lies between two devices, and what the first may do with the
+// memory of the other.
+func (s *survey) link(from, to nvml.Device) topo.Link {
+	var l topo.Link
+	s.get("nvmlDeviceGetTopologyCommonAncestor", func() nvml.Return {
+		level, ret := from.GetTopologyCommonAncestor(to)
+		if ret == nvml.SUCCESS {
+			l.Level = levels[level]
+		}
+		return ret
+	})
+	may, not := "", ""
+	for _, right := range []struct {
+		letter string
+		index  nvml.GpuP2PCapsIndex
+	}{{"r", nvml.P2P_CAPS_INDEX_READ}, {"w", nvml.P2P_CAPS_INDEX_WRITE}, {"a", nvml.P2P_CAPS_INDEX_ATOMICS}} {
+		s.get("nvmlDeviceGetP2PStatus", func() nvml.Return {
+			status, ret := from.GetP2PStatus(to, right.index)
+			switch {
+			case ret != nvml.SUCCESS:
+			case status == nvml.P2P_STATUS_OK:
+				may += right.letter
+			default:
+				not = cmp.Or(not, obstacle(status))
+			}
+			return ret
+		})
+	}
+	l.P2P = cmp.Or(may, not)
+	return l
+}
+
+// obstacle abbreviates what forbids a device to use another's memory, "" if that
+// is not known.
+func obstacle(status nvml.GpuP2PStatus) string {
+	switch status {
+	case nvml.P2P_STATUS_CHIPSET_NOT_SUPPORTED:
+		return "CNS"
+	case nvml.P2P_STATUS_GPU_NOT_SUPPORTED:
+		return "GNS"
+	case nvml.P2P_STATUS_IOH_TOPOLOGY_NOT_SUPPORTED:
+		return "TNS"
+	case nvml.P2P_STATUS_DISABLED_BY_REGKEY:
+		return "DR"
+	case nvml.P2P_STATUS_NOT_SUPPORTED:
+		return "NS"
+	}
+	return ""
+}
+
+// nvlinks are where the NVLinks of a device lead.
+type nvlinks struct {
+	direct   map[string]int // how many to the device at a PCI address
+	switched int            // to NVSwitches
+}
+
+// to returns how many NVLinks there are to another device: direct ones, or those
+// of the one that has fewer to the switches that join all.
+func (n nvlinks) to(pci string, other nvlinks) int {
+	if direct := n.direct[pci]; direct > 0 {
+		return direct
+	}
+	return min(n.switched, other.switched)
+}
+
+// nvlinks asks where the NVLinks of a device lead.
+func (s *survey) nvlinks(handle nvml.Device) nvlinks {
+	n := nvlinks{direct: map[string]int{}}
+	for link := range nvml.NVLINK_MAX_LINKS {
+		active := false
+		if !s.get("nvmlDeviceGetNvLinkState", func() nvml.Return {
+			state, ret := handle.GetNvLinkState(link)
+			active = state == nvml.FEATURE_ENABLED
+			return ret
+		}) {
+			break // it has no more
+		}
+		if !active {
+			continue
+		}
+		remote := nvml.NVLINK_DEVICE_TYPE_UNKNOWN
+		s.get("nvmlDeviceGetNvLinkRemoteDeviceType", func() (ret nvml.Return) {
+			remote, ret = handle.GetNvLinkRemoteDeviceType(link)
+			return ret
+		})
+		if remote == nvml.NVLINK_DEVICE_TYPE_SWITCH {
+			n.switched++
+			continue
+		}
+		s.get("nvmlDeviceGetNvLinkRemotePciInfo", func() nvml.Return {
+			pci, ret := handle.GetNvLinkRemotePciInfo(link)
+			if ret == nvml.SUCCESS {
+				n.direct[address(pci)]++
+			}
+			return ret
+		})
+	}
+	return n
+}

@@ -1,0 +1,93 @@
+package topo
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A Unit is what a process can be given: a whole device, or a slice of one.
+type Unit struct {
+	Token  string // that names it in CUDA_VISIBLE_DEVICES
+	Device int    // position in Host.Devices; -1: a slice that somebody has named and of which nothing else is known
+	Slice  int    // position in its device's Slices; -1: the whole device
+}
+
+// Units returns all that there is, in the order of PCI addresses: each device,
+// or its slices where it is cut. The tokens of devices are numbers, which every
+// program understands, unless a device is left out, when who counts differently
+// would take another: then they are UUIDs.
+func (h *Host) Units() []Unit {
+	var units []Unit
+	for i, d := range h.Devices {
+		if d.MIG {
+			for k, s := range d.Slices {
+				units = append(units, Unit{s.UUID, i, k})
+			}
+			continue
+		}
+		token := strconv.Itoa(d.Index)
+		if h.gaps() {
+			token = d.UUID
+		}
+		units = append(units, Unit{token, i, -1})
+	}
+	return units
+}
+
+// gaps reports whether the numbers of the devices do not just count them.
+func (h *Host) gaps() bool {
+	for i, d := range h.Devices {
+		if d.Index != i {
+			return true
+		}
+	}
+	return false
+}
+
+// Named returns what list, a value of CUDA_VISIBLE_DEVICES, names, in its order
+// and with its own tokens. It is read as CUDA reads it: numbers, UUIDs or
+// beginnings of them, and at the first that there is not the list ends. Numbers
+// count in the order of PCI addresses. A MIG slice that is not known is taken
+// at its word: only a privileged process may be told of all of them.
+func (h *Host) Named(list string) []Unit {
+	var units []Unit
+	for token := range strings.SplitSeq(list, ",") {
+		u, ok := h.named(strings.TrimSpace(token))
+		if !ok {
+			break
+		}
+		units = append(units, u)
+	}
+	return units
+}
+
+func (h *Host) named(token string) (Unit, bool) {
+	number, err := strconv.Atoi(token)
+	slice := strings.HasPrefix(token, "MIG-")
+	for i, d := range h.Devices {
+		switch {
+		case err == nil && d.Index == number, strings.HasPrefix(token, "GPU-") && strings.HasPrefix(d.UUID, token):
+			return Unit{token, i, -1}, true
+		case slice:
+			for k, s := range d.Slices {
+				if s.UUID == token {
+					return Unit{token, i, k}, true
+				}
+			}
+		}
+	}
+	return Unit{token, -1, -1}, slice
+}
+
+// Label returns what people call a unit: 3 for a device, 3:1 for its second
+// slice, and the token where nothing is known.
+func (h *Host) Label(u Unit) string {
+	if u.Device < 0 {
+		return u.Token
+	}
+	label := strconv.Itoa(h.Devices[u.Device].Index)
+	if u.Slice >= 0 {
+		label += ":" + strconv.Itoa(u.Slice)
+	}
+	return label
+}
