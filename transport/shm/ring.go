@@ -16,6 +16,11 @@ import (
 //	64      64    hungry: not 0 while the writer sleeps and waits for room
 //	128     size  records
 //
+// Its first firstLap bytes are a ring of their own at first: small messages stay
+// in the first-level caches, and a pair of ranks takes little memory. When longer
+// ones have come, the writer claims the rest and goes on there at the end of a
+// lap, instead of at the beginning. The last record of the lap says so.
+//
 // A record begins at a multiple of 64 bytes and does not cross the end of the
 // ring:
 //
@@ -36,10 +41,15 @@ import (
 // record itself: the writer counts on 64 bytes more than it writes, and takes as
 // free only what the reader gave up by an atomic store of head, when it had read
 // it. At the beginning the memory is zero.
+//
+// This holds across growth too: a place that is reached again was left a whole
+// ring of bytes before, as counted in the size that the ring has now.
 type ring struct {
 	head   *atomic.Uint64
 	hungry *atomic.Uint32
-	mem    []byte
+	mem    []byte // all of it, also what is not claimed yet
+	lap    uint64 // how much of mem is in use, a power of two
+	base   uint64 // a position that is at the beginning of mem
 }
 
 const (
@@ -55,10 +65,20 @@ func newRing(mem []byte) ring {
 		head:   (*atomic.Uint64)(unsafe.Pointer(&mem[0])),
 		hungry: (*atomic.Uint32)(unsafe.Pointer(&mem[lineSize])),
 		mem:    mem[controlSize:],
+		lap:    uint64(min(firstLap, len(mem)-controlSize)),
 	}
 }
 
-func (r *ring) at(pos uint64) int { return int(pos & uint64(len(r.mem)-1)) }
+func (r *ring) at(pos uint64) int { return int((pos - r.base) & (r.lap - 1)) }
+
+// canGrow reports whether the ring can grow at pos, where a lap ends.
+func (r *ring) canGrow(pos uint64) bool { return r.at(pos) == 0 && r.lap < uint64(len(r.mem)) }
+
+// grow takes all of mem into use, from pos on.
+func (r *ring) grow(pos uint64) {
+	r.base = pos - r.lap
+	r.lap = uint64(len(r.mem))
+}
 
 func (r *ring) word(pos uint64) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&r.mem[r.at(pos)]))
@@ -70,26 +90,30 @@ const (
 	more             // of the frame before
 )
 
+// grown is set in the word of a record behind which the ring has grown.
+const grown = 0x80
+
 // length returns how much of the ring a record with n bytes behind its word takes.
 func length(n int) int { return (wordSize + n + lineSize - 1) &^ (lineSize - 1) }
 
 // A writer is the writing end.
 type writer struct {
 	ring
-	tail uint64
-	seen uint64 // what was last read of head
+	tail  uint64
+	seen  uint64           // what was last read of head
+	bulk  bool             // a frame with more than smallBody has come
+	claim func() (ok bool) // makes sure that all of mem exists
 }
 
 // room returns how many bytes the next record may take, word included.
 func (w *writer) room() int {
-	size := uint64(len(w.mem))
-	free := func() int { return int(size - lineSize - (w.tail - w.seen)) }
+	free := func() int { return int(w.lap - lineSize - (w.tail - w.seen)) }
 	n := free()
-	if n < min(len(w.mem)/2, 2*mostRecord) {
+	if n < min(int(w.lap/2), 2*mostRecord) {
 		w.seen = w.head.Load()
 		n = free()
 	}
-	return min(n, len(w.mem)-w.at(w.tail), mostRecord)
+	return min(n, int(w.lap)-w.at(w.tail), mostRecord)
 }
 
 // begin writes the first record of a frame with as much of body as it takes, and
@@ -99,6 +123,7 @@ func (w *writer) begin(h *transport.Header, body []byte) (int, bool) {
 	if room < lineSize {
 		return 0, false
 	}
+	w.bulk = w.bulk || len(body) > smallBody
 	n := min(len(body), room-frameHead)
 	at := w.at(w.tail)
 	h.Encode(w.mem[at+wordSize:])
@@ -122,9 +147,13 @@ func (w *writer) goOn(body []byte) int {
 
 // publish makes the record at tail, with n bytes behind its word, readable.
 func (w *writer) publish(kind, n int) {
-	next := w.tail + uint64(length(n))
+	word, next := w.word(w.tail), w.tail+uint64(length(n))
+	if w.bulk && w.canGrow(next) && w.claim() {
+		w.grow(next)
+		kind |= grown
+	}
 	*(*uint64)(unsafe.Pointer(w.word(next))) = 0
-	w.word(w.tail).Store(uint64(n)<<8 | uint64(kind))
+	word.Store(uint64(n)<<8 | uint64(kind))
 	w.tail = next
 }
 
@@ -133,6 +162,7 @@ type reader struct {
 	ring
 	pos  uint64
 	told uint64 // what head says
+	wide bool   // the ring has grown behind the record that next returned
 }
 
 // next returns the kind and the content of the next record, 0 if there is none.
@@ -142,8 +172,12 @@ func (r *reader) next() (kind int, content []byte) {
 	if w == 0 {
 		return 0, nil
 	}
-	kind, n, at := int(w&0xff), w>>8, r.at(r.pos)
-	if kind > more || n > uint64(len(r.mem)-at-wordSize) || kind == first && n < transport.HeaderSize {
+	kind, n, at := int(w&^grown&0xff), w>>8, r.at(r.pos)
+	if kind > more || n > r.lap-uint64(at)-wordSize || kind == first && n < transport.HeaderSize {
+		return -1, nil
+	}
+	r.wide = w&grown != 0
+	if r.wide && !r.canGrow(r.pos+uint64(length(int(n)))) {
 		return -1, nil
 	}
 	return kind, r.mem[at+wordSize:][:n]
@@ -153,7 +187,11 @@ func (r *reader) next() (kind int, content []byte) {
 // writer, which it does when that is worth a cache line.
 func (r *reader) done(content []byte) bool {
 	r.pos += uint64(length(len(content)))
-	if r.pos-r.told < uint64(len(r.mem)/4) {
+	if r.wide {
+		r.grow(r.pos)
+		r.wide = false
+	}
+	if r.pos-r.told < r.lap/4 {
 		return false
 	}
 	r.tell()

@@ -147,6 +147,7 @@ func TestNonsenseInARingIsAProtocolError(t *testing.T) {
 		"header":      func(w *writer) { w.mem[wordSize] = 0xff },
 		"no frame":    func(w *writer) { w.word(0).Store(8<<8 | more) },
 		"too long":    func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize+8)<<8 | first) },
+		"growth":      func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize)<<8 | first | grown) },
 		"not the end": func(w *writer) { w.word(uint64(whole)).Store(8<<8 | more) },
 	} {
 		a, b, lost := pair(t, nil)
@@ -159,15 +160,27 @@ func TestNonsenseInARingIsAProtocolError(t *testing.T) {
 	}
 }
 
-// Two goroutines send each other frames of all sizes through the smallest rings,
-// and stop for a moment wherever chance has it.
+// Two goroutines send each other frames of all sizes through the smallest rings
+// and through one that grows, and stop for a moment wherever chance has it.
 func TestStreamsSurviveAnyTiming(t *testing.T) {
+	for name, n := range map[string]int{"smallest": crowd, "growing": 2} {
+		t.Run(name, func(t *testing.T) { streams(t, n) })
+	}
+}
+
+// streams sends frames through a ring of a host with n ranks.
+func streams(t *testing.T, n int) {
 	frames := 20_000
 	if testing.Short() {
 		frames = 2000
 	}
-	mem := area(crowd)[ringsAt(crowd):][:stride(crowd)]
+	mem := area(n)[ringsAt(n):][:stride(n)]
 	w, r := writer{ring: newRing(mem)}, reader{ring: newRing(mem)}
+	claims := 0
+	w.claim = func() bool { // not at first
+		claims++
+		return claims > 3
+	}
 	pause := func(r *rand.Rand) {
 		for range r.IntN(4) {
 			runtime.Gosched()
@@ -226,4 +239,35 @@ func TestStreamsSurviveAnyTiming(t *testing.T) {
 		}
 	}
 	all.Wait()
+	if size := uint64(ringSize(n)); w.lap != size || r.lap != size {
+		t.Errorf("the writer uses %d bytes of the ring and the reader %d, want all %d", w.lap, r.lap, size)
+	}
+}
+
+// Without memory to grow a ring stays as it is, and small messages ask for none.
+func TestARingThatCannotGrowStaysInUse(t *testing.T) {
+	asked := 0
+	a, b, lost := pair(t, func(off, n int) error {
+		if n > controlSize+firstLap {
+			asked++
+			return errors.New("no memory")
+		}
+		return nil
+	})
+	for _, size := range []int{smallBody, 16 << 10} {
+		before := asked
+		for range 3 * firstLap / size {
+			if !a.Send(3, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, size)), 0) {
+				t.Fatalf("a message of %d bytes waits for room", size)
+			}
+			for b.Poll(7) > 0 {
+			}
+		}
+		if more := asked > before; more != (size > smallBody) {
+			t.Errorf("messages of %d bytes: asked for memory: %v", size, more)
+		}
+	}
+	if w := &a.peers[1].w; w.lap != firstLap || len(lost) > 0 {
+		t.Errorf("the ring has %d bytes and %v is lost, want %d and none", w.lap, lost, firstLap)
+	}
 }
