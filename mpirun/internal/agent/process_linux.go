@@ -40,12 +40,11 @@ type process struct {
 }
 
 // Numbers of the descriptors that every rank inherits, beside the standard
-// ones. The doorbells of the host's ranks follow bellFD.
+// ones and the doorbells.
 const (
 	bootFD = 3
 	segFD  = 4
 	pmiFD  = 5
-	bellFD = 6
 )
 
 // ends are the far ends of a rank's pipes, which its process inherits.
@@ -129,20 +128,13 @@ func (a *agent) spawn(p *process, prog *program, vars []string) error {
 		return err
 	}
 	defer e.close()
-	files := make([]uintptr, 0, bellFD+len(a.bells))
-	for _, fd := range []int{e.stdin, e.stdout, e.stderr, e.boot, a.segment.FD(), e.pmi} {
-		files = append(files, uintptr(fd))
-	}
-	for _, bell := range a.bells {
-		files = append(files, uintptr(bell))
-	}
 	if err := a.bind(p.CPUs); err != nil {
 		a.note("rank %d is not bound: %v", p.Rank.Rank, err)
 	}
 	pid, err := syscall.ForkExec(prog.path, prog.argv, &syscall.ProcAttr{
 		Dir:   prog.wdir,
 		Env:   vars,
-		Files: files,
+		Files: []uintptr{uintptr(e.stdin), uintptr(e.stdout), uintptr(e.stderr), uintptr(e.boot), uintptr(a.segment.FD()), uintptr(e.pmi)},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &p.pidfd},
 	})
 	if err != nil {
@@ -172,7 +164,7 @@ func (a *agent) variables(p *process) []string {
 		env.Rank + "=" + rank, env.Size + "=" + size, env.LocalRank + "=" + local, env.LocalSize + "=" + locals,
 		fmt.Sprintf("%s=%d", env.Node, a.launch.Node), env.JobID + "=" + a.launch.JobID,
 		fmt.Sprintf("%s=%d", env.BootFD, bootFD), fmt.Sprintf("%s=%d", env.SegFD, segFD),
-		fmt.Sprintf("%s=%d", env.BellFD, bellFD), env.BootAddr + "=" + a.address,
+		fmt.Sprintf("%s=%d", env.BellFD, a.bells[0]), env.BootAddr + "=" + a.address,
 		env.TorchRank + "=" + rank, env.TorchSize + "=" + size,
 		env.TorchLocalRank + "=" + local, env.TorchLocalSize + "=" + locals,
 		env.TorchMasterAddr + "=" + a.launch.MasterAddr, fmt.Sprintf("%s=%d", env.TorchMasterPort, a.launch.MasterPort),

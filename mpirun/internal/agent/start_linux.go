@@ -129,17 +129,49 @@ func (a *agent) makeShared() error {
 	if a.segment, err = seg.New(ranks); err != nil {
 		return err
 	}
-	for range ranks {
-		bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-		if err != nil {
-			return fmt.Errorf("doorbell: %w", err)
-		}
-		a.bells = append(a.bells, bell)
+	if a.bells, err = newBells(len(ranks)); err != nil {
+		return fmt.Errorf("doorbells: %w", err)
 	}
 	if len(ranks) >= manyRanks {
 		shareOpenFiles()
 	}
 	return a.listen()
+}
+
+// newBells makes n doorbells with numbers one after the other. They stay open on
+// exec: to pass hundreds of them on to hundreds of ranks, nothing is to be done.
+func newBells(n int) (bells []int, err error) {
+	for next := firstBell; len(bells) < n; {
+		bell, err := newBell(next)
+		if err != nil {
+			return nil, err
+		}
+		if bell != next { // that number is taken: the row begins anew behind it
+			closeAll(bells)
+			bells = nil
+		}
+		bells, next = append(bells, bell), bell+1
+	}
+	return bells, nil
+}
+
+// firstBell is above the numbers of what a rank inherits, or opens at once.
+const firstBell = 64
+
+// newBell makes a doorbell with the lowest number that is free from least on.
+func newBell(least int) (int, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fd)
+	return unix.FcntlInt(uintptr(fd), unix.F_DUPFD, least)
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
 }
 
 // manyRanks is so many that their doorbells, which each of them has, take much of
