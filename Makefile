@@ -7,6 +7,7 @@ PROGS   := ./mpirun/gompirun ./bench/gompi-bench ./bench/gompi-compare ./bench/g
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X gompi/mpirun.Version=$(VERSION)
 NP      ?= 4
+PTXDIR  ?= cudaops
 
 export CGO_ENABLED = 0
 
@@ -17,7 +18,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '-s -w -extldflags=-Wl,-z,lazy' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-.PHONY: help build run test check race fuzz examples bench compare-tcp launchbench launchbench-hosts dist clean
+.PHONY: help build run test check race fuzz examples bench compare-tcp launchbench launchbench-hosts ptx dist clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +64,13 @@ launchbench: build ## measure start to finish beside Open MPI, MPICH, srun and t
 launchbench-hosts: build ## the same over four hosts made of network namespaces, each with a real sshd (needs root)
 	$(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -hosts 4 \
 	  -command '$(CURDIR)/$(BIN)/gompi-launchbench -hostfile $$HOSTFILE -rsh "$$RSH" -np 8 -torch-np 4 -rounds 5'
+
+# What --cuda-gpu-arch a PTX version goes with; -Xclang as clang 14's own option refuses it.
+PTX = clang-14 -x cuda --cuda-device-only -nocudainc -nocudalib -nogpuinc -std=c++17 -O3 -ffp-contract=off -fno-exceptions -Wall -Werror -S
+
+ptx: ## the CUDA kernels as the text that is embedded (needs clang-14; PTXDIR=folder to write elsewhere)
+	$(PTX) --cuda-gpu-arch=sm_80 -Xclang -target-feature -Xclang +ptx70 cudaops/kernels.cu -o $(PTXDIR)/kernels_sm80.ptx
+	$(PTX) --cuda-gpu-arch=sm_75 -Xclang -target-feature -Xclang +ptx63 cudaops/kernels.cu -o $(PTXDIR)/kernels_sm75.ptx
 
 dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo, which is not static, in that of this machine)
 	@for arch in amd64 arm64; do \

@@ -77,6 +77,7 @@ const (
 	PortRange     = "GOMPI_PORT_RANGE"
 	Hostfile      = "GOMPI_HOSTFILE"
 	CUDADevices   = "CUDA_VISIBLE_DEVICES"
+	LibCUDA       = "GOMPI_LIBCUDA"
 )
 
 // Who reads a variable.
@@ -90,6 +91,7 @@ const (
 	byRuntime   = "the Go runtime"
 	byPython    = "Python"
 	byLauncher  = "gompirun"
+	byCUDA      = "cudaops"
 )
 
 // A Var describes one environment variable.
@@ -168,6 +170,7 @@ func settings() []Var {
 		{RSH, "ssh", byLauncher, "command that logs in to other hosts, as `-rsh`", false},
 		{PortRange, "any", byTCP, "ports to listen on: `20000-20999`", false},
 		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
+		{LibCUDA, "", byCUDA, "file to open as the CUDA driver, instead of libcuda.so.1", false},
 		{CUDADevices, "all", byLauncher, "GPUs that ranks may use, which `-nproc-per-node gpu` counts", false},
 	}
 }

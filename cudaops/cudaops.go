@@ -1,0 +1,66 @@
+// Package cudaops lets gompi use the memory of NVIDIA GPUs: a Device allocates,
+// copies and reduces, and its Buffers go wherever comm takes Buffers.
+//
+//	devices, err := cudaops.Devices() // the error says why there are none
+//	v, err := cudaops.Make[float32](devices[0], 1000)
+//	err = c.Allreduce(ctx, v.Buffer(), v.Buffer(), comm.Sum)
+//
+// The CUDA driver is opened when Devices is first called. Nothing of CUDA is
+// needed to build, and nothing but the driver to run; programs built without
+// cgo, or with the tag gompi_nocuda, have no devices. A device's primary context,
+// which PyTorch and the CUDA runtime use too, is made when its memory is first
+// asked for, and stays for the life of the process.
+package cudaops
+
+import (
+	"fmt"
+	"sync"
+
+	"gompi/cudaops/internal/driver"
+	"gompi/internal/env"
+	"gompi/internal/mem"
+)
+
+// What comm calls by the same names.
+type (
+	Buffer = mem.Buffer
+	Type   = mem.Type
+	Op     = mem.Op
+	Scalar = mem.Scalar
+)
+
+// An Error is what the CUDA driver answered: the function called, the code with
+// its name, and the driver's text. Errors of this package wrap it.
+type Error = driver.Error
+
+var all = sync.OnceValues(func() ([]*Device, error) {
+	n, err := driver.Load(env.String(env.LibCUDA))
+	if err != nil {
+		return nil, fmt.Errorf("no CUDA: %w", err)
+	}
+	devices := make([]*Device, n)
+	for i := range devices {
+		what, err := driver.Describe(i)
+		if err != nil {
+			return nil, fmt.Errorf("no CUDA: device %d: %w", i, err)
+		}
+		devices[i] = newDevice(i, what)
+	}
+	return devices, nil
+})
+
+// Devices returns the GPUs that this process may use, in CUDA's order, or one
+// error that says why there are none. It touches none of them.
+func Devices() ([]*Device, error) { return all() }
+
+// Open returns a device of Devices by its number, the same one each time.
+func Open(ordinal int) (*Device, error) {
+	devices, err := Devices()
+	if err != nil {
+		return nil, err
+	}
+	if ordinal < 0 || ordinal >= len(devices) {
+		return nil, fmt.Errorf("no device cuda:%d: want 0 to %d", ordinal, len(devices)-1)
+	}
+	return devices[ordinal], nil
+}

@@ -1,0 +1,5 @@
+//go:build linux && cgo && !gompi_nocuda
+
+package cudatest
+
+const cgo = true

@@ -1,0 +1,96 @@
+// Package cudatest builds a CUDA driver that needs no GPU, for tests of what uses
+// package cudaops. It proves that memory, streams, events and processes are used
+// as the driver's rules want and that results are right. It says nothing of speed,
+// and nothing of whether a real driver accepts the PTX.
+//
+// testdata/fakecuda.cc tells what the fake checks, and which variables make it
+// fail, or have more devices.
+package cudatest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"gompi/internal/env"
+)
+
+// Main is for TestMain: it builds the fake driver, makes the environment name it
+// for this process and those it starts, runs the tests, and returns the status to
+// exit with. Without a C++ compiler tests run without a driver; Need skips them.
+func Main(m *testing.M) int {
+	library, err := Build()
+	if err != nil {
+		os.Setenv(reason, err.Error())
+		return m.Run()
+	}
+	os.Setenv(env.LibCUDA, library)
+	return m.Run()
+}
+
+// reason says, to Need, why there is no fake driver.
+const reason = "GOMPI_TEST_NO_FAKE_CUDA"
+
+// Need skips a test that needs the fake driver where there is none.
+func Need(t testing.TB) {
+	t.Helper()
+	if !cgo {
+		t.Skip("the fake CUDA driver is loaded with cgo: CGO_ENABLED=1 go test ./cudaops/...")
+	}
+	if why := os.Getenv(reason); why != "" {
+		t.Skip("no fake CUDA driver: " + why)
+	}
+}
+
+// Build returns the path of the fake driver. It takes some seconds when sources or
+// compiler options are new, else it is found in the user's cache.
+func Build() (string, error) {
+	_, here, _, _ := runtime.Caller(0)
+	dir := filepath.Dir(here)
+	kernels, fake := filepath.Join(dir, "..", "kernels.cu"), filepath.Join(dir, "testdata", "fakecuda.cc")
+	args := []string{"-x", "c++", "-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-fvisibility=default", "-Wno-unknown-pragmas",
+		"-shared", "-pthread", kernels, fake, "-ldl"}
+	name := fmt.Sprintf("libfakecuda-%s.so", hash(args, kernels, fake))
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	cache = filepath.Join(cache, "gompi-test")
+	library := filepath.Join(cache, name)
+	if _, err := os.Stat(library); err == nil {
+		return library, nil
+	}
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return "", err
+	}
+	compiler, err := exec.LookPath("g++")
+	if err != nil {
+		return "", errors.New("g++ is not installed")
+	}
+	draft, err := os.CreateTemp(cache, "draft")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(draft.Name())
+	draft.Close()
+	if out, err := exec.Command(compiler, append(args, "-o", draft.Name())...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("g++: %v\n%s", err, out)
+	}
+	return library, os.Rename(draft.Name(), library) // packages are tested at the same time
+}
+
+func hash(args []string, files ...string) string {
+	h := sha256.New()
+	fmt.Fprintln(h, args)
+	for _, f := range files {
+		b, _ := os.ReadFile(f) // the compiler tells what is wrong with it
+		h.Write(b)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}

@@ -1,0 +1,103 @@
+package cudaops
+
+import (
+	"fmt"
+	"sync"
+
+	"gompi/cudaops/internal/driver"
+	"gompi/internal/mem"
+)
+
+// A Device is a GPU: a mem.Space, whose Buffers only the GPU can load and store.
+// Its methods may be called from any goroutine. They return when the work is
+// done, and do not wait for work of Streams: what they use must be ready. Work on
+// different goroutines goes on at the same time.
+type Device struct {
+	name    string
+	ordinal int
+	what    driver.Description
+	context func() (driver.Context, error) // retains the primary context when first called
+
+	mu      sync.Mutex
+	idle    []*Stream          // for calls that wait
+	blocks  map[uintptr]*block // by the address of their Buffer
+	kernels map[string]driver.Kernel
+}
+
+var (
+	_ mem.Space     = (*Device)(nil)
+	_ mem.Exporter  = (*Device)(nil)
+	_ mem.Registrar = (*Device)(nil)
+)
+
+func newDevice(ordinal int, what driver.Description) *Device {
+	return &Device{
+		name: fmt.Sprintf("cuda:%d", ordinal), ordinal: ordinal, what: what,
+		context: sync.OnceValues(func() (driver.Context, error) { return driver.Retain(ordinal) }),
+		blocks:  map[uintptr]*block{}, kernels: map[string]driver.Kernel{},
+	}
+}
+
+// Name returns "cuda:" and the device's number in this process.
+func (d *Device) Name() string { return d.name }
+
+// Ordinal returns the device's number in this process, from 0.
+func (d *Device) Ordinal() int { return d.ordinal }
+
+// An Info tells what a Device is.
+type Info struct {
+	Model      string // "NVIDIA H200"
+	Bus        string // PCI address, "0000:19:00.0": the same in all processes
+	Memory     int    // bytes
+	Capability [2]int // compute capability: 9, 0
+	Processors int    // streaming multiprocessors
+}
+
+// Info describes the device, without touching it.
+func (d *Device) Info() Info {
+	w := d.what
+	return Info{Model: w.Name, Bus: w.Bus, Memory: w.Memory, Capability: [2]int{w.Major, w.Minor}, Processors: w.Processors}
+}
+
+// Memory returns how many bytes of the device's memory are free, and how many
+// there are.
+func (d *Device) Memory() (free, total int, err error) {
+	ctx, err := d.context()
+	if err == nil {
+		free, total, err = driver.Memory(ctx)
+	}
+	return free, total, d.failed("memory", err)
+}
+
+// CanReach tells whether kernels on d can load and store the memory of peer.
+func (d *Device) CanReach(peer *Device) (bool, error) {
+	can, err := driver.CanReach(d.ordinal, peer.ordinal)
+	return can || d == peer, d.failed("access to "+peer.name, err)
+}
+
+// failed says where and in what err happened.
+func (d *Device) failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %s: %w", d.name, what, err)
+}
+
+// borrow returns a stream that nobody uses until it is given back.
+func (d *Device) borrow() (*Stream, error) {
+	d.mu.Lock()
+	if n := len(d.idle); n > 0 {
+		s := d.idle[n-1]
+		d.idle = d.idle[:n-1]
+		d.mu.Unlock()
+		return s, nil
+	}
+	d.mu.Unlock()
+	return d.NewStream()
+}
+
+func (d *Device) giveBack(s *Stream) {
+	d.mu.Lock()
+	d.idle = append(d.idle, s)
+	d.mu.Unlock()
+}

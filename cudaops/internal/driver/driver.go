@@ -1,0 +1,60 @@
+// Package driver calls the CUDA driver, which it opens when first asked: a
+// machine without it runs everything else. It knows contexts, addresses and
+// handles; package cudaops makes memory and streams of them.
+//
+// Functions may be called from any goroutine, on any thread. Those that take a
+// Context leave the thread's current context as it was.
+package driver
+
+import "fmt"
+
+// Handles of the driver, 0 for none.
+type (
+	Context uintptr
+	Stream  uintptr
+	Event   uintptr
+	Module  uintptr
+	Kernel  uintptr
+)
+
+// IPCSize is the size of a handle that Export fills.
+const IPCSize = 64
+
+// An Error is what a function of the CUDA driver answered.
+type Error struct {
+	Call string // the driver's function
+	Code int    // CUresult
+	Name string // of the code: CUDA_ERROR_OUT_OF_MEMORY
+	Text string // the driver's explanation
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: %s (%d): %s", e.Call, e.Name, e.Code, e.Text)
+}
+
+// Codes that callers tell apart.
+const (
+	NoBinaryForGPU        = 209
+	InvalidPTX            = 218
+	UnsupportedPTXVersion = 222
+	NotFound              = 500
+)
+
+// A Description tells what a device is.
+type Description struct {
+	Name         string // "NVIDIA H200"
+	Bus          string // PCI address: "0000:19:00.0"
+	Memory       int    // bytes
+	Processors   int    // streaming multiprocessors
+	Major, Minor int    // compute capability
+	Integrated   bool   // shares the host's memory
+}
+
+// A Place says where an address is.
+type Place struct {
+	Device bool // device memory
+	Pinned bool // host memory that CUDA knows; if neither, it is ordinary host memory
+	// Managed memory moves by itself: both processor and device can use it.
+	Managed bool
+	Ordinal int // the device, for Device and Managed
+}

@@ -1,0 +1,50 @@
+//go:build !linux || !cgo || gompi_nocuda
+
+package driver
+
+import (
+	"errors"
+	"unsafe"
+)
+
+var errBuild = errors.New("this program was built without CUDA: want linux, CGO_ENABLED=1 and no tag gompi_nocuda")
+
+// Load tells that there is no driver. So nothing calls the functions below.
+func Load(string) (int, error) { return 0, errBuild }
+
+// Loaded tells that there is no driver.
+func Loaded() bool { return false }
+
+// What follows exists so that package cudaops compiles.
+func Version() (int, error)                       { return 0, errBuild }
+func Describe(int) (Description, error)           { return Description{}, errBuild }
+func Retain(int) (Context, error)                 { return 0, errBuild }
+func CanReach(int, int) (bool, error)             { return false, errBuild }
+func Memory(Context) (int, int, error)            { return 0, 0, errBuild }
+func Locate(uintptr) (Place, error)               { return Place{}, errBuild }
+func Alloc(Context, int, Stream) (uintptr, error) { return 0, errBuild }
+func Free(Context, uintptr) error                 { return errBuild }
+func AllocHost(Context, int) ([]byte, error)      { return nil, errBuild }
+func FreeHost(Context, unsafe.Pointer) error      { return errBuild }
+func Register(Context, unsafe.Pointer, int) error { return errBuild }
+func Unregister(Context, unsafe.Pointer) error    { return errBuild }
+func NewStream(Context) (Stream, error)           { return 0, errBuild }
+func CloseStream(Context, Stream) error           { return errBuild }
+func SyncStream(Context, Stream) error            { return errBuild }
+func StreamWait(Context, Stream, Event) error     { return errBuild }
+func NewEvent(Context) (Event, error)             { return 0, errBuild }
+func CloseEvent(Context, Event) error             { return errBuild }
+func Record(Context, Event, Stream) error         { return errBuild }
+func Done(Context, Event) (bool, error)           { return false, errBuild }
+func SyncEvent(Context, Event) error              { return errBuild }
+func Copy(Context, uintptr, unsafe.Pointer, uintptr, unsafe.Pointer, int, Stream, Event) error {
+	return errBuild
+}
+func Launch(Context, Kernel, int, int, unsafe.Pointer, Stream, Event) error { return errBuild }
+func LoadModule(Context, string) (Module, error)                            { return 0, errBuild }
+func CloseModule(Context, Module) error                                     { return errBuild }
+func FindKernel(Context, Module, string) (Kernel, error)                    { return 0, errBuild }
+func Allocation(Context, uintptr) (uintptr, int, error)                     { return 0, 0, errBuild }
+func Export(Context, uintptr, *[IPCSize]byte) error                         { return errBuild }
+func Import(Context, *[IPCSize]byte) (uintptr, error)                       { return 0, errBuild }
+func CloseImport(Context, uintptr) error                                    { return errBuild }

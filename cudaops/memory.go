@@ -1,0 +1,192 @@
+package cudaops
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gompi/cudaops/internal/driver"
+	"gompi/internal/mem"
+)
+
+// A block is memory that Free gives back.
+type block struct {
+	base uintptr // of the driver's allocation; the Buffer may begin inside it
+	kind blockKind
+	uses int // Buffers that are to be freed
+}
+
+type blockKind int
+
+const (
+	allocated blockKind = iota
+	imported            // from another process
+	alias               // of memory that this process exported and imported
+)
+
+// Alloc returns n zeroed elements of device memory, at a multiple of 256 bytes.
+// It takes the driver some 100 microseconds and may wait for the device.
+func (d *Device) Alloc(t Type, n int) (Buffer, error) {
+	if err := checkSize(t, n); err != nil || n == 0 {
+		return mem.Device(d, 0, t, 0), d.failed("alloc", err)
+	}
+	s, err := d.borrow()
+	if err != nil {
+		return Buffer{}, err
+	}
+	defer d.giveBack(s)
+	addr, err := driver.Alloc(s.ctx, n*t.Size(), s.handle)
+	if err != nil {
+		return Buffer{}, d.failed(fmt.Sprintf("alloc of %d %v", n, t), err)
+	}
+	return d.keep(addr, block{base: addr, kind: allocated}, t, n), nil
+}
+
+// checkSize refuses what no device can hold, before sizes overflow.
+func checkSize(t Type, n int) error {
+	const most = 1 << 47 // bytes
+	if !t.Valid() || n < 0 || n > most/t.Size() {
+		return fmt.Errorf("%d elements of %v cannot be allocated", n, t)
+	}
+	return nil
+}
+
+// keep returns the Buffer at addr, for which Free is to be called.
+func (d *Device) keep(addr uintptr, b block, t Type, n int) Buffer {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if old := d.blocks[addr]; old != nil {
+		old.uses++
+	} else {
+		b.uses = 1
+		d.blocks[addr] = &b
+	}
+	return mem.Device(d, addr, t, n)
+}
+
+// Free gives back a Buffer of Alloc or Import, when the device has done all work
+// it was given. It panics if b is none; an error of the driver is one that every
+// later call reports too.
+func (d *Device) Free(b Buffer) {
+	if b.Len() == 0 {
+		return
+	}
+	d.mu.Lock()
+	k := d.blocks[b.Addr()]
+	if k == nil || b.Space() != d {
+		d.mu.Unlock()
+		panic(fmt.Sprintf("cudaops: free of %#x in %s, which was not allocated on %s or is free already", b.Addr(), b.Space().Name(), d.name))
+	}
+	k.uses--
+	last := k.uses == 0
+	if last {
+		delete(d.blocks, b.Addr())
+	}
+	d.mu.Unlock()
+	ctx, _ := d.context() // there is one, as there is memory
+	switch {
+	case k.kind == imported:
+		driver.CloseImport(ctx, k.base) // the driver counts, too
+	case k.kind == allocated && last:
+		driver.Free(ctx, k.base)
+	}
+}
+
+// Copy copies src to dst, of equal byte size: in the memory of devices, or
+// between that and host memory. Host memory that is not pinned takes a detour
+// through the driver's buffers.
+func (d *Device) Copy(dst, src Buffer) error {
+	s, err := d.borrow()
+	if err != nil {
+		return err
+	}
+	defer d.giveBack(s)
+	return s.copy(dst, src, s.event)
+}
+
+// AllocHost returns n zeroed elements of pinned host memory, which copies reach
+// directly and Streams can use. It is not Go's: FreeHost gives it back.
+func (d *Device) AllocHost(t Type, n int) (Buffer, error) {
+	err := checkSize(t, n)
+	if err != nil || n == 0 {
+		return mem.HostBytes(mem.U8, 0, nil), d.failed("alloc of pinned host memory", err)
+	}
+	ctx, err := d.context()
+	if err != nil {
+		return Buffer{}, d.failed("context", err)
+	}
+	p, err := driver.AllocHost(ctx, n*t.Size())
+	if err != nil {
+		return Buffer{}, d.failed(fmt.Sprintf("alloc of %d %v of pinned host memory", n, t), err)
+	}
+	return mem.HostBytes(t, n, p), nil
+}
+
+// FreeHost gives back what AllocHost returned, when the device has done its work.
+func (d *Device) FreeHost(b Buffer) error {
+	return d.onHost("free of pinned host memory", b, func(ctx driver.Context, p unsafe.Pointer) error {
+		return driver.FreeHost(ctx, p)
+	})
+}
+
+// Register pins host memory, so that copies reach it directly and Streams can
+// use it: memory that was mapped, not Go's, and that stays until Unregister.
+func (d *Device) Register(host Buffer) error {
+	return d.onHost("registering host memory", host, func(ctx driver.Context, p unsafe.Pointer) error {
+		return driver.Register(ctx, p, host.Size())
+	})
+}
+
+// Unregister undoes Register, when the device has done its work.
+func (d *Device) Unregister(host Buffer) {
+	d.onHost("unregistering host memory", host, driver.Unregister)
+}
+
+func (d *Device) onHost(what string, host Buffer, f func(driver.Context, unsafe.Pointer) error) error {
+	if host.Len() == 0 {
+		return nil
+	}
+	if !host.IsHost() {
+		return d.failed(what, fmt.Errorf("it is in %s", host.Space().Name()))
+	}
+	ctx, err := d.context()
+	if err == nil {
+		err = f(ctx, pointer(host))
+	}
+	return d.failed(fmt.Sprintf("%s of %d bytes at %#x", what, host.Size(), host.Addr()), err)
+}
+
+// pointer returns where host memory starts, nil for other memory.
+func pointer(b Buffer) unsafe.Pointer {
+	if !b.IsHost() {
+		return nil
+	}
+	return unsafe.Pointer(unsafe.SliceData(b.HostSlice()))
+}
+
+// At returns n elements of type t at p, wherever that is: device memory, also
+// that of other libraries, or host memory. It asks the driver once, and not at
+// all if nothing in this process has opened the driver. The memory has to stay
+// for as long as the Buffer is used.
+func At(p unsafe.Pointer, t Type, n int) (Buffer, error) {
+	if !t.Valid() || n < 0 {
+		return Buffer{}, fmt.Errorf("memory at %p: %d elements of %v: want a valid type and 0 or more", p, n, t)
+	}
+	host := func() Buffer { return mem.HostBytes(t, n, unsafe.Slice((*byte)(p), n*t.Size())) }
+	if n == 0 || !driver.Loaded() {
+		return host(), nil
+	}
+	devices, err := Devices()
+	if err != nil {
+		return host(), nil // another library opened a driver without devices
+	}
+	place, err := driver.Locate(uintptr(p))
+	switch {
+	case err != nil:
+		return Buffer{}, fmt.Errorf("memory at %p: %w", p, err)
+	case !place.Device:
+		return host(), nil
+	case place.Ordinal >= len(devices):
+		return Buffer{}, fmt.Errorf("memory at %p is on device %d: want 0 to %d", p, place.Ordinal, len(devices)-1)
+	}
+	return mem.Device(devices[place.Ordinal], uintptr(p), t, n), nil
+}

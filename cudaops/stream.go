@@ -1,0 +1,202 @@
+package cudaops
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gompi/cudaops/internal/driver"
+)
+
+// A Stream is work on a Device, done in the order given: calls put it there and
+// return before it is done. Buffers, pinned host memory among them, must stay as
+// they are until then. One goroutine at a time uses a Stream.
+type Stream struct {
+	d      *Device
+	ctx    driver.Context
+	handle driver.Stream
+	own    bool         // made by NewStream
+	event  driver.Event // for calls that wait
+	table  uintptr      // device memory for the addresses of many operands
+	room   int          // how many it holds
+}
+
+// NewStream returns a Stream that waits for no other. Close gives it back.
+func (d *Device) NewStream() (*Stream, error) {
+	ctx, err := d.context()
+	if err != nil {
+		return nil, d.failed("context", err)
+	}
+	handle, err := driver.NewStream(ctx)
+	if err != nil {
+		return nil, d.failed("new stream", err)
+	}
+	event, err := driver.NewEvent(ctx)
+	if err != nil {
+		driver.CloseStream(ctx, handle)
+		return nil, d.failed("new event", err)
+	}
+	return &Stream{d: d, ctx: ctx, handle: handle, own: true, event: event}, nil
+}
+
+// StreamOf returns the Stream of a CUstream or cudaStream_t that another library
+// made on d, such as torch.cuda.Stream.cuda_stream. Its owner ends it, after Close.
+func (d *Device) StreamOf(handle uintptr) (*Stream, error) {
+	ctx, err := d.context()
+	if err != nil {
+		return nil, d.failed("context", err)
+	}
+	event, err := driver.NewEvent(ctx)
+	if err != nil {
+		return nil, d.failed("new event", err)
+	}
+	return &Stream{d: d, ctx: ctx, handle: driver.Stream(handle), event: event}, nil
+}
+
+// Handle returns the CUstream.
+func (s *Stream) Handle() uintptr { return uintptr(s.handle) }
+
+// Close waits for the Stream's work and gives it back.
+func (s *Stream) Close() error {
+	err := s.Sync()
+	if s.table != 0 {
+		driver.Free(s.ctx, s.table)
+	}
+	driver.CloseEvent(s.ctx, s.event)
+	if s.own {
+		driver.CloseStream(s.ctx, s.handle)
+	}
+	return err
+}
+
+// Sync waits for all work of the Stream. Its error may come from work that was
+// given long ago, and is that of every later call then.
+func (s *Stream) Sync() error {
+	return s.d.failed("stream", driver.SyncStream(s.ctx, s.handle))
+}
+
+// Copy puts a copy on the Stream: of device memory, or between it and pinned host
+// memory, of which it makes sure with a question to the driver.
+func (s *Stream) Copy(dst, src Buffer) error {
+	for _, b := range []Buffer{dst, src} {
+		if b.Len() == 0 || !b.IsHost() {
+			continue
+		}
+		if place, err := driver.Locate(b.Addr()); err != nil || !place.Pinned {
+			return s.d.failed("copy on a stream", fmt.Errorf("host memory at %#x is not pinned: want memory of AllocHost or Register", b.Addr()))
+		}
+	}
+	return s.copy(dst, src, 0)
+}
+
+func (s *Stream) copy(dst, src Buffer, wait driver.Event) error {
+	if dst.Size() != src.Size() {
+		return s.d.failed("copy", fmt.Errorf("%d bytes to a buffer of %d", src.Size(), dst.Size()))
+	}
+	for _, b := range []Buffer{dst, src} {
+		if _, cuda := b.Space().(*Device); !cuda && !b.IsHost() {
+			return s.d.failed("copy", fmt.Errorf("from %s to %s: want memory of CUDA devices or the host", src.Space().Name(), dst.Space().Name()))
+		}
+	}
+	if dst.Size() == 0 {
+		return nil
+	}
+	if err := driver.Copy(s.ctx, deviceAddr(dst), pointer(dst), deviceAddr(src), pointer(src), dst.Size(), s.handle, wait); err != nil {
+		return s.d.failed(fmt.Sprintf("copy of %d bytes from %s to %s", src.Size(), src.Space().Name(), dst.Space().Name()), err)
+	}
+	return nil
+}
+
+// deviceAddr returns b's address, 0 for host memory.
+func deviceAddr(b Buffer) uintptr {
+	if b.IsHost() {
+		return 0
+	}
+	return b.Addr()
+}
+
+// Wait makes later work of s wait for e.
+func (s *Stream) Wait(e *Event) error {
+	return s.d.failed("wait for an event", driver.StreamWait(s.ctx, s.handle, e.handle))
+}
+
+// An Event is a point in the work of a Stream.
+type Event struct {
+	d      *Device
+	ctx    driver.Context
+	handle driver.Event
+}
+
+// NewEvent returns an Event that is done until it is recorded. Close gives it back.
+func (d *Device) NewEvent() (*Event, error) {
+	ctx, err := d.context()
+	if err != nil {
+		return nil, d.failed("context", err)
+	}
+	handle, err := driver.NewEvent(ctx)
+	if err != nil {
+		return nil, d.failed("new event", err)
+	}
+	return &Event{d, ctx, handle}, nil
+}
+
+// Record makes e the point after all work that s has now.
+func (e *Event) Record(s *Stream) error {
+	return e.d.failed("record of an event", driver.Record(e.ctx, e.handle, s.handle))
+}
+
+// Done tells whether the Stream has come to e.
+func (e *Event) Done() (bool, error) {
+	done, err := driver.Done(e.ctx, e.handle)
+	return done, e.d.failed("event", err)
+}
+
+// Sync waits until the Stream has come to e.
+func (e *Event) Sync() error { return e.d.failed("event", driver.SyncEvent(e.ctx, e.handle)) }
+
+// Close gives e back; Streams that wait for it still do.
+func (e *Event) Close() error { return e.d.failed("event", driver.CloseEvent(e.ctx, e.handle)) }
+
+// A Module is kernels that were compiled for a Device.
+type Module struct {
+	d      *Device
+	ctx    driver.Context
+	handle driver.Module
+}
+
+// LoadPTX compiles PTX for the device, which takes milliseconds and more. The error
+// has what the compiler said.
+func (d *Device) LoadPTX(ptx string) (*Module, error) {
+	ctx, err := d.context()
+	if err != nil {
+		return nil, d.failed("context", err)
+	}
+	handle, err := driver.LoadModule(ctx, ptx)
+	if err != nil {
+		return nil, d.failed("loading a module", err)
+	}
+	return &Module{d, ctx, handle}, nil
+}
+
+// Kernel returns the module's kernel of that name, which has one parameter: a
+// struct by value.
+func (m *Module) Kernel(name string) (Kernel, error) {
+	k, err := driver.FindKernel(m.ctx, m.handle, name)
+	return Kernel{k}, m.d.failed("kernel "+name, err)
+}
+
+// Close unloads the module, whose kernels must not be used any more.
+func (m *Module) Close() error { return m.d.failed("module", driver.CloseModule(m.ctx, m.handle)) }
+
+// A Kernel is a function that runs on a Device.
+type Kernel struct{ handle driver.Kernel }
+
+// Launch puts a kernel on s: grid blocks of block threads each. args is the
+// kernel's parameter, a struct of numbers laid out as in C; addresses in it are
+// of memory that stays until the kernel is done.
+func Launch[Args any](s *Stream, k Kernel, grid, block int, args *Args) error {
+	return s.launch(k.handle, grid, block, unsafe.Pointer(args), 0)
+}
+
+func (s *Stream) launch(k driver.Kernel, grid, block int, args unsafe.Pointer, wait driver.Event) error {
+	return s.d.failed("launch", driver.Launch(s.ctx, k, grid, block, args, s.handle, wait))
+}
