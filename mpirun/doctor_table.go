@@ -84,7 +84,11 @@ func writePairs(b *strings.Builder, ps []*patient) {
 	if len(ps) < 2 {
 		return
 	}
-	b.WriteString("\nfrom each host (lines) to each other: GB/s, round trip, interface\n")
+	to := "each other"
+	if len(ps)-1 > maxRounds {
+		to = fmt.Sprintf("the %d after it in the list, no others", maxRounds)
+	}
+	fmt.Fprintf(b, "\nfrom each host (lines) to %s: GB/s, round trip, interface\n", to)
 	var lines [][]string
 	if len(ps) <= wide {
 		head := []string{"from \\ to"}

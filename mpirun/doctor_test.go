@@ -119,7 +119,7 @@ func TestSkewIsWhatNTPSays(t *testing.T) {
 	}
 }
 
-func TestPairsOfManyHostsFitTheScreen(t *testing.T) {
+func TestPairsOfManyHostsFitTheScreenAndSayWhatWasNotTried(t *testing.T) {
 	ps := connected(10)
 	ps = append(ps, connected(10)...)
 	for _, p := range ps {
@@ -131,6 +131,12 @@ func TestPairsOfManyHostsFitTheScreen(t *testing.T) {
 	writePairs(&b, ps)
 	if want := "node3  8 of 9   node5       0.10 1ms eth0\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("no %q in\n%s", want, b.String())
+	}
+	for n, want := range map[int]string{maxRounds + 1: "to each other: ", maxRounds + 2: "to the 32 after it in the list, no others: "} {
+		b.Reset()
+		if writePairs(&b, connected(n)); !strings.Contains(b.String(), want) {
+			t.Errorf("%d hosts: no %q in\n%s", n, want, b.String())
+		}
 	}
 }
 

@@ -57,13 +57,13 @@ func Main(args []string) int {
 		fmt.Printf("gompirun %s (%s)\n", ctl.Version, runtime.Version())
 		return 0
 	}
-	if o.oneByOne() {
-		return meet(o)
-	}
 	if o.attach.to != "" {
 		err := o.attach.runDebugger()
 		fmt.Fprintf(os.Stderr, "gompirun: -attach %s: %v\n", o.attach.to, err)
 		return statusFailed
+	}
+	if o.oneByOne() {
+		return meet(o)
 	}
 	return launchJob(o)
 }

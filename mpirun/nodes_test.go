@@ -151,6 +151,24 @@ func TestNodesMayTakeDifferentNumbersOfRanks(t *testing.T) {
 	}
 }
 
+// Who sets torchrun's variables need not type its flags.
+func TestTorchrunsVariablesMakeANode(t *testing.T) {
+	at := place(t)
+	start := func(rank string) *node {
+		return startNode(t, []string{testToken, "PET_NNODES=2", "PET_NPROC_PER_NODE=5", "PET_NODE_RANK=" + rank, "PET_RDZV_ENDPOINT=" + at, "PET_RDZV_ID=job"},
+			"-q", "-nproc-per-node", "2", "sh", "-c", "echo $TORCHELASTIC_RUN_ID: $RANK of $WORLD_SIZE")
+	}
+	one, zero := start("1"), start("0")
+	zero.wants(t, 0)
+	one.wants(t, 0)
+	if out := zero.out.String(); strings.Count(out, "job: ") != 4 || !strings.Contains(out, "job: 3 of 4\n") {
+		t.Errorf("ranks say\n%s", out)
+	}
+	if said := one.err.String(); !strings.HasPrefix(said, "gompirun: PET_NNODES, PET_NPROC_PER_NODE, PET_RDZV_ENDPOINT, PET_RDZV_ID, PET_NODE_RANK: as -nnodes=2 ") {
+		t.Errorf("the node says %q, want what the variables have done", said)
+	}
+}
+
 func TestWithoutNumbersTheFirstAtTheMeetingPlaceIsNode0(t *testing.T) {
 	at := place(t)
 	args := []string{"-q", "-nnodes", "3", "-rdzv-endpoint", at, "-rdzv-id", "7", "sh", "-c", "echo $TORCHELASTIC_RUN_ID: $RANK of $WORLD_SIZE"}

@@ -60,6 +60,7 @@ var errNoProgram = errors.New("no program to run")
 // should know goes to notes.
 func parseOptions(args []string, getenv func(string) (string, bool), notes io.Writer) (*options, error) {
 	o := &options{killDelay: 2 * time.Second}
+	args = append(cli.TorchVariables(getenv, func(line string) { fmt.Fprintln(notes, line) }), args...)
 	for i, part := range splitPrograms(args) {
 		set, finish := o.flags(i == 0, getenv, notes)
 		rest, err := set.Parse(part)

@@ -169,6 +169,41 @@ func TestHostsMayStartLater(t *testing.T) {
 	}
 }
 
+// A host that freezes while it starts is not waited for longer than hosts may take.
+func TestAHostThatFreezesAtTheStartEndsInTime(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b := testbed.New(t, 2)
+	frozen := "kill -STOP $$; exec cat >/dev/null" // what an agent does that thaws: it finds that its channel has ended
+	begun := time.Now()
+	status, _, said := remotely(t, b, "-start-timeout", "2", "-launch-agent", "sh -c '"+frozen+"'", "-H", "host1,host2", "true")
+	if took := time.Since(begun); status != statusFailed || took > soon {
+		t.Errorf("status %d after %v, want %d after 2 s", status, took, statusFailed)
+	}
+	matches(t, "frozen", said, `^gompirun: host1: (the agent has not said hello|no agent) after 2s`, `^gompirun: host2: (the agent has not said hello|no agent) after 2s`)
+	for i := 1; i <= 2; i++ {
+		for _, p := range b.Processes(i) {
+			syscall.Kill(p.PID, syscall.SIGCONT)
+		}
+	}
+	b.AwaitEmpty(soon)
+}
+
+// Variables of other launchers say how to log in, if nothing of ours does.
+func TestOtherLaunchersVariablesSayHowToLogIn(t *testing.T) {
+	b := testbed.New(t, 1)
+	t.Setenv("OMPI_MCA_plm_rsh_agent", "ssh : rsh")
+	t.Setenv("OMPI_MCA_plm_rsh_args", "-F "+b.SSHConfig)
+	status, out, said := finish(t, exec.Command("gompirun", "-q", "-H", "host1", "hostname"))
+	if status != 0 || out != "host1\n" {
+		t.Errorf("status %d, %q; want host1: %s", status, out, strings.Join(said, "\n"))
+	}
+	t.Setenv("OMPI_MCA_plm_rsh_agent", "'ssh")
+	status, _, said = finish(t, exec.Command("gompirun", "-q", "-H", "host1", "hostname"))
+	if status != statusFailed || !strings.Contains(said[0], "OMPI_MCA_plm_rsh_agent, OMPI_MCA_plm_rsh_args: ") {
+		t.Errorf("status %d, %q; want which variables are wrong", status, said)
+	}
+}
+
 // Hosts that share no folder with the launcher are sent gompirun, and with
 // -preload-binary the program, once.
 func TestHostsAreSentWhatTheyLack(t *testing.T) {

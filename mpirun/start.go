@@ -55,6 +55,9 @@ func (r *reach) starter(a *allocation) (remote.Starter, error) {
 		flag, rsh = env.RSH, os.Getenv(env.RSH)
 	}
 	if rsh == "" {
+		rsh, flag = cli.LoginVariables(os.Getenv)
+	}
+	if rsh == "" {
 		rsh = "ssh"
 	}
 	command, err := remote.SplitCommand(rsh)
