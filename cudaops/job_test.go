@@ -1,5 +1,240 @@
 package cudaops_test
 
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"gompi/cudaops"
+	"gompi/internal/mem"
+)
+
+// Tests that need a process of their own, as a process opens the driver once, or
+// several processes, run jobs: TestMain of a child does what the variable names.
 const jobVariable = "GOMPI_TEST_CUDA_JOB"
 
-func child(job string) int { return 1 }
+var jobs = map[string]func() error{
+	"devices": jobDevices,
+	"reduce":  jobReduce,
+	"astray":  jobAstray,
+	"import":  jobImport,
+}
+
+func child(name string) int {
+	if err := jobs[name](); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+// run runs a job with additions to the environment and returns what it printed.
+func run(t *testing.T, job string, environment ...string) string {
+	t.Helper()
+	out, _ := command(job, environment...).Output()
+	return strings.TrimSpace(string(out))
+}
+
+func command(job string, environment ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), jobVariable+"="+job), environment...)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+func jobDevices() error {
+	if b, err := cudaops.At(pointerTo(make([]float32, 3)), mem.F32, 3); err != nil || !b.IsHost() {
+		return fmt.Errorf("host memory was found in %s (%v)", b.Space().Name(), err)
+	}
+	_, err := cudaops.Devices()
+	if _, again := cudaops.Open(0); err != nil && again.Error() != err.Error() {
+		return fmt.Errorf("%v, and then %v", err, again)
+	}
+	return err
+}
+
+// Without a driver, or with one that does not work, there is one error, and host
+// memory is host memory.
+func TestWithoutADriverOneErrorSaysWhy(t *testing.T) {
+	device(t)
+	for environment, want := range map[string]string{
+		"GOMPI_LIBCUDA=/nowhere/libcuda.so.1": "no CUDA: /nowhere/libcuda.so.1: cannot open shared object file: No such file or directory",
+		"GOMPI_LIBCUDA=libc.so.6":             "no CUDA: libc.so.6 has no function cuInit",
+		"FAKECUDA_DEVICES=0":                  "no CUDA: cuInit: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected",
+		"FAKECUDA_INIT=34":                    "no CUDA: cuInit: CUDA_ERROR_STUB_LIBRARY (34): CUDA driver is a stub library",
+		"FAKECUDA_INIT=803":                   "no CUDA: cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803): system has unsupported display driver / cuda driver combination",
+		"FAKECUDA_INIT=999":                   "no CUDA: cuInit: CUDA_ERROR_UNKNOWN (999): unknown error",
+		"FAKECUDA_FAIL=cuDeviceGetName:2=101": "no CUDA: device 1: cuDeviceGetName: CUDA_ERROR_INVALID_DEVICE (101): invalid device ordinal",
+		"FAKECUDA_DEVICES=8":                  "",
+	} {
+		if got := run(t, "devices", environment); got != want {
+			t.Errorf("%s: %q, want %q", environment, got, want)
+		}
+	}
+}
+
+func jobReduce() error {
+	d, err := cudaops.Open(0)
+	if err != nil {
+		return err
+	}
+	v, err := cudaops.Upload(d, []float32{1, 2, 3})
+	if err != nil {
+		return err
+	}
+	if err := d.Reduce(mem.Sum, v.Buffer(), v.Buffer(), v.Buffer()); err != nil {
+		return err
+	}
+	got := make([]float32, 3)
+	err = v.CopyTo(got)
+	return errors.Join(err, fmt.Errorf("%v", got))
+}
+
+// A device of an older capability, or a driver that knows less, gets the other
+// text of the kernels.
+func TestOlderDevicesGetTheirKernels(t *testing.T) {
+	device(t)
+	for environment, want := range map[string]string{
+		"FAKECUDA_SM=75":                         "[2 4 6]",
+		"FAKECUDA_FAIL=cuModuleLoadDataEx:1=222": "[2 4 6]",
+		"FAKECUDA_SM=70": "cuda:0: kernel sum_float32: cuModuleLoadDataEx: CUDA_ERROR_NO_BINARY_FOR_GPU (209): " +
+			"no kernel image is available for execution on the device: the fake's compiler does not like it",
+	} {
+		if got := run(t, "reduce", environment); got != want {
+			t.Errorf("%s: %q, want %q", environment, got, want)
+		}
+	}
+}
+
+func jobAstray() error {
+	d, err := cudaops.Open(0)
+	if err != nil {
+		return err
+	}
+	v, err := cudaops.Make[float32](d, 3)
+	if err != nil {
+		return err
+	}
+	wrong := mem.Device(d, v.Buffer().Addr()+1<<12, mem.F32, 3)
+	first := d.Reduce(mem.Sum, wrong, wrong, v.Buffer())
+	return errors.Join(first, v.CopyTo(make([]float32, 3)))
+}
+
+// A kernel that leaves its memory breaks the device for the process; every later
+// call says so.
+func TestAKernelThatGoesAstrayIsToldEverywhere(t *testing.T) {
+	device(t)
+	got := strings.Split(run(t, "astray"), "\n")
+	if len(got) != 2 || !strings.HasPrefix(got[0], "cuda:0: launch: ") || !strings.HasPrefix(got[1], "cuda:0: copy of 12 bytes ") ||
+		strings.Count(strings.Join(got, ""), "CUDA_ERROR_ILLEGAL_ADDRESS (700)") != 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+const handlesVariable = "GOMPI_TEST_CUDA_HANDLES"
+
+// jobImport adds the arenas of other processes into the first of them, and then
+// lets them go.
+func jobImport() error {
+	ordinal := 0
+	fmt.Sscan(os.Getenv("LOCAL_RANK"), &ordinal)
+	d, err := cudaops.Open(ordinal)
+	if err != nil {
+		return err
+	}
+	var arenas []mem.Buffer
+	for text := range strings.SplitSeq(os.Getenv(handlesVariable), ",") {
+		handle, err := hex.DecodeString(text)
+		if err != nil {
+			return err
+		}
+		b, err := d.Import(handle, mem.I32, 1000)
+		if err != nil {
+			return err
+		}
+		defer d.Free(b)
+		arenas = append(arenas, b)
+	}
+	return d.Reduce(mem.Sum, arenas[0], arenas...)
+}
+
+func handles(t *testing.T, d *cudaops.Device, bs ...mem.Buffer) string {
+	t.Helper()
+	var all []string
+	for _, b := range bs {
+		h, err := d.Export(b)
+		must(t, err)
+		all = append(all, hex.EncodeToString(h))
+	}
+	return handlesVariable + "=" + strings.Join(all, ",")
+}
+
+// Processes write into each other's device memory, on whole allocations and on
+// parts of them, one of which is exported twice.
+func TestProcessesShareDeviceMemory(t *testing.T) {
+	d := device(t)
+	one, two := make([]int32, 1000), make([]int32, 3000)
+	for i := range two {
+		two[i] = int32(i)
+	}
+	a, b := upload(t, d, one), upload(t, d, two)
+	shared := handles(t, d, a, b.Slice(0, 1000), b.Slice(2000, 3000), b.Slice(0, 1000))
+	for round := range int32(3) {
+		if out := run(t, "import", shared); out != "" {
+			t.Fatalf("the other process says %q", out)
+		}
+		must(t, mem.Copy(mem.Of(one), a))
+		for i, v := range one {
+			if want := (round + 1) * (3*int32(i) + 2000); v != want {
+				t.Fatalf("round %d: element %d is %d, want %d", round, i, v, want)
+			}
+		}
+	}
+	if out := run(t, "import", shared, "LOCAL_RANK=1"); out != "" {
+		t.Errorf("from another device: %q", out)
+	}
+	if out := run(t, "import", shared, "LOCAL_RANK=1", "FAKECUDA_P2P=00/00"); !strings.Contains(out, "cuda:1: import: cuIpcOpenMemHandle_v2: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED (217)") {
+		t.Errorf("from a device that does not reach the memory: %q", out)
+	}
+}
+
+// The driver imports nothing of its own process; cudaops does.
+func TestImportInTheExportingProcess(t *testing.T) {
+	d := device(t)
+	b, err := d.Alloc(mem.F64, 10)
+	must(t, err)
+	for _, part := range []mem.Buffer{b, b.Slice(3, 10)} {
+		h, err := d.Export(part)
+		must(t, err)
+		same, err := d.Import(h, mem.F64, part.Len())
+		must(t, err)
+		if !mem.Same(same, part) {
+			t.Errorf("import of %#x is %#x", part.Addr(), same.Addr())
+		}
+		d.Free(same)
+	}
+	must(t, mem.Copy(b, mem.Of(make([]float64, 10)))) // still there
+	d.Free(b)
+}
+
+func TestHandlesAreChecked(t *testing.T) {
+	d := device(t)
+	a := upload(t, d, make([]int32, 10))
+	h, err := d.Export(a)
+	must(t, err)
+	for want, f := range map[string]func() error{
+		"a handle of 3 bytes":                   func() error { _, err := d.Import(h[:3], mem.I32, 1); return err },
+		"11 elements of int32 of memory of 40 ": func() error { _, err := d.Import(h, mem.I32, 11); return err },
+		"-1 elements":                           func() error { _, err := d.Import(h, mem.I32, -1); return err },
+		"in host: want memory of cuda:0":        func() error { _, err := d.Export(mem.Of([]int32{1})); return err },
+		"leave their allocation of 40":          func() error { _, err := d.Export(mem.Device(d, a.Addr()+36, mem.I32, 2)); return err },
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

@@ -83,6 +83,8 @@ enum { // of cuda.h
 	POINTER_KIND = 2, POINTER_SYNC = 6, POINTER_MANAGED = 8, POINTER_DEVICE = 9,
 };
 
+static int opened;
+
 // gompi_load opens the library and returns what is wrong, or NULL.
 const char *gompi_load(const char *library) {
 	static char missing[512];
@@ -99,11 +101,13 @@ const char *gompi_load(const char *library) {
 	REQUIRED(REQUIRE)
 #define LOOK_UP(name, args) *(void **)&p_##name = dlsym(lib, #name);
 	OPTIONAL(LOOK_UP)
+	__atomic_store_n(&opened, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
 
 // gompi_loaded tells whether anything in this process has opened the driver.
 int gompi_loaded(void) {
+	if (__atomic_load_n(&opened, __ATOMIC_ACQUIRE)) return 1;
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 	if (lib) dlclose(lib);
 	return lib != NULL;

@@ -115,9 +115,9 @@ func parts[T float32 | float64](b mem.Buffer) []T {
 	return mem.Slice[T](mem.HostBytes(t, b.Size()/t.Size(), b.HostSlice()))
 }
 
-// operand returns n random elements: integers of any bits, floats that are NaN
+// Operand returns n random elements: integers of any bits, floats that are NaN
 // or infinite now and then, pairs with ties.
-func operand(r *rand.Rand, t mem.Type, n int) mem.Buffer {
+func Operand(r *rand.Rand, t mem.Type, n int) mem.Buffer {
 	b, err := mem.Host.Alloc(t, n)
 	if err != nil {
 		panic(err) // the lengths here are small
@@ -169,9 +169,9 @@ func fillLoc[T int32 | int64 | float32 | float64](r *rand.Rand, s []mem.Loc[T]) 
 	}
 }
 
-// equal reports whether two host buffers hold the same, where any NaN equals any
+// Equal reports whether two host buffers hold the same, where any NaN equals any
 // other and the padding of pairs does not count.
-func equal(a, b mem.Buffer) bool {
+func Equal(a, b mem.Buffer) bool {
 	if bytes.Equal(a.HostSlice(), b.HostSlice()) {
 		return true
 	}

@@ -107,7 +107,7 @@ func (h harness) testAllocErrors(t *testing.T) {
 func (h harness) testCopy(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, n := range []int{0, 1, 7, 64, 100_000} {
-		want := operand(r, mem.U8, n)
+		want := Operand(r, mem.U8, n)
 		a, b := h.upload(t, want), h.alloc(t, mem.U8, n+2)
 		if err := h.s.Copy(b.Slice(1, n+1), a); err != nil {
 			t.Fatal(err)
@@ -159,7 +159,7 @@ func (h harness) testReduce(t *testing.T) {
 // operands returns k host buffers for h.reduce of n elements.
 func operands(r *rand.Rand, typ mem.Type, n, k int) (host []mem.Buffer) {
 	for range k {
-		host = append(host, operand(r, typ, n+2))
+		host = append(host, Operand(r, typ, n+2))
 	}
 	return host
 }
@@ -192,7 +192,7 @@ func (h harness) reduce(t *testing.T, op mem.Op, host []mem.Buffer, into ...int)
 				want = clone(want)
 				copy(inner(want).HostSlice(), inner(result).HostSlice())
 			}
-			if got := h.download(t, whole[i]); !equal(got, want) {
+			if got := h.download(t, whole[i]); !Equal(got, want) {
 				t.Fatalf("%v of %d operands of %d %v into %d: buffer %d is\n%x, want\n%x",
 					op, last, n, typ, to, i, got.HostSlice(), want.HostSlice())
 			}
@@ -231,14 +231,14 @@ func (h harness) testDivide(t *testing.T) {
 			continue
 		}
 		for _, by := range []int{1, 2, 3, 7, 64, 1000} {
-			host := operand(r, typ, 700)
+			host := Operand(r, typ, 700)
 			whole := h.upload(t, host)
 			if err := h.s.Divide(whole.Slice(1, 699), by); err != nil {
 				t.Fatalf("%v divided by %d: %v", typ, by, err)
 			}
 			want := clone(host)
 			quotients(want.Slice(1, 699), by)
-			if got := h.download(t, whole); !equal(got, want) {
+			if got := h.download(t, whole); !Equal(got, want) {
 				t.Errorf("%v divided by %d:\n%x, want\n%x", typ, by, got.HostSlice(), want.HostSlice())
 			}
 		}

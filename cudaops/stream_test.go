@@ -1,0 +1,208 @@
+package cudaops_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/cudaops"
+	"gompi/internal/mem"
+)
+
+// must ends the test with err, if there is one.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newStream(t *testing.T, d *cudaops.Device) *cudaops.Stream {
+	t.Helper()
+	s, err := d.NewStream()
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
+	return s
+}
+
+func pinned[T mem.Scalar](t *testing.T, d *cudaops.Device, n int) []T {
+	t.Helper()
+	b, err := d.AllocHost(mem.TypeOf[T](), n)
+	must(t, err)
+	t.Cleanup(func() { must(t, d.FreeHost(b)) })
+	return mem.Slice[T](b)
+}
+
+func upload[T mem.Scalar](t *testing.T, d *cudaops.Device, s []T) mem.Buffer {
+	t.Helper()
+	v, err := cudaops.Upload(d, s)
+	must(t, err)
+	t.Cleanup(v.Free)
+	return v.Buffer()
+}
+
+// Streams that dawdle show whether work waits for what it should wait for: a chain
+// over two streams and an event, and the host at its end.
+func TestWorkOfStreamsIsOrderedByEvents(t *testing.T) {
+	d := device(t)
+	t.Setenv("FAKECUDA_DELAY", "2000")
+	first, second := newStream(t, d), newStream(t, d)
+	ready, err := d.NewEvent()
+	must(t, err)
+	defer ready.Close()
+	in, out := pinned[int32](t, d, 1000), pinned[int32](t, d, 1000)
+	a, b := upload(t, d, make([]int32, 1000)), upload(t, d, make([]int32, 1000))
+	for round := range int32(20) {
+		for i := range in {
+			in[i] = round + int32(i)
+		}
+		must(t, first.Copy(a, mem.Of(in)))
+		must(t, first.Reduce(mem.Sum, b, a, a, a))
+		must(t, ready.Record(first))
+		must(t, second.Wait(ready))
+		must(t, second.Divide(b, 3))
+		must(t, second.Copy(mem.Of(out), b))
+		must(t, second.Sync())
+		if done, err := ready.Done(); !done || err != nil {
+			t.Fatalf("round %d: what was waited for is not done (%v)", round, err)
+		}
+		for i := range out {
+			if out[i] != in[i] {
+				t.Fatalf("round %d: element %d is %d, want %d", round, i, out[i], in[i])
+			}
+		}
+	}
+}
+
+func TestAnEventIsDoneWhenItsWorkIs(t *testing.T) {
+	d := device(t)
+	s := newStream(t, d)
+	e, err := d.NewEvent()
+	must(t, err)
+	defer e.Close()
+	if done, err := e.Done(); !done || err != nil {
+		t.Errorf("an event that was not recorded is not done (%v)", err)
+	}
+	a := upload(t, d, []float64{1, 2})
+	must(t, s.Reduce(mem.Sum, a, a, a))
+	must(t, e.Record(s))
+	must(t, e.Sync())
+	if done, err := e.Done(); !done || err != nil {
+		t.Errorf("an event that was waited for is not done (%v)", err)
+	}
+}
+
+// More operands than a kernel's parameter holds, on a stream and again: the list
+// of the second must not overtake the first.
+func TestReductionsOfManyOperandsOnAStream(t *testing.T) {
+	d := device(t)
+	t.Setenv("FAKECUDA_DELAY", "500")
+	s := newStream(t, d)
+	var ones, twos []mem.Buffer
+	for range 12 {
+		ones = append(ones, upload(t, d, []uint16{1, 1, 1}))
+		twos = append(twos, upload(t, d, []uint16{2, 2, 2}))
+	}
+	a, b := upload(t, d, make([]uint16, 3)), upload(t, d, make([]uint16, 3))
+	for range 10 {
+		must(t, s.Reduce(mem.Sum, a, ones...))
+		must(t, s.Reduce(mem.Sum, b, append(twos, ones...)...))
+		must(t, s.Sync())
+		got := make([]uint16, 6)
+		must(t, mem.Copy(mem.Of(got[:3]), a))
+		must(t, mem.Copy(mem.Of(got[3:]), b))
+		if [6]uint16(got) != [6]uint16{12, 12, 12, 36, 36, 36} {
+			t.Fatalf("sums are %v", got)
+		}
+	}
+}
+
+func TestStreamsRefuseHostMemoryThatIsNotPinned(t *testing.T) {
+	d := device(t)
+	s := newStream(t, d)
+	a := upload(t, d, []int8{1, 2, 3})
+	err := s.Copy(mem.Of(make([]int8, 3)), a)
+	if err == nil || !strings.Contains(err.Error(), "not pinned") {
+		t.Errorf("copy to ordinary memory on a stream: %v", err)
+	}
+}
+
+func TestRegisteredMemoryIsPinned(t *testing.T) {
+	d := device(t)
+	s := newStream(t, d)
+	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	must(t, err)
+	defer unix.Munmap(page)
+	host := mem.Bytes(page)
+	must(t, d.Register(host))
+	if err := d.Register(host); err == nil || !strings.Contains(err.Error(), "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)") {
+		t.Errorf("registering memory twice: %v", err)
+	}
+	a := upload(t, d, []uint8{1, 2, 3})
+	must(t, s.Copy(host.Slice(5, 8), a))
+	must(t, s.Sync())
+	if string(page[4:9]) != "\x00\x01\x02\x03\x00" {
+		t.Errorf("the page holds %v", page[4:9])
+	}
+	d.Unregister(host)
+	if err := s.Copy(host.Slice(5, 8), a); err == nil {
+		t.Error("memory is pinned after Unregister")
+	}
+}
+
+func TestAtFindsWhereMemoryIs(t *testing.T) {
+	d := device(t)
+	a := upload(t, d, []float32{1, 2, 3})
+	b, err := cudaops.At(*(*unsafe.Pointer)(unsafe.Pointer(ptr(a.Slice(1, 3).Addr()))), mem.F32, 2)
+	must(t, err)
+	if !mem.Same(b, a.Slice(1, 3)) {
+		t.Errorf("memory of %s was found in %s at %#x", d.Name(), b.Space().Name(), b.Addr())
+	}
+	for name, s := range map[string][]float32{"ordinary": make([]float32, 3), "pinned": pinned[float32](t, d, 3)} {
+		b, err := cudaops.At(unsafe.Pointer(&s[0]), mem.F32, 3)
+		must(t, err)
+		if !mem.Same(b, mem.Of(s)) {
+			t.Errorf("%s memory was found in %s at %#x", name, b.Space().Name(), b.Addr())
+		}
+	}
+}
+
+// ptr returns where an address is stored: the way to a pointer that is not Go's.
+func ptr(addr uintptr) *uintptr { return &addr }
+
+// A program's own kernels are launched as cudaops's are.
+func TestKernelsOfOnesOwn(t *testing.T) {
+	d := device(t)
+	text, err := os.ReadFile("kernels_sm75.ptx")
+	must(t, err)
+	m, err := d.LoadPTX(string(text))
+	must(t, err)
+	defer m.Close()
+	k, err := m.Kernel("prod_float64")
+	must(t, err)
+	a := upload(t, d, []float64{1, 2, 3, 4, 5})
+	args := struct {
+		dst                                             uintptr
+		src                                             [8]uintptr
+		more, operands, elements, head, vectors, divide uintptr
+	}{dst: a.Addr(), src: [8]uintptr{a.Addr(), a.Addr()}, operands: 2, elements: 5, vectors: 2}
+	s := newStream(t, d)
+	must(t, cudaops.Launch(s, k, 2, 32, &args))
+	must(t, s.Sync())
+	got := make([]float64, 5)
+	must(t, mem.Copy(mem.Of(got), a))
+	if [5]float64(got) != [5]float64{1, 4, 9, 16, 25} {
+		t.Errorf("squares are %v", got)
+	}
+	if _, err := m.Kernel("nothing"); err == nil || !strings.Contains(err.Error(), "kernel nothing: cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)") {
+		t.Errorf("a kernel that is not there: %v", err)
+	}
+	if _, err := d.LoadPTX("nonsense"); err == nil || !strings.Contains(err.Error(), "CUDA_ERROR_INVALID_PTX (218): a PTX JIT compilation failed: the fake's compiler") {
+		t.Errorf("a text that is not PTX: %v", err)
+	}
+}
+
+func pointerTo(s []float32) unsafe.Pointer { return unsafe.Pointer(&s[0]) }
