@@ -187,6 +187,7 @@ type patient struct {
 	login    time.Duration // until its agent said hello
 	hello    *ctl.Hello
 	findings *ctl.Findings
+	gpus     *hostGPUs
 	skew     time.Duration  // its clock minus ours
 	blur     time.Duration  // skew is known up to this
 	reached  []*ctl.Reached // by host; nil where it did not try
@@ -212,9 +213,16 @@ func (p *patient) examine(starter remote.Starter, limit time.Duration, order *ct
 	}
 	asked := time.Now()
 	p.say(order)
-	if p.findings, p.trouble = await[*ctl.Findings](p, answerTime); p.trouble == nil {
-		p.skew, p.blur = skew(asked, time.Now(), p.findings.Received, p.findings.Sent)
+	if p.findings, p.trouble = await[*ctl.Findings](p, answerTime); p.trouble != nil {
+		return
 	}
+	p.skew, p.blur = skew(asked, time.Now(), p.findings.Received, p.findings.Sent)
+	p.say(&ctl.FindGPUs{})
+	gpus, err := await[*ctl.GPUs](p, answerTime)
+	if err == nil {
+		p.gpus, err = readGPUs(gpus)
+	}
+	p.trouble = err
 }
 
 // skew compares two clocks, as NTP does, by the times at which a question and

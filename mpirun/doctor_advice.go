@@ -49,6 +49,7 @@ func advise(ps []*patient, ports [2]int) []advice {
 		}
 		if p.findings != nil {
 			all = append(all, ofHost(p, ranks)...)
+			all = append(all, ofGPUs(p)...)
 			if len(ps) > 1 && len(p.findings.Addresses) == 0 && p.findings.Trouble == "" {
 				all = append(all, advice{true, p.host.Name, "has no address that other hosts could reach", "name interfaces that it has: -iface LIST"})
 			}
@@ -121,7 +122,7 @@ func ofHost(p *patient, ranks int) []advice {
 	if f.Shm <= smallShm {
 		say(false, fmt.Sprintf("/dev/shm has %s", size(f.Shm)), "gompi does not need it, but NCCL and PyTorch's data loaders do: docker run --shm-size=1g, or an emptyDir with medium: Memory")
 	}
-	if fast := len(f.RDMA) > 0 || f.GPUs > 0; fast && f.Memlock != ctl.Unlimited && f.Memlock < smallMemlock {
+	if fast := len(f.RDMA) > 0 || p.gpus != nil && len(p.gpus.Devices) > 0; fast && f.Memlock != ctl.Unlimited && f.Memlock < smallMemlock {
 		say(false, fmt.Sprintf("%s may be locked in memory", size(f.Memlock)), "RDMA and GPU buffers are locked: \"* - memlock unlimited\" in its /etc/security/limits.conf, or docker run --ulimit memlock=-1")
 	}
 	if len(f.RDMA) > 0 && f.UCX == "" {
@@ -132,6 +133,22 @@ func ofHost(p *patient, ranks int) []advice {
 	}
 	if free := f.MemoryFree; f.Memory > 0 && free < f.Memory/20 {
 		say(false, fmt.Sprintf("only %s of memory are free", size(free)), "see what else runs there")
+	}
+	return all
+}
+
+// ofGPUs is the advice about a host's GPUs.
+func ofGPUs(p *patient) []advice {
+	var all []advice
+	if p.gpus == nil {
+		return nil
+	}
+	for _, w := range p.gpus.Warnings {
+		all = append(all, advice{false, p.host.Name, w, "ranks use its other GPUs until then"})
+	}
+	if p.gpus.Trouble != "" && len(p.gpus.Devices) > 0 {
+		what := "of its GPUs only what the kernel tells is known: " + p.gpus.Trouble
+		all = append(all, advice{false, p.host.Name, what, "put gompi-topo beside gompirun there, or see what it says: without it MIG slices, modes and links are not known"})
 	}
 	return all
 }
@@ -225,8 +242,8 @@ func ofAll(ps []*patient) []advice {
 		if p.findings == nil {
 			continue
 		}
-		if d := p.findings.GPUDriver; d != "" {
-			drivers[d] = append(drivers[d], p.host.Name)
+		if p.gpus != nil && p.gpus.Driver != "" {
+			drivers[p.gpus.Driver] = append(drivers[p.gpus.Driver], p.host.Name)
 		}
 		for _, q := range ps[:i] {
 			if q.findings != nil && sameHost(p, q) {

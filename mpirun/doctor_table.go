@@ -1,6 +1,7 @@
 package mpirun
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +16,7 @@ import (
 func writeFindings(w io.Writer, ps []*patient, advice []advice) {
 	var b strings.Builder
 	writeHosts(&b, ps)
+	writeGPUs(&b, ps)
 	writeInterfaces(&b, ps)
 	writePairs(&b, ps)
 	b.WriteString("\n")
@@ -50,10 +52,44 @@ func writeHosts(b *strings.Builder, ps []*patient) {
 		f := p.findings
 		lines = append(lines, []string{
 			p.host.Name, ms(p.login), p.hello.Version, coresText(p), memoryText(f), size(f.MemoryFree), size(f.Shm),
-			size(f.Memlock), count(f.Files), clockText(p), gpuText(f), yesNo(f.UCX != ""),
+			size(f.Memlock), count(f.Files), clockText(p), gpuText(p.gpus), yesNo(f.UCX != ""),
 		})
 	}
 	columns(b, lines)
+}
+
+// writeGPUs prints a line for each GPU and each MIG slice.
+func writeGPUs(b *strings.Builder, ps []*patient) {
+	lines := [][]string{{"host", "GPU", "name", "memory", "PCI address", "NUMA", "nearest CPUs", "mode", "to the others"}}
+	for _, p := range ps {
+		if p.gpus == nil {
+			continue
+		}
+		for i, d := range p.gpus.Devices {
+			numa := "-"
+			if d.NUMA >= 0 {
+				numa = fmt.Sprint(d.NUMA)
+			}
+			lines = append(lines, []string{
+				p.host.Name, fmt.Sprint(d.Index), d.Name, orDash(d.Memory), d.PCI, numa, cmp.Or(d.CPUs, "-"), cmp.Or(string(d.Mode), "-"),
+				cmp.Or(strings.Join(p.gpus.Ways(i), " "), "-"),
+			})
+			for k, s := range d.Slices {
+				lines = append(lines, []string{p.host.Name, fmt.Sprintf("%d:%d", d.Index, k), cmp.Or(s.Name, s.UUID), orDash(s.Memory)})
+			}
+		}
+	}
+	if len(lines) > 1 {
+		b.WriteString("\n")
+		columns(b, lines)
+	}
+}
+
+func orDash(bytes uint64) string {
+	if bytes == 0 || bytes > 1<<60 {
+		return "-"
+	}
+	return size(int64(bytes))
 }
 
 func writeInterfaces(b *strings.Builder, ps []*patient) {
@@ -181,11 +217,14 @@ func clockText(p *patient) string {
 	return fmt.Sprintf("%+.3fs", p.skew.Seconds())
 }
 
-func gpuText(f *ctl.Findings) string {
-	if f.GPUDriver == "" {
+func gpuText(g *hostGPUs) string {
+	switch {
+	case g == nil || g.Driver == "" && len(g.Devices) == 0:
 		return "-"
+	case g.Driver == "":
+		return fmt.Sprint(len(g.Devices))
 	}
-	return fmt.Sprintf("%d, driver %s", f.GPUs, f.GPUDriver)
+	return fmt.Sprintf("%d, driver %s", len(g.Devices), g.Driver)
 }
 
 func yesNo(yes bool) string {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/cudaops/topo"
 	"gompi/hostfile"
 	"gompi/mpirun/internal/ctl"
 )
@@ -78,7 +79,7 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		{"clock", func(ps []*patient) { ps[1].skew = -90 * time.Second }, false, "node1", "chrony"},
 		{"slow login", func(ps []*patient) { ps[1].login = 20 * time.Second }, false, "node1", "UseDNS"},
 		{"small shm", func(ps []*patient) { ps[1].findings.Shm = 64 << 20 }, false, "node1", "--shm-size"},
-		{"locked", func(ps []*patient) { ps[1].findings.GPUs, ps[1].findings.Memlock = 8, 8<<20 }, false, "node1", "memlock"},
+		{"locked", func(ps []*patient) { ps[1].gpus, ps[1].findings.Memlock = withGPUs(topo.Host{}), 8<<20 }, false, "node1", "memlock"},
 		{"RDMA", func(ps []*patient) { ps[1].findings.RDMA = []string{"mlx5_0"} }, false, "node1", "libucx0"},
 		{"quota", func(ps []*patient) { ps[1].findings.MilliCPUs = 1500 }, false, "node1", "slots=1"},
 		{"memory", func(ps []*patient) { ps[1].findings.MemoryFree = 1 << 20 }, false, "node1", "what else"},
@@ -91,7 +92,11 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		{"two names", func(ps []*patient) {
 			ps[2].hello.Machine, ps[2].findings.Addresses = ps[0].hello.Machine, ps[0].findings.Addresses
 		}, false, "node2", "one line of the hostfile"},
-		{"drivers", func(ps []*patient) { ps[0].findings.GPUDriver, ps[1].findings.GPUDriver = "535.1", "570.2" }, false, "GPU drivers", "one version"},
+		{"drivers", func(ps []*patient) {
+			ps[0].gpus, ps[1].gpus = withGPUs(topo.Host{Driver: "535.1"}), withGPUs(topo.Host{Driver: "570.2"})
+		}, false, "GPU drivers", "one version"},
+		{"no gompi-topo", func(ps []*patient) { ps[1].gpus = withGPUs(topo.Host{Trouble: "gompi-topo is not there"}) }, false, "node1", "put gompi-topo beside"},
+		{"a lost GPU", func(ps []*patient) { ps[1].gpus = withGPUs(topo.Host{Warnings: []string{"GPU 3 is left out"}}) }, false, "node1", "other GPUs"},
 	} {
 		ps := connected(3)
 		tt.spoil(ps)
@@ -103,6 +108,34 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		writeFindings(&b, ps, got)
 		if !strings.Contains(b.String(), tt.who+": "+got[0].what) {
 			t.Errorf("%s: not said in\n%s", tt.name, b.String())
+		}
+	}
+}
+
+// withGPUs returns h with two GPUs, one cut into slices.
+func withGPUs(h topo.Host) *hostGPUs {
+	h.Devices = []topo.Device{
+		{Name: "NVIDIA H200", Memory: 141 << 30, PCI: "0000:1b:00.0", CPUs: "0-47", Mode: topo.Shared},
+		{Index: 1, Name: "NVIDIA H200", PCI: "0000:9a:00.0", NUMA: -1, MIG: true, Slices: []topo.Slice{{UUID: "MIG-a"}, {UUID: "MIG-b", Name: "1g.18gb", Memory: 18 << 30}}},
+	}
+	link := topo.Link{Level: topo.System, NVLinks: 18}
+	h.Links = [][]topo.Link{{{}, link}, {link, {}}}
+	return &hostGPUs{Host: &h}
+}
+
+func TestDoctorShowsGPUs(t *testing.T) {
+	p := healthy("node1")
+	p.gpus = withGPUs(topo.Host{Driver: "570.86"})
+	var b strings.Builder
+	writeFindings(&b, []*patient{p}, nil)
+	for _, want := range []string{
+		"2, driver 570.86",
+		"node1  0    NVIDIA H200  141 GiB  0000:1b:00.0  0     0-47          DEFAULT  NV18\n",
+		"node1  1    NVIDIA H200  -        0000:9a:00.0  -     -             -        NV18\n",
+		"node1  1:0  MIG-a        -\n", "node1  1:1  1g.18gb      18 GiB\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func planHosts(hosts []hostfile.Host, links []*link) []plan.Host {
 		}
 		out[i] = plan.Host{
 			Name: h.Name, Via: links[i].reached(), Slots: h.Slots, MaxSlots: h.MaxSlots,
-			Cores: cores, Numa: hello.Numa, Packages: hello.Packages, Quota: share(hello.Quota, n), GPUs: hello.GPUs,
+			Cores: cores, Numa: hello.Numa, Packages: hello.Packages, Quota: share(hello.Quota, n),
 		}
 	}
 	return out

@@ -72,6 +72,9 @@ func (j *job) run(starter remote.Starter) int {
 		return j.failToStart(err)
 	}
 	hosts := planHosts(j.hosts, j.links)
+	if err = j.addGPUs(hosts); err != nil {
+		return j.failToStart(err)
+	}
 	if err = j.size(hosts); err != nil {
 		return j.failToStart(err)
 	}
@@ -160,7 +163,7 @@ func (j *job) launch() error {
 		m.Node, m.Cores = node, len(j.plan.Hosts[l.index].Cores)
 		for _, r := range l.ranks {
 			p := j.plan.Ranks[r]
-			m.Ranks = append(m.Ranks, ctl.Rank{Rank: r, Program: p.Prog, CPUs: p.CPUs})
+			m.Ranks = append(m.Ranks, ctl.Rank{Rank: r, Program: p.Prog, CPUs: p.CPUs, GPUs: j.plan.Visible(r)})
 		}
 		if !l.here() { // whose end needs no heartbeat to be noticed
 			m.Heartbeat = j.heartbeat
@@ -265,7 +268,7 @@ func (j *job) started(l *link, m *ctl.Started) {
 	j.verbosef("%d ranks run on %s after %v", len(m.PIDs), l.host, time.Since(j.begun).Round(time.Millisecond))
 	for i, cpus := range m.CPUs {
 		if i < len(l.ranks) {
-			j.out.say(fmt.Sprintf("gompirun: rank %d on %s: %s", l.ranks[i], l.host, bindingText(cpus, l.hello.Cores)))
+			j.out.say(fmt.Sprintf("gompirun: rank %d on %s: %s%s", l.ranks[i], l.host, bindingText(cpus, l.hello.Cores), j.plan.GPUText(l.ranks[i])))
 		}
 	}
 }

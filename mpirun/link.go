@@ -20,7 +20,9 @@ type link struct {
 	host   string
 	agent  *remote.Agent // nil until it runs
 	hello  *ctl.Hello
-	failed error // why the host cannot be used
+	gpus   *hostGPUs // nil if nobody has asked
+	busy   bool      // looking for GPUs: it hears nothing
+	failed error     // why the host cannot be used
 
 	pulse
 	asking []question // who wants to know where its ranks are
@@ -130,13 +132,13 @@ func (l *link) flush(limit time.Duration) {
 }
 
 // close ends the channel, which ends the agent. One that has not said anything
-// yet may not even be one.
+// yet may not even be one, and one that is busy would not notice.
 func (l *link) close() {
 	if l.agent == nil {
 		return
 	}
 	l.agent.In.Close()
-	if l.hello == nil {
+	if l.hello == nil || l.busy {
 		l.agent.Kill()
 	}
 }

@@ -280,6 +280,31 @@ func (m *meeting) Start(ctx context.Context, h hostfile.Host) (*remote.Agent, er
 	return remote.Connected(a.In, a.Out, a), nil
 }
 
+// countsGPUs reports whether a node takes as many ranks as it has GPUs.
+func (m *meeting) countsGPUs() bool {
+	if m == nil {
+		return false
+	}
+	for _, o := range m.offers {
+		if p := (perHost{of: o.Ranks}); p.countsGPUs() {
+			return true
+		}
+	}
+	return false
+}
+
+// environAt returns the environment that is handed to the ranks of a host, and
+// what -x adds for each program.
+func (j *job) environAt(host string) (own []string, programs [][]string) {
+	if m := j.meeting; m != nil && m.nodes[host] != nil {
+		return m.offers[host].Environ, [][]string{m.offers[host].Env}
+	}
+	for _, p := range j.programs {
+		programs = append(programs, p.Env)
+	}
+	return os.Environ(), programs
+}
+
 // localize has a node run what was asked for there, with the environment there.
 func (m *meeting) localize(l *ctl.Launch, host string, j *job) {
 	if m == nil || m.nodes[host] == nil {

@@ -19,6 +19,8 @@ func (o *options) placementFlags(set *cli.Set) func() error {
 	set.StringVar(&mapBy, "map-by", "", "")
 	set.StringVar(&rankBy, "rank-by", "", "")
 	set.StringVar(&bindTo, "bind-to", "", "")
+	set.Var((*cli.Count)(&p.GPUs), "gpus-per-rank", "")
+	set.Alias("gpus-per-rank", "gpus-per-proc")
 	set.StringVar(&p.CPUList, "cpu-list", "", "")
 	set.Alias("cpu-list", "cpu-set")
 	set.BoolVar(&p.HWThreads, "use-hwthread-cpus", false, "")

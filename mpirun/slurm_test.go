@@ -153,6 +153,17 @@ func gpusOfNodes(t *testing.T, bed *slurmbed.Bed) {
 			t.Errorf("%s: %q, status %d, want %q\n%s", ask, lines, status, want, stderr)
 		}
 	}
+	// Of a node's GPUs ranks are given those alone that are the job's.
+	path := "PATH=" + topoProgram(t, withDevices("n", "", "", "", "")) + ":" + os.Getenv("PATH")
+	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "--ntasks-per-node=2", "--gres=gpu:1",
+		"env", path, "gompirun", "-gpus-per-rank", "1", "sh", "-c", "echo $RANK $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES")
+	if want := []string{"0 n1 0", "1 n1 0", "2 n2 0", "3 n2 0"}; !slices.Equal(lines, want) || status != 0 {
+		t.Errorf("-gpus-per-rank: %q, status %d, want %q\n%s", lines, status, want, stderr)
+	}
+	_, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N1", "--ntasks-per-node=1", "--gres=gpu:2", "env", path, "gompirun", "-gpus-per-rank", "3", "true")
+	if status != statusFailed || !strings.Contains(stderr, "n1 has 2 GPUs for 1 rank") {
+		t.Errorf("more than the job has: status %d\n%s", status, stderr)
+	}
 }
 
 func chosenFromSlurm(t *testing.T, bed *slurmbed.Bed) {

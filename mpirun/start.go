@@ -143,24 +143,50 @@ func (b *beginning) handle(e event) {
 	}
 }
 
-// hear takes an agent's hello.
+// hear takes an agent's hello, and its GPUs, where they matter.
 func (b *beginning) hear(l *link, m ctl.Message) {
-	hello, ok := m.(*ctl.Hello)
-	switch {
-	case !ok || l.hello != nil || l.failed != nil:
+	switch m := m.(type) {
+	case *ctl.Hello:
+		b.greeted(l, m)
+	case *ctl.GPUs:
+		b.equipped(l, m)
+	default:
 		b.note(l, m)
+	}
+}
+
+func (b *beginning) greeted(l *link, hello *ctl.Hello) {
+	switch {
+	case l.hello != nil || l.failed != nil:
 	case hello.Version != ctl.Version:
 		b.fail(l, fmt.Errorf("its gompirun is version %s, want %s as here", hello.Version, ctl.Version))
+	case b.wantsGPUs():
+		l.hello, l.busy = hello, true
+		l.send(&ctl.FindGPUs{})
 	default:
 		l.hello = hello
 		b.waiting--
 	}
 }
 
+func (b *beginning) equipped(l *link, m *ctl.GPUs) {
+	if !l.busy || l.failed != nil {
+		return
+	}
+	gpus, err := readGPUs(m)
+	if err != nil {
+		b.fail(l, err)
+		return
+	}
+	l.gpus, l.busy = gpus, false
+	b.waiting--
+	b.tellGPUs(l)
+}
+
 // fail notes why a host cannot be used. The others get a little time to say
 // whether they can.
 func (b *beginning) fail(l *link, err error) {
-	if l.failed == nil && l.hello == nil {
+	if b.awaits(l) {
 		b.waiting--
 	}
 	if len(b.links) > 1 && b.waiting > 0 && b.noneFailed() {
@@ -178,12 +204,19 @@ func (b *beginning) noneFailed() bool {
 	return true
 }
 
+// awaits reports whether a host has yet to say what it is made of.
+func (b *beginning) awaits(l *link) bool { return l.failed == nil && (l.hello == nil || l.busy) }
+
 // giveUp ends the hosts that have not answered.
 func (b *beginning) giveUp() {
 	b.stop(fmt.Errorf("no agent after %v", time.Since(b.began).Round(time.Second)))
 	for _, l := range b.links {
-		if l.agent != nil && l.hello == nil && l.failed == nil {
-			b.fail(l, fmt.Errorf("the agent has not said hello after %v", time.Since(b.began).Round(time.Second)))
+		if l.agent != nil && b.awaits(l) {
+			what := "said hello"
+			if l.busy {
+				what = "said what GPUs there are"
+			}
+			b.fail(l, fmt.Errorf("the agent has not %s after %v", what, time.Since(b.began).Round(time.Second)))
 		}
 	}
 }
@@ -193,7 +226,7 @@ func (b *beginning) missing() string {
 	const most = 8
 	var names []string
 	for _, l := range b.links {
-		if l.hello == nil && l.failed == nil {
+		if b.awaits(l) {
 			names = append(names, l.host)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"gompi/hostfile"
 	"gompi/internal/cli"
-	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
 )
@@ -194,6 +193,9 @@ type perHost struct {
 
 var countable = []string{"auto", "cpu", "gpu"}
 
+// countsGPUs reports whether the number depends on GPUs.
+func (p *perHost) countsGPUs() bool { return p.of == "gpu" || p.of == "auto" }
+
 func (p *perHost) given() bool { return p.n > 0 || p.of != "" }
 
 // Set implements pflag.Value.
@@ -226,7 +228,7 @@ func (j *job) size(hosts []plan.Host) error {
 	for i := range hosts {
 		p, err := j.meeting.count(hosts[i].Name, j.perHost)
 		if err == nil {
-			err = p.size(&hosts[i], j.links[i].hello, j.meeting != nil)
+			err = p.size(&hosts[i], j.policy.GPUs, j.meeting != nil)
 		}
 		if err != nil {
 			return err
@@ -235,16 +237,17 @@ func (j *job) size(hosts []plan.Host) error {
 	return nil
 }
 
-// size makes the slots of one host what is to be counted there, and also a plain
-// number if its nodes may differ in that.
-func (p *perHost) size(host *plan.Host, hello *ctl.Hello, differ bool) error {
+// size makes the slots of one host what is to be counted there, GPUs by the
+// number that each rank gets, and also a plain number if its nodes may differ in
+// that.
+func (p *perHost) size(host *plan.Host, each int, differ bool) error {
 	if p.of == "" {
 		if p.n > 0 && differ {
 			host.Slots = p.n
 		}
 		return nil
 	}
-	gpus, cpus := env.VisibleDevices(hello.GPUs), 0
+	gpus, cpus := len(host.GPUs), 0
 	for _, core := range host.Cores {
 		cpus += len(core)
 	}
@@ -254,7 +257,7 @@ func (p *perHost) size(host *plan.Host, hello *ctl.Hello, differ bool) error {
 	case p.of == "cpu" || gpus == 0:
 		host.Slots = max(1, cpus)
 	default:
-		host.Slots = gpus
+		host.Slots = max(1, gpus/max(1, each))
 	}
 	return nil
 }

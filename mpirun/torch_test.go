@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"gompi/hostfile"
-	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
 )
 
@@ -69,24 +68,23 @@ func TestPickTakesTheFirstHostsThatProgramsMayUse(t *testing.T) {
 }
 
 func TestSlotsAreWhatIsCountedOnEachHost(t *testing.T) {
-	t.Setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")
-	links := []*link{{hello: &ctl.Hello{GPUs: 4}}, {hello: &ctl.Hello{}}}
-	for of, want := range map[string][]int{"": {7, 7}, "cpu": {3, 1}, "auto": {4, 1}, "gpu": nil} {
-		hosts := []plan.Host{{Name: "a", Slots: 7, Cores: [][]int{{0, 1}, {2}}}, {Name: "b", Slots: 7}}
-		j := &job{options: &options{torchrun: torchrun{perHost: perHost{of: of}}}, links: links}
-		if err := j.size(hosts); (err == nil) != (want != nil) {
-			t.Errorf("%s: %v", of, err)
-		} else if err == nil && (hosts[0].Slots != want[0] || hosts[1].Slots != want[1]) {
-			t.Errorf("%s: %d and %d slots, want %v", of, hosts[0].Slots, hosts[1].Slots, want)
+	for _, tt := range []struct {
+		of   string
+		each int // GPUs of a rank
+		want []int
+	}{
+		{"", 0, []int{7, 7}}, {"cpu", 0, []int{3, 1}}, {"cpu", 2, []int{3, 1}}, {"auto", 0, []int{4, 1}}, {"auto", 2, []int{2, 1}},
+		{"auto", 3, []int{1, 1}}, {"gpu", 0, nil},
+	} {
+		hosts := []plan.Host{{Name: "a", Slots: 7, Cores: [][]int{{0, 1}, {2}}, GPUs: make([]plan.GPU, 4)}, {Name: "b", Slots: 7}}
+		j := &job{options: &options{torchrun: torchrun{perHost: perHost{of: tt.of}}, policy: plan.Policy{GPUs: tt.each}}}
+		if err := j.size(hosts); (err == nil) != (tt.want != nil) {
+			t.Errorf("%s: %v", tt.of, err)
+		} else if err == nil && (hosts[0].Slots != tt.want[0] || hosts[1].Slots != tt.want[1]) {
+			t.Errorf("%s: %d and %d slots, want %v", tt.of, hosts[0].Slots, hosts[1].Slots, tt.want)
 		} else if err != nil && !strings.Contains(err.Error(), "b has no NVIDIA GPU") {
-			t.Errorf("%s: %v, which does not name b", of, err)
+			t.Errorf("%s: %v, which does not name b", tt.of, err)
 		}
-	}
-	t.Setenv("CUDA_VISIBLE_DEVICES", "0,1")
-	hosts := []plan.Host{{Name: "a"}}
-	j := &job{options: &options{torchrun: torchrun{perHost: perHost{of: "gpu"}}}, links: links}
-	if err := j.size(hosts); err != nil || hosts[0].Slots != 2 {
-		t.Errorf("%d slots, %v; want the 2 that ranks are let use", hosts[0].Slots, err)
 	}
 }
 

@@ -25,9 +25,12 @@ ranks and hosts
                             row those of each numa domain or package of -map-by, too)
   -nooversubscribe          refuse more ranks than slots (-oversubscribe: allow it,
                             which is the default, with a line that says so)
-  -bind-to WHAT             hwthread, core, numa, package or none (default: each rank
-                            has its share of the cores, if there is a core for each,
-                            else none)
+  -bind-to WHAT             hwthread, core, numa, package, gpu or none (default: each
+                            rank has its share of the cores, if there is a core for
+                            each, else none); gpu: its share of those near its GPU
+  -gpus-per-rank N          give each rank N GPUs of its host, and CUDA_VISIBLE_DEVICES
+                            for them; neighbours share if N is 1 and GPUs are few
+                            (default: each sees all; also -gpus-per-proc)
   -cpu-list L, -cpu-set     use these CPUs of each host alone: 0-3,8
   -use-hwthread-cpus        count hardware threads as cores
 
@@ -96,7 +99,8 @@ what happens
                             says which job, -debugger CMD another debugger ("CMD pid")
   -stall-stacks             say also what the goroutines of those are in who are missing
   -display-map              print which rank runs where
-  -report-bindings          print which CPUs the kernel has bound each rank to
+  -report-bindings          print which CPUs the kernel has bound each rank to, and
+                            which GPUs it has
   -q                        print nothing but the reason of a failure
   -v                        print what gompirun does
   -version, -h

@@ -3,6 +3,7 @@ package topo
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -83,6 +84,21 @@ func (l Link) way() string {
 		return "?"
 	}
 	return string(l.Level)
+}
+
+// Ways returns how device i reaches the others, each way once, as the matrix
+// abbreviates them; none where nothing is known.
+func (h *Host) Ways(i int) []string {
+	if h.Links == nil {
+		return nil
+	}
+	var ways []string
+	for j, l := range h.Links[i] {
+		if i != j && !slices.Contains(ways, l.way()) {
+			ways = append(ways, l.way())
+		}
+	}
+	return ways
 }
 
 func (l Link) access() string {

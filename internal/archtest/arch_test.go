@@ -46,7 +46,7 @@ var rules = []rule{
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", nil},
 	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/route", "internal/challenge"}},
-	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env", "internal/route"}},
+	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env", "internal/route", "cudaops/topo"}},
 	{"examples", []string{"comm", "internal/env"}},
 	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "hostfile"}},
 }
@@ -95,7 +95,7 @@ func TestModulesStayInTheirPlaces(t *testing.T) {
 		"github.com/rogpeppe/go-internal":            {"mpirun"},
 		"gonum.org/v1/gonum":                         {"examples/train"},
 		"gonum.org/v1/plot":                          {"examples/train", "bench"},
-		"golang.org/x/sys":                           {"internal", "transport", "comm", "mpirun", "bench"},
+		"golang.org/x/sys":                           {"internal", "transport", "comm", "cudaops", "mpirun", "bench"},
 		"github.com/rogpeppe/go-internal/testscript": {"mpirun"},
 	}
 	for _, p := range list(t) {

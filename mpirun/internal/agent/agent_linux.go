@@ -291,6 +291,8 @@ func (a *agent) follow(m ctl.Message) {
 		a.tell(&wire.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Terminate:
 		a.terminate(m)
+	case *ctl.FindGPUs:
+		a.report(findGPUs())
 	case *ctl.Examine:
 		a.examine(m)
 	case *ctl.Reach:

@@ -1,14 +1,108 @@
 package agent
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
 
+	"gompi/cudaops/topo"
 	"gompi/internal/env"
+	"gompi/mpirun/internal/ctl"
 )
 
-// gpus counts the NVIDIA GPUs that programs may use: those that the driver
-// lists in dir, or fewer if the environment says so.
-func gpus(dir string) int {
-	entries, _ := os.ReadDir(dir) // without a driver there is none
-	return env.VisibleDevices(len(entries))
+// topoTime is how long gompi-topo may take. A driver that nobody uses is not
+// kept awake, and then takes a second or so for each GPU.
+const topoTime = 12 * time.Second
+
+// findGPUs says what GPUs there are on this host: what gompi-topo says, or else
+// what the kernel does, with the reason.
+func findGPUs() *ctl.GPUs {
+	h, err := askTopo()
+	if err == nil && h.Trouble != "" {
+		err = errors.New(h.Trouble)
+	}
+	if err != nil {
+		h = topo.FromKernel(os.DirFS("/"))
+		h.Trouble = err.Error()
+	}
+	m := new(ctl.GPUs)
+	m.Found, _ = json.Marshal(h) // plain data
+	m.Visible, m.Limited = os.LookupEnv(env.CUDADevices)
+	return m
+}
+
+// askTopo runs gompi-topo. Nothing else happens meanwhile: the agent has no
+// ranks yet.
+func askTopo() (*topo.Host, error) {
+	path, err := topoPath()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), topoTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "-json")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	err = cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s: no answer after %v", path, topoTime)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w%s", path, err, lastLine(said.String()))
+	}
+	h, err := topo.Parse(out.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return h, nil
+}
+
+// topoPath returns the gompi-topo beside this gompirun, or that of PATH.
+func topoPath() (string, error) {
+	const name = "gompi-topo"
+	if own, err := os.Executable(); err == nil {
+		if path, err := exec.LookPath(filepath.Join(filepath.Dir(own), name)); err == nil {
+			return path, nil
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("%s is not beside gompirun, nor in PATH", name)
+	}
+	return path, nil
+}
+
+// lastLine returns the end of what a program has said, to be put after a reason.
+func lastLine(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	last := strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, lines[len(lines)-1])
+	if last == "" {
+		return ""
+	}
+	return fmt.Sprintf(": %.200s", last)
+}
+
+// gpuVariables returns what makes p see the GPUs that are meant for it, in the
+// order in which they were counted.
+func gpuVariables(p *process) []string {
+	if p.GPUs == "" {
+		return nil
+	}
+	return []string{env.CUDADevices + "=" + p.GPUs, env.CUDAOrder + "=PCI_BUS_ID"}
 }

@@ -89,7 +89,7 @@ func (a *agent) startAll() (int, error) {
 			}
 			programs[p.Program] = prog
 		}
-		vars := slices.Concat(merge(prog.env, a.slurmVariables(p)), a.variables(p))
+		vars := slices.Concat(merge(prog.env, slices.Concat(a.slurmVariables(p), gpuVariables(p))), a.variables(p))
 		threads := a.threads(p)
 		if prog.threads {
 			vars = append(vars, threads[0])

@@ -25,8 +25,6 @@ func examine(f *ctl.Findings) {
 	}
 	f.Memlock, _ = limits(unix.RLIMIT_MEMLOCK)
 	f.Files, f.FilesHard = limits(unix.RLIMIT_NOFILE)
-	f.GPUDriver = driverVersion(text("/proc/driver/nvidia/version"))
-	f.GPUs = len(names("/proc/driver/nvidia/gpus"))
 	f.RDMA = names("/sys/class/infiniband")
 	f.UCX = library("libucp.so.0")
 }
@@ -120,17 +118,6 @@ func memoryLimit(read reader, total int64) int64 {
 		}
 	}
 	return ctl.Unlimited
-}
-
-// driverVersion returns the number in what the NVIDIA driver says of itself.
-func driverVersion(says string) string {
-	line, _, _ := strings.Cut(says, "\n")
-	for _, word := range strings.Fields(line) {
-		if strings.Count(word, ".") > 0 && strings.Trim(word, "0123456789.") == "" {
-			return word
-		}
-	}
-	return ""
 }
 
 // library returns the path of a shared library, or its name if only the linker's

@@ -44,13 +44,11 @@ type Findings struct {
 	MilliCPUs   int   // thousandths of a processor that the control group grants, or Unlimited
 	Memory      int64 // bytes
 	MemoryFree  int64
-	MemoryLimit int64 // of the control group, or Unlimited
-	Shm         int64 // size of /dev/shm, 0 if there is none
-	Memlock     int64 // bytes that may be locked, or Unlimited
-	Files       int64 // that may be open at once, or Unlimited
-	FilesHard   int64 // what Files may be raised to, or Unlimited
-	GPUs        int
-	GPUDriver   string   // version, "" for none
+	MemoryLimit int64    // of the control group, or Unlimited
+	Shm         int64    // size of /dev/shm, 0 if there is none
+	Memlock     int64    // bytes that may be locked, or Unlimited
+	Files       int64    // that may be open at once, or Unlimited
+	FilesHard   int64    // what Files may be raised to, or Unlimited
 	UCX         string   // path of its library, "" for none
 	RDMA        []string // devices
 }
@@ -76,8 +74,8 @@ func (m *Findings) append(b []byte) []byte {
 	for _, n := range m.numbers() {
 		b = wire.AppendInt(b, *n)
 	}
-	b = wire.AppendInt(wire.AppendInt(wire.AppendInt(b, m.Port), m.MilliCPUs), m.GPUs)
-	b = wire.AppendBytes(wire.AppendBytes(wire.AppendBytes(b, m.Trouble), m.GPUDriver), m.UCX)
+	b = wire.AppendInt(wire.AppendInt(b, m.Port), m.MilliCPUs)
+	b = wire.AppendBytes(wire.AppendBytes(b, m.Trouble), m.UCX)
 	b = wire.AppendStrings(wire.AppendStrings(b, m.Addresses), m.RDMA)
 	b = wire.AppendInt(b, len(m.Interfaces))
 	for _, i := range m.Interfaces {
@@ -91,8 +89,8 @@ func (m *Findings) parse(d *wire.Decoder) {
 	for _, n := range m.numbers() {
 		*n = d.Int(math.MinInt64, math.MaxInt64)
 	}
-	m.Port, m.MilliCPUs, m.GPUs = int(d.Int(0, math.MaxUint16)), int(d.Int(Unlimited, math.MaxInt32)), int(d.Int(0, math.MaxUint16))
-	m.Trouble, m.GPUDriver, m.UCX = d.String(MaxText), d.String(MaxText), d.String(MaxText)
+	m.Port, m.MilliCPUs = int(d.Int(0, math.MaxUint16)), int(d.Int(Unlimited, math.MaxInt32))
+	m.Trouble, m.UCX = d.String(MaxText), d.String(MaxText)
 	m.Addresses, m.RDMA = d.Strings(maxList, MaxText), d.Strings(maxList, MaxText)
 	for range d.List(maxList) {
 		i := Interface{Name: d.String(MaxText), Addresses: d.Strings(maxList, MaxText)}

@@ -78,6 +78,8 @@ const (
 	kindReached
 	kindWant
 	kindPiece
+	kindFindGPUs
+	kindGPUs
 )
 
 // blank returns an empty message of a kind, nil for an unknown one.
@@ -139,6 +141,10 @@ func blank(kind byte) Message {
 		return new(Want)
 	case kindPiece:
 		return new(Piece)
+	case kindFindGPUs:
+		return new(FindGPUs)
+	case kindGPUs:
+		return new(GPUs)
 	case kindStalled:
 		return new(Stalled)
 	case kindPing:

@@ -53,7 +53,8 @@ type Program struct {
 type Rank struct {
 	Rank    int
 	Program int
-	CPUs    []int // nil: do not bind
+	CPUs    []int  // nil: do not bind
+	GPUs    string // CUDA_VISIBLE_DEVICES; "" leaves it as it is
 }
 
 func (*Launch) kind() byte { return kindLaunch }
@@ -76,6 +77,7 @@ func (m *Launch) append(b []byte) []byte {
 	b = wire.AppendInt(b, len(m.Ranks))
 	for _, r := range m.Ranks {
 		b = appendInts(wire.AppendInt(wire.AppendInt(b, r.Rank), r.Program), r.CPUs)
+		b = wire.AppendBytes(b, r.GPUs)
 	}
 	return b
 }
@@ -101,7 +103,7 @@ func (m *Launch) parse(d *wire.Decoder) {
 	}
 	for range d.List(maxList) {
 		r := Rank{Rank: int(d.Int(0, wire.MaxRanks)), Program: int(d.Int(0, int64(max(0, len(m.Programs)-1))))}
-		r.CPUs = parseInts(d, maxCPU)
+		r.CPUs, r.GPUs = parseInts(d, maxCPU), d.String(maxString)
 		m.Ranks = append(m.Ranks, r)
 	}
 }

@@ -16,7 +16,6 @@ type Hello struct {
 	Port    int     // held for MASTER_PORT, 0 for none
 	Cores   [][]int // hardware threads of each core that may be used
 	Numa    [][]int // hardware threads of each memory domain
-	GPUs    int     // that programs may use
 
 	Packages [][]int // hardware threads of each processor package
 	Quota    int     // processors' worth of time that all ranks get, rounded up; 0: no limit
@@ -33,7 +32,7 @@ func (m *Hello) append(b []byte) []byte {
 	b = wire.AppendBytes(b, m.Machine)
 	b = wire.AppendInt(b, m.Now)
 	b = wire.AppendInt(b, m.Port)
-	b = wire.AppendInt(appendSets(appendSets(b, m.Cores), m.Numa), m.GPUs)
+	b = appendSets(appendSets(b, m.Cores), m.Numa)
 	b = wire.AppendInt(appendSets(b, m.Packages), m.Quota)
 	return wire.AppendBytes(wire.AppendBytes(b, m.Address), m.Launcher)
 }
@@ -45,7 +44,6 @@ func (m *Hello) parse(d *wire.Decoder) {
 	m.Port = int(d.Int(0, math.MaxUint16))
 	m.Cores = parseSets(d)
 	m.Numa = parseSets(d)
-	m.GPUs = int(d.Int(0, maxCPU))
 	m.Packages, m.Quota = parseSets(d), int(d.Int(0, maxCPU))
 	m.Address, m.Launcher = d.String(MaxText), d.String(MaxText)
 }

@@ -22,6 +22,10 @@ func (p *Plan) bind(node int) {
 		}
 		return
 	}
+	if how == BindGPU {
+		p.bindNear(node)
+		return
+	}
 	groups := group(units, domains(host, p.Policy.Order))
 	members := p.Policy.deal(n, len(groups))
 	for g, locals := range members {
@@ -206,7 +210,7 @@ func (p *Policy) mapText() string {
 // to have one, or some, to themselves.
 func (p *Plan) doubled() string {
 	how, each := p.Policy.binding(), max(1, p.Policy.PE)
-	if how == BindNone || how == BindAuto && p.Policy.PE == 0 || how == BindNuma || how == BindPackage {
+	if how == BindNone || how == BindAuto && p.Policy.PE == 0 || how == BindNuma || how == BindPackage || how == BindGPU {
 		return ""
 	}
 	what := "core"
@@ -246,16 +250,6 @@ func (p *Plan) sharesUnits(node int) bool {
 		}
 	}
 	return false
-}
-
-// giveGPUs gives each rank of a host one of its GPUs, as scripts do that take
-// the one of their local rank.
-func (p *Plan) giveGPUs(node int) {
-	if n := p.Hosts[node].GPUs; n > 0 {
-		for i, rank := range p.Local[node] {
-			p.Ranks[rank].GPUs = []int{i % n}
-		}
-	}
 }
 
 // A core is one core of a host with the memory domain it is in.

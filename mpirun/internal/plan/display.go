@@ -20,6 +20,9 @@ func (p *Plan) Display(w io.Writer) error {
 	if n := p.Policy.PE; n > 0 {
 		fmt.Fprintf(&b, ", PE=%d", n)
 	}
+	if n := p.Policy.GPUs; n > 0 {
+		fmt.Fprintf(&b, ", gpus-per-rank %d", n)
+	}
 	if how := p.Policy.RankBy; how != RankAuto {
 		fmt.Fprintf(&b, ", rank-by %s", how)
 	}
@@ -48,17 +51,16 @@ func (p *Plan) displayHost(w io.Writer, node int) {
 	if h.Quota > 0 && h.Quota < len(h.Cores) {
 		fmt.Fprintf(w, " with the time of %d", h.Quota)
 	}
+	if n := len(h.GPUs); n > 0 {
+		fmt.Fprintf(w, ", %s", count(n, "GPU"))
+	}
 	if h.Via != "" {
 		fmt.Fprintf(w, ", %s", h.Via)
 	}
 	fmt.Fprintln(w)
 	for _, rank := range p.Local[node] {
 		r := &p.Ranks[rank]
-		where := r.binding()
-		if r.GPUs != nil {
-			where += ", gpu " + Ranges(r.GPUs)
-		}
-		fmt.Fprintf(w, "  rank %d\tlocal %d\t%s\t%s\n", rank, r.LocalRank, where, p.Programs[r.Prog].name())
+		fmt.Fprintf(w, "  rank %d\tlocal %d\t%s%s\t%s\n", rank, r.LocalRank, r.binding(), p.GPUText(rank), p.Programs[r.Prog].name())
 	}
 }
 
@@ -79,7 +81,7 @@ func (p *Plan) DisplayBindings(w io.Writer) error {
 	var b bytes.Buffer
 	for i := range p.Ranks {
 		r := &p.Ranks[i]
-		fmt.Fprintf(&b, "rank %d on %s: %s\n", r.Rank, p.Hosts[r.Node].Name, r.binding())
+		fmt.Fprintf(&b, "rank %d on %s: %s%s\n", r.Rank, p.Hosts[r.Node].Name, r.binding(), p.GPUText(i))
 	}
 	_, err := w.Write(b.Bytes())
 	return err

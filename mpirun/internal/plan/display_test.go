@@ -93,3 +93,25 @@ func TestRangesFoldsRuns(t *testing.T) {
 		}
 	}
 }
+
+func TestDisplayShowsGPUs(t *testing.T) {
+	p, err := Map([]Host{dgx("a")}, []Program{{Argv: []string{"./train"}, NP: 2}}, Policy{GPUs: 2, BindTo: BindGPU})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `2 ranks on 1 host, by slot, gpus-per-rank 2, bind-to gpu
+a: 2 ranks on 4 slots, 16 cores, 8 GPUs
+  rank 0  local 0  cpus 0-3, gpu 0,1  ./train
+  rank 1  local 1  cpus 4-7, gpu 2,3  ./train
+--
+rank 0 on a: cpus 0-3, gpu 0,1
+rank 1 on a: cpus 4-7, gpu 2,3
+`
+	var got bytes.Buffer
+	p.Display(&got)
+	got.WriteString("--\n")
+	p.DisplayBindings(&got)
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &got, want)
+	}
+}

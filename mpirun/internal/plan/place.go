@@ -58,8 +58,12 @@ func place(hosts []Host, programs []Program, policy Policy) (*mapper, error) {
 	return m, nil
 }
 
-// slots returns how many ranks have their cores on a host.
+// slots returns how many ranks have their cores on a host, or their GPUs, where
+// they are to have some.
 func (p *Policy) slots(h *Host) int {
+	if p.GPUs > 0 && len(h.GPUs) > 0 {
+		return max(1, len(h.GPUs)/p.GPUs)
+	}
 	n := len(h.Cores)
 	if p.HWThreads {
 		n = 0

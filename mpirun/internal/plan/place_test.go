@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -202,18 +203,6 @@ func TestRankByAndCPUListsThatAreWrongAreQuoted(t *testing.T) {
 	}
 }
 
-func TestGPUsGoByLocalRank(t *testing.T) {
-	p, err := Map([]Host{{Name: "a", Slots: 3, GPUs: 2}, {Name: "b", Slots: 1}}, []Program{{}}, Policy{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range [][]int{{0}, {1}, {0}, nil} {
-		if got := p.Ranks[i].GPUs; !slices.Equal(got, want) {
-			t.Errorf("rank %d has GPUs %v, want %v", i, got, want)
-		}
-	}
-}
-
 // FuzzMap checks, for whatever hosts and policy, that every rank is placed
 // once, that limits are kept, that bindings are within what ranks may use, and
 // that those that are promised to be disjoint are.
@@ -225,7 +214,7 @@ func FuzzMap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, np, slots, c, perCore, parts, quota int, mapBy, bindTo, rankBy string, perNode int, list string, hwthreads bool) {
 		bound := func(n, limit int) int { return max(0, n) % (limit + 1) }
 		c, perCore, parts = bound(c, 16), 1+bound(perCore, 2), 1+bound(parts, 4)
-		p := Policy{PerNode: bound(perNode, 9), CPUList: list, HWThreads: hwthreads}
+		p := Policy{PerNode: bound(perNode, 9), CPUList: list, HWThreads: hwthreads, GPUs: bound(slots, 2)}
 		if p.SetMapBy(strings.TrimPrefix(mapBy, "map=")) != nil {
 			return
 		}
@@ -246,6 +235,9 @@ func FuzzMap(f *testing.F) {
 				host.Numa[i%parts] = append(host.Numa[i%parts], core...)
 			}
 			host.Packages = host.Numa
+			for i := range h * bound(quota, 3) {
+				host.GPUs = append(host.GPUs, GPU{Label: strconv.Itoa(i), CPUs: host.Numa[i%parts]})
+			}
 			in = append(in, host)
 		}
 		plan, err := Map(in, []Program{{NP: bound(np, 40)}, {NP: 2}}, p)
@@ -254,6 +246,7 @@ func FuzzMap(f *testing.F) {
 		}
 		checkPlan(t, plan)
 		checkBindings(t, plan)
+		checkGPUs(t, plan)
 	})
 }
 
@@ -282,7 +275,7 @@ func checkBindings(t *testing.T, p *Plan) {
 			if p.Policy.CPUList != "" && len(allowed) > 0 && cpus == nil {
 				t.Errorf("rank %d is not bound, and -cpu-list is %s", rank, p.Policy.CPUList)
 			}
-			if len(allowed) > 0 && cpus == nil && p.Policy.BindTo > BindNone && n <= len(h.Cores) {
+			if len(allowed) > 0 && cpus == nil && p.Policy.BindTo > BindNone && p.Policy.BindTo != BindGPU && n <= len(h.Cores) {
 				t.Errorf("rank %d is not bound to a %s", rank, p.Policy.BindTo)
 			}
 		}

@@ -43,7 +43,7 @@ type Host struct {
 	// up, however many cores they may use; 0: no limit.
 	Quota int
 
-	GPUs int // that ranks may use; the driver numbers them from 0
+	GPUs []GPU // that ranks may use, in the order in which they are given out
 }
 
 // A Program is one of the programs that share the world.
@@ -65,6 +65,7 @@ type Policy struct {
 	BindTo          BindTo
 	PE              int    // cores that each rank is bound to, hardware threads with HWThreads; 0: as BindTo says
 	HWThreads       bool   // count hardware threads as cores
+	GPUs            int    // for each rank alone, or 1 for a share of one; 0: ranks see all
 	CPUList         string // what ranks may use of each host, as ParseCPUs reads it; "": all
 }
 
@@ -76,7 +77,7 @@ type Placement struct {
 	LocalSize int
 	Prog      int   // position of its program in Plan.Programs
 	CPUs      []int // hardware threads it is bound to, ascending; nil: not bound
-	GPUs      []int // those of its host's GPUs that are meant for it; nil where there are none
+	GPUs      []int // positions in its host's GPUs of those that are meant for it; nil where there are none
 }
 
 // A Plan is a complete map of a job.
@@ -89,7 +90,8 @@ type Plan struct {
 
 	// Notes are lines for the user: what was done that may not be meant. There
 	// is at most one on each subject: more ranks than slots, cores that are
-	// not known, several ranks bound to one core, hosts left idle.
+	// not known, several ranks bound to one core, ranks far from their GPUs or
+	// on one that takes a single process, hosts left idle.
 	Notes []string
 }
 
@@ -117,11 +119,14 @@ func Map(hosts []Host, programs []Program, policy Policy) (*Plan, error) {
 		r.LocalSize = m.load[r.Node]
 		p.Local[r.Node] = append(p.Local[r.Node], r.Rank)
 	}
-	for node := range p.Hosts {
-		p.bind(node)
-		p.giveGPUs(node)
+	if err := p.enoughGPUs(); err != nil {
+		return nil, err
 	}
-	for _, s := range []string{m.oversubscribed(), p.unbound(), p.doubled(), m.idle()} {
+	for node := range p.Hosts {
+		p.giveGPUs(node)
+		p.bind(node)
+	}
+	for _, s := range []string{m.oversubscribed(), p.unbound(), p.doubled(), p.far(), p.exclusive(), m.idle()} {
 		if s != "" {
 			p.Notes = append(p.Notes, s)
 		}

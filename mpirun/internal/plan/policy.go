@@ -18,19 +18,20 @@ const (
 	BindCore                   // one core each
 	BindNuma                   // the cores of one memory domain
 	BindPackage                // the cores of one package
+	BindGPU                    // a share of the cores near its GPU
 )
 
-var bindNames = []string{"auto", "none", "hwthread", "core", "numa", "package"}
+var bindNames = []string{"auto", "none", "hwthread", "core", "numa", "package", "gpu"}
 
 // String returns the binding as -bind-to spells it.
 func (b BindTo) String() string { return bindNames[b] }
 
 // ParseBindTo reads the value of -bind-to: none, hwthread, core, numa, package
-// (or socket), or auto, in any capitals. The words that mpirun allows after a
+// (or socket), gpu, or auto, in any capitals. The words that mpirun allows after a
 // colon to make binding more lenient (overload-allowed, if-supported) change
 // nothing: it is, here.
 func ParseBindTo(s string) (BindTo, error) {
-	const want = "want none, hwthread, core, numa or package"
+	const want = "want none, hwthread, core, numa, package or gpu"
 	word, modifiers, _ := strings.Cut(strings.ToLower(s), ":")
 	switch modifiers {
 	case "", "overload-allowed", "if-supported":

@@ -64,7 +64,7 @@ func TestParseBindTo(t *testing.T) {
 		want BindTo
 	}{
 		{"auto", BindAuto}, {"none", BindNone}, {"core", BindCore}, {"numa", BindNuma},
-		{"hwthread", BindHWThread}, {"socket", BindPackage}, {"package", BindPackage}, {"CORE", BindCore}, {"core:overload-allowed", BindCore}, {"numa:IF-SUPPORTED", BindNuma},
+		{"hwthread", BindHWThread}, {"socket", BindPackage}, {"gpu", BindGPU}, {"package", BindPackage}, {"CORE", BindCore}, {"core:overload-allowed", BindCore}, {"numa:IF-SUPPORTED", BindNuma},
 	}
 	for _, tt := range tests {
 		if got, err := ParseBindTo(tt.in); err != nil || got != tt.want {
@@ -75,9 +75,9 @@ func TestParseBindTo(t *testing.T) {
 
 func TestParseBindToErrorsQuoteTheValue(t *testing.T) {
 	tests := []struct{ in, want string }{
-		{"", `-bind-to "": want none, hwthread, core, numa or package`},
-		{"board", `-bind-to "board": want none, hwthread, core, numa or package`},
-		{"core:2", `-bind-to "core:2": "2": want none, hwthread, core, numa or package alone`},
+		{"", `-bind-to "": want none, hwthread, core, numa, package or gpu`},
+		{"board", `-bind-to "board": want none, hwthread, core, numa, package or gpu`},
+		{"core:2", `-bind-to "core:2": "2": want none, hwthread, core, numa, package or gpu alone`},
 	}
 	for _, tt := range tests {
 		if got, err := ParseBindTo(tt.in); err == nil || err.Error() != tt.want {

@@ -1,0 +1,122 @@
+package mpirun
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gompi/cudaops/topo"
+	"gompi/internal/env"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/plan"
+)
+
+// hostGPUs are the GPUs of a host.
+type hostGPUs struct {
+	*topo.Host
+	visible string // the CUDA_VISIBLE_DEVICES that the host itself has
+	limited bool   // there is one
+}
+
+// readGPUs reads an agent's answer.
+func readGPUs(m *ctl.GPUs) (*hostGPUs, error) {
+	h, err := topo.Parse(m.Found)
+	if err != nil {
+		return nil, fmt.Errorf("GPUs: %w", err)
+	}
+	return &hostGPUs{h, m.Visible, m.Limited}, nil
+}
+
+// wantsGPUs reports whether the plan, or what is said of it, depends on GPUs. To
+// find them takes a moment, and seconds where the driver sleeps.
+func (j *job) wantsGPUs() bool {
+	return j.displayMap || j.reportBindings || j.needsGPUs() || j.perHost.countsGPUs() || j.meeting.countsGPUs()
+}
+
+// needsGPUs reports whether ranks are to have GPUs, or to be near them.
+func (j *job) needsGPUs() bool { return j.policy.GPUs > 0 || j.policy.BindTo == plan.BindGPU }
+
+// tellGPUs says what keeps a host's GPUs from being known or used: to all if the
+// job cannot do without, else to who wants to know all.
+func (j *job) tellGPUs(l *link) {
+	for _, w := range l.gpus.Warnings {
+		j.notef("%s: %s", l.host, w)
+	}
+	switch {
+	case l.gpus.Trouble == "":
+	case j.needsGPUs() && len(l.gpus.Devices) == 0:
+		j.notef("%s: no GPU is known: %s", l.host, l.gpus.Trouble)
+	default:
+		j.verbosef("%s: of GPUs only what the kernel tells is known: %s", l.host, l.gpus.Trouble)
+	}
+}
+
+// addGPUs adds to each host the GPUs that ranks may use there.
+func (j *job) addGPUs(hosts []plan.Host) error {
+	for i, l := range j.links {
+		if l.gpus == nil {
+			continue
+		}
+		list, limited, err := j.visible(l)
+		if err != nil && j.needsGPUs() {
+			return err
+		}
+		units := l.gpus.Units()
+		if limited {
+			units = l.gpus.Named(list)
+			if named := strings.Count(list, ",") + 1; list != "" && len(units) < named && j.needsGPUs() {
+				j.notef("%s: of the %d GPUs in %s=%s there are %d, up to the first that there is not", l.host, named, env.CUDADevices, list, len(units))
+			}
+		}
+		for _, u := range units {
+			hosts[i].GPUs = append(hosts[i].GPUs, planGPU(l.gpus.Host, u))
+		}
+	}
+	return nil
+}
+
+// visible returns the CUDA_VISIBLE_DEVICES that ranks on a host would find, and
+// whether there is one: that of -x, which is one for all programs, or the host's
+// own, which a batch system sets, or the one here.
+func (j *job) visible(l *link) (list string, limited bool, err error) {
+	own, programs := j.environAt(l.host)
+	var values []string
+	for _, vars := range programs {
+		if v, ok := lookUp(vars, env.CUDADevices); ok && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	switch {
+	case len(values) > 1:
+		return "", false, fmt.Errorf("-x %s=%s for one program and %s for another: want one value where ranks are given GPUs", env.CUDADevices, values[0], values[1])
+	case len(values) == 1:
+		return values[0], true, nil
+	case l.gpus.limited:
+		return l.gpus.visible, true, nil
+	}
+	list, limited = lookUp(own, env.CUDADevices)
+	return list, limited, nil
+}
+
+// lookUp returns the value of a variable, the last if there are several.
+func lookUp(vars []string, name string) (string, bool) {
+	for _, kv := range slices.Backward(vars) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// planGPU returns what the plan needs to know of a unit.
+func planGPU(h *topo.Host, u topo.Unit) plan.GPU {
+	g := plan.GPU{Label: h.Label(u), Token: u.Token, Slice: u.Device < 0 || u.Slice >= 0}
+	if u.Device < 0 {
+		return g
+	}
+	d := h.Devices[u.Device]
+	g.Slice = d.MIG
+	g.Exclusive = d.Mode == topo.ExclusiveProcess || d.Mode == topo.ExclusiveThread
+	g.CPUs, _ = plan.ParseCPUs(d.CPUs) // none are known if there is no list
+	return g
+}

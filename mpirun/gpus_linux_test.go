@@ -1,0 +1,274 @@
+package mpirun
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/cudaops/topo"
+	"gompi/mpirun/internal/plan"
+	"gompi/mpirun/internal/testbed"
+)
+
+// topoProgram puts a gompi-topo that says h into a folder of its own, which it
+// returns. It stands in for the real one, which needs GPUs to say anything.
+func topoProgram(t *testing.T, h *topo.Host) string {
+	t.Helper()
+	data, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topoScript(t, "[ \"$*\" = -json ] || exit 2\ncat <<'END'\n"+string(data)+"\nEND\n")
+}
+
+func topoScript(t *testing.T, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeProgram(t, dir+"/gompi-topo", "#!/bin/sh\n"+text)
+	return dir
+}
+
+// withDevices returns a host of GPUs each of which is near the CPUs of a list.
+func withDevices(name string, near ...string) *topo.Host {
+	h := &topo.Host{Driver: "570.86"}
+	for i, cpus := range near {
+		h.Devices = append(h.Devices, topo.Device{Index: i, UUID: fmt.Sprintf("GPU-%s-%d", name, i), Name: "NVIDIA H200", CPUs: cpus})
+	}
+	return h
+}
+
+// sees is what ranks print about GPUs.
+const sees = `echo $RANK sees ${CUDA_VISIBLE_DEVICES-all} ${CUDA_DEVICE_ORDER-in any order}`
+
+// onGPUs runs gompirun here, where the gompi-topo of dir is, with variables.
+func onGPUs(t *testing.T, dir string, vars []string, args ...string) (int, string, []string) {
+	t.Helper()
+	cmd := exec.Command("gompirun", args...)
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, vars...)
+	return finish(t, cmd)
+}
+
+func TestRanksGetTheirGPUs(t *testing.T) {
+	cut := withDevices("a", "", "", "", "")
+	cut.Devices[1].MIG, cut.Devices[1].Slices = true, []topo.Slice{{UUID: "MIG-x"}, {UUID: "MIG-y"}}
+	plain, exclusive := withDevices("a", "", "", "", ""), withDevices("a", "", "")
+	exclusive.Devices[1].Mode = topo.ExclusiveProcess
+	const inOrder = " PCI_BUS_ID"
+	for _, tt := range []struct {
+		name   string
+		host   *topo.Host
+		vars   string
+		args   string
+		status int
+		out    []string // what each rank sees, or nothing
+		said   string   // a line of stderr, as a pattern
+	}{
+		{"without a word", plain, "", "-np 1", 0, []string{"all in any order"}, "^$"},
+		{"one each", plain, "", "-np 3 -gpus-per-rank 1", 0, []string{"0" + inOrder, "1" + inOrder, "2" + inOrder}, ""},
+		{"as many ranks as it makes sense", plain, "", "-gpus-per-rank 2", 0, []string{"0,1" + inOrder, "2,3" + inOrder}, ""},
+		{"hydra's word", plain, "", "-np 1 -gpus-per-proc 3", 0, []string{"0,1,2" + inOrder}, ""},
+		{"shared by neighbours", plain, "CUDA_VISIBLE_DEVICES=2,GPU-a-0", "-np 4 -gpus-per-rank 1", 0,
+			[]string{"2" + inOrder, "2" + inOrder, "GPU-a-0" + inOrder, "GPU-a-0" + inOrder}, ""},
+		{"slices", cut, "", "-np 3 -gpus-per-rank 1", 0, []string{"0" + inOrder, "MIG-x" + inOrder, "MIG-y" + inOrder}, ""},
+		{"slices by name", cut, "CUDA_VISIBLE_DEVICES=MIG-y,MIG-x", "-np 2 -gpus-per-rank 1", 0, []string{"MIG-y" + inOrder, "MIG-x" + inOrder}, ""},
+		{"counted", plain, "CUDA_VISIBLE_DEVICES=0,3,1", "-nproc-per-node gpu", 0, []string{"0,3,1 in any order", "0,3,1 in any order", "0,3,1 in any order"}, ""},
+		{"counted, with -x", plain, "CUDA_VISIBLE_DEVICES=0", "-nproc-per-node auto -x CUDA_VISIBLE_DEVICES=3,2 -gpus-per-rank 1", 0, []string{"3" + inOrder, "2" + inOrder}, ""},
+		{"near, all are seen", plain, "", "-np 1 -bind-to gpu", 0, []string{"0,1,2,3" + inOrder}, "-bind-to gpu leaves ranks unbound: localhost does not tell"},
+		{"up to one that is not there", plain, "CUDA_VISIBLE_DEVICES=1,9,0", "-np 2 -gpus-per-rank 1", 0, []string{"1" + inOrder, "1" + inOrder},
+			"^gompirun: localhost: of the 3 GPUs in CUDA_VISIBLE_DEVICES=1,9,0 there are 1,"},
+		{"exclusive", exclusive, "", "-np 4 -gpus-per-rank 1", 0, []string{"0" + inOrder, "0" + inOrder, "1" + inOrder, "1" + inOrder},
+			`^gompirun: ranks share GPUs in EXCLUSIVE_PROCESS mode, .*: localhost \(gpu 1\); nvidia-smi -c DEFAULT`},
+		{"too few", plain, "", "-np 3 -gpus-per-rank 2", statusFailed, nil, "^gompirun: -gpus-per-rank 2: localhost has 4 GPUs for 3 ranks: want fewer"},
+		{"none to be seen", plain, "CUDA_VISIBLE_DEVICES=", "-np 1 -gpus-per-rank 1", statusFailed, nil, "localhost has 0 GPUs for 1 rank"},
+		{"none to count", plain, "CUDA_VISIBLE_DEVICES=-1", "-nproc-per-node gpu", statusFailed, nil, "localhost has no NVIDIA GPU"},
+		{"two slices", cut, "", "-np 1 -gpus-per-rank 2", statusFailed, nil, "a process can use one MIG slice only"},
+		{"lost", &topo.Host{Devices: plain.Devices[1:], Warnings: []string{"GPU 0 is left out: it has fallen off the bus"}}, "", "-np 2 -gpus-per-rank 1", 0,
+			[]string{"GPU-a-1" + inOrder, "GPU-a-2" + inOrder}, "^gompirun: localhost: GPU 0 is left out"},
+		{"no library", &topo.Host{Trouble: "NVML: no library"}, "", "-np 1 -gpus-per-rank 1", statusFailed, nil, "^gompirun: localhost: no GPU is known: NVML: no library$"},
+		{"no library, and no need of one", &topo.Host{Trouble: "NVML: no library"}, "", "-np 1 -v -nproc-per-node auto", 0, []string{"all in any order"},
+			"^gompirun: localhost: of GPUs only what the kernel tells is known: NVML: no library$"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			vars := []string{tt.vars}
+			if tt.vars == "" {
+				vars = nil
+			}
+			status, out, said := onGPUs(t, topoProgram(t, tt.host), vars, append(strings.Fields(tt.args), "sh", "-c", sees)...)
+			want := ""
+			for i, line := range tt.out {
+				want += fmt.Sprintf("%d sees %s\n", i, line)
+			}
+			if status != tt.status || sorted(out) != sorted(want) {
+				t.Errorf("status %d, want %d, and\n%swant\n%s\n%s", status, tt.status, out, want, strings.Join(said, "\n"))
+			}
+			matches(t, tt.args, said, tt.said)
+		})
+	}
+}
+
+func TestProgramsThatSeeDifferentGPUsAreNotGivenSome(t *testing.T) {
+	dir := topoProgram(t, withDevices("a", "", ""))
+	args := []string{"-gpus-per-rank", "1", "-np", "1", "-x", "CUDA_VISIBLE_DEVICES=0", "true", ":", "-np", "1", "-x", "CUDA_VISIBLE_DEVICES=1", "true"}
+	status, _, said := onGPUs(t, dir, nil, args...)
+	if status != statusFailed {
+		t.Errorf("status %d, want %d", status, statusFailed)
+	}
+	matches(t, "two values", said, "^gompirun: -x CUDA_VISIBLE_DEVICES=0 for one program and 1 for another: want one value")
+	if status, _, said := onGPUs(t, dir, nil, args[2:]...); status != 0 {
+		t.Errorf("without -gpus-per-rank: status %d: %q", status, said)
+	}
+}
+
+// A gompi-topo that fails costs what it knows, and nothing else.
+func TestAGompiTopoThatFails(t *testing.T) {
+	for _, tt := range []struct{ script, want string }{
+		{"echo oh >&2; echo no symbol >&2; exit 127", "gompi-topo: exit status 127: no symbol$"},
+		{"echo GPUs", `gompi-topo: "GPUs`},
+		{"kill -9 $$", "gompi-topo: signal: killed$"},
+	} {
+		status, out, said := onGPUs(t, topoScript(t, tt.script+"\n"), nil, "-v", "-np", "2", "-bind-to", "gpu", "sh", "-c", sees)
+		if status != 0 || strings.Count(out, "sees all in any order") != 2 {
+			t.Errorf("%s: status %d: %s%q", tt.script, status, out, said)
+		}
+		matches(t, tt.script, said, "^gompirun: localhost: no GPU is known: .*"+tt.want, "leaves ranks unbound: localhost has no GPU")
+	}
+	cmd := exec.Command("gompirun", "-v", "-np", "1", "-report-bindings", "true")
+	status, _, said := finish(t, cmd)
+	if status != 0 {
+		t.Errorf("status %d", status)
+	}
+	if _, err := exec.LookPath("gompi-topo"); err != nil {
+		matches(t, "none", said, "^gompirun: localhost: .*: gompi-topo is not beside gompirun, nor in PATH$")
+	}
+}
+
+// Whoever waits for a driver that does not answer is not kept.
+func TestAHangingGompiTopoCanBeInterrupted(t *testing.T) {
+	dir := topoScript(t, "echo $$ >"+"$0.pid.new && mv $0.pid.new $0.pid\nexec sleep 1000\n")
+	cmd := exec.Command("gompirun", "-np", "1", "-gpus-per-rank", "1", "true")
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := 0
+	eventually(t, "gompi-topo to start", func() bool {
+		text, err := os.ReadFile(dir + "/gompi-topo.pid")
+		if err != nil {
+			return false
+		}
+		_, err = fmt.Sscan(string(text), &pid)
+		return err == nil
+	})
+	begun := time.Now()
+	cmd.Process.Signal(syscall.SIGINT)
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
+		t.Errorf("%v, want status 130", err)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("Ctrl-C took %v", took)
+	}
+	eventually(t, "gompi-topo to end", func() bool { return syscall.Kill(pid, 0) != nil })
+}
+
+// eventually waits until there is what is wanted.
+func eventually(t *testing.T, what string, there func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !there(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// Each host tells of its own GPUs, and its ranks are bound near them.
+func TestGPUsOfSeveralHosts(t *testing.T) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		t.Fatal(err)
+	}
+	var cpus []string
+	for c := range len(set) * 64 {
+		if set.IsSet(c) {
+			cpus = append(cpus, fmt.Sprint(c))
+		}
+	}
+	if len(cpus) < 2 {
+		t.Skip("needs two CPUs")
+	}
+	a, z := cpus[0], cpus[len(cpus)-1]
+	paths := map[int]string{1: topoProgram(t, withDevices("a", z, a)), 2: topoProgram(t, withDevices("b", a, a, a, a)), 3: t.TempDir()}
+	b := testbed.Make(t, testbed.Config{Hosts: 3, SSHD: func(i int) string {
+		return "SetEnv PATH=" + paths[i] + ":/usr/bin:/bin"
+	}})
+	const script = sees + `; grep Cpus_allowed_list /proc/self/status`
+	status, out, said := remotely(t, b, "-tag-output", "-report-bindings", "-display-map", "-gpus-per-rank", "1", "-bind-to", "gpu", "-H", "host1:2", "sh", "-c", script)
+	if status != 0 {
+		t.Errorf("status %d", status)
+	}
+	lines := strings.Split(out, "\n")
+	matches(t, "ranks", lines, `^\[0\]<stdout>: ?0 sees 0 PCI_BUS_ID$`, `^\[1\]<stdout>: ?1 sees 1 PCI_BUS_ID$`,
+		`^\[0\]<stdout>: ?Cpus_allowed_list:\s+`+z+`$`, `^\[1\]<stdout>: ?Cpus_allowed_list:\s+`+a+`$`)
+	matches(t, "said", said, `^host1: 2 ranks on 2 slots, .*2 GPUs, by ssh$`, `^  rank 0  local 0  cpus `+z+`, gpu 0  sh$`,
+		`^gompirun: rank 1 on host1: bound to cpus `+a+`, gpu 1$`)
+
+	status, out, said = remotely(t, b, "-np", "5", "-gpus-per-rank", "1", "-H", "host1:2,host2:3", "sh", "-c", sees)
+	if want := "0 sees 0 PCI_BUS_ID\n1 sees 1 PCI_BUS_ID\n2 sees 0 PCI_BUS_ID\n3 sees 1 PCI_BUS_ID\n4 sees 2 PCI_BUS_ID\n"; status != 0 || sorted(out) != sorted(want) {
+		t.Errorf("status %d: %swant %s%q", status, out, want, said)
+	}
+
+	// The launcher's variable holds where a host has none of its own.
+	t.Setenv("CUDA_VISIBLE_DEVICES", "1,0")
+	status, out, said = remotely(t, b, "-nproc-per-node", "gpu", "-gpus-per-rank", "1", "-H", "host1:2,host2:4", "sh", "-c", sees)
+	if want := "0 sees 1 PCI_BUS_ID\n1 sees 0 PCI_BUS_ID\n2 sees 1 PCI_BUS_ID\n3 sees 0 PCI_BUS_ID\n"; status != 0 || sorted(out) != sorted(want) {
+		t.Errorf("status %d: %swant %s%q", status, out, want, said)
+	}
+	os.Unsetenv("CUDA_VISIBLE_DEVICES") // until Setenv's cleanup
+
+	// Every host that lacks GPUs is named, with what is known of it.
+	status, _, said = remotely(t, b, "-gpus-per-rank", "2", "-H", "host1:2,host2:2,host3:1", "true")
+	if status != statusFailed {
+		t.Errorf("status %d, want %d", status, statusFailed)
+	}
+	refused := `^gompirun: -gpus-per-rank 2: host1 has 2 GPUs for 2 ranks, host3 has 0 GPUs for 1 rank: want fewer`
+	if kernel, _ := filepath.Glob("/proc/driver/nvidia/gpus/*"); kernel == nil {
+		matches(t, "refusal", said, refused, `^gompirun: host3: no GPU is known: gompi-topo is not beside gompirun, nor in PATH$`)
+	}
+
+	status, lines = examineBed(t, b, "-H", "host1,host2,host3")
+	if status != 0 {
+		t.Errorf("doctor: status %d", status)
+	}
+	matches(t, "doctor", lines, `^host1 .* 2, driver 570\.86 `, `^host1 +1 +NVIDIA H200 +- .* `+a+` +`, `^host2 +3 +NVIDIA H200 `)
+	b.AwaitEmpty(10 * time.Second)
+}
+
+func TestWhatIsKnownOfAUnit(t *testing.T) {
+	h := withDevices("a", "0-1", "not a list")
+	h.Devices[1].Mode, h.Devices[1].MIG, h.Devices[1].Slices = topo.ExclusiveProcess, true, []topo.Slice{{UUID: "MIG-x"}}
+	for token, want := range map[string]plan.GPU{
+		"0":      {Label: "0", Token: "0", CPUs: []int{0, 1}},
+		"1":      {Label: "1", Token: "1", Exclusive: true, Slice: true},
+		"MIG-x":  {Label: "1:0", Token: "MIG-x", Exclusive: true, Slice: true},
+		"MIG-no": {Label: "MIG-no", Token: "MIG-no", Slice: true},
+	} {
+		units := h.Named(token)
+		if len(units) != 1 {
+			t.Fatalf("%s: %v", token, units)
+		}
+		if got := planGPU(h, units[0]); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %+v, want %+v", token, got, want)
+		}
+	}
+}

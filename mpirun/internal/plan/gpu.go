@@ -1,0 +1,193 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A GPU is what a rank can be given: a device, or a MIG slice of one.
+type GPU struct {
+	Label     string // by which people know it: 3, or 3:1 for a slice
+	Token     string // that names it in CUDA_VISIBLE_DEVICES
+	CPUs      []int  // hardware threads near it, whether ranks may use them or not; nil: not known
+	Exclusive bool   // for one process at a time
+	Slice     bool   // a process sees only one of them
+}
+
+// usesGPUs reports whether the policy is about GPUs.
+func (p *Policy) usesGPUs() bool { return p.GPUs > 0 || p.BindTo == BindGPU }
+
+// giveGPUs gives each rank of a host its GPUs: so many of its own as the policy
+// says, in a row; or a share of one where it says one and there are fewer, with
+// neighbours sharing. Where it says nothing, ranks see all GPUs, and it is the
+// one of their local rank that scripts take.
+func (p *Plan) giveGPUs(node int) {
+	ranks, n, each := p.Local[node], len(p.Hosts[node].GPUs), p.Policy.GPUs
+	if n == 0 {
+		return
+	}
+	for i, rank := range ranks {
+		r := &p.Ranks[rank]
+		switch {
+		case each == 0:
+			r.GPUs = []int{i % n}
+		case each == 1 && len(ranks) > n:
+			r.GPUs = []int{groupInRow(i, len(ranks), n)}
+		default:
+			for k := range each {
+				r.GPUs = append(r.GPUs, i*each+k)
+			}
+		}
+	}
+}
+
+// enoughGPUs says which hosts have fewer GPUs than their ranks are to have.
+// Ranks that are to have one may share it.
+func (p *Plan) enoughGPUs() error {
+	each := p.Policy.GPUs
+	if each == 0 {
+		return nil
+	}
+	few := hostList(len(p.Hosts), func(i int) string {
+		n, ranks := len(p.Hosts[i].GPUs), len(p.Local[i])
+		if ranks == 0 || n >= ranks*each || n > 0 && each == 1 && !p.Policy.NoOversubscribe {
+			return ""
+		}
+		return fmt.Sprintf("%s has %s for %s", p.Hosts[i].Name, count(n, "GPU"), count(ranks, "rank"))
+	})
+	if few != "" {
+		return fmt.Errorf("-gpus-per-rank %d: %s: want fewer ranks there (-N), or fewer GPUs for each", each, few)
+	}
+	if each == 1 {
+		return nil
+	}
+	cut := hostList(len(p.Hosts), func(i int) string {
+		if len(p.Local[i]) == 0 || !slices.ContainsFunc(p.Hosts[i].GPUs, func(g GPU) bool { return g.Slice }) {
+			return ""
+		}
+		return p.Hosts[i].Name
+	})
+	if cut != "" {
+		return fmt.Errorf("-gpus-per-rank %d: a process can use one MIG slice only, and the GPUs are cut into slices on %s: want 1", each, cut)
+	}
+	return nil
+}
+
+// bindNear binds each rank of a host to its share of the cores near its GPUs:
+// those that have the same cores near share them, evenly if there is a core for
+// each. Ranks near whose GPUs there is no core that they may use stay unbound,
+// or within -cpu-list.
+func (p *Plan) bindNear(node int) {
+	host := &p.Hosts[node]
+	near := map[string][]core{} // by what CPUs they have
+	ranks := map[string][]int{}
+	var names []string
+	for _, rank := range p.Local[node] {
+		cores := nearCores(p.Policy.units(host), host.GPUs, p.Ranks[rank].GPUs)
+		name := Ranges(threads(cores))
+		if ranks[name] == nil {
+			near[name], names = cores, append(names, name)
+		}
+		ranks[name] = append(ranks[name], rank)
+	}
+	for _, name := range names {
+		if len(near[name]) == 0 && p.Policy.CPUList != "" {
+			near[name] = p.Policy.units(host)
+		}
+		for j, rank := range ranks[name] {
+			p.Ranks[rank].CPUs = threads(p.Policy.pick(host, near[name], BindGPU, j, len(ranks[name])))
+		}
+	}
+}
+
+// nearCores returns those of units that are near one of the GPUs mine.
+func nearCores(units []core, gpus []GPU, mine []int) []core {
+	return slices.DeleteFunc(units, func(c core) bool {
+		return !slices.ContainsFunc(mine, func(g int) bool { return slices.Contains(gpus[g].CPUs, c.threads[0]) })
+	})
+}
+
+// far names the hosts where a rank could not be bound near its GPU.
+func (p *Plan) far() string {
+	if p.Policy.BindTo != BindGPU {
+		return ""
+	}
+	names := hostList(len(p.Hosts), func(i int) string {
+		free := slices.ContainsFunc(p.Local[i], func(rank int) bool { return p.Ranks[rank].CPUs == nil })
+		switch h := &p.Hosts[i]; {
+		case !free || len(h.Cores) == 0: // unbound tells of it
+			return ""
+		case len(h.GPUs) == 0:
+			return h.Name + " has no GPU"
+		}
+		return p.Hosts[i].Name + " does not tell which cores are near, or ranks may not use them"
+	})
+	if names == "" {
+		return ""
+	}
+	return "-bind-to gpu leaves ranks unbound: " + names
+}
+
+// exclusive names the hosts where ranks share a GPU that takes one process.
+func (p *Plan) exclusive() string {
+	if !p.Policy.usesGPUs() {
+		return ""
+	}
+	names := hostList(len(p.Hosts), func(i int) string {
+		h, users := &p.Hosts[i], map[int]int{}
+		for _, rank := range p.Local[i] {
+			for _, g := range p.Ranks[rank].GPUs {
+				users[g]++
+			}
+		}
+		var shared []string
+		for g := range h.GPUs {
+			if users[g] > 1 && h.GPUs[g].Exclusive {
+				shared = append(shared, h.GPUs[g].Label)
+			}
+		}
+		if shared == nil {
+			return ""
+		}
+		return fmt.Sprintf("%s (gpu %s)", h.Name, strings.Join(shared, ","))
+	})
+	if names == "" {
+		return ""
+	}
+	return "ranks share GPUs in EXCLUSIVE_PROCESS mode, where all but the first will be refused: " + names + "; nvidia-smi -c DEFAULT ends that mode, and MPS makes one process of them"
+}
+
+// GPUText names the GPUs of a rank, as the end of a list: ", gpu 0,1"; it is ""
+// where there are none.
+func (p *Plan) GPUText(rank int) string {
+	r := &p.Ranks[rank]
+	if r.GPUs == nil {
+		return ""
+	}
+	labels := make([]string, len(r.GPUs))
+	for i, g := range r.GPUs {
+		labels[i] = p.Hosts[r.Node].GPUs[g].Label
+	}
+	return ", gpu " + strings.Join(labels, ",")
+}
+
+// Visible returns the value of CUDA_VISIBLE_DEVICES for a rank: its own GPUs
+// under -gpus-per-rank; all that its host has for ranks, in the order in which
+// they were counted out, where it is bound near one; else "": as it comes.
+func (p *Plan) Visible(rank int) string {
+	r := &p.Ranks[rank]
+	gpus := p.Hosts[r.Node].GPUs
+	var tokens []string
+	switch {
+	case p.Policy.GPUs > 0:
+		for _, g := range r.GPUs {
+			tokens = append(tokens, gpus[g].Token)
+		}
+	case p.Policy.BindTo == BindGPU:
+		for _, g := range gpus {
+			tokens = append(tokens, g.Token)
+		}
+	}
+	return strings.Join(tokens, ",")
+}
