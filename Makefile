@@ -18,7 +18,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '-s -w -extldflags=-Wl,-z,lazy' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-.PHONY: help build run test check race fuzz examples bench compare-tcp launchbench launchbench-hosts ptx dist clean
+.PHONY: help build run test check race fuzz examples bench compare compare-tcp launchbench launchbench-hosts ptx dist clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,8 +55,20 @@ examples: build ## run every example on 1 to 4 ranks
 bench: build ## measure this library alone: latency, bandwidth, allreduce
 	$(BIN)/gompirun -np 2 -bind-to core $(BIN)/gompi-bench latency bw allreduce
 
+# All in less than a quarter of an hour on two processors; QUICK=1 in two minutes.
+COMPARE := $(BIN)/gompi-compare -html $(BIN)/compare.html
+compare: build ## measure gompi beside Open MPI, MPICH and gloo on this machine: tables, CSV and a page in bin/ (QUICK=1: two minutes)
+	@bench/peers/install
+ifdef QUICK
+	$(COMPARE) -np 2,4 -rounds 1 -sizes 8,64K,4M -budget 10ms -csv $(BIN)/compare.csv
+else
+	$(COMPARE) -np 2 -csv $(BIN)/compare-2.csv
+	$(COMPARE) -np 4 -sizes 8,1K,16K,64K,1M,4M,16M -csv $(BIN)/compare-4.csv
+	$(COMPARE) -np 2 -dirty -peers openmpi,mpich -sizes 64K,4M -csv $(BIN)/compare-dirty.csv latency bcast allreduce alltoall
+endif
+
 compare-tcp: build ## measure gompi beside Open MPI and MPICH over TCP, interleaved (needs them installed)
-	$(BIN)/gompi-compare -np 2 -rounds 3 -peers openmpi-tcp,mpich-tcp -sizes 8,1K,64K,4M,64M latency bw allreduce bcast
+	$(BIN)/gompi-compare -np 2 -rounds 3 -peers openmpi-tcp,mpich-tcp -transport tcp -sizes 8,1K,64K,4M,64M latency bw allreduce bcast
 
 launchbench: build ## measure start to finish beside Open MPI, MPICH, srun and torchrun
 	$(BIN)/gompi-launchbench -np 1,4,16,64 -rounds 3 -limit 30s

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gompi/bench/internal/measure"
 	"gompi/internal/cli"
@@ -22,13 +23,15 @@ func usage() string {
 	return "usage: gompirun -np N gompi-bench [flags] OP...\n\n" +
 		"Times operations between ranks. OP is one of " + strings.Join(measure.Names(), ", ") + ".\n" +
 		"A size is the bytes of one rank's vector, or of the block of allgather, alltoall,\n" +
-		"reducescatter, gather and scatter. Every result is checked once before it is timed.\n\n"
+		"reducescatter, gather and scatter. Every result is checked once before it is timed.\n" +
+		"skew is how far apart ranks of one host leave a barrier.\n\n"
 }
 
 // parse reads the command line. Operations may stand between the flags. The
 // config has its set also after an error.
 func parse(args []string) (config, error) {
-	cfg := config{Options: measure.Options{Check: true, Budget: measure.DefaultBudget}, set: cli.New("gompi-bench")}
+	cfg := config{Options: measure.Options{Check: true}, set: cli.New("gompi-bench")}
+	budget := cli.Duration(measure.DefaultBudget)
 	var sizes cli.Sizes
 	from, to, factor := cli.Size(8), cli.Size(4<<20), cli.Count(2)
 	element, operator := "float32", "sum"
@@ -40,6 +43,8 @@ func parse(args []string) (config, error) {
 	s.StringVar(&element, "type", element, "element type")
 	s.StringVar(&operator, "redop", operator, "operator of reductions")
 	s.BoolVar(&cfg.InPlace, "inplace", false, "the in-place forms, of the operations that have one")
+	s.BoolVar(&cfg.Dirty, "dirty", false, "every rank writes its vectors anew before each call, off the clock")
+	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
 	s.BoolVar(&cfg.Check, "check", true, "check what each operation delivers, once for each size")
 	s.StringVar(&cfg.format, "format", "table", "table, csv or json")
 	for len(args) > 0 {
@@ -52,6 +57,7 @@ func parse(args []string) (config, error) {
 		}
 		args = rest
 	}
+	cfg.Budget = time.Duration(budget)
 	var err error
 	if cfg.Type, err = mem.ParseType(element); err != nil {
 		return cfg, err

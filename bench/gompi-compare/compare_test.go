@@ -3,9 +3,13 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"gompi/bench/internal/contest"
+	"gompi/bench/internal/hello"
 	"gompi/bench/report"
 )
 
@@ -32,29 +36,30 @@ func TestAComparisonSaysWhatIsMissing(t *testing.T) {
 	t.Setenv("PATH", "/nowhere")
 	csv, html := filepath.Join(t.TempDir(), "raw.csv"), filepath.Join(t.TempDir(), "all.html")
 	var out, progress strings.Builder
-	status := run([]string{"-gompirun", gompirun, "-bench", "gompi-bench", "-rounds", "2", "-csv", csv, "-html", html, "bcast", "scan"}, &out, &progress)
+	status := run([]string{"-gompirun", gompirun, "-bench", "gompi-bench", "-rounds", "2", "-np", "2", "-transport", "tcp", "-peers", "openmpi-tcp,mpich-tcp",
+		"-csv", csv, "-html", html, "bcast", "scan"}, &out, &progress)
 	if status != 0 {
 		t.Errorf("status %d: %s", status, progress.String())
 	}
 	for _, want := range []string{
-		"# gompi, np=2\n",
-		"2 rounds, in turn.",
-		"-np 2 gompi-bench -format csv -sizes 8,1K,64K,4M,64M -type float32 -redop sum`",
-		"| bcast |   2 |   8 B | 4.00 / 4.50 | missing |   missing |\n",
+		"# gompi\n",
+		"- 2 rounds, in turn, ",
+		"-np 2 gompi-bench -format csv -sizes 8,1K,16K,64K,1M,4M,16M,64M -type float32 -redop sum -budget 20ms`",
+		" x2 | 4.00 / 4.50 | missing |   missing |\n",
 		"- openmpi-tcp: not installed (Debian: apt-get install openmpi-bin libopenmpi-dev)\n- mpich-tcp: not installed",
-		"- gompi, scan, round 2: exit status 9: rank 1 died\n",
+		"- gompi, scan, np=2, round 2: exit status 9: rank 1 died\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
 	raw, err := os.ReadFile(csv)
-	want := report.SampleHeader + "\n1,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n2,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n"
-	if err != nil || string(raw) != want {
+	want := regexp.MustCompile("^" + report.SampleHeader + "\n1,[a-z]+,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n2,[a-z]+,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n$")
+	if err != nil || !want.Match(raw) {
 		t.Errorf("raw rows, error %v:\n%swant\n%s", err, raw, want)
 	}
 	page, err := os.ReadFile(html)
-	for _, want := range []string{"<h2>gompi-compare, 2 ranks, tcp</h2>", ">gompi: 4 us<", "mpich-tcp: not installed", "gompi, scan, round 2: exit status 9"} {
+	for _, want := range []string{"<h2>gompi-compare, 2 ranks, tcp</h2>", ">gompi: 4 us<", "mpich-tcp: not installed", "gompi, scan, np=2, round 2: exit status 9"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("error %v: no %q in\n%s", err, want, page)
 		}
@@ -65,10 +70,120 @@ func TestParseRefuses(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"alreduce", `operation "alreduce": want one of latency,`},
 		{"-peers mvapich", `peer "mvapich": want some of openmpi-tcp,`},
-		{"-np 0", `-np "0": want a whole number, 1 or more`},
+		{"-np 2,0", `-np "2,0": "0": want numbers of ranks, 1 or more`},
 	} {
 		if _, err := parse(strings.Fields(tt.args)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.args, err, tt.want)
 		}
+	}
+}
+
+// TestMain lets the test binary be the rank whose memory is measured, as the
+// command is.
+func TestMain(m *testing.M) {
+	if len(os.Args) >= 2 && os.Args[1] == hello.AsRank {
+		os.Exit(hello.Rank(os.Args[2:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// TestPeersAreCompared is a real comparison, as small as it can be.
+func TestPeersAreCompared(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds gompi's programs, compiles and starts MPI programs")
+	}
+	bin := t.TempDir()
+	build := contest.Command{Args: []string{"go", "build", "-o", bin, "gompi/mpirun/gompirun", "gompi/bench/gompi-bench"}}
+	if _, err := build.Run(t.Context(), 5*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	html := filepath.Join(bin, "all.html")
+	var out, progress strings.Builder
+	status := run([]string{"-gompirun", filepath.Join(bin, "gompirun"), "-bench", filepath.Join(bin, "gompi-bench"), "-html", html,
+		"-np", "2", "-rounds", "1", "-budget", "1ms", "-sizes", "8,64K", "skew", "bcast", "allreduce"}, &out, &progress)
+	if status != 0 || strings.Contains(out.String(), "did not come to their end") {
+		t.Fatalf("status %d\n%s%s", status, out.String(), progress.String())
+	}
+	if !strings.Contains(out.String(), "| openmpi |") && !strings.Contains(out.String(), "| mpich |") {
+		t.Skipf("no peer here:\n%s", out.String())
+	}
+	report := out.String()
+	for _, want := range []string{
+		`\| bcast +\| +2 \| +64 KiB \|`, `\| allreduce +\| +2 \| +8 B \|`, `\| all +\| +2 \| +4 \|`,
+		`[0-9]+ of 4 bars are met`, `How far apart ranks leave the barrier`, `Peak resident memory`, `- openmpi-xhc: `,
+	} {
+		if !regexp.MustCompile(want).MatchString(report) {
+			t.Errorf("no %s in\n%s", want, report)
+		}
+	}
+	page, err := os.ReadFile(html)
+	if err != nil || !strings.Contains(string(page), "allreduce, 2 ranks") || strings.Contains(strings.ReplaceAll(string(page), "http://www.w3.org/", ""), "http") {
+		t.Errorf("error %v: want a page with the plots that refers to nothing outside, got\n%.2000s", err, page)
+	}
+}
+
+func TestBars(t *testing.T) {
+	row := func(median, b2b float64) report.Row { return report.Row{Median: median, B2B: b2b} }
+	for _, tt := range []struct {
+		op        string
+		np, bytes int
+		state     string
+		want      string // for a ratio of 1.5, and 1.2 back to back, against mpich; half of that against openmpi
+	}{
+		{"latency", 2, 8, contest.Near, "1.0 met"},
+		{"bw", 2, 8, contest.Near, "-"},
+		{"barrier", 2, 0, contest.Far, "**1.8 missed**"},
+		{"bcast", 2, 8, contest.Near, "**1.3 missed**"}, // back to back
+		{"bcast", 2, 8, contest.Far, "1.0 met"},
+		{"scan", 2, 8, contest.Near, "-"},
+		{"bw", 2, 4096, contest.Near, "1.0 met"},
+		{"gather_ip", 2, 1024, contest.Near, "**1.3 missed**"},
+		{"gather", 2, 4096, contest.Near, "1.3 met"}, // from here on back to back does not count
+		{"allreduce", 2, 64 << 10, contest.Near, "**3.0 missed**"},
+		{"allreduce", 2, 256 << 10, contest.Near, "-"},
+		{"allreduce_dirty", 2, 4 << 20, contest.Near, "**2.5 missed**"},
+		{"allreduce", 2, 16 << 20, contest.Near, "**3.0 missed**"},
+		{"allreduce", 2, 64 << 20, contest.Near, "**4.0 missed**"},
+		{"bw", 2, 1 << 20, contest.Near, "**2.0 missed**"},
+		{"alltoall", 2, 1 << 20, contest.Near, "**1.7 missed**"},
+		{"scan", 2, 1 << 20, contest.Near, "-"},
+		{"scan", 4, 4096, contest.Near, "1.0 met"}, // more ranks than processors: against Open MPI
+		{"scan", 4, 8, contest.Near, "1.0 met"},
+		{"scan", 4, 1 << 20, contest.Near, "1.7 met"},
+	} {
+		rows := map[string]report.Row{"gompi": row(2, 2), "mpich": row(3, 2.4), "openmpi": row(6, 4.8), report.Limit: row(0.5, 0)}
+		c := report.Cell{Op: tt.op, NP: tt.np, Bytes: tt.bytes, State: tt.state, Rows: rows}
+		if got := barOf(c, 2).in(c, "gompi"); got != tt.want {
+			t.Errorf("%s of %d bytes, %d ranks, %s: %s, want %s", tt.op, tt.bytes, tt.np, tt.state, got, tt.want)
+		}
+		if got := ofLimit(c, "gompi"); got != "25 %" {
+			t.Errorf("limit of 0.5 us for 2 us: %s, want 25 %%", got)
+		}
+	}
+	alone := report.Cell{Op: "bcast", NP: 2, Bytes: 8, Rows: map[string]report.Row{"gompi": row(1, 1)}}
+	if got := barOf(alone, 2).in(alone, "gompi"); got != "-" || ofLimit(alone, "gompi") != "-" {
+		t.Errorf("without peers and limit: %s and %s, want -", got, ofLimit(alone, "gompi"))
+	}
+}
+
+func TestMemoryIsLostToOpenMPIAlone(t *testing.T) {
+	var b strings.Builder
+	if err := memoryTable(&b, []footprint{{"gompi", 2, 5}, {"openmpi", 2, 11}, {"mpich", 2, 4}, {"gompi", 4, 15}, {"openmpi", 4, 14.5}, {"mpich", 4, 0}}); err != nil {
+		t.Fatal(err)
+	}
+	want := "" +
+		"| np  |         gompi | openmpi |   mpich |\n" +
+		"|-----|--------------:|--------:|--------:|\n" +
+		"| 2   |           5.0 |    11.0 |     4.0 |\n" +
+		"| 4   | **15.0 lost** |    14.5 | missing |\n"
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}
+
+func TestStatesAreSummedUp(t *testing.T) {
+	probes := []contest.Probe{{Nanoseconds: 50}, {Nanoseconds: 245}, {Nanoseconds: 30}}
+	if got, want := states(probes), "near in 2 of 3 probes (30 to 50 ns), far in 1 of 3 probes (245 to 245 ns)"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +16,10 @@ import (
 type config struct {
 	gompirun, bench string // paths
 	peers           []contest.Competitor
+	gloo            bool // is a peer, too
 	transport       string
 	csv, html       string // files
+	measured        measure.Options
 	plan            contest.Plan
 	set             *cli.Set
 }
@@ -25,27 +28,41 @@ const usage = `usage: gompi-compare [flags] [OP...]
 
 Measures gompi and its peers in turn, operation by operation and round after
 round, and prints a table of ratios: the time of the fastest peer, divided by
-gompi's. Cells that gompi loses are marked. OP is as for gompi-bench.
+gompi's. Cells that gompi loses are marked. OP is as for gompi-bench; all are
+measured if none is given.
 
 `
+
+// everything is who is compared with, and what, if nothing else is said.
+var (
+	everybody  = []string{"openmpi", "openmpi-xhc", "openmpi-acoll", "mpich", gloo}
+	everything = []string{
+		"latency", "bw", "barrier", "skew", "bcast", "reduce", "allreduce", "reducescatter", "allgather", "gather", "scatter", "alltoall", "scan",
+	}
+	allSizes = cli.Sizes{8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20}
+)
+
+// gloo is the name of the peer that is no MPI.
+const gloo = "gloo"
 
 // parse reads the command line. Operations may stand between the flags. The
 // config has its set also after an error.
 func parse(args []string) (config, error) {
 	cfg := config{set: cli.New("gompi-compare")}
-	np, rounds, limit := cli.Count(2), cli.Count(5), cli.Duration(2*time.Minute)
-	sizes := cli.Sizes{8, 1 << 10, 64 << 10, 4 << 20, 64 << 20}
-	var peers, element, operator string
-	var inPlace bool
+	rounds, limit, budget := cli.Count(5), cli.Duration(2*time.Minute), cli.Duration(20*time.Millisecond)
+	sizes := allSizes
+	var peers, np, element, operator string
 	s := cfg.set
-	s.StringVar(&peers, "peers", "openmpi-tcp,mpich-tcp", "whom to compare with")
-	s.Var(&np, "np", "number of ranks")
+	s.StringVar(&peers, "peers", strings.Join(everybody, ","), "whom to compare with")
+	s.StringVar(&np, "np", "2,4", "numbers of ranks")
 	s.Var(&rounds, "rounds", "how often everything is measured")
 	s.Var(&sizes, "sizes", "sizes to measure")
 	s.StringVar(&element, "type", "float32", "element type")
 	s.StringVar(&operator, "redop", "sum", "operator of reductions")
-	s.BoolVar(&inPlace, "inplace", false, "the in-place forms, of the operations that have one")
-	s.StringVar(&cfg.transport, "transport", "tcp", "transport that gompi is to use; empty: its own choice")
+	s.BoolVar(&cfg.measured.InPlace, "inplace", false, "the in-place forms, of the operations that have one")
+	s.BoolVar(&cfg.measured.Dirty, "dirty", false, "every rank writes its vectors anew before each call, off the clock")
+	s.StringVar(&cfg.transport, "transport", "", "transport that gompi is to use (default its own choice)")
+	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
 	s.Var(&limit, "limit", "how long one run may take: an operation of one entrant, all sizes")
 	s.StringVar(&cfg.gompirun, "gompirun", contest.Beside("gompirun"), "the launcher")
 	s.StringVar(&cfg.bench, "bench", contest.Beside("gompi-bench"), "gompi's benchmark")
@@ -62,19 +79,35 @@ func parse(args []string) (config, error) {
 		args = rest
 	}
 	if cfg.plan.Ops == nil {
-		cfg.plan.Ops = []string{"latency", "bw", "allreduce", "bcast"}
+		cfg.plan.Ops = everything
 	}
 	for _, op := range cfg.plan.Ops {
 		if !slices.Contains(measure.Names(), op) {
 			return cfg, fmt.Errorf("operation %q: want one of %s", op, strings.Join(measure.Names(), ", "))
 		}
 	}
-	cfg.plan.NP, cfg.plan.Rounds, cfg.plan.Limit = int(np), int(rounds), time.Duration(limit)
-	cfg.plan.Args = []string{"-format", "csv", "-sizes", sizes.String(), "-type", element, "-redop", operator}
-	if inPlace {
+	cfg.measured.Ops, cfg.measured.Sizes = cfg.plan.Ops, sizes
+	cfg.plan.Rounds, cfg.plan.Limit = int(rounds), time.Duration(limit)
+	cfg.plan.Args = []string{"-format", "csv", "-sizes", sizes.String(), "-type", element, "-redop", operator, "-budget", budget.String()}
+	if cfg.measured.InPlace {
 		cfg.plan.Args = append(cfg.plan.Args, "-inplace")
 	}
-	var err error
-	cfg.peers, err = contest.Find(strings.Split(peers, ","))
-	return cfg, err
+	if cfg.measured.Dirty {
+		cfg.plan.Args = append(cfg.plan.Args, "-dirty")
+	}
+	return cfg, cfg.choose(peers, np)
+}
+
+// choose reads the values of -peers and -np.
+func (cfg *config) choose(peers, np string) error {
+	names := strings.Split(peers, ",")
+	cfg.gloo = slices.Contains(names, gloo)
+	names = slices.DeleteFunc(names, func(name string) bool { return name == gloo })
+	var errPeers, errNP error
+	cfg.peers, errPeers = contest.Find(names)
+	if errPeers != nil {
+		errPeers = fmt.Errorf("%w,%s", errPeers, gloo)
+	}
+	cfg.plan.NPs, errNP = contest.Numbers("-np", np)
+	return errors.Join(errPeers, errNP)
 }

@@ -1,13 +1,21 @@
-// Command gompi-compare measures gompi beside MPI libraries, on this machine and
-// in turn, and prints how many times faster it is:
+// Command gompi-compare measures gompi beside MPI libraries and gloo, on this
+// machine and in turn, and prints how many times faster it is:
 //
-//	gompi-compare -peers openmpi-tcp,mpich-tcp -csv raw.csv > ratios.md
+//	gompi-compare -np 2,4 -csv raw.csv -html report.html > ratios.md
 //
-// The peers run our C counterpart of gompi-bench, which it builds.
+// The peers run our counterparts of gompi-bench, in C and Python. Those in C it
+// builds.
 package main
 
-import "os"
+import (
+	"os"
+
+	"gompi/bench/internal/hello"
+)
 
 func main() {
+	if len(os.Args) >= 2 && os.Args[1] == hello.AsRank {
+		os.Exit(hello.Rank(os.Args[2:], os.Stdout, os.Stderr))
+	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"gompi/bench/internal/contest"
 	"gompi/bench/report"
@@ -12,36 +15,155 @@ import (
 
 // results are what a comparison has found.
 type results struct {
-	plan          contest.Plan
-	transport     string            // of gompi, "" for its own choice
-	entrants      []contest.Entrant // gompi first
-	absent        []string
-	before, after contest.Probe
-	samples       []report.Sample
-	misses        []contest.Miss
+	cfg      config
+	entrants []contest.Entrant // gompi first
+	absent   []string
+	probes   []contest.Probe
+	samples  []report.Sample
+	misses   []contest.Miss
+	memory   []footprint
+	began    time.Time
+	took     time.Duration
+}
+
+func (r *results) ours() string { return r.entrants[0].Name }
+
+func (r *results) names() []string {
+	var names []string
+	for _, e := range r.entrants {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// cells returns the medians, and apart from them those of the skew, which is
+// nothing to win by.
+func (r *results) cells() (cells, skews []report.Cell) {
+	isSkew := func(c report.Cell) bool { return report.PlainOp(c.Op) == "skew" }
+	all := report.Cells(r.samples)
+	cells = slices.DeleteFunc(slices.Clone(all), isSkew)
+	skews = slices.DeleteFunc(all, func(c report.Cell) bool { return !isSkew(c) })
+	return cells, skews
 }
 
 // write writes the report as Markdown.
 func (r *results) write(out io.Writer) error {
 	var b strings.Builder
-	ours := r.entrants[0].Name
-	var names []string
-	for _, e := range r.entrants {
-		names = append(names, e.Name)
-	}
-	r.writeHead(&b, names)
-	cells := report.Cells(report.Medians(r.samples))
-	if err := report.RatioTable(&b, cells, ours, names); err != nil {
+	cells, skews := r.cells()
+	fmt.Fprintf(&b, "# %s\n", strings.Join(r.names(), ", "))
+	list(&b, "", r.head())
+	list(&b, "Commands", r.commands())
+	fmt.Fprintf(&b, "\nTimes in us: %s. The ratio is the time of the fastest peer, divided by that of %s.%s\n\n", r.times(), r.ours(), r.explained())
+	if err := report.RatioTable(&b, cells, r.ours(), r.names(), r.columns()...); err != nil {
 		return err
 	}
 	fmt.Fprintf(&b, "\nGeometric means of the ratios:\n\n")
-	if err := report.MeanTable(&b, cells, ours); err != nil {
+	if err := report.MeanTable(&b, report.Means(cells, r.ours())); err != nil {
+		return err
+	}
+	if r.hasBars() {
+		fmt.Fprintf(&b, "\n%s\n", r.barsMet(cells))
+	}
+	if err := r.writeAside(&b, skews); err != nil {
 		return err
 	}
 	list(&b, "Not here", r.absent)
 	list(&b, "Runs that did not come to their end", r.missed())
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// writeAside writes what is measured beside times.
+func (r *results) writeAside(b *strings.Builder, skews []report.Cell) error {
+	if len(skews) > 0 {
+		b.WriteString("\nHow far apart ranks leave the barrier that stands before every timed call, us:\n\n")
+		lines := [][]string{append([]string{"np", "state"}, r.names()...)}
+		for _, c := range skews {
+			line := []string{strconv.Itoa(c.NP), fmt.Sprintf("%s x%d", c.State, c.Rounds)}
+			for _, name := range r.names() {
+				cell := "missing"
+				if row, ok := c.Rows[name]; ok {
+					cell = report.Usec(row.Median)
+				}
+				line = append(line, cell)
+			}
+			lines = append(lines, line)
+		}
+		if err := report.Table(b, 2, lines); err != nil {
+			return err
+		}
+	}
+	if len(r.memory) == 0 {
+		return nil
+	}
+	b.WriteString("\nPeak resident memory of the largest rank after Init and a barrier, MB:\n\n")
+	return memoryTable(b, r.memory)
+}
+
+// times says what the two times of a cell are.
+func (r *results) times() string {
+	if r.cfg.measured.Dirty {
+		return "the median of the rounds' medians; all ranks write their vectors anew before each call"
+	}
+	return "the median of the rounds' medians / the median of the rounds' means back to back"
+}
+
+// explained says what the columns beside the ratios are.
+func (r *results) explained() string {
+	text := ""
+	if r.hasBars() {
+		text += " The bar is what this project wants to reach, below 4 KiB by both times" +
+			"; where ranks outnumber processors it is against openmpi, as mpich does not yield and loses whole ticks of the scheduler."
+	}
+	if r.hasLimit() {
+		text += " The limit is the time for one flag to cross between processors and for all processors together to read each input once and" +
+			" write each result once, as fast as plain loops over as many bytes did in the same run; with private buffers, bytes that pass through shared memory are moved twice."
+	}
+	return text
+}
+
+func (r *results) hasBars() bool { return r.cfg.transport != "tcp" }
+
+func (r *results) hasLimit() bool {
+	return slices.ContainsFunc(r.samples, func(s report.Sample) bool { return s.Impl == report.Limit })
+}
+
+// columns are those of the table beside times and ratios.
+func (r *results) columns() []report.Column {
+	var columns []report.Column
+	if r.hasBars() {
+		columns = append(columns, report.Column{Title: "bar", Of: func(c report.Cell) string {
+			return barOf(c, runtime.NumCPU()).in(c, r.ours())
+		}})
+	}
+	if r.hasLimit() {
+		columns = append(columns, report.Column{Title: "of the limit", Of: func(c report.Cell) string { return ofLimit(c, r.ours()) }})
+	}
+	return columns
+}
+
+// ofLimit shows how near ours is to what the machine allows.
+func ofLimit(c report.Cell, ours string) string {
+	least, mine := c.Rows[report.Limit].Median, c.Rows[ours].Median
+	if least == 0 || mine == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", 100*least/mine)
+}
+
+// barsMet counts.
+func (r *results) barsMet(cells []report.Cell) string {
+	reached, known := 0, 0
+	for _, c := range cells {
+		met, ok := barOf(c, runtime.NumCPU()).met(c, r.ours())
+		if ok {
+			known++
+		}
+		if ok && met {
+			reached++
+		}
+	}
+	return fmt.Sprintf("%d of %d bars are met.", reached, known)
 }
 
 func (r *results) missed() []string {
@@ -52,20 +174,66 @@ func (r *results) missed() []string {
 	return lines
 }
 
+// head says on what was measured, and how.
+func (r *results) head() []string {
+	return []string{
+		contest.Machine(),
+		fmt.Sprintf("flag between two processors: %s", states(r.probes)),
+		fmt.Sprintf("%d rounds, in turn, %s, %v in all", r.cfg.plan.Rounds, r.began.Format(time.DateOnly), r.took.Round(time.Second)),
+	}
+}
+
+// states sums up probes: the states in their order, and the span of their times.
+func states(probes []contest.Probe) string {
+	var order []string
+	type span struct {
+		n      int
+		lo, hi float64
+	}
+	spans := make(map[string]span)
+	for _, p := range probes {
+		s, seen := spans[p.State()]
+		if !seen {
+			order = append(order, p.State())
+			s.lo = p.Nanoseconds
+		}
+		spans[p.State()] = span{s.n + 1, min(s.lo, p.Nanoseconds), max(s.hi, p.Nanoseconds)}
+	}
+	var parts []string
+	for _, name := range order {
+		s := spans[name]
+		parts = append(parts, fmt.Sprintf("%s in %d of %d probes (%.0f to %.0f ns)", name, s.n, len(probes), s.lo, s.hi))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// commands says what was run, once for each way of running it.
+func (r *results) commands() []string {
+	var lines []string
+	for _, e := range r.entrants {
+		for _, np := range r.cfg.plan.NPs {
+			lines = append(lines, fmt.Sprintf("%v: `%v`", e, e.Command(np, runtime.NumCPU(), r.cfg.plan.Args...)))
+		}
+	}
+	return lines
+}
+
 // section returns the medians for a page. Its title has what tells one
 // comparison from another.
 func (r *results) section() report.Section {
-	title := fmt.Sprintf("gompi-compare, %d ranks", r.plan.NP)
-	if r.transport != "" {
-		title += ", " + r.transport
+	title := fmt.Sprintf("gompi-compare, %s ranks", strings.Trim(strings.ReplaceAll(fmt.Sprint(r.cfg.plan.NPs), " ", ", "), "[]"))
+	for _, is := range []struct {
+		so   bool
+		text string
+	}{{r.cfg.transport != "", r.cfg.transport}, {r.cfg.measured.InPlace, "in place"}, {r.cfg.measured.Dirty, "vectors written before each call"}} {
+		if is.so {
+			title += ", " + is.text
+		}
 	}
-	facts := []string{
-		contest.Machine(),
-		fmt.Sprintf("flag between two processors: before %v, after %v", r.before, r.after),
-		fmt.Sprintf("%d rounds, in turn: medians of the rounds' medians", r.plan.Rounds),
-	}
-	for _, e := range r.entrants {
-		facts = append(facts, fmt.Sprintf("%v: %v", e, e.Command(r.plan.NP, runtime.NumCPU(), r.plan.Args...)))
+	cells, _ := r.cells()
+	facts := append(r.head(), r.commands()...)
+	if r.hasBars() {
+		facts = append(facts, r.barsMet(cells))
 	}
 	for _, line := range r.absent {
 		facts = append(facts, "not here: "+line)
@@ -73,25 +241,34 @@ func (r *results) section() report.Section {
 	for _, line := range r.missed() {
 		facts = append(facts, "did not come to its end: "+line)
 	}
-	return report.Section{Title: title, Facts: facts, Points: report.Points(report.Medians(r.samples))}
+	points := meanPoints(report.Means(cells, r.ours()))
+	points = append(points, report.Points(cells, append(r.names(), report.Limit))...)
+	return report.Section{Title: title, Facts: facts, Points: append(points, memoryPoints(r.memory)...)}
 }
 
-func (r *results) writeHead(b *strings.Builder, names []string) {
-	fmt.Fprintf(b, "# %s, np=%d\n\n", strings.Join(names, ", "), r.plan.NP)
-	fmt.Fprintf(b, "%s. Flag between two processors: before %v, after %v.\n", contest.Machine(), r.before, r.after)
-	fmt.Fprintf(b, "%d rounds, in turn. Times are in us: the median of the rounds' medians / the median of the rounds' means back to back. ", r.plan.Rounds)
-	fmt.Fprintf(b, "Ratios are the time of the fastest peer, divided by that of %s.\n\n", names[0])
-	for _, e := range r.entrants {
-		fmt.Fprintf(b, "- %v: `%v`\n", e, e.Command(r.plan.NP, runtime.NumCPU(), r.plan.Args...))
+// meanPoints returns the means as charts, one for each number of ranks.
+func meanPoints(means []report.Mean) []report.Point {
+	var points []report.Point
+	for _, m := range means {
+		chart := fmt.Sprintf("best peer / gompi, geometric means, %d ranks", m.NP)
+		if m.ByMedian > 0 {
+			points = append(points, report.Point{Chart: chart, XUnit: "operation", YUnit: report.Times, Series: "median", X: m.Op, Y: m.ByMedian})
+		}
+		if m.ByB2B > 0 {
+			points = append(points, report.Point{Chart: chart, XUnit: "operation", YUnit: report.Times, Series: "back to back", X: m.Op, Y: m.ByB2B})
+		}
 	}
-	b.WriteString("\n")
+	return points
 }
 
 func list(b *strings.Builder, title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s:\n\n", title)
+	if title != "" {
+		fmt.Fprintf(b, "\n%s:\n", title)
+	}
+	b.WriteString("\n")
 	for _, line := range lines {
 		fmt.Fprintf(b, "- %s\n", line)
 	}

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
+	"time"
 
 	"gompi/bench/internal/contest"
+	"gompi/bench/internal/limits"
 	"gompi/bench/report"
 	"gompi/internal/cli"
 )
@@ -21,7 +24,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}}.Main(args, stdout, stderr)
 }
 
-// compare measures, with a line of progress for each run on stderr, and writes
+// compare measures, with a line of progress for each cell on stderr, and writes
 // the report of what it has measured, also if it was interrupted.
 func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 	shop, err := contest.NewWorkshop()
@@ -29,21 +32,32 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer shop.Close()
-	res := results{plan: cfg.plan, transport: cfg.transport, before: contest.ProbeFlag()}
-	res.entrants, res.absent = enter(ctx, cfg, shop)
+	res := results{cfg: cfg, began: time.Now()}
+	res.entrants, res.absent = cfg.enter(ctx, shop)
 	raw, err := createRaw(cfg.csv)
 	if err != nil {
 		return err
 	}
-	ended := cfg.plan.Run(ctx, res.entrants, func(s report.Sample) error {
+	plan := cfg.plan
+	plan.Probe = func() contest.Probe {
+		res.probes = append(res.probes, contest.ProbeFlag())
+		return res.probes[len(res.probes)-1]
+	}
+	plan.Yardstick = cfg.yardstick()
+	ended := plan.Run(ctx, res.entrants, func(s report.Sample) error {
 		res.samples = append(res.samples, s)
-		fmt.Fprintf(stderr, "round %d of %d: %s %s of %s: %s us\n", s.Round, cfg.plan.Rounds, s.Impl, s.Op, report.Bytes(s.Bytes), report.Usec(s.Median))
+		if s.Impl != report.Limit {
+			fmt.Fprintf(stderr, "round %d of %d: %s, np=%d, %s of %s: %s us\n", s.Round, plan.Rounds, s.Impl, s.NP, s.Op, report.Bytes(s.Bytes), report.Usec(s.Median))
+		}
 		return raw.write(s)
 	}, func(m contest.Miss) {
 		res.misses = append(res.misses, m)
 		fmt.Fprintln(stderr, m)
 	})
-	res.after = contest.ProbeFlag()
+	if ended == nil {
+		res.memory, ended = cfg.memory(ctx, shop)
+	}
+	res.took = time.Since(res.began)
 	ended = errors.Join(ended, raw.close(), res.write(stdout))
 	if cfg.html != "" {
 		ended = errors.Join(ended, res.section().AddTo(cfg.html))
@@ -52,17 +66,60 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 }
 
 // enter returns gompi and the peers that are here, and why others are not.
-func enter(ctx context.Context, cfg config, shop *contest.Workshop) (here []contest.Entrant, absent []string) {
-	var env []string
-	if cfg.transport != "" {
-		env = []string{"GOMPI_TRANSPORT=" + cfg.transport}
-	}
+func (cfg config) enter(ctx context.Context, shop *contest.Workshop) (here []contest.Entrant, absent []string) {
 	peers, absent := shop.EnterAll(ctx, cfg.peers, "mpibench")
-	here = []contest.Entrant{contest.Gompi(cfg.gompirun, cfg.bench, env...)}
+	here = []contest.Entrant{contest.Gompi(cfg.gompirun, cfg.bench, cfg.env()...)}
 	for _, e := range peers {
 		here = append(here, e.WithArgs("-impl", e.Name))
 	}
-	return here, absent
+	if !cfg.gloo {
+		return here, absent
+	}
+	torch, err := shop.Torch(ctx)
+	if err == nil && cfg.measured.InPlace {
+		err = errors.New("what gloo has in place it has in no other form")
+	}
+	if err != nil {
+		return here, append(absent, fmt.Sprintf("%s: %v", gloo, err))
+	}
+	return append(here, torch.Gloo(cfg.gompirun)), absent
+}
+
+// env is what is set for gompi's ranks.
+func (cfg config) env() []string {
+	if cfg.transport == "" {
+		return nil
+	}
+	return []string{"GOMPI_TRANSPORT=" + cfg.transport}
+}
+
+// yardstick returns what measures the least times of an operation, nil where
+// nothing can be said: with one processor, and when gompi is kept from shared memory.
+func (cfg config) yardstick() func(op string, np int) []report.Row {
+	processors := runtime.NumCPU()
+	if processors < 2 || cfg.transport == "tcp" {
+		return nil
+	}
+	gauges := make(map[int]*limits.Gauge) // by number of threads
+	return func(op string, np int) []report.Row {
+		cells, err := cfg.measured.Rows(op)
+		if err != nil || !limits.Known(op) {
+			return nil
+		}
+		threads := min(np, processors)
+		if gauges[threads] == nil {
+			gauges[threads] = limits.New(threads)
+		}
+		l := gauges[threads].Measure(np, time.Duration(contest.ProbeFlag().Nanoseconds))
+		var rows []report.Row
+		for _, r := range cells {
+			if us, ok := l.Time(op, r.Bytes); ok {
+				r.Impl, r.NP, r.Median = report.Limit, np, us
+				rows = append(rows, r)
+			}
+		}
+		return rows
+	}
 }
 
 // A rawFile takes every sample as it comes; without a name it is nothing.
@@ -89,7 +146,7 @@ func (r *rawFile) write(s report.Sample) error {
 	if r.f == nil {
 		return nil
 	}
-	fmt.Fprintf(r.w, "%d,%s\n", s.Round, strings.Join(s.Fields(), ","))
+	fmt.Fprintf(r.w, "%d,%s,%s\n", s.Round, s.State, strings.Join(s.Fields(), ","))
 	return r.w.Flush()
 }
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"gompi/bench/internal/contest"
+	"gompi/bench/internal/hello"
 )
 
 // A group is those that run the same program, gompirun first.
@@ -37,20 +38,20 @@ func (cfg config) enter(ctx context.Context, shop *contest.Workshop) (groups []g
 		return nil, nil, err
 	}
 	peers, absent := shop.EnterAll(ctx, cfg.peers, "mpihello")
-	ours := contest.Gompi(cfg.gompirun, self).WithArgs(asRank)
-	hello := group{name: "hello", nps: cfg.nps, figures: helloFigures, entrants: []entrant{{
+	ours := contest.Gompi(cfg.gompirun, self).WithArgs(hello.AsRank)
+	greeters := group{name: "hello", nps: cfg.nps, figures: helloFigures, entrants: []entrant{{
 		name: "gompi", job: on(hosts, ours),
 		restart: func(np int, marker string) contest.Job {
-			return contest.Job{ours.WithArgs(asRank, marker).WithFlags("-max-restarts", "1").Command(np, runtime.NumCPU())}
+			return contest.Job{ours.WithArgs(hello.AsRank, marker).WithFlags("-max-restarts", "1").Command(np, runtime.NumCPU())}
 		},
 	}}}
 	for _, p := range peers {
-		hello.entrants = append(hello.entrants, entrant{name: p.Name, version: p.Version, job: on(hosts, p)})
+		greeters.entrants = append(greeters.entrants, entrant{name: p.Name, version: p.Version, job: on(hosts, p)})
 	}
 	if hosts != nil {
-		hello.entrants = append(hello.entrants, entrant{name: floor, job: func(int) contest.Job { return hosts.Logins() }})
+		greeters.entrants = append(greeters.entrants, entrant{name: floor, job: func(int) contest.Job { return hosts.Logins() }})
 	}
-	groups = []group{hello}
+	groups = []group{greeters}
 	if len(cfg.torchNP) > 0 && len(cfg.torchruns) > 0 {
 		torch, err := shop.Torch(ctx)
 		if err != nil {

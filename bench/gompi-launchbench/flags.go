@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -79,11 +78,11 @@ func parse(args []string) (config, error) {
 	if cfg.restart < 0 || cfg.restart == 1 {
 		return cfg, fmt.Errorf("-restart %d: want 2 ranks or more, or 0", cfg.restart)
 	}
-	if cfg.nps, err = numbers("-np", nps); err != nil {
+	if cfg.nps, err = contest.Numbers("-np", nps); err != nil {
 		return cfg, err
 	}
 	if torchNP != "0" {
-		if cfg.torchNP, err = numbers("-torch-np", torchNP); err != nil {
+		if cfg.torchNP, err = contest.Numbers("-torch-np", torchNP); err != nil {
 			return cfg, err
 		}
 	}
@@ -133,17 +132,4 @@ func hostNames(file string) ([]string, error) {
 		return nil, errors.New("-hostfile " + file + ": want a host, or more")
 	}
 	return names, nil
-}
-
-// numbers reads the value of a flag.
-func numbers(flag, list string) ([]int, error) {
-	var ns []int
-	for s := range strings.SplitSeq(list, ",") {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%s %q: %q: want numbers of ranks, 1 or more, separated by commas", flag, list, s)
-		}
-		ns = append(ns, n)
-	}
-	return ns, nil
 }

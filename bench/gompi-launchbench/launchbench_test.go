@@ -5,26 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"gompi/bench/internal/contest"
-	"gompi/internal/env"
 )
-
-func TestNumbers(t *testing.T) {
-	if got, err := numbers("-np", "1,4,16"); err != nil || !slices.Equal(got, []int{1, 4, 16}) {
-		t.Errorf("got %v, %v; want 1, 4 and 16", got, err)
-	}
-	for _, list := range []string{"", "1,", "0", "4,-1", "1;2"} {
-		if got, err := numbers("-np", list); err == nil {
-			t.Errorf("%q is read as %v", list, got)
-		}
-	}
-}
 
 func TestParseRefusesWhatIsNoFlag(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
@@ -42,39 +29,6 @@ func TestParseRefusesWhatIsNoFlag(t *testing.T) {
 	cfg, err := parse([]string{"-peers", "torchrun-c10d,mpich"})
 	if err != nil || len(cfg.peers) != 1 || len(cfg.torchruns) != 1 || cfg.torchruns[0].Name != "torchrun-c10d" {
 		t.Errorf("got %v and %v, error %v; want mpich and torchrun-c10d", cfg.peers, cfg.torchruns, err)
-	}
-}
-
-func TestFiguresAreOfTheSlowestRank(t *testing.T) {
-	for printed, want := range map[string]float64{
-		"": 0, "hello from rank 0": 0, "rank 0 of 1: init_ms=5.5 peak_kb=9\n": 5.5,
-		"rank 0 of 2: init_ms=51\nrank 1 of 2: init_ms=170.25\n": 170.25, "init_ms=x": 0,
-	} {
-		if got := largest(printed, "init_ms="); got != want {
-			t.Errorf("of %q: %v, want %v", printed, got, want)
-		}
-	}
-	if got := highWater("VmPeak:\t 9 kB\nVmHWM:\t    5244 kB\nVmRSS:\t 8 kB\n"); got != 5244 {
-		t.Errorf("got %d, want 5244", got)
-	}
-	if got := highWater("VmPeak:\t 9 kB\n"); got != 0 {
-		t.Errorf("without the line: got %d, want 0", got)
-	}
-}
-
-func TestARankTellsItsFigures(t *testing.T) {
-	t.Setenv(env.Boot, "alone")
-	marker := filepath.Join(t.TempDir(), "again")
-	if err := os.WriteFile(marker, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var out, errs strings.Builder
-	status := rank([]string{marker}, &out, &errs)
-	if status != 0 || largest(out.String(), "peak_kb=") < 1000 || !strings.HasPrefix(out.String(), "here\n") {
-		t.Errorf("status %d, %q, %q; want a peak of some megabytes", status, out.String(), errs.String())
-	}
-	if want := fmt.Sprintf("\n%s0 %d\n", readyMark, os.Getpid()); !strings.Contains(out.String(), want) {
-		t.Errorf("no %q in %q", want, out.String())
 	}
 }
 

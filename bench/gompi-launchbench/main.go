@@ -6,11 +6,15 @@
 //	gompi-launchbench -hostfile hosts -np 8 -html all.html
 package main
 
-import "os"
+import (
+	"os"
+
+	"gompi/bench/internal/hello"
+)
 
 func main() {
-	if len(os.Args) >= 2 && os.Args[1] == asRank {
-		os.Exit(rank(os.Args[2:], os.Stdout, os.Stderr))
+	if len(os.Args) >= 2 && os.Args[1] == hello.AsRank {
+		os.Exit(hello.Rank(os.Args[2:], os.Stdout, os.Stderr))
 	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"gompi/bench/internal/hello"
+
 	"gompi/bench/internal/contest"
 )
 
@@ -56,10 +58,10 @@ type watch struct {
 
 func (w *watch) line(s string) {
 	var rank, pid int
-	if !strings.HasPrefix(s, readyMark) {
+	if !strings.HasPrefix(s, hello.ReadyMark) {
 		return
 	}
-	if _, err := fmt.Sscanf(s, readyMark+"%d %d", &rank, &pid); err != nil || pid < 2 {
+	if _, err := fmt.Sscanf(s, hello.ReadyMark+"%d %d", &rank, &pid); err != nil || pid < 2 {
 		return
 	}
 	if !w.begun.IsZero() {

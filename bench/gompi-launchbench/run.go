@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gompi/bench/internal/contest"
+	"gompi/bench/internal/hello"
 	"gompi/internal/cli"
 )
 
@@ -108,8 +109,8 @@ func (r *results) race(ctx context.Context, progress io.Writer) error {
 func figuresOf(out contest.Outcome) [numFigures]float64 {
 	printed := string(out.Stdout)
 	return [numFigures]float64{
-		startToFinish: millis(out.Took), firstLine: millis(out.First), insideInit: largest(printed, "init_ms="),
-		importTorch: largest(printed, "import_ms="), peakMemory: largest(printed, "peak_kb="),
+		startToFinish: millis(out.Took), firstLine: millis(out.First), insideInit: hello.Largest(printed, hello.InitMark),
+		importTorch: hello.Largest(printed, hello.ImportMark), peakMemory: hello.Largest(printed, hello.PeakMark),
 	}
 }
 

@@ -37,6 +37,7 @@ struct op {
 	int (*timed)(void);
 	int windowed, trips;
 	double (*volume)(void), (*bus)(void);
+	int skew; /* not how long a call takes, but how far apart ranks end it */
 };
 
 static int rank, np;
@@ -263,6 +264,7 @@ static const struct op ops[] = {
 	{"bibw", 2, 0, 0, first_two, run_bibw, from_peer, either, 1, 1, twice, once},
 	{"mbw_mr", 2, 0, 0, half_to_half, run_bw, from_peer, senders, 1, 1, pairs, once},
 	{"barrier", 1, 1, 0, none, run_barrier, NULL, everybody, 0, 1, zero, zero},
+	{"skew", 1, 1, 0, none, run_barrier, NULL, everybody, 0, 1, zero, zero, 1},
 	{"bcast", 1, 0, 0, root_to_all, run_bcast, from_root, everybody, 0, 1, once, once},
 	{"reduce", 1, 0, 1, all_to_root, run_reduce, reduced_at_root, everybody, 0, 1, once, once},
 	{"allreduce", 1, 0, 1, one_one, run_allreduce, reduced, everybody, 0, 1, once, twice_others},

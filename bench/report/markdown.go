@@ -3,34 +3,57 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 )
 
+// A Column is one that RatioTable adds.
+type Column struct {
+	Title string
+	Of    func(Cell) string
+}
+
 // RatioTable writes cells as a Markdown table: the median and back-to-back times
 // of the implementations in impls, of which ours is one, and the ratios. Cells
 // that ours loses are marked. What is missing is shown as such.
-func RatioTable(w io.Writer, cells []Cell, ours string, impls []string) error {
-	head := append([]string{"op", "np", "bytes"}, impls...)
+func RatioTable(w io.Writer, cells []Cell, ours string, impls []string, more ...Column) error {
+	head := append([]string{"op", "np", "bytes", "state"}, impls...)
 	head = append(head, "ratio", "ratio b2b")
+	for _, column := range more {
+		head = append(head, column.Title)
+	}
 	lines := [][]string{head}
 	for _, c := range cells {
-		line := []string{c.Op, strconv.Itoa(c.NP), Bytes(c.Bytes)}
+		line := []string{c.Op, strconv.Itoa(c.NP), Bytes(c.Bytes), fmt.Sprintf("%s x%d", c.State, c.Rounds)}
 		for _, impl := range impls {
 			line = append(line, times(c, impl))
 		}
-		lines = append(lines, append(line, FormatRatio(c.Ratio(ours, ByMedian)), FormatRatio(c.Ratio(ours, ByB2B))))
+		line = append(line, FormatRatio(c.Ratio(ours, ByMedian)), b2bRatio(c, ours))
+		for _, column := range more {
+			line = append(line, column.Of(c))
+		}
+		lines = append(lines, line)
 	}
 	return Table(w, 1, lines)
 }
 
 func times(c Cell, impl string) string {
 	r, ok := c.Rows[impl]
-	if !ok {
+	switch {
+	case !ok:
 		return "missing"
+	case r.B2B == 0:
+		return Usec(r.Median) + " / -"
 	}
 	return Usec(r.Median) + " / " + Usec(r.B2B)
+}
+
+// b2bRatio is "-" where nobody has measured back to back.
+func b2bRatio(c Cell, ours string) string {
+	if c.Rows[ours].Median > 0 && c.Rows[ours].B2B == 0 {
+		return "-"
+	}
+	return FormatRatio(c.Ratio(ours, ByB2B))
 }
 
 // FormatRatio shows a ratio, marked if it is lost, and "missing" if not ok.
@@ -44,40 +67,71 @@ func FormatRatio(ratio float64, ok bool) string {
 	return fmt.Sprintf("%.2f", ratio)
 }
 
-// MeanTable writes the geometric means of the ratios of cells as a Markdown
-// table: of each operation, and of all.
-func MeanTable(w io.Writer, cells []Cell, ours string) error {
-	var ops []string
-	for _, c := range cells {
-		if !slices.Contains(ops, c.Op) {
-			ops = append(ops, c.Op)
-		}
-	}
-	lines := [][]string{{"op", "cells", "lost", "mean ratio", "mean ratio b2b"}}
-	for _, op := range ops {
-		lines = append(lines, meanLine(op, ours, slices.DeleteFunc(slices.Clone(cells), func(c Cell) bool { return c.Op != op })))
-	}
-	return Table(w, 1, append(lines, meanLine("all", ours, cells)))
+// A Mean is the geometric mean of the ratios of some cells.
+type Mean struct {
+	Op          string // AllOps for all
+	NP          int
+	Cells, Lost int // a cell is lost by either time
+	ByMedian    float64
+	ByB2B       float64 // 0: there are none
 }
 
-func meanLine(name, ours string, cells []Cell) []string {
+// AllOps is the Op of a Mean over all operations.
+const AllOps = "all"
+
+// Means returns the geometric means of the ratios of cells, for each number of
+// ranks: of each operation, and of all.
+func Means(cells []Cell, ours string) []Mean {
+	var means []Mean
+	for _, ofNP := range runs(cells, func(c Cell) int { return c.NP }) {
+		for _, ofOp := range runs(ofNP, func(c Cell) string { return c.Op }) {
+			means = append(means, mean(ofOp[0].Op, ours, ofOp))
+		}
+		means = append(means, mean(AllOps, ours, ofNP))
+	}
+	return means
+}
+
+// runs cuts cells wherever their key changes.
+func runs[K comparable](cells []Cell, key func(Cell) K) [][]Cell {
+	var all [][]Cell
+	for i, c := range cells {
+		if i == 0 || key(c) != key(cells[i-1]) {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], c)
+	}
+	return all
+}
+
+func mean(op, ours string, cells []Cell) Mean {
+	m := Mean{Op: op, NP: cells[0].NP, Cells: len(cells)}
 	var medians, b2bs []float64
-	lost := 0
 	for _, c := range cells {
-		m, mOK := c.Ratio(ours, ByMedian)
+		a, aOK := c.Ratio(ours, ByMedian)
 		b, bOK := c.Ratio(ours, ByB2B)
-		if mOK {
-			medians = append(medians, m)
+		if aOK {
+			medians = append(medians, a)
 		}
 		if bOK {
 			b2bs = append(b2bs, b)
 		}
-		if mOK && m < 1 || bOK && b < 1 {
-			lost++
+		if aOK && a < 1 || bOK && b < 1 {
+			m.Lost++
 		}
 	}
-	mean := func(xs []float64) string { return FormatRatio(GeoMean(xs), len(xs) > 0) }
-	return []string{name, strconv.Itoa(len(cells)), strconv.Itoa(lost), mean(medians), mean(b2bs)}
+	m.ByMedian, m.ByB2B = GeoMean(medians), GeoMean(b2bs)
+	return m
+}
+
+// MeanTable writes Means as a Markdown table.
+func MeanTable(w io.Writer, means []Mean) error {
+	lines := [][]string{{"op", "np", "cells", "lost", "mean ratio", "mean ratio b2b"}}
+	for _, m := range means {
+		lines = append(lines, []string{m.Op, strconv.Itoa(m.NP), strconv.Itoa(m.Cells), strconv.Itoa(m.Lost),
+			FormatRatio(m.ByMedian, m.ByMedian > 0), FormatRatio(m.ByB2B, m.ByB2B > 0)})
+	}
+	return Table(w, 1, lines)
 }
 
 // Table writes lines, the first of which is the head, as a Markdown table whose

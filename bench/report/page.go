@@ -24,7 +24,8 @@ h1 { font-size: 1.5rem } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-top:
 .charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 22rem), 1fr)); gap: 1.5rem }
 figure { margin: 0; min-width: 0 } figcaption { font-weight: 600 } figcaption small { font-weight: 400; color: var(--dim) }
 figure > svg { width: 100%; height: auto } svg text { font-size: 12px; fill: var(--ink) } svg .strong { font-weight: 600 }
-.grid { stroke: var(--rule); fill: none } .line { fill: none !important; stroke-width: 2 }
+.grid { stroke: var(--rule); fill: none } .even { stroke: var(--ink); fill: none }
+.limit path { fill: none; stroke: var(--dim); stroke-dasharray: 5 4 } .line { fill: none !important; stroke-width: 2 }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; padding: 0; margin: .3rem 0; font-size: .85rem }
 .legend svg { width: .9em; height: .9em; margin-right: .35em; vertical-align: -.08em }
 .s0 path { fill: #0072b2; stroke: #0072b2 } .s1 path { fill: #d55e00; stroke: #d55e00 } .s2 path { fill: #009e73; stroke: #009e73 }
@@ -72,6 +73,9 @@ func (s Section) write(b *strings.Builder) {
 		}
 		fmt.Fprintf(b, "<figure>\n<figcaption>%s <small>%s, %s</small></figcaption>\n", html.EscapeString(c.title), html.EscapeString(c.yUnit), better)
 		fmt.Fprintf(b, "%s\n", c.draw())
+		if g := c.gains(); g != nil {
+			fmt.Fprintf(b, "%s\n", g.draw())
+		}
 		c.table(b)
 		b.WriteString("</figure>\n")
 	}
@@ -88,20 +92,24 @@ func (c *chart) table(b *strings.Builder) {
 	for _, s := range c.series {
 		fmt.Fprintf(b, "<th>%s</th>", html.EscapeString(s))
 	}
-	if len(c.series) > 1 {
+	if c.compares() {
 		b.WriteString("<th>ratio</th>")
 	}
 	b.WriteString("</tr>\n")
 	for _, x := range c.xs {
 		fmt.Fprintf(b, "<tr><th>%s</th>", html.EscapeString(c.label(x)))
 		for _, s := range c.series {
-			cell := "missing"
-			if v, ok := c.at[[2]string{s, x}]; ok {
-				cell = figure(v)
+			v, ok := c.at[[2]string{s, x}]
+			switch {
+			case c.yUnit == Times:
+				b.WriteString(gainCell(v, ok))
+			case ok:
+				fmt.Fprintf(b, "<td>%s</td>", figure(v))
+			default:
+				b.WriteString("<td>missing</td>")
 			}
-			fmt.Fprintf(b, "<td>%s</td>", cell)
 		}
-		if len(c.series) > 1 {
+		if c.compares() {
 			b.WriteString(gainCell(c.gain(x)))
 		}
 		b.WriteString("</tr>\n")

@@ -11,14 +11,19 @@ import (
 )
 
 func section() Section {
-	points := Points([]Row{
+	var samples []Sample
+	for _, r := range []Row{
 		{Impl: "gompi", Op: "allreduce", NP: 2, Bytes: 65536, Median: 25},
 		{Impl: "gompi", Op: "allreduce", NP: 2, Bytes: 8, Median: 4.75},
 		{Impl: "mpich", Op: "allreduce", NP: 2, Bytes: 8, Median: 3.8},
 		{Impl: "mpich", Op: "allreduce", NP: 2, Bytes: 65536, Median: 150},
+		{Impl: Limit, Op: "allreduce", NP: 2, Bytes: 65536, Median: 5},
 		{Impl: "gompi", Op: "barrier", NP: 2, Bytes: 0, Median: 5},
-	})
-	points = append(points, Point{"restart", "after", "ms", "gompi", "kill -9", 1234}, Point{"rate", "ranks", "GB/s", "gompi", "2", 9}, Point{"rate", "ranks", "GB/s", "mpich", "2", 3})
+	} {
+		samples = append(samples, Sample{1, "near", r})
+	}
+	points := Points(Cells(samples), []string{"gompi", "mpich", Limit})
+	points = append(points, Point{"restart", "after", "ms", "gompi", "kill -9", 1234}, Point{"ratios", "op", Times, "median", "bcast", 0.5}, Point{"ratios", "op", Times, "back to back", "bcast", 1.5}, Point{"rate", "ranks", "GB/s", "gompi", "2", 9}, Point{"rate", "ranks", "GB/s", "mpich", "2", 3})
 	return Section{Title: "compare, np=2", Facts: []string{"AMD <EPYC> & \"co\"", "`mpirun -np 2`"}, Points: points}
 }
 
@@ -44,10 +49,12 @@ func TestAPageShowsWhatWasMeasured(t *testing.T) {
 	for _, want := range []string{
 		"<h2>compare, np=2</h2>", "AMD &lt;EPYC&gt; &amp; &#34;co&#34;",
 		`<title>gompi, 64 KiB: 25 us</title>`, `<path class="line" d="M52.0 `,
-		"<th>8 B</th><td>4.75</td><td>3.8</td><td class=\"lost\">0.80 lost</td>",
-		"<th>64 KiB</th><td>25</td><td>150</td><td>6.00</td>",
-		"<th>2</th><td>9</td><td>3</td><td>3.00</td>",   // more is better
-		">gompi: 1234 ms</text>", ">gompi: 5 us</text>", // bars: a word, and the size 0
+		"<th>8 B</th><td>4.75</td><td>3.8</td><td>missing</td><td class=\"lost\">0.80 lost</td>",
+		"<th>64 KiB</th><td>25</td><td>150</td><td>5</td><td>6.00</td>", // the limit is nobody to win against
+		"<title>best of the others / gompi, 64 KiB: 6 times</title>", `<path class="even" d="M52 `, `<g class="limit"><path class="line"`,
+		"<th>bcast</th><td class=\"lost\">0.50 lost</td><td>1.50</td></tr>", // ratios are compared with nothing
+		"<th>2</th><td>9</td><td>3</td><td>3.00</td>",                       // more is better
+		">gompi: 1234 ms</text>", ">gompi: 5 us</text>",                     // bars: a word, and the size 0
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, got)

@@ -69,6 +69,9 @@ func (c *chart) lines(xs []string) string {
 		}
 	}
 	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`, (marginLeft+plotWidth-marginEnd)/2, plotHeight-6, html.EscapeString(c.xUnit))
+	if c.yUnit == Times {
+		fmt.Fprintf(&b, `<path class="even" d="M%d %.1fH%d"/>`, marginLeft, y.at(1), plotWidth-marginEnd)
+	}
 	for i := len(c.series) - 1; i >= 0; i-- { // the first on top
 		c.line(&b, i, xs, x, y)
 	}
@@ -92,7 +95,15 @@ func (c *chart) line(b *strings.Builder, i int, xs []string, x, y axis) {
 		fmt.Fprintf(&marks, `<path d="%s"><title>%s, %s: %s %s</title></path>`, mark(i, px, py),
 			html.EscapeString(c.series[i]), html.EscapeString(c.label(v)), figure(value), html.EscapeString(c.yUnit))
 	}
-	fmt.Fprintf(b, `<g class="s%d"><path class="line" d="%s"/>%s</g>`, i%styles, path.String(), marks.String())
+	fmt.Fprintf(b, `<g class="%s"><path class="line" d="%s"/>%s</g>`, c.class(i), path.String(), marks.String())
+}
+
+// class is the style of series i.
+func (c *chart) class(i int) string {
+	if c.series[i] == Limit {
+		return Limit
+	}
+	return fmt.Sprintf("s%d", i%styles)
 }
 
 // styles is how many colours and marks there are.
@@ -122,6 +133,9 @@ func (c *chart) bounds() (lo, hi float64) {
 			lo = v
 		}
 		hi = max(hi, v)
+	}
+	if c.yUnit == Times && hi > 0 {
+		lo, hi = min(lo, 1), max(hi, 1)
 	}
 	return lo / 1.3, hi * 1.3
 }
@@ -176,7 +190,7 @@ func (c *chart) bars() string {
 				continue
 			}
 			fmt.Fprintf(&b, `<text x="%d" y="%d">%s: %s %s</text>`, left, y+14, html.EscapeString(s), figure(v), html.EscapeString(c.yUnit))
-			fmt.Fprintf(&b, `<g class="s%d"><path d="M%d %dh%.1fv%dh%.1fz"/></g>`, i%styles, left, y+barHeight,
+			fmt.Fprintf(&b, `<g class="%s"><path d="M%d %dh%.1fv%dh%.1fz"/></g>`, c.class(i), left, y+barHeight,
 				max(v, 0)/hi*(plotWidth-2*left), barHeight-6, -max(v, 0)/hi*(plotWidth-2*left))
 			y += 2 * barHeight
 		}
@@ -195,8 +209,8 @@ func (c *chart) legend() string {
 	var b strings.Builder
 	b.WriteString(`<ul class="legend">`)
 	for i, s := range c.series {
-		fmt.Fprintf(&b, `<li><svg xmlns="http://www.w3.org/2000/svg" viewBox="-7 -7 14 14" aria-hidden="true"><g class="s%d"><path d="%s"/></g></svg>%s</li>`,
-			i%styles, mark(i, 0, 0), html.EscapeString(s))
+		fmt.Fprintf(&b, `<li><svg xmlns="http://www.w3.org/2000/svg" viewBox="-7 -7 14 14" aria-hidden="true"><g class="%s"><path d="%s"/></g></svg>%s</li>`,
+			c.class(i), mark(i, 0, 0), html.EscapeString(s))
 	}
 	b.WriteString("</ul>")
 	return b.String()

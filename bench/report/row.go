@@ -14,16 +14,21 @@ import (
 // microseconds, of one operation of all ranks.
 type Row struct {
 	Impl   string  `json:"impl"`        // whose implementation
-	Op     string  `json:"op"`          // with _ip at its end if it worked in place
+	Op     string  `json:"op"`          // with _ip at its end if it worked in place, and _dirty if vectors were written before each call
 	NP     int     `json:"np"`          // ranks
 	Bytes  int     `json:"bytes"`       // of one rank's vector, or of the block of allgather, alltoall, ...
 	Median float64 `json:"usec_median"` // over iterations, each after a barrier
 	Min    float64 `json:"usec_min"`
 	P99    float64 `json:"usec_p99"`
 	Iters  int     `json:"iters"`      // how many iterations
-	B2B    float64 `json:"usec_b2b"`   // mean of iterations without a barrier between them
+	B2B    float64 `json:"usec_b2b"`   // mean of iterations without a barrier between them; 0: not measured
 	AlgBW  float64 `json:"algbw_gbps"` // 1e9 bytes per second: all that the call is about, divided by Median
 	BusBW  float64 `json:"busbw_gbps"` // AlgBW in terms of what each link had to carry, as nccl-tests has it
+}
+
+// PlainOp returns the operation of a Row's Op, without what says how it was called.
+func PlainOp(op string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(op, "_dirty"), "_ip")
 }
 
 // Header is the first line of the CSV form.

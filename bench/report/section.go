@@ -25,11 +25,15 @@ type Section struct {
 type Point struct {
 	Chart  string // title
 	XUnit  string // "bytes" is written as sizes; any other unit is part of the axis' label
-	YUnit  string // less is better, unless it ends in "/s"
+	YUnit  string // less is better, unless it is Times or ends in "/s"
 	Series string // who; the first of a chart is whom the others are compared with
 	X      string // a number, or a word
 	Y      float64
 }
+
+// Times is the unit of ratios: how many times better somebody is than others. Below
+// 1 he has lost.
+const Times = "times"
 
 // pointHeader is the first line of points as CSV.
 const pointHeader = "chart,xunit,yunit,series,x,y"
@@ -167,8 +171,33 @@ func (c *chart) label(x string) string {
 	return x
 }
 
-// moreIsBetter tells rates from times.
-func (c *chart) moreIsBetter() bool { return strings.HasSuffix(c.yUnit, "/s") }
+// moreIsBetter tells rates and ratios from what something takes.
+func (c *chart) moreIsBetter() bool { return c.yUnit == Times || strings.HasSuffix(c.yUnit, "/s") }
+
+// compares reports whether the first series has others to be compared with.
+func (c *chart) compares() bool { return len(c.series) > 1 && c.yUnit != Times }
+
+// gains returns the chart of gain over x, nil if it would show no line.
+func (c *chart) gains() *chart {
+	if !c.numbers || !c.compares() {
+		return nil
+	}
+	name := "best of the others / " + c.series[0]
+	if c.moreIsBetter() {
+		name = c.series[0] + " / best of the others"
+	}
+	g := &chart{title: c.title + ": ratio", xUnit: c.xUnit, yUnit: Times, series: []string{name}, numbers: true, at: make(map[[2]string]float64)}
+	for _, x := range c.positive() {
+		if ratio, ok := c.gain(x); ok {
+			g.xs = append(g.xs, x)
+			g.at[[2]string{name, x}] = ratio
+		}
+	}
+	if len(g.xs) < 2 {
+		return nil
+	}
+	return g
+}
 
 // gain returns how much better the first series is at x than the best of the
 // others: above 1, it wins.
@@ -177,7 +206,7 @@ func (c *chart) gain(x string) (float64, bool) {
 	best := 0.0
 	for _, s := range c.series[1:] {
 		y, ok := c.at[[2]string{s, x}]
-		if ok && y > 0 && (best == 0 || (y < best) != c.moreIsBetter()) {
+		if ok && y > 0 && s != Limit && (best == 0 || (y < best) != c.moreIsBetter()) {
 			best = y
 		}
 	}
@@ -190,12 +219,24 @@ func (c *chart) gain(x string) (float64, bool) {
 	return best / mine, true
 }
 
-// Points returns the medians of rows as points: a chart of each operation.
-func Points(rows []Row) []Point {
+// Points returns the medians of cells as points: a chart of each operation, with
+// the series of impls in their order. States are told apart where there are several.
+func Points(cells []Cell, impls []string) []Point {
+	states := make(map[string]bool)
+	for _, c := range cells {
+		states[c.State] = true
+	}
 	var points []Point
-	for _, r := range rows {
-		chart := fmt.Sprintf("%s, %d ranks", r.Op, r.NP)
-		points = append(points, Point{chart, "bytes", "us", r.Impl, strconv.Itoa(r.Bytes), r.Median})
+	for _, c := range cells {
+		chart := fmt.Sprintf("%s, %d ranks", c.Op, c.NP)
+		if len(states) > 1 {
+			chart += ", " + c.State
+		}
+		for _, impl := range impls {
+			if r, ok := c.Rows[impl]; ok && r.Median > 0 {
+				points = append(points, Point{chart, "bytes", "us", impl, strconv.Itoa(r.Bytes), r.Median})
+			}
+		}
 	}
 	return points
 }

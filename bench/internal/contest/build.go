@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,9 @@ func (w *Workshop) Enter(ctx context.Context, c Competitor, program string) (Ent
 	if err != nil {
 		return Entrant{}, err
 	}
+	if err := c.hasComponent(ctx); err != nil {
+		return Entrant{}, err
+	}
 	binary, err := w.build(ctx, c.Library.Name, tools.Compiler, program)
 	if err != nil {
 		return Entrant{}, err
@@ -72,9 +76,21 @@ func (w *Workshop) Enter(ctx context.Context, c Competitor, program string) (Ent
 	}, nil
 }
 
+// hasComponent asks ompi_info for the component that c is made of, if any.
+func (c Competitor) hasComponent(ctx context.Context) error {
+	if c.Component == "" {
+		return nil
+	}
+	out, err := Command{Args: []string{"ompi_info"}}.Run(ctx, toolLimit)
+	if err == nil && !strings.Contains(string(out.Stdout), "MCA coll: "+c.Component+" ") {
+		err = fmt.Errorf("this Open MPI has no component coll/%s", c.Component)
+	}
+	return err
+}
+
 // WithArgs returns e with arguments that its program always gets.
 func (e Entrant) WithArgs(args ...string) Entrant {
-	e.program = append(e.program[:1:1], args...)
+	e.program = slices.Concat(e.program, args)
 	return e
 }
 

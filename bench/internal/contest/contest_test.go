@@ -2,6 +2,7 @@ package contest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,20 +33,70 @@ echo ` + report.Header + `
 echo whoever,$op,$1,8,1,1,1,5,1,0,0
 `
 
+// still is the Probe of a machine that stays as it is.
+func still() Probe { return Probe{Nanoseconds: 50} }
+
 func TestRoundsAreInterleaved(t *testing.T) {
-	entrants := []Entrant{fake(t, "a", says), fake(t, "b", says)}
+	quick := says + "echo whoever,$op,$1,16,1,1,1,5,1,0,0\n"
+	slow := fake(t, "slow", "echo "+report.Header+"\nshift; for op; do [ $op = bench ] || echo x,$op,3,8,1,1,1,5,1,0,0; done\n")
+	slow.slow, slow.lacks = true, []string{"scan"}
+	entrants := []Entrant{slow, fake(t, "a", quick), fake(t, "b", says)}
 	var got []string
-	p := Plan{Rounds: 2, NP: 3, Ops: []string{"bcast", "scan"}, Limit: time.Minute}
+	p := Plan{Rounds: 2, NPs: []int{3, 4}, Ops: []string{"bcast", "scan"}, Limit: time.Minute, Probe: still}
+	p.Yardstick = func(op string, np int) []report.Row { return []report.Row{{Impl: report.Limit, Op: op, NP: np}} }
 	err := p.Run(t.Context(), entrants, func(s report.Sample) error {
-		got = append(got, fmt.Sprintf("%d %s %s %d", s.Round, s.Op, s.Impl, s.NP))
+		if want := map[bool]string{true: report.AnyState, false: Near}[s.Impl == "slow"]; s.State != want {
+			t.Errorf("%+v: want the state %s", s, want)
+		}
+		if s.Bytes != 16 && (s.Impl != "slow" || s.NP == 3) { // the slow one says 3 whatever it is asked for
+			got = append(got, fmt.Sprintf("%d %s %s %d", s.Round, s.Op, s.Impl, s.NP))
+		}
 		return nil
 	}, func(m Miss) { t.Error(m) })
 	want := []string{
-		"1 bcast a 3", "1 bcast b 3", "1 scan a 3", "1 scan b 3",
-		"2 bcast a 3", "2 bcast b 3", "2 scan a 3", "2 scan b 3",
+		"1 bcast limit 3", "1 bcast a 3", "1 bcast b 3", "1 scan limit 3", "1 scan a 3", "1 scan b 3", "1 bcast slow 3",
+		"1 bcast limit 4", "1 bcast a 4", "1 bcast b 4", "1 scan limit 4", "1 scan a 4", "1 scan b 4", "1 bcast slow 3",
+		"2 bcast limit 3", "2 bcast a 3", "2 bcast b 3", "2 scan limit 3", "2 scan a 3", "2 scan b 3", "2 bcast slow 3",
+		"2 bcast limit 4", "2 bcast a 4", "2 bcast b 4", "2 scan limit 4", "2 scan a 4", "2 scan b 4", "2 bcast slow 3",
 	}
 	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("error %v, got\n%s\nwant\n%s", err, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestSamplesCarryTheStateBetweenTwoProbes(t *testing.T) {
+	probes := []float64{50, 60, 50, 245, 245, 9e5}
+	next := 0
+	p := Plan{Rounds: 3, NPs: []int{2}, Ops: []string{"bcast"}, Limit: time.Minute, Probe: func() Probe {
+		next++
+		return Probe{Nanoseconds: probes[next-1]}
+	}}
+	var got []string
+	err := p.Run(t.Context(), []Entrant{fake(t, "a", says)}, func(s report.Sample) error {
+		got = append(got, s.State)
+		return nil
+	}, func(m Miss) { t.Error(m) })
+	if want := []string{Near, Moved, Moved}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, error %v; want %v", got, err, want)
+	}
+	for ns, want := range map[float64]string{50: Near, 245: Far, 9e5: Busy} {
+		if got := Between(Probe{Nanoseconds: ns}, Probe{Nanoseconds: ns}); got != want {
+			t.Errorf("between two probes of %v ns: %s, want %s", ns, got, want)
+		}
+	}
+	if got := Between(Probe{Err: errors.New("one processor")}, Probe{Err: errors.New("one processor")}); got != Unknown {
+		t.Errorf("without probes: %s, want %s", got, Unknown)
+	}
+}
+
+func TestAMissNamesTheOperationThatItCameTo(t *testing.T) {
+	e := fake(t, "gloo", "echo "+report.Header+"\necho x,bcast_dirty,2,8,1,1,1,5,1,0,0\necho x,reduce_dirty,2,8,1,1,1,5,1,0,0\nexit 1\n")
+	e.slow = true
+	p := Plan{Rounds: 1, NPs: []int{2}, Ops: []string{"bcast", "reduce", "scan"}, Limit: time.Minute, Probe: still}
+	var got string
+	err := p.Run(t.Context(), []Entrant{e}, func(report.Sample) error { return nil }, func(m Miss) { got = m.String() })
+	if want := "gloo, reduce, np=2, round 1: exit status 1"; err != nil || got != want {
+		t.Errorf("got %q, error %v; want %q", got, err, want)
 	}
 }
 
@@ -57,7 +108,7 @@ func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
 		fake(t, "works", says),
 	}
 	var rows, misses []string
-	p := Plan{Rounds: 1, NP: 2, Ops: []string{"bcast"}, Limit: 2 * time.Second}
+	p := Plan{Rounds: 1, NPs: []int{2}, Ops: []string{"bcast"}, Limit: 2 * time.Second, Probe: still}
 	err := p.Run(t.Context(), entrants, func(s report.Sample) error {
 		rows = append(rows, s.Impl)
 		return nil
@@ -69,9 +120,9 @@ func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
 		t.Errorf("rows of %v, want %v", rows, want)
 	}
 	want := []string{
-		"dies, bcast, round 1: exit status 1: the reason",
-		"hangs, bcast, round 1: time limit of 2s",
-		`babbles, bcast, round 1: header "hello": want ` + report.Header,
+		"dies, bcast, np=2, round 1: exit status 1: the reason",
+		"hangs, bcast, np=2, round 1: time limit of 2s",
+		`babbles, bcast, np=2, round 1: header "hello": want ` + report.Header,
 	}
 	if !slices.Equal(misses, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(misses, "\n"), strings.Join(want, "\n"))
@@ -80,7 +131,7 @@ func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
 
 func TestAnInterruptEndsTheRounds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	p := Plan{Rounds: 100, NP: 2, Ops: []string{"bcast"}, Limit: time.Minute}
+	p := Plan{Rounds: 100, NPs: []int{2}, Ops: []string{"bcast"}, Limit: time.Minute, Probe: still}
 	runs := 0
 	err := p.Run(ctx, []Entrant{fake(t, "a", says)}, func(report.Sample) error {
 		runs++
@@ -89,6 +140,17 @@ func TestAnInterruptEndsTheRounds(t *testing.T) {
 	}, func(m Miss) { t.Error(m) })
 	if err == nil || runs != 1 {
 		t.Errorf("%d runs, error %v; want an end after the first", runs, err)
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	if got, err := Numbers("-np", "1,4,16"); err != nil || !slices.Equal(got, []int{1, 4, 16}) {
+		t.Errorf("got %v, %v; want 1, 4 and 16", got, err)
+	}
+	for _, list := range []string{"", "1,", "0", "4,-1", "1;2"} {
+		if got, err := Numbers("-np", list); err == nil {
+			t.Errorf("%q is read as %v", list, got)
+		}
 	}
 }
 
@@ -101,7 +163,7 @@ func TestFind(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{[]string{"mvapich"}, `peer "mvapich": want some of openmpi-tcp,openmpi,openmpi-ob1,mpich-tcp,mpich,srun`},
+		{[]string{"mvapich"}, `peer "mvapich": want some of openmpi-tcp,openmpi,openmpi-xhc,openmpi-acoll,openmpi-ob1,mpich-tcp,mpich,srun`},
 		{[]string{"mpich", "mpich"}, `peer "mpich" is named twice`},
 	} {
 		if _, err := Find(tt.names); err == nil || err.Error() != tt.want {
@@ -117,7 +179,7 @@ func TestCommandsBindOnlyIfThereAreProcessors(t *testing.T) {
 		want string
 	}{
 		{"openmpi-tcp", 2, "PMIX_MCA_psec=native mpirun --allow-run-as-root -np 2 --bind-to core --mca pml ob1 --mca btl tcp,self mpibench -impl x bcast"},
-		{"openmpi-tcp", 3, "PMIX_MCA_psec=native mpirun --allow-run-as-root -np 3 --oversubscribe --bind-to none --mca pml ob1 --mca btl tcp,self mpibench -impl x bcast"},
+		{"openmpi-tcp", 3, "PMIX_MCA_psec=native mpirun --allow-run-as-root -np 3 --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 --mca pml ob1 --mca btl tcp,self mpibench -impl x bcast"},
 		{"mpich-tcp", 2, "MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self UCX_NET_DEVICES=lo mpirun -np 2 -bind-to core mpibench -impl x bcast"},
 		{"mpich", 3, "mpirun -np 3 mpibench -impl x bcast"},
 	} {
@@ -147,6 +209,24 @@ func TestALibraryThatIsNotHereNamesItsPackages(t *testing.T) {
 	_, err = shop.Enter(t.Context(), Competitors()[0], "mpibench")
 	if want := "not installed (Debian: apt-get install openmpi-bin libopenmpi-dev)"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestACompetitorMadeOfAComponentIsHereOnlyIfThatIs(t *testing.T) {
+	dir := t.TempDir()
+	info := "#!/bin/sh\necho '                MCA coll: xhc (MCA v2.1.0, API v2.4.0, Component v5.1.0)'\n"
+	if err := os.WriteFile(filepath.Join(dir, "ompi_info"), []byte(info), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":/bin")
+	for component, want := range map[string]string{"": "", "xhc": "", "acoll": "this Open MPI has no component coll/acoll", "xh": "this Open MPI has no component coll/xh"} {
+		got := ""
+		if err := (Competitor{Component: component}).hasComponent(t.Context()); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("component %q: %q, want %q", component, got, want)
+		}
 	}
 }
 
@@ -201,14 +281,53 @@ func TestPeersDeliverWhatTheyShould(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, err := e.Command(1, 2, "-impl", c.Name, "-sizes", "0,8,8184", "-type", "float64", "allreduce", "alltoall", "barrier").Run(t.Context(), time.Minute)
+			out, err := e.Command(1, 2, "-impl", c.Name, "-budget", "1ms", "-dirty", "-sizes", "0,8,8184", "-type", "float64", "allreduce", "alltoall", "barrier", "skew").Run(t.Context(), time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}
 			rows, err := report.ReadCSV(strings.NewReader(string(out.Stdout)))
-			if err != nil || len(rows) != 7 || rows[6].Op != "barrier" || rows[5].Bytes != 8184 || rows[0].Impl != c.Name {
-				t.Errorf("rows %v, error %v: want three of allreduce, three of alltoall, one of barrier", rows, err)
+			if err != nil || len(rows) != 8 || rows[6].Op != "barrier_dirty" || rows[5].Bytes != 8184 || rows[0].Impl != c.Name || rows[7].Median != 0 {
+				t.Errorf("rows %v, error %v: want three of allreduce, three of alltoall, one of barrier and one of the skew of one rank, 0", rows, err)
 			}
 		})
+	}
+}
+
+// TestGlooDeliversWhatItShould runs the Python program, where there is PyTorch.
+func TestGlooDeliversWhatItShould(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts PyTorch")
+	}
+	shop, err := NewWorkshop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shop.Close()
+	torch, err := shop.Torch(t.Context())
+	if err != nil {
+		t.Skip(err)
+	}
+	e := torch.Gloo("unused")
+	ranks := make(Job, 2)
+	port := nextPort()
+	ops := []string{"latency", "bw", "barrier", "skew", "bcast", "reduce", "allreduce", "allgather", "gather", "scatter", "alltoall"}
+	for rank := range ranks {
+		args := append(slices.Concat(e.program, []string{"-format", "csv", "-budget", "1ms", "-sizes", "8,4084,8184"}), ops...)
+		ranks[rank] = Command{Args: args, Env: []string{
+			"MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port, "WORLD_SIZE=2", fmt.Sprintf("RANK=%d", rank),
+		}}
+	}
+	out, err := ranks.Run(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := report.ReadCSV(strings.NewReader(string(out.Stdout)))
+	if want := 2 + 3*(len(ops)-2); err != nil || len(rows) != want {
+		t.Fatalf("%d rows, error %v; want %d", len(rows), err, want)
+	}
+	for _, r := range rows {
+		if r.Impl != "gloo" || r.NP != 2 || r.Iters < 5 || r.Median <= 0 {
+			t.Errorf("row %+v: want times of two ranks", r)
+		}
 	}
 }

@@ -58,7 +58,7 @@ func TestHostsAreReachedAndHaveTheirFiles(t *testing.T) {
 	if want := "gompirun -np 3 -hostfile " + h.File(3, withSlots) + " -rsh " + h.RSH() + " hello"; commands != want {
 		t.Errorf("got %s, want %s", commands, want)
 	}
-	torch := &Torch{python: "python3", script: "s.py"}
+	torch := &Torch{python: "python3", dir: "."}
 	if j := torch.Run(Torchruns()[0], h, 4, nil); len(j) != 2 || !strings.Contains(j[1].String(), "host2 env GLOO_SOCKET_IFNAME=eth7 python3 -m torch.distributed.run") ||
 		!strings.Contains(j[1].String(), "--nproc_per_node 2 --node_rank 1 --master_addr 10.9.0.1") {
 		t.Errorf("torchrun on hosts: %v", j)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"gompi/internal/cli"
@@ -59,4 +61,17 @@ func (w *Workshop) EnterAll(ctx context.Context, peers []Competitor, program str
 		here = append(here, e)
 	}
 	return here, absent
+}
+
+// Numbers reads the value of a flag that takes numbers of ranks.
+func Numbers(flag, list string) ([]int, error) {
+	var ns []int
+	for s := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("%s %q: %q: want numbers of ranks, 1 or more, separated by commas", flag, list, s)
+		}
+		ns = append(ns, n)
+	}
+	return ns, nil
 }

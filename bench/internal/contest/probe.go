@@ -29,12 +29,40 @@ func (p Probe) String() string {
 	switch {
 	case p.Err != nil:
 		return "none: " + p.Err.Error()
-	case p.Nanoseconds < farNanoseconds:
-		return fmt.Sprintf("%.0f ns (near)", p.Nanoseconds)
-	case p.Nanoseconds < busyNanoseconds:
-		return fmt.Sprintf("%.0f ns (far)", p.Nanoseconds)
+	case p.State() == Busy:
+		return fmt.Sprintf("%.0f ns (the machine is busy)", p.Nanoseconds)
 	}
-	return fmt.Sprintf("%.0f ns (the machine is busy)", p.Nanoseconds)
+	return fmt.Sprintf("%.0f ns (%s)", p.Nanoseconds, p.State())
+}
+
+// The states of a machine.
+const (
+	Near    = "near"
+	Far     = "far"
+	Busy    = "busy"
+	Moved   = "moved"   // from one state into another
+	Unknown = "unknown" // there are no two processors
+)
+
+// State returns Near, Far, Busy or Unknown.
+func (p Probe) State() string {
+	switch {
+	case p.Err != nil:
+		return Unknown
+	case p.Nanoseconds < farNanoseconds:
+		return Near
+	case p.Nanoseconds < busyNanoseconds:
+		return Far
+	}
+	return Busy
+}
+
+// Between returns the state that a machine was in from one Probe to the next.
+func Between(before, after Probe) string {
+	if before.State() != after.State() {
+		return Moved
+	}
+	return before.State()
 }
 
 // crossings of one measurement, about 2 to 10 ms; the best of probes counts,

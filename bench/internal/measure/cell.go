@@ -77,15 +77,22 @@ func (k *cell) bind(n int) {
 const unset = 0xa5
 
 // prepare gives send its input. It also touches all of the memory, so that no
-// page is missing when the clock runs.
+// page is missing when the clock runs, and so that what other ranks had of it in
+// their caches is stale.
 func (k *cell) prepare() {
-	for _, b := range []mem.Buffer{k.send, k.recv} {
-		s := b.HostSlice()
-		for i := range s {
-			s[i] = unset
-		}
-	}
+	fill(k.recv.HostSlice(), unset)
 	tile(k.send, k.inputs.by[k.rank])
+}
+
+// fill stores x into all of s, at the speed of a copy.
+func fill(s []byte, x byte) {
+	if len(s) == 0 {
+		return
+	}
+	s[0] = x
+	for done := 1; done < len(s); {
+		done += copy(s[done:], s[:done])
+	}
 }
 
 // check runs the operation once and compares what it delivered. All ranks get an

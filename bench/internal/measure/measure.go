@@ -22,6 +22,7 @@ type Options struct {
 	Type    mem.Type
 	Redop   mem.Op
 	InPlace bool // the in-place forms of the operations that have one
+	Dirty   bool // every rank writes its vectors anew before each call, off the clock
 	Check   bool // check what the calls delivered
 	Budget  time.Duration
 }
@@ -74,7 +75,7 @@ func Run(ctx context.Context, c *comm.Comm, o Options, emit func(report.Row) err
 			return err
 		}
 		m := &meter{
-			cell:   cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), redop: o.Redop, inPlace: o.InPlace && op.inPlace, inputs: inputs},
+			cell:   cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), redop: o.Redop, inPlace: op.isInPlace(o), inputs: inputs},
 			o:      o,
 			budget: o.Budget,
 		}
@@ -87,10 +88,7 @@ func Run(ctx context.Context, c *comm.Comm, o Options, emit func(report.Row) err
 
 // all measures the operation at every size.
 func (m *meter) all(emit func(report.Row) error) error {
-	sizes := m.o.Sizes
-	if m.op.noData {
-		sizes = []int{0}
-	}
+	sizes := m.op.sizes(m.o.Sizes)
 	most := 0
 	for _, size := range sizes {
 		most = max(most, size)
@@ -103,7 +101,7 @@ func (m *meter) all(emit func(report.Row) error) error {
 		m.bind(size / m.o.Type.Size())
 		row, err := m.measure()
 		if err != nil {
-			return fmt.Errorf("%s of %s: %w", m.label(), report.Bytes(size), err)
+			return fmt.Errorf("%s of %s: %w", m.op.label(m.o), report.Bytes(size), err)
 		}
 		if m.rank != 0 {
 			continue
@@ -113,12 +111,4 @@ func (m *meter) all(emit func(report.Row) error) error {
 		}
 	}
 	return nil
-}
-
-// label is the operation's name in rows.
-func (m *meter) label() string {
-	if m.inPlace {
-		return m.op.name + "_ip"
-	}
-	return m.op.name
 }

@@ -36,17 +36,29 @@ func run(t *testing.T, np int, o Options) []report.Row {
 
 func TestEveryOperationDeliversWhatItShould(t *testing.T) {
 	for _, np := range []int{2, 5} {
-		for _, inPlace := range []bool{false, true} {
-			t.Run(fmt.Sprintf("np=%d,inplace=%t", np, inPlace), func(t *testing.T) {
+		for i := range 4 {
+			inPlace, dirty := i%2 > 0, i/2 > 0
+			t.Run(fmt.Sprintf("np=%d,inplace=%t,dirty=%t", np, inPlace, dirty), func(t *testing.T) {
 				sizes := []int{0, 8, 4 * (period + 1)}
-				o := Options{Ops: Names(), Sizes: sizes, Type: mem.F32, Redop: mem.Sum, InPlace: inPlace}
+				o := Options{Ops: Names(), Sizes: sizes, Type: mem.F32, Redop: mem.Sum, InPlace: inPlace, Dirty: dirty}
 				rows := run(t, np, o)
-				if want := (len(Names())-1)*len(sizes) + 1; len(rows) != want {
-					t.Fatalf("%d rows, want %d: every size of every operation, and one of barrier", len(rows), want)
+				if want := (len(Names())-2)*len(sizes) + 2; len(rows) != want {
+					t.Fatalf("%d rows, want %d: every size of every operation, and one of barrier and skew each", len(rows), want)
 				}
-				for _, r := range rows {
-					if r.NP != np || r.Iters < leastIters || r.Median <= 0 || r.Min > r.Median || r.Median > r.P99 || r.B2B <= 0 {
+				var cells []report.Row
+				for _, name := range o.Ops {
+					more, err := o.Rows(name)
+					if err != nil {
+						t.Fatal(err)
+					}
+					cells = append(cells, more...)
+				}
+				for i, r := range rows {
+					if r.NP != np || r.Iters < leastIters || r.Median <= 0 || r.Min > r.Median || r.Median > r.P99 || (r.B2B > 0) == dirty {
 						t.Errorf("row %+v: want np %d, at least %d iterations and times in order", r, np, leastIters)
+					}
+					if r.Op != cells[i].Op || r.Bytes != cells[i].Bytes {
+						t.Errorf("row %d is %s of %d bytes, but Rows says %s of %d", i, r.Op, r.Bytes, cells[i].Op, cells[i].Bytes)
 					}
 				}
 			})
@@ -96,6 +108,65 @@ func TestOneRankMeasuresCollectives(t *testing.T) {
 			t.Errorf("%s on one rank: bus bandwidth %v, want 0: nothing crosses a link", r.Op, r.BusBW)
 		}
 	}
+}
+
+func TestTheSkewIsHowFarApartRanksEnd(t *testing.T) {
+	const apart = 20 * time.Millisecond
+	commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
+		op, err := find("skew")
+		if err != nil {
+			return err
+		}
+		op.run = func(k *cell) error { // the last rank is late by this much
+			time.Sleep(apart * time.Duration(k.rank/2))
+			return nil
+		}
+		inputs, err := newPatterns(mem.F32, mem.Sum, 3)
+		if err != nil {
+			return err
+		}
+		m := meter{cell: cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: 3, inputs: inputs}, o: Options{Type: mem.F32}}
+		if err := m.allocate(0); err != nil {
+			return err
+		}
+		m.bind(0)
+		row, err := m.measure()
+		if us := row.Median / 1e3; err == nil && c.Rank() == 0 && (us < 19 || us > 2000) {
+			return fmt.Errorf("a skew of %v ms, want 20 or a little more", us)
+		}
+		return err
+	})
+}
+
+func TestWrittenVectorsHoldTheInputAgain(t *testing.T) {
+	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		op, err := find("allreduce")
+		if err != nil {
+			return err
+		}
+		inputs, err := newPatterns(mem.F32, mem.Sum, 2)
+		if err != nil {
+			return err
+		}
+		m := meter{cell: cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: 2, redop: mem.Sum, inputs: inputs, inPlace: true}, o: Options{Type: mem.F32, Dirty: true, InPlace: true}}
+		if err := m.allocate(period); err != nil {
+			return err
+		}
+		m.bind(period)
+		for range 3 { // in place: without writing, sums would grow
+			if _, err := m.iteration(); err != nil {
+				return err
+			}
+			parts, err := reducedEverywhere(&m.cell)
+			if err != nil {
+				return err
+			}
+			if err := wrongPart(m.rank, parts); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func TestWrongResultsAreFoundOnEveryRank(t *testing.T) {
@@ -155,7 +226,7 @@ func TestValidate(t *testing.T) {
 		{"good", 2, func(*Options) {}, ""},
 		{"no operation", 2, func(o *Options) { o.Ops = nil }, fmt.Sprintf("no operation: want some of %v", Names())},
 		{"unknown", 2, func(o *Options) { o.Ops = []string{"allredcue"} },
-			`operation "allredcue": want one of latency, bw, bibw, mbw_mr, barrier, bcast, reduce, allreduce, allgather, reducescatter, alltoall, gather, scatter, scan`},
+			`operation "allredcue": want one of latency, bw, bibw, mbw_mr, barrier, skew, bcast, reduce, allreduce, allgather, reducescatter, alltoall, gather, scatter, scan`},
 		{"too few ranks", 1, func(*Options) {}, "bw with 1 rank: want at least 2"},
 		{"odd size", 2, func(o *Options) { o.Sizes = []int{8, 6} }, "size 6: want a multiple of the 4 bytes of float32"},
 		{"operator", 2, func(o *Options) { o.Redop = mem.BAnd }, "operator band is not defined for float32"},

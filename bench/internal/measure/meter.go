@@ -13,8 +13,10 @@ const (
 	Impl = "gompi"
 
 	// warmUps are the calls before the first timed one, after which no peer
-	// known to us still changes its ways.
-	warmUps = 8
+	// known to us still changes its ways; fewWarmUps above bigBytes, where they
+	// take long, and are the same from the second on.
+	warmUps    = 8
+	fewWarmUps = 3
 
 	// Iterations of a cell: at least leastIters, or fewLeast above bigBytes,
 	// where each takes long; at most mostIters, which bounds the memory for
@@ -45,7 +47,7 @@ func (m *meter) measure() (report.Row, error) {
 			return report.Row{}, err
 		}
 	}
-	for range warmUps {
+	for range m.atLeast(fewWarmUps, warmUps) {
 		if _, err := m.iteration(); err != nil {
 			return report.Row{}, err
 		}
@@ -61,19 +63,35 @@ func (m *meter) measure() (report.Row, error) {
 	if err := comm.Reduce(m.ctx, m.c, 0, m.times, slowest, comm.Max); err != nil {
 		return report.Row{}, err
 	}
+	if m.op.skew {
+		first := make([]int64, len(m.times))
+		if err := comm.Reduce(m.ctx, m.c, 0, m.times, first, comm.Min); err != nil {
+			return report.Row{}, err
+		}
+		for i := range slowest {
+			slowest[i] -= first[i]
+		}
+	}
 	return m.row(slowest, b2b), nil
 }
 
 // iteration is a barrier and a timed call. It returns the nanoseconds of the
-// call if this rank's clock counts, else 0.
+// call if this rank's clock counts, else 0. Of an operation whose skew is asked
+// for it returns when the call ended, by the clock that the ranks of a host share.
 func (m *meter) iteration() (int64, error) {
+	if m.o.Dirty {
+		m.prepare()
+	}
 	if err := m.c.Barrier(m.ctx); err != nil {
 		return 0, err
 	}
 	start := time.Now()
 	err := m.op.run(&m.cell)
 	took := int64(time.Since(start))
-	if !m.counts() {
+	switch {
+	case m.op.skew:
+		took = time.Now().UnixNano()
+	case !m.counts():
 		took = 0
 	}
 	return took, err
@@ -90,7 +108,7 @@ func (m *meter) sample() error {
 	}
 	m.times = m.times[:0]
 	var spent time.Duration
-	for batch := m.least(); batch > 0; batch = nextBatch(len(m.times), spent, m.budget) {
+	for batch := m.atLeast(fewLeast, leastIters); batch > 0; batch = nextBatch(len(m.times), spent, m.budget) {
 		start := time.Now()
 		for range batch {
 			took, err := m.iteration()
@@ -108,11 +126,12 @@ func (m *meter) sample() error {
 	return nil
 }
 
-func (m *meter) least() int {
+// atLeast returns how many iterations a cell needs: few if they are of big vectors.
+func (m *meter) atLeast(few, many int) int {
 	if m.n*m.o.Type.Size() > bigBytes {
-		return fewLeast
+		return few
 	}
-	return leastIters
+	return many
 }
 
 // nextBatch returns how many iterations are to follow done ones, which took
@@ -128,8 +147,12 @@ func nextBatch(done int, spent, budget time.Duration) int {
 	return min(more, mostIters-done)
 }
 
-// backToBack returns the mean nanoseconds of as many calls without barriers.
+// backToBack returns the mean nanoseconds of as many calls without barriers, and 0
+// if ranks write in between, as they would wait for each other's writing.
 func (m *meter) backToBack() (float64, error) {
+	if m.o.Dirty {
+		return 0, nil
+	}
 	if err := m.c.Barrier(m.ctx); err != nil {
 		return 0, err
 	}
@@ -152,7 +175,7 @@ func (m *meter) row(slowest []int64, b2b float64) report.Row {
 	slices.Sort(slowest)
 	usec := func(ns float64) float64 { return ns / 1e3 / m.messages() }
 	r := report.Row{
-		Impl: Impl, Op: m.label(), NP: m.np, Bytes: m.n * m.o.Type.Size(), Iters: len(slowest),
+		Impl: Impl, Op: m.op.label(m.o), NP: m.np, Bytes: m.n * m.o.Type.Size(), Iters: len(slowest),
 		Median: usec(float64(report.Quantile(slowest, 0.5))),
 		Min:    usec(float64(report.Quantile(slowest, 0))),
 		P99:    usec(float64(report.Quantile(slowest, 0.99))),

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gompi/bench/report"
 )
 
 // An operation is one benchmark: what a rank sends and receives, in blocks of
@@ -22,6 +24,7 @@ type operation struct {
 	timed  func(rank, np int) bool // whose clock counts; nil: everybody's
 	window bool                    // a call is a window of messages
 	trips  int                     // a call is so many messages one after the other; 0: one
+	skew   bool                    // not how long a call takes, but how far apart ranks end it
 
 	volume func(np int) float64 // bytes that algbw counts, in sizes
 	bus    func(np int) float64 // busbw / algbw
@@ -32,6 +35,7 @@ type operation struct {
 func operations() []operation {
 	return append(messageOperations(), []operation{
 		{name: "barrier", noData: true, blocks: each(0, 0), run: runBarrier, volume: times(0), bus: times(0)},
+		{name: "skew", noData: true, blocks: each(0, 0), run: runBarrier, skew: true, volume: times(0), bus: times(0)},
 		{name: "bcast", blocks: atRoot(1, 0, 0, 1), run: runBcast, parts: fromRoot, volume: times(1), bus: times(1)},
 		{name: "reduce", reduces: true, inPlace: true, blocks: atRoot(1, 1, 1, 0), run: runReduce, parts: reducedAtRoot, volume: times(1), bus: times(1)},
 		{name: "allreduce", reduces: true, inPlace: true, blocks: each(1, 1), run: runAllreduce, parts: reducedEverywhere, volume: times(1), bus: twiceOthers},
@@ -51,6 +55,40 @@ func Names() []string {
 		names = append(names, op.name)
 	}
 	return names
+}
+
+// Rows returns the Op and the Bytes of the rows that Run emits for one operation.
+func (o Options) Rows(name string) (rows []report.Row, err error) {
+	op, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	for _, size := range op.sizes(o.Sizes) {
+		rows = append(rows, report.Row{Op: op.label(o), Bytes: size})
+	}
+	return rows, nil
+}
+
+func (op operation) isInPlace(o Options) bool { return o.InPlace && op.inPlace }
+
+// label is the operation's name in rows.
+func (op operation) label(o Options) string {
+	label := op.name
+	if op.isInPlace(o) {
+		label += "_ip"
+	}
+	if o.Dirty {
+		label += "_dirty"
+	}
+	return label
+}
+
+// sizes returns those of all that tell cells of op apart.
+func (op operation) sizes(all []int) []int {
+	if op.noData {
+		return []int{0}
+	}
+	return all
 }
 
 func find(name string) (operation, error) {

@@ -1,4 +1,7 @@
-package main
+// Package hello is the rank that says so, joins, meets, prints a line with the
+// time inside Init and its peak memory, and leaves: what mpihello and torchhello
+// are for other libraries. Benchmarks run themselves as such ranks.
+package hello
 
 import (
 	"context"
@@ -12,18 +15,20 @@ import (
 	"gompi/comm"
 )
 
-// asRank is the argument that makes this program a rank: it does what mpihello
-// and torchhello do. With a file after it, as torchhello, it waits to be killed.
-const asRank = "rank"
+// AsRank is the argument that makes a benchmark be a rank.
+const AsRank = "rank"
 
-func rank(args []string, stdout, stderr io.Writer) int {
+// Rank does what a rank does and returns its exit status. With a file as its
+// argument it then waits to be killed, unless there is such a file: then it has
+// been started again.
+func Rank(args []string, stdout, stderr io.Writer) int {
 	fmt.Fprintln(stdout, "here")
 	marker := ""
 	if len(args) > 0 {
 		marker = args[0]
 	}
 	if err := meet(context.Background(), marker, stdout); err != nil {
-		fmt.Fprintf(stderr, "gompi-launchbench: %v\n", err)
+		fmt.Fprintf(stderr, "rank: %v\n", err)
 		return 1
 	}
 	return 0
@@ -43,7 +48,7 @@ func meet(ctx context.Context, marker string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "rank %d of %d: init_ms=%.1f peak_kb=%d\n", c.Rank(), c.Size(), took.Seconds()*1e3, highWater(string(status)))
+	fmt.Fprintf(stdout, "rank %d of %d: "+InitMark+"%.1f "+PeakMark+"%d\n", c.Rank(), c.Size(), took.Seconds()*1e3, highWater(string(status)))
 	if marker != "" {
 		if err := waitToBeKilled(ctx, c, marker, stdout); err != nil {
 			return err
@@ -56,7 +61,7 @@ func meet(ctx context.Context, marker string, stdout io.Writer) error {
 // that this is the second time.
 func waitToBeKilled(ctx context.Context, c *comm.Comm, marker string, stdout io.Writer) error {
 	_, err := os.Stat(marker)
-	fmt.Fprintf(stdout, "%s%d %d\n", readyMark, c.Rank(), os.Getpid())
+	fmt.Fprintf(stdout, "%s%d %d\n", ReadyMark, c.Rank(), os.Getpid())
 	if err == nil {
 		return nil
 	}
@@ -78,12 +83,17 @@ func highWater(status string) int {
 	return kb
 }
 
-// readyMark precedes number and process of a rank that can be killed.
-const readyMark = "ready "
+// What stands before the figures that ranks print.
+const (
+	InitMark   = "init_ms="
+	ImportMark = "import_ms="
+	PeakMark   = "peak_kb=" // 1024 bytes
+	ReadyMark  = "ready "   // number and process of a rank that can be killed
+)
 
-// largest returns the largest number that follows mark in what ranks printed, 0
+// Largest returns the largest number that follows mark in what ranks printed, 0
 // if there is none.
-func largest(printed, mark string) float64 {
+func Largest(printed, mark string) float64 {
 	most := 0.0
 	for _, part := range strings.Split(printed, mark)[1:] {
 		digits := part[:len(part)-len(strings.TrimLeft(part, "0123456789."))]
