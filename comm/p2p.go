@@ -200,9 +200,9 @@ func checkTag(tag int, b Buffer) error {
 
 // checkMemory refuses memory that no transport of this build carries.
 func checkMemory(bs ...Buffer) error {
-	for _, b := range bs {
-		if !b.IsHost() {
-			return badArgument("buffer in %s memory: only host memory can be sent so far", b.Space().Name())
+	for i := range bs {
+		if !bs[i].IsHost() {
+			return badArgument("buffer in %s memory: only host memory can be sent so far", bs[i].Space().Name())
 		}
 	}
 	return nil

@@ -94,6 +94,14 @@ type Sink interface {
 	Lost(peer int, err error)
 }
 
+// A Taker is a Sink that spares a Transport, if it can, the steps of a frame that
+// has arrived as a whole. It is found by type assertion.
+type Taker interface {
+	// Take takes a frame with its payload, which is valid only during the call.
+	// It reports whether it has; else it has done nothing, and Arrive follows.
+	Take(peer int, h *Header, payload []byte) bool
+}
+
 // A Parker lets the one driver of a rank sleep until there is something to
 // poll. Arm and Disarm are the driver's; Wake may be called from any goroutine
 // and never blocks.
@@ -120,6 +128,13 @@ type Restless interface {
 	// called at the latest, or 0 if time makes no difference. It bounds the
 	// caller's sleep.
 	Deadline() int64
+}
+
+// A Prompt Transport can do without a token for a small frame.
+type Prompt interface {
+	// SendNow is Send for a frame that can leave at once and as a whole. It
+	// reports whether that is so; else it has done nothing.
+	SendNow(peer int, h *Header, b mem.Buffer) bool
 }
 
 // A Getter can read and write memory that a peer has registered, without the

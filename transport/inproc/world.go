@@ -40,7 +40,8 @@ func (w *World) Transport(rank int, sink transport.Sink, p transport.Parker) tra
 	b.mu.Lock()
 	b.parker = p
 	b.mu.Unlock()
-	return &endpoint{world: w, rank: rank, box: b, sink: sink, links: make(map[int]*link)}
+	taker, _ := sink.(transport.Taker)
+	return &endpoint{world: w, rank: rank, box: b, sink: sink, taker: taker, links: make(map[int]*link)}
 }
 
 // Kill ends rank as if its process had died: every other rank gets

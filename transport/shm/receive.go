@@ -14,8 +14,13 @@ const (
 	records  = 64
 )
 
-// lookEvery is on every how manieth idle Poll it is looked whether peers live.
-const lookEvery = 1024
+const (
+	// allEvery is on every how manieth idle Poll the peers are looked at that the
+	// caller does not wait for.
+	allEvery = 16
+	// lookEvery is on every how manieth idle Poll it is looked whether peers live.
+	lookEvery = 1024
+)
 
 func trailing(bit uint64) int { return bits.TrailingZeros64(bit) }
 
@@ -25,30 +30,44 @@ func (t *Transport) Poll(rank int) int {
 		return 0
 	}
 	look := t.disarm()
+	t.idle++
 	if rank >= 0 {
-		if local := t.local(rank); local >= 0 && t.peers[local] != nil {
-			if n := t.serve(t.peers[local]); n > 0 {
-				t.idle = 0
-				return n
-			}
+		if n, enough := t.await(rank); n > 0 || enough && !look {
+			return n
 		}
 	}
 	t.meet()
 	n := 0
 	for _, p := range t.readers {
-		n += t.receive(p)
+		n += t.receive(p, records)
 	}
 	for _, p := range t.used {
 		if !p.out.empty() {
 			n += t.flush(p)
 		}
 	}
-	if t.idle++; n > 0 {
+	if n > 0 {
 		t.idle = 0
 	} else if look || t.idle%lookEvery == 0 {
 		n = t.mourn()
 	}
 	return n
+}
+
+// await looks at the peer that the caller waits for, and reports whether that is
+// enough for this Poll, if nothing came.
+func (t *Transport) await(rank int) (n int, enough bool) {
+	p := t.talker(rank)
+	if p == nil {
+		return 0, false
+	}
+	if !p.reads || p.r.idle() && p.out.empty() {
+		return 0, t.idle%allEvery != 0
+	}
+	if n = t.serve(p); n > 0 {
+		t.idle = 0
+	}
+	return n, false
 }
 
 // disarm notes that this rank is awake, and reports whether it has slept.
@@ -67,20 +86,22 @@ func (t *Transport) disarm() bool {
 	return true
 }
 
-// serve reads from and writes to a peer.
+// serve reads from and writes to the peer that the caller waits for. It takes one
+// record: the place of the next may be in that peer's cache, and to look there
+// would keep the caller from what it waited for.
 func (t *Transport) serve(p *peer) int {
-	n := t.receive(p)
+	n := t.receive(p, 1)
 	if !p.out.empty() {
 		n += t.flush(p)
 	}
 	return n
 }
 
-// receive reads from p what is there, up to a bound, and returns the number of
-// events.
-func (t *Transport) receive(p *peer) int {
+// receive reads from p what is there, up to so many records, and returns the
+// number of events.
+func (t *Transport) receive(p *peer, most int) int {
 	n := 0
-	for bytes := 0; n < records && bytes < received && p.reads && !p.lost; n++ {
+	for bytes := 0; n < most && bytes < received && p.reads && !p.lost; n++ {
 		kind, content := p.r.next()
 		if kind == 0 {
 			break
@@ -110,9 +131,12 @@ func (t *Transport) take(p *peer, kind int, content []byte) bool {
 			return false
 		}
 		content = content[transport.HeaderSize:]
-		if t.closing {
+		switch {
+		case t.closing:
 			p.in.Skip(h.Len)
-		} else {
+		case t.taker != nil && h.Len == int64(len(content)) && t.taker.Take(p.rank, h, content):
+			return true
+		default:
 			p.in.Begin(t.sink, p.rank, h)
 		}
 	case kind != more || p.in.Left() == 0:
@@ -140,7 +164,7 @@ func (t *Transport) mourn() int {
 		if state == Alive {
 			continue
 		}
-		for t.meet(); t.receive(p) > 0; {
+		for t.meet(); t.receive(p, records) > 0; {
 			n++
 		}
 		err := fmt.Errorf("%w: its process has ended", transport.ErrCut)
@@ -164,24 +188,33 @@ func (t *Transport) Arm() bool {
 	t.armed = true
 	t.lines[t.Local].parked.Store(1)
 	t.meet()
+	if t.ready() {
+		t.disarm()
+		t.idle = -1 // the next Poll looks at all peers
+		return false
+	}
+	return true
+}
+
+// ready reports whether Poll has something to do. Those whose rings are full
+// wake us from now on when there is room.
+func (t *Transport) ready() bool {
 	for _, p := range t.readers {
 		if kind, _ := p.r.next(); kind != 0 && !p.lost {
-			t.disarm()
-			return false
+			return true
 		}
 	}
-	for _, p := range t.used {
-		if p.out.empty() {
+	for _, p := range t.peers {
+		if p == nil || p.out.empty() {
 			continue
 		}
 		p.hungry = true
 		p.w.hungry.Store(1)
 		if p.w.room() >= lineSize {
-			t.disarm()
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // Pending implements transport.Restless.

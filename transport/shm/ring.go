@@ -93,6 +93,8 @@ const (
 // grown is set in the word of a record behind which the ring has grown.
 const grown = 0x80
 
+const ahead = 16
+
 // length returns how much of the ring a record with n bytes behind its word takes.
 func length(n int) int { return (wordSize + n + lineSize - 1) &^ (lineSize - 1) }
 
@@ -101,6 +103,7 @@ type writer struct {
 	ring
 	tail  uint64
 	seen  uint64           // what was last read of head
+	clean uint64           // up to here, the places from tail on hold no word
 	bulk  bool             // a frame with more than smallBody has come
 	claim func() (ok bool) // makes sure that all of mem exists
 }
@@ -152,23 +155,46 @@ func (w *writer) publish(kind, n int) {
 		w.grow(next)
 		kind |= grown
 	}
-	*(*uint64)(unsafe.Pointer(w.word(next))) = 0
+	if w.clean <= next {
+		w.wipe(next, 1)
+	}
 	word.Store(uint64(n)<<8 | uint64(kind))
 	w.tail = next
+	if w.clean == next+lineSize {
+		w.wipe(next, ahead)
+	}
+}
+
+// wipe stores 0 into the words of n places from pos on, as far as there is room.
+func (w *writer) wipe(pos uint64, n int) {
+	w.clean = min(pos+uint64(n)*lineSize, w.seen+w.lap)
+	for ; pos < w.clean; pos += lineSize {
+		*(*uint64)(unsafe.Pointer(w.word(pos))) = 0
+	}
 }
 
 // A reader is the reading end.
 type reader struct {
 	ring
 	pos  uint64
-	told uint64 // what head says
-	wide bool   // the ring has grown behind the record that next returned
+	told uint64         // what head says
+	here *atomic.Uint64 // the word at pos
+	wide bool           // the ring has grown behind the record that next returned
 }
+
+func newReader(mem []byte) reader {
+	r := reader{ring: newRing(mem)}
+	r.here = r.word(0)
+	return r
+}
+
+// idle reports whether there is no record.
+func (r *reader) idle() bool { return r.here.Load() == 0 }
 
 // next returns the kind and the content of the next record, 0 if there is none.
 // A word that no writer writes is returned as kind -1.
 func (r *reader) next() (kind int, content []byte) {
-	w := r.word(r.pos).Load()
+	w := r.here.Load()
 	if w == 0 {
 		return 0, nil
 	}
@@ -191,6 +217,7 @@ func (r *reader) done(content []byte) bool {
 		r.grow(r.pos)
 		r.wide = false
 	}
+	r.here = r.word(r.pos)
 	if r.pos-r.told < r.lap/4 {
 		return false
 	}

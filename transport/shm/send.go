@@ -96,6 +96,23 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 	return t.enqueue(p, h, body[n:], begun, token)
 }
 
+// SendNow implements transport.Prompt.
+func (t *Transport) SendNow(rank int, h *transport.Header, b mem.Buffer) bool {
+	p := t.talker(rank)
+	if p == nil || p.w.mem == nil || p.lost || t.closing || !p.out.empty() {
+		return false
+	}
+	body := b.HostSlice()
+	if p.w.room() < frameHead+len(body) {
+		return false
+	}
+	h.Len = int64(len(body))
+	t.announce(p)
+	p.w.begin(h, body)
+	t.wake(p)
+	return true
+}
+
 // announce makes sure that p looks at our ring.
 func (t *Transport) announce(p *peer) {
 	if p.w.tail == 0 {

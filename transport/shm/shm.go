@@ -100,6 +100,7 @@ func Size(n int) int { return ringsAt(n) + n*n*stride(n) }
 type Transport struct {
 	Config
 	sink    transport.Sink
+	taker   transport.Taker // sink, if it is one
 	lines   []line
 	locals  map[int]int // local rank by world rank
 	peers   []*peer     // by local rank, nil before first use
@@ -136,6 +137,7 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
 	t := &Transport{Config: cfg, sink: sink, locals: make(map[int]int, n), peers: make([]*peer, n), known: make([]uint64, (n+63)/64)}
+	t.taker, _ = sink.(transport.Taker)
 	t.lines = unsafe.Slice((*line)(unsafe.Pointer(&cfg.Area[0])), n)
 	for i, r := range cfg.Ranks {
 		t.locals[r] = i
@@ -177,6 +179,15 @@ func (t *Transport) local(rank int) int {
 		return i
 	}
 	return -1
+}
+
+// talker returns the peer that a rank is, nil if it has nothing to do with us so
+// far.
+func (t *Transport) talker(rank int) *peer {
+	if local := t.local(rank); local >= 0 {
+		return t.peers[local]
+	}
+	return nil
 }
 
 func (t *Transport) peer(local int) *peer {
@@ -234,7 +245,7 @@ func (t *Transport) listen(local int) {
 		t.lose(p, fmt.Errorf("%w: %w", transport.ErrCut, err))
 		return
 	}
-	p.r, p.reads = reader{ring: newRing(mem)}, true
+	p.r, p.reads = newReader(mem), true
 	t.readers = append(t.readers, p)
 }
 

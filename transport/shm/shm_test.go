@@ -175,7 +175,7 @@ func streams(t *testing.T, n int) {
 		frames = 2000
 	}
 	mem := area(n)[ringsAt(n):][:stride(n)]
-	w, r := writer{ring: newRing(mem)}, reader{ring: newRing(mem)}
+	w, r := writer{ring: newRing(mem)}, newReader(mem)
 	claims := 0
 	w.claim = func() bool { // not at first
 		claims++

@@ -100,6 +100,31 @@ func anySize(t *testing.T, n *net) {
 	oneWay(t, n, append(sizes, 8<<20, 0, 8<<20+5))
 }
 
+// Frames that are sent in one step, where that can be, and taken in one step keep
+// their place among the others.
+func takenWhole(t *testing.T, n *net) {
+	sizes := make([]int, 3000)
+	for i := range sizes {
+		sizes[i] = []int{0, 8, 9, 500, 20_000, 90_000}[i*7%6]
+	}
+	n.ranks[1].takes = func(h *transport.Header) bool { return h.Tag%3 != 0 }
+	all(t, n.ranks, func(r *rank) error {
+		if r.id == 0 {
+			for i, size := range sizes {
+				h := transport.Header{Kind: transport.Eager, Tag: int32(i), A: uint64(size)}
+				if i%4 == 0 || !r.sendNow(1, h, pattern(0, i, size)) {
+					r.post(1, i, size)
+				}
+			}
+			return r.flushed()
+		}
+		if err := r.drive("all messages", 0, func() bool { return len(r.got) == len(sizes) }); err != nil {
+			return err
+		}
+		return r.check(0, sizes)
+	})
+}
+
 func smallWindows(t *testing.T, n *net) {
 	sizes := []int{1<<20 + 3, 10, 999, 1000, 1001, 300000, 0, 5}
 	n.ranks[1].window = func(h *transport.Header) int { return 1000 }

@@ -1,6 +1,7 @@
 package transporttest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -30,10 +31,11 @@ type rank struct {
 	id int
 	End
 
-	window func(h *transport.Header) int // bytes of each window; nil: the whole payload
-	drops  func(h *transport.Header) int // windows before the rest is dropped; nil or negative: never
-	hook   func(m *message)              // called for each complete message
-	quiet  *still                        // takes over everything, if set
+	window func(h *transport.Header) int  // bytes of each window; nil: the whole payload
+	drops  func(h *transport.Header) int  // windows before the rest is dropped; nil or negative: never
+	hook   func(m *message)               // called for each complete message
+	takes  func(h *transport.Header) bool // which whole frames are taken; nil: none
+	quiet  *still                         // takes over everything, if set
 
 	got       []message
 	arriving  map[uint64]*arrival // by token
@@ -89,6 +91,18 @@ func (r *rank) Arrive(peer int, h *transport.Header) (mem.Buffer, uint64) {
 	a.scratch = make([]byte, min(a.size, int(h.Len)))
 	r.arriving[r.lastToken] = a
 	return r.nextWindow(a), r.lastToken
+}
+
+// Take implements transport.Taker.
+func (r *rank) Take(peer int, h *transport.Header, payload []byte) bool {
+	if r.takes == nil || r.quiet != nil || !r.takes(h) {
+		return false
+	}
+	if int64(len(payload)) != h.Len {
+		r.violated("Take of %d bytes of a frame of %d", len(payload), h.Len)
+	}
+	r.complete(&arrival{message: message{peer: peer, h: *h, payload: bytes.Clone(payload)}})
+	return true
 }
 
 func (r *rank) nextWindow(a *arrival) mem.Buffer {
@@ -160,6 +174,12 @@ func (r *rank) send(peer int, h transport.Header, payload []byte, token uint64) 
 	}
 	delete(r.due, token)
 	return true
+}
+
+// sendNow sends a payload at once, if r's transport can, and reports whether it has.
+func (r *rank) sendNow(peer int, h transport.Header, payload []byte) bool {
+	p, ok := r.Transport.(transport.Prompt)
+	return ok && p.SendNow(peer, &h, mem.Bytes(payload))
 }
 
 // until polls, and sleeps when there is nothing to poll, until done reports

@@ -44,6 +44,7 @@ func Run(t *testing.T, open Open) {
 		{"AnySize", 2, anySize},
 		{"WindowsSmallerThanThePayload", 2, smallWindows},
 		{"PayloadIsDroppedWithoutAWindow", 2, droppedPayload},
+		{"WholeFramesCanBeTaken", 2, takenWhole},
 		{"ManyFramesBothWays", 2, manyBothWays},
 		{"EverybodyToEverybody", 8, everybody},
 		{"SinkMaySend", 2, sinkMaySend},

@@ -66,12 +66,25 @@ func (e *Engine) Open(id uint64, members []int32) *Channel {
 	return ch
 }
 
+// channel returns the Channel with a context id, nil if there is none.
+func (e *Engine) channel(id uint64) *Channel {
+	if ch := e.latest; ch != nil && ch.ID == id {
+		return ch
+	}
+	ch := e.channels[id]
+	if ch != nil {
+		e.latest = ch
+	}
+	return ch
+}
+
 // Close forgets the Channel. Operations still under way fail with ErrClosed.
 func (ch *Channel) Close() {
 	ch.e.lock()
 	defer ch.e.exit()
 	ch.fail(ErrClosed)
 	delete(ch.e.channels, ch.ID)
+	ch.e.latest = nil
 	ch.e.closed.add(ch.ID)
 }
 

@@ -63,6 +63,7 @@ type Engine struct {
 	lost       int  // peers that are lost
 	doomed     bool // the launcher ends the job, or is gone
 	channels   map[uint64]*Channel
+	latest     *Channel           // the one last looked up, nil if it is closed
 	closed     ids                // of closed channels: what still arrives is dropped
 	revoked    map[uint64]verdict // revoked before they were created here
 	orphans    map[uint64][]*message
@@ -131,10 +132,11 @@ func (e *Engine) unlock() { e.mu.Unlock() }
 
 // A peer is what the engine knows of another rank.
 type peer struct {
-	rank int
-	tr   transport.Transport // nil until the first use
-	lost error               // why nothing can be sent to it any more
-	fate error               // how its process ended after it had left, as the launcher says
+	rank   int
+	tr     transport.Transport // nil until the first use
+	prompt transport.Prompt    // tr, if it is one
+	lost   error               // why nothing can be sent to it any more
+	fate   error               // how its process ended after it had left, as the launcher says
 	// Bytes of eager point-to-point payload: sent and not yet let go by the peer,
 	// and received from it, let go, and not yet told.
 	out, free int
@@ -158,6 +160,7 @@ func (e *Engine) peer(rank int) *peer {
 	}
 	if p.tr == nil && p.lost == nil {
 		p.tr = e.route(rank)
+		p.prompt, _ = p.tr.(transport.Prompt)
 	}
 	return p
 }
@@ -223,9 +226,12 @@ const othersEvery = 32
 func (e *Engine) poll(hint int) int {
 	n := 0
 	e.polls++
-	only := hint >= 0 && e.polls%othersEvery != 0
+	var only transport.Transport
+	if hint >= 0 && e.polls%othersEvery != 0 {
+		only = e.peer(hint).tr
+	}
 	for _, t := range e.transports {
-		if !only || t == e.peer(hint).tr {
+		if only == nil || t == only {
 			n += t.Poll(hint)
 		}
 	}

@@ -21,11 +21,39 @@ const Any = -1
 func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bool) error {
 	e := ch.e
 	e.lock()
+	if !sync && ch.sendNow(dst, tag, b) {
+		e.unlock() // whoever was to drive before still is
+		return nil
+	}
 	defer e.exitPolling()
 	r := e.newRequest()
 	defer e.freeRequest(r)
 	ch.start(r, dst, tag, b, sync)
 	return ch.settle(ctx, r)
+}
+
+// sendNow sends an eager message if it can leave at once, and reports whether it
+// has. It is the short way: no request stands for the message.
+func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
+	if dst == ch.rank || ch.err != nil {
+		return false
+	}
+	e, size := ch.e, b.Size()
+	p := e.peer(ch.World(dst))
+	if p.lost != nil || !ch.eager(p, size) {
+		return false
+	}
+	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
+	if !p.now(&e.h, b.Raw()) {
+		return false
+	}
+	p.out += size
+	return true
+}
+
+// eager reports whether a message to p may be sent before it is received.
+func (ch *Channel) eager(p *peer, size int) bool {
+	return size <= ch.e.cfg.Eager && p.out+size <= budget
 }
 
 // Recv receives a message from src with tag, either of which may be Any, into b.
@@ -85,6 +113,9 @@ func (e *Engine) outstanding(r *Request) {
 // without a message is withdrawn; anything later breaks the Channel, because
 // the other side counts on it.
 func (ch *Channel) settle(ctx context.Context, r *Request) error {
+	if ctx.Err() == nil && ch.e.hurry(r) {
+		return r.err
+	}
 	if err := ch.e.wait(ctx, r); err != nil {
 		ch.abort(r, err)
 	}
@@ -130,19 +161,24 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 		e.finish(r, err)
 		return
 	}
-	token := e.stamp(r)
 	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
-	if sync || r.size > e.cfg.Eager || p.out+r.size > budget {
+	if sync || !ch.eager(p, r.size) {
 		r.stage = announced
-		e.h.Kind, e.h.A, e.h.B = transport.Announce, uint64(r.size), token
+		e.h.Kind, e.h.A, e.h.B = transport.Announce, uint64(r.size), e.stamp(r)
 		e.post(p, mem.Buffer{}, 0)
 		return
 	}
 	p.out += r.size
 	e.h.Kind = transport.Eager
-	if e.post(p, b.Raw(), token) {
+	if p.now(&e.h, b.Raw()) || e.post(p, b.Raw(), e.stamp(r)) {
 		e.finish(r, nil)
 	}
+}
+
+// now sends a frame if p's transport can send it at once, and reports whether it
+// has.
+func (p *peer) now(h *transport.Header, b mem.Buffer) bool {
+	return p.prompt != nil && p.prompt.SendNow(p.rank, h, b)
 }
 
 // startLocal begins a send to this rank itself: as an eager message that is

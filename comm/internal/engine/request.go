@@ -58,6 +58,7 @@ type Request struct {
 	combine *combine // of a receive that reduces
 	waiters []*Waiter
 	counted bool // in drivers.pending
+	pooled  bool // the Engine's own: nobody asks whether it is done
 }
 
 // A combine is what a reducing receive needs: dst = own op in, or in op own.
@@ -94,7 +95,9 @@ func (e *Engine) finish(r *Request, err error) {
 		r.counted = false
 		e.pending--
 	}
-	r.done.Store(true)
+	if !r.pooled {
+		r.done.Store(true)
+	}
 	for _, w := range r.waiters {
 		if w.left--; w.left <= 0 {
 			e.rouse(w)
@@ -113,8 +116,10 @@ func (e *Engine) finish(r *Request, err error) {
 
 // begin readies r for a new operation.
 func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer, tag int) {
-	r.done.Store(false)
-	r.started.Store(true)
+	if !r.pooled {
+		r.done.Store(false)
+		r.started.Store(true)
+	}
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
 	r.size, r.got, r.err, r.status = 0, 0, nil, Status{}
 	r.sync, r.round, r.combine = false, nil, nil
@@ -134,7 +139,7 @@ func (e *Engine) newRequest() *Request {
 		e.requests = e.requests[:n-1]
 		return r
 	}
-	return new(Request)
+	return &Request{pooled: true}
 }
 
 // freeRequest takes back a Request that nobody refers to any more.
@@ -204,6 +209,10 @@ func (r *Request) store(data []byte) error {
 		return r.combine.reduce(r.buf, 0, mem.Bytes(data))
 	}
 	n := min(len(data), r.buf.Size())
+	if r.buf.IsHost() {
+		copy(r.buf.HostSlice(), data)
+		return nil
+	}
 	return mem.Copy(r.buf.Raw().Slice(0, n), mem.Bytes(data[:n]))
 }
 

@@ -14,7 +14,10 @@ import (
 // This file is what transports deliver to. All of it runs inside poll, or
 // inside a Send, with the lock held.
 
-var _ transport.Sink = (*Engine)(nil)
+var (
+	_ transport.Sink  = (*Engine)(nil)
+	_ transport.Taker = (*Engine)(nil)
+)
 
 // Arrive implements transport.Sink.
 func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
@@ -36,7 +39,7 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 		m.kind, m.p, m.comm, m.size = h.Kind, p, h.Comm, int(h.Len)
 		return e.hold(m)
 	}
-	ch := e.channels[h.Comm]
+	ch := e.channel(h.Comm)
 	if ch == nil && !e.closed.in[h.Comm] || ch != nil && ch.err == nil && ch.member(from) >= 0 {
 		return e.deliver(ch, p, h)
 	}
@@ -44,6 +47,36 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 		e.letGo(p, int(h.Len))
 	}
 	return mem.Buffer{}, 0
+}
+
+// Take implements transport.Taker: an eager message goes straight into a receive
+// that waits for it.
+func (e *Engine) Take(from int, h *transport.Header, payload []byte) bool {
+	if h.Kind != transport.Eager {
+		return false
+	}
+	ch := e.channel(h.Comm)
+	if ch == nil || ch.err != nil {
+		return false
+	}
+	src := ch.member(from)
+	if src < 0 {
+		return false
+	}
+	n := ch.q.Meet(src, int(h.Tag))
+	if n == nil {
+		return false
+	}
+	r := n.Val
+	r.peer = from
+	r.matched(src, int(h.Tag), len(payload), mem.Type(h.Flags))
+	e.letGo(e.peer(from), len(payload))
+	var err error
+	if len(payload) > 0 && !errors.Is(r.err, ErrType) {
+		err = r.store(payload)
+	}
+	e.finish(r, err)
+	return true
 }
 
 // unasked bounds the payload that a frame may bring without a receive being

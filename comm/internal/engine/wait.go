@@ -275,6 +275,31 @@ func (e *Engine) background(w *Waiter) {
 	e.await(context.Background(), w) // never fails: this context never ends
 }
 
+// hurry polls the peer that r waits for and nobody else, as often as a driver
+// spins, and reports whether r is complete: that spares a Waiter. It keeps the
+// lock, and gives up when another goroutine wants it, or another drives.
+func (e *Engine) hurry(r *Request) bool {
+	if r.stage == complete {
+		return true
+	}
+	if e.spin == 0 || r.peer < 0 || e.driver != nil && !e.driver.parked {
+		return false
+	}
+	t := e.peer(r.peer).tr
+	if t == nil {
+		return false
+	}
+	for range e.spin {
+		if t.Poll(r.peer); r.stage == complete {
+			return true
+		}
+		if e.want.Load() > 0 || e.roused {
+			return false
+		}
+	}
+	return false
+}
+
 // drive polls until w is ready, ctx ends, or w is no longer the driver.
 func (e *Engine) drive(ctx context.Context, w *Waiter, stall *alarm) {
 	for idle := 0; !w.ready.Load() && e.driver == w && !e.rests(w); {

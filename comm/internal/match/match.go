@@ -81,24 +81,28 @@ func (q *Queues[R, M]) Post(r *Recv[R]) *Message[M] {
 // Arrive returns and removes the oldest receive that matches m, or queues m and
 // returns nil.
 func (q *Queues[R, M]) Arrive(m *Message[M]) *Recv[R] {
-	s := q.source(m.Source)
-	var r *Recv[R]
-	if s != nil {
-		r = firstRecv(&s.posted, m.Tag)
+	if r := q.Meet(m.Source, m.Tag); r != nil {
+		return r
 	}
-	if w := firstRecv(&q.wild, m.Tag); w != nil && (r == nil || w.age < r.age) {
+	q.grow(m.Source).arrived.push(&m.bySource, m)
+	q.all.push(&m.byAge, m)
+	return nil
+}
+
+// Meet is Arrive of a message with this source and tag that is not queued if
+// there is no receive for it.
+func (q *Queues[R, M]) Meet(source, tag int) *Recv[R] {
+	var r *Recv[R]
+	if s := q.source(source); s != nil {
+		r = firstRecv(&s.posted, tag)
+	}
+	if w := firstRecv(&q.wild, tag); w != nil && (r == nil || w.age < r.age) {
 		r = w
 	}
 	if r != nil {
 		q.Cancel(r)
-		return r
 	}
-	if s == nil {
-		s = q.grow(m.Source)
-	}
-	s.arrived.push(&m.bySource, m)
-	q.all.push(&m.byAge, m)
-	return nil
+	return r
 }
 
 // Cancel removes r if it is queued, and reports whether it was: false means
