@@ -42,6 +42,11 @@ import (
 // free only what the reader gave up by an atomic store of head, when it had read
 // it. At the beginning the memory is zero.
 //
+// Small records would fetch the line of that next word from the reader's cache
+// each time, and the store of their word wait for it. So their places are wiped
+// some at a time, behind a store that has been made: those from tail to clean
+// hold 0 (8 B between two cores: 0.31 us with one place each time, 0.28 with 16).
+//
 // This holds across growth too: a place that is reached again was left a whole
 // ring of bytes before, as counted in the size that the ring has now.
 type ring struct {
@@ -93,6 +98,7 @@ const (
 // grown is set in the word of a record behind which the ring has grown.
 const grown = 0x80
 
+// ahead is how many places are wiped at a time.
 const ahead = 16
 
 // length returns how much of the ring a record with n bytes behind its word takes.
@@ -103,7 +109,7 @@ type writer struct {
 	ring
 	tail  uint64
 	seen  uint64           // what was last read of head
-	clean uint64           // up to here, the places from tail on hold no word
+	clean uint64           // up to here, the places from tail on hold 0
 	bulk  bool             // a frame with more than smallBody has come
 	claim func() (ok bool) // makes sure that all of mem exists
 }
