@@ -27,6 +27,7 @@ var rules = []rule{
 	{"internal/poll", nil},
 	{"internal/route", nil},
 	{"internal/challenge", nil},
+	{"internal/stress", nil},
 	{"internal/seg", []string{"internal/mem"}},
 	{"internal/boot", []string{"internal/env", "internal/seg", "internal/challenge"}},
 	{"transport", []string{"internal/mem", "internal/poll", "internal/route", "internal/env"}},
