@@ -14,6 +14,9 @@
 //	                                  of 64 records of 64 bytes
 //	header.end       AreaSize(ranks)  the area, in which the ranks talk to each
 //	                                  other: transport/shm says what is where
+//	behind it        256 GiB          the arenas, equally large, one per local
+//	                                  rank, which alone takes memory in it for
+//	                                  what others read: comm/internal/node
 //
 // Local ranks are numbered from 0 in the order of their ranks in the job.
 //
@@ -28,8 +31,8 @@
 // # Claiming
 //
 // The pages before the area are allocated when the segment is made, and the file
-// is sealed against shrinking. Those of the area are holes until a rank claims
-// them. So running out of memory is an error at one of these moments, and
+// is sealed against shrinking. Those of the area and the arenas are holes until a
+// rank claims them. So running out of memory is an error at one of these moments, and
 // touching what exists never raises SIGBUS.
 package seg
 
@@ -110,6 +113,13 @@ func AreaSize(n int) int {
 	n = min(n, 1024)
 	return 128<<20 + n*n*pageSize
 }
+
+// arenaSpace is the address space of all arenas, of which few processes lack so
+// much.
+const arenaSpace = 256 << 30
+
+// ArenaSize returns the size of each arena on a host with n ranks.
+func ArenaSize(n int) int { return arenaSpace / n / pageSize * pageSize }
 
 // sizes returns the offsets of a segment for n ranks.
 func sizes(n int) (lines, calls, end int) {

@@ -54,12 +54,13 @@ func TestAttachSeesWhatTheAgentMade(t *testing.T) {
 func TestSegmentIsClaimedAndCannotShrink(t *testing.T) {
 	s := newSegment(t, make([]int, 40)...)
 	area := AreaSize(40)
+	rest := int64(area) + arenaSpace
 	var st unix.Stat_t
 	if err := unix.Fstat(s.FD(), &st); err != nil {
 		t.Fatal(err)
 	}
-	if held := st.Blocks * 512; held < st.Size-int64(area) || held > st.Size-int64(area)/2 {
-		t.Errorf("%d bytes are allocated, want all %d before the area, and not the area", held, st.Size-int64(area))
+	if held := st.Blocks * 512; held < st.Size-rest || held > st.Size-rest+int64(area)/2 {
+		t.Errorf("%d bytes are allocated, want all %d before the area, and not the area", held, st.Size-rest)
 	}
 	const part = 1 << 20
 	if err := s.Claim(area-part, part); err != nil {
@@ -90,7 +91,12 @@ func TestAttachRefusesOtherDescriptors(t *testing.T) {
 		fill(fd)
 		return fd
 	}
-	seal := func(fd int) { unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK) }
+	seal := func(fd int) { // and make room for arenas
+		var st unix.Stat_t
+		unix.Fstat(fd, &st)
+		unix.Ftruncate(fd, st.Size+arenaSpace)
+		unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK)
+	}
 	pipe := make([]int, 2)
 	if err := unix.Pipe2(pipe, unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
@@ -117,6 +123,34 @@ func TestAttachRefusesOtherDescriptors(t *testing.T) {
 			t.Errorf("%s: attached to a segment of %d ranks", name, s.Ranks())
 		}
 		unix.Close(fd)
+	}
+}
+
+func TestArenasAreApartAndClaimed(t *testing.T) {
+	s := newSegment(t, 0, 1, 2)
+	o, n := again(t, s), ArenaSize(3)
+	for i := range 3 {
+		if len(s.Arena(i)) != n {
+			t.Fatalf("arena %d has %d bytes, want %d", i, len(s.Arena(i)), n)
+		}
+		if err := s.ClaimArena(i, n-pageSize, pageSize); err != nil {
+			t.Fatal(err)
+		}
+		s.Arena(i)[n-1] = byte(1 + i)
+	}
+	for i := range 3 {
+		if got := o.Arena(i)[n-1]; got != byte(1+i) {
+			t.Errorf("arena %d ends with %d, want %d", i, got, 1+i)
+		}
+	}
+	var st unix.Stat_t
+	unix.Fstat(s.FD(), &st)
+	before := st.Blocks
+	if err := s.ClaimArena(1, 0, 10*pageSize); err != nil {
+		t.Fatal(err)
+	}
+	if unix.Fstat(s.FD(), &st); (st.Blocks-before)*512 != 10*pageSize {
+		t.Errorf("%d bytes were allocated by a claim of %d", (st.Blocks-before)*512, 10*pageSize)
 	}
 }
 

@@ -3,6 +3,7 @@ package seg
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"unsafe"
 )
 
@@ -14,6 +15,9 @@ type Segment struct {
 	head  *header
 	lines []line
 	calls []record
+
+	mapped sync.Once // arenas
+	arenas []byte
 }
 
 // view makes a Segment of mapped memory whose header is in place.
@@ -56,9 +60,20 @@ func format(mem []byte, ranks []int) {
 // process may not map so much. A part of it must be claimed before it is touched.
 func (s *Segment) Area() []byte {
 	if end := int(s.head.end); len(s.mem) >= end+AreaSize(s.Ranks()) {
-		return s.mem[end:]
+		return s.mem[end:][:AreaSize(s.Ranks())]
 	}
 	return nil
+}
+
+// Arena returns the memory of a local rank's arena, nil where this process may not
+// map so much. A part of it must be claimed before it is touched.
+func (s *Segment) Arena(local int) []byte {
+	s.mapped.Do(s.mapArenas)
+	if s.arenas == nil {
+		return nil
+	}
+	size := ArenaSize(s.Ranks())
+	return s.arenas[local*size:][:size:size]
 }
 
 // FD returns the descriptor of the segment's memory. It stays the Segment's.

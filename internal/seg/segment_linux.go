@@ -34,7 +34,7 @@ func create(fd, end int, ranks []int) (*Segment, error) {
 		return nil, fmt.Errorf("allocate: %w", err)
 	}
 	size := end + AreaSize(len(ranks))
-	if err := unix.Ftruncate(fd, int64(size)); err != nil {
+	if err := unix.Ftruncate(fd, int64(size)+arenaSpace); err != nil {
 		return nil, fmt.Errorf("size: %w", err)
 	}
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
@@ -55,7 +55,7 @@ func Attach(fd int) (*Segment, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, fmt.Errorf("host segment: descriptor %d: %w", fd, err)
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size < pageSize || st.Size > 1<<46 {
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size < arenaSpace+pageSize || st.Size > 1<<46 {
 		return nil, fmt.Errorf("host segment: descriptor %d is not one: mode %#o, %d bytes", fd, st.Mode, st.Size)
 	}
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
@@ -63,7 +63,7 @@ func Attach(fd int) (*Segment, error) {
 		return nil, fmt.Errorf("host segment: descriptor %d is not one: it may shrink", fd)
 	}
 	unix.CloseOnExec(fd)
-	mem, err := mapAll(fd, int(st.Size), endOf(fd))
+	mem, err := mapAll(fd, int(st.Size-arenaSpace), endOf(fd))
 	if err != nil {
 		return nil, fmt.Errorf("host segment: map: %w", err)
 	}
@@ -82,7 +82,7 @@ func endOf(fd int) int {
 	return int(binary.NativeEndian.Uint64(word[:]))
 }
 
-// mapAll maps the segment, or all before its area, which begins at end, where a
+// mapAll maps the segment without its arenas, or all before its area, which begins at end, where a
 // process may not have so much address space.
 func mapAll(fd, size, end int) ([]byte, error) {
 	mem, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
@@ -103,11 +103,30 @@ func (s *Segment) Claim(off, n int) error {
 	}
 }
 
+// ClaimArena makes sure that n bytes from off on of a local rank's arena exist. It
+// may be called again for the same bytes.
+func (s *Segment) ClaimArena(local, off, n int) error {
+	return s.Claim(AreaSize(s.Ranks())+local*ArenaSize(s.Ranks())+off, n)
+}
+
+func (s *Segment) mapArenas() {
+	at := int64(s.head.end) + int64(AreaSize(s.Ranks()))
+	mem, err := unix.Mmap(s.fd, at, arenaSpace, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return
+	}
+	_ = unix.Madvise(mem, unix.MADV_DONTDUMP) // or a core dump looks at every page of it
+	s.arenas = mem
+}
+
 // Close unmaps the segment and closes its descriptor. Nothing of the Segment,
 // its Ranks included, may be used after it.
 func (s *Segment) Close() error {
 	err := unix.Munmap(s.mem)
+	if s.arenas != nil {
+		unix.Munmap(s.arenas)
+	}
 	unix.Close(s.fd)
-	s.mem, s.head, s.lines, s.calls = nil, nil, nil, nil
+	s.mem, s.head, s.lines, s.calls, s.arenas = nil, nil, nil, nil, nil
 	return err
 }

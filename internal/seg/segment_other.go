@@ -13,5 +13,10 @@ func Attach(int) (*Segment, error) { return nil, errors.ErrUnsupported }
 // Claim fails.
 func (s *Segment) Claim(off, n int) error { return errors.ErrUnsupported }
 
+// ClaimArena fails.
+func (s *Segment) ClaimArena(local, off, n int) error { return errors.ErrUnsupported }
+
+func (s *Segment) mapArenas() {}
+
 // Close does nothing.
 func (s *Segment) Close() error { return nil }
