@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"gompi/comm/internal/coll"
+	"gompi/comm/internal/node"
 	"gompi/internal/boot"
 )
 
@@ -14,6 +15,7 @@ type card struct {
 	cpus      cpuset // that it may run on
 	quota     int    // processors that its control group grants, 0 for no limit
 	table     []byte // the algorithms to use, from rank 0
+	block     uint64 // for the world's room; see node.Token
 	transport []byte // how to reach it
 }
 
@@ -21,6 +23,7 @@ var errCard = errors.New("another rank's card cannot be read: are all ranks of o
 
 func (c card) encode() []byte {
 	b := binary.LittleEndian.AppendUint16(nil, uint16(c.quota))
+	b = binary.LittleEndian.AppendUint64(b, c.block)
 	for _, part := range [][]byte{c.cpus, c.table} {
 		b = binary.LittleEndian.AppendUint16(b, uint16(len(part)))
 		b = append(b, part...)
@@ -29,11 +32,12 @@ func (c card) encode() []byte {
 }
 
 func decodeCard(b []byte) (c card, err error) {
-	if len(b) < 2 {
+	if len(b) < 10 {
 		return c, errCard
 	}
 	c.quota = int(binary.LittleEndian.Uint16(b))
-	b = b[2:]
+	c.block = binary.LittleEndian.Uint64(b[2:])
+	b = b[10:]
 	for _, part := range []*[]byte{(*[]byte)(&c.cpus), &c.table} {
 		if len(b) < 2 || len(b) < 2+int(binary.LittleEndian.Uint16(b)) {
 			return c, errCard
@@ -69,6 +73,15 @@ func (cs cards) transports() [][]byte {
 	return parts
 }
 
+// blocks returns what the ranks have taken for the world's room.
+func (cs cards) blocks() []node.Token {
+	blocks := make([]node.Token, len(cs))
+	for r, c := range cs {
+		blocks[r] = node.Token(c.block)
+	}
+	return blocks
+}
+
 // agreed returns rank 0's table, completed by what all cards say together, so
 // that it is equal on all ranks.
 func (cs cards) agreed(info *boot.Info) (*coll.Table, error) {
@@ -83,8 +96,8 @@ func (cs cards) agreed(info *boot.Info) (*coll.Table, error) {
 	return t, nil
 }
 
-// A node is what the ranks of one host have to run on.
-type node struct {
+// A machine is what the ranks of one host have to run on.
+type machine struct {
 	cpus    cpuset // of all ranks together
 	ranks   int
 	unknown int // ranks that cannot tell their cpus: they count as having one each
@@ -94,7 +107,7 @@ type node struct {
 // loads returns for each node how many ranks there are to a processor that they
 // may use, rounded up.
 func (cs cards) loads(info *boot.Info) []int {
-	nodes := make([]node, max(info.Nodes, 1))
+	nodes := make([]machine, max(info.Nodes, 1))
 	for r, c := range cs {
 		n := &nodes[info.NodeIndex(r)]
 		n.ranks++

@@ -8,6 +8,7 @@ import (
 
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/node"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
 )
@@ -17,21 +18,26 @@ import (
 // collectives from one at a time.
 type Comm struct {
 	*process
-	ch    *engine.Channel
-	name  string
-	table *coll.Table
-	turns turns
-	shut  atomic.Bool // Close was called
+	ch       *engine.Channel
+	name     string
+	table    *coll.Table
+	turns    turns
+	messages messages
+	room     *node.Room  // nil: collectives go by messages
+	port     port        // of room
+	block    node.Token  // of room, 0 if none
+	shut     atomic.Bool // Close was called
 }
 
 // A process is what the communicators of one rank share.
 type process struct {
-	e     *engine.Engine
-	boot  boot.Boot
-	rec   *seg.Rank // nil without a host segment
-	log   *slog.Logger
-	open  atomic.Int32 // communicators not closed
-	leave func(ctx context.Context) error
+	e      *engine.Engine
+	boot   boot.Boot
+	rec    *seg.Rank   // nil without a host segment
+	memory *hostMemory // nil without one that all may map
+	log    *slog.Logger
+	open   atomic.Int32 // communicators not closed
+	leave  func(ctx context.Context) error
 }
 
 // Rank returns this process's number in c, 0 to Size()-1.
@@ -81,6 +87,7 @@ func (c *Comm) Close(ctx context.Context) error {
 	}
 	broken := c.ch.Err()
 	c.ch.Close()
+	c.give(c.block)
 	if c.open.Add(-1) > 0 {
 		return nil
 	}
@@ -93,5 +100,5 @@ func (c *Comm) Close(ctx context.Context) error {
 // newComm returns the communicator with a Channel of p.
 func (p *process) newComm(name string, ch *engine.Channel, table *coll.Table) *Comm {
 	p.open.Add(1)
-	return &Comm{process: p, ch: ch, name: name, table: table}
+	return &Comm{process: p, ch: ch, name: name, table: table, messages: messages{ch.Round(), table}}
 }

@@ -29,3 +29,6 @@ func (c *Comm) ReduceWithout(ctx context.Context, send, recv Buffer) error {
 	o.op.Kind = 0
 	return c.fault(engine.Allreduce.String(), -1, c.turns.run(ctx, c, &o))
 }
+
+// InRoom reports whether the ranks of c do collectives through memory.
+func (c *Comm) InRoom() bool { return c.room != nil }

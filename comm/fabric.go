@@ -30,6 +30,8 @@ type Fabric struct {
 	Spin int
 	// Close releases what Parker holds. It may be nil.
 	Close func() error
+
+	memory func() *hostMemory // nil, or what Connect found to share
 }
 
 // How a rank waits before it sleeps.
@@ -92,6 +94,7 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 		Logger: cfg.Logger.With("part", partTCP),
 	}
 	var t *tcp.Transport
+	var memory *hostMemory
 	return Fabric{
 		Boot: b, Parker: set, Yield: yield, Spin: spin, Close: set.Close,
 		Connect: func(sink transport.Sink, heard func()) ([]transport.Transport, error) {
@@ -106,18 +109,20 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 				return nil, err
 			}
 			if m := cfg.shared(info, sink); m != nil {
+				memory = newHostMemory(info, m)
 				return []transport.Transport{m, t}, nil
 			}
 			return []transport.Transport{t}, nil
 		},
-		Card: func() []byte { return t.Card() },
-		Meet: func(cards [][]byte) error { return t.SetCards(cards) },
+		Card:   func() []byte { return t.Card() },
+		Meet:   func(cards [][]byte) error { return t.SetCards(cards) },
+		memory: func() *hostMemory { return memory },
 	}, nil
 }
 
 // shared returns the transport through shared memory, nil if the ranks of this
 // host share none, or TCP is to be used.
-func (cfg Config) shared(info *boot.Info, sink transport.Sink) transport.Transport {
+func (cfg Config) shared(info *boot.Info, sink transport.Sink) *shm.Transport {
 	s := info.Segment
 	if s == nil || s.Area() == nil || s.Ranks() > shm.MaxRanks || s.Ranks() == 1 || cfg.Transport != "" {
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/node"
 )
 
 // Undefined, as the color of Split, means: this rank is in none of the new
@@ -165,27 +166,32 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 
 // A member is what each rank tells the others when a communicator is divided.
 // Its counter makes the context id if it comes first in its part, so that no
-// further round is needed to agree on one.
-type member struct{ color, key, counter int64 }
+// further round is needed to agree on one. block is for the room of its part.
+type member struct{ color, key, counter, block int64 }
 
 func (c *Comm) divide(ctx context.Context, kind engine.Collective, color, key int) (*Comm, error) {
-	mine := []int64{int64(color), int64(key), int64(c.e.Counter())}
+	block := c.take()
+	mine := []int64{int64(color), int64(key), int64(c.e.Counter()), int64(block)}
 	all := make([]int64, len(mine)*c.Size())
 	o := allgatherOp(Of(mine), Of(all))
 	o.call.Kind = kind
 	if err := c.turns.run(ctx, c, &o); err != nil {
+		c.give(block)
 		return nil, c.fault(kind.String(), -1, err)
 	}
 	if color == Undefined {
+		c.give(block)
 		return nil, nil
 	}
 	ranks, at := part(all, int64(color))
-	world := make([]int32, len(ranks))
+	world, blocks := make([]int32, len(ranks)), make([]node.Token, len(ranks))
 	for i, r := range ranks {
-		world[i] = int32(c.ch.World(r))
+		world[i], blocks[i] = int32(c.ch.World(r)), node.Token(at(r).block)
 	}
 	id := engine.NextID(int(world[0]), uint32(at(ranks[0]).counter))
-	return c.newComm(c.name+"/"+kind.String(), c.e.Open(id, world), c.tableFor(world)), nil
+	d := c.newComm(c.name+"/"+kind.String(), c.e.Open(id, world), c.tableFor(world))
+	d.furnish(block, blocks)
+	return d, nil
 }
 
 // tableFor returns c's table for a part of its ranks, which may be on fewer
@@ -203,9 +209,9 @@ func (c *Comm) tableFor(world []int32) *coll.Table {
 // part returns the ranks with a color, ordered by key and rank, and a function
 // that returns what a rank told.
 func part(all []int64, color int64) ([]int, func(int) member) {
-	at := func(r int) member { return member{all[3*r], all[3*r+1], all[3*r+2]} }
+	at := func(r int) member { return member{all[4*r], all[4*r+1], all[4*r+2], all[4*r+3]} }
 	var ranks []int
-	for r := range len(all) / 3 {
+	for r := range len(all) / 4 {
 		if at(r).color == color {
 			ranks = append(ranks, r)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/node"
 	"gompi/internal/boot"
 	"gompi/internal/env"
 	"gompi/internal/seg"
@@ -27,7 +28,8 @@ type Config struct {
 	// EagerLimit is the largest message, in bytes, that Send sends before its
 	// receive is posted. Default: GOMPI_EAGER, or 64 KiB. Negative: none.
 	EagerLimit int
-	// Tuning overrides the choice of collective algorithms; rank 0's counts.
+	// Tuning overrides the choice of collective algorithms; rank 0's counts. All
+	// collectives go by messages then, within a host too.
 	// Default: GOMPI_TUNE.
 	Tuning string
 	// Transport is the only transport to use: "tcp". Default: GOMPI_TRANSPORT, or
@@ -92,12 +94,16 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	}
 	p := &process{e: e, boot: f.Boot, rec: info.Flight(), log: cfg.Logger}
 	p.leave = func(ctx context.Context) error { return f.leave(ctx, e) }
-	table, err := cfg.meet(ctx, f, e)
+	if f.memory != nil {
+		p.memory = f.memory()
+	}
+	met, err := cfg.meet(ctx, f, p)
 	if err != nil {
 		p.leave(canceled())
 		return nil, err
 	}
-	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), table)
+	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), met.table)
+	c.furnish(met.block, met.blocks)
 	if info.Rank == 0 {
 		c.logTable(ctx)
 	}
@@ -126,55 +132,72 @@ func leftOf(info *boot.Info) func(int) bool {
 	if s == nil {
 		return nil
 	}
-	local := make(map[int]int, s.Ranks())
-	for i := range s.Ranks() {
-		local[s.WorldRank(i)] = i
-	}
+	local := localRanks(s)
 	return func(rank int) bool {
 		i, ok := local[rank]
 		return ok && s.State(i) >= seg.Closed
 	}
 }
 
-// meet exchanges cards with all ranks and returns the table of algorithms that
-// all will use.
-func (cfg Config) meet(ctx context.Context, f Fabric, e *engine.Engine) (*coll.Table, error) {
+// localRanks returns the local ranks of a host's ranks.
+func localRanks(s *seg.Segment) map[int]int {
+	local := make(map[int]int, s.Ranks())
+	for i := range s.Ranks() {
+		local[s.WorldRank(i)] = i
+	}
+	return local
+}
+
+// A meeting is what a rank knows when all have met.
+type meeting struct {
+	table  *coll.Table  // of algorithms, that all will use
+	block  node.Token   // taken for the world's room
+	blocks []node.Token // by all
+}
+
+// meet exchanges cards with all ranks.
+func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, err error) {
 	info := f.Boot.Info()
-	mine := card{cpus: affinity(), quota: quota()}
+	m.block = p.take()
+	mine := card{cpus: affinity(), quota: quota(), block: uint64(m.block)}
 	if f.Card != nil {
 		mine.transport = f.Card()
 	}
 	if info.Rank == 0 {
 		table := coll.NewTable()
-		table.Deterministic = cfg.Deterministic
+		table.Deterministic, table.Tuned = cfg.Deterministic, cfg.Tuning != ""
 		if err := table.Tune(cfg.Tuning); err != nil {
-			return nil, fmt.Errorf("%s: %w", env.Tune, err)
+			return m, fmt.Errorf("%s: %w", env.Tune, err)
 		}
 		mine.table = table.Encode()
 	}
 	encoded := [][]byte{mine.encode()}
 	if info.Size > 1 {
-		var err error
 		if encoded, err = f.Boot.Allgather(ctx, encoded[0]); err != nil {
-			return nil, err
+			return m, err
 		}
 	}
 	all, err := decodeCards(encoded)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	if f.Meet != nil {
 		if err := f.Meet(all.transports()); err != nil {
-			return nil, err
+			return m, err
 		}
 	}
 	switch load := all.loads(info)[info.Node]; {
 	case load <= 1:
-		e.SetPatience(f.Spin, yields)
+		p.e.SetPatience(f.Spin, yields)
+		if p.memory != nil {
+			p.memory.looks = patientLooks
+		}
 	case load <= manyToAProcessor:
-		e.SetPatience(0, yields)
+		p.e.SetPatience(0, yields)
 	}
-	return all.agreed(info)
+	m.blocks = all.blocks()
+	m.table, err = all.agreed(info)
+	return m, err
 }
 
 // resolve fills the fields that are zero from the environment.

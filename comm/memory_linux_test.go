@@ -15,6 +15,11 @@ import (
 // the processes of one host are.
 func overMemory(t testing.TB, n int, fn rankFunc) []error {
 	t.Helper()
+	return overMemoryWith(t, n, comm.Config{}, fn)
+}
+
+func overMemoryWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
+	t.Helper()
 	ranks, bells := make([]int, n), make([]int, n)
 	for i := range n {
 		ranks[i], bells[i] = i, eventfd(t)
@@ -33,7 +38,7 @@ func overMemory(t testing.TB, n int, fn rankFunc) []error {
 			t.Fatal(err)
 		}
 	}
-	return overBoots(t, boots, comm.Config{}, fn)
+	return overBoots(t, boots, cfg, fn)
 }
 
 func eventfd(t testing.TB) int {

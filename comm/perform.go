@@ -9,26 +9,14 @@ import (
 	"gompi/internal/seg"
 )
 
-// perform runs o, whose turn it is: it gives it the next number, compares it
-// with what the other ranks called, and runs the algorithm that the table
-// chooses. quiet is for collectives that run in the background.
+// perform runs o, whose turn it is: through the room if c has one, else by
+// messages. quiet is for collectives that run in the background.
 func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) error {
-	rd, root := c.ch.Round(), -1
-	if o.call.Kind.Rooted() {
-		root = int(o.call.Root)
-	}
-	ticket := c.rec.BeginCall(&seg.Call{
-		Comm: c.ch.ID, Kind: seg.Kind(o.call.Kind), Type: o.call.Type, Op: o.call.Op,
-		Peer: root, Count: o.call.Count, Bytes: int64(max(o.send.Size(), o.recv.Size())),
-		Seq: int64(rd.Seq() + 1),
-	})
-	defer c.rec.EndCall(ticket)
-	if err := rd.Begin(ctx, o.call, ticket, quiet); err != nil {
-		return err
-	}
-	err := c.algorithm(rd, o)
-	if ended := rd.End(); ended != nil {
-		err = ended
+	var err error
+	if c.room != nil {
+		err = c.inRoom(ctx, o, quiet)
+	} else {
+		err = c.byMessages(ctx, o, quiet)
 	}
 	if err != nil { // if it is this rank's alone, the others wait in vain
 		c.ch.Break("failed in " + o.call.String() + ": " + err.Error())
@@ -36,41 +24,165 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) error {
 	return err
 }
 
-func (c *Comm) algorithm(p coll.Peers, o *operation) error {
-	t, root := c.table, int(o.call.Root)
+// inRoom runs o through memory that all members see.
+func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
+	c.port.seq++
+	ticket := c.begin(o, c.port.seq)
+	defer c.rec.EndCall(ticket)
+	if err := c.port.Begin(ctx, o.call, ticket, quiet); err != nil {
+		return err
+	}
+	c.room.Begin(o.call.Words(), quiet)
+	return o.run(c.room)
+}
+
+// byMessages gives o the next number, compares it with what the other ranks called,
+// and runs the algorithm that the table chooses.
+func (c *Comm) byMessages(ctx context.Context, o *operation, quiet bool) error {
+	rd := c.ch.Round()
+	ticket := c.begin(o, rd.Seq()+1)
+	defer c.rec.EndCall(ticket)
+	if err := rd.Begin(ctx, o.call, ticket, quiet); err != nil {
+		return err
+	}
+	err := o.run(&c.messages)
+	if ended := rd.End(); ended != nil {
+		err = ended
+	}
+	return err
+}
+
+// begin puts o into the flight recorder.
+func (c *Comm) begin(o *operation, seq uint64) seg.Ticket {
+	root := -1
+	if o.call.Kind.Rooted() {
+		root = int(o.call.Root)
+	}
+	return c.rec.BeginCall(&seg.Call{
+		Comm: c.ch.ID, Kind: seg.Kind(o.call.Kind), Type: o.call.Type, Op: o.call.Op,
+		Peer: root, Count: o.call.Count, Bytes: int64(max(o.send.Size(), o.recv.Size())),
+		Seq: int64(seq),
+	})
+}
+
+// collectives is a way of doing them.
+type collectives interface {
+	Barrier() error
+	Bcast(root int, b Buffer) error
+	Reduce(root int, send, recv Buffer, op coll.Op) error
+	Allreduce(send, recv Buffer, op coll.Op) error
+	ReduceScatter(send, recv Buffer, counts []int, op coll.Op) error
+	ReduceScatterBlock(send, recv Buffer, op coll.Op) error
+	Allgather(send, recv Buffer) error
+	Allgatherv(send, recv Buffer, counts, displs []int) error
+	Gather(root int, send, recv Buffer) error
+	Gatherv(root int, send, recv Buffer, counts, displs []int) error
+	Scatter(root int, send, recv Buffer) error
+	Scatterv(root int, send, recv Buffer, counts, displs []int) error
+	Alltoall(send, recv Buffer) error
+	Alltoallv(send Buffer, sendCounts, sendDispls []int, recv Buffer, counts, displs []int) error
+	Scan(send, recv Buffer, op coll.Op) error
+	Exscan(send, recv Buffer, op coll.Op) error
+}
+
+func (o *operation) run(x collectives) error {
+	root := int(o.call.Root)
 	switch o.call.Kind {
 	case engine.Barrier:
-		return coll.Barrier(p, t)
+		return x.Barrier()
 	case engine.Bcast:
-		return coll.Bcast(p, t, root, o.recv)
+		return x.Bcast(root, o.recv)
 	case engine.Reduce:
-		return coll.Reduce(p, t, root, o.send, o.recv, o.op)
+		return x.Reduce(root, o.send, o.recv, o.op)
 	case engine.Allreduce:
-		return coll.Allreduce(p, t, o.send, o.recv, o.op)
+		return x.Allreduce(o.send, o.recv, o.op)
 	case engine.ReduceScatter:
-		return coll.ReduceScatter(p, t, o.send, o.recv, o.counts, o.op)
+		return x.ReduceScatter(o.send, o.recv, o.counts, o.op)
 	case engine.ReduceScatterBlock:
-		return coll.ReduceScatterBlock(p, t, o.send, o.recv, o.op)
+		return x.ReduceScatterBlock(o.send, o.recv, o.op)
 	case engine.Allgather, engine.Dup, engine.Split, engine.Create:
-		return coll.Allgather(p, t, o.send, o.recv)
+		return x.Allgather(o.send, o.recv)
 	case engine.Allgatherv:
-		return coll.Allgatherv(p, t, o.send, o.recv, o.counts, o.displs)
+		return x.Allgatherv(o.send, o.recv, o.counts, o.displs)
 	case engine.Gather:
-		return coll.Gather(p, t, root, o.send, o.recv)
+		return x.Gather(root, o.send, o.recv)
 	case engine.Gatherv:
-		return coll.Gatherv(p, root, o.send, o.recv, o.counts, o.displs)
+		return x.Gatherv(root, o.send, o.recv, o.counts, o.displs)
 	case engine.Scatter:
-		return coll.Scatter(p, t, root, o.send, o.recv)
+		return x.Scatter(root, o.send, o.recv)
 	case engine.Scatterv:
-		return coll.Scatterv(p, root, o.send, o.recv, o.counts, o.displs)
+		return x.Scatterv(root, o.send, o.recv, o.counts, o.displs)
 	case engine.Alltoall:
-		return coll.Alltoall(p, t, o.send, o.recv)
+		return x.Alltoall(o.send, o.recv)
 	case engine.Alltoallv:
-		return coll.Alltoallv(p, o.send, o.sendCounts, o.sendDispls, o.recv, o.counts, o.displs)
+		return x.Alltoallv(o.send, o.sendCounts, o.sendDispls, o.recv, o.counts, o.displs)
 	case engine.Scan:
-		return coll.Scan(p, t, o.send, o.recv, o.op)
+		return x.Scan(o.send, o.recv, o.op)
 	case engine.Exscan:
-		return coll.Exscan(p, t, o.send, o.recv, o.op)
+		return x.Exscan(o.send, o.recv, o.op)
 	}
 	return fmt.Errorf("no algorithm for %v", o.call.Kind)
+}
+
+// messages does collectives by messages: as package coll does, with a table that
+// chooses among its algorithms.
+type messages struct {
+	p coll.Peers
+	t *coll.Table
+}
+
+func (m *messages) Barrier() error { return coll.Barrier(m.p, m.t) }
+
+func (m *messages) Bcast(root int, b Buffer) error { return coll.Bcast(m.p, m.t, root, b) }
+
+func (m *messages) Reduce(root int, send, recv Buffer, op coll.Op) error {
+	return coll.Reduce(m.p, m.t, root, send, recv, op)
+}
+
+func (m *messages) Allreduce(send, recv Buffer, op coll.Op) error {
+	return coll.Allreduce(m.p, m.t, send, recv, op)
+}
+
+func (m *messages) ReduceScatter(send, recv Buffer, counts []int, op coll.Op) error {
+	return coll.ReduceScatter(m.p, m.t, send, recv, counts, op)
+}
+
+func (m *messages) ReduceScatterBlock(send, recv Buffer, op coll.Op) error {
+	return coll.ReduceScatterBlock(m.p, m.t, send, recv, op)
+}
+
+func (m *messages) Allgather(send, recv Buffer) error { return coll.Allgather(m.p, m.t, send, recv) }
+
+func (m *messages) Allgatherv(send, recv Buffer, counts, displs []int) error {
+	return coll.Allgatherv(m.p, m.t, send, recv, counts, displs)
+}
+
+func (m *messages) Gather(root int, send, recv Buffer) error {
+	return coll.Gather(m.p, m.t, root, send, recv)
+}
+
+func (m *messages) Gatherv(root int, send, recv Buffer, counts, displs []int) error {
+	return coll.Gatherv(m.p, root, send, recv, counts, displs)
+}
+
+func (m *messages) Scatter(root int, send, recv Buffer) error {
+	return coll.Scatter(m.p, m.t, root, send, recv)
+}
+
+func (m *messages) Scatterv(root int, send, recv Buffer, counts, displs []int) error {
+	return coll.Scatterv(m.p, root, send, recv, counts, displs)
+}
+
+func (m *messages) Alltoall(send, recv Buffer) error { return coll.Alltoall(m.p, m.t, send, recv) }
+
+func (m *messages) Alltoallv(send Buffer, sendCounts, sendDispls []int, recv Buffer, counts, displs []int) error {
+	return coll.Alltoallv(m.p, send, sendCounts, sendDispls, recv, counts, displs)
+}
+
+func (m *messages) Scan(send, recv Buffer, op coll.Op) error {
+	return coll.Scan(m.p, m.t, send, recv, op)
+}
+
+func (m *messages) Exscan(send, recv Buffer, op coll.Op) error {
+	return coll.Exscan(m.p, m.t, send, recv, op)
 }

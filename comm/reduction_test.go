@@ -110,23 +110,26 @@ func bitsOf(v []float32) []uint32 {
 
 func TestFloatSumsAreTheSameBitsOnAllRanks(t *testing.T) {
 	for _, p := range []int{2, 3, 5, 8} {
-		inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
-			for _, n := range []int{1, 50, 3000, 100_000} {
-				sum := make([]float32, n)
-				if err := comm.Allreduce(ctx, c, rough(c.Rank(), n), sum, comm.Sum); err != nil {
-					return err
-				}
-				zero := bitsOf(sum)
-				if err := comm.Bcast(ctx, c, 0, zero); err != nil {
-					return err
-				}
-				if err := equal(fmt.Sprintf("np=%d, n=%d: bits, and rank 0's", p, n), bitsOf(sum), zero); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		inBubble(t, p, sameBits)
 	}
+}
+
+// sameBits compares every rank's sums with those of rank 0.
+func sameBits(ctx context.Context, c *comm.Comm) error {
+	for _, n := range []int{1, 50, 3000, 100_000} {
+		sum := make([]float32, n)
+		if err := comm.Allreduce(ctx, c, rough(c.Rank(), n), sum, comm.Sum); err != nil {
+			return err
+		}
+		zero := bitsOf(sum)
+		if err := comm.Bcast(ctx, c, 0, zero); err != nil {
+			return err
+		}
+		if err := equal(fmt.Sprintf("np=%d, n=%d: bits, and rank 0's", c.Size(), n), bitsOf(sum), zero); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tunings returns the settings that force each algorithm of the given
@@ -205,6 +208,9 @@ func TestDeterministicBitsDependOnNothingElse(t *testing.T) {
 		}
 		if err := errors.Join(overTCPWith(t, p, comm.Config{Deterministic: true}, compare)...); err != nil {
 			t.Errorf("over TCP: %v", err)
+		}
+		if err := errors.Join(overMemoryWith(t, p, comm.Config{Deterministic: true}, compare)...); err != nil {
+			t.Errorf("over shared memory: %v", err)
 		}
 	}
 }

@@ -124,10 +124,14 @@ func (t *Transport) announce(p *peer) {
 // the last time; we have written before we look at parked. Both are atomic, and
 // so in one order: either it saw our record, or we see that it sleeps. One of
 // those who see that rings.
-func (t *Transport) wake(p *peer) {
-	l := &t.lines[p.local]
+func (t *Transport) wake(p *peer) { t.Wake(p.local) }
+
+// Wake wakes a local rank if it sleeps: for others who write to memory that it
+// looks at. It may be called from any goroutine.
+func (t *Transport) Wake(local int) {
+	l := &t.lines[local]
 	if l.parked.Load() != 0 && l.parked.CompareAndSwap(1, 0) {
-		t.Ring(p.local)
+		t.Ring(local)
 	}
 }
 

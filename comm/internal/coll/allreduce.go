@@ -89,7 +89,7 @@ func allreduceDoubling(p Peers, send, recv mem.Buffer, op Op) error {
 			}
 		}
 	}
-	return op.finish(recv, n)
+	return op.Finish(recv, n)
 }
 
 // doublingMessages counts, for each step, the ranks whose neighbour block is not
@@ -136,7 +136,7 @@ func allreduceDirect(p Peers, send, recv mem.Buffer, op Op) error {
 	}
 	for d := 1; d < n; d *= 2 {
 		for i := 0; i+d < n; i += 2 * d {
-			if err := op.combine(at(i), at(i), at(i+d)); err != nil {
+			if err := op.Combine(at(i), at(i), at(i+d)); err != nil {
 				return err
 			}
 		}
@@ -144,7 +144,7 @@ func allreduceDirect(p Peers, send, recv mem.Buffer, op Op) error {
 	if err := move(recv, at(0)); err != nil {
 		return err
 	}
-	return op.finish(recv, n)
+	return op.Finish(recv, n)
 }
 
 // allreduceTree reduces to rank 0 and broadcasts: 2(p-1) messages, the fewest
@@ -155,7 +155,7 @@ func allreduceTree(p Peers, send, recv mem.Buffer, op Op) error {
 		return err
 	}
 	if p.Rank() == 0 {
-		if err := op.finish(recv, p.Size()); err != nil {
+		if err := op.Finish(recv, p.Size()); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ func allreduceHalving(p Peers, send, recv mem.Buffer, op Op) error {
 	r, n := p.Rank(), p.Size()
 	if _, c, _ := cubesOf(0, n); r < c.size() {
 		lo, hi := interval(recv.Len(), r, c.dim)
-		if err := op.finish(recv.Slice(lo, hi), n); err != nil {
+		if err := op.Finish(recv.Slice(lo, hi), n); err != nil {
 			return err
 		}
 	}
@@ -190,7 +190,7 @@ func allreduceCirculant(p Peers, send, recv mem.Buffer, op Op) error {
 	if err := reduceCirculant(p, b, send, recv, mine, op); err != nil {
 		return err
 	}
-	if err := op.finish(mine, p.Size()); err != nil {
+	if err := op.Finish(mine, p.Size()); err != nil {
 		return err
 	}
 	return gatherCirculant(p, b, recv)
@@ -206,7 +206,7 @@ func allreduceRing(p Peers, send, recv mem.Buffer, op Op) error {
 	if err := reduceRing(p, b, send, place, op); err != nil {
 		return err
 	}
-	if err := op.finish(b.of(recv, p.Rank()), p.Size()); err != nil {
+	if err := op.Finish(b.of(recv, p.Rank()), p.Size()); err != nil {
 		return err
 	}
 	return gatherRing(p, b, recv)

@@ -157,14 +157,14 @@ func (a *answers) window(r, width int) mem.Buffer {
 }
 
 func (a *answers) join(x, y mem.Buffer) mem.Buffer {
-	if err := a.op.combine(x, x, y); err != nil {
+	if err := a.op.Combine(x, x, y); err != nil {
 		panic(err)
 	}
 	return x
 }
 
 func (a *answers) finish(b mem.Buffer, n int) {
-	if err := a.op.finish(b, n); err != nil {
+	if err := a.op.Finish(b, n); err != nil {
 		panic(err)
 	}
 }

@@ -28,16 +28,16 @@ func (op Op) sum() Op {
 	return op
 }
 
-// finish makes the combined elements b the result of op over n ranks.
-func (op Op) finish(b mem.Buffer, n int) error {
+// Finish makes the combined elements b the result of op over n ranks.
+func (op Op) Finish(b mem.Buffer, n int) error {
 	if op.Kind != mem.Avg || b.Len() == 0 {
 		return nil
 	}
 	return mem.Divide(b, n)
 }
 
-// combine stores a op b into dst, which is a or overlaps neither.
-func (op Op) combine(dst, a, b mem.Buffer) error {
+// Combine stores a op b into dst, which is a or overlaps neither.
+func (op Op) Combine(dst, a, b mem.Buffer) error {
 	if op.Kind != mem.Custom {
 		return mem.Reduce(op.Kind.Base(), dst, a, b)
 	}

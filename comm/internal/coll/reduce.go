@@ -15,7 +15,7 @@ func Reduce(p Peers, t *Table, root int, send, recv mem.Buffer, op Op) error {
 	if err := a.run(p, root, send, recv, op); err != nil {
 		return err
 	}
-	return op.finish(recv, p.Size())
+	return op.Finish(recv, p.Size())
 }
 
 // The algorithms leave Avg's sum at root.

@@ -28,7 +28,7 @@ func reduceScatter(p Peers, t *Table, b blocks, send, recv mem.Buffer, op Op) er
 	if err := a.run(p, b, send, out, op); err != nil {
 		return err
 	}
-	if err := op.finish(out, n); err != nil {
+	if err := op.Finish(out, n); err != nil {
 		return err
 	}
 	return move(recv, out)

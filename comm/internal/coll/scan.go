@@ -21,7 +21,7 @@ func Scan(p Peers, t *Table, send, recv mem.Buffer, op Op) error {
 	if err := a.run(p, 0, send, recv, op); err != nil {
 		return err
 	}
-	return op.finish(recv, p.Rank()+1)
+	return op.Finish(recv, p.Rank()+1)
 }
 
 // Exscan leaves the combination of the sends of ranks 0 to r-1 in rank r's
@@ -52,7 +52,7 @@ func Exscan(p Peers, t *Table, send, recv mem.Buffer, op Op) error {
 	if err := a.run(p, 1, recv, recv, op); err != nil {
 		return err
 	}
-	return op.finish(recv, r)
+	return op.Finish(recv, r)
 }
 
 // These scan ranks first to p-1 only, and leave Avg's sum.

@@ -114,6 +114,9 @@ type Table struct {
 	// Crowded says that on some host more ranks than processors run, so that
 	// the number of messages counts and not the number of rounds.
 	Crowded bool
+	// Tuned says that a user has chosen: algorithms over messages are to serve
+	// also where there is something faster.
+	Tuned bool
 	// Hosts is the number of hosts that the ranks run on, 0 for one. Ranks of a
 	// host are taken to be neighbours.
 	Hosts int

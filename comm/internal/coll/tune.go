@@ -187,7 +187,8 @@ func (r rule) String() string {
 const (
 	deterministic = 1 << iota
 	crowded
-	allFlags = deterministic | crowded
+	tuned
+	allFlags = deterministic | crowded | tuned
 )
 
 // Encode returns t for Decode on other ranks: a byte of flags, the number of
@@ -199,6 +200,9 @@ func (t *Table) Encode() []byte {
 	}
 	if t.Crowded {
 		flags |= crowded
+	}
+	if t.Tuned {
+		flags |= tuned
 	}
 	b := binary.AppendUvarint([]byte{flags}, uint64(t.Hosts))
 	return append(b, t.String()...)
@@ -213,7 +217,7 @@ func Decode(b []byte) (*Table, error) {
 	if n <= 0 || hosts > math.MaxInt32 {
 		return nil, fmt.Errorf("%q is not an encoded table", b)
 	}
-	t := &Table{Deterministic: b[0]&deterministic != 0, Crowded: b[0]&crowded != 0, Hosts: int(hosts)}
+	t := &Table{Deterministic: b[0]&deterministic != 0, Crowded: b[0]&crowded != 0, Tuned: b[0]&tuned != 0, Hosts: int(hosts)}
 	if err := t.Tune(string(b[1+n:])); err != nil {
 		return nil, err
 	}

@@ -208,10 +208,10 @@ func (c receive) deliver() error {
 		return move(c.dst, c.p.b)
 	}
 	if !c.left {
-		return c.op.combine(c.dst, c.own, c.p.b)
+		return c.op.Combine(c.dst, c.own, c.p.b)
 	}
 	in := clone(c.p.b)
-	if err := c.op.combine(in, in, c.own); err != nil {
+	if err := c.op.Combine(in, in, c.own); err != nil {
 		return err
 	}
 	return move(c.dst, in)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"gompi/comm/internal/match"
 	"gompi/internal/mem"
@@ -20,7 +21,9 @@ type Channel struct {
 	q       match.Queues[Request, message]
 	probes  []*Waiter // of blocking probes
 	round   Round
-	err     error // why it is broken or closed
+	vigil   Vigil
+	err     error       // why it is broken or closed
+	broken  atomic.Bool // err is not nil
 }
 
 // NextID returns a context id that no other communicator of the job has: the
@@ -52,7 +55,7 @@ func (e *Engine) Open(id uint64, members []int32) *Channel {
 		}
 		ch.rank = int(ch.index[int32(e.cfg.Rank)])
 	}
-	ch.round.ch = ch
+	ch.round.ch, ch.vigil.ch = ch, ch
 	e.channels[id] = ch
 	if v, ok := e.revoked[id]; ok {
 		delete(e.revoked, id)
@@ -132,6 +135,7 @@ func (ch *Channel) fail(err error) {
 		return
 	}
 	ch.err = err
+	ch.broken.Store(true)
 	e := ch.e
 	ch.cancelPosted(err)
 	for n := range ch.q.Arrived() {
@@ -152,6 +156,9 @@ func (ch *Channel) fail(err error) {
 		}
 	}
 	ch.round.fail(err)
+	if w := ch.vigil.waiter; w != nil {
+		e.rouse(w)
+	}
 }
 
 // cancelPosted ends every receive that has no message yet.

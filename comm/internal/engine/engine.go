@@ -238,7 +238,7 @@ func (e *Engine) poll(hint int) int {
 	if e.cfg.Boot != nil && e.cfg.Boot.Pending() {
 		n += e.news()
 	}
-	return n
+	return n + e.look()
 }
 
 // slots maps tokens, which transports and peers hold, to what they stand for.

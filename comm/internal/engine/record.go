@@ -17,15 +17,15 @@ import (
 // record notes what w's goroutine, which is the caller, has been waiting in
 // since stallAfter ago.
 func (e *Engine) record(w *Waiter) {
-	if w.recorded || e.flight == nil || w.round == nil && w.quiet {
+	if w.recorded || e.flight == nil || w.round == nil && w.vigil == nil && w.quiet {
 		return
 	}
 	w.recorded = true
 	since := seg.Now() - int64(stallAfter)
-	if w.round != nil {
-		e.flight.Stamp(w.round.ticket, since)
+	if t, ok := w.collective(); ok {
+		e.flight.Stamp(t, since)
 		if !w.quiet {
-			e.flight.SetSite(w.round.ticket, callSite())
+			e.flight.SetSite(t, callSite())
 		}
 		return
 	}
@@ -33,6 +33,17 @@ func (e *Engine) record(w *Waiter) {
 	c.Start = since
 	w.ticket = e.flight.BeginCall(&c)
 	e.flight.SetSite(w.ticket, callSite())
+}
+
+// collective returns the ticket of the collective that w waits in, if it does.
+func (w *Waiter) collective() (seg.Ticket, bool) {
+	switch {
+	case w.round != nil:
+		return w.round.ticket, true
+	case w.vigil != nil:
+		return w.vigil.ticket, true
+	}
+	return 0, false
 }
 
 // call describes a wait for no collective: for the request that w began to wait

@@ -174,7 +174,7 @@ func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*lane, *Request) {
 	}
 	l := rd.lane(rank)
 	if err := rd.ch.usable(l.p); err != nil && !(receive && l.holds(rd.seq)) {
-		rd.miss(l.p, err)
+		rd.ch.miss(l.p, err, rd.call)
 		return nil, nil
 	}
 	r := rd.ch.e.newRequest()
@@ -190,17 +190,17 @@ func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*lane, *Request) {
 	return l, r
 }
 
-// miss breaks the Channel because a member that this round needs cannot be used:
+// miss breaks the Channel because a member that a collective needs cannot be used:
 // others may wait for what this rank will not send now.
-func (rd *Round) miss(p *peer, err error) {
+func (ch *Channel) miss(p *peer, err error, call Call) {
 	cause := "cannot be reached: " + err.Error()
 	if errors.Is(err, ErrLeft) {
-		cause = "has left, but a collective waits for it: " + rd.call.String()
-		if fate := rd.ch.e.awaitFate(p); fate != nil {
+		cause = "has left, but a collective waits for it: " + call.String()
+		if fate := ch.e.awaitFate(p); fate != nil {
 			cause += "; it " + fate.Error()
 		}
 	}
-	rd.ch.breakUp(verdict{rank: p.rank, cause: cause})
+	ch.breakUp(verdict{rank: p.rank, cause: cause})
 }
 
 func (rd *Round) lane(rank int) *lane {
@@ -446,7 +446,7 @@ func (rd *Round) fail(err error) {
 func (rd *Round) dismiss(p *peer) {
 	for _, r := range rd.used {
 		if r.peer == p.rank && (r.stage == posted || r.stage == queued || r.stage == filling) {
-			rd.miss(p, ErrLeft)
+			rd.ch.miss(p, ErrLeft, rd.call)
 			return
 		}
 	}
@@ -478,6 +478,9 @@ func (ch *Channel) awaited() iter.Seq[int] {
 			if (l.posted.front() != nil || l.out.front() != nil) && !yield(src) {
 				return
 			}
+		}
+		if ch.vigil.waiter != nil {
+			yield(ch.vigil.src)
 		}
 	}
 }

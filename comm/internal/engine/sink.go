@@ -233,7 +233,7 @@ func (e *Engine) Sent(token uint64, err error) {
 	case r == nil || r.stage != leaving:
 	case err != nil && r.round != nil:
 		r.stage = queued // the transport has let go of it
-		r.round.miss(e.peer(r.peer), err)
+		r.ch.miss(e.peer(r.peer), err, r.round.call)
 	default:
 		e.finish(r, err)
 	}
@@ -355,6 +355,7 @@ func (ch *Channel) dismiss(p *peer, known bool) {
 		e.rouse(w)
 	}
 	ch.round.dismiss(p)
+	ch.vigil.dismiss(p)
 	if ch.alone() {
 		ch.cancelPosted(p.lost)
 	}

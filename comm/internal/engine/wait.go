@@ -40,6 +40,7 @@ type drivers struct {
 	bg       *Waiter
 	bgEnded  chan struct{} // closed when the background waiter's goroutine ends
 	loud     int           // sleepers that are not quiet
+	vigils   []*Vigil      // collectives that wait for words
 	pending  int           // Isends, Irecvs and the like that are not complete
 	roused   bool          // a poll made another goroutine runnable
 }
@@ -52,6 +53,7 @@ type Waiter struct {
 	hint  int           // world rank to poll first
 	quiet bool          // in the background: never spins
 	round *Round        // the collective waited for, for the stall notice
+	vigil *Vigil        // the same, where no messages are sent
 	timer *time.Timer   // of alarms, made once
 
 	request  *Request // waited for, one of them, for the flight recorder
@@ -77,7 +79,7 @@ func (e *Engine) newWaiter() *Waiter {
 
 func (e *Engine) freeWaiter(w *Waiter) {
 	w.ready.Store(false)
-	w.hint, w.left, w.round, w.quiet = -1, 0, nil, false
+	w.hint, w.left, w.round, w.vigil, w.quiet = -1, 0, nil, nil, false
 	w.request, w.probed, w.recorded = nil, nil, false
 	select {
 	case <-w.wake:
@@ -241,6 +243,10 @@ func (e *Engine) armTransports() bool {
 		if !t.Arm() {
 			return false
 		}
+	}
+	if e.look() > 0 {
+		e.poll(-1) // tells the transports that nobody sleeps
+		return false
 	}
 	return true
 }
@@ -444,7 +450,7 @@ type alarm struct {
 }
 
 func (a *alarm) after(e *Engine, w *Waiter) <-chan time.Time {
-	if w.quiet && w.round == nil && e.cfg.Left == nil {
+	if w.quiet && w.round == nil && w.vigil == nil && e.cfg.Left == nil {
 		return nil // the background waiter has nothing to tell anybody
 	}
 	switch {

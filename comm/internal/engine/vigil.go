@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"gompi/internal/seg"
+)
+
+// A Vigil is how a collective that sends no messages waits: for words in memory,
+// which other members store. Members whose rooms it serves do one collective at a
+// time; so there is one Vigil to a Channel.
+//
+// What a word waits for is looked at whenever anybody polls, and once more when
+// the transports have been told that this rank sleeps: who stores a word then, and
+// sees that, rings this rank's doorbell.
+type Vigil struct {
+	ch     *Channel
+	ctx    context.Context
+	call   Call
+	ticket seg.Ticket
+	quiet  bool
+
+	// While it is among the Engine's vigils:
+	word   *atomic.Uint64
+	want   uint64
+	src    int
+	waiter *Waiter
+}
+
+// Vigil returns the Channel's.
+func (ch *Channel) Vigil() *Vigil { return &ch.vigil }
+
+// Begin begins the next collective. It returns why the Channel is broken, nil while
+// it works. ticket is the call's place in the flight recorder.
+func (v *Vigil) Begin(ctx context.Context, call Call, ticket seg.Ticket, quiet bool) error {
+	v.ctx, v.call, v.ticket, v.quiet = ctx, call, ticket, quiet
+	return v.fault()
+}
+
+// fault returns why the Channel is broken, without a lock while it works.
+func (v *Vigil) fault() error {
+	if !v.ch.broken.Load() {
+		return nil
+	}
+	return v.ch.Err()
+}
+
+// Glance polls, unless somebody else does or holds the lock.
+func (v *Vigil) Glance() error {
+	e := v.ch.e
+	if e.mu.TryLock() {
+		if e.driver == nil || e.driver.parked {
+			e.poll(-1)
+		}
+		e.exit()
+	}
+	return v.fault()
+}
+
+// Await returns when word, which member src stores, is at least want. If the
+// collective's context ends, the communicator breaks: the others count on this rank.
+func (v *Vigil) Await(word *atomic.Uint64, want uint64, src int) error {
+	e := v.ch.e
+	e.lock()
+	defer e.exitPolling()
+	if v.ch.err != nil {
+		return v.ch.err
+	}
+	w := e.newWaiter()
+	w.vigil, w.quiet, w.hint = v, v.quiet, v.ch.World(src)
+	v.word, v.want, v.src, v.waiter = word, want, src, w
+	e.vigils = append(e.vigils, v)
+	if p := e.peer(w.hint); p.lost != nil {
+		v.dismiss(p)
+	}
+	err := e.await(v.ctx, w)
+	e.endVigil(v)
+	e.freeWaiter(w)
+	if err != nil && !v.came() {
+		v.ch.breakUp(verdict{rank: e.cfg.Rank, cause: fmt.Sprintf("gave up in %v: %v", v.call, err)})
+		return err
+	}
+	return v.ch.err
+}
+
+func (v *Vigil) came() bool { return v.word.Load() >= v.want }
+
+func (e *Engine) endVigil(v *Vigil) {
+	for i := range e.vigils {
+		if e.vigils[i] == v {
+			e.vigils = append(e.vigils[:i], e.vigils[i+1:]...)
+			break
+		}
+	}
+	v.waiter = nil
+}
+
+// look makes those ready whose words have come, and returns how many.
+func (e *Engine) look() (n int) {
+	for _, v := range e.vigils {
+		if !v.waiter.ready.Load() && v.came() {
+			e.rouse(v.waiter)
+			n++
+		}
+	}
+	return n
+}
+
+// dismiss ends the wait for a member that has left, unless it stored its word
+// before.
+func (v *Vigil) dismiss(p *peer) {
+	if v.waiter != nil && v.waiter.hint == p.rank && !v.came() {
+		v.ch.miss(p, ErrLeft, v.call)
+	}
+}
+
+// Disagree breaks the Channel: src made another call than this rank, as its seq-th.
+func (v *Vigil) Disagree(seq uint64, src int, mine, theirs Call) error {
+	return v.mismatch(&MismatchError{Seq: seq, Rank: v.ch.rank, Peer: src, Call: mine, PeerCall: theirs})
+}
+
+// DisagreeOn breaks the Channel: src sends another number of bytes than this rank
+// expects.
+func (v *Vigil) DisagreeOn(seq uint64, src, mine, theirs int) error {
+	return v.mismatch(&MismatchError{Seq: seq, Rank: v.ch.rank, Peer: src, Call: v.call, PeerCall: v.call,
+		Bytes: int64(mine), PeerBytes: int64(theirs)})
+}
+
+func (v *Vigil) mismatch(m *MismatchError) error {
+	e := v.ch.e
+	e.lock()
+	defer e.exit()
+	v.ch.breakUp(verdict{rank: e.cfg.Rank, mismatch: m})
+	return v.ch.err
+}

@@ -1,0 +1,122 @@
+package node
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// A Pool is where a rank takes the blocks for its rooms from: the beginning of its
+// arena. Blocks are equally large, and what is given back serves the next room; so
+// a rank's memory is bounded by the rooms that it has at one time. Methods may be
+// called from any goroutine.
+type Pool struct {
+	mu     sync.Mutex
+	arena  []byte
+	size   int // of a block
+	stride int // of its slots
+	claim  func(off, n int) error
+	lost   func(world int) bool
+	blocks []*block // by place
+}
+
+// A block is a rank's own.
+type block struct {
+	uses   uint64  // odd while it is taken
+	guests []guest // who sees it, or did in the last room
+}
+
+// A guest is another member of a room, whose block tells whether it has left.
+type guest struct {
+	world int
+	lines *lines
+	uses  uint64 // of its block, for this room
+}
+
+// A Token names a block to the other members: its place, and how often blocks
+// have been used there. The zero Token names none.
+type Token uint64
+
+const usesBits = 24
+
+func (t Token) place() int   { return int(t>>usesBits) - 1 }
+func (t Token) uses() uint64 { return uint64(t) & (1<<usesBits - 1) }
+
+// NewPool returns the pool of a rank, on a host with the given ranks. claim makes
+// sure that a part of the arena exists; lost reports whether a rank has ended.
+func NewPool(arena []byte, ranks int, claim func(off, n int) error, lost func(world int) bool) *Pool {
+	return &Pool{arena: arena, size: BlockSize(ranks), stride: stride(chunkSize(ranks)), claim: claim, lost: lost}
+}
+
+// Take takes a block for a room to be made. It fails when there is no memory.
+func (p *Pool) Take() (Token, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	place := 0
+	for place < len(p.blocks) && !p.blocks[place].vacant(p.lost) {
+		place++
+	}
+	if place == len(p.blocks) {
+		if err := p.claim(place*p.size, p.size); err != nil {
+			return 0, err
+		}
+		p.blocks = append(p.blocks, new(block))
+	}
+	b := p.blocks[place]
+	b.uses, b.guests = b.uses+1, nil
+	t := Token(place+1)<<usesBits | Token(b.uses)&(1<<usesBits-1)
+	l := p.linesAt(p.arena, t)
+	p.wipe(l)
+	l.uses.Store(t.uses())
+	return t, nil
+}
+
+// Give gives a block back that no room was made of, or the one of a room that this
+// rank has left.
+func (p *Pool) Give(t Token) {
+	if t == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.blocks[t.place()]
+	b.uses++
+	p.linesAt(p.arena, t).uses.Store(b.uses)
+}
+
+// vacant reports whether nobody looks at b any more.
+func (b *block) vacant(lost func(int) bool) bool {
+	if b.uses%2 == 1 {
+		return false
+	}
+	for _, g := range b.guests {
+		if g.lines.uses.Load() == g.uses && !lost(g.world) {
+			return false
+		}
+	}
+	return true
+}
+
+// linesAt returns the beginning of the block that t names in its owner's arena.
+func (p *Pool) linesAt(arena []byte, t Token) *lines {
+	return (*lines)(unsafe.Pointer(unsafe.SliceData(arena[t.place()*p.size:][:p.size])))
+}
+
+// Enter returns the block of another member of the room that mine is for.
+func (p *Pool) Enter(mine Token, world int, arena []byte, t Token) unsafe.Pointer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b, l := p.blocks[mine.place()], p.linesAt(arena, t)
+	b.guests = append(b.guests, guest{world: world, lines: l, uses: t.uses()})
+	return unsafe.Pointer(l)
+}
+
+// Own returns the own block that t names.
+func (p *Pool) Own(t Token) unsafe.Pointer { return unsafe.Pointer(p.linesAt(p.arena, t)) }
+
+// wipe makes a block's words what they were in fresh memory.
+func (p *Pool) wipe(l *lines) {
+	*l = lines{}
+	for i := range depth {
+		*(*head)(unsafe.Add(unsafe.Pointer(l), slotsAt+i*p.stride)) = head{}
+	}
+}

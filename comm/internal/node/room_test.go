@@ -1,0 +1,289 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"gompi/comm/internal/coll"
+	"gompi/internal/mem"
+)
+
+// house is the memory of some goroutine ranks, and how they find each other.
+type house struct {
+	broken atomic.Pointer[error]
+	arenas [][]byte
+	pools  []*Pool
+	asleep []atomic.Uint32
+	rung   []atomic.Uint32
+}
+
+func newHouse(n int) *house {
+	h := &house{asleep: make([]atomic.Uint32, n), rung: make([]atomic.Uint32, n)}
+	for range n {
+		words := make([]complex128, 4*BlockSize(n)/16)
+		arena := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*16)
+		h.arenas = append(h.arenas, arena)
+		claim := func(off, k int) error {
+			if off+k > len(arena) {
+				return errors.New("no memory")
+			}
+			return nil
+		}
+		h.pools = append(h.pools, NewPool(arena, n, claim, func(int) bool { return false }))
+	}
+	return h
+}
+
+// rooms returns a room of all, by rank, and gives it back.
+func (h *house) rooms(t testing.TB, ordered bool, pause func(rank int)) (rooms []*Room, leave func()) {
+	t.Helper()
+	tokens := make([]Token, len(h.pools))
+	for r, p := range h.pools {
+		var err error
+		if tokens[r], err = p.Take(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for me, p := range h.pools {
+		blocks := make([]unsafe.Pointer, len(tokens))
+		for r, tok := range tokens {
+			if r == me {
+				blocks[r] = p.Own(tok)
+			} else {
+				blocks[r] = p.Enter(tokens[me], r, h.arenas[r], tok)
+			}
+		}
+		rooms = append(rooms, New(me, blocks, len(tokens), ordered, 10, &door{h, me, pause}))
+	}
+	return rooms, func() {
+		for r, p := range h.pools {
+			p.Give(tokens[r])
+		}
+	}
+}
+
+// A door is the Port of a goroutine rank. It sleeps as ranks do: it says so, looks
+// once more, and then waits to be rung.
+type door struct {
+	*house
+	me    int
+	pause func(rank int)
+}
+
+func (d *door) fault() error {
+	if err := d.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (d *door) Glance() error {
+	d.pause(d.me)
+	return d.fault()
+}
+
+func (d *door) Await(word *atomic.Uint64, want uint64, member int) error {
+	for {
+		d.pause(d.me)
+		d.asleep[d.me].Store(1)
+		d.pause(d.me)
+		if word.Load() >= want {
+			d.asleep[d.me].Store(0)
+			return nil
+		}
+		for d.rung[d.me].Load() == 0 && d.fault() == nil {
+			runtime.Gosched()
+		}
+		d.rung[d.me].Store(0)
+		d.asleep[d.me].Store(0)
+		if err := d.fault(); err != nil {
+			return err
+		}
+	}
+}
+
+func (d *door) Wake(member int) {
+	d.pause(d.me)
+	if d.asleep[member].CompareAndSwap(1, 0) {
+		d.rung[member].Store(1)
+	}
+}
+
+func (d *door) Disagree(member int, mine, theirs Call) error {
+	return d.breakUp(fmt.Errorf("%w: %v, member %d %v", errDisagree, mine, member, theirs))
+}
+
+func (d *door) DisagreeOn(member, mine, theirs int) error {
+	return d.breakUp(fmt.Errorf("%w: %d bytes, member %d %d", errDisagree, mine, member, theirs))
+}
+
+var errDisagree = errors.New("disagree")
+
+func (d *door) breakUp(err error) error {
+	d.broken.CompareAndSwap(nil, &err)
+	return d.fault()
+}
+
+// together runs fn on all ranks and returns what they returned.
+func together(rooms []*Room, fn func(r *Room) error) error {
+	errs := make([]error, len(rooms))
+	var all sync.WaitGroup
+	for i, r := range rooms {
+		all.Go(func() { errs[i] = fn(r) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func begin(r *Room, call uint64) { r.Begin(Call{call, 0}, false) }
+
+// value is element i of what a rank sends in a collective.
+func value(call, rank, i int) int64 { return int64(call*7 + rank*1000 + i) }
+
+func vector(call, rank, n int) []int64 {
+	v := make([]int64, n)
+	for i := range v {
+		v[i] = value(call, rank, i)
+	}
+	return v
+}
+
+// once does one collective, drawn by rng, which all ranks seed alike, and checks
+// what comes of it.
+func once(r *Room, rng *rand.Rand, call int) error {
+	p, kind := r.size(), rng.IntN(7)
+	n := rng.IntN(1 << rng.IntN(15))
+	root := rng.IntN(p)
+	begin(r, uint64(call+1))
+	send, recv := vector(call, r.me, n), make([]int64, n)
+	sum := coll.Op{Kind: mem.Sum}
+	total := func(i int) (s int64) {
+		for q := range p {
+			s += value(call, q, i)
+		}
+		return s
+	}
+	check := func(err error, got []int64, want func(i int) int64) error {
+		for i := range got {
+			if err == nil && got[i] != want(i) {
+				err = fmt.Errorf("call %d of kind %d with %d elements: element %d is %d, want %d", call, kind, n, i, got[i], want(i))
+			}
+		}
+		return err
+	}
+	switch kind {
+	case 0:
+		return r.Barrier()
+	case 1:
+		return check(r.Bcast(root, mem.Of(send)), send, func(i int) int64 { return value(call, root, i) })
+	case 2:
+		err := r.Reduce(root, mem.Of(send), mem.Of(recv), sum)
+		if r.me != root {
+			recv = nil
+		}
+		return check(err, recv, total)
+	case 3:
+		return check(r.Allreduce(mem.Of(send), mem.Of(recv), sum), recv, total)
+	case 4:
+		all := make([]int64, n*p)
+		return check(r.Allgather(mem.Of(send), mem.Of(all)), all, func(i int) int64 { return value(call, i/n, i%n) })
+	case 5:
+		all, in := vector(call, r.me, n*p), make([]int64, n*p)
+		return check(r.Alltoall(mem.Of(all), mem.Of(in)), in, func(i int) int64 { return value(call, i/n, r.me*n+i%n) })
+	}
+	var all []int64
+	if r.me == root {
+		all = vector(call, root, n*p)
+	}
+	return check(r.Scatter(root, mem.Of(all), mem.Of(recv)), recv, func(i int) int64 { return value(call, root, r.me*n+i) })
+}
+
+// Whatever the timing, no member reads what is not there yet, or not there any more,
+// and none sleeps for ever.
+func TestRoomsSurviveAnyTiming(t *testing.T) {
+	calls := 20_000
+	if testing.Short() {
+		calls = 400
+	}
+	for _, p := range []int{2, 3, 5} {
+		pauses := make([]*rand.Rand, p) // each its rank's
+		for i := range pauses {
+			pauses[i] = rand.New(rand.NewPCG(uint64(p), uint64(i)))
+		}
+		pause := func(rank int) {
+			for range pauses[rank].IntN(1 << pauses[rank].IntN(5)) {
+				runtime.Gosched()
+			}
+		}
+		rooms, _ := newHouse(p).rooms(t, false, pause)
+		err := together(rooms, func(r *Room) error {
+			rng := rand.New(rand.NewPCG(3, uint64(p)))
+			for call := range calls / p {
+				pause(r.me)
+				if err := once(r, rng, call); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%d ranks: %v", p, err)
+		}
+	}
+}
+
+func TestADifferentCallIsFoundAlsoByThoseWhoDidNotWait(t *testing.T) {
+	for quiet := range 5 { // calls after the one in question in which the rank waits for nobody
+		rooms, _ := newHouse(2).rooms(t, false, func(int) {})
+		err := together(rooms, func(r *Room) error {
+			b := []int64{1}
+			begin(r, uint64(10+r.me))
+			if err := r.Bcast(r.me, mem.Of(b)); err != nil { // each is the root of its own
+				return err
+			}
+			for range quiet {
+				begin(r, 20)
+				if err := r.Bcast(0, mem.Of(b)); err != nil {
+					return err
+				}
+			}
+			begin(r, 30)
+			return r.Barrier()
+		})
+		if !errors.Is(err, errDisagree) || !strings.Contains(err.Error(), "[10 0]") || !strings.Contains(err.Error(), "[11 0]") {
+			t.Errorf("after %d calls: got %v, want both calls", quiet, err)
+		}
+	}
+}
+
+func TestBlocksServeAgainWhenAllHaveLeft(t *testing.T) {
+	h := newHouse(2)
+	a, b := h.pools[0], h.pools[1]
+	ta, _ := a.Take()
+	tb, _ := b.Take()
+	a.Enter(ta, 1, h.arenas[1], tb)
+	a.Give(ta)
+	if other, _ := a.Take(); other.place() == ta.place() {
+		t.Error("a block served again while another member was in its room")
+	}
+	b.Give(tb)
+	again, err := a.Take()
+	if err != nil || again.place() != ta.place() || again == ta {
+		t.Errorf("place %d after %v, want %d anew", again.place(), err, ta.place())
+	}
+	for range 2 {
+		if _, err = a.Take(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if tok, err := a.Take(); err == nil {
+		t.Errorf("took %v where there is no memory", tok)
+	}
+}

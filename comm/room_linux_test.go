@@ -1,0 +1,291 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"gompi/comm"
+	"gompi/internal/boot"
+)
+
+// What ranks of one host do through memory that all of them see.
+
+// inRooms is overMemory, and makes sure that collectives do not go by messages.
+func inRooms(t testing.TB, n int, fn rankFunc) []error {
+	t.Helper()
+	return overMemory(t, n, func(ctx context.Context, c *comm.Comm) error {
+		if n > 1 && !c.InRoom() {
+			return errors.New("there is no room")
+		}
+		return fn(ctx, c)
+	})
+}
+
+func TestRoomsAgreeWithTheReference(t *testing.T) {
+	e := integers[int64]()
+	ops := []comm.Op{comm.Sum, comm.Max, comm.BXor, comm.Min, comm.Avg, comm.BOr}
+	most := 17
+	if testing.Short() {
+		most = 5
+	}
+	for p := 1; p <= most; p++ {
+		t.Run(fmt.Sprint(p), func(t *testing.T) {
+			all := func(ctx context.Context, c *comm.Comm) error {
+				for _, kind := range everyKind {
+					if err := answerAll(ctx, c, e, questions(kind, c.Size(), lengthsFor(c.Size()), ops)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			if err := errors.Join(inRooms(t, p, all)...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Vectors that take many steps, in which every slot is used again and again.
+func TestLongVectorsInRoomsAgreeWithTheReference(t *testing.T) {
+	e := integers[int64]()
+	for _, p := range []int{2, 3, 4} {
+		for _, n := range []int{9000, 40_000, 600_000} {
+			if testing.Short() && n > 9000 {
+				continue
+			}
+			err := errors.Join(inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
+				for i, kind := range everyKind {
+					for _, inPlace := range []bool{false, true} {
+						q := question{kind: kind, ranks: p, n: n, root: p - 1, gaps: i%2 == 0, inPlace: inPlace}
+						if reduces(kind) {
+							q.op = comm.Sum
+						}
+						if err := answerAll(ctx, c, e, []question{q}); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})...)
+			if err != nil {
+				t.Errorf("np=%d, n=%d: %v", p, n, err)
+			}
+		}
+	}
+}
+
+// Communicators made of others have rooms of their own, also when those before
+// them have been closed and their memory serves again.
+func TestDividedCommsHaveRooms(t *testing.T) {
+	const p = 4
+	e := integers[int64]()
+	err := errors.Join(inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
+		for i := range 20 {
+			half, err := c.Split(ctx, c.Rank()%2, -c.Rank())
+			if err != nil {
+				return err
+			}
+			twin, err := half.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			if !half.InRoom() || !twin.InRoom() {
+				return fmt.Errorf("round %d: half in a room %v, its twin %v", i, half.InRoom(), twin.InRoom())
+			}
+			for _, c := range []*comm.Comm{half, c, twin} {
+				q := question{kind: everyKind[i%len(everyKind)], ranks: c.Size(), n: 50, root: i % 2}
+				if reduces(q.kind) {
+					q.op = comm.Sum
+				}
+				if err := answerAll(ctx, c, e, []question{q, q, q}); err != nil {
+					return err
+				}
+			}
+			if err := errors.Join(half.Close(ctx), twin.Close(ctx)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFunctionsCombineInRankOrderInRooms(t *testing.T) {
+	for _, p := range []int{2, 3, 5, 8} {
+		err := errors.Join(inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
+			for _, n := range []int{0, 1, p, 1000, 20_000} {
+				if err := errors.Join(composeEverywhere(ctx, c, n), composeAt(ctx, c, n, 0), composeAt(ctx, c, n, p-1)); err != nil {
+					return fmt.Errorf("np=%d, n=%d: %w", p, n, err)
+				}
+			}
+			return nil
+		})...)
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestFloatSumsInRoomsAreTheSameBitsOnAllRanks(t *testing.T) {
+	for _, p := range []int{2, 3, 5} {
+		if err := errors.Join(inRooms(t, p, sameBits)...); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestMismatchInARoomIsToldToAllRanks(t *testing.T) {
+	tries := allTries()
+	for _, n := range []int{4, 100_000} { // one step, and many
+		for i, even := range tries {
+			for j, odd := range tries {
+				if i == j || testing.Short() && (i+j)%5 != 0 {
+					continue
+				}
+				const p, where = 4, 2
+				start := time.Now()
+				overMemory(t, p, func(ctx context.Context, c *comm.Comm) error {
+					mine := even
+					if c.Rank() == where {
+						mine = odd
+					}
+					err := mine.call(ctx, c, n)
+					if err == nil {
+						err = next(ctx, c)
+					}
+					if problem := wrongMismatch(err, where, even.name, odd.name); problem != nil {
+						t.Errorf("%s against %s of %d: rank %d: %v", even.name, odd.name, n, c.Rank(), problem)
+					}
+					return nil
+				})
+				if d := time.Since(start); d > 10*time.Second {
+					t.Errorf("%s against %s: took %v", even.name, odd.name, d)
+				}
+			}
+		}
+	}
+}
+
+// The counts of a v form need not be equal, but those of two ranks must agree.
+func TestCountsThatDoNotAgreeAreAMismatchInARoom(t *testing.T) {
+	ints := func(n int) []int32 { return make([]int32, n) }
+	calls := map[string]func(ctx context.Context, c *comm.Comm, n int) error{
+		"gatherv": func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Gatherv(ctx, c, 0, ints(n), ints(2*n), []int{n, n}, nil)
+		},
+		"scatterv": func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Scatterv(ctx, c, 0, ints(2*n), ints(n), []int{n, n}, nil)
+		},
+		"alltoallv": func(ctx context.Context, c *comm.Comm, n int) error {
+			return comm.Alltoallv(ctx, c, ints(2*n), []int{n, n}, nil, ints(2*n), []int{n, n}, nil)
+		},
+	}
+	for name, call := range calls {
+		inRooms(t, 2, func(ctx context.Context, c *comm.Comm) error {
+			err := call(ctx, c, 5+c.Rank())
+			if err == nil {
+				err = comm.Barrier(ctx, c)
+			}
+			var m *comm.MismatchError
+			if !errors.As(err, &m) || m.Bytes == m.PeerBytes {
+				t.Errorf("%s: rank %d: got %v, want ErrMismatch about bytes", name, c.Rank(), err)
+			}
+			return nil
+		})
+	}
+}
+
+// A rank that dies breaks the room for all others, whatever they are doing there.
+func TestDeathInARoomRevokesItOnAllOtherRanks(t *testing.T) {
+	e := integers[int64]()
+	for i, kind := range everyKind {
+		for _, n := range []int{10, 100_000} {
+			p := 2 + i%3
+			victim := (p + len(kind)) % p
+			overMemory(t, p, func(ctx context.Context, c *comm.Comm) error {
+				q := question{kind: kind, ranks: p, n: n, root: p / 2, gaps: true}
+				if reduces(kind) {
+					q.op = comm.Sum
+				}
+				if err := answerAll(ctx, c, e, []question{q}); err != nil {
+					return err
+				}
+				if c.Rank() == victim {
+					c.Launcher().(*boot.Member).Die("killed by signal 9")
+					return nil
+				}
+				err := answerAll(ctx, c, e, []question{q})
+				for err == nil { // its part was done without the victim
+					err = comm.Barrier(ctx, c)
+				}
+				if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
+					t.Errorf("%v: rank %d: %v", q, c.Rank(), problem)
+				}
+				return nil
+			})
+		}
+	}
+}
+
+func TestRoomWithoutARankThatLeftFailsEverywhere(t *testing.T) {
+	e := integers[int64]()
+	kinds := everyKind
+	if testing.Short() {
+		kinds = []string{"allreduce", "bcast"} // the wait for one that has left is noticed after a while
+	}
+	for _, kind := range kinds {
+		const p, gone = 3, 2
+		inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
+			if c.Rank() == gone {
+				err := c.Close(ctx)
+				flight := c.Launcher().Info().Segment.Rank(gone) // which these ranks do not keep themselves
+				flight.Join()
+				flight.Leave()
+				return err
+			}
+			q := question{kind: kind, ranks: p, n: 10}
+			if reduces(kind) {
+				q.op = comm.Sum
+			}
+			err := answerAll(ctx, c, e, []question{q})
+			if err == nil { // its part was done without the one that left
+				err = comm.Barrier(ctx, c)
+			}
+			if problem := wrongCause(err, gone, "has left"); problem != nil {
+				t.Errorf("%s: rank %d: %v", kind, c.Rank(), problem)
+			}
+			return nil
+		})
+	}
+}
+
+func TestContextThatEndsInARoomBreaksIt(t *testing.T) {
+	const p, quitter, late = 3, 1, 2
+	inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
+		on := ctx
+		switch c.Rank() {
+		case late: // busy with something else, until it hears of it
+			if problem := wrongCause(second(comm.Recv(ctx, c, 0, 99, []int{})), quitter, errEnough.Error()); problem != nil {
+				t.Errorf("rank %d, outside: %v", late, problem)
+			}
+			return nil
+		case quitter:
+			short, cancel := context.WithTimeoutCause(ctx, 20*time.Millisecond, errEnough)
+			defer cancel()
+			on = short
+		}
+		err := comm.Barrier(on, c)
+		switch {
+		case c.Rank() == quitter && !errors.Is(err, errEnough):
+			t.Errorf("rank %d, which gave up: got %v, want its cause", quitter, err)
+		case c.Rank() != quitter && wrongCause(err, quitter, errEnough.Error()) != nil:
+			t.Errorf("rank %d: %v", c.Rank(), wrongCause(err, quitter, errEnough.Error()))
+		}
+		return nil
+	})
+}
