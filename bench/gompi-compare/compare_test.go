@@ -43,7 +43,7 @@ func TestAComparisonSaysWhatIsMissing(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# gompi\n",
-		"- 2 rounds, in turn, ",
+		"- rounds, in turn: 2; ",
 		"-np 2 gompi-bench -format csv -sizes 8,1K,16K,64K,1M,4M,16M,64M -type float32 -redop sum -budget 20ms`",
 		" x2 | 4.00 / 4.50 | missing |   missing |\n",
 		"- openmpi-tcp: not installed (Debian: apt-get install openmpi-bin libopenmpi-dev)\n- mpich-tcp: not installed",

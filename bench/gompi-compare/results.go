@@ -179,7 +179,7 @@ func (r *results) head() []string {
 	return []string{
 		contest.Machine(),
 		fmt.Sprintf("flag between two processors: %s", states(r.probes)),
-		fmt.Sprintf("%d rounds, in turn, %s, %v in all", r.cfg.plan.Rounds, r.began.Format(time.DateOnly), r.took.Round(time.Second)),
+		fmt.Sprintf("rounds, in turn: %d; %s, %v in all", r.cfg.plan.Rounds, r.began.Format(time.DateOnly), r.took.Round(time.Second)),
 	}
 }
 

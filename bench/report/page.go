@@ -17,12 +17,12 @@ import (
 const style = `
 :root { color-scheme: light dark; --ink: #1b1b1b; --paper: #fff; --dim: #666; --rule: #d8d8d8; --lost: #b00020 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #161616; --dim: #a0a0a0; --rule: #3a3a3a; --lost: #ff7a85 } }
-@media print { :root { --ink: #000; --paper: #fff; --dim: #444; --rule: #bbb } details { display: none } figure, tr { break-inside: avoid } }
+@media print { :root { --ink: #000; --paper: #fff; --dim: #444; --rule: #bbb } details { display: none } tr { break-inside: avoid } }
 body { font: 16px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper); max-width: 76rem; margin: 0 auto; padding: 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-top: 1px solid var(--rule); padding-top: 1rem }
 .facts { color: var(--dim); font-size: .85rem; padding-left: 1.2rem; overflow-wrap: anywhere }
-.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 22rem), 1fr)); gap: 1.5rem }
-figure { margin: 0; min-width: 0 } figcaption { font-weight: 600 } figcaption small { font-weight: 400; color: var(--dim) }
+.charts { columns: 22rem; column-gap: 1.5rem }
+figure { margin: 0 0 1.5rem; break-inside: avoid } figcaption { font-weight: 600 } figcaption small { font-weight: 400; color: var(--dim) }
 figure > svg { width: 100%; height: auto } svg text { font-size: 12px; fill: var(--ink) } svg .strong { font-weight: 600 }
 .grid { stroke: var(--rule); fill: none } .even { stroke: var(--ink); fill: none }
 .limit path { fill: none; stroke: var(--dim); stroke-dasharray: 5 4 } .line { fill: none !important; stroke-width: 2 }
@@ -31,8 +31,9 @@ figure > svg { width: 100%; height: auto } svg text { font-size: 12px; fill: var
 .s0 path { fill: #0072b2; stroke: #0072b2 } .s1 path { fill: #d55e00; stroke: #d55e00 } .s2 path { fill: #009e73; stroke: #009e73 }
 .s3 path { fill: #cc79a7; stroke: #cc79a7 } .s4 path { fill: #b58900; stroke: #b58900 } .s5 path { fill: #56b4e9; stroke: #56b4e9 }
 .s6 path { fill: #8a63d2; stroke: #8a63d2 } .s7 path { fill: #7f7f7f; stroke: #7f7f7f }
-.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .8rem; font-variant-numeric: tabular-nums }
-th, td { padding: .15rem .5rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap }
+.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .75rem; font-variant-numeric: tabular-nums }
+th, td { padding: .15rem .3rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap }
+@media (max-width: 30rem) { body { padding: .7rem } table { font-size: .68rem } th, td { padding: .15rem .2rem } }
 .lost { color: var(--lost); font-weight: 600 } pre { font-size: .75rem; overflow-x: auto }
 `
 
