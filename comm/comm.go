@@ -38,6 +38,8 @@ type process struct {
 	log    *slog.Logger
 	open   atomic.Int32 // communicators not closed
 	leave  func(ctx context.Context) error
+
+	staging staging
 }
 
 // Rank returns this process's number in c, 0 to Size()-1.
@@ -91,6 +93,7 @@ func (c *Comm) Close(ctx context.Context) error {
 	if c.open.Add(-1) > 0 {
 		return nil
 	}
+	defer c.staging.release()
 	if err := c.leave(ctx); err != nil {
 		return c.fault("close", -1, err)
 	}

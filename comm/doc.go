@@ -35,6 +35,12 @@
 // error, peers may still write to memory from Alloc until Close. Arguments that
 // mean nothing on a rank are ignored and may be nil.
 //
+// A Buffer may be memory of a device (package cudaops), on some ranks and not on
+// others. Messages carry host memory: such Buffers are copied to pinned host memory
+// before, and back after, which takes as much of that as the Buffers are long. It
+// is kept for the next call until the last Comm is closed. Work of streams on the
+// Buffers has to be done when the call begins.
+//
 // # Results
 //
 // Same build, ranks, sizes and tuning: bit-identical results, the same on every

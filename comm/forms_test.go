@@ -13,10 +13,22 @@ type args[T comm.Scalar] struct {
 	send, recv             []T // bcast: recv alone
 	sendCounts, sendDispls []int
 	counts, displs         []int
+	on                     *[2]comm.Buffer // device memory that holds send and recv
 }
 
-func (a *args[T]) out() comm.Buffer { return comm.Of(a.send) }
-func (a *args[T]) in() comm.Buffer  { return comm.Of(a.recv) }
+func (a *args[T]) out() comm.Buffer {
+	if a.on != nil {
+		return a.on[0]
+	}
+	return comm.Of(a.send)
+}
+
+func (a *args[T]) in() comm.Buffer {
+	if a.on != nil {
+		return a.on[1]
+	}
+	return comm.Of(a.recv)
+}
 
 // A form is one collective in its four spellings, which must mean the same.
 type form[T comm.Scalar] struct {

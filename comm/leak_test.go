@@ -7,11 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gompi/cudaops/cudatest"
 )
 
 // TestMain fails if goroutines of ours are left when all tests have ended:
 // bubbles see to it themselves, the tests over TCP are seen to here.
 func TestMain(m *testing.M) {
+	cudatest.Use()
 	code := m.Run()
 	for end := time.Now().Add(5 * time.Second); len(strays()) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {

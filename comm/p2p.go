@@ -72,8 +72,11 @@ func (c *Comm) Ssend(ctx context.Context, to, tag int, b Buffer) error {
 }
 
 func (c *Comm) send(ctx context.Context, op string, to, tag int, b Buffer, sync bool) error {
-	if err := c.checkSend(to, tag, b); err != nil {
+	if err := c.checkSend(to, tag); err != nil {
 		return c.fault(op, -1, err)
+	}
+	if !b.IsHost() {
+		return c.fault(op, to, c.sendStaged(ctx, to, tag, b, sync))
 	}
 	if err := c.ch.Send(ctx, to, tag, b, sync); err != nil {
 		return c.fault(op, to, err)
@@ -83,8 +86,12 @@ func (c *Comm) send(ctx context.Context, op string, to, tag int, b Buffer, sync 
 
 // Recv is the function Recv for a Buffer.
 func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error) {
-	if err := c.checkRecv(from, tag, b); err != nil {
+	if err := c.checkRecv(from, tag); err != nil {
 		return Status{}, c.fault("recv", -1, err)
+	}
+	if !b.IsHost() {
+		st, err := c.recvStaged(b, func(b Buffer) (engine.Status, error) { return c.ch.Recv(ctx, from, tag, b) })
+		return statusOf(st), c.fault("recv", from, err)
 	}
 	st, err := c.ch.Recv(ctx, from, tag, b)
 	if err != nil {
@@ -95,12 +102,16 @@ func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error
 
 // Sendrecv is the function Sendrecv for Buffers.
 func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int, recv Buffer) (Status, error) {
-	err := c.checkSend(to, sendTag, send)
+	err := c.checkSend(to, sendTag)
 	if err == nil {
-		err = c.checkRecv(from, recvTag, recv)
+		err = c.checkRecv(from, recvTag)
 	}
 	if err != nil {
 		return Status{}, c.fault("sendrecv", -1, err)
+	}
+	if !send.IsHost() || !recv.IsHost() {
+		st, err := c.sendrecvStaged(ctx, to, sendTag, send, from, recvTag, recv)
+		return statusOf(st), c.fault("sendrecv", from, err)
 	}
 	st, err := c.ch.Sendrecv(ctx, to, sendTag, send, from, recvTag, recv)
 	if err != nil {
@@ -150,29 +161,26 @@ func (c *Comm) Improbe(from, tag int) (*Message, error) {
 
 // Recv receives the message into b, once.
 func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
-	if err := checkMemory(b); err != nil {
-		return Status{}, m.c.fault("mrecv", -1, err)
-	}
-	st, err := m.m.Claim(ctx, b)
+	st, err := m.c.recvStaged(b, func(b Buffer) (engine.Status, error) { return m.m.Claim(ctx, b) })
 	return statusOf(st), m.c.fault("mrecv", m.Source, err)
 }
 
 func (c *Comm) probe(ctx context.Context, op string, from, tag int, wait, take bool) (*engine.Message, Status, error) {
-	if err := c.checkRecv(from, tag, Buffer{}); err != nil {
+	if err := c.checkRecv(from, tag); err != nil {
 		return nil, Status{}, c.fault(op, -1, err)
 	}
 	m, st, err := c.ch.Probe(ctx, from, tag, wait, take)
 	return m, statusOf(st), c.fault(op, from, err)
 }
 
-func (c *Comm) checkSend(to, tag int, b Buffer) error {
+func (c *Comm) checkSend(to, tag int) error {
 	if err := c.checkRank("to", to); err != nil {
 		return err
 	}
-	return checkTag(tag, b)
+	return checkTag(tag)
 }
 
-func (c *Comm) checkRecv(from, tag int, b Buffer) error {
+func (c *Comm) checkRecv(from, tag int) error {
 	if from != AnySource {
 		if err := c.checkRank("from", from); err != nil {
 			return err
@@ -181,7 +189,7 @@ func (c *Comm) checkRecv(from, tag int, b Buffer) error {
 	if tag == AnyTag {
 		tag = 0
 	}
-	return checkTag(tag, b)
+	return checkTag(tag)
 }
 
 func (c *Comm) checkRank(what string, r int) error {
@@ -191,19 +199,9 @@ func (c *Comm) checkRank(what string, r int) error {
 	return nil
 }
 
-func checkTag(tag int, b Buffer) error {
+func checkTag(tag int) error {
 	if tag < 0 || tag > 1<<31-1 {
 		return badArgument("tag %d: want 0 to %d", tag, 1<<31-1)
-	}
-	return checkMemory(b)
-}
-
-// checkMemory refuses memory that no transport of this build carries.
-func checkMemory(bs ...Buffer) error {
-	for i := range bs {
-		if !bs[i].IsHost() {
-			return badArgument("buffer in %s memory: only host memory can be sent so far", bs[i].Space().Name())
-		}
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
 		return err
 	}
 	c.room.Begin(o.call.Words(), quiet)
-	return o.run(c.room)
+	return c.carryOut(c.room, o)
 }
 
 // byMessages gives o the next number, compares it with what the other ranks called,
@@ -45,7 +45,7 @@ func (c *Comm) byMessages(ctx context.Context, o *operation, quiet bool) error {
 	if err := rd.Begin(ctx, o.call, ticket, quiet); err != nil {
 		return err
 	}
-	err := o.run(&c.messages)
+	err := c.carryOut(&c.messages, o)
 	if ended := rd.End(); ended != nil {
 		err = ended
 	}

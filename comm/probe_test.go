@@ -10,7 +10,6 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/mem"
-	"gompi/internal/mem/memtest"
 )
 
 func TestProbeTellsTheSizeAndLeavesTheMessage(t *testing.T) {
@@ -158,37 +157,6 @@ func TestProbeThatIsGivenUpBreaksNothing(t *testing.T) {
 			return fmt.Errorf("Mprobe: got %v, want %v", err, why)
 		}
 		return comm.Barrier(ctx, c)
-	})
-}
-
-func TestDeviceMemoryIsRefusedEverywhere(t *testing.T) {
-	inBubble(t, 1, func(ctx context.Context, c *comm.Comm) error {
-		b, err := memtest.NewDevice("toy:0").Alloc(mem.F32, 4)
-		if err != nil {
-			return err
-		}
-		s := comm.Isend(c, 0, 0, make([]float32, 4))
-		m, err := c.Mprobe(ctx, 0, 0)
-		if err != nil {
-			return err
-		}
-		host := comm.Of(make([]float32, 4))
-		for name, err := range map[string]error{
-			"send":      c.Send(ctx, 0, 0, b),
-			"recv":      second(c.Recv(ctx, 0, 0, b)),
-			"sendrecv":  second(c.Sendrecv(ctx, 0, 0, host, 0, 0, b)),
-			"isend":     second(c.Isend(0, 0, b).Wait(ctx)),
-			"irecv":     second(c.Irecv(0, 0, b).Wait(ctx)),
-			"mrecv":     second(m.Recv(ctx, b)),
-			"bcast":     c.Bcast(ctx, 0, b),
-			"allreduce": c.Allreduce(ctx, host, b, comm.Sum),
-			"iscan":     second(c.Iscan(b, host, comm.Sum).Wait(ctx)),
-		} {
-			if !errors.Is(err, comm.ErrArgument) {
-				t.Errorf("%s: got %v, want ErrArgument", name, err)
-			}
-		}
-		return errors.Join(second(m.Recv(ctx, host)), second(s.Wait(ctx)))
 	})
 }
 

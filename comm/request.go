@@ -27,6 +27,8 @@ type Request struct {
 	peer int // of a message
 	tag  int
 	buf  Buffer
+
+	staged *stagedRequest // of a message whose memory is staged
 }
 
 type requestKind uint8
@@ -92,27 +94,42 @@ func (r *Request) Start() error {
 }
 
 func (r *Request) begin() {
+	if err := r.start(); err != nil {
+		r.c.e.Expect(&r.e)
+		r.c.e.Complete(&r.e, err)
+	}
+}
+
+// start checks the arguments and begins the operation.
+func (r *Request) start() (err error) {
 	c := r.c
-	var err error
 	switch r.kind {
 	case recvRequest:
-		if err = c.checkRecv(r.peer, r.tag, r.buf); err == nil {
-			c.ch.Irecv(&r.e, r.peer, r.tag, r.buf)
-			return
-		}
+		err = c.checkRecv(r.peer, r.tag)
 	case collectiveRequest:
-		if err = c.check(r.op); err == nil {
-			c.turns.enqueue(c, r)
-			return
-		}
+		err = c.check(r.op)
 	default:
-		if err = c.checkSend(r.peer, r.tag, r.buf); err == nil {
-			c.ch.Isend(&r.e, r.peer, r.tag, r.buf, r.kind == ssendRequest)
-			return
-		}
+		err = c.checkSend(r.peer, r.tag)
 	}
-	c.e.Expect(&r.e)
-	c.e.Complete(&r.e, err)
+	switch {
+	case err != nil:
+	case r.kind == collectiveRequest:
+		c.turns.enqueue(c, r)
+	case !r.buf.IsHost():
+		err = r.startStaged()
+	default:
+		r.message(&r.e, r.buf)
+	}
+	return err
+}
+
+// message begins e as r's message, to or from b.
+func (r *Request) message(e *engine.Request, b Buffer) {
+	if r.kind == recvRequest {
+		r.c.ch.Irecv(e, r.peer, r.tag, b)
+	} else {
+		r.c.ch.Isend(e, r.peer, r.tag, b, r.kind == ssendRequest)
+	}
 }
 
 func (r *Request) name() string {
@@ -154,11 +171,20 @@ func (r *Request) Test() (st Status, done bool, err error) {
 // Cancel withdraws a receive that has not matched a message yet (MPI_Cancel).
 // It reports whether it did; the receive then fails with context.Canceled.
 func (r *Request) Cancel() bool {
-	return r.kind == recvRequest && r.c.ch.Cancel(&r.e, context.Canceled)
+	if r.kind != recvRequest {
+		return false
+	}
+	if s := r.staged; s != nil {
+		return r.c.ch.Cancel(&s.e, context.Canceled)
+	}
+	return r.c.ch.Cancel(&r.e, context.Canceled)
 }
 
 func (r *Request) result() (Status, error) {
 	st, err := r.e.Result()
+	if r.staged != nil {
+		st, _ = r.staged.e.Result()
+	}
 	return statusOf(st), r.c.fault(r.name(), r.whom(), err)
 }
 

@@ -14,7 +14,8 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv(jobVariable); job != "" {
 		os.Exit(child(job))
 	}
-	os.Exit(cudatest.Main(m))
+	cudatest.Use()
+	os.Exit(m.Run())
 }
 
 // kept is more than Streams that wait to be used again keep, for lists of operands.

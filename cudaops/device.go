@@ -27,6 +27,7 @@ type Device struct {
 var (
 	_ mem.Space     = (*Device)(nil)
 	_ mem.Exporter  = (*Device)(nil)
+	_ mem.Pinner    = (*Device)(nil)
 	_ mem.Registrar = (*Device)(nil)
 )
 

@@ -21,17 +21,18 @@ import (
 	"gompi/internal/env"
 )
 
-// Main is for TestMain: it builds the fake driver, makes the environment name it
-// for this process and those it starts, runs the tests, and returns the status to
-// exit with. Without a C++ compiler tests run without a driver; Need skips them.
-func Main(m *testing.M) int {
+// Use is for TestMain: it builds the fake driver and makes the environment name it,
+// for this process and those it starts. Where that is not possible, Need tells.
+func Use() {
+	if !cgo {
+		return
+	}
 	library, err := Build()
 	if err != nil {
 		os.Setenv(reason, err.Error())
-		return m.Run()
+		return
 	}
 	os.Setenv(env.LibCUDA, library)
-	return m.Run()
 }
 
 // reason says, to Need, why there is no fake driver.

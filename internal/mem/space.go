@@ -28,6 +28,14 @@ type Exporter interface {
 	Import(handle []byte, t Type, n int) (Buffer, error)
 }
 
+// A Pinner is a Space with host memory that its copies reach directly.
+type Pinner interface {
+	// AllocHost returns n zeroed elements of host memory, for FreeHost to give
+	// back. It is slow: memory is pinned.
+	AllocHost(t Type, n int) (Buffer, error)
+	FreeHost(Buffer) error
+}
+
 // A Registrar is a Space that can make host memory known to its device
 // (pinning), so that copies and RDMA reach it directly.
 type Registrar interface {

@@ -1,0 +1,289 @@
+package comm
+
+import (
+	"context"
+	"math/bits"
+	"sync"
+
+	"gompi/comm/internal/engine"
+	"gompi/internal/mem"
+)
+
+// Transports carry host memory. Memory of another Space is staged: host memory
+// takes its place in messages, to which it is copied before, and from which after.
+
+// A staging lends host memory to stages, pinned where the Space has such. Pinning
+// takes a millisecond, so what comes back is kept until the last communicator is
+// closed: in powers of two, as much as was ever in use at a time.
+type staging struct {
+	mu   sync.Mutex
+	free map[shelf][]Buffer
+}
+
+type shelf struct {
+	space mem.Space
+	class int // log2 of bytes
+}
+
+// leastStaged is log2 of the least that is lent, so that small messages share it.
+const leastStaged = 16
+
+// A stage is host memory that stands for a Buffer.
+type stage struct {
+	of, host Buffer
+	lent     Buffer // empty if host is the Buffer itself
+}
+
+// room returns a stage for b, of arbitrary content.
+func (st *staging) room(b Buffer) (stage, error) {
+	if b.IsHost() {
+		return stage{of: b, host: b}, nil
+	}
+	at := st.shelf(b.Space(), b.Size())
+	st.mu.Lock()
+	if kept := st.free[at]; len(kept) > 0 {
+		lent := kept[len(kept)-1]
+		st.free[at] = kept[:len(kept)-1]
+		st.mu.Unlock()
+		return newStage(b, lent), nil
+	}
+	st.mu.Unlock()
+	alloc := mem.Host.Alloc
+	if p, ok := b.Space().(mem.Pinner); ok {
+		alloc = p.AllocHost
+	}
+	lent, err := alloc(mem.U8, 1<<at.class)
+	if err != nil {
+		return stage{}, err
+	}
+	return newStage(b, lent), nil
+}
+
+func newStage(b, lent Buffer) stage {
+	return stage{of: b, host: mem.HostBytes(b.Type(), b.Len(), lent.HostSlice()), lent: lent}
+}
+
+func (st *staging) shelf(s mem.Space, bytes int) shelf {
+	return shelf{s, max(leastStaged, bits.Len(uint(max(bytes, 1)-1)))}
+}
+
+// load returns a stage for b with its content.
+func (st *staging) load(b Buffer) (stage, error) {
+	s, err := st.room(b)
+	if err == nil && s.lent.Len() > 0 {
+		if err = mem.Copy(s.host, b); err != nil {
+			st.end(s)
+		}
+	}
+	return s, err
+}
+
+// store copies the first n bytes of a stage to what it stands for.
+func (s stage) store(n int) error {
+	if s.lent.Len() == 0 || n == 0 {
+		return nil
+	}
+	return mem.Copy(s.of.Raw().Slice(0, n), s.host.Raw().Slice(0, n))
+}
+
+// end takes back what a stage was lent.
+func (st *staging) end(s stage) {
+	if s.lent.Len() == 0 {
+		return
+	}
+	at := st.shelf(s.of.Space(), s.lent.Size())
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.free == nil {
+		st.free = map[shelf][]Buffer{}
+	}
+	st.free[at] = append(st.free[at], s.lent)
+}
+
+// received ends the stage of a receive with the outcome given: the message is
+// stored as far as it came.
+func (st *staging) received(s stage, got engine.Status, err error) error {
+	defer st.end(s)
+	if stored := s.store(min(got.Bytes, s.of.Size())); err == nil {
+		err = stored
+	}
+	return err
+}
+
+// release gives all memory back.
+func (st *staging) release() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for at, kept := range st.free {
+		p, ok := at.space.(mem.Pinner)
+		for _, b := range kept {
+			if ok {
+				p.FreeHost(b) // an error is the device's, which has told it before
+			}
+		}
+	}
+	st.free = nil
+}
+
+func (c *Comm) sendStaged(ctx context.Context, to, tag int, b Buffer, sync bool) error {
+	s, err := c.staging.load(b)
+	if err == nil {
+		defer c.staging.end(s)
+		err = c.ch.Send(ctx, to, tag, s.host, sync)
+	}
+	return err
+}
+
+// recvStaged receives by recv, which is given a stage of b.
+func (c *Comm) recvStaged(b Buffer, recv func(Buffer) (engine.Status, error)) (engine.Status, error) {
+	s, err := c.staging.room(b)
+	if err != nil {
+		return engine.Status{}, err
+	}
+	st, err := recv(s.host)
+	return st, c.staging.received(s, st, err)
+}
+
+func (c *Comm) sendrecvStaged(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int, recv Buffer) (engine.Status, error) {
+	out, err := c.staging.load(send)
+	if err != nil {
+		return engine.Status{}, err
+	}
+	defer c.staging.end(out)
+	return c.recvStaged(recv, func(in Buffer) (engine.Status, error) {
+		return c.ch.Sendrecv(ctx, to, sendTag, out.host, from, recvTag, in)
+	})
+}
+
+// A stagedRequest is a message between stages.
+type stagedRequest struct {
+	e engine.Request
+	s stage
+}
+
+// startStaged begins r's message between stages. The message itself begins here,
+// so that it keeps its place in the order; a goroutine ends r when it is there.
+func (r *Request) startStaged() error {
+	prepare := r.c.staging.load
+	if r.kind == recvRequest {
+		prepare = r.c.staging.room
+	}
+	s, err := prepare(r.buf)
+	if err != nil {
+		return err
+	}
+	r.staged = &stagedRequest{s: s}
+	r.c.e.Expect(&r.e)
+	r.message(&r.staged.e, s.host)
+	go r.finishStaged(r.staged)
+	return nil
+}
+
+func (r *Request) finishStaged(m *stagedRequest) {
+	c := r.c
+	c.e.Wait(context.Background(), &m.e) // ends with the message, or with the communicator
+	st, err := m.e.Result()
+	if r.kind == recvRequest {
+		err = c.staging.received(m.s, st, err)
+	} else {
+		c.staging.end(m.s)
+	}
+	c.e.Complete(&r.e, err)
+}
+
+// carryOut does o by x, on stages of what is not in host memory.
+func (c *Comm) carryOut(x collectives, o *operation) error {
+	if o.send.IsHost() && o.recv.IsHost() {
+		return o.run(x)
+	}
+	on := *o
+	send, recv := o.roles(c.Rank() == int(o.call.Root))
+	if send == unused {
+		on.send = Buffer{}
+	}
+	if recv == unused {
+		on.recv = Buffer{}
+	}
+	stages, err := c.staging.operands(&on, recv)
+	defer c.staging.end(stages[0])
+	defer c.staging.end(stages[1])
+	if err != nil {
+		return err
+	}
+	if err := on.run(x); err != nil {
+		return err
+	}
+	if recv == read || recv == unused || o.recv.IsHost() {
+		return nil
+	}
+	return mem.Copy(o.recv, on.recv)
+}
+
+// operands puts stages in the place of on's buffers and returns those to end. If
+// one buffer is a part of the other, its stage is that part of the other's.
+func (st *staging) operands(on *operation, recv role) (stages [2]stage, err error) {
+	long, short := &on.recv, &on.send
+	if long.Len() < short.Len() {
+		long, short = short, long
+	}
+	if mem.Overlap(*long, *short) {
+		i := int(short.Addr()-long.Addr()) / long.Type().Size()
+		stages[0], err = st.load(*long)
+		if err == nil {
+			*short = stages[0].host.Slice(i, i+short.Len())
+			*long = stages[0].host
+		}
+		return stages, err
+	}
+	if stages[0], err = st.load(on.send); err != nil {
+		return stages, err
+	}
+	fill := st.load
+	if recv == written {
+		fill = st.room
+	}
+	if stages[1], err = fill(on.recv); err != nil {
+		return stages, err
+	}
+	on.send, on.recv = stages[0].host, stages[1].host
+	return stages, nil
+}
+
+// A role is what a collective does with a buffer on one rank.
+type role uint8
+
+const (
+	unused  role = iota
+	read         // and not changed
+	written      // all of it
+	updated      // parts of it stay
+)
+
+// roles returns what o does with send and recv on its root, or on any other rank.
+func (o *operation) roles(root bool) (send, recv role) {
+	send, recv = read, written
+	switch k := o.call.Kind; k {
+	case engine.Barrier:
+		return unused, unused
+	case engine.Bcast:
+		send = unused
+		if root {
+			recv = read
+		}
+	case engine.Reduce, engine.Gather, engine.Gatherv:
+		if !root {
+			recv = unused
+		} else if k == engine.Gatherv {
+			recv = updated // blocks may lie apart
+		}
+	case engine.Scatter, engine.Scatterv:
+		if !root {
+			send = unused
+		}
+	case engine.Allgatherv, engine.Alltoallv:
+		recv = updated // blocks may lie apart
+	case engine.Exscan:
+		recv = updated // not at all on the first rank
+	}
+	return send, recv
+}
