@@ -3,10 +3,9 @@ package cudaops_test
 import (
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"gompi/cudaops"
 	"gompi/internal/mem"
@@ -133,9 +132,9 @@ func TestStreamsRefuseHostMemoryThatIsNotPinned(t *testing.T) {
 func TestRegisteredMemoryIsPinned(t *testing.T) {
 	d := device(t)
 	s := newStream(t, d)
-	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	page, err := syscall.Mmap(-1, 0, os.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	must(t, err)
-	defer unix.Munmap(page)
+	defer syscall.Munmap(page)
 	host := mem.Bytes(page)
 	must(t, d.Register(host))
 	if err := d.Register(host); err == nil || !strings.Contains(err.Error(), "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)") {
