@@ -156,8 +156,8 @@ func cudaDevices(t *testing.T) []*cudaops.Device {
 	return devices
 }
 
-// exchange sends a vector around a ring by every way to send and to receive.
-func exchange(ctx context.Context, c *comm.Comm, s mem.Space, n int) error {
+// passAround sends a vector around a ring by every way to send and to receive.
+func passAround(ctx context.Context, c *comm.Comm, s mem.Space, n int) error {
 	e := integers[int64]()
 	to, from := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
 	out, err := clone(s, comm.Of(e.vector(c.Rank(), n)))
@@ -226,7 +226,7 @@ func TestMessagesTakeDeviceMemory(t *testing.T) {
 	for _, n := range []int{0, 1, 100, 40_000} {
 		for _, p := range []int{1, 2, 5} {
 			inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
-				return exchange(ctx, c, memtest.NewDevice("gpu"), n)
+				return passAround(ctx, c, memtest.NewDevice("gpu"), n)
 			})
 		}
 	}
@@ -237,7 +237,7 @@ func TestMessagesTakeCUDAMemory(t *testing.T) {
 	for _, n := range []int{0, 100, 40_000} {
 		for _, p := range []int{1, 2, 4, 8} {
 			commtest.Run(t, p, func(ctx context.Context, c *comm.Comm) error {
-				return exchange(ctx, c, devices[c.Rank()%len(devices)], n)
+				return passAround(ctx, c, devices[c.Rank()%len(devices)], n)
 			})
 		}
 	}
