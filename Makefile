@@ -18,7 +18,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '-s -w -extldflags=-Wl,-z,lazy' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-.PHONY: help build run test check race fuzz examples bench compare compare-tcp launchbench launchbench-hosts ptx dist clean
+.PHONY: help build run test check race fuzz examples bench compare compare-tcp launchbench launchbench-hosts ptx gpu dist clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -76,6 +76,13 @@ launchbench: build ## measure start to finish beside Open MPI, MPICH, srun and t
 launchbench-hosts: build ## the same over four hosts made of network namespaces, each with a real sshd (needs root)
 	$(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -hosts 4 \
 	  -command '$(CURDIR)/$(BIN)/gompi-launchbench -hostfile $$HOSTFILE -rsh "$$RSH" -np 8 -torch-np 4 -rounds 5'
+
+gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there and type ./run (about 5 minutes)
+	@mkdir -p $(BIN)/gpu
+	CGO_ENABLED=1 $(GO) test -c -trimpath -o $(BIN)/gpu/cudaops.test ./cudaops
+	CGO_ENABLED=1 $(GO) test -c -trimpath -o $(BIN)/gpu/comm.test ./comm
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gpu/ ./mpirun/gompirun
+	@cp .ci/gpu $(BIN)/gpu/run
 
 # What --cuda-gpu-arch a PTX version goes with; -Xclang as clang 14's own option refuses it.
 PTX = clang-14 -x cuda --cuda-device-only -nocudainc -nocudalib -nogpuinc -std=c++17 -O3 -ffp-contract=off -fno-exceptions -Wall -Werror -S

@@ -21,7 +21,7 @@ type Device struct {
 	mu      sync.Mutex
 	idle    []*Stream          // for calls that wait
 	blocks  map[uintptr]*block // by the address of their Buffer
-	kernels map[string]driver.Kernel
+	kernels map[kernelName]driver.Kernel
 }
 
 var (
@@ -35,7 +35,7 @@ func newDevice(ordinal int, what driver.Description) *Device {
 	return &Device{
 		name: fmt.Sprintf("cuda:%d", ordinal), ordinal: ordinal, what: what,
 		context: sync.OnceValues(func() (driver.Context, error) { return driver.Retain(ordinal) }),
-		blocks:  map[uintptr]*block{}, kernels: map[string]driver.Kernel{},
+		blocks:  map[uintptr]*block{}, kernels: map[kernelName]driver.Kernel{},
 	}
 }
 

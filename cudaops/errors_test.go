@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gompi/cudaops"
+	"gompi/cudaops/cudatest"
 	"gompi/internal/mem"
 )
 
@@ -13,6 +14,7 @@ import (
 // the driver's function, the code by name and number, and the driver's text; and
 // no memory is lost.
 func TestErrorsSayWhatTheDriverSaid(t *testing.T) {
+	cudatest.NeedFake(t)
 	d := device(t)
 	a, b := upload(t, d, []float32{1, 2}), upload(t, d, []float32{3, 4})
 	must(t, d.Reduce(mem.Sum, a, a, b)) // what is loaded once is loaded
@@ -64,9 +66,8 @@ func TestErrorsSayWhatTheDriverSaid(t *testing.T) {
 }
 
 func TestArgumentsAreCheckedBeforeTheDriverSeesThem(t *testing.T) {
-	d := device(t)
-	other, err := cudaops.Open(1)
-	must(t, err)
+	cudatest.NeedFake(t)
+	d, other := device(t), second(t)
 	a, far := upload(t, d, []float32{1, 2}), upload(t, other, []float32{1, 2})
 	for want, err := range map[string]error{
 		"operand in cuda:1: want memory of cuda:0": d.Reduce(mem.Sum, a, a, far),

@@ -1,15 +1,20 @@
 package cudaops_test
 
 import (
+	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"gompi/comm"
 	"gompi/cudaops"
+	"gompi/cudaops/cudatest"
 	"gompi/internal/mem"
 )
 
@@ -22,6 +27,7 @@ var jobs = map[string]func() error{
 	"reduce":  jobReduce,
 	"astray":  jobAstray,
 	"import":  jobImport,
+	"rank":    jobRank,
 }
 
 func child(name string) int {
@@ -60,7 +66,7 @@ func jobDevices() error {
 // Without a driver, or with one that does not work, there is one error, and host
 // memory is host memory.
 func TestWithoutADriverOneErrorSaysWhy(t *testing.T) {
-	device(t)
+	cudatest.NeedFake(t)
 	for environment, want := range map[string]string{
 		"GOMPI_LIBCUDA=/nowhere/libcuda.so.1": "no CUDA: /nowhere/libcuda.so.1: cannot open shared object file: No such file or directory",
 		"GOMPI_LIBCUDA=libc.so.6":             "no CUDA: libc.so.6 has no function cuInit",
@@ -97,7 +103,7 @@ func jobReduce() error {
 // A device of an older capability, or a driver that knows less, gets the other
 // text of the kernels.
 func TestOlderDevicesGetTheirKernels(t *testing.T) {
-	device(t)
+	cudatest.NeedFake(t)
 	for environment, want := range map[string]string{
 		"FAKECUDA_SM=75":                         "[2 4 6]",
 		"FAKECUDA_FAIL=cuModuleLoadDataEx:1=222": "[2 4 6]",
@@ -127,7 +133,7 @@ func jobAstray() error {
 // A kernel that leaves its memory breaks the device for the process; every later
 // call says so.
 func TestAKernelThatGoesAstrayIsToldEverywhere(t *testing.T) {
-	device(t)
+	cudatest.NeedFake(t)
 	got := strings.Split(run(t, "astray"), "\n")
 	if len(got) != 2 || !strings.HasPrefix(got[0], "cuda:0: launch: ") || !strings.HasPrefix(got[1], "cuda:0: copy of 12 bytes ") ||
 		strings.Count(strings.Join(got, ""), "CUDA_ERROR_ILLEGAL_ADDRESS (700)") != 2 {
@@ -194,6 +200,10 @@ func TestProcessesShareDeviceMemory(t *testing.T) {
 			}
 		}
 	}
+	if cudatest.Real() { // whose devices may not reach each other
+
+		return
+	}
 	if out := run(t, "import", shared, "LOCAL_RANK=1"); out != "" {
 		t.Errorf("from another device: %q", out)
 	}
@@ -237,4 +247,150 @@ func TestHandlesAreChecked(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
+}
+
+// jobRank is a rank of TestRanksOfAJobUseTheDevicesOfTheirHost.
+func jobRank() error {
+	ctx := context.Background()
+	c, err := comm.Init(ctx)
+	if err != nil {
+		return err
+	}
+	devices, err := cudaops.Devices()
+	if err != nil {
+		return err
+	}
+	if err := rank(ctx, c, devices[c.Rank()%len(devices)]); err != nil {
+		return c.Abort(1, err.Error())
+	}
+	return c.Close(ctx)
+}
+
+func rank(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
+	for _, n := range []int{1, 1000, 300_000} {
+		mine := make([]float32, n)
+		for i := range mine {
+			mine[i] = float32(c.Rank() + i%100)
+		}
+		v, err := cudaops.Upload(d, mine)
+		if err != nil {
+			return err
+		}
+		if err := c.Allreduce(ctx, v.Buffer(), v.Buffer(), comm.Sum); err != nil {
+			return err
+		}
+		right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+		w, err := cudaops.Make[float32](d, n)
+		if err != nil {
+			return err
+		}
+		if _, err := c.Sendrecv(ctx, right, 0, v.Buffer(), left, 0, w.Buffer()); err != nil {
+			return err
+		}
+		if err := w.CopyTo(mine); err != nil {
+			return err
+		}
+		v.Free()
+		w.Free()
+		for i, x := range mine {
+			if want := float32(c.Size()*(c.Size()-1)/2 + c.Size()*(i%100)); x != want {
+				return fmt.Errorf("element %d of %d is %v, want %v", i, n, x, want)
+			}
+		}
+	}
+	return shareArenas(ctx, c, d)
+}
+
+// shareArenas is a reduction as ranks of one host can do it: each exports its
+// memory, rank 0 adds it all up where it is, and stores the result in all of it.
+func shareArenas(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
+	const n = 5000
+	mine, err := cudaops.Upload(d, make([]int32, n))
+	if err != nil {
+		return err
+	}
+	defer mine.Free()
+	if err := mine.Slice(0, 1).CopyFrom([]int32{int32(c.Rank() + 1)}); err != nil {
+		return err
+	}
+	handle, err := d.Export(mine.Buffer())
+	if err != nil {
+		return err
+	}
+	handles := make([]byte, len(handle)*c.Size())
+	if err := comm.Allgather(ctx, c, handle, handles); err != nil {
+		return err
+	}
+	if c.Rank() == 0 {
+		if err := reduceArenas(d, handles, len(handle), n); err != nil {
+			return err
+		}
+	}
+	if err := comm.Barrier(ctx, c); err != nil {
+		return err
+	}
+	got := make([]int32, n)
+	if err := mine.CopyTo(got); err != nil {
+		return err
+	}
+	if want := int32(c.Size() * (c.Size() + 1) / 2); got[0] != want || got[n-1] != 0 {
+		return fmt.Errorf("the arena begins with %d and ends with %d, want %d and 0", got[0], got[n-1], want)
+	}
+	return nil
+}
+
+func reduceArenas(d *cudaops.Device, handles []byte, size, n int) error {
+	var arenas []mem.Buffer
+	for ; len(handles) > 0; handles = handles[size:] {
+		b, err := d.Import(handles[:size], mem.I32, n)
+		if err != nil {
+			return err
+		}
+		defer d.Free(b)
+		arenas = append(arenas, b)
+	}
+	if err := d.Reduce(mem.Sum, arenas[0], arenas...); err != nil {
+		return err
+	}
+	for _, b := range arenas[1:] {
+		if err := d.Copy(b, arenas[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Ranks that are processes, started by gompirun, put device memory into messages
+// and collectives, and map each other's.
+func TestRanksOfAJobUseTheDevicesOfTheirHost(t *testing.T) {
+	device(t)
+	self, err := os.Executable()
+	must(t, err)
+	run := launcher(t, self)
+	for _, np := range []string{"1", "2", "4", "8"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, run, "-np", np, "-oversubscribe", self)
+		cmd.Env = append(os.Environ(), jobVariable+"=rank")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("np=%s: %v\n%s", np, err, out)
+		}
+	}
+}
+
+// launcher returns a gompirun: the one beside self, if both were carried to a
+// machine without Go, or one built for the test.
+func launcher(t *testing.T, self string) string {
+	t.Helper()
+	beside := filepath.Join(filepath.Dir(self), "gompirun")
+	if _, err := os.Stat(beside); err == nil {
+		return beside
+	}
+	built := filepath.Join(t.TempDir(), "gompirun")
+	cmd := exec.Command("go", "build", "-o", built, "gompi/mpirun/gompirun")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return built
 }

@@ -84,7 +84,10 @@ func (s *Stream) checkReduction(op Op, dst Buffer, srcs []Buffer) error {
 	if !op.Defined(dst.Type()) {
 		return fmt.Errorf("operator %v is not defined for %v", op, dst.Type())
 	}
-	for _, b := range append(srcs[:len(srcs):len(srcs)], dst) {
+	if dst.Len() > 0 && dst.Space() != s.d {
+		return fmt.Errorf("result in %s: want memory of %s", dst.Space().Name(), s.d.name)
+	}
+	for _, b := range srcs {
 		switch {
 		case b.Type() != dst.Type():
 			return fmt.Errorf("operand of %v and result of %v: want one type", b.Type(), dst.Type())
@@ -150,7 +153,7 @@ func (s *Stream) run(wait driver.Event, op string, t Type, dst Buffer, srcs []Bu
 	if dst.Len() == 0 {
 		return nil
 	}
-	kernel, err := s.d.kernel(op + "_" + t.String())
+	kernel, err := s.d.kernel(kernelName{op, t})
 	if err != nil {
 		return err
 	}
@@ -200,16 +203,17 @@ func (s *Stream) list(a *kernelArgs, srcs []Buffer) error {
 // arrange divides the elements into 16-byte vectors, which are aligned in all
 // operands, and what is before and after them.
 func (a *kernelArgs) arrange(t Type, dst Buffer, srcs []Buffer) error {
-	size, start := uint64(t.Size()), uint64(dst.Addr())%16
-	alike := true
-	for _, b := range append(srcs[:len(srcs):len(srcs)], dst) {
-		if b.Addr()%uintptr(alignment(t)) != 0 {
-			return fmt.Errorf("buffer at %#x: want an address divisible by %d for %v", b.Addr(), alignment(t), t)
-		}
-		alike = alike && uint64(b.Addr())%16 == start
+	size, need := uint64(t.Size()), uint64(alignment(t))
+	start := uint64(dst.Addr())
+	differ := start % need // bits in which addresses differ, or are not aligned
+	for _, b := range srcs {
+		differ |= uint64(b.Addr())%need | (uint64(b.Addr())^start)%16
 	}
-	before := (16 - start) % 16
-	if alike && before%size == 0 && before/size < a.elements {
+	if differ%need != 0 {
+		return fmt.Errorf("a buffer of %v is at an address that %d does not divide", t, need)
+	}
+	before := -start % 16
+	if differ%16 == 0 && before%size == 0 && before/size < a.elements {
 		a.head = before / size
 		a.vectors = (a.elements - a.head) * size / 16
 	}
@@ -227,19 +231,27 @@ func alignment(t Type) int {
 	return t.Size()
 }
 
+// A kernelName names a kernel of kernels.cu by its operator and element type.
+type kernelName struct {
+	op  string
+	typ Type
+}
+
+func (n kernelName) String() string { return n.op + "_" + n.typ.String() }
+
 // kernel returns a kernel of kernels.cu. It is compiled when first asked for, and
 // alone, which is a small part of compiling all.
-func (d *Device) kernel(name string) (driver.Kernel, error) {
+func (d *Device) kernel(n kernelName) (driver.Kernel, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k := d.kernels[name]; k != 0 {
+	if k := d.kernels[n]; k != 0 {
 		return k, nil
 	}
-	k, err := d.compile(name)
+	k, err := d.compile(n.String())
 	if err != nil {
-		return 0, d.failed("kernel "+name, err)
+		return 0, d.failed("kernel "+n.String(), err)
 	}
-	d.kernels[name] = k
+	d.kernels[n] = k
 	return k, nil
 }
 

@@ -124,3 +124,21 @@ func TestEveryDivisionAgreesWithTheHost(t *testing.T) {
 		}
 	}
 }
+
+// What is called for every message and chunk takes no memory.
+func TestWorkTakesNoMemoryOfGo(t *testing.T) {
+	d := device(t)
+	a, b := upload(t, d, []float32{1, 2, 3}), upload(t, d, []float32{1, 2, 3})
+	host := mem.Of(make([]float32, 3))
+	srcs := []mem.Buffer{a, b, a, b}
+	for what, f := range map[string]func() error{
+		"copy":   func() error { return d.Copy(host, a) },
+		"reduce": func() error { return d.Reduce(mem.Max, a, srcs...) },
+		"divide": func() error { return d.Divide(a, 3) },
+	} {
+		must(t, f())
+		if n := testing.AllocsPerRun(100, func() { must(t, f()) }); n > 0 {
+			t.Errorf("%s: %v allocations", what, n)
+		}
+	}
+}

@@ -22,9 +22,10 @@ import (
 )
 
 // Use is for TestMain: it builds the fake driver and makes the environment name it,
-// for this process and those it starts. Where that is not possible, Need tells.
+// for this process and those it starts. Where that is not possible, Need tells. With
+// GOMPI_TEST_GPU=1 tests use this machine's driver and GPUs instead.
 func Use() {
-	if !cgo {
+	if !cgo || Real() {
 		return
 	}
 	library, err := Build()
@@ -38,7 +39,10 @@ func Use() {
 // reason says, to Need, why there is no fake driver.
 const reason = "GOMPI_TEST_NO_FAKE_CUDA"
 
-// Need skips a test that needs the fake driver where there is none.
+// Real tells whether tests run on real GPUs.
+func Real() bool { return os.Getenv("GOMPI_TEST_GPU") == "1" }
+
+// Need skips a test that needs a driver where the fake cannot be had.
 func Need(t testing.TB) {
 	t.Helper()
 	if !cgo {
@@ -46,6 +50,16 @@ func Need(t testing.TB) {
 	}
 	if why := os.Getenv(reason); why != "" {
 		t.Skip("no fake CUDA driver: " + why)
+	}
+}
+
+// NeedFake skips a test of what only the fake driver does: failures on demand,
+// delays, and devices that this machine has not.
+func NeedFake(t testing.TB) {
+	t.Helper()
+	Need(t)
+	if Real() {
+		t.Skip("the fake driver alone does what this tests")
 	}
 }
 

@@ -1,0 +1,103 @@
+package cudaops_test
+
+import (
+	"fmt"
+	"testing"
+
+	"gompi/cudaops"
+	"gompi/cudaops/cudatest"
+	"gompi/internal/mem"
+)
+
+// What a device does, in bytes moved per second, for the thresholds of what uses
+// it. Nothing is measured on the fake driver.
+
+func benchDevice(b *testing.B) *cudaops.Device {
+	if !cudatest.Real() {
+		b.Skip("there is nothing to measure without a GPU: GOMPI_TEST_GPU=1")
+	}
+	return device(b)
+}
+
+func benchAlloc(b *testing.B, d *cudaops.Device, t mem.Type, n int) mem.Buffer {
+	v, err := d.Alloc(t, n)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { d.Free(v) })
+	return v
+}
+
+// timed runs f b.N times, each of which moves the given bytes.
+func timed(b *testing.B, bytes int, f func() error) {
+	if err := f(); err != nil { // compiles kernels
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(bytes))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := f(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+var benchBytes = []int{4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20}
+
+// BenchmarkCopy is the ceiling: read and written once, within the device, and
+// between it and host memory that is pinned or not.
+func BenchmarkCopy(b *testing.B) {
+	d := benchDevice(b)
+	for _, n := range benchBytes {
+		x, y := benchAlloc(b, d, mem.U8, n), benchAlloc(b, d, mem.U8, n)
+		pinned, err := d.AllocHost(mem.U8, n)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer d.FreeHost(pinned)
+		pageable := mem.Bytes(make([]byte, n))
+		for _, c := range []struct {
+			name     string
+			dst, src mem.Buffer
+		}{
+			{"device", x, y}, {"to-device-pinned", x, pinned}, {"from-device-pinned", pinned, x},
+			{"to-device-pageable", x, pageable}, {"from-device-pageable", pageable, x},
+		} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
+				timed(b, n, func() error { return d.Copy(c.dst, c.src) })
+			})
+		}
+	}
+}
+
+// BenchmarkReduce counts all operands and the result.
+func BenchmarkReduce(b *testing.B) {
+	d := benchDevice(b)
+	for _, t := range []mem.Type{mem.F32, mem.BF16, mem.I8} {
+		for _, k := range []int{2, 4, 8} {
+			for _, bytes := range benchBytes {
+				b.Run(fmt.Sprintf("%v/%d-operands/%d", t, k, bytes), func(b *testing.B) {
+					srcs := make([]mem.Buffer, k)
+					for i := range srcs {
+						srcs[i] = benchAlloc(b, d, t, bytes/t.Size())
+					}
+					timed(b, (k+1)*bytes, func() error { return d.Reduce(mem.Sum, srcs[0], srcs...) })
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkLaunch is what the smallest kernel takes with its wait, and what
+// asking where memory is takes.
+func BenchmarkLaunch(b *testing.B) {
+	d := benchDevice(b)
+	x := benchAlloc(b, d, mem.F32, 1)
+	b.Run("kernel", func(b *testing.B) {
+		timed(b, 4, func() error { return d.Reduce(mem.Sum, x, x, x) })
+	})
+	b.Run("place", func(b *testing.B) {
+		s := []float32{1}
+		timed(b, 4, func() error { _, err := cudaops.At(pointerTo(s), mem.F32, 1); return err })
+	})
+}
