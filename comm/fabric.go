@@ -41,7 +41,7 @@ const (
 	spin = 1000
 	// yields is how often it then polls, each time after a yield: that hands the
 	// processor to another rank in 1-2 us, a wake-up costs 20-30.
-	yields = 16
+	yields = 64
 	// manyToAProcessor ranks and more sleep at once: their yields would only
 	// keep those from running that have something to do (starting 64 ranks on
 	// two processors took 490 ms with 16 yields, 350 with 2 and 270 with none).

@@ -1,8 +1,6 @@
 package comm
 
 import (
-	"unsafe"
-
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
 	"gompi/internal/boot"
@@ -71,10 +69,11 @@ func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
 		}
 	}
 	s := m.info.Segment
-	parts, locals := make([]unsafe.Pointer, len(blocks)), make([]int, len(blocks))
+	parts, locals := make([]node.Part, len(blocks)), make([]int, len(blocks))
+	own, claim := m.pool.Own(mine)
 	for r, t := range blocks {
 		if r == c.Rank() {
-			parts[r] = m.pool.Own(t)
+			parts[r] = own
 			continue
 		}
 		world := c.ch.World(r)
@@ -82,7 +81,7 @@ func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
 		parts[r] = m.pool.Enter(mine, world, s.Arena(locals[r]), t)
 	}
 	c.port = port{c.ch.Vigil(), m.shm, locals, 0}
-	c.room = node.New(c.Rank(), parts, s.Ranks(), c.table.Deterministic, m.looks, &c.port)
+	c.room = node.New(c.Rank(), parts, node.StageSize(s.Ranks()), claim, c.table.Deterministic, m.looks, &c.port)
 }
 
 // A port connects a room with the rest of its rank.

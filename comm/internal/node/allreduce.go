@@ -12,9 +12,9 @@ func (r *Room) directMost() int { return 4 << 10 }
 // A share is a long allreduce. In each step the members do a stretch of the vector
 // in three movements:
 //
-//	fill    a member stores in its slot what the others will combine
-//	reduce  it combines its own share of the stretch, for which it reads that share
-//	        in all slots, and stores the result there in its slot
+//	fill    a member stores what the others will combine
+//	reduce  it combines its own share of the stretch, for which it reads what the
+//	        others have stored of it, and stores the result in its place
 //	gather  it reads the shares of the others
 //
 // So every element is stored once for the others by all but one of them, and once
@@ -26,35 +26,38 @@ type share struct {
 	first      uint64
 	stretch    int // elements in a step
 	staged     bool
+	met, far   bool // as a flow's
 }
 
-// The movements of a step come so many steps after its slot was filled.
-const (
-	reduceAfter = 2
-	gatherAfter = 4
-)
-
 func (r *Room) allreduceLong(send, recv mem.Buffer, op coll.Op) error {
-	l := &share{send: send, recv: recv, op: op, first: r.step + 1, stretch: r.chunk / send.Type().Size(), staged: r.keepsOrder(op)}
+	n, size := send.Size(), send.Type().Size()
+	l := &r.share
+	*l = share{send: send, recv: recv, op: op, staged: r.keepsOrder(op)}
+	if err := r.furnish(n, &l.met, &l.far); err != nil {
+		return err
+	}
+	l.stretch = max(pieceOf(n, l.far)/size, 1)
 	steps := (send.Len() + l.stretch - 1) / l.stretch
+	l.first = r.step + 1
 	r.step += uint64(steps)
-	for i := range steps + gatherAfter {
+	ahead := int(min(r.ahead(2*l.stretch*size, l.far), depth/4)) // twice so far from filling to gathering
+	for i := range steps + 2*ahead {
 		if i < steps {
 			if err := r.fillShare(l, i); err != nil {
 				return err
 			}
 		}
-		if i == 0 {
+		if i == 0 && !l.met {
 			if err := r.meetAll(l.first); err != nil {
 				return err
 			}
 		}
-		if k := i - reduceAfter; k >= 0 && k < steps {
+		if k := i - ahead; k >= 0 && k < steps {
 			if err := r.reduceShare(l, k); err != nil {
 				return err
 			}
 		}
-		if k := i - gatherAfter; k >= 0 {
+		if k := i - 2*ahead; k >= 0 {
 			if err := r.gatherShares(l, k); err != nil {
 				return err
 			}
@@ -73,29 +76,30 @@ func (l *share) bounds(i, j, members int) (base, lo, hi int) {
 	return base, base + min(j*each, n), base + min((j+1)*each, n)
 }
 
-// at returns where elements lo to hi-1 of the vector are in the slot of a step that
-// begins with element base.
-func (l *share) at(h *head, base, lo, hi int) []byte {
+// held returns where member j holds elements lo to hi-1 of a step that begins with
+// element base.
+func (r *Room) held(l *share, j int, s uint64, base, lo, hi int) []byte {
 	size := l.send.Type().Size()
-	return payload(h, headSize, (lo-base)*size, (hi-lo)*size)
+	return r.payload(j, s, (lo-base)*size, (hi-lo)*size)
 }
 
 func (r *Room) fillShare(l *share, i int) error {
 	s := l.first + uint64(i)
+	base, lo, hi := l.bounds(i, r.me, r.size())
+	end := min(base+l.stretch, l.send.Len())
+	r.lay(s, (end-base)*l.send.Type().Size(), l.far)
 	h, err := r.acquire(s)
 	if err != nil {
 		return err
 	}
-	if h.call[0] = 0; i == 0 {
+	if h.call[0] = 0; i == 0 && !l.met {
 		r.sign(h)
 	}
-	base, lo, hi := l.bounds(i, r.me, r.size())
-	end := min(base+l.stretch, l.send.Len())
 	if l.staged {
 		lo = hi
 	}
-	copy(l.at(h, base, base, lo), l.send.Slice(base, lo).HostSlice())
-	copy(l.at(h, base, hi, end), l.send.Slice(hi, end).HostSlice())
+	copy(r.held(l, r.me, s, base, base, lo), l.send.Slice(base, lo).HostSlice())
+	copy(r.held(l, r.me, s, base, hi, end), l.send.Slice(hi, end).HostSlice())
 	r.store(&h.step, s)
 	return nil
 }
@@ -104,17 +108,16 @@ func (r *Room) reduceShare(l *share, i int) error {
 	s := l.first + uint64(i)
 	base, lo, hi := l.bounds(i, r.me, r.size())
 	dst := l.recv.Slice(lo, hi)
-	for j := range r.blocks {
-		h := r.slot(j, s)
+	for j := range r.parts {
 		if j != r.me {
-			if err := r.await(&h.step, s, j); err != nil {
+			if err := r.await(&r.head(j, s).step, s, j); err != nil {
 				return err
 			}
 		} else if !l.staged {
 			r.srcs[j] = l.send.Slice(lo, hi)
 			continue
 		}
-		r.srcs[j] = mem.HostBytes(dst.Type(), dst.Len(), l.at(h, base, lo, hi))
+		r.srcs[j] = mem.HostBytes(dst.Type(), dst.Len(), r.held(l, j, s, base, lo, hi))
 	}
 	f := flow{op: l.op, hi: r.size()}
 	if err := r.combine(&f, dst); err != nil {
@@ -123,8 +126,8 @@ func (r *Room) reduceShare(l *share, i int) error {
 	if err := l.op.Finish(dst, r.size()); err != nil {
 		return err
 	}
-	copy(l.at(r.slot(r.me, s), base, lo, hi), dst.HostSlice())
-	r.store(&r.lines(r.me).made, s)
+	copy(r.held(l, r.me, s, base, lo, hi), dst.HostSlice())
+	r.store(&r.parts[r.me].lines.made, s)
 	return nil
 }
 
@@ -132,11 +135,11 @@ func (r *Room) gatherShares(l *share, i int) error {
 	s := l.first + uint64(i)
 	for d := 1; d < r.size(); d++ {
 		j := (r.me + d) % r.size()
-		if err := r.await(&r.lines(j).made, s, j); err != nil {
+		if err := r.await(&r.parts[j].lines.made, s, j); err != nil {
 			return err
 		}
 		base, lo, hi := l.bounds(i, j, r.size())
-		copy(l.recv.Slice(lo, hi).HostSlice(), l.at(r.slot(j, s), base, lo, hi))
+		copy(l.recv.Slice(lo, hi).HostSlice(), r.held(l, j, s, base, lo, hi))
 	}
 	r.hasRead(s)
 	return nil

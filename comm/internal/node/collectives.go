@@ -12,6 +12,7 @@ import (
 // Barrier returns when every member has called it.
 func (r *Room) Barrier() error {
 	r.step++
+	r.lay(r.step, 0, false)
 	h, err := r.acquire(r.step)
 	if err != nil {
 		return err
@@ -28,11 +29,11 @@ func (r *Room) Barrier() error {
 // Bcast copies the root's b to the others': the root writes, all read.
 func (r *Room) Bcast(root int, b mem.Buffer) error {
 	l := layout{each: b.Len()}
-	f := flow{out: l, in: l, single: true, most: b.Len()}
+	f := flow{typ: b.Type(), out: l, in: l, single: true, most: b.Len()}
 	if r.me == root {
-		f.send, f.writes = b, true
+		f.send, f.writes = b.HostSlice(), true
 	} else {
-		f.recv, f.lo, f.hi = b, root, root+1
+		f.recv, f.lo, f.hi = b.HostSlice(), root, root+1
 	}
 	return r.run(&f)
 }
@@ -40,10 +41,10 @@ func (r *Room) Bcast(root int, b mem.Buffer) error {
 // Reduce combines the sends into the root's recv: all write, the root combines.
 func (r *Room) Reduce(root int, send, recv mem.Buffer, op coll.Op) error {
 	l := layout{each: send.Len()}
-	f := flow{send: send, out: l, most: send.Len(), writes: true}
+	f := flow{send: send.HostSlice(), typ: send.Type(), out: l, most: send.Len(), writes: true}
 	if r.me == root {
-		f.fold, f.op, f.recv, f.in, f.hi = true, op, recv, l, r.size()
-		f.staged = r.overlays(&f)
+		f.fold, f.op, f.recv, f.in, f.hi = true, op, recv.HostSlice(), l, r.size()
+		f.staged = r.keepsOrder(op)
 		f.writes = f.staged
 	}
 	return r.run(&f)
@@ -55,9 +56,8 @@ func (r *Room) Allreduce(send, recv mem.Buffer, op coll.Op) error {
 		return r.allreduceLong(send, recv, op)
 	}
 	l := layout{each: send.Len()}
-	f := flow{send: send, recv: recv, out: l, in: l, most: send.Len(), writes: true, hi: r.size(), full: true, fold: true, op: op}
-	f.staged = r.overlays(&f)
-	return r.run(&f)
+	return r.run(&flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: send.Type(), out: l, in: l, most: send.Len(),
+		writes: true, hi: r.size(), full: true, fold: true, op: op, staged: r.keepsOrder(op)})
 }
 
 // ReduceScatterBlock combines the sends and gives each member its block.
@@ -71,19 +71,10 @@ func (r *Room) ReduceScatter(send, recv mem.Buffer, counts []int, op coll.Op) er
 }
 
 func (r *Room) reduceScatter(out layout, most int, send, recv mem.Buffer, op coll.Op) error {
-	f := flow{send: send, recv: recv, out: out, in: layout{each: recv.Len()}, split: true, most: most,
-		writes: true, hi: r.size(), full: true, fold: true, op: op}
-	f.staged = r.overlays(&f)
-	return r.run(&f)
-}
-
-// overlays reports whether this member's operand has to be read from its slot.
-func (r *Room) overlays(f *flow) bool {
-	own := f.send
-	if f.split {
-		own = f.out.part(f.send, r.me, 0, f.recv.Len())
-	}
-	return r.keepsOrder(f.op) || mem.Overlap(own, f.recv) && !mem.Same(own, f.recv)
+	own := send.Slice(out.start(r.me), out.start(r.me)+recv.Len())
+	return r.run(&flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: recv.Type(), out: out, in: layout{each: recv.Len()},
+		split: true, most: most, writes: true, hi: r.size(), full: true, fold: true, op: op,
+		staged: r.keepsOrder(op) || mem.Overlap(own, recv) && !mem.Same(own, recv)})
 }
 
 // Allgather copies every send to everybody's recv.
@@ -97,7 +88,7 @@ func (r *Room) Allgatherv(send, recv mem.Buffer, counts, displs []int) error {
 }
 
 func (r *Room) allgather(in layout, most int, send, recv mem.Buffer) error {
-	return r.run(&flow{send: send, recv: recv, out: layout{each: send.Len()}, in: in, most: most,
+	return r.run(&flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: send.Type(), out: layout{each: send.Len()}, in: in, most: most,
 		writes: true, hi: r.size(), full: true})
 }
 
@@ -122,9 +113,9 @@ func (r *Room) Gatherv(root int, send, recv mem.Buffer, counts, displs []int) er
 }
 
 func (r *Room) gather(root int, in layout, send, recv mem.Buffer) flow {
-	f := flow{send: send, out: layout{each: send.Len()}}
+	f := flow{send: send.HostSlice(), typ: send.Type(), out: layout{each: send.Len()}}
 	if r.me == root {
-		f.recv, f.in, f.hi = recv, in, r.size()
+		f.recv, f.in, f.hi = recv.HostSlice(), in, r.size()
 	} else {
 		f.writes = true
 	}
@@ -152,9 +143,9 @@ func (r *Room) Scatterv(root int, send, recv mem.Buffer, counts, displs []int) e
 }
 
 func (r *Room) scatter(root int, out layout, send, recv mem.Buffer) flow {
-	f := flow{recv: recv, in: layout{each: recv.Len()}, split: true, single: true, lo: root, hi: root + 1}
+	f := flow{recv: recv.HostSlice(), typ: recv.Type(), in: layout{each: recv.Len()}, split: true, single: true, lo: root, hi: root + 1}
 	if r.me == root {
-		f.send, f.out, f.writes = send, out, true
+		f.send, f.out, f.writes = send.HostSlice(), out, true
 	}
 	return f
 }
@@ -162,13 +153,13 @@ func (r *Room) scatter(root int, out layout, send, recv mem.Buffer) flow {
 // Alltoall copies block i of member j's send to block j of member i's recv.
 func (r *Room) Alltoall(send, recv mem.Buffer) error {
 	n := send.Len() / r.size()
-	return r.run(&flow{send: send, recv: recv, out: layout{each: n}, in: layout{each: n}, split: true, most: n,
+	return r.run(&flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: send.Type(), out: layout{each: n}, in: layout{each: n}, split: true, most: n,
 		writes: true, hi: r.size(), full: true})
 }
 
 // Alltoallv is Alltoall with blocks of any length.
 func (r *Room) Alltoallv(send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, counts, displs []int) error {
-	f := flow{send: send, recv: recv, out: r.placed(0, sendCounts, sendDispls), in: r.placed(1, counts, displs),
+	f := flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: send.Type(), out: r.placed(0, sendCounts, sendDispls), in: r.placed(1, counts, displs),
 		split: true, writes: true, hi: r.size(), full: true}
 	if err := r.agree(&f, sendCounts); err != nil {
 		return err
@@ -185,7 +176,6 @@ func (r *Room) Exscan(send, recv mem.Buffer, op coll.Op) error { return r.scan(r
 
 func (r *Room) scan(operands int, send, recv mem.Buffer, op coll.Op) error {
 	l := layout{each: send.Len()}
-	f := flow{send: send, recv: recv, out: l, in: l, most: send.Len(), writes: true, hi: operands, fold: true, op: op, scan: true}
-	f.staged = r.overlays(&f)
-	return r.run(&f)
+	return r.run(&flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: send.Type(), out: l, in: l, most: send.Len(),
+		writes: r.me < r.size()-1 || r.keepsOrder(op), hi: operands, fold: true, op: op, scan: true, staged: r.keepsOrder(op)})
 }

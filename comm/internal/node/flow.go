@@ -2,16 +2,16 @@ package node
 
 import (
 	"encoding/binary"
-	"unsafe"
 
 	"gompi/comm/internal/coll"
 	"gompi/internal/mem"
 )
 
-// A flow is a collective in which every element is read from the slot of the
-// member it comes from: each but a long allreduce.
+// A flow is a collective in which every element is read from where the member that
+// it comes from has stored it: each but a long allreduce.
 type flow struct {
-	send, recv mem.Buffer
+	send, recv []byte
+	typ        mem.Type
 	out        layout // of send: a block for each member if split, else one for all
 	in         layout // of recv: a block from each member, or only one
 	split      bool
@@ -19,29 +19,56 @@ type flow struct {
 	writes     bool // this member sends
 	lo, hi     int  // it reads from the members lo to hi-1, itself included
 	full       bool // every member reads from every other
-	most       int  // elements of the longest block of all members
-	piece      int  // elements of each block that go in one step
 	met        bool // the members' calls have been compared in a step before
 
 	fold bool // what is read is combined, into one block
 	op   coll.Op
 	scan bool // in the order of a scan
-	// staged says that this member's own operand is read from its slot: the result
-	// may be stored over it before all is combined.
+	// staged says that this member's own operand is read from where it has stored
+	// it: the result may be stored over it before all is combined.
 	staged bool
+
+	most  int // elements of the longest block of all members
+	piece int // elements of each block that go in one step
+	far   bool
 }
 
-// ahead is how many steps a member fills before it reads: enough for its slots to
-// be on their way while others fill theirs, and less than depth.
-const ahead = depth / 2
+// What goes in one step: all, if it is short, or else so much that there are some
+// steps, for one member to store while the other loads.
+const (
+	pieceLeast = 8 << 10
+	pieceMost  = 32 << 10 // of the far ring
+	pieces     = 8
+	// farFrom is the bytes of one member's payload from which on the far ring serves
+	// (bcast of two: 16 KiB in 2.5 us around either, 4 KiB in 0.67 and 0.99, 64 KiB in
+	// 9.1 and 7.8).
+	farFrom = 32 << 10
+)
 
-// run runs a flow whose fields but piece are set.
+// pieceOf returns the bytes that go in one step of n.
+func pieceOf(n int, far bool) int {
+	if !far {
+		return min(n, pieceLeast)
+	}
+	return min(max(n/pieces, pieceLeast), pieceMost)
+}
+
+// run runs a flow whose fields but the last two are set.
 func (r *Room) run(f *flow) error {
-	f.piece = r.pieceOf(f)
+	size, parts := max(f.typ.Size(), 1), 1
+	if f.split {
+		parts = r.size()
+	}
+	total := f.most * size * parts
+	if err := r.furnish(total, &f.met, &f.far); err != nil {
+		return err
+	}
+	f.piece = max(pieceOf(total, f.far)/size/parts, 1)
 	steps := max((f.most+f.piece-1)/f.piece, 1)
 	first, last := r.step+1, r.step+uint64(steps)
 	r.step = last
-	filled := r.step - uint64(steps)
+	ahead := r.ahead(f.piece*size*parts, f.far)
+	filled := first - 1
 	for s := first; s <= last; s++ {
 		for ; filled < min(last, s+ahead-1); filled++ {
 			if err := r.fill(f, filled+1, first); err != nil {
@@ -68,17 +95,83 @@ func (r *Room) run(f *flow) error {
 	return nil
 }
 
-// pieceOf returns how many elements of each block go in one step.
-func (r *Room) pieceOf(f *flow) int {
-	size := max(f.send.Type().Size(), f.recv.Type().Size(), 1)
-	if f.split {
-		return r.chunk / size / r.size()
+// ahead returns how many steps of n bytes a member fills before it reads the first:
+// half of the ring, so that what others read has left its cache.
+func (r *Room) ahead(n int, far bool) uint64 {
+	g := &r.near
+	if far {
+		g = &r.far
 	}
-	return r.chunk / size
+	return max(min(g.size/2/uint64(max(n, lineSize)), depth/2), 1)
 }
 
-// fill fills the own slot of step s, if there is something to fill it with.
+// furnish decides whether a collective with n bytes of payload goes around the far
+// ring. The first that should claims it, in a step in which all tell whether they
+// could; their calls are compared in it.
+func (r *Room) furnish(n int, met, far *bool) error {
+	if n < farFrom {
+		return nil
+	}
+	if !r.asked {
+		r.asked = true
+		if err := r.claimAll(*met); err != nil {
+			return err
+		}
+		*met = true
+	}
+	*far = r.far.size > 0
+	return nil
+}
+
+func (r *Room) claimAll(met bool) error {
+	r.step++
+	s := r.step
+	r.lay(s, 1, false)
+	h, err := r.acquire(s)
+	if err != nil {
+		return err
+	}
+	if h.call[0] = 0; !met {
+		r.sign(h)
+	}
+	if h.small[0] = 1; r.claim() != nil {
+		h.small[0] = 0
+	}
+	r.store(&h.step, s)
+	all := h.small[0]
+	for j := range r.parts {
+		if j == r.me {
+			continue
+		}
+		h := r.head(j, s)
+		if met {
+			err = r.await(&h.step, s, j)
+		} else {
+			_, err = r.meet(j, s)
+		}
+		if err != nil {
+			return err
+		}
+		all &= h.small[0]
+	}
+	r.free = s - 1
+	if all == 0 {
+		r.far.size = 0
+	}
+	return nil
+}
+
+// each returns the bytes of one member's part of a step that begins with element lo.
+func (f *flow) each(lo int) int { return min(f.piece, f.most-lo) * f.typ.Size() }
+
+// fill fills step s, if there is something to fill it with.
 func (r *Room) fill(f *flow, s, first uint64) error {
+	lo := int(s-first) * f.piece
+	total := f.each(lo)
+	if f.split {
+		total *= r.size()
+	}
+	r.lay(s, total, f.far)
 	begins := s == first && !f.met
 	if !f.writes && !begins {
 		return nil
@@ -91,55 +184,54 @@ func (r *Room) fill(f *flow, s, first uint64) error {
 		r.sign(h)
 	}
 	if f.writes {
-		r.pack(f, h, int(s-first)*f.piece)
+		r.pack(f, s, lo)
 	}
 	r.store(&h.step, s)
 	return nil
 }
 
 // pack copies what goes to the others, from element lo of each block on.
-func (r *Room) pack(f *flow, h *head, lo int) {
+func (r *Room) pack(f *flow, s uint64, lo int) {
 	if !f.split {
-		b := f.out.part(f.send, 0, lo, f.piece).HostSlice()
-		copy(payload(h, len(b), 0, len(b)), b)
+		b := f.part(f.send, &f.out, 0, lo)
+		copy(r.payload(r.me, s, 0, len(b)), b)
 		return
 	}
-	each := f.each()
-	for j := range r.blocks {
+	each := f.each(lo)
+	for j := range r.parts {
 		if j != r.me || f.staged {
-			b := f.out.part(f.send, j, lo, f.piece).HostSlice()
-			copy(payload(h, each*r.size(), j*each, len(b)), b)
+			b := f.part(f.send, &f.out, j, lo)
+			copy(r.payload(r.me, s, j*each, len(b)), b)
 		}
 	}
 }
 
-// each returns the bytes of one member's part of a split slot.
-func (f *flow) each() int {
-	return min(f.piece, f.most) * max(f.send.Type().Size(), f.recv.Type().Size())
+// part returns the piece of a block from element lo on.
+func (f *flow) part(b []byte, l *layout, block, lo int) []byte {
+	size := f.typ.Size()
+	count, start := l.count(block), l.start(block)
+	lo = min(lo, count)
+	return b[(start+lo)*size : (start+min(lo+f.piece, count))*size]
 }
 
 // read returns the n bytes that member j has for this one in step s, when they
 // are there.
-func (r *Room) read(f *flow, j int, s, first uint64, n int) ([]byte, error) {
-	h := r.slot(j, s)
-	var err error
+func (r *Room) read(f *flow, j int, s, first uint64, n, lo int) (b []byte, err error) {
 	switch {
 	case j == r.me:
 	case s == first && !f.met:
 		_, err = r.meet(j, s)
 	default:
-		err = r.await(&h.step, s, j)
+		err = r.await(&r.head(j, s).step, s, j)
 	}
-	if err != nil {
-		return nil, err
-	}
+	off := 0
 	if f.split {
-		return payload(h, f.each()*r.size(), r.me*f.each(), n), nil
+		off = r.me * f.each(lo)
 	}
-	return payload(h, n, 0, n), nil
+	return r.payload(j, s, off, n), err
 }
 
-// take reads the slots of step s.
+// take reads what there is for this member in step s.
 func (r *Room) take(f *flow, s, first uint64) error {
 	lo := int(s-first) * f.piece
 	if f.fold {
@@ -154,47 +246,48 @@ func (r *Room) take(f *flow, s, first uint64) error {
 		if f.single {
 			block = 0
 		}
-		dst := f.in.part(f.recv, block, lo, f.piece)
+		dst := f.part(f.recv, &f.in, block, lo)
 		if j == r.me {
-			if own := f.own(r.me, lo); !mem.Same(own, dst) {
-				copy(dst.HostSlice(), own.HostSlice())
+			if own := f.own(r.me, lo); len(own) > 0 && &own[0] != &dst[0] {
+				copy(dst, own)
 			}
 			continue
 		}
-		src, err := r.read(f, j, s, first, dst.Size())
+		src, err := r.read(f, j, s, first, len(dst), lo)
 		if err != nil {
 			return err
 		}
-		copy(dst.HostSlice(), src)
+		copy(dst, src)
 	}
 	return nil
 }
 
 // own returns what this member has for itself from element lo on.
-func (f *flow) own(me, lo int) mem.Buffer {
-	if f.split {
-		return f.out.part(f.send, me, lo, f.piece)
+func (f *flow) own(me, lo int) []byte {
+	if !f.split {
+		me = 0
 	}
-	return f.out.part(f.send, 0, lo, f.piece)
+	return f.part(f.send, &f.out, me, lo)
 }
 
-// takeFolding reads the slots of step s and combines what is in them.
+// takeFolding reads step s and combines what is in it.
 func (r *Room) takeFolding(f *flow, s, first uint64, lo int) error {
 	if f.lo == f.hi {
 		return nil
 	}
-	dst := f.in.part(f.recv, 0, lo, f.piece)
+	b := f.part(f.recv, &f.in, 0, lo)
+	n := len(b) / f.typ.Size()
 	for j := f.lo; j < f.hi; j++ {
+		src := b
+		var err error
 		if j == r.me && !f.staged {
-			r.srcs[j] = f.own(r.me, lo)
-			continue
-		}
-		src, err := r.read(f, j, s, first, dst.Size())
-		if err != nil {
+			src = f.own(r.me, lo)
+		} else if src, err = r.read(f, j, s, first, len(b), lo); err != nil {
 			return err
 		}
-		r.srcs[j] = mem.HostBytes(dst.Type(), dst.Len(), src)
+		r.srcs[j] = mem.HostBytes(f.typ, n, src)
 	}
+	dst := mem.HostBytes(f.typ, n, b)
 	if err := r.combine(f, dst); err != nil {
 		return err
 	}
@@ -222,8 +315,9 @@ func (r *Room) combine(f *flow, dst mem.Buffer) (err error) {
 // lengths of those that it sends, counts, by receiver or only one. It takes a step,
 // in which their calls are compared.
 func (r *Room) agree(f *flow, counts []int) error {
-	s := r.step + 1
-	r.step = s
+	r.step++
+	s := r.step
+	r.lay(s, 8+8*r.size(), false)
 	h, err := r.acquire(s)
 	if err != nil {
 		return err
@@ -231,21 +325,20 @@ func (r *Room) agree(f *flow, counts []int) error {
 	r.sign(h)
 	for i, n := range counts {
 		f.most = max(f.most, n)
-		putCount(payload(h, r.chunk, 8*i, 8), n)
+		putCount(r.payload(r.me, s, 8+8*i, 8), n)
 	}
-	putCount(h.small[:8], f.most)
+	putCount(r.payload(r.me, s, 0, 8), f.most)
 	r.store(&h.step, s)
-	for j := range r.blocks {
+	for j := range r.parts {
 		if j == r.me {
 			continue
 		}
-		h, err := r.meet(j, s)
-		if err != nil {
+		if _, err := r.meet(j, s); err != nil {
 			return err
 		}
-		f.most = max(f.most, count(h.small[:8]))
+		f.most = max(f.most, count(r.payload(j, s, 0, 8)))
 		if f.lo <= j && j < f.hi {
-			if err := r.checkCount(f, j, h); err != nil {
+			if err := r.checkCount(f, j, s); err != nil {
 				return err
 			}
 		}
@@ -255,7 +348,7 @@ func (r *Room) agree(f *flow, counts []int) error {
 }
 
 // checkCount compares how much member j sends here with what is expected.
-func (r *Room) checkCount(f *flow, j int, h *head) error {
+func (r *Room) checkCount(f *flow, j int, s uint64) error {
 	which, block := 0, j
 	if f.split {
 		which = r.me
@@ -263,25 +356,15 @@ func (r *Room) checkCount(f *flow, j int, h *head) error {
 	if f.single {
 		block = 0
 	}
-	mine, theirs := f.in.count(block), count(payload(h, r.chunk, 8*which, 8))
+	mine, theirs := f.in.count(block), count(r.payload(j, s, 8+8*which, 8))
 	if mine == theirs {
 		return nil
 	}
-	size := f.recv.Type().Size()
-	return r.port.DisagreeOn(j, mine*size, theirs*size)
+	return r.port.DisagreeOn(j, mine*f.typ.Size(), theirs*f.typ.Size())
 }
 
 func putCount(b []byte, n int) { binary.NativeEndian.PutUint64(b, uint64(n)) }
 func count(b []byte) int       { return int(binary.NativeEndian.Uint64(b)) }
-
-// payload returns n bytes from off on of h's payload, which has total bytes.
-func payload(h *head, total, off, n int) []byte {
-	at := unsafe.Pointer(&h.small)
-	if total > len(h.small) {
-		at = unsafe.Add(unsafe.Pointer(h), headSize)
-	}
-	return unsafe.Slice((*byte)(unsafe.Add(at, off)), n)
-}
 
 // A layout says where blocks lie in a buffer.
 type layout struct {
@@ -296,14 +379,11 @@ func (l layout) count(block int) int {
 	return l.counts[block]
 }
 
-// part returns the piece of a block from element lo on.
-func (l layout) part(b mem.Buffer, block, lo, piece int) mem.Buffer {
-	count, start := l.count(block), block*l.each
-	if l.counts != nil {
-		start = l.starts[block]
+func (l layout) start(block int) int {
+	if l.counts == nil {
+		return block * l.each
 	}
-	lo = min(lo, count)
-	return b.Slice(start+lo, start+min(lo+piece, count))
+	return l.starts[block]
 }
 
 // placed returns the layout of blocks of counts elements at displs, or one after

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"sync"
 	"unsafe"
 )
@@ -12,8 +13,7 @@ import (
 type Pool struct {
 	mu     sync.Mutex
 	arena  []byte
-	size   int // of a block
-	stride int // of its slots
+	ranks  int
 	claim  func(off, n int) error
 	lost   func(world int) bool
 	blocks []*block // by place
@@ -44,7 +44,14 @@ func (t Token) uses() uint64 { return uint64(t) & (1<<usesBits - 1) }
 // NewPool returns the pool of a rank, on a host with the given ranks. claim makes
 // sure that a part of the arena exists; lost reports whether a rank has ended.
 func NewPool(arena []byte, ranks int, claim func(off, n int) error, lost func(world int) bool) *Pool {
-	return &Pool{arena: arena, size: BlockSize(ranks), stride: stride(chunkSize(ranks)), claim: claim, lost: lost}
+	return &Pool{arena: arena, ranks: ranks, claim: claim, lost: lost}
+}
+
+// Blocks lie in the first part of an arena, stages in the rest.
+func (p *Pool) stagesAt() int { return len(p.arena) / 8 }
+
+func (p *Pool) places() int {
+	return min(p.stagesAt()/BlockSize, (len(p.arena)-p.stagesAt())/StageSize(p.ranks))
 }
 
 // Take takes a block for a room to be made. It fails when there is no memory.
@@ -56,7 +63,10 @@ func (p *Pool) Take() (Token, error) {
 		place++
 	}
 	if place == len(p.blocks) {
-		if err := p.claim(place*p.size, p.size); err != nil {
+		if place == p.places() {
+			return 0, fmt.Errorf("all %d rooms that a rank can have are in use", place)
+		}
+		if err := p.claim(place*BlockSize, BlockSize); err != nil {
 			return 0, err
 		}
 		p.blocks = append(p.blocks, new(block))
@@ -65,7 +75,7 @@ func (p *Pool) Take() (Token, error) {
 	b.uses, b.guests = b.uses+1, nil
 	t := Token(place+1)<<usesBits | Token(b.uses)&(1<<usesBits-1)
 	l := p.linesAt(p.arena, t)
-	p.wipe(l)
+	*l = lines{}
 	l.uses.Store(t.uses())
 	return t, nil
 }
@@ -98,25 +108,27 @@ func (b *block) vacant(lost func(int) bool) bool {
 
 // linesAt returns the beginning of the block that t names in its owner's arena.
 func (p *Pool) linesAt(arena []byte, t Token) *lines {
-	return (*lines)(unsafe.Pointer(unsafe.SliceData(arena[t.place()*p.size:][:p.size])))
+	return (*lines)(unsafe.Pointer(unsafe.SliceData(arena[t.place()*BlockSize:][:BlockSize])))
 }
 
-// Enter returns the block of another member of the room that mine is for.
-func (p *Pool) Enter(mine Token, world int, arena []byte, t Token) unsafe.Pointer {
+// part returns the memory that t names in its owner's arena.
+func (p *Pool) part(arena []byte, t Token) Part {
+	stage := arena[p.stagesAt()+t.place()*StageSize(p.ranks):][:StageSize(p.ranks)]
+	return Part{p.linesAt(arena, t), unsafe.Pointer(unsafe.SliceData(stage))}
+}
+
+// Enter returns the memory of another member of the room that mine is for.
+func (p *Pool) Enter(mine Token, world int, arena []byte, t Token) Part {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b, l := p.blocks[mine.place()], p.linesAt(arena, t)
-	b.guests = append(b.guests, guest{world: world, lines: l, uses: t.uses()})
-	return unsafe.Pointer(l)
+	b, part := p.blocks[mine.place()], p.part(arena, t)
+	b.guests = append(b.guests, guest{world: world, lines: part.lines, uses: t.uses()})
+	return part
 }
 
-// Own returns the own block that t names.
-func (p *Pool) Own(t Token) unsafe.Pointer { return unsafe.Pointer(p.linesAt(p.arena, t)) }
-
-// wipe makes a block's words what they were in fresh memory.
-func (p *Pool) wipe(l *lines) {
-	*l = lines{}
-	for i := range depth {
-		*(*head)(unsafe.Add(unsafe.Pointer(l), slotsAt+i*p.stride)) = head{}
-	}
+// Own returns the own memory that t names, and a function that makes sure its stage
+// exists.
+func (p *Pool) Own(t Token) (Part, func() error) {
+	off := p.stagesAt() + t.place()*StageSize(p.ranks)
+	return p.part(p.arena, t), func() error { return p.claim(off, StageSize(p.ranks)) }
 }

@@ -4,34 +4,41 @@
 //
 // # A room
 //
-// The memory of one communicator is its room: a block of BlockSize bytes for each
-// member, which lies in that member's arena. Only its owner writes to a block.
+// The memory of one communicator is its room: for each member a block, and a stage
+// behind all blocks, in that member's arena. Only its owner writes to them.
 //
-//	offset   size    content
-//	0        8       waits: 1 + the member for whose word the owner sleeps, or 0
-//	128      8       read: the last step of which the owner has read all it wants
-//	256      8       made: the last step of which the owner has reduced its share
-//	384      8       uses: how often the block has been taken and given back
-//	512      depth   slots, each of stride bytes
+//	offset   size       content of a block
+//	0        8          waits: 1 + the member for whose word the owner sleeps, or 0
+//	128      8          read: the last step of which the owner has read all it wants
+//	256      8          made: the last step of which the owner has reduced its share
+//	384      8          uses: how often the block has been taken and given back
+//	512      64 x 128   heads, one for each step under way
+//	8704     nearSize   the near ring, for payload
 //
-// A slot:
+//	offset   size       content of a head
+//	0        8          step: whose step this is; stored last
+//	8        8          trail: a digest of all calls up to this one
+//	16       16         the call, if the step is a collective's first, else 0
+//	32       96         the payload, if it fits
 //
-//	0        8       step: whose step this is; stored last
-//	8        8       trail: a digest of all calls up to this one
-//	16       16      the call, if the step is a collective's first, else 0
-//	32       32      the payload, if it fits
-//	64       chunk   else the payload
-//
-// So what is short is one line of the cache. Words of different purposes are 128
-// bytes apart, as processors fetch lines in pairs.
+// So what is short is one line of the cache, or two, which processors fetch
+// together; words of different purposes are 128 bytes apart for the same reason.
+// The payload of longer collectives goes around the near ring, which stays in the
+// first caches. That of the longest goes around the stage, the far ring, which does
+// not fit into the second-level cache on purpose: a line that another core holds
+// costs more to take away than one of the third level (1 MiB of bcast between two
+// cores: 134 us around 64 KiB, 71 around 1 MiB). A stage is claimed when the first
+// collective wants it, in a step of its own; where one member gets none, the near
+// ring serves all.
 //
 // # Steps
 //
 // Each collective takes one step or several, equally many on all members, which
-// count them from 1 for the life of the room. In a step a member fills its slot
-// number (step modulo depth), and reads those of others. In a collective's first
-// step every member fills its slot, if only with its call; that is compared with
-// their own by all who read it.
+// count them from 1 for the life of the room, and know of each how long its payload
+// is at most; so all members know where in the rings it lies. In a step a member
+// fills its head number (step modulo 64) and its piece of the ring, and reads those
+// of others. In a collective's first step every member fills its head, if only with
+// its call; that is compared with their own by all who read it.
 //
 // # Why nobody reads what is not there, or too late
 //
@@ -39,17 +46,18 @@
 // step is stored and loaded atomically, which orders everything before the one
 // and after the other, in Go's memory model and so for the processor.
 //
-// A slot is filled anew depth steps later, when all members have read the old
-// step. There are two ways to know. A member stores read when it has read a step.
+// A head is filled anew 64 steps later, a piece of a ring when it has gone around:
+// when all members have read the old step. There are two ways to know. A member stores read when it has read a step.
 // And a member whose call of a collective is seen has read everything of the one
 // before: so a collective of one step in which all read all needs no stores of
 // read at all. What a member has read never goes back, so the least of all is
 // kept in free and looked up again only when it is too small.
 //
-// Can two members wait for each other? A slot of step s waits for reads of step
-// s-depth, a read of step s for slots of step s. Every member fills less than
-// depth steps ahead of its reading, and stores read also for steps in which it
-// reads nothing. So of all who wait, the one with the least step does not.
+// Can two members wait for each other? Filling a step waits for reads of older
+// steps, reading one for its being filled. No member fills so far ahead of its
+// reading that it overwrites what it has not read itself, and each stores read also
+// for steps in which it reads nothing. So of all who wait, the one with the least
+// step does not.
 //
 // # Sleeping
 //
@@ -76,11 +84,32 @@ import (
 // The layout of a block.
 const (
 	lineSize = 128
-	slotsAt  = 4 * lineSize
-	headSize = 64
-	depth    = 8
+	depth    = 64
+	headsAt  = 4 * lineSize
+	nearAt   = headsAt + depth*lineSize
+	nearSize = 64 << 10
 	pageSize = 4096
+
+	// BlockSize is the size of a block.
+	BlockSize = (nearAt + nearSize + pageSize - 1) &^ (pageSize - 1)
+
+	// MaxRanks is for how many ranks of a host there are rooms: an element of each
+	// fits in a piece, for all to read.
+	MaxRanks = 512
 )
+
+// StageSize returns the size of a stage on a host with the given ranks: twice the
+// usual second-level cache, but less where there are many ranks, whose memory adds
+// up.
+func StageSize(ranks int) int {
+	switch {
+	case ranks <= 16:
+		return 2 << 20
+	case ranks <= 64:
+		return 1 << 20
+	}
+	return 512 << 10
+}
 
 // lines is the beginning of a block.
 type lines struct {
@@ -92,48 +121,23 @@ type lines struct {
 	_     [lineSize - 8]byte
 	uses  atomic.Uint64
 	_     [lineSize - 8]byte
+	heads [depth]head
 }
 
-// head is the beginning of a slot.
 type head struct {
 	step  atomic.Uint64
 	trail uint64
 	call  Call
-	small [headSize - 32]byte
+	small [smallSize]byte
 }
 
-var (
-	_ [slotsAt]byte  = [unsafe.Sizeof(lines{})]byte{}
-	_ [headSize]byte = [unsafe.Sizeof(head{})]byte{}
-)
+const smallSize = lineSize - 32
+
+var _ [nearAt]byte = [unsafe.Sizeof(lines{})]byte{}
 
 // A Call is what all members must call alike, in a form that means nothing here.
 // Its first word is never 0.
 type Call [2]uint64
-
-// chunkSize returns the payload of a slot on a host with the given ranks: what
-// stays in the second-level cache between one member's storing and another's
-// loading, but less where there are many, whose memory adds up.
-func chunkSize(ranks int) int {
-	switch {
-	case ranks <= 16:
-		return 32 << 10
-	case ranks <= 64:
-		return 16 << 10
-	}
-	return 8 << 10
-}
-
-// MaxRanks is for how many ranks of a host there are rooms: an element of each
-// fits in a slot, for all to read.
-const MaxRanks = 512
-
-func stride(chunk int) int { return (headSize + chunk + lineSize - 1) &^ (lineSize - 1) }
-
-// BlockSize returns the bytes of a member's block on a host with the given ranks.
-func BlockSize(ranks int) int {
-	return (slotsAt + depth*stride(chunkSize(ranks)) + pageSize - 1) &^ (pageSize - 1)
-}
 
 // A Port is what a Room needs of the rank that it works for.
 type Port interface {
@@ -153,47 +157,52 @@ type Port interface {
 	DisagreeOn(member, mine, theirs int) error
 }
 
+// A Part is one member's memory.
+type Part struct {
+	lines *lines
+	stage unsafe.Pointer
+}
+
 // A Room does the collectives of one communicator, one at a time. Its methods
 // are not for concurrent use.
 type Room struct {
 	port    Port
 	me      int
-	chunk   int
-	stride  int
 	looks   int
 	patient int  // looks of a caller that may spin
 	ordered bool // reductions keep the order of coll/order.go
+	parts   []Part
+	claim   func() error // the own stage
 
-	blocks []unsafe.Pointer // of the members
-	step   uint64           // the last one of the last collective
-	trail  uint64
-	call   Call
-	free   uint64 // all members have read the steps up to this one
+	step  uint64 // the last one of the last collective
+	trail uint64
+	call  Call
+	free  uint64 // all members have read the steps up to this one
+	near  ring
+	far   ring // of no size before it is claimed
+	asked bool // whether there is memory for stages
+	at    [depth]place
+
 	srcs   []mem.Buffer
 	starts [2][]int
 	spares [][]byte // by height in the combination tree
+	share  share    // of the allreduce under way
 }
 
-// New returns the room of member me, given the blocks of all members on a host with
-// the given ranks. ordered makes reductions combine in the order of coll/order.go.
-// A caller that may spin looks that often at a word before it lets go of the
-// processor.
-func New(me int, blocks []unsafe.Pointer, ranks int, ordered bool, looks int, port Port) *Room {
-	chunk := chunkSize(ranks)
+// New returns the room of member me of those with the given parts. claim makes sure
+// that its stage of StageSize bytes exists. ordered makes reductions combine in the
+// order of coll/order.go. A caller that may spin looks that often at a word before
+// it lets go of the processor.
+func New(me int, parts []Part, stage int, claim func() error, ordered bool, looks int, port Port) *Room {
 	return &Room{
-		port: port, me: me, chunk: chunk, stride: stride(chunk), ordered: ordered, patient: max(looks, 1),
-		blocks: blocks, srcs: make([]mem.Buffer, len(blocks)),
+		port: port, me: me, parts: parts, ordered: ordered, patient: max(looks, 1), claim: claim,
+		near: ring{size: nearSize}, far: ring{size: uint64(stage)}, srcs: make([]mem.Buffer, len(parts)),
 	}
 }
 
-func (r *Room) size() int { return len(r.blocks) }
+func (r *Room) size() int { return len(r.parts) }
 
-func (r *Room) lines(member int) *lines { return (*lines)(r.blocks[member]) }
-
-// slot returns a member's slot of step s.
-func (r *Room) slot(member int, s uint64) *head {
-	return (*head)(unsafe.Add(r.blocks[member], slotsAt+int(s%depth)*r.stride))
-}
+func (r *Room) head(member int, s uint64) *head { return &r.parts[member].lines.heads[s%depth] }
 
 // Begin begins a collective: every member calls the same. quiet is for callers
 // that must not spin.
@@ -207,33 +216,63 @@ func (r *Room) Begin(c Call, quiet bool) {
 	}
 }
 
-// acquire returns the own slot of step s when nobody reads the step before in it.
+// lay finds the place of step s with n bytes of payload at most, in the far ring if
+// far. All members do so for every step, in order.
+func (r *Room) lay(s uint64, n int, far bool) {
+	p := &r.at[s%depth]
+	*p = place{after: s - min(s, depth), far: far}
+	switch {
+	case n <= smallSize:
+		p.small = true
+	case far:
+		r.far.lay(p, s, n)
+	default:
+		r.near.lay(p, s, n)
+	}
+}
+
+// acquire returns the own head of step s when nobody reads what its place held.
 func (r *Room) acquire(s uint64) (*head, error) {
-	if s > r.free+depth {
+	after := r.at[s%depth].after
+	if after > r.free {
 		free := s
-		for j := range r.blocks {
+		for j := range r.parts {
 			if j == r.me {
 				continue
 			}
-			read := &r.lines(j).read
-			if err := r.await(read, s-depth, j); err != nil {
+			read := &r.parts[j].lines.read
+			if err := r.await(read, after, j); err != nil {
 				return nil, err
 			}
 			free = min(free, read.Load())
 		}
 		r.free = free
 	}
-	return r.slot(r.me, s), nil
+	return r.head(r.me, s), nil
 }
 
-// sign puts the call into a slot of a collective's first step.
+// payload returns n bytes from off on of a member's payload of step s.
+func (r *Room) payload(member int, s uint64, off, n int) []byte {
+	p, m := &r.at[s%depth], &r.parts[member]
+	at := unsafe.Pointer(&m.lines.heads[s%depth].small)
+	switch {
+	case p.small:
+	case p.far:
+		at = unsafe.Add(m.stage, p.off)
+	default:
+		at = unsafe.Add(unsafe.Pointer(m.lines), nearAt+p.off)
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(at, off)), n)
+}
+
+// sign puts the call into a head of a collective's first step.
 func (r *Room) sign(h *head) { h.trail, h.call = r.trail, r.call }
 
 // store stores a word that others wait for, and wakes those who sleep for it.
 func (r *Room) store(word *atomic.Uint64, v uint64) {
 	word.Store(v)
-	for j := range r.blocks {
-		if r.lines(j).waits.Load() == uint64(r.me)+1 {
+	for j := range r.parts {
+		if r.parts[j].lines.waits.Load() == uint64(r.me)+1 {
 			r.port.Wake(j)
 		}
 	}
@@ -255,16 +294,16 @@ func (r *Room) await(word *atomic.Uint64, want uint64, member int) error {
 			}
 		}
 	}
-	waits := &r.lines(r.me).waits
+	waits := &r.parts[r.me].lines.waits
 	waits.Store(uint64(member) + 1)
 	defer waits.Store(0)
 	return r.port.Await(word, want, member)
 }
 
-// meet waits for a member's slot of a collective's first step, and compares its
+// meet waits for a member's head of a collective's first step, and compares its
 // call.
 func (r *Room) meet(member int, first uint64) (*head, error) {
-	h := r.slot(member, first)
+	h := r.head(member, first)
 	if err := r.await(&h.step, first, member); err != nil {
 		return nil, err
 	}
@@ -279,17 +318,17 @@ func (r *Room) meet(member int, first uint64) (*head, error) {
 // had to wait for nobody.
 func (r *Room) differ(member int, first uint64) error {
 	for s := first - min(first-1, depth-1); s < first; s++ {
-		mine, theirs := r.slot(r.me, s), r.slot(member, s)
+		mine, theirs := r.head(r.me, s), r.head(member, s)
 		if mine.step.Load() == s && theirs.step.Load() == s && mine.call[0] != 0 && theirs.call[0] != 0 && mine.call != theirs.call {
 			return r.port.Disagree(member, mine.call, theirs.call)
 		}
 	}
-	return r.port.Disagree(member, r.call, r.slot(member, first).call)
+	return r.port.Disagree(member, r.call, r.head(member, first).call)
 }
 
 // meetAll waits until all members have made the call.
 func (r *Room) meetAll(first uint64) error {
-	for j := range r.blocks {
+	for j := range r.parts {
 		if j == r.me {
 			continue
 		}
@@ -301,4 +340,4 @@ func (r *Room) meetAll(first uint64) error {
 }
 
 // hasRead tells that this member wants nothing of the steps up to s any more.
-func (r *Room) hasRead(s uint64) { r.store(&r.lines(r.me).read, s) }
+func (r *Room) hasRead(s uint64) { r.store(&r.parts[r.me].lines.read, s) }

@@ -1,0 +1,41 @@
+package node
+
+// A place is where the payload of a step lies, with all members.
+type place struct {
+	small, far bool
+	off        int
+	after      uint64 // it may be filled when all have read this step
+}
+
+// A ring is memory that the payload of one step after the other goes around. It
+// remembers which steps it holds.
+type ring struct {
+	size uint64
+	next uint64 // where the next payload goes, counted without end
+	held [depth]stay
+	n    uint64 // of all that were held: the last at held[(n-1)%depth]
+	out  uint64 // of those: which are gone
+	gone uint64 // the last step of which something has been overwritten
+}
+
+type stay struct{ step, start uint64 }
+
+// lay gives step s a place for n bytes in one piece.
+func (g *ring) lay(p *place, s uint64, n int) {
+	length := uint64(n+lineSize-1) &^ (lineSize - 1)
+	if left := g.size - g.next%g.size; left < length {
+		g.next += left
+	}
+	p.off = int(g.next % g.size)
+	g.held[g.n%depth] = stay{s, g.next}
+	g.n++
+	g.next += length
+	for ; g.out < g.n-1; g.out++ {
+		h := g.held[g.out%depth]
+		if h.start+g.size >= g.next && g.out+depth > g.n {
+			break
+		}
+		g.gone = h.step
+	}
+	p.after = max(p.after, g.gone)
+}
