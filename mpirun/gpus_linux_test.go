@@ -254,6 +254,22 @@ func TestGPUsOfSeveralHosts(t *testing.T) {
 	b.AwaitEmpty(10 * time.Second)
 }
 
+// Nodes that are started one by one have each their own variable and number.
+func TestNodesGiveTheirOwnGPUs(t *testing.T) {
+	at, path := place(t), "PATH="+topoProgram(t, withDevices("n", "", "", "", ""))+":"+os.Getenv("PATH")
+	start := func(rank, visible string) *node {
+		return startNode(t, []string{testToken, path, "CUDA_VISIBLE_DEVICES=" + visible}, "-q", "-nnodes", "2", "-node-rank", rank, "-rdzv-endpoint", at,
+			"-nproc-per-node", "gpu", "-gpus-per-rank", "1", "sh", "-c", sees)
+	}
+	one, zero := start("1", "3,2,0"), start("0", "1")
+	zero.wants(t, 0)
+	one.wants(t, 0)
+	want := "0 sees 1 PCI_BUS_ID\n1 sees 3 PCI_BUS_ID\n2 sees 2 PCI_BUS_ID\n3 sees 0 PCI_BUS_ID\n"
+	if out := zero.out.String(); sorted(out) != sorted(want) {
+		t.Errorf("%swant\n%s", out, want)
+	}
+}
+
 func TestWhatIsKnownOfAUnit(t *testing.T) {
 	h := withDevices("a", "0-1", "not a list")
 	h.Devices[1].Mode, h.Devices[1].MIG, h.Devices[1].Slices = topo.ExclusiveProcess, true, []topo.Slice{{UUID: "MIG-x"}}

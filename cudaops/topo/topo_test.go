@@ -96,6 +96,8 @@ func FuzzParse(f *testing.F) {
 func TestUnitsAndWhatAListNames(t *testing.T) {
 	lost := four()
 	lost.Devices, lost.Links = lost.Devices[1:], nil
+	closed := four()
+	closed.Devices[1].Mode = Prohibited
 	show := func(h *Host, units []Unit) string {
 		var words []string
 		for _, u := range units {
@@ -108,6 +110,9 @@ func TestUnitsAndWhatAListNames(t *testing.T) {
 	}
 	if got, want := show(lost, lost.Units()), "1=GPU-11a 2=GPU-22a 3:0=MIG-aa 3:1=MIG-bb"; got != want {
 		t.Errorf("without the first: %s, want %s", got, want)
+	}
+	if got, want := show(closed, closed.Units()), "0=0 2=2 3:0=MIG-aa 3:1=MIG-bb"; got != want {
+		t.Errorf("with one that is prohibited: %s, want %s", got, want)
 	}
 	for _, tt := range []struct {
 		h          *Host

@@ -12,13 +12,16 @@ type Unit struct {
 	Slice  int    // position in its device's Slices; -1: the whole device
 }
 
-// Units returns all that there is, in the order of PCI addresses: each device,
-// or its slices where it is cut. The tokens of devices are numbers, which every
+// Units returns all that can be used, in the order of PCI addresses: each device,
+// or its slices where it is cut, but none that is prohibited. The tokens of devices are numbers, which every
 // program understands, unless a device is left out, when who counts differently
 // would take another: then they are UUIDs.
 func (h *Host) Units() []Unit {
 	var units []Unit
 	for i, d := range h.Devices {
+		if d.Mode == Prohibited {
+			continue
+		}
 		if d.MIG {
 			for k, s := range d.Slices {
 				units = append(units, Unit{s.UUID, i, k})

@@ -1,6 +1,6 @@
 // Command gompi-topo prints how the GPUs of this host reach each other and which
-// processors are near them, as "nvidia-smi topo -m" does, or as JSON for
-// gompirun's agents.
+// processors are near them, as "nvidia-smi topo -m" does, but for network cards,
+// or as JSON for gompirun's agents.
 //
 //	gompi-topo [-json]
 //

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"gompi/cudaops/topo"
 	"gompi/internal/env"
@@ -19,8 +20,9 @@ import (
 )
 
 // topoTime is how long gompi-topo may take. A driver that nobody uses is not
-// kept awake, and then takes a second or so for each GPU.
-const topoTime = 12 * time.Second
+// kept awake, and then takes a second or so for each GPU. It is less than the
+// launcher waits once another host has failed.
+const topoTime = 10 * time.Second
 
 // findGPUs says what GPUs there are on this host: what gompi-topo says, or else
 // what the kernel does, with the reason.
@@ -87,7 +89,7 @@ func topoPath() (string, error) {
 func lastLine(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	last := strings.Map(func(r rune) rune {
-		if r < ' ' {
+		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
