@@ -10,7 +10,7 @@ import (
 )
 
 // Transports carry host memory. Memory of another Space is staged: host memory
-// takes its place in messages, to which it is copied before, and from which after.
+// takes its place in messages, and its content goes there before, or back after.
 
 // A staging lends host memory to stages, pinned where the Space has such. Pinning
 // takes a millisecond, so what comes back is kept until the last communicator is

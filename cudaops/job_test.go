@@ -28,6 +28,7 @@ var jobs = map[string]func() error{
 	"astray":  jobAstray,
 	"import":  jobImport,
 	"rank":    jobRank,
+	"failing": jobFailing,
 }
 
 func child(name string) int {
@@ -364,18 +365,61 @@ func reduceArenas(d *cudaops.Device, handles []byte, size, n int) error {
 // and collectives, and map each other's.
 func TestRanksOfAJobUseTheDevicesOfTheirHost(t *testing.T) {
 	device(t)
+	if testing.Short() {
+		runRanks(t, "rank", "4")
+		return
+	}
+	runRanks(t, "rank", "1", "2", "4", "8")
+}
+
+// runRanks starts a job by gompirun with each of the numbers of ranks.
+func runRanks(t *testing.T, job string, numbers ...string) {
+	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
-	run := launcher(t, self)
-	for _, np := range []string{"1", "2", "4", "8"} {
+	gompirun := launcher(t, self)
+	for _, np := range numbers {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, run, "-np", np, "-oversubscribe", self)
-		cmd.Env = append(os.Environ(), jobVariable+"=rank")
+		cmd := exec.CommandContext(ctx, gompirun, "-np", np, "-oversubscribe", self)
+		cmd.Env = append(os.Environ(), jobVariable+"="+job)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("np=%s: %v\n%s", np, err, out)
 		}
 	}
+}
+
+// jobFailing is a rank of TestADeviceThatFailsIsToldToAllRanks.
+func jobFailing() error {
+	ctx := context.Background()
+	c, err := comm.Init(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx) // tells that c is broken, which is what this is about
+	d, err := cudaops.Open(0)
+	if err != nil {
+		return err
+	}
+	v, err := cudaops.Make[float32](d, 100)
+	if err != nil {
+		return err
+	}
+	if c.Rank() == 2 {
+		os.Setenv("FAKECUDA_FAIL", "cuMemcpyAsync:1=719")
+	}
+	err = c.Allreduce(ctx, v.Buffer(), v.Buffer(), comm.Sum)
+	if err == nil || !strings.Contains(err.Error(), "cuda:0: copy of 400 bytes from cuda:0 to host: cuMemcpyAsync: CUDA_ERROR_LAUNCH_FAILED (719)") {
+		return fmt.Errorf("rank %d: %v", c.Rank(), err)
+	}
+	return nil
+}
+
+// A device that fails on one rank, inside a collective through shared memory, ends
+// it everywhere.
+func TestADeviceThatFailsIsToldToAllRanks(t *testing.T) {
+	cudatest.NeedFake(t)
+	runRanks(t, "failing", "4")
 }
 
 // launcher returns a gompirun: the one beside self, if both were carried to a

@@ -320,7 +320,6 @@ API cuDeviceGetAttribute(int *value, int attribute, int) {
   int sm = setting("FAKECUDA_SM", 80);
   switch (attribute) {
   case 16: *value = 4; return OK;
-  case 18: *value = 0; return OK;
   case 75: *value = sm / 10; return OK;
   case 76: *value = sm % 10; return OK;
   }

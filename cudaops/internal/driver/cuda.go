@@ -103,7 +103,7 @@ func Describe(ordinal int) (Description, error) {
 	}
 	return Description{
 		Name: C.GoString(&d.name[0]), Bus: C.GoString(&d.bus[0]), Memory: int(d.memory), Processors: int(d.processors),
-		Major: int(d.major), Minor: int(d.minor), Integrated: d.integrated != 0,
+		Major: int(d.major), Minor: int(d.minor),
 	}, nil
 }
 

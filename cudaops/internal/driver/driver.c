@@ -79,7 +79,7 @@ enum { // of cuda.h
 	PORTABLE = 1,                   // registered memory: for all contexts
 	LAZY_PEER_ACCESS = 1,
 	JIT_ERROR_LOG = 5, JIT_ERROR_LOG_SIZE = 6,
-	ATTR_PROCESSORS = 16, ATTR_INTEGRATED = 18, ATTR_MAJOR = 75, ATTR_MINOR = 76,
+	ATTR_PROCESSORS = 16, ATTR_MAJOR = 75, ATTR_MINOR = 76,
 	POINTER_KIND = 2, POINTER_SYNC = 6, POINTER_MANAGED = 8, POINTER_DEVICE = 9,
 };
 
@@ -175,7 +175,6 @@ gompi_result gompi_describe(int ordinal, gompi_device *d) {
 	TRY(cuDeviceGetAttribute, &d->processors, ATTR_PROCESSORS, device);
 	TRY(cuDeviceGetAttribute, &d->major, ATTR_MAJOR, device);
 	TRY(cuDeviceGetAttribute, &d->minor, ATTR_MINOR, device);
-	TRY(cuDeviceGetAttribute, &d->integrated, ATTR_INTEGRATED, device);
 out:
 	return r;
 }
@@ -332,7 +331,7 @@ gompi_result gompi_event_sync(uintptr_t ctx, uintptr_t event) {
 
 // wait_for waits for what was put on the stream, if there is an event to do it
 // with: at first by asking, as most of what is waited for takes less than waking
-// a thread, then asleep.
+// a thread, then asleep. How often to ask is a guess until a GPU has been measured.
 static gompi_result wait_for(handle stream, handle event) {
 	gompi_result r = {0};
 	if (!event) return r;

@@ -47,7 +47,6 @@ type Description struct {
 	Memory       int    // bytes
 	Processors   int    // streaming multiprocessors
 	Major, Minor int    // compute capability
-	Integrated   bool   // shares the host's memory
 }
 
 // A Place says where an address is.

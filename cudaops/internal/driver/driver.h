@@ -12,7 +12,7 @@ typedef struct {
 typedef struct {
 	char name[128], bus[32];
 	size_t memory;
-	int processors, major, minor, integrated;
+	int processors, major, minor;
 } gompi_device;
 
 typedef struct {
