@@ -4687,3 +4687,23 @@ by1write:
 by1done:
 	VZEROUPPER
 	RET
+
+// func streamAVX2(dst *byte, src *byte, n int)
+// Requires: AVX, MMX+
+TEXT ·streamAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+next:
+	VMOVDQU  (CX), Y0
+	VMOVDQU  32(CX), Y1
+	VMOVNTDQ Y0, (AX)
+	VMOVNTDQ Y1, 32(AX)
+	ADDQ     $0x00000040, CX
+	ADDQ     $0x00000040, AX
+	SUBQ     $0x00000040, DX
+	JNE      next
+	SFENCE
+	VZEROUPPER
+	RET

@@ -283,3 +283,8 @@ func minU8AVX512(dst *byte, srcs **byte, k int, from int, to int)
 //
 //go:noescape
 func maxU8AVX512(dst *byte, srcs **byte, k int, from int, to int)
+
+// streamAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.
+//
+//go:noescape
+func streamAVX2(dst *byte, src *byte, n int)

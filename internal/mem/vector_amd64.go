@@ -23,3 +23,9 @@ func vectorLoops() (l loops) {
 	}
 	return l
 }
+
+// canStream reports whether this processor has what stream needs.
+var canStream = cpu.X86.HasAVX2
+
+// stream is Stream of n bytes, whole lines of dst.
+func stream(dst, src *byte, n int) { streamAVX2(dst, src, n) }

@@ -11,3 +11,7 @@ const (
 func vectorLoops() (l loops) { return l }
 
 func (loop) run(dst *byte, srcs **byte, k, from, to int) { panic("mem: no vector loops") }
+
+const canStream = false
+
+func stream(dst, src *byte, n int) { panic("mem: no stores past the caches") }

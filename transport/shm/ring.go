@@ -112,6 +112,8 @@ type writer struct {
 	clean uint64           // up to here, the places from tail on hold 0
 	bulk  bool             // a frame with more than smallBody has come
 	claim func() (ok bool) // makes sure that all of mem exists
+
+	reader distance // to the reader
 }
 
 // room returns how many bytes the next record may take, word included.
@@ -136,7 +138,7 @@ func (w *writer) begin(h *transport.Header, body []byte) (int, bool) {
 	n := min(len(body), room-frameHead)
 	at := w.at(w.tail)
 	h.Encode(w.mem[at+wordSize:])
-	copy(w.mem[at+frameHead:], body[:n])
+	w.reader.copy(w.mem[at+frameHead:], body[:n])
 	w.publish(first, transport.HeaderSize+n)
 	return n, true
 }
@@ -149,7 +151,7 @@ func (w *writer) goOn(body []byte) int {
 		return 0
 	}
 	n := min(len(body), room-wordSize)
-	copy(w.mem[w.at(w.tail)+wordSize:], body[:n])
+	w.reader.copy(w.mem[w.at(w.tail)+wordSize:], body[:n])
 	w.publish(more, n)
 	return n
 }

@@ -56,6 +56,7 @@ func main() {
 			}
 		}
 	}
+	stream()
 	Generate()
 	writeSwitch("../loops_amd64.go", names)
 }
@@ -155,6 +156,31 @@ func (g *generator) loop() {
 		JMP(LabelRef(label))
 		Label(label + "done")
 	}
+	VZEROUPPER()
+	RET()
+}
+
+// stream writes the copy whose stores go past the caches.
+func stream() {
+	TEXT("streamAVX2", NOSPLIT, "func(dst, src *byte, n int)")
+	Pragma("noescape")
+	Doc("streamAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.")
+	dst, src, left := GP64(), GP64(), GP64()
+	Load(Param("dst"), dst)
+	Load(Param("src"), src)
+	Load(Param("n"), left)
+	Label("next")
+	for i, r := range []Register{Y0, Y1} {
+		VMOVDQU(Mem{Base: src, Disp: i * 32}, r)
+	}
+	for i, r := range []Register{Y0, Y1} {
+		VMOVNTDQ(r, Mem{Base: dst, Disp: i * 32})
+	}
+	ADDQ(U32(64), src)
+	ADDQ(U32(64), dst)
+	SUBQ(U32(64), left)
+	JNE(LabelRef("next"))
+	SFENCE()
 	VZEROUPPER()
 	RET()
 }

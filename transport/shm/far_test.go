@@ -1,0 +1,40 @@
+package shm
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+func TestSlowCopiesInARowGoPastTheCaches(t *testing.T) {
+	const n = 32 << 10
+	fast, slow := time.Duration(n>>10*slowCopy-1), time.Duration(n>>10*slowCopy)
+	var d distance
+	for _, took := range []time.Duration{slow, slow, fast, slow, slow} {
+		if d.learn(n, took); d.past != 0 {
+			t.Fatalf("after accidents: %+v, want no verdict", d)
+		}
+	}
+	for want := leastTerm; want <= mostTerm; want *= 2 {
+		for d.past == 0 {
+			d.learn(n, slow)
+		}
+		if d.past != want {
+			t.Errorf("%d copies are to go past the caches, want %d", d.past, want)
+		}
+		src, dst := bytes.Repeat([]byte{1}, n), make([]byte, n)
+		for d.past > 0 {
+			d.copy(dst, src)
+		}
+		if !bytes.Equal(dst, src) {
+			t.Fatal("copied something else")
+		}
+	}
+	d.learn(n, fast)
+	for range slowCopies {
+		d.learn(n, slow)
+	}
+	if d.past != leastTerm {
+		t.Errorf("after a fast one: %d copies, want %d again", d.past, leastTerm)
+	}
+}
