@@ -7,6 +7,11 @@ PROGS   := ./mpirun/gompirun ./bench/gompi-bench ./bench/gompi-compare ./bench/g
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X gompi/mpirun.Version=$(VERSION)
 NP      ?= 4
+STRESS  ?= 1m
+BASE    ?= HEAD~1
+
+# What make regress compares.
+REGRESS ?= ./internal/mem ./comm/internal/match ./transport/inproc ./comm
 PTXDIR  ?= cudaops
 
 export CGO_ENABLED = 0
@@ -18,7 +23,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '-s -w -extldflags=-Wl,-z,lazy' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-.PHONY: help build run test check race fuzz examples bench compare compare-tcp launchbench launchbench-hosts ptx gpu dist clean
+.PHONY: help build run test check race stress regress fuzz examples bench compare compare-tcp launchbench launchbench-hosts ptx gpu dist clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +47,12 @@ check: ## the quick part of the tests: format, vet, short tests
 
 race: ## the short tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -short ./...
+
+stress: ## tests of memory ordering, with pauses at every step, for STRESS each (default 1m)
+	STRESS=$(STRESS) $(GO) test -count=1 -timeout 0 -run Stress ./comm/... ./transport/... ./internal/...
+
+regress: ## compare the Go benchmarks of this tree with those of the commit BASE (default HEAD~1)
+	GO='$(GO)' bench/regress $(BASE) $(REGRESS)
 
 fuzz: ## every fuzz target for 30 seconds
 	@for p in $$($(GO) list ./...); do \

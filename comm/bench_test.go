@@ -17,23 +17,26 @@ func BenchmarkTCPPingPong(b *testing.B) {
 
 func pingPong(b *testing.B, size int) {
 	b.ReportAllocs()
-	run(b, 2, func(ctx context.Context, c *comm.Comm) error {
-		buf := make([]byte, size)
-		for range 100 {
-			if err := bounce(ctx, c, buf); err != nil {
-				return err
-			}
+	run(b, 2, func(ctx context.Context, c *comm.Comm) error { return bounces(ctx, b, c, size) })
+}
+
+// bounces is b.N round trips between two ranks.
+func bounces(ctx context.Context, b *testing.B, c *comm.Comm, size int) error {
+	buf := make([]byte, size)
+	for range 100 {
+		if err := bounce(ctx, c, buf); err != nil {
+			return err
 		}
-		if c.Rank() == 0 {
-			b.ResetTimer()
+	}
+	if c.Rank() == 0 {
+		b.ResetTimer()
+	}
+	for range b.N {
+		if err := bounce(ctx, c, buf); err != nil {
+			return err
 		}
-		for range b.N {
-			if err := bounce(ctx, c, buf); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func bounce(ctx context.Context, c *comm.Comm, buf []byte) error {
