@@ -88,6 +88,11 @@ launchbench-hosts: build ## the same over four hosts made of network namespaces,
 	$(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -hosts 4 \
 	  -command '$(CURDIR)/$(BIN)/gompi-launchbench -hostfile $$HOSTFILE -rsh "$$RSH" -np 8 -torch-np 4 -rounds 5'
 
+.PHONY: launchbench-slurm
+launchbench-slurm: build ## the same in an allocation of a real Slurm made for it: two nodes on this machine (needs root, slurm-wlm, munge)
+	$(GO) test ./mpirun/internal/slurmbed -run RunCommand -v -timeout 0 -args -nodes 2 \
+	  -command 'salloc -N2 --ntasks-per-node=4 $(CURDIR)/$(BIN)/gompi-launchbench -np 2,8 -torch-np 0 -restart 0 -peers srun -rounds 5'
+
 gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there and type ./run (about 5 minutes)
 	@mkdir -p $(BIN)/gpu
 	CGO_ENABLED=1 $(GO) test -c -trimpath -o $(BIN)/gpu/cudaops.test ./cudaops

@@ -1,10 +1,32 @@
 package slurmbed
 
 import (
+	"flag"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 )
+
+var (
+	command = flag.String("command", "", "shell command that TestRunCommand runs, where srun and salloc find the nodes")
+	nodes   = flag.Int("nodes", 2, "nodes of TestRunCommand")
+)
+
+// TestRunCommand makes a Slurm for a command, as for one that measures:
+//
+//	go test ./mpirun/internal/slurmbed -run RunCommand -v -timeout 0 -args -nodes 2 \
+//	    -command 'salloc -N2 --ntasks-per-node=4 gompi-launchbench -np 2,8'
+func TestRunCommand(t *testing.T) {
+	if *command == "" {
+		t.Skip("no -command")
+	}
+	cmd := New(t, *nodes).Command("sh", "-c", *command)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Error(err)
+	}
+}
 
 func TestBedRunsJobsOnEveryNode(t *testing.T) {
 	b := New(t, 2)
