@@ -34,6 +34,7 @@ type link struct {
 	mu      sync.Mutex
 	queue   []byte
 	writing bool
+	talks   bool       // something has been sent
 	quiet   *sync.Cond // signalled when nothing is queued or being written
 }
 
@@ -63,8 +64,17 @@ func (l *link) serve(ctx context.Context, starter remote.Starter, h hostfile.Hos
 	}
 	events <- event{link: l, agent: agent}
 	r := ctl.NewReader(listener{agent.Out, &l.heard})
+	nudge := func() {}
+	if agent.Via == remote.ViaSrun {
+		nudge = l.nudge
+	}
+	r.Waiting = nudge
 	for {
 		m, err := r.Next()
+		switch m.(type) {
+		case *ctl.Started, *ctl.Pong: // which get no answer, and more follows
+			nudge()
+		}
 		select {
 		case events <- event{link: l, m: m, err: err}:
 		case <-done:
@@ -92,10 +102,21 @@ func (l *link) reached() string {
 func (l *link) send(m ctl.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.queue = ctl.Append(l.queue, m)
+	l.queue, l.talks = ctl.Append(l.queue, m), true
 	if !l.writing {
 		l.writing = true
 		go l.write()
+	}
+}
+
+// nudge has what the agent sends next come at once: see ctl.Nudge. It does nothing
+// before the agent has been spoken to; until then it may be unknown to the job.
+func (l *link) nudge() {
+	l.mu.Lock()
+	talks := l.talks
+	l.mu.Unlock()
+	if talks {
+		l.send(&ctl.Nudge{})
 	}
 }
 

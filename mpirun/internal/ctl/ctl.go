@@ -80,6 +80,7 @@ const (
 	kindPiece
 	kindFindGPUs
 	kindGPUs
+	kindNudge
 )
 
 // blank returns an empty message of a kind, nil for an unknown one.
@@ -145,6 +146,8 @@ func blank(kind byte) Message {
 		return new(FindGPUs)
 	case kindGPUs:
 		return new(GPUs)
+	case kindNudge:
+		return new(Nudge)
 	case kindStalled:
 		return new(Stalled)
 	case kindPing:
@@ -183,6 +186,9 @@ func Frames() wire.Frames { return wire.Frames{Limit: maxFrame} }
 
 // A Reader reads messages from an agent's output. It is used by one goroutine.
 type Reader struct {
+	// Waiting, if not nil, is called when only a part of a message has come.
+	Waiting func()
+
 	r      io.Reader
 	frames wire.Frames
 	banner []byte // what came before Magic
@@ -209,6 +215,9 @@ func (r *Reader) Next() (Message, error) {
 		}
 		if ok {
 			return Parse(kind, bytes.Clone(body))
+		}
+		if r.Waiting != nil && r.frames.Partial() {
+			r.Waiting()
 		}
 		n, err := r.r.Read(r.frames.Room(false))
 		r.frames.Filled(n)

@@ -39,6 +39,7 @@ func examples() []Message {
 		&Note{Text: "n"},
 		&Want{Program: 1, Offset: 1 << 33},
 		&Piece{Data: []byte("\x7fELF")},
+		&Nudge{},
 		&Launch{
 			JobID: "id", Secret: [32]byte{3}, Size: 4, Node: 1, Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}},
 			Hosts: []string{"a", "b"}, MasterAddr: "127.0.0.1", MasterPort: 1024, Remote: true, Dir: "/tmp", Window: 1 << 20, StallWarning: time.Second, Heartbeat: 2, Stacks: true, Stdin: StdinAll, Bindings: true, Cores: 2,
@@ -162,4 +163,30 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%+v came back as %+v, %v", m, again, err)
 		}
 	})
+}
+
+func TestWhoWaitsForTheRestOfAMessageIsTold(t *testing.T) {
+	ms := examples()
+	r := NewReader(iotest.HalfReader(bytes.NewReader(stream(ms))))
+	waited := 0
+	r.Waiting = func() { waited++ }
+	for range ms {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if waited == 0 {
+		t.Error("never told, though messages came in pieces")
+	}
+	waited = 0
+	r = NewReader(bytes.NewReader(stream(ms[2:4])))
+	r.Waiting = func() { waited++ }
+	for range 2 {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if waited != 0 {
+		t.Errorf("told %d times, though messages came whole", waited)
+	}
 }

@@ -46,8 +46,12 @@ type Agent struct {
 	waited bool // the process and its number are gone
 }
 
-// Local is Agent.Via of an agent that is a process of this machine.
-const viaLocal = "local"
+// Agent.Via of an agent that is a process of this machine, and of one that srun
+// has started.
+const (
+	viaLocal = "local"
+	ViaSrun  = "srun"
+)
 
 // Here reports whether the agent is a process of this machine, so that its
 // ranks are, too.

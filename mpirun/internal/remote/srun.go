@@ -54,7 +54,11 @@ func (s *Srun) step(ctx context.Context, node string, send bool) (*Agent, error)
 	}
 	cmd := exec.Command("srun", srunArgs(s.job, node, s.gres[node], command)...)
 	cmd.Env = srunEnv(os.Environ())
-	return s.self.enter(ctx, cmd, "srun")
+	a, err := s.self.enter(ctx, cmd, ViaSrun)
+	if err == nil {
+		quicken(a.PID())
+	}
+	return a, err
 }
 
 // srunArgs returns the arguments that make srun start the agent on a node.
