@@ -33,7 +33,8 @@ type Config struct {
 }
 
 // A Bed is a number of hosts that a test may log in to, cut off and look into.
-// The hosts, numbered from 1, are called host1, host2 and so on.
+// The hosts, numbered from 1, are called host1, host2 and so on, also among
+// themselves.
 type Bed struct {
 	SSHConfig string // for ssh -F: the hosts by name, with the keys to log in
 
@@ -83,6 +84,7 @@ func Make(t testing.TB, c Config) *Bed {
 	b.makeKeys(c.Hosts)
 	for i := range c.Hosts {
 		b.connect(i + 1)
+		b.nameHosts(i+1, c.Hosts)
 		b.configure(i+1, c)
 		b.serve(i + 1)
 	}
@@ -263,6 +265,23 @@ func (b *Bed) connect(i int) {
 	b.ip("-n", h.space, "link", "set", "lo", "up")
 }
 
+// names returns the folder of files that take the place of those in /etc on a host.
+func (h *host) names() string { return "/etc/netns/" + h.space }
+
+// nameHosts has a host know n hosts by their names.
+func (b *Bed) nameHosts(i, n int) {
+	b.t.Helper()
+	var hosts strings.Builder
+	hosts.WriteString("127.0.0.1 localhost\n")
+	for k := 1; k <= n; k++ {
+		fmt.Fprintf(&hosts, "%s %s\n", b.Addr(k), b.Name(k))
+	}
+	dir := b.hosts[i-1].names()
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(dir+"/hosts", []byte(hosts.String()), 0o644)); err != nil {
+		b.t.Skipf("hosts need files that name them: %v", err)
+	}
+}
+
 // configure writes a host's configuration.
 func (b *Bed) configure(i int, c Config) {
 	b.t.Helper()
@@ -349,6 +368,7 @@ func (b *Bed) remove() {
 		// A connection that was cut off keeps the namespace for a while.
 		exec.Command("ip", "link", "del", h.port).Run() // it may never have been made
 		b.ip("netns", "del", h.space)
+		os.RemoveAll(h.names())
 	}
 	exec.Command("ip", "link", "del", b.bridge()).Run() // it may never have been made
 	if b.t.Failed() {

@@ -25,6 +25,9 @@ func TestHostsHaveNamesOfTheirOwnAndCanBeCutOff(t *testing.T) {
 			t.Errorf("%s says %q, %v", b.Name(i), got, err)
 		}
 	}
+	if got, err := ssh(1, "getent hosts host2"); err != nil || !strings.HasPrefix(got, b.Addr(2)+" ") {
+		t.Errorf("host1 knows host2 as %q, %v; want %s", got, err, b.Addr(2))
+	}
 	b.AwaitEmpty(patience)
 	for _, off := range []func(int){b.Cut, b.Silence} {
 		off(2)
