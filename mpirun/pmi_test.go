@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -144,5 +145,18 @@ func TestOpenMPIProgramsAreRefusedWithTheLineToType(t *testing.T) {
 	}
 	if status, out, errs := runJob(t, "-q", "-np", "1", prog); status != 0 || out != "rank 0 of 1: sum 0\n" {
 		t.Errorf("one alone: status %d, %q, %q", status, out, errs)
+	}
+}
+
+func TestOpenMPIProgramsThatAScriptStartsAreFoundOut(t *testing.T) {
+	prog := compileMPI(t, "mpicc.openmpi")
+	k := startTalk(t, "-np", "2", "sh", "-c", prog+" linger; true")
+	k.expect("runs a program of Open MPI (process ")
+	k.cmd.Process.Signal(syscall.SIGTERM)
+	for range k.lines { // to the end
+	}
+	k.cmd.Wait()
+	if code := k.cmd.ProcessState.ExitCode(); code != 143 {
+		t.Errorf("status %d, want 143: nothing else has come of it", code)
 	}
 }

@@ -46,6 +46,9 @@ type agent struct {
 	cards  int   // ranks whose card has come
 	absent []int // ranks of the job that ended without joining
 	memory memoryGuard
+
+	looks          int       // how often the ranks have been looked at for singletons
+	nextSingletons time.Time // when to do it again
 	stall
 	pulse
 	revoked map[uint64]bool // communicators that ranks of this host have revoked

@@ -174,7 +174,7 @@ func (a *agent) patience() int {
 		return -1
 	}
 	wait := orphanPeriod
-	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger, a.nextLook, a.nextStacks, a.next} {
+	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger, a.nextLook, a.nextStacks, a.nextSingletons, a.next} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
 		}
@@ -206,6 +206,9 @@ func (a *agent) tick(now time.Time) {
 	a.look(now)
 	if !a.nextStacks.IsZero() && !now.Before(a.nextStacks) {
 		a.lateStacks(now)
+	}
+	if !a.nextSingletons.IsZero() && !now.Before(a.nextSingletons) {
+		a.lookForSingletons(now)
 	}
 	a.beat(now)
 	if a.launch != nil && a.alive == 0 && (!a.preload.waiting || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {

@@ -13,7 +13,8 @@ import (
 
 // foreign returns an error if p is a program of Open MPI, of which size
 // processes could not meet: each would do all the work, as rank 0 of 1. It reads
-// the program's head once; what a script or a library starts it cannot see.
+// the program's head once; what a script or a library starts it cannot see, but
+// lookForSingletons may.
 func foreign(p *ctl.Program, prog *program, size int) error {
 	if size < 2 {
 		return nil

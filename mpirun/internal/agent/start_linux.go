@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -70,6 +71,9 @@ func (a *agent) begin(err error) {
 		return
 	}
 	a.reportStarted()
+	if a.launch.Size > 1 {
+		a.nextSingletons = time.Now().Add(singletonLooks[0])
+	}
 }
 
 // startAll returns the rank that could not be started, and why.
