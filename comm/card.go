@@ -14,6 +14,7 @@ import (
 type card struct {
 	cpus      cpuset // that it may run on
 	quota     int    // processors that its control group grants, 0 for no limit
+	machine   []byte // the same for ranks on one machine, empty if not known
 	table     []byte // the algorithms to use, from rank 0
 	block     uint64 // for the world's room; see node.Token
 	transport []byte // how to reach it
@@ -24,7 +25,7 @@ var errCard = errors.New("another rank's card cannot be read: are all ranks of o
 func (c card) encode() []byte {
 	b := binary.LittleEndian.AppendUint16(nil, uint16(c.quota))
 	b = binary.LittleEndian.AppendUint64(b, c.block)
-	for _, part := range [][]byte{c.cpus, c.table} {
+	for _, part := range [][]byte{c.cpus, c.machine, c.table} {
 		b = binary.LittleEndian.AppendUint16(b, uint16(len(part)))
 		b = append(b, part...)
 	}
@@ -38,7 +39,7 @@ func decodeCard(b []byte) (c card, err error) {
 	c.quota = int(binary.LittleEndian.Uint16(b))
 	c.block = binary.LittleEndian.Uint64(b[2:])
 	b = b[10:]
-	for _, part := range []*[]byte{(*[]byte)(&c.cpus), &c.table} {
+	for _, part := range []*[]byte{(*[]byte)(&c.cpus), &c.machine, &c.table} {
 		if len(b) < 2 || len(b) < 2+int(binary.LittleEndian.Uint16(b)) {
 			return c, errCard
 		}
@@ -96,36 +97,62 @@ func (cs cards) agreed(info *boot.Info) (*coll.Table, error) {
 	return t, nil
 }
 
-// A machine is what the ranks of one host have to run on.
-type machine struct {
-	cpus    cpuset // of all ranks together
+// A pool is what ranks together have to run on.
+type pool struct {
+	cpus    cpuset
 	ranks   int
 	unknown int // ranks that cannot tell their cpus: they count as having one each
 	quota   int
 }
 
+func (p *pool) add(c *card) {
+	p.ranks++
+	if len(c.cpus) == 0 {
+		p.unknown++
+	}
+	if !bytes.Equal(p.cpus, c.cpus) {
+		p.cpus = p.cpus.or(c.cpus)
+	}
+	p.quota = max(p.quota, c.quota)
+}
+
+// load returns how many ranks there are to a processor, rounded up.
+func (p *pool) load() int {
+	cpus := p.cpus.count() + p.unknown
+	if p.quota > 0 {
+		cpus = min(cpus, p.quota)
+	}
+	return (p.ranks + cpus - 1) / max(cpus, 1)
+}
+
 // loads returns for each node how many ranks there are to a processor that they
-// may use, rounded up.
+// may use, rounded up. Nodes may be containers of one machine, whose ranks are in
+// each other's way, too; a quota is that of a node alone.
 func (cs cards) loads(info *boot.Info) []int {
-	nodes := make([]machine, max(info.Nodes, 1))
-	for r, c := range cs {
-		n := &nodes[info.NodeIndex(r)]
-		n.ranks++
-		if len(c.cpus) == 0 {
-			n.unknown++
+	nodes := make([]pool, max(info.Nodes, 1))
+	machines := map[string]*pool{}
+	for r := range cs {
+		c := &cs[r]
+		nodes[info.NodeIndex(r)].add(c)
+		if len(c.machine) == 0 {
+			continue
 		}
-		if !bytes.Equal(n.cpus, c.cpus) {
-			n.cpus = n.cpus.or(c.cpus)
+		m := machines[string(c.machine)]
+		if m == nil {
+			m = &pool{}
+			machines[string(c.machine)] = m
 		}
-		n.quota = max(n.quota, c.quota)
+		m.add(&card{cpus: c.cpus})
 	}
 	loads := make([]int, len(nodes))
-	for i, n := range nodes {
-		cpus := n.cpus.count() + n.unknown
-		if n.quota > 0 {
-			cpus = min(cpus, n.quota)
+	for i := range nodes {
+		loads[i] = nodes[i].load()
+	}
+	for r, c := range cs {
+		if m := machines[string(c.machine)]; m != nil {
+			i := info.NodeIndex(r)
+			loads[i] = max(loads[i], m.load())
 		}
-		loads[i] = (n.ranks + cpus - 1) / max(cpus, 1)
 	}
 	return loads
 }

@@ -13,10 +13,10 @@ func TestCardsSurviveTheirTrip(t *testing.T) {
 		{},
 		{cpus: cpuset{0xff, 0x01}, quota: 3},
 		{table: coll.NewTable().Encode(), transport: []byte("10.0.0.1:4000")},
-		{cpus: make(cpuset, 128), quota: 65535, table: []byte{0}, transport: make([]byte, 500)},
+		{cpus: make(cpuset, 128), quota: 65535, machine: []byte("12345678"), table: []byte{0}, transport: make([]byte, 500)},
 	} {
 		got, err := decodeCard(c.encode())
-		if err != nil || !bytes.Equal(got.cpus, c.cpus) || got.quota != c.quota || !bytes.Equal(got.table, c.table) || !bytes.Equal(got.transport, c.transport) {
+		if err != nil || !bytes.Equal(got.cpus, c.cpus) || got.quota != c.quota || !bytes.Equal(got.machine, c.machine) || !bytes.Equal(got.table, c.table) || !bytes.Equal(got.transport, c.transport) {
 			t.Errorf("%+v became %+v (%v)", c, got, err)
 		}
 	}
@@ -33,7 +33,7 @@ func TestShortCardsAreRefused(t *testing.T) {
 
 func FuzzCard(f *testing.F) {
 	f.Add(card{}.encode())
-	f.Add(card{cpus: cpuset{3}, quota: 2, table: coll.NewTable().Encode(), transport: []byte("x")}.encode())
+	f.Add(card{cpus: cpuset{3}, quota: 2, machine: []byte("m"), table: coll.NewTable().Encode(), transport: []byte("x")}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := decodeCard(b)
 		if err != nil {
@@ -49,6 +49,7 @@ func FuzzCard(f *testing.F) {
 
 func TestLoadIsRanksToAProcessor(t *testing.T) {
 	two, other := cpuset{0b11}, cpuset{0b1100}
+	here, there := []byte("here"), []byte("there")
 	onTwo := &boot.Info{Size: 4, Nodes: 2, NodeOf: []int32{0, 0, 1, 1}}
 	for _, tt := range []struct {
 		name  string
@@ -62,6 +63,10 @@ func TestLoadIsRanksToAProcessor(t *testing.T) {
 		{"quota of one", cards{{cpus: two, quota: 1}, {cpus: two, quota: 1}}, &boot.Info{Nodes: 1}, []int{2}},
 		{"nobody knows", cards{{}, {}}, &boot.Info{Nodes: 1}, []int{1}},
 		{"one host of two", cards{{cpus: two}, {cpus: two}, {cpus: cpuset{1}}, {cpus: cpuset{1}}}, onTwo, []int{1, 2}},
+		{"two hosts that are one machine", cards{{cpus: two, machine: here}, {cpus: two, machine: here}, {cpus: two, machine: here}, {cpus: two, machine: here}}, onTwo, []int{2, 2}},
+		{"its containers, bound", cards{{cpus: two, machine: here}, {cpus: two, machine: here}, {cpus: other, machine: here}, {cpus: other, machine: here}}, onTwo, []int{1, 1}},
+		{"two machines", cards{{cpus: two, machine: here}, {cpus: two, machine: here}, {cpus: two, machine: there}, {cpus: two, machine: there}}, onTwo, []int{1, 1}},
+		{"quota of one container", cards{{cpus: two, quota: 1, machine: here}, {cpus: two, quota: 1, machine: here}, {cpus: other, machine: here}, {cpus: other, machine: here}}, onTwo, []int{2, 1}},
 		{"five on two", cards{{cpus: two}, {cpus: two}, {cpus: two}, {cpus: two}, {cpus: two}}, &boot.Info{Nodes: 1}, []int{3}},
 	} {
 		got := tt.cards.loads(tt.info)

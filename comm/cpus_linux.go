@@ -1,6 +1,9 @@
 package comm
 
 import (
+	"hash/fnv"
+	"os"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -20,6 +23,18 @@ func affinity() cpuset {
 		}
 	}
 	return s
+}
+
+// machine returns what tells the machine that this process runs on from others,
+// nil if that cannot be known. Containers and network namespaces do not hide it.
+func machine() []byte {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return nil
+	}
+	h := fnv.New64a()
+	h.Write(id)
+	return h.Sum(nil)
 }
 
 // yield gives the processor to another process. The thread stays runnable, as it

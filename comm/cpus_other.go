@@ -6,4 +6,6 @@ import "runtime"
 
 func affinity() cpuset { return nil }
 
+func machine() []byte { return nil }
+
 func yield() { runtime.Gosched() }

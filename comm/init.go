@@ -160,6 +160,9 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 	info := f.Boot.Info()
 	m.block = p.take()
 	mine := card{cpus: affinity(), quota: quota(), block: uint64(m.block)}
+	if info.Nodes > 1 {
+		mine.machine = machine()
+	}
 	if f.Card != nil {
 		mine.transport = f.Card()
 	}
