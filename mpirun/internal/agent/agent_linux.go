@@ -109,8 +109,11 @@ func (a *agent) serve() error {
 		}
 	}
 	a.hello()
-	for !a.end.over {
+	for {
 		a.flush()
+		if a.end.over || a.end.drained && len(a.reports) == 0 {
+			return nil // the launcher need not say so: its answer would cost a way there and back
+		}
 		events, err := a.wait(a.patience())
 		if err != nil {
 			return err
@@ -120,7 +123,6 @@ func (a *agent) serve() error {
 		}
 		a.tick(time.Now())
 	}
-	return nil
 }
 
 // takeChannel moves the channel away from the standard descriptors, which ranks

@@ -55,6 +55,8 @@ func guard(flag string) (int, error) {
 	}
 	if awaitSilence(pipe[0]) {
 		fmt.Fprintln(os.Stderr, "gompirun: the agent was stopped, or hung, and has been killed")
+	} else {
+		awaitEnd(pid)
 	}
 	return endAll(pid), nil
 }
@@ -97,6 +99,13 @@ func awaitSilence(pipe int) bool {
 				due = time.Now().Add(d)
 			}
 		}
+	}
+}
+
+// awaitEnd waits until a child can be reaped, which is ending: it has closed its
+// descriptors.
+func awaitEnd(pid int) {
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 }
 
