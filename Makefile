@@ -84,8 +84,8 @@ compare-tcp: build ## measure gompi beside Open MPI and MPICH over TCP, interlea
 launchbench: build ## measure start to finish beside Open MPI, MPICH, srun and torchrun
 	$(BIN)/gompi-launchbench -np 1,4,16,64 -rounds 3 -limit 30s
 
-launchbench-hosts: build ## the same over four hosts made of network namespaces, each with a real sshd (needs root)
-	$(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -hosts 4 \
+launchbench-hosts: build ## the same over four hosts made of network namespaces, each with a real sshd and an empty home (needs root)
+	$(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -hosts 4 -private "$$HOME" \
 	  -command '$(CURDIR)/$(BIN)/gompi-launchbench -hostfile $$HOSTFILE -rsh "$$RSH" -np 8 -torch-np 4 -rounds 5'
 
 .PHONY: launchbench-slurm
