@@ -97,7 +97,7 @@ gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there 
 	@mkdir -p $(BIN)/gpu
 	CGO_ENABLED=1 $(GO) test -c -trimpath -o $(BIN)/gpu/cudaops.test ./cudaops
 	CGO_ENABLED=1 $(GO) test -c -trimpath -o $(BIN)/gpu/comm.test ./comm
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gpu/ ./mpirun/gompirun
+	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gpu/ ./mpirun/gompirun ./bench/gompi-bench
 	@cp .ci/gpu $(BIN)/gpu/run
 
 # What --cuda-gpu-arch a PTX version goes with; -Xclang as clang 14's own option refuses it.

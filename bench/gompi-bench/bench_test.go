@@ -1,14 +1,21 @@
 package main
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"gompi/bench/report"
+	"gompi/cudaops/cudatest"
 	"gompi/internal/env"
 	"gompi/internal/mem"
 )
+
+func TestMain(m *testing.M) {
+	cudatest.Use()
+	os.Exit(m.Run())
+}
 
 func TestParseTakesOperationsBetweenFlags(t *testing.T) {
 	cfg, err := parse([]string{"latency", "-sizes", "8,1K,1M", "allreduce", "--type=bfloat16", "-redop", "max", "-inplace", "-check=false", "-format", "csv", "bcast"})
@@ -81,6 +88,14 @@ func TestStdoutHoldsOnlyTheRows(t *testing.T) {
 	}
 }
 
+func TestVectorsInCUDAMemory(t *testing.T) {
+	cudatest.Need(t)
+	status, stdout, stderr := runAlone(t, "-mem", "cuda", "-format", "csv", "-sizes", "4096", "allreduce", "allgather")
+	if rows, err := report.ReadCSV(strings.NewReader(stdout)); status != 0 || stderr != "" || err != nil || len(rows) != 2 {
+		t.Errorf("status %d, stderr %q, %d rows, error %v; want two rows", status, stderr, len(rows), err)
+	}
+}
+
 func TestStatusTellsWrongArguments(t *testing.T) {
 	for _, tt := range []struct {
 		args   []string
@@ -90,6 +105,7 @@ func TestStatusTellsWrongArguments(t *testing.T) {
 		{[]string{"-h"}, 0, "usage: gompirun"},
 		{nil, 2, "no operation: want some of"},
 		{[]string{"allredcue"}, 2, `operation "allredcue": want one of`},
+		{[]string{"-mem", "gpu", "bcast"}, 2, `-mem "gpu": want host or cuda`},
 		{[]string{"latency"}, 2, "latency with 1 rank: want at least 2"},
 		{[]string{"-sizes", "6", "bcast"}, 2, "size 6: want a multiple of the 4 bytes of float32"},
 	} {

@@ -16,6 +16,7 @@ import (
 type config struct {
 	measure.Options
 	format string
+	memory string
 	set    *cli.Set
 }
 
@@ -46,6 +47,7 @@ func parse(args []string) (config, error) {
 	s.BoolVar(&cfg.Dirty, "dirty", false, "every rank writes its vectors anew before each call, off the clock")
 	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
 	s.BoolVar(&cfg.Check, "check", true, "check what each operation delivers, once for each size")
+	s.StringVar(&cfg.memory, "mem", "host", "memory of the vectors: host, or cuda for GPUs, which local ranks take in turn")
 	s.StringVar(&cfg.format, "format", "table", "table, csv or json")
 	for len(args) > 0 {
 		rest, err := s.Parse(args)
@@ -64,6 +66,9 @@ func parse(args []string) (config, error) {
 	}
 	if cfg.Redop, err = mem.ParseOp(operator); err != nil {
 		return cfg, err
+	}
+	if !slices.Contains([]string{"host", "cuda"}, cfg.memory) {
+		return cfg, fmt.Errorf("-mem %q: want host or cuda", cfg.memory)
 	}
 	if !slices.Contains([]string{"table", "csv", "json"}, cfg.format) {
 		return cfg, fmt.Errorf("-format %q: want table, csv or json", cfg.format)

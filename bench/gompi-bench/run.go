@@ -9,7 +9,10 @@ import (
 	"gompi/bench/internal/measure"
 	"gompi/bench/report"
 	"gompi/comm"
+	"gompi/cudaops"
 	"gompi/internal/cli"
+	"gompi/internal/env"
+	"gompi/internal/mem"
 )
 
 // run returns the exit status: 0, 1 after an error, 2 if the arguments make no
@@ -55,10 +58,29 @@ func refuse(ctx context.Context, c *comm.Comm, why error, stderr io.Writer) int 
 	return 2
 }
 
+// space returns the memory that the flag names, on this rank.
+func space(memory string) (mem.Space, error) {
+	if memory == "host" {
+		return mem.Host, nil
+	}
+	devices, err := cudaops.Devices()
+	if err != nil {
+		return nil, err
+	}
+	local, err := env.Int(env.LocalRank)
+	if err != nil {
+		return nil, err
+	}
+	return devices[local%len(devices)], nil
+}
+
 // bench measures and writes, and leaves the job.
 func bench(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) error {
 	w, err := report.NewWriter(out, cfg.format)
 	if err != nil {
+		return err
+	}
+	if cfg.Space, err = space(cfg.memory); err != nil {
 		return err
 	}
 	if err := measure.Run(ctx, c, cfg.Options, w.Write); err != nil {

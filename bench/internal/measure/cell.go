@@ -15,6 +15,7 @@ type cell struct {
 	c        *comm.Comm
 	op       operation
 	rank, np int
+	space    mem.Space
 	redop    mem.Op
 	inPlace  bool
 	inputs   *patterns
@@ -38,8 +39,8 @@ func windowOf(bytes int) int {
 	return min(max(windowBytes/max(bytes, 1), leastWindow), mostWindow)
 }
 
-// allocate takes ordinary memory for blocks of up to n elements. In place there
-// is one vector: the longer one.
+// allocate takes memory for blocks of up to n elements. In place there is one
+// vector: the longer one.
 func (k *cell) allocate(n int) error {
 	k.requests = make([]*comm.Request, 2*mostWindow)
 	send, recv := k.op.blocks(k.rank, k.np)
@@ -47,11 +48,25 @@ func (k *cell) allocate(n int) error {
 		send, recv = 0, max(send, recv)
 	}
 	var err error
-	if k.sendAll, err = mem.Host.Alloc(k.inputs.t, send*n); err != nil {
+	if k.sendAll, err = k.memory().Alloc(k.inputs.t, send*n); err != nil {
 		return err
 	}
-	k.recvAll, err = mem.Host.Alloc(k.inputs.t, recv*n)
+	k.recvAll, err = k.memory().Alloc(k.inputs.t, recv*n)
 	return err
+}
+
+// free gives back what allocate took.
+func (k *cell) free() {
+	k.memory().Free(k.sendAll)
+	k.memory().Free(k.recvAll)
+}
+
+// memory is where the vectors are.
+func (k *cell) memory() mem.Space {
+	if k.space == nil {
+		return mem.Host
+	}
+	return k.space
 }
 
 // bind makes k the cell of blocks of n elements.
@@ -79,9 +94,25 @@ const unset = 0xa5
 // prepare gives send its input. It also touches all of the memory, so that no
 // page is missing when the clock runs, and so that what other ranks had of it in
 // their caches is stale.
-func (k *cell) prepare() {
-	fill(k.recv.HostSlice(), unset)
-	tile(k.send, k.inputs.by[k.rank])
+func (k *cell) prepare() error {
+	if err := write(k.recv, func(host mem.Buffer) { fill(host.HostSlice(), unset) }); err != nil {
+		return err
+	}
+	return write(k.send, func(host mem.Buffer) { tile(host, k.inputs.by[k.rank]) })
+}
+
+// write has f set b's elements, in host memory.
+func write(b mem.Buffer, f func(host mem.Buffer)) error {
+	if b.IsHost() {
+		f(b)
+		return nil
+	}
+	host, err := mem.Host.Alloc(b.Type(), b.Len())
+	if err != nil {
+		return err
+	}
+	f(host)
+	return mem.Copy(b, host)
 }
 
 // fill stores x into all of s, at the speed of a copy.
@@ -108,6 +139,9 @@ func (k *cell) check() error {
 	if err != nil {
 		return err
 	}
+	if err := fetch(parts); err != nil {
+		return err
+	}
 	wrong := wrongPart(k.rank, parts)
 	bad := int64(0)
 	if wrong != nil {
@@ -121,6 +155,25 @@ func (k *cell) check() error {
 		return wrong
 	}
 	return err
+}
+
+// fetch brings what was received to host memory.
+func fetch(parts []part) error {
+	for i := range parts {
+		p := &parts[i]
+		if p.got.IsHost() {
+			continue
+		}
+		host, err := mem.Host.Alloc(p.got.Type(), p.got.Len())
+		if err == nil {
+			err = mem.Copy(host, p.got)
+		}
+		if err != nil {
+			return err
+		}
+		p.got = host
+	}
+	return nil
 }
 
 // wrongPart returns an error for the first byte that is not what it should be.

@@ -21,9 +21,10 @@ type Options struct {
 	Sizes   []int    // bytes of one rank's vector, or of the block
 	Type    mem.Type
 	Redop   mem.Op
-	InPlace bool // the in-place forms of the operations that have one
-	Dirty   bool // every rank writes its vectors anew before each call, off the clock
-	Check   bool // check what the calls delivered
+	InPlace bool      // the in-place forms of the operations that have one
+	Dirty   bool      // every rank writes its vectors anew before each call, off the clock
+	Check   bool      // check what the calls delivered
+	Space   mem.Space // where the vectors are; nil: host memory
 	Budget  time.Duration
 }
 
@@ -75,7 +76,7 @@ func Run(ctx context.Context, c *comm.Comm, o Options, emit func(report.Row) err
 			return err
 		}
 		m := &meter{
-			cell:   cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), redop: o.Redop, inPlace: op.isInPlace(o), inputs: inputs},
+			cell:   cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), space: o.Space, redop: o.Redop, inPlace: op.isInPlace(o), inputs: inputs},
 			o:      o,
 			budget: o.Budget,
 		}
@@ -93,6 +94,7 @@ func (m *meter) all(emit func(report.Row) error) error {
 	for _, size := range sizes {
 		most = max(most, size)
 	}
+	defer m.free()
 	if err := m.allocate(most / m.o.Type.Size()); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/internal/mem"
+	"gompi/internal/mem/memtest"
 )
 
 // run measures o on np goroutine ranks and returns the rows of rank 0.
@@ -63,6 +64,18 @@ func TestEveryOperationDeliversWhatItShould(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The vectors may be in memory that the processor cannot reach, and are freed.
+func TestVectorsInDeviceMemory(t *testing.T) {
+	gpu := memtest.NewDevice("gpu")
+	o := Options{Ops: Names(), Sizes: []int{8, 4 * (period + 1)}, Type: mem.F32, Redop: mem.Sum, InPlace: true, Check: true, Space: gpu}
+	if rows := run(t, 3, o); len(rows) != 2*(len(Names())-2)+2 {
+		t.Errorf("%d rows", len(rows))
+	}
+	if n := gpu.InUse(); n != 0 {
+		t.Errorf("%d vectors are left in the device's memory", n)
 	}
 }
 

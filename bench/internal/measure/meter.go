@@ -41,7 +41,9 @@ type meter struct {
 
 // measure checks and times the cell that is bound. The Row is rank 0's.
 func (m *meter) measure() (report.Row, error) {
-	m.prepare()
+	if err := m.prepare(); err != nil {
+		return report.Row{}, err
+	}
 	if m.o.Check {
 		if err := m.check(); err != nil {
 			return report.Row{}, err
@@ -80,7 +82,9 @@ func (m *meter) measure() (report.Row, error) {
 // for it returns when the call ended, by the clock that the ranks of a host share.
 func (m *meter) iteration() (int64, error) {
 	if m.o.Dirty {
-		m.prepare()
+		if err := m.prepare(); err != nil {
+			return 0, err
+		}
 	}
 	if err := m.c.Barrier(m.ctx); err != nil {
 		return 0, err
