@@ -70,12 +70,14 @@ func (st *staging) shelf(s mem.Space, bytes int) shelf {
 // load returns a stage for b with its content.
 func (st *staging) load(b Buffer) (stage, error) {
 	s, err := st.room(b)
-	if err == nil && s.lent.Len() > 0 {
-		if err = mem.Copy(s.host, b); err != nil {
-			st.end(s)
-		}
+	if err != nil || s.lent.Len() == 0 {
+		return s, err
 	}
-	return s, err
+	if err := mem.Copy(s.host, b); err != nil {
+		st.end(s)
+		return stage{}, err
+	}
+	return s, nil
 }
 
 // store copies the first n bytes of a stage to what it stands for.
