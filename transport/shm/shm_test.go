@@ -7,10 +7,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"gompi/internal/mem"
 	"gompi/internal/poll"
+	"gompi/internal/stress"
 	"gompi/transport"
 	"gompi/transport/transporttest"
 )
@@ -164,12 +166,17 @@ func TestNonsenseInARingIsAProtocolError(t *testing.T) {
 // and through one that grows, and stop for a moment wherever chance has it.
 func TestStreamsSurviveAnyTiming(t *testing.T) {
 	for name, n := range map[string]int{"smallest": crowd, "growing": 2} {
-		t.Run(name, func(t *testing.T) { streams(t, n) })
+		t.Run(name, func(t *testing.T) {
+			end := stress.Until(t)
+			for seed := uint64(1); seed == 1 || stress.Asked() && time.Now().Before(end); seed++ {
+				streams(t, n, seed)
+			}
+		})
 	}
 }
 
 // streams sends frames through a ring of a host with n ranks.
-func streams(t *testing.T, n int) {
+func streams(t *testing.T, n int, seed uint64) {
 	frames := 20_000
 	if testing.Short() {
 		frames = 2000
@@ -188,7 +195,7 @@ func streams(t *testing.T, n int) {
 	}
 	var all sync.WaitGroup
 	all.Go(func() {
-		rng := rand.New(rand.NewPCG(1, 1))
+		rng := rand.New(rand.NewPCG(seed, 1))
 		body := make([]byte, 1<<13) // several times the ring
 		for i := range frames {
 			b := body[:rng.IntN(1<<rng.IntN(14))]
@@ -209,7 +216,7 @@ func streams(t *testing.T, n int) {
 			}
 		}
 	})
-	rng := rand.New(rand.NewPCG(2, 2))
+	rng := rand.New(rand.NewPCG(seed, 2))
 	for i, left, at := 0, 0, 0; i < frames; {
 		kind, content := r.next()
 		body := content

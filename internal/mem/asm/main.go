@@ -12,6 +12,8 @@
 // All operands of a group are read before it is written, so dst may be any of
 // them. A group is four vectors while there are as many, then one. 16-bit
 // floats are widened to float32 when read and rounded once, when written.
+//
+// One more loop copies, with stores that go past the caches.
 package main
 
 import (
