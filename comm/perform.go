@@ -28,12 +28,13 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) error {
 func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
 	c.port.seq++
 	ticket := c.begin(o, c.port.seq)
-	defer c.rec.EndCall(ticket)
-	if err := c.port.Begin(ctx, o.call, ticket, quiet); err != nil {
-		return err
+	err := c.port.Begin(ctx, o.call, ticket, quiet)
+	if err == nil {
+		c.room.Begin(o.call.Words(), quiet)
+		err = c.carryOut(c.room, o)
 	}
-	c.room.Begin(o.call.Words(), quiet)
-	return c.carryOut(c.room, o)
+	c.rec.EndCall(ticket)
+	return err
 }
 
 // byMessages gives o the next number, compares it with what the other ranks called,

@@ -20,7 +20,7 @@ type hostMemory struct {
 // How often a rank looks at a word before it lets others go on: some microseconds,
 // if ranks do not outnumber processors, or else just once more than none.
 const (
-	patientLooks = 4000
+	patientLooks = 8000
 	crowdedLooks = 2
 )
 

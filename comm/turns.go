@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // turns makes the collectives of one communicator run one at a time, in the
@@ -10,15 +11,63 @@ import (
 // runs on its caller's goroutine. Nonblocking ones queue, and one goroutine runs
 // them; a blocking one behind them queues too.
 type turns struct {
-	mu       sync.Mutex
-	blocking bool // a goroutine is inside a blocking collective
-	running  bool // somebody runs one now
+	state atomic.Uint32
+
+	mu       sync.Mutex // guards what follows, which counts while state is contended
+	blocking bool       // a goroutine is inside a blocking collective
+	running  bool       // somebody runs one now
 	queue    []*Request
+}
+
+// The states of turns. Nearly always one goroutine makes one blocking call after the
+// other: that goes between idle and direct, without a lock.
+const (
+	idle      = iota
+	direct    // a blocking collective runs, and nothing is behind it
+	contended // blocking, running and queue tell
+)
+
+// contend makes the fields count. The lock is held.
+func (t *turns) contend() {
+	for t.state.Load() != contended {
+		if t.state.CompareAndSwap(direct, contended) {
+			t.blocking, t.running = true, true
+		}
+		t.state.CompareAndSwap(idle, contended)
+	}
+}
+
+// relax undoes contend when nothing is left to do. The lock is held.
+func (t *turns) relax() {
+	if !t.blocking && !t.running {
+		t.state.Store(idle)
+	}
 }
 
 // run runs o for a blocking call.
 func (t *turns) run(ctx context.Context, c *Comm, o *operation) error {
+	if !t.state.CompareAndSwap(idle, direct) {
+		return t.runContended(ctx, c, o)
+	}
+	err := c.perform(ctx, o, false)
+	if !t.state.CompareAndSwap(direct, idle) {
+		t.mu.Lock()
+		t.leave(c)
+		t.mu.Unlock()
+	}
+	return err
+}
+
+// leave ends a blocking collective that ran on its caller's goroutine.
+func (t *turns) leave(c *Comm) {
+	t.blocking = false
+	t.next(c)
+	t.relax()
+}
+
+func (t *turns) runContended(ctx context.Context, c *Comm, o *operation) error {
 	t.mu.Lock()
+	t.contend()
 	if t.blocking {
 		t.mu.Unlock()
 		return ErrConcurrent
@@ -31,6 +80,7 @@ func (t *turns) run(ctx context.Context, c *Comm, o *operation) error {
 		err := t.wait(ctx, c, r)
 		t.mu.Lock()
 		t.blocking = false
+		t.relax()
 		t.mu.Unlock()
 		return err
 	}
@@ -38,8 +88,7 @@ func (t *turns) run(ctx context.Context, c *Comm, o *operation) error {
 	t.mu.Unlock()
 	err := c.perform(ctx, o, false)
 	t.mu.Lock()
-	t.blocking = false
-	t.next(c)
+	t.leave(c)
 	t.mu.Unlock()
 	return err
 }
@@ -60,6 +109,7 @@ func (t *turns) wait(ctx context.Context, c *Comm, r *Request) error {
 func (t *turns) enqueue(c *Comm, r *Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.contend()
 	t.push(c, r)
 	if !t.running {
 		t.next(c)
@@ -91,4 +141,5 @@ func (t *turns) drain(c *Comm) {
 		t.mu.Lock()
 	}
 	t.running = false
+	t.relax()
 }

@@ -47,12 +47,13 @@ func (v *Vigil) fault() error {
 	return v.ch.Err()
 }
 
-// Glance polls, unless somebody else does or holds the lock.
-func (v *Vigil) Glance() error {
+// Glance polls in the midst of waiting for member src, unless somebody else does or
+// holds the lock.
+func (v *Vigil) Glance(src int) error {
 	e := v.ch.e
 	if e.mu.TryLock() {
 		if e.driver == nil || e.driver.parked {
-			e.poll(-1)
+			e.poll(v.ch.World(src))
 		}
 		e.exit()
 	}

@@ -55,9 +55,7 @@ func (r *Room) Allreduce(send, recv mem.Buffer, op coll.Op) error {
 	if send.Size() > r.directMost() {
 		return r.allreduceLong(send, recv, op)
 	}
-	l := layout{each: send.Len()}
-	return r.run(&flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: send.Type(), out: l, in: l, most: send.Len(),
-		writes: true, hi: r.size(), full: true, fold: true, op: op, staged: r.keepsOrder(op)})
+	return r.allreduceShort(send, recv, op)
 }
 
 // ReduceScatterBlock combines the sends and gives each member its block.

@@ -288,27 +288,10 @@ func (r *Room) takeFolding(f *flow, s, first uint64, lo int) error {
 		r.srcs[j] = mem.HostBytes(f.typ, n, src)
 	}
 	dst := mem.HostBytes(f.typ, n, b)
-	if err := r.combine(f, dst); err != nil {
+	if err := r.combine(f.op, dst, f.lo, f.hi, f.scan); err != nil {
 		return err
 	}
 	return f.op.Finish(dst, f.hi-f.lo)
-}
-
-// combine stores the combination of the operands into dst.
-func (r *Room) combine(f *flow, dst mem.Buffer) (err error) {
-	result := dst
-	switch {
-	case !r.keepsOrder(f.op):
-		return mem.Host.Reduce(f.op.Kind.Base(), dst, r.srcs[f.lo:f.hi]...)
-	case f.scan:
-		result, err = r.window(f.op, dst, f.hi-1, height(f.hi))
-	default:
-		result, err = r.tree(f.op, dst, f.lo, f.hi)
-	}
-	if err == nil && !mem.Same(result, dst) {
-		copy(dst.HostSlice(), result.HostSlice())
-	}
-	return err
 }
 
 // agree makes the members of a v form know the longest block: each tells the

@@ -141,9 +141,9 @@ type Call [2]uint64
 
 // A Port is what a Room needs of the rank that it works for.
 type Port interface {
-	// Glance lets other things of the rank go on, without waiting, and returns
-	// why the communicator is broken, nil while it works.
-	Glance() error
+	// Glance lets other things of the rank go on, without waiting, while it waits
+	// for a member, and returns why the communicator is broken, nil while it works.
+	Glance(member int) error
 	// Await returns when word, which that member stores, is at least want, or
 	// why that will not be.
 	Await(word *atomic.Uint64, want uint64, member int) error
@@ -280,7 +280,7 @@ func (r *Room) store(word *atomic.Uint64, v uint64) {
 
 // glance is on every how manieth look at a word other things may go on: that
 // costs as much as so many looks.
-const glance = 128
+const glance = 1024
 
 // await returns when a word of another member is at least want.
 func (r *Room) await(word *atomic.Uint64, want uint64, member int) error {
@@ -289,7 +289,7 @@ func (r *Room) await(word *atomic.Uint64, want uint64, member int) error {
 			return nil
 		}
 		if i%glance == 0 {
-			if err := r.port.Glance(); err != nil {
+			if err := r.port.Glance(member); err != nil {
 				return err
 			}
 		}

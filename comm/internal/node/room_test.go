@@ -85,7 +85,7 @@ func (d *door) fault() error {
 	return nil
 }
 
-func (d *door) Glance() error {
+func (d *door) Glance(int) error {
 	d.pause(d.me)
 	return d.fault()
 }
