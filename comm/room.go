@@ -81,7 +81,7 @@ func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
 		parts[r] = m.pool.Enter(mine, world, s.Arena(locals[r]), t)
 	}
 	c.port = port{c.ch.Vigil(), m.shm, locals, 0}
-	c.room = node.New(c.Rank(), parts, node.StageSize(s.Ranks()), claim, c.table.Deterministic, m.looks, &c.port)
+	c.room = node.New(c.Rank(), parts, node.StageSize(s.Ranks()), claim, c.table.Deterministic, c.table.Crowded, m.looks, &c.port)
 }
 
 // A port connects a room with the rest of its rank.

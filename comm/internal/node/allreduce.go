@@ -68,7 +68,7 @@ func (r *Room) allreduceLong(send, recv mem.Buffer, op coll.Op) error {
 	if err := r.furnish(n, &l.met, &l.far); err != nil {
 		return err
 	}
-	l.stretch = max(pieceOf(n, l.far)/size, 1)
+	l.stretch = max(r.pieceOf(n, l.far)/size, 1)
 	steps := (send.Len() + l.stretch - 1) / l.stretch
 	l.first = r.step + 1
 	r.step += uint64(steps)

@@ -171,6 +171,7 @@ type Room struct {
 	looks   int
 	patient int  // looks of a caller that may spin
 	ordered bool // reductions keep the order of coll/order.go
+	crowded bool // members outnumber their processors
 	parts   []Part
 	claim   func() error // the own stage
 
@@ -191,11 +192,12 @@ type Room struct {
 
 // New returns the room of member me of those with the given parts. claim makes sure
 // that its stage of StageSize bytes exists. ordered makes reductions combine in the
-// order of coll/order.go. A caller that may spin looks that often at a word before
-// it lets go of the processor.
-func New(me int, parts []Part, stage int, claim func() error, ordered bool, looks int, port Port) *Room {
+// order of coll/order.go; crowded says that members outnumber their processors; both
+// are equal on all. A caller that may spin looks that often at a word before it lets
+// go of the processor.
+func New(me int, parts []Part, stage int, claim func() error, ordered, crowded bool, looks int, port Port) *Room {
 	return &Room{
-		port: port, me: me, parts: parts, ordered: ordered, patient: max(looks, 1), claim: claim,
+		port: port, me: me, parts: parts, ordered: ordered, crowded: crowded, patient: max(looks, 1), claim: claim,
 		near: ring{size: nearSize}, far: ring{size: uint64(stage)}, srcs: make([]mem.Buffer, len(parts)),
 	}
 }

@@ -61,7 +61,7 @@ func (h *house) rooms(t testing.TB, ordered bool, pause func(rank int)) (rooms [
 				blocks[r] = p.Enter(tokens[me], r, h.arenas[r], tok)
 			}
 		}
-		rooms = append(rooms, New(me, blocks, StageSize(len(tokens)), claim, ordered, 10, &door{h, me, pause}))
+		rooms = append(rooms, New(me, blocks, StageSize(len(tokens)), claim, ordered, len(tokens) == 3, 10, &door{h, me, pause}))
 	}
 	return rooms, func() {
 		for r, p := range h.pools {
