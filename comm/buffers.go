@@ -10,79 +10,97 @@ import (
 // over slices, and the door for memory that is not the host's.
 
 // Barrier is the function Barrier.
-func (c *Comm) Barrier(ctx context.Context) error { return c.do(ctx, barrierOp()) }
+func (c *Comm) Barrier(ctx context.Context) error {
+	o := barrierOp()
+	return c.do(ctx, &o)
+}
 
 // Bcast is the function Bcast for Buffers.
 func (c *Comm) Bcast(ctx context.Context, root int, b Buffer) error {
-	return c.do(ctx, bcastOp(root, b))
+	o := bcastOp(root, b)
+	return c.do(ctx, &o)
 }
 
 // Reduce is the function Reduce for Buffers.
 func (c *Comm) Reduce(ctx context.Context, root int, send, recv Buffer, op Op) error {
-	return c.do(ctx, reduceOp(root, send, recv, builtin(op)))
+	o := reduceOp(root, send, recv, builtin(op))
+	return c.do(ctx, &o)
 }
 
 // Allreduce is the function Allreduce for Buffers.
 func (c *Comm) Allreduce(ctx context.Context, send, recv Buffer, op Op) error {
-	return c.do(ctx, allreduceOp(send, recv, builtin(op)))
+	o := allreduceOp(send, recv, builtin(op))
+	return c.do(ctx, &o)
 }
 
 // ReduceScatter is the function ReduceScatter for Buffers.
 func (c *Comm) ReduceScatter(ctx context.Context, send, recv Buffer, counts []int, op Op) error {
-	return c.do(ctx, reduceScatterOp(send, recv, counts, builtin(op)))
+	o := reduceScatterOp(send, recv, counts, builtin(op))
+	return c.do(ctx, &o)
 }
 
 // ReduceScatterBlock is the function ReduceScatterBlock for Buffers.
 func (c *Comm) ReduceScatterBlock(ctx context.Context, send, recv Buffer, op Op) error {
-	return c.do(ctx, reduceScatterBlockOp(send, recv, builtin(op)))
+	o := reduceScatterBlockOp(send, recv, builtin(op))
+	return c.do(ctx, &o)
 }
 
 // Allgather is the function Allgather for Buffers.
 func (c *Comm) Allgather(ctx context.Context, send, recv Buffer) error {
-	return c.do(ctx, allgatherOp(send, recv))
+	o := allgatherOp(send, recv)
+	return c.do(ctx, &o)
 }
 
 // Allgatherv is the function Allgatherv for Buffers.
 func (c *Comm) Allgatherv(ctx context.Context, send, recv Buffer, counts, displs []int) error {
-	return c.do(ctx, allgathervOp(send, recv, counts, displs))
+	o := allgathervOp(send, recv, counts, displs)
+	return c.do(ctx, &o)
 }
 
 // Gather is the function Gather for Buffers.
 func (c *Comm) Gather(ctx context.Context, root int, send, recv Buffer) error {
-	return c.do(ctx, gatherOp(root, send, recv))
+	o := gatherOp(root, send, recv)
+	return c.do(ctx, &o)
 }
 
 // Gatherv is the function Gatherv for Buffers.
 func (c *Comm) Gatherv(ctx context.Context, root int, send, recv Buffer, counts, displs []int) error {
-	return c.do(ctx, gathervOp(root, send, recv, counts, displs))
+	o := gathervOp(root, send, recv, counts, displs)
+	return c.do(ctx, &o)
 }
 
 // Scatter is the function Scatter for Buffers.
 func (c *Comm) Scatter(ctx context.Context, root int, send, recv Buffer) error {
-	return c.do(ctx, scatterOp(root, send, recv))
+	o := scatterOp(root, send, recv)
+	return c.do(ctx, &o)
 }
 
 // Scatterv is the function Scatterv for Buffers.
 func (c *Comm) Scatterv(ctx context.Context, root int, send, recv Buffer, counts, displs []int) error {
-	return c.do(ctx, scattervOp(root, send, recv, counts, displs))
+	o := scattervOp(root, send, recv, counts, displs)
+	return c.do(ctx, &o)
 }
 
 // Alltoall is the function Alltoall for Buffers.
 func (c *Comm) Alltoall(ctx context.Context, send, recv Buffer) error {
-	return c.do(ctx, alltoallOp(send, recv))
+	o := alltoallOp(send, recv)
+	return c.do(ctx, &o)
 }
 
 // Alltoallv is the function Alltoallv for Buffers.
 func (c *Comm) Alltoallv(ctx context.Context, send Buffer, sendCounts, sendDispls []int, recv Buffer, counts, displs []int) error {
-	return c.do(ctx, alltoallvOp(send, sendCounts, sendDispls, recv, counts, displs))
+	o := alltoallvOp(send, sendCounts, sendDispls, recv, counts, displs)
+	return c.do(ctx, &o)
 }
 
 // Scan is the function Scan for Buffers.
 func (c *Comm) Scan(ctx context.Context, send, recv Buffer, op Op) error {
-	return c.do(ctx, scanOp(engine.Scan, send, recv, builtin(op)))
+	o := scanOp(engine.Scan, send, recv, builtin(op))
+	return c.do(ctx, &o)
 }
 
 // Exscan is the function Exscan for Buffers.
 func (c *Comm) Exscan(ctx context.Context, send, recv Buffer, op Op) error {
-	return c.do(ctx, scanOp(engine.Exscan, send, recv, builtin(op)))
+	o := scanOp(engine.Exscan, send, recv, builtin(op))
+	return c.do(ctx, &o)
 }

@@ -35,7 +35,8 @@ func Reduce[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, op
 // so it need not commute. It must not keep its arguments nor call comm, and may
 // be called from another goroutine than the caller's while this call lasts.
 func ReduceFunc[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, combine func(acc, in []T)) error {
-	return c.do(ctx, reduceOp(root, Of(send), Of(recv), custom(combine)))
+	o := reduceOp(root, Of(send), Of(recv), custom(combine))
+	return c.do(ctx, &o)
 }
 
 // Allreduce combines the send of all ranks, element by element, into recv of
@@ -46,7 +47,8 @@ func Allreduce[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) er
 
 // AllreduceFunc is Allreduce with a function, as ReduceFunc.
 func AllreduceFunc[T Scalar](ctx context.Context, c *Comm, send, recv []T, combine func(acc, in []T)) error {
-	return c.do(ctx, allreduceOp(Of(send), Of(recv), custom(combine)))
+	o := allreduceOp(Of(send), Of(recv), custom(combine))
+	return c.do(ctx, &o)
 }
 
 // ReduceScatter combines the send of all ranks and gives each rank a block of

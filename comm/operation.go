@@ -115,10 +115,10 @@ func digest(counts []int) uint32 {
 }
 
 // do runs o for a blocking call.
-func (c *Comm) do(ctx context.Context, o operation) error {
-	err := c.check(&o)
+func (c *Comm) do(ctx context.Context, o *operation) error {
+	err := c.check(o)
 	if err == nil {
-		err = c.turns.run(ctx, c, &o)
+		err = c.turns.run(ctx, c, o)
 	}
 	return c.fault(o.call.Kind.String(), -1, err)
 }

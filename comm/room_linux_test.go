@@ -48,7 +48,7 @@ func TestRoomsAgreeWithTheReference(t *testing.T) {
 	}
 }
 
-// Vectors that take many steps, in which every slot is used again and again.
+// Vectors that take many steps, in which every place is used again and again.
 func TestLongVectorsInRoomsAgreeWithTheReference(t *testing.T) {
 	e := integers[int64]()
 	for _, p := range []int{2, 3, 4} {

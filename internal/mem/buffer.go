@@ -107,10 +107,13 @@ func (b Buffer) Raw() Buffer {
 // HostSlice returns the bytes of host memory b; it panics for other Spaces.
 func (b Buffer) HostSlice() []byte {
 	if b.space != nil {
-		panic("mem: HostSlice of a buffer in " + b.space.Name())
+		b.notHost()
 	}
 	return unsafe.Slice((*byte)(b.host), b.Size())
 }
+
+// notHost is apart so that HostSlice is small enough to be inlined.
+func (b Buffer) notHost() { panic("mem: HostSlice of a buffer in " + b.space.Name()) }
 
 // Same reports whether a and b are the same memory with the same Type.
 func Same(a, b Buffer) bool {

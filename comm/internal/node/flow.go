@@ -69,6 +69,9 @@ func (r *Room) run(f *flow) error {
 		parts = r.size()
 	}
 	total := f.most * size * parts
+	if total <= pieceLeast {
+		return r.once(f)
+	}
 	if err := r.furnish(total, &f.met, &f.far); err != nil {
 		return err
 	}
@@ -94,12 +97,26 @@ func (r *Room) run(f *flow) error {
 		if err := r.take(f, s, first); err != nil {
 			return err
 		}
-		if steps > 1 || !f.full {
-			r.hasRead(s)
-		}
+		r.hasRead(s)
 	}
-	if f.full && steps == 1 {
-		r.free = last - 1 // all have begun this one: they have read what was before
+	return nil
+}
+
+// once runs a flow that takes one step.
+func (r *Room) once(f *flow) error {
+	f.piece = max(f.most, 1)
+	r.step++
+	s := r.step
+	if err := r.fill(f, s, s); err != nil {
+		return err
+	}
+	if err := r.take(f, s, s); err != nil {
+		return err
+	}
+	if f.full {
+		r.free = s - 1 // all have begun this one: they have read what was before
+	} else {
+		r.hasRead(s)
 	}
 	return nil
 }
