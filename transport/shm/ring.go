@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"gompi/internal/mem"
 	"gompi/transport"
 )
 
@@ -113,7 +114,7 @@ type writer struct {
 	bulk  bool             // a frame with more than smallBody has come
 	claim func() (ok bool) // makes sure that all of mem exists
 
-	reader distance // to the reader
+	reader mem.Distance // to the reader
 }
 
 // room returns how many bytes the next record may take, word included.
@@ -138,7 +139,7 @@ func (w *writer) begin(h *transport.Header, body []byte) (int, bool) {
 	n := min(len(body), room-frameHead)
 	at := w.at(w.tail)
 	h.Encode(w.mem[at+wordSize:])
-	w.reader.copy(w.mem[at+frameHead:], body[:n])
+	w.reader.Copy(w.mem[at+frameHead:], body[:n])
 	w.publish(first, transport.HeaderSize+n)
 	return n, true
 }
@@ -151,7 +152,7 @@ func (w *writer) goOn(body []byte) int {
 		return 0
 	}
 	n := min(len(body), room-wordSize)
-	w.reader.copy(w.mem[w.at(w.tail)+wordSize:], body[:n])
+	w.reader.Copy(w.mem[w.at(w.tail)+wordSize:], body[:n])
 	w.publish(more, n)
 	return n
 }

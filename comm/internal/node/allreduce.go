@@ -130,8 +130,8 @@ func (r *Room) fillShare(l *share, i int) error {
 	if l.staged {
 		lo = hi
 	}
-	copy(r.held(l, r.me, s, base, base, lo), l.send.Slice(base, lo).HostSlice())
-	copy(r.held(l, r.me, s, base, hi, end), l.send.Slice(hi, end).HostSlice())
+	r.reach.Copy(r.held(l, r.me, s, base, base, lo), l.send.Slice(base, lo).HostSlice())
+	r.reach.Copy(r.held(l, r.me, s, base, hi, end), l.send.Slice(hi, end).HostSlice())
 	r.store(&h.step, s)
 	return nil
 }
@@ -157,7 +157,7 @@ func (r *Room) reduceShare(l *share, i int) error {
 	if err := l.op.Finish(dst, r.size()); err != nil {
 		return err
 	}
-	copy(r.held(l, r.me, s, base, lo, hi), dst.HostSlice())
+	r.reach.Copy(r.held(l, r.me, s, base, lo, hi), dst.HostSlice())
 	r.store(&r.parts[r.me].lines.made, s)
 	return nil
 }

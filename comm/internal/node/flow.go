@@ -220,14 +220,14 @@ func (r *Room) fill(f *flow, s, first uint64) error {
 func (r *Room) pack(f *flow, s uint64, lo int) {
 	if !f.split {
 		b := f.part(f.send, &f.out, 0, lo)
-		copy(r.payload(r.me, s, 0, len(b)), b)
+		r.reach.Copy(r.payload(r.me, s, 0, len(b)), b)
 		return
 	}
 	each := f.each(lo)
 	for j := range r.parts {
 		if j != r.me || f.staged {
 			b := f.part(f.send, &f.out, j, lo)
-			copy(r.payload(r.me, s, j*each, len(b)), b)
+			r.reach.Copy(r.payload(r.me, s, j*each, len(b)), b)
 		}
 	}
 }

@@ -180,8 +180,9 @@ type Room struct {
 	call  Call
 	free  uint64 // all members have read the steps up to this one
 	near  ring
-	far   ring // of no size before it is claimed
-	asked bool // whether there is memory for stages
+	far   ring         // of no size before it is claimed
+	asked bool         // whether there is memory for stages
+	reach mem.Distance // to those who read what this member stores
 	at    [depth]place
 
 	srcs   []mem.Buffer

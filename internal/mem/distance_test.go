@@ -1,4 +1,4 @@
-package shm
+package mem
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 func TestSlowCopiesInARowGoPastTheCaches(t *testing.T) {
 	const n = 32 << 10
 	fast, slow := time.Duration(n>>10*slowCopy-1), time.Duration(n>>10*slowCopy)
-	var d distance
+	var d Distance
 	for _, took := range []time.Duration{slow, slow, fast, slow, slow} {
 		if d.learn(n, took); d.past != 0 {
 			t.Fatalf("after accidents: %+v, want no verdict", d)
@@ -24,7 +24,7 @@ func TestSlowCopiesInARowGoPastTheCaches(t *testing.T) {
 		}
 		src, dst := bytes.Repeat([]byte{1}, n), make([]byte, n)
 		for d.past > 0 {
-			d.copy(dst, src)
+			d.Copy(dst, src)
 		}
 		if !bytes.Equal(dst, src) {
 			t.Fatal("copied something else")

@@ -1,18 +1,15 @@
-package shm
+package mem
 
-import (
-	"time"
+import "time"
 
-	"gompi/internal/mem"
-)
-
-// A distance is what a writer knows of how far its reader is. Where the two share
+// A Distance is what a writer of shared memory knows of how far its reader is. Where the two share
 // no cache, taking a line over from the reader costs so much that it is faster to
 // store past the caches, and have the reader fetch all from memory (1 MiB between
 // two such cores: 58 us, through the caches 400; 64 KiB in a window: 4.9 and 28).
-// Elsewhere that is the slower way. The processors of a virtual machine are moved, so nobody can be asked once:
-// the time that copies take tells.
-type distance struct {
+// Elsewhere that is the slower way. The processors of a virtual machine are moved,
+// so nobody can be asked once: the time that copies take tells. The zero Distance is
+// ready for use, by one goroutine.
+type Distance struct {
 	rest int // how many copies are not timed, because one was fast
 	slow int // copies in a row that were
 	past int // how many copies are still to go past the caches
@@ -39,8 +36,8 @@ var epoch = time.Now()
 
 func clock() time.Duration { return time.Since(epoch) }
 
-// copy copies src to dst, which is in the ring.
-func (d *distance) copy(dst, src []byte) {
+// Copy copies src to dst, which is as long and which the reader reads.
+func (d *Distance) Copy(dst, src []byte) {
 	switch {
 	case len(src) < timed:
 		copy(dst, src)
@@ -49,7 +46,7 @@ func (d *distance) copy(dst, src []byte) {
 		copy(dst, src)
 	case d.past > 0:
 		d.past--
-		mem.Stream(dst, src)
+		Stream(dst, src)
 	default:
 		start := clock()
 		copy(dst, src)
@@ -58,7 +55,7 @@ func (d *distance) copy(dst, src []byte) {
 }
 
 // learn notes how long a copy of n bytes took.
-func (d *distance) learn(n int, took time.Duration) {
+func (d *Distance) learn(n int, took time.Duration) {
 	if int(took) < n>>10*slowCopy {
 		d.slow, d.term, d.rest = 0, 0, untimed
 		return
