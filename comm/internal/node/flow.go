@@ -38,7 +38,7 @@ type flow struct {
 const (
 	pieceLeast = 8 << 10
 	pieceMost  = 32 << 10 // of the far ring
-	pieces     = 8
+	pieces     = 8        // that a long payload, or the far ring, has at least
 	// farFrom is the bytes of one member's payload from which on the far ring serves
 	// (bcast of two: 16 KiB in 2.5 us around either, 4 KiB in 0.67 and 0.99, 64 KiB in
 	// 9.1 and 7.8).

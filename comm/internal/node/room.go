@@ -47,11 +47,12 @@
 // and after the other, in Go's memory model and so for the processor.
 //
 // A head is filled anew 64 steps later, a piece of a ring when it has gone around:
-// when all members have read the old step. There are two ways to know. A member stores read when it has read a step.
-// And a member whose call of a collective is seen has read everything of the one
-// before: so a collective of one step in which all read all needs no stores of
-// read at all. What a member has read never goes back, so the least of all is
-// kept in free and looked up again only when it is too small.
+// when all members have read the old step. There are two ways to know. A member
+// stores read when it has read a step. And a member whose call of a collective is
+// seen has read everything of the one before: so a collective of one step in which
+// all read all needs no stores of read at all. What a member has read never goes
+// back, so the least of all is kept in free and looked up again only when it is too
+// small.
 //
 // Can two members wait for each other? Filling a step waits for reads of older
 // steps, reading one for its being filled. No member fills so far ahead of its

@@ -9,10 +9,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"gompi/comm/internal/coll"
 	"gompi/internal/mem"
+	"gompi/internal/stress"
 )
 
 // house is the memory of some goroutine ranks, and how they find each other.
@@ -208,25 +210,19 @@ func once(r *Room, rng *rand.Rand, call int) error {
 
 // Whatever the timing, no member reads what is not there yet, or not there any more,
 // and none sleeps for ever.
-func TestRoomsSurviveAnyTiming(t *testing.T) {
-	calls := 20_000
-	if testing.Short() {
-		calls = 400
-	}
-	for _, p := range []int{2, 3, 5} {
-		pauses := make([]*rand.Rand, p) // each its rank's
-		for i := range pauses {
-			pauses[i] = rand.New(rand.NewPCG(uint64(p), uint64(i)))
+func TestStressRooms(t *testing.T) {
+	end := stress.Until(t)
+	for round := uint64(0); round < 3 || time.Now().Before(end); round++ {
+		p := []int{2, 3, 5}[round%3]
+		rngs := make([]*rand.Rand, p) // each its rank's
+		for i := range rngs {
+			rngs[i] = rand.New(rand.NewPCG(round, uint64(i)))
 		}
-		pause := func(rank int) {
-			for range pauses[rank].IntN(1 << pauses[rank].IntN(5)) {
-				runtime.Gosched()
-			}
-		}
+		pause := func(rank int) { stress.Pause(rngs[rank]) }
 		rooms, _ := newHouse(p).rooms(t, false, pause)
 		err := together(rooms, func(r *Room) error {
-			rng := rand.New(rand.NewPCG(3, uint64(p)))
-			for call := range calls / p {
+			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
+			for call := range 100 {
 				pause(r.me)
 				if err := once(r, rng, call); err != nil {
 					return err
@@ -235,7 +231,7 @@ func TestRoomsSurviveAnyTiming(t *testing.T) {
 			return nil
 		})
 		if err != nil {
-			t.Errorf("%d ranks: %v", p, err)
+			t.Fatalf("round %d, %d ranks: %v", round, p, err)
 		}
 	}
 }
