@@ -22,6 +22,9 @@ func (r *Room) allreduceShort(send, recv mem.Buffer, op coll.Op) error {
 	r.sign(h)
 	copy(r.payload(r.me, s, 0, size), send.HostSlice())
 	r.store(&h.step, s)
+	if err := r.assemble(s); err != nil {
+		return err
+	}
 	for j := range r.parts {
 		if j == r.me && !r.keepsOrder(op) {
 			r.srcs[j] = send

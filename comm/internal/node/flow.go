@@ -110,6 +110,11 @@ func (r *Room) once(f *flow) error {
 	if err := r.fill(f, s, s); err != nil {
 		return err
 	}
+	if f.full {
+		if err := r.assemble(s); err != nil {
+			return err
+		}
+	}
 	if err := r.take(f, s, s); err != nil {
 		return err
 	}

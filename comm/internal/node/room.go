@@ -12,8 +12,9 @@
 //	128      8          read: the last step of which the owner has read all it wants
 //	256      8          made: the last step of which the owner has reduced its share
 //	384      8          uses: how often the block has been taken and given back
-//	512      64 x 128   heads, one for each step under way
-//	8704     nearSize   the near ring, for payload
+//	512      8          gate: the last step for which member 0 has seen all
+//	640      64 x 128   heads, one for each step under way
+//	8832     nearSize   the near ring, for payload
 //
 //	offset   size       content of a head
 //	0        8          step: whose step this is; stored last
@@ -86,7 +87,7 @@ import (
 const (
 	lineSize = 128
 	depth    = 64
-	headsAt  = 4 * lineSize
+	headsAt  = 5 * lineSize
 	nearAt   = headsAt + depth*lineSize
 	nearSize = 64 << 10
 	pageSize = 4096
@@ -121,6 +122,8 @@ type lines struct {
 	made  atomic.Uint64
 	_     [lineSize - 8]byte
 	uses  atomic.Uint64
+	_     [lineSize - 8]byte
+	gate  atomic.Uint64
 	_     [lineSize - 8]byte
 	heads [depth]head
 }
@@ -330,8 +333,34 @@ func (r *Room) differ(member int, first uint64) error {
 	return r.port.Disagree(member, r.call, r.head(member, first).call)
 }
 
+// manyMembers in a crowd sleep at once, and are woken one by one.
+const manyMembers = 16
+
+// assemble waits until all members have filled step s, where it costs less to wait
+// for one who waits for all: each of many sleepers would be woken by one after the
+// other (np=64 on two processors, allreduce of 8 bytes: 25 ms without).
+func (r *Room) assemble(s uint64) error {
+	if !r.crowded || r.size() < manyMembers {
+		return nil
+	}
+	gate := &r.parts[0].lines.gate
+	if r.me != 0 {
+		return r.await(gate, s, 0)
+	}
+	for j := 1; j < r.size(); j++ {
+		if err := r.await(&r.head(j, s).step, s, j); err != nil {
+			return err
+		}
+	}
+	r.store(gate, s)
+	return nil
+}
+
 // meetAll waits until all members have made the call.
 func (r *Room) meetAll(first uint64) error {
+	if err := r.assemble(first); err != nil {
+		return err
+	}
 	for j := range r.parts {
 		if j == r.me {
 			continue

@@ -63,7 +63,7 @@ func (h *house) rooms(t testing.TB, ordered bool, pause func(rank int)) (rooms [
 				blocks[r] = p.Enter(tokens[me], r, h.arenas[r], tok)
 			}
 		}
-		rooms = append(rooms, New(me, blocks, StageSize(len(tokens)), claim, ordered, len(tokens) == 3, 10, &door{h, me, pause}))
+		rooms = append(rooms, New(me, blocks, StageSize(len(tokens)), claim, ordered, len(tokens)%2 == 1, 10, &door{h, me, pause}))
 	}
 	return rooms, func() {
 		for r, p := range h.pools {
@@ -212,8 +212,8 @@ func once(r *Room, rng *rand.Rand, call int) error {
 // and none sleeps for ever.
 func TestStressRooms(t *testing.T) {
 	end := stress.Until(t)
-	for round := uint64(0); round < 3 || time.Now().Before(end); round++ {
-		p := []int{2, 3, 5}[round%3]
+	for round := uint64(0); round < 4 || time.Now().Before(end); round++ {
+		p := []int{2, 3, 5, 17}[round%4]
 		rngs := make([]*rand.Rand, p) // each its rank's
 		for i := range rngs {
 			rngs[i] = rand.New(rand.NewPCG(round, uint64(i)))
