@@ -45,7 +45,7 @@ func TestAComparisonSaysWhatIsMissing(t *testing.T) {
 		"# gompi\n",
 		"- rounds, in turn: 2; ",
 		"-np 2 gompi-bench -format csv -sizes 8,1K,16K,64K,1M,4M,16M,64M -type float32 -redop sum -budget 20ms`",
-		" x2 | 4.00 / 4.50 | missing |   missing |\n",
+		" | 4.00 / 4.50 | missing |   missing |\n", // once or twice: the machine may change its state between the rounds
 		"- openmpi-tcp: not installed (Debian: apt-get install openmpi-bin libopenmpi-dev)\n- mpich-tcp: not installed",
 		"- gompi, scan, np=2, round 2: exit status 9: rank 1 died\n",
 	} {
