@@ -8,22 +8,40 @@ import (
 // A Buffer is a run of elements of one Type in one Space. It is a small value,
 // passed by value; copying it copies no element. The zero Buffer is empty host
 // memory. A Buffer keeps the host memory it names alive.
+//
+// It has four words, since the compiler keeps no larger struct in registers, and
+// copying one through memory right after its words were stored stalls the
+// processor (np=2, allreduce of 8 bytes: 0.25 us, with six words 0.41 us).
 type Buffer struct {
-	space Space          // nil: host
-	host  unsafe.Pointer // first element, in host memory
-	addr  uintptr        // first element, in any other Space
-	n     int
-	typ   Type
+	kind *kind          // nil: host memory of NoType
+	host unsafe.Pointer // first element, in host memory
+	addr uintptr        // first element, in any other Space
+	n    int
 }
+
+// A kind is what a Buffer's elements are.
+type kind struct {
+	typ   Type
+	size  int   // of an element
+	space Space // nil: host
+	raw   *kind // bytes in the same Space
+}
+
+var hostKinds = func() (kinds [numTypes]kind) {
+	for t := range kinds {
+		kinds[t] = kind{typ: Type(t), size: Type(t).Size()}
+	}
+	return kinds
+}()
 
 // Of returns the Buffer of s, in host memory, without copying.
 func Of[T Scalar](s []T) Buffer {
-	return Buffer{host: unsafe.Pointer(unsafe.SliceData(s)), n: len(s), typ: TypeOf[T]()}
+	return Buffer{kind: &hostKinds[TypeOf[T]()], host: unsafe.Pointer(unsafe.SliceData(s)), n: len(s)}
 }
 
 // Bytes returns s as a Buffer of uint8.
 func Bytes(s []byte) Buffer {
-	return Buffer{host: unsafe.Pointer(unsafe.SliceData(s)), n: len(s), typ: U8}
+	return Buffer{kind: &hostKinds[U8], host: unsafe.Pointer(unsafe.SliceData(s)), n: len(s)}
 }
 
 // HostBytes returns the host memory b as a Buffer of n elements of type t.
@@ -32,19 +50,21 @@ func HostBytes(t Type, n int, b []byte) Buffer {
 	if !t.Valid() || n < 0 || n > len(b)/t.Size() {
 		panic(fmt.Sprintf("mem: %d bytes cannot hold %d elements of %v", len(b), n, t))
 	}
-	return Buffer{host: unsafe.Pointer(unsafe.SliceData(b)), n: n, typ: t}
+	return Buffer{kind: &hostKinds[t], host: unsafe.Pointer(unsafe.SliceData(b)), n: n}
 }
 
 // Device returns a Buffer of n elements of type t at addr in space s, which is
 // not Host.
 func Device(s Space, addr uintptr, t Type, n int) Buffer {
-	return Buffer{space: s, addr: addr, n: n, typ: t}
+	raw := &kind{typ: U8, size: 1, space: s}
+	raw.raw = raw
+	return Buffer{kind: &kind{typ: t, size: t.Size(), space: s, raw: raw}, addr: addr, n: n}
 }
 
 // Slice returns b's memory as a []T; b must be host memory of T's Type.
 func Slice[T Scalar](b Buffer) []T {
-	if t := TypeOf[T](); b.space != nil || b.typ != t && b.n > 0 {
-		panic(fmt.Sprintf("mem: a buffer of %v in %s is not a host slice of %v", b.typ, b.Space().Name(), t))
+	if t := TypeOf[T](); !b.IsHost() || b.Type() != t && b.n > 0 {
+		panic(fmt.Sprintf("mem: a buffer of %v in %s is not a host slice of %v", b.Type(), b.Space().Name(), t))
 	}
 	return unsafe.Slice((*T)(b.host), b.n)
 }
@@ -53,26 +73,36 @@ func Slice[T Scalar](b Buffer) []T {
 func (b Buffer) Len() int { return b.n }
 
 // Type returns the element type.
-func (b Buffer) Type() Type { return b.typ }
+func (b Buffer) Type() Type {
+	if b.kind == nil {
+		return NoType
+	}
+	return b.kind.typ
+}
 
 // Size returns the number of bytes.
-func (b Buffer) Size() int { return b.n * b.typ.Size() }
+func (b Buffer) Size() int {
+	if b.kind == nil {
+		return 0
+	}
+	return b.n * b.kind.size
+}
 
 // IsHost reports whether the processor can load and store b's elements.
-func (b Buffer) IsHost() bool { return b.space == nil }
+func (b Buffer) IsHost() bool { return b.kind == nil || b.kind.space == nil }
 
 // Space returns the Space b lives in, Host for host memory.
 func (b Buffer) Space() Space {
-	if b.space == nil {
+	if b.IsHost() {
 		return Host
 	}
-	return b.space
+	return b.kind.space
 }
 
 // Addr returns the address of the first element in b's Space, for kernels and
 // drivers; it does not keep host memory alive.
 func (b Buffer) Addr() uintptr {
-	if b.space == nil {
+	if b.IsHost() {
 		return uintptr(b.host)
 	}
 	return b.addr
@@ -83,46 +113,47 @@ func (b Buffer) Slice(i, j int) Buffer {
 	if i < 0 || j < i || j > b.n {
 		panic(fmt.Sprintf("mem: slice [%d:%d) of a buffer of %d elements", i, j, b.n))
 	}
-	off := i * b.typ.Size()
-	c := b
-	c.n = j - i
-	if b.space == nil {
-		if c.n == 0 {
-			c.host = nil // never point past the end of an allocation
-		} else {
-			c.host = unsafe.Add(b.host, off)
-		}
-	} else {
-		c.addr = b.addr + uintptr(off)
+	b.n = j - i
+	switch {
+	case b.kind == nil:
+	case b.kind.space != nil:
+		b.addr += uintptr(i * b.kind.size)
+	case b.n == 0:
+		b.host = nil // never point past the end of an allocation
+	default:
+		b.host = unsafe.Add(b.host, i*b.kind.size)
 	}
-	return c
+	return b
 }
 
 // Raw returns b's memory as a Buffer of uint8: what a transport carries.
 func (b Buffer) Raw() Buffer {
-	b.n, b.typ = b.Size(), U8
+	b.n = b.Size()
+	if b.IsHost() {
+		b.kind = &hostKinds[U8]
+	} else {
+		b.kind = b.kind.raw
+	}
 	return b
 }
 
-// HostSlice returns the bytes of host memory b; it panics for other Spaces.
+// HostSlice returns the bytes of host memory b; it panics for other Spaces. It is
+// small enough to be inlined.
 func (b Buffer) HostSlice() []byte {
-	if b.space != nil {
-		b.notHost()
+	if !b.IsHost() {
+		panic("mem: HostSlice of memory that is not the host's")
 	}
 	return unsafe.Slice((*byte)(b.host), b.Size())
 }
 
-// notHost is apart so that HostSlice is small enough to be inlined.
-func (b Buffer) notHost() { panic("mem: HostSlice of a buffer in " + b.space.Name()) }
-
 // Same reports whether a and b are the same memory with the same Type.
 func Same(a, b Buffer) bool {
-	return a.n == b.n && a.typ == b.typ && a.space == b.space && a.Addr() == b.Addr()
+	return a.n == b.n && a.host == b.host && a.addr == b.addr && (a.kind == b.kind || a.Type() == b.Type() && a.Space() == b.Space())
 }
 
 // Overlap reports whether a and b share any byte.
 func Overlap(a, b Buffer) bool {
-	if a.space != b.space || a.n == 0 || b.n == 0 {
+	if a.n == 0 || b.n == 0 || a.kind != b.kind && a.Space() != b.Space() {
 		return false
 	}
 	x, y := a.Addr(), b.Addr()

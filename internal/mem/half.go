@@ -64,8 +64,9 @@ const halfBlock = 512
 // halfKernel returns the kernel of op for t, F16 or BF16.
 func halfKernel(op Op, t Type) kernel {
 	return func(dst, a, b unsafe.Pointer, n int) {
-		srcs := [2]Buffer{{host: a, n: n, typ: t}, {host: b, n: n, typ: t}}
-		foldHalf(op, Buffer{host: dst, n: n, typ: t}, srcs[:], 0)
+		k := &hostKinds[t]
+		srcs := [2]Buffer{{kind: k, host: a, n: n}, {kind: k, host: b, n: n}}
+		foldHalf(op, Buffer{kind: k, host: dst, n: n}, srcs[:], 0)
 	}
 }
 
@@ -76,12 +77,12 @@ func foldHalf(op Op, dst Buffer, srcs []Buffer, from int) {
 	var acc, in [halfBlock]float32
 	for i := from; i < dst.n; i += halfBlock {
 		m := min(halfBlock, dst.n-i)
-		widen(dst.typ, acc[:m], unsafe.Add(srcs[0].host, 2*i))
+		widen(dst.kind.typ, acc[:m], unsafe.Add(srcs[0].host, 2*i))
 		for _, src := range srcs[1:] {
-			widen(dst.typ, in[:m], unsafe.Add(src.host, 2*i))
+			widen(dst.kind.typ, in[:m], unsafe.Add(src.host, 2*i))
 			combineFloat32(op, acc[:m], in[:m])
 		}
-		narrow(dst.typ, unsafe.Add(dst.host, 2*i), acc[:m])
+		narrow(dst.kind.typ, unsafe.Add(dst.host, 2*i), acc[:m])
 	}
 }
 

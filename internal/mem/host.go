@@ -24,10 +24,10 @@ func (hostSpace) Alloc(t Type, n int) (Buffer, error) {
 		return Buffer{}, fmt.Errorf("cannot allocate %d elements of %v", n, t)
 	}
 	if n == 0 {
-		return Buffer{typ: t}, nil
+		return Buffer{kind: &hostKinds[t]}, nil
 	}
 	p := unsafe.Pointer(unsafe.SliceData(make([]byte, n*t.Size()+hostAlign-1)))
-	return Buffer{host: unsafe.Add(p, -uintptr(p)%hostAlign), n: n, typ: t}, nil
+	return Buffer{kind: &hostKinds[t], host: unsafe.Add(p, -uintptr(p)%hostAlign), n: n}, nil
 }
 
 // Free does nothing: the memory is the garbage collector's.
@@ -63,12 +63,13 @@ func (hostSpace) Reduce(op Op, dst Buffer, srcs ...Buffer) error {
 	if len(srcs) == 1 {
 		return Host.Copy(dst, srcs[0])
 	}
-	switch done := vectors[op][dst.typ].fold(dst, srcs); {
+	t := dst.Type()
+	switch done := vectors[op][t].fold(dst, srcs); {
 	case done == dst.n:
-	case dst.typ == F16 || dst.typ == BF16:
+	case t == F16 || t == BF16:
 		foldHalf(op, dst, srcs, done)
 	default:
-		fold(kernels[op][dst.typ], dst, srcs, done)
+		fold(kernels[op][t], dst, srcs, done)
 	}
 	return nil
 }
@@ -82,7 +83,7 @@ const foldBlock = 8 << 10
 // fold stores srcs[0] op srcs[1] op ... into dst, for two operands or more, from
 // element from on.
 func fold(k kernel, dst Buffer, srcs []Buffer, from int) {
-	size, block := dst.typ.Size(), foldBlock/dst.typ.Size()
+	size, block := dst.kind.size, foldBlock/dst.kind.size
 	if len(srcs) == 2 {
 		block = dst.n
 	}
@@ -111,10 +112,10 @@ func fold(k kernel, dst Buffer, srcs []Buffer, from int) {
 
 // Divide divides the elements of b by n.
 func (hostSpace) Divide(b Buffer, n int) error {
-	if !Avg.Defined(b.typ) || n < 1 || !b.IsHost() {
-		return fmt.Errorf("division of %v in %s by %d: want host numbers and a positive divisor", b.typ, b.Space().Name(), n)
+	if !Avg.Defined(b.Type()) || n < 1 || !b.IsHost() {
+		return fmt.Errorf("division of %v in %s by %d: want host numbers and a positive divisor", b.Type(), b.Space().Name(), n)
 	}
-	switch b.typ {
+	switch b.Type() {
 	case I8:
 		divideInteger[int8, int64](b, n)
 	case I16:
@@ -132,7 +133,7 @@ func (hostSpace) Divide(b Buffer, n int) error {
 	case U64:
 		divideInteger[uint64, uint64](b, n)
 	case F16, BF16:
-		divideHalf(b.typ, b.host, b.n, float32(n))
+		divideHalf(b.Type(), b.host, b.n, float32(n))
 	case F32:
 		divideFloat[float32](b.host, b.n, n)
 	case F64:

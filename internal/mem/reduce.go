@@ -44,26 +44,26 @@ func Reduce(op Op, dst, a, b Buffer) error {
 	if err := checkOperands(op, dst, a, b); err != nil {
 		return err
 	}
-	if dst.space != a.space || dst.space != b.space {
+	if (dst.kind != a.kind || dst.kind != b.kind) && (dst.Space() != a.Space() || dst.Space() != b.Space()) {
 		return fmt.Errorf("reduce of %s and %s to %s: want one kind of memory",
 			a.Space().Name(), b.Space().Name(), dst.Space().Name())
 	}
-	if dst.space != nil {
-		return dst.space.Reduce(op, dst, a, b)
+	if !dst.IsHost() {
+		return dst.kind.space.Reduce(op, dst, a, b)
 	}
-	kernels[op][dst.typ](dst.host, a.host, b.host, dst.n)
+	kernels[op][dst.kind.typ](dst.host, a.host, b.host, dst.n)
 	return nil
 }
 
 func checkOperands(op Op, dst, a, b Buffer) error {
-	if dst.typ != a.typ || dst.typ != b.typ {
-		return fmt.Errorf("reduce of %v and %v to %v: want one type", a.typ, b.typ, dst.typ)
+	if (dst.kind != a.kind || dst.kind != b.kind) && (dst.Type() != a.Type() || dst.Type() != b.Type()) {
+		return fmt.Errorf("reduce of %v and %v to %v: want one type", a.Type(), b.Type(), dst.Type())
 	}
 	if op == Avg {
 		return errors.New("avg does not reduce elements: want sum, then a division")
 	}
-	if !op.Defined(dst.typ) {
-		return fmt.Errorf("operator %v is not defined for %v", op, dst.typ)
+	if !op.Defined(dst.Type()) {
+		return fmt.Errorf("operator %v is not defined for %v", op, dst.Type())
 	}
 	if dst.n != a.n || dst.n != b.n {
 		return fmt.Errorf("reduce of %d and %d elements to %d: want equal numbers", a.n, b.n, dst.n)
@@ -80,17 +80,17 @@ func Divide(b Buffer, n int) error { return b.Space().Divide(b, n) }
 // Space. In host memory they may overlap.
 func Copy(dst, src Buffer) error {
 	switch {
-	case dst.space == nil && src.space == nil:
+	case dst.IsHost() && src.IsHost():
 		return Host.Copy(dst, src)
 	case dst.Size() != src.Size():
 		return fmt.Errorf("copy of %d bytes to a buffer of %d bytes", src.Size(), dst.Size())
-	case dst.space == nil:
-		return src.space.Copy(dst, src)
-	case src.space == nil || src.space == dst.space:
-		return dst.space.Copy(dst, src)
+	case dst.IsHost():
+		return src.kind.space.Copy(dst, src)
+	case src.IsHost() || src.kind.space == dst.kind.space:
+		return dst.kind.space.Copy(dst, src)
 	}
 	return fmt.Errorf("copy from %s to %s: want host memory on one side", src.Space().Name(), dst.Space().Name())
 }
 
 // MakeLike returns n elements of b's Type in b's Space, zeroed.
-func MakeLike(b Buffer, n int) (Buffer, error) { return b.Space().Alloc(b.typ, n) }
+func MakeLike(b Buffer, n int) (Buffer, error) { return b.Space().Alloc(b.Type(), n) }

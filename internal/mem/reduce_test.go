@@ -99,24 +99,24 @@ func testReduce(t *testing.T, op Op, a, b Buffer, want [2][]byte, alias string, 
 	if err := Reduce(op, dst.Slice(i, j), a.Slice(i, j), b.Slice(i, j)); err != nil {
 		t.Fatal(err)
 	}
-	size := dst.typ.Size()
+	size := dst.Type().Size()
 	for k := range dst.n {
 		e := slice(dst, k)
 		if k < i || k >= j {
 			if !slices.Equal(e, slice(before, k)) {
-				t.Fatalf("%v of %v [%d, %d), dst is %s: element %d was written", op, dst.typ, i, j, alias, k)
+				t.Fatalf("%v of %v [%d, %d), dst is %s: element %d was written", op, dst.Type(), i, j, alias, k)
 			}
 			continue
 		}
-		if w := result[k*size:][:size]; !refSame(dst.typ, e, w) {
-			t.Fatalf("%v of %v [%d, %d), dst is %s: element %d is %x, want %x", op, dst.typ, i, j, alias, k, e, w)
+		if w := result[k*size:][:size]; !refSame(dst.Type(), e, w) {
+			t.Fatalf("%v of %v [%d, %d), dst is %s: element %d is %x, want %x", op, dst.Type(), i, j, alias, k, e, w)
 		}
 	}
 }
 
 func refAll(op Op, a, b Buffer) (all []byte) {
 	for i := range a.n {
-		all = append(all, refCombine(op, a.typ, slice(a, i), slice(b, i))...)
+		all = append(all, refCombine(op, a.Type(), slice(a, i), slice(b, i))...)
 	}
 	return all
 }
@@ -276,7 +276,7 @@ func TestReduceRejectsWhatItCannotDo(t *testing.T) {
 		{Sum, g, f, f, "4 and 4 elements to 5"},
 	} {
 		if err := Reduce(c.op, c.dst, c.a, c.b); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("Reduce(%v, %v, %v, %v) = %v, want an error about %q", c.op, c.dst.typ, c.a.typ, c.b.typ, err, c.want)
+			t.Errorf("Reduce(%v, %v, %v, %v) = %v, want an error about %q", c.op, c.dst.Type(), c.a.Type(), c.b.Type(), err, c.want)
 		}
 	}
 }
@@ -360,11 +360,11 @@ func testReduceMany(t *testing.T, op Op, typ Type, k int) {
 func chain(t *testing.T, op Op, srcs []Buffer) Buffer {
 	t.Helper()
 	dst := clone(srcs[0])
-	if dst.typ == F16 || dst.typ == BF16 {
+	if dst.Type() == F16 || dst.Type() == BF16 {
 		foldHalf(op, dst, srcs, 0)
 		return dst
 	}
-	portable := newKernels(loops{})[op][dst.typ]
+	portable := newKernels(loops{})[op][dst.Type()]
 	for _, src := range srcs[1:] {
 		portable(dst.host, dst.host, src.host, dst.n)
 	}

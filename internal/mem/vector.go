@@ -52,6 +52,6 @@ func (l loop) fold(dst Buffer, srcs []Buffer) int {
 	for i := range srcs {
 		at[i] = (*byte)(srcs[i].host)
 	}
-	size := dst.typ.Size()
+	size := dst.kind.size
 	return l.over((*byte)(dst.host), at[:len(srcs)], dst.n*size) / size
 }
