@@ -6,6 +6,7 @@ import (
 
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/node"
 	"gompi/internal/seg"
 )
 
@@ -28,9 +29,10 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) error {
 func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
 	c.port.seq++
 	ticket := c.begin(o, c.port.seq)
-	err := c.port.Begin(ctx, o.call, ticket, quiet)
+	a, b := o.call.Words()
+	err := c.port.Begin(ctx, a, b, ticket, quiet)
 	if err == nil {
-		c.room.Begin(o.call.Words(), quiet)
+		c.room.Begin(node.Call{A: a, B: b}, quiet)
 		err = c.carryOut(c.room, o)
 	}
 	c.rec.EndCall(ticket)

@@ -95,7 +95,7 @@ type port struct {
 func (p *port) Wake(member int) { p.shm.Wake(p.locals[member]) }
 
 func (p *port) Disagree(member int, mine, theirs node.Call) error {
-	return p.Vigil.Disagree(p.seq, member, engine.CallOf(mine), engine.CallOf(theirs))
+	return p.Vigil.Disagree(p.seq, member, engine.CallOf(mine.A, mine.B), engine.CallOf(theirs.A, theirs.B))
 }
 
 func (p *port) DisagreeOn(member, mine, theirs int) error {

@@ -62,21 +62,14 @@ type Call struct {
 	Count  int64
 }
 
-// words returns c as the two header words that carry it.
-func (c Call) words() (a, b uint64) {
+// Words returns c as the two words that carry it, of which the first is not 0. c is
+// only pointed to: copied right after it was made, it would stall the processor.
+func (c *Call) Words() (a, b uint64) {
 	return uint64(c.Kind) | uint64(c.Type)<<8 | uint64(c.Op)<<16 | uint64(uint32(c.Root)|c.Digest)<<32, uint64(c.Count)
 }
 
-// Words returns c as two words, of which the first is not 0.
-func (c Call) Words() [2]uint64 {
-	a, b := c.words()
-	return [2]uint64{a, b}
-}
-
 // CallOf returns the Call of what Words returned.
-func CallOf(w [2]uint64) Call { return callOf(w[0], w[1]) }
-
-func callOf(a, b uint64) Call {
+func CallOf(a, b uint64) Call {
 	c := Call{Kind: Collective(a), Type: mem.Type(a >> 8), Op: mem.Op(a >> 16), Count: int64(b)}
 	if c.Kind.Rooted() {
 		c.Root = int32(a >> 32)

@@ -98,7 +98,7 @@ func (v verdict) encode() []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(m.Rank))
 	b = binary.LittleEndian.AppendUint32(b, uint32(m.Peer))
 	for _, c := range []Call{m.Call, m.PeerCall} {
-		w0, w1 := c.words()
+		w0, w1 := c.Words()
 		b = binary.LittleEndian.AppendUint64(b, w0)
 		b = binary.LittleEndian.AppendUint64(b, w1)
 	}
@@ -124,8 +124,8 @@ func decodeVerdict(b []byte) (verdict, error) {
 		Seq:       u64(0),
 		Rank:      int(int32(binary.LittleEndian.Uint32(b[8:]))),
 		Peer:      int(int32(binary.LittleEndian.Uint32(b[12:]))),
-		Call:      callOf(u64(16), u64(24)),
-		PeerCall:  callOf(u64(32), u64(40)),
+		Call:      CallOf(u64(16), u64(24)),
+		PeerCall:  CallOf(u64(32), u64(40)),
 		Bytes:     int64(u64(48)),
 		PeerBytes: int64(u64(56)),
 	}

@@ -37,7 +37,7 @@ func (l *lane) pump() {
 		l.out.pop()
 		r.stage = leaving
 		e.h = transport.Header{Kind: transport.Coll, Comm: rd.ch.ID, Seq: rd.seq}
-		e.h.A, e.h.B = rd.call.words()
+		e.h.A, e.h.B = rd.call.Words()
 		if e.post(l.p, r.buf.Raw(), e.stamp(r)) {
 			e.finish(r, nil)
 		}

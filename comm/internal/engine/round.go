@@ -260,7 +260,7 @@ func (rd *Round) reuse() {
 func (rd *Round) say(l *lane, k transport.Kind, flags uint8) {
 	e := rd.ch.e
 	e.h = transport.Header{Kind: k, Flags: flags, Comm: rd.ch.ID, Seq: rd.seq}
-	e.h.A, e.h.B = rd.call.words()
+	e.h.A, e.h.B = rd.call.Words()
 	if k == transport.Call {
 		e.h.Tag = int32(min(l.waitsToSend(), math.MaxInt32))
 	}

@@ -99,7 +99,7 @@ func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer,
 	}
 	m := e.newMessage()
 	m.kind, m.p, m.tag, m.typ = h.Kind, p, int(h.Tag), mem.Type(h.Flags)
-	m.seq, m.call, m.size = h.Seq, callOf(h.A, h.B), int(h.Len)
+	m.seq, m.call, m.size = h.Seq, CallOf(h.A, h.B), int(h.Len)
 	if h.Kind == transport.Announce {
 		m.size, m.offer, m.ready = int(min(h.A, transport.MaxPayload)), h.B, true
 	}

@@ -62,7 +62,7 @@ func TestCallsSurviveTheirTrip(t *testing.T) {
 		} else {
 			c.Digest = 1<<32 - 1
 		}
-		if got := callOf(c.words()); got != c {
+		if got := CallOf(c.Words()); got != c {
 			t.Errorf("%+v became %+v", c, got)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 type Vigil struct {
 	ch     *Channel
 	ctx    context.Context
-	call   Call
+	a, b   uint64 // the call, as its Words
 	ticket seg.Ticket
 	quiet  bool
 
@@ -33,9 +33,10 @@ type Vigil struct {
 func (ch *Channel) Vigil() *Vigil { return &ch.vigil }
 
 // Begin begins the next collective. It returns why the Channel is broken, nil while
-// it works. ticket is the call's place in the flight recorder.
-func (v *Vigil) Begin(ctx context.Context, call Call, ticket seg.Ticket, quiet bool) error {
-	v.ctx, v.call, v.ticket, v.quiet = ctx, call, ticket, quiet
+// it works. a and b are the Words of its call, ticket the call's place in the flight
+// recorder.
+func (v *Vigil) Begin(ctx context.Context, a, b uint64, ticket seg.Ticket, quiet bool) error {
+	v.ctx, v.a, v.b, v.ticket, v.quiet = ctx, a, b, ticket, quiet
 	return v.fault()
 }
 
@@ -80,11 +81,13 @@ func (v *Vigil) Await(word *atomic.Uint64, want uint64, src int) error {
 	e.endVigil(v)
 	e.freeWaiter(w)
 	if err != nil && !v.came() {
-		v.ch.breakUp(verdict{rank: e.cfg.Rank, cause: fmt.Sprintf("gave up in %v: %v", v.call, err)})
+		v.ch.breakUp(verdict{rank: e.cfg.Rank, cause: fmt.Sprintf("gave up in %v: %v", v.call(), err)})
 		return err
 	}
 	return v.ch.err
 }
+
+func (v *Vigil) call() Call { return CallOf(v.a, v.b) }
 
 func (v *Vigil) came() bool { return v.word.Load() >= v.want }
 
@@ -113,7 +116,7 @@ func (e *Engine) look() (n int) {
 // before.
 func (v *Vigil) dismiss(p *peer) {
 	if v.waiter != nil && v.waiter.hint == p.rank && !v.came() {
-		v.ch.miss(p, ErrLeft, v.call)
+		v.ch.miss(p, ErrLeft, v.call())
 	}
 }
 
@@ -125,7 +128,7 @@ func (v *Vigil) Disagree(seq uint64, src int, mine, theirs Call) error {
 // DisagreeOn breaks the Channel: src sends another number of bytes than this rank
 // expects.
 func (v *Vigil) DisagreeOn(seq uint64, src, mine, theirs int) error {
-	return v.mismatch(&MismatchError{Seq: seq, Rank: v.ch.rank, Peer: src, Call: v.call, PeerCall: v.call,
+	return v.mismatch(&MismatchError{Seq: seq, Rank: v.ch.rank, Peer: src, Call: v.call(), PeerCall: v.call(),
 		Bytes: int64(mine), PeerBytes: int64(theirs)})
 }
 

@@ -127,7 +127,7 @@ func (r *Room) fillShare(l *share, i int) error {
 	if err != nil {
 		return err
 	}
-	if h.call[0] = 0; i == 0 && !l.met {
+	if h.call.A = 0; i == 0 && !l.met {
 		r.sign(h)
 	}
 	if l.staged {

@@ -162,7 +162,7 @@ func (r *Room) claimAll(met bool) error {
 	if err != nil {
 		return err
 	}
-	if h.call[0] = 0; !met {
+	if h.call.A = 0; !met {
 		r.sign(h)
 	}
 	if h.small[0] = 1; r.claim() != nil {
@@ -211,7 +211,7 @@ func (r *Room) fill(f *flow, s, first uint64) error {
 	if err != nil {
 		return err
 	}
-	if h.call[0] = 0; begins {
+	if h.call.A = 0; begins {
 		r.sign(h)
 	}
 	if f.writes {

@@ -145,7 +145,7 @@ var _ [nearAt]byte = [unsafe.Sizeof(lines{})]byte{}
 
 // A Call is what all members must call alike, in a form that means nothing here.
 // Its first word is never 0.
-type Call [2]uint64
+type Call struct{ A, B uint64 }
 
 // A Port is what a Room needs of the rank that it works for.
 type Port interface {
@@ -220,7 +220,7 @@ func (r *Room) head(member int, s uint64) *head { return &r.parts[member].lines.
 func (r *Room) Begin(c Call, quiet bool) {
 	const odd = 0x9e3779b97f4a7c15
 	r.call = c
-	r.trail = ((r.trail^c[0])*odd ^ c[1]) * odd
+	r.trail = ((r.trail^c.A)*odd ^ c.B) * odd
 	r.looks = r.patient
 	if quiet {
 		r.looks = 1
@@ -330,7 +330,7 @@ func (r *Room) meet(member int, first uint64) (*head, error) {
 func (r *Room) differ(member int, first uint64) error {
 	for s := first - min(first-1, depth-1); s < first; s++ {
 		mine, theirs := r.head(r.me, s), r.head(member, s)
-		if mine.step.Load() == s && theirs.step.Load() == s && mine.call[0] != 0 && theirs.call[0] != 0 && mine.call != theirs.call {
+		if mine.step.Load() == s && theirs.step.Load() == s && mine.call.A != 0 && theirs.call.A != 0 && mine.call != theirs.call {
 			return r.port.Disagree(member, mine.call, theirs.call)
 		}
 	}

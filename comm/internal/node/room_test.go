@@ -254,7 +254,7 @@ func TestADifferentCallIsFoundAlsoByThoseWhoDidNotWait(t *testing.T) {
 			begin(r, 30)
 			return r.Barrier()
 		})
-		if !errors.Is(err, errDisagree) || !strings.Contains(err.Error(), "[10 0]") || !strings.Contains(err.Error(), "[11 0]") {
+		if !errors.Is(err, errDisagree) || !strings.Contains(err.Error(), "{10 0}") || !strings.Contains(err.Error(), "{11 0}") {
 			t.Errorf("after %d calls: got %v, want both calls", quiet, err)
 		}
 	}
