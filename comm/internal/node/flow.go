@@ -31,38 +31,47 @@ type flow struct {
 	most  int // elements of the longest block of all members
 	piece int // elements of each block that go in one step
 	far   bool
+	past  bool // what is received is stored past the caches
 }
 
 // What goes in one step: all, if it is short, or else so much that there are some
 // steps, for one member to store while the other loads.
 const (
 	pieceLeast = 8 << 10
-	pieceMost  = 32 << 10 // of the far ring
-	pieces     = 8        // that a long payload, or the far ring, has at least
+	pieces     = 8 // that a long payload, or the far ring, has at least
 	// farFrom is the bytes of one member's payload from which on the far ring serves
 	// (bcast of two: 16 KiB in 2.5 us around either, 4 KiB in 0.67 and 0.99, 64 KiB in
 	// 9.1 and 7.8).
 	farFrom = 32 << 10
+	// pastFrom is the bytes of one member's buffers from which on what it receives is
+	// stored past the caches: they would not hold it, and would first fetch from memory
+	// what it overwrites (np=2 near, 16 MiB in the caches and past them: gather 3.0 and
+	// 1.5 ms, alltoall 5.2 and 3.6, allgather 4.2 and 3.1; 4 MiB, where they hold it:
+	// gather 0.31 and 0.41, scatter 0.34 and 0.45).
+	pastFrom = 16 << 20
 )
 
-// pieceOf returns the bytes that go in one step of n. Where members share a processor
-// they take turns, and every step costs them changes of process: they do as much in
-// one as the ring allows (np=8 on two processors, alltoall of 1 MiB: 8.4 ms in
-// pieces of 32 KiB).
+// pieceOf returns the bytes that go in one step of n. Of a long payload they are as
+// many as the far ring allows, since every copy has a beginning, in which the
+// processor does not know yet what it will fetch (np=2 near, 4 MiB in pieces of 32
+// and 256 KiB: bcast in 145 and 125 us, alltoall in 1060 and 720, allreduce in 450
+// and 350). Where members share a processor they take turns, and every step costs
+// them changes of process: they do so much in one at any length (np=8 on two
+// processors, alltoall of 1 MiB: 8.4 ms in pieces of 32 KiB).
 func (r *Room) pieceOf(n int, far bool) int {
 	switch {
 	case !far:
 		return min(n, pieceLeast)
 	case r.crowded:
-		return min(n, r.crowdPiece())
+		return min(n, r.pieceMost())
 	}
-	return min(max(n/pieces, pieceLeast), pieceMost)
+	return min(max(n/pieces, pieceLeast), r.pieceMost())
 }
 
-// crowdPiece is the most that goes in one step of a crowd.
-func (r *Room) crowdPiece() int { return int(r.far.size / pieces) }
+// pieceMost is the most that goes in one step around the far ring.
+func (r *Room) pieceMost() int { return int(r.far.size / pieces) }
 
-// run runs a flow whose fields but the last two are set.
+// run runs a flow whose fields but the last three are set.
 func (r *Room) run(f *flow) error {
 	size, parts := max(f.typ.Size(), 1), 1
 	if f.split {
@@ -75,6 +84,7 @@ func (r *Room) run(f *flow) error {
 	if err := r.furnish(total, &f.met, &f.far); err != nil {
 		return err
 	}
+	f.past = f.footprint() >= pastFrom
 	f.piece = max(r.pieceOf(total, f.far)/size/parts, 1)
 	steps := max((f.most+f.piece-1)/f.piece, 1)
 	first, last := r.step+1, r.step+uint64(steps)
@@ -280,7 +290,7 @@ func (r *Room) take(f *flow, s, first uint64) error {
 		dst := f.part(f.recv, &f.in, block, lo)
 		if j == r.me {
 			if own := f.own(r.me, lo); len(own) > 0 && &own[0] != &dst[0] {
-				copy(dst, own)
+				f.deliver(dst, own)
 			}
 			continue
 		}
@@ -288,9 +298,27 @@ func (r *Room) take(f *flow, s, first uint64) error {
 		if err != nil {
 			return err
 		}
-		copy(dst, src)
+		f.deliver(dst, src)
 	}
 	return nil
+}
+
+// footprint returns the bytes of this member's buffers.
+func (f *flow) footprint() int {
+	bytes := func(b []byte) mem.Buffer { return mem.HostBytes(mem.U8, len(b), b) }
+	if mem.Overlap(bytes(f.send), bytes(f.recv)) { // in place: one lies in the other
+		return max(len(f.send), len(f.recv))
+	}
+	return len(f.send) + len(f.recv)
+}
+
+// deliver stores what this member receives.
+func (f *flow) deliver(dst, src []byte) {
+	if f.past {
+		mem.Stream(dst, src)
+	} else {
+		copy(dst, src)
+	}
 }
 
 // own returns what this member has for itself from element lo on.

@@ -64,7 +64,7 @@ func height(n int) int {
 // of the tree: while it is in use, others are combined only below.
 func (r *Room) spare(k int, dst mem.Buffer) mem.Buffer {
 	for len(r.spares) <= k {
-		b, _ := mem.Host.Alloc(mem.C128, max(pieceMost, r.crowdPiece())/mem.C128.Size()) // so few bytes can be had
+		b, _ := mem.Host.Alloc(mem.C128, max(pieceLeast, r.pieceMost())/mem.C128.Size()) // so few bytes can be had
 		r.spares = append(r.spares, b.HostSlice())
 	}
 	return mem.HostBytes(dst.Type(), dst.Len(), r.spares[k])

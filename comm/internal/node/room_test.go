@@ -158,12 +158,12 @@ func vector(call, rank, n int) []int64 {
 	return v
 }
 
-// once does one collective, drawn by rng, which all ranks seed alike, and checks
-// what comes of it.
-func once(r *Room, rng *rand.Rand, call int) error {
-	p, kind := r.size(), rng.IntN(7)
-	n := rng.IntN(1 << rng.IntN(15))
-	root := rng.IntN(p)
+// kinds of collectives are done by once.
+const kinds = 7
+
+// once does one collective of n elements in a block, and checks what comes of it.
+func once(r *Room, kind, n, root, call int) error {
+	p := r.size()
 	begin(r, uint64(call+1))
 	send, recv := vector(call, r.me, n), make([]int64, n)
 	sum := coll.Op{Kind: mem.Sum}
@@ -224,7 +224,8 @@ func TestStressRooms(t *testing.T) {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
 			for call := range 100 {
 				pause(r.me)
-				if err := once(r, rng, call); err != nil {
+				kind, n := rng.IntN(kinds), rng.IntN(1<<rng.IntN(15))
+				if err := once(r, kind, n, rng.IntN(p), call); err != nil {
 					return err
 				}
 			}
@@ -232,6 +233,16 @@ func TestStressRooms(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatalf("round %d, %d ranks: %v", round, p, err)
+		}
+	}
+}
+
+func TestWhatTheCachesDoNotHoldArrives(t *testing.T) {
+	rooms, _ := newHouse(2).rooms(t, false, func(int) {})
+	for kind := range kinds {
+		err := together(rooms, func(r *Room) error { return once(r, kind, pastFrom/8+5, kind%2, kind) })
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }
