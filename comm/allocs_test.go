@@ -19,20 +19,25 @@ import (
 var steady = []struct {
 	name string
 	step func(ctx context.Context, c *comm.Comm, x, y []float32) error
+	made float64 // allocations that the step cannot do without, all ranks together
 }{
 	{"Send and Recv", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
 		if c.Rank() == 0 {
 			return errors.Join(comm.Send(ctx, c, 1, 0, x), second(comm.Recv(ctx, c, 1, 0, y)))
 		}
 		return errors.Join(second(comm.Recv(ctx, c, 0, 0, y)), comm.Send(ctx, c, 0, 0, x))
-	}},
+	}, 0},
 	{"Sendrecv", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
 		return second(comm.Sendrecv(ctx, c, 1-c.Rank(), 0, x, 1-c.Rank(), 0, y))
-	}},
+	}, 0},
+	{"Irecv and Isend", func(ctx context.Context, c *comm.Comm, x, y []float32) error { // a Request each
+		r, s := comm.Irecv(c, 1-c.Rank(), 0, y), comm.Isend(c, 1-c.Rank(), 0, x)
+		return errors.Join(second(r.Wait(ctx)), second(s.Wait(ctx)))
+	}, 4},
 	{"Allreduce", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
 		return comm.Allreduce(ctx, c, x, y, comm.Sum)
-	}},
-	{"Barrier", func(ctx context.Context, c *comm.Comm, x, y []float32) error { return comm.Barrier(ctx, c) }},
+	}, 0},
+	{"Barrier", func(ctx context.Context, c *comm.Comm, x, y []float32) error { return comm.Barrier(ctx, c) }, 0},
 }
 
 // perStep returns how many allocations two ranks make together in one step. It
@@ -95,8 +100,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got > tolerated {
-					t.Errorf("%s, %s of %d elements: %.2f allocations per step", name, s.name, n, got)
+				if got > s.made+tolerated {
+					t.Errorf("%s, %s of %d elements: %.2f allocations per step, want %v", name, s.name, n, got, s.made)
 				}
 			}
 		}

@@ -18,7 +18,7 @@ import (
 // it goes on anyway, and Close waits for nothing.
 type Request struct {
 	c    *Comm
-	e    engine.Request
+	e    engine.Handle
 	kind requestKind
 	keep bool // persistent
 
@@ -124,7 +124,7 @@ func (r *Request) start() (err error) {
 }
 
 // message begins e as r's message, to or from b.
-func (r *Request) message(e *engine.Request, b Buffer) {
+func (r *Request) message(e *engine.Handle, b Buffer) {
 	if r.kind == recvRequest {
 		r.c.ch.Irecv(e, r.peer, r.tag, b)
 	} else {
@@ -218,8 +218,8 @@ func WaitAll(ctx context.Context, rs ...*Request) error {
 }
 
 // each yields the engine's part of each request.
-func each(rs []*Request) iter.Seq[*engine.Request] {
-	return func(yield func(*engine.Request) bool) {
+func each(rs []*Request) iter.Seq[*engine.Handle] {
+	return func(yield func(*engine.Handle) bool) {
 		for _, r := range rs {
 			if !yield(&r.e) {
 				return

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"gompi/comm"
+	"gompi/comm/commtest"
 )
 
 func TestPersistentMessagesCanBeStartedAgainAndAgain(t *testing.T) {
@@ -33,6 +34,42 @@ func TestPersistentMessagesCanBeStartedAgainAndAgain(t *testing.T) {
 				return nil
 			})
 		}
+	}
+}
+
+// What a Request stands for in the engine is used again as soon as it is done, while
+// goroutines may still be asking for its outcome.
+func TestOutcomeIsTheSameForAllWhoWaitWhileOthersAreStarted(t *testing.T) {
+	const messages, waiters = 300, 3
+	errs := commtest.Ranks(t.Context(), 2, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
+		outcomes := make(chan error, 2*messages*waiters)
+		check := func(r *comm.Request, source, tag int, in *int64) {
+			st, err := r.Wait(ctx)
+			want := comm.Status{Source: source, Tag: tag, Bytes: 8, Type: comm.Of([]int64(nil)).Type()}
+			switch {
+			case err == nil && st != want:
+				err = fmt.Errorf("message %d: %+v, want %+v", tag, st, want)
+			case err == nil && *in != int64(tag):
+				err = fmt.Errorf("message %d: received %d", tag, *in)
+			}
+			outcomes <- err
+		}
+		for i := range messages {
+			in, out := []int64{-1}, []int64{int64(i)}
+			r, s := comm.Irecv(c, 1-c.Rank(), i, in), comm.Isend(c, 1-c.Rank(), i, out)
+			for range waiters {
+				go check(r, 1-c.Rank(), i, &in[0])
+				go check(s, c.Rank(), i, &out[0])
+			}
+		}
+		var all error
+		for range cap(outcomes) {
+			all = errors.Join(all, <-outcomes)
+		}
+		return all
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -159,7 +159,7 @@ func (c *Comm) sendrecvStaged(ctx context.Context, to, sendTag int, send Buffer,
 
 // A stagedRequest is a message between stages.
 type stagedRequest struct {
-	e engine.Request
+	e engine.Handle
 	s stage
 }
 

@@ -20,7 +20,7 @@ func TestFramesForAChannelThatIsNotMadeYetWaitForIt(t *testing.T) {
 			if ch.Rank() == 0 {
 				late := e.Open(7, nil)
 				defer late.Close()
-				var eager, announced engine.Request
+				var eager, announced engine.Handle
 				late.Isend(&eager, 1, 3, mem.Bytes(pattern(size, 1)), false)
 				late.Isend(&announced, 1, 4, mem.Bytes(pattern(size, 2)), true)
 				if err := ch.Send(ctx, 1, 0, mem.Buffer{}, false); err != nil {
@@ -89,7 +89,7 @@ func TestFramesForAClosedChannelAreDropped(t *testing.T) {
 		}
 		const n, size = 200, 60 << 10 // three times the budget
 		for i := range n {
-			var r engine.Request
+			var r engine.Handle
 			other.Isend(&r, 1, 0, mem.Bytes(pattern(size, 0)), false)
 			synctest.Wait()
 			e.Progress() // hears what the other has let go

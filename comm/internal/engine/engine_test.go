@@ -121,7 +121,7 @@ func TestUnexpectedMessagesAreKeptInOrder(t *testing.T) {
 func TestSendToOneself(t *testing.T) {
 	for _, size := range sizes {
 		run(t, 1, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
-			var s, r engine.Request
+			var s, r engine.Handle
 			ch.Isend(&s, 0, 1, mem.Bytes(pattern(size, 1)), false)
 			got := make([]byte, size)
 			ch.Irecv(&r, 0, 1, mem.Bytes(got))
@@ -142,7 +142,7 @@ func TestSendToOneself(t *testing.T) {
 func TestEagerPayloadIsBoundedPerPeer(t *testing.T) {
 	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
 		const n, size = 1000, 60 << 10 // 60 MB, the budget is 4 MiB
-		rs := make([]engine.Request, n)
+		rs := make([]engine.Handle, n)
 		if ch.Rank() == 0 {
 			for i := range rs {
 				ch.Isend(&rs[i], 1, 0, mem.Bytes(pattern(size, i)), false)

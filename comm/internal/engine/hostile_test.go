@@ -120,7 +120,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, s := scripted()
 		ch := e.Open(1, nil)
-		var in, any, out engine.Request
+		var in, any, out engine.Handle
 		ch.Irecv(&in, 1, 3, mem.Bytes(make([]byte, 10)))
 		ch.Irecv(&any, engine.Any, engine.Any, mem.Of(make([]float32, 10)))
 		ch.Isend(&out, 1, 0, mem.Bytes(make([]byte, 100)), true)

@@ -14,7 +14,7 @@ import (
 func TestRecvOfALongMessageWhoseSenderHasLeftFails(t *testing.T) {
 	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
 		if ch.Rank() == 1 {
-			var r engine.Request
+			var r engine.Handle
 			ch.Isend(&r, 0, 1, mem.Bytes(make([]byte, 1<<20)), false)
 			return ch.Send(ctx, 0, 2, mem.Buffer{}, false)
 		}
@@ -94,7 +94,7 @@ func TestSeveralReceivesFromARankThatLeftUnseen(t *testing.T) {
 		if ch.Rank() == 1 {
 			return nil // nothing was exchanged, so nobody is told
 		}
-		var rs [3]engine.Request
+		var rs [3]engine.Handle
 		for i := range rs {
 			ch.Irecv(&rs[i], 1, i, mem.Buffer{})
 		}

@@ -33,7 +33,7 @@ func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bo
 }
 
 // sendNow sends an eager message if it can leave at once, and reports whether it
-// has. It is the short way: no request stands for the message.
+// has. It is the short way: no Request stands for the message.
 func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	if dst == ch.rank || ch.err != nil {
 		return false
@@ -85,26 +85,37 @@ func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffe
 	return r.status, err
 }
 
-// Isend starts a send; r is complete when b may be reused.
-func (ch *Channel) Isend(r *Request, dst, tag int, b mem.Buffer, sync bool) {
-	ch.e.lock()
-	defer ch.e.exit()
-	ch.start(r, dst, tag, b, sync)
-	ch.e.outstanding(r)
+// Isend starts a send; h is done when b may be reused.
+func (ch *Channel) Isend(h *Handle, dst, tag int, b mem.Buffer, sync bool) {
+	e := ch.e
+	e.lock()
+	if !sync && ch.sendNow(dst, tag, b) {
+		h.end(Status{Source: ch.rank, Tag: tag, Bytes: b.Size(), Type: b.Type()}, nil)
+		e.unlock() // whoever was to drive before still is
+		return
+	}
+	defer e.exit()
+	ch.start(e.open(h), dst, tag, b, sync)
+	e.outstanding(h)
 }
 
 // Irecv starts a receive.
-func (ch *Channel) Irecv(r *Request, src, tag int, b mem.Buffer) {
-	ch.e.lock()
-	defer ch.e.exit()
-	ch.expect(r, src, tag, b)
-	ch.e.outstanding(r)
+func (ch *Channel) Irecv(h *Handle, src, tag int, b mem.Buffer) {
+	e := ch.e
+	e.lock()
+	ch.expect(e.open(h), src, tag, b)
+	e.outstanding(h)
+	if e.driver != nil && h.r != nil && h.r.stage == posted {
+		e.unlock() // nothing was sent or polled, so a driver that sleeps need not be armed anew
+		return
+	}
+	e.exit()
 }
 
-// outstanding has somebody drive for r until it is complete.
-func (e *Engine) outstanding(r *Request) {
-	if r.stage != complete {
-		r.counted = true
+// outstanding has somebody drive for h until it is done.
+func (e *Engine) outstanding(h *Handle) {
+	if h.r != nil {
+		h.r.counted = true
 		e.pending++
 	}
 }
@@ -136,13 +147,13 @@ func (ch *Channel) abort(r *Request, cause error) {
 }
 
 // Cancel withdraws a receive that has not matched. It reports whether it did.
-func (ch *Channel) Cancel(r *Request, cause error) bool {
+func (ch *Channel) Cancel(h *Handle, cause error) bool {
 	ch.e.lock()
 	defer ch.e.exit()
-	if r.stage != posted {
+	if h.r == nil || h.r.stage != posted {
 		return false
 	}
-	ch.abort(r, cause)
+	ch.abort(h.r, cause)
 	return true
 }
 

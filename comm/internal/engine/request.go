@@ -24,25 +24,59 @@ type Status struct {
 type stage uint8
 
 const (
-	idle      stage = iota
+	complete  stage = iota
 	posted          // a receive without a message
 	filling         // a receive whose payload is on its way
 	announced       // a send whose receiver has not asked for it yet
 	queued          // a collective send that waits for credit or for its receiver
 	leaving         // a send whose buffer the transport holds
-	complete
 )
 
-// A Request is one send or receive. The zero Request is ready for use, and a
-// complete one may be used again. Fields are guarded by the Engine's lock, but
-// for done.
-type Request struct {
-	node  match.Recv[Request]
-	ch    *Channel
-	stage stage
-	done  atomic.Bool
-
+// A Handle is what the caller of Isend, Irecv or Expect holds: the outcome, and
+// until there is one the Request. The zero Handle is ready for use, and one that is
+// done may be used again. It is small, because callers make one for each message;
+// Requests are not, and the Engine uses them again.
+type Handle struct {
+	done    atomic.Bool
 	started atomic.Bool
+	r       *Request // nil when nothing is under way; guarded by the Engine's lock
+	status  Status   // final when done
+	err     error
+}
+
+// Done reports whether the operation is complete; Status and error are then final.
+func (h *Handle) Done() bool { return h.done.Load() }
+
+// Started reports whether an operation was ever started.
+func (h *Handle) Started() bool { return h.started.Load() }
+
+// Result returns the outcome of an operation that is done.
+func (h *Handle) Result() (Status, error) { return h.status, h.err }
+
+// end gives h its outcome.
+func (h *Handle) end(st Status, err error) {
+	h.r, h.status, h.err = nil, st, err
+	h.started.Store(true)
+	h.done.Store(true)
+}
+
+// open returns a Request for h.
+func (e *Engine) open(h *Handle) *Request {
+	r := e.newRequest()
+	r.handle, h.r = h, r
+	h.done.Store(false)
+	h.started.Store(true)
+	return r
+}
+
+// A Request is one send or receive under way. Its fields are guarded by the
+// Engine's lock. When complete it goes back to the Engine: at once if it has a
+// Handle, else when the call that waits for it returns.
+type Request struct {
+	node   match.Recv[Request]
+	handle *Handle // nil: of a call that waits for it
+	ch     *Channel
+	stage  stage
 
 	buf    mem.Buffer // what to send, or where to receive
 	peer   int        // world rank of the other side, -1 if any
@@ -58,7 +92,6 @@ type Request struct {
 	combine *combine // of a receive that reduces
 	waiters []*Waiter
 	counted bool // in drivers.pending
-	pooled  bool // the Engine's own: nobody asks whether it is done
 }
 
 // A combine is what a reducing receive needs: dst = own op in, or in op own.
@@ -69,16 +102,7 @@ type combine struct {
 	piece []byte
 }
 
-// Done reports whether r is complete; its Status and error are then final.
-func (r *Request) Done() bool { return r.done.Load() }
-
-// Started reports whether r was ever started.
-func (r *Request) Started() bool { return r.started.Load() }
-
-// Result returns the outcome of a complete request.
-func (r *Request) Result() (Status, error) { return r.status, r.err }
-
-// finish completes r.
+// finish completes r. If r has a Handle, that keeps the outcome, and r is free.
 func (e *Engine) finish(r *Request, err error) {
 	if r.stage == complete {
 		return
@@ -95,10 +119,10 @@ func (e *Engine) finish(r *Request, err error) {
 		r.counted = false
 		e.pending--
 	}
-	if !r.pooled {
-		r.done.Store(true)
-	}
 	for _, w := range r.waiters {
+		if w.request == r {
+			w.request = nil
+		}
 		if w.left--; w.left <= 0 {
 			e.rouse(w)
 		}
@@ -112,14 +136,14 @@ func (e *Engine) finish(r *Request, err error) {
 			e.rouse(rd.waiter)
 		}
 	}
+	if h := r.handle; h != nil {
+		h.end(r.status, r.err)
+		e.freeRequest(r)
+	}
 }
 
 // begin readies r for a new operation.
 func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer, tag int) {
-	if !r.pooled {
-		r.done.Store(false)
-		r.started.Store(true)
-	}
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
 	r.size, r.got, r.err, r.status = 0, 0, nil, Status{}
 	r.sync, r.round, r.combine = false, nil, nil
@@ -139,12 +163,12 @@ func (e *Engine) newRequest() *Request {
 		e.requests = e.requests[:n-1]
 		return r
 	}
-	return &Request{pooled: true}
+	return new(Request)
 }
 
 // freeRequest takes back a Request that nobody refers to any more.
 func (e *Engine) freeRequest(r *Request) {
-	r.ch, r.buf, r.stage = nil, mem.Buffer{}, idle
+	r.handle, r.ch, r.buf = nil, nil, mem.Buffer{}
 	e.requests = append(e.requests, r)
 }
 
@@ -216,15 +240,18 @@ func (r *Request) store(data []byte) error {
 	return mem.Copy(r.buf.Raw().Slice(0, n), mem.Bytes(data[:n]))
 }
 
-// Wait waits for r, at most until ctx ends: then it returns the cause and r
-// goes on.
-func (e *Engine) Wait(ctx context.Context, r *Request) error {
-	if r.done.Load() {
+// Wait waits until h is done, at most until ctx ends: then it returns the cause and
+// the operation goes on.
+func (e *Engine) Wait(ctx context.Context, h *Handle) error {
+	if h.done.Load() {
 		return nil
 	}
 	e.lock()
 	defer e.unlock()
-	return e.wait(ctx, r)
+	if h.r == nil {
+		return nil
+	}
+	return e.wait(ctx, h.r)
 }
 
 func (e *Engine) wait(ctx context.Context, r *Request) error {
@@ -235,21 +262,23 @@ func (e *Engine) wait(ctx context.Context, r *Request) error {
 	w.left = 1
 	w.watch(r)
 	err := e.await(ctx, w)
-	r.unwatch(w)
+	if err != nil { // else r has forgotten w, and may be another's by now
+		r.unwatch(w)
+	}
 	e.freeWaiter(w)
 	return err
 }
 
-// WaitAll waits until all of rs are done. It is one wait, so the drive changes
+// WaitAll waits until all of hs are done. It is one wait, so the drive changes
 // hands once however many they are.
-func (e *Engine) WaitAll(ctx context.Context, rs iter.Seq[*Request]) error {
+func (e *Engine) WaitAll(ctx context.Context, hs iter.Seq[*Handle]) error {
 	e.lock()
 	defer e.unlock()
 	w := e.newWaiter()
-	for r := range rs {
-		if r.stage != complete && r.stage != idle {
+	for h := range hs {
+		if h.r != nil {
 			w.left++
-			w.watch(r)
+			w.watch(h.r)
 		}
 	}
 	var err error
@@ -257,32 +286,32 @@ func (e *Engine) WaitAll(ctx context.Context, rs iter.Seq[*Request]) error {
 		err = e.await(ctx, w)
 	}
 	if err != nil { // those that are done have forgotten w
-		for r := range rs {
-			r.unwatch(w)
+		for h := range hs {
+			h.unwatch(w)
 		}
 	}
 	e.freeWaiter(w)
 	return err
 }
 
-// WaitAny waits until one of rs is done. A request that was never started counts
-// as done.
-func (e *Engine) WaitAny(ctx context.Context, rs iter.Seq[*Request]) error {
+// WaitAny waits until one of hs is done. One that was never started counts as
+// done.
+func (e *Engine) WaitAny(ctx context.Context, hs iter.Seq[*Handle]) error {
 	e.lock()
 	defer e.unlock()
-	for r := range rs {
-		if r.stage == complete || r.stage == idle {
+	for h := range hs {
+		if h.r == nil {
 			return nil
 		}
 	}
 	w := e.newWaiter()
 	w.left = 1
-	for r := range rs {
-		w.watch(r)
+	for h := range hs {
+		w.watch(h.r)
 	}
 	err := e.await(ctx, w)
-	for r := range rs {
-		r.unwatch(w)
+	for h := range hs {
+		h.unwatch(w)
 	}
 	e.freeWaiter(w)
 	return err
@@ -301,18 +330,27 @@ func (r *Request) unwatch(w *Waiter) {
 	}
 }
 
-// Expect makes r a request that Complete ends: one that stands for work done by
-// a goroutine rather than for a message.
-func (e *Engine) Expect(r *Request) {
+// unwatch removes w from those who wait for h's Request, if it is still under way.
+func (h *Handle) unwatch(w *Waiter) {
+	if h.r != nil {
+		h.r.unwatch(w)
+	}
+}
+
+// Expect makes h one that Complete ends: it stands for work done by a goroutine
+// rather than for a message.
+func (e *Engine) Expect(h *Handle) {
 	e.lock()
-	r.begin(nil, queued, mem.Buffer{}, Any, 0)
+	e.open(h).begin(nil, queued, mem.Buffer{}, Any, 0)
 	e.unlock()
 }
 
-// Complete ends a request that Expect began.
-func (e *Engine) Complete(r *Request, err error) {
+// Complete ends what Expect began.
+func (e *Engine) Complete(h *Handle, err error) {
 	e.lock()
-	e.finish(r, err)
+	if h.r != nil {
+		e.finish(h.r, err)
+	}
 	e.unlock()
 }
 

@@ -56,7 +56,7 @@ type Waiter struct {
 	vigil *Vigil        // the same, where no messages are sent
 	timer *time.Timer   // of alarms, made once
 
-	request  *Request // waited for, one of them, for the flight recorder
+	request  *Request // waited for, one of them, for the flight recorder; nil when it is done
 	probed   *Channel // where a message is probed for
 	recorded bool     // the wait is in the flight recorder
 	ticket   seg.Ticket
