@@ -104,12 +104,25 @@ func (ch *Channel) Irecv(h *Handle, src, tag int, b mem.Buffer) {
 	e := ch.e
 	e.lock()
 	ch.expect(e.open(h), src, tag, b)
+	e.glance(h.r)
 	e.outstanding(h)
 	if e.driver != nil && h.r != nil && h.r.stage == posted {
 		e.unlock() // nothing was sent or polled, so a driver that sleeps need not be armed anew
 		return
 	}
 	e.exit()
+}
+
+// glance looks once whether the message for a receive is there, if nobody drives: that
+// costs less than waking somebody for it (bw of 8 bytes inside a host: 0.24 us for
+// 0.35). A Prompt transport is memory; to look at a socket would cost a system call.
+func (e *Engine) glance(r *Request) {
+	if r == nil || r.stage != posted || r.peer < 0 || e.driver != nil {
+		return
+	}
+	if p := e.peer(r.peer); p.prompt != nil {
+		p.tr.Poll(p.rank)
+	}
 }
 
 // outstanding has somebody drive for h until it is done.
