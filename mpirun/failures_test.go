@@ -187,7 +187,7 @@ var disasters = []disaster{
 	// Hosts and the network.
 	{name: "a login is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, "sshd: root"), status: 125, first: `^gompirun: the agent on host2 `},
 	{name: "a host is frozen, and thaws", run: sh(idle), strike: kill(syscall.SIGSTOP, "sshd: root", wardenProcess, agentProcess, "sleep 1000"),
-		after:  kill(syscall.SIGCONT, "sshd: root", wardenProcess, agentProcess, "sleep 1000"),
+		after:  kill(syscall.SIGCONT, "sleep 1000", agentProcess, wardenProcess, "sshd: root"), // who thaws last is the first to see the end
 		status: 125, limit: later, first: `^gompirun: host2: nothing heard for .*; 2 ranks from 2 to 3 lost with it$`},
 	{name: "a cable is cut", run: sh(idle), strike: func(s *scene) { s.bed.Cut(2) }, status: 125, limit: later,
 		first: `^gompirun: host2: nothing heard for .*; 2 ranks from 2 to 3 lost with it$`},
