@@ -170,7 +170,7 @@ func (w *writer) publish(kind, n int) {
 	word.Store(uint64(n)<<8 | uint64(kind))
 	w.tail = next
 	if w.clean == next+lineSize {
-		w.wipe(next, ahead)
+		w.wipe(w.clean, ahead) // not the place at next: the reader looks at it by now
 	}
 }
 
