@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/boot/wire"
+	"gompi/mpirun/internal/agent"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/tree"
 )
@@ -186,6 +187,11 @@ func (j *job) sweep() {
 		return slices.Contains(j.before, pid) || slices.ContainsFunc(j.links, isAgent)
 	}
 	sweepBelow(living)
+	for _, l := range j.links {
+		if l.agent != nil {
+			agent.RemovePen(l.agent.PID())
+		}
+	}
 }
 
 // sweepBelow kills everything below this process but for the living.

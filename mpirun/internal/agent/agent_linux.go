@@ -46,6 +46,7 @@ type agent struct {
 	cards  int   // ranks whose card has come
 	absent []int // ranks of the job that ended without joining
 	memory memoryGuard
+	pen    *pen
 
 	looks          int       // how often the ranks have been looked at for singletons
 	nextSingletons time.Time // when to do it again
@@ -74,6 +75,7 @@ func Run(in, out int, guarded bool) int {
 	if guarded {
 		a.warden = wardenFD
 	}
+	defer func() { a.pen.remove() }()
 	if err := a.serve(); err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
 		for a.orphan(); !a.end.over; time.Sleep(killPeriod) {

@@ -239,6 +239,7 @@ func (a *agent) kill(now time.Time) {
 		if err != nil {
 			a.signal(unix.SIGKILL)
 		}
+		a.pen.kill()
 		if a.alive == 0 {
 			a.end.left = max(a.end.left, n)
 		}

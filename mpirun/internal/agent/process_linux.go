@@ -131,12 +131,20 @@ func (a *agent) spawn(p *process, prog *program, vars []string) error {
 	if err := a.bind(p.CPUs); err != nil {
 		a.note("rank %d is not bound: %v", p.Rank.Rank, err)
 	}
-	pid, err := syscall.ForkExec(prog.path, prog.argv, &syscall.ProcAttr{
+	attr := syscall.ProcAttr{
 		Dir:   prog.wdir,
 		Env:   vars,
 		Files: []uintptr{uintptr(e.stdin), uintptr(e.stdout), uintptr(e.stderr), uintptr(e.boot), uintptr(a.segment.FD()), uintptr(e.pmi)},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &p.pidfd},
-	})
+	}
+	if a.pen != nil {
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, a.pen.fd
+	}
+	pid, err := syscall.ForkExec(prog.path, prog.argv, &attr)
+	if err != nil && a.pen != nil {
+		attr.Sys.UseCgroupFD = false // it may have been that: nobody tells
+		pid, err = syscall.ForkExec(prog.path, prog.argv, &attr)
+	}
 	if err != nil {
 		return err
 	}

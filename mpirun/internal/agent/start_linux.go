@@ -82,6 +82,7 @@ func (a *agent) startAll() (int, error) {
 	if err := a.makeShared(); err != nil {
 		return first, err
 	}
+	a.pen = newPen()
 	gloo := a.glooInterface()
 	programs := make([]*program, len(a.launch.Programs))
 	for _, p := range a.ranks {

@@ -58,7 +58,9 @@ func guard(flag string) (int, error) {
 	} else {
 		awaitEnd(pid)
 	}
-	return endAll(pid), nil
+	status := endAll(pid)
+	RemovePen(pid)
+	return status, nil
 }
 
 // awaitSilence returns false when the agent has ended, and true when it has
@@ -112,7 +114,7 @@ func awaitEnd(pid int) {
 // endAll kills everything below this process, the agent first, and returns the
 // agent's exit status.
 func endAll(agent int) int {
-	status := cannotStart
+	status, pen := cannotStart, penOf(agent)
 	for deadline := time.Now().Add(hopeless); time.Now().Before(deadline); time.Sleep(killPeriod) {
 		for { // reap
 			var ws unix.WaitStatus
@@ -132,6 +134,7 @@ func endAll(agent int) int {
 			}
 		}
 		tree.Signal(unix.SIGKILL, nil)
+		killPen(pen)
 	}
 	return status
 }

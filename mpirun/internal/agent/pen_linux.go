@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// A pen is a control group (v2) around the processes of the ranks: the kernel kills
+// all that are in it at once, those too that start others faster than they can be
+// found. It is nil where there are no such groups, or none may be made: then
+// processes are found one by one.
+type pen struct {
+	dir string
+	fd  int
+}
+
+// penOf returns the folder of the pen of the agent that is process pid and in the
+// group of this one; "" where there are no groups.
+func penOf(pid int) string {
+	for _, g := range cpuGroups("/") {
+		if g.v2 {
+			return path.Join(g.mount, g.dir, fmt.Sprintf("gompi-%d", pid))
+		}
+	}
+	return ""
+}
+
+func newPen() *pen {
+	p := &pen{dir: penOf(os.Getpid())}
+	if p.dir == "" || unix.Mkdir(p.dir, 0o755) != nil {
+		return nil
+	}
+	var err error
+	if p.fd, err = unix.Open(p.dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		unix.Rmdir(p.dir)
+		return nil
+	}
+	return p
+}
+
+// kill kills what is in the pen, if the kernel can (5.14 on).
+func (p *pen) kill() {
+	if p != nil {
+		killPen(p.dir)
+	}
+}
+
+func killPen(dir string) {
+	if dir == "" {
+		return
+	}
+	if f, err := os.OpenFile(path.Join(dir, "cgroup.kill"), os.O_WRONLY, 0); err == nil {
+		f.WriteString("1")
+		f.Close()
+	}
+}
+
+// remove removes the pen when it is empty.
+func (p *pen) remove() {
+	if p != nil {
+		unix.Close(p.fd)
+		unix.Rmdir(p.dir)
+	}
+}
+
+// RemovePen removes the pen of an agent of this host that was killed, when nothing
+// is left in it.
+func RemovePen(agent int) {
+	if dir := penOf(agent); dir != "" {
+		unix.Rmdir(dir)
+	}
+}
