@@ -16,6 +16,8 @@ type Device struct {
 	mu     sync.Mutex
 	blocks map[uintptr]mem.Buffer // host memory by the upper half of its address
 	last   uintptr                // key of the newest block
+
+	engine sync.Mutex // copies are made one after the other
 }
 
 // blockBits are the bits of an address that count within its block.
@@ -62,6 +64,8 @@ func (d *Device) Copy(dst, src mem.Buffer) error {
 	if err != nil {
 		return err
 	}
+	d.engine.Lock()
+	defer d.engine.Unlock()
 	return mem.Host.Copy(bs[0], bs[1])
 }
 
