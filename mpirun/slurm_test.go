@@ -98,7 +98,7 @@ func batch(t *testing.T, bed *slurmbed.Bed, script string) string {
 func inSbatch(t *testing.T, bed *slurmbed.Bed) {
 	out := batch(t, bed, `#SBATCH -N3 --ntasks-per-node=1 -c4
 gompirun -v sh -c 'echo $RANK $SLURMD_NODENAME; squeue -h -s -j $SLURM_JOB_ID -o "%i on %N" >steps.$RANK'
-cat steps.0; rm steps.*
+cat steps.*; rm steps.*
 echo status $?
 `)
 	for _, want := range []string{"0 n1\n", "1 n2\n", "2 n3\n", " on n2\n", " on n3\n", "status 0\n"} {
