@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -66,10 +67,14 @@ func (p *pen) remove() {
 	}
 }
 
-// RemovePen removes the pen of an agent of this host that was killed, when nothing
-// is left in it.
+// RemovePen kills what is left in the pen of an agent of this host that was killed,
+// and removes it. It waits for those that are dying, a second at most.
 func RemovePen(agent int) {
-	if dir := penOf(agent); dir != "" {
-		unix.Rmdir(dir)
+	dir := penOf(agent)
+	if dir == "" {
+		return
+	}
+	for deadline := time.Now().Add(time.Second); unix.Rmdir(dir) == unix.EBUSY && time.Now().Before(deadline); time.Sleep(killPeriod) {
+		killPen(dir)
 	}
 }
