@@ -303,14 +303,14 @@ func TestAFrozenNodeEndsTheJob(t *testing.T) {
 // TestAPausedNode0IsNotFrozen stops the job by the user's wish for longer than
 // anybody may be silent.
 func TestAPausedNode0IsNotFrozen(t *testing.T) {
-	zero, one := pair(t, "-heartbeat", "0.1", "sh", "-c", `trap "exit 0" USR1; echo ready; while :; do sleep 0.01; done`)
+	zero, one := pair(t, "-heartbeat", "0.3", "sh", "-c", `trap "exit 0" USR1; echo ready; while :; do sleep 0.01; done`)
 	zero.says(t, "ready", 2)
 	zero.cmd.Process.Signal(syscall.SIGTSTP)
 	awaitState(t, zero.cmd.Process.Pid, "T")
 	select {
 	case status := <-one.status:
 		t.Fatalf("the other node ended with status %d: %s", status, one.err.String())
-	case <-time.After(time.Second): // far more than three beats
+	case <-time.After(2 * time.Second): // more than twice three beats
 	}
 	zero.cmd.Process.Signal(syscall.SIGCONT)
 	zero.cmd.Process.Signal(syscall.SIGUSR1)
