@@ -21,7 +21,7 @@ type pen struct {
 // penOf returns the folder of the pen of the agent that is process pid and in the
 // group of this one; "" where there are no groups.
 func penOf(pid int) string {
-	for _, g := range cpuGroups("/") {
+	for _, g := range cgroups("/") {
 		if g.v2 {
 			return path.Join(g.mount, g.dir, fmt.Sprintf("gompi-%d", pid))
 		}
