@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 	// A process built for the race detector otherwise sleeps for a second when
 	// it exits, and there are hundreds here.
 	os.Setenv("GORACE", "atexit_sleep_ms=0")
-	testscript.Main(m, map[string]func(){
+	testscript.Main(suite{m}, map[string]func(){
 		"gompirun": func() { os.Exit(Main(os.Args[1:])) },
 		"rank":     rankMain,
 		"loop":     loopMain,
@@ -31,6 +33,15 @@ func TestMain(m *testing.M) {
 		"pmi":      pmiMain,
 		"world":    worldMain,
 	})
+}
+
+// A suite is all tests, started by whomever: programs that they start would ignore
+// the signals that this process has been told to ignore (by nohup).
+type suite struct{ *testing.M }
+
+func (s suite) Run() int {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	return s.M.Run()
 }
 
 // rankMain is a program that knows internal/boot and nothing above it. Its
