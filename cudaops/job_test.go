@@ -29,6 +29,7 @@ var jobs = map[string]func() error{
 	"import":  jobImport,
 	"rank":    jobRank,
 	"failing": jobFailing,
+	"blas":    jobBLAS,
 }
 
 func child(name string) int {

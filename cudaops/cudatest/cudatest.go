@@ -23,17 +23,19 @@ import (
 
 // Use is for TestMain: it builds the fake driver and makes the environment name it,
 // for this process and those it starts. Where that is not possible, Need tells. With
-// GOMPI_TEST_GPU=1 tests use this machine's driver and GPUs instead.
-func Use() {
+// GOMPI_TEST_GPU=1 tests use this machine's driver and GPUs instead. The driver has
+// the kernels of package cudaops and of the files named.
+func Use(kernels ...string) {
 	if !cgo || Real() {
 		return
 	}
-	library, err := Build()
+	library, err := Build(kernels...)
 	if err != nil {
 		os.Setenv(reason, err.Error())
 		return
 	}
 	os.Setenv(env.LibCUDA, library)
+	os.Setenv(env.LibCUBLAS, library)
 }
 
 // reason says, to Need, why there is no fake driver.
@@ -63,15 +65,17 @@ func NeedFake(t testing.TB) {
 	}
 }
 
-// Build returns the path of the fake driver. It takes some seconds when sources or
-// compiler options are new, else it is found in the user's cache.
-func Build() (string, error) {
+// Build returns the path of the fake driver, which has the kernels of Use. It takes
+// some seconds when sources or compiler options are new, else it is found in the
+// user's cache. The file is a fake cuBLAS, too.
+func Build(kernels ...string) (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	dir := filepath.Dir(here)
-	kernels, fake := filepath.Join(dir, "..", "kernels.cu"), filepath.Join(dir, "testdata", "fakecuda.cc")
-	args := []string{"-x", "c++", "-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-fvisibility=default", "-Wno-unknown-pragmas",
-		"-shared", "-pthread", kernels, fake, "-ldl"}
-	name := fmt.Sprintf("libfakecuda-%s.so", hash(args, kernels, fake))
+	headers := filepath.Join(dir, "..")
+	sources := append([]string{filepath.Join(headers, "kernels.cu"), filepath.Join(dir, "testdata", "fakecuda.cc")}, kernels...)
+	args := append([]string{"-x", "c++", "-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-fvisibility=default", "-Wno-unknown-pragmas",
+		"-I", headers, "-shared", "-pthread"}, append(sources, "-ldl")...)
+	name := fmt.Sprintf("libfakecuda-%s.so", hash(args, append(sources, filepath.Join(headers, "kernel.h"))...))
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()

@@ -78,6 +78,7 @@ const (
 	Hostfile      = "GOMPI_HOSTFILE"
 	CUDADevices   = "CUDA_VISIBLE_DEVICES"
 	LibCUDA       = "GOMPI_LIBCUDA"
+	LibCUBLAS     = "GOMPI_LIBCUBLAS"
 	CUDAOrder     = "CUDA_DEVICE_ORDER"
 )
 
@@ -173,6 +174,7 @@ func settings() []Var {
 		{PortRange, "any", byTCP, "ports to listen on: `20000-20999`", false},
 		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
 		{LibCUDA, "", byCUDA, "file to open as the CUDA driver, instead of libcuda.so.1", false},
+		{LibCUBLAS, "", byCUDA, "file to open as cuBLAS, instead of libcublas.so.13, .12 or .11", false},
 		{CUDADevices, "all", byLauncher, "GPUs that ranks may use, by number in the order of PCI addresses or by UUID; `-nproc-per-node gpu` counts them, and `-gpus-per-rank` gives each rank its part", false},
 		{CUDAOrder, "", byDriver, "gompirun sets it to `PCI_BUS_ID` with `-gpus-per-rank` and `-bind-to gpu`, so that all count GPUs alike", false},
 	}

@@ -5,8 +5,8 @@
 //     access, and the fake itself uses a second mapping of the same memory.
 //   - What needs a context and has none current on its thread fails.
 //   - Streams are threads that take their time, so a missing wait shows.
-//   - Kernels are those of kernels.cu, compiled for the processor, and every
-//     address they use is checked. Their names and parameters have to be those of
+//   - Kernels are those of kernels.cu, and of files that a test names, compiled
+//     for the processor, and every address they use is checked. Their names and parameters have to be those of
 //     the PTX that is loaded.
 //   - Other processes map exported memory, as with the real driver; the exporting
 //     process cannot.
@@ -704,6 +704,69 @@ API cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned
     fake_threads = threads;
     try {
       for (fake_thread = 0; fake_thread < threads; fake_thread++) k->run(aligned);
+    } catch (Astray) {
+      return ILLEGAL_ADDRESS;
+    }
+    return OK;
+  });
+  return OK;
+}
+
+// ---- cuBLAS, as far as cudaops uses it: products on a stream, by columns
+
+struct Blas {
+  Device *device;
+  void *stream = NULL;
+};
+
+static const char *const statuses[][2] = {
+  {"CUBLAS_STATUS_SUCCESS", "success"}, {"CUBLAS_STATUS_NOT_INITIALIZED", "the library was not initialized"}, {},
+  {"CUBLAS_STATUS_ALLOC_FAILED", "the resource allocation failed"}, {}, {}, {}, {"CUBLAS_STATUS_INVALID_VALUE", "an invalid value was used as an argument"},
+};
+enum { BLAS_NOT_INITIALIZED = 1, BLAS_INVALID_VALUE = 7 };
+
+extern "C" __attribute__((visibility("default"))) const char *cublasGetStatusName(int status) { return statuses[status][0]; }
+extern "C" __attribute__((visibility("default"))) const char *cublasGetStatusString(int status) { return statuses[status][1]; }
+
+API cublasCreate_v2(void **blas) {
+  if (result r = injected(__func__)) return r;
+  if (!current) return BLAS_NOT_INITIALIZED;
+  *blas = new Blas{current};
+  return OK;
+}
+
+API cublasDestroy_v2(void *blas) {
+  delete (Blas *)blas;
+  return OK;
+}
+
+API cublasSetStream_v2(void *blas, void *stream) {
+  auto s = stream_of(stream);
+  if (!s || s->device != ((Blas *)blas)->device) return BLAS_INVALID_VALUE;
+  ((Blas *)blas)->stream = stream;
+  return OK;
+}
+
+API cublasSgemm_v2(void *blas, int transposedA, int transposedB, int m, int n, int k, const float *alpha, uintptr_t a, int strideA,
+                   uintptr_t b, int strideB, const float *beta, uintptr_t c, int strideC) {
+  if (result r = injected(__func__)) return r;
+  auto *h = (Blas *)blas;
+  auto s = stream_of(h->stream);
+  if (current != h->device || !s) return BLAS_NOT_INITIALIZED;
+  if (m < 0 || n < 0 || k < 0 || strideA < (transposedA ? k : m) || strideB < (transposedB ? n : k) || strideC < m || strideC < 1)
+    return BLAS_INVALID_VALUE;
+  s->put([=, device = current, alpha = *alpha, beta = *beta]() -> result {
+    running = device;
+    auto at = [](uintptr_t matrix, u64 i) { return (float *)fake_reach(matrix + 4 * i, 4); };
+    try {
+      for (int j = 0; j < n; j++)
+        for (int i = 0; i < m; i++) {
+          float sum = 0;
+          for (int l = 0; l < k; l++)
+            sum += *at(a, transposedA ? (u64)i * strideA + l : (u64)l * strideA + i) * *at(b, transposedB ? (u64)l * strideB + j : (u64)j * strideB + l);
+          float *z = at(c, (u64)j * strideC + i);
+          *z = alpha * sum + (beta ? beta * *z : 0);
+        }
     } catch (Astray) {
       return ILLEGAL_ADDRESS;
     }

@@ -146,6 +146,12 @@ const char *gompi_error_text(int code) {
 	if (entered) p_cuCtxSetCurrent(before); \
 	return r;
 
+gompi_result gompi_within(uintptr_t ctx, gompi_result (*f)(void *), void *arg) {
+	ENTER(ctx)
+	r = f(arg);
+	LEAVE
+}
+
 gompi_result gompi_init(void) {
 	gompi_result r = {0};
 	int count = 0;

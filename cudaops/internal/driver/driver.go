@@ -15,15 +15,16 @@ type (
 	Event   uintptr
 	Module  uintptr
 	Kernel  uintptr
+	BLAS    uintptr
 )
 
 // IPCSize is the size of a handle that Export fills.
 const IPCSize = 64
 
-// An Error is what a function of the CUDA driver answered.
+// An Error is what a function of the CUDA driver, or of cuBLAS, answered.
 type Error struct {
-	Call string // the driver's function
-	Code int    // CUresult
+	Call string // the function
+	Code int    // CUresult, or cublasStatus_t
 	Name string // of the code: CUDA_ERROR_OUT_OF_MEMORY
 	Text string // the driver's explanation
 }
@@ -56,4 +57,11 @@ type Place struct {
 	// Managed memory moves by itself: both processor and device can use it.
 	Managed bool
 	Ordinal int // the device, for Device and Managed
+}
+
+// An Operand is a matrix in device memory for Multiply.
+type Operand struct {
+	Addr       uintptr
+	Stride     int // elements from one column to the next
+	Transposed bool
 }

@@ -1,5 +1,7 @@
 // What Go calls of the CUDA driver. See driver.c.
 
+#pragma once
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +28,10 @@ const char *gompi_error_name(int code);
 const char *gompi_error_text(int code);
 
 gompi_result gompi_init(void);
+
+// gompi_within calls f in a context.
+gompi_result gompi_within(uintptr_t ctx, gompi_result (*f)(void *), void *arg);
+
 gompi_result gompi_version(void);
 gompi_result gompi_describe(int ordinal, gompi_device *d);
 gompi_result gompi_retain(int ordinal);

@@ -48,3 +48,9 @@ func Allocation(Context, uintptr) (uintptr, int, error)                     { re
 func Export(Context, uintptr, *[IPCSize]byte) error                         { return errBuild }
 func Import(Context, *[IPCSize]byte) (uintptr, error)                       { return 0, errBuild }
 func CloseImport(Context, uintptr) error                                    { return errBuild }
+func LoadBLAS(string) error                                                 { return errBuild }
+func NewBLAS(Context, Stream) (BLAS, error)                                 { return 0, errBuild }
+func CloseBLAS(Context, BLAS) error                                         { return errBuild }
+func Multiply(Context, BLAS, int, int, int, Operand, Operand, float32, Operand) error {
+	return errBuild
+}
