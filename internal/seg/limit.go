@@ -1,0 +1,40 @@
+package seg
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Limit is how much memory can be had, by what sets it.
+type Limit struct {
+	Left int64  // bytes that may still be taken
+	Of   int64  // bytes in all
+	By   string // "this machine", or the control group
+}
+
+// unlimited is the Limit where nothing is known of any.
+var unlimited = Limit{Left: math.MaxInt64, Of: math.MaxInt64, By: "a machine that does not tell its memory"}
+
+// String says what is left, of what: "1.50 GiB of the 4.00 GiB of this machine".
+func (l Limit) String() string {
+	return fmt.Sprintf("%s of the %s of %s", amount(l.Left), amount(l.Of), l.By)
+}
+
+// least returns the one that leaves less.
+func (l Limit) least(m Limit) Limit {
+	if m.Left < l.Left {
+		return m
+	}
+	return l
+}
+
+// amount shows n in the largest unit that it fills.
+func amount(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

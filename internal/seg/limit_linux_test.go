@@ -1,0 +1,69 @@
+package seg
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestMemoryLimitIsTheLeastThatMachineAndControlGroupsLeave(t *testing.T) {
+	const gib = 1 << 30
+	machine := map[string]string{"proc/meminfo": "MemTotal:       16777216 kB\nMemFree: 1 kB\nMemAvailable:   8388608 kB\n"}
+	tests := map[string]struct {
+		files map[string]string
+		want  Limit
+	}{
+		"nothing to read": {nil, unlimited},
+		"machine":         {machine, Limit{8 * gib, 16 * gib, "this machine"}},
+		"version 2, limited above, with cache": {map[string]string{
+			"proc/self/cgroup":                      "0::/job/step\n",
+			"sys/fs/cgroup/job/memory.max":          "4294967296\n",
+			"sys/fs/cgroup/job/memory.current":      "3221225472\n",
+			"sys/fs/cgroup/job/memory.stat":         "anon 5\ninactive_file 1073741824\nactive_file 536870912\n",
+			"sys/fs/cgroup/job/step/memory.max":     "max\n",
+			"sys/fs/cgroup/job/step/memory.current": "3221225472\n",
+		}, Limit{2*gib + gib/2, 4 * gib, "control group /job"}},
+		"version 1, in a container that sees its own group as the root": {map[string]string{
+			"proc/self/cgroup":                           "5:cpu:/docker/1\n4:hugetlb,memory:/docker/1\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "2147483648\n",
+			"sys/fs/cgroup/memory/memory.usage_in_bytes": "1073741824\n",
+			"sys/fs/cgroup/memory/memory.stat":           "inactive_file 1\ntotal_inactive_file 536870912\n",
+		}, Limit{gib + gib/2, 2 * gib, "control group /"}},
+		"over its limit": {map[string]string{
+			"proc/self/cgroup":             "0::/\n",
+			"sys/fs/cgroup/memory.max":     "1000\n",
+			"sys/fs/cgroup/memory.current": "2000\n",
+		}, Limit{0, 1000, "control group /"}},
+	}
+	for name, test := range tests {
+		root := t.TempDir()
+		if test.files != nil {
+			write(t, root, machine)
+		}
+		write(t, root, test.files)
+		if got := memoryLimit(root); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+func write(t *testing.T, root string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMemoryLimitOfThisProcess(t *testing.T) {
+	l := MemoryLimit()
+	if l == unlimited || l.Left <= 0 || l.Left > l.Of || l.By == "" {
+		t.Errorf("%+v, want what is left of a limit", l)
+	}
+	t.Log(l)
+}
