@@ -12,7 +12,7 @@ func BenchmarkTCPWindow(b *testing.B) {
 	run(b, 2, func(ctx context.Context, c *comm.Comm) error {
 		const window = 64
 		buf, ack := make([]byte, 8), make([]byte, 1)
-		rs := make([]*comm.Request, window)
+		rs := make([]comm.Request, window)
 		for range b.N/window + 1 {
 			for i := range rs {
 				if c.Rank() == 0 {

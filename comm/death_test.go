@@ -159,7 +159,7 @@ func TestDeathEndsMessagesUnderWay(t *testing.T) {
 				return errBoom
 			}
 			x := make([]int64, n)
-			rs := map[string]*comm.Request{
+			rs := map[string]comm.Request{
 				"irecv":       comm.Irecv(c, 1, 0, x),
 				"irecv any":   comm.Irecv(c, comm.AnySource, comm.AnyTag, make([]int64, n)),
 				"issend":      comm.Issend(c, 1, 0, x),

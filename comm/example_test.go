@@ -92,13 +92,10 @@ func ExampleComm_Iallreduce() {
 func ExampleComm_AllreduceInit() {
 	ranks(2, func(ctx context.Context, c *comm.Comm) error {
 		loss := make([]float64, 1)
-		r := c.AllreduceInit(comm.Of(loss), comm.Of(loss), comm.Max)
+		most := c.AllreduceInit(comm.Of(loss), comm.Of(loss), comm.Max)
 		for step := range 3 {
 			loss[0] = float64(step * c.Rank())
-			if err := r.Start(); err != nil {
-				return err
-			}
-			if _, err := r.Wait(ctx); err != nil {
+			if _, err := most.Start().Wait(ctx); err != nil {
 				return err
 			}
 			if c.Rank() == 0 {

@@ -34,8 +34,8 @@ func (a *args[T]) in() comm.Buffer {
 type form[T comm.Scalar] struct {
 	slices     func(ctx context.Context, c *comm.Comm, a *args[T]) error
 	buffers    func(c *comm.Comm, ctx context.Context, a *args[T]) error
-	start      func(c *comm.Comm, a *args[T]) *comm.Request
-	persistent func(c *comm.Comm, a *args[T]) *comm.Request
+	start      func(c *comm.Comm, a *args[T]) comm.Request
+	persistent func(c *comm.Comm, a *args[T]) *comm.Persistent
 }
 
 func formOf[T comm.Scalar](kind string) form[T] {
@@ -50,7 +50,8 @@ func formOf[T comm.Scalar](kind string) form[T] {
 type (
 	ctxt = context.Context
 	cm   = *comm.Comm
-	req  = *comm.Request
+	req  = comm.Request
+	per  = *comm.Persistent
 )
 
 func plainForms[T comm.Scalar]() map[string]form[T] {
@@ -60,32 +61,32 @@ func plainForms[T comm.Scalar]() map[string]form[T] {
 			func(x ctxt, c cm, a A) error { return comm.Barrier(x, c) },
 			func(c cm, x ctxt, a A) error { return c.Barrier(x) },
 			func(c cm, a A) req { return c.Ibarrier() },
-			func(c cm, a A) req { return c.BarrierInit() }},
+			func(c cm, a A) per { return c.BarrierInit() }},
 		"bcast": {
 			func(x ctxt, c cm, a A) error { return comm.Bcast(x, c, a.root, a.recv) },
 			func(c cm, x ctxt, a A) error { return c.Bcast(x, a.root, a.in()) },
 			func(c cm, a A) req { return c.Ibcast(a.root, a.in()) },
-			func(c cm, a A) req { return c.BcastInit(a.root, a.in()) }},
+			func(c cm, a A) per { return c.BcastInit(a.root, a.in()) }},
 		"allgather": {
 			func(x ctxt, c cm, a A) error { return comm.Allgather(x, c, a.send, a.recv) },
 			func(c cm, x ctxt, a A) error { return c.Allgather(x, a.out(), a.in()) },
 			func(c cm, a A) req { return c.Iallgather(a.out(), a.in()) },
-			func(c cm, a A) req { return c.AllgatherInit(a.out(), a.in()) }},
+			func(c cm, a A) per { return c.AllgatherInit(a.out(), a.in()) }},
 		"gather": {
 			func(x ctxt, c cm, a A) error { return comm.Gather(x, c, a.root, a.send, a.recv) },
 			func(c cm, x ctxt, a A) error { return c.Gather(x, a.root, a.out(), a.in()) },
 			func(c cm, a A) req { return c.Igather(a.root, a.out(), a.in()) },
-			func(c cm, a A) req { return c.GatherInit(a.root, a.out(), a.in()) }},
+			func(c cm, a A) per { return c.GatherInit(a.root, a.out(), a.in()) }},
 		"scatter": {
 			func(x ctxt, c cm, a A) error { return comm.Scatter(x, c, a.root, a.send, a.recv) },
 			func(c cm, x ctxt, a A) error { return c.Scatter(x, a.root, a.out(), a.in()) },
 			func(c cm, a A) req { return c.Iscatter(a.root, a.out(), a.in()) },
-			func(c cm, a A) req { return c.ScatterInit(a.root, a.out(), a.in()) }},
+			func(c cm, a A) per { return c.ScatterInit(a.root, a.out(), a.in()) }},
 		"alltoall": {
 			func(x ctxt, c cm, a A) error { return comm.Alltoall(x, c, a.send, a.recv) },
 			func(c cm, x ctxt, a A) error { return c.Alltoall(x, a.out(), a.in()) },
 			func(c cm, a A) req { return c.Ialltoall(a.out(), a.in()) },
-			func(c cm, a A) req { return c.AlltoallInit(a.out(), a.in()) }},
+			func(c cm, a A) per { return c.AlltoallInit(a.out(), a.in()) }},
 	}
 }
 
@@ -96,32 +97,32 @@ func reducingForms[T comm.Scalar]() map[string]form[T] {
 			func(x ctxt, c cm, a A) error { return comm.Reduce(x, c, a.root, a.send, a.recv, a.op) },
 			func(c cm, x ctxt, a A) error { return c.Reduce(x, a.root, a.out(), a.in(), a.op) },
 			func(c cm, a A) req { return c.Ireduce(a.root, a.out(), a.in(), a.op) },
-			func(c cm, a A) req { return c.ReduceInit(a.root, a.out(), a.in(), a.op) }},
+			func(c cm, a A) per { return c.ReduceInit(a.root, a.out(), a.in(), a.op) }},
 		"allreduce": {
 			func(x ctxt, c cm, a A) error { return comm.Allreduce(x, c, a.send, a.recv, a.op) },
 			func(c cm, x ctxt, a A) error { return c.Allreduce(x, a.out(), a.in(), a.op) },
 			func(c cm, a A) req { return c.Iallreduce(a.out(), a.in(), a.op) },
-			func(c cm, a A) req { return c.AllreduceInit(a.out(), a.in(), a.op) }},
+			func(c cm, a A) per { return c.AllreduceInit(a.out(), a.in(), a.op) }},
 		"reducescatter": {
 			func(x ctxt, c cm, a A) error { return comm.ReduceScatter(x, c, a.send, a.recv, a.counts, a.op) },
 			func(c cm, x ctxt, a A) error { return c.ReduceScatter(x, a.out(), a.in(), a.counts, a.op) },
 			func(c cm, a A) req { return c.IreduceScatter(a.out(), a.in(), a.counts, a.op) },
-			func(c cm, a A) req { return c.ReduceScatterInit(a.out(), a.in(), a.counts, a.op) }},
+			func(c cm, a A) per { return c.ReduceScatterInit(a.out(), a.in(), a.counts, a.op) }},
 		"reducescatterblock": {
 			func(x ctxt, c cm, a A) error { return comm.ReduceScatterBlock(x, c, a.send, a.recv, a.op) },
 			func(c cm, x ctxt, a A) error { return c.ReduceScatterBlock(x, a.out(), a.in(), a.op) },
 			func(c cm, a A) req { return c.IreduceScatterBlock(a.out(), a.in(), a.op) },
-			func(c cm, a A) req { return c.ReduceScatterBlockInit(a.out(), a.in(), a.op) }},
+			func(c cm, a A) per { return c.ReduceScatterBlockInit(a.out(), a.in(), a.op) }},
 		"scan": {
 			func(x ctxt, c cm, a A) error { return comm.Scan(x, c, a.send, a.recv, a.op) },
 			func(c cm, x ctxt, a A) error { return c.Scan(x, a.out(), a.in(), a.op) },
 			func(c cm, a A) req { return c.Iscan(a.out(), a.in(), a.op) },
-			func(c cm, a A) req { return c.ScanInit(a.out(), a.in(), a.op) }},
+			func(c cm, a A) per { return c.ScanInit(a.out(), a.in(), a.op) }},
 		"exscan": {
 			func(x ctxt, c cm, a A) error { return comm.Exscan(x, c, a.send, a.recv, a.op) },
 			func(c cm, x ctxt, a A) error { return c.Exscan(x, a.out(), a.in(), a.op) },
 			func(c cm, a A) req { return c.Iexscan(a.out(), a.in(), a.op) },
-			func(c cm, a A) req { return c.ExscanInit(a.out(), a.in(), a.op) }},
+			func(c cm, a A) per { return c.ExscanInit(a.out(), a.in(), a.op) }},
 	}
 }
 
@@ -132,17 +133,17 @@ func vectorForms[T comm.Scalar]() map[string]form[T] {
 			func(x ctxt, c cm, a A) error { return comm.Allgatherv(x, c, a.send, a.recv, a.counts, a.displs) },
 			func(c cm, x ctxt, a A) error { return c.Allgatherv(x, a.out(), a.in(), a.counts, a.displs) },
 			func(c cm, a A) req { return c.Iallgatherv(a.out(), a.in(), a.counts, a.displs) },
-			func(c cm, a A) req { return c.AllgathervInit(a.out(), a.in(), a.counts, a.displs) }},
+			func(c cm, a A) per { return c.AllgathervInit(a.out(), a.in(), a.counts, a.displs) }},
 		"gatherv": {
 			func(x ctxt, c cm, a A) error { return comm.Gatherv(x, c, a.root, a.send, a.recv, a.counts, a.displs) },
 			func(c cm, x ctxt, a A) error { return c.Gatherv(x, a.root, a.out(), a.in(), a.counts, a.displs) },
 			func(c cm, a A) req { return c.Igatherv(a.root, a.out(), a.in(), a.counts, a.displs) },
-			func(c cm, a A) req { return c.GathervInit(a.root, a.out(), a.in(), a.counts, a.displs) }},
+			func(c cm, a A) per { return c.GathervInit(a.root, a.out(), a.in(), a.counts, a.displs) }},
 		"scatterv": {
 			func(x ctxt, c cm, a A) error { return comm.Scatterv(x, c, a.root, a.send, a.recv, a.counts, a.displs) },
 			func(c cm, x ctxt, a A) error { return c.Scatterv(x, a.root, a.out(), a.in(), a.counts, a.displs) },
 			func(c cm, a A) req { return c.Iscatterv(a.root, a.out(), a.in(), a.counts, a.displs) },
-			func(c cm, a A) req { return c.ScattervInit(a.root, a.out(), a.in(), a.counts, a.displs) }},
+			func(c cm, a A) per { return c.ScattervInit(a.root, a.out(), a.in(), a.counts, a.displs) }},
 		"alltoallv": {
 			func(x ctxt, c cm, a A) error {
 				return comm.Alltoallv(x, c, a.send, a.sendCounts, a.sendDispls, a.recv, a.counts, a.displs)
@@ -153,7 +154,7 @@ func vectorForms[T comm.Scalar]() map[string]form[T] {
 			func(c cm, a A) req {
 				return c.Ialltoallv(a.out(), a.sendCounts, a.sendDispls, a.in(), a.counts, a.displs)
 			},
-			func(c cm, a A) req {
+			func(c cm, a A) per {
 				return c.AlltoallvInit(a.out(), a.sendCounts, a.sendDispls, a.in(), a.counts, a.displs)
 			}},
 	}
@@ -174,10 +175,6 @@ func (f form[T]) perform(ctx context.Context, c *comm.Comm, spelling int, a *arg
 		_, err := f.start(c, a).Wait(ctx)
 		return err
 	}
-	r := f.persistent(c, a)
-	if err := r.Start(); err != nil {
-		return err
-	}
-	_, err := r.Wait(ctx)
+	_, err := f.persistent(c, a).Start().Wait(ctx)
 	return err
 }

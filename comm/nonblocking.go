@@ -3,163 +3,163 @@ package comm
 import "gompi/comm/internal/engine"
 
 // The nonblocking and the persistent collectives. I... starts the operation and
-// returns at once; ...Init returns a persistent Request that Start starts, as
-// often as one likes. All ranks call, or start, the collectives of one Comm in
+// returns at once; ...Init returns a Persistent that Start starts, as often as one
+// likes. All ranks call, or start, the collectives of one Comm in
 // the same order, blocking ones included; they run one after the other. Slices
 // of counts and displacements are kept until the Request is done.
 
 // Ibarrier starts a Barrier.
-func (c *Comm) Ibarrier() *Request { return c.BarrierInit().launch() }
+func (c *Comm) Ibarrier() Request { return c.collective(barrierOp()) }
 
 // BarrierInit returns a persistent Barrier.
-func (c *Comm) BarrierInit() *Request { return c.collective(barrierOp()) }
+func (c *Comm) BarrierInit() *Persistent { return c.persistent(barrierOp()) }
 
 // Ibcast starts a Bcast.
-func (c *Comm) Ibcast(root int, b Buffer) *Request {
-	return c.BcastInit(root, b).launch()
-}
-
-// BcastInit returns a persistent Bcast.
-func (c *Comm) BcastInit(root int, b Buffer) *Request {
+func (c *Comm) Ibcast(root int, b Buffer) Request {
 	return c.collective(bcastOp(root, b))
 }
 
-// Ireduce starts a Reduce.
-func (c *Comm) Ireduce(root int, send, recv Buffer, op Op) *Request {
-	return c.ReduceInit(root, send, recv, op).launch()
+// BcastInit returns a persistent Bcast.
+func (c *Comm) BcastInit(root int, b Buffer) *Persistent {
+	return c.persistent(bcastOp(root, b))
 }
 
-// ReduceInit returns a persistent Reduce.
-func (c *Comm) ReduceInit(root int, send, recv Buffer, op Op) *Request {
+// Ireduce starts a Reduce.
+func (c *Comm) Ireduce(root int, send, recv Buffer, op Op) Request {
 	return c.collective(reduceOp(root, send, recv, builtin(op)))
 }
 
-// Iallreduce starts an Allreduce.
-func (c *Comm) Iallreduce(send, recv Buffer, op Op) *Request {
-	return c.AllreduceInit(send, recv, op).launch()
+// ReduceInit returns a persistent Reduce.
+func (c *Comm) ReduceInit(root int, send, recv Buffer, op Op) *Persistent {
+	return c.persistent(reduceOp(root, send, recv, builtin(op)))
 }
 
-// AllreduceInit returns a persistent Allreduce.
-func (c *Comm) AllreduceInit(send, recv Buffer, op Op) *Request {
+// Iallreduce starts an Allreduce.
+func (c *Comm) Iallreduce(send, recv Buffer, op Op) Request {
 	return c.collective(allreduceOp(send, recv, builtin(op)))
 }
 
-// IreduceScatter starts a ReduceScatter.
-func (c *Comm) IreduceScatter(send, recv Buffer, counts []int, op Op) *Request {
-	return c.ReduceScatterInit(send, recv, counts, op).launch()
+// AllreduceInit returns a persistent Allreduce.
+func (c *Comm) AllreduceInit(send, recv Buffer, op Op) *Persistent {
+	return c.persistent(allreduceOp(send, recv, builtin(op)))
 }
 
-// ReduceScatterInit returns a persistent ReduceScatter.
-func (c *Comm) ReduceScatterInit(send, recv Buffer, counts []int, op Op) *Request {
+// IreduceScatter starts a ReduceScatter.
+func (c *Comm) IreduceScatter(send, recv Buffer, counts []int, op Op) Request {
 	return c.collective(reduceScatterOp(send, recv, counts, builtin(op)))
 }
 
-// IreduceScatterBlock starts a ReduceScatterBlock.
-func (c *Comm) IreduceScatterBlock(send, recv Buffer, op Op) *Request {
-	return c.ReduceScatterBlockInit(send, recv, op).launch()
+// ReduceScatterInit returns a persistent ReduceScatter.
+func (c *Comm) ReduceScatterInit(send, recv Buffer, counts []int, op Op) *Persistent {
+	return c.persistent(reduceScatterOp(send, recv, counts, builtin(op)))
 }
 
-// ReduceScatterBlockInit returns a persistent ReduceScatterBlock.
-func (c *Comm) ReduceScatterBlockInit(send, recv Buffer, op Op) *Request {
+// IreduceScatterBlock starts a ReduceScatterBlock.
+func (c *Comm) IreduceScatterBlock(send, recv Buffer, op Op) Request {
 	return c.collective(reduceScatterBlockOp(send, recv, builtin(op)))
 }
 
-// Iallgather starts an Allgather.
-func (c *Comm) Iallgather(send, recv Buffer) *Request {
-	return c.AllgatherInit(send, recv).launch()
+// ReduceScatterBlockInit returns a persistent ReduceScatterBlock.
+func (c *Comm) ReduceScatterBlockInit(send, recv Buffer, op Op) *Persistent {
+	return c.persistent(reduceScatterBlockOp(send, recv, builtin(op)))
 }
 
-// AllgatherInit returns a persistent Allgather.
-func (c *Comm) AllgatherInit(send, recv Buffer) *Request {
+// Iallgather starts an Allgather.
+func (c *Comm) Iallgather(send, recv Buffer) Request {
 	return c.collective(allgatherOp(send, recv))
 }
 
-// Iallgatherv starts an Allgatherv.
-func (c *Comm) Iallgatherv(send, recv Buffer, counts, displs []int) *Request {
-	return c.AllgathervInit(send, recv, counts, displs).launch()
+// AllgatherInit returns a persistent Allgather.
+func (c *Comm) AllgatherInit(send, recv Buffer) *Persistent {
+	return c.persistent(allgatherOp(send, recv))
 }
 
-// AllgathervInit returns a persistent Allgatherv.
-func (c *Comm) AllgathervInit(send, recv Buffer, counts, displs []int) *Request {
+// Iallgatherv starts an Allgatherv.
+func (c *Comm) Iallgatherv(send, recv Buffer, counts, displs []int) Request {
 	return c.collective(allgathervOp(send, recv, counts, displs))
 }
 
-// Igather starts a Gather.
-func (c *Comm) Igather(root int, send, recv Buffer) *Request {
-	return c.GatherInit(root, send, recv).launch()
+// AllgathervInit returns a persistent Allgatherv.
+func (c *Comm) AllgathervInit(send, recv Buffer, counts, displs []int) *Persistent {
+	return c.persistent(allgathervOp(send, recv, counts, displs))
 }
 
-// GatherInit returns a persistent Gather.
-func (c *Comm) GatherInit(root int, send, recv Buffer) *Request {
+// Igather starts a Gather.
+func (c *Comm) Igather(root int, send, recv Buffer) Request {
 	return c.collective(gatherOp(root, send, recv))
 }
 
-// Igatherv starts a Gatherv.
-func (c *Comm) Igatherv(root int, send, recv Buffer, counts, displs []int) *Request {
-	return c.GathervInit(root, send, recv, counts, displs).launch()
+// GatherInit returns a persistent Gather.
+func (c *Comm) GatherInit(root int, send, recv Buffer) *Persistent {
+	return c.persistent(gatherOp(root, send, recv))
 }
 
-// GathervInit returns a persistent Gatherv.
-func (c *Comm) GathervInit(root int, send, recv Buffer, counts, displs []int) *Request {
+// Igatherv starts a Gatherv.
+func (c *Comm) Igatherv(root int, send, recv Buffer, counts, displs []int) Request {
 	return c.collective(gathervOp(root, send, recv, counts, displs))
 }
 
-// Iscatter starts a Scatter.
-func (c *Comm) Iscatter(root int, send, recv Buffer) *Request {
-	return c.ScatterInit(root, send, recv).launch()
+// GathervInit returns a persistent Gatherv.
+func (c *Comm) GathervInit(root int, send, recv Buffer, counts, displs []int) *Persistent {
+	return c.persistent(gathervOp(root, send, recv, counts, displs))
 }
 
-// ScatterInit returns a persistent Scatter.
-func (c *Comm) ScatterInit(root int, send, recv Buffer) *Request {
+// Iscatter starts a Scatter.
+func (c *Comm) Iscatter(root int, send, recv Buffer) Request {
 	return c.collective(scatterOp(root, send, recv))
 }
 
-// Iscatterv starts a Scatterv.
-func (c *Comm) Iscatterv(root int, send, recv Buffer, counts, displs []int) *Request {
-	return c.ScattervInit(root, send, recv, counts, displs).launch()
+// ScatterInit returns a persistent Scatter.
+func (c *Comm) ScatterInit(root int, send, recv Buffer) *Persistent {
+	return c.persistent(scatterOp(root, send, recv))
 }
 
-// ScattervInit returns a persistent Scatterv.
-func (c *Comm) ScattervInit(root int, send, recv Buffer, counts, displs []int) *Request {
+// Iscatterv starts a Scatterv.
+func (c *Comm) Iscatterv(root int, send, recv Buffer, counts, displs []int) Request {
 	return c.collective(scattervOp(root, send, recv, counts, displs))
 }
 
-// Ialltoall starts an Alltoall.
-func (c *Comm) Ialltoall(send, recv Buffer) *Request {
-	return c.AlltoallInit(send, recv).launch()
+// ScattervInit returns a persistent Scatterv.
+func (c *Comm) ScattervInit(root int, send, recv Buffer, counts, displs []int) *Persistent {
+	return c.persistent(scattervOp(root, send, recv, counts, displs))
 }
 
-// AlltoallInit returns a persistent Alltoall.
-func (c *Comm) AlltoallInit(send, recv Buffer) *Request {
+// Ialltoall starts an Alltoall.
+func (c *Comm) Ialltoall(send, recv Buffer) Request {
 	return c.collective(alltoallOp(send, recv))
 }
 
-// Ialltoallv starts an Alltoallv.
-func (c *Comm) Ialltoallv(send Buffer, sendCounts, sendDispls []int, recv Buffer, counts, displs []int) *Request {
-	return c.AlltoallvInit(send, sendCounts, sendDispls, recv, counts, displs).launch()
+// AlltoallInit returns a persistent Alltoall.
+func (c *Comm) AlltoallInit(send, recv Buffer) *Persistent {
+	return c.persistent(alltoallOp(send, recv))
 }
 
-// AlltoallvInit returns a persistent Alltoallv.
-func (c *Comm) AlltoallvInit(send Buffer, sendCounts, sendDispls []int, recv Buffer, counts, displs []int) *Request {
+// Ialltoallv starts an Alltoallv.
+func (c *Comm) Ialltoallv(send Buffer, sendCounts, sendDispls []int, recv Buffer, counts, displs []int) Request {
 	return c.collective(alltoallvOp(send, sendCounts, sendDispls, recv, counts, displs))
 }
 
-// Iscan starts a Scan.
-func (c *Comm) Iscan(send, recv Buffer, op Op) *Request {
-	return c.ScanInit(send, recv, op).launch()
+// AlltoallvInit returns a persistent Alltoallv.
+func (c *Comm) AlltoallvInit(send Buffer, sendCounts, sendDispls []int, recv Buffer, counts, displs []int) *Persistent {
+	return c.persistent(alltoallvOp(send, sendCounts, sendDispls, recv, counts, displs))
 }
 
-// ScanInit returns a persistent Scan.
-func (c *Comm) ScanInit(send, recv Buffer, op Op) *Request {
+// Iscan starts a Scan.
+func (c *Comm) Iscan(send, recv Buffer, op Op) Request {
 	return c.collective(scanOp(engine.Scan, send, recv, builtin(op)))
 }
 
+// ScanInit returns a persistent Scan.
+func (c *Comm) ScanInit(send, recv Buffer, op Op) *Persistent {
+	return c.persistent(scanOp(engine.Scan, send, recv, builtin(op)))
+}
+
 // Iexscan starts an Exscan.
-func (c *Comm) Iexscan(send, recv Buffer, op Op) *Request {
-	return c.ExscanInit(send, recv, op).launch()
+func (c *Comm) Iexscan(send, recv Buffer, op Op) Request {
+	return c.collective(scanOp(engine.Exscan, send, recv, builtin(op)))
 }
 
 // ExscanInit returns a persistent Exscan.
-func (c *Comm) ExscanInit(send, recv Buffer, op Op) *Request {
-	return c.collective(scanOp(engine.Exscan, send, recv, builtin(op)))
+func (c *Comm) ExscanInit(send, recv Buffer, op Op) *Persistent {
+	return c.persistent(scanOp(engine.Exscan, send, recv, builtin(op)))
 }

@@ -19,7 +19,7 @@ func TestNonblockingCollectivesRunInTheOrderOfTheirCalls(t *testing.T) {
 		inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
 			const n = 20
 			v := make([][]int, n)
-			rs := make([]*comm.Request, n)
+			rs := make([]comm.Request, n)
 			for i := range n { // each takes the result of the one before
 				v[i] = []int{c.Rank()}
 				in := comm.Of(v[max(i-1, 0)])
@@ -44,7 +44,7 @@ func TestNonblockingCollectivesRunInTheOrderOfTheirCalls(t *testing.T) {
 func TestBlockingAndNonblockingCollectivesMix(t *testing.T) {
 	const p = 4
 	inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
-		var rs []*comm.Request
+		var rs []comm.Request
 		var got [][]int
 		for i := range 30 {
 			x := []int{c.Rank() + i}
@@ -83,13 +83,13 @@ func TestTwoCommunicatorsAreIndependent(t *testing.T) {
 			first, second = d, c
 		}
 		x, y := []int{c.Rank()}, []int{c.Rank() + 1}
-		sumOn := func(on *comm.Comm) *comm.Request {
+		sumOn := func(on *comm.Comm) comm.Request {
 			if on == c {
 				return c.Iallreduce(comm.Of(x), comm.Of(x), comm.Sum)
 			}
 			return d.Iallreduce(comm.Of(y), comm.Of(y), comm.Sum)
 		}
-		rs := []*comm.Request{sumOn(first), sumOn(second)}
+		rs := []comm.Request{sumOn(first), sumOn(second)}
 		if err := comm.WaitAll(ctx, rs[1], rs[0]); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func TestWaitThatEndsLeavesTheOperationGoing(t *testing.T) {
 		short, cancel := context.WithCancelCause(ctx)
 		cancel(why)
 		x := make([]int, 1)
-		rs := []*comm.Request{c.Ibarrier(), comm.Irecv(c, 1, 1, x)}
+		rs := []comm.Request{c.Ibarrier(), comm.Irecv(c, 1, 1, x)}
 		for _, r := range rs {
 			if _, err := r.Wait(short); !errors.Is(err, why) || r.Done() {
 				return fmt.Errorf("got %v, done %v: want %v, not done", err, r.Done(), why)
@@ -184,10 +184,7 @@ func TestPersistentCollectivesCanBeStartedAgainAndAgain(t *testing.T) {
 			r := formOf[int64](kind).persistent(c, &a.args)
 			for range 3 {
 				a.fill()
-				if err := r.Start(); err != nil {
-					return err
-				}
-				if _, err := r.Wait(ctx); err != nil {
+				if _, err := r.Start().Wait(ctx); err != nil {
 					return err
 				}
 				if err := a.check(); err != nil {

@@ -21,6 +21,9 @@ func (s Status) Count() int {
 	return s.Bytes / s.Type.Size()
 }
 
+// empty is the Status of what received nothing, or has told of it before.
+var empty = Status{Source: AnySource, Tag: AnyTag}
+
 func statusOf(s engine.Status) Status {
 	return Status{Source: s.Source, Tag: s.Tag, Bytes: s.Bytes, Type: s.Type}
 }
@@ -51,13 +54,13 @@ func Sendrecv[T, U Scalar](ctx context.Context, c *Comm, to, sendTag int, send [
 }
 
 // Isend starts a Send; data must not change before the Request is done.
-func Isend[T Scalar](c *Comm, to, tag int, data []T) *Request { return c.Isend(to, tag, Of(data)) }
+func Isend[T Scalar](c *Comm, to, tag int, data []T) Request { return c.Isend(to, tag, Of(data)) }
 
 // Issend starts an Ssend.
-func Issend[T Scalar](c *Comm, to, tag int, data []T) *Request { return c.Issend(to, tag, Of(data)) }
+func Issend[T Scalar](c *Comm, to, tag int, data []T) Request { return c.Issend(to, tag, Of(data)) }
 
 // Irecv starts a Recv; data must not be used before the Request is done.
-func Irecv[T Scalar](c *Comm, from, tag int, data []T) *Request {
+func Irecv[T Scalar](c *Comm, from, tag int, data []T) Request {
 	return c.Irecv(from, tag, Of(data))
 }
 

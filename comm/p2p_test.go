@@ -17,7 +17,7 @@ func TestMessagesOfOneTagArriveInTheOrderSent(t *testing.T) {
 	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		const n = 300
 		if c.Rank() == 0 {
-			var rs []*comm.Request
+			var rs []comm.Request
 			for i := range n { // sizes in turn, so that later ones could overtake
 				data := make([]int64, 1+messageSizes[i%len(messageSizes)])
 				data[0] = int64(i)
@@ -159,7 +159,7 @@ func TestSendrecvGoesRoundARing(t *testing.T) {
 func TestManyOutstandingSendsAndReceives(t *testing.T) {
 	const p, each = 4, 100
 	inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
-		var rs []*comm.Request
+		var rs []comm.Request
 		in := make([][]int64, p*each)
 		for r := range p {
 			for i := range each {

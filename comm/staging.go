@@ -157,40 +157,32 @@ func (c *Comm) sendrecvStaged(ctx context.Context, to, sendTag int, send Buffer,
 	})
 }
 
-// A stagedRequest is a message between stages.
-type stagedRequest struct {
-	e engine.Handle
-	s stage
-}
-
-// startStaged begins r's message between stages. The message itself begins here,
-// so that it keeps its place in the order; a goroutine ends r when it is there.
-func (r *Request) startStaged() error {
-	prepare := r.c.staging.load
-	if r.kind == recvRequest {
-		prepare = r.c.staging.room
+// startStaged starts a message between stages. The message itself begins here, so
+// that it keeps its place in the order; a goroutine ends what is returned when it is
+// there.
+func (c *Comm) startStaged(k requestKind, peer, tag int, b Buffer) engine.Handle {
+	prepare := c.staging.load
+	if k == recvRequest {
+		prepare = c.staging.room
 	}
-	s, err := prepare(r.buf)
+	s, err := prepare(b)
 	if err != nil {
-		return err
+		return c.failed(err)
 	}
-	r.staged = &stagedRequest{s: s}
-	r.c.e.Expect(&r.e)
-	r.message(&r.staged.e, s.host)
-	go r.finishStaged(r.staged)
-	return nil
+	m := c.launch(k, peer, tag, s.host)
+	h := c.e.Expect(m)
+	go c.finishStaged(k, h, m, s)
+	return h
 }
 
-func (r *Request) finishStaged(m *stagedRequest) {
-	c := r.c
-	c.e.Wait(context.Background(), &m.e) // ends with the message, or with the communicator
-	st, err := m.e.Result()
-	if r.kind == recvRequest {
-		err = c.staging.received(m.s, st, err)
+func (c *Comm) finishStaged(k requestKind, h, m engine.Handle, s stage) {
+	st, _, err := c.e.Wait(context.Background(), m) // ends with the message, or with the communicator
+	if k == recvRequest {
+		err = c.staging.received(s, st, err)
 	} else {
-		c.staging.end(m.s)
+		c.staging.end(s)
 	}
-	c.e.Complete(&r.e, err)
+	c.e.Complete(h, st, err)
 }
 
 // carryOut does o by x, on stages of what is not in host memory.

@@ -176,9 +176,9 @@ func passAround(ctx context.Context, c *comm.Comm, s mem.Space, n int) error {
 			return m.Recv(ctx, b)
 		},
 	}
-	send := map[string]func(tag int) *comm.Request{
-		"isend":  func(tag int) *comm.Request { return c.Isend(to, tag, out) },
-		"issend": func(tag int) *comm.Request { return c.Issend(to, tag, out) },
+	send := map[string]func(tag int) comm.Request{
+		"isend":  func(tag int) comm.Request { return c.Isend(to, tag, out) },
+		"issend": func(tag int) comm.Request { return c.Issend(to, tag, out) },
 	}
 	want := append(e.vector(from, n), 0)
 	arrived := func(how string, st comm.Status, b comm.Buffer) error {
@@ -247,7 +247,7 @@ func TestMessagesTakeCUDAMemory(t *testing.T) {
 func TestMessagesOfDeviceMemoryKeepTheirOrder(t *testing.T) {
 	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		d := memtest.NewDevice("gpu")
-		var rs []*comm.Request
+		var rs []comm.Request
 		var in []comm.Buffer
 		for i := range 50 {
 			b := comm.Of([]int32{int32(i)})

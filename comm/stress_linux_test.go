@@ -54,7 +54,7 @@ func sendAll(ctx context.Context, c *comm.Comm, seed uint64, messages int) error
 	for to := range plans {
 		plans[to] = plan(seed, c.Rank(), to)
 	}
-	var open []*comm.Request
+	var open []comm.Request
 	for i := range messages {
 		for to, p := range plans {
 			if to == c.Rank() {

@@ -2,8 +2,11 @@ package comm
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
+
+	"gompi/comm/internal/engine"
 )
 
 // turns makes the collectives of one communicator run one at a time, in the
@@ -16,7 +19,14 @@ type turns struct {
 	mu       sync.Mutex // guards what follows, which counts while state is contended
 	blocking bool       // a goroutine is inside a blocking collective
 	running  bool       // somebody runs one now
-	queue    []*Request
+	queue    []turn
+	work     func() // drain, made once
+}
+
+// A turn is a collective that waits for the ones before it.
+type turn struct {
+	h engine.Handle
+	o operation
 }
 
 // The states of turns. Nearly always one goroutine makes one blocking call after the
@@ -74,10 +84,9 @@ func (t *turns) runContended(ctx context.Context, c *Comm, o *operation) error {
 	}
 	t.blocking = true
 	if t.running {
-		r := c.collective(*o)
-		t.push(c, r)
+		h := t.push(c, o)
 		t.mu.Unlock()
-		err := t.wait(ctx, c, r)
+		err := t.wait(ctx, c, h, o)
 		t.mu.Lock()
 		t.blocking = false
 		t.relax()
@@ -95,37 +104,41 @@ func (t *turns) runContended(ctx context.Context, c *Comm, o *operation) error {
 
 // wait waits for a blocking call's turn and end. The others count on this rank,
 // so giving up breaks the communicator.
-func (t *turns) wait(ctx context.Context, c *Comm, r *Request) error {
-	if err := c.e.Wait(ctx, &r.e); err != nil {
-		c.ch.Break("gave up in " + r.op.call.String() + ": " + err.Error())
-		c.e.Wait(context.Background(), &r.e) // soon: it may be using the caller's buffers
-		return err
+func (t *turns) wait(ctx context.Context, c *Comm, h engine.Handle, o *operation) error {
+	_, over, err := c.e.Wait(ctx, h)
+	if !over {
+		c.ch.Break("gave up in " + o.call.String() + ": " + err.Error())
+		c.e.Wait(context.Background(), h) // soon: it may be using the caller's buffers
 	}
-	_, err := r.e.Result()
 	return err
 }
 
-// enqueue queues r for a nonblocking call.
-func (t *turns) enqueue(c *Comm, r *Request) {
+// enqueue queues o for a nonblocking call.
+func (t *turns) enqueue(c *Comm, o *operation) engine.Handle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.contend()
-	t.push(c, r)
+	h := t.push(c, o)
 	if !t.running {
 		t.next(c)
 	}
+	return h
 }
 
-func (t *turns) push(c *Comm, r *Request) {
-	c.e.Expect(&r.e)
-	t.queue = append(t.queue, r)
+func (t *turns) push(c *Comm, o *operation) engine.Handle {
+	h := c.e.Expect(engine.Handle{})
+	t.queue = append(t.queue, turn{h, *o})
+	return h
 }
 
 // next lets the next one run, if there is one.
 func (t *turns) next(c *Comm) {
 	t.running = len(t.queue) > 0
 	if t.running {
-		go t.drain(c) // ends when the queue is empty
+		if t.work == nil {
+			t.work = func() { t.drain(c) }
+		}
+		go t.work() // ends when the queue is empty
 	}
 }
 
@@ -134,10 +147,10 @@ func (t *turns) drain(c *Comm) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.queue) > 0 {
-		r := t.queue[0]
-		t.queue = append(t.queue[:0], t.queue[1:]...)
+		now := t.queue[0]
+		t.queue = slices.Delete(t.queue, 0, 1)
 		t.mu.Unlock()
-		c.e.Complete(&r.e, c.perform(context.Background(), r.op, true))
+		c.e.Complete(now.h, engine.Status{}, c.perform(context.Background(), &now.o, true))
 		t.mu.Lock()
 	}
 	t.running = false

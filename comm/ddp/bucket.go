@@ -11,8 +11,9 @@ import (
 type bucket struct {
 	params  []int // indexes, in the order in which their gradients lie in grads
 	grads   []float32
-	sum     *comm.Request // persistent: averages grads in place
-	pending int           // parameters not yet ready in this step
+	sum     *comm.Persistent // averages grads in place
+	average comm.Request     // of this step
+	pending int              // parameters not yet ready in this step
 }
 
 // layout assigns parameters of the given lengths to buckets. Backward reaches

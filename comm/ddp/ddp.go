@@ -177,10 +177,8 @@ func (d *DDP) Ready(i int) {
 // start the same operations in the same order.
 func (d *DDP) startComplete() {
 	for d.err == nil && d.started < len(d.buckets) && d.buckets[d.started].pending == 0 {
-		if err := d.buckets[d.started].sum.Start(); err != nil {
-			d.err = fmt.Errorf("ddp: bucket %d: %w", d.started, err)
-			return
-		}
+		b := d.buckets[d.started]
+		b.average = b.sum.Start()
 		d.started++
 	}
 }
@@ -199,7 +197,7 @@ func (d *DDP) Finish(ctx context.Context) error {
 		return d.err
 	}
 	for i, b := range d.buckets {
-		if _, err := b.sum.Wait(ctx); err != nil {
+		if _, err := b.average.Wait(ctx); err != nil {
 			d.err = fmt.Errorf("ddp: bucket %d: %w", i, err)
 			return d.err
 		}

@@ -25,7 +25,7 @@ type cell struct {
 	n          int // elements of a block
 	send, recv mem.Buffer
 	window     int
-	requests   []*comm.Request
+	requests   []comm.Request
 }
 
 // Messages of a window, and the bytes that bound it.
@@ -42,7 +42,7 @@ func windowOf(bytes int) int {
 // allocate takes memory for blocks of up to n elements. In place there is one
 // vector: the longer one.
 func (k *cell) allocate(n int) error {
-	k.requests = make([]*comm.Request, 2*mostWindow)
+	k.requests = make([]comm.Request, 2*mostWindow)
 	send, recv := k.op.blocks(k.rank, k.np)
 	if k.inPlace && send > 0 && recv > 0 {
 		send, recv = 0, max(send, recv)

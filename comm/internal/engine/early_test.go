@@ -20,16 +20,15 @@ func TestFramesForAChannelThatIsNotMadeYetWaitForIt(t *testing.T) {
 			if ch.Rank() == 0 {
 				late := e.Open(7, nil)
 				defer late.Close()
-				var eager, announced engine.Handle
-				late.Isend(&eager, 1, 3, mem.Bytes(pattern(size, 1)), false)
-				late.Isend(&announced, 1, 4, mem.Bytes(pattern(size, 2)), true)
+				eager := late.Isend(1, 3, mem.Bytes(pattern(size, 1)), false)
+				announced := late.Isend(1, 4, mem.Bytes(pattern(size, 2)), true)
 				if err := ch.Send(ctx, 1, 0, mem.Buffer{}, false); err != nil {
 					return err
 				}
 				rd := late.Round()
 				err := rd.Begin(ctx, engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: int64(size)}, 0, false)
 				rd.Isend(1, mem.Bytes(pattern(size, 3)))
-				return errors.Join(err, rd.Wait(), rd.End(), e.Wait(ctx, &eager), e.Wait(ctx, &announced))
+				return errors.Join(err, rd.Wait(), rd.End(), wait(ctx, e, eager), wait(ctx, e, announced))
 			}
 			if _, err := ch.Recv(ctx, 0, 0, mem.Buffer{}); err != nil { // all that went before is here
 				return err
@@ -89,8 +88,7 @@ func TestFramesForAClosedChannelAreDropped(t *testing.T) {
 		}
 		const n, size = 200, 60 << 10 // three times the budget
 		for i := range n {
-			var r engine.Handle
-			other.Isend(&r, 1, 0, mem.Bytes(pattern(size, 0)), false)
+			r := other.Isend(1, 0, mem.Bytes(pattern(size, 0)), false)
 			synctest.Wait()
 			e.Progress() // hears what the other has let go
 			if !r.Done() {

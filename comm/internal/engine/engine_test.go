@@ -118,17 +118,21 @@ func TestUnexpectedMessagesAreKeptInOrder(t *testing.T) {
 	})
 }
 
+func wait(ctx context.Context, e *engine.Engine, h engine.Handle) error {
+	_, _, err := e.Wait(ctx, h)
+	return err
+}
+
 func TestSendToOneself(t *testing.T) {
 	for _, size := range sizes {
 		run(t, 1, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
-			var s, r engine.Handle
-			ch.Isend(&s, 0, 1, mem.Bytes(pattern(size, 1)), false)
+			s := ch.Isend(0, 1, mem.Bytes(pattern(size, 1)), false)
 			got := make([]byte, size)
-			ch.Irecv(&r, 0, 1, mem.Bytes(got))
-			if err := e.Wait(ctx, &r); err != nil {
+			r := ch.Irecv(0, 1, mem.Bytes(got))
+			if err := wait(ctx, e, r); err != nil {
 				return err
 			}
-			if err := e.Wait(ctx, &s); err != nil {
+			if err := wait(ctx, e, s); err != nil {
 				return err
 			}
 			if !bytes.Equal(got, pattern(size, 1)) {
@@ -145,7 +149,7 @@ func TestEagerPayloadIsBoundedPerPeer(t *testing.T) {
 		rs := make([]engine.Handle, n)
 		if ch.Rank() == 0 {
 			for i := range rs {
-				ch.Isend(&rs[i], 1, 0, mem.Bytes(pattern(size, i)), false)
+				rs[i] = ch.Isend(1, 0, mem.Bytes(pattern(size, i)), false)
 			}
 			done := 0
 			for i := range rs {
@@ -160,7 +164,7 @@ func TestEagerPayloadIsBoundedPerPeer(t *testing.T) {
 				return err
 			}
 			for i := range rs {
-				if err := e.Wait(ctx, &rs[i]); err != nil {
+				if err := wait(ctx, e, rs[i]); err != nil {
 					return err
 				}
 			}

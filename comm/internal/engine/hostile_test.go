@@ -120,10 +120,9 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, s := scripted()
 		ch := e.Open(1, nil)
-		var in, any, out engine.Handle
-		ch.Irecv(&in, 1, 3, mem.Bytes(make([]byte, 10)))
-		ch.Irecv(&any, engine.Any, engine.Any, mem.Of(make([]float32, 10)))
-		ch.Isend(&out, 1, 0, mem.Bytes(make([]byte, 100)), true)
+		ch.Irecv(1, 3, mem.Bytes(make([]byte, 10)))
+		ch.Irecv(engine.Any, engine.Any, mem.Of(make([]float32, 10)))
+		ch.Isend(1, 0, mem.Bytes(make([]byte, 100)), true)
 		rd := ch.Round()
 		rd.Begin(context.Background(), engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: 8}, 0, false)
 		rd.Irecv(1, mem.Bytes(make([]byte, 8)))

@@ -14,8 +14,7 @@ import (
 func TestRecvOfALongMessageWhoseSenderHasLeftFails(t *testing.T) {
 	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
 		if ch.Rank() == 1 {
-			var r engine.Handle
-			ch.Isend(&r, 0, 1, mem.Bytes(make([]byte, 1<<20)), false)
+			ch.Isend(0, 1, mem.Bytes(make([]byte, 1<<20)), false)
 			return ch.Send(ctx, 0, 2, mem.Buffer{}, false)
 		}
 		if _, err := ch.Recv(ctx, 1, 2, mem.Buffer{}); err != nil {
@@ -96,13 +95,10 @@ func TestSeveralReceivesFromARankThatLeftUnseen(t *testing.T) {
 		}
 		var rs [3]engine.Handle
 		for i := range rs {
-			ch.Irecv(&rs[i], 1, i, mem.Buffer{})
+			rs[i] = ch.Irecv(1, i, mem.Buffer{})
 		}
 		for i := range rs {
-			if err := e.Wait(ctx, &rs[i]); err != nil {
-				return err
-			}
-			if _, err := rs[i].Result(); !errors.Is(err, engine.ErrLeft) {
+			if err := wait(ctx, e, rs[i]); !errors.Is(err, engine.ErrLeft) {
 				return fmt.Errorf("receive %d: got %v, want ErrLeft", i, err)
 			}
 		}

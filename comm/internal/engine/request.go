@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"sync/atomic"
 
@@ -32,51 +31,73 @@ const (
 	leaving         // a send whose buffer the transport holds
 )
 
-// A Handle is what the caller of Isend, Irecv or Expect holds: the outcome, and
-// until there is one the Request. The zero Handle is ready for use, and one that is
-// done may be used again. It is small, because callers make one for each message;
-// Requests are not, and the Engine uses them again.
+// An urgency is how soon somebody has to drive for a Request that nobody waits for.
+type urgency uint8
+
+const (
+	none    urgency = iota
+	calm            // counted in drivers.calm
+	pending         // counted in drivers.pending
+)
+
+// A Handle names a Request to the caller of Isend, Irecv or Expect, who may keep it
+// for longer than the Request stands for that operation: its generation tells. The
+// zero Handle names what was complete at once. It is two words, so that callers can
+// hold one for each message at no cost.
 type Handle struct {
-	done    atomic.Bool
-	started atomic.Bool
-	r       *Request // nil when nothing is under way; guarded by the Engine's lock
-	status  Status   // final when done
-	err     error
+	r   *Request
+	gen uint64
 }
 
-// Done reports whether the operation is complete; Status and error are then final.
-func (h *Handle) Done() bool { return h.done.Load() }
+// Done reports whether the operation is complete.
+func (h Handle) Done() bool { return h.r == nil || h.r.done.Load() >= h.gen }
 
-// Started reports whether an operation was ever started.
-func (h *Handle) Started() bool { return h.started.Load() }
-
-// Result returns the outcome of an operation that is done.
-func (h *Handle) Result() (Status, error) { return h.status, h.err }
-
-// end gives h its outcome.
-func (h *Handle) end(st Status, err error) {
-	h.r, h.status, h.err = nil, st, err
-	h.started.Store(true)
-	h.done.Store(true)
+// live returns the Request that h names, nil if the operation is complete and its
+// outcome was taken. The Engine's lock is held.
+func (h Handle) live() *Request {
+	if h.r == nil || h.r.gen != h.gen {
+		return nil
+	}
+	return h.r
 }
 
-// open returns a Request for h.
-func (e *Engine) open(h *Handle) *Request {
+// nothing is the Status of what received no message, or has told of it before.
+var nothing = Status{Source: Any, Tag: Any}
+
+// open returns a Request for which there is a Handle.
+func (e *Engine) open() *Request {
 	r := e.newRequest()
-	r.handle, h.r = h, r
-	h.done.Store(false)
-	h.started.Store(true)
+	r.held = true
 	return r
 }
 
+func (r *Request) handle() Handle { return Handle{r, r.gen} }
+
+// take returns the outcome of what is complete. A Request that went well is free
+// from then on: h names nothing any more. One that failed stays h's, so that whoever
+// asks again hears of it.
+func (e *Engine) take(h Handle) (Status, error) {
+	r := h.live()
+	if r == nil {
+		return nothing, nil
+	}
+	st, err := r.status, r.err
+	if err == nil {
+		e.freeRequest(r)
+	}
+	return st, err
+}
+
 // A Request is one send or receive under way. Its fields are guarded by the
-// Engine's lock. When complete it goes back to the Engine: at once if it has a
-// Handle, else when the call that waits for it returns.
+// Engine's lock, but for done. It goes back to the Engine when the call that waits
+// for it returns, or, if it has a Handle, when that tells its outcome.
 type Request struct {
-	node   match.Recv[Request]
-	handle *Handle // nil: of a call that waits for it
-	ch     *Channel
-	stage  stage
+	node  match.Recv[Request]
+	gen   uint64        // counts the operations that it stands for
+	done  atomic.Uint64 // the last of them that is complete
+	held  bool          // there is a Handle
+	stage stage
+	ch    *Channel
 
 	buf    mem.Buffer // what to send, or where to receive
 	peer   int        // world rank of the other side, -1 if any
@@ -88,10 +109,11 @@ type Request struct {
 	status Status
 	err    error
 
+	via     Handle   // what Cancel withdraws in its place
 	round   *Round   // of a collective's message
 	combine *combine // of a receive that reduces
 	waiters []*Waiter
-	counted bool // in drivers.pending
+	urgency urgency
 }
 
 // A combine is what a reducing receive needs: dst = own op in, or in op own.
@@ -102,7 +124,7 @@ type combine struct {
 	piece []byte
 }
 
-// finish completes r. If r has a Handle, that keeps the outcome, and r is free.
+// finish completes r.
 func (e *Engine) finish(r *Request, err error) {
 	if r.stage == complete {
 		return
@@ -115,10 +137,7 @@ func (e *Engine) finish(r *Request, err error) {
 		e.slots.release(r.token)
 		r.token = 0
 	}
-	if r.counted {
-		r.counted = false
-		e.pending--
-	}
+	e.over(r)
 	for _, w := range r.waiters {
 		if w.request == r {
 			w.request = nil
@@ -136,17 +155,16 @@ func (e *Engine) finish(r *Request, err error) {
 			e.rouse(rd.waiter)
 		}
 	}
-	if h := r.handle; h != nil {
-		h.end(r.status, r.err)
-		e.freeRequest(r)
+	if r.held {
+		r.done.Store(r.gen)
 	}
 }
 
 // begin readies r for a new operation.
 func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer, tag int) {
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
-	r.size, r.got, r.err, r.status = 0, 0, nil, Status{}
-	r.sync, r.round, r.combine = false, nil, nil
+	r.size, r.got, r.err, r.status = 0, 0, nil, nothing
+	r.sync, r.via, r.round, r.combine = false, Handle{}, nil, nil
 }
 
 // stamp gives r a token.
@@ -163,12 +181,13 @@ func (e *Engine) newRequest() *Request {
 		e.requests = e.requests[:n-1]
 		return r
 	}
-	return new(Request)
+	return &Request{gen: 1}
 }
 
 // freeRequest takes back a Request that nobody refers to any more.
 func (e *Engine) freeRequest(r *Request) {
-	r.handle, r.ch, r.buf = nil, nil, mem.Buffer{}
+	r.gen++
+	r.held, r.ch, r.buf = false, nil, mem.Buffer{}
 	e.requests = append(e.requests, r)
 }
 
@@ -240,18 +259,19 @@ func (r *Request) store(data []byte) error {
 	return mem.Copy(r.buf.Raw().Slice(0, n), mem.Bytes(data[:n]))
 }
 
-// Wait waits until h is done, at most until ctx ends: then it returns the cause and
-// the operation goes on.
-func (e *Engine) Wait(ctx context.Context, h *Handle) error {
-	if h.done.Load() {
-		return nil
-	}
+// Wait waits until h is done and returns the outcome; only the first to ask gets
+// the Status of what went well. over is false if ctx has ended before; then the error
+// is its cause, and the operation goes on.
+func (e *Engine) Wait(ctx context.Context, h Handle) (st Status, over bool, err error) {
 	e.lock()
 	defer e.unlock()
-	if h.r == nil {
-		return nil
+	if r := h.live(); r != nil {
+		if err := e.wait(ctx, r); err != nil {
+			return nothing, false, err
+		}
 	}
-	return e.wait(ctx, h.r)
+	st, err = e.take(h)
+	return st, true, err
 }
 
 func (e *Engine) wait(ctx context.Context, r *Request) error {
@@ -269,52 +289,60 @@ func (e *Engine) wait(ctx context.Context, r *Request) error {
 	return err
 }
 
-// WaitAll waits until all of hs are done. It is one wait, so the drive changes
-// hands once however many they are.
-func (e *Engine) WaitAll(ctx context.Context, hs iter.Seq[*Handle]) error {
+// WaitAll waits until all n Handles are done. It is one wait, so the drive changes
+// hands once however many they are. It returns the error of the first that failed,
+// and which it is; -1 if ctx has ended before. at is called with the lock held.
+func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (failed int, err error) {
 	e.lock()
 	defer e.unlock()
 	w := e.newWaiter()
-	for h := range hs {
-		if h.r != nil {
+	defer e.freeWaiter(w)
+	for i := range n {
+		if r := at(i).live(); r != nil && r.stage != complete {
 			w.left++
-			w.watch(h.r)
+			w.watch(r)
 		}
 	}
-	var err error
 	if w.left > 0 {
-		err = e.await(ctx, w)
-	}
-	if err != nil { // those that are done have forgotten w
-		for h := range hs {
-			h.unwatch(w)
+		if err := e.await(ctx, w); err != nil {
+			w.forget(n, at)
+			return -1, err
 		}
 	}
-	e.freeWaiter(w)
-	return err
+	for i := range n {
+		if _, e := e.take(at(i)); e != nil && err == nil {
+			failed, err = i, e
+		}
+	}
+	return failed, err
 }
 
-// WaitAny waits until one of hs is done. One that was never started counts as
-// done.
-func (e *Engine) WaitAny(ctx context.Context, hs iter.Seq[*Handle]) error {
+// WaitAny waits until one of n Handles is done, and returns which. One that names
+// nothing counts as done.
+func (e *Engine) WaitAny(ctx context.Context, n int, at func(i int) Handle) (int, error) {
 	e.lock()
 	defer e.unlock()
-	for h := range hs {
-		if h.r == nil {
-			return nil
+	for i := range n {
+		if at(i).Done() {
+			return i, nil
 		}
 	}
 	w := e.newWaiter()
+	defer e.freeWaiter(w)
 	w.left = 1
-	for h := range hs {
-		w.watch(h.r)
+	for i := range n {
+		w.watch(at(i).r)
 	}
 	err := e.await(ctx, w)
-	for h := range hs {
-		h.unwatch(w)
+	w.forget(n, at)
+	if err != nil {
+		return -1, err
 	}
-	e.freeWaiter(w)
-	return err
+	i := 0
+	for !at(i).Done() {
+		i++
+	}
+	return i, nil
 }
 
 // watch makes r's end count for w.
@@ -330,28 +358,36 @@ func (r *Request) unwatch(w *Waiter) {
 	}
 }
 
-// unwatch removes w from those who wait for h's Request, if it is still under way.
-func (h *Handle) unwatch(w *Waiter) {
-	if h.r != nil {
-		h.r.unwatch(w)
+// forget removes w from those who wait for the Requests of n Handles, as far as they
+// are under way.
+func (w *Waiter) forget(n int, at func(i int) Handle) {
+	for i := range n {
+		if r := at(i).live(); r != nil {
+			r.unwatch(w)
+		}
 	}
 }
 
-// Expect makes h one that Complete ends: it stands for work done by a goroutine
-// rather than for a message.
-func (e *Engine) Expect(h *Handle) {
+// Expect returns a Handle that Complete ends: it stands for work done by a goroutine
+// rather than for a message. If that has to do with a message, via names it, and
+// Cancel withdraws that.
+func (e *Engine) Expect(via Handle) Handle {
 	e.lock()
-	e.open(h).begin(nil, queued, mem.Buffer{}, Any, 0)
-	e.unlock()
+	defer e.unlock()
+	r := e.open()
+	r.begin(nil, queued, mem.Buffer{}, Any, 0)
+	r.via = via
+	return r.handle()
 }
 
 // Complete ends what Expect began.
-func (e *Engine) Complete(h *Handle, err error) {
+func (e *Engine) Complete(h Handle, st Status, err error) {
 	e.lock()
-	if h.r != nil {
-		e.finish(h.r, err)
+	defer e.unlock()
+	if r := h.live(); r != nil {
+		r.status = st
+		e.finish(r, err)
 	}
-	e.unlock()
 }
 
 // Progress polls once, for Test and Iprobe.

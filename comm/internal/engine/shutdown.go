@@ -12,6 +12,9 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	e.lock()
 	defer e.unlock()
 	e.dismissBackground()
+	if e.timer != nil {
+		e.timer.Stop()
+	}
 	for idle := 0; !e.shut(false); idle++ {
 		switch {
 		case ctx.Err() != nil:

@@ -1,0 +1,50 @@
+package comm
+
+// A Persistent is an operation with its arguments, made by an ...Init function. It
+// does nothing before Start, and can be started again when it is done, at no cost but
+// that of the operation. It is for one goroutine at a time.
+type Persistent struct {
+	c    *Comm
+	last Request
+
+	kind requestKind // of a message
+	peer int
+	tag  int
+	buf  Buffer
+
+	op *operation // of a collective
+}
+
+// SendInit returns a persistent Isend.
+func (c *Comm) SendInit(to, tag int, b Buffer) *Persistent {
+	return &Persistent{c: c, kind: sendRequest, peer: to, tag: tag, buf: b}
+}
+
+// SsendInit returns a persistent Issend.
+func (c *Comm) SsendInit(to, tag int, b Buffer) *Persistent {
+	return &Persistent{c: c, kind: ssendRequest, peer: to, tag: tag, buf: b}
+}
+
+// RecvInit returns a persistent Irecv.
+func (c *Comm) RecvInit(from, tag int, b Buffer) *Persistent {
+	return &Persistent{c: c, kind: recvRequest, peer: from, tag: tag, buf: b}
+}
+
+func (c *Comm) persistent(o operation) *Persistent { return &Persistent{c: c, op: &o} }
+
+// Start starts the operation. An error is kept for Wait of the Request: ErrActive if
+// the one started last is not done. All ranks start collectives of one communicator
+// in the same order.
+func (p *Persistent) Start() Request {
+	if !p.last.Done() {
+		r := p.last
+		r.h = p.c.failed(ErrActive)
+		return r
+	}
+	if p.op != nil {
+		p.last = p.c.collective(*p.op)
+	} else {
+		p.last = p.c.message(p.kind, p.peer, p.tag, p.buf)
+	}
+	return p.last
+}
