@@ -25,7 +25,8 @@ type Comm struct {
 	messages messages
 	room     *node.Room  // nil: collectives go by messages
 	port     port        // of room
-	block    node.Token  // of room, 0 if none
+	levels   *levels     // nil: they do so on all hosts alike
+	block    node.Token  // of room, or of levels' own, 0 if none
 	shut     atomic.Bool // Close was called
 }
 

@@ -32,3 +32,9 @@ func (c *Comm) ReduceWithout(ctx context.Context, send, recv Buffer) error {
 
 // InRoom reports whether the ranks of c do collectives through memory.
 func (c *Comm) InRoom() bool { return c.room != nil }
+
+// InLevels reports whether the ranks of c do collectives in each host first.
+func (c *Comm) InLevels() bool { return c.levels != nil }
+
+// Share makes members carry shares in levels, also of shorter vectors and in a crowd.
+func (c *Comm) Share() { c.levels.shareFrom = 32 << 10 }

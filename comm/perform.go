@@ -40,7 +40,7 @@ func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
 }
 
 // byMessages gives o the next number, compares it with what the other ranks called,
-// and runs the algorithm that the table chooses.
+// and runs the algorithm that the table chooses, or goes by levels if c has such.
 func (c *Comm) byMessages(ctx context.Context, o *operation, quiet bool) error {
 	rd := c.ch.Round()
 	ticket := c.begin(o, rd.Seq()+1)
@@ -48,7 +48,15 @@ func (c *Comm) byMessages(ctx context.Context, o *operation, quiet bool) error {
 	if err := rd.Begin(ctx, o.call, ticket, quiet); err != nil {
 		return err
 	}
-	err := c.carryOut(&c.messages, o)
+	var x collectives = &c.messages
+	var err error
+	if c.levels != nil {
+		x = c.levels
+		err = c.levels.begin(ctx, &o.call, ticket, quiet)
+	}
+	if err == nil {
+		err = c.carryOut(x, o)
+	}
 	if ended := rd.End(); ended != nil {
 		err = ended
 	}

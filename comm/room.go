@@ -1,6 +1,9 @@
 package comm
 
 import (
+	"slices"
+	"sync/atomic"
+
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
 	"gompi/internal/boot"
@@ -55,33 +58,70 @@ func (p *process) give(t node.Token) {
 	}
 }
 
-// furnish gives c its room, if each of its members, of which there are several, has
-// taken a block for it on this host. All members see the same blocks, and so find
-// the same.
+// furnish gives c what its collectives go through, where its members, of which there
+// are several, have all taken blocks for it: a room if they are on one host, rooms in
+// two levels if some of them are. All see the same blocks, and so find the same.
 func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
-	m := c.memory
-	if c.block = mine; m == nil || c.table.Tuned || len(blocks) == 1 {
+	if c.block = mine; c.table.Tuned || len(blocks) == 1 {
 		return
 	}
-	for r, t := range blocks {
-		if t == 0 || m.info.NodeIndex(c.ch.World(r)) != m.info.Node {
-			return
+	hosts := c.hosts()
+	for _, ranks := range hosts {
+		for _, r := range ranks {
+			if blocks[r] == 0 && len(ranks) > 1 {
+				return
+			}
 		}
 	}
+	switch {
+	case len(hosts) == 1:
+		c.port = port{c.ch.Vigil(), c.memory.shm, c.locals(hosts[0]), 0}
+		c.room = c.newRoom(hosts[0], blocks, &c.port)
+	case len(hosts) < len(blocks):
+		c.levels = c.newLevels(hosts, blocks)
+	}
+}
+
+// hosts returns c's ranks by host, in order. The hosts are in the order of their
+// first ranks.
+func (c *Comm) hosts() (hosts [][]int) {
+	at := map[int]int{}
+	for r := range c.Size() {
+		n := c.boot.Info().NodeIndex(c.ch.World(r))
+		h, ok := at[n]
+		if !ok {
+			h = len(hosts)
+			at[n], hosts = h, append(hosts, nil)
+		}
+		hosts[h] = append(hosts[h], r)
+	}
+	return hosts
+}
+
+// newRoom returns the room of the given ranks, all of c that are on this host, with
+// the blocks that c's ranks have taken.
+func (c *Comm) newRoom(ranks []int, blocks []node.Token, p node.Port) *node.Room {
+	m, me := c.memory, slices.Index(ranks, c.Rank())
 	s := m.info.Segment
-	parts, locals := make([]node.Part, len(blocks)), make([]int, len(blocks))
-	own, claim := m.pool.Own(mine)
-	for r, t := range blocks {
-		if r == c.Rank() {
-			parts[r] = own
-			continue
+	parts, locals := make([]node.Part, len(ranks)), c.locals(ranks)
+	own, claim := m.pool.Own(c.block)
+	for i, r := range ranks {
+		if i == me {
+			parts[i] = own
+		} else {
+			parts[i] = m.pool.Enter(c.block, c.ch.World(r), s.Arena(locals[i]), blocks[r])
 		}
-		world := c.ch.World(r)
-		locals[r] = m.local[world]
-		parts[r] = m.pool.Enter(mine, world, s.Arena(locals[r]), t)
 	}
-	c.port = port{c.ch.Vigil(), m.shm, locals, 0}
-	c.room = node.New(c.Rank(), parts, node.StageSize(s.Ranks()), claim, c.table.Deterministic, c.table.Crowded, m.looks, &c.port)
+	return node.New(me, parts, node.StageSize(s.Ranks()), claim, c.table.Deterministic, c.table.Crowded, m.looks, p)
+}
+
+// locals returns the local ranks of some ranks of this host.
+func (c *Comm) locals(ranks []int) []int {
+	locals := make([]int, len(ranks))
+	for i, r := range ranks {
+		locals[i] = c.memory.local[c.ch.World(r)]
+	}
+	return locals
 }
 
 // A port connects a room with the rest of its rank.
@@ -101,3 +141,29 @@ func (p *port) Disagree(member int, mine, theirs node.Call) error {
 func (p *port) DisagreeOn(member, mine, theirs int) error {
 	return p.Vigil.DisagreeOn(p.seq, member, mine, theirs)
 }
+
+// An innerPort connects a room of some ranks of a communicator with the rest of
+// theirs.
+type innerPort struct {
+	*engine.Vigil
+	shm    *shm.Transport
+	locals []int // by member
+	ranks  []int // in the communicator, by member
+}
+
+func (p *innerPort) Wake(member int) { p.shm.Wake(p.locals[member]) }
+
+func (p *innerPort) Glance(member int) error { return p.Vigil.Glance(p.ranks[member]) }
+
+func (p *innerPort) Await(word *atomic.Uint64, want uint64, member int) error {
+	return p.Vigil.Await(word, want, p.ranks[member])
+}
+
+// Disagree finds out in which call the two differ: it may have gone by messages,
+// which leave no trace in a room.
+func (p *innerPort) Disagree(member int, _, _ node.Call) error {
+	return p.Vigil.Dispute(p.ranks[member])
+}
+
+// DisagreeOn has nothing to say: in levels all members know the lengths of all.
+func (p *innerPort) DisagreeOn(member, _, _ int) error { return p.Vigil.Dispute(p.ranks[member]) }

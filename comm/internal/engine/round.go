@@ -267,6 +267,21 @@ func (rd *Round) say(l *lane, k transport.Kind, flags uint8) {
 	e.post(l.p, mem.Buffer{}, 0)
 }
 
+// recall tells a member what this rank has called, from the oldest call that is
+// remembered to the running one.
+func (rd *Round) recall(rank int) {
+	l, e := rd.lane(rank), rd.ch.e
+	if l.p.lost != nil || l.p.tr == nil {
+		return
+	}
+	for seq := rd.seq - min(rd.seq, pastCalls) + 1; seq < rd.seq; seq++ {
+		e.h = transport.Header{Kind: transport.Call, Comm: rd.ch.ID, Seq: seq}
+		e.h.A, e.h.B = rd.past[seq%pastCalls].Words()
+		e.post(l.p, mem.Buffer{}, 0)
+	}
+	rd.say(l, transport.Call, 0)
+}
+
 // receiver returns the receive that message m is for, or nil; then it has kept
 // m, if kept is true, or nobody wants it: the ranks disagree, which breaks the
 // Channel.
@@ -357,7 +372,7 @@ func (rd *Round) heard(m *message) bool {
 // rank that only sends, such as the root of many a Bcast, may be far ahead.
 func (rd *Round) remember(m *message) {
 	l := rd.lane(m.src)
-	if l.newest == m.seq {
+	if m.seq <= l.newest {
 		return
 	}
 	l.newest = m.seq

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/seg"
+	"gompi/transport"
 )
 
 // A Vigil is how a collective that sends no messages waits: for words in memory,
@@ -118,6 +119,28 @@ func (v *Vigil) dismiss(p *peer) {
 	if v.waiter != nil && v.waiter.hint == p.rank && !v.came() {
 		v.ch.miss(p, ErrLeft, v.call())
 	}
+}
+
+// stalled tells the member waited for what this rank waits in, if the collective is a
+// round's, too: others of it may be waited for by messages.
+func (v *Vigil) stalled() {
+	rd := &v.ch.round
+	if !rd.running {
+		return
+	}
+	if l := rd.lane(v.src); l.p.lost == nil && l.p.tr != nil {
+		rd.say(l, transport.Call, 0)
+	}
+}
+
+// Dispute tells src what this rank has called, in the last rounds: one of them was
+// another call there. It returns when src has found which, and broken the Channel.
+func (v *Vigil) Dispute(src int) error {
+	v.ch.e.lock()
+	v.ch.round.recall(src)
+	v.ch.e.unlock()
+	var never atomic.Uint64
+	return v.Await(&never, 1, src)
 }
 
 // Disagree breaks the Channel: src made another call than this rank, as its seq-th.

@@ -495,8 +495,11 @@ func (e *Engine) notice(w *Waiter, stall *alarm) {
 	stall.fired = false
 	if !w.ready.Load() {
 		e.record(w)
-		if w.round != nil {
+		switch {
+		case w.round != nil:
 			w.round.stalled()
+		case w.vigil != nil:
+			w.vigil.stalled()
 		}
 	}
 	if e.cfg.Left != nil {

@@ -1,0 +1,158 @@
+package comm
+
+import (
+	"context"
+	"math"
+
+	"gompi/comm/internal/coll"
+	"gompi/comm/internal/engine"
+	"gompi/comm/internal/node"
+	"gompi/internal/seg"
+)
+
+// levels does the collectives of ranks on several hosts in two levels: among the
+// members of a host through a room, and between hosts by messages of some of them.
+// Which these are depends on the length:
+//
+//	short  one member speaks for each host, the root or member 0: fewest messages
+//	long   as many members as each host has carry a share of the vector each, to and
+//	       from those with the same number on the other hosts: all work on it
+//
+// Either way a byte passes between two hosts once, wherever on them the ranks are.
+//
+// What is called, its number, and what becomes of ranks that disagree, die or leave,
+// is the business of the communicator's round, as without levels. The messages of
+// both levels are the round's, and who waits in a room tells what it waits in, and
+// is told.
+//
+// A host's operands are combined first, in one pass. So functions of the user's, and
+// all reductions in deterministic mode, go by messages, which keep the order of
+// coll/order.go. So does what has no method here: the v forms, whose lengths one
+// rank may know alone, and the scans.
+type levels struct {
+	messages          // of all ranks
+	hosts     [][]int // their ranks
+	seats     []seat  // by rank
+	me        seat
+	carriers  int  // members that carry a share: as many as the least host has
+	regular   bool // all hosts have equally many members, neighbours in rank
+	shareFrom int  // bytes from which on members carry shares of one vector
+
+	inner    collectives // among the members of this host
+	room     *node.Room  // inner, nil where this host has only one member
+	port     innerPort
+	speakers messages // one of each host
+	spoken   *coll.Subset
+	lane     messages // those with this one's number on all hosts, if it carries
+	shares   []int    // of the vector under way, by member
+}
+
+// A seat is where a rank is: the number of its host, and its own among the members
+// there.
+type seat struct{ host, member int }
+
+func (c *Comm) newLevels(hosts [][]int, blocks []node.Token) *levels {
+	l := &levels{messages: c.messages, hosts: hosts, shareFrom: shareFrom}
+	if c.table.Crowded {
+		l.shareFrom = math.MaxInt
+	}
+	l.seat(c.Rank())
+	mine := hosts[l.me.host]
+	l.shares = make([]int, len(mine))
+	l.spoken = &coll.Subset{Peers: l.p, Ranks: make([]int, len(hosts)), Me: l.me.host}
+	l.speakers = messages{l.spoken, l.t}
+	if l.carries() {
+		s := &coll.Subset{Peers: l.p, Me: l.me.host}
+		for _, ranks := range hosts {
+			s.Ranks = append(s.Ranks, ranks[l.me.member])
+		}
+		l.lane = messages{s, l.t}
+	}
+	if len(mine) == 1 {
+		l.inner = &messages{&coll.Subset{Peers: l.p, Ranks: mine}, l.t}
+		return l
+	}
+	l.port = innerPort{c.ch.Vigil(), c.memory.shm, c.locals(mine), mine}
+	l.room = c.newRoom(mine, blocks, &l.port)
+	l.inner = l.room
+	return l
+}
+
+// seat seats all ranks, of which one is this one.
+func (l *levels) seat(me int) {
+	l.seats = make([]seat, l.p.Size())
+	l.carriers, l.regular = len(l.seats), true
+	next := 0
+	for h, ranks := range l.hosts {
+		l.carriers = min(l.carriers, len(ranks))
+		l.regular = l.regular && len(ranks) == len(l.hosts[0])
+		for i, r := range ranks {
+			l.seats[r] = seat{h, i}
+			l.regular = l.regular && r == next
+			next++
+		}
+	}
+	l.me = l.seats[me]
+}
+
+// begin begins a collective, also one that goes by messages.
+func (l *levels) begin(ctx context.Context, call *engine.Call, ticket seg.Ticket, quiet bool) error {
+	if l.room == nil {
+		return nil
+	}
+	a, b := call.Words()
+	l.room.Begin(node.Call{A: a, B: b}, quiet)
+	return l.port.Begin(ctx, a, b, ticket, quiet)
+}
+
+// speak makes root speak for its host, and member 0 for the others. It returns which
+// member speaks for this one.
+func (l *levels) speak(root int) int {
+	for h, ranks := range l.hosts {
+		l.spoken.Ranks[h] = ranks[0]
+	}
+	home := l.seats[root]
+	l.spoken.Ranks[home.host] = root
+	if l.me.host == home.host {
+		return home.member
+	}
+	return 0
+}
+
+func (l *levels) carries() bool { return l.me.member < l.carriers }
+
+// share divides vectors like b among the carriers, at whole lines of the cache, and
+// returns which elements this member carries.
+func (l *levels) share(b Buffer) (lo, hi int) {
+	n, line := b.Len(), max(64/b.Type().Size(), 1)
+	each := ((n+l.carriers-1)/l.carriers + line - 1) / line * line
+	for i := range l.shares {
+		l.shares[i] = 0
+		if i < l.carriers {
+			l.shares[i] = min(n, (i+1)*each) - min(n, i*each)
+		}
+	}
+	lo = min(n, l.me.member*each)
+	return lo, lo + l.shares[l.me.member]
+}
+
+// block returns what belongs to the ranks of a host in a vector with n elements for
+// each rank, if hosts are regular.
+func (l *levels) block(b Buffer, host, n int) Buffer {
+	n *= len(l.shares)
+	return b.Slice(host*n, (host+1)*n)
+}
+
+// scratch returns room for n elements like those of b on the member that speaks.
+func (l *levels) scratch(speaker int, b Buffer, n int) Buffer {
+	if l.me.member != speaker {
+		return Buffer{}
+	}
+	return l.p.Scratch(b, n)
+}
+
+// keepsOrder reports whether operands are combined as coll/order.go says.
+func (l *levels) keepsOrder(op coll.Op) bool { return l.t.Deterministic || !op.Commutes() }
+
+// sum returns the operator that combines some of the operands.
+func sum(op coll.Op) coll.Op { return coll.Op{Kind: op.Kind.Base()} }

@@ -1,0 +1,293 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/comm"
+	"gompi/internal/boot"
+	"gompi/internal/seg"
+)
+
+// overHosts runs fn on goroutine ranks, of which the i-th is on host hostOf[i]: each
+// host has a segment, and TCP is between them.
+func overHosts(t testing.TB, hostOf []int32, cfg comm.Config, fn rankFunc) []error {
+	t.Helper()
+	boots := boot.Group(len(hostOf))
+	hosts := int(slices.Max(hostOf)) + 1
+	for h := range hosts {
+		var ranks, bells []int
+		for r, on := range hostOf {
+			if int(on) == h {
+				ranks, bells = append(ranks, r), append(bells, eventfd(t))
+			}
+		}
+		s, err := seg.New(ranks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for i, r := range ranks {
+			info := boots[r].Info()
+			info.Segment, info.Bells, info.LocalRank = s, slices.Clone(bells), i
+			info.Nodes, info.Node, info.NodeOf = hosts, h, hostOf
+			info.Hosts = []string{"ash", "elm", "fir", "oak"}[:hosts]
+			// A rank closes its own doorbell, which the others may still ring.
+			if info.Bells[i], err = unix.Dup(bells[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return overBoots(t, boots, cfg, fn)
+}
+
+// inLevels is overHosts, and makes sure that collectives go by levels, long ones with
+// shares.
+func inLevels(t testing.TB, hostOf []int32, fn rankFunc) []error {
+	t.Helper()
+	return overHosts(t, hostOf, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
+		if !c.InLevels() {
+			return errors.New("there are no levels")
+		}
+		c.Share()
+		return fn(ctx, c)
+	})
+}
+
+// Where ranks are: hosts with as many each, in rank order or dealt out, with more on
+// one than on another, with a single one.
+var places = [][]int32{
+	{0, 0, 1, 1},
+	{0, 1, 0, 1},
+	{0, 0, 1},
+	{0, 1, 1, 1, 0},
+	{0, 0, 1, 1, 2, 2},
+	{0, 1, 2, 0, 1, 2, 0, 1, 2},
+	{1, 1, 1, 0, 2, 0, 2, 1},
+}
+
+func TestLevelsAgreeWithTheReference(t *testing.T) {
+	e := integers[int64]()
+	ops := []comm.Op{comm.Sum, comm.Max, comm.BXor, comm.Min, comm.Avg, comm.BOr}
+	for _, hostOf := range places {
+		t.Run(fmt.Sprint(hostOf), func(t *testing.T) {
+			err := errors.Join(inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
+				for _, kind := range everyKind {
+					if err := answerAll(ctx, c, e, questions(kind, c.Size(), lengthsFor(c.Size()), ops)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})...)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Vectors of which members carry shares.
+func TestLongVectorsInLevelsAgreeWithTheReference(t *testing.T) {
+	e := integers[int64]()
+	for i, hostOf := range places {
+		for _, n := range []int{9000, 40_000} {
+			if testing.Short() && (i+n/9000)%2 == 0 {
+				continue
+			}
+			p := len(hostOf)
+			err := errors.Join(inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
+				for i, kind := range everyKind {
+					for _, inPlace := range []bool{false, true} {
+						q := question{kind: kind, ranks: p, n: n, root: p - 1, gaps: i%2 == 0, inPlace: inPlace}
+						if reduces(kind) {
+							q.op = comm.Avg
+						}
+						if err := answerAll(ctx, c, e, []question{q}); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})...)
+			if err != nil {
+				t.Errorf("hosts %v, n=%d: %v", hostOf, n, err)
+			}
+		}
+	}
+}
+
+// Functions need not commute: whatever the hosts, operands are combined in rank order.
+func TestFunctionsCombineInRankOrderInLevels(t *testing.T) {
+	for _, hostOf := range places {
+		p := len(hostOf)
+		err := errors.Join(inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
+			for _, n := range []int{0, 1, p, 1000, 20_000} {
+				if err := errors.Join(composeEverywhere(ctx, c, n), composeAt(ctx, c, n, 0), composeAt(ctx, c, n, p-1)); err != nil {
+					return fmt.Errorf("hosts %v, n=%d: %w", hostOf, n, err)
+				}
+			}
+			return nil
+		})...)
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestFloatSumsInLevelsAreTheSameBitsOnAllRanks(t *testing.T) {
+	for _, hostOf := range places {
+		if err := errors.Join(inLevels(t, hostOf, sameBits)...); err != nil {
+			t.Errorf("hosts %v: %v", hostOf, err)
+		}
+	}
+}
+
+// Parts of a communicator have levels where they span hosts, a room where they do not.
+func TestDividedCommsHaveLevelsOrRooms(t *testing.T) {
+	e := integers[int64]()
+	err := errors.Join(inLevels(t, []int32{0, 0, 0, 1, 1, 1}, func(ctx context.Context, c *comm.Comm) error {
+		for i := range 10 {
+			host, err := c.SplitHost(ctx)
+			if err != nil {
+				return err
+			}
+			most, err := c.Split(ctx, c.Rank()%3/2, -c.Rank()) // two of each host, one of each host
+			if err != nil {
+				return err
+			}
+			twin, err := c.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			if !host.InRoom() || most.InLevels() != (most.Size() == 4) || !twin.InLevels() {
+				return fmt.Errorf("round %d: host in a room %v, %d ranks in levels %v, twin %v", i, host.InRoom(), most.Size(), most.InLevels(), twin.InLevels())
+			}
+			for _, c := range []*comm.Comm{host, most, c, twin} {
+				q := question{kind: everyKind[i%len(everyKind)], ranks: c.Size(), n: 50, root: i % 2}
+				if reduces(q.kind) {
+					q.op = comm.Sum
+				}
+				if err := answerAll(ctx, c, e, []question{q, q, q}); err != nil {
+					return err
+				}
+			}
+			if err := errors.Join(host.Close(ctx), most.Close(ctx), twin.Close(ctx)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTuningDoesWithoutLevels(t *testing.T) {
+	err := errors.Join(overHosts(t, places[0], comm.Config{Tuning: "barrier:tree"}, func(ctx context.Context, c *comm.Comm) error {
+		if c.InLevels() {
+			return errors.New("there are levels")
+		}
+		return comm.Barrier(ctx, c)
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// In deterministic mode results are those of messages, bit by bit.
+func TestDeterministicSumsInLevelsAreThoseOfMessages(t *testing.T) {
+	for _, hostOf := range places[:4] {
+		var sums [2][]float32
+		for i, tuning := range []string{"", "barrier:tree"} {
+			err := errors.Join(overHosts(t, hostOf, comm.Config{Deterministic: true, Tuning: tuning}, func(ctx context.Context, c *comm.Comm) error {
+				x := make([]float32, 100_000)
+				for k := range x {
+					x[k] = 1 / float32(k+c.Rank()+1)
+				}
+				err := comm.Allreduce(ctx, c, x, x, comm.Sum)
+				if c.Rank() == 0 {
+					sums[i] = x
+				}
+				return err
+			})...)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := equal("sums", sums[0], sums[1]); err != nil {
+			t.Errorf("hosts %v: %v", hostOf, err)
+		}
+	}
+}
+
+func TestMismatchInLevelsIsToldToAllRanks(t *testing.T) {
+	tries := allTries()
+	for _, n := range []int{4, 100_000} { // short, and in shares
+		for i, even := range tries {
+			for j, odd := range tries {
+				if i == j || testing.Short() && (i+j)%5 != 0 {
+					continue
+				}
+				hostOf := []int32{0, 0, 1, 1}
+				where := (i + j) % len(hostOf)
+				start := time.Now()
+				inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
+					mine := even
+					if c.Rank() == where {
+						mine = odd
+					}
+					err := mine.call(ctx, c, n)
+					if err == nil {
+						err = next(ctx, c)
+					}
+					if problem := wrongMismatch(err, where, even.name, odd.name); problem != nil {
+						t.Errorf("%s against %s of %d: rank %d: %v", even.name, odd.name, n, c.Rank(), problem)
+					}
+					return nil
+				})
+				if d := time.Since(start); d > 10*time.Second {
+					t.Errorf("%s against %s: took %v", even.name, odd.name, d)
+				}
+			}
+		}
+	}
+}
+
+// A rank that dies breaks the communicator for all others, wherever they are in it.
+func TestDeathInLevelsRevokesThemOnAllOtherRanks(t *testing.T) {
+	e := integers[int64]()
+	for i, kind := range everyKind {
+		for _, n := range []int{10, 100_000} {
+			hostOf := places[i%len(places)]
+			p := len(hostOf)
+			victim := (p + len(kind)) % p
+			inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
+				q := question{kind: kind, ranks: p, n: n, root: p / 2, gaps: true}
+				if reduces(kind) {
+					q.op = comm.Sum
+				}
+				if err := answerAll(ctx, c, e, []question{q}); err != nil {
+					return err
+				}
+				if c.Rank() == victim {
+					c.Launcher().(*boot.Member).Die("killed by signal 9")
+					return nil
+				}
+				err := answerAll(ctx, c, e, []question{q})
+				for err == nil { // its part was done without the victim
+					err = comm.Barrier(ctx, c)
+				}
+				if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
+					t.Errorf("%v: rank %d: %v", q, c.Rank(), problem)
+				}
+				return nil
+			})
+		}
+	}
+}
