@@ -23,11 +23,12 @@ type Comm struct {
 	table    *coll.Table
 	turns    turns
 	messages messages
-	room     *node.Room  // nil: collectives go by messages
-	port     port        // of room
-	levels   *levels     // nil: they do so on all hosts alike
-	block    node.Token  // of room, or of levels' own, 0 if none
-	shut     atomic.Bool // Close was called
+	room     *node.Room    // nil: collectives go by messages
+	devices  *node.Devices // of room, nil if no rank has any
+	port     port          // of room
+	levels   *levels       // nil: they do so on all hosts alike
+	block    node.Token    // of room, or of levels' own, 0 if none
+	shut     atomic.Bool   // Close was called
 }
 
 // A process is what the communicators of one rank share.
@@ -40,7 +41,9 @@ type process struct {
 	open   atomic.Int32 // communicators not closed
 	leave  func(ctx context.Context) error
 
-	staging staging
+	staging     staging
+	withDevices []bool // world ranks whose buffers may be in devices' memory
+	arena       int    // bytes of device memory that a rank takes for a communicator
 }
 
 // Rank returns this process's number in c, 0 to Size()-1.
@@ -90,6 +93,7 @@ func (c *Comm) Close(ctx context.Context) error {
 	}
 	broken := c.ch.Err()
 	c.ch.Close()
+	c.closeDevices()
 	c.give(c.block)
 	if c.open.Add(-1) > 0 {
 		return nil

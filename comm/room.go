@@ -55,6 +55,7 @@ func (p *process) take() node.Token {
 func (p *process) give(t node.Token) {
 	if p.memory != nil {
 		p.memory.pool.Give(t)
+		p.memory.pool.Sweep()
 	}
 }
 
@@ -77,6 +78,7 @@ func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
 	case len(hosts) == 1:
 		c.port = port{c.ch.Vigil(), c.memory.shm, c.locals(hosts[0]), 0}
 		c.room = c.newRoom(hosts[0], blocks, &c.port)
+		c.furnishDevices()
 	case len(hosts) < len(blocks):
 		c.levels = c.newLevels(hosts, blocks)
 	}
