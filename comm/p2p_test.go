@@ -134,6 +134,45 @@ func TestSendReturnsBeforeTheReceiveUpToTheEagerLimit(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+// A receive that finds its message at once must not take what an earlier one waits
+// for, nor what it cannot hold or has another tag.
+func TestReceivesAreServedInTheirOrderOverSharedMemory(t *testing.T) {
+	const rounds = 200
+	err := errors.Join(overMemory(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		for i := range rounds {
+			if c.Rank() == 0 {
+				rs := []comm.Request{comm.Isend(c, 1, 4, []int{i, 1})}
+				for k, tag := range []int{5, 5, 6, 5} {
+					rs = append(rs, comm.Isend(c, 1, tag, []int{i, k + 2}))
+				}
+				if err := errors.Join(comm.WaitAll(ctx, rs...), second(comm.Recv(ctx, c, 1, 0, []int{}))); err != nil {
+					return err
+				}
+				continue
+			}
+			var in [5][2]int
+			any := comm.Irecv(c, comm.AnySource, comm.AnyTag, in[0][:])
+			named := comm.Irecv(c, 0, 5, in[1][:])
+			_, last := comm.Recv(ctx, c, 0, 6, in[3][:])
+			_, short := comm.Recv(ctx, c, 0, 5, in[2][:1])
+			st, rest := comm.Recv(ctx, c, 0, comm.AnyTag, in[4][:])
+			if !errors.Is(short, comm.ErrTruncated) {
+				return fmt.Errorf("receive of one element: got %v, want ErrTruncated", short)
+			}
+			if err := errors.Join(last, rest, comm.WaitAll(ctx, any, named), comm.Send(ctx, c, 0, 0, []int{})); err != nil {
+				return err
+			}
+			if want := [5][2]int{{i, 1}, {i, 2}, {i, 0}, {i, 4}, {i, 5}}; in != want || st.Tag != 5 {
+				return fmt.Errorf("round %d: received %v, the last with tag %d; want %v and 5", i, in, st.Tag, want)
+			}
+		}
+		return nil
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSendrecvGoesRoundARing(t *testing.T) {
 	for _, p := range []int{1, 2, 5} {
 		inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {

@@ -100,6 +100,9 @@ type Taker interface {
 	// Take takes a frame with its payload, which is valid only during the call.
 	// It reports whether it has; else it has done nothing, and Arrive follows.
 	Take(peer int, h *Header, payload []byte) bool
+	// Wants reports whether the next frame from peer is waited for as well: Poll
+	// goes on with it at once.
+	Wants(peer int) bool
 }
 
 // A Parker lets the one driver of a rank sleep until there is something to
@@ -130,11 +133,16 @@ type Restless interface {
 	Deadline() int64
 }
 
-// A Prompt Transport can do without a token for a small frame.
+// A Prompt Transport can do without a token for a small frame, and without a Sink.
 type Prompt interface {
 	// SendNow is Send for a frame that can leave at once and as a whole. It
 	// reports whether that is so; else it has done nothing.
 	SendNow(peer int, h *Header, b mem.Buffer) bool
+	// RecvNow takes the next frame from peer if it is there as a whole, has want's
+	// Kind, Flags, Comm and Tag, or any if that is negative, and fits into b. It
+	// reports whether that is so, and then sets want to the frame's header and
+	// stores the payload; else it has done nothing. It costs a look at memory.
+	RecvNow(peer int, want *Header, b mem.Buffer) bool
 }
 
 // A Getter can read and write memory that a peer has registered, without the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"gompi/internal/mem"
 	"gompi/transport"
 )
 
@@ -86,9 +87,37 @@ func (t *Transport) disarm() bool {
 	return true
 }
 
+// RecvNow implements transport.Prompt.
+func (t *Transport) RecvNow(rank int, want *transport.Header, b mem.Buffer) bool {
+	p := t.talker(rank)
+	if p == nil || !p.reads || p.lost || t.closing || t.armed || p.in.Left() > 0 {
+		return false
+	}
+	kind, content := p.r.next()
+	if kind != first {
+		return false
+	}
+	h := &t.head
+	if h.Decode(content) != nil || h.Kind != want.Kind || h.Flags != want.Flags || h.Comm != want.Comm ||
+		h.Tag != want.Tag && want.Tag >= 0 || int(h.Len) != len(content)-transport.HeaderSize || int(h.Len) > b.Size() {
+		return false
+	}
+	*want = *h
+	copy(b.HostSlice(), content[transport.HeaderSize:])
+	t.done(p, content)
+	return true
+}
+
+// done gives up a record.
+func (t *Transport) done(p *peer, content []byte) {
+	if p.r.done(content) && p.r.hungry.Load() != 0 {
+		t.wake(p)
+	}
+}
+
 // serve reads from and writes to the peer that the caller waits for. It takes one
-// record: the place of the next may be in that peer's cache, and to look there
-// would keep the caller from what it waited for.
+// record, or as many as the sink wants: the place of the next may be in that peer's
+// cache, and to look there would keep the caller from what it waited for.
 func (t *Transport) serve(p *peer) int {
 	n := t.receive(p, 1)
 	if !p.out.empty() {
@@ -97,11 +126,14 @@ func (t *Transport) serve(p *peer) int {
 	return n
 }
 
-// receive reads from p what is there, up to so many records, and returns the
-// number of events.
+// receive reads from p what is there, up to so many records, or more if the sink
+// wants them, and returns the number of events.
 func (t *Transport) receive(p *peer, most int) int {
 	n := 0
-	for bytes := 0; n < most && bytes < received && p.reads && !p.lost; n++ {
+	for bytes := 0; bytes < received && p.reads && !p.lost; n++ {
+		if n >= most && (n >= records || t.taker == nil || !t.taker.Wants(p.rank)) {
+			break
+		}
 		kind, content := p.r.next()
 		if kind == 0 {
 			break
@@ -110,9 +142,7 @@ func (t *Transport) receive(p *peer, most int) int {
 			return n + 1
 		}
 		bytes += len(content)
-		if p.r.done(content) && p.r.hungry.Load() != 0 {
-			t.wake(p)
-		}
+		t.done(p, content)
 	}
 	return n
 }

@@ -105,6 +105,9 @@ func (r *rank) Take(peer int, h *transport.Header, payload []byte) bool {
 	return true
 }
 
+// Wants implements transport.Taker.
+func (r *rank) Wants(peer int) bool { return len(r.got)%2 > 0 }
+
 func (r *rank) nextWindow(a *arrival) mem.Buffer {
 	left := int(a.h.Len) - len(a.payload)
 	if r.drops != nil && r.drops(&a.h) == a.windows {
@@ -180,6 +183,15 @@ func (r *rank) send(peer int, h transport.Header, payload []byte, token uint64) 
 func (r *rank) sendNow(peer int, h transport.Header, payload []byte) bool {
 	p, ok := r.Transport.(transport.Prompt)
 	return ok && p.SendNow(peer, &h, mem.Bytes(payload))
+}
+
+// recvNow receives the frame with a tag at once if it is the next, a short one, and
+// there, and if r's transport can.
+func (r *rank) recvNow(peer, tag int) {
+	h, payload := transport.Header{Kind: transport.Eager, Tag: int32(tag)}, make([]byte, 600)
+	if p, ok := r.Transport.(transport.Prompt); ok && p.RecvNow(peer, &h, mem.Bytes(payload)) {
+		r.complete(&arrival{message: message{peer: peer, h: h, payload: payload[:h.Len]}})
+	}
 }
 
 // until polls, and sleeps when there is nothing to poll, until done reports

@@ -60,8 +60,9 @@ type Engine struct {
 	mu         sync.Mutex
 	transports []transport.Transport
 	peers      table
-	lost       int  // peers that are lost
-	doomed     bool // the launcher ends the job, or is gone
+	recent     *peer // the one last looked up
+	lost       int   // peers that are lost
+	doomed     bool  // the launcher ends the job, or is gone
 	channels   map[uint64]*Channel
 	latest     *Channel           // the one last looked up, nil if it is closed
 	closed     ids                // of closed channels: what still arrives is dropped
@@ -149,6 +150,13 @@ type table [][]*peer
 const pageSize = 64
 
 func (e *Engine) peer(rank int) *peer {
+	if p := e.recent; p != nil && p.rank == rank {
+		return p
+	}
+	return e.lookUp(rank)
+}
+
+func (e *Engine) lookUp(rank int) *peer {
 	page := &e.peers[rank/pageSize]
 	if *page == nil {
 		*page = make([]*peer, min(pageSize, e.cfg.Size-rank/pageSize*pageSize))
@@ -161,6 +169,9 @@ func (e *Engine) peer(rank int) *peer {
 	if p.tr == nil && p.lost == nil {
 		p.tr = e.route(rank)
 		p.prompt, _ = p.tr.(transport.Prompt)
+	}
+	if p.tr != nil {
+		e.recent = p
 	}
 	return p
 }

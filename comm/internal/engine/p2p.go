@@ -58,9 +58,16 @@ func (ch *Channel) eager(p *peer, size int) bool {
 
 // Recv receives a message from src with tag, either of which may be Any, into b.
 func (ch *Channel) Recv(ctx context.Context, src, tag int, b mem.Buffer) (Status, error) {
+	ch.e.lock()
+	defer ch.e.exitPolling()
+	return ch.recv(ctx, src, tag, b)
+}
+
+func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status, error) {
 	e := ch.e
-	e.lock()
-	defer e.exitPolling()
+	if st, ok := ch.recvNow(src, tag, b, min(e.spin, briefly)); ok {
+		return st, nil
+	}
 	r := e.newRequest()
 	defer e.freeRequest(r)
 	ch.expect(r, src, tag, b)
@@ -68,11 +75,41 @@ func (ch *Channel) Recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 	return r.status, err
 }
 
+// briefly is how often a receive looks for its message before it is queued: a reply
+// inside a host comes before that (latency of 8 bytes: 0.17 us queued, 0.13 not).
+const briefly = 200
+
+// recvNow receives an eager message that is the next to come from src, having looked
+// up to so many times for it, and at least once. It reports whether it has. It is the
+// short way, which neither queues nor polls: no earlier receive may want the message,
+// and nobody else drive.
+func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool) {
+	e := ch.e
+	if src < 0 || ch.err != nil || e.driver != nil || !b.IsHost() || !ch.q.Idle(src) {
+		return nothing, false
+	}
+	p := e.peer(ch.World(src))
+	if p.prompt == nil {
+		return nothing, false
+	}
+	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
+	for !p.prompt.RecvNow(p.rank, &e.h, b) {
+		if looks--; looks <= 0 || e.want.Load() > 0 {
+			return nothing, false
+		}
+	}
+	e.letGo(p, int(e.h.Len))
+	return Status{Source: src, Tag: int(e.h.Tag), Bytes: int(e.h.Len), Type: b.Type()}, true
+}
+
 // Sendrecv sends out and receives in, at the same time.
 func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffer, src, recvTag int, in mem.Buffer) (Status, error) {
 	e := ch.e
 	e.lock()
 	defer e.exitPolling()
+	if ch.sendNow(dst, sendTag, out) {
+		return ch.recv(ctx, src, recvTag, in)
+	}
 	r, s := e.newRequest(), e.newRequest()
 	defer e.freeRequest(r)
 	defer e.freeRequest(s)
@@ -100,14 +137,20 @@ func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
 	return r.handle()
 }
 
-// Irecv starts a receive.
+// Irecv starts a receive, the short way if it can (bw of 8 bytes inside a host: 0.10
+// us a message, 0.08 so).
 func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	e := ch.e
 	e.lock()
+	ch.glance(src)
 	r := e.open()
 	h := r.handle()
+	if st, ok := ch.recvNow(src, tag, b, 1); ok {
+		r.end(st)
+		e.exit()
+		return h
+	}
 	ch.expect(r, src, tag, b)
-	e.glance(r)
 	e.outstanding(r)
 	if e.driver != nil && r.stage == posted {
 		e.unlock() // nothing was sent or polled, so a driver that sleeps need not be armed anew
@@ -117,14 +160,15 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	return h
 }
 
-// glance looks once whether the message for a receive is there, if nobody drives: that
-// costs less than waking somebody for it (bw of 8 bytes inside a host: 0.24 us for
-// 0.35). A Prompt transport is memory; to look at a socket would cost a system call.
-func (e *Engine) glance(r *Request) {
-	if r.stage != posted || r.peer < 0 || e.driver != nil {
+// glance looks whether messages are there for earlier receives from src, if nobody
+// drives: they would stand between this one and the short way. A Prompt transport is
+// memory; to look at a socket would cost a system call.
+func (ch *Channel) glance(src int) {
+	e := ch.e
+	if src < 0 || e.driver != nil || !ch.q.Awaits(src) {
 		return
 	}
-	if p := e.peer(r.peer); p.prompt != nil {
+	if p := e.peer(ch.World(src)); p.prompt != nil {
 		p.tr.Poll(p.rank)
 	}
 }

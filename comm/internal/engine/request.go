@@ -160,11 +160,17 @@ func (e *Engine) finish(r *Request, err error) {
 	}
 }
 
+// end makes r one that was complete at once.
+func (r *Request) end(st Status) {
+	r.stage, r.status, r.err = complete, st, nil
+	r.done.Store(r.gen)
+}
+
 // begin readies r for a new operation.
 func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer, tag int) {
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
 	r.size, r.got, r.err, r.status = 0, 0, nil, nothing
-	r.sync, r.via, r.round, r.combine = false, Handle{}, nil, nil
+	r.sync, r.round, r.combine = false, nil, nil
 }
 
 // stamp gives r a token.
@@ -187,7 +193,7 @@ func (e *Engine) newRequest() *Request {
 // freeRequest takes back a Request that nobody refers to any more.
 func (e *Engine) freeRequest(r *Request) {
 	r.gen++
-	r.held, r.ch, r.buf = false, nil, mem.Buffer{}
+	r.held, r.ch, r.buf, r.via = false, nil, mem.Buffer{}, Handle{}
 	e.requests = append(e.requests, r)
 }
 

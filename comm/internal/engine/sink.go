@@ -79,6 +79,16 @@ func (e *Engine) Take(from int, h *transport.Header, payload []byte) bool {
 	return true
 }
 
+// Wants implements transport.Taker.
+func (e *Engine) Wants(from int) bool {
+	ch := e.latest
+	if ch == nil {
+		return false
+	}
+	src := ch.member(from)
+	return src >= 0 && ch.q.Awaits(src)
+}
+
 // unasked bounds the payload that a frame may bring without a receive being
 // posted for it: what the sender's side of the budget lets through.
 func unasked(k transport.Kind) int64 {

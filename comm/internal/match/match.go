@@ -105,6 +105,22 @@ func (q *Queues[R, M]) Meet(source, tag int) *Recv[R] {
 	return r
 }
 
+// Awaits reports whether a receive from source is queued.
+func (q *Queues[R, M]) Awaits(source int) bool {
+	s := q.source(source)
+	return s != nil && s.posted.head != nil
+}
+
+// Idle reports whether nothing is queued that a message from source, or a receive of
+// one, could have to do with.
+func (q *Queues[R, M]) Idle(source int) bool {
+	if q.wild.head != nil {
+		return false
+	}
+	s := q.source(source)
+	return s == nil || s.posted.head == nil && s.arrived.head == nil
+}
+
 // Cancel removes r if it is queued, and reports whether it was: false means
 // that it was matched, cancelled or never posted. It takes constant time.
 func (q *Queues[R, M]) Cancel(r *Recv[R]) bool {
