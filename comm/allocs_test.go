@@ -121,11 +121,18 @@ func TestStartAllocatesNothing(t *testing.T) {
 	}
 }
 
+// allocate takes the place of v with memory from Alloc.
+func allocate(ctx context.Context, c *comm.Comm, v *[]float32) (err error) {
+	*v, err = comm.Alloc[float32](ctx, c, len(*v))
+	return err
+}
+
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	nets := map[string]func(fn rankFunc) []error{
 		"inproc": func(fn rankFunc) []error { return commtest.Ranks(t.Context(), 2, comm.Config{}, fn) },
 		"tcp":    func(fn rankFunc) []error { return overTCP(t, 2, fn) },
 		"shm":    func(fn rankFunc) []error { return overMemory(t, 2, fn) },
+		"heap":   func(fn rankFunc) []error { return overMemory(t, 2, fn) }, // with vectors from Alloc
 	}
 	for name, on := range nets {
 		for _, s := range steady {
@@ -136,6 +143,11 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 				var got float64
 				err := errors.Join(on(func(ctx context.Context, c *comm.Comm) error {
 					x, y := make([]float32, n), make([]float32, n)
+					if name == "heap" {
+						if err := errors.Join(allocate(ctx, c, &x), allocate(ctx, c, &y)); err != nil {
+							return err
+						}
+					}
 					a, err := perStep(ctx, c, func() error { return s.step(ctx, c, x, y) })
 					if c.Rank() == 0 {
 						got = a

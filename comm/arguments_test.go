@@ -147,7 +147,7 @@ func TestWrongRanksAndTagsOfMessages(t *testing.T) {
 		{"irecv", func(ctx ctxt, c cm) error { return second(comm.Irecv(c, 4, 0, x).Wait(ctx)) }},
 		{"probe", func(ctx ctxt, c cm) error { return second(c.Probe(ctx, 4, 0)) }},
 		{"improbe", func(ctx ctxt, c cm) error { return second(c.Improbe(0, -3)) }},
-		{"alloc", func(ctx ctxt, c cm) error { return second(comm.Alloc[int](c, -1)) }},
+		{"alloc", func(ctx ctxt, c cm) error { return second(comm.Alloc[int](ctx, c, -1)) }},
 	})
 }
 

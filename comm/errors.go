@@ -29,6 +29,9 @@ var (
 	// ErrConcurrent: two goroutines were inside blocking collectives of one
 	// communicator; Dup it instead.
 	ErrConcurrent = errors.New("another goroutine is inside a collective of this communicator; use Dup")
+	// ErrMemory: there is not as much memory as Alloc was asked for, on some rank.
+	// All ranks get it; nothing was taken and nothing is broken.
+	ErrMemory = errors.New("not enough memory")
 	// ErrArgument: an argument is wrong. Nothing was sent and nothing is broken.
 	ErrArgument = errors.New("bad argument")
 )

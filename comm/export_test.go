@@ -5,6 +5,7 @@ import (
 
 	"gompi/comm/internal/engine"
 	"gompi/internal/boot"
+	"gompi/internal/seg"
 )
 
 // NetworkFabric is how Init connects a process, for ranks that are goroutines.
@@ -38,3 +39,9 @@ func (c *Comm) InLevels() bool { return c.levels != nil }
 
 // Share makes members carry shares in levels, also of shorter vectors and in a crowd.
 func (c *Comm) Share() { c.levels.shareFrom = 32 << 10 }
+
+// LimitMemory makes this rank's Alloc believe that so much memory is left.
+func (c *Comm) LimitMemory(l seg.Limit) { c.memory.limit = func() seg.Limit { return l } }
+
+// Lent returns how many allocations this rank has in its heap, of all communicators.
+func (c *Comm) Lent() int { return c.memory.heap.Len() }

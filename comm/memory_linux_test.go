@@ -20,14 +20,6 @@ func overMemory(t testing.TB, n int, fn rankFunc) []error {
 
 func overMemoryWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
 	t.Helper()
-	boots, s := withMemory(t, n)
-	defer s.Close()
-	return overBoots(t, boots, cfg, fn)
-}
-
-// withMemory returns the boots of n ranks, and the segment that they share.
-func withMemory(t testing.TB, n int) ([]boot.Boot, *seg.Segment) {
-	t.Helper()
 	ranks, bells := make([]int, n), make([]int, n)
 	for i := range n {
 		ranks[i], bells[i] = i, eventfd(t)
@@ -36,6 +28,7 @@ func withMemory(t testing.TB, n int) ([]boot.Boot, *seg.Segment) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer s.Close()
 	boots := boot.Group(n)
 	for i, b := range boots {
 		info := b.Info()
@@ -45,7 +38,7 @@ func withMemory(t testing.TB, n int) ([]boot.Boot, *seg.Segment) {
 			t.Fatal(err)
 		}
 	}
-	return boots, s
+	return overBoots(t, boots, cfg, fn)
 }
 
 func eventfd(t testing.TB) int {
@@ -59,19 +52,6 @@ func eventfd(t testing.TB) int {
 
 func TestCollectivesOverSharedMemoryAgreeWithTheReference(t *testing.T) {
 	collectivesAgree(t, overMemory)
-}
-
-// A rank that got no memory talks to the others of its host by TCP, and they to it.
-func TestARankMayLackTheMemoryOfItsHost(t *testing.T) {
-	collectivesAgree(t, func(t testing.TB, n int, fn rankFunc) []error {
-		boots, s := withMemory(t, n)
-		defer s.Close()
-		for _, lacks := range []int{n - 1, 0}[:(n+1)/3] {
-			info := boots[lacks].Info()
-			info.Segment, info.Bells = nil, nil
-		}
-		return overBoots(t, boots, comm.Config{}, fn)
-	})
 }
 
 // The host segment knows nothing of rings, but has room for all of them.

@@ -33,21 +33,10 @@ func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
 	err := c.port.Begin(ctx, a, b, ticket, quiet)
 	if err == nil {
 		c.room.Begin(node.Call{A: a, B: b}, quiet)
-		err = c.throughRoom(o)
+		err = c.carryOut(c.room, o)
 	}
 	c.rec.EndCall(ticket)
 	return err
-}
-
-// throughRoom runs o in its room, on devices where its buffers are there.
-func (c *Comm) throughRoom(o *operation) error {
-	switch onDevices, err := c.meet(o); {
-	case err != nil:
-		return err
-	case onDevices:
-		return o.run(c.room)
-	}
-	return c.carryOut(c.room, o)
 }
 
 // byMessages gives o the next number, compares it with what the other ranks called,
@@ -110,7 +99,7 @@ type collectives interface {
 func (o *operation) run(x collectives) error {
 	root := int(o.call.Root)
 	switch o.call.Kind {
-	case engine.Barrier:
+	case engine.Barrier, engine.Free:
 		return x.Barrier()
 	case engine.Bcast:
 		return x.Bcast(root, o.recv)
@@ -122,7 +111,7 @@ func (o *operation) run(x collectives) error {
 		return x.ReduceScatter(o.send, o.recv, o.counts, o.op)
 	case engine.ReduceScatterBlock:
 		return x.ReduceScatterBlock(o.send, o.recv, o.op)
-	case engine.Allgather, engine.Dup, engine.Split, engine.Create:
+	case engine.Allgather, engine.Dup, engine.Split, engine.Create, engine.Alloc:
 		return x.Allgather(o.send, o.recv)
 	case engine.Allgatherv:
 		return x.Allgatherv(o.send, o.recv, o.counts, o.displs)

@@ -7,6 +7,7 @@ import (
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
 	"gompi/internal/boot"
+	"gompi/internal/seg"
 	"gompi/transport/shm"
 )
 
@@ -16,6 +17,8 @@ type hostMemory struct {
 	info  *boot.Info
 	local map[int]int // local ranks by world rank
 	pool  *node.Pool
+	heap  *node.Heap
+	limit func() seg.Limit
 	shm   *shm.Transport
 	looks int
 }
@@ -34,9 +37,13 @@ func newHostMemory(info *boot.Info, t *shm.Transport) *hostMemory {
 	if s.Ranks() > node.MaxRanks || s.Arena(info.LocalRank) == nil {
 		return nil
 	}
-	m := &hostMemory{info: info, local: localRanks(s), shm: t, looks: crowdedLooks}
+	m := &hostMemory{info: info, local: localRanks(s), limit: seg.MemoryLimit, shm: t, looks: crowdedLooks}
+	rooms, heap := node.Divide(s.Arena(info.LocalRank))
 	claim := func(off, n int) error { return s.ClaimArena(info.LocalRank, off, n) }
-	m.pool = node.NewPool(s.Arena(info.LocalRank), s.Ranks(), claim, leftOf(info))
+	m.pool = node.NewPool(rooms, s.Ranks(), claim, leftOf(info))
+	m.heap = node.NewHeap(heap,
+		func(off, n int) error { return claim(len(rooms)+off, n) },
+		func(off, n int) error { return s.ReleaseArena(info.LocalRank, len(rooms)+off, n) })
 	return m
 }
 
@@ -55,7 +62,6 @@ func (p *process) take() node.Token {
 func (p *process) give(t node.Token) {
 	if p.memory != nil {
 		p.memory.pool.Give(t)
-		p.memory.pool.Sweep()
 	}
 }
 
@@ -78,7 +84,6 @@ func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
 	case len(hosts) == 1:
 		c.port = port{c.ch.Vigil(), c.memory.shm, c.locals(hosts[0]), 0}
 		c.room = c.newRoom(hosts[0], blocks, &c.port)
-		c.furnishDevices()
 	case len(hosts) < len(blocks):
 		c.levels = c.newLevels(hosts, blocks)
 	}
@@ -105,16 +110,19 @@ func (c *Comm) hosts() (hosts [][]int) {
 func (c *Comm) newRoom(ranks []int, blocks []node.Token, p node.Port) *node.Room {
 	m, me := c.memory, slices.Index(ranks, c.Rank())
 	s := m.info.Segment
-	parts, locals := make([]node.Part, len(ranks)), c.locals(ranks)
+	parts, heaps, locals := make([]node.Part, len(ranks)), make([][]byte, len(ranks)), c.locals(ranks)
 	own, claim := m.pool.Own(c.block)
 	for i, r := range ranks {
-		if i == me {
+		var rooms []byte
+		if rooms, heaps[i] = node.Divide(s.Arena(locals[i])); i == me {
 			parts[i] = own
 		} else {
-			parts[i] = m.pool.Enter(c.block, c.ch.World(r), s.Arena(locals[i]), blocks[r])
+			parts[i] = m.pool.Enter(c.block, c.ch.World(r), rooms, blocks[r])
 		}
 	}
-	return node.New(me, parts, node.StageSize(s.Ranks()), claim, c.table.Deterministic, c.table.Crowded, m.looks, p)
+	room := node.New(me, parts, node.StageSize(s.Ranks()), claim, c.table.Deterministic, c.table.Crowded, m.looks, p)
+	room.SeeHeaps(heaps)
+	return room
 }
 
 // locals returns the local ranks of some ranks of this host.

@@ -15,9 +15,7 @@ func TestMain(m *testing.M) {
 		os.Exit(child(job))
 	}
 	cudatest.Use()
-	code := m.Run()
-	cleanUp()
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // kept is more than Streams that wait to be used again keep, for lists of operands.

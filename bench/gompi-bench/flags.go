@@ -47,6 +47,7 @@ func parse(args []string) (config, error) {
 	s.BoolVar(&cfg.Dirty, "dirty", false, "every rank writes its vectors anew before each call, off the clock")
 	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
 	s.BoolVar(&cfg.Check, "check", true, "check what each operation delivers, once for each size")
+	s.BoolVar(&cfg.Alloc, "alloc", false, "vectors from comm.Alloc, which ranks of one host read and write in place")
 	s.StringVar(&cfg.memory, "mem", "host", "memory of the vectors: host, or cuda for GPUs, which local ranks take in turn")
 	s.StringVar(&cfg.format, "format", "table", "table, csv or json")
 	for len(args) > 0 {
@@ -69,6 +70,9 @@ func parse(args []string) (config, error) {
 	}
 	if !slices.Contains([]string{"host", "cuda"}, cfg.memory) {
 		return cfg, fmt.Errorf("-mem %q: want host or cuda", cfg.memory)
+	}
+	if cfg.Alloc && cfg.memory != "host" {
+		return cfg, fmt.Errorf("-alloc with -mem %s: want host memory", cfg.memory)
 	}
 	if !slices.Contains([]string{"table", "csv", "json"}, cfg.format) {
 		return cfg, fmt.Errorf("-format %q: want table, csv or json", cfg.format)

@@ -21,8 +21,9 @@ type bar struct {
 	both    bool   // back to back, too
 }
 
-// barOf returns the bar of a cell on a machine with so many processors.
-func barOf(c report.Cell, processors int) bar {
+// barOf returns the bar of a cell on a machine with so many processors. alloc says
+// that our vectors are from comm.Alloc.
+func barOf(c report.Cell, processors int, alloc bool) bar {
 	op, size := report.PlainOp(c.Op), c.Bytes
 	if c.NP > processors {
 		// Among those who yield: the others lose whole ticks of the scheduler.
@@ -39,7 +40,7 @@ func barOf(c report.Cell, processors int) bar {
 	case size <= 64*kib:
 		b.ratio = middleBar(op, size)
 	case size >= mib:
-		b.ratio = largeBar(op, size)
+		b.ratio = largeBar(op, size, alloc)
 	}
 	return b
 }
@@ -71,12 +72,14 @@ func middleBar(op string, size int) float64 {
 	return 1.3
 }
 
-func largeBar(op string, size int) float64 {
+func largeBar(op string, size int, alloc bool) float64 {
 	switch op {
 	case "bw":
 		return 2
 	case "allreduce":
 		switch {
+		case alloc:
+			return 5
 		case size >= 64*mib:
 			return 4
 		case size >= 16*mib:

@@ -153,15 +153,19 @@ func TestBars(t *testing.T) {
 	} {
 		rows := map[string]report.Row{"gompi": row(2, 2), "mpich": row(3, 2.4), "openmpi": row(6, 4.8), report.Limit: row(0.5, 0)}
 		c := report.Cell{Op: tt.op, NP: tt.np, Bytes: tt.bytes, State: tt.state, Rows: rows}
-		if got := barOf(c, 2).in(c, "gompi"); got != tt.want {
+		if got := barOf(c, 2, false).in(c, "gompi"); got != tt.want {
 			t.Errorf("%s of %d bytes, %d ranks, %s: %s, want %s", tt.op, tt.bytes, tt.np, tt.state, got, tt.want)
 		}
 		if got := ofLimit(c, "gompi"); got != "25 %" {
 			t.Errorf("limit of 0.5 us for 2 us: %s, want 25 %%", got)
 		}
 	}
+	heap := report.Cell{Op: "allreduce", NP: 2, Bytes: 1 << 20, Rows: map[string]report.Row{"gompi": row(2, 2), "mpich": row(9, 9)}}
+	if got := barOf(heap, 2, true).in(heap, "gompi"); got != "**5.0 missed**" {
+		t.Errorf("allreduce on memory from Alloc, 4.5 times as fast: %s, want **5.0 missed**", got)
+	}
 	alone := report.Cell{Op: "bcast", NP: 2, Bytes: 8, Rows: map[string]report.Row{"gompi": row(1, 1)}}
-	if got := barOf(alone, 2).in(alone, "gompi"); got != "-" || ofLimit(alone, "gompi") != "-" {
+	if got := barOf(alone, 2, false).in(alone, "gompi"); got != "-" || ofLimit(alone, "gompi") != "-" {
 		t.Errorf("without peers and limit: %s and %s, want -", got, ofLimit(alone, "gompi"))
 	}
 }

@@ -61,6 +61,7 @@ func parse(args []string) (config, error) {
 	s.StringVar(&operator, "redop", "sum", "operator of reductions")
 	s.BoolVar(&cfg.measured.InPlace, "inplace", false, "the in-place forms, of the operations that have one")
 	s.BoolVar(&cfg.measured.Dirty, "dirty", false, "every rank writes its vectors anew before each call, off the clock")
+	s.BoolVar(&cfg.measured.Alloc, "alloc", false, "gompi's vectors are from comm.Alloc; the peers' are what they always are")
 	s.StringVar(&cfg.transport, "transport", "", "transport that gompi is to use (default its own choice)")
 	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
 	s.Var(&limit, "limit", "how long one run may take: an operation of one entrant, all sizes")

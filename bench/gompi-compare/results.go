@@ -133,7 +133,7 @@ func (r *results) columns() []report.Column {
 	var columns []report.Column
 	if r.hasBars() {
 		columns = append(columns, report.Column{Title: "bar", Of: func(c report.Cell) string {
-			return barOf(c, runtime.NumCPU()).in(c, r.ours())
+			return barOf(c, runtime.NumCPU(), r.cfg.measured.Alloc).in(c, r.ours())
 		}})
 	}
 	if r.hasLimit() {
@@ -155,7 +155,7 @@ func ofLimit(c report.Cell, ours string) string {
 func (r *results) barsMet(cells []report.Cell) string {
 	reached, known := 0, 0
 	for _, c := range cells {
-		met, ok := barOf(c, runtime.NumCPU()).met(c, r.ours())
+		met, ok := barOf(c, runtime.NumCPU(), r.cfg.measured.Alloc).met(c, r.ours())
 		if ok {
 			known++
 		}
@@ -225,7 +225,7 @@ func (r *results) section() report.Section {
 	for _, is := range []struct {
 		so   bool
 		text string
-	}{{r.cfg.transport != "", r.cfg.transport}, {r.cfg.measured.InPlace, "in place"}, {r.cfg.measured.Dirty, "vectors written before each call"}} {
+	}{{r.cfg.transport != "", r.cfg.transport}, {r.cfg.measured.InPlace, "in place"}, {r.cfg.measured.Alloc, "gompi's vectors from comm.Alloc"}, {r.cfg.measured.Dirty, "vectors written before each call"}} {
 		if is.so {
 			title += ", " + is.text
 		}

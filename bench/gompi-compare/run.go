@@ -68,7 +68,11 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 // enter returns gompi and the peers that are here, and why others are not.
 func (cfg config) enter(ctx context.Context, shop *contest.Workshop) (here []contest.Entrant, absent []string) {
 	peers, absent := shop.EnterAll(ctx, cfg.peers, "mpibench")
-	here = []contest.Entrant{contest.Gompi(cfg.gompirun, cfg.bench, cfg.env()...)}
+	ours := contest.Gompi(cfg.gompirun, cfg.bench, cfg.env()...)
+	if cfg.measured.Alloc {
+		ours = ours.WithArgs("-alloc")
+	}
+	here = []contest.Entrant{ours}
 	for _, e := range peers {
 		here = append(here, e.WithArgs("-impl", e.Name))
 	}

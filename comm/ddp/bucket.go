@@ -9,8 +9,8 @@ import (
 // one message saves their latency; sending the model in several lets the first
 // travel while the others are still computed.
 type bucket struct {
-	params  []int // indexes, in the order in which their gradients lie in grads
-	grads   []float32
+	params  []int            // indexes, in the order in which their gradients lie in grads
+	grads   []float32        // from comm.Alloc: ranks of one host average them in place
 	sum     *comm.Persistent // averages grads in place
 	average comm.Request     // of this step
 	pending int              // parameters not yet ready in this step

@@ -82,7 +82,7 @@ func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP
 	}
 	d := &DDP{c: own, opts: opts, params: params,
 		home: make([]*bucket, len(params)), passes: make([]int, len(params))}
-	if err = d.makeBuckets(); err == nil {
+	if err = d.makeBuckets(ctx); err == nil {
 		err = d.spreadData(ctx)
 	}
 	if err != nil {
@@ -91,7 +91,7 @@ func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP
 	return d, nil
 }
 
-func (d *DDP) makeBuckets() error {
+func (d *DDP) makeBuckets(ctx context.Context) error {
 	lengths := make([]int, len(d.params))
 	for i, p := range d.params {
 		lengths[i] = len(p.Data)
@@ -101,7 +101,7 @@ func (d *DDP) makeBuckets() error {
 		for _, i := range members {
 			n += lengths[i]
 		}
-		grads, err := comm.Alloc[float32](d.c, n)
+		grads, err := comm.Alloc[float32](ctx, d.c, n)
 		if err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func (d *DDP) Close(ctx context.Context) error {
 	}
 	if d.started == 0 {
 		for _, b := range d.buckets {
-			comm.Free(d.c, b.grads)
+			comm.Free(ctx, d.c, b.grads)
 		}
 	}
 	d.buckets = nil

@@ -127,10 +127,7 @@ func attach(fd int, addr string, local, bells int) (inherited, error) {
 	if _, err := unix.Write(fd, wire.Append(nil, &wire.Attach{Local: local})); err != nil {
 		return inherited{}, err
 	}
-	fds, err := receiveFDs(1+bells, func(data, oob []byte) (int, int, error) {
-		n, oobn, _, _, err := unix.Recvmsg(fd, data, oob, unix.MSG_CMSG_CLOEXEC)
-		return n, oobn, err
-	})
+	fds, err := receiveFDs(fd, 1+bells)
 	if err != nil {
 		return inherited{}, err
 	}
@@ -153,25 +150,13 @@ func sameUser(fd int) error {
 	return nil
 }
 
-// SendFDs passes descriptors on, each with one byte of data.
-func SendFDs(fds []int, send func(data, oob []byte) error) error {
-	for len(fds) > 0 {
-		n := min(len(fds), wire.FDBatch)
-		if err := send(make([]byte, n), unix.UnixRights(fds[:n]...)); err != nil {
-			return err
-		}
-		fds = fds[n:]
-	}
-	return nil
-}
-
 // receiveFDs receives n descriptors, each with one byte of data.
-func receiveFDs(n int, receive func(data, oob []byte) (size, oobn int, err error)) ([]int, error) {
+func receiveFDs(fd, n int) ([]int, error) {
 	var fds []int
 	for len(fds) < n {
 		data := make([]byte, n-len(fds))
 		oob := make([]byte, unix.CmsgSpace(4*wire.FDBatch))
-		size, oobn, err := receive(data, oob)
+		size, oobn, _, _, err := unix.Recvmsg(fd, data, oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR {
 			continue
 		}

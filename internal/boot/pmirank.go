@@ -32,18 +32,20 @@ const (
 
 // pmiVisible reports whether a launcher has left a way to speak PMI-1 with it. A
 // descriptor may be stale: a wrapper has closed it.
-func pmiVisible() bool { return os.Getenv(pmi.EnvPort) != "" || pmiDescriptor() >= 0 }
+func pmiVisible() bool { return os.Getenv(pmi.EnvPort) != "" || pmiDescriptor() != nil }
 
-// pmiDescriptor returns the inherited socket, -1 if there is none. It makes no file
-// of it: the garbage collector would close that, and by then the number may be
-// somebody else's.
-func pmiDescriptor() int {
+// pmiDescriptor returns the inherited socket, nil if there is none.
+func pmiDescriptor() *os.File {
 	fd := env.FD(pmi.EnvFD)
-	st, err := os.Stat(fmt.Sprintf("/dev/fd/%d", fd))
-	if fd < 0 || err != nil || st.Mode()&os.ModeSocket == 0 {
-		return -1
+	if fd < 0 {
+		return nil
 	}
-	return fd
+	// Not closed by the garbage collector: the number may be somebody else's.
+	st, err := os.Stat(fmt.Sprintf("/dev/fd/%d", fd))
+	if err != nil || st.Mode()&os.ModeSocket == 0 {
+		return nil
+	}
+	return os.NewFile(uintptr(fd), "pmi")
 }
 
 // openPMI joins the job over PMI-1.
@@ -68,8 +70,7 @@ func openPMI(ctx context.Context) (Boot, error) {
 // and get no way to say they are.
 func dialPMI(ctx context.Context) (*pmiRank, error) {
 	p := &pmiRank{rank: -1}
-	if fd := pmiDescriptor(); fd >= 0 {
-		f := os.NewFile(uintptr(fd), "pmi")
+	if f := pmiDescriptor(); f != nil {
 		var err error
 		if p.conn, err = net.FileConn(f); err != nil {
 			return nil, fmt.Errorf("%s: %w", pmi.EnvFD, err)

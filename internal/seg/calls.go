@@ -38,6 +38,7 @@ const (
 	Split
 	Create
 	Alloc
+	Free
 	Init
 	Close
 	Send
@@ -50,7 +51,7 @@ const (
 var kindNames = [numKinds]string{
 	"none", "barrier", "bcast", "reduce", "allreduce", "reducescatter", "reducescatterblock",
 	"allgather", "allgatherv", "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv",
-	"scan", "exscan", "dup", "split", "create", "alloc", "init", "close", "send", "recv", "probe", "wait",
+	"scan", "exscan", "dup", "split", "create", "alloc", "free", "init", "close", "send", "recv", "probe", "wait",
 }
 
 func (k Kind) String() string {
@@ -142,7 +143,7 @@ func (rec *record) read() (r Recording, ok bool) {
 }
 
 // Collective reports whether k is one: all ranks of the communicator call it.
-func (k Kind) Collective() bool { return k >= Barrier && k <= Alloc }
+func (k Kind) Collective() bool { return k >= Barrier && k <= Free }
 
 // String describes c in one line: "allreduce(1024 float32, sum)".
 func (c Call) String() string {

@@ -1,7 +1,7 @@
 // Package seg is the memory that the ranks of one host share with each other
 // and with their agent: one memfd, made by the agent before it starts the
-// ranks, which inherit it, or, where none did, by the first of them, which passes
-// it to the others. There are no names, no stale files, and no limit but memory.
+// ranks, which inherit it. There are no names, no stale files, and no limit but
+// memory.
 //
 // # Layout
 //
@@ -15,15 +15,18 @@
 //	header.end       AreaSize(ranks)  the area, in which the ranks talk to each
 //	                                  other: transport/shm says what is where
 //	behind it        256 GiB          the arenas, equally large, one per local
-//	                                  rank, which alone takes memory in it for
-//	                                  what others read: comm/internal/node
+//	                                  rank, which alone takes memory in it, for
+//	                                  what others read and write: blocks and
+//	                                  stages of rooms in the first quarter, then
+//	                                  its part of the symmetric heap, from which
+//	                                  comm.Alloc takes: comm/internal/node
 //
 // Local ranks are numbered from 0 in the order of their ranks in the job.
 //
 // # Descriptors
 //
 // The segment comes with one doorbell per local rank, an eventfd that wakes the
-// rank when something is written to it. Every rank that an agent starts inherits the
+// rank when something is written to it. Every rank of the host inherits the
 // segment and all doorbells under the same numbers: GOMPI_SEG_FD is the
 // segment, GOMPI_BELL_FD the doorbell of local rank 0, and the doorbells of the
 // others follow it without gaps.
@@ -33,7 +36,8 @@
 // The pages before the area are allocated when the segment is made, and the file
 // is sealed against shrinking. Those of the area and the arenas are holes until a
 // rank claims them. So running out of memory is an error at one of these moments, and
-// touching what exists never raises SIGBUS.
+// touching what exists never raises SIGBUS. Memory of the heap becomes a hole again
+// when it is freed.
 package seg
 
 import (

@@ -17,7 +17,7 @@ var unlimited = Limit{Left: math.MaxInt64, Of: math.MaxInt64, By: "a machine tha
 
 // String says what is left, of what: "1.50 GiB of the 4.00 GiB of this machine".
 func (l Limit) String() string {
-	return fmt.Sprintf("%s of the %s of %s", amount(l.Left), amount(l.Of), l.By)
+	return fmt.Sprintf("%s of the %s of %s", Amount(l.Left), Amount(l.Of), l.By)
 }
 
 // least returns the one that leaves less.
@@ -28,8 +28,8 @@ func (l Limit) least(m Limit) Limit {
 	return l
 }
 
-// amount shows n in the largest unit that it fills.
-func amount(n int64) string {
+// Amount shows n in the largest unit that it fills.
+func Amount(n int64) string {
 	switch {
 	case n >= 1<<30:
 		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))

@@ -109,6 +109,13 @@ func (s *Segment) ClaimArena(local, off, n int) error {
 	return s.Claim(AreaSize(s.Ranks())+local*ArenaSize(s.Ranks())+off, n)
 }
 
+// ReleaseArena makes a hole again of n bytes from off on of a local rank's arena,
+// whole pages. What is there when they are claimed or touched again is zero.
+func (s *Segment) ReleaseArena(local, off, n int) error {
+	at := int(s.head.end) + AreaSize(s.Ranks()) + local*ArenaSize(s.Ranks()) + off
+	return unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(n))
+}
+
 func (s *Segment) mapArenas() {
 	at := int64(s.head.end) + int64(AreaSize(s.Ranks()))
 	mem, err := unix.Mmap(s.fd, at, arenaSpace, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)

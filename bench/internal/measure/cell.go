@@ -16,6 +16,7 @@ type cell struct {
 	op       operation
 	rank, np int
 	space    mem.Space
+	alloc    bool // the vectors are from Comm.Alloc
 	redop    mem.Op
 	inPlace  bool
 	inputs   *patterns
@@ -39,26 +40,43 @@ func windowOf(bytes int) int {
 	return min(max(windowBytes/max(bytes, 1), leastWindow), mostWindow)
 }
 
-// allocate takes memory for blocks of up to n elements. In place there is one
-// vector: the longer one.
-func (k *cell) allocate(n int) error {
+// allocate takes memory for blocks of up to n elements.
+func (k *cell) allocate(n int) (err error) {
 	k.requests = make([]comm.Request, 2*mostWindow)
-	send, recv := k.op.blocks(k.rank, k.np)
-	if k.inPlace && send > 0 && recv > 0 {
-		send, recv = 0, max(send, recv)
+	send, recv := k.vectors(k.rank)
+	take := func(n int) (mem.Buffer, error) { return k.memory().Alloc(k.inputs.t, n) }
+	if k.alloc { // all ranks take the same
+		for rank := range k.np {
+			s, r := k.vectors(rank)
+			send, recv = max(send, s), max(recv, r)
+		}
+		take = func(n int) (mem.Buffer, error) { return k.c.Alloc(k.ctx, k.inputs.t, n) }
 	}
-	var err error
-	if k.sendAll, err = k.memory().Alloc(k.inputs.t, send*n); err != nil {
+	if k.sendAll, err = take(send * n); err != nil {
 		return err
 	}
-	k.recvAll, err = k.memory().Alloc(k.inputs.t, recv*n)
+	k.recvAll, err = take(recv * n)
 	return err
 }
 
+// vectors returns of how many blocks a rank's vectors are. In place there is one: the
+// longer.
+func (k *cell) vectors(rank int) (send, recv int) {
+	send, recv = k.op.blocks(rank, k.np)
+	if k.inPlace && send > 0 && recv > 0 {
+		send, recv = 0, max(send, recv)
+	}
+	return send, recv
+}
+
 // free gives back what allocate took.
-func (k *cell) free() {
+func (k *cell) free() error {
+	if k.alloc {
+		return errors.Join(k.c.Free(k.ctx, k.sendAll), k.c.Free(k.ctx, k.recvAll))
+	}
 	k.memory().Free(k.sendAll)
 	k.memory().Free(k.recvAll)
+	return nil
 }
 
 // memory is where the vectors are.

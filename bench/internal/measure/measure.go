@@ -6,6 +6,7 @@ package measure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"time"
@@ -25,6 +26,7 @@ type Options struct {
 	Dirty   bool      // every rank writes its vectors anew before each call, off the clock
 	Check   bool      // check what the calls delivered
 	Space   mem.Space // where the vectors are; nil: host memory
+	Alloc   bool      // they are host memory from Comm.Alloc
 	Budget  time.Duration
 }
 
@@ -76,7 +78,7 @@ func Run(ctx context.Context, c *comm.Comm, o Options, emit func(report.Row) err
 			return err
 		}
 		m := &meter{
-			cell:   cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), space: o.Space, redop: o.Redop, inPlace: op.isInPlace(o), inputs: inputs},
+			cell:   cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), space: o.Space, alloc: o.Alloc, redop: o.Redop, inPlace: op.isInPlace(o), inputs: inputs},
 			o:      o,
 			budget: o.Budget,
 		}
@@ -88,16 +90,16 @@ func Run(ctx context.Context, c *comm.Comm, o Options, emit func(report.Row) err
 }
 
 // all measures the operation at every size.
-func (m *meter) all(emit func(report.Row) error) error {
+func (m *meter) all(emit func(report.Row) error) (err error) {
 	sizes := m.op.sizes(m.o.Sizes)
 	most := 0
 	for _, size := range sizes {
 		most = max(most, size)
 	}
-	defer m.free()
 	if err := m.allocate(most / m.o.Type.Size()); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, m.free()) }()
 	runtime.GC() // the memory of the operation before must not go while this one is timed
 	for _, size := range sizes {
 		m.bind(size / m.o.Type.Size())

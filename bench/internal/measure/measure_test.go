@@ -37,11 +37,11 @@ func run(t *testing.T, np int, o Options) []report.Row {
 
 func TestEveryOperationDeliversWhatItShould(t *testing.T) {
 	for _, np := range []int{2, 5} {
-		for i := range 4 {
-			inPlace, dirty := i%2 > 0, i/2 > 0
-			t.Run(fmt.Sprintf("np=%d,inplace=%t,dirty=%t", np, inPlace, dirty), func(t *testing.T) {
+		for i := range 8 {
+			inPlace, dirty, alloc := i%2 > 0, i/2%2 > 0, i/4 > 0
+			t.Run(fmt.Sprintf("np=%d,inplace=%t,dirty=%t,alloc=%t", np, inPlace, dirty, alloc), func(t *testing.T) {
 				sizes := []int{0, 8, 4 * (period + 1)}
-				o := Options{Ops: Names(), Sizes: sizes, Type: mem.F32, Redop: mem.Sum, InPlace: inPlace, Dirty: dirty}
+				o := Options{Ops: Names(), Sizes: sizes, Type: mem.F32, Redop: mem.Sum, InPlace: inPlace, Dirty: dirty, Alloc: alloc}
 				rows := run(t, np, o)
 				if want := (len(Names())-2)*len(sizes) + 2; len(rows) != want {
 					t.Fatalf("%d rows, want %d: every size of every operation, and one of barrier and skew each", len(rows), want)

@@ -33,13 +33,14 @@ const (
 	Split
 	Create
 	Alloc
+	Free
 	numCollectives
 )
 
 var collectiveNames = [numCollectives]string{
 	"none", "barrier", "bcast", "reduce", "allreduce", "reducescatter", "reducescatterblock",
 	"allgather", "allgatherv", "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv",
-	"scan", "exscan", "dup", "split", "create", "alloc",
+	"scan", "exscan", "dup", "split", "create", "alloc", "free",
 }
 
 func (k Collective) String() string {

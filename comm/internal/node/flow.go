@@ -19,6 +19,8 @@ type flow struct {
 	writes     bool // this member sends
 	lo, hi     int  // it reads from the members lo to hi-1, itself included
 	full       bool // every member reads from every other
+	known      bool // and knows where in its send
+	overwrites bool // recv is where others read send
 	met        bool // the members' calls have been compared in a step before
 
 	fold bool // what is read is combined, into one block
@@ -73,14 +75,16 @@ func (r *Room) pieceMost() int { return int(r.far.size / pieces) }
 
 // run runs a flow whose fields but the last three are set.
 func (r *Room) run(f *flow) error {
-	if r.devices.met {
-		return r.devices.run(f)
-	}
 	size, parts := max(f.typ.Size(), 1), 1
 	if f.split {
 		parts = r.size()
 	}
 	total := f.most * size * parts
+	if f.known && r.mayBeDirect(total) {
+		if done, err := r.runDirect(f); done || err != nil {
+			return err
+		}
+	}
 	if total <= pieceLeast {
 		return r.once(f)
 	}
@@ -410,14 +414,6 @@ func (r *Room) checkCount(f *flow, j int, s uint64) error {
 
 func putCount(b []byte, n int) { binary.NativeEndian.PutUint64(b, uint64(n)) }
 func count(b []byte) int       { return int(binary.NativeEndian.Uint64(b)) }
-
-// bytesOf returns the bytes of host memory, and none of others: what Devices move.
-func bytesOf(b mem.Buffer) []byte {
-	if !b.IsHost() {
-		return nil
-	}
-	return b.HostSlice()
-}
 
 // A layout says where blocks lie in a buffer.
 type layout struct {

@@ -197,8 +197,7 @@ type Room struct {
 	starts [2][]int
 	spares [][]byte // by height in the combination tree
 	share  share    // of the allreduce under way
-
-	devices Devices
+	access access   // to vectors in the members' heaps
 }
 
 // New returns the room of member me of those with the given parts. claim makes sure
@@ -221,7 +220,7 @@ func (r *Room) head(member int, s uint64) *head { return &r.parts[member].lines.
 // that must not spin.
 func (r *Room) Begin(c Call, quiet bool) {
 	const odd = 0x9e3779b97f4a7c15
-	r.call, r.devices.met = c, false
+	r.call = c
 	r.trail = ((r.trail^c.A)*odd ^ c.B) * odd
 	r.looks = r.patient
 	if quiet {

@@ -21,6 +21,7 @@ import (
 type house struct {
 	broken atomic.Pointer[error]
 	arenas [][]byte
+	heaps  [][]byte
 	pools  []*Pool
 	asleep []atomic.Uint32
 	rung   []atomic.Uint32
@@ -29,9 +30,8 @@ type house struct {
 func newHouse(n int) *house {
 	h := &house{asleep: make([]atomic.Uint32, n), rung: make([]atomic.Uint32, n)}
 	for range n {
-		words := make([]complex128, 32<<20/16)
-		arena := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*16)
-		h.arenas = append(h.arenas, arena)
+		arena := aligned(32 << 20)
+		h.arenas, h.heaps = append(h.arenas, arena), append(h.heaps, aligned(heapSize))
 		claim := func(off, k int) error {
 			if off >= 3*BlockSize && off < len(arena)/8 {
 				return errors.New("no memory")
@@ -41,6 +41,15 @@ func newHouse(n int) *house {
 		h.pools = append(h.pools, NewPool(arena, n, claim, func(int) bool { return false }))
 	}
 	return h
+}
+
+// heapSize is the memory of each rank that others reach: two of the longest vectors.
+const heapSize = 2 * 17 << 17
+
+// aligned returns n bytes that elements of any type can lie in.
+func aligned(n int) []byte {
+	words := make([]complex128, n/16)
+	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), n)
 }
 
 // rooms returns a room of all, by rank, and gives it back.
@@ -63,7 +72,9 @@ func (h *house) rooms(t testing.TB, ordered bool, pause func(rank int)) (rooms [
 				blocks[r] = p.Enter(tokens[me], r, h.arenas[r], tok)
 			}
 		}
-		rooms = append(rooms, New(me, blocks, StageSize(len(tokens)), claim, ordered, len(tokens)%2 == 1, 10, &door{h, me, pause}))
+		r := New(me, blocks, StageSize(len(tokens)), claim, ordered, len(tokens)%2 == 1, 10, &door{h, me, pause})
+		r.SeeHeaps(h.heaps)
+		rooms = append(rooms, r)
 	}
 	return rooms, func() {
 		for r, p := range h.pools {
@@ -159,13 +170,19 @@ func vector(call, rank, n int) []int64 {
 }
 
 // kinds of collectives are done by once.
-const kinds = 7
+const kinds = 9
+
+// A mover moves a vector to the memory that a test wants it in.
+type mover func(v []int64) []int64
+
+// unmoved leaves it in Go's.
+func unmoved(v []int64) []int64 { return v }
 
 // once does one collective of n elements in a block, and checks what comes of it.
-func once(r *Room, kind, n, root, call int) error {
+func once(r *Room, kind, n, root, call int, move mover) error {
 	p := r.size()
 	begin(r, uint64(call+1))
-	send, recv := vector(call, r.me, n), make([]int64, n)
+	send, recv := move(vector(call, r.me, n)), move(make([]int64, n))
 	sum := coll.Op{Kind: mem.Sum}
 	total := func(i int) (s int64) {
 		for q := range p {
@@ -195,15 +212,24 @@ func once(r *Room, kind, n, root, call int) error {
 	case 3:
 		return check(r.Allreduce(mem.Of(send), mem.Of(recv), sum), recv, total)
 	case 4:
-		all := make([]int64, n*p)
+		all := move(make([]int64, n*p))
 		return check(r.Allgather(mem.Of(send), mem.Of(all)), all, func(i int) int64 { return value(call, i/n, i%n) })
 	case 5:
-		all, in := vector(call, r.me, n*p), make([]int64, n*p)
+		all, in := move(vector(call, r.me, n*p)), move(make([]int64, n*p))
 		return check(r.Alltoall(mem.Of(all), mem.Of(in)), in, func(i int) int64 { return value(call, i/n, r.me*n+i%n) })
+	case 6:
+		all := move(vector(call, r.me, n*p))
+		return check(r.ReduceScatterBlock(mem.Of(all), mem.Of(recv), sum), recv, func(i int) int64 { return total(r.me*n + i) })
+	case 7:
+		var all []int64
+		if r.me == root {
+			all = move(make([]int64, n*p))
+		}
+		return check(r.Gather(root, mem.Of(send), mem.Of(all)), all, func(i int) int64 { return value(call, i/n, i%n) })
 	}
 	var all []int64
 	if r.me == root {
-		all = vector(call, root, n*p)
+		all = move(vector(call, root, n*p))
 	}
 	return check(r.Scatter(root, mem.Of(all), mem.Of(recv)), recv, func(i int) int64 { return value(call, root, r.me*n+i) })
 }
@@ -225,7 +251,7 @@ func TestStressRooms(t *testing.T) {
 			for call := range 100 {
 				pause(r.me)
 				kind, n := rng.IntN(kinds), rng.IntN(1<<rng.IntN(15))
-				if err := once(r, kind, n, rng.IntN(p), call); err != nil {
+				if err := once(r, kind, n, rng.IntN(p), call, unmoved); err != nil {
 					return err
 				}
 			}
@@ -240,7 +266,7 @@ func TestStressRooms(t *testing.T) {
 func TestWhatTheCachesDoNotHoldArrives(t *testing.T) {
 	rooms, _ := newHouse(2).rooms(t, false, func(int) {})
 	for kind := range kinds {
-		err := together(rooms, func(r *Room) error { return once(r, kind, pastFrom/8+5, kind%2, kind) })
+		err := together(rooms, func(r *Room) error { return once(r, kind, pastFrom/8+5, kind%2, kind, unmoved) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 func TestAllocatedMemoryIsZeroedAlignedAndFitForCollectives(t *testing.T) {
 	inBubble(t, 3, func(ctx context.Context, c *comm.Comm) error {
 		for _, n := range []int{0, 1, 1000, 100_000} {
-			v, err := comm.Alloc[float32](c, n)
+			v, err := comm.Alloc[float32](ctx, c, n)
 			if err != nil {
 				return err
 			}
@@ -32,7 +32,9 @@ func TestAllocatedMemoryIsZeroedAlignedAndFitForCollectives(t *testing.T) {
 			if n > 0 && v[n-1] != 3 {
 				return fmt.Errorf("sum %v, want 3", v[n-1])
 			}
-			comm.Free(c, v)
+			if err := comm.Free(ctx, c, v); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

@@ -1,0 +1,223 @@
+package comm
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"gompi/comm/internal/engine"
+	"gompi/internal/mem"
+	"gompi/internal/seg"
+)
+
+// Alloc returns n zeroed elements, aligned for vector code, in memory that the
+// ranks of c reach most cheaply (MPI_Alloc_mem, MPI_Win_allocate_shared). Where all
+// ranks of c share a host, each rank's part lies in the host's symmetric heap, and
+// collectives whose vectors all lie there, from 1 KiB on, read and write them in
+// place instead of copying them through other memory; vectors from the Alloc of one
+// Comm are as good in collectives of another that has some itself. Elsewhere it is
+// ordinary memory, with the same rules.
+//
+// It is collective: all ranks of c call it with the same T and n, in the order of
+// their collectives. Where one rank cannot have as much, all get ErrMemory. Free gives
+// the memory back, and so does Close: it must not be touched after either. The system
+// zeroes what Alloc takes, at the speed of memory; so take once what is used again and
+// again.
+func Alloc[T Scalar](ctx context.Context, c *Comm, n int) ([]T, error) {
+	b, err := c.Alloc(ctx, mem.TypeOf[T](), n)
+	if err != nil {
+		return nil, err
+	}
+	return mem.Slice[T](b), nil
+}
+
+// Free gives back what Alloc of c returned; s is that very slice, and is not used any
+// more. It is collective, as Alloc.
+func Free[T Scalar](ctx context.Context, c *Comm, s []T) error { return c.Free(ctx, Of(s)) }
+
+// A loan is what Alloc has handed out and Free has not taken back.
+type loan struct {
+	b   Buffer
+	off int // in this rank's heap, -1 for ordinary memory
+}
+
+type loans struct {
+	mu  sync.Mutex
+	all []loan
+}
+
+func (l *loans) add(x loan) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, x)
+}
+
+// index returns where the loan of b is, -1 if there is none. The lock is held.
+func (l *loans) index(b Buffer) int {
+	return slices.IndexFunc(l.all, func(x loan) bool { return mem.Same(x.b, b) })
+}
+
+// find returns the loan of b.
+func (l *loans) find(b Buffer) (x loan, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := l.index(b); i >= 0 {
+		return l.all[i], true
+	}
+	return x, false
+}
+
+// remove removes one loan of b: empty ones are all the same.
+func (l *loans) remove(b Buffer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := l.index(b); i >= 0 {
+		l.all = slices.Delete(l.all, i, i+1)
+	}
+}
+
+// Alloc is the function Alloc for Buffers, of host memory.
+func (c *Comm) Alloc(ctx context.Context, t Type, n int) (Buffer, error) {
+	x, err := c.lend(ctx, t, n)
+	if err != nil {
+		return Buffer{}, c.fault(engine.Alloc.String(), -1, err)
+	}
+	if c.loans.add(x); x.off >= 0 {
+		c.room.Lend(1)
+	}
+	return x.b, nil
+}
+
+// Free is the function Free for Buffers.
+func (c *Comm) Free(ctx context.Context, b Buffer) error {
+	return c.fault(engine.Free.String(), -1, c.takeBack(ctx, b))
+}
+
+func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
+	x, ok := c.loans.find(b)
+	if !ok {
+		return badArgument("%d elements of %v: want what Alloc of %s has returned, once", b.Len(), b.Type(), c.name)
+	}
+	o := operation{call: engine.Call{Kind: engine.Free, Type: b.Type(), Count: int64(b.Len())}}
+	if err := c.turns.run(ctx, c, &o); err != nil {
+		return err
+	}
+	if c.loans.remove(b); x.off >= 0 {
+		c.room.Lend(-1)
+		c.memory.heap.Free(x.off)
+	}
+	return nil
+}
+
+// returnLoans gives back what is left when c is closed. Peers that do not know yet
+// that c is broken may still write there; then it is kept until they have left.
+func (c *Comm) returnLoans(broken error) {
+	c.loans.mu.Lock()
+	defer c.loans.mu.Unlock()
+	var offs []int
+	for _, x := range c.loans.all {
+		if x.off >= 0 {
+			offs = append(offs, x.off)
+		}
+	}
+	if c.loans.all = nil; len(offs) > 0 {
+		c.memory.heap.Keep(offs, func() bool { return broken == nil || c.memory.pool.Vacated(c.block) })
+	}
+}
+
+func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
+	if !t.Valid() || n < 0 || n > math.MaxInt/t.Size() {
+		return loan{}, badArgument("%d elements of %v: want 0 or more, and no more than there are addresses", n, t)
+	}
+	call := engine.Call{Kind: engine.Alloc, Type: t, Count: int64(n)}
+	if c.room != nil && n > 0 {
+		return c.lendShared(ctx, call, n*t.Size())
+	}
+	if _, err := c.tell(ctx, call, 0); err != nil {
+		return loan{}, err
+	}
+	b, err := mem.Host.Alloc(t, n)
+	return loan{b, -1}, err
+}
+
+// lendShared lends memory that all ranks see. Each first takes a place in its heap and
+// tells how much memory it finds; only if there is enough for all do they claim it,
+// and tell whether they could.
+func (c *Comm) lendShared(ctx context.Context, call engine.Call, size int) (x loan, err error) {
+	heap, limit := c.memory.heap, c.memory.limit()
+	off, refused := heap.Reserve(size)
+	if refused == nil {
+		defer func() {
+			if err != nil {
+				heap.Free(off)
+			}
+		}()
+	}
+	all, err := c.tell(ctx, call, answer(refused), limit.Left)
+	if err != nil {
+		return x, err
+	}
+	if err := c.enough(size, all, limit, refused); err != nil {
+		return x, err
+	}
+	bytes, refused := heap.Claim(off)
+	if all, err = c.tell(ctx, call, answer(refused)); err != nil {
+		return x, err
+	}
+	if r := slices.Index(all, no); r >= 0 {
+		return x, c.refusal(r, size, refused)
+	}
+	return loan{mem.HostBytes(call.Type, int(call.Count), bytes), off}, nil
+}
+
+// The answers of ranks that are asked whether they can.
+const (
+	no = iota
+	yes
+)
+
+func answer(refused error) int64 {
+	if refused != nil {
+		return no
+	}
+	return yes
+}
+
+// tell tells all ranks some words and returns those of all, by rank.
+func (c *Comm) tell(ctx context.Context, call engine.Call, mine ...int64) ([]int64, error) {
+	all := make([]int64, len(mine)*c.Size())
+	o := allgatherOp(Of(mine), Of(all))
+	o.call = call
+	err := c.turns.run(ctx, c, &o)
+	return all, err
+}
+
+// enough says why size bytes cannot be had on each rank, from what all have told: of
+// each, whether it has a place for them, and how many bytes it finds left.
+func (c *Comm) enough(size int, all []int64, limit seg.Limit, refused error) error {
+	least := 0
+	for r := range c.Size() {
+		if all[2*r] == no {
+			return c.refusal(r, size, refused)
+		}
+		if all[2*r+1] < all[2*least+1] {
+			least = r
+		}
+	}
+	if left := all[2*least+1]; int64(size) > left/int64(c.Size()) {
+		return fmt.Errorf("%w: %d ranks want %s each, rank %d finds %s (this one %v)",
+			ErrMemory, c.Size(), seg.Amount(int64(size)), least, seg.Amount(left), limit)
+	}
+	return nil
+}
+
+// refusal is the error of all ranks when rank r cannot have size bytes; why is this
+// rank's own reason, if it cannot either.
+func (c *Comm) refusal(r, size int, why error) error {
+	if why != nil {
+		return fmt.Errorf("%w: %s: %w", ErrMemory, seg.Amount(int64(size)), why)
+	}
+	return fmt.Errorf("%w: rank %d has no %s", ErrMemory, r, seg.Amount(int64(size)))
+}

@@ -1,0 +1,96 @@
+package node
+
+import (
+	"gompi/comm/internal/coll"
+	"gompi/internal/mem"
+)
+
+// Collectives on vectors of which every member does its share: it combines that
+// stretch of all sends in one pass and stores the result to all recvs. So every
+// byte is read once and stored once for each who gets it, and all members have the
+// same to do, whoever is the root.
+
+// members are those from lo to hi-1.
+type members struct{ lo, hi int }
+
+func (m members) n() int { return m.hi - m.lo }
+
+func (r *Room) all() members { return members{0, r.size()} }
+
+func only(root int) members { return members{root, root + 1} }
+
+// allreduceDirect does an allreduce if all vectors can be reached.
+func (r *Room) allreduceDirect(send, recv mem.Buffer, op coll.Op) (done bool, err error) {
+	if r.keepsOrder(op) {
+		return false, nil
+	}
+	done, err = r.show(vectors{sends: r.place(send.HostSlice()), recvs: r.place(recv.HostSlice())})
+	if done {
+		err = r.jointly(send, op, r.all(), r.all())
+	}
+	return done, err
+}
+
+// reduceDirect does a reduce if all vectors can be reached.
+func (r *Room) reduceDirect(root int, send, recv mem.Buffer, op coll.Op) (done bool, err error) {
+	if r.keepsOrder(op) {
+		return false, nil
+	}
+	v := vectors{sends: r.place(send.HostSlice()), recvs: private}
+	if r.me == root {
+		v[recvs] = r.place(recv.HostSlice())
+	}
+	if done, err = r.show(v); done {
+		err = r.jointly(send, op, r.all(), only(root))
+	}
+	return done, err
+}
+
+// bcastDirect does a bcast if all vectors can be reached.
+func (r *Room) bcastDirect(root int, b mem.Buffer) (done bool, err error) {
+	at := r.place(b.HostSlice())
+	v := vectors{sends: private, recvs: at}
+	if r.me == root {
+		v[sends] = at
+	}
+	if done, err = r.show(v); done {
+		err = r.jointly(b, coll.Op{}, only(root), r.all())
+	}
+	return done, err
+}
+
+// jointly does this member's share of vectors like one: from the sends of some
+// members, combined by op where they are several, to the recvs of others.
+func (r *Room) jointly(like mem.Buffer, op coll.Op, from, to members) error {
+	size := like.Type().Size()
+	lo, hi := r.stretch(like.Size())
+	past := like.Size()*(from.n()+to.n()) >= r.size()*pastFrom
+	piece := pieceDirect(past)
+	for ; lo < hi; lo += piece {
+		n := min(piece, hi-lo)
+		for j := from.lo; j < from.hi; j++ {
+			r.srcs[j] = mem.HostBytes(like.Type(), n/size, r.vector(j, r.access.places[j][sends], lo, n))
+		}
+		result := r.srcs[from.lo]
+		if from.n() > 1 {
+			mine := max(to.lo, min(r.me, to.hi-1)) // its own recv, if it has one
+			result = mem.HostBytes(like.Type(), n/size, r.vector(mine, r.access.places[mine][recvs], lo, n))
+			if err := r.combine(op, result, from.lo, from.hi, false); err != nil {
+				return err
+			}
+			if err := op.Finish(result, from.n()); err != nil {
+				return err
+			}
+		}
+		for j := to.lo; j < to.hi; j++ {
+			carry(r.vector(j, r.access.places[j][recvs], lo, n), result.HostSlice(), past)
+		}
+	}
+	return r.Barrier()
+}
+
+// stretch returns this member's share of n bytes, whole lines of the cache.
+func (r *Room) stretch(n int) (lo, hi int) {
+	each := ((n+r.size()-1)/r.size() + cacheLine - 1) / cacheLine * cacheLine
+	return min(r.me*each, n), min((r.me+1)*each, n)
+}

@@ -1,0 +1,139 @@
+package node
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+
+	"gompi/internal/stress"
+)
+
+// inHeap returns a mover to a rank's heap, where what is moved lies one behind the
+// other, apart from each other by a few elements.
+func (h *house) inHeap(rank int) mover {
+	free := h.heaps[rank]
+	return func(v []int64) []int64 {
+		const gap = 3 * 8
+		moved := unsafe.Slice((*int64)(unsafe.Pointer(&free[gap])), len(v))
+		copy(moved, v)
+		free = free[gap+8*len(v):]
+		return moved
+	}
+}
+
+// Whatever the timing, and whoever's vectors are in a heap, nobody reads what is not
+// there yet, and nobody returns before its vectors are read and written.
+func TestStressVectorsInHeaps(t *testing.T) {
+	end := stress.Until(t)
+	for round := uint64(0); round < 4 || time.Now().Before(end); round++ {
+		p := []int{2, 3, 5, 17}[round%4]
+		rngs := make([]*rand.Rand, p) // each its rank's
+		for i := range rngs {
+			rngs[i] = rand.New(rand.NewPCG(round, uint64(i)))
+		}
+		pause := func(rank int) { stress.Pause(rngs[rank]) }
+		h := newHouse(p)
+		rooms, _ := h.rooms(t, false, pause)
+		err := together(rooms, func(r *Room) error {
+			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
+			r.Lend(1)
+			for call := range 100 {
+				kind, n, root := rng.IntN(kinds), rng.IntN(1<<rng.IntN(13)), rng.IntN(p)
+				move := h.inHeap(r.me)
+				if apart := rng.IntN(2 * p); apart == r.me {
+					move = unmoved
+				}
+				pause(r.me)
+				if err := once(r, kind, n, root, call, move); err != nil {
+					return err
+				}
+				// The memory is used again at once: nobody reads or writes there any more.
+				pause(r.me)
+				clear(h.heaps[r.me])
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("round %d, %d ranks: %v", round, p, err)
+		}
+	}
+}
+
+// A collective on vectors in heaps is two steps, whatever its length, and stages
+// nothing; one whose vectors are not all there goes the ordinary way.
+func TestVectorsInHeapsAreReachedInPlace(t *testing.T) {
+	const n, direct = 1 << 14, 2 // elements, steps
+	for _, p := range []int{2, 4} {
+		for kind := 1; kind < kinds; kind++ {
+			for private := range 2 {
+				h := newHouse(p)
+				rooms, _ := h.rooms(t, false, func(int) {})
+				steps := make([]uint64, p)
+				err := together(rooms, func(r *Room) error {
+					r.Lend(1)
+					move := h.inHeap(r.me)
+					if private == 1 && r.me == 0 {
+						move = unmoved
+					}
+					err := once(r, kind, n, 0, 0, move)
+					steps[r.me] = r.step
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for rank, s := range steps {
+					if (s == direct) != (private == 0) {
+						t.Errorf("kind %d, %d ranks, %d of them with private vectors: rank %d took %d steps", kind, p, private, rank, s)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Where nobody has memory from Alloc, or no more, nobody asks where vectors are.
+func TestOnlyRoomsWithAllocationsAskWhereVectorsAre(t *testing.T) {
+	h := newHouse(2)
+	rooms, _ := h.rooms(t, false, func(int) {})
+	for i, lent := range []int{0, 1, 2, -2, -1} {
+		before, want := rooms[0].step, uint64(1) // a bcast of so much is one step
+		if i == 1 || i == 2 || i == 3 {
+			want = 2
+		}
+		err := together(rooms, func(r *Room) error {
+			r.Lend(lent)
+			return once(r, 1, 700, 0, i, h.inHeap(r.me))
+		})
+		if took := rooms[0].step - before; err != nil || took != want {
+			t.Errorf("%d more allocations: %d steps and %v, want %d", lent, took, err, want)
+		}
+	}
+}
+
+// Vectors of any length are shared out so that each byte is done once.
+func TestSharesAddUpToTheWhole(t *testing.T) {
+	for _, p := range []int{2, 3, 7, 64} {
+		for _, n := range []int{0, 1, 63, 64, 1000, 4096, 100_003} {
+			end := 0
+			for me := range p {
+				r := &Room{me: me, parts: make([]Part, p)}
+				lo, hi := r.stretch(n)
+				if lo != end && lo < n || lo%cacheLine != 0 && lo < n {
+					t.Errorf("%d bytes, member %d of %d: from %d on, want %d", n, me, p, lo, end)
+				}
+				end = hi
+			}
+			if end != n {
+				t.Errorf("%d bytes of %d members: done up to %d", n, p, end)
+			}
+			root, other := &Room{me: p - 1, parts: make([]Part, p)}, &Room{me: 0, parts: make([]Part, p)}
+			a, b := other.shareOf(p-1, 0, n)
+			c, d := root.shareOf(p-1, 0, n)
+			if a != 0 || b != c || d != n {
+				t.Errorf("block of %d bytes, %d members: %d to %d and %d to %d", n, p, a, b, c, d)
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// heapAlign is what heaps are divided by: a page, of which every allocation has some
+// to itself, so that they can be claimed and given back.
+const heapAlign = pageSize
+
+// Divide divides a rank's arena: blocks and stages of rooms lie in the first quarter,
+// the rank's heap in the rest.
+func Divide(arena []byte) (rooms, heap []byte) {
+	at := len(arena) / 4 &^ (heapAlign - 1)
+	return arena[:at:at], arena[at:]
+}
+
+// A Heap is what a rank takes memory from that its peers read and write in place.
+// The rank alone takes some there, so nobody who dies can hold a lock of it. Methods
+// may be called from any goroutine.
+type Heap struct {
+	mem     []byte
+	claim   func(off, n int) error // makes memory of a part, zeroed
+	release func(off, n int) error // makes a hole of it
+
+	mu    sync.Mutex
+	taken []extent // by place, none overlaps another
+	kept  []kept
+}
+
+// An extent is a part of a heap: whole pages.
+type extent struct{ off, n int }
+
+func (e extent) end() int { return e.off + e.n }
+
+// kept is memory that nobody uses here any more, but peers may still write.
+type kept struct {
+	extents []int
+	free    func() bool
+}
+
+// NewHeap returns the heap in mem. claim makes sure that a part exists, which fails
+// where there is no memory; release gives its memory back.
+func NewHeap(mem []byte, claim func(off, n int) error, release func(off, n int) error) *Heap {
+	return &Heap{mem: mem, claim: claim, release: release}
+}
+
+// Reserve takes a place for n > 0 bytes, the first that is large enough, without memory.
+// It fails where there is none.
+func (h *Heap) Reserve(n int) (off int, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sweep()
+	n = (n + heapAlign - 1) &^ (heapAlign - 1)
+	i := 0
+	for ; i < len(h.taken); i++ {
+		if h.taken[i].off-off >= n {
+			break
+		}
+		off = h.taken[i].end()
+	}
+	if n <= 0 || len(h.mem)-off < n {
+		return 0, fmt.Errorf("no place for %d bytes among %d allocations in a heap of %d bytes", n, len(h.taken), len(h.mem))
+	}
+	h.taken = slices.Insert(h.taken, i, extent{off, n})
+	return off, nil
+}
+
+// Claim makes memory of the reserved place at off, zeroed, and returns it.
+func (h *Heap) Claim(off int) ([]byte, error) {
+	h.mu.Lock()
+	e := h.taken[h.find(off)]
+	h.mu.Unlock()
+	if err := h.claim(e.off, e.n); err != nil {
+		return nil, err
+	}
+	return h.mem[e.off:e.end():e.end()], nil
+}
+
+// Free gives what lies at off back: its place and its memory.
+func (h *Heap) Free(off int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.drop(off)
+}
+
+// Keep gives back what lies at offs as soon as free says that no peer writes there
+// any more: it is asked when memory is next taken.
+func (h *Heap) Keep(offs []int, free func() bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kept = append(h.kept, kept{offs, free})
+	h.sweep()
+}
+
+func (h *Heap) sweep() {
+	h.kept = slices.DeleteFunc(h.kept, func(k kept) bool {
+		if !k.free() {
+			return false
+		}
+		for _, off := range k.extents {
+			h.drop(off)
+		}
+		return true
+	})
+}
+
+func (h *Heap) drop(off int) {
+	i := h.find(off)
+	h.release(off, h.taken[i].n)
+	h.taken = slices.Delete(h.taken, i, i+1)
+}
+
+// find returns the index of what begins at off, which is taken.
+func (h *Heap) find(off int) int {
+	i, ok := slices.BinarySearchFunc(h.taken, off, func(e extent, off int) int { return cmp.Compare(e.off, off) })
+	if !ok {
+		panic(fmt.Sprintf("node: nothing is allocated at %d", off))
+	}
+	return i
+}
+
+// Len returns how many places are taken.
+func (h *Heap) Len() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sweep()
+	return len(h.taken)
+}
