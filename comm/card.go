@@ -17,6 +17,7 @@ type card struct {
 	machine   []byte // the same for ranks on one machine, empty if not known
 	table     []byte // the algorithms to use, from rank 0
 	block     uint64 // for the world's room; see node.Token
+	devices   bool   // buffers may be in the memory of devices
 	transport []byte // how to reach it
 }
 
@@ -25,6 +26,10 @@ var errCard = errors.New("another rank's card cannot be read: are all ranks of o
 func (c card) encode() []byte {
 	b := binary.LittleEndian.AppendUint16(nil, uint16(c.quota))
 	b = binary.LittleEndian.AppendUint64(b, c.block)
+	b = append(b, 0)
+	if c.devices {
+		b[10] = 1
+	}
 	for _, part := range [][]byte{c.cpus, c.machine, c.table} {
 		b = binary.LittleEndian.AppendUint16(b, uint16(len(part)))
 		b = append(b, part...)
@@ -33,12 +38,13 @@ func (c card) encode() []byte {
 }
 
 func decodeCard(b []byte) (c card, err error) {
-	if len(b) < 10 {
+	if len(b) < 11 || b[10] > 1 {
 		return c, errCard
 	}
 	c.quota = int(binary.LittleEndian.Uint16(b))
 	c.block = binary.LittleEndian.Uint64(b[2:])
-	b = b[10:]
+	c.devices = b[10] == 1
+	b = b[11:]
 	for _, part := range []*[]byte{(*[]byte)(&c.cpus), &c.machine, &c.table} {
 		if len(b) < 2 || len(b) < 2+int(binary.LittleEndian.Uint16(b)) {
 			return c, errCard
@@ -81,6 +87,15 @@ func (cs cards) blocks() []node.Token {
 		blocks[r] = node.Token(c.block)
 	}
 	return blocks
+}
+
+// devices returns which ranks' buffers may be in the memory of devices.
+func (cs cards) devices() []bool {
+	may := make([]bool, len(cs))
+	for r, c := range cs {
+		may[r] = c.devices
+	}
+	return may
 }
 
 // agreed returns rank 0's table, completed by what all cards say together, so

@@ -11,12 +11,12 @@ import (
 func TestCardsSurviveTheirTrip(t *testing.T) {
 	for _, c := range []card{
 		{},
-		{cpus: cpuset{0xff, 0x01}, quota: 3},
+		{cpus: cpuset{0xff, 0x01}, quota: 3, devices: true},
 		{table: coll.NewTable().Encode(), transport: []byte("10.0.0.1:4000")},
 		{cpus: make(cpuset, 128), quota: 65535, machine: []byte("12345678"), table: []byte{0}, transport: make([]byte, 500)},
 	} {
 		got, err := decodeCard(c.encode())
-		if err != nil || !bytes.Equal(got.cpus, c.cpus) || got.quota != c.quota || !bytes.Equal(got.machine, c.machine) || !bytes.Equal(got.table, c.table) || !bytes.Equal(got.transport, c.transport) {
+		if err != nil || !bytes.Equal(got.cpus, c.cpus) || got.quota != c.quota || got.devices != c.devices || !bytes.Equal(got.machine, c.machine) || !bytes.Equal(got.table, c.table) || !bytes.Equal(got.transport, c.transport) {
 			t.Errorf("%+v became %+v (%v)", c, got, err)
 		}
 	}

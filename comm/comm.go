@@ -23,12 +23,13 @@ type Comm struct {
 	table    *coll.Table
 	turns    turns
 	messages messages
-	room     *node.Room  // nil: collectives go by messages
-	port     port        // of room
-	levels   *levels     // nil: they do so on all hosts alike
-	block    node.Token  // of room, or of levels' own, 0 if none
-	loans    loans       // of Alloc
-	shut     atomic.Bool // Close was called
+	room     *node.Room    // nil: collectives go by messages
+	devices  *node.Devices // of room, nil if no rank has any
+	port     port          // of room
+	levels   *levels       // nil: they do so on all hosts alike
+	block    node.Token    // of room, or of levels' own, 0 if none
+	loans    loans         // of Alloc
+	shut     atomic.Bool   // Close was called
 }
 
 // A process is what the communicators of one rank share.
@@ -41,7 +42,9 @@ type process struct {
 	open   atomic.Int32 // communicators not closed
 	leave  func(ctx context.Context) error
 
-	staging staging
+	staging     staging
+	withDevices []bool // world ranks whose buffers may be in devices' memory
+	arena       int    // bytes of device memory that a rank takes for a communicator
 }
 
 // Rank returns this process's number in c, 0 to Size()-1.
@@ -91,6 +94,7 @@ func (c *Comm) Close(ctx context.Context) error {
 	}
 	broken := c.ch.Err()
 	c.ch.Close()
+	c.closeDevices()
 	c.give(c.block)
 	c.returnLoans(broken)
 	if c.open.Add(-1) > 0 {

@@ -39,10 +39,13 @@
 // then read and write each other's in place.
 //
 // A Buffer may be memory of a device (package cudaops), on some ranks and not on
-// others. Messages carry host memory: such Buffers are copied to pinned host memory
-// before, and back after, which takes as much of that as the Buffers are long. It
-// is kept for the next call until the last Comm is closed. Work of streams on the
-// Buffers has to be done when the call begins.
+// others. Work of streams on it has to be done when the call begins. A collective of
+// 32 KiB and more among ranks of one host, which all have such Buffers on devices that
+// reach each other, is done on these; each rank takes some memory of its device for
+// that (Config.DeviceArena), at the first one of a Comm. Functions of the user's and
+// Config.Deterministic keep reductions from it. Otherwise messages carry host memory:
+// Buffers are copied to pinned host memory before, and back after, which takes as much
+// of that as they are long. It is kept for the next call until the last Comm is closed.
 //
 // # Results
 //

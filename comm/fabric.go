@@ -94,6 +94,7 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 		Logger: cfg.Logger.With("part", partTCP),
 	}
 	var t *tcp.Transport
+	var near *shm.Transport
 	var memory *hostMemory
 	return Fabric{
 		Boot: b, Parker: set, Yield: yield, Spin: spin, Close: set.Close,
@@ -108,22 +109,45 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 			if t, err = tcp.New(own, sink, set); err != nil {
 				return nil, err
 			}
-			if m := cfg.shared(info, sink); m != nil {
-				memory = newHostMemory(info, m)
-				return []transport.Transport{m, t}, nil
+			if near = cfg.shared(info, sink); near != nil {
+				memory = newHostMemory(info, near)
+				return []transport.Transport{near, t}, nil
 			}
 			return []transport.Transport{t}, nil
 		},
-		Card:   func() []byte { return t.Card() },
-		Meet:   func(cards [][]byte) error { return t.SetCards(cards) },
+		Card: func() []byte { return append([]byte{sharing(near)}, t.Card()...) },
+		Meet: func(cards [][]byte) error {
+			rest := make([][]byte, len(cards))
+			for r, c := range cards {
+				if len(c) == 0 {
+					return errCard
+				}
+				if rest[r] = c[1:]; near != nil && c[0] == sharing(nil) {
+					near.Exclude(r)
+				}
+			}
+			return t.SetCards(rest)
+		},
 		memory: func() *hostMemory { return memory },
 	}, nil
+}
+
+// sharing is what a rank's card begins with: whether it has the transport through
+// shared memory. Ranks of one host may differ in that, and must know.
+func sharing(near *shm.Transport) byte {
+	if near == nil {
+		return 0
+	}
+	return 1
 }
 
 // shared returns the transport through shared memory, nil if the ranks of this
 // host share none, or TCP is to be used.
 func (cfg Config) shared(info *boot.Info, sink transport.Sink) *shm.Transport {
 	s := info.Segment
+	if info.Unshared != nil && cfg.Transport == "" {
+		cfg.Logger.Warn("no shared memory: TCP has to do", "err", info.Unshared)
+	}
 	if s == nil || s.Area() == nil || s.Ranks() > shm.MaxRanks || s.Ranks() == 1 || cfg.Transport != "" {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"gompi/comm/internal/node"
 	"gompi/internal/boot"
 	"gompi/internal/env"
+	"gompi/internal/mem"
 	"gompi/internal/seg"
 )
 
@@ -32,6 +33,11 @@ type Config struct {
 	// collectives go by messages then, within a host too.
 	// Default: GOMPI_TUNE.
 	Tuning string
+	// DeviceArena is how many bytes of device memory a rank takes for each Comm
+	// whose collectives find all buffers on devices of one host. Negative: none,
+	// they go through host memory. The least of all ranks counts.
+	// Default: GOMPI_DEVICE_ARENA, or 32 MiB.
+	DeviceArena int
 	// Transport is the only transport to use: "tcp". Default: GOMPI_TRANSPORT, or
 	// shared memory within a host and TCP between hosts.
 	Transport string
@@ -102,6 +108,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		p.leave(canceled())
 		return nil, err
 	}
+	p.withDevices, p.arena = met.devices, max(cfg.DeviceArena, 0)
 	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), met.table)
 	c.furnish(met.block, met.blocks)
 	if info.Rank == 0 {
@@ -150,16 +157,17 @@ func localRanks(s *seg.Segment) map[int]int {
 
 // A meeting is what a rank knows when all have met.
 type meeting struct {
-	table  *coll.Table  // of algorithms, that all will use
-	block  node.Token   // taken for the world's room
-	blocks []node.Token // by all
+	table   *coll.Table  // of algorithms, that all will use
+	block   node.Token   // taken for the world's room
+	blocks  []node.Token // by all
+	devices []bool       // by rank: it may have some
 }
 
 // meet exchanges cards with all ranks.
 func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, err error) {
 	info := f.Boot.Info()
 	m.block = p.take()
-	mine := card{cpus: affinity(), quota: quota(), block: uint64(m.block)}
+	mine := card{cpus: affinity(), quota: quota(), block: uint64(m.block), devices: mem.MayHaveDevices()}
 	if info.Nodes > 1 {
 		mine.machine = machine()
 	}
@@ -198,7 +206,7 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 	case load <= manyToAProcessor:
 		p.e.SetPatience(0, yields)
 	}
-	m.blocks = all.blocks()
+	m.blocks, m.devices = all.blocks(), all.devices()
 	m.table, err = all.agreed(info)
 	return m, err
 }
@@ -218,6 +226,15 @@ func (cfg *Config) resolve() error {
 			return err
 		}
 		cfg.EagerLimit = int(n)
+	}
+	if cfg.DeviceArena == 0 {
+		n, err := env.Bytes(env.DeviceArena)
+		if err != nil {
+			return err
+		}
+		if cfg.DeviceArena = int(n); n == 0 {
+			cfg.DeviceArena = -1
+		}
 	}
 	if cfg.Tuning == "" {
 		cfg.Tuning = env.String(env.Tune)

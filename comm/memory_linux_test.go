@@ -20,6 +20,14 @@ func overMemory(t testing.TB, n int, fn rankFunc) []error {
 
 func overMemoryWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
 	t.Helper()
+	boots, s := withMemory(t, n)
+	defer s.Close()
+	return overBoots(t, boots, cfg, fn)
+}
+
+// withMemory returns the boots of n ranks, and the segment that they share.
+func withMemory(t testing.TB, n int) ([]boot.Boot, *seg.Segment) {
+	t.Helper()
 	ranks, bells := make([]int, n), make([]int, n)
 	for i := range n {
 		ranks[i], bells[i] = i, eventfd(t)
@@ -28,7 +36,6 @@ func overMemoryWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
 	boots := boot.Group(n)
 	for i, b := range boots {
 		info := b.Info()
@@ -38,7 +45,7 @@ func overMemoryWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
 			t.Fatal(err)
 		}
 	}
-	return overBoots(t, boots, cfg, fn)
+	return boots, s
 }
 
 func eventfd(t testing.TB) int {
@@ -52,6 +59,19 @@ func eventfd(t testing.TB) int {
 
 func TestCollectivesOverSharedMemoryAgreeWithTheReference(t *testing.T) {
 	collectivesAgree(t, overMemory)
+}
+
+// A rank that got no memory talks to the others of its host by TCP, and they to it.
+func TestARankMayLackTheMemoryOfItsHost(t *testing.T) {
+	collectivesAgree(t, func(t testing.TB, n int, fn rankFunc) []error {
+		boots, s := withMemory(t, n)
+		defer s.Close()
+		for _, lacks := range []int{n - 1, 0}[:(n+1)/3] {
+			info := boots[lacks].Info()
+			info.Segment, info.Bells = nil, nil
+		}
+		return overBoots(t, boots, comm.Config{}, fn)
+	})
 }
 
 // The host segment knows nothing of rings, but has room for all of them.

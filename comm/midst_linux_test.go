@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,6 +60,10 @@ func drill(ctx context.Context, kind string, n int, goOn chan os.Signal) error {
 	if err != nil {
 		return err
 	}
+	if tcp := os.Getenv("GOMPI_TRANSPORT") == "tcp"; c.InRoom() == tcp {
+		return fmt.Errorf("in a room: %v, want %v", c.InRoom(), !tcp)
+	}
+	runtime.GC() // it closes nothing that is in use
 	var answers []*answer[int64]
 	for _, q := range questions(kind, c.Size(), []int{n}, []comm.Op{comm.Sum, comm.Max}) {
 		answers = append(answers, ask(q, integers[int64](), c.Rank()))
@@ -113,7 +118,7 @@ func TestStressOfStoppedAndKilledRanks(t *testing.T) {
 				for _, p := range []int{2, 4} {
 					for _, transport := range []string{"", "tcp"} {
 						d := disaster{kind, n, p, transport, (i + j) % p}
-						t.Run(d.String(), func(t *testing.T) { d.strike(t, gompirun) })
+						t.Run(d.String(), func(t *testing.T) { d.underGompirun(t, gompirun) })
 					}
 				}
 			}
@@ -121,22 +126,65 @@ func TestStressOfStoppedAndKilledRanks(t *testing.T) {
 	}
 }
 
-func (d disaster) strike(t *testing.T, gompirun string) {
+func (d disaster) underGompirun(t *testing.T, gompirun string) {
+	job := d.command(gompirun, "-np", fmt.Sprint(d.ranks))
+	lost, said := d.strike(t, job)
+	if lost != d.ranks-1 {
+		t.Errorf("%d ranks name rank %d, want all others", lost, d.victim)
+	}
+	if blame := fmt.Sprintf("gompirun: rank %d on localhost was killed by signal 9 (SIGKILL)", d.victim); !strings.Contains(said, blame) {
+		t.Errorf("%q lacks %q", said, blame)
+	}
+	if code := job.ProcessState.ExitCode(); code != 137 {
+		t.Errorf("status %d, want 137", code)
+	}
+}
+
+// Ranks that no agent started share memory as others do, are woken in it, and hear
+// of a death.
+func TestRanksWithoutAnAgentShareMemory(t *testing.T) {
+	for i, n := range []int{5, 40_000} {
+		d := disaster{kind: "allreduce", n: n, ranks: 4, victim: 3 * i}
+		t.Run(fmt.Sprintf("a shared folder/%d", n), func(t *testing.T) {
+			folder := t.TempDir()
+			var ranks []*exec.Cmd
+			for r := range d.ranks {
+				c := d.command("env", fmt.Sprintf("RANK=%d", r), fmt.Sprintf("WORLD_SIZE=%d", d.ranks),
+					"MASTER_ADDR=127.0.0.1", "MASTER_PORT=1", "GOMPI_RDZV=file://"+folder)
+				ranks = append(ranks, c)
+			}
+			if lost, said := d.strike(t, ranks...); lost != d.ranks-1 {
+				t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, said)
+			}
+		})
+		t.Run(fmt.Sprintf("hydra/%d", n), func(t *testing.T) {
+			if _, err := exec.LookPath("mpiexec.hydra"); err != nil {
+				t.Skip("left out: there is no mpiexec.hydra (package mpich)")
+			}
+			d.strike(t, d.command("mpiexec.hydra", "-np", fmt.Sprint(d.ranks))) // it kills the others before or after they have spoken
+		})
+	}
+}
+
+// command returns what has a launcher start the ranks.
+func (d disaster) command(launcher ...string) *exec.Cmd {
+	cmd := exec.Command(launcher[0], append(launcher[1:], os.Args[0], "-test.run=^TestDrill$")...)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", drillVariable, d.kind, d.n), "GOMPI_TRANSPORT="+d.transport)
+	return cmd
+}
+
+// strike starts a job, stops one of its ranks and lets it go on, and kills it. It
+// returns how many others tell that they have lost it, and what the job said to
+// stderr.
+func (d disaster) strike(t *testing.T, job ...*exec.Cmd) (lost int, said string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // 0.1 s if nothing else runs
 	defer cancel()
-	cmd := exec.CommandContext(ctx, gompirun, "-np", fmt.Sprint(d.ranks), os.Args[0], "-test.run=^TestDrill$")
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", drillVariable, d.kind, d.n), "GOMPI_TRANSPORT="+d.transport)
-	var said strings.Builder
-	cmd.Stderr = &said
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out, stderr := d.start(t, job)
+	deadline, _ := ctx.Deadline()
+	out.SetReadDeadline(deadline)
 	lines := bufio.NewScanner(out)
-	pids := d.goOn(t, lines, &said)
+	pids := d.goOn(t, lines, stderr)
 
 	somewhen()
 	syscall.Kill(pids[d.victim], syscall.SIGSTOP)
@@ -146,52 +194,72 @@ func (d disaster) strike(t *testing.T, gompirun string) {
 		}
 	}
 	awaitThreads(t, ctx, pids[d.victim], "T")
-	cmd.Process.Signal(syscall.SIGUSR1)
+	for _, pid := range pids {
+		syscall.Kill(pid, syscall.SIGUSR1)
+	}
 	syscall.Kill(pids[d.victim], syscall.SIGCONT)
-	d.goOn(t, lines, &said)
+	d.goOn(t, lines, stderr)
 
 	somewhen()
 	syscall.Kill(pids[d.victim], syscall.SIGKILL)
-	lost := 0
 	for lines.Scan() {
 		if lines.Text() == fmt.Sprint("lost ", d.victim) {
 			lost++
 		}
 	}
-	cmd.Wait()
-	if lost != d.ranks-1 {
-		t.Errorf("%d ranks name rank %d, want all others", lost, d.victim)
+	for _, c := range job {
+		c.Wait()
 	}
-	if blame := fmt.Sprintf("gompirun: rank %d on localhost was killed by signal 9 (SIGKILL)", d.victim); !strings.Contains(said.String(), blame) {
-		t.Errorf("there is no %q", blame)
-	}
-	if code := cmd.ProcessState.ExitCode(); code != 137 {
-		t.Errorf("status %d, want 137", code)
+	text, err := os.ReadFile(stderr)
+	if err != nil {
+		t.Error(err)
 	}
 	for _, pid := range pids {
 		if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
 			t.Errorf("process %d is left: %v", pid, err)
 		}
 	}
-	if t.Failed() {
-		t.Log(said.String())
+	return lost, string(text)
+}
+
+// start starts all processes of a job, which end when the test does at the latest. It
+// returns where their output comes, and the file of what they say to stderr.
+func (d disaster) start(t *testing.T, job []*exec.Cmd) (out *os.File, said string) {
+	t.Helper()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer in.Close()
+	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	for _, c := range job {
+		c.Stdout, c.Stderr = in, stderr
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Process.Kill() })
+	}
+	t.Cleanup(func() { out.Close() })
+	return out, stderr.Name()
 }
 
 // somewhen lets a moment go by, so that what follows meets the ranks anywhere.
 func somewhen() { time.Sleep(rand.N(2 * time.Millisecond)) }
 
 // goOn waits until all ranks have said that they go on, and returns their processes.
-func (d disaster) goOn(t *testing.T, lines *bufio.Scanner, said fmt.Stringer) []int {
+func (d disaster) goOn(t *testing.T, lines *bufio.Scanner, stderr string) []int {
 	t.Helper()
 	pids := make([]int, d.ranks)
 	for range pids {
 		var r, pid int
-		if !lines.Scan() {
-			t.Fatalf("the job ended: %v", said)
-		}
+		ok := lines.Scan()
 		if _, err := fmt.Sscanf(lines.Text(), "goes on %d %d", &r, &pid); err != nil {
-			t.Fatalf("%q, want that a rank goes on: %v", lines.Text(), said)
+			said, _ := os.ReadFile(stderr)
+			t.Fatalf("output %v, %q: want that a rank goes on; %s", ok, lines.Text(), said)
 		}
 		pids[r] = pid
 	}

@@ -33,10 +33,21 @@ func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
 	err := c.port.Begin(ctx, a, b, ticket, quiet)
 	if err == nil {
 		c.room.Begin(node.Call{A: a, B: b}, quiet)
-		err = c.carryOut(c.room, o)
+		err = c.throughRoom(o)
 	}
 	c.rec.EndCall(ticket)
 	return err
+}
+
+// throughRoom runs o in its room, on devices where its buffers are there.
+func (c *Comm) throughRoom(o *operation) error {
+	switch onDevices, err := c.meet(o); {
+	case err != nil:
+		return err
+	case onDevices:
+		return o.run(c.room)
+	}
+	return c.carryOut(c.room, o)
 }
 
 // byMessages gives o the next number, compares it with what the other ranks called,

@@ -62,6 +62,7 @@ func (p *process) take() node.Token {
 func (p *process) give(t node.Token) {
 	if p.memory != nil {
 		p.memory.pool.Give(t)
+		p.memory.pool.Sweep()
 	}
 }
 
@@ -84,6 +85,7 @@ func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
 	case len(hosts) == 1:
 		c.port = port{c.ch.Vigil(), c.memory.shm, c.locals(hosts[0]), 0}
 		c.room = c.newRoom(hosts[0], blocks, &c.port)
+		c.furnishDevices()
 	case len(hosts) < len(blocks):
 		c.levels = c.newLevels(hosts, blocks)
 	}

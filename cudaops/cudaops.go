@@ -49,6 +49,10 @@ var all = sync.OnceValues(func() ([]*Device, error) {
 	return devices, nil
 })
 
+func init() {
+	mem.ProbeDevices(func() bool { return driver.Likely(env.String(env.LibCUDA)) })
+}
+
 // Devices returns the GPUs that this process may use, in CUDA's order, or one
 // error that says why there are none. It touches none of them.
 func Devices() ([]*Device, error) { return all() }

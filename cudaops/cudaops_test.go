@@ -15,7 +15,9 @@ func TestMain(m *testing.M) {
 		os.Exit(child(job))
 	}
 	cudatest.Use()
-	os.Exit(m.Run())
+	code := m.Run()
+	cleanUp()
+	os.Exit(code)
 }
 
 // kept is more than Streams that wait to be used again keep, for lists of operands.

@@ -25,10 +25,9 @@ type Device struct {
 }
 
 var (
-	_ mem.Space     = (*Device)(nil)
-	_ mem.Exporter  = (*Device)(nil)
-	_ mem.Pinner    = (*Device)(nil)
-	_ mem.Registrar = (*Device)(nil)
+	_ mem.Accelerator = (*Device)(nil)
+	_ mem.Pinner      = (*Device)(nil)
+	_ mem.Registrar   = (*Device)(nil)
 )
 
 func newDevice(ordinal int, what driver.Description) *Device {
@@ -59,6 +58,9 @@ func (d *Device) Info() Info {
 	w := d.what
 	return Info{Model: w.Name, Bus: w.Bus, Memory: w.Memory, Capability: [2]int{w.Major, w.Minor}, Processors: w.Processors}
 }
+
+// Identity returns the device's PCI address, by which other processes know it too.
+func (d *Device) Identity() string { return "cuda " + d.what.Bus }
 
 // Memory returns how many bytes of the device's memory are free, and how many
 // there are.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,9 @@ var jobs = map[string]func() error{
 	"rank":    jobRank,
 	"failing": jobFailing,
 	"blas":    jobBLAS,
+
+	"collectives": jobCollectives,
+	"dying":       jobDying,
 }
 
 func child(name string) int {
@@ -300,70 +304,11 @@ func rank(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
 			}
 		}
 	}
-	return shareArenas(ctx, c, d)
-}
-
-// shareArenas is a reduction as ranks of one host can do it: each exports its
-// memory, rank 0 adds it all up where it is, and stores the result in all of it.
-func shareArenas(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
-	const n = 5000
-	mine, err := cudaops.Upload(d, make([]int32, n))
-	if err != nil {
-		return err
-	}
-	defer mine.Free()
-	if err := mine.Slice(0, 1).CopyFrom([]int32{int32(c.Rank() + 1)}); err != nil {
-		return err
-	}
-	handle, err := d.Export(mine.Buffer())
-	if err != nil {
-		return err
-	}
-	handles := make([]byte, len(handle)*c.Size())
-	if err := comm.Allgather(ctx, c, handle, handles); err != nil {
-		return err
-	}
-	if c.Rank() == 0 {
-		if err := reduceArenas(d, handles, len(handle), n); err != nil {
-			return err
-		}
-	}
-	if err := comm.Barrier(ctx, c); err != nil {
-		return err
-	}
-	got := make([]int32, n)
-	if err := mine.CopyTo(got); err != nil {
-		return err
-	}
-	if want := int32(c.Size() * (c.Size() + 1) / 2); got[0] != want || got[n-1] != 0 {
-		return fmt.Errorf("the arena begins with %d and ends with %d, want %d and 0", got[0], got[n-1], want)
-	}
-	return nil
-}
-
-func reduceArenas(d *cudaops.Device, handles []byte, size, n int) error {
-	var arenas []mem.Buffer
-	for ; len(handles) > 0; handles = handles[size:] {
-		b, err := d.Import(handles[:size], mem.I32, n)
-		if err != nil {
-			return err
-		}
-		defer d.Free(b)
-		arenas = append(arenas, b)
-	}
-	if err := d.Reduce(mem.Sum, arenas[0], arenas...); err != nil {
-		return err
-	}
-	for _, b := range arenas[1:] {
-		if err := d.Copy(b, arenas[0]); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
 // Ranks that are processes, started by gompirun, put device memory into messages
-// and collectives, and map each other's.
+// and collectives.
 func TestRanksOfAJobUseTheDevicesOfTheirHost(t *testing.T) {
 	device(t)
 	if testing.Short() {
@@ -376,18 +321,24 @@ func TestRanksOfAJobUseTheDevicesOfTheirHost(t *testing.T) {
 // runRanks starts a job by gompirun with each of the numbers of ranks.
 func runRanks(t *testing.T, job string, numbers ...string) {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
-	gompirun := launcher(t, self)
 	for _, np := range numbers {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		cmd := exec.CommandContext(ctx, gompirun, "-np", np, "-oversubscribe", self)
-		cmd.Env = append(os.Environ(), jobVariable+"="+job)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := startRanks(t, job, np); err != nil {
 			t.Errorf("np=%s: %v\n%s", np, err, out)
 		}
 	}
+}
+
+// startRanks runs a job by gompirun and returns what it printed.
+func startRanks(t *testing.T, job, np string, environment ...string) (string, error) {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, launcher(t, self), "-np", np, "-oversubscribe", self)
+	cmd.Env = append(append(os.Environ(), jobVariable+"="+job), environment...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
 // jobFailing is a rank of TestADeviceThatFailsIsToldToAllRanks.
@@ -431,11 +382,25 @@ func launcher(t *testing.T, self string) string {
 	if _, err := os.Stat(beside); err == nil {
 		return beside
 	}
-	built := filepath.Join(t.TempDir(), "gompirun")
-	cmd := exec.Command("go", "build", "-o", built, "gompi/mpirun/gompirun")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	built, err := builtLauncher()
+	must(t, err)
 	return built
 }
+
+// builtLauncher builds a gompirun, once, in a folder that TestMain removes.
+var builtLauncher = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "gompirun")
+	if err != nil {
+		return "", err
+	}
+	cleanUp = func() { os.RemoveAll(dir) }
+	cmd := exec.Command("go", "build", "-o", dir, "gompi/mpirun/gompirun")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %v\n%s", err, out)
+	}
+	return filepath.Join(dir, "gompirun"), nil
+})
+
+// cleanUp removes what tests have built.
+var cleanUp = func() {}

@@ -5,11 +5,12 @@ import (
 	"unsafe"
 
 	"gompi/cudaops/internal/driver"
+	"gompi/internal/mem"
 )
 
 // A Stream is work on a Device, done in the order given: calls put it there and
 // return before it is done. Buffers, pinned host memory among them, must stay as
-// they are until then. One goroutine at a time uses a Stream.
+// they are until then. One goroutine at a time uses a Stream, which is a mem.Queue.
 type Stream struct {
 	d      *Device
 	ctx    driver.Context
@@ -36,6 +37,15 @@ func (d *Device) NewStream() (*Stream, error) {
 		return nil, d.failed("new event", err)
 	}
 	return &Stream{d: d, ctx: ctx, handle: handle, own: true, event: event}, nil
+}
+
+// NewQueue is NewStream for those who know of mem.Queue alone.
+func (d *Device) NewQueue() (mem.Queue, error) {
+	s, err := d.NewStream()
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // StreamOf returns the Stream of a CUstream or cudaStream_t that another library

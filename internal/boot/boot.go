@@ -31,10 +31,11 @@ type Info struct {
 	NodeOf               []int32  // node of each rank; nil means all on node 0
 	Hosts                []string // host name of each node
 
-	// What the ranks of this host share with their agent; nil without one.
-	// They stay open as long as the process.
-	Segment *seg.Segment
-	Bells   []int // doorbell descriptors, by local rank
+	// What the ranks of this host share, with their agent if there is one; nil if
+	// there is nothing. They stay open as long as the process.
+	Segment  *seg.Segment
+	Bells    []int // doorbell descriptors, by local rank
+	Unshared error // why there is no Segment, although this rank is not alone on its host
 
 	flight *seg.Rank
 }

@@ -127,7 +127,10 @@ func attach(fd int, addr string, local, bells int) (inherited, error) {
 	if _, err := unix.Write(fd, wire.Append(nil, &wire.Attach{Local: local})); err != nil {
 		return inherited{}, err
 	}
-	fds, err := receiveFDs(fd, 1+bells)
+	fds, err := receiveFDs(1+bells, func(data, oob []byte) (int, int, error) {
+		n, oobn, _, _, err := unix.Recvmsg(fd, data, oob, unix.MSG_CMSG_CLOEXEC)
+		return n, oobn, err
+	})
 	if err != nil {
 		return inherited{}, err
 	}
@@ -150,13 +153,25 @@ func sameUser(fd int) error {
 	return nil
 }
 
+// SendFDs passes descriptors on, each with one byte of data.
+func SendFDs(fds []int, send func(data, oob []byte) error) error {
+	for len(fds) > 0 {
+		n := min(len(fds), wire.FDBatch)
+		if err := send(make([]byte, n), unix.UnixRights(fds[:n]...)); err != nil {
+			return err
+		}
+		fds = fds[n:]
+	}
+	return nil
+}
+
 // receiveFDs receives n descriptors, each with one byte of data.
-func receiveFDs(fd, n int) ([]int, error) {
+func receiveFDs(n int, receive func(data, oob []byte) (size, oobn int, err error)) ([]int, error) {
 	var fds []int
 	for len(fds) < n {
 		data := make([]byte, n-len(fds))
 		oob := make([]byte, unix.CmsgSpace(4*wire.FDBatch))
-		size, oobn, _, _, err := unix.Recvmsg(fd, data, oob, unix.MSG_CMSG_CLOEXEC)
+		size, oobn, err := receive(data, oob)
 		if err == unix.EINTR {
 			continue
 		}

@@ -35,12 +35,12 @@ type hub struct {
 
 // A guest is one rank at the hub.
 type guest struct {
-	rank          int
-	conn          net.Conn
-	host, machine string
-	hasCard       bool
-	left          bool // it has said goodbye
-	out           outbox
+	rank                int
+	conn                net.Conn
+	host, machine, door string
+	hasCard             bool
+	left                bool // it has said goodbye
+	out                 outbox
 }
 
 // howLost says what became of a rank whose connection to the hub failed.
@@ -71,7 +71,7 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interv
 // hubDoor is where a rank and rank 0 make sure of each other. The rank says which
 // it is.
 func hubDoor(secret *[32]byte) challenge.Door {
-	return challenge.Door{Greeting: "gompihub2", Secret: secret, Says: 4}
+	return challenge.Door{Greeting: "gompihub3", Secret: secret, Says: 4}
 }
 
 // newHub starts a hub for size ranks, and returns rank 0's own connection to it.
@@ -177,7 +177,7 @@ func (h *hub) join(g *guest, m *wire.Join) error {
 	if h.guests[g.rank] != nil {
 		return fmt.Errorf("%w: a second rank %d", wire.ErrFrame, g.rank)
 	}
-	g.host, g.machine = m.Host, m.Machine
+	g.host, g.machine, g.door = m.Host, m.Machine, m.Door
 	h.guests[g.rank] = g
 	g.out.conn = g.conn
 	if g.rank == 0 {
@@ -197,13 +197,13 @@ func (h *hub) join(g *guest, m *wire.Join) error {
 func (h *hub) welcome() {
 	nodes := map[[2]string]int{}
 	nodeOf := make([]int, h.size)
-	var hosts []string
-	var locals []int // ranks by node
+	var hosts, doors []string // by node
+	var locals []int          // ranks by node
 	for r, g := range h.guests {
 		id := [2]string{g.host, g.machine}
 		if _, ok := nodes[id]; !ok {
 			nodes[id] = len(hosts)
-			hosts, locals = append(hosts, g.host), append(locals, 0)
+			hosts, doors, locals = append(hosts, g.host), append(doors, g.door), append(locals, 0)
 		}
 		nodeOf[r] = nodes[id]
 		locals[nodeOf[r]]++
@@ -213,7 +213,7 @@ func (h *hub) welcome() {
 		n := nodeOf[r]
 		g.out.send(wire.Append(nil, &wire.Welcome{
 			Rank: r, Size: h.size, LocalRank: seen[n], LocalSize: locals[n], Node: n,
-			JobID: h.job, Placement: placement, Hosts: hosts,
+			JobID: h.job, Placement: placement, Hosts: hosts, Door: doors[n],
 		}))
 		seen[n]++
 	}

@@ -32,20 +32,18 @@ const (
 
 // pmiVisible reports whether a launcher has left a way to speak PMI-1 with it. A
 // descriptor may be stale: a wrapper has closed it.
-func pmiVisible() bool { return os.Getenv(pmi.EnvPort) != "" || pmiDescriptor() != nil }
+func pmiVisible() bool { return os.Getenv(pmi.EnvPort) != "" || pmiDescriptor() >= 0 }
 
-// pmiDescriptor returns the inherited socket, nil if there is none.
-func pmiDescriptor() *os.File {
+// pmiDescriptor returns the inherited socket, -1 if there is none. It makes no file
+// of it: the garbage collector would close that, and by then the number may be
+// somebody else's.
+func pmiDescriptor() int {
 	fd := env.FD(pmi.EnvFD)
-	if fd < 0 {
-		return nil
-	}
-	// Not closed by the garbage collector: the number may be somebody else's.
 	st, err := os.Stat(fmt.Sprintf("/dev/fd/%d", fd))
-	if err != nil || st.Mode()&os.ModeSocket == 0 {
-		return nil
+	if fd < 0 || err != nil || st.Mode()&os.ModeSocket == 0 {
+		return -1
 	}
-	return os.NewFile(uintptr(fd), "pmi")
+	return fd
 }
 
 // openPMI joins the job over PMI-1.
@@ -70,7 +68,8 @@ func openPMI(ctx context.Context) (Boot, error) {
 // and get no way to say they are.
 func dialPMI(ctx context.Context) (*pmiRank, error) {
 	p := &pmiRank{rank: -1}
-	if f := pmiDescriptor(); f != nil {
+	if fd := pmiDescriptor(); fd >= 0 {
+		f := os.NewFile(uintptr(fd), "pmi")
 		var err error
 		if p.conn, err = net.FileConn(f); err != nil {
 			return nil, fmt.Errorf("%s: %w", pmi.EnvFD, err)

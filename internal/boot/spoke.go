@@ -48,8 +48,9 @@ func newSpoke(ctx context.Context, conn net.Conn, secret [32]byte) (*spoke, erro
 		leave: func() error { return nil },
 		abort: func(int, string) error { return nil },
 	}
+	s.info.Secret = secret
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	err := s.join()
+	err := s.join(ctx)
 	if !stop() && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -57,13 +58,13 @@ func newSpoke(ctx context.Context, conn net.Conn, secret [32]byte) (*spoke, erro
 		conn.Close()
 		return nil, err
 	}
-	s.info.Secret = secret
 	go s.listen() // until the hub is gone
 	return s, nil
 }
 
-// join tells the hub where this rank is, and hears who it is.
-func (s *spoke) join() error {
+// join tells the hub where this rank is, hears who it is, and gets what the ranks of
+// its host share.
+func (s *spoke) join(ctx context.Context) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
@@ -72,7 +73,9 @@ func (s *spoke) join() error {
 	// network. Where neither file is, the name must do.
 	machine, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	network, _ := os.Readlink("/proc/self/ns/net")
-	if err := s.send(&wire.Join{Host: host, Machine: string(bytes.TrimSpace(machine)) + network}); err != nil {
+	own := openDoor()
+	defer own.close()
+	if err := s.send(&wire.Join{Host: host, Machine: string(bytes.TrimSpace(machine)) + network, Door: own.name()}); err != nil {
 		return err
 	}
 	for {
@@ -81,7 +84,13 @@ func (s *spoke) join() error {
 			return errors.New("rank 0 ended, or lost its connection, before all ranks had met")
 		}
 		if w, ok := m.(*wire.Welcome); ok {
-			return s.welcome(w)
+			if err := s.welcome(w); err != nil {
+				return err
+			}
+			if s.info.LocalSize > 1 {
+				s.info.Unshared = s.info.share(ctx, own, w.Door)
+			}
+			return nil
 		}
 		if err := s.accept(m); err != nil {
 			return err
@@ -99,7 +108,7 @@ func (s *spoke) welcome(w *wire.Welcome) error {
 	}
 	s.info = Info{
 		Rank: w.Rank, Size: w.Size, LocalRank: w.LocalRank, LocalSize: w.LocalSize,
-		Node: w.Node, Nodes: len(w.Hosts), JobID: w.JobID, Hosts: w.Hosts, NodeOf: nodeOf,
+		Node: w.Node, Nodes: len(w.Hosts), JobID: w.JobID, Secret: s.info.Secret, Hosts: w.Hosts, NodeOf: nodeOf,
 	}
 	return nil
 }
@@ -132,7 +141,7 @@ func (s *spoke) accept(m wire.Message) error {
 			s.cards[i] = bytes.Clone(c)
 		}
 	case *wire.Died:
-		s.events = append(s.events, Event{Kind: Died, Rank: m.Rank, Text: []byte(m.Text)})
+		s.died(m.Rank, m.Text)
 	case *wire.Revoked:
 		s.events = append(s.events, Event{Kind: Revoked, Rank: m.Rank, Comm: m.Comm, Text: bytes.Clone(m.Cause)})
 	case *wire.Terminate:
@@ -153,11 +162,22 @@ func (s *spoke) end(err error) {
 	defer s.mu.Unlock()
 	s.ended = true
 	if !s.closing {
+		s.died(0, howLost(err))
 		s.events = append(s.events,
-			Event{Kind: Died, Rank: 0, Text: []byte(howLost(err))},
 			Event{Kind: Gone, Rank: -1, Text: []byte("rank 0, which passes on the news of this job, is gone: " + err.Error())})
 	}
 	s.signal()
+}
+
+// died notes that a rank is dead: in the segment, too, as an agent does. The caller
+// holds mu.
+func (s *spoke) died(rank int, how string) {
+	s.events = append(s.events, Event{Kind: Died, Rank: rank, Text: []byte(how)})
+	for i := range s.info.LocalSize {
+		if g := s.info.Segment; g != nil && g.WorldRank(i) == rank {
+			g.SetEnded(i)
+		}
+	}
 }
 
 // signal wakes whoever waits for news. The caller holds mu.
@@ -257,6 +277,7 @@ func (s *spoke) Abort(code int, reason string) error {
 
 // Goodbye implements Boot.
 func (s *spoke) Goodbye() error {
+	s.info.flight.Leave()
 	s.send(&wire.Leave{}) // if the hub is gone there is nobody to be told
 	if tcp, ok := s.conn.(*net.TCPConn); ok {
 		tcp.CloseWrite() // the hub closes it; what it has sent must not meet a closed door

@@ -79,6 +79,7 @@ const (
 	CUDADevices   = "CUDA_VISIBLE_DEVICES"
 	LibCUDA       = "GOMPI_LIBCUDA"
 	LibCUBLAS     = "GOMPI_LIBCUBLAS"
+	DeviceArena   = "GOMPI_DEVICE_ARENA"
 	CUDAOrder     = "CUDA_DEVICE_ORDER"
 )
 
@@ -173,6 +174,7 @@ func settings() []Var {
 		{RSH, "ssh", byLauncher, "command that logs in to other hosts, as `-rsh`", false},
 		{PortRange, "any", byTCP, "ports to listen on: `20000-20999`", false},
 		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
+		{DeviceArena, "32M", byComm, "device memory, in bytes, that a rank takes for each communicator whose collectives run on devices; 0: they go through host memory", false},
 		{LibCUDA, "", byCUDA, "file to open as the CUDA driver, instead of libcuda.so.1", false},
 		{LibCUBLAS, "", byCUDA, "file to open as cuBLAS, instead of libcublas.so.13, .12 or .11", false},
 		{CUDADevices, "all", byLauncher, "GPUs that ranks may use, by number in the order of PCI addresses or by UUID; `-nproc-per-node gpu` counts them, and `-gpus-per-rank` gives each rank its part", false},

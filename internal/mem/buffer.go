@@ -137,6 +137,19 @@ func (b Buffer) Raw() Buffer {
 	return b
 }
 
+// As returns b's memory as elements of like's Type, as many as b has room for. Both
+// are in one Space, else As panics; and b is aligned for them.
+func (b Buffer) As(like Buffer) Buffer {
+	if b.Space() != like.Space() {
+		panic(fmt.Sprintf("mem: memory of %s as memory of %s", b.Space().Name(), like.Space().Name()))
+	}
+	size := b.Size()
+	if b.kind, b.n = like.kind, 0; like.kind != nil && like.kind.size > 0 {
+		b.n = size / like.kind.size
+	}
+	return b
+}
+
 // HostSlice returns the bytes of host memory b; it panics for other Spaces. It is
 // small enough to be inlined.
 func (b Buffer) HostSlice() []byte {

@@ -165,3 +165,24 @@ type elsewhere struct {
 }
 
 func (e elsewhere) Name() string { return e.name }
+
+func TestMemoryIsSeenAsAnotherType(t *testing.T) {
+	bytes := Bytes(make([]byte, 20))
+	b := bytes.Slice(8, 18).As(Of([]int32{}))
+	if b.Type() != I32 || b.Len() != 2 || b.Addr() != bytes.Addr()+8 {
+		t.Errorf("%d elements of %v, %d bytes behind", b.Len(), b.Type(), b.Addr()-bytes.Addr())
+	}
+	if n := bytes.As(Buffer{}).Len(); n != 0 {
+		t.Errorf("%d elements of no type", n)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("memory of the host as that of a device did not panic")
+		}
+	}()
+	bytes.As(Device(nowhere{}, 0, F32, 1))
+}
+
+type nowhere struct{ Space }
+
+func (nowhere) Name() string { return "nowhere" }

@@ -1,7 +1,7 @@
 // Package seg is the memory that the ranks of one host share with each other
 // and with their agent: one memfd, made by the agent before it starts the
-// ranks, which inherit it. There are no names, no stale files, and no limit but
-// memory.
+// ranks, which inherit it, or, where none did, by the first of them, which passes
+// it to the others. There are no names, no stale files, and no limit but memory.
 //
 // # Layout
 //
@@ -26,7 +26,7 @@
 // # Descriptors
 //
 // The segment comes with one doorbell per local rank, an eventfd that wakes the
-// rank when something is written to it. Every rank of the host inherits the
+// rank when something is written to it. Every rank that an agent starts inherits the
 // segment and all doorbells under the same numbers: GOMPI_SEG_FD is the
 // segment, GOMPI_BELL_FD the doorbell of local rank 0, and the doorbells of the
 // others follow it without gaps.

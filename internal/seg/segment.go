@@ -100,7 +100,8 @@ func (s *Segment) State(local int) State { return State(s.lines[local].state.Loa
 func (s *Segment) LeftAt(local int) int64 { return s.lines[local].left.Load() }
 
 // SetEnded marks a local rank's process as ended. The agent calls it when it
-// has reaped the process and no longer needs the state before.
+// has reaped the process and no longer needs the state before; where there is none,
+// every rank that hears of the death does.
 func (s *Segment) SetEnded(local int) { s.lines[local].state.Store(uint32(Ended)) }
 
 // PID returns the process that a local rank joined from, 0 before it joined. It

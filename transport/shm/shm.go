@@ -59,7 +59,7 @@ const (
 // Config says who is there and how to reach them.
 type Config struct {
 	Local int   // this rank's position in Ranks
-	Ranks []int // the world ranks of this host
+	Ranks []int // the world ranks of this host; the Transport's from now on
 	// Area is the shared memory, Size(len(Ranks)) bytes, zero when the job starts.
 	Area []byte
 	// Claim makes sure that a part of Area exists, so that touching it cannot
@@ -168,6 +168,15 @@ func (t *Transport) Reaches(rank int) bool {
 		p.w.claim = func() bool { return t.claimRing(local, t.Local, stride(len(t.Ranks))) == nil }
 	}
 	return true
+}
+
+// Exclude makes a rank one that is not reached: it has no such Transport. It is
+// called before the first frame.
+func (t *Transport) Exclude(rank int) {
+	if local := t.local(rank); local >= 0 {
+		t.Ranks[local] = -1
+		delete(t.locals, rank)
+	}
 }
 
 // local returns the local rank of a rank, -1 if it is on another host.

@@ -36,9 +36,9 @@ func (r *Room) Bcast(root int, b mem.Buffer) error {
 	l := layout{each: b.Len()}
 	f := flow{typ: b.Type(), out: l, in: l, single: true, most: b.Len()}
 	if r.me == root {
-		f.send, f.writes = b.HostSlice(), true
+		f.send, f.writes = bytesOf(b), true
 	} else {
-		f.recv, f.lo, f.hi = b.HostSlice(), root, root+1
+		f.recv, f.lo, f.hi = bytesOf(b), root, root+1
 	}
 	return r.run(&f)
 }
@@ -51,9 +51,9 @@ func (r *Room) Reduce(root int, send, recv mem.Buffer, op coll.Op) error {
 		}
 	}
 	l := layout{each: send.Len()}
-	f := flow{send: send.HostSlice(), typ: send.Type(), out: l, most: send.Len(), writes: true}
+	f := flow{send: bytesOf(send), typ: send.Type(), out: l, most: send.Len(), writes: true}
 	if r.me == root {
-		f.fold, f.op, f.recv, f.in, f.hi = true, op, recv.HostSlice(), l, r.size()
+		f.fold, f.op, f.recv, f.in, f.hi = true, op, bytesOf(recv), l, r.size()
 		f.staged = r.keepsOrder(op)
 		f.writes = f.staged
 	}
@@ -85,7 +85,7 @@ func (r *Room) ReduceScatter(send, recv mem.Buffer, counts []int, op coll.Op) er
 
 func (r *Room) reduceScatter(out layout, most int, send, recv mem.Buffer, op coll.Op) error {
 	own := send.Slice(out.start(r.me), out.start(r.me)+recv.Len())
-	return r.run(&flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: recv.Type(), out: out, in: layout{each: recv.Len()},
+	return r.run(&flow{send: bytesOf(send), recv: bytesOf(recv), typ: recv.Type(), out: out, in: layout{each: recv.Len()},
 		split: true, most: most, writes: true, hi: r.size(), full: true, fold: true, op: op,
 		known: !r.keepsOrder(op), overwrites: mem.Overlap(send, recv) && !mem.Same(own, recv),
 		staged: r.keepsOrder(op) || mem.Overlap(own, recv) && !mem.Same(own, recv)})
@@ -102,7 +102,7 @@ func (r *Room) Allgatherv(send, recv mem.Buffer, counts, displs []int) error {
 }
 
 func (r *Room) allgather(in layout, most int, send, recv mem.Buffer) error {
-	return r.run(&flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: send.Type(), out: layout{each: send.Len()}, in: in, most: most,
+	return r.run(&flow{send: bytesOf(send), recv: bytesOf(recv), typ: send.Type(), out: layout{each: send.Len()}, in: in, most: most,
 		writes: true, hi: r.size(), full: true, known: true})
 }
 
@@ -132,9 +132,9 @@ func (r *Room) Gatherv(root int, send, recv mem.Buffer, counts, displs []int) er
 }
 
 func (r *Room) gather(root int, in layout, send, recv mem.Buffer) flow {
-	f := flow{send: send.HostSlice(), typ: send.Type(), out: layout{each: send.Len()}}
+	f := flow{send: bytesOf(send), typ: send.Type(), out: layout{each: send.Len()}}
 	if r.me == root {
-		f.recv, f.in, f.hi = recv.HostSlice(), in, r.size()
+		f.recv, f.in, f.hi = bytesOf(recv), in, r.size()
 	} else {
 		f.writes = true
 	}
@@ -167,9 +167,9 @@ func (r *Room) Scatterv(root int, send, recv mem.Buffer, counts, displs []int) e
 }
 
 func (r *Room) scatter(root int, out layout, send, recv mem.Buffer) flow {
-	f := flow{recv: recv.HostSlice(), typ: recv.Type(), in: layout{each: recv.Len()}, split: true, single: true, lo: root, hi: root + 1}
+	f := flow{recv: bytesOf(recv), typ: recv.Type(), in: layout{each: recv.Len()}, split: true, single: true, lo: root, hi: root + 1}
 	if r.me == root {
-		f.send, f.out, f.writes = send.HostSlice(), out, true
+		f.send, f.out, f.writes = bytesOf(send), out, true
 	}
 	return f
 }
@@ -177,13 +177,13 @@ func (r *Room) scatter(root int, out layout, send, recv mem.Buffer) flow {
 // Alltoall copies block i of member j's send to block j of member i's recv.
 func (r *Room) Alltoall(send, recv mem.Buffer) error {
 	n := send.Len() / r.size()
-	return r.run(&flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: send.Type(), out: layout{each: n}, in: layout{each: n}, split: true, most: n,
+	return r.run(&flow{send: bytesOf(send), recv: bytesOf(recv), typ: send.Type(), out: layout{each: n}, in: layout{each: n}, split: true, most: n,
 		writes: true, hi: r.size(), full: true, known: true, overwrites: mem.Same(send, recv)})
 }
 
 // Alltoallv is Alltoall with blocks of any length.
 func (r *Room) Alltoallv(send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, counts, displs []int) error {
-	f := flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: send.Type(), out: r.placed(0, sendCounts, sendDispls), in: r.placed(1, counts, displs),
+	f := flow{send: bytesOf(send), recv: bytesOf(recv), typ: send.Type(), out: r.placed(0, sendCounts, sendDispls), in: r.placed(1, counts, displs),
 		split: true, writes: true, hi: r.size(), full: true}
 	if err := r.agree(&f, sendCounts); err != nil {
 		return err
@@ -200,6 +200,6 @@ func (r *Room) Exscan(send, recv mem.Buffer, op coll.Op) error { return r.scan(r
 
 func (r *Room) scan(operands int, send, recv mem.Buffer, op coll.Op) error {
 	l := layout{each: send.Len()}
-	return r.run(&flow{send: send.HostSlice(), recv: recv.HostSlice(), typ: send.Type(), out: l, in: l, most: send.Len(),
+	return r.run(&flow{send: bytesOf(send), recv: bytesOf(recv), typ: send.Type(), out: l, in: l, most: send.Len(),
 		writes: r.me < r.size()-1 || r.keepsOrder(op), hi: operands, fold: true, op: op, scan: true, staged: r.keepsOrder(op)})
 }

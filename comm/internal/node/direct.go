@@ -84,7 +84,7 @@ func (r *Room) mayBeDirect(n int) bool {
 	if r.crowded {
 		least = directFromCrowded
 	}
-	return r.access.lent > 0 && n >= least
+	return r.access.lent > 0 && n >= least && !r.devices.met
 }
 
 // place returns where b lies in this member's heap.

@@ -75,6 +75,9 @@ func (r *Room) pieceMost() int { return int(r.far.size / pieces) }
 
 // run runs a flow whose fields but the last three are set.
 func (r *Room) run(f *flow) error {
+	if r.devices.met {
+		return r.devices.run(f)
+	}
 	size, parts := max(f.typ.Size(), 1), 1
 	if f.split {
 		parts = r.size()
@@ -414,6 +417,14 @@ func (r *Room) checkCount(f *flow, j int, s uint64) error {
 
 func putCount(b []byte, n int) { binary.NativeEndian.PutUint64(b, uint64(n)) }
 func count(b []byte) int       { return int(binary.NativeEndian.Uint64(b)) }
+
+// bytesOf returns the bytes of host memory, and none of others: what Devices move.
+func bytesOf(b mem.Buffer) []byte {
+	if !b.IsHost() {
+		return nil
+	}
+	return b.HostSlice()
+}
 
 // A layout says where blocks lie in a buffer.
 type layout struct {

@@ -21,8 +21,9 @@ type Pool struct {
 
 // A block is a rank's own.
 type block struct {
-	uses   uint64  // odd while it is taken
-	guests []guest // who sees it, or did in the last room
+	uses   uint64   // odd while it is taken
+	guests []guest  // who sees it, or did in the last room
+	later  []func() // what is to be done when nobody does any more
 }
 
 // A guest is another member of a room, whose block tells whether it has left.
@@ -72,6 +73,7 @@ func (p *Pool) Take() (Token, error) {
 		p.blocks = append(p.blocks, new(block))
 	}
 	b := p.blocks[place]
+	b.clear()
 	b.uses, b.guests = b.uses+1, nil
 	t := Token(place+1)<<usesBits | Token(b.uses)&(1<<usesBits-1)
 	l := p.linesAt(p.arena, t)
@@ -91,6 +93,34 @@ func (p *Pool) Give(t Token) {
 	b := p.blocks[t.place()]
 	b.uses++
 	p.linesAt(p.arena, t).uses.Store(b.uses)
+}
+
+// WhenVacant makes Take or Sweep call f when all other members have left the room that
+// t is for, and t has been given back.
+func (p *Pool) WhenVacant(t Token, f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.blocks[t.place()]
+	b.later = append(b.later, f)
+}
+
+// Sweep does what has waited for members to leave, where they have.
+func (p *Pool) Sweep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range p.blocks {
+		if len(b.later) > 0 && b.vacant(p.lost) {
+			b.clear()
+		}
+	}
+}
+
+// clear does what was to be done when nobody sees b.
+func (b *block) clear() {
+	for _, f := range b.later {
+		f()
+	}
+	b.later = nil
 }
 
 // vacant reports whether nobody looks at b any more.

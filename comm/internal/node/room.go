@@ -198,6 +198,8 @@ type Room struct {
 	spares [][]byte // by height in the combination tree
 	share  share    // of the allreduce under way
 	access access   // to vectors in the members' heaps
+
+	devices Devices
 }
 
 // New returns the room of member me of those with the given parts. claim makes sure
@@ -220,7 +222,7 @@ func (r *Room) head(member int, s uint64) *head { return &r.parts[member].lines.
 // that must not spin.
 func (r *Room) Begin(c Call, quiet bool) {
 	const odd = 0x9e3779b97f4a7c15
-	r.call = c
+	r.call, r.devices.met = c, false
 	r.trail = ((r.trail^c.A)*odd ^ c.B) * odd
 	r.looks = r.patient
 	if quiet {

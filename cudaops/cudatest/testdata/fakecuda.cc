@@ -16,7 +16,8 @@
 // (0: no device reaches another; or rows of the matrix, 011/101/110), FAKECUDA_INIT
 // (what cuInit answers), FAKECUDA_DELAY (longest pause of a stream before a piece
 // of work, in microseconds, 50), FAKECUDA_FAIL (name:n=code: the n-th call of that
-// function from now on answers code).
+// function from now on answers code), FAKECUDA_BLIND (1: imported memory is not that
+// which was exported, as where devices seem to reach each other and do not).
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -812,6 +813,11 @@ API cuIpcOpenMemHandle_v2(uintptr_t *addr, Ipc h, unsigned flags) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/fd/%d", h.pid, h.fd);
   int fd = open(path, O_RDWR | O_CLOEXEC);
+  if (setting("FAKECUDA_BLIND", 0)) {
+    close(fd);
+    fd = memfd_create("fakecuda", MFD_CLOEXEC);
+    if (ftruncate(fd, (h.size + 4095) & ~(size_t)4095)) return OUT_OF_MEMORY;
+  }
   Block b;
   if (fd < 0 || map_device(fd, h.size, &devices[h.device], &b)) return INVALID_VALUE;
   b.imported = true;

@@ -27,6 +27,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"unsafe"
 )
@@ -88,6 +89,20 @@ func dlopen(name string) error {
 // Loaded tells whether anything in this process has opened the driver. If not, no
 // address is a device's.
 func Loaded() bool { return C.gompi_loaded() != 0 }
+
+// Likely tells whether there may be a driver with devices, without opening it: one
+// is named or opened already, or the kernel has the files by which drivers work.
+func Likely(library string) bool {
+	if library != "" || Loaded() {
+		return true
+	}
+	for _, file := range []string{"/dev/nvidiactl", "/dev/dxg"} { // dxg: in WSL
+		if _, err := os.Stat(file); err == nil {
+			return true
+		}
+	}
+	return false
+}
 
 // Version returns the driver's CUDA version, 13000 for 13.0.
 func Version() (int, error) {

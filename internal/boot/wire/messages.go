@@ -150,7 +150,8 @@ type Welcome struct {
 	Secret               [32]byte
 	Placement            []Run // of all ranks, in rank order
 	Hosts                []string
-	Watch                bool // be ready to answer Describe at any time
+	Watch                bool   // be ready to answer Describe at any time
+	Door                 string // where ranks without an agent get their host's segment, "" nowhere
 }
 
 func (*Welcome) kind() byte { return kindWelcome }
@@ -160,7 +161,8 @@ func (m *Welcome) append(b []byte) []byte {
 	}
 	b = AppendBytes(b, m.JobID)
 	b = append(b, m.Secret[:]...)
-	return AppendBool(AppendStrings(AppendPlacement(b, m.Placement), m.Hosts), m.Watch)
+	b = AppendBool(AppendStrings(AppendPlacement(b, m.Placement), m.Hosts), m.Watch)
+	return AppendBytes(b, m.Door)
 }
 
 func (m *Welcome) parse(d *Decoder) {
@@ -172,6 +174,7 @@ func (m *Welcome) parse(d *Decoder) {
 	m.Placement = d.Placement()
 	m.Hosts = d.Strings(MaxRanks, maxName)
 	m.Watch = d.Bool()
+	m.Door = d.String(maxName)
 }
 
 // Fixed copies the next len(dst) bytes to dst.
@@ -278,12 +281,17 @@ func (m *Terminate) append(b []byte) []byte { return AppendBytes(b, m.Text) }
 func (m *Terminate) parse(d *Decoder)       { m.Text = d.String(MaxText) }
 
 // Join is how a rank that has no agent introduces itself to rank 0, which then
-// is to it what an agent is to others. Machine tells hosts of one name apart.
-type Join struct{ Host, Machine string }
+// is to it what an agent is to others. Machine tells hosts of one name apart. At
+// Door the rank would pass a segment on, if it is the first of its host.
+type Join struct{ Host, Machine, Door string }
 
-func (*Join) kind() byte               { return kindJoin }
-func (m *Join) append(b []byte) []byte { return AppendBytes(AppendBytes(b, m.Host), m.Machine) }
-func (m *Join) parse(d *Decoder)       { m.Host, m.Machine = d.String(maxName), d.String(maxName) }
+func (*Join) kind() byte { return kindJoin }
+func (m *Join) append(b []byte) []byte {
+	return AppendBytes(AppendBytes(AppendBytes(b, m.Host), m.Machine), m.Door)
+}
+func (m *Join) parse(d *Decoder) {
+	m.Host, m.Machine, m.Door = d.String(maxName), d.String(maxName), d.String(maxName)
+}
 
 // Leave is the goodbye of such a rank.
 type Leave struct{}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/boot"
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
@@ -255,13 +256,7 @@ func (a *agent) admit(p *process, fd int) {
 
 // passDescriptors sends the segment and the doorbells, with one byte each.
 func (a *agent) passDescriptors(fd int) error {
-	fds := append([]int{a.segment.FD()}, a.bells...)
-	for len(fds) > 0 {
-		n := min(len(fds), wire.FDBatch)
-		if err := unix.Sendmsg(fd, make([]byte, n), unix.UnixRights(fds[:n]...), nil, unix.MSG_NOSIGNAL); err != nil {
-			return err
-		}
-		fds = fds[n:]
-	}
-	return nil
+	return boot.SendFDs(append([]int{a.segment.FD()}, a.bells...), func(data, oob []byte) error {
+		return unix.Sendmsg(fd, data, oob, nil, unix.MSG_NOSIGNAL)
+	})
 }

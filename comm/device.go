@@ -1,0 +1,76 @@
+package comm
+
+import (
+	"gompi/comm/internal/engine"
+	"gompi/internal/mem"
+)
+
+// Where collectives of device memory go. In a room whose members may have devices,
+// each collective that is long enough begins with a step in which all tell where
+// their buffers are. If all are in the memory of devices that reach each other, it is
+// done there (package node, Devices); otherwise buffers are staged, each rank's for
+// itself. What is asked, and when, follows from what all ranks know.
+
+// deviceLeast is the bytes of a collective from which on its ranks ask each other.
+// Shorter ones are staged: three words of the hosts and three works of a device take
+// longer than two copies. The number is a guess until a GPU has been measured; it is
+// above what rooms do in one step.
+const deviceLeast = 32 << 10
+
+// furnishDevices makes c's room able to use the devices of its members.
+func (c *Comm) furnishDevices() {
+	for r := range c.Size() {
+		if c.room != nil && c.withDevices[c.ch.World(r)] {
+			c.devices = c.room.Devices(c.arena, func(why error) {
+				c.log.Warn("collectives of device memory go through host memory", "comm", c.name, "err", why)
+			})
+			return
+		}
+	}
+}
+
+// meet reports whether o is done on devices, if there can be some.
+func (c *Comm) meet(o *operation) (bool, error) {
+	if c.devices == nil || !o.suitsDevices(c.Size(), c.table.Deterministic) {
+		return false, nil
+	}
+	root := c.Rank() == int(o.call.Root)
+	send, recv := o.roles(root)
+	var from, to Buffer
+	if send != unused {
+		from = o.send
+	}
+	if recv != unused {
+		to = o.recv
+	}
+	if o.call.Kind == engine.Bcast && root {
+		from, to = o.recv, Buffer{}
+	}
+	return c.devices.Meet(from, to)
+}
+
+// suitsDevices reports whether ranks ask each other before o: it is long, or of a form
+// of which one rank does not know how long it is, and needs no certain order and no
+// function of the user's.
+func (o *operation) suitsDevices(ranks int, ordered bool) bool {
+	k := o.call.Kind
+	switch k {
+	case engine.Gatherv, engine.Scatterv, engine.Alltoallv:
+		return true
+	case engine.ReduceScatterBlock, engine.Allgather, engine.Gather, engine.Scatter:
+	default:
+		ranks = 1 // the count is of all blocks together
+	}
+	if k.Reduces() && (ordered || o.op.Kind == mem.Custom) {
+		return false
+	}
+	return int(o.call.Count)*ranks*o.call.Type.Size() >= deviceLeast
+}
+
+// closeDevices lets go of other ranks' device memory. The own is freed when no other
+// rank can see it any more, at the next occasion.
+func (c *Comm) closeDevices() {
+	if c.devices != nil {
+		c.memory.pool.WhenVacant(c.block, c.devices.Close())
+	}
+}

@@ -1,0 +1,678 @@
+package node
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gompi/comm/internal/coll"
+	"gompi/internal/mem"
+)
+
+// Devices does the collectives of a Room whose members all have their buffers in
+// the memory of devices: one that they share, or several that reach each other.
+// What is moved never comes to the host, which only keeps the order.
+//
+// # Arenas
+//
+// The processor cannot put what others should see into a ring. In its place each
+// member has an arena, memory of its device that all others have imported, in slots
+// which the payloads of steps go around. Only its owner writes to it. Arenas are made
+// for the first collective that wants them, are of the devices of that collective,
+// and stay until the communicator is closed everywhere: a device must not free what
+// another process still sees. The way is proven before it is used: each member writes
+// a number of chance to its arena, and every other has to read it there. If one cannot
+// make, export, import or read, all are told, and the buffers of this communicator go
+// through host memory for good.
+//
+// # Steps
+//
+// A collective is the flow that it is in host memory, or for allreduce a share of its
+// own: only the medium differs. A step is a chunk as long as a slot, and has three
+// movements, each on a queue of the device of its own:
+//
+//	fill    a member copies into its slot what the others will read
+//	reduce  of an allreduce: the lowest member on each device combines its share of
+//	        the chunk, read from the slots of all, into its own slot. So one that
+//	        several share does it in one launch, and of several each does its part
+//	take    a member copies, or combines, from the others' slots into its buffer
+//
+// In a round a member starts the first movement of one step, the next of the step
+// before and the last of the one before that, waits until its device has done them,
+// and then stores the words of the Room that tell the others. So movements of
+// different chunks overlap, and no device ever waits for another: hosts do, asleep if
+// it takes long, and ranks that share a device take no time from each other by waiting.
+//
+// A device's work is in its memory, for all who look there, when the host has seen its
+// end; and the words are stored after that and loaded before the work that relies on
+// them is given to the next device. A slot is filled anew four steps later: three are
+// under way, and the words of a fourth may be.
+//
+// It is not proven on a GPU. How long chunks should be, from which length on arenas
+// win, and whether a kernel that reads another device's memory beats a copy are guesses
+// until one is at hand.
+type Devices struct {
+	room *Room
+	ask  int         // bytes of an arena, 0 for none
+	tell func(error) // is told why there are no arenas
+
+	met        bool // the collective under way is one of Devices
+	send, recv mem.Buffer
+	heard      []uint64 // where the members have their buffers
+
+	mu      sync.Mutex // a collective is under way, or Close
+	state   deviceState
+	words   []uint64 // heard, when arenas were made
+	space   mem.Accelerator
+	arenas  []mem.Buffer // of the members, as space sees them
+	slot    int          // bytes
+	workers []int        // the lowest member on each device
+	queues  [movements]mem.Queue
+	busy    [movements]bool
+}
+
+type deviceState uint8
+
+const (
+	untried deviceState = iota
+	usable
+	useless // or closed
+)
+
+// The movements of a step.
+const (
+	filling = iota
+	reducing
+	taking
+	movements
+)
+
+const (
+	slots = 4
+	// slotLeast lets a piece for each of the most members a room can have begin
+	// where kernels like it.
+	slotLeast = MaxRanks * deviceLine
+	// deviceLine is what addresses in slots are multiples of.
+	deviceLine = 256
+	// offerSize is the size of what a member tells of its arena.
+	offerSize = 512
+)
+
+// What a member tells of its buffers, if not the digest of a device's identity.
+const (
+	inHost    = 0
+	elsewhere = 1
+)
+
+var errLeft = errors.New("the communicator has been closed")
+
+// Devices makes the Room able to Meet, with arenas of size bytes. tell is told, during
+// a Meet, why there are none.
+func (r *Room) Devices(size int, tell func(error)) *Devices {
+	d := &r.devices
+	d.room, d.ask, d.tell, d.heard = r, size, tell, make([]uint64, r.size())
+	return d
+}
+
+// Meet is the beginning of a collective, after Begin, if buffers of some members may
+// be in devices' memory. What this one sends lies in send, and what it receives in
+// recv, both of which may be empty. It reports whether the collective is one of
+// Devices: then the Room's method does it with these very buffers, else it wants host
+// memory. All members find the same.
+func (d *Devices) Meet(send, recv mem.Buffer) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at, word := d.place(send, recv)
+	err := d.room.tellAll(8, true, func(b []byte) { putWord(b, word) }, func(j int, b []byte) { d.heard[j] = word64(b) })
+	if err != nil || slices.Contains(d.heard, inHost) || slices.Contains(d.heard, elsewhere) {
+		return false, err
+	}
+	if d.state == untried {
+		if err := d.furnish(at); err != nil {
+			return false, err
+		}
+	}
+	d.met = d.state == usable && slices.Equal(d.heard, d.words)
+	d.send, d.recv = send, recv
+	return d.met, nil
+}
+
+// place returns where this member has its buffers, and what it tells of that.
+func (d *Devices) place(send, recv mem.Buffer) (at mem.Accelerator, word uint64) {
+	if send.Len() == 0 {
+		send = recv
+	}
+	if recv.Len() == 0 {
+		recv = send
+	}
+	if send.Len() == 0 && d.state == usable {
+		return d.space, d.words[d.room.me] // nothing is anywhere
+	}
+	at, ok := send.Space().(mem.Accelerator)
+	switch {
+	case send.IsHost() && recv.IsHost():
+		return nil, inHost
+	case !ok || d.ask == 0 || send.Space() != recv.Space() || d.space != nil && d.space != at:
+		return nil, elsewhere
+	}
+	h := fnv.New64a()
+	h.Write([]byte(at.Identity()))
+	return at, h.Sum64() | 2
+}
+
+// tellAll is a step in which every member tells n bytes, which say writes, and hear is
+// given those of all. first is for a collective's first step.
+func (r *Room) tellAll(n int, first bool, say func(b []byte), hear func(member int, b []byte)) error {
+	r.step++
+	s := r.step
+	r.lay(s, n, false)
+	h, err := r.acquire(s)
+	if err != nil {
+		return err
+	}
+	if h.call.A = 0; first {
+		r.sign(h)
+	}
+	say(r.payload(r.me, s, 0, n))
+	r.store(&h.step, s)
+	if err := r.assemble(s); err != nil {
+		return err
+	}
+	for j := range r.parts {
+		switch {
+		case j == r.me:
+		case first:
+			_, err = r.meet(j, s)
+		default:
+			err = r.await(&r.head(j, s).step, s, j)
+		}
+		if err != nil {
+			return err
+		}
+		hear(j, r.payload(j, s, 0, n))
+	}
+	r.free = s - 1 // all have begun this step: they have read what was before
+	return nil
+}
+
+func putWord(b []byte, v uint64) { binary.NativeEndian.PutUint64(b, v) }
+func word64(b []byte) uint64     { return binary.NativeEndian.Uint64(b) }
+
+// An offer is what a member tells of its arena.
+type offer struct {
+	size   uint64 // 0: there is none
+	nonce  uint64 // is at its beginning
+	handle []byte
+}
+
+func (o *offer) encode(b []byte) {
+	putWord(b, o.size)
+	putWord(b[8:], o.nonce)
+	putWord(b[16:], uint64(len(o.handle)))
+	copy(b[24:], o.handle)
+}
+
+func decodeOffer(b []byte) offer {
+	n := min(word64(b[16:]), offerSize-24)
+	return offer{word64(b), word64(b[8:]), slices.Clone(b[24 : 24+n])}
+}
+
+// furnish makes the arenas, with all members.
+func (d *Devices) furnish(at mem.Accelerator) error {
+	r := d.room
+	d.space, d.arenas, d.words = at, make([]mem.Buffer, r.size()), slices.Clone(d.heard)
+	mine, why := d.offer()
+	offers := make([]offer, r.size())
+	if err := r.tellAll(offerSize, false, mine.encode, func(j int, b []byte) { offers[j] = decodeOffer(b) }); err != nil {
+		return err
+	}
+	if why == nil {
+		why = d.accept(offers)
+	}
+	all := true
+	say := func(b []byte) {
+		if b[0] = 1; why != nil {
+			b[0] = 0
+		}
+	}
+	if err := r.tellAll(1, false, say, func(_ int, b []byte) { all = all && b[0] == 1 }); err != nil {
+		return err
+	}
+	if all {
+		d.state, d.workers = usable, nil
+		for j, w := range d.words {
+			if slices.Index(d.words, w) == j {
+				d.workers = append(d.workers, j)
+			}
+		}
+		return nil
+	}
+	d.state = useless
+	d.release()
+	err := r.tellAll(1, false, func([]byte) {}, func(int, []byte) {}) // now nobody sees any arena
+	if err == nil {
+		d.free()
+	}
+	if why == nil {
+		why = errors.New("another rank cannot")
+	}
+	d.tell(why)
+	return err
+}
+
+// offer makes this member's arena and queues.
+func (d *Devices) offer() (o offer, err error) {
+	arena, err := d.space.Alloc(mem.U8, d.ask)
+	if err != nil {
+		return o, err
+	}
+	d.arenas[d.room.me] = arena
+	for i := range d.queues {
+		if d.queues[i], err = d.space.NewQueue(); err != nil {
+			return o, err
+		}
+	}
+	nonce := []uint64{rand.Uint64()}
+	if err := d.space.Copy(arena.Slice(0, 8), mem.Of(nonce).Raw()); err != nil {
+		return o, err
+	}
+	handle, err := d.space.Export(arena)
+	if err == nil && len(handle) > offerSize-24 {
+		err = fmt.Errorf("a handle of %d bytes: want %d at most", len(handle), offerSize-24)
+	}
+	if err != nil {
+		return o, err
+	}
+	return offer{uint64(d.ask), nonce[0], handle}, nil
+}
+
+// accept imports the others' arenas, and reads what should be in them.
+func (d *Devices) accept(offers []offer) error {
+	size := d.ask
+	for j, o := range offers {
+		if o.size == 0 {
+			return fmt.Errorf("rank %d has no memory to share", j)
+		}
+		size = min(size, int(o.size))
+	}
+	if d.slot = size / slots &^ (deviceLine - 1); d.slot < slotLeast {
+		return fmt.Errorf("%d bytes for each rank: want %d", size, slots*slotLeast)
+	}
+	for j, o := range offers {
+		if j == d.room.me {
+			continue
+		}
+		b, err := d.space.Import(o.handle, mem.U8, size)
+		if err != nil {
+			return fmt.Errorf("memory of rank %d: %w", j, err)
+		}
+		d.arenas[j] = b
+		got := make([]uint64, 1)
+		if err := d.space.Copy(mem.Of(got).Raw(), b.Slice(0, 8)); err != nil {
+			return fmt.Errorf("memory of rank %d: %w", j, err)
+		}
+		if got[0] != o.nonce {
+			return fmt.Errorf("memory of rank %d holds %#x where that rank stored %#x", j, got[0], o.nonce)
+		}
+	}
+	return nil
+}
+
+// release lets go of what belongs to others, and of the queues.
+func (d *Devices) release() {
+	for i, q := range d.queues {
+		if q != nil {
+			q.Close() // an error is the device's, which has told it before
+			d.queues[i] = nil
+		}
+	}
+	for j, b := range d.arenas {
+		if j != d.room.me && b.Len() > 0 {
+			d.space.Free(b)
+			d.arenas[j] = mem.Buffer{}
+		}
+	}
+}
+
+// free frees the own arena, which nobody else sees any more.
+func (d *Devices) free() {
+	if len(d.arenas) > 0 && d.arenas[d.room.me].Len() > 0 {
+		d.space.Free(d.arenas[d.room.me])
+	}
+	d.arenas = nil
+}
+
+// Close ends Devices. It returns what frees the own arena, for when no other member
+// is in the room any more. A collective under way has to end first, as it does when
+// its communicator is closed.
+func (d *Devices) Close() (free func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.state = useless
+	d.release()
+	return d.free
+}
+
+// enter begins the movements of a collective. leave ends them: when it returns, the
+// device does nothing with the collective's buffers any more.
+func (d *Devices) enter() error {
+	d.mu.Lock()
+	if d.state != usable {
+		return errLeft
+	}
+	return nil
+}
+
+func (d *Devices) leave(err *error) {
+	if *err != nil && d.state == usable {
+		for _, q := range d.queues {
+			q.Sync() // its error would be another's consequence
+		}
+		d.busy = [movements]bool{}
+	}
+	d.send, d.recv = mem.Buffer{}, mem.Buffer{}
+	d.mu.Unlock()
+}
+
+// pieceOf returns how many elements of most go in one step, of each of the parts of a
+// slot.
+func (d *Devices) pieceOf(most, size, parts int) int {
+	return max(min(most, (d.slot/parts&^(deviceLine-1))/size), 1)
+}
+
+// held returns n bytes of a member's slot of step s from off on.
+func (d *Devices) held(member int, s uint64, off, n int) mem.Buffer {
+	at := int(s%slots)*d.slot + off
+	return d.arenas[member].Slice(at, at+n)
+}
+
+// lay gives step s its slot, and returns when this member may fill it.
+func (d *Devices) lay(s uint64) error {
+	r := d.room
+	r.lay(s, 0, false)
+	p := &r.at[s%depth]
+	p.after = max(p.after, s-min(s, slots))
+	h, err := r.acquire(s)
+	if err == nil {
+		h.call.A = 0
+	}
+	return err
+}
+
+// on returns a movement's queue, to put work on.
+func (d *Devices) on(movement int) mem.Queue {
+	d.busy[movement] = true
+	return d.queues[movement]
+}
+
+// done stores step s into word, for the others, when a movement's queue is done.
+func (d *Devices) done(movement int, word *atomic.Uint64, s uint64) error {
+	if d.busy[movement] {
+		d.busy[movement] = false
+		if err := d.queues[movement].Sync(); err != nil {
+			return err
+		}
+	}
+	d.room.store(word, s)
+	return nil
+}
+
+// rounds makes the movements of n elements, of which a step takes a piece. They are
+// given the step and its first element. reduce may be nil.
+func (d *Devices) rounds(n, piece int, fill, reduce, take func(s uint64, lo int) error) error {
+	r := d.room
+	steps := max((n+piece-1)/piece, 1)
+	first, own := r.step+1, r.parts[r.me].lines
+	r.step += uint64(steps)
+	lag := 1
+	if reduce != nil {
+		lag = 2
+	}
+	for i := range steps + lag {
+		moves := [movements]struct {
+			start func(s uint64, lo int) error
+			step  int
+			word  *atomic.Uint64
+		}{
+			filling:  {fill, i, &r.head(r.me, first+uint64(i)).step},
+			reducing: {reduce, i - 1, &own.made},
+			taking:   {take, i - lag, &own.read},
+		}
+		for _, m := range moves {
+			if m.start != nil && m.step >= 0 && m.step < steps {
+				if err := m.start(first+uint64(m.step), m.step*piece); err != nil {
+					return err
+				}
+			}
+		}
+		for k, m := range moves {
+			if m.start != nil && m.step >= 0 && m.step < steps {
+				if err := d.done(k, m.word, first+uint64(m.step)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// combine puts the combination of the Room's srcs lo to hi-1 on a movement's queue.
+func (d *Devices) combine(movement int, op coll.Op, dst mem.Buffer, lo, hi int) error {
+	q := d.on(movement)
+	err := q.Reduce(op.Kind.Base(), dst, d.room.srcs[lo:hi]...)
+	if err == nil && op.Kind == mem.Avg {
+		err = q.Divide(dst, hi-lo)
+	}
+	return err
+}
+
+// run is the Room's run.
+func (d *Devices) run(f *flow) (err error) {
+	if err := d.enter(); err != nil {
+		d.mu.Unlock()
+		return err
+	}
+	defer d.leave(&err)
+	parts := 1
+	if f.split {
+		parts = d.room.size()
+	}
+	f.piece = d.pieceOf(f.most, max(f.typ.Size(), 1), parts)
+	fill := func(s uint64, lo int) error { return d.fill(f, s, lo) }
+	take := func(s uint64, lo int) error { return d.take(f, s, lo) }
+	return d.rounds(f.most, f.piece, fill, nil, take)
+}
+
+// piecemeal returns the piece of a block from element lo on.
+func (f *flow) piecemeal(b mem.Buffer, l *layout, block, lo int) mem.Buffer {
+	count, start := l.count(block), l.start(block)
+	lo = min(lo, count)
+	return b.Slice(start+lo, start+min(lo+f.piece, count))
+}
+
+// stride returns how far the parts of a slot are from each other, for the step that
+// begins with element lo.
+func (f *flow) stride(lo int) int { return (f.each(lo) + deviceLine - 1) &^ (deviceLine - 1) }
+
+func (d *Devices) fill(f *flow, s uint64, lo int) error {
+	if err := d.lay(s); err != nil || !f.writes {
+		return err
+	}
+	me, q := d.room.me, d.on(filling)
+	if !f.split {
+		b := f.piecemeal(d.send, &f.out, 0, lo).Raw()
+		return q.Copy(d.held(me, s, 0, b.Len()), b)
+	}
+	for j := range d.arenas {
+		if j == me && !f.staged {
+			continue
+		}
+		b := f.piecemeal(d.send, &f.out, j, lo).Raw()
+		if err := q.Copy(d.held(me, s, j*f.stride(lo), b.Len()), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns the n bytes that member j has for this one in step s, when they are
+// there.
+func (d *Devices) read(f *flow, j int, s uint64, n, lo int) (mem.Buffer, error) {
+	off := 0
+	if f.split {
+		off = d.room.me * f.stride(lo)
+	}
+	if j == d.room.me { // filled in a round before
+		return d.held(j, s, off, n), nil
+	}
+	return d.held(j, s, off, n), d.room.await(&d.room.head(j, s).step, s, j)
+}
+
+func (d *Devices) take(f *flow, s uint64, lo int) error {
+	if f.fold {
+		return d.takeFolding(f, s, lo)
+	}
+	r, q := d.room, d.on(taking)
+	for i := f.lo; i < f.hi; i++ {
+		j := i
+		if f.hi-f.lo == r.size() {
+			j = (r.me + i) % r.size() // so that not all read from the same one
+		}
+		block := j
+		if f.single {
+			block = 0
+		}
+		dst := f.piecemeal(d.recv, &f.in, block, lo).Raw()
+		src, err := dst, error(nil)
+		if j != r.me {
+			src, err = d.read(f, j, s, dst.Len(), lo)
+		} else if d.send.Len() > 0 {
+			src = d.own(f, lo).Raw()
+		}
+		if err == nil && !mem.Same(dst, src) {
+			err = q.Copy(dst, src)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// own returns what this member has for itself from element lo on.
+func (d *Devices) own(f *flow, lo int) mem.Buffer {
+	me := 0
+	if f.split {
+		me = d.room.me
+	}
+	return f.piecemeal(d.send, &f.out, me, lo)
+}
+
+func (d *Devices) takeFolding(f *flow, s uint64, lo int) error {
+	if f.lo == f.hi {
+		return nil
+	}
+	r := d.room
+	dst := f.piecemeal(d.recv, &f.in, 0, lo)
+	for j := f.lo; j < f.hi; j++ {
+		if j == r.me && !f.staged {
+			r.srcs[j] = d.own(f, lo)
+			continue
+		}
+		b, err := d.read(f, j, s, dst.Size(), lo)
+		if err != nil {
+			return err
+		}
+		r.srcs[j] = b.As(dst)
+	}
+	return d.combine(taking, f.op, dst, f.lo, f.hi)
+}
+
+// allreduce is the Room's allreduce, of what Meet was given. A worker reads its own
+// share from its buffer and does not store it for others.
+func (d *Devices) allreduce(op coll.Op) (err error) {
+	if err := d.enter(); err != nil {
+		d.mu.Unlock()
+		return err
+	}
+	defer d.leave(&err)
+	n := d.send.Len()
+	piece := d.pieceOf(n, d.send.Type().Size(), 1)
+	mine := slices.Index(d.workers, d.room.me)
+	end := func(lo int) int { return min(lo+piece, n) }
+	fill := func(s uint64, lo int) error { return d.fillShares(s, lo, end(lo), mine) }
+	reduce := func(s uint64, lo int) error { return d.reduceShare(s, lo, end(lo), mine, op) }
+	take := func(s uint64, lo int) error { return d.takeShares(s, lo, end(lo)) }
+	return d.rounds(n, piece, fill, reduce, take)
+}
+
+// share returns the elements of a worker's share of the step of elements base to
+// end-1.
+func (d *Devices) share(base, end, worker int) (lo, hi int) {
+	n, line := end-base, deviceLine/d.send.Type().Size()
+	each := ((n+len(d.workers)-1)/len(d.workers) + line - 1) / line * line
+	return base + min(worker*each, n), base + min((worker+1)*each, n)
+}
+
+// stored returns where a member stores elements lo to hi-1 of the step s that begins
+// with element base.
+func (d *Devices) stored(member int, s uint64, base, lo, hi int) mem.Buffer {
+	size := d.send.Type().Size()
+	return d.held(member, s, (lo-base)*size, (hi-lo)*size)
+}
+
+func (d *Devices) fillShares(s uint64, base, end, mine int) error {
+	if err := d.lay(s); err != nil {
+		return err
+	}
+	lo, hi := end, end // what is not stored
+	if mine >= 0 {
+		lo, hi = d.share(base, end, mine)
+	}
+	me, q := d.room.me, d.on(filling)
+	err := q.Copy(d.stored(me, s, base, base, lo), d.send.Slice(base, lo).Raw())
+	if err == nil && hi < end {
+		err = q.Copy(d.stored(me, s, base, hi, end), d.send.Slice(hi, end).Raw())
+	}
+	return err
+}
+
+func (d *Devices) reduceShare(s uint64, base, end, mine int, op coll.Op) error {
+	if mine < 0 {
+		return nil
+	}
+	r := d.room
+	lo, hi := d.share(base, end, mine)
+	for j := range r.parts {
+		if j == r.me {
+			r.srcs[j] = d.send.Slice(lo, hi)
+			continue
+		}
+		if err := r.await(&r.head(j, s).step, s, j); err != nil {
+			return err
+		}
+		r.srcs[j] = d.stored(j, s, base, lo, hi).As(d.send)
+	}
+	return d.combine(reducing, op, d.stored(r.me, s, base, lo, hi).As(d.send), 0, r.size())
+}
+
+func (d *Devices) takeShares(s uint64, base, end int) error {
+	r := d.room
+	for i, w := range d.workers {
+		if w != r.me {
+			if err := r.await(&r.parts[w].lines.made, s, w); err != nil {
+				return err
+			}
+		}
+		lo, hi := d.share(base, end, i)
+		if err := d.on(taking).Copy(d.recv.Slice(lo, hi).Raw(), d.stored(w, s, base, lo, hi)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

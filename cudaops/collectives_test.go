@@ -1,0 +1,207 @@
+package cudaops_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gompi/comm"
+	"gompi/cudaops"
+	"gompi/cudaops/cudatest"
+	"gompi/internal/mem"
+)
+
+// Collectives of processes, each of which has its buffers on a device.
+
+// A collective has so many elements of send and recv on this rank.
+type collective struct {
+	name       string
+	send, recv int
+	call       func(ctx context.Context, c *comm.Comm, send, recv comm.Buffer) error
+}
+
+// collectives are those that processes try, with n elements in a block, or vector.
+func collectives(c *comm.Comm, n int) []collective {
+	p, root := c.Size(), c.Size()-1
+	counts := make([]int, p)
+	for i := range counts {
+		counts[i] = n + i
+	}
+	all := n*p + p*(p-1)/2
+	return []collective{
+		{"allreduce", n, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
+			return c.Allreduce(ctx, s, r, comm.Sum)
+		}},
+		{"allreduce in place", 0, n, func(ctx context.Context, c *comm.Comm, _, r comm.Buffer) error {
+			return c.Allreduce(ctx, r, r, comm.Max)
+		}},
+		{"average", n, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
+			return c.Allreduce(ctx, s, r, comm.Avg)
+		}},
+		{"bcast", 0, n, func(ctx context.Context, c *comm.Comm, _, r comm.Buffer) error { return c.Bcast(ctx, root, r) }},
+		{"reduce", n, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
+			return c.Reduce(ctx, root, s, r, comm.Sum)
+		}},
+		{"reducescatter", n * p, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
+			return c.ReduceScatterBlock(ctx, s, r, comm.Sum)
+		}},
+		{"allgather", n, n * p, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error { return c.Allgather(ctx, s, r) }},
+		{"allgatherv", n + c.Rank(), all, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error {
+			return c.Allgatherv(ctx, s, r, counts, nil)
+		}},
+		{"gather", n, n * p, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error { return c.Gather(ctx, 0, s, r) }},
+		{"scatter", n * p, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error { return c.Scatter(ctx, 0, s, r) }},
+		{"alltoall", n * p, n * p, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error { return c.Alltoall(ctx, s, r) }},
+		{"scan", n, n, func(ctx context.Context, c *comm.Comm, s, r comm.Buffer) error { return c.Scan(ctx, s, r, comm.Sum) }},
+	}
+}
+
+// jobCollectives is a rank that does each collective in host memory and on its
+// device, and compares. FAIL_ON_RANK_1 is for the driver of that rank alone.
+func jobCollectives() error {
+	ctx := context.Background()
+	c, err := comm.Init(ctx)
+	if err != nil {
+		return err
+	}
+	devices, err := cudaops.Devices()
+	if err != nil {
+		return err
+	}
+	if c.Rank() == 1 && os.Getenv(failVariable) != "" {
+		os.Setenv("FAKECUDA_FAIL", os.Getenv(failVariable))
+	}
+	d := devices[c.Rank()%len(devices)]
+	for _, n := range []int{9000, 40_001} {
+		for _, k := range collectives(c, n) {
+			if err := k.compare(ctx, c, d); err != nil {
+				return c.Abort(1, fmt.Sprintf("%s of %d: %v", k.name, n, err))
+			}
+		}
+	}
+	return c.Close(ctx)
+}
+
+const failVariable = "GOMPI_TEST_FAIL_ON_RANK_1"
+
+func (k collective) compare(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
+	send, recv := make([]float32, k.send), make([]float32, k.recv)
+	for i := range send {
+		send[i] = float32((c.Rank()*31 + i*7) % 101)
+	}
+	for i := range recv {
+		recv[i] = float32((c.Rank()*13 + i*3) % 103)
+	}
+	s, err := cudaops.Upload(d, send)
+	if err != nil {
+		return err
+	}
+	defer s.Free()
+	r, err := cudaops.Upload(d, recv)
+	if err != nil {
+		return err
+	}
+	defer r.Free()
+	got := make([]float32, k.recv)
+	if err := errors.Join(k.call(ctx, c, comm.Of(send), comm.Of(recv)), k.call(ctx, c, s.Buffer(), r.Buffer()), r.CopyTo(got)); err != nil {
+		return err
+	}
+	if !bytes.Equal(mem.Of(got).Raw().HostSlice(), mem.Of(recv).Raw().HostSlice()) {
+		return errors.New("the device holds something else than host memory")
+	}
+	return nil
+}
+
+// Processes that share a device, have one each, or some of both, do collectives on
+// devices alone; where these do not reach each other, or do not hold what they seem
+// to, or the driver refuses something on one rank, by way of host memory.
+func TestProcessesDoCollectivesOnTheirDevices(t *testing.T) {
+	device(t)
+	const onDevices = "FAKECUDA_FAIL=cuMemAllocHost_v2:1=2" // no pinned memory to go through
+	const said = "collectives of device memory go through host memory"
+	type situation struct {
+		np, said    string
+		environment []string
+	}
+	alike := func(np int, devices string) situation {
+		k := situation{fmt.Sprint(np), "", []string{"FAKECUDA_DEVICES=" + devices}}
+		if np > 1 { // a world of one has no room
+			k.environment = append(k.environment, onDevices)
+		}
+		return k
+	}
+	cases := []situation{
+		alike(2, "1"),
+		{"4", "", []string{"FAKECUDA_DEVICES=4", onDevices, "FAKECUDA_DELAY=300"}},
+		{"3", said, []string{"FAKECUDA_DEVICES=2", "FAKECUDA_P2P=00/00"}},
+		{"2", said, []string{"FAKECUDA_DEVICES=2", "FAKECUDA_BLIND=1"}},
+		{"3", said, []string{"FAKECUDA_DEVICES=1", failVariable + "=cuIpcOpenMemHandle_v2:1=201"}},
+	}
+	switch {
+	case cudatest.Real(): // with what devices there are
+		cases = []situation{{np: "1"}, {np: "2"}, {np: "4"}, {np: "8"}}
+	case !testing.Short():
+		for np := 1; np <= 8; np++ {
+			for _, devices := range []string{"1", "2", "3", "8"} {
+				cases = append(cases, alike(np, devices))
+			}
+		}
+		cases = append(cases, situation{"3", said, []string{failVariable + "=cuIpcGetMemHandle:1=1"}},
+			situation{"2", said, []string{failVariable + "=cuStreamCreate:3=2"}})
+	}
+	for _, k := range cases {
+		out, err := startRanks(t, "collectives", k.np, append(k.environment, "GOMPI_DEVICE_ARENA=256K", "GOMPI_LOG=warn")...)
+		if err != nil || k.said == "" && strings.Contains(out, said) || !strings.Contains(out, k.said) {
+			t.Errorf("np=%s, %v: %v\n%s", k.np, k.environment, err, out)
+		}
+	}
+}
+
+// jobDying is a rank of which the last kills itself while the others are busy on
+// their devices.
+func jobDying() error {
+	ctx := context.Background()
+	c, err := comm.Init(ctx)
+	if err != nil {
+		return err
+	}
+	devices, err := cudaops.Devices()
+	if err != nil {
+		return err
+	}
+	d := devices[c.Rank()%len(devices)]
+	v, err := cudaops.Make[float32](d, 300_000)
+	if err != nil {
+		return err
+	}
+	if c.Rank() == c.Size()-1 {
+		for range 3 {
+			if err := c.Allreduce(ctx, v.Buffer(), v.Buffer(), comm.Sum); err != nil {
+				return err
+			}
+		}
+		return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+	for err == nil {
+		err = c.Allreduce(ctx, v.Buffer(), v.Buffer(), comm.Sum)
+	}
+	var lost *comm.RevokedError
+	if !errors.As(err, &lost) || lost.Rank != c.Size()-1 {
+		return fmt.Errorf("rank %d got %v, which does not name the rank that died", c.Rank(), err)
+	}
+	return nil
+}
+
+// A process that is killed while others work on devices ends the job, with its name.
+func TestAProcessThatDiesEndsCollectivesOnDevices(t *testing.T) {
+	device(t)
+	out, err := startRanks(t, "dying", "4", "GOMPI_DEVICE_ARENA=256K")
+	if err == nil || !strings.Contains(out, "rank 3") || !strings.Contains(out, "killed") || strings.Contains(out, "does not name") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,165 @@
+package boot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/challenge"
+	"gompi/internal/seg"
+)
+
+// A door is where ranks that no agent started get the segment and the doorbells of
+// their host: the first of them makes both, as agents do, and passes them on. It is
+// a socket whose name the kernel makes up: nothing is left behind, and who shares
+// the name space of sockets is on one host, by the hub's rule.
+type door struct{ ln *net.UnixListener }
+
+// shareTime bounds how long the ranks of a host, all of which are there, take to
+// pass their segment on.
+const shareTime = 10 * time.Second
+
+// openDoor opens the door of a rank that may turn out to be the first of its host.
+// Where it fails the rank has none.
+func openDoor() door {
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix"})
+	if err != nil {
+		return door{}
+	}
+	return door{ln}
+}
+
+// name is what leads to the door, "" if there is none.
+func (d door) name() string {
+	if d.ln == nil {
+		return ""
+	}
+	return d.ln.Addr().String()
+}
+
+func (d door) close() {
+	if d.ln != nil {
+		d.ln.Close()
+	}
+}
+
+// segmentDoor is how the ranks of a host make sure of each other: of their user,
+// since anybody may knock, and of their job.
+func segmentDoor(secret *[32]byte) challenge.Door {
+	return challenge.Door{Greeting: "gompiseg1", Secret: secret}
+}
+
+// share gets the segment that this rank shares with the others of its host. The
+// door of the first of them is called name.
+func (in *Info) share(ctx context.Context, own door, name string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, shareTime)
+	defer cancel()
+	var s *seg.Segment
+	var bells []int
+	if in.LocalRank == 0 {
+		s, bells, err = in.provide(ctx, own)
+	} else {
+		s, bells, err = in.obtain(ctx, name)
+	}
+	if err != nil {
+		return err
+	}
+	if s.Ranks() != in.LocalSize || s.WorldRank(in.LocalRank) != in.Rank || !s.Rank(in.LocalRank).Join() {
+		return fmt.Errorf("the host's segment has no place for rank %d, %d of %d here", in.Rank, in.LocalRank, in.LocalSize)
+	}
+	in.Segment, in.Bells, in.flight = s, bells, s.Rank(in.LocalRank)
+	return nil
+}
+
+// provide makes the segment and gives it to the others of this host. Whoever does
+// not come in time has none.
+func (in *Info) provide(ctx context.Context, own door) (*seg.Segment, []int, error) {
+	if own.ln == nil {
+		return nil, nil, errors.New("there is no socket to pass the host's segment through")
+	}
+	var ranks []int
+	for r := range in.Size {
+		if in.NodeIndex(r) == in.Node {
+			ranks = append(ranks, r)
+		}
+	}
+	s, err := seg.New(ranks)
+	if err != nil {
+		return nil, nil, err
+	}
+	bells := make([]int, len(ranks))
+	for i := range bells {
+		if bells[i], err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+			return nil, nil, fmt.Errorf("doorbell %d of %d: %w", i+1, len(bells), err)
+		}
+	}
+	defer context.AfterFunc(ctx, own.close)()
+	fds := append([]int{s.FD()}, bells...)
+	for left := len(ranks) - 1; left > 0; {
+		conn, err := own.ln.AcceptUnix()
+		if err != nil {
+			break
+		}
+		if in.admit(ctx, conn, fds) == nil {
+			left--
+		}
+		conn.Close()
+	}
+	return s, bells, nil
+}
+
+// admit gives the descriptors to a rank of this host.
+func (in *Info) admit(ctx context.Context, conn *net.UnixConn, fds []int) error {
+	if err := ofThisUser(ctx, conn); err != nil {
+		return err
+	}
+	if _, err := segmentDoor(&in.Secret).Answer(conn); err != nil {
+		return err
+	}
+	return SendFDs(fds, func(data, oob []byte) error {
+		_, _, err := conn.WriteMsgUnix(data, oob, nil)
+		return err
+	})
+}
+
+// obtain gets the segment from the first rank of this host.
+func (in *Info) obtain(ctx context.Context, name string) (*seg.Segment, []int, error) {
+	c, err := new(net.Dialer).DialContext(ctx, "unix", name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the first rank of this host passes no segment on: %w", err)
+	}
+	defer c.Close()
+	conn := c.(*net.UnixConn)
+	if err := ofThisUser(ctx, conn); err != nil {
+		return nil, nil, fmt.Errorf("the door of the first rank of this host: %w", err)
+	}
+	var fds []int
+	if _, err = segmentDoor(&in.Secret).Call(conn, nil); err == nil {
+		fds, err = receiveFDs(1+in.LocalSize, func(data, oob []byte) (int, int, error) {
+			n, oobn, _, _, err := conn.ReadMsgUnix(data, oob)
+			return n, oobn, err
+		})
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("the first rank of this host passes no segment on: %w", err)
+	}
+	s, err := seg.Attach(fds[0])
+	return s, fds[1:], err
+}
+
+// ofThisUser refuses the processes of others, and lets conn end with ctx.
+func ofThisUser(ctx context.Context, conn *net.UnixConn) error {
+	deadline, _ := ctx.Deadline()
+	conn.SetDeadline(deadline)
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var refused error
+	err = raw.Control(func(fd uintptr) { refused = sameUser(int(fd)) })
+	return errors.Join(err, refused)
+}

@@ -1,0 +1,76 @@
+package boot
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+)
+
+// Ranks of one host that no agent started see one segment, in which each has its
+// place and its doorbell.
+func TestRanksWithoutAnAgentGetOneSegment(t *testing.T) {
+	ranks := meet(t, 4)
+	for r, s := range ranks {
+		in := s.Info()
+		if in.Unshared != nil || in.Segment == nil || len(in.Bells) != 4 {
+			t.Fatalf("rank %d: segment %v, %d doorbells, %v", r, in.Segment, len(in.Bells), in.Unshared)
+		}
+		if pid := in.Segment.PID(r); pid == 0 {
+			t.Errorf("rank %d has not joined", r)
+		}
+		in.Segment.Bump()
+	}
+	for r, s := range ranks {
+		if e := s.info.Segment.Epoch(); e != 4 {
+			t.Errorf("rank %d sees epoch %d, want that of all four", r, e)
+		}
+	}
+}
+
+// Who does not know the job's secret gets nothing, and is in nobody's way.
+func TestADoorIsForRanksOfTheJob(t *testing.T) {
+	own := openDoor()
+	defer own.close()
+	ranks := make([]Info, 2)
+	for r := range ranks {
+		ranks[r] = Info{Rank: r, Size: 2, LocalRank: r, LocalSize: 2, Secret: [32]byte{1}}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	strangers := make(chan error, 1)
+	go func() {
+		strange := ranks[1]
+		strange.Secret[0]++
+		strangers <- strange.share(ctx, door{}, own.name())
+		ranks[1].Unshared = ranks[1].share(ctx, door{}, own.name())
+		strangers <- nil
+	}()
+	if err := ranks[0].share(ctx, own, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-strangers; err == nil {
+		t.Error("a rank of another job got the segment")
+	}
+	if <-strangers; ranks[1].Unshared != nil || ranks[1].Segment == nil {
+		t.Errorf("the rank after it got %v, %v", ranks[1].Segment, ranks[1].Unshared)
+	}
+}
+
+// Without a segment there is a reason, and the ranks meet all the same.
+func TestWithoutADoorRanksHaveNoSegment(t *testing.T) {
+	in := Info{Rank: 0, Size: 2, LocalSize: 2}
+	if err := in.share(t.Context(), door{}, ""); err == nil || in.Segment != nil {
+		t.Errorf("the first rank got %v, %v", in.Segment, err)
+	}
+	ln, err := net.Listen("unix", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close() // the first rank is gone
+	in = Info{Rank: 1, Size: 2, LocalRank: 1, LocalSize: 2}
+	if err := in.share(t.Context(), door{}, fmt.Sprint(ln.Addr())); err == nil || in.Segment != nil {
+		t.Errorf("another rank got %v, %v", in.Segment, err)
+	}
+}
