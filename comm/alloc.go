@@ -188,7 +188,8 @@ func answer(refused error) int64 {
 // tell tells all ranks some words and returns those of all, by rank.
 func (c *Comm) tell(ctx context.Context, call engine.Call, mine ...int64) ([]int64, error) {
 	all := make([]int64, len(mine)*c.Size())
-	o := allgatherOp(Of(mine), Of(all))
+	var o operation
+	o.allgather(Of(mine), Of(all))
 	o.call = call
 	err := c.turns.run(ctx, c, &o)
 	return all, err

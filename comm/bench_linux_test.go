@@ -23,3 +23,44 @@ func BenchmarkMemoryPingPong(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkInstructions is what short collectives of two ranks cost apart from the
+// time in which a line of the cache crosses.
+func BenchmarkInstructions(b *testing.B) {
+	s, r := make([]float32, 2), make([]float32, 2)
+	one := make([]float32, 1)
+	for _, op := range []struct {
+		name string
+		call func(context.Context, *comm.Comm) error
+	}{
+		{"barrier", comm.Barrier},
+		{"bcast", func(ctx context.Context, c *comm.Comm) error { return comm.Bcast(ctx, c, 0, s) }},
+		{"reduce", func(ctx context.Context, c *comm.Comm) error { return comm.Reduce(ctx, c, 0, s, r, comm.Sum) }},
+		{"allreduce", func(ctx context.Context, c *comm.Comm) error { return comm.Allreduce(ctx, c, s, r, comm.Sum) }},
+		{"reducescatter", func(ctx context.Context, c *comm.Comm) error {
+			return comm.ReduceScatterBlock(ctx, c, s, one, comm.Sum)
+		}},
+		{"allgather", func(ctx context.Context, c *comm.Comm) error { return comm.Allgather(ctx, c, one, r) }},
+		{"alltoall", func(ctx context.Context, c *comm.Comm) error { return comm.Alltoall(ctx, c, s, r) }},
+	} {
+		b.Run(op.name, func(b *testing.B) {
+			err := errors.Join(overMemory(b, 2, func(ctx context.Context, c *comm.Comm) error {
+				if c.Rank() != 0 {
+					return nil
+				}
+				c.Mirrored()
+				b.ResetTimer()
+				for range b.N {
+					if err := op.call(ctx, c); err != nil {
+						return err
+					}
+				}
+				b.StopTimer()
+				return nil
+			})...)
+			if err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}

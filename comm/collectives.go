@@ -35,7 +35,8 @@ func Reduce[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, op
 // so it need not commute. It must not keep its arguments nor call comm, and may
 // be called from another goroutine than the caller's while this call lasts.
 func ReduceFunc[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, combine func(acc, in []T)) error {
-	o := reduceOp(root, Of(send), Of(recv), custom(combine))
+	var o operation
+	o.reduce(root, Of(send), Of(recv), custom(combine))
 	return c.do(ctx, &o)
 }
 
@@ -47,7 +48,8 @@ func Allreduce[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) er
 
 // AllreduceFunc is Allreduce with a function, as ReduceFunc.
 func AllreduceFunc[T Scalar](ctx context.Context, c *Comm, send, recv []T, combine func(acc, in []T)) error {
-	o := allreduceOp(Of(send), Of(recv), custom(combine))
+	var o operation
+	o.allreduce(Of(send), Of(recv), custom(combine))
 	return c.do(ctx, &o)
 }
 

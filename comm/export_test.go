@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/node"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
 )
@@ -26,7 +27,8 @@ func (c *Comm) Launcher() boot.Boot { return c.boot }
 // ReduceWithout is an Allreduce without an operator that nothing has checked: a
 // collective that fails on the rank that calls it.
 func (c *Comm) ReduceWithout(ctx context.Context, send, recv Buffer) error {
-	o := allreduceOp(send, recv, builtin(Sum))
+	var o operation
+	o.allreduce(send, recv, builtin(Sum))
 	o.op.Kind = 0
 	return c.fault(engine.Allreduce.String(), -1, c.turns.run(ctx, c, &o))
 }
@@ -45,3 +47,16 @@ func (c *Comm) LimitMemory(l seg.Limit) { c.memory.limit = func() seg.Limit { re
 
 // Lent returns how many allocations this rank has in its heap, of all communicators.
 func (c *Comm) Lent() int { return c.memory.heap.Len() }
+
+// Mirrored makes c's rank see itself in the place of every other member: its
+// collectives, but those in which something is read twice, then wait for nobody,
+// and take only what their instructions take.
+func (c *Comm) Mirrored() {
+	m := c.memory
+	own, claim := m.pool.Own(c.block)
+	parts := make([]node.Part, c.Size())
+	for r := range parts {
+		parts[r] = own
+	}
+	c.room = node.New(c.Rank(), parts, node.StageSize(c.Size()), claim, false, false, m.looks, &c.port)
+}

@@ -173,7 +173,8 @@ func (c *Comm) divide(ctx context.Context, kind engine.Collective, color, key in
 	block := c.take()
 	mine := []int64{int64(color), int64(key), int64(c.e.Counter()), int64(block)}
 	all := make([]int64, len(mine)*c.Size())
-	o := allgatherOp(Of(mine), Of(all))
+	var o operation
+	o.allgather(Of(mine), Of(all))
 	o.call.Kind = kind
 	if err := c.turns.run(ctx, c, &o); err != nil {
 		c.give(block)

@@ -24,7 +24,8 @@ func TestMemoryOfStagesIsLentOnce(t *testing.T) {
 	gpu.Free(lost)
 	c := &Comm{process: &process{}}
 	for _, bad := range [][2]Buffer{{lost, alloc()}, {alloc(), lost}, {lost, lost}} {
-		o := allreduceOp(bad[0], bad[1], coll.Op{Kind: mem.Sum})
+		var o operation
+		o.allreduce(bad[0], bad[1], coll.Op{Kind: mem.Sum})
 		on := o
 		stages, err := c.staging.operands(&on, updated)
 		if err == nil {

@@ -30,7 +30,7 @@ func (c *Comm) RecvInit(from, tag int, b Buffer) *Persistent {
 	return &Persistent{c: c, kind: recvRequest, peer: from, tag: tag, buf: b}
 }
 
-func (c *Comm) persistent(o operation) *Persistent { return &Persistent{c: c, op: &o} }
+func (c *Comm) persistent(o *operation) *Persistent { return &Persistent{c: c, op: o} }
 
 // Start starts the operation. An error is kept for Wait of the Request: ErrActive if
 // the one started last is not done. All ranks start collectives of one communicator
@@ -42,7 +42,7 @@ func (p *Persistent) Start() Request {
 		return r
 	}
 	if p.op != nil {
-		p.last = p.c.collective(*p.op)
+		p.last = p.c.collective(p.op)
 	} else {
 		p.last = p.c.message(p.kind, p.peer, p.tag, p.buf)
 	}

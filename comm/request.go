@@ -84,12 +84,12 @@ func (c *Comm) launch(k requestKind, peer, tag int, b Buffer) engine.Handle {
 }
 
 // collective starts o, for a nonblocking call. An error is kept for Wait.
-func (c *Comm) collective(o operation) Request {
+func (c *Comm) collective(o *operation) Request {
 	r := Request{c: c, kind: collectiveRequest + requestKind(o.call.Kind), peer: -1}
-	if err := c.check(&o); err != nil {
+	if err := c.check(o); err != nil {
 		r.h = c.failed(err)
 	} else {
-		r.h = c.turns.enqueue(c, &o)
+		r.h = c.turns.enqueue(c, o)
 	}
 	return r
 }

@@ -47,7 +47,7 @@ func Bytes(s []byte) Buffer {
 // HostBytes returns the host memory b as a Buffer of n elements of type t.
 // b must hold n elements and be aligned for t, else HostBytes panics.
 func HostBytes(t Type, n int, b []byte) Buffer {
-	if !t.Valid() || n < 0 || n > len(b)/t.Size() {
+	if !t.Valid() || uint(n) > uint(len(b)) || n*t.Size() > len(b) {
 		panic(fmt.Sprintf("mem: %d bytes cannot hold %d elements of %v", len(b), n, t))
 	}
 	return Buffer{kind: &hostKinds[t], host: unsafe.Pointer(unsafe.SliceData(b)), n: n}

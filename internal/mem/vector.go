@@ -34,6 +34,10 @@ func (l loop) over(dst *byte, srcs []*byte, n int) int {
 // does not fill a vector.
 func (l loop) kernel(size int, rest kernel) kernel {
 	return func(dst, a, b unsafe.Pointer, n int) {
+		if n*size < vectorUnit {
+			rest(dst, a, b, n)
+			return
+		}
 		srcs := [2]*byte{(*byte)(a), (*byte)(b)}
 		done := l.over((*byte)(dst), srcs[:], n*size)
 		if left := n - done/size; left > 0 {
@@ -45,13 +49,13 @@ func (l loop) kernel(size int, rest kernel) kernel {
 // fold stores the combination of srcs into dst, which may be any of them, and
 // returns how many elements it did: all that fill whole vectors.
 func (l loop) fold(dst Buffer, srcs []Buffer) int {
-	if l == noLoop || len(srcs) > mostOperands {
+	size := dst.kind.size
+	if l == noLoop || len(srcs) > mostOperands || dst.n*size < vectorUnit {
 		return 0
 	}
 	var at [mostOperands]*byte
 	for i := range srcs {
 		at[i] = (*byte)(srcs[i].host)
 	}
-	size := dst.kind.size
 	return l.over((*byte)(dst.host), at[:len(srcs)], dst.n*size) / size
 }

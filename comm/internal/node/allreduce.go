@@ -22,6 +22,9 @@ func (r *Room) allreduceShort(send, recv mem.Buffer, op coll.Op) error {
 	r.sign(h)
 	copy(r.payload(r.me, s, 0, size), send.HostSlice())
 	r.store(&h.step, s)
+	if r.size() == 2 && !r.keepsOrder(op) {
+		return r.reducePair(s, send, recv, op)
+	}
 	if err := r.assemble(s); err != nil {
 		return err
 	}
@@ -42,6 +45,24 @@ func (r *Room) allreduceShort(send, recv mem.Buffer, op coll.Op) error {
 		return err
 	}
 	return op.Finish(recv, r.size())
+}
+
+// reducePair ends a short allreduce of two: nothing goes through srcs, from which it
+// would be loaded right after it was stored.
+func (r *Room) reducePair(s uint64, send, recv mem.Buffer, op coll.Op) error {
+	peer := 1 - r.me
+	if _, err := r.meet(peer, s); err != nil {
+		return err
+	}
+	r.free = s - 1
+	a, b := send, mem.HostBytes(send.Type(), send.Len(), r.payload(peer, s, 0, send.Size()))
+	if peer == 0 {
+		a, b = b, a
+	}
+	if err := mem.Reduce(op.Kind.Base(), recv, a, b); err != nil {
+		return err
+	}
+	return op.Finish(recv, 2)
 }
 
 // A share is a long allreduce. In each step the members do a stretch of the vector

@@ -34,13 +34,13 @@ func (r *Room) Bcast(root int, b mem.Buffer) error {
 		}
 	}
 	l := layout{each: b.Len()}
-	f := flow{typ: b.Type(), out: l, in: l, single: true, most: b.Len()}
+	f := &flow{typ: b.Type(), out: l, in: l, single: true, most: b.Len()}
 	if r.me == root {
 		f.send, f.writes = bytesOf(b), true
 	} else {
 		f.recv, f.lo, f.hi = bytesOf(b), root, root+1
 	}
-	return r.run(&f)
+	return r.run(f)
 }
 
 // Reduce combines the sends into the root's recv: all write, the root combines.
@@ -51,13 +51,13 @@ func (r *Room) Reduce(root int, send, recv mem.Buffer, op coll.Op) error {
 		}
 	}
 	l := layout{each: send.Len()}
-	f := flow{send: bytesOf(send), typ: send.Type(), out: l, most: send.Len(), writes: true}
+	f := &flow{send: bytesOf(send), typ: send.Type(), out: l, most: send.Len(), writes: true}
 	if r.me == root {
 		f.fold, f.op, f.recv, f.in, f.hi = true, op, bytesOf(recv), l, r.size()
 		f.staged = r.keepsOrder(op)
 		f.writes = f.staged
 	}
-	return r.run(&f)
+	return r.run(f)
 }
 
 // Allreduce combines the sends into everybody's recv.
@@ -113,8 +113,8 @@ func (r *Room) Gather(root int, send, recv mem.Buffer) error {
 			return err
 		}
 	}
-	f := r.gather(root, layout{each: send.Len()}, send, recv)
-	f.most = send.Len()
+	f := flow{most: send.Len()}
+	f.gathers(r, root, layout{each: send.Len()}, send, recv)
 	return r.run(&f)
 }
 
@@ -124,21 +124,21 @@ func (r *Room) Gatherv(root int, send, recv mem.Buffer, counts, displs []int) er
 	if r.me == root {
 		in = r.placed(0, counts, displs)
 	}
-	f := r.gather(root, in, send, recv)
+	var f flow
+	f.gathers(r, root, in, send, recv)
 	if err := r.agree(&f, []int{send.Len()}); err != nil {
 		return err
 	}
 	return r.run(&f)
 }
 
-func (r *Room) gather(root int, in layout, send, recv mem.Buffer) flow {
-	f := flow{send: bytesOf(send), typ: send.Type(), out: layout{each: send.Len()}}
+func (f *flow) gathers(r *Room, root int, in layout, send, recv mem.Buffer) {
+	f.send, f.typ, f.out = bytesOf(send), send.Type(), layout{each: send.Len()}
 	if r.me == root {
 		f.recv, f.in, f.hi = bytesOf(recv), in, r.size()
 	} else {
 		f.writes = true
 	}
-	return f
 }
 
 // Scatter copies each member's block of the root's send to its recv.
@@ -148,8 +148,8 @@ func (r *Room) Scatter(root int, send, recv mem.Buffer) error {
 			return err
 		}
 	}
-	f := r.scatter(root, layout{each: recv.Len()}, send, recv)
-	f.most = recv.Len()
+	f := flow{most: recv.Len()}
+	f.scatters(r, root, layout{each: recv.Len()}, send, recv)
 	return r.run(&f)
 }
 
@@ -158,20 +158,23 @@ func (r *Room) Scatterv(root int, send, recv mem.Buffer, counts, displs []int) e
 	var out layout
 	if r.me == root {
 		out = r.placed(0, counts, displs)
+	} else {
+		counts = nil
 	}
-	f := r.scatter(root, out, send, recv)
-	if err := r.agree(&f, out.counts); err != nil {
+	var f flow
+	f.scatters(r, root, out, send, recv)
+	if err := r.agree(&f, counts); err != nil {
 		return err
 	}
 	return r.run(&f)
 }
 
-func (r *Room) scatter(root int, out layout, send, recv mem.Buffer) flow {
-	f := flow{recv: bytesOf(recv), typ: recv.Type(), in: layout{each: recv.Len()}, split: true, single: true, lo: root, hi: root + 1}
+func (f *flow) scatters(r *Room, root int, out layout, send, recv mem.Buffer) {
+	f.recv, f.typ, f.in = bytesOf(recv), recv.Type(), layout{each: recv.Len()}
+	f.split, f.single, f.lo, f.hi = true, true, root, root+1
 	if r.me == root {
 		f.send, f.out, f.writes = bytesOf(send), out, true
 	}
-	return f
 }
 
 // Alltoall copies block i of member j's send to block j of member i's recv.
@@ -183,12 +186,12 @@ func (r *Room) Alltoall(send, recv mem.Buffer) error {
 
 // Alltoallv is Alltoall with blocks of any length.
 func (r *Room) Alltoallv(send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, counts, displs []int) error {
-	f := flow{send: bytesOf(send), recv: bytesOf(recv), typ: send.Type(), out: r.placed(0, sendCounts, sendDispls), in: r.placed(1, counts, displs),
+	f := &flow{send: bytesOf(send), recv: bytesOf(recv), typ: send.Type(), out: r.placed(0, sendCounts, sendDispls), in: r.placed(1, counts, displs),
 		split: true, writes: true, hi: r.size(), full: true}
-	if err := r.agree(&f, sendCounts); err != nil {
+	if err := r.agree(f, sendCounts); err != nil {
 		return err
 	}
-	return r.run(&f)
+	return r.run(f)
 }
 
 // Scan combines the sends of the members up to this one into recv.

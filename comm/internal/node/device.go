@@ -489,7 +489,7 @@ func (d *Devices) run(f *flow) (err error) {
 }
 
 // piecemeal returns the piece of a block from element lo on.
-func (f *flow) piecemeal(b mem.Buffer, l *layout, block, lo int) mem.Buffer {
+func (f *flow) piecemeal(b mem.Buffer, l layout, block, lo int) mem.Buffer {
 	count, start := l.count(block), l.start(block)
 	lo = min(lo, count)
 	return b.Slice(start+lo, start+min(lo+f.piece, count))
@@ -505,14 +505,14 @@ func (d *Devices) fill(f *flow, s uint64, lo int) error {
 	}
 	me, q := d.room.me, d.on(filling)
 	if !f.split {
-		b := f.piecemeal(d.send, &f.out, 0, lo).Raw()
+		b := f.piecemeal(d.send, f.out, 0, lo).Raw()
 		return q.Copy(d.held(me, s, 0, b.Len()), b)
 	}
 	for j := range d.arenas {
 		if j == me && !f.staged {
 			continue
 		}
-		b := f.piecemeal(d.send, &f.out, j, lo).Raw()
+		b := f.piecemeal(d.send, f.out, j, lo).Raw()
 		if err := q.Copy(d.held(me, s, j*f.stride(lo), b.Len()), b); err != nil {
 			return err
 		}
@@ -547,7 +547,7 @@ func (d *Devices) take(f *flow, s uint64, lo int) error {
 		if f.single {
 			block = 0
 		}
-		dst := f.piecemeal(d.recv, &f.in, block, lo).Raw()
+		dst := f.piecemeal(d.recv, f.in, block, lo).Raw()
 		src, err := dst, error(nil)
 		if j != r.me {
 			src, err = d.read(f, j, s, dst.Len(), lo)
@@ -570,7 +570,7 @@ func (d *Devices) own(f *flow, lo int) mem.Buffer {
 	if f.split {
 		me = d.room.me
 	}
-	return f.piecemeal(d.send, &f.out, me, lo)
+	return f.piecemeal(d.send, f.out, me, lo)
 }
 
 func (d *Devices) takeFolding(f *flow, s uint64, lo int) error {
@@ -578,7 +578,7 @@ func (d *Devices) takeFolding(f *flow, s uint64, lo int) error {
 		return nil
 	}
 	r := d.room
-	dst := f.piecemeal(d.recv, &f.in, 0, lo)
+	dst := f.piecemeal(d.recv, f.in, 0, lo)
 	for j := f.lo; j < f.hi; j++ {
 		if j == r.me && !f.staged {
 			r.srcs[j] = d.own(f, lo)

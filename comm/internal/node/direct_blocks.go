@@ -39,7 +39,7 @@ func (r *Room) takeDirect(f *flow) {
 	f.piece = f.most
 	for i := range r.size() {
 		j := (r.me + i) % r.size() // so that not all read from the same one
-		dst := f.part(f.recv, &f.in, j, 0)
+		dst := f.part(f.recv, f.in, j, 0)
 		if len(dst) > 0 {
 			carry(dst, r.block(f, j, 0, len(dst)), f.past)
 		}

@@ -244,21 +244,21 @@ func (r *Room) fill(f *flow, s, first uint64) error {
 // pack copies what goes to the others, from element lo of each block on.
 func (r *Room) pack(f *flow, s uint64, lo int) {
 	if !f.split {
-		b := f.part(f.send, &f.out, 0, lo)
+		b := f.part(f.send, f.out, 0, lo)
 		r.reach.Copy(r.payload(r.me, s, 0, len(b)), b)
 		return
 	}
 	each := f.each(lo)
 	for j := range r.parts {
 		if j != r.me || f.staged {
-			b := f.part(f.send, &f.out, j, lo)
+			b := f.part(f.send, f.out, j, lo)
 			r.reach.Copy(r.payload(r.me, s, j*each, len(b)), b)
 		}
 	}
 }
 
 // part returns the piece of a block from element lo on.
-func (f *flow) part(b []byte, l *layout, block, lo int) []byte {
+func (f *flow) part(b []byte, l layout, block, lo int) []byte {
 	size := f.typ.Size()
 	count, start := l.count(block), l.start(block)
 	lo = min(lo, count)
@@ -297,7 +297,7 @@ func (r *Room) take(f *flow, s, first uint64) error {
 		if f.single {
 			block = 0
 		}
-		dst := f.part(f.recv, &f.in, block, lo)
+		dst := f.part(f.recv, f.in, block, lo)
 		if j == r.me {
 			if own := f.own(r.me, lo); len(own) > 0 && &own[0] != &dst[0] {
 				f.deliver(dst, own)
@@ -336,7 +336,7 @@ func (f *flow) own(me, lo int) []byte {
 	if !f.split {
 		me = 0
 	}
-	return f.part(f.send, &f.out, me, lo)
+	return f.part(f.send, f.out, me, lo)
 }
 
 // takeFolding reads step s and combines what is in it.
@@ -344,7 +344,7 @@ func (r *Room) takeFolding(f *flow, s, first uint64, lo int) error {
 	if f.lo == f.hi {
 		return nil
 	}
-	b := f.part(f.recv, &f.in, 0, lo)
+	b := f.part(f.recv, f.in, 0, lo)
 	n := len(b) / f.typ.Size()
 	for j := f.lo; j < f.hi; j++ {
 		src := b
@@ -426,37 +426,43 @@ func bytesOf(b mem.Buffer) []byte {
 	return b.HostSlice()
 }
 
-// A layout says where blocks lie in a buffer.
+// A layout says where blocks lie in a buffer. It has two words, for the reason that
+// mem.Buffer has four.
 type layout struct {
-	each           int // elements of every block, one after the other, if counts is nil
-	counts, starts []int
+	each int     // elements of every block, one after the other
+	v    *blocks // where blocks differ, else nil
 }
 
+type blocks struct{ counts, starts []int }
+
 func (l layout) count(block int) int {
-	if l.counts == nil {
+	if l.v == nil {
 		return l.each
 	}
-	return l.counts[block]
+	return l.v.counts[block]
 }
 
 func (l layout) start(block int) int {
-	if l.counts == nil {
+	if l.v == nil {
 		return block * l.each
 	}
-	return l.starts[block]
+	return l.v.starts[block]
 }
 
 // placed returns the layout of blocks of counts elements at displs, or one after
-// the other if displs is nil, and the longest. A collective has two, 0 and 1.
+// the other if displs is nil. A collective has two, 0 and 1.
 func (r *Room) placed(which int, counts, displs []int) layout {
+	b := &r.blocks[which]
+	b.counts, b.starts = counts, displs
 	if displs != nil {
-		return layout{counts: counts, starts: displs}
+		return layout{v: b}
 	}
-	starts, at := r.starts[which][:0], 0
+	r.starts[which] = r.starts[which][:0]
+	at := 0
 	for _, n := range counts {
-		starts = append(starts, at)
+		r.starts[which] = append(r.starts[which], at)
 		at += n
 	}
-	r.starts[which] = starts
-	return layout{counts: counts, starts: starts}
+	b.starts = r.starts[which]
+	return layout{v: b}
 }

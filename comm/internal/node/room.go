@@ -194,7 +194,8 @@ type Room struct {
 	at    [depth]place
 
 	srcs   []mem.Buffer
-	starts [2][]int
+	blocks [2]blocks
+	starts [2][]int // of blocks one after the other
 	spares [][]byte // by height in the combination tree
 	share  share    // of the allreduce under way
 	access access   // to vectors in the members' heaps
