@@ -102,9 +102,13 @@ gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there 
 # What --cuda-gpu-arch a PTX version goes with; -Xclang as clang 14's own option refuses it.
 PTX = clang-14 -x cuda --cuda-device-only -nocudainc -nocudalib -nogpuinc -std=c++17 -O3 -ffp-contract=off -fno-exceptions -Wall -Werror -Icudaops -S
 
+# The kernels of the example that trains.
+NETWORK = examples/train/internal/cudann
+
 ptx: ## the CUDA kernels as the text that is embedded (needs clang-14; PTXDIR=folder to write elsewhere)
 	$(PTX) --cuda-gpu-arch=sm_80 -Xclang -target-feature -Xclang +ptx70 cudaops/kernels.cu -o $(or $(PTXDIR),cudaops)/kernels_sm80.ptx
 	$(PTX) --cuda-gpu-arch=sm_75 -Xclang -target-feature -Xclang +ptx63 cudaops/kernels.cu -o $(or $(PTXDIR),cudaops)/kernels_sm75.ptx
+	$(PTX) --cuda-gpu-arch=sm_75 -Xclang -target-feature -Xclang +ptx63 $(NETWORK)/network.cu -o $(or $(PTXDIR),$(NETWORK))/network_sm75.ptx
 
 dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo, which is not static, in that of this machine)
 	@for arch in amd64 arm64; do \

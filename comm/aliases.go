@@ -10,6 +10,11 @@ type (
 	// A Buffer is a run of elements of one Type in host or device memory. Of
 	// makes one from a slice.
 	Buffer = mem.Buffer
+	// A Space is a kind of memory: the host's, or a device's, such as a
+	// *cudaops.Device. It allocates, copies and reduces Buffers.
+	Space = mem.Space
+	// A Mark is a point in the work of a device.
+	Mark = mem.Mark
 	// A Type is an element type.
 	Type = mem.Type
 	// An Op is a reduction operator; which are defined for which Type says
@@ -53,6 +58,10 @@ const (
 
 // Of returns the Buffer of s, without copying.
 func Of[T Scalar](s []T) Buffer { return mem.Of(s) }
+
+// Slice returns the elements of b, which is host memory of T's Type, without copying.
+// It panics if b is not.
+func Slice[T Scalar](b Buffer) []T { return mem.Slice[T](b) }
 
 // ToFloat16 rounds f to the nearest Float16, to even in the middle.
 func ToFloat16(f float32) Float16 { return mem.ToFloat16(f) }

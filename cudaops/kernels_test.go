@@ -1,40 +1,17 @@
 package cudaops
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"gompi/cudaops/cudatest"
 	"gompi/internal/mem"
 )
 
 // The committed text is what clang 14 makes of kernels.cu.
 func TestPTXIsWhatTheSourceGives(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles kernels.cu twice")
-	}
-	for _, tool := range []string{"make", "clang-14"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not installed: the PTX in the repository is not compared with kernels.cu", tool)
-		}
-	}
-	dir := t.TempDir()
-	if out, err := exec.Command("make", "-C", "..", "ptx", "PTXDIR="+dir).CombinedOutput(); err != nil {
-		t.Fatalf("make ptx: %v\n%s", err, out)
-	}
-	for _, name := range []string{"kernels_sm80.ptx", "kernels_sm75.ptx"} {
-		made, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if kept, err := os.ReadFile(name); err != nil || !bytes.Equal(kept, made) {
-			t.Errorf("%s is not what kernels.cu gives (%v): run make ptx", name, err)
-		}
-	}
+	cudatest.CheckPTX(t, "kernels_sm80.ptx", "kernels_sm75.ptx")
 }
 
 // Every operator and type has its kernel in both texts, alone in a module.

@@ -124,6 +124,20 @@ func deviceAddr(b Buffer) uintptr {
 	return b.Addr()
 }
 
+// Clear puts the zeroing of b, device memory, on the Stream.
+func (s *Stream) Clear(b Buffer) error {
+	if b.Len() == 0 {
+		return nil
+	}
+	if b.Space() != s.d {
+		return s.d.failed("clear", fmt.Errorf("%d bytes in %s: want memory of %s", b.Size(), b.Space().Name(), s.d.name))
+	}
+	return s.d.failed("clear", driver.Clear(s.ctx, b.Addr(), b.Size(), s.handle))
+}
+
+// Space returns the memory that s works on, a *Device.
+func (s *Stream) Space() mem.Space { return s.d }
+
 // Wait makes later work of s wait for e.
 func (s *Stream) Wait(e *Event) error {
 	return s.d.failed("wait for an event", driver.StreamWait(s.ctx, s.handle, e.handle))
@@ -165,6 +179,24 @@ func (e *Event) Sync() error { return e.d.failed("event", driver.SyncEvent(e.ctx
 
 // Close gives e back; Streams that wait for it still do.
 func (e *Event) Close() error { return e.d.failed("event", driver.CloseEvent(e.ctx, e.handle)) }
+
+// A mark is an Event of one Stream.
+type mark struct {
+	*Event
+	s *Stream
+}
+
+// NewMark returns a Mark for points of the Stream's work.
+func (s *Stream) NewMark() (mem.Mark, error) {
+	e, err := s.d.NewEvent()
+	if err != nil {
+		return nil, err
+	}
+	return mark{e, s}, nil
+}
+
+func (m mark) Set() error  { return m.Record(m.s) }
+func (m mark) Wait() error { return m.Sync() }
 
 // A Module is kernels that were compiled for a Device.
 type Module struct {

@@ -203,3 +203,41 @@ func TestKernelsOfOnesOwn(t *testing.T) {
 }
 
 func pointerTo(s []float32) unsafe.Pointer { return unsafe.Pointer(&s[0]) }
+
+// What was put on a Stream before its mark was set is done when the mark is; what
+// came after need not be.
+func TestMarksAreReachedInTheOrderOfTheWork(t *testing.T) {
+	d := device(t)
+	t.Setenv("FAKECUDA_DELAY", "2000")
+	s := newStream(t, d)
+	out := pinned[int32](t, d, 100)
+	b := upload(t, d, make([]int32, 100))
+	m, err := s.NewMark()
+	must(t, err)
+	defer m.Close()
+	if done, err := m.Done(); !done || err != nil {
+		t.Errorf("a mark that was never set is done: %v (%v)", done, err)
+	}
+	for round := range int32(20) {
+		for i := range out {
+			out[i] = round + 1
+		}
+		must(t, s.Copy(b, mem.Of(out)))
+		must(t, s.Clear(b.Slice(10, 100)))
+		must(t, s.Copy(mem.Of(out), b))
+		must(t, m.Set())
+		if round%2 == 0 {
+			must(t, m.Wait())
+		}
+		for done := false; !done; {
+			done, err = m.Done()
+			must(t, err)
+		}
+		if out[9] != round+1 || out[10] != 0 || out[99] != 0 {
+			t.Fatalf("round %d: at the mark the numbers are %d, %d and %d, want %d, 0 and 0", round, out[9], out[10], out[99], round+1)
+		}
+	}
+	if err := s.Clear(mem.Of(out)); err == nil || !strings.Contains(err.Error(), "400 bytes in host: want memory of cuda:0") {
+		t.Errorf("clearing host memory on a stream: %v", err)
+	}
+}

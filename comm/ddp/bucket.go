@@ -9,21 +9,34 @@ import (
 // one message saves their latency; sending the model in several lets the first
 // travel while the others are still computed.
 type bucket struct {
-	params  []int            // indexes, in the order in which their gradients lie in grads
-	grads   []float32        // from comm.Alloc: ranks of one host average them in place
-	sum     *comm.Persistent // averages grads in place
-	average comm.Request     // of this step
-	pending int              // parameters not yet ready in this step
+	params   []int            // indexes, in the order in which their gradients lie in grads
+	grads    comm.Buffer      // in host memory from comm.Alloc: ranks of one host average them in place
+	sum      *comm.Persistent // averages grads in place
+	average  comm.Request     // of this step
+	pending  int              // parameters not yet ready in this step
+	computed comm.Mark        // on a device: set when none is pending, done when grads are there
 }
 
-// layout assigns parameters of the given lengths to buckets. Backward reaches
+// arrived reports whether the gradients of a bucket of which nothing is pending are
+// in its memory. It waits for them if it is told to.
+func (b *bucket) arrived(wait bool) (bool, error) {
+	switch {
+	case b.computed == nil:
+		return true, nil
+	case wait:
+		return true, b.computed.Wait()
+	}
+	return b.computed.Done()
+}
+
+// layout assigns parameters of the given sizes in bytes to buckets. Backward reaches
 // the last parameter first, so the first bucket begins with the last one. A
 // bucket holds at most its limit of bytes, or one parameter that is larger.
-func layout(lengths []int, firstBytes, bytes int) [][]int {
+func layout(sizes []int, firstBytes, bytes int) [][]int {
 	var buckets [][]int
 	room := 0
-	for i := len(lengths) - 1; i >= 0; i-- {
-		size := 4 * lengths[i]
+	for i := len(sizes) - 1; i >= 0; i-- {
+		size := sizes[i]
 		if len(buckets) == 0 {
 			room = firstBytes
 			buckets = append(buckets, nil)

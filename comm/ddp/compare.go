@@ -15,7 +15,7 @@ import (
 // same names and lengths and the same options. Without this check a rank with
 // another model would be found out by a count that differs, somewhere in the
 // first step, or not at all.
-func sameModel(ctx context.Context, c *comm.Comm, params []*Param, opts Options) error {
+func sameModel(ctx context.Context, c *comm.Comm, params []*Tensor, opts Options) error {
 	mine := describe(params, opts)
 	differ, err := differing(ctx, c, digest([]byte(strings.Join(mine, "\n"))))
 	if err != nil || len(differ) == 0 {
@@ -38,11 +38,11 @@ func sameModel(ctx context.Context, c *comm.Comm, params []*Param, opts Options)
 }
 
 // describe returns a line for the options and one for each parameter.
-func describe(params []*Param, opts Options) []string {
+func describe(params []*Tensor, opts Options) []string {
 	list := []string{fmt.Sprintf("buckets of %d and %d bytes, %d backward passes",
 		opts.FirstBucketBytes, opts.BucketBytes, opts.Accumulate)}
 	for i, p := range params {
-		list = append(list, fmt.Sprintf("parameter %d %q of %d numbers", i, p.Name, len(p.Data)))
+		list = append(list, fmt.Sprintf("parameter %d %q of %d %v", i, p.Name, p.Data.Len(), p.Data.Type()))
 	}
 	return list
 }
@@ -61,12 +61,22 @@ func lines(ctx context.Context, c *comm.Comm, root int, list []string) ([]string
 }
 
 // CheckReplicas returns an error on all ranks unless the parameters are equal
-// on all of them, bit for bit. It reads the whole model and sends a few bytes.
+// on all of them, bit for bit. It reads the whole model, which it copies from a
+// device when the queue has done its work, and sends a few bytes.
 func (d *DDP) CheckReplicas(ctx context.Context) error {
+	if d.queue != nil {
+		if err := d.queue.Sync(); err != nil {
+			return fmt.Errorf("ddp: %w", err)
+		}
+	}
 	digests := make([]uint64, len(d.params))
 	var all []byte
 	for i, p := range d.params {
-		digests[i] = digest(comm.Of(p.Data).HostSlice())
+		data, err := bytesOf(p.Data)
+		if err != nil {
+			return fmt.Errorf("ddp: %q: %w", p.Name, err)
+		}
+		digests[i] = digest(data)
 		all = binary.LittleEndian.AppendUint64(all, digests[i])
 	}
 	differ, err := differing(ctx, d.c, digest(all))
@@ -85,6 +95,15 @@ func (d *DDP) CheckReplicas(ctx context.Context) error {
 		i++
 	}
 	return fmt.Errorf("ddp: the parameters of %s differ from rank 0's, first %q", ranks(differ), d.params[i].Name)
+}
+
+// bytesOf returns what b holds, in host memory.
+func bytesOf(b comm.Buffer) ([]byte, error) {
+	if b.IsHost() {
+		return b.HostSlice(), nil
+	}
+	data := make([]byte, b.Size())
+	return data, b.Space().Copy(comm.Of(data), b)
 }
 
 // digest identifies data; equal digests of different data are not to be feared.

@@ -44,7 +44,9 @@ func (o Options) withDefaults() (Options, error) {
 type DDP struct {
 	c       *comm.Comm
 	opts    Options
-	params  []*Param
+	queue   Queue     // on which gradients are computed; nil: in host memory
+	params  []*Tensor // in host memory: of the same memory as slices
+	slices  []*Param
 	buckets []*bucket
 	home    []*bucket // of each parameter
 	passes  []int     // calls of Ready in this step, for each parameter
@@ -57,7 +59,8 @@ type DDP struct {
 type Stats struct {
 	Steps int
 	// Exposed is the time that Ready and Finish took: communication, and
-	// waiting for slower ranks, that nothing else was done meanwhile.
+	// waiting for slower ranks, that nothing else was done meanwhile. While a
+	// device still computes gradients it does not count.
 	Exposed time.Duration
 	// Bytes is the size of all gradients averaged.
 	Bytes int64
@@ -69,6 +72,40 @@ type Stats struct {
 // and keeps a duplicate of c for itself, so that the caller may use c while
 // gradients travel.
 func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP, error) {
+	tensors := make([]*Tensor, len(params))
+	for i, p := range params {
+		tensors[i] = &Tensor{Name: p.Name, Data: comm.Of(p.Data)}
+	}
+	d, err := start(ctx, c, nil, tensors, opts)
+	if err != nil {
+		return nil, err
+	}
+	d.slices = params
+	for i, p := range params {
+		p.Grad = comm.Slice[float32](tensors[i].Grad)
+	}
+	return d, nil
+}
+
+// NewOn is New for a model in the memory of a device, whose gradients are computed
+// by work on q: Ready says that this work is on q, not that it is done, and returns
+// at once. A bucket is averaged when q has come to the end of its gradients' work,
+// while the device computes those below; so all but the last overlap even if the
+// whole backward pass was put on q before its first kernel ran. After Finish, work
+// put on q finds the averages.
+func NewOn(ctx context.Context, c *comm.Comm, q Queue, params []*Tensor, opts Options) (*DDP, error) {
+	for _, p := range params {
+		if p.Data.Len() > 0 && p.Data.Space() != q.Space() {
+			return nil, fmt.Errorf("ddp: parameter %q is in %s: want memory of %s, whose queue computes", p.Name, p.Data.Space().Name(), q.Space().Name())
+		}
+	}
+	if err := q.Sync(); err != nil {
+		return nil, fmt.Errorf("ddp: %w", err)
+	}
+	return start(ctx, c, q, params, opts)
+}
+
+func start(ctx context.Context, c *comm.Comm, q Queue, params []*Tensor, opts Options) (*DDP, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
@@ -76,11 +113,14 @@ func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP
 	if err := sameModel(ctx, c, params, opts); err != nil {
 		return nil, err
 	}
+	if err := oneType(params); err != nil {
+		return nil, err
+	}
 	own, err := c.Dup(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ddp: %w", err)
 	}
-	d := &DDP{c: own, opts: opts, params: params,
+	d := &DDP{c: own, opts: opts, queue: q, params: params,
 		home: make([]*bucket, len(params)), passes: make([]int, len(params))}
 	if err = d.makeBuckets(ctx); err == nil {
 		err = d.spreadData(ctx)
@@ -91,30 +131,65 @@ func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP
 	return d, nil
 }
 
-func (d *DDP) makeBuckets(ctx context.Context) error {
-	lengths := make([]int, len(d.params))
-	for i, p := range d.params {
-		lengths[i] = len(p.Data)
-	}
-	for _, members := range layout(lengths, d.opts.FirstBucketBytes, d.opts.BucketBytes) {
-		n := 0
-		for _, i := range members {
-			n += lengths[i]
-		}
-		grads, err := comm.Alloc[float32](ctx, d.c, n)
-		if err != nil {
-			return err
-		}
-		b := &bucket{params: members, grads: grads, pending: len(members)}
-		d.buckets = append(d.buckets, b)
-		buf := comm.Of(grads)
-		b.sum = d.c.AllreduceInit(buf, buf, comm.Avg)
-		for _, i := range members {
-			d.home[i] = b
-			d.params[i].Grad, grads = grads[:lengths[i]:lengths[i]], grads[lengths[i]:]
+// oneType returns an error unless all parameters have one Type, of which there are
+// averages.
+func oneType(params []*Tensor) error {
+	for _, p := range params {
+		t := p.Data.Type()
+		if first := params[0].Data.Type(); t != first || !comm.Avg.Defined(t) {
+			return fmt.Errorf("ddp: parameter %q has numbers of %v, the first %v: want one type that has averages", p.Name, t, first)
 		}
 	}
 	return nil
+}
+
+func (d *DDP) makeBuckets(ctx context.Context) error {
+	sizes := make([]int, len(d.params))
+	for i, p := range d.params {
+		sizes[i] = p.Data.Size()
+	}
+	for _, members := range layout(sizes, d.opts.FirstBucketBytes, d.opts.BucketBytes) {
+		n := 0
+		for _, i := range members {
+			n += d.params[i].Data.Len()
+		}
+		b := &bucket{params: members, pending: len(members)}
+		var err error
+		if b.grads, err = d.alloc(ctx, n); err != nil {
+			return err
+		}
+		d.buckets = append(d.buckets, b)
+		if d.queue != nil {
+			if b.computed, err = d.queue.NewMark(); err != nil {
+				return err
+			}
+		}
+		b.sum = d.c.AllreduceInit(b.grads, b.grads, comm.Avg)
+		rest := b.grads
+		for _, i := range members {
+			p, n := d.params[i], d.params[i].Data.Len()
+			d.home[i] = b
+			p.Grad, rest = rest.Slice(0, n), rest.Slice(n, rest.Len())
+		}
+	}
+	return nil
+}
+
+// alloc returns memory for the gradients of a bucket, free gives it back.
+func (d *DDP) alloc(ctx context.Context, n int) (comm.Buffer, error) {
+	if d.queue != nil {
+		return d.queue.Space().Alloc(d.params[0].Data.Type(), n)
+	}
+	grads, err := comm.Alloc[float32](ctx, d.c, n)
+	return comm.Of(grads), err
+}
+
+func (d *DDP) free(ctx context.Context, grads comm.Buffer) {
+	if d.queue != nil {
+		d.queue.Space().Free(grads)
+		return
+	}
+	comm.Free(ctx, d.c, comm.Slice[float32](grads))
 }
 
 // spreadData copies rank 0's parameters to the others. The buckets, not yet in
@@ -122,24 +197,43 @@ func (d *DDP) makeBuckets(ctx context.Context) error {
 func (d *DDP) spreadData(ctx context.Context) error {
 	for _, b := range d.buckets {
 		for _, i := range b.params {
-			copy(d.params[i].Grad, d.params[i].Data)
+			if err := copyAll(d.params[i].Grad, d.params[i].Data); err != nil {
+				return err
+			}
 		}
-		if err := comm.Bcast(ctx, d.c, 0, b.grads); err != nil {
+		if err := d.c.Bcast(ctx, 0, b.grads); err != nil {
 			return err
 		}
 		for _, i := range b.params {
-			copy(d.params[i].Data, d.params[i].Grad)
+			if err := copyAll(d.params[i].Data, d.params[i].Grad); err != nil {
+				return err
+			}
 		}
 	}
 	d.ZeroGrad()
-	return nil
+	return d.err
+}
+
+// copyAll copies src to dst, of the same size, in or between host memory and that of
+// a device.
+func copyAll(dst, src comm.Buffer) error {
+	space := dst.Space()
+	if dst.IsHost() {
+		space = src.Space()
+	}
+	return space.Copy(dst, src)
 }
 
 // ZeroGrad sets all gradients to zero. It belongs between one Finish and the
-// backward pass of the next step.
+// backward pass of the next step. On a device it puts that on the queue, and Finish
+// says if something is wrong.
 func (d *DDP) ZeroGrad() {
 	for _, b := range d.buckets {
-		clear(b.grads)
+		if d.queue == nil {
+			clear(comm.Slice[float32](b.grads))
+		} else if err := d.queue.Clear(b.grads); err != nil && d.err == nil {
+			d.err = fmt.Errorf("ddp: %w", err)
+		}
 	}
 }
 
@@ -164,22 +258,39 @@ func (d *DDP) Ready(i int) {
 	if d.passes[i] < d.opts.Accumulate {
 		return
 	}
-	d.home[i].pending--
+	b := d.home[i]
+	if b.pending--; b.pending == 0 && b.computed != nil {
+		d.fail(d.started, b.computed.Set())
+	}
 	if !d.opts.NoOverlap {
 		begin := time.Now()
-		d.startComplete()
+		d.startComplete(false)
 		d.stats.Exposed += time.Since(begin)
 	}
 }
 
 // startComplete begins the allreduces of complete buckets, always in the order
 // of the buckets: a bucket that is complete early waits, since all ranks must
-// start the same operations in the same order.
-func (d *DDP) startComplete() {
+// start the same operations in the same order. For a device that still computes a
+// complete bucket it waits only if told to.
+func (d *DDP) startComplete(wait bool) {
 	for d.err == nil && d.started < len(d.buckets) && d.buckets[d.started].pending == 0 {
 		b := d.buckets[d.started]
+		begin := time.Now()
+		there, err := b.arrived(wait)
+		d.stats.Exposed -= time.Since(begin)
+		if d.fail(d.started, err); err != nil || !there {
+			return
+		}
 		b.average = b.sum.Start()
 		d.started++
+	}
+}
+
+// fail notes what happened to a bucket, if there is an error.
+func (d *DDP) fail(bucket int, err error) {
+	if err != nil && d.err == nil {
+		d.err = fmt.Errorf("ddp: bucket %d: %w", bucket, err)
 	}
 }
 
@@ -187,22 +298,25 @@ func (d *DDP) startComplete() {
 // error if Ready was not called for a parameter in every pass of the step, or
 // too often; after an error the DDP can only be closed.
 func (d *DDP) Finish(ctx context.Context) error {
+	if d.opts.NoOverlap && d.queue != nil && d.err == nil {
+		d.err = d.queue.Sync()
+	}
 	begin := time.Now()
 	defer func() { d.stats.Exposed += time.Since(begin) }()
 	if missing := d.missing(); d.err == nil && missing != "" {
 		d.err = fmt.Errorf("ddp: no gradient for %s: Ready was called fewer than %d times", missing, d.opts.Accumulate)
 	}
-	d.startComplete()
+	d.startComplete(true)
 	if d.err != nil {
 		return d.err
 	}
 	for i, b := range d.buckets {
 		if _, err := b.average.Wait(ctx); err != nil {
-			d.err = fmt.Errorf("ddp: bucket %d: %w", i, err)
+			d.fail(i, err)
 			return d.err
 		}
 		b.pending = len(b.params)
-		d.stats.Bytes += int64(4 * len(b.grads))
+		d.stats.Bytes += int64(b.grads.Size())
 	}
 	clear(d.passes)
 	d.started = 0
@@ -232,14 +346,21 @@ func (d *DDP) Stats() Stats { return d.stats }
 // an error the gradients may still be on their way: then their memory stays
 // until nothing refers to it.
 func (d *DDP) Close(ctx context.Context) error {
-	for _, p := range d.params {
+	for _, p := range d.slices {
 		p.Grad = nil
 	}
-	if d.started == 0 {
-		for _, b := range d.buckets {
-			comm.Free(ctx, d.c, b.grads)
+	for _, p := range d.params {
+		p.Grad = comm.Buffer{}
+	}
+	var failed []error
+	for _, b := range d.buckets {
+		if b.computed != nil {
+			failed = append(failed, b.computed.Close())
+		}
+		if d.started == 0 {
+			d.free(ctx, b.grads)
 		}
 	}
 	d.buckets = nil
-	return d.c.Close(ctx)
+	return errors.Join(append(failed, d.c.Close(ctx))...)
 }

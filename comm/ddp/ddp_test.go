@@ -199,11 +199,11 @@ func TestDifferentModelsAreRefusedOnEveryRank(t *testing.T) {
 		want   []string
 	}{
 		{"length", func(ps []*Param, _ *Options) []*Param { ps[1].Data = ps[1].Data[:6]; return ps },
-			[]string{"ranks 2, 3", `rank 0 has parameter 1 "p1" of 7 numbers, rank 2 has parameter 1 "p1" of 6 numbers`}},
+			[]string{"ranks 2, 3", `rank 0 has parameter 1 "p1" of 7 float32, rank 2 has parameter 1 "p1" of 6 float32`}},
 		{"name", func(ps []*Param, _ *Options) []*Param { ps[0].Name = "q"; return ps },
-			[]string{"ranks 2, 3", `rank 0 has parameter 0 "p0" of 3 numbers, rank 2 has parameter 0 "q" of 3`}},
+			[]string{"ranks 2, 3", `rank 0 has parameter 0 "p0" of 3 float32, rank 2 has parameter 0 "q" of 3 float32`}},
 		{"fewer", func(ps []*Param, _ *Options) []*Param { return ps[:2] },
-			[]string{"ranks 2, 3", `rank 0 has parameter 2 "p2" of 9 numbers, rank 2 has only 2 parameters`}},
+			[]string{"ranks 2, 3", `rank 0 has parameter 2 "p2" of 9 float32, rank 2 has only 2 parameters`}},
 		{"none", func([]*Param, *Options) []*Param { return nil },
 			[]string{"ranks 2, 3", "only 0 parameters"}},
 		{"options", func(ps []*Param, o *Options) []*Param { o.Accumulate = 2; return ps },

@@ -30,6 +30,11 @@
 // its gradients by (number of ranks) / (samples of the whole batch), as above;
 // then one rank and many follow the same curve, even if their shares are uneven.
 //
+// NewOn is the same for a model in the memory of a GPU: parameters are Tensors, work
+// is put on a Queue, and a bucket is averaged when the device has come to the end of
+// its gradients, while it computes the next. No processor is needed for that but the
+// one that waits in Finish.
+//
 // What all ranks must do in the same way is checked where it is cheap: the
 // model when training starts, that each gradient is announced exactly once a
 // step, and, where the caller asks with CheckReplicas, that the models are still

@@ -9,6 +9,8 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+
+	"gompi/comm"
 )
 
 // A snapshot file is, all numbers little-endian:
@@ -35,6 +37,9 @@ type fileHeader struct {
 
 var order = binary.LittleEndian
 
+// float32s is the type of all numbers.
+var float32s = comm.Of([]float32(nil)).Type()
+
 // encode writes s to w.
 func encode(w io.Writer, s *Snapshot) error {
 	head := fileHeader{
@@ -47,7 +52,10 @@ func encode(w io.Writer, s *Snapshot) error {
 		if len(slice.Name) > math.MaxUint16 {
 			return fmt.Errorf("name of a slice has %d bytes: want at most %d", len(slice.Name), math.MaxUint16)
 		}
-		head.Size += int64(2 + len(slice.Name) + 8 + 4*len(slice.Data))
+		if slice.Data.Type() != float32s {
+			return fmt.Errorf("slice %q has numbers of %v: want %v", slice.Name, slice.Data.Type(), float32s)
+		}
+		head.Size += int64(2 + len(slice.Name) + 8 + slice.Data.Size())
 	}
 	sum := newSum()
 	out := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)
@@ -58,13 +66,12 @@ func encode(w io.Writer, s *Snapshot) error {
 	for _, slice := range s.Slices {
 		buf = order.AppendUint16(buf, uint16(len(slice.Name)))
 		buf = append(buf, slice.Name...)
-		buf = order.AppendUint64(buf, uint64(len(slice.Data)))
+		buf = order.AppendUint64(buf, uint64(slice.Data.Len()))
 	}
 	out.Write(buf) // a bufio.Writer keeps its error for Flush
 	for _, slice := range s.Slices {
-		for _, v := range slice.Data {
-			buf = order.AppendUint32(buf[:0], math.Float32bits(v))
-			out.Write(buf)
+		if err := writeNumbers(out, slice.Data); err != nil {
+			return err
 		}
 	}
 	if err := out.Flush(); err != nil {
@@ -161,11 +168,11 @@ func matchTable(in io.Reader, head fileHeader, want []Slice) error {
 		if err != nil {
 			return fmt.Errorf("slice %d: %w", i, err)
 		}
-		if name != slice.Name || count != uint64(len(slice.Data)) {
+		if name != slice.Name || count != uint64(slice.Data.Len()) {
 			return fmt.Errorf("file is of another model: slice %d is %q of %d numbers, want %q of %d",
-				i, name, count, slice.Name, len(slice.Data))
+				i, name, count, slice.Name, slice.Data.Len())
 		}
-		room -= int64(2 + len(name) + 8 + 4*len(slice.Data))
+		room -= int64(2 + len(name) + 8 + slice.Data.Size())
 	}
 	if room != 0 {
 		return errors.New("file's table does not account for its length")
@@ -186,19 +193,48 @@ func readEntry(in io.Reader) (name string, count uint64, err error) {
 	return string(bytes), count, err
 }
 
-func readNumbers(in io.Reader, dst []float32) error {
-	var buf [4 << 10]byte
-	for len(dst) > 0 {
-		n := min(len(dst), len(buf)/4)
-		if _, err := io.ReadFull(in, buf[:4*n]); err != nil {
+// Numbers pass through host memory in pieces of at most so many.
+const piece = 64 << 10
+
+// pieces calls do with stretches of data, one after the other, and room for as many
+// numbers in host memory.
+func pieces(data comm.Buffer, do func(stretch comm.Buffer, room []float32) error) error {
+	room := make([]float32, min(data.Len(), piece))
+	for i := 0; i < data.Len(); i += len(room) {
+		n := min(len(room), data.Len()-i)
+		if err := do(data.Slice(i, i+n), room[:n]); err != nil {
 			return err
 		}
-		for i := range dst[:n] {
-			dst[i] = math.Float32frombits(order.Uint32(buf[4*i:]))
-		}
-		dst = dst[n:]
 	}
 	return nil
+}
+
+func writeNumbers(out io.Writer, src comm.Buffer) error {
+	var bytes []byte
+	return pieces(src, func(stretch comm.Buffer, room []float32) error {
+		if err := stretch.Space().Copy(comm.Of(room), stretch); err != nil {
+			return err
+		}
+		bytes = bytes[:0]
+		for _, v := range room {
+			bytes = order.AppendUint32(bytes, math.Float32bits(v))
+		}
+		_, err := out.Write(bytes)
+		return err
+	})
+}
+
+func readNumbers(in io.Reader, dst comm.Buffer) error {
+	bytes := make([]byte, 4*min(dst.Len(), piece))
+	return pieces(dst, func(stretch comm.Buffer, room []float32) error {
+		if _, err := io.ReadFull(in, bytes[:stretch.Size()]); err != nil {
+			return err
+		}
+		for i := range room {
+			room[i] = math.Float32frombits(order.Uint32(bytes[4*i:]))
+		}
+		return stretch.Space().Copy(stretch, comm.Of(room))
+	})
 }
 
 func newSum() hash.Hash32 {

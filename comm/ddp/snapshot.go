@@ -19,10 +19,11 @@ type Snapshot struct {
 	Slices   []Slice  // parameters and what the optimiser remembers
 }
 
-// A Slice is a named part of a model's or an optimiser's state.
+// A Slice is a named part of a model's or an optimiser's state: float32 numbers in
+// host or device memory. What is saved of one can be loaded into the other.
 type Slice struct {
 	Name string
-	Data []float32
+	Data comm.Buffer
 }
 
 // Save writes s to the file at path. Rank 0 writes, once; the others wait and
@@ -73,7 +74,7 @@ func spread(ctx context.Context, c *comm.Comm, found *bool, s *Snapshot) error {
 	}
 	s.Step, s.Position, s.Seed = numbers[1], Position{numbers[2], numbers[3]}, uint64(numbers[4])
 	for _, slice := range s.Slices {
-		if err := comm.Bcast(ctx, c, 0, slice.Data); err != nil {
+		if err := c.Bcast(ctx, 0, slice.Data); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"testing"
 
 	"gompi/comm"
@@ -37,7 +36,7 @@ func TestAnyNumberOfRanksLoadsWhatAnotherSaved(t *testing.T) {
 			if err != nil || !found {
 				return fmt.Errorf("found %v, %v", found, err)
 			}
-			if !reflect.DeepEqual(got, want) {
+			if !same(got, want) {
 				return fmt.Errorf("loaded %+v, want %+v", got, want)
 			}
 			return nil
@@ -58,7 +57,7 @@ func TestRanksAgreeThatThereIsNoSnapshot(t *testing.T) {
 		}
 		s := emptied(testSnapshot())
 		found, err := Load(ctx, c, path, s)
-		if found || err != nil || !reflect.DeepEqual(s, emptied(testSnapshot())) {
+		if found || err != nil || !same(s, emptied(testSnapshot())) {
 			return fmt.Errorf("found %v, %v, %+v", found, err, s)
 		}
 		return nil

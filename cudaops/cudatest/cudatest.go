@@ -8,6 +8,7 @@
 package cudatest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -72,7 +73,14 @@ func Build(kernels ...string) (string, error) {
 	_, here, _, _ := runtime.Caller(0)
 	dir := filepath.Dir(here)
 	headers := filepath.Join(dir, "..")
-	sources := append([]string{filepath.Join(headers, "kernels.cu"), filepath.Join(dir, "testdata", "fakecuda.cc")}, kernels...)
+	sources := []string{filepath.Join(headers, "kernels.cu"), filepath.Join(dir, "testdata", "fakecuda.cc")}
+	for _, file := range kernels {
+		file, err := filepath.Abs(file)
+		if err != nil {
+			return "", err
+		}
+		sources = append(sources, file)
+	}
 	args := append([]string{"-x", "c++", "-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-fvisibility=default", "-Wno-unknown-pragmas",
 		"-I", headers, "-shared", "-pthread"}, append(sources, "-ldl")...)
 	name := fmt.Sprintf("libfakecuda-%s.so", hash(args, append(sources, filepath.Join(headers, "kernel.h"))...))
@@ -102,6 +110,34 @@ func Build(kernels ...string) (string, error) {
 		return "", fmt.Errorf("g++: %v\n%s", err, out)
 	}
 	return library, os.Rename(draft.Name(), library) // packages are tested at the same time
+}
+
+// CheckPTX fails the test unless files of its folder are what `make ptx` makes of
+// their sources now. It skips where a tool for that is not installed.
+func CheckPTX(t *testing.T, files ...string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("compiles all kernels")
+	}
+	for _, tool := range []string{"make", "clang-14"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%s is not installed: PTX of the repository is not compared with its source", tool)
+		}
+	}
+	_, here, _, _ := runtime.Caller(0)
+	made := t.TempDir()
+	if out, err := exec.Command("make", "-C", filepath.Join(filepath.Dir(here), "..", ".."), "ptx", "PTXDIR="+made).CombinedOutput(); err != nil {
+		t.Fatalf("make ptx: %v\n%s", err, out)
+	}
+	for _, name := range files {
+		want, err := os.ReadFile(filepath.Join(made, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := os.ReadFile(name); err != nil || !bytes.Equal(kept, want) {
+			t.Errorf("%s is not what its source gives (%v): run make ptx", name, err)
+		}
+	}
 }
 
 func hash(args []string, files ...string) string {

@@ -25,6 +25,7 @@ type config struct {
 	every         int // steps between progress lines
 	csv, plot     string
 	overlap       bool
+	device        string // host or cuda
 
 	shape nn.Shape
 }
@@ -32,7 +33,7 @@ type config struct {
 // defaults make a run of about a minute on two cores.
 func defaults() config {
 	return config{
-		batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true,
+		batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true, device: "host",
 		shape: nn.Shape{Context: 8, Width: 32, Hidden: []int{512, 256}},
 	}
 }
@@ -98,6 +99,7 @@ func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
 	fs.StringVar(&cfg.csv, "csv", "", "file for the lines of progress as comma-separated values")
 	fs.StringVar(&cfg.plot, "plot", "", "file for the loss curve as a picture, .png or .svg")
 	fs.BoolVar(&cfg.overlap, "overlap", cfg.overlap, "average gradients while the backward pass computes; =false: after it")
+	fs.StringVar(&cfg.device, "device", cfg.device, "where to compute: host, or cuda for GPUs, which the ranks of a host take in turn")
 	return resume
 }
 
@@ -131,6 +133,9 @@ func (cfg *config) check() error {
 	}
 	if !(cfg.rate > 0) {
 		return fmt.Errorf("-lr %v: want a positive number", cfg.rate)
+	}
+	if cfg.device != "host" && cfg.device != "cuda" {
+		return fmt.Errorf("-device %q: want host or cuda", cfg.device)
 	}
 	if cfg.snapshot == "" && (cfg.evalOnly || cfg.saveEvery > 0) {
 		return errors.New("-eval and -save-every want -snapshot FILE")

@@ -49,6 +49,7 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"-eval":              "-snapshot",
 		"-print-every 0":     "-print-every 0",
 		"-accumulate 0":      "-accumulate 0",
+		"-device gpu":        `-device "gpu": want host or cuda`,
 		"-save-every -1 -10": "-10",
 	} {
 		if _, err := parse(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {

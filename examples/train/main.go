@@ -7,8 +7,11 @@
 // gradients are averaged over the ranks while the backward pass still computes.
 // The curve is the same whatever the number of ranks.
 //
+// With -device cuda the network is on GPUs, one for each rank of a host or shared.
+//
 // Reading order: trainer.go is the training loop and all that has to do with
-// ranks; internal/nn is the network, internal/text the data.
+// ranks; internal/nn is the network, internal/cudann the same on a GPU, internal/text
+// the data.
 package main
 
 import (

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -29,21 +30,30 @@ func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*
 	shape := cfg.shape
 	shape.Rows = max(64, (cfg.batch/c.Size()+cfg.accumulate)/cfg.accumulate)
 	shape.Workers = computeWorkers(c.Size())
-	t.net = nn.New(shape, cfg.seed)
-	t.adam = nn.NewAdam(t.net.Params())
-	if err := t.restore(ctx); err != nil {
+	if t.model, err = newModel(ctx, c, cfg.device, shape, cfg.seed); err != nil {
 		return nil, err
 	}
-	if t.sampler, err = ddp.NewSampler(len(corpus.Train), cfg.batch, t.state.Seed, ddp.Drop); err != nil {
-		return nil, err
+	if err := t.prepare(ctx, out); err != nil {
+		return nil, errors.Join(err, t.model.Close())
+	}
+	return t, nil
+}
+
+// prepare makes all that training needs beside the model.
+func (t *trainer) prepare(ctx context.Context, out io.Writer) (err error) {
+	if err := t.restore(ctx); err != nil {
+		return err
+	}
+	if t.sampler, err = ddp.NewSampler(len(t.corpus.Train), t.cfg.batch, t.state.Seed, ddp.Drop); err != nil {
+		return err
 	}
 	t.last = t.lastStep()
-	t.describe(out, shape)
-	t.d, err = ddp.New(ctx, c, t.net.Params(), ddp.Options{
+	t.describe(out)
+	t.d, err = t.model.share(ctx, t.c, ddp.Options{
 		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes,
-		Accumulate: cfg.accumulate, NoOverlap: !cfg.overlap,
+		Accumulate: t.cfg.accumulate, NoOverlap: !t.cfg.overlap,
 	})
-	return t, err
+	return err
 }
 
 // computeWorkers leaves one processor of this process for communication, unless
@@ -73,10 +83,7 @@ func (t *trainer) lastStep() int64 {
 // the snapshot if there is one to resume from.
 func (t *trainer) restore(ctx context.Context) error {
 	t.state.Seed = t.cfg.seed
-	for _, p := range t.net.Params() {
-		t.state.Slices = append(t.state.Slices, ddp.Slice{Name: p.Name, Data: p.Data})
-	}
-	t.state.Slices = append(t.state.Slices, t.adam.Memory()...)
+	t.state.Slices = append(t.model.parameters(), t.model.Memory()...)
 	if t.cfg.snapshot == "" || !t.cfg.resume && !t.cfg.evalOnly {
 		return nil
 	}
@@ -115,19 +122,19 @@ func shareCorpus(ctx context.Context, c *comm.Comm, dir string) (*text.Corpus, e
 	return corpus, comm.Bcast(ctx, c, 0, corpus.Held)
 }
 
-func (t *trainer) describe(out io.Writer, shape nn.Shape) {
+func (t *trainer) describe(out io.Writer) {
 	size := 0
-	for _, p := range t.net.Params() {
-		size += len(p.Data)
+	for _, p := range t.model.parameters() {
+		size += p.Data.Len()
 	}
 	fmt.Fprintf(out, "text: %s, %d bytes to train on, %d held out, digest %s\n",
 		t.corpus.Source, len(t.corpus.Train), len(t.corpus.Held), t.corpus.Digest())
 	fmt.Fprintf(out, "model: %d bytes of context, hidden layers %v, %d parameters (%.1f MB of gradients)\n",
-		shape.Context, shape.Hidden, size, float64(4*size)/1e6)
+		t.cfg.shape.Context, t.cfg.shape.Hidden, size, float64(4*size)/1e6)
 	steps := "no steps"
 	if t.state.Step < t.last {
 		steps = fmt.Sprintf("steps %d to %d", t.state.Step+1, t.last)
 	}
-	fmt.Fprintf(out, "run: %s of %d samples, on %d ranks of %d compute goroutines, overlap %v\n",
-		steps, t.cfg.batch, t.c.Size(), shape.Workers, t.cfg.overlap)
+	fmt.Fprintf(out, "run: %s of %d samples, on %d ranks of %s, overlap %v\n",
+		steps, t.cfg.batch, t.c.Size(), t.model, t.cfg.overlap)
 }

@@ -114,16 +114,15 @@ func (w lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestRunThatDiedGoesOnBitForBit(t *testing.T) {
-	cfg := small()
-	cfg.saveEvery = 5
-	want := saved(t, 2, cfg)
-
-	cfg.snapshot = filepath.Join(t.TempDir(), "snapshot")
-	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+// interrupted runs the training on n ranks until rank 0 has printed the line of a
+// step.
+func interrupted(t *testing.T, n int, cfg config, step int) {
+	t.Helper()
+	last := fmt.Sprintf("step %5d", step)
+	commtest.Run(t, n, func(ctx context.Context, c *comm.Comm) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		out := lineWriter(func(line string) {
-			if strings.HasPrefix(line, "step    12") {
+			if strings.HasPrefix(line, last) {
 				cancel(errors.New("killed"))
 			}
 		})
@@ -132,6 +131,15 @@ func TestRunThatDiedGoesOnBitForBit(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestRunThatDiedGoesOnBitForBit(t *testing.T) {
+	cfg := small()
+	cfg.saveEvery = 5
+	want := saved(t, 2, cfg)
+
+	cfg.snapshot = filepath.Join(t.TempDir(), "snapshot")
+	interrupted(t, 2, cfg, 12)
 	if bytes.Equal(readFile(t, cfg.snapshot), want) {
 		t.Fatal("the run was interrupted too late")
 	}

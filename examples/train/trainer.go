@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
 	"time"
 
 	"gompi/comm"
 	"gompi/comm/ddp"
-	"gompi/examples/train/internal/nn"
 	"gompi/examples/train/internal/text"
 )
 
@@ -24,8 +24,7 @@ type trainer struct {
 	cfg     config
 	c       *comm.Comm
 	corpus  *text.Corpus
-	net     *nn.Network
-	adam    *nn.Adam
+	model   model
 	d       *ddp.DDP
 	sampler *ddp.Sampler
 	state   ddp.Snapshot // what is saved; refers to the parameters and Adam's memory
@@ -42,7 +41,7 @@ func train(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (res *r
 		return nil, err
 	}
 	defer func() {
-		if closing := t.d.Close(ctx); err == nil {
+		if closing := errors.Join(t.d.Close(ctx), t.model.Close()); err == nil {
 			err = closing
 		}
 	}()
@@ -74,6 +73,9 @@ func (t *trainer) loop(ctx context.Context, show *progress) error {
 			return err
 		}
 		if t.saveNow(epoch) {
+			if err := t.model.Sync(); err != nil {
+				return err
+			}
 			if err := ddp.Save(ctx, t.c, t.cfg.snapshot, &t.state); err != nil {
 				return err
 			}
@@ -94,12 +96,18 @@ func (t *trainer) step(ctx context.Context, show *progress) error {
 	for i := range t.cfg.accumulate {
 		lo, hi := ddp.Shard(len(share), i, t.cfg.accumulate)
 		t.gather(share[lo:hi])
-		loss += t.net.Backward(t.contexts, t.targets, scale, t.d.Ready)
+		part, err := t.model.Backward(t.contexts, t.targets, scale, t.d.Ready)
+		if err != nil {
+			return err
+		}
+		loss += part
 	}
 	if err := t.d.Finish(ctx); err != nil {
 		return err
 	}
-	t.adam.Step(t.state.Step+1, t.rate())
+	if err := t.model.Step(t.state.Step+1, t.rate()); err != nil {
+		return err
+	}
 	t.share, t.state.Position = share, next
 	t.state.Step++
 	show.add(loss, len(share), time.Since(begin))
@@ -154,13 +162,17 @@ func (t *trainer) judge(ctx context.Context) (*result, error) {
 	held := t.corpus.Held
 	lo, hi := ddp.Shard(len(held), t.c.Rank(), t.c.Size())
 	var sum float64
-	for at := lo; at < hi; at += t.net.Rows() {
-		targets := held[at:min(hi, at+t.net.Rows())]
+	for at := lo; at < hi; at += t.model.Rows() {
+		targets := held[at:min(hi, at+t.model.Rows())]
 		t.contexts = t.contexts[:0]
 		for i := range targets {
 			t.contexts = appendContext(t.contexts, held, at+i, t.cfg.shape.Context)
 		}
-		sum += t.net.Loss(t.contexts, targets)
+		part, err := t.model.Loss(t.contexts, targets)
+		if err != nil {
+			return nil, err
+		}
+		sum += part
 	}
 	mean, err := ddp.Mean(ctx, t.c, sum, hi-lo)
 	if err != nil {

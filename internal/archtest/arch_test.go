@@ -49,6 +49,7 @@ var rules = []rule{
 	{"mpirun/internal/slurmbed", nil},
 	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/route", "internal/challenge"}},
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env", "internal/route", "cudaops/topo"}},
+	{"examples/train", []string{"comm", "cudaops", "internal/env"}},
 	{"examples", []string{"comm", "internal/env"}},
 	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env"}},
 	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "hostfile"}},

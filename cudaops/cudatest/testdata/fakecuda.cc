@@ -748,6 +748,16 @@ API cublasSetStream_v2(void *blas, void *stream) {
   return OK;
 }
 
+// columns returns where the fake reaches a matrix, NULL if it is not all in memory of
+// the device.
+static float *columns(Device *device, uintptr_t addr, u64 rows, u64 cols, u64 stride) {
+  static float none;
+  if (!rows || !cols) return &none;
+  std::shared_lock<std::shared_mutex> lock(memory);
+  Block *b = find(addr, 4 * ((cols - 1) * stride + rows));
+  return b && b->device == device ? (float *)(b->alias + (addr - b->base)) : NULL;
+}
+
 API cublasSgemm_v2(void *blas, int transposedA, int transposedB, int m, int n, int k, const float *alpha, uintptr_t a, int strideA,
                    uintptr_t b, int strideB, const float *beta, uintptr_t c, int strideC) {
   if (result r = injected(__func__)) return r;
@@ -757,20 +767,18 @@ API cublasSgemm_v2(void *blas, int transposedA, int transposedB, int m, int n, i
   if (m < 0 || n < 0 || k < 0 || strideA < (transposedA ? k : m) || strideB < (transposedB ? n : k) || strideC < m || strideC < 1)
     return BLAS_INVALID_VALUE;
   s->put([=, device = current, alpha = *alpha, beta = *beta]() -> result {
-    running = device;
-    auto at = [](uintptr_t matrix, u64 i) { return (float *)fake_reach(matrix + 4 * i, 4); };
-    try {
-      for (int j = 0; j < n; j++)
-        for (int i = 0; i < m; i++) {
-          float sum = 0;
-          for (int l = 0; l < k; l++)
-            sum += *at(a, transposedA ? (u64)i * strideA + l : (u64)l * strideA + i) * *at(b, transposedB ? (u64)l * strideB + j : (u64)j * strideB + l);
-          float *z = at(c, (u64)j * strideC + i);
-          *z = alpha * sum + (beta ? beta * *z : 0);
-        }
-    } catch (Astray) {
-      return ILLEGAL_ADDRESS;
-    }
+    float *x = columns(device, a, transposedA ? k : m, transposedA ? m : k, strideA);
+    float *y = columns(device, b, transposedB ? n : k, transposedB ? k : n, strideB);
+    float *z = columns(device, c, m, n, strideC);
+    if (!x || !y || !z) return ILLEGAL_ADDRESS;
+    for (int j = 0; j < n; j++)
+      for (int i = 0; i < m; i++) {
+        float sum = 0;
+        for (int l = 0; l < k; l++)
+          sum += x[transposedA ? (u64)i * strideA + l : (u64)l * strideA + i] * y[transposedB ? (u64)l * strideB + j : (u64)j * strideB + l];
+        float &at = z[(u64)j * strideC + i];
+        at = alpha * sum + (beta ? beta * at : 0);
+      }
     return OK;
   });
   return OK;

@@ -242,6 +242,11 @@ func Copy(c Context, dst uintptr, hostDst unsafe.Pointer, src uintptr, hostSrc u
 		C.uintptr_t(src), (*C.char)(hostSrc), C.size_t(n), C.uintptr_t(s), C.uintptr_t(e)))
 }
 
+// Clear puts the zeroing of n bytes of device memory on s.
+func Clear(c Context, addr uintptr, n int, s Stream) error {
+	return failed(C.gompi_clear(C.uintptr_t(c), C.uintptr_t(addr), C.size_t(n), C.uintptr_t(s)))
+}
+
 // Launch puts a kernel on s, with grid blocks of block threads, and waits for it
 // if there is an event, as Copy. Its one parameter is the struct at args, which is
 // read during the call.

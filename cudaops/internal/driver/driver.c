@@ -360,6 +360,12 @@ gompi_result gompi_copy(uintptr_t ctx, uintptr_t dst, char *host_dst, uintptr_t 
 	LEAVE
 }
 
+gompi_result gompi_clear(uintptr_t ctx, uintptr_t addr, size_t n, uintptr_t stream) {
+	ENTER(ctx)
+	TRY(cuMemsetD8Async, addr, 0, n, (handle)stream);
+	LEAVE
+}
+
 // gompi_launch starts a kernel whose one parameter is the struct at args.
 gompi_result gompi_launch(uintptr_t ctx, uintptr_t kernel, unsigned grid, unsigned block, char *args,
 	uintptr_t stream, uintptr_t event) {

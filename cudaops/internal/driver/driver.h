@@ -60,6 +60,7 @@ gompi_result gompi_event_sync(uintptr_t ctx, uintptr_t event);
 // nobody else uses, the call returns when the work is done.
 gompi_result gompi_copy(uintptr_t ctx, uintptr_t dst, char *host_dst, uintptr_t src, char *host_src, size_t n,
 	uintptr_t stream, uintptr_t event);
+gompi_result gompi_clear(uintptr_t ctx, uintptr_t addr, size_t n, uintptr_t stream);
 gompi_result gompi_launch(uintptr_t ctx, uintptr_t kernel, unsigned grid, unsigned block, char *args,
 	uintptr_t stream, uintptr_t event);
 

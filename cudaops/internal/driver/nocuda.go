@@ -44,6 +44,7 @@ func Copy(Context, uintptr, unsafe.Pointer, uintptr, unsafe.Pointer, int, Stream
 	return errBuild
 }
 func Launch(Context, Kernel, int, int, unsafe.Pointer, Stream, Event) error { return errBuild }
+func Clear(Context, uintptr, int, Stream) error                             { return errBuild }
 func LoadModule(Context, string) (Module, error)                            { return 0, errBuild }
 func CloseModule(Context, Module) error                                     { return errBuild }
 func FindKernel(Context, Module, string) (Kernel, error)                    { return 0, errBuild }

@@ -3,6 +3,7 @@ package nn
 import (
 	"math"
 
+	"gompi/comm"
 	"gompi/comm/ddp"
 )
 
@@ -14,10 +15,11 @@ type Adam struct {
 	square [][]float32 // running mean of its square
 }
 
+// What Adam keeps of its means in a step, and what keeps it from dividing by zero.
 const (
-	adamMean   = 0.9
-	adamSquare = 0.99 // short runs: a memory of 100 steps
-	adamFloor  = 1e-8
+	AdamMean   = 0.9
+	AdamSquare = 0.99 // short runs: a memory of 100 steps
+	AdamFloor  = 1e-8
 )
 
 // NewAdam returns an Adam that has made no step.
@@ -35,30 +37,39 @@ func NewAdam(params []*ddp.Param) *Adam {
 func (a *Adam) Memory() []ddp.Slice {
 	var all []ddp.Slice
 	for i, p := range a.params {
-		all = append(all,
-			ddp.Slice{Name: "adam.mean/" + p.Name, Data: a.mean[i]},
-			ddp.Slice{Name: "adam.square/" + p.Name, Data: a.square[i]})
+		all = append(all, AdamMemory(p.Name, comm.Of(a.mean[i]), comm.Of(a.square[i]))...)
 	}
 	return all
 }
 
+// AdamMemory returns what is saved of a parameter's means.
+func AdamMemory(param string, mean, square comm.Buffer) []ddp.Slice {
+	return []ddp.Slice{{Name: "adam.mean/" + param, Data: mean}, {Name: "adam.square/" + param, Data: square}}
+}
+
 // Step changes the parameters by their gradients. step counts from 1.
 func (a *Adam) Step(step int64, rate float64) {
-	// Both means start at zero; dividing by these undoes the bias of that.
-	c1 := 1 - math.Pow(adamMean, float64(step))
-	c2 := 1 - math.Pow(adamSquare, float64(step))
-	k, root := float32(rate/c1), float32(1/math.Sqrt(c2))
+	k, root := AdamFactors(step, rate)
 	for i, p := range a.params {
 		adamStep(p.Data, p.Grad, a.mean[i], a.square[i], k, root)
 	}
 }
 
+// AdamFactors returns what a step multiplies the mean of the gradients with, and the
+// root of that of their squares. Both means start at zero, and the factors undo the
+// bias of that.
+func AdamFactors(step int64, rate float64) (k, root float32) {
+	c1 := 1 - math.Pow(AdamMean, float64(step))
+	c2 := 1 - math.Pow(AdamSquare, float64(step))
+	return float32(rate / c1), float32(1 / math.Sqrt(c2))
+}
+
 func adamStep(data, grad, mean, square []float32, k, root float32) {
 	grad, mean, square = grad[:len(data)], mean[:len(data)], square[:len(data)]
 	for i, g := range grad {
-		m := adamMean*mean[i] + (1-adamMean)*g
-		s := adamSquare*square[i] + (1-adamSquare)*g*g
+		m := AdamMean*mean[i] + (1-AdamMean)*g
+		s := AdamSquare*square[i] + (1-AdamSquare)*g*g
 		mean[i], square[i] = m, s
-		data[i] -= k * m / (float32(math.Sqrt(float64(s)))*root + adamFloor)
+		data[i] -= k * m / (float32(math.Sqrt(float64(s)))*root + AdamFloor)
 	}
 }

@@ -1,0 +1,185 @@
+// Package cudann is package nn on a CUDA device: the same network and optimiser,
+// step by step, in kernels of its own and products by cuBLAS, or by a plain kernel
+// where cuBLAS is not there. All work is put on one stream; the host waits for the
+// loss alone.
+package cudann
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gompi/comm/ddp"
+	"gompi/cudaops"
+	"gompi/examples/train/internal/nn"
+)
+
+// A Network is nn's Network with its parameters and activations in the memory of a
+// device. It is used by one goroutine at a time.
+type Network struct {
+	e        *engine
+	products string
+	shape    nn.Shape
+	table    *ddp.Tensor // of the embedding
+	x        cudaops.Buffer
+	layers   []layer
+	contexts *input
+	targets  *input
+	losses   *output
+}
+
+// A layer computes y = x W + b, and max(0, y) if relu is set.
+type layer struct {
+	weight, bias *ddp.Tensor
+	in, out      int
+	relu         uint64
+	x, y         cudaops.Buffer // for all rows; x is the y before it
+	dx           cudaops.Buffer
+}
+
+// New returns a Network on d with the weights of nn.New. Products are cuBLAS's if
+// its library is there. Close gives the device's memory back.
+func New(d *cudaops.Device, shape nn.Shape, seed uint64) (*Network, error) {
+	e, err := newEngine(d)
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{e: e, shape: shape, products: "products by cuBLAS"}
+	var failed *cudaops.Error
+	if e.blas, err = e.s.NewBLAS(); errors.As(err, &failed) {
+		e.note(err)
+	} else if err != nil {
+		n.products = fmt.Sprintf("products by a plain kernel (%v)", err)
+	}
+	shape.Rows = 0 // the host's network lends its weights, and needs no room for batches
+	n.build(nn.New(shape, seed).Params())
+	if e.err != nil {
+		return nil, n.Close()
+	}
+	return n, nil
+}
+
+// build takes memory for parameters, which it fills, and for activations.
+func (n *Network) build(params []*ddp.Param) {
+	e, s := n.e, n.shape
+	n.table = e.tensor(params[0])
+	n.x = alloc[float32](e, s.Rows*s.Context*s.Width)
+	x, in := n.x, s.Context*s.Width
+	for i, out := range append(slices.Clone(s.Hidden), 256) {
+		l := layer{weight: e.tensor(params[2*i+1]), bias: e.tensor(params[2*i+2]), in: in, out: out,
+			x: x, y: alloc[float32](e, s.Rows*out), dx: alloc[float32](e, s.Rows*in)}
+		if i < len(s.Hidden) {
+			l.relu = 1
+		}
+		n.layers = append(n.layers, l)
+		x, in = l.y, out
+	}
+	n.contexts, n.targets, n.losses = newInput(e, s.Rows*s.Context), newInput(e, s.Rows), newOutput(e, s.Rows)
+}
+
+// Products says what multiplies matrices.
+func (n *Network) Products() string { return n.products }
+
+// Rows returns how many samples Loss and Backward take at most.
+func (n *Network) Rows() int { return n.shape.Rows }
+
+// Queue returns the stream that all work is put on.
+func (n *Network) Queue() *cudaops.Stream { return n.e.s }
+
+// Params returns the parameters in the order of nn's.
+func (n *Network) Params() []*ddp.Tensor {
+	ps := []*ddp.Tensor{n.table}
+	for _, l := range n.layers {
+		ps = append(ps, l.weight, l.bias)
+	}
+	return ps
+}
+
+// Loss is nn's Loss.
+func (n *Network) Loss(contexts, targets []byte) (float64, error) {
+	n.forward(contexts)
+	n.crossEntropy(targets, 0)
+	return n.losses.sum(len(targets))
+}
+
+// Backward is nn's Backward, but for when it calls ready(i): as soon as the work that
+// makes the gradient of parameter i is on the stream.
+func (n *Network) Backward(contexts, targets []byte, scale float32, ready func(i int)) (float64, error) {
+	rows := len(targets)
+	n.forward(contexts)
+	n.crossEntropy(targets, scale)
+	grad := n.layers[len(n.layers)-1].y // where crossEntropy has left it
+	for i, l := range slices.Backward(n.layers) {
+		n.e.backward(l, grad, rows)
+		ready(2*i + 2) // bias
+		ready(2*i + 1) // weight
+		grad = n.e.inputGradient(l, grad, rows)
+	}
+	launch(n.e, "lookup_gradient", 256*n.shape.Width, n.lookup(n.table.Grad, grad, len(contexts)))
+	ready(0)
+	return n.losses.sum(rows)
+}
+
+// forward computes the logits of the contexts, which are the last layer's y.
+func (n *Network) forward(contexts []byte) {
+	n.contexts.set(contexts)
+	launch(n.e, "lookup", len(contexts)*n.shape.Width, n.lookup(n.table.Data, n.x, len(contexts)))
+	for _, l := range n.layers {
+		n.e.forward(l, len(contexts)/n.shape.Context)
+	}
+}
+
+func (n *Network) lookup(table, x cudaops.Buffer, bytes int) lookupArgs {
+	return lookupArgs{table: address(table), bytes: address(n.contexts.there), x: address(x), n: uint64(bytes), width: uint64(n.shape.Width)}
+}
+
+// crossEntropy puts the losses on their way to the host, and scale times the gradient
+// of their sum in the place of the logits.
+func (n *Network) crossEntropy(targets []byte, scale float32) {
+	n.targets.set(targets)
+	last := n.layers[len(n.layers)-1]
+	launch(n.e, "cross_entropy", len(targets), lossArgs{
+		logits: address(last.y), targets: address(n.targets.there), losses: address(n.losses.there),
+		rows: uint64(len(targets)), cols: uint64(last.out), scale: scale,
+	})
+	n.losses.fetch(len(targets))
+}
+
+func (e *engine) forward(l layer, rows int) {
+	e.multiply(matrix(l.y, rows, l.out), matrix(l.x, rows, l.in), matrix(l.weight.Data, l.in, l.out), 0)
+	launch(e, "activate", rows*l.out, l.args(l.y, l.bias.Data, rows))
+}
+
+// backward takes the gradient of the loss by the last y and adds to the gradients of
+// weight and bias. It replaces dy by the gradient before relu.
+func (e *engine) backward(l layer, dy cudaops.Buffer, rows int) {
+	if l.relu != 0 {
+		launch(e, "relu_gradient", rows*l.out, reluArgs{y: address(l.y), gradient: address(dy), n: uint64(rows * l.out)})
+	}
+	launch(e, "bias_gradient", l.out, l.args(dy, l.bias.Grad, rows))
+	e.multiply(matrix(l.weight.Grad, l.in, l.out), matrix(l.x, rows, l.in).T(), matrix(dy, rows, l.out), 1)
+}
+
+// inputGradient returns the gradient by the last x, given what backward has left in dy.
+func (e *engine) inputGradient(l layer, dy cudaops.Buffer, rows int) cudaops.Buffer {
+	e.multiply(matrix(l.dx, rows, l.in), matrix(dy, rows, l.out), matrix(l.weight.Data, l.in, l.out).T(), 0)
+	return l.dx
+}
+
+func (l layer) args(y, bias cudaops.Buffer, rows int) layerArgs {
+	return layerArgs{y: address(y), bias: address(bias), rows: uint64(rows), cols: uint64(l.out), relu: l.relu}
+}
+
+// matrix returns the first elements of b as a matrix.
+func matrix(b cudaops.Buffer, rows, cols int) cudaops.Matrix {
+	return cudaops.MatrixOf(b.Slice(0, rows*cols), rows, cols)
+}
+
+// Close waits for the work and gives all memory back. It returns the first error of
+// all that n did.
+func (n *Network) Close() error {
+	if n.losses != nil {
+		n.losses.close()
+	}
+	return n.e.close()
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"gompi/comm"
+	"gompi/comm/ddp"
+	"gompi/cudaops"
+	"gompi/examples/train/internal/cudann"
+	"gompi/examples/train/internal/nn"
+)
+
+// A model is the network with its optimiser, in host memory or on a device. Package
+// nn says what its methods do.
+type model interface {
+	Rows() int
+	Loss(contexts, targets []byte) (float64, error)
+	Backward(contexts, targets []byte, scale float32, ready func(i int)) (float64, error)
+	Step(step int64, rate float64) error
+	Memory() []ddp.Slice
+	parameters() []ddp.Slice
+	// share makes the ranks of c train it together.
+	share(ctx context.Context, c *comm.Comm, opts ddp.Options) (*ddp.DDP, error)
+	// Sync waits until parameters and Memory hold what the last Step has made.
+	Sync() error
+	Close() error
+	// String says what computes.
+	String() string
+}
+
+// newModel returns the model where the flag wants it: in host memory, or on a device
+// of this host, which its ranks take in turn.
+func newModel(ctx context.Context, c *comm.Comm, device string, shape nn.Shape, seed uint64) (model, error) {
+	if device == "host" {
+		net := nn.New(shape, seed)
+		return &hostModel{net, nn.NewAdam(net.Params()), shape.Workers}, nil
+	}
+	d, err := deviceOf(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("-device %s: %w", device, err)
+	}
+	net, err := cudann.New(d, shape, seed)
+	if err != nil {
+		return nil, err
+	}
+	adam, err := cudann.NewAdam(net)
+	if err != nil {
+		return nil, net.Close() // which has the same error
+	}
+	return &deviceModel{net, adam, d}, nil
+}
+
+// deviceOf returns this rank's device. Where there are fewer than ranks, some share.
+func deviceOf(ctx context.Context, c *comm.Comm) (*cudaops.Device, error) {
+	devices, err := cudaops.Devices()
+	if err != nil {
+		return nil, err
+	}
+	host, err := c.SplitHost(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return devices[host.Rank()%len(devices)], host.Close(ctx)
+}
+
+type hostModel struct {
+	*nn.Network
+	adam    *nn.Adam
+	workers nn.Workers
+}
+
+func (m *hostModel) Loss(contexts, targets []byte) (float64, error) {
+	return m.Network.Loss(contexts, targets), nil
+}
+
+func (m *hostModel) Backward(contexts, targets []byte, scale float32, ready func(i int)) (float64, error) {
+	return m.Network.Backward(contexts, targets, scale, ready), nil
+}
+
+func (m *hostModel) Step(step int64, rate float64) error {
+	m.adam.Step(step, rate)
+	return nil
+}
+
+func (m *hostModel) Memory() []ddp.Slice { return m.adam.Memory() }
+
+func (m *hostModel) parameters() (all []ddp.Slice) {
+	for _, p := range m.Params() {
+		all = append(all, ddp.Slice{Name: p.Name, Data: comm.Of(p.Data)})
+	}
+	return all
+}
+
+func (m *hostModel) share(ctx context.Context, c *comm.Comm, opts ddp.Options) (*ddp.DDP, error) {
+	return ddp.New(ctx, c, m.Params(), opts)
+}
+
+func (m *hostModel) Sync() error    { return nil }
+func (m *hostModel) Close() error   { return nil }
+func (m *hostModel) String() string { return fmt.Sprintf("%d compute goroutines", m.workers) }
+
+type deviceModel struct {
+	*cudann.Network
+	*cudann.Adam
+	device *cudaops.Device
+}
+
+func (m *deviceModel) parameters() (all []ddp.Slice) {
+	for _, p := range m.Params() {
+		all = append(all, ddp.Slice{Name: p.Name, Data: p.Data})
+	}
+	return all
+}
+
+func (m *deviceModel) share(ctx context.Context, c *comm.Comm, opts ddp.Options) (*ddp.DDP, error) {
+	return ddp.NewOn(ctx, c, m.Queue(), m.Params(), opts)
+}
+
+func (m *deviceModel) Sync() error { return m.Queue().Sync() }
+
+func (m *deviceModel) String() string {
+	return fmt.Sprintf("a device (%s: %s, %s)", m.device.Name(), m.device.Info().Model, m.Products())
+}
