@@ -1,6 +1,9 @@
 package comm_test
 
 import (
+	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -72,6 +75,51 @@ func TestARankMayLackTheMemoryOfItsHost(t *testing.T) {
 		}
 		return overBoots(t, boots, comm.Config{}, fn)
 	})
+}
+
+// Ranks for which there is no more memory go on with the rings and the room that
+// they have, also where only some of them got what they asked for.
+func TestWithLittleMemoryRanksUseWhatTheyHave(t *testing.T) {
+	const p, n = 3, 40_000
+	for _, every := range []int64{1, 2} { // claim is refused
+		boots, s := withMemory(t, p)
+		var asked atomic.Int64
+		s.LimitBy(func() seg.Limit {
+			return seg.Limit{Left: asked.Add(1) % every << 40, Of: 1 << 40, By: "a test"}
+		})
+		err := errors.Join(overBoots(t, boots, comm.Config{}, exhaust(n))...)
+		var st unix.Stat_t
+		if err := unix.Fstat(s.FD(), &st); err != nil || asked.Load() == 0 || every == 1 && st.Blocks*512 > 2<<20 {
+			t.Errorf("the ranks asked %d times and took %d bytes, %v", asked.Load(), st.Blocks*512, err)
+		}
+		if s.Close(); err != nil {
+			t.Errorf("one claim in %d is refused: %v", every, err)
+		}
+	}
+}
+
+// exhaust wants all the memory that there can be, with messages and collectives of n
+// elements.
+func exhaust(n int) rankFunc {
+	return func(ctx context.Context, c *comm.Comm) error {
+		if !c.InRoom() {
+			return errors.New("there is no room")
+		}
+		p, e := c.Size(), integers[int64]()
+		from, got := (c.Rank()+p-1)%p, make([]int64, n)
+		if _, err := comm.Sendrecv(ctx, c, (c.Rank()+1)%p, 1, e.vector(c.Rank(), n), from, 1, got); err != nil {
+			return err
+		}
+		if err := equal("message", got, e.vector(from, n)); err != nil {
+			return err
+		}
+		for _, kind := range everyKind {
+			if err := answerAll(ctx, c, e, questions(kind, p, []int{n}, []comm.Op{comm.Sum})); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // The host segment knows nothing of rings, but has room for all of them.

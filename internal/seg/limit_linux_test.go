@@ -1,9 +1,13 @@
 package seg
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestMemoryLimitIsTheLeastThatMachineAndControlGroupsLeave(t *testing.T) {
@@ -66,4 +70,24 @@ func TestMemoryLimitOfThisProcess(t *testing.T) {
 		t.Errorf("%+v, want what is left of a limit", l)
 	}
 	t.Log(l)
+}
+
+// What would take the last memory is refused, in words, before the kernel is asked.
+func TestWhatIsManyIsClaimedOfWhatIsLeft(t *testing.T) {
+	s := newSegment(t, 0)
+	asked := 0
+	s.LimitBy(func() Limit {
+		asked++
+		return Limit{Left: spare + many, Of: 1 << 30, By: "a test"}
+	})
+	if err := s.Claim(0, many-1); err != nil || asked != 0 {
+		t.Errorf("few bytes: %v, asked %d times", err, asked)
+	}
+	if err := s.Claim(0, many); err != nil || asked != 1 {
+		t.Errorf("as many as there are: %v, asked %d times", err, asked)
+	}
+	err := s.ClaimArena(0, 0, many+1)
+	if !errors.Is(err, unix.ENOMEM) || !strings.Contains(err.Error(), "32.2 MiB of the 1.00 GiB of a test") {
+		t.Errorf("one more: %v", err)
+	}
 }

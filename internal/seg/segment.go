@@ -15,6 +15,7 @@ type Segment struct {
 	head  *header
 	lines []line
 	calls []record
+	limit func() Limit // what Claim looks at
 
 	mapped sync.Once // arenas
 	arenas []byte
@@ -36,6 +37,7 @@ func view(fd int, mem []byte) (*Segment, error) {
 	}
 	return &Segment{
 		fd:    fd,
+		limit: MemoryLimit,
 		mem:   mem,
 		head:  h,
 		lines: unsafe.Slice((*line)(unsafe.Pointer(&mem[lines])), n),
@@ -75,6 +77,10 @@ func (s *Segment) Arena(local int) []byte {
 	size := ArenaSize(s.Ranks())
 	return s.arenas[local*size:][:size:size]
 }
+
+// LimitBy has claims look at another limit than MemoryLimit, as tests do of what
+// becomes of ranks that get no more memory. It is called before the first claim.
+func (s *Segment) LimitBy(limit func() Limit) { s.limit = limit }
 
 // FD returns the descriptor of the segment's memory. It stays the Segment's.
 func (s *Segment) FD() int { return s.fd }

@@ -93,8 +93,14 @@ func mapAll(fd, size, end int) ([]byte, error) {
 }
 
 // Claim makes sure that n bytes of the area exist. It may be called again for the
-// same bytes.
+// same bytes. If they are many it looks first at what is left: some kernels kill a
+// process for want of memory where they could tell it.
 func (s *Segment) Claim(off, n int) error {
+	if n >= many {
+		if l := s.limit(); l.Left < int64(n)+spare {
+			return fmt.Errorf("%s of shared memory: want %s to be left besides, there is %v: %w", amount(int64(n)), amount(spare), l, unix.ENOMEM)
+		}
+	}
 	for {
 		err := unix.Fallocate(s.fd, 0, int64(s.head.end)+int64(off), int64(n))
 		if err != unix.EINTR {
@@ -102,6 +108,14 @@ func (s *Segment) Claim(off, n int) error {
 		}
 	}
 }
+
+const (
+	// many bytes are worth looking for, which takes some 100 us: rings that grow and
+	// stages of rooms, which there are ways to do without, and memory of the heap.
+	many = 256 << 10
+	// spare is what must be left to the programs themselves.
+	spare = 32 << 20
+)
 
 // ClaimArena makes sure that n bytes from off on of a local rank's arena exist. It
 // may be called again for the same bytes.

@@ -110,6 +110,7 @@ type Transport struct {
 	waiting int         // frames that wait for room and whose Sent is not due
 	armed   bool        // since the last Poll
 	idle    int         // Polls that found nothing
+	scarce  bool        // there was no memory for a ring to grow: none is asked for again
 	closing bool
 	closed  bool
 	head    transport.Header
@@ -165,7 +166,10 @@ func (t *Transport) Reaches(rank int) bool {
 			return false
 		}
 		p.w.ring = newRing(mem)
-		p.w.claim = func() bool { return t.claimRing(local, t.Local, stride(len(t.Ranks))) == nil }
+		p.w.claim = func() bool {
+			t.scarce = t.scarce || t.claimRing(local, t.Local, stride(len(t.Ranks))) != nil
+			return !t.scarce
+		}
 	}
 	return true
 }
