@@ -74,7 +74,8 @@ ifdef QUICK
 else
 	$(COMPARE) -np 2 -csv $(BIN)/compare-2.csv
 	$(COMPARE) -np 4 -sizes 8,1K,16K,64K,1M,4M,16M -csv $(BIN)/compare-4.csv
-	$(COMPARE) -np 2 -dirty -peers openmpi,mpich -sizes 64K,4M -csv $(BIN)/compare-dirty.csv latency bcast allreduce alltoall
+	$(COMPARE) -np 8 -rounds 3 -peers openmpi -sizes 8,64K,1M,4M -budget 10ms -csv $(BIN)/compare-8.csv
+	$(COMPARE) -np 2 -rounds 3 -dirty -peers openmpi,mpich -sizes 64K,4M -csv $(BIN)/compare-dirty.csv latency bcast allreduce alltoall
 endif
 
 compare-tcp: build ## measure gompi beside Open MPI and MPICH over TCP, interleaved (needs them installed)

@@ -75,18 +75,6 @@ func (p *Plan) used() int {
 	return n
 }
 
-// DisplayBindings writes the lines of -report-bindings: one for each rank, in
-// order.
-func (p *Plan) DisplayBindings(w io.Writer) error {
-	var b bytes.Buffer
-	for i := range p.Ranks {
-		r := &p.Ranks[i]
-		fmt.Fprintf(&b, "rank %d on %s: %s%s\n", r.Rank, p.Hosts[r.Node].Name, r.binding(), p.GPUText(i))
-	}
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
 func (r *Placement) binding() string {
 	if r.CPUs == nil {
 		return "not bound"

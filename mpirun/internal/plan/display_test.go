@@ -38,10 +38,6 @@ func TestDisplay(t *testing.T) {
 			if err := p.Display(&got); err != nil {
 				t.Fatal(err)
 			}
-			got.WriteString("--\n")
-			if err := p.DisplayBindings(&got); err != nil {
-				t.Fatal(err)
-			}
 			golden := filepath.Join("testdata", tt.name+".txt")
 			if *update {
 				if err := os.WriteFile(golden, got.Bytes(), 0o666); err != nil {
@@ -72,9 +68,6 @@ func TestDisplayReportsAFailingWriter(t *testing.T) {
 	if err := p.Display(failingWriter{full}); err != full {
 		t.Errorf("Display: %v, want %v", err, full)
 	}
-	if err := p.DisplayBindings(failingWriter{full}); err != full {
-		t.Errorf("DisplayBindings: %v, want %v", err, full)
-	}
 }
 
 func TestRangesFoldsRuns(t *testing.T) {
@@ -103,14 +96,9 @@ func TestDisplayShowsGPUs(t *testing.T) {
 a: 2 ranks on 4 slots, 16 cores, 8 GPUs
   rank 0  local 0  cpus 0-3, gpu 0,1  ./train
   rank 1  local 1  cpus 4-7, gpu 2,3  ./train
---
-rank 0 on a: cpus 0-3, gpu 0,1
-rank 1 on a: cpus 4-7, gpu 2,3
 `
 	var got bytes.Buffer
 	p.Display(&got)
-	got.WriteString("--\n")
-	p.DisplayBindings(&got)
 	if got.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &got, want)
 	}
