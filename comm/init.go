@@ -197,14 +197,12 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 			return m, err
 		}
 	}
-	switch load := all.loads(info)[info.Node]; {
-	case load <= 1:
+	p.e.SetPatience(0, yields)
+	if all.loads(info)[info.Node] <= 1 {
 		p.e.SetPatience(f.Spin, yields)
 		if p.memory != nil {
 			p.memory.looks = patientLooks
 		}
-	case load <= manyToAProcessor:
-		p.e.SetPatience(0, yields)
 	}
 	m.blocks, m.devices = all.blocks(), all.devices()
 	m.table, err = all.agreed(info)

@@ -98,7 +98,7 @@ func mapAll(fd, size, end int) ([]byte, error) {
 func (s *Segment) Claim(off, n int) error {
 	if n >= many {
 		if l := s.limit(); l.Left < int64(n)+spare {
-			return fmt.Errorf("%s of shared memory: want %s to be left besides, there is %v: %w", amount(int64(n)), amount(spare), l, unix.ENOMEM)
+			return fmt.Errorf("%s of shared memory: want %s to be left besides, there is %v: %w", Amount(int64(n)), Amount(spare), l, unix.ENOMEM)
 		}
 	}
 	for {
