@@ -39,9 +39,6 @@ func (c *Comm) InRoom() bool { return c.room != nil }
 // InLevels reports whether the ranks of c do collectives in each host first.
 func (c *Comm) InLevels() bool { return c.levels != nil }
 
-// Share makes members carry shares in levels, also of shorter vectors and in a crowd.
-func (c *Comm) Share() { c.levels.shareFrom = 32 << 10 }
-
 // LimitMemory makes this rank's Alloc believe that so much memory is left.
 func (c *Comm) LimitMemory(l seg.Limit) { c.memory.limit = func() seg.Limit { return l } }
 
@@ -60,3 +57,6 @@ func (c *Comm) Mirrored() {
 	}
 	c.room = node.New(c.Rank(), parts, node.StageSize(c.Size()), claim, false, false, m.looks, &c.port)
 }
+
+// Share makes members carry shares of vectors from so many bytes on.
+func (c *Comm) Share(from int) { c.levels.shareFrom = from }

@@ -28,7 +28,8 @@ import (
 // A host's operands are combined first, in one pass. So functions of the user's, and
 // all reductions in deterministic mode, go by messages, which keep the order of
 // coll/order.go. So does what has no method here: the v forms, whose lengths one
-// rank may know alone, and the scans.
+// rank may know alone, and the scans; and where hosts are not regular, all that has a
+// block for each rank.
 type levels struct {
 	messages          // of all ranks
 	hosts     [][]int // their ranks
@@ -44,7 +45,11 @@ type levels struct {
 	speakers messages // one of each host
 	spoken   *coll.Subset
 	lane     messages // those with this one's number on all hosts, if it carries
-	shares   []int    // of the vector under way, by member
+	carried  *coll.Subset
+
+	now      vector
+	shares   []int        // of the last piece that was shared out, by member
+	meantime func() error // passNeighbours
 }
 
 // A seat is where a rank is: the number of its host, and its own among the members
@@ -59,14 +64,15 @@ func (c *Comm) newLevels(hosts [][]int, blocks []node.Token) *levels {
 	l.seat(c.Rank())
 	mine := hosts[l.me.host]
 	l.shares = make([]int, len(mine))
+	l.meantime = l.passNeighbours
 	l.spoken = &coll.Subset{Peers: l.p, Ranks: make([]int, len(hosts)), Me: l.me.host}
 	l.speakers = messages{l.spoken, l.t}
 	if l.carries() {
-		s := &coll.Subset{Peers: l.p, Me: l.me.host}
+		l.carried = &coll.Subset{Peers: l.p, Me: l.me.host}
 		for _, ranks := range hosts {
-			s.Ranks = append(s.Ranks, ranks[l.me.member])
+			l.carried.Ranks = append(l.carried.Ranks, ranks[l.me.member])
 		}
-		l.lane = messages{s, l.t}
+		l.lane = messages{l.carried, l.t}
 	}
 	if len(mine) == 1 {
 		l.inner = &messages{&coll.Subset{Peers: l.p, Ranks: mine}, l.t}
@@ -121,9 +127,9 @@ func (l *levels) speak(root int) int {
 
 func (l *levels) carries() bool { return l.me.member < l.carriers }
 
-// share divides vectors like b among the carriers, at whole lines of the cache, and
-// returns which elements this member carries.
-func (l *levels) share(b Buffer) (lo, hi int) {
+// share divides b among the carriers, at whole lines of the cache, and returns what
+// this member carries.
+func (l *levels) share(b Buffer) Buffer {
 	n, line := b.Len(), max(64/b.Type().Size(), 1)
 	each := ((n+l.carriers-1)/l.carriers + line - 1) / line * line
 	for i := range l.shares {
@@ -132,8 +138,8 @@ func (l *levels) share(b Buffer) (lo, hi int) {
 			l.shares[i] = min(n, (i+1)*each) - min(n, i*each)
 		}
 	}
-	lo = min(n, l.me.member*each)
-	return lo, lo + l.shares[l.me.member]
+	lo := min(n, l.me.member*each)
+	return b.Slice(lo, lo+l.shares[l.me.member])
 }
 
 // block returns what belongs to the ranks of a host in a vector with n elements for

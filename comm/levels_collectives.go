@@ -23,19 +23,17 @@ const (
 	scatterShareFrom = 512 << 10
 	gatherShareFrom  = 1 << 20
 
-	// scatterMost, exchangeMost and rootedMost are the bytes of all blocks up to which
-	// reduce-scatter, alltoall, and gather and scatter go by levels: of longer ones no
-	// byte is saved between hosts, and each is moved once more inside (by messages and
-	// levels: reduce-scatter, 2x2 of 1 MiB blocks 3.9 and 2.3 ms, of 4 MiB 12.8 and 18.0;
-	// alltoall, 2x2 of 128 KiB blocks 298 and 161 us, of 1 MiB 2.3 and 3.6 ms; scatter,
-	// 2x4 of 256 KiB blocks 603 and 364 us, 2x2 of 1 MiB 590 and 797 us).
-	scatterMost  = 8 << 20
+	// exchangeMost and rootedMost are the bytes of all blocks up to which alltoall, and
+	// gather and scatter go by levels: of longer ones no byte is saved between hosts, and
+	// each is moved once more inside (by messages and levels: alltoall, 2x2 of 128 KiB
+	// blocks 298 and 161 us, of 1 MiB 2.3 and 3.6 ms; scatter, 2x4 of 256 KiB blocks 603
+	// and 364 us, 2x2 of 1 MiB 590 and 797 us).
 	exchangeMost = 1 << 20
 	rootedMost   = 2 << 20
 )
 
 // Barrier makes the hosts' spokesmen meet.
-// 2x2: by messages 44 us, so 16; 2x4: 2070 and 26.
+// 2x2: by messages 73 us, so 12.
 func (l *levels) Barrier() error {
 	speaker := l.speak(0)
 	if err := l.inner.Barrier(); err != nil {
@@ -50,145 +48,59 @@ func (l *levels) Barrier() error {
 }
 
 // Bcast sends b to each host once.
-// 2x2 of 8 bytes: by messages 24 us, so 10; of 16 MiB: 12.7 and 9.1 ms.
+// 2x2 of 8 bytes: by messages 36 us, so 10; of 16 MiB: 10.3 and 6.7 ms.
 func (l *levels) Bcast(root int, b Buffer) error {
+	l.take(root, b, b, coll.Op{})
 	if b.Size() >= l.shareFrom {
-		return l.bcastShares(root, b)
+		return l.inPieces(&bcastShared)
 	}
-	speaker := l.speak(root)
-	if l.me.member == speaker {
-		if err := l.speakers.Bcast(l.seats[root].host, b); err != nil {
-			return err
-		}
-	}
-	return l.inner.Bcast(speaker, b)
-}
-
-// bcastShares has each carrier of the root's host send its share.
-func (l *levels) bcastShares(root int, b Buffer) error {
-	home := l.seats[root]
-	if l.me.host == home.host {
-		if err := l.inner.Bcast(home.member, b); err != nil {
-			return err
-		}
-	}
-	mine := b.Slice(l.share(b))
-	if l.carries() {
-		if err := l.lane.Bcast(home.host, mine); err != nil {
-			return err
-		}
-	}
-	if l.me.host == home.host {
-		return nil
-	}
-	return l.inner.Allgatherv(mine, b, l.shares, nil)
+	return l.inPieces(&bcastSpoken)
 }
 
 // Reduce combines each host's operands, then the hosts' at the root.
-// 2x2 of 1 KiB: by messages 26 us, so 16; of 16 MiB: 17.1 and 11.0 ms.
+// 2x2 of 8 bytes: by messages 26 us, so 14; of 16 MiB: 13.9 and 8.9 ms.
 func (l *levels) Reduce(root int, send, recv Buffer, op coll.Op) error {
-	switch {
-	case l.keepsOrder(op):
+	if l.keepsOrder(op) {
 		return l.messages.Reduce(root, send, recv, op)
-	case send.Size() >= l.shareFrom:
-		return l.reduceShares(root, send, recv, op)
 	}
-	speaker, part := l.speak(root), recv
-	if l.p.Rank() != root {
-		part = l.scratch(speaker, send, send.Len())
+	l.take(root, send, recv, op)
+	f, combines := &reduceSpoken, l.me.member == l.now.speaker
+	if send.Size() >= l.shareFrom {
+		f, combines = &reduceShared, true
 	}
-	if err := l.inner.Reduce(speaker, send, part, sum(op)); err != nil {
+	switch {
+	case l.p.Rank() == root:
+	case combines:
+		l.now.recv = l.p.Scratch(send, send.Len())
+	default:
+		l.now.recv = Buffer{}
+	}
+	if err := l.inPieces(f); err != nil || l.p.Rank() != root {
 		return err
-	}
-	if l.me.member == speaker {
-		if err := l.speakers.Reduce(l.seats[root].host, part, recv, sum(op)); err != nil {
-			return err
-		}
-	}
-	return l.finishAt(root, recv, op)
-}
-
-// reduceShares has each carrier combine its share, in its host, then on the root's,
-// where they come together.
-func (l *levels) reduceShares(root int, send, recv Buffer, op coll.Op) error {
-	home := l.seats[root]
-	lo, hi := l.share(send)
-	var mine Buffer
-	if l.p.Rank() == root {
-		mine = recv.Slice(lo, hi)
-	} else {
-		mine = l.p.Scratch(send, hi-lo)
-	}
-	if err := l.inner.ReduceScatter(send, mine, l.shares, sum(op)); err != nil {
-		return err
-	}
-	if l.carries() {
-		if err := l.lane.Reduce(home.host, mine, mine, sum(op)); err != nil {
-			return err
-		}
-	}
-	if l.me.host == home.host {
-		if err := l.inner.Gatherv(home.member, mine, recv, l.shares, nil); err != nil {
-			return err
-		}
-	}
-	return l.finishAt(root, recv, op)
-}
-
-func (l *levels) finishAt(root int, recv Buffer, op coll.Op) error {
-	if l.p.Rank() != root {
-		return nil
 	}
 	return op.Finish(recv, l.p.Size())
 }
 
 // Allreduce combines each host's operands, then the hosts'.
-// 2x2 of 8 bytes: by messages 66 us, so 17; of 1 MiB: 724 and 371; of 16 MiB: 20.8
-// and 15.8 ms. 2x4 of 1 MiB: 1960 and 818 us.
+// 2x2 of 8 bytes: by messages 35 us, so 13; of 16 MiB: 17.1 and 12.8 ms; of 8 MiB at
+// 1 Gbit/s: 103 and 70 ms.
 func (l *levels) Allreduce(send, recv Buffer, op coll.Op) error {
-	switch {
-	case l.keepsOrder(op):
+	if l.keepsOrder(op) {
 		return l.messages.Allreduce(send, recv, op)
-	case send.Size() >= l.shareFrom:
-		return l.allreduceShares(send, recv, op)
 	}
-	speaker := l.speak(0)
-	if err := l.inner.Reduce(speaker, send, recv, sum(op)); err != nil {
-		return err
+	l.take(0, send, recv, op)
+	if send.Size() >= l.shareFrom {
+		return l.inPieces(&allreduceShared)
 	}
-	if l.me.member == speaker {
-		if err := l.speakers.Allreduce(recv, recv, sum(op)); err != nil {
-			return err
-		}
-		if err := op.Finish(recv, l.p.Size()); err != nil {
-			return err
-		}
-	}
-	return l.inner.Bcast(speaker, recv)
-}
-
-// allreduceShares has each carrier combine its share, in its host, then between hosts.
-func (l *levels) allreduceShares(send, recv Buffer, op coll.Op) error {
-	mine := recv.Slice(l.share(recv))
-	if err := l.inner.ReduceScatter(send, mine, l.shares, sum(op)); err != nil {
-		return err
-	}
-	if l.carries() {
-		if err := l.lane.Allreduce(mine, mine, sum(op)); err != nil {
-			return err
-		}
-		if err := op.Finish(mine, l.p.Size()); err != nil {
-			return err
-		}
-	}
-	return l.inner.Allgatherv(mine, recv, l.shares, nil)
+	return l.inPieces(&allreduceSpoken)
 }
 
 // ReduceScatterBlock combines each host's operands, then the hosts' where they go.
-// 2x2 of 1 KiB blocks: by messages 49 us, so 14; of 1 MiB: 3.9 and 2.3 ms.
+// 2x2 of 1 KiB blocks: by messages 49 us, so 17; of 16 MiB: 52 and 45 ms; of 8 MiB at
+// 1 Gbit/s: 343 and 170 ms.
 func (l *levels) ReduceScatterBlock(send, recv Buffer, op coll.Op) error {
 	switch {
-	case l.keepsOrder(op) || !l.regular || send.Size() > scatterMost:
+	case l.keepsOrder(op) || !l.regular:
 		return l.messages.ReduceScatterBlock(send, recv, op)
 	case send.Size() >= scatterShareFrom:
 		return l.reduceScatterShares(send, recv, op)
@@ -226,7 +138,8 @@ func (l *levels) reduceScatterShares(send, recv Buffer, op coll.Op) error {
 }
 
 // Allgather sends each block to each host once.
-// 2x2 of 8 bytes: by messages 43 us, so 16; of 16 MiB: 61 and 33 ms.
+// 2x2 of 8 bytes: by messages 93 us, so 19; of 16 MiB: 58 and 39 ms; of 8 MiB at
+// 1 Gbit/s: 215 and 152 ms.
 func (l *levels) Allgather(send, recv Buffer) error {
 	switch {
 	case !l.regular:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -55,7 +56,7 @@ func inLevels(t testing.TB, hostOf []int32, fn rankFunc) []error {
 		if !c.InLevels() {
 			return errors.New("there are no levels")
 		}
-		c.Share()
+		c.Share(32 << 10)
 		return fn(ctx, c)
 	})
 }
@@ -117,6 +118,32 @@ func TestLongVectorsInLevelsAgreeWithTheReference(t *testing.T) {
 			})...)
 			if err != nil {
 				t.Errorf("hosts %v, n=%d: %v", hostOf, n, err)
+			}
+		}
+	}
+}
+
+// Vectors that go in several pieces, by those who speak and by those who carry shares.
+func TestPiecesInLevelsAgreeWithTheReference(t *testing.T) {
+	const n = 180_000
+	e := integers[int64]()
+	for _, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 1, 1, 1, 0}, {0, 0, 1}} {
+		for _, from := range []int{0, math.MaxInt} {
+			err := errors.Join(inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
+				c.Share(from)
+				for _, kind := range []string{"bcast", "reduce", "allreduce"} {
+					q := question{kind: kind, ranks: c.Size(), n: n, root: c.Size() - 1}
+					if reduces(kind) {
+						q.op, q.inPlace = comm.Avg, kind == "reduce"
+					}
+					if err := answerAll(ctx, c, e, []question{q, q}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})...)
+			if err != nil {
+				t.Errorf("hosts %v, shares from %d: %v", hostOf, from, err)
 			}
 		}
 	}
@@ -185,6 +212,31 @@ func TestDividedCommsHaveLevelsOrRooms(t *testing.T) {
 	})...)
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// What a rank that is not the root gives as recv means nothing, however short it is.
+func TestReduceInLevelsLeavesWhatIsNotForIt(t *testing.T) {
+	for _, n := range []int{10, 20_000} {
+		err := errors.Join(inLevels(t, []int32{0, 0, 1, 1}, func(ctx context.Context, c *comm.Comm) error {
+			send, recv := make([]int64, n), []int64{7, 7}
+			if c.Rank() == 1 {
+				recv = make([]int64, n)
+			}
+			for i := range send {
+				send[i] = int64(c.Rank())
+			}
+			if err := comm.Reduce(ctx, c, 1, send, recv, comm.Sum); err != nil {
+				return err
+			}
+			if want := map[bool]int64{true: 6, false: 7}[c.Rank() == 1]; recv[0] != want || recv[len(recv)-1] != want {
+				return fmt.Errorf("rank %d: %d and %d, want %d", c.Rank(), recv[0], recv[len(recv)-1], want)
+			}
+			return nil
+		})...)
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 
