@@ -14,11 +14,11 @@ import (
 // members of a host through a room, and between hosts by messages of some of them.
 // Which these are depends on the length:
 //
-//	short  one member speaks for each host, the root or member 0: fewest messages
-//	long   as many members as each host has carry a share of the vector each, to and
-//	       from those with the same number on the other hosts: all work on it
+//	one       speaks for its host, the root or member 0: fewest messages
+//	several   carry a share of the vector each, as many as each host has members, to
+//	          those with the same number on the other hosts: all work on it
 //
-// Either way a byte passes between two hosts once, wherever on them the ranks are.
+// Either way a byte passes from one host to another once, wherever on them ranks are.
 //
 // What is called, its number, and what becomes of ranks that disagree, die or leave,
 // is the business of the communicator's round, as without levels. The messages of
@@ -28,16 +28,17 @@ import (
 // A host's operands are combined first, in one pass. So functions of the user's, and
 // all reductions in deterministic mode, go by messages, which keep the order of
 // coll/order.go. So does what has no method here: the v forms, whose lengths one
-// rank may know alone, and the scans; and where hosts are not regular, all that has a
-// block for each rank.
+// rank may know alone, and the scans; and where some hosts have more members than
+// others, all that has a block for each rank.
 type levels struct {
 	messages          // of all ranks
 	hosts     [][]int // their ranks
 	seats     []seat  // by rank
 	me        seat
 	carriers  int  // members that carry a share: as many as the least host has
-	regular   bool // all hosts have equally many members, neighbours in rank
-	shareFrom int  // bytes from which on members carry shares of one vector
+	even      bool // all hosts have equally many members
+	packed    bool // a host's ranks are neighbours
+	shareFrom int  // bytes from which on members carry shares of an allreduce
 
 	inner    collectives // among the members of this host
 	room     *node.Room  // inner, nil where this host has only one member
@@ -87,14 +88,14 @@ func (c *Comm) newLevels(hosts [][]int, blocks []node.Token) *levels {
 // seat seats all ranks, of which one is this one.
 func (l *levels) seat(me int) {
 	l.seats = make([]seat, l.p.Size())
-	l.carriers, l.regular = len(l.seats), true
+	l.carriers, l.even, l.packed = len(l.seats), true, true
 	next := 0
 	for h, ranks := range l.hosts {
 		l.carriers = min(l.carriers, len(ranks))
-		l.regular = l.regular && len(ranks) == len(l.hosts[0])
+		l.even = l.even && len(ranks) == len(l.hosts[0])
 		for i, r := range ranks {
 			l.seats[r] = seat{h, i}
-			l.regular = l.regular && r == next
+			l.packed = l.packed && r == next
 			next++
 		}
 	}
@@ -143,10 +144,48 @@ func (l *levels) share(b Buffer) Buffer {
 }
 
 // block returns what belongs to the ranks of a host in a vector with n elements for
-// each rank, if hosts are regular.
+// each rank, by host, if hosts are even.
 func (l *levels) block(b Buffer, host, n int) Buffer {
 	n *= len(l.shares)
 	return b.Slice(host*n, (host+1)*n)
+}
+
+// byHost returns b, which has n elements for each rank, with those for the ranks of
+// one host after those for another's.
+func (l *levels) byHost(b Buffer, n int) Buffer {
+	if l.packed {
+		return b
+	}
+	to, at := l.p.Scratch(b, b.Len()), 0
+	for _, ranks := range l.hosts {
+		for _, r := range ranks {
+			copy(to.Slice(at, at+n).HostSlice(), b.Slice(r*n, (r+1)*n).HostSlice())
+			at += n
+		}
+	}
+	return to
+}
+
+// placeByHost returns where b's elements can be put by host, for byRank to bring back.
+func (l *levels) placeByHost(b Buffer) Buffer {
+	if l.packed {
+		return b
+	}
+	return l.p.Scratch(b, b.Len())
+}
+
+// byRank copies what is in from by host, n elements for each rank, to b.
+func (l *levels) byRank(b, from Buffer, n int) {
+	if l.packed {
+		return
+	}
+	at := 0
+	for _, ranks := range l.hosts {
+		for _, r := range ranks {
+			copy(b.Slice(r*n, (r+1)*n).HostSlice(), from.Slice(at, at+n).HostSlice())
+			at += n
+		}
+	}
 }
 
 // scratch returns room for n elements like those of b on the member that speaks.

@@ -6,13 +6,12 @@ import "gompi/comm/internal/coll"
 // processors, talking TCP, with two ranks each (2x2) or four (2x4); float32, medians
 // of each call alone. "By messages" is what serves where a user has tuned.
 const (
-	// shareFrom is the bytes of a vector from which on members carry shares of it, if
-	// each has a processor: spokesmen would do all the work alone (2x2, where each
-	// rank was granted two fifths of a processor, one spokesman and shares: allreduce of
-	// 256 KiB 274 and 186 us, of 16 MiB 38.6 and 22.0 ms; bcast 287 and 97 us, 14.4 and
-	// 8.2 ms; reduce of 1 MiB 940 and 556 us, of 16 MiB 19.0 and 11.8 ms). A crowd
-	// gains nothing by it: there is no idle processor (2x2, allreduce of 1 MiB: 371 and
-	// 523 us; 2x4, bcast of 1 MiB: 480 and 817).
+	// shareFrom is the bytes from which on members carry shares of an allreduce, if each
+	// has a processor: spokesmen would do the work between hosts alone (2x2, where each
+	// rank was granted three tenths of a processor, spokesmen and shares: 256 KiB 537 and
+	// 389 us, 1 MiB 3.3 and 1.6 ms, 16 MiB 43 and 34). A crowd gains nothing by it: there
+	// is no idle processor (1 MiB: 371 and 523 us). Nor do bcast and reduce: 1 MiB of
+	// bcast took 503 and 681 us, of reduce 490 and 916.
 	shareFrom = 256 << 10
 
 	// scatterShareFrom, gatherShareFrom are the same for vectors with a block for each
@@ -51,10 +50,7 @@ func (l *levels) Barrier() error {
 // 2x2 of 8 bytes: by messages 36 us, so 10; of 16 MiB: 10.3 and 6.7 ms.
 func (l *levels) Bcast(root int, b Buffer) error {
 	l.take(root, b, b, coll.Op{})
-	if b.Size() >= l.shareFrom {
-		return l.inPieces(&bcastShared)
-	}
-	return l.inPieces(&bcastSpoken)
+	return l.inPieces(&bcast)
 }
 
 // Reduce combines each host's operands, then the hosts' at the root.
@@ -64,18 +60,10 @@ func (l *levels) Reduce(root int, send, recv Buffer, op coll.Op) error {
 		return l.messages.Reduce(root, send, recv, op)
 	}
 	l.take(root, send, recv, op)
-	f, combines := &reduceSpoken, l.me.member == l.now.speaker
-	if send.Size() >= l.shareFrom {
-		f, combines = &reduceShared, true
+	if l.p.Rank() != root {
+		l.now.recv = l.scratch(l.now.speaker, send, send.Len())
 	}
-	switch {
-	case l.p.Rank() == root:
-	case combines:
-		l.now.recv = l.p.Scratch(send, send.Len())
-	default:
-		l.now.recv = Buffer{}
-	}
-	if err := l.inPieces(f); err != nil || l.p.Rank() != root {
+	if err := l.inPieces(&reduce); err != nil || l.p.Rank() != root {
 		return err
 	}
 	return op.Finish(recv, l.p.Size())
@@ -99,19 +87,20 @@ func (l *levels) Allreduce(send, recv Buffer, op coll.Op) error {
 // 2x2 of 1 KiB blocks: by messages 49 us, so 17; of 16 MiB: 52 and 45 ms; of 8 MiB at
 // 1 Gbit/s: 343 and 170 ms.
 func (l *levels) ReduceScatterBlock(send, recv Buffer, op coll.Op) error {
-	switch {
-	case l.keepsOrder(op) || !l.regular:
+	if l.keepsOrder(op) || !l.even {
 		return l.messages.ReduceScatterBlock(send, recv, op)
-	case send.Size() >= scatterShareFrom:
-		return l.reduceScatterShares(send, recv, op)
+	}
+	n := recv.Len()
+	if send.Size() >= scatterShareFrom {
+		return l.reduceScatterShares(l.byHost(send, n), recv, op)
 	}
 	speaker := l.speak(0)
-	all, mine := l.scratch(speaker, send, send.Len()), l.scratch(speaker, send, len(l.shares)*recv.Len())
+	all, mine := l.scratch(speaker, send, send.Len()), l.scratch(speaker, send, len(l.shares)*n)
 	if err := l.inner.Reduce(speaker, send, all, sum(op)); err != nil {
 		return err
 	}
 	if l.me.member == speaker {
-		if err := l.speakers.ReduceScatterBlock(all, mine, sum(op)); err != nil {
+		if err := l.speakers.ReduceScatterBlock(l.byHost(all, n), mine, sum(op)); err != nil {
 			return err
 		}
 		if err := op.Finish(mine, l.p.Size()); err != nil {
@@ -141,34 +130,43 @@ func (l *levels) reduceScatterShares(send, recv Buffer, op coll.Op) error {
 // 2x2 of 8 bytes: by messages 93 us, so 19; of 16 MiB: 58 and 39 ms; of 8 MiB at
 // 1 Gbit/s: 215 and 152 ms.
 func (l *levels) Allgather(send, recv Buffer) error {
-	switch {
-	case !l.regular:
+	if !l.even {
 		return l.messages.Allgather(send, recv)
-	case recv.Size() >= gatherShareFrom:
-		return l.allgatherShares(send, recv)
 	}
-	speaker, mine := l.speak(0), l.block(recv, l.me.host, send.Len())
+	n, all := send.Len(), l.placeByHost(recv)
+	err := l.allgather(send, all)
+	if err == nil {
+		l.byRank(recv, all, n)
+	}
+	return err
+}
+
+func (l *levels) allgather(send, all Buffer) error {
+	if all.Size() >= gatherShareFrom {
+		return l.allgatherShares(send, all)
+	}
+	speaker, mine := l.speak(0), l.block(all, l.me.host, send.Len())
 	if err := l.inner.Gather(speaker, send, mine); err != nil {
 		return err
 	}
 	if l.me.member == speaker {
-		if err := l.speakers.Allgather(mine, recv); err != nil {
+		if err := l.speakers.Allgather(mine, all); err != nil {
 			return err
 		}
 	}
-	return l.inner.Bcast(speaker, recv)
+	return l.inner.Bcast(speaker, all)
 }
 
 // allgatherShares has each member fetch the blocks of those with its number, for all
 // of its host.
-func (l *levels) allgatherShares(send, recv Buffer) error {
+func (l *levels) allgatherShares(send, all Buffer) error {
 	n := send.Len()
 	fetched := l.p.Scratch(send, len(l.hosts)*n)
 	if err := l.lane.Allgather(send, fetched); err != nil {
 		return err
 	}
 	for h := range l.hosts {
-		if err := l.inner.Allgather(fetched.Slice(h*n, (h+1)*n), l.block(recv, h, n)); err != nil {
+		if err := l.inner.Allgather(fetched.Slice(h*n, (h+1)*n), l.block(all, h, n)); err != nil {
 			return err
 		}
 	}
@@ -179,52 +177,58 @@ func (l *levels) allgatherShares(send, recv Buffer) error {
 // their hosts.
 // 2x2 of 1 KiB blocks: by messages 175 us, so 26; 2x4: 407 and 86.
 func (l *levels) Alltoall(send, recv Buffer) error {
-	if !l.regular || send.Size() > exchangeMost {
+	if !l.even || send.Size() > exchangeMost {
 		return l.messages.Alltoall(send, recv)
 	}
 	n := send.Len() / l.p.Size()
-	parts := l.p.Scratch(send, send.Len())
-	if err := l.lane.Alltoall(send, parts); err != nil {
+	parts, all := l.p.Scratch(send, send.Len()), l.placeByHost(recv)
+	if err := l.lane.Alltoall(l.byHost(send, n), parts); err != nil {
 		return err
 	}
 	for h := range l.hosts {
-		if err := l.inner.Alltoall(l.block(parts, h, n), l.block(recv, h, n)); err != nil {
+		if err := l.inner.Alltoall(l.block(parts, h, n), l.block(all, h, n)); err != nil {
 			return err
 		}
 	}
+	l.byRank(recv, all, n)
 	return nil
 }
 
 // Gather has one message come from each host.
 // 2x2 of 8 bytes: by messages 119 us, so 13; 2x4 of 256 KiB blocks: 619 and 308.
 func (l *levels) Gather(root int, send, recv Buffer) error {
-	if !l.regular || send.Size()*l.p.Size() > rootedMost {
+	if !l.even || send.Size()*l.p.Size() > rootedMost {
 		return l.messages.Gather(root, send, recv)
 	}
 	n, speaker := send.Len(), l.speak(root)
-	var mine Buffer
+	var all, mine Buffer
 	if l.p.Rank() == root {
-		mine = l.block(recv, l.me.host, n)
+		all = l.placeByHost(recv)
+		mine = l.block(all, l.me.host, n)
 	} else {
 		mine = l.scratch(speaker, send, len(l.shares)*n)
 	}
-	if err := l.inner.Gather(speaker, send, mine); err != nil {
+	if err := l.inner.Gather(speaker, send, mine); err != nil || l.me.member != speaker {
 		return err
 	}
-	if l.me.member != speaker {
-		return nil
+	err := l.speakers.Gather(l.seats[root].host, mine, all)
+	if err == nil && l.p.Rank() == root {
+		l.byRank(recv, all, n)
 	}
-	return l.speakers.Gather(l.seats[root].host, mine, recv)
+	return err
 }
 
 // Scatter has one message go to each host.
 // 2x2 of 8 bytes: by messages 26 us, so 10; 2x4 of 256 KiB blocks: 603 and 364.
 func (l *levels) Scatter(root int, send, recv Buffer) error {
-	if !l.regular || recv.Size()*l.p.Size() > rootedMost {
+	if !l.even || recv.Size()*l.p.Size() > rootedMost {
 		return l.messages.Scatter(root, send, recv)
 	}
-	speaker := l.speak(root)
-	mine := l.scratch(speaker, recv, len(l.shares)*recv.Len())
+	n, speaker := recv.Len(), l.speak(root)
+	if l.p.Rank() == root {
+		send = l.byHost(send, n)
+	}
+	mine := l.scratch(speaker, recv, len(l.shares)*n)
 	if l.me.member == speaker {
 		if err := l.speakers.Scatter(l.seats[root].host, send, mine); err != nil {
 			return err

@@ -13,8 +13,8 @@ const pieceBytes = 512 << 10
 type vector struct {
 	send, recv Buffer // what a host has combined is in recv, too
 	op         coll.Op
-	home       seat // of the root
-	speaker    int  // for this host
+	home       int // the root's host
+	speaker    int // for this one
 	form       *form
 	piece      int // elements of one
 	pieces     int
@@ -29,17 +29,15 @@ type form struct {
 }
 
 var (
-	bcastSpoken     = form{false, nil, (*levels).speakBcast, (*levels).tell}
-	bcastShared     = form{true, (*levels).tellHome, (*levels).carryBcast, (*levels).gatherAway}
-	reduceSpoken    = form{false, (*levels).combine, (*levels).speakReduce, nil}
-	reduceShared    = form{true, (*levels).combineShares, (*levels).carryReduce, (*levels).gatherHome}
+	bcast           = form{false, nil, (*levels).speakBcast, (*levels).tell}
+	reduce          = form{false, (*levels).combine, (*levels).speakReduce, nil}
 	allreduceSpoken = form{false, (*levels).combine, (*levels).speakAllreduce, (*levels).tell}
-	allreduceShared = form{true, (*levels).combineShares, (*levels).carryAllreduce, (*levels).gatherAll}
+	allreduceShared = form{true, (*levels).combineShares, (*levels).carryAllreduce, (*levels).gatherShares}
 )
 
 // take makes a vector the one to be done.
 func (l *levels) take(root int, send, recv Buffer, op coll.Op) {
-	l.now = vector{send: send, recv: recv, op: op, home: l.seats[root], speaker: l.speak(root)}
+	l.now = vector{send: send, recv: recv, op: op, home: l.seats[root].host, speaker: l.speak(root)}
 }
 
 // inPieces does with the vector what f says.
@@ -110,28 +108,25 @@ func (l *levels) combine(send, recv Buffer) error {
 	return l.inner.Reduce(l.now.speaker, send, recv, sum(l.now.op))
 }
 
-func (l *levels) combineShares(send, recv Buffer) error {
-	return l.inner.ReduceScatter(send, l.share(recv), l.shares, sum(l.now.op))
-}
-
-func (l *levels) speakBcast(_, b Buffer) error { return l.speakers.Bcast(l.now.home.host, b) }
-
-func (l *levels) carryBcast(_, b Buffer) error {
-	return l.lane.Bcast(l.now.home.host, l.share(b))
-}
+func (l *levels) speakBcast(_, b Buffer) error { return l.speakers.Bcast(l.now.home, b) }
 
 func (l *levels) speakReduce(_, b Buffer) error {
-	return l.speakers.Reduce(l.now.home.host, b, b, sum(l.now.op))
-}
-
-func (l *levels) carryReduce(_, b Buffer) error {
-	mine := l.share(b)
-	return l.lane.Reduce(l.now.home.host, mine, mine, sum(l.now.op))
+	return l.speakers.Reduce(l.now.home, b, b, sum(l.now.op))
 }
 
 func (l *levels) speakAllreduce(_, b Buffer) error { return l.allreduce(&l.speakers, b) }
 
+func (l *levels) tell(_, b Buffer) error { return l.inner.Bcast(l.now.speaker, b) }
+
+func (l *levels) combineShares(send, recv Buffer) error {
+	return l.inner.ReduceScatter(send, l.share(recv), l.shares, sum(l.now.op))
+}
+
 func (l *levels) carryAllreduce(_, b Buffer) error { return l.allreduce(&l.lane, l.share(b)) }
+
+func (l *levels) gatherShares(_, b Buffer) error {
+	return l.inner.Allgatherv(l.share(b), b, l.shares, nil)
+}
 
 func (l *levels) allreduce(among *messages, b Buffer) error {
 	if err := among.Allreduce(b, b, sum(l.now.op)); err != nil {
@@ -139,33 +134,3 @@ func (l *levels) allreduce(among *messages, b Buffer) error {
 	}
 	return l.now.op.Finish(b, l.p.Size())
 }
-
-func (l *levels) tell(_, b Buffer) error { return l.inner.Bcast(l.now.speaker, b) }
-
-func (l *levels) tellHome(_, b Buffer) error {
-	if !l.atHome() {
-		return nil
-	}
-	return l.inner.Bcast(l.now.home.member, b)
-}
-
-func (l *levels) gatherAll(_, b Buffer) error {
-	return l.inner.Allgatherv(l.share(b), b, l.shares, nil)
-}
-
-func (l *levels) gatherAway(_, b Buffer) error {
-	if l.atHome() {
-		return nil
-	}
-	return l.gatherAll(b, b)
-}
-
-func (l *levels) gatherHome(_, b Buffer) error {
-	if !l.atHome() {
-		return nil
-	}
-	return l.inner.Gatherv(l.now.home.member, l.share(b), b, l.shares, nil)
-}
-
-// atHome reports whether this is the root's host.
-func (l *levels) atHome() bool { return l.me.host == l.now.home.host }
