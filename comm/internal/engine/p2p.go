@@ -98,8 +98,9 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 			return nothing, false
 		}
 	}
-	e.letGo(p, int(e.h.Len))
-	return Status{Source: src, Tag: int(e.h.Tag), Bytes: int(e.h.Len), Type: b.Type()}, true
+	st := Status{Source: src, Tag: int(e.h.Tag), Bytes: int(e.h.Len), Type: b.Type()}
+	e.letGo(p, st.Bytes) // may send, which changes e.h
+	return st, true
 }
 
 // Sendrecv sends out and receives in, at the same time.
