@@ -93,12 +93,13 @@ launchbench-slurm: build ## the same in an allocation of a real Slurm made for i
 	$(GO) test ./mpirun/internal/slurmbed -run RunCommand -v -timeout 0 -args -nodes 2 \
 	  -command 'salloc -N2 --ntasks-per-node=4 $(CURDIR)/$(BIN)/gompi-launchbench -np 2,8 -torch-np 0 -restart 0 -peers srun -rounds 5'
 
-gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there and type ./run (about 5 minutes)
-	@mkdir -p $(BIN)/gpu
-	CGO_ENABLED=1 $(GO) test -c -trimpath -o $(BIN)/gpu/cudaops.test ./cudaops
-	CGO_ENABLED=1 $(GO) test -c -trimpath -o $(BIN)/gpu/comm.test ./comm
-	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gpu/ ./mpirun/gompirun ./bench/gompi-bench
-	@cp .ci/gpu $(BIN)/gpu/run
+gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there and type ./run (less than 8 minutes; ./run PART for some)
+	@rm -rf $(BIN)/gpu && mkdir -p $(BIN)/gpu/text
+	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/cudaops.test ./cudaops
+	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/cudann.test ./$(NETWORK)
+	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/comm.test ./comm
+	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gpu/ ./mpirun/gompirun ./bench/gompi-bench ./examples/train
+	@cp bench/peers/torchbench.py $(BIN)/gpu/ && cp examples/train/*.go $(BIN)/gpu/text/ && cp .ci/gpu $(BIN)/gpu/run
 
 # What --cuda-gpu-arch a PTX version goes with; -Xclang as clang 14's own option refuses it.
 PTX = clang-14 -x cuda --cuda-device-only -nocudainc -nocudalib -nogpuinc -std=c++17 -O3 -ffp-contract=off -fno-exceptions -Wall -Werror -Icudaops -S

@@ -58,6 +58,19 @@ func second(t *testing.T) *cudaops.Device {
 	return devices[1]
 }
 
+// What a report on tests says they ran on.
+func TestDevicesOfThisMachine(t *testing.T) {
+	device(t)
+	all, err := cudaops.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range all {
+		i := d.Info()
+		t.Logf("device %s: %s, %.1f GiB, %d processors, compute capability %d.%d", d.Name(), i.Model, float64(i.Memory)/(1<<30), i.Processors, i.Capability[0], i.Capability[1])
+	}
+}
+
 func TestDeviceIsASpace(t *testing.T) { memtest.Space(t, device(t)) }
 
 func TestOtherDevicesAreSpaces(t *testing.T) {

@@ -90,9 +90,13 @@ func TestStdoutHoldsOnlyTheRows(t *testing.T) {
 
 func TestVectorsInCUDAMemory(t *testing.T) {
 	cudatest.Need(t)
-	status, stdout, stderr := runAlone(t, "-mem", "cuda", "-format", "csv", "-sizes", "4096", "allreduce", "allgather")
-	if rows, err := report.ReadCSV(strings.NewReader(stdout)); status != 0 || stderr != "" || err != nil || len(rows) != 2 {
-		t.Errorf("status %d, stderr %q, %d rows, error %v; want two rows", status, stderr, len(rows), err)
+	status, stdout, stderr := runAlone(t, "-mem", "cuda", "-format", "csv", "-sizes", "4096", "allreduce", "allgather", "ddp-resnet18")
+	rows, err := report.ReadCSV(strings.NewReader(stdout))
+	if status != 0 || stderr != "" || err != nil || len(rows) != 3 {
+		t.Fatalf("status %d, stderr %q, %d rows, error %v; want three rows", status, stderr, len(rows), err)
+	}
+	if r := rows[2]; r.Op != "ddp-resnet18" || r.Bytes != 4*11689512 {
+		t.Errorf("row %+v, want ResNet-18's 11689512 gradients", r)
 	}
 }
 

@@ -25,7 +25,9 @@ func usage() string {
 		"Times operations between ranks. OP is one of " + strings.Join(measure.Names(), ", ") + ".\n" +
 		"A size is the bytes of one rank's vector, or of the block of allgather, alltoall,\n" +
 		"reducescatter, gather and scatter. Every result is checked once before it is timed.\n" +
-		"skew is how far apart ranks of one host leave a barrier.\n\n"
+		"skew is how far apart ranks of one host leave a barrier.\n" +
+		"OP may also be " + strings.Join(measure.Models(), ", ") + ": a step of data-parallel training of\n" +
+		"that model, of which the gradients alone are there.\n\n"
 }
 
 // parse reads the command line. Operations may stand between the flags. The

@@ -12,7 +12,6 @@ import (
 	"gompi/cudaops"
 	"gompi/internal/cli"
 	"gompi/internal/env"
-	"gompi/internal/mem"
 )
 
 // run returns the exit status: 0, 1 after an error, 2 if the arguments make no
@@ -58,11 +57,8 @@ func refuse(ctx context.Context, c *comm.Comm, why error, stderr io.Writer) int 
 	return 2
 }
 
-// space returns the memory that the flag names, on this rank.
-func space(memory string) (mem.Space, error) {
-	if memory == "host" {
-		return mem.Host, nil
-	}
+// localDevice returns the GPU of this rank: ranks of a host take them in turn.
+func localDevice() (*cudaops.Device, error) {
 	devices, err := cudaops.Devices()
 	if err != nil {
 		return nil, err
@@ -80,8 +76,17 @@ func bench(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if cfg.Space, err = space(cfg.memory); err != nil {
-		return err
+	if cfg.memory == "cuda" {
+		device, err := localDevice()
+		if err != nil {
+			return err
+		}
+		stream, err := device.NewStream()
+		if err != nil {
+			return err
+		}
+		defer stream.Close()
+		cfg.Space, cfg.Queue = device, stream
 	}
 	if err := measure.Run(ctx, c, cfg.Options, w.Write); err != nil {
 		return err

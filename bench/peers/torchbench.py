@@ -6,9 +6,12 @@ cell by cell. It finds the other ranks by torch's variables:
 
 It has to stay what bench/internal/measure does, constant by constant. Where gloo
 works in place alone (reduce, allreduce), it does: it is not charged for a copy.
+With --device cuda the tensors are on GPUs, which the ranks take in turn, and a call
+is over when the GPU is done; --backend nccl sends them by NCCL.
 """
 import argparse
 import datetime
+import os
 import sys
 import time
 
@@ -46,6 +49,8 @@ def arguments():
     p.add_argument("-format", default="csv", choices=["csv"])
     p.add_argument("-budget", default=0.06, type=seconds)
     p.add_argument("-dirty", action="store_true")
+    p.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    p.add_argument("--backend", default="gloo", choices=["gloo", "nccl"])
     p.add_argument("ops", nargs="+", choices=OPS, metavar="OP")
     return p.parse_intermixed_args()
 
@@ -58,8 +63,8 @@ class Cell:
         self.n = nbytes // element
         self.window = min(max(WINDOW_BYTES // max(nbytes, 1), LEAST_WINDOW), MOST_WINDOW)
         send, recv = self.op.blocks()
-        self.send = torch.empty(send * self.n, dtype=TYPES[args.type])
-        self.recv = torch.empty(recv * self.n, dtype=TYPES[args.type])
+        self.send = torch.empty(send * self.n, dtype=TYPES[args.type], device=args.device)
+        self.recv = torch.empty(recv * self.n, dtype=TYPES[args.type], device=args.device)
         self.sent, self.got = self.blocks(self.send, send), self.blocks(self.recv, recv)
         self.prepare()
 
@@ -70,12 +75,17 @@ class Cell:
         self.recv.fill_(85)  # no pattern has it
         tile(self.send, pattern(rank))
 
+    def run(self):
+        self.op.run(self)
+        if args.device == "cuda":
+            torch.cuda.synchronize()
+
     def iteration(self):
         if args.dirty:
             self.prepare()
         dist.barrier()
         start = time.perf_counter_ns()
-        self.op.run(self)
+        self.run()
         took = time.perf_counter_ns() - start
         if self.op.skew:
             return time.time_ns()
@@ -87,11 +97,11 @@ class Cell:
         dist.barrier()
         start = time.perf_counter_ns()
         for _ in range(calls):
-            self.op.run(self)
+            self.run()
         return agree(time.perf_counter_ns() - start if self.op.timed() else 0)
 
     def measure(self):
-        self.op.run(self)
+        self.run()
         if agree(0 if self.op.right(self) else 1):
             raise SystemExit(f"torchbench: {self.op.name} of {self.bytes} bytes: a rank received something wrong")
         big = self.bytes > BIG_BYTES
@@ -148,7 +158,7 @@ def pattern(r):
     x ^= x >> np.uint32(15)
     x *= np.uint32(2246822519)
     values = (x >> np.uint32(24)) % np.uint32(2 if args.redop == "prod" else 4) + 1
-    return torch.from_numpy(values.astype(np.int64)).to(TYPES[args.type])
+    return torch.from_numpy(values.astype(np.int64)).to(TYPES[args.type]).to(args.device)
 
 
 def tile(to, elements):
@@ -239,7 +249,10 @@ for name, op in OPS.items():
 
 args = arguments()
 torch.set_num_threads(1)
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+if args.device == "cuda":
+    torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
+backend = "gloo" if args.backend == "gloo" else "cpu:gloo,cuda:nccl"
+dist.init_process_group(backend, timeout=datetime.timedelta(seconds=60))
 rank, world = dist.get_rank(), dist.get_world_size()
 element = torch.empty(0, dtype=TYPES[args.type]).element_size()
 ack = torch.zeros(1, dtype=torch.uint8)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gompi/comm"
+	"gompi/comm/ddp"
 	"gompi/internal/mem"
 )
 
@@ -20,6 +21,9 @@ type cell struct {
 	redop    mem.Op
 	inPlace  bool
 	inputs   *patterns
+
+	queue    ddp.Queue // of the space's device; nil: the vectors are in host memory
+	training *training // of an operation that has a model
 
 	sendAll, recvAll mem.Buffer // memory for the largest size
 
@@ -42,6 +46,10 @@ func windowOf(bytes int) int {
 
 // allocate takes memory for blocks of up to n elements.
 func (k *cell) allocate(n int) (err error) {
+	if k.op.model != nil {
+		k.training, err = newTraining(k.ctx, k.c, k.op.model, k.inputs.t, k.queue)
+		return err
+	}
 	k.requests = make([]comm.Request, 2*mostWindow)
 	send, recv := k.vectors(k.rank)
 	take := func(n int) (mem.Buffer, error) { return k.memory().Alloc(k.inputs.t, n) }
@@ -71,6 +79,9 @@ func (k *cell) vectors(rank int) (send, recv int) {
 
 // free gives back what allocate took.
 func (k *cell) free() error {
+	if k.op.model != nil {
+		return k.training.d.Close(k.ctx)
+	}
 	if k.alloc {
 		return errors.Join(k.c.Free(k.ctx, k.sendAll), k.c.Free(k.ctx, k.recvAll))
 	}
@@ -116,7 +127,12 @@ func (k *cell) prepare() error {
 	if err := write(k.recv, func(host mem.Buffer) { fill(host.HostSlice(), unset) }); err != nil {
 		return err
 	}
-	return write(k.send, func(host mem.Buffer) { tile(host, k.inputs.by[k.rank]) })
+	for _, b := range append(k.training.gradients(), k.send) {
+		if err := write(b, func(host mem.Buffer) { tile(host, k.inputs.by[k.rank]) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // write has f set b's elements, in host memory.

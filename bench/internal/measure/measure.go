@@ -13,6 +13,7 @@ import (
 
 	"gompi/bench/report"
 	"gompi/comm"
+	"gompi/comm/ddp"
 	"gompi/internal/mem"
 )
 
@@ -27,6 +28,7 @@ type Options struct {
 	Check   bool      // check what the calls delivered
 	Space   mem.Space // where the vectors are; nil: host memory
 	Alloc   bool      // they are host memory from Comm.Alloc
+	Queue   ddp.Queue // of that Space, if it is a device's: on it gradients come to be
 	Budget  time.Duration
 }
 
@@ -78,7 +80,7 @@ func Run(ctx context.Context, c *comm.Comm, o Options, emit func(report.Row) err
 			return err
 		}
 		m := &meter{
-			cell:   cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), space: o.Space, alloc: o.Alloc, redop: o.Redop, inPlace: op.isInPlace(o), inputs: inputs},
+			cell:   cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), space: o.Space, queue: o.Queue, alloc: o.Alloc, redop: o.Redop, inPlace: op.isInPlace(o), inputs: inputs},
 			o:      o,
 			budget: o.Budget,
 		}
@@ -91,7 +93,7 @@ func Run(ctx context.Context, c *comm.Comm, o Options, emit func(report.Row) err
 
 // all measures the operation at every size.
 func (m *meter) all(emit func(report.Row) error) (err error) {
-	sizes := m.op.sizes(m.o.Sizes)
+	sizes := m.op.sizes(m.o)
 	most := 0
 	for _, size := range sizes {
 		most = max(most, size)

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"gompi/bench/internal/shapes"
 	"gompi/bench/report"
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/comm/ddp"
 	"gompi/internal/mem"
 	"gompi/internal/mem/memtest"
 )
@@ -239,7 +241,7 @@ func TestValidate(t *testing.T) {
 		{"good", 2, func(*Options) {}, ""},
 		{"no operation", 2, func(o *Options) { o.Ops = nil }, fmt.Sprintf("no operation: want some of %v", Names())},
 		{"unknown", 2, func(o *Options) { o.Ops = []string{"allredcue"} },
-			`operation "allredcue": want one of latency, bw, bibw, mbw_mr, barrier, skew, bcast, reduce, allreduce, allgather, reducescatter, alltoall, gather, scatter, scan`},
+			`operation "allredcue": want one of latency, bw, bibw, mbw_mr, barrier, skew, bcast, reduce, allreduce, allgather, reducescatter, alltoall, gather, scatter, scan, ddp-resnet18, ddp-resnet50, ddp-bert-base`},
 		{"too few ranks", 1, func(*Options) {}, "bw with 1 rank: want at least 2"},
 		{"odd size", 2, func(o *Options) { o.Sizes = []int{8, 6} }, "size 6: want a multiple of the 4 bytes of float32"},
 		{"operator", 2, func(o *Options) { o.Redop = mem.BAnd }, "operator band is not defined for float32"},
@@ -356,4 +358,56 @@ func TestAWrongByteIsFoundWhereverItIs(t *testing.T) {
 		}
 		b.HostSlice()[at] ^= 0x40
 	}
+}
+
+// atOnce is a queue of a device that does all work at once.
+type atOnce struct{ d *memtest.Device }
+
+func (q atOnce) Space() comm.Space           { return q.d }
+func (q atOnce) Clear(b comm.Buffer) error   { return q.d.Copy(b, comm.Of(make([]byte, b.Size()))) }
+func (q atOnce) NewMark() (comm.Mark, error) { return reached{}, nil }
+func (q atOnce) Sync() error                 { return nil }
+
+type reached struct{}
+
+func (reached) Set() error          { return nil }
+func (reached) Done() (bool, error) { return true, nil }
+func (reached) Wait() error         { return nil }
+func (reached) Close() error        { return nil }
+
+// A small model's gradients become their average, in host memory and in a device's.
+func TestStepsOfTrainingAverageTheGradients(t *testing.T) {
+	small := &shapes.Model{Name: "small", Lengths: []int{period + 1, 0, 3, 10000}}
+	gpu := memtest.NewDevice("gpu")
+	for _, tc := range []struct {
+		typ mem.Type
+		q   ddp.Queue
+	}{{mem.F32, nil}, {mem.F32, atOnce{gpu}}, {mem.BF16, atOnce{gpu}}} {
+		commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
+			inputs, err := newPatterns(tc.typ, mem.Sum, 3)
+			if err != nil {
+				return err
+			}
+			op := trainingOperations()[0]
+			op.model = small
+			o := Options{Type: tc.typ, Check: true, Budget: time.Microsecond}
+			m := meter{cell: cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: 3, inputs: inputs, queue: tc.q}, o: o, budget: o.Budget}
+			return m.all(func(r report.Row) error {
+				if want := small.Size() * tc.typ.Size(); r.Bytes != want || r.Median <= 0 {
+					return fmt.Errorf("row %+v, want %d bytes", r, want)
+				}
+				return nil
+			})
+		})
+	}
+	if n := gpu.InUse(); n != 0 {
+		t.Errorf("%d gradients are left in the device's memory", n)
+	}
+	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
+		_, err := newTraining(ctx, c, small, mem.F64, nil)
+		if err == nil || err.Error() != "gradients of float64 in host memory: want float32" {
+			return fmt.Errorf("float64 in host memory: %v", err)
+		}
+		return nil
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gompi/bench/internal/shapes"
 	"gompi/bench/report"
 )
 
@@ -25,6 +26,8 @@ type operation struct {
 	window bool                    // a call is a window of messages
 	trips  int                     // a call is so many messages one after the other; 0: one
 	skew   bool                    // not how long a call takes, but how far apart ranks end it
+
+	model *shapes.Model // whose gradients are averaged; it has its own size
 
 	volume func(np int) float64 // bytes that algbw counts, in sizes
 	bus    func(np int) float64 // busbw / algbw
@@ -48,10 +51,18 @@ func operations() []operation {
 	}...)
 }
 
-// Names returns the names of all operations.
+// Names returns the names of the operations of any message-passing library.
 func Names() []string {
+	return namesOf(operations())
+}
+
+// Models returns the names of the operations that are a step of training a model,
+// which only comm has.
+func Models() []string { return namesOf(trainingOperations()) }
+
+func namesOf(ops []operation) []string {
 	var names []string
-	for _, op := range operations() {
+	for _, op := range ops {
 		names = append(names, op.name)
 	}
 	return names
@@ -63,7 +74,7 @@ func (o Options) Rows(name string) (rows []report.Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, size := range op.sizes(o.Sizes) {
+	for _, size := range op.sizes(o) {
 		rows = append(rows, report.Row{Op: op.label(o), Bytes: size})
 	}
 	return rows, nil
@@ -83,19 +94,22 @@ func (op operation) label(o Options) string {
 	return label
 }
 
-// sizes returns those of all that tell cells of op apart.
-func (op operation) sizes(all []int) []int {
-	if op.noData {
+// sizes returns those of o that tell cells of op apart, or its own.
+func (op operation) sizes(o Options) []int {
+	switch {
+	case op.noData:
 		return []int{0}
+	case op.model != nil:
+		return []int{op.model.Size() * o.Type.Size()}
 	}
-	return all
+	return o.Sizes
 }
 
 func find(name string) (operation, error) {
-	ops := operations()
+	ops := append(operations(), trainingOperations()...)
 	i := slices.IndexFunc(ops, func(op operation) bool { return op.name == name })
 	if i < 0 {
-		return operation{}, fmt.Errorf("operation %q: want one of %s", name, strings.Join(Names(), ", "))
+		return operation{}, fmt.Errorf("operation %q: want one of %s", name, strings.Join(namesOf(ops), ", "))
 	}
 	return ops[i], nil
 }

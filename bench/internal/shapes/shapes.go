@@ -1,0 +1,79 @@
+// Package shapes computes how many numbers each parameter of well-known models has,
+// from the models' definitions: what data-parallel training of them sends.
+package shapes
+
+// A Model is a name and the length of each parameter, from the first layer to the last.
+type Model struct {
+	Name    string
+	Lengths []int
+}
+
+// Size returns the number of parameters in all.
+func (m Model) Size() int {
+	n := 0
+	for _, length := range m.Lengths {
+		n += length
+	}
+	return n
+}
+
+// All returns the models that there are.
+func All() []Model {
+	return []Model{
+		{"resnet18", resnet([]int{2, 2, 2, 2}, basic, 1)},
+		{"resnet50", resnet([]int{3, 4, 6, 3}, bottleneck, 4)},
+		{"bert-base", bert(12, 768, 30522, 512)},
+	}
+}
+
+// resnet is a residual network for ImageNet's 1000 classes (He et al. 2015, table 1)
+// of four stages of blocks, as torchvision builds it: convolutions without bias, each
+// followed by a normalization with a weight and a bias per channel. The first block of
+// a stage projects its input where the number of channels changes.
+func resnet(blocks []int, block func(in, width int) []int, expansion int) []int {
+	p := conv(3, 64, 7)
+	in := 64
+	for stage, n := range blocks {
+		width := 64 << stage
+		for range n {
+			p = append(p, block(in, width)...)
+			if out := width * expansion; in != out {
+				p = append(p, conv(in, out, 1)...)
+				in = out
+			}
+		}
+	}
+	return append(p, linear(in, 1000)...)
+}
+
+func basic(in, width int) []int {
+	return append(conv(in, width, 3), conv(width, width, 3)...)
+}
+
+func bottleneck(in, width int) []int {
+	p := append(conv(in, width, 1), conv(width, width, 3)...)
+	return append(p, conv(width, 4*width, 1)...)
+}
+
+// conv is a convolution and its normalization.
+func conv(in, out, kernel int) []int { return []int{in * out * kernel * kernel, out, out} }
+
+func linear(in, out int) []int { return []int{in * out, out} }
+
+// bert is the encoder of Devlin et al. (2018): embeddings of words, positions and two
+// segments; layers of attention and of two products with four times the width between
+// them, each normalized; and a pooler.
+func bert(layers, width, words, positions int) []int {
+	norm := []int{width, width}
+	p := append([]int{words * width, positions * width, 2 * width}, norm...)
+	for range layers {
+		for range 4 { // query, key, value, output
+			p = append(p, linear(width, width)...)
+		}
+		p = append(p, norm...)
+		p = append(p, linear(width, 4*width)...)
+		p = append(p, linear(4*width, width)...)
+		p = append(p, norm...)
+	}
+	return append(p, linear(width, width)...)
+}

@@ -1,0 +1,25 @@
+package shapes
+
+import "testing"
+
+// The numbers of parameters are those that torchvision and the BERT paper's code give.
+func TestModelsHaveTheirPublishedSizes(t *testing.T) {
+	for _, want := range []struct {
+		name          string
+		tensors, size int
+	}{{"resnet18", 62, 11689512}, {"resnet50", 161, 25557032}, {"bert-base", 199, 109482240}} {
+		found := false
+		for _, m := range All() {
+			if m.Name != want.name {
+				continue
+			}
+			found = true
+			if len(m.Lengths) != want.tensors || m.Size() != want.size {
+				t.Errorf("%s has %d parameters of %d numbers, want %d of %d", m.Name, len(m.Lengths), m.Size(), want.tensors, want.size)
+			}
+		}
+		if !found {
+			t.Errorf("there is no %s", want.name)
+		}
+	}
+}
