@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -135,35 +136,63 @@ func clone(b Buffer) Buffer {
 // slice returns the bytes of element i.
 func slice(b Buffer, i int) []byte { return b.Slice(i, i+1).HostSlice() }
 
+// FuzzReduce reduces any number of operands, at any place in memory, into any of
+// them or elsewhere, with the loops of every level.
 func FuzzReduce(f *testing.F) {
-	f.Add(uint8(Sum), uint8(F32), []byte("0123456789abcdef0123456789abcdef"))
-	f.Add(uint8(Min), uint8(BF16), []byte{0, 0x80, 0, 0, 0xc0, 0x7f, 1, 2})
-	f.Add(uint8(Prod), uint8(F16), []byte{1, 0, 0, 0x38, 0xff, 0x7b, 0, 0x40})
-	f.Fuzz(func(t *testing.T, opByte, typeByte uint8, data []byte) {
-		op, typ := Op(opByte), Type(typeByte)
+	for op := Sum; op < Custom; op++ {
+		for i, typ := range definedTypes[op] {
+			r := rand.New(rand.NewPCG(uint64(op), uint64(typ)))
+			f.Add(uint8(op), uint8(typ), uint8(i), uint8(i+int(op)), uint8(i*5), refOperand(r, typ, 1024/typ.Size()).HostSlice())
+		}
+	}
+	f.Fuzz(func(t *testing.T, opByte, typeByte, more, into, skew uint8, data []byte) {
+		op, typ, k := Op(opByte), Type(typeByte), 2+int(more)%4
 		if !op.Defined(typ) || op == Avg {
 			return
 		}
-		data = data[:min(len(data), 512)] // the reference is slow
+		data = data[:min(len(data), 1024)] // the reference is slow
 		if typ == Bool {
 			for i := range data {
 				data[i] &= 1
 			}
 		}
-		n := len(data) / typ.Size() / 2
-		a, b := clone(HostBytes(U8, n*typ.Size(), data)), clone(HostBytes(U8, n*typ.Size(), data[n*typ.Size():]))
-		a, b = HostBytes(typ, n, a.HostSlice()), HostBytes(typ, n, b.HostSlice())
-		dst, _ := MakeLike(a, n)
-		if err := Reduce(op, dst, a, b); err != nil {
-			t.Fatal(err)
+		at, size := int(skew)%vectorUnit, typ.Size()
+		n := len(data) / size / k
+		operands := make([]Buffer, k)
+		for i := range operands {
+			operands[i] = HostBytes(typ, n, bytes.Clone(data[i*n*size:]))
 		}
-		want := HostBytes(typ, n, refAll(op, a, b))
-		for i := range n {
-			if !refSame(typ, slice(dst, i), slice(want, i)) {
-				t.Errorf("%x %v %x (%v) = %x, want %x", slice(a, i), op, slice(b, i), typ, slice(dst, i), slice(want, i))
+		want := refChain(op, typ, operands)
+		eachLevel(t, func(t *testing.T) {
+			srcs, dst := make([]Buffer, k), skewed(HostBytes(typ, n, make([]byte, n*size)), at+1)
+			for i, b := range operands {
+				srcs[i] = skewed(b, (at+i*7)%vectorUnit)
 			}
-		}
+			if i := int(into) % (k + 1); i < k {
+				dst = srcs[i]
+			}
+			if err := Host.Reduce(op, dst, srcs...); err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				if w := want[i*size:][:size]; !refSame(typ, slice(dst, i), w) {
+					t.Errorf("%v of %d %v, %d in all, into operand %d, from place %d on: element %d is %x, want %x", op, k, typ, n, int(into)%(k+1), at, i, slice(dst, i), w)
+				}
+			}
+		})
 	})
+}
+
+// skewed returns a copy of b that begins so many elements into its memory.
+func skewed(b Buffer, by int) Buffer {
+	all, err := Host.Alloc(b.Type(), b.n+by)
+	if err == nil {
+		err = Copy(all.Slice(by, by+b.n), b)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return all.Slice(by, by+b.n)
 }
 
 func TestMinAndMaxPropagateNaNAndOrderZeros(t *testing.T) {

@@ -150,6 +150,45 @@ func refCombine(op Op, t Type, a, b []byte) []byte {
 	return refBytes(z.Uint64(), len(a))
 }
 
+// refChain combines operands one after the other. 16-bit floats are combined in
+// float32 and rounded once.
+func refChain(op Op, t Type, operands []Buffer) (all []byte) {
+	f, half := formats[t]
+	half = half && t.Size() == 2
+	single, size := formats[F32], t.Size()
+	for i := range operands[0].n {
+		acc := slice(operands[0], i)
+		if half {
+			acc = refBytes(single.encoded(f.decode(refWord(acc))), 4)
+		}
+		for _, b := range operands[1:] {
+			if e := slice(b, i); half {
+				acc = refCombine(op, F32, acc, refBytes(single.encoded(f.decode(refWord(e))), 4))
+			} else {
+				acc = refCombine(op, t, acc, e)
+			}
+		}
+		if half {
+			acc = refBytes(f.encoded(single.decode(refWord(acc))), size)
+		}
+		all = append(all, acc...)
+	}
+	return all
+}
+
+// encoded is encode of any number.
+func (f format) encoded(x float64) uint64 {
+	switch {
+	case math.IsNaN(x):
+		return f.nan()
+	case math.IsInf(x, 1):
+		return f.infinity()
+	case math.IsInf(x, -1):
+		return f.infinity() | 1<<(f.p-1+f.e)
+	}
+	return f.encode(big.NewFloat(x))
+}
+
 func refComplex(op Op, f format, a, b []byte) []byte {
 	h := len(a) / 2
 	ar, ai, br, bi := refWord(a[:h]), refWord(a[h:]), refWord(b[:h]), refWord(b[h:])
