@@ -111,8 +111,9 @@ func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
 	return nil
 }
 
-// returnLoans gives back what is left when c is closed. Peers that do not know yet
-// that c is broken may still write there; then it is kept until they have left.
+// returnLoans gives back what is left when c is closed. If c is broken, or closed in
+// the midst of a collective, peers may still write there, and so may a goroutine of
+// this rank: then it is kept until both have ended.
 func (c *Comm) returnLoans(broken error) {
 	c.loans.mu.Lock()
 	defer c.loans.mu.Unlock()
@@ -122,9 +123,11 @@ func (c *Comm) returnLoans(broken error) {
 			offs = append(offs, x.off)
 		}
 	}
-	if c.loans.all = nil; len(offs) > 0 {
-		c.memory.heap.Keep(offs, func() bool { return broken == nil || c.memory.pool.Vacated(c.block) })
+	if c.loans.all = nil; len(offs) == 0 {
+		return
 	}
+	atRest := broken == nil && c.turns.over()
+	c.memory.heap.Keep(offs, func() bool { return atRest || c.turns.over() && c.memory.pool.Vacated(c.block) })
 }
 
 func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {

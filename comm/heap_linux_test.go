@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
@@ -403,6 +404,47 @@ func TestMemoryOfABrokenCommIsKeptUntilAllHaveLeft(t *testing.T) {
 			return fmt.Errorf("%d allocations while others may write there, want 1", n)
 		}
 		return nil
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A rank may close a communicator while a collective of it is under way: the goroutine
+// that does it, and the peers, still have the memory.
+func TestMemoryOfACommClosedInTheMidstOfACollectiveIsKeptUntilItEnds(t *testing.T) {
+	const p, early = 2, 0
+	closed, checked := make(chan struct{}), make(chan struct{})
+	err := errors.Join(inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
+		d, err := c.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		v, err := comm.Alloc[int64](ctx, d, 10_000)
+		if err != nil {
+			return err
+		}
+		if c.Rank() != early {
+			<-closed
+			<-checked
+			d.Close(ctx)
+			return comm.Barrier(ctx, c)
+		}
+		d.Iallreduce(comm.Of(v), comm.Of(v), comm.Sum) // which the others do not call
+		d.Close(ctx)
+		close(closed)
+		n := c.Lent()
+		close(checked)
+		if n != 1 {
+			return fmt.Errorf("%d allocations while others may write there, want 1", n)
+		}
+		if err := comm.Barrier(ctx, c); err != nil {
+			return err
+		}
+		for c.Lent() > 0 && ctx.Err() == nil {
+			runtime.Gosched()
+		}
+		return context.Cause(ctx)
 	})...)
 	if err != nil {
 		t.Error(err)

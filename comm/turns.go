@@ -68,6 +68,9 @@ func (t *turns) run(ctx context.Context, c *Comm, o *operation) error {
 	return err
 }
 
+// over reports whether no collective runs or waits for its turn.
+func (t *turns) over() bool { return t.state.Load() == idle }
+
 // leave ends a blocking collective that ran on its caller's goroutine.
 func (t *turns) leave(c *Comm) {
 	t.blocking = false

@@ -344,7 +344,7 @@ func (d *DDP) Stats() Stats { return d.stats }
 // Close releases the memory of the gradients; the parameters' Data is the
 // caller's and stays. It is collective, and wants every step finished. After
 // an error the gradients may still be on their way: then their memory stays
-// until nothing refers to it.
+// until the other ranks have closed, too.
 func (d *DDP) Close(ctx context.Context) error {
 	for _, p := range d.slices {
 		p.Grad = nil

@@ -60,11 +60,14 @@ func (r *Room) bcastDirect(root int, b mem.Buffer) (done bool, err error) {
 }
 
 // jointly does this member's share of vectors like one: from the sends of some
-// members, combined by op where they are several, to the recvs of others.
+// members, combined by op where they are several, to the recvs of others. What the
+// caches do not hold is stored past them, but for what has just been read there (np=2
+// near, through the caches and past them: bcast of 16 MiB 0.39 and 0.61 ms, of 64 MiB
+// 4.2 and 2.8; allreduce of 64 MiB 10.4 and 9.2, in place 6.4 and 7.1).
 func (r *Room) jointly(like mem.Buffer, op coll.Op, from, to members) error {
 	size := like.Type().Size()
 	lo, hi := r.stretch(like.Size())
-	past := like.Size()*(from.n()+to.n()) >= r.size()*pastFrom
+	past := like.Size()*(from.n()+to.n()) > r.size()*pastFrom
 	piece := pieceDirect(past)
 	for ; lo < hi; lo += piece {
 		n := min(piece, hi-lo)
@@ -83,7 +86,8 @@ func (r *Room) jointly(like mem.Buffer, op coll.Op, from, to members) error {
 			}
 		}
 		for j := to.lo; j < to.hi; j++ {
-			carry(r.vector(j, r.access.places[j][recvs], lo, n), result.HostSlice(), past)
+			at := &r.access.places[j]
+			carry(r.vector(j, at[recvs], lo, n), result.HostSlice(), past && at[sends] != at[recvs])
 		}
 	}
 	return r.Barrier()
