@@ -46,6 +46,7 @@ func TestStressVectorsInHeaps(t *testing.T) {
 				}
 				pause(r.me)
 				if err := once(r, kind, n, root, call, move); err != nil {
+					h.broken.CompareAndSwap(nil, &err) // or the others wait for ever
 					return err
 				}
 				// The memory is used again at once: nobody reads or writes there any more.
