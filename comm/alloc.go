@@ -111,23 +111,25 @@ func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
 	return nil
 }
 
-// returnLoans gives back what is left when c is closed. If c is broken, or closed in
-// the midst of a collective, peers may still write there, and so may a goroutine of
-// this rank: then it is kept until both have ended.
+// returnLoans gives back what is left when c is closed. If c is broken, or a collective
+// is under way, peers may still write there: then it waits until they have left.
 func (c *Comm) returnLoans(broken error) {
 	c.loans.mu.Lock()
 	defer c.loans.mu.Unlock()
-	var offs []int
-	for _, x := range c.loans.all {
-		if x.off >= 0 {
-			offs = append(offs, x.off)
+	left := c.loans.all
+	c.loans.all = nil
+	free := func() {
+		for _, x := range left {
+			if x.off >= 0 {
+				c.memory.heap.Free(x.off)
+			}
 		}
 	}
-	if c.loans.all = nil; len(offs) == 0 {
-		return
+	if c.block == 0 || broken == nil && c.turns.over() {
+		free()
+	} else {
+		c.memory.pool.WhenVacant(c.block, free)
 	}
-	atRest := broken == nil && c.turns.over()
-	c.memory.heap.Keep(offs, func() bool { return atRest || c.turns.over() && c.memory.pool.Vacated(c.block) })
 }
 
 func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
@@ -149,6 +151,7 @@ func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
 // tells how much memory it finds; only if there is enough for all do they claim it,
 // and tell whether they could.
 func (c *Comm) lendShared(ctx context.Context, call engine.Call, size int) (x loan, err error) {
+	c.memory.pool.Sweep()
 	heap, limit := c.memory.heap, c.memory.limit()
 	off, refused := heap.Reserve(size)
 	if refused == nil {

@@ -95,8 +95,8 @@ func (c *Comm) Close(ctx context.Context) error {
 	broken := c.ch.Err()
 	c.ch.Close()
 	c.closeDevices()
-	c.give(c.block)
 	c.returnLoans(broken)
+	c.turns.whenOver(func() { c.give(c.block) })
 	if c.open.Add(-1) > 0 {
 		return nil
 	}

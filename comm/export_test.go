@@ -43,7 +43,10 @@ func (c *Comm) InLevels() bool { return c.levels != nil }
 func (c *Comm) LimitMemory(l seg.Limit) { c.memory.limit = func() seg.Limit { return l } }
 
 // Lent returns how many allocations this rank has in its heap, of all communicators.
-func (c *Comm) Lent() int { return c.memory.heap.Len() }
+func (c *Comm) Lent() int {
+	c.memory.pool.Sweep()
+	return c.memory.heap.Len()
+}
 
 // Mirrored makes c's rank see itself in the place of every other member: its
 // collectives, but those in which something is read twice, then wait for nobody,

@@ -21,6 +21,7 @@ type turns struct {
 	running  bool       // somebody runs one now
 	queue    []turn
 	work     func() // drain, made once
+	last     func() // to be called when nothing is left to do
 }
 
 // A turn is a collective that waits for the ones before it.
@@ -49,8 +50,13 @@ func (t *turns) contend() {
 
 // relax undoes contend when nothing is left to do. The lock is held.
 func (t *turns) relax() {
-	if !t.blocking && !t.running {
-		t.state.Store(idle)
+	if t.blocking || t.running {
+		return
+	}
+	t.state.Store(idle)
+	if f := t.last; f != nil {
+		t.last = nil
+		f()
 	}
 }
 
@@ -70,6 +76,15 @@ func (t *turns) run(ctx context.Context, c *Comm, o *operation) error {
 
 // over reports whether no collective runs or waits for its turn.
 func (t *turns) over() bool { return t.state.Load() == idle }
+
+// whenOver calls f as soon as none does. It is called once.
+func (t *turns) whenOver(f func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.contend()
+	t.last = f
+	t.relax()
+}
 
 // leave ends a blocking collective that ran on its caller's goroutine.
 func (t *turns) leave(c *Comm) {

@@ -14,7 +14,7 @@ func (r *Room) runDirect(f *flow) (done bool, err error) {
 	if done, err = r.show(v); !done {
 		return false, err
 	}
-	f.past = f.footprint() >= pastFrom
+	f.past = f.footprint() > pastFrom
 	if f.fold {
 		err = r.foldDirect(f)
 	} else {

@@ -28,19 +28,12 @@ type Heap struct {
 
 	mu    sync.Mutex
 	taken []extent // by place, none overlaps another
-	kept  []kept
 }
 
 // An extent is a part of a heap: whole pages.
 type extent struct{ off, n int }
 
 func (e extent) end() int { return e.off + e.n }
-
-// kept is memory that nobody uses here any more, but peers may still write.
-type kept struct {
-	extents []int
-	free    func() bool
-}
 
 // NewHeap returns the heap in mem. claim makes sure that a part exists, which fails
 // where there is no memory; release gives its memory back.
@@ -53,7 +46,6 @@ func NewHeap(mem []byte, claim func(off, n int) error, release func(off, n int) 
 func (h *Heap) Reserve(n int) (off int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.sweep()
 	n = (n + heapAlign - 1) &^ (heapAlign - 1)
 	i := 0
 	for ; i < len(h.taken); i++ {
@@ -80,37 +72,12 @@ func (h *Heap) Claim(off int) ([]byte, error) {
 	return h.mem[e.off:e.end():e.end()], nil
 }
 
-// Free gives what lies at off back: its place and its memory.
+// Free gives back what lies at off: its place and its memory.
 func (h *Heap) Free(off int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.drop(off)
-}
-
-// Keep gives back what lies at offs as soon as free says that no peer writes there
-// any more: it is asked when memory is next taken.
-func (h *Heap) Keep(offs []int, free func() bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.kept = append(h.kept, kept{offs, free})
-	h.sweep()
-}
-
-func (h *Heap) sweep() {
-	h.kept = slices.DeleteFunc(h.kept, func(k kept) bool {
-		if !k.free() {
-			return false
-		}
-		for _, off := range k.extents {
-			h.drop(off)
-		}
-		return true
-	})
-}
-
-func (h *Heap) drop(off int) {
 	i := h.find(off)
-	h.release(off, h.taken[i].n)
+	_ = h.release(off, h.taken[i].n) // memory that stays is claimed again with the place
 	h.taken = slices.Delete(h.taken, i, i+1)
 }
 
@@ -127,6 +94,5 @@ func (h *Heap) find(off int) int {
 func (h *Heap) Len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.sweep()
 	return len(h.taken)
 }

@@ -96,17 +96,3 @@ func TestHeapIsExhausted(t *testing.T) {
 		t.Errorf("what there is: %v", err)
 	}
 }
-
-func TestHeapKeepsWhatPeersMayWrite(t *testing.T) {
-	h, _ := newTestHeap(t, 10)
-	a, _ := h.Reserve(6 * heapAlign)
-	left := false
-	h.Keep([]int{a}, func() bool { return left })
-	if off, err := h.Reserve(6 * heapAlign); err == nil {
-		t.Errorf("got a place at %d that peers may write", off)
-	}
-	left = true
-	if off, err := h.Reserve(6 * heapAlign); err != nil || off != a {
-		t.Errorf("when they have left: got a place at %d and %v", off, err)
-	}
-}

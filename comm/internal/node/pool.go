@@ -136,15 +136,6 @@ func (b *block) vacant(lost func(int) bool) bool {
 	return true
 }
 
-// Vacated reports whether nobody looks at the block any more that t named, and that
-// has been given back: all others have left its room.
-func (p *Pool) Vacated(t Token) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b := p.blocks[t.place()]
-	return (b.uses^(t.uses()+1))&(1<<usesBits-1) != 0 || b.vacant(p.lost)
-}
-
 // linesAt returns the beginning of the block that t names in its owner's arena.
 func (p *Pool) linesAt(arena []byte, t Token) *lines {
 	return (*lines)(unsafe.Pointer(unsafe.SliceData(arena[t.place()*BlockSize:][:BlockSize])))
