@@ -93,7 +93,7 @@ func (t *Transport) RecvNow(rank int, want *transport.Header, b mem.Buffer) bool
 	if p == nil || !p.reads || p.lost || t.closing || t.armed || p.in.Left() > 0 {
 		return false
 	}
-	kind, content := p.r.next()
+	kind, content := p.next()
 	if kind != first {
 		return false
 	}
@@ -106,6 +106,16 @@ func (t *Transport) RecvNow(rank int, want *transport.Header, b mem.Buffer) bool
 	copy(b.HostSlice(), content[transport.HeaderSize:])
 	t.done(p, content)
 	return true
+}
+
+// next returns the next record.
+func (p *peer) next() (kind int, content []byte) {
+	kind, content = p.r.next()
+	if p.behind && kind > 0 {
+		p.r.fetch(content)
+	}
+	p.behind = kind > 0
+	return kind, content
 }
 
 // done gives up a record.
@@ -134,7 +144,7 @@ func (t *Transport) receive(p *peer, most int) int {
 		if n >= most && (n >= records || t.taker == nil || !t.taker.Wants(p.rank)) {
 			break
 		}
-		kind, content := p.r.next()
+		kind, content := p.next()
 		if kind == 0 {
 			break
 		}

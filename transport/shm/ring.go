@@ -99,6 +99,9 @@ const (
 // grown is set in the word of a record behind which the ring has grown.
 const grown = 0x80
 
+// mostFetched bounds how much of a record is fetched before it is looked at.
+const mostFetched = 4 << 10
+
 // ahead is how many places are wiped at a time.
 const ahead = 16
 
@@ -216,6 +219,16 @@ func (r *reader) next() (kind int, content []byte) {
 		return -1, nil
 	}
 	return kind, r.mem[at+wordSize:][:n]
+}
+
+// fetch begins to fetch what lies behind the record that next returned, as if it were
+// as long, for a reader that is behind the writer: one that is not would take the lines
+// from it (in a window of 8 B: 76 ns a message without, 66 with; of 4 KiB 282 with one
+// line, 223 with all; half a round trip of 8 B 126, and 131 if done always).
+func (r *reader) fetch(content []byte) {
+	n := length(len(content))
+	at := r.at(r.pos + uint64(n))
+	prefetch(&r.mem[at], min(n, mostFetched, int(r.lap)-at))
 }
 
 // done gives up the record that next returned. It reports whether it told the

@@ -124,6 +124,7 @@ type peer struct {
 	w           writer
 	r           reader
 	reads       bool // is in readers
+	behind      bool // the last record was there when it was looked for
 	out         outbox
 	in          arrival.Frame
 }

@@ -78,6 +78,7 @@ type Engine struct {
 	spin       int
 	yields     int
 	looks      int // calls of Progress
+	pause      int // receives that are not to look for their messages
 	polls      int // calls of poll
 	drivers
 }

@@ -143,14 +143,16 @@ func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
 func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	e := ch.e
 	e.lock()
-	ch.glance(src)
 	r := e.open()
-	h := r.handle()
-	if st, ok := ch.recvNow(src, tag, b, 1); ok {
-		r.end(st)
-		e.exit()
+	if st, ok := ch.look(src, tag, b); ok {
+		h := r.end(st)
+		if e.unsent() {
+			e.handOn()
+		}
+		e.unlock() // else whoever was to drive before still is
 		return h
 	}
+	h := r.handle()
 	ch.expect(r, src, tag, b)
 	e.outstanding(r)
 	if e.driver != nil && r.stage == posted {
@@ -161,17 +163,31 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	return h
 }
 
-// glance looks whether messages are there for earlier receives from src, if nobody
-// drives: they would stand between this one and the short way. A Prompt transport is
-// memory; to look at a socket would cost a system call.
-func (ch *Channel) glance(src int) {
+// pauses is how many receives that are started do not look for a message after one
+// that has found none. Who looks at once again takes lines of the cache from the
+// writer in the middle of its writing; who comes later finds several messages (bw
+// inside a host of 256 bytes: 0.11 us a message, 0.09 so; of 4 KiB 0.23 and 0.17).
+const pauses = 16
+
+// look is recvNow for a receive that is started, which must not wait. Messages for
+// earlier ones, which would stand in the way, are taken in before. A Prompt transport
+// is memory; to look at a socket would cost a system call.
+func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 	e := ch.e
-	if src < 0 || e.driver != nil || !ch.q.Awaits(src) {
-		return
+	if e.pause > 0 {
+		e.pause--
+		return nothing, false
 	}
-	if p := e.peer(ch.World(src)); p.prompt != nil {
-		p.tr.Poll(p.rank)
+	if src >= 0 && e.driver == nil && ch.q.Awaits(src) {
+		if p := e.peer(ch.World(src)); p.prompt != nil {
+			p.tr.Poll(p.rank)
+		}
 	}
+	st, ok := ch.recvNow(src, tag, b, 1)
+	if !ok {
+		e.pause = pauses
+	}
+	return st, ok
 }
 
 // settle waits for a request of a blocking call. If ctx ends first, a receive

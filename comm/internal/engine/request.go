@@ -50,12 +50,18 @@ type Handle struct {
 }
 
 // Done reports whether the operation is complete.
-func (h Handle) Done() bool { return h.r == nil || h.r.done.Load() >= h.gen }
+func (h Handle) Done() bool {
+	return h.r == nil || h.gen&atOnce != 0 || h.r.done.Load() >= h.gen
+}
+
+// atOnce is set in the generation of a Handle whose operation was complete before the
+// call returned: nobody need be told by an atomic store.
+const atOnce = 1 << 63
 
 // live returns the Request that h names, nil if the operation is complete and its
 // outcome was taken. The Engine's lock is held.
 func (h Handle) live() *Request {
-	if h.r == nil || h.r.gen != h.gen {
+	if h.r == nil || h.r.gen != h.gen&^atOnce {
 		return nil
 	}
 	return h.r
@@ -161,9 +167,9 @@ func (e *Engine) finish(r *Request, err error) {
 }
 
 // end makes r one that was complete at once.
-func (r *Request) end(st Status) {
+func (r *Request) end(st Status) Handle {
 	r.stage, r.status, r.err = complete, st, nil
-	r.done.Store(r.gen)
+	return Handle{r, r.gen | atOnce}
 }
 
 // begin readies r for a new operation.
