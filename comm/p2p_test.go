@@ -173,6 +173,36 @@ func TestReceivesAreServedInTheirOrderOverSharedMemory(t *testing.T) {
 	}
 }
 
+// After some messages their sender is told that they have been taken in.
+func TestStatusIsThatOfTheMessageWhateverElseIsSent(t *testing.T) {
+	const messages, size = 200, 30_000
+	err := errors.Join(overMemory(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		x := make([]byte, size)
+		for i := range messages {
+			if c.Rank() == 0 {
+				if err := comm.Send(ctx, c, 1, i%7, x[i:]); err != nil {
+					return err
+				}
+				continue
+			}
+			recv := comm.Recv[byte]
+			if i%2 > 0 {
+				recv = func(ctx context.Context, c *comm.Comm, from, tag int, data []byte) (comm.Status, error) {
+					return comm.Irecv(c, from, tag, data).Wait(ctx)
+				}
+			}
+			st, err := recv(ctx, c, 0, comm.AnyTag, x)
+			if want := (comm.Status{Tag: i % 7, Bytes: size - i, Type: comm.Of(x).Type()}); err != nil || st != want {
+				return fmt.Errorf("message %d: %+v, %v; want %+v", i, st, err, want)
+			}
+		}
+		return nil
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSendrecvGoesRoundARing(t *testing.T) {
 	for _, p := range []int{1, 2, 5} {
 		inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
