@@ -24,7 +24,7 @@ import (
 // in the midst of a collective.
 
 // drillVariable makes a process of this test a rank that drills: its value is a
-// collective and a length.
+// collective, a length, and the way that the vectors take.
 const drillVariable = "COMM_TEST_DRILL"
 
 // drillRounds is how many rounds a rank does before it says that it is ready, and
@@ -42,10 +42,9 @@ func TestDrill(t *testing.T) {
 	signal.Ignore(syscall.SIGTERM)
 	goOn := make(chan os.Signal, 1)
 	signal.Notify(goOn, syscall.SIGUSR1)
-	var kind string
-	var n int
-	fmt.Sscan(v, &kind, &n)
-	err := drill(context.Background(), kind, n, goOn)
+	var d disaster
+	fmt.Sscan(v, &d.kind, &d.n, &d.way)
+	err := d.drill(context.Background(), goOn)
 	var revoked *comm.RevokedError
 	if errors.As(err, &revoked) {
 		fmt.Println("lost", revoked.Rank)
@@ -55,23 +54,31 @@ func TestDrill(t *testing.T) {
 }
 
 // drill returns the first error.
-func drill(ctx context.Context, kind string, n int, goOn chan os.Signal) error {
+func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 	c, err := comm.Init(ctx)
 	if err != nil {
 		return err
 	}
-	if tcp := os.Getenv("GOMPI_TRANSPORT") == "tcp"; c.InRoom() == tcp {
-		return fmt.Errorf("in a room: %v, want %v", c.InRoom(), !tcp)
+	if c.InRoom() == (d.way == "tcp") {
+		return fmt.Errorf("in a room: %v, by way of the %s", c.InRoom(), d.way)
 	}
 	runtime.GC() // it closes nothing that is in use
 	var answers []*answer[int64]
-	for _, q := range questions(kind, c.Size(), []int{n}, []comm.Op{comm.Sum, comm.Max}) {
-		answers = append(answers, ask(q, integers[int64](), c.Rank()))
+	for _, q := range questions(d.kind, c.Size(), []int{d.n}, []comm.Op{comm.Sum, comm.Max}) {
+		a := ask(q, integers[int64](), c.Rank())
+		if d.way == "heap" {
+			memory, err := comm.Alloc[int64](ctx, c, 2*(d.n+4)*c.Size()+100)
+			if err != nil {
+				return err
+			}
+			a.moveInto(memory)
+		}
+		answers = append(answers, a)
 	}
 	for i, say := 0, drillRounds; ; i++ {
 		a := answers[i%len(answers)]
 		a.fill()
-		if err := formOf[int64](kind).perform(ctx, c, i, &a.args); err != nil {
+		if err := formOf[int64](d.kind).perform(ctx, c, i, &a.args); err != nil {
 			return err
 		}
 		if err := a.check(); err != nil {
@@ -90,14 +97,14 @@ func drill(ctx context.Context, kind string, n int, goOn chan os.Signal) error {
 
 // A disaster is a job of drilling ranks, and what will be done to one of them.
 type disaster struct {
-	kind      string
-	n, ranks  int
-	transport string
-	victim    int
+	kind     string
+	n, ranks int
+	way      string // of the vectors: the room, the heap, or tcp
+	victim   int
 }
 
 func (d disaster) String() string {
-	return fmt.Sprintf("%s of %d, np=%d, transport %q, victim %d", d.kind, d.n, d.ranks, d.transport, d.victim)
+	return fmt.Sprintf("%s of %d, np=%d, %s, victim %d", d.kind, d.n, d.ranks, d.way, d.victim)
 }
 
 // Whatever collective the ranks are in, they bear it that one of them stands still
@@ -116,8 +123,8 @@ func TestStressOfStoppedAndKilledRanks(t *testing.T) {
 		for i, kind := range everyKind {
 			for j, n := range []int{5, 40_000} {
 				for _, p := range []int{2, 4} {
-					for _, transport := range []string{"", "tcp"} {
-						d := disaster{kind, n, p, transport, (i + j) % p}
+					for _, way := range []string{"room", "heap", "tcp"} {
+						d := disaster{kind, n, p, way, (i + j) % p}
 						t.Run(d.String(), func(t *testing.T) { d.underGompirun(t, gompirun) })
 					}
 				}
@@ -144,7 +151,7 @@ func (d disaster) underGompirun(t *testing.T, gompirun string) {
 // of a death.
 func TestRanksWithoutAnAgentShareMemory(t *testing.T) {
 	for i, n := range []int{5, 40_000} {
-		d := disaster{kind: "allreduce", n: n, ranks: 4, victim: 3 * i}
+		d := disaster{kind: "allreduce", n: n, ranks: 4, way: "room", victim: 3 * i}
 		t.Run(fmt.Sprintf("a shared folder/%d", n), func(t *testing.T) {
 			folder := t.TempDir()
 			var ranks []*exec.Cmd
@@ -169,7 +176,10 @@ func TestRanksWithoutAnAgentShareMemory(t *testing.T) {
 // command returns what has a launcher start the ranks.
 func (d disaster) command(launcher ...string) *exec.Cmd {
 	cmd := exec.Command(launcher[0], append(launcher[1:], os.Args[0], "-test.run=^TestDrill$")...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", drillVariable, d.kind, d.n), "GOMPI_TRANSPORT="+d.transport)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %s", drillVariable, d.kind, d.n, d.way))
+	if d.way == "tcp" {
+		cmd.Env = append(cmd.Env, "GOMPI_TRANSPORT=tcp")
+	}
 	return cmd
 }
 
