@@ -151,7 +151,8 @@ func (l *levels) block(b Buffer, host, n int) Buffer {
 }
 
 // byHost returns b, which has n elements for each rank, with those for the ranks of
-// one host after those for another's.
+// one host after those for another's. To sort them costs less than the wire (2x2, ranks
+// dealt out, at 1 Gbit/s: allgather of 256 KiB blocks by messages 13.1 ms, so 4.0).
 func (l *levels) byHost(b Buffer, n int) Buffer {
 	if l.packed {
 		return b

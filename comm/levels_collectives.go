@@ -25,10 +25,10 @@ const (
 	// exchangeMost and rootedMost are the bytes of all blocks up to which alltoall, and
 	// gather and scatter go by levels: of longer ones no byte is saved between hosts, and
 	// each is moved once more inside (by messages and levels: alltoall, 2x2 of 128 KiB
-	// blocks 298 and 161 us, of 1 MiB 2.3 and 3.6 ms; scatter, 2x4 of 256 KiB blocks 603
-	// and 364 us, 2x2 of 1 MiB 590 and 797 us).
-	exchangeMost = 1 << 20
-	rootedMost   = 2 << 20
+	// blocks 298 and 161 us, of 256 KiB 444 and 860; gather, 2x2 of 256 KiB blocks 213 and
+	// 145 us, scatter 157 and 153, 2x4 324 and 436).
+	exchangeMost = 512 << 10
+	rootedMost   = 1 << 20
 )
 
 // Barrier makes the hosts' spokesmen meet.
@@ -195,7 +195,7 @@ func (l *levels) Alltoall(send, recv Buffer) error {
 }
 
 // Gather has one message come from each host.
-// 2x2 of 8 bytes: by messages 119 us, so 13; 2x4 of 256 KiB blocks: 619 and 308.
+// 2x2 of 8 bytes: by messages 119 us, so 13; of 128 KiB blocks: 133 and 75.
 func (l *levels) Gather(root int, send, recv Buffer) error {
 	if !l.even || send.Size()*l.p.Size() > rootedMost {
 		return l.messages.Gather(root, send, recv)
@@ -219,7 +219,7 @@ func (l *levels) Gather(root int, send, recv Buffer) error {
 }
 
 // Scatter has one message go to each host.
-// 2x2 of 8 bytes: by messages 26 us, so 10; 2x4 of 256 KiB blocks: 603 and 364.
+// 2x2 of 8 bytes: by messages 26 us, so 10; of 128 KiB blocks: 86 and 63.
 func (l *levels) Scatter(root int, send, recv Buffer) error {
 	if !l.even || recv.Size()*l.p.Size() > rootedMost {
 		return l.messages.Scatter(root, send, recv)
