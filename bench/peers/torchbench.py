@@ -250,6 +250,8 @@ for name, op in OPS.items():
 args = arguments()
 torch.set_num_threads(1)
 if args.device == "cuda":
+    if not torch.cuda.is_available():
+        raise SystemExit("torchbench: --device cuda: torch sees no GPU")
     torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
 backend = "gloo" if args.backend == "gloo" else "cpu:gloo,cuda:nccl"
 dist.init_process_group(backend, timeout=datetime.timedelta(seconds=60))
