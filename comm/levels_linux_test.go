@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -340,6 +342,67 @@ func TestDeathInLevelsRevokesThemOnAllOtherRanks(t *testing.T) {
 				}
 				return nil
 			})
+		}
+	}
+}
+
+func TestLevelsWithoutARankThatLeftFailEverywhere(t *testing.T) {
+	e := integers[int64]()
+	for _, kind := range []string{"allreduce", "gather"} {
+		const p, gone = 4, 3
+		inLevels(t, []int32{0, 0, 1, 1}, func(ctx context.Context, c *comm.Comm) error {
+			if c.Rank() == gone {
+				err := c.Close(ctx)
+				info := c.Launcher().Info()
+				flight := info.Segment.Rank(info.LocalRank) // which these ranks do not keep themselves
+				flight.Join()
+				flight.Leave()
+				return err
+			}
+			q := question{kind: kind, ranks: p, n: 10}
+			if reduces(kind) {
+				q.op = comm.Sum
+			}
+			err := answerAll(ctx, c, e, []question{q})
+			if err == nil { // its part was done without the one that left
+				err = comm.Barrier(ctx, c)
+			}
+			if problem := wrongCause(err, gone, "has left"); problem != nil {
+				t.Errorf("%s: rank %d: %v", kind, c.Rank(), problem)
+			}
+			return nil
+		})
+	}
+}
+
+// Many collectives one after the other, of all kinds and lengths, in which ranks come
+// late at any point: what one of them stores for the others stays until it is read.
+func TestStressLevels(t *testing.T) {
+	e := integers[int64]()
+	rounds := 300
+	if testing.Short() {
+		rounds = 30
+	}
+	for _, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 1, 0, 1, 0, 1}} {
+		p := len(hostOf)
+		err := errors.Join(inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
+			dice, own := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, uint64(c.Rank())))
+			for range rounds {
+				q := question{kind: everyKind[dice.IntN(len(everyKind))], ranks: p, n: 1 << dice.IntN(14), root: dice.IntN(p), inPlace: dice.IntN(2) == 0}
+				if reduces(q.kind) {
+					q.op = comm.Sum
+				}
+				for range own.IntN(1 << own.IntN(12)) {
+					runtime.Gosched()
+				}
+				if err := answerAll(ctx, c, e, []question{q}); err != nil {
+					return fmt.Errorf("%v: %w", q, err)
+				}
+			}
+			return nil
+		})...)
+		if err != nil {
+			t.Errorf("hosts %v: %v", hostOf, err)
 		}
 	}
 }
