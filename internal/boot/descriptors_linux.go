@@ -165,9 +165,14 @@ func SendFDs(fds []int, send func(data, oob []byte) error) error {
 	return nil
 }
 
-// receiveFDs receives n descriptors, each with one byte of data.
-func receiveFDs(n int, receive func(data, oob []byte) (size, oobn int, err error)) ([]int, error) {
-	var fds []int
+// receiveFDs receives n descriptors, each with one byte of data, or none.
+func receiveFDs(n int, receive func(data, oob []byte) (size, oobn int, err error)) (fds []int, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(fds)
+			fds = nil
+		}
+	}()
 	for len(fds) < n {
 		data := make([]byte, n-len(fds))
 		oob := make([]byte, unix.CmsgSpace(4*wire.FDBatch))
@@ -176,15 +181,21 @@ func receiveFDs(n int, receive func(data, oob []byte) (size, oobn int, err error
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return fds, err
 		}
 		got, err := rights(oob[:oobn])
-		if err != nil || size != len(got) || size == 0 {
-			return nil, errors.Join(fmt.Errorf("it passed %d descriptors with %d bytes, and closed or failed after %d of %d", len(got), size, len(fds), n), err)
-		}
 		fds = append(fds, got...)
+		if err != nil || size != len(got) || size == 0 {
+			return fds, errors.Join(fmt.Errorf("it passed %d descriptors with %d bytes, and closed or failed after %d of %d", len(got), size, len(fds), n), err)
+		}
 	}
 	return fds, nil
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
 }
 
 func rights(oob []byte) ([]int, error) {

@@ -91,11 +91,10 @@ func (in *Info) provide(ctx context.Context, own door) (*seg.Segment, []int, err
 	if err != nil {
 		return nil, nil, err
 	}
-	bells := make([]int, len(ranks))
-	for i := range bells {
-		if bells[i], err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-			return nil, nil, fmt.Errorf("doorbell %d of %d: %w", i+1, len(bells), err)
-		}
+	bells, err := newBells(len(ranks))
+	if err != nil {
+		s.Close()
+		return nil, nil, err
 	}
 	defer context.AfterFunc(ctx, own.close)()
 	fds := append([]int{s.FD()}, bells...)
@@ -110,6 +109,20 @@ func (in *Info) provide(ctx context.Context, own door) (*seg.Segment, []int, err
 		conn.Close()
 	}
 	return s, bells, nil
+}
+
+// newBells makes n doorbells, or none: what other connections need is not to be used
+// up.
+func newBells(n int) (bells []int, err error) {
+	for range n {
+		bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+		if err != nil {
+			closeAll(bells)
+			return nil, fmt.Errorf("doorbell %d of %d: %w", len(bells)+1, n, err)
+		}
+		bells = append(bells, bell)
+	}
+	return bells, nil
 }
 
 // admit gives the descriptors to a rank of this host.
