@@ -26,6 +26,8 @@ type (
 	Scalar = mem.Scalar
 	// Float16 is an IEEE 754 binary16 number.
 	Float16 = mem.Float16
+	// A Queue is work of a device, such as a cudaops.Stream.
+	Queue = mem.Queue
 	// BFloat16 is a bfloat16 number.
 	BFloat16 = mem.BFloat16
 )

@@ -39,7 +39,8 @@
 // then read and write each other's in place.
 //
 // A Buffer may be memory of a device (package cudaops), on some ranks and not on
-// others. Work of streams on it has to be done when the call begins. A collective of
+// others. Work of streams on it has to be done when the call begins, but for forms
+// such as AllreduceOnStream, which are in a stream's order. A collective of
 // 32 KiB and more among ranks of one host, which all have such Buffers on devices that
 // reach each other, is done on these; each rank takes some memory of its device for
 // that (Config.DeviceArena), at the first one of a Comm. Functions of the user's and

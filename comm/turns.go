@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"gompi/comm/internal/engine"
+	"gompi/internal/mem"
 )
 
 // turns makes the collectives of one communicator run one at a time, in the
@@ -26,8 +27,9 @@ type turns struct {
 
 // A turn is a collective that waits for the ones before it.
 type turn struct {
-	h engine.Handle
-	o operation
+	h    engine.Handle
+	o    operation
+	hold mem.Hold // of the stream in whose order it is, or nil
 }
 
 // The states of turns. Nearly always one goroutine makes one blocking call after the
@@ -102,7 +104,7 @@ func (t *turns) runContended(ctx context.Context, c *Comm, o *operation) error {
 	}
 	t.blocking = true
 	if t.running {
-		h := t.push(c, o)
+		h := t.push(c, o, nil)
 		t.mu.Unlock()
 		err := t.wait(ctx, c, h, o)
 		t.mu.Lock()
@@ -132,20 +134,20 @@ func (t *turns) wait(ctx context.Context, c *Comm, h engine.Handle, o *operation
 }
 
 // enqueue queues o for a nonblocking call.
-func (t *turns) enqueue(c *Comm, o *operation) engine.Handle {
+func (t *turns) enqueue(c *Comm, o *operation, hold mem.Hold) engine.Handle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.contend()
-	h := t.push(c, o)
+	h := t.push(c, o, hold)
 	if !t.running {
 		t.next(c)
 	}
 	return h
 }
 
-func (t *turns) push(c *Comm, o *operation) engine.Handle {
+func (t *turns) push(c *Comm, o *operation, hold mem.Hold) engine.Handle {
 	h := c.e.Expect(engine.Handle{})
-	t.queue = append(t.queue, turn{h, *o})
+	t.queue = append(t.queue, turn{h, *o, hold})
 	return h
 }
 
@@ -168,7 +170,7 @@ func (t *turns) drain(c *Comm) {
 		now := t.queue[0]
 		t.queue = slices.Delete(t.queue, 0, 1)
 		t.mu.Unlock()
-		c.e.Complete(now.h, engine.Status{}, c.perform(context.Background(), &now.o, true))
+		c.e.Complete(now.h, engine.Status{}, now.perform(c))
 		t.mu.Lock()
 	}
 	t.running = false

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 }
 
 // kept is more than Streams that wait to be used again keep, for lists of operands.
-const kept = 4 << 10
+const kept = 64 << 10
 
 // device returns cuda:0, and checks at the end that all its memory is free again.
 // A real driver keeps some, for contexts and kernels.

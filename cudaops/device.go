@@ -20,6 +20,7 @@ type Device struct {
 
 	mu      sync.Mutex
 	idle    []*Stream          // for calls that wait
+	holds   []*hold            // that nobody uses
 	blocks  map[uintptr]*block // by the address of their Buffer
 	kernels map[kernelName]driver.Kernel
 }

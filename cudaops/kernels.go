@@ -172,6 +172,10 @@ func (s *Stream) run(wait driver.Event, op string, t Type, dst Buffer, srcs []Bu
 	return s.launch(kernel, grid, threads, unsafe.Pointer(&a), wait)
 }
 
+// leastTable is how many operands a Stream has room for when it first needs some: to
+// give the room back, for more, waits for all of the device.
+const leastTable = 256
+
 // list stores the addresses of operands that a has no room for where the kernel
 // finds them. The copy is in the Stream's order; the driver has read addrs, which is
 // not pinned, when the call returns.
@@ -185,11 +189,12 @@ func (s *Stream) list(a *kernelArgs, srcs []Buffer) error {
 			driver.Free(s.ctx, s.table)
 		}
 		s.table, s.room = 0, 0
-		table, err := driver.Alloc(s.ctx, 8*len(more), s.handle)
+		room := max(len(more), leastTable)
+		table, err := driver.Alloc(s.ctx, 8*room, s.handle)
 		if err != nil {
 			return s.d.failed(fmt.Sprintf("reduce of %d operands", len(srcs)), err)
 		}
-		s.table, s.room = table, len(more)
+		s.table, s.room = table, room
 	}
 	addrs := make([]uint64, len(more))
 	for i, src := range more {

@@ -241,3 +241,49 @@ func TestMarksAreReachedInTheOrderOfTheWork(t *testing.T) {
 		t.Errorf("clearing host memory on a stream: %v", err)
 	}
 }
+
+// A stream stops at a Hold until it is released, whatever is done in between, and
+// Holds serve again.
+func TestAStreamStopsAtAHold(t *testing.T) {
+	d := device(t)
+	s := newStream(t, d)
+	out := pinned[int32](t, d, 1)
+	a := upload(t, d, []int32{0})
+	one := upload(t, d, []int32{1})
+	behind, err := d.NewEvent()
+	must(t, err)
+	defer behind.Close()
+	for round := range int32(50) {
+		h, err := s.Hold()
+		must(t, err)
+		must(t, s.Reduce(mem.Sum, a, a, one))
+		must(t, s.Copy(mem.Of(out), a))
+		must(t, behind.Record(s))
+		must(t, h.Reached())
+		if done, err := behind.Done(); done || err != nil || out[0] != round {
+			t.Fatalf("round %d: what is behind the hold is done %v, and stored %d (%v)", round, done, out[0], err)
+		}
+		h.Release()
+		must(t, behind.Sync())
+		if out[0] != round+1 {
+			t.Fatalf("round %d: %d behind the hold", round, out[0])
+		}
+	}
+}
+
+// Any number of Holds are there at a time, on streams that do not wait for each other.
+func TestHoldsOfStreamsAreApart(t *testing.T) {
+	d := device(t)
+	const n = 40
+	streams, holds := make([]*cudaops.Stream, n), make([]mem.Hold, n)
+	for i := range holds {
+		var err error
+		streams[i] = newStream(t, d)
+		holds[i], err = streams[i].Hold()
+		must(t, err)
+	}
+	for i := n - 1; i >= 0; i-- {
+		holds[i].Release()
+		must(t, streams[i].Sync())
+	}
+}

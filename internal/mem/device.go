@@ -23,8 +23,20 @@ type Queue interface {
 	Divide(b Buffer, n int) error
 	// Sync waits until all is done. An error may come from work of long ago.
 	Sync() error
+	// Hold keeps what is put on the Queue from now on from beginning.
+	Hold() (Hold, error)
 	// Close waits until all is done and gives the Queue back.
 	Close() error
+}
+
+// A Hold is a place in the work of a Queue, where it stops until Release. While it
+// does, nobody must free memory of the device, or wait for all of its work: that may
+// take the driver from whoever would release.
+type Hold interface {
+	// Reached waits until the work before is done.
+	Reached() error
+	// Release lets the work behind begin. It is called once, and ends the Hold.
+	Release()
 }
 
 var probes struct {

@@ -252,17 +252,12 @@ func (d *Devices) furnish(at mem.Accelerator) error {
 		}
 		return nil
 	}
-	d.state = useless
-	d.release()
-	err := r.tellAll(1, false, func([]byte) {}, func(int, []byte) {}) // now nobody sees any arena
-	if err == nil {
-		d.free()
-	}
+	d.state = useless // what there is stays: to free it waits for all of the device
 	if why == nil {
 		why = errors.New("another rank cannot")
 	}
 	d.tell(why)
-	return err
+	return nil
 }
 
 // offer makes this member's arena and queues.

@@ -69,6 +69,7 @@ static const std::map<int, std::pair<const char *, const char *>> errors = {
   {ALREADY_REGISTERED, {"CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "part or all of the requested memory range is already mapped"}},
   {NOT_REGISTERED, {"CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "pointer does not correspond to a registered memory region"}},
   {LAUNCH_FAILED, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
+  {801, {"CUDA_ERROR_NOT_SUPPORTED", "operation not supported"}},
   {803, {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"}},
   {999, {"CUDA_ERROR_UNKNOWN", "unknown error"}},
 };
@@ -536,6 +537,24 @@ API cuStreamWaitEvent(void *stream, void *event, unsigned) {
   if (!s || !e) return INVALID_HANDLE;
   std::lock_guard<std::mutex> lock(e->mu);
   s->put([e, until = e->recorded] { e->wait(until); return OK; });
+  return OK;
+}
+
+API cuStreamWaitValue32_v2(void *stream, uintptr_t addr, unsigned value, unsigned flags) {
+  IN_CONTEXT
+  auto s = stream_of(stream);
+  if (!s) return INVALID_HANDLE;
+  volatile int *word;
+  {
+    std::shared_lock<std::shared_mutex> lock(memory);
+    Block *b = find(addr, 4);
+    if (!b || b->device || flags || addr % 4) return INVALID_VALUE;
+    word = (int *)(b->alias + (addr - b->base));
+  }
+  s->put([=] {
+    while ((int)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) < 0) usleep(10);
+    return OK;
+  });
   return OK;
 }
 
