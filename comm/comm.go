@@ -24,7 +24,7 @@ type Comm struct {
 	turns    turns
 	messages messages
 	room     *node.Room    // nil: collectives go by messages
-	devices  *node.Devices // of room, nil if no rank has any
+	devices  *node.Devices // of room, or of levels' own, nil if no rank has any
 	port     port          // of room
 	levels   *levels       // nil: they do so on all hosts alike
 	block    node.Token    // of room, or of levels' own, 0 if none

@@ -2,6 +2,7 @@ package comm
 
 import (
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/node"
 	"gompi/internal/mem"
 )
 
@@ -17,16 +18,23 @@ import (
 // above what rooms do in one step.
 const deviceLeast = 32 << 10
 
-// furnishDevices makes c's room able to use the devices of its members.
-func (c *Comm) furnishDevices() {
+// furnishDevices makes the room of c's ranks on this host able to use their devices.
+func (c *Comm) furnishDevices(room *node.Room) {
+	if room != nil && c.mayHaveDevices() {
+		c.devices = room.Devices(c.arena, func(why error) {
+			c.log.Warn("collectives of device memory go through host memory", "comm", c.name, "err", why)
+		})
+	}
+}
+
+// mayHaveDevices reports whether some ranks of c may have buffers on devices.
+func (c *Comm) mayHaveDevices() bool {
 	for r := range c.Size() {
-		if c.room != nil && c.withDevices[c.ch.World(r)] {
-			c.devices = c.room.Devices(c.arena, func(why error) {
-				c.log.Warn("collectives of device memory go through host memory", "comm", c.name, "err", why)
-			})
-			return
+		if c.withDevices[c.ch.World(r)] {
+			return true
 		}
 	}
+	return false
 }
 
 // meet reports whether o is done on devices, if there can be some.
@@ -46,7 +54,11 @@ func (c *Comm) meet(o *operation) (bool, error) {
 	if o.call.Kind == engine.Bcast && root {
 		from, to = o.recv, Buffer{}
 	}
-	return c.devices.Meet(from, to)
+	on, err := c.devices.Meet(from, to)
+	if on {
+		c.devices.Carry(from, to)
+	}
+	return on, err
 }
 
 // suitsDevices reports whether ranks ask each other before o: it is long, or of a form

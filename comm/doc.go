@@ -43,8 +43,9 @@
 // such as AllreduceOnStream, which are in a stream's order. A collective of
 // 32 KiB and more among ranks of one host, which all have such Buffers on devices that
 // reach each other, is done on these; each rank takes some memory of its device for
-// that (Config.DeviceArena), at the first one of a Comm. Functions of the user's and
-// Config.Deterministic keep reductions from it. Otherwise messages carry host memory:
+// that (Config.DeviceArena), at the first one of a Comm. An Allreduce of 4 MiB and more
+// among several hosts is done so on each, and goes between them in pieces. Functions of
+// the user's and Config.Deterministic keep reductions from both. Otherwise messages carry host memory:
 // Buffers are copied to pinned host memory before, and back after, which takes as much
 // of that as they are long. It is kept for the next call until the last Comm is closed.
 //

@@ -36,6 +36,18 @@ func (c *Comm) ReduceWithout(ctx context.Context, send, recv Buffer) error {
 // InRoom reports whether the ranks of c do collectives through memory.
 func (c *Comm) InRoom() bool { return c.room != nil }
 
+// Staged returns how many bytes of host memory have been taken for device memory.
+func (c *Comm) Staged() (n int) {
+	c.staging.mu.Lock()
+	defer c.staging.mu.Unlock()
+	for _, kept := range c.staging.free {
+		for _, b := range kept {
+			n += b.Size()
+		}
+	}
+	return n
+}
+
 // InLevels reports whether the ranks of c do collectives in each host first.
 func (c *Comm) InLevels() bool { return c.levels != nil }
 

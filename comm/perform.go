@@ -66,7 +66,7 @@ func (c *Comm) byMessages(ctx context.Context, o *operation, quiet bool) error {
 		err = c.levels.begin(ctx, &o.call, ticket, quiet)
 	}
 	if err == nil {
-		err = c.carryOut(x, o)
+		err = c.throughMessages(x, o)
 	}
 	if ended := rd.End(); ended != nil {
 		err = ended

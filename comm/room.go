@@ -85,9 +85,10 @@ func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
 	case len(hosts) == 1:
 		c.port = port{c.ch.Vigil(), c.memory.shm, c.locals(hosts[0]), 0}
 		c.room = c.newRoom(hosts[0], blocks, &c.port)
-		c.furnishDevices()
+		c.furnishDevices(c.room)
 	case len(hosts) < len(blocks):
 		c.levels = c.newLevels(hosts, blocks)
+		c.furnishDevices(c.levels.room)
 	}
 }
 

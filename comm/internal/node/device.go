@@ -61,7 +61,7 @@ type Devices struct {
 	ask  int         // bytes of an arena, 0 for none
 	tell func(error) // is told why there are no arenas
 
-	met        bool // the collective under way is one of Devices
+	met        bool // the next collective is one of Devices
 	send, recv mem.Buffer
 	heard      []uint64 // where the members have their buffers
 
@@ -121,9 +121,8 @@ func (r *Room) Devices(size int, tell func(error)) *Devices {
 
 // Meet is the beginning of a collective, after Begin, if buffers of some members may
 // be in devices' memory. What this one sends lies in send, and what it receives in
-// recv, both of which may be empty. It reports whether the collective is one of
-// Devices: then the Room's method does it with these very buffers, else it wants host
-// memory. All members find the same.
+// recv, both of which may be empty. It reports whether Devices can do collectives of
+// these buffers. All members find the same.
 func (d *Devices) Meet(send, recv mem.Buffer) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,10 +136,12 @@ func (d *Devices) Meet(send, recv mem.Buffer) (bool, error) {
 			return false, err
 		}
 	}
-	d.met = d.state == usable && slices.Equal(d.heard, d.words)
-	d.send, d.recv = send, recv
-	return d.met, nil
+	return d.state == usable && slices.Equal(d.heard, d.words), nil
 }
+
+// Carry makes Devices do the Room's next collective, of what lies in send and is
+// received in recv, if a Meet of all members has found that they can.
+func (d *Devices) Carry(send, recv mem.Buffer) { d.met, d.send, d.recv = true, send, recv }
 
 // place returns where this member has its buffers, and what it tells of that.
 func (d *Devices) place(send, recv mem.Buffer) (at mem.Accelerator, word uint64) {
@@ -370,7 +371,7 @@ func (d *Devices) leave(err *error) {
 		}
 		d.busy = [movements]bool{}
 	}
-	d.send, d.recv = mem.Buffer{}, mem.Buffer{}
+	d.met, d.send, d.recv = false, mem.Buffer{}, mem.Buffer{}
 	d.mu.Unlock()
 }
 

@@ -1,0 +1,157 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/comm"
+	"gompi/cudaops"
+	"gompi/cudaops/cudatest"
+	"gompi/internal/boot"
+	"gompi/internal/mem"
+)
+
+// piped is elements of int32 that go in nine pieces, of which the last is short.
+const piped = 8<<18 + 1001
+
+// sums does an allreduce of n elements on each rank's memory, nil for the host's, and
+// checks what comes of it.
+func sums(ctx context.Context, c *comm.Comm, s mem.Space, n int, op comm.Op, inPlace bool) error {
+	send, want := make([]int32, n), make([]int32, n)
+	p := int32(c.Size())
+	for i := range send {
+		send[i] = int32(c.Rank()) + int32(i%1000)*p
+		if want[i] = p*(p-1)/2 + int32(i%1000)*p*p; op == comm.Avg {
+			want[i] /= p
+		}
+	}
+	got := make([]int32, n)
+	if s == nil {
+		return errors.Join(comm.Allreduce(ctx, c, send, got, op), equal("host memory", got, want))
+	}
+	from, err := clone(s, comm.Of(send))
+	if err != nil {
+		return err
+	}
+	defer s.Free(from)
+	to := from
+	if !inPlace {
+		if to, err = s.Alloc(mem.I32, n); err != nil {
+			return err
+		}
+		defer s.Free(to)
+	}
+	if err := c.Allreduce(ctx, from, to, op); err != nil {
+		return err
+	}
+	return errors.Join(mem.Copy(comm.Of(got), to), equal("device memory", got, want))
+}
+
+// A long vector on devices of several hosts is summed on those of each host, and goes
+// to the others in pieces: never is so much of the host taken as the vector is long.
+// With some of it in host memory it goes as ever.
+func TestLongCUDAVectorsGoBetweenHostsInPieces(t *testing.T) {
+	cudatest.NeedFake(t)
+	devices := cudaDevices(t)
+	all := append(slices.Clone(places), []int32{0, 1}, []int32{0, 1, 2})
+	for i, hostOf := range all {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
+		err := errors.Join(overHosts(t, hostOf, comm.Config{DeviceArena: smallArena}, func(ctx context.Context, c *comm.Comm) error {
+			d, err := c.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(inPieces(ctx, d, devices[hostOf[c.Rank()]%2]), d.Close(ctx)); err != nil {
+				return err
+			}
+			return comm.Barrier(ctx, c)
+		})...)
+		if err != nil {
+			t.Errorf("%v: %v", hostOf, err)
+		}
+	}
+}
+
+func inPieces(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
+	if err := errors.Join(sums(ctx, c, d, piped, comm.Sum, true), sums(ctx, c, d, piped, comm.Avg, false)); err != nil {
+		return err
+	}
+	if n := c.Staged(); n > 8<<20 {
+		return fmt.Errorf("%d bytes of host memory were taken: want eight pieces at most", n)
+	}
+	var space mem.Space = d
+	if c.Rank() == 1 {
+		space = nil
+	}
+	return sums(ctx, c, space, piped, comm.Sum, false)
+}
+
+// A device that fails while pieces are on their way, and a rank that dies, end it on
+// all ranks.
+func TestPiecesOfCUDAVectorsThatStopEndItForAll(t *testing.T) {
+	cudatest.NeedFake(t)
+	devices := leakyDevices(t)
+	hostOf := []int32{0, 0, 1, 1}
+	run := func(fn func(ctx context.Context, c *comm.Comm, d *cudaops.Device) error) []error {
+		return overHosts(t, hostOf, comm.Config{DeviceArena: 4 << 20}, func(ctx context.Context, c *comm.Comm) error {
+			d := devices[hostOf[c.Rank()]]
+			if err := sums(ctx, c, d, piped, comm.Sum, true); err != nil {
+				return fmt.Errorf("at first: %w", err)
+			}
+			return fn(ctx, c, d)
+		})
+	}
+	for _, fail := range []string{"cuMemcpyAsync:12=719", "cuMemcpyAsync:25=719", "cuLaunchKernel:2=719"} {
+		t.Setenv("FAKECUDA_FAIL", "")
+		errs := run(func(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
+			b, err := d.Alloc(mem.I32, piped)
+			if err != nil {
+				return err
+			}
+			defer d.Free(b)
+			if err := comm.Barrier(ctx, c); err != nil {
+				return err
+			}
+			if c.Rank() == 0 {
+				t.Setenv("FAKECUDA_FAIL", fail)
+			}
+			if err := comm.Barrier(ctx, c); err != nil {
+				return err
+			}
+			for range 3 {
+				if err := c.Allreduce(ctx, b, b, comm.Sum); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		for r, err := range errs {
+			if err == nil || !strings.Contains(err.Error(), "CUDA_ERROR_LAUNCH_FAILED (719)") {
+				t.Errorf("%s: rank %d: %v", fail, r, err)
+			}
+		}
+	}
+	t.Setenv("FAKECUDA_FAIL", "")
+	for victim := range len(hostOf) {
+		run(func(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
+			if c.Rank() == victim {
+				c.Launcher().(*boot.Member).Die("killed by signal 9")
+				return nil
+			}
+			var err error
+			for err == nil {
+				err = sums(ctx, c, d, piped, comm.Sum, true)
+			}
+			if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
+				t.Errorf("rank %d: %v", c.Rank(), problem)
+			}
+			return nil
+		})
+	}
+}
