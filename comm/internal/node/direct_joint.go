@@ -15,6 +15,8 @@ type members struct{ lo, hi int }
 
 func (m members) n() int { return m.hi - m.lo }
 
+func (m members) has(j int) bool { return m.lo <= j && j < m.hi }
+
 func (r *Room) all() members { return members{0, r.size()} }
 
 func only(root int) members { return members{root, root + 1} }
@@ -67,7 +69,7 @@ func (r *Room) bcastDirect(root int, b mem.Buffer) (done bool, err error) {
 func (r *Room) jointly(like mem.Buffer, op coll.Op, from, to members) error {
 	size := like.Type().Size()
 	lo, hi := r.stretch(like.Size())
-	past := like.Size()*(from.n()+to.n()) > r.size()*pastFrom
+	past := like.Size()*r.touched(from, to) > r.size()*pastFrom
 	piece := pieceDirect(past)
 	for ; lo < hi; lo += piece {
 		n := min(piece, hi-lo)
@@ -91,6 +93,20 @@ func (r *Room) jointly(like mem.Buffer, op coll.Op, from, to members) error {
 		}
 	}
 	return r.Barrier()
+}
+
+// touched returns how many vectors the sends of some members and the recvs of others
+// are: in place they are the same.
+func (r *Room) touched(from, to members) (n int) {
+	for j, at := range r.access.places {
+		if from.has(j) {
+			n++
+		}
+		if to.has(j) && at[recvs] != at[sends] {
+			n++
+		}
+	}
+	return n
 }
 
 // stretch returns this member's share of n bytes, whole lines of the cache.
