@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -260,7 +261,7 @@ func (d *DDP) Ready(i int) {
 	}
 	b := d.home[i]
 	if b.pending--; b.pending == 0 && b.computed != nil {
-		d.fail(d.started, b.computed.Set())
+		d.fail(slices.Index(d.buckets, b), b.computed.Set())
 	}
 	if !d.opts.NoOverlap {
 		begin := time.Now()
@@ -298,8 +299,8 @@ func (d *DDP) fail(bucket int, err error) {
 // error if Ready was not called for a parameter in every pass of the step, or
 // too often; after an error the DDP can only be closed.
 func (d *DDP) Finish(ctx context.Context) error {
-	if d.opts.NoOverlap && d.queue != nil && d.err == nil {
-		d.err = d.queue.Sync()
+	if d.opts.NoOverlap && d.queue != nil { // what it still computes is no communication
+		d.fail(0, d.queue.Sync())
 	}
 	begin := time.Now()
 	defer func() { d.stats.Exposed += time.Since(begin) }()
