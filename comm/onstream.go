@@ -11,7 +11,9 @@ import "context"
 // A collective that fails lets q go on too, with buffers that hold anything: the
 // Request tells. Until it is done nobody in the process must free memory of the
 // device, close a Comm that uses it, or wait for all of its work, since drivers may
-// keep from working whoever else needs them to end the collective.
+// keep from working whoever else needs them to end the collective. The first long
+// collective of a Comm takes memory of its device: if it is none of these, no stream
+// stops meanwhile. Whether a driver minds has not been seen: this never ran on a GPU.
 
 // AllreduceOnStream is Allreduce in the order of q.
 func (c *Comm) AllreduceOnStream(q Queue, send, recv Buffer, op Op) Request {
