@@ -4,9 +4,9 @@ import "gompi/comm/internal/engine"
 
 // The nonblocking and the persistent collectives. I... starts the operation and
 // returns at once; ...Init returns a Persistent that Start starts, as often as one
-// likes. All ranks call, or start, the collectives of one Comm in
-// the same order, blocking ones included; they run one after the other. Slices
-// of counts and displacements are kept until the Request is done.
+// likes. All ranks call, or start, the collectives of one Comm in the same order,
+// blocking ones included; they run one after the other. Slices of counts and
+// displacements are kept until the Request is done.
 
 // Ibarrier starts a Barrier.
 func (c *Comm) Ibarrier() Request {

@@ -36,7 +36,8 @@ import (
 const stallAfter = 200 * time.Millisecond
 
 // grace is how long nobody need drive for receives of eager size: their messages are
-// sent anyway, and a program that posts some mostly waits for them soon (window of 64
+// sent anyway, and a program that posts some mostly waits for them soon. A synchronous
+// send to one of them waits for so long if its receiver computes (window of 64
 // times 8 bytes inside a host: 0.11 us a message, 0.27 where the background is put to
 // listen at once).
 const grace = time.Millisecond
