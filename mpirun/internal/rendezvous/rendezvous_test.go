@@ -26,12 +26,30 @@ var token = []byte("0123456789abcdef")
 type saying struct {
 	mu    sync.Mutex
 	lines []string
+	news  chan struct{} // has one when something was said since it was last empty
 }
 
 func (s *saying) say(line string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.lines = append(s.lines, line)
+	s.mu.Unlock()
+	select {
+	case s.news <- struct{}{}:
+	default:
+	}
+}
+
+// awaits reports whether what is said before ctx ends contains text. One goroutine
+// may wait.
+func (s *saying) awaits(ctx context.Context, text string) bool {
+	for !strings.Contains(s.text(), text) {
+		select {
+		case <-s.news:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 func (s *saying) text() string {
@@ -47,7 +65,7 @@ func offer(node, least, most int) *Offer {
 
 func host(t *testing.T, least, most int) (*Host, *saying) {
 	t.Helper()
-	s := new(saying)
+	s := &saying{news: make(chan struct{}, 1)}
 	h := &Host{Own: offer(0, least, most), Token: token, Say: s.say, LastCall: limit}
 	if err := h.Listen("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -157,7 +175,7 @@ func TestWithoutTheTokenNobodyGetsIn(t *testing.T) {
 	if e := <-right; e.err != nil {
 		t.Error(e.err)
 	}
-	if !strings.Contains(said.text(), "has another token") {
+	if !said.awaits(ctx, "has another token") {
 		t.Errorf("node 0 said %q, nothing about the stranger", said.text())
 	}
 }
