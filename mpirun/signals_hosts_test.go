@@ -3,6 +3,7 @@
 package mpirun
 
 import (
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,9 +14,15 @@ import (
 func TestSignalsReachTheRanksOfAllHosts(t *testing.T) {
 	bed := testbed.New(t, 2)
 	k := startTalk(t, "-rsh", bed.RSH(), "-H", "host1,host2", "sh", "-c",
-		`for s in USR1 USR2 WINCH; do trap "echo $s $RANK" $s; done; trap "echo saved $RANK; exit 0" TERM; echo ready; while :; do sleep 0.02; done`)
-	k.expect("ready")
-	k.expect("ready")
+		`for s in USR1 USR2 WINCH; do trap "echo $s $RANK" $s; done; trap "echo saved $RANK; exit 0" TERM; echo ready $$; while :; do sleep 0.02; done`)
+	var ranks []int
+	for range 2 {
+		var pid int
+		if _, err := fmt.Sscanf(k.expect("ready"), "ready %d", &pid); err != nil {
+			t.Fatal(err)
+		}
+		ranks = append(ranks, pid)
+	}
 	for _, s := range []struct {
 		sig  syscall.Signal
 		says string
@@ -23,17 +30,6 @@ func TestSignalsReachTheRanksOfAllHosts(t *testing.T) {
 		k.cmd.Process.Signal(s.sig)
 		k.expect(s.says)
 		k.expect(s.says)
-	}
-	var ranks []int
-	for i := 1; i <= 2; i++ {
-		for _, p := range bed.Processes(i) {
-			if strings.HasPrefix(p.Command, "sh -c for s in") {
-				ranks = append(ranks, p.PID)
-			}
-		}
-	}
-	if len(ranks) != 2 {
-		t.Fatalf("%d ranks on the hosts, want 2", len(ranks))
 	}
 	k.cmd.Process.Signal(syscall.SIGTSTP)
 	for _, pid := range ranks {
