@@ -84,7 +84,8 @@ func (c *Comm) Abort(code int, reason string) error {
 }
 
 // Close closes c on this rank. Sends that are under way from here are lost with
-// any communicator but the last. Closing the last one leaves the job: what was
+// any communicator but the last; collectives have ended with ErrClosed when it
+// returns, unless ctx ends before. Closing the last one leaves the job: what was
 // sent is delivered, at most until ctx ends, and the peers and the launcher are
 // told that this rank ends in good order. Ranks may leave at different times.
 // A second Close does nothing.
@@ -96,7 +97,7 @@ func (c *Comm) Close(ctx context.Context) error {
 	c.ch.Close()
 	c.closeDevices()
 	c.returnLoans(broken)
-	c.turns.whenOver(func() { c.give(c.block) })
+	c.abandon(ctx)
 	if c.open.Add(-1) > 0 {
 		return nil
 	}
@@ -105,6 +106,21 @@ func (c *Comm) Close(ctx context.Context) error {
 		return c.fault("close", -1, err)
 	}
 	return c.fault("close", -1, broken)
+}
+
+// abandon waits, at most until ctx ends, until the collectives that are under way have
+// noticed that c is closed: then they touch neither their callers' buffers nor the
+// memory of c's room any more, which is given back.
+func (c *Comm) abandon(ctx context.Context) {
+	over := make(chan struct{})
+	c.turns.whenOver(func() {
+		c.give(c.block)
+		close(over)
+	})
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
 }
 
 // newComm returns the communicator with a Channel of p.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -288,4 +290,41 @@ func TestContextThatEndsInARoomBreaksIt(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Close returns when the collectives that it ends touch nothing any more.
+func TestCloseReturnsAfterTheCollectivesThatItEnds(t *testing.T) {
+	err := errors.Join(inRooms(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		d, err := c.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		var last atomic.Bool
+		inside, ended := make(chan struct{}), make(chan error, 1)
+		go func() {
+			v := []int{1}
+			ended <- comm.AllreduceFunc(ctx, d, v, v, func(acc, in []int) {
+				close(inside)
+				for d.Err() == nil { // until Close has begun
+					runtime.Gosched()
+				}
+				for range 1000 {
+					runtime.Gosched()
+				}
+				last.Store(true)
+			})
+		}()
+		<-inside
+		if err := d.Close(ctx); err != nil {
+			return err
+		}
+		if !last.Load() {
+			return errors.New("Close returned in the midst of an allreduce")
+		}
+		<-ended
+		return comm.Barrier(ctx, c)
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
 }
