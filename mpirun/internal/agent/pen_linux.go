@@ -59,18 +59,20 @@ func killPen(dir string) {
 	}
 }
 
-// remove removes the pen when it is empty.
+// remove removes the pen of an agent that ends.
 func (p *pen) remove() {
 	if p != nil {
 		unix.Close(p.fd)
-		unix.Rmdir(p.dir)
+		removePen(p.dir)
 	}
 }
 
-// RemovePen kills what is left in the pen of an agent of this host that was killed,
-// and removes it. It waits for those that are dying, a second at most.
-func RemovePen(agent int) {
-	dir := penOf(agent)
+// RemovePen removes the pen of an agent of this host that was killed.
+func RemovePen(agent int) { removePen(penOf(agent)) }
+
+// removePen kills what is left in a pen and removes it. It waits for those that are
+// dying, a second at most.
+func removePen(dir string) {
 	if dir == "" {
 		return
 	}
