@@ -219,6 +219,17 @@ func (h *hub) welcome() {
 	}
 }
 
+// pass passes on what rank 0 says, and returns when the others have been sent it, or
+// after ownDelay: what it says may be its last, and the hub ends with it.
+func (h *hub) pass(m wire.Message) error {
+	h.mu.Lock()
+	own := h.guests[0]
+	h.mu.Unlock()
+	err := h.heard(own, m)
+	h.flush(ownDelay)
+	return err
+}
+
 // tell sends news to all ranks, also those that are still to come.
 func (h *hub) tell(m wire.Message) {
 	frame := wire.Append(nil, m)

@@ -40,6 +40,7 @@ func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publi
 		return nil, err
 	}
 	s.leave = func() error { h.close(); return own.Close() }
+	s.tell = h.pass
 	return s, nil
 }
 

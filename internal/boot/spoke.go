@@ -26,6 +26,7 @@ type spoke struct {
 	// How the rank takes leave of whoever started it, and has it end the job.
 	leave func() error
 	abort func(code int, reason string) error
+	tell  func(wire.Message) error // tells the hub what the others are to hear
 
 	mu      sync.Mutex
 	events  []Event
@@ -48,6 +49,7 @@ func newSpoke(ctx context.Context, conn net.Conn, secret [32]byte) (*spoke, erro
 		leave: func() error { return nil },
 		abort: func(int, string) error { return nil },
 	}
+	s.tell = s.send
 	s.info.Secret = secret
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	err := s.join(ctx)
@@ -265,14 +267,14 @@ func (s *spoke) Revoke(comm uint64, cause []byte) error {
 	if len(cause) > wire.MaxText {
 		return fmt.Errorf("revoke: cause of %d bytes, at most %d are allowed", len(cause), wire.MaxText)
 	}
-	return s.send(&wire.Revoke{Comm: comm, Cause: cause})
+	return s.tell(&wire.Revoke{Comm: comm, Cause: cause})
 }
 
 // Abort implements Boot: all ranks are told to end, and so is their launcher if
 // there is a way.
 func (s *spoke) Abort(code int, reason string) error {
 	err := s.abort(code, reason) // before others hear, and end with a status of their own
-	return errors.Join(err, s.send(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]}))
+	return errors.Join(err, s.tell(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]}))
 }
 
 // Goodbye implements Boot.
