@@ -315,33 +315,12 @@ func TestMismatchInLevelsIsToldToAllRanks(t *testing.T) {
 
 // A rank that dies breaks the communicator for all others, wherever they are in it.
 func TestDeathInLevelsRevokesThemOnAllOtherRanks(t *testing.T) {
-	e := integers[int64]()
 	for i, kind := range everyKind {
 		for _, n := range []int{10, 100_000} {
 			hostOf := places[i%len(places)]
 			p := len(hostOf)
 			victim := (p + len(kind)) % p
-			inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
-				q := question{kind: kind, ranks: p, n: n, root: p / 2, gaps: true}
-				if reduces(kind) {
-					q.op = comm.Sum
-				}
-				if err := answerAll(ctx, c, e, []question{q}); err != nil {
-					return err
-				}
-				if c.Rank() == victim {
-					c.Launcher().(*boot.Member).Die("killed by signal 9")
-					return nil
-				}
-				err := answerAll(ctx, c, e, []question{q})
-				for err == nil { // its part was done without the victim
-					err = comm.Barrier(ctx, c)
-				}
-				if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
-					t.Errorf("%v: rank %d: %v", q, c.Rank(), problem)
-				}
-				return nil
-			})
+			inLevels(t, hostOf, dying(t, victim, question{kind: kind, ranks: p, n: n, root: p / 2, gaps: true}))
 		}
 	}
 }

@@ -204,32 +204,11 @@ func TestCountsThatDoNotAgreeAreAMismatchInARoom(t *testing.T) {
 
 // A rank that dies breaks the room for all others, whatever they are doing there.
 func TestDeathInARoomRevokesItOnAllOtherRanks(t *testing.T) {
-	e := integers[int64]()
 	for i, kind := range everyKind {
 		for _, n := range []int{10, 100_000} {
 			p := 2 + i%3
 			victim := (p + len(kind)) % p
-			overMemory(t, p, func(ctx context.Context, c *comm.Comm) error {
-				q := question{kind: kind, ranks: p, n: n, root: p / 2, gaps: true}
-				if reduces(kind) {
-					q.op = comm.Sum
-				}
-				if err := answerAll(ctx, c, e, []question{q}); err != nil {
-					return err
-				}
-				if c.Rank() == victim {
-					c.Launcher().(*boot.Member).Die("killed by signal 9")
-					return nil
-				}
-				err := answerAll(ctx, c, e, []question{q})
-				for err == nil { // its part was done without the victim
-					err = comm.Barrier(ctx, c)
-				}
-				if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
-					t.Errorf("%v: rank %d: %v", q, c.Rank(), problem)
-				}
-				return nil
-			})
+			overMemory(t, p, dying(t, victim, question{kind: kind, ranks: p, n: n, root: p / 2, gaps: true}))
 		}
 	}
 }
@@ -326,5 +305,31 @@ func TestCloseReturnsAfterTheCollectivesThatItEnds(t *testing.T) {
 	})...)
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// dying returns what ranks do of which one dies between a collective and the next: all
+// others must hear of it.
+func dying(t *testing.T, victim int, q question) rankFunc {
+	e := integers[int64]()
+	if reduces(q.kind) {
+		q.op = comm.Sum
+	}
+	return func(ctx context.Context, c *comm.Comm) error {
+		if err := answerAll(ctx, c, e, []question{q}); err != nil {
+			return err
+		}
+		if c.Rank() == victim {
+			c.Launcher().(*boot.Member).Die("killed by signal 9")
+			return nil
+		}
+		err := answerAll(ctx, c, e, []question{q})
+		for err == nil { // its part was done without the victim
+			err = comm.Barrier(ctx, c)
+		}
+		if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
+			t.Errorf("%v: rank %d: %v", q, c.Rank(), problem)
+		}
+		return nil
 	}
 }

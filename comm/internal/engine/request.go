@@ -31,15 +31,6 @@ const (
 	leaving         // a send whose buffer the transport holds
 )
 
-// An urgency is how soon somebody has to drive for a Request that nobody waits for.
-type urgency uint8
-
-const (
-	none    urgency = iota
-	calm            // counted in drivers.calm
-	pending         // counted in drivers.pending
-)
-
 // A Handle names a Request to the caller of Isend, Irecv or Expect, who may keep it
 // for longer than the Request stands for that operation: its generation tells. The
 // zero Handle names what was complete at once. It is two words, so that callers can
