@@ -1,32 +1,110 @@
 package mpirun
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// Ranks run in a control group of their own where one can be made, which is gone
-// with the job, whatever they have left in it.
-func TestRanksAreInAControlGroupOfTheirOwn(t *testing.T) {
+// mountGroups returns a folder of all control groups (v2).
+func mountGroups(t *testing.T) string {
+	t.Helper()
 	mount := t.TempDir()
 	if err := unix.Mount("none", mount, "cgroup2", 0, ""); err != nil {
 		t.Skipf("left out: no control groups (v2) can be mounted here: %v", err)
 	}
-	defer unix.Unmount(mount, 0)
+	t.Cleanup(func() { unix.Unmount(mount, 0) })
+	return mount
+}
+
+// groupOf returns the folder of the control group (v2) that a process is in.
+func groupOf(t *testing.T, mount string, pid int) string {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^0::(/\S*gompi-\d+)$`).FindSubmatch(data)
+	if found == nil {
+		t.Fatalf("process %d is in no group of an agent:\n%s", pid, data)
+	}
+	return mount + string(found[1])
+}
+
+// Ranks run in a control group of their own where one can be made, which is gone
+// with the job, whatever they have left in it.
+func TestRanksAreInAControlGroupOfTheirOwn(t *testing.T) {
+	mount := mountGroups(t)
 	for _, end := range []string{"exit 0", "exit 3", "kill -9 $PPID"} {
-		cmd := exec.Command("gompirun", "-q", "-np", "2", "sh", "-c", `cat /proc/self/cgroup; setsid sleep 1000 & echo "$GOMPI_RANK" >&2; [ "$GOMPI_RANK" = 0 ] || `+end)
-		out, err := cmd.CombinedOutput()
-		t.Logf("%s: %v\n%s", end, err, out)
-		pens := regexp.MustCompile(`0::(/\S*gompi-\d+)\n`).FindAllStringSubmatch(string(out), -1)
-		if len(pens) != 2 {
-			t.Fatalf("%s: %d of 2 ranks say that they are in a group of an agent:\n%s", end, len(pens), out)
+		cmd := exec.Command("gompirun", "-q", "-np", "2", "-stdin", "all", "sh", "-c",
+			`setsid sleep 1000 & echo $$; read go; [ "$GOMPI_RANK" = 0 ] || `+end)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := os.Stat(mount + pens[0][1]); !os.IsNotExist(err) {
-			t.Errorf("%s: the group %s is left: %v", end, pens[0][1], err)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
 		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var pids [2]int
+		for i := range pids {
+			if _, err := fmt.Fscan(out, &pids[i]); err != nil {
+				t.Fatalf("%s: %v, want two process ids", end, err)
+			}
+		}
+		group := groupOf(t, mount, pids[0])
+		if other := groupOf(t, mount, pids[1]); other != group {
+			t.Errorf("ranks are in the groups %s and %s", group, other)
+		}
+		in.Close()
+		t.Logf("%s: %v", end, cmd.Wait())
+		if _, err := os.Stat(group); !os.IsNotExist(err) {
+			t.Errorf("%s: the group %s is left: %v", end, group, err)
+		}
+	}
+}
+
+// An agent that is killed together with its launcher leaves its group, which the next
+// agent removes, and nobody else's.
+func TestTheNextAgentRemovesTheGroupsOfTheKilled(t *testing.T) {
+	mount := mountGroups(t)
+	living := launchVictims(t, 1)
+	defer func() {
+		living.cmd.Process.Kill()
+		living.cmd.Wait()
+		living.gone(t, "launcher killed")
+	}()
+	killed := launchVictims(t, 1)
+	for _, pid := range []int{killed.cmd.Process.Pid, killed.agent} {
+		syscall.Kill(pid, syscall.SIGSTOP)
+		awaitState(t, pid, "T")
+	}
+	left, inUse := groupOf(t, mount, killed.below[0]), groupOf(t, mount, living.below[0])
+	syscall.Kill(killed.agent, syscall.SIGKILL)
+	killed.cmd.Process.Kill()
+	killed.cmd.Wait()
+	for _, pid := range killed.below { // what has left its process group outlives its rank
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	killed.gone(t, "agent and launcher killed")
+	if _, err := os.Stat(left); err != nil {
+		t.Fatalf("%v, want a group that is left: the test has shown nothing", err)
+	}
+	if out, err := exec.Command("gompirun", "-np", "1", "true").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("the group of an agent that was killed is left: %v", err)
+	}
+	if _, err := os.Stat(inUse); err != nil {
+		t.Errorf("the group of an agent that lives: %v", err)
 	}
 }

@@ -1,12 +1,15 @@
 package agent
 
 import (
-	"fmt"
 	"os"
 	"path"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/tree"
 )
 
 // A pen is a control group (v2) around the processes of the ranks: the kernel kills
@@ -18,12 +21,15 @@ type pen struct {
 	fd  int
 }
 
+// penPrefix begins the names of pens; the process id of their agent follows.
+const penPrefix = "gompi-"
+
 // penOf returns the folder of the pen of the agent that is process pid and in the
 // group of this one; "" where there are no groups.
 func penOf(pid int) string {
 	for _, g := range cgroups("/") {
 		if g.v2 {
-			return path.Join(g.mount, g.dir, fmt.Sprintf("gompi-%d", pid))
+			return path.Join(g.mount, g.dir, penPrefix+strconv.Itoa(pid))
 		}
 	}
 	return ""
@@ -31,7 +37,11 @@ func penOf(pid int) string {
 
 func newPen() *pen {
 	p := &pen{dir: penOf(os.Getpid())}
-	if p.dir == "" || unix.Mkdir(p.dir, 0o755) != nil {
+	if p.dir == "" {
+		return nil
+	}
+	sweepPens(path.Dir(p.dir))
+	if unix.Mkdir(p.dir, 0o755) != nil {
 		return nil
 	}
 	var err error
@@ -40,6 +50,29 @@ func newPen() *pen {
 		return nil
 	}
 	return p
+}
+
+// sweepPens removes the pens in a group whose agents are gone: when an agent is
+// killed together with its launcher or warden, nobody is left to remove its pen.
+// The kernel removes no group that has processes in it. An agent that has made its
+// pen, and started no rank yet, is told by its being alive; if it is out of sight,
+// in a container that shares the groups and not the processes, it may lose its pen
+// in that moment, and its ranks are started without.
+func sweepPens(group string) {
+	entries, err := os.ReadDir(group)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		number, ours := strings.CutPrefix(e.Name(), penPrefix)
+		pid, err := strconv.Atoi(number)
+		if !ours || err != nil {
+			continue
+		}
+		if pid == os.Getpid() || !tree.Lives(pid) {
+			unix.Rmdir(path.Join(group, e.Name()))
+		}
+	}
 }
 
 // kill kills what is in the pen, if the kernel can (5.14 on).

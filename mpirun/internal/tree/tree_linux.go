@@ -58,11 +58,7 @@ func Below(spare func(pid int) bool) ([]Process, error) {
 		if err != nil {
 			continue
 		}
-		data, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue // it is gone
-		}
-		if p, ok := parseStat(pid, data); ok && (spare == nil || !spare(pid)) {
+		if p, ok := find(pid); ok && (spare == nil || !spare(pid)) {
 			children[p.Parent] = append(children[p.Parent], p)
 		}
 	}
@@ -71,6 +67,21 @@ func Below(spare func(pid int) bool) ([]Process, error) {
 		found = append(found, children[found[i].PID]...)
 	}
 	return found, nil
+}
+
+// Lives reports whether a process of this machine, descendant or not, has not ended.
+func Lives(pid int) bool {
+	p, ok := find(pid)
+	return ok && !p.Zombie
+}
+
+// find returns what the kernel says of a process, false if it is gone.
+func find(pid int) (Process, bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return Process{}, false
+	}
+	return parseStat(pid, data)
 }
 
 // parseStat reads a line of /proc/PID/stat. The command, in parentheses, may

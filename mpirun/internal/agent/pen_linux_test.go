@@ -1,0 +1,51 @@
+package agent
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// Folders stand for the groups here: of those, too, the kernel removes only what is
+// empty.
+func TestOnlyPensOfTheGoneAreSwept(t *testing.T) {
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	zombie := exec.Command("true")
+	if err := zombie.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer zombie.Wait()
+	awaitEnd(zombie.Process.Pid)
+	inUse := exec.Command("true")
+	if err := inUse.Run(); err != nil {
+		t.Fatal(err)
+	}
+	of := func(pid int) string { return penPrefix + strconv.Itoa(pid) }
+	kept := []string{of(os.Getppid()), of(inUse.Process.Pid), penPrefix + "test", "slice"}
+	swept := []string{of(gone.Process.Pid), of(zombie.Process.Pid), of(os.Getpid())}
+	group := t.TempDir()
+	for _, name := range append(kept, append(swept, of(inUse.Process.Pid)+"/member")...) {
+		if err := os.MkdirAll(filepath.Join(group, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweepPens(group)
+	entries, err := os.ReadDir(group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	slices.Sort(kept)
+	if !slices.Equal(left, kept) {
+		t.Errorf("left are %v, want %v", left, kept)
+	}
+}
