@@ -43,7 +43,7 @@ func Main(args []string) int {
 		}
 	}
 	if len(args) > 0 && args[0] == "doctor" {
-		return doctor(args[1:], os.Stdout, os.Stderr)
+		return runDoctor(args[1:], os.Stdout, os.Stderr)
 	}
 	o, err := parseOptions(args, os.LookupEnv, os.Stderr)
 	switch {

@@ -1,4 +1,4 @@
-package mpirun
+package doctor
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"gompi/cudaops/topo"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -217,7 +218,7 @@ func clockText(p *patient) string {
 	return fmt.Sprintf("%+.3fs", p.skew.Seconds())
 }
 
-func gpuText(g *hostGPUs) string {
+func gpuText(g *topo.Host) string {
 	switch {
 	case g == nil || g.Driver == "" && len(g.Devices) == 0:
 		return "-"

@@ -1,4 +1,4 @@
-package mpirun
+package doctor
 
 import (
 	"fmt"

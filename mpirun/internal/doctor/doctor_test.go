@@ -1,4 +1,4 @@
-package mpirun
+package doctor
 
 import (
 	"errors"
@@ -113,14 +113,14 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 }
 
 // withGPUs returns h with two GPUs, one cut into slices.
-func withGPUs(h topo.Host) *hostGPUs {
+func withGPUs(h topo.Host) *topo.Host {
 	h.Devices = []topo.Device{
 		{Name: "NVIDIA H200", Memory: 141 << 30, PCI: "0000:1b:00.0", CPUs: "0-47", Mode: topo.Shared},
 		{Index: 1, Name: "NVIDIA H200", PCI: "0000:9a:00.0", NUMA: -1, MIG: true, Slices: []topo.Slice{{UUID: "MIG-a"}, {UUID: "MIG-b", Name: "1g.18gb", Memory: 18 << 30}}},
 	}
 	link := topo.Link{Level: topo.System, NVLinks: 18}
 	h.Links = [][]topo.Link{{{}, link}, {link, {}}}
-	return &hostGPUs{Host: &h}
+	return &h
 }
 
 func TestDoctorShowsGPUs(t *testing.T) {

@@ -1,0 +1,218 @@
+// Package doctor is the launcher's part in gompirun doctor: it has an agent on each
+// host look around (package checkup), has each connect to each, and prints what was
+// found, what to mend, and how.
+package doctor
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"gompi/cudaops/topo"
+	"gompi/hostfile"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/remote"
+)
+
+const (
+	// answerTime is how long a host may take to examine itself.
+	answerTime = 15 * time.Second
+	// reachTime is how long connecting to another host may take. A firewall that
+	// drops packets makes it that long.
+	reachTime = 3 * time.Second
+	// floodTime is how long each host sends to each other.
+	floodTime = 100 * time.Millisecond
+	// maxRounds bounds how many others each host reaches.
+	maxRounds = 32
+)
+
+// A Checkup is what is to be examined.
+type Checkup struct {
+	Hosts      []hostfile.Host
+	Ports      [2]int // that ranks are to listen on, from and to; 0 for any
+	Interfaces string // for them to use, as internal/route reads them
+	Starter    remote.Starter
+	Limit      time.Duration // of logging in to a host
+
+	patients []*patient
+}
+
+// Run examines the hosts, prints to w what it has found and what to do about it,
+// and reports whether jobs can run on all of them. It blocks until every host has
+// answered, or has taken too long; its agents have ended when it returns.
+func (c *Checkup) Run(w io.Writer) bool {
+	c.examine()
+	defer c.dismiss()
+	c.connect()
+	advice := advise(c.patients, c.Ports)
+	writeFindings(w, c.patients, advice)
+	for _, a := range advice {
+		if a.bad {
+			return false
+		}
+	}
+	return true
+}
+
+// examine starts an agent on every host and has it look around.
+func (c *Checkup) examine() {
+	order := &ctl.Examine{PortLow: c.Ports[0], PortHigh: c.Ports[1], Interfaces: c.Interfaces}
+	rand.Read(order.Secret[:]) // never fails
+	var all sync.WaitGroup
+	for _, h := range c.Hosts {
+		p := &patient{host: h}
+		c.patients = append(c.patients, p)
+		all.Go(func() { p.examine(c.Starter, c.Limit, order) })
+	}
+	all.Wait()
+	for _, p := range c.patients {
+		p.reached = make([]*ctl.Reached, len(c.patients))
+	}
+}
+
+// connect lets each host reach each other, or, where they are very many, those
+// that follow it in the list. In one round each sends to one other and hears
+// from one.
+func (c *Checkup) connect() {
+	n := len(c.patients)
+	for step := 1; step < n && step <= maxRounds; step++ {
+		var round sync.WaitGroup
+		for i, p := range c.patients {
+			k := (i + step) % n
+			if other := c.patients[k]; p.trouble == nil && other.reachable() {
+				round.Go(func() { p.reach(k, other.findings) })
+			}
+		}
+		round.Wait()
+	}
+}
+
+// reachable reports whether the host listens, and somewhere.
+func (p *patient) reachable() bool {
+	return p.trouble == nil && p.findings.Port != 0 && len(p.findings.Addresses) > 0
+}
+
+// dismiss ends the agents.
+func (c *Checkup) dismiss() {
+	var all sync.WaitGroup
+	for _, p := range c.patients {
+		all.Go(p.dismiss)
+	}
+	all.Wait()
+}
+
+// A patient is a host that is examined. One goroutine at a time speaks with its
+// agent.
+type patient struct {
+	host     hostfile.Host
+	agent    *remote.Agent // nil if it did not start
+	reader   *ctl.Reader
+	login    time.Duration // until its agent said hello
+	hello    *ctl.Hello
+	findings *ctl.Findings
+	gpus     *topo.Host
+	skew     time.Duration  // its clock minus ours
+	blur     time.Duration  // skew is known up to this
+	reached  []*ctl.Reached // by host; nil where it did not try
+	trouble  error          // why there are no findings
+}
+
+// examine starts an agent and asks it for its findings.
+func (p *patient) examine(starter remote.Starter, limit time.Duration, order *ctl.Examine) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("no agent after %v (-start-timeout)", limit))
+	defer cancel()
+	begun := time.Now()
+	if p.agent, p.trouble = starter.Start(ctx, p.host); p.trouble != nil {
+		return
+	}
+	p.reader = ctl.NewReader(p.agent.Out)
+	if p.hello, p.trouble = await[*ctl.Hello](p, limit); p.trouble != nil {
+		return
+	}
+	p.login = time.Since(begun)
+	if p.hello.Version != ctl.Version {
+		p.trouble = fmt.Errorf("its gompirun is version %s, want %s as here", p.hello.Version, ctl.Version)
+		return
+	}
+	asked := time.Now()
+	p.say(order)
+	if p.findings, p.trouble = await[*ctl.Findings](p, answerTime); p.trouble != nil {
+		return
+	}
+	p.skew, p.blur = skew(asked, time.Now(), p.findings.Received, p.findings.Sent)
+	p.say(&ctl.FindGPUs{})
+	var answer *ctl.GPUs
+	if answer, p.trouble = await[*ctl.GPUs](p, answerTime); p.trouble != nil {
+		return
+	}
+	gpus, err := topo.Parse(answer.Found)
+	if err != nil {
+		p.trouble = fmt.Errorf("GPUs: %w", err)
+		return
+	}
+	p.gpus = gpus
+}
+
+// skew compares two clocks, as NTP does, by the times at which a question and
+// its answer left and came. It is exact if both took the same time on their way.
+func skew(asked, answered time.Time, received, sent int64) (offset, blur time.Duration) {
+	there := time.Duration(received-asked.UnixNano()) + time.Duration(sent-answered.UnixNano())
+	travel := answered.Sub(asked) - time.Duration(sent-received)
+	return there / 2, max(travel, 0) / 2
+}
+
+// reach has the host connect to host k.
+func (p *patient) reach(k int, other *ctl.Findings) {
+	p.say(&ctl.Reach{Peer: k, Addresses: other.Addresses, Port: other.Port, Limit: reachTime, Send: floodTime})
+	r, err := await[*ctl.Reached](p, 2*reachTime+floodTime+answerTime)
+	if err != nil {
+		p.trouble = err
+		return
+	}
+	p.reached[k] = r
+}
+
+// say sends m. An agent that does not take it does not answer either.
+func (p *patient) say(m ctl.Message) { p.agent.In.Write(ctl.Append(nil, m)) }
+
+// await returns the agent's next message of a type. If it does not come within
+// limit the agent is ended.
+func await[M ctl.Message](p *patient, limit time.Duration) (M, error) {
+	late := time.AfterFunc(limit, p.agent.Kill)
+	for {
+		m, err := p.reader.Next()
+		if wanted, ok := m.(M); ok && err == nil {
+			late.Stop()
+			return wanted, nil
+		}
+		if err != nil {
+			var none M
+			if !late.Stop() {
+				return none, fmt.Errorf("no answer within %v", limit)
+			}
+			p.agent.In.Close()
+			how := p.agent.Wait()
+			p.agent = nil
+			if banner := strings.TrimSpace(string(p.reader.Banner())); banner != "" {
+				how += fmt.Sprintf(", after %.200q", banner)
+			}
+			return none, fmt.Errorf("its agent %s", how)
+		}
+	}
+}
+
+// dismiss ends the agent.
+func (p *patient) dismiss() {
+	if p.agent == nil {
+		return
+	}
+	p.agent.In.Close()
+	late := time.AfterFunc(answerTime, p.agent.Kill)
+	defer late.Stop()
+	io.Copy(io.Discard, p.agent.Out) // Wait wants it at its end
+	p.agent.Wait()
+}
