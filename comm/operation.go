@@ -134,6 +134,9 @@ func digest(counts []int) uint32 {
 	return uint32(h>>32) ^ uint32(h)
 }
 
+// bytes returns the size of the longer of o's buffers on this rank.
+func (o *operation) bytes() int { return max(o.send.Size(), o.recv.Size()) }
+
 // do runs o for a blocking call.
 func (c *Comm) do(ctx context.Context, o *operation) error {
 	err := c.check(o)

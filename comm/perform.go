@@ -7,7 +7,6 @@ import (
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
-	"gompi/internal/seg"
 )
 
 // perform runs o, whose turn it is: through the room if c has one, else by
@@ -27,15 +26,13 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) error {
 
 // inRoom runs o through memory that all members see.
 func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
-	c.port.seq++
-	ticket := c.begin(o, c.port.seq)
 	a, b := o.call.Words()
-	err := c.port.Begin(ctx, a, b, ticket, quiet)
+	err := c.port.begin(ctx, a, b, o.bytes(), quiet)
 	if err == nil {
 		c.room.Begin(node.Call{A: a, B: b}, quiet)
 		err = c.throughRoom(o)
 	}
-	c.rec.EndCall(ticket)
+	c.rec.EndCall(c.port.ticket)
 	return err
 }
 
@@ -54,7 +51,8 @@ func (c *Comm) throughRoom(o *operation) error {
 // and runs the algorithm that the table chooses, or goes by levels if c has such.
 func (c *Comm) byMessages(ctx context.Context, o *operation, quiet bool) error {
 	rd := c.ch.Round()
-	ticket := c.begin(o, rd.Seq()+1)
+	a, b := o.call.Words()
+	ticket := c.rec.BeginCollective(c.ch.ID, a, b, o.bytes(), rd.Seq()+1)
 	defer c.rec.EndCall(ticket)
 	if err := rd.Begin(ctx, o.call, ticket, quiet); err != nil {
 		return err
@@ -72,19 +70,6 @@ func (c *Comm) byMessages(ctx context.Context, o *operation, quiet bool) error {
 		err = ended
 	}
 	return err
-}
-
-// begin puts o into the flight recorder.
-func (c *Comm) begin(o *operation, seq uint64) seg.Ticket {
-	root := -1
-	if o.call.Kind.Rooted() {
-		root = int(o.call.Root)
-	}
-	return c.rec.BeginCall(&seg.Call{
-		Comm: c.ch.ID, Kind: seg.Kind(o.call.Kind), Type: o.call.Type, Op: o.call.Op,
-		Peer: root, Count: o.call.Count, Bytes: int64(max(o.send.Size(), o.recv.Size())),
-		Seq: int64(seq),
-	})
 }
 
 // collectives is a way of doing them.

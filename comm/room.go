@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 
@@ -83,7 +84,7 @@ func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
 	}
 	switch {
 	case len(hosts) == 1:
-		c.port = port{c.ch.Vigil(), c.memory.shm, c.locals(hosts[0]), 0}
+		c.port = port{Vigil: c.ch.Vigil(), shm: c.memory.shm, locals: c.locals(hosts[0]), rec: c.rec, id: c.ch.ID}
 		c.room = c.newRoom(hosts[0], blocks, &c.port)
 		c.furnishDevices(c.room)
 	case len(hosts) < len(blocks):
@@ -142,7 +143,27 @@ type port struct {
 	*engine.Vigil
 	shm    *shm.Transport
 	locals []int // by member
+	rec    *seg.Rank
+	id     uint64 // of the communicator
+
 	seq    uint64
+	a, b   uint64 // the call, as its Words
+	bytes  int
+	ticket seg.Ticket
+}
+
+// begin begins the next collective.
+func (p *port) begin(ctx context.Context, a, b uint64, bytes int, quiet bool) error {
+	p.seq++
+	p.a, p.b, p.bytes, p.ticket = a, b, bytes, 0
+	return p.Vigil.Begin(ctx, a, b, 0, quiet)
+}
+
+// Begun puts the call into the flight recorder. What the others wait for is there, so
+// it costs no time.
+func (p *port) Begun() {
+	p.ticket = p.rec.BeginCollective(p.id, p.a, p.b, p.bytes, p.seq)
+	p.Vigil.Noted(p.ticket)
 }
 
 func (p *port) Wake(member int) { p.shm.Wake(p.locals[member]) }
@@ -163,6 +184,9 @@ type innerPort struct {
 	locals []int // by member
 	ranks  []int // in the communicator, by member
 }
+
+// Begun has nothing to do: the call is in the flight recorder.
+func (p *innerPort) Begun() {}
 
 func (p *innerPort) Wake(member int) { p.shm.Wake(p.locals[member]) }
 

@@ -126,7 +126,7 @@ func (rec *record) read() (r Recording, ok bool) {
 				Kind:  Kind(what),
 				Type:  mem.Type(what >> 8),
 				Op:    mem.Op(what >> 16),
-				Peer:  int(int32(what >> 32)),
+				Peer:  peer(what),
 				Count: int64(atomic.LoadUint64(&rec.count)),
 				Bytes: int64(atomic.LoadUint64(&rec.bytes)),
 				Start: int64(atomic.LoadUint64(&rec.start)),
@@ -140,6 +140,24 @@ func (rec *record) read() (r Recording, ok bool) {
 		}
 	}
 	return Recording{}, false
+}
+
+// peer returns the root or peer in a word of what, -1 where there is none: then other
+// bits may be there.
+func peer(what uint64) int {
+	if k := Kind(what); k.Collective() && !k.rooted() {
+		return -1
+	}
+	return int(int32(what >> 32))
+}
+
+// rooted reports whether one rank of a collective is another than the rest.
+func (k Kind) rooted() bool {
+	switch k {
+	case Bcast, Reduce, Gather, Gatherv, Scatter, Scatterv:
+		return true
+	}
+	return false
 }
 
 // Collective reports whether k is one: all ranks of the communicator call it.

@@ -35,11 +35,14 @@ func (ch *Channel) Vigil() *Vigil { return &ch.vigil }
 
 // Begin begins the next collective. It returns why the Channel is broken, nil while
 // it works. a and b are the Words of its call, ticket the call's place in the flight
-// recorder.
+// recorder, 0 if it has none yet.
 func (v *Vigil) Begin(ctx context.Context, a, b uint64, ticket seg.Ticket, quiet bool) error {
 	v.ctx, v.a, v.b, v.ticket, v.quiet = ctx, a, b, ticket, quiet
 	return v.fault()
 }
+
+// Noted tells the call's place in the flight recorder, if it got one after Begin.
+func (v *Vigil) Noted(t seg.Ticket) { v.ticket = t }
 
 // fault returns why the Channel is broken, without a lock while it works.
 func (v *Vigil) fault() error {

@@ -21,7 +21,7 @@ func (r *Room) allreduceShort(send, recv mem.Buffer, op coll.Op) error {
 	}
 	r.sign(h)
 	copy(r.payload(r.me, s, 0, size), send.HostSlice())
-	r.store(&h.step, s)
+	r.publish(h, s)
 	if r.size() == 2 && !r.keepsOrder(op) {
 		return r.reducePair(s, send, recv, op)
 	}
@@ -159,7 +159,7 @@ func (r *Room) fillShare(l *share, i int) error {
 	}
 	r.reach.Copy(r.held(l, r.me, s, base, base, lo), l.send.Slice(base, lo).HostSlice())
 	r.reach.Copy(r.held(l, r.me, s, base, hi, end), l.send.Slice(hi, end).HostSlice())
-	r.store(&h.step, s)
+	r.publish(h, s)
 	return nil
 }
 

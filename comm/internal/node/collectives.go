@@ -18,7 +18,7 @@ func (r *Room) Barrier() error {
 		return err
 	}
 	r.sign(h)
-	r.store(&h.step, r.step)
+	r.publish(h, r.step)
 	if err := r.meetAll(r.step); err != nil {
 		return err
 	}

@@ -178,7 +178,7 @@ func (r *Room) tellAll(n int, first bool, say func(b []byte), hear func(member i
 		r.sign(h)
 	}
 	say(r.payload(r.me, s, 0, n))
-	r.store(&h.step, s)
+	r.publish(h, s)
 	if err := r.assemble(s); err != nil {
 		return err
 	}

@@ -117,7 +117,7 @@ func (r *Room) show(mine vectors) (direct bool, err error) {
 	}
 	r.sign(h)
 	*(*vectors)(unsafe.Pointer(&h.small)) = mine
-	r.store(&h.step, s)
+	r.publish(h, s)
 	if err := r.meetAll(s); err != nil {
 		return false, err
 	}

@@ -188,7 +188,7 @@ func (r *Room) claimAll(met bool) error {
 	if h.small[0] = 1; r.claim() != nil {
 		h.small[0] = 0
 	}
-	r.store(&h.step, s)
+	r.publish(h, s)
 	all := h.small[0]
 	for j := range r.parts {
 		if j == r.me {
@@ -237,7 +237,7 @@ func (r *Room) fill(f *flow, s, first uint64) error {
 	if f.writes {
 		r.pack(f, s, lo)
 	}
-	r.store(&h.step, s)
+	r.publish(h, s)
 	return nil
 }
 
@@ -380,7 +380,7 @@ func (r *Room) agree(f *flow, counts []int) error {
 		putCount(r.payload(r.me, s, 8+8*i, 8), n)
 	}
 	putCount(r.payload(r.me, s, 0, 8), f.most)
-	r.store(&h.step, s)
+	r.publish(h, s)
 	for j := range r.parts {
 		if j == r.me {
 			continue

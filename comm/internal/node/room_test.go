@@ -98,6 +98,8 @@ func (d *door) fault() error {
 	return nil
 }
 
+func (d *door) Begun() {}
+
 func (d *door) Glance(int) error {
 	d.pause(d.me)
 	return d.fault()

@@ -1,0 +1,8 @@
+//go:build !amd64
+
+package node
+
+import "unsafe"
+
+// prefetchToWrite does nothing: a hint less.
+func prefetchToWrite(at unsafe.Pointer, n int) {}
