@@ -11,9 +11,12 @@ import "context"
 // A collective that fails lets q go on too, with buffers that hold anything: the
 // Request tells. Until it is done nobody in the process must free memory of the
 // device, close a Comm that uses it, or wait for all of its work, since drivers may
-// keep from working whoever else needs them to end the collective. The first long
-// collective of a Comm takes memory of its device: if it is none of these, no stream
-// stops meanwhile. Whether a driver minds has not been seen: this never ran on a GPU.
+// keep from working whoever else needs them to end the collective. The same goes for
+// kernels that are launched for the first time, if the driver loads them only then
+// (CUDA_MODULE_LOADING=LAZY, its default), and for work that finds q full: a CUDA
+// stream takes some 1000. The first long collective of a Comm takes memory of its
+// device: if it is none of these, no stream stops meanwhile. Whether a driver minds has
+// not been seen: this never ran on a GPU.
 
 // AllreduceOnStream is Allreduce in the order of q.
 func (c *Comm) AllreduceOnStream(q Queue, send, recv Buffer, op Op) Request {

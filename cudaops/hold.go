@@ -19,9 +19,11 @@ type hold struct {
 	value uint32 // that lets the work behind begin
 }
 
-// holdsAtATime is how many are made at a time. They stay for the life of the process.
+// holdsAtATime is how many are made at a time: so many that a program hardly ever has
+// more, since a driver may make others wait for pinned memory until no Stream stops.
+// They stay for the life of the process.
 const (
-	holdsAtATime = 16
+	holdsAtATime = 512
 	holdSize     = 128 // so that devices do not read each other's words
 )
 

@@ -48,6 +48,9 @@ func (d *Device) NewQueue() (mem.Queue, error) {
 	return s, nil
 }
 
+// NewQueue returns another Queue of s's device.
+func (s *Stream) NewQueue() (mem.Queue, error) { return s.d.NewQueue() }
+
 // StreamOf returns the Stream of a CUstream or cudaStream_t that another library
 // made on d, such as torch.cuda.Stream.cuda_stream. Its owner ends it, after Close.
 func (d *Device) StreamOf(handle uintptr) (*Stream, error) {
@@ -193,6 +196,15 @@ func (s *Stream) NewMark() (mem.Mark, error) {
 		return nil, err
 	}
 	return mark{e, s}, nil
+}
+
+// After makes later work of s wait for where m, of a Stream of any Device, is now.
+func (s *Stream) After(m mem.Mark) error {
+	e, ok := m.(mark)
+	if !ok {
+		return s.d.failed("wait for a mark", fmt.Errorf("it is a %T: want one of NewMark of a Stream", m))
+	}
+	return s.Wait(e.Event)
 }
 
 func (m mark) Set() error  { return m.Record(m.s) }

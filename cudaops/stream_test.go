@@ -9,6 +9,7 @@ import (
 
 	"gompi/cudaops"
 	"gompi/internal/mem"
+	"gompi/internal/mem/memtest"
 )
 
 // must ends the test with err, if there is one.
@@ -73,6 +74,43 @@ func TestWorkOfStreamsIsOrderedByEvents(t *testing.T) {
 				t.Fatalf("round %d: element %d is %d, want %d", round, i, out[i], in[i])
 			}
 		}
+	}
+}
+
+// The same by marks, for those who know of queues alone. A mark is set anew while
+// another stream still waits for where it was.
+func TestWorkOfStreamsIsOrderedByMarks(t *testing.T) {
+	d := device(t)
+	t.Setenv("FAKECUDA_DELAY", "2000")
+	first := newStream(t, d)
+	second, err := first.NewQueue()
+	must(t, err)
+	ready, err := first.NewMark()
+	must(t, err)
+	in, a := pinned[int32](t, d, 20), upload(t, d, make([]int32, 20))
+	for i := range in {
+		in[i] = int32(i + 1)
+	}
+	for i := range in {
+		must(t, first.Copy(a.Slice(i, i+1), mem.Of(in).Slice(i, i+1)))
+		must(t, ready.Set())
+		must(t, second.After(ready))
+		must(t, second.Reduce(mem.Sum, a.Slice(i, i+1), a.Slice(0, 1), a.Slice(i, i+1)))
+	}
+	must(t, second.Close())
+	must(t, ready.Close())
+	must(t, mem.Copy(mem.Of(in), a))
+	for i, v := range in[1:] {
+		if want := int32(i + 4); v != want { // i+2 and twice 1
+			t.Errorf("element %d is %d, want %d", i, v, want)
+		}
+	}
+	other := memtest.NewDevice("other").NewQueue()
+	defer other.Close()
+	m, err := other.NewMark()
+	must(t, err)
+	if err := first.After(m); err == nil || !strings.Contains(err.Error(), "want one of NewMark of a Stream") {
+		t.Errorf("another device's mark: %v", err)
 	}
 }
 

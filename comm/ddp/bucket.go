@@ -9,24 +9,11 @@ import (
 // one message saves their latency; sending the model in several lets the first
 // travel while the others are still computed.
 type bucket struct {
-	params   []int            // indexes, in the order in which their gradients lie in grads
-	grads    comm.Buffer      // in host memory from comm.Alloc: ranks of one host average them in place
-	sum      *comm.Persistent // averages grads in place
-	average  comm.Request     // of this step
-	pending  int              // parameters not yet ready in this step
-	computed comm.Mark        // on a device: set when none is pending, done when grads are there
-}
-
-// arrived reports whether the gradients of a bucket of which nothing is pending are
-// in its memory. It waits for them if it is told to.
-func (b *bucket) arrived(wait bool) (bool, error) {
-	switch {
-	case b.computed == nil:
-		return true, nil
-	case wait:
-		return true, b.computed.Wait()
-	}
-	return b.computed.Done()
+	params  []int            // indexes, in the order in which their gradients lie in grads
+	grads   comm.Buffer      // in host memory from comm.Alloc: ranks of one host average them in place
+	sum     *comm.Persistent // averages grads in place, in host memory
+	average comm.Request     // of this step, in host memory
+	pending int              // parameters not yet ready in this step
 }
 
 // layout assigns parameters of the given sizes in bytes to buckets. Backward reaches

@@ -64,8 +64,8 @@ func lines(ctx context.Context, c *comm.Comm, root int, list []string) ([]string
 // on all of them, bit for bit. It reads the whole model, which it copies from a
 // device when the queue has done its work, and sends a few bytes.
 func (d *DDP) CheckReplicas(ctx context.Context) error {
-	if d.queue != nil {
-		if err := d.queue.Sync(); err != nil {
+	if d.device != nil {
+		if err := d.device.queue.Sync(); err != nil {
 			return fmt.Errorf("ddp: %w", err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +44,7 @@ func (o Options) withDefaults() (Options, error) {
 type DDP struct {
 	c       *comm.Comm
 	opts    Options
-	queue   Queue     // on which gradients are computed; nil: in host memory
+	device  *device   // that computes gradients; nil: in host memory
 	params  []*Tensor // in host memory: of the same memory as slices
 	slices  []*Param
 	buckets []*bucket
@@ -60,8 +59,9 @@ type DDP struct {
 type Stats struct {
 	Steps int
 	// Exposed is the time that Ready and Finish took: communication, and
-	// waiting for slower ranks, that nothing else was done meanwhile. While a
-	// device still computes gradients it does not count.
+	// waiting for slower ranks, that nothing else was done meanwhile. On a device it
+	// is how long its queue stood still for averages, to some 10 microseconds; of
+	// the last step it counts after Wait.
 	Exposed time.Duration
 	// Bytes is the size of all gradients averaged.
 	Bytes int64
@@ -92,8 +92,14 @@ func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP
 // by work on q: Ready says that this work is on q, not that it is done, and returns
 // at once. A bucket is averaged when q has come to the end of its gradients' work,
 // while the device computes those below; so all but the last overlap even if the
-// whole backward pass was put on q before its first kernel ran. After Finish, work
-// put on q finds the averages.
+// whole backward pass was put on q before its first kernel ran. Finish returns at
+// once, too: work put on q after it finds the averages. Wait waits for them.
+//
+// So q stops, and what comm says of collectives in the order of a stream holds from the
+// first Ready of a step until Wait returns. A program that puts more on q in a step than
+// it takes, or cannot do without what is forbidden meanwhile, calls Wait after Finish.
+// In the first step nothing stops, and Finish waits: then kernels are launched for the
+// first time.
 func NewOn(ctx context.Context, c *comm.Comm, q Queue, params []*Tensor, opts Options) (*DDP, error) {
 	for _, p := range params {
 		if p.Data.Len() > 0 && p.Data.Space() != q.Space() {
@@ -121,9 +127,15 @@ func start(ctx context.Context, c *comm.Comm, q Queue, params []*Tensor, opts Op
 	if err != nil {
 		return nil, fmt.Errorf("ddp: %w", err)
 	}
-	d := &DDP{c: own, opts: opts, queue: q, params: params,
+	d := &DDP{c: own, opts: opts, params: params,
 		home: make([]*bucket, len(params)), passes: make([]int, len(params))}
-	if err = d.makeBuckets(ctx); err == nil {
+	if q != nil {
+		d.device, err = newDevice(q)
+	}
+	if err == nil {
+		err = d.makeBuckets(ctx)
+	}
+	if err == nil {
 		err = d.spreadData(ctx)
 	}
 	if err != nil {
@@ -160,11 +172,6 @@ func (d *DDP) makeBuckets(ctx context.Context) error {
 			return err
 		}
 		d.buckets = append(d.buckets, b)
-		if d.queue != nil {
-			if b.computed, err = d.queue.NewMark(); err != nil {
-				return err
-			}
-		}
 		b.sum = d.c.AllreduceInit(b.grads, b.grads, comm.Avg)
 		rest := b.grads
 		for _, i := range members {
@@ -178,16 +185,16 @@ func (d *DDP) makeBuckets(ctx context.Context) error {
 
 // alloc returns memory for the gradients of a bucket, free gives it back.
 func (d *DDP) alloc(ctx context.Context, n int) (comm.Buffer, error) {
-	if d.queue != nil {
-		return d.queue.Space().Alloc(d.params[0].Data.Type(), n)
+	if d.device != nil {
+		return d.device.queue.Space().Alloc(d.params[0].Data.Type(), n)
 	}
 	grads, err := comm.Alloc[float32](ctx, d.c, n)
 	return comm.Of(grads), err
 }
 
 func (d *DDP) free(ctx context.Context, grads comm.Buffer) {
-	if d.queue != nil {
-		d.queue.Space().Free(grads)
+	if d.device != nil {
+		d.device.queue.Space().Free(grads)
 		return
 	}
 	comm.Free(ctx, d.c, comm.Slice[float32](grads))
@@ -230,9 +237,9 @@ func copyAll(dst, src comm.Buffer) error {
 // says if something is wrong.
 func (d *DDP) ZeroGrad() {
 	for _, b := range d.buckets {
-		if d.queue == nil {
+		if d.device == nil {
 			clear(comm.Slice[float32](b.grads))
-		} else if err := d.queue.Clear(b.grads); err != nil && d.err == nil {
+		} else if err := d.device.queue.Clear(b.grads); err != nil && d.err == nil {
 			d.err = fmt.Errorf("ddp: %w", err)
 		}
 	}
@@ -259,63 +266,78 @@ func (d *DDP) Ready(i int) {
 	if d.passes[i] < d.opts.Accumulate {
 		return
 	}
-	b := d.home[i]
-	if b.pending--; b.pending == 0 && b.computed != nil {
-		d.fail(slices.Index(d.buckets, b), b.computed.Set())
+	d.home[i].pending--
+	if !d.opts.NoOverlap && !d.firstOnDevice() {
+		defer d.expose(time.Now())
+		d.startComplete()
 	}
-	if !d.opts.NoOverlap {
-		begin := time.Now()
-		d.startComplete(false)
+}
+
+// expose counts the time since begin as exposed, but for a device: that has other
+// things to do.
+func (d *DDP) expose(begin time.Time) {
+	if d.device == nil {
 		d.stats.Exposed += time.Since(begin)
 	}
 }
 
 // startComplete begins the allreduces of complete buckets, always in the order
 // of the buckets: a bucket that is complete early waits, since all ranks must
-// start the same operations in the same order. For a device that still computes a
-// complete bucket it waits only if told to.
-func (d *DDP) startComplete(wait bool) {
+// start the same operations in the same order.
+func (d *DDP) startComplete() {
 	for d.err == nil && d.started < len(d.buckets) && d.buckets[d.started].pending == 0 {
 		b := d.buckets[d.started]
-		begin := time.Now()
-		there, err := b.arrived(wait)
-		d.stats.Exposed -= time.Since(begin)
-		if d.fail(d.started, err); err != nil || !there {
+		if d.device == nil {
+			b.average = b.sum.Start()
+		} else if err := d.device.average(d.c, b); err != nil {
+			d.note(ofBucket(d.started, err))
 			return
 		}
-		b.average = b.sum.Start()
 		d.started++
 	}
 }
 
-// fail notes what happened to a bucket, if there is an error.
-func (d *DDP) fail(bucket int, err error) {
-	if err != nil && d.err == nil {
-		d.err = fmt.Errorf("ddp: bucket %d: %w", bucket, err)
+// note keeps the first error.
+func (d *DDP) note(err error) {
+	if d.err == nil {
+		d.err = err
 	}
 }
 
-// Finish waits until every gradient is the average over ranks. It returns an
-// error if Ready was not called for a parameter in every pass of the step, or
-// too often; after an error the DDP can only be closed.
+// ofBucket says to which bucket err happened, if it is one.
+func ofBucket(i int, err error) error {
+	if err != nil {
+		err = fmt.Errorf("ddp: bucket %d: %w", i, err)
+	}
+	return err
+}
+
+// Finish waits until every gradient is the average over ranks; on a device, but for the
+// first step, it makes the queue wait for that, and waits itself for the averages of the
+// step before alone: the host is never more than one step ahead. It returns an error if
+// Ready was not called for a parameter in every pass of the step, or too often, or if
+// something has gone wrong with averages: on a device, those of the step before at the
+// latest. After an error the DDP can only be closed.
 func (d *DDP) Finish(ctx context.Context) error {
-	if d.opts.NoOverlap && d.queue != nil { // what it still computes is no communication
-		d.fail(0, d.queue.Sync())
+	defer d.expose(time.Now())
+	if err := d.Wait(ctx); err != nil {
+		d.note(err)
+		return d.err
 	}
-	begin := time.Now()
-	defer func() { d.stats.Exposed += time.Since(begin) }()
-	if missing := d.missing(); d.err == nil && missing != "" {
+	if missing := d.missing(); missing != "" {
 		d.err = fmt.Errorf("ddp: no gradient for %s: Ready was called fewer than %d times", missing, d.opts.Accumulate)
+		return d.err
 	}
-	d.startComplete(true)
+	if d.firstOnDevice() {
+		d.averageAll(ctx)
+	} else {
+		d.startComplete()
+		d.settle(ctx)
+	}
 	if d.err != nil {
 		return d.err
 	}
-	for i, b := range d.buckets {
-		if _, err := b.average.Wait(ctx); err != nil {
-			d.fail(i, err)
-			return d.err
-		}
+	for _, b := range d.buckets {
 		b.pending = len(b.params)
 		d.stats.Bytes += int64(b.grads.Size())
 	}
@@ -323,6 +345,18 @@ func (d *DDP) Finish(ctx context.Context) error {
 	d.started = 0
 	d.stats.Steps++
 	return nil
+}
+
+// settle waits for the averages, or makes the device wait.
+func (d *DDP) settle(ctx context.Context) {
+	if d.device != nil && d.err == nil {
+		d.note(d.device.finish())
+		return
+	}
+	for i := 0; i < len(d.buckets) && d.err == nil; i++ {
+		_, err := d.buckets[i].average.Wait(ctx)
+		d.note(ofBucket(i, err))
+	}
 }
 
 // missing names the parameters whose gradients are not ready, at most four.
@@ -343,7 +377,8 @@ func (d *DDP) missing() string {
 func (d *DDP) Stats() Stats { return d.stats }
 
 // Close releases the memory of the gradients; the parameters' Data is the
-// caller's and stays. It is collective, and wants every step finished. After
+// caller's and stays. It is collective, and wants every step finished; on a device it
+// waits for the averages, and tells what has gone wrong since the last Finish. After
 // an error the gradients may still be on their way: then their memory stays
 // until the other ranks have closed, too.
 func (d *DDP) Close(ctx context.Context) error {
@@ -354,14 +389,19 @@ func (d *DDP) Close(ctx context.Context) error {
 		p.Grad = comm.Buffer{}
 	}
 	var failed []error
-	for _, b := range d.buckets {
-		if b.computed != nil {
-			failed = append(failed, b.computed.Close())
-		}
-		if d.started == 0 {
+	if d.err == nil {
+		failed = append(failed, d.Wait(ctx))
+	}
+	if d.started == 0 && (d.device == nil || d.device.step == nil) {
+		for _, b := range d.buckets {
 			d.free(ctx, b.grads)
 		}
 	}
 	d.buckets = nil
-	return errors.Join(append(failed, d.c.Close(ctx))...)
+	failed = append(failed, d.c.Close(ctx))
+	if d.device != nil {
+		failed = append(failed, d.device.close())
+		d.device = nil
+	}
+	return errors.Join(failed...)
 }

@@ -7,82 +7,26 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/internal/mem/memtest"
 )
 
-// A testQueue is a Queue of a memtest.Device whose work is functions.
-type testQueue struct {
-	device *memtest.Device
-	work   chan func() error
-	fails  error // of NewMark
-}
-
-func newQueue(t *testing.T, d *memtest.Device) *testQueue {
-	q := &testQueue{device: d, work: make(chan func() error, 100)}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for f := range q.work {
-			if err := f(); err != nil {
-				t.Error(err)
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		close(q.work)
-		<-ended
-	})
+// newQueue returns a Queue of d, whose work has to succeed.
+func newQueue(t *testing.T, d *memtest.Device) *memtest.Queue {
+	q := d.NewQueue()
+	t.Cleanup(func() { closeQueue(t, q) })
 	return q
 }
 
-func (q *testQueue) put(f func() error) { q.work <- f }
-func (q *testQueue) Space() comm.Space  { return q.device }
-
-func (q *testQueue) Clear(b comm.Buffer) error {
-	q.put(func() error { return q.device.Copy(b, comm.Of(make([]byte, b.Size()))) })
-	return nil
-}
-
-func (q *testQueue) Sync() error {
-	m := &testMark{q: q}
-	return errors.Join(m.Set(), m.Wait())
-}
-
-func (q *testQueue) NewMark() (comm.Mark, error) { return &testMark{q: q}, q.fails }
-
-// A testMark is done when done is closed, or nil.
-type testMark struct {
-	q    *testQueue
-	done chan struct{}
-}
-
-func (m *testMark) Set() error {
-	done := make(chan struct{})
-	m.done = done
-	m.q.put(func() error { close(done); return nil })
-	return nil
-}
-
-func (m *testMark) Done() (bool, error) {
-	select {
-	case <-m.done:
-		return true, nil
-	default:
-		return m.done == nil, nil
+func closeQueue(t *testing.T, q *memtest.Queue) {
+	if err := q.Close(); err != nil {
+		t.Error(err)
 	}
 }
-
-func (m *testMark) Wait() error {
-	if m.done != nil {
-		<-m.done
-	}
-	return nil
-}
-
-func (m *testMark) Close() error { return nil }
 
 // onDevice returns testParams in a device's memory.
 func onDevice(d *memtest.Device, rank int, lengths ...int) ([]*Tensor, error) {
@@ -106,31 +50,36 @@ func numbers(b comm.Buffer) ([]float32, error) {
 }
 
 // add puts on q what a backward pass would: gradient is added to that of parameter i.
-func add(q *testQueue, p *Tensor, rank, step, i int) {
-	q.put(func() error {
+func add(q *memtest.Queue, p *Tensor, rank, step, i int) {
+	q.Do(func() error {
 		sum, err := numbers(p.Grad)
 		for j := range sum {
 			sum[j] += gradient(rank, step, i, j)
 		}
-		return errors.Join(err, q.device.Copy(p.Grad, comm.Of(sum)))
+		return errors.Join(err, q.Space().Copy(p.Grad, comm.Of(sum)))
 	})
 }
 
-func checkAverages(params []*Tensor, size, step int) error {
-	for i, p := range params {
-		got, err := numbers(p.Grad)
-		if err != nil {
-			return err
-		}
-		for j := range got {
-			if want := average(size, step, i, j); got[j] != want {
-				return fmt.Errorf("step %d: %s[%d] is %v, want %v", step, p.Name, j, got[j], want)
+// seeAverages puts on q what finds out whether every gradient is the average. q's Sync
+// says what it found.
+func seeAverages(q *memtest.Queue, params []*Tensor, size, step int) {
+	q.Do(func() error {
+		for i, p := range params {
+			got, err := numbers(p.Grad)
+			if err != nil {
+				return err
+			}
+			for j := range got {
+				if want := average(size, step, i, j); got[j] != want {
+					return fmt.Errorf("step %d: %s[%d] is %v, want %v", step, p.Name, j, got[j], want)
+				}
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
+// Steps follow each other on the queue, and nobody waits for one but Finish of the next.
 func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 	lengths := []int{3, 0, 1000, 7, 5000, 1}
 	for _, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000}, {FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}} {
@@ -155,9 +104,10 @@ func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 					if err := d.Finish(ctx); err != nil {
 						return err
 					}
-					if err := checkAverages(params, size, step); err != nil {
-						return err
-					}
+					seeAverages(q, params, size, step)
+				}
+				if err := errors.Join(q.Sync(), d.Wait(ctx)); err != nil {
+					return err
 				}
 				if got := d.Stats(); got.Steps != 3 || got.Bytes != 3*4*6011 || got.Exposed <= 0 {
 					return fmt.Errorf("stats are %+v after 3 steps of 6011 numbers", got)
@@ -171,8 +121,9 @@ func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 	}
 }
 
-// The device goes on with the second gradient only when it sees the average of the
-// first: that has to be made meanwhile. And Ready must not wait for any of it.
+// Ready and Finish have returned before the device computes anything. It goes on with
+// the second gradient only when it sees the average of the first: that has to be made
+// meanwhile. What it does after Finish sees all averages.
 func TestBucketsAreAveragedWhileTheDeviceComputes(t *testing.T) {
 	device := memtest.NewDevice("device")
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
@@ -185,23 +136,27 @@ func TestBucketsAreAveragedWhileTheDeviceComputes(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		announced := make(chan struct{})
-		q.put(func() error { <-announced; return nil })
+		for i := range params {
+			d.Ready(i)
+		}
+		if err := d.Finish(ctx); err != nil { // the first one waits
+			return err
+		}
+		finished := make(chan struct{})
+		q.Do(func() error { <-finished; return nil })
 		for i, p := range slices.Backward(params) {
 			add(q, p, c.Rank(), 0, i)
 			d.Ready(i)
 			if i > 0 {
-				q.put(func() error { return seeAverage(ctx, params[i], 2, i) })
+				q.Do(func() error { return seeAverage(ctx, params[i], 2, i) })
 			}
 		}
-		if d.started != 0 {
-			return fmt.Errorf("%d buckets have started before the device computed", d.started)
-		}
-		close(announced)
 		if err := d.Finish(ctx); err != nil {
 			return err
 		}
-		return errors.Join(checkAverages(params, 2, 0), d.Close(ctx))
+		seeAverages(q, params, 2, 0)
+		close(finished)
+		return errors.Join(q.Sync(), d.Close(ctx))
 	})
 }
 
@@ -214,6 +169,141 @@ func seeAverage(ctx context.Context, p *Tensor, size, i int) error {
 		}
 	}
 	return fmt.Errorf("%s was not averaged while the device was busy: %w", p.Name, ctx.Err())
+}
+
+// trainer is a rank with one parameter on a device, which has done its first step.
+type trainer struct {
+	q      *memtest.Queue
+	d      *DDP
+	params []*Tensor
+}
+
+func newTrainer(ctx context.Context, c *comm.Comm, device *memtest.Device) (*trainer, error) {
+	q := device.NewQueue()
+	params, err := onDevice(device, c.Rank(), 4)
+	if err != nil {
+		return nil, err
+	}
+	d, err := NewOn(ctx, c, q, params, Options{})
+	if err != nil {
+		return nil, err
+	}
+	tr := &trainer{q, d, params}
+	return tr, tr.step(ctx, 0)
+}
+
+func (tr *trainer) close(ctx context.Context) error {
+	return errors.Join(tr.d.Close(ctx), tr.q.Close())
+}
+
+// step computes for so long, and averages.
+func (tr *trainer) step(ctx context.Context, takes time.Duration) error {
+	tr.q.Do(func() error { time.Sleep(takes); return nil })
+	tr.d.Ready(0)
+	return tr.d.Finish(ctx)
+}
+
+// A device that is done first stands still until the other is, too, and only that
+// counts: not what it computes itself, and not that the host waits for it. The time is
+// that of a bubble.
+func TestExposedIsHowLongTheDeviceStoodStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		device := memtest.NewDevice("device")
+		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+			tr, err := newTrainer(ctx, c, device)
+			if err != nil {
+				return err
+			}
+			for step, late := range []time.Duration{10, 0, 20} {
+				takes := time.Hour
+				if c.Rank() == 1 {
+					takes += late * time.Minute
+				}
+				begin := time.Now()
+				if err := tr.step(ctx, takes); err != nil {
+					return err
+				}
+				if d := time.Since(begin); step == 0 && d != 0 { // the next waits for the averages of this one
+					return fmt.Errorf("Finish took %v", d)
+				}
+			}
+			want := time.Duration(0)
+			if c.Rank() == 0 {
+				want = 30 * time.Minute
+			}
+			if err := tr.d.Wait(ctx); err != nil {
+				return err
+			}
+			if got := tr.d.Stats().Exposed; got != want {
+				return fmt.Errorf("exposed are %v, want %v", got, want)
+			}
+			return tr.close(ctx)
+		})
+	})
+}
+
+// An average that fails after Finish is told by Wait, by the next Finish, or by Close,
+// and the queue goes on.
+func TestAveragesThatFailLaterAreTold(t *testing.T) {
+	for name, ask := range map[string]func(ctx context.Context, tr *trainer) error{
+		"Wait":   func(ctx context.Context, tr *trainer) error { return tr.d.Wait(ctx) },
+		"Finish": func(ctx context.Context, tr *trainer) error { return tr.step(ctx, 0) },
+		"Close":  func(ctx context.Context, tr *trainer) error { return tr.d.Close(ctx) },
+	} {
+		finished := make(chan struct{})
+		told := func(ctx context.Context, tr *trainer) error {
+			err := tr.step(ctx, 0)
+			if close(finished); err != nil {
+				return err
+			}
+			if err := wantError(ask(ctx, tr), "ddp: bucket 0: iallreduce: rank 0", "rank 1", "a reason of its own"); err != nil {
+				return err
+			}
+			if name != "Close" && (tr.d.Wait(ctx) == nil || tr.d.Finish(ctx) == nil) {
+				return errors.New("it is told only once")
+			}
+			return tr.close(ctx)
+		}
+		device := memtest.NewDevice("device")
+		commtest.Ranks(t.Context(), 2, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
+			tr, err := newTrainer(ctx, c, device)
+			if err != nil {
+				return err
+			}
+			if c.Rank() == 0 {
+				if err := told(ctx, tr); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				return nil
+			}
+			<-finished
+			tr.q.Close()
+			return errors.New("a reason of its own")
+		})
+	}
+}
+
+// A context that ends ends a Wait, and nothing else.
+func TestWaitForAveragesEndsWithItsContext(t *testing.T) {
+	device := memtest.NewDevice("device")
+	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
+		tr, err := newTrainer(ctx, c, device)
+		if err != nil {
+			return err
+		}
+		compute := make(chan struct{})
+		tr.q.Do(func() error { <-compute; return nil })
+		if err := tr.step(ctx, 0); err != nil {
+			return err
+		}
+		ended, cancel := context.WithCancelCause(ctx)
+		cancel(errors.New("tired"))
+		if err := wantError(tr.d.Wait(ended), "ddp: tired"); err != nil {
+			return err
+		}
+		close(compute)
+		return errors.Join(tr.d.Wait(ctx), tr.step(ctx, 0), tr.close(ctx))
+	})
 }
 
 func TestParametersOnDevicesAreThoseOfRankZero(t *testing.T) {
@@ -237,7 +327,7 @@ func TestParametersOnDevicesAreThoseOfRankZero(t *testing.T) {
 			return err
 		}
 		if c.Rank() == 1 {
-			q.put(func() error { return device.Copy(params[2].Data.Slice(0, 1), comm.Of([]float32{-1})) })
+			q.Do(func() error { return device.Copy(params[2].Data.Slice(0, 1), comm.Of([]float32{-1})) })
 		}
 		return errors.Join(wantError(d.CheckReplicas(ctx), "rank 1", `first "p2"`), d.Close(ctx))
 	})
@@ -288,7 +378,8 @@ func TestSnapshotsGoFromDeviceToHostAndBack(t *testing.T) {
 
 func TestParametersThatTheQueueCannotComputeAreRefused(t *testing.T) {
 	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
-		q := newQueue(t, memtest.NewDevice("here"))
+		here := memtest.NewDevice("here")
+		q := newQueue(t, here)
 		there := memtest.NewDevice("there")
 		b, err := there.Alloc(comm.Of([]float32{}).Type(), 3)
 		if err != nil {
@@ -298,11 +389,11 @@ func TestParametersThatTheQueueCannotComputeAreRefused(t *testing.T) {
 		if err := wantError(err, `parameter "p" is in there: want memory of here`); err != nil {
 			return err
 		}
-		params, err := onDevice(q.device, 0, 3, 3)
+		params, err := onDevice(here, 0, 3, 3)
 		if err != nil {
 			return err
 		}
-		if params[1].Data, err = q.device.Alloc(comm.Of([]float64{}).Type(), 3); err != nil {
+		if params[1].Data, err = here.Alloc(comm.Of([]float64{}).Type(), 3); err != nil {
 			return err
 		}
 		_, err = NewOn(ctx, c, q, params, Options{})
@@ -310,19 +401,34 @@ func TestParametersThatTheQueueCannotComputeAreRefused(t *testing.T) {
 	})
 }
 
+// A poorQueue lacks what it is told to.
+type poorQueue struct {
+	*memtest.Queue
+	marks, queues error
+}
+
+func (q poorQueue) NewMark() (comm.Mark, error)   { return nil, q.marks }
+func (q poorQueue) NewQueue() (comm.Queue, error) { return nil, q.queues }
+
 func TestQueueThatFailsLeavesNoMemory(t *testing.T) {
 	device := memtest.NewDevice("device")
-	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		q := newQueue(t, device)
-		q.fails = errors.New("no marks today")
-		params, err := onDevice(device, 0, 3)
-		if err != nil {
-			return err
-		}
-		_, err = NewOn(ctx, c, q, params, Options{})
-		return wantError(err, "no marks today")
-	})
-	if got := device.InUse(); got != 2 {
-		t.Errorf("%d blocks are in use, want the 2 of the parameters", got)
+	for what, poor := range map[string]poorQueue{
+		"no marks today":  {marks: errors.New("no marks today")},
+		"no queues today": {queues: errors.New("no queues today")},
+	} {
+		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+			params, err := onDevice(device, 0, 3)
+			if err != nil {
+				return err
+			}
+			defer device.Free(params[0].Data)
+			poor := poor
+			poor.Queue = newQueue(t, device)
+			_, err = NewOn(ctx, c, poor, params, Options{})
+			return wantError(err, what)
+		})
+	}
+	if got := device.InUse(); got != 0 {
+		t.Errorf("%d blocks are in use", got)
 	}
 }

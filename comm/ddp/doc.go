@@ -32,8 +32,9 @@
 //
 // NewOn is the same for a model in the memory of a GPU: parameters are Tensors, work
 // is put on a Queue, and a bucket is averaged when the device has come to the end of
-// its gradients, while it computes the next. No processor is needed for that but the
-// one that waits in Finish.
+// its gradients, while it computes the next. Finish does not wait for the averages: the
+// Queue does, before what is put there next, such as the optimiser's step. Wait is for
+// programs that must know, before they save what came of them, say.
 //
 // What all ranks must do in the same way is checked where it is cheap: the
 // model when training starts, that each gradient is announced exactly once a

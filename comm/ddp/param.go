@@ -18,17 +18,3 @@ type Tensor struct {
 	Data comm.Buffer
 	Grad comm.Buffer
 }
-
-// A Queue is the work of a device, done in the order given, after the calls that
-// put it there have returned: a *cudaops.Stream is one. Gradients are computed on it.
-// One goroutine at a time uses a Queue.
-type Queue interface {
-	// Space is the memory of the device.
-	Space() comm.Space
-	// Clear puts the zeroing of b on the Queue.
-	Clear(b comm.Buffer) error
-	// NewMark returns a Mark for points of the Queue's work.
-	NewMark() (comm.Mark, error)
-	// Sync waits for all work of the Queue.
-	Sync() error
-}

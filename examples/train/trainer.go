@@ -73,7 +73,7 @@ func (t *trainer) loop(ctx context.Context, show *progress) error {
 			return err
 		}
 		if t.saveNow(epoch) {
-			if err := t.model.Sync(); err != nil {
+			if err := errors.Join(t.d.Wait(ctx), t.model.Sync()); err != nil {
 				return err
 			}
 			if err := ddp.Save(ctx, t.c, t.cfg.snapshot, &t.state); err != nil {

@@ -21,6 +21,11 @@ type Queue interface {
 	Copy(dst, src Buffer) error
 	Reduce(op Op, dst Buffer, srcs ...Buffer) error
 	Divide(b Buffer, n int) error
+	// NewMark returns a Mark for points of the Queue's work.
+	NewMark() (Mark, error)
+	// After makes work put on the Queue from now on wait for the point where m, of
+	// this Queue or of another that its device knows, is now.
+	After(m Mark) error
 	// Sync waits until all is done. An error may come from work of long ago.
 	Sync() error
 	// Hold keeps what is put on the Queue from now on from beginning.

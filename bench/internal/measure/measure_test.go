@@ -360,30 +360,21 @@ func TestAWrongByteIsFoundWhereverItIs(t *testing.T) {
 	}
 }
 
-// atOnce is a queue of a device that does all work at once.
-type atOnce struct{ d *memtest.Device }
-
-func (q atOnce) Space() comm.Space           { return q.d }
-func (q atOnce) Clear(b comm.Buffer) error   { return q.d.Copy(b, comm.Of(make([]byte, b.Size()))) }
-func (q atOnce) NewMark() (comm.Mark, error) { return reached{}, nil }
-func (q atOnce) Sync() error                 { return nil }
-
-type reached struct{}
-
-func (reached) Set() error          { return nil }
-func (reached) Done() (bool, error) { return true, nil }
-func (reached) Wait() error         { return nil }
-func (reached) Close() error        { return nil }
-
 // A small model's gradients become their average, in host memory and in a device's.
 func TestStepsOfTrainingAverageTheGradients(t *testing.T) {
 	small := &shapes.Model{Name: "small", Lengths: []int{period + 1, 0, 3, 10000}}
 	gpu := memtest.NewDevice("gpu")
 	for _, tc := range []struct {
 		typ mem.Type
-		q   ddp.Queue
-	}{{mem.F32, nil}, {mem.F32, atOnce{gpu}}, {mem.BF16, atOnce{gpu}}} {
+		gpu bool
+	}{{mem.F32, false}, {mem.F32, true}, {mem.BF16, true}} {
 		commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
+			var q ddp.Queue
+			if tc.gpu {
+				own := gpu.NewQueue()
+				defer own.Close()
+				q = own
+			}
 			inputs, err := newPatterns(tc.typ, mem.Sum, 3)
 			if err != nil {
 				return err
@@ -391,7 +382,7 @@ func TestStepsOfTrainingAverageTheGradients(t *testing.T) {
 			op := trainingOperations()[0]
 			op.model = small
 			o := Options{Type: tc.typ, Check: true, Budget: time.Microsecond}
-			m := meter{cell: cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: 3, inputs: inputs, queue: tc.q}, o: o, budget: o.Budget}
+			m := meter{cell: cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: 3, inputs: inputs, queue: q}, o: o, budget: o.Budget}
 			return m.all(func(r report.Row) error {
 				if want := small.Size() * tc.typ.Size(); r.Bytes != want || r.Median <= 0 {
 					return fmt.Errorf("row %+v, want %d bytes", r, want)

@@ -86,7 +86,10 @@ func runStep(k *cell) error {
 	for i := range slices.Backward(k.training.grads) {
 		k.training.d.Ready(i)
 	}
-	return k.training.d.Finish(k.ctx)
+	if err := k.training.d.Finish(k.ctx); err != nil {
+		return err
+	}
+	return k.training.d.Wait(k.ctx)
 }
 
 // averaged is each gradient, whose elements begin as the rank's pattern.

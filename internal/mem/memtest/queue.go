@@ -1,0 +1,174 @@
+package memtest
+
+import (
+	"sync"
+
+	"gompi/internal/mem"
+)
+
+// A Queue is a mem.Queue of a Device, whose work is functions that a goroutine of its
+// own calls. One goroutine at a time uses it, as any mem.Queue.
+type Queue struct {
+	d     *Device
+	ended chan struct{}
+
+	mu      sync.Mutex
+	changed sync.Cond
+	work    []func() error
+	closed  bool
+	err     error // of the first work that failed
+}
+
+var _ mem.Queue = (*Queue)(nil)
+
+// NewQueue returns a Queue that waits for no other. Close ends its goroutine.
+func (d *Device) NewQueue() *Queue {
+	q := &Queue{d: d, ended: make(chan struct{})}
+	q.changed.L = &q.mu
+	go q.run()
+	return q
+}
+
+func (q *Queue) run() {
+	defer close(q.ended)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		for len(q.work) == 0 && !q.closed {
+			q.changed.Wait()
+		}
+		if len(q.work) == 0 {
+			return
+		}
+		f := q.work[0]
+		q.work = q.work[1:]
+		q.mu.Unlock()
+		err := f()
+		q.mu.Lock()
+		if q.err == nil {
+			q.err = err
+		}
+	}
+}
+
+// Do puts f on the Queue.
+func (q *Queue) Do(f func() error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.work = append(q.work, f)
+	q.changed.Signal()
+}
+
+// Space returns the Device.
+func (q *Queue) Space() mem.Space { return q.d }
+
+// NewQueue is the Device's.
+func (q *Queue) NewQueue() (mem.Queue, error) { return q.d.NewQueue(), nil }
+
+// Copy is the Device's, on the Queue. So are Reduce and Divide.
+func (q *Queue) Copy(dst, src mem.Buffer) error {
+	q.Do(func() error { return q.d.Copy(dst, src) })
+	return nil
+}
+
+// Reduce is the Device's, on the Queue.
+func (q *Queue) Reduce(op mem.Op, dst mem.Buffer, srcs ...mem.Buffer) error {
+	q.Do(func() error { return q.d.Reduce(op, dst, srcs...) })
+	return nil
+}
+
+// Divide is the Device's, on the Queue.
+func (q *Queue) Divide(b mem.Buffer, n int) error {
+	q.Do(func() error { return q.d.Divide(b, n) })
+	return nil
+}
+
+// Clear puts the zeroing of b on the Queue.
+func (q *Queue) Clear(b mem.Buffer) error {
+	q.Do(func() error { return q.d.Copy(b, mem.Bytes(make([]byte, b.Size()))) })
+	return nil
+}
+
+// Sync waits for all work, and returns the error of the first that failed.
+func (q *Queue) Sync() error {
+	m := &mark{q: q}
+	if err := m.Set(); err != nil {
+		return err
+	}
+	if err := m.Wait(); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.err
+}
+
+// Close waits for all work and ends the Queue.
+func (q *Queue) Close() error {
+	err := q.Sync()
+	q.mu.Lock()
+	q.closed = true
+	q.changed.Signal()
+	q.mu.Unlock()
+	<-q.ended
+	return err
+}
+
+// NewMark returns a Mark for points of the Queue's work.
+func (q *Queue) NewMark() (mem.Mark, error) { return &mark{q: q}, nil }
+
+// After makes later work wait for where m is now.
+func (q *Queue) After(m mem.Mark) error {
+	if done := m.(*mark).done; done != nil {
+		q.Do(func() error { <-done; return nil })
+	}
+	return nil
+}
+
+// A mark is at the point where done is closed. It was never set if that is nil.
+type mark struct {
+	q    *Queue
+	done chan struct{}
+}
+
+func (m *mark) Set() error {
+	done := make(chan struct{})
+	m.done = done
+	m.q.Do(func() error { close(done); return nil })
+	return nil
+}
+
+func (m *mark) Done() (bool, error) {
+	select {
+	case <-m.done:
+		return true, nil
+	default:
+		return m.done == nil, nil
+	}
+}
+
+func (m *mark) Wait() error {
+	if m.done != nil {
+		<-m.done
+	}
+	return nil
+}
+
+func (m *mark) Close() error { return nil }
+
+// A hold stops its Queue from reached on until released.
+type hold struct{ reached, released chan struct{} }
+
+// Hold keeps later work from beginning until it is released.
+func (q *Queue) Hold() (mem.Hold, error) {
+	h := hold{make(chan struct{}), make(chan struct{})}
+	q.Do(func() error {
+		close(h.reached)
+		<-h.released
+		return nil
+	})
+	return h, nil
+}
+
+func (h hold) Reached() error { <-h.reached; return nil }
+func (h hold) Release()       { close(h.released) }
