@@ -18,8 +18,15 @@ type card struct {
 	table     []byte // the algorithms to use, from rank 0
 	block     uint64 // for the world's room; see node.Token
 	devices   bool   // buffers may be in the memory of devices
+	library   bool   // these should use their own, if it is rank 0 that says so
 	transport []byte // how to reach it
 }
+
+// What a card says in one byte.
+const (
+	hasDevices = 1 << iota
+	wantsLibrary
+)
 
 var errCard = errors.New("another rank's card cannot be read: are all ranks of one gompi version?")
 
@@ -28,7 +35,10 @@ func (c card) encode() []byte {
 	b = binary.LittleEndian.AppendUint64(b, c.block)
 	b = append(b, 0)
 	if c.devices {
-		b[10] = 1
+		b[10] |= hasDevices
+	}
+	if c.library {
+		b[10] |= wantsLibrary
 	}
 	for _, part := range [][]byte{c.cpus, c.machine, c.table} {
 		b = binary.LittleEndian.AppendUint16(b, uint16(len(part)))
@@ -38,12 +48,12 @@ func (c card) encode() []byte {
 }
 
 func decodeCard(b []byte) (c card, err error) {
-	if len(b) < 11 || b[10] > 1 {
+	if len(b) < 11 || b[10] > hasDevices|wantsLibrary {
 		return c, errCard
 	}
 	c.quota = int(binary.LittleEndian.Uint16(b))
 	c.block = binary.LittleEndian.Uint64(b[2:])
-	c.devices = b[10] == 1
+	c.devices, c.library = b[10]&hasDevices != 0, b[10]&wantsLibrary != 0
 	b = b[11:]
 	for _, part := range []*[]byte{(*[]byte)(&c.cpus), &c.machine, &c.table} {
 		if len(b) < 2 || len(b) < 2+int(binary.LittleEndian.Uint16(b)) {

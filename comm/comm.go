@@ -25,6 +25,7 @@ type Comm struct {
 	messages messages
 	room     *node.Room    // nil: collectives go by messages
 	devices  *node.Devices // of room, or of levels' own, nil if no rank has any
+	library  *library      // of the devices of all ranks, nil if it is not wanted
 	port     port          // of room
 	levels   *levels       // nil: they do so on all hosts alike
 	block    node.Token    // of room, or of levels' own, 0 if none
@@ -42,9 +43,10 @@ type process struct {
 	open   atomic.Int32 // communicators not closed
 	leave  func(ctx context.Context) error
 
-	staging     staging
-	withDevices []bool // world ranks whose buffers may be in devices' memory
-	arena       int    // bytes of device memory that a rank takes for a communicator
+	staging      staging
+	withDevices  []bool // world ranks whose buffers may be in devices' memory
+	wantsLibrary bool   // of these devices
+	arena        int    // bytes of device memory that a rank takes for a communicator
 }
 
 // Rank returns this process's number in c, 0 to Size()-1.
@@ -97,7 +99,7 @@ func (c *Comm) Close(ctx context.Context) error {
 	c.ch.Close()
 	c.closeDevices()
 	c.returnLoans(broken)
-	c.abandon(ctx)
+	c.abandon(ctx, broken)
 	if c.open.Add(-1) > 0 {
 		return nil
 	}
@@ -111,10 +113,11 @@ func (c *Comm) Close(ctx context.Context) error {
 // abandon waits, at most until ctx ends, until the collectives that are under way have
 // noticed that c is closed: then they touch neither their callers' buffers nor the
 // memory of c's room any more, which is given back.
-func (c *Comm) abandon(ctx context.Context) {
+func (c *Comm) abandon(ctx context.Context, broken error) {
 	over := make(chan struct{})
 	c.turns.whenOver(func() {
 		c.give(c.block)
+		c.closeLibrary(broken)
 		close(over)
 	})
 	select {
@@ -126,5 +129,7 @@ func (c *Comm) abandon(ctx context.Context) {
 // newComm returns the communicator with a Channel of p.
 func (p *process) newComm(name string, ch *engine.Channel, table *coll.Table) *Comm {
 	p.open.Add(1)
-	return &Comm{process: p, ch: ch, name: name, table: table, messages: messages{ch.Round(), table}}
+	c := &Comm{process: p, ch: ch, name: name, table: table, messages: messages{ch.Round(), table}}
+	c.furnishLibrary()
+	return c
 }

@@ -10,7 +10,8 @@ import (
 // each collective that is long enough begins with a step in which all tell where
 // their buffers are. If all are in the memory of devices that reach each other, it is
 // done there (package node, Devices); otherwise buffers are staged, each rank's for
-// itself. What is asked, and when, follows from what all ranks know.
+// itself. What is asked, and when, follows from what all ranks know. Where NCCL is
+// wanted, it comes first (see library.go).
 
 // deviceLeast is the bytes of a collective from which on its ranks ask each other.
 // Shorter ones are staged: three words of the hosts and three works of a device take
@@ -42,9 +43,17 @@ func (c *Comm) meet(o *operation) (bool, error) {
 	if c.devices == nil || !o.suitsDevices(c.Size(), c.table.Deterministic) {
 		return false, nil
 	}
-	root := c.Rank() == int(o.call.Root)
+	from, to := o.touches(c.Rank() == int(o.call.Root))
+	on, err := c.devices.Meet(from, to)
+	if on {
+		c.devices.Carry(from, to)
+	}
+	return on, err
+}
+
+// touches returns what o sends and what it receives on its root, or on any other rank.
+func (o *operation) touches(root bool) (from, to Buffer) {
 	send, recv := o.roles(root)
-	var from, to Buffer
 	if send != unused {
 		from = o.send
 	}
@@ -54,11 +63,7 @@ func (c *Comm) meet(o *operation) (bool, error) {
 	if o.call.Kind == engine.Bcast && root {
 		from, to = o.recv, Buffer{}
 	}
-	on, err := c.devices.Meet(from, to)
-	if on {
-		c.devices.Carry(from, to)
-	}
-	return on, err
+	return from, to
 }
 
 // suitsDevices reports whether ranks ask each other before o: it is long, or of a form

@@ -49,6 +49,11 @@
 // Buffers are copied to pinned host memory before, and back after, which takes as much
 // of that as they are long. It is kept for the next call until the last Comm is closed.
 //
+// With Config.CUDA "nccl", NVIDIA's library does collectives of 32 KiB and more of which
+// all ranks, on however many hosts, have their Buffers on devices, each on one of its
+// own: but scans, exchanges in place, and reductions that it does not know. The first one of
+// a Comm then takes some seconds.
+//
 // # Results
 //
 // Same build, ranks, sizes and tuning: bit-identical results, the same on every
@@ -57,7 +62,8 @@
 // message carries a partial sum, it is rounded to its type. Subnormal numbers are
 // kept. Min and Max of floats give a NaN where any operand is one, whichever rank has
 // it, and take -0 for less than 0; which of its bit patterns a NaN has is no promise
-// between processors of different kinds.
+// between processors of different kinds. How NCCL rounds, and what it makes of NaN, is its
+// own affair.
 //
 // # Errors
 //

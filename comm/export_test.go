@@ -2,6 +2,7 @@ package comm
 
 import (
 	"context"
+	"errors"
 
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
@@ -75,3 +76,14 @@ func (c *Comm) Mirrored() {
 
 // Share makes members carry shares of vectors from so many bytes on.
 func (c *Comm) Share(from int) { c.levels.shareFrom = from }
+
+// AttendForever is a collective of messages that asks for what never comes.
+func (c *Comm) AttendForever(ctx context.Context) error {
+	rd := c.ch.Round()
+	call := engine.Call{Kind: engine.Barrier}
+	if err := rd.Begin(ctx, call, 0, false); err != nil {
+		return err
+	}
+	err := rd.Attend(func() (bool, error) { return false, nil })
+	return errors.Join(err, rd.End())
+}

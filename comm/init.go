@@ -38,6 +38,10 @@ type Config struct {
 	// they go through host memory. The least of all ranks counts.
 	// Default: GOMPI_DEVICE_ARENA, or 32 MiB.
 	DeviceArena int
+	// CUDA may be "nccl": long collectives of buffers that all ranks have on devices, each
+	// on its own, are done by NVIDIA's library, where all ranks find it. Rank 0's counts.
+	// Default: GOMPI_CUDA, or none.
+	CUDA string
 	// Transport is the only transport to use: "tcp". Default: GOMPI_TRANSPORT, or
 	// shared memory within a host and TCP between hosts.
 	Transport string
@@ -108,9 +112,12 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		p.leave(canceled())
 		return nil, err
 	}
-	p.withDevices, p.arena = met.devices, max(cfg.DeviceArena, 0)
+	p.withDevices, p.wantsLibrary, p.arena = met.devices, met.library, max(cfg.DeviceArena, 0)
 	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), met.table)
 	c.furnish(met.block, met.blocks)
+	if r := c.withoutDevices(); p.wantsLibrary && r >= 0 {
+		c.warnOfLibrary(fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))
+	}
 	if info.Rank == 0 {
 		c.logTable(ctx)
 	}
@@ -161,13 +168,14 @@ type meeting struct {
 	block   node.Token   // taken for the world's room
 	blocks  []node.Token // by all
 	devices []bool       // by rank: it may have some
+	library bool         // of devices, is wanted
 }
 
 // meet exchanges cards with all ranks.
 func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, err error) {
 	info := f.Boot.Info()
 	m.block = p.take()
-	mine := card{cpus: affinity(), quota: quota(), block: uint64(m.block), devices: mem.MayHaveDevices()}
+	mine := card{cpus: affinity(), quota: quota(), block: uint64(m.block), devices: mem.MayHaveDevices(), library: cfg.CUDA != ""}
 	if info.Nodes > 1 {
 		mine.machine = machine()
 	}
@@ -204,7 +212,7 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 			p.memory.looks = patientLooks
 		}
 	}
-	m.blocks, m.devices = all.blocks(), all.devices()
+	m.blocks, m.devices, m.library = all.blocks(), all.devices(), all[0].library
 	m.table, err = all.agreed(info)
 	return m, err
 }
@@ -242,6 +250,12 @@ func (cfg *Config) resolve() error {
 	}
 	if cfg.Transport != "" && cfg.Transport != "tcp" {
 		return fmt.Errorf("%s=%q: want tcp", env.Transport, cfg.Transport)
+	}
+	if cfg.CUDA == "" {
+		cfg.CUDA = env.String(env.CUDA)
+	}
+	if cfg.CUDA != "" && cfg.CUDA != "nccl" {
+		return fmt.Errorf("%s=%q: want nccl", env.CUDA, cfg.CUDA)
 	}
 	d, err := env.Bool(env.Deterministic)
 	cfg.Deterministic = cfg.Deterministic || d

@@ -14,6 +14,7 @@ import (
 // TestMain fails if goroutines of ours are left when all tests have ended:
 // bubbles see to it themselves, the tests over TCP are seen to here.
 func TestMain(m *testing.M) {
+	os.Setenv("FAKECUDA_DEVICES", "4") // one for each rank, where that matters
 	cudatest.Use()
 	code := m.Run()
 	for end := time.Now().Add(5 * time.Second); len(strays()) > 0; time.Sleep(time.Millisecond) {

@@ -331,12 +331,7 @@ func TestLevelsWithoutARankThatLeftFailEverywhere(t *testing.T) {
 		const p, gone = 4, 3
 		inLevels(t, []int32{0, 0, 1, 1}, func(ctx context.Context, c *comm.Comm) error {
 			if c.Rank() == gone {
-				err := c.Close(ctx)
-				info := c.Launcher().Info()
-				flight := info.Segment.Rank(info.LocalRank) // which these ranks do not keep themselves
-				flight.Join()
-				flight.Leave()
-				return err
+				return leave(ctx, c)
 			}
 			q := question{kind: kind, ranks: p, n: 10}
 			if reduces(kind) {
@@ -352,6 +347,16 @@ func TestLevelsWithoutARankThatLeftFailEverywhere(t *testing.T) {
 			return nil
 		})
 	}
+}
+
+// leave closes c, and notes in the segment that the rank has left.
+func leave(ctx context.Context, c *comm.Comm) error {
+	err := c.Close(ctx)
+	info := c.Launcher().Info()
+	flight := info.Segment.Rank(info.LocalRank) // which these ranks do not keep themselves
+	flight.Join()
+	flight.Leave()
+	return err
 }
 
 // Many collectives one after the other, of all kinds and lengths, in which ranks come

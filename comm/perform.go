@@ -38,6 +38,11 @@ func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
 
 // throughRoom runs o in its room, on devices where its buffers are there.
 func (c *Comm) throughRoom(o *operation) error {
+	if c.library != nil {
+		if done, err := c.byLibrary(way{c.room, &c.port}, o); done || err != nil {
+			return err
+		}
+	}
 	switch onDevices, err := c.meet(o); {
 	case err != nil:
 		return err

@@ -33,6 +33,11 @@ const (
 
 // throughMessages runs o by x, in pieces if it is a long one of device memory.
 func (c *Comm) throughMessages(x collectives, o *operation) error {
+	if c.library != nil {
+		if done, err := c.byLibrary(way{x, c.ch.Round()}, o); done || err != nil {
+			return err
+		}
+	}
 	if o.call.Kind != engine.Allreduce || o.send.Size() < pipeLeast || c.table.Deterministic || !o.op.Commutes() || !c.mayHaveDevices() {
 		return c.carryOut(x, o)
 	}

@@ -34,6 +34,8 @@ var jobs = map[string]func() error{
 
 	"collectives": jobCollectives,
 	"dying":       jobDying,
+	"nccl":        jobNCCL,
+	"ncclDying":   jobNCCLDying,
 }
 
 func child(name string) int {

@@ -4,7 +4,7 @@
 // and nothing of whether a real driver accepts the PTX.
 //
 // testdata/fakecuda.cc tells what the fake checks, and which variables make it
-// fail, or have more devices.
+// fail, or have more devices. Beside it stands a fake NCCL, testdata/fakenccl.c.
 package cudatest
 
 import (
@@ -31,12 +31,14 @@ func Use(kernels ...string) {
 		return
 	}
 	library, err := Build(kernels...)
-	if err != nil {
+	nccl, err2 := BuildNCCL()
+	if err := errors.Join(err, err2); err != nil {
 		os.Setenv(reason, err.Error())
 		return
 	}
 	os.Setenv(env.LibCUDA, library)
 	os.Setenv(env.LibCUBLAS, library)
+	os.Setenv(env.LibNCCL, nccl)
 }
 
 // reason says, to Need, why there is no fake driver.
@@ -70,10 +72,8 @@ func NeedFake(t testing.TB) {
 // some seconds when sources or compiler options are new, else it is found in the
 // user's cache. The file is a fake cuBLAS, too.
 func Build(kernels ...string) (string, error) {
-	_, here, _, _ := runtime.Caller(0)
-	dir := filepath.Dir(here)
-	headers := filepath.Join(dir, "..")
-	sources := []string{filepath.Join(headers, "kernels.cu"), filepath.Join(dir, "testdata", "fakecuda.cc")}
+	headers := filepath.Join(here(), "..")
+	sources := []string{filepath.Join(headers, "kernels.cu"), filepath.Join(here(), "testdata", "fakecuda.cc")}
 	for _, file := range kernels {
 		file, err := filepath.Abs(file)
 		if err != nil {
@@ -81,24 +81,41 @@ func Build(kernels ...string) (string, error) {
 		}
 		sources = append(sources, file)
 	}
-	args := append([]string{"-x", "c++", "-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-fvisibility=default", "-Wno-unknown-pragmas",
-		"-I", headers, "-shared", "-pthread"}, append(sources, "-ldl")...)
-	name := fmt.Sprintf("libfakecuda-%s.so", hash(args, append(sources, filepath.Join(headers, "kernel.h"))...))
+	args := []string{"-x", "c++", "-std=c++17", "-O1", "-ffp-contract=off", "-fPIC", "-fvisibility=default", "-Wno-unknown-pragmas",
+		"-I", headers, "-shared", "-pthread"}
+	return compile("libfakecuda", "g++", args, sources, filepath.Join(headers, "kernel.h"))
+}
+
+// BuildNCCL returns the path of the fake NCCL, for processes whose driver is the fake.
+func BuildNCCL() (string, error) {
+	args := []string{"-std=gnu11", "-O1", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread"}
+	return compile("libfakenccl", "gcc", args, []string{filepath.Join(here(), "testdata", "fakenccl.c")})
+}
+
+// here is this package's folder.
+func here() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(file)
+}
+
+// compile makes a library of sources, which include the headers, or finds it made.
+func compile(name, compiler string, args, sources []string, headers ...string) (string, error) {
+	args = append(append(args, sources...), "-ldl")
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
 	}
 	cache = filepath.Join(cache, "gompi-test")
-	library := filepath.Join(cache, name)
+	library := filepath.Join(cache, fmt.Sprintf("%s-%s.so", name, hash(args, append(sources, headers...)...)))
 	if _, err := os.Stat(library); err == nil {
 		return library, nil
 	}
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return "", err
 	}
-	compiler, err := exec.LookPath("g++")
+	path, err := exec.LookPath(compiler)
 	if err != nil {
-		return "", errors.New("g++ is not installed")
+		return "", fmt.Errorf("%s is not installed", compiler)
 	}
 	draft, err := os.CreateTemp(cache, "draft")
 	if err != nil {
@@ -106,8 +123,8 @@ func Build(kernels ...string) (string, error) {
 	}
 	defer os.Remove(draft.Name())
 	draft.Close()
-	if out, err := exec.Command(compiler, append(args, "-o", draft.Name())...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("g++: %v\n%s", err, out)
+	if out, err := exec.Command(path, append(args, "-o", draft.Name())...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s: %v\n%s", compiler, err, out)
 	}
 	return library, os.Rename(draft.Name(), library) // packages are tested at the same time
 }
@@ -124,9 +141,8 @@ func CheckPTX(t *testing.T, files ...string) {
 			t.Skipf("%s is not installed: PTX of the repository is not compared with its source", tool)
 		}
 	}
-	_, here, _, _ := runtime.Caller(0)
 	made := t.TempDir()
-	if out, err := exec.Command("make", "-C", filepath.Join(filepath.Dir(here), "..", ".."), "ptx", "PTXDIR="+made).CombinedOutput(); err != nil {
+	if out, err := exec.Command("make", "-C", filepath.Join(here(), "..", ".."), "ptx", "PTXDIR="+made).CombinedOutput(); err != nil {
 		t.Fatalf("make ptx: %v\n%s", err, out)
 	}
 	for _, name := range files {

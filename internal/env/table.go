@@ -79,6 +79,8 @@ const (
 	CUDADevices   = "CUDA_VISIBLE_DEVICES"
 	LibCUDA       = "GOMPI_LIBCUDA"
 	LibCUBLAS     = "GOMPI_LIBCUBLAS"
+	LibNCCL       = "GOMPI_LIBNCCL"
+	CUDA          = "GOMPI_CUDA"
 	DeviceArena   = "GOMPI_DEVICE_ARENA"
 	CUDAOrder     = "CUDA_DEVICE_ORDER"
 )
@@ -175,8 +177,10 @@ func settings() []Var {
 		{PortRange, "any", byTCP, "ports to listen on: `20000-20999`", false},
 		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
 		{DeviceArena, "32M", byComm, "device memory, in bytes, that a rank takes for each communicator whose collectives run on devices; 0: they go through host memory", false},
+		{CUDA, "", byComm, "`nccl`: collectives of long vectors that all ranks have on GPUs, each on its own, are done by NCCL, where it is found; rank 0's counts", false},
 		{LibCUDA, "", byCUDA, "file to open as the CUDA driver, instead of libcuda.so.1", false},
 		{LibCUBLAS, "", byCUDA, "file to open as cuBLAS, instead of libcublas.so.13, .12 or .11", false},
+		{LibNCCL, "", byCUDA, "file to open as NCCL, instead of libnccl.so.2", false},
 		{CUDADevices, "all", byLauncher, "GPUs that ranks may use, by number in the order of PCI addresses or by UUID; `-nproc-per-node gpu` counts them, and `-gpus-per-rank` gives each rank its part", false},
 		{CUDAOrder, "", byDriver, "gompirun sets it to `PCI_BUS_ID` with `-gpus-per-rank` and `-bind-to gpu`, so that all count GPUs alike", false},
 	}

@@ -38,31 +38,34 @@ func (ch *Channel) Vigil() *Vigil { return &ch.vigil }
 // recorder, 0 if it has none yet.
 func (v *Vigil) Begin(ctx context.Context, a, b uint64, ticket seg.Ticket, quiet bool) error {
 	v.ctx, v.a, v.b, v.ticket, v.quiet = ctx, a, b, ticket, quiet
-	return v.fault()
+	return v.ch.fault()
 }
 
 // Noted tells the call's place in the flight recorder, if it got one after Begin.
 func (v *Vigil) Noted(t seg.Ticket) { v.ticket = t }
 
 // fault returns why the Channel is broken, without a lock while it works.
-func (v *Vigil) fault() error {
-	if !v.ch.broken.Load() {
+func (ch *Channel) fault() error {
+	if !ch.broken.Load() {
 		return nil
 	}
-	return v.ch.Err()
+	return ch.Err()
 }
 
 // Glance polls in the midst of waiting for member src, unless somebody else does or
 // holds the lock.
-func (v *Vigil) Glance(src int) error {
-	e := v.ch.e
+func (v *Vigil) Glance(src int) error { return v.ch.glance(v.ch.World(src)) }
+
+// glance is Glance for a world rank, -1 for any.
+func (ch *Channel) glance(world int) error {
+	e := ch.e
 	if e.mu.TryLock() {
 		if e.driver == nil || e.driver.parked {
-			e.poll(v.ch.World(src))
+			e.poll(world)
 		}
 		e.exit()
 	}
-	return v.fault()
+	return ch.fault()
 }
 
 // Await returns when word, which member src stores, is at least want. If the

@@ -254,6 +254,30 @@ static std::shared_ptr<Event> event_of(void *h) {
   return i == events.end() ? nullptr : i->second;
 }
 
+// ---- what the fake NCCL asks of this library
+
+#define HOOK extern "C" __attribute__((visibility("default")))
+
+// fake_put puts f on a stream of the current device, whose other work fails if f does.
+HOOK result fake_put(void *stream, result (*f)(void *), void *arg) {
+  auto s = stream_of(stream);
+  if (!s || s->device != current) return INVALID_HANDLE;
+  s->put([=] { return f(arg); });
+  return OK;
+}
+
+// fake_place returns where n bytes of the current device's memory can be used, or NULL.
+HOOK char *fake_place(uintptr_t addr, size_t n) {
+  std::shared_lock<std::shared_mutex> lock(memory);
+  Block *b = find(addr, n);
+  return b && current && b->device == current ? b->alias + (addr - b->base) : NULL;
+}
+
+// fake_current returns the current device, -1 if there is none.
+HOOK int fake_current() { return current ? current->ordinal : -1; }
+
+HOOK result fake_injected(const char *name) { return injected(name); }
+
 // settle waits for all streams of a device, as freeing memory does.
 static void settle(Device *d) {
   std::map<void *, std::shared_ptr<Stream>> all;

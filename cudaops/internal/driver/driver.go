@@ -16,15 +16,16 @@ type (
 	Module  uintptr
 	Kernel  uintptr
 	BLAS    uintptr
+	NCCL    uintptr // a communicator
 )
 
 // IPCSize is the size of a handle that Export fills.
 const IPCSize = 64
 
-// An Error is what a function of the CUDA driver, or of cuBLAS, answered.
+// An Error is what a function of the CUDA driver, of cuBLAS or of NCCL answered.
 type Error struct {
 	Call string // the function
-	Code int    // CUresult, or cublasStatus_t
+	Code int    // CUresult, cublasStatus_t or ncclResult_t
 	Name string // of the code: CUDA_ERROR_OUT_OF_MEMORY
 	Text string // the driver's explanation
 }
@@ -64,4 +65,26 @@ type Operand struct {
 	Addr       uintptr
 	Stride     int // elements from one column to the next
 	Transposed bool
+}
+
+// A NCCLID is what all ranks need to join a communicator of NCCL.
+type NCCLID [128]byte
+
+// A Collective is one of NCCL's.
+type Collective int
+
+// The collectives.
+const (
+	AllReduce Collective = iota
+	Reduce
+	Broadcast
+	ReduceScatter
+	AllGather
+)
+
+// A Part is what goes to another rank and comes from it: addresses in device memory,
+// and bytes.
+type Part struct {
+	Out, In         uintptr
+	OutSize, InSize uintptr
 }

@@ -59,3 +59,14 @@ func CloseBLAS(Context, BLAS) error                                         { re
 func Multiply(Context, BLAS, int, int, int, Operand, Operand, float32, Operand) error {
 	return errBuild
 }
+func LoadNCCL(string) (int, error)                      { return 0, errBuild }
+func NewNCCLID(Context) (NCCLID, error)                 { return NCCLID{}, errBuild }
+func JoinNCCL(Context, *NCCLID, int, int) (NCCL, error) { return 0, errBuild }
+func NCCLBusy(Context, NCCL) (bool, error)              { return false, errBuild }
+func AbortNCCL(Context, NCCL) error                     { return errBuild }
+func FinalizeNCCL(Context, NCCL) error                  { return errBuild }
+func DestroyNCCL(Context, NCCL) error                   { return errBuild }
+func ExchangeNCCL(Context, NCCL, []Part, Stream) error  { return errBuild }
+func Collect(Context, NCCL, Collective, uintptr, uintptr, int, int, int, int, Stream) error {
+	return errBuild
+}

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gompi/internal/seg"
+	"gompi/transport"
+)
+
+// How a rank waits in a collective for what is not a rank's to tell, such as the end of
+// what a library of devices does: that wakes nobody, and knows nothing of ranks that are
+// gone. So who waits asks, and looks after the rank's other affairs in between, which
+// is how it hears of them.
+
+const (
+	// hurried is how often it asks before it sleeps in between: a question takes about
+	// a microsecond.
+	hurried = 200
+	// Then it sleeps, first for restLeast, and longer from time to time.
+	restLeast = 20 * time.Microsecond
+	restMost  = time.Millisecond
+	// leaverGrace is how long it goes on when a member has left, which may have done its
+	// part. If it has not, nothing else will tell.
+	leaverGrace = 3 * time.Second
+)
+
+// Attend returns when done says so, in the midst of the Round, or with its error. Like
+// Wait, it breaks the communicator if the Round's context ends.
+func (rd *Round) Attend(done func() (bool, error)) error {
+	a := attendance{ch: rd.ch, round: rd, call: rd.call, ticket: rd.ticket, quiet: rd.quiet}
+	return a.wait(rd.ctx, done)
+}
+
+// DisagreeOn breaks the Channel: src sends another number of bytes than this rank
+// expects.
+func (rd *Round) DisagreeOn(src, mine, theirs int) error {
+	return rd.ch.vigil.mismatch(&MismatchError{Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: rd.call, PeerCall: rd.call,
+		Bytes: int64(mine), PeerBytes: int64(theirs)})
+}
+
+// Attend returns when done says so, in the midst of a collective, or with its error.
+// Like Await, it breaks the communicator if the collective's context ends.
+func (v *Vigil) Attend(done func() (bool, error)) error {
+	a := attendance{ch: v.ch, call: v.call(), ticket: v.ticket, quiet: v.quiet}
+	return a.wait(v.ctx, done)
+}
+
+// An attendance is one wait.
+type attendance struct {
+	ch     *Channel
+	round  *Round // nil where no messages are sent
+	call   Call
+	ticket seg.Ticket
+	quiet  bool
+	left   time.Time // when a member was found to have
+}
+
+func (a *attendance) wait(ctx context.Context, done func() (bool, error)) error {
+	rest, due := restLeast, time.Now().Add(stallAfter)
+	for asked := 1; ; asked++ {
+		if ok, err := done(); err != nil {
+			return a.reason(err)
+		} else if ok {
+			return nil
+		}
+		if err := a.ch.glance(-1); err != nil {
+			return err
+		}
+		if err := context.Cause(ctx); err != nil {
+			return a.giveUp(err)
+		}
+		if asked < hurried {
+			continue
+		}
+		if now := time.Now(); now.After(due) {
+			due = now.Add(stallAfter)
+			if err := a.long(now); err != nil {
+				return err
+			}
+		}
+		time.Sleep(rest)
+		rest = min(rest*5/4, restMost)
+	}
+}
+
+// reason returns why done has failed with err: if that comes of a member's death, the
+// launcher says so before long.
+func (a *attendance) reason(err error) error {
+	for end := time.Now().Add(verdictTime); time.Now().Before(end); time.Sleep(restMost) {
+		if known := a.ch.glance(-1); known != nil {
+			return known
+		}
+	}
+	return err
+}
+
+// giveUp breaks the communicator because the collective's context has ended.
+func (a *attendance) giveUp(err error) error {
+	e := a.ch.e
+	e.lock()
+	defer e.exit()
+	a.ch.breakUp(verdict{rank: e.cfg.Rank, cause: fmt.Sprintf("gave up in %v: %v", a.call, err)})
+	if a.round != nil {
+		a.round.err = err
+	}
+	return err
+}
+
+// long acts on a wait that has lasted for stallAfter, or once more so long. It tells
+// the next member what this one waits in: if that has left, one of all finds out.
+func (a *attendance) long(now time.Time) error {
+	e := a.ch.e
+	e.lock()
+	defer e.exit()
+	if a.round != nil {
+		if l := a.round.lane((a.ch.rank + 1) % a.ch.size); a.ch.usable(l.p) == nil {
+			a.round.say(l, transport.Call, 0)
+		}
+	}
+	p := a.ch.leaver()
+	switch {
+	case p != nil && a.left.IsZero():
+		a.left = now
+	case p != nil && now.Sub(a.left) > leaverGrace:
+		a.ch.miss(p, ErrLeft, a.call)
+	}
+	if e.flight != nil {
+		e.flight.Stamp(a.ticket, seg.Now()-int64(stallAfter))
+		if !a.quiet {
+			e.flight.SetSite(a.ticket, callSite())
+		}
+	}
+	return a.ch.err
+}
+
+// leaver returns a member that has left, nil if there is none.
+func (ch *Channel) leaver() *peer {
+	for r := range ch.size {
+		w := ch.World(r)
+		if w != ch.e.cfg.Rank && (ch.e.gone(w) != nil || ch.e.cfg.Left != nil && ch.e.cfg.Left(w)) {
+			return ch.e.peer(w)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,363 @@
+package comm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+
+	"gompi/comm/internal/engine"
+	"gompi/internal/mem"
+)
+
+// Collectives by the devices' own library, NCCL, if rank 0's Config.CUDA says so. It
+// serves where every rank, on whatever host, has its buffers on a device that is no
+// other's. As with the hosts' devices (see device.go), all ranks tell each other
+// before a collective that is long enough; what the library cannot do goes the usual
+// way. The first for which it serves makes the library meet: all say what they have of
+// it, and join by an invitation of rank 0's.
+//
+// The library knows neither of calls that differ nor of ranks that die. The first are
+// found out before it begins, since telling where buffers are is a part of the numbered
+// call; of the second the rank hears while it waits, and aborts.
+
+// A library is what a rank has of it for one communicator.
+type library struct {
+	c       *Comm
+	at      mem.Grouper // the device of group
+	group   mem.Group   // nil before the first collective
+	words   []uint64    // where the ranks' devices are, when the group was made
+	useless bool        // there will be none, or it has failed
+
+	mine      [1]uint64
+	heard     []uint64
+	out, in   []Buffer // of exchanges, by rank
+	sent, due []int64  // bytes of these
+}
+
+// A way does collectives on the host, and waits in the midst of one.
+type way struct {
+	collectives
+	waiting
+}
+
+type waiting interface {
+	// Attend returns when done says so, which it asks again and again.
+	Attend(done func() (bool, error)) error
+	// DisagreeOn breaks the communicator: a rank sends so many bytes where this one
+	// expects so many.
+	DisagreeOn(rank, mine, theirs int) error
+}
+
+// furnishLibrary makes c able to use the devices' library, if it is wanted and all
+// ranks may have devices.
+func (c *Comm) furnishLibrary() {
+	if p := c.Size(); c.wantsLibrary && p > 1 && c.withoutDevices() < 0 {
+		c.library = &library{c: c, heard: make([]uint64, p), out: make([]Buffer, p), in: make([]Buffer, p),
+			sent: make([]int64, p), due: make([]int64, p)}
+	}
+}
+
+// withoutDevices returns a rank that has no devices, -1 if there is none.
+func (c *Comm) withoutDevices() int {
+	for r := range c.Size() {
+		if !c.withDevices[c.ch.World(r)] {
+			return r
+		}
+	}
+	return -1
+}
+
+// warn says once, for all ranks, why the library is not used.
+func (c *Comm) warnOfLibrary(why error) {
+	if c.Rank() == 0 {
+		c.log.Warn("collectives of device memory do without NCCL", "comm", c.name, "err", why)
+	}
+}
+
+// doWithout ends the library before it has begun. All ranks know why.
+func (l *library) doWithout(why error) {
+	l.useless = true
+	l.c.warnOfLibrary(why)
+}
+
+// byLibrary does o by the devices' library, if all ranks find that it can. w is the
+// usual way.
+func (c *Comm) byLibrary(w way, o *operation) (bool, error) {
+	l := c.library
+	if l == nil || l.useless || !o.suitsDevices(c.Size(), c.table.Deterministic) || !o.suitsLibrary() {
+		return false, nil
+	}
+	at := l.place(o)
+	if err := w.Allgather(Of(l.mine[:]), Of(l.heard)); err != nil || slices.Contains(l.heard, 0) {
+		return false, err
+	}
+	if l.group == nil {
+		if err := l.meet(w, at); err != nil || l.useless {
+			return false, err
+		}
+	}
+	if !slices.Equal(l.heard, l.words) {
+		return false, nil
+	}
+	return true, l.do(w, o)
+}
+
+// suitsLibrary reports whether it has such collectives as o. What it does of them is
+// the same on all ranks.
+func (o *operation) suitsLibrary() bool {
+	switch o.call.Kind {
+	case engine.Allreduce, engine.Reduce, engine.ReduceScatterBlock:
+		return mem.GroupReduces(o.op.Kind, o.call.Type)
+	case engine.ReduceScatter:
+		return mem.GroupReduces(o.op.Kind, o.call.Type) && slices.Max(o.counts) == slices.Min(o.counts)
+	case engine.Bcast, engine.Allgather, engine.Allgatherv, engine.Gather, engine.Gatherv,
+		engine.Scatter, engine.Scatterv, engine.Alltoall, engine.Alltoallv:
+		return true
+	}
+	return false
+}
+
+// place finds the device of o's buffers, nil if they are on none that serves, and what
+// this rank tells of it.
+func (l *library) place(o *operation) mem.Grouper {
+	l.mine[0] = 0
+	from, to := o.touches(l.c.Rank() == int(o.call.Root))
+	if from.Len() == 0 {
+		from = to
+	}
+	if to.Len() == 0 {
+		to = from
+	}
+	at, ok := from.Space().(mem.Grouper)
+	switch {
+	case l.group != nil && (from.Len() == 0 || at == l.at && to.Space() == from.Space() && !o.overwrites(l.c.Rank())):
+		l.mine[0] = l.words[l.c.Rank()]
+	case l.group == nil && ok && to.Space() == from.Space() && !o.overwrites(l.c.Rank()):
+		l.mine[0] = l.digest(at)
+	}
+	return at
+}
+
+// digest names a device among all hosts'.
+func (l *library) digest(at mem.Grouper) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, l.c.boot.Info().Node, at.Identity())
+	return h.Sum64() | 1
+}
+
+// overwrites reports whether o receives where it still has to send, which the library
+// does not do.
+func (o *operation) overwrites(me int) bool {
+	switch o.call.Kind {
+	case engine.Alltoall, engine.Alltoallv:
+		return mem.Overlap(o.send, o.recv)
+	case engine.ReduceScatter, engine.ReduceScatterBlock:
+		return mem.Overlap(o.send, o.recv) && !startsIn(o.recv, o.send, o.blockStart(me, o.recv))
+	}
+	return false
+}
+
+// noteSize is the size of what a rank says of its library, invitationSize that of an
+// invitation, with its length before it.
+const (
+	noteSize       = 256
+	invitationSize = 512
+)
+
+// meet makes the group, of the ranks' devices as they have been told, or finds that
+// there will be none. Once all have said that they can, a failure is an error: others may
+// be waiting for this rank inside the library.
+func (l *library) meet(w way, at mem.Grouper) error {
+	l.at, l.words = at, slices.Clone(l.heard)
+	for r, word := range l.words {
+		if first := slices.Index(l.words, word); first < r {
+			l.doWithout(fmt.Errorf("ranks %d and %d (host %s) have one device: want one for each", first, r, l.c.ch.Host(r)))
+			return nil
+		}
+	}
+	invitation := make([]byte, invitationSize)
+	if why, err := l.compare(w, invitation); err != nil || why != nil {
+		if why != nil {
+			l.doWithout(why)
+		}
+		return err
+	}
+	if err := w.Bcast(0, Of(invitation)); err != nil {
+		return err
+	}
+	n := binary.LittleEndian.Uint16(invitation)
+	group, err := at.Join(invitation[2:2+n], l.c.Rank(), l.c.Size())
+	if err != nil {
+		return l.fail(err)
+	}
+	l.group = group
+	return l.await(w)
+}
+
+// compare has all ranks say what they have of the library, and returns why it does not
+// serve, nil if it does. Rank 0 fills in the invitation.
+func (l *library) compare(w way, invitation []byte) (why, err error) {
+	name, why := l.at.Library()
+	if why == nil && l.c.Rank() == 0 {
+		why = l.invite(invitation)
+	}
+	note, notes := make([]byte, noteSize), make([]byte, noteSize*l.c.Size())
+	if why != nil {
+		note[0], name = 1, why.Error()
+	}
+	copy(note[1:], name)
+	if err := w.Allgather(Of(note), Of(notes)); err != nil {
+		return nil, err
+	}
+	for r := range l.c.Size() {
+		theirs := notes[r*noteSize : (r+1)*noteSize]
+		text := string(theirs[1 : 1+slices.Index(append(theirs[1:noteSize:noteSize], 0), 0)])
+		if theirs[0] != 0 {
+			return fmt.Errorf("rank %d (host %s): %s", r, l.c.ch.Host(r), text), nil
+		}
+		if !slices.Equal(theirs, notes[:noteSize]) {
+			return fmt.Errorf("rank %d (host %s) has %s, and rank 0 another", r, l.c.ch.Host(r), text), nil
+		}
+	}
+	return nil, nil
+}
+
+func (l *library) invite(invitation []byte) error {
+	b, err := l.at.Invite()
+	if err == nil && len(b) > len(invitation)-2 {
+		err = fmt.Errorf("an invitation of %d bytes: want %d at most", len(b), len(invitation)-2)
+	}
+	binary.LittleEndian.PutUint16(invitation, uint16(len(b)))
+	copy(invitation[2:], b)
+	return err
+}
+
+// do does o by the group.
+func (l *library) do(w way, o *operation) error {
+	g, root, op := l.group, int(o.call.Root), o.op.Kind
+	var err error
+	switch o.call.Kind {
+	case engine.Allreduce:
+		err = g.Allreduce(o.send, o.recv, op)
+	case engine.Reduce:
+		err = g.Reduce(root, o.send, o.recv, op)
+	case engine.Bcast:
+		err = g.Bcast(root, o.recv)
+	case engine.ReduceScatter, engine.ReduceScatterBlock:
+		err = g.ReduceScatter(o.send, o.recv, op)
+	case engine.Allgather:
+		err = g.Allgather(o.send, o.recv)
+	default:
+		if err := l.exchange(w, o); err != nil {
+			return l.fail(err)
+		}
+	}
+	if err != nil {
+		return l.fail(err)
+	}
+	return l.await(w)
+}
+
+// await waits until the library has done what it was given.
+func (l *library) await(w way) error {
+	if err := w.Attend(l.group.Done); err != nil {
+		return l.fail(err)
+	}
+	return nil
+}
+
+// fail ends the group because of err: when it returns, the device does nothing with
+// anybody's buffers any more.
+func (l *library) fail(err error) error {
+	l.useless = true
+	if l.group != nil {
+		if late := l.group.Abort(); late != nil {
+			l.c.log.Warn("NCCL has not ended", "comm", l.c.name, "err", late)
+		}
+		l.group = nil
+	}
+	return err
+}
+
+// exchange begins a collective in which ranks send each other blocks.
+func (l *library) exchange(w way, o *operation) error {
+	o.blocks(l.c.Rank(), l.out, l.in)
+	defer clear(l.out)
+	defer clear(l.in)
+	switch o.call.Kind {
+	case engine.Gatherv, engine.Scatterv, engine.Alltoallv: // lengths are not those of all
+		if err := l.agree(w, o); err != nil {
+			return err
+		}
+	}
+	return l.group.Exchange(l.out, l.in)
+}
+
+// agree finds out whether each rank sends this one as much as it expects.
+func (l *library) agree(w way, o *operation) error {
+	for r := range l.out {
+		l.sent[r] = int64(l.out[r].Size())
+	}
+	if err := w.Alltoall(Of(l.sent), Of(l.due)); err != nil {
+		return err
+	}
+	for r, n := range l.due {
+		if want := l.in[r].Size(); int(n) != want {
+			return w.DisagreeOn(r, want, int(n))
+		}
+	}
+	return nil
+}
+
+// blocks fills in what rank me sends to each rank, and what it receives from each.
+func (o *operation) blocks(me int, out, in []Buffer) {
+	root := int(o.call.Root)
+	block := func(b Buffer, counts, displs []int, r int) Buffer {
+		n := b.Len() / len(out)
+		at := r * n
+		if counts != nil {
+			n, at = counts[r], total(counts[:r])
+		}
+		if displs != nil {
+			at = displs[r]
+		}
+		return b.Slice(at, at+n)
+	}
+	for r := range out {
+		switch o.call.Kind {
+		case engine.Gather, engine.Gatherv:
+			if r == root {
+				out[r] = o.send
+			}
+			if me == root {
+				in[r] = block(o.recv, o.counts, o.displs, r)
+			}
+		case engine.Scatter, engine.Scatterv:
+			if me == root {
+				out[r] = block(o.send, o.counts, o.displs, r)
+			}
+			if r == root {
+				in[r] = o.recv
+			}
+		case engine.Allgatherv:
+			out[r], in[r] = o.send, block(o.recv, o.counts, o.displs, r)
+		case engine.Alltoall, engine.Alltoallv:
+			out[r], in[r] = block(o.send, o.sendCounts, o.sendDispls, r), block(o.recv, o.counts, o.displs, r)
+		}
+	}
+}
+
+// closeLibrary ends the group, when no collective runs any more. That takes all ranks,
+// or else their end; so nobody waits for it here.
+func (c *Comm) closeLibrary(broken error) {
+	l := c.library
+	if l == nil || l.group == nil {
+		return
+	}
+	end := l.group.Close
+	if broken != nil {
+		end = l.group.Abort
+	}
+	go end() // an error is that of ranks that are gone
+}
