@@ -219,8 +219,18 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 
 // resolve fills the fields that are zero from the environment.
 func (cfg *Config) resolve() error {
+	if cfg.CUDA == "" {
+		cfg.CUDA = env.String(env.CUDA)
+	}
+	if cfg.CUDA != "" && cfg.CUDA != "nccl" {
+		return fmt.Errorf("%s=%q: want nccl", env.CUDA, cfg.CUDA)
+	}
 	if cfg.Logger == nil {
-		l, err := newLogger(env.String(env.Log), os.Stderr)
+		spec := env.String(env.Log)
+		if spec == "" && cfg.CUDA != "" {
+			spec = "warn" // who asks for NCCL is told why there is none
+		}
+		l, err := newLogger(spec, os.Stderr)
 		if err != nil {
 			return err
 		}
@@ -250,12 +260,6 @@ func (cfg *Config) resolve() error {
 	}
 	if cfg.Transport != "" && cfg.Transport != "tcp" {
 		return fmt.Errorf("%s=%q: want tcp", env.Transport, cfg.Transport)
-	}
-	if cfg.CUDA == "" {
-		cfg.CUDA = env.String(env.CUDA)
-	}
-	if cfg.CUDA != "" && cfg.CUDA != "nccl" {
-		return fmt.Errorf("%s=%q: want nccl", env.CUDA, cfg.CUDA)
 	}
 	d, err := env.Bool(env.Deterministic)
 	cfg.Deterministic = cfg.Deterministic || d

@@ -23,7 +23,7 @@ const byNCCL = env.CUDA + "=nccl"
 func TestProcessesDoCollectivesByNCCL(t *testing.T) {
 	cudatest.NeedFake(t)
 	for _, np := range []string{"2", "4"} {
-		out, err := startRanks(t, "collectives", np, byNCCL, env.DeviceArena+"=0", env.Log+"=warn",
+		out, err := startRanks(t, "collectives", np, byNCCL, env.DeviceArena+"=0",
 			"FAKECUDA_DEVICES=4", "FAKECUDA_FAIL=cuMemAllocHost_v2:1=2")
 		if err != nil || strings.Contains(out, "without NCCL") {
 			t.Errorf("np=%s: %v\n%s", np, err, out)
@@ -42,7 +42,7 @@ func TestWithoutNCCLOneLineSaysWhy(t *testing.T) {
 		"ranks 0 and 2 (host localhost) have one device: want one for each":                     {"FAKECUDA_DEVICES=2"},
 		"NCCL: ncclGetUniqueId: ncclSystemError (2): unhandled system error: t":                 {"FAKECUDA_FAIL=ncclGetUniqueId:1=2"},
 	} {
-		out, err := startRanks(t, "collectives", "3", append([]string{byNCCL, env.Log + "=warn", "FAKECUDA_DEVICES=3"}, environment...)...)
+		out, err := startRanks(t, "collectives", "3", append([]string{byNCCL, "FAKECUDA_DEVICES=3"}, environment...)...)
 		if err != nil || strings.Count(out, "do without NCCL") != 1 || !strings.Contains(out, says) {
 			t.Errorf("%v: %v\n%s\nwant once %q", environment, err, out, says)
 		}
