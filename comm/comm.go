@@ -89,8 +89,9 @@ func (c *Comm) Abort(code int, reason string) error {
 // any communicator but the last; collectives have ended with ErrClosed when it
 // returns, unless ctx ends before. Closing the last one leaves the job: what was
 // sent is delivered, at most until ctx ends, and the peers and the launcher are
-// told that this rank ends in good order. Ranks may leave at different times.
-// A second Close does nothing.
+// told that this rank ends in good order. Ranks may leave at different times; where
+// NCCL has served, Close waits for the others, but for a second at most. A second
+// Close does nothing.
 func (c *Comm) Close(ctx context.Context) error {
 	if c.shut.Swap(true) {
 		return nil
@@ -117,8 +118,7 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 	over := make(chan struct{})
 	c.turns.whenOver(func() {
 		c.give(c.block)
-		c.closeLibrary(broken)
-		close(over)
+		c.closeLibrary(broken, func() { close(over) })
 	})
 	select {
 	case <-over:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"time"
 
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
@@ -348,16 +349,27 @@ func (o *operation) blocks(me int, out, in []Buffer) {
 	}
 }
 
-// closeLibrary ends the group, when no collective runs any more. That takes all ranks,
-// or else their end; so nobody waits for it here.
-func (c *Comm) closeLibrary(broken error) {
+// closeGrace is how long Close waits for other ranks to close, too. What NCCL has still
+// to send for this rank has left long before.
+const closeGrace = time.Second
+
+// closeLibrary ends the group, when no collective runs any more, and calls over when it
+// has, or after closeGrace.
+func (c *Comm) closeLibrary(broken error, over func()) {
 	l := c.library
 	if l == nil || l.group == nil {
+		over()
 		return
 	}
 	end := l.group.Close
 	if broken != nil {
 		end = l.group.Abort
 	}
-	go end() // an error is that of ranks that are gone
+	late := time.AfterFunc(closeGrace, over)
+	go func() { // ends when all ranks have closed
+		end() // an error is that of ranks that are gone
+		if late.Stop() {
+			over()
+		}
+	}()
 }

@@ -89,7 +89,9 @@ func Build(kernels ...string) (string, error) {
 // BuildNCCL returns the path of the fake NCCL, for processes whose driver is the fake.
 func BuildNCCL() (string, error) {
 	args := []string{"-std=gnu11", "-O1", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread"}
-	return compile("libfakenccl", "gcc", args, []string{filepath.Join(here(), "testdata", "fakenccl.c")})
+	folder := filepath.Join(here(), "testdata")
+	sources := []string{filepath.Join(folder, "fakenccl.c"), filepath.Join(folder, "fakenccl_hub.c")}
+	return compile("libfakenccl", "gcc", args, sources, filepath.Join(folder, "fakenccl.h"))
 }
 
 // here is this package's folder.

@@ -37,8 +37,8 @@ type Group interface {
 	// does nothing with its Buffers any more; if that takes longer than ten seconds, it
 	// returns an error.
 	Abort() error
-	// Close ends the Group when it has nothing to do. It waits for all ranks to do so,
-	// or to be gone.
+	// Close ends the Group when it has nothing to do. It waits until all ranks do so, and
+	// perhaps forever if one is gone.
 	Close() error
 }
 

@@ -156,3 +156,10 @@ func (rd *Round) stalled() {
 		}
 	}
 }
+
+// DisagreeOn breaks the Channel: src sends another number of bytes than this rank
+// expects.
+func (rd *Round) DisagreeOn(src, mine, theirs int) error {
+	return rd.ch.vigil.mismatch(&MismatchError{Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: rd.call, PeerCall: rd.call,
+		Bytes: int64(mine), PeerBytes: int64(theirs)})
+}

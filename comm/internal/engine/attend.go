@@ -33,13 +33,6 @@ func (rd *Round) Attend(done func() (bool, error)) error {
 	return a.wait(rd.ctx, done)
 }
 
-// DisagreeOn breaks the Channel: src sends another number of bytes than this rank
-// expects.
-func (rd *Round) DisagreeOn(src, mine, theirs int) error {
-	return rd.ch.vigil.mismatch(&MismatchError{Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: rd.call, PeerCall: rd.call,
-		Bytes: int64(mine), PeerBytes: int64(theirs)})
-}
-
 // Attend returns when done says so, in the midst of a collective, or with its error.
 // Like Await, it breaks the communicator if the collective's context ends.
 func (v *Vigil) Attend(done func() (bool, error)) error {
