@@ -225,7 +225,7 @@ func (j *job) endAgents() {
 // failToStart ends what has been started and says why there is no job.
 func (j *job) failToStart(err error) int {
 	j.endAgents()
-	j.out.close()
+	j.out.Close()
 	for line := range strings.Lines(err.Error()) {
 		j.lastWords += fmt.Sprintf("gompirun: %s\n", strings.TrimSuffix(line, "\n"))
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/output"
 	"gompi/mpirun/internal/remote"
 )
 
@@ -87,8 +88,8 @@ func TestFailuresOfTwoHostsAreComparedWithDoubt(t *testing.T) {
 		}
 	}
 	heard := ctl.Exited{Rank: 2, Code: 7, Time: 50e6}
-	j := &job{options: &options{}, out: newOutput(os.Stdout, os.Stderr)}
-	defer j.out.close()
+	j := &job{options: &options{}, out: output.New(os.Stdout, os.Stderr)}
+	defer j.out.Close()
 	j.exited(b, &heard)
 	b.offset = 30e6 // a better answer of the clock has come
 	j.exited(b, &ctl.Exited{Rank: 3, Code: 8, Time: 60e6})

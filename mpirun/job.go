@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"gompi/internal/boot"
 	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/output"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/remote"
 )
@@ -36,7 +36,7 @@ type job struct {
 	nodes    int     // hosts that have ranks
 	events   chan event
 	done     chan struct{} // closed when nobody takes events any more
-	out      *output
+	out      *output.Writer
 	input    *input
 	signals  *signals
 	timer    <-chan time.Time // the job's time limit
@@ -65,7 +65,7 @@ func (j *job) run(starter remote.Starter) int {
 	err := j.startAgents(starter)
 	if j.cause != nil { // a signal has come, or the time limit
 		j.endAgents()
-		j.out.close()
+		j.out.Close()
 		return j.report()
 	}
 	if err != nil {
@@ -91,19 +91,18 @@ func (j *job) run(starter remote.Starter) int {
 	j.concludeSurvey(true)
 	j.endAgents()
 	j.signals.release() // a terminal that takes no output must not hold up a Ctrl-C
-	j.out.close()
+	j.out.Close()
 	return j.report()
 }
 
 // prepareOutput makes the folder of the ranks' files and tells what is planned.
 func (j *job) prepareOutput() error {
 	if j.outputDir != "" {
-		j.out.dir = filepath.Join(j.outputDir, j.id)
-		j.out.digits = len(strconv.Itoa(len(j.plan.Ranks) - 1))
-		if err := os.MkdirAll(j.out.dir, 0o777); err != nil {
+		dir := filepath.Join(j.outputDir, j.id)
+		if err := j.out.Keep(dir, len(j.plan.Ranks)); err != nil {
 			return fmt.Errorf("-output-filename: %w", err)
 		}
-		j.verbosef("output is in %s", j.out.dir)
+		j.verbosef("output is in %s", dir)
 	}
 	if j.stdin >= len(j.plan.Ranks) {
 		return fmt.Errorf("-stdin %d: want a rank from 0 to %d, all or none", j.stdin, len(j.plan.Ranks)-1)
@@ -112,7 +111,7 @@ func (j *job) prepareOutput() error {
 		var b strings.Builder
 		fmt.Fprintf(&b, "hosts: %s\n", j.source.from)
 		j.plan.Display(&b)
-		j.out.say(strings.TrimSuffix(b.String(), "\n"))
+		j.out.Say(strings.TrimSuffix(b.String(), "\n"))
 	}
 	for _, n := range j.plan.Notes {
 		j.notef("%s", n)
@@ -220,7 +219,7 @@ func (j *job) handle(e event) {
 	}
 	switch m := e.m.(type) {
 	case *ctl.Output:
-		j.out.write(piece{Output: m, credit: func(n int) { l.send(&ctl.Credit{Bytes: n}) }})
+		j.out.Write(m, func(n int) { l.send(&ctl.Credit{Bytes: n}) })
 	case *ctl.Consumed:
 		j.input.consumed(l, m.Bytes)
 	case *ctl.Want:
@@ -268,7 +267,7 @@ func (j *job) started(l *link, m *ctl.Started) {
 	j.verbosef("%d ranks run on %s after %v", len(m.PIDs), l.host, time.Since(j.begun).Round(time.Millisecond))
 	for i, cpus := range m.CPUs {
 		if i < len(l.ranks) {
-			j.out.say(fmt.Sprintf("gompirun: rank %d on %s: %s%s", l.ranks[i], l.host, bindingText(cpus, l.hello.Cores), j.plan.GPUText(l.ranks[i])))
+			j.out.Say(fmt.Sprintf("gompirun: rank %d on %s: %s%s", l.ranks[i], l.host, bindingText(cpus, l.hello.Cores), j.plan.GPUText(l.ranks[i])))
 		}
 	}
 }
@@ -320,13 +319,13 @@ func (j *job) note(l *link, m ctl.Message) {
 
 func (j *job) notef(format string, args ...any) {
 	if !j.quiet {
-		j.out.say("gompirun: " + fmt.Sprintf(format, args...))
+		j.out.Say("gompirun: " + fmt.Sprintf(format, args...))
 	}
 }
 
 func (j *job) verbosef(format string, args ...any) {
 	if j.verbose {
-		j.out.say("gompirun: " + fmt.Sprintf(format, args...))
+		j.out.Say("gompirun: " + fmt.Sprintf(format, args...))
 	}
 }
 
@@ -337,8 +336,8 @@ func newJob(o *options, stdout, stderr *os.File) *job {
 	if j.name = o.runID; j.name == "" {
 		j.name = j.id
 	}
-	j.out = newOutput(stdout, stderr)
-	j.out.tag, j.out.stamp = o.tag, o.stamp
-	j.out.fail = func(err error) { j.notef("-output-filename: %v", err) }
+	j.out = output.New(stdout, stderr)
+	j.out.Tag, j.out.Stamp = o.tag, o.stamp
+	j.out.Fail = func(err error) { j.notef("-output-filename: %v", err) }
 	return j
 }

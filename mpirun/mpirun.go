@@ -7,8 +7,8 @@
 //     it names or a batch system has given
 //  2. job starts the agents (internal/remote), hears what their hosts are made
 //     of, has internal/plan decide which rank runs where, and launches
-//  3. link, output, input and signals carry what happens to the one goroutine
-//     that decides, in job
+//  3. link, input and signals carry what happens to the one goroutine that
+//     decides, in job; internal/output shows what ranks write
 //  4. ending decides when the job is over, why, and what the exit status is
 package mpirun
 

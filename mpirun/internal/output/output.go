@@ -1,4 +1,5 @@
-package mpirun
+// Package output writes what the ranks of a job wrote to the screen and to files.
+package output
 
 import (
 	"bytes"
@@ -6,24 +7,28 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
 	"gompi/mpirun/internal/ctl"
 )
 
-// An output writes what ranks wrote, in a goroutine of its own, so that a
+// A Writer writes what ranks wrote, in a goroutine of its own, so that a
 // terminal or pager that stops taking it stops the ranks' writing and nothing
-// else. Lines of ranks are never mixed.
-type output struct {
-	tag, stamp bool
-	dir        string // of the files per rank, "" for none
-	digits     int    // of the largest rank
-	now        func() time.Time
+// else. Lines of ranks are never mixed. Its fields and Keep are for before the
+// first Write.
+type Writer struct {
+	Tag   bool        // begin each line with its rank and stream
+	Stamp bool        // begin each line with the time
+	Fail  func(error) // told once of each file that cannot be written
+
+	dir    string // of the files per rank, "" for none
+	digits int    // of the largest rank
+	now    func() time.Time
 
 	screens map[ctl.Stream]*screen
 	files   map[source]*os.File
-	fail    func(error) // told once that a file cannot be written
 
 	mu     sync.Mutex
 	queue  []piece
@@ -42,8 +47,8 @@ type source struct {
 // what gompirun itself has to say, which goes to stderr on lines of its own.
 type piece struct {
 	*ctl.Output
-	credit func(bytes int)
-	own    string
+	written func(bytes int)
+	own     string
 }
 
 // A screen is where lines end up. Stdout and stderr are one if they lead to the
@@ -54,9 +59,10 @@ type screen struct {
 	buf  []byte
 }
 
-func newOutput(stdout, stderr *os.File) *output {
-	o := &output{
-		now: time.Now, files: map[source]*os.File{}, fail: func(error) {},
+// New returns a Writer to the screens of this process, until Close.
+func New(stdout, stderr *os.File) *Writer {
+	o := &Writer{
+		now: time.Now, files: map[source]*os.File{}, Fail: func(error) {},
 		more: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	out := &screen{w: stdout}
@@ -66,13 +72,28 @@ func newOutput(stdout, stderr *os.File) *output {
 			o.screens[ctl.Stderr] = out
 		}
 	}
-	go o.run() // until close
+	go o.run() // until Close
 	return o
 }
 
-// write queues a piece. It does not block: agents send no more than they have
-// credit for.
-func (o *output) write(p piece) {
+// Keep has what each of so many ranks writes put into a file of its own, too, in
+// the folder dir, which it makes.
+func (o *Writer) Keep(dir string, ranks int) error {
+	o.dir, o.digits = dir, len(strconv.Itoa(ranks-1))
+	return os.MkdirAll(dir, 0o777)
+}
+
+// Write queues what a rank wrote; written is called, with its cost in credit, when
+// it has been written. It does not block: agents send no more than they have credit
+// for.
+func (o *Writer) Write(m *ctl.Output, written func(bytes int)) {
+	o.enqueue(piece{Output: m, written: written})
+}
+
+// Say queues a line of gompirun's own.
+func (o *Writer) Say(line string) { o.enqueue(piece{own: line + "\n"}) }
+
+func (o *Writer) enqueue(p piece) {
 	o.mu.Lock()
 	o.queue = append(o.queue, p)
 	o.mu.Unlock()
@@ -82,11 +103,8 @@ func (o *output) write(p piece) {
 	}
 }
 
-// say queues a line of gompirun's own.
-func (o *output) say(line string) { o.write(piece{own: line + "\n"}) }
-
-// close waits until everything is written.
-func (o *output) close() {
+// Close waits until everything is written.
+func (o *Writer) Close() {
 	o.mu.Lock()
 	o.closed = true
 	o.mu.Unlock()
@@ -97,7 +115,7 @@ func (o *output) close() {
 	<-o.done
 }
 
-func (o *output) run() {
+func (o *Writer) run() {
 	defer close(o.done)
 	for range o.more {
 		for {
@@ -111,7 +129,7 @@ func (o *output) run() {
 					continue
 				}
 				o.put(p.Output)
-				p.credit(ctl.Cost(len(p.Data)))
+				p.written(ctl.Cost(len(p.Data)))
 			}
 			if len(queue) == 0 && closed {
 				o.closeFiles()
@@ -125,7 +143,7 @@ func (o *output) run() {
 }
 
 // put writes one piece to its screen and file.
-func (o *output) put(m *ctl.Output) {
+func (o *Writer) put(m *ctl.Output) {
 	from := source{m.Rank, m.Stream}
 	if o.dir != "" {
 		o.keep(from, m.Data)
@@ -135,7 +153,7 @@ func (o *output) put(m *ctl.Output) {
 		return
 	}
 	data := m.Data
-	if o.tag || o.stamp {
+	if o.Tag || o.Stamp {
 		data = o.tagLines(nil, from, data, s.open == from)
 	}
 	s.put(from, data)
@@ -157,13 +175,13 @@ func (s *screen) put(from source, data []byte) {
 }
 
 // tagLines appends data with a tag before each line, unless the first one goes on.
-func (o *output) tagLines(b []byte, from source, data []byte, goesOn bool) []byte {
+func (o *Writer) tagLines(b []byte, from source, data []byte, goesOn bool) []byte {
 	for line := range bytes.Lines(data) {
 		if !goesOn {
-			if o.stamp {
+			if o.Stamp {
 				b = o.now().AppendFormat(b, "2006-01-02T15:04:05.000 ")
 			}
-			if o.tag {
+			if o.Tag {
 				b = fmt.Appendf(b, "[%d]<%v>:", from.rank, from.stream)
 			}
 		}
@@ -174,13 +192,13 @@ func (o *output) tagLines(b []byte, from source, data []byte, goesOn bool) []byt
 }
 
 // keep appends data to the rank's file, as it is.
-func (o *output) keep(from source, data []byte) {
+func (o *Writer) keep(from source, data []byte) {
 	f, known := o.files[from]
 	if !known {
 		name := fmt.Sprintf("rank-%0*d.%v", o.digits, from.rank, from.stream)
 		var err error
 		if f, err = os.OpenFile(filepath.Join(o.dir, name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o666); err != nil {
-			o.fail(err)
+			o.Fail(err)
 			f = nil
 		}
 		o.files[from] = f
@@ -189,19 +207,19 @@ func (o *output) keep(from source, data []byte) {
 		return
 	}
 	if _, err := f.Write(data); err != nil {
-		o.fail(err)
+		o.Fail(err)
 		f.Close()
 		o.files[from] = nil
 	}
 }
 
-func (o *output) closeFiles() {
+func (o *Writer) closeFiles() {
 	for _, f := range o.files {
 		if f == nil {
 			continue
 		}
 		if err := f.Close(); err != nil {
-			o.fail(err)
+			o.Fail(err)
 		}
 	}
 }

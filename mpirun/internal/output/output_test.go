@@ -1,4 +1,4 @@
-package mpirun
+package output
 
 import (
 	"os"
@@ -17,9 +17,9 @@ type said struct {
 	data   string
 }
 
-// write passes what is said through an output and returns what arrives on
+// write passes what is said through a Writer and returns what arrives on
 // stdout and stderr, which are one file if shared.
-func write(t *testing.T, shared bool, set func(*output), all []said) (stdout, stderr string) {
+func write(t *testing.T, shared bool, set func(*Writer), all []said) (stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
 	open := func(name string) *os.File {
@@ -35,18 +35,18 @@ func write(t *testing.T, shared bool, set func(*output), all []said) (stdout, st
 	if !shared {
 		errs = open("err")
 	}
-	o := newOutput(out, errs)
+	o := New(out, errs)
 	set(o)
 	var credit atomic.Int64
 	for _, s := range all {
 		if s.rank < 0 {
-			o.say(s.data)
+			o.Say(s.data)
 			continue
 		}
-		o.write(piece{Output: &ctl.Output{Rank: s.rank, Stream: s.stream, Data: []byte(s.data)}, credit: func(n int) { credit.Add(int64(n)) }})
+		o.Write(&ctl.Output{Rank: s.rank, Stream: s.stream, Data: []byte(s.data)}, func(n int) { credit.Add(int64(n)) })
 		credit.Add(-int64(ctl.Cost(len(s.data))))
 	}
-	o.close()
+	o.Close()
 	if n := credit.Load(); n != 0 {
 		t.Errorf("credit is off by %d", n)
 	}
@@ -84,7 +84,7 @@ func TestLinesAreNeverMixed(t *testing.T) {
 		{"nothing", true, false, []said{{0, o, ""}}, "", ""},
 	}
 	for _, tt := range tests {
-		out, errs := write(t, tt.shared, func(o *output) { o.tag = tt.tag }, tt.in)
+		out, errs := write(t, tt.shared, func(o *Writer) { o.Tag = tt.tag }, tt.in)
 		if out != tt.out || errs != tt.err {
 			t.Errorf("%s: stdout %q, stderr %q; want %q, %q", tt.name, out, errs, tt.out, tt.err)
 		}
@@ -92,8 +92,8 @@ func TestLinesAreNeverMixed(t *testing.T) {
 }
 
 func TestTimestampStandsBeforeTheTag(t *testing.T) {
-	out, _ := write(t, false, func(o *output) {
-		o.tag, o.stamp = true, true
+	out, _ := write(t, false, func(o *Writer) {
+		o.Tag, o.Stamp = true, true
 		o.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 67_000_000, time.UTC) }
 	}, []said{{3, ctl.Stdout, "x\n"}})
 	if want := "2026-01-02T03:04:05.067 [3]<stdout>:x\n"; out != want {
@@ -103,7 +103,7 @@ func TestTimestampStandsBeforeTheTag(t *testing.T) {
 
 func TestFilesHoldWhatRanksWroteAsItIs(t *testing.T) {
 	dir := t.TempDir()
-	write(t, false, func(o *output) { o.tag, o.dir, o.digits = true, dir, 2 },
+	write(t, false, func(o *Writer) { o.Tag, o.dir, o.digits = true, dir, 2 },
 		[]said{{7, ctl.Stdout, "a"}, {8, ctl.Stdout, "b\n"}, {7, ctl.Stdout, "c\n"}, {7, ctl.Stderr, "d"}})
 	for name, want := range map[string]string{"rank-07.stdout": "ac\n", "rank-08.stdout": "b\n", "rank-07.stderr": "d"} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
@@ -115,8 +115,8 @@ func TestFilesHoldWhatRanksWroteAsItIs(t *testing.T) {
 
 func TestAFileThatCannotBeWrittenIsReportedOnce(t *testing.T) {
 	reports := 0
-	out, _ := write(t, false, func(o *output) {
-		o.dir, o.fail = "/nonexistent", func(error) { reports++ }
+	out, _ := write(t, false, func(o *Writer) {
+		o.dir, o.Fail = "/nonexistent", func(error) { reports++ }
 	}, []said{{0, ctl.Stdout, "a\n"}, {0, ctl.Stdout, "b\n"}})
 	if reports != 1 || out != "a\nb\n" {
 		t.Errorf("%d reports, output %q; want 1, and all of it", reports, out)
