@@ -50,11 +50,10 @@ const (
 
 // A scene is a job on host1 and host2, two ranks each.
 type scene struct {
-	t    *testing.T
-	bed  *testbed.Bed
-	cmd  *exec.Cmd
-	said bytes.Buffer
-	out  bytes.Buffer
+	t   *testing.T
+	bed *testbed.Bed
+	cmd *exec.Cmd
+	out bytes.Buffer
 }
 
 func sh(script string) []string { return []string{"sh", "-c", script} }

@@ -317,11 +317,6 @@ API cuInit(unsigned flags) {
   return OK;
 }
 
-API cuDriverGetVersion(int *version) {
-  *version = 12040;
-  return OK;
-}
-
 API cuDeviceGetCount(int *count) {
   MAY_FAIL
   *count = devices.size();

@@ -104,12 +104,6 @@ func Likely(library string) bool {
 	return false
 }
 
-// Version returns the driver's CUDA version, 13000 for 13.0.
-func Version() (int, error) {
-	v, err := value(C.gompi_version())
-	return int(v), err
-}
-
 // Describe describes a device.
 func Describe(ordinal int) (Description, error) {
 	var d C.gompi_device

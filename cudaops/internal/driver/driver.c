@@ -21,7 +21,6 @@ typedef struct {
 // The plain names of some functions are older, 32-bit forms: these are today's.
 #define REQUIRED(X) \
 	X(cuInit, (unsigned flags)) \
-	X(cuDriverGetVersion, (int *version)) \
 	X(cuGetErrorName, (int code, const char **name)) \
 	X(cuGetErrorString, (int code, const char **text)) \
 	X(cuDeviceGetCount, (int *count)) \
@@ -160,15 +159,6 @@ gompi_result gompi_init(void) {
 	TRY(cuInit, 0);
 	TRY(cuDeviceGetCount, &count);
 	r.value = count;
-out:
-	return r;
-}
-
-gompi_result gompi_version(void) {
-	gompi_result r = {0};
-	int version = 0;
-	TRY(cuDriverGetVersion, &version);
-	r.value = version;
 out:
 	return r;
 }

@@ -32,7 +32,6 @@ gompi_result gompi_init(void);
 // gompi_within calls f in a context.
 gompi_result gompi_within(uintptr_t ctx, gompi_result (*f)(void *), void *arg);
 
-gompi_result gompi_version(void);
 gompi_result gompi_describe(int ordinal, gompi_device *d);
 gompi_result gompi_retain(int ordinal);
 gompi_result gompi_peer(int from, int to);

@@ -19,7 +19,6 @@ func Loaded() bool { return false }
 func Likely(string) bool { return false }
 
 // What follows exists so that package cudaops compiles.
-func Version() (int, error)                                         { return 0, errBuild }
 func Describe(int) (Description, error)                             { return Description{}, errBuild }
 func Retain(int) (Context, error)                                   { return 0, errBuild }
 func CanReach(int, int) (bool, error)                               { return false, errBuild }
