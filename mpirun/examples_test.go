@@ -4,6 +4,7 @@ package mpirun
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/slurmbed"
 )
 
@@ -98,11 +100,21 @@ func TestOperatorExample(t *testing.T) {
 	if o.startTimeout != 5*time.Minute || !slices.Equal(o.programs[0].argv, []string{"train", "-epochs", "10"}) {
 		t.Errorf("%+v", o)
 	}
-	operator := fakeMachine(vars("K_MPI_JOB_ROLE=launcher OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile OMPI_MCA_orte_set_default_slots=2"),
-		map[string]string{"/etc/mpi/hostfile": "train-worker-0.train.default.svc slots=2\ntrain-worker-1.train.default.svc slots=2\n"})
-	_, hosts, _, err := planInput(o, operator, func(string) {})
-	if err != nil || shown(hosts) != "train-worker-0.train.default.svc:2 train-worker-1.train.default.svc:2" {
-		t.Errorf("%v, %v", hosts, err)
+	const mounted = "/etc/mpi/hostfile"
+	operator := map[string]string{"K_MPI_JOB_ROLE": "launcher", "OMPI_MCA_orte_default_hostfile": mounted, "OMPI_MCA_orte_set_default_slots": "2"}
+	machine := allocation.Surroundings{
+		Getenv: func(name string) string { return operator[name] },
+		Read: func(file string) ([]byte, error) {
+			if file != mounted {
+				return nil, fs.ErrNotExist
+			}
+			return []byte("train-worker-0.train.default.svc slots=2\ntrain-worker-1.train.default.svc slots=2\n"), nil
+		},
+		IsLocal: func(string) bool { return false },
+	}
+	_, hosts, _, err := planInput(o, machine, func(string) {})
+	if err != nil || len(hosts) != 2 || hosts[0].Name != "train-worker-0.train.default.svc" || hosts[1].Slots != 2 {
+		t.Errorf("%+v, %v", hosts, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"gompi/hostfile"
 	"gompi/internal/boot"
 	"gompi/internal/boot/wire"
+	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/output"
 	"gompi/mpirun/internal/plan"
@@ -28,7 +29,7 @@ type job struct {
 	begun  time.Time
 	before []int // children that this process had already
 
-	source   *allocation // of hosts
+	source   *allocation.Allocation // of hosts
 	hosts    []hostfile.Host
 	programs []plan.Program
 	plan     *plan.Plan
@@ -109,7 +110,7 @@ func (j *job) prepareOutput() error {
 	}
 	if j.displayMap {
 		var b strings.Builder
-		fmt.Fprintf(&b, "hosts: %s\n", j.source.from)
+		fmt.Fprintf(&b, "hosts: %s\n", j.source.From)
 		j.plan.Display(&b)
 		j.out.Say(strings.TrimSuffix(b.String(), "\n"))
 	}

@@ -3,8 +3,8 @@
 //
 // The path of a job through the files:
 //
-//  1. options reads the command line, hosts and allocation find the hosts that
-//     it names or a batch system has given
+//  1. options reads the command line, internal/allocation finds the hosts that it
+//     names or a batch system has given
 //  2. job starts the agents (internal/remote), hears what their hosts are made
 //     of, has internal/plan decide which rank runs where, and launches
 //  3. link, input and signals carry what happens to the one goroutine that
@@ -20,6 +20,7 @@ import (
 
 	"gompi/internal/cli"
 	"gompi/mpirun/internal/agent"
+	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/tree"
@@ -72,7 +73,7 @@ func launchJob(o *options) int {
 	j := newJob(o, os.Stdout, os.Stderr)
 	var err error
 	if j.source, j.hosts, j.programs, err = planInput(o, here(), func(line string) { j.notef("%s", line) }); err != nil {
-		if errors.Is(err, errStrayTask) {
+		if errors.Is(err, allocation.ErrStrayTask) {
 			return statusFailed
 		}
 		return j.failToStart(err)

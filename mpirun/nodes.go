@@ -16,6 +16,7 @@ import (
 
 	"gompi/hostfile"
 	"gompi/internal/env"
+	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/remote"
@@ -229,7 +230,7 @@ func (m *meeting) launch(o *options, place string) int {
 	}
 	j := newJob(o, os.Stdout, os.Stderr)
 	j.meeting = m
-	j.source = &allocation{from: "nodes that have met at " + place}
+	j.source = &allocation.Allocation{From: "nodes that have met at " + place}
 	for _, name := range m.names {
 		j.hosts = append(j.hosts, hostfile.Host{Name: name})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"gompi/internal/cli"
 	"gompi/internal/env"
+	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
 )
@@ -44,11 +45,11 @@ func (o *options) reachFlags(set *cli.Set) {
 // process, elsewhere through srun, where Slurm has given them, or ssh, or what
 // the user wants instead. Who says how long hosts may take to start expects that
 // they are not up yet.
-func (r *reach) starter(a *allocation) (remote.Starter, error) {
+func (r *reach) starter(a *allocation.Allocation) (remote.Starter, error) {
 	local := remote.Local{Stderr: os.Stderr}
-	if a.slurmJob != "" {
-		srun, err := remote.NewSrun(a.slurmJob, r.launchAgent)
-		return remote.Nearest{Here: local, Away: srun, Own: a.own}, err
+	if a.SlurmJob != "" {
+		srun, err := remote.NewSrun(a.SlurmJob, r.launchAgent)
+		return remote.Nearest{Here: local, Away: srun, Own: a.Own}, err
 	}
 	flag, rsh := "-rsh", r.rsh
 	if rsh == "" {
@@ -68,7 +69,7 @@ func (r *reach) starter(a *allocation) (remote.Starter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return remote.Nearest{Here: local, Away: ssh, Own: a.own}, nil
+	return remote.Nearest{Here: local, Away: ssh, Own: a.Own}, nil
 }
 
 // limit returns how long the agents may take to start.

@@ -44,6 +44,8 @@ var rules = []rule{
 	{"cudaops", []string{"internal/mem", "internal/env"}}, // not comm: they meet in mem.Buffer and mem.Space
 	{"hostfile", nil},
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli"}},
+	{"mpirun/internal/allocation", []string{"hostfile", "internal/env"}},
+	{"mpirun/internal/output", []string{"mpirun/internal/ctl"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire"}},
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", nil},

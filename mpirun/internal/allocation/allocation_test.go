@@ -1,4 +1,4 @@
-package mpirun
+package allocation
 
 import (
 	"fmt"
@@ -11,16 +11,16 @@ import (
 )
 
 // fakeMachine is a machine named "own" with this environment and these files.
-func fakeMachine(vars, files map[string]string) surroundings {
-	return surroundings{
-		getenv: func(name string) string { return vars[name] },
-		read: func(name string) ([]byte, error) {
+func fakeMachine(vars, files map[string]string) Surroundings {
+	return Surroundings{
+		Getenv: func(name string) string { return vars[name] },
+		Read: func(name string) ([]byte, error) {
 			if data, ok := files[name]; ok {
 				return []byte(data), nil
 			}
 			return nil, fmt.Errorf("open %s: %w", name, fs.ErrNotExist)
 		},
-		isLocal: func(name string) bool { return name == "localhost" || name == "own" },
+		IsLocal: func(name string) bool { return name == "localhost" || name == "own" },
 	}
 }
 
@@ -113,19 +113,19 @@ func TestHostsAreFoundWhereTheyStand(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var warnings []string
-			o := &options{hostfile: tt.file, programs: []program{{argv: []string{"true"}, hosts: tt.list}}}
-			a, hosts, _, err := planInput(o, fakeMachine(vars(tt.env), files), func(w string) { warnings = append(warnings, w) })
+			ask := Ask{Hostfile: tt.file, Lists: []string{tt.list}}
+			a, _, err := fakeMachine(vars(tt.env), files).Find(ask, func(w string) { warnings = append(warnings, w) })
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := shown(hosts); got != tt.hosts || a.from != tt.from || a.own != tt.own {
-				t.Errorf("%s from %s, own %q; want %s from %s, own %q", got, a.from, a.own, tt.hosts, tt.from, tt.own)
+			if got := shown(a.List.Hosts); got != tt.hosts || a.From != tt.from || a.Own != tt.own {
+				t.Errorf("%s from %s, own %q; want %s from %s, own %q", got, a.From, a.Own, tt.hosts, tt.from, tt.own)
 			}
 			if len(warnings) != tt.warnings {
 				t.Errorf("warnings %q, want %d", warnings, tt.warnings)
 			}
-			if job := vars(tt.env)["SLURM_JOB_ID"] + vars(tt.env)["SLURM_JOBID"]; a.slurmJob != job {
-				t.Errorf("Slurm job %q, want %q", a.slurmJob, job)
+			if job := vars(tt.env)["SLURM_JOB_ID"] + vars(tt.env)["SLURM_JOBID"]; a.SlurmJob != job {
+				t.Errorf("Slurm job %q, want %q", a.SlurmJob, job)
 			}
 		})
 	}
@@ -153,8 +153,8 @@ func TestHostsThatCannotBeReadAreNamed(t *testing.T) {
 		{"K_MPI_JOB_ROLE=launcher", "", "", "the MPI operator's hosts: open /etc/mpi/hostfile"},
 	}
 	for _, tt := range tests {
-		o := &options{hostfile: tt.file, programs: []program{{argv: []string{"true"}, hosts: tt.list}}}
-		_, _, _, err := planInput(o, fakeMachine(vars(tt.env), files), func(string) {})
+		ask := Ask{Hostfile: tt.file, Lists: []string{tt.list}}
+		_, _, err := fakeMachine(vars(tt.env), files).Find(ask, func(string) {})
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.env, err, tt.want)
 		}
@@ -162,24 +162,53 @@ func TestHostsThatCannotBeReadAreNamed(t *testing.T) {
 }
 
 func TestStandaloneIsThisMachineEvenInAnAllocation(t *testing.T) {
-	o := &options{programs: []program{{argv: []string{"true"}}}, torchrun: torchrun{standalone: true}}
-	_, hosts, _, err := planInput(o, fakeMachine(vars("SLURM_JOB_ID=1 SLURM_JOB_NODELIST=a,b"), nil), func(string) {})
-	if err != nil || shown(hosts) != "localhost:0" {
-		t.Errorf("%v, %v", hosts, err)
+	m := fakeMachine(vars("SLURM_JOB_ID=1 SLURM_JOB_NODELIST=a,b"), nil)
+	a, _, err := m.Find(Ask{ThisMachine: true, Lists: []string{""}}, func(string) {})
+	if err != nil || shown(a.List.Hosts) != "localhost:0" {
+		t.Errorf("%+v, %v", a, err)
 	}
 }
 
 func TestEachProgramMayNameItsHostsOfAnAllocation(t *testing.T) {
-	o := &options{programs: []program{{argv: []string{"a"}, hosts: "n2,localhost"}, {argv: []string{"b"}, hosts: "n3:1"}}}
 	m := fakeMachine(vars("SLURM_JOB_ID=1 SLURM_JOB_NODELIST=n[1-3] SLURM_TASKS_PER_NODE=2(x3) SLURMD_NODENAME=n1"), nil)
-	_, _, programs, err := planInput(o, m, func(w string) { t.Errorf("warning %q", w) })
+	_, shares, err := m.Find(Ask{Lists: []string{"n2,localhost", "n3:1"}}, func(w string) { t.Errorf("warning %q", w) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := [][]hostfile.Share{{{Host: 0}, {Host: 1}}, {{Host: 2, Slots: 1}}}
-	for i, p := range programs {
-		if !slices.Equal(p.Hosts, want[i]) {
-			t.Errorf("program %d may use %v, want %v", i, p.Hosts, want[i])
+	for i, s := range shares {
+		if !slices.Equal(s, want[i]) {
+			t.Errorf("program %d may use %v, want %v", i, s, want[i])
+		}
+	}
+}
+
+func TestHostsComeFromTheListsGiven(t *testing.T) {
+	tests := []struct {
+		lists []string
+		names []string
+		slots []int
+	}{
+		{[]string{""}, []string{"localhost"}, []int{0}},
+		{[]string{"a:2,b"}, []string{"a", "b"}, []int{2, 1}},
+		{[]string{"a:2", "b,a:1"}, []string{"a", "b"}, []int{3, 1}},
+		{[]string{"a:2", ""}, []string{"a"}, []int{2}},
+	}
+	for _, tt := range tests {
+		a, shares, err := plainMachine.Find(Ask{Lists: tt.lists}, func(string) {})
+		if err != nil || len(a.List.Hosts) != len(tt.names) {
+			t.Errorf("%q: %+v, %v", tt.lists, a, err)
+			continue
+		}
+		for i, h := range a.List.Hosts {
+			if h.Name != tt.names[i] || h.Slots != tt.slots[i] {
+				t.Errorf("%q: host %d is %v, want %s with %d slots", tt.lists, i, h, tt.names[i], tt.slots[i])
+			}
+		}
+		for i, s := range shares {
+			if (len(s) == 0) != (tt.lists[i] == "") {
+				t.Errorf("%q: program %d may use %v", tt.lists, i, s)
+			}
 		}
 	}
 }
@@ -191,7 +220,7 @@ func FuzzAllocation(f *testing.F) {
 	f.Add("", "", "5", "", "n1 4 all.q UNDEFINED\n")
 	f.Add("a,b", "3", "7", "x", "^n1\n")
 	f.Fuzz(func(t *testing.T, nodes, counts, step, pairs, lines string) {
-		machine := func(vars map[string]string) surroundings { return fakeMachine(vars, map[string]string{"f": lines}) }
+		machine := func(vars map[string]string) Surroundings { return fakeMachine(vars, map[string]string{"f": lines}) }
 		for _, vars := range []map[string]string{
 			{"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": nodes, "SLURM_TASKS_PER_NODE": counts, "SLURM_STEP_ID": step},
 			{"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": nodes, "SLURM_JOB_CPUS_PER_NODE": counts, "SLURM_CPUS_PER_TASK": step},
@@ -201,10 +230,10 @@ func FuzzAllocation(f *testing.F) {
 			if err != nil || a == nil {
 				continue
 			}
-			if len(a.list.Hosts) == 0 {
+			if len(a.List.Hosts) == 0 {
 				t.Errorf("%q: no hosts and no error", vars)
 			}
-			for _, h := range a.list.Hosts {
+			for _, h := range a.List.Hosts {
 				if h.Name == "" || strings.HasPrefix(h.Name, "-") || h.Slots < 0 || h.Slots > hostfile.MaxSlots {
 					t.Errorf("%q: host %+v", vars, h)
 				}

@@ -1,0 +1,183 @@
+package allocation
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gompi/hostfile"
+)
+
+// slurm reads what salloc, sbatch or srun has set.
+func (s Surroundings) slurm() (*Allocation, error) {
+	job, nodes := s.first("SLURM_JOB_ID", "SLURM_JOBID"), s.first("SLURM_JOB_NODELIST", "SLURM_NODELIST")
+	if job == "" || nodes == "" {
+		return nil, nil
+	}
+	a := &Allocation{From: "Slurm job " + job, SlurmJob: job}
+	names, err := hostfile.ExpandNodes(nodes)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.From, err)
+	}
+	slots, err := s.slurmSlots(nodes, len(names))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.From, err)
+	}
+	for i, n := range names {
+		a.List.Hosts = append(a.List.Hosts, hostfile.Host{Name: n, Slots: slots[i]})
+		if n == s.Getenv("SLURMD_NODENAME") {
+			a.Own = n
+		}
+	}
+	return a, nil
+}
+
+// slurmSlots returns how many ranks each of n nodes is meant to take: the tasks
+// that were asked for, else as many as have cores.
+func (s Surroundings) slurmSlots(nodes string, n int) ([]int, error) {
+	name, each := "SLURM_TASKS_PER_NODE", 1
+	if s.Getenv("SLURM_STEP_ID") != "" {
+		// Inside a step this is about the step; what was asked for the job is
+		// in another variable, if it was.
+		if per, err := strconv.Atoi(s.Getenv("SLURM_NTASKS_PER_NODE")); err == nil && per > 0 {
+			return fill(n, per), nil
+		}
+		name = ""
+	}
+	if name == "" || s.Getenv(name) == "" {
+		name = "SLURM_JOB_CPUS_PER_NODE"
+		if cpus, err := strconv.Atoi(s.Getenv("SLURM_CPUS_PER_TASK")); err == nil && cpus > 0 {
+			each = cpus
+		}
+	}
+	value := s.Getenv(name)
+	if value == "" {
+		return fill(n, 0), nil // their cores
+	}
+	counts, err := hostfile.ParseCounts(value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(counts) != n {
+		return nil, fmt.Errorf("%s=%s counts for %d nodes, and SLURM_JOB_NODELIST=%s names %d", name, value, len(counts), nodes, n)
+	}
+	for i := range counts {
+		counts[i] = max(1, counts[i]/each)
+	}
+	return counts, nil
+}
+
+func fill(n, value int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = value
+	}
+	return out
+}
+
+// strayTask says what is wrong if srun has started gompirun as one of several
+// tasks: each would start the whole job.
+func (s Surroundings) strayTask() error {
+	tasks, err := strconv.Atoi(s.Getenv("SLURM_STEP_NUM_TASKS"))
+	if err != nil || tasks < 2 || s.Getenv("SLURM_STEP_ID") == "" {
+		return nil
+	}
+	if s.Getenv("SLURM_PROCID") != "0" {
+		return ErrStrayTask // the first has said it
+	}
+	return fmt.Errorf("srun has started %d of me, each of which would start the job: want gompirun without srun, or srun -N1 -n1 gompirun", tasks)
+}
+
+// ErrStrayTask is the error of a task whose elder says what is wrong.
+var ErrStrayTask = errors.New("one of several tasks")
+
+// pbs reads the file of PBS and Torque: one line for each slot.
+func (s Surroundings) pbs() (*Allocation, error) {
+	file := s.Getenv("PBS_NODEFILE")
+	if file == "" {
+		return nil, nil
+	}
+	return s.slotLines("PBS_NODEFILE", file, jobName("PBS job", s.Getenv("PBS_JOBID")))
+}
+
+// slotLines reads a file that has one line for each slot.
+func (s Surroundings) slotLines(variable, file, from string) (*Allocation, error) {
+	a, err := s.file(variable, file, from)
+	if err != nil {
+		return nil, err
+	}
+	for i := range a.List.Hosts {
+		if h := &a.List.Hosts[i]; h.Bare {
+			h.Slots, h.Bare = 1, false
+		}
+	}
+	return a, nil
+}
+
+// lsf reads what LSF has set: hosts with their counts, or, as it leaves that
+// out for large jobs, a file or words with one host for each slot.
+func (s Surroundings) lsf() (*Allocation, error) {
+	from := jobName("LSF job", s.Getenv("LSB_JOBID"))
+	if pairs := strings.Fields(s.Getenv("LSB_MCPU_HOSTS")); len(pairs) > 0 {
+		if len(pairs)%2 != 0 {
+			return nil, fmt.Errorf("LSB_MCPU_HOSTS=%q: want pairs of a host and its slots", s.Getenv("LSB_MCPU_HOSTS"))
+		}
+		var items []string
+		for i := 0; i < len(pairs); i += 2 {
+			items = append(items, pairs[i]+":"+pairs[i+1])
+		}
+		return listed("LSB_MCPU_HOSTS", items, from)
+	}
+	if file := s.Getenv("LSB_DJOB_HOSTFILE"); file != "" {
+		return s.slotLines("LSB_DJOB_HOSTFILE", file, from)
+	}
+	if words := strings.Fields(s.Getenv("LSB_HOSTS")); len(words) > 0 {
+		return listed("LSB_HOSTS", words, from)
+	}
+	return nil, nil
+}
+
+// gridEngine reads the file of Grid Engine, whose lines begin with a host and
+// its slots and end with what is of no interest here.
+func (s Surroundings) gridEngine() (*Allocation, error) {
+	file := s.Getenv("PE_HOSTFILE")
+	if file == "" {
+		return nil, nil
+	}
+	data, err := s.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("PE_HOSTFILE: %w", err)
+	}
+	var items []string
+	for line := range strings.Lines(string(data)) {
+		switch f := strings.Fields(line); {
+		case len(f) >= 2:
+			items = append(items, f[0]+":"+f[1])
+		case len(f) == 1:
+			return nil, fmt.Errorf("PE_HOSTFILE %s: %q: want a host and its slots", file, f[0])
+		}
+	}
+	return listed("PE_HOSTFILE "+file, items, jobName("Grid Engine job", s.Getenv("JOB_ID")))
+}
+
+// listed makes an allocation of items as -H has them.
+func listed(variable string, items []string, from string) (*Allocation, error) {
+	list, err := hostfile.ParseList(variable, strings.Join(items, ","))
+	if err != nil {
+		return nil, err
+	}
+	return &Allocation{From: from, List: list}, nil
+}
+
+func jobName(what, id string) string { return strings.TrimSuffix(what+" "+id, " ") }
+
+// first returns the first of the variables that is set.
+func (s Surroundings) first(names ...string) string {
+	for _, n := range names {
+		if v := s.Getenv(n); v != "" {
+			return v
+		}
+	}
+	return ""
+}
