@@ -18,7 +18,8 @@ import (
 // collectives whose vectors all lie there, from 1 KiB on, read and write them in
 // place instead of copying them through other memory; vectors from the Alloc of one
 // Comm are as good in collectives of another that has some itself. Elsewhere it is
-// ordinary memory, with the same rules.
+// ordinary memory, with the same rules. Long messages, too, are copied only once between
+// ranks of a host if one side's vector is from the Alloc of any Comm.
 //
 // It is collective: all ranks of c call it with the same T and n, in the order of
 // their collectives. Where one rank cannot have as much, all get ErrMemory. Free gives
@@ -106,9 +107,18 @@ func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
 	}
 	if c.loans.remove(b); x.off >= 0 {
 		c.room.Lend(-1)
-		c.memory.heap.Free(x.off)
+		c.giveBack(x.off)
 	}
 	return nil
+}
+
+// giveBack gives back what lies in this rank's heap. If a receive was given up into which
+// a peer may still be writing, nothing is given back any more: the next to have that
+// memory would find there what it has not written.
+func (c *Comm) giveBack(off int) {
+	if !c.e.Strays() {
+		c.memory.heap.Free(off)
+	}
 }
 
 // returnLoans gives back what is left when c is closed. If c is broken, or a collective
@@ -121,7 +131,7 @@ func (c *Comm) returnLoans(broken error) {
 	free := func() {
 		for _, x := range left {
 			if x.off >= 0 {
-				c.memory.heap.Free(x.off)
+				c.giveBack(x.off)
 			}
 		}
 	}

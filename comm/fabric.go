@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"gompi/comm/internal/node"
 	"gompi/internal/boot"
 	"gompi/internal/env"
 	"gompi/internal/poll"
@@ -155,6 +156,10 @@ func (cfg Config) shared(info *boot.Info, sink transport.Sink) *shm.Transport {
 	}
 	t, err := shm.New(shm.Config{
 		Local: info.LocalRank, Ranks: ranks, Area: s.Area(), Claim: s.Claim,
+		Heap: func(local int) []byte {
+			_, heap := node.Divide(s.Arena(local))
+			return heap
+		},
 		Ring: func(local int) { poll.Ring(info.Bells[local]) },
 		State: func(local int) shm.State {
 			switch {

@@ -24,7 +24,7 @@ import (
 // in the midst of a collective.
 
 // drillVariable makes a process of this test a rank that drills: its value is a
-// collective, a length, and the way that the vectors take.
+// collective, or messages, a length, and the way that the vectors take.
 const drillVariable = "COMM_TEST_DRILL"
 
 // drillRounds is how many rounds a rank does before it says that it is ready, and
@@ -63,6 +63,20 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 		return fmt.Errorf("in a room: %v, by way of the %s", c.InRoom(), d.way)
 	}
 	runtime.GC() // it closes nothing that is in use
+	say := drillRounds
+	turned := func(i int) { // round i is over
+		if i == say {
+			fmt.Println("goes on", c.Rank(), os.Getpid())
+		}
+		select {
+		case <-goOn:
+			say = i + drillRounds
+		default:
+		}
+	}
+	if d.kind == messages {
+		return circulate(ctx, c, d.way, d.n, turned)
+	}
 	var answers []*answer[int64]
 	for _, q := range questions(d.kind, c.Size(), []int{d.n}, []comm.Op{comm.Sum, comm.Max}) {
 		a := ask(q, integers[int64](), c.Rank())
@@ -75,7 +89,7 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 		}
 		answers = append(answers, a)
 	}
-	for i, say := 0, drillRounds; ; i++ {
+	for i := 0; ; i++ {
 		a := answers[i%len(answers)]
 		a.fill()
 		if err := formOf[int64](d.kind).perform(ctx, c, i, &a.args); err != nil {
@@ -84,14 +98,7 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 		if err := a.check(); err != nil {
 			return err
 		}
-		if i == say {
-			fmt.Println("goes on", c.Rank(), os.Getpid())
-		}
-		select {
-		case <-goOn:
-			say = i + drillRounds
-		default:
-		}
+		turned(i)
 	}
 }
 

@@ -27,6 +27,12 @@ func overTCPWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
 // overBoots runs fn on goroutine ranks that are connected as processes are.
 func overBoots(t testing.TB, boots []boot.Boot, cfg comm.Config, fn rankFunc) []error {
 	t.Helper()
+	return overFabrics(t, boots, cfg, func(int, *comm.Fabric) {}, fn)
+}
+
+// overFabrics is overBoots with Fabrics that have been changed before they are used.
+func overFabrics(t testing.TB, boots []boot.Boot, cfg comm.Config, change func(rank int, f *comm.Fabric), fn rankFunc) []error {
+	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("the test took a minute"))
 	defer cancel()
 	errs := make([]error, len(boots))
@@ -38,6 +44,7 @@ func overBoots(t testing.TB, boots []boot.Boot, cfg comm.Config, fn rankFunc) []
 				errs[rank] = err
 				return
 			}
+			change(rank, &f)
 			c, err := cfg.Join(ctx, f)
 			if err != nil {
 				errs[rank] = err

@@ -12,6 +12,8 @@ var (
 	ErrUnreachable = errors.New("cannot be reached")
 	// ErrClosed: this side was closed.
 	ErrClosed = errors.New("transport closed")
+	// ErrRecalled: the peer took back the memory that was read or written.
+	ErrRecalled = errors.New("memory recalled")
 	// ErrProtocol: the peer sent what no rank of this version sends.
 	ErrProtocol = errors.New("protocol error")
 )

@@ -10,7 +10,7 @@ const HeaderSize = 48
 
 // Version is the version of the frame format; ranks of different versions
 // refuse each other.
-const Version = 1
+const Version = 2
 
 const magic = 0x6d // 'm'
 
@@ -26,9 +26,10 @@ type Kind uint8
 const (
 	NoKind   Kind = iota
 	Eager         // point-to-point message with its payload
-	Announce      // point-to-point message whose payload waits at the sender; A: bytes, B: sender's token
-	Clear         // answer to Announce: send it; A: sender's token, B: receiver's token
+	Announce      // point-to-point message whose payload waits at the sender; A: bytes, B: sender's token, Seq: its place or 0
+	Clear         // answer to Announce: send it; A: sender's token, B: receiver's token, Seq: place to store it or 0
 	Data          // payload of an announced message; A: receiver's token
+	Done          // it has been copied from or to the place that was told; A: token of who told it
 	Credit        // A: bytes of point-to-point, B: of collective payload that the receiver has let go
 	Coll          // one message of a collective; Seq: its number, A and B: the call
 	Ready         // a receiver of a large Coll message is ready; Seq, A and B as Coll
@@ -38,7 +39,7 @@ const (
 	numKinds
 )
 
-var kindNames = [numKinds]string{"none", "eager", "announce", "clear", "data", "credit", "coll", "ready", "call", "revoke", "goodbye"}
+var kindNames = [numKinds]string{"none", "eager", "announce", "clear", "data", "done", "credit", "coll", "ready", "call", "revoke", "goodbye"}
 
 func (k Kind) String() string {
 	if k >= numKinds {

@@ -69,7 +69,7 @@ type Transport interface {
 }
 
 // A Sink is what a Transport delivers to: the engine. Its methods may call Send
-// and the methods of a Getter, but neither Poll, Arm nor Close.
+// and the methods of a Direct, but neither Poll, Arm nor Close.
 type Sink interface {
 	// Arrive announces a frame whose header has arrived. If h.Len > 0 it
 	// returns where the payload goes: window, non-empty, at most h.Len bytes
@@ -145,16 +145,20 @@ type Prompt interface {
 	RecvNow(peer int, want *Header, b mem.Buffer) bool
 }
 
-// A Getter can read and write memory that a peer has registered, without the
-// peer's help: one-sided access, for large payloads.
-type Getter interface {
-	// Register makes b accessible to peers until Unregister; key names it and
-	// may be sent to them.
-	Register(b mem.Buffer) (key uint64, err error)
-	Unregister(key uint64)
-	// Get copies dst.Size() bytes at offset of the peer's registered memory to
-	// dst; Put copies src there. Sink.Sent(token, err) is called from a later
-	// Poll, when done.
-	Get(peer int, key uint64, offset int64, dst mem.Buffer, token uint64)
-	Put(peer int, key uint64, offset int64, src mem.Buffer, token uint64)
+// A Direct Transport can read and write some memory of its peers without their help.
+type Direct interface {
+	// Place tells where b lies, for a peer to Get from or to Put to; 0 if it
+	// cannot. It costs a few comparisons.
+	Place(peer int, b mem.Buffer) (place uint64)
+	// Recall has the places told so far mean nothing any more: a peer that still
+	// reads there will know that it has read in vain. One that writes may go on for
+	// some time.
+	Recall()
+	// Get copies dst.Size() bytes from a place that the peer has told to dst; Put
+	// copies src there. Neither begins during the call. Sink.Sent(token, err) is
+	// called from a later Poll or Close, unless Forget is before; err is
+	// ErrRecalled if the peer has recalled its places meanwhile, so that what was
+	// copied is worth nothing, or there is no such place.
+	Get(peer int, place uint64, dst mem.Buffer, token uint64)
+	Put(peer int, place uint64, src mem.Buffer, token uint64)
 }

@@ -17,7 +17,6 @@ type endpoint struct {
 
 	links   map[int]*link // ranks that frames went to or came from
 	lent    int           // payloads that peers have yet to copy
-	done    []completion  // due at the next Poll
 	armed   bool
 	closing bool // arriving frames are dropped
 	ended   bool // closed or killed: nothing happens any more
@@ -30,12 +29,6 @@ type link struct {
 	loans []*parcel
 	shut  bool // peer's box was found shut; its farewell is under way
 	lost  bool // and was delivered
-}
-
-// A completion is a Sent that is due.
-type completion struct {
-	token uint64
-	err   error
 }
 
 // Name implements transport.Transport.
@@ -125,28 +118,18 @@ func (e *endpoint) Poll(int) int {
 	if e.ended {
 		return 0
 	}
-	n := e.complete()
 	if !e.box.news.Load() {
-		return n
+		return 0
 	}
 	q, end := e.box.take()
 	if end != nil {
-		return n + e.perish(end)
+		return e.perish(end)
 	}
+	n := 0
 	for p := q.pop(); p != nil; p = q.pop() {
 		e.handle(p)
 		n++
 	}
-	return n
-}
-
-// complete reports the one-sided transfers that are done.
-func (e *endpoint) complete() int {
-	n := 0
-	for ; n < len(e.done); n++ { // Sent may add to it
-		e.sink.Sent(e.done[n].token, e.done[n].err)
-	}
-	e.done = e.done[:0]
 	return n
 }
 
@@ -260,7 +243,7 @@ func (e *endpoint) Arm() bool {
 	if e.ended {
 		return true
 	}
-	e.armed = len(e.done) == 0 && e.box.arm()
+	e.armed = e.box.arm()
 	return e.armed
 }
 
@@ -281,7 +264,6 @@ func (e *endpoint) Close(force bool) bool {
 	for p := q.pop(); p != nil; p = q.pop() {
 		e.handle(p)
 	}
-	e.unregisterAll()
 	for _, l := range e.links {
 		e.recall(l, transport.ErrClosed)
 		if l.peer != e.rank {

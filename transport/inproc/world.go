@@ -33,8 +33,7 @@ func NewWorld(n int) *World {
 }
 
 // Transport returns the transport of the given rank, which delivers to sink and
-// wakes p. It is called once for each rank. Its result also implements
-// transport.Getter.
+// wakes p. It is called once for each rank.
 func (w *World) Transport(rank int, sink transport.Sink, p transport.Parker) transport.Transport {
 	b := &w.boxes[rank]
 	b.mu.Lock()
@@ -60,13 +59,11 @@ func (w *World) Kill(rank int) {
 type box struct {
 	news atomic.Bool // queue or end have changed since the last take
 
-	mu      sync.Mutex // held for a few instructions only
-	queue   queue
-	armed   bool // wake parker at the next change
-	parker  transport.Parker
-	end     error // why nothing can be put in any more
-	regions map[uint64]*region
-	lastKey uint64
+	mu     sync.Mutex // held for a few instructions only
+	queue  queue
+	armed  bool // wake parker at the next change
+	parker transport.Parker
+	end    error // why nothing can be put in any more
 }
 
 // put adds p, or returns why it cannot.

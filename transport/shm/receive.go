@@ -32,13 +32,16 @@ func (t *Transport) Poll(rank int) int {
 	}
 	look := t.disarm()
 	t.idle++
+	n := 0
+	if t.moving > 0 {
+		n = t.move()
+	}
 	if rank >= 0 {
-		if n, enough := t.await(rank); n > 0 || enough && !look {
-			return n
+		if k, enough := t.await(rank); k > 0 || enough && !look {
+			return n + k
 		}
 	}
 	t.meet()
-	n := 0
 	for _, p := range t.readers {
 		n += t.receive(p, records)
 	}
@@ -160,6 +163,8 @@ func (t *Transport) receive(p *peer, most int) int {
 // take takes in one record. It reports whether there may be others.
 func (t *Transport) take(p *peer, kind int, content []byte) bool {
 	switch {
+	case kind == invite && p.in.Left() == 0:
+		return t.help(p, content)
 	case kind == first && p.in.Left() == 0:
 		h := &t.head
 		if err := h.Decode(content); err != nil {
@@ -244,8 +249,11 @@ func (t *Transport) ready() bool {
 			return true
 		}
 	}
-	for _, p := range t.peers {
-		if p == nil || p.out.empty() {
+	for _, p := range t.used {
+		if p.moves.ready() {
+			return true
+		}
+		if p.out.empty() {
 			continue
 		}
 		p.hungry = true
@@ -283,6 +291,7 @@ func (t *Transport) Close(force bool) bool {
 		if p.lost {
 			continue
 		}
+		t.endMoves(p, transport.ErrClosed)
 		p.in.Abandon()
 		t.serve(p)
 		if !p.out.empty() {

@@ -13,8 +13,11 @@ import (
 // modulo the size is a place in the ring.
 //
 //	offset  size  content
-//	0       64    head: how far the reader has read and lets the writer write
-//	64      64    hungry: not 0 while the writer sleeps and waits for room
+//	0       64    head: how far the reader has read and lets the writer write;
+//	              helped: what it has done of the copy that the writer asked it
+//	              to help with
+//	64      64    hungry: not 0 while the writer sleeps and waits for room;
+//	              claims: what of that copy has been begun, and by whom
 //	128     size  records
 //
 // Its first firstLap bytes are a ring of their own at first: small messages stay
@@ -52,7 +55,9 @@ import (
 // ring of bytes before, as counted in the size that the ring has now.
 type ring struct {
 	head   *atomic.Uint64
+	helped *atomic.Uint64
 	hungry *atomic.Uint32
+	claims *atomic.Uint64
 	mem    []byte // all of it, also what is not claimed yet
 	lap    uint64 // how much of mem is in use, a power of two
 	base   uint64 // a position that is at the beginning of mem
@@ -69,7 +74,9 @@ const (
 func newRing(mem []byte) ring {
 	return ring{
 		head:   (*atomic.Uint64)(unsafe.Pointer(&mem[0])),
+		helped: (*atomic.Uint64)(unsafe.Pointer(&mem[8])),
 		hungry: (*atomic.Uint32)(unsafe.Pointer(&mem[lineSize])),
+		claims: (*atomic.Uint64)(unsafe.Pointer(&mem[lineSize+8])),
 		mem:    mem[controlSize:],
 		lap:    uint64(min(firstLap, len(mem)-controlSize)),
 	}
@@ -92,8 +99,9 @@ func (r *ring) word(pos uint64) *atomic.Uint64 {
 
 // The kinds of records, in the lower byte of the word.
 const (
-	first = 1 + iota // of a frame
-	more             // of the frame before
+	first  = 1 + iota // of a frame
+	more              // of the frame before
+	invite            // to help with a copy; it lies between frames
 )
 
 // grown is set in the word of a record behind which the ring has grown.
@@ -211,7 +219,7 @@ func (r *reader) next() (kind int, content []byte) {
 		return 0, nil
 	}
 	kind, n, at := int(w&^grown&0xff), w>>8, r.at(r.pos)
-	if kind > more || n > r.lap-uint64(at)-wordSize || kind == first && n < transport.HeaderSize {
+	if kind > invite || n > r.lap-uint64(at)-wordSize || kind == first && n < transport.HeaderSize {
 		return -1, nil
 	}
 	r.wide = w&grown != 0

@@ -160,6 +160,7 @@ func (f *frame) own() {
 func (t *Transport) Forget(rank int, token uint64) {
 	p := t.peer(t.local(rank))
 	p.in.Forget(token)
+	t.forgetMove(p, token)
 	for i := p.out.first; i < len(p.out.frames); i++ {
 		if f := &p.out.frames[i]; f.lent && f.token == token {
 			f.lent = false

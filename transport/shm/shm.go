@@ -5,8 +5,9 @@
 // # Layout of the area
 //
 //	offset        size            content
-//	0             n x 256         one line per local rank: parked, and who has
-//	                              ever written to it
+//	0             n x 256         one line per local rank: parked, who has ever
+//	                              written to it, and how often it has recalled
+//	                              places in its heap
 //	ringsAt(n)    n x n x stride  rings, by reader, then by writer
 //
 // The rings of pairs that never talk are never touched, and take no memory.
@@ -62,6 +63,9 @@ type Config struct {
 	Ranks []int // the world ranks of this host; the Transport's from now on
 	// Area is the shared memory, Size(len(Ranks)) bytes, zero when the job starts.
 	Area []byte
+	// Heap returns the memory of a local rank that all others can read and write as
+	// well, nil if there is none.
+	Heap func(local int) []byte
 	// Claim makes sure that a part of Area exists, so that touching it cannot
 	// fail. It may be called again for the same part.
 	Claim func(off, n int) error
@@ -77,7 +81,9 @@ type line struct {
 	_      [lineSize - 4]byte
 	// Bit i says that local rank i has written to it.
 	writers [MaxRanks / 64]atomic.Uint64
-	_       [256 - lineSize - MaxRanks/8]byte // whole lines of the cache
+	// What the places hold that it tells now.
+	recalls atomic.Uint64
+	_       [256 - lineSize - MaxRanks/8 - 8]byte // whole lines of the cache
 }
 
 // ringSize returns the bytes of records in a ring of a host with n ranks.
@@ -108,6 +114,7 @@ type Transport struct {
 	readers []*peer     // those that have written to us
 	known   []uint64    // the bits of writers that have been seen
 	waiting int         // frames that wait for room and whose Sent is not due
+	moving  int         // copies from and to heaps that are under way
 	armed   bool        // since the last Poll
 	idle    int         // Polls that found nothing
 	scarce  bool        // there was no memory for a ring to grow: none is asked for again
@@ -127,6 +134,8 @@ type peer struct {
 	behind      bool // the last record was there when it was looked for
 	out         outbox
 	in          arrival.Frame
+	moves       moves
+	invited     uint64 // the number of the last copy that p was asked to help with
 }
 
 // New returns the transport of a rank.
@@ -270,6 +279,7 @@ func (t *Transport) lose(p *peer, err error) {
 	}
 	p.lost = true
 	p.in = arrival.Frame{}
+	t.endMoves(p, err)
 	for !p.out.empty() {
 		if f := t.next(p); f.lent {
 			t.sink.Sent(f.token, err)

@@ -38,6 +38,10 @@ func openNet(t *testing.T, sinks []transport.Sink) *transporttest.Net {
 // openAmong makes a Net of the first of n ranks.
 func openAmong(t *testing.T, sinks []transport.Sink, n int) *transporttest.Net {
 	mem := area(n)
+	heaps := make([][]byte, len(sinks))
+	for i := range heaps {
+		heaps[i] = make([]byte, 10<<20)[:9<<20+4096]
+	}
 	states := make([]atomic.Uint32, n)
 	sets := make([]*poll.Set, len(sinks))
 	ranks := make([]int, n)
@@ -51,10 +55,11 @@ func openAmong(t *testing.T, sinks []transport.Sink, n int) *transporttest.Net {
 		}
 		sets[i] = set
 	}
-	net := &transporttest.Net{}
+	net := &transporttest.Net{Heap: func(rank int) []byte { return heaps[rank] }}
 	for i, s := range sinks {
 		tr, err := New(Config{
 			Local: i, Ranks: ranks, Area: mem, Claim: claimed,
+			Heap:  func(local int) []byte { return heaps[local] },
 			Ring:  func(local int) { sets[local].Wake() },
 			State: func(local int) State { return State(states[local].Load()) },
 		}, s)
@@ -108,9 +113,11 @@ func (l losses) Lost(peer int, err error)                         { l[peer] = er
 // pair returns the transports of two ranks and what the second loses.
 func pair(t *testing.T, claim func(off, n int) error) (a, b *Transport, lost losses) {
 	mem, lost := area(2), losses{}
-	cfg := Config{Ranks: []int{7, 3}, Area: mem, Claim: claimed, Ring: func(int) {}, State: func(int) State { return Alive }}
+	heaps := make([]byte, 200)
+	heap := func(local int) []byte { return heaps[100*local:][:100:100] }
+	cfg := Config{Ranks: []int{7, 3}, Area: mem, Heap: heap, Claim: claimed, Ring: func(int) {}, State: func(int) State { return Alive }}
 	b, err := New(Config{
-		Local: 1, Ranks: cfg.Ranks, Area: mem, Claim: claimed, Ring: cfg.Ring, State: cfg.State,
+		Local: 1, Ranks: cfg.Ranks, Area: mem, Heap: heap, Claim: claimed, Ring: cfg.Ring, State: cfg.State,
 	}, lost)
 	if err != nil {
 		t.Fatal(err)
@@ -143,14 +150,16 @@ func TestWithoutMemoryForARingAPeerIsNotReached(t *testing.T) {
 func TestNonsenseInARingIsAProtocolError(t *testing.T) {
 	whole := length(transport.HeaderSize)
 	for name, spoil := range map[string]func(w *writer){
-		"kind":        func(w *writer) { w.word(0).Store(9) },
-		"length":      func(w *writer) { w.word(0).Store(1<<40<<8 | first) },
-		"no header":   func(w *writer) { w.word(0).Store(8<<8 | first) },
-		"header":      func(w *writer) { w.mem[wordSize] = 0xff },
-		"no frame":    func(w *writer) { w.word(0).Store(8<<8 | more) },
-		"too long":    func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize+8)<<8 | first) },
-		"growth":      func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize)<<8 | first | grown) },
-		"not the end": func(w *writer) { w.word(uint64(whole)).Store(8<<8 | more) },
+		"kind":            func(w *writer) { w.word(0).Store(9) },
+		"length":          func(w *writer) { w.word(0).Store(1<<40<<8 | first) },
+		"no header":       func(w *writer) { w.word(0).Store(8<<8 | first) },
+		"header":          func(w *writer) { w.mem[wordSize] = 0xff },
+		"no frame":        func(w *writer) { w.word(0).Store(8<<8 | more) },
+		"too long":        func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize+8)<<8 | first) },
+		"growth":          func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize)<<8 | first | grown) },
+		"half a question": func(w *writer) { w.word(0).Store(8<<8 | invite) },
+		"no heap there":   func(w *writer) { w.word(0).Store(invitationSize<<8 | invite) },
+		"not the end":     func(w *writer) { w.word(uint64(whole)).Store(8<<8 | more) },
 	} {
 		a, b, lost := pair(t, nil)
 		a.Send(3, &transport.Header{Kind: transport.Credit}, mem.Buffer{}, 0)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"gompi/internal/mem"
 	"gompi/transport"
 )
 
@@ -252,51 +251,4 @@ func sinkMaySend(t *testing.T, n *net) {
 		}
 		return r.check(1-r.id, sizes)
 	})
-}
-
-func oneSided(t *testing.T, n *net) {
-	g, ok := n.Ends[1].Transport.(transport.Getter)
-	if !ok {
-		t.Skip("the transport has no one-sided access")
-	}
-	memory := pattern(1, 0, 5000)
-	key, err := g.Register(mem.Bytes(memory))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := n.ranks[0]
-	a := r.Transport.(transport.Getter)
-	wait := func(token uint64) error {
-		t.Helper()
-		if err := r.until("one-sided access", func() bool { return !r.due[token] }); err != nil {
-			t.Fatal(err)
-		}
-		return r.sent[token]
-	}
-	got := make([]byte, 1000)
-	r.due[1] = true
-	a.Get(1, key, 3000, mem.Bytes(got), 1)
-	if err := wait(1); err != nil || !bytes.Equal(got, memory[3000:4000]) {
-		t.Errorf("Get of 1000 bytes at 3000: %v, right bytes: %v", err, bytes.Equal(got, memory[3000:4000]))
-	}
-	put := pattern(0, 1, 10)
-	r.due[2] = true
-	a.Put(1, key, 4990, mem.Bytes(put), 2)
-	if err := wait(2); err != nil || !bytes.Equal(memory[4990:], put) {
-		t.Errorf("Put of 10 bytes at 4990: %v, right bytes: %v", err, bytes.Equal(memory[4990:], put))
-	}
-	for i, offset := range []int64{-1, 4001, 5001, 1 << 62} {
-		token := uint64(10 + i)
-		r.due[token] = true
-		a.Get(1, key, offset, mem.Bytes(got), token)
-		if wait(token) == nil {
-			t.Errorf("Get of 1000 bytes at %d of 5000 succeeded", offset)
-		}
-	}
-	g.Unregister(key)
-	r.due[3] = true
-	a.Get(1, key, 0, mem.Bytes(got), 3)
-	if wait(3) == nil {
-		t.Error("Get of unregistered memory succeeded")
-	}
 }

@@ -24,6 +24,9 @@ type Net struct {
 	// Kill ends a rank as the death of its process would. Nothing else is
 	// called for that End at the same time or later.
 	Kill func(rank int)
+	// Heap returns memory of a rank that its peers can reach, as much for each rank;
+	// nil if Transports are not Direct.
+	Heap func(rank int) []byte
 	// Done releases what outlives the transports, which have been closed or
 	// killed by then. It may be nil.
 	Done func()
@@ -60,7 +63,12 @@ func Run(t *testing.T, open Open) {
 		{"DeathIsACut", 4, deathIsACut},
 		{"DeathGivesBuffersBack", 2, deathGivesBuffersBack},
 		{"DeadBeforeFirstContact", 2, deadBeforeContact},
-		{"OneSidedAccess", 2, oneSided},
+		{"HeapsAreReadAndWritten", 2, heapsAreReached},
+		{"CopiesBetweenHeapsNeedNoPeer", 2, copiesNeedNoPeer},
+		{"PlacesThatMeanNothing", 2, placesThatMeanNothing},
+		{"RecalledMemoryIsReadInVain", 2, recalledMemory},
+		{"ForgottenCopiesEnd", 2, forgottenCopies},
+		{"CopiesEndWithTheTransport", 2, copiesEndInClose},
 		{"MessagesAllocateNothing", 2, noAllocation},
 	} {
 		t.Run(c.name, func(t *testing.T) {

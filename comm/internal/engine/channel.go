@@ -171,8 +171,12 @@ func (ch *Channel) cancelPosted(err error) {
 
 // abandon ends a request whose buffer a transport may hold.
 func (e *Engine) abandon(r *Request, err error) {
-	if p := e.peer(max(r.peer, 0)); r.peer >= 0 && p.tr != nil && (r.stage == filling || r.stage == leaving) {
-		p.tr.Forget(r.peer, r.token)
+	if p := e.peer(max(r.peer, 0)); r.peer >= 0 && p.tr != nil {
+		switch r.stage {
+		case filling, leaving, fetching, storing:
+			p.tr.Forget(r.peer, r.token)
+		}
+		e.recall(p, r)
 	}
 	e.finish(r, err)
 }

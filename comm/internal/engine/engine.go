@@ -56,6 +56,7 @@ type Engine struct {
 	cfg    Config
 	flight *seg.Rank    // nil without a host segment
 	want   atomic.Int32 // goroutines that want mu: a driver lets them have it
+	strays atomic.Bool  // a peer may be writing to a buffer that was given up
 
 	mu         sync.Mutex
 	transports []transport.Transport
@@ -137,6 +138,7 @@ type peer struct {
 	rank   int
 	tr     transport.Transport // nil until the first use
 	prompt transport.Prompt    // tr, if it is one
+	direct transport.Direct    // tr, if it is one
 	lost   error               // why nothing can be sent to it any more
 	fate   error               // how its process ended after it had left, as the launcher says
 	// Bytes of eager point-to-point payload: sent and not yet let go by the peer,
@@ -170,6 +172,7 @@ func (e *Engine) lookUp(rank int) *peer {
 	if p.tr == nil && p.lost == nil {
 		p.tr = e.route(rank)
 		p.prompt, _ = p.tr.(transport.Prompt)
+		p.direct, _ = p.tr.(transport.Direct)
 	}
 	if p.tr != nil {
 		e.recent = p

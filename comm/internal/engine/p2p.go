@@ -15,7 +15,9 @@ const Any = -1
 // with the envelope, at the risk that nobody waits for it. Announced: only the
 // envelope goes, and the payload stays with the sender until a receive has
 // matched and asked for it. Large and synchronous messages are announced, and
-// so is everything once the peer holds too much that it has not matched.
+// so is everything once the peer holds too much that it has not matched. The payload
+// of announced ones need not travel where one side reaches the other's memory: see
+// direct.go.
 
 // Send sends b and waits until b may be reused.
 func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bool) error {
@@ -248,7 +250,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
 	if sync || !ch.eager(p, r.size) {
 		r.stage = announced
-		e.h.Kind, e.h.A, e.h.B = transport.Announce, uint64(r.size), e.stamp(r)
+		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.Announce, uint64(r.size), e.stamp(r), p.tell(r)
 		e.post(p, mem.Buffer{}, 0)
 		return
 	}
@@ -369,7 +371,7 @@ func (ch *Channel) pair(r *Request, m *message) {
 		e.finish(s, err)
 		e.finish(r, err)
 	case m.kind == transport.Announce:
-		ch.ask(r, m.p, m.offer)
+		ch.ask(r, m)
 		e.freeMessage(m)
 	case m.ready:
 		ch.consume(r, m)
@@ -393,16 +395,23 @@ func (ch *Channel) consume(r *Request, m *message) {
 	e.finish(r, err)
 }
 
-// ask tells the sender of an announced message to send it.
-func (ch *Channel) ask(r *Request, p *peer, offer uint64) {
-	e := ch.e
+// ask gets an announced message: r copies it, or tells the sender to.
+func (ch *Channel) ask(r *Request, m *message) {
+	e, p := ch.e, m.p
 	if p.lost != nil { // it can be asked no more
 		e.finish(r, p.lost)
 		return
 	}
-	r.stage, r.peer = filling, p.rank
-	e.h = transport.Header{Kind: transport.Clear, A: offer, B: e.stamp(r)}
-	e.post(p, mem.Buffer{}, 0)
+	r.stage, r.peer, r.other = filling, p.rank, m.offer
+	switch whole := r.err == nil && p.direct != nil; {
+	case whole && m.place != 0:
+		r.stage = fetching
+		p.direct.Get(p.rank, m.place, r.buf.Raw().Slice(0, r.size), e.stamp(r))
+	case whole:
+		e.clear(p, r, p.tell(r))
+	default:
+		e.clear(p, r, 0)
+	}
 }
 
 // Probe looks for a message from src with tag and, if wait is true, waits for

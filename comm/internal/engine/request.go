@@ -26,9 +26,11 @@ const (
 	complete  stage = iota
 	posted          // a receive without a message
 	filling         // a receive whose payload is on its way
+	fetching        // a receive that copies its payload from where the sender has it
 	announced       // a send whose receiver has not asked for it yet
 	queued          // a collective send that waits for credit or for its receiver
 	leaving         // a send whose buffer the transport holds
+	storing         // a send that copies its payload to where the receiver wants it
 )
 
 // A Handle names a Request to the caller of Isend, Irecv or Expect, who may keep it
@@ -101,8 +103,10 @@ type Request struct {
 	tag    int
 	sync   bool
 	token  uint64
-	size   int // bytes of the message
-	got    int // bytes of it stored so far
+	other  uint64 // of an announced message: the other side's token
+	told   bool   // the other side has been told where buf lies
+	size   int    // bytes of the message
+	got    int    // bytes of it stored so far
 	status Status
 	err    error
 
@@ -167,7 +171,7 @@ func (r *Request) end(st Status) Handle {
 func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer, tag int) {
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
 	r.size, r.got, r.err, r.status = 0, 0, nil, nothing
-	r.sync, r.round, r.combine = false, nil, nil
+	r.sync, r.told, r.round, r.combine = false, false, nil, nil
 }
 
 // stamp gives r a token.
@@ -425,6 +429,7 @@ type message struct {
 	ready bool   // all of data is there
 	token uint64
 	offer uint64   // announced: the sender's token
+	place uint64   // announced: where the payload lies, if it can be read there
 	local bool     // announced by this rank itself
 	taken *Request // the receive that took it before it was ready
 }

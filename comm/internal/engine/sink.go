@@ -27,10 +27,13 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 		e.credited(p, h)
 		return mem.Buffer{}, 0
 	case transport.Clear:
-		e.cleared(p, h.A, h.B)
+		e.cleared(p, h)
 		return mem.Buffer{}, 0
 	case transport.Data:
 		return e.data(p, h)
+	case transport.Done:
+		e.done(p, h.A)
+		return mem.Buffer{}, 0
 	case transport.Revoke:
 		if h.Len > maxVerdict {
 			return mem.Buffer{}, 0
@@ -111,7 +114,7 @@ func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer,
 	m.kind, m.p, m.tag, m.typ = h.Kind, p, int(h.Tag), mem.Type(h.Flags)
 	m.seq, m.call, m.size = h.Seq, CallOf(h.A, h.B), int(h.Len)
 	if h.Kind == transport.Announce {
-		m.size, m.offer, m.ready = int(min(h.A, transport.MaxPayload)), h.B, true
+		m.size, m.offer, m.place, m.ready = int(min(h.A, transport.MaxPayload)), h.B, h.Seq, true
 	}
 	if ch == nil {
 		e.orphans[h.Comm] = append(e.orphans[h.Comm], m) // payload is within the sender's budget
@@ -212,14 +215,24 @@ func (e *Engine) putPiece(r *Request) {
 }
 
 // cleared handles the request for the payload of an announced message.
-func (e *Engine) cleared(p *peer, offer, token uint64) {
-	r, _ := e.slots.get(offer)
+func (e *Engine) cleared(p *peer, h *transport.Header) {
+	r, _ := e.slots.get(h.A)
 	if r == nil || r.stage != announced || r.peer != p.rank {
 		return // withdrawn in the meantime
 	}
+	if r.other = h.B; h.Seq != 0 && p.direct != nil {
+		r.stage = storing
+		p.direct.Put(p.rank, h.Seq, r.buf.Raw(), r.token)
+		return
+	}
+	e.supply(p, r)
+}
+
+// supply sends the payload of an announced message.
+func (e *Engine) supply(p *peer, r *Request) {
 	r.stage = leaving
-	e.h = transport.Header{Kind: transport.Data, A: token}
-	if e.post(p, r.buf.Raw(), offer) {
+	e.h = transport.Header{Kind: transport.Data, A: r.other}
+	if e.post(p, r.buf.Raw(), r.token) {
 		e.finish(r, nil)
 	}
 }
@@ -236,11 +249,14 @@ func (e *Engine) data(p *peer, h *transport.Header) (mem.Buffer, uint64) {
 // Sent implements transport.Sink.
 func (e *Engine) Sent(token uint64, err error) {
 	r, _ := e.slots.get(token)
+	if r != nil && (r.stage == fetching || r.stage == storing) && e.copied(r, err) {
+		return
+	}
 	if err != nil && r != nil {
 		err = e.reason(e.peer(r.peer), err)
 	}
 	switch {
-	case r == nil || r.stage != leaving:
+	case r == nil || r.stage != leaving && r.stage != fetching && r.stage != storing:
 	case err != nil && r.round != nil:
 		r.stage = queued // the transport has let go of it
 		r.ch.miss(e.peer(r.peer), err, r.round.call)
@@ -357,7 +373,7 @@ func (ch *Channel) dismiss(p *peer, known bool) {
 	ch.q.DropSource(src, func(n *match.Recv[Request]) { e.finish(n.Val, p.lost) })
 	for i := range e.slots.list {
 		r := e.slots.list[i].r
-		if r != nil && r.ch == ch && r.peer == p.rank && r.round == nil && (r.stage == announced || r.stage == filling) {
+		if r != nil && r.ch == ch && r.peer == p.rank && r.round == nil && (r.stage == announced || r.stage == filling || r.stage == fetching) {
 			e.abandon(r, p.lost)
 		}
 	}

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"errors"
+
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// An announced message need not travel where its two sides share memory. If the
+// sender's buffer lies there, Announce tells the place, the receiver copies from it and
+// answers Done. Else, if the receiver's does, Clear tells the place, the sender copies
+// to it and says Done. So it takes one copy and no more frames than the other way,
+// which is left for buffers that neither side reaches, and for messages of which not
+// everything is received.
+//
+// A side that gives up a message of which it has told a place recalls all its places.
+// Who copies from or to one then learns that it was in vain. If it was because of that
+// message, an error is on its way; and if it was because of another one, the message
+// goes the other way.
+
+// tell returns the place of r's buffer for p, which it will be told, 0 if it has none.
+func (p *peer) tell(r *Request) (place uint64) {
+	if p.direct != nil {
+		place = p.direct.Place(p.rank, r.buf.Raw())
+	}
+	r.told = place != 0
+	return place
+}
+
+// clear tells the sender of an announced message to send it, or to store it at a place.
+func (e *Engine) clear(p *peer, r *Request, place uint64) {
+	e.h = transport.Header{Kind: transport.Clear, A: r.other, B: e.stamp(r), Seq: place}
+	e.post(p, mem.Buffer{}, 0)
+}
+
+// copied ends what this rank has copied directly, or has it go the other way. It reports
+// false if the peer is lost.
+func (e *Engine) copied(r *Request, err error) bool {
+	p := e.peer(r.peer)
+	switch {
+	case err == nil:
+		e.h = transport.Header{Kind: transport.Done, A: r.other}
+		e.post(p, mem.Buffer{}, 0)
+		e.finish(r, nil)
+	case !errors.Is(err, transport.ErrRecalled):
+		return false
+	case r.stage == storing:
+		e.supply(p, r)
+	default:
+		r.stage = filling
+		e.clear(p, r, 0)
+	}
+	return true
+}
+
+// done ends a message that the peer has copied.
+func (e *Engine) done(p *peer, token uint64) {
+	r, _ := e.slots.get(token)
+	if r != nil && r.told && r.peer == p.rank && (r.stage == announced || r.stage == filling) {
+		e.finish(r, nil)
+	}
+}
+
+// recall takes back the place of r's buffer, if p knows one. If p writes there it may be
+// in the midst of it.
+func (e *Engine) recall(p *peer, r *Request) {
+	known := r.told
+	if r.stage == fetching { // p may have been asked to help
+		known = p.direct.Place(p.rank, r.buf.Raw()) != 0
+	}
+	if !known {
+		return
+	}
+	p.direct.Recall()
+	if p.lost == nil && (r.stage == filling || r.stage == fetching) {
+		e.strays.Store(true)
+	}
+}
+
+// Strays reports whether a peer may be writing to the buffer of a receive that was given
+// up.
+func (e *Engine) Strays() bool { return e.strays.Load() }

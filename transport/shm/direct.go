@@ -1,0 +1,368 @@
+package shm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// This file is transport.Direct: what lies in a rank's heap, which all ranks of the
+// host map, its peers read and write where it is.
+//
+// # Recalls
+//
+// A place is where something begins in the heap of the rank that tells it, and how
+// often that rank had recalled its places until then. Who copies compares that number
+// with the one in the rank's line, before each piece, and, having read, after the last
+// one. A rank recalls before it changes what others may still read: so either the
+// reader has read what was told, or it finds the number changed. The number is changed
+// and read atomically. On amd64 processors see each other's loads and stores in the
+// order of the program, so that it makes no difference that the bytes between are
+// copied by plain ones; arm64 orders those before an atomic load and those behind an
+// atomic store less strictly, and there the way through the engine's lock and back to
+// the caller has to do.
+//
+// # Copies that both ranks make
+//
+// If both ends of a Get lie in heaps the peer can help: who gets invites it by a record
+// in its ring, and takes pieces from the front of what is to be copied, the peer, if
+// and when it reads the record, from the back. Whoever takes one first says so in the
+// word claims, by a compare-and-swap, so that no piece is taken twice; a peer that
+// computes instead of helping is not waited for. Bits of the word: 40 to 63 the number
+// of the invitation, which is different each time, so that a peer which comes late takes
+// nothing; 20 to 39 the pieces taken by the peer, 0 to 19 those by the inviter. When all
+// are taken, the peer's number is final, and the inviter waits until the word helped,
+// which the peer stores after each piece, says as many.
+
+const (
+	// placeBits is what a place tells the offset with, 1 for the first byte.
+	placeBits = 40
+	// piece is how much is copied between looks at whether it is still wanted, and what
+	// the two who share a copy take at a time.
+	piece = 64 << 10
+	// helpFrom is the length of the shortest copy that the peer is asked to help with.
+	helpFrom = 128 << 10
+	// pastFrom is the length from which on copies go past the caches.
+	pastFrom = 8 << 20
+
+	takenBits   = 20
+	takenMask   = 1<<takenBits - 1
+	invitations = 1<<(64-2*takenBits) - 1
+)
+
+// A move is a copy from or to a peer's heap that is under way.
+type move struct {
+	dst, src []byte
+	place    uint64 // at the peer; 0 if this is help with the peer's copy
+	token    uint64
+	next     int  // the piece to copy, if nobody helps
+	put      bool // dst is the peer's
+	ask      bool // the peer may be asked to help
+	shared   sharing
+	err      error
+}
+
+// A sharing is a copy's part in the words of a ring, of which there are two: for who
+// invited and for who helps.
+type sharing struct {
+	claims, helped *atomic.Uint64 // nil: nobody helps
+	number         uint64
+	helping        bool
+}
+
+// moves are the copies from and to one peer, first come, first served.
+type moves struct {
+	all   []move
+	first int
+}
+
+func (m *moves) empty() bool { return m.first == len(m.all) }
+
+func (m *moves) push(x move) {
+	if m.first > len(m.all)/2 {
+		n := copy(m.all, m.all[m.first:])
+		clear(m.all[n:])
+		m.all, m.first = m.all[:n], 0
+	}
+	m.all = append(m.all, x)
+}
+
+func (m *moves) pop() move {
+	x := m.all[m.first]
+	m.all[m.first] = move{}
+	if m.first++; m.empty() {
+		m.all, m.first = m.all[:0], 0
+	}
+	return x
+}
+
+// ready reports whether there is something to copy, or a copy has ended.
+func (m *moves) ready() bool {
+	if m.empty() {
+		return false
+	}
+	x := &m.all[m.first]
+	_, _, _, left := x.left()
+	return left || x.over()
+}
+
+// Place implements transport.Direct.
+func (t *Transport) Place(rank int, b mem.Buffer) uint64 {
+	if b.Size() == 0 || !b.IsHost() || t.local(rank) < 0 {
+		return 0
+	}
+	body, heap := b.HostSlice(), t.Heap(t.Local)
+	off := uintptr(unsafe.Pointer(unsafe.SliceData(body))) - uintptr(unsafe.Pointer(unsafe.SliceData(heap)))
+	if off >= uintptr(len(heap)) || uintptr(len(heap))-off < uintptr(len(body)) {
+		return 0
+	}
+	return t.recalls(t.Local)<<placeBits | uint64(off+1)
+}
+
+// recalls returns what the places hold that a rank tells now.
+func (t *Transport) recalls(local int) uint64 {
+	return t.lines[local].recalls.Load() & (1<<(64-placeBits) - 1)
+}
+
+// Recall implements transport.Direct.
+func (t *Transport) Recall() { t.lines[t.Local].recalls.Add(1) }
+
+// holds reports whether what a rank has told of a place holds.
+func (t *Transport) holds(local int, place uint64) bool {
+	return place>>placeBits == t.recalls(local)
+}
+
+// at returns n bytes from a place of a rank's heap on, nil if they are not there.
+func (t *Transport) at(local int, place uint64, n int) []byte {
+	heap, off := t.Heap(local), place&(1<<placeBits-1)
+	if off == 0 || off-1 > uint64(len(heap)) || uint64(n) > uint64(len(heap))-(off-1) {
+		return nil
+	}
+	return heap[off-1:][:n:n]
+}
+
+// Get implements transport.Direct.
+func (t *Transport) Get(rank int, place uint64, dst mem.Buffer, token uint64) {
+	p := t.peer(t.local(rank))
+	t.begin(p, move{dst: dst.HostSlice(), src: t.at(p.local, place, dst.Size()), place: place, token: token, ask: dst.Size() >= helpFrom})
+}
+
+// Put implements transport.Direct.
+func (t *Transport) Put(rank int, place uint64, src mem.Buffer, token uint64) {
+	p := t.peer(t.local(rank))
+	t.begin(p, move{dst: t.at(p.local, place, src.Size()), src: src.HostSlice(), place: place, token: token, put: true})
+}
+
+func (t *Transport) begin(p *peer, x move) {
+	if len(x.src) != len(x.dst) {
+		x.err = transport.ErrRecalled
+	}
+	p.moves.push(x)
+	t.moving++
+}
+
+// invite asks p to help with a copy that begins, if that goes to our heap and the question
+// can leave at once.
+func (t *Transport) invite(p *peer, x *move) {
+	x.ask = false
+	to := t.Place(p.rank, mem.Bytes(x.dst))
+	if to == 0 || len(x.dst) > takenMask*piece || p.lost || !p.out.empty() || p.w.mem == nil || p.w.room() < lineSize {
+		return
+	}
+	p.invited = p.invited%invitations + 1
+	x.shared = sharing{claims: p.w.claims, helped: p.w.helped, number: p.invited}
+	p.w.claims.Store(p.invited << (2 * takenBits))
+	t.announce(p)
+	p.w.invite(invitation{p.invited, x.place, to, uint64(len(x.dst))})
+	t.wake(p)
+}
+
+// An invitation is what a record of that kind holds: its number, places in the heaps of
+// its reader and its writer, and how many bytes to copy from the one to the other.
+type invitation struct{ number, from, to, n uint64 }
+
+const invitationSize = 32
+
+func (w *writer) invite(i invitation) {
+	at := w.mem[w.at(w.tail)+wordSize:]
+	for k, v := range [...]uint64{i.number, i.from, i.to, i.n} {
+		binary.NativeEndian.PutUint64(at[8*k:], v)
+	}
+	w.publish(invite, invitationSize)
+}
+
+// help accepts an invitation of p's, in content. It reports whether it was one.
+func (t *Transport) help(p *peer, content []byte) bool {
+	if len(content) != invitationSize {
+		t.lose(p, fmt.Errorf("%w: an invitation of %d bytes, want %d", transport.ErrProtocol, len(content), invitationSize))
+		return false
+	}
+	word := func(k int) uint64 { return binary.NativeEndian.Uint64(content[8*k:]) }
+	i := invitation{word(0), word(1), word(2), word(3)}
+	x := move{shared: sharing{p.r.claims, p.r.helped, i.number, true}}
+	if i.n <= takenMask*piece {
+		x.src, x.dst = t.at(t.Local, i.from, int(i.n)), t.at(p.local, i.to, int(i.n))
+	}
+	if x.src == nil || x.dst == nil {
+		t.lose(p, fmt.Errorf("%w: an invitation to copy %d bytes outside the heap", transport.ErrProtocol, i.n))
+		return false
+	}
+	if !t.closing {
+		t.begin(p, x)
+	}
+	return true
+}
+
+// left reports whether there are pieces that nobody has taken, and how the words that
+// say so have it: which is the next, and what claims becomes when this rank takes it.
+func (x *move) left() (next int, w, taken uint64, ok bool) {
+	s := &x.shared
+	if s.claims == nil {
+		return x.next, 0, 0, x.next*piece < len(x.src)
+	}
+	pieces := (len(x.src) + piece - 1) / piece
+	w = s.claims.Load()
+	front, back := int(w&takenMask), int(w>>takenBits&takenMask)
+	if w>>(2*takenBits) != s.number || front+back >= pieces {
+		return 0, 0, 0, false
+	}
+	if s.helping {
+		return pieces - 1 - back, w, w + 1<<takenBits, true
+	}
+	return front, w, w + 1, true
+}
+
+// take takes the next piece of a copy for this rank, and reports whether there is one.
+func (x *move) take() (i int, ok bool) {
+	i, w, taken, ok := x.left()
+	if x.shared.claims == nil {
+		x.next++
+		return i, ok
+	}
+	for ok && !x.shared.claims.CompareAndSwap(w, taken) {
+		i, w, taken, ok = x.left()
+	}
+	return i, ok
+}
+
+// over reports whether a copy of which this rank finds no more pieces is complete. One
+// that helps has nothing to wait for.
+func (x *move) over() bool {
+	s := &x.shared
+	if s.claims == nil || s.helping {
+		return true
+	}
+	helper := s.claims.Load() >> takenBits & takenMask
+	return helper == 0 || s.helped.Load() == s.number<<takenBits|helper
+}
+
+// move goes on with the copies under way, some pieces of one for each peer, and returns
+// how many.
+func (t *Transport) move() int {
+	n := 0
+	for i := 0; i < len(t.used); i++ { // also those that are met meanwhile
+		p := t.used[i]
+		for bytes := 0; bytes < burst && !p.moves.empty(); bytes += piece {
+			done, over := t.advance(p, &p.moves.all[p.moves.first])
+			if over {
+				t.end(p)
+			} else if !done {
+				break
+			}
+			n++
+		}
+	}
+	return n
+}
+
+// advance copies a piece. It reports whether there was one, and whether the copy is
+// over.
+func (t *Transport) advance(p *peer, x *move) (done, over bool) {
+	switch {
+	case x.err != nil:
+		return false, true
+	case x.place != 0 && !t.holds(p.local, x.place):
+		x.err = transport.ErrRecalled
+		x.stop()
+		return false, true
+	}
+	if x.ask {
+		t.invite(p, x)
+	}
+	i, ok := x.take()
+	if !ok {
+		return false, x.over()
+	}
+	x.copy(p, i*piece, min((i+1)*piece, len(x.src)))
+	if x.shared.helping {
+		x.shared.tell()
+		t.wake(p)
+	}
+	return true, x.shared.claims == nil && x.next*piece >= len(x.src)
+}
+
+// copy copies some bytes. What goes to a peer may be stored past the caches even if it
+// is short.
+func (x *move) copy(p *peer, from, to int) {
+	dst, src := x.dst[from:to], x.src[from:to]
+	switch {
+	case len(x.src) >= pastFrom:
+		mem.Stream(dst, src)
+	case x.put || x.shared.helping:
+		p.w.reader.Copy(dst, src)
+	default:
+		copy(dst, src)
+	}
+}
+
+// tell says that a piece more has been copied.
+func (s *sharing) tell() {
+	helped := s.helped.Load()
+	if helped>>takenBits != s.number {
+		helped = s.number << takenBits
+	}
+	s.helped.Store(helped + 1)
+}
+
+// stop leaves nothing to take.
+func (x *move) stop() {
+	if s := &x.shared; s.claims != nil && !s.helping {
+		s.claims.Store(0)
+	}
+}
+
+// end ends the first copy from or to p.
+func (t *Transport) end(p *peer) {
+	x := p.moves.pop()
+	t.moving--
+	if x.err == nil && x.place != 0 && !x.put && !t.holds(p.local, x.place) {
+		x.err = transport.ErrRecalled
+	}
+	if x.token != 0 {
+		t.sink.Sent(x.token, x.err)
+	}
+}
+
+// endMoves ends all copies from and to p.
+func (t *Transport) endMoves(p *peer, err error) {
+	for !p.moves.empty() {
+		x := &p.moves.all[p.moves.first]
+		x.stop()
+		x.err = err
+		t.end(p)
+	}
+}
+
+// forgetMove ends the copy with a token in silence.
+func (t *Transport) forgetMove(p *peer, token uint64) {
+	for i := p.moves.first; i < len(p.moves.all); i++ {
+		if x := &p.moves.all[i]; x.token == token {
+			x.stop()
+			*x = move{}
+		}
+	}
+}

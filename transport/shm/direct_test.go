@@ -1,0 +1,142 @@
+package shm
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"gompi/internal/mem"
+	"gompi/internal/stress"
+	"gompi/transport"
+)
+
+// A sink that counts the copies that have ended, and how many of them well.
+type ends struct {
+	losses
+	all, well int
+}
+
+func (e *ends) Sent(token uint64, err error) {
+	if e.all++; err == nil {
+		e.well++
+	}
+}
+
+// One rank copies from the other's heap to its own and asks it to help, which it does or
+// not, and both stop for a moment wherever chance has it. What the other has copied is
+// there when the copy has ended.
+func TestCopiesThatTwoMakeSurviveAnyTiming(t *testing.T) {
+	end := stress.Until(t)
+	helped := 0
+	for seed := uint64(1); seed <= 20 || time.Now().Before(end); seed++ {
+		helped += copyTogether(t, seed)
+	}
+	if helped == 0 {
+		t.Error("nobody has ever helped")
+	}
+}
+
+// copyTogether returns how many pieces were copied by the one that was asked to help.
+func copyTogether(t *testing.T, seed uint64) (helped int) {
+	const most, copies = 12 * piece, 30
+	heaps := [2][]byte{make([]byte, most+100), make([]byte, most+100)}
+	area := area(2)
+	var ranks [2]*Transport
+	var sinks [2]*ends
+	for i := range ranks {
+		var err error
+		sinks[i] = &ends{losses: losses{}}
+		if ranks[i], err = New(Config{Local: i, Ranks: []int{0, 1}, Area: area, Claim: claimed,
+			Heap: func(local int) []byte { return heaps[local] }, Ring: func(int) {},
+			State: func(int) State { return Alive }}, sinks[i]); err != nil {
+			t.Fatal(err)
+		}
+		ranks[i].Reaches(1 - i)
+	}
+	type offer struct {
+		place uint64
+		n     int
+	}
+	offers, done := make(chan offer), make(chan bool)
+	var all sync.WaitGroup
+	all.Go(func() {
+		defer close(offers)
+		rng := rand.New(rand.NewPCG(seed, 1))
+		for i := range copies {
+			n, at := helpFrom+rng.IntN(most-helpFrom), rng.IntN(100)
+			src := heaps[1][at:][:n]
+			for j := range src {
+				src[j] = byte(i + j + j>>8)
+			}
+			offers <- offer{ranks[1].Place(0, mem.Bytes(src)), n}
+			for polls := rng.IntN(40); ; polls-- { // and then it does something else
+				select {
+				case <-done:
+				default:
+					if stress.Pause(rng); polls > 0 || ranks[1].moving > 0 {
+						ranks[1].Poll(0)
+					}
+					continue
+				}
+				break
+			}
+		}
+	})
+	rng := rand.New(rand.NewPCG(seed, 2))
+	i := 0
+	for o := range offers {
+		dst := heaps[0][rng.IntN(100):][:o.n]
+		ranks[0].Get(1, o.place, mem.Bytes(dst), 1)
+		for sinks[0].all == i {
+			stress.Pause(rng)
+			ranks[0].Poll(1)
+		}
+		for j, b := range dst {
+			if b != byte(i+j+j>>8) {
+				t.Errorf("seed %d, copy %d of %d bytes: byte %d is %d", seed, i, o.n, j, b)
+				break
+			}
+		}
+		helped += int(ranks[0].peers[1].w.claims.Load() >> takenBits & takenMask)
+		i++
+		done <- true
+	}
+	all.Wait()
+	if sinks[0].well != copies || sinks[1].all > 0 {
+		t.Errorf("seed %d: %d copies ended well and the helper was told of %d, want %d and none", seed, sinks[0].well, sinks[1].all, copies)
+	}
+	return helped
+}
+
+// What a rank that dies has told to help with is not waited for.
+func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
+	heaps := [2][]byte{make([]byte, 4*piece), make([]byte, 4*piece)}
+	state, area := Alive, area(2)
+	var sink ends
+	sink.losses = losses{}
+	a, err := New(Config{Local: 0, Ranks: []int{0, 1}, Area: area, Claim: claimed, Ring: func(int) {},
+		Heap: func(local int) []byte { return heaps[local] }, State: func(int) State { return state }}, &sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Reaches(1)
+	a.Get(1, 1, mem.Bytes(heaps[0]), 1)
+	p := a.peers[1]
+	a.invite(p, &p.moves.all[0])
+	p.w.claims.Add(1 << takenBits) // it takes a piece
+	for range 10 {
+		a.Poll(-1)
+	}
+	if sink.all > 0 {
+		t.Fatal("the copy ended without a piece that the other rank had taken")
+	}
+	state = Dead
+	a.Arm() // before it sleeps, it looks who lives
+	a.Poll(-1)
+	if sink.all != 1 || sink.well != 0 || sink.losses[1] == nil {
+		t.Errorf("after its death %d copies ended, %d of them well, lost: %v; want one with an error", sink.all, sink.well, sink.losses)
+	}
+}
+
+var _ transport.Direct = (*Transport)(nil)
