@@ -46,9 +46,7 @@ type tallySink struct {
 	tally *tally
 }
 
-type window = comm.Buffer
-
-func (s *tallySink) Arrive(peer int, h *transport.Header) (window, uint64) {
+func (s *tallySink) Arrive(peer int, h *transport.Header) (comm.Buffer, uint64) {
 	s.tally.of[h.Kind].Add(1)
 	if s.tally.hook != nil {
 		s.tally.hook(s.rank, h)

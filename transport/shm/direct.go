@@ -11,7 +11,10 @@ import (
 )
 
 // This file is transport.Direct: what lies in a rank's heap, which all ranks of the
-// host map, its peers read and write where it is.
+// host map, its peers read and write where it is. That is one copy instead of two (np=2
+// near, through the ring, with one side in a heap, and with both: latency of 256 KiB
+// 16.6, 11 and 7 us, of 1 MiB 50, 32 and 16; window of 1 MiB 37, 28 and 13 us a message,
+// of 16 MiB 1.6, 1.2 and 0.4 ms).
 //
 // # Recalls
 //
@@ -42,11 +45,16 @@ const (
 	// placeBits is what a place tells the offset with, 1 for the first byte.
 	placeBits = 40
 	// piece is how much is copied between looks at whether it is still wanted, and what
-	// the two who share a copy take at a time.
+	// the two who share a copy take at a time. It is some microseconds.
 	piece = 64 << 10
-	// helpFrom is the length of the shortest copy that the peer is asked to help with.
+	// helpFrom is the length of the shortest copy that the peer is asked to help with:
+	// two pieces (np=2 near, in windows, alone and with help: 128 KiB 3.4 and 2.6 us a
+	// message, 1 MiB 24.6 and 15.7; np=4 on two processors, a window of two pairs each of
+	// 1 MiB: 45 and 48, so it does no harm where nobody has time to help).
 	helpFrom = 128 << 10
-	// pastFrom is the length from which on copies go past the caches.
+	// pastFrom is the length from which on copies go past the caches (np=2 near, in
+	// windows, in the caches and past them: 4 MiB 57 and 91 us a message, 16 MiB 570 and
+	// 369).
 	pastFrom = 8 << 20
 
 	takenBits   = 20

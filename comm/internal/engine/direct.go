@@ -12,7 +12,8 @@ import (
 // answers Done. Else, if the receiver's does, Clear tells the place, the sender copies
 // to it and says Done. So it takes one copy and no more frames than the other way,
 // which is left for buffers that neither side reaches, and for messages of which not
-// everything is received.
+// everything is received. What is short enough to be eager stays so, from such memory
+// too: its sender need not wait for the receive, and programs count on that.
 //
 // A side that gives up a message of which it has told a place recalls all its places.
 // Who copies from or to one then learns that it was in vain. If it was because of that

@@ -403,7 +403,7 @@ func (ch *Channel) ask(r *Request, m *message) {
 		return
 	}
 	r.stage, r.peer, r.other = filling, p.rank, m.offer
-	switch whole := r.err == nil && p.direct != nil; {
+	switch whole := r.err == nil && r.buf.IsHost() && p.direct != nil; {
 	case whole && m.place != 0:
 		r.stage = fetching
 		p.direct.Get(p.rank, m.place, r.buf.Raw().Slice(0, r.size), e.stamp(r))
