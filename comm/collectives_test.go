@@ -67,6 +67,25 @@ func answerAll[T comm.Scalar](ctx context.Context, c *comm.Comm, e elements[T], 
 	return nil
 }
 
+// answeringEach is a rank that does every collective on n elements, in place and not.
+func answeringEach[T comm.Scalar](e elements[T], n int, op comm.Op) rankFunc {
+	return func(ctx context.Context, c *comm.Comm) error {
+		p := c.Size()
+		for i, kind := range everyKind {
+			for _, inPlace := range []bool{false, true} {
+				q := question{kind: kind, ranks: p, n: n, root: p - 1, gaps: i%2 == 0, inPlace: inPlace}
+				if reduces(kind) {
+					q.op = op
+				}
+				if err := answerAll(ctx, c, e, []question{q}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+}
+
 func lengthsFor(p int) []int { return []int{0, 1, p - 1, p, p + 1, 1000} }
 
 func TestCollectivesAgreeWithTheReference(t *testing.T) {

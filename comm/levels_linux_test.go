@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -103,22 +102,7 @@ func TestLongVectorsInLevelsAgreeWithTheReference(t *testing.T) {
 			if testing.Short() && (i+n/9000)%2 == 0 {
 				continue
 			}
-			p := len(hostOf)
-			err := errors.Join(inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
-				for i, kind := range everyKind {
-					for _, inPlace := range []bool{false, true} {
-						q := question{kind: kind, ranks: p, n: n, root: p - 1, gaps: i%2 == 0, inPlace: inPlace}
-						if reduces(kind) {
-							q.op = comm.Avg
-						}
-						if err := answerAll(ctx, c, e, []question{q}); err != nil {
-							return err
-						}
-					}
-				}
-				return nil
-			})...)
-			if err != nil {
+			if err := errors.Join(inLevels(t, hostOf, answeringEach(e, n, comm.Avg))...); err != nil {
 				t.Errorf("hosts %v, n=%d: %v", hostOf, n, err)
 			}
 		}
@@ -281,36 +265,7 @@ func TestDeterministicSumsInLevelsAreThoseOfMessages(t *testing.T) {
 }
 
 func TestMismatchInLevelsIsToldToAllRanks(t *testing.T) {
-	tries := allTries()
-	for _, n := range []int{4, 100_000} { // short, and in shares
-		for i, even := range tries {
-			for j, odd := range tries {
-				if i == j || testing.Short() && (i+j)%5 != 0 {
-					continue
-				}
-				hostOf := []int32{0, 0, 1, 1}
-				where := (i + j) % len(hostOf)
-				start := time.Now()
-				inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
-					mine := even
-					if c.Rank() == where {
-						mine = odd
-					}
-					err := mine.call(ctx, c, n)
-					if err == nil {
-						err = next(ctx, c)
-					}
-					if problem := wrongMismatch(err, where, even.name, odd.name); problem != nil {
-						t.Errorf("%s against %s of %d: rank %d: %v", even.name, odd.name, n, c.Rank(), problem)
-					}
-					return nil
-				})
-				if d := time.Since(start); d > 10*time.Second {
-					t.Errorf("%s against %s: took %v", even.name, odd.name, d)
-				}
-			}
-		}
-	}
+	disagreeInMemory(t, func(fn rankFunc) []error { return inLevels(t, []int32{0, 0, 1, 1}, fn) })
 }
 
 // A rank that dies breaks the communicator for all others, wherever they are in it.
@@ -326,24 +281,13 @@ func TestDeathInLevelsRevokesThemOnAllOtherRanks(t *testing.T) {
 }
 
 func TestLevelsWithoutARankThatLeftFailEverywhere(t *testing.T) {
-	e := integers[int64]()
 	for _, kind := range []string{"allreduce", "gather"} {
 		const p, gone = 4, 3
 		inLevels(t, []int32{0, 0, 1, 1}, func(ctx context.Context, c *comm.Comm) error {
 			if c.Rank() == gone {
 				return leave(ctx, c)
 			}
-			q := question{kind: kind, ranks: p, n: 10}
-			if reduces(kind) {
-				q.op = comm.Sum
-			}
-			err := answerAll(ctx, c, e, []question{q})
-			if err == nil { // its part was done without the one that left
-				err = comm.Barrier(ctx, c)
-			}
-			if problem := wrongCause(err, gone, "has left"); problem != nil {
-				t.Errorf("%s: rank %d: %v", kind, c.Rank(), problem)
-			}
+			missing(ctx, t, c, kind, gone)
 			return nil
 		})
 	}

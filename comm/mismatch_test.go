@@ -80,20 +80,7 @@ func disagree(t *testing.T, p, where, n int, even, odd try) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		errs := commtest.Ranks(t.Context(), p, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
-			mine := even
-			if c.Rank() == where {
-				mine = odd
-			}
-			err := mine.call(ctx, c, n)
-			if err == nil {
-				err = next(ctx, c)
-			}
-			if problem := wrongMismatch(err, where, even.name, odd.name); problem != nil {
-				t.Errorf("np=%d n=%d, %s against %s on rank %d: rank %d: %v", p, n, even.name, odd.name, where, c.Rank(), problem)
-			}
-			return nil
-		})
+		errs := commtest.Ranks(t.Context(), p, comm.Config{}, disagreeing(t, where, n, even, odd))
 		for rank, err := range errs {
 			// Close returns why the communicator broke.
 			if !errors.Is(err, comm.ErrMismatch) {
@@ -104,6 +91,46 @@ func disagree(t *testing.T, p, where, n int, even, odd try) {
 			t.Errorf("np=%d, %s against %s: took %v", p, even.name, odd.name, d)
 		}
 	})
+}
+
+// disagreeing is a rank that calls odd if it is rank where, and else even, and checks
+// that it learns what both called.
+func disagreeing(t *testing.T, where, n int, even, odd try) rankFunc {
+	return func(ctx context.Context, c *comm.Comm) error {
+		mine := even
+		if c.Rank() == where {
+			mine = odd
+		}
+		err := mine.call(ctx, c, n)
+		if err == nil {
+			err = next(ctx, c)
+		}
+		if problem := wrongMismatch(err, where, even.name, odd.name); problem != nil {
+			t.Errorf("np=%d n=%d, %s against %s on rank %d: rank %d: %v", c.Size(), n, even.name, odd.name, where, c.Rank(), problem)
+		}
+		return nil
+	}
+}
+
+// disagreeInMemory has four ranks of one host or more, which run starts, disagree in
+// every way: about short vectors, and about long ones, which take many steps.
+func disagreeInMemory(t *testing.T, run func(fn rankFunc) []error) {
+	t.Helper()
+	tries := allTries()
+	for _, n := range []int{4, 100_000} {
+		for i, even := range tries {
+			for j, odd := range tries {
+				if i == j || testing.Short() && (i+j)%5 != 0 {
+					continue
+				}
+				start := time.Now()
+				run(disagreeing(t, (i+j)%4, n, even, odd))
+				if d := time.Since(start); d > 10*time.Second {
+					t.Errorf("%s against %s: took %v", even.name, odd.name, d)
+				}
+			}
+		}
+	}
 }
 
 // next is what a rank does that had no part in a disagreement, until it learns of

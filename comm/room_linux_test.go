@@ -58,21 +58,7 @@ func TestLongVectorsInRoomsAgreeWithTheReference(t *testing.T) {
 			if testing.Short() && n > 9000 {
 				continue
 			}
-			err := errors.Join(inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
-				for i, kind := range everyKind {
-					for _, inPlace := range []bool{false, true} {
-						q := question{kind: kind, ranks: p, n: n, root: p - 1, gaps: i%2 == 0, inPlace: inPlace}
-						if reduces(kind) {
-							q.op = comm.Sum
-						}
-						if err := answerAll(ctx, c, e, []question{q}); err != nil {
-							return err
-						}
-					}
-				}
-				return nil
-			})...)
-			if err != nil {
+			if err := errors.Join(inRooms(t, p, answeringEach(e, n, comm.Sum))...); err != nil {
 				t.Errorf("np=%d, n=%d: %v", p, n, err)
 			}
 		}
@@ -142,35 +128,7 @@ func TestFloatSumsInRoomsAreTheSameBitsOnAllRanks(t *testing.T) {
 }
 
 func TestMismatchInARoomIsToldToAllRanks(t *testing.T) {
-	tries := allTries()
-	for _, n := range []int{4, 100_000} { // one step, and many
-		for i, even := range tries {
-			for j, odd := range tries {
-				if i == j || testing.Short() && (i+j)%5 != 0 {
-					continue
-				}
-				const p, where = 4, 2
-				start := time.Now()
-				overMemory(t, p, func(ctx context.Context, c *comm.Comm) error {
-					mine := even
-					if c.Rank() == where {
-						mine = odd
-					}
-					err := mine.call(ctx, c, n)
-					if err == nil {
-						err = next(ctx, c)
-					}
-					if problem := wrongMismatch(err, where, even.name, odd.name); problem != nil {
-						t.Errorf("%s against %s of %d: rank %d: %v", even.name, odd.name, n, c.Rank(), problem)
-					}
-					return nil
-				})
-				if d := time.Since(start); d > 10*time.Second {
-					t.Errorf("%s against %s: took %v", even.name, odd.name, d)
-				}
-			}
-		}
-	}
+	disagreeInMemory(t, func(fn rankFunc) []error { return overMemory(t, 4, fn) })
 }
 
 // The counts of a v form need not be equal, but those of two ranks must agree.
@@ -214,7 +172,6 @@ func TestDeathInARoomRevokesItOnAllOtherRanks(t *testing.T) {
 }
 
 func TestRoomWithoutARankThatLeftFailsEverywhere(t *testing.T) {
-	e := integers[int64]()
 	kinds := everyKind
 	if testing.Short() {
 		kinds = []string{"allreduce", "bcast"} // the wait for one that has left is noticed after a while
@@ -229,17 +186,7 @@ func TestRoomWithoutARankThatLeftFailsEverywhere(t *testing.T) {
 				flight.Leave()
 				return err
 			}
-			q := question{kind: kind, ranks: p, n: 10}
-			if reduces(kind) {
-				q.op = comm.Sum
-			}
-			err := answerAll(ctx, c, e, []question{q})
-			if err == nil { // its part was done without the one that left
-				err = comm.Barrier(ctx, c)
-			}
-			if problem := wrongCause(err, gone, "has left"); problem != nil {
-				t.Errorf("%s: rank %d: %v", kind, c.Rank(), problem)
-			}
+			missing(ctx, t, c, kind, gone)
 			return nil
 		})
 	}
