@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gompi/comm"
+	"gompi/comm/commtest"
 	"gompi/cudaops"
 	"gompi/cudaops/cudatest"
 	"gompi/internal/boot"
@@ -67,9 +68,9 @@ func longQuestions(p int, lengths ...int) (qs []question) {
 	return qs
 }
 
-// Every collective of buffers that are all in the memory of one device is done there,
-// and never touches the host's. Devices of several ranks reach each other from
-// different processes alone: package cudaops tests that.
+// Every collective of buffers that are all in the memory of one device, or of several
+// that reach each other, is done there, and never touches the host's. Package cudaops
+// tests the same with ranks that are processes.
 func TestCollectivesRunOnCUDADevices(t *testing.T) {
 	cudatest.NeedFake(t)
 	devices := cudaDevices(t)
@@ -79,11 +80,17 @@ func TestCollectivesRunOnCUDADevices(t *testing.T) {
 		ranks, lengths = []int{2, 5}, []int{8200}
 	}
 	for _, p := range ranks {
-		err := errors.Join(onCUDA(t, p, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
-			return answerOn(ctx, c, devices[p%2], longQuestions(p, lengths...))
-		})...)
-		if err != nil {
-			t.Errorf("np=%d: %v", p, err)
+		for name, device := range map[string]func(rank int) *cudaops.Device{
+			"one device": func(int) *cudaops.Device { return devices[p%2] },
+			"in turn":    func(rank int) *cudaops.Device { return devices[rank%2] },
+			"neighbours": func(rank int) *cudaops.Device { return devices[2*rank/p] },
+		} {
+			err := errors.Join(onCUDA(t, p, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
+				return answerOn(ctx, c, device(c.Rank()), longQuestions(p, lengths...))
+			})...)
+			if err != nil {
+				t.Errorf("np=%d, %s: %v", p, name, err)
+			}
 		}
 	}
 }
@@ -126,6 +133,39 @@ func TestCollectivesOfCUDAAndHostMemoryMix(t *testing.T) {
 			}
 		}
 	}
+}
+
+// One rank alone copies on its device, between devices and the host, or not at all.
+func TestCollectivesOfOneRankStayOnItsCUDADevice(t *testing.T) {
+	cudatest.NeedFake(t)
+	devices := cudaDevices(t)
+	withoutStaging(t)
+	var qs []question
+	for i, kind := range everyKind {
+		for _, op := range deviceOps {
+			if !reduces(kind) {
+				op = 0
+			}
+			for _, n := range []int{0, 1, 30_000} {
+				qs = append(qs, question{kind: kind, ranks: 1, n: n, op: op, gaps: i%2 == 0, inPlace: n == 1})
+			}
+		}
+	}
+	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
+		if err := answerOn(ctx, c, devices[1], qs); err != nil {
+			return err
+		}
+		there, err := clone(devices[0], comm.Of([]int32{1, 2, 3}))
+		if err != nil {
+			return err
+		}
+		defer devices[0].Free(there)
+		here := make([]int32, 3)
+		if err := c.Allreduce(ctx, there, comm.Of(here), comm.Avg); err != nil {
+			return err
+		}
+		return equal("from the device to the host", here, []int32{1, 2, 3})
+	})
 }
 
 // Every operator gives for every type what it gives on the host.
@@ -178,7 +218,7 @@ func TestWithoutCUDAArenasHostMemoryServes(t *testing.T) {
 	for what, how := range map[string]struct {
 		fail  string
 		arena int
-		far   int // the device of the last rank
+		far   int // the device of the last rank, which the others do not reach
 	}{
 		"no export":     {fail: "cuIpcGetMemHandle:2=1"},
 		"no stream":     {fail: "cuStreamCreate:5=2"},
@@ -188,6 +228,7 @@ func TestWithoutCUDAArenasHostMemoryServes(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Setenv("FAKECUDA_FAIL", how.fail)
+			t.Setenv("FAKECUDA_P2P", "0")
 			var said strings.Builder
 			log := slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			err := errors.Join(onCUDA(t, 3, comm.Config{Logger: log, DeviceArena: how.arena}, func(ctx context.Context, c *comm.Comm) error {

@@ -45,9 +45,10 @@
 // reach each other, is done on these; each rank takes some memory of its device for
 // that (Config.DeviceArena), at the first one of a Comm. An Allreduce of 4 MiB and more
 // among several hosts is done so on each, and goes between them in pieces. Functions of
-// the user's and Config.Deterministic keep reductions from both. Otherwise messages carry host memory:
-// Buffers are copied to pinned host memory before, and back after, which takes as much
-// of that as they are long. It is kept for the next call until the last Comm is closed.
+// the user's and Config.Deterministic keep reductions from both. One rank alone copies on
+// its device. Otherwise messages carry host memory: Buffers are copied to pinned host
+// memory before, and back after, which takes as much of that as they are long. It is
+// kept for the next call until the last Comm is closed.
 //
 // With Config.CUDA "nccl", NVIDIA's library does collectives of 32 KiB and more of which
 // all ranks, on however many hosts, have their Buffers on devices, each on one of its

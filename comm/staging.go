@@ -187,7 +187,7 @@ func (c *Comm) finishStaged(k requestKind, h, m engine.Handle, s stage) {
 
 // carryOut does o by x, on stages of what is not in host memory.
 func (c *Comm) carryOut(x collectives, o *operation) error {
-	if o.send.IsHost() && o.recv.IsHost() {
+	if o.send.IsHost() && o.recv.IsHost() || c.Size() == 1 && o.copies() {
 		return o.run(x)
 	}
 	on := *o
@@ -211,6 +211,12 @@ func (c *Comm) carryOut(x collectives, o *operation) error {
 		return nil
 	}
 	return mem.Copy(o.recv, on.recv)
+}
+
+// copies reports whether a Space can copy from o's send to its recv, which is all that
+// one rank alone has to do.
+func (o *operation) copies() bool {
+	return o.send.IsHost() || o.recv.IsHost() || o.send.Space() == o.recv.Space()
 }
 
 // operands puts stages in the place of on's buffers and returns those to end. If

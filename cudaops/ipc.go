@@ -66,19 +66,35 @@ func (d *Device) Import(handle []byte, t Type, n int) (Buffer, error) {
 	if err := checkSize(t, n); err != nil || n == 0 || uint64(n*t.Size()) > size {
 		return Buffer{}, d.failed("import", fmt.Errorf("%d elements of %v of memory of %d bytes", n, t, size))
 	}
-	if from == process() { // the driver imports nothing of the process itself
-		if int(ordinal) != d.ordinal {
-			return Buffer{}, d.failed("import", fmt.Errorf("the memory is of cuda:%d of this process", ordinal))
-		}
-		return d.keep(uintptr(addr), block{kind: alias}, t, n), nil
-	}
 	ctx, err := d.context()
 	if err != nil {
 		return Buffer{}, d.failed("import", err)
+	}
+	if from == process() { // the driver imports nothing of the process itself
+		if err := d.reach(ctx, int(ordinal)); err != nil {
+			return Buffer{}, d.failed(fmt.Sprintf("import from cuda:%d of this process", ordinal), err)
+		}
+		return d.keep(uintptr(addr), block{kind: alias}, t, n), nil
 	}
 	base, err := driver.Import(ctx, &ipc)
 	if err != nil {
 		return Buffer{}, d.failed("import", err)
 	}
 	return d.keep(base+uintptr(offset), block{base: base, kind: imported}, t, n), nil
+}
+
+// reach lets d's kernels use the memory of a device of this process.
+func (d *Device) reach(ctx driver.Context, ordinal int) error {
+	if ordinal == d.ordinal {
+		return nil
+	}
+	peer, err := Open(ordinal)
+	if err != nil {
+		return err
+	}
+	theirs, err := peer.context()
+	if err != nil {
+		return err
+	}
+	return driver.Reach(ctx, theirs)
 }

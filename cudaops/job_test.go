@@ -220,7 +220,8 @@ func TestProcessesShareDeviceMemory(t *testing.T) {
 	}
 }
 
-// The driver imports nothing of its own process; cudaops does.
+// The driver imports nothing of its own process; cudaops does, also from a device that
+// another reaches.
 func TestImportInTheExportingProcess(t *testing.T) {
 	d := device(t)
 	b, err := d.Alloc(mem.F64, 10)
@@ -235,8 +236,31 @@ func TestImportInTheExportingProcess(t *testing.T) {
 		}
 		d.Free(same)
 	}
-	must(t, mem.Copy(b, mem.Of(make([]float64, 10)))) // still there
-	d.Free(b)
+	must(t, mem.Copy(b, mem.Of([]float64{0: 1, 9: 7}))) // still there
+	defer d.Free(b)
+	devices, err := cudaops.Devices()
+	must(t, err)
+	if len(devices) == 1 || cudatest.Real() { // whose devices may not reach each other
+		return
+	}
+	h, err := d.Export(b)
+	must(t, err)
+	t.Setenv("FAKECUDA_P2P", "0")
+	if _, err := devices[1].Import(h, mem.F64, 10); err == nil || !strings.Contains(err.Error(), "cuda:1: import from cuda:0 of this process: cuCtxEnablePeerAccess: CUDA_ERROR_PEER_ACCESS_UNSUPPORTED (217)") {
+		t.Errorf("from a device that does not reach the memory: %v", err)
+	}
+	t.Setenv("FAKECUDA_P2P", "")
+	for range 2 {
+		same, err := devices[1].Import(h, mem.F64, 10)
+		must(t, err)
+		must(t, devices[1].Reduce(mem.Sum, same, same, same))
+		devices[1].Free(same)
+	}
+	got := make([]float64, 10)
+	must(t, mem.Copy(mem.Of(got), b))
+	if got[0] != 4 || got[9] != 28 {
+		t.Errorf("added up twice by another device: %v", got)
+	}
 }
 
 func TestHandlesAreChecked(t *testing.T) {

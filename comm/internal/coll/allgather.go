@@ -12,8 +12,8 @@ func Allgather(p Peers, t *Table, send, recv mem.Buffer) error {
 // Allgatherv is Allgather with blocks of counts[r] elements at displs[r], or
 // packed if displs is nil. counts are equal on all ranks, displs need not be.
 func Allgatherv(p Peers, t *Table, send, recv mem.Buffer, counts, displs []int) error {
-	if displs == nil {
-		return allgather(p, t, packed(counts), send, recv)
+	if displs == nil || p.Size() == 1 {
+		return allgather(p, t, placed(counts, displs), send, recv)
 	}
 	// The ring moves single blocks, wherever they are; other algorithms want
 	// them packed. The choice must not depend on displs.

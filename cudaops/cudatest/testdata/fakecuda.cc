@@ -37,6 +37,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <thread>
@@ -47,7 +48,7 @@ typedef int result;
 enum {
   OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
   INVALID_CONTEXT = 201, NO_BINARY = 209, PEER_UNSUPPORTED = 217, INVALID_PTX = 218, INVALID_HANDLE = 400,
-  NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713,
+  NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, PEER_ENABLED = 704, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713,
   LAUNCH_FAILED = 719,
 };
 
@@ -66,6 +67,7 @@ static const std::map<int, std::pair<const char *, const char *>> errors = {
   {NOT_FOUND, {"CUDA_ERROR_NOT_FOUND", "named symbol not found"}},
   {NOT_READY, {"CUDA_ERROR_NOT_READY", "device not ready"}},
   {ILLEGAL_ADDRESS, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}},
+  {PEER_ENABLED, {"CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled"}},
   {ALREADY_REGISTERED, {"CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "part or all of the requested memory range is already mapped"}},
   {NOT_REGISTERED, {"CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "pointer does not correspond to a registered memory region"}},
   {LAUNCH_FAILED, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
@@ -112,6 +114,7 @@ struct Device {
   int ordinal;
   int retained;
   size_t used; // bytes of this process
+  std::set<Device *> peers; // whose memory kernels may use, under the lock of memory
   std::atomic<result> broken{OK}; // by a kernel that went astray: nothing works any more
 };
 
@@ -175,6 +178,10 @@ extern "C" __attribute__((visibility("hidden"))) void *fake_reach(u64 addr, u64 
     last = *b;
   }
   bool allowed = !last.device || last.device == running || (last.imported && canAccess(running->ordinal, last.device->ordinal));
+  if (!allowed && !last.imported) {
+    std::shared_lock<std::shared_mutex> lock(memory);
+    allowed = running->peers.count(last.device);
+  }
   if (!allowed) throw Astray();
   return last.alias + (addr - last.base);
 }
@@ -365,6 +372,14 @@ API cuDeviceCanAccessPeer(int *can, int device, int peer) {
   MAY_FAIL
   *can = canAccess(device, peer);
   return OK;
+}
+
+API cuCtxEnablePeerAccess(void *peer, unsigned flags) {
+  IN_CONTEXT
+  if (flags || peer == current) return INVALID_VALUE;
+  if (!canAccess(current->ordinal, ((Device *)peer)->ordinal)) return PEER_UNSUPPORTED;
+  std::unique_lock<std::shared_mutex> lock(memory);
+  return current->peers.insert((Device *)peer).second ? OK : PEER_ENABLED;
 }
 
 API cuDevicePrimaryCtxRetain(void **ctx, int device) {

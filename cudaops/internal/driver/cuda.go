@@ -129,6 +129,11 @@ func CanReach(from, to int) (bool, error) {
 	return v != 0, err
 }
 
+// Reach lets kernels in a context use the memory of peer's device, of this process.
+func Reach(c, peer Context) error {
+	return failed(C.gompi_reach(C.uintptr_t(c), C.uintptr_t(peer)))
+}
+
 // Memory returns the bytes of the device's memory that are free, and all of them.
 func Memory(c Context) (free, total int, err error) {
 	var f, t C.size_t

@@ -61,6 +61,7 @@ typedef struct {
 // Without one of these a feature is missing, which its use reports.
 #define OPTIONAL(X) \
 	X(cuDeviceCanAccessPeer, (int *can, int device, int peer)) \
+	X(cuCtxEnablePeerAccess, (handle peer, unsigned flags)) \
 	X(cuPointerSetAttribute, (const void *value, int attribute, uintptr_t addr)) \
 	X(cuIpcGetMemHandle, (ipc_handle *h, uintptr_t addr)) \
 	X(cuIpcOpenMemHandle_v2, (uintptr_t *addr, ipc_handle h, unsigned flags)) \
@@ -74,6 +75,7 @@ OPTIONAL(DECLARE)
 enum { // of cuda.h
 	NOT_FOUND = 500,
 	NOT_READY = 600,
+	PEER_ENABLED = 704,
 	NON_BLOCKING = 1,               // stream: does not wait for stream 0
 	BLOCKING_SYNC = 1, NO_TIMING = 2, // event
 	PORTABLE = 1,                   // registered memory: for all contexts
@@ -197,6 +199,14 @@ gompi_result gompi_peer(int from, int to) {
 	r.value = can;
 out:
 	return r;
+}
+
+gompi_result gompi_reach(uintptr_t ctx, uintptr_t peer) {
+	ENTER(ctx)
+	r.call = "cuCtxEnablePeerAccess";
+	r.code = p_cuCtxEnablePeerAccess ? p_cuCtxEnablePeerAccess((handle)peer, 0) : NOT_FOUND;
+	if (r.code == PEER_ENABLED) r.code = 0;
+	LEAVE
 }
 
 gompi_result gompi_memory(uintptr_t ctx, size_t *available, size_t *total) {
