@@ -77,14 +77,3 @@ func TestLoadIsRanksToAProcessor(t *testing.T) {
 		}
 	}
 }
-
-func TestQuotaIsRoundedUp(t *testing.T) {
-	for _, tt := range []struct {
-		limit, period string
-		want          int
-	}{{"max", "100000", 0}, {"-1", "100000", 0}, {"200000", "100000", 2}, {"150000", "100000", 2}, {"1000", "100000", 1}, {"5", "0", 0}} {
-		if got := share(tt.limit, tt.period); got != tt.want {
-			t.Errorf("%s of %s: %d processors, want %d", tt.limit, tt.period, got, tt.want)
-		}
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
 	"gompi/internal/boot"
+	"gompi/internal/cgroup"
 	"gompi/internal/env"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
@@ -175,7 +176,7 @@ type meeting struct {
 func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, err error) {
 	info := f.Boot.Info()
 	m.block = p.take()
-	mine := card{cpus: affinity(), quota: quota(), block: uint64(m.block), devices: mem.MayHaveDevices(), library: cfg.CUDA != ""}
+	mine := card{cpus: affinity(), quota: cgroup.WholeCPUs("/"), block: uint64(m.block), devices: mem.MayHaveDevices(), library: cfg.CUDA != ""}
 	if info.Nodes > 1 {
 		mine.machine = machine()
 	}

@@ -5,6 +5,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"gompi/internal/cgroup"
 )
 
 // MemoryLimit returns what memory this process may still take: the least that the
@@ -21,51 +23,25 @@ func memoryLimit(root string) Limit {
 	if of, ok := machine["MemTotal:"]; ok {
 		l = Limit{Left: machine["MemAvailable:"] << 10, Of: of << 10, By: "this machine"}
 	}
-	groups, _ := os.ReadFile(path.Join(root, "proc/self/cgroup"))
-	for line := range strings.Lines(string(groups)) {
-		// hierarchy number:controllers:path
-		if f := strings.SplitN(strings.TrimSpace(line), ":", 3); len(f) == 3 {
-			l = l.least(groupLimit(root, f[0] == "0" && f[1] == "", f[1], f[2]))
-		}
+	for g := range cgroup.Groups(root, "memory") {
+		l = l.least(groupLimit(g))
 	}
 	return l
 }
 
-// groupLimit returns what a control group and those above it leave.
-func groupLimit(root string, v2 bool, controllers, group string) Limit {
-	l := unlimited
-	mount, most, used, cache := "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"
-	switch {
-	case v2:
-		mount, most, used, cache = "sys/fs/cgroup", "memory.max", "memory.current", ""
-	case !strings.Contains(","+controllers+",", ",memory,"):
-		return l
+// groupLimit returns what a control group leaves.
+func groupLimit(g cgroup.Group) Limit {
+	of, ok := g.Number("memory.max", "memory.limit_in_bytes")
+	taken, ok2 := g.Number("memory.current", "memory.usage_in_bytes")
+	if !ok || !ok2 {
+		return unlimited
 	}
-	// In a container the path may be the host's, and what is mounted ours: then only
-	// the last of these folders is there.
-	for dir := path.Join("/", group); ; dir = path.Dir(dir) {
-		at := path.Join(root, mount, dir)
-		of, ok := number(path.Join(at, most))
-		taken, ok2 := number(path.Join(at, used))
-		if ok && ok2 {
-			stat := numbers(path.Join(at, "memory.stat"))
-			taken -= stat[cache+"inactive_file"] + stat[cache+"active_file"]
-			l = l.least(Limit{Left: max(of-max(taken, 0), 0), Of: of, By: "control group " + dir})
-		}
-		if dir == "/" {
-			return l
-		}
+	stat, total := numbers(path.Join(g.Dir, "memory.stat")), "total_"
+	if g.V2 {
+		total = "" // it is of the groups below, too
 	}
-}
-
-// number reads a file that is one; what else it may be, as "max", is no limit.
-func number(file string) (int64, bool) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
-	return n, err == nil
+	taken -= stat[total+"inactive_file"] + stat[total+"active_file"]
+	return Limit{Left: max(of-max(taken, 0), 0), Of: of, By: "control group " + g.Name}
 }
 
 // numbers reads a file whose lines begin with a name and its number.

@@ -11,7 +11,11 @@ import (
 )
 
 func TestMemoryLimitIsTheLeastThatMachineAndControlGroupsLeave(t *testing.T) {
-	const gib = 1 << 30
+	const (
+		gib = 1 << 30
+		v2  = "30 23 0:26 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw\n"
+		v1  = "36 25 0:31 /docker/1 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
+	)
 	machine := map[string]string{"proc/meminfo": "MemTotal:       16777216 kB\nMemFree: 1 kB\nMemAvailable:   8388608 kB\n"}
 	tests := map[string]struct {
 		files map[string]string
@@ -21,6 +25,7 @@ func TestMemoryLimitIsTheLeastThatMachineAndControlGroupsLeave(t *testing.T) {
 		"machine":         {machine, Limit{8 * gib, 16 * gib, "this machine"}},
 		"version 2, limited above, with cache": {map[string]string{
 			"proc/self/cgroup":                      "0::/job/step\n",
+			"proc/self/mountinfo":                   v2,
 			"sys/fs/cgroup/job/memory.max":          "4294967296\n",
 			"sys/fs/cgroup/job/memory.current":      "3221225472\n",
 			"sys/fs/cgroup/job/memory.stat":         "anon 5\ninactive_file 1073741824\nactive_file 536870912\n",
@@ -29,12 +34,14 @@ func TestMemoryLimitIsTheLeastThatMachineAndControlGroupsLeave(t *testing.T) {
 		}, Limit{2*gib + gib/2, 4 * gib, "control group /job"}},
 		"version 1, in a container that sees its own group as the root": {map[string]string{
 			"proc/self/cgroup":                           "5:cpu:/docker/1\n4:hugetlb,memory:/docker/1\n",
+			"proc/self/mountinfo":                        v1,
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": "2147483648\n",
 			"sys/fs/cgroup/memory/memory.usage_in_bytes": "1073741824\n",
 			"sys/fs/cgroup/memory/memory.stat":           "inactive_file 1\ntotal_inactive_file 536870912\n",
 		}, Limit{gib + gib/2, 2 * gib, "control group /"}},
 		"over its limit": {map[string]string{
 			"proc/self/cgroup":             "0::/\n",
+			"proc/self/mountinfo":          v2,
 			"sys/fs/cgroup/memory.max":     "1000\n",
 			"sys/fs/cgroup/memory.current": "2000\n",
 		}, Limit{0, 1000, "control group /"}},

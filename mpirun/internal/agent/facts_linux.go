@@ -11,6 +11,7 @@ import (
 	reuseport "github.com/libp2p/go-reuseport"
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/cgroup"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -26,7 +27,7 @@ func Facts() *ctl.Hello {
 	}
 	h.Cores = cores(boundTo(0))
 	h.Numa, h.Packages = domains(), packages(boundTo(0))
-	h.Quota = quota("/")
+	h.Quota = cgroup.WholeCPUs("/")
 	return h
 }
 

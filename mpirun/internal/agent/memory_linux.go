@@ -5,44 +5,32 @@ import (
 	"os"
 	"path"
 	"strconv"
+
+	"gompi/internal/cgroup"
 )
 
 // A memoryGuard knows how often the kernel has killed processes for want of
 // memory, where it counts that for this process and those below it.
 type memoryGuard struct {
-	file  string // that has the count, "" if there is none
+	file  string // that has the count, if there is one
 	kills int64  // when it was first read
 }
 
 // newMemoryGuard looks for the count below root, which is "/" but in tests: that
-// of our control group, in either version; else the machine's.
+// of our control group, in either version, or of one above it; else the machine's.
 func newMemoryGuard(root string) memoryGuard {
-	groups, _ := os.ReadFile(path.Join(root, "proc/self/cgroup"))
-	var files []string
-	for line := range bytes.Lines(groups) {
-		// hierarchy number:controllers:path
-		fields := bytes.SplitN(bytes.TrimSpace(line), []byte(":"), 3)
-		if len(fields) < 3 {
-			continue
+	for g := range cgroup.Groups(root, "memory") {
+		file := path.Join(g.Dir, "memory.oom_control")
+		if g.V2 {
+			file = path.Join(g.Dir, "memory.events")
 		}
-		// In a container the path may be the host's, and what is mounted ours.
-		for _, at := range []string{string(fields[2]), ""} {
-			if bytes.Equal(fields[0], []byte("0")) {
-				files = append(files, path.Join(root, "sys/fs/cgroup", at, "memory.events"))
-			}
-			for name := range bytes.SplitSeq(fields[1], []byte(",")) {
-				if string(name) == "memory" {
-					files = append(files, path.Join(root, "sys/fs/cgroup/memory", at, "memory.oom_control"))
-				}
-			}
-		}
-	}
-	for _, file := range append(files, path.Join(root, "proc/vmstat")) {
 		if n, ok := oomKills(file); ok {
 			return memoryGuard{file, n}
 		}
 	}
-	return memoryGuard{}
+	file := path.Join(root, "proc/vmstat")
+	n, _ := oomKills(file)
+	return memoryGuard{file, n}
 }
 
 // killed reports whether the kernel has killed for want of memory since the

@@ -27,6 +27,8 @@ func TestKillsForWantOfMemoryAreNoticed(t *testing.T) {
 			}
 		}
 		write("proc/self/cgroup", tt.groups)
+		write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"+
+			"31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n")
 		write(tt.file, tt.before)
 		g := newMemoryGuard(root)
 		if g.killed() {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/cgroup"
 	"gompi/mpirun/internal/tree"
 )
 
@@ -27,9 +28,9 @@ const penPrefix = "gompi-"
 // penOf returns the folder of the pen of the agent that is process pid and in the
 // group of this one; "" where there are no groups.
 func penOf(pid int) string {
-	for _, g := range cgroups("/") {
-		if g.v2 {
-			return path.Join(g.mount, g.dir, penPrefix+strconv.Itoa(pid))
+	for g := range cgroup.Groups("/", "cpu") {
+		if g.V2 {
+			return path.Join(g.Dir, penPrefix+strconv.Itoa(pid))
 		}
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -105,34 +106,35 @@ func TestPortsOfTheRangeAreTaken(t *testing.T) {
 }
 
 func TestFactsAreReadFromWhatTheKernelWrites(t *testing.T) {
-	files := func(m map[string]string) reader {
-		return func(name string) ([]byte, error) {
-			if s, ok := m[name]; ok {
-				return []byte(s), nil
-			}
-			return nil, os.ErrNotExist
-		}
-	}
-	for _, tt := range []struct {
-		files map[string]string
-		want  int
-	}{
-		{nil, ctl.Unlimited},
-		{map[string]string{"/sys/fs/cgroup/cpu.max": "max 100000\n"}, ctl.Unlimited},
-		{map[string]string{"/sys/fs/cgroup/cpu.max": "150000 100000\n"}, 1500},
-		{map[string]string{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, ctl.Unlimited},
-		{map[string]string{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us": "400000\n", "/sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 4000},
-	} {
-		if got := milliCPUs(files(tt.files)); got != tt.want {
-			t.Errorf("%v: %d, want %d", tt.files, got, tt.want)
+	for limit, want := range map[string]int{"max 100000\n": ctl.Unlimited, "150000 100000\n": 1500} {
+		if got := milliCPUs(inGroup(t, "cpu.max", limit)); got != want {
+			t.Errorf("quota %q: %d, want %d", limit, got, want)
 		}
 	}
 	if total, free := memory("MemTotal:       100 kB\nMemFree: 7 kB\nMemAvailable:    60 kB\n"); total != 100<<10 || free != 60<<10 {
 		t.Errorf("memory: %d and %d", total, free)
 	}
 	for limit, want := range map[string]int64{"max\n": ctl.Unlimited, "4096\n": 4096, "9223372036854771712\n": ctl.Unlimited} {
-		if got := memoryLimit(files(map[string]string{"/sys/fs/cgroup/memory.max": limit}), 1<<30); got != want {
+		if got := memoryLimit(inGroup(t, "memory.max", limit), 1<<30); got != want {
 			t.Errorf("limit %q: %d, want %d", limit, got, want)
 		}
 	}
+}
+
+// inGroup returns the root of a file tree in which this process is in a control group
+// with a limit.
+func inGroup(t *testing.T, file, limit string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"proc/self/cgroup":          "0::/job\n",
+		"proc/self/mountinfo":       "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+		"sys/fs/cgroup/job/" + file: limit,
+	} {
+		file := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.WriteFile(file, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
 }

@@ -11,14 +11,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/cgroup"
 	"gompi/mpirun/internal/ctl"
 )
 
 // examine finds out what there is beyond the network.
 func examine(f *ctl.Findings) {
-	f.MilliCPUs = milliCPUs(os.ReadFile)
+	f.MilliCPUs = milliCPUs("/")
 	f.Memory, f.MemoryFree = memory(text("/proc/meminfo"))
-	f.MemoryLimit = memoryLimit(os.ReadFile, f.Memory)
+	f.MemoryLimit = memoryLimit("/", f.Memory)
 	var fs unix.Statfs_t
 	if unix.Statfs("/dev/shm", &fs) == nil {
 		f.Shm = int64(fs.Blocks) * fs.Bsize
@@ -59,31 +60,12 @@ func limits(resource int) (soft, hard int64) {
 	return number(r.Cur), number(r.Max)
 }
 
-// A reader reads a file: os.ReadFile, but in tests.
-type reader func(name string) ([]byte, error)
-
-// milliCPUs returns what the control group grants, of version 2 or 1.
-func milliCPUs(read reader) int {
-	if b, err := read("/sys/fs/cgroup/cpu.max"); err == nil {
-		if f := strings.Fields(string(b)); len(f) == 2 {
-			return share(f[0], f[1])
-		}
+// milliCPUs returns what the control groups grant.
+func milliCPUs(root string) int {
+	if cpus := cgroup.CPUs(root); cpus > 0 {
+		return int(1000 * cpus)
 	}
-	quota, err := read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
-	period, err2 := read("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
-	if err != nil || err2 != nil {
-		return ctl.Unlimited
-	}
-	return share(strings.TrimSpace(string(quota)), strings.TrimSpace(string(period)))
-}
-
-func share(quota, period string) int {
-	q, err := strconv.ParseInt(quota, 10, 64)
-	p, err2 := strconv.ParseInt(period, 10, 64)
-	if err != nil || err2 != nil || q <= 0 || p <= 0 || q > 1<<40 {
-		return ctl.Unlimited
-	}
-	return int(min(q*1000/p, 1<<30))
+	return ctl.Unlimited
 }
 
 // memory reads the total and what is available, in bytes, from /proc/meminfo.
@@ -105,19 +87,19 @@ func memory(meminfo string) (total, free int64) {
 	return total, free
 }
 
-// memoryLimit returns the limit of the control group. One above the machine's
+// memoryLimit returns the least limit of the control groups. One above the machine's
 // memory is none.
-func memoryLimit(read reader, total int64) int64 {
-	for _, file := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		b, err := read(file)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64); err == nil && n >= 0 && n < total {
-			return n
+func memoryLimit(root string, total int64) int64 {
+	least := total
+	for g := range cgroup.Groups(root, "memory") {
+		if n, ok := g.Number("memory.max", "memory.limit_in_bytes"); ok && n >= 0 {
+			least = min(least, n)
 		}
 	}
-	return ctl.Unlimited
+	if least == total {
+		return ctl.Unlimited
+	}
+	return least
 }
 
 // library returns the path of a shared library, or its name if only the linker's

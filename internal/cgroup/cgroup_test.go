@@ -1,8 +1,9 @@
-package agent
+package cgroup
 
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -53,9 +54,52 @@ func TestQuotaIsTheLeastOfAllGroupsAbove(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := quota(fileTree(t, tt.files)); got != tt.want {
+			if got := WholeCPUs(fileTree(t, tt.files)); got != tt.want {
 				t.Errorf("quota is %d, want %d", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestGroupsAreThoseOfTheControllerAndAllAbove(t *testing.T) {
+	root := fileTree(t, map[string]string{
+		"proc/self/cgroup": "5:cpu:/x\n4:memory:/docker/0123/step\n3:memory:\n0::/a/b\n",
+		"proc/self/mountinfo": "36 25 0:31 /docker/0123 /memory rw - cgroup cgroup rw,memory\n" +
+			"37 25 0:31 /docker/0 /again rw - cgroup cgroup rw,memory\n30 23 0:26 / /unified rw - cgroup2 cgroup2 rw\n",
+		"memory/step/memory.limit_in_bytes": "7\n", "unified/a/memory.max": "max\n",
+	})
+	want := []Group{
+		{"/step", root + "/memory/step", false}, {"/", root + "/memory", false}, {"/", root + "/memory", false},
+		{"/a/b", root + "/unified/a/b", true}, {"/a", root + "/unified/a", true}, {"/", root + "/unified", true},
+	}
+	got := slices.Collect(Groups(root, "memory"))
+	if !slices.Equal(got, want) {
+		t.Fatalf("%+v\nwant %+v", got, want)
+	}
+	limit := func(g Group) (int64, bool) { return g.Number("memory.max", "memory.limit_in_bytes") }
+	if n, ok := limit(got[0]); !ok || n != 7 {
+		t.Errorf("limit of %s: %d, %v, want 7", got[0].Name, n, ok)
+	}
+	for _, g := range []Group{got[1], got[4]} { // there is none; it is max
+		if n, ok := limit(g); ok {
+			t.Errorf("limit of %s: %d, want none", g.Dir, n)
+		}
+	}
+	for g := range Groups(root, "memory") {
+		if g != want[0] {
+			t.Errorf("%v after the walk has been left", g)
+		}
+		break
+	}
+}
+
+func TestAGroupIsNamedAsItIsSeen(t *testing.T) {
+	for _, tt := range [][3]string{
+		{"/", "/job", "/job"}, {"/", "/", "/"}, {"/docker/01", "/docker/01", "/"}, {"/docker/01", "/docker/01/step", "/step"},
+		{"/docker/01", "/docker/0123", "/docker/0123"}, {"/..", "/job", "/job"},
+	} {
+		if got := below(tt[0], tt[1]); got != tt[2] {
+			t.Errorf("%s where %s is mounted: %s, want %s", tt[1], tt[0], got, tt[2])
+		}
 	}
 }

@@ -1,0 +1,56 @@
+package cgroup
+
+import (
+	"math"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// most is more processors than any machine has.
+const most = 1 << 15
+
+// CPUs returns how many processors' worth of time the control groups leave this
+// process, 0 if they do not limit it. It reads some files, which takes a fraction of a
+// millisecond. root is "/" but in tests.
+func CPUs(root string) float64 {
+	least := math.Inf(1)
+	for g := range Groups(root, "cpu") {
+		if cpus, ok := g.cpus(); ok {
+			least = min(least, cpus)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return 0
+	}
+	return min(least, most)
+}
+
+// WholeCPUs is CPUs, rounded up.
+func WholeCPUs(root string) int { return int(math.Ceil(CPUs(root))) }
+
+// cpus returns the processors' worth of time that one group allows.
+func (g Group) cpus() (float64, bool) {
+	time, period := g.quota()
+	t, err1 := strconv.ParseFloat(time, 64)
+	p, err2 := strconv.ParseFloat(period, 64)
+	if err1 != nil || err2 != nil || !(t > 0) || !(p > 0) { // -1 is no limit
+		return 0, false
+	}
+	return t / p, true
+}
+
+// quota returns the time that the group may use, of each period, in words.
+func (g Group) quota() (time, period string) {
+	if g.V2 { // "150000 100000", or "max 100000"
+		time, period, _ = strings.Cut(g.word("cpu.max"), " ")
+		return time, period
+	}
+	return g.word("cpu.cfs_quota_us"), g.word("cpu.cfs_period_us")
+}
+
+func (g Group) word(name string) string {
+	data, _ := os.ReadFile(path.Join(g.Dir, name)) // what is not there is no number
+	return strings.TrimSpace(string(data))
+}
