@@ -26,6 +26,10 @@ func TestFolderForGPUsRunsUnattended(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	nccl, err := cudatest.BuildNCCL()
+	if err != nil {
+		t.Fatal(err)
+	}
 	bin := t.TempDir()
 	if out, err := exec.Command("make", "-C", filepath.Join("..", ".."), "gpu", "BIN="+bin).CombinedOutput(); err != nil {
 		t.Fatalf("make gpu: %v\n%s", err, out)
@@ -33,7 +37,7 @@ func TestFolderForGPUsRunsUnattended(t *testing.T) {
 	run := func(driver string, parts ...string) (string, int) {
 		cmd := exec.Command(filepath.Join(bin, "gpu", "run"), parts...)
 		cmd.Dir = "/"
-		cmd.Env = append(os.Environ(), "QUICK=1", "OUT="+filepath.Join(bin, "out"), env.LibCUDA+"="+driver, env.LibCUBLAS+"="+driver)
+		cmd.Env = append(os.Environ(), "QUICK=1", "OUT="+filepath.Join(bin, "out"), env.LibCUDA+"="+driver, env.LibCUBLAS+"="+driver, env.LibNCCL+"="+nccl)
 		out, _ := cmd.CombinedOutput()
 		return string(out), cmd.ProcessState.ExitCode()
 	}
@@ -46,6 +50,9 @@ func TestFolderForGPUsRunsUnattended(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^` + part + ` .* passed `).MatchString(out) {
 			t.Errorf("nothing of part %s has passed:\n%s", part, out)
 		}
+	}
+	if !regexp.MustCompile(`(?m)^bench +allreduce-by-nccl-2 +passed `).MatchString(out) {
+		t.Errorf("NCCL has done nothing on two devices:\n%s", out)
 	}
 	if !strings.Contains(out, "\nfake driver: ") && !strings.HasPrefix(out, "fake driver: ") || regexp.MustCompile(`GB/s|Benchmark|usec`).MatchString(out) {
 		t.Errorf("the report shows times of the fake driver, or does not say that it is one:\n%s", out)
