@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strings"
 	"time"
 
 	"gompi/comm/internal/engine"
@@ -25,10 +26,11 @@ import (
 // A library is what a rank has of it for one communicator.
 type library struct {
 	c       *Comm
-	at      mem.Grouper // the device of group
-	group   mem.Group   // nil before the first collective
-	words   []uint64    // where the ranks' devices are, when the group was made
-	useless bool        // there will be none, or it has failed
+	at      mem.Grouper          // the device of group
+	group   mem.Group            // nil before the first collective
+	done    func() (bool, error) // group's
+	words   []uint64             // where the ranks' devices are, when the group was made
+	useless bool                 // there will be none, or it has failed
 
 	mine      [1]uint64
 	heard     []uint64
@@ -98,9 +100,6 @@ func (c *Comm) byLibrary(w way, o *operation) (bool, error) {
 			return false, err
 		}
 	}
-	if !slices.Equal(l.heard, l.words) {
-		return false, nil
-	}
 	return true, l.do(w, o)
 }
 
@@ -119,8 +118,8 @@ func (o *operation) suitsLibrary() bool {
 	return false
 }
 
-// place finds the device of o's buffers, nil if they are on none that serves, and what
-// this rank tells of it.
+// place returns the device of o's buffers and makes l.mine what this rank tells of it: 0
+// if it is none that serves.
 func (l *library) place(o *operation) mem.Grouper {
 	l.mine[0] = 0
 	from, to := o.touches(l.c.Rank() == int(o.call.Root))
@@ -131,11 +130,12 @@ func (l *library) place(o *operation) mem.Grouper {
 		to = from
 	}
 	at, ok := from.Space().(mem.Grouper)
+	serves := ok && to.Space() == from.Space() && !o.overwrites(l.c.Rank())
 	switch {
-	case l.group != nil && (from.Len() == 0 || at == l.at && to.Space() == from.Space() && !o.overwrites(l.c.Rank())):
-		l.mine[0] = l.words[l.c.Rank()]
-	case l.group == nil && ok && to.Space() == from.Space() && !o.overwrites(l.c.Rank()):
+	case l.group == nil && serves:
 		l.mine[0] = l.digest(at)
+	case l.group != nil && (serves && at == l.at || from.Len() == 0): // what is empty is anywhere
+		l.mine[0] = l.words[l.c.Rank()]
 	}
 	return at
 }
@@ -192,7 +192,7 @@ func (l *library) meet(w way, at mem.Grouper) error {
 	if err != nil {
 		return l.fail(err)
 	}
-	l.group = group
+	l.group, l.done = group, group.Done
 	return l.await(w)
 }
 
@@ -213,7 +213,7 @@ func (l *library) compare(w way, invitation []byte) (why, err error) {
 	}
 	for r := range l.c.Size() {
 		theirs := notes[r*noteSize : (r+1)*noteSize]
-		text := string(theirs[1 : 1+slices.Index(append(theirs[1:noteSize:noteSize], 0), 0)])
+		text, _, _ := strings.Cut(string(theirs[1:]), "\x00")
 		if theirs[0] != 0 {
 			return fmt.Errorf("rank %d (host %s): %s", r, l.c.ch.Host(r), text), nil
 		}
@@ -250,9 +250,7 @@ func (l *library) do(w way, o *operation) error {
 	case engine.Allgather:
 		err = g.Allgather(o.send, o.recv)
 	default:
-		if err := l.exchange(w, o); err != nil {
-			return l.fail(err)
-		}
+		err = l.exchange(w, o)
 	}
 	if err != nil {
 		return l.fail(err)
@@ -262,7 +260,7 @@ func (l *library) do(w way, o *operation) error {
 
 // await waits until the library has done what it was given.
 func (l *library) await(w way) error {
-	if err := w.Attend(l.group.Done); err != nil {
+	if err := w.Attend(l.done); err != nil {
 		return l.fail(err)
 	}
 	return nil

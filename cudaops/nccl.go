@@ -60,7 +60,7 @@ func (d *Device) Join(invitation []byte, rank, size int) (mem.Group, error) {
 		s.Close()
 		return nil, d.failed("joining", err)
 	}
-	g.state = joining
+	g.state, g.operation = joining, "joining"
 	return g, nil
 }
 
