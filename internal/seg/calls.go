@@ -11,8 +11,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Kind names what a Call does. Collectives have the numbers that they have in
-// frames.
+// A Kind names what a Call does. Collectives travel in frames by these numbers, too.
 type Kind uint8
 
 // The kinds of calls.
@@ -145,14 +144,14 @@ func (rec *record) read() (r Recording, ok bool) {
 // peer returns the root or peer in a word of what, -1 where there is none: then other
 // bits may be there.
 func peer(what uint64) int {
-	if k := Kind(what); k.Collective() && !k.rooted() {
+	if k := Kind(what); k.Collective() && !k.Rooted() {
 		return -1
 	}
 	return int(int32(what >> 32))
 }
 
-// rooted reports whether one rank of a collective is another than the rest.
-func (k Kind) rooted() bool {
+// Rooted reports whether one rank of a collective is another than the rest.
+func (k Kind) Rooted() bool {
 	switch k {
 	case Bcast, Reduce, Gather, Gatherv, Scatter, Scatterv:
 		return true

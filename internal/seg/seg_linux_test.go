@@ -280,7 +280,7 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 // numbered returns a call all of whose fields follow from n.
 func numbered(n uint64) Call {
 	c := Call{Comm: n, Kind: Kind(n % 20), Type: mem.Type(n % 7), Op: mem.Op(n % 5), Peer: -1, Count: int64(n * 3), Bytes: int64(n * 5), Start: int64(n * 7)}
-	if !c.Kind.Collective() || c.Kind.rooted() {
+	if !c.Kind.Collective() || c.Kind.Rooted() {
 		c.Peer = int(n % 1000)
 	}
 	return c

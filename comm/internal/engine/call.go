@@ -4,51 +4,40 @@ import (
 	"fmt"
 
 	"gompi/internal/mem"
+	"gompi/internal/seg"
 )
 
-// A Collective names a collective operation. It travels in frames, so the
-// values are part of the wire format.
-type Collective uint8
+// A Collective names a collective operation, as the flight recorder does. It travels
+// in frames, so the values are part of the wire format.
+type Collective seg.Kind
 
 // The collective operations.
 const (
-	NoCollective Collective = iota
-	Barrier
-	Bcast
-	Reduce
-	Allreduce
-	ReduceScatter
-	ReduceScatterBlock
-	Allgather
-	Allgatherv
-	Gather
-	Gatherv
-	Scatter
-	Scatterv
-	Alltoall
-	Alltoallv
-	Scan
-	Exscan
-	Dup
-	Split
-	Create
-	Alloc
-	Free
-	numCollectives
+	NoCollective       = Collective(seg.NoKind)
+	Barrier            = Collective(seg.Barrier)
+	Bcast              = Collective(seg.Bcast)
+	Reduce             = Collective(seg.Reduce)
+	Allreduce          = Collective(seg.Allreduce)
+	ReduceScatter      = Collective(seg.ReduceScatter)
+	ReduceScatterBlock = Collective(seg.ReduceScatterBlock)
+	Allgather          = Collective(seg.Allgather)
+	Allgatherv         = Collective(seg.Allgatherv)
+	Gather             = Collective(seg.Gather)
+	Gatherv            = Collective(seg.Gatherv)
+	Scatter            = Collective(seg.Scatter)
+	Scatterv           = Collective(seg.Scatterv)
+	Alltoall           = Collective(seg.Alltoall)
+	Alltoallv          = Collective(seg.Alltoallv)
+	Scan               = Collective(seg.Scan)
+	Exscan             = Collective(seg.Exscan)
+	Dup                = Collective(seg.Dup)
+	Split              = Collective(seg.Split)
+	Create             = Collective(seg.Create)
+	Alloc              = Collective(seg.Alloc)
+	Free               = Collective(seg.Free)
 )
 
-var collectiveNames = [numCollectives]string{
-	"none", "barrier", "bcast", "reduce", "allreduce", "reducescatter", "reducescatterblock",
-	"allgather", "allgatherv", "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv",
-	"scan", "exscan", "dup", "split", "create", "alloc", "free",
-}
-
-func (k Collective) String() string {
-	if k >= numCollectives {
-		return fmt.Sprintf("collective(%d)", uint8(k))
-	}
-	return collectiveNames[k]
-}
+func (k Collective) String() string { return seg.Kind(k).String() }
 
 // A Call is what MPI requires to be equal on all ranks of one collective. A
 // field that need not be equal (the count of a v form) stays zero. Every frame
@@ -81,13 +70,7 @@ func CallOf(a, b uint64) Call {
 }
 
 // Rooted reports whether Root means anything.
-func (k Collective) Rooted() bool {
-	switch k {
-	case Bcast, Reduce, Gather, Gatherv, Scatter, Scatterv:
-		return true
-	}
-	return false
-}
+func (k Collective) Rooted() bool { return seg.Kind(k).Rooted() }
 
 // Reduces reports whether an operator belongs to the collective.
 func (k Collective) Reduces() bool {

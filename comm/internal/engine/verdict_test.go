@@ -55,7 +55,7 @@ func FuzzVerdict(f *testing.F) {
 }
 
 func TestCallsSurviveTheirTrip(t *testing.T) {
-	for k := NoCollective; k < numCollectives; k++ {
+	for k := NoCollective; k <= Free; k++ {
 		c := Call{Kind: k, Type: mem.BF16, Op: mem.Max, Count: -1}
 		if k.Rooted() {
 			c.Root = 1<<31 - 1
