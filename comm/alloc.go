@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -13,13 +14,15 @@ import (
 )
 
 // Alloc returns n zeroed elements, aligned for vector code, in memory that the
-// ranks of c reach most cheaply (MPI_Alloc_mem, MPI_Win_allocate_shared). Where all
-// ranks of c share a host, each rank's part lies in the host's symmetric heap, and
+// ranks of c reach most cheaply (MPI_Alloc_mem, MPI_Win_allocate_shared). Where several
+// ranks of c share a host, each one's part lies in the host's symmetric heap, and
 // collectives whose vectors all lie there, from 1 KiB on, read and write them in
-// place instead of copying them through other memory; vectors from the Alloc of one
-// Comm are as good in collectives of another that has some itself. Elsewhere it is
-// ordinary memory, with the same rules. Long messages, too, are copied only once between
-// ranks of a host if one side's vector is from the Alloc of any Comm.
+// place instead of copying them through other memory. Over several hosts Bcast, Reduce
+// and Allreduce read them in place inside each host, from 256 KiB on. Vectors from the
+// Alloc of one Comm are as good in collectives of another that has some itself, and long
+// messages are copied only once between ranks of a host if one side's vector is from the
+// Alloc of any Comm. A rank alone on its host gets ordinary memory, with the same rules,
+// and so do all where nothing is shared.
 //
 // It is collective: all ranks of c call it with the same T and n, in the order of
 // their collectives. Where one rank cannot have as much, all get ErrMemory. Free gives
@@ -86,7 +89,7 @@ func (c *Comm) Alloc(ctx context.Context, t Type, n int) (Buffer, error) {
 		return Buffer{}, c.fault(engine.Alloc.String(), -1, err)
 	}
 	if c.loans.add(x); x.off >= 0 {
-		c.room.Lend(1)
+		c.lent(1)
 	}
 	return x.b, nil
 }
@@ -106,7 +109,7 @@ func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
 		return err
 	}
 	if c.loans.remove(b); x.off >= 0 {
-		c.room.Lend(-1)
+		c.lent(-1)
 		c.giveBack(x.off)
 	}
 	return nil
@@ -147,19 +150,35 @@ func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
 		return loan{}, badArgument("%d elements of %v: want 0 or more, and no more than there are addresses", n, t)
 	}
 	call := engine.Call{Kind: engine.Alloc, Type: t, Count: int64(n)}
-	if c.room != nil && n > 0 {
-		return c.lendShared(ctx, call, n*t.Size())
+	switch {
+	case n == 0 || c.room == nil && c.levels == nil:
+		if _, err := c.tell(ctx, call, 0); err != nil {
+			return loan{}, err
+		}
+		return ordinary(t, n)
+	case c.levels != nil && c.levels.room == nil:
+		return c.lendAlone(ctx, call, n*t.Size())
 	}
-	if _, err := c.tell(ctx, call, 0); err != nil {
-		return loan{}, err
+	return c.lendShared(ctx, call, n*t.Size())
+}
+
+// lent tells that the ranks of c have n more allocations in their heaps.
+func (c *Comm) lent(n int) {
+	if c.levels != nil {
+		c.levels.lent += n
+	} else {
+		c.room.Lend(n)
 	}
+}
+
+func ordinary(t Type, n int) (loan, error) {
 	b, err := mem.Host.Alloc(t, n)
 	return loan{b, -1}, err
 }
 
-// lendShared lends memory that all ranks see. Each first takes a place in its heap and
-// tells how much memory it finds; only if there is enough for all do they claim it,
-// and tell whether they could.
+// lendShared lends memory that all ranks of a host see. Each first takes a place in its
+// heap and tells how much memory it finds; only if there is enough for all do they claim
+// it, and tell whether they could.
 func (c *Comm) lendShared(ctx context.Context, call engine.Call, size int) (x loan, err error) {
 	c.memory.pool.Sweep()
 	heap, limit := c.memory.heap, c.memory.limit()
@@ -179,13 +198,26 @@ func (c *Comm) lendShared(ctx context.Context, call engine.Call, size int) (x lo
 		return x, err
 	}
 	bytes, refused := heap.Claim(off)
-	if all, err = c.tell(ctx, call, answer(refused)); err != nil {
+	if err := c.allClaim(ctx, call, size, refused); err != nil {
 		return x, err
 	}
-	if r := slices.Index(all, no); r >= 0 {
-		return x, c.refusal(r, size, refused)
-	}
 	return loan{mem.HostBytes(call.Type, int(call.Count), bytes), off}, nil
+}
+
+// lendAlone is lendShared for a rank that shares its host with none: it has its memory
+// if the others can have theirs.
+func (c *Comm) lendAlone(ctx context.Context, call engine.Call, size int) (loan, error) {
+	all, err := c.tell(ctx, call, yes, math.MaxInt64)
+	if err == nil {
+		err = c.enough(size, all, seg.MemoryLimit(), nil)
+	}
+	if err == nil {
+		err = c.allClaim(ctx, call, size, nil)
+	}
+	if err != nil {
+		return loan{}, err
+	}
+	return ordinary(call.Type, int(call.Count))
 }
 
 // The answers of ranks that are asked whether they can.
@@ -212,20 +244,32 @@ func (c *Comm) tell(ctx context.Context, call engine.Call, mine ...int64) ([]int
 }
 
 // enough says why size bytes cannot be had on each rank, from what all have told: of
-// each, whether it has a place for them, and how many bytes it finds left.
+// each, whether it has a place for them, and how many bytes it finds left on its host.
 func (c *Comm) enough(size int, all []int64, limit seg.Limit, refused error) error {
-	least := 0
 	for r := range c.Size() {
 		if all[2*r] == no {
 			return c.refusal(r, size, refused)
 		}
-		if all[2*r+1] < all[2*least+1] {
-			least = r
+	}
+	for _, ranks := range c.hosts() {
+		least := slices.MinFunc(ranks, func(a, b int) int { return cmp.Compare(all[2*a+1], all[2*b+1]) })
+		if left := all[2*least+1]; int64(size) > left/int64(len(ranks)) {
+			return fmt.Errorf("%w: %d ranks want %s each, rank %d finds %s (this one %v)",
+				ErrMemory, len(ranks), seg.Amount(int64(size)), least, seg.Amount(left), limit)
 		}
 	}
-	if left := all[2*least+1]; int64(size) > left/int64(c.Size()) {
-		return fmt.Errorf("%w: %d ranks want %s each, rank %d finds %s (this one %v)",
-			ErrMemory, c.Size(), seg.Amount(int64(size)), least, seg.Amount(left), limit)
+	return nil
+}
+
+// allClaim tells all ranks whether this one has claimed its memory: refused is why it
+// could not. It fails unless all have.
+func (c *Comm) allClaim(ctx context.Context, call engine.Call, size int, refused error) error {
+	all, err := c.tell(ctx, call, answer(refused))
+	if err != nil {
+		return err
+	}
+	if r := slices.Index(all, no); r >= 0 {
+		return c.refusal(r, size, refused)
 	}
 	return nil
 }

@@ -57,6 +57,9 @@ func (c *Comm) LimitMemory(l seg.Limit) { c.memory.limit = func() seg.Limit { re
 
 // Lent returns how many allocations this rank has in its heap, of all communicators.
 func (c *Comm) Lent() int {
+	if c.memory == nil {
+		return 0
+	}
 	c.memory.pool.Sweep()
 	return c.memory.heap.Len()
 }

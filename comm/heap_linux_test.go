@@ -342,38 +342,41 @@ func TestRanksThatAllocateDifferentlyAllGetAMismatch(t *testing.T) {
 // A rank that dies breaks collectives on memory that it shares. What others have from
 // Alloc serves nobody else before all of them know.
 func TestDeathOnAllocatedMemoryRevokesItOnAllOtherRanks(t *testing.T) {
-	e := integers[int64]()
 	for i, kind := range everyKind {
-		p, n := 2+i%3, 40_000
-		victim := (p + len(kind)) % p
-		overMemory(t, p, func(ctx context.Context, c *comm.Comm) error {
-			memory, err := comm.Alloc[int64](ctx, c, 2*(n+4)*p+100)
-			if err != nil {
-				return err
-			}
-			q := question{kind: kind, ranks: p, n: n, root: p / 2}
-			if reduces(kind) {
-				q.op = comm.Sum
-			}
-			if err := answerAllocated(ctx, c, e, q, memory, i); err != nil {
-				return err
-			}
-			if c.Rank() == victim {
-				c.Launcher().(*boot.Member).Die("killed by signal 9")
-				return nil
-			}
-			err = answerAllocated(ctx, c, e, q, memory, i)
-			for err == nil { // its part was done without the victim
-				err = comm.Barrier(ctx, c)
-			}
-			if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
-				t.Errorf("%v: rank %d: %v", q, c.Rank(), problem)
-			}
-			if _, err := comm.Alloc[int64](ctx, c, n); !errors.Is(err, comm.ErrRevoked) {
-				t.Errorf("%v: rank %d: Alloc: got %v, want ErrRevoked", q, c.Rank(), err)
-			}
+		p := 2 + i%3
+		overMemory(t, p, dyingOnAllocated(t, (p+len(kind))%p, question{kind: kind, ranks: p, n: 40_000, root: p / 2}))
+	}
+}
+
+// dyingOnAllocated is dying with vectors from Alloc.
+func dyingOnAllocated(t *testing.T, victim int, q question) rankFunc {
+	e := integers[int64]()
+	if reduces(q.kind) {
+		q.op = comm.Sum
+	}
+	return func(ctx context.Context, c *comm.Comm) error {
+		memory, err := comm.Alloc[int64](ctx, c, 2*(q.n+4)*q.ranks+100)
+		if err != nil {
+			return err
+		}
+		if err := answerAllocated(ctx, c, e, q, memory, 0); err != nil {
+			return err
+		}
+		if c.Rank() == victim {
+			c.Launcher().(*boot.Member).Die("killed by signal 9")
 			return nil
-		})
+		}
+		err = answerAllocated(ctx, c, e, q, memory, 1)
+		for err == nil { // its part was done without the victim
+			err = comm.Barrier(ctx, c)
+		}
+		if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
+			t.Errorf("%v: rank %d: %v", q, c.Rank(), problem)
+		}
+		if _, err := comm.Alloc[int64](ctx, c, q.n); !errors.Is(err, comm.ErrRevoked) {
+			t.Errorf("%v: rank %d: Alloc: got %v, want ErrRevoked", q, c.Rank(), err)
+		}
+		return nil
 	}
 }
 

@@ -48,6 +48,7 @@ type levels struct {
 	lane     messages // those with this one's number on all hosts, if it carries
 	carried  *coll.Subset
 
+	lent     int // allocations of the communicator
 	now      vector
 	shares   []int        // of the last piece that was shared out, by member
 	meantime func() error // passNeighbours

@@ -306,6 +306,7 @@ func leave(ctx context.Context, c *comm.Comm) error {
 // Many collectives one after the other, of all kinds and lengths, in which ranks come
 // late at any point: what one of them stores for the others stays until it is read.
 func TestStressLevels(t *testing.T) {
+	const most = 1 << 16
 	e := integers[int64]()
 	rounds := 300
 	if testing.Short() {
@@ -315,16 +316,24 @@ func TestStressLevels(t *testing.T) {
 		p := len(hostOf)
 		err := errors.Join(inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
 			dice, own := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, uint64(c.Rank())))
+			memory, err := comm.Alloc[int64](ctx, c, 2*(most+4)*p+100)
+			if err != nil {
+				return err
+			}
 			for range rounds {
-				q := question{kind: everyKind[dice.IntN(len(everyKind))], ranks: p, n: 1 << dice.IntN(14), root: dice.IntN(p), inPlace: dice.IntN(2) == 0}
+				q := question{kind: everyKind[dice.IntN(len(everyKind))], ranks: p, n: 1 << dice.IntN(17), root: dice.IntN(p), inPlace: dice.IntN(2) == 0}
 				if reduces(q.kind) {
 					q.op = comm.Sum
 				}
 				for range own.IntN(1 << own.IntN(12)) {
 					runtime.Gosched()
 				}
-				if err := answerAll(ctx, c, e, []question{q}); err != nil {
-					return fmt.Errorf("%v: %w", q, err)
+				mine := memory
+				if dice.IntN(4) == 0 {
+					mine = nil
+				}
+				if err := answerAllocated(ctx, c, e, q, mine, own.IntN(2)); err != nil {
+					return err
 				}
 			}
 			return nil

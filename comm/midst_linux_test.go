@@ -59,8 +59,8 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 	if err != nil {
 		return err
 	}
-	if c.InRoom() == (d.way == "tcp") {
-		return fmt.Errorf("in a room: %v, by way of the %s", c.InRoom(), d.way)
+	if c.InRoom() != (d.way == "room" || d.way == "heap") || c.InLevels() != d.onHosts() {
+		return fmt.Errorf("in a room: %v, in levels: %v, by way of %s", c.InRoom(), c.InLevels(), d.way)
 	}
 	runtime.GC() // it closes nothing that is in use
 	say := drillRounds
@@ -80,7 +80,7 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 	var answers []*answer[int64]
 	for _, q := range questions(d.kind, c.Size(), []int{d.n}, []comm.Op{comm.Sum, comm.Max}) {
 		a := ask(q, integers[int64](), c.Rank())
-		if d.way == "heap" {
+		if strings.HasSuffix(d.way, "heap") {
 			memory, err := comm.Alloc[int64](ctx, c, 2*(d.n+4)*c.Size()+100)
 			if err != nil {
 				return err
@@ -106,9 +106,11 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 type disaster struct {
 	kind     string
 	n, ranks int
-	way      string // of the vectors: the room, the heap, or tcp
+	way      string // of the vectors: the room, the heap, or tcp; on two hosts levels, or levels-heap
 	victim   int
 }
+
+func (d disaster) onHosts() bool { return strings.HasPrefix(d.way, "levels") }
 
 func (d disaster) String() string {
 	return fmt.Sprintf("%s of %d, np=%d, %s, victim %d", d.kind, d.n, d.ranks, d.way, d.victim)
@@ -130,8 +132,11 @@ func TestStressOfStoppedAndKilledRanks(t *testing.T) {
 		for i, kind := range everyKind {
 			for j, n := range []int{5, 40_000} {
 				for _, p := range []int{2, 4} {
-					for _, way := range []string{"room", "heap", "tcp"} {
+					for _, way := range []string{"room", "heap", "tcp", "levels", "levels-heap"} {
 						d := disaster{kind, n, p, way, (i + j) % p}
+						if d.onHosts() && p < 4 {
+							continue // a rank each
+						}
 						t.Run(d.String(), func(t *testing.T) { d.underGompirun(t, gompirun) })
 					}
 				}
@@ -141,12 +146,17 @@ func TestStressOfStoppedAndKilledRanks(t *testing.T) {
 }
 
 func (d disaster) underGompirun(t *testing.T, gompirun string) {
-	job := d.command(gompirun, "-np", fmt.Sprint(d.ranks))
+	hosts, home := fmt.Sprint("localhost:", d.ranks), "localhost"
+	if d.onHosts() {
+		hosts = "localhost:2,127.0.0.2:2"
+		home = [2]string{"localhost", "127.0.0.2"}[d.victim/2]
+	}
+	job := d.command(gompirun, "-np", fmt.Sprint(d.ranks), "-H", hosts)
 	lost, said := d.strike(t, job)
 	if lost != d.ranks-1 {
 		t.Errorf("%d ranks name rank %d, want all others", lost, d.victim)
 	}
-	if blame := fmt.Sprintf("gompirun: rank %d on localhost was killed by signal 9 (SIGKILL)", d.victim); !strings.Contains(said, blame) {
+	if blame := fmt.Sprintf("gompirun: rank %d on %s was killed by signal 9 (SIGKILL)", d.victim, home); !strings.Contains(said, blame) {
 		t.Errorf("%q lacks %q", said, blame)
 	}
 	if code := job.ProcessState.ExitCode(); code != 137 {

@@ -10,7 +10,7 @@
 //	offset   size       content of a block
 //	0        8          waits: 1 + the member for whose word the owner sleeps, or 0
 //	128      8          read: the last step of which the owner has read all it wants
-//	256      8          made: the last step of which the owner has reduced its share
+//	256      8          made: the last step of which the owner has reduced its share, or made its piece
 //	384      8          uses: how often the block has been taken and given back
 //	512      8          gate: the last step for which member 0 has seen all
 //	640      64 x 128   heads, one for each step under way
@@ -203,6 +203,7 @@ type Room struct {
 	spares [][]byte // by height in the combination tree
 	share  share    // of the allreduce under way
 	access access   // to vectors in the members' heaps
+	open   opening
 
 	devices Devices
 }
