@@ -59,8 +59,10 @@
 //
 // Same build, ranks, sizes and tuning: bit-identical results, the same on every
 // rank. Config.Deterministic: identical whatever the algorithm, the transport or
-// the length of the message. Sums of 16-bit floats accumulate in float32; when a
-// message carries a partial sum, it is rounded to its type. Subnormal numbers are
+// the length of the message. Sums of 16-bit floats accumulate in float32, and
+// averages are divided there, too, before they are rounded; when a message carries a
+// partial sum, and in deterministic mode, that is rounded to its type first, so that an
+// average is infinite where the sum is. Subnormal numbers are
 // kept. Min and Max of floats give a NaN where any operand is one, whichever rank has
 // it, and take -0 for less than 0; which of its bit patterns a NaN has is no promise
 // between processors of different kinds. How NCCL rounds, and what it makes of NaN, is its

@@ -190,9 +190,12 @@ struct MaxLoc : Operator {
   }
 };
 
-// Div has one operand, and divides in a type that holds the divisor.
-struct Div {
-  template <class A> MEMBER A of(A a, A) { return a; }
+// Avg divides a sum, in a type that holds the divisor. Integers are added as unsigned
+// ones, which wrap around.
+struct Avg {
+  template <class A> MEMBER A of(A a, A b) { return (A)((u64)a + (u64)b); }
+  MEMBER float of(float a, float b) { return a + b; }
+  MEMBER double of(double a, double b) { return a + b; }
   template <class A> MEMBER A last(A a, u64 by) { return (A)((i64)a / (i64)by); }
   MEMBER u8 last(u8 a, u64 by) { return (u8)(a / by); }
   MEMBER u16 last(u16 a, u64 by) { return (u16)(a / by); }
@@ -313,6 +316,6 @@ REDUCE(bor_uint8, BOr, u8)
 REDUCE(bxor_uint8, BXor, u8)
 LOCS(minloc, MinLoc)
 LOCS(maxloc, MaxLoc)
-UNSIGNED(div, Div)
-SIGNED(div, Div)
-FLOATS(div, Div)
+UNSIGNED(avg, Avg)
+SIGNED(avg, Avg)
+FLOATS(avg, Avg)

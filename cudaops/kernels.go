@@ -71,15 +71,12 @@ func (s *Stream) reduce(wait driver.Event, op Op, dst Buffer, srcs []Buffer) err
 		}
 		return s.copy(dst, srcs[0], wait)
 	}
-	return s.run(wait, op.String(), kernelType(op, dst.Type()), dst, srcs, 1)
+	return s.run(wait, op.String(), kernelType(op, dst.Type()), dst, srcs, len(srcs))
 }
 
 func (s *Stream) checkReduction(op Op, dst Buffer, srcs []Buffer) error {
 	if len(srcs) == 0 {
 		return errors.New("no operands")
-	}
-	if op == mem.Avg {
-		return errors.New("avg does not reduce elements: want sum, then a division")
 	}
 	if !op.Defined(dst.Type()) {
 		return fmt.Errorf("operator %v is not defined for %v", op, dst.Type())
@@ -104,7 +101,7 @@ func (s *Stream) divide(wait driver.Event, b Buffer, n int) error {
 	if !mem.Avg.Defined(b.Type()) || n < 1 || b.Len() > 0 && b.Space() != s.d {
 		return s.d.failed("divide", fmt.Errorf("%v in %s by %d: want numbers in %s and a positive divisor", b.Type(), b.Space().Name(), n, s.d.name))
 	}
-	return s.run(wait, "div", parts(b.Type()), b, []Buffer{b}, n)
+	return s.run(wait, mem.Avg.String(), kernelType(mem.Avg, b.Type()), b, []Buffer{b}, n)
 }
 
 // kernelType returns the type whose kernel reduces elements of t.
@@ -112,6 +109,8 @@ func kernelType(op Op, t Type) Type {
 	switch op {
 	case mem.Sum:
 		return unsigned(parts(t))
+	case mem.Avg:
+		return parts(t)
 	case mem.Prod:
 		return unsigned(t)
 	case mem.LAnd, mem.LOr, mem.LXor:

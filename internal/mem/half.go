@@ -71,8 +71,9 @@ func halfKernel(op Op, t Type) kernel {
 }
 
 // foldHalf stores srcs[0] op srcs[1] op ... into dst, from element from on,
-// computing in float32 and rounding once, so that the error does not grow with the number of operands.
-// dst may be any of srcs: a block is stored when all of them have been read.
+// computing in float32 and rounding once, so that the error does not grow with the
+// number of operands, and an average is one wherever it can be represented. dst may be
+// any of srcs: a block is stored when all of them have been read.
 func foldHalf(op Op, dst Buffer, srcs []Buffer, from int) {
 	var acc, in [halfBlock]float32
 	for i := from; i < dst.n; i += halfBlock {
@@ -80,7 +81,10 @@ func foldHalf(op Op, dst Buffer, srcs []Buffer, from int) {
 		widen(dst.kind.typ, acc[:m], unsafe.Add(srcs[0].host, 2*i))
 		for _, src := range srcs[1:] {
 			widen(dst.kind.typ, in[:m], unsafe.Add(src.host, 2*i))
-			combineFloat32(op, acc[:m], in[:m])
+			combineFloat32(op.Base(), acc[:m], in[:m])
+		}
+		if op == Avg {
+			quotients(acc[:m], float32(len(srcs)))
 		}
 		narrow(dst.kind.typ, unsafe.Add(dst.host, 2*i), acc[:m])
 	}
@@ -107,10 +111,14 @@ func divideHalf(t Type, p unsafe.Pointer, n int, by float32) {
 	for i := 0; i < n; i += halfBlock {
 		block := x[:min(halfBlock, n-i)]
 		widen(t, block, unsafe.Add(p, 2*i))
-		for j := range block {
-			block[j] /= by
-		}
+		quotients(block, by)
 		narrow(t, unsafe.Add(p, 2*i), block)
+	}
+}
+
+func quotients(x []float32, by float32) {
+	for i := range x {
+		x[i] /= by
 	}
 }
 

@@ -107,3 +107,25 @@ func TestHalfOfManyRoundsOnce(t *testing.T) {
 		t.Errorf("2048 + 6 x 1 = %v, want 2054", got)
 	}
 }
+
+// Sums are divided before they are rounded: also one that would be infinite in float16,
+// and 305, which bfloat16 has not.
+func TestHalfAveragesRoundOnce(t *testing.T) {
+	big := Of([]Float16{ToFloat16(60_000)})
+	if err := Host.Reduce(Avg, big, big, big, big, big); err != nil {
+		t.Fatal(err)
+	}
+	if got := Slice[Float16](big)[0].Float32(); got != ToFloat16(60_000).Float32() {
+		t.Errorf("the average of 4 x 60000 = %v, want %v", got, ToFloat16(60_000).Float32())
+	}
+	var srcs []Buffer
+	for _, x := range []float32{300, 2, 1, 1, 1} {
+		srcs = append(srcs, Of([]BFloat16{ToBFloat16(x)}))
+	}
+	if err := Host.Reduce(Avg, srcs[0], srcs...); err != nil {
+		t.Fatal(err)
+	}
+	if got := Slice[BFloat16](srcs[0])[0]; got != ToBFloat16(61) {
+		t.Errorf("the average of 300, 2, 1, 1 and 1 = %v, want 61", got.Float32())
+	}
+}

@@ -69,7 +69,10 @@ func (hostSpace) Reduce(op Op, dst Buffer, srcs ...Buffer) error {
 	case t == F16 || t == BF16:
 		foldHalf(op, dst, srcs, done)
 	default:
-		fold(kernels[op][t], dst, srcs, done)
+		fold(kernels[op.Base()][t], dst, srcs, done)
+		if op == Avg {
+			divide(t, unsafe.Add(dst.host, done*dst.kind.size), dst.n-done, len(srcs))
+		}
 	}
 	return nil
 }
@@ -115,40 +118,45 @@ func (hostSpace) Divide(b Buffer, n int) error {
 	if !Avg.Defined(b.Type()) || n < 1 || !b.IsHost() {
 		return fmt.Errorf("division of %v in %s by %d: want host numbers and a positive divisor", b.Type(), b.Space().Name(), n)
 	}
-	switch b.Type() {
-	case I8:
-		divideInteger[int8, int64](b, n)
-	case I16:
-		divideInteger[int16, int64](b, n)
-	case I32:
-		divideInteger[int32, int64](b, n)
-	case I64:
-		divideInteger[int64, int64](b, n)
-	case U8:
-		divideInteger[uint8, uint64](b, n)
-	case U16:
-		divideInteger[uint16, uint64](b, n)
-	case U32:
-		divideInteger[uint32, uint64](b, n)
-	case U64:
-		divideInteger[uint64, uint64](b, n)
-	case F16, BF16:
-		divideHalf(b.Type(), b.host, b.n, float32(n))
-	case F32:
-		divideFloat[float32](b.host, b.n, n)
-	case F64:
-		divideFloat[float64](b.host, b.n, n)
-	case C64:
-		divideFloat[float32](b.host, 2*b.n, n)
-	case C128:
-		divideFloat[float64](b.host, 2*b.n, n)
-	}
+	divide(b.Type(), b.host, b.n, n)
 	return nil
 }
 
+// divide divides count numbers of type t at p by n.
+func divide(t Type, p unsafe.Pointer, count, n int) {
+	switch t {
+	case I8:
+		divideInteger[int8, int64](p, count, n)
+	case I16:
+		divideInteger[int16, int64](p, count, n)
+	case I32:
+		divideInteger[int32, int64](p, count, n)
+	case I64:
+		divideInteger[int64, int64](p, count, n)
+	case U8:
+		divideInteger[uint8, uint64](p, count, n)
+	case U16:
+		divideInteger[uint16, uint64](p, count, n)
+	case U32:
+		divideInteger[uint32, uint64](p, count, n)
+	case U64:
+		divideInteger[uint64, uint64](p, count, n)
+	case F16, BF16:
+		divideHalf(t, p, count, float32(n))
+	case F32:
+		divideFloat[float32](p, count, n)
+	case F64:
+		divideFloat[float64](p, count, n)
+	case C64:
+		divideFloat[float32](p, 2*count, n)
+	case C128:
+		divideFloat[float64](p, 2*count, n)
+	}
+}
+
 // divideInteger divides in W, 64 bits with T's sign, as n may exceed T.
-func divideInteger[T signed | unsigned, W int64 | uint64](b Buffer, n int) {
-	x := unsafe.Slice((*T)(b.host), b.n)
+func divideInteger[T signed | unsigned, W int64 | uint64](p unsafe.Pointer, count, n int) {
+	x := unsafe.Slice((*T)(p), count)
 	for i := range x {
 		x[i] = T(W(x[i]) / W(n))
 	}

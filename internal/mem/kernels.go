@@ -2,8 +2,8 @@ package mem
 
 import "unsafe"
 
-// A kernel stores a[i] op b[i] into dst[i] for n elements of its type. dst may
-// be a or b, else it overlaps neither.
+// A kernel stores a[i] op b[i] into dst[i] for n elements of its type; Avg's
+// halves the sum. dst may be a or b, else it overlaps neither.
 type kernel func(dst, a, b unsafe.Pointer, n int)
 
 var (
@@ -54,17 +54,29 @@ func newKernels(v loops) (k [numOps][numTypes]kernel) {
 	k[MinLoc] = [numTypes]kernel{
 		I32Loc: minLoc[int32], I64Loc: minLoc[int64], F32Loc: minLoc[float32], F64Loc: minLoc[float64],
 	}
+	k[Avg][F16], k[Avg][BF16] = halfKernel(Avg, F16), halfKernel(Avg, BF16)
 	k[MaxLoc] = [numTypes]kernel{
 		I32Loc: maxLoc[int32], I64Loc: maxLoc[int64], F32Loc: maxLoc[float32], F64Loc: maxLoc[float64],
 	}
 	for op := range numOps {
 		for t := range numTypes {
+			if op == Avg && k[op][t] == nil && k[Sum][t] != nil {
+				k[op][t] = average(t, k[Sum][t]) // which is the vector loop by now
+			}
 			if l := v[op][t]; l != noLoop {
 				k[op][t] = l.kernel(t.Size(), k[op][t])
 			}
 		}
 	}
 	return k
+}
+
+// average returns the kernel of Avg for t, given that of Sum.
+func average(t Type, sum kernel) kernel {
+	return func(dst, a, b unsafe.Pointer, n int) {
+		sum(dst, a, b, n)
+		divide(t, dst, n, 2)
+	}
 }
 
 // bitwise returns the kernels of the integer types for a bitwise operator, given

@@ -308,6 +308,79 @@ by1done:
 	VZEROUPPER
 	RET
 
+// func avgF32AVX2(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX2
+TEXT ·avgF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         srcs+8(FP), CX
+	MOVQ         k+16(FP), DX
+	MOVQ         to+32(FP), SI
+	MOVQ         from+24(FP), BX
+	SUBQ         BX, SI
+	VCVTSI2SSQ   DX, X7, X7
+	VBROADCASTSS X7, Y7
+
+by4:
+	CMPQ    SI, $0x00000080
+	JLT     by4done
+	MOVQ    (CX), DI
+	VMOVDQU (DI)(BX*1), Y0
+	VMOVDQU 32(DI)(BX*1), Y1
+	VMOVDQU 64(DI)(BX*1), Y2
+	VMOVDQU 96(DI)(BX*1), Y3
+	MOVQ    $0x00000001, R8
+
+by4next:
+	CMPQ   R8, DX
+	JGE    by4write
+	MOVQ   (CX)(R8*8), DI
+	VADDPS (DI)(BX*1), Y0, Y0
+	VADDPS 32(DI)(BX*1), Y1, Y1
+	VADDPS 64(DI)(BX*1), Y2, Y2
+	VADDPS 96(DI)(BX*1), Y3, Y3
+	INCQ   R8
+	JMP    by4next
+
+by4write:
+	VDIVPS  Y7, Y0, Y0
+	VMOVDQU Y0, (AX)(BX*1)
+	VDIVPS  Y7, Y1, Y1
+	VMOVDQU Y1, 32(AX)(BX*1)
+	VDIVPS  Y7, Y2, Y2
+	VMOVDQU Y2, 64(AX)(BX*1)
+	VDIVPS  Y7, Y3, Y3
+	VMOVDQU Y3, 96(AX)(BX*1)
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000080, SI
+	JMP     by4
+
+by4done:
+by1:
+	CMPQ    SI, $0x00000020
+	JLT     by1done
+	MOVQ    (CX), DI
+	VMOVDQU (DI)(BX*1), Y0
+	MOVQ    $0x00000001, R8
+
+by1next:
+	CMPQ   R8, DX
+	JGE    by1write
+	MOVQ   (CX)(R8*8), DI
+	VADDPS (DI)(BX*1), Y0, Y0
+	INCQ   R8
+	JMP    by1next
+
+by1write:
+	VDIVPS  Y7, Y0, Y0
+	VMOVDQU Y0, (AX)(BX*1)
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x00000020, SI
+	JMP     by1
+
+by1done:
+	VZEROUPPER
+	RET
+
 // func sumF64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX
 TEXT ·sumF64AVX2(SB), NOSPLIT, $0-40
@@ -603,6 +676,79 @@ by1next:
 	JMP     by1next
 
 by1write:
+	VMOVDQU Y0, (AX)(BX*1)
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x00000020, SI
+	JMP     by1
+
+by1done:
+	VZEROUPPER
+	RET
+
+// func avgF64AVX2(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX2
+TEXT ·avgF64AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         srcs+8(FP), CX
+	MOVQ         k+16(FP), DX
+	MOVQ         to+32(FP), SI
+	MOVQ         from+24(FP), BX
+	SUBQ         BX, SI
+	VCVTSI2SDQ   DX, X7, X7
+	VBROADCASTSD X7, Y7
+
+by4:
+	CMPQ    SI, $0x00000080
+	JLT     by4done
+	MOVQ    (CX), DI
+	VMOVDQU (DI)(BX*1), Y0
+	VMOVDQU 32(DI)(BX*1), Y1
+	VMOVDQU 64(DI)(BX*1), Y2
+	VMOVDQU 96(DI)(BX*1), Y3
+	MOVQ    $0x00000001, R8
+
+by4next:
+	CMPQ   R8, DX
+	JGE    by4write
+	MOVQ   (CX)(R8*8), DI
+	VADDPD (DI)(BX*1), Y0, Y0
+	VADDPD 32(DI)(BX*1), Y1, Y1
+	VADDPD 64(DI)(BX*1), Y2, Y2
+	VADDPD 96(DI)(BX*1), Y3, Y3
+	INCQ   R8
+	JMP    by4next
+
+by4write:
+	VDIVPD  Y7, Y0, Y0
+	VMOVDQU Y0, (AX)(BX*1)
+	VDIVPD  Y7, Y1, Y1
+	VMOVDQU Y1, 32(AX)(BX*1)
+	VDIVPD  Y7, Y2, Y2
+	VMOVDQU Y2, 64(AX)(BX*1)
+	VDIVPD  Y7, Y3, Y3
+	VMOVDQU Y3, 96(AX)(BX*1)
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000080, SI
+	JMP     by4
+
+by4done:
+by1:
+	CMPQ    SI, $0x00000020
+	JLT     by1done
+	MOVQ    (CX), DI
+	VMOVDQU (DI)(BX*1), Y0
+	MOVQ    $0x00000001, R8
+
+by1next:
+	CMPQ   R8, DX
+	JGE    by1write
+	MOVQ   (CX)(R8*8), DI
+	VADDPD (DI)(BX*1), Y0, Y0
+	INCQ   R8
+	JMP    by1next
+
+by1write:
+	VDIVPD  Y7, Y0, Y0
 	VMOVDQU Y0, (AX)(BX*1)
 	ADDQ    $0x00000020, BX
 	SUBQ    $0x00000020, SI
@@ -917,6 +1063,84 @@ by1next:
 	JMP       by1next
 
 by1write:
+	VCVTPS2PH $0x00, Y0, (AX)(BX*1)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, SI
+	JMP       by1
+
+by1done:
+	VZEROUPPER
+	RET
+
+// func avgF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avgF16AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         srcs+8(FP), CX
+	MOVQ         k+16(FP), DX
+	MOVQ         to+32(FP), SI
+	MOVQ         from+24(FP), BX
+	SUBQ         BX, SI
+	VCVTSI2SSQ   DX, X7, X7
+	VBROADCASTSS X7, Y7
+
+by4:
+	CMPQ      SI, $0x00000040
+	JLT       by4done
+	MOVQ      (CX), DI
+	VCVTPH2PS (DI)(BX*1), Y0
+	VCVTPH2PS 16(DI)(BX*1), Y1
+	VCVTPH2PS 32(DI)(BX*1), Y2
+	VCVTPH2PS 48(DI)(BX*1), Y3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ      R8, DX
+	JGE       by4write
+	MOVQ      (CX)(R8*8), DI
+	VCVTPH2PS (DI)(BX*1), Y12
+	VADDPS    Y12, Y0, Y0
+	VCVTPH2PS 16(DI)(BX*1), Y12
+	VADDPS    Y12, Y1, Y1
+	VCVTPH2PS 32(DI)(BX*1), Y12
+	VADDPS    Y12, Y2, Y2
+	VCVTPH2PS 48(DI)(BX*1), Y12
+	VADDPS    Y12, Y3, Y3
+	INCQ      R8
+	JMP       by4next
+
+by4write:
+	VDIVPS    Y7, Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)(BX*1)
+	VDIVPS    Y7, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)(BX*1)
+	VDIVPS    Y7, Y2, Y2
+	VCVTPS2PH $0x00, Y2, 32(AX)(BX*1)
+	VDIVPS    Y7, Y3, Y3
+	VCVTPS2PH $0x00, Y3, 48(AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000040, SI
+	JMP       by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000010
+	JLT       by1done
+	MOVQ      (CX), DI
+	VCVTPH2PS (DI)(BX*1), Y0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ      R8, DX
+	JGE       by1write
+	MOVQ      (CX)(R8*8), DI
+	VCVTPH2PS (DI)(BX*1), Y12
+	VADDPS    Y12, Y0, Y0
+	INCQ      R8
+	JMP       by1next
+
+by1write:
+	VDIVPS    Y7, Y0, Y0
 	VCVTPS2PH $0x00, Y0, (AX)(BX*1)
 	ADDQ      $0x00000010, BX
 	SUBQ      $0x00000010, SI
@@ -1497,6 +1721,153 @@ by1next:
 	JMP       by1next
 
 by1write:
+	VPSRLD    $0x10, Y0, Y8
+	VPAND     Y13, Y8, Y9
+	VPADDD    Y14, Y9, Y9
+	VPADDD    Y0, Y9, Y9
+	VPSRLD    $0x10, Y9, Y9
+	VCMPPS    $0x03, Y0, Y0, Y10
+	VPOR      Y15, Y8, Y8
+	VPBLENDVB Y10, Y8, Y9, Y9
+	VPACKUSDW Y9, Y9, Y9
+	VPERMQ    $0xd8, Y9, Y9
+	VMOVDQU   X9, (AX)(BX*1)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, SI
+	JMP       by1
+
+by1done:
+	VZEROUPPER
+	RET
+
+// func avgBF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX2
+TEXT ·avgBF16AVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         srcs+8(FP), CX
+	MOVQ         k+16(FP), DX
+	MOVQ         to+32(FP), SI
+	MOVQ         from+24(FP), BX
+	SUBQ         BX, SI
+	MOVL         $0x00000001, DI
+	VMOVD        DI, X13
+	VPBROADCASTD X13, Y13
+	MOVL         $0x00007fff, DI
+	VMOVD        DI, X14
+	VPBROADCASTD X14, Y14
+	MOVL         $0x00000040, DI
+	VMOVD        DI, X15
+	VPBROADCASTD X15, Y15
+	VCVTSI2SSQ   DX, X7, X7
+	VBROADCASTSS X7, Y7
+
+by4:
+	CMPQ      SI, $0x00000040
+	JLT       by4done
+	MOVQ      (CX), DI
+	VPMOVZXWD (DI)(BX*1), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VPMOVZXWD 16(DI)(BX*1), Y1
+	VPSLLD    $0x10, Y1, Y1
+	VPMOVZXWD 32(DI)(BX*1), Y2
+	VPSLLD    $0x10, Y2, Y2
+	VPMOVZXWD 48(DI)(BX*1), Y3
+	VPSLLD    $0x10, Y3, Y3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ      R8, DX
+	JGE       by4write
+	MOVQ      (CX)(R8*8), DI
+	VPMOVZXWD (DI)(BX*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y0, Y0
+	VPMOVZXWD 16(DI)(BX*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y1, Y1
+	VPMOVZXWD 32(DI)(BX*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y2, Y2
+	VPMOVZXWD 48(DI)(BX*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y3, Y3
+	INCQ      R8
+	JMP       by4next
+
+by4write:
+	VDIVPS    Y7, Y0, Y0
+	VPSRLD    $0x10, Y0, Y8
+	VPAND     Y13, Y8, Y9
+	VPADDD    Y14, Y9, Y9
+	VPADDD    Y0, Y9, Y9
+	VPSRLD    $0x10, Y9, Y9
+	VCMPPS    $0x03, Y0, Y0, Y10
+	VPOR      Y15, Y8, Y8
+	VPBLENDVB Y10, Y8, Y9, Y9
+	VPACKUSDW Y9, Y9, Y9
+	VPERMQ    $0xd8, Y9, Y9
+	VMOVDQU   X9, (AX)(BX*1)
+	VDIVPS    Y7, Y1, Y1
+	VPSRLD    $0x10, Y1, Y8
+	VPAND     Y13, Y8, Y9
+	VPADDD    Y14, Y9, Y9
+	VPADDD    Y1, Y9, Y9
+	VPSRLD    $0x10, Y9, Y9
+	VCMPPS    $0x03, Y1, Y1, Y10
+	VPOR      Y15, Y8, Y8
+	VPBLENDVB Y10, Y8, Y9, Y9
+	VPACKUSDW Y9, Y9, Y9
+	VPERMQ    $0xd8, Y9, Y9
+	VMOVDQU   X9, 16(AX)(BX*1)
+	VDIVPS    Y7, Y2, Y2
+	VPSRLD    $0x10, Y2, Y8
+	VPAND     Y13, Y8, Y9
+	VPADDD    Y14, Y9, Y9
+	VPADDD    Y2, Y9, Y9
+	VPSRLD    $0x10, Y9, Y9
+	VCMPPS    $0x03, Y2, Y2, Y10
+	VPOR      Y15, Y8, Y8
+	VPBLENDVB Y10, Y8, Y9, Y9
+	VPACKUSDW Y9, Y9, Y9
+	VPERMQ    $0xd8, Y9, Y9
+	VMOVDQU   X9, 32(AX)(BX*1)
+	VDIVPS    Y7, Y3, Y3
+	VPSRLD    $0x10, Y3, Y8
+	VPAND     Y13, Y8, Y9
+	VPADDD    Y14, Y9, Y9
+	VPADDD    Y3, Y9, Y9
+	VPSRLD    $0x10, Y9, Y9
+	VCMPPS    $0x03, Y3, Y3, Y10
+	VPOR      Y15, Y8, Y8
+	VPBLENDVB Y10, Y8, Y9, Y9
+	VPACKUSDW Y9, Y9, Y9
+	VPERMQ    $0xd8, Y9, Y9
+	VMOVDQU   X9, 48(AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000040, SI
+	JMP       by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000010
+	JLT       by1done
+	MOVQ      (CX), DI
+	VPMOVZXWD (DI)(BX*1), Y0
+	VPSLLD    $0x10, Y0, Y0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ      R8, DX
+	JGE       by1write
+	MOVQ      (CX)(R8*8), DI
+	VPMOVZXWD (DI)(BX*1), Y12
+	VPSLLD    $0x10, Y12, Y12
+	VADDPS    Y12, Y0, Y0
+	INCQ      R8
+	JMP       by1next
+
+by1write:
+	VDIVPS    Y7, Y0, Y0
 	VPSRLD    $0x10, Y0, Y8
 	VPAND     Y13, Y8, Y9
 	VPADDD    Y14, Y9, Y9
@@ -2710,6 +3081,79 @@ by1done:
 	VZEROUPPER
 	RET
 
+// func avgF32AVX512(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX512F
+TEXT ·avgF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         srcs+8(FP), CX
+	MOVQ         k+16(FP), DX
+	MOVQ         to+32(FP), SI
+	MOVQ         from+24(FP), BX
+	SUBQ         BX, SI
+	VCVTSI2SSQ   DX, X7, X7
+	VBROADCASTSS X7, Z7
+
+by4:
+	CMPQ      SI, $0x00000100
+	JLT       by4done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	VMOVDQU64 64(DI)(BX*1), Z1
+	VMOVDQU64 128(DI)(BX*1), Z2
+	VMOVDQU64 192(DI)(BX*1), Z3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ   R8, DX
+	JGE    by4write
+	MOVQ   (CX)(R8*8), DI
+	VADDPS (DI)(BX*1), Z0, Z0
+	VADDPS 64(DI)(BX*1), Z1, Z1
+	VADDPS 128(DI)(BX*1), Z2, Z2
+	VADDPS 192(DI)(BX*1), Z3, Z3
+	INCQ   R8
+	JMP    by4next
+
+by4write:
+	VDIVPS    Z7, Z0, Z0
+	VMOVDQU64 Z0, (AX)(BX*1)
+	VDIVPS    Z7, Z1, Z1
+	VMOVDQU64 Z1, 64(AX)(BX*1)
+	VDIVPS    Z7, Z2, Z2
+	VMOVDQU64 Z2, 128(AX)(BX*1)
+	VDIVPS    Z7, Z3, Z3
+	VMOVDQU64 Z3, 192(AX)(BX*1)
+	ADDQ      $0x00000100, BX
+	SUBQ      $0x00000100, SI
+	JMP       by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000040
+	JLT       by1done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ   R8, DX
+	JGE    by1write
+	MOVQ   (CX)(R8*8), DI
+	VADDPS (DI)(BX*1), Z0, Z0
+	INCQ   R8
+	JMP    by1next
+
+by1write:
+	VDIVPS    Z7, Z0, Z0
+	VMOVDQU64 Z0, (AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000040, SI
+	JMP       by1
+
+by1done:
+	VZEROUPPER
+	RET
+
 // func sumF64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F
 TEXT ·sumF64AVX512(SB), NOSPLIT, $0-40
@@ -3005,6 +3449,79 @@ by1next:
 	JMP        by1next
 
 by1write:
+	VMOVDQU64 Z0, (AX)(BX*1)
+	ADDQ      $0x00000040, BX
+	SUBQ      $0x00000040, SI
+	JMP       by1
+
+by1done:
+	VZEROUPPER
+	RET
+
+// func avgF64AVX512(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX512F
+TEXT ·avgF64AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         srcs+8(FP), CX
+	MOVQ         k+16(FP), DX
+	MOVQ         to+32(FP), SI
+	MOVQ         from+24(FP), BX
+	SUBQ         BX, SI
+	VCVTSI2SDQ   DX, X7, X7
+	VBROADCASTSD X7, Z7
+
+by4:
+	CMPQ      SI, $0x00000100
+	JLT       by4done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	VMOVDQU64 64(DI)(BX*1), Z1
+	VMOVDQU64 128(DI)(BX*1), Z2
+	VMOVDQU64 192(DI)(BX*1), Z3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ   R8, DX
+	JGE    by4write
+	MOVQ   (CX)(R8*8), DI
+	VADDPD (DI)(BX*1), Z0, Z0
+	VADDPD 64(DI)(BX*1), Z1, Z1
+	VADDPD 128(DI)(BX*1), Z2, Z2
+	VADDPD 192(DI)(BX*1), Z3, Z3
+	INCQ   R8
+	JMP    by4next
+
+by4write:
+	VDIVPD    Z7, Z0, Z0
+	VMOVDQU64 Z0, (AX)(BX*1)
+	VDIVPD    Z7, Z1, Z1
+	VMOVDQU64 Z1, 64(AX)(BX*1)
+	VDIVPD    Z7, Z2, Z2
+	VMOVDQU64 Z2, 128(AX)(BX*1)
+	VDIVPD    Z7, Z3, Z3
+	VMOVDQU64 Z3, 192(AX)(BX*1)
+	ADDQ      $0x00000100, BX
+	SUBQ      $0x00000100, SI
+	JMP       by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000040
+	JLT       by1done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ   R8, DX
+	JGE    by1write
+	MOVQ   (CX)(R8*8), DI
+	VADDPD (DI)(BX*1), Z0, Z0
+	INCQ   R8
+	JMP    by1next
+
+by1write:
+	VDIVPD    Z7, Z0, Z0
 	VMOVDQU64 Z0, (AX)(BX*1)
 	ADDQ      $0x00000040, BX
 	SUBQ      $0x00000040, SI
@@ -3319,6 +3836,84 @@ by1next:
 	JMP        by1next
 
 by1write:
+	VCVTPS2PH $0x00, Z0, (AX)(BX*1)
+	ADDQ      $0x00000020, BX
+	SUBQ      $0x00000020, SI
+	JMP       by1
+
+by1done:
+	VZEROUPPER
+	RET
+
+// func avgF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX512F
+TEXT ·avgF16AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         srcs+8(FP), CX
+	MOVQ         k+16(FP), DX
+	MOVQ         to+32(FP), SI
+	MOVQ         from+24(FP), BX
+	SUBQ         BX, SI
+	VCVTSI2SSQ   DX, X7, X7
+	VBROADCASTSS X7, Z7
+
+by4:
+	CMPQ      SI, $0x00000080
+	JLT       by4done
+	MOVQ      (CX), DI
+	VCVTPH2PS (DI)(BX*1), Z0
+	VCVTPH2PS 32(DI)(BX*1), Z1
+	VCVTPH2PS 64(DI)(BX*1), Z2
+	VCVTPH2PS 96(DI)(BX*1), Z3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ      R8, DX
+	JGE       by4write
+	MOVQ      (CX)(R8*8), DI
+	VCVTPH2PS (DI)(BX*1), Z12
+	VADDPS    Z12, Z0, Z0
+	VCVTPH2PS 32(DI)(BX*1), Z12
+	VADDPS    Z12, Z1, Z1
+	VCVTPH2PS 64(DI)(BX*1), Z12
+	VADDPS    Z12, Z2, Z2
+	VCVTPH2PS 96(DI)(BX*1), Z12
+	VADDPS    Z12, Z3, Z3
+	INCQ      R8
+	JMP       by4next
+
+by4write:
+	VDIVPS    Z7, Z0, Z0
+	VCVTPS2PH $0x00, Z0, (AX)(BX*1)
+	VDIVPS    Z7, Z1, Z1
+	VCVTPS2PH $0x00, Z1, 32(AX)(BX*1)
+	VDIVPS    Z7, Z2, Z2
+	VCVTPS2PH $0x00, Z2, 64(AX)(BX*1)
+	VDIVPS    Z7, Z3, Z3
+	VCVTPS2PH $0x00, Z3, 96(AX)(BX*1)
+	ADDQ      $0x00000080, BX
+	SUBQ      $0x00000080, SI
+	JMP       by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000020
+	JLT       by1done
+	MOVQ      (CX), DI
+	VCVTPH2PS (DI)(BX*1), Z0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ      R8, DX
+	JGE       by1write
+	MOVQ      (CX)(R8*8), DI
+	VCVTPH2PS (DI)(BX*1), Z12
+	VADDPS    Z12, Z0, Z0
+	INCQ      R8
+	JMP       by1next
+
+by1write:
+	VDIVPS    Z7, Z0, Z0
 	VCVTPS2PH $0x00, Z0, (AX)(BX*1)
 	ADDQ      $0x00000020, BX
 	SUBQ      $0x00000020, SI
@@ -3842,6 +4437,138 @@ by1next:
 	JMP        by1next
 
 by1write:
+	VPSRLD  $0x10, Z0, Z8
+	VPANDD  Z13, Z8, Z9
+	VPADDD  Z14, Z9, Z9
+	VPADDD  Z0, Z9, Z9
+	VPSRLD  $0x10, Z9, Z9
+	VCMPPS  $0x03, Z0, Z0, K1
+	VPORD   Z15, Z8, K1, Z9
+	VPMOVDW Z9, (AX)(BX*1)
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x00000020, SI
+	JMP     by1
+
+by1done:
+	VZEROUPPER
+	RET
+
+// func avgBF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX512F
+TEXT ·avgBF16AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         srcs+8(FP), CX
+	MOVQ         k+16(FP), DX
+	MOVQ         to+32(FP), SI
+	MOVQ         from+24(FP), BX
+	SUBQ         BX, SI
+	MOVL         $0x00000001, DI
+	VMOVD        DI, X13
+	VPBROADCASTD X13, Z13
+	MOVL         $0x00007fff, DI
+	VMOVD        DI, X14
+	VPBROADCASTD X14, Z14
+	MOVL         $0x00000040, DI
+	VMOVD        DI, X15
+	VPBROADCASTD X15, Z15
+	VCVTSI2SSQ   DX, X7, X7
+	VBROADCASTSS X7, Z7
+
+by4:
+	CMPQ      SI, $0x00000080
+	JLT       by4done
+	MOVQ      (CX), DI
+	VPMOVZXWD (DI)(BX*1), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VPMOVZXWD 32(DI)(BX*1), Z1
+	VPSLLD    $0x10, Z1, Z1
+	VPMOVZXWD 64(DI)(BX*1), Z2
+	VPSLLD    $0x10, Z2, Z2
+	VPMOVZXWD 96(DI)(BX*1), Z3
+	VPSLLD    $0x10, Z3, Z3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ      R8, DX
+	JGE       by4write
+	MOVQ      (CX)(R8*8), DI
+	VPMOVZXWD (DI)(BX*1), Z12
+	VPSLLD    $0x10, Z12, Z12
+	VADDPS    Z12, Z0, Z0
+	VPMOVZXWD 32(DI)(BX*1), Z12
+	VPSLLD    $0x10, Z12, Z12
+	VADDPS    Z12, Z1, Z1
+	VPMOVZXWD 64(DI)(BX*1), Z12
+	VPSLLD    $0x10, Z12, Z12
+	VADDPS    Z12, Z2, Z2
+	VPMOVZXWD 96(DI)(BX*1), Z12
+	VPSLLD    $0x10, Z12, Z12
+	VADDPS    Z12, Z3, Z3
+	INCQ      R8
+	JMP       by4next
+
+by4write:
+	VDIVPS  Z7, Z0, Z0
+	VPSRLD  $0x10, Z0, Z8
+	VPANDD  Z13, Z8, Z9
+	VPADDD  Z14, Z9, Z9
+	VPADDD  Z0, Z9, Z9
+	VPSRLD  $0x10, Z9, Z9
+	VCMPPS  $0x03, Z0, Z0, K1
+	VPORD   Z15, Z8, K1, Z9
+	VPMOVDW Z9, (AX)(BX*1)
+	VDIVPS  Z7, Z1, Z1
+	VPSRLD  $0x10, Z1, Z8
+	VPANDD  Z13, Z8, Z9
+	VPADDD  Z14, Z9, Z9
+	VPADDD  Z1, Z9, Z9
+	VPSRLD  $0x10, Z9, Z9
+	VCMPPS  $0x03, Z1, Z1, K1
+	VPORD   Z15, Z8, K1, Z9
+	VPMOVDW Z9, 32(AX)(BX*1)
+	VDIVPS  Z7, Z2, Z2
+	VPSRLD  $0x10, Z2, Z8
+	VPANDD  Z13, Z8, Z9
+	VPADDD  Z14, Z9, Z9
+	VPADDD  Z2, Z9, Z9
+	VPSRLD  $0x10, Z9, Z9
+	VCMPPS  $0x03, Z2, Z2, K1
+	VPORD   Z15, Z8, K1, Z9
+	VPMOVDW Z9, 64(AX)(BX*1)
+	VDIVPS  Z7, Z3, Z3
+	VPSRLD  $0x10, Z3, Z8
+	VPANDD  Z13, Z8, Z9
+	VPADDD  Z14, Z9, Z9
+	VPADDD  Z3, Z9, Z9
+	VPSRLD  $0x10, Z9, Z9
+	VCMPPS  $0x03, Z3, Z3, K1
+	VPORD   Z15, Z8, K1, Z9
+	VPMOVDW Z9, 96(AX)(BX*1)
+	ADDQ    $0x00000080, BX
+	SUBQ    $0x00000080, SI
+	JMP     by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000020
+	JLT       by1done
+	MOVQ      (CX), DI
+	VPMOVZXWD (DI)(BX*1), Z0
+	VPSLLD    $0x10, Z0, Z0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ      R8, DX
+	JGE       by1write
+	MOVQ      (CX)(R8*8), DI
+	VPMOVZXWD (DI)(BX*1), Z12
+	VPSLLD    $0x10, Z12, Z12
+	VADDPS    Z12, Z0, Z0
+	INCQ      R8
+	JMP       by1next
+
+by1write:
+	VDIVPS  Z7, Z0, Z0
 	VPSRLD  $0x10, Z0, Z8
 	VPANDD  Z13, Z8, Z9
 	VPADDD  Z14, Z9, Z9

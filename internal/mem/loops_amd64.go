@@ -9,18 +9,22 @@ const (
 	loopProdF32AVX2
 	loopMinF32AVX2
 	loopMaxF32AVX2
+	loopAvgF32AVX2
 	loopSumF64AVX2
 	loopProdF64AVX2
 	loopMinF64AVX2
 	loopMaxF64AVX2
+	loopAvgF64AVX2
 	loopSumF16AVX2
 	loopProdF16AVX2
 	loopMinF16AVX2
 	loopMaxF16AVX2
+	loopAvgF16AVX2
 	loopSumBF16AVX2
 	loopProdBF16AVX2
 	loopMinBF16AVX2
 	loopMaxBF16AVX2
+	loopAvgBF16AVX2
 	loopSumI32AVX2
 	loopProdI32AVX2
 	loopMinI32AVX2
@@ -37,18 +41,22 @@ const (
 	loopProdF32AVX512
 	loopMinF32AVX512
 	loopMaxF32AVX512
+	loopAvgF32AVX512
 	loopSumF64AVX512
 	loopProdF64AVX512
 	loopMinF64AVX512
 	loopMaxF64AVX512
+	loopAvgF64AVX512
 	loopSumF16AVX512
 	loopProdF16AVX512
 	loopMinF16AVX512
 	loopMaxF16AVX512
+	loopAvgF16AVX512
 	loopSumBF16AVX512
 	loopProdBF16AVX512
 	loopMinBF16AVX512
 	loopMaxBF16AVX512
+	loopAvgBF16AVX512
 	loopSumI32AVX512
 	loopProdI32AVX512
 	loopMinI32AVX512
@@ -75,6 +83,8 @@ func (l loop) run(dst *byte, srcs **byte, k, from, to int) {
 		minF32AVX2(dst, srcs, k, from, to)
 	case loopMaxF32AVX2:
 		maxF32AVX2(dst, srcs, k, from, to)
+	case loopAvgF32AVX2:
+		avgF32AVX2(dst, srcs, k, from, to)
 	case loopSumF64AVX2:
 		sumF64AVX2(dst, srcs, k, from, to)
 	case loopProdF64AVX2:
@@ -83,6 +93,8 @@ func (l loop) run(dst *byte, srcs **byte, k, from, to int) {
 		minF64AVX2(dst, srcs, k, from, to)
 	case loopMaxF64AVX2:
 		maxF64AVX2(dst, srcs, k, from, to)
+	case loopAvgF64AVX2:
+		avgF64AVX2(dst, srcs, k, from, to)
 	case loopSumF16AVX2:
 		sumF16AVX2(dst, srcs, k, from, to)
 	case loopProdF16AVX2:
@@ -91,6 +103,8 @@ func (l loop) run(dst *byte, srcs **byte, k, from, to int) {
 		minF16AVX2(dst, srcs, k, from, to)
 	case loopMaxF16AVX2:
 		maxF16AVX2(dst, srcs, k, from, to)
+	case loopAvgF16AVX2:
+		avgF16AVX2(dst, srcs, k, from, to)
 	case loopSumBF16AVX2:
 		sumBF16AVX2(dst, srcs, k, from, to)
 	case loopProdBF16AVX2:
@@ -99,6 +113,8 @@ func (l loop) run(dst *byte, srcs **byte, k, from, to int) {
 		minBF16AVX2(dst, srcs, k, from, to)
 	case loopMaxBF16AVX2:
 		maxBF16AVX2(dst, srcs, k, from, to)
+	case loopAvgBF16AVX2:
+		avgBF16AVX2(dst, srcs, k, from, to)
 	case loopSumI32AVX2:
 		sumI32AVX2(dst, srcs, k, from, to)
 	case loopProdI32AVX2:
@@ -131,6 +147,8 @@ func (l loop) run(dst *byte, srcs **byte, k, from, to int) {
 		minF32AVX512(dst, srcs, k, from, to)
 	case loopMaxF32AVX512:
 		maxF32AVX512(dst, srcs, k, from, to)
+	case loopAvgF32AVX512:
+		avgF32AVX512(dst, srcs, k, from, to)
 	case loopSumF64AVX512:
 		sumF64AVX512(dst, srcs, k, from, to)
 	case loopProdF64AVX512:
@@ -139,6 +157,8 @@ func (l loop) run(dst *byte, srcs **byte, k, from, to int) {
 		minF64AVX512(dst, srcs, k, from, to)
 	case loopMaxF64AVX512:
 		maxF64AVX512(dst, srcs, k, from, to)
+	case loopAvgF64AVX512:
+		avgF64AVX512(dst, srcs, k, from, to)
 	case loopSumF16AVX512:
 		sumF16AVX512(dst, srcs, k, from, to)
 	case loopProdF16AVX512:
@@ -147,6 +167,8 @@ func (l loop) run(dst *byte, srcs **byte, k, from, to int) {
 		minF16AVX512(dst, srcs, k, from, to)
 	case loopMaxF16AVX512:
 		maxF16AVX512(dst, srcs, k, from, to)
+	case loopAvgF16AVX512:
+		avgF16AVX512(dst, srcs, k, from, to)
 	case loopSumBF16AVX512:
 		sumBF16AVX512(dst, srcs, k, from, to)
 	case loopProdBF16AVX512:
@@ -155,6 +177,8 @@ func (l loop) run(dst *byte, srcs **byte, k, from, to int) {
 		minBF16AVX512(dst, srcs, k, from, to)
 	case loopMaxBF16AVX512:
 		maxBF16AVX512(dst, srcs, k, from, to)
+	case loopAvgBF16AVX512:
+		avgBF16AVX512(dst, srcs, k, from, to)
 	case loopSumI32AVX512:
 		sumI32AVX512(dst, srcs, k, from, to)
 	case loopProdI32AVX512:
@@ -229,6 +253,14 @@ var loopsOf = [...]loops{
 			I64:  loopMaxI64AVX2,
 			U8:   loopMaxU8AVX2,
 		},
+		Avg: {
+			F32:  loopAvgF32AVX2,
+			C64:  loopAvgF32AVX2,
+			F64:  loopAvgF64AVX2,
+			C128: loopAvgF64AVX2,
+			F16:  loopAvgF16AVX2,
+			BF16: loopAvgBF16AVX2,
+		},
 	},
 	levelAVX512: {
 		Sum: {
@@ -274,6 +306,14 @@ var loopsOf = [...]loops{
 			I32:  loopMaxI32AVX512,
 			I64:  loopMaxI64AVX512,
 			U8:   loopMaxU8AVX512,
+		},
+		Avg: {
+			F32:  loopAvgF32AVX512,
+			C64:  loopAvgF32AVX512,
+			F64:  loopAvgF64AVX512,
+			C128: loopAvgF64AVX512,
+			F16:  loopAvgF16AVX512,
+			BF16: loopAvgBF16AVX512,
 		},
 	},
 }

@@ -13,7 +13,7 @@ const (
 	Prod
 	Min
 	Max
-	Avg // Sum, then divided by the number of ranks
+	Avg // the sum of the operands, divided by how many there are
 	LAnd
 	LOr
 	LXor

@@ -1,9 +1,6 @@
 package mem
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // Defined reports whether op can reduce elements of type t:
 //
@@ -14,12 +11,11 @@ import (
 //   - MinLoc and MaxLoc: the Loc types.
 //   - NoOp and Custom: none.
 func (op Op) Defined(t Type) bool {
-	op = op.Base()
 	return op < numOps && t < numTypes && kernels[op][t] != nil
 }
 
-// Base returns the operator that combines the operands of op: Sum for Avg,
-// whose result is divided at the end, op itself for any other.
+// Base returns the operator that combines partial results of op: Sum for Avg, whose
+// result is then divided once, at the end; op itself for any other.
 func (op Op) Base() Op {
 	if op == Avg {
 		return Sum
@@ -35,11 +31,12 @@ func (op Op) Base() Op {
 // true, and give 0 or 1. MinLoc and MaxLoc give the pair with the least or
 // greatest Value; of equal values (-0 and +0 are) the one with the lowest
 // Index, and a NaN goes before any number. Which of several NaNs results is
-// not specified. 16-bit floats are combined in float32, then rounded to
-// nearest even.
+// not specified. Avg gives (a+b)/2, divided as Divide does. 16-bit floats are combined
+// in float32, also by Avg, then rounded to nearest even.
 //
-// For host memory Reduce takes no memory. Avg is an error: it is not a function
-// of two elements; reduce with op.Base and Divide the result.
+// For host memory Reduce takes no memory. An average of more than two is none of
+// averages: reduce with op.Base and Divide the result, or all in one by a Space's
+// Reduce.
 func Reduce(op Op, dst, a, b Buffer) error {
 	if err := checkOperands(op, dst, a, b); err != nil {
 		return err
@@ -58,9 +55,6 @@ func Reduce(op Op, dst, a, b Buffer) error {
 func checkOperands(op Op, dst, a, b Buffer) error {
 	if (dst.kind != a.kind || dst.kind != b.kind) && (dst.Type() != a.Type() || dst.Type() != b.Type()) {
 		return fmt.Errorf("reduce of %v and %v to %v: want one type", a.Type(), b.Type(), dst.Type())
-	}
-	if op == Avg {
-		return errors.New("avg does not reduce elements: want sum, then a division")
 	}
 	if !op.Defined(dst.Type()) {
 		return fmt.Errorf("operator %v is not defined for %v", op, dst.Type())

@@ -66,12 +66,9 @@ func testReduceMatchesReference(t *testing.T) {
 	const pad, most = 3, 330
 	for op := Sum; op < Custom; op++ {
 		for _, typ := range definedTypes[op] {
-			if op == Avg {
-				continue
-			}
 			r := rand.New(rand.NewPCG(uint64(op), uint64(typ)))
 			a, b := refOperand(r, typ, most+2*pad), refOperand(r, typ, most+2*pad)
-			want := [2][]byte{refAll(op, a, b), refAll(op, a, a)}
+			want := [2][]byte{refChain(op, typ, []Buffer{a, b}), refChain(op, typ, []Buffer{a, a})}
 			for _, n := range lengths {
 				at := n % pad
 				for _, alias := range []string{"none", "a", "b", "all"} {
@@ -115,13 +112,6 @@ func testReduce(t *testing.T, op Op, a, b Buffer, want [2][]byte, alias string, 
 	}
 }
 
-func refAll(op Op, a, b Buffer) (all []byte) {
-	for i := range a.n {
-		all = append(all, refCombine(op, a.Type(), slice(a, i), slice(b, i))...)
-	}
-	return all
-}
-
 func clone(b Buffer) Buffer {
 	c, err := MakeLike(b, b.n)
 	if err == nil {
@@ -147,7 +137,7 @@ func FuzzReduce(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, opByte, typeByte, more, into, skew uint8, data []byte) {
 		op, typ, k := Op(opByte), Type(typeByte), 2+int(more)%4
-		if !op.Defined(typ) || op == Avg {
+		if !op.Defined(typ) {
 			return
 		}
 		data = data[:min(len(data), 1024)] // the reference is slow
@@ -298,7 +288,6 @@ func TestReduceRejectsWhatItCannotDo(t *testing.T) {
 		{Custom, f, f, f, "operator custom is not defined"},
 		{Op(200), f, f, f, "operator op(200) is not defined"},
 		{Sum, Buffer{}, Buffer{}, Buffer{}, "not defined for none"},
-		{Avg, f, f, f, "want sum"},
 		{Sum, f, f, i, "float32 and int32 to float32"},
 		{Sum, i, f, f, "float32 and float32 to int32"},
 		{Sum, f, f, g, "4 and 5 elements to 4"},
@@ -313,9 +302,6 @@ func TestReduceRejectsWhatItCannotDo(t *testing.T) {
 func TestReduceOfHostMemoryTakesNoMemory(t *testing.T) {
 	for op := Sum; op < Custom; op++ {
 		for _, typ := range definedTypes[op] {
-			if op == Avg {
-				continue
-			}
 			x, _ := Host.Alloc(typ, 1000)
 			y := clone(x)
 			if n := testing.AllocsPerRun(10, func() { Reduce(op, x, x, y) }); n != 0 {
@@ -347,7 +333,7 @@ func TestReduceOfManyTakesNoMemoryUnlessTheResultIsALateOperand(t *testing.T) {
 func TestReduceOfManyIsAChainOfPairs(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		for _, k := range []int{2, 3, 5, mostOperands, mostOperands + 1} {
-			for _, op := range []Op{Sum, Prod, Min, Max} {
+			for _, op := range []Op{Sum, Prod, Min, Max, Avg} {
 				for _, typ := range definedTypes[op] {
 					testReduceMany(t, op, typ, k)
 				}
@@ -384,8 +370,8 @@ func testReduceMany(t *testing.T, op Op, typ Type, k int) {
 	}
 }
 
-// chain combines srcs pair by pair with the loops in Go; 16-bit floats in
-// float32.
+// chain combines srcs pair by pair with the loops in Go, and divides the sum for an
+// average; 16-bit floats in float32.
 func chain(t *testing.T, op Op, srcs []Buffer) Buffer {
 	t.Helper()
 	dst := clone(srcs[0])
@@ -393,9 +379,12 @@ func chain(t *testing.T, op Op, srcs []Buffer) Buffer {
 		foldHalf(op, dst, srcs, 0)
 		return dst
 	}
-	portable := newKernels(loops{})[op][dst.Type()]
+	portable := newKernels(loops{})[op.Base()][dst.Type()]
 	for _, src := range srcs[1:] {
 		portable(dst.host, dst.host, src.host, dst.n)
+	}
+	if op == Avg {
+		divide(dst.Type(), dst.host, dst.n, len(srcs))
 	}
 	return dst
 }

@@ -150,8 +150,8 @@ func refCombine(op Op, t Type, a, b []byte) []byte {
 	return refBytes(z.Uint64(), len(a))
 }
 
-// refChain combines operands one after the other. 16-bit floats are combined in
-// float32 and rounded once.
+// refChain combines operands one after the other, and for Avg divides the sum. 16-bit
+// floats are combined, and divided, in float32 and rounded once.
 func refChain(op Op, t Type, operands []Buffer) (all []byte) {
 	f, half := formats[t]
 	half = half && t.Size() == 2
@@ -163,10 +163,16 @@ func refChain(op Op, t Type, operands []Buffer) (all []byte) {
 		}
 		for _, b := range operands[1:] {
 			if e := slice(b, i); half {
-				acc = refCombine(op, F32, acc, refBytes(single.encoded(f.decode(refWord(e))), 4))
+				acc = refCombine(op.Base(), F32, acc, refBytes(single.encoded(f.decode(refWord(e))), 4))
 			} else {
-				acc = refCombine(op, t, acc, e)
+				acc = refCombine(op.Base(), t, acc, e)
 			}
+		}
+		switch {
+		case op == Avg && half:
+			acc = refQuotient(F32, acc, len(operands))
+		case op == Avg:
+			acc = refQuotient(t, acc, len(operands))
 		}
 		if half {
 			acc = refBytes(f.encoded(single.decode(refWord(acc))), size)
@@ -174,6 +180,26 @@ func refChain(op Op, t Type, operands []Buffer) (all []byte) {
 		all = append(all, acc...)
 	}
 	return all
+}
+
+// refQuotient returns the number e divided by n.
+func refQuotient(t Type, e []byte, n int) []byte {
+	if t == C64 || t == C128 {
+		part, h := map[Type]Type{C64: F32, C128: F64}[t], len(e)/2
+		return append(refQuotient(part, e[:h], n), refQuotient(part, e[h:], n)...)
+	}
+	if f, float := formats[t]; float {
+		x := f.decode(refWord(e))
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return refBytes(f.encoded(x), len(e))
+		}
+		z := new(big.Float).SetPrec(4000)
+		return refBytes(f.encode(z.Quo(big.NewFloat(x), big.NewFloat(float64(n)))), len(e))
+	}
+	z := refInt(t, e)
+	z.Quo(z, big.NewInt(int64(n)))
+	z.Mod(z, new(big.Int).Lsh(big.NewInt(1), uint(8*len(e))))
+	return refBytes(z.Uint64(), len(e))
 }
 
 // encoded is encode of any number.

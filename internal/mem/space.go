@@ -15,8 +15,9 @@ type Space interface {
 	Copy(dst, src Buffer) error
 	// Reduce stores srcs[0] op srcs[1] op ... into dst, element by element and
 	// in that order. All have one Type and length and live in this Space. dst
-	// may be one of srcs, else it overlaps none. 16-bit floats accumulate in
-	// float32 and round once.
+	// may be one of srcs, else it overlaps none. Avg divides the sum by how many srcs
+	// there are. 16-bit floats accumulate in float32, in which they are divided, too,
+	// and round once.
 	Reduce(op Op, dst Buffer, srcs ...Buffer) error
 	// Divide divides the elements of b by n > 0, as the function Divide says.
 	Divide(b Buffer, n int) error

@@ -24,6 +24,11 @@ func minF32AVX2(dst *byte, srcs **byte, k int, from int, to int)
 //go:noescape
 func maxF32AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
+// avgF32AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+//
+//go:noescape
+func avgF32AVX2(dst *byte, srcs **byte, k int, from int, to int)
+
 // sumF64AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
 //
 //go:noescape
@@ -43,6 +48,11 @@ func minF64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 //
 //go:noescape
 func maxF64AVX2(dst *byte, srcs **byte, k int, from int, to int)
+
+// avgF64AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+//
+//go:noescape
+func avgF64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
 // sumF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
 //
@@ -64,6 +74,11 @@ func minF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 //go:noescape
 func maxF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
+// avgF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+//
+//go:noescape
+func avgF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
+
 // sumBF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
 //
 //go:noescape
@@ -83,6 +98,11 @@ func minBF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 //
 //go:noescape
 func maxBF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
+
+// avgBF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+//
+//go:noescape
+func avgBF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
 // sumI32AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
 //
@@ -164,6 +184,11 @@ func minF32AVX512(dst *byte, srcs **byte, k int, from int, to int)
 //go:noescape
 func maxF32AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
+// avgF32AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+//
+//go:noescape
+func avgF32AVX512(dst *byte, srcs **byte, k int, from int, to int)
+
 // sumF64AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
 //
 //go:noescape
@@ -183,6 +208,11 @@ func minF64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 //
 //go:noescape
 func maxF64AVX512(dst *byte, srcs **byte, k int, from int, to int)
+
+// avgF64AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+//
+//go:noescape
+func avgF64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
 // sumF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
 //
@@ -204,6 +234,11 @@ func minF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 //go:noescape
 func maxF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
+// avgF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+//
+//go:noescape
+func avgF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
+
 // sumBF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
 //
 //go:noescape
@@ -223,6 +258,11 @@ func minBF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 //
 //go:noescape
 func maxBF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
+
+// avgBF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+//
+//go:noescape
+func avgBF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
 // sumI32AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
 //

@@ -41,10 +41,7 @@ func (r *Room) allreduceShort(send, recv mem.Buffer, op coll.Op) error {
 		r.srcs[j] = mem.HostBytes(send.Type(), send.Len(), r.payload(j, s, 0, size))
 	}
 	r.free = s - 1 // all have begun this one: they have read what was before
-	if err := r.combine(op, recv, 0, r.size(), false); err != nil {
-		return err
-	}
-	return op.Finish(recv, r.size())
+	return r.combine(op, recv, 0, r.size(), false)
 }
 
 // reducePair ends a short allreduce of two: nothing goes through srcs, from which it
@@ -59,10 +56,7 @@ func (r *Room) reducePair(s uint64, send, recv mem.Buffer, op coll.Op) error {
 	if peer == 0 {
 		a, b = b, a
 	}
-	if err := mem.Reduce(op.Kind.Base(), recv, a, b); err != nil {
-		return err
-	}
-	return op.Finish(recv, 2)
+	return mem.Reduce(op.Kind, recv, a, b)
 }
 
 // A share is a long allreduce. In each step the members do a stretch of the vector
@@ -179,9 +173,6 @@ func (r *Room) reduceShare(l *share, i int) error {
 		r.srcs[j] = mem.HostBytes(dst.Type(), dst.Len(), r.held(l, j, s, base, lo, hi))
 	}
 	if err := r.combine(l.op, dst, 0, r.size(), false); err != nil {
-		return err
-	}
-	if err := l.op.Finish(dst, r.size()); err != nil {
 		return err
 	}
 	r.reach.Copy(r.held(l, r.me, s, base, lo, hi), dst.HostSlice())

@@ -114,14 +114,9 @@ func (d *Devices) rounds(n, piece int, fill, reduce, take func(s uint64, lo int)
 	return nil
 }
 
-// combine puts the combination of the Room's srcs lo to hi-1 on a movement's queue.
+// combine puts op's result of the Room's srcs lo to hi-1 on a movement's queue.
 func (d *Devices) combine(movement int, op coll.Op, dst mem.Buffer, lo, hi int) error {
-	q := d.on(movement)
-	err := q.Reduce(op.Kind.Base(), dst, d.room.srcs[lo:hi]...)
-	if err == nil && op.Kind == mem.Avg {
-		err = q.Divide(dst, hi-lo)
-	}
-	return err
+	return d.on(movement).Reduce(op.Kind, dst, d.room.srcs[lo:hi]...)
 }
 
 // run is the Room's run.

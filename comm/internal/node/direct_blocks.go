@@ -58,9 +58,6 @@ func (r *Room) foldDirect(f *flow) error {
 		if err := r.combine(f.op, dst, 0, r.size(), false); err != nil {
 			return err
 		}
-		if err := f.op.Finish(dst, r.size()); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -83,9 +83,6 @@ func (r *Room) jointly(like mem.Buffer, op coll.Op, from, to members) error {
 			if err := r.combine(op, result, from.lo, from.hi, false); err != nil {
 				return err
 			}
-			if err := op.Finish(result, from.n()); err != nil {
-				return err
-			}
 		}
 		for j := to.lo; j < to.hi; j++ {
 			at := &r.access.places[j]

@@ -357,10 +357,7 @@ func (r *Room) takeFolding(f *flow, s, first uint64, lo int) error {
 		r.srcs[j] = mem.HostBytes(f.typ, n, src)
 	}
 	dst := mem.HostBytes(f.typ, n, b)
-	if err := r.combine(f.op, dst, f.lo, f.hi, f.scan); err != nil {
-		return err
-	}
-	return f.op.Finish(dst, f.hi-f.lo)
+	return r.combine(f.op, dst, f.lo, f.hi, f.scan)
 }
 
 // agree makes the members of a v form know the longest block: each tells the

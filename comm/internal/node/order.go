@@ -70,15 +70,15 @@ func (r *Room) spare(k int, dst mem.Buffer) mem.Buffer {
 	return mem.HostBytes(dst.Type(), dst.Len(), r.spares[k])
 }
 
-// combine stores the combination of srcs lo to hi-1 into dst, in the order of a scan
-// if scan.
+// combine stores op's result of srcs lo to hi-1 into dst, in the order of a scan if
+// scan.
 func (r *Room) combine(op coll.Op, dst mem.Buffer, lo, hi int, scan bool) (err error) {
 	result := dst
 	switch {
 	case !r.keepsOrder(op) && hi-lo == 2:
-		return mem.Reduce(op.Kind.Base(), dst, r.srcs[lo], r.srcs[lo+1])
+		return mem.Reduce(op.Kind, dst, r.srcs[lo], r.srcs[lo+1])
 	case !r.keepsOrder(op):
-		return mem.Host.Reduce(op.Kind.Base(), dst, r.srcs[lo:hi]...)
+		return mem.Host.Reduce(op.Kind, dst, r.srcs[lo:hi]...)
 	case scan:
 		result, err = r.window(op, dst, hi-1, height(hi))
 	default:
@@ -87,5 +87,8 @@ func (r *Room) combine(op coll.Op, dst mem.Buffer, lo, hi int, scan bool) (err e
 	if err == nil && !mem.Same(result, dst) {
 		copy(dst.HostSlice(), result.HostSlice())
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return op.Finish(dst, hi-lo)
 }

@@ -10,8 +10,9 @@
 //	    the group in dst = acc
 //
 // All operands of a group are read before it is written, so dst may be any of
-// them. A group is four vectors while there are as many, then one. 16-bit
-// floats are widened to float32 when read and rounded once, when written.
+// them. A group is four vectors while there are as many, then one. Averages are
+// sums that are divided by k before they are written. 16-bit floats are widened to
+// float32 when read and rounded once, when written.
 //
 // One more loop copies, with stores that go past the caches.
 package main
@@ -44,7 +45,10 @@ type lane struct {
 
 var lanes = []lane{{"F32", false}, {"F64", false}, {"F16", true}, {"BF16", true}, {"I32", false}, {"I64", false}, {"U8", false}}
 
-var ops = []string{"sum", "prod", "min", "max"}
+var ops = []string{"sum", "prod", "min", "max", "avg"}
+
+// has reports whether there is a loop of op for t: integers have no averages.
+func (t lane) has(op string) bool { return op != "avg" || strings.Contains(t.name, "F") }
 
 func main() {
 	ConstraintExpr("amd64")
@@ -52,6 +56,9 @@ func main() {
 	for _, l := range levels {
 		for _, t := range lanes {
 			for _, op := range ops {
+				if !t.has(op) {
+					continue
+				}
 				g := generator{level: l, lane: t, op: op}
 				g.loop()
 				names = append(names, g.name())
@@ -73,6 +80,7 @@ type generator struct {
 	bias  Register
 	quiet Register
 	low   Register // the lower byte of every word
+	count Register // the number of operands, which averages are divided by
 }
 
 func (g *generator) name() string { return g.op + g.lane.name + g.level.name }
@@ -129,6 +137,9 @@ func (g *generator) loop() {
 		g.spare = append(g.spare, g.vec(8+i))
 	}
 	g.constants()
+	if g.op == "avg" {
+		g.countOperands(k)
+	}
 	for _, m := range []int{group, 1} {
 		label := fmt.Sprintf("by%d", m)
 		Label(label)
@@ -151,6 +162,7 @@ func (g *generator) loop() {
 		JMP(LabelRef(label + "next"))
 		Label(label + "write")
 		for i := range m {
+			g.divide(g.vec(i))
 			g.write(Mem{Base: dst, Index: at, Scale: 1, Disp: i * g.unit()}, g.vec(i))
 		}
 		ADDQ(U32(m*g.unit()), at)
@@ -202,6 +214,30 @@ func (g *generator) constants() {
 		g.ones, g.bias, g.quiet = fill(13, 1), fill(14, 0x7fff), fill(15, 0x40)
 	case g.lane.name == "U8" && g.op == "prod":
 		g.low = fill(13, 0x00ff00ff)
+	}
+}
+
+// countOperands fills a register with k as numbers.
+func (g *generator) countOperands(k Register) {
+	g.count = g.vec(7)
+	x := part(g.count, 16)
+	if g.lane.name == "F64" {
+		VCVTSI2SDQ(k, x, x)
+		VBROADCASTSD(x, g.count)
+		return
+	}
+	VCVTSI2SSQ(k, x, x)
+	VBROADCASTSS(x, g.count)
+}
+
+// divide makes a sum an average.
+func (g *generator) divide(acc Register) {
+	switch {
+	case g.op != "avg":
+	case g.lane.name == "F64":
+		VDIVPD(g.count, acc, acc)
+	default:
+		VDIVPS(g.count, acc, acc)
 	}
 }
 
@@ -310,7 +346,7 @@ func (g *generator) combine(acc Register, m Mem) {
 // and the intersection the greater, the union of anything with a NaN is a NaN.
 func (g *generator) float(acc Register, in Op, add, mul, least, greatest, compare func(...Op)) {
 	switch g.op {
-	case "sum":
+	case "sum", "avg":
 		add(in, acc, acc)
 		return
 	case "prod":
@@ -428,6 +464,9 @@ func writeTable(b *bytes.Buffer) {
 		for _, op := range ops {
 			fmt.Fprintf(b, "\t\t%s: {\n", strings.ToUpper(op[:1])+op[1:])
 			for _, t := range lanes {
+				if !t.has(op) {
+					continue
+				}
 				for _, name := range share(alike[t.name], t.name, op) {
 					fmt.Fprintf(b, "\t\t\t%s: loop%s%s%s,\n", name, strings.ToUpper(op[:1])+op[1:], t.name, l.name)
 				}
@@ -440,12 +479,12 @@ func writeTable(b *bytes.Buffer) {
 }
 
 // share returns the types that can use the loop of op for t. The sign of integers
-// matters to minimum and maximum; complex numbers are added part by part.
+// matters to minimum and maximum; complex numbers are added, and divided, part by part.
 func share(alike []string, t, op string) []string {
 	var types []string
 	for _, name := range append([]string{t}, alike...) {
 		switch {
-		case name != t && name[0] == 'C' && op != "sum":
+		case name != t && name[0] == 'C' && op != "sum" && op != "avg":
 		case name != t && name[0] != 'C' && op != "sum" && op != "prod":
 		default:
 			types = append(types, name)

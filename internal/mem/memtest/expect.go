@@ -24,21 +24,23 @@ func clone(b mem.Buffer) mem.Buffer {
 }
 
 // expected returns srcs[0] op srcs[1] op ..., all host memory, from reductions
-// of two; 16-bit floats are added up in a float32 buffer.
+// of two; 16-bit floats are combined in a float32 buffer.
 func expected(op mem.Op, srcs []mem.Buffer) mem.Buffer {
-	typ := srcs[0].Type()
 	acc := clone(srcs[0])
-	if typ != mem.F16 && typ != mem.BF16 {
-		for _, src := range srcs[1:] {
-			mustReduce(op, acc, src)
+	if typ := acc.Type(); typ == mem.F16 || typ == mem.BF16 {
+		var wide []mem.Buffer
+		for _, src := range srcs {
+			wide = append(wide, mem.Of(floats(src)))
 		}
+		setFloats(acc, mem.Slice[float32](expected(op, wide)))
 		return acc
 	}
-	wide := mem.Of(floats(acc))
 	for _, src := range srcs[1:] {
-		mustReduce(op, wide, mem.Of(floats(src)))
+		mustReduce(op.Base(), acc, src)
 	}
-	setFloats(acc, mem.Slice[float32](wide))
+	if op == mem.Avg {
+		quotients(acc, len(srcs))
+	}
 	return acc
 }
 

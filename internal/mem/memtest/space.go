@@ -142,7 +142,7 @@ func (h harness) testCopyErrors(t *testing.T) {
 func (h harness) testReduce(t *testing.T) {
 	for op := mem.Sum; op < mem.Custom; op++ {
 		for _, typ := range types() {
-			if op == mem.Avg || !op.Defined(typ) {
+			if !op.Defined(typ) {
 				continue
 			}
 			r := rand.New(rand.NewPCG(uint64(op), uint64(typ)))
@@ -211,7 +211,6 @@ func (h harness) testReduceErrors(t *testing.T) {
 		{"no operands", mem.Sum, f, nil},
 		{"an undefined operator", mem.BAnd, f, []mem.Buffer{f, f}},
 		{"an undefined operator of one operand", mem.BAnd, f, []mem.Buffer{f}},
-		{"avg", mem.Avg, f, []mem.Buffer{f, f}},
 		{"custom", mem.Custom, f, []mem.Buffer{f, f}},
 		{"a third operand of another type", mem.Sum, f, []mem.Buffer{f, f, i}},
 		{"a result of another type", mem.Sum, i, []mem.Buffer{f, f}},
