@@ -91,10 +91,13 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		return nil, err
 	}
 	info := f.Boot.Info()
+	p := &process{boot: f.Boot, rec: info.Flight(), log: cfg.Logger}
 	e := engine.New(engine.Config{
 		Rank: info.Rank, Size: info.Size, Host: info.Host, Boot: f.Boot, Parker: f.Parker,
 		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), Log: cfg.Logger, Left: leftOf(info),
+		Lender: &p.staging,
 	})
+	p.e = e
 	f.Boot.SetWake(f.Parker.Wake)
 	trs, err := f.Connect(e, e.News)
 	if err != nil {
@@ -103,7 +106,6 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	for _, t := range trs {
 		e.Use(t)
 	}
-	p := &process{e: e, boot: f.Boot, rec: info.Flight(), log: cfg.Logger}
 	p.leave = func(ctx context.Context) error { return f.leave(ctx, e) }
 	if f.memory != nil {
 		p.memory = f.memory()

@@ -78,7 +78,7 @@ func (c *Comm) send(ctx context.Context, op string, to, tag int, b Buffer, sync 
 	if err := c.checkSend(to, tag); err != nil {
 		return c.fault(op, -1, err)
 	}
-	if !b.IsHost() {
+	if staged(b) {
 		return c.fault(op, to, c.sendStaged(ctx, to, tag, b, sync))
 	}
 	if err := c.ch.Send(ctx, to, tag, b, sync); err != nil {
@@ -92,7 +92,7 @@ func (c *Comm) Recv(ctx context.Context, from, tag int, b Buffer) (Status, error
 	if err := c.checkRecv(from, tag); err != nil {
 		return Status{}, c.fault("recv", -1, err)
 	}
-	if !b.IsHost() {
+	if staged(b) {
 		st, err := c.recvStaged(b, func(b Buffer) (engine.Status, error) { return c.ch.Recv(ctx, from, tag, b) })
 		return statusOf(st), c.fault("recv", from, err)
 	}
@@ -112,7 +112,7 @@ func (c *Comm) Sendrecv(ctx context.Context, to, sendTag int, send Buffer, from,
 	if err != nil {
 		return Status{}, c.fault("sendrecv", -1, err)
 	}
-	if !send.IsHost() || !recv.IsHost() {
+	if staged(send) || staged(recv) {
 		st, err := c.sendrecvStaged(ctx, to, sendTag, send, from, recvTag, recv)
 		return statusOf(st), c.fault("sendrecv", from, err)
 	}

@@ -68,7 +68,7 @@ func (c *Comm) message(k requestKind, peer, tag int, b Buffer) Request {
 	switch {
 	case err != nil:
 		r.h = c.failed(err)
-	case !b.IsHost():
+	case staged(b):
 		r.h = c.startStaged(k, peer, tag, b)
 	default:
 		r.h = c.launch(k, peer, tag, b)
@@ -76,7 +76,7 @@ func (c *Comm) message(k requestKind, peer, tag int, b Buffer) Request {
 	return r
 }
 
-// launch starts a message in host memory.
+// launch starts a message that is not staged.
 func (c *Comm) launch(k requestKind, peer, tag int, b Buffer) engine.Handle {
 	if k == recvRequest {
 		return c.ch.Irecv(peer, tag, b)

@@ -10,9 +10,11 @@ import (
 )
 
 // Transports carry host memory. Memory of another Space is staged: host memory
-// takes its place in messages, and its content goes there before, or back after.
+// takes its place in messages, and its content goes there before, or back after. A
+// message longer than engine.PieceSize the engine itself takes through pieces of host
+// memory, which staging lends it.
 
-// A staging lends host memory to stages, pinned where the Space has such. Pinning
+// A staging lends host memory, pinned where the Space has such. Pinning
 // takes a millisecond, so what comes back is kept until the last communicator is
 // closed: in powers of two, as much as was ever in use at a time.
 type staging struct {
@@ -39,33 +41,48 @@ func (st *staging) room(b Buffer) (stage, error) {
 	if b.IsHost() {
 		return stage{of: b, host: b}, nil
 	}
-	at := st.shelf(b.Space(), b.Size())
+	lent, err := st.Lend(b.Space(), b.Size())
+	if err != nil {
+		return stage{}, err
+	}
+	return stage{of: b, host: mem.HostBytes(b.Type(), b.Len(), lent.HostSlice()), lent: lent}, nil
+}
+
+// Lend implements engine.Lender.
+func (st *staging) Lend(s mem.Space, bytes int) (Buffer, error) {
+	at := st.shelf(s, bytes)
 	st.mu.Lock()
 	if kept := st.free[at]; len(kept) > 0 {
 		lent := kept[len(kept)-1]
 		st.free[at] = kept[:len(kept)-1]
 		st.mu.Unlock()
-		return newStage(b, lent), nil
+		return lent, nil
 	}
 	st.mu.Unlock()
 	alloc := mem.Host.Alloc
-	if p, ok := b.Space().(mem.Pinner); ok {
+	if p, ok := s.(mem.Pinner); ok {
 		alloc = p.AllocHost
 	}
-	lent, err := alloc(mem.U8, 1<<at.class)
-	if err != nil {
-		return stage{}, err
-	}
-	return newStage(b, lent), nil
+	return alloc(mem.U8, 1<<at.class)
 }
 
-func newStage(b, lent Buffer) stage {
-	return stage{of: b, host: mem.HostBytes(b.Type(), b.Len(), lent.HostSlice()), lent: lent}
+// Return implements engine.Lender.
+func (st *staging) Return(s mem.Space, lent Buffer) {
+	at := st.shelf(s, lent.Size())
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.free == nil {
+		st.free = map[shelf][]Buffer{}
+	}
+	st.free[at] = append(st.free[at], lent)
 }
 
 func (st *staging) shelf(s mem.Space, bytes int) shelf {
 	return shelf{s, max(leastStaged, bits.Len(uint(max(bytes, 1)-1)))}
 }
+
+// staged reports whether a message in b is staged: a short one is copied once.
+func staged(b Buffer) bool { return !b.IsHost() && b.Size() <= engine.PieceSize }
 
 // load returns a stage for b with its content.
 func (st *staging) load(b Buffer) (stage, error) {
@@ -90,16 +107,9 @@ func (s stage) store(n int) error {
 
 // end takes back what a stage was lent.
 func (st *staging) end(s stage) {
-	if s.lent.Len() == 0 {
-		return
+	if s.lent.Len() > 0 {
+		st.Return(s.of.Space(), s.lent)
 	}
-	at := st.shelf(s.of.Space(), s.lent.Size())
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.free == nil {
-		st.free = map[shelf][]Buffer{}
-	}
-	st.free[at] = append(st.free[at], s.lent)
 }
 
 // received ends the stage of a receive with the outcome given: the message is
@@ -136,8 +146,11 @@ func (c *Comm) sendStaged(ctx context.Context, to, tag int, b Buffer, sync bool)
 	return err
 }
 
-// recvStaged receives by recv, which is given a stage of b.
+// recvStaged receives by recv, which is given b or a stage of it.
 func (c *Comm) recvStaged(b Buffer, recv func(Buffer) (engine.Status, error)) (engine.Status, error) {
+	if !staged(b) {
+		return recv(b)
+	}
 	s, err := c.staging.room(b)
 	if err != nil {
 		return engine.Status{}, err
@@ -147,11 +160,14 @@ func (c *Comm) recvStaged(b Buffer, recv func(Buffer) (engine.Status, error)) (e
 }
 
 func (c *Comm) sendrecvStaged(ctx context.Context, to, sendTag int, send Buffer, from, recvTag int, recv Buffer) (engine.Status, error) {
-	out, err := c.staging.load(send)
-	if err != nil {
-		return engine.Status{}, err
+	out := stage{host: send}
+	if staged(send) {
+		var err error
+		if out, err = c.staging.load(send); err != nil {
+			return engine.Status{}, err
+		}
+		defer c.staging.end(out)
 	}
-	defer c.staging.end(out)
 	return c.recvStaged(recv, func(in Buffer) (engine.Status, error) {
 		return c.ch.Sendrecv(ctx, to, sendTag, out.host, from, recvTag, in)
 	})

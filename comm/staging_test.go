@@ -223,7 +223,7 @@ func passAround(ctx context.Context, c *comm.Comm, s mem.Space, n int) error {
 }
 
 func TestMessagesTakeDeviceMemory(t *testing.T) {
-	for _, n := range []int{0, 1, 100, 40_000} {
+	for _, n := range []int{0, 1, 100, 40_000, 66_000, 600_000} {
 		for _, p := range []int{1, 2, 5} {
 			inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
 				return passAround(ctx, c, memtest.NewDevice("gpu"), n)
@@ -234,7 +234,7 @@ func TestMessagesTakeDeviceMemory(t *testing.T) {
 
 func TestMessagesTakeCUDAMemory(t *testing.T) {
 	devices := cudaDevices(t)
-	for _, n := range []int{0, 100, 40_000} {
+	for _, n := range []int{0, 100, 40_000, 66_000} {
 		for _, p := range []int{1, 2, 4, 8} {
 			commtest.Run(t, p, func(ctx context.Context, c *comm.Comm) error {
 				return passAround(ctx, c, devices[c.Rank()%len(devices)], n)

@@ -27,8 +27,8 @@ const (
 	NoKind   Kind = iota
 	Eager         // point-to-point message with its payload
 	Announce      // point-to-point message whose payload waits at the sender; A: bytes, B: sender's token, Seq: its place or 0
-	Clear         // answer to Announce: send it; A: sender's token, B: receiver's token, Seq: place to store it or 0
-	Data          // payload of an announced message; A: receiver's token
+	Clear         // answer to Announce: send it; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: so many pieces of it first, or more of them, 0 for all
+	Data          // payload of an announced message, all that was asked for or a part; A: receiver's token
 	Done          // it has been copied from or to the place that was told; A: token of who told it
 	Credit        // A: bytes of point-to-point, B: of collective payload that the receiver has let go
 	Coll          // one message of a collective; Seq: its number, A and B: the call

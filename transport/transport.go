@@ -38,6 +38,9 @@ type Transport interface {
 	// Small payloads that cannot leave at once are copied, up to an amount per
 	// peer that the transport bounds.
 	//
+	// Several frames to one peer may have one token: the Sents are in the order of the
+	// frames, and Forget is for all.
+	//
 	// A frame that cannot be delivered is reported by Sink.Lost, and by
 	// Sink.Sent if its token is still due. Frames to a peer that is lost are
 	// dropped.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"gompi/comm/internal/match"
@@ -22,8 +23,9 @@ type Channel struct {
 	probes  []*Waiter // of blocking probes
 	round   Round
 	vigil   Vigil
-	err     error       // why it is broken or closed
-	broken  atomic.Bool // err is not nil
+	ferries sync.WaitGroup // that run
+	err     error          // why it is broken or closed
+	broken  atomic.Bool    // err is not nil
 }
 
 // NextID returns a context id that no other communicator of the job has: the
@@ -81,8 +83,15 @@ func (e *Engine) channel(id uint64) *Channel {
 	return ch
 }
 
-// Close forgets the Channel. Operations still under way fail with ErrClosed.
+// Close forgets the Channel. Operations still under way fail with ErrClosed, and
+// nothing touches their memory when it returns: it waits for the copies that devices
+// are making.
 func (ch *Channel) Close() {
+	ch.forget()
+	ch.ferries.Wait()
+}
+
+func (ch *Channel) forget() {
 	ch.e.lock()
 	defer ch.e.exit()
 	ch.fail(ErrClosed)
@@ -173,7 +182,7 @@ func (ch *Channel) cancelPosted(err error) {
 func (e *Engine) abandon(r *Request, err error) {
 	if p := e.peer(max(r.peer, 0)); r.peer >= 0 && p.tr != nil {
 		switch r.stage {
-		case filling, leaving, fetching, storing:
+		case filling, announced, leaving, fetching, storing:
 			p.tr.Forget(r.peer, r.token)
 		}
 		e.recall(p, r)

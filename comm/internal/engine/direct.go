@@ -22,7 +22,7 @@ import (
 
 // tell returns the place of r's buffer for p, which it will be told, 0 if it has none.
 func (p *peer) tell(r *Request) (place uint64) {
-	if p.direct != nil {
+	if p.direct != nil && r.buf.IsHost() {
 		place = p.direct.Place(p.rank, r.buf.Raw())
 	}
 	r.told = place != 0
@@ -31,6 +31,7 @@ func (p *peer) tell(r *Request) (place uint64) {
 
 // clear tells the sender of an announced message to send it, or to store it at a place.
 func (e *Engine) clear(p *peer, r *Request, place uint64) {
+	r.asked = r.size
 	e.h = transport.Header{Kind: transport.Clear, A: r.other, B: e.stamp(r), Seq: place}
 	e.post(p, mem.Buffer{}, 0)
 }

@@ -47,6 +47,7 @@ type Config struct {
 	Yield      func()              // gives the processor to whoever else can run
 	Eager      int                 // largest eager point-to-point payload in bytes
 	Left       func(rank int) bool // reports whether a rank is known to have left; may be nil
+	Lender     Lender              // for Buffers of devices; nil if there are none
 	Log        *slog.Logger
 }
 
@@ -72,6 +73,7 @@ type Engine struct {
 	next       uint32 // counter of the next context id made here
 	slots      slots
 	scratch    scratch
+	lent       int        // pieces of ferries
 	messages   []*message // free
 	requests   []*Request // free
 	waiters    []*Waiter  // free

@@ -61,7 +61,7 @@ func (s *script) Poll(int) int {
 // scripted returns rank 0 of two, whose other rank is a script.
 func scripted() (*engine.Engine, *script) {
 	e := engine.New(engine.Config{Rank: 0, Size: 2, Host: func(r int) string { return [2]string{"ash", "elm"}[r] },
-		Parker: inproc.NewParker(), Yield: func() {}, Eager: engine.DefaultEager})
+		Parker: inproc.NewParker(), Yield: func() {}, Eager: engine.DefaultEager, Lender: new(purse)})
 	s := &script{sink: e}
 	e.Use(s)
 	return e, s
@@ -114,7 +114,9 @@ func FuzzFrames(f *testing.F) {
 	f.Add(append(frame(ready), frame(asks)...))
 	f.Add(frame(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 3, Len: 5, Flags: uint8(mem.U8)}))
 	f.Add(append(frame(transport.Header{Kind: transport.Announce, Comm: 1, Tag: 3, A: 50, B: 1 << 32}), frame(transport.Header{Kind: transport.Data, A: 1 << 32, Len: 50})...))
+	f.Add(append(frame(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 4, Len: 1 << 20}), frame(transport.Header{Kind: transport.Data, A: 1<<32 | 2, Len: 50})...))
 	f.Add(frame(transport.Header{Kind: transport.Clear, A: 1 << 32, B: 7}))
+	f.Add(frame(transport.Header{Kind: transport.Clear, A: 1<<32 | 1, B: 7, Seq: 1 << 40}))
 	f.Add(frame(transport.Header{Kind: transport.Credit, A: 1 << 63, B: 1 << 63}))
 	f.Add(frame(transport.Header{Kind: transport.Revoke, Comm: 1, Len: 9}))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -122,7 +124,9 @@ func FuzzFrames(f *testing.F) {
 		ch := e.Open(1, nil)
 		ch.Irecv(1, 3, mem.Bytes(make([]byte, 10)))
 		ch.Irecv(engine.Any, engine.Any, mem.Of(make([]float32, 10)))
+		ch.Irecv(1, 4, newDevice().with(make([]byte, 3*piece)))
 		ch.Isend(1, 0, mem.Bytes(make([]byte, 100)), true)
+		ch.Isend(1, 0, newDevice().with(make([]byte, 3*piece)), false)
 		rd := ch.Round()
 		rd.Begin(context.Background(), engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: 8}, 0, false)
 		rd.Irecv(1, mem.Bytes(make([]byte, 8)))

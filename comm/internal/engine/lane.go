@@ -38,7 +38,7 @@ func (l *lane) pump() {
 		r.stage = leaving
 		e.h = transport.Header{Kind: transport.Coll, Comm: rd.ch.ID, Seq: rd.seq}
 		e.h.A, e.h.B = rd.call.Words()
-		if e.post(l.p, r.buf.Raw(), e.stamp(r)) {
+		if e.give(l.p, r, r.buf.Raw()) {
 			e.finish(r, nil)
 		}
 	}

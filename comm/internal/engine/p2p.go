@@ -37,7 +37,7 @@ func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bo
 // sendNow sends an eager message if it can leave at once, and reports whether it
 // has. It is the short way: no Request stands for the message.
 func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
-	if dst == ch.rank || ch.err != nil {
+	if dst == ch.rank || ch.err != nil || !b.IsHost() {
 		return false
 	}
 	e, size := ch.e, b.Size()
@@ -201,6 +201,7 @@ func (ch *Channel) settle(ctx context.Context, r *Request) error {
 	}
 	if err := ch.e.wait(ctx, r); err != nil {
 		ch.abort(r, err)
+		ch.e.wait(context.Background(), r) // for a copy that a device is making
 	}
 	return r.err
 }
@@ -248,7 +249,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 		return
 	}
 	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
-	if sync || !ch.eager(p, r.size) {
+	if sync || !b.IsHost() || !ch.eager(p, r.size) {
 		r.stage = announced
 		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.Announce, uint64(r.size), e.stamp(r), p.tell(r)
 		e.post(p, mem.Buffer{}, 0)
@@ -256,7 +257,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	}
 	p.out += r.size
 	e.h.Kind = transport.Eager
-	if p.now(&e.h, b.Raw()) || e.post(p, b.Raw(), e.stamp(r)) {
+	if p.now(&e.h, b.Raw()) || e.give(p, r, b.Raw()) {
 		e.finish(r, nil)
 	}
 }
@@ -277,7 +278,7 @@ func (ch *Channel) startLocal(r *Request) {
 	}
 	m := e.newMessage()
 	m.src, m.tag, m.typ, m.size, m.ready = ch.rank, r.tag, r.buf.Type(), r.size, true
-	if r.sync || r.size > e.cfg.Eager {
+	if r.sync || r.size > e.cfg.Eager || !r.buf.IsHost() {
 		r.stage = announced
 		m.kind, m.local, m.offer = transport.Announce, true, e.stamp(r)
 		ch.arrived(m)
@@ -366,8 +367,12 @@ func (ch *Channel) pair(r *Request, m *message) {
 			return
 		}
 		n := min(m.size, r.buf.Size())
-		err := mem.Copy(r.buf.Raw().Slice(0, n), s.buf.Raw().Slice(0, n))
 		e.freeMessage(m)
+		if !r.buf.IsHost() || !s.buf.IsHost() {
+			e.cross(r, s, n)
+			return
+		}
+		err := mem.Copy(r.buf.Raw().Slice(0, n), s.buf.Raw().Slice(0, n))
 		e.finish(s, err)
 		e.finish(r, err)
 	case m.kind == transport.Announce:
@@ -383,7 +388,14 @@ func (ch *Channel) pair(r *Request, m *message) {
 // consume copies a message that is all there to r.
 func (ch *Channel) consume(r *Request, m *message) {
 	e := ch.e
-	err := r.store(m.data)
+	data := m.data
+	var err error
+	landing := r.lands(m.size)
+	if landing {
+		m.data = nil
+	} else {
+		err = r.store(data)
+	}
 	switch {
 	case m.p == nil:
 	case m.kind == transport.Eager:
@@ -392,6 +404,10 @@ func (ch *Channel) consume(r *Request, m *message) {
 		ch.round.lane(m.src).letGo(m.size)
 	}
 	e.freeMessage(m)
+	if landing {
+		e.land(r, data, len(data))
+		return
+	}
 	e.finish(r, err)
 }
 
@@ -409,9 +425,21 @@ func (ch *Channel) ask(r *Request, m *message) {
 		p.direct.Get(p.rank, m.place, r.buf.Raw().Slice(0, r.size), e.stamp(r))
 	case whole:
 		e.clear(p, r, p.tell(r))
+	case r.lands(r.size):
+		e.embark(r, false)
 	default:
 		e.clear(p, r, 0)
 	}
+}
+
+// give has the transport send b, of r's payload. It reports whether b may be reused;
+// if not, Sent follows.
+func (e *Engine) give(p *peer, r *Request, b mem.Buffer) bool {
+	if e.post(p, b, e.stamp(r)) {
+		return true
+	}
+	r.due++
+	return false
 }
 
 // Probe looks for a message from src with tag and, if wait is true, waits for

@@ -27,7 +27,8 @@ const (
 	posted          // a receive without a message
 	filling         // a receive whose payload is on its way
 	fetching        // a receive that copies its payload from where the sender has it
-	announced       // a send whose receiver has not asked for it yet
+	landing         // a receive whose payload is there, to be stored by a device
+	announced       // a send whose receiver has not asked for all of it yet
 	queued          // a collective send that waits for credit or for its receiver
 	leaving         // a send whose buffer the transport holds
 	storing         // a send that copies its payload to where the receiver wants it
@@ -106,7 +107,11 @@ type Request struct {
 	other  uint64 // of an announced message: the other side's token
 	told   bool   // the other side has been told where buf lies
 	size   int    // bytes of the message
-	got    int    // bytes of it stored so far
+	asked  int    // bytes of it that the receiver has asked for
+	got    int    // bytes of it stored so far, or given to the transport
+	until  int    // got at the end of the frame that arrives
+	due    int    // frames of it that the transport holds
+	ferry  *ferry // of a device's memory, while its goroutine runs
 	status Status
 	err    error
 
@@ -128,6 +133,10 @@ type combine struct {
 // finish completes r.
 func (e *Engine) finish(r *Request, err error) {
 	if r.stage == complete {
+		return
+	}
+	if f := r.ferry; f != nil {
+		f.stop(r, err)
 		return
 	}
 	r.stage = complete
@@ -170,7 +179,7 @@ func (r *Request) end(st Status) Handle {
 // begin readies r for a new operation.
 func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer, tag int) {
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
-	r.size, r.got, r.err, r.status = 0, 0, nil, nothing
+	r.size, r.asked, r.got, r.due, r.err, r.status = 0, 0, 0, 0, nil, nothing
 	r.sync, r.told, r.round, r.combine = false, false, nil, nil
 }
 
@@ -202,10 +211,10 @@ func (e *Engine) freeRequest(r *Request) {
 // empty one means that the rest does not fit and is dropped.
 func (r *Request) window() mem.Buffer {
 	if c := r.combine; c != nil {
-		n := min(len(c.piece), r.size-r.got)
+		n := min(len(c.piece), r.until-r.got)
 		return mem.Bytes(c.piece[:n])
 	}
-	return r.buf.Raw().Slice(r.got, min(r.size, r.buf.Size()))
+	return r.buf.Raw().Slice(r.got, min(r.until, r.buf.Size()))
 }
 
 // filled takes note that the window has been filled, and reports whether the
@@ -213,10 +222,10 @@ func (r *Request) window() mem.Buffer {
 func (r *Request) filled() (bool, error) {
 	c := r.combine
 	if c == nil {
-		r.got = min(r.size, r.buf.Size())
-		return true, nil
+		r.got = min(r.until, r.buf.Size())
+		return r.got == min(r.size, r.buf.Size()), nil
 	}
-	n := min(len(c.piece), r.size-r.got)
+	n := min(len(c.piece), r.until-r.got)
 	err := c.reduce(r.buf, r.got, mem.Bytes(c.piece[:n]))
 	r.got += n
 	return r.got == r.size || err != nil, err
@@ -258,12 +267,10 @@ func (r *Request) store(data []byte) error {
 	if r.combine != nil {
 		return r.combine.reduce(r.buf, 0, mem.Bytes(data))
 	}
-	n := min(len(data), r.buf.Size())
-	if r.buf.IsHost() {
+	if r.buf.IsHost() { // else nothing is to be stored: see lands
 		copy(r.buf.HostSlice(), data)
-		return nil
 	}
-	return mem.Copy(r.buf.Raw().Slice(0, n), mem.Bytes(data[:n]))
+	return nil
 }
 
 // Wait waits until h is done and returns the outcome; only the first to ask gets

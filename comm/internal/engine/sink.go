@@ -75,7 +75,13 @@ func (e *Engine) Take(from int, h *transport.Header, payload []byte) bool {
 	r.matched(src, int(h.Tag), len(payload), mem.Type(h.Flags))
 	e.letGo(e.peer(from), len(payload))
 	var err error
-	if len(payload) > 0 && !errors.Is(r.err, ErrType) {
+	switch {
+	case len(payload) == 0 || errors.Is(r.err, ErrType):
+	case r.lands(len(payload)):
+		data := e.scratch.get(len(payload))
+		e.land(r, data, copy(data, payload))
+		return true
+	default:
 		err = r.store(payload)
 	}
 	e.finish(r, err)
@@ -170,7 +176,13 @@ func (ch *Channel) receiver(m *message) *Request {
 
 // fill begins to receive n bytes of payload into r.
 func (e *Engine) fill(r *Request, n int) (mem.Buffer, uint64) {
-	r.stage = filling
+	r.stage, r.until = filling, r.got+n
+	if r.lands(n) && r.ferry == nil {
+		e.land(r, e.scratch.get(n), 0)
+	}
+	if f := r.ferry; f != nil {
+		return f.arrives(n), e.stamp(r)
+	}
 	if r.combine != nil && n > 0 {
 		r.combine.piece = e.scratch.get(min(n, pieceSize))
 	}
@@ -186,6 +198,8 @@ func (e *Engine) fill(r *Request, n int) (mem.Buffer, uint64) {
 func (e *Engine) Filled(token uint64) mem.Buffer {
 	r, m := e.slots.get(token)
 	switch {
+	case r != nil && r.stage == filling && r.ferry != nil:
+		return r.ferry.filled()
 	case r != nil && r.stage == filling:
 		done, err := r.filled()
 		if !done {
@@ -214,36 +228,63 @@ func (e *Engine) putPiece(r *Request) {
 	}
 }
 
-// cleared handles the request for the payload of an announced message.
+// cleared handles the request for the payload of an announced message, or for more of
+// it.
 func (e *Engine) cleared(p *peer, h *transport.Header) {
 	r, _ := e.slots.get(h.A)
 	if r == nil || r.stage != announced || r.peer != p.rank {
 		return // withdrawn in the meantime
 	}
-	if r.other = h.B; h.Seq != 0 && p.direct != nil {
+	r.other = h.B
+	if h.Tag > 0 {
+		r.asked = min(r.asked+int(h.Tag)*PieceSize, r.size)
+	} else {
+		r.asked = r.size
+	}
+	switch {
+	case r.ferry != nil:
+		r.ferry.push()
+		r.ferry.prod()
+	case !r.buf.IsHost():
+		e.embark(r, true)
+	case h.Seq != 0 && p.direct != nil:
 		r.stage = storing
 		p.direct.Put(p.rank, h.Seq, r.buf.Raw(), r.token)
-		return
+	default:
+		e.supply(p, r)
 	}
-	e.supply(p, r)
 }
 
-// supply sends the payload of an announced message.
+// supply sends what was asked for of an announced message.
 func (e *Engine) supply(p *peer, r *Request) {
-	r.stage = leaving
+	part := r.buf.Raw().Slice(r.got, r.asked)
+	if r.got = r.asked; r.got == r.size {
+		r.stage = leaving
+	}
 	e.h = transport.Header{Kind: transport.Data, A: r.other}
-	if e.post(p, r.buf.Raw(), r.token) {
+	if e.give(p, r, part); r.left() {
 		e.finish(r, nil)
 	}
 }
 
-// data handles the payload of an announced message.
+// left reports whether all of a send has left.
+func (r *Request) left() bool { return r.stage == leaving && r.due == 0 }
+
+// data handles payload of an announced message.
 func (e *Engine) data(p *peer, h *transport.Header) (mem.Buffer, uint64) {
 	r, _ := e.slots.get(h.A)
-	if r == nil || r.stage != filling || r.peer != p.rank || int(h.Len) != r.size {
+	if r == nil || r.stage != filling || r.peer != p.rank || h.Len > int64(r.expected()) || h.Len == 0 && r.size > 0 {
 		return mem.Buffer{}, 0 // nobody waits for it any more
 	}
 	return e.fill(r, int(h.Len))
+}
+
+// expected returns how many bytes of a receive were asked for and have not come.
+func (r *Request) expected() int {
+	if f := r.ferry; f != nil {
+		return r.asked - f.moved
+	}
+	return r.asked - r.got
 }
 
 // Sent implements transport.Sink.
@@ -256,12 +297,17 @@ func (e *Engine) Sent(token uint64, err error) {
 		err = e.reason(e.peer(r.peer), err)
 	}
 	switch {
-	case r == nil || r.stage != leaving && r.stage != fetching && r.stage != storing:
+	case r == nil || r.due == 0 && r.stage != fetching && r.stage != storing:
 	case err != nil && r.round != nil:
 		r.stage = queued // the transport has let go of it
 		r.ch.miss(e.peer(r.peer), err, r.round.call)
 	default:
-		e.finish(r, err)
+		if r.due--; r.ferry != nil {
+			r.ferry.returned()
+		}
+		if err != nil || r.left() && r.ferry == nil {
+			e.finish(r, err)
+		}
 	}
 }
 
