@@ -2,6 +2,7 @@ package comm
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"gompi/comm/internal/coll"
@@ -9,14 +10,18 @@ import (
 	"gompi/internal/mem"
 )
 
-// Long allreduces of device memory by messages: instead of all being copied to the
-// host, then combined, then copied back, pieces go after each other, so that both
-// copies take place during the messages, and a few pieces of pinned memory do for any
-// length. Where several ranks share a host, their devices combine first, and each
-// copies its share alone (see levels).
+// Long collectives of device memory by messages: instead of all being copied to the
+// host, then sent, then copied back, pieces go after each other, so that both copies
+// take place during the messages, and a few pieces of pinned memory do for any length.
+// Each is the same collective of a part of every rank's block, in host memory. So
+// processors combine what comes from other hosts, as their algorithms do, and a rank
+// whose memory is the host's takes part like any other. Where several ranks share a
+// host, an allreduce is combined on their devices first, and each copies its share
+// alone (see levels).
 //
 // That changes the messages, so all ranks have to do it: they ask each other, if one
-// of them may have devices and the vector is long.
+// of them may have devices and the collective is long. Gatherv, scatterv and alltoallv
+// are staged whole: no rank knows how long they are.
 
 const (
 	// pipePiece is the bytes of a piece: enough for messages between hosts (2x2, as in
@@ -38,50 +43,59 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 			return err
 		}
 	}
-	if o.call.Kind != engine.Allreduce || o.send.Size() < pipeLeast || c.table.Deterministic || !o.op.Commutes() || !c.mayHaveDevices() {
+	if !c.mayHaveDevices() || o.piecewise(c.Size())*o.call.Type.Size() < pipeLeast {
 		return c.carryOut(x, o)
 	}
-	all, err := c.allOnDevices(o)
+	some, reach, err := c.onDevices(x, o)
 	switch {
 	case err != nil:
 		return err
-	case !all:
-		return c.carryOut(x, o)
-	case c.levels == nil:
-		return c.pipe(&c.messages, o.send, o.recv, o.op)
+	case !some:
+		return o.run(x)
+	case reach:
+		return c.pipeLevels(o)
 	}
-	return c.pipeLevels(o)
+	return c.pipe(x, o)
 }
 
-// allOnDevices reports whether all ranks have o's buffers on devices, and those of a
-// host on such that reach each other.
-func (c *Comm) allOnDevices(o *operation) (bool, error) {
-	_, ok := o.send.Space().(mem.Pinner)
-	ok = ok && o.send.Space() == o.recv.Space()
-	l := c.levels
-	if l != nil && l.room != nil {
-		var err error
-		if ok, err = c.devices.Meet(o.send, o.recv); err != nil {
-			return false, err
+// piecewise returns the elements of a collective that can go in pieces, of all blocks
+// together, and 0 for any other.
+func (o *operation) piecewise(ranks int) int {
+	switch o.call.Kind {
+	case engine.Bcast, engine.Reduce, engine.Allreduce, engine.Scan, engine.Exscan,
+		engine.ReduceScatter, engine.Allgatherv, engine.Alltoall:
+		return int(o.call.Count)
+	case engine.ReduceScatterBlock, engine.Allgather, engine.Gather, engine.Scatter:
+		return int(o.call.Count) * ranks
+	}
+	return 0
+}
+
+// onDevices reports whether some rank has a buffer of o on a device; and whether it is
+// an allreduce in levels of which all have theirs there, those of a host on such that
+// reach each other.
+func (c *Comm) onDevices(x collectives, o *operation) (some, reach bool, err error) {
+	send, recv := o.roles(c.Rank() == int(o.call.Root))
+	if send != unused && !o.send.IsHost() || recv != unused && !o.recv.IsHost() {
+		some = true
+	}
+	if l := c.levels; l != nil && o.call.Kind == engine.Allreduce && !l.keepsOrder(o.op) {
+		reach = some && o.send.Space() == o.recv.Space()
+		if l.room != nil {
+			if reach, err = c.devices.Meet(o.send, o.recv); err != nil {
+				return false, false, err
+			}
 		}
 	}
-	word := []int32{0}
-	if ok {
-		word[0] = 1
+	word := []int32{0, 0}
+	if some {
+		word[0] = -1
 	}
-	all, least := Of(word), builtin(Min)
-	if l == nil {
-		err := c.messages.Allreduce(all, all, least)
-		return word[0] == 1, err
+	if reach {
+		word[1] = 1
 	}
-	speaker := l.speak(0)
-	if l.me.member == speaker {
-		if err := l.speakers.Allreduce(all, all, least); err != nil {
-			return false, err
-		}
-	}
-	err := l.inner.Bcast(speaker, all)
-	return word[0] == 1, err
+	err = x.Allreduce(Of(word), Of(word), builtin(Min))
+	return word[0] < 0, word[1] > 0, err
 }
 
 // pipeLevels is allreduceShares for device memory: only between hosts does it go
@@ -97,7 +111,7 @@ func (c *Comm) pipeLevels(o *operation) error {
 		from = mine
 	}
 	if l.carries() {
-		if err := c.pipe(&l.lane, from, mine, o.op); err != nil {
+		if err := c.pipeShare(from, mine, o.op); err != nil {
 			return err
 		}
 	}
@@ -108,62 +122,156 @@ func (c *Comm) pipeLevels(o *operation) error {
 	return l.room.Allgatherv(mine, o.recv, l.shares, nil)
 }
 
-// pipe combines the vectors src, one or more of each host, by x, and stores the result
-// of all ranks' into dst, which is src or apart from it.
-func (c *Comm) pipe(x collectives, src, dst Buffer, op coll.Op) error {
+// pipeShare combines the vectors src, one of each host, by op, and stores the result of
+// all ranks' into dst, which is src or apart from it.
+func (c *Comm) pipeShare(src, dst Buffer, op coll.Op) error {
 	n := src.Len()
 	piece := min(pipePiece/src.Type().Size(), max(n, 1))
-	empty, loaded, combined := make(chan Buffer, pipeDepth), make(chan Buffer, pipeDepth), make(chan Buffer, pipeDepth)
 	part := func(b Buffer, i int) Buffer { return b.Slice(i*piece, min((i+1)*piece, n)) }
-	pieces := (n + piece - 1) / piece
-	for range min(pieces, pipeDepth) {
-		s, err := c.staging.room(src.Slice(0, min(piece, n)))
+	f := flow{space: src.Space(), pieces: (n + piece - 1) / piece, room: piece * src.Type().Size()}
+	f.load = func(i int, room Buffer) error { return mem.Copy(within(room, part(src, i)), part(src, i)) }
+	f.store = func(i int, room Buffer) error { return mem.Copy(part(dst, i), within(room, part(dst, i))) }
+	f.run = func(i int, room Buffer) error {
+		here := within(room, part(src, i))
+		if err := c.levels.lane.Allreduce(here, here, sum(op)); err != nil {
+			return err
+		}
+		return op.Finish(here, c.Size())
+	}
+	return f.do(&c.staging)
+}
+
+// within returns room's beginning as long as b, and of its type.
+func within(room, b Buffer) Buffer { return mem.HostBytes(b.Type(), b.Len(), room.HostSlice()) }
+
+// pipe does o by x, in pieces.
+func (c *Comm) pipe(x collectives, of *operation) error {
+	o := new(operation) // of stays on its caller's stack
+	*o = *of
+	send, recv := o.strips(c.Rank(), c.Size())
+	longest, blocks := o.longest(c.Size())
+	size := o.call.Type.Size()
+	each := max(pipePiece/size/blocks, 1)
+	inPlace := blocks == 1 && send != nil && recv != nil
+	f := flow{space: o.place(), pieces: (longest + each - 1) / each, room: blocks * each * size}
+	halves := func(i int, room Buffer) (in, out Buffer) {
+		in = mem.HostBytes(o.call.Type, send.count(i, each), room.HostSlice())
+		if inPlace {
+			return in, in
+		}
+		return in, mem.HostBytes(o.call.Type, recv.count(i, each), room.HostSlice()[in.Size():])
+	}
+	root := c.Rank() == int(o.call.Root)
+	_, role := o.roles(root)
+	f.load = func(i int, room Buffer) error {
+		in, out := halves(i, room)
+		if role == read { // the root of a bcast
+			return recv.copy(out, i, each, false)
+		}
+		return send.copy(in, i, each, false)
+	}
+	f.run = func(i int, room Buffer) error {
+		on := *o
+		on.send, on.recv = halves(i, room)
+		if recv == nil {
+			on.recv = Buffer{}
+		}
+		if o.counts != nil {
+			on.displs, on.counts = nil, make([]int, len(o.counts))
+			for r, n := range o.counts {
+				on.counts[r] = max(min(n-i*each, each), 0)
+			}
+		}
+		return on.run(x)
+	}
+	f.store = func(i int, room Buffer) error {
+		if role == read || o.call.Kind == engine.Exscan && c.Rank() == 0 {
+			return nil
+		}
+		_, out := halves(i, room)
+		return recv.copy(out, i, each, true)
+	}
+	return f.do(&c.staging)
+}
+
+// longest returns the elements of the longest block, and how many blocks a piece has at
+// most of both vectors, if what is combined stays in its place. All ranks find the same.
+func (o *operation) longest(ranks int) (n, blocks int) {
+	n, blocks = o.piecewise(1), ranks+1
+	switch o.call.Kind {
+	case engine.ReduceScatter, engine.Allgatherv:
+		n = slices.Max(o.counts)
+	case engine.Alltoall:
+		n, blocks = n/ranks, 2*ranks
+	case engine.Bcast, engine.Reduce, engine.Allreduce, engine.Scan, engine.Exscan:
+		blocks = 1
+	}
+	return n, blocks
+}
+
+// place returns a device that has a buffer of o, Host if there is none.
+func (o *operation) place() mem.Space {
+	if o.send.IsHost() {
+		return o.recv.Space()
+	}
+	return o.send.Space()
+}
+
+// A flow is pieces that are loaded, run and stored, each in one of a few rooms of pinned
+// memory: while one is run, others are loaded and stored.
+type flow struct {
+	space            mem.Space
+	pieces, room     int // their number, and the bytes of a room
+	load, run, store func(i int, room Buffer) error
+}
+
+func (f *flow) do(st *staging) error {
+	empty, loaded, finished := make(chan Buffer, pipeDepth), make(chan Buffer, pipeDepth), make(chan Buffer, pipeDepth)
+	for range min(f.pieces, pipeDepth) {
+		room, err := st.Lend(f.space, f.room)
 		if err != nil {
 			return err
 		}
-		defer c.staging.end(s)
-		empty <- s.host
+		defer st.Return(f.space, room)
+		empty <- room
 	}
 	quit := make(chan struct{})
 	var down, up error
 	var copies sync.WaitGroup
 	copies.Go(func() {
 		defer close(loaded)
-		for i := 0; i < pieces && down == nil; i++ {
+		for i := 0; i < f.pieces && down == nil; i++ {
 			select {
 			case <-quit:
 				return
-			case b := <-empty:
-				if down = mem.Copy(b.Slice(0, part(src, i).Len()), part(src, i)); down == nil {
-					loaded <- b
+			case room := <-empty:
+				if down = f.load(i, room); down == nil {
+					loaded <- room
 				}
 			}
 		}
 	})
 	copies.Go(func() {
 		i := 0
-		for b := range combined {
+		for room := range finished {
 			if up == nil {
-				up = mem.Copy(part(dst, i), b.Slice(0, part(dst, i).Len()))
+				up = f.store(i, room)
 			}
 			i++
-			empty <- b
+			empty <- room
 		}
 	})
 	var err error
-	for i := 0; i < pieces && err == nil; i++ {
-		b, ok := <-loaded
+	for i := 0; i < f.pieces && err == nil; i++ {
+		room, ok := <-loaded
 		if !ok {
 			break
 		}
-		here := b.Slice(0, part(src, i).Len())
-		if err = x.Allreduce(here, here, sum(op)); err == nil {
-			err = op.Finish(here, c.Size())
-		}
-		combined <- b
+		err = f.run(i, room)
+		finished <- room
 	}
 	close(quit)
-	close(combined)
+	close(finished)
 	copies.Wait()
 	return errors.Join(err, down, up)
 }

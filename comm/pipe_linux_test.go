@@ -92,6 +92,62 @@ func inPieces(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
 	return sums(ctx, c, space, piped, comm.Sum, false)
 }
 
+// Every long collective whose length all ranks know goes in pieces, whichever of them
+// have devices, and in place, too; never is so much of the host taken as it is long.
+func TestLongCollectivesOfCUDAMemoryGoBetweenHostsInPieces(t *testing.T) {
+	cudatest.NeedFake(t)
+	devices := cudaDevices(t)
+	for who, space := range map[string]func(rank int) mem.Space{
+		"all on devices":  func(rank int) mem.Space { return devices[rank%2] },
+		"one on a device": func(rank int) mem.Space { return []mem.Space{nil, devices[1], nil, nil}[rank] },
+	} {
+		for i, hostOf := range [][]int32{{0, 1}, {0, 0, 1, 1}} {
+			if testing.Short() && i > 0 {
+				continue
+			}
+			p := len(hostOf)
+			var qs []question
+			for i, kind := range everyKind {
+				switch kind {
+				case "barrier", "gatherv", "scatterv", "alltoallv":
+					continue
+				}
+				q := question{kind: kind, ranks: p, n: piped / p, root: p - 1, gaps: true}
+				if reduces(kind) {
+					q.op = deviceOps[i%len(deviceOps)]
+				}
+				if kind == "bcast" || reduces(kind) && kind != "reducescatter" && kind != "reducescatterblock" {
+					q.n = piped/2 + 1
+				}
+				if kind == "reducescatter" || kind == "allgatherv" {
+					q.n = piped / 2 // some blocks are short
+				}
+				if !testing.Short() {
+					qs = append(qs, q)
+				}
+				q.inPlace = true
+				qs = append(qs, q)
+			}
+			err := errors.Join(overHosts(t, hostOf, comm.Config{DeviceArena: smallArena, Deterministic: p == 2}, func(ctx context.Context, c *comm.Comm) error {
+				d, err := c.Dup(ctx)
+				if err != nil {
+					return err
+				}
+				if err := errors.Join(answerOn(ctx, d, space(c.Rank()), qs), d.Close(ctx)); err != nil {
+					return err
+				}
+				if n := c.Staged(); n > 9<<20 {
+					return fmt.Errorf("%d bytes of host memory were taken: want eight pieces and a little", n)
+				}
+				return comm.Barrier(ctx, c)
+			})...)
+			if err != nil {
+				t.Errorf("%v, %s: %v", hostOf, who, err)
+			}
+		}
+	}
+}
+
 // A device that fails while pieces are on their way, and a rank that dies, end it on
 // all ranks.
 func TestPiecesOfCUDAVectorsThatStopEndItForAll(t *testing.T) {
@@ -107,7 +163,7 @@ func TestPiecesOfCUDAVectorsThatStopEndItForAll(t *testing.T) {
 			return fn(ctx, c, d)
 		})
 	}
-	for _, fail := range []string{"cuMemcpyAsync:12=719", "cuMemcpyAsync:25=719", "cuLaunchKernel:2=719"} {
+	for _, fail := range []string{"cuMemcpyAsync:12=719", "cuMemcpyAsync:60=719", "cuMemcpyAsync:120=719", "cuLaunchKernel:2=719"} {
 		t.Setenv("FAKECUDA_FAIL", "")
 		errs := run(func(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
 			b, err := d.Alloc(mem.I32, piped)
@@ -125,7 +181,15 @@ func TestPiecesOfCUDAVectorsThatStopEndItForAll(t *testing.T) {
 				return err
 			}
 			for range 3 {
-				if err := c.Allreduce(ctx, b, b, comm.Sum); err != nil {
+				whole := b.Slice(0, piped/4*4)
+				err := c.Allreduce(ctx, b, b, comm.Sum)
+				if err == nil {
+					err = c.Bcast(ctx, 3, b)
+				}
+				if err == nil {
+					err = c.Alltoall(ctx, whole, whole)
+				}
+				if err != nil {
 					return err
 				}
 			}

@@ -20,7 +20,8 @@ import (
 // is slow makes nobody wait but its sender, and pinned memory is bounded.
 
 const (
-	// PieceSize is the bytes of a piece.
+	// PieceSize is the bytes of a piece, and of the longest message that goes at once. It
+	// is a guess until a GPU has been measured, as depth is.
 	PieceSize = 512 << 10
 	// depth is the pieces of a message: some are on their way, some are copied.
 	depth = 8
@@ -58,10 +59,10 @@ type ferry struct {
 	over   bool      // r has ended
 }
 
-// lands reports whether n bytes of a message, or more than none of them, go to memory
-// that the processor does not reach.
+// lands reports whether some of n bytes of a message go to memory that the processor
+// does not reach.
 func (r *Request) lands(n int) bool {
-	return n > 0 && r.buf.Size() > 0 && !r.buf.IsHost() && !errors.Is(r.err, ErrType)
+	return !r.buf.IsHost() && n > 0 && r.buf.Size() > 0 && !errors.Is(r.err, ErrType)
 }
 
 // embark begins the ferry of r's payload.
