@@ -24,6 +24,29 @@ func BenchmarkMemoryPingPong(b *testing.B) {
 	}
 }
 
+// BenchmarkRoomCollectives is two ranks of one host in one process, in private memory.
+func BenchmarkRoomCollectives(b *testing.B) {
+	for _, kind := range []string{"allreduce", "bcast"} {
+		for _, size := range []int{8, 64 << 10, 1 << 20, 4 << 20} {
+			b.Run(kind+"/"+itoa(size), func(b *testing.B) {
+				b.ReportAllocs()
+				err := errors.Join(inRooms(b, 2, func(ctx context.Context, c *comm.Comm) error {
+					x, y := make([]float32, size/4), make([]float32, size/4)
+					return repeats(b, c, func() error {
+						if kind == "bcast" {
+							return comm.Bcast(ctx, c, 0, x)
+						}
+						return comm.Allreduce(ctx, c, x, y, comm.Sum)
+					})
+				})...)
+				if err != nil {
+					b.Fatal(err)
+				}
+			})
+		}
+	}
+}
+
 // BenchmarkInstructions is what short collectives of two ranks cost apart from the
 // time in which a line of the cache crosses.
 func BenchmarkInstructions(b *testing.B) {

@@ -59,21 +59,26 @@ func BenchmarkTCPAllreduce(b *testing.B) {
 			b.ReportAllocs()
 			run(b, 2, func(ctx context.Context, c *comm.Comm) error {
 				x, y := make([]float32, size/4), make([]float32, size/4)
-				for range 10 {
-					if err := comm.Allreduce(ctx, c, x, y, comm.Sum); err != nil {
-						return err
-					}
-				}
-				if c.Rank() == 0 {
-					b.ResetTimer()
-				}
-				for range b.N {
-					if err := comm.Allreduce(ctx, c, x, y, comm.Sum); err != nil {
-						return err
-					}
-				}
-				return nil
+				return repeats(b, c, func() error { return comm.Allreduce(ctx, c, x, y, comm.Sum) })
 			})
 		})
 	}
+}
+
+// repeats makes b.N calls of a collective, after some that are not timed.
+func repeats(b *testing.B, c *comm.Comm, call func() error) error {
+	for range 10 {
+		if err := call(); err != nil {
+			return err
+		}
+	}
+	if c.Rank() == 0 {
+		b.ResetTimer()
+	}
+	for range b.N {
+		if err := call(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

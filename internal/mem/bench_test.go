@@ -6,7 +6,7 @@ import (
 )
 
 // BenchmarkReduce reports bytes of the result per second, with all operands in
-// the first-level cache, in the last-level cache, and in memory.
+// the first-level cache, in the others, and in memory.
 func BenchmarkReduce(b *testing.B) {
 	for _, c := range []struct {
 		op Op
@@ -15,7 +15,7 @@ func BenchmarkReduce(b *testing.B) {
 		{Sum, F32}, {Sum, F64}, {Sum, I32}, {Sum, U8}, {Sum, F16}, {Sum, BF16}, {Sum, C64}, {Avg, F32}, {Avg, BF16}, {Prod, F32}, {Prod, C64},
 		{Max, F32}, {Max, I32}, {LAnd, I32}, {BOr, U8}, {MinLoc, F32Loc},
 	} {
-		for _, size := range []int{8 << 10, 1 << 20, 64 << 20} {
+		for _, size := range []int{8 << 10, 64 << 10, 1 << 20, 4 << 20, 64 << 20} {
 			if c.t != F32 && size != 8<<10 {
 				continue
 			}
