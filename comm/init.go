@@ -142,8 +142,9 @@ func (f Fabric) close() error {
 	return f.Close()
 }
 
-// leftOf returns a function that tells which ranks of this host have left, if
-// there is a segment to read it from.
+// leftOf returns a function that tells which ranks of this host have left in good order,
+// if there is a segment to read it from. Of those that died the launcher will tell, who
+// may not know it yet when the segment says that they have ended.
 func leftOf(info *boot.Info) func(int) bool {
 	s := info.Segment
 	if s == nil {
@@ -152,7 +153,17 @@ func leftOf(info *boot.Info) func(int) bool {
 	local := localRanks(s)
 	return func(rank int) bool {
 		i, ok := local[rank]
-		return ok && s.State(i) >= seg.Closed
+		return ok && (s.State(i) == seg.Closed || s.State(i) == seg.Ended && s.LeftAt(i) != 0)
+	}
+}
+
+// endedOf returns a function that tells which ranks of this host touch their memory no
+// more.
+func endedOf(info *boot.Info) func(int) bool {
+	local := localRanks(info.Segment)
+	return func(rank int) bool {
+		i, ok := local[rank]
+		return ok && info.Segment.State(i) >= seg.Closed
 	}
 }
 

@@ -154,7 +154,7 @@ func (d disaster) underGompirun(t *testing.T, gompirun string) {
 	job := d.command(gompirun, "-np", fmt.Sprint(d.ranks), "-H", hosts)
 	lost, said := d.strike(t, job)
 	if lost != d.ranks-1 {
-		t.Errorf("%d ranks name rank %d, want all others", lost, d.victim)
+		t.Errorf("%d ranks name rank %d, want all others: %s", lost, d.victim, said)
 	}
 	if blame := fmt.Sprintf("gompirun: rank %d on %s was killed by signal 9 (SIGKILL)", d.victim, home); !strings.Contains(said, blame) {
 		t.Errorf("%q lacks %q", said, blame)
