@@ -53,13 +53,16 @@ func TestDrill(t *testing.T) {
 	os.Exit(1)
 }
 
+// inRoom reports whether the ranks share a host's memory.
+func (d disaster) inRoom() bool { return d.way != "tcp" && !d.onHosts() }
+
 // drill returns the first error.
 func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 	c, err := comm.Init(ctx)
 	if err != nil {
 		return err
 	}
-	if c.InRoom() != (d.way == "room" || d.way == "heap") || c.InLevels() != d.onHosts() {
+	if c.InRoom() != d.inRoom() || c.InLevels() != d.onHosts() {
 		return fmt.Errorf("in a room: %v, in levels: %v, by way of %s", c.InRoom(), c.InLevels(), d.way)
 	}
 	runtime.GC() // it closes nothing that is in use
