@@ -88,7 +88,7 @@ func (l *levels) inPieces(f *form) error {
 func (l *levels) open(f *form, goes bool) (err error) {
 	v := &l.now
 	v.in, v.out = f.in, f.out
-	if l.lent == 0 || l.room == nil || v.send.Size() < openFrom {
+	if l.lent == 0 || l.room == nil || v.send.Size() < openFrom || !v.op.Commutes() {
 		return nil
 	}
 	var send, recv Buffer
