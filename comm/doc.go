@@ -40,10 +40,10 @@
 //
 // A Buffer may be memory of a device (package cudaops), on some ranks and not on
 // others. Work of streams on it has to be done when the call begins, but for forms
-// such as AllreduceOnStream, which are in a stream's order. A collective of
-// 32 KiB and more among ranks of one host, which all have such Buffers on devices that
-// reach each other, is done on these; each rank takes some memory of its device for
-// that (Config.DeviceArena), at the first one of a Comm. An Allreduce of 4 MiB and more
+// such as AllreduceOnStream and StartOn of a Persistent, which are in a stream's order.
+// A collective of 32 KiB and more among ranks of one host, which all have such Buffers
+// on devices that reach each other, is done on these; each rank takes some memory of its
+// device for that (Config.DeviceArena), at the first one of a Comm. An Allreduce of 4 MiB and more
 // among several hosts is done so on each, and goes between them in pieces. Functions of
 // the user's and Config.Deterministic keep reductions from both. One rank alone copies on
 // its device. Otherwise messages carry host memory: Buffers are copied to pinned host

@@ -269,3 +269,75 @@ func TestACUDAStreamGoesOnWhenItsCollectiveFails(t *testing.T) {
 		})
 	}
 }
+
+// Numbers go around a ring of ranks on their streams, each adding to what it got, and
+// nobody waits for a message.
+func TestMessagesOnCUDAStreamsAreInTheirOrder(t *testing.T) {
+	devices := cudaDevices(t)
+	t.Setenv("FAKECUDA_DELAY", "300")
+	const rounds = 5
+	for _, p := range []int{1, 2, 3, 4} {
+		for _, n := range []int{100, 40_000} {
+			ring := func(ctx context.Context, c *comm.Comm) error {
+				s, err := newStreamer(c, devices[c.Rank()%len(devices)])
+				if err != nil {
+					return err
+				}
+				x, mine, out := s.vector(n), s.vector(n), s.pinned(n)
+				for i := range mem.Slice[int32](out) {
+					mem.Slice[int32](out)[i] = int32(c.Rank() + 1)
+				}
+				// What all this takes of the device is taken while no stream stops.
+				to, from := (c.Rank()+1)%p, (c.Rank()+p-1)%p
+				_, err = c.Sendrecv(ctx, to, 1, x, from, 1, mine)
+				err = errors.Join(err, mem.Copy(mine, out), comm.Barrier(ctx, c))
+				var rs []comm.Request
+				for range rounds * p {
+					rs = append(rs, c.SendOnStream(s.q, to, 0, x), c.RecvOnStream(s.q, from, 0, x))
+					err = errors.Join(err, s.q.Reduce(mem.Sum, x, x, mine))
+				}
+				if err := errors.Join(err, s.q.Copy(out, x), s.q.Sync(), comm.WaitAll(ctx, rs...)); err != nil {
+					return err
+				}
+				for i, got := range mem.Slice[int32](out) {
+					if want := int32(rounds * p * (p + 1) / 2); got != want {
+						return fmt.Errorf("element %d of %d is %d, want %d", i, n, got, want)
+					}
+				}
+				return errors.Join(comm.Barrier(ctx, c), s.close())
+			}
+			if err := errors.Join(onCUDA(t, p, comm.Config{}, ring)...); err != nil {
+				t.Errorf("np=%d: %v", p, err)
+			}
+			commtest.Run(t, p, ring)
+		}
+	}
+}
+
+// A stream that cannot stop keeps its message to itself, and breaks nothing.
+func TestAMessageNeedsACUDAStreamThatStops(t *testing.T) {
+	cudatest.NeedFake(t)
+	devices := cudaDevices(t)
+	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
+		s, err := newStreamer(c, devices[0])
+		if err != nil {
+			return err
+		}
+		b := s.vector(10)
+		for _, r := range []func() comm.Request{
+			func() comm.Request { return c.SendOnStream(s.q, 0, 0, b) },
+			func() comm.Request { return c.RecvOnStream(s.q, 0, 0, b) },
+		} {
+			t.Setenv("FAKECUDA_FAIL", "")
+			t.Setenv("FAKECUDA_FAIL", "cuStreamWaitValue32_v2:1=801")
+			if _, err := r().Wait(ctx); err == nil || !strings.Contains(err.Error(), "cuStreamWaitValue32_v2: CUDA_ERROR_NOT_SUPPORTED (801)") {
+				return fmt.Errorf("got %v", err)
+			}
+			t.Setenv("FAKECUDA_FAIL", "no more")
+			if err := s.q.Sync(); err != nil {
+				return err
+			}
+		}
+		return errors.Join(c.Err(), s.close())
+	})
+}

@@ -35,15 +35,25 @@ func (c *Comm) persistent(o *operation) *Persistent { return &Persistent{c: c, o
 // Start starts the operation. An error is kept for Wait of the Request: ErrActive if
 // the one started last is not done. All ranks start collectives of one communicator
 // in the same order.
-func (p *Persistent) Start() Request {
+func (p *Persistent) Start() Request { return p.start(nil) }
+
+// StartOn is Start in the order of q, for any message or collective: as SendOnStream,
+// RecvOnStream or AllreduceOnStream.
+func (p *Persistent) StartOn(q Queue) Request { return p.start(q) }
+
+// start starts the operation, in the order of q if that is not nil.
+func (p *Persistent) start(q Queue) Request {
 	if !p.last.Done() {
 		r := p.last
 		r.h = p.c.failed(ErrActive)
 		return r
 	}
-	if p.op != nil {
-		p.last = p.c.collective(p.op)
-	} else {
+	switch {
+	case p.op != nil:
+		p.last = p.c.collectiveBehind(p.op, q)
+	case q != nil:
+		p.last = p.c.messageBehind(q, p.kind, p.peer, p.tag, p.buf)
+	default:
 		p.last = p.c.message(p.kind, p.peer, p.tag, p.buf)
 	}
 	return p.last

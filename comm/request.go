@@ -59,13 +59,7 @@ func (c *Comm) Irecv(from, tag int, b Buffer) Request { return c.message(recvReq
 // message starts a message. An error is kept for Wait.
 func (c *Comm) message(k requestKind, peer, tag int, b Buffer) Request {
 	r := Request{c: c, kind: k, peer: int32(peer)}
-	var err error
-	if k == recvRequest {
-		err = c.checkRecv(peer, tag)
-	} else {
-		err = c.checkSend(peer, tag)
-	}
-	switch {
+	switch err := c.checkMessage(k, peer, tag); {
 	case err != nil:
 		r.h = c.failed(err)
 	case staged(b):
@@ -74,6 +68,13 @@ func (c *Comm) message(k requestKind, peer, tag int, b Buffer) Request {
 		r.h = c.launch(k, peer, tag, b)
 	}
 	return r
+}
+
+func (c *Comm) checkMessage(k requestKind, peer, tag int) error {
+	if k == recvRequest {
+		return c.checkRecv(peer, tag)
+	}
+	return c.checkSend(peer, tag)
 }
 
 // launch starts a message that is not staged.

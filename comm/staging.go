@@ -41,6 +41,11 @@ func (st *staging) room(b Buffer) (stage, error) {
 	if b.IsHost() {
 		return stage{of: b, host: b}, nil
 	}
+	return st.stage(b)
+}
+
+// stage is room also for host memory whose content must not be touched yet.
+func (st *staging) stage(b Buffer) (stage, error) {
 	lent, err := st.Lend(b.Space(), b.Size())
 	if err != nil {
 		return stage{}, err

@@ -22,7 +22,7 @@ import (
 
 // tell returns the place of r's buffer for p, which it will be told, 0 if it has none.
 func (p *peer) tell(r *Request) (place uint64) {
-	if p.direct != nil && r.buf.IsHost() {
+	if p.direct != nil && r.buf.IsHost() && !r.later {
 		place = p.direct.Place(p.rank, r.buf.Raw())
 	}
 	r.told = place != 0

@@ -134,10 +134,49 @@ func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
 		return Handle{}
 	}
 	defer e.exit()
+	return ch.open(e.open(), dst, tag, b, sync)
+}
+
+// IsendLater starts a send of what b, which is not memory from Alloc, will hold when
+// Supply is called. It takes its place among the messages now, and like a synchronous
+// one is not done before it has been received. Who cannot supply it breaks the Channel.
+func (ch *Channel) IsendLater(dst, tag int, b mem.Buffer) Handle {
+	e := ch.e
+	e.lock()
+	defer e.exit()
 	r := e.open()
+	r.later = true
+	return ch.open(r, dst, tag, b, true)
+}
+
+// open begins a send for which there is a Handle.
+func (ch *Channel) open(r *Request, dst, tag int, b mem.Buffer, sync bool) Handle {
 	ch.start(r, dst, tag, b, sync)
-	e.outstanding(r)
+	ch.e.outstanding(r)
 	return r.handle()
+}
+
+// Supply says that what IsendLater sends is in its buffer.
+func (ch *Channel) Supply(h Handle) {
+	e := ch.e
+	e.lock()
+	defer e.exit()
+	r := h.live()
+	if r == nil || r.stage != announced {
+		return // it has failed
+	}
+	r.later = false
+	switch {
+	case !r.wanted:
+	case r.peer == e.cfg.Rank:
+		if to, _ := e.slots.get(r.other); to != nil {
+			e.finishLocal(to, r)
+		} else {
+			e.finish(r, ch.err) // given up, which broke the Channel
+		}
+	default:
+		e.answer(e.peer(r.peer), r)
+	}
 }
 
 // Irecv starts a receive, the short way if it can (bw of 8 bytes inside a host: 0.10
@@ -366,15 +405,12 @@ func (ch *Channel) pair(r *Request, m *message) {
 			e.finish(r, ch.err)
 			return
 		}
-		n := min(m.size, r.buf.Size())
 		e.freeMessage(m)
-		if !r.buf.IsHost() || !s.buf.IsHost() {
-			e.cross(r, s, n)
+		if s.later {
+			r.stage, s.wanted, s.other = filling, true, e.stamp(r)
 			return
 		}
-		err := mem.Copy(r.buf.Raw().Slice(0, n), s.buf.Raw().Slice(0, n))
-		e.finish(s, err)
-		e.finish(r, err)
+		e.finishLocal(r, s)
 	case m.kind == transport.Announce:
 		ch.ask(r, m)
 		e.freeMessage(m)
@@ -383,6 +419,18 @@ func (ch *Channel) pair(r *Request, m *message) {
 	default:
 		r.stage, m.taken = filling, r
 	}
+}
+
+// finishLocal gives r the message of s, a send of this rank to itself.
+func (e *Engine) finishLocal(r, s *Request) {
+	n := min(s.size, r.buf.Size())
+	if !r.buf.IsHost() || !s.buf.IsHost() {
+		e.cross(r, s, n)
+		return
+	}
+	err := mem.Copy(r.buf.Raw().Slice(0, n), s.buf.Raw().Slice(0, n))
+	e.finish(s, err)
+	e.finish(r, err)
 }
 
 // consume copies a message that is all there to r.

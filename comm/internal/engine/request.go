@@ -103,9 +103,12 @@ type Request struct {
 	peer   int        // world rank of the other side, -1 if any
 	tag    int
 	sync   bool
+	later  bool // a send whose payload is still to come
+	wanted bool // and for which the other side has asked
 	token  uint64
 	other  uint64 // of an announced message: the other side's token
 	told   bool   // the other side has been told where buf lies
+	place  uint64 // where the other side's does, or 0
 	size   int    // bytes of the message
 	asked  int    // bytes of it that the receiver has asked for
 	got    int    // bytes of it stored so far, or given to the transport
@@ -179,8 +182,8 @@ func (r *Request) end(st Status) Handle {
 // begin readies r for a new operation.
 func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer, tag int) {
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
-	r.size, r.asked, r.got, r.due, r.err, r.status = 0, 0, 0, 0, nil, nothing
-	r.sync, r.told, r.round, r.combine = false, false, nil, nil
+	r.size, r.asked, r.got, r.due, r.place, r.err, r.status = 0, 0, 0, 0, 0, nil, nothing
+	r.sync, r.wanted, r.told, r.round, r.combine = false, false, false, nil, nil
 }
 
 // stamp gives r a token.
@@ -203,7 +206,7 @@ func (e *Engine) newRequest() *Request {
 // freeRequest takes back a Request that nobody refers to any more.
 func (e *Engine) freeRequest(r *Request) {
 	r.gen++
-	r.held, r.ch, r.buf, r.via = false, nil, mem.Buffer{}, Handle{}
+	r.held, r.later, r.ch, r.buf, r.via = false, false, nil, mem.Buffer{}, Handle{}
 	e.requests = append(e.requests, r)
 }
 

@@ -235,21 +235,29 @@ func (e *Engine) cleared(p *peer, h *transport.Header) {
 	if r == nil || r.stage != announced || r.peer != p.rank {
 		return // withdrawn in the meantime
 	}
-	r.other = h.B
+	r.other, r.place, r.wanted = h.B, h.Seq, true
 	if h.Tag > 0 {
 		r.asked = min(r.asked+int(h.Tag)*PieceSize, r.size)
 	} else {
 		r.asked = r.size
 	}
+	if !r.later {
+		e.answer(p, r)
+	}
+}
+
+// answer sends what was asked for of an announced message, or stores it at the place
+// that the receiver has told.
+func (e *Engine) answer(p *peer, r *Request) {
 	switch {
 	case r.ferry != nil:
 		r.ferry.push()
 		r.ferry.prod()
 	case !r.buf.IsHost():
 		e.embark(r, true)
-	case h.Seq != 0 && p.direct != nil:
+	case r.place != 0 && p.direct != nil:
 		r.stage = storing
-		p.direct.Put(p.rank, h.Seq, r.buf.Raw(), r.token)
+		p.direct.Put(p.rank, r.place, r.buf.Raw(), r.token)
 	default:
 		e.supply(p, r)
 	}
