@@ -50,6 +50,10 @@ var benchBytes = []int{4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20}
 // between it and host memory that is pinned or not.
 func BenchmarkCopy(b *testing.B) {
 	d := benchDevice(b)
+	for _, n := range []int{64 << 20, 1 << 30} { // what collectives are measured with beside benchBytes
+		x, y := benchAlloc(b, d, mem.U8, n), benchAlloc(b, d, mem.U8, n)
+		b.Run(fmt.Sprintf("device/%d", n), func(b *testing.B) { timed(b, n, func() error { return d.Copy(x, y) }) })
+	}
 	for _, n := range benchBytes {
 		x, y := benchAlloc(b, d, mem.U8, n), benchAlloc(b, d, mem.U8, n)
 		pinned, err := d.AllocHost(mem.U8, n)

@@ -59,6 +59,32 @@ func TestEveryKernelAgreesWithTheHost(t *testing.T) {
 	}
 }
 
+// The same for vectors that take a thread several turns: of all types, and of some so
+// long that the device has not the threads to do it in one.
+func TestEveryLongReductionAgreesWithTheHost(t *testing.T) {
+	d := device(t)
+	t.Setenv("FAKECUDA_DELAY", "0")
+	const n = 20011
+	a := newArena(t, d, 10, 16*n)
+	for op := mem.Sum; op < mem.Custom; op++ {
+		for typ := mem.NoType + 1; typ.Valid(); typ++ {
+			if op == mem.Avg || !op.Defined(typ) {
+				continue
+			}
+			r := rand.New(rand.NewPCG(uint64(op), uint64(typ)))
+			a.reduce(r, op, typ, 2+7*r.IntN(2), n, r.IntN(3))
+		}
+	}
+	threads := d.Info().Processors * 2048
+	for _, typ := range []mem.Type{mem.F32, mem.BF16, mem.I8} {
+		n := (2*threads+1)*16/typ.Size() + 3
+		a := newArena(t, d, 3, n*typ.Size())
+		for shift := range 2 {
+			a.reduce(rand.New(rand.NewPCG(5, uint64(typ))), mem.Sum, typ, 2, n, shift)
+		}
+	}
+}
+
 // reduce compares one reduction. shift is how many elements operand i is moved
 // from where vectors are aligned: none, one, or i.
 func (a *arena) reduce(r *rand.Rand, op mem.Op, typ mem.Type, k, n, shift int) {

@@ -24,7 +24,7 @@ LEAST_ITERS, FEW_LEAST, BIG_BYTES, MOST_ITERS, GROWTH = 5, 3, 16 << 20, 1 << 17,
 MOST_WINDOW, LEAST_WINDOW, WINDOW_BYTES = 64, 2, 512 << 20
 PERIOD = 1021  # prime: a block in the wrong place does not look right
 TYPES = {
-    "float32": torch.float32, "float64": torch.float64, "uint8": torch.uint8,
+    "float32": torch.float32, "float64": torch.float64, "float16": torch.float16, "bfloat16": torch.bfloat16, "uint8": torch.uint8,
     "int8": torch.int8, "int16": torch.int16, "int32": torch.int32, "int64": torch.int64,
 }
 REDOPS = {"sum": dist.ReduceOp.SUM, "prod": dist.ReduceOp.PRODUCT, "min": dist.ReduceOp.MIN, "max": dist.ReduceOp.MAX}
