@@ -12,7 +12,7 @@ const pieceBytes = 512 << 10
 // openFrom is the bytes from which on vectors from Alloc are open in their hosts (2x2,
 // copied and open: allreduce of 64 KiB 52 and 52 us, of 256 KiB 160 and 110, of 1 MiB
 // 606 and 414, of 16 MiB 14.5 and 9.6 ms; bcast of 64 KiB 27 and 33 us, of 1 MiB 237 and
-// 206, of 64 MiB 23.7 and 20.2 ms; reduce of 1 MiB 317 and 258 us).
+// 206, of 64 MiB 23.7 and 21.0 ms; reduce of 1 MiB 317 and 258 us).
 const openFrom = 256 << 10
 
 // A vector is one that a collective combines or copies.
