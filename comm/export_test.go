@@ -74,7 +74,7 @@ func (c *Comm) Mirrored() {
 	for r := range parts {
 		parts[r] = own
 	}
-	c.room = node.New(c.Rank(), parts, node.StageSize(c.Size()), claim, false, false, m.looks, &c.port)
+	c.room = node.New(c.Rank(), parts, node.StageSize(c.Size()), claim, false, false, &c.port)
 }
 
 // Share makes members carry shares of vectors from so many bytes on.
@@ -89,4 +89,9 @@ func (c *Comm) AttendForever(ctx context.Context) error {
 	}
 	err := rd.Attend(func() (bool, error) { return false, nil })
 	return errors.Join(err, rd.End())
+}
+
+// Patient reports whether this rank spins when it waits, wherever it does.
+func (c *Comm) Patient() bool {
+	return c.ch.Vigil().Patient() && c.port.Looks() == patientLooks
 }

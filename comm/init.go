@@ -219,13 +219,8 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 			return m, err
 		}
 	}
-	p.e.SetPatience(0, yields)
-	if all.loads(info)[info.Node] <= 1 {
-		p.e.SetPatience(f.Spin, yields)
-		if p.memory != nil {
-			p.memory.looks = patientLooks
-		}
-	}
+	roomy := all.loads(info)[info.Node] <= 1
+	p.e.SetPatience(f.Spin, yields, roomy, outlook{all, info, "/", affinity}.roomy)
 	m.blocks, m.devices, m.library = all.blocks(), all.devices(), all[0].library
 	m.table, err = all.agreed(info)
 	return m, err

@@ -21,7 +21,6 @@ type hostMemory struct {
 	heap  *node.Heap
 	limit func() seg.Limit
 	shm   *shm.Transport
-	looks int
 }
 
 // How often a rank looks at a word before it lets others go on: some microseconds,
@@ -31,6 +30,13 @@ const (
 	crowdedLooks = 2
 )
 
+func looks(v *engine.Vigil) int {
+	if v.Patient() {
+		return patientLooks
+	}
+	return crowdedLooks
+}
+
 // newHostMemory returns what the rank can share whose transport is t, nil if that is
 // nothing.
 func newHostMemory(info *boot.Info, t *shm.Transport) *hostMemory {
@@ -38,7 +44,7 @@ func newHostMemory(info *boot.Info, t *shm.Transport) *hostMemory {
 	if s.Ranks() > node.MaxRanks || s.Arena(info.LocalRank) == nil {
 		return nil
 	}
-	m := &hostMemory{info: info, local: localRanks(s), limit: seg.MemoryLimit, shm: t, looks: crowdedLooks}
+	m := &hostMemory{info: info, local: localRanks(s), limit: seg.MemoryLimit, shm: t}
 	rooms, heap := node.Divide(s.Arena(info.LocalRank))
 	claim := func(off, n int) error { return s.ClaimArena(info.LocalRank, off, n) }
 	m.pool = node.NewPool(rooms, s.Ranks(), claim, endedOf(info))
@@ -124,7 +130,7 @@ func (c *Comm) newRoom(ranks []int, blocks []node.Token, p node.Port) *node.Room
 			parts[i] = m.pool.Enter(c.block, c.ch.World(r), rooms, blocks[r])
 		}
 	}
-	room := node.New(me, parts, node.StageSize(s.Ranks()), claim, c.table.Deterministic, c.table.Crowded, m.looks, p)
+	room := node.New(me, parts, node.StageSize(s.Ranks()), claim, c.table.Deterministic, c.table.Crowded, p)
 	room.SeeHeaps(heaps)
 	return room
 }
@@ -166,6 +172,8 @@ func (p *port) Begun() {
 	p.Vigil.Noted(p.ticket)
 }
 
+func (p *port) Looks() int { return looks(p.Vigil) }
+
 func (p *port) Wake(member int) { p.shm.Wake(p.locals[member]) }
 
 func (p *port) Disagree(member int, mine, theirs node.Call) error {
@@ -187,6 +195,8 @@ type innerPort struct {
 
 // Begun has nothing to do: the call is in the flight recorder.
 func (p *innerPort) Begun() {}
+
+func (p *innerPort) Looks() int { return looks(p.Vigil) }
 
 func (p *innerPort) Wake(member int) { p.shm.Wake(p.locals[member]) }
 

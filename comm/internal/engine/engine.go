@@ -78,11 +78,10 @@ type Engine struct {
 	requests   []*Request // free
 	waiters    []*Waiter  // free
 	h          transport.Header
-	spin       int
-	yields     int
-	looks      int // calls of Progress
-	pause      int // receives that are not to look for their messages
-	polls      int // calls of poll
+	patience
+	looks int // calls of Progress
+	pause int // receives that are not to look for their messages
+	polls int // calls of poll
 	drivers
 }
 
@@ -113,15 +112,6 @@ func (e *Engine) Use(t transport.Transport) {
 	if r, ok := t.(transport.Restless); ok {
 		e.restless = append(e.restless, r)
 	}
-}
-
-// SetPatience sets how a driver waits before it sleeps: it polls spin times in a
-// row, and then yields times, each after having given the processor away. At
-// first it does neither.
-func (e *Engine) SetPatience(spin, yields int) {
-	e.lock()
-	defer e.unlock()
-	e.spin, e.yields = spin, yields
 }
 
 func (e *Engine) lock() {

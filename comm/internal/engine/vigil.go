@@ -94,6 +94,9 @@ func (v *Vigil) Await(word *atomic.Uint64, want uint64, src int) error {
 	return v.ch.err
 }
 
+// Patient reports whether those who wait for words may look at them for long.
+func (v *Vigil) Patient() bool { return v.ch.e.Patient() }
+
 func (v *Vigil) call() Call { return CallOf(v.a, v.b) }
 
 func (v *Vigil) came() bool { return v.word.Load() >= v.want }

@@ -338,6 +338,9 @@ func (e *Engine) drive(ctx context.Context, w *Waiter, stall *alarm) {
 				e.release(w)
 			}
 		case idle <= spin+e.yields:
+			if idle == spin+1 {
+				e.tire()
+			}
 			e.breathe(e.cfg.Yield)
 		case ctx.Err() != nil:
 			e.release(w)
@@ -437,6 +440,7 @@ func (e *Engine) notice(w *Waiter, stall *alarm) {
 		return
 	}
 	stall.fired = false
+	e.judge()
 	if !w.ready.Load() {
 		e.record(w)
 		switch {

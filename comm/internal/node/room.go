@@ -158,6 +158,9 @@ type Port interface {
 	// Await returns when word, which that member stores, is at least want, or
 	// why that will not be.
 	Await(word *atomic.Uint64, want uint64, member int) error
+	// Looks returns how often a caller that may spin looks at a word before it lets go
+	// of the processor.
+	Looks() int
 	// Wake wakes a member, should it sleep.
 	Wake(member int)
 	// Disagree breaks the communicator: that member's call is not the one made
@@ -211,11 +214,10 @@ type Room struct {
 // New returns the room of member me of those with the given parts. claim makes sure
 // that its stage of StageSize bytes exists. ordered makes reductions combine in the
 // order of coll/order.go; crowded says that members outnumber their processors; both
-// are equal on all. A caller that may spin looks that often at a word before it lets
-// go of the processor.
-func New(me int, parts []Part, stage int, claim func() error, ordered, crowded bool, looks int, port Port) *Room {
+// are equal on all.
+func New(me int, parts []Part, stage int, claim func() error, ordered, crowded bool, port Port) *Room {
 	return &Room{
-		port: port, me: me, parts: parts, ordered: ordered, crowded: crowded, patient: max(looks, 1), claim: claim,
+		port: port, me: me, parts: parts, ordered: ordered, crowded: crowded, patient: port.Looks(), claim: claim,
 		near: ring{size: nearSize}, far: ring{size: uint64(stage)}, srcs: make([]mem.Buffer, len(parts)),
 	}
 }
@@ -334,6 +336,7 @@ func (r *Room) await(word *atomic.Uint64, want uint64, member int) error {
 		}
 	}
 	r.begun()
+	r.patient = r.port.Looks() // what it is good for may have changed
 	waits := &r.parts[r.me].lines.waits
 	waits.Store(uint64(member) + 1)
 	defer waits.Store(0)

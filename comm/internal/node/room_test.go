@@ -72,7 +72,7 @@ func (h *house) rooms(t testing.TB, ordered bool, pause func(rank int)) (rooms [
 				blocks[r] = p.Enter(tokens[me], r, h.arenas[r], tok)
 			}
 		}
-		r := New(me, blocks, StageSize(len(tokens)), claim, ordered, len(tokens)%2 == 1, 10, &door{h, me, pause})
+		r := New(me, blocks, StageSize(len(tokens)), claim, ordered, len(tokens)%2 == 1, &door{h, me, pause})
 		r.SeeHeaps(h.heaps)
 		rooms = append(rooms, r)
 	}
@@ -124,6 +124,8 @@ func (d *door) Await(word *atomic.Uint64, want uint64, member int) error {
 		}
 	}
 }
+
+func (d *door) Looks() int { return 10 }
 
 func (d *door) Wake(member int) {
 	d.pause(d.me)
