@@ -56,6 +56,80 @@ var steady = []struct {
 		return comm.Allreduce(ctx, c, x, y, comm.Sum)
 	}},
 	{"Barrier", func(ctx context.Context, c *comm.Comm, x, y []float32) error { return comm.Barrier(ctx, c) }},
+	{"Bcast", func(ctx context.Context, c *comm.Comm, x, y []float32) error { return comm.Bcast(ctx, c, 0, x) }},
+	{"Reduce", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.Reduce(ctx, c, 0, x, y, comm.Sum)
+	}},
+	{"ReduceScatter", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.ReduceScatter(ctx, c, x, firstHalf(y), twoBlocks[len(x)], comm.Sum)
+	}},
+	{"ReduceScatterBlock", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.ReduceScatterBlock(ctx, c, x, firstHalf(y), comm.Sum)
+	}},
+	{"Allgather", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.Allgather(ctx, c, firstHalf(x), y)
+	}},
+	{"Allgatherv", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.Allgatherv(ctx, c, firstHalf(x), y, twoBlocks[len(y)], nil)
+	}},
+	{"Gather", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.Gather(ctx, c, 0, firstHalf(x), y)
+	}},
+	{"Gatherv", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.Gatherv(ctx, c, 0, firstHalf(x), y, twoBlocks[len(y)], nil)
+	}},
+	{"Scatter", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.Scatter(ctx, c, 0, x, firstHalf(y))
+	}},
+	{"Scatterv", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.Scatterv(ctx, c, 0, x, firstHalf(y), twoBlocks[len(x)], nil)
+	}},
+	{"Alltoall", func(ctx context.Context, c *comm.Comm, x, y []float32) error { return comm.Alltoall(ctx, c, x, y) }},
+	{"Alltoallv", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.Alltoallv(ctx, c, x, twoBlocks[len(x)], nil, y, twoBlocks[len(y)], nil)
+	}},
+	{"Scan", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.Scan(ctx, c, x, y, comm.Sum)
+	}},
+	{"Exscan", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		return comm.Exscan(ctx, c, x, y, comm.Sum)
+	}},
+	{"Ssend", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		if c.Rank() == 0 {
+			return comm.Ssend(ctx, c, 1, 0, x)
+		}
+		return second(comm.Recv(ctx, c, 0, 0, y))
+	}},
+	{"Probe and Iprobe", func(ctx context.Context, c *comm.Comm, x, y []float32) error {
+		if c.Rank() == 0 {
+			return errors.Join(comm.Send(ctx, c, 1, 0, x), iprobe(c, 1), second(comm.Recv(ctx, c, 1, 0, y)))
+		}
+		return errors.Join(second(c.Probe(ctx, 0, 0)), second(comm.Recv(ctx, c, 0, 0, y)), comm.Send(ctx, c, 0, 0, x))
+	}},
+}
+
+// steadyLengths are of the vectors; the last is sent on request.
+var steadyLengths = []int{2, 4000, 70_000}
+
+// twoBlocks are the counts of two equal blocks, by the length of both.
+var twoBlocks = func() map[int][]int {
+	m := map[int][]int{}
+	for _, n := range steadyLengths {
+		m[n] = []int{n / 2, n / 2}
+	}
+	return m
+}()
+
+func firstHalf(v []float32) []float32 { return v[:len(v)/2] }
+
+// iprobe returns when there is a message from a rank.
+func iprobe(c *comm.Comm, from int) error {
+	for {
+		if _, ok, err := c.Iprobe(from, 0); ok || err != nil {
+			return err
+		}
+		runtime.Gosched()
+	}
 }
 
 // perStep returns how many allocations two ranks make together in one step. It
@@ -121,6 +195,34 @@ func TestStartAllocatesNothing(t *testing.T) {
 	}
 }
 
+// Who takes a message out of the queue gets it in memory of its own, and nothing else.
+func TestMprobeAllocatesTheMessageAlone(t *testing.T) {
+	var got float64
+	err := errors.Join(overMemory(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		x := make([]float32, 2)
+		a, err := perStep(ctx, c, func() error {
+			if c.Rank() == 0 {
+				return comm.Ssend(ctx, c, 1, 0, x)
+			}
+			m, err := c.Mprobe(ctx, 0, 0)
+			if err != nil {
+				return err
+			}
+			return second(m.Recv(ctx, comm.Of(x)))
+		})
+		if c.Rank() == 0 {
+			got = a
+		}
+		return err
+	})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got > 1+tolerated {
+		t.Errorf("%.2f allocations per step, want one", got)
+	}
+}
+
 // allocate takes the place of v with memory from Alloc.
 func allocate(ctx context.Context, c *comm.Comm, v *[]float32) (err error) {
 	*v, err = comm.Alloc[float32](ctx, c, len(*v))
@@ -136,8 +238,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 	for name, on := range nets {
 		for _, s := range steady {
-			for _, n := range []int{2, 4000, 70_000} { // the last on request
-				if testing.Short() && n > 4000 {
+			for _, n := range steadyLengths {
+				if testing.Short() && n > 2 {
 					continue
 				}
 				var got float64

@@ -133,13 +133,13 @@ func (c *Comm) Probe(ctx context.Context, from, tag int) (Status, error) {
 // Iprobe is Probe without waiting: ok tells whether there is such a message.
 func (c *Comm) Iprobe(from, tag int) (st Status, ok bool, err error) {
 	m, st, err := c.probe(context.Background(), "iprobe", from, tag, false, false)
-	return st, m != nil, err
+	return st, m.Found(), err
 }
 
 // A Message is one that Mprobe took: no other receive can get it.
 type Message struct {
 	c *Comm
-	m *engine.Message
+	m engine.Message
 	Status
 }
 
@@ -156,7 +156,7 @@ func (c *Comm) Mprobe(ctx context.Context, from, tag int) (*Message, error) {
 // Improbe is Mprobe without waiting: it returns nil if there is no such message.
 func (c *Comm) Improbe(from, tag int) (*Message, error) {
 	m, st, err := c.probe(context.Background(), "improbe", from, tag, false, true)
-	if m == nil {
+	if !m.Found() {
 		return nil, err
 	}
 	return &Message{c, m, st}, nil
@@ -168,9 +168,9 @@ func (m *Message) Recv(ctx context.Context, b Buffer) (Status, error) {
 	return statusOf(st), m.c.fault("mrecv", m.Source, err)
 }
 
-func (c *Comm) probe(ctx context.Context, op string, from, tag int, wait, take bool) (*engine.Message, Status, error) {
+func (c *Comm) probe(ctx context.Context, op string, from, tag int, wait, take bool) (engine.Message, Status, error) {
 	if err := c.checkRecv(from, tag); err != nil {
-		return nil, Status{}, c.fault(op, -1, err)
+		return engine.Message{}, Status{}, c.fault(op, -1, err)
 	}
 	m, st, err := c.ch.Probe(ctx, from, tag, wait, take)
 	return m, statusOf(st), c.fault(op, from, err)

@@ -13,11 +13,11 @@ func Allgather(p Peers, t *Table, send, recv mem.Buffer) error {
 // packed if displs is nil. counts are equal on all ranks, displs need not be.
 func Allgatherv(p Peers, t *Table, send, recv mem.Buffer, counts, displs []int) error {
 	if displs == nil || p.Size() == 1 {
-		return allgather(p, t, placed(counts, displs), send, recv)
+		return allgather(p, t, placed(p, counts, displs), send, recv)
 	}
 	// The ring moves single blocks, wherever they are; other algorithms want
 	// them packed. The choice must not depend on displs.
-	at, b, n := placed(counts, displs), packed(counts), p.Size()
+	at, b, n := placed(p, counts, displs), packed(p, counts), p.Size()
 	if allgatherFor(p, t, b, send).name == "ring" {
 		if err := move(at.of(recv, p.Rank()), send); err != nil {
 			return err

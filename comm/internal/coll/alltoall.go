@@ -18,7 +18,7 @@ func Alltoall(p Peers, t *Table, send, recv mem.Buffer) error {
 // displs is nil: rank r's sendCounts[i] is rank i's recvCounts[r]. In place:
 // recv is send, and so are counts and displs.
 func Alltoallv(p Peers, send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, recvCounts, recvDispls []int) error {
-	return alltoallPairwise(p, placed(sendCounts, sendDispls), placed(recvCounts, recvDispls), send, recv)
+	return alltoallPairwise(p, placed(p, sendCounts, sendDispls), placed(p, recvCounts, recvDispls), send, recv)
 }
 
 var alltoalls = []algorithm[func(p Peers, from, to blocks, send, recv mem.Buffer) error]{

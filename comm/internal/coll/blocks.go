@@ -16,9 +16,10 @@ type blocks struct {
 // evenly divides n elements among p ranks.
 func evenly(n, p int) blocks { return blocks{p: p, n: n} }
 
-// packed places blocks of the given lengths one behind the other.
-func packed(counts []int) blocks {
-	b := blocks{p: len(counts), counts: counts, starts: make([]int, len(counts))}
+// packed places blocks of the given lengths one behind the other. Where they start
+// stands in p's scratch.
+func packed(p Peers, counts []int) blocks {
+	b := blocks{p: len(counts), counts: counts, starts: mem.Slice[int](p.Scratch(mem.Of[int](nil), len(counts)))}
 	for i, c := range counts {
 		b.starts[i] = b.n
 		b.n += c
@@ -27,10 +28,13 @@ func packed(counts []int) blocks {
 }
 
 // placed places blocks at displs, or packed if displs is nil.
-func placed(counts, displs []int) blocks {
-	b := packed(counts)
-	if displs != nil {
-		b.starts = displs
+func placed(p Peers, counts, displs []int) blocks {
+	if displs == nil {
+		return packed(p, counts)
+	}
+	b := blocks{p: len(counts), counts: counts, starts: displs}
+	for _, c := range counts {
+		b.n += c
 	}
 	return b
 }

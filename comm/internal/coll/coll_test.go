@@ -202,7 +202,7 @@ func TestReduceScatterAgreesWithReference(t *testing.T) {
 		for i, s := range sumsFor(alg) {
 			for _, n := range lengths(p, i) {
 				a, counts := o.ask(s, n), unevenCounts(n, p)
-				lo, hi := packed(counts).bounds(tr.me)
+				lo, hi := packed(tr, counts).bounds(tr.me)
 				call := func(send, recv mem.Buffer) error {
 					return ReduceScatter(tr, tr.t, send, recv, counts, s.op)
 				}

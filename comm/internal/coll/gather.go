@@ -19,7 +19,7 @@ func Gatherv(p Peers, root int, send, recv mem.Buffer, counts, displs []int) err
 	if p.Rank() != root {
 		return gatherLinear(p, root, blocks{}, send, recv)
 	}
-	return gatherLinear(p, root, placed(counts, displs), send, recv)
+	return gatherLinear(p, root, placed(p, counts, displs), send, recv)
 }
 
 var gathers = []algorithm[func(p Peers, root int, b blocks, send, recv mem.Buffer) error]{

@@ -221,7 +221,7 @@ func gatherScatterV(r *rank, p, root int, counts []int) error {
 	for _, displs := range [][]int{nil, apart} {
 		n := length
 		if displs == nil {
-			n = packed(counts).n
+			n = packed(r, counts).n
 		}
 		of := func(r int) int { return counts[r] }
 		parts := everyone(mem.I16, root, p, of, true)
@@ -284,7 +284,7 @@ func TestAllgatherOfEvenAndUnevenBlocks(t *testing.T) {
 func (tr trial) allgatherv(counts []int, p int) error {
 	displs, n := gaps(counts)
 	if tr.me%3 == 0 { // displs may differ between ranks
-		displs, n = nil, packed(counts).n
+		displs, n = nil, packed(tr, counts).n
 	}
 	parts := everyone(mem.I32, 0, p, func(r int) int { return counts[r] }, true)
 	x := transfer{send: parts[tr.me], want: concat(mem.I32, n, displs, parts), call: func(send, recv mem.Buffer) error {
@@ -295,7 +295,7 @@ func (tr trial) allgatherv(counts []int, p int) error {
 		return err
 	}
 	x.recv = concat(mem.I32, n, displs, parts)
-	x.send = placed(counts, displs).of(x.recv, tr.me)
+	x.send = placed(tr, counts, displs).of(x.recv, tr.me)
 	return x.check("counts %v at %v", counts, displs)
 }
 

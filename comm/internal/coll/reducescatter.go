@@ -7,7 +7,7 @@ import "gompi/internal/mem"
 // counts are equal on all ranks. In place: recv is the r-th block of send, or
 // begins where send begins; the rest of send may then be overwritten.
 func ReduceScatter(p Peers, t *Table, send, recv mem.Buffer, counts []int, op Op) error {
-	return reduceScatter(p, t, packed(counts), send, recv, op)
+	return reduceScatter(p, t, packed(p, counts), send, recv, op)
 }
 
 // ReduceScatterBlock is ReduceScatter with blocks of recv's length.

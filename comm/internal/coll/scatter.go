@@ -19,7 +19,7 @@ func Scatterv(p Peers, root int, send, recv mem.Buffer, counts, displs []int) er
 	if p.Rank() != root {
 		return scatterLinear(p, root, blocks{}, send, recv)
 	}
-	return scatterLinear(p, root, placed(counts, displs), send, recv)
+	return scatterLinear(p, root, placed(p, counts, displs), send, recv)
 }
 
 var scatters = []algorithm[func(p Peers, root int, b blocks, send, recv mem.Buffer) error]{

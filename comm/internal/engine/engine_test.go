@@ -275,10 +275,10 @@ func TestProbe(t *testing.T) {
 			return fmt.Errorf("probe: %+v, %v", st, err)
 		}
 		m, _, err := ch.Probe(ctx, 0, engine.Any, false, true)
-		if err != nil || m == nil {
+		if err != nil || !m.Found() {
 			return fmt.Errorf("matched probe: %v, %v", m, err)
 		}
-		if again, _, err := ch.Probe(ctx, 0, engine.Any, false, false); again != nil || err != nil {
+		if again, _, err := ch.Probe(ctx, 0, engine.Any, false, false); again.Found() || err != nil {
 			return fmt.Errorf("the message is still there after a matched probe (%v)", err)
 		}
 		got := make([]byte, 77)

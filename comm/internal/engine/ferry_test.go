@@ -187,7 +187,7 @@ func TestEagerMessagesToDevices(t *testing.T) {
 				b := d.with(make([]byte, 3*piece))
 				var st engine.Status
 				m, _, err := ch.Probe(ctx, 0, i, i > 0, i > 0)
-				if m != nil && i > 0 {
+				if m.Found() && i > 0 {
 					st, err = m.Claim(ctx, b)
 				} else if err == nil {
 					st, err = ch.Recv(ctx, 0, i, b)

@@ -491,9 +491,9 @@ func (e *Engine) give(p *peer, r *Request, b mem.Buffer) bool {
 }
 
 // Probe looks for a message from src with tag and, if wait is true, waits for
-// one. With take it removes the message, for Claim alone to receive. It returns
-// nil, without an error, if there is none.
-func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (*Message, Status, error) {
+// one. With take it removes the message, for Claim alone to receive. It returns none,
+// without an error, if there is none.
+func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Message, Status, error) {
 	e := ch.e
 	if !wait {
 		e.Progress()
@@ -502,17 +502,17 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (*M
 	defer e.exitPolling()
 	for {
 		if ch.err != nil {
-			return nil, Status{}, ch.err
+			return Message{}, Status{}, ch.err
 		}
 		if m := ch.find(src, tag, take); m != nil {
 			st := Status{Source: m.src, Tag: m.tag, Bytes: m.size, Type: m.typ}
-			return &Message{ch, m}, st, nil
+			return Message{ch, m}, st, nil
 		}
 		if err := ch.unreachable(src); err != nil || !wait {
-			return nil, Status{}, err
+			return Message{}, Status{}, err
 		}
 		if err := ch.watch(ctx, src); err != nil {
-			return nil, Status{}, err
+			return Message{}, Status{}, err
 		}
 	}
 }
@@ -548,13 +548,16 @@ func (ch *Channel) watch(ctx context.Context, src int) error {
 	return err
 }
 
-// A Message is one that a matched probe took out of the queue.
+// A Message is one that a probe has found, the zero Message none.
 type Message struct {
 	ch *Channel
 	m  *message
 }
 
-// Claim receives m into b, once.
+// Found reports whether there is one.
+func (m Message) Found() bool { return m.m != nil }
+
+// Claim receives m, which a probe took out of the queue, into b, once.
 func (m *Message) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
 	e, ch := m.ch.e, m.ch
 	e.lock()
