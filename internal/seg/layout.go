@@ -14,14 +14,34 @@
 //	                                  of 64 records of 64 bytes
 //	header.end       AreaSize(ranks)  the area, in which the ranks talk to each
 //	                                  other: transport/shm says what is where
-//	behind it        256 GiB          the arenas, equally large, one per local
-//	                                  rank, which alone takes memory in it, for
-//	                                  what others read and write: blocks and
-//	                                  stages of rooms in the first quarter, then
-//	                                  its part of the symmetric heap, from which
-//	                                  comm.Alloc takes: comm/internal/node
+//	behind it        256 GiB          the arenas, one per local rank
 //
 // Local ranks are numbered from 0 in the order of their ranks in the job.
+//
+// The area, of n ranks:
+//
+//	offset           size             content
+//	0                n x 256          one line per local rank: it alone says there that
+//	                                  it sleeps; who writes to it for the first time
+//	                                  sets a bit there
+//	n x 256          n x n x stride   one ring per pair, in the order of the readers,
+//	                                  then of the writers; a stride is 128 bytes of
+//	                                  positions and a power of two of records. The
+//	                                  writer writes the records, the reader how far it
+//	                                  has read: transport/shm/ring.go
+//
+// An arena, of A = ArenaSize(n) bytes, in whole pages. Only its rank takes memory in it:
+//
+//	offset           size             content
+//	0                A/32             blocks, equally large, one per communicator that
+//	                                  the rank is in: its rank alone writes to them:
+//	                                  comm/internal/node/room.go
+//	A/32             A/4 - A/32       stages, equally large, the i-th of the i-th
+//	                                  block: as blocks
+//	A/4              A - A/4          the rank's part of the symmetric heap, from which
+//	                                  comm.Alloc takes whole pages: all ranks write, in
+//	                                  collectives and messages, each where its call
+//	                                  allows it
 //
 // # Descriptors
 //
