@@ -49,6 +49,11 @@ func (hostSpace) Copy(dst, src Buffer) error {
 // stay in the first-level cache. It allocates a block for what no vector loop
 // does if dst is one of srcs[2:].
 func (hostSpace) Reduce(op Op, dst Buffer, srcs ...Buffer) error {
+	return reduceBy(&vectors, op, dst, srcs)
+}
+
+// reduceBy is Host's Reduce by vector loops of some kind.
+func reduceBy(v *loops, op Op, dst Buffer, srcs []Buffer) error {
 	if len(srcs) == 0 {
 		return errors.New("reduce of no operands")
 	}
@@ -64,7 +69,7 @@ func (hostSpace) Reduce(op Op, dst Buffer, srcs ...Buffer) error {
 		return Host.Copy(dst, srcs[0])
 	}
 	t := dst.Type()
-	switch done := vectors[op][t].fold(dst, srcs); {
+	switch done := v[op][t].fold(dst, srcs); {
 	case done == dst.n:
 	case t == F16 || t == BF16:
 		foldHalf(op, dst, srcs, done)

@@ -5415,6 +5415,422 @@ by1done:
 	VZEROUPPER
 	RET
 
+// func sumF32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·sumF32AVX512Past(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ srcs+8(FP), CX
+	MOVQ k+16(FP), DX
+	MOVQ to+32(FP), SI
+	MOVQ from+24(FP), BX
+	SUBQ BX, SI
+
+by4:
+	CMPQ      SI, $0x00000100
+	JLT       by4done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	VMOVDQU64 64(DI)(BX*1), Z1
+	VMOVDQU64 128(DI)(BX*1), Z2
+	VMOVDQU64 192(DI)(BX*1), Z3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ   R8, DX
+	JGE    by4write
+	MOVQ   (CX)(R8*8), DI
+	VADDPS (DI)(BX*1), Z0, Z0
+	VADDPS 64(DI)(BX*1), Z1, Z1
+	VADDPS 128(DI)(BX*1), Z2, Z2
+	VADDPS 192(DI)(BX*1), Z3, Z3
+	INCQ   R8
+	JMP    by4next
+
+by4write:
+	VMOVNTDQ Z0, (AX)(BX*1)
+	VMOVNTDQ Z1, 64(AX)(BX*1)
+	VMOVNTDQ Z2, 128(AX)(BX*1)
+	VMOVNTDQ Z3, 192(AX)(BX*1)
+	ADDQ     $0x00000100, BX
+	SUBQ     $0x00000100, SI
+	JMP      by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000040
+	JLT       by1done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ   R8, DX
+	JGE    by1write
+	MOVQ   (CX)(R8*8), DI
+	VADDPS (DI)(BX*1), Z0, Z0
+	INCQ   R8
+	JMP    by1next
+
+by1write:
+	VMOVNTDQ Z0, (AX)(BX*1)
+	ADDQ     $0x00000040, BX
+	SUBQ     $0x00000040, SI
+	JMP      by1
+
+by1done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func sumF64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·sumF64AVX512Past(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ srcs+8(FP), CX
+	MOVQ k+16(FP), DX
+	MOVQ to+32(FP), SI
+	MOVQ from+24(FP), BX
+	SUBQ BX, SI
+
+by4:
+	CMPQ      SI, $0x00000100
+	JLT       by4done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	VMOVDQU64 64(DI)(BX*1), Z1
+	VMOVDQU64 128(DI)(BX*1), Z2
+	VMOVDQU64 192(DI)(BX*1), Z3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ   R8, DX
+	JGE    by4write
+	MOVQ   (CX)(R8*8), DI
+	VADDPD (DI)(BX*1), Z0, Z0
+	VADDPD 64(DI)(BX*1), Z1, Z1
+	VADDPD 128(DI)(BX*1), Z2, Z2
+	VADDPD 192(DI)(BX*1), Z3, Z3
+	INCQ   R8
+	JMP    by4next
+
+by4write:
+	VMOVNTDQ Z0, (AX)(BX*1)
+	VMOVNTDQ Z1, 64(AX)(BX*1)
+	VMOVNTDQ Z2, 128(AX)(BX*1)
+	VMOVNTDQ Z3, 192(AX)(BX*1)
+	ADDQ     $0x00000100, BX
+	SUBQ     $0x00000100, SI
+	JMP      by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000040
+	JLT       by1done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ   R8, DX
+	JGE    by1write
+	MOVQ   (CX)(R8*8), DI
+	VADDPD (DI)(BX*1), Z0, Z0
+	INCQ   R8
+	JMP    by1next
+
+by1write:
+	VMOVNTDQ Z0, (AX)(BX*1)
+	ADDQ     $0x00000040, BX
+	SUBQ     $0x00000040, SI
+	JMP      by1
+
+by1done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func sumI32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·sumI32AVX512Past(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ srcs+8(FP), CX
+	MOVQ k+16(FP), DX
+	MOVQ to+32(FP), SI
+	MOVQ from+24(FP), BX
+	SUBQ BX, SI
+
+by4:
+	CMPQ      SI, $0x00000100
+	JLT       by4done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	VMOVDQU64 64(DI)(BX*1), Z1
+	VMOVDQU64 128(DI)(BX*1), Z2
+	VMOVDQU64 192(DI)(BX*1), Z3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ   R8, DX
+	JGE    by4write
+	MOVQ   (CX)(R8*8), DI
+	VPADDD (DI)(BX*1), Z0, Z0
+	VPADDD 64(DI)(BX*1), Z1, Z1
+	VPADDD 128(DI)(BX*1), Z2, Z2
+	VPADDD 192(DI)(BX*1), Z3, Z3
+	INCQ   R8
+	JMP    by4next
+
+by4write:
+	VMOVNTDQ Z0, (AX)(BX*1)
+	VMOVNTDQ Z1, 64(AX)(BX*1)
+	VMOVNTDQ Z2, 128(AX)(BX*1)
+	VMOVNTDQ Z3, 192(AX)(BX*1)
+	ADDQ     $0x00000100, BX
+	SUBQ     $0x00000100, SI
+	JMP      by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000040
+	JLT       by1done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ   R8, DX
+	JGE    by1write
+	MOVQ   (CX)(R8*8), DI
+	VPADDD (DI)(BX*1), Z0, Z0
+	INCQ   R8
+	JMP    by1next
+
+by1write:
+	VMOVNTDQ Z0, (AX)(BX*1)
+	ADDQ     $0x00000040, BX
+	SUBQ     $0x00000040, SI
+	JMP      by1
+
+by1done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func sumI64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·sumI64AVX512Past(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ srcs+8(FP), CX
+	MOVQ k+16(FP), DX
+	MOVQ to+32(FP), SI
+	MOVQ from+24(FP), BX
+	SUBQ BX, SI
+
+by4:
+	CMPQ      SI, $0x00000100
+	JLT       by4done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	VMOVDQU64 64(DI)(BX*1), Z1
+	VMOVDQU64 128(DI)(BX*1), Z2
+	VMOVDQU64 192(DI)(BX*1), Z3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ   R8, DX
+	JGE    by4write
+	MOVQ   (CX)(R8*8), DI
+	VPADDQ (DI)(BX*1), Z0, Z0
+	VPADDQ 64(DI)(BX*1), Z1, Z1
+	VPADDQ 128(DI)(BX*1), Z2, Z2
+	VPADDQ 192(DI)(BX*1), Z3, Z3
+	INCQ   R8
+	JMP    by4next
+
+by4write:
+	VMOVNTDQ Z0, (AX)(BX*1)
+	VMOVNTDQ Z1, 64(AX)(BX*1)
+	VMOVNTDQ Z2, 128(AX)(BX*1)
+	VMOVNTDQ Z3, 192(AX)(BX*1)
+	ADDQ     $0x00000100, BX
+	SUBQ     $0x00000100, SI
+	JMP      by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000040
+	JLT       by1done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ   R8, DX
+	JGE    by1write
+	MOVQ   (CX)(R8*8), DI
+	VPADDQ (DI)(BX*1), Z0, Z0
+	INCQ   R8
+	JMP    by1next
+
+by1write:
+	VMOVNTDQ Z0, (AX)(BX*1)
+	ADDQ     $0x00000040, BX
+	SUBQ     $0x00000040, SI
+	JMP      by1
+
+by1done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func avgF32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avgF32AVX512Past(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         srcs+8(FP), CX
+	MOVQ         k+16(FP), DX
+	MOVQ         to+32(FP), SI
+	MOVQ         from+24(FP), BX
+	SUBQ         BX, SI
+	VCVTSI2SSQ   DX, X7, X7
+	VBROADCASTSS X7, Z7
+
+by4:
+	CMPQ      SI, $0x00000100
+	JLT       by4done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	VMOVDQU64 64(DI)(BX*1), Z1
+	VMOVDQU64 128(DI)(BX*1), Z2
+	VMOVDQU64 192(DI)(BX*1), Z3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ   R8, DX
+	JGE    by4write
+	MOVQ   (CX)(R8*8), DI
+	VADDPS (DI)(BX*1), Z0, Z0
+	VADDPS 64(DI)(BX*1), Z1, Z1
+	VADDPS 128(DI)(BX*1), Z2, Z2
+	VADDPS 192(DI)(BX*1), Z3, Z3
+	INCQ   R8
+	JMP    by4next
+
+by4write:
+	VDIVPS   Z7, Z0, Z0
+	VMOVNTDQ Z0, (AX)(BX*1)
+	VDIVPS   Z7, Z1, Z1
+	VMOVNTDQ Z1, 64(AX)(BX*1)
+	VDIVPS   Z7, Z2, Z2
+	VMOVNTDQ Z2, 128(AX)(BX*1)
+	VDIVPS   Z7, Z3, Z3
+	VMOVNTDQ Z3, 192(AX)(BX*1)
+	ADDQ     $0x00000100, BX
+	SUBQ     $0x00000100, SI
+	JMP      by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000040
+	JLT       by1done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ   R8, DX
+	JGE    by1write
+	MOVQ   (CX)(R8*8), DI
+	VADDPS (DI)(BX*1), Z0, Z0
+	INCQ   R8
+	JMP    by1next
+
+by1write:
+	VDIVPS   Z7, Z0, Z0
+	VMOVNTDQ Z0, (AX)(BX*1)
+	ADDQ     $0x00000040, BX
+	SUBQ     $0x00000040, SI
+	JMP      by1
+
+by1done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func avgF64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·avgF64AVX512Past(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         srcs+8(FP), CX
+	MOVQ         k+16(FP), DX
+	MOVQ         to+32(FP), SI
+	MOVQ         from+24(FP), BX
+	SUBQ         BX, SI
+	VCVTSI2SDQ   DX, X7, X7
+	VBROADCASTSD X7, Z7
+
+by4:
+	CMPQ      SI, $0x00000100
+	JLT       by4done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	VMOVDQU64 64(DI)(BX*1), Z1
+	VMOVDQU64 128(DI)(BX*1), Z2
+	VMOVDQU64 192(DI)(BX*1), Z3
+	MOVQ      $0x00000001, R8
+
+by4next:
+	CMPQ   R8, DX
+	JGE    by4write
+	MOVQ   (CX)(R8*8), DI
+	VADDPD (DI)(BX*1), Z0, Z0
+	VADDPD 64(DI)(BX*1), Z1, Z1
+	VADDPD 128(DI)(BX*1), Z2, Z2
+	VADDPD 192(DI)(BX*1), Z3, Z3
+	INCQ   R8
+	JMP    by4next
+
+by4write:
+	VDIVPD   Z7, Z0, Z0
+	VMOVNTDQ Z0, (AX)(BX*1)
+	VDIVPD   Z7, Z1, Z1
+	VMOVNTDQ Z1, 64(AX)(BX*1)
+	VDIVPD   Z7, Z2, Z2
+	VMOVNTDQ Z2, 128(AX)(BX*1)
+	VDIVPD   Z7, Z3, Z3
+	VMOVNTDQ Z3, 192(AX)(BX*1)
+	ADDQ     $0x00000100, BX
+	SUBQ     $0x00000100, SI
+	JMP      by4
+
+by4done:
+by1:
+	CMPQ      SI, $0x00000040
+	JLT       by1done
+	MOVQ      (CX), DI
+	VMOVDQU64 (DI)(BX*1), Z0
+	MOVQ      $0x00000001, R8
+
+by1next:
+	CMPQ   R8, DX
+	JGE    by1write
+	MOVQ   (CX)(R8*8), DI
+	VADDPD (DI)(BX*1), Z0, Z0
+	INCQ   R8
+	JMP    by1next
+
+by1write:
+	VDIVPD   Z7, Z0, Z0
+	VMOVNTDQ Z0, (AX)(BX*1)
+	ADDQ     $0x00000040, BX
+	SUBQ     $0x00000040, SI
+	JMP      by1
+
+by1done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func streamAVX2(dst *byte, src *byte, n int)
 // Requires: AVX, MMX+
 TEXT ·streamAVX2(SB), NOSPLIT, $0-24

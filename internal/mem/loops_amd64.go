@@ -69,6 +69,12 @@ const (
 	loopProdU8AVX512
 	loopMinU8AVX512
 	loopMaxU8AVX512
+	loopSumF32AVX512Past
+	loopSumF64AVX512Past
+	loopSumI32AVX512Past
+	loopSumI64AVX512Past
+	loopAvgF32AVX512Past
+	loopAvgF64AVX512Past
 )
 
 // run calls the loop: a switch, because a call of a variable would move the
@@ -203,6 +209,18 @@ func (l loop) run(dst *byte, srcs **byte, k, from, to int) {
 		minU8AVX512(dst, srcs, k, from, to)
 	case loopMaxU8AVX512:
 		maxU8AVX512(dst, srcs, k, from, to)
+	case loopSumF32AVX512Past:
+		sumF32AVX512Past(dst, srcs, k, from, to)
+	case loopSumF64AVX512Past:
+		sumF64AVX512Past(dst, srcs, k, from, to)
+	case loopSumI32AVX512Past:
+		sumI32AVX512Past(dst, srcs, k, from, to)
+	case loopSumI64AVX512Past:
+		sumI64AVX512Past(dst, srcs, k, from, to)
+	case loopAvgF32AVX512Past:
+		avgF32AVX512Past(dst, srcs, k, from, to)
+	case loopAvgF64AVX512Past:
+		avgF64AVX512Past(dst, srcs, k, from, to)
 	}
 }
 
@@ -316,4 +334,15 @@ var loopsOf = [...]loops{
 			BF16: loopAvgBF16AVX512,
 		},
 	},
+}
+
+// loopsPast are the loops that store past the caches, by those that do the same
+// through them.
+var loopsPast = map[loop]loop{
+	loopSumF32AVX512: loopSumF32AVX512Past,
+	loopSumF64AVX512: loopSumF64AVX512Past,
+	loopSumI32AVX512: loopSumI32AVX512Past,
+	loopSumI64AVX512: loopSumI64AVX512Past,
+	loopAvgF32AVX512: loopAvgF32AVX512Past,
+	loopAvgF64AVX512: loopAvgF64AVX512Past,
 }

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -34,4 +35,49 @@ func TestStreamCopiesAnyLengthFromAnywhere(t *testing.T) {
 func FuzzStream(f *testing.F) {
 	f.Add(uint8(0), uint8(8), uint16(5000))
 	f.Fuzz(func(t *testing.T, from, to uint8, n uint16) { streams(t, int(from), int(to), int(n)) })
+}
+
+// Past the caches or through them, a reduction has the same result, wherever it begins,
+// and into an operand.
+func TestStreamReduceIsReduce(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		for op := Sum; op < Custom; op++ {
+			for _, typ := range definedTypes[op] {
+				for _, n := range []int{1, 64, 291} {
+					for _, skew := range []int{0, 1} {
+						testStreamReduce(t, op, typ, n, skew)
+					}
+				}
+			}
+		}
+		testStreamReduce(t, Sum, F32, stretch/4+77, 0)
+	})
+}
+
+func testStreamReduce(t *testing.T, op Op, typ Type, n, skew int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(uint64(op), uint64(typ)))
+	operand := [...]Buffer{refOperand(r, typ, n), refOperand(r, typ, n), refOperand(r, typ, n)}
+	for _, into := range []int{-1, 1} {
+		srcs := []Buffer{skewed(operand[0], skew), skewed(operand[1], skew), skewed(operand[2], 3)}
+		want := clone(srcs[0])
+		if err := Host.Reduce(op, want, srcs...); err != nil {
+			t.Fatal(err)
+		}
+		dst := skewed(operand[0], skew)
+		if into >= 0 {
+			dst = srcs[into]
+		}
+		if err := StreamReduce(op, dst, srcs...); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Equal(dst.HostSlice(), want.HostSlice()) {
+			continue
+		}
+		for i := range n { // NaN may differ
+			if !refSame(typ, slice(dst, i), slice(want, i)) {
+				t.Fatalf("%v of %d %v from place %d, into %d: element %d is %x, want %x", op, n, typ, skew, into, i, slice(dst, i), slice(want, i))
+			}
+		}
+	}
 }

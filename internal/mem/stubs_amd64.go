@@ -324,6 +324,42 @@ func minU8AVX512(dst *byte, srcs **byte, k int, from int, to int)
 //go:noescape
 func maxU8AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
+// sumF32AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// dst is at a multiple of 64, and these stores come before all later ones.
+//
+//go:noescape
+func sumF32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+
+// sumF64AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// dst is at a multiple of 64, and these stores come before all later ones.
+//
+//go:noescape
+func sumF64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+
+// sumI32AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// dst is at a multiple of 64, and these stores come before all later ones.
+//
+//go:noescape
+func sumI32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+
+// sumI64AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// dst is at a multiple of 64, and these stores come before all later ones.
+//
+//go:noescape
+func sumI64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+
+// avgF32AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// dst is at a multiple of 64, and these stores come before all later ones.
+//
+//go:noescape
+func avgF32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+
+// avgF64AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// dst is at a multiple of 64, and these stores come before all later ones.
+//
+//go:noescape
+func avgF64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+
 // streamAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.
 //
 //go:noescape

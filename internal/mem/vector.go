@@ -20,6 +20,19 @@ const (
 
 //go:generate go -C asm run . -out ../kernels_amd64.s -stubs ../stubs_amd64.go -pkg mem
 
+// past returns the loops that store past the caches in the place of those of l which
+// there are such for.
+func (l loops) past() loops {
+	for op := range l {
+		for t, through := range l[op] {
+			if p, ok := loopsPast[through]; ok {
+				l[op][t] = p
+			}
+		}
+	}
+	return l
+}
+
 // over combines the first bytes of the operands, as many of n as fill whole
 // vectors, and returns how many.
 func (l loop) over(dst *byte, srcs []*byte, n int) int {

@@ -7,6 +7,8 @@ const (
 	vectorUnit      = 64
 )
 
+var loopsPast map[loop]loop
+
 // vectorLoops returns none: there are no vector loops for this processor yet.
 func vectorLoops() (l loops) { return l }
 

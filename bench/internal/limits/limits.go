@@ -30,6 +30,7 @@ const (
 	fewPasses  = 2        // of a trial, at least
 	manyPasses = 1 << 10  // and at most
 	elements   = 4        // bytes of one
+	pastBytes  = 4 << 20  // from which on stores past the caches may be faster
 	smallBytes = 64 << 10 // below that, ranks that share processors wait for each other's turn above all
 )
 
@@ -70,16 +71,24 @@ type Limits struct {
 }
 
 // Measure takes the speeds for np ranks. crossing is how long a flag takes from
-// one processor to another. It takes about a quarter of a second.
+// one processor to another. It takes about half a second.
 func (g *Gauge) Measure(np int, crossing time.Duration) Limits {
 	l := Limits{np: np, threads: len(g.workers), crossing: crossing.Seconds() * 1e6}
 	for _, bytes := range g.sizes {
 		n := bytes / elements
-		l.copies.add(bytes, g.fastest(bytes, func(w *worker) { copy(w.sum[:n], w.a[:n]) }))
-		l.sums.add(bytes, g.fastest(bytes, func(w *worker) {
-			// It fails for operands that do not fit alone.
+		copies := g.fastest(bytes, func(w *worker) { copy(w.sum[:n], w.a[:n]) })
+		// Reductions fail for operands that do not fit alone.
+		sums := g.fastest(bytes, func(w *worker) {
 			_ = mem.Host.Reduce(mem.Sum, mem.Of(w.sum[:n]), mem.Of(w.a[:n]), mem.Of(w.b[:n]))
-		}))
+		})
+		if bytes >= pastBytes {
+			copies = min(copies, g.fastest(bytes, func(w *worker) { mem.Stream(mem.Of(w.sum[:n]).HostSlice(), mem.Of(w.a[:n]).HostSlice()) }))
+			sums = min(sums, g.fastest(bytes, func(w *worker) {
+				_ = mem.StreamReduce(mem.Sum, mem.Of(w.sum[:n]), mem.Of(w.a[:n]), mem.Of(w.b[:n]))
+			}))
+		}
+		l.copies.add(bytes, copies)
+		l.sums.add(bytes, sums)
 	}
 	return l
 }

@@ -55,7 +55,7 @@ func (r *Room) foldDirect(f *flow) error {
 			r.srcs[j] = mem.HostBytes(f.typ, n/size, r.block(f, j, off, n))
 		}
 		dst := mem.HostBytes(f.typ, n/size, f.recv[off:])
-		if err := r.combine(f.op, dst, 0, r.size(), false); err != nil {
+		if err := r.combineDirect(f.op, dst, 0, r.size(), f.past); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,8 @@ func (r *Room) bcastDirect(root int, b mem.Buffer) (done bool, err error) {
 // members, combined by op where they are several, to the recvs of others. What the
 // caches do not hold is stored past them, but for what has just been read there (np=2
 // near, through the caches and past them: bcast of 16 MiB 0.39 and 0.61 ms, of 64 MiB
-// 4.2 and 2.8; allreduce of 64 MiB 10.4 and 9.2, in place 6.4 and 7.1).
+// 4.2 and 2.8; allreduce of 64 MiB 10.4 and 9.2, in place 6.4 and 7.1). What one member
+// alone receives is combined past them, too (see mem.StreamReduce).
 func (r *Room) jointly(like mem.Buffer, op coll.Op, from, to members) error {
 	size := like.Type().Size()
 	lo, hi := r.stretch(like.Size())
@@ -80,7 +81,7 @@ func (r *Room) jointly(like mem.Buffer, op coll.Op, from, to members) error {
 		if from.n() > 1 {
 			mine := max(to.lo, min(r.me, to.hi-1)) // its own recv, if it has one
 			result = mem.HostBytes(like.Type(), n/size, r.vector(mine, r.access.places[mine][recvs], lo, n))
-			if err := r.combine(op, result, from.lo, from.hi, false); err != nil {
+			if err := r.combineDirect(op, result, from.lo, from.hi, past && to.n() == 1); err != nil {
 				return err
 			}
 		}
@@ -90,6 +91,15 @@ func (r *Room) jointly(like mem.Buffer, op coll.Op, from, to members) error {
 		}
 	}
 	return r.Barrier()
+}
+
+// combineDirect is combine of what is combined in no order, past the caches if nobody
+// reads it here.
+func (r *Room) combineDirect(op coll.Op, dst mem.Buffer, lo, hi int, past bool) error {
+	if past {
+		return mem.StreamReduce(op.Kind, dst, r.srcs[lo:hi]...)
+	}
+	return r.combine(op, dst, lo, hi, false)
 }
 
 // touched returns how many vectors the sends of some members and the recvs of others
