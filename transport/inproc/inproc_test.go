@@ -27,6 +27,8 @@ func open(t *testing.T, sinks []transport.Sink) *transporttest.Net {
 
 func TestConformance(t *testing.T) { transporttest.Run(t, open) }
 
+func TestFaulty(t *testing.T) { transporttest.RunFaulty(t, open) }
+
 // A counter is a sink that stores payloads over each other and counts.
 type counter struct {
 	frames, sent int

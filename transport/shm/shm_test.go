@@ -84,6 +84,8 @@ func openAmong(t *testing.T, sinks []transport.Sink, n int) *transporttest.Net {
 
 func TestConformance(t *testing.T) { transporttest.Run(t, openNet) }
 
+func TestFaulty(t *testing.T) { transporttest.RunFaulty(t, openNet) }
+
 // The smallest rings make every frame wait for room.
 func TestConformanceWithTheSmallestRings(t *testing.T) {
 	if ringSize(crowd) != smallestRing {

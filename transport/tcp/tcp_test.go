@@ -69,6 +69,8 @@ func (t *Transport) die() { t.release() }
 
 func TestConformance(t *testing.T) { transporttest.Run(t, openNet) }
 
+func TestFaulty(t *testing.T) { transporttest.RunFaulty(t, openNet) }
+
 // A rank is a transport and the sink it delivers to, for tests that look
 // inside. One goroutine drives all ranks of a test, in an order it knows.
 type rank struct {

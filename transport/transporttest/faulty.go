@@ -39,11 +39,17 @@ type Fault struct {
 // Faults show at this end; wrap both ends to have them show at both. It reads no
 // clock.
 //
-// The result is nothing but a transport.Transport: optional powers are hidden.
+// The result is a transport.Transport that is Restless: other optional powers are
+// hidden.
 func Faulty(sink transport.Sink, decide func(Event) Fault, open func(transport.Sink) transport.Transport) transport.Transport {
-	f := &faulty{sink: sink, decide: decide, peers: make(map[int]*victim), windows: make(map[uint64]*window)}
+	f := newFaulty(sink, decide)
 	f.Transport = open(f)
 	return f
+}
+
+// newFaulty returns what delivers to sink, without its transport.
+func newFaulty(sink transport.Sink, decide func(Event) Fault) *faulty {
+	return &faulty{sink: sink, decide: decide, peers: make(map[int]*victim), windows: make(map[uint64]*window)}
 }
 
 // faulty stands between a transport and its sink, on both sides.
@@ -204,6 +210,27 @@ func (f *faulty) Arm() bool {
 		}
 	}
 	return f.Transport.Arm()
+}
+
+// Pending implements transport.Restless.
+func (f *faulty) Pending() bool {
+	for _, v := range f.peers {
+		for _, q := range v.queue {
+			if q.forgotten && !v.stalled {
+				return true
+			}
+		}
+	}
+	r, ok := f.Transport.(transport.Restless)
+	return len(f.due) > 0 || ok && r.Pending()
+}
+
+// Deadline implements transport.Restless.
+func (f *faulty) Deadline() int64 {
+	if r, ok := f.Transport.(transport.Restless); ok {
+		return r.Deadline()
+	}
+	return 0
 }
 
 // Close implements transport.Transport. What stalled is dropped.
