@@ -122,7 +122,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		c.warnOfLibrary(fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))
 	}
 	if info.Rank == 0 {
-		c.logTable(ctx)
+		c.logWays(ctx)
 	}
 	return c, nil
 }

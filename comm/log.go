@@ -12,7 +12,7 @@ import (
 
 // The parts that log under a name of their own.
 const (
-	partTuning = "tuning" // the algorithms in force
+	partTuning = "tuning" // how collectives are done
 	partTCP    = "tcp"    // connections
 )
 
@@ -79,13 +79,31 @@ func (h partHandler) WithGroup(name string) slog.Handler {
 	return h
 }
 
-// logTable logs the algorithms that the calls of c use, a line for each.
-func (c *Comm) logTable(ctx context.Context) {
+// logWays logs what the collectives of c go through, and by which algorithms, a line for
+// each.
+func (c *Comm) logWays(ctx context.Context) {
 	l := c.log.With("part", partTuning)
 	if !l.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	for line := range strings.Lines(c.table.Describe(c.Size())) {
+	for line := range strings.Lines(c.ways()) {
 		l.Info(strings.TrimSpace(line))
 	}
+}
+
+// ways says how the collectives of c are done: through a room, in two levels, or by
+// messages.
+func (c *Comm) ways() string {
+	switch {
+	case c.room != nil:
+		return fmt.Sprintf("%d ranks of one host, through memory that all see:\n%s", c.Size(), c.room.Describe())
+	case c.levels != nil:
+		ways := fmt.Sprintf("%d ranks of %d hosts, in two levels: by messages between hosts, and what has no second level among all:\n%s",
+			c.Size(), len(c.levels.hosts), c.table.Describe(c.Size()))
+		if c.levels.room != nil {
+			ways += fmt.Sprintf("%d ranks of this host, through memory that all see:\n%s", len(c.levels.hosts[c.levels.me.host]), c.levels.room.Describe())
+		}
+		return ways
+	}
+	return fmt.Sprintf("%d ranks, by messages:\n%s", c.Size(), c.table.Describe(c.Size()))
 }
