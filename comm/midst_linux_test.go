@@ -24,7 +24,7 @@ import (
 // in the midst of a collective.
 
 // drillVariable makes a process of this test a rank that drills: its value is a
-// collective, or messages, a length, and the way that the vectors take.
+// collective, messages or a maker, a length, and the way that the vectors take.
 const drillVariable = "COMM_TEST_DRILL"
 
 // drillRounds is how many rounds a rank does before it says that it is ready, and
@@ -80,6 +80,9 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 	if d.kind == messages {
 		return circulate(ctx, c, d.way, d.n, turned)
 	}
+	if maker := makers[d.kind]; maker != nil {
+		return makeAgain(ctx, c, maker, d.n, turned)
+	}
 	var answers []*answer[int64]
 	for _, q := range questions(d.kind, c.Size(), []int{d.n}, []comm.Op{comm.Sum, comm.Max}) {
 		a := ask(q, integers[int64](), c.Rank())
@@ -132,6 +135,12 @@ func TestStressOfStoppedAndKilledRanks(t *testing.T) {
 	}
 	end := stress.Until(t)
 	for again := true; again; again = stress.Asked() && time.Now().Before(end) {
+		for maker := range makers {
+			for victim, way := range []string{"room", "tcp"} {
+				d := disaster{maker, 1000, 3, way, victim}
+				t.Run(d.String(), func(t *testing.T) { d.underGompirun(t, gompirun) })
+			}
+		}
 		for i, kind := range everyKind {
 			for j, n := range []int{5, 40_000} {
 				for _, p := range []int{2, 4} {
