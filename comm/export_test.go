@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 	"errors"
+	"time"
 
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
@@ -89,6 +90,13 @@ func (c *Comm) AttendForever(ctx context.Context) error {
 	}
 	err := rd.Attend(func() (bool, error) { return false, nil })
 	return errors.Join(err, rd.End())
+}
+
+// JudgeEvery makes ranks look at their processors oftener, until what it returns is called.
+func JudgeEvery(d time.Duration) (restore func()) {
+	before := judgeEvery
+	judgeEvery = d
+	return func() { judgeEvery = before }
 }
 
 // Patient reports whether this rank spins when it waits, wherever it does.

@@ -220,7 +220,7 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 		}
 	}
 	roomy := all.loads(info)[info.Node] <= 1
-	p.e.SetPatience(f.Spin, yields, roomy, outlook{all, info, "/", affinity}.roomy)
+	p.e.SetPatience(f.Spin, yields, roomy, outlook{all, info, "/", affinity}.roomy, judgeEvery)
 	m.blocks, m.devices, m.library = all.blocks(), all.devices(), all[0].library
 	m.table, err = all.agreed(info)
 	return m, err

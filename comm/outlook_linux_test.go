@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,9 +33,7 @@ func moveTo(t *testing.T, cpus *unix.CPUSet) {
 // Ranks whose processors are taken away while they run stop spinning, in messages and
 // in their room, and spin again when they are given back.
 func TestRanksThatArePutOnOneProcessorStopSpinning(t *testing.T) {
-	if testing.Short() {
-		t.Skip("processors are looked at every five seconds")
-	}
+	defer comm.JudgeEvery(10 * time.Millisecond)()
 	var all, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		t.Fatal(err)

@@ -16,28 +16,25 @@ type patience struct {
 
 	most   int // of spin
 	roomy  func() bool
-	tired  int // how often drivers have come to the first of their yields
+	every  time.Duration // the least between two calls of it
+	tired  int           // how often drivers have come to the first of their yields
 	judged time.Time
 	spins  atomic.Bool // spin is not 0
 }
 
-const (
-	// tiredPerCheck is on every how manieth first yield drivers look at the clock: it
-	// costs a tenth of a yield.
-	tiredPerCheck = 64
-	// judgeEvery bounds what judging costs, 0.15 ms of reading files and a hundred
-	// allocations, to nothing that can be measured.
-	judgeEvery = 5 * time.Second
-)
+// tiredPerCheck is on every how manieth first yield drivers look at the clock: it costs
+// a tenth of a yield.
+const tiredPerCheck = 64
 
 // SetPatience sets how a driver waits before it sleeps: it polls spin times in a row,
 // if ranks have a processor each, as roomy says, and then yields times, each after
 // having given the processor away. At first it does neither. again says it anew; it is
-// called while ranks wait, every five seconds at most, from any goroutine, without a lock.
-func (e *Engine) SetPatience(spin, yields int, roomy bool, again func() bool) {
+// called while ranks wait, no sooner than every after the last time, from any goroutine,
+// without a lock.
+func (e *Engine) SetPatience(spin, yields int, roomy bool, again func() bool, every time.Duration) {
 	e.lock()
 	defer e.unlock()
-	e.most, e.yields, e.judged = spin, yields, time.Now()
+	e.most, e.yields, e.every, e.judged = spin, yields, every, time.Now()
 	if e.setSpin(roomy); spin > 0 {
 		e.roomy = again // which may hold on to much
 	}
@@ -63,7 +60,7 @@ func (e *Engine) tire() {
 
 // judge judges anew whether drivers may spin, if it is time to.
 func (e *Engine) judge() {
-	if e.most == 0 || time.Since(e.judged) < judgeEvery {
+	if e.most == 0 || time.Since(e.judged) < e.every {
 		return
 	}
 	e.judged = time.Now()

@@ -38,7 +38,7 @@ func TestPatienceIsJudgedAnewWhileRanksWait(t *testing.T) {
 	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
 		var asked atomic.Int32
 		var room atomic.Bool
-		e.SetPatience(1, 1, true, func() bool { asked.Add(1); return room.Load() })
+		e.SetPatience(1, 1, true, func() bool { asked.Add(1); return room.Load() }, 5*time.Second)
 		for i, roomy := range []bool{false, true, false} {
 			room.Store(roomy)
 			if err := bounce(ctx, ch, many); err != nil {
@@ -66,7 +66,7 @@ func TestPatienceIsJudgedAnewByALongWait(t *testing.T) {
 			time.Sleep(12 * time.Second)
 			return ch.Send(ctx, 1, 0, mem.Buffer{}, false)
 		}
-		e.SetPatience(1, 1, true, func() bool { return false })
+		e.SetPatience(1, 1, true, func() bool { return false }, 5*time.Second)
 		time.Sleep(10 * time.Second)
 		if _, err := ch.Recv(ctx, 0, 0, mem.Buffer{}); err != nil {
 			return err
@@ -80,7 +80,7 @@ func TestPatienceIsJudgedAnewByALongWait(t *testing.T) {
 
 func TestWhoNeverSpinsJudgesNothing(t *testing.T) {
 	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
-		e.SetPatience(0, 1, true, func() bool { panic("asked") })
+		e.SetPatience(0, 1, true, func() bool { panic("asked") }, 5*time.Second)
 		time.Sleep(10 * time.Second)
 		if err := bounce(ctx, ch, 200); err != nil || e.Patient() {
 			return errors.Join(err, fmt.Errorf("spins %v", e.Patient()))
