@@ -130,11 +130,12 @@ func TestProcessesDoCollectivesOnTheirDevices(t *testing.T) {
 	const onDevices = "FAKECUDA_FAIL=cuMemAllocHost_v2:1=2" // no pinned memory to go through
 	const said = "collectives of device memory go through host memory"
 	type situation struct {
-		np, said    string
+		np          int
+		why         string // what else each rank says, once, where host memory serves
 		environment []string
 	}
 	alike := func(np int, devices string) situation {
-		k := situation{fmt.Sprint(np), "", []string{"FAKECUDA_DEVICES=" + devices}}
+		k := situation{np, "", []string{"FAKECUDA_DEVICES=" + devices}}
 		if np > 1 { // a world of one has no room
 			k.environment = append(k.environment, onDevices)
 		}
@@ -142,27 +143,33 @@ func TestProcessesDoCollectivesOnTheirDevices(t *testing.T) {
 	}
 	cases := []situation{
 		alike(2, "1"),
-		{"4", "", []string{"FAKECUDA_DEVICES=4", onDevices, "FAKECUDA_DELAY=300"}},
-		{"3", said, []string{"FAKECUDA_DEVICES=2", "FAKECUDA_P2P=00/00"}},
-		{"2", said, []string{"FAKECUDA_DEVICES=2", "FAKECUDA_BLIND=1"}},
-		{"3", said, []string{"FAKECUDA_DEVICES=1", rank1Variable + "=FAKECUDA_FAIL=cuIpcOpenMemHandle_v2:1=201"}},
+		{4, "", []string{"FAKECUDA_DEVICES=4", onDevices, "FAKECUDA_DELAY=300"}},
+		{3, "PEER_ACCESS_UNSUPPORTED", []string{"FAKECUDA_DEVICES=2", "FAKECUDA_P2P=00/00"}},
+		{2, "copies on the device find 0x", []string{"FAKECUDA_DEVICES=2", "FAKECUDA_BLIND=imports"}},
+		{2, "copies on the device find 0x5a where", []string{"FAKECUDA_DEVICES=2", "FAKECUDA_BLIND=copies"}},
+		{3, "kernels load 0x0 where", []string{"FAKECUDA_DEVICES=2", "FAKECUDA_BLIND=kernels"}},
+		{3, "another rank cannot", []string{"FAKECUDA_DEVICES=1", rank1Variable + "=FAKECUDA_FAIL=cuIpcOpenMemHandle_v2:1=201"}},
 	}
 	switch {
 	case cudatest.Real(): // with what devices there are
-		cases = []situation{{np: "1"}, {np: "2"}, {np: "4"}, {np: "8"}}
+		cases = []situation{{np: 1}, {np: 2}, {np: 4}, {np: 8}}
 	case !testing.Short():
 		for np := 1; np <= 8; np++ {
 			for _, devices := range []string{"1", "2", "3", "8"} {
 				cases = append(cases, alike(np, devices))
 			}
 		}
-		cases = append(cases, situation{"3", said, []string{rank1Variable + "=FAKECUDA_FAIL=cuIpcGetMemHandle:1=1"}},
-			situation{"2", said, []string{rank1Variable + "=FAKECUDA_FAIL=cuStreamCreate:3=2"}})
+		cases = append(cases, situation{3, "has no memory to share", []string{rank1Variable + "=FAKECUDA_FAIL=cuIpcGetMemHandle:1=1"}},
+			situation{2, "has no memory to share", []string{rank1Variable + "=FAKECUDA_FAIL=cuStreamCreate:3=2"}})
 	}
 	for _, k := range cases {
-		out, err := startRanks(t, "collectives", k.np, append(k.environment, "GOMPI_DEVICE_ARENA=256K", "GOMPI_LOG=warn")...)
-		if err != nil || k.said == "" && strings.Contains(out, said) || !strings.Contains(out, k.said) {
-			t.Errorf("np=%s, %v: %v\n%s", k.np, k.environment, err, out)
+		out, err := startRanks(t, "collectives", fmt.Sprint(k.np), append(k.environment, "GOMPI_DEVICE_ARENA=256K", "GOMPI_LOG=warn")...)
+		lines := 0
+		if k.why != "" {
+			lines = k.np
+		}
+		if err != nil || strings.Count(out, said) != lines || !strings.Contains(out, k.why) {
+			t.Errorf("np=%d, %v: %v\n%s", k.np, k.environment, err, out)
 		}
 	}
 }

@@ -73,12 +73,6 @@ func (d *Device) Memory() (free, total int, err error) {
 	return free, total, d.failed("memory", err)
 }
 
-// CanReach tells whether kernels on d can load and store the memory of peer.
-func (d *Device) CanReach(peer *Device) (bool, error) {
-	can, err := driver.CanReach(d.ordinal, peer.ordinal)
-	return can || d == peer, d.failed("access to "+peer.name, err)
-}
-
 // failed says where and in what err happened.
 func (d *Device) failed(what string, err error) error {
 	if err == nil {

@@ -23,10 +23,10 @@ import (
 // which the payloads of steps go around. Only its owner writes to it. Arenas are made
 // for the first collective that wants them, are of the devices of that collective,
 // and stay until the communicator is closed everywhere: a device must not free what
-// another process still sees. The way is proven before it is used: each member writes
-// a number of chance to its arena, and every other has to read it there. If one cannot
-// make, export, import or read, all are told, and the buffers of this communicator go
-// through host memory for good.
+// another process still sees. The way is proven before it is used: each member stores
+// numbers of chance in its arena, and the device of every other has to see them there,
+// in a copy and in a kernel (prove). If one cannot make, export, import or see, all are
+// told, and the buffers of this communicator go through host memory for good.
 //
 // # Steps
 //
@@ -205,7 +205,7 @@ func word64(b []byte) uint64     { return binary.NativeEndian.Uint64(b) }
 // An offer is what a member tells of its arena.
 type offer struct {
 	size   uint64 // 0: there is none
-	nonce  uint64 // is at its beginning
+	nonce  uint64 // its evidence is at its beginning
 	handle []byte
 }
 
@@ -261,6 +261,9 @@ func (d *Devices) furnish(at mem.Accelerator) error {
 
 // offer makes this member's arena and queues.
 func (d *Devices) offer() (o offer, err error) {
+	if d.ask < slots*slotLeast {
+		return o, fmt.Errorf("an arena of %d bytes: want %d at least", d.ask, slots*slotLeast)
+	}
 	arena, err := d.space.Alloc(mem.U8, d.ask)
 	if err != nil {
 		return o, err
@@ -271,8 +274,8 @@ func (d *Devices) offer() (o offer, err error) {
 			return o, err
 		}
 	}
-	nonce := []uint64{rand.Uint64()}
-	if err := d.space.Copy(arena.Slice(0, 8), mem.Of(nonce).Raw()); err != nil {
+	nonce := rand.Uint64()
+	if err := d.space.Copy(arena.Slice(0, evidenceSize), mem.Bytes(evidence(nonce))); err != nil {
 		return o, err
 	}
 	handle, err := d.space.Export(arena)
@@ -282,10 +285,10 @@ func (d *Devices) offer() (o offer, err error) {
 	if err != nil {
 		return o, err
 	}
-	return offer{uint64(d.ask), nonce[0], handle}, nil
+	return offer{uint64(d.ask), nonce, handle}, nil
 }
 
-// accept imports the others' arenas, and reads what should be in them.
+// accept imports the others' arenas, and proves that they are seen.
 func (d *Devices) accept(offers []offer) error {
 	size := d.ask
 	for j, o := range offers {
@@ -294,9 +297,7 @@ func (d *Devices) accept(offers []offer) error {
 		}
 		size = min(size, int(o.size))
 	}
-	if d.slot = size / slots &^ (deviceLine - 1); d.slot < slotLeast {
-		return fmt.Errorf("%d bytes for each rank: want %d", size, slots*slotLeast)
-	}
+	d.slot = size / slots &^ (deviceLine - 1)
 	for j, o := range offers {
 		if j == d.room.me {
 			continue
@@ -306,12 +307,8 @@ func (d *Devices) accept(offers []offer) error {
 			return fmt.Errorf("memory of rank %d: %w", j, err)
 		}
 		d.arenas[j] = b
-		got := make([]uint64, 1)
-		if err := d.space.Copy(mem.Of(got).Raw(), b.Slice(0, 8)); err != nil {
+		if err := d.prove(j, offers); err != nil {
 			return fmt.Errorf("memory of rank %d: %w", j, err)
-		}
-		if got[0] != o.nonce {
-			return fmt.Errorf("memory of rank %d holds %#x where that rank stored %#x", j, got[0], o.nonce)
 		}
 	}
 	return nil

@@ -16,8 +16,10 @@
 // (0: no device reaches another; or rows of the matrix, 011/101/110), FAKECUDA_INIT
 // (what cuInit answers), FAKECUDA_DELAY (longest pause of a stream before a piece
 // of work, in microseconds, 50), FAKECUDA_FAIL (name:n=code: the n-th call of that
-// function from now on answers code), FAKECUDA_BLIND (1: imported memory is not that
-// which was exported, as where devices seem to reach each other and do not).
+// function from now on answers code), FAKECUDA_BLIND (imports: imported memory is not
+// that which was exported; kernels, copies: those of a device find something else in the
+// memory of another, and the host does not. So it is where devices seem to reach each
+// other and do not).
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -79,6 +81,12 @@ static const std::map<int, std::pair<const char *, const char *>> errors = {
 static long setting(const char *name, long otherwise) {
   const char *s = getenv(name);
   return s && *s ? strtol(s, NULL, 0) : otherwise;
+}
+
+// blind tells whether FAKECUDA_BLIND says so of what.
+static bool blind(const char *what) {
+  const char *s = getenv("FAKECUDA_BLIND");
+  return s && !strcmp(s, what);
 }
 
 // ---- failures on demand
@@ -183,6 +191,8 @@ extern "C" __attribute__((visibility("hidden"))) void *fake_reach(u64 addr, u64 
     allowed = running->peers.count(last.device);
   }
   if (!allowed) throw Astray();
+  static thread_local u64 nothing[8];
+  if (last.device && last.device != running && blind("kernels")) return nothing;
   return last.alias + (addr - last.base);
 }
 
@@ -365,12 +375,6 @@ static size_t capacity() { return setting("FAKECUDA_MEMORY", 4l << 30); }
 API cuDeviceTotalMem_v2(size_t *bytes, int) {
   MAY_FAIL
   *bytes = capacity();
-  return OK;
-}
-
-API cuDeviceCanAccessPeer(int *can, int device, int peer) {
-  MAY_FAIL
-  *can = canAccess(device, peer);
   return OK;
 }
 
@@ -652,6 +656,13 @@ static result place(uintptr_t addr, size_t n, char **p, bool *pageable) {
   return !b && find(addr, 1) ? INVALID_VALUE : OK; // it would leave its allocation
 }
 
+// owner returns whose memory is at addr, NULL if it is the host's.
+static Device *owner(uintptr_t addr) {
+  std::shared_lock<std::shared_mutex> lock(memory);
+  Block *b = find(addr, 1);
+  return b ? b->device : NULL;
+}
+
 // As with the real driver, pageable memory is read before the call returns, and
 // written before it returns.
 API cuMemcpyAsync(uintptr_t dst, uintptr_t src, size_t n, void *stream) {
@@ -661,7 +672,10 @@ API cuMemcpyAsync(uintptr_t dst, uintptr_t src, size_t n, void *stream) {
   char *to, *from;
   bool writeNow, readNow;
   if (place(dst, n, &to, &writeNow) || place(src, n, &from, &readNow)) return INVALID_VALUE;
-  if (readNow) {
+  Device *source = owner(src);
+  if (blind("copies") && owner(dst) && source && source != s->device) {
+    s->put([=] { memset(to, 0x5a, n); return OK; });
+  } else if (readNow) {
     auto copy = std::make_shared<std::string>(from, n);
     s->put([=] { memcpy(to, copy->data(), n); return OK; });
   } else {
@@ -874,7 +888,7 @@ API cuIpcOpenMemHandle_v2(uintptr_t *addr, Ipc h, unsigned flags) {
   char path[64];
   snprintf(path, sizeof path, "/proc/%d/fd/%d", h.pid, h.fd);
   int fd = open(path, O_RDWR | O_CLOEXEC);
-  if (setting("FAKECUDA_BLIND", 0)) {
+  if (blind("imports")) {
     close(fd);
     fd = memfd_create("fakecuda", MFD_CLOEXEC);
     if (ftruncate(fd, (h.size + 4095) & ~(size_t)4095)) return OUT_OF_MEMORY;

@@ -123,12 +123,6 @@ func Retain(ordinal int) (Context, error) {
 	return Context(v), err
 }
 
-// CanReach tells whether device from can load and store the memory of device to.
-func CanReach(from, to int) (bool, error) {
-	v, err := value(C.gompi_peer(C.int(from), C.int(to)))
-	return v != 0, err
-}
-
 // Reach lets kernels in a context use the memory of peer's device, of this process.
 func Reach(c, peer Context) error {
 	return failed(C.gompi_reach(C.uintptr_t(c), C.uintptr_t(peer)))

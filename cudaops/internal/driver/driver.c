@@ -60,7 +60,6 @@ typedef struct {
 
 // Without one of these a feature is missing, which its use reports.
 #define OPTIONAL(X) \
-	X(cuDeviceCanAccessPeer, (int *can, int device, int peer)) \
 	X(cuCtxEnablePeerAccess, (handle peer, unsigned flags)) \
 	X(cuPointerSetAttribute, (const void *value, int attribute, uintptr_t addr)) \
 	X(cuIpcGetMemHandle, (ipc_handle *h, uintptr_t addr)) \
@@ -186,17 +185,6 @@ gompi_result gompi_retain(int ordinal) {
 	TRY(cuDeviceGet, &device, ordinal);
 	TRY(cuDevicePrimaryCtxRetain, &ctx, device);
 	r.value = (uintptr_t)ctx;
-out:
-	return r;
-}
-
-gompi_result gompi_peer(int from, int to) {
-	gompi_result r = {0};
-	int a, b, can = 0;
-	TRY(cuDeviceGet, &a, from);
-	TRY(cuDeviceGet, &b, to);
-	TRY(cuDeviceCanAccessPeer, &can, a, b);
-	r.value = can;
 out:
 	return r;
 }

@@ -34,7 +34,6 @@ gompi_result gompi_within(uintptr_t ctx, gompi_result (*f)(void *), void *arg);
 
 gompi_result gompi_describe(int ordinal, gompi_device *d);
 gompi_result gompi_retain(int ordinal);
-gompi_result gompi_peer(int from, int to);
 gompi_result gompi_reach(uintptr_t ctx, uintptr_t peer);
 gompi_result gompi_memory(uintptr_t ctx, size_t *available, size_t *total);
 gompi_result gompi_place_of(uintptr_t addr, gompi_place *p);

@@ -21,7 +21,6 @@ func Likely(string) bool { return false }
 // What follows exists so that package cudaops compiles.
 func Describe(int) (Description, error)                             { return Description{}, errBuild }
 func Retain(int) (Context, error)                                   { return 0, errBuild }
-func CanReach(int, int) (bool, error)                               { return false, errBuild }
 func Reach(Context, Context) error                                  { return errBuild }
 func Memory(Context) (int, int, error)                              { return 0, 0, errBuild }
 func Locate(uintptr) (Place, error)                                 { return Place{}, errBuild }

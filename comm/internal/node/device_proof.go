@@ -1,0 +1,57 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"gompi/internal/mem"
+)
+
+// evidenceSize is the bytes at the beginning of an arena by which others know it: a
+// page, so that all threads of some warps have to load. The least arena holds many.
+const evidenceSize = 4096
+
+// evidence returns the bytes of chance that follow from nonce.
+func evidence(nonce uint64) []byte {
+	b, chance := make([]byte, evidenceSize), rand.NewPCG(nonce, 0)
+	for i := range b {
+		b[i] = byte(chance.Uint64())
+	}
+	return b
+}
+
+// prove makes sure that this member's device sees what member j has stored in its arena.
+// That the driver maps memory is not enough, nor that the host reads it: such a copy may
+// go through the host where devices do not reach each other. And where an I/O memory
+// management unit is in the way of peers, they map each other's memory, without an
+// error, and read something else. So the device does what collectives do with it, a copy
+// and a kernel's loads, which are different engines, into the own arena; the host looks
+// at that alone.
+func (d *Devices) prove(j int, offers []offer) error {
+	q, own := d.queues[taking], d.arenas[d.room.me]
+	mine, theirs := evidence(offers[d.room.me].nonce), evidence(offers[j].nonce)
+	page := func(arena mem.Buffer, i int) mem.Buffer { return arena.Slice(i*evidenceSize, (i+1)*evidenceSize) }
+	const copied, added = 1, 2 // pages of the own arena, behind its evidence
+	got := make([]byte, 2*evidenceSize)
+	err := errors.Join(
+		q.Copy(page(own, copied), page(d.arenas[j], 0)),
+		q.Reduce(mem.Sum, page(own, added), page(own, 0), page(d.arenas[j], 0)),
+		q.Sync(),
+	)
+	if err == nil {
+		err = d.space.Copy(mem.Bytes(got), own.Slice(copied*evidenceSize, (added+1)*evidenceSize))
+	}
+	if err != nil {
+		return err
+	}
+	for i, want := range theirs {
+		switch sum := got[evidenceSize+i] - mine[i]; {
+		case got[i] != want:
+			return fmt.Errorf("copies on the device find %#x where that rank stored %#x", got[i], want)
+		case sum != want:
+			return fmt.Errorf("kernels load %#x where that rank stored %#x", sum, want)
+		}
+	}
+	return nil
+}
