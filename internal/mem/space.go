@@ -36,10 +36,3 @@ type Pinner interface {
 	AllocHost(t Type, n int) (Buffer, error)
 	FreeHost(Buffer) error
 }
-
-// A Registrar is a Space that can make host memory known to its device
-// (pinning), so that copies and RDMA reach it directly.
-type Registrar interface {
-	Register(host Buffer) error
-	Unregister(host Buffer)
-}
