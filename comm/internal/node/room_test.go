@@ -62,25 +62,31 @@ func (h *house) rooms(t testing.TB, ordered bool, pause func(rank int)) (rooms [
 			t.Fatal(err)
 		}
 	}
-	for me, p := range h.pools {
-		blocks := make([]Part, len(tokens))
-		own, claim := p.Own(tokens[me])
-		for r, tok := range tokens {
-			if r == me {
-				blocks[r] = own
-			} else {
-				blocks[r] = p.Enter(tokens[me], r, h.arenas[r], tok)
-			}
-		}
-		r := New(me, blocks, StageSize(len(tokens)), claim, ordered, len(tokens)%2 == 1, &door{h, me, pause})
-		r.SeeHeaps(h.heaps)
-		rooms = append(rooms, r)
+	for me := range h.pools {
+		rooms = append(rooms, h.room(me, tokens, ordered, pause))
 	}
 	return rooms, func() {
 		for r, p := range h.pools {
 			p.Give(tokens[r])
 		}
 	}
+}
+
+// room returns the room of the blocks that tokens name, for one rank.
+func (h *house) room(me int, tokens []Token, ordered bool, pause func(rank int)) *Room {
+	p := h.pools[me]
+	blocks := make([]Part, len(tokens))
+	own, claim := p.Own(tokens[me])
+	for r, tok := range tokens {
+		if r == me {
+			blocks[r] = own
+		} else {
+			blocks[r] = p.Enter(tokens[me], r, h.arenas[r], tok)
+		}
+	}
+	r := New(me, blocks, StageSize(len(tokens)), claim, ordered, len(tokens)%2 == 1, &door{h, me, pause})
+	r.SeeHeaps(h.heaps)
+	return r
 }
 
 // A door is the Port of a goroutine rank. It sleeps as ranks do: it says so, looks
@@ -91,8 +97,8 @@ type door struct {
 	pause func(rank int)
 }
 
-func (d *door) fault() error {
-	if err := d.broken.Load(); err != nil {
+func (h *house) fault() error {
+	if err := h.broken.Load(); err != nil {
 		return *err
 	}
 	return nil
@@ -144,9 +150,9 @@ func (d *door) DisagreeOn(member, mine, theirs int) error {
 
 var errDisagree = errors.New("disagree")
 
-func (d *door) breakUp(err error) error {
-	d.broken.CompareAndSwap(nil, &err)
-	return d.fault()
+func (h *house) breakUp(err error) error {
+	h.broken.CompareAndSwap(nil, &err)
+	return h.fault()
 }
 
 // together runs fn on all ranks and returns what they returned.

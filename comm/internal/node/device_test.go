@@ -1,0 +1,256 @@
+package node
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"gompi/comm/internal/coll"
+	"gompi/internal/mem"
+	"gompi/internal/mem/memtest"
+	"gompi/internal/stress"
+)
+
+// A gpu is a device as one rank sees it. Those of all ranks reach each other, and using
+// what was freed is an error. Its queues stop for a moment wherever chance has it.
+type gpu struct {
+	*memtest.Device // the memory of all
+	identity        string
+	rng             *rand.Rand
+	imported        map[uintptr]bool
+}
+
+func newGPU(memory *memtest.Device, number int, seed uint64) *gpu {
+	return &gpu{memory, fmt.Sprintf("gpu %d", number), rand.New(rand.NewPCG(seed, uint64(number))), map[uintptr]bool{}}
+}
+
+func (g *gpu) Identity() string { return g.identity }
+
+// inside returns b as the Device knows it.
+func (g *gpu) inside(b mem.Buffer) mem.Buffer {
+	if b.IsHost() {
+		return b
+	}
+	return mem.Device(g.Device, b.Addr(), b.Type(), b.Len())
+}
+
+func (g *gpu) Alloc(t mem.Type, n int) (mem.Buffer, error) {
+	b, err := g.Device.Alloc(t, n)
+	return mem.Device(g, b.Addr(), t, b.Len()), err
+}
+
+func (g *gpu) Free(b mem.Buffer) {
+	if g.imported[b.Addr()] {
+		delete(g.imported, b.Addr())
+		return
+	}
+	g.Device.Free(g.inside(b))
+}
+
+func (g *gpu) Copy(dst, src mem.Buffer) error { return g.Device.Copy(g.inside(dst), g.inside(src)) }
+
+func (g *gpu) Reduce(op mem.Op, dst mem.Buffer, srcs ...mem.Buffer) error {
+	return g.Device.Reduce(op, g.inside(dst), g.allInside(srcs)...)
+}
+
+func (g *gpu) allInside(bs []mem.Buffer) []mem.Buffer {
+	inside := make([]mem.Buffer, len(bs))
+	for i, b := range bs {
+		inside[i] = g.inside(b)
+	}
+	return inside
+}
+
+func (g *gpu) Divide(b mem.Buffer, n int) error { return g.Device.Divide(g.inside(b), n) }
+
+func (g *gpu) Export(b mem.Buffer) ([]byte, error) {
+	return binary.NativeEndian.AppendUint64(nil, uint64(b.Addr())), nil
+}
+
+func (g *gpu) Import(handle []byte, t mem.Type, n int) (mem.Buffer, error) {
+	addr := uintptr(binary.NativeEndian.Uint64(handle))
+	g.imported[addr] = true
+	return mem.Device(g, addr, t, n), nil
+}
+
+func (g *gpu) NewQueue() (mem.Queue, error) {
+	return &hesitant{g.Device.NewQueue(), g, rand.New(rand.NewPCG(g.rng.Uint64(), 0))}, nil
+}
+
+// A hesitant queue pauses before what a collective puts on it.
+type hesitant struct {
+	*memtest.Queue
+	g   *gpu
+	rng *rand.Rand // its goroutine's
+}
+
+func (q *hesitant) pause() { q.Do(func() error { stress.Pause(q.rng); return nil }) }
+
+func (q *hesitant) Copy(dst, src mem.Buffer) error {
+	q.pause()
+	return q.Queue.Copy(q.g.inside(dst), q.g.inside(src))
+}
+
+func (q *hesitant) Reduce(op mem.Op, dst mem.Buffer, srcs ...mem.Buffer) error {
+	q.pause()
+	return q.Queue.Reduce(op, q.g.inside(dst), q.g.allInside(srcs)...)
+}
+
+// deviceKinds are the kinds of deviceCall.
+const deviceKinds = 6
+
+// A deviceCall is a collective. Without send it is in place.
+type deviceCall struct {
+	send, recv []int64
+	do         func(send, recv mem.Buffer) error
+	want       func(i int) int64 // in recv
+}
+
+func newDeviceCall(r *Room, kind, n, root, call int) deviceCall {
+	p, sum := r.size(), coll.Op{Kind: mem.Sum}
+	mine := func(n int) []int64 { return vector(call, r.me, n) }
+	total := func(i int) (s int64) {
+		for q := range p {
+			s += value(call, q, i)
+		}
+		return s
+	}
+	switch kind {
+	case 0:
+		return deviceCall{mine(n), make([]int64, n), func(s, d mem.Buffer) error { return r.Allreduce(s, d, sum) }, total}
+	case 1:
+		return deviceCall{nil, mine(n), func(_, b mem.Buffer) error { return r.Allreduce(b, b, sum) }, total}
+	case 2:
+		return deviceCall{nil, mine(n), func(_, b mem.Buffer) error { return r.Bcast(root, b) },
+			func(i int) int64 { return value(call, root, i) }}
+	case 3:
+		return deviceCall{mine(n * p), make([]int64, n), func(s, d mem.Buffer) error { return r.ReduceScatterBlock(s, d, sum) },
+			func(i int) int64 { return total(r.me*n + i) }}
+	case 4:
+		return deviceCall{mine(n * p), make([]int64, n*p), r.Alltoall, func(i int) int64 { return value(call, i/n, r.me*n+i%n) }}
+	}
+	var all []int64
+	if r.me == root {
+		all = make([]int64, n*p)
+	}
+	return deviceCall{mine(n), all, func(s, d mem.Buffer) error { return r.Gather(root, s, d) },
+		func(i int) int64 { return value(call, i/n, i%n) }}
+}
+
+// once does a call on the gpu and checks what comes of it.
+func (g *gpu) once(r *Room, call int, k deviceCall) error {
+	send, err := g.holding(k.send)
+	if err != nil {
+		return err
+	}
+	defer g.Free(send)
+	recv, err := g.holding(k.recv)
+	if err != nil {
+		return err
+	}
+	defer g.Free(recv)
+	from := send
+	if len(k.send) == 0 {
+		from = recv
+	}
+	begin(r, uint64(call+1))
+	if on, err := r.devices.Meet(from, recv); !on {
+		return fmt.Errorf("call %d is not done on devices: %v", call, err)
+	}
+	r.devices.Carry(from, recv)
+	if err := errors.Join(k.do(send, recv), g.Copy(mem.Of(k.recv), recv)); err != nil {
+		return err
+	}
+	for i, got := range k.recv {
+		if want := k.want(i); got != want {
+			return fmt.Errorf("call %d, %d elements: element %d is %d, want %d", call, len(k.recv), i, got, want)
+		}
+	}
+	return nil
+}
+
+func (g *gpu) holding(v []int64) (mem.Buffer, error) {
+	b, err := g.Alloc(mem.I64, len(v))
+	if err == nil {
+		err = g.Copy(b, mem.Of(v))
+	}
+	return b, err
+}
+
+// enter makes a room of all members of r as communicators do:
+// each takes a block when it comes, whoever is still in the room before.
+func (h *house) enter(r *Room, call int, pause func(rank int)) (*Room, Token, error) {
+	mine, err := h.pools[r.me].Take()
+	if err != nil {
+		return nil, 0, err
+	}
+	words, tokens := make([]uint64, r.size()), make([]Token, r.size())
+	begin(r, uint64(call+1))
+	if err := r.Allgather(mem.Of([]uint64{uint64(mine)}), mem.Of(words)); err != nil {
+		return nil, 0, err
+	}
+	for j, w := range words {
+		tokens[j] = Token(w)
+	}
+	return h.room(r.me, tokens, false, pause), mine, nil
+}
+
+// Whatever the timing, of the ranks and of their devices, nobody reads of an arena what
+// is not there yet or not there any more, and none is freed that somebody sees: in rooms
+// that are made one after the other, and left by each when it has done its part.
+func TestStressDevices(t *testing.T) {
+	end := stress.Until(t)
+	for round := uint64(0); round < 4 || time.Now().Before(end); round++ {
+		p := []int{2, 3, 4, 7}[round%4]
+		memory, h := memtest.NewDevice("gpus"), newHouse(p)
+		rngs := make([]*rand.Rand, p) // each its rank's
+		for i := range rngs {
+			rngs[i] = rand.New(rand.NewPCG(round, uint64(i)))
+		}
+		pause := func(rank int) { stress.Pause(rngs[rank]) }
+		halls, _ := h.rooms(t, false, pause)
+		err := together(halls, func(hall *Room) error {
+			g := newGPU(memory, hall.me%(1+int(round)%3), round)
+			dice := rand.New(rand.NewPCG(round, 99)) // the same on all
+			for life := range 6 {
+				if err := h.live(hall, g, 1000*life, dice, pause); err != nil {
+					return h.breakUp(err)
+				}
+			}
+			begin(hall, 1<<20)
+			return hall.Barrier()
+		})
+		for _, p := range h.pools {
+			p.Sweep()
+		}
+		if n := memory.InUse(); err == nil && n > 0 {
+			err = fmt.Errorf("%d allocations are not freed", n)
+		}
+		if err != nil {
+			t.Fatalf("round %d, %d ranks: %v", round, p, err)
+		}
+	}
+}
+
+// live is a room of the members of hall, from call on.
+func (h *house) live(hall *Room, g *gpu, call int, dice *rand.Rand, pause func(rank int)) error {
+	r, token, err := h.enter(hall, call, pause)
+	if err != nil {
+		return err
+	}
+	var why error
+	d := r.Devices(slots*slotLeast, func(err error) { why = err })
+	for i := range 8 {
+		kind, n, root := dice.IntN(deviceKinds), 600+dice.IntN(1<<(4+dice.IntN(13))), dice.IntN(r.size())
+		pause(r.me)
+		if err := g.once(r, call+i, newDeviceCall(r, kind, n, root, call+i)); err != nil {
+			return fmt.Errorf("kind %d: %w (%v)", kind, err, why)
+		}
+	}
+	h.pools[r.me].WhenVacant(token, d.Close())
+	h.pools[r.me].Give(token)
+	return nil
+}
