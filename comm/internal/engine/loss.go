@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gompi/comm/internal/match"
+	"gompi/internal/boot"
+	"gompi/transport"
+)
+
+// This file is how ranks that die, leave or revoke end what waits for them, and whose
+// word about it counts.
+
+// Lost implements transport.Sink.
+func (e *Engine) Lost(rank int, err error) { e.lose(rank, e.reason(e.peer(rank), err), false) }
+
+// verdictTime is how long the loss of a peer waits for the launcher to say how
+// the peer ended. A killed process is reaped within milliseconds of its
+// connections' end; a cut network has no such news to wait for.
+const verdictTime = 500 * time.Millisecond
+
+// reason returns why a transport failed with p. What the launcher knows of p
+// counts more, and is waited for, with all else at rest: then every rank gives
+// the true reason, and none can end because of a death that the launcher has not
+// heard of yet, and be taken for the first to fail.
+func (e *Engine) reason(p *peer, err error) error {
+	if b := e.cfg.Boot; b != nil && p.lost == nil {
+		if b.Pending() {
+			e.news()
+		}
+		if errors.Is(err, transport.ErrCut) || errors.Is(err, transport.ErrUnreachable) {
+			e.awaitNews(p, time.Now().Add(verdictTime))
+		}
+	}
+	switch {
+	case p.lost != nil:
+		return p.lost
+	case errors.Is(err, transport.ErrGone):
+		return ErrLeft
+	}
+	return err
+}
+
+// fateTime is how long a collective that misses a peer which has left waits for
+// the launcher to say that the peer's process has failed, as it has if it left
+// because of an error.
+const fateTime = 200 * time.Millisecond
+
+// awaitFate returns how the process of a peer that has left ended, nil if that
+// is not known soon.
+func (e *Engine) awaitFate(p *peer) error {
+	deadline := time.Now().Add(fateTime)
+	for p.fate == nil && !e.doomed && e.cfg.Boot != nil && e.cfg.Boot.Await(time.Until(deadline)) {
+		e.news()
+	}
+	return p.fate
+}
+
+// awaitNews waits until the launcher has told that p is lost, that the job ends,
+// or nothing.
+func (e *Engine) awaitNews(p *peer, deadline time.Time) {
+	for p.lost == nil && !e.doomed && e.cfg.Boot.Await(time.Until(deadline)) {
+		e.news()
+	}
+}
+
+// lose handles the loss of a peer, of which the first reason counts. known says
+// that the launcher tells it to all ranks.
+func (e *Engine) lose(rank int, err error, known bool) {
+	p := e.peer(rank)
+	if p.lost != nil {
+		if known {
+			p.fate = err
+		}
+		return
+	}
+	e.lost++
+	p.lost = err
+	for _, ch := range e.channels {
+		ch.dismiss(p, known)
+	}
+}
+
+// dismissLost is dismiss for every peer that was lost before ch was made.
+func (ch *Channel) dismissLost() {
+	for _, page := range ch.e.peers {
+		for _, p := range page {
+			if p != nil && p.lost != nil {
+				ch.dismiss(p, false)
+			}
+		}
+	}
+}
+
+// dismiss ends what waits for a lost peer. One that left in good order can
+// still be missed by a receive or a collective; one that crashed or was cut off
+// breaks the communicator, for all its members.
+func (ch *Channel) dismiss(p *peer, known bool) {
+	src := ch.member(p.rank)
+	if src < 0 || ch.err != nil || p.rank == ch.e.cfg.Rank {
+		return
+	}
+	if !errors.Is(p.lost, ErrLeft) {
+		v := verdict{rank: p.rank, cause: "is lost: " + p.lost.Error()}
+		if known {
+			ch.fail(ch.verdict(v))
+		} else {
+			ch.breakUp(v)
+		}
+		return
+	}
+	e := ch.e
+	for n := range ch.q.Arrived() {
+		if m := n.Val; m.p == p && m.kind == transport.Announce { // its payload will not come
+			ch.q.Remove(n)
+			e.drop(m)
+		}
+	}
+	ch.q.DropSource(src, func(n *match.Recv[Request]) { e.finish(n.Val, p.lost) })
+	for i := range e.slots.list {
+		r := e.slots.list[i].r
+		if r != nil && r.ch == ch && r.peer == p.rank && r.round == nil && (r.stage == announced || r.stage == filling || r.stage == fetching) {
+			e.abandon(r, p.lost)
+		}
+	}
+	for _, w := range ch.probes {
+		e.rouse(w)
+	}
+	ch.round.dismiss(p)
+	ch.vigil.dismiss(p)
+	if ch.alone() {
+		ch.cancelPosted(p.lost)
+	}
+}
+
+// alone reports whether there were other members and all have left.
+func (ch *Channel) alone() bool {
+	if ch.e.lost == 0 || ch.size == 1 {
+		return false
+	}
+	for r := range ch.size {
+		if w := ch.World(r); r != ch.rank && ch.e.gone(w) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// dismissLeft asks the host segment which ranks have left without a word to
+// us, as they do if no connection was ever made. What they have sent is read
+// first.
+func (e *Engine) dismissLeft() {
+	var left []int
+	for _, ch := range e.channels {
+		for src := range ch.awaited() {
+			if w := ch.World(src); w != e.cfg.Rank && e.gone(w) == nil && e.cfg.Left(w) {
+				left = append(left, w)
+			}
+		}
+	}
+	if left == nil {
+		return
+	}
+	for e.poll(-1) > 0 {
+	}
+	for _, w := range left {
+		e.Lost(w, transport.ErrGone)
+	}
+}
+
+// news handles what came down from the launcher.
+func (e *Engine) news() int {
+	events := e.cfg.Boot.Events()
+	for _, ev := range events {
+		switch ev.Kind {
+		case boot.Died:
+			e.lose(ev.Rank, fmt.Errorf("%s", ev.Text), true)
+		case boot.Revoked:
+			e.revoke(ev.Rank, ev.Comm, ev.Text)
+		case boot.Terminate, boot.Gone:
+			e.doomed = true
+			e.failAll(fmt.Sprintf("the job ends: %s", ev.Text))
+		}
+	}
+	return len(events)
+}
+
+// News makes the engine look for news from the launcher.
+func (e *Engine) News() { e.news() }
+
+// revoke breaks a communicator as another rank said, directly or by way of the
+// launcher: whichever comes first.
+func (e *Engine) revoke(from int, comm uint64, text []byte) {
+	v, err := decodeVerdict(text)
+	if err == nil && (v.rank < 0 || v.rank >= e.cfg.Size) {
+		err = fmt.Errorf("it blames rank %d of %d", v.rank, e.cfg.Size)
+	}
+	if err != nil {
+		e.cfg.Log.Warn("revocation cannot be read", "from", from, "err", err)
+		v = verdict{rank: from, cause: "revoked it"}
+	}
+	ch := e.channels[comm]
+	switch {
+	case ch != nil:
+		ch.fail(ch.verdict(v))
+	case !e.closed.in[comm]:
+		e.revoked[comm] = v
+	}
+}
+
+func (e *Engine) failAll(cause string) {
+	for _, ch := range e.channels {
+		ch.fail(&RevokedError{Rank: -1, Cause: cause})
+	}
+}

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"gompi/internal/mem"
+)
+
+// Probe looks for a message from src with tag and, if wait is true, waits for
+// one. With take it removes the message, for Claim alone to receive. It returns none,
+// without an error, if there is none.
+func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Message, Status, error) {
+	e := ch.e
+	if !wait {
+		e.Progress()
+	}
+	e.lock()
+	defer e.exitPolling()
+	for {
+		if ch.err != nil {
+			return Message{}, Status{}, ch.err
+		}
+		if m := ch.find(src, tag, take); m != nil {
+			st := Status{Source: m.src, Tag: m.tag, Bytes: m.size, Type: m.typ}
+			return Message{ch, m}, st, nil
+		}
+		if err := ch.unreachable(src); err != nil || !wait {
+			return Message{}, Status{}, err
+		}
+		if err := ch.watch(ctx, src); err != nil {
+			return Message{}, Status{}, err
+		}
+	}
+}
+
+func (ch *Channel) find(src, tag int, take bool) *message {
+	look := ch.q.Find
+	if take {
+		look = ch.q.Take
+	}
+	if n := look(src, tag); n != nil {
+		return n.Val
+	}
+	return nil
+}
+
+// watch waits until some message arrives unmatched, or ch breaks.
+func (ch *Channel) watch(ctx context.Context, src int) error {
+	e := ch.e
+	w := e.newWaiter()
+	w.probed = ch
+	if src != Any {
+		w.hint = ch.World(src)
+	}
+	ch.probes = append(ch.probes, w)
+	err := e.await(ctx, w)
+	for i, v := range ch.probes {
+		if v == w {
+			ch.probes = append(ch.probes[:i], ch.probes[i+1:]...)
+			break
+		}
+	}
+	e.freeWaiter(w)
+	return err
+}
+
+// A Message is one that a probe has found, the zero Message none.
+type Message struct {
+	ch *Channel
+	m  *message
+}
+
+// Found reports whether there is one.
+func (m Message) Found() bool { return m.m != nil }
+
+// Claim receives m, which a probe took out of the queue, into b, once.
+func (m *Message) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
+	e, ch := m.ch.e, m.ch
+	e.lock()
+	defer e.exitPolling()
+	if m.m == nil {
+		return Status{}, fmt.Errorf("message already received")
+	}
+	r := e.newRequest()
+	defer e.freeRequest(r)
+	r.begin(ch, posted, b, Any, m.m.tag)
+	kept := m.m
+	m.m = nil
+	if ch.err != nil {
+		e.drop(kept)
+		return Status{}, ch.err
+	}
+	ch.pair(r, kept)
+	err := ch.settle(ctx, r)
+	return r.status, err
+}
