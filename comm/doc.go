@@ -43,11 +43,12 @@
 // such as AllreduceOnStream and StartOn of a Persistent, which are in a stream's order.
 // A collective of 32 KiB and more among ranks of one host, which all have such Buffers
 // on devices that reach each other, is done on these; each rank takes some memory of its
-// device for that (Config.DeviceArena), at the first one of a Comm. An Allreduce of 4 MiB and more
-// among several hosts is done so on each, and goes between them in pieces. Functions of
-// the user's and Config.Deterministic keep reductions from both. One rank alone copies on
-// its device. Otherwise messages carry host memory: Buffers are copied to pinned host
-// memory before, and back after, which takes as much of that as they are long. It is
+// device for that (Config.DeviceArena), at the first one of a Comm; functions of the user's
+// and Config.Deterministic keep reductions from it. One rank alone copies on its device.
+// Otherwise Buffers go through pinned host memory. Messages of more than 512 KiB, and
+// collectives of 4 MiB and more among several hosts, are copied in pieces while others are
+// on their way, which takes a few MiB; the rest, and gatherv, scatterv and alltoallv of any
+// length, are copied before and after, which takes as much as they are long. It is
 // kept for the next call until the last Comm is closed.
 //
 // With Config.CUDA "nccl", NVIDIA's library does collectives of 32 KiB and more of which

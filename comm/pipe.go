@@ -43,7 +43,7 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 			return err
 		}
 	}
-	if !c.mayHaveDevices() || o.piecewise(c.Size())*o.call.Type.Size() < pipeLeast {
+	if c.Size() == 1 || !c.mayHaveDevices() || o.piecewise(c.Size())*o.call.Type.Size() < pipeLeast {
 		return c.carryOut(x, o)
 	}
 	some, reach, err := c.onDevices(x, o)
@@ -133,12 +133,21 @@ func (c *Comm) pipeShare(src, dst Buffer, op coll.Op) error {
 	f.store = func(i int, room Buffer) error { return mem.Copy(part(dst, i), within(room, part(dst, i))) }
 	f.run = func(i int, room Buffer) error {
 		here := within(room, part(src, i))
-		if err := c.levels.lane.Allreduce(here, here, sum(op)); err != nil {
+		if err := c.inPart(func() error { return c.levels.lane.Allreduce(here, here, sum(op)) }); err != nil {
 			return err
 		}
 		return op.Finish(here, c.Size())
 	}
 	return f.do(&c.staging)
+}
+
+// inPart runs a part of a collective, and takes back the scratch that it took: those to
+// come would take as much again.
+func (c *Comm) inPart(run func() error) error {
+	rd := c.ch.Round()
+	lent := rd.Lent()
+	defer rd.TakeBack(lent)
+	return run()
 }
 
 // within returns room's beginning as long as b, and of its type.
@@ -182,7 +191,7 @@ func (c *Comm) pipe(x collectives, of *operation) error {
 				on.counts[r] = max(min(n-i*each, each), 0)
 			}
 		}
-		return on.run(x)
+		return c.inPart(func() error { return on.run(x) })
 	}
 	f.store = func(i int, room Buffer) error {
 		if role == read || o.call.Kind == engine.Exscan && c.Rank() == 0 {

@@ -22,13 +22,15 @@
 //
 //	offset           size             content
 //	0                n x 256          one line per local rank: it alone says there that
-//	                                  it sleeps; who writes to it for the first time
+//	                                  it sleeps, and how often it has recalled places
+//	                                  in its heap; who writes to it for the first time
 //	                                  sets a bit there
 //	n x 256          n x n x stride   one ring per pair, in the order of the readers,
 //	                                  then of the writers; a stride is 128 bytes of
-//	                                  positions and a power of two of records. The
-//	                                  writer writes the records, the reader how far it
-//	                                  has read: transport/shm/ring.go
+//	                                  positions, and of who copies what of a shared
+//	                                  copy (direct.go), and a power of two of records.
+//	                                  The writer writes the records, the reader how far
+//	                                  it has read: transport/shm/ring.go
 //
 // An arena, of A = ArenaSize(n) bytes, in whole pages. Only its rank takes memory in it:
 //

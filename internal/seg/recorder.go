@@ -141,6 +141,7 @@ func (r *Rank) take() (t uint64, rec *record) {
 		case old>>2 >= t:
 			t = old>>2 + 1 // another goroutine has taken this one
 		case old&3 == busy:
+			store(&r.next, t+1)
 			return 0, nil
 		case atomic.CompareAndSwapUint64(&rec.stamp, old, t<<2|busy):
 			store(&r.next, t+1)

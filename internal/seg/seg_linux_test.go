@@ -394,3 +394,18 @@ func BenchmarkCall(b *testing.B) {
 		r.EndCall(r.BeginCall(&c))
 	}
 }
+
+func TestACallAfterOneThatIsBeingWrittenIsRecorded(t *testing.T) {
+	s := newSegment(t, 0)
+	r := s.Rank(0)
+	stuck, _ := r.take()
+	for range Recorded - 1 {
+		r.BeginCall(&Call{Kind: Bcast})
+	}
+	if tk := r.BeginCall(&Call{Kind: Bcast}); tk != 0 {
+		t.Errorf("ticket %d, where call %d is being written", tk, stuck)
+	}
+	if tk := r.BeginCall(&Call{Kind: Barrier, Peer: -1}); tk == 0 {
+		t.Error("the call after it is not recorded")
+	}
+}

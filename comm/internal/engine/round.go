@@ -76,10 +76,7 @@ func (rd *Round) End() error {
 	defer e.exitPolling()
 	rd.past[rd.seq%pastCalls] = rd.call
 	rd.running = false
-	for _, b := range rd.lent {
-		e.scratch.put(b)
-	}
-	rd.lent = rd.lent[:0]
+	rd.takeBack(0)
 	rd.reuse()
 	return rd.err
 }
@@ -104,6 +101,25 @@ func (rd *Round) Scratch(like mem.Buffer, n int) mem.Buffer {
 	b := e.scratch.get(n * like.Type().Size())
 	rd.lent = append(rd.lent, b)
 	return mem.HostBytes(like.Type(), n, b)
+}
+
+// Lent returns how many pieces of scratch are lent.
+func (rd *Round) Lent() int { return len(rd.lent) }
+
+// TakeBack takes back those lent after the first so many: nothing of them is used or
+// under way any more.
+func (rd *Round) TakeBack(first int) {
+	e := rd.ch.e
+	e.lock()
+	defer e.unlock()
+	rd.takeBack(first)
+}
+
+func (rd *Round) takeBack(first int) {
+	for _, b := range rd.lent[first:] {
+		rd.ch.e.scratch.put(b)
+	}
+	rd.lent = rd.lent[:first]
 }
 
 // Isend implements coll.Peers.
