@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"gompi/comm/internal/coll"
 	"gompi/internal/mem"
@@ -202,15 +201,8 @@ func (h *house) enter(r *Room, call int, pause func(rank int)) (*Room, Token, er
 // is not there yet or not there any more, and none is freed that somebody sees: in rooms
 // that are made one after the other, and left by each when it has done its part.
 func TestStressDevices(t *testing.T) {
-	end := stress.Until(t)
-	for round := uint64(0); round < 4 || time.Now().Before(end); round++ {
-		p := []int{2, 3, 4, 7}[round%4]
+	stressed(t, func(round uint64, p int, pause func(rank int)) error {
 		memory, h := memtest.NewDevice("gpus"), newHouse(p)
-		rngs := make([]*rand.Rand, p) // each its rank's
-		for i := range rngs {
-			rngs[i] = rand.New(rand.NewPCG(round, uint64(i)))
-		}
-		pause := func(rank int) { stress.Pause(rngs[rank]) }
 		halls, _ := h.rooms(t, false, pause)
 		err := together(halls, func(hall *Room) error {
 			g := newGPU(memory, hall.me%(1+int(round)%3), round)
@@ -229,10 +221,8 @@ func TestStressDevices(t *testing.T) {
 		if n := memory.InUse(); err == nil && n > 0 {
 			err = fmt.Errorf("%d allocations are not freed", n)
 		}
-		if err != nil {
-			t.Fatalf("round %d, %d ranks: %v", round, p, err)
-		}
-	}
+		return err
+	})
 }
 
 // live is a room of the members of hall, from call on.

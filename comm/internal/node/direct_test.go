@@ -3,10 +3,7 @@ package node
 import (
 	"math/rand/v2"
 	"testing"
-	"time"
 	"unsafe"
-
-	"gompi/internal/stress"
 )
 
 // inHeap returns a mover to a rank's heap, where what is moved lies one behind the
@@ -25,17 +22,10 @@ func (h *house) inHeap(rank int) mover {
 // Whatever the timing, and whoever's vectors are in a heap, nobody reads what is not
 // there yet, and nobody returns before its vectors are read and written.
 func TestStressVectorsInHeaps(t *testing.T) {
-	end := stress.Until(t)
-	for round := uint64(0); round < 4 || time.Now().Before(end); round++ {
-		p := []int{2, 3, 5, 17}[round%4]
-		rngs := make([]*rand.Rand, p) // each its rank's
-		for i := range rngs {
-			rngs[i] = rand.New(rand.NewPCG(round, uint64(i)))
-		}
-		pause := func(rank int) { stress.Pause(rngs[rank]) }
+	stressed(t, func(round uint64, p int, pause func(rank int)) error {
 		h := newHouse(p)
 		rooms, _ := h.rooms(t, false, pause)
-		err := together(rooms, func(r *Room) error {
+		return together(rooms, func(r *Room) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
 			r.Lend(1)
 			for call := range 100 {
@@ -55,10 +45,7 @@ func TestStressVectorsInHeaps(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatalf("round %d, %d ranks: %v", round, p, err)
-		}
-	}
+	})
 }
 
 // A collective on vectors in heaps is two steps, whatever its length, and stages

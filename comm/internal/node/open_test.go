@@ -4,27 +4,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"gompi/comm/internal/coll"
 	"gompi/internal/mem"
-	"gompi/internal/stress"
 )
 
 // Whatever the timing, nobody reads of an open vector what is not there yet or not any
 // more, beside other collectives, and with more pieces than there are heads.
 func TestStressOpenVectors(t *testing.T) {
-	end := stress.Until(t)
-	for round := uint64(0); round < 4 || time.Now().Before(end); round++ {
-		p := []int{2, 3, 5, 17}[round%4]
-		rngs := make([]*rand.Rand, p) // each its rank's
-		for i := range rngs {
-			rngs[i] = rand.New(rand.NewPCG(round, uint64(i)))
-		}
-		pause := func(rank int) { stress.Pause(rngs[rank]) }
+	stressed(t, func(round uint64, p int, pause func(rank int)) error {
 		h := newHouse(p)
 		rooms, _ := h.rooms(t, false, pause)
-		err := together(rooms, func(r *Room) error {
+		return together(rooms, func(r *Room) error {
 			rng := rand.New(rand.NewPCG(round, 98)) // the same on all
 			for call := range 60 {
 				n, pieces, inPlace := 1+rng.IntN(1<<rng.IntN(11)), 1+rng.IntN(3*depth), rng.IntN(2) == 0
@@ -40,10 +31,7 @@ func TestStressOpenVectors(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatalf("round %d, %d ranks: %v", round, p, err)
-		}
-	}
+	})
 }
 
 // sumOpen sums vectors of n elements by pieces, of which each member makes some.

@@ -247,16 +247,9 @@ func once(r *Room, kind, n, root, call int, move mover) error {
 // Whatever the timing, no member reads what is not there yet, or not there any more,
 // and none sleeps for ever.
 func TestStressRooms(t *testing.T) {
-	end := stress.Until(t)
-	for round := uint64(0); round < 4 || time.Now().Before(end); round++ {
-		p := []int{2, 3, 5, 17}[round%4]
-		rngs := make([]*rand.Rand, p) // each its rank's
-		for i := range rngs {
-			rngs[i] = rand.New(rand.NewPCG(round, uint64(i)))
-		}
-		pause := func(rank int) { stress.Pause(rngs[rank]) }
+	stressed(t, func(round uint64, p int, pause func(rank int)) error {
 		rooms, _ := newHouse(p).rooms(t, false, pause)
-		err := together(rooms, func(r *Room) error {
+		return together(rooms, func(r *Room) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
 			for call := range 100 {
 				pause(r.me)
@@ -267,10 +260,7 @@ func TestStressRooms(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatalf("round %d, %d ranks: %v", round, p, err)
-		}
-	}
+	})
 }
 
 func TestWhatTheCachesDoNotHoldArrives(t *testing.T) {
@@ -329,5 +319,21 @@ func TestBlocksServeAgainWhenAllHaveLeft(t *testing.T) {
 	}
 	if tok, err := a.Take(); err == nil {
 		t.Errorf("took %v where there is no memory", tok)
+	}
+}
+
+// stressed runs f with 2 to 17 members, who pause at random, again and again under
+// make stress.
+func stressed(t *testing.T, f func(round uint64, p int, pause func(rank int)) error) {
+	end := stress.Until(t)
+	for round := uint64(0); round < 4 || time.Now().Before(end); round++ {
+		p := []int{2, 3, 5, 17}[round%4]
+		rngs := make([]*rand.Rand, p) // each its rank's
+		for i := range rngs {
+			rngs[i] = rand.New(rand.NewPCG(round, uint64(i)))
+		}
+		if err := f(round, p, func(rank int) { stress.Pause(rngs[rank]) }); err != nil {
+			t.Fatalf("round %d, %d ranks: %v", round, p, err)
+		}
 	}
 }

@@ -4,9 +4,7 @@
 // same binary form since CUDA 6.5. It works in the context that is current.
 
 #include "blas.h"
-
-#include <dlfcn.h>
-#include <stdio.h>
+#include "library.h"
 
 typedef void *handle;
 
@@ -17,24 +15,13 @@ typedef void *handle;
 	X(cublasSgemm_v2, (handle blas, int transposed_a, int transposed_b, int m, int n, int k, const float *alpha, \
 		uintptr_t a, int stride_a, uintptr_t b, int stride_b, const float *beta, uintptr_t c, int stride_c))
 
-#define DECLARE(name, args) static int(*p_##name) args;
 REQUIRED(DECLARE)
 
 static const char *(*p_cublasGetStatusName)(int status), *(*p_cublasGetStatusString)(int status); // since CUDA 11.4
 
 // gompi_blas_load opens the library and returns what is wrong, or NULL.
 const char *gompi_blas_load(const char *library) {
-	static char missing[512];
-	void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-	if (!lib) {
-		snprintf(missing, sizeof missing, "%s", dlerror());
-		return missing;
-	}
-#define REQUIRE(name, args) \
-	if (!(*(void **)&p_##name = dlsym(lib, #name))) { \
-		snprintf(missing, sizeof missing, "%s has no function %s", library, #name); \
-		return missing; \
-	}
+	OPEN(library)
 	REQUIRED(REQUIRE)
 	*(void **)&p_cublasGetStatusName = dlsym(lib, "cublasGetStatusName");
 	*(void **)&p_cublasGetStatusString = dlsym(lib, "cublasGetStatusString");

@@ -8,9 +8,8 @@
 // back what was current before, which may be another library's.
 
 #include "driver.h"
+#include "library.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef void *handle;
@@ -65,7 +64,6 @@ typedef struct {
 	X(cuIpcCloseMemHandle, (uintptr_t addr)) \
 	X(cuStreamWaitValue32_v2, (handle stream, uintptr_t addr, unsigned value, unsigned flags))
 
-#define DECLARE(name, args) static int(*p_##name) args;
 REQUIRED(DECLARE)
 OPTIONAL(DECLARE)
 
@@ -86,17 +84,7 @@ static int opened;
 
 // gompi_load opens the library and returns what is wrong, or NULL.
 const char *gompi_load(const char *library) {
-	static char missing[512];
-	void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-	if (!lib) {
-		snprintf(missing, sizeof missing, "%s", dlerror());
-		return missing;
-	}
-#define REQUIRE(name, args) \
-	if (!(*(void **)&p_##name = dlsym(lib, #name))) { \
-		snprintf(missing, sizeof missing, "%s has no function %s", library, #name); \
-		return missing; \
-	}
+	OPEN(library)
 	REQUIRED(REQUIRE)
 #define LOOK_UP(name, args) *(void **)&p_##name = dlsym(lib, #name);
 	OPTIONAL(LOOK_UP)

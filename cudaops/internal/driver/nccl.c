@@ -6,10 +6,9 @@
 // succeeded so far. All work in the context that is current.
 
 #include "nccl.h"
+#include "library.h"
 
-#include <dlfcn.h>
 #include <limits.h>
-#include <stdio.h>
 
 typedef void *handle;
 typedef struct {
@@ -48,7 +47,6 @@ enum {
 	X(ncclGroupStart, (void)) \
 	X(ncclGroupEnd, (void))
 
-#define DECLARE(name, args) static int(*p_##name) args;
 REQUIRED(DECLARE)
 
 static const char *(*p_ncclGetErrorString)(int code), *(*p_ncclGetLastError)(handle comm);
@@ -56,12 +54,7 @@ static int version;
 
 // gompi_nccl_load opens the library and returns what is wrong, or NULL.
 const char *gompi_nccl_load(const char *library) {
-	static char missing[512];
-	void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-	if (!lib) {
-		snprintf(missing, sizeof missing, "%s", dlerror());
-		return missing;
-	}
+	OPEN(library)
 	int (*get)(int *) = (int (*)(int *))dlsym(lib, "ncclGetVersion");
 	if (!get || get(&version)) version = 0;
 	if (version < LEAST_VERSION) {
@@ -69,11 +62,6 @@ const char *gompi_nccl_load(const char *library) {
 		snprintf(missing, sizeof missing, "%s is NCCL %d.%d.%d: want 2.14 or newer", library, major,
 			version % (version < 10000 ? 1000 : 10000) / 100, version % 100);
 		return missing;
-	}
-#define REQUIRE(name, args) \
-	if (!(*(void **)&p_##name = dlsym(lib, #name))) { \
-		snprintf(missing, sizeof missing, "%s has no function %s", library, #name); \
-		return missing; \
 	}
 	REQUIRED(REQUIRE)
 	*(void **)&p_ncclGetErrorString = dlsym(lib, "ncclGetErrorString");
