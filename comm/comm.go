@@ -87,7 +87,8 @@ func (c *Comm) Abort(code int, reason string) error {
 
 // Close closes c on this rank. Sends that are under way from here are lost with
 // any communicator but the last; collectives have ended with ErrClosed when it
-// returns, unless ctx ends before. Closing the last one leaves the job: what was
+// returns, unless ctx ends before; copies between devices and messages have ended in any
+// case. Closing the last one leaves the job: what was
 // sent is delivered, at most until ctx ends, and the peers and the launcher are
 // told that this rank ends in good order. Ranks may leave at different times; where
 // NCCL has served, Close waits for the others, but for a second at most. A second

@@ -71,8 +71,10 @@
 //
 // # Errors
 //
-// Every operation ends: with success, with an error, or when its context ends.
-// An Error names operation, rank, peer and host, and unwraps to a reason:
+// Every operation ends: with success, with an error, or when its context ends. One thing
+// it then still waits for, and Close too, without a bound: a copy that a device is
+// making, which nothing can call back and whose memory must not be touched after the
+// return. An Error names operation, rank, peer and host, and unwraps to a reason:
 //
 //   - Wrong arguments are found before anything is sent, and break nothing.
 //   - Ranks that call different collectives, or the same one with different

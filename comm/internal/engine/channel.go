@@ -85,7 +85,9 @@ func (e *Engine) channel(id uint64) *Channel {
 
 // Close forgets the Channel. Operations still under way fail with ErrClosed, and
 // nothing touches their memory when it returns: it waits for the copies that devices
-// are making.
+// are making, however long they take. Nothing can call these back, and memory that is
+// still written to must not become the caller's again, so a device that hangs holds up
+// Close.
 func (ch *Channel) Close() {
 	ch.forget()
 	ch.ferries.Wait()

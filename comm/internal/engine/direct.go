@@ -20,7 +20,8 @@ import (
 // message, an error is on its way; and if it was because of another one, the message
 // goes the other way.
 
-// tell returns the place of r's buffer for p, which it will be told, 0 if it has none.
+// tell returns the place of r's buffer for p, which it will be told, or may be: whoever
+// copies from p may ask it to help. It is 0 if there is none.
 func (p *peer) tell(r *Request) (place uint64) {
 	if p.direct != nil && r.buf.IsHost() && !r.later {
 		place = p.direct.Place(p.rank, r.buf.Raw())
@@ -64,14 +65,10 @@ func (e *Engine) done(p *peer, token uint64) {
 	}
 }
 
-// recall takes back the place of r's buffer, if p knows one. If p writes there it may be
-// in the midst of it.
+// recall takes back the place of r's buffer, if p may know one. If p writes there, or
+// helped to before the message went the other way, it may be in the midst of it.
 func (e *Engine) recall(p *peer, r *Request) {
-	known := r.told
-	if r.stage == fetching { // p may have been asked to help
-		known = p.direct.Place(p.rank, r.buf.Raw()) != 0
-	}
-	if !known {
+	if !r.told {
 		return
 	}
 	p.direct.Recall()

@@ -141,7 +141,7 @@ const piece = engine.PieceSize
 // A message from a device, or to one, is as any other: of every length, whatever the
 // other side has, and whether or not it is expected; and little is lent for it.
 func TestMessagesOfDevices(t *testing.T) {
-	for _, size := range []int{1, 1000, piece - 1, piece, piece + 1, 9*piece + 5, 20 * piece} {
+	for _, size := range []int{0, 1, 1000, piece - 1, piece, piece + 1, 9*piece + 5, 20 * piece} {
 		for _, from := range []*device{nil, newDevice()} {
 			for _, to := range []*device{nil, newDevice()} {
 				for _, late := range []bool{false, true} {

@@ -60,11 +60,15 @@ func (s *script) Poll(int) int {
 
 // scripted returns rank 0 of two, whose other rank is a script.
 func scripted() (*engine.Engine, *script) {
-	e := engine.New(engine.Config{Rank: 0, Size: 2, Host: func(r int) string { return [2]string{"ash", "elm"}[r] },
-		Parker: inproc.NewParker(), Yield: func() {}, Eager: engine.DefaultEager, Lender: new(purse)})
+	e := newScripted()
 	s := &script{sink: e}
 	e.Use(s)
 	return e, s
+}
+
+func newScripted() *engine.Engine {
+	return engine.New(engine.Config{Rank: 0, Size: 2, Host: func(r int) string { return [2]string{"ash", "elm"}[r] },
+		Parker: inproc.NewParker(), Yield: func() {}, Eager: engine.DefaultEager, Lender: new(purse)})
 }
 
 func TestPayloadNobodyAskedForIsBounded(t *testing.T) {

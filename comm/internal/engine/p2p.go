@@ -233,14 +233,15 @@ func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 
 // settle waits for a request of a blocking call. If ctx ends first, a receive
 // without a message is withdrawn; anything later breaks the Channel, because
-// the other side counts on it.
+// the other side counts on it. Then it still waits for the copy that a device is
+// making, without a bound: see Close.
 func (ch *Channel) settle(ctx context.Context, r *Request) error {
 	if ctx.Err() == nil && ch.e.hurry(r) {
 		return r.err
 	}
 	if err := ch.e.wait(ctx, r); err != nil {
 		ch.abort(r, err)
-		ch.e.wait(context.Background(), r) // for a copy that a device is making
+		ch.e.wait(context.Background(), r)
 	}
 	return r.err
 }
@@ -276,6 +277,9 @@ func (ch *Channel) Cancel(h Handle, cause error) bool {
 // start begins a send.
 func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	e, w := ch.e, ch.World(dst)
+	if b.Size() == 0 && !b.IsHost() { // there is nothing to wait for a device for
+		b = mem.HostBytes(b.Type(), 0, nil)
+	}
 	r.begin(ch, leaving, b, w, tag)
 	r.size, r.sync = b.Size(), sync
 	if dst == ch.rank {
@@ -470,6 +474,7 @@ func (ch *Channel) ask(r *Request, m *message) {
 	switch whole := r.err == nil && r.buf.IsHost() && p.direct != nil; {
 	case whole && m.place != 0:
 		r.stage = fetching
+		p.tell(r)
 		p.direct.Get(p.rank, m.place, r.buf.Raw().Slice(0, r.size), e.stamp(r))
 	case whole:
 		e.clear(p, r, p.tell(r))

@@ -107,7 +107,7 @@ type Request struct {
 	wanted bool // and for which the other side has asked
 	token  uint64
 	other  uint64 // of an announced message: the other side's token
-	told   bool   // the other side has been told where buf lies
+	told   bool   // the other side may know where buf lies
 	place  uint64 // where the other side's does, or 0
 	size   int    // bytes of the message
 	asked  int    // bytes of it that the receiver has asked for

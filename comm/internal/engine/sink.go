@@ -8,8 +8,8 @@ import (
 	"gompi/transport"
 )
 
-// This file is what transports deliver to. All of it runs inside poll, or
-// inside a Send, with the lock held.
+// This file is what transports deliver to. All of it runs inside a transport's Poll or
+// Close, with the lock held.
 
 var (
 	_ transport.Sink  = (*Engine)(nil)
@@ -244,7 +244,8 @@ func (e *Engine) cleared(p *peer, h *transport.Header) {
 }
 
 // answer sends what was asked for of an announced message, or stores it at the place
-// that the receiver has told.
+// that the receiver has told. A place counts only for all of a message of which nothing
+// was sent: the next Sent is then of that copy, whatever the peer says.
 func (e *Engine) answer(p *peer, r *Request) {
 	switch {
 	case r.ferry != nil:
@@ -252,7 +253,7 @@ func (e *Engine) answer(p *peer, r *Request) {
 		r.ferry.prod()
 	case !r.buf.IsHost():
 		e.embark(r, true)
-	case r.place != 0 && p.direct != nil:
+	case r.place != 0 && p.direct != nil && r.got == 0 && r.asked == r.size:
 		r.stage = storing
 		p.direct.Put(p.rank, r.place, r.buf.Raw(), r.token)
 	default:
