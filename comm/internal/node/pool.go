@@ -77,9 +77,19 @@ func (p *Pool) Take() (Token, error) {
 	b.uses, b.guests = b.uses+1, nil
 	t := Token(place+1)<<usesBits | Token(b.uses)&(1<<usesBits-1)
 	l := p.linesAt(p.arena, t)
-	*l = lines{}
+	l.empty()
 	l.uses.Store(t.uses())
 	return t, nil
+}
+
+// empty makes a block what it was at first, but for uses: members of the room before may
+// still look whether this one has left.
+func (l *lines) empty() {
+	l.waits.Store(0)
+	l.read.Store(0)
+	l.made.Store(0)
+	l.gate.Store(0)
+	clear(l.heads[:])
 }
 
 // Give gives a block back that no room was made of, or the one of a room that this
