@@ -17,7 +17,7 @@ import (
 func TestAllocatedMemoryInLevelsAgreesWithTheReference(t *testing.T) {
 	e := integers[int64]()
 	for i, hostOf := range places {
-		if testing.Short() && i%3 > 0 {
+		if testing.Short() && i != 2 {
 			continue
 		}
 		err := errors.Join(inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
