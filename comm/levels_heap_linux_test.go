@@ -117,6 +117,9 @@ func TestDeathOnAllocatedMemoryInLevelsRevokesItOnAllOtherRanks(t *testing.T) {
 	for i, kind := range []string{"bcast", "reduce", "allreduce", "alltoall"} {
 		hostOf := places[i%2]
 		for victim := range hostOf {
+			if testing.Short() && victim != i {
+				continue
+			}
 			q := question{kind: kind, ranks: len(hostOf), n: 180_000, root: i}
 			inLevels(t, hostOf, dyingOnAllocated(t, victim, q))
 		}

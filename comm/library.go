@@ -71,7 +71,7 @@ func (c *Comm) withoutDevices() int {
 	return -1
 }
 
-// warn says once, for all ranks, why the library is not used.
+// warnOfLibrary says once, for all ranks, why the library is not used.
 func (c *Comm) warnOfLibrary(why error) {
 	if c.Rank() == 0 {
 		c.log.Warn("collectives of device memory do without NCCL", "comm", c.name, "err", why)
