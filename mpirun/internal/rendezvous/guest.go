@@ -119,8 +119,11 @@ func (g *Guest) Serve() (*End, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.paused = kind == kindPause
 		switch kind {
+		case kindPause:
+			g.paused = true
+		case kindBeat:
+			g.paused = false
 		case kindStart:
 			run.stop()
 			if run, err = g.start(); err != nil {

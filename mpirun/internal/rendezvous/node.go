@@ -52,12 +52,15 @@ func (n *Node) beat(every time.Duration) {
 	}
 }
 
-// Pause tells the node that it will not hear from this process before resume is
-// called, or the next order.
+// Pause tells the node that it may not hear from this process before resume is
+// called: orders that were under way may still come, but no beat.
 func (n *Node) Pause() (resume func()) {
 	n.beating.Lock()
 	n.conn.send(kindPause, nil, time.Second) // receive notices errors
-	return n.beating.Unlock
+	return func() {
+		n.conn.send(kindBeat, nil, time.Second)
+		n.beating.Unlock()
+	}
 }
 
 func (n *Node) refuse(why string) {
