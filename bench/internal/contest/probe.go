@@ -132,5 +132,5 @@ func bounce(deadline time.Time) (took time.Duration, ok bool) {
 	}
 	<-done
 	<-done
-	return time.Since(start), !late.Load()
+	return time.Since(start), !late.Load() && time.Now().Before(deadline)
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"testing"
+	"testing/synctest"
 
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
@@ -9,9 +10,11 @@ import (
 )
 
 // A reach is a script whose two ranks share memory. It moves nothing: it knows what it was
-// told to, and a test says when that has ended.
+// told to, and a test says when that has ended. Tests touch it while the engine's own
+// goroutine sleeps, which progress sees to.
 type reach struct {
 	*script
+	engine *engine.Engine
 	lies   bool // the buffers of this rank lie in that memory
 	sent   []transport.Header
 	held   []uint64 // tokens of payload that was sent
@@ -55,12 +58,26 @@ func (x *reach) Recall()                                     {}
 func (x *reach) Get(_ int, _ uint64, _ mem.Buffer, t uint64) { x.copies = append(x.copies, t) }
 func (x *reach) Put(_ int, _ uint64, _ mem.Buffer, t uint64) { x.copies = append(x.copies, t) }
 
-// reaching returns rank 0 of two, whose other rank is a script that shares memory with it.
-func reaching(lies bool) (*engine.Engine, *reach) {
-	e := newScripted()
-	x := &reach{script: &script{sink: e}, lies: lies}
-	e.Use(x)
-	return e, x
+// progress has the engine do all that there is to do.
+func (x *reach) progress() {
+	synctest.Wait()
+	x.engine.Progress()
+	synctest.Wait()
+}
+
+// reaching runs f as rank 0 of two, whose other rank is a script that shares memory with it.
+func reaching(t *testing.T, lies bool, f func(t *testing.T, ch *engine.Channel, x *reach)) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newScripted()
+		x := &reach{script: &script{sink: e}, engine: e, lies: lies}
+		e.Use(x)
+		ch := e.Open(1, nil)
+		f(t, ch, x)
+		ch.Close()
+		if err := e.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Who was asked to help with a copy may still be at it when the message has gone the other
@@ -68,26 +85,26 @@ func reaching(lies bool) (*engine.Engine, *reach) {
 func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 	for _, recalled := range []bool{false, true} {
 		for _, lies := range []bool{false, true} {
-			e, x := reaching(lies)
-			ch := e.Open(1, nil)
-			const size = 1 << 20
-			ch.Irecv(1, 3, mem.Bytes(make([]byte, size)))
-			x.send(transport.Header{Kind: transport.Announce, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere, Flags: uint8(mem.U8)})
-			e.Progress()
-			if len(x.copies) != 1 {
-				t.Fatalf("%d copies were begun, want 1", len(x.copies))
-			}
-			if recalled {
-				x.end(x.copies[0], transport.ErrRecalled)
-				e.Progress()
-				if len(x.sent) != 1 || x.sent[0].Kind != transport.Clear || x.sent[0].Seq != 0 {
-					t.Fatalf("after a copy in vain %+v was sent, want a Clear without a place", x.sent)
+			reaching(t, lies, func(t *testing.T, ch *engine.Channel, x *reach) {
+				const size = 1 << 20
+				ch.Irecv(1, 3, mem.Bytes(make([]byte, size)))
+				x.send(transport.Header{Kind: transport.Announce, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere, Flags: uint8(mem.U8)})
+				x.progress()
+				if len(x.copies) != 1 {
+					t.Fatalf("%d copies were begun, want 1", len(x.copies))
 				}
-			}
-			ch.Close()
-			if got := e.Strays(); got != lies {
-				t.Errorf("the buffer is shared: %v; recalled: %v; the peer may write to it: %v", lies, recalled, got)
-			}
+				if recalled {
+					x.end(x.copies[0], transport.ErrRecalled)
+					x.progress()
+					if len(x.sent) != 1 || x.sent[0].Kind != transport.Clear || x.sent[0].Seq != 0 {
+						t.Fatalf("after a copy in vain %+v was sent, want a Clear without a place", x.sent)
+					}
+				}
+				ch.Close()
+				if got := x.engine.Strays(); got != lies {
+					t.Errorf("the buffer is shared: %v; recalled: %v; the peer may write to it: %v", lies, recalled, got)
+				}
+			})
 		}
 	}
 }
@@ -96,27 +113,26 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 // frames: the copy would be taken for done when the first of them has left.
 func TestAPlaceForTheRestOfAMessageIsNotUsed(t *testing.T) {
 	for _, first := range []uint64{0, somewhere} {
-		e, x := reaching(true)
-		ch := e.Open(1, nil)
-		s := ch.Isend(1, 3, mem.Bytes(make([]byte, 3*piece)), false)
-		asks := transport.Header{Kind: transport.Clear, A: x.sent[0].B, B: 7, Tag: 1, Seq: first}
-		x.send(asks)
-		asks.Tag, asks.Seq = 0, somewhere
-		x.send(asks)
-		e.Progress()
-		if len(x.copies) != 0 || len(x.held) != 2 {
-			t.Fatalf("place %d: %d copies and %d frames, want 0 and 2", first, len(x.copies), len(x.held))
-		}
-		for i, token := range x.held {
-			if s.Done() {
-				t.Errorf("place %d: the send is done, and the transport holds %d frames of it", first, len(x.held)-i)
+		reaching(t, true, func(t *testing.T, ch *engine.Channel, x *reach) {
+			s := ch.Isend(1, 3, mem.Bytes(make([]byte, 3*piece)), false)
+			asks := transport.Header{Kind: transport.Clear, A: x.sent[0].B, B: 7, Tag: 1, Seq: first}
+			x.send(asks)
+			asks.Tag, asks.Seq = 0, somewhere
+			x.send(asks)
+			x.progress()
+			if len(x.copies) != 0 || len(x.held) != 2 {
+				t.Fatalf("place %d: %d copies and %d frames, want 0 and 2", first, len(x.copies), len(x.held))
 			}
-			x.end(token, nil)
-			e.Progress()
-		}
-		if !s.Done() {
-			t.Errorf("place %d: all has left, and the send is not done", first)
-		}
-		ch.Close()
+			for i, token := range x.held {
+				if s.Done() {
+					t.Errorf("place %d: the send is done, and the transport holds %d frames of it", first, len(x.held)-i)
+				}
+				x.end(token, nil)
+				x.progress()
+			}
+			if !s.Done() {
+				t.Errorf("place %d: all has left, and the send is not done", first)
+			}
+		})
 	}
 }
