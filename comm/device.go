@@ -9,9 +9,10 @@ import (
 // Where collectives of device memory go. In a room whose members may have devices,
 // each collective that is long enough begins with a step in which all tell where
 // their buffers are. If all are in the memory of devices that reach each other, it is
-// done there (package node, Devices); otherwise buffers are staged, each rank's for
-// itself. What is asked, and when, follows from what all ranks know. Where NCCL is
-// wanted, it comes first (see library.go).
+// done there (package node, Devices); if some are, it goes through pinned memory in
+// pieces (see common.go), but for gatherv, scatterv and alltoallv: those, and what is
+// short, are staged, each rank's for itself. What is asked, and when, follows from what
+// all ranks know. Where NCCL is wanted, it comes first (see library.go).
 
 // deviceLeast is the bytes of a collective from which on its ranks ask each other.
 // Shorter ones are staged: three words of the hosts and three works of a device take
@@ -38,17 +39,18 @@ func (c *Comm) mayHaveDevices() bool {
 	return false
 }
 
-// meet reports whether o is done on devices, if there can be some.
-func (c *Comm) meet(o *operation) (bool, error) {
-	if c.devices == nil || !o.suitsDevices(c.Size(), c.table.Deterministic) {
-		return false, nil
+// meet reports whether o has buffers on devices, if there can be some and it is long,
+// and whether it is done on them.
+func (c *Comm) meet(o *operation) (some, reach bool, err error) {
+	if c.devices == nil || !o.long(c.Size()) {
+		return false, false, nil
 	}
 	from, to := o.touches(c.Rank() == int(o.call.Root))
-	on, err := c.devices.Meet(from, to)
-	if on {
+	some, reach, err = c.devices.Meet(from, to, o.suitsDevices(c.table.Deterministic))
+	if reach {
 		c.devices.Carry(from, to)
 	}
-	return on, err
+	return some, reach, err
 }
 
 // touches returns what o sends and what it receives on its root, or on any other rank.
@@ -66,22 +68,19 @@ func (o *operation) touches(root bool) (from, to Buffer) {
 	return from, to
 }
 
-// suitsDevices reports whether ranks ask each other before o: it is long, or of a form
-// of which one rank does not know how long it is, and needs no certain order and no
-// function of the user's.
-func (o *operation) suitsDevices(ranks int, ordered bool) bool {
-	k := o.call.Kind
-	switch k {
+// long reports whether ranks ask each other before o: it is long, or of a form of which
+// one rank does not know how long it is.
+func (o *operation) long(ranks int) bool {
+	switch o.call.Kind {
 	case engine.Gatherv, engine.Scatterv, engine.Alltoallv:
 		return true
-	case engine.ReduceScatterBlock, engine.Allgather, engine.Gather, engine.Scatter:
-	default:
-		ranks = 1 // the count is of all blocks together
 	}
-	if k.Reduces() && (ordered || o.op.Kind == mem.Custom) {
-		return false
-	}
-	return int(o.call.Count)*ranks*o.call.Type.Size() >= deviceLeast
+	return o.piecewise(ranks)*o.call.Type.Size() >= deviceLeast
+}
+
+// suitsDevices reports whether o needs no certain order and no function of the user's.
+func (o *operation) suitsDevices(ordered bool) bool {
+	return !o.call.Kind.Reduces() || !ordered && o.op.Kind != mem.Custom
 }
 
 // closeDevices lets go of other ranks' device memory. The own is freed when no other

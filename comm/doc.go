@@ -46,10 +46,12 @@
 // device for that (Config.DeviceArena), at the first one of a Comm; functions of the user's
 // and Config.Deterministic keep reductions from it. One rank alone copies on its device.
 // Otherwise Buffers go through pinned host memory. Messages of more than 512 KiB, and
-// collectives of 4 MiB and more among several hosts, are copied in pieces while others are
-// on their way, which takes a few MiB; the rest, and gatherv, scatterv and alltoallv of any
-// length, are copied before and after, which takes as much as they are long. It is
-// kept for the next call until the last Comm is closed.
+// collectives of 32 KiB and more among ranks of one host, or 4 MiB among several hosts,
+// are copied in pieces while others are on their way, which takes 8 MiB for each that
+// goes on at a time; the rest, and gatherv, scatterv and alltoallv of any length, are
+// copied before and after, which takes as much as they are long. It is kept for the next
+// call until the last Comm is closed. Within a host the pieces lie where those of Alloc do,
+// and are read and written in place.
 //
 // With Config.CUDA "nccl", NVIDIA's library does collectives of 32 KiB and more of which
 // all ranks, on however many hosts, have their Buffers on devices, each on one of its

@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	"gompi/comm/internal/engine"
@@ -48,6 +49,13 @@ func (c *Comm) Staged() (n int) {
 		}
 	}
 	return n
+}
+
+// Ringed returns how many bytes have gone around the rings of c's room.
+func (c *Comm) Ringed() int {
+	room := reflect.ValueOf(c.room).Elem()
+	bytes := func(ring string) uint64 { return room.FieldByName(ring).FieldByName("next").Uint() }
+	return int(bytes("near") + bytes("far"))
 }
 
 // InLevels reports whether the ranks of c do collectives in each host first.

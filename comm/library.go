@@ -88,7 +88,7 @@ func (l *library) doWithout(why error) {
 // usual way.
 func (c *Comm) byLibrary(w way, o *operation) (bool, error) {
 	l := c.library
-	if l == nil || l.useless || !o.suitsDevices(c.Size(), c.table.Deterministic) || !o.suitsLibrary() {
+	if l == nil || l.useless || !o.long(c.Size()) || !o.suitsDevices(c.table.Deterministic) || !o.suitsLibrary() {
 		return false, nil
 	}
 	at := l.place(o)

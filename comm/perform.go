@@ -36,18 +36,21 @@ func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
 	return err
 }
 
-// throughRoom runs o in its room, on devices where its buffers are there.
+// throughRoom runs o in its room, on devices where its buffers are there, and in pieces
+// where only some are.
 func (c *Comm) throughRoom(o *operation) error {
 	if c.library != nil {
 		if done, err := c.byLibrary(way{c.room, &c.port}, o); done || err != nil {
 			return err
 		}
 	}
-	switch onDevices, err := c.meet(o); {
+	switch some, reach, err := c.meet(o); {
 	case err != nil:
 		return err
-	case onDevices:
+	case reach:
 		return o.run(c.room)
+	case some && o.piecewise(c.Size()) > 0:
+		return c.pipeInRoom(o)
 	}
 	return c.carryOut(c.room, o)
 }

@@ -10,9 +10,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// Long collectives of device memory by messages: instead of all being copied to the
-// host, then sent, then copied back, pieces go after each other, so that both copies
-// take place during the messages, and a few pieces of pinned memory do for any length.
+// Long collectives of device memory through that of hosts: instead of all being copied
+// there, then combined or sent, then copied back, pieces go after each other, so that both
+// copies take place during the rest, and a few pieces of pinned memory do for any length.
 // Each is the same collective of a part of every rank's block, in host memory. So
 // processors combine what comes from other hosts, as their algorithms do, and a rank
 // whose memory is the host's takes part like any other. Where several ranks share a
@@ -20,8 +20,9 @@ import (
 // alone (see levels).
 //
 // That changes the messages, so all ranks have to do it: they ask each other, if one
-// of them may have devices and the collective is long. Gatherv, scatterv and alltoallv
-// are staged whole: no rank knows how long they are.
+// of them may have devices and the collective is long. Within one host they have asked
+// already (see device.go), and a collective of any length goes so. Gatherv, scatterv and
+// alltoallv are staged whole: no rank knows how long they are.
 
 const (
 	// pipePiece is the bytes of a piece: enough for messages between hosts (2x2, as in
@@ -55,7 +56,7 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 	case reach:
 		return c.pipeLevels(o)
 	}
-	return c.pipe(x, o)
+	return c.pipe(x, o, &c.staging)
 }
 
 // piecewise returns the elements of a collective that can go in pieces, of all blocks
@@ -82,7 +83,7 @@ func (c *Comm) onDevices(x collectives, o *operation) (some, reach bool, err err
 	if l := c.levels; l != nil && o.call.Kind == engine.Allreduce && !l.keepsOrder(o.op) {
 		reach = some && o.send.Space() == o.recv.Space()
 		if l.room != nil {
-			if reach, err = c.devices.Meet(o.send, o.recv); err != nil {
+			if _, reach, err = c.devices.Meet(o.send, o.recv, true); err != nil {
 				return false, false, err
 			}
 		}
@@ -153,8 +154,8 @@ func (c *Comm) inPart(run func() error) error {
 // within returns room's beginning as long as b, and of its type.
 func within(room, b Buffer) Buffer { return mem.HostBytes(b.Type(), b.Len(), room.HostSlice()) }
 
-// pipe does o by x, in pieces.
-func (c *Comm) pipe(x collectives, of *operation) error {
+// pipe does o by x, in pieces in memory that l lends.
+func (c *Comm) pipe(x collectives, of *operation, l engine.Lender) error {
 	o := new(operation) // of stays on its caller's stack
 	*o = *of
 	send, recv := o.strips(c.Rank(), c.Size())
@@ -200,7 +201,7 @@ func (c *Comm) pipe(x collectives, of *operation) error {
 		_, out := halves(i, room)
 		return recv.copy(out, i, each, true)
 	}
-	return f.do(&c.staging)
+	return f.do(l)
 }
 
 // longest returns the elements of the longest block, and how many blocks a piece has at
@@ -234,14 +235,17 @@ type flow struct {
 	load, run, store func(i int, room Buffer) error
 }
 
-func (f *flow) do(st *staging) error {
+func (f *flow) do(l engine.Lender) error {
+	if f.pieces == 1 {
+		return f.alone(l)
+	}
 	empty, loaded, finished := make(chan Buffer, pipeDepth), make(chan Buffer, pipeDepth), make(chan Buffer, pipeDepth)
 	for range min(f.pieces, pipeDepth) {
-		room, err := st.Lend(f.space, f.room)
+		room, err := l.Lend(f.space, f.room)
 		if err != nil {
 			return err
 		}
-		defer st.Return(f.space, room)
+		defer l.Return(f.space, room)
 		empty <- room
 	}
 	quit := make(chan struct{})
@@ -283,4 +287,19 @@ func (f *flow) do(st *staging) error {
 	close(finished)
 	copies.Wait()
 	return errors.Join(err, down, up)
+}
+
+// alone does a single piece, for which nobody has to be woken.
+func (f *flow) alone(l engine.Lender) error {
+	room, err := l.Lend(f.space, f.room)
+	if err != nil {
+		return err
+	}
+	defer l.Return(f.space, room)
+	for _, step := range []func(int, Buffer) error{f.load, f.run, f.store} {
+		if err := step(0, room); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -18,13 +18,15 @@ import (
 // takes a millisecond, so what comes back is kept until the last communicator is
 // closed: in powers of two, as much as was ever in use at a time.
 type staging struct {
-	mu   sync.Mutex
-	free map[shelf][]Buffer
+	mu     sync.Mutex
+	free   map[shelf][]Buffer
+	common commonMemory
 }
 
 type shelf struct {
-	space mem.Space
-	class int // log2 of bytes
+	space  mem.Space
+	class  int // log2 of bytes
+	common bool
 }
 
 // leastStaged is log2 of the least that is lent, so that small messages share it.
@@ -56,14 +58,9 @@ func (st *staging) stage(b Buffer) (stage, error) {
 // Lend implements engine.Lender.
 func (st *staging) Lend(s mem.Space, bytes int) (Buffer, error) {
 	at := st.shelf(s, bytes)
-	st.mu.Lock()
-	if kept := st.free[at]; len(kept) > 0 {
-		lent := kept[len(kept)-1]
-		st.free[at] = kept[:len(kept)-1]
-		st.mu.Unlock()
+	if lent, ok := st.take(at); ok {
 		return lent, nil
 	}
-	st.mu.Unlock()
 	alloc := mem.Host.Alloc
 	if p, ok := s.(mem.Pinner); ok {
 		alloc = p.AllocHost
@@ -72,18 +69,32 @@ func (st *staging) Lend(s mem.Space, bytes int) (Buffer, error) {
 }
 
 // Return implements engine.Lender.
-func (st *staging) Return(s mem.Space, lent Buffer) {
-	at := st.shelf(s, lent.Size())
+func (st *staging) Return(s mem.Space, lent Buffer) { st.put(st.shelf(s, lent.Size()), lent) }
+
+func (st *staging) shelf(s mem.Space, bytes int) shelf {
+	return shelf{space: s, class: max(leastStaged, bits.Len(uint(max(bytes, 1)-1)))}
+}
+
+// take takes what is kept on a shelf, if there is something.
+func (st *staging) take(at shelf) (Buffer, bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	kept := st.free[at]
+	if len(kept) == 0 {
+		return Buffer{}, false
+	}
+	last := len(kept) - 1
+	st.free[at] = kept[:last]
+	return kept[last], true
+}
+
+func (st *staging) put(at shelf, lent Buffer) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.free == nil {
 		st.free = map[shelf][]Buffer{}
 	}
 	st.free[at] = append(st.free[at], lent)
-}
-
-func (st *staging) shelf(s mem.Space, bytes int) shelf {
-	return shelf{s, max(leastStaged, bits.Len(uint(max(bytes, 1)-1)))}
 }
 
 // staged reports whether a message in b is staged: a short one is copied once.
@@ -131,10 +142,11 @@ func (st *staging) received(s stage, got engine.Status, err error) error {
 func (st *staging) release() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	st.common.release()
 	for at, kept := range st.free {
 		p, ok := at.space.(mem.Pinner)
 		for _, b := range kept {
-			if ok {
+			if ok && !at.common {
 				p.FreeHost(b) // an error is the device's, which has told it before
 			}
 		}

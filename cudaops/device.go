@@ -28,6 +28,7 @@ type Device struct {
 var (
 	_ mem.Accelerator = (*Device)(nil)
 	_ mem.Pinner      = (*Device)(nil)
+	_ mem.Registrar   = (*Device)(nil)
 )
 
 func newDevice(ordinal int, what driver.Description) *Device {

@@ -36,3 +36,11 @@ type Pinner interface {
 	AllocHost(t Type, n int) (Buffer, error)
 	FreeHost(Buffer) error
 }
+
+// A Registrar is a Space that can pin host memory which it has not allocated, such as
+// processes share, so that its copies reach it directly.
+type Registrar interface {
+	// Register pins whole pages that stay mapped until Unregister. It is slow.
+	Register(host Buffer) error
+	Unregister(host Buffer)
+}

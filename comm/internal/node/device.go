@@ -119,22 +119,27 @@ func (r *Room) Devices(size int, tell func(error)) *Devices {
 
 // Meet is the beginning of a collective, after Begin, if buffers of some members may
 // be in devices' memory. What this one sends lies in send, and what it receives in
-// recv, both of which may be empty. It reports whether Devices can do collectives of
-// these buffers. All members find the same.
-func (d *Devices) Meet(send, recv mem.Buffer) (bool, error) {
+// recv, both of which may be empty. It reports whether some of that is in the memory of
+// a device, and whether Devices can do collectives of these buffers, which it is not
+// asked unless they suit it. All members find the same.
+func (d *Devices) Meet(send, recv mem.Buffer, suits bool) (some, reach bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	at, word := d.place(send, recv)
-	err := d.room.tellAll(8, true, func(b []byte) { putWord(b, word) }, func(j int, b []byte) { d.heard[j] = word64(b) })
+	if word != inHost && !suits {
+		word = elsewhere
+	}
+	err = d.room.tellAll(8, true, func(b []byte) { putWord(b, word) }, func(j int, b []byte) { d.heard[j] = word64(b) })
+	some = slices.ContainsFunc(d.heard, func(word uint64) bool { return word != inHost })
 	if err != nil || slices.Contains(d.heard, inHost) || slices.Contains(d.heard, elsewhere) {
-		return false, err
+		return some, false, err
 	}
 	if d.state == untried {
 		if err := d.furnish(at); err != nil {
-			return false, err
+			return some, false, err
 		}
 	}
-	return d.state == usable && slices.Equal(d.heard, d.words), nil
+	return some, d.state == usable && slices.Equal(d.heard, d.words), nil
 }
 
 // Carry makes Devices do the Room's next collective, of what lies in send and is

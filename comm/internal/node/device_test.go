@@ -156,7 +156,7 @@ func (g *gpu) once(r *Room, call int, k deviceCall) error {
 		from = recv
 	}
 	begin(r, uint64(call+1))
-	if on, err := r.devices.Meet(from, recv); !on {
+	if _, on, err := r.devices.Meet(from, recv, true); !on {
 		return fmt.Errorf("call %d is not done on devices: %v", call, err)
 	}
 	r.devices.Carry(from, recv)

@@ -1,0 +1,349 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gompi/comm"
+	"gompi/cudaops"
+	"gompi/cudaops/cudatest"
+	"gompi/internal/boot"
+	"gompi/internal/mem"
+)
+
+// Collectives of device memory among ranks of one host whose devices do not reach each
+// other, or of which some have host memory.
+
+// most is the bytes that one communicator's pieces take of a rank.
+const most = 8 << 20
+
+// apart makes devices that do not reach each other.
+func apart(t *testing.T) []*cudaops.Device {
+	t.Helper()
+	cudatest.NeedFake(t)
+	t.Setenv("FAKECUDA_P2P", "0")
+	return cudaDevices(t)
+}
+
+// inPieceQuestions are calls, each of n elements, of all kinds that go in pieces.
+func inPieceQuestions(p int, lengths ...int) []question {
+	return slices.DeleteFunc(longQuestions(p, lengths...), func(q question) bool {
+		switch q.kind {
+		case "barrier", "gatherv", "scatterv", "alltoallv":
+			return true
+		}
+		return false
+	})
+}
+
+// Every collective whose length all ranks know goes through a few pieces of pinned
+// memory, whoever has devices, in place, too, and in every order of operands.
+func TestCollectivesOfCUDADevicesApartGoInPieces(t *testing.T) {
+	devices := apart(t)
+	for _, p := range []int{2, 3, 4} {
+		for who, space := range map[string]func(rank int) mem.Space{
+			"all on devices":      func(rank int) mem.Space { return devices[rank%2] },
+			"one in host memory":  func(rank int) mem.Space { return []mem.Space{devices[0], nil, devices[0], devices[0]}[rank] },
+			"one on a device":     func(rank int) mem.Space { return []mem.Space{nil, devices[1], nil, nil}[rank] },
+			"all, without arenas": func(int) mem.Space { return devices[1] },
+		} {
+			lengths := []int{8200, 300_001, piped / p}
+			if testing.Short() {
+				if lengths = lengths[1:2]; p == 4 || p == 3 && who != "one in host memory" {
+					continue
+				}
+			}
+			cfg := quietly
+			if cfg.Deterministic = p == 3; strings.HasSuffix(who, "arenas") {
+				cfg.DeviceArena = -1
+			}
+			err := errors.Join(onCUDA(t, p, cfg, func(ctx context.Context, c *comm.Comm) error {
+				if err := answerOn(ctx, c, space(c.Rank()), inPieceQuestions(p, lengths...)); err != nil {
+					return err
+				}
+				if n := c.Staged(); n > most {
+					return fmt.Errorf("%d bytes of host memory were taken: want eight pieces at most", n)
+				}
+				return nil
+			})...)
+			if err != nil {
+				t.Errorf("np=%d, %s: %v", p, who, err)
+			}
+		}
+	}
+}
+
+// What pieces give for every type is what host memory gives.
+func TestPiecesOfCUDADevicesApartAgreeWithTheHost(t *testing.T) {
+	devices := apart(t)
+	const p, bytes = 3, 2<<20 + 100
+	err := errors.Join(onCUDA(t, p, quietly, func(ctx context.Context, c *comm.Comm) error {
+		for i, typ := range []comm.Type{mem.BF16, mem.F16, mem.F32, mem.F64, mem.C64, mem.U8} {
+			op := []comm.Op{comm.Sum, comm.Avg, comm.Prod}[i%3]
+			if err := agreesWithTheHost(ctx, c, devices[c.Rank()%2], op, typ, bytes/typ.Size()); err != nil {
+				return fmt.Errorf("%v of %v: %w", op, typ, err)
+			}
+		}
+		return nil
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A meter is a device that counts what is copied between it and host memory, and what of
+// that it has been told to pin.
+type meter struct {
+	*cudaops.Device
+
+	mu        sync.Mutex
+	in, out   int // bytes
+	longest   int // of one copy
+	pinned    int // bytes, registered or allocated
+	elsewhere int // copies of host memory that was not registered
+	parts     []comm.Buffer
+}
+
+func (m *meter) inside(b comm.Buffer) comm.Buffer {
+	if b.IsHost() {
+		return b
+	}
+	return mem.Device(m.Device, b.Addr(), b.Type(), b.Len())
+}
+
+func (m *meter) Alloc(t comm.Type, n int) (comm.Buffer, error) {
+	b, err := m.Device.Alloc(t, n)
+	return mem.Device(m, b.Addr(), t, b.Len()), err
+}
+
+func (m *meter) Free(b comm.Buffer) { m.Device.Free(m.inside(b)) }
+
+func (m *meter) AllocHost(t comm.Type, n int) (comm.Buffer, error) {
+	return comm.Buffer{}, errors.New("memory is allocated that others do not see")
+}
+
+func (m *meter) Register(b comm.Buffer) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.pinned += b.Size()
+	m.parts = append(m.parts, b)
+	return m.Device.Register(b)
+}
+
+func (m *meter) Copy(dst, src comm.Buffer) error {
+	m.note(dst, src)
+	return m.Device.Copy(m.inside(dst), m.inside(src))
+}
+
+func (m *meter) note(dst, src comm.Buffer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	host := dst
+	if dst.IsHost() {
+		m.out += dst.Size()
+	} else {
+		host = src
+		m.in += dst.Size()
+	}
+	m.longest = max(m.longest, dst.Size())
+	if !slices.ContainsFunc(m.parts, func(b comm.Buffer) bool { return mem.Overlap(b, host.Raw()) }) {
+		m.elsewhere++
+	}
+}
+
+// count returns what has been copied since it was asked before.
+func (m *meter) count() (out, in int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out, in = m.out, m.in
+	m.out, m.in = 0, 0
+	return out, in
+}
+
+// Every byte comes from its device once and goes there once, a piece at a time, and
+// between that it lies in eight pieces of memory that all ranks see: those reduce it
+// there, and their rings hold nothing of it.
+func TestDeviceMemoryMovesOnceEachWayThroughCommonMemory(t *testing.T) {
+	devices := apart(t)
+	const p, n = 3, 3 << 20 // 12 pieces of float32
+	err := errors.Join(onCUDA(t, p, comm.Config{DeviceArena: -1}, func(ctx context.Context, c *comm.Comm) error {
+		m := &meter{Device: devices[c.Rank()%2]}
+		b, err := m.Alloc(mem.F32, n)
+		if err != nil {
+			return err
+		}
+		defer m.Free(b)
+		root := c.Rank() == 0
+		for _, k := range []struct {
+			name    string
+			call    func() error
+			out, in int // bytes
+		}{
+			{"allreduce", func() error { return c.Allreduce(ctx, b, b, comm.Sum) }, 4 * n, 4 * n},
+			{"bcast", func() error { return c.Bcast(ctx, 0, b) }, pick(root, 4*n, 0), pick(root, 0, 4*n)},
+			{"reduce", func() error { return c.Reduce(ctx, 0, b, b, comm.Max) }, 4 * n, pick(root, 4*n, 0)},
+			{"reducescatter", func() error { return c.ReduceScatterBlock(ctx, b, b.Slice(0, n/p), comm.Sum) }, 4 * n, 4 * n / p},
+			{"allgather", func() error { return c.Allgather(ctx, b.Slice(c.Rank()*n/p, (c.Rank()+1)*n/p), b) }, 4 * n / p, 4 * n},
+			{"alltoall", func() error { return c.Alltoall(ctx, b, b) }, 4 * n, 4 * n},
+		} {
+			before := c.Ringed()
+			if err := k.call(); err != nil {
+				return err
+			}
+			if out, in := m.count(); out != k.out || in != k.in {
+				return fmt.Errorf("%s: %d bytes came from the device and %d went there: want %d and %d", k.name, out, in, k.out, k.in)
+			}
+			if after := c.Ringed(); after-before > 1<<10 {
+				return fmt.Errorf("%s: %d bytes went around a ring", k.name, after-before)
+			}
+		}
+		if m.longest > 1<<20 || m.pinned > most || m.elsewhere > 0 {
+			return fmt.Errorf("copies of %d bytes, %d bytes pinned, %d copies of other memory: want 1 MiB, 8 MiB and none", m.longest, m.pinned, m.elsewhere)
+		}
+		return nil
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func pick(first bool, a, b int) int {
+	if first {
+		return a
+	}
+	return b
+}
+
+// Where memory of the heap cannot be pinned, or there is none, on one rank or on all, one
+// line of each of them says so, and pieces go through memory of their own.
+func TestPiecesThatCannotBeSharedAreCopied(t *testing.T) {
+	devices := apart(t)
+	for what, fail := range map[string]string{"never": "cuMemHostRegister_v2:1=801", "at times": "cuMemHostRegister_v2:11=1"} {
+		t.Setenv("FAKECUDA_FAIL", fail)
+		var said strings.Builder
+		log := slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		err := errors.Join(onCUDA(t, 2, comm.Config{Logger: log, DeviceArena: -1}, func(ctx context.Context, c *comm.Comm) error {
+			for range 2 {
+				if err := sums(ctx, c, devices[c.Rank()], piped, comm.Sum, true); err != nil {
+					return err
+				}
+			}
+			return nil
+		})...)
+		if n := strings.Count(said.String(), "pinned memory is not shared"); err != nil || n == 0 || n > 2 {
+			t.Errorf("%s: %v; said: %s", what, err, said.String())
+		}
+	}
+}
+
+// Communicators whose collectives run at the same time have pieces of their own.
+func TestPiecesOfSeveralCommunicatorsAtOnce(t *testing.T) {
+	devices := apart(t)
+	const p, comms = 2, 3
+	err := errors.Join(onCUDA(t, p, quietly, func(ctx context.Context, c *comm.Comm) error {
+		errs := make([]error, comms)
+		var all sync.WaitGroup
+		for i := range comms {
+			d, err := c.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			all.Go(func() {
+				for k := range 3 {
+					errs[i] = errors.Join(errs[i], sums(ctx, d, devices[c.Rank()], piped/(k+i+1), comm.Sum, k == i))
+				}
+				errs[i] = errors.Join(errs[i], d.Close(ctx))
+			})
+		}
+		all.Wait()
+		if n := c.Staged(); n > comms*most {
+			return fmt.Errorf("%d bytes were pinned: want eight pieces for each of %d at most", n, comms)
+		}
+		return errors.Join(errs...)
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// After a failure others may still write to pieces: no collective gets them before all
+// have left the communicator.
+func TestPiecesOfABrokenCommunicatorStayOut(t *testing.T) {
+	devices := apart(t)
+	const p = 3
+	err := errors.Join(onCUDA(t, p, quietly, func(ctx context.Context, c *comm.Comm) error {
+		d, err := c.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		on := devices[c.Rank()%2]
+		if err := errors.Join(sums(ctx, d, on, piped, comm.Sum, true), comm.Barrier(ctx, c)); err != nil {
+			return fmt.Errorf("at first: %w", err)
+		}
+		b, err := on.Alloc(mem.I32, piped)
+		if err != nil {
+			return err
+		}
+		defer on.Free(b)
+		if c.Rank() == 0 {
+			t.Setenv("FAKECUDA_FAIL", "cuMemcpyAsync:12=719")
+		}
+		if err := comm.Barrier(ctx, c); err != nil {
+			return err
+		}
+		if err := d.Allreduce(ctx, b, b, comm.Sum); err == nil || !strings.Contains(err.Error(), "(719)") {
+			return fmt.Errorf("rank %d: %v", c.Rank(), err)
+		}
+		if n := c.Staged(); n != 0 {
+			return fmt.Errorf("%d bytes can be lent again", n)
+		}
+		if err := sums(ctx, c, on, piped, comm.Sum, false); err != nil {
+			return err
+		}
+		d.Close(ctx) // tells again what was wrong
+		if err := comm.Barrier(ctx, c); err != nil {
+			return err
+		}
+		after, err := c.Dup(ctx) // looks who has left
+		if err != nil {
+			return err
+		}
+		if n := c.Staged(); n != 2*most {
+			return fmt.Errorf("%d bytes can be lent again, want all", n)
+		}
+		return after.Close(ctx)
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A rank that dies while pieces are on their way ends it for all.
+func TestDeathAmongCUDADevicesApartRevokesTheCommunicator(t *testing.T) {
+	cudatest.NeedFake(t)
+	t.Setenv("FAKECUDA_P2P", "0")
+	devices := leakyDevices(t)
+	for victim := range 3 {
+		overMemoryWith(t, 3, quietly, func(ctx context.Context, c *comm.Comm) error {
+			d := devices[c.Rank()%2]
+			err := sums(ctx, c, d, piped, comm.Sum, true)
+			if c.Rank() == victim {
+				c.Launcher().(*boot.Member).Die("killed by signal 9")
+				return nil
+			}
+			for err == nil {
+				err = sums(ctx, c, d, piped, comm.Sum, true)
+			}
+			if problem := wrongCause(err, victim, "killed by signal 9"); problem != nil {
+				t.Errorf("rank %d: %v", c.Rank(), problem)
+			}
+			return nil
+		})
+	}
+}
