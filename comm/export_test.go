@@ -58,6 +58,18 @@ func (c *Comm) Ringed() int {
 	return int(bytes("near") + bytes("far"))
 }
 
+// LongestStaged returns the bytes of the longest piece of it.
+func (c *Comm) LongestStaged() (n int) {
+	c.staging.mu.Lock()
+	defer c.staging.mu.Unlock()
+	for _, kept := range c.staging.free {
+		for _, b := range kept {
+			n = max(n, b.Size())
+		}
+	}
+	return n
+}
+
 // InLevels reports whether the ranks of c do collectives in each host first.
 func (c *Comm) InLevels() bool { return c.levels != nil }
 

@@ -74,6 +74,9 @@ func (c *Comm) byMessages(ctx context.Context, o *operation, quiet bool) error {
 	if err == nil {
 		err = c.throughMessages(x, o)
 	}
+	if err != nil {
+		rd.Fail(err)
+	}
 	if ended := rd.End(); ended != nil {
 		err = ended
 	}

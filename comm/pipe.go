@@ -21,8 +21,10 @@ import (
 //
 // That changes the messages, so all ranks have to do it: they ask each other, if one
 // of them may have devices and the collective is long. Within one host they have asked
-// already (see device.go), and a collective of any length goes so. Gatherv, scatterv and
-// alltoallv are staged whole: no rank knows how long they are.
+// already (see device.go), and a collective of any length goes so. Not so gatherv, scatterv
+// and alltoallv, as no rank knows how long they are. Between hosts each of their messages
+// goes in pieces by itself if it is long, as one between two ranks does, whatever the others
+// have; within a host they are staged whole.
 
 const (
 	// pipePiece is the bytes of a piece: enough for messages between hosts (2x2, as in
@@ -32,7 +34,7 @@ const (
 	// pipeDepth pieces are under way at a time: half of them on their way to the host,
 	// half back.
 	pipeDepth = 8
-	// pipeLeast is the bytes from which on ranks ask each other. It is a guess until a
+	// pipeLeast is the bytes from which on vectors go in pieces. It is a guess until a
 	// GPU has been measured.
 	pipeLeast = 4 * pipePiece
 )
@@ -44,7 +46,15 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 			return err
 		}
 	}
-	if c.Size() == 1 || !c.mayHaveDevices() || o.piecewise(c.Size())*o.call.Type.Size() < pipeLeast {
+	if c.Size() == 1 || !c.mayHaveDevices() {
+		return c.carryOut(x, o)
+	}
+	if from, to := o.touches(c.Rank() == int(o.call.Root)); o.straight(from, to) {
+		on := *o
+		on.send, on.recv = from, to
+		return on.run(x)
+	}
+	if o.piecewise(c.Size())*o.call.Type.Size() < pipeLeast {
 		return c.carryOut(x, o)
 	}
 	some, reach, err := c.onDevices(x, o)
@@ -57,6 +67,17 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 		return c.pipeLevels(o)
 	}
 	return c.pipe(x, o, &c.staging)
+}
+
+// straight reports whether a rank that sends from and receives to leaves it to messages
+// to bring them from devices and to them. Shorter ones are staged: one copy of all
+// blocks costs less than one of each.
+func (o *operation) straight(from, to Buffer) bool {
+	switch o.call.Kind {
+	case engine.Gatherv, engine.Scatterv, engine.Alltoallv:
+		return max(from.Size(), to.Size()) >= pipeLeast && copies(to, from)
+	}
+	return false
 }
 
 // piecewise returns the elements of a collective that can go in pieces, of all blocks

@@ -220,7 +220,7 @@ func (c *Comm) finishStaged(k requestKind, h, m engine.Handle, s stage) {
 
 // carryOut does o by x, on stages of what is not in host memory.
 func (c *Comm) carryOut(x collectives, o *operation) error {
-	if o.send.IsHost() && o.recv.IsHost() || c.Size() == 1 && o.copies() {
+	if o.send.IsHost() && o.recv.IsHost() || c.Size() == 1 && copies(o.recv, o.send) {
 		return o.run(x)
 	}
 	on := *o
@@ -246,10 +246,10 @@ func (c *Comm) carryOut(x collectives, o *operation) error {
 	return mem.Copy(o.recv, on.recv)
 }
 
-// copies reports whether a Space can copy from o's send to its recv, which is all that
-// one rank alone has to do.
-func (o *operation) copies() bool {
-	return o.send.IsHost() || o.recv.IsHost() || o.send.Space() == o.recv.Space()
+// copies reports whether a Space can copy from src to dst, which is all that a rank has
+// to do with what is its own.
+func copies(dst, src Buffer) bool {
+	return src.IsHost() || dst.IsHost() || src.Space() == dst.Space()
 }
 
 // operands puts stages in the place of on's buffers and returns those to end. If

@@ -10,7 +10,7 @@ const HeaderSize = 48
 
 // Version is the version of the frame format; ranks of different versions
 // refuse each other.
-const Version = 2
+const Version = 3
 
 const magic = 0x6d // 'm'
 
@@ -27,19 +27,20 @@ const (
 	NoKind   Kind = iota
 	Eager         // point-to-point message with its payload
 	Announce      // point-to-point message whose payload waits at the sender; A: bytes, B: sender's token, Seq: its place or 0
-	Clear         // answer to Announce: send it; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: so many pieces of it first, or more of them, 0 for all
-	Data          // payload of an announced message, all that was asked for or a part; A: receiver's token
+	Clear         // answer to Announce or Offer: send it; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: so many pieces of it first, or more of them, 0 for all
+	Data          // payload of an announced or offered message, all that was asked for or a part; A: receiver's token
 	Done          // it has been copied from or to the place that was told; A: token of who told it
 	Credit        // A: bytes of point-to-point, B: of collective payload that the receiver has let go
 	Coll          // one message of a collective; Seq: its number, A and B: the call
-	Ready         // a receiver of a large Coll message is ready; Seq, A and B as Coll
+	Ready         // a receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 if it is to be offered
+	Offer         // answer to Ready in the place of Coll: the payload waits at the sender; Seq as Coll, A: bytes, B: sender's token
 	Call          // "this is my call, and I wait for you"; Seq, A and B as Coll
 	Revoke        // Comm is broken; the payload says why
 	Goodbye       // the sender leaves in good order; nothing follows
 	numKinds
 )
 
-var kindNames = [numKinds]string{"none", "eager", "announce", "clear", "data", "done", "credit", "coll", "ready", "call", "revoke", "goodbye"}
+var kindNames = [numKinds]string{"none", "eager", "announce", "clear", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "goodbye"}
 
 func (k Kind) String() string {
 	if k >= numKinds {

@@ -20,13 +20,16 @@ type Peers interface {
 	// Isend starts sending b to rank to.
 	Isend(to int, b mem.Buffer)
 
-	// Irecv starts receiving b.Len() elements from rank from into b.
+	// Irecv starts receiving b.Len() elements from rank from into b. In the memory of
+	// a device, b may be what is being sent to that rank: nothing is stored before it
+	// has left.
 	Irecv(from int, b mem.Buffer)
 
 	// IrecvReduce starts receiving own.Len() elements from rank from, combining
 	// them piece by piece as they arrive: dst = own op in, or dst = in op own
 	// if left is true (the peer's operand stands on the left). dst may be own;
-	// otherwise they do not overlap. This is where reduction overlaps transfer.
+	// otherwise they do not overlap. Both are host memory. This is where reduction
+	// overlaps transfer.
 	IrecvReduce(from int, dst, own mem.Buffer, op Op, left bool)
 
 	// Wait waits until everything started since the last Wait is done. After an
@@ -34,8 +37,8 @@ type Peers interface {
 	// the same error, so algorithms need not look after each step.
 	Wait() error
 
-	// Scratch returns room for n elements like those of b (Type and Space),
-	// valid until the algorithm returns. Its content is arbitrary.
+	// Scratch returns room in host memory for n elements like those of b, valid
+	// until the algorithm returns. Its content is arbitrary.
 	Scratch(like mem.Buffer, n int) mem.Buffer
 }
 

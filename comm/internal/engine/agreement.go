@@ -53,7 +53,7 @@ func (rd *Round) told(m *message) {
 		l := rd.lane(m.src)
 		switch {
 		case m.kind == transport.Ready:
-			l.readies.push(m.seq)
+			l.readies.push(readiness{m.seq, m.typ == toOffer})
 			l.pump()
 		case m.seq == rd.seq:
 			rd.compare(l, m)
@@ -125,6 +125,25 @@ func (rd *Round) check(src int, seq uint64, call Call) bool {
 	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
 		Seq: seq, Rank: rd.ch.rank, Peer: src, Call: mine, PeerCall: call}})
 	return false
+}
+
+// offered handles the offer of a long message, for which its receiver has said that
+// it is ready.
+func (rd *Round) offered(l *lane, h *transport.Header) {
+	if !rd.running || h.Seq != rd.seq {
+		return // nobody waits for it
+	}
+	m := message{src: l.src, seq: rd.seq, call: rd.call, size: int(min(h.A, transport.MaxPayload))}
+	r := l.posted.front()
+	if r == nil || r.combine != nil {
+		rd.disagree(&m, 0, m.size)
+		return
+	}
+	l.posted.pop()
+	if rd.fits(r, &m) {
+		r.other = h.B
+		rd.ch.e.demand(l.p, r)
+	}
 }
 
 // fits breaks the Channel if a message has not the size its receive expects,

@@ -65,6 +65,16 @@ func (r *Request) lands(n int) bool {
 	return !r.buf.IsHost() && n > 0 && r.buf.Size() > 0 && !errors.Is(r.err, ErrType)
 }
 
+// demand tells p, with whom the payload of r waits, to send it.
+func (e *Engine) demand(p *peer, r *Request) {
+	r.stage = filling
+	if r.lands(r.size) {
+		e.embark(r, false)
+	} else {
+		e.clear(p, r, 0)
+	}
+}
+
 // embark begins the ferry of r's payload.
 func (e *Engine) embark(r *Request, sends bool) {
 	f := e.newFerry(r, PieceSize)
@@ -127,6 +137,7 @@ func (f *ferry) run() {
 		e.lock()
 		if copies && err == nil {
 			f.copied++
+			f.makeRoom()
 		}
 	}
 	f.disembark(err)
@@ -163,7 +174,8 @@ func (f *ferry) next() (copy func() error, ok bool) {
 		}
 		ok = i-held < len(f.slots)
 	} else {
-		ok = f.moved >= min((i+1)*f.unit, f.total)
+		end := min((i+1)*f.unit, f.total)
+		ok = f.moved >= end && f.r.before.hasLoaded(end)
 	}
 	if !ok {
 		return nil, false
@@ -173,6 +185,22 @@ func (f *ferry) next() (copy func() error, ok bool) {
 		return func() error { return mem.Copy(slot, part) }, true
 	}
 	return func() error { return mem.Copy(part, slot) }, true
+}
+
+// hasLoaded reports whether the first n bytes of a send are out of the device's memory.
+// None are of one for which nobody is ready, all of no send.
+func (r *Request) hasLoaded(n int) bool {
+	if r == nil || r.stage == complete {
+		return true
+	}
+	return r.ferry != nil && r.ferry.copied*r.ferry.unit >= min(n, r.size)
+}
+
+// makeRoom has the receive go on that takes the place of what is sent.
+func (f *ferry) makeRoom() {
+	if r := f.r.after; r != nil && r.ferry != nil {
+		r.ferry.prod()
+	}
 }
 
 // advance sends what is loaded and asked for, or asks for what there is room for.
@@ -264,6 +292,9 @@ func (f *ferry) returned() {
 func (f *ferry) stop(r *Request, err error) {
 	if r.err == nil {
 		r.err = err
+	}
+	if rd := r.round; rd != nil && rd.err == nil {
+		rd.err = r.err
 	}
 	f.e.forget(r)
 	f.over = true

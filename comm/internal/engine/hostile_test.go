@@ -116,6 +116,11 @@ func FuzzFrames(f *testing.F) {
 	ready.Kind, ready.Len, asks.Kind, asks.Len, asks.Tag = transport.Ready, 0, transport.Call, 0, 1<<30
 	f.Add(frame(call))
 	f.Add(append(frame(ready), frame(asks)...))
+	offer := transport.Header{Kind: transport.Offer, Comm: 1, Seq: 1, A: 3 * piece, B: 1 << 32}
+	ready.Flags = 1
+	f.Add(append(frame(ready), frame(offer)...))
+	offer.A = 8
+	f.Add(append(frame(offer), frame(offer)...))
 	f.Add(frame(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 3, Len: 5, Flags: uint8(mem.U8)}))
 	f.Add(append(frame(transport.Header{Kind: transport.Announce, Comm: 1, Tag: 3, A: 50, B: 1 << 32}), frame(transport.Header{Kind: transport.Data, A: 1 << 32, Len: 50})...))
 	f.Add(append(frame(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 4, Len: 1 << 20}), frame(transport.Header{Kind: transport.Data, A: 1<<32 | 2, Len: 50})...))
@@ -134,6 +139,9 @@ func FuzzFrames(f *testing.F) {
 		rd := ch.Round()
 		rd.Begin(context.Background(), engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: 8}, 0, false)
 		rd.Irecv(1, mem.Bytes(make([]byte, 8)))
+		rd.Irecv(1, newDevice().with(make([]byte, 3*piece)))
+		rd.Isend(1, newDevice().with(make([]byte, 3*piece)))
+		rd.Isend(1, mem.Bytes(make([]byte, 3*piece)))
 		for len(b) >= transport.HeaderSize {
 			var h transport.Header
 			if h.Decode(b) == nil {

@@ -10,15 +10,24 @@ type lane struct {
 	rd      *Round
 	src     int // rank in the communicator
 	p       *peer
-	posted  fifo[*Request] // receives without a message
-	kept    fifo[*message] // messages without a receive
-	out     fifo[*Request] // sends that may not leave yet
-	readies fifo[uint64]   // rounds in which the peer is ready for a long message
+	posted  fifo[*Request]  // receives without a message
+	kept    fifo[*message]  // messages without a receive
+	out     fifo[*Request]  // sends that may not leave yet
+	readies fifo[readiness] // of the peer, for long messages
 	early   fifo[earlyCall]
 	newest  uint64 // number of the last of early, also when it is gone
 	owed    int    // bytes of short messages that the peer has not let go
 	free    int    // bytes of the peer's let go, and not yet told
 }
+
+// A readiness is what a Ready frame has said.
+type readiness struct {
+	seq   uint64 // the round
+	offer bool   // the message is to be offered
+}
+
+// toOffer, in the flags of a Ready frame, asks for an offer.
+const toOffer = 1
 
 // holds reports whether a message of round seq is kept in l.
 func (l *lane) holds(seq uint64) bool {
@@ -26,15 +35,23 @@ func (l *lane) holds(seq uint64) bool {
 	return m != nil && m.seq == seq
 }
 
-// pump sends what may leave of l, in order.
+// pump sends what may leave of l, in order, or offers it.
 func (l *lane) pump() {
 	rd, e := l.rd, l.rd.ch.e
 	for {
 		r := l.out.front()
-		if r == nil || !l.admit(r) {
+		if r == nil {
+			return
+		}
+		admitted, offered := l.admit(r)
+		if !admitted {
 			return
 		}
 		l.out.pop()
+		if offered || !r.buf.IsHost() {
+			l.offer(r)
+			continue
+		}
 		r.stage = leaving
 		e.h = transport.Header{Kind: transport.Coll, Comm: rd.ch.ID, Seq: rd.seq}
 		e.h.A, e.h.B = rd.call.Words()
@@ -45,20 +62,28 @@ func (l *lane) pump() {
 }
 
 // admit reports whether r may leave: a short message within the budget, a long
-// one when its receiver is ready.
-func (l *lane) admit(r *Request) bool {
+// one when its receiver is ready, which may want it offered.
+func (l *lane) admit(r *Request) (admitted, offered bool) {
 	if r.size > roundEager {
-		if l.readies.len() == 0 || l.readies.front() != l.rd.seq {
-			return false
+		if l.readies.front().seq != l.rd.seq {
+			return false, false
 		}
-		l.readies.pop()
-		return true
+		return true, l.readies.pop().offer
 	}
 	if r.size > 0 && l.owed+r.size > budget {
-		return false
+		return false, false
 	}
 	l.owed += r.size
-	return true
+	return true, false
+}
+
+// offer tells the receiver of r that it waits here. A long message with a device on
+// one side or on both goes as an announced one from then on: see ferry.go.
+func (l *lane) offer(r *Request) {
+	e := l.rd.ch.e
+	r.stage = announced
+	e.h = transport.Header{Kind: transport.Offer, Comm: l.rd.ch.ID, Seq: l.rd.seq, A: uint64(r.size), B: e.stamp(r)}
+	e.post(l.p, mem.Buffer{}, 0)
 }
 
 // letGo notes that a message of n bytes is no longer held here, and tells the

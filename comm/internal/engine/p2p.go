@@ -470,18 +470,17 @@ func (ch *Channel) ask(r *Request, m *message) {
 		e.finish(r, p.lost)
 		return
 	}
-	r.stage, r.peer, r.other = filling, p.rank, m.offer
+	r.peer, r.other = p.rank, m.offer
 	switch whole := r.err == nil && r.buf.IsHost() && p.direct != nil; {
 	case whole && m.place != 0:
 		r.stage = fetching
 		p.tell(r)
 		p.direct.Get(p.rank, m.place, r.buf.Raw().Slice(0, r.size), e.stamp(r))
 	case whole:
+		r.stage = filling
 		e.clear(p, r, p.tell(r))
-	case r.lands(r.size):
-		e.embark(r, false)
 	default:
-		e.clear(p, r, 0)
+		e.demand(p, r)
 	}
 }
 

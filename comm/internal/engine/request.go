@@ -106,15 +106,17 @@ type Request struct {
 	later  bool // a send whose payload is still to come
 	wanted bool // and for which the other side has asked
 	token  uint64
-	other  uint64 // of an announced message: the other side's token
-	told   bool   // the other side may know where buf lies
-	place  uint64 // where the other side's does, or 0
-	size   int    // bytes of the message
-	asked  int    // bytes of it that the receiver has asked for
-	got    int    // bytes of it stored so far, or given to the transport
-	until  int    // got at the end of the frame that arrives
-	due    int    // frames of it that the transport holds
-	ferry  *ferry // of a device's memory, while its goroutine runs
+	other  uint64   // of an announced message: the other side's token
+	told   bool     // the other side may know where buf lies
+	place  uint64   // where the other side's does, or 0
+	size   int      // bytes of the message
+	asked  int      // bytes of it that the receiver has asked for
+	got    int      // bytes of it stored so far, or given to the transport
+	until  int      // got at the end of the frame that arrives
+	due    int      // frames of it that the transport holds
+	ferry  *ferry   // of a device's memory, while its goroutine runs
+	before *Request // the send whose place in a device's memory a receive takes
+	after  *Request // the inverse
 	status Status
 	err    error
 
@@ -161,7 +163,7 @@ func (e *Engine) finish(r *Request, err error) {
 	}
 	r.waiters = r.waiters[:0]
 	if rd := r.round; rd != nil {
-		if r.err != nil && rd.err == nil {
+		if rd.err == nil {
 			rd.err = r.err
 		}
 		if rd.left--; rd.left == 0 {
@@ -184,6 +186,7 @@ func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer, tag int) {
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
 	r.size, r.asked, r.got, r.due, r.place, r.err, r.status = 0, 0, 0, 0, 0, nil, nothing
 	r.sync, r.wanted, r.told, r.round, r.combine = false, false, false, nil, nil
+	r.before, r.after = nil, nil
 }
 
 // stamp gives r a token.

@@ -21,6 +21,10 @@ import (
 // receiver says Ready when it has a place for it, and only then is it sent. So
 // payload is read straight into place, and a rank that runs ahead fills nobody's
 // memory.
+//
+// What is sent and received may be in the memory of devices; what is reduced is not. A
+// short message is copied at once. A long one is offered and goes in pieces, as one
+// between two ranks does.
 type Round struct {
 	ch      *Channel
 	seq     uint64
@@ -39,6 +43,7 @@ type Round struct {
 	combs   []*combine // of used requests that reduce, kept for reuse
 	combsN  int
 	lent    [][]byte
+	copies  [][]byte // of short messages from devices, until they have left
 }
 
 var _ coll.Peers = (*Round)(nil)
@@ -75,10 +80,26 @@ func (rd *Round) End() error {
 	e.lock()
 	defer e.exitPolling()
 	rd.past[rd.seq%pastCalls] = rd.call
+	rd.settle()
 	rd.running = false
 	rd.takeBack(0)
-	rd.reuse()
 	return rd.err
+}
+
+// Fail breaks the Channel because the algorithm has failed on this rank: others count
+// on it.
+func (rd *Round) Fail(err error) {
+	e := rd.ch.e
+	e.lock()
+	defer e.exit()
+	rd.abort("failed in", err)
+}
+
+func (rd *Round) abort(what string, err error) {
+	if rd.err == nil {
+		rd.err = err
+	}
+	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, cause: fmt.Sprintf("%s %v: %v", what, rd.call, err)})
 }
 
 // Seq returns the number of the running or last round.
@@ -124,6 +145,9 @@ func (rd *Round) takeBack(first int) {
 
 // Isend implements coll.Peers.
 func (rd *Round) Isend(to int, b mem.Buffer) {
+	if !b.IsHost() && b.Size() <= roundEager {
+		b = rd.load(b)
+	}
 	e := rd.ch.e
 	e.lock()
 	defer e.unlock()
@@ -138,6 +162,23 @@ func (rd *Round) Isend(to int, b mem.Buffer) {
 	r.stage = queued
 	l.out.push(r)
 	l.pump()
+}
+
+// load returns a copy in host memory of b, which is a device's and short.
+func (rd *Round) load(b mem.Buffer) mem.Buffer {
+	if b.Size() == 0 { // there is nothing to wait for a device for
+		return mem.HostBytes(b.Type(), 0, nil)
+	}
+	e := rd.ch.e
+	e.lock()
+	data := e.scratch.get(b.Size())
+	rd.copies = append(rd.copies, data)
+	e.unlock()
+	here := mem.HostBytes(b.Type(), b.Len(), data)
+	if err := mem.Copy(here, b); err != nil {
+		rd.Fail(err)
+	}
+	return here
 }
 
 // Irecv implements coll.Peers.
@@ -167,8 +208,23 @@ func (rd *Round) receive(from int, b mem.Buffer, c *combine) {
 		return
 	}
 	l.posted.push(r)
-	if r.size > roundEager {
+	switch {
+	case r.size <= roundEager:
+	case b.IsHost():
 		rd.say(l, transport.Ready, 0)
+	default:
+		rd.follow(r)
+		rd.say(l, transport.Ready, toOffer)
+	}
+}
+
+// follow has r, if it takes the place of what is sent to the same member, come after
+// it piece by piece.
+func (rd *Round) follow(r *Request) {
+	for _, s := range rd.used {
+		if s != r && s.peer == r.peer && s.stage != complete && mem.Same(s.buf, r.buf) {
+			r.before, s.after = s, r
+		}
 	}
 }
 
@@ -230,31 +286,38 @@ func (rd *Round) combine() *combine {
 }
 
 // Wait implements coll.Peers. If the round's context ends, the communicator
-// breaks: the others count on this rank.
+// breaks: the others count on this rank. Then it still waits for the copies that
+// devices are making, without a bound: see Close.
 func (rd *Round) Wait() error {
 	e := rd.ch.e
 	e.lock()
 	defer e.exitPolling()
 	if rd.left > 0 {
 		if err := e.await(rd.ctx, rd.waiter); err != nil {
-			rd.ch.breakUp(verdict{rank: e.cfg.Rank, cause: fmt.Sprintf("gave up in %v: %v", rd.call, err)})
-			rd.err = err
+			rd.abort("gave up in", err)
 		}
 	}
-	rd.reuse()
+	rd.settle()
 	if rd.err == nil {
 		rd.err = rd.ch.err
 	}
 	return rd.err
 }
 
-// reuse takes back the finished requests and the waiter.
-func (rd *Round) reuse() {
+// settle waits for what a broken Channel has left, which is copies of devices, and
+// takes back the finished requests and the waiter.
+func (rd *Round) settle() {
 	e := rd.ch.e
+	if rd.left > 0 {
+		e.await(context.Background(), rd.waiter) // never fails: this context never ends
+	}
 	for _, r := range rd.used {
 		e.freeRequest(r)
 	}
-	rd.used, rd.combsN, rd.left = rd.used[:0], 0, 0
+	for _, b := range rd.copies {
+		e.scratch.put(b)
+	}
+	rd.used, rd.copies, rd.combsN = rd.used[:0], rd.copies[:0], 0
 	if rd.waiter != nil {
 		e.freeWaiter(rd.waiter)
 		rd.waiter = nil
@@ -329,7 +392,7 @@ func (rd *Round) fail(err error) {
 // dismiss ends what waits for a member that has left.
 func (rd *Round) dismiss(p *peer) {
 	for _, r := range rd.used {
-		if r.peer == p.rank && (r.stage == posted || r.stage == queued || r.stage == filling) {
+		if r.peer == p.rank && (r.stage == posted || r.stage == queued || r.stage == announced || r.stage == filling) {
 			rd.ch.miss(p, ErrLeft, rd.call)
 			return
 		}

@@ -28,6 +28,9 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 		return mem.Buffer{}, 0
 	case transport.Data:
 		return e.data(p, h)
+	case transport.Offer:
+		e.offered(p, h)
+		return mem.Buffer{}, 0
 	case transport.Done:
 		e.done(p, h.A)
 		return mem.Buffer{}, 0
@@ -225,6 +228,17 @@ func (e *Engine) putPiece(r *Request) {
 	}
 }
 
+// offered handles an offer.
+func (e *Engine) offered(p *peer, h *transport.Header) {
+	ch := e.channel(h.Comm)
+	if ch == nil || ch.err != nil {
+		return
+	}
+	if src := ch.member(p.rank); src >= 0 {
+		ch.round.offered(ch.round.lane(src), h)
+	}
+}
+
 // cleared handles the request for the payload of an announced message, or for more of
 // it.
 func (e *Engine) cleared(p *peer, h *transport.Header) {
@@ -304,14 +318,17 @@ func (e *Engine) Sent(token uint64, err error) {
 	}
 	switch {
 	case r == nil || r.due == 0 && r.stage != fetching && r.stage != storing:
-	case err != nil && r.round != nil:
+	case err != nil && r.round != nil && r.ferry == nil:
 		r.stage = queued // the transport has let go of it
 		r.ch.miss(e.peer(r.peer), err, r.round.call)
 	default:
 		if r.due--; r.ferry != nil {
 			r.ferry.returned()
 		}
-		if err != nil || r.left() && r.ferry == nil {
+		switch {
+		case err != nil && r.round != nil:
+			r.ch.miss(e.peer(r.peer), err, r.round.call)
+		case err != nil || r.left() && r.ferry == nil:
 			e.finish(r, err)
 		}
 	}
