@@ -24,7 +24,7 @@ func Alltoallv(p Peers, send mem.Buffer, sendCounts, sendDispls []int, recv mem.
 var alltoalls = []algorithm[func(p Peers, from, to blocks, send, recv mem.Buffer) error]{
 	{method{name: "pairwise", doc: "every block straight to its rank: fewest bytes",
 		cost: func(l load) cost {
-			n, w := l.ranks*(l.ranks-1), window(l.elems*l.size)
+			n, w := l.ranks*(l.ranks-1), window(l.elems*l.size, false)
 			return cost{(matches(l.ranks) + w - 1) / w, n, int64(n) * l.bytes()}
 		}}, alltoallPairwise},
 	{method{name: "bruck", doc: "blocks travel together through other ranks: fewest rounds",
@@ -67,8 +67,21 @@ func opponent(round, r, p int) int {
 
 // window returns how many exchanges of so many bytes are under way at a time:
 // enough to hide the time that messages take to start, and no more, as they
-// compete for memory and wires.
-func window(bytes int) int { return min(max(256<<10/max(bytes, 1), 1), batch) }
+// compete for memory and wires. Through pinned memory more are, so that some are
+// copied while others are on their way: for how many has not been measured.
+func window(bytes int, pinned bool) int {
+	together := 256 << 10
+	if pinned {
+		together = 4 << 20
+	}
+	return min(max(together/max(bytes, 1), 1), batch)
+}
+
+// pinned reports whether b's messages go through pinned memory.
+func pinned(b mem.Buffer) bool {
+	_, ok := b.Space().(mem.Pinner)
+	return ok
+}
 
 // alltoallPairwise exchanges blocks with every other rank directly, a few at a
 // time, in the order of a tournament: whoever one sends to one receives from,
@@ -86,7 +99,7 @@ func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	for i := range n {
 		largest = max(largest, from.count(i))
 	}
-	w := window(largest * send.Type().Size())
+	w := window(largest*send.Type().Size(), pinned(send) || pinned(recv))
 	inPlace := mem.Same(send, recv) && send.IsHost()
 	var copies mem.Buffer // of blocks to send in place
 	if inPlace {
