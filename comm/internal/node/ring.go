@@ -3,13 +3,14 @@ package node
 // A place is where the payload of a step lies, with all members.
 type place struct {
 	small, far bool
-	off        int
+	off        int    // in the stage if far, else in the block
 	after      uint64 // it may be filled when all have read this step
 }
 
 // A ring is memory that the payload of one step after the other goes around. It
 // remembers which steps it holds.
 type ring struct {
+	at   int // where it lies
 	size uint64
 	next uint64 // where the next payload goes, counted without end
 	held [depth]stay
@@ -26,7 +27,7 @@ func (g *ring) lay(p *place, s uint64, n int) {
 	if left := g.size - g.next%g.size; left < length {
 		g.next += left
 	}
-	p.off = int(g.next % g.size)
+	p.off = g.at + int(g.next%g.size)
 	g.held[g.n%depth] = stay{s, g.next}
 	g.n++
 	g.next += length
