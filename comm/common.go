@@ -2,8 +2,10 @@ package comm
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
 
+	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
 	"gompi/internal/mem"
 )
@@ -14,6 +16,11 @@ import (
 // and put there what the device takes (np=2, pieces of 1 MiB that their rank has just
 // written, through rings and in the heap: allreduce 131 and 37 us, bcast 67 and 18,
 // reducescatter 129 and 49, allgather 127 and 92).
+//
+// A device's copy is done when its host has seen its end, and only then does that rank take
+// the step of the room after which others look at the piece; and they leave the room's last
+// step of the piece behind them before it is given to the device. So what the steps order
+// for processors is in order for devices, too.
 //
 // Processors combine, not devices: those would load the operands of others over the bus
 // that they are copied over, nearly twice as much as comes back now, and functions of the
@@ -89,12 +96,82 @@ func (m *commonMemory) release() {
 
 // pipeInRoom does o in pieces.
 func (c *Comm) pipeInRoom(o *operation) error {
+	switch o.call.Kind {
+	case engine.Gatherv, engine.Scatterv, engine.Alltoallv:
+		measured := *o
+		if err := c.measure(&measured); err != nil {
+			return err
+		}
+		if measured.piecewise(c.Size())*o.call.Type.Size() < deviceLeast {
+			return c.carryOut(c.room, o)
+		}
+		o = &measured
+	}
 	t := tenant{c: c}
 	c.room.Lend(1)
 	defer c.room.Lend(-1)
 	err := c.pipe(c.room, o, &t)
 	t.leave(err)
 	return err
+}
+
+// measure finds the longest block of a v form, which becomes its count. Lengths that
+// senders and receivers see differently end it: pieces could not tell them.
+func (c *Comm) measure(o *operation) error {
+	sent, want := o.lengths(c.Rank())
+	got := make([]int64, len(want))
+	if err := c.tellLengths(o, Of(sent), Of(got)); err != nil {
+		return err
+	}
+	for i, n := range got {
+		from := i
+		if o.call.Kind == engine.Scatterv {
+			from = int(o.call.Root)
+		}
+		if size := o.call.Type.Size(); n != want[i] {
+			return c.port.DisagreeOn(from, int(want[i])*size, int(n)*size)
+		}
+	}
+	longest := []int64{slices.Max(append(sent, 0))}
+	err := c.room.Allreduce(Of(longest), Of(longest), builtin(Max))
+	o.call.Count = longest[0]
+	return err
+}
+
+// tellLengths brings those of blocks to those who get the blocks.
+func (c *Comm) tellLengths(o *operation, sent, got Buffer) error {
+	switch root := int(o.call.Root); o.call.Kind {
+	case engine.Gatherv:
+		return c.room.Gather(root, sent, got)
+	case engine.Scatterv:
+		return c.room.Scatter(root, sent, got)
+	}
+	return c.room.Alltoall(sent, got)
+}
+
+// lengths returns those of the blocks that a rank sends in a v form, and of those that it
+// expects.
+func (o *operation) lengths(rank int) (sent, want []int64) {
+	atRoot := rank == int(o.call.Root)
+	switch k := o.call.Kind; {
+	case k == engine.Alltoallv:
+		return words(o.sendCounts), words(o.counts)
+	case k == engine.Gatherv && atRoot:
+		return []int64{int64(o.send.Len())}, words(o.counts)
+	case k == engine.Gatherv:
+		return []int64{int64(o.send.Len())}, nil
+	case atRoot:
+		return words(o.counts), []int64{int64(o.recv.Len())}
+	}
+	return nil, []int64{int64(o.recv.Len())}
+}
+
+func words(counts []int) []int64 {
+	w := make([]int64, len(counts))
+	for i, n := range counts {
+		w[i] = int64(n)
+	}
+	return w
 }
 
 // A tenant lends the memory of one collective's pieces, common if possible.
@@ -130,17 +207,15 @@ func (t *tenant) Lend(s mem.Space, bytes int) (b Buffer, err error) {
 // Return implements engine.Lender. The memory is not free before the tenant leaves.
 func (t *tenant) Return(mem.Space, Buffer) {}
 
-// leave gives back what was lent. After an error others may still be writing there: then
-// it is free when they have left the room.
+// leave gives back what was lent. After an error others may still be writing to what is
+// common: that is free when they have left the room.
 func (t *tenant) leave(err error) {
-	giveBack := func() {
-		for _, l := range t.lent {
-			t.c.staging.put(l.at, l.b)
+	for _, l := range t.lent {
+		giveBack := func() { t.c.staging.put(l.at, l.b) }
+		if err != nil && l.at.common {
+			t.c.memory.pool.WhenVacant(t.c.block, giveBack)
+		} else {
+			giveBack()
 		}
-	}
-	if err == nil {
-		giveBack()
-	} else {
-		t.c.memory.pool.WhenVacant(t.c.block, giveBack)
 	}
 }

@@ -10,13 +10,13 @@ import (
 // each collective that is long enough begins with a step in which all tell where
 // their buffers are. If all are in the memory of devices that reach each other, it is
 // done there (package node, Devices); if some are, it goes through pinned memory in
-// pieces (see common.go), but for gatherv, scatterv and alltoallv: those, and what is
-// short, are staged, each rank's for itself. What is asked, and when, follows from what
-// all ranks know. Where NCCL is wanted, it comes first (see library.go).
+// pieces (see common.go). What is short is staged, each rank's for itself. What is asked,
+// and when, follows from what all ranks know. Where NCCL is wanted, it comes first (see
+// library.go).
 
 // deviceLeast is the bytes of a collective from which on its ranks ask each other.
 // Shorter ones are staged: three words of the hosts and three works of a device take
-// longer than two copies. The number is a guess until a GPU has been measured; it is
+// longer than two copies. V forms that turn out to be shorter are, too. The number is a guess until a GPU has been measured; it is
 // above what rooms do in one step.
 const deviceLeast = 32 << 10
 

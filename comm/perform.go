@@ -49,7 +49,7 @@ func (c *Comm) throughRoom(o *operation) error {
 		return err
 	case reach:
 		return o.run(c.room)
-	case some && o.piecewise(c.Size()) > 0:
+	case some:
 		return c.pipeInRoom(o)
 	}
 	return c.carryOut(c.room, o)

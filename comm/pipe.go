@@ -21,10 +21,10 @@ import (
 //
 // That changes the messages, so all ranks have to do it: they ask each other, if one
 // of them may have devices and the collective is long. Within one host they have asked
-// already (see device.go), and a collective of any length goes so. Not so gatherv, scatterv
-// and alltoallv, as no rank knows how long they are. Between hosts each of their messages
-// goes in pieces by itself if it is long, as one between two ranks does, whatever the others
-// have; within a host they are staged whole.
+// already (see device.go), and a collective of any length goes so. Of gatherv, scatterv and
+// alltoallv no rank knows how long they are: within a host they tell each other, and
+// between hosts each of their messages goes in pieces by itself if it is long, as one
+// between two ranks does, whatever the others have.
 
 const (
 	// pipePiece is the bytes of a piece: enough for messages between hosts (2x2, as in
@@ -81,13 +81,15 @@ func (o *operation) straight(from, to Buffer) bool {
 }
 
 // piecewise returns the elements of a collective that can go in pieces, of all blocks
-// together, and 0 for any other.
+// together, and 0 for any other: for a v form of which one rank may know the lengths alone
+// too, unless it is measured.
 func (o *operation) piecewise(ranks int) int {
 	switch o.call.Kind {
 	case engine.Bcast, engine.Reduce, engine.Allreduce, engine.Scan, engine.Exscan,
 		engine.ReduceScatter, engine.Allgatherv, engine.Alltoall:
 		return int(o.call.Count)
-	case engine.ReduceScatterBlock, engine.Allgather, engine.Gather, engine.Scatter:
+	case engine.ReduceScatterBlock, engine.Allgather, engine.Gather, engine.Scatter,
+		engine.Gatherv, engine.Scatterv, engine.Alltoallv:
 		return int(o.call.Count) * ranks
 	}
 	return 0
@@ -183,7 +185,7 @@ func (c *Comm) pipe(x collectives, of *operation, l engine.Lender) error {
 	longest, blocks := o.longest(c.Size())
 	size := o.call.Type.Size()
 	each := max(pipePiece/size/blocks, 1)
-	inPlace := blocks == 1 && send != nil && recv != nil
+	inPlace := blocks == 1 && send.used() && recv.used()
 	f := flow{space: o.place(), pieces: (longest + each - 1) / each, room: blocks * each * size}
 	halves := func(i int, room Buffer) (in, out Buffer) {
 		in = mem.HostBytes(o.call.Type, send.count(i, each), room.HostSlice())
@@ -204,15 +206,11 @@ func (c *Comm) pipe(x collectives, of *operation, l engine.Lender) error {
 	f.run = func(i int, room Buffer) error {
 		on := *o
 		on.send, on.recv = halves(i, room)
-		if recv == nil {
+		if !recv.used() {
 			on.recv = Buffer{}
 		}
-		if o.counts != nil {
-			on.displs, on.counts = nil, make([]int, len(o.counts))
-			for r, n := range o.counts {
-				on.counts[r] = max(min(n-i*each, each), 0)
-			}
-		}
+		on.counts, on.displs = partOf(o.counts, i, each), nil
+		on.sendCounts, on.sendDispls = partOf(o.sendCounts, i, each), nil
 		return c.inPart(func() error { return on.run(x) })
 	}
 	f.store = func(i int, room Buffer) error {
@@ -225,6 +223,15 @@ func (c *Comm) pipe(x collectives, of *operation, l engine.Lender) error {
 	return f.do(l)
 }
 
+// partOf returns the lengths of the i-th parts of blocks of counts elements, of which each
+// takes so many.
+func partOf(counts []int, i, each int) (parts []int) {
+	for _, n := range counts {
+		parts = append(parts, max(min(n-i*each, each), 0))
+	}
+	return parts
+}
+
 // longest returns the elements of the longest block, and how many blocks a piece has at
 // most of both vectors, if what is combined stays in its place. All ranks find the same.
 func (o *operation) longest(ranks int) (n, blocks int) {
@@ -234,6 +241,8 @@ func (o *operation) longest(ranks int) (n, blocks int) {
 		n = slices.Max(o.counts)
 	case engine.Alltoall:
 		n, blocks = n/ranks, 2*ranks
+	case engine.Alltoallv:
+		blocks = 2 * ranks
 	case engine.Bcast, engine.Reduce, engine.Allreduce, engine.Scan, engine.Exscan:
 		blocks = 1
 	}

@@ -29,6 +29,7 @@ var (
 	_ mem.Accelerator = (*Device)(nil)
 	_ mem.Pinner      = (*Device)(nil)
 	_ mem.Registrar   = (*Device)(nil)
+	_ mem.Batcher     = (*Device)(nil)
 )
 
 func newDevice(ordinal int, what driver.Description) *Device {

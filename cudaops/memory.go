@@ -103,6 +103,22 @@ func (d *Device) Copy(dst, src Buffer) error {
 	return s.copy(dst, src, s.event)
 }
 
+// CopyAll copies each of srcs to the dst with its number, as Copy does, and waits once.
+func (d *Device) CopyAll(dsts, srcs []Buffer) error {
+	s, err := d.borrow()
+	if err != nil {
+		return err
+	}
+	defer d.giveBack(s)
+	for i, dst := range dsts {
+		if err := s.copy(dst, srcs[i], 0); err != nil {
+			s.Sync() // those before it touch their memory until then
+			return err
+		}
+	}
+	return s.Sync()
+}
+
 // AllocHost returns n zeroed elements of pinned host memory, which copies reach
 // directly and Streams can use. It is not Go's: FreeHost gives it back.
 func (d *Device) AllocHost(t Type, n int) (Buffer, error) {

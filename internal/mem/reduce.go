@@ -86,5 +86,26 @@ func Copy(dst, src Buffer) error {
 	return fmt.Errorf("copy from %s to %s: want host memory on one side", src.Space().Name(), dst.Space().Name())
 }
 
+// CopyAll copies each of srcs to the dst with its number, as Copy does. It waits once
+// where all that is not the host's is in one Space, a Batcher.
+func CopyAll(dsts, srcs []Buffer) error {
+	if len(dsts) == 0 {
+		return nil
+	}
+	at := dsts[0]
+	if at.IsHost() {
+		at = srcs[0]
+	}
+	if b, ok := at.Space().(Batcher); ok && len(dsts) > 1 {
+		return b.CopyAll(dsts, srcs)
+	}
+	for i, dst := range dsts {
+		if err := Copy(dst, srcs[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // MakeLike returns n elements of b's Type in b's Space, zeroed.
 func MakeLike(b Buffer, n int) (Buffer, error) { return b.Space().Alloc(b.Type(), n) }

@@ -37,6 +37,12 @@ type Pinner interface {
 	FreeHost(Buffer) error
 }
 
+// A Batcher is a Space that waits once for several copies.
+type Batcher interface {
+	// CopyAll copies each of srcs to the dst with its number, as Copy does.
+	CopyAll(dsts, srcs []Buffer) error
+}
+
 // A Registrar is a Space that can pin host memory which it has not allocated, such as
 // processes share, so that its copies reach it directly.
 type Registrar interface {

@@ -3,6 +3,7 @@
 package memtest
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -20,6 +21,7 @@ func Space(t *testing.T, s mem.Space) {
 	t.Run("AllocErrors", h.testAllocErrors)
 	t.Run("Copy", h.testCopy)
 	t.Run("CopyErrors", h.testCopyErrors)
+	t.Run("CopyAll", h.testCopyAll)
 	t.Run("Reduce", h.testReduce)
 	t.Run("ReduceErrors", h.testReduceErrors)
 	t.Run("Divide", h.testDivide)
@@ -134,6 +136,28 @@ func (h harness) testCopyErrors(t *testing.T) {
 	}
 	if err := h.s.Copy(host, d); err == nil {
 		t.Error("Copy of 16 bytes to 20 returned no error")
+	}
+}
+
+func (h harness) testCopyAll(t *testing.T) {
+	const each, n = 1000, 7
+	want := Operand(rand.New(rand.NewPCG(2, 2)), mem.U8, each*n)
+	d, got := h.alloc(t, mem.U8, each*n), mem.Bytes(make([]byte, each*n))
+	var here, there, back []mem.Buffer
+	for i := range n { // the last is empty, the parts of the Space are in another order
+		lo, hi := i*each, min((i+1)*each, (n-1)*each)
+		k := (i + 3) % n * each
+		here, there, back = append(here, want.Slice(lo, hi)), append(there, d.Slice(k, k+hi-lo)), append(back, got.Slice(lo, hi))
+	}
+	if err := errors.Join(mem.CopyAll(there, here), mem.CopyAll(back, there), mem.CopyAll(nil, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.HostSlice()[:(n-1)*each], want.HostSlice()[:(n-1)*each]) {
+		t.Error("parts changed on their way from host memory and back")
+	}
+	there[1] = there[1].Slice(1, each)
+	if err := mem.CopyAll(there, here); err == nil {
+		t.Error("CopyAll with 1000 bytes for 999 returned no error")
 	}
 }
 
