@@ -59,7 +59,7 @@ func TestCollectivesSendAndReceiveMemoryOfDevices(t *testing.T) {
 							return fmt.Errorf("%d bytes from rank %d, %v to %v: wrong bytes", n, o, from != nil, to != nil)
 						}
 					}
-					if most := 2 * 2 * (1 + 1 + 8); p.most > most {
+					if most := 2*3 + 2*2*(1+1+8); p.most > most {
 						return fmt.Errorf("%d pieces were lent at a time: want %d at most", p.most, most)
 					}
 					return nil

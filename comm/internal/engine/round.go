@@ -23,8 +23,8 @@ import (
 // memory.
 //
 // What is sent and received may be in the memory of devices; what is reduced is not. A
-// short message is copied at once. A long one is offered and goes in pieces, as one
-// between two ranks does.
+// short message is copied at once, to memory that copies of its device reach directly. A
+// long one is offered and goes in pieces, as one between two ranks does.
 type Round struct {
 	ch      *Channel
 	seq     uint64
@@ -43,7 +43,13 @@ type Round struct {
 	combs   []*combine // of used requests that reduce, kept for reuse
 	combsN  int
 	lent    [][]byte
-	copies  [][]byte // of short messages from devices, until they have left
+	copies  []loan // of short messages from devices, until they have left
+}
+
+// A loan is what a Lender has lent for a Space.
+type loan struct {
+	to mem.Space
+	b  mem.Buffer
 }
 
 var _ coll.Peers = (*Round)(nil)
@@ -169,12 +175,13 @@ func (rd *Round) load(b mem.Buffer) mem.Buffer {
 	if b.Size() == 0 { // there is nothing to wait for a device for
 		return mem.HostBytes(b.Type(), 0, nil)
 	}
-	e := rd.ch.e
-	e.lock()
-	data := e.scratch.get(b.Size())
-	rd.copies = append(rd.copies, data)
-	e.unlock()
-	here := mem.HostBytes(b.Type(), b.Len(), data)
+	lent, err := rd.ch.e.cfg.Lender.Lend(b.Space(), b.Size())
+	if err != nil {
+		rd.Fail(err)
+		return b
+	}
+	rd.copies = append(rd.copies, loan{b.Space(), lent})
+	here := mem.HostBytes(b.Type(), b.Len(), lent.HostSlice())
 	if err := mem.Copy(here, b); err != nil {
 		rd.Fail(err)
 	}
@@ -314,8 +321,8 @@ func (rd *Round) settle() {
 	for _, r := range rd.used {
 		e.freeRequest(r)
 	}
-	for _, b := range rd.copies {
-		e.scratch.put(b)
+	for _, l := range rd.copies {
+		e.cfg.Lender.Return(l.to, l.b)
 	}
 	rd.used, rd.copies, rd.combsN = rd.used[:0], rd.copies[:0], 0
 	if rd.waiter != nil {
