@@ -102,7 +102,7 @@ func onTerminal(t *testing.T, typed string, argv ...string) (string, int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	late := time.AfterFunc(2*soon, func() { cmd.Process.Kill() })
 	defer late.Stop()
 	go io.WriteString(stdin, typed)
 	out, _ := cmd.CombinedOutput()

@@ -55,7 +55,7 @@ func TestEveryLineOfComingFromMpirun(t *testing.T) {
 // names of this machine for the hosts a and b.
 func runLine(t *testing.T, dir, line string) (stdout, stderr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	line = strings.NewReplacer("mpirun ", "gompirun ", "./prog", "echo hello", " a:2,b:2", " localhost:2,127.0.0.2:2", " a,b", " localhost,127.0.0.2").Replace(line)
 	words := strings.Fields(line)

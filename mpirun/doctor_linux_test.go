@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"gompi/mpirun/internal/testbed"
 )
@@ -14,7 +13,7 @@ import (
 // examineBed runs gompirun doctor on the hosts of a bed.
 func examineBed(t *testing.T, b *testbed.Bed, args ...string) (status int, lines []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*soon)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "gompirun", append([]string{"doctor", "-rsh", b.RSH()}, args...)...)
 	var out bytes.Buffer
@@ -52,5 +51,5 @@ func TestDoctorFindsWhatIsBetweenHosts(t *testing.T) {
 		`^MEND +host4: .*timed out`, `is it up`,
 		`^host3 +failed`)
 	b.Mend(4)
-	b.AwaitEmpty(10 * time.Second)
+	b.AwaitEmpty(soon)
 }

@@ -176,7 +176,7 @@ func TestAHangingGompiTopoCanBeInterrupted(t *testing.T) {
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 130 {
 		t.Errorf("%v, want status 130", err)
 	}
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := time.Since(begun); took > soon {
 		t.Errorf("Ctrl-C took %v", took)
 	}
 	eventually(t, "gompi-topo to end", func() bool { return syscall.Kill(pid, 0) != nil })
@@ -185,7 +185,7 @@ func TestAHangingGompiTopoCanBeInterrupted(t *testing.T) {
 // eventually waits until there is what is wanted.
 func eventually(t *testing.T, what string, there func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !there(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(soon); !there(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}
@@ -251,7 +251,7 @@ func TestGPUsOfSeveralHosts(t *testing.T) {
 		t.Errorf("doctor: status %d", status)
 	}
 	matches(t, "doctor", lines, `^host1 .* 2, driver 570\.86 `, `^host1 +1 +NVIDIA H200 +- .* `+a+` +`, `^host2 +3 +NVIDIA H200 `)
-	b.AwaitEmpty(10 * time.Second)
+	b.AwaitEmpty(soon)
 }
 
 // Nodes that are started one by one have each their own variable and number.

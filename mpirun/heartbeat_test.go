@@ -15,8 +15,9 @@ import (
 )
 
 func TestAStoppedAgentIsGivenUp(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	for _, stopAll := range []bool{false, true} {
-		l := launchVictims(t, 2, "-heartbeat", "0.2")
+		l := launchVictims(t, 2, "-heartbeat", beat.String())
 		syscall.Kill(l.agent, syscall.SIGSTOP)
 		if stopAll {
 			for _, pid := range l.below {
@@ -35,12 +36,13 @@ func TestAStoppedAgentIsGivenUp(t *testing.T) {
 }
 
 func TestALauncherThatWasStoppedGivesNobodyUp(t *testing.T) {
-	l := launchVictims(t, 1, "-heartbeat", "0.1")
+	t.Parallel() // it waits most of the time
+	l := launchVictims(t, 1, "-heartbeat", beat.String())
 	syscall.Kill(l.cmd.Process.Pid, syscall.SIGSTOP)
 	awaitState(t, l.cmd.Process.Pid, "T")
-	time.Sleep(time.Second) // long enough for any answer to be late
+	time.Sleep((silence + 1) * beat) // long enough for any answer to be late
 	syscall.Kill(l.cmd.Process.Pid, syscall.SIGCONT)
-	time.Sleep(500 * time.Millisecond) // for several beats
+	time.Sleep(2 * beat) // for some more
 	l.cmd.Process.Signal(syscall.SIGTERM)
 	l.cmd.Wait()
 	if code := l.cmd.ProcessState.ExitCode(); code != 143 {

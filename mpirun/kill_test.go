@@ -91,7 +91,7 @@ func childrenOf(pid int) []int {
 // gone waits until none of the processes is left.
 func (l *launched) gone(t *testing.T, how string) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(soon)
 	for _, pid := range append(l.below, l.agent) {
 		for syscall.Kill(pid, 0) == nil && !isZombie(pid) {
 			if time.Now().After(deadline) {
@@ -214,7 +214,7 @@ func atoi(t *testing.T, s string) int {
 // awaitState waits until a process is in one of the given states of ps.
 func awaitState(t *testing.T, pid int, states string) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(soon)
 	for {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {

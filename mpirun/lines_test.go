@@ -154,7 +154,7 @@ func runLines(t *testing.T, dir string, lines []string) string {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), testToken)
 	cmd.WaitDelay = 5 * time.Second
-	late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	late := time.AfterFunc(2*soon, func() { cmd.Process.Kill() })
 	defer late.Stop()
 	out, err := cmd.CombinedOutput()
 	if len(lines) > 1 && cmd.ProcessState != nil && cmd.ProcessState.ExitCode() == 77 || strings.HasPrefix(string(out), "unshare: ") {

@@ -71,7 +71,7 @@ func (n *node) wants(t *testing.T, status int) {
 		if got != status {
 			t.Fatalf("%q: status %d, want %d\n%s%s", n.cmd.Args, got, status, n.out.String(), n.err.String())
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(2 * soon):
 		t.Fatalf("%q has not ended\n%s%s", n.cmd.Args, n.out.String(), n.err.String())
 	}
 }
@@ -90,7 +90,7 @@ func (n *node) tells(t *testing.T, text string) {
 
 func (n *node) writes(t *testing.T, w *watched, text string, times int) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); strings.Count(w.String(), text) < times; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(soon); strings.Count(w.String(), text) < times; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%q has not said %q %d times\n%s%s", n.cmd.Args, text, times, n.out.String(), n.err.String())
 		}
@@ -113,7 +113,7 @@ func pair(t *testing.T, args ...string) (*node, *node) {
 	t.Helper()
 	at := place(t)
 	start := func(rank string) *node {
-		line := append([]string{"-q", "-nnodes", "2", "-node-rank", rank, "-rdzv-endpoint", at, "-start-timeout", "20"}, args...)
+		line := append([]string{"-q", "-nnodes", "2", "-node-rank", rank, "-rdzv-endpoint", at, "-start-timeout", "60"}, args...)
 		return startNode(t, []string{testToken, "NODE=" + rank}, line...)
 	}
 	other := start("1")
@@ -245,7 +245,7 @@ func TestALostNodeEndsTheJob(t *testing.T) {
 		if !strings.Contains(other.err.String(), want) {
 			t.Errorf("the node that is left says %q, want %q", other.err.String(), want)
 		}
-		for deadline := time.Now().Add(10 * time.Second); slices.ContainsFunc(below, runs); time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(soon); slices.ContainsFunc(below, runs); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("node %d killed: of %v some are left", lost, below)
 			}
@@ -257,6 +257,7 @@ func TestALostNodeEndsTheJob(t *testing.T) {
 // or all but that. Whoever is not stopped ends, and so do the others as soon as
 // they go on.
 func TestAFrozenNodeEndsTheJob(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	const all, launcher, rest = "all of", "gompirun of", "agent and ranks of"
 	for _, tt := range []struct {
 		frozen string
@@ -270,6 +271,7 @@ func TestAFrozenNodeEndsTheJob(t *testing.T) {
 		{launcher, 0, fmt.Sprintf("nothing heard from it for %v", silence*beat)},
 	} {
 		t.Run(fmt.Sprint(tt.frozen, " node ", tt.node), func(t *testing.T) {
+			t.Parallel()
 			zero, one := pair(t, "-heartbeat", beat.String(), "sh", "-c", "sleep 1000 & setsid sleep 1000 & echo ready; wait")
 			zero.says(t, "ready", 2)
 			nodes := []*node{zero, one}
@@ -303,14 +305,15 @@ func TestAFrozenNodeEndsTheJob(t *testing.T) {
 // TestAPausedNode0IsNotFrozen stops the job by the user's wish for longer than
 // anybody may be silent.
 func TestAPausedNode0IsNotFrozen(t *testing.T) {
-	zero, one := pair(t, "-heartbeat", "0.3", "sh", "-c", `trap "exit 0" USR1; echo ready; while :; do sleep 0.01; done`)
+	t.Parallel() // it waits most of the time
+	zero, one := pair(t, "-heartbeat", beat.String(), "sh", "-c", `trap "exit 0" USR1; echo ready; while :; do sleep 0.01; done`)
 	zero.says(t, "ready", 2)
 	zero.cmd.Process.Signal(syscall.SIGTSTP)
 	awaitState(t, zero.cmd.Process.Pid, "T")
 	select {
 	case status := <-one.status:
 		t.Fatalf("the other node ended with status %d: %s", status, one.err.String())
-	case <-time.After(2 * time.Second): // more than twice three beats
+	case <-time.After(2 * silence * beat):
 	}
 	zero.cmd.Process.Signal(syscall.SIGCONT)
 	zero.cmd.Process.Signal(syscall.SIGUSR1)
@@ -324,13 +327,14 @@ func TestNodesThatComeInTimeJoin(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for nodes that do not come")
 	}
+	t.Parallel() // it waits most of the time
 	at := place(t)
 	start := func(rank string) *node {
-		return startNode(t, []string{testToken}, "-nnodes=2:4", "-node-rank", rank, "--rdzv_conf=last_call_timeout=4,join_timeout=30,timeout=900", "-rdzv-endpoint", at, "sh", "-c", "echo ready of $WORLD_SIZE; sleep 1000")
+		return startNode(t, []string{testToken}, "-nnodes=2:4", "-node-rank", rank, "--rdzv_conf=last_call_timeout=10,join_timeout=30,timeout=900", "-rdzv-endpoint", at, "sh", "-c", "echo ready of $WORLD_SIZE; sleep 1000")
 	}
 	zero := start("0")
 	one := start("1")
-	zero.tells(t, "2 nodes are here, which is enough: waiting 4s for more (-last-call)")
+	zero.tells(t, "2 nodes are here, which is enough: waiting 10s for more (-last-call)")
 	two := start("2")
 	zero.says(t, "ready of 3\n", 3)
 	late := start("3")
@@ -361,8 +365,9 @@ func runs(pid int) bool {
 }
 
 func TestNobodyJoinsWithoutTheToken(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	at := place(t)
-	args := []string{"-nnodes", "2", "-rdzv-endpoint", at, "-start-timeout", "2"}
+	args := []string{"-nnodes", "2", "-rdzv-endpoint", at, "-start-timeout", "8"}
 	n := startNode(t, []string{"GOMPI_TOKEN="}, append(args, "-node-rank", "0", "true")...)
 	n.wants(t, statusFailed)
 	if said := n.err.String(); !strings.Contains(said, "head -c 32 /dev/urandom") || !strings.Contains(said, "-rdzv-token-file") {

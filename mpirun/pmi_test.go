@@ -80,7 +80,7 @@ func runCommand(t *testing.T, name string, args ...string) (status int, stdout, 
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	late := time.AfterFunc(2*soon, func() { cmd.Process.Kill() })
 	cmd.Wait() // the status tells
 	if !late.Stop() {
 		t.Fatalf("%s %q did not end within a minute; stdout:\n%s\nstderr:\n%s", name, args, out.String(), errs.String())

@@ -38,5 +38,5 @@ func TestAJobGoesOnWithoutAHostThatIsCutOff(t *testing.T) {
 		t.Errorf("gompirun says %q, want that it goes on without host3", said)
 	}
 	b.Mend(3)
-	b.AwaitEmpty(20 * time.Second)
+	b.AwaitEmpty(soon)
 }

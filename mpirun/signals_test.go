@@ -46,7 +46,7 @@ func startTalk(t *testing.T, args ...string) *talk {
 // expect waits for a line that holds want, and returns it.
 func (k *talk) expect(want string) string {
 	k.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(soon)
 	for {
 		select {
 		case line, ok := <-k.lines:
@@ -114,7 +114,7 @@ func TestQuitTellsWhatRanksAreIn(t *testing.T) {
 		t.Fatal("the output ended")
 		return false
 	}
-	for deadline := time.Now().Add(20 * time.Second); !stuck(); { // rank 1 may not be there yet
+	for deadline := time.Now().Add(soon); !stuck(); { // rank 1 may not be there yet
 		if time.Now().After(deadline) {
 			t.Fatal("gompirun does not tell that rank 1 is stuck")
 		}

@@ -242,7 +242,7 @@ exec gompirun sh -c 'sleep %[2]s & setsid sleep %[2]s & echo ready >%[1]s/ready;
 	}
 	defer ready.Close()
 	lines := bufio.NewReader(ready)
-	ready.SetReadDeadline(time.Now().Add(30 * time.Second))
+	ready.SetReadDeadline(time.Now().Add(soon))
 	for range 3 {
 		if _, err := lines.ReadString('\n'); err != nil {
 			log, _ := os.ReadFile(dir + "/out")
@@ -263,7 +263,7 @@ exec gompirun sh -c 'sleep %[2]s & setsid sleep %[2]s & echo ready >%[1]s/ready;
 func awaitNone(t *testing.T, mark string) {
 	t.Helper()
 	var left []int
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if left = having(mark); len(left) == 0 {
 			return
 		}
@@ -354,7 +354,7 @@ func cancelled(t *testing.T, bed *slurmbed.Bed) {
 		t.Fatalf("scancel: %v: %s", err, out)
 	}
 	awaitNone(t, mark)
-	if left := bed.AwaitNoJobs(20 * time.Second); left != "" {
+	if left := bed.AwaitNoJobs(soon); left != "" {
 		t.Errorf("the job is left: %s", left)
 	}
 }
@@ -366,7 +366,7 @@ func launcherKilledInSlurm(t *testing.T, bed *slurmbed.Bed) {
 		t.Fatal(err)
 	}
 	awaitNone(t, mark)
-	if left := bed.AwaitNoJobs(20 * time.Second); left != "" {
+	if left := bed.AwaitNoJobs(soon); left != "" {
 		t.Errorf("the job is left: %s", left)
 	}
 }

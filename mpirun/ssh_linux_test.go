@@ -34,7 +34,7 @@ func finish(t *testing.T, cmd *exec.Cmd) (int, string, []string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer time.AfterFunc(time.Minute, func() { cmd.Process.Signal(syscall.SIGQUIT) }).Stop()
+	defer time.AfterFunc(2*soon, func() { cmd.Process.Signal(syscall.SIGQUIT) }).Stop()
 	var exit *exec.ExitError
 	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestRanksOfSeveralHostsMeet(t *testing.T) {
 	_, _, shown := remotely(t, b, "-display-map", "-H", "localhost,host2", "true")
 	matches(t, "-display-map", shown, `^localhost: 1 rank .*, this machine$`, `^host2: 1 rank .*, by ssh$`)
 	matches(t, "loop", said, `^gompirun: rank 1 on host1 exited with status 7 `)
-	b.AwaitEmpty(10 * time.Second)
+	b.AwaitEmpty(soon)
 }
 
 // Whatever keeps hosts from being used, all of them are named, each in one line
@@ -98,11 +98,11 @@ func TestHostsThatFailAreReportedTogether(t *testing.T) {
 		`^gompirun: host4: its processors are vax, those here `,
 		`^gompirun: host5: .*timed out$`,
 		`^gompirun: nosuch.invalid: .*Could not resolve`)
-	if took := time.Since(begun); took > failureTime+10*time.Second {
+	if took := time.Since(begun); took > failureTime+soon {
 		t.Errorf("that took %v", took)
 	}
 	b.Mend(5)
-	b.AwaitEmpty(10 * time.Second)
+	b.AwaitEmpty(soon)
 }
 
 // Agents that are none, or of another version, or end at once.
@@ -113,14 +113,14 @@ func TestAgentsThatFailAreReported(t *testing.T) {
 	if err := os.WriteFile(old, ctl.Append([]byte("Welcome\n"+ctl.Magic), &ctl.Hello{Version: "0.0.9"}), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, tt := range []struct{ agent, want string }{
-		{"cat " + old + "; sleep 100; true", `^gompirun: host1: its gompirun is version 0.0.9, want ` + regexp.QuoteMeta(ctl.Version) + ` as here$`},
-		{"echo no disk >&2; exit 3; true", `^gompirun: host1: ssh exited with status 3: no disk$`},
-		{"nosuchagent", `^gompirun: host1: ssh exited with status 127: .*nosuchagent.*not found`},
-		{"yes; true", `^gompirun: host1: it printed 65536 bytes and is no agent: "y\\ny`},
-		{"sleep 100; true", `^gompirun: host1: no agent after 2s`},
+	for _, tt := range []struct{ agent, within, want string }{
+		{"cat " + old + "; sleep 100; true", "60", `^gompirun: host1: its gompirun is version 0.0.9, want ` + regexp.QuoteMeta(ctl.Version) + ` as here$`},
+		{"echo no disk >&2; exit 3; true", "60", `^gompirun: host1: ssh exited with status 3: no disk$`},
+		{"nosuchagent", "60", `^gompirun: host1: ssh exited with status 127: .*nosuchagent.*not found`},
+		{"yes; true", "60", `^gompirun: host1: it printed 65536 bytes and is no agent: "y\\ny`},
+		{"sleep 100; true", "2", `^gompirun: host1: no agent after 2s`},
 	} {
-		status, _, said := remotely(t, b, "-q", "-launch-agent", tt.agent, "-start-timeout", "2", "-H", "host1", "true")
+		status, _, said := remotely(t, b, "-q", "-launch-agent", tt.agent, "-start-timeout", tt.within, "-H", "host1", "true")
 		if status != statusFailed {
 			t.Errorf("%s: status %d, want %d", tt.agent, status, statusFailed)
 		}
@@ -139,12 +139,12 @@ func TestStartUpCanBeEnded(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 2)
 	b.Silence(2)
-	status, _, said := remotely(t, b, "-timeout", "3", "-H", "host1,host2", "true")
+	status, _, said := remotely(t, b, "-timeout", "12", "-H", "host1,host2", "true")
 	if status != statusTimeout {
 		t.Errorf("-timeout: status %d, want %d", status, statusTimeout)
 	}
 	matches(t, "-timeout", said, `^gompirun: [01] of 2 agents are up, waiting for (host1, )?host2$`,
-		`^gompirun: time limit of 3s reached while waiting for host2$`)
+		`^gompirun: time limit of 12s reached while waiting for host2$`)
 	k := startTalk(t, "-rsh", b.RSH(), "-H", "host1,host2", "true")
 	k.expect("waiting for host2")
 	k.cmd.Process.Signal(syscall.SIGINT)
@@ -152,7 +152,7 @@ func TestStartUpCanBeEnded(t *testing.T) {
 	if err := k.cmd.Wait(); k.cmd.ProcessState.ExitCode() != 130 {
 		t.Errorf("Ctrl-C: %v, want status 130", err)
 	}
-	b.AwaitEmpty(10 * time.Second)
+	b.AwaitEmpty(soon)
 }
 
 // A host that is only just starting is waited for by those who say so.
@@ -160,7 +160,7 @@ func TestHostsMayStartLater(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 1)
 	b.StopServer(1)
-	k := startTalk(t, "-rsh", b.RSH(), "-start-timeout", "20", "-H", "host1", "hostname")
+	k := startTalk(t, "-rsh", b.RSH(), "-start-timeout", "60", "-H", "host1", "hostname")
 	k.expect("0 of 1 agents are up, waiting for host1")
 	b.StartServer(1)
 	k.expect("host1")
@@ -338,7 +338,7 @@ func TestNothingIsLeftOnHosts(t *testing.T) {
 			k.expect("ready")
 		}
 		how.do(k)
-		b.AwaitEmpty(15 * time.Second)
+		b.AwaitEmpty(soon)
 		k.cmd.Wait()
 	}
 }
@@ -389,18 +389,18 @@ func TestAFloodStopsOnlyTheRankThatMakesIt(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(soon):
 		t.Fatal("rank 3 has not come far while rank 0 floods")
 	}
 	cmd.Process.Signal(syscall.SIGTERM)
-	for deadline := time.Now().Add(15 * time.Second); slices.ContainsFunc(b.Processes(1), isRank); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(soon); slices.ContainsFunc(b.Processes(1), isRank); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("ranks have not ended: %v", b.Processes(1))
 		}
 	}
 	r.Close() // until then what they have written waits to be read
 	cmd.Wait()
-	b.AwaitEmpty(15 * time.Second)
+	b.AwaitEmpty(soon)
 }
 
 // More hosts than are logged in to at once.

@@ -63,6 +63,7 @@ func stallIn(what string, goOn chan os.Signal) error {
 }
 
 func TestRanksThatWaitForLongAreTold(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	tests := []struct {
 		what string
 		want []string

@@ -3,6 +3,7 @@
 package mpirun
 
 import (
+	"context"
 	"io"
 	"os/exec"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 // Whatever ends, or falls silent, of the processes on a host that is not the
 // launcher's, nothing is left there.
 func TestAgentAndWardenLeaveNothingBehind(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	tests := []struct {
 		name   string
 		beat   time.Duration
@@ -25,8 +27,8 @@ func TestAgentAndWardenLeaveNothingBehind(t *testing.T) {
 		{"the agent is killed", 0, func(_, agent int, _ io.Closer) { syscall.Kill(agent, syscall.SIGKILL) }},
 		{"the warden is killed", 0, func(warden, _ int, _ io.Closer) { syscall.Kill(warden, syscall.SIGKILL) }},
 		{"the channel is closed", 0, func(_, _ int, orders io.Closer) { orders.Close() }},
-		{"the launcher is silent", 100 * time.Millisecond, func(_, _ int, _ io.Closer) {}},
-		{"the agent is stopped", 400 * time.Millisecond, func(_, agent int, _ io.Closer) { syscall.Kill(agent, syscall.SIGSTOP) }},
+		{"the launcher is silent", beat, func(_, _ int, _ io.Closer) {}},
+		{"the agent is stopped", beat, func(_, agent int, _ io.Closer) { syscall.Kill(agent, syscall.SIGSTOP) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,6 +43,9 @@ func TestAgentAndWardenLeaveNothingBehind(t *testing.T) {
 				Stdin: ctl.StdinNone, Cores: 1, Heartbeat: tt.beat, Env: []string{"PATH=/usr/bin:/bin"},
 				Programs: []ctl.Program{{Argv: []string{"sh", "-c", victims}}}, Ranks: []ctl.Rank{{}},
 			}))
+			ready, silent := context.WithCancel(t.Context())
+			defer silent()
+			go ping(ready, in)
 			reports := ctl.NewReader(out)
 			for {
 				m, err := reports.Next()
@@ -63,6 +68,7 @@ func TestAgentAndWardenLeaveNothingBehind(t *testing.T) {
 			if len(l.below) < 4 {
 				t.Fatalf("processes %v, want an agent, a shell and two sleeps", l.below)
 			}
+			silent()
 			tt.strike(cmd.Process.Pid, l.agent, in)
 			for err := error(nil); err == nil; { // to the end of the channel
 				_, err = reports.Next()
@@ -70,5 +76,17 @@ func TestAgentAndWardenLeaveNothingBehind(t *testing.T) {
 			cmd.Wait()
 			l.gone(t, tt.name)
 		})
+	}
+}
+
+// ping is the life of a launcher, until ctx ends.
+func ping(ctx context.Context, orders io.Writer) {
+	for beats := time.Tick(beat / 5); ; {
+		select {
+		case <-beats:
+			orders.Write(ctl.Append(nil, &ctl.Ping{})) // the agent may have ended
+		case <-ctx.Done():
+			return
+		}
 	}
 }
