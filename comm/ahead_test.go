@@ -42,7 +42,7 @@ func TestRootMayRunFarAhead(t *testing.T) {
 		}
 		return nil
 	})
-	if d := time.Since(start); d > 20*time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("%d broadcasts: %v", n, d)
 	}
 }

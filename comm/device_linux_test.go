@@ -361,7 +361,7 @@ func TestMismatchOnCUDADevicesIsToldToAllRanks(t *testing.T) {
 				}
 				return nil
 			})
-			if d := time.Since(start); d > 10*time.Second {
+			if d := time.Since(start); d > time.Minute {
 				t.Errorf("%s against %s: took %v", one, two, d)
 			}
 		}

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	os.Setenv("FAKECUDA_DEVICES", "4") // one for each rank, where that matters
 	cudatest.Use()
 	code := m.Run()
-	for end := time.Now().Add(5 * time.Second); len(strays()) > 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(strays()) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			fmt.Printf("goroutines are left:\n%s\n", strings.Join(strays(), "\n\n"))
 			code = 1

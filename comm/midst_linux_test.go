@@ -217,7 +217,7 @@ func (d disaster) command(launcher ...string) *exec.Cmd {
 // stderr.
 func (d disaster) strike(t *testing.T, job ...*exec.Cmd) (lost int, said string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // 0.1 s if nothing else runs
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // 0.1 s if nothing else runs
 	defer cancel()
 	out, stderr := d.start(t, job)
 	deadline, _ := ctx.Deadline()

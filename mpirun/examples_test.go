@@ -37,6 +37,7 @@ func TestSlurmExamples(t *testing.T) {
 			t.Skipf("needs %s", prog)
 		}
 	}
+	t.Parallel() // it waits most of the time
 	bed := slurmbed.New(t, 3)
 	tests := []struct {
 		script string

@@ -83,7 +83,7 @@ func runCommand(t *testing.T, name string, args ...string) (status int, stdout, 
 	late := time.AfterFunc(2*soon, func() { cmd.Process.Kill() })
 	cmd.Wait() // the status tells
 	if !late.Stop() {
-		t.Fatalf("%s %q did not end within a minute; stdout:\n%s\nstderr:\n%s", name, args, out.String(), errs.String())
+		t.Fatalf("%s %q did not end within two minutes; stdout:\n%s\nstderr:\n%s", name, args, out.String(), errs.String())
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }

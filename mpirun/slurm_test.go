@@ -23,6 +23,7 @@ import (
 
 // TestInSlurm runs gompirun in a real Slurm of three nodes.
 func TestInSlurm(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	bed := slurmbed.New(t, 3)
 	t.Run("salloc", func(t *testing.T) { inSalloc(t, bed) })
 	t.Run("sbatch", func(t *testing.T) { inSbatch(t, bed) })

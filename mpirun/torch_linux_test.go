@@ -51,6 +51,7 @@ func trained(t *testing.T, cmd *exec.Cmd) {
 // hosts that do not log in to each other.
 func TestATorchScriptRunsOnSeveralHosts(t *testing.T) {
 	script, path := torchScript(t)
+	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 2)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

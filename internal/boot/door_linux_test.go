@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,7 +38,7 @@ func TestADoorIsForRanksOfTheJob(t *testing.T) {
 	for r := range ranks {
 		ranks[r] = Info{Rank: r, Size: 2, LocalRank: r, LocalSize: 2, Secret: [32]byte{1}}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	strangers := make(chan error, 1)
 	go func() {

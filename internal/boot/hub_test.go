@@ -17,6 +17,10 @@ import (
 	"gompi/internal/challenge"
 )
 
+// patience bounds every wait for what must come: a machine that does other things too
+// may take long.
+const patience = time.Minute
+
 // meeting opens n ranks by a shared folder, each in a goroutine, and returns
 // what they got.
 func meeting(ctx context.Context, dir string, n int, absent ...int) ([]*spoke, []error) {
@@ -40,7 +44,7 @@ func meeting(ctx context.Context, dir string, n int, absent ...int) ([]*spoke, [
 
 func meet(t *testing.T, n int) []*spoke {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	ranks, errs := meeting(ctx, t.TempDir(), n)
 	if err := errors.Join(errs...); err != nil {
@@ -58,15 +62,15 @@ func meet(t *testing.T, n int) []*spoke {
 // next waits for the next events of a rank.
 func next(t *testing.T, s *spoke) []Event {
 	t.Helper()
-	if !s.Await(10 * time.Second) {
-		t.Fatalf("rank %d: no news in 10 s", s.info.Rank)
+	if !s.Await(patience) {
+		t.Fatalf("rank %d: no news in %v", s.info.Rank, patience)
 	}
 	return s.Events()
 }
 
 func TestRanksWithoutAnAgentMeetByASharedFolder(t *testing.T) {
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	// What a job of the same name has left behind leads nowhere.
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -177,7 +181,7 @@ func TestARankThatSaysGoodbyeIsNoNews(t *testing.T) {
 	all.Wait()
 	ranks[1].Goodbye()
 	ranks[0].Goodbye() // and with it the hub
-	if ranks[2].Await(10 * time.Second) {
+	if ranks[2].Await(patience) {
 		t.Errorf("news: %+v", ranks[2].Events())
 	}
 	ranks[2].Goodbye()
@@ -195,12 +199,13 @@ func TestTheEndOfRankZeroIsToldAsSuch(t *testing.T) {
 }
 
 func TestRanksThatDoNotComeAreNamedToThoseThatHave(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	t.Parallel() // it waits
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	dir := t.TempDir()
 	_, errs := meeting(ctx, dir, 4, 2)
 	for _, r := range []int{0, 1, 3} {
-		if errs[r] == nil || !strings.Contains(errs[r].Error(), "1 of 4 ranks have not come within 1s, the first is rank 2") {
+		if errs[r] == nil || !strings.Contains(errs[r].Error(), "1 of 4 ranks have not come within 4s, the first is rank 2") {
 			t.Errorf("rank %d: %v", r, errs[r])
 		}
 	}
@@ -228,14 +233,14 @@ func TestNobodyWithoutTheSecretGetsIn(t *testing.T) {
 	h, own := newHub(2, [32]byte{1}, ln, func() {})
 	defer own.Close()
 	defer h.close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	at := ln.Addr().String()
 	if _, err := reach(ctx, &[32]byte{2}, 1, []string{at}); !errors.Is(err, challenge.ErrSecret) {
 		t.Errorf("with another secret: %v, want %v", err, challenge.ErrSecret)
 	}
 	if conn, err := reach(ctx, &[32]byte{1}, 5, []string{at}); err == nil { // as rank 5 of 2
-		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		conn.SetDeadline(time.Now().Add(patience))
 		if _, err := conn.Read(make([]byte, 1)); err == nil {
 			t.Error("rank 5 of 2 is let in")
 		}

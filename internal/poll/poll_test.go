@@ -12,7 +12,7 @@ import (
 
 var _ transport.Parker = (*Set)(nil)
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 func newSet(t testing.TB) *Set {
 	t.Helper()

@@ -15,6 +15,9 @@ import (
 // secret is the job's in all tests.
 var secret = [32]byte{1, 2, 3}
 
+// patience bounds every wait for what must come.
+const patience = time.Minute
+
 // start makes the transport of a rank.
 func start(t testing.TB, cfg Config, sink transport.Sink) (*Transport, *poll.Set) {
 	t.Helper()
@@ -129,7 +132,7 @@ func world(t testing.TB, size int, change func(cfg *Config)) []*rank {
 // until polls all ranks in turn until done reports true.
 func until(t testing.TB, ranks []*rank, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); {
+	for end := time.Now().Add(patience); !done(); {
 		for _, r := range ranks {
 			r.Poll(-1)
 		}

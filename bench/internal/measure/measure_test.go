@@ -126,7 +126,7 @@ func TestOneRankMeasuresCollectives(t *testing.T) {
 }
 
 func TestTheSkewIsHowFarApartRanksEnd(t *testing.T) {
-	const apart = 20 * time.Millisecond
+	const apart = 50 * time.Millisecond
 	commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
 		op, err := find("skew")
 		if err != nil {
@@ -146,8 +146,8 @@ func TestTheSkewIsHowFarApartRanksEnd(t *testing.T) {
 		}
 		m.bind(0)
 		row, err := m.measure()
-		if us := row.Median / 1e3; err == nil && c.Rank() == 0 && (us < 19 || us > 2000) {
-			return fmt.Errorf("a skew of %v ms, want 20 or a little more", us)
+		if us := row.Median / 1e3; err == nil && c.Rank() == 0 && (us < 25 || us > 10_000) {
+			return fmt.Errorf("a skew of %v ms, want 50 or a little more", us)
 		}
 		return err
 	})

@@ -5,12 +5,16 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gompi/hostfile"
 )
 
-func TestUsersOptionsComeBeforeOurs(t *testing.T) {
+func TestUsersOptionsComeBeforeOurs(t *testing.T) { synctest.Test(t, usersOptionsComeBeforeOurs) }
+
+// In a bubble no time goes by.
+func usersOptionsComeBeforeOurs(t *testing.T) {
 	s, err := NewSSH([]string{"/usr/bin/ssh", "-i", "key", "-o", "ConnectTimeout=1"}, "docker exec -i c gompirun", false)
 	if err != nil {
 		t.Fatal(err)
