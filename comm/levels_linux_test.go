@@ -265,7 +265,7 @@ func TestDeterministicSumsInLevelsAreThoseOfMessages(t *testing.T) {
 }
 
 func TestMismatchInLevelsIsToldToAllRanks(t *testing.T) {
-	disagreeInMemory(t, func(fn rankFunc) []error { return inLevels(t, []int32{0, 0, 1, 1}, fn) })
+	disagreeInMemory(t, func(t testing.TB, fn rankFunc) []error { return inLevels(t, []int32{0, 0, 1, 1}, fn) })
 }
 
 // A rank that dies breaks the communicator for all others, wherever they are in it.

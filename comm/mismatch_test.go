@@ -114,22 +114,25 @@ func disagreeing(t *testing.T, where, n int, even, odd try) rankFunc {
 
 // disagreeInMemory has four ranks of one host or more, which run starts, disagree in
 // every way: about short vectors, and about long ones, which take many steps.
-func disagreeInMemory(t *testing.T, run func(fn rankFunc) []error) {
+func disagreeInMemory(t *testing.T, run func(t testing.TB, fn rankFunc) []error) {
 	t.Helper()
 	tries := allTries()
-	for _, n := range []int{4, 100_000} {
-		for i, even := range tries {
+	for i, even := range tries {
+		t.Run(even.name, func(t *testing.T) {
+			t.Parallel() // ranks wait before they ask the others
 			for j, odd := range tries {
-				if i == j || testing.Short() && (i+j)%5 != 0 {
-					continue
-				}
-				start := time.Now()
-				run(disagreeing(t, (i+j)%4, n, even, odd))
-				if d := time.Since(start); d > time.Minute {
-					t.Errorf("%s against %s: took %v", even.name, odd.name, d)
+				for _, n := range []int{4, 100_000} {
+					if i == j || testing.Short() && (i+j)%5 != 0 {
+						continue
+					}
+					start := time.Now()
+					run(t, disagreeing(t, (i+j)%4, n, even, odd))
+					if d := time.Since(start); d > time.Minute {
+						t.Errorf("%s against %s: took %v", even.name, odd.name, d)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 

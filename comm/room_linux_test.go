@@ -128,7 +128,7 @@ func TestFloatSumsInRoomsAreTheSameBitsOnAllRanks(t *testing.T) {
 }
 
 func TestMismatchInARoomIsToldToAllRanks(t *testing.T) {
-	disagreeInMemory(t, func(fn rankFunc) []error { return overMemory(t, 4, fn) })
+	disagreeInMemory(t, func(t testing.TB, fn rankFunc) []error { return overMemory(t, 4, fn) })
 }
 
 // The counts of a v form need not be equal, but those of two ranks must agree.
