@@ -100,11 +100,13 @@ func TestMessagesOnQueuesKeepTheirOrder(t *testing.T) {
 				if _, err := rs[4].Wait(ctx); err != nil { // it has overtaken what it must not wait for
 					return err
 				}
-				if first.Done() || third.Done() || rs[3].Done() {
+				early := first.Done() || third.Done() || rs[3].Done()
+				err = comm.Barrier(ctx, c) // what others let go now is not early
+				close(gate)
+				if early {
 					return errors.New("a message has come before what it waits for")
 				}
-				close(gate)
-				if err := errors.Join(received.Sync(), queue.Sync(), comm.WaitAll(ctx, rs...)); err != nil {
+				if err := errors.Join(err, received.Sync(), queue.Sync(), comm.WaitAll(ctx, rs...)); err != nil {
 					return err
 				}
 				for i, want := range []int32{1, 2, 100} {
