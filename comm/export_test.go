@@ -112,6 +112,14 @@ func (c *Comm) AttendForever(ctx context.Context) error {
 	return errors.Join(err, rd.End())
 }
 
+// PlaceWithin sets how long a stream's collective waits for NCCL to place it, until what it
+// returns is called.
+func PlaceWithin(d time.Duration) (restore func()) {
+	before := placeWithin
+	placeWithin = d
+	return func() { placeWithin = before }
+}
+
 // JudgeEvery makes ranks look at their processors oftener, until what it returns is called.
 func JudgeEvery(d time.Duration) (restore func()) {
 	before := judgeEvery

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gompi/comm/internal/engine"
@@ -21,21 +22,36 @@ import (
 //
 // The library knows neither of calls that differ nor of ranks that die. The first are
 // found out before it begins, since telling where buffers are is a part of the numbered
-// call; of the second the rank hears while it waits, and aborts.
+// call; of the second the rank hears while it waits, and aborts. Of collectives on streams
+// that may be after the library has begun (see library_ahead.go): they are aborted, too.
 
-// A library is what a rank has of it for one communicator.
+// A library is what a rank has of it for one communicator. Whose turn it is uses it, and
+// who gives it a collective ahead of its turn: mu is for what both use.
 type library struct {
 	c       *Comm
-	at      mem.Grouper          // the device of group
-	group   mem.Group            // nil before the first collective
-	done    func() (bool, error) // group's
-	words   []uint64             // where the ranks' devices are, when the group was made
-	useless bool                 // there will be none, or it has failed
+	at      mem.Grouper // the device of group
+	words   []uint64    // where the ranks' devices are, when the group was made
+	useless bool        // there will be none, or it has failed
+
+	mu    sync.Mutex
+	group mem.Group // nil before the first collective, and after a failure
+	idle  []*task
 
 	mine      [1]uint64
 	heard     []uint64
-	out, in   []Buffer // of exchanges, by rank
-	sent, due []int64  // bytes of these
+	out, in   []Buffer    // of exchanges, by rank
+	sent, due []int64     // bytes of these
+	taken     [2][]Buffer // of the device, for what is elsewhere; the last are the longest
+}
+
+// A task is a collective that the library was given.
+type task struct {
+	l      *library
+	before mem.Mark             // of the stream in whose order it is, if it was given ahead of its turn
+	end    mem.Mark             // of the group's queue: behind it
+	placed bool                 // it is there, and end behind it
+	err    error                // of giving it ahead, which its turn tells
+	done   func() (bool, error) // asks whether it is
 }
 
 // A way does collectives on the host, and waits in the midst of one.
@@ -88,19 +104,39 @@ func (l *library) doWithout(why error) {
 // usual way.
 func (c *Comm) byLibrary(w way, o *operation) (bool, error) {
 	l := c.library
-	if l == nil || l.useless || !o.long(c.Size()) || !o.suitsDevices(c.table.Deterministic) || !o.suitsLibrary() {
+	if l == nil || l.useless || !l.suits(o) {
 		return false, nil
 	}
-	at := l.place(o)
-	if err := w.Allgather(Of(l.mine[:]), Of(l.heard)); err != nil || slices.Contains(l.heard, 0) {
+	word, at := l.place(o)
+	if l.mine[0] = word; o.task != nil {
+		l.mine[0] |= begun
+	}
+	if err := w.Allgather(Of(l.mine[:]), Of(l.heard)); err != nil {
 		return false, err
 	}
-	if l.group == nil {
+	everywhere := !slices.Contains(l.heard, 0)
+	if l.group == nil && everywhere {
 		if err := l.meet(w, at); err != nil || l.useless {
 			return false, err
 		}
 	}
+	switch {
+	case o.task != nil:
+		return true, l.await(w, o.task)
+	case everywhere:
+		return true, l.do(w, o)
+	case !slices.ContainsFunc(l.heard, func(word uint64) bool { return word&begun != 0 }):
+		return false, nil
+	case word == 0:
+		return true, l.aboard(w, o)
+	}
 	return true, l.do(w, o)
+}
+
+// suits reports whether o is a collective for which the library may serve: on all ranks,
+// or on none.
+func (l *library) suits(o *operation) bool {
+	return o.long(l.c.Size()) && o.suitsDevices(l.c.table.Deterministic) && o.suitsLibrary()
 }
 
 // suitsLibrary reports whether it has such collectives as o. What it does of them is
@@ -118,10 +154,9 @@ func (o *operation) suitsLibrary() bool {
 	return false
 }
 
-// place returns the device of o's buffers and makes l.mine what this rank tells of it: 0
-// if it is none that serves.
-func (l *library) place(o *operation) mem.Grouper {
-	l.mine[0] = 0
+// place returns the device of o's buffers, and what this rank tells of it: 0 if it is
+// none that serves.
+func (l *library) place(o *operation) (word uint64, at mem.Grouper) {
 	from, to := o.touches(l.c.Rank() == int(o.call.Root))
 	if from.Len() == 0 {
 		from = to
@@ -133,18 +168,21 @@ func (l *library) place(o *operation) mem.Grouper {
 	serves := ok && to.Space() == from.Space() && !o.overwrites(l.c.Rank())
 	switch {
 	case l.group == nil && serves:
-		l.mine[0] = l.digest(at)
+		word = l.digest(at)
 	case l.group != nil && (serves && at == l.at || from.Len() == 0): // what is empty is anywhere
-		l.mine[0] = l.words[l.c.Rank()]
+		word = l.words[l.c.Rank()]
 	}
-	return at
+	return word, at
 }
+
+// begun is what a rank adds to its word if it has given the library o already.
+const begun = 2
 
 // digest names a device among all hosts'.
 func (l *library) digest(at mem.Grouper) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, l.c.boot.Info().Node, at.Identity())
-	return h.Sum64() | 1
+	return h.Sum64()&^begun | 1
 }
 
 // overwrites reports whether o receives where it still has to send, which the library
@@ -192,8 +230,13 @@ func (l *library) meet(w way, at mem.Grouper) error {
 	if err != nil {
 		return l.fail(err)
 	}
-	l.group, l.done = group, group.Done
-	return l.await(w)
+	l.mu.Lock()
+	l.group = group
+	l.mu.Unlock()
+	if err := w.Attend(l.placed); err != nil {
+		return l.fail(err)
+	}
+	return nil
 }
 
 // compare has all ranks say what they have of the library, and returns why it does not
@@ -236,65 +279,139 @@ func (l *library) invite(invitation []byte) error {
 
 // do does o by the group.
 func (l *library) do(w way, o *operation) error {
-	g, root, op := l.group, int(o.call.Root), o.op.Kind
-	var err error
-	switch o.call.Kind {
-	case engine.Allreduce:
-		err = g.Allreduce(o.send, o.recv, op)
-	case engine.Reduce:
-		err = g.Reduce(root, o.send, o.recv, op)
-	case engine.Bcast:
-		err = g.Bcast(root, o.recv)
-	case engine.ReduceScatter, engine.ReduceScatterBlock:
-		err = g.ReduceScatter(o.send, o.recv, op)
-	case engine.Allgather:
-		err = g.Allgather(o.send, o.recv)
-	default:
-		err = l.exchange(w, o)
+	if o.unlike() {
+		if err := l.agree(w, o); err != nil {
+			return l.fail(err)
+		}
 	}
+	l.mu.Lock()
+	t, err := l.task()
+	if err == nil {
+		err = l.give(o)
+	}
+	l.mu.Unlock()
 	if err != nil {
 		return l.fail(err)
 	}
-	return l.await(w)
+	err = l.await(w, t)
+	l.end(t)
+	return err
 }
 
-// await waits until the library has done what it was given.
-func (l *library) await(w way) error {
-	if err := w.Attend(l.done); err != nil {
+// give gives o to the group.
+func (l *library) give(o *operation) error {
+	g, root, op := l.group, int(o.call.Root), o.op.Kind
+	switch o.call.Kind {
+	case engine.Allreduce:
+		return g.Allreduce(o.send, o.recv, op)
+	case engine.Reduce:
+		return g.Reduce(root, o.send, o.recv, op)
+	case engine.Bcast:
+		return g.Bcast(root, o.recv)
+	case engine.ReduceScatter, engine.ReduceScatterBlock:
+		return g.ReduceScatter(o.send, o.recv, op)
+	case engine.Allgather:
+		return g.Allgather(o.send, o.recv)
+	}
+	o.blocks(l.c.Rank(), l.out, l.in)
+	defer clear(l.out)
+	defer clear(l.in)
+	return g.Exchange(l.out, l.in)
+}
+
+// task returns a task to be given, for end to take back. l.mu is held, as for the group.
+func (l *library) task() (*task, error) {
+	if n := len(l.idle); n > 0 {
+		t := l.idle[n-1]
+		l.idle = l.idle[:n-1]
+		return t, nil
+	}
+	end, err := l.group.Queue().NewMark()
+	if err != nil {
+		return nil, err
+	}
+	t := &task{l: l, end: end}
+	t.done = t.finished
+	return t, nil
+}
+
+func (l *library) end(t *task) {
+	t.placed, t.before, t.err = false, nil, nil
+	l.mu.Lock()
+	l.idle = append(l.idle, t)
+	l.mu.Unlock()
+}
+
+// await waits until the library has done t.
+func (l *library) await(w way, t *task) error {
+	if err := w.Attend(t.done); err != nil {
 		return l.fail(err)
 	}
 	return nil
 }
 
-// fail ends the group because of err: when it returns, the device does nothing with
-// anybody's buffers any more.
-func (l *library) fail(err error) error {
-	l.useless = true
-	if l.group != nil {
-		if late := l.group.Abort(); late != nil {
-			l.c.log.Warn("NCCL has not ended", "comm", l.c.name, "err", late)
+// finished reports whether the library has done t. If it has, errors are of what comes
+// later: what fails does not end before it is aborted.
+func (t *task) finished() (bool, error) {
+	t.l.mu.Lock()
+	defer t.l.mu.Unlock()
+	if t.err != nil {
+		return false, t.err
+	}
+	if t.placed {
+		if done, err := t.end.Done(); done || err != nil {
+			return done, err
 		}
-		l.group = nil
+	}
+	return false, t.place()
+}
+
+// place marks the end of t when it is on the queue. Later it asks for errors alone.
+func (t *task) place() error {
+	placed, err := t.l.group.Placed()
+	if err == nil && placed && !t.placed {
+		err = t.end.Set()
+		t.placed = err == nil
 	}
 	return err
 }
 
-// exchange begins a collective in which ranks send each other blocks.
-func (l *library) exchange(w way, o *operation) error {
-	o.blocks(l.c.Rank(), l.out, l.in)
-	defer clear(l.out)
-	defer clear(l.in)
-	switch o.call.Kind {
-	case engine.Gatherv, engine.Scatterv, engine.Alltoallv: // lengths are not those of all
-		if err := l.agree(w, o); err != nil {
-			return err
+// placed reports whether the group has done what it was told last.
+func (l *library) placed() (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.group.Placed()
+}
+
+// fail ends the group because of err: when it returns, the device does nothing with
+// anybody's buffers any more.
+func (l *library) fail(err error) error {
+	l.mu.Lock()
+	group := l.group
+	l.group, l.useless = nil, true
+	l.mu.Unlock()
+	if group != nil {
+		if late := group.Abort(); late != nil {
+			l.c.log.Warn("NCCL has not ended", "comm", l.c.name, "err", late)
 		}
 	}
-	return l.group.Exchange(l.out, l.in)
+	return err
+}
+
+// unlike reports whether two ranks alone know how long the blocks are that they exchange.
+func (o *operation) unlike() bool {
+	switch o.call.Kind {
+	case engine.Gatherv, engine.Scatterv, engine.Alltoallv:
+		return true
+	}
+	return false
 }
 
 // agree finds out whether each rank sends this one as much as it expects.
 func (l *library) agree(w way, o *operation) error {
+	o.blocks(l.c.Rank(), l.out, l.in)
+	defer clear(l.out)
+	defer clear(l.in)
 	for r := range l.out {
 		l.sent[r] = int64(l.out[r].Size())
 	}
@@ -355,19 +472,36 @@ const closeGrace = time.Second
 // has, or after closeGrace.
 func (c *Comm) closeLibrary(broken error, over func()) {
 	l := c.library
-	if l == nil || l.group == nil {
+	if l == nil || l.at == nil {
 		over()
 		return
 	}
-	end := l.group.Close
-	if broken != nil {
-		end = l.group.Abort
-	}
 	late := time.AfterFunc(closeGrace, over)
 	go func() { // ends when all ranks have closed
-		end() // an error is that of ranks that are gone
+		switch {
+		case l.group == nil:
+		case broken != nil:
+			l.group.Abort() // an error is that of ranks that are gone
+		default:
+			l.group.Close()
+		}
+		l.release()
 		if late.Stop() {
 			over()
 		}
 	}()
+}
+
+// release gives back what the library has of the device.
+func (l *library) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.idle {
+		t.end.Close()
+	}
+	for _, bs := range l.taken {
+		for _, b := range bs {
+			l.at.Free(b)
+		}
+	}
 }

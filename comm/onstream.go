@@ -14,6 +14,9 @@ import (
 // streams without ever waiting. Buffers need not be of q's device. The most used have
 // a method; StartOn of a Persistent is that of every other.
 //
+// Where NCCL does collectives, it is mostly given them at once, and q waits for it without
+// the host (docs/nccl.md); else q stops until the host has done the operation.
+//
 // A collective that fails lets q go on too, with buffers that hold anything: the
 // Request tells. Until it is done nobody in the process must free memory of the
 // device, close a Comm that uses it, or wait for all of its work, since drivers may
@@ -139,14 +142,48 @@ func (c *Comm) recvBehind(hold mem.Hold, h, m engine.Handle, s stage) {
 	c.e.Complete(h, st, err)
 }
 
+// placeOn gives o its place behind the work that q has, if q is not nil: the devices'
+// library is given it at once, if none is to be given another before, or q stops.
+func (c *Comm) placeOn(q Queue, o *operation) (at place) {
+	if q == nil {
+		return at
+	}
+	if c.library != nil && c.turns.allBegun() {
+		at.task = c.ahead(q, o)
+	}
+	if at.begun = at.task != nil && (at.task.placed || at.task.err != nil); !at.begun {
+		at.hold, at.err = q.Hold()
+	}
+	return at
+}
+
 // perform runs the collective whose turn it is, between the works of its stream.
 func (t *turn) perform(c *Comm) error {
-	if t.hold != nil {
-		defer t.hold.Release()
-		if err := t.hold.Reached(); err != nil {
-			c.ch.Break("failed before " + t.o.call.String() + ": " + err.Error())
-			return err
-		}
+	t.o.task = t.task
+	err := t.reached()
+	if err == nil {
+		err = c.perform(context.Background(), &t.o, true)
+	} else { // it is this rank's alone: the others wait in vain
+		c.ch.Break("failed before " + t.o.call.String() + ": " + err.Error())
 	}
-	return c.perform(context.Background(), &t.o, true)
+	if t.task != nil {
+		c.library.leave(t.task, err)
+	}
+	if t.hold != nil {
+		t.hold.Release()
+	}
+	return err
+}
+
+// reached waits until the work before t is done.
+func (t *turn) reached() error {
+	switch {
+	case t.err != nil:
+		return t.err
+	case t.hold != nil:
+		return t.hold.Reached()
+	case t.begun:
+		return t.task.before.Wait()
+	}
+	return nil
 }

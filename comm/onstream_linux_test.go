@@ -20,6 +20,7 @@ type streamer struct {
 	c    *comm.Comm
 	d    *cudaops.Device
 	q    *cudaops.Stream
+	host bool // its vectors are in host memory
 	free []func()
 }
 
@@ -38,6 +39,9 @@ func (s *streamer) close() error {
 
 // vector returns n elements of the device, zeroed.
 func (s *streamer) vector(n int) comm.Buffer {
+	if s.host {
+		return s.pinned(n)
+	}
 	b, err := s.d.Alloc(mem.I32, n)
 	if err != nil {
 		panic(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"gompi/comm/internal/engine"
-	"gompi/internal/mem"
 )
 
 // A Request is an operation that goes on while its caller does other things.
@@ -91,17 +90,10 @@ func (c *Comm) collective(o *operation) Request { return c.collectiveBehind(o, n
 // collectiveBehind starts o behind the work that q has now, if q is not nil.
 func (c *Comm) collectiveBehind(o *operation, q Queue) Request {
 	r := Request{c: c, kind: collectiveRequest + requestKind(o.call.Kind), peer: -1}
-	err := c.check(o)
-	var hold mem.Hold
-	if err == nil && q != nil {
-		if hold, err = q.Hold(); err != nil { // it is this rank's alone: the others wait in vain
-			c.ch.Break("failed before " + o.call.String() + ": " + err.Error())
-		}
-	}
-	if err != nil {
+	if err := c.check(o); err != nil {
 		r.h = c.failed(err)
 	} else {
-		r.h = c.turns.enqueue(c, o, hold)
+		r.h = c.turns.enqueue(c, o, c.placeOn(q, o))
 	}
 	return r
 }

@@ -20,6 +20,7 @@ type turns struct {
 	mu       sync.Mutex // guards what follows, which counts while state is contended
 	blocking bool       // a goroutine is inside a blocking collective
 	running  bool       // somebody runs one now
+	whole    int        // turns that run or wait, but those begun
 	queue    []turn
 	work     func() // drain, made once
 	last     func() // to be called when nothing is left to do
@@ -27,9 +28,17 @@ type turns struct {
 
 // A turn is a collective that waits for the ones before it.
 type turn struct {
-	h    engine.Handle
-	o    operation
-	hold mem.Hold // of the stream in whose order it is, or nil
+	h engine.Handle
+	o operation
+	place
+}
+
+// A place is that of a turn in the order of a stream, if it has one.
+type place struct {
+	task  *task    // that the devices' library was given ahead, or nil
+	begun bool     // the library will do that, or has failed, and the stream goes on
+	hold  mem.Hold // else it stops here
+	err   error    // why it does not
 }
 
 // The states of turns. Nearly always one goroutine makes one blocking call after the
@@ -104,7 +113,7 @@ func (t *turns) runContended(ctx context.Context, c *Comm, o *operation) error {
 	}
 	t.blocking = true
 	if t.running {
-		h := t.push(c, o, nil)
+		h := t.push(c, o, place{})
 		t.mu.Unlock()
 		err := t.wait(ctx, c, h, o)
 		t.mu.Lock()
@@ -133,21 +142,31 @@ func (t *turns) wait(ctx context.Context, c *Comm, h engine.Handle, o *operation
 	return err
 }
 
+// allBegun reports whether nothing runs, or waits for its turn, but what is begun.
+func (t *turns) allBegun() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.state.Load() != direct && !t.blocking && t.whole == 0
+}
+
 // enqueue queues o for a nonblocking call.
-func (t *turns) enqueue(c *Comm, o *operation, hold mem.Hold) engine.Handle {
+func (t *turns) enqueue(c *Comm, o *operation, at place) engine.Handle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.contend()
-	h := t.push(c, o, hold)
+	h := t.push(c, o, at)
 	if !t.running {
 		t.next(c)
 	}
 	return h
 }
 
-func (t *turns) push(c *Comm, o *operation, hold mem.Hold) engine.Handle {
+func (t *turns) push(c *Comm, o *operation, at place) engine.Handle {
 	h := c.e.Expect(engine.Handle{})
-	t.queue = append(t.queue, turn{h, *o, hold})
+	t.queue = append(t.queue, turn{h, *o, at})
+	if !at.begun {
+		t.whole++
+	}
 	return h
 }
 
@@ -170,8 +189,12 @@ func (t *turns) drain(c *Comm) {
 		now := t.queue[0]
 		t.queue = slices.Delete(t.queue, 0, 1)
 		t.mu.Unlock()
-		c.e.Complete(now.h, engine.Status{}, now.perform(c))
+		err := now.perform(c)
 		t.mu.Lock()
+		if !now.begun {
+			t.whole--
+		}
+		c.e.Complete(now.h, engine.Status{}, err)
 	}
 	t.running = false
 	t.relax()

@@ -46,6 +46,26 @@ func (s *Stream) Hold() (mem.Hold, error) {
 	return h, nil
 }
 
+// CanHold reports whether streams of the device can be stopped, which is tried once: some
+// drivers have the call and refuse it, and what devices tell of themselves is about an
+// older form of it.
+func (s *Stream) CanHold() bool { return s.d.canHold() }
+
+// tryHold stops a stream for a moment.
+func (d *Device) tryHold() bool {
+	s, err := d.borrow()
+	if err != nil {
+		return false
+	}
+	defer d.giveBack(s)
+	h, err := s.Hold()
+	if err != nil {
+		return false
+	}
+	h.Release()
+	return s.Sync() == nil
+}
+
 // Reached waits until the work before h is done.
 func (h *hold) Reached() error { return h.d.failed("hold", driver.SyncEvent(h.ctx, h.event)) }
 

@@ -36,6 +36,7 @@ var jobs = map[string]func() error{
 	"dying":       jobDying,
 	"nccl":        jobNCCL,
 	"ncclDying":   jobNCCLDying,
+	"noHolds":     jobNoHolds,
 }
 
 func child(name string) int {

@@ -60,7 +60,7 @@ func (d *Device) Join(invitation []byte, rank, size int) (mem.Group, error) {
 		s.Close()
 		return nil, d.failed("joining", err)
 	}
-	g.state, g.operation = joining, "joining"
+	g.state, g.operation = placing, "joining"
 	return g, nil
 }
 
@@ -72,16 +72,14 @@ type group struct {
 	me        int
 	parts     []driver.Part // of an exchange, by rank
 	state     groupState
-	operation string // under way
+	operation string // the last
 }
 
 type groupState uint8
 
 const (
 	quiet   groupState = iota
-	joining            // NCCL meets the other ranks
-	placing            // it puts a collective on the stream
-	running            // that is on the stream
+	placing            // NCCL meets the other ranks, or puts a collective on the stream
 	ended
 )
 
@@ -92,6 +90,9 @@ var (
 	}
 	ncclOps = map[Op]int{mem.Sum: 0, mem.Prod: 1, mem.Max: 2, mem.Min: 3, mem.Avg: 4}
 )
+
+// Queue implements mem.Group.
+func (g *group) Queue() mem.Queue { return g.s }
 
 // Allreduce implements mem.Group.
 func (g *group) Allreduce(send, recv Buffer, op Op) error {
@@ -180,11 +181,8 @@ func (g *group) reach(bs ...Buffer) error {
 // failed says where err happened.
 func (g *group) failed(err error) error { return g.d.failed(g.operation, err) }
 
-// Done implements mem.Group.
-func (g *group) Done() (bool, error) {
-	if g.state == quiet {
-		return true, nil
-	}
+// Placed implements mem.Group.
+func (g *group) Placed() (bool, error) {
 	if g.state == ended {
 		return false, g.failed(errors.New("the group has ended"))
 	}
@@ -192,21 +190,8 @@ func (g *group) Done() (bool, error) {
 	if err != nil || busy {
 		return false, g.failed(err)
 	}
-	switch g.state {
-	case joining:
-		g.state = quiet
-		return true, nil
-	case placing: // only now is it on the stream
-		if err := driver.Record(g.s.ctx, g.s.event, g.s.handle); err != nil {
-			return false, g.failed(err)
-		}
-		g.state = running
-	}
-	done, err := driver.Done(g.s.ctx, g.s.event)
-	if done {
-		g.state = quiet
-	}
-	return done, g.failed(err)
+	g.state = quiet
+	return true, nil
 }
 
 // abortLimit is how long Abort waits for the library and the device.

@@ -157,7 +157,7 @@ func jobNCCL() error {
 	if err := g.Abort(); err != nil {
 		return err
 	}
-	if _, err := g.Done(); err == nil || !strings.Contains(err.Error(), "the group has ended") {
+	if _, err := g.Placed(); err == nil || !strings.Contains(err.Error(), "the group has ended") {
 		return fmt.Errorf("after its end: %v", err)
 	}
 	return errors.Join(g.Abort(), g.Close())
@@ -166,8 +166,10 @@ func jobNCCL() error {
 // finish waits until the group has done what it was given.
 func finish(g mem.Group) error {
 	for {
-		if done, err := g.Done(); done || err != nil {
+		if placed, err := g.Placed(); err != nil {
 			return err
+		} else if placed {
+			return g.Queue().Sync()
 		}
 	}
 }

@@ -1,13 +1,20 @@
 package cudaops_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
 
+	"gompi/comm"
+	"gompi/comm/commtest"
+	"gompi/comm/ddp"
 	"gompi/cudaops"
+	"gompi/cudaops/cudatest"
 	"gompi/internal/mem"
 	"gompi/internal/mem/memtest"
 )
@@ -291,6 +298,9 @@ func TestAStreamStopsAtAHold(t *testing.T) {
 	behind, err := d.NewEvent()
 	must(t, err)
 	defer behind.Close()
+	if !s.CanHold() {
+		t.Error("it says that it cannot stop")
+	}
 	for round := range int32(50) {
 		h, err := s.Hold()
 		must(t, err)
@@ -323,5 +333,53 @@ func TestHoldsOfStreamsAreApart(t *testing.T) {
 	for i := n - 1; i >= 0; i-- {
 		holds[i].Release()
 		must(t, streams[i].Sync())
+	}
+}
+
+// jobNoHolds trains on a device whose streams cannot be stopped.
+func jobNoHolds() error {
+	const ranks, steps, n = 2, 3, 1000
+	return errors.Join(commtest.Ranks(context.Background(), ranks, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
+		d, err := cudaops.Open(0)
+		if err != nil {
+			return err
+		}
+		s, err := d.NewStream()
+		if err != nil {
+			return err
+		}
+		if s.CanHold() {
+			return errors.New("it says that it can stop a stream")
+		}
+		b, err := d.Alloc(mem.F32, n)
+		if err != nil {
+			return err
+		}
+		param := &ddp.Tensor{Name: "p", Data: b}
+		model, err := ddp.NewOn(ctx, c, s, []*ddp.Tensor{param}, ddp.Options{})
+		if err != nil {
+			return err
+		}
+		for step := range steps {
+			mine := make([]float32, n)
+			for i := range mine {
+				mine[i] = float32(2*c.Rank() + step)
+			}
+			err = errors.Join(err, s.Sync(), d.Copy(param.Grad, mem.Of(mine))) // it is zeroed on the stream
+			model.Ready(0)
+			err = errors.Join(err, model.Finish(ctx), d.Copy(mem.Of(mine), param.Grad))
+			if want := float32(ranks - 1 + step); err != nil || mine[0] != want || mine[n-1] != want {
+				return fmt.Errorf("step %d: averages are %v and %v, want %v (%v)", step, mine[0], mine[n-1], want, err)
+			}
+		}
+		return errors.Join(model.Close(ctx), s.Close())
+	})...)
+}
+
+// Where the driver cannot stop streams, gradients of a device are averaged nevertheless.
+func TestDDPDoesWithoutStreamsThatStop(t *testing.T) {
+	cudatest.NeedFake(t)
+	if out := run(t, "noHolds", "FAKECUDA_WAITS=0"); out != "" {
+		t.Error(out)
 	}
 }

@@ -99,7 +99,8 @@ func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP
 // first Ready of a step until Wait returns. A program that puts more on q in a step than
 // it takes, or cannot do without what is forbidden meanwhile, calls Wait after Finish.
 // In the first step nothing stops, and Finish waits: then kernels are launched for the
-// first time.
+// first time. So it does in every step where the driver cannot stop a queue, which is
+// asked once (CUDA can from 11.7 on, but not everywhere).
 func NewOn(ctx context.Context, c *comm.Comm, q Queue, params []*Tensor, opts Options) (*DDP, error) {
 	for _, p := range params {
 		if p.Data.Len() > 0 && p.Data.Space() != q.Space() {
@@ -267,7 +268,7 @@ func (d *DDP) Ready(i int) {
 		return
 	}
 	d.home[i].pending--
-	if !d.opts.NoOverlap && !d.firstOnDevice() {
+	if !d.opts.NoOverlap && !d.mayNotStop() {
 		defer d.expose(time.Now())
 		d.startComplete()
 	}
@@ -313,11 +314,11 @@ func ofBucket(i int, err error) error {
 }
 
 // Finish waits until every gradient is the average over ranks; on a device, but for the
-// first step, it makes the queue wait for that, and waits itself for the averages of the
-// step before alone: the host is never more than one step ahead. It returns an error if
-// Ready was not called for a parameter in every pass of the step, or too often, or if
-// something has gone wrong with averages: on a device, those of the step before at the
-// latest. After an error the DDP can only be closed.
+// first step and where queues cannot be stopped, it makes the queue wait for that, and
+// waits itself for the averages of the step before alone: the host is never more than one
+// step ahead. It returns an error if Ready was not called for a parameter in every pass of
+// the step, or too often, or if something has gone wrong with averages: on a device, those
+// of the step before at the latest. After an error the DDP can only be closed.
 func (d *DDP) Finish(ctx context.Context) error {
 	defer d.expose(time.Now())
 	if err := d.Wait(ctx); err != nil {
@@ -328,7 +329,7 @@ func (d *DDP) Finish(ctx context.Context) error {
 		d.err = fmt.Errorf("ddp: no gradient for %s: Ready was called fewer than %d times", missing, d.opts.Accumulate)
 		return d.err
 	}
-	if d.firstOnDevice() {
+	if d.mayNotStop() {
 		d.averageAll(ctx)
 	} else {
 		d.startComplete()

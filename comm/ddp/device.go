@@ -25,7 +25,8 @@ type Queue interface {
 // A device computes the gradients of a DDP. Their averages are made on a queue of
 // their own, which waits for the gradients of one bucket after the other, while the
 // queue that computes goes on; Finish makes that one wait for the averages. So the host
-// waits for nothing: it only tells the device in which order things are.
+// waits for nothing: it only tells the device in which order things are. Where queues
+// cannot be stopped, Finish waits for everything.
 type device struct {
 	queue    Queue          // computes
 	averages comm.Queue     // of allreduces
@@ -34,6 +35,7 @@ type device struct {
 	averaged comm.Mark      // of averages, at the same time
 	last     []comm.Request // averages put there since then
 	step     *deviceStep    // the last one, nil if it is over
+	stops    bool           // queues can be stopped
 }
 
 // A deviceStep is one whose Finish has returned.
@@ -45,7 +47,7 @@ type deviceStep struct {
 
 // newDevice returns the device that q works on, for close to end also after an error.
 func newDevice(q Queue) (*device, error) {
-	v := &device{queue: q}
+	v := &device{queue: q, stops: q.CanHold()}
 	var err error
 	if v.computed, err = q.NewMark(); err != nil {
 		return v, err
@@ -103,10 +105,13 @@ func (s *deviceStep) follow(finished comm.Mark, averages []comm.Request) {
 	s.exposed = time.Since(begin)
 }
 
-// firstOnDevice reports whether this is the first step on a device. Programs launch
-// kernels for the first time in it, and allreduces take the memory that they keep: for
-// both, drivers may wait until no queue stops.
-func (d *DDP) firstOnDevice() bool { return d.device != nil && d.stats.Steps == 0 }
+// mayNotStop reports whether this is a step on a device in which no queue may stop. In
+// the first, programs launch kernels for the first time, and allreduces take the memory
+// that they keep: for both, drivers may wait until no queue stops. Other ranks may stop
+// theirs: the averages are the same ones, in the same order.
+func (d *DDP) mayNotStop() bool {
+	return d.device != nil && (d.stats.Steps == 0 || !d.device.stops)
+}
 
 // averageAll averages the gradients without stopping a queue.
 func (d *DDP) averageAll(ctx context.Context) {

@@ -30,6 +30,9 @@ type Queue interface {
 	Sync() error
 	// Hold keeps what is put on the Queue from now on from beginning.
 	Hold() (Hold, error)
+	// CanHold reports whether the device can stop its Queues, so that Hold works. When
+	// first asked it may wait for the device.
+	CanHold() bool
 	// Close waits until all is done and gives the Queue back.
 	Close() error
 }

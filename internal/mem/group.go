@@ -11,16 +11,19 @@ type Grouper interface {
 	Invite() ([]byte, error)
 	// Join begins to make the device number rank of a Group of size ranks, each with
 	// a device that no other has. All call it with the same invitation. The Group is
-	// there when its Done says so.
+	// there when its Placed says so.
 	Join(invitation []byte, rank, size int) (Group, error)
 }
 
-// A Group is ranks whose devices do collectives together. Its methods put work on a
-// queue of the device, and return before it is done. All ranks call the same ones, in
-// the same order, each when Done has told the end of the one before. Buffers are the
-// device's, and stay as they are until then. Reductions are those of GroupReduces.
-// One goroutine at a time uses a Group.
+// A Group is ranks whose devices do collectives together. Its methods put work on its
+// Queue, and return before it is there: Placed tells. All ranks call the same ones, in
+// the same order, each when the one before is placed. Buffers are the device's, and stay
+// as they are until the work is done. Reductions are those of GroupReduces. One goroutine
+// at a time uses a Group.
 type Group interface {
+	// Queue returns the Queue that the Group puts work on, and ends. Others may put work
+	// there, too, but while something is being placed.
+	Queue() Queue
 	Allreduce(send, recv Buffer, op Op) error        // in place if both are the same
 	Reduce(root int, send, recv Buffer, op Op) error // recv is the root's alone; in place
 	Bcast(root int, b Buffer) error
@@ -30,9 +33,10 @@ type Group interface {
 	// bytes there as here. Empty Buffers are neither sent nor received. No two
 	// overlap, but that a rank may have the same for itself in both.
 	Exchange(out, in []Buffer) error
-	// Done reports whether what was called last is done; it waits for nothing. An error
-	// is that of the library, or of another rank: then the Group has to be aborted.
-	Done() (bool, error)
+	// Placed reports whether what was called last is on the Queue, or, after Join, whether
+	// the Group is there; it waits for nothing. An error is that of the library, or of
+	// another rank, at any time until the work is done: then the Group has to be aborted.
+	Placed() (bool, error)
 	// Abort ends the Group in the midst of whatever it does. When it returns, the device
 	// does nothing with its Buffers any more; if that takes longer than ten seconds, it
 	// returns an error.

@@ -15,11 +15,11 @@
 // (compute capability, 80), FAKECUDA_MEMORY (bytes per device, 4 GiB), FAKECUDA_P2P
 // (0: no device reaches another; or rows of the matrix, 011/101/110), FAKECUDA_INIT
 // (what cuInit answers), FAKECUDA_DELAY (longest pause of a stream before a piece
-// of work, in microseconds, 50), FAKECUDA_FAIL (name:n=code: the n-th call of that
-// function from now on answers code), FAKECUDA_BLIND (imports: imported memory is not
-// that which was exported; kernels, copies: those of a device find something else in the
-// memory of another, and the host does not. So it is where devices seem to reach each
-// other and do not).
+// of work, in microseconds, 50), FAKECUDA_WAITS (0: streams wait for no values),
+// FAKECUDA_FAIL (name:n=code: the n-th call of that function from now on answers code),
+// FAKECUDA_BLIND (imports: imported memory is not that which was exported; kernels,
+// copies: those of a device find something else in the memory of another, and the host
+// does not. So it is where devices seem to reach each other and do not).
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ enum {
   OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
   INVALID_CONTEXT = 201, NO_BINARY = 209, PEER_UNSUPPORTED = 217, INVALID_PTX = 218, INVALID_HANDLE = 400,
   NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, PEER_ENABLED = 704, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713,
-  LAUNCH_FAILED = 719,
+  LAUNCH_FAILED = 719, NOT_SUPPORTED = 801,
 };
 
 static const std::map<int, std::pair<const char *, const char *>> errors = {
@@ -73,7 +73,7 @@ static const std::map<int, std::pair<const char *, const char *>> errors = {
   {ALREADY_REGISTERED, {"CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "part or all of the requested memory range is already mapped"}},
   {NOT_REGISTERED, {"CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "pointer does not correspond to a registered memory region"}},
   {LAUNCH_FAILED, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
-  {801, {"CUDA_ERROR_NOT_SUPPORTED", "operation not supported"}},
+  {NOT_SUPPORTED, {"CUDA_ERROR_NOT_SUPPORTED", "operation not supported"}},
   {803, {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"}},
   {999, {"CUDA_ERROR_UNKNOWN", "unknown error"}},
 };
@@ -580,6 +580,7 @@ API cuStreamWaitEvent(void *stream, void *event, unsigned) {
 
 API cuStreamWaitValue32_v2(void *stream, uintptr_t addr, unsigned value, unsigned flags) {
   IN_CONTEXT
+  if (!setting("FAKECUDA_WAITS", 1)) return NOT_SUPPORTED;
   auto s = stream_of(stream);
   if (!s) return INVALID_HANDLE;
   volatile int *word;

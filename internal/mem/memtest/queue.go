@@ -1,6 +1,7 @@
 package memtest
 
 import (
+	"errors"
 	"sync"
 
 	"gompi/internal/mem"
@@ -159,8 +160,14 @@ func (m *mark) Close() error { return nil }
 // A hold stops its Queue from reached on until released.
 type hold struct{ reached, released chan struct{} }
 
+// CanHold reports whether Hold works.
+func (q *Queue) CanHold() bool { return !q.d.NoHolds }
+
 // Hold keeps later work from beginning until it is released.
 func (q *Queue) Hold() (mem.Hold, error) {
+	if q.d.NoHolds {
+		return nil, errors.New("a queue that cannot stop was told to")
+	}
 	h := hold{make(chan struct{}), make(chan struct{})}
 	q.Do(func() error {
 		close(h.reached)
