@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
@@ -15,7 +16,8 @@ import (
 // which each lies in its rank's heap: the others combine it where the device has put it,
 // and put there what the device takes (np=2, pieces of 1 MiB that their rank has just
 // written, through rings and in the heap: allreduce 131 and 37 us, bcast 67 and 18,
-// reducescatter 129 and 49, allgather 127 and 92).
+// reducescatter 129 and 49, allgather 127 and 92). Among several hosts the ranks of each
+// do the same (see openFrom).
 //
 // A device's copy is done when its host has seen its end, and only then does that rank take
 // the step of the room after which others look at the piece; and they leave the room's last
@@ -30,11 +32,11 @@ import (
 
 // commonMemory is what a rank pins of its heap.
 type commonMemory struct {
-	heap *node.Heap
-	log  *slog.Logger
+	heap    *node.Heap
+	log     *slog.Logger
+	refused atomic.Bool // once, and so for good
 
 	mu         sync.Mutex
-	refused    bool // once, and so for good
 	registered []registration
 }
 
@@ -53,19 +55,17 @@ func (m *commonMemory) of(p *process) {
 
 // alloc returns memory for a shelf.
 func (m *commonMemory) alloc(at shelf) (Buffer, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.refused {
+	if m.refused.Load() {
 		return Buffer{}, false
 	}
 	b, err := m.pin(at)
-	if err != nil {
-		m.refused = true
+	if err != nil && !m.refused.Swap(true) {
 		m.log.Warn("pinned memory is not shared: collectives of device memory copy once more", "err", err)
 	}
 	return b, err == nil
 }
 
+// pin takes memory of the heap, and has the device know it, if there is one.
 func (m *commonMemory) pin(at shelf) (Buffer, error) {
 	off, err := m.heap.Reserve(1 << at.class)
 	if err != nil {
@@ -74,14 +74,22 @@ func (m *commonMemory) pin(at shelf) (Buffer, error) {
 	bytes, err := m.heap.Claim(off)
 	b := mem.Bytes(bytes)
 	if r, ok := at.space.(mem.Registrar); ok && err == nil {
-		if err = r.Register(b); err == nil {
-			m.registered = append(m.registered, registration{r, b})
-		}
+		err = m.register(r, b)
 	}
 	if err != nil {
 		m.heap.Free(off)
 	}
 	return b, err
+}
+
+func (m *commonMemory) register(with mem.Registrar, b Buffer) error {
+	if err := with.Register(b); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.registered = append(m.registered, registration{with, b})
+	return nil
 }
 
 // release makes devices forget what they know. The heap ends with the process.
@@ -94,7 +102,7 @@ func (m *commonMemory) release() {
 	m.registered = nil
 }
 
-// pipeInRoom does o in pieces.
+// pipeInRoom does o in pieces in c's room.
 func (c *Comm) pipeInRoom(o *operation) error {
 	switch o.call.Kind {
 	case engine.Gatherv, engine.Scatterv, engine.Alltoallv:
@@ -107,10 +115,15 @@ func (c *Comm) pipeInRoom(o *operation) error {
 		}
 		o = &measured
 	}
+	return c.pipeInCommon(c.room, o)
+}
+
+// pipeInCommon does o by x in pieces that the other ranks of the host see.
+func (c *Comm) pipeInCommon(x collectives, o *operation) error {
 	t := tenant{c: c}
-	c.room.Lend(1)
-	defer c.room.Lend(-1)
-	err := c.pipe(c.room, o, &t)
+	c.lent(1)
+	defer c.lent(-1)
+	err := c.pipe(x, o, &t)
 	t.leave(err)
 	return err
 }
@@ -208,10 +221,15 @@ func (t *tenant) Lend(s mem.Space, bytes int) (b Buffer, err error) {
 func (t *tenant) Return(mem.Space, Buffer) {}
 
 // leave gives back what was lent. After an error others may still be writing to what is
-// common: that is free when they have left the room.
+// common: that is free when they have left the room, if nothing of a message is astray
+// (see giveBack of Alloc's memory).
 func (t *tenant) leave(err error) {
 	for _, l := range t.lent {
-		giveBack := func() { t.c.staging.put(l.at, l.b) }
+		giveBack := func() {
+			if err == nil || !l.at.common || !t.c.e.Strays() {
+				t.c.staging.put(l.at, l.b)
+			}
+		}
 		if err != nil && l.at.common {
 			t.c.memory.pool.WhenVacant(t.c.block, giveBack)
 		} else {

@@ -66,6 +66,9 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 	case reach:
 		return c.pipeLevels(o)
 	}
+	if c.levels != nil && c.levels.room != nil {
+		return c.pipeInCommon(x, o)
+	}
 	return c.pipe(x, o, &c.staging)
 }
 
