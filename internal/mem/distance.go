@@ -54,6 +54,24 @@ func (d *Distance) Copy(dst, src []byte) {
 	}
 }
 
+// Fork copies src to dst as Copy does, and to own, past the caches if past.
+func (d *Distance) Fork(dst, own, src []byte, past bool) {
+	if d.rest > 0 {
+		d.rest--
+		Fork(own, dst, src, past)
+		return
+	}
+	d.Copy(dst, src)
+	if past {
+		Stream(own, src)
+	} else {
+		copy(own, src)
+	}
+}
+
+// Far reports whether copies go past the caches at present.
+func (d *Distance) Far() bool { return d.past > 0 }
+
 // learn notes how long a copy of n bytes took.
 func (d *Distance) learn(n int, took time.Duration) {
 	if int(took) < n>>10*slowCopy {

@@ -38,3 +38,20 @@ func TestSlowCopiesInARowGoPastTheCaches(t *testing.T) {
 		t.Errorf("after a fast one: %d copies, want %d again", d.past, leastTerm)
 	}
 }
+
+// Whatever is known of the reader, a fork arrives twice.
+func TestForksArriveNearAndFar(t *testing.T) {
+	const n = timed
+	src := bytes.Repeat([]byte{1}, n)
+	for _, d := range []Distance{{}, {rest: 1}, {past: 1}} {
+		for _, past := range []bool{false, true} {
+			d, dst, own := d, make([]byte, n), make([]byte, n)
+			if d.Fork(dst, own, src, past); !bytes.Equal(dst, src) || !bytes.Equal(own, src) {
+				t.Errorf("%+v, past the caches %v: copied something else", d, past)
+			}
+			if d.Far() {
+				t.Errorf("%+v: it still counts a copy that was made", d)
+			}
+		}
+	}
+}

@@ -49,11 +49,14 @@ func (hostSpace) Copy(dst, src Buffer) error {
 // stay in the first-level cache. It allocates a block for what no vector loop
 // does if dst is one of srcs[2:].
 func (hostSpace) Reduce(op Op, dst Buffer, srcs ...Buffer) error {
-	return reduceBy(&vectors, op, dst, srcs)
+	if err := checkHostOperands(op, dst, srcs); err != nil {
+		return err
+	}
+	reduceFrom(op, dst, srcs, vectors[op][dst.Type()].fold(dst, srcs))
+	return nil
 }
 
-// reduceBy is Host's Reduce by vector loops of some kind.
-func reduceBy(v *loops, op Op, dst Buffer, srcs []Buffer) error {
+func checkHostOperands(op Op, dst Buffer, srcs []Buffer) error {
 	if len(srcs) == 0 {
 		return errors.New("reduce of no operands")
 	}
@@ -65,21 +68,24 @@ func reduceBy(v *loops, op Op, dst Buffer, srcs []Buffer) error {
 			return fmt.Errorf("reduce from %s to %s: want host memory", src.Space().Name(), dst.Space().Name())
 		}
 	}
-	if len(srcs) == 1 {
-		return Host.Copy(dst, srcs[0])
-	}
-	t := dst.Type()
-	switch done := v[op][t].fold(dst, srcs); {
-	case done == dst.n:
+	return nil
+}
+
+// reduceFrom stores the combination of srcs into dst from element from on, without
+// vector loops.
+func reduceFrom(op Op, dst Buffer, srcs []Buffer, from int) {
+	switch t := dst.Type(); {
+	case from == dst.n:
+	case len(srcs) == 1:
+		copy(dst.HostSlice(), srcs[0].HostSlice())
 	case t == F16 || t == BF16:
-		foldHalf(op, dst, srcs, done)
+		foldHalf(op, dst, srcs, from)
 	default:
-		fold(kernels[op.Base()][t], dst, srcs, done)
+		fold(kernels[op.Base()][t], dst, srcs, from)
 		if op == Avg {
-			divide(t, unsafe.Add(dst.host, done*dst.kind.size), dst.n-done, len(srcs))
+			divide(t, unsafe.Add(dst.host, from*dst.kind.size), dst.n-from, len(srcs))
 		}
 	}
-	return nil
 }
 
 // foldBlock is the bytes combined at a time: a block of the result and one of

@@ -9,8 +9,6 @@ type kernel func(dst, a, b unsafe.Pointer, n int)
 var (
 	// vectors holds the vector loops of this processor.
 	vectors = vectorLoops()
-	// vectorsPast are vectors, with those that store past the caches where there are.
-	vectorsPast = vectors.past()
 	// kernels holds the host kernel of every operator for every type it is
 	// defined for. Nothing writes to either.
 	kernels = newKernels(vectors)

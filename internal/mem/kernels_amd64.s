@@ -343,12 +343,12 @@ by4next:
 
 by4write:
 	VDIVPS  Y7, Y0, Y0
-	VMOVDQU Y0, (AX)(BX*1)
 	VDIVPS  Y7, Y1, Y1
-	VMOVDQU Y1, 32(AX)(BX*1)
 	VDIVPS  Y7, Y2, Y2
-	VMOVDQU Y2, 64(AX)(BX*1)
 	VDIVPS  Y7, Y3, Y3
+	VMOVDQU Y0, (AX)(BX*1)
+	VMOVDQU Y1, 32(AX)(BX*1)
+	VMOVDQU Y2, 64(AX)(BX*1)
 	VMOVDQU Y3, 96(AX)(BX*1)
 	ADDQ    $0x00000080, BX
 	SUBQ    $0x00000080, SI
@@ -720,12 +720,12 @@ by4next:
 
 by4write:
 	VDIVPD  Y7, Y0, Y0
-	VMOVDQU Y0, (AX)(BX*1)
 	VDIVPD  Y7, Y1, Y1
-	VMOVDQU Y1, 32(AX)(BX*1)
 	VDIVPD  Y7, Y2, Y2
-	VMOVDQU Y2, 64(AX)(BX*1)
 	VDIVPD  Y7, Y3, Y3
+	VMOVDQU Y0, (AX)(BX*1)
+	VMOVDQU Y1, 32(AX)(BX*1)
+	VMOVDQU Y2, 64(AX)(BX*1)
 	VMOVDQU Y3, 96(AX)(BX*1)
 	ADDQ    $0x00000080, BX
 	SUBQ    $0x00000080, SI
@@ -1111,12 +1111,12 @@ by4next:
 
 by4write:
 	VDIVPS    Y7, Y0, Y0
-	VCVTPS2PH $0x00, Y0, (AX)(BX*1)
 	VDIVPS    Y7, Y1, Y1
-	VCVTPS2PH $0x00, Y1, 16(AX)(BX*1)
 	VDIVPS    Y7, Y2, Y2
-	VCVTPS2PH $0x00, Y2, 32(AX)(BX*1)
 	VDIVPS    Y7, Y3, Y3
+	VCVTPS2PH $0x00, Y0, (AX)(BX*1)
+	VCVTPS2PH $0x00, Y1, 16(AX)(BX*1)
+	VCVTPS2PH $0x00, Y2, 32(AX)(BX*1)
 	VCVTPS2PH $0x00, Y3, 48(AX)(BX*1)
 	ADDQ      $0x00000040, BX
 	SUBQ      $0x00000040, SI
@@ -1796,6 +1796,9 @@ by4next:
 
 by4write:
 	VDIVPS    Y7, Y0, Y0
+	VDIVPS    Y7, Y1, Y1
+	VDIVPS    Y7, Y2, Y2
+	VDIVPS    Y7, Y3, Y3
 	VPSRLD    $0x10, Y0, Y8
 	VPAND     Y13, Y8, Y9
 	VPADDD    Y14, Y9, Y9
@@ -1807,7 +1810,6 @@ by4write:
 	VPACKUSDW Y9, Y9, Y9
 	VPERMQ    $0xd8, Y9, Y9
 	VMOVDQU   X9, (AX)(BX*1)
-	VDIVPS    Y7, Y1, Y1
 	VPSRLD    $0x10, Y1, Y8
 	VPAND     Y13, Y8, Y9
 	VPADDD    Y14, Y9, Y9
@@ -1819,7 +1821,6 @@ by4write:
 	VPACKUSDW Y9, Y9, Y9
 	VPERMQ    $0xd8, Y9, Y9
 	VMOVDQU   X9, 16(AX)(BX*1)
-	VDIVPS    Y7, Y2, Y2
 	VPSRLD    $0x10, Y2, Y8
 	VPAND     Y13, Y8, Y9
 	VPADDD    Y14, Y9, Y9
@@ -1831,7 +1832,6 @@ by4write:
 	VPACKUSDW Y9, Y9, Y9
 	VPERMQ    $0xd8, Y9, Y9
 	VMOVDQU   X9, 32(AX)(BX*1)
-	VDIVPS    Y7, Y3, Y3
 	VPSRLD    $0x10, Y3, Y8
 	VPAND     Y13, Y8, Y9
 	VPADDD    Y14, Y9, Y9
@@ -3116,12 +3116,12 @@ by4next:
 
 by4write:
 	VDIVPS    Z7, Z0, Z0
-	VMOVDQU64 Z0, (AX)(BX*1)
 	VDIVPS    Z7, Z1, Z1
-	VMOVDQU64 Z1, 64(AX)(BX*1)
 	VDIVPS    Z7, Z2, Z2
-	VMOVDQU64 Z2, 128(AX)(BX*1)
 	VDIVPS    Z7, Z3, Z3
+	VMOVDQU64 Z0, (AX)(BX*1)
+	VMOVDQU64 Z1, 64(AX)(BX*1)
+	VMOVDQU64 Z2, 128(AX)(BX*1)
 	VMOVDQU64 Z3, 192(AX)(BX*1)
 	ADDQ      $0x00000100, BX
 	SUBQ      $0x00000100, SI
@@ -3493,12 +3493,12 @@ by4next:
 
 by4write:
 	VDIVPD    Z7, Z0, Z0
-	VMOVDQU64 Z0, (AX)(BX*1)
 	VDIVPD    Z7, Z1, Z1
-	VMOVDQU64 Z1, 64(AX)(BX*1)
 	VDIVPD    Z7, Z2, Z2
-	VMOVDQU64 Z2, 128(AX)(BX*1)
 	VDIVPD    Z7, Z3, Z3
+	VMOVDQU64 Z0, (AX)(BX*1)
+	VMOVDQU64 Z1, 64(AX)(BX*1)
+	VMOVDQU64 Z2, 128(AX)(BX*1)
 	VMOVDQU64 Z3, 192(AX)(BX*1)
 	ADDQ      $0x00000100, BX
 	SUBQ      $0x00000100, SI
@@ -3884,12 +3884,12 @@ by4next:
 
 by4write:
 	VDIVPS    Z7, Z0, Z0
-	VCVTPS2PH $0x00, Z0, (AX)(BX*1)
 	VDIVPS    Z7, Z1, Z1
-	VCVTPS2PH $0x00, Z1, 32(AX)(BX*1)
 	VDIVPS    Z7, Z2, Z2
-	VCVTPS2PH $0x00, Z2, 64(AX)(BX*1)
 	VDIVPS    Z7, Z3, Z3
+	VCVTPS2PH $0x00, Z0, (AX)(BX*1)
+	VCVTPS2PH $0x00, Z1, 32(AX)(BX*1)
+	VCVTPS2PH $0x00, Z2, 64(AX)(BX*1)
 	VCVTPS2PH $0x00, Z3, 96(AX)(BX*1)
 	ADDQ      $0x00000080, BX
 	SUBQ      $0x00000080, SI
@@ -4509,6 +4509,9 @@ by4next:
 
 by4write:
 	VDIVPS  Z7, Z0, Z0
+	VDIVPS  Z7, Z1, Z1
+	VDIVPS  Z7, Z2, Z2
+	VDIVPS  Z7, Z3, Z3
 	VPSRLD  $0x10, Z0, Z8
 	VPANDD  Z13, Z8, Z9
 	VPADDD  Z14, Z9, Z9
@@ -4517,7 +4520,6 @@ by4write:
 	VCMPPS  $0x03, Z0, Z0, K1
 	VPORD   Z15, Z8, K1, Z9
 	VPMOVDW Z9, (AX)(BX*1)
-	VDIVPS  Z7, Z1, Z1
 	VPSRLD  $0x10, Z1, Z8
 	VPANDD  Z13, Z8, Z9
 	VPADDD  Z14, Z9, Z9
@@ -4526,7 +4528,6 @@ by4write:
 	VCMPPS  $0x03, Z1, Z1, K1
 	VPORD   Z15, Z8, K1, Z9
 	VPMOVDW Z9, 32(AX)(BX*1)
-	VDIVPS  Z7, Z2, Z2
 	VPSRLD  $0x10, Z2, Z8
 	VPANDD  Z13, Z8, Z9
 	VPADDD  Z14, Z9, Z9
@@ -4535,7 +4536,6 @@ by4write:
 	VCMPPS  $0x03, Z2, Z2, K1
 	VPORD   Z15, Z8, K1, Z9
 	VPMOVDW Z9, 64(AX)(BX*1)
-	VDIVPS  Z7, Z3, Z3
 	VPSRLD  $0x10, Z3, Z8
 	VPANDD  Z13, Z8, Z9
 	VPADDD  Z14, Z9, Z9
@@ -5415,416 +5415,590 @@ by1done:
 	VZEROUPPER
 	RET
 
-// func sumF32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// func sumF32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·sumF32AVX512Past(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ srcs+8(FP), CX
-	MOVQ k+16(FP), DX
-	MOVQ to+32(FP), SI
-	MOVQ from+24(FP), BX
-	SUBQ BX, SI
+TEXT ·sumF32AVX512Past(SB), NOSPLIT, $0-56
+	MOVQ dsts+0(FP), AX
+	MOVQ m+8(FP), CX
+	MOVQ also+16(FP), DX
+	MOVQ srcs+24(FP), DI
+	MOVQ k+32(FP), R8
+	MOVQ to+48(FP), R10
+	MOVQ from+40(FP), R9
+	SUBQ R9, R10
 
 by4:
-	CMPQ      SI, $0x00000100
+	CMPQ      R10, $0x00000100
 	JLT       by4done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	VMOVDQU64 64(DI)(BX*1), Z1
-	VMOVDQU64 128(DI)(BX*1), Z2
-	VMOVDQU64 192(DI)(BX*1), Z3
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	VMOVDQU64 64(BX)(R9*1), Z1
+	VMOVDQU64 128(BX)(R9*1), Z2
+	VMOVDQU64 192(BX)(R9*1), Z3
+	MOVQ      $0x00000001, SI
 
 by4next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by4write
-	MOVQ   (CX)(R8*8), DI
-	VADDPS (DI)(BX*1), Z0, Z0
-	VADDPS 64(DI)(BX*1), Z1, Z1
-	VADDPS 128(DI)(BX*1), Z2, Z2
-	VADDPS 192(DI)(BX*1), Z3, Z3
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VADDPS (BX)(R9*1), Z0, Z0
+	VADDPS 64(BX)(R9*1), Z1, Z1
+	VADDPS 128(BX)(R9*1), Z2, Z2
+	VADDPS 192(BX)(R9*1), Z3, Z3
+	INCQ   SI
 	JMP    by4next
 
 by4write:
-	VMOVNTDQ Z0, (AX)(BX*1)
-	VMOVNTDQ Z1, 64(AX)(BX*1)
-	VMOVNTDQ Z2, 128(AX)(BX*1)
-	VMOVNTDQ Z3, 192(AX)(BX*1)
-	ADDQ     $0x00000100, BX
-	SUBQ     $0x00000100, SI
-	JMP      by4
+	XORQ SI, SI
+
+by4store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	VMOVNTDQ  Z1, 64(BX)(R9*1)
+	VMOVNTDQ  Z2, 128(BX)(R9*1)
+	VMOVNTDQ  Z3, 192(BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by4store
+	TESTQ     DX, DX
+	JEQ       by4stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+	VMOVDQU64 Z1, 64(DX)(R9*1)
+	VMOVDQU64 Z2, 128(DX)(R9*1)
+	VMOVDQU64 Z3, 192(DX)(R9*1)
+
+by4stored:
+	ADDQ $0x00000100, R9
+	SUBQ $0x00000100, R10
+	JMP  by4
 
 by4done:
 by1:
-	CMPQ      SI, $0x00000040
+	CMPQ      R10, $0x00000040
 	JLT       by1done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	MOVQ      $0x00000001, SI
 
 by1next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by1write
-	MOVQ   (CX)(R8*8), DI
-	VADDPS (DI)(BX*1), Z0, Z0
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VADDPS (BX)(R9*1), Z0, Z0
+	INCQ   SI
 	JMP    by1next
 
 by1write:
-	VMOVNTDQ Z0, (AX)(BX*1)
-	ADDQ     $0x00000040, BX
-	SUBQ     $0x00000040, SI
-	JMP      by1
+	XORQ SI, SI
+
+by1store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by1store
+	TESTQ     DX, DX
+	JEQ       by1stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+
+by1stored:
+	ADDQ $0x00000040, R9
+	SUBQ $0x00000040, R10
+	JMP  by1
 
 by1done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sumF64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// func sumF64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·sumF64AVX512Past(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ srcs+8(FP), CX
-	MOVQ k+16(FP), DX
-	MOVQ to+32(FP), SI
-	MOVQ from+24(FP), BX
-	SUBQ BX, SI
+TEXT ·sumF64AVX512Past(SB), NOSPLIT, $0-56
+	MOVQ dsts+0(FP), AX
+	MOVQ m+8(FP), CX
+	MOVQ also+16(FP), DX
+	MOVQ srcs+24(FP), DI
+	MOVQ k+32(FP), R8
+	MOVQ to+48(FP), R10
+	MOVQ from+40(FP), R9
+	SUBQ R9, R10
 
 by4:
-	CMPQ      SI, $0x00000100
+	CMPQ      R10, $0x00000100
 	JLT       by4done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	VMOVDQU64 64(DI)(BX*1), Z1
-	VMOVDQU64 128(DI)(BX*1), Z2
-	VMOVDQU64 192(DI)(BX*1), Z3
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	VMOVDQU64 64(BX)(R9*1), Z1
+	VMOVDQU64 128(BX)(R9*1), Z2
+	VMOVDQU64 192(BX)(R9*1), Z3
+	MOVQ      $0x00000001, SI
 
 by4next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by4write
-	MOVQ   (CX)(R8*8), DI
-	VADDPD (DI)(BX*1), Z0, Z0
-	VADDPD 64(DI)(BX*1), Z1, Z1
-	VADDPD 128(DI)(BX*1), Z2, Z2
-	VADDPD 192(DI)(BX*1), Z3, Z3
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VADDPD (BX)(R9*1), Z0, Z0
+	VADDPD 64(BX)(R9*1), Z1, Z1
+	VADDPD 128(BX)(R9*1), Z2, Z2
+	VADDPD 192(BX)(R9*1), Z3, Z3
+	INCQ   SI
 	JMP    by4next
 
 by4write:
-	VMOVNTDQ Z0, (AX)(BX*1)
-	VMOVNTDQ Z1, 64(AX)(BX*1)
-	VMOVNTDQ Z2, 128(AX)(BX*1)
-	VMOVNTDQ Z3, 192(AX)(BX*1)
-	ADDQ     $0x00000100, BX
-	SUBQ     $0x00000100, SI
-	JMP      by4
+	XORQ SI, SI
+
+by4store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	VMOVNTDQ  Z1, 64(BX)(R9*1)
+	VMOVNTDQ  Z2, 128(BX)(R9*1)
+	VMOVNTDQ  Z3, 192(BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by4store
+	TESTQ     DX, DX
+	JEQ       by4stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+	VMOVDQU64 Z1, 64(DX)(R9*1)
+	VMOVDQU64 Z2, 128(DX)(R9*1)
+	VMOVDQU64 Z3, 192(DX)(R9*1)
+
+by4stored:
+	ADDQ $0x00000100, R9
+	SUBQ $0x00000100, R10
+	JMP  by4
 
 by4done:
 by1:
-	CMPQ      SI, $0x00000040
+	CMPQ      R10, $0x00000040
 	JLT       by1done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	MOVQ      $0x00000001, SI
 
 by1next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by1write
-	MOVQ   (CX)(R8*8), DI
-	VADDPD (DI)(BX*1), Z0, Z0
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VADDPD (BX)(R9*1), Z0, Z0
+	INCQ   SI
 	JMP    by1next
 
 by1write:
-	VMOVNTDQ Z0, (AX)(BX*1)
-	ADDQ     $0x00000040, BX
-	SUBQ     $0x00000040, SI
-	JMP      by1
+	XORQ SI, SI
+
+by1store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by1store
+	TESTQ     DX, DX
+	JEQ       by1stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+
+by1stored:
+	ADDQ $0x00000040, R9
+	SUBQ $0x00000040, R10
+	JMP  by1
 
 by1done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sumI32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// func sumI32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·sumI32AVX512Past(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ srcs+8(FP), CX
-	MOVQ k+16(FP), DX
-	MOVQ to+32(FP), SI
-	MOVQ from+24(FP), BX
-	SUBQ BX, SI
+TEXT ·sumI32AVX512Past(SB), NOSPLIT, $0-56
+	MOVQ dsts+0(FP), AX
+	MOVQ m+8(FP), CX
+	MOVQ also+16(FP), DX
+	MOVQ srcs+24(FP), DI
+	MOVQ k+32(FP), R8
+	MOVQ to+48(FP), R10
+	MOVQ from+40(FP), R9
+	SUBQ R9, R10
 
 by4:
-	CMPQ      SI, $0x00000100
+	CMPQ      R10, $0x00000100
 	JLT       by4done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	VMOVDQU64 64(DI)(BX*1), Z1
-	VMOVDQU64 128(DI)(BX*1), Z2
-	VMOVDQU64 192(DI)(BX*1), Z3
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	VMOVDQU64 64(BX)(R9*1), Z1
+	VMOVDQU64 128(BX)(R9*1), Z2
+	VMOVDQU64 192(BX)(R9*1), Z3
+	MOVQ      $0x00000001, SI
 
 by4next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by4write
-	MOVQ   (CX)(R8*8), DI
-	VPADDD (DI)(BX*1), Z0, Z0
-	VPADDD 64(DI)(BX*1), Z1, Z1
-	VPADDD 128(DI)(BX*1), Z2, Z2
-	VPADDD 192(DI)(BX*1), Z3, Z3
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VPADDD (BX)(R9*1), Z0, Z0
+	VPADDD 64(BX)(R9*1), Z1, Z1
+	VPADDD 128(BX)(R9*1), Z2, Z2
+	VPADDD 192(BX)(R9*1), Z3, Z3
+	INCQ   SI
 	JMP    by4next
 
 by4write:
-	VMOVNTDQ Z0, (AX)(BX*1)
-	VMOVNTDQ Z1, 64(AX)(BX*1)
-	VMOVNTDQ Z2, 128(AX)(BX*1)
-	VMOVNTDQ Z3, 192(AX)(BX*1)
-	ADDQ     $0x00000100, BX
-	SUBQ     $0x00000100, SI
-	JMP      by4
+	XORQ SI, SI
+
+by4store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	VMOVNTDQ  Z1, 64(BX)(R9*1)
+	VMOVNTDQ  Z2, 128(BX)(R9*1)
+	VMOVNTDQ  Z3, 192(BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by4store
+	TESTQ     DX, DX
+	JEQ       by4stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+	VMOVDQU64 Z1, 64(DX)(R9*1)
+	VMOVDQU64 Z2, 128(DX)(R9*1)
+	VMOVDQU64 Z3, 192(DX)(R9*1)
+
+by4stored:
+	ADDQ $0x00000100, R9
+	SUBQ $0x00000100, R10
+	JMP  by4
 
 by4done:
 by1:
-	CMPQ      SI, $0x00000040
+	CMPQ      R10, $0x00000040
 	JLT       by1done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	MOVQ      $0x00000001, SI
 
 by1next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by1write
-	MOVQ   (CX)(R8*8), DI
-	VPADDD (DI)(BX*1), Z0, Z0
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VPADDD (BX)(R9*1), Z0, Z0
+	INCQ   SI
 	JMP    by1next
 
 by1write:
-	VMOVNTDQ Z0, (AX)(BX*1)
-	ADDQ     $0x00000040, BX
-	SUBQ     $0x00000040, SI
-	JMP      by1
+	XORQ SI, SI
+
+by1store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by1store
+	TESTQ     DX, DX
+	JEQ       by1stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+
+by1stored:
+	ADDQ $0x00000040, R9
+	SUBQ $0x00000040, R10
+	JMP  by1
 
 by1done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func sumI64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// func sumI64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·sumI64AVX512Past(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ srcs+8(FP), CX
-	MOVQ k+16(FP), DX
-	MOVQ to+32(FP), SI
-	MOVQ from+24(FP), BX
-	SUBQ BX, SI
+TEXT ·sumI64AVX512Past(SB), NOSPLIT, $0-56
+	MOVQ dsts+0(FP), AX
+	MOVQ m+8(FP), CX
+	MOVQ also+16(FP), DX
+	MOVQ srcs+24(FP), DI
+	MOVQ k+32(FP), R8
+	MOVQ to+48(FP), R10
+	MOVQ from+40(FP), R9
+	SUBQ R9, R10
 
 by4:
-	CMPQ      SI, $0x00000100
+	CMPQ      R10, $0x00000100
 	JLT       by4done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	VMOVDQU64 64(DI)(BX*1), Z1
-	VMOVDQU64 128(DI)(BX*1), Z2
-	VMOVDQU64 192(DI)(BX*1), Z3
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	VMOVDQU64 64(BX)(R9*1), Z1
+	VMOVDQU64 128(BX)(R9*1), Z2
+	VMOVDQU64 192(BX)(R9*1), Z3
+	MOVQ      $0x00000001, SI
 
 by4next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by4write
-	MOVQ   (CX)(R8*8), DI
-	VPADDQ (DI)(BX*1), Z0, Z0
-	VPADDQ 64(DI)(BX*1), Z1, Z1
-	VPADDQ 128(DI)(BX*1), Z2, Z2
-	VPADDQ 192(DI)(BX*1), Z3, Z3
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VPADDQ (BX)(R9*1), Z0, Z0
+	VPADDQ 64(BX)(R9*1), Z1, Z1
+	VPADDQ 128(BX)(R9*1), Z2, Z2
+	VPADDQ 192(BX)(R9*1), Z3, Z3
+	INCQ   SI
 	JMP    by4next
 
 by4write:
-	VMOVNTDQ Z0, (AX)(BX*1)
-	VMOVNTDQ Z1, 64(AX)(BX*1)
-	VMOVNTDQ Z2, 128(AX)(BX*1)
-	VMOVNTDQ Z3, 192(AX)(BX*1)
-	ADDQ     $0x00000100, BX
-	SUBQ     $0x00000100, SI
-	JMP      by4
+	XORQ SI, SI
+
+by4store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	VMOVNTDQ  Z1, 64(BX)(R9*1)
+	VMOVNTDQ  Z2, 128(BX)(R9*1)
+	VMOVNTDQ  Z3, 192(BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by4store
+	TESTQ     DX, DX
+	JEQ       by4stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+	VMOVDQU64 Z1, 64(DX)(R9*1)
+	VMOVDQU64 Z2, 128(DX)(R9*1)
+	VMOVDQU64 Z3, 192(DX)(R9*1)
+
+by4stored:
+	ADDQ $0x00000100, R9
+	SUBQ $0x00000100, R10
+	JMP  by4
 
 by4done:
 by1:
-	CMPQ      SI, $0x00000040
+	CMPQ      R10, $0x00000040
 	JLT       by1done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	MOVQ      $0x00000001, SI
 
 by1next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by1write
-	MOVQ   (CX)(R8*8), DI
-	VPADDQ (DI)(BX*1), Z0, Z0
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VPADDQ (BX)(R9*1), Z0, Z0
+	INCQ   SI
 	JMP    by1next
 
 by1write:
-	VMOVNTDQ Z0, (AX)(BX*1)
-	ADDQ     $0x00000040, BX
-	SUBQ     $0x00000040, SI
-	JMP      by1
+	XORQ SI, SI
+
+by1store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by1store
+	TESTQ     DX, DX
+	JEQ       by1stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+
+by1stored:
+	ADDQ $0x00000040, R9
+	SUBQ $0x00000040, R10
+	JMP  by1
 
 by1done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func avgF32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// func avgF32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avgF32AVX512Past(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         srcs+8(FP), CX
-	MOVQ         k+16(FP), DX
-	MOVQ         to+32(FP), SI
-	MOVQ         from+24(FP), BX
-	SUBQ         BX, SI
-	VCVTSI2SSQ   DX, X7, X7
+TEXT ·avgF32AVX512Past(SB), NOSPLIT, $0-56
+	MOVQ         dsts+0(FP), AX
+	MOVQ         m+8(FP), CX
+	MOVQ         also+16(FP), DX
+	MOVQ         srcs+24(FP), DI
+	MOVQ         k+32(FP), R8
+	MOVQ         to+48(FP), R10
+	MOVQ         from+40(FP), R9
+	SUBQ         R9, R10
+	VCVTSI2SSQ   R8, X7, X7
 	VBROADCASTSS X7, Z7
 
 by4:
-	CMPQ      SI, $0x00000100
+	CMPQ      R10, $0x00000100
 	JLT       by4done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	VMOVDQU64 64(DI)(BX*1), Z1
-	VMOVDQU64 128(DI)(BX*1), Z2
-	VMOVDQU64 192(DI)(BX*1), Z3
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	VMOVDQU64 64(BX)(R9*1), Z1
+	VMOVDQU64 128(BX)(R9*1), Z2
+	VMOVDQU64 192(BX)(R9*1), Z3
+	MOVQ      $0x00000001, SI
 
 by4next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by4write
-	MOVQ   (CX)(R8*8), DI
-	VADDPS (DI)(BX*1), Z0, Z0
-	VADDPS 64(DI)(BX*1), Z1, Z1
-	VADDPS 128(DI)(BX*1), Z2, Z2
-	VADDPS 192(DI)(BX*1), Z3, Z3
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VADDPS (BX)(R9*1), Z0, Z0
+	VADDPS 64(BX)(R9*1), Z1, Z1
+	VADDPS 128(BX)(R9*1), Z2, Z2
+	VADDPS 192(BX)(R9*1), Z3, Z3
+	INCQ   SI
 	JMP    by4next
 
 by4write:
-	VDIVPS   Z7, Z0, Z0
-	VMOVNTDQ Z0, (AX)(BX*1)
-	VDIVPS   Z7, Z1, Z1
-	VMOVNTDQ Z1, 64(AX)(BX*1)
-	VDIVPS   Z7, Z2, Z2
-	VMOVNTDQ Z2, 128(AX)(BX*1)
-	VDIVPS   Z7, Z3, Z3
-	VMOVNTDQ Z3, 192(AX)(BX*1)
-	ADDQ     $0x00000100, BX
-	SUBQ     $0x00000100, SI
-	JMP      by4
+	VDIVPS Z7, Z0, Z0
+	VDIVPS Z7, Z1, Z1
+	VDIVPS Z7, Z2, Z2
+	VDIVPS Z7, Z3, Z3
+	XORQ   SI, SI
+
+by4store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	VMOVNTDQ  Z1, 64(BX)(R9*1)
+	VMOVNTDQ  Z2, 128(BX)(R9*1)
+	VMOVNTDQ  Z3, 192(BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by4store
+	TESTQ     DX, DX
+	JEQ       by4stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+	VMOVDQU64 Z1, 64(DX)(R9*1)
+	VMOVDQU64 Z2, 128(DX)(R9*1)
+	VMOVDQU64 Z3, 192(DX)(R9*1)
+
+by4stored:
+	ADDQ $0x00000100, R9
+	SUBQ $0x00000100, R10
+	JMP  by4
 
 by4done:
 by1:
-	CMPQ      SI, $0x00000040
+	CMPQ      R10, $0x00000040
 	JLT       by1done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	MOVQ      $0x00000001, SI
 
 by1next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by1write
-	MOVQ   (CX)(R8*8), DI
-	VADDPS (DI)(BX*1), Z0, Z0
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VADDPS (BX)(R9*1), Z0, Z0
+	INCQ   SI
 	JMP    by1next
 
 by1write:
-	VDIVPS   Z7, Z0, Z0
-	VMOVNTDQ Z0, (AX)(BX*1)
-	ADDQ     $0x00000040, BX
-	SUBQ     $0x00000040, SI
-	JMP      by1
+	VDIVPS Z7, Z0, Z0
+	XORQ   SI, SI
+
+by1store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by1store
+	TESTQ     DX, DX
+	JEQ       by1stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+
+by1stored:
+	ADDQ $0x00000040, R9
+	SUBQ $0x00000040, R10
+	JMP  by1
 
 by1done:
 	SFENCE
 	VZEROUPPER
 	RET
 
-// func avgF64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+// func avgF64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avgF64AVX512Past(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         srcs+8(FP), CX
-	MOVQ         k+16(FP), DX
-	MOVQ         to+32(FP), SI
-	MOVQ         from+24(FP), BX
-	SUBQ         BX, SI
-	VCVTSI2SDQ   DX, X7, X7
+TEXT ·avgF64AVX512Past(SB), NOSPLIT, $0-56
+	MOVQ         dsts+0(FP), AX
+	MOVQ         m+8(FP), CX
+	MOVQ         also+16(FP), DX
+	MOVQ         srcs+24(FP), DI
+	MOVQ         k+32(FP), R8
+	MOVQ         to+48(FP), R10
+	MOVQ         from+40(FP), R9
+	SUBQ         R9, R10
+	VCVTSI2SDQ   R8, X7, X7
 	VBROADCASTSD X7, Z7
 
 by4:
-	CMPQ      SI, $0x00000100
+	CMPQ      R10, $0x00000100
 	JLT       by4done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	VMOVDQU64 64(DI)(BX*1), Z1
-	VMOVDQU64 128(DI)(BX*1), Z2
-	VMOVDQU64 192(DI)(BX*1), Z3
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	VMOVDQU64 64(BX)(R9*1), Z1
+	VMOVDQU64 128(BX)(R9*1), Z2
+	VMOVDQU64 192(BX)(R9*1), Z3
+	MOVQ      $0x00000001, SI
 
 by4next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by4write
-	MOVQ   (CX)(R8*8), DI
-	VADDPD (DI)(BX*1), Z0, Z0
-	VADDPD 64(DI)(BX*1), Z1, Z1
-	VADDPD 128(DI)(BX*1), Z2, Z2
-	VADDPD 192(DI)(BX*1), Z3, Z3
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VADDPD (BX)(R9*1), Z0, Z0
+	VADDPD 64(BX)(R9*1), Z1, Z1
+	VADDPD 128(BX)(R9*1), Z2, Z2
+	VADDPD 192(BX)(R9*1), Z3, Z3
+	INCQ   SI
 	JMP    by4next
 
 by4write:
-	VDIVPD   Z7, Z0, Z0
-	VMOVNTDQ Z0, (AX)(BX*1)
-	VDIVPD   Z7, Z1, Z1
-	VMOVNTDQ Z1, 64(AX)(BX*1)
-	VDIVPD   Z7, Z2, Z2
-	VMOVNTDQ Z2, 128(AX)(BX*1)
-	VDIVPD   Z7, Z3, Z3
-	VMOVNTDQ Z3, 192(AX)(BX*1)
-	ADDQ     $0x00000100, BX
-	SUBQ     $0x00000100, SI
-	JMP      by4
+	VDIVPD Z7, Z0, Z0
+	VDIVPD Z7, Z1, Z1
+	VDIVPD Z7, Z2, Z2
+	VDIVPD Z7, Z3, Z3
+	XORQ   SI, SI
+
+by4store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	VMOVNTDQ  Z1, 64(BX)(R9*1)
+	VMOVNTDQ  Z2, 128(BX)(R9*1)
+	VMOVNTDQ  Z3, 192(BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by4store
+	TESTQ     DX, DX
+	JEQ       by4stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+	VMOVDQU64 Z1, 64(DX)(R9*1)
+	VMOVDQU64 Z2, 128(DX)(R9*1)
+	VMOVDQU64 Z3, 192(DX)(R9*1)
+
+by4stored:
+	ADDQ $0x00000100, R9
+	SUBQ $0x00000100, R10
+	JMP  by4
 
 by4done:
 by1:
-	CMPQ      SI, $0x00000040
+	CMPQ      R10, $0x00000040
 	JLT       by1done
-	MOVQ      (CX), DI
-	VMOVDQU64 (DI)(BX*1), Z0
-	MOVQ      $0x00000001, R8
+	MOVQ      (DI), BX
+	VMOVDQU64 (BX)(R9*1), Z0
+	MOVQ      $0x00000001, SI
 
 by1next:
-	CMPQ   R8, DX
+	CMPQ   SI, R8
 	JGE    by1write
-	MOVQ   (CX)(R8*8), DI
-	VADDPD (DI)(BX*1), Z0, Z0
-	INCQ   R8
+	MOVQ   (DI)(SI*8), BX
+	VADDPD (BX)(R9*1), Z0, Z0
+	INCQ   SI
 	JMP    by1next
 
 by1write:
-	VDIVPD   Z7, Z0, Z0
-	VMOVNTDQ Z0, (AX)(BX*1)
-	ADDQ     $0x00000040, BX
-	SUBQ     $0x00000040, SI
-	JMP      by1
+	VDIVPD Z7, Z0, Z0
+	XORQ   SI, SI
+
+by1store:
+	MOVQ      (AX)(SI*8), BX
+	VMOVNTDQ  Z0, (BX)(R9*1)
+	INCQ      SI
+	CMPQ      SI, CX
+	JLT       by1store
+	TESTQ     DX, DX
+	JEQ       by1stored
+	VMOVDQU64 Z0, (DX)(R9*1)
+
+by1stored:
+	ADDQ $0x00000040, R9
+	SUBQ $0x00000040, R10
+	JMP  by1
 
 by1done:
 	SFENCE
@@ -5843,6 +6017,53 @@ next:
 	VMOVDQU  32(CX), Y1
 	VMOVNTDQ Y0, (AX)
 	VMOVNTDQ Y1, 32(AX)
+	ADDQ     $0x00000040, CX
+	ADDQ     $0x00000040, AX
+	SUBQ     $0x00000040, DX
+	JNE      next
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func forkAVX2(dst *byte, also *byte, src *byte, n int)
+// Requires: AVX
+TEXT ·forkAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+16(FP), CX
+	MOVQ n+24(FP), DX
+	MOVQ also+8(FP), BX
+
+next:
+	VMOVDQU (CX), Y0
+	VMOVDQU 32(CX), Y1
+	VMOVDQU Y0, (AX)
+	VMOVDQU Y1, 32(AX)
+	VMOVDQU Y0, (BX)
+	VMOVDQU Y1, 32(BX)
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000040, DX
+	JNE     next
+	VZEROUPPER
+	RET
+
+// func forkPastAVX2(dst *byte, also *byte, src *byte, n int)
+// Requires: AVX, MMX+
+TEXT ·forkPastAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+16(FP), CX
+	MOVQ n+24(FP), DX
+	MOVQ also+8(FP), BX
+
+next:
+	VMOVDQU  (CX), Y0
+	VMOVDQU  32(CX), Y1
+	VMOVNTDQ Y0, (AX)
+	VMOVNTDQ Y1, 32(AX)
+	VMOVDQU  Y0, (BX)
+	VMOVDQU  Y1, 32(BX)
+	ADDQ     $0x00000040, BX
 	ADDQ     $0x00000040, CX
 	ADDQ     $0x00000040, AX
 	SUBQ     $0x00000040, DX

@@ -209,18 +209,24 @@ func (l loop) run(dst *byte, srcs **byte, k, from, to int) {
 		minU8AVX512(dst, srcs, k, from, to)
 	case loopMaxU8AVX512:
 		maxU8AVX512(dst, srcs, k, from, to)
+	}
+}
+
+// runPast is run of a loop that stores past the caches.
+func (l loop) runPast(dsts **byte, m int, also *byte, srcs **byte, k, from, to int) {
+	switch l {
 	case loopSumF32AVX512Past:
-		sumF32AVX512Past(dst, srcs, k, from, to)
+		sumF32AVX512Past(dsts, m, also, srcs, k, from, to)
 	case loopSumF64AVX512Past:
-		sumF64AVX512Past(dst, srcs, k, from, to)
+		sumF64AVX512Past(dsts, m, also, srcs, k, from, to)
 	case loopSumI32AVX512Past:
-		sumI32AVX512Past(dst, srcs, k, from, to)
+		sumI32AVX512Past(dsts, m, also, srcs, k, from, to)
 	case loopSumI64AVX512Past:
-		sumI64AVX512Past(dst, srcs, k, from, to)
+		sumI64AVX512Past(dsts, m, also, srcs, k, from, to)
 	case loopAvgF32AVX512Past:
-		avgF32AVX512Past(dst, srcs, k, from, to)
+		avgF32AVX512Past(dsts, m, also, srcs, k, from, to)
 	case loopAvgF64AVX512Past:
-		avgF64AVX512Past(dst, srcs, k, from, to)
+		avgF64AVX512Past(dsts, m, also, srcs, k, from, to)
 	}
 }
 

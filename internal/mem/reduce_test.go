@@ -48,11 +48,11 @@ func upTo(n int) (all []int) {
 // eachLevel runs f with the loops in Go alone, and with those of every level of
 // vector instructions that this processor has.
 func eachLevel(t *testing.T, f func(t *testing.T)) {
-	k, v, p := kernels, vectors, vectorsPast
-	defer func() { kernels, vectors, vectorsPast = k, v, p }()
+	k, v := kernels, vectors
+	defer func() { kernels, vectors = k, v }()
 	for name, l := range levelsHere() {
 		t.Run(name, func(t *testing.T) {
-			kernels, vectors, vectorsPast = newKernels(l), l, l.past()
+			kernels, vectors = newKernels(l), l
 			f(t)
 		})
 	}

@@ -37,8 +37,34 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, from, to uint8, n uint16) { streams(t, int(from), int(to), int(n)) })
 }
 
-// Past the caches or through them, a reduction has the same result, wherever it begins,
-// and into an operand.
+// A fork is two copies, past the caches or through them, of any length from anywhere.
+func TestForkCopiesTwice(t *testing.T) {
+	for _, n := range []int{0, 1, 63, 64, 65, 129, 1000, 40_001} {
+		for _, to := range []int{0, 1, 32, 63} {
+			for _, past := range []bool{false, true} {
+				testFork(t, n, to, past)
+			}
+		}
+	}
+}
+
+func testFork(t *testing.T, n, to int, past bool) {
+	t.Helper()
+	src := make([]byte, n)
+	for i := range src {
+		src[i] = byte(i*7 + i>>8)
+	}
+	around := func() []byte { return bytes.Repeat([]byte{stays}, to+n+64) }
+	want, dst, also := around(), around(), around()
+	copy(want[to:], src)
+	Fork(dst[to:to+n], also[to:to+n], src, past)
+	if !bytes.Equal(dst, want) || !bytes.Equal(also, want) {
+		t.Fatalf("%d bytes to offset %d, past the caches %v: wrong bytes, or more than these", n, to, past)
+	}
+}
+
+// Past the caches or through them, to several destinations or one, a reduction has the
+// same result, wherever it begins, and into operands.
 func TestStreamReduceIsReduce(t *testing.T) {
 	eachLevel(t, func(t *testing.T) {
 		for op := Sum; op < Custom; op++ {
@@ -58,25 +84,36 @@ func testStreamReduce(t *testing.T, op Op, typ Type, n, skew int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(op), uint64(typ)))
 	operand := [...]Buffer{refOperand(r, typ, n), refOperand(r, typ, n), refOperand(r, typ, n)}
-	for _, into := range []int{-1, 1} {
-		srcs := []Buffer{skewed(operand[0], skew), skewed(operand[1], skew), skewed(operand[2], 3)}
-		want := clone(srcs[0])
-		if err := Host.Reduce(op, want, srcs...); err != nil {
-			t.Fatal(err)
-		}
-		dst := skewed(operand[0], skew)
-		if into >= 0 {
-			dst = srcs[into]
-		}
-		if err := StreamReduce(op, dst, srcs...); err != nil {
-			t.Fatal(err)
-		}
-		if bytes.Equal(dst.HostSlice(), want.HostSlice()) {
-			continue
-		}
-		for i := range n { // NaN may differ
-			if !refSame(typ, slice(dst, i), slice(want, i)) {
-				t.Fatalf("%v of %d %v from place %d, into %d: element %d is %x, want %x", op, n, typ, skew, into, i, slice(dst, i), slice(want, i))
+	for _, into := range [][]int{{-1}, {1}, {-1, -1, -1}, {-1, 2}, {0, 1, -1}} { // operands, or -1: elsewhere
+		for _, forks := range []bool{false, true} {
+			srcs := []Buffer{skewed(operand[0], skew), skewed(operand[1], skew), skewed(operand[2], 3)}
+			want := clone(srcs[0])
+			if err := Host.Reduce(op, want, srcs...); err != nil {
+				t.Fatal(err)
+			}
+			var dsts []Buffer
+			for _, i := range into {
+				if i >= 0 {
+					dsts = append(dsts, srcs[i])
+				} else {
+					dsts = append(dsts, skewed(operand[0], skew))
+				}
+			}
+			results, also := dsts, Buffer{}
+			if forks {
+				also = skewed(operand[1], 1)
+				results = append(results, also)
+			}
+			if err := StreamReduce(op, dsts, also, srcs...); err != nil {
+				t.Fatal(err)
+			}
+			for at, got := range results {
+				for i := range n { // NaN may differ
+					if !refSame(typ, slice(got, i), slice(want, i)) {
+						t.Fatalf("%v of %d %v from place %d, into %v: element %d of result %d is %x, want %x",
+							op, n, typ, skew, into, i, at, slice(got, i), slice(want, i))
+					}
+				}
 			}
 		}
 	}

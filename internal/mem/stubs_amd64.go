@@ -4,363 +4,437 @@
 
 package mem
 
-// sumF32AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// sumF32AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func sumF32AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodF32AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// prodF32AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func prodF32AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// minF32AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// minF32AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func minF32AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxF32AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// maxF32AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func maxF32AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// avgF32AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// avgF32AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func avgF32AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumF64AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// sumF64AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func sumF64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodF64AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// prodF64AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func prodF64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// minF64AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// minF64AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func minF64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxF64AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// maxF64AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func maxF64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// avgF64AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// avgF64AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func avgF64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+// sumF16AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 16.
 //
 //go:noescape
 func sumF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+// prodF16AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 16.
 //
 //go:noescape
 func prodF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// minF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+// minF16AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 16.
 //
 //go:noescape
 func minF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+// maxF16AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 16.
 //
 //go:noescape
 func maxF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// avgF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+// avgF16AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 16.
 //
 //go:noescape
 func avgF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumBF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+// sumBF16AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 16.
 //
 //go:noescape
 func sumBF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodBF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+// prodBF16AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 16.
 //
 //go:noescape
 func prodBF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// minBF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+// minBF16AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 16.
 //
 //go:noescape
 func minBF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxBF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+// maxBF16AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 16.
 //
 //go:noescape
 func maxBF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// avgBF16AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 16.
+// avgBF16AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 16.
 //
 //go:noescape
 func avgBF16AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumI32AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// sumI32AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func sumI32AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodI32AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// prodI32AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func prodI32AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// minI32AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// minI32AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func minI32AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxI32AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// maxI32AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func maxI32AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumI64AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// sumI64AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func sumI64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodI64AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// prodI64AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func prodI64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// minI64AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// minI64AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func minI64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxI64AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// maxI64AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func maxI64AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumU8AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// sumU8AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func sumU8AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodU8AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// prodU8AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func prodU8AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// minU8AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// minU8AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func minU8AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxU8AVX2 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// maxU8AVX2 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func maxU8AVX2(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumF32AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// sumF32AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func sumF32AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodF32AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// prodF32AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func prodF32AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// minF32AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// minF32AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func minF32AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxF32AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// maxF32AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func maxF32AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// avgF32AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// avgF32AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func avgF32AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumF64AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// sumF64AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func sumF64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodF64AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// prodF64AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func prodF64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// minF64AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// minF64AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func minF64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxF64AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// maxF64AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func maxF64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// avgF64AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// avgF64AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func avgF64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// sumF16AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func sumF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// prodF16AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func prodF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// minF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// minF16AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func minF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// maxF16AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func maxF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// avgF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// avgF16AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func avgF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumBF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// sumBF16AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func sumBF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodBF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// prodBF16AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func prodBF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// minBF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// minBF16AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func minBF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxBF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// maxBF16AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func maxBF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// avgBF16AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 32.
+// avgBF16AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 32.
 //
 //go:noescape
 func avgBF16AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumI32AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// sumI32AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func sumI32AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodI32AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// prodI32AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func prodI32AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// minI32AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// minI32AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func minI32AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxI32AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// maxI32AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func maxI32AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumI64AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// sumI64AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func sumI64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodI64AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// prodI64AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func prodI64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// minI64AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// minI64AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func minI64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxI64AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// maxI64AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func maxI64AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumU8AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// sumU8AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func sumU8AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// prodU8AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// prodU8AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func prodU8AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// minU8AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// minU8AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func minU8AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// maxU8AVX512 combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
+// maxU8AVX512 combines bytes [from, to) of k operands into dst.
+// to-from is a multiple of 64.
 //
 //go:noescape
 func maxU8AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumF32AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
-// dst is at a multiple of 64, and these stores come before all later ones.
+// sumF32AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func sumF32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+func sumF32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
-// sumF64AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
-// dst is at a multiple of 64, and these stores come before all later ones.
+// sumF64AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func sumF64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+func sumF64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
-// sumI32AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
-// dst is at a multiple of 64, and these stores come before all later ones.
+// sumI32AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func sumI32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+func sumI32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
-// sumI64AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
-// dst is at a multiple of 64, and these stores come before all later ones.
+// sumI64AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func sumI64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+func sumI64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
-// avgF32AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
-// dst is at a multiple of 64, and these stores come before all later ones.
+// avgF32AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func avgF32AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+func avgF32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
-// avgF64AVX512Past combines bytes [from, to) of k operands into dst. to-from is a multiple of 64.
-// dst is at a multiple of 64, and these stores come before all later ones.
+// avgF64AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func avgF64AVX512Past(dst *byte, srcs **byte, k int, from int, to int)
+func avgF64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
 // streamAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.
 //
 //go:noescape
 func streamAVX2(dst *byte, src *byte, n int)
+
+// forkAVX2 copies n bytes, a multiple of 64 that is not 0, to dst and to also.
+//
+//go:noescape
+func forkAVX2(dst *byte, also *byte, src *byte, n int)
+
+// forkPastAVX2 is forkAVX2, but to dst, which is at a multiple of 64, past the caches.
+//
+//go:noescape
+func forkPastAVX2(dst *byte, also *byte, src *byte, n int)

@@ -20,19 +20,6 @@ const (
 
 //go:generate go -C asm run . -out ../kernels_amd64.s -stubs ../stubs_amd64.go -pkg mem
 
-// past returns the loops that store past the caches in the place of those of l which
-// there are such for.
-func (l loops) past() loops {
-	for op := range l {
-		for t, through := range l[op] {
-			if p, ok := loopsPast[through]; ok {
-				l[op][t] = p
-			}
-		}
-	}
-	return l
-}
-
 // over combines the first bytes of the operands, as many of n as fill whole
 // vectors, and returns how many.
 func (l loop) over(dst *byte, srcs []*byte, n int) int {
@@ -59,11 +46,11 @@ func (l loop) kernel(size int, rest kernel) kernel {
 	}
 }
 
-// fold stores the combination of srcs into dst, which may be any of them, and
+// fold stores the combination of two srcs or more into dst, which may be any of them, and
 // returns how many elements it did: all that fill whole vectors.
 func (l loop) fold(dst Buffer, srcs []Buffer) int {
 	size := dst.kind.size
-	if l == noLoop || len(srcs) > mostOperands || dst.n*size < vectorUnit {
+	if l == noLoop || len(srcs) < 2 || len(srcs) > mostOperands || dst.n*size < vectorUnit {
 		return 0
 	}
 	var at [mostOperands]*byte
@@ -71,4 +58,25 @@ func (l loop) fold(dst Buffer, srcs []Buffer) int {
 		at[i] = (*byte)(srcs[i].host)
 	}
 	return l.over((*byte)(dst.host), at[:len(srcs)], dst.n*size) / size
+}
+
+// foldPast stores the combination of two srcs or more past the caches into dsts, none of which is
+// one of them and all of which begin at a line, and into also if that has elements. It
+// returns how many elements it did: all that fill whole vectors, or none.
+func (l loop) foldPast(dsts []Buffer, also Buffer, srcs []Buffer) int {
+	size, n := dsts[0].kind.size, dsts[0].n*dsts[0].kind.size/vectorUnit*vectorUnit
+	if l == noLoop || len(srcs) < 2 || max(len(srcs), len(dsts)) > mostOperands || n == 0 {
+		return 0
+	}
+	var from, to [mostOperands]*byte
+	for i := range srcs {
+		from[i] = (*byte)(srcs[i].host)
+	}
+	for i := range dsts {
+		to[i] = (*byte)(dsts[i].host)
+	}
+	for at := 0; at < n; at += stretch {
+		l.runPast(&to[0], len(dsts), (*byte)(also.host), &from[0], len(srcs), at, min(at+stretch, n))
+	}
+	return n / size
 }

@@ -29,3 +29,12 @@ var canStream = cpu.X86.HasAVX2
 
 // stream is Stream of n bytes, whole lines of dst.
 func stream(dst, src *byte, n int) { streamAVX2(dst, src, n) }
+
+// fork is Fork of n bytes, whole lines of dst if past.
+func fork(dst, also, src *byte, n int, past bool) {
+	if past {
+		forkPastAVX2(dst, also, src, n)
+	} else {
+		forkAVX2(dst, also, src, n)
+	}
+}

@@ -84,7 +84,7 @@ func (g *Gauge) Measure(np int, crossing time.Duration) Limits {
 		if bytes >= pastBytes {
 			copies = min(copies, g.fastest(bytes, func(w *worker) { mem.Stream(mem.Of(w.sum[:n]).HostSlice(), mem.Of(w.a[:n]).HostSlice()) }))
 			sums = min(sums, g.fastest(bytes, func(w *worker) {
-				_ = mem.StreamReduce(mem.Sum, mem.Of(w.sum[:n]), mem.Of(w.a[:n]), mem.Of(w.b[:n]))
+				_ = mem.StreamReduce(mem.Sum, []mem.Buffer{mem.Of(w.sum[:n])}, mem.Buffer{}, mem.Of(w.a[:n]), mem.Of(w.b[:n]))
 			}))
 		}
 		l.copies.add(bytes, copies)

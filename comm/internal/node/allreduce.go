@@ -77,6 +77,7 @@ type share struct {
 	stretch    int // elements in a step
 	staged     bool
 	met, far   bool // as a flow's
+	past       bool // in place, what is stored has just been read: 64 MiB 10.4 ms, past the caches 10.9
 }
 
 func (r *Room) allreduceLong(send, recv mem.Buffer, op coll.Op) error {
@@ -85,7 +86,7 @@ func (r *Room) allreduceLong(send, recv mem.Buffer, op coll.Op) error {
 	}
 	n, size := send.Size(), send.Type().Size()
 	l := &r.share
-	*l = share{send: send, recv: recv, op: op, staged: r.keepsOrder(op)}
+	*l = share{send: send, recv: recv, op: op, staged: r.keepsOrder(op), past: r.size()*2*n >= pastFrom && !mem.Same(send, recv)}
 	if err := r.furnish(n, &l.met, &l.far); err != nil {
 		return err
 	}
@@ -172,10 +173,10 @@ func (r *Room) reduceShare(l *share, i int) error {
 		}
 		r.srcs[j] = mem.HostBytes(dst.Type(), dst.Len(), r.held(l, j, s, base, lo, hi))
 	}
-	if err := r.combine(l.op, dst, 0, r.size(), false); err != nil {
+	held := mem.HostBytes(dst.Type(), dst.Len(), r.held(l, r.me, s, base, lo, hi))
+	if err := r.combineShare(l, dst, held); err != nil {
 		return err
 	}
-	r.reach.Copy(r.held(l, r.me, s, base, lo, hi), dst.HostSlice())
 	r.store(&r.parts[r.me].lines.made, s)
 	return nil
 }
@@ -188,7 +189,7 @@ func (r *Room) gatherShares(l *share, i int) error {
 			return err
 		}
 		base, lo, hi := l.bounds(i, j, r.size())
-		copy(l.recv.Slice(lo, hi).HostSlice(), r.held(l, j, s, base, lo, hi))
+		deliver(l.recv.Slice(lo, hi).HostSlice(), r.held(l, j, s, base, lo, hi), l.past)
 	}
 	r.hasRead(s)
 	return nil

@@ -57,6 +57,10 @@ const (
 	directPiecePast = 256 << 10
 )
 
+// directPastFrom is the bytes of a member's vectors, on average, from which on they are
+// stored past the caches (jointly has the cells).
+const directPastFrom = 16 << 20
+
 // cacheLine is what processors take from each other: shares begin where one does, and
 // no element lies in two.
 const cacheLine = 64

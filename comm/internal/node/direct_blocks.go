@@ -14,7 +14,7 @@ func (r *Room) runDirect(f *flow) (done bool, err error) {
 	if done, err = r.show(v); !done {
 		return false, err
 	}
-	f.past = f.footprint() > pastFrom
+	f.past = footprint(f.send, f.recv) > directPastFrom
 	if f.fold {
 		err = r.foldDirect(f)
 	} else {
@@ -55,7 +55,7 @@ func (r *Room) foldDirect(f *flow) error {
 			r.srcs[j] = mem.HostBytes(f.typ, n/size, r.block(f, j, off, n))
 		}
 		dst := mem.HostBytes(f.typ, n/size, f.recv[off:])
-		if err := r.combineDirect(f.op, dst, 0, r.size(), f.past); err != nil {
+		if err := r.combineTo(f, dst); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (r *Room) scatterDirect(root int, send, recv mem.Buffer) (done bool, err er
 // rooted copies this member's share of the blocks of n bytes between the root's long
 // vector and the short ones of all.
 func (r *Room) rooted(root, n int, long, short side) {
-	past := 2*n > pastFrom // a member has as many bytes on average, all blocks included
+	past := 2*n > directPastFrom // a member has as many bytes on average, all blocks included
 	for j := range r.parts {
 		lo, hi := r.shareOf(root, j, n)
 		var ends [2][]byte

@@ -34,6 +34,7 @@ type flow struct {
 	piece int // elements of each block that go in one step
 	far   bool
 	past  bool // what is received is stored past the caches
+	forks bool // what the others will read is stored to recv at the same time
 }
 
 // What goes in one step: all, if it is short, or else so much that there are some
@@ -45,12 +46,6 @@ const (
 	// (bcast of two: 16 KiB in 2.5 us around either, 4 KiB in 0.67 and 0.99, 64 KiB in
 	// 9.1 and 7.8).
 	farFrom = 32 << 10
-	// pastFrom is the bytes of one member's buffers from which on what it receives is
-	// stored past the caches: they would not hold it, and would first fetch from memory
-	// what it overwrites (np=2 near, 16 MiB in the caches and past them: gather 3.0 and
-	// 1.5 ms, alltoall 5.2 and 3.6, allgather 4.2 and 3.1; 4 MiB, where they hold it:
-	// gather 0.31 and 0.41, scatter 0.34 and 0.45).
-	pastFrom = 16 << 20
 )
 
 // pieceOf returns the bytes that go in one step of n. Of a long payload they are as
@@ -94,7 +89,8 @@ func (r *Room) run(f *flow) error {
 	if err := r.furnish(total, &f.met, &f.far); err != nil {
 		return err
 	}
-	f.past = f.footprint() >= pastFrom
+	f.past = r.footprint(f) >= pastFrom
+	f.forks = f.writes && f.full && !f.split && !f.fold
 	f.piece = max(r.pieceOf(total, f.far)/size/parts, 1)
 	steps := max((f.most+f.piece-1)/f.piece, 1)
 	first, last := r.step+1, r.step+uint64(steps)
@@ -245,7 +241,12 @@ func (r *Room) fill(f *flow, s, first uint64) error {
 func (r *Room) pack(f *flow, s uint64, lo int) {
 	if !f.split {
 		b := f.part(f.send, f.out, 0, lo)
-		r.reach.Copy(r.payload(r.me, s, 0, len(b)), b)
+		to := r.payload(r.me, s, 0, len(b))
+		if f.forks {
+			r.fork(f, f.part(f.recv, f.in, r.me, lo), to, b)
+		} else {
+			r.reach.Copy(to, b)
+		}
 		return
 	}
 	each := f.each(lo)
@@ -299,8 +300,8 @@ func (r *Room) take(f *flow, s, first uint64) error {
 		}
 		dst := f.part(f.recv, f.in, block, lo)
 		if j == r.me {
-			if own := f.own(r.me, lo); len(own) > 0 && &own[0] != &dst[0] {
-				f.deliver(dst, own)
+			if own := f.own(r.me, lo); !f.forks && len(own) > 0 && &own[0] != &dst[0] {
+				deliver(dst, own, f.past)
 			}
 			continue
 		}
@@ -308,27 +309,9 @@ func (r *Room) take(f *flow, s, first uint64) error {
 		if err != nil {
 			return err
 		}
-		f.deliver(dst, src)
+		deliver(dst, src, f.past)
 	}
 	return nil
-}
-
-// footprint returns the bytes of this member's buffers.
-func (f *flow) footprint() int {
-	bytes := func(b []byte) mem.Buffer { return mem.HostBytes(mem.U8, len(b), b) }
-	if mem.Overlap(bytes(f.send), bytes(f.recv)) { // in place: one lies in the other
-		return max(len(f.send), len(f.recv))
-	}
-	return len(f.send) + len(f.recv)
-}
-
-// deliver stores what this member receives.
-func (f *flow) deliver(dst, src []byte) {
-	if f.past {
-		mem.Stream(dst, src)
-	} else {
-		copy(dst, src)
-	}
 }
 
 // own returns what this member has for itself from element lo on.
@@ -357,7 +340,7 @@ func (r *Room) takeFolding(f *flow, s, first uint64, lo int) error {
 		r.srcs[j] = mem.HostBytes(f.typ, n, src)
 	}
 	dst := mem.HostBytes(f.typ, n, b)
-	return r.combine(f.op, dst, f.lo, f.hi, f.scan)
+	return r.combineTo(f, dst)
 }
 
 // agree makes the members of a v form know the longest block: each tells the

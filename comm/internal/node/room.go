@@ -212,6 +212,7 @@ type Room struct {
 	at    [depth]place
 
 	srcs   []mem.Buffer
+	dsts   []mem.Buffer
 	blocks [2]blocks
 	starts [2][]int // of blocks one after the other
 	spares [][]byte // by height in the combination tree
@@ -230,7 +231,7 @@ func New(me int, parts []Part, stage int, claim func() error, ordered, crowded b
 	return &Room{
 		port: port, me: me, parts: parts, ordered: ordered, crowded: crowded, patient: port.Looks(), claim: claim,
 		brief: ring{at: briefAt, size: briefSize}, near: ring{at: nearAt, size: nearSize}, far: ring{size: uint64(stage)},
-		srcs: make([]mem.Buffer, len(parts)),
+		srcs: make([]mem.Buffer, len(parts)), dsts: make([]mem.Buffer, len(parts)),
 	}
 }
 

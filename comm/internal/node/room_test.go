@@ -264,11 +264,13 @@ func TestStressRooms(t *testing.T) {
 }
 
 func TestWhatTheCachesDoNotHoldArrives(t *testing.T) {
-	rooms, _ := newHouse(2).rooms(t, false, func(int) {})
-	for kind := range kinds {
-		err := together(rooms, func(r *Room) error { return once(r, kind, pastFrom/8+5, kind%2, kind, unmoved) })
-		if err != nil {
-			t.Fatal(err)
+	for _, p := range []int{2, 3} {
+		rooms, _ := newHouse(p).rooms(t, false, func(int) {})
+		for kind := range kinds {
+			err := together(rooms, func(r *Room) error { return once(r, kind, pastFrom/16+5, kind%p, kind, unmoved) })
+			if err != nil {
+				t.Fatalf("%d members: %v", p, err)
+			}
 		}
 	}
 }

@@ -14,8 +14,8 @@
 // sums that are divided by k before they are written. 16-bit floats are widened to
 // float32 when read and rounded once, when written.
 //
-// A few loops store past the caches, for results that those would not hold. One more
-// copies so.
+// A few loops store past the caches, for results that those would not hold, to several
+// destinations, and to one more through the caches. Others copy so.
 package main
 
 import (
@@ -54,7 +54,7 @@ func (t lane) has(op string) bool { return op != "avg" || strings.Contains(t.nam
 
 func main() {
 	ConstraintExpr("amd64")
-	var names []string
+	var through, past []string
 	for _, l := range levels {
 		for _, t := range lanes {
 			for _, op := range ops {
@@ -63,23 +63,24 @@ func main() {
 				}
 				g := generator{level: l, lane: t, op: op}
 				g.loop()
-				names = append(names, g.name())
+				through = append(through, g.name())
 			}
 		}
 	}
-	var past []generator
 	for _, op := range []string{"sum", "avg"} {
 		for _, t := range pastLanes {
 			if t.has(op) {
 				g := generator{level: levels[1], lane: t, op: op, past: true}
 				g.loop()
-				past, names = append(past, g), append(names, g.name())
+				past = append(past, g.name())
 			}
 		}
 	}
-	stream()
+	copies("streamAVX2", "streamAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.", true, false)
+	copies("forkAVX2", "forkAVX2 copies n bytes, a multiple of 64 that is not 0, to dst and to also.", false, true)
+	copies("forkPastAVX2", "forkPastAVX2 is forkAVX2, but to dst, which is at a multiple of 64, past the caches.", true, true)
 	Generate()
-	writeSwitch("../loops_amd64.go", names, past)
+	writeSwitch("../loops_amd64.go", through, past)
 }
 
 // generator writes one loop.
@@ -87,7 +88,7 @@ type generator struct {
 	level
 	lane
 	op    string
-	past  bool       // it stores past the caches, to whole lines
+	past  bool       // it stores past the caches, to whole lines, but for one destination
 	spare []Register // registers for intermediate values
 	ones  Register   // constants of bfloat16 rounding
 	bias  Register
@@ -141,15 +142,9 @@ func (g *generator) unit() int {
 const group = 4
 
 func (g *generator) loop() {
-	TEXT(g.name(), NOSPLIT, "func(dst *byte, srcs **byte, k, from, to int)")
-	Pragma("noescape")
-	doc := []string{fmt.Sprintf("%s combines bytes [from, to) of k operands into dst. to-from is a multiple of %d.", g.name(), g.unit())}
-	if g.past {
-		doc = append(doc, "dst is at a multiple of 64, and these stores come before all later ones.")
-	}
-	Doc(doc...)
-	dst, srcs, k, at, left := GP64(), GP64(), GP64(), GP64(), GP64()
-	Load(Param("dst"), dst)
+	g.begin()
+	store := g.stores()
+	srcs, k, at, left := GP64(), GP64(), GP64(), GP64()
 	Load(Param("srcs"), srcs)
 	Load(Param("k"), k)
 	Load(Param("to"), left)
@@ -185,8 +180,8 @@ func (g *generator) loop() {
 		Label(label + "write")
 		for i := range m {
 			g.divide(g.vec(i))
-			g.write(Mem{Base: dst, Index: at, Scale: 1, Disp: i * g.unit()}, g.vec(i))
 		}
+		store(label, m, at)
 		ADDQ(U32(m*g.unit()), at)
 		SUBQ(U32(m*g.unit()), left)
 		JMP(LabelRef(label))
@@ -199,27 +194,93 @@ func (g *generator) loop() {
 	RET()
 }
 
-// stream writes the copy whose stores go past the caches.
-func stream() {
-	TEXT("streamAVX2", NOSPLIT, "func(dst, src *byte, n int)")
+// begin writes the head of the loop.
+func (g *generator) begin() {
+	into, to := "dst *byte", "dst"
+	doc := fmt.Sprintf("to-from is a multiple of %d.", g.unit())
+	if g.past {
+		into, to = "dsts **byte, m int, also *byte", "m destinations, and into also if there is one"
+		doc += " The destinations are at multiples of 64, and these stores come before all later ones."
+	}
+	TEXT(g.name(), NOSPLIT, "func("+into+", srcs **byte, k, from, to int)")
 	Pragma("noescape")
-	Doc("streamAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.")
-	dst, src, left := GP64(), GP64(), GP64()
+	Doc(fmt.Sprintf("%s combines bytes [from, to) of k operands into %s.", g.name(), to), doc)
+}
+
+// stores loads where results go, and returns what writes m vectors of them there.
+func (g *generator) stores() func(label string, m int, at Register) {
+	if !g.past {
+		dst := GP64()
+		Load(Param("dst"), dst)
+		return func(_ string, m int, at Register) { g.writeAll(dst, m, at, g.write) }
+	}
+	dsts, count, also, dst, j := GP64(), GP64(), GP64(), GP64(), GP64()
+	Load(Param("dsts"), dsts)
+	Load(Param("m"), count)
+	Load(Param("also"), also)
+	return func(label string, m int, at Register) {
+		XORQ(j, j)
+		Label(label + "store")
+		MOVQ(Mem{Base: dsts, Index: j, Scale: 8}, dst)
+		g.writeAll(dst, m, at, func(to Mem, r Register) { VMOVNTDQ(r, to) })
+		INCQ(j)
+		CMPQ(j, count)
+		JLT(LabelRef(label + "store"))
+		TESTQ(also, also)
+		JEQ(LabelRef(label + "stored"))
+		g.writeAll(also, m, at, g.write)
+		Label(label + "stored")
+	}
+}
+
+// writeAll writes the first m vectors to dst.
+func (g *generator) writeAll(dst Register, m int, at Register, write func(Mem, Register)) {
+	for i := range m {
+		write(Mem{Base: dst, Index: at, Scale: 1, Disp: i * g.unit()}, g.vec(i))
+	}
+}
+
+// copies writes a copy, whose stores to dst go past the caches if past, and to one more
+// destination if forks.
+func copies(name, doc string, past, forks bool) {
+	params := "dst, src *byte, n int"
+	if forks {
+		params = "dst, also, src *byte, n int"
+	}
+	TEXT(name, NOSPLIT, "func("+params+")")
+	Pragma("noescape")
+	Doc(doc)
+	dst, src, left, also := GP64(), GP64(), GP64(), GP64()
 	Load(Param("dst"), dst)
 	Load(Param("src"), src)
 	Load(Param("n"), left)
+	if forks {
+		Load(Param("also"), also)
+	}
 	Label("next")
 	for i, r := range []Register{Y0, Y1} {
 		VMOVDQU(Mem{Base: src, Disp: i * 32}, r)
 	}
 	for i, r := range []Register{Y0, Y1} {
-		VMOVNTDQ(r, Mem{Base: dst, Disp: i * 32})
+		if past {
+			VMOVNTDQ(r, Mem{Base: dst, Disp: i * 32})
+		} else {
+			VMOVDQU(r, Mem{Base: dst, Disp: i * 32})
+		}
+	}
+	if forks {
+		for i, r := range []Register{Y0, Y1} {
+			VMOVDQU(r, Mem{Base: also, Disp: i * 32})
+		}
+		ADDQ(U32(64), also)
 	}
 	ADDQ(U32(64), src)
 	ADDQ(U32(64), dst)
 	SUBQ(U32(64), left)
 	JNE(LabelRef("next"))
-	SFENCE()
+	if past {
+		SFENCE()
+	}
 	VZEROUPPER()
 	RET()
 }
@@ -311,11 +372,7 @@ func (g *generator) write(m Mem, r Register) {
 	case "BF16":
 		g.roundBF16(m, r)
 	default:
-		if g.past {
-			VMOVNTDQ(r, m)
-		} else {
-			g.move(r, m)
-		}
+		g.move(r, m)
 	}
 }
 
