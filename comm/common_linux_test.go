@@ -56,8 +56,9 @@ func TestCollectivesOfCUDADevicesApartGoInPieces(t *testing.T) {
 				if err := answerOn(ctx, c, space(c.Rank()), longQuestions(p, lengths...)); err != nil {
 					return err
 				}
-				if n := c.Staged(); n > most {
-					return fmt.Errorf("%d bytes of host memory were taken: want eight pieces at most", n)
+				const short = 64 << 10 // what one short message to the host is copied to
+				if n := c.Staged(); n > most+short {
+					return fmt.Errorf("%d bytes of host memory were taken: want eight pieces and a short message at most", n)
 				}
 				return nil
 			})...)
