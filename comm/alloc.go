@@ -17,12 +17,13 @@ import (
 // ranks of c reach most cheaply (MPI_Alloc_mem, MPI_Win_allocate_shared). Where several
 // ranks of c share a host, each one's part lies in the host's symmetric heap, and
 // collectives whose vectors all lie there, from 1 KiB on, read and write them in
-// place instead of copying them through other memory. Over several hosts Bcast, Reduce
-// and Allreduce read them in place inside each host, from 256 KiB on. Vectors from the
-// Alloc of one Comm are as good in collectives of another that has some itself, and long
-// messages are copied only once between ranks of a host if one side's vector is from the
-// Alloc of any Comm. A rank alone on its host gets ordinary memory, with the same rules,
-// and so do all where nothing is shared.
+// place instead of copying them through other memory; not so scans, Gatherv, Scatterv,
+// Alltoallv, exchanges in place, and reductions that keep an order. Over several hosts
+// Bcast, Reduce and Allreduce read them in place inside each host, from 256 KiB on.
+// Vectors from the Alloc of one Comm are as good in collectives of another that has some
+// itself, and long messages are copied only once between ranks of a host if one side's
+// vector is from the Alloc of any Comm. A rank alone on its host gets ordinary memory,
+// with the same rules, and so do all where nothing is shared.
 //
 // It is collective: all ranks of c call it with the same T and n, in the order of
 // their collectives. Where one rank cannot have as much, all get ErrMemory. Free gives

@@ -16,8 +16,9 @@ import (
 // which each lies in its rank's heap: the others combine it where the device has put it,
 // and put there what the device takes (np=2, pieces of 1 MiB that their rank has just
 // written, through rings and in the heap: allreduce 131 and 37 us, bcast 67 and 18,
-// reducescatter 129 and 49, allgather 127 and 92). Among several hosts the ranks of each
-// do the same (see openFrom).
+// reducescatter 129 and 49, allgather 127 and 92). Scans, gatherv, scatterv, alltoallv and
+// what keeps the order of operands go around the rings even so, as they do from Alloc.
+// Among several hosts the ranks of each do the same (see openFrom).
 //
 // A device's copy is done when its host has seen its end, and only then does that rank take
 // the step of the room after which others look at the piece; and they leave the room's last

@@ -16,8 +16,8 @@ import (
 
 // deviceLeast is the bytes of a collective from which on its ranks ask each other.
 // Shorter ones are staged: three words of the hosts and three works of a device take
-// longer than two copies. V forms that turn out to be shorter are, too. The number is a guess until a GPU has been measured; it is
-// above what rooms do in one step.
+// longer than two copies. V forms that turn out to be shorter are, too. The number is a
+// guess until a GPU has been measured; it is above what rooms do in one step.
 const deviceLeast = 32 << 10
 
 // furnishDevices makes the room of c's ranks on this host able to use their devices.

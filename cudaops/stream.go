@@ -81,10 +81,10 @@ func (s *Stream) Close() error {
 	return err
 }
 
-// Sync waits for all work of the Stream. Its error may come from work that was
-// given long ago, and is that of every later call then.
+// Sync waits for all work of the Stream, asleep if it takes long. Its error may come
+// from work that was given long ago, and is that of every later call then.
 func (s *Stream) Sync() error {
-	return s.d.failed("stream", driver.SyncStream(s.ctx, s.handle))
+	return s.d.failed("stream", driver.SyncStream(s.ctx, s.handle, s.event))
 }
 
 // Copy puts a copy on the Stream: of device memory, or between it and pinned host

@@ -189,9 +189,9 @@ func CloseStream(c Context, s Stream) error {
 	return failed(C.gompi_stream_close(C.uintptr_t(c), C.uintptr_t(s)))
 }
 
-// SyncStream waits for all work of s.
-func SyncStream(c Context, s Stream) error {
-	return failed(C.gompi_stream_sync(C.uintptr_t(c), C.uintptr_t(s)))
+// SyncStream waits for all work of s, with e: asleep if it takes long.
+func SyncStream(c Context, s Stream, e Event) error {
+	return failed(C.gompi_stream_sync(C.uintptr_t(c), C.uintptr_t(s), C.uintptr_t(e)))
 }
 
 // StreamWait makes later work of s wait for e.

@@ -264,12 +264,6 @@ gompi_result gompi_stream_close(uintptr_t ctx, uintptr_t stream) {
 	LEAVE
 }
 
-gompi_result gompi_stream_sync(uintptr_t ctx, uintptr_t stream) {
-	ENTER(ctx)
-	TRY(cuStreamSynchronize, (handle)stream);
-	LEAVE
-}
-
 gompi_result gompi_stream_wait(uintptr_t ctx, uintptr_t stream, uintptr_t event) {
 	ENTER(ctx)
 	TRY(cuStreamWaitEvent, (handle)stream, (handle)event, 0);
@@ -336,6 +330,14 @@ static gompi_result wait_for(handle stream, handle event) {
 	TRY(cuEventSynchronize, event);
 out:
 	return r;
+}
+
+// gompi_stream_sync waits with an event, too: cuStreamSynchronize may keep a processor
+// busy for as long as it takes.
+gompi_result gompi_stream_sync(uintptr_t ctx, uintptr_t stream, uintptr_t event) {
+	ENTER(ctx)
+	r = wait_for((handle)stream, (handle)event);
+	LEAVE
 }
 
 gompi_result gompi_copy(uintptr_t ctx, uintptr_t dst, char *host_dst, uintptr_t src, char *host_src, size_t n,

@@ -32,7 +32,7 @@ func Register(Context, unsafe.Pointer, int) error                   { return err
 func Unregister(Context, unsafe.Pointer) error                      { return errBuild }
 func NewStream(Context) (Stream, error)                             { return 0, errBuild }
 func CloseStream(Context, Stream) error                             { return errBuild }
-func SyncStream(Context, Stream) error                              { return errBuild }
+func SyncStream(Context, Stream, Event) error                       { return errBuild }
 func StreamWait(Context, Stream, Event) error                       { return errBuild }
 func StreamWaitValue(Context, Stream, unsafe.Pointer, uint32) error { return errBuild }
 func NewEvent(Context) (Event, error)                               { return 0, errBuild }
