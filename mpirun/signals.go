@@ -56,7 +56,7 @@ func (j *job) signalled(s os.Signal) {
 			l.flush(100 * time.Millisecond)
 		}
 		resume := j.meeting.pause()
-		syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // as the terminal asked; CONT comes back here
+		stop()
 		resume()
 		for _, l := range j.links {
 			l.heard.Store(time.Now().UnixNano())
@@ -64,6 +64,16 @@ func (j *job) signalled(s os.Signal) {
 	default:
 		j.broadcast(&ctl.Signal{Number: int(sig)})
 	}
+}
+
+// stop stops this process, as the terminal asked, until it is continued. A thread may
+// run on for a while after it has sent the signal that stops all of them.
+func stop() {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+	<-continued
 }
 
 func (j *job) interrupted(sig syscall.Signal) {
