@@ -233,7 +233,7 @@ func (a *agent) hear() {
 			return
 		}
 		a.orders.Filled(n)
-		a.lastWord, a.asleep = time.Now(), false
+		a.lastWord = time.Now()
 		for {
 			kind, body, ok, err := a.orders.Next()
 			if err == nil && !ok {

@@ -35,11 +35,14 @@ func (a *agent) startPulse(every time.Duration) {
 	}
 }
 
-// beat looks whether the launcher is still there, and tells the warden that the
-// agent is.
+// beat looks whether the launcher is still there, unless this process itself was
+// stopped for a while, and tells the warden that the agent is.
 func (a *agent) beat(now time.Time) {
 	if a.every <= 0 || now.Before(a.next) {
 		return
+	}
+	if now.Sub(a.next) > a.every {
+		a.lastWord = now
 	}
 	a.next = now.Add(a.every / 2)
 	a.tellWarden(silence * a.every)
@@ -68,5 +71,6 @@ func (a *agent) loseWarden() {
 }
 
 func (a *agent) pong(m *ctl.Ping) {
+	a.asleep = false
 	a.report(&ctl.Pong{Sent: m.Sent, Now: time.Now().UnixNano()})
 }

@@ -63,29 +63,39 @@ func guard(flag string) (int, error) {
 	return status, nil
 }
 
+// looks is in how many parts a warden waits for a word that was promised. One that has
+// passed counts as one, however long it was: this host may have been stopped, and the
+// agent may not have run since.
+const looks = 4
+
 // awaitSilence returns false when the agent has ended, and true when it has
 // broken its last promise, or has outlived its channel for too long.
 func awaitSilence(pipe int) bool {
-	var due time.Time
-	channel := int32(0) // standard input; it is the agent's to read
-	for {
+	var promised time.Duration // when the next word will come, from the last one on; 0: some time
+	var end time.Time          // when the agent must have ended, as its channel is closed
+	channel := int32(0)        // standard input; it is the agent's to read
+	for passed := 0; passed < looks; {
 		limit := -1
-		if !due.IsZero() {
-			limit = int(max(0, time.Until(due)/time.Millisecond)) + 1
+		switch {
+		case channel < 0:
+			limit = int(max(0, time.Until(end)/time.Millisecond)) + 1
+		case promised > 0:
+			limit = int(promised/looks/time.Millisecond) + 1
 		}
 		fds := []unix.PollFd{{Fd: int32(pipe), Events: unix.POLLIN}, {Fd: channel}}
 		n, err := unix.Poll(fds, limit)
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil || n == 0 && !time.Now().Before(due) {
+		if err != nil || channel < 0 && time.Now().After(end) {
 			return true
 		}
+		if n == 0 {
+			passed++
+			continue
+		}
 		if fds[1].Revents&(unix.POLLHUP|unix.POLLERR) != 0 {
-			channel = -1
-			if end := time.Now().Add(outliving); due.IsZero() || end.Before(due) {
-				due = end
-			}
+			channel, end = -1, time.Now().Add(outliving)
 		}
 		if fds[0].Revents == 0 {
 			continue
@@ -95,13 +105,11 @@ func awaitSilence(pipe int) bool {
 		if err == nil && n == 0 || err != nil && err != unix.EAGAIN && err != unix.EINTR {
 			return false // only the agent holds the other end
 		}
-		if n >= 8 && channel >= 0 {
-			due = time.Time{}
-			if d := time.Duration(binary.NativeEndian.Uint64(words[n/8*8-8:])); d > 0 {
-				due = time.Now().Add(d)
-			}
+		if n >= 8 {
+			promised, passed = time.Duration(binary.NativeEndian.Uint64(words[n/8*8-8:])), 0
 		}
 	}
+	return true
 }
 
 // awaitEnd waits until a child can be reaped, which is ending: it has closed its
