@@ -107,7 +107,7 @@ func (t *Transport) RecvNow(rank int, want *transport.Header, b mem.Buffer) bool
 	}
 	*want = *h
 	copy(b.HostSlice(), content[transport.HeaderSize:])
-	t.done(p, content)
+	t.done(p)
 	return true
 }
 
@@ -122,8 +122,11 @@ func (p *peer) next() (kind int, content []byte) {
 }
 
 // done gives up a record.
-func (t *Transport) done(p *peer, content []byte) {
-	if p.r.done(content) && p.r.hungry.Load() != 0 {
+func (t *Transport) done(p *peer) {
+	told := p.r.done()
+	p.w.hear(p.r.read)
+	p.w.read = uint32(p.r.pos)
+	if told && p.r.hungry.Load() != 0 {
 		t.wake(p)
 	}
 }
@@ -155,7 +158,7 @@ func (t *Transport) receive(p *peer, most int) int {
 			return n + 1
 		}
 		bytes += len(content)
-		t.done(p, content)
+		t.done(p)
 	}
 	return n
 }

@@ -153,7 +153,7 @@ func TestNonsenseInARingIsAProtocolError(t *testing.T) {
 	whole := length(transport.HeaderSize)
 	for name, spoil := range map[string]func(w *writer){
 		"kind":            func(w *writer) { w.word(0).Store(9) },
-		"length":          func(w *writer) { w.word(0).Store(1<<40<<8 | first) },
+		"length":          func(w *writer) { w.word(0).Store(1<<23<<lengthAt | first) },
 		"no header":       func(w *writer) { w.word(0).Store(8<<8 | first) },
 		"header":          func(w *writer) { w.mem[wordSize] = 0xff },
 		"no frame":        func(w *writer) { w.word(0).Store(8<<8 | more) },
@@ -174,7 +174,8 @@ func TestNonsenseInARingIsAProtocolError(t *testing.T) {
 }
 
 // Two goroutines send each other frames of all sizes through the smallest rings
-// and through one that grows, and stop for a moment wherever chance has it.
+// and through one that grows, and stop for a moment wherever chance has it. Of some
+// frames the writer waits until they have been read, as one does that is answered.
 func TestStreamsSurviveAnyTiming(t *testing.T) {
 	for name, n := range map[string]int{"smallest": crowd, "growing": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -199,6 +200,8 @@ func streams(t *testing.T, n int, seed uint64) {
 		claims++
 		return claims > 3
 	}
+	var read atomic.Uint32
+	turns := 0
 	pause := func(r *rand.Rand) {
 		for range r.IntN(4) {
 			runtime.Gosched()
@@ -210,6 +213,11 @@ func streams(t *testing.T, n int, seed uint64) {
 		body := make([]byte, 1<<13) // several times the ring
 		for i := range frames {
 			b := body[:rng.IntN(1<<rng.IntN(14))]
+			if i&32 != 0 {
+				for b = b[:len(b)&(smallBody-1)]; w.seen != w.tail; w.hear(read.Load()) {
+					runtime.Gosched()
+				}
+			}
 			for j := range b {
 				b[j] = byte(i + j)
 			}
@@ -251,14 +259,49 @@ func streams(t *testing.T, n int, seed uint64) {
 			at++
 		}
 		pause(rng)
-		r.done(content)
+		if r.after != r.pos+uint64(length(len(content))) {
+			turns++
+		}
+		r.done()
+		read.Store(uint32(r.pos))
 		if left -= len(body); left == 0 {
 			i++
 		}
 	}
 	all.Wait()
+	if least := frames / 64; n == 2 && turns < least {
+		t.Errorf("%d short laps, want %d at least", turns, least)
+	}
 	if size := uint64(ringSize(n)); w.lap != size || r.lap != size {
 		t.Errorf("the writer uses %d bytes of the ring and the reader %d, want all %d", w.lap, r.lap, size)
+	}
+}
+
+// Messages that are answered go around a short lap; others find the whole ring free.
+func TestSmallMessagesThatAreAnsweredStayInAShortLap(t *testing.T) {
+	a, b, _ := pair(t, nil)
+	send := func(from, to *Transport) *peer {
+		if !from.Send(to.Ranks[to.Local], &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, smallBody)), 0) {
+			t.Fatal("a small message waits for room")
+		}
+		to.Poll(-1)
+		return from.peers[to.Local]
+	}
+	most := 0
+	for range 100 {
+		p := send(a, b)
+		most = max(most, p.w.at(p.w.tail))
+		send(b, a)
+	}
+	if want := shortLap + 2*length(transport.HeaderSize+smallBody); most > want {
+		t.Errorf("answered messages reach byte %d of the ring, want %d at most", most, want)
+	}
+	for range 3 * firstLap / smallBody {
+		p := send(a, b)
+		most = max(most, p.w.at(p.w.tail))
+	}
+	if want := firstLap - 4<<10; most < want {
+		t.Errorf("messages that are not answered reach byte %d of the ring, want %d at least", most, want)
 	}
 }
 
