@@ -145,10 +145,10 @@ func besideOtherSteps(t *testing.T, bed *slurmbed.Bed) {
 }
 
 // Each rank sees the GPUs that its own node has for the job, however they were
-// asked for.
+// asked for. The nodes are named: one may still be about the end of the job before.
 func gpusOfNodes(t *testing.T, bed *slurmbed.Bed) {
 	for _, ask := range []string{"--gpus=4", "--gres=gpu:2", "--gpus-per-node=2", "--gpus-per-task=2"} {
-		lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "--ntasks-per-node=1", "-c4", ask,
+		lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "--ntasks-per-node=1", "-c4", ask,
 			"gompirun", "sh", "-c", "echo $RANK $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $SLURM_CPUS_ON_NODE")
 		if want := []string{"0 n1 0,1 4", "1 n2 0,1 4"}; !slices.Equal(lines, want) || status != 0 {
 			t.Errorf("%s: %q, status %d, want %q\n%s", ask, lines, status, want, stderr)
@@ -156,7 +156,7 @@ func gpusOfNodes(t *testing.T, bed *slurmbed.Bed) {
 	}
 	// Of a node's GPUs ranks are given those alone that are the job's.
 	path := "PATH=" + topoProgram(t, withDevices("n", "", "", "", "")) + ":" + os.Getenv("PATH")
-	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "--ntasks-per-node=2", "--gres=gpu:1",
+	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "--ntasks-per-node=2", "--gres=gpu:1",
 		"env", path, "gompirun", "-gpus-per-rank", "1", "sh", "-c", "echo $RANK $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES")
 	if want := []string{"0 n1 0", "1 n1 0", "2 n2 0", "3 n2 0"}; !slices.Equal(lines, want) || status != 0 {
 		t.Errorf("-gpus-per-rank: %q, status %d, want %q\n%s", lines, status, want, stderr)
