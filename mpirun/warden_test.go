@@ -32,51 +32,85 @@ func TestAgentAndWardenLeaveNothingBehind(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			cmd := exec.Command("gompirun", remote.AgentFlag)
-			in, _ := cmd.StdinPipe()
-			out, _ := cmd.StdoutPipe()
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			in.Write(ctl.Append(nil, &ctl.Launch{
-				JobID: "job", Size: 1, Placement: []wire.Run{{Count: 1}}, Hosts: []string{"here"}, Window: 1 << 20,
-				Stdin: ctl.StdinNone, Cores: 1, Heartbeat: tt.beat, Env: []string{"PATH=/usr/bin:/bin"},
-				Programs: []ctl.Program{{Argv: []string{"sh", "-c", victims}}}, Ranks: []ctl.Rank{{}},
-			}))
-			ready, silent := context.WithCancel(t.Context())
-			defer silent()
-			go ping(ready, in)
-			reports := ctl.NewReader(out)
-			for {
-				m, err := reports.Next()
-				if err != nil {
-					t.Fatalf("%v, want the rank's output", err)
-				}
-				if _, ok := m.(*ctl.Output); ok {
-					break
-				}
-			}
-			l := &launched{cmd: cmd, agent: childrenOf(cmd.Process.Pid)[0]}
-			for level := []int{l.agent}; len(level) > 0; {
-				l.below = append(l.below, level...)
-				var next []int
-				for _, pid := range level {
-					next = append(next, childrenOf(pid)...)
-				}
-				level = next
-			}
-			if len(l.below) < 4 {
-				t.Fatalf("processes %v, want an agent, a shell and two sleeps", l.below)
-			}
+			l, in, reports, silent := startGuarded(t, tt.beat)
 			silent()
-			tt.strike(cmd.Process.Pid, l.agent, in)
+			tt.strike(l.cmd.Process.Pid, l.agent, in)
 			for err := error(nil); err == nil; { // to the end of the channel
 				_, err = reports.Next()
 			}
-			cmd.Wait()
+			l.cmd.Wait()
 			l.gone(t, tt.name)
 		})
 	}
+}
+
+// When the whole machine stands still, nobody has fallen silent.
+func TestAMachineThatStoodStillEndsNothing(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	l, in, reports, silent := startGuarded(t, beat)
+	silent()
+	warden := l.cmd.Process.Pid
+	signalAll(append(l.below, warden), syscall.SIGSTOP)
+	time.Sleep((silence + 1) * beat)
+	for _, pids := range [][]int{{warden}, l.below} {
+		signalAll(pids, syscall.SIGCONT)
+		time.Sleep(beat / 5) // for a look at the time: nothing tells
+	}
+	const asked = 4711
+	in.Write(ctl.Append(nil, &ctl.Ping{Sent: asked}))
+	for answered := false; !answered; {
+		m, err := reports.Next()
+		if err != nil {
+			t.Fatalf("%v, want an answer: the agent was to go on", err)
+		}
+		pong, ok := m.(*ctl.Pong)
+		answered = ok && pong.Sent == asked
+	}
+	in.Close()
+	l.cmd.Wait()
+	l.gone(t, "the channel is closed")
+}
+
+// startGuarded starts a warden, its agent and a rank, which is ready when it returns.
+// Until silent is called their launcher pings.
+func startGuarded(t *testing.T, beat time.Duration) (l *launched, in io.WriteCloser, reports *ctl.Reader, silent func()) {
+	t.Helper()
+	cmd := exec.Command("gompirun", remote.AgentFlag)
+	in, _ = cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Write(ctl.Append(nil, &ctl.Launch{
+		JobID: "job", Size: 1, Placement: []wire.Run{{Count: 1}}, Hosts: []string{"here"}, Window: 1 << 20,
+		Stdin: ctl.StdinNone, Cores: 1, Heartbeat: beat, Env: []string{"PATH=/usr/bin:/bin"},
+		Programs: []ctl.Program{{Argv: []string{"sh", "-c", victims}}}, Ranks: []ctl.Rank{{}},
+	}))
+	ready, silent := context.WithCancel(t.Context())
+	go ping(ready, in)
+	reports = ctl.NewReader(out)
+	for {
+		m, err := reports.Next()
+		if err != nil {
+			t.Fatalf("%v, want the rank's output", err)
+		}
+		if _, ok := m.(*ctl.Output); ok {
+			break
+		}
+	}
+	l = &launched{cmd: cmd, agent: childrenOf(cmd.Process.Pid)[0]}
+	for level := []int{l.agent}; len(level) > 0; {
+		l.below = append(l.below, level...)
+		var next []int
+		for _, pid := range level {
+			next = append(next, childrenOf(pid)...)
+		}
+		level = next
+	}
+	if len(l.below) < 4 {
+		t.Fatalf("processes %v, want an agent, a shell and two sleeps", l.below)
+	}
+	return l, in, reports, silent
 }
 
 // ping is the life of a launcher, until ctx ends.
