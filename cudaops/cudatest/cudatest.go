@@ -23,7 +23,7 @@ import (
 )
 
 // Use is for TestMain: it builds the fake driver and makes the environment name it,
-// for this process and those it starts. Where that is not possible, Need tells. With
+// for this process and those it starts. Where that fails, Need tells. With
 // GOMPI_TEST_GPU=1 tests use this machine's driver and GPUs instead. The driver has
 // the kernels of package cudaops and of the files named.
 func Use(kernels ...string) {
@@ -32,8 +32,12 @@ func Use(kernels ...string) {
 	}
 	library, err := Build(kernels...)
 	nccl, err2 := BuildNCCL()
-	if err := errors.Join(err, err2); err != nil {
+	switch err := errors.Join(err, err2); {
+	case errors.Is(err, errNoCompiler):
 		os.Setenv(reason, err.Error())
+		return
+	case err != nil:
+		os.Setenv(fault, err.Error())
 		return
 	}
 	os.Setenv(env.LibCUDA, library)
@@ -41,13 +45,20 @@ func Use(kernels ...string) {
 	os.Setenv(env.LibNCCL, nccl)
 }
 
-// reason says, to Need, why there is no fake driver.
-const reason = "GOMPI_TEST_NO_FAKE_CUDA"
+// Variables say, to Need, why there is no fake driver: for want of a compiler, or because
+// that would not compile it.
+const (
+	reason = "GOMPI_TEST_NO_FAKE_CUDA"
+	fault  = "GOMPI_TEST_BAD_FAKE_CUDA"
+)
+
+var errNoCompiler = errors.New("is not installed")
 
 // Real tells whether tests run on real GPUs.
 func Real() bool { return os.Getenv("GOMPI_TEST_GPU") == "1" }
 
-// Need skips a test that needs a driver where the fake cannot be had.
+// Need skips a test that needs a driver where the fake cannot be had, and fails it where
+// the fake cannot be compiled.
 func Need(t testing.TB) {
 	t.Helper()
 	if !cgo {
@@ -55,6 +66,9 @@ func Need(t testing.TB) {
 	}
 	if why := os.Getenv(reason); why != "" {
 		t.Skip("no fake CUDA driver: " + why)
+	}
+	if why := os.Getenv(fault); why != "" {
+		t.Fatal("no fake CUDA driver: " + why)
 	}
 }
 
@@ -117,7 +131,7 @@ func compile(name, compiler string, args, sources []string, headers ...string) (
 	}
 	path, err := exec.LookPath(compiler)
 	if err != nil {
-		return "", fmt.Errorf("%s is not installed", compiler)
+		return "", fmt.Errorf("%s %w", compiler, errNoCompiler)
 	}
 	draft, err := os.CreateTemp(cache, "draft")
 	if err != nil {

@@ -632,7 +632,8 @@ API cuEventQuery(void *event) {
   auto e = event_of(event);
   if (!e) return INVALID_HANDLE;
   std::lock_guard<std::mutex> lock(e->mu);
-  return e->reached < e->recorded ? NOT_READY : current->broken;
+  if (e->reached < e->recorded) return NOT_READY;
+  return current->broken;
 }
 
 API cuEventSynchronize(void *event) {
