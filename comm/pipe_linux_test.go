@@ -136,8 +136,8 @@ func TestLongCollectivesOfCUDAMemoryGoBetweenHostsInPieces(t *testing.T) {
 				if err := errors.Join(answerOn(ctx, d, space(c.Rank()), qs), d.Close(ctx)); err != nil {
 					return err
 				}
-				if n := c.Staged(); n > 9<<20 {
-					return fmt.Errorf("%d bytes of host memory were taken: want eight pieces and a little", n)
+				if n := c.Staged(); n > 12<<20 {
+					return fmt.Errorf("%d bytes of host memory were taken: want eight pieces, the three of a share of an allreduce, and a little", n)
 				}
 				if n := c.Lent(); n != 8*(p-2)/2 {
 					return fmt.Errorf("%d pieces lie where the other ranks of the host see them: want eight where there are some", n)
