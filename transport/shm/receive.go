@@ -125,7 +125,7 @@ func (p *peer) next() (kind int, content []byte) {
 func (t *Transport) done(p *peer) {
 	told := p.r.done()
 	p.w.hear(p.r.read)
-	p.w.read = uint32(p.r.pos)
+	p.w.read = p.r.pos
 	if told && p.r.hungry.Load() != 0 {
 		t.wake(p)
 	}

@@ -130,12 +130,15 @@ const (
 	marks  = grown | turned
 )
 
-// The parts of a word: 8 bits of kind and marks, 24 of length, 32 of the position that
-// the writer has read up to.
+// The parts of a word: 8 bits of kind and marks, 16 of length, 40 of the position that
+// the writer has read up to, in lines. A word may lie unread while its reader writes on:
+// the position is told from others as long as that is less than 64 TiB.
 const (
 	lengthAt   = 8
-	readAt     = 32
+	readAt     = 24
 	lengthMask = 1<<(readAt-lengthAt) - 1
+	readMask   = 1<<64 - 1<<readAt
+	toRead     = readAt - 6 // how far a position, a multiple of 64, is moved to be there
 )
 
 // shortLap is how much of a lap at least lies before the last record but one of a short
@@ -160,7 +163,7 @@ type writer struct {
 	ring
 	tail  uint64
 	seen  uint64           // how far the reader has read, as far as is known
-	read  uint32           // how far the other ring has been read, to be told
+	read  uint64           // how far the other ring has been read, to be told
 	turns bool             // the next record ends the lap, if it is small
 	since uint64           // all of this lap from here on was small and answered
 	clean uint64           // up to here, the places from tail on hold 0
@@ -210,8 +213,8 @@ func (w *writer) goOn(body []byte) int {
 	return n
 }
 
-// hear notes what the reader tells of how far it has read: the lower half of a position.
-func (w *writer) hear(read uint32) { w.seen = max(w.seen, w.tail-uint64(uint32(w.tail)-read)) }
+// hear notes how far the reader has read, as its word tells it.
+func (w *writer) hear(read uint64) { w.seen = max(w.seen, w.tail-(w.tail<<toRead-read)>>toRead) }
 
 // publish makes the record at tail, with n bytes behind its word, readable.
 func (w *writer) publish(kind, n int) {
@@ -230,7 +233,7 @@ func (w *writer) publish(kind, n int) {
 	if w.clean <= next {
 		w.wipe(next, 1)
 	}
-	word.Store(uint64(w.read)<<readAt | uint64(n)<<lengthAt | uint64(kind))
+	word.Store(w.read<<toRead | uint64(n)<<lengthAt | uint64(kind))
 	w.tail = next
 	if w.clean == next+lineSize {
 		w.wipe(w.clean, ahead) // not the place at next: the reader looks at it by now
@@ -270,7 +273,7 @@ type reader struct {
 	// Of the record that next returned:
 	after uint64 // where the one behind it will be
 	wide  bool   // the ring has grown between the two
-	read  uint32 // what it tells of the other ring
+	read  uint64 // what it tells of the other ring
 }
 
 func newReader(mem []byte) reader {
@@ -293,7 +296,7 @@ func (r *reader) next() (kind int, content []byte) {
 	if kind > invite || n > r.lap-uint64(at)-wordSize || kind == first && n < transport.HeaderSize {
 		return -1, nil
 	}
-	r.after, r.wide, r.read = r.pos+uint64(length(int(n))), w&grown != 0, uint32(w>>readAt)
+	r.after, r.wide, r.read = r.pos+uint64(length(int(n))), w&grown != 0, w&readMask
 	if w&turned != 0 {
 		r.after = r.end(r.after)
 	}
