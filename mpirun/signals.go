@@ -22,12 +22,13 @@ var (
 )
 
 // catch starts to catch signals, but for those that were ignored when gompirun
-// started: nohup and shells without job control want that.
+// started: nohup and shells without job control want that. And the first process of a
+// container cannot stop itself, nor would anybody there continue it.
 func catch() *signals {
 	s := &signals{make(chan os.Signal, 16)}
 	for _, list := range [][]os.Signal{endJob[:], handedOn[:]} {
 		for _, sig := range list {
-			if !signal.Ignored(sig) {
+			if !signal.Ignored(sig) && (sig != syscall.SIGTSTP || os.Getpid() != 1) {
 				signal.Notify(s.c, sig)
 			}
 		}

@@ -4,6 +4,7 @@ package mpirun
 
 import (
 	"bufio"
+	"fmt"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -96,6 +97,20 @@ func TestStoppingAndContinuingTheJob(t *testing.T) {
 	k.cmd.Wait()
 	if code := k.cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("status %d after an interrupt, want 130", code)
+	}
+}
+
+// Ctrl-Z in a container, where gompirun is the first process: it goes on, and still hears
+// other signals.
+func TestTheFirstProcessOfAContainerIsNotStopped(t *testing.T) {
+	if err := exec.Command("unshare", "--map-root-user", "--pid", "--fork", "true").Run(); err != nil {
+		t.Skipf("no process ids of its own here: %v", err)
+	}
+	out, err := exec.Command("timeout", "-k", "1", fmt.Sprint(soon.Seconds()),
+		"unshare", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc",
+		"gompirun", "-np", "1", "sh", "-c", `trap "echo usr1; exit 0" USR1; kill -TSTP 1; kill -USR1 1; while :; do sleep 0.02; done`).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "usr1") {
+		t.Errorf("%v after TSTP, then USR1, want usr1 from the rank:\n%s", err, out)
 	}
 }
 
