@@ -102,7 +102,7 @@ func (s *SSH) tryAgain(err error, try int) bool {
 	}
 	says := func(what string) bool { return strings.Contains(r.said, what) }
 	if slices.ContainsFunc([]string{"kex_exchange_identification", "ssh_exchange_identification", "Connection reset by"}, says) {
-		return try < tries
+		return s.stubborn || try < tries
 	}
 	unborn := []string{"Could not resolve", "Connection refused", "No route to host", "Connection timed out"}
 	return s.stubborn && slices.ContainsFunc(unborn, says)

@@ -1,19 +1,19 @@
 package remote
 
 import (
+	"errors"
 	"os"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // words keeps the end of what a process says on its standard error.
 type words struct {
 	from *os.File
 	done chan struct{} // closed at the end
-
-	mu   sync.Mutex
-	tail []byte
+	tail []byte        // listen's until then
 }
 
 const (
@@ -21,33 +21,63 @@ const (
 	// wordsTime is how long the end of them is awaited, once the process has
 	// ended: something that it started may keep the pipe open.
 	wordsTime = 200 * time.Millisecond
+	// pipeful is what a pipe may hold.
+	pipeful = 64 << 10
 )
 
-// listen keeps what comes, until its end.
+// listen keeps what comes, until its end or the deadline that await sets.
 func (w *words) listen() {
 	defer close(w.done)
 	buf := make([]byte, maxWords)
 	for {
 		n, err := w.from.Read(buf)
-		w.mu.Lock()
-		w.tail = append(w.tail, buf[:n]...)
-		w.tail = w.tail[max(0, len(w.tail)-maxWords):]
-		w.mu.Unlock()
+		w.keep(buf[:n])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			w.drain(buf)
+		}
 		if err != nil {
 			return
 		}
 	}
 }
 
-// await returns what the process has said. It has ended.
+func (w *words) keep(said []byte) {
+	w.tail = append(w.tail, said...)
+	w.tail = w.tail[max(0, len(w.tail)-maxWords):]
+}
+
+// drain keeps what is in the pipe: a Read whose deadline is over does not look there.
+func (w *words) drain(buf []byte) {
+	conn, err := w.from.SyscallConn()
+	if err != nil || w.from.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	conn.Read(func(fd uintptr) bool {
+		for left := pipeful; left > 0; {
+			n, err := unix.Read(int(fd), buf)
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil || n == 0 {
+				break
+			}
+			w.keep(buf[:n])
+			left -= n
+		}
+		return true
+	})
+}
+
+// await returns what the process has said. It has ended, so all of that is in the pipe
+// at least, however long this process was kept from reading.
 func (w *words) await() string {
 	select {
 	case <-w.done:
 	case <-time.After(wordsTime):
+		w.from.SetReadDeadline(time.Now()) // fails only if the end has come
 	}
+	<-w.done
 	w.from.Close()
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	return string(w.tail)
 }
 

@@ -1,0 +1,29 @@
+package remote
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a process has said counts also if this one could not read it in time, and
+// another that has the pipe open may say more.
+func TestWordsAreReadHoweverLateItIs(t *testing.T) {
+	for _, said := range []string{"", "ssh: connect to host a port 22: Connection refused\n", strings.Repeat("many words\n", 3000) + "the last\n"} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		if _, err := w.WriteString(said); err != nil {
+			t.Fatal(err)
+		}
+		late := &words{from: r, done: make(chan struct{})}
+		r.SetReadDeadline(time.Now()) // as await does
+		late.listen()
+		if got, want := late.await(), said[max(0, len(said)-maxWords):]; got != want {
+			t.Errorf("%d bytes that end in %q, want %d that end in %q", len(got), lastWords(got, ""), len(want), lastWords(want, ""))
+		}
+	}
+}
