@@ -22,7 +22,8 @@ const silence = 3
 // pulse is what a link knows of its agent's life. The reader of the link sets
 // heard; everything else is the job's.
 type pulse struct {
-	heard  atomic.Int64  // nanoseconds since 1970 by our clock when something last came
+	heard  atomic.Bool   // something has come since the last beat
+	mute   int           // beats in a row before which nothing had come
 	round  time.Duration // how long the fastest answer took
 	pongs  int           // answers
 	offset int64         // the agent's clock minus ours, 0 before the first answer
@@ -32,12 +33,12 @@ type pulse struct {
 // A listener notes when something comes.
 type listener struct {
 	io.Reader
-	heard *atomic.Int64
+	heard *atomic.Bool
 }
 
 func (l listener) Read(b []byte) (int, error) {
 	n, err := l.Reader.Read(b)
-	l.heard.Store(time.Now().UnixNano())
+	l.heard.Store(true)
 	return n, err
 }
 
@@ -52,28 +53,26 @@ func (j *job) startBeats() (stop func()) {
 		return func() {}
 	}
 	t := time.NewTicker(j.heartbeat)
-	j.beats, j.lastBeat = t.C, time.Now()
+	j.beats = t.C
 	for _, l := range j.links {
-		l.heard.Store(time.Now().UnixNano())
+		l.heard.Store(true)
 	}
 	return t.Stop
 }
 
-// beat pings all agents and gives up those that are silent, unless this process
-// itself was stopped for a while.
+// beat pings all agents and gives up those that are silent. It counts beats and not
+// time: one that comes late, because this process was stopped or kept from running, is
+// one, and what has come meanwhile may not have been read.
 func (j *job) beat() {
-	now := time.Now()
-	slept := now.Sub(j.lastBeat) > 2*j.heartbeat
-	j.lastBeat = now
 	for _, l := range j.links {
 		if l.drained || l.given {
 			continue
 		}
-		if slept {
-			l.heard.Store(now.UnixNano())
+		if l.mute++; l.heard.Swap(false) {
+			l.mute = 0
 		}
-		if quiet := now.Sub(time.Unix(0, l.heard.Load())); quiet >= silence*j.heartbeat {
-			j.giveUp(l, quiet)
+		if l.mute == silence {
+			j.giveUp(l)
 			continue
 		}
 		l.ping()
@@ -82,10 +81,10 @@ func (j *job) beat() {
 
 // giveUp ends the job because an agent is silent. What stands for the agent
 // here is killed; on its host the agent, or who watches it, kills the ranks.
-func (j *job) giveUp(l *link, quiet time.Duration) {
+func (j *job) giveUp(l *link) {
 	l.given = true
 	c := &cause{status: statusFailed, text: fmt.Sprintf("%s: nothing heard for %v: the host or the agent on it is frozen, or the network is cut; %s lost with it",
-		l.host, quiet.Round(100*time.Millisecond), ranksText(l.ranks))}
+		l.host, silence*j.heartbeat, ranksText(l.ranks))}
 	j.sequel.lost = append(j.sequel.lost, c.text)
 	j.end(c)
 	l.agent.Kill()

@@ -42,7 +42,6 @@ type job struct {
 	signals  *signals
 	timer    <-chan time.Time // the job's time limit
 	beats    <-chan time.Time // of the heart
-	lastBeat time.Time
 
 	stdinData chan []byte // what has been read of standard input, nil before it is
 

@@ -60,7 +60,7 @@ func (j *job) signalled(s os.Signal) {
 		stop()
 		resume()
 		for _, l := range j.links {
-			l.heard.Store(time.Now().UnixNano())
+			l.heard.Store(true)
 		}
 	default:
 		j.broadcast(&ctl.Signal{Number: int(sig)})

@@ -83,6 +83,10 @@ func Run(in, out int, guarded bool) int {
 		}
 		return cannotStart
 	}
+	if a.deaf {
+		fmt.Fprintf(os.Stderr, "gompirun: agent: nothing heard from gompirun for %v\n", silence*a.every)
+		return cannotStart
+	}
 	return 0
 }
 

@@ -24,6 +24,7 @@ type pulse struct {
 	lastWord time.Time     // when something last came from it
 	next     time.Time     // when the warden has to be told again
 	asleep   bool          // the launcher has been stopped by its user
+	deaf     bool          // it has been given up, because it is silent
 	warden   int           // the pipe to the warden, -1 if there is none
 }
 
@@ -47,6 +48,7 @@ func (a *agent) beat(now time.Time) {
 	a.next = now.Add(a.every / 2)
 	a.tellWarden(silence * a.every)
 	if now.Sub(a.lastWord) >= silence*a.every && !a.asleep && !a.orphaned {
+		a.deaf = true
 		a.orphan()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -373,10 +374,13 @@ func (b *Bed) remove() {
 	exec.Command("ip", "link", "del", b.bridge()).Run() // it may never have been made
 	if b.t.Failed() {
 		for i := range b.hosts {
-			b.t.Logf("sshd of %s:\n%s", b.Name(i+1), b.Log(i+1))
+			b.t.Logf("sshd of %s, but for logins:\n%s", b.Name(i+1), usual.ReplaceAllString(b.Log(i+1), ""))
 		}
 	}
 }
+
+// usual are the lines that sshd logs when nothing is wrong.
+var usual = regexp.MustCompile(`(?m)^(Server listening|Accepted publickey|Received disconnect|Disconnected from) .*\n`)
 
 // inSpace returns the processes of a network namespace.
 func inSpace(space string) []Process {
