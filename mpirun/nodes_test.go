@@ -367,7 +367,7 @@ func runs(pid int) bool {
 func TestNobodyJoinsWithoutTheToken(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	at := place(t)
-	args := []string{"-nnodes", "2", "-rdzv-endpoint", at, "-start-timeout", "8"}
+	args := []string{"-nnodes", "2", "-rdzv-endpoint", at, "-start-timeout", "20"}
 	n := startNode(t, []string{"GOMPI_TOKEN="}, append(args, "-node-rank", "0", "true")...)
 	n.wants(t, statusFailed)
 	if said := n.err.String(); !strings.Contains(said, "head -c 32 /dev/urandom") || !strings.Contains(said, "-rdzv-token-file") {

@@ -139,12 +139,12 @@ func TestStartUpCanBeEnded(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b := testbed.New(t, 2)
 	b.Silence(2)
-	status, _, said := remotely(t, b, "-timeout", "7", "-H", "host1,host2", "true")
+	status, _, said := remotely(t, b, "-timeout", "20", "-start-timeout", "60", "-H", "host1,host2", "true")
 	if status != statusTimeout {
 		t.Errorf("-timeout: status %d, want %d", status, statusTimeout)
 	}
 	matches(t, "-timeout", said, `^gompirun: [01] of 2 agents are up, waiting for (host1, )?host2$`,
-		`^gompirun: time limit of 7s reached while waiting for host2$`)
+		`^gompirun: time limit of 20s reached while waiting for host2$`)
 	k := startTalk(t, "-rsh", b.RSH(), "-H", "host1,host2", "true")
 	k.expect("waiting for host2")
 	k.cmd.Process.Signal(syscall.SIGINT)

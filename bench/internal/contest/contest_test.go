@@ -108,7 +108,7 @@ func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
 		fake(t, "works", says),
 	}
 	var rows, misses []string
-	p := Plan{Rounds: 1, NPs: []int{2}, Ops: []string{"bcast"}, Limit: 5 * time.Second, Probe: still}
+	p := Plan{Rounds: 1, NPs: []int{2}, Ops: []string{"bcast"}, Limit: 15 * time.Second, Probe: still}
 	err := p.Run(t.Context(), entrants, func(s report.Sample) error {
 		rows = append(rows, s.Impl)
 		return nil
@@ -121,7 +121,7 @@ func TestAnEntrantThatFailsIsAMissAndKeepsItsRows(t *testing.T) {
 	}
 	want := []string{
 		"dies, bcast, np=2, round 1: exit status 1: the reason",
-		"hangs, bcast, np=2, round 1: time limit of 5s",
+		"hangs, bcast, np=2, round 1: time limit of 15s",
 		`babbles, bcast, np=2, round 1: header "hello": want ` + report.Header,
 	}
 	if !slices.Equal(misses, want) {
