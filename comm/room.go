@@ -46,10 +46,10 @@ func newHostMemory(info *boot.Info, t *shm.Transport) *hostMemory {
 	}
 	m := &hostMemory{info: info, local: localRanks(s), limit: seg.MemoryLimit, shm: t}
 	rooms, heap := node.Divide(s.Arena(info.LocalRank))
-	claim := func(off, n int) error { return s.ClaimArena(info.LocalRank, off, n) }
-	m.pool = node.NewPool(rooms, s.Ranks(), claim, endedOf(info))
+	m.pool = node.NewPool(rooms, s.Ranks(),
+		func(off, n int) error { return s.ClaimArena(info.LocalRank, off, n) }, endedOf(info))
 	m.heap = node.NewHeap(heap,
-		func(off, n int) error { return claim(len(rooms)+off, n) },
+		func(off, n int) error { return s.ClaimHuge(info.LocalRank, len(rooms)+off, n) },
 		func(off, n int) error { return s.ReleaseArena(info.LocalRank, len(rooms)+off, n) })
 	return m
 }

@@ -59,7 +59,7 @@
 // is sealed against shrinking. Those of the area and the arenas are holes until a
 // rank claims them. So running out of memory is an error at one of these moments, and
 // touching what exists never raises SIGBUS. Memory of the heap becomes a hole again
-// when it is freed.
+// when it is freed. Long parts of the heap are claimed on huge pages, if there are any.
 package seg
 
 import (

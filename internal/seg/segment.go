@@ -17,8 +17,9 @@ type Segment struct {
 	calls []record
 	limit func() Limit // what Claim looks at
 
-	mapped sync.Once // arenas
-	arenas []byte
+	mapped    sync.Once // arenas
+	arenas    []byte
+	addresses []byte // where they may lie
 }
 
 // view makes a Segment of mapped memory whose header is in place.

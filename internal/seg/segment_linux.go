@@ -96,11 +96,25 @@ func mapAll(fd, size, end int) ([]byte, error) {
 // same bytes. If they are many it looks first at what is left: some kernels kill a
 // process for want of memory where they could tell it.
 func (s *Segment) Claim(off, n int) error {
-	if n >= many {
-		if l := s.limit(); l.Left < int64(n)+spare {
-			return fmt.Errorf("%s of shared memory: want %s to be left besides, there is %v: %w", Amount(int64(n)), Amount(spare), l, unix.ENOMEM)
-		}
+	if err := s.afford(n); err != nil {
+		return err
 	}
+	return s.allocate(off, n)
+}
+
+// afford looks whether n bytes are left, if they are many.
+func (s *Segment) afford(n int) error {
+	if n < many {
+		return nil
+	}
+	if l := s.limit(); l.Left < int64(n)+spare {
+		return fmt.Errorf("%s of shared memory: want %s to be left besides, there is %v: %w", Amount(int64(n)), Amount(spare), l, unix.ENOMEM)
+	}
+	return nil
+}
+
+// allocate has n bytes of the area exist.
+func (s *Segment) allocate(off, n int) error {
 	for {
 		err := unix.Fallocate(s.fd, 0, int64(s.head.end)+int64(off), int64(n))
 		if err != unix.EINTR {
@@ -120,34 +134,27 @@ const (
 // ClaimArena makes sure that n bytes from off on of a local rank's arena exist. It
 // may be called again for the same bytes.
 func (s *Segment) ClaimArena(local, off, n int) error {
-	return s.Claim(AreaSize(s.Ranks())+local*ArenaSize(s.Ranks())+off, n)
+	return s.Claim(s.arenaAt(local)+off, n)
 }
 
 // ReleaseArena makes a hole again of n bytes from off on of a local rank's arena,
 // whole pages. What is there when they are claimed or touched again is zero.
 func (s *Segment) ReleaseArena(local, off, n int) error {
-	at := int(s.head.end) + AreaSize(s.Ranks()) + local*ArenaSize(s.Ranks()) + off
-	return unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(at), int64(n))
+	at := int64(s.head.end) + int64(s.arenaAt(local)+off)
+	return unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, int64(n))
 }
 
-func (s *Segment) mapArenas() {
-	at := int64(s.head.end) + int64(AreaSize(s.Ranks()))
-	mem, err := unix.Mmap(s.fd, at, arenaSpace, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return
-	}
-	_ = unix.Madvise(mem, unix.MADV_DONTDUMP) // or a core dump looks at every page of it
-	s.arenas = mem
-}
+// arenaAt returns where a local rank's arena begins, from the area on.
+func (s *Segment) arenaAt(local int) int { return AreaSize(s.Ranks()) + local*ArenaSize(s.Ranks()) }
 
 // Close unmaps the segment and closes its descriptor. Nothing of the Segment,
 // its Ranks included, may be used after it.
 func (s *Segment) Close() error {
 	err := unix.Munmap(s.mem)
-	if s.arenas != nil {
-		unix.Munmap(s.arenas)
+	if s.addresses != nil {
+		unix.Munmap(s.addresses)
 	}
 	unix.Close(s.fd)
-	s.mem, s.head, s.lines, s.calls, s.arenas = nil, nil, nil, nil, nil
+	s.mem, s.head, s.lines, s.calls, s.arenas, s.addresses = nil, nil, nil, nil, nil, nil
 	return err
 }

@@ -16,6 +16,9 @@ func (s *Segment) Claim(off, n int) error { return errors.ErrUnsupported }
 // ClaimArena fails.
 func (s *Segment) ClaimArena(local, off, n int) error { return errors.ErrUnsupported }
 
+// ClaimHuge fails.
+func (s *Segment) ClaimHuge(local, off, n int) error { return errors.ErrUnsupported }
+
 // ReleaseArena fails.
 func (s *Segment) ReleaseArena(local, off, n int) error { return errors.ErrUnsupported }
 

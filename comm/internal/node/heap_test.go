@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 )
 
 // A book remembers what pages of a heap exist.
@@ -42,7 +43,8 @@ func newTestHeap(t *testing.T, pages int) (*Heap, *book) {
 }
 
 func TestHeapTakesAndGivesBackWholePages(t *testing.T) {
-	h, b := newTestHeap(t, 200)
+	const pages = 2000
+	h, b := newTestHeap(t, pages)
 	rng := rand.New(rand.NewPCG(1, 2))
 	var offs []int
 	for range 5000 {
@@ -53,7 +55,7 @@ func TestHeapTakesAndGivesBackWholePages(t *testing.T) {
 			offs = offs[:len(offs)-1]
 			continue
 		}
-		n := 1 + rng.IntN(30*heapAlign)
+		n := 1 + rng.IntN(1<<(10+rng.IntN(13)))
 		off, err := h.Reserve(n)
 		if err != nil {
 			continue // the book says whether places overlap
@@ -61,6 +63,9 @@ func TestHeapTakesAndGivesBackWholePages(t *testing.T) {
 		mem, err := h.Claim(off)
 		if err != nil || len(mem) < n || &mem[0] != &h.mem[off] {
 			t.Fatalf("%d bytes: got %d and %v", n, len(mem), err)
+		}
+		if at := uintptr(unsafe.Pointer(&mem[0])); n >= hugePage && at%hugePage != 0 {
+			t.Fatalf("%d bytes begin %d behind where a huge page would", n, at%hugePage)
 		}
 		offs = append(offs, off)
 	}
@@ -70,8 +75,14 @@ func TestHeapTakesAndGivesBackWholePages(t *testing.T) {
 	if b.exist != 0 || h.Len() != 0 {
 		t.Errorf("%d pages exist and %d places are taken when all is given back", b.exist, h.Len())
 	}
-	if off, err := h.Reserve(200 * heapAlign); err != nil || off != 0 {
+	off, err := h.Reserve(pages*heapAlign - hugePage) // wherever huge pages would begin
+	if err != nil || off >= hugePage {
 		t.Errorf("all of it: got a place at %d and %v", off, err)
+	}
+	if off > 0 {
+		if gap, err := h.Reserve(off); err != nil || gap != 0 {
+			t.Errorf("the %d bytes before: got a place at %d and %v", off, gap, err)
+		}
 	}
 }
 
