@@ -29,7 +29,8 @@ import (
 // their collectives. Where one rank cannot have as much, all get ErrMemory. Free gives
 // the memory back, and so does Close: it must not be touched after either. The system
 // zeroes what Alloc takes, at the speed of memory; so take once what is used again and
-// again. From 2 MiB on it takes huge pages, where there are any: on Linux 6.1 or newer.
+// again. Memory that ranks share is on huge pages, as far as it fills any of 2 MiB, where
+// the kernel makes such (Linux 6.1 or newer).
 func Alloc[T Scalar](ctx context.Context, c *Comm, n int) ([]T, error) {
 	b, err := c.Alloc(ctx, mem.TypeOf[T](), n)
 	if err != nil {
@@ -125,9 +126,10 @@ func (c *Comm) giveBack(off int) {
 	}
 }
 
-// returnLoans gives back what is left when c is closed. If c is broken, or a collective
-// is under way, peers may still write there: then it waits until they have left.
-func (c *Comm) returnLoans(broken error) {
+// returnLoans gives back what is left when c is closed. Unless it was calm, peers may
+// still write there, because c was broken or a collective under way: then it waits until
+// they have left.
+func (c *Comm) returnLoans(calm bool) {
 	c.loans.mu.Lock()
 	defer c.loans.mu.Unlock()
 	left := c.loans.all
@@ -139,7 +141,7 @@ func (c *Comm) returnLoans(broken error) {
 			}
 		}
 	}
-	if c.block == 0 || broken == nil && c.turns.over() {
+	if c.block == 0 || calm {
 		free()
 	} else {
 		c.memory.pool.WhenVacant(c.block, free)

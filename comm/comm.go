@@ -98,9 +98,10 @@ func (c *Comm) Close(ctx context.Context) error {
 		return nil
 	}
 	broken := c.ch.Err()
+	calm := broken == nil && c.turns.over() // what is under way ends as soon as it sees that c is closed
 	c.ch.Close()
 	c.closeDevices()
-	c.returnLoans(broken)
+	c.returnLoans(calm)
 	c.abandon(ctx, broken)
 	if c.open.Add(-1) > 0 {
 		return nil
