@@ -23,7 +23,7 @@ func TestClaimHugeClaimsWhatItSaysAndNoMore(t *testing.T) {
 	} {
 		mine, n := s.Arena(1), test.n*pageSize
 		off := place(mine, test.at)
-		if o.Arena(1)[off] != 0 || s.ReleaseArena(1, off, pageSize) != nil { // o has page tables before there are pages
+		if o.Arena(1)[off] != 0 || s.ReleaseArena(1, off-test.at*pageSize, 10*hugePage) != nil { // o has page tables before there are pages
 			t.Fatal("there is something")
 		}
 		before := held(t, s)

@@ -64,9 +64,6 @@ func TestHeapTakesAndGivesBackWholePages(t *testing.T) {
 		if err != nil || len(mem) < n || &mem[0] != &h.mem[off] {
 			t.Fatalf("%d bytes: got %d and %v", n, len(mem), err)
 		}
-		if at := uintptr(unsafe.Pointer(&mem[0])); n >= hugePage && at%hugePage != 0 {
-			t.Fatalf("%d bytes begin %d behind where a huge page would", n, at%hugePage)
-		}
 		offs = append(offs, off)
 	}
 	for _, off := range offs {
@@ -75,14 +72,42 @@ func TestHeapTakesAndGivesBackWholePages(t *testing.T) {
 	if b.exist != 0 || h.Len() != 0 {
 		t.Errorf("%d pages exist and %d places are taken when all is given back", b.exist, h.Len())
 	}
-	off, err := h.Reserve(pages*heapAlign - hugePage) // wherever huge pages would begin
-	if err != nil || off >= hugePage {
+	if off, err := h.Reserve(pages * heapAlign); err != nil || off != 0 {
 		t.Errorf("all of it: got a place at %d and %v", off, err)
 	}
-	if off > 0 {
-		if gap, err := h.Reserve(off); err != nil || gap != 0 {
-			t.Errorf("the %d bytes before: got a place at %d and %v", off, gap, err)
+}
+
+// What is long begins where huge pages do, as long as there is such a place.
+func TestHeapPutsWhatIsLongOnHugePages(t *testing.T) {
+	h, _ := newTestHeap(t, 4*hugePage/heapAlign) // wherever it lies, three huge pages are whole
+	var offs []int
+	for range 3 {
+		off, err := h.Reserve(hugePage)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if at := uintptr(unsafe.Pointer(&h.mem[off])); at%hugePage != 0 {
+			t.Errorf("it begins %d behind where a huge page does", at%hugePage)
+		}
+		offs = append(offs, off)
+	}
+	if offs[0] > 0 {
+		if off, err := h.Reserve(offs[0]); err != nil || off != 0 {
+			t.Errorf("the %d bytes before: got a place at %d and %v", offs[0], off, err)
+		}
+		h.Free(0)
+	}
+	h.Free(offs[1])
+	h.Free(offs[2])
+	if off, err := h.Reserve(2*hugePage + heapAlign); offs[0]+3*hugePage < len(h.mem) && (err != nil || off != offs[1]) {
+		t.Errorf("two and a bit: got a place at %d and %v, want %d", off, err, offs[1])
+	}
+}
+
+func TestHeapTakesAPlaceWhereNoHugePageBegins(t *testing.T) {
+	h, _ := newTestHeap(t, hugePage/heapAlign)
+	if off, err := h.Reserve(hugePage); err != nil || off != 0 {
+		t.Errorf("got a place at %d and %v, want all of it", off, err)
 	}
 }
 
