@@ -52,18 +52,20 @@ func (j *job) startBeats() (stop func()) {
 	if j.heartbeat <= 0 {
 		return func() {}
 	}
-	t := time.NewTicker(j.heartbeat)
-	j.beats = t.C
+	j.heart = time.NewTicker(j.heartbeat)
+	j.beats = j.heart.C
 	for _, l := range j.links {
 		l.heard.Store(true)
 	}
-	return t.Stop
+	return j.heart.Stop
 }
 
 // beat pings all agents and gives up those that are silent. It counts beats and not
 // time: one that comes late, because this process was stopped or kept from running, is
-// one, and what has come meanwhile may not have been read.
+// one, and what has come meanwhile may not have been read. The next comes no sooner for
+// that.
 func (j *job) beat() {
+	j.heart.Reset(j.heartbeat)
 	for _, l := range j.links {
 		if l.drained || l.given {
 			continue

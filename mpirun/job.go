@@ -41,7 +41,8 @@ type job struct {
 	input    *input
 	signals  *signals
 	timer    <-chan time.Time // the job's time limit
-	beats    <-chan time.Time // of the heart
+	heart    *time.Ticker     // nil if none beats
+	beats    <-chan time.Time // its
 
 	stdinData chan []byte // what has been read of standard input, nil before it is
 

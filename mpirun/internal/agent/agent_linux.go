@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime"
 	"time"
 
@@ -76,7 +77,9 @@ func Run(in, out int, guarded bool) int {
 		a.warden = wardenFD
 	}
 	defer func() { a.pen.remove() }()
-	if err := a.serve(); err != nil {
+	err := a.serve()
+	signal.Ignore(unix.SIGPIPE) // nobody may read any more what is said
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
 		for a.orphan(); !a.end.over; time.Sleep(killPeriod) {
 			a.tick(time.Now())

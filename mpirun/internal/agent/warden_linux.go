@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"os/signal"
 	"syscall"
 	"time"
 
@@ -53,7 +54,9 @@ func guard(flag string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
-	if awaitSilence(pipe[0]) {
+	silent := awaitSilence(pipe[0])
+	signal.Ignore(unix.SIGPIPE) // nobody may read any more what is said
+	if silent {
 		fmt.Fprintln(os.Stderr, "gompirun: the agent was stopped, or hung, and has been killed")
 	} else {
 		awaitEnd(pid)

@@ -21,8 +21,8 @@ const (
 	// wordsTime is how long the end of them is awaited, once the process has
 	// ended: something that it started may keep the pipe open.
 	wordsTime = 200 * time.Millisecond
-	// pipeful is what a pipe may hold.
-	pipeful = 64 << 10
+	// pipeful is the most that a pipe holds: 16 pages, of 4 KiB or 64.
+	pipeful = 1 << 20
 )
 
 // listen keeps what comes, until its end or the deadline that await sets.
@@ -74,7 +74,9 @@ func (w *words) await() string {
 	select {
 	case <-w.done:
 	case <-time.After(wordsTime):
-		w.from.SetReadDeadline(time.Now()) // fails only if the end has come
+		if w.from.SetReadDeadline(time.Now()) != nil {
+			return "" // it cannot be polled, so nothing ends the Read
+		}
 	}
 	<-w.done
 	w.from.Close()
@@ -97,5 +99,6 @@ func lastWords(text, lead string) string {
 // idle reports whether a line of ssh or srun is one that says nothing of a
 // failure.
 func idle(line string) bool {
-	return strings.HasPrefix(line, "Warning: Permanently added") || strings.HasSuffix(line, "lacks support for cpu binding")
+	return strings.HasPrefix(line, "Warning: Permanently added") || strings.HasSuffix(line, "lacks support for cpu binding") ||
+		strings.HasPrefix(line, "srun: error: ") && strings.Contains(line, "Exited with exit code") // which we know
 }
