@@ -180,9 +180,9 @@ var disasters = []disaster{
 	{name: "there is no such host", flags: "-q -H host1:2,nosuch.invalid:2", run: sh(idle), early: true, status: 125, first: `^gompirun: .*nosuch\.invalid`},
 }
 
-// silences are disasters that nothing tells but the silence of hearts that beat fast.
-var silences = []disaster{
-	// gompirun and agents.
+// Disasters that nothing tells but the silence of hearts that beat fast: of gompirun and
+// agents, and of hosts and the network.
+var silentProcesses = []disaster{
 	{name: "gompirun is stopped, and the agents give it up", run: sh(idle), strike: func(s *scene) {
 		s.cmd.Process.Signal(syscall.SIGSTOP)
 		s.awaitNone()
@@ -196,8 +196,9 @@ var silences = []disaster{
 		kill(syscall.SIGSTOP, agentProcess)(s)
 		s.cmd.Process.Kill()
 	}, status: -1, first: `^$`},
+}
 
-	// Hosts and the network.
+var silentHosts = []disaster{
 	{name: "a host is frozen, and thaws", run: sh(idle), strike: kill(syscall.SIGSTOP, "sshd: root", wardenProcess, agentProcess, "sleep 1000"),
 		after:  kill(syscall.SIGCONT, "sleep 1000", agentProcess, wardenProcess, "sshd: root"), // who thaws last is the first to see the end
 		status: 125, first: `^gompirun: host2: nothing heard for .*; 2 ranks from 2 to 3 lost with it$`},
@@ -211,7 +212,11 @@ var silences = []disaster{
 
 func TestDisasters(t *testing.T) { play(t, disasters) }
 
-func TestDisastersThatAreSilent(t *testing.T) { play(t, silences, "-heartbeat", beat.String()) }
+func TestDisastersOfSilentProcesses(t *testing.T) {
+	play(t, silentProcesses, "-heartbeat", beat.String())
+}
+
+func TestDisastersOfSilentHosts(t *testing.T) { play(t, silentHosts, "-heartbeat", beat.String()) }
 
 func play(t *testing.T, all []disaster, flags ...string) {
 	if testing.Short() {
