@@ -23,7 +23,7 @@ const (
 	// 10 ms of a processor and three descriptors.
 	atOnce = 64
 	// A server that is asked by too many at once drops connections: then we try
-	// again, so many times, with growing pauses.
+	// again, so many times if it is not stubborn, with growing pauses.
 	tries      = 5
 	firstPause = 200 * time.Millisecond
 	longPause  = 5 * time.Second
@@ -37,7 +37,7 @@ const (
 type SSH struct {
 	command  []string // ssh and its arguments
 	agent    string   // the command that runs an agent; "" to find or send ours
-	stubborn bool     // go on trying hosts that refuse or do not resolve
+	stubborn bool     // go on trying hosts that refuse, drop connections or do not resolve
 	self     self
 	slots    chan struct{}
 }
@@ -45,7 +45,7 @@ type SSH struct {
 // NewSSH returns an SSH that logs in with command, which takes ssh's arguments.
 // agent, if not empty, is the command that runs a gompirun on the hosts; else
 // the one at our path is used, or ours is sent. A stubborn SSH goes on trying
-// hosts that refuse or do not resolve: they may only just be starting.
+// hosts that refuse, drop connections or do not resolve: they may only just be starting.
 func NewSSH(command []string, agent string, stubborn bool) (*SSH, error) {
 	s := &SSH{command: command, agent: agent, stubborn: stubborn, slots: make(chan struct{}, atOnce)}
 	var err error
