@@ -289,8 +289,8 @@ func TestReceivesIntoDeviceMemoryFailAsOthers(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if c.Rank() == 1 {
-			return errors.Join(c.Send(ctx, 0, 1, comm.Of([]int32{1, 2, 3})), c.Send(ctx, 0, 2, comm.Of([]float32{1})))
+		if c.Rank() == 1 { // it leaves only then: receives from who has left fail, and are not canceled
+			return errors.Join(c.Barrier(ctx), c.Send(ctx, 0, 1, comm.Of([]int32{1, 2, 3})), c.Send(ctx, 0, 2, comm.Of([]float32{1})))
 		}
 		r := c.Irecv(1, 5, b)
 		if !r.Cancel() {
@@ -298,6 +298,9 @@ func TestReceivesIntoDeviceMemoryFailAsOthers(t *testing.T) {
 		}
 		if _, err := r.Wait(ctx); !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("canceled receive: %v", err)
+		}
+		if err := c.Barrier(ctx); err != nil {
+			return err
 		}
 		st, err := c.Recv(ctx, 1, 1, b)
 		if !errors.Is(err, comm.ErrTruncated) || st.Count() != 3 {

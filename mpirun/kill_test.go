@@ -52,7 +52,7 @@ func launchVictims(t *testing.T, np int, flags ...string) *launched {
 	lines := bufio.NewReader(out)
 	for range np {
 		if line, err := lines.ReadString('\n'); err != nil {
-			t.Fatalf("%q, %v; want ready from each of %d ranks", line, err, np)
+			t.Fatalf("%q, %v, then %v; want ready from each of %d ranks\n%s", line, err, cmd.Wait(), np, l.said.String())
 		}
 	}
 	agents := childrenOf(cmd.Process.Pid)
