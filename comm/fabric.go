@@ -53,6 +53,7 @@ func (cfg Config) fabric(b boot.Boot) (Fabric, error) {
 	if info.Size == 1 {
 		return solo(b), nil
 	}
+	shortenSlices()
 	bell := -1
 	if info.LocalRank < len(info.Bells) {
 		bell = info.Bells[info.LocalRank]

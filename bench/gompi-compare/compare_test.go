@@ -4,7 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,12 +39,13 @@ func TestAComparisonSaysWhatIsMissing(t *testing.T) {
 	csv, html := filepath.Join(t.TempDir(), "raw.csv"), filepath.Join(t.TempDir(), "all.html")
 	var out, progress strings.Builder
 	status := run([]string{"-gompirun", gompirun, "-bench", "gompi-bench", "-rounds", "2", "-np", "2", "-transport", "tcp", "-peers", "openmpi-tcp,mpich-tcp",
-		"-csv", csv, "-html", html, "bcast", "scan"}, &out, &progress)
+		"-busy", "1", "-csv", csv, "-html", html, "bcast", "scan"}, &out, &progress)
 	if status != 0 {
 		t.Errorf("status %d: %s", status, progress.String())
 	}
 	for _, want := range []string{
 		"# gompi\n",
+		"- threads that compute meanwhile: 1\n",
 		"- rounds, in turn: 2; ",
 		"-np 2 gompi-bench -format csv -sizes 8,1K,16K,64K,1M,4M,16M,64M -type float32 -redop sum -budget 20ms`",
 		" | 4.00 / 4.50 | missing |   missing |\n", // once or twice: the machine may change its state between the rounds
@@ -59,10 +62,30 @@ func TestAComparisonSaysWhatIsMissing(t *testing.T) {
 		t.Errorf("raw rows, error %v:\n%swant\n%s", err, raw, want)
 	}
 	page, err := os.ReadFile(html)
-	for _, want := range []string{"<h2>gompi-compare, 2 ranks, tcp</h2>", ">gompi: 4 us<", "mpich-tcp: not installed", "gompi, scan, np=2, round 2: exit status 9"} {
+	for _, want := range []string{"<h2>gompi-compare, 2 ranks, tcp, threads that compute meanwhile: 1</h2>", ">gompi: 4 us<", "mpich-tcp: not installed", "gompi, scan, np=2, round 2: exit status 9"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("error %v: no %q in\n%s", err, want, page)
 		}
+	}
+}
+
+// The threads use the processor, and rest gives back what they were given.
+func TestThreadsCompute(t *testing.T) {
+	used := func() time.Duration {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano())
+	}
+	before, processors, begun := used(), runtime.GOMAXPROCS(0), time.Now()
+	rest := compute(3)
+	for used()-before < 50*time.Millisecond && time.Since(begun) < time.Minute {
+		time.Sleep(time.Millisecond) // or it is this loop that uses it
+	}
+	rest()
+	if got := used() - before; got < 50*time.Millisecond || runtime.GOMAXPROCS(0) != processors {
+		t.Errorf("they used %v in %v, and left %d processors of %d", got, time.Since(begun), runtime.GOMAXPROCS(0), processors)
 	}
 }
 
@@ -70,6 +93,7 @@ func TestParseRefuses(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
 		{"alreduce", `operation "alreduce": want one of latency,`},
 		{"-peers mvapich", `peer "mvapich": want some of openmpi-tcp,`},
+		{"-busy -1", "want a whole number, 1 or more"},
 		{"-np 2,0", `-np "2,0": "0": want numbers of ranks, 1 or more`},
 	} {
 		if _, err := parse(strings.Fields(tt.args)); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -18,7 +18,8 @@ type config struct {
 	peers           []contest.Competitor
 	gloo            bool // is a peer, too
 	transport       string
-	csv, html       string // files
+	csv, html       string    // files
+	busy            cli.Count // threads that compute beside all entrants
 	measured        measure.Options
 	plan            contest.Plan
 	set             *cli.Set
@@ -62,6 +63,7 @@ func parse(args []string) (config, error) {
 	s.BoolVar(&cfg.measured.InPlace, "inplace", false, "the in-place forms, of the operations that have one")
 	s.BoolVar(&cfg.measured.Dirty, "dirty", false, "every rank writes its vectors anew before each call, off the clock")
 	s.BoolVar(&cfg.measured.Alloc, "alloc", false, "gompi's vectors are from comm.Alloc; the peers' are what they always are")
+	s.Var(&cfg.busy, "busy", "how many threads of gompi-compare compute meanwhile, as loaders of data would")
 	s.StringVar(&cfg.transport, "transport", "", "transport that gompi is to use (default its own choice)")
 	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
 	s.Var(&limit, "limit", "how long one run may take: an operation of one entrant, all sizes")

@@ -122,7 +122,11 @@ func (r *results) explained() string {
 	return text
 }
 
-func (r *results) hasBars() bool { return r.cfg.transport != "tcp" }
+// hasBars reports whether there are aims for what is compared.
+func (r *results) hasBars() bool { return r.cfg.transport != "tcp" && r.cfg.busy == 0 }
+
+// busy says what computes beside the entrants.
+func (r *results) busy() string { return fmt.Sprintf("threads that compute meanwhile: %d", r.cfg.busy) }
 
 func (r *results) hasLimit() bool {
 	return slices.ContainsFunc(r.samples, func(s report.Sample) bool { return s.Impl == report.Limit })
@@ -176,11 +180,14 @@ func (r *results) missed() []string {
 
 // head says on what was measured, and how.
 func (r *results) head() []string {
-	return []string{
-		contest.Machine(),
+	lines := []string{contest.Machine()}
+	if r.cfg.busy > 0 {
+		lines = append(lines, r.busy())
+	}
+	return append(lines,
 		fmt.Sprintf("flag between two processors: %s", states(r.probes)),
 		fmt.Sprintf("rounds, in turn: %d; %s, %v in all", r.cfg.plan.Rounds, r.began.Format(time.DateOnly), r.took.Round(time.Second)),
-	}
+	)
 }
 
 // states sums up probes: the states in their order, and the span of their times.
@@ -225,7 +232,7 @@ func (r *results) section() report.Section {
 	for _, is := range []struct {
 		so   bool
 		text string
-	}{{r.cfg.transport != "", r.cfg.transport}, {r.cfg.measured.InPlace, "in place"}, {r.cfg.measured.Alloc, "gompi's vectors from comm.Alloc"}, {r.cfg.measured.Dirty, "vectors written before each call"}} {
+	}{{r.cfg.transport != "", r.cfg.transport}, {r.cfg.measured.InPlace, "in place"}, {r.cfg.measured.Alloc, "gompi's vectors from comm.Alloc"}, {r.cfg.measured.Dirty, "vectors written before each call"}, {r.cfg.busy > 0, r.busy()}} {
 		if is.so {
 			title += ", " + is.text
 		}

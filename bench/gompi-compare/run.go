@@ -9,6 +9,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"gompi/bench/internal/contest"
@@ -44,6 +46,7 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 		return res.probes[len(res.probes)-1]
 	}
 	plan.Yardstick = cfg.yardstick()
+	rest := compute(int(cfg.busy))
 	ended := plan.Run(ctx, res.entrants, func(s report.Sample) error {
 		res.samples = append(res.samples, s)
 		if s.Impl != report.Limit {
@@ -54,6 +57,7 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 		res.misses = append(res.misses, m)
 		fmt.Fprintln(stderr, m)
 	})
+	rest()
 	if ended == nil {
 		res.memory, ended = cfg.memory(ctx, shop)
 	}
@@ -63,6 +67,24 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 		ended = errors.Join(ended, res.section().AddTo(cfg.html))
 	}
 	return ended
+}
+
+// compute keeps n threads busy until rest is called.
+func compute(n int) (rest func()) {
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
+	var over atomic.Bool
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for !over.Load() {
+			}
+		})
+	}
+	return func() {
+		over.Store(true)
+		all.Wait()
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) - n)
+	}
 }
 
 // enter returns gompi and the peers that are here, and why others are not.
@@ -98,10 +120,11 @@ func (cfg config) env() []string {
 }
 
 // yardstick returns what measures the least times of an operation, nil where
-// nothing can be said: with one processor, and when gompi is kept from shared memory.
+// nothing can be said: with one processor, with busy ones, and when gompi is kept from
+// shared memory.
 func (cfg config) yardstick() func(op string, np int) []report.Row {
 	processors := runtime.NumCPU()
-	if processors < 2 || cfg.transport == "tcp" {
+	if processors < 2 || cfg.busy > 0 || cfg.transport == "tcp" {
 		return nil
 	}
 	gauges := make(map[int]*limits.Gauge) // by number of threads
