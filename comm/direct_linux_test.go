@@ -213,7 +213,7 @@ func TestMessagesOfAllocatedMemoryThatDoNotFit(t *testing.T) {
 				return fmt.Errorf("int32 received as float32: %v, and %v; want ErrType", err, floats[n-1])
 			}
 		}
-		return nil
+		return c.Barrier(ctx) // who refuses a message and leaves does not wait for all of it
 	})...)
 	if err != nil {
 		t.Error(err)
