@@ -53,9 +53,11 @@ type Config struct {
 // process that no launcher started is a world of one. If another launcher
 // started it as one of several that gompi cannot join, Init fails.
 //
-// Init installs no signal handler. It raises GOMAXPROCS to 2 if it is 1 and the
-// job has several ranks: messages move while the program computes only if Go
-// has a processor to spare.
+// Init installs no signal handler. If the job has several ranks, it raises
+// GOMAXPROCS to 2 if it is 1: messages move while the program computes only if Go
+// has a processor to spare. And it asks the scheduler of Linux (6.12) for short
+// slices of time, for the threads of this process and all that they start: they have
+// the processor as long in all, and oftener.
 func Init(ctx context.Context) (*Comm, error) { return Config{}.Init(ctx) }
 
 // Init is the function Init with cfg.

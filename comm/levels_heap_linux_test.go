@@ -22,7 +22,7 @@ func TestAllocatedMemoryInLevelsAgreesWithTheReference(t *testing.T) {
 		}
 		err := errors.Join(inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
 			c.Share([]int{32 << 10, math.MaxInt}[i%2])
-			return allocated(ctx, c, e, 40_000, mixtures[i%2:i%2+1], comm.Sum, comm.Avg, comm.Max)
+			return allocated(ctx, c, e, 40_000, mixtures[i/2%2:][:1], comm.Sum, comm.Avg, comm.Max)
 		})...)
 		if err != nil {
 			t.Errorf("hosts %v: %v", hostOf, err)

@@ -13,17 +13,18 @@ import (
 const slice = 100 * time.Microsecond
 
 // shortenSlices has the scheduler give the processor to the threads of this process, and
-// to those that they will start, more often and for less time at once, and no more of it
-// in all. Linux can since 6.12; before, this does nothing. It takes some 20 us.
+// to the threads and processes that they will start, more often and for less time at once,
+// and no more of it in all. Linux can since 6.12; before, this does nothing.
 //
-// A rank that yields beside a process that computes, a loader of data say, gives it the
-// processor until that one's slice (1.4 to 3 ms) or the scheduler's tick (1 to 10 ms)
-// is over, each time; with the shortest slice it gets it back at once, as long as it has
+// A rank that yields beside somebody else's process that computes gives it the processor
+// until that one's slice (1.4 to 3 ms) or the scheduler's tick (1 to 10 ms) is over, each
+// time; with a shorter slice than that one's it gets it back at once, as long as it has
 // used less than its share. gompi-compare -np 4 -busy 2 on two processors: see
 // docs/benchmarks.md, "Beside processes that compute".
 func shortenSlices() {
 	seen := make(map[string]bool)
-	for range 2 { // a thread that had not been asked for yet may have started another
+	for range 10 { // until none is new: one with a long slice may have started another
+		known := len(seen)
 		threads, _ := os.ReadDir("/proc/self/task")
 		for _, t := range threads {
 			if tid, err := strconv.Atoi(t.Name()); err == nil && !seen[t.Name()] {
@@ -31,15 +32,19 @@ func shortenSlices() {
 				seen[t.Name()] = true
 			}
 		}
+		if len(seen) == known {
+			return
+		}
 	}
 }
 
-// shortenSlice leaves a thread as it is that has a shorter slice, is not scheduled by
-// fair shares, or has ended.
+// shortenSlice leaves a thread as it is that is idle's or of a real-time policy, and has
+// no slice, or has ended.
 func shortenSlice(tid int) {
 	a, err := unix.SchedGetAttr(tid, 0)
-	if err != nil || a.Policy != unix.SCHED_NORMAL || a.Runtime <= uint64(slice) {
-		return // before 6.12 it has none
+	fair := err == nil && (a.Policy == unix.SCHED_NORMAL || a.Policy == unix.SCHED_BATCH)
+	if !fair || a.Runtime <= uint64(slice) { // before 6.12 it is 0
+		return
 	}
 	a.Runtime = uint64(slice)
 	unix.SchedSetAttr(tid, a, 0)

@@ -41,7 +41,7 @@ func launchVictims(t *testing.T, np int, flags ...string) *launched {
 	t.Helper()
 	cmd := exec.Command("gompirun", append(flags, "-q", "-np", fmt.Sprint(np), "sh", "-c", victims)...)
 	l := &launched{cmd: cmd}
-	cmd.Stderr = &l.said
+	cmd.Stderr, cmd.WaitDelay = &l.said, 5*time.Second
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -41,12 +41,14 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	plan := cfg.plan
+	rest := compute(int(cfg.busy))
 	plan.Probe = func() contest.Probe {
+		rest()
+		defer func() { rest = compute(int(cfg.busy)) }()
 		res.probes = append(res.probes, contest.ProbeFlag())
 		return res.probes[len(res.probes)-1]
 	}
 	plan.Yardstick = cfg.yardstick()
-	rest := compute(int(cfg.busy))
 	ended := plan.Run(ctx, res.entrants, func(s report.Sample) error {
 		res.samples = append(res.samples, s)
 		if s.Impl != report.Limit {
