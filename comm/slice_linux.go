@@ -16,11 +16,11 @@ const slice = 100 * time.Microsecond
 // to the threads and processes that they will start, more often and for less time at once,
 // and no more of it in all. Linux can since 6.12; before, this does nothing.
 //
-// A rank that yields beside somebody else's process that computes gives it the processor
-// until that one's slice (1.4 to 3 ms) or the scheduler's tick (1 to 10 ms) is over, each
-// time; with a shorter slice than that one's it gets it back at once, as long as it has
-// used less than its share. gompi-compare -np 4 -busy 2 on two processors: see
-// docs/benchmarks.md, "Beside processes that compute".
+// A rank that yields beside a process that computes gives it the processor until that
+// one's slice (1.4 to 3 ms) or the scheduler's tick (1 to 10 ms) is over, each time; with
+// the shortest slice it gets it back at once, as long as it has used less than its share.
+// gompi-compare -np 4 -busy 2 on two processors: see docs/benchmarks.md, "Beside processes
+// that compute".
 func shortenSlices() {
 	seen := make(map[string]bool)
 	for range 10 { // until none is new: one with a long slice may have started another
