@@ -86,7 +86,7 @@ func TestCollectivesRunOnCUDADevices(t *testing.T) {
 			"neighbours": func(rank int) *cudaops.Device { return devices[2*rank/p] },
 		} {
 			err := errors.Join(onCUDA(t, p, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
-				return answerOn(ctx, c, device(c.Rank()), longQuestions(p, lengths...))
+				return answerOn(ctx, c, device(c.Rank()), longQuestions(p, lengths[p%len(lengths)]))
 			})...)
 			if err != nil {
 				t.Errorf("np=%d, %s: %v", p, name, err)
