@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -295,6 +296,12 @@ func (b *Bed) configure(i int, c Config) {
 	var script strings.Builder
 	for _, dir := range c.Private {
 		fmt.Fprintf(&script, "mount -t tmpfs tmpfs '%s' && ", dir)
+	}
+	// What the user's logins do is not the tests': it may take its time, and hold a lock
+	// for ever when a login is killed (pyenv's does).
+	if u, err := user.Current(); err == nil {
+		rc := filepath.Join(u.HomeDir, ".bashrc")
+		fmt.Fprintf(&script, "{ [ ! -e '%[1]s' ] || mount --bind /dev/null '%[1]s'; } && ", rc)
 	}
 	fmt.Fprintf(&script, "hostname %s && exec %s -D -f '%s' -E '%s'", b.Name(i), sshd, b.file(i, "sshd_config"), b.file(i, "log"))
 	b.hosts[i-1].script = script.String()
