@@ -38,8 +38,8 @@ func shortenSlices() {
 	}
 }
 
-// shortenSlice leaves a thread as it is that is idle's or of a real-time policy, and has
-// no slice, or has ended.
+// shortenSlice shortens the slice of a thread. It leaves those alone that have ended, or
+// that the user has put under the idle policy or one of real time.
 func shortenSlice(tid int) {
 	a, err := unix.SchedGetAttr(tid, 0)
 	fair := err == nil && (a.Policy == unix.SCHED_NORMAL || a.Policy == unix.SCHED_BATCH)
