@@ -333,6 +333,7 @@ func (j *job) verbosef(format string, args ...any) {
 // newJob names a job.
 func newJob(o *options, stdout, stderr *os.File) *job {
 	j := &job{options: o, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), questions: make(chan question), revoked: map[uint64]bool{}}
+	j.first = j.begun
 	j.id, j.secret = boot.NewJob()
 	if j.name = o.runID; j.name == "" {
 		j.name = j.id

@@ -31,11 +31,12 @@ func (o *options) recoveryFlags(set *cli.Set) {
 
 // A life is one of the runs of a job that is started again.
 type life struct {
-	restarts int    // since the first
-	name     string // of all of them, to torch scripts
-	missing  []int  // hosts whose agents were lost in it
-	next     *job   // what comes after it, if anything does
-	comes    string // what to say about that
+	first    time.Time // when the first of them began: the time limit is for all
+	restarts int       // since the first
+	name     string    // of all of them, to torch scripts
+	missing  []int     // hosts whose agents were lost in it
+	next     *job      // what comes after it, if anything does
+	comes    string    // what to say about that
 }
 
 // secondChance decides whether j, which is over, is followed by another run.
@@ -69,7 +70,7 @@ func (j *job) secondChance() {
 // host: nothing that was sent in the old one can be taken for part of the new.
 func (j *job) follow(hosts []hostfile.Host, programs []plan.Program) {
 	next := newJob(j.options, os.Stdout, os.Stderr)
-	next.begun, next.before = j.begun, j.before
+	next.first, next.before = j.first, j.before
 	next.source, next.hosts, next.programs = j.source, hosts, programs
 	next.restarts, next.name = j.restarts, j.name
 	next.stdinData, next.meeting = j.stdinData, j.meeting
@@ -117,7 +118,7 @@ func (j *job) timeLeft() time.Duration {
 	if j.timeout == 0 {
 		return math.MaxInt64
 	}
-	return time.Until(j.begun.Add(j.timeout))
+	return time.Until(j.first.Add(j.timeout))
 }
 
 // lifeEnvironment returns the variables by which a program knows that it is

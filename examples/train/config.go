@@ -13,6 +13,7 @@ import (
 // A config is what the command line says. All ranks have the same.
 type config struct {
 	epochs, steps int // 0: not limited by this
+	epochSamples  int // samples of one epoch, of all ranks together; 0: the whole text
 	batch         int // samples of all ranks together
 	accumulate    int // backward passes per step
 	rate          float64
@@ -33,17 +34,22 @@ type config struct {
 // defaults make a run of about a minute on two cores.
 func defaults() config {
 	return config{
-		batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true, device: "host",
+		epochSamples: 1 << 16, batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true, device: "host",
 		shape: nn.Shape{Context: 8, Width: 32, Hidden: []int{512, 256}},
 	}
 }
 
 const defaultSteps = 500
 
+// defaultSnapshot is in the current folder, as PyTorch's tutorial has its snapshot.pt.
+const defaultSnapshot = "train.snapshot"
+
 const usage = `usage: train [flags] [EPOCHS [SAVE-EVERY]]
 
 Trains a network to predict the next byte of a text. Alone, or under gompirun
 with as many ranks as one likes: the batch is divided among them.
+"train 50 10" trains for 50 epochs and saves to train.snapshot after every 10;
+typed again, it goes on from there.
 
 `
 
@@ -80,18 +86,22 @@ func parse(args []string, help io.Writer) (config, error) {
 	if cfg.epochs == 0 && cfg.steps == 0 {
 		cfg.steps = defaultSteps
 	}
+	if cfg.snapshot == "" && (cfg.evalOnly || cfg.saveEvery > 0) {
+		cfg.snapshot = defaultSnapshot
+	}
 	return cfg, cfg.check()
 }
 
 func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
-	fs.IntVar(&cfg.epochs, "epochs", 0, "stop after so many passes over the text")
+	fs.IntVar(&cfg.epochs, "epochs", 0, "stop after so many epochs")
+	fs.IntVar(&cfg.epochSamples, "epoch-samples", cfg.epochSamples, "samples of one epoch, of all ranks together; 0: the whole text")
 	fs.IntVar(&cfg.steps, "steps", 0, fmt.Sprintf("stop after so many steps (default %d, or as many as -epochs needs)", defaultSteps))
 	fs.IntVar(&cfg.batch, "batch", cfg.batch, "samples of one step, of all ranks together")
 	fs.IntVar(&cfg.accumulate, "accumulate", cfg.accumulate, "backward passes into which each rank divides its share of a batch")
 	fs.Float64Var(&cfg.rate, "lr", cfg.rate, "learning rate after the warm-up")
 	fs.Uint64Var(&cfg.seed, "seed", cfg.seed, "seed of the first weights and of the order of samples")
 	fs.StringVar(&cfg.data, "data", "", "folder of text files, read by rank 0 alone (default the source of the Go installation)")
-	fs.StringVar(&cfg.snapshot, "snapshot", "", "file to save the training to and to resume it from, read and written by rank 0 alone")
+	fs.StringVar(&cfg.snapshot, "snapshot", "", "file to save the training to and to resume it from, read and written by rank 0 alone\n(default "+defaultSnapshot+" with -save-every and -eval, else none)")
 	fs.IntVar(&cfg.saveEvery, "save-every", 0, "save after so many epochs, or steps if -epochs is not given (default only at the end)")
 	resume = fs.String("resume", "auto", "auto: go on from -snapshot if the file exists; never: start afresh")
 	fs.BoolVar(&cfg.evalOnly, "eval", false, "only judge the network in -snapshot")
@@ -124,7 +134,7 @@ func (cfg *config) check() error {
 		name      string
 		got, want int
 	}{
-		{"epochs", cfg.epochs, 0}, {"steps", cfg.steps, 0}, {"batch", cfg.batch, 1},
+		{"epochs", cfg.epochs, 0}, {"epoch-samples", cfg.epochSamples, 0}, {"steps", cfg.steps, 0}, {"batch", cfg.batch, 1},
 		{"accumulate", cfg.accumulate, 1}, {"save-every", cfg.saveEvery, 0}, {"print-every", cfg.every, 1},
 	} {
 		if n.got < n.want {
@@ -136,9 +146,6 @@ func (cfg *config) check() error {
 	}
 	if cfg.device != "host" && cfg.device != "cuda" {
 		return fmt.Errorf("-device %q: want host or cuda", cfg.device)
-	}
-	if cfg.snapshot == "" && (cfg.evalOnly || cfg.saveEvery > 0) {
-		return errors.New("-eval and -save-every want -snapshot FILE")
 	}
 	return nil
 }

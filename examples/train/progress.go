@@ -27,6 +27,8 @@ type progress struct {
 	out    io.Writer
 	csv    io.WriteCloser // nil: none wanted, or not rank 0
 	points []point
+	first  int64     // the step this run has begun after,
+	start  time.Time // and when
 
 	// since the last line
 	loss    float64
@@ -38,7 +40,8 @@ type progress struct {
 }
 
 func newProgress(ctx context.Context, t *trainer, out io.Writer) (*progress, error) {
-	p := &progress{t: t, out: out, begin: time.Now(), exposed: t.d.Stats().Exposed}
+	now := time.Now()
+	p := &progress{t: t, out: out, first: t.state.Step, start: now, begin: now, exposed: t.d.Stats().Exposed}
 	return p, ddp.OnRankZero(ctx, t.c, func() error {
 		if t.cfg.csv == "" {
 			return nil
@@ -77,8 +80,8 @@ func (p *progress) after(ctx context.Context) error {
 		return err
 	}
 	p.points = append(p.points, pt)
-	fmt.Fprintf(p.out, "step %5d  %.3f bits/byte  %7.0f samples/s  compute %6.2f ms  exposed communication %5.2f ms\n",
-		pt.step, pt.loss, pt.speed, pt.compute, pt.exposed)
+	fmt.Fprintf(p.out, "step %5d/%d  %.3f bits/byte  %7.0f samples/s  compute %6.2f ms  exposed communication %5.2f ms  %s left\n",
+		pt.step, p.t.last, pt.loss, pt.speed, pt.compute, pt.exposed, p.left())
 	if p.csv == nil {
 		return nil
 	}
@@ -106,8 +109,15 @@ func (p *progress) mean(ctx context.Context) (pt point, err error) {
 	now := time.Now()
 	pt.step = p.t.state.Step
 	pt.speed = float64(p.steps*p.t.cfg.batch) / now.Sub(p.begin).Seconds()
-	*p = progress{t: p.t, out: p.out, csv: p.csv, points: p.points, exposed: exposed, begin: now}
+	*p = progress{t: p.t, out: p.out, csv: p.csv, points: p.points, first: p.first, start: p.start, exposed: exposed, begin: now}
 	return pt, nil
+}
+
+// left estimates how long the rest of the steps takes, at the mean speed of this run.
+func (p *progress) left() time.Duration {
+	done, rest := p.t.state.Step-p.first, p.t.last-p.t.state.Step
+	took := time.Since(p.start).Seconds() / float64(done)
+	return time.Duration(took * float64(rest) * float64(time.Second)).Round(time.Second)
 }
 
 // finish closes the table and draws the curve.

@@ -47,6 +47,7 @@ func (t *trainer) prepare(ctx context.Context, out io.Writer) (err error) {
 	if t.sampler, err = ddp.NewSampler(len(t.corpus.Train), t.cfg.batch, t.state.Seed, ddp.Drop); err != nil {
 		return err
 	}
+	t.epochSteps = t.stepsPerEpoch()
 	t.last = t.lastStep()
 	t.describe(out)
 	t.d, err = t.model.share(ctx, t.c, ddp.Options{
@@ -66,8 +67,18 @@ func computeWorkers(size int) nn.Workers {
 	return nn.Workers(n)
 }
 
+// stepsPerEpoch returns how many batches make an epoch, which begins where the one
+// before it has ended in the shuffled text.
+func (t *trainer) stepsPerEpoch() int64 {
+	whole := int64(t.sampler.Steps())
+	if t.cfg.epochSamples == 0 {
+		return whole
+	}
+	return min(whole, int64(max(1, t.cfg.epochSamples/t.cfg.batch)))
+}
+
 func (t *trainer) lastStep() int64 {
-	switch all := int64(t.cfg.epochs) * int64(t.sampler.Steps()); {
+	switch all := int64(t.cfg.epochs) * t.epochSteps; {
 	case t.cfg.evalOnly:
 		return t.state.Step
 	case t.cfg.epochs == 0:
@@ -87,8 +98,9 @@ func (t *trainer) restore(ctx context.Context) error {
 	if t.cfg.snapshot == "" || !t.cfg.resume && !t.cfg.evalOnly {
 		return nil
 	}
-	found, err := ddp.Load(ctx, t.c, t.cfg.snapshot, &t.state)
-	if err == nil && t.cfg.evalOnly && !found {
+	var err error
+	t.resumed, err = ddp.Load(ctx, t.c, t.cfg.snapshot, &t.state)
+	if err == nil && t.cfg.evalOnly && !t.resumed {
 		return fmt.Errorf("snapshot %s: no such file", t.cfg.snapshot)
 	}
 	return err
@@ -131,6 +143,9 @@ func (t *trainer) describe(out io.Writer) {
 		t.corpus.Source, len(t.corpus.Train), len(t.corpus.Held), t.corpus.Digest())
 	fmt.Fprintf(out, "model: %d bytes of context, hidden layers %v, %d parameters (%.1f MB of gradients)\n",
 		t.cfg.shape.Context, t.cfg.shape.Hidden, size, float64(4*size)/1e6)
+	if t.resumed {
+		fmt.Fprintf(out, "snapshot: going on from %s, saved after step %d\n", t.cfg.snapshot, t.state.Step)
+	}
 	steps := "no steps"
 	if t.state.Step < t.last {
 		steps = fmt.Sprintf("steps %d to %d", t.state.Step+1, t.last)

@@ -14,6 +14,7 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/comm/ddp"
 	"gompi/examples/train/internal/nn"
 )
 
@@ -215,7 +216,7 @@ func TestProgramAloneTrainsAndReports(t *testing.T) {
 	if status := run(args, &out, &errs); status != 0 || errs.Len() > 0 {
 		t.Fatalf("status %d\n%s%s", status, &out, &errs)
 	}
-	for _, want := range []string{"text: files in .", "step    40", "\nresult: loss ", "\nstart-up "} {
+	for _, want := range []string{"text: files in .", "step    20/40 ", "step    40/40 ", " 0s left\n", "\nresult: loss ", "\nstart-up "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("output lacks %q:\n%s", want, &out)
 		}
@@ -225,35 +226,80 @@ func TestProgramAloneTrainsAndReports(t *testing.T) {
 	}
 }
 
-func TestNetworkThatLearntNothingFails(t *testing.T) {
+func TestNetworkThatLearntNothingSaysSo(t *testing.T) {
 	var out, errs bytes.Buffer
-	if status := run(strings.Fields("-data . -steps 1 -batch 8"), &out, &errs); status != 1 {
-		t.Errorf("status %d, want 1\n%s%s", status, &out, &errs)
+	if status := run(strings.Fields("-data . -steps 1 -batch 8"), &out, &errs); status != 0 {
+		t.Errorf("status %d, want 0\n%s%s", status, &out, &errs)
+	}
+	if !strings.Contains(errs.String(), "nothing was learnt") {
+		t.Errorf("standard error says %q", &errs)
+	}
+}
+
+// "train 4 2" alone, as in PyTorch's tutorial: the snapshot has a name without being
+// given one, and the same line goes on from it.
+func TestEpochsAndSaveEveryAloneSaveAndResume(t *testing.T) {
+	data, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	var out, errs bytes.Buffer
+	flags := []string{"-data", data, "-batch", "48", "-epoch-samples", "480", "-print-every", "5"}
+	if status := run(append(flags, "4", "2"), &out, &errs); status != 0 || !strings.Contains(out.String(), "step    40/40 ") {
+		t.Fatalf("status %d, want 4 epochs of 10 steps\n%s%s", status, &out, &errs)
+	}
+	if _, err := os.Stat(defaultSnapshot); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if status := run(append(flags, "6", "2"), &out, &errs); status != 0 {
+		t.Fatalf("status %d\n%s%s", status, &out, &errs)
+	}
+	for _, want := range []string{"going on from train.snapshot, saved after step 40\n", "run: steps 41 to 60 of 48"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("output lacks %q:\n%s", want, &out)
+		}
+	}
+}
+
+// An epoch of the defaults is minutes at the most on two cores, whatever the text.
+func TestAnEpochHasTheSamplesAskedFor(t *testing.T) {
+	sampler, err := ddp.NewSampler(1000, 10, 1, ddp.Drop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for samples, want := range map[int]int64{0: 100, 5: 1, 10: 1, 95: 9, 1000: 100, 5000: 100} {
+		tr := &trainer{cfg: config{batch: 10, epochSamples: samples, epochs: 3}, sampler: sampler}
+		tr.epochSteps = tr.stepsPerEpoch()
+		if tr.epochSteps != want || tr.lastStep() != 3*want {
+			t.Errorf("-epoch-samples %d: %d steps of %d, want %d", samples, tr.lastStep(), tr.epochSteps, want)
+		}
 	}
 }
 
 func TestSavesFallOnEpochsOrSteps(t *testing.T) {
 	for _, tc := range []struct {
-		name                  string
-		epochs, steps, every  int
-		step, epoch, position int64 // after the step; it began in epoch
-		want                  bool
+		name                 string
+		epochs, steps, every int
+		step                 int64 // that is done
+		want                 bool
 	}{
-		{"last step", 0, 10, 0, 10, 0, 0, true},
-		{"no interval", 0, 10, 0, 5, 0, 0, false},
-		{"steps", 0, 10, 4, 8, 0, 0, true},
-		{"between", 0, 10, 4, 9, 0, 0, false},
-		{"within an epoch", 3, 0, 1, 5, 1, 1, false},
-		{"end of an epoch", 3, 0, 1, 5, 1, 2, true},
-		{"end of another epoch", 3, 0, 2, 5, 0, 1, false},
+		{"last step", 0, 10, 0, 10, true},
+		{"no interval", 0, 10, 0, 5, false},
+		{"steps", 0, 10, 4, 8, true},
+		{"between", 0, 10, 4, 9, false},
+		{"within an epoch", 3, 0, 1, 5, false},
+		{"end of an epoch", 3, 0, 1, 6, true},
+		{"end of another epoch", 3, 0, 2, 3, false},
 	} {
-		trainer := &trainer{cfg: config{snapshot: "f", epochs: tc.epochs, steps: tc.steps, saveEvery: tc.every}, last: 10}
-		trainer.state.Step, trainer.state.Position.Epoch = tc.step, tc.position
-		if got := trainer.saveNow(tc.epoch); got != tc.want {
+		trainer := &trainer{cfg: config{snapshot: "f", epochs: tc.epochs, steps: tc.steps, saveEvery: tc.every}, epochSteps: 3, last: 10}
+		trainer.state.Step = tc.step
+		if got := trainer.saveNow(); got != tc.want {
 			t.Errorf("%s: saveNow is %v", tc.name, got)
 		}
 		trainer.cfg.snapshot = ""
-		if trainer.saveNow(tc.epoch) {
+		if trainer.saveNow() {
 			t.Errorf("%s: saves without a file", tc.name)
 		}
 	}

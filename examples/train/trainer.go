@@ -21,14 +21,16 @@ type result struct {
 
 // A trainer is one rank's part of the training.
 type trainer struct {
-	cfg     config
-	c       *comm.Comm
-	corpus  *text.Corpus
-	model   model
-	d       *ddp.DDP
-	sampler *ddp.Sampler
-	state   ddp.Snapshot // what is saved; refers to the parameters and Adam's memory
-	last    int64        // the step to stop after
+	cfg        config
+	c          *comm.Comm
+	corpus     *text.Corpus
+	model      model
+	d          *ddp.DDP
+	sampler    *ddp.Sampler
+	state      ddp.Snapshot // what is saved; refers to the parameters and Adam's memory
+	resumed    bool         // state is from a snapshot
+	epochSteps int64        // steps of an epoch
+	last       int64        // the step to stop after
 
 	share             []int  // room for this rank's samples of a batch,
 	contexts, targets []byte // and for what the network gets of them
@@ -65,14 +67,13 @@ func train(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (res *r
 // loop is the training itself.
 func (t *trainer) loop(ctx context.Context, show *progress) error {
 	for t.state.Step < t.last {
-		epoch := t.state.Position.Epoch
 		if err := t.step(ctx, show); err != nil {
 			return err
 		}
 		if err := show.after(ctx); err != nil {
 			return err
 		}
-		if t.saveNow(epoch) {
+		if t.saveNow() {
 			if err := errors.Join(t.d.Wait(ctx), t.model.Sync()); err != nil {
 				return err
 			}
@@ -140,21 +141,13 @@ func (t *trainer) rate() float64 {
 	return t.cfg.rate * min(1, step/warmUp) * (1 + math.Cos(math.Pi*step/float64(t.last+1))) / 2
 }
 
-// saveNow reports whether to save after a step that began in the given epoch.
-func (t *trainer) saveNow(epoch int64) bool {
+// saveNow reports whether to save after the step that is done.
+func (t *trainer) saveNow() bool {
 	every, done := int64(t.cfg.saveEvery), t.state.Step
-	switch {
-	case t.cfg.snapshot == "":
-		return false
-	case done == t.last:
-		return true
-	case every == 0:
-		return false
-	case t.cfg.epochs > 0:
-		done = t.state.Position.Epoch
-		return done > epoch && done%every == 0
+	if t.cfg.epochs > 0 {
+		every *= t.epochSteps
 	}
-	return done%every == 0
+	return t.cfg.snapshot != "" && (done == t.last || every > 0 && done%every == 0)
 }
 
 // judge measures the network on the text held out. Each rank takes a part.
