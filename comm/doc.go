@@ -86,8 +86,9 @@
 //   - A rank that dies or is cut off breaks every Comm it is in, everywhere, at
 //     once: pending and later operations return ErrRevoked with the cause.
 //   - A context that ends before a Recv or Probe has matched a message cancels
-//     only that call. Later, or in a collective, it breaks the Comm: others count
-//     on this rank. The ctx of Request.Wait bounds the wait alone.
+//     only that call; one that has ended before the call matches nothing. Later, or
+//     in a collective, it breaks the Comm: others count on this rank. The ctx of
+//     Request.Wait bounds the wait alone.
 //
 // # Processes
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gompi/comm"
@@ -95,13 +96,51 @@ func TestRecvThatIsGivenUpBreaksNothing(t *testing.T) {
 	})
 }
 
-func TestRecvOfAMessageThatIsThereIgnoresAnEndedContext(t *testing.T) {
-	inBubble(t, 1, func(ctx context.Context, c *comm.Comm) error {
-		ended, cancel := context.WithCancel(ctx)
-		cancel()
-		x := make([]int, 1)
-		return errors.Join(comm.Send(ended, c, 0, 0, []int{3}), second(comm.Recv(ended, c, 0, 0, x)), equal("received", x, []int{3}))
-	})
+// A context that has ended before the call matches nothing, whatever is there: the
+// message stays for the next receive, and nothing breaks.
+func TestContextThatHasEndedMatchesNothing(t *testing.T) {
+	for _, n := range []int{1, 1 << 20} { // kept, and waiting at the sender
+		for _, p := range []int{1, 2} {
+			inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
+				if c.Rank() != 0 {
+					return comm.Send(ctx, c, 0, 7, make([]byte, n))
+				}
+				if p == 1 {
+					comm.Isend(c, 0, 7, make([]byte, n))
+				}
+				return matchNothing(ctx, c, c.Size()-1, make([]byte, n))
+			})
+		}
+	}
+}
+
+func matchNothing(ctx context.Context, c *comm.Comm, from int, x []byte) error {
+	synctest.Wait() // the message has been sent
+	if _, err := c.Probe(ctx, from, 7); err != nil {
+		return err
+	}
+	ended, cancel := context.WithCancelCause(ctx)
+	cancel(errEnough)
+	b := comm.Of(x)
+	for name, err := range map[string]error{
+		"recv":     second(c.Recv(ended, from, 7, b)),
+		"recv any": second(c.Recv(ended, comm.AnySource, comm.AnyTag, b)),
+		"sendrecv": second(c.Sendrecv(ended, 0, 8, comm.Of([]int{1}), from, 7, b)),
+		"probe":    second(c.Probe(ended, from, 7)),
+		"mprobe":   second(c.Mprobe(ended, from, 7)),
+	} {
+		if !errors.Is(err, errEnough) {
+			return fmt.Errorf("%d bytes, %s: got %v, want %v", len(x), name, err, errEnough)
+		}
+	}
+	m, err := c.Mprobe(ctx, from, 7)
+	if err != nil {
+		return err
+	}
+	if _, err := m.Recv(ended, b); !errors.Is(err, errEnough) {
+		return fmt.Errorf("%d bytes, recv of a matched message: got %v, want %v", len(x), err, errEnough)
+	}
+	return second(m.Recv(ctx, b))
 }
 
 // A send that cannot leave is something the receiver may count on already.

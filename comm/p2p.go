@@ -42,7 +42,8 @@ func Ssend[T Scalar](ctx context.Context, c *Comm, to, tag int, data []T) error 
 
 // Recv receives the oldest message from rank from, or AnySource, with tag, or
 // AnyTag, into data, which may be longer than the message. If ctx ends before a
-// message has matched, only this call fails.
+// message has matched, only this call fails; if it has ended before the call, none
+// matches.
 func Recv[T Scalar](ctx context.Context, c *Comm, from, tag int, data []T) (Status, error) {
 	return c.Recv(ctx, from, tag, Of(data))
 }

@@ -58,7 +58,8 @@ func (ch *Channel) eager(p *peer, size int) bool {
 	return size <= ch.e.cfg.Eager && p.out+size <= budget
 }
 
-// Recv receives a message from src with tag, either of which may be Any, into b.
+// Recv receives a message from src with tag, either of which may be Any, into b. If ctx
+// has ended before, it matches nothing.
 func (ch *Channel) Recv(ctx context.Context, src, tag int, b mem.Buffer) (Status, error) {
 	ch.e.lock()
 	defer ch.e.exitPolling()
@@ -67,6 +68,9 @@ func (ch *Channel) Recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 
 func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status, error) {
 	e := ch.e
+	if ctx.Err() != nil {
+		return nothing, context.Cause(ctx)
+	}
 	if st, ok := ch.recvNow(src, tag, b, min(e.spin, briefly)); ok {
 		return st, nil
 	}
@@ -105,7 +109,8 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 	return st, true
 }
 
-// Sendrecv sends out and receives in, at the same time.
+// Sendrecv sends out and receives in, at the same time: it is Send and Recv, the context's
+// end included.
 func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffer, src, recvTag int, in mem.Buffer) (Status, error) {
 	e := ch.e
 	e.lock()
@@ -113,16 +118,14 @@ func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffe
 	if ch.sendNow(dst, sendTag, out) {
 		return ch.recv(ctx, src, recvTag, in)
 	}
-	r, s := e.newRequest(), e.newRequest()
-	defer e.freeRequest(r)
+	s := e.newRequest()
 	defer e.freeRequest(s)
-	ch.expect(r, src, recvTag, in)
 	ch.start(s, dst, sendTag, out, false)
-	err := ch.settle(ctx, r)
+	st, err := ch.recv(ctx, src, recvTag, in)
 	if sent := ch.settle(ctx, s); err == nil {
 		err = sent
 	}
-	return r.status, err
+	return st, err
 }
 
 // Isend starts a send; the Handle is done when b may be reused.

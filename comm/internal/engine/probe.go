@@ -12,6 +12,9 @@ import (
 // without an error, if there is none.
 func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Message, Status, error) {
 	e := ch.e
+	if ctx.Err() != nil {
+		return Message{}, Status{}, context.Cause(ctx)
+	}
 	if !wait {
 		e.Progress()
 	}
@@ -74,13 +77,17 @@ type Message struct {
 // Found reports whether there is one.
 func (m Message) Found() bool { return m.m != nil }
 
-// Claim receives m, which a probe took out of the queue, into b, once.
+// Claim receives m, which a probe took out of the queue, into b, once. If ctx has ended
+// before, m is still to be claimed.
 func (m *Message) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
 	e, ch := m.ch.e, m.ch
 	e.lock()
 	defer e.exitPolling()
 	if m.m == nil {
 		return Status{}, fmt.Errorf("message already received")
+	}
+	if ctx.Err() != nil {
+		return nothing, context.Cause(ctx)
 	}
 	r := e.newRequest()
 	defer e.freeRequest(r)
