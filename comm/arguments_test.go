@@ -21,6 +21,14 @@ func TestWrongArgumentsAreFoundBeforeAnythingIsSent(t *testing.T) {
 	three := func(a, b, d int) []int { return []int{a, b, d} }
 	tryBad(t, []badCall{
 		{"bcast root", func(x_ ctxt, c cm) error { return comm.Bcast(x_, c, 3, x(1)) }},
+		{"bcast root of 33 bits", func(x_ ctxt, c cm) error { return comm.Bcast(x_, c, 1<<32, x(1)) }},
+		{"reduce root of 33 bits", func(x_ ctxt, c cm) error { return comm.Reduce(x_, c, 1<<32|1, x(1), x(1), comm.Sum) }},
+		{"gather root of 33 bits", func(x_ ctxt, c cm) error { return comm.Gather(x_, c, 1<<32, x(1), x(3)) }},
+		{"gatherv root of 33 bits", func(x_ ctxt, c cm) error { return comm.Gatherv(x_, c, 1<<32, x(1), x(3), three(1, 1, 1), nil) }},
+		{"scatter root of 33 bits", func(x_ ctxt, c cm) error { return comm.Scatter(x_, c, 1<<32, x(3), x(1)) }},
+		{"scatterv root of 33 bits", func(x_ ctxt, c cm) error { return comm.Scatterv(x_, c, 1<<32, x(3), x(1), three(1, 1, 1), nil) }},
+		{"ibcast root of 33 bits", func(x_ ctxt, c cm) error { return second(c.Ibcast(1<<32, comm.Of(x(1))).Wait(x_)) }},
+		{"persistent root of 33 bits", func(x_ ctxt, c cm) error { return second(c.BcastInit(1<<32, comm.Of(x(1))).Start().Wait(x_)) }},
 		{"bcast root below", func(x_ ctxt, c cm) error { return comm.Bcast(x_, c, -1, x(1)) }},
 		{"reduce root", func(x_ ctxt, c cm) error { return comm.Reduce(x_, c, 7, x(1), x(1), comm.Sum) }},
 		{"allreduce lengths", func(x_ ctxt, c cm) error { return comm.Allreduce(x_, c, x(2), x(3), comm.Sum) }},
@@ -144,6 +152,12 @@ func TestWrongRanksAndTagsOfMessages(t *testing.T) {
 		{"sendrecv to", func(ctx ctxt, c cm) error { return second(comm.Sendrecv(ctx, c, 5, 0, x, 0, 0, x)) }},
 		{"sendrecv from", func(ctx ctxt, c cm) error { return second(comm.Sendrecv(ctx, c, 0, 0, x, 5, 0, x)) }},
 		{"isend", func(ctx ctxt, c cm) error { return second(comm.Isend(c, 4, 0, x).Wait(ctx)) }},
+		{"isend to 33 bits", func(ctx ctxt, c cm) error { return second(comm.Isend(c, 1<<32, 0, x).Wait(ctx)) }},
+		{"irecv from 33 bits", func(ctx ctxt, c cm) error { return second(comm.Irecv(c, 1<<32|1, 0, x).Wait(ctx)) }},
+		{"isend tag of 33 bits", func(ctx ctxt, c cm) error { return second(comm.Isend(c, 1, 1<<32, x).Wait(ctx)) }},
+		{"persistent to 33 bits", func(ctx ctxt, c cm) error {
+			return second(c.SendInit(1<<32, 0, comm.Of(x)).Start().Wait(ctx))
+		}},
 		{"irecv", func(ctx ctxt, c cm) error { return second(comm.Irecv(c, 4, 0, x).Wait(ctx)) }},
 		{"probe", func(ctx ctxt, c cm) error { return second(c.Probe(ctx, 4, 0)) }},
 		{"improbe", func(ctx ctxt, c cm) error { return second(c.Improbe(0, -3)) }},
@@ -162,8 +176,8 @@ func tryBad(t *testing.T, bad []badCall) {
 				return fmt.Errorf("%s: got %v, want ErrArgument", b.name, err)
 			}
 			var e *comm.Error
-			if !errors.As(err, &e) || e.Rank != c.Rank() {
-				return fmt.Errorf("%s: %v does not name rank %d", b.name, err, c.Rank())
+			if !errors.As(err, &e) || e.Rank != c.Rank() || e.Peer != -1 {
+				return fmt.Errorf("%s: %v does not name rank %d alone", b.name, err, c.Rank())
 			}
 			return errors.Join(comm.Barrier(ctx, c), c.Err())
 		})

@@ -87,11 +87,11 @@ func (c *Comm) RecvOnStream(q Queue, from, tag int, b Buffer) Request {
 // goroutine copies to or from that when q has come to it. An error is kept for Wait.
 func (c *Comm) messageBehind(q Queue, k requestKind, peer, tag int, b Buffer) Request {
 	r := Request{c: c, kind: k, peer: int32(peer)}
-	err := c.checkMessage(k, peer, tag)
-	var s stage
-	if err == nil {
-		s, err = c.staging.stage(b)
+	if err := c.checkMessage(k, peer, tag); err != nil {
+		r.peer, r.h = -1, c.failed(err)
+		return r
 	}
+	s, err := c.staging.stage(b)
 	if err != nil {
 		r.h = c.failed(err)
 		return r

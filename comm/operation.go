@@ -16,6 +16,7 @@ import (
 type operation struct {
 	call                   engine.Call
 	send, recv             Buffer
+	root                   int // as the caller gave it: call's is cut to 32 bits
 	op                     coll.Op
 	counts, displs         []int // of the vector that has one block per rank
 	sendCounts, sendDispls []int // of alltoallv's second such vector
@@ -27,7 +28,7 @@ func (o *operation) is(k engine.Collective, b Buffer, count int) {
 	o.call.Kind, o.call.Type, o.call.Count = k, b.Type(), int64(count)
 }
 
-func (o *operation) at(root int) { o.call.Root = int32(root) }
+func (o *operation) at(root int) { o.root, o.call.Root = root, int32(root) }
 
 func (o *operation) by(op coll.Op) { o.op, o.call.Op = op, op.Kind }
 
@@ -151,13 +152,13 @@ func (c *Comm) do(ctx context.Context, o *operation) error {
 // sent.
 func (c *Comm) check(o *operation) error {
 	k := o.call.Kind
-	if o.call.Root < 0 || int(o.call.Root) >= c.Size() {
-		return badArgument("root %d: want 0 to %d", o.call.Root, c.Size()-1)
+	if o.root < 0 || o.root >= c.Size() {
+		return badArgument("root %d: want 0 to %d", o.root, c.Size()-1)
 	}
 	if err := o.checkOperator(); err != nil {
 		return err
 	}
-	root := c.Rank() == int(o.call.Root)
+	root := c.Rank() == o.root
 	switch k {
 	case engine.Barrier, engine.Bcast:
 		return nil

@@ -60,7 +60,7 @@ func (c *Comm) message(k requestKind, peer, tag int, b Buffer) Request {
 	r := Request{c: c, kind: k, peer: int32(peer)}
 	switch err := c.checkMessage(k, peer, tag); {
 	case err != nil:
-		r.h = c.failed(err)
+		r.peer, r.h = -1, c.failed(err)
 	case staged(b):
 		r.h = c.startStaged(k, peer, tag, b)
 	default:
