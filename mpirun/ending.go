@@ -3,7 +3,6 @@ package mpirun
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -54,6 +53,7 @@ type ending struct {
 	interrupts int    // signals that asked for an end
 	bereft     bool   // an agent was lost: look for what it left
 	lastWords  string // what is said when all is over
+	reader
 	sequel
 }
 
@@ -67,6 +67,7 @@ func (j *job) end(c *cause) {
 		return
 	}
 	j.cause = c
+	j.looks = time.Tick(readerLook)
 	j.verbosef("ending the job: %s", c.text)
 	j.broadcast(&ctl.Terminate{Delay: max(j.killDelay, 1), Text: clip(c.text)})
 }
@@ -224,30 +225,58 @@ func (j *job) endAgents() {
 
 // failToStart ends what has been started and says why there is no job.
 func (j *job) failToStart(err error) int {
+	j.end(&cause{status: statusFailed, text: err.Error()})
 	j.endAgents()
-	j.out.Close()
-	for line := range strings.Lines(err.Error()) {
-		j.lastWords += fmt.Sprintf("gompirun: %s\n", strings.TrimSuffix(line, "\n"))
-	}
-	os.Stderr.WriteString(j.lastWords)
-	return statusFailed
+	return j.conclude()
 }
 
-// report says why the job ended and returns its exit status.
-func (j *job) report() int {
-	if j.cause == nil {
-		return 0
+// timeUp ends the job because its time limit is reached.
+func (j *job) timeUp(when string) {
+	j.hurried = true
+	j.end(&cause{status: statusTimeout, text: fmt.Sprintf("time limit of %v reached%s", j.timeout, when)})
+}
+
+// conclude writes what is left of the output, says why the job ended, and returns
+// its exit status. The agents are gone.
+func (j *job) conclude() int {
+	j.flush()
+	j.unwritten = j.out.Err()
+	if j.unwritten != nil && j.cause == nil {
+		j.end(&cause{status: statusFailed, text: fmt.Sprintf("all ranks ended well, but output is lost: %v", j.unwritten)})
+		j.unwritten = nil
 	}
-	j.secondChance()
+	status := 0
+	if j.cause != nil {
+		j.secondChance()
+		status = j.cause.status
+		j.report()
+		j.flush()
+	}
+	j.signals.release()
+	j.out.Close()
+	return status
+}
+
+// report says why the job ended.
+func (j *job) report() {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "gompirun: %s%s\n", j.comes, j.cause.text)
+	lead := "gompirun: " + j.comes
+	for line := range strings.Lines(strings.TrimRight(j.cause.text, "\n")) {
+		fmt.Fprintf(&b, "%s%s\n", lead, strings.TrimRight(line, "\n"))
+		lead = "gompirun: "
+	}
 	for line := range bytes.Lines(bytes.TrimRight(j.cause.tail, "\n")) {
 		fmt.Fprintf(&b, "  | %s\n", bytes.TrimRight(line, "\n"))
 	}
 	for _, line := range j.then(j.cause) {
 		fmt.Fprintf(&b, "gompirun: %s\n", line)
 	}
+	if j.unwritten != nil {
+		fmt.Fprintf(&b, "gompirun: output is lost: %v\n", j.unwritten)
+	}
+	if n := j.out.Lost(); n > 0 {
+		fmt.Fprintf(&b, "gompirun: output is lost that was not read for %v: %d bytes\n", j.readerTime(), n)
+	}
 	j.lastWords = b.String()
-	os.Stderr.WriteString(j.lastWords)
-	return j.cause.status
+	j.out.Say(j.lastWords)
 }

@@ -66,8 +66,7 @@ func (j *job) run(starter remote.Starter) int {
 	err := j.startAgents(starter)
 	if j.cause != nil { // a signal has come, or the time limit
 		j.endAgents()
-		j.out.Close()
-		return j.report()
+		return j.conclude()
 	}
 	if err != nil {
 		return j.failToStart(err)
@@ -91,9 +90,7 @@ func (j *job) run(starter remote.Starter) int {
 	j.serve()
 	j.concludeSurvey(true)
 	j.endAgents()
-	j.signals.release() // a terminal that takes no output must not hold up a Ctrl-C
-	j.out.Close()
-	return j.report()
+	return j.conclude()
 }
 
 // prepareOutput makes the folder of the ranks' files and tells what is planned.
@@ -197,7 +194,9 @@ func (j *job) serve() {
 			j.beat()
 		case <-j.timer:
 			j.survey()
-			j.end(&cause{status: statusTimeout, text: fmt.Sprintf("time limit of %v reached", j.timeout)})
+			j.timeUp("")
+		case <-j.looks:
+			j.giveUpReader()
 		}
 	}
 }
@@ -332,7 +331,7 @@ func (j *job) verbosef(format string, args ...any) {
 
 // newJob names a job.
 func newJob(o *options, stdout, stderr *os.File) *job {
-	j := &job{options: o, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), questions: make(chan question), revoked: map[uint64]bool{}}
+	j := &job{options: o, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), signals: &signals{}, questions: make(chan question), revoked: map[uint64]bool{}}
 	j.first = j.begun
 	j.id, j.secret = boot.NewJob()
 	if j.name = o.runID; j.name == "" {
@@ -340,6 +339,6 @@ func newJob(o *options, stdout, stderr *os.File) *job {
 	}
 	j.out = output.New(stdout, stderr)
 	j.out.Tag, j.out.Stamp = o.tag, o.stamp
-	j.out.Fail = func(err error) { j.notef("-output-filename: %v", err) }
+	j.out.Fail = func(err error) { j.notef("output is lost: %v", err) }
 	return j
 }

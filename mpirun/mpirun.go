@@ -98,7 +98,6 @@ func runToTheEnd(j *job, starter remote.Starter) (int, string) {
 	for {
 		j.meeting.hear(j.signals)
 		status := j.run(starter)
-		j.signals.release()
 		if j.next == nil {
 			return status, j.lastWords
 		}

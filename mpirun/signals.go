@@ -48,6 +48,7 @@ func (j *job) signalled(s os.Signal) {
 	switch sig {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP:
 		j.interrupts++
+		j.hurried = true
 		j.interrupted(sig)
 	case syscall.SIGQUIT:
 		j.survey()

@@ -119,7 +119,9 @@ func (j *job) startAgents(starter remote.Starter) error {
 			j.notef("%d of %d agents are up, waiting for %s", len(j.links)-b.waiting, len(j.links), b.missing())
 			progress.Reset(5 * progressTime)
 		case <-j.timer:
-			j.end(&cause{status: statusTimeout, text: fmt.Sprintf("time limit of %v reached while waiting for %s", j.timeout, b.missing())})
+			j.timeUp(" while waiting for " + b.missing())
+		case <-j.looks:
+			j.giveUpReader()
 		}
 	}
 	return b.failures()

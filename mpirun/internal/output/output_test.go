@@ -1,9 +1,12 @@
 package output
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,6 +49,7 @@ func write(t *testing.T, shared bool, set func(*Writer), all []said) (stdout, st
 		o.Write(&ctl.Output{Rank: s.rank, Stream: s.stream, Data: []byte(s.data)}, func(n int) { credit.Add(int64(n)) })
 		credit.Add(-int64(ctl.Cost(len(s.data))))
 	}
+	<-o.Flush()
 	o.Close()
 	if n := credit.Load(); n != 0 {
 		t.Errorf("credit is off by %d", n)
@@ -120,5 +124,77 @@ func TestAFileThatCannotBeWrittenIsReportedOnce(t *testing.T) {
 	}, []said{{0, ctl.Stdout, "a\n"}, {0, ctl.Stdout, "b\n"}})
 	if reports != 1 || out != "a\nb\n" {
 		t.Errorf("%d reports, output %q; want 1, and all of it", reports, out)
+	}
+}
+
+// What is not read is dropped when its screen is given up: its credit comes back, the
+// ranks' files are whole, and the other screen is still written.
+func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	dir := t.TempDir()
+	errs, err := os.Create(filepath.Join(dir, "err"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer errs.Close()
+	o := New(w, errs)
+	if err := o.Keep(filepath.Join(dir, "files"), 1); err != nil {
+		t.Fatal(err)
+	}
+	line := bytes.Repeat([]byte("x"), 1<<20)
+	credit := make(chan int, 3)
+	for range cap(credit) {
+		o.Write(&ctl.Output{Stream: ctl.Stdout, Data: line}, func(n int) { credit <- n })
+	}
+	flushed := o.Flush()
+	for done := false; !done; { // the write may not have begun
+		o.GiveUp(10 * time.Millisecond)
+		select {
+		case <-flushed:
+			done = true
+		case <-time.After(time.Millisecond):
+		}
+	}
+	for range cap(credit) {
+		if n := <-credit; n != ctl.Cost(len(line)) {
+			t.Errorf("credit of %d, want %d", n, ctl.Cost(len(line)))
+		}
+	}
+	o.Say("last words")
+	<-o.Flush()
+	o.Close()
+	if got := contents(t, errs); got != "last words\n" {
+		t.Errorf("stderr holds %q", got)
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, "files", "rank-0.stdout"))
+	if all := int64(len(kept)); err != nil || all != 3<<20 || o.Lost() < all-2*pipeSize || o.Lost() > all {
+		t.Errorf("%v, %d bytes in the file and %d lost; want 3 MiB, and all but what the pipe holds", err, all, o.Lost())
+	}
+}
+
+// pipeSize is what a pipe holds, at the usual size of pages.
+const pipeSize = 64 << 10
+
+func TestAScreenThatCannotBeWrittenIsReportedOnce(t *testing.T) {
+	null, err := os.Open(os.DevNull) // for reading
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	o := New(null, os.Stderr)
+	reports := 0
+	o.Fail = func(error) { reports++ }
+	for range 3 {
+		o.Write(&ctl.Output{Stream: ctl.Stdout, Data: []byte("x\n")}, func(int) {})
+	}
+	<-o.Flush()
+	o.Close()
+	if reports != 1 || !errors.Is(o.Err(), syscall.EBADF) {
+		t.Errorf("%d reports, error %v; want 1, and that of the descriptor", reports, o.Err())
 	}
 }

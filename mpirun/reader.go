@@ -1,0 +1,47 @@
+package mpirun
+
+import "time"
+
+// How long whoever reads the output of a job that is ending may take nothing of it
+// before the rest is dropped: a pager may be looked at, but then the ranks are gone
+// already. Who ends the job by a signal or a time limit wants it to end. A job that
+// ends well waits for its reader, until a signal or the time limit.
+const (
+	readerTime  = 10 * time.Second
+	hurriedTime = time.Second
+	readerLook  = 100 * time.Millisecond // how often that is looked at
+)
+
+// A reader is what is known of who reads the output.
+type reader struct {
+	hurried   bool             // the job ends by a signal or the time limit
+	looks     <-chan time.Time // when to look whether output is taken; nil while the job goes on
+	unwritten error            // why output could not be written, beside the cause
+}
+
+func (r *reader) readerTime() time.Duration {
+	if r.hurried {
+		return hurriedTime
+	}
+	return readerTime
+}
+
+// giveUpReader drops the output that nobody takes. The agents get their credit
+// then, and can come to their ends.
+func (j *job) giveUpReader() { j.out.GiveUp(j.readerTime()) }
+
+// flush waits until all output is written or given up.
+func (j *job) flush() {
+	for flushed := j.out.Flush(); ; {
+		select {
+		case <-flushed:
+			return
+		case s := <-j.signals.c:
+			j.signalled(s)
+		case <-j.timer:
+			j.timeUp("")
+		case <-j.looks:
+			j.giveUpReader()
+		}
+	}
+}

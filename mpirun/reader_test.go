@@ -1,0 +1,108 @@
+//go:build linux
+
+package mpirun
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// unread runs gompirun with an output that nobody reads, until its end or for so
+// long. strike is called when the pipe is full.
+func unread(t *testing.T, most time.Duration, strike func(pid int), args ...string) (status int, said string) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	var errs bytes.Buffer
+	cmd := exec.Command("gompirun", args...)
+	cmd.Stdout, cmd.Stderr = w, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	late := time.AfterFunc(most, func() { cmd.Process.Kill() })
+	defer late.Stop()
+	go func() { // until the process has ended
+		awaitFull(int(w.Fd()))
+		for n := 0; n < 3 && strike != nil; n++ {
+			strike(cmd.Process.Pid)
+			select {
+			case <-ended:
+				return
+			case <-time.After(50 * time.Millisecond): // signals that come too fast are one
+			}
+		}
+	}()
+	cmd.Wait()
+	close(ended)
+	return cmd.ProcessState.ExitCode(), errs.String()
+}
+
+// awaitFull waits until a pipe takes no more.
+func awaitFull(fd int) {
+	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(time.Millisecond) { // nothing tells
+		if full(fd) {
+			return
+		}
+	}
+}
+
+// Whoever does not read must not keep a job from ending: the agent waited for
+// credit, and gompirun in its write.
+func TestAJobEndsWhoeverReadsItsOutput(t *testing.T) {
+	send := func(sig syscall.Signal) func(int) { return func(pid int) { syscall.Kill(pid, sig) } }
+	tests := []struct {
+		name   string
+		strike func(pid int)
+		args   []string
+		status int
+		said   string
+	}{
+		{"time limit", nil, []string{"-timeout", "0.5", "-np", "2", "yes"}, 124, "time limit of 500ms reached"},
+		{"time limit after the ranks' end", nil, []string{"-timeout", "2", "-np", "1", "seq", "100000"}, 124, "time limit of 2s reached"},
+		{"TERM", send(syscall.SIGTERM), []string{"-np", "1", "yes"}, 143, "ended by signal 15"},
+		{"INT", send(syscall.SIGINT), []string{"-np", "1", "yes"}, 130, "interrupted"},
+		{"INT after the ranks' end", send(syscall.SIGINT), []string{"-np", "1", "seq", "100000"}, 130, "interrupted"},
+		{"failure", nil, []string{"-np", "2", "sh", "-c", `test $RANK = 1 && { yes & sleep 0.1; exit 3; }; yes`}, 3, "rank 1 on localhost exited with status 3"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // they wait for most of the time
+			status, said := unread(t, soon, tt.strike, append([]string{"-q"}, tt.args...)...)
+			if status != tt.status || !strings.Contains(said, "gompirun: "+tt.said) {
+				t.Errorf("status %d, want %d; it said %q, want %q", status, tt.status, said, tt.said)
+			}
+			if !strings.Contains(said, "gompirun: output is lost that was not read for ") {
+				t.Errorf("it does not say that output is lost: %q", said)
+			}
+		})
+	}
+}
+
+// Nothing of a job that ends well is lost, however slow its reader is.
+func TestAReaderMayTakeItsTime(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("sh", "-c", `gompirun -q -np 1 seq 100000 | { sleep 1.5; tail -n 1; }`).CombinedOutput()
+	if want := fmt.Sprintln(100000); err != nil || string(out) != want {
+		t.Errorf("%v, %q; want %q", err, out, want)
+	}
+}
+
+// full reports whether a pipe takes no more.
+func full(fd int) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n == 0
+}
