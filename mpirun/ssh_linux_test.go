@@ -194,7 +194,7 @@ func TestOtherLaunchersVariablesSayHowToLogIn(t *testing.T) {
 	b := testbed.New(t, 1)
 	t.Setenv("OMPI_MCA_plm_rsh_agent", "ssh : rsh")
 	t.Setenv("OMPI_MCA_plm_rsh_args", "-F "+b.SSHConfig)
-	status, out, said := finish(t, exec.Command("gompirun", "-q", "-H", "host1", "hostname"))
+	status, out, said := finish(t, b.Command(0, "gompirun", "-q", "-H", "host1", "hostname"))
 	if status != 0 || out != "host1\n" {
 		t.Errorf("status %d, %q; want host1: %s", status, out, strings.Join(said, "\n"))
 	}
@@ -307,12 +307,12 @@ func TestHostsReachTheMaster(t *testing.T) {
 		{"localhost,host2", b.Here()},
 		{"localhost,127.0.0.2", "127.0.0.1"},
 	} {
-		status, out, said := remotely(t, b, "-q", "-H", tt.hosts, "sh", "-c", "echo $MASTER_ADDR")
+		status, out, said := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", tt.hosts, "sh", "-c", "echo $MASTER_ADDR"))
 		if want := tt.want + "\n" + tt.want + "\n"; status != 0 || out != want {
 			t.Errorf("%s: status %d, %q, want %q\n%s", tt.hosts, status, out, want, strings.Join(said, "\n"))
 		}
 	}
-	status, out, said := remotely(t, b, "-q", "-H", "localhost:2,host2:2", "rank", "meet", "goodbye")
+	status, out, said := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", "localhost:2,host2:2", "rank", "meet", "goodbye"))
 	if status != 0 || strings.Count(out, "cards [0 1 4 9]") != 4 {
 		t.Errorf("local and remote: status %d\n%s\n%s", status, out, strings.Join(said, "\n"))
 	}

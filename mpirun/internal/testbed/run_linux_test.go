@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -41,7 +40,7 @@ func TestRunCommand(t *testing.T) {
 	if err := os.WriteFile(file, []byte(hosts.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", *command)
+	cmd := b.Command(0, "sh", "-c", *command)
 	cmd.Env = append(os.Environ(), "HOSTFILE="+file, "RSH="+b.RSH())
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {

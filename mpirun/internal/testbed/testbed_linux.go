@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -40,19 +39,24 @@ type Config struct {
 type Bed struct {
 	SSHConfig string // for ssh -F: the hosts by name, with the keys to log in
 
-	t      testing.TB
-	dir    string
-	name   string // the beginning of all names of the system
-	subnet string // the addresses without their last number
-	hosts  []*host
+	t     testing.TB
+	dir   string
+	name  string // the beginning of all names of the system
+	space string // network namespace of the bridge, and of what reaches the hosts
+	hosts []*host
 }
+
+// subnet is that of every bed, without the last number of the addresses: no bed sees
+// another's network.
+const subnet = "10.100.0."
 
 type host struct {
 	space  string // network namespace
-	port   string // of the bridge
+	port   string // of the bridge, in the bed's namespace
 	silent bool
 	script string // that becomes sshd
 	sshd   *exec.Cmd
+	starts int           // how often sshd has been started
 	done   chan struct{} // closed when sshd has ended
 }
 
@@ -70,20 +74,22 @@ func New(t testing.TB, n int) *Bed {
 func Make(t testing.TB, c Config) *Bed {
 	t.Helper()
 	need(t)
-	k := int(beds.Add(1))
-	at := (os.Getpid() + 4099*k) & 0x7fff
-	b := &Bed{
-		t: t, dir: t.TempDir(), name: fmt.Sprintf("%d.%d", os.Getpid(), k),
-		subnet: fmt.Sprintf("10.%d.%d.", 100+at>>8, at&0xff),
-	}
+	b := &Bed{t: t, dir: t.TempDir(), name: fmt.Sprintf("%d.%d", os.Getpid(), beds.Add(1))}
+	b.space = "gompi-" + b.name
 	b.SSHConfig = filepath.Join(b.dir, "ssh_config")
 	t.Cleanup(b.remove)
-	if out, err := exec.Command("ip", "link", "add", b.bridge(), "type", "bridge").CombinedOutput(); err != nil {
-		t.Skipf("hosts need the right to make a network: ip link add: %v: %s", err, out)
+	if out, err := exec.Command("ip", "netns", "add", b.space).CombinedOutput(); err != nil {
+		t.Skipf("hosts need the right to make a network: ip netns add: %v: %s", err, out)
 	}
-	b.ip("addr", "add", b.subnet+"254/24", "dev", b.bridge())
-	b.ip("link", "set", b.bridge(), "up")
+	b.link("add", bridge, "type", "bridge")
+	b.ip("-n", b.space, "addr", "add", b.Here()+"/24", "dev", bridge)
+	b.link("set", bridge, "up")
+	b.link("set", "lo", "up")
 	b.makeKeys(c.Hosts)
+	b.write("ssh", fmt.Sprintf("#!/bin/sh\nexec ip netns exec %s ssh \"$@\"\n", b.space))
+	if err := os.Chmod(b.ssh(), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for i := range c.Hosts {
 		b.connect(i + 1)
 		b.nameHosts(i+1, c.Hosts)
@@ -114,30 +120,39 @@ func need(t testing.TB) {
 // sshd wants to be called by its full path.
 const sshd = "/usr/sbin/sshd"
 
-func (b *Bed) bridge() string { return "gb" + b.name }
+const bridge = "br0"
 
 // Name returns the name of a host.
 func (b *Bed) Name(i int) string { return fmt.Sprintf("host%d", i) }
 
 // Addr returns the address of a host.
-func (b *Bed) Addr(i int) string { return fmt.Sprintf("%s%d", b.subnet, i) }
+func (b *Bed) Addr(i int) string { return fmt.Sprintf("%s%d", subnet, i) }
 
-// Here returns the address of this machine as the hosts see it.
-func (b *Bed) Here() string { return b.subnet + "254" }
+// Here returns the address of this machine as the hosts see it, and as only those
+// processes of it have that Command starts on host 0.
+func (b *Bed) Here() string { return subnet + "254" }
 
-// RSH returns the command that logs in to the hosts: ssh with its configuration.
-func (b *Bed) RSH() string { return "ssh -F " + b.SSHConfig }
+// RSH returns the command that logs in to the hosts: ssh with its configuration, on
+// their network.
+func (b *Bed) RSH() string { return b.ssh() + " -F " + b.SSHConfig }
 
-// Command returns a command that runs on a host, started there without ssh.
+func (b *Bed) ssh() string { return filepath.Join(b.dir, "ssh") }
+
+// Command returns a command that runs on a host, started there without ssh. Host 0 is
+// this machine with no other network than that of the hosts.
 func (b *Bed) Command(i int, args ...string) *exec.Cmd {
-	return exec.Command("ip", append([]string{"netns", "exec", b.hosts[i-1].space}, args...)...)
+	space := b.space
+	if i > 0 {
+		space = b.hosts[i-1].space
+	}
+	return exec.Command("ip", append([]string{"netns", "exec", space}, args...)...)
 }
 
 // Put writes a program to a path on a host, through ssh: what is private to the
 // host is seen by its sessions only.
 func (b *Bed) Put(i int, path, text string) {
 	b.t.Helper()
-	cmd := exec.Command("ssh", "-F", b.SSHConfig, b.Name(i), fmt.Sprintf("cat >'%[1]s' && chmod 755 '%[1]s'", path))
+	cmd := exec.Command(b.ssh(), "-F", b.SSHConfig, b.Name(i), fmt.Sprintf("cat >'%[1]s' && chmod 755 '%[1]s'", path))
 	cmd.Stdin = strings.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.t.Fatalf("write %s on %s: %v: %s", path, b.Name(i), err, out)
@@ -145,22 +160,22 @@ func (b *Bed) Put(i int, path, text string) {
 }
 
 // Cut takes a host's network cable out.
-func (b *Bed) Cut(i int) { b.ip("link", "set", b.hosts[i-1].port, "down") }
+func (b *Bed) Cut(i int) { b.link("set", b.hosts[i-1].port, "down") }
 
 // Silence has the network drop everything from and to a host, which sees no
 // difference to a network on which nobody talks.
 func (b *Bed) Silence(i int) {
 	b.hosts[i-1].silent = true
-	b.run("bridge", "link", "set", "dev", b.hosts[i-1].port, "state", "0")
+	b.run("bridge", "-n", b.space, "link", "set", "dev", b.hosts[i-1].port, "state", "0")
 }
 
 // Mend undoes Cut and Silence.
 func (b *Bed) Mend(i int) {
 	h := b.hosts[i-1]
-	b.ip("link", "set", h.port, "up")
+	b.link("set", h.port, "up")
 	if h.silent { // the bridge itself sees to ports that were down
 		h.silent = false
-		b.run("bridge", "link", "set", "dev", h.port, "state", "3")
+		b.run("bridge", "-n", b.space, "link", "set", "dev", h.port, "state", "3")
 	}
 }
 
@@ -257,11 +272,11 @@ func (b *Bed) write(name, text string) {
 // connect makes a host without anything running on it.
 func (b *Bed) connect(i int) {
 	b.t.Helper()
-	h := &host{space: fmt.Sprintf("gompi-%s.%d", b.name, i), port: fmt.Sprintf("gv%s.%d", b.name, i)}
+	h := &host{space: fmt.Sprintf("gompi-%s.%d", b.name, i), port: fmt.Sprintf("port%d", i)}
 	b.ip("netns", "add", h.space)
 	b.hosts = append(b.hosts, h)
-	b.ip("link", "add", h.port, "type", "veth", "peer", "name", "eth0", "netns", h.space)
-	b.ip("link", "set", h.port, "master", b.bridge(), "up")
+	b.link("add", h.port, "type", "veth", "peer", "name", "eth0", "netns", h.space)
+	b.link("set", h.port, "master", bridge, "up")
 	b.ip("-n", h.space, "addr", "add", b.Addr(i)+"/24", "dev", "eth0")
 	b.ip("-n", h.space, "link", "set", "eth0", "up")
 	b.ip("-n", h.space, "link", "set", "lo", "up")
@@ -321,6 +336,7 @@ func (b *Bed) serve(i int) {
 		b.t.Skipf("sshd needs a folder: %v", err)
 	}
 	h := b.hosts[i-1]
+	h.starts++
 	h.sshd, h.done = b.Command(i, "sh", "-c", h.script), make(chan struct{})
 	h.sshd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWUTS}
 	h.sshd.Dir = "/"
@@ -335,53 +351,59 @@ func (b *Bed) serve(i int) {
 	}()
 }
 
+// listening is what sshd logs once when it is ready.
+const listening = "Server listening on 0.0.0.0 "
+
 func (b *Bed) awaitServer(i int) {
 	b.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		conn, err := net.DialTimeout("tcp", b.Addr(i)+":22", time.Second)
-		if err == nil {
-			conn.Close()
-			return
-		}
+	h := b.hosts[i-1]
+	for deadline := time.Now().Add(patience); strings.Count(b.Log(i), listening) < h.starts; time.Sleep(5 * time.Millisecond) {
 		select {
-		case <-b.hosts[i-1].done:
+		case <-h.done:
 			b.t.Fatalf("sshd of %s ended: %s", b.Name(i), b.Log(i))
 		default:
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("sshd of %s does not listen: %v: %s", b.Name(i), err, b.Log(i))
+			b.t.Fatalf("sshd of %s does not listen: %s", b.Name(i), b.Log(i))
 		}
 	}
 }
 
 // remove ends everything on the hosts and removes them.
 func (b *Bed) remove() {
-	for i, h := range b.hosts {
-		for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
-			left := inSpace(h.space)
-			if len(left) == 0 {
-				break
-			}
-			for _, p := range left {
-				syscall.Kill(p.PID, syscall.SIGKILL)
-			}
-			if time.Now().After(deadline) {
-				b.t.Errorf("processes on %s do not die: %v", b.Name(i+1), left)
-				break
-			}
-		}
+	for _, h := range b.hosts {
+		b.empty(h.space)
 		if h.sshd != nil {
 			<-h.done
 		}
 		// A connection that was cut off keeps the namespace for a while.
-		exec.Command("ip", "link", "del", h.port).Run() // it may never have been made
+		exec.Command("ip", "-n", b.space, "link", "del", h.port).Run() // it may never have been made
 		b.ip("netns", "del", h.space)
 		os.RemoveAll(h.names())
 	}
-	exec.Command("ip", "link", "del", b.bridge()).Run() // it may never have been made
+	b.empty(b.space)
+	exec.Command("ip", "-n", b.space, "link", "del", bridge).Run() // it may never have been made
+	exec.Command("ip", "netns", "del", b.space).Run()
 	if b.t.Failed() {
 		for i := range b.hosts {
 			b.t.Logf("sshd of %s, but for logins:\n%s", b.Name(i+1), usual.ReplaceAllString(b.Log(i+1), ""))
+		}
+	}
+}
+
+// empty kills what runs in a network namespace.
+func (b *Bed) empty(space string) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+		left := inSpace(space)
+		if len(left) == 0 {
+			return
+		}
+		for _, p := range left {
+			syscall.Kill(p.PID, syscall.SIGKILL)
+		}
+		if time.Now().After(deadline) {
+			b.t.Errorf("processes in %s do not die: %v", space, left)
+			return
 		}
 	}
 }
@@ -412,6 +434,12 @@ func inSpace(space string) []Process {
 		found = append(found, p)
 	}
 	return found
+}
+
+// link is ip link, on the bed's network.
+func (b *Bed) link(args ...string) {
+	b.t.Helper()
+	b.ip(append([]string{"-n", b.space, "link"}, args...)...)
 }
 
 func (b *Bed) ip(args ...string) {

@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,7 @@ func TestHostsHaveNamesOfTheirOwnAndCanBeCutOff(t *testing.T) {
 	}
 	b := Make(t, Config{Hosts: 2, Private: []string{private}})
 	ssh := func(i int, command string) (string, error) {
-		out, err := exec.Command("ssh", "-F", b.SSHConfig, "-o", "BatchMode=yes", "-o", "ConnectTimeout=1", b.Name(i), command).CombinedOutput()
+		out, err := exec.Command(b.ssh(), "-F", b.SSHConfig, "-o", "BatchMode=yes", "-o", "ConnectTimeout=1", b.Name(i), command).CombinedOutput()
 		return strings.TrimSpace(string(out)), err
 	}
 	for i := 1; i <= 2; i++ {
@@ -46,5 +47,28 @@ func TestHostsHaveNamesOfTheirOwnAndCanBeCutOff(t *testing.T) {
 	b.StopServer(1)
 	if got, err := ssh(1, "hostname"); err == nil || !strings.Contains(got, "refused") {
 		t.Errorf("without sshd: %q, %v; want that it refuses", got, err)
+	}
+}
+
+// What comes and goes with a test is not seen by others: neither here nor on another
+// bed, whose addresses are the same.
+func TestNobodyElseSeesABedsNetwork(t *testing.T) {
+	a, b := New(t, 1), New(t, 1)
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, addr := range addrs {
+		if strings.HasPrefix(addr.String(), a.Here()+"/") {
+			t.Errorf("this machine has the bed's address %v", addr)
+		}
+	}
+	for _, bed := range []*Bed{a, b} {
+		at := filepath.Join(t.TempDir(), "who")
+		bed.Put(1, at, "#!/bin/sh\necho "+bed.name+"\n")
+		out, err := bed.Command(0, bed.ssh(), "-F", bed.SSHConfig, bed.Name(1), at).CombinedOutput()
+		if got := strings.TrimSpace(string(out)); err != nil || got != bed.name {
+			t.Errorf("host1 of bed %s says %q, %v", bed.name, got, err)
+		}
 	}
 }
