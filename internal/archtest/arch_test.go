@@ -30,7 +30,7 @@ var rules = []rule{
 	{"internal/stress", nil},
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/mem", "internal/cgroup"}},
-	{"internal/boot", []string{"internal/env", "internal/seg", "internal/challenge"}},
+	{"internal/boot", []string{"internal/env", "internal/seg", "internal/challenge", "internal/route"}},
 	{"transport", []string{"internal/mem", "internal/poll", "internal/route", "internal/env"}},
 	{"comm/internal/match", nil},
 	{"comm/internal/coll", []string{"internal/mem"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -256,7 +257,7 @@ func TestNobodyWithoutTheSecretGetsIn(t *testing.T) {
 func TestATicketThatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ticket")
-	if err := writeTicket(path, &ticket{port: 1, addrs: ownAddrs(true)}); err != nil {
+	if err := writeTicket(path, &ticket{port: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
@@ -276,16 +277,30 @@ func TestATicketThatOthersCouldHaveWrittenIsRefused(t *testing.T) {
 	}
 }
 
+// Loopback leads to rank 0 from its own network alone, and nothing else does there.
+func TestATicketsLoopbackIsForItsOwnNetwork(t *testing.T) {
+	addr := netip.MustParseAddr("192.0.2.7")
+	for network, want := range map[string]string{network(): "127.0.0.1:4000", "another": "192.0.2.7:4000"} {
+		at, err := (&ticket{network: network, port: 4000, addrs: []netip.Addr{addr}}).endpoints()
+		if err != nil || !slices.Equal(at, []string{want}) {
+			t.Errorf("rank 0 is on network %s: tried at %v, %v; want %s", network, at, err, want)
+		}
+	}
+	if at, err := (&ticket{network: "another", port: 4000}).endpoints(); err == nil || !strings.Contains(err.Error(), "loopback alone") {
+		t.Errorf("a rank 0 on loopback of another network: tried at %v, %v", at, err)
+	}
+}
+
 func FuzzTicket(f *testing.F) {
-	f.Add((&ticket{secret: [32]byte{9}, port: 4000, addrs: ownAddrs(false)}).String())
-	f.Add("gompi1/AAAA/1/::1")
+	f.Add((&ticket{secret: [32]byte{9}, network: network(), port: 4000, addrs: ownAddrs()}).String())
+	f.Add("gompi2/AAAA//1/::1")
 	f.Fuzz(func(t *testing.T, s string) {
 		a, err := parseTicket(s)
 		if err != nil {
 			return
 		}
 		b, err := parseTicket(a.String())
-		if err != nil || a.secret != b.secret || !slices.Equal(a.endpoints(), b.endpoints()) {
+		if err != nil || a.secret != b.secret || a.network != b.network || a.port != b.port || !slices.Equal(a.addrs, b.addrs) {
 			t.Fatalf("%q came back as %q, %v", s, b, err)
 		}
 	})

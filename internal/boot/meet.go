@@ -151,5 +151,9 @@ func listenBetween(host string, lo, hi int) (net.Listener, error) {
 
 // ticketOf returns what leads to ln.
 func ticketOf(ln net.Listener, secret [32]byte, local bool) *ticket {
-	return &ticket{secret: secret, port: ln.Addr().(*net.TCPAddr).Port, addrs: ownAddrs(local)}
+	t := &ticket{secret: secret, network: network(), port: ln.Addr().(*net.TCPAddr).Port}
+	if !local {
+		t.addrs = ownAddrs()
+	}
+	return t
 }

@@ -209,7 +209,11 @@ func (p *pmiRank) meet(ctx context.Context) (*spoke, error) {
 	if err != nil {
 		return nil, err
 	}
-	return follow(ctx, p.rank, func() ([32]byte, []string, error) { return t.secret, t.endpoints(), nil })
+	at, err := t.endpoints()
+	if err != nil {
+		return nil, err
+	}
+	return follow(ctx, p.rank, func() ([32]byte, []string, error) { return t.secret, at, nil })
 }
 
 func (p *pmiRank) barrier() error {

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,7 +37,8 @@ func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 			if err != nil {
 				return [32]byte{}, nil, err
 			}
-			return t.secret, t.endpoints(), nil
+			at, err := t.endpoints()
+			return t.secret, at, err
 		}))
 	}
 	ln, err := listen(p.local)
@@ -155,9 +158,28 @@ func openMaster(ctx context.Context, p *place, token string) (Boot, error) {
 		}
 		return orError(lead(ctx, p.size, secret, ln, func() error { return nil }, func() {}))
 	}
+	return orError(follow(ctx, p.rank, func() ([32]byte, []string, error) { return secret, masterEndpoints(ctx, addr, port), nil }))
+}
+
+// masterEndpoints returns where rank 0 may listen. If MASTER_ADDR is this host's that
+// is loopback, which stays when interfaces go.
+func masterEndpoints(ctx context.Context, addr string, port int) []string {
+	if ownAddr(ctx, addr) {
+		addr = "127.0.0.1"
+	}
 	endpoints := make([]string, masterPorts)
 	for i := range endpoints {
 		endpoints[i] = net.JoinHostPort(addr, strconv.Itoa(port+1+i))
 	}
-	return orError(follow(ctx, p.rank, func() ([32]byte, []string, error) { return secret, endpoints, nil }))
+	return endpoints
+}
+
+// ownAddr reports whether this host has the address, or one that goes by the name.
+func ownAddr(ctx context.Context, name string) bool {
+	theirs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	if err != nil {
+		return false // it is not to be reached either, which is told then
+	}
+	own := ownAddrs()
+	return slices.ContainsFunc(theirs, func(a netip.Addr) bool { return slices.Contains(own, a.Unmap()) })
 }

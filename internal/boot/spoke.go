@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/route"
 )
 
 // A spoke is the Boot of a rank that has no agent: its connection to the hub of
@@ -71,13 +72,10 @@ func (s *spoke) join(ctx context.Context) error {
 	if err != nil {
 		host = "localhost"
 	}
-	// Two hosts may have one name, and what is one to its kernel may be two to its
-	// network. Where neither file is, the name must do.
-	machine, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	network, _ := os.Readlink("/proc/self/ns/net")
 	own := openDoor()
 	defer own.close()
-	if err := s.send(&wire.Join{Host: host, Machine: string(bytes.TrimSpace(machine)) + network, Door: own.name()}); err != nil {
+	// Two hosts may have one name, and what is one to its kernel may be two to its network.
+	if err := s.send(&wire.Join{Host: host, Machine: route.Network(), Door: own.name()}); err != nil {
 		return err
 	}
 	for {

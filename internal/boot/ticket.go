@@ -1,25 +1,30 @@
 package boot
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"gompi/internal/route"
 )
 
 // A ticket is what a rank needs to reach rank 0, and to prove that it belongs to
 // its job. It has the characters, and the length, that a PMI server takes as a
 // value.
 type ticket struct {
-	secret [32]byte
-	port   int
-	addrs  []netip.Addr
+	secret  [32]byte
+	network string // in which rank 0 is reached by loopback, and nowhere else
+	port    int
+	addrs   []netip.Addr
 }
 
 const (
-	ticketWord = "gompi1"
+	ticketWord = "gompi2"
 	maxAddrs   = 16
 )
 
@@ -29,26 +34,29 @@ func (t *ticket) String() string {
 		addrs[i] = a.String()
 	}
 	return strings.Join([]string{
-		ticketWord, base64.RawURLEncoding.EncodeToString(t.secret[:]), strconv.Itoa(t.port), strings.Join(addrs, ","),
+		ticketWord, base64.RawURLEncoding.EncodeToString(t.secret[:]), t.network, strconv.Itoa(t.port), strings.Join(addrs, ","),
 	}, "/")
 }
 
 // parseTicket reads what String wrote.
 func parseTicket(s string) (*ticket, error) {
 	parts := strings.Split(s, "/")
-	if len(parts) != 4 || parts[0] != ticketWord {
-		return nil, fmt.Errorf("%.40q tells no way to rank 0: want %s/SECRET/PORT/ADDRESSES", s, ticketWord)
+	if len(parts) != 5 || parts[0] != ticketWord {
+		return nil, fmt.Errorf("%.20q... tells no way to rank 0: want %s/SECRET/NETWORK/PORT/ADDRESSES", parts[0], ticketWord)
 	}
-	t := &ticket{}
+	t := &ticket{network: parts[2]}
 	secret, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil || len(secret) != len(t.secret) {
 		return nil, fmt.Errorf("the way to rank 0 has no secret of %d bytes", len(t.secret))
 	}
 	copy(t.secret[:], secret)
-	if t.port, err = strconv.Atoi(parts[2]); err != nil || t.port < 1 || t.port > 65535 {
-		return nil, fmt.Errorf("port %.20q of rank 0: want 1 to 65535", parts[2])
+	if t.port, err = strconv.Atoi(parts[3]); err != nil || t.port < 1 || t.port > 65535 {
+		return nil, fmt.Errorf("port %.20q of rank 0: want 1 to 65535", parts[3])
 	}
-	addrs := strings.Split(parts[3], ",")
+	if parts[4] == "" {
+		return t, nil
+	}
+	addrs := strings.Split(parts[4], ",")
 	if len(addrs) > maxAddrs {
 		return nil, fmt.Errorf("%d addresses of rank 0: want at most %d", len(addrs), maxAddrs)
 	}
@@ -62,27 +70,39 @@ func parseTicket(s string) (*ticket, error) {
 	return t, nil
 }
 
-// endpoints returns where rank 0 may be reached.
-func (t *ticket) endpoints() []string {
+// endpoints returns where rank 0 may be reached from this process. On its own host
+// that is loopback alone, whatever interfaces come and go; elsewhere it never is: who
+// answers there is another.
+func (t *ticket) endpoints() ([]string, error) {
+	if t.network == network() {
+		return []string{loopback(t.port)}, nil
+	}
+	if len(t.addrs) == 0 {
+		return nil, errors.New("rank 0 listens on loopback alone, of another host or network namespace than this process sees")
+	}
 	list := make([]string, len(t.addrs))
 	for i, a := range t.addrs {
 		list[i] = netip.AddrPortFrom(a, uint16(t.port)).String()
 	}
-	return list
+	return list, nil
 }
 
-// ownAddrs returns this host's addresses, loopback first: who connects tries all
-// of them, and believes only whom it has checked.
-func ownAddrs(local bool) []netip.Addr {
-	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	list := []netip.Addr{loopback}
-	if local {
-		return list
-	}
+// network is the name of the network that this process sees, as short as a ticket
+// wants it.
+func network() string {
+	sum := sha256.Sum256([]byte(route.Network()))
+	return base64.RawURLEncoding.EncodeToString(sum[:12])
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// ownAddrs returns the addresses at which other hosts may reach this one.
+func ownAddrs() []netip.Addr {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
-		return list // of this host alone can it be reached
+		return nil // of this host alone can it be reached
 	}
+	var list []netip.Addr
 	for _, a := range all {
 		n, ok := a.(*net.IPNet)
 		if !ok || len(list) == maxAddrs {

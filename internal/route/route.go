@@ -4,9 +4,11 @@
 package route
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 )
@@ -138,6 +140,21 @@ func Order(theirs, own []netip.Prefix, port uint16) []netip.AddrPort {
 		list[i] = netip.AddrPortFrom(s.Addr(), port)
 	}
 	return list
+}
+
+// Network names the network that this process sees: no other host has one of that
+// name, nor has another network namespace of this host. Loopback addresses are worth
+// something only within it. Where the system does not tell, the host's name must do.
+func Network() string {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err == nil {
+		var space string
+		if space, err = os.Readlink("/proc/self/ns/net"); err == nil {
+			return string(bytes.TrimSpace(boot)) + " " + space
+		}
+	}
+	name, _ := os.Hostname() // "" is a name, too
+	return name
 }
 
 // worth returns the length of the longest prefix that s has in common with one

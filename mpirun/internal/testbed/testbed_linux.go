@@ -275,7 +275,10 @@ func (b *Bed) connect(i int) {
 	h := &host{space: fmt.Sprintf("gompi-%s.%d", b.name, i), port: fmt.Sprintf("port%d", i)}
 	b.ip("netns", "add", h.space)
 	b.hosts = append(b.hosts, h)
-	b.link("add", h.port, "type", "veth", "peer", "name", "eth0", "netns", h.space)
+	mac := fmt.Sprintf("02:00:00:00:00:%02x", i)
+	b.link("add", h.port, "type", "veth", "peer", "name", "eth0", "address", mac, "netns", h.space)
+	// A host that is silent is one that does not answer, not one that is not there.
+	b.ip("-n", b.space, "neigh", "add", b.Addr(i), "lladdr", mac, "dev", bridge)
 	b.link("set", h.port, "master", bridge, "up")
 	b.ip("-n", h.space, "addr", "add", b.Addr(i)+"/24", "dev", "eth0")
 	b.ip("-n", h.space, "link", "set", "eth0", "up")
