@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"gompi/internal/accept"
 	"gompi/internal/boot/wire"
 	"gompi/internal/challenge"
 )
@@ -31,6 +32,7 @@ type hub struct {
 	cards    [][]byte
 	gathered int
 	past     []byte // news that those who come later must hear
+	trouble  error  // why no connection could be accepted once
 }
 
 // A guest is one rank at the hub.
@@ -61,8 +63,8 @@ const (
 	// how long rank 0's goodbye does.
 	ownDelay  = 200 * time.Millisecond
 	closeTime = 2 * time.Second
-	// maxStrangers bounds how many may be proving themselves at once.
-	maxStrangers = 512
+	// moreStrangers than there are ranks may be proving themselves at once.
+	moreStrangers = 256
 )
 
 // keepAlive finds out within half a minute that a host is gone.
@@ -80,46 +82,34 @@ func newHub(size int, secret [32]byte, ln net.Listener, met func()) (*hub, net.C
 	h := &hub{size: size, secret: secret, job: job, ln: ln, met: met, guests: make([]*guest, size), cards: make([][]byte, size)}
 	near, far := net.Pipe()
 	go h.converse(&guest{rank: 0, conn: far}) // until rank 0 leaves
-	go h.accept()                             // until all have come, or the hub is closed
+	go h.accept()
 	return h, near
 }
 
+// accept lets the ranks of the job in until all have come, or the hub is closed.
 func (h *hub) accept() {
-	strangers := make(chan struct{}, maxStrangers)
-	for {
-		strangers <- struct{}{}
-		conn, err := h.ln.Accept()
-		if err != nil {
-			return
-		}
-		go func() { // until the connection ends
-			rank, err := h.greet(conn)
-			<-strangers
-			if err != nil {
-				conn.Close()
-				return
-			}
-			h.converse(&guest{rank: rank, conn: conn})
-		}()
-	}
+	d := accept.Door{Strangers: h.size + moreStrangers, Time: proofTime, Greet: h.greet, Trouble: func(err error) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.trouble = err
+	}}
+	d.Serve(h.ln)
 }
 
-// greet lets a rank of the job in.
-func (h *hub) greet(conn net.Conn) (int, error) {
+// greet finds out which rank of the job has come.
+func (h *hub) greet(conn net.Conn) func() {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetKeepAliveConfig(keepAlive) // without it a lost host is noticed by its data connections
 	}
-	conn.SetDeadline(time.Now().Add(proofTime))
 	says, err := hubDoor(&h.secret).Answer(conn)
 	if err != nil {
-		return 0, err
+		return nil
 	}
 	rank := int(binary.LittleEndian.Uint32(says))
 	if rank < 1 || rank >= h.size {
-		return 0, fmt.Errorf("rank %d: want 1 to %d", rank, h.size-1)
+		return nil
 	}
-	conn.SetDeadline(time.Time{})
-	return rank, nil
+	return func() { h.converse(&guest{rank: rank, conn: conn}) }
 }
 
 // converse listens to a rank until it is gone.
@@ -267,7 +257,11 @@ func (h *hub) giveUp(after time.Duration) {
 	if len(missing) == 0 {
 		return
 	}
-	h.tell(&wire.Terminate{Text: fmt.Sprintf("%d of %d ranks have not come within %v, the first is rank %d", len(missing), h.size, after.Round(time.Second), missing[0])})
+	text := fmt.Sprintf("%d of %d ranks have not come within %v, the first is rank %d", len(missing), h.size, after.Round(time.Second), missing[0])
+	if h.trouble != nil {
+		text += fmt.Sprintf("; rank 0 could not accept connections: %v", h.trouble)
+	}
+	h.tell(&wire.Terminate{Text: text})
 }
 
 // close ends the hub's part in the job, as rank 0 leaves it: the others are told

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -304,4 +306,80 @@ func FuzzTicket(f *testing.F) {
 			t.Fatalf("%q came back as %q, %v", s, b, err)
 		}
 	})
+}
+
+// A tired listener fails some times, as when descriptors are exhausted, before it
+// accepts again.
+type tired struct {
+	net.Listener
+	left atomic.Int32
+}
+
+func (l *tired) Accept() (net.Conn, error) {
+	if l.left.Add(-1) >= 0 {
+		return nil, os.NewSyscallError("accept4", syscall.EMFILE)
+	}
+	return l.Listener.Accept()
+}
+
+func TestAHubAcceptsAgainAfterAnError(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flaky := &tired{Listener: ln}
+	flaky.left.Store(2)
+	h, own := newHub(2, [32]byte{1}, flaky, func() {})
+	defer own.Close()
+	defer h.close()
+	conn, err := reach(t.Context(), &[32]byte{1}, 1, []string{ln.Addr().String()}) // at most reachTime
+	if err != nil {
+		t.Fatalf("after %v: %v", syscall.EMFILE, err)
+	}
+	conn.Close()
+}
+
+// Whoever connects and says nothing keeps no rank out, however many there are.
+func TestSilentConnectionsDelayNoRank(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, own := newHub(2, [32]byte{1}, ln, func() {})
+	defer own.Close()
+	defer h.close()
+	for range 600 {
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	conn, err := reach(t.Context(), &[32]byte{1}, 1, []string{ln.Addr().String()}) // at most reachTime
+	if err != nil {
+		t.Fatalf("behind strangers that say nothing: %v", err)
+	}
+	conn.Close()
+}
+
+// A ticket is a file; a pipe in its place would be read for ever.
+func TestAPipeIsNoTicket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ticket")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, err := readTicket(path)
+		read <- err
+	}()
+	select {
+	case err := <-read:
+		if !errors.Is(err, errForged) || !strings.Contains(err.Error(), "named pipe") {
+			t.Errorf("error %v, want that it is a named pipe: %v", err, errForged)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it is read, and read")
+		os.WriteFile(path, nil, 0) // has the reader end
+	}
 }

@@ -83,7 +83,7 @@ func writeTicket(path string, t *ticket) error {
 // written is no ticket.
 func readTicket(path string) (*ticket, error) {
 	os.ReadDir(filepath.Dir(path)) // has NFS look anew for a file that was not there
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +91,9 @@ func readTicket(path string) (*ticket, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
+	}
+	if !st.Mode().IsRegular() { // which may have somebody wait who opens or reads it
+		return nil, fmt.Errorf("%s is %s, want a file: %w", path, kindOf(st.Mode()), errForged)
 	}
 	if err := private(path, st); err != nil {
 		return nil, err
@@ -100,6 +103,17 @@ func readTicket(path string) (*ticket, error) {
 		return nil, err
 	}
 	return parseTicket(strings.TrimSpace(string(b)))
+}
+
+// kindOf names what is no regular file.
+func kindOf(m os.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "a folder"
+	case m&os.ModeNamedPipe != 0:
+		return "a named pipe"
+	}
+	return "a device"
 }
 
 // private makes sure that a file or folder is this user's alone.

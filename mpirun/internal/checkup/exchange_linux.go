@@ -8,6 +8,7 @@ import (
 	"net"
 	"time"
 
+	"gompi/internal/accept"
 	"gompi/internal/challenge"
 	"gompi/mpirun/internal/ctl"
 )
@@ -22,6 +23,8 @@ const (
 	chunk    = 256 << 10
 	maxSend  = 2 << 30          // bytes of one exchange
 	patience = 10 * time.Second // of the callee, for all of it
+
+	strangers = 256 // that may be proving themselves at once
 )
 
 func (h *Host) door() challenge.Door {
@@ -71,22 +74,19 @@ func flood(conn net.Conn, span time.Duration, r *ctl.Reached) error {
 
 // welcome answers callers until the listener is closed.
 func (h *Host) welcome() {
-	for {
-		conn, err := h.listener.Accept()
-		if err != nil {
-			return
+	d := accept.Door{Strangers: strangers, Time: patience, Greet: func(conn net.Conn) func() {
+		if _, err := h.door().Answer(conn); err != nil {
+			return nil
 		}
-		go h.receive(conn) // for as long as its patience lasts
-	}
+		return func() { receive(conn) }
+	}}
+	d.Serve(h.listener)
 }
 
 // receive is the callee's side. Whatever goes wrong, the caller says it.
-func (h *Host) receive(conn net.Conn) {
+func receive(conn net.Conn) {
 	defer conn.Close()
 	if conn.SetDeadline(time.Now().Add(patience)) != nil {
-		return
-	}
-	if _, err := h.door().Answer(conn); err != nil {
 		return
 	}
 	var total int64

@@ -32,10 +32,9 @@ type conn struct {
 	buf []byte
 }
 
-// secure makes a conn of c, within handshakeTime. On failure c is closed.
+// secure makes a conn of c, whose deadlines are the caller's. On failure c is closed.
 func secure(c net.Conn, token []byte, server bool) (*conn, error) {
 	keepAlive(c)
-	c.SetDeadline(time.Now().Add(handshakeTime))
 	t, err := handshake(c, server)
 	if err == nil {
 		err = prove(t, token, server)
@@ -44,7 +43,6 @@ func secure(c net.Conn, token []byte, server bool) (*conn, error) {
 		c.Close()
 		return nil, err
 	}
-	c.SetDeadline(time.Time{})
 	return &conn{tls: t, frames: wire.Frames{Limit: maxFrame}}, nil
 }
 

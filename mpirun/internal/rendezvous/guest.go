@@ -67,10 +67,12 @@ func (g *Guest) try(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
+	nc.SetDeadline(time.Now().Add(handshakeTime))
 	c, err := secure(nc, g.Token, false)
 	if err != nil {
 		return err
 	}
+	nc.SetDeadline(time.Time{})
 	stop := context.AfterFunc(ctx, c.close)
 	defer stop()
 	if err := c.send(kindOffer, g.Own.append, handshakeTime); err != nil {

@@ -6,11 +6,14 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"gompi/internal/accept"
 )
 
-// maxStrangers bounds connections that have not proved themselves.
-const maxStrangers = 64
+// moreStrangers than there are nodes may be proving themselves at once.
+const moreStrangers = 64
 
 // A Host is node 0, to which the others come.
 type Host struct {
@@ -26,7 +29,8 @@ type Host struct {
 	// several gives it up. 0 is never.
 	Beat time.Duration
 
-	listener net.Listener
+	listener  net.Listener
+	strangers atomic.Int64 // how many have been turned away
 }
 
 // Listen begins to listen at an address.
@@ -85,47 +89,57 @@ func (h *Host) Gather(ctx context.Context) ([]*Node, error) {
 
 // accept lets in whoever knows the token and fits, until the listener is closed.
 func (h *Host) accept(ctx context.Context, arrivals, losses chan<- *Node) {
-	room := make(chan struct{}, maxStrangers)
-	for {
-		c, err := h.listener.Accept()
-		if err != nil {
-			return
-		}
-		room <- struct{}{}
-		go func() { // until it has proved itself, at most for handshakeTime
-			defer func() { <-room }()
-			n, err := h.welcome(c)
+	d := accept.Door{Strangers: h.Own.Most + moreStrangers, Time: handshakeTime,
+		Greet: func(nc net.Conn) func() {
+			c, err := secure(nc, h.Token, true)
 			if err != nil {
-				h.Say(fmt.Sprintf("%v came to the rendezvous and %v", c.RemoteAddr(), err))
-				return
+				h.tellOf(nc.RemoteAddr(), err)
+				return nil
 			}
-			select {
-			case arrivals <- n:
-			case <-ctx.Done():
-				h.Say(fmt.Sprintf("%s has come too late, and was sent away", n.Offer.Host))
-				n.refuse("the job has begun without this node")
-				return
-			}
-			go func() { // until the job begins
-				select {
-				case <-n.gone:
-					select {
-					case losses <- n:
-					case <-ctx.Done():
-					}
-				case <-ctx.Done():
-				}
-			}()
-		}()
+			return func() { h.receive(ctx, c, arrivals, losses) }
+		},
+		Trouble: func(err error) {
+			h.Say(fmt.Sprintf("no connection can be accepted at the rendezvous: %v; it is tried again", err))
+		},
+	}
+	d.Serve(h.listener)
+}
+
+// tellOf tells of a stranger: of the first few, and of fewer and fewer then.
+func (h *Host) tellOf(from net.Addr, err error) {
+	n := h.strangers.Add(1)
+	if n&(n-1) != 0 {
+		return
+	}
+	h.Say(fmt.Sprintf("%v came to the rendezvous and %v; of such connections the next that is told of is number %d", from, err, 2*n))
+}
+
+// receive hands on a node that knows the token.
+func (h *Host) receive(ctx context.Context, c *conn, arrivals, losses chan<- *Node) {
+	n, err := h.welcome(c)
+	if err != nil {
+		h.Say(fmt.Sprintf("%v came to the rendezvous and %v", c.tls.RemoteAddr(), err))
+		return
+	}
+	select {
+	case arrivals <- n:
+	case <-ctx.Done():
+		h.Say(fmt.Sprintf("%s has come too late, and was sent away", n.Offer.Host))
+		n.refuse("the job has begun without this node")
+		return
+	}
+	select { // until the job begins
+	case <-n.gone:
+		select {
+		case losses <- n:
+		case <-ctx.Done():
+		}
+	case <-ctx.Done():
 	}
 }
 
-// welcome finds out who has come.
-func (h *Host) welcome(nc net.Conn) (*Node, error) {
-	c, err := secure(nc, h.Token, true)
-	if err != nil {
-		return nil, err
-	}
+// welcome finds out what a node wants.
+func (h *Host) welcome(c *conn) (*Node, error) {
 	_, body, err := c.expect(handshakeTime, kindOffer)
 	if err != nil {
 		c.close()

@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -477,4 +478,82 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A tired listener fails some times, as when descriptors are exhausted, before it
+// accepts again.
+type tired struct {
+	net.Listener
+	left atomic.Int32
+}
+
+func (l *tired) Accept() (net.Conn, error) {
+	if l.left.Add(-1) >= 0 {
+		return nil, os.NewSyscallError("accept4", syscall.EMFILE)
+	}
+	return l.Listener.Accept()
+}
+
+func TestNodesComeAfterAnAcceptError(t *testing.T) {
+	ctx := deadline(t)
+	h, said := host(t, 2, 2)
+	flaky := &tired{Listener: h.listener}
+	flaky.left.Store(2)
+	h.listener = flaky
+	_, node := guest(ctx, h, offer(1, 2, 2), token)
+	nodes, err := h.Gather(ctx)
+	if err != nil || len(nodes) != 1 {
+		t.Fatalf("%d nodes, %v; want 1", len(nodes), err)
+	}
+	nodes[0].Finish(End{})
+	if e := <-node; e.err != nil {
+		t.Error(e.err)
+	}
+	if !said.awaits(ctx, "too many open files") {
+		t.Errorf("node 0 said %q, nothing about the error", said.text())
+	}
+}
+
+// Strangers neither fill the screen nor keep a node out.
+func TestStrangersAreBounded(t *testing.T) {
+	ctx := deadline(t)
+	h, said := host(t, 2, 2)
+	gathered := make(chan []*Node, 1)
+	go func() {
+		nodes, _ := h.Gather(ctx)
+		gathered <- nodes
+	}()
+	at := h.listener.Addr().String()
+	const silent, rude = 200, 200
+	for range silent {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	for range rude {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, "GET / HTTP/1.0\r\n\r\n")
+		c.SetDeadline(time.Now().Add(limit))
+		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal("a stranger is kept waiting behind silent ones")
+		}
+		c.Close()
+	}
+	_, right := guest(ctx, h, offer(1, 2, 2), token)
+	nodes := <-gathered
+	if len(nodes) != 1 {
+		t.Fatalf("%d nodes, want 1", len(nodes))
+	}
+	nodes[0].Finish(End{})
+	if e := <-right; e.err != nil {
+		t.Error(e.err)
+	}
+	if n := strings.Count(said.text(), "came to the rendezvous"); n < 1 || n > 12 {
+		t.Errorf("%d lines about %d strangers, want one each for the first and then fewer and fewer:\n%s", n, silent+rude, said.text())
+	}
 }

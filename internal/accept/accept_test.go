@@ -1,0 +1,168 @@
+package accept
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience bounds every wait for what must come.
+const patience = time.Minute
+
+// word has those in who say one byte, and says it back.
+func word(conn net.Conn) func() {
+	b := make([]byte, 1)
+	if _, err := io.ReadFull(conn, b); err != nil {
+		return nil
+	}
+	return func() {
+		conn.Write(b)
+		conn.Close()
+	}
+}
+
+func open(t *testing.T, d Door, ln net.Listener) {
+	t.Helper()
+	served := make(chan struct{})
+	go func() {
+		d.Serve(ln)
+		close(served)
+	}()
+	t.Cleanup(func() {
+		ln.Close()
+		select {
+		case <-served:
+		case <-time.After(patience):
+			t.Error("Serve goes on when the listener is closed")
+		}
+	})
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+func dial(t *testing.T, ln net.Listener) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(patience))
+	return conn
+}
+
+// admitted checks that who says the word gets in.
+func admitted(t *testing.T, conn net.Conn) {
+	t.Helper()
+	conn.Write([]byte{7})
+	if b, err := io.ReadAll(conn); err != nil || len(b) != 1 || b[0] != 7 {
+		t.Errorf("told %v, %v; want the word back", b, err)
+	}
+}
+
+// turnedAway checks that the connection has ended without a word.
+func turnedAway(t *testing.T, conn net.Conn) {
+	t.Helper()
+	if b, err := io.ReadAll(conn); len(b) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("told %v, %v; want to be turned away", b, err)
+	}
+}
+
+func TestTheOldestStrangerMakesRoom(t *testing.T) {
+	ln := listen(t)
+	open(t, Door{Strangers: 3, Time: time.Hour, Greet: word}, ln)
+	var conns []net.Conn
+	for range 10 {
+		conns = append(conns, dial(t, ln))
+	}
+	for _, c := range conns[:7] {
+		turnedAway(t, c)
+	}
+	for _, c := range conns[7:] { // they are still welcome, one after the other
+		admitted(t, c)
+	}
+	admitted(t, dial(t, ln))
+}
+
+func TestTheTimeOfAStrangerIsBounded(t *testing.T) {
+	ln := listen(t)
+	open(t, Door{Strangers: 3, Time: time.Millisecond, Greet: word}, ln)
+	turnedAway(t, dial(t, ln))
+}
+
+// Who has proved himself is no stranger any more, however many come after him and
+// however long it takes.
+func TestWhoIsAdmittedStays(t *testing.T) {
+	ln := listen(t)
+	in, on := make(chan struct{}), make(chan struct{})
+	greet := func(conn net.Conn) func() {
+		then := word(conn)
+		if then == nil {
+			return nil
+		}
+		return func() {
+			close(in)
+			<-on
+			then()
+		}
+	}
+	open(t, Door{Strangers: 1, Time: time.Hour, Greet: greet}, ln)
+	first := dial(t, ln)
+	first.Write([]byte{7})
+	<-in
+	stranger := dial(t, ln)
+	dial(t, ln)
+	turnedAway(t, stranger)
+	close(on)
+	if b, err := io.ReadAll(first); err != nil || len(b) != 1 {
+		t.Errorf("told %v, %v; want the word back", b, err)
+	}
+}
+
+// A tired listener fails some times before it accepts again.
+type tired struct {
+	net.Listener
+	left atomic.Int32
+}
+
+func (l *tired) Accept() (net.Conn, error) {
+	if l.left.Add(-1) >= 0 {
+		return nil, os.NewSyscallError("accept4", syscall.EMFILE)
+	}
+	return l.Listener.Accept()
+}
+
+func TestErrorsAreOutlivedAndToldOnce(t *testing.T) {
+	ln := &tired{Listener: listen(t)}
+	ln.left.Store(3)
+	told := make(chan error, 9)
+	open(t, Door{Strangers: 3, Time: time.Hour, Greet: word, Trouble: func(err error) { told <- err }}, ln)
+	admitted(t, dial(t, ln))
+	if n := len(told); n != 1 || !errors.Is(<-told, syscall.EMFILE) {
+		t.Errorf("told of %d errors, want one: %v", n, syscall.EMFILE)
+	}
+}
+
+// When descriptors are exhausted, those of strangers are given back.
+func TestAnErrorTurnsStrangersAway(t *testing.T) {
+	ln := &tired{Listener: listen(t)}
+	greeted := make(chan struct{}, 9)
+	open(t, Door{Strangers: 9, Time: time.Hour, Greet: func(conn net.Conn) func() { greeted <- struct{}{}; return word(conn) }}, ln)
+	stranger := dial(t, ln)
+	<-greeted
+	ln.left.Store(1)
+	dial(t, ln) // Accept may have been called before: it fails the next time
+	turnedAway(t, stranger)
+}
