@@ -216,3 +216,15 @@ func TestStatesAreSummedUp(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+func TestFiguresOfABusyMachineCarryAWarning(t *testing.T) {
+	quiet := results{probes: []contest.Probe{{Nanoseconds: 40}, {Nanoseconds: 250}}}
+	if w := quiet.warning(); w != "" {
+		t.Errorf("a quiet machine has the warning %q", w)
+	}
+	for _, busy := range []results{{load: 1}, {probes: []contest.Probe{{Nanoseconds: 40}, {Nanoseconds: 2500}}}} {
+		if w := busy.warning(); !strings.Contains(w, "the machine was busy") || busy.section().Warning != w {
+			t.Errorf("%+v: warning %q, want one that the page has, too", busy, w)
+		}
+	}
+}

@@ -22,6 +22,7 @@ type results struct {
 	samples  []report.Sample
 	misses   []contest.Miss
 	memory   []footprint
+	load     float64 // processors that others used before and after the runs, the larger
 	began    time.Time
 	took     time.Duration
 }
@@ -51,6 +52,9 @@ func (r *results) write(out io.Writer) error {
 	var b strings.Builder
 	cells, skews := r.cells()
 	fmt.Fprintf(&b, "# %s\n", strings.Join(r.names(), ", "))
+	if w := r.warning(); w != "" {
+		fmt.Fprintf(&b, "\n**Warning: %s**\n", w)
+	}
 	list(&b, "", r.head())
 	list(&b, "Commands", r.commands())
 	fmt.Fprintf(&b, "\nTimes in us: %s. The ratio is the time of the fastest peer, divided by that of %s.%s\n\n", r.times(), r.ours(), r.explained())
@@ -190,6 +194,21 @@ func (r *results) head() []string {
 	)
 }
 
+// warning says why the figures may be worth little, "" if nothing speaks against them.
+func (r *results) warning() string {
+	busy := 0
+	for _, p := range r.probes {
+		if p.State() == contest.Busy {
+			busy++
+		}
+	}
+	if busy == 0 && r.load < contest.IdleLoad {
+		return ""
+	}
+	return fmt.Sprintf("the machine was busy: other processes used %.1f of %d processors before or after the runs, and %d of %d probes during them were disturbed. Measure again when it is idle.",
+		r.load, runtime.NumCPU(), busy, len(r.probes))
+}
+
 // states sums up probes: the states in their order, and the span of their times.
 func states(probes []contest.Probe) string {
 	var order []string
@@ -240,7 +259,7 @@ func (r *results) section() report.Section {
 	cells, _ := r.cells()
 	facts := append(r.head(), r.commands()...)
 	if r.hasBars() {
-		facts = append(facts, r.barsMet(cells))
+		facts = append(facts, r.barsMet(cells)+" A bar is the ratio that this project wants to reach in a cell: so many times as fast as the fastest of the others.")
 	}
 	for _, line := range r.absent {
 		facts = append(facts, "not here: "+line)
@@ -250,7 +269,7 @@ func (r *results) section() report.Section {
 	}
 	points := meanPoints(report.Means(cells, r.ours()))
 	points = append(points, report.Points(cells, append(r.names(), report.Limit))...)
-	return report.Section{Title: title, Facts: facts, Points: append(points, memoryPoints(r.memory)...)}
+	return report.Section{Title: title, Warning: r.warning(), Facts: facts, Points: append(points, memoryPoints(r.memory)...)}
 }
 
 // meanPoints returns the means as charts, one for each number of ranks.

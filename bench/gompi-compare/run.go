@@ -34,7 +34,7 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer shop.Close()
-	res := results{cfg: cfg, began: time.Now()}
+	res := results{cfg: cfg, began: time.Now(), load: contest.Load()}
 	res.entrants, res.absent = cfg.enter(ctx, shop)
 	raw, err := createRaw(cfg.csv)
 	if err != nil {
@@ -64,6 +64,7 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 		res.memory, ended = cfg.memory(ctx, shop)
 	}
 	res.took = time.Since(res.began)
+	res.load = max(res.load, contest.Load())
 	ended = errors.Join(ended, raw.close(), res.write(stdout))
 	if cfg.html != "" {
 		ended = errors.Join(ended, res.section().AddTo(cfg.html))

@@ -34,6 +34,7 @@ figure > svg { width: 100%; height: auto } svg text { font-size: 12px; fill: var
 .scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .75rem; font-variant-numeric: tabular-nums }
 th, td { padding: .15rem .3rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap }
 @media (max-width: 30rem) { body { padding: .7rem } table { font-size: .68rem } th, td { padding: .15rem .2rem } }
+.verdict { font-size: 1.05rem } .warning { color: var(--lost); border-left: .3rem solid var(--lost); padding-left: .6rem }
 .lost { color: var(--lost); font-weight: 600 } pre { font-size: .75rem; overflow-x: auto }
 `
 
@@ -59,6 +60,12 @@ func WritePage(w io.Writer, sections []Section) error {
 func (s Section) write(b *strings.Builder) {
 	s = s.clean()
 	fmt.Fprintf(b, "<section>\n<h2>%s</h2>\n", html.EscapeString(s.Title))
+	if v := s.verdict(); v != "" {
+		fmt.Fprintf(b, "<p class=\"verdict\">%s</p>\n", html.EscapeString(v))
+	}
+	if s.Warning != "" {
+		fmt.Fprintf(b, "<p class=\"warning\">Warning: %s</p>\n", html.EscapeString(s.Warning))
+	}
 	if len(s.Facts) > 0 {
 		b.WriteString("<ul class=\"facts\">\n")
 		for _, f := range s.Facts {

@@ -3,9 +3,11 @@ package report
 import (
 	"encoding/xml"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -24,7 +26,7 @@ func section() Section {
 	}
 	points := Points(Cells(samples), []string{"gompi", "mpich", Limit})
 	points = append(points, Point{"restart", "after", "ms", "gompi", "kill -9", 1234}, Point{"ratios", "op", Times, "median", "bcast", 0.5}, Point{"ratios", "op", Times, "back to back", "bcast", 1.5}, Point{"rate", "ranks", "GB/s", "gompi", "2", 9}, Point{"rate", "ranks", "GB/s", "mpich", "2", 3})
-	return Section{Title: "compare, np=2", Facts: []string{"AMD <EPYC> & \"co\"", "`mpirun -np 2`"}, Points: points}
+	return Section{Title: "compare, np=2", Warning: "busy <once>", Facts: []string{"AMD <EPYC> & \"co\"", "`mpirun -np 2`"}, Points: points}
 }
 
 // page writes sections and checks that the result is well-formed.
@@ -52,6 +54,8 @@ func TestAPageShowsWhatWasMeasured(t *testing.T) {
 		"<th>8 B</th><td>4.75</td><td>3.8</td><td>missing</td><td class=\"lost\">0.80 lost</td>",
 		"<th>64 KiB</th><td>25</td><td>150</td><td>5</td><td>6.00</td>", // the limit is nobody to win against
 		"<title>best of the others / gompi, 64 KiB: 6 times</title>", `<path class="even" d="M52 `, `<g class="limit"><path class="line"`,
+		"<p class=\"verdict\">gompi is at least as fast as the fastest of the others in 2 of 3 cells; ratio (above 1 is faster): geometric mean 2.43, best 6 (allreduce, 2 ranks, 64 KiB), worst 0.8 (allreduce, 2 ranks, 8 B).</p>",
+		"<p class=\"warning\">Warning: busy &lt;once&gt;</p>",
 		"<th>bcast</th><td class=\"lost\">0.50 lost</td><td>1.50</td></tr>", // ratios are compared with nothing
 		"<th>2</th><td>9</td><td>3</td><td>3.00</td>",                       // more is better
 		">gompi: 1234 ms</text>", ">gompi: 5 us</text>",                     // bars: a word, and the size 0
@@ -64,6 +68,30 @@ func TestAPageShowsWhatWasMeasured(t *testing.T) {
 		if strings.Contains(strings.ReplaceAll(got, "http://www.w3.org/", ""), not) {
 			t.Errorf("the page has %q, want it whole in itself", not)
 		}
+	}
+}
+
+// A value far from the others does not flatten them: the axis is logarithmic. Ratios go to
+// both sides of a line at 1.
+func TestBarsOfAnyLengthAreSeen(t *testing.T) {
+	length := func(chart, series string, values ...float64) (lengths []float64) {
+		s := Section{Title: "bars"}
+		for i, v := range values {
+			s.Points = append(s.Points, Point{Chart: chart, XUnit: "op", YUnit: series, Series: "s", X: string(rune('a' + i)), Y: v})
+		}
+		for _, m := range regexp.MustCompile(`<g class="s0"><path d="M([0-9.]+) [0-9]+H([0-9.]+)v`).FindAllStringSubmatch(page(t, s), -1) {
+			lengths = append(lengths, number(m[2])-number(m[1]))
+		}
+		return lengths
+	}
+	if got := length("times", "us", 1, 2, 1000); len(got) != 3 || got[0] < 50 || got[1] < got[0]+10 {
+		t.Errorf("bars of 1, 2 and 1000 us are %v long, want all seen and told apart", got)
+	}
+	if got := length("times", "us", 1, 2, 4); len(got) != 3 || math.Abs(got[2]-4*got[0]) > 0.5 {
+		t.Errorf("bars of 1, 2 and 4 us are %v long, want lengths like the values", got)
+	}
+	if got := length("ratios", Times, 0.5, 1, 2); len(got) != 3 || math.Abs(got[0]-got[2]) > 0.5 || got[1] != 0 {
+		t.Errorf("bars of 1/2, 1 and 2 times are %v long, want the first and last alike and none between", got)
 	}
 }
 
@@ -146,6 +174,7 @@ func TestTicksAreRound(t *testing.T) {
 func FuzzParseSection(f *testing.F) {
 	f.Add(section().Text())
 	f.Add("# t\n" + pointHeader + "\na,b,c,d,e,1\n")
+	f.Add("# t\n# warning: w\n" + pointHeader + "\n")
 	f.Add("# t\n#\n" + pointHeader + "\n\"a\nb\",,,,,1e999\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := ParseSection(text)

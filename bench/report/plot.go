@@ -14,10 +14,10 @@ const (
 	plotHeight = 280
 	marginLeft = 52
 	marginTop  = 12
-	marginEnd  = 14 // right
+	marginEnd  = 22 // right
 	marginFoot = 40
 	barHeight  = 18
-	maxTicks   = 7 // labels on the x axis
+	labelWidth = 46 // of the x axis
 )
 
 // draw returns the chart as SVG: lines over logarithmic axes, with a legend,
@@ -61,12 +61,15 @@ func (c *chart) lines(xs []string) string {
 		fmt.Fprintf(&b, `<path class="grid" d="M%d %.1fH%d"/>`, marginLeft, y.at(t), plotWidth-marginEnd)
 		fmt.Fprintf(&b, `<text x="%d" y="%.1f" text-anchor="end">%s</text>`, marginLeft-6, y.at(t)+4, short(t))
 	}
-	every := (len(xs) + maxTicks - 1) / maxTicks
-	for i, v := range xs {
-		if i%every == 0 {
-			fmt.Fprintf(&b, `<path class="grid" d="M%.1f %dV%d"/>`, x.at(number(v)), marginTop, plotHeight-marginFoot)
-			fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, x.at(number(v)), plotHeight-marginFoot+16, html.EscapeString(c.label(v)))
+	labelled := math.Inf(-1) // where the last label stands
+	for _, v := range xs {
+		at := x.at(number(v))
+		if at < labelled+labelWidth {
+			continue
 		}
+		labelled = at
+		fmt.Fprintf(&b, `<path class="grid" d="M%.1f %dV%d"/>`, at, marginTop, plotHeight-marginFoot)
+		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, plotHeight-marginFoot+16, html.EscapeString(c.label(v)))
 	}
 	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`, (marginLeft+plotWidth-marginEnd)/2, plotHeight-6, html.EscapeString(c.xUnit))
 	if c.yUnit == Times {
@@ -125,15 +128,20 @@ func mark(i int, x, y float64) string {
 	return fmt.Sprintf("M%.1f %.1f%s", x, y, shapes[i%styles])
 }
 
-// bounds returns the smallest and largest values with some air around them, 0
-// and 0 if there are none above zero.
-func (c *chart) bounds() (lo, hi float64) {
+// span returns the smallest and largest values above zero, 0 and 0 if there are none.
+func (c *chart) span() (lo, hi float64) {
 	for _, v := range c.at {
 		if v > 0 && (lo == 0 || v < lo) {
 			lo = v
 		}
 		hi = max(hi, v)
 	}
+	return lo, hi
+}
+
+// bounds is span with some air around it, and with 1 in it for ratios.
+func (c *chart) bounds() (lo, hi float64) {
+	lo, hi = c.span()
 	if c.yUnit == Times && hi > 0 {
 		lo, hi = min(lo, 1), max(hi, 1)
 	}
@@ -156,47 +164,6 @@ func ticks(lo, hi float64) []float64 {
 		}
 	}
 	return found
-}
-
-// bars draws a bar for each value, in groups by x.
-func (c *chart) bars() string {
-	_, hi := c.bounds()
-	if hi == 0 {
-		return ""
-	}
-	const left = 8
-	height := marginTop
-	for _, x := range c.xs {
-		if len(c.xs) > 1 || !c.numbers {
-			height += barHeight
-		}
-		for _, s := range c.series {
-			if _, ok := c.at[[2]string{s, x}]; ok {
-				height += 2 * barHeight
-			}
-		}
-	}
-	var b strings.Builder
-	c.open(&b, height)
-	y := marginTop
-	for _, x := range c.xs {
-		if len(c.xs) > 1 || !c.numbers {
-			fmt.Fprintf(&b, `<text class="strong" x="%d" y="%d">%s</text>`, left, y+13, html.EscapeString(c.label(x)))
-			y += barHeight
-		}
-		for i, s := range c.series {
-			v, ok := c.at[[2]string{s, x}]
-			if !ok {
-				continue
-			}
-			fmt.Fprintf(&b, `<text x="%d" y="%d">%s: %s %s</text>`, left, y+14, html.EscapeString(s), figure(v), html.EscapeString(c.yUnit))
-			fmt.Fprintf(&b, `<g class="%s"><path d="M%d %dh%.1fv%dh%.1fz"/></g>`, c.class(i), left, y+barHeight,
-				max(v, 0)/hi*(plotWidth-2*left), barHeight-6, -max(v, 0)/hi*(plotWidth-2*left))
-			y += 2 * barHeight
-		}
-	}
-	b.WriteString("</svg>")
-	return b.String()
 }
 
 func (c *chart) open(b *strings.Builder, height int) {

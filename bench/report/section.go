@@ -16,9 +16,10 @@ import (
 // and a page is made of nothing else: so any benchmark can add its section to a
 // page that others have written.
 type Section struct {
-	Title  string   // names the section within a page
-	Facts  []string // the machine, the commands, what is missing: a line each
-	Points []Point
+	Title   string   // names the section within a page
+	Warning string   // why the figures are not to be trusted, "" if nothing is known
+	Facts   []string // the machine, the commands, what is missing: a line each
+	Points  []Point
 }
 
 // A Point is one value of a chart. Points of one chart have the same units.
@@ -35,6 +36,9 @@ type Point struct {
 // 1 he has lost.
 const Times = "times"
 
+// warningMark begins the line of text that holds a warning.
+const warningMark = "warning: "
+
 // pointHeader is the first line of points as CSV.
 const pointHeader = "chart,xunit,yunit,series,x,y"
 
@@ -42,7 +46,11 @@ const pointHeader = "chart,xunit,yunit,series,x,y"
 func (s Section) Text() string {
 	s = s.clean()
 	var b strings.Builder
-	for _, line := range append([]string{s.Title}, s.Facts...) {
+	heads := []string{s.Title}
+	if s.Warning != "" {
+		heads = append(heads, warningMark+s.Warning)
+	}
+	for _, line := range append(heads, s.Facts...) {
 		fmt.Fprintf(&b, "# %s\n", line)
 	}
 	b.WriteString(pointHeader + "\n")
@@ -57,7 +65,7 @@ func (s Section) Text() string {
 
 // clean returns s with all text on one line each.
 func (s Section) clean() Section {
-	c := Section{Title: oneLine(s.Title), Facts: slices.Clone(s.Facts), Points: slices.Clone(s.Points)}
+	c := Section{Title: oneLine(s.Title), Warning: oneLine(s.Warning), Facts: slices.Clone(s.Facts), Points: slices.Clone(s.Points)}
 	for i := range c.Facts {
 		c.Facts[i] = oneLine(c.Facts[i])
 	}
@@ -96,7 +104,11 @@ func ParseSection(text string) (Section, error) {
 	if len(heads) == 0 || heads[0] == "" {
 		return s, fmt.Errorf("section %.40q: want a first line with # and its title", text)
 	}
-	s.Title, s.Facts = heads[0], slices.Clip(heads[1:])
+	s.Title, heads = heads[0], heads[1:]
+	if len(heads) > 0 && strings.HasPrefix(heads[0], warningMark) {
+		s.Warning, heads = strings.TrimPrefix(heads[0], warningMark), heads[1:]
+	}
+	s.Facts = slices.Clip(heads)
 	head, rows, _ := strings.Cut(text, "\n")
 	if head != pointHeader {
 		return s, fmt.Errorf("section %q: header %q: want %s", s.Title, head, pointHeader)
@@ -176,6 +188,11 @@ func (c *chart) moreIsBetter() bool { return c.yUnit == Times || strings.HasSuff
 
 // compares reports whether the first series has others to be compared with.
 func (c *chart) compares() bool { return len(c.series) > 1 && c.yUnit != Times }
+
+// isSpeed tells times and rates from other quantities, such as memory.
+func (c *chart) isSpeed() bool {
+	return strings.HasSuffix(c.yUnit, "/s") || slices.Contains([]string{"us", "ms", "s"}, c.yUnit)
+}
 
 // gains returns the chart of gain over x, nil if it would show no line.
 func (c *chart) gains() *chart {
