@@ -18,6 +18,7 @@ import (
 
 // Exit statuses of gompirun's own.
 const (
+	statusNothing = 1 // no arguments at all
 	statusTimeout = 124
 	statusFailed  = 125
 )

@@ -48,9 +48,12 @@ func Main(args []string) int {
 	}
 	o, err := parseOptions(args, os.LookupEnv, os.Stderr)
 	switch {
-	case errors.Is(err, cli.ErrHelp), len(args) == 0:
+	case errors.Is(err, cli.ErrHelp):
 		fmt.Print(usage)
 		return 0
+	case len(args) == 0:
+		fmt.Fprint(os.Stderr, usage)
+		return statusNothing
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
 		return statusFailed

@@ -108,7 +108,7 @@ what happens
 Exit status: 0 if all ranks end well; that of the first rank that fails, or 128+N
 if signal N killed it; 124 after -timeout, 125 if the job could not be started or
 its output not be written, 126 if the program cannot be executed, 127 if there is
-none, 130 after Ctrl-C.
+none, 130 after Ctrl-C; 1 without any arguments.
 
 examples
   gompirun -np 4 ./train
