@@ -29,6 +29,9 @@ func readFile(name string) ([]byte, error) {
 func planInput(o *options, s allocation.Surroundings, warn func(string)) (*allocation.Allocation, []hostfile.Host, []plan.Program, error) {
 	ask := allocation.Ask{ThisMachine: o.standalone, Hostfile: o.hostfile, Several: o.endpoint != ""}
 	for _, p := range o.programs {
+		if f := o.policy.Rankfile; f != nil && p.hosts == "" {
+			p.hosts = f.HostList()
+		}
 		ask.Lists = append(ask.Lists, p.hosts)
 	}
 	a, shares, err := s.Find(ask, warn)

@@ -53,6 +53,7 @@ type job struct {
 	meeting *meeting // of nodes that were started one by one; nil if they were not
 	ending
 	stall
+	lastStacks
 	questions chan question
 	life
 }
@@ -84,6 +85,9 @@ func (j *job) run(starter remote.Starter) int {
 	if err := j.prepareOutput(); err != nil {
 		return j.failToStart(err)
 	}
+	if j.doNotLaunch {
+		return j.leaveAtThat()
+	}
 	if err := j.launch(); err != nil {
 		return j.failToStart(err)
 	}
@@ -105,6 +109,9 @@ func (j *job) prepareOutput() error {
 	if j.stdin >= len(j.plan.Ranks) {
 		return fmt.Errorf("-stdin %d: want a rank from 0 to %d, all or none", j.stdin, len(j.plan.Ranks)-1)
 	}
+	if j.printRankMap {
+		j.out.Print(j.plan.RankMap())
+	}
 	if j.displayMap {
 		var b strings.Builder
 		fmt.Fprintf(&b, "hosts: %s\n", j.source.From)
@@ -115,6 +122,13 @@ func (j *job) prepareOutput() error {
 		j.notef("%s", n)
 	}
 	return nil
+}
+
+// leaveAtThat ends a job of which all is known, and nothing is to be started.
+func (j *job) leaveAtThat() int {
+	j.notef("-do-not-launch: %d ranks are not started", len(j.plan.Ranks))
+	j.endAgents()
+	return j.conclude()
 }
 
 // launch tells every agent which ranks to start. Hosts without a rank are no
@@ -142,7 +156,7 @@ func (j *job) launch() error {
 	common := ctl.Launch{
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
 		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: workingDir(),
-		Window: window, StallWarning: j.stallWarning, Stacks: j.stallStacks, Stdin: j.stdin, Bindings: j.reportBindings, Env: j.environment(os.Environ()),
+		Window: window, StallWarning: j.stallWarning, Stacks: j.stallStacks || j.getStacks, Stdin: j.stdin, Bindings: j.reportBindings, Merge: j.merge, Env: j.environment(os.Environ()),
 	}
 	j.sent = nil
 	for _, p := range j.programs {
@@ -193,8 +207,9 @@ func (j *job) serve() {
 		case <-j.beats:
 			j.beat()
 		case <-j.timer:
-			j.survey()
-			j.timeUp("")
+			j.outOfTime()
+		case <-j.stacksLate:
+			j.endForTime()
 		case <-j.looks:
 			j.giveUpReader()
 		}
@@ -249,6 +264,7 @@ func (j *job) handle(e event) {
 		l.ponged(m, time.Now().UnixNano())
 	case *ctl.Stacks:
 		j.sayStacks(l, m)
+		j.heardStacks(m.Rank)
 	case *ctl.Stalled:
 		j.stalled(l, m)
 	case *ctl.Drained:

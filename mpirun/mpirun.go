@@ -49,10 +49,10 @@ func Main(args []string) int {
 	o, err := parseOptions(args, os.LookupEnv, os.Stderr)
 	switch {
 	case errors.Is(err, cli.ErrHelp):
-		fmt.Print(usage)
+		os.Stdout.WriteString(usage)
 		return 0
 	case len(args) == 0:
-		fmt.Fprint(os.Stderr, usage)
+		os.Stderr.WriteString(usage)
 		return statusNothing
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
@@ -73,6 +73,10 @@ func Main(args []string) int {
 }
 
 func launchJob(o *options) int {
+	if err := o.tellPID(); err != nil {
+		fmt.Fprintf(os.Stderr, "gompirun: -report-pid: %v\n", err)
+		return statusFailed
+	}
 	j := newJob(o, os.Stdout, os.Stderr)
 	var err error
 	if j.source, j.hosts, j.programs, err = planInput(o, here(), func(line string) { j.notef("%s", line) }); err != nil {
@@ -107,4 +111,20 @@ func runToTheEnd(j *job, starter remote.Starter) (int, string) {
 		j = j.next
 		j.signals = catch()
 	}
+}
+
+// tellPID says which process this is, on stdout ("-"), stderr ("+") or in a file.
+func (o *options) tellPID() error {
+	line := fmt.Sprintln(os.Getpid())
+	switch o.reportPID {
+	case "":
+		return nil
+	case "-":
+		_, err := os.Stdout.WriteString(line)
+		return err
+	case "+":
+		_, err := os.Stderr.WriteString(line)
+		return err
+	}
+	return os.WriteFile(o.reportPID, []byte(line), 0o666)
 }

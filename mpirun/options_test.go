@@ -60,8 +60,13 @@ func TestEveryFlagHasItsOtherNames(t *testing.T) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	for _, line := range []string{"-N 3 p", "-npernode 3 p", "-ppn 3 p", "-map-by ppr:3:node p"} {
-		if o, _, err := parse(t, line); err != nil || o.policy.PerNode != 3 {
+	for _, line := range []string{"-N 3 p", "-npernode 3 p", "-map-by ppr:3:node p"} {
+		if o, _, err := parse(t, line); err != nil || o.policy.PerNode != 3 || o.policy.Wrap {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	for _, line := range []string{"-ppn 3 p", "-perhost 3 p"} {
+		if o, _, err := parse(t, line); err != nil || o.policy.PerNode != 3 || !o.policy.Wrap {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
@@ -140,7 +145,7 @@ func TestPlacementFlagsAndTheirHabits(t *testing.T) {
 	for line, want := range map[string]string{
 		"-rank-by board p": `-rank-by "board": want slot, node or fill`,
 		"-cpu-list x p":    `-cpu-list "x": want numbers of CPUs, as in 0-3,8`,
-		"-map-by rack p":   `-map-by "rack": want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`,
+		"-map-by rack p":   `-map-by "rack": want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`,
 	} {
 		if _, _, err := parse(t, line); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", line, err, want)

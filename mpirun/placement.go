@@ -3,6 +3,8 @@ package mpirun
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"gompi/internal/cli"
 	"gompi/mpirun/internal/plan"
@@ -12,10 +14,15 @@ import (
 // they are bound to. The function it returns applies their values.
 func (o *options) placementFlags(set *cli.Set) func() error {
 	var mapBy, rankBy, bindTo string
+	var rankfile string
 	var noOver, over bool
+	var ppn cli.Count
 	p := &o.policy
 	set.VarP((*cli.Count)(&p.PerNode), "npernode", "N", "")
-	set.Alias("npernode", "ppn")
+	set.Var(&ppn, "ppn", "")
+	set.Alias("ppn", "perhost")
+	set.StringVar(&rankfile, "rankfile", "", "")
+	set.Alias("rankfile", "rf")
 	set.StringVar(&mapBy, "map-by", "", "")
 	set.StringVar(&rankBy, "rank-by", "", "")
 	set.StringVar(&bindTo, "bind-to", "", "")
@@ -32,7 +39,18 @@ func (o *options) placementFlags(set *cli.Set) func() error {
 			return errors.New("-oversubscribe and -nooversubscribe: want one of them")
 		}
 		p.NoOversubscribe = noOver
+		if ppn > 0 {
+			p.PerNode, p.Wrap = int(ppn), true
+		}
+		if word, file, found := strings.Cut(mapBy, ":"); found && strings.EqualFold(word, "rankfile") {
+			mapBy, rankfile = "", file[strings.Index(file, "=")+1:] // rankfile:FILE=F
+		}
 		var err error
+		if rankfile != "" {
+			if p.Rankfile, err = readRankfile(rankfile); err != nil {
+				return fmt.Errorf("-rankfile: %w", err)
+			}
+		}
 		if mapBy != "" {
 			if err = p.SetMapBy(mapBy); err != nil {
 				return err
@@ -53,4 +71,12 @@ func (o *options) placementFlags(set *cli.Set) func() error {
 		}
 		return err
 	}
+}
+
+func readRankfile(name string) (*plan.Rankfile, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return plan.ParseRankfile(name, text)
 }

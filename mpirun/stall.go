@@ -36,6 +36,7 @@ func (o *options) stallFlags(set *cli.Set) {
 	o.stallWarning = 30 * time.Second
 	set.Var((*cli.Duration)(&o.stallWarning), "stall-warning", "")
 	set.BoolVar(&o.stallStacks, "stall-stacks", false, "")
+	set.BoolVar(&o.getStacks, "get-stack-traces", false, "")
 }
 
 // survey asks, unless that is being done already.

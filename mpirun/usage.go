@@ -9,16 +9,20 @@ the hosts instead, and what is between them.
 
 ranks and hosts
   -np N, -n N               start N ranks (default: one for each slot)
-  -N N, -npernode, -ppn     at most N ranks of a program on a host
+  -N N, -npernode N         at most N ranks of a program on a host
+  -ppn N, -perhost N        N ranks on each host, and again N on each until all have
+                            a place
   -hostfile F, -machinefile hosts and their slots, one to a line: "node01 slots=4"
                             (default: the allocation of Slurm, PBS, LSF or Grid
                             Engine, which these lists choose from where there is one,
                             else this machine)
   -H LIST, -host LIST       hosts on the command line, or, with -hostfile, which of
                             them to use: a:4,b (one slot where no number is given)
+  -rankfile F, -rf          where each rank runs: "rank 0=node01 slot=0-3", or
+                            slot=1:0-3 for cores of package 1
   -map-by HOW               slot (default: fill a host, then the next), node (one on
-                            each host in turn), core, numa or package (fill a host,
-                            its ranks dealt out over those), ppr:N:node, ppr:N:numa
+                            each host in turn), core, hwthread, numa or package (fill
+                            a host, its ranks dealt out over those), ppr:N:node, ppr:N:numa
                             or ppr:N:package; after it :PE=N for N cores a rank
   -rank-by HOW              number the ranks of a program by slot (those of a host in
                             a row), node (one of each host in turn) or fill (in a
@@ -38,6 +42,8 @@ program
   -x NAME[=value]           set a variable for the ranks; the environment is handed
                             on in any case
   -wdir DIR                 working directory of the ranks
+  -path DIRS                where to look for program before PATH
+  -app F, -configfile F     the programs stand in F, a line for each, as between ":"
   after ":" the flags -np, -H, -x, -wdir and -m belong to the next program
 
 as torchrun
@@ -72,6 +78,8 @@ other hosts
   -launch-agent CMD         what runs a gompirun there (default: this one, found at the
                             same path, or sent)
   -preload-binary           send programs to hosts that do not have them
+  -preload-files LIST       put copies of these files, a,b, into the ranks' working
+                            directory on other hosts
   -start-timeout T          how long they may take to start (default 30); if given,
                             hosts that refuse or do not resolve are tried again
 
@@ -79,8 +87,15 @@ input and output
   -stdin RANK|all|none      who reads standard input (default: rank 0)
   -tag-output               begin each line with [rank]<stdout>: or [rank]<stderr>:
   -timestamp-output         begin each line with the time
+  -prepend-pattern P        begin each line with P, where %r is the rank, %h its host,
+                            %p the number of that, %t the second since 1970
+  -merge-stderr-to-stdout   stderr of a rank goes where its stdout goes
   -output-filename DIR      write each rank's output to a file, too, in
-                            DIR/<job id>/rank-0.stdout and so on
+                            DIR/<job id>/rank-0.stdout and so on; after it :nocopy
+                            (to the file alone) or :nojobid (to DIR itself)
+  -outfile-pattern P, -errfile-pattern P
+                            write each rank's stdout or stderr to the file P alone,
+                            where %r and so on stand for the same
 
 ending
   -timeout T                end the job after T seconds, or 90s, 2m, 1h30m
@@ -95,10 +110,14 @@ ending
 what happens
   -stall-warning T          say who waits for whom when ranks have been in one call
                             for T (default 30, 0: never); QUIT asks for the same
+  -get-stack-traces         at the time limit, print the stacks of all ranks
   -attach RANK              run a debugger, dlv or gdb, on a rank of a job that runs; -job ID
                             says which job, -debugger CMD another debugger ("CMD pid")
   -stall-stacks             say also what the goroutines of those are in who are missing
   -display-map              print which rank runs where
+  -print-rank-map           the same on stdout, in one line for each host
+  -do-not-launch            find out which rank would run where, and start none
+  -report-pid F             write gompirun's process id to F, or - (stdout), + (stderr)
   -report-bindings          print which CPUs the kernel has bound each rank to, and
                             which GPUs it has
   -q                        print nothing but the reason of a failure

@@ -7,20 +7,29 @@ import (
 )
 
 // A Habit is a flag of another launcher that users type and this one does not
-// have. It never makes a command line fail.
+// have. It is translated, or ignored with one line, or refused with one line that
+// says what to type instead.
 type Habit struct {
 	Names []string // without dashes
 	Args  int      // how many arguments it takes
 
 	// To translates it to flags of this launcher; an empty list says that what
 	// it asks for is so in any case. When To is nil or returns nil the habit is
-	// ignored, with one line that gives Why.
-	To  func(args []string) []string
-	Why string
+	// ignored with Why, or refused with Instead.
+	To      func(args []string) []string
+	Why     string
+	Instead string
+
+	// Pair says that its two arguments may be one: NAME=VALUE.
+	Pair bool
+
+	// Grant marks what asks a scheduler for hosts and what they have: it belongs
+	// to the command that makes the job.
+	Grant bool
 }
 
-// Habits declares flags that are accepted for habit. note is called with one
-// complete line for each Habit that was used and is ignored, however often.
+// Habits declares the flags of other launchers. note is called with one complete
+// line for each Habit that was used and is ignored, however often.
 func (s *Set) Habits(table []Habit, note func(line string)) {
 	s.habits, s.note = make(map[string]Habit), note
 	for _, h := range table {
@@ -34,6 +43,8 @@ func (s *Set) Habits(table []Habit, note func(line string)) {
 type usedHabits struct {
 	set   *Set
 	lines []*habitLine
+	grant []string // what asks a scheduler for something, as it was typed
+	kept  []string // the other flags, as they were typed
 }
 
 type habitLine struct {
@@ -43,23 +54,42 @@ type habitLine struct {
 }
 
 // take returns args without those of h, or with what h is translated to.
-func (u *usedHabits) take(h Habit, value string, inArg bool, args []string) ([]string, error) {
+func (u *usedHabits) take(h Habit, arg, value string, inArg bool, args []string) ([]string, error) {
 	var own []string
 	if inArg {
 		own = append(own, value)
 	}
-	missing := max(0, h.Args-len(own))
-	if missing > len(args) {
-		return nil, fmt.Errorf("-%s needs %d values, as with the launcher it comes from: %d follow", h.Names[0], h.Args, len(own)+len(args))
+	words := []string{arg}
+	for len(own) < h.Args && !(h.Pair && len(own) == 1 && strings.Contains(own[0], "=")) {
+		if len(args) == 0 {
+			return nil, fmt.Errorf("-%s needs %s: %d given", h.Names[0], countOf(h.Args, "value"), len(own))
+		}
+		if u.set.isFlag(args[0]) {
+			return nil, fmt.Errorf("-%s needs %s%s", h.Names[0], countOf(h.Args, "value"), insteadOf(args))
+		}
+		own, words, args = append(own, args[0]), append(words, args[0]), args[1:]
 	}
-	own, args = append(own, args[:missing]...), args[missing:]
+	if h.Grant {
+		u.grant = append(u.grant, words...)
+		return args, nil
+	}
 	if h.To != nil {
 		if to := h.To(own); to != nil {
 			return append(to, args...), nil
 		}
 	}
+	if h.Instead != "" {
+		return nil, fmt.Errorf("-%s: %s", strings.Join(append([]string{h.Names[0]}, own...), " "), h.Instead)
+	}
 	u.ignore(h, own)
 	return args, nil
+}
+
+func countOf(n int, what string) string {
+	if n == 1 {
+		return "a " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (u *usedHabits) ignore(h Habit, own []string) {
@@ -83,56 +113,53 @@ func (u *usedHabits) report() {
 	}
 }
 
-// LauncherHabits returns what users of Open MPI's mpirun, hydra, Intel's
-// mpiexec and torchrun type that gompirun has no flag for. It translates to -x, -host,
-// -hostfile, -N, -wdir, -map-by, -bind-to, -tag-output, -timestamp-output,
-// -output-filename, -rsh, -display-map, -report-bindings, -q, -v and -version, which
-// the Set has to have.
+// misplaced is the error for what asks a scheduler for something, with the lines
+// to type. rest is the program. Who asks so means by -N the number of hosts.
+func (u *usedHabits) misplaced(rest []string) error {
+	if len(u.grant) == 0 {
+		return nil
+	}
+	name, asked := u.set.Name(), strings.Join(u.grant, " ")
+	var job, own, inJob []string
+	for i := 0; i < len(u.kept); i++ {
+		flag := u.kept[i]
+		number, isNodes := strings.CutPrefix(flag, "-N")
+		if !isNodes && flag != "-nnodes" {
+			own, inJob = append(own, flag), append(inJob, flag)
+			continue
+		}
+		if number = strings.TrimPrefix(number, "="); !isNodes || number == "" {
+			i++
+			number = u.kept[i]
+		}
+		job, inJob = append(job, "-N"+number), append(inJob, "-nnodes", number)
+	}
+	line := func(words ...[]string) string { return typed(slices.Concat(words...)) }
+	self := []string{name}
+	return fmt.Errorf("%s: hosts, and what they have, are given to a job when it is made. Type: %s; or, inside a job: %s",
+		asked, line([]string{"salloc"}, job, u.grant, self, own, rest), line(self, inJob, rest))
+}
+
+// typed writes a command line as it would be typed into a shell.
+func typed(words []string) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if w == "" || strings.ContainsAny(w, " \t\n\"'\\$`*?<>|&;()#~!{}[]") {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		b.WriteString(w)
+	}
+	return b.String()
+}
+
+// LauncherHabits returns what users of Open MPI's mpirun, hydra, Intel's mpiexec,
+// torchrun and srun type that gompirun has no flag for. The Set has to have the
+// flags that it translates to.
 func LauncherHabits() []Habit {
-	const (
-		mca   = "gompi has no MCA parameters"
-		reach = "gompirun chooses itself how to reach a host"
-		debug = "-v says what gompirun does"
-	)
-	return append(torchHabits(), []Habit{
-		{Names: []string{"mca", "gmca", "omca", "prtemca", "pmixmca"}, Args: 2, Why: mca},
-		{Names: []string{"tune", "am"}, Args: 1, Why: mca},
-		{Names: []string{"allow-run-as-root"}, Why: "any user may run gompirun"},
-		{Names: []string{"prefix"}, Args: 1, Why: "nothing has to be installed at the same place on every host"},
-		{Names: []string{"noprefix"}, Why: "there is no prefix"},
-		{Names: []string{"launcher", "bootstrap", "rmk"}, Args: 1, Why: reach},
-		{Names: []string{"launcher-exec", "bootstrap-exec"}, Args: 1, To: renamed("-rsh")},
-		{Names: []string{"iface"}, Args: 1, Why: "ranks try out which addresses reach each other"},
-		{Names: []string{"rankmap"}, Args: 1, Why: "-rank-by numbers ranks"},
-		{Names: []string{"stream-buffering"}, Args: 1, Why: "lines of ranks are passed on whole"},
-		{Names: []string{"keep-fqdn-hostnames"}, Why: "names of hosts are never shortened"},
-		{Names: []string{"hetero-nodes"}, Why: "every host is looked at by itself"},
-		{Names: []string{"disable-auto-cleanup"}, Why: "a rank that fails always ends the job"},
-		{Names: []string{"debug-daemons", "leave-session-attached"}, Why: debug},
-		{Names: []string{"genvall", "envall"}, Why: "ranks always get the environment"},
-		{Names: []string{"genvnone", "envnone"}, Why: "ranks always get the environment; env -i empties it"},
-		{Names: []string{"genv", "env"}, Args: 2, To: func(a []string) []string { return []string{"-x", a[0] + "=" + a[1]} }},
-		{Names: []string{"genvlist", "envlist"}, Args: 1, To: exportList, Why: "it names no variable"},
-		{Names: []string{"hosts", "hostlist", "machines"}, Args: 1, To: renamed("-host")},
-		{Names: []string{"f"}, Args: 1, To: renamed("-hostfile")},
-		{Names: []string{"wd", "workdir"}, Args: 1, To: renamed("-wdir")},
-		{Names: []string{"pernode"}, To: always("-N", "1")},
-		{Names: []string{"npersocket"}, Args: 1, To: mapped("ppr:", ":package")},
-		{Names: []string{"cpus-per-proc", "cpus-per-rank"}, Args: 1, To: mapped(":PE=", "")},
-		{Names: []string{"bynode"}, To: always("-map-by", "node")},
-		{Names: []string{"byslot"}, To: always("-map-by", "slot")},
-		{Names: []string{"bind-to-core"}, To: always("-bind-to", "core")},
-		{Names: []string{"bind-to-socket"}, To: always("-bind-to", "package")},
-		{Names: []string{"bysocket"}, To: always("-map-by", "package")},
-		{Names: []string{"bind-to-none"}, To: always("-bind-to", "none")},
-		{Names: []string{"prepend-rank", "l"}, To: always("-tag-output")},
-		{Names: []string{"display-allocation", "display-devel-map"}, To: always("-display-map")},
-		{Names: []string{"quiet"}, To: always("-q")},
-		{Names: []string{"verbose"}, To: always("-v")},
-		{Names: []string{"V"}, To: always("-version")},
-		{Names: []string{"output"}, Args: 1, To: outputDirectives, Why: "want tag, timestamp or dir=DIR of it"},
-		{Names: []string{"display"}, Args: 1, To: displayDirectives, Why: "want map or bindings of it"},
-	}...)
+	return slices.Concat(openMPIHabits(), hydraHabits(), torchHabits(), srunHabits())
 }
 
 func always(flags ...string) func([]string) []string {
@@ -146,46 +173,4 @@ func renamed(flag string) func([]string) []string {
 // mapped translates a flag with a number to -map-by.
 func mapped(before, after string) func([]string) []string {
 	return func(args []string) []string { return []string{"-map-by", before + args[0] + after} }
-}
-
-// exportList translates -genvlist A,B.
-func exportList(args []string) []string {
-	var flags []string
-	for name := range strings.SplitSeq(args[0], ",") {
-		if name != "" {
-			flags = append(flags, "-x", name)
-		}
-	}
-	return flags
-}
-
-// outputDirectives translates --output tag,timestamp,dir=D.
-func outputDirectives(args []string) []string {
-	var flags []string
-	for d := range strings.SplitSeq(args[0], ",") {
-		key, value, _ := strings.Cut(d, "=")
-		switch key {
-		case "tag", "tag-detailed", "tag-fullname":
-			flags = append(flags, "-tag-output")
-		case "timestamp":
-			flags = append(flags, "-timestamp-output")
-		case "dir", "directory":
-			flags = append(flags, "-output-filename", value)
-		}
-	}
-	return flags
-}
-
-// displayDirectives translates --display map,bindings.
-func displayDirectives(args []string) []string {
-	var flags []string
-	for d := range strings.SplitSeq(args[0], ",") {
-		switch d {
-		case "map", "map-devel", "alloc", "allocation":
-			flags = append(flags, "-display-map")
-		case "bind", "bindings":
-			flags = append(flags, "-report-bindings")
-		}
-	}
-	return flags
 }

@@ -31,6 +31,9 @@ func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
 			flags = append(flags, flag)
 		}
 	}
+	if err := used.misplaced(args); err != nil {
+		return nil, nil, err
+	}
 	used.report()
 	return flags, args, nil
 }
@@ -41,15 +44,18 @@ func (s *Set) one(arg string, args []string, used *usedHabits) (flag string, res
 	name, value, inArg := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 	f := s.lookup(name)
 	if f == nil && !inArg {
-		f, value, inArg = s.attached(arg)
+		if f, value, inArg = s.attached(arg); f != nil {
+			name = f.Shorthand
+		}
 	}
 	if f == nil {
 		if h, ok := s.habits[normal(name)]; ok {
-			rest, err = used.take(h, value, inArg, args)
+			rest, err = used.take(h, arg, value, inArg, args)
 			return "", rest, err
 		}
 		return "", nil, s.unknown(arg, name)
 	}
+	used.kept, s.spelled[normal(name)] = append(used.kept, arg), true
 	if inArg {
 		return "--" + f.Name + "=" + value, args, nil
 	}
@@ -59,6 +65,7 @@ func (s *Set) one(arg string, args []string, used *usedHabits) (flag string, res
 	if len(args) == 0 || s.isFlag(args[0]) {
 		return "", nil, fmt.Errorf("-%s needs a value%s", name, insteadOf(args))
 	}
+	used.kept = append(used.kept, args[0])
 	return "--" + f.Name + "=" + args[0], args[1:], nil
 }
 
@@ -75,11 +82,19 @@ func (s *Set) attached(arg string) (f *pflag.Flag, value string, ok bool) {
 	return f, arg[2:], true
 }
 
-// isFlag says whether arg is a flag of s, and so hardly meant as a value.
+// isFlag says whether arg is a flag of s or a habit, and so hardly meant as a
+// value.
 func (s *Set) isFlag(arg string) bool {
 	name, dash := strings.CutPrefix(arg, "-")
+	if !dash {
+		return false
+	}
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "-"), "=")
-	return dash && s.lookup(name) != nil
+	if _, ok := s.habits[normal(name)]; ok || s.lookup(name) != nil {
+		return true
+	}
+	f, _, _ := s.attached(arg)
+	return f != nil
 }
 
 func insteadOf(args []string) string {

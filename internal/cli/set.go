@@ -26,6 +26,7 @@ type Set struct {
 	*pflag.FlagSet
 	aliases map[string]string
 	habits  map[string]Habit
+	spelled map[string]bool
 	note    func(line string)
 }
 
@@ -38,7 +39,7 @@ func New(name string) *Set {
 	})
 	fs.SortFlags = false
 	fs.Usage = func() {} // Parse returns ErrHelp; what to print then is the caller's
-	return &Set{FlagSet: fs, aliases: make(map[string]string)}
+	return &Set{FlagSet: fs, aliases: make(map[string]string), spelled: make(map[string]bool)}
 }
 
 func normal(name string) string { return strings.ReplaceAll(name, "_", "-") }
@@ -49,6 +50,10 @@ func (s *Set) Alias(name string, others ...string) {
 		s.aliases[normal(other)] = name
 	}
 }
+
+// Spelled says whether Parse has met a flag under this name, which may be an alias
+// or a letter: one that launchers understand differently.
+func (s *Set) Spelled(name string) bool { return s.spelled[name] }
 
 // Parse sets the flags that args begins with and returns what follows them,
 // as it is: the program and its arguments. A "--" ends the flags and is

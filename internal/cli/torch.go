@@ -13,6 +13,7 @@ func torchHabits() []Habit {
 		{Names: []string{"role"}, Args: 1, Why: "every rank has the role default"},
 		{Names: []string{"local-addr"}, Args: 1, Why: "-iface says which addresses to use"},
 		{Names: []string{"use-env"}, Why: "ranks always get LOCAL_RANK"},
+		{Names: []string{"run-path"}, Why: "every rank is a process of its own"},
 		{Names: []string{"log-dir"}, Args: 1, To: renamed("-output-filename")},
 		{Names: []string{"tee", "t"}, Args: 1, To: unlessZero("-tag-output"), Why: "output is always shown"},
 		{Names: []string{"redirects", "r"}, Args: 1, Why: files},

@@ -92,9 +92,10 @@ func (a *agent) closeStream(s *stream) {
 	s.fd, s.partial = -1, nil
 }
 
-// remember keeps the end of a rank's stderr for the report of its failure.
+// remember keeps the end of a rank's stderr, whichever pipe it comes by, for the
+// report of its failure.
 func (a *agent) remember(s *stream, data []byte) {
-	if s.kind != ctl.Stderr {
+	if s.kind != ctl.Stderr && !a.launch.Merge {
 		return
 	}
 	p := a.ranks[a.local[s.rank]]

@@ -22,7 +22,7 @@ type process struct {
 	ended bool
 
 	stdout, stderr stream
-	tail           []byte // the end of stderr
+	tail           []byte // the end of stderr, or of both
 	stdin          int    // -1 when closed
 	input          []byte // not yet taken
 	full           bool   // the pipe is, and is watched
@@ -87,6 +87,13 @@ func (a *agent) makeEnds(p *process, e *ends) error {
 		end *int
 		src source
 	}{{&p.stdout, &e.stdout, stdout}, {&p.stderr, &e.stderr, stderr}} {
+		if a.launch.Merge && out.src == stderr { // one pipe keeps the order of what is written
+			e.stderr, err = unix.FcntlInt(uintptr(e.stdout), unix.F_DUPFD_CLOEXEC, 0)
+			if err != nil {
+				return fmt.Errorf("stderr: %w", err)
+			}
+			continue
+		}
 		pipe, err := newPipe(0)
 		if err != nil {
 			return err

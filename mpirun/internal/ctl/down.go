@@ -28,6 +28,7 @@ type Launch struct {
 	Stacks    bool     // ranks must be ready to tell their stacks
 	Stdin     int      // the rank that gets input; StdinAll, StdinNone
 	Bindings  bool     // report what the ranks are bound to
+	Merge     bool     // stderr of the ranks goes into the pipe of their stdout
 	Cores     int      // of this host, to be shared by its ranks
 	Env       []string // of all programs
 	Programs  []Program
@@ -67,7 +68,7 @@ func (m *Launch) append(b []byte) []byte {
 	b = wire.AppendBytes(wire.AppendBool(b, m.Remote), m.Dir)
 	b = wire.AppendInt(wire.AppendInt(b, m.Window), m.Stdin)
 	b = wire.AppendInt(wire.AppendInt(b, m.StallWarning), m.Heartbeat)
-	b = wire.AppendInt(appendBools(b, m.Stacks, m.Bindings), m.Cores)
+	b = wire.AppendInt(appendBools(b, m.Stacks, m.Bindings, m.Merge), m.Cores)
 	b = wire.AppendStrings(b, m.Env)
 	b = wire.AppendInt(b, len(m.Programs))
 	for _, p := range m.Programs {
@@ -94,7 +95,7 @@ func (m *Launch) parse(d *wire.Decoder) {
 	m.Window = int(d.Int(0, math.MaxInt32))
 	m.Stdin = int(d.Int(StdinAll, wire.MaxRanks))
 	m.StallWarning, m.Heartbeat = time.Duration(d.Int(0, math.MaxInt64)), time.Duration(d.Int(0, math.MaxInt64))
-	m.Stacks, m.Bindings, m.Cores = d.Bool(), d.Bool(), int(d.Int(0, maxCPU))
+	m.Stacks, m.Bindings, m.Merge, m.Cores = d.Bool(), d.Bool(), d.Bool(), int(d.Int(0, maxCPU))
 	m.Env = d.Strings(maxList, maxString)
 	for range d.List(maxList) {
 		p := Program{Argv: d.Strings(maxList, maxString), Env: d.Strings(maxList, maxString), Wdir: d.String(maxString)}

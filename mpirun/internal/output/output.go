@@ -81,6 +81,11 @@ func (o *Writer) Say(lines string) {
 	o.screens[ctl.Stderr].enqueue(piece{own: strings.TrimSuffix(lines, "\n") + "\n"})
 }
 
+// Print queues lines of gompirun's own for stdout.
+func (o *Writer) Print(lines string) {
+	o.screens[ctl.Stdout].enqueue(piece{own: strings.TrimSuffix(lines, "\n") + "\n"})
+}
+
 // Flush returns a channel that is closed when all that has been queued is written
 // or given up, and closes the ranks' files then: no more of theirs may come.
 func (o *Writer) Flush() <-chan struct{} {

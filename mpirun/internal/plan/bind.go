@@ -7,11 +7,14 @@ import (
 )
 
 // bind chooses the CPUs of the ranks of one host.
-func (p *Plan) bind(node int) {
+func (p *Plan) bind(node int) error {
+	if p.Policy.Rankfile != nil {
+		return p.bindByRankfile(node)
+	}
 	ranks, host := p.Local[node], &p.Hosts[node]
 	n, how := len(ranks), p.Policy.binding()
 	if n == 0 || len(host.Cores) == 0 {
-		return
+		return nil
 	}
 	units := p.Policy.units(host)
 	if how == BindNone || how == BindAuto && p.Policy.PE == 0 && n > len(units) {
@@ -20,11 +23,11 @@ func (p *Plan) bind(node int) {
 				p.Ranks[rank].CPUs = allThreads(host.Cores)
 			}
 		}
-		return
+		return nil
 	}
 	if how == BindGPU {
 		p.bindNear(node)
-		return
+		return nil
 	}
 	groups := group(units, domains(host, p.Policy.Order))
 	members := p.Policy.deal(n, len(groups))
@@ -33,6 +36,7 @@ func (p *Plan) bind(node int) {
 			p.Ranks[ranks[local]].CPUs = threads(p.Policy.pick(host, groups[g], how, j, len(locals)))
 		}
 	}
+	return nil
 }
 
 // binding returns what ranks are bound to where nothing else is said.

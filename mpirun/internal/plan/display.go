@@ -13,7 +13,7 @@ import (
 // and what each is bound to.
 func (p *Plan) Display(w io.Writer) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s on %s, by %s", count(len(p.Ranks), "rank"), count(p.used(), "host"), p.Policy.Order)
+	fmt.Fprintf(&b, "%s on %s, by %s", count(len(p.Ranks), "rank"), count(p.used(), "host"), p.Policy.orderText())
 	if what := p.Policy.perText(); what != "" {
 		fmt.Fprintf(&b, ", %s", what)
 	}
@@ -62,6 +62,25 @@ func (p *Plan) displayHost(w io.Writer, node int) {
 		r := &p.Ranks[rank]
 		fmt.Fprintf(w, "  rank %d\tlocal %d\t%s%s\t%s\n", rank, r.LocalRank, r.binding(), p.GPUText(rank), p.Programs[r.Prog].name())
 	}
+}
+
+func (p *Policy) orderText() string {
+	if p.Rankfile != nil {
+		return p.Rankfile.name
+	}
+	return p.Order.String()
+}
+
+// RankMap writes the lines of -print-rank-map, which Intel's mpiexec has, too: the
+// ranks of each host.
+func (p *Plan) RankMap() string {
+	var b strings.Builder
+	for node, ranks := range p.Local {
+		if len(ranks) > 0 {
+			fmt.Fprintf(&b, "(%s:%s)\n", p.Hosts[node].Name, strings.Trim(strings.ReplaceAll(fmt.Sprint(ranks), " ", ","), "[]"))
+		}
+	}
+	return b.String()
 }
 
 // used returns how many hosts have a rank.

@@ -36,7 +36,7 @@ func parseOrder(word string) (Order, bool) {
 	return Order(max(i, 0)), i >= 0
 }
 
-const wantMapBy = "want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package"
+const wantMapBy = "want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package"
 
 // SetMapBy applies the value of -map-by: an order, or ppr:N:node, ppr:N:numa or
 // ppr:N:package; after it, or alone, mpirun's :PE=N, :OVERSUBSCRIBE and
@@ -64,19 +64,30 @@ func (p *Policy) setOrder(fields []string) ([]string, error) {
 		return fields[1:], nil
 	}
 	switch {
+	case fields[0] == "hwthread":
+		p.Order, p.HWThreads = ByCore, true
+		return fields[1:], nil
 	case fields[0] == "" && len(fields) > 1:
 		return fields[1:], nil
 	case fields[0] == "ppr" && len(fields) > 2:
 		return fields[3:], p.setPPR(fields[1], fields[2])
 	}
-	return nil, errors.New(": " + wantMapBy)
+	return nil, errors.New(noCaches(fields[0]) + ": " + wantMapBy)
+}
+
+// noCaches says why a cache is not taken as a part of a host.
+func noCaches(word string) string {
+	if strings.HasSuffix(word, "cache") {
+		return ": gompirun does not know who shares a cache"
+	}
+	return ""
 }
 
 // setPPR applies ppr:N:WHAT.
 func (p *Policy) setPPR(number, what string) error {
 	order, ok := parseOrder(what)
 	if !ok || order == BySlot || order == ByCore {
-		return errors.New(": " + wantMapBy)
+		return errors.New(noCaches(what) + ": " + wantMapBy)
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 || n > MaxRanks {

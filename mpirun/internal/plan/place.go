@@ -50,6 +50,9 @@ func place(hosts []Host, programs []Program, policy Policy) (*mapper, error) {
 			}
 		}
 	}
+	if policy.Rankfile != nil {
+		return m, m.byRankfile()
+	}
 	for i := range m.programs {
 		if err := m.program(i); err != nil {
 			return nil, err
@@ -99,9 +102,12 @@ func (m *mapper) program(prog int) error {
 	}
 	m.programs[prog].NP = np
 	var order []int
-	if m.policy.Order == ByNode {
+	switch {
+	case m.policy.Order == ByNode:
 		order = m.deal(cands, np)
-	} else {
+	case m.policy.Wrap:
+		order = m.rounds(cands, np)
+	default:
 		order = m.fill(cands, np)
 	}
 	order = m.policy.RankBy.number(order)
@@ -138,13 +144,13 @@ func (m *mapper) candidates(prog int) []candidate {
 			c.most = max(0, m.hosts[i].MaxSlots-m.load[i])
 		}
 		per := m.policy.perHost(&m.hosts[i])
-		if per > 0 {
+		if per > 0 && !m.policy.Wrap {
 			c.most = min(c.most, per)
 		}
 		c.free = min(c.most, slots, max(0, m.hosts[i].Slots-m.load[i]))
 		c.room = c.free
 		if per > 0 && !m.policy.NoOversubscribe {
-			c.room = c.most // whoever says how many go on a host means it, whatever its slots
+			c.room = min(c.most, per) // whoever says how many go on a host means it, whatever its slots
 		}
 		cands = append(cands, c)
 	}
@@ -194,6 +200,21 @@ func addLimited(a, b int) int {
 		return noLimit
 	}
 	return a + b
+}
+
+// rounds gives PerNode ranks to each candidate in turn, again and again, as far as
+// it takes them.
+func (m *mapper) rounds(cands []candidate, np int) []int {
+	order := make([]int, 0, np)
+	for len(order) < np {
+		for i := range cands {
+			c := &cands[i]
+			n := min(m.policy.PerNode, c.most-c.count, np-len(order))
+			order = append(order, slices.Repeat([]int{c.host}, n)...)
+			c.count += n
+		}
+	}
+	return order
 }
 
 // fill gives each candidate in turn what it has room for, then the ranks that

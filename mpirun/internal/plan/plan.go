@@ -58,15 +58,17 @@ type Program struct {
 // A Policy says how to place and bind. The zero Policy is the default.
 type Policy struct {
 	Order           Order
-	PerNode         int // at most so many ranks of a program on a host; 0: as slots allow
-	PerDomain       int // the same of each domain that Order names, in a row; 0: they take turns
+	PerNode         int  // at most so many ranks of a program on a host; 0: as slots allow
+	Wrap            bool // beyond PerNode on each, begin again with as many on the first
+	PerDomain       int  // the same of each domain that Order names, in a row; 0: they take turns
 	NoOversubscribe bool
 	RankBy          RankBy
 	BindTo          BindTo
-	PE              int    // cores that each rank is bound to, hardware threads with HWThreads; 0: as BindTo says
-	HWThreads       bool   // count hardware threads as cores
-	GPUs            int    // for each rank alone, or 1 for a share of one; 0: ranks see all
-	CPUList         string // what ranks may use of each host, as ParseCPUs reads it; "": all
+	PE              int       // cores that each rank is bound to, hardware threads with HWThreads; 0: as BindTo says
+	HWThreads       bool      // count hardware threads as cores
+	GPUs            int       // for each rank alone, or 1 for a share of one; 0: ranks see all
+	CPUList         string    // what ranks may use of each host, as ParseCPUs reads it; "": all
+	Rankfile        *Rankfile // says where each rank runs, in place of all else; nil: none
 }
 
 // A Placement says where one rank runs.
@@ -124,7 +126,9 @@ func Map(hosts []Host, programs []Program, policy Policy) (*Plan, error) {
 	}
 	for node := range p.Hosts {
 		p.giveGPUs(node)
-		p.bind(node)
+		if err := p.bind(node); err != nil {
+			return nil, err
+		}
 	}
 	for _, s := range []string{m.oversubscribed(), p.unbound(), p.doubled(), p.far(), p.exclusive(), m.idle()} {
 		if s != "" {

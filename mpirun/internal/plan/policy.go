@@ -44,7 +44,7 @@ func ParseBindTo(s string) (BindTo, error) {
 	if i := slices.Index(bindNames, word); i >= 0 {
 		return BindTo(i), nil
 	}
-	return 0, fmt.Errorf("-bind-to %q: %s", s, want)
+	return 0, fmt.Errorf("-bind-to %q%s: %s", s, noCaches(word), want)
 }
 
 // MaxCPU is the highest number of a CPU that lists may have.

@@ -35,10 +35,10 @@ func TestSetMapBy(t *testing.T) {
 
 func TestSetMapByErrorsQuoteTheValueAndChangeNothing(t *testing.T) {
 	tests := []struct{ in, want string }{
-		{"", `-map-by "": want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
-		{"board", `-map-by "board": want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
-		{"ppr:2", `-map-by "ppr:2": want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
-		{"ppr:2:core", `-map-by "ppr:2:core": want slot, node, core, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
+		{"", `-map-by "": want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
+		{"board", `-map-by "board": want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
+		{"ppr:2", `-map-by "ppr:2": want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
+		{"ppr:2:core", `-map-by "ppr:2:core": want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`},
 		{"ppr:0:node", `-map-by "ppr:0:node": "0" ranks per node: want a number from 1 to 1048576`},
 		{"ppr:x:node", `-map-by "ppr:x:node": "x" ranks per node: want a number from 1 to 1048576`},
 		{"ppr:2:node", `-map-by "ppr:2:node" and -N 3: want one of them, or the same number in both`},

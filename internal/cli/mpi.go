@@ -1,0 +1,139 @@
+package cli
+
+import "strings"
+
+// Reasons that several habits share.
+const (
+	mca      = "gompi has no MCA parameters"
+	reach    = "gompirun chooses itself how to reach a host"
+	daemons  = "agents start and end with the job"
+	tells    = "-v says what gompirun does"
+	others   = "gompirun cannot know which host is meant; type -H with the hosts to use"
+	debugger = "start the job, then type gompirun -attach RANK"
+)
+
+// openMPIHabits returns what is Open MPI's.
+func openMPIHabits() []Habit {
+	return []Habit{
+		{Names: []string{"mca", "gmca", "omca", "prtemca", "pmixmca"}, Args: 2, Why: mca},
+		{Names: []string{"tune", "am"}, Args: 1, Why: mca},
+		{Names: []string{"allow-run-as-root"}, Why: "any user may run gompirun"},
+		{Names: []string{"prefix"}, Args: 1, Why: "nothing has to be installed at the same place on every host"},
+		{Names: []string{"noprefix"}, Why: "there is no prefix"},
+		{Names: []string{"personality"}, Args: 1, Why: "ranks of every kind find their variables"},
+		{Names: []string{"with-ft"}, Args: 1, Why: "a rank that fails ends the job; -max-restarts N starts all again"},
+		{Names: []string{"enable-recovery", "continuous"}, Why: "a rank that fails ends the job; -max-restarts N starts all again"},
+		{Names: []string{"disable-recovery", "show-progress", "report-state-on-timeout"}, To: always()},
+		{Names: []string{"keep-fqdn-hostnames"}, Why: "names of hosts are never shortened"},
+		{Names: []string{"hetero-nodes"}, Why: "every host is looked at by itself"},
+		{Names: []string{"do-not-resolve", "use-regexp"}, Why: reach},
+		{Names: []string{"dvm", "novm", "enable-instant-on-support", "fwd-mpirun-port"}, Why: daemons},
+		{Names: []string{"hnp", "ompi-server", "report-uri", "report-events"}, Args: 1, Why: "gompirun serves no other tools"},
+		{Names: []string{"output-proctable", "report-child-jobs-separately"}, Why: "gompirun serves no other tools"},
+		{Names: []string{"max-vm-size"}, Args: 1, Why: daemons},
+		{Names: []string{"cf", "cartofile"}, Args: 1, Why: "each host is asked what it is made of"},
+		{Names: []string{"debug-daemons", "debug-daemons-file", "leave-session-attached", "debug-devel", "d"}, Why: tells},
+		{Names: []string{"stream-buffering"}, Args: 1, Why: "lines of ranks are passed on whole"},
+		{Names: []string{"index-argv-by-rank"}, Why: "ranks find their number in GOMPI_RANK"},
+		{Names: []string{"xml"}, Why: "-tag-output says whose a line is"},
+		{Names: []string{"xml-file"}, Args: 1, Why: "-tag-output says whose a line is"},
+		{Names: []string{"debug", "tv"}, Instead: debugger},
+		{Names: []string{"xterm"}, Args: 1, Instead: "gompirun opens no windows; type -output-filename DIR, or gompirun -attach RANK"},
+		{Names: []string{"nolocal"}, Instead: others},
+		{Names: []string{"set-cwd-to-session-dir"}, Instead: "ranks have no folder of their own; type -wdir DIR"},
+		{Names: []string{"default-hostfile"}, Args: 1, Instead: "type -hostfile F, or set GOMPI_HOSTFILE=F for lines that name no hosts"},
+		{Names: []string{"pernode"}, To: always("-npernode", "1")},
+		{Names: []string{"npersocket"}, Args: 1, To: mapped("ppr:", ":package")},
+		{Names: []string{"ppr"}, Args: 1, To: mapped("ppr:", "")},
+		{Names: []string{"cpus-per-proc", "cpus-per-rank"}, Args: 1, To: mapped(":PE=", "")},
+		{Names: []string{"bynode"}, To: always("-map-by", "node")},
+		{Names: []string{"byslot"}, To: always("-map-by", "slot")},
+		{Names: []string{"bycore"}, To: always("-map-by", "core")},
+		{Names: []string{"bysocket"}, To: always("-map-by", "package")},
+		{Names: []string{"bind-to-core"}, To: always("-bind-to", "core")},
+		{Names: []string{"bind-to-socket"}, To: always("-bind-to", "package")},
+		{Names: []string{"bind-to-none"}, To: always("-bind-to", "none")},
+		{Names: []string{"s"}, To: always("-preload-binary")},
+		{Names: []string{"display-allocation", "display-devel-allocation", "display-devel-map", "display-diffable-map", "display-topo"}, To: always("-display-map")},
+		{Names: []string{"output"}, Args: 1, To: outputDirectives, Instead: "want tag, timestamp, merge or dir=DIR of it; for a file, type -outfile-pattern F"},
+		{Names: []string{"display"}, Args: 1, To: displayDirectives, Why: "want map or bindings of it"},
+		{Names: []string{"wd", "workdir"}, Args: 1, To: renamed("-wdir")},
+		{Names: []string{"quiet"}, To: always("-q")},
+		{Names: []string{"verbose"}, To: always("-v")},
+		{Names: []string{"V"}, To: always("-version")},
+	}
+}
+
+// hydraHabits returns what is hydra's, of MPICH and of Intel MPI.
+func hydraHabits() []Habit {
+	return []Habit{
+		{Names: []string{"launcher", "bootstrap", "rmk"}, Args: 1, Why: reach},
+		{Names: []string{"launcher-exec", "bootstrap-exec"}, Args: 1, To: renamed("-rsh")},
+		{Names: []string{"enable-x", "disable-x"}, Why: "ssh's own configuration says whether X is forwarded"},
+		{Names: []string{"topolib", "demux", "nameserver", "localhost", "usize"}, Args: 1, Why: "gompirun needs no such thing"},
+		{Names: []string{"pmi-port", "profile"}, Why: "gompirun needs no such thing"},
+		{Names: []string{"membind"}, Args: 1, Why: "memory comes from where a rank first touches it; -bind-to numa keeps ranks near it"},
+		{Names: []string{"order-nodes"}, Args: 1, Why: "hosts are taken in the order in which they are listed"},
+		{Names: []string{"rankmap"}, Args: 1, Why: "-rank-by numbers ranks"},
+		{Names: []string{"disable-auto-cleanup"}, Why: "a rank that fails always ends the job"},
+		{Names: []string{"disable-hostname-propagation"}, Why: "ranks have the hosts' names as they are listed"},
+		{Names: []string{"skip-launch-node"}, Instead: others},
+		{Names: []string{"genvall", "envall"}, Why: "ranks always get the environment"},
+		{Names: []string{"genvnone", "envnone"}, Why: "ranks always get the environment; env -i empties it"},
+		{Names: []string{"genv", "env"}, Args: 2, Pair: true, To: func(a []string) []string { return []string{"-x", strings.Join(a, "=")} }},
+		{Names: []string{"genvlist", "envlist"}, Args: 1, To: exportList, Why: "it names no variable"},
+		{Names: []string{"hosts", "hostlist", "machines"}, Args: 1, To: renamed("-host")},
+		{Names: []string{"f"}, Args: 1, To: renamed("-hostfile")},
+		{Names: []string{"rr"}, To: always("-ppn", "1")},
+		{Names: []string{"prepend-rank", "l"}, To: always("-tag-output")},
+		{Names: []string{"print-all-exitcodes"}, To: always("-v")},
+		{Names: []string{"info"}, To: always("-version")},
+	}
+}
+
+// exportList translates -genvlist A,B.
+func exportList(args []string) []string {
+	var flags []string
+	for name := range strings.SplitSeq(args[0], ",") {
+		if name != "" {
+			flags = append(flags, "-x", name)
+		}
+	}
+	return flags
+}
+
+// outputDirectives translates --output tag,timestamp,merge,dir=D.
+func outputDirectives(args []string) []string {
+	flags := []string{}
+	for d := range strings.SplitSeq(args[0], ",") {
+		key, value, _ := strings.Cut(d, "=")
+		switch key {
+		case "tag", "tag-detailed", "tag-fullname":
+			flags = append(flags, "-tag-output")
+		case "timestamp":
+			flags = append(flags, "-timestamp-output")
+		case "merge", "merge-stderr-to-stdout":
+			flags = append(flags, "-merge-stderr-to-stdout")
+		case "dir", "directory":
+			flags = append(flags, "-output-filename", value)
+		case "raw":
+		default:
+			return nil
+		}
+	}
+	return flags
+}
+
+// displayDirectives translates --display map,bindings.
+func displayDirectives(args []string) []string {
+	var flags []string
+	for d := range strings.SplitSeq(args[0], ",") {
+		switch d {
+		case "map", "map-devel", "alloc", "allocation":
+			flags = append(flags, "-display-map")
+		case "bind", "bindings":
+			flags = append(flags, "-report-bindings")
+		}
+	}
+	return flags
+}

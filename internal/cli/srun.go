@@ -1,0 +1,98 @@
+package cli
+
+import "strings"
+
+// srunHabits returns what is srun's. Letters that mean something else to mpirun
+// are mpirun's.
+func srunHabits() []Habit {
+	const files = "type -outfile-pattern F and -errfile-pattern F, with %r for the rank"
+	habits := []Habit{
+		{Names: []string{"ntasks"}, Args: 1, To: renamed("-np")},
+		{Names: []string{"nodes"}, Args: 1, To: nodeRange},
+		{Names: []string{"ntasks-per-node"}, Args: 1, To: renamed("-npernode")},
+		{Names: []string{"ntasks-per-socket"}, Args: 1, To: mapped("ppr:", ":package")},
+		{Names: []string{"cpus-per-task"}, Args: 1, To: mapped(":PE=", "")},
+		{Names: []string{"gpus-per-task"}, Args: 1, To: renamed("-gpus-per-rank")},
+		{Names: []string{"nodelist", "w"}, Args: 1, To: renamed("-host")},
+		{Names: []string{"chdir", "D"}, Args: 1, To: renamed("-wdir")},
+		{Names: []string{"label"}, To: always("-tag-output")},
+		{Names: []string{"overcommit", "O"}, To: always("-oversubscribe")},
+		{Names: []string{"distribution"}, Args: 1, To: distribution, Instead: "type -map-by slot, -map-by node or -rankfile F"},
+		{Names: []string{"cpu-bind"}, Args: 1, To: cpuBinding, Instead: "type -bind-to none, hwthread, core, numa or package, or -rankfile F"},
+		{Names: []string{"gpu-bind"}, Args: 1, Instead: "type -gpus-per-rank N, or -bind-to gpu"},
+		{Names: []string{"export"}, Args: 1, To: exported, Instead: "type env -i NAME=value before the program"},
+		{Names: []string{"kill-on-bad-exit", "K", "preserve-env", "E", "quit-on-interrupt"}, To: always()},
+		{Names: []string{"Q"}, To: always("-q")},
+		{Names: []string{"no-kill", "k"}, Why: "-max-restarts N -min-np M goes on without a host that is lost"},
+		{Names: []string{"mem-bind"}, Args: 1, Why: "memory comes from where a rank first touches it; -bind-to numa keeps ranks near it"},
+		{Names: []string{"hint"}, Args: 1, Why: "-use-hwthread-cpus counts hardware threads"},
+		{Names: []string{"wait", "W"}, Args: 1, Why: "a rank that fails ends the job; -kill-delay says how soon"},
+		{Names: []string{"mpi"}, Args: 1, Why: "ranks find PMI-1 and what is gompi's own"},
+		{Names: []string{"unbuffered", "u"}, Why: "lines of ranks are passed on whole"},
+		{Names: []string{"threads", "T"}, Args: 1, Why: reach},
+		{Names: []string{"exact", "overlap", "propagate", "disable-status", "X", "resv-ports", "send-libs"}, Why: daemons},
+		{Names: []string{"input", "i"}, Args: 1, Instead: "type -stdin RANK <F"},
+		{Names: []string{"o"}, Args: 1, Instead: files},
+		{Names: []string{"error", "e"}, Args: 1, Instead: files},
+		{Names: []string{"multi-prog"}, Instead: "type -app F, with lines as in: -np 1 ./server"},
+		{Names: []string{"pty"}, Instead: "ranks have no terminal; that is srun --pty"},
+		{Names: []string{"bcast"}, Args: 1, Instead: "type -preload-binary, or -preload-files LIST"},
+		{Names: []string{"exclude"}, Args: 1, Instead: "type -H with the hosts to use"},
+		{Names: []string{"relative"}, Args: 1, Instead: "type -H with the hosts to use"},
+		{Names: []string{"ntasks-per-core"}, Args: 1, Instead: "type -use-hwthread-cpus -bind-to hwthread"},
+		{Names: []string{"prolog", "epilog", "task-prolog", "task-epilog"}, Args: 1, Instead: "type a script that does so and runs the program"},
+		{Names: []string{"het-group"}, Args: 1, Instead: `type ":" between programs, and -H with the hosts of each`},
+	}
+	for _, name := range strings.Fields(`account A partition p qos gres gpus G gpus-per-node gpus-per-socket cpus-per-gpu
+		mem mem-per-cpu mem-per-gpu time time-min constraint C reservation licenses L mincpus tmp begin b dependency
+		job-name J comment mail-type mail-user priority switches signal sockets-per-node cores-per-socket
+		threads-per-core extra-node-info B core-spec S thread-spec deadline delay-boot bb bbf cluster-constraint
+		clusters M wckey power acctg-freq mcs-label gres-flags network jobid container cpu-freq gpu-freq`) {
+		habits = append(habits, Habit{Names: []string{name}, Args: 1, Grant: true})
+	}
+	grants := []string{"exclusive", "contiguous", "hold", "immediate", "I", "nice", "reboot", "spread-job", "use-min-nodes", "no-allocate", "Z"}
+	return append(habits, Habit{Names: grants, Grant: true})
+}
+
+// nodeRange translates srun's 2-4 to torchrun's 2:4.
+func nodeRange(args []string) []string {
+	return []string{"-nnodes", strings.Replace(args[0], "-", ":", 1)}
+}
+
+// distribution translates --distribution for the hosts: block:cyclic is block.
+func distribution(args []string) []string {
+	nodes, _, _ := strings.Cut(args[0], ":")
+	switch nodes {
+	case "block", "*":
+		return []string{"-map-by", "slot"}
+	case "cyclic":
+		return []string{"-map-by", "node"}
+	}
+	return nil
+}
+
+// cpuBinding translates --cpu-bind=verbose,cores.
+func cpuBinding(args []string) []string {
+	to := map[string]string{"none": "none", "cores": "core", "threads": "hwthread", "sockets": "package", "ldoms": "numa"}
+	flags := []string{}
+	for word := range strings.SplitSeq(args[0], ",") {
+		switch what := to[word]; {
+		case word == "v", word == "verbose":
+			flags = append(flags, "-report-bindings")
+		case word == "q", word == "quiet":
+		case what == "":
+			return nil
+		default:
+			flags = append(flags, "-bind-to", what)
+		}
+	}
+	return flags
+}
+
+// exported translates --export=ALL,A=b.
+func exported(args []string) []string {
+	if args[0] == "NONE" || args[0] == "NIL" {
+		return nil
+	}
+	return append([]string{}, exportList([]string{strings.TrimPrefix(strings.TrimPrefix(args[0], "ALL"), ",")})...)
+}
