@@ -158,13 +158,11 @@ func (j *job) launch() error {
 		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: workingDir(),
 		Window: window, StallWarning: j.stallWarning, Stacks: j.stallStacks || j.getStacks, Stdin: j.stdin, Bindings: j.reportBindings, Merge: j.merge, Env: j.environment(os.Environ()),
 	}
-	j.sent = nil
 	for _, p := range j.programs {
-		program := ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir}
-		if err := j.offer(&program); err != nil {
-			return err
-		}
-		common.Programs = append(common.Programs, program)
+		common.Programs = append(common.Programs, ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir})
+	}
+	if err := j.offer(&common); err != nil {
+		return err
 	}
 	j.master(&common)
 	for node, l := range nodes {

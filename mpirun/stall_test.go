@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"reflect"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -110,6 +111,24 @@ func TestStacksOfThoseWhoAreMissing(t *testing.T) {
 	}
 	if err := k.cmd.Wait(); err != nil {
 		t.Errorf("gompirun: %v", err)
+	}
+}
+
+func TestStacksOfAllRanksAtTheTimeLimit(t *testing.T) {
+	k := startTalk(t, "-get-stack-traces", "-timeout", "1", "-np", "3", "stall", "allreduce")
+	told := map[string]bool{}
+	stacks := 0
+	for line := range k.lines {
+		if rank, found := strings.CutPrefix(line, "gompirun: localhost: rank "); found && strings.HasSuffix(rank, " stands in") {
+			told[rank] = true
+		}
+		if strings.Contains(line, "gompi/mpirun.stallIn") {
+			stacks++
+		}
+	}
+	k.cmd.Wait()
+	if code := k.cmd.ProcessState.ExitCode(); code != 124 || len(told) != 3 || stacks < 3 {
+		t.Errorf("status %d, stacks of %v, %d with the program's function; want 124 and those of three ranks", code, told, stacks)
 	}
 }
 

@@ -2,12 +2,15 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -16,47 +19,98 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// A preload brings programs that this host may not have from the launcher, piece
-// by piece, into the cache that gompirun itself may have come through. The ranks
-// are started when all are there.
+// A preload brings programs and files that this host may not have from the launcher,
+// piece by piece: programs into the cache that gompirun itself may have come through,
+// files into the working directories of the ranks. The ranks are started when all are
+// there.
 type preload struct {
 	waiting bool
 	paths   map[int]string // by program
-	program int            // that is being fetched
-	path    string         // where it will be
+	item    missing        // that is being fetched
 	file    *os.File       // where it is until it is complete
 	size    int64          // of what has come
 	sum     hash.Hash
 	input   [][]byte // that has come for ranks not yet started
 }
 
-// fetch sees to it that the next program that is missing here is asked for, and
+// A missing item is a program or a file that this host does not have.
+type missing struct {
+	ctl.File
+	number int    // as in ctl.Want
+	path   string // where it is to be
+}
+
+// fetch sees to it that the next item that is missing here is asked for, and
 // reports whether one was.
 func (a *agent) fetch() (bool, error) {
+	m, err := a.nextMissing()
+	if err != nil || m == nil {
+		a.preload.waiting = false
+		return false, err
+	}
+	f, err := os.OpenFile(m.path+"."+strconv.Itoa(os.Getpid()), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o700)
+	if err != nil {
+		return false, err
+	}
+	l := &a.preload
+	l.waiting, l.item, l.file, l.size, l.sum = true, *m, f, 0, sha256.New()
+	a.report(&ctl.Want{Item: m.number})
+	return true, nil
+}
+
+// nextMissing returns the first item that is to be here and is not, nil if there is
+// none.
+func (a *agent) nextMissing() (*missing, error) {
+	if !a.launch.Remote {
+		return nil, nil
+	}
 	for _, r := range a.launch.Ranks {
 		p := &a.launch.Programs[r.Program]
-		if _, known := a.preload.paths[r.Program]; known || p.Sum == "" || !a.launch.Remote {
+		if _, known := a.preload.paths[r.Program]; known || p.Sum == "" {
 			continue
 		}
 		path, err := cachePath(p.Sum, filepath.Base(p.Argv[0]))
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if st, err := os.Stat(path); err == nil && st.Size() == p.Size {
 			a.gotProgram(r.Program, path)
 			continue
 		}
-		f, err := os.OpenFile(path+"."+strconv.Itoa(os.Getpid()), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o700)
-		if err != nil {
-			return false, err
-		}
-		l := &a.preload
-		l.waiting, l.program, l.path, l.file, l.size, l.sum = true, r.Program, path, f, 0, sha256.New()
-		a.report(&ctl.Want{Program: r.Program})
-		return true, nil
+		return &missing{ctl.File{Name: p.Argv[0], Sum: p.Sum, Size: p.Size, Mode: 0o700}, r.Program, path}, nil
 	}
-	a.preload.waiting = false
-	return false, nil
+	for _, dir := range a.workingDirs() {
+		for i, f := range a.launch.Files {
+			path := filepath.Join(dir, filepath.Base(f.Name))
+			if !holds(path, f.Sum) {
+				return &missing{f, len(a.launch.Programs) + i, path}, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// workingDirs returns the working directories of this host's ranks, each once.
+func (a *agent) workingDirs() []string {
+	var dirs []string
+	for _, r := range a.launch.Ranks {
+		if dir := cmp.Or(a.launch.Programs[r.Program].Wdir, a.dir); !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// holds reports whether a file has the content with a checksum.
+func holds(path, sum string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return err == nil && fmt.Sprintf("%x", h.Sum(nil)) == sum
 }
 
 func (a *agent) gotProgram(program int, path string) {
@@ -66,7 +120,7 @@ func (a *agent) gotProgram(program int, path string) {
 	a.preload.paths[program] = path
 }
 
-// take takes a piece of the program that is being fetched, and starts the ranks
+// take takes a piece of what is being fetched, and starts the ranks
 // when nothing is missing any more.
 func (a *agent) take(data []byte) {
 	if !a.preload.waiting || a.end.ordered {
@@ -74,13 +128,13 @@ func (a *agent) take(data []byte) {
 	}
 	done, err := a.keep(data)
 	if err == nil && !done {
-		a.report(&ctl.Want{Program: a.preload.program, Offset: a.preload.size})
+		a.report(&ctl.Want{Item: a.preload.item.number, Offset: a.preload.size})
 		return
 	}
 	if err != nil {
 		os.Remove(a.preload.file.Name())
 		a.preload.waiting = false
-		err = fmt.Errorf("-preload-binary: %w", err)
+		err = fmt.Errorf("preloading %q: %w", a.preload.item.Name, err)
 	}
 	a.begin(err)
 	for _, data := range a.preload.input {
@@ -88,26 +142,31 @@ func (a *agent) take(data []byte) {
 	}
 }
 
-// keep writes a piece, and the last one's program to where it is to be.
+// keep writes a piece; the last one puts the item where it is to be, in place of
+// what may be there.
 func (a *agent) keep(data []byte) (done bool, err error) {
 	l := &a.preload
-	want := a.launch.Programs[l.program]
 	if _, err := l.file.Write(data); err != nil {
 		return false, err
 	}
 	l.sum.Write(data)
 	l.size += int64(len(data))
-	if l.size < want.Size && len(data) > 0 {
+	if l.size < l.item.Size && len(data) > 0 {
 		return false, nil
+	}
+	if err := l.file.Chmod(os.FileMode(l.item.Mode)); err != nil {
+		return false, err
 	}
 	if err := l.file.Close(); err != nil {
 		return false, err
 	}
-	if fmt.Sprintf("%x", l.sum.Sum(nil)) != want.Sum {
-		return false, fmt.Errorf("%q has changed while it was sent", want.Argv[0])
+	if fmt.Sprintf("%x", l.sum.Sum(nil)) != l.item.Sum {
+		return false, errors.New("it has changed while it was sent")
 	}
-	a.gotProgram(l.program, l.path)
-	return true, os.Rename(l.file.Name(), l.path)
+	if l.item.number < len(a.launch.Programs) {
+		a.gotProgram(l.item.number, l.item.path)
+	}
+	return true, os.Rename(l.file.Name(), l.item.path)
 }
 
 // holdInput keeps input for ranks that have not been started.

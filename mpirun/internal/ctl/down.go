@@ -32,7 +32,16 @@ type Launch struct {
 	Cores     int      // of this host, to be shared by its ranks
 	Env       []string // of all programs
 	Programs  []Program
+	Files     []File // to be put into the ranks' working directories
 	Ranks     []Rank // of this host, in ascending order
+}
+
+// A File is one that hosts may have sent to them.
+type File struct {
+	Name string // without folders
+	Sum  string // SHA-256
+	Size int64
+	Mode int // permissions
 }
 
 // Values of Launch.Stdin that name no rank.
@@ -75,6 +84,10 @@ func (m *Launch) append(b []byte) []byte {
 		b = wire.AppendBytes(wire.AppendStrings(wire.AppendStrings(b, p.Argv), p.Env), p.Wdir)
 		b = wire.AppendInt(wire.AppendBytes(b, p.Sum), p.Size)
 	}
+	b = wire.AppendInt(b, len(m.Files))
+	for _, f := range m.Files {
+		b = wire.AppendInt(wire.AppendInt(wire.AppendBytes(wire.AppendBytes(b, f.Name), f.Sum), f.Size), f.Mode)
+	}
 	b = wire.AppendInt(b, len(m.Ranks))
 	for _, r := range m.Ranks {
 		b = appendInts(wire.AppendInt(wire.AppendInt(b, r.Rank), r.Program), r.CPUs)
@@ -101,6 +114,9 @@ func (m *Launch) parse(d *wire.Decoder) {
 		p := Program{Argv: d.Strings(maxList, maxString), Env: d.Strings(maxList, maxString), Wdir: d.String(maxString)}
 		p.Sum, p.Size = d.String(MaxText), d.Int(0, math.MaxInt64)
 		m.Programs = append(m.Programs, p)
+	}
+	for range d.List(maxList) {
+		m.Files = append(m.Files, File{Name: d.String(MaxText), Sum: d.String(MaxText), Size: d.Int(0, math.MaxInt64), Mode: int(d.Int(0, 0o777))})
 	}
 	for range d.List(maxList) {
 		r := Rank{Rank: int(d.Int(0, wire.MaxRanks)), Program: int(d.Int(0, int64(max(0, len(m.Programs)-1))))}

@@ -6,23 +6,23 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// MaxPiece is how much of a program is sent at once.
+// MaxPiece is how much of a program or file is sent at once.
 const MaxPiece = 1 << 20
 
-// Want asks for a Piece of a program that Launch has said is to be preloaded
+// Want asks for a Piece of a program or file that Launch has said is to be preloaded
 // and that the host does not have.
 type Want struct {
-	Program int
-	Offset  int64
+	Item   int // a position in Launch.Programs, or, beyond those, in Launch.Files
+	Offset int64
 }
 
 func (*Want) kind() byte               { return kindWant }
-func (m *Want) append(b []byte) []byte { return wire.AppendInt(wire.AppendInt(b, m.Program), m.Offset) }
+func (m *Want) append(b []byte) []byte { return wire.AppendInt(wire.AppendInt(b, m.Item), m.Offset) }
 func (m *Want) parse(d *wire.Decoder) {
-	m.Program, m.Offset = int(d.Int(0, maxList)), d.Int(0, math.MaxInt64)
+	m.Item, m.Offset = int(d.Int(0, maxList)), d.Int(0, math.MaxInt64)
 }
 
-// Piece is a part of a program, the next after those that have been sent. An
+// Piece is a part of a program or file, the next after those that have been sent. An
 // empty one means that there is no more, although the agent asked.
 type Piece struct{ Data []byte }
 
