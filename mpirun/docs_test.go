@@ -20,8 +20,14 @@ func TestEveryLineOfComingFromMpirun(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "hosts"), []byte("localhost slots=2\n127.0.0.2 slots=2\n"), 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{
+		"hosts": "localhost slots=2\n127.0.0.2 slots=2\n",
+		"ranks": "rank 0=localhost slot=0\nrank 1=127.0.0.2\n",
+		"app":   "-np 1 echo hello\n-np 2 echo hello\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	lines := 0
 	for row := range strings.Lines(string(text)) {

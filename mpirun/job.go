@@ -3,7 +3,6 @@ package mpirun
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -99,12 +98,8 @@ func (j *job) run(starter remote.Starter) int {
 
 // prepareOutput makes the folder of the ranks' files and tells what is planned.
 func (j *job) prepareOutput() error {
-	if j.outputDir != "" {
-		dir := filepath.Join(j.outputDir, j.id)
-		if err := j.out.Keep(dir, len(j.plan.Ranks)); err != nil {
-			return fmt.Errorf("-output-filename: %w", err)
-		}
-		j.verbosef("output is in %s", dir)
+	if err := j.setFiles(); err != nil {
+		return err
 	}
 	if j.stdin >= len(j.plan.Ranks) {
 		return fmt.Errorf("-stdin %d: want a rank from 0 to %d, all or none", j.stdin, len(j.plan.Ranks)-1)
@@ -352,7 +347,7 @@ func newJob(o *options, stdout, stderr *os.File) *job {
 		j.name = j.id
 	}
 	j.out = output.New(stdout, stderr)
-	j.out.Tag, j.out.Stamp = o.tag, o.stamp
+	j.out.Tag, j.out.Stamp, j.out.Prefix = o.tag, o.stamp, o.prefix
 	j.out.Fail = func(err error) { j.notef("output is lost: %v", err) }
 	return j
 }

@@ -3,9 +3,12 @@ package mpirun
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"gompi/internal/cli"
+	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/output"
 )
 
@@ -38,6 +41,9 @@ func (o *options) outputFlags(set *cli.Set) func() error {
 				return fmt.Errorf("-%s %q: %w", flag, pattern, err)
 			}
 		}
+		if u.outputDir != "" && u.outfile+u.errfile != "" {
+			return errors.New("-output-filename, and -outfile-pattern or -errfile-pattern: want one of them")
+		}
 		return u.setDir()
 	}
 }
@@ -63,5 +69,27 @@ func (u *outputs) setDir() error {
 		return errors.New("-output-filename: want a folder before the colon")
 	}
 	u.outputDir = dir
+	return nil
+}
+
+// setFiles tells the output which files there are to be, and what patterns tell of
+// the ranks. It makes the folder of the ranks' files.
+func (j *job) setFiles() error {
+	for _, r := range j.plan.Ranks {
+		j.out.Ranks = append(j.out.Ranks, output.Who{Rank: r.Rank, Host: j.plan.Hosts[r.Node].Name, Node: r.Node})
+	}
+	j.out.Files.Patterns = map[ctl.Stream]string{ctl.Stdout: j.outfile, ctl.Stderr: j.errfile}
+	if j.outputDir == "" || j.doNotLaunch {
+		return nil
+	}
+	dir := filepath.Join(j.outputDir, j.id)
+	if j.noJobID {
+		dir = j.outputDir
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return fmt.Errorf("-output-filename: %w", err)
+	}
+	j.verbosef("output is in %s", dir)
+	j.out.Files.Dir, j.out.Files.Only = dir, j.noCopy
 	return nil
 }

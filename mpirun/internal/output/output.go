@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,19 +14,22 @@ import (
 
 // A Writer writes what ranks wrote, in goroutines of its own, so that a terminal
 // or pager that stops taking it stops the ranks' writing and nothing else. Lines
-// of ranks are never mixed. Its fields and Keep are for before the first Write.
+// of ranks are never mixed. Its fields are for before the first Write.
 type Writer struct {
-	Tag   bool        // begin each line with its rank and stream
-	Stamp bool        // begin each line with the time
-	Fail  func(error) // told once of each screen and file that cannot be written
+	Tag    bool        // begin each line with its rank and stream
+	Stamp  bool        // begin each line with the time
+	Prefix string      // begin each line with this pattern
+	Ranks  []Who       // what patterns tell, by rank
+	Files  Files       // for what ranks write
+	Fail   func(error) // told once of each screen and file that cannot be written
 
-	dir    string // of the files per rank, "" for none
-	digits int    // of the largest rank
-	now    func() time.Time
+	now func() time.Time
 
 	screens map[ctl.Stream]*screen
 	mu      sync.Mutex
-	err     error // the first of what Fail was told
+	err     error               // the first of what Fail was told
+	open    map[string]*os.File // files, by path; nil if it cannot be written
+	paths   map[source]string   // of their files
 }
 
 // A source is one stream of one rank.
@@ -39,7 +41,7 @@ type source struct {
 // New returns a Writer to the screens of this process, until Close. Stdout and
 // stderr are one screen if they lead to the same file.
 func New(stdout, stderr *os.File) *Writer {
-	o := &Writer{now: time.Now, Fail: func(error) {}}
+	o := &Writer{now: time.Now, Fail: func(error) {}, open: map[string]*os.File{}, paths: map[source]string{}}
 	out := newScreen(o, stdout)
 	o.screens = map[ctl.Stream]*screen{ctl.Stdout: out, ctl.Stderr: out}
 	a, err1 := stdout.Stat()
@@ -57,13 +59,6 @@ func (o *Writer) all() []*screen {
 		return []*screen{out}
 	}
 	return []*screen{out, errs}
-}
-
-// Keep has what each of so many ranks writes put into a file of its own, too, in
-// the folder dir, which it makes.
-func (o *Writer) Keep(dir string, ranks int) error {
-	o.dir, o.digits = dir, len(strconv.Itoa(ranks-1))
-	return os.MkdirAll(dir, 0o777)
 }
 
 // Write queues what a rank wrote; written is called, with its cost in credit, when
@@ -97,6 +92,7 @@ func (o *Writer) Flush() <-chan struct{} {
 	}
 	go func() { // until the last screen is flushed or given up
 		left.Wait()
+		o.closeFiles()
 		close(flushed)
 	}()
 	return flushed
@@ -148,6 +144,9 @@ func (o *Writer) tagLines(b []byte, from source, data []byte, goesOn bool) []byt
 		if !goesOn {
 			if o.Stamp {
 				b = o.now().AppendFormat(b, "2006-01-02T15:04:05.000 ")
+			}
+			if o.Prefix != "" {
+				b = append(b, expand(o.Prefix, o.who(from.rank), o.now())...)
 			}
 			if o.Tag {
 				b = fmt.Appendf(b, "[%d]<%v>:", from.rank, from.stream)

@@ -107,7 +107,7 @@ func TestTimestampStandsBeforeTheTag(t *testing.T) {
 
 func TestFilesHoldWhatRanksWroteAsItIs(t *testing.T) {
 	dir := t.TempDir()
-	write(t, false, func(o *Writer) { o.Tag, o.dir, o.digits = true, dir, 2 },
+	write(t, false, func(o *Writer) { o.Tag, o.Files.Dir, o.Ranks = true, dir, make([]Who, 11) },
 		[]said{{7, ctl.Stdout, "a"}, {8, ctl.Stdout, "b\n"}, {7, ctl.Stdout, "c\n"}, {7, ctl.Stderr, "d"}})
 	for name, want := range map[string]string{"rank-07.stdout": "ac\n", "rank-08.stdout": "b\n", "rank-07.stderr": "d"} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
@@ -120,7 +120,7 @@ func TestFilesHoldWhatRanksWroteAsItIs(t *testing.T) {
 func TestAFileThatCannotBeWrittenIsReportedOnce(t *testing.T) {
 	reports := 0
 	out, _ := write(t, false, func(o *Writer) {
-		o.dir, o.Fail = "/nonexistent", func(error) { reports++ }
+		o.Files.Dir, o.Fail = "/nonexistent", func(error) { reports++ }
 	}, []said{{0, ctl.Stdout, "a\n"}, {0, ctl.Stdout, "b\n"}})
 	if reports != 1 || out != "a\nb\n" {
 		t.Errorf("%d reports, output %q; want 1, and all of it", reports, out)
@@ -143,9 +143,7 @@ func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
 	}
 	defer errs.Close()
 	o := New(w, errs)
-	if err := o.Keep(filepath.Join(dir, "files"), 1); err != nil {
-		t.Fatal(err)
-	}
+	o.Files.Dir = dir
 	line := bytes.Repeat([]byte("x"), 1<<20)
 	credit := make(chan int, 3)
 	for range cap(credit) {
@@ -171,7 +169,7 @@ func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
 	if got := contents(t, errs); got != "last words\n" {
 		t.Errorf("stderr holds %q", got)
 	}
-	kept, err := os.ReadFile(filepath.Join(dir, "files", "rank-0.stdout"))
+	kept, err := os.ReadFile(filepath.Join(dir, "rank-0.stdout"))
 	if all := int64(len(kept)); err != nil || all != 3<<20 || o.Lost() < all-2*pipeSize || o.Lost() > all {
 		t.Errorf("%v, %d bytes in the file and %d lost; want 3 MiB, and all but what the pipe holds", err, all, o.Lost())
 	}
@@ -196,5 +194,41 @@ func TestAScreenThatCannotBeWrittenIsReportedOnce(t *testing.T) {
 	o.Close()
 	if reports != 1 || !errors.Is(o.Err(), syscall.EBADF) {
 		t.Errorf("%d reports, error %v; want 1, and that of the descriptor", reports, o.Err())
+	}
+}
+
+func TestPatternsNameFilesAndBeginLines(t *testing.T) {
+	dir := t.TempDir()
+	set := func(o *Writer) {
+		o.Prefix = "%r of %h, %p %g %t%%: "
+		o.now = func() time.Time { return time.Unix(12, 0) }
+		o.Ranks = []Who{{0, "a", 0}, {1, "b", 1}, {2, "b", 1}}
+		o.Files.Patterns = map[ctl.Stream]string{ctl.Stderr: filepath.Join(dir, "%h.%t")}
+	}
+	out, errs := write(t, false, set, []said{
+		{0, ctl.Stdout, "x\ny\n"}, {1, ctl.Stderr, "from 1\n"}, {2, ctl.Stderr, "from 2\n"}, {-1, 0, "gompirun: own"}, {2, ctl.Stdout, "z\n"},
+	})
+	if want := "0 of a, 0 0 12%: x\n0 of a, 0 0 12%: y\n2 of b, 1 0 12%: z\n"; out != want || errs != "gompirun: own\n" {
+		t.Errorf("stdout %q, stderr %q; want %q, and gompirun's words", out, errs, want)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "b.12")); err != nil || string(got) != "from 1\nfrom 2\n" {
+		t.Errorf("the file of two ranks holds %q, %v", got, err)
+	}
+}
+
+func TestFilesCanBeAllThatIsWritten(t *testing.T) {
+	dir := t.TempDir()
+	out, errs := write(t, false, func(o *Writer) { o.Files = Files{Dir: dir, Only: true} }, []said{{0, ctl.Stdout, "x\n"}, {0, ctl.Stderr, "y\n"}})
+	got, err := os.ReadFile(filepath.Join(dir, "rank-0.stdout"))
+	if out != "" || errs != "" || err != nil || string(got) != "x\n" {
+		t.Errorf("stdout %q, stderr %q, the file %q, %v; want the file alone", out, errs, got, err)
+	}
+}
+
+func TestPatternsAreChecked(t *testing.T) {
+	for pattern, ok := range map[string]bool{"": true, "a%r": true, "%%%h%p%g%t": true, "%": false, "%d": false, "a%": false} {
+		if err := CheckPattern(pattern); (err == nil) != ok {
+			t.Errorf("%q: %v", pattern, err)
+		}
 	}
 }

@@ -1,10 +1,7 @@
 package output
 
 import (
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -40,7 +37,6 @@ type screen struct {
 	open   source // whose line has begun and not ended; zero if none
 	buf    []byte
 	failed bool // has been reported
-	files  map[source]*os.File
 
 	mu      sync.Mutex
 	more    sync.Cond // signalled when queue, closed or givenUp changes
@@ -54,7 +50,7 @@ type screen struct {
 }
 
 func newScreen(of *Writer, w io.Writer) *screen {
-	s := &screen{of: of, w: w, files: map[source]*os.File{}}
+	s := &screen{of: of, w: w}
 	s.more.L = &s.mu
 	go s.serve(false) // until close or giveUp
 	return s
@@ -107,12 +103,11 @@ func (s *screen) serve(givenUp bool) {
 			return
 		}
 		if p.reached != nil {
-			s.closeFiles()
 			p.reached()
 			continue
 		}
 		if p.Output != nil {
-			s.keep(p.Output)
+			s.of.keep(p.Output)
 		}
 		if givenUp {
 			s.drop(&p)
@@ -151,7 +146,7 @@ func (s *screen) finished(givenUp bool) bool {
 
 // drop counts what is lost.
 func (s *screen) drop(p *piece) {
-	if p.Output == nil {
+	if p.Output == nil || !s.of.shows(p.Stream) {
 		return
 	}
 	s.mu.Lock()
@@ -165,9 +160,12 @@ func (s *screen) show(p *piece) {
 		s.put(source{}, []byte(p.own))
 		return
 	}
+	if !s.of.shows(p.Stream) {
+		return
+	}
 	from := source{p.Rank, p.Stream}
 	data := p.Data
-	if s.of.Tag || s.of.Stamp {
+	if s.of.Tag || s.of.Stamp || s.of.Prefix != "" {
 		data = s.of.tagLines(nil, from, data, s.open == from)
 	}
 	s.put(from, data)
@@ -217,42 +215,4 @@ func (s *screen) ended() bool {
 	defer s.mu.Unlock()
 	s.since = time.Time{}
 	return !s.givenUp
-}
-
-// keep appends what a rank wrote to its file, as it is.
-func (s *screen) keep(m *ctl.Output) {
-	if s.of.dir == "" {
-		return
-	}
-	from := source{m.Rank, m.Stream}
-	f, known := s.files[from]
-	if !known {
-		name := fmt.Sprintf("rank-%0*d.%v", s.of.digits, from.rank, from.stream)
-		var err error
-		if f, err = os.OpenFile(filepath.Join(s.of.dir, name), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o666); err != nil {
-			s.of.fail(err)
-			f = nil
-		}
-		s.files[from] = f
-	}
-	if f == nil {
-		return
-	}
-	if _, err := f.Write(m.Data); err != nil {
-		s.of.fail(err)
-		f.Close()
-		s.files[from] = nil
-	}
-}
-
-func (s *screen) closeFiles() {
-	for from, f := range s.files {
-		if f == nil {
-			continue
-		}
-		if err := f.Close(); err != nil {
-			s.of.fail(err)
-		}
-		s.files[from] = nil
-	}
 }
