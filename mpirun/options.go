@@ -237,6 +237,9 @@ func (o *options) jobFlags(set *cli.Set) func() error {
 	finishTorch := o.torchFlags(set)
 	o.recoveryFlags(set)
 	return func() error {
+		if o.attach.debugger != "" || o.attach.job != "" {
+			return errors.New("-debugger and -job are for a job that runs: start it, then type gompirun -attach RANK with them")
+		}
 		if err := finishTorch(); err != nil {
 			return err
 		}

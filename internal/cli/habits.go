@@ -50,11 +50,11 @@ type usedHabits struct {
 type habitLine struct {
 	why  string
 	args []string // the first argument of each use
-	name string   // as in the table
+	name string   // as it was typed
 }
 
 // take returns args without those of h, or with what h is translated to.
-func (u *usedHabits) take(h Habit, arg, value string, inArg bool, args []string) ([]string, error) {
+func (u *usedHabits) take(h Habit, name, arg, value string, inArg bool, args []string) ([]string, error) {
 	var own []string
 	if inArg {
 		own = append(own, value)
@@ -62,10 +62,10 @@ func (u *usedHabits) take(h Habit, arg, value string, inArg bool, args []string)
 	words := []string{arg}
 	for len(own) < h.Args && !(h.Pair && len(own) == 1 && strings.Contains(own[0], "=")) {
 		if len(args) == 0 {
-			return nil, fmt.Errorf("-%s needs %s: %d given", h.Names[0], countOf(h.Args, "value"), len(own))
+			return nil, fmt.Errorf("-%s needs %s: %d given", name, countOf(h.Args, "value"), len(own))
 		}
 		if u.set.isFlag(args[0]) {
-			return nil, fmt.Errorf("-%s needs %s%s", h.Names[0], countOf(h.Args, "value"), insteadOf(args))
+			return nil, fmt.Errorf("-%s needs %s%s", name, countOf(h.Args, "value"), insteadOf(args))
 		}
 		own, words, args = append(own, args[0]), append(words, args[0]), args[1:]
 	}
@@ -79,9 +79,9 @@ func (u *usedHabits) take(h Habit, arg, value string, inArg bool, args []string)
 		}
 	}
 	if h.Instead != "" {
-		return nil, fmt.Errorf("-%s: %s", strings.Join(append([]string{h.Names[0]}, own...), " "), h.Instead)
+		return nil, fmt.Errorf("-%s: %s", strings.Join(append([]string{name}, own...), " "), h.Instead)
 	}
-	u.ignore(h, own)
+	u.ignore(h, name, own)
 	return args, nil
 }
 
@@ -92,11 +92,11 @@ func countOf(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func (u *usedHabits) ignore(h Habit, own []string) {
-	i := slices.IndexFunc(u.lines, func(l *habitLine) bool { return l.name == h.Names[0] })
+func (u *usedHabits) ignore(h Habit, name string, own []string) {
+	i := slices.IndexFunc(u.lines, func(l *habitLine) bool { return l.name == name })
 	if i < 0 {
 		i = len(u.lines)
-		u.lines = append(u.lines, &habitLine{name: h.Names[0], why: h.Why})
+		u.lines = append(u.lines, &habitLine{name: name, why: h.Why})
 	}
 	if len(own) > 0 {
 		u.lines[i].args = append(u.lines[i].args, own[0])

@@ -50,7 +50,7 @@ func (s *Set) one(arg string, args []string, used *usedHabits) (flag string, res
 	}
 	if f == nil {
 		if h, ok := s.habits[normal(name)]; ok {
-			rest, err = used.take(h, arg, value, inArg, args)
+			rest, err = used.take(h, normal(name), arg, value, inArg, args)
 			return "", rest, err
 		}
 		return "", nil, s.unknown(arg, name)

@@ -21,7 +21,7 @@ func srunHabits() []Habit {
 		{Names: []string{"cpu-bind"}, Args: 1, To: cpuBinding, Instead: "type -bind-to none, hwthread, core, numa or package, or -rankfile F"},
 		{Names: []string{"gpu-bind"}, Args: 1, Instead: "type -gpus-per-rank N, or -bind-to gpu"},
 		{Names: []string{"export"}, Args: 1, To: exported, Instead: "type env -i NAME=value before the program"},
-		{Names: []string{"kill-on-bad-exit", "K", "preserve-env", "E", "quit-on-interrupt"}, To: always()},
+		{Names: []string{"kill-on-bad-exit", "K", "preserve-env", "E", "quit-on-interrupt", "disable-status", "X"}, To: always()},
 		{Names: []string{"Q"}, To: always("-q")},
 		{Names: []string{"no-kill", "k"}, Why: "-max-restarts N -min-np M goes on without a host that is lost"},
 		{Names: []string{"mem-bind"}, Args: 1, Why: "memory comes from where a rank first touches it; -bind-to numa keeps ranks near it"},
@@ -30,13 +30,16 @@ func srunHabits() []Habit {
 		{Names: []string{"mpi"}, Args: 1, Why: "ranks find PMI-1 and what is gompi's own"},
 		{Names: []string{"unbuffered", "u"}, Why: "lines of ranks are passed on whole"},
 		{Names: []string{"threads", "T"}, Args: 1, Why: reach},
-		{Names: []string{"exact", "overlap", "propagate", "disable-status", "X", "resv-ports", "send-libs"}, Why: daemons},
+		{Names: []string{"exact", "overlap", "propagate", "resv-ports", "send-libs"}, Why: "gompirun asks Slurm for its step itself"},
 		{Names: []string{"input", "i"}, Args: 1, Instead: "type -stdin RANK <F"},
 		{Names: []string{"o"}, Args: 1, Instead: files},
 		{Names: []string{"error", "e"}, Args: 1, Instead: files},
 		{Names: []string{"multi-prog"}, Instead: "type -app F, with lines as in: -np 1 ./server"},
 		{Names: []string{"pty"}, Instead: "ranks have no terminal; that is srun --pty"},
-		{Names: []string{"bcast"}, Args: 1, Instead: "type -preload-binary, or -preload-files LIST"},
+		{Names: []string{"bcast", "bcast-exclude", "compress"}, Args: 1, Instead: "type -preload-binary, or -preload-files LIST"},
+		{Names: []string{"slurmd-debug"}, Args: 1, Why: tells},
+		{Names: []string{"usage"}, Instead: "type -h"},
+		{Names: []string{"jobid"}, Args: 1, Instead: "gompirun uses the job in which it is; type it there"},
 		{Names: []string{"exclude"}, Args: 1, Instead: "type -H with the hosts to use"},
 		{Names: []string{"relative"}, Args: 1, Instead: "type -H with the hosts to use"},
 		{Names: []string{"ntasks-per-core"}, Args: 1, Instead: "type -use-hwthread-cpus -bind-to hwthread"},
@@ -47,7 +50,7 @@ func srunHabits() []Habit {
 		mem mem-per-cpu mem-per-gpu time time-min constraint C reservation licenses L mincpus tmp begin b dependency
 		job-name J comment mail-type mail-user priority switches signal sockets-per-node cores-per-socket
 		threads-per-core extra-node-info B core-spec S thread-spec deadline delay-boot bb bbf cluster-constraint
-		clusters M wckey power acctg-freq mcs-label gres-flags network jobid container cpu-freq gpu-freq`) {
+		clusters M wckey power acctg-freq mcs-label gres-flags network container cpu-freq gpu-freq`) {
 		habits = append(habits, Habit{Names: []string{name}, Args: 1, Grant: true})
 	}
 	grants := []string{"exclusive", "contiguous", "hold", "immediate", "I", "nice", "reboot", "spread-job", "use-min-nodes", "no-allocate", "Z"}

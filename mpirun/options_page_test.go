@@ -1,0 +1,180 @@
+package mpirun
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/internal/cli"
+)
+
+// An optionRow is a line of docs/options.md: options, what becomes of them, and why,
+// to what they are translated, or what to type.
+type optionRow struct {
+	options []string
+	outcome string
+	text    string
+}
+
+// optionRows returns the page's lines by the launcher whose options they have.
+func optionRows(t *testing.T) map[string][]optionRow {
+	t.Helper()
+	page, err := os.ReadFile("../docs/options.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]optionRow{}
+	section := ""
+	span := regexp.MustCompile("`([^`]+)`")
+	for line := range strings.Lines(string(page)) {
+		line = strings.TrimSpace(line)
+		if title, found := strings.CutPrefix(line, "## "); found {
+			section = strings.Fields(title)[0]
+		}
+		cells := strings.Split(line, " | ")
+		if section == "" || len(cells) != 3 || !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		row := optionRow{outcome: cells[1], text: strings.TrimSpace(strings.TrimSuffix(cells[2], "|"))}
+		for _, m := range span.FindAllStringSubmatch(cells[0], -1) {
+			row.options = append(row.options, m[1])
+		}
+		rows[section] = append(rows[section], row)
+	}
+	return rows
+}
+
+func TestEveryOptionOfOtherLaunchers(t *testing.T) {
+	all := optionRows(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{"ranks": "rank 0=localhost\n", "app": "-np 1 p\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for section, least := range map[string]int{"Open": 110, "hydra": 50, "torchrun": 25, "srun": 140} {
+		n := 0
+		for _, row := range all[section] {
+			for _, option := range row.options {
+				n++
+				if wrong := row.check(option); wrong != "" {
+					t.Errorf("%s: %s is %s (%s): %s", section, option, row.outcome, row.text, wrong)
+				}
+			}
+		}
+		if n < least {
+			t.Errorf("%s: %d options on the page, want its tables", section, n)
+		}
+	}
+}
+
+// check says what is wrong about an option that the page has in r, if anything is.
+func (r *optionRow) check(option string) string {
+	read := func(flags string) (*options, string, error) {
+		var notes bytes.Buffer
+		args := strings.Fields(flags)
+		if !strings.HasSuffix(flags, " app") { // which has the program
+			args = append(args, "p")
+		}
+		o, err := parseOptions(args, testGetenv, &notes)
+		return o, notes.String(), err
+	}
+	got, notes, err := read(option)
+	quiet := err == nil && !strings.Contains(notes, "is ignored")
+	ok := false
+	switch r.outcome {
+	case "works":
+		ok = quiet || errors.Is(err, cli.ErrHelp)
+	case "translated":
+		to, _, errTo := read(strings.Trim(r.text, "`"))
+		if strings.HasPrefix(r.text, "nothing:") {
+			to, _, errTo = read("")
+		}
+		ok = quiet && errTo == nil && reflect.DeepEqual(got, to)
+	case "ignored":
+		ok = err == nil && strings.Contains(notes, "is ignored: "+r.text)
+	case "refused":
+		ok = err != nil && strings.Contains(err.Error(), ": "+r.text)
+	case "otherwise":
+		ok = (err == nil || !strings.Contains(err.Error(), "unknown flag")) && strings.Contains(r.text, "type ")
+	}
+	if ok {
+		return ""
+	}
+	return strings.TrimSpace("gompirun: " + notes + strings.Join(strings.Fields(errorText(err)), " "))
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return "takes it"
+	}
+	return err.Error()
+}
+
+// TestOptionsOfOtherLaunchersAreComplete compares the page with what the launchers
+// that are installed say of themselves.
+func TestOptionsOfOtherLaunchersAreComplete(t *testing.T) {
+	all := optionRows(t)
+	conf := filepath.Join(t.TempDir(), "slurm.conf") // srun wants one, to print its help
+	if err := os.WriteFile(conf, []byte("ClusterName=c\nSlurmctldHost=h\nNodeName=h\nPartitionName=p Nodes=ALL\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	launchers := []struct {
+		section string
+		help    []string
+		line    string // begins with the names of an option
+		least   int
+	}{
+		{"Open", []string{"mpirun.openmpi", "--allow-run-as-root", "--help", "all"}, `^ {0,3}(-[\w-]+(?:\|-[\w-]+)*)`, 100},
+		{"hydra", []string{"mpiexec.hydra", "--help"}, `^    (-[\w-]+(?:/-[\w-]+)*)`, 40},
+		{"torchrun", []string{"/usr/bin/python3", "-m", "torch.distributed.run", "--help"}, `^  ((?:-\w(?: [A-Z]+)?, )?-[\w-]+)`, 18},
+		{"srun", []string{"srun", "--help"}, `^ +((?:-\w, +)?-[\w-]+(?: +--[a-z-]+)?)`, 100},
+	}
+	for _, l := range launchers {
+		t.Run(l.section, func(t *testing.T) {
+			path, err := exec.LookPath(l.help[0])
+			if err != nil {
+				t.Skip(err)
+			}
+			cmd := exec.Command(path, l.help[1:]...)
+			cmd.Env = append(os.Environ(), "SLURM_CONF="+conf)
+			out, err := cmd.Output()
+			if l.section == "torchrun" && err != nil {
+				t.Skip("python3 has no torch")
+			}
+			var known []string
+			for _, row := range all[l.section] {
+				for _, option := range row.options {
+					known = append(known, plainName(option))
+				}
+			}
+			n := 0
+			for _, m := range regexp.MustCompile("(?m)"+l.line).FindAllSubmatch(out, -1) {
+				for _, name := range regexp.MustCompile(`-+\w[\w-]*`).FindAllString(string(m[1]), -1) {
+					n++
+					if !slices.Contains(known, plainName(name)) {
+						t.Errorf("the page lacks %s", name)
+					}
+				}
+			}
+			if n < l.least {
+				t.Errorf("%d options in %q: want its help\n%s", n, l.help, out)
+			}
+		})
+	}
+}
+
+// plainName is the name of an option without dashes in front and without value.
+func plainName(option string) string {
+	name, _, _ := strings.Cut(strings.TrimLeft(option, "-"), " ")
+	name, _, _ = strings.Cut(name, "=")
+	return strings.ReplaceAll(name, "_", "-")
+}
