@@ -8,6 +8,7 @@ import (
 	"gompi/cudaops/topo"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/plan"
 )
 
@@ -82,7 +83,7 @@ func (j *job) visible(l *link) (list string, limited bool, err error) {
 	own, programs := j.environAt(l.host)
 	var values []string
 	for _, vars := range programs {
-		if v, ok := lookUp(vars, env.CUDADevices); ok && !slices.Contains(values, v) {
+		if v, ok := launchenv.Value(vars, env.CUDADevices); ok && !slices.Contains(values, v) {
 			values = append(values, v)
 		}
 	}
@@ -94,18 +95,8 @@ func (j *job) visible(l *link) (list string, limited bool, err error) {
 	case l.gpus.limited:
 		return l.gpus.visible, true, nil
 	}
-	list, limited = lookUp(own, env.CUDADevices)
+	list, limited = launchenv.Value(own, env.CUDADevices)
 	return list, limited, nil
-}
-
-// lookUp returns the value of a variable, the last if there are several.
-func lookUp(vars []string, name string) (string, bool) {
-	for _, kv := range slices.Backward(vars) {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return value, true
-		}
-	}
-	return "", false
 }
 
 // planGPU returns what the plan needs to know of a unit.

@@ -1,11 +1,13 @@
 package mpirun
 
 import (
-	"cmp"
 	"io"
+	"net/netip"
 	"os"
+	"slices"
 
 	"gompi/hostfile"
+	"gompi/internal/route"
 	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/remote"
@@ -76,25 +78,42 @@ func planHosts(hosts []hostfile.Host, links []*link) []plan.Host {
 }
 
 // masterAddr returns an address of the node of rank 0 by which all nodes reach
-// it: the one by which the launcher did, or, if it is the launcher's own host,
-// the one from which it reached another. Where neither is known it is the name
-// that the user has for the host.
+// it, and not a name: hosts need not resolve the names that Slurm or the user has
+// for each other. It is the one by which the launcher reached it, or, if it is the
+// launcher's own host, the one from which it reached another. Where neither is
+// known it is that of its addresses which is nearest to the others', and its
+// name if it has none.
 func masterAddr(nodes []*link, first int) string {
 	l := nodes[first]
-	if !l.agent.Here() {
-		return cmp.Or(l.hello.Address, l.host)
-	}
-	alone := true
-	for _, other := range nodes {
-		if other.hello.Launcher != "" && !other.agent.Here() {
-			return other.hello.Launcher
-		}
-		alone = alone && other.agent.Here()
-	}
-	if alone {
+	if len(nodes) == 1 || !slices.ContainsFunc(nodes, func(n *link) bool { return !n.sharesLoopback() }) {
 		return "127.0.0.1"
 	}
-	return l.hello.Host
+	if !l.sharesLoopback() && l.hello.Address != "" {
+		return l.hello.Address
+	}
+	var others []netip.Prefix
+	for _, other := range nodes {
+		if l.sharesLoopback() && !other.sharesLoopback() && other.hello.Launcher != "" {
+			return other.hello.Launcher
+		}
+		if other != l {
+			others = append(others, other.hello.Addresses...)
+		}
+	}
+	if near := route.Order(l.hello.Addresses, others, 0); len(near) > 0 {
+		return near[0].Addr().String()
+	}
+	if l.agent.Here() {
+		return l.hello.Host
+	}
+	return l.host
+}
+
+// sharesLoopback reports whether the agent has the launcher's loopback interface:
+// the launcher started it, or was seen to come from there.
+func (l *link) sharesLoopback() bool {
+	from, err := netip.ParseAddr(l.hello.Launcher)
+	return l.agent.Here() || err == nil && from.IsLoopback()
 }
 
 // workingDir returns the working directory by the name that the user has for

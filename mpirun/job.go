@@ -11,6 +11,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/output"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/remote"
@@ -131,6 +132,7 @@ func (j *job) leaveAtThat() int {
 func (j *job) launch() error {
 	nodes := make([]*link, 0, len(j.links))
 	names := make([]string, 0, len(j.links))
+	var counts []int // of ranks, by node
 	nodeOf := make([]int, len(j.plan.Ranks))
 	for host, l := range j.links {
 		if l.ranks = j.plan.Local[host]; len(l.ranks) == 0 {
@@ -140,7 +142,7 @@ func (j *job) launch() error {
 		for _, r := range l.ranks {
 			nodeOf[r] = len(nodes)
 		}
-		nodes, names = append(nodes, l), append(names, l.host)
+		nodes, names, counts = append(nodes, l), append(names, l.host), append(counts, len(l.ranks))
 	}
 	j.cards = make([][]byte, len(j.plan.Ranks))
 	j.input = newInput(j.stdin, nodes)
@@ -160,6 +162,7 @@ func (j *job) launch() error {
 		return err
 	}
 	j.master(&common)
+	j.tellReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr, MasterPort: common.MasterPort})
 	for node, l := range nodes {
 		m := common
 		m.Remote = !l.agent.Here()

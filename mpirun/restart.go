@@ -37,6 +37,7 @@ type life struct {
 	missing  []int     // hosts whose agents were lost in it
 	next     *job      // what comes after it, if anything does
 	comes    string    // what to say about that
+	told     bool      // which of the user's variables are replaced
 }
 
 // secondChance decides whether j, which is over, is followed by another run.
@@ -72,7 +73,7 @@ func (j *job) follow(hosts []hostfile.Host, programs []plan.Program) {
 	next := newJob(j.options, os.Stdout, os.Stderr)
 	next.first, next.before = j.first, j.before
 	next.source, next.hosts, next.programs = j.source, hosts, programs
-	next.restarts, next.name = j.restarts, j.name
+	next.restarts, next.name, next.told = j.restarts, j.name, j.told
 	next.stdinData, next.meeting = j.stdinData, j.meeting
 	j.next = next
 }

@@ -48,6 +48,7 @@ var rules = []rule{
 	{"mpirun/internal/plan", []string{"hostfile", "internal/cli"}},
 	{"mpirun/internal/allocation", []string{"hostfile", "internal/env"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/ctl"}},
+	{"mpirun/internal/launchenv", []string{"internal/env"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept"}},
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", nil},

@@ -50,10 +50,19 @@ const (
 	PMILocalSize = "MPI_LOCALNRANKS"
 	PMIHost      = "PMI_HOSTNAME"
 
-	SlurmRank      = "SLURM_PROCID"
-	SlurmSize      = "SLURM_NTASKS"
-	SlurmLocalRank = "SLURM_LOCALID"
-	SlurmNode      = "SLURM_NODEID"
+	SlurmRank       = "SLURM_PROCID"
+	SlurmSize       = "SLURM_NTASKS"
+	SlurmProcs      = "SLURM_NPROCS"
+	SlurmLocalRank  = "SLURM_LOCALID"
+	SlurmNode       = "SLURM_NODEID"
+	SlurmNodes      = "SLURM_NNODES"
+	SlurmCounts     = "SLURM_TASKS_PER_NODE"
+	SlurmHostRanks  = "SLURM_GTIDS"
+	SlurmStepSize   = "SLURM_STEP_NUM_TASKS"
+	SlurmStepCounts = "SLURM_STEP_TASKS_PER_NODE"
+	SlurmStepNodes  = "SLURM_STEP_NUM_NODES"
+	SlurmStepHosts  = "SLURM_STEP_NODELIST"
+	SlurmSlots      = "GOMPI_SLURM_SLOTS"
 
 	GoProcs    = "GOMAXPROCS"
 	OMPThreads = "OMP_NUM_THREADS"
@@ -153,8 +162,17 @@ func launched() []Var {
 		{PMIHost, "", byMPICH, "name of this host in the job", true},
 		{SlurmRank, "", byPrograms, "as GOMPI_RANK, inside a job of Slurm", true},
 		{SlurmSize, "", byPrograms, "as GOMPI_SIZE, inside a job of Slurm", true},
+		{SlurmProcs, "", byPrograms, "as SLURM_NTASKS", true},
 		{SlurmLocalRank, "", byPrograms, "as GOMPI_LOCAL_RANK, inside a job of Slurm", true},
 		{SlurmNode, "", byPrograms, "as GOMPI_NODE, inside a job of Slurm", true},
+		{SlurmNodes, "", byPrograms, "as GROUP_WORLD_SIZE, inside a job of Slurm", true},
+		{SlurmCounts, "", byPrograms, "ranks of each host, inside a job of Slurm, and so SLURM_NTASKS_PER_NODE where the job has that", true},
+		{SlurmHostRanks, "", byPrograms, "ranks of this host, inside a job of Slurm", true},
+		{SlurmStepSize, "", byPrograms, "as SLURM_NTASKS", true},
+		{SlurmStepCounts, "", byPrograms, "as SLURM_TASKS_PER_NODE", true},
+		{SlurmStepNodes, "", byPrograms, "as SLURM_NNODES", true},
+		{SlurmStepHosts, "", byPrograms, "names of the hosts of the ranks, inside a job of Slurm", true},
+		{SlurmSlots, "", byLauncher, "the job of Slurm and the tasks that it has on each node, for a gompirun that a rank starts", true},
 		{GoProcs, "the rank's share of the cores, at least 2", byRuntime, "threads that run Go code at once", true},
 		{GlooInterface, "on several hosts, the one that leads to MASTER_ADDR", byLibraries, "network interface of PyTorch's gloo", true},
 		{Unbuffered, "1", byPython, "scripts do not hold back what they print", true},

@@ -63,20 +63,6 @@ func TestHeldPortIsFreeForRank0AndNobodyElse(t *testing.T) {
 	c.Close()
 }
 
-func TestMergePutsLaterVariablesFirst(t *testing.T) {
-	base := []string{"A=1", "B=2", "AB=3"}
-	tests := []struct{ more, want []string }{
-		{nil, []string{"A=1", "B=2", "AB=3"}},
-		{[]string{"A=9"}, []string{"B=2", "AB=3", "A=9"}},
-		{[]string{"C=", "C=5"}, []string{"A=1", "B=2", "AB=3", "C=5"}},
-	}
-	for _, tt := range tests {
-		if got := merge(base, tt.more); !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("merge(%v, %v) = %v, want %v", base, tt.more, got, tt.want)
-		}
-	}
-}
-
 func TestFindLooksWhereExecvpDoes(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, mode os.FileMode) {

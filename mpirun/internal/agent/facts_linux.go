@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/cgroup"
+	"gompi/internal/env"
+	"gompi/internal/route"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -24,6 +26,9 @@ func Facts() *ctl.Hello {
 	h.Launcher, h.Address = sshEnds(os.Getenv("SSH_CONNECTION"))
 	if h.Launcher == "" {
 		h.Launcher = os.Getenv("SLURM_LAUNCH_NODE_IPADDR") // of srun, whose step this agent is
+	}
+	if admitted, err := route.ParseFilter(os.Getenv(env.Iface)); err == nil {
+		h.Addresses, _ = route.Local(admitted) // without any the host has its name
 	}
 	h.Cores = cores(boundTo(0))
 	h.Numa, h.Packages = domains(), packages(boundTo(0))

@@ -11,6 +11,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/launchenv"
 )
 
 // A process is one rank on this host.
@@ -171,25 +172,27 @@ func (a *agent) welcome(p *process) *wire.Welcome {
 	}
 }
 
-// variables returns the environment that makes p's process a rank.
-func (a *agent) variables(p *process) []string {
-	rank, size := fmt.Sprint(p.Rank.Rank), fmt.Sprint(a.launch.Size)
-	local, locals := fmt.Sprint(p.index), fmt.Sprint(len(a.ranks))
+// node returns what the ranks of this host are told of it.
+func (a *agent) node() *launchenv.Node {
+	l := a.launch
+	n := &launchenv.Node{JobID: l.JobID, Hosts: l.Hosts, Counts: make([]int, len(l.Hosts)), Index: l.Node, MasterAddr: l.MasterAddr, MasterPort: l.MasterPort}
+	for _, run := range l.Placement {
+		if run.Node < len(n.Counts) {
+			n.Counts[run.Node] += run.Count
+		}
+	}
+	for _, p := range a.ranks {
+		n.Ranks = append(n.Ranks, p.Rank.Rank)
+	}
+	return n
+}
+
+// descriptors returns the variables by which a rank finds what it shares with
+// the agent and the other ranks of this host.
+func (a *agent) descriptors() []string {
 	return []string{
-		env.Rank + "=" + rank, env.Size + "=" + size, env.LocalRank + "=" + local, env.LocalSize + "=" + locals,
-		fmt.Sprintf("%s=%d", env.Node, a.launch.Node), env.JobID + "=" + a.launch.JobID,
-		fmt.Sprintf("%s=%d", env.BootFD, bootFD), fmt.Sprintf("%s=%d", env.SegFD, segFD),
+		fmt.Sprintf("%s=%d", env.BootFD, bootFD), fmt.Sprintf("%s=%d", env.SegFD, segFD), fmt.Sprintf("%s=%d", env.PMIFD, pmiFD),
 		fmt.Sprintf("%s=%d", env.BellFD, a.bells[0]), env.BootAddr + "=" + a.address,
-		env.TorchRank + "=" + rank, env.TorchSize + "=" + size,
-		env.TorchLocalRank + "=" + local, env.TorchLocalSize + "=" + locals,
-		env.TorchMasterAddr + "=" + a.launch.MasterAddr, fmt.Sprintf("%s=%d", env.TorchMasterPort, a.launch.MasterPort),
-		fmt.Sprintf("%s=%d", env.TorchNode, a.launch.Node), fmt.Sprintf("%s=%d", env.TorchNodes, len(a.launch.Hosts)),
-		env.TorchRoleName + "=default", env.TorchRoleRank + "=" + rank, env.TorchRoleSize + "=" + size,
-		env.OMPIRank + "=" + rank, env.OMPISize + "=" + size,
-		env.OMPILocalRank + "=" + local, env.OMPILocalSize + "=" + locals,
-		env.PMIRank + "=" + rank, env.PMISize + "=" + size, fmt.Sprintf("%s=%d", env.PMIFD, pmiFD),
-		env.PMILocalRank + "=" + local, env.PMILocalSize + "=" + locals,
-		env.PMIHost + "=" + a.launch.Hosts[a.launch.Node],
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/env"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/launchenv"
 )
 
 // Exit statuses that stand for a rank that could not be started, as shells use
@@ -27,13 +27,10 @@ const (
 
 // A program is what some ranks run, looked up on this host.
 type program struct {
-	path    string
-	argv    []string
-	wdir    string
-	env     []string // of all its ranks
-	threads bool     // set GOMAXPROCS
-	omp     bool     // set OMP_NUM_THREADS
-	gloo    bool     // set GLOO_SOCKET_IFNAME
+	path string
+	argv []string
+	wdir string
+	env  []string // of all its ranks
 }
 
 // start starts all ranks, or none: it tells the launcher which could not be
@@ -83,7 +80,7 @@ func (a *agent) startAll() (int, error) {
 		return first, err
 	}
 	a.pen = newPen()
-	gloo := a.glooInterface()
+	gloo, node := a.glooInterface(), a.node()
 	programs := make([]*program, len(a.launch.Programs))
 	for _, p := range a.ranks {
 		prog := programs[p.Program]
@@ -94,17 +91,8 @@ func (a *agent) startAll() (int, error) {
 			}
 			programs[p.Program] = prog
 		}
-		vars := slices.Concat(merge(prog.env, slices.Concat(a.slurmVariables(p), gpuVariables(p))), a.variables(p))
-		threads := a.threads(p)
-		if prog.threads {
-			vars = append(vars, threads[0])
-		}
-		if prog.omp {
-			vars = append(vars, threads[1])
-		}
-		if prog.gloo {
-			vars = append(vars, gloo...)
-		}
+		vars := launchenv.Merge(a.threads(p), gloo, prog.env, gpuVariables(p), // defaults first
+			node.Slurm(p.index, prog.env), node.Identity(p.index), a.descriptors())
 		if err := a.spawn(p, prog, vars); err != nil {
 			return p.Rank.Rank, startError(prog, err)
 		}
@@ -209,10 +197,7 @@ func (a *agent) lookUp(p *ctl.Program, path string) (*program, error) {
 	if len(p.Argv) == 0 || p.Argv[0] == "" {
 		return nil, errors.New("no program to run")
 	}
-	prog := &program{argv: p.Argv, wdir: p.Wdir, env: merge(a.vars, p.Env)}
-	prog.threads = !isSet(prog.env, env.GoProcs)
-	prog.omp = !isSet(prog.env, env.OMPThreads)
-	prog.gloo = !isSet(prog.env, env.GlooInterface)
+	prog := &program{argv: p.Argv, wdir: p.Wdir, env: launchenv.Merge(a.vars, p.Env)}
 	if p.Wdir != "" {
 		if st, err := os.Stat(p.Wdir); err != nil || !st.IsDir() {
 			return nil, fmt.Errorf("working directory %q: no such directory", p.Wdir)
@@ -221,13 +206,14 @@ func (a *agent) lookUp(p *ctl.Program, path string) (*program, error) {
 		prog.wdir = a.dir
 	}
 	if prog.wdir != "" {
-		prog.env = merge(prog.env, []string{"PWD=" + prog.wdir})
+		prog.env = launchenv.Merge(prog.env, []string{"PWD=" + prog.wdir})
 	}
 	if prog.path = path; path != "" {
 		return prog, nil
 	}
 	var err error
-	if prog.path, err = find(p.Argv[0], prog.wdir, valueOf(prog.env, "PATH")); err != nil {
+	dirs, _ := launchenv.Value(prog.env, "PATH")
+	if prog.path, err = find(p.Argv[0], prog.wdir, dirs); err != nil {
 		return nil, err
 	}
 	return prog, foreign(p, prog, a.launch.Size)
@@ -294,33 +280,4 @@ func statusOf(err error) int {
 		return notExecutable
 	}
 	return cannotStart
-}
-
-// merge returns base with the variables of more added, which take precedence.
-func merge(base, more []string) []string {
-	out := slices.DeleteFunc(slices.Clone(base), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return isSet(more, name)
-	})
-	for i, kv := range more {
-		if name, _, _ := strings.Cut(kv, "="); !isSet(more[i+1:], name) {
-			out = append(out, kv)
-		}
-	}
-	return out
-}
-
-func isSet(vars []string, name string) bool {
-	return slices.ContainsFunc(vars, func(kv string) bool {
-		return len(kv) > len(name) && kv[len(name)] == '=' && kv[:len(name)] == name
-	})
-}
-
-func valueOf(vars []string, name string) string {
-	for _, kv := range slices.Backward(vars) {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return value
-		}
-	}
-	return ""
 }

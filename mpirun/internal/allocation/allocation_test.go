@@ -81,6 +81,9 @@ func TestHostsAreFoundWhereTheyStand(t *testing.T) {
 		{name: "Slurm, old names", env: "SLURM_JOBID=7 SLURM_NODELIST=a SLURM_TASKS_PER_NODE=3", hosts: "a:3", from: "Slurm job 7"},
 		{name: "inside a step its own counts are not the job's", env: slurm + "SLURM_STEP_ID=0 SLURM_TASKS_PER_NODE=1 SLURM_NTASKS_PER_NODE=2 SLURMD_NODENAME=n2",
 			hosts: "n1:2 n2:2 n3:2", from: "Slurm job 42", own: "n2"},
+		{name: "inside a rank", env: slurm + "GOMPI_RANK=0 GOMPI_SLURM_SLOTS=42:2,2,1 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1 SLURM_TASKS_PER_NODE=1(x2)",
+			hosts: "n1:2 n2:2 n3:1", from: "Slurm job 42"},
+		{name: "inside a rank of another job", env: slurm + "GOMPI_RANK=0 GOMPI_SLURM_SLOTS=41:2,2,1 SLURM_TASKS_PER_NODE=1(x3)", hosts: "n1:1 n2:1 n3:1", from: "Slurm job 42"},
 		{name: "inside a step, cores", env: slurm + "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=1 SLURM_TASKS_PER_NODE=1 SLURM_JOB_CPUS_PER_NODE=4(x3) SLURM_CPUS_PER_TASK=2",
 			hosts: "n1:2 n2:2 n3:2", from: "Slurm job 42"},
 		{name: "this machine by its name", env: "SLURM_JOB_ID=7 SLURM_JOB_NODELIST=a,own", hosts: "a:0 own:0", from: "Slurm job 7", own: "own"},
@@ -141,6 +144,7 @@ func TestHostsThatCannotBeReadAreNamed(t *testing.T) {
 		{slurm, "far", "", "-hostfile far: no host of it is in Slurm job 42: want some of n1, n2, n3"},
 		{slurm, "", "elsewhere", "-H elsewhere: no host of it is in Slurm job 42"},
 		{slurm + "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0", "", "", "srun has started 4 of me"},
+		{slurm + "GOMPI_RANK=0 SLURM_TASK_PID=5 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0", "", "", "srun has started 4 of me"},
 		{slurm + "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3", "", "", "one of several tasks"},
 		{"PBS_NODEFILE=gone", "", "", "PBS_NODEFILE: open gone"},
 		{"LSB_MCPU_HOSTS=a_1_b", "", "", `LSB_MCPU_HOSTS="a 1 b": want pairs of a host and its slots`},
@@ -240,4 +244,17 @@ func FuzzAllocation(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestRanksAreToldTheSlotsOfTheirJob(t *testing.T) {
+	for _, tt := range []struct{ env, want string }{
+		{"SLURM_JOB_ID=42 SLURM_JOB_NODELIST=n[1-3] SLURM_TASKS_PER_NODE=2(x2),1", "42:2,2,1"},
+		{"SLURM_JOB_ID=42 SLURM_JOB_NODELIST=n[1-3] SLURM_TASKS_PER_NODE=1(x2) GOMPI_SLURM_SLOTS=42:4,4,4", "42:4,4,4"},
+		{"SLURM_JOB_ID=42 SLURM_JOB_NODELIST=n[1-3]", ""},
+		{"PATH=/bin", ""},
+	} {
+		if got := fakeMachine(vars(tt.env), nil).HandDown(); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.env, got, tt.want)
+		}
+	}
 }

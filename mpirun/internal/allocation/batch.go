@@ -3,10 +3,12 @@ package allocation
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gompi/hostfile"
+	"gompi/internal/env"
 )
 
 // slurm reads what salloc, sbatch or srun has set.
@@ -20,7 +22,10 @@ func (s Surroundings) slurm() (*Allocation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.From, err)
 	}
-	slots, err := s.slurmSlots(nodes, len(names))
+	slots, known := s.handedDown(job, len(names))
+	if !known {
+		slots, err = s.slurmSlots(nodes, len(names))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.From, err)
 	}
@@ -31,6 +36,36 @@ func (s Surroundings) slurm() (*Allocation, error) {
 		}
 	}
 	return a, nil
+}
+
+// HandDown returns the value of GOMPI_SLURM_SLOTS for ranks: the job of Slurm that
+// this process is in, and the slots of its nodes. "" if it is in none, or they are
+// not known. A gompirun that a rank starts finds them there, because Slurm's
+// variables tell a rank of ranks.
+func (s Surroundings) HandDown() string {
+	a, err := s.slurm()
+	if a == nil || err != nil {
+		return ""
+	}
+	var slots []int
+	for _, h := range a.List.Hosts {
+		slots = append(slots, h.Slots)
+	}
+	if slices.Contains(slots, 0) {
+		return ""
+	}
+	return a.SlurmJob + ":" + strings.ReplaceAll(strings.Trim(fmt.Sprint(slots), "[]"), " ", ",")
+}
+
+// handedDown returns what HandDown of the gompirun above has said of a job with n
+// nodes, if it has.
+func (s Surroundings) handedDown(job string, n int) ([]int, bool) {
+	of, list, _ := strings.Cut(s.Getenv(env.SlurmSlots), ":")
+	if list == "" || of != job {
+		return nil, false
+	}
+	slots, err := hostfile.ParseCounts(list)
+	return slots, err == nil && len(slots) == n
 }
 
 // slurmSlots returns how many ranks each of n nodes is meant to take: the tasks
@@ -79,6 +114,9 @@ func fill(n, value int) []int {
 // strayTask says what is wrong if srun has started gompirun as one of several
 // tasks: each would start the whole job.
 func (s Surroundings) strayTask() error {
+	if s.Getenv(env.Rank) != "" && s.Getenv("SLURM_TASK_PID") == "" {
+		return nil // the tasks are the ranks of the gompirun above
+	}
 	tasks, err := strconv.Atoi(s.Getenv("SLURM_STEP_NUM_TASKS"))
 	if err != nil || tasks < 2 || s.Getenv("SLURM_STEP_ID") == "" {
 		return nil

@@ -2,6 +2,7 @@ package ctl
 
 import (
 	"math"
+	"net/netip"
 	"time"
 
 	"gompi/internal/boot/wire"
@@ -23,6 +24,10 @@ type Hello struct {
 	// The ends of the connection by which the launcher reached the host: the
 	// host's address, and the launcher's as the host sees it. Empty if not known.
 	Address, Launcher string
+
+	// Addresses are those by which other hosts may reach the host, with their
+	// subnets.
+	Addresses []netip.Prefix
 }
 
 func (*Hello) kind() byte { return kindHello }
@@ -34,7 +39,12 @@ func (m *Hello) append(b []byte) []byte {
 	b = wire.AppendInt(b, m.Port)
 	b = appendSets(appendSets(b, m.Cores), m.Numa)
 	b = wire.AppendInt(appendSets(b, m.Packages), m.Quota)
-	return wire.AppendBytes(wire.AppendBytes(b, m.Address), m.Launcher)
+	b = wire.AppendBytes(wire.AppendBytes(b, m.Address), m.Launcher)
+	b = wire.AppendInt(b, len(m.Addresses))
+	for _, a := range m.Addresses {
+		b = wire.AppendBytes(b, a.String())
+	}
+	return b
 }
 func (m *Hello) parse(d *wire.Decoder) {
 	m.Version = d.String(MaxText)
@@ -46,6 +56,11 @@ func (m *Hello) parse(d *wire.Decoder) {
 	m.Numa = parseSets(d)
 	m.Packages, m.Quota = parseSets(d), int(d.Int(0, maxCPU))
 	m.Address, m.Launcher = d.String(MaxText), d.String(MaxText)
+	for range d.List(maxList) {
+		if a, err := netip.ParsePrefix(d.String(MaxText)); err == nil {
+			m.Addresses = append(m.Addresses, a)
+		}
+	}
 }
 
 // appendSets appends lists of CPU numbers.

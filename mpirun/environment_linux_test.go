@@ -1,0 +1,132 @@
+package mpirun
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/mpirun/internal/slurmbed"
+	"gompi/mpirun/internal/testbed"
+)
+
+// byHabit are variables that users of torchrun and Slurm export by habit.
+var byHabit = []string{"MASTER_PORT=12340", "MASTER_ADDR=nowhere.invalid", "WORLD_SIZE=7", "RANK=9", "LOCAL_RANK=8", "OMP_NUM_THREADS=3"}
+
+// replacedLine is what gompirun says of them.
+var replacedLine = regexp.MustCompile(`(?m)^gompirun: replaced for the ranks: LOCAL_RANK=8 by what each rank is, MASTER_ADDR=nowhere.invalid by \S+, MASTER_PORT=12340 by \d+, RANK=9 by what each rank is, WORLD_SIZE=7 by \d+ \(-master-addr `)
+
+// checkEnvironments checks what the ranks of the last run that keeps its output in
+// dir have said of their environments: every name once, gompirun's value where it
+// says which rank it is, and the user's where it does not.
+func checkEnvironments(t *testing.T, dir string, ranks, size int) {
+	t.Helper()
+	runs, _ := filepath.Glob(dir + "/*")
+	if len(runs) == 0 {
+		t.Fatal("no output was kept")
+	}
+	slices.Sort(runs) // their names begin with the time
+	masters := map[string]bool{}
+	for r := range ranks {
+		data, err := os.ReadFile(fmt.Sprintf("%s/rank-%d.stdout", runs[len(runs)-1], r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		vars := map[string]string{}
+		for kv := range strings.SplitSeq(strings.TrimSuffix(string(data), "\x00"), "\x00") {
+			name, value, _ := strings.Cut(kv, "=")
+			if old, twice := vars[name]; twice {
+				t.Errorf("rank %d has %s=%q and %s=%q", r, name, old, name, value)
+			}
+			vars[name] = value
+		}
+		got := fmt.Sprintf("RANK=%s WORLD_SIZE=%s LOCAL_RANK=%s OMP_NUM_THREADS=%s", vars["RANK"], vars["WORLD_SIZE"], vars["LOCAL_RANK"], vars["OMP_NUM_THREADS"])
+		if want := fmt.Sprintf("RANK=%d WORLD_SIZE=%d LOCAL_RANK=%s OMP_NUM_THREADS=3", r, size, vars["GOMPI_LOCAL_RANK"]); got != want {
+			t.Errorf("rank %d has %s, want %s", r, got, want)
+		}
+		masters[vars["MASTER_ADDR"]+":"+vars["MASTER_PORT"]] = true
+		if vars["MASTER_ADDR"] == "nowhere.invalid" || vars["MASTER_PORT"] == "12340" {
+			t.Errorf("rank %d is to meet at %s:%s, want gompirun's choice", r, vars["MASTER_ADDR"], vars["MASTER_PORT"])
+		}
+	}
+	if len(masters) != 1 {
+		t.Errorf("ranks meet at %v, want one address", masters)
+	}
+}
+
+// Whatever way ranks are started, each has every variable once, and what is
+// replaced of the user's is said in one line.
+func TestRanksHaveEachVariableOnce(t *testing.T) {
+	show := []string{"cat", "/proc/self/environ"} // not a shell, which would have each variable once
+	check := func(t *testing.T, ranks, size int, cmd *exec.Cmd) {
+		t.Helper()
+		dir := t.TempDir()
+		at := slices.Index(cmd.Args, "gompirun") + 1
+		cmd.Args = slices.Insert(cmd.Args, at, "-output-filename", dir)
+		if cmd.Env == nil {
+			cmd.Env = os.Environ()
+		}
+		cmd.Env = append(cmd.Env, byHabit...)
+		status, _, lines := finish(t, cmd)
+		said := strings.Join(lines, "\n")
+		if status != 0 {
+			t.Fatalf("status %d\n%s", status, said)
+		}
+		checkEnvironments(t, dir, ranks, size)
+		if n := len(replacedLine.FindAllString(said, -1)); n != 1 {
+			t.Errorf("what was replaced is said %d times, want once:\n%s", n, said)
+		}
+	}
+	gompirun := func(args ...string) *exec.Cmd { return exec.Command("gompirun", append(args, show...)...) }
+	t.Run("local", func(t *testing.T) { check(t, 2, 2, gompirun("-np", "2")) })
+	t.Run("restart", func(t *testing.T) {
+		again := "test -e $0 || { >$0; exit 1; }"
+		cmd := exec.Command("gompirun", append(append([]string{"-max-restarts", "1", "-np", "1"}, show...), ":", "-np", "1", "sh", "-c", again, t.TempDir()+"/again")...)
+		check(t, 1, 2, cmd)
+	})
+	t.Run("ssh", func(t *testing.T) {
+		b := testbed.Make(t, testbed.Config{Hosts: 2, SSHD: func(int) string { return "SetEnv RANK=6 MASTER_PORT=7 SLURM_GTIDS=0" }})
+		check(t, 4, 4, gompirun("-rsh", b.RSH(), "-H", "host1:2,host2:2"))
+	})
+	t.Run("srun", func(t *testing.T) {
+		bed := slurmbed.New(t, 2)
+		check(t, 4, 4, bed.Command("salloc", append([]string{"-Q", "-N2", "--ntasks-per-node=2", "gompirun"}, show...)...))
+	})
+	t.Run("nodes", func(t *testing.T) {
+		args := []string{"-nnodes", "2", "-rdzv-endpoint", place(t), "-start-timeout", "60", "-node-rank"}
+		one := startNode(t, append(byHabit, testToken), append(append(slices.Clone(args), "1"), show...)...)
+		zero := gompirun(append(args, "0")...)
+		zero.Env = append(os.Environ(), testToken)
+		check(t, 2, 2, zero)
+		one.wants(t, 0)
+	})
+	t.Run("-x", func(t *testing.T) {
+		check(t, 2, 2, gompirun("-np", "2", "-x", "MASTER_PORT=12340", "-x", "RANK=9"))
+	})
+}
+
+// What a rank has of its own is not the user's.
+func TestNothingIsSaidOfVariablesOfARankAbove(t *testing.T) {
+	cmd := exec.Command("gompirun", "-np", "1", "gompirun", "-np", "2", "printenv", "RANK", "WORLD_SIZE", "MASTER_PORT")
+	status, out, said := finish(t, cmd)
+	if status != 0 || strings.Count(out, "\n") != 6 || strings.Join(said, "") != "" {
+		t.Errorf("status %d, %q, said %q, want three values of two ranks and nothing said", status, out, said)
+	}
+}
+
+// Without ssh and Slurm nobody says by which address a host is reached. Its name
+// is one that only the launcher's command knows.
+func TestTheMasterHasAnAddressWhereItsNameDoesNotResolve(t *testing.T) {
+	b := testbed.New(t, 2)
+	rsh := filepath.Join(t.TempDir(), "rsh")
+	script := "#!/bin/sh\nhost=$1; shift\nexec env -u SSH_CONNECTION ssh -F " + b.SSHConfig + ` host${host#pod} "unset SSH_CONNECTION; $*"` + "\n"
+	writeProgram(t, rsh, script)
+	status, out, said := finish(t, exec.Command("gompirun", "-q", "-rsh", rsh, "-H", "pod2,pod1", "printenv", "MASTER_ADDR"))
+	if want := b.Addr(2) + "\n" + b.Addr(2) + "\n"; status != 0 || out != want {
+		t.Errorf("status %d, %q, want %q\n%s", status, out, want, strings.Join(said, "\n"))
+	}
+}

@@ -1,0 +1,74 @@
+// Package launchenv makes the environment of a rank. It is pure.
+//
+// Variables come from several places: gompirun's own environment, the
+// host's, -x, and gompirun itself. Merge puts them together, each name once.
+// What identifies a rank (RANK, MASTER_ADDR, SLURM_PROCID and so on) is
+// gompirun's; everything else is the user's, and gompirun only has defaults.
+package launchenv
+
+import (
+	"slices"
+	"strings"
+
+	"gompi/internal/env"
+)
+
+// Merge returns the variables of all layers, each name once, with the value
+// that the last of the layers gives it. A name that one layer has twice has its
+// last value there.
+func Merge(layers ...[]string) []string {
+	var out []string
+	at := map[string]int{}
+	for _, kv := range slices.Concat(layers...) {
+		name := nameOf(kv)
+		if i, ok := at[name]; ok {
+			out[i] = kv
+			continue
+		}
+		at[name] = len(out)
+		out = append(out, kv)
+	}
+	return out
+}
+
+// Value returns the value of a variable, the last if there are several, and
+// whether there is one.
+func Value(vars []string, name string) (string, bool) {
+	for _, kv := range slices.Backward(vars) {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+func nameOf(kv string) string {
+	name, _, _ := strings.Cut(kv, "=")
+	return name
+}
+
+// strangers are variables, or beginnings of them, by which other launchers tell
+// a process that it is one of their ranks. A rank of ours is not.
+var strangers = []string{
+	"PMI_", "PMIX_", "PRTE_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE=", "HYDRA_", "HYDI_", "MPI_LOCAL",
+	"TORCHELASTIC_", "HOROVOD_RANK=", "HOROVOD_SIZE=", "HOROVOD_LOCAL_", "PALS_RANKID=", "PALS_LOCAL_RANKID=",
+	"SLURM_TASK_PID=",
+}
+
+// Forward returns the variables that ranks may get: all of vars but those that
+// tell a process which rank it is, of this launcher, if a rank called it, or of
+// another.
+func Forward(vars []string) []string {
+	own := map[string]bool{}
+	for _, v := range env.Table() {
+		own[v.Name] = v.Set && v.Default == "" || v.Name == env.Token // what has a default may be the user's
+	}
+	return slices.DeleteFunc(without(vars, strangers), func(kv string) bool { return own[nameOf(kv)] })
+}
+
+// without returns vars without those that begin like one of starts.
+func without(vars, starts []string) []string {
+	return slices.DeleteFunc(slices.Clone(vars), func(kv string) bool {
+		return slices.ContainsFunc(starts, func(s string) bool { return strings.HasPrefix(kv, s) })
+	})
+}

@@ -1,0 +1,116 @@
+package launchenv
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gompi/internal/env"
+)
+
+// A Node is one host of a job, as the ranks on it are told of it.
+type Node struct {
+	JobID      string
+	Hosts      []string // names of all hosts of the job
+	Counts     []int    // ranks of each
+	Index      int      // of this host among them
+	Ranks      []int    // of this host, by local rank
+	MasterAddr string
+	MasterPort int
+}
+
+// Size returns the number of ranks of the job.
+func (n *Node) Size() int {
+	size := 0
+	for _, c := range n.Counts {
+		size += c
+	}
+	return size
+}
+
+// Identity returns the variables by which the process with a local rank knows
+// which rank it is, in the words of gompirun and of others: torchrun, Open MPI and
+// the MPICH family. In the environment around they replace what there is.
+func (n *Node) Identity(local int) []string {
+	rank, size := strconv.Itoa(n.Ranks[local]), strconv.Itoa(n.Size())
+	localRank, localSize := strconv.Itoa(local), strconv.Itoa(len(n.Ranks))
+	node := strconv.Itoa(n.Index)
+	return []string{
+		env.Rank + "=" + rank, env.Size + "=" + size, env.LocalRank + "=" + localRank, env.LocalSize + "=" + localSize,
+		env.Node + "=" + node, env.JobID + "=" + n.JobID,
+		env.TorchRank + "=" + rank, env.TorchSize + "=" + size,
+		env.TorchLocalRank + "=" + localRank, env.TorchLocalSize + "=" + localSize,
+		env.TorchMasterAddr + "=" + n.MasterAddr, env.TorchMasterPort + "=" + strconv.Itoa(n.MasterPort),
+		env.TorchNode + "=" + node, env.TorchNodes + "=" + strconv.Itoa(len(n.Hosts)),
+		env.TorchRoleName + "=default", env.TorchRoleRank + "=" + rank, env.TorchRoleSize + "=" + size,
+		env.OMPIRank + "=" + rank, env.OMPISize + "=" + size,
+		env.OMPILocalRank + "=" + localRank, env.OMPILocalSize + "=" + localSize,
+		env.PMIRank + "=" + rank, env.PMISize + "=" + size,
+		env.PMILocalRank + "=" + localRank, env.PMILocalSize + "=" + localSize,
+		env.PMIHost + "=" + n.Hosts[n.Index],
+	}
+}
+
+// perNode is what Slurm calls the ranks of a node, where each has as many. It is
+// set if the job was asked for with a number of tasks for each node.
+const perNode = "SLURM_NTASKS_PER_NODE"
+
+// Slurm returns what srun would tell the process with a local rank, if around,
+// its environment, is that of a job of Slurm, and nothing otherwise. Scripts find
+// their rank, the number of ranks and the first node by it. What Slurm itself says
+// there is about the batch script, or about the agent, a task of a step of its
+// own. Variables about the job (SLURM_JOB_...) are right as they are.
+func (n *Node) Slurm(local int, around []string) []string {
+	if job, _ := Value(around, "SLURM_JOB_ID"); job == "" {
+		return nil
+	}
+	size, nodes := strconv.Itoa(n.Size()), strconv.Itoa(len(n.Hosts))
+	counts := taskCounts(n.Counts)
+	vars := []string{
+		env.SlurmRank + "=" + strconv.Itoa(n.Ranks[local]), env.SlurmLocalRank + "=" + strconv.Itoa(local),
+		env.SlurmNode + "=" + strconv.Itoa(n.Index), env.SlurmHostRanks + "=" + joined(n.Ranks),
+		env.SlurmSize + "=" + size, env.SlurmProcs + "=" + size, env.SlurmStepSize + "=" + size,
+		env.SlurmNodes + "=" + nodes, env.SlurmStepNodes + "=" + nodes,
+		env.SlurmCounts + "=" + counts, env.SlurmStepCounts + "=" + counts,
+		env.SlurmStepHosts + "=" + strings.Join(n.slurmNames(around), ","),
+	}
+	if _, ok := Value(around, perNode); ok {
+		vars = append(vars, perNode+"="+strconv.Itoa(slices.Max(n.Counts)))
+	}
+	return vars
+}
+
+// slurmNames returns the names of the nodes. With -standalone the only host has a
+// name that Slurm does not know.
+func (n *Node) slurmNames(around []string) []string {
+	if name, _ := Value(around, "SLURMD_NODENAME"); name != "" && len(n.Hosts) == 1 {
+		return []string{name}
+	}
+	return n.Hosts
+}
+
+// taskCounts writes counts as Slurm does: 2(x3),1.
+func taskCounts(counts []int) string {
+	var parts []string
+	for len(counts) > 0 {
+		same := slices.IndexFunc(counts, func(c int) bool { return c != counts[0] })
+		if same < 0 {
+			same = len(counts)
+		}
+		part := strconv.Itoa(counts[0])
+		if same > 1 {
+			part += fmt.Sprintf("(x%d)", same)
+		}
+		parts, counts = append(parts, part), counts[same:]
+	}
+	return strings.Join(parts, ",")
+}
+
+func joined(numbers []int) string {
+	var parts []string
+	for _, n := range numbers {
+		parts = append(parts, strconv.Itoa(n))
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,45 @@
+package launchenv
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"gompi/internal/env"
+)
+
+// settable are the variables of torchrun's ranks that users export by hand, where
+// no launcher does it for them.
+var settable = []string{
+	env.TorchRank, env.TorchSize, env.TorchLocalRank, env.TorchLocalSize, env.TorchNode, env.TorchNodes,
+	env.TorchMasterAddr, env.TorchMasterPort,
+}
+
+// Replaced says, in words, which of the user's variables have other values on the
+// ranks of n's job: "MASTER_PORT=12340 by 41233". Where the variables are those of
+// a launcher's rank, which has called gompirun, nothing is the user's.
+func (n *Node) Replaced(user []string) []string {
+	for _, name := range []string{env.Rank, env.TorchRunID} {
+		if _, ok := Value(user, name); ok {
+			return nil
+		}
+	}
+	common := map[string]string{ // to all ranks
+		env.TorchSize: strconv.Itoa(n.Size()), env.TorchNodes: strconv.Itoa(len(n.Hosts)),
+		env.TorchMasterAddr: n.MasterAddr, env.TorchMasterPort: strconv.Itoa(n.MasterPort),
+	}
+	var said []string
+	for _, kv := range Merge(user) {
+		name := nameOf(kv)
+		value, same := common[name]
+		switch {
+		case !slices.Contains(settable, name) || same && kv == name+"="+value:
+		case same:
+			said = append(said, fmt.Sprintf("%s by %s", kv, value))
+		default:
+			said = append(said, kv+" by what each rank is")
+		}
+	}
+	slices.Sort(said)
+	return said
+}
