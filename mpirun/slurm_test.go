@@ -32,6 +32,9 @@ func TestInSlurm(t *testing.T) {
 	t.Run("busy", func(t *testing.T) { besideOtherSteps(t, bed) })
 	t.Run("gpus", func(t *testing.T) { gpusOfNodes(t, bed) })
 	t.Run("filter", func(t *testing.T) { chosenFromSlurm(t, bed) })
+	t.Run("tasks", func(t *testing.T) { describeRanks(t, bed) })
+	t.Run("inner", func(t *testing.T) { launchInRanks(t, bed) })
+	t.Run("master", func(t *testing.T) { meetWithoutNames(t, bed) })
 	t.Run("stray", func(t *testing.T) { severalTasks(t, bed) })
 	t.Run("data", func(t *testing.T) { bytesPassThroughSrun(t, bed) })
 	if testing.Short() {
@@ -83,9 +86,12 @@ func batch(t *testing.T, bed *slurmbed.Bed, script string) string {
 	if err := os.WriteFile(dir+"/job", []byte("#!/bin/sh\n"+script), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	cmd := bed.Command("sbatch", "--wait", "--output="+dir+"/out", dir+"/job")
+	cmd := bed.Command("sbatch", "--output="+dir+"/out", dir+"/job")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("sbatch: %v: %s", err, out)
+		t.Fatalf("sbatch: %v: %s", err, out)
+	}
+	if left := bed.AwaitNoJobs(2 * soon); left != "" { // --wait looks every ten seconds
+		t.Errorf("the job has not ended: %s", left)
 	}
 	out, err := os.ReadFile(dir + "/out")
 	if err != nil {
