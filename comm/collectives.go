@@ -32,8 +32,9 @@ func Reduce[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, op
 
 // ReduceFunc is Reduce with a function: combine stores acc op in into acc, for
 // all elements. It must be associative; operands keep the order of the ranks,
-// so it need not commute. It must not keep its arguments nor call comm, and may
-// be called from another goroutine than the caller's while this call lasts.
+// so it need not commute. It is called on the caller's goroutine, must not keep its
+// arguments, and may use other Comms than c. If it panics or calls runtime.Goexit, c is
+// broken on all ranks; a caller that recovers may go on with other Comms.
 func ReduceFunc[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, combine func(acc, in []T)) error {
 	var o operation
 	o.reduce(root, Of(send), Of(recv), custom(combine))

@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -124,10 +125,15 @@ func (c *Comm) pipeInCommon(x collectives, o *operation) error {
 	t := tenant{c: c}
 	c.lent(1)
 	defer c.lent(-1)
-	err := c.pipe(x, o, &t)
-	t.leave(err)
+	err := errUnwound
+	defer func() { t.leave(err) }()
+	err = c.pipe(x, o, &t)
 	return err
 }
+
+// errUnwound stands for the outcome of what does not return: a function of the user's has
+// panicked.
+var errUnwound = errors.New("unwound")
 
 // measure finds the longest block of a v form, which becomes its count. Lengths that
 // senders and receivers see differently end it: pieces could not tell them.

@@ -11,8 +11,13 @@ import (
 
 // perform runs o, whose turn it is: through the room if c has one, else by
 // messages. quiet is for collectives that run in the background.
-func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) error {
-	var err error
+func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) (err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			c.unwound(o)
+		}
+	}()
 	if c.room != nil {
 		err = c.inRoom(ctx, o, quiet)
 	} else {
@@ -21,7 +26,19 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) error {
 	if err != nil { // if it is this rank's alone, the others wait in vain
 		c.ch.Break("failed in " + o.call.String() + ": " + err.Error())
 	}
+	returned = true
 	return err
+}
+
+// unwound ends o, of which a function of the user's, or a device's, has panicked or ended
+// its goroutine. The others count on this rank, and whoever recovers may use other Comms.
+func (c *Comm) unwound(o *operation) {
+	c.ch.Break("panicked, or ended its goroutine, in " + o.call.String())
+	if c.room == nil {
+		c.ch.Round().End()
+	} else {
+		c.rec.EndCall(c.port.ticket)
+	}
 }
 
 // inRoom runs o through memory that all members see.

@@ -268,7 +268,7 @@ type flow struct {
 	load, run, store func(i int, room Buffer) error
 }
 
-func (f *flow) do(l engine.Lender) error {
+func (f *flow) do(l engine.Lender) (err error) {
 	if f.pieces == 1 {
 		return f.alone(l)
 	}
@@ -307,7 +307,12 @@ func (f *flow) do(l engine.Lender) error {
 			empty <- room
 		}
 	})
-	var err error
+	defer func() { // also if a function of the user's panics
+		close(quit)
+		close(finished)
+		copies.Wait()
+		err = errors.Join(err, down, up)
+	}()
 	for i := 0; i < f.pieces && err == nil; i++ {
 		room, ok := <-loaded
 		if !ok {
@@ -316,10 +321,7 @@ func (f *flow) do(l engine.Lender) error {
 		err = f.run(i, room)
 		finished <- room
 	}
-	close(quit)
-	close(finished)
-	copies.Wait()
-	return errors.Join(err, down, up)
+	return err
 }
 
 // alone does a single piece, for which nobody has to be woken.

@@ -11,9 +11,13 @@ import (
 )
 
 // turns makes the collectives of one communicator run one at a time, in the
-// order in which they were called. A blocking one that finds nothing before it
-// runs on its caller's goroutine. Nonblocking ones queue, and one goroutine runs
-// them; a blocking one behind them queues too.
+// order in which they were called. A blocking one runs on its caller's goroutine, so
+// that whoever calls it can recover from a function of its own that panics.
+// Nonblocking ones queue, and one goroutine runs them; a blocking one behind them
+// queues too, and that goroutine ends when its turn has come.
+//
+// While a collective runs, nothing is locked: it may call functions of the user's and
+// devices, which may block, panic or call comm.
 type turns struct {
 	state atomic.Uint32
 
@@ -26,10 +30,12 @@ type turns struct {
 	last     func() // to be called when nothing is left to do
 }
 
-// A turn is a collective that waits for the ones before it.
+// A turn is a collective that waits for the ones before it. h is done when it is over, or
+// for a blocking one when its turn has come.
 type turn struct {
-	h engine.Handle
-	o operation
+	h        engine.Handle
+	o        operation
+	blocking bool // its caller runs it
 	place
 }
 
@@ -59,15 +65,16 @@ func (t *turns) contend() {
 	}
 }
 
-// relax undoes contend when nothing is left to do. The lock is held.
+// relax undoes contend when nothing is left to do, and lets go of the lock.
 func (t *turns) relax() {
-	if t.blocking || t.running {
-		return
+	var last func()
+	if !t.blocking && !t.running {
+		t.state.Store(idle)
+		last, t.last = t.last, nil
 	}
-	t.state.Store(idle)
-	if f := t.last; f != nil {
-		t.last = nil
-		f()
+	t.mu.Unlock()
+	if last != nil {
+		last()
 	}
 }
 
@@ -76,13 +83,19 @@ func (t *turns) run(ctx context.Context, c *Comm, o *operation) error {
 	if !t.state.CompareAndSwap(idle, direct) {
 		return t.runContended(ctx, c, o)
 	}
-	err := c.perform(ctx, o, false)
-	if !t.state.CompareAndSwap(direct, idle) {
-		t.mu.Lock()
-		t.leave(c)
-		t.mu.Unlock()
+	defer t.end(c) // also if a function panics
+	return c.perform(ctx, o, false)
+}
+
+// end ends a blocking collective.
+func (t *turns) end(c *Comm) {
+	if t.state.CompareAndSwap(direct, idle) {
+		return
 	}
-	return err
+	t.mu.Lock()
+	t.blocking = false
+	t.next(c)
+	t.relax()
 }
 
 // over reports whether no collective runs or waits for its turn.
@@ -91,16 +104,8 @@ func (t *turns) over() bool { return t.state.Load() == idle }
 // whenOver calls f as soon as none does. It is called once.
 func (t *turns) whenOver(f func()) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.contend()
 	t.last = f
-	t.relax()
-}
-
-// leave ends a blocking collective that ran on its caller's goroutine.
-func (t *turns) leave(c *Comm) {
-	t.blocking = false
-	t.next(c)
 	t.relax()
 }
 
@@ -112,32 +117,26 @@ func (t *turns) runContended(ctx context.Context, c *Comm, o *operation) error {
 		return ErrConcurrent
 	}
 	t.blocking = true
+	var turn engine.Handle
 	if t.running {
-		h := t.push(c, o, place{})
-		t.mu.Unlock()
-		err := t.wait(ctx, c, h, o)
-		t.mu.Lock()
-		t.blocking = false
-		t.relax()
-		t.mu.Unlock()
-		return err
+		turn = t.push(c, o, place{}, true)
 	}
 	t.running = true
 	t.mu.Unlock()
-	err := c.perform(ctx, o, false)
-	t.mu.Lock()
-	t.leave(c)
-	t.mu.Unlock()
-	return err
+	defer t.end(c)
+	if err := t.wait(ctx, c, turn, o); err != nil {
+		return err
+	}
+	return c.perform(ctx, o, false)
 }
 
-// wait waits for a blocking call's turn and end. The others count on this rank,
-// so giving up breaks the communicator.
-func (t *turns) wait(ctx context.Context, c *Comm, h engine.Handle, o *operation) error {
-	_, over, err := c.e.Wait(ctx, h)
-	if !over {
+// wait waits for a blocking call's turn. The others count on this rank, so giving up
+// breaks the communicator.
+func (t *turns) wait(ctx context.Context, c *Comm, turn engine.Handle, o *operation) error {
+	_, come, err := c.e.Wait(ctx, turn)
+	if !come {
 		c.ch.Break("gave up in " + o.call.String() + ": " + err.Error())
-		c.e.Wait(context.Background(), h) // soon: it may be using the caller's buffers
+		c.e.Wait(context.Background(), turn) // soon, since those before it have failed
 	}
 	return err
 }
@@ -154,16 +153,16 @@ func (t *turns) enqueue(c *Comm, o *operation, at place) engine.Handle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.contend()
-	h := t.push(c, o, at)
+	h := t.push(c, o, at, false)
 	if !t.running {
 		t.next(c)
 	}
 	return h
 }
 
-func (t *turns) push(c *Comm, o *operation, at place) engine.Handle {
+func (t *turns) push(c *Comm, o *operation, at place, blocking bool) engine.Handle {
 	h := c.e.Expect(engine.Handle{})
-	t.queue = append(t.queue, turn{h, *o, at})
+	t.queue = append(t.queue, turn{h, *o, blocking, at})
 	if !at.begun {
 		t.whole++
 	}
@@ -177,24 +176,30 @@ func (t *turns) next(c *Comm) {
 		if t.work == nil {
 			t.work = func() { t.drain(c) }
 		}
-		go t.work() // ends when the queue is empty
+		go t.work() // ends when the queue is empty, or with the turn of a blocking one
 	}
 }
 
-// drain runs what is queued.
+// drain runs what is queued, up to a blocking collective.
 func (t *turns) drain(c *Comm) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	for len(t.queue) > 0 {
 		now := t.queue[0]
 		t.queue = slices.Delete(t.queue, 0, 1)
-		t.mu.Unlock()
-		err := now.perform(c)
-		t.mu.Lock()
+		var err error
+		if !now.blocking {
+			t.mu.Unlock()
+			err = now.perform(c)
+			t.mu.Lock()
+		}
 		if !now.begun {
 			t.whole--
 		}
 		c.e.Complete(now.h, engine.Status{}, err)
+		if now.blocking {
+			t.mu.Unlock()
+			return
+		}
 	}
 	t.running = false
 	t.relax()

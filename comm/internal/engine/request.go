@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"gompi/comm/internal/coll"
 	"gompi/comm/internal/match"
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -127,10 +126,11 @@ type Request struct {
 	urgency urgency
 }
 
-// A combine is what a reducing receive needs: dst = own op in, or in op own.
+// A combine is what a receive needs that an operator reduces: dst = own op in, or in op
+// own. A function of the user's does not: see fold.
 type combine struct {
 	own   mem.Buffer
-	op    coll.Op
+	op    mem.Op // which messages carry
 	left  bool
 	piece []byte
 }
@@ -243,29 +243,10 @@ func (c *combine) reduce(dst mem.Buffer, off int, in mem.Buffer) error {
 	i, j := off/width, (off+in.Size())/width
 	in = mem.HostBytes(dst.Type(), j-i, in.HostSlice())
 	dst, own := dst.Slice(i, j), c.own.Slice(i, j)
-	if c.op.Kind == mem.Custom {
-		return c.apply(dst, own, in)
-	}
 	if c.left {
-		return mem.Reduce(c.op.Kind.Base(), dst, in, own)
+		return mem.Reduce(c.op, dst, in, own)
 	}
-	return mem.Reduce(c.op.Kind.Base(), dst, own, in)
-}
-
-// apply is reduce for a function of the user's, which works in place. It may
-// use in as scratch, which is the engine's.
-func (c *combine) apply(dst, own, in mem.Buffer) error {
-	if c.left {
-		c.op.Func(in, own)
-		return mem.Copy(dst, in)
-	}
-	if !mem.Same(dst, own) {
-		if err := mem.Copy(dst, own); err != nil {
-			return err
-		}
-	}
-	c.op.Func(dst, in)
-	return nil
+	return mem.Reduce(c.op, dst, own, in)
 }
 
 // store puts the whole payload of a message that arrived early into r.

@@ -42,6 +42,7 @@ type Round struct {
 	used    []*Request
 	combs   []*combine // of used requests that reduce, kept for reuse
 	combsN  int
+	folds   []fold // since the last Wait
 	lent    [][]byte
 	copies  []loan // of short messages from devices, until they have left
 }
@@ -195,8 +196,12 @@ func (rd *Round) Irecv(from int, b mem.Buffer) {
 
 // IrecvReduce implements coll.Peers.
 func (rd *Round) IrecvReduce(from int, dst, own mem.Buffer, op coll.Op, left bool) {
+	if op.Kind == mem.Custom {
+		rd.receiveToFold(from, fold{dst: dst, own: own, op: op, left: left})
+		return
+	}
 	c := rd.combine()
-	*c = combine{own: own, op: op, left: left}
+	*c = combine{own: own, op: op.Kind.Base(), left: left}
 	rd.receive(from, dst, c)
 }
 
@@ -296,6 +301,18 @@ func (rd *Round) combine() *combine {
 // breaks: the others count on this rank. Then it still waits for the copies that
 // devices are making, without a bound: see Close.
 func (rd *Round) Wait() error {
+	err := rd.wait()
+	if len(rd.folds) == 0 {
+		return err
+	}
+	if err != nil {
+		rd.dropFolds()
+		return err
+	}
+	return rd.fold()
+}
+
+func (rd *Round) wait() error {
 	e := rd.ch.e
 	e.lock()
 	defer e.exitPolling()
