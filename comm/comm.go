@@ -28,6 +28,7 @@ type Comm struct {
 	library  *library      // of the devices of all ranks, nil if it is not wanted
 	port     port          // of room
 	levels   *levels       // nil: they do so on all hosts alike
+	onHost   bool          // no rank's buffers are on a device
 	block    node.Token    // of room, or of levels' own, 0 if none
 	loans    loans         // of Alloc
 	shut     atomic.Bool   // Close was called
@@ -100,7 +101,6 @@ func (c *Comm) Close(ctx context.Context) error {
 	broken := c.ch.Err()
 	calm := broken == nil && c.turns.over() // what is under way ends as soon as it sees that c is closed
 	c.ch.Close()
-	c.closeDevices()
 	c.returnLoans(calm)
 	c.abandon(ctx, broken)
 	if c.open.Add(-1) > 0 {
@@ -119,6 +119,7 @@ func (c *Comm) Close(ctx context.Context) error {
 func (c *Comm) abandon(ctx context.Context, broken error) {
 	over := make(chan struct{})
 	c.turns.whenOver(func() {
+		c.closeDevices()
 		c.give(c.block)
 		c.closeLibrary(broken, func() { close(over) })
 	})
@@ -132,6 +133,7 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 func (p *process) newComm(name string, ch *engine.Channel, table *coll.Table) *Comm {
 	p.open.Add(1)
 	c := &Comm{process: p, ch: ch, name: name, table: table, messages: messages{ch.Round(), table}}
+	c.onHost = !c.mayHaveDevices()
 	c.furnishLibrary()
 	return c
 }

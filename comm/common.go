@@ -97,11 +97,12 @@ func (m *commonMemory) register(with mem.Registrar, b Buffer) error {
 // release makes devices forget what they know. The heap ends with the process.
 func (m *commonMemory) release() {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, r := range m.registered {
+	registered := m.registered
+	m.registered = nil
+	m.mu.Unlock()
+	for _, r := range registered {
 		r.with.Unregister(r.b)
 	}
-	m.registered = nil
 }
 
 // pipeInRoom does o in pieces in c's room.

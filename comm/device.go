@@ -22,14 +22,14 @@ const deviceLeast = 32 << 10
 
 // furnishDevices makes the room of c's ranks on this host able to use their devices.
 func (c *Comm) furnishDevices(room *node.Room) {
-	if room != nil && c.mayHaveDevices() {
+	if room != nil && !c.onHost {
 		c.devices = room.Devices(c.arena, func(why error) {
 			c.log.Warn("collectives of device memory go through host memory", "comm", c.name, "err", why)
 		})
 	}
 }
 
-// mayHaveDevices reports whether some ranks of c may have buffers on devices.
+// mayHaveDevices looks among all ranks of c for one that may have buffers on devices.
 func (c *Comm) mayHaveDevices() bool {
 	for r := range c.Size() {
 		if c.withDevices[c.ch.World(r)] {

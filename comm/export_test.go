@@ -131,3 +131,6 @@ func JudgeEvery(d time.Duration) (restore func()) {
 func (c *Comm) Patient() bool {
 	return c.ch.Vigil().Patient() && c.port.Looks() == patientLooks
 }
+
+// ForgetDevices makes this rank unable to tell which ranks may have devices.
+func (c *Comm) ForgetDevices() { c.withDevices = nil }

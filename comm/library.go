@@ -298,8 +298,10 @@ func (c *Comm) closeLibrary(broken error, over func()) {
 // release gives back what the library has of the device.
 func (l *library) release() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, t := range l.idle {
+	idle := l.idle
+	l.idle = nil
+	l.mu.Unlock()
+	for _, t := range idle {
 		t.end.Close()
 	}
 	for _, bs := range l.taken {

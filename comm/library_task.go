@@ -24,18 +24,24 @@ func (l *library) do(w way, o *operation) error {
 			return l.fail(err)
 		}
 	}
-	l.mu.Lock()
-	t, err := l.task()
-	if err == nil {
-		err = l.give(o)
-	}
-	l.mu.Unlock()
+	t, err := l.begin(o)
 	if err != nil {
 		return l.fail(err)
 	}
 	err = l.await(w, t)
 	l.end(t)
 	return err
+}
+
+// begin gives o to the group.
+func (l *library) begin(o *operation) (*task, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t, err := l.task()
+	if err == nil {
+		err = l.give(o)
+	}
+	return t, err
 }
 
 // give gives o to the group.

@@ -46,7 +46,7 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 			return err
 		}
 	}
-	if c.Size() == 1 || !c.mayHaveDevices() {
+	if c.Size() == 1 || c.onHost {
 		return c.carryOut(x, o)
 	}
 	if from, to := o.touches(c.Rank() == int(o.call.Root)); o.straight(from, to) {

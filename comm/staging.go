@@ -138,12 +138,14 @@ func (st *staging) received(s stage, got engine.Status, err error) error {
 	return err
 }
 
-// release gives all memory back.
+// release gives all memory back. Devices are called with no lock held: they may block.
 func (st *staging) release() {
-	st.mu.Lock()
-	defer st.mu.Unlock()
 	st.common.release()
-	for at, kept := range st.free {
+	st.mu.Lock()
+	free := st.free
+	st.free = nil
+	st.mu.Unlock()
+	for at, kept := range free {
 		p, ok := at.space.(mem.Pinner)
 		for _, b := range kept {
 			if ok && !at.common {
@@ -151,7 +153,6 @@ func (st *staging) release() {
 			}
 		}
 	}
-	st.free = nil
 }
 
 func (c *Comm) sendStaged(ctx context.Context, to, tag int, b Buffer, sync bool) error {

@@ -345,3 +345,12 @@ func TestADeviceThatFailsBreaksTheCollective(t *testing.T) {
 		}
 	}
 }
+
+// Whether some rank may have devices is found when a communicator is made, and not by
+// looking at all ranks in each collective.
+func TestDevicesAreLookedForOncePerCommunicator(t *testing.T) {
+	inBubble(t, 3, func(ctx context.Context, c *comm.Comm) error {
+		c.ForgetDevices()
+		return answerAll(ctx, c, integers[int32](), questions("allreduce", c.Size(), []int{0, 1000}, deviceOps))
+	})
+}

@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"gompi/internal/mem"
 )
@@ -63,7 +62,6 @@ type Devices struct {
 	send, recv mem.Buffer
 	heard      []uint64 // where the members have their buffers
 
-	mu      sync.Mutex // a collective is under way, or Close
 	state   deviceState
 	words   []uint64 // heard, when arenas were made
 	space   mem.Accelerator
@@ -79,7 +77,7 @@ type deviceState uint8
 const (
 	untried deviceState = iota
 	usable
-	useless // or closed
+	useless
 )
 
 // The movements of a step.
@@ -107,8 +105,6 @@ const (
 	elsewhere = 1
 )
 
-var errLeft = errors.New("the communicator has been closed")
-
 // Devices makes the Room able to Meet, with arenas of size bytes. tell is told, during
 // a Meet, why there are none.
 func (r *Room) Devices(size int, tell func(error)) *Devices {
@@ -123,8 +119,6 @@ func (r *Room) Devices(size int, tell func(error)) *Devices {
 // a device, and whether Devices can do collectives of these buffers, which it is not
 // asked unless they suit it. All members find the same.
 func (d *Devices) Meet(send, recv mem.Buffer, suits bool) (some, reach bool, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	at, word := d.place(send, recv)
 	if word != inHost && !suits {
 		word = elsewhere
@@ -344,12 +338,8 @@ func (d *Devices) free() {
 }
 
 // Close ends Devices. It returns what frees the own arena, for when no other member
-// is in the room any more. A collective under way has to end first, as it does when
-// its communicator is closed.
+// is in the room any more. No collective may be under way, nor follow.
 func (d *Devices) Close() (free func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.state = useless
 	d.release()
 	return d.free
 }

@@ -11,25 +11,16 @@ import (
 	"gompi/internal/mem"
 )
 
-// enter begins the movements of a collective. leave ends them: when it returns, the
-// device does nothing with the collective's buffers any more.
-func (d *Devices) enter() error {
-	d.mu.Lock()
-	if d.state != usable {
-		return errLeft
-	}
-	return nil
-}
-
+// leave ends the movements of a collective: when it returns, the device does nothing with
+// the collective's buffers any more.
 func (d *Devices) leave(err *error) {
-	if *err != nil && d.state == usable {
+	if *err != nil {
 		for _, q := range d.queues {
 			q.Sync() // its error would be another's consequence
 		}
 		d.busy = [movements]bool{}
 	}
 	d.met, d.send, d.recv = false, mem.Buffer{}, mem.Buffer{}
-	d.mu.Unlock()
 }
 
 // pieceOf returns how many elements of most go in one step, of each of the parts of a
@@ -121,10 +112,6 @@ func (d *Devices) combine(movement int, op coll.Op, dst mem.Buffer, lo, hi int) 
 
 // run is the Room's run.
 func (d *Devices) run(f *flow) (err error) {
-	if err := d.enter(); err != nil {
-		d.mu.Unlock()
-		return err
-	}
 	defer d.leave(&err)
 	parts := 1
 	if f.split {
@@ -244,10 +231,6 @@ func (d *Devices) takeFolding(f *flow, s uint64, lo int) error {
 // allreduce is the Room's allreduce, of what Meet was given. A worker reads its own
 // share from its buffer and does not store it for others.
 func (d *Devices) allreduce(op coll.Op) (err error) {
-	if err := d.enter(); err != nil {
-		d.mu.Unlock()
-		return err
-	}
 	defer d.leave(&err)
 	n := d.send.Len()
 	piece := d.pieceOf(n, d.send.Type().Size(), 1)

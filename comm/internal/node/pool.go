@@ -23,7 +23,7 @@ type Pool struct {
 type block struct {
 	uses   uint64   // odd while it is taken
 	guests []guest  // who sees it, or did in the last room
-	later  []func() // what is to be done when nobody does any more
+	later  []func() // what is to be done when nobody does any more, with no lock held
 }
 
 // A guest is another member of a room, whose block tells whether it has left.
@@ -57,6 +57,12 @@ func (p *Pool) places() int {
 
 // Take takes a block for a room to be made. It fails when there is no memory.
 func (p *Pool) Take() (Token, error) {
+	t, vacated, err := p.take()
+	run(vacated)
+	return t, err
+}
+
+func (p *Pool) take() (t Token, vacated []func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	place := 0
@@ -65,21 +71,21 @@ func (p *Pool) Take() (Token, error) {
 	}
 	if place == len(p.blocks) {
 		if place == p.places() {
-			return 0, fmt.Errorf("all %d rooms that a rank can have are in use", place)
+			return 0, nil, fmt.Errorf("all %d rooms that a rank can have are in use", place)
 		}
 		if err := p.claim(place*BlockSize, BlockSize); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		p.blocks = append(p.blocks, new(block))
 	}
 	b := p.blocks[place]
-	b.clear()
+	vacated = b.clear()
 	b.uses, b.guests = b.uses+1, nil
-	t := Token(place+1)<<usesBits | Token(b.uses)&(1<<usesBits-1)
+	t = Token(place+1)<<usesBits | Token(b.uses)&(1<<usesBits-1)
 	l := p.linesAt(p.arena, t)
 	l.empty()
 	l.uses.Store(t.uses())
-	return t, nil
+	return t, vacated, nil
 }
 
 // empty makes a block what it was at first, but for uses: members of the room before may
@@ -106,7 +112,7 @@ func (p *Pool) Give(t Token) {
 }
 
 // WhenVacant makes Take or Sweep call f when all other members have left the room that
-// t is for, and t has been given back.
+// t is for, and t has been given back. f may block, as what frees a device's memory does.
 func (p *Pool) WhenVacant(t Token, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,22 +121,30 @@ func (p *Pool) WhenVacant(t Token, f func()) {
 }
 
 // Sweep does what has waited for members to leave, where they have.
-func (p *Pool) Sweep() {
+func (p *Pool) Sweep() { run(p.vacated()) }
+
+// vacated returns what is to be done now.
+func (p *Pool) vacated() (fs []func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, b := range p.blocks {
 		if len(b.later) > 0 && b.vacant(p.lost) {
-			b.clear()
+			fs = append(fs, b.clear()...)
 		}
 	}
+	return fs
 }
 
-// clear does what was to be done when nobody sees b.
-func (b *block) clear() {
-	for _, f := range b.later {
+// clear returns what was to be done when nobody sees b.
+func (b *block) clear() (later []func()) {
+	later, b.later = b.later, nil
+	return later
+}
+
+func run(fs []func()) {
+	for _, f := range fs {
 		f()
 	}
-	b.later = nil
 }
 
 // vacant reports whether nobody looks at b any more.
