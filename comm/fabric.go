@@ -1,6 +1,8 @@
 package comm
 
 import (
+	"runtime"
+
 	"gompi/comm/internal/node"
 	"gompi/internal/boot"
 	"gompi/internal/env"
@@ -53,7 +55,12 @@ func (cfg Config) fabric(b boot.Boot) (Fabric, error) {
 	if info.Size == 1 {
 		return solo(b), nil
 	}
-	shortenSlices()
+	if !cfg.KeepScheduling {
+		if runtime.GOMAXPROCS(0) < 2 { // the same again would end Go's own updates
+			runtime.GOMAXPROCS(2)
+		}
+		shortenSlices()
+	}
 	bell := -1
 	if info.LocalRank < len(info.Bells) {
 		bell = info.Bells[info.LocalRank]
@@ -63,6 +70,14 @@ func (cfg Config) fabric(b boot.Boot) (Fabric, error) {
 		return Fabric{}, err
 	}
 	return cfg.network(b, set)
+}
+
+// yield returns what gives the processor away.
+func (cfg Config) yield() func() {
+	if cfg.KeepScheduling {
+		return yield
+	}
+	return yieldShort
 }
 
 // solo is the fabric of a world of one.
@@ -97,7 +112,7 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 	var near *shm.Transport
 	var memory *hostMemory
 	return Fabric{
-		Boot: b, Parker: set, Yield: yield, Spin: spin, Close: set.Close,
+		Boot: b, Parker: set, Yield: cfg.yield(), Spin: spin, Close: set.Close,
 		Connect: func(sink transport.Sink, heard func()) ([]transport.Transport, error) {
 			if fd := b.FD(); fd >= 0 {
 				if err := set.Add(fd, launcherKey, poll.Read); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime"
 
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
@@ -46,6 +45,9 @@ type Config struct {
 	// Transport is the only transport to use: "tcp". Default: GOMPI_TRANSPORT, or
 	// shared memory within a host and TCP between hosts.
 	Transport string
+	// KeepScheduling leaves GOMAXPROCS and the slices of time of this process's threads
+	// as they are. Default: GOMPI_KEEP_SCHEDULING.
+	KeepScheduling bool
 }
 
 // Init joins the job that this process belongs to and returns its world: the
@@ -56,8 +58,9 @@ type Config struct {
 // Init installs no signal handler. If the job has several ranks, it raises
 // GOMAXPROCS to 2 if it is 1: messages move while the program computes only if Go
 // has a processor to spare. And it asks the scheduler of Linux (6.12) for short
-// slices of time, for the threads of this process and all that they start: they have
-// the processor as long in all, and oftener.
+// slices of time, for the threads of this process and those started later that wait for
+// messages, but not for other processes that they start: they have the processor as
+// long in all, and oftener. Config.KeepScheduling refuses both.
 func Init(ctx context.Context) (*Comm, error) { return Config{}.Init(ctx) }
 
 // Init is the function Init with cfg.
@@ -72,9 +75,6 @@ func (cfg Config) Init(ctx context.Context) (*Comm, error) {
 	f, err := cfg.fabric(b)
 	if err != nil {
 		return nil, initError(b.Info().Rank, err)
-	}
-	if b.Info().Size > 1 && runtime.GOMAXPROCS(0) < 2 {
-		runtime.GOMAXPROCS(2)
 	}
 	return cfg.Join(ctx, f)
 }
@@ -273,9 +273,10 @@ func (cfg *Config) resolve() error {
 	if cfg.Transport != "" && cfg.Transport != "tcp" {
 		return fmt.Errorf("%s=%q: want tcp", env.Transport, cfg.Transport)
 	}
-	d, err := env.Bool(env.Deterministic)
-	cfg.Deterministic = cfg.Deterministic || d
-	return err
+	d, wrong := env.Bool(env.Deterministic)
+	keep, err := env.Bool(env.KeepScheduling)
+	cfg.Deterministic, cfg.KeepScheduling = cfg.Deterministic || d, cfg.KeepScheduling || keep
+	return errors.Join(wrong, err)
 }
 
 func initError(rank int, err error) error {

@@ -3,6 +3,7 @@ package comm
 import (
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -12,9 +13,11 @@ import (
 // that Linux grants.
 const slice = 100 * time.Microsecond
 
-// shortenSlices has the scheduler give the processor to the threads of this process, and
-// to the threads and processes that they will start, more often and for less time at once,
-// and no more of it in all. Linux can since 6.12; before, this does nothing.
+// shortenSlices has the scheduler give the processor to the threads of this process more
+// often and for less time at once, and no more of it in all. Linux can since 6.12; before,
+// this does nothing. What these threads start has the usual slices: other processes are
+// none of comm's business, and threads that wait for messages ask for theirs (see
+// yieldShort).
 //
 // A rank that yields beside a process that computes gives it the processor until that
 // one's slice (1.4 to 3 ms) or the scheduler's tick (1 to 10 ms) is over, each time; with
@@ -23,7 +26,7 @@ const slice = 100 * time.Microsecond
 // that compute".
 func shortenSlices() {
 	seen := make(map[string]bool)
-	for range 10 { // until none is new: one with a long slice may have started another
+	for range 10 { // until none is new: one may have been started meanwhile
 		known := len(seen)
 		threads, _ := os.ReadDir("/proc/self/task")
 		for _, t := range threads {
@@ -39,13 +42,39 @@ func shortenSlices() {
 }
 
 // shortenSlice shortens the slice of a thread. It leaves those alone that have ended, or
-// that the user has put under the idle policy or one of real time.
+// that the user has put under the idle policy or one of real time, or ahead of others by a
+// negative nice value: what they start would lose it with the slice.
 func shortenSlice(tid int) {
 	a, err := unix.SchedGetAttr(tid, 0)
-	fair := err == nil && (a.Policy == unix.SCHED_NORMAL || a.Policy == unix.SCHED_BATCH)
+	fair := err == nil && (a.Policy == unix.SCHED_NORMAL || a.Policy == unix.SCHED_BATCH) && a.Nice >= 0
 	if !fair || a.Runtime <= uint64(slice) { // before 6.12 it is 0
 		return
 	}
 	a.Runtime = uint64(slice)
+	a.Flags |= unix.SCHED_FLAG_RESET_ON_FORK
 	unix.SchedSetAttr(tid, a, 0)
+}
+
+var (
+	yielded atomic.Uint32 // how often, modulo a power of two
+	// shortened are the threads that yieldShort has seen, each at its number modulo their
+	// length. A number that comes back costs its new thread a short slice, and no more.
+	shortened [256]atomic.Uint32
+)
+
+// lookEvery is how many yields come to one look at the thread that makes them: fewer than
+// a rank makes before it sleeps, and a look is a system call, as a yield is.
+const lookEvery = 16
+
+// yieldShort is yield for ranks whose threads have short slices: it shortens those of
+// threads that have been started since Init, if they wait.
+func yieldShort() {
+	if yielded.Add(1)%lookEvery == 0 {
+		tid, _, _ := unix.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
+		if seen := &shortened[tid%uintptr(len(shortened))]; seen.Load() != uint32(tid) {
+			seen.Store(uint32(tid))
+			shortenSlice(int(tid))
+		}
+	}
+	yield()
 }

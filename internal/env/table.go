@@ -92,6 +92,8 @@ const (
 	CUDA          = "GOMPI_CUDA"
 	DeviceArena   = "GOMPI_DEVICE_ARENA"
 	CUDAOrder     = "CUDA_DEVICE_ORDER"
+
+	KeepScheduling = "GOMPI_KEEP_SCHEDULING"
 )
 
 // Who reads a variable.
@@ -189,6 +191,7 @@ func settings() []Var {
 		{Tune, "", byComm, "collective algorithms to use instead of the tables' choice", false},
 		{Eager, "64K", byComm, "largest message, in bytes, that is sent before its receive is posted", false},
 		{Deterministic, "0", byComm, "`1`: results that do not depend on algorithm, transport or message size", false},
+		{KeepScheduling, "0", byComm, "`1`: Init leaves GOMAXPROCS and the time slices of this process's threads as they are", false},
 		{Log, "", byComm, "what to log on stderr: `debug`, `info`, `tuning`, or `part=level,...`", false},
 		{Iface, "", byTCP, "network interfaces or subnets to use, `^` before those not to use: `eth0,10.0.0.0/8,^docker0`", false},
 		{RSH, "ssh", byLauncher, "command that logs in to other hosts, as `-rsh`", false},
