@@ -1,7 +1,11 @@
 package mpirun
 
 import (
+	"errors"
 	"os"
+	"runtime"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -40,19 +44,26 @@ func newInput(stdin int, links []*link) *input {
 // is to have it. The goroutine that reads ends with the process at the latest:
 // a read of a terminal cannot be interrupted.
 func (in *input) start(f *os.File) chan []byte {
-	if in.ended || inBackground(f) {
+	if in.ended {
 		return nil
 	}
 	ch := make(chan []byte)
 	go func() {
 		defer close(ch)
+		// Reading a terminal that belongs to another job of the shell would
+		// stop this process. To a thread that blocks the signal it is an error.
+		runtime.LockOSThread()
+		blockSignal(syscall.SIGTTIN)
 		for {
 			buf := make([]byte, ctl.MaxChunk/2)
 			n, err := f.Read(buf)
 			if n > 0 {
 				ch <- buf[:n]
 			}
-			if err != nil {
+			switch {
+			case errors.Is(err, syscall.EIO) && inBackground(f):
+				time.Sleep(foregroundLook)
+			case err != nil:
 				return
 			}
 		}
@@ -60,8 +71,12 @@ func (in *input) start(f *os.File) chan []byte {
 	return ch
 }
 
+// foregroundLook is how often a job in the background looks whether it has the
+// terminal again, which nothing tells.
+const foregroundLook = 200 * time.Millisecond
+
 // inBackground reports whether f is a terminal that belongs to another job of
-// the shell: reading it would stop this process.
+// the shell.
 func inBackground(f *os.File) bool {
 	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
 	return err == nil && group != unix.Getpgrp()
