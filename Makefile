@@ -47,8 +47,8 @@ check: ## the quick part of the tests: format, vet, short tests
 race: ## the short tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -short ./...
 
-stress: ## tests of memory ordering, with pauses at every step, for STRESS each (default 1m); those of devices need g++
-	CGO_ENABLED=$$(command -v g++ >/dev/null && echo 1 || echo 0) STRESS=$(STRESS) $(GO) test -count=1 -timeout 0 -run 'Stress|AnyTiming' ./comm/... ./transport/... ./internal/...
+stress: ## tests of memory ordering, random programs and random kills, for STRESS each (default 1m); those of devices need g++
+	CGO_ENABLED=$$(command -v g++ >/dev/null && echo 1 || echo 0) STRESS=$(STRESS) $(GO) test -count=1 -timeout 0 -run 'Stress|AnyTiming' ./comm/... ./transport/... ./internal/... ./mpirun
 
 regress: ## compare the Go benchmarks of this tree with those of the commit BASE (default HEAD~1)
 	GO='$(GO)' bench/regress $(BASE) $(REGRESS)

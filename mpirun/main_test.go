@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		"stall":    stallMain,
 		"pmi":      pmiMain,
 		"world":    worldMain,
+		"struck":   struckMain,
 	})
 }
 
