@@ -38,7 +38,7 @@ func (o *options) placementFlags(set *cli.Set) func() error {
 		if over && noOver {
 			return errors.New("-oversubscribe and -nooversubscribe: want one of them")
 		}
-		p.NoOversubscribe = noOver
+		p.NoOversubscribe, p.Oversubscribe = noOver, over
 		if ppn > 0 {
 			p.PerNode, p.Wrap = int(ppn), true
 		}

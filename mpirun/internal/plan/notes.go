@@ -56,18 +56,35 @@ func (p *Policy) perText() string {
 	return ""
 }
 
-// oversubscribed names the hosts with more ranks than slots.
+// oversubscribed names the hosts whose ranks have to take turns on the processors
+// though nobody has asked for so many: neither by slots, which may stand for
+// something else, as Slurm's tasks, nor by -oversubscribe.
 func (m *mapper) oversubscribed() string {
 	over := hostList(len(m.hosts), func(i int) string {
-		if m.load[i] <= m.hosts[i].Slots {
+		h := &m.hosts[i]
+		n, what := h.processors(), "processor"
+		if n == 0 {
+			n, what = h.Slots, "slot" // nobody knows better
+		}
+		if m.policy.Oversubscribe || m.load[i] <= max(n, h.Slots) {
 			return ""
 		}
-		return fmt.Sprintf("%s has %s on %s", m.hosts[i].Name, count(m.load[i], "rank"), count(m.hosts[i].Slots, "slot"))
+		return fmt.Sprintf("%s has %s on %s", h.Name, count(m.load[i], "rank"), count(n, what))
 	})
 	if over == "" {
 		return ""
 	}
-	return over + " (-nooversubscribe refuses this)"
+	return over + " (-nooversubscribe refuses this, -oversubscribe says nothing of it)"
+}
+
+// processors returns how many ranks can compute at a time on a host, 0 if that is
+// not known.
+func (h *Host) processors() int {
+	n := len(allThreads(h.Cores))
+	if h.Quota > 0 {
+		n = min(n, h.Quota)
+	}
+	return n
 }
 
 // idle names the hosts that a program might use and none does, with a flag

@@ -116,9 +116,9 @@ func (p *Policy) modify(modifiers []string) error {
 			}
 			p.PE = n
 		case m == "oversubscribe":
-			p.NoOversubscribe = false
+			p.NoOversubscribe, p.Oversubscribe = false, true
 		case m == "nooversubscribe":
-			p.NoOversubscribe = true
+			p.NoOversubscribe, p.Oversubscribe = true, false
 		default:
 			return fmt.Errorf(": %q: want PE=N, oversubscribe or nooversubscribe after the colon", m)
 		}

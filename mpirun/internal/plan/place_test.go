@@ -96,7 +96,7 @@ func TestPlacementWithinAHost(t *testing.T) {
 		{"map=slot:PE=3", twoByFour(), 2, []string{"0-2", "3-5"}, 0},
 		{"map=slot:PE=2", twoByFour(), 0, []string{"0-1", "2-3", "4-5", "6-7"}, 0},
 		{"map=numa:PE=2", twoByFour(), 3, []string{"0-1", "4-5", "2-3"}, 0},
-		{"map=slot:PE=5", twoByFour(), 2, []string{"0-4", "0-1,5-7"}, 2},
+		{"map=slot:PE=5", twoByFour(), 2, []string{"0-4", "0-1,5-7"}, 1},
 		{"map=slot:PE=20", twoByFour(), 1, []string{"0-7"}, 0},
 		{"map=slot:PE=2 bind=none", twoByFour(), 1, []string{""}, 0},
 		{"list=1,4-5", twoByFour(), 0, []string{"1", "4", "5"}, 0},

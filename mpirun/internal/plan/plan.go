@@ -62,6 +62,7 @@ type Policy struct {
 	Wrap            bool // beyond PerNode on each, begin again with as many on the first
 	PerDomain       int  // the same of each domain that Order names, in a row; 0: they take turns
 	NoOversubscribe bool
+	Oversubscribe   bool // the user has said so: more ranks than processors are no news
 	RankBy          RankBy
 	BindTo          BindTo
 	PE              int       // cores that each rank is bound to, hardware threads with HWThreads; 0: as BindTo says

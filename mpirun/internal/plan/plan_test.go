@@ -210,7 +210,7 @@ func TestNotesTellOfOversubscriptionAndIdleHosts(t *testing.T) {
 		want                  []string
 	}{
 		{"nothing to say", "a:2 b:2", "3", Policy{}, nil},
-		{"more ranks than slots", "a:2 b:1", "6", Policy{}, []string{"a has 4 ranks on 2 slots, b has 2 ranks on 1 slot (-nooversubscribe refuses this)"}},
+		{"more ranks than slots", "a:2 b:1", "6", Policy{}, []string{"a has 4 ranks on 2 slots, b has 2 ranks on 1 slot (-nooversubscribe refuses this, -oversubscribe says nothing of it)"}},
 		{"an idle host", "a:2 b:2", "2", Policy{}, []string{"no rank on b: -map-by node would use it"}},
 		{"idle hosts", "a:2 b:2 c:2", "3", Policy{Order: ByNode}, nil},
 		{"fewer ranks than hosts", "a:2 b:2 c:2", "2", Policy{}, []string{"no rank on b, c: -np 6 would use them"}},
@@ -220,7 +220,7 @@ func TestNotesTellOfOversubscriptionAndIdleHosts(t *testing.T) {
 		{"hosts that no program may use are not idle", "a:2 b:2 c:2", "2@0", Policy{}, nil},
 		{"several programs", "a:2 b:2", "1 1", Policy{}, []string{"no rank on b: -map-by node would use it"}},
 		{"several programs with too few ranks", "a:2 b:2 c:2", "1 1", Policy{}, []string{"no rank on b, c: more ranks would use them"}},
-		{"both", "a:1/4 b:1", "3@0 1@0,1=1", Policy{}, []string{"a has 3 ranks on 1 slot (-nooversubscribe refuses this)"}},
+		{"both", "a:1/4 b:1", "3@0 1@0,1=1", Policy{}, []string{"a has 3 ranks on 1 slot (-nooversubscribe refuses this, -oversubscribe says nothing of it)"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -232,6 +232,36 @@ func TestNotesTellOfOversubscriptionAndIdleHosts(t *testing.T) {
 				t.Errorf("got %q, want %q", p.Notes, tt.want)
 			}
 		})
+	}
+}
+
+// A host with two cores of two threads each has as many slots as a batch system
+// says, and time for as many processors as its control group has.
+func TestOversubscriptionIsOfProcessors(t *testing.T) {
+	threads := [][]int{{0, 2}, {1, 3}}
+	for _, tt := range []struct {
+		name   string
+		host   Host
+		np     int
+		policy Policy
+		want   string
+	}{
+		{"slots of Slurm's tasks, processors are free", Host{Slots: 1, Cores: threads}, 4, Policy{}, ""},
+		{"more than processors", Host{Slots: 1, Cores: threads}, 5, Policy{}, "h has 5 ranks on 4 processors "},
+		{"as many as the slots that the user names", Host{Slots: 6, Cores: threads}, 6, Policy{}, ""},
+		{"more than those", Host{Slots: 6, Cores: threads}, 7, Policy{}, "h has 7 ranks on 4 processors "},
+		{"a control group's time", Host{Slots: 1, Cores: threads, Quota: 2}, 3, Policy{}, "h has 3 ranks on 2 processors "},
+		{"cores are not known", Host{Slots: 2}, 3, Policy{}, "h has 3 ranks on 2 slots "},
+		{"asked for", Host{Slots: 1, Cores: threads}, 5, Policy{Oversubscribe: true}, ""},
+	} {
+		tt.host.Name = "h"
+		p, err := Map([]Host{tt.host}, []Program{{Argv: []string{"x"}, NP: tt.np}}, tt.policy)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if said := strings.Join(p.Notes, "; "); (said != "") != (tt.want != "") || !strings.HasPrefix(said, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, said, tt.want)
+		}
 	}
 }
 
