@@ -86,16 +86,22 @@ func batch(t *testing.T, bed *slurmbed.Bed, script string) string {
 	if err := os.WriteFile(dir+"/job", []byte("#!/bin/sh\n"+script), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	cmd := bed.Command("sbatch", "--output="+dir+"/out", dir+"/job")
+	return submit(t, bed, nil, dir, dir+"/job")
+}
+
+// submit runs sbatch with more variables and arguments, and returns what the job
+// prints, when it has ended. It must be the only job.
+func submit(t *testing.T, bed *slurmbed.Bed, env []string, dir string, args ...string) string {
+	t.Helper()
+	cmd := bed.Command("sbatch", append([]string{"--output=" + dir + "/out"}, args...)...)
+	cmd.Env = append(cmd.Env, env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("sbatch: %v: %s", err, out)
 	}
-	if left := bed.AwaitNoJobs(2 * soon); left != "" { // --wait looks every ten seconds
-		t.Errorf("the job has not ended: %s", left)
-	}
+	left := bed.AwaitNoJobs(2 * soon) // --wait looks every ten seconds
 	out, err := os.ReadFile(dir + "/out")
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || left != "" {
+		t.Fatalf("%v; jobs left: %q\n%s", err, left, out)
 	}
 	return string(out)
 }

@@ -7,7 +7,8 @@
 //
 // A process talks to the bed if its environment holds what Env returns.
 // Command sees to that. Each node claims to have four processors and two GPUs
-// (/dev/null is behind them), whatever this machine has.
+// (/dev/null is behind them), whatever this machine has, and is in the partitions
+// all and gpu.
 //
 // It needs root, and the packages slurm-wlm and munge.
 package slurmbed
@@ -144,10 +145,12 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 `, b.Dir, host, ports[0])
 	for i, node := range b.Nodes {
-		fmt.Fprintf(&conf, "NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=%d CPUs=%d Gres=gpu:%d State=UNKNOWN\n",
+		fmt.Fprintf(&conf, "NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=%d CPUs=%d Gres=gpu:%d Feature=p40,gmem24G State=UNKNOWN\n",
 			node, host, ports[i+1], CPUs, GPUs)
 	}
-	fmt.Fprintf(&conf, "PartitionName=all Nodes=%s Default=YES MaxTime=INFINITE State=UP OverSubscribe=YES\n", strings.Join(b.Nodes, ","))
+	for name, isDefault := range map[string]string{"all": "YES", "gpu": "NO"} {
+		fmt.Fprintf(&conf, "PartitionName=%s Nodes=%s Default=%s MaxTime=INFINITE State=UP OverSubscribe=YES\n", name, strings.Join(b.Nodes, ","), isDefault)
+	}
 	for i := range GPUs {
 		file := fmt.Sprintf("%s/gpu%d", b.Dir, i)
 		if err := os.Symlink("/dev/null", file); err != nil {
@@ -187,7 +190,7 @@ func (b *Bed) start() error {
 		}
 	}
 	return b.until("every node to be idle", func() bool {
-		out, err := b.Command("sinfo", "-h", "-N", "-o", "%T").Output()
+		out, err := b.Command("sinfo", "-h", "-N", "-p", "all", "-o", "%T").Output()
 		return err == nil && string(out) == strings.Repeat("idle\n", len(b.Nodes))
 	})
 }
