@@ -130,12 +130,46 @@ func TestDoctorShowsGPUs(t *testing.T) {
 	writeFindings(&b, []*patient{p}, nil)
 	for _, want := range []string{
 		"2, driver 570.86",
-		"node1  0    NVIDIA H200  141 GiB  0000:1b:00.0  0     0-47          DEFAULT  NV18\n",
-		"node1  1    NVIDIA H200  -        0000:9a:00.0  -     -             -        NV18\n",
+		"node1  0    NVIDIA H200  141 GiB  0000:1b:00.0  0          0-47          DEFAULT       NV18\n",
+		"node1  1    NVIDIA H200  -        0000:9a:00.0  -          -             -             NV18\n",
 		"node1  1:0  MIG-a        -\n", "node1  1:1  1g.18gb      18 GiB\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
+		}
+	}
+}
+
+// TestColumnsStayAlignedWhenAHostFails: what stands under a header begins where that
+// begins, or ends before, whichever hosts failed.
+func TestColumnsStayAlignedWhenAHostFails(t *testing.T) {
+	for failed := range 4 {
+		ps := connected(4)
+		ps[1].findings.MilliCPUs = 1500 // a wide cell
+		ps[failed] = &patient{host: ps[failed].host, trouble: errors.New("no"), reached: make([]*ctl.Reached, 4)}
+		var b strings.Builder
+		writeHosts(&b, ps)
+		lines := strings.Split(b.String(), "\n")
+		at := strings.Index(lines[0], "memory")
+		for i, line := range lines[1:5] {
+			want := "16 GiB"
+			if i == failed {
+				want = "-     "
+			}
+			if len(line) < at+6 || line[at-2:at+6] != "  "+want {
+				t.Errorf("host %d failed: want %q at column %d of %q in\n%s", failed, want, at, line, b.String())
+			}
+		}
+	}
+}
+
+// TestHeadersAreExplained: a stranger finds below the table what its words mean.
+func TestHeadersAreExplained(t *testing.T) {
+	var b strings.Builder
+	writeHosts(&b, connected(1))
+	for _, word := range []string{"log-in", "lockable", "open files", "clock", "UCX"} {
+		if strings.Count(b.String(), word) < 2 {
+			t.Errorf("%q is not both a header and explained in\n%s", word, b.String())
 		}
 	}
 }

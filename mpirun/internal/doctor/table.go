@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -34,20 +35,32 @@ func writeFindings(w io.Writer, ps []*patient, advice []advice) {
 	io.WriteString(w, b.String()) // there is nobody to tell if it fails
 }
 
-// columns writes lines of tab-separated cells as columns.
+// columns writes lines of cells as columns. The first line, the headers, says how many
+// there are: a shorter one would end the columns that it lacks.
 func columns(b *strings.Builder, lines [][]string) {
-	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	for _, line := range lines {
-		fmt.Fprintln(w, strings.Join(line, "\t")) // a strings.Builder takes everything
+		missing := slices.Repeat([]string{""}, len(lines[0])-len(line))
+		fmt.Fprintln(w, strings.Join(slices.Concat(line, missing), "\t")) // a Buffer takes everything
 	}
 	w.Flush()
+	for line := range strings.Lines(table.String()) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
 }
 
+var hostHeaders = []string{"host", "log-in", "gompirun", "cores", "memory", "free", "/dev/shm", "lockable", "open files", "clock", "GPUs", "UCX"}
+
+const hostLegend = `log-in: how long it took; lockable: memory that a process may lock, as RDMA and GPUs want; open files: of a
+process; clock: ahead of this host's (+) or behind (-); UCX: the library for RDMA
+`
+
 func writeHosts(b *strings.Builder, ps []*patient) {
-	lines := [][]string{{"host", "login", "version", "cores", "memory", "free", "/dev/shm", "locked", "files", "clock", "GPUs", "UCX"}}
+	lines := [][]string{hostHeaders}
 	for _, p := range ps {
 		if p.findings == nil {
-			lines = append(lines, []string{p.host.Name, "failed"})
+			lines = append(lines, append([]string{p.host.Name, "failed"}, slices.Repeat([]string{"-"}, len(hostHeaders)-2)...))
 			continue
 		}
 		f := p.findings
@@ -57,11 +70,12 @@ func writeHosts(b *strings.Builder, ps []*patient) {
 		})
 	}
 	columns(b, lines)
+	b.WriteString(hostLegend)
 }
 
 // writeGPUs prints a line for each GPU and each MIG slice.
 func writeGPUs(b *strings.Builder, ps []*patient) {
-	lines := [][]string{{"host", "GPU", "name", "memory", "PCI address", "NUMA", "nearest CPUs", "mode", "to the others"}}
+	lines := [][]string{{"host", "GPU", "name", "memory", "PCI address", "NUMA node", "nearest CPUs", "compute mode", "links to the others"}}
 	for _, p := range ps {
 		if p.gpus == nil {
 			continue
@@ -94,7 +108,7 @@ func orDash(bytes uint64) string {
 }
 
 func writeInterfaces(b *strings.Builder, ps []*patient) {
-	lines := [][]string{{"host", "interface", "speed", "mtu", "addresses"}}
+	lines := [][]string{{"host", "interface", "speed", "MTU", "addresses"}}
 	for _, p := range ps {
 		if p.findings == nil {
 			continue
@@ -258,7 +272,7 @@ func count(n int64) string {
 func speed(megabits int) string {
 	switch {
 	case megabits == 0:
-		return "?"
+		return "unknown"
 	case megabits%1000 == 0:
 		return fmt.Sprintf("%d Gbit/s", megabits/1000)
 	}
