@@ -4,8 +4,11 @@ GO      ?= go
 BIN     := bin
 PROGS   := ./mpirun/gompirun ./bench/gompi-bench ./bench/gompi-compare ./bench/gompi-launchbench \
            ./examples/train ./examples/hello ./examples/pi ./examples/ring
-VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -s -w -X gompi/mpirun.Version=$(VERSION)
+VERSION := $(shell git describe --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X gompi/mpirun.commit=$(VERSION)
+PREFIX  ?= /usr/local
+DIST    := dist
+ARCHS   := amd64 arm64
 NP      ?= 4
 STRESS  ?= 1m
 BASE    ?= HEAD~1
@@ -22,7 +25,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '-s -w -extldflags=-Wl,-z,lazy' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-.PHONY: help build run test check race stress regress fuzz examples bench compare compare-tcp launchbench launchbench-hosts ptx gpu dist clean
+.PHONY: help build run test check race stress regress fuzz examples bench compare compare-tcp launchbench launchbench-hosts ptx gpu dist install clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -112,12 +115,27 @@ ptx: ## the CUDA kernels as the text that is embedded (needs clang-14; PTXDIR=fo
 	$(PTX) --cuda-gpu-arch=sm_75 -Xclang -target-feature -Xclang +ptx63 cudaops/kernels.cu -o $(or $(PTXDIR),cudaops)/kernels_sm75.ptx
 	$(PTX) --cuda-gpu-arch=sm_75 -Xclang -target-feature -Xclang +ptx63 $(NETWORK)/network.cu -o $(or $(PTXDIR),$(NETWORK))/network_sm75.ptx
 
+# The whole source is in them, as README and docs link to it, with the licences of all
+# that is linked into the programs.
+FILES = git ls-files 2>/dev/null || find . -type f ! -path './$(BIN)/*' ! -path './$(DIST)/*'
 dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo, which is not static, in that of this machine)
-	@for arch in amd64 arm64; do \
-	  d=dist/gompi-$(VERSION)-linux-$$arch; mkdir -p $$d/bin && \
+	@for arch in $(ARCHS); do \
+	  d=$(DIST)/gompi-$(VERSION)-linux-$$arch; rm -rf $$d && mkdir -p $$d/bin && \
 	  GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$d/bin/ $(PROGS) && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || { $(call topo,$$d/bin); }; } && \
-	  cp README.md LICENSE $$d/ && tar -C dist -czf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
+	  { $(FILES); } | tar -cf - -T - | tar -xf - -C $$d && echo $(VERSION) >$$d/VERSION && \
+	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo && \
+	  tar -C $(DIST) -czf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
+
+# Without Go, too: a tarball of make dist has its programs built.
+DOC = $(DESTDIR)$(PREFIX)/share/doc/gompi
+install: ## what make build has built into PREFIX (default /usr/local; DESTDIR=folder before it), the examples' source with the docs
+	@[ -x $(BIN)/gompirun ] || $(MAKE) build
+	@install -d $(DESTDIR)$(PREFIX)/bin $(DOC)
+	@install -m 755 $(BIN)/gompi* $(DESTDIR)$(PREFIX)/bin
+	@cp -r README.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
+	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi
+	@$(BIN)/gompirun -version | sed 's|^|$(DESTDIR)$(PREFIX)/bin: |'
 
 clean: ## remove bin and dist
-	rm -rf $(BIN) dist
+	rm -rf $(BIN) $(DIST)

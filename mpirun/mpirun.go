@@ -16,12 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 
 	"gompi/internal/cli"
 	"gompi/mpirun/internal/agent"
 	"gompi/mpirun/internal/allocation"
-	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/tree"
 )
@@ -58,7 +56,7 @@ func Main(args []string) int {
 		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
 		return statusFailed
 	case o.version:
-		fmt.Printf("gompirun %s (%s)\n", ctl.Version, runtime.Version())
+		fmt.Println(versionText())
 		return 0
 	}
 	if o.attach.to != "" {
