@@ -103,6 +103,32 @@ func TestProgramsHaveTheirOwnFlags(t *testing.T) {
 	}
 }
 
+func TestWhatSrunMeansOtherwiseIsSaid(t *testing.T) {
+	inSlurm := func(name string) (string, bool) {
+		if name == "SLURM_JOB_ID" {
+			return "1", true
+		}
+		return "", false
+	}
+	for line, want := range map[string]string{
+		"-N2 p":            "gompirun: -N 2 is ranks on each host; for srun's -N, a number of hosts, type -nnodes 2\n",
+		"-N 2 -nnodes 2 p": "", "-npernode 2 p": "", "-pernode p": "", "--ntasks-per-node 2 p": "", "-ppn 2 p": "",
+	} {
+		var notes bytes.Buffer
+		if _, err := parseOptions(strings.Fields(line), inSlurm, &notes); err != nil || notes.String() != want {
+			t.Errorf("%q in a job of Slurm: %q, %v; want %q", line, notes.String(), err, want)
+		}
+	}
+	if _, notes, err := parse(t, "-N2 p"); err != nil || notes != "" {
+		t.Errorf("-N2 elsewhere: %q, %v", notes, err)
+	}
+	for _, line := range []string{"-n 4 -c 2 p", "-c2 -np 4 p"} {
+		if _, _, err := parse(t, line); err == nil || !strings.Contains(err.Error(), "type -map-by :PE=N") {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
 // TestUsageNamesEveryFlag keeps usage and declarations together.
 func TestUsageNamesEveryFlag(t *testing.T) {
 	var o options

@@ -42,12 +42,10 @@ func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
 // A habit yields no flag; what it is translated to is put before the rest.
 func (s *Set) one(arg string, args []string, used *usedHabits) (flag string, rest []string, err error) {
 	name, value, inArg := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
-	f := s.lookup(name)
-	if f == nil && !inArg {
-		if f, value, inArg = s.attached(arg); f != nil {
-			name = f.Shorthand
-		}
+	if letter, number, ok := s.attached(arg); ok {
+		name, value, inArg = letter, number, true
 	}
+	f := s.lookup(name)
 	if f == nil {
 		if h, ok := s.habits[normal(name)]; ok {
 			rest, err = used.take(h, normal(name), arg, value, inArg, args)
@@ -71,15 +69,16 @@ func (s *Set) one(arg string, args []string, used *usedHabits) (flag string, res
 
 // attached reads a letter and a number written together, as in -n4. Other
 // values have to stand apart: -npx is a slip, not "-n px".
-func (s *Set) attached(arg string) (f *pflag.Flag, value string, ok bool) {
+func (s *Set) attached(arg string) (letter, number string, ok bool) {
 	if len(arg) < 3 || strings.Trim(arg[2:], "0123456789") != "" {
-		return nil, "", false
+		return "", "", false
 	}
-	f = s.ShorthandLookup(arg[1:2])
-	if f == nil || f.NoOptDefVal != "" {
-		return nil, "", false
+	letter, number = arg[1:2], arg[2:]
+	if f := s.lookup(letter); f != nil {
+		return letter, number, f.NoOptDefVal == ""
 	}
-	return f, arg[2:], true
+	h, ok := s.habits[letter]
+	return letter, number, ok && h.Args == 1
 }
 
 // isFlag says whether arg is a flag of s or a habit, and so hardly meant as a
@@ -93,8 +92,8 @@ func (s *Set) isFlag(arg string) bool {
 	if _, ok := s.habits[normal(name)]; ok || s.lookup(name) != nil {
 		return true
 	}
-	f, _, _ := s.attached(arg)
-	return f != nil
+	_, _, attached := s.attached(arg)
+	return attached
 }
 
 func insteadOf(args []string) string {

@@ -145,6 +145,7 @@ func TestParseErrorsSayWhatWasWanted(t *testing.T) {
 		{"--output=file prog", "-output file: want tag, timestamp, merge or dir=DIR of it; for a file, type -outfile-pattern F"},
 		{"-N2 -p gpu --gres gpu:2 -np 4 python a.py 'x", "-p gpu --gres gpu:2: hosts, and what they have, are given to a job when it is made. " +
 			`Type: salloc -N2 -p gpu --gres gpu:2 gompirun -np 4 python a.py ''\''x'; or, inside a job: gompirun -nnodes 2 -np 4 python a.py ''\''x'`},
+		{"-G2 prog", "-G2: hosts, and what they have, are given to a job when it is made. Type: salloc -G2 gompirun prog; or, inside a job: gompirun prog"},
 		{"-N 2 --time=1:00:00 prog", "--time=1:00:00: hosts, and what they have, are given to a job when it is made. " +
 			"Type: salloc -N2 --time=1:00:00 gompirun prog; or, inside a job: gompirun -nnodes 2 prog"},
 	}

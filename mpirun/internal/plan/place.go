@@ -105,7 +105,7 @@ func (m *mapper) program(prog int) error {
 	switch {
 	case m.policy.Order == ByNode:
 		order = m.deal(cands, np)
-	case m.policy.Wrap:
+	case m.policy.Wrap && m.policy.PerNode > 0:
 		order = m.rounds(cands, np)
 	default:
 		order = m.fill(cands, np)
