@@ -73,6 +73,10 @@ func inSalloc(t *testing.T, bed *slurmbed.Bed) {
 	if !strings.Contains(stderr, "hosts: Slurm job ") || !strings.Contains(stderr, "n3: 2 ranks on 2 slots") {
 		t.Errorf("-display-map: %s", stderr)
 	}
+	lines, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N2", "--ntasks-per-node=2", "gompirun", "-N2", "echo", "hi")
+	if len(lines) != 4 || status != 0 || !strings.Contains(stderr, "for srun's -N, a number of hosts, type -nnodes 2") {
+		t.Errorf("-N2: %q, status %d\n%s", lines, status, stderr)
+	}
 	lines, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N2", "-w", "n1,n2", "-n3", "-c2", "gompirun", "rank", "meet", "goodbye")
 	if len(lines) != 3 || !strings.HasPrefix(lines[2], "rank 2 of 3, local 0 of 1, node 1 of 2 on n2") || status != 0 {
 		t.Errorf("%q, status %d\n%s", lines, status, stderr)
