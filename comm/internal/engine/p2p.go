@@ -239,7 +239,7 @@ func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 // the other side counts on it. Then it still waits for the copy that a device is
 // making, without a bound: see Close.
 func (ch *Channel) settle(ctx context.Context, r *Request) error {
-	if ctx.Err() == nil && ch.e.hurry(r) {
+	if ctx.Err() == nil && ch.e.hurry(ctx, r) {
 		return r.err
 	}
 	if err := ch.e.wait(ctx, r); err != nil {

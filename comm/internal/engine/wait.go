@@ -290,8 +290,8 @@ func (e *Engine) background(w *Waiter) {
 
 // hurry polls the peer that r waits for and nobody else, as often as a driver
 // spins, and reports whether r is complete: that spares a Waiter. It keeps the
-// lock, and gives up when another goroutine wants it, or another drives.
-func (e *Engine) hurry(r *Request) bool {
+// lock, and gives up when another goroutine wants it, or another drives, or ctx has ended.
+func (e *Engine) hurry(ctx context.Context, r *Request) bool {
 	if r.stage == complete {
 		return true
 	}
@@ -302,24 +302,31 @@ func (e *Engine) hurry(r *Request) bool {
 	if t == nil {
 		return false
 	}
-	for range e.spin {
+	for polls := range e.spin {
 		if t.Poll(r.peer); r.stage == complete {
 			return true
 		}
-		if e.want.Load() > 0 || e.roused {
+		if e.want.Load() > 0 || e.roused || polls%pollsPerCheck == pollsPerCheck-1 && ctx.Err() != nil {
 			return false
 		}
 	}
 	return false
 }
 
+// pollsPerCheck is on every how manieth poll it is looked whether the context of who polls
+// has ended, whether or not there were messages: those of others may come without end.
+const pollsPerCheck = 64
+
 // drive polls until w is ready, ctx ends, or w is no longer the driver.
 func (e *Engine) drive(ctx context.Context, w *Waiter, stall *alarm) {
-	for idle := 0; !w.ready.Load() && e.driver == w && !e.rests(w); {
+	for polls, idle := 1, 0; !w.ready.Load() && e.driver == w && !e.rests(w); polls++ {
 		if e.poll(e.hint(w)) > 0 {
 			idle = 0
 		} else {
 			idle++
+		}
+		if polls%pollsPerCheck == 0 && ctx.Err() != nil {
+			break
 		}
 		spin := e.spin
 		if w.quiet && e.loud == 0 {
@@ -333,9 +340,6 @@ func (e *Engine) drive(ctx context.Context, w *Waiter, stall *alarm) {
 		case idle <= spin:
 			if e.want.Load() > 0 || idle%64 == 63 {
 				e.breathe(runtime.Gosched)
-			}
-			if idle%64 == 63 && ctx.Err() != nil {
-				e.release(w)
 			}
 		case idle <= spin+e.yields:
 			if idle == spin+1 {
