@@ -85,6 +85,10 @@
 //     rank whose part was done already gets it from one of its next calls.
 //   - A rank that dies or is cut off breaks every Comm it is in, everywhere, at
 //     once: pending and later operations return ErrRevoked with the cause.
+//   - Messages to and from a rank that has closed the Comm fail with ErrLeft; a
+//     collective that waits for it breaks the Comm. A rank that waits hears of it
+//     within a second, but for a receive from AnySource with a rank of another host
+//     that it never had to do with.
 //   - A context that ends before a Recv or Probe has matched a message cancels
 //     only that call; one that has ended before the call matches nothing. Later, or
 //     in a collective, it breaks the Comm: others count on this rank. The ctx of

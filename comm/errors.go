@@ -22,7 +22,7 @@ var (
 	ErrTruncated = engine.ErrTruncated
 	// ErrType: a message was sent with another element type.
 	ErrType = engine.ErrType
-	// ErrLeft: the peer has closed its communicators and left.
+	// ErrLeft: the peer has closed the communicator, or all it had, and left.
 	ErrLeft = engine.ErrLeft
 	// ErrClosed: the communicator was closed here. It unwraps to net.ErrClosed.
 	ErrClosed = engine.ErrClosed

@@ -10,7 +10,7 @@ const HeaderSize = 48
 
 // Version is the version of the frame format; ranks of different versions
 // refuse each other.
-const Version = 3
+const Version = 4
 
 const magic = 0x6d // 'm'
 
@@ -36,11 +36,13 @@ const (
 	Offer         // answer to Ready in the place of Coll: the payload waits at the sender; Seq as Coll, A: bytes, B: sender's token
 	Call          // "this is my call, and I wait for you"; Seq, A and B as Coll
 	Revoke        // Comm is broken; the payload says why
+	Await         // "I wait for you on Comm": Left answers as soon as Comm is closed there
+	Left          // the sender has closed Comm: it neither sends nor receives anything there any more
 	Goodbye       // the sender leaves in good order; nothing follows
 	numKinds
 )
 
-var kindNames = [numKinds]string{"none", "eager", "announce", "clear", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "goodbye"}
+var kindNames = [numKinds]string{"none", "eager", "announce", "clear", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "await", "left", "goodbye"}
 
 func (k Kind) String() string {
 	if k >= numKinds {

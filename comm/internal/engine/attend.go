@@ -132,7 +132,7 @@ func (a *attendance) long(now time.Time) error {
 func (ch *Channel) leaver() *peer {
 	for r := range ch.size {
 		w := ch.World(r)
-		if w != ch.e.cfg.Rank && (ch.e.gone(w) != nil || ch.e.cfg.Left != nil && ch.e.cfg.Left(w)) {
+		if w != ch.e.cfg.Rank && (ch.gone(r) != nil || ch.e.cfg.Left != nil && ch.e.cfg.Left(w)) {
 			return ch.e.peer(w)
 		}
 	}

@@ -23,6 +23,7 @@ type Channel struct {
 	probes  []*Waiter // of blocking probes
 	round   Round
 	vigil   Vigil
+	leavers leavers
 	ferries sync.WaitGroup // that run
 	err     error          // why it is broken or closed
 	broken  atomic.Bool    // err is not nil
@@ -100,6 +101,7 @@ func (ch *Channel) forget() {
 	delete(ch.e.channels, ch.ID)
 	ch.e.latest = nil
 	ch.e.closed.add(ch.ID)
+	ch.tellLeft()
 }
 
 // Err returns why the Channel is broken, nil while it works.
@@ -265,6 +267,9 @@ func (ch *Channel) usable(p *peer) error {
 	if p.lost != nil {
 		return fmt.Errorf("%w", p.lost)
 	}
+	if ch.leavers.include(ch.member(p.rank)) {
+		return ErrLeft
+	}
 	if p.tr == nil {
 		return fmt.Errorf("no transport reaches world rank %d (host %s)", p.rank, ch.e.cfg.Host(p.rank))
 	}
@@ -284,6 +289,8 @@ func (ch *Channel) adopt(m *message) {
 		ch.arrived(m)
 	case transport.Coll:
 		ch.round.keep(m)
+	case transport.Await:
+		ch.awaitedBy(m)
 	default:
 		ch.round.told(m)
 	}

@@ -19,7 +19,7 @@ var (
 	ErrTruncated = errors.New("message longer than the buffer")
 	// ErrType: a message was sent with another element type.
 	ErrType = errors.New("message of another element type")
-	// ErrLeft: the peer has closed its communicators and left.
+	// ErrLeft: the peer has closed the communicator, or all it had, and left.
 	ErrLeft = errors.New("peer has left")
 )
 

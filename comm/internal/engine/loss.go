@@ -111,18 +111,23 @@ func (ch *Channel) dismiss(p *peer, known bool) {
 		}
 		return
 	}
-	e := ch.e
+	ch.depart(p)
+}
+
+// depart ends what waits on ch for a member that has left in good order.
+func (ch *Channel) depart(p *peer) {
+	e, src := ch.e, ch.member(p.rank)
 	for n := range ch.q.Arrived() {
 		if m := n.Val; m.p == p && m.kind == transport.Announce { // its payload will not come
 			ch.q.Remove(n)
 			e.drop(m)
 		}
 	}
-	ch.q.DropSource(src, func(n *match.Recv[Request]) { e.finish(n.Val, p.lost) })
+	ch.q.DropSource(src, func(n *match.Recv[Request]) { e.finish(n.Val, ErrLeft) })
 	for i := range e.slots.list {
 		r := e.slots.list[i].r
-		if r != nil && r.ch == ch && r.peer == p.rank && r.round == nil && (r.stage == announced || r.stage == filling || r.stage == fetching) {
-			e.abandon(r, p.lost)
+		if r != nil && r.ch == ch && r.peer == p.rank && r.round == nil && r.halfway() {
+			e.abandon(r, ErrLeft)
 		}
 	}
 	for _, w := range ch.probes {
@@ -131,22 +136,26 @@ func (ch *Channel) dismiss(p *peer, known bool) {
 	ch.round.dismiss(p)
 	ch.vigil.dismiss(p)
 	if ch.alone() {
-		ch.cancelPosted(p.lost)
+		ch.cancelPosted(ErrLeft)
 	}
 }
 
 // alone reports whether there were other members and all have left.
 func (ch *Channel) alone() bool {
-	if ch.e.lost == 0 || ch.size == 1 {
+	if ch.e.lost == 0 && len(ch.leavers.left) == 0 || ch.size == 1 {
 		return false
 	}
 	for r := range ch.size {
-		if w := ch.World(r); r != ch.rank && ch.e.gone(w) == nil {
+		if r != ch.rank && ch.gone(r) == nil {
 			return false
 		}
 	}
 	return true
 }
+
+// drainPolls is how often is polled to read all that ranks have sent which then left: a
+// ring is read in half as many polls. More may be there only because others go on sending.
+const drainPolls = 1024
 
 // dismissLeft asks the host segment which ranks have left without a word to
 // us, as they do if no connection was ever made. What they have sent is read
@@ -163,7 +172,7 @@ func (e *Engine) dismissLeft() {
 	if left == nil {
 		return
 	}
-	for e.poll(-1) > 0 {
+	for polls := 0; e.poll(-1) > 0 && polls < drainPolls; polls++ {
 	}
 	for _, w := range left {
 		e.Lost(w, transport.ErrGone)

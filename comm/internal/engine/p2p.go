@@ -42,7 +42,7 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	}
 	e, size := ch.e, b.Size()
 	p := e.peer(ch.World(dst))
-	if p.lost != nil || !ch.eager(p, size) {
+	if p.lost != nil || ch.leavers.include(dst) || !ch.eager(p, size) {
 		return false
 	}
 	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
@@ -373,7 +373,7 @@ func (ch *Channel) unreachable(src int) error {
 	case src == Any || src == ch.rank:
 		return nil
 	}
-	return ch.e.gone(ch.World(src))
+	return ch.gone(src)
 }
 
 // arrived matches a message that came without a receive being known, or keeps it.

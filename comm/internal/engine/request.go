@@ -398,8 +398,11 @@ func (e *Engine) Progress() {
 	if e.driver == nil || e.driver.parked {
 		e.poll(-1)
 	}
-	if e.looks++; e.looks%looksPerCheck == 0 && e.cfg.Left != nil {
-		e.dismissLeft()
+	if e.looks++; e.looks%looksPerCheck == 0 {
+		if e.cfg.Left != nil {
+			e.dismissLeft()
+		}
+		e.askAwaited()
 	}
 }
 

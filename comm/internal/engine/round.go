@@ -424,34 +424,45 @@ func (rd *Round) dismiss(p *peer) {
 }
 
 // awaited yields the members from which a receive, a probe or the round waits for
-// something. A receive from anybody waits for all.
-func (ch *Channel) awaited() iter.Seq[int] {
-	return func(yield func(int) bool) {
+// something, and then, with false, all members if a receive waits for any of them.
+func (ch *Channel) awaited() iter.Seq2[int, bool] {
+	return func(yield func(int, bool) bool) {
 		anybody := false
 		for n := range ch.q.Posted() {
 			anybody = anybody || n.Source == Any
-			if n.Source != Any && !yield(n.Source) {
+			if n.Source != Any && !yield(n.Source, true) {
 				return
 			}
 		}
 		for _, w := range ch.probes {
 			anybody = anybody || w.hint < 0
-			if w.hint >= 0 && !yield(ch.member(w.hint)) {
+			if w.hint >= 0 && !yield(ch.member(w.hint), true) {
 				return
 			}
 		}
-		for src := range ch.size {
-			if anybody && !yield(src) {
+		for i := range ch.e.slots.list {
+			if r := ch.e.slots.list[i].r; r != nil && r.ch == ch && r.halfway() && !yield(ch.member(r.peer), true) {
 				return
 			}
 		}
 		for src, l := range ch.round.lanes {
-			if (l.posted.front() != nil || l.out.front() != nil) && !yield(src) {
+			if (l.posted.front() != nil || l.out.front() != nil) && !yield(src, true) {
 				return
 			}
 		}
-		if ch.vigil.waiter != nil {
-			yield(ch.vigil.src)
+		if ch.vigil.waiter != nil && !yield(ch.vigil.src, true) {
+			return
+		}
+		for src := range ch.size {
+			if anybody && !yield(src, false) {
+				return
+			}
 		}
 	}
+}
+
+// halfway reports whether r is a message between this rank and another that needs an
+// answer of the other.
+func (r *Request) halfway() bool {
+	return r.peer >= 0 && (r.stage == announced || r.stage == filling || r.stage == fetching)
 }

@@ -34,6 +34,9 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 	case transport.Done:
 		e.done(p, h.A)
 		return mem.Buffer{}, 0
+	case transport.Left:
+		e.leftChannel(p, h.Comm)
+		return mem.Buffer{}, 0
 	case transport.Revoke:
 		if h.Len > maxVerdict {
 			return mem.Buffer{}, 0
@@ -48,6 +51,9 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 	}
 	if h.Kind == transport.Eager && h.Len <= budget { // for a broken or closed communicator
 		e.letGo(p, int(h.Len))
+	}
+	if ch == nil {
+		e.answerLeft(p, h)
 	}
 	return mem.Buffer{}, 0
 }
@@ -140,6 +146,9 @@ func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer,
 		r, kept = ch.round.receiver(m)
 	case transport.Announce:
 		ch.arrived(m)
+		return mem.Buffer{}, 0
+	case transport.Await:
+		ch.awaitedBy(m)
 		return mem.Buffer{}, 0
 	default:
 		ch.round.told(m)

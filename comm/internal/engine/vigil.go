@@ -81,8 +81,8 @@ func (v *Vigil) Await(word *atomic.Uint64, want uint64, src int) error {
 	w.vigil, w.quiet, w.hint = v, v.quiet, v.ch.World(src)
 	v.word, v.want, v.src, v.waiter = word, want, src, w
 	e.vigils = append(e.vigils, v)
-	if p := e.peer(w.hint); p.lost != nil {
-		v.dismiss(p)
+	if v.ch.gone(src) != nil {
+		v.dismiss(e.peer(w.hint))
 	}
 	err := e.await(v.ctx, w)
 	e.endVigil(v)

@@ -328,6 +328,9 @@ func (e *Engine) drive(ctx context.Context, w *Waiter, stall *alarm) {
 		if polls%pollsPerCheck == 0 && ctx.Err() != nil {
 			break
 		}
+		if polls%looksPerCheck == 0 && stall.rings() {
+			e.notice(w, stall)
+		}
 		spin := e.spin
 		if w.quiet && e.loud == 0 {
 			spin = 0
@@ -456,15 +459,31 @@ func (e *Engine) notice(w *Waiter, stall *alarm) {
 	}
 	if e.cfg.Left != nil {
 		e.dismissLeft()
-		stall.timer.Reset(stallAfter)
-		e.handOn() // what was looked at has to be armed again
+		if stall.timer != nil {
+			stall.timer.Reset(stallAfter)
+		}
 	}
+	e.askAwaited()
+	e.handOn() // what was looked at has to be armed again
 }
 
 // An alarm is the timer of one wait, set when the wait first blocks.
 type alarm struct {
 	timer *time.Timer
 	fired bool
+	since time.Time // when its driver looked at the clock first, or last told that it rang
+}
+
+// rings reports whether stallAfter has gone by for a driver that messages of others keep
+// from blocking.
+func (a *alarm) rings() bool {
+	switch now := time.Now(); {
+	case a.since.IsZero():
+		a.since = now
+	case now.Sub(a.since) >= stallAfter:
+		a.since, a.fired = now, true
+	}
+	return a.fired
 }
 
 func (a *alarm) after(e *Engine, w *Waiter) <-chan time.Time {

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// This file is how a rank hears that another has closed a communicator, and stays in
+// others. Close tells those who have asked. Who waits for long asks those that it waits for,
+// once; so a communicator that nobody waits in is closed without a message. All of that goes
+// in order with the frames of the communicator, which the answer ends.
+
+// leavers are the members of a Channel that close it, by rank in the Channel.
+type leavers struct {
+	left    map[int]bool // have closed it
+	asked   map[int]bool // will say when they do
+	inquire map[int]bool // want to hear when this rank does
+}
+
+func (l *leavers) include(rank int) bool { return len(l.left) > 0 && l.left[rank] }
+
+// note adds rank to a set that may not be made yet.
+func note(set *map[int]bool, rank int) {
+	if *set == nil {
+		*set = map[int]bool{}
+	}
+	(*set)[rank] = true
+}
+
+// gone returns why a member will not send or receive any more, nil if it may.
+func (ch *Channel) gone(rank int) error {
+	if ch.leavers.include(rank) {
+		return ErrLeft
+	}
+	return ch.e.gone(ch.World(rank))
+}
+
+// askAwaited asks all members that this rank waits for to tell when they close their
+// communicator.
+func (e *Engine) askAwaited() {
+	for _, ch := range e.channels {
+		ch.askAwaited()
+	}
+}
+
+// askAwaited asks, of those that a receive from anybody waits for, only the first: that
+// receive fails when all have left, and when the first has, the next is asked. No connection
+// is made to ask that one: it may have left before, and then it could not be told from a
+// rank that is lost.
+func (ch *Channel) askAwaited() {
+	for src, named := range ch.awaited() {
+		if src == ch.rank || ch.gone(src) != nil {
+			continue
+		}
+		p := ch.e.peer(ch.World(src))
+		if c, ok := p.tr.(transport.Connecting); ok && !named && !c.Connected(p.rank) {
+			return
+		}
+		if !ch.leavers.asked[src] && ch.usable(p) == nil {
+			note(&ch.leavers.asked, src)
+			ch.e.postBare(p, transport.Await, ch.ID)
+		}
+		if !named {
+			return
+		}
+	}
+}
+
+// awaitedBy notes that m's sender wants to hear when this rank closes ch.
+func (ch *Channel) awaitedBy(m *message) {
+	note(&ch.leavers.inquire, m.src)
+	ch.e.freeMessage(m)
+}
+
+// tellLeft tells those who have asked that ch is closed here. With the last Channel this
+// rank leaves the job, which its transports tell.
+func (ch *Channel) tellLeft() {
+	e := ch.e
+	if len(e.channels) == 0 {
+		return
+	}
+	for rank := range ch.leavers.inquire {
+		if p := e.peer(ch.World(rank)); p.tr != nil && p.lost == nil {
+			e.postBare(p, transport.Left, ch.ID)
+		}
+	}
+}
+
+// answerLeft answers a frame for a Channel that was closed here, if its sender waits for
+// an answer.
+func (e *Engine) answerLeft(p *peer, h *transport.Header) {
+	switch h.Kind {
+	case transport.Announce, transport.Coll, transport.Ready, transport.Call, transport.Await:
+		if p.tr != nil && p.lost == nil {
+			e.postBare(p, transport.Left, h.Comm)
+		}
+	}
+}
+
+// leftChannel handles the word of p that it has closed a communicator.
+func (e *Engine) leftChannel(p *peer, comm uint64) {
+	ch := e.channel(comm)
+	if ch == nil || ch.err != nil {
+		return
+	}
+	if src := ch.member(p.rank); src >= 0 && src != ch.rank {
+		note(&ch.leavers.left, src)
+		ch.depart(p)
+		ch.askAwaited()
+	}
+}
+
+// postBare sends a frame that says nothing but its kind about a communicator.
+func (e *Engine) postBare(p *peer, k transport.Kind, comm uint64) {
+	e.h = transport.Header{Kind: k, Comm: comm}
+	e.post(p, mem.Buffer{}, 0)
+}
