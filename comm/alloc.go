@@ -112,18 +112,51 @@ func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
 	}
 	if c.loans.remove(b); x.off >= 0 {
 		c.lent(-1)
-		c.giveBack(x.off)
+		c.giveBack(x)
 	}
 	return nil
 }
 
-// giveBack gives back what lies in this rank's heap. If a receive was given up into which
-// a peer may still be writing, nothing is given back any more: the next to have that
-// memory would find there what it has not written.
-func (c *Comm) giveBack(off int) {
-	if !c.e.Strays() {
-		c.memory.heap.Free(off)
+// giveBack gives back what lies in this rank's heap, when nothing strays there.
+func (c *Comm) giveBack(x loan) {
+	c.memory.late.whenOver(c.e, x.b, func() { c.memory.heap.Free(x.off) })
+}
+
+// lateWrites keeps memory into which a peer may still be writing what was given up there:
+// the next to have it would find what it has not written.
+type lateWrites struct {
+	mu   sync.Mutex
+	kept []lateWrite
+}
+
+type lateWrite struct {
+	b       Buffer
+	release func()
+}
+
+// whenOver calls release as soon as no peer writes to b any more, or the next sweep after
+// that does.
+func (l *lateWrites) whenOver(e *engine.Engine, b Buffer, release func()) {
+	if !e.Strays(b) {
+		release()
+		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = append(l.kept, lateWrite{b, release})
+}
+
+// sweep releases what no peer writes to any more.
+func (l *lateWrites) sweep(e *engine.Engine) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.kept = slices.DeleteFunc(l.kept, func(w lateWrite) bool {
+		over := !e.Strays(w.b)
+		if over {
+			w.release()
+		}
+		return over
+	})
 }
 
 // returnLoans gives back what is left when c is closed. Unless it was calm, peers may
@@ -137,7 +170,7 @@ func (c *Comm) returnLoans(calm bool) {
 	free := func() {
 		for _, x := range left {
 			if x.off >= 0 {
-				c.giveBack(x.off)
+				c.giveBack(x)
 			}
 		}
 	}
@@ -183,7 +216,7 @@ func ordinary(t Type, n int) (loan, error) {
 // heap and tells how much memory it finds; only if there is enough for all do they claim
 // it, and tell whether they could.
 func (c *Comm) lendShared(ctx context.Context, call engine.Call, size int) (x loan, err error) {
-	c.memory.pool.Sweep()
+	c.memory.sweep(c.e)
 	heap, limit := c.memory.heap, c.memory.limit()
 	off, refused := heap.Reserve(size)
 	if refused == nil {

@@ -229,19 +229,15 @@ func (t *tenant) Lend(s mem.Space, bytes int) (b Buffer, err error) {
 func (t *tenant) Return(mem.Space, Buffer) {}
 
 // leave gives back what was lent. After an error others may still be writing to what is
-// common: that is free when they have left the room, if nothing of a message is astray
-// (see giveBack of Alloc's memory).
+// common: that is free when they have left the room, and nothing of a message strays there.
 func (t *tenant) leave(err error) {
 	for _, l := range t.lent {
-		giveBack := func() {
-			if err == nil || !l.at.common || !t.c.e.Strays() {
-				t.c.staging.put(l.at, l.b)
-			}
+		put := func() { t.c.staging.put(l.at, l.b) }
+		if err == nil || !l.at.common {
+			put()
+			continue
 		}
-		if err != nil && l.at.common {
-			t.c.memory.pool.WhenVacant(t.c.block, giveBack)
-		} else {
-			giveBack()
-		}
+		m, e := t.c.memory, t.c.e
+		m.pool.WhenVacant(t.c.block, func() { m.late.whenOver(e, l.b, put) })
 	}
 }

@@ -259,51 +259,84 @@ func TestMessagesArriveWhenTheirPlacesWereRecalled(t *testing.T) {
 	}
 }
 
-// What a peer may still be writing to is not given back for others to have.
+// What a peer may still be writing to is not given back for others to have, until the peer
+// answers; what others have in the meantime is.
 func TestMemoryOfAReceiveThatWasGivenUpIsKept(t *testing.T) {
-	const n = 400_000
-	asked, goOn := make(chan bool), make(chan bool)
-	tl := tally{hook: func(rank int, h *transport.Header) {
-		if rank == 0 && h.Kind == transport.Clear { // it stands still before it writes
-			close(asked)
-			<-goOn
-		}
-	}}
-	err := tl.tallied(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		d, err := c.Dup(ctx)
-		if err != nil {
-			return err
-		}
-		defer d.Close(ctx)
-		heap, err := comm.Alloc[byte](ctx, c, n)
-		if err != nil {
-			return err
-		}
-		if c.Rank() == 0 {
-			err := wrongCause(comm.Send(ctx, d, 1, 1, make([]byte, n)), 1, errEnough.Error())
-			if err = errors.Join(err, comm.Free(ctx, c, heap)); c.Lent() != 0 {
-				return errors.Join(err, fmt.Errorf("rank 0 keeps %d allocations, want none", c.Lent()))
+	const n, later = 400_000, 5
+	for _, answers := range []bool{false, true} {
+		asked, goOn := make(chan bool), make(chan bool)
+		tl := tally{hook: func(rank int, h *transport.Header) {
+			switch {
+			case rank == 0 && h.Kind == transport.Clear: // it stands still before it writes
+				close(asked)
+				<-goOn
+			case h.Kind == transport.Flush && !answers:
+				h.Kind, h.A = transport.Credit, 0 // nothing
 			}
-			return err
+		}}
+		err := tl.tallied(t, 2, func(ctx context.Context, c *comm.Comm) error {
+			d, err := c.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			defer d.Close(ctx)
+			heap, err := comm.Alloc[byte](ctx, c, n)
+			if err != nil {
+				return err
+			}
+			if c.Rank() == 0 {
+				err = wrongCause(comm.Send(ctx, d, 1, 1, make([]byte, n)), 1, errEnough.Error())
+			} else {
+				err = giveUpRecv(ctx, d, heap, asked)
+				close(goOn)
+			}
+			if err = errors.Join(err, comm.Free(ctx, c, heap)); err != nil {
+				return err
+			}
+			for range later {
+				if err := allocAndFree(ctx, c, n); err != nil {
+					return err
+				}
+			}
+			if c.Rank() == 1 && !answers {
+				if c.Lent() != 1 {
+					err = fmt.Errorf("rank 1 keeps %d allocations, want the one that rank 0 may write to", c.Lent())
+				}
+				return errors.Join(err, c.Barrier(ctx)) // before which rank 0 does not leave
+			}
+			for c.Lent() > 0 {
+				if err := context.Cause(ctx); err != nil {
+					return fmt.Errorf("rank %d keeps %d allocations: %w", c.Rank(), c.Lent(), err)
+				}
+				c.Iprobe(comm.AnySource, comm.AnyTag) // hears the answer
+			}
+			return c.Barrier(ctx)
+		})
+		if err != nil {
+			t.Fatalf("the peer answers: %v: %v", answers, err)
 		}
-		short, cancel := context.WithCancelCause(ctx)
-		go func() {
-			<-asked
-			cancel(errEnough)
-		}()
-		_, err = comm.Recv(short, d, 0, 1, heap)
-		close(goOn)
-		if !errors.Is(err, errEnough) {
-			return fmt.Errorf("got %v, want %v", err, errEnough)
-		}
-		if err = comm.Free(ctx, c, heap); c.Lent() != 1 {
-			return errors.Join(err, fmt.Errorf("rank 1 keeps %d allocations, want the one that rank 0 may write to", c.Lent()))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
+}
+
+// giveUpRecv receives what rank 0 is asked for, and then gives it up.
+func giveUpRecv(ctx context.Context, d *comm.Comm, b []byte, asked <-chan bool) error {
+	short, cancel := context.WithCancelCause(ctx)
+	go func() {
+		<-asked
+		cancel(errEnough)
+	}()
+	if _, err := comm.Recv(short, d, 0, 1, b); !errors.Is(err, errEnough) {
+		return fmt.Errorf("got %v, want %v", err, errEnough)
+	}
+	return nil
+}
+
+func allocAndFree(ctx context.Context, c *comm.Comm, n int) error {
+	b, err := comm.Alloc[byte](ctx, c, n)
+	if err != nil {
+		return err
+	}
+	return comm.Free(ctx, c, b)
 }
 
 // Messages of all lengths from and to memory of all kinds, in windows, both ways at once,

@@ -32,7 +32,8 @@
 //
 // send and recv are the same slice (in place) or do not overlap. A call returns
 // only when nothing touches its buffers any more, after an error too; after an
-// error, peers may still write to memory from Alloc until Close. Arguments that
+// error, a peer may still write to memory from Alloc until it has answered or left, so
+// that Free and Close keep that memory from others until then. Arguments that
 // mean nothing on a rank are ignored and may be nil.
 //
 // Vectors that are used again and again are best taken from Alloc: ranks of one host

@@ -81,7 +81,7 @@ func (c *Comm) Lent() int {
 	if c.memory == nil {
 		return 0
 	}
-	c.memory.pool.Sweep()
+	c.memory.sweep(c.e)
 	return c.memory.heap.Len()
 }
 

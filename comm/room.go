@@ -21,6 +21,14 @@ type hostMemory struct {
 	heap  *node.Heap
 	limit func() seg.Limit
 	shm   *shm.Transport
+	late  lateWrites
+}
+
+// sweep does what has waited for peers to have done with memory of this rank, where they
+// have.
+func (m *hostMemory) sweep(e *engine.Engine) {
+	m.pool.Sweep()
+	m.late.sweep(e)
 }
 
 // How often a rank looks at a word before it lets others go on: some microseconds,
@@ -69,7 +77,7 @@ func (p *process) take() node.Token {
 func (p *process) give(t node.Token) {
 	if p.memory != nil {
 		p.memory.pool.Give(t)
-		p.memory.pool.Sweep()
+		p.memory.sweep(p.e)
 	}
 }
 

@@ -38,11 +38,13 @@ const (
 	Revoke        // Comm is broken; the payload says why
 	Await         // "I wait for you on Comm": Left answers as soon as Comm is closed there
 	Left          // the sender has closed Comm: it neither sends nor receives anything there any more
+	Flush         // "do you still write where I have told you to?"; A: a number
+	Flushed       // answer to Flush: not any more; A: the number
 	Goodbye       // the sender leaves in good order; nothing follows
 	numKinds
 )
 
-var kindNames = [numKinds]string{"none", "eager", "announce", "clear", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "await", "left", "goodbye"}
+var kindNames = [numKinds]string{"none", "eager", "announce", "clear", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "await", "left", "flush", "flushed", "goodbye"}
 
 func (k Kind) String() string {
 	if k >= numKinds {

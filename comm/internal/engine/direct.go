@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -66,17 +67,46 @@ func (e *Engine) done(p *peer, token uint64) {
 }
 
 // recall takes back the place of r's buffer, if p may know one. If p writes there, or
-// helped to before the message went the other way, it may be in the midst of it.
+// helped to before the message went the other way, it may be in the midst of it: then p is
+// asked to answer when it is not.
 func (e *Engine) recall(p *peer, r *Request) {
 	if !r.told {
 		return
 	}
 	p.direct.Recall()
 	if p.lost == nil && (r.stage == filling || r.stage == fetching) {
-		e.strays.Store(true)
+		e.flushes++
+		e.strays = append(e.strays, stray{p, r.buf.Raw(), e.flushes})
+		e.h = transport.Header{Kind: transport.Flush, A: e.flushes}
+		e.post(p, mem.Buffer{}, 0)
 	}
 }
 
-// Strays reports whether a peer may be writing to the buffer of a receive that was given
-// up.
-func (e *Engine) Strays() bool { return e.strays.Load() }
+// A stray is a buffer that was given up while a peer was writing to it, and may still be.
+type stray struct {
+	p     *peer
+	b     mem.Buffer
+	flush uint64 // what its answer has to be
+}
+
+// answerFlush answers a Flush. Whatever this rank copies, it does not copy in the midst of
+// a frame's arrival, and before the next piece it looks whether the place still holds.
+func (e *Engine) answerFlush(p *peer, h *transport.Header) {
+	if p.tr != nil && p.lost == nil {
+		e.h = transport.Header{Kind: transport.Flushed, A: h.A}
+		e.post(p, mem.Buffer{}, 0)
+	}
+}
+
+// flushed notes that p writes no more to what it was asked about up to a Flush.
+func (e *Engine) flushed(p *peer, flush uint64) {
+	e.strays = slices.DeleteFunc(e.strays, func(s stray) bool { return s.p == p && s.flush <= flush })
+}
+
+// Strays reports whether a peer may be writing to b, as to the buffer of a receive that was
+// given up: until it has answered, or left.
+func (e *Engine) Strays(b mem.Buffer) bool {
+	e.lock()
+	defer e.unlock()
+	return slices.ContainsFunc(e.strays, func(s stray) bool { return mem.Overlap(s.b, b) })
+}

@@ -87,7 +87,8 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 		for _, lies := range []bool{false, true} {
 			reaching(t, lies, func(t *testing.T, ch *engine.Channel, x *reach) {
 				const size = 1 << 20
-				ch.Irecv(1, 3, mem.Bytes(make([]byte, size)))
+				b := mem.Bytes(make([]byte, size))
+				ch.Irecv(1, 3, b)
 				x.send(transport.Header{Kind: transport.Announce, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere, Flags: uint8(mem.U8)})
 				x.progress()
 				if len(x.copies) != 1 {
@@ -101,8 +102,27 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 					}
 				}
 				ch.Close()
-				if got := x.engine.Strays(); got != lies {
+				if got := x.engine.Strays(b); got != lies {
 					t.Errorf("the buffer is shared: %v; recalled: %v; the peer may write to it: %v", lies, recalled, got)
+				}
+				if x.engine.Strays(mem.Bytes(make([]byte, size))) {
+					t.Error("the peer may write to another buffer")
+				}
+				if lies {
+					last := x.sent[len(x.sent)-1]
+					if last.Kind != transport.Flush {
+						t.Fatalf("%+v was sent last, want a Flush", last)
+					}
+					x.send(transport.Header{Kind: transport.Flushed, A: last.A - 1})
+					x.progress()
+					if !x.engine.Strays(b) {
+						t.Error("an answer to something else was taken for the one")
+					}
+					x.send(transport.Header{Kind: transport.Flushed, A: last.A})
+					x.progress()
+				}
+				if x.engine.Strays(b) {
+					t.Error("the peer may write to the buffer when it has answered")
 				}
 			})
 		}

@@ -57,7 +57,6 @@ type Engine struct {
 	cfg    Config
 	flight *seg.Rank    // nil without a host segment
 	want   atomic.Int32 // goroutines that want mu: a driver lets them have it
-	strays atomic.Bool  // a peer may be writing to a buffer that was given up
 
 	mu         sync.Mutex
 	transports []transport.Transport
@@ -73,6 +72,8 @@ type Engine struct {
 	next       uint32 // counter of the next context id made here
 	slots      slots
 	scratch    scratch
+	strays     []stray
+	flushes    uint64
 	lent       int        // pieces of ferries
 	messages   []*message // free
 	requests   []*Request // free

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"gompi/comm/internal/match"
@@ -78,6 +79,7 @@ func (e *Engine) lose(rank int, err error, known bool) {
 	}
 	e.lost++
 	p.lost = err
+	e.flushed(p, math.MaxUint64)
 	for _, ch := range e.channels {
 		ch.dismiss(p, known)
 	}

@@ -34,6 +34,12 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 	case transport.Done:
 		e.done(p, h.A)
 		return mem.Buffer{}, 0
+	case transport.Flush:
+		e.answerFlush(p, h)
+		return mem.Buffer{}, 0
+	case transport.Flushed:
+		e.flushed(p, h.A)
+		return mem.Buffer{}, 0
 	case transport.Left:
 		e.leftChannel(p, h.Comm)
 		return mem.Buffer{}, 0
