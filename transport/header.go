@@ -30,7 +30,7 @@ const (
 	Clear         // answer to Announce or Offer: send it; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: so many pieces of it first, or more of them, 0 for all
 	Data          // payload of an announced or offered message, all that was asked for or a part; A: receiver's token
 	Done          // it has been copied from or to the place that was told; A: token of who told it
-	Credit        // A: bytes of point-to-point, B: of collective payload that the receiver has let go
+	Credit        // A: cost of point-to-point, B: of collective messages that the receiver has let go
 	Coll          // one message of a collective; Seq: its number, A and B: the call
 	Ready         // a receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 if it is to be offered
 	Offer         // answer to Ready in the place of Coll: the payload waits at the sender; Seq as Coll, A: bytes, B: sender's token

@@ -28,15 +28,21 @@ const (
 	// point-to-point limit, because the receive is nearly always posted, so the
 	// payload is read straight into place.
 	roundEager = 256 << 10
-	// budget bounds the eager payload that a rank may have sent to one peer and
-	// that the peer has not let go: of point-to-point messages, and of the
-	// collectives of each communicator. Were it one for all communicators, a peer
+	// budget bounds what a rank may have sent to one peer without asking and the
+	// peer has not let go, as cost counts it: of point-to-point messages, and of
+	// the collectives of each communicator. Were it one for all communicators, a peer
 	// that calls their collectives in another order would wait for ever.
 	budget = 4 << 20
+	// recordSize is about what is kept of a message besides its payload while it
+	// waits for its receive: a record and the least piece of scratch.
+	recordSize = 256
 	// pieceSize is how much of a message is received before it is reduced: small
 	// enough to be reduced from the second-level cache.
 	pieceSize = 128 << 10
 )
+
+// cost is what a message with a payload of n bytes takes where nobody receives it yet.
+func cost(n int) int { return n + recordSize }
 
 // Config says who a rank is and how it waits.
 type Config struct {
@@ -134,7 +140,7 @@ type peer struct {
 	direct transport.Direct    // tr, if it is one
 	lost   error               // why nothing can be sent to it any more
 	fate   error               // how its process ended after it had left, as the launcher says
-	// Bytes of eager point-to-point payload: sent and not yet let go by the peer,
+	// The cost of eager point-to-point messages: sent and not yet let go by the peer,
 	// and received from it, let go, and not yet told.
 	out, free int
 }
@@ -199,11 +205,10 @@ func (e *Engine) post(p *peer, b mem.Buffer, token uint64) bool {
 	return p.tr.Send(p.rank, &e.h, b, token)
 }
 
-// letGo notes that n bytes of eager payload from p are no longer held here, and
-// tells p when enough has come together. Only payload is counted, so a rank
-// that floods another with empty messages is not held back.
+// letGo notes that an eager message of n bytes from p is no longer held here, and
+// tells p when enough has come together.
 func (e *Engine) letGo(p *peer, n int) {
-	p.free += n
+	p.free += cost(n)
 	if p.free < budget/4 || p.tr == nil || p.lost != nil {
 		return
 	}

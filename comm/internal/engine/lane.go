@@ -16,8 +16,8 @@ type lane struct {
 	readies fifo[readiness] // of the peer, for long messages
 	early   fifo[earlyCall]
 	newest  uint64 // number of the last of early, also when it is gone
-	owed    int    // bytes of short messages that the peer has not let go
-	free    int    // bytes of the peer's let go, and not yet told
+	owed    int    // cost of short messages that the peer has not let go
+	free    int    // cost of the peer's let go, and not yet told
 }
 
 // A readiness is what a Ready frame has said.
@@ -70,10 +70,10 @@ func (l *lane) admit(r *Request) (admitted, offered bool) {
 		}
 		return true, l.readies.pop().offer
 	}
-	if r.size > 0 && l.owed+r.size > budget {
+	if l.owed+cost(r.size) > budget {
 		return false, false
 	}
-	l.owed += r.size
+	l.owed += cost(r.size)
 	return true, false
 }
 
@@ -92,7 +92,7 @@ func (l *lane) letGo(n int) {
 	if n > roundEager {
 		return
 	}
-	l.free += n
+	l.free += cost(n)
 	if l.free < budget/4 || l.p.tr == nil || l.p.lost != nil {
 		return
 	}

@@ -49,13 +49,13 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	if !p.now(&e.h, b.Raw()) {
 		return false
 	}
-	p.out += size
+	p.out += cost(size)
 	return true
 }
 
 // eager reports whether a message to p may be sent before it is received.
 func (ch *Channel) eager(p *peer, size int) bool {
-	return size <= ch.e.cfg.Eager && p.out+size <= budget
+	return size <= ch.e.cfg.Eager && p.out+cost(size) <= budget
 }
 
 // Recv receives a message from src with tag, either of which may be Any, into b. If ctx
@@ -301,7 +301,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 		e.post(p, mem.Buffer{}, 0)
 		return
 	}
-	p.out += r.size
+	p.out += cost(r.size)
 	e.h.Kind = transport.Eager
 	if p.now(&e.h, b.Raw()) || e.give(p, r, b.Raw()) {
 		e.finish(r, nil)
