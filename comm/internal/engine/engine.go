@@ -69,7 +69,8 @@ type Engine struct {
 	peers      table
 	recent     *peer // the one last looked up
 	lost       int   // peers that are lost
-	doomed     bool  // the launcher ends the job, or is gone
+	suspects   []suspect
+	doomed     bool // the launcher ends the job, or is gone
 	channels   map[uint64]*Channel
 	latest     *Channel           // the one last looked up, nil if it is closed
 	closed     ids                // of closed channels: what still arrives is dropped
@@ -250,6 +251,9 @@ func (e *Engine) poll(hint int) int {
 	}
 	if e.cfg.Boot != nil && e.cfg.Boot.Pending() {
 		n += e.news()
+	}
+	if len(e.suspects) > 0 {
+		n += e.judgeSuspects()
 	}
 	return n + e.look()
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gompi/comm/internal/match"
@@ -15,26 +16,65 @@ import (
 // word about it counts.
 
 // Lost implements transport.Sink.
-func (e *Engine) Lost(rank int, err error) { e.lose(rank, e.reason(e.peer(rank), err), false) }
+func (e *Engine) Lost(rank int, err error) {
+	if p := e.peer(rank); !e.suspected(p, err) {
+		e.lose(rank, e.reason(p, err), false)
+	}
+}
 
 // verdictTime is how long the loss of a peer waits for the launcher to say how
 // the peer ended. A killed process is reaped within milliseconds of its
 // connections' end; a cut network has no such news to wait for.
 const verdictTime = 500 * time.Millisecond
 
-// reason returns why a transport failed with p. What the launcher knows of p
-// counts more, and is waited for, with all else at rest: then every rank gives
-// the true reason, and none can end because of a death that the launcher has not
-// heard of yet, and be taken for the first to fail.
-func (e *Engine) reason(p *peer, err error) error {
-	if b := e.cfg.Boot; b != nil && p.lost == nil {
-		if b.Pending() {
-			e.news()
-		}
-		if errors.Is(err, transport.ErrCut) || errors.Is(err, transport.ErrUnreachable) {
-			e.awaitNews(p, time.Now().Add(verdictTime))
+// A suspect is a peer that a transport has lost, while the launcher may yet say why. What
+// the launcher knows counts more: so every rank gives the true reason, and none can end
+// because of a death that the launcher has not heard of yet, and be taken for the first to
+// fail. Until then what waits for the peer goes on waiting, and all else goes on.
+type suspect struct {
+	p   *peer
+	err error
+	due time.Time
+}
+
+// suspected reports whether the launcher has to be waited for before err counts, with which
+// a transport has failed with p.
+func (e *Engine) suspected(p *peer, err error) bool {
+	b := e.cfg.Boot
+	if b == nil || p.lost != nil {
+		return false
+	}
+	if b.Pending() {
+		e.news()
+	}
+	if p.lost != nil || e.doomed || !errors.Is(err, transport.ErrCut) && !errors.Is(err, transport.ErrUnreachable) {
+		return false
+	}
+	if !slices.ContainsFunc(e.suspects, func(s suspect) bool { return s.p == p }) {
+		e.suspects = append(e.suspects, suspect{p, err, time.Now().Add(verdictTime)})
+		if d := e.driver; d != nil && d.parked {
+			e.prod(d) // it sleeps without a bound
 		}
 	}
+	return true
+}
+
+// judgeSuspects ends the wait for what the launcher says of suspects, where that has lasted
+// long enough. It returns of how many.
+func (e *Engine) judgeSuspects() (n int) {
+	for now := time.Now(); len(e.suspects) > 0; n++ {
+		s := e.suspects[0] // the first to be due
+		if s.p.lost == nil && !e.doomed && now.Before(s.due) {
+			return n
+		}
+		e.suspects = slices.Delete(e.suspects, 0, 1)
+		e.lose(s.p.rank, s.err, false)
+	}
+	return n
+}
+
+// reason returns why a transport failed with p, which is no suspect.
+func (e *Engine) reason(p *peer, err error) error {
 	switch {
 	case p.lost != nil:
 		return p.lost
@@ -57,14 +97,6 @@ func (e *Engine) awaitFate(p *peer) error {
 		e.news()
 	}
 	return p.fate
-}
-
-// awaitNews waits until the launcher has told that p is lost, that the job ends,
-// or nothing.
-func (e *Engine) awaitNews(p *peer, deadline time.Time) {
-	for p.lost == nil && !e.doomed && e.cfg.Boot.Await(time.Until(deadline)) {
-		e.news()
-	}
 }
 
 // lose handles the loss of a peer, of which the first reason counts. known says
@@ -128,7 +160,7 @@ func (ch *Channel) depart(p *peer) {
 	ch.q.DropSource(src, func(n *match.Recv[Request]) { e.finish(n.Val, ErrLeft) })
 	for i := range e.slots.list {
 		r := e.slots.list[i].r
-		if r != nil && r.ch == ch && r.peer == p.rank && r.round == nil && r.halfway() {
+		if r != nil && r.ch == ch && r.peer == p.rank && r.round == nil && (r.halfway() || r.stage == queued) {
 			e.abandon(r, ErrLeft)
 		}
 	}

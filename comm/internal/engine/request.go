@@ -28,7 +28,7 @@ const (
 	fetching        // a receive that copies its payload from where the sender has it
 	landing         // a receive whose payload is there, to be stored by a device
 	announced       // a send whose receiver has not asked for all of it yet
-	queued          // a collective send that waits for credit or for its receiver
+	queued          // a collective send that waits for credit or for its receiver, or what waits for its peer's fate
 	leaving         // a send whose buffer the transport holds
 	storing         // a send that copies its payload to where the receiver wants it
 )

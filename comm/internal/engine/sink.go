@@ -322,6 +322,15 @@ func (r *Request) expected() int {
 	return r.asked - r.got
 }
 
+// hangOn leaves r, of which the transport has let go, to what becomes of its peer.
+func (e *Engine) hangOn(r *Request) {
+	if r.due--; r.ferry != nil {
+		r.ferry.returned()
+	} else {
+		r.stage = queued
+	}
+}
+
 // Sent implements transport.Sink.
 func (e *Engine) Sent(token uint64, err error) {
 	r, _ := e.slots.get(token)
@@ -329,7 +338,12 @@ func (e *Engine) Sent(token uint64, err error) {
 		return
 	}
 	if err != nil && r != nil {
-		err = e.reason(e.peer(r.peer), err)
+		p := e.peer(r.peer)
+		if e.suspected(p, err) {
+			e.hangOn(r)
+			return
+		}
+		err = e.reason(p, err)
 	}
 	switch {
 	case r == nil || r.due == 0 && r.stage != fetching && r.stage != storing:

@@ -158,7 +158,7 @@ func (e *Engine) rests(w *Waiter) bool {
 // busy reports whether something is under way that needs polling even if nobody
 // waits for it.
 func (e *Engine) busy() bool {
-	return e.pending > 0 || e.late || e.unsent()
+	return e.pending > 0 || e.late || len(e.suspects) > 0 || e.unsent()
 }
 
 // unsent reports whether a transport has something that needs Poll to leave.
@@ -175,6 +175,11 @@ func (e *Engine) unsent() bool {
 func (e *Engine) deadline() (d time.Duration) {
 	for _, t := range e.restless {
 		if n := time.Duration(t.Deadline()); n > 0 && (d == 0 || n < d) {
+			d = n
+		}
+	}
+	if len(e.suspects) > 0 {
+		if n := max(time.Until(e.suspects[0].due), 1); d == 0 || n < d {
 			d = n
 		}
 	}

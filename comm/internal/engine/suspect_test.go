@@ -1,0 +1,86 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gompi/comm/internal/engine"
+	"gompi/internal/boot"
+	"gompi/internal/mem"
+	"gompi/transport"
+	"gompi/transport/inproc"
+)
+
+// A cutter is a script whose peers are all cut off at the first Poll.
+type cutter struct {
+	*script
+	peers int
+}
+
+func (c *cutter) Poll(int) int {
+	n := c.peers
+	for ; c.peers > 0; c.peers-- {
+		c.sink.Lost(c.peers, transport.ErrCut)
+	}
+	return n
+}
+
+// A silent launcher has nothing to say, however long it is listened to.
+type silent struct{ boot.Boot }
+
+func (s silent) Await(d time.Duration) bool {
+	time.Sleep(d)
+	return s.Pending()
+}
+
+// cutOff runs f as rank 0, whose peers are all cut off at once. The launcher knows
+// nothing of that.
+func cutOff(t *testing.T, peers int, f func(t *testing.T, boots []boot.Boot, ch *engine.Channel)) {
+	synctest.Test(t, func(t *testing.T) {
+		boots, p := boot.Group(1+peers), inproc.NewParker()
+		e := engine.New(engine.Config{Rank: 0, Size: 1 + peers, Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
+			Yield: func() {}, Eager: engine.DefaultEager})
+		boots[0].SetWake(p.Wake)
+		e.Use(&cutter{&script{sink: e}, peers})
+		ch := e.Open(1, nil)
+		f(t, boots, ch)
+		ch.Close()
+		if err := e.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// However many are cut off, they are waited for at the same time, and a context ends in it.
+func TestManyPeersCutOffAreWaitedForTogether(t *testing.T) {
+	cutOff(t, 64, func(t *testing.T, _ []boot.Boot, ch *engine.Channel) {
+		start, b := time.Now(), mem.Bytes(make([]byte, 8))
+		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := ch.Recv(short, 1, 0, b); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 200*time.Millisecond {
+			t.Errorf("a context of 100 ms: got %v after %v", err, time.Since(start))
+		}
+		_, err := ch.Recv(t.Context(), 64, 0, b)
+		if !errors.Is(err, engine.ErrRevoked) || !strings.Contains(err.Error(), transport.ErrCut.Error()) {
+			t.Errorf("got %v, want a revocation because of %v", err, transport.ErrCut)
+		}
+		if d := time.Since(start); d > time.Second { // of the bubble's clock
+			t.Errorf("it took %v", d)
+		}
+	})
+}
+
+// What the launcher says in time counts more than that the connection is cut.
+func TestLauncherSaysWhyAPeerIsCutOff(t *testing.T) {
+	cutOff(t, 3, func(t *testing.T, boots []boot.Boot, ch *engine.Channel) {
+		time.AfterFunc(200*time.Millisecond, func() { boots[2].(*boot.Member).Die("was eaten") })
+		_, err := ch.Recv(t.Context(), 2, 0, mem.Bytes(make([]byte, 8)))
+		if err == nil || !strings.Contains(err.Error(), "was eaten") {
+			t.Errorf("got %v, want what the launcher says", err)
+		}
+	})
+}
