@@ -87,9 +87,9 @@
 //   - A rank that dies or is cut off breaks every Comm it is in, everywhere, at
 //     once: pending and later operations return ErrRevoked with the cause.
 //   - Messages to and from a rank that has closed the Comm fail with ErrLeft; a
-//     collective that waits for it breaks the Comm. A rank that waits hears of it
-//     within a second, but for a receive from AnySource with a rank of another host
-//     that it never had to do with.
+//     collective that waits for it breaks the Comm. That rank answers from inside any
+//     call it makes. A receive from AnySource fails when all have; of ranks on other
+//     hosts that it never had to do with, it does not hear.
 //   - A context that ends before a Recv or Probe has matched a message cancels
 //     only that call; one that has ended before the call matches nothing. Later, or
 //     in a collective, it breaks the Comm: others count on this rank. The ctx of

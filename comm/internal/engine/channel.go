@@ -97,6 +97,7 @@ func (ch *Channel) Close() {
 func (ch *Channel) forget() {
 	ch.e.lock()
 	defer ch.e.exit()
+	ch.noteInquirers()
 	ch.fail(ErrClosed)
 	delete(ch.e.channels, ch.ID)
 	ch.e.latest = nil
@@ -267,7 +268,7 @@ func (ch *Channel) usable(p *peer) error {
 	if p.lost != nil {
 		return fmt.Errorf("%w", p.lost)
 	}
-	if ch.leavers.include(ch.member(p.rank)) {
+	if len(ch.leavers.left) > 0 && ch.leavers.left[ch.member(p.rank)] {
 		return ErrLeft
 	}
 	if p.tr == nil {

@@ -70,7 +70,7 @@ type Engine struct {
 	recent     *peer // the one last looked up
 	lost       int   // peers that are lost
 	suspects   []suspect
-	doomed     bool // the launcher ends the job, or is gone
+	doomed     bool // the launcher ends the job, or is gone, or this rank leaves: nothing is waited for that it may say
 	channels   map[uint64]*Channel
 	latest     *Channel           // the one last looked up, nil if it is closed
 	closed     ids                // of closed channels: what still arrives is dropped

@@ -6,9 +6,10 @@ import (
 )
 
 // This file is how a rank hears that another has closed a communicator, and stays in
-// others. Close tells those who have asked. Who waits for long asks those that it waits for,
-// once; so a communicator that nobody waits in is closed without a message. All of that goes
-// in order with the frames of the communicator, which the answer ends.
+// others. Close tells those who have asked, or whose frames show that they wait. Who waits
+// for long asks those that it waits for, once; so a communicator that nobody waits in is
+// closed without a message. All of that goes in order with the frames of the communicator,
+// which the answer ends.
 
 // leavers are the members of a Channel that close it, by rank in the Channel.
 type leavers struct {
@@ -70,6 +71,18 @@ func (ch *Channel) askAwaited() {
 func (ch *Channel) awaitedBy(m *message) {
 	note(&ch.leavers.inquire, m.src)
 	ch.e.freeMessage(m)
+}
+
+// noteInquirers notes whose messages or calls have come and are not answered.
+func (ch *Channel) noteInquirers() {
+	for n := range ch.q.Arrived() {
+		if m := n.Val; m.kind == transport.Announce && !m.local {
+			note(&ch.leavers.inquire, m.src)
+		}
+	}
+	for _, l := range ch.round.ahead {
+		note(&ch.leavers.inquire, l.src)
+	}
 }
 
 // tellLeft tells those who have asked that ch is closed here. With the last Channel this

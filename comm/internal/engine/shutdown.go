@@ -11,6 +11,8 @@ import (
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.lock()
 	defer e.unlock()
+	e.doomed = true
+	e.judgeSuspects()
 	e.dismissBackground()
 	if e.timer != nil {
 		e.timer.Stop()

@@ -31,10 +31,6 @@ import (
 // come for without being asked it has no hurry: to put it where it hears of them
 // and to wake it costs more than they do (see urgency.go).
 
-// stallAfter is how long a rank waits in a collective before it tells those it
-// waits for what it waits in.
-const stallAfter = 200 * time.Millisecond
-
 type drivers struct {
 	restless []transport.Restless
 	driver   *Waiter
@@ -444,70 +440,4 @@ func (e *Engine) alarmClock(w *Waiter) <-chan time.Time {
 		w.alarm.Reset(d)
 	}
 	return w.alarm.C
-}
-
-// notice acts on a wait that has lasted long.
-func (e *Engine) notice(w *Waiter, stall *alarm) {
-	if !stall.fired {
-		return
-	}
-	stall.fired = false
-	e.judge()
-	if !w.ready.Load() {
-		e.record(w)
-		switch {
-		case w.round != nil:
-			w.round.stalled()
-		case w.vigil != nil:
-			w.vigil.stalled()
-		}
-	}
-	if e.cfg.Left != nil {
-		e.dismissLeft()
-		if stall.timer != nil {
-			stall.timer.Reset(stallAfter)
-		}
-	}
-	e.askAwaited()
-	e.handOn() // what was looked at has to be armed again
-}
-
-// An alarm is the timer of one wait, set when the wait first blocks.
-type alarm struct {
-	timer *time.Timer
-	fired bool
-	since time.Time // when its driver looked at the clock first, or last told that it rang
-}
-
-// rings reports whether stallAfter has gone by for a driver that messages of others keep
-// from blocking.
-func (a *alarm) rings() bool {
-	switch now := time.Now(); {
-	case a.since.IsZero():
-		a.since = now
-	case now.Sub(a.since) >= stallAfter:
-		a.since, a.fired = now, true
-	}
-	return a.fired
-}
-
-func (a *alarm) after(e *Engine, w *Waiter) <-chan time.Time {
-	if w.quiet && w.round == nil && w.vigil == nil && e.cfg.Left == nil {
-		return nil // the background waiter has nothing to tell anybody
-	}
-	switch {
-	case a.timer != nil: // set already
-	case w.timer == nil:
-		w.timer = time.NewTimer(stallAfter)
-	default:
-		w.timer.Reset(stallAfter)
-	}
-	a.timer = w.timer
-	return a.timer.C
-}
-
-func (a *alarm) stop() {
-	if a.timer != nil {
-		a.timer.Stop()
-	}
 }
