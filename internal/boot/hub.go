@@ -14,6 +14,7 @@ import (
 	"gompi/internal/accept"
 	"gompi/internal/boot/wire"
 	"gompi/internal/challenge"
+	"gompi/internal/seal"
 )
 
 // A hub is what rank 0 has when no agent is there: it stands in for one. Every
@@ -50,7 +51,7 @@ func howLost(err error) string {
 	switch {
 	case errors.Is(err, syscall.ETIMEDOUT), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "is out of reach: " + err.Error()
-	case errors.Is(err, wire.ErrFrame):
+	case errors.Is(err, wire.ErrFrame), errors.Is(err, seal.ErrForged):
 		return "said what nobody understands: " + err.Error()
 	}
 	return "ended without closing its communicators"
@@ -71,9 +72,9 @@ const (
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4}
 
 // hubDoor is where a rank and rank 0 make sure of each other. The rank says which
-// it is.
+// it is. All that they say then is sealed.
 func hubDoor(secret *[32]byte) challenge.Door {
-	return challenge.Door{Greeting: "gompihub3", Secret: secret, Says: 4}
+	return challenge.Door{Greeting: "gompihub4", Secret: secret, Says: 4}
 }
 
 // newHub starts a hub for size ranks, and returns rank 0's own connection to it.
@@ -101,15 +102,16 @@ func (h *hub) greet(conn net.Conn) func() {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetKeepAliveConfig(keepAlive) // without it a lost host is noticed by its data connections
 	}
-	says, err := hubDoor(&h.secret).Answer(conn)
+	session, err := hubDoor(&h.secret).Answer(conn)
 	if err != nil {
 		return nil
 	}
-	rank := int(binary.LittleEndian.Uint32(says))
+	rank := int(binary.LittleEndian.Uint32(session.Says))
 	if rank < 1 || rank >= h.size {
 		return nil
 	}
-	return func() { h.converse(&guest{rank: rank, conn: conn}) }
+	sealed := seal.NewConn(conn, session.Send, session.Receive)
+	return func() { h.converse(&guest{rank: rank, conn: sealed}) }
 }
 
 // converse listens to a rank until it is gone.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/internal/env"
+	"gompi/internal/seal"
 )
 
 const (
@@ -118,12 +119,12 @@ func connect(ctx context.Context, secret *[32]byte, rank int, at string) (net.Co
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	_, err = hubDoor(secret).Call(conn, binary.LittleEndian.AppendUint32(nil, uint32(rank)))
+	session, err := hubDoor(secret).Call(conn, binary.LittleEndian.AppendUint32(nil, uint32(rank)))
 	if !stop() || err != nil {
 		conn.Close()
 		return nil, errors.Join(fmt.Errorf("%s", at), err)
 	}
-	return conn, nil
+	return seal.NewConn(conn, session.Send, session.Receive), nil
 }
 
 // listen listens for the other ranks, on loopback if all are on this host.

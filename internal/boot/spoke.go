@@ -13,6 +13,7 @@ import (
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/route"
+	"gompi/internal/seal"
 )
 
 // A spoke is the Boot of a rank that has no agent: its connection to the hub of
@@ -279,8 +280,8 @@ func (s *spoke) Abort(code int, reason string) error {
 func (s *spoke) Goodbye() error {
 	s.info.flight.Leave()
 	s.send(&wire.Leave{}) // if the hub is gone there is nobody to be told
-	if tcp, ok := s.conn.(*net.TCPConn); ok {
-		tcp.CloseWrite() // the hub closes it; what it has sent must not meet a closed door
+	if half, ok := s.conn.(*seal.Conn); ok {
+		half.CloseWrite() // the hub closes it; what it has sent must not meet a closed door
 	}
 	s.mu.Lock()
 	s.closing = true

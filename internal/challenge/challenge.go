@@ -6,8 +6,10 @@
 //	caller -> callee  MAC over all of that
 //	callee -> caller  MAC over the same, with another label
 //
-// The caller proves itself first, so that a stranger learns nothing. Deadlines
-// are the connection's: its owner sets them.
+// The caller proves itself first, so that a stranger learns nothing. Somebody between
+// the two may hand on all of this; what they say afterwards is safe from him if they
+// seal it with the keys that both have then. Deadlines are the connection's: its owner
+// sets them.
 package challenge
 
 import (
@@ -17,7 +19,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
+
+	"gompi/internal/seal"
 )
 
 // NonceSize is the size of what each side makes up.
@@ -37,38 +42,45 @@ type Door struct {
 	Says     int       // how many bytes the caller says of itself
 }
 
-// Call is the caller's side. It returns how long the callee took to answer the
-// proof, a round trip.
-func (d Door) Call(conn io.ReadWriter, says []byte) (time.Duration, error) {
+// A Session is what the two ends have when they are sure of each other.
+type Session struct {
+	Says          []byte        // what the caller says of itself
+	RoundTrip     time.Duration // how long the callee took to answer the proof; the caller's alone
+	Send, Receive seal.Key      // for what this end says, and for what it hears
+}
+
+// Call is the caller's side.
+func (d Door) Call(conn io.ReadWriter, says []byte) (*Session, error) {
 	if len(says) != d.Says {
-		return 0, fmt.Errorf("%d bytes to say: want %d", len(says), d.Says)
+		return nil, fmt.Errorf("%d bytes to say: want %d", len(says), d.Says)
 	}
 	hello := append([]byte(d.Greeting), says...)
 	hello = append(hello, nonce()...)
 	if _, err := conn.Write(hello); err != nil {
-		return 0, err
+		return nil, err
 	}
 	theirs := make([]byte, NonceSize)
 	if _, err := io.ReadFull(conn, theirs); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrSilent, err)
+		return nil, fmt.Errorf("%w: %w", ErrSilent, err)
 	}
 	start := time.Now()
 	if _, err := conn.Write(d.mac("caller", hello, theirs)); err != nil {
-		return 0, err
+		return nil, err
 	}
 	proof := make([]byte, sha256.Size)
 	if _, err := io.ReadFull(conn, proof); err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrSecret, err) // that is how it refuses ours
+		return nil, fmt.Errorf("%w: %w", ErrSecret, err) // that is how it refuses ours
 	}
 	if !hmac.Equal(proof, d.mac("callee", hello, theirs)) {
-		return 0, ErrSecret
+		return nil, ErrSecret
 	}
-	return time.Since(start), nil
+	session := &Session{Says: says, RoundTrip: time.Since(start)}
+	session.Send, session.Receive = d.keys(hello, theirs)
+	return session, nil
 }
 
-// Answer is the callee's side. It returns what the caller says of itself, once
-// that is proved.
-func (d Door) Answer(conn io.ReadWriter) (says []byte, err error) {
+// Answer is the callee's side.
+func (d Door) Answer(conn io.ReadWriter) (*Session, error) {
 	n := len(d.Greeting)
 	hello := make([]byte, n+d.Says+NonceSize)
 	if _, err := io.ReadFull(conn, hello); err != nil {
@@ -88,8 +100,17 @@ func (d Door) Answer(conn io.ReadWriter) (says []byte, err error) {
 	if !hmac.Equal(proof, d.mac("caller", hello, mine)) {
 		return nil, ErrSecret
 	}
-	_, err = conn.Write(d.mac("callee", hello, mine))
-	return hello[n : n+d.Says], err
+	if _, err := conn.Write(d.mac("callee", hello, mine)); err != nil {
+		return nil, err
+	}
+	session := &Session{Says: hello[n : n+d.Says]}
+	session.Receive, session.Send = d.keys(hello, mine)
+	return session, nil
+}
+
+// keys returns what seals what the two sides say from now on.
+func (d Door) keys(hello, nonce []byte) (caller, callee seal.Key) {
+	return seal.Keys(d.Secret[:], slices.Concat(hello, nonce))
 }
 
 // mac is the proof of one side. The sides' labels differ, so that no proof can

@@ -7,6 +7,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"gompi/internal/seal"
 )
 
 // meet lets a caller and a callee meet on a connection.
@@ -18,9 +20,12 @@ func meet(caller, callee Door, says string) (heard string, called, answered erro
 		a.Close()
 		done <- err
 	}()
-	got, answered := callee.Answer(b)
+	session, answered := callee.Answer(b)
 	b.Close()
-	return string(got), <-done, answered
+	if answered == nil {
+		heard = string(session.Says)
+	}
+	return heard, <-done, answered
 }
 
 func door(greeting string, secret byte) Door {
@@ -52,6 +57,29 @@ func TestACallerSaysWhatTheDoorExpects(t *testing.T) {
 	var sent bytes.Buffer
 	if _, err := door("test 1", 7).Call(&sent, []byte("too long")); err == nil || sent.Len() > 0 {
 		t.Errorf("error %v after %d bytes: want one before anything is sent", err, sent.Len())
+	}
+}
+
+// Both ends have the same keys for what follows, and no other connection has them.
+func TestEachConnectionHasKeysOfItsOwn(t *testing.T) {
+	seen := map[seal.Key]bool{}
+	for range 3 {
+		a, b := net.Pipe()
+		d := door("test 1", 7)
+		answered := make(chan *Session)
+		go func() {
+			s, _ := d.Answer(b)
+			answered <- s
+		}()
+		called, err := d.Call(a, []byte("rank"))
+		s := <-answered
+		if err != nil || s == nil || called.Send != s.Receive || called.Receive != s.Send {
+			t.Fatalf("caller %+v, %v; callee %+v: want the same keys, the other way round", called, err, s)
+		}
+		seen[s.Send], seen[s.Receive] = true, true
+	}
+	if len(seen) != 6 {
+		t.Errorf("%d keys for 3 connections, want 6", len(seen))
 	}
 }
 

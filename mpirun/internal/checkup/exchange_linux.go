@@ -33,7 +33,7 @@ func (h *Host) door() challenge.Door {
 
 // send is the caller's side. It fills in what it has measured.
 func (h *Host) send(conn net.Conn, span time.Duration, r *ctl.Reached) error {
-	took, err := h.door().Call(conn, nil)
+	session, err := h.door().Call(conn, nil)
 	switch {
 	case errors.Is(err, challenge.ErrSecret):
 		return errors.New("another job answers there")
@@ -42,7 +42,7 @@ func (h *Host) send(conn net.Conn, span time.Duration, r *ctl.Reached) error {
 	case err != nil:
 		return errors.New(reason(err))
 	}
-	r.RoundTrip = took
+	r.RoundTrip = session.RoundTrip
 	return flood(conn, span, r)
 }
 
