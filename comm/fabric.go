@@ -102,10 +102,14 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 	if err != nil {
 		return Fabric{}, err
 	}
+	macs, err := env.Bool(env.FrameMAC)
+	if err != nil {
+		return Fabric{}, err
+	}
 	own := tcp.Config{
 		Rank: info.Rank, Size: info.Size, JobID: info.JobID, Secret: info.Secret,
 		SameHost:   func(r int) bool { return info.NodeIndex(r) == info.Node },
-		Interfaces: env.String(env.Iface), PortLow: lo, PortHigh: hi,
+		Interfaces: env.String(env.Iface), PortLow: lo, PortHigh: hi, FrameMAC: macs,
 		Logger: cfg.Logger.With("part", partTCP),
 	}
 	var t *tcp.Transport

@@ -32,7 +32,7 @@ var rules = []rule{
 	{"internal/stress", nil},
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/mem", "internal/cgroup"}},
-	{"internal/boot", []string{"internal/env", "internal/seg", "internal/accept", "internal/challenge", "internal/route"}},
+	{"internal/boot", []string{"internal/env", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route"}},
 	{"transport", []string{"internal/mem", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"comm/internal/match", nil},
 	{"comm/internal/coll", []string{"internal/mem"}},

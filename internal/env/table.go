@@ -84,6 +84,7 @@ const (
 	Iface         = "GOMPI_IFACE"
 	RSH           = "GOMPI_RSH"
 	PortRange     = "GOMPI_PORT_RANGE"
+	FrameMAC      = "GOMPI_FRAME_MAC"
 	Hostfile      = "GOMPI_HOSTFILE"
 	CUDADevices   = "CUDA_VISIBLE_DEVICES"
 	LibCUDA       = "GOMPI_LIBCUDA"
@@ -196,6 +197,7 @@ func settings() []Var {
 		{Iface, "", byTCP, "network interfaces or subnets to use, `^` before those not to use: `eth0,10.0.0.0/8,^docker0`", false},
 		{RSH, "ssh", byLauncher, "command that logs in to other hosts, as `-rsh`", false},
 		{PortRange, "any", byTCP, "ports to listen on: `20000-20999`", false},
+		{FrameMAC, "0", byTCP, "`1`, on all ranks: each frame between hosts has a MAC, and addresses may be translated on the way; see docs/security.md", false},
 		{Hostfile, "", byLauncher, "hostfile for command lines that have neither `-hostfile` nor `-H`", false},
 		{DeviceArena, "32M", byComm, "device memory, in bytes, that a rank takes for each communicator whose collectives run on devices; 0: they go through host memory", false},
 		{CUDA, "", byComm, "`nccl`: collectives of long vectors that all ranks have on GPUs, each on its own, are done by NCCL, where it is found; rank 0's counts", false},

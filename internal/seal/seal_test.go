@@ -133,3 +133,17 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+func BenchmarkRecord(b *testing.B) {
+	k, _ := keys()
+	w, r := NewWriter(k), NewReader(k)
+	payload, buf := make([]byte, MaxPayload), make([]byte, 0, MaxPayload+Overhead)
+	b.SetBytes(MaxPayload)
+	for b.Loop() {
+		record := w.Close(append(w.Open(buf[:0]), payload...), 0)
+		r.Filled(copy(r.Room(), record))
+		if _, ok, err := r.Next(); !ok || err != nil {
+			b.Fatal(ok, err)
+		}
+	}
+}

@@ -75,7 +75,9 @@ func (s *stranger) hungUp(why string) {
 // greet says hello as rank caller and returns the handshake as challenged.
 func (s *stranger) greet(caller int) transcript {
 	s.t.Helper()
-	tr := transcript{caller: uint32(caller), callee: uint32(s.r.cfg.Rank), door: s.r.card.nonce, fromCaller: [32]byte{1}}
+	tr := transcript{caller: uint32(caller), callee: uint32(s.r.cfg.Rank), door: s.r.card.nonce, fromCaller: [32]byte{1},
+		from: s.LocalAddr().(*net.TCPAddr).AddrPort(), to: s.RemoteAddr().(*net.TCPAddr).AddrPort()}
+	s.r.agree(&tr)
 	s.say(tr.hello())
 	b := s.hear(replySize)
 	if len(b) < replySize {
@@ -115,7 +117,7 @@ func unharmed(t *testing.T, ranks []*rank) {
 func TestGarbageIsTurnedAway(t *testing.T) {
 	ranks := world(t, 2, nil)
 	for _, b := range []string{
-		"GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: a browser that lost its way\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: a browser that lost its way, far from home and late at night\r\n\r\n",
 		greeting + "\x09\x01\x00" + string(make([]byte, 100)), // another version
 		greeting + "\x01\x03\x00" + string(make([]byte, 100)), // proof first
 		greeting + "\x01\x06\x00" + string(make([]byte, 100)), // go first

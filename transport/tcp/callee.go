@@ -122,10 +122,31 @@ func (t *Transport) challenge(s *sock) error {
 		t.refuse(s, wrongDoor)
 		return nil
 	}
+	if tr.sealed != t.cfg.FrameMAC {
+		t.refuse(s, macDiffers)
+		return nil
+	}
+	if !tr.sealed && !tr.between(s.fd) {
+		t.refuse(s, translated)
+		return nil
+	}
+	t.agree(tr)
 	rand.Read(tr.fromCallee[:])
 	s.phase = challenged
 	t.expect(s, strangerTime)
 	return s.say(stepChallenge.reply(0, tr.fromCallee[:]))
+}
+
+// between reports whether the ends of the callee's socket are those that the caller
+// has said it sees. If somebody on the way has changed what it said, the proof is
+// wrong.
+func (tr *transcript) between(fd int) bool {
+	here, err := unix.Getsockname(fd)
+	if err != nil {
+		return false
+	}
+	there, err := unix.Getpeername(fd)
+	return err == nil && toAddrPort(here) == tr.to && toAddrPort(there) == tr.from
 }
 
 // checkProof lets the caller in, if it has proven who it is.

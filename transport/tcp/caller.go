@@ -215,6 +215,12 @@ func (t *Transport) greet(p *peer, s *sock) error {
 	}
 	tr := &s.shake.transcript
 	tr.caller, tr.callee, tr.door = uint32(t.cfg.Rank), uint32(p.rank), p.call.door
+	own, err := unix.Getsockname(s.fd)
+	if err != nil {
+		return err
+	}
+	tr.from, tr.to = toAddrPort(own), p.call.addrs[p.call.next]
+	t.agree(tr)
 	rand.Read(tr.fromCaller[:])
 	s.phase = greeted // TCP has connected, whatever comes now
 	if err := s.say(tr.hello()); err != nil {
@@ -317,6 +323,14 @@ func (s *sock) say(b []byte) error {
 		return io.ErrShortWrite
 	}
 	return nil
+}
+
+// agree has the transcript say what else is to be the same at both ends.
+func (t *Transport) agree(tr *transcript) {
+	tr.sealed = t.cfg.FrameMAC
+	if tr.to.Addr().IsLoopback() && !tr.sealed {
+		tr.network = t.network
+	}
 }
 
 func (t *Transport) mac(tr *transcript, s step, why reason) []byte {

@@ -5,15 +5,23 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"net/netip"
+
+	"gompi/internal/env"
 )
 
 // The handshake. Whoever connects is the caller, the other is the callee.
 //
-//	caller -> callee  hello      who calls whom, which card it read, a nonce
+//	caller -> callee  hello      who calls whom, which card it read, a nonce, both addresses
 //	callee -> caller  challenge  a nonce
 //	caller -> callee  proof      MAC over all of that
 //	callee -> caller  welcome    MAC over the same, with another label; or refusal
 //	caller -> callee  go
+//
+// The addresses are those of the two ends of the connection, as the caller sees them,
+// and the callee refuses others: somebody who cannot send from one of them and receive
+// at the other is not between. A loopback address counts together with the network
+// that it is of. If all frames have MACs addresses do not matter.
 //
 // The caller proves itself first, so that a stranger learns nothing. The
 // connection is made when the caller has the welcome, for the caller, and when
@@ -23,9 +31,9 @@ import (
 const (
 	greeting = "gompi"
 
-	handshakeVersion = 1
+	handshakeVersion = 2
 
-	helloSize = 64
+	helloSize = 104
 	replySize = 40 // challenge, proof, welcome and refusal
 	goSize    = 8
 
@@ -49,10 +57,12 @@ const (
 type reason uint8
 
 const (
-	wrongDoor reason = iota + 1 // the hello is for another rank or another job
-	badProof                    // the MAC is not ours
-	leaving                     // this rank is closing
-	notAgain                    // it has been connected to the caller already
+	wrongDoor  reason = iota + 1 // the hello is for another rank or another job
+	badProof                     // the MAC is not ours
+	leaving                      // this rank is closing
+	notAgain                     // it has been connected to the caller already
+	translated                   // the callee sees other addresses than the caller
+	macDiffers                   // one of the two wants MACs on frames
 	numReasons
 )
 
@@ -61,6 +71,9 @@ var reasonTexts = [numReasons]string{
 	badProof:  "it does not accept our proof: its secret differs",
 	leaving:   "it is leaving",
 	notAgain:  "it has been connected to us before",
+	translated: "it sees other addresses of this connection than we do: they are translated on the way (NAT), or somebody relays it; " +
+		env.FrameMAC + "=1 on all ranks lets translated connections in",
+	macDiffers: env.FrameMAC + " is set on one of the two ranks only",
 }
 
 func (r reason) String() string {
@@ -95,6 +108,9 @@ type transcript struct {
 	door           [nonceSize]byte // the callee's card
 	fromCaller     [challengeSize]byte
 	fromCallee     [challengeSize]byte
+	from, to       netip.AddrPort // the ends of the connection: the caller's, the callee's
+	network        string         // that of to, if it is a loopback address
+	sealed         bool           // frames have MACs
 }
 
 func (tr *transcript) hello() []byte {
@@ -104,7 +120,25 @@ func (tr *transcript) hello() []byte {
 	binary.BigEndian.PutUint32(b[12:], tr.callee)
 	copy(b[16:], tr.door[:])
 	copy(b[32:], tr.fromCaller[:])
+	putAddr(b[64:], tr.from)
+	putAddr(b[82:], tr.to)
+	if tr.sealed {
+		b[100] = 1
+	}
 	return b
+}
+
+// putAddr stores a in 18 bytes.
+func putAddr(b []byte, a netip.AddrPort) {
+	if a.IsValid() {
+		addr := a.Addr().As16()
+		copy(b, addr[:])
+	}
+	binary.BigEndian.PutUint16(b[16:], a.Port())
+}
+
+func getAddr(b []byte) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(b[:16])).Unmap(), binary.BigEndian.Uint16(b[16:]))
 }
 
 func (tr *transcript) readHello(b []byte) error {
@@ -118,6 +152,11 @@ func (tr *transcript) readHello(b []byte) error {
 	tr.callee = binary.BigEndian.Uint32(b[12:])
 	copy(tr.door[:], b[16:])
 	copy(tr.fromCaller[:], b[32:])
+	tr.from, tr.to = getAddr(b[64:]), getAddr(b[82:])
+	tr.sealed = b[100] == 1
+	if binary.BigEndian.Uint32(b[100:])&^(1<<24) != 0 {
+		return fmt.Errorf("hello ends in % x", b[100:])
+	}
 	return nil
 }
 
@@ -137,15 +176,16 @@ func (tr *transcript) mac(secret *[32]byte, job string, s step, why reason) []by
 	var head [8]byte
 	s.open(head[:], why)
 	m.Write(head[:])
-	var n [8]byte
-	binary.BigEndian.PutUint32(n[:], tr.caller)
-	binary.BigEndian.PutUint32(n[4:], tr.callee)
-	m.Write(n[:])
-	m.Write(tr.door[:])
-	m.Write(tr.fromCaller[:])
-	m.Write(tr.fromCallee[:])
-	m.Write([]byte(job))
+	m.Write(tr.all(job))
 	return m.Sum(nil)
+}
+
+// all is everything that the two sides agree on.
+func (tr *transcript) all(job string) []byte {
+	b := append(tr.hello(), tr.fromCallee[:]...)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(tr.network)))
+	b = append(b, tr.network...)
+	return append(b, job...)
 }
 
 // proves reports whether body, the end of a message, holds the proof.

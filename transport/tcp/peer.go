@@ -101,6 +101,9 @@ func (t *Transport) connected(p *peer, s *sock) {
 	}
 	p.guest = nil
 	p.conn = s
+	if t.cfg.FrameMAC {
+		s.seal = t.newSealed(&s.shake.transcript)
+	}
 	s.phase, s.shake = open, nil
 	tune(s.fd, p.near)
 	if !p.near && t.healthDue == 0 {

@@ -42,6 +42,9 @@ var errNoGoodbye = errors.New("closed without a goodbye")
 // receive reads from p what is there, up to a bound, and returns the number of
 // events: frames and windows.
 func (t *Transport) receive(p *peer) int {
+	if p.conn.seal != nil {
+		return t.receiveSealed(p)
+	}
 	n := 0
 	for range receiveRounds {
 		window := t.openWindow(p)

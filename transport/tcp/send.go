@@ -87,7 +87,7 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 	if p.gathering && !joins {
 		t.disperse(p) // before this one, which may then leave at once
 	}
-	if p.conn != nil && p.out.empty() && !joins {
+	if p.conn != nil && p.conn.seal == nil && p.out.empty() && !joins {
 		var errno syscall.Errno
 		sent, errno = t.write(p.conn.fd, h, body)
 		switch {
@@ -106,6 +106,8 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 	reusable := t.enqueue(p, h, body, sent, token)
 	if joins {
 		t.gathered(p)
+	} else if p.conn != nil && p.conn.seal != nil {
+		t.watch(p.conn, poll.Read|poll.Write)
 	}
 	return reusable
 }
@@ -161,6 +163,9 @@ func (t *Transport) Forget(rank int, token uint64) {
 
 // flush writes queued frames to p and returns how many have left.
 func (t *Transport) flush(p *peer) int {
+	if p.conn != nil && p.conn.seal != nil {
+		return t.flushSealed(p)
+	}
 	n := 0
 	for range flushRounds {
 		if p.conn == nil || p.out.empty() || p.cause != nil {
@@ -181,14 +186,19 @@ func (t *Transport) flush(p *peer) int {
 			break
 		}
 	}
-	if p.conn != nil {
-		if p.out.empty() || p.cause != nil {
-			t.watch(p.conn, poll.Read)
-		} else {
-			t.watch(p.conn, poll.Read|poll.Write)
-		}
-	}
+	t.watchQueue(p)
 	return n
+}
+
+// watchQueue watches for room as long as something waits for it.
+func (t *Transport) watchQueue(p *peer) {
+	switch {
+	case p.conn == nil:
+	case p.out.empty() || p.cause != nil:
+		t.watch(p.conn, poll.Read)
+	default:
+		t.watch(p.conn, poll.Read|poll.Write)
+	}
 }
 
 // gather puts the front of the queue into t.vec and returns its size.

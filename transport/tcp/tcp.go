@@ -13,7 +13,7 @@
 // Files: tcp.go (this), card.go and address.go (how to be reached), listen.go,
 // handshake.go (messages), callee.go and caller.go (the two sides of it),
 // peer.go (which of two simultaneous connections stays), send.go, receive.go,
-// poll.go, close.go.
+// sealed.go (frames under a MAC), poll.go, close.go.
 package tcp
 
 import (
@@ -56,6 +56,11 @@ type Config struct {
 	// choose.
 	PortLow, PortHigh int
 
+	// FrameMAC has each frame checked by a MAC, which costs much of the speed. It is
+	// the same on all ranks. Without it a connection is bound to the addresses of its
+	// two ends: one whose addresses are translated on its way is refused.
+	FrameMAC bool
+
 	// Foreign is called for each event of the poll set whose key lacks KeyBit,
 	// during Poll and Close.
 	Foreign func(key uint64)
@@ -77,6 +82,7 @@ type Transport struct {
 	card     card
 	filtered bool           // connections to other addresses than card's are refused
 	own      []netip.Prefix // card's, also when all ranks are on this host
+	network  string         // in which loopback leads here
 	cards    [][]byte       // nil until SetCards
 
 	peers   []*peer // by rank; nil until first needed
@@ -130,6 +136,7 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 		peers:    make([]*peer, cfg.Size),
 		ahead:    make([]byte, aheadSize),
 		clock:    clock{epoch: time.Now()},
+		network:  route.Network(),
 	}
 	rand.Read(t.card.nonce[:])
 	if err := t.findAddresses(); err != nil {
@@ -215,6 +222,7 @@ type sock struct {
 	phase    phase
 	peer     *peer // nil while unknown
 	shake    *shake
+	seal     *sealed // nil if frames have no MAC
 }
 
 // A phase is how far a connection has come.

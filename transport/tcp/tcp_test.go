@@ -8,6 +8,7 @@ import (
 
 	"gompi/internal/mem"
 	"gompi/internal/poll"
+	"gompi/internal/stress"
 	"gompi/transport"
 	"gompi/transport/transporttest"
 )
@@ -41,12 +42,16 @@ func sameHost(int) bool { return true }
 
 // openNet makes a Net whose ranks are all on this host.
 func openNet(t *testing.T, sinks []transport.Sink) *transporttest.Net {
+	return openNetWith(t, sinks, false)
+}
+
+func openNetWith(t *testing.T, sinks []transport.Sink, macs bool) *transporttest.Net {
 	n := &transporttest.Net{}
 	var transports []*Transport
 	var sets []*poll.Set
 	var cards [][]byte
 	for i, s := range sinks {
-		tr, set := start(t, Config{Rank: i, Size: len(sinks), SameHost: sameHost}, s)
+		tr, set := start(t, Config{Rank: i, Size: len(sinks), SameHost: sameHost, FrameMAC: macs}, s)
 		transports = append(transports, tr)
 		sets = append(sets, set)
 		cards = append(cards, tr.Card())
@@ -71,6 +76,14 @@ func openNet(t *testing.T, sinks []transport.Sink) *transporttest.Net {
 func (t *Transport) die() { t.release() }
 
 func TestConformance(t *testing.T) { transporttest.Run(t, openNet) }
+
+// What holds without MACs on frames holds with them.
+func TestStressConformanceWithMACs(t *testing.T) {
+	if !stress.Asked() {
+		t.Skip("left out but of make stress: it takes 20 s")
+	}
+	transporttest.Run(t, func(t *testing.T, sinks []transport.Sink) *transporttest.Net { return openNetWith(t, sinks, true) })
+}
 
 func TestFaulty(t *testing.T) { transporttest.RunFaulty(t, openNet) }
 
