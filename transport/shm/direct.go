@@ -3,6 +3,7 @@ package shm
 import (
 	"encoding/binary"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 
@@ -22,12 +23,19 @@ import (
 // often that rank had recalled its places until then. Who copies compares that number
 // with the one in the rank's line, before each piece, and, having read, after the last
 // one. A rank recalls before it changes what others may still read: so either the
-// reader has read what was told, or it finds the number changed. The number is changed
-// and read atomically. On amd64 processors see each other's loads and stores in the
-// order of the program, so that it makes no difference that the bytes between are
-// copied by plain ones; arm64 orders those before an atomic load and those behind an
-// atomic store less strictly, and there the way through the engine's lock and back to
-// the caller has to do.
+// reader has read what was told, or it finds the number changed.
+//
+// That needs two orders, of the plain loads and stores of the bytes and the atomic
+// accesses to the number. The owner's stores must not be seen before its recall: Recall
+// is an atomic Add, whose load acquires on every processor, so that no later store is
+// done before it. And the reader's loads must be done before it looks at the number for
+// the last time. On amd64 they are, since loads are done in the order of the program. On
+// arm64 an atomic load (LDAR) holds back what is behind it, and lets what is before it be
+// done later; so there read adds 0 to the number. The store of that Add releases: the
+// reader's loads are done before it. If it finds the old number, no recall was before it,
+// and as nothing comes between the load and the store of an Add, the next recall loads
+// what it stored, or what later Adds made of that. So the reader's loads come before that
+// store, it before the recall's load, and that before the owner's stores.
 //
 // # Copies that both ranks make
 //
@@ -43,7 +51,10 @@ import (
 
 const (
 	// placeBits is what a place tells the offset with, 1 for the first byte.
-	placeBits = 40
+	placeBits  = 40
+	recallMask = 1<<(64-placeBits) - 1
+	// loadsInOrder says that the processor does loads in the order of the program.
+	loadsInOrder = runtime.GOARCH == "amd64"
 	// piece is how much is copied between looks at whether it is still wanted, and what
 	// the two who share a copy take at a time. It is some microseconds.
 	piece = 64 << 10
@@ -133,7 +144,7 @@ func (t *Transport) Place(rank int, b mem.Buffer) uint64 {
 
 // recalls returns what the places hold that a rank tells now.
 func (t *Transport) recalls(local int) uint64 {
-	return t.lines[local].recalls.Load() & (1<<(64-placeBits) - 1)
+	return t.lines[local].recalls.Load() & recallMask
 }
 
 // Recall implements transport.Direct.
@@ -142,6 +153,14 @@ func (t *Transport) Recall() { t.lines[t.Local].recalls.Add(1) }
 // holds reports whether what a rank has told of a place holds.
 func (t *Transport) holds(local int, place uint64) bool {
 	return place>>placeBits == t.recalls(local)
+}
+
+// read is holds for who has read what lies at the place, after it: see Recalls.
+func (t *Transport) read(local int, place uint64) bool {
+	if !loadsInOrder {
+		return place>>placeBits == t.lines[local].recalls.Add(0)&recallMask
+	}
+	return t.holds(local, place)
 }
 
 // at returns n bytes from a place of a rank's heap on, nil if they are not there.
@@ -347,7 +366,7 @@ func (x *move) stop() {
 func (t *Transport) end(p *peer) {
 	x := p.moves.pop()
 	t.moving--
-	if x.err == nil && x.place != 0 && !x.put && !t.holds(p.local, x.place) {
+	if x.err == nil && x.place != 0 && !x.put && !t.read(p.local, x.place) {
 		x.err = transport.ErrRecalled
 	}
 	if x.token != 0 {
