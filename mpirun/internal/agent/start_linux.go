@@ -63,6 +63,7 @@ func (a *agent) begin(err error) {
 		rank, err = a.startAll()
 	}
 	if err != nil {
+		err = openFilesError(err, len(a.ranks))
 		a.report(&ctl.Failed{Rank: rank, Code: statusOf(err), Text: err.Error()})
 		a.killAll()
 		return
@@ -158,13 +159,32 @@ func newBell(least int) (int, error) {
 		return -1, err
 	}
 	defer unix.Close(fd)
-	return unix.FcntlInt(uintptr(fd), unix.F_DUPFD, least)
+	if fd, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD, least); err == unix.EINVAL {
+		err = unix.EMFILE // there are no such numbers
+	}
+	return fd, err
 }
 
 func closeAll(fds []int) {
 	for _, fd := range fds {
 		unix.Close(fd)
 	}
+}
+
+// openFiles is how many files an agent of n ranks may have open, and a few more: for each a
+// doorbell, two sockets, three pipes and a pidfd. Doorbells need numbers from firstBell on.
+func openFiles(n int) int { return max(firstBell+n, 7*n) + 32 }
+
+// openFilesError says what to do if err is that too many files are open. The limit is the
+// hard one, to which Go has raised the other.
+func openFilesError(err error, ranks int) error {
+	var limit unix.Rlimit
+	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return err
+	}
+	n := openFiles(ranks)
+	return fmt.Errorf("%w: the hard limit is %d (ulimit -Hn), and %d ranks on one host need up to %d: want %q in /etc/security/limits.conf and a new login, or as root \"ulimit -n %d\"",
+		err, limit.Cur, ranks, n, "* hard nofile 65536", n)
 }
 
 // manyRanks is so many that their doorbells, which each of them has, take much of
