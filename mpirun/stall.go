@@ -80,6 +80,7 @@ func (j *job) concludeSurvey(now bool) {
 	for _, line := range lines {
 		j.notef("%s", line)
 	}
+	j.sayDetails()
 	j.askStacks(missing)
 	for _, host := range silent {
 		j.notef("%s: the agent does not answer", host)
@@ -126,7 +127,7 @@ type doing struct {
 	since time.Duration
 }
 
-// mostStacks is how many ranks are asked for their stacks at once.
+// mostStacks is how many ranks are asked for their stacks, or told of in detail, at once.
 const mostStacks = 8
 
 // askStacks asks where in their programs ranks are, of which others wait, if the
@@ -139,11 +140,33 @@ func (j *job) askStacks(ranks []int) {
 }
 
 func (j *job) sayStacks(l *link, m *ctl.Stacks) {
+	j.notef("%s: rank %d stands in%s", l.host, m.Rank, indented(m.Text))
+}
+
+// indented returns the lines of text, each on a line of its own and marked as said by
+// another.
+func indented(text string) string {
 	var b strings.Builder
-	for line := range strings.Lines(m.Text) {
+	for line := range strings.Lines(text) {
 		fmt.Fprintf(&b, "\n  | %s", strings.TrimRight(line, "\n"))
 	}
-	j.notef("%s: rank %d stands in%s", l.host, m.Rank, b.String())
+	return b.String()
+}
+
+// sayDetails tells more of programs that do not use gompi, but not of too many.
+func (j *job) sayDetails() {
+	left := mostStacks
+	for _, l := range j.asked {
+		if j.answers[l] == nil {
+			continue
+		}
+		for _, r := range j.answers[l].Ranks {
+			if first, rest, _ := strings.Cut(r.Details, "\n"); first != "" && left > 0 {
+				left--
+				j.notef("%s: rank %d: %s%s", l.host, r.Rank, first, indented(rest))
+			}
+		}
+	}
 }
 
 // surveyLines tells what ranks are in: first which collectives lack somebody,

@@ -283,7 +283,9 @@ func (a *agent) follow(m ctl.Message) {
 		a.signal(unix.Signal(m.Number))
 	case *ctl.Ask:
 		if len(m.Stacks) == 0 {
-			a.report(a.doing())
+			m := a.doing()
+			a.lookInto(m)
+			a.report(m)
 			return
 		}
 		a.askStacks(m.Stacks)

@@ -129,7 +129,7 @@ func TestLastLinesKeepsTheEnd(t *testing.T) {
 		twelve.String(): strings.SplitN(twelve.String(), "\n", 3)[2],
 	}
 	for in, want := range tests {
-		if got := string(lastLines([]byte(in))); got != want {
+		if got := string(lastLines([]byte(in), tailLines)); got != want {
 			t.Errorf("lastLines(%q) = %q, want %q", in, got, want)
 		}
 	}

@@ -95,7 +95,7 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	state := a.segment.State(p.index)
 	a.segment.SetEnded(p.index)
 	m := &ctl.Exited{
-		Rank: p.Rank.Rank, PID: p.pid, Time: a.failedAt(p, ws, now), RSS: used.Maxrss << 10, Tail: lastLines(p.tail),
+		Rank: p.Rank.Rank, PID: p.pid, Time: a.failedAt(p, ws, now), RSS: used.Maxrss << 10, Tail: lastLines(p.tail, tailLines),
 		Joined: state >= seg.Joined, Closed: state == seg.Closed,
 	}
 	if p.pmi.state != silent {

@@ -17,6 +17,8 @@ const (
 	longLine     = ctl.MaxOutput - ctl.MaxChunk
 	tailSize     = 4 << 10
 	tailLines    = 10
+	saidSize     = 1 << 10
+	saidLines    = 3
 )
 
 // A stream is a rank's standard output or error.
@@ -93,22 +95,28 @@ func (a *agent) closeStream(s *stream) {
 }
 
 // remember keeps the end of a rank's stderr, whichever pipe it comes by, for the
-// report of its failure.
+// report of its failure, and of all its output for who asks what it does.
 func (a *agent) remember(s *stream, data []byte) {
-	if s.kind != ctl.Stderr && !a.launch.Merge {
-		return
-	}
 	p := a.ranks[a.local[s.rank]]
-	p.tail = append(p.tail, data...)
-	if extra := len(p.tail) - tailSize; extra > 0 {
-		p.tail = p.tail[:copy(p.tail, p.tail[extra:])]
+	p.said = keepEnd(p.said, data, saidSize)
+	if s.kind == ctl.Stderr || a.launch.Merge {
+		p.tail = keepEnd(p.tail, data, tailSize)
 	}
 }
 
-// lastLines returns the last lines of tail.
-func lastLines(tail []byte) []byte {
+// keepEnd appends data to tail, of which it keeps the last bytes.
+func keepEnd(tail, data []byte, size int) []byte {
+	data = data[max(0, len(data)-size):]
+	if extra := len(tail) + len(data) - size; extra > 0 {
+		tail = tail[:copy(tail, tail[extra:])]
+	}
+	return append(tail, data...)
+}
+
+// lastLines returns the last n lines of tail.
+func lastLines(tail []byte, n int) []byte {
 	at := len(bytes.TrimRight(tail, "\n"))
-	for range tailLines {
+	for range n {
 		if at = bytes.LastIndexByte(tail[:max(0, at)], '\n'); at < 0 {
 			return tail
 		}

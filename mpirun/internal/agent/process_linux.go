@@ -24,6 +24,7 @@ type process struct {
 
 	stdout, stderr stream
 	tail           []byte // the end of stderr, or of both
+	said           []byte // the end of both
 	stdin          int    // -1 when closed
 	input          []byte // not yet taken
 	full           bool   // the pipe is, and is watched

@@ -79,7 +79,6 @@ func (a *agent) reportThreads(p *process) {
 // same in one line.
 func threads(proc string, pid int) string {
 	dir := fmt.Sprintf("%s/%d/", proc, pid)
-	line, _ := os.ReadFile(dir + "cmdline")
 	tasks, err := os.ReadDir(dir + "task")
 	if err != nil {
 		return fmt.Sprintf("process %d: %v\n", pid, err)
@@ -90,7 +89,7 @@ func threads(proc string, pid int) string {
 		count[what]++
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "process %d (%.200s)\n", pid, bytes.TrimSpace(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+	fmt.Fprintf(&b, "process %d (%.200s)\n", pid, commandLine(dir))
 	var whats []string
 	for what := range count {
 		whats = append(whats, what)

@@ -30,7 +30,7 @@ func examples() []Message {
 		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, PMI: true, Tail: []byte{}},
 		&Doing{Ranks: []RankDoing{
 			{Rank: 1, PID: 77, Text: "is in barrier() number 3", Site: "a/b.go:7", Since: time.Second, In: Mark{1 << 63, 3}, Marks: []Mark{{1 << 63, 3}, {0, 1}}},
-			{Rank: 2},
+			{Rank: 2, Details: "process 77\nwrote"},
 		}},
 		&Stalled{On: true, Since: time.Minute},
 		&Stalled{},

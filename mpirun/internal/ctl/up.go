@@ -275,6 +275,8 @@ type RankDoing struct {
 	Since time.Duration // for how long, 0 if not known
 	In    Mark          // the collective; Seq is 0 if it is in none
 	Marks []Mark        // the last collective begun on each communicator that is known
+
+	Details string // lines on a program that does not use gompi, "" if there are none
 }
 
 // A Mark is a collective: the communicator's id, and its number on that, from 1.
@@ -298,6 +300,7 @@ func (m *Doing) append(b []byte) []byte {
 		for _, mark := range r.Marks {
 			b = mark.append(b)
 		}
+		b = wire.AppendBytes(b, r.Details)
 	}
 	return b
 }
@@ -308,6 +311,7 @@ func (m *Doing) parse(d *wire.Decoder) {
 		for range d.List(maxList) {
 			r.Marks = append(r.Marks, parseMark(d))
 		}
+		r.Details = d.String(MaxText)
 		m.Ranks = append(m.Ranks, r)
 	}
 }
