@@ -64,6 +64,10 @@ func Main(args []string) int {
 		fmt.Fprintf(os.Stderr, "gompirun: -attach %s: %v\n", o.attach.to, err)
 		return statusFailed
 	}
+	if err := o.tellPID(); err != nil {
+		fmt.Fprintf(os.Stderr, "gompirun: -report-pid: %v\n", err)
+		return statusFailed
+	}
 	if o.oneByOne() {
 		return meet(o)
 	}
@@ -71,10 +75,6 @@ func Main(args []string) int {
 }
 
 func launchJob(o *options) int {
-	if err := o.tellPID(); err != nil {
-		fmt.Fprintf(os.Stderr, "gompirun: -report-pid: %v\n", err)
-		return statusFailed
-	}
 	j := newJob(o, os.Stdout, os.Stderr)
 	var err error
 	if j.source, j.hosts, j.programs, err = planInput(o, here(), func(line string) { j.notef("%s", line) }); err != nil {

@@ -65,7 +65,11 @@ func (u *usedHabits) take(h Habit, name, arg, value string, inArg bool, args []s
 			return nil, fmt.Errorf("-%s needs %s: %d given", name, countOf(h.Args, "value"), len(own))
 		}
 		if u.set.isFlag(args[0]) {
-			return nil, fmt.Errorf("-%s needs %s%s", name, countOf(h.Args, "value"), insteadOf(args))
+			hint := ""
+			if h.Pair && len(own) == 1 {
+				hint = fmt.Sprintf("; if it is meant, type -%s %s=%s", name, own[0], args[0])
+			}
+			return nil, fmt.Errorf("-%s needs %s%s%s", name, countOf(h.Args, "value"), insteadOf(args), hint)
 		}
 		own, words, args = append(own, args[0]), append(words, args[0]), args[1:]
 	}

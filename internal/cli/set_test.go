@@ -137,7 +137,7 @@ func TestParseErrorsSayWhatWasWanted(t *testing.T) {
 		{"--mca -np 2 prog", `-mca needs 2 values: "-np" after it is a flag itself`},
 		{"--mca btl -n4 prog", `-mca needs 2 values: "-n4" after it is a flag itself`},
 		{"-genv -np 2 prog", `-genv needs 2 values: "-np" after it is a flag itself`},
-		{"-genv A -np 2 prog", `-genv needs 2 values: "-np" after it is a flag itself`},
+		{"-genv A -np 2 prog", `-genv needs 2 values: "-np" after it is a flag itself; if it is meant, type -genv A=-np`},
 		{"-hostfile --mca a b prog", `-hostfile needs a value: "--mca" after it is a flag itself`},
 		{"-hostfile -n4 prog", `-hostfile needs a value: "-n4" after it is a flag itself`},
 		{"-nolocal prog", "-nolocal: gompirun cannot know which host is meant; type -H with the hosts to use"},
