@@ -115,7 +115,8 @@ func TestStacksOfThoseWhoAreMissing(t *testing.T) {
 }
 
 func TestStacksOfAllRanksAtTheTimeLimit(t *testing.T) {
-	k := startTalk(t, "-get-stack-traces", "-timeout", "1", "-np", "3", "stall", "allreduce")
+	t.Parallel() // it waits
+	k := startTalk(t, "-get-stack-traces", "-timeout", "3", "-np", "3", "stall", "allreduce")
 	told := map[string]bool{}
 	stacks := 0
 	for line := range k.lines {

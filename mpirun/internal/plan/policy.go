@@ -55,24 +55,30 @@ const MaxCPU = 1 << 16
 func ParseCPUs(list string) ([]int, error) {
 	var cpus []int
 	for part := range strings.SplitSeq(list, ",") {
-		first, last, ranged := strings.Cut(part, "-")
-		if !ranged {
-			last = first
-		}
-		lo, errLo := strconv.ParseUint(first, 10, 16)
-		hi, errHi := strconv.ParseUint(last, 10, 16)
-		if errLo != nil || errHi != nil || lo > hi {
+		lo, hi, ok := parseRange(part)
+		if !ok {
 			return nil, fmt.Errorf("%q: want numbers of CPUs, as in 0-3,8", list)
 		}
 		if len(cpus) > MaxCPU {
 			return nil, fmt.Errorf("%.40q: want no more than %d CPUs", list, MaxCPU)
 		}
-		for cpu := int(lo); cpu <= int(hi); cpu++ {
+		for cpu := lo; cpu <= hi; cpu++ {
 			cpus = append(cpus, cpu)
 		}
 	}
 	slices.Sort(cpus)
 	return slices.Compact(cpus), nil
+}
+
+// parseRange reads 3 or 0-3, numbers up to MaxCPU.
+func parseRange(s string) (lo, hi int, ok bool) {
+	first, last, ranged := strings.Cut(s, "-")
+	if !ranged {
+		last = first
+	}
+	l, errLow := strconv.ParseUint(first, 10, 16)
+	h, errHigh := strconv.ParseUint(last, 10, 16)
+	return int(l), int(h), errLow == nil && errHigh == nil && l <= h
 }
 
 // within returns the hosts with those of their cores that list allows.

@@ -107,16 +107,10 @@ func parseSlots(s string) ([]slotRange, error) {
 		}
 		r := slotRange{pkg, allOf, allOf}
 		if part != "*" {
-			first, last, ranged := strings.Cut(part, "-")
-			if !ranged {
-				last = first
-			}
-			lo, errLo := strconv.ParseUint(first, 10, 16)
-			hi, errHi := strconv.ParseUint(last, 10, 16)
-			if errLo != nil || errHi != nil || lo > hi {
+			var ok bool
+			if r.first, r.last, ok = parseRange(part); !ok {
 				return nil, fmt.Errorf("slot=%s: want cores, as 0-3 or 0:0-1 (package 0) or 0:*", s)
 			}
-			r.first, r.last = int(lo), int(hi)
 		}
 		out = append(out, r)
 	}
