@@ -5,10 +5,11 @@ import (
 	"io"
 	"net"
 	"os"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"gompi/internal/accept/accepttest"
 )
 
 // patience bounds every wait for what must come.
@@ -131,22 +132,9 @@ func TestWhoIsAdmittedStays(t *testing.T) {
 	}
 }
 
-// A tired listener fails some times before it accepts again.
-type tired struct {
-	net.Listener
-	left atomic.Int32
-}
-
-func (l *tired) Accept() (net.Conn, error) {
-	if l.left.Add(-1) >= 0 {
-		return nil, os.NewSyscallError("accept4", syscall.EMFILE)
-	}
-	return l.Listener.Accept()
-}
-
 func TestErrorsAreOutlivedAndToldOnce(t *testing.T) {
-	ln := &tired{Listener: listen(t)}
-	ln.left.Store(3)
+	ln := &accepttest.Tired{Listener: listen(t)}
+	ln.Left.Store(3)
 	told := make(chan error, 9)
 	open(t, Door{Strangers: 3, Time: time.Hour, Greet: word, Trouble: func(err error) { told <- err }}, ln)
 	admitted(t, dial(t, ln))
@@ -157,12 +145,12 @@ func TestErrorsAreOutlivedAndToldOnce(t *testing.T) {
 
 // When descriptors are exhausted, those of strangers are given back.
 func TestAnErrorTurnsStrangersAway(t *testing.T) {
-	ln := &tired{Listener: listen(t)}
+	ln := &accepttest.Tired{Listener: listen(t)}
 	greeted := make(chan struct{}, 9)
 	open(t, Door{Strangers: 9, Time: time.Hour, Greet: func(conn net.Conn) func() { greeted <- struct{}{}; return word(conn) }}, ln)
 	stranger := dial(t, ln)
 	<-greeted
-	ln.left.Store(1)
+	ln.Left.Store(1)
 	dial(t, ln) // Accept may have been called before: it fails the next time
 	turnedAway(t, stranger)
 }

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"gompi/internal/accept/accepttest"
 	"gompi/internal/boot/wire"
 	"gompi/internal/challenge"
 )
@@ -308,27 +308,13 @@ func FuzzTicket(f *testing.F) {
 	})
 }
 
-// A tired listener fails some times, as when descriptors are exhausted, before it
-// accepts again.
-type tired struct {
-	net.Listener
-	left atomic.Int32
-}
-
-func (l *tired) Accept() (net.Conn, error) {
-	if l.left.Add(-1) >= 0 {
-		return nil, os.NewSyscallError("accept4", syscall.EMFILE)
-	}
-	return l.Listener.Accept()
-}
-
 func TestAHubAcceptsAgainAfterAnError(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	flaky := &tired{Listener: ln}
-	flaky.left.Store(2)
+	flaky := &accepttest.Tired{Listener: ln}
+	flaky.Left.Store(2)
 	h, own := newHub(2, [32]byte{1}, flaky, func() {})
 	defer own.Close()
 	defer h.close()

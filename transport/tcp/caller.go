@@ -106,17 +106,23 @@ func (c *call) fail(err error, rounds int) {
 	c.next++
 }
 
-// failure names every address and what became of it.
+// failure names every address and what became of it, once for those in a row that
+// failed alike.
 func (c *call) failure() error {
 	if len(c.addrs) == 0 {
 		return unreachable("it has published no address that leads there from here")
 	}
 	var b strings.Builder
 	for i, a := range c.addrs {
-		if i > 0 {
-			b.WriteString("; ")
+		fmt.Fprint(&b, a)
+		switch last := i == len(c.addrs)-1; {
+		case last:
+			fmt.Fprintf(&b, ": %v", c.errs[i])
+		case c.errs[i].Error() == c.errs[i+1].Error():
+			b.WriteString(", ")
+		default:
+			fmt.Fprintf(&b, ": %v; ", c.errs[i])
 		}
-		fmt.Fprintf(&b, "%v: %v", a, c.errs[i])
 	}
 	return unreachable(b.String())
 }

@@ -111,13 +111,13 @@ func TestRankThatComputesIsWaitedFor(t *testing.T) {
 }
 
 func TestUnreachableNamesEveryAddressAndWhy(t *testing.T) {
-	ranks := far(t, "127.0.0.2", "127.0.0.3")
+	ranks := far(t, "127.0.0.2", "127.0.0.3", "127.0.0.4")
 	other(t, ranks[1], func(c net.Conn) { c.Write([]byte(strings.Repeat("220 mail ", 10))) })
 	ranks[0].say(1, "lost")
 	until(t, ranks, "the loss", func() bool { return ranks[0].lost[1] != nil })
 	err := ranks[0].lost[1]
 	port := strconv.Itoa(int(ranks[1].card.port))
-	for _, want := range []string{"127.0.0.2:" + port + ": another program answers there", "127.0.0.3:" + port + ": connection refused"} {
+	for _, want := range []string{"127.0.0.2:" + port + ": another program answers there", "; 127.0.0.3:" + port + ", 127.0.0.4:" + port + ": connection refused"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not contain %q", err, want)
 		}

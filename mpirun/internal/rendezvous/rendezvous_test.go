@@ -13,10 +13,11 @@ import (
 	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"gompi/internal/accept/accepttest"
 )
 
 const limit = time.Minute
@@ -480,25 +481,11 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A tired listener fails some times, as when descriptors are exhausted, before it
-// accepts again.
-type tired struct {
-	net.Listener
-	left atomic.Int32
-}
-
-func (l *tired) Accept() (net.Conn, error) {
-	if l.left.Add(-1) >= 0 {
-		return nil, os.NewSyscallError("accept4", syscall.EMFILE)
-	}
-	return l.Listener.Accept()
-}
-
 func TestNodesComeAfterAnAcceptError(t *testing.T) {
 	ctx := deadline(t)
 	h, said := host(t, 2, 2)
-	flaky := &tired{Listener: h.listener}
-	flaky.left.Store(2)
+	flaky := &accepttest.Tired{Listener: h.listener}
+	flaky.Left.Store(2)
 	h.listener = flaky
 	_, node := guest(ctx, h, offer(1, 2, 2), token)
 	nodes, err := h.Gather(ctx)
