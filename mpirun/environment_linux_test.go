@@ -111,7 +111,7 @@ func TestRanksHaveEachVariableOnce(t *testing.T) {
 
 // What a rank has of its own is not the user's.
 func TestNothingIsSaidOfVariablesOfARankAbove(t *testing.T) {
-	cmd := exec.Command("gompirun", "-np", "1", "gompirun", "-np", "2", "printenv", "RANK", "WORLD_SIZE", "MASTER_PORT")
+	cmd := exec.Command("gompirun", "-np", "1", "gompirun", "-oversubscribe", "-np", "2", "printenv", "RANK", "WORLD_SIZE", "MASTER_PORT")
 	status, out, said := finish(t, cmd)
 	if status != 0 || strings.Count(out, "\n") != 6 || strings.Join(said, "") != "" {
 		t.Errorf("status %d, %q, said %q, want three values of two ranks and nothing said", status, out, said)
@@ -123,7 +123,7 @@ func TestNothingIsSaidOfVariablesOfARankAbove(t *testing.T) {
 func TestTheMasterHasAnAddressWhereItsNameDoesNotResolve(t *testing.T) {
 	b := testbed.New(t, 2)
 	rsh := filepath.Join(t.TempDir(), "rsh")
-	script := "#!/bin/sh\nhost=$1; shift\nexec env -u SSH_CONNECTION ssh -F " + b.SSHConfig + ` host${host#pod} "unset SSH_CONNECTION; $*"` + "\n"
+	script := "#!/bin/sh\nhost=$1; shift\nexec " + b.RSH() + ` host${host#pod} "unset SSH_CONNECTION; $*"` + "\n"
 	writeProgram(t, rsh, script)
 	status, out, said := finish(t, exec.Command("gompirun", "-q", "-rsh", rsh, "-H", "pod2,pod1", "printenv", "MASTER_ADDR"))
 	if want := b.Addr(2) + "\n" + b.Addr(2) + "\n"; status != 0 || out != want {

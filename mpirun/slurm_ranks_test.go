@@ -97,7 +97,7 @@ func meetWithoutNames(t *testing.T, bed *slurmbed.Bed) {
 	if !slices.Equal(lines, []string{"127.0.0.1", "127.0.0.1"}) || status != 0 {
 		t.Errorf("%q, status %d, want the loopback address\n%s", lines, status, stderr)
 	}
-	lines, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N3", "gompirun", "sh", "-c", "getent hosts $MASTER_ADDR >&2 && echo found")
+	lines, stderr, status = inSlurm(t, bed, "salloc", "-Q", "-N3", "gompirun", "sh", "-c", "getent ahosts $MASTER_ADDR >&2 && echo found")
 	if !slices.Equal(lines, []string{"found", "found", "found"}) || status != 0 {
 		t.Errorf("%q, status %d, want an address that each rank can use\n%s", lines, status, stderr)
 	}
