@@ -2,9 +2,11 @@ package comm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
@@ -92,18 +94,23 @@ func (c *Comm) Abort(code int, reason string) error {
 // case. Closing the last one leaves the job: what was
 // sent is delivered, at most until ctx ends, and the peers and the launcher are
 // told that this rank ends in good order. Ranks may leave at different times; where
-// NCCL has served, Close waits for the others, but for a second at most. A second
-// Close does nothing.
+// NCCL has served, Close waits for the others, but for a second at most. So it does where
+// the last collective may have ended here before others began it, as at the root of a
+// Bcast: their calls are compared with this rank's, and Close returns ErrMismatch if they
+// differ. It waits for no rank that has left. A second Close does nothing.
 func (c *Comm) Close(ctx context.Context) error {
 	if c.shut.Swap(true) {
 		return nil
 	}
-	broken := c.ch.Err()
+	broken := c.part(ctx)
 	calm := broken == nil && c.turns.over() // what is under way ends as soon as it sees that c is closed
 	c.ch.Close()
 	c.returnLoans(calm)
 	c.abandon(ctx, broken)
 	if c.open.Add(-1) > 0 {
+		if errors.Is(broken, ErrMismatch) {
+			return c.fault("close", -1, broken)
+		}
 		return nil
 	}
 	defer c.staging.release()
@@ -111,6 +118,28 @@ func (c *Comm) Close(ctx context.Context) error {
 		return c.fault("close", -1, err)
 	}
 	return c.fault("close", -1, broken)
+}
+
+// partTime is how long Close waits for other ranks to call what this one has called.
+var partTime = time.Second
+
+// part compares this rank's last collective with those of the others, unless one is under
+// way, and returns why c is broken, nil while it works.
+func (c *Comm) part(ctx context.Context) error {
+	if c.Size() == 1 || c.ch.Err() != nil || !c.turns.begin() {
+		return c.ch.Err()
+	}
+	defer c.turns.end(c)
+	ctx, cancel := context.WithTimeout(ctx, partTime)
+	defer cancel()
+	if c.room == nil {
+		return c.ch.Round().Part(ctx)
+	}
+	c.port.Vigil.Part(ctx)
+	if err := c.room.Compare(); err != nil {
+		return err
+	}
+	return c.ch.Err()
 }
 
 // abandon waits, at most until ctx ends, until the collectives that are under way have

@@ -83,7 +83,8 @@
 //   - Wrong arguments are found before anything is sent, and break nothing.
 //   - Ranks that call different collectives, or the same one with different
 //     roots, operators, types or counts, all get ErrMismatch, with both calls. A
-//     rank whose part was done already gets it from one of its next calls.
+//     rank whose part was done already gets it from one of its next calls, or
+//     from Close, unless another rank is more than a second late.
 //   - A rank that dies or is cut off breaks every Comm it is in, everywhere, at
 //     once: pending and later operations return ErrRevoked with the cause.
 //   - Messages to and from a rank that has closed the Comm fail with ErrLeft; a

@@ -120,6 +120,14 @@ func PlaceWithin(d time.Duration) (restore func()) {
 	return func() { placeWithin = before }
 }
 
+// PartWithin sets how long Close waits for what other ranks have called, until what it
+// returns is called.
+func PartWithin(d time.Duration) (restore func()) {
+	before := partTime
+	partTime = d
+	return func() { partTime = before }
+}
+
 // JudgeEvery makes ranks look at their processors oftener, until what it returns is called.
 func JudgeEvery(d time.Duration) (restore func()) {
 	before := judgeEvery

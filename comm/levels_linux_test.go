@@ -271,6 +271,10 @@ func TestMismatchInLevelsIsToldToAllRanks(t *testing.T) {
 	disagreeInMemory(t, func(t testing.TB, fn rankFunc) []error { return inLevels(t, []int32{0, 0, 1, 1}, fn) })
 }
 
+func TestLastCallsThatDifferInLevelsAreAMismatch(t *testing.T) {
+	disagreeAtLast(t, func(t testing.TB, fn rankFunc) []error { return inLevels(t, []int32{0, 0, 1, 1}, fn) })
+}
+
 // A rank that dies breaks the communicator for all others, wherever they are in it.
 func TestDeathInLevelsRevokesThemOnAllOtherRanks(t *testing.T) {
 	for i, kind := range everyKind {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +20,10 @@ type try struct {
 	call func(ctx context.Context, c *comm.Comm, n int) error
 }
 
-func allTries() []try {
+func allTries() []try { return triesAt(0) }
+
+// triesAt returns the calls of all collectives, with that root where they have one.
+func triesAt(root int) []try {
 	f := func(n int) []float32 { return make([]float32, n) }
 	counts := func(c *comm.Comm, n int) []int {
 		v := make([]int, c.Size())
@@ -30,9 +34,9 @@ func allTries() []try {
 	}
 	return []try{
 		{"barrier", func(ctx context.Context, c *comm.Comm, n int) error { return comm.Barrier(ctx, c) }},
-		{"bcast", func(ctx context.Context, c *comm.Comm, n int) error { return comm.Bcast(ctx, c, 0, f(n)) }},
+		{"bcast", func(ctx context.Context, c *comm.Comm, n int) error { return comm.Bcast(ctx, c, root, f(n)) }},
 		{"reduce", func(ctx context.Context, c *comm.Comm, n int) error {
-			return comm.Reduce(ctx, c, 0, f(n), f(n), comm.Sum)
+			return comm.Reduce(ctx, c, root, f(n), f(n), comm.Sum)
 		}},
 		{"allreduce", func(ctx context.Context, c *comm.Comm, n int) error {
 			return comm.Allreduce(ctx, c, f(n), f(n), comm.Sum)
@@ -50,16 +54,16 @@ func allTries() []try {
 			return comm.Allgatherv(ctx, c, f(n), f(n*c.Size()), counts(c, n), nil)
 		}},
 		{"gather", func(ctx context.Context, c *comm.Comm, n int) error {
-			return comm.Gather(ctx, c, 0, f(n), f(n*c.Size()))
+			return comm.Gather(ctx, c, root, f(n), f(n*c.Size()))
 		}},
 		{"gatherv", func(ctx context.Context, c *comm.Comm, n int) error {
-			return comm.Gatherv(ctx, c, 0, f(n), f(n*c.Size()), counts(c, n), nil)
+			return comm.Gatherv(ctx, c, root, f(n), f(n*c.Size()), counts(c, n), nil)
 		}},
 		{"scatter", func(ctx context.Context, c *comm.Comm, n int) error {
-			return comm.Scatter(ctx, c, 0, f(n*c.Size()), f(n))
+			return comm.Scatter(ctx, c, root, f(n*c.Size()), f(n))
 		}},
 		{"scatterv", func(ctx context.Context, c *comm.Comm, n int) error {
-			return comm.Scatterv(ctx, c, 0, f(n*c.Size()), f(n), counts(c, n), nil)
+			return comm.Scatterv(ctx, c, root, f(n*c.Size()), f(n), counts(c, n), nil)
 		}},
 		{"alltoall", func(ctx context.Context, c *comm.Comm, n int) error {
 			return comm.Alltoall(ctx, c, f(n*c.Size()), f(n*c.Size()))
@@ -156,7 +160,7 @@ func wrongMismatch(err error, where int, names ...string) error {
 		return fmt.Errorf("%v: does not name rank %d, which called something else", err, where)
 	}
 	for _, name := range names {
-		if !strings.Contains(err.Error(), name+"(") {
+		if !strings.Contains(err.Error(), name+"(") && !strings.Contains(err.Error(), name+":") {
 			return fmt.Errorf("%v: does not name %s", err, name)
 		}
 	}
@@ -211,6 +215,158 @@ func TestDifferingArgumentsAreAMismatchOnAllRanks(t *testing.T) {
 			for _, pair := range pairs {
 				disagree(t, p, p-1, n, pair[0], pair[1])
 			}
+		}
+	}
+}
+
+// disagreeAtLast has ranks of a world disagree in every pair of different calls, each on a
+// communicator of its own that is closed then, or after one more Bcast. Every rank must
+// learn from its calls or Close what was called, and as the how manieth. A root of little
+// has heard of nobody by then.
+func disagreeAtLast(t *testing.T, run func(t testing.TB, fn rankFunc) []error) {
+	t.Helper()
+	t.Cleanup(comm.PartWithin(patience)) // nobody is late, but the machine may be
+	tries := triesAt(0)
+	for _, x := range triesAt(1) {
+		if rooted(x.name) {
+			tries = append(tries, x)
+		}
+	}
+	var worlds sync.WaitGroup // at once: most of the time they wait, before ranks ask what others call
+	defer worlds.Wait()
+	for i, even := range tries {
+		worlds.Go(func() {
+			if err := errors.Join(run(t, disagreeingAtLast(t, tries, i))...); err != nil {
+				t.Errorf("%s: %v", even.name, err)
+			}
+		})
+	}
+}
+
+// disagreeingAtLast is a rank of a world in which most ranks call the i-th of tries, and
+// one each other.
+func disagreeingAtLast(t *testing.T, tries []try, i int) rankFunc {
+	return func(ctx context.Context, c *comm.Comm) error {
+		var all sync.WaitGroup
+		defer all.Wait()
+		for j, odd := range tries {
+			for _, last := range []bool{true, false} {
+				if i == j || testing.Short() && tries[i].name != odd.name {
+					continue
+				}
+				sub, err := c.Dup(ctx)
+				if err != nil {
+					return err
+				}
+				all.Go(func() {
+					where, mine := (i+j)%c.Size(), tries[i]
+					if c.Rank() == where {
+						mine = odd
+					}
+					err := secondCallOf(ctx, sub, mine, last)
+					if problem := wrongMismatch(err, where, tries[i].name, odd.name, "collective 2"); problem != nil {
+						t.Errorf("%s against %s on rank %d of %d, last %v: rank %d: %v", tries[i].name, odd.name, where, c.Size(), last, c.Rank(), problem)
+					}
+				})
+			}
+		}
+		return nil
+	}
+}
+
+// secondCallOf does mine as the second and last collective on sub, or the last but one,
+// and returns the first error, Close's included.
+func secondCallOf(ctx context.Context, sub *comm.Comm, mine try, last bool) error {
+	err := comm.Barrier(ctx, sub)
+	if err == nil {
+		err = mine.call(ctx, sub, 3)
+	}
+	if err == nil && !last {
+		err = comm.Bcast(ctx, sub, 0, []int64{1})
+	}
+	if closed := sub.Close(ctx); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func TestLastCallsThatDifferAreAMismatch(t *testing.T) {
+	for _, p := range []int{2, 4} {
+		t.Run(fmt.Sprint("inproc ", p), func(t *testing.T) {
+			disagreeAtLast(t, func(t testing.TB, fn rankFunc) []error { return commtest.Ranks(t.Context(), p, comm.Config{}, fn) })
+		})
+	}
+	t.Run("tcp", func(t *testing.T) {
+		disagreeAtLast(t, func(t testing.TB, fn rankFunc) []error { return overTCP(t, 4, fn) })
+	})
+}
+
+// waysOf are those by which goroutine ranks of one host reach each other.
+func waysOf(t *testing.T) map[string]way {
+	return map[string]way{
+		"inproc": func(t testing.TB, n int, fn rankFunc) []error {
+			return commtest.Ranks(t.Context(), n, comm.Config{}, fn)
+		},
+		"tcp":    overTCP,
+		"memory": overMemory,
+	}
+}
+
+// A rank that calls something else when the others have closed the communicator hears of
+// it at its call or Close.
+func TestLateRankIsToldWhatRanksThatClosedHaveCalled(t *testing.T) {
+	t.Cleanup(comm.PartWithin(10 * time.Millisecond))
+	const p, late = 4, 3 // which passes nothing on
+	for name, run := range waysOf(t) {
+		var closed sync.WaitGroup
+		closed.Add(p - 1)
+		err := errors.Join(run(t, p, func(ctx context.Context, c *comm.Comm) error {
+			sub, err := c.Dup(ctx)
+			if err != nil {
+				return err
+			}
+			root := 0
+			if c.Rank() == late {
+				closed.Wait()
+				root = late
+			} else {
+				defer closed.Done()
+			}
+			err = errors.Join(comm.Bcast(ctx, sub, root, []int64{1}), sub.Close(ctx))
+			if c.Rank() != late {
+				return err
+			}
+			return wrongMismatch(err, late, "bcast", "collective 1")
+		})...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCloseWaitsForNobodyWhoHasLeft(t *testing.T) {
+	t.Cleanup(comm.PartWithin(patience))
+	for name, run := range waysOf(t) {
+		sent := make(chan struct{})
+		start := time.Now()
+		err := errors.Join(run(t, 3, func(ctx context.Context, c *comm.Comm) error {
+			err := comm.Barrier(ctx, c) // all are connected
+			if c.Rank() != 0 {
+				<-sent
+				err = errors.Join(err, c.Close(ctx))
+				if s := c.Launcher().Info().Segment; s != nil { // which these ranks do not keep themselves
+					flight := s.Rank(c.Rank())
+					flight.Join()
+					flight.Leave()
+				}
+				return err
+			}
+			err = errors.Join(err, comm.Bcast(ctx, c, 0, []int64{1}))
+			close(sent)
+			return errors.Join(err, c.Close(ctx))
+		})...)
+		if d := time.Since(start); err != nil || d > patience/2 {
+			t.Errorf("%s: after %v: %v", name, d, err)
 		}
 	}
 }

@@ -184,8 +184,8 @@ func (p *port) Looks() int { return looks(p.Vigil) }
 
 func (p *port) Wake(member int) { p.shm.Wake(p.locals[member]) }
 
-func (p *port) Disagree(member int, mine, theirs node.Call) error {
-	return p.Vigil.Disagree(p.seq, member, engine.CallOf(mine.A, mine.B), engine.CallOf(theirs.A, theirs.B))
+func (p *port) Disagree(member, ago int, mine, theirs node.Call) error {
+	return p.Vigil.Disagree(p.seq-uint64(ago), member, engine.CallOf(mine.A, mine.B), engine.CallOf(theirs.A, theirs.B))
 }
 
 func (p *port) DisagreeOn(member, mine, theirs int) error {
@@ -216,7 +216,7 @@ func (p *innerPort) Await(word *atomic.Uint64, want uint64, member int) error {
 
 // Disagree finds out in which call the two differ: it may have gone by messages,
 // which leave no trace in a room.
-func (p *innerPort) Disagree(member int, _, _ node.Call) error {
+func (p *innerPort) Disagree(member, _ int, _, _ node.Call) error {
 	return p.Vigil.Dispute(p.ranks[member])
 }
 

@@ -131,6 +131,12 @@ func TestMismatchInARoomIsToldToAllRanks(t *testing.T) {
 	disagreeInMemory(t, func(t testing.TB, fn rankFunc) []error { return overMemory(t, 4, fn) })
 }
 
+func TestLastCallsThatDifferInRoomsAreAMismatch(t *testing.T) {
+	for _, p := range []int{2, 4} {
+		disagreeAtLast(t, func(t testing.TB, fn rankFunc) []error { return inRooms(t, p, fn) })
+	}
+}
+
 // The counts of a v form need not be equal, but those of two ranks must agree.
 func TestCountsThatDoNotAgreeAreAMismatchInARoom(t *testing.T) {
 	ints := func(n int) []int32 { return make([]int32, n) }

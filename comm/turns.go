@@ -80,14 +80,17 @@ func (t *turns) relax() {
 
 // run runs o for a blocking call.
 func (t *turns) run(ctx context.Context, c *Comm, o *operation) error {
-	if !t.state.CompareAndSwap(idle, direct) {
+	if !t.begin() {
 		return t.runContended(ctx, c, o)
 	}
 	defer t.end(c) // also if a function panics
 	return c.perform(ctx, o, false)
 }
 
-// end ends a blocking collective.
+// begin takes the turn if no collective runs or waits for it.
+func (t *turns) begin() bool { return t.state.CompareAndSwap(idle, direct) }
+
+// end gives back the turn that begin took, or ends a blocking collective.
 func (t *turns) end(c *Comm) {
 	if t.state.CompareAndSwap(direct, idle) {
 		return

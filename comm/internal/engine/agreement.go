@@ -49,7 +49,10 @@ func (rd *Round) recall(rank int) {
 
 // told handles Ready and Call frames.
 func (rd *Round) told(m *message) {
-	if rd.heard(m) {
+	agreed := rd.heard(m)
+	if m.kind == transport.Call && m.typ&aGoodbye != 0 {
+		rd.parted(m)
+	} else if agreed {
 		l := rd.lane(m.src)
 		switch {
 		case m.kind == transport.Ready:

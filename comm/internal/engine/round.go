@@ -39,6 +39,7 @@ type Round struct {
 	lanes   map[int]*lane
 	ahead   []*lane         // those with early calls
 	past    [pastCalls]Call // by seq
+	parting parting
 	used    []*Request
 	combs   []*combine // of used requests that reduce, kept for reuse
 	combsN  int
@@ -411,10 +412,14 @@ func (rd *Round) fail(err error) {
 	if rd.running && rd.err == nil {
 		rd.err = err
 	}
+	e.rouse(rd.parting.waiter)
 }
 
 // dismiss ends what waits for a member that has left.
 func (rd *Round) dismiss(p *peer) {
+	if w := rd.parting.waiter; w != nil && w.hint == p.rank {
+		rd.ch.e.rouse(w)
+	}
 	for _, r := range rd.used {
 		if r.peer == p.rank && (r.stage == posted || r.stage == queued || r.stage == announced || r.stage == filling) {
 			rd.ch.miss(p, ErrLeft, rd.call)
@@ -449,6 +454,9 @@ func (ch *Channel) awaited() iter.Seq2[int, bool] {
 			if (l.posted.front() != nil || l.out.front() != nil) && !yield(src, true) {
 				return
 			}
+		}
+		if ch.round.parting.waiter != nil && !yield(ch.round.parting.src, true) {
+			return
 		}
 		if ch.vigil.waiter != nil && !yield(ch.vigil.src, true) {
 			return

@@ -22,6 +22,7 @@ type Vigil struct {
 	a, b   uint64 // the call, as its Words
 	ticket seg.Ticket
 	quiet  bool
+	parts  bool // the Channel is about to close: nobody's absence breaks it
 
 	// While it is among the Engine's vigils:
 	word   *atomic.Uint64
@@ -40,6 +41,11 @@ func (v *Vigil) Begin(ctx context.Context, a, b uint64, ticket seg.Ticket, quiet
 	v.ctx, v.a, v.b, v.ticket, v.quiet = ctx, a, b, ticket, quiet
 	return v.ch.fault()
 }
+
+// Part makes what follows, until the Channel closes, a look at what other members have
+// called: Await then returns also when a member has left, or ctx has ended, and neither
+// breaks the Channel.
+func (v *Vigil) Part(ctx context.Context) { v.ctx, v.ticket, v.quiet, v.parts = ctx, 0, false, true }
 
 // Noted tells the call's place in the flight recorder, if it got one after Begin.
 func (v *Vigil) Noted(t seg.Ticket) { v.ticket = t }
@@ -81,13 +87,13 @@ func (v *Vigil) Await(word *atomic.Uint64, want uint64, src int) error {
 	w.vigil, w.quiet, w.hint = v, v.quiet, v.ch.World(src)
 	v.word, v.want, v.src, v.waiter = word, want, src, w
 	e.vigils = append(e.vigils, v)
-	if v.ch.gone(src) != nil {
+	if v.ch.gone(src) != nil || v.parts && v.ch.hasLeft(src) {
 		v.dismiss(e.peer(w.hint))
 	}
 	err := e.await(v.ctx, w)
 	e.endVigil(v)
 	e.freeWaiter(w)
-	if err != nil && !v.came() {
+	if err != nil && !v.came() && !v.parts {
 		v.ch.breakUp(verdict{rank: e.cfg.Rank, cause: fmt.Sprintf("gave up in %v: %v", v.call(), err)})
 		return err
 	}
@@ -125,7 +131,11 @@ func (e *Engine) look() (n int) {
 // dismiss ends the wait for a member that has left, unless it stored its word
 // before.
 func (v *Vigil) dismiss(p *peer) {
-	if v.waiter != nil && v.waiter.hint == p.rank && !v.came() {
+	switch {
+	case v.waiter == nil || v.waiter.hint != p.rank || v.came():
+	case v.parts:
+		v.ch.e.rouse(v.waiter)
+	default:
 		v.ch.miss(p, ErrLeft, v.call())
 	}
 }

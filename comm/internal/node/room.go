@@ -173,9 +173,9 @@ type Port interface {
 	Looks() int
 	// Wake wakes a member, should it sleep.
 	Wake(member int)
-	// Disagree breaks the communicator: that member's call is not the one made
-	// here.
-	Disagree(member int, mine, theirs Call) error
+	// Disagree breaks the communicator: that member's call is not the one made here,
+	// so many collectives ago.
+	Disagree(member, ago int, mine, theirs Call) error
 	// DisagreeOn breaks the communicator: that member sends so many bytes where
 	// this one expects so many.
 	DisagreeOn(member, mine, theirs int) error
@@ -200,6 +200,7 @@ type Room struct {
 	claim   func() error // the own stage
 
 	step  uint64 // the last one of the last collective
+	first uint64 // the first one of it
 	trail uint64
 	call  Call
 	told  bool   // the rank knows that it has begun
@@ -243,7 +244,7 @@ func (r *Room) head(member int, s uint64) *head { return &r.parts[member].lines.
 // that must not spin.
 func (r *Room) Begin(c Call, quiet bool) {
 	const odd = 0x9e3779b97f4a7c15
-	r.call, r.told, r.devices.met = c, false, false
+	r.call, r.told, r.devices.met, r.first = c, false, false, r.step+1
 	r.trail = ((r.trail^c.A)*odd ^ c.B) * odd
 	r.looks = r.patient
 	if quiet {
@@ -379,10 +380,48 @@ func (r *Room) differ(member int, first uint64) error {
 	for s := first - min(first-1, depth-1); s < first; s++ {
 		mine, theirs := r.head(r.me, s), r.head(member, s)
 		if mine.step.Load() == s && theirs.step.Load() == s && mine.call.A != 0 && theirs.call.A != 0 && mine.call != theirs.call {
-			return r.port.Disagree(member, mine.call, theirs.call)
+			return r.port.Disagree(member, r.since(s, first), mine.call, theirs.call)
 		}
 	}
-	return r.port.Disagree(member, r.call, r.head(member, first).call)
+	return r.port.Disagree(member, 0, r.call, r.head(member, first).call)
+}
+
+// since returns how many collectives this member has begun after the one that step s is
+// of, up to the one whose first step is first. One may sign several heads, alike.
+func (r *Room) since(s, first uint64) (n int) {
+	trail := r.head(r.me, s).trail
+	for s++; s < first; s++ {
+		if h := r.head(r.me, s); h.step.Load() == s && h.call.A != 0 && h.trail != trail {
+			trail = h.trail
+			n++
+		}
+	}
+	if trail != r.trail {
+		n++
+	}
+	return n
+}
+
+// Compare compares the last call with those of members that it may have ended without
+// meeting: a collective of several steps does not, but the root of a short Bcast looks at
+// nobody. A member that has not called anything yet is waited for, as the Port does.
+func (r *Room) Compare() error {
+	if r.step != r.first || r.step == 0 {
+		return nil
+	}
+	for j := range r.parts {
+		if j == r.me {
+			continue
+		}
+		h := r.head(j, r.first)
+		if err := r.await(&h.step, r.first, j); err != nil {
+			return err
+		}
+		if h.step.Load() == r.first && h.trail != r.trail {
+			return r.differ(j, r.first)
+		}
+	}
+	return nil
 }
 
 // manyMembers in a crowd look in vain at most others, before each has had its turn.

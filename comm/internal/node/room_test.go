@@ -140,7 +140,7 @@ func (d *door) Wake(member int) {
 	}
 }
 
-func (d *door) Disagree(member int, mine, theirs Call) error {
+func (d *door) Disagree(member, _ int, mine, theirs Call) error {
 	return d.breakUp(fmt.Errorf("%w: %v, member %d %v", errDisagree, mine, member, theirs))
 }
 

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// This file is how the members of a Channel find out, before they close it, whether they
+// have made the same calls. Some collectives end on a rank that has heard of nobody: the
+// root of a Bcast sends and is done. If that was its last call, no later one shows that
+// others had another root in mind. So a rank that closes a Channel tells its last call,
+// with a digest of those before, as the dissemination barrier does: to the member 2^k ahead
+// when it has heard from those up to 2^(k-1) behind and agrees with them. If it has heard
+// from all of its own then all members agree, as nobody passes on what it does not agree
+// with. A member that is late is waited for until the context ends, one that has left is
+// not; either finds in what arrives what it was told.
+
+// aGoodbye, in the flags of a Call frame, says that its sender closes the Channel. Its
+// tag is the digest of the sender's calls, and the bits above goodbyeShift are k.
+const (
+	aGoodbye     = 2
+	goodbyeShift = 2
+	mostGoodbyes = 32 // enough for as many ranks as there can be
+)
+
+// A goodbye is what a member has told that closes the Channel.
+type goodbye struct {
+	come   bool
+	seq    uint64 // of its last call
+	digest uint32 // of the calls up to it
+}
+
+// A parting is a Round's end, its own and that of other members.
+type parting struct {
+	heard  [mostGoodbyes]goodbye // by k
+	waiter *Waiter
+	src    int // that it waits for
+}
+
+// meetsAll reports whether no rank ends c before all ranks have begun it.
+func (c *Call) meetsAll() bool {
+	switch c.Kind {
+	case Barrier, Dup, Split, Create, Alloc, Free:
+		return true
+	case Allreduce, ReduceScatterBlock, Allgather, Alltoall:
+		return c.Count > 0
+	}
+	return false
+}
+
+// Part compares the calls made here with those of the other members, before this one
+// closes the Channel. It waits for members that have not left, at most until ctx ends,
+// and returns why the Channel is broken, nil while it works.
+func (rd *Round) Part(ctx context.Context) error {
+	e := rd.ch.e
+	e.lock()
+	defer e.exitPolling()
+	if rd.seq == 0 || rd.past[rd.seq%pastCalls].meetsAll() {
+		return rd.ch.err
+	}
+	digest := rd.digest()
+	for k, d := 0, 1; d < rd.ch.size && rd.ch.err == nil; k, d = k+1, 2*d {
+		rd.bid(k, (rd.ch.rank+d)%rd.ch.size, digest)
+		rd.hear(ctx, k, rd.teller(k))
+		if g := &rd.parting.heard[k]; g.come && g.seq == rd.seq && g.digest != digest {
+			rd.recall(rd.teller(k)) // one of the calls before was another one there
+			rd.awaitParting(ctx, rd.teller(k), func() bool { return false })
+		}
+	}
+	return rd.ch.err
+}
+
+// teller returns the member that says the k-th goodbye to this one.
+func (rd *Round) teller(k int) int {
+	return (rd.ch.rank + rd.ch.size - 1<<k) % rd.ch.size
+}
+
+// digest returns a number that other calls hardly ever have, of those remembered.
+func (rd *Round) digest() uint32 {
+	const odd = 0x9e3779b97f4a7c15
+	var h uint64
+	for seq := rd.seq - min(rd.seq, pastCalls) + 1; seq <= rd.seq; seq++ {
+		a, b := rd.past[seq%pastCalls].Words()
+		h = ((h^a)*odd ^ b) * odd
+	}
+	return uint32(h >> 32)
+}
+
+// bid says the k-th goodbye to a member, if it is still there.
+func (rd *Round) bid(k, to int, digest uint32) {
+	e, p := rd.ch.e, rd.ch.e.peer(rd.ch.World(to))
+	if rd.ch.usable(p) != nil {
+		return
+	}
+	e.h = transport.Header{Kind: transport.Call, Flags: uint8(aGoodbye | k<<goodbyeShift), Comm: rd.ch.ID, Seq: rd.seq, Tag: int32(digest)}
+	e.h.A, e.h.B = rd.past[rd.seq%pastCalls].Words()
+	e.post(p, mem.Buffer{}, 0)
+}
+
+// hear waits for the k-th goodbye.
+func (rd *Round) hear(ctx context.Context, k, from int) {
+	rd.awaitParting(ctx, from, func() bool { return rd.parting.heard[k].come })
+}
+
+// awaitParting waits for a member that has not left until done, or ctx or the Channel
+// ends.
+func (rd *Round) awaitParting(ctx context.Context, from int, done func() bool) {
+	e, p := rd.ch.e, rd.ch.e.peer(rd.ch.World(from))
+	for !done() && ctx.Err() == nil && rd.ch.err == nil && !rd.ch.hasLeft(from) {
+		w := e.newWaiter()
+		w.hint = p.rank
+		rd.parting.waiter, rd.parting.src = w, from
+		e.await(ctx, w)
+		rd.parting.waiter = nil
+		e.freeWaiter(w)
+	}
+}
+
+// hasLeft reports whether nothing more is to be expected of a member.
+func (ch *Channel) hasLeft(rank int) bool {
+	left, w := ch.e.cfg.Left, ch.World(rank)
+	return ch.gone(rank) != nil || ch.e.peer(w).tr == nil || left != nil && left(w)
+}
+
+// parted notes a goodbye.
+func (rd *Round) parted(m *message) {
+	k := int(m.typ) >> goodbyeShift
+	if k >= mostGoodbyes || 1<<k >= rd.ch.size || rd.teller(k) != m.src {
+		return
+	}
+	rd.parting.heard[k] = goodbye{true, m.seq, uint32(int32(m.tag))}
+	rd.ch.e.rouse(rd.parting.waiter)
+}
