@@ -58,9 +58,22 @@ type whereabouts struct {
 	Host  string   `json:",omitempty"`
 	PID   int      `json:",omitempty"`
 	Login []string `json:",omitempty"` // what to put before a command to run it there
+	About string   `json:",omitempty"` // the job
 }
 
-// A question is a process that wants to know where a rank is.
+// aboutJob asks about the job, where else a rank stands.
+const aboutJob = -1
+
+// about describes the job for who has to tell it from others.
+func (j *job) about() string {
+	var programs []string
+	for _, p := range j.programs {
+		programs = append(programs, fmt.Sprintf("%.80q", strings.Join(p.Argv, " ")))
+	}
+	return fmt.Sprintf("-np %d %s, for %v", len(j.plan.Ranks), strings.Join(programs, " : "), time.Since(j.begun).Round(time.Second))
+}
+
+// A question is a process that wants to know where a rank is, or about the job.
 type question struct {
 	rank   int
 	answer chan<- whereabouts
@@ -115,6 +128,10 @@ func (j *job) hearQuestion(conn *net.UnixConn) {
 // askedFor passes a question on to the agent of the rank's host, which knows which
 // process has joined in the rank's place.
 func (j *job) askedFor(q question) {
+	if q.rank == aboutJob {
+		q.answer <- whereabouts{About: j.about()}
+		return
+	}
 	for _, l := range j.links {
 		for _, r := range l.ranks {
 			if r == q.rank && !l.drained {
@@ -175,24 +192,32 @@ func (a *attach) find() (whereabouts, error) {
 	if err != nil {
 		return whereabouts{}, err
 	}
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
+	w, err := ask(name, a.rank)
 	if err != nil {
-		return whereabouts{}, err
-	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(attachTime))
-	if !ownPeer(conn) {
-		return whereabouts{}, fmt.Errorf("%s is another user's", name)
-	}
-	fmt.Fprintln(conn, a.rank)
-	var w whereabouts
-	if err := json.NewDecoder(conn).Decode(&w); err != nil {
 		return w, fmt.Errorf("gompirun does not say where rank %d is: %w", a.rank, err)
 	}
 	if w.Err != "" {
 		return w, errors.New(w.Err)
 	}
 	return w, nil
+}
+
+// errStranger means that a socket with a name of ours is not ours.
+var errStranger = errors.New("another user's socket")
+
+// ask asks the launcher behind a socket where a rank is, or about the job.
+func ask(name string, rank int) (w whereabouts, err error) {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		return w, err
+	}
+	defer conn.Close()
+	if !ownPeer(conn) {
+		return w, errStranger
+	}
+	conn.SetDeadline(time.Now().Add(attachTime))
+	fmt.Fprintln(conn, rank)
+	return w, json.NewDecoder(conn).Decode(&w)
 }
 
 // socket returns the name of the socket of the job that is meant: the only one
@@ -203,7 +228,7 @@ func (a *attach) socket() (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	var names, jobs []string
+	var names, jobs, lines []string
 	for s := bufio.NewScanner(f); s.Scan(); {
 		fields := strings.Fields(s.Text())
 		if len(fields) < 8 {
@@ -211,15 +236,20 @@ func (a *attach) socket() (string, error) {
 		}
 		job, ok := strings.CutPrefix(fields[7], questionPrefix())
 		listens := fields[3] == "00010000"
-		if ok && listens && (a.job == "" || a.job == job) {
-			names, jobs = append(names, fields[7]), append(jobs, job)
+		if !ok || !listens || a.job != "" && a.job != job {
+			continue
 		}
+		w, err := ask(fields[7], aboutJob)
+		if errors.Is(err, errStranger) || errors.Is(err, syscall.ECONNREFUSED) {
+			continue // anybody may take any name
+		}
+		names, jobs, lines = append(names, fields[7]), append(jobs, job), append(lines, fmt.Sprintf("\n  %q: %s", job, w.About))
 	}
 	switch {
 	case len(names) == 1:
 		return names[0], nil
 	case len(names) > 1:
-		return "", fmt.Errorf("several jobs of yours run here: want -job with one of %s", strings.Join(jobs, ", "))
+		return "", fmt.Errorf("%d jobs of yours run here: want -job with one of%s", len(jobs), strings.Join(lines, ""))
 	case a.job != "":
 		return "", fmt.Errorf("-job %q: no gompirun of yours runs that on this machine", a.job)
 	}

@@ -3,14 +3,18 @@
 package mpirun
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
@@ -95,4 +99,60 @@ func socketsOf(t *testing.T, pid int) []string {
 		t.Fatalf("gompirun listens on %q, want one name", names)
 	}
 	return names
+}
+
+// Another user may take any name, and has it shown to nobody.
+func TestAttachTellsJobsApartAndIgnoresStrangers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can be another user")
+	}
+	k := startTalk(t, "-np", "1", "sh", "-c", "echo ready; sleep 1000")
+	k.expect("ready")
+	own := strings.TrimPrefix(socketsOf(t, k.cmd.Process.Pid)[0], questionPrefix())
+	fd := strangersSocket(t, questionPrefix()+"\x1b[31mevil")
+	defer unix.Close(fd)
+	if _, err := ask(questionPrefix()+"\x1b[31mevil", 0); !errors.Is(err, errStranger) {
+		t.Errorf("the stranger's socket: %v, want %v", err, errStranger)
+	}
+	find := &attach{rank: 0, job: ""}
+	if name, err := find.socket(); err == nil && name != questionPrefix()+own { // or other tests run jobs beside
+		t.Errorf("found %q, want that of %s", name, own)
+	}
+	second := startTalk(t, "-np", "2", "sh", "-c", "echo ready; sleep 1001")
+	second.expect("ready")
+	_, err := find.socket()
+	if err == nil || strings.Contains(err.Error(), "evil") {
+		t.Fatalf("%v, want both jobs and no stranger's", err)
+	}
+	for _, want := range []string{`"` + own + `": -np 1 "sh -c echo ready; sleep 1000", for `, `: -np 2 "sh -c echo ready; sleep 1001", for `} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
+// strangersSocket returns a socket that another user listens on.
+func strangersSocket(t *testing.T, name string) int {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const nobody, same = 65534, ^uintptr(0)
+	// The system calls themselves change this thread alone.
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, same, nobody, same); e != 0 {
+		t.Fatal(e)
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Bind(fd, &unix.SockaddrUnix{Name: name})
+	}
+	if err == nil {
+		err = unix.Listen(fd, 5)
+	}
+	if _, _, e := unix.RawSyscall(unix.SYS_SETRESUID, same, 0, same); e != 0 {
+		t.Fatal(e)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fd
 }

@@ -73,7 +73,7 @@ func (a *agent) nextMissing() (*missing, error) {
 		if err != nil {
 			return nil, err
 		}
-		if st, err := os.Stat(path); err == nil && st.Size() == p.Size {
+		if holds(path, p.Sum) {
 			a.gotProgram(r.Program, path)
 			continue
 		}
@@ -173,27 +173,47 @@ func (a *agent) keep(data []byte) (done bool, err error) {
 func (a *agent) holdInput(data []byte) { a.preload.input = append(a.preload.input, bytes.Clone(data)) }
 
 // cachePath returns where a program with a checksum is, or is to be: in a folder
-// that is the user's alone.
+// that is the user's, and that nobody else can write.
 func cachePath(sum, name string) (string, error) {
-	uid := os.Getuid()
 	caches := []string{os.Getenv("XDG_CACHE_HOME"), os.TempDir()}
 	if home, err := os.UserHomeDir(); err == nil && caches[0] == "" {
 		caches[0] = filepath.Join(home, ".cache")
 	}
+	var refused error
 	for _, dir := range caches {
 		if dir == "" {
 			continue
 		}
-		own := filepath.Join(dir, "gompi-"+strconv.Itoa(uid))
+		own := filepath.Join(dir, "gompi-"+strconv.Itoa(os.Getuid()))
 		at := filepath.Join(own, sum)
 		os.MkdirAll(at, 0o700) // what is wrong shows below
-		st, err := os.Lstat(own)
-		if err != nil || !st.IsDir() || unix.Access(at, unix.W_OK) != nil {
-			continue
+		err := ownFolder(own)
+		if err == nil {
+			err = ownFolder(at)
 		}
-		if sys, ok := st.Sys().(*syscall.Stat_t); ok && int(sys.Uid) == uid {
+		if err == nil {
 			return filepath.Join(at, name), nil
 		}
+		refused = errors.Join(refused, err)
 	}
-	return "", errors.New("no folder to put a program in: want to write to HOME or TMPDIR")
+	return "", fmt.Errorf("no folder to put a program in: want to write to HOME or TMPDIR: %w", refused)
+}
+
+// ownFolder returns an error if path is no folder of this user's that it can write
+// and nobody else.
+func ownFolder(path string) error {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	switch {
+	case !st.IsDir():
+		return fmt.Errorf("%s is no folder", path)
+	case !ok || int(sys.Uid) != os.Getuid():
+		return fmt.Errorf("%s is another user's", path)
+	case st.Mode().Perm()&0o022 != 0:
+		return fmt.Errorf("others can write %s (%v): want chmod go-w", path, st.Mode().Perm())
+	}
+	return unix.Access(path, unix.W_OK)
 }

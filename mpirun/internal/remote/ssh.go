@@ -149,7 +149,7 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 	case err != io.EOF:
 		return nil, err
 	case status == sshFailed && last != "":
-		return nil, &refusal{last + remedy(last), said} // they begin with who says it, and about whom
+		return nil, &refusal{withRemedy(last), said} // they begin with who says it, and about whom
 	}
 	return nil, &refusal{agent.Via + " " + how, said}
 }
@@ -157,15 +157,18 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 // sshFailed is the exit status of ssh when it is not that of the command.
 const sshFailed = 255
 
-// remedy says what helps against what ssh has said, where it does not.
-func remedy(last string) string {
+// withRemedy adds to what ssh has said what helps against it, where it does not say.
+func withRemedy(last string) string {
+	remedy := ""
 	switch {
 	case strings.Contains(last, "Permission denied"):
-		return "; want a key that ssh may use without asking"
+		remedy = "want a key that ssh may use without asking"
 	case strings.Contains(last, "Host key verification failed"):
-		return "; want its key in known_hosts: log in by hand once"
+		remedy = "want its key in known_hosts: log in by hand once"
+	default:
+		return last
 	}
-	return ""
+	return strings.TrimSuffix(last, ".") + "; " + remedy
 }
 
 // greet hears what the login has become, and sends it our program if it wants.
