@@ -86,8 +86,8 @@ func TestInitRefusesToBeOneOfSeveralStrangers(t *testing.T) {
 	t.Setenv("OMPI_COMM_WORLD_SIZE", "4")
 	_, err := comm.Init(t.Context())
 	var e *comm.Error
-	if !errors.As(err, &e) || e.Op != "init" || !strings.Contains(err.Error(), "Open MPI") {
-		t.Errorf("got %v, want a refusal that names the launcher", err)
+	if !errors.As(err, &e) || e.Op != "init" || strings.Contains(err.Error(), "rank -1") || !strings.Contains(err.Error(), "Open MPI") {
+		t.Errorf("got %v, want a refusal that names the launcher and no rank", err)
 	}
 }
 

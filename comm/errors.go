@@ -55,7 +55,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := fmt.Sprintf("%s: rank %d of %s: ", e.Op, e.Rank, e.Comm)
+	s := e.Op + ": "
+	if e.Rank >= 0 { // known, which it may not be in Init
+		s += fmt.Sprintf("rank %d of %s: ", e.Rank, e.Comm)
+	}
 	if e.Peer >= 0 {
 		s += fmt.Sprintf("peer %d (host %s): ", e.Peer, e.Host)
 	}

@@ -85,7 +85,7 @@ func (j *job) exited(l *link, m *ctl.Exited) {
 		return
 	}
 	how := howEnded(m)
-	j.broadcast(&ctl.Died{Rank: m.Rank, Text: fmt.Sprintf("%s on %s (pid %d)", how, l.host, m.PID)})
+	j.broadcast(&ctl.Died{Rank: m.Rank, Text: fmt.Sprintf("%s (pid %d)", how, m.PID)})
 	status := m.Code
 	switch {
 	case m.Signal != 0:

@@ -117,7 +117,7 @@ func (l *linked) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
 			return nil, err
 		}
 		if len(l.events) > 0 {
-			return nil, l.events[0].asError()
+			return nil, l.events[0].asError(&l.info)
 		}
 	}
 	cards := l.cards

@@ -190,7 +190,7 @@ func TestAllgatherFails(t *testing.T) {
 		act  func(a *fakeAgent, cancel context.CancelCauseFunc)
 		want string
 	}{
-		{"when a rank died", func(a *fakeAgent, _ context.CancelCauseFunc) { a.send(&wire.Died{Rank: 2, Text: "was killed"}) }, "rank 2: was killed"},
+		{"when a rank died", func(a *fakeAgent, _ context.CancelCauseFunc) { a.send(&wire.Died{Rank: 2, Text: "was killed"}) }, "rank 2 (host b): was killed"},
 		{"when the job ends", func(a *fakeAgent, _ context.CancelCauseFunc) { a.send(&wire.Terminate{Text: "time"}) }, "the job ends: time"},
 		{"when the launcher is gone", func(a *fakeAgent, _ context.CancelCauseFunc) { unix.Shutdown(a.fd, unix.SHUT_RDWR) }, errGone.Error()},
 		{"when the context ends", func(_ *fakeAgent, cancel context.CancelCauseFunc) { cancel(why) }, "enough"},

@@ -129,10 +129,13 @@ type Event struct {
 	Text []byte
 }
 
-// asError says why an Allgather cannot succeed after e.
-func (e *Event) asError() error {
+// asError says why an Allgather cannot succeed after e, to a rank that knows in.
+func (e *Event) asError(in *Info) error {
 	switch e.Kind {
 	case Died:
+		if e.Rank < in.Size && len(in.Hosts) > 0 {
+			return fmt.Errorf("rank %d (host %s): %s", e.Rank, in.Host(e.Rank), e.Text)
+		}
 		return fmt.Errorf("rank %d: %s", e.Rank, e.Text)
 	case Terminate:
 		return fmt.Errorf("the job ends: %s", e.Text)

@@ -97,7 +97,7 @@ func (s *spoke) join(ctx context.Context) error {
 			return err
 		}
 		if len(s.events) > 0 {
-			return s.events[0].asError()
+			return s.events[0].asError(&s.info)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func (s *spoke) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
 		case cards != nil:
 			return cards, nil
 		case len(events) > 0:
-			return nil, events[0].asError()
+			return nil, events[0].asError(&s.info)
 		}
 		select {
 		case <-changed:
