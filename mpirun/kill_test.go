@@ -139,6 +139,16 @@ func TestWhateverDiesNothingIsLeft(t *testing.T) {
 	}
 }
 
+// An agent that cannot act is made to when nobody else is left who would.
+func TestAStoppedAgentOfAKilledLauncherEnds(t *testing.T) {
+	l := launchVictims(t, 2)
+	syscall.Kill(l.agent, syscall.SIGSTOP)
+	awaitState(t, l.agent, "T")
+	l.cmd.Process.Kill()
+	l.cmd.Wait()
+	l.gone(t, "agent stopped and gompirun killed")
+}
+
 func TestWhatWasThereBeforeTheJobIsSpared(t *testing.T) {
 	script := `sleep 1000 >/dev/null 2>&1 & echo $!; exec gompirun -q -np 1 sh -c 'kill -9 $PPID; sleep 1000'`
 	out, err := exec.Command("sh", "-c", script).Output()

@@ -37,11 +37,16 @@ func TestMain(m *testing.M) {
 }
 
 // A suite is all tests, started by whomever: programs that they start would ignore
-// the signals that this process has been told to ignore (by nohup).
+// the signals that this process has been told to ignore (by nohup, or by a script's shell
+// that has put it into the background).
 type suite struct{ *testing.M }
 
 func (s suite) Run() int {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 	return s.M.Run()
 }
 

@@ -72,6 +72,8 @@ func Run(in, out int, guarded bool) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
 	nameProcess("gompi-agent")
+	// One that is stopped goes on when its launcher or warden dies, so that it sees to its ranks.
+	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0) // any Linux has it
 	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{warden: -1}}
 	if guarded {
 		a.warden = wardenFD
