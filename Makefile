@@ -25,7 +25,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '-s -w -extldflags=-Wl,-z,lazy' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-.PHONY: help build run test check race stress regress fuzz examples bench compare compare-tcp launchbench launchbench-hosts ptx gpu dist install clean
+.PHONY: help build run test tally check race stress regress fuzz examples bench compare compare-tcp launchbench launchbench-hosts ptx gpu dist install clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ run: build ## train a language model on real text with 4 ranks on this machine (
 
 test: ## run all tests, as CI does
 	./.ci/test
+
+tally: ## make test on fresh clones until it has passed 10 times in a row, and 3 times beside busy processes (QUIET=n, BUSY=n); kept across days
+	./.ci/tally
 
 check: ## the quick part of the tests: format, vet, short tests
 	@test -z "$$(gofmt -l .)" || { echo 'gofmt would change:'; gofmt -l .; exit 1; }

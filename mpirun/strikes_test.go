@@ -78,7 +78,8 @@ func (r *raid) String() string {
 // stopped for a while. In one of eight an agent is stopped for good.
 func drawRaid(seed uint64) *raid {
 	g := rand.New(rand.NewPCG(seed, 0))
-	r := &raid{seed: seed, np: 1 + g.IntN(5), hosts: []string{"localhost", "127.0.0.2", "127.0.0.3"}[:1+g.IntN(3)], tcp: g.IntN(2) == 0}
+	r := &raid{seed: seed, np: 1 + g.IntN(5), tcp: g.IntN(2) == 0}
+	r.hosts = []string{"localhost", "127.0.0.2", "127.0.0.3"}[:1+g.IntN((r.np+1)/2)] // two slots each, none without a rank
 	harmless := g.IntN(3) == 0
 	r.forGood = !harmless && g.IntN(8) == 0
 	for i := range 1 + g.IntN(3) {
@@ -222,6 +223,8 @@ type raided struct {
 	seen   *agentsSeen
 	hit    []string
 	failed bool
+
+	stopped int // for good; 0: none
 }
 
 func (d *raided) errorf(format string, args ...any) {
@@ -277,7 +280,11 @@ func (d *raided) strike(k strike) {
 	for {
 		if pid, who := d.victim(k); pid != 0 && syscall.Kill(pid, k.signal) == nil {
 			d.hit = append(d.hit, who+" "+k.signal.String())
-			if k.pause > 0 && k.signal == syscall.SIGSTOP {
+			switch {
+			case k.signal != syscall.SIGSTOP:
+			case k.pause == 0:
+				d.stopped = pid
+			case pid != d.stopped:
 				time.Sleep(k.pause)
 				syscall.Kill(pid, syscall.SIGCONT)
 			}

@@ -30,6 +30,7 @@ var rules = []rule{
 	{"internal/seal", nil},
 	{"internal/challenge", []string{"internal/seal"}},
 	{"internal/stress", nil},
+	{"internal/testreport", nil},
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/mem", "internal/cgroup"}},
 	{"internal/boot", []string{"internal/env", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route"}},
