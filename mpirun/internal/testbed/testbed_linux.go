@@ -81,7 +81,8 @@ func Make(t testing.TB, c Config) *Bed {
 	if out, err := exec.Command("ip", "netns", "add", b.space).CombinedOutput(); err != nil {
 		t.Skipf("hosts need the right to make a network: ip netns add: %v: %s", err, out)
 	}
-	b.link("add", bridge, "type", "bridge")
+	// With an address of its own: else it takes that of a port, and forgets its neighbours.
+	b.link("add", bridge, "address", "02:00:00:00:01:00", "type", "bridge")
 	b.ip("-n", b.space, "addr", "add", b.Here()+"/24", "dev", bridge)
 	b.link("set", bridge, "up")
 	b.link("set", "lo", "up")
