@@ -43,19 +43,25 @@ type MismatchError = engine.MismatchError
 type RevokedError = engine.RevokedError
 
 // An Error says which operation failed, on which rank of which communicator,
-// and with whom: Peer and Host are -1 and empty if no one peer is to blame. It
-// unwraps to the reason.
+// and with whom: Peer and Host are -1 and empty if no one peer is to blame. Site is
+// where the program made the call, as "train/main.go:55", if the program is to blame:
+// for ErrArgument and ErrMismatch. It unwraps to the reason.
 type Error struct {
 	Op   string
 	Comm string
 	Rank int
 	Peer int
 	Host string // of Peer
+	Site string
 	Err  error
 }
 
 func (e *Error) Error() string {
-	s := e.Op + ": "
+	s := e.Op
+	if e.Site != "" {
+		s += " at " + e.Site
+	}
+	s += ": "
 	if e.Rank >= 0 { // known, which it may not be in Init
 		s += fmt.Sprintf("rank %d of %s: ", e.Rank, e.Comm)
 	}
@@ -73,6 +79,9 @@ func (c *Comm) fault(op string, peer int, err error) error {
 		return nil
 	}
 	e := &Error{Op: op, Comm: c.name, Rank: c.Rank(), Peer: peer, Err: err}
+	if errors.Is(err, ErrArgument) || errors.Is(err, ErrMismatch) {
+		e.Site = engine.CallSite()
+	}
 	var revoked *RevokedError
 	if peer < 0 || peer >= c.Size() || errors.As(err, &revoked) {
 		e.Peer = -1 // the cause names the rank that matters

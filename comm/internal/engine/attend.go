@@ -122,7 +122,7 @@ func (a *attendance) long(now time.Time) error {
 	if e.flight != nil {
 		e.flight.Stamp(a.ticket, seg.Now()-int64(stallAfter))
 		if !a.quiet {
-			e.flight.SetSite(a.ticket, callSite())
+			e.flight.SetSite(a.ticket, CallSite())
 		}
 	}
 	return a.ch.err

@@ -25,14 +25,14 @@ func (e *Engine) record(w *Waiter) {
 	if t, ok := w.collective(); ok {
 		e.flight.Stamp(t, since)
 		if !w.quiet {
-			e.flight.SetSite(t, callSite())
+			e.flight.SetSite(t, CallSite())
 		}
 		return
 	}
 	c := w.call()
 	c.Start = since
 	w.ticket = e.flight.BeginCall(&c)
-	e.flight.SetSite(w.ticket, callSite())
+	e.flight.SetSite(w.ticket, CallSite())
 }
 
 // collective returns the ticket of the collective that w waits in, if it does.
@@ -74,9 +74,9 @@ func (e *Engine) unrecord(w *Waiter) {
 	}
 }
 
-// callSite returns the innermost place on this goroutine's stack that is not in
+// CallSite returns the innermost place on this goroutine's stack that is not in
 // this library, as "train/main.go:55"; "" if there is none.
-func callSite() string {
+func CallSite() string {
 	var pcs [48]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
