@@ -96,7 +96,8 @@ func launchJob(o *options) int {
 func runToTheEnd(j *job, starter remote.Starter) (int, string) {
 	// Should an agent be killed, what its ranks started must not escape.
 	if err := tree.Adopt(); err != nil {
-		return j.failToStart(err), j.lastWords
+		status := j.failToStart(err) // which finds the last words
+		return status, j.lastWords
 	}
 	j.before = tree.Children()
 	j.signals = catch()
