@@ -42,6 +42,9 @@ func TestCollectivesOfCUDADevicesApartGoInPieces(t *testing.T) {
 			"one on a device":     func(rank int) mem.Space { return []mem.Space{nil, devices[1], nil, nil}[rank] },
 			"all, without arenas": func(int) mem.Space { return devices[1] },
 		} {
+			if p == 4 && who != "all on devices" && who != "one in host memory" {
+				continue // two and three ranks have met the others
+			}
 			lengths := map[int][]int{2: {8200, piped / 2}, 3: {8200, 300_001}, 4: {300_001}}[p]
 			if testing.Short() {
 				if lengths = []int{100_001}; p == 4 || p == 3 && who != "one in host memory" {
