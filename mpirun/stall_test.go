@@ -105,7 +105,12 @@ func TestRanksThatWaitForLongAreTold(t *testing.T) {
 func TestStacksOfThoseWhoAreMissing(t *testing.T) {
 	k := startTalk(t, "-stall-warning", "0.3", "-stall-stacks", "-np", "3", "stall", "allreduce")
 	k.expect("localhost: rank 2 stands in")
-	k.expect("gompi/mpirun.stallIn") // its goroutine, though it is in no call of ours
+	first := k.expect("goroutine ")
+	for line := first; !strings.Contains(line, "gompi/mpirun.stallIn"); line = k.expect("") { // though it is in no call of ours
+		if strings.Contains(line, "goroutine ") && line != first || !strings.Contains(line, "  | ") {
+			t.Fatalf("%q, then %q: want the program's goroutine first", first, line)
+		}
+	}
 	k.cmd.Process.Signal(syscall.SIGUSR1)
 	for range k.lines { // to the end
 	}

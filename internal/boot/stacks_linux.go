@@ -1,8 +1,12 @@
 package boot
 
 import (
+	"bytes"
+	"cmp"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -52,8 +56,34 @@ func (l *linked) look() bool {
 // tellStacks answers the agent. Stopping all goroutines for it takes some ten
 // microseconds each.
 func (l *linked) tellStacks() {
-	text := make([]byte, maxStacks)
-	text = text[:runtime.Stack(text, true)]
-	l.out = wire.Append(l.out, &wire.Stacks{Text: text})
+	text := make([]byte, 16*maxStacks)
+	text = sortStacks(text[:runtime.Stack(text, true)])
+	l.out = wire.Append(l.out, &wire.Stacks{Text: text[:min(len(text), maxStacks)]})
 	l.flush()
+}
+
+// sortStacks returns the stacks of all goroutines, as runtime.Stack tells them, in the
+// order in which a reader wants them: first those that have called package comm, then main,
+// then others of the program, and last those that the runtime and this library started.
+func sortStacks(text []byte) []byte {
+	stacks := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n\n"))
+	slices.SortStableFunc(stacks, func(a, b []byte) int { return cmp.Compare(stackOrder(a), stackOrder(b)) })
+	return append(bytes.Join(stacks, []byte("\n\n")), '\n')
+}
+
+// stackOrder returns where a goroutine's stack comes among others.
+func stackOrder(stack []byte) int {
+	calls, creator, _ := strings.Cut(string(stack), "\ncreated by ")
+	for _, own := range []string{"runtime.", "os/signal.", "internal/", "gompi/comm.", "gompi/comm/", "gompi/internal/", "gompi/transport/"} {
+		if strings.HasPrefix(creator, own) {
+			return 3
+		}
+	}
+	switch {
+	case strings.Contains(calls, "\ngompi/comm."):
+		return 0
+	case strings.HasPrefix(calls, "goroutine 1 "):
+		return 1
+	}
+	return 2
 }
