@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		"pmi":      pmiMain,
 		"world":    worldMain,
 		"struck":   struckMain,
+		"parting":  partingMain,
 	})
 }
 

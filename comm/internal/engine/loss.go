@@ -206,10 +206,15 @@ func (e *Engine) dismissLeft() {
 	if left == nil {
 		return
 	}
-	for polls := 0; e.poll(-1) > 0 && polls < drainPolls; polls++ {
-	}
+	e.drain()
 	for _, w := range left {
 		e.Lost(w, transport.ErrGone)
+	}
+}
+
+// drain reads what has arrived from all ranks.
+func (e *Engine) drain() {
+	for polls := 0; e.poll(-1) > 0 && polls < drainPolls; polls++ {
 	}
 }
 

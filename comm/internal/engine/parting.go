@@ -116,6 +116,9 @@ func (rd *Round) awaitParting(ctx context.Context, from int, done func() bool) {
 		rd.parting.waiter = nil
 		e.freeWaiter(w)
 	}
+	if !done() && rd.ch.err == nil {
+		e.drain() // the host segment may tell that a member has left before its last frames are read
+	}
 }
 
 // hasLeft reports whether nothing more is to be expected of a member.
