@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"gompi/comm"
@@ -23,8 +24,10 @@ import (
 // all have. A rank that returns an error, or panics, dies: the others' operations
 // with it fail, as they would if its process had ended.
 //
-// Run works inside a testing/synctest bubble: there a deadlock among the ranks
-// fails the test at once.
+// Run works inside a testing/synctest bubble: there a deadlock among the ranks fails the
+// test at once. Elsewhere, if all ranks wait for each other for long, stderr tells in what,
+// and shortly before go test's time is up, the test fails with that, and the ranks' ctx
+// ends.
 func Run(t testing.TB, n int, fn func(ctx context.Context, c *comm.Comm) error) {
 	t.Helper()
 	RunConfig(t, n, comm.Config{}, fn)
@@ -33,7 +36,13 @@ func Run(t testing.TB, n int, fn func(ctx context.Context, c *comm.Comm) error) 
 // RunConfig is Run with a configuration for all ranks.
 func RunConfig(t testing.TB, n int, cfg comm.Config, fn func(ctx context.Context, c *comm.Comm) error) {
 	t.Helper()
-	for rank, err := range Ranks(t.Context(), n, cfg, fn) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	j := newJob(n, cfg)
+	stop := j.watch(t, cancel)
+	errs := j.ranks(ctx, fn)
+	stop()
+	for rank, err := range errs {
 		if err != nil {
 			t.Errorf("rank %d of %d: %v", rank, n, err)
 		}
@@ -43,10 +52,17 @@ func RunConfig(t testing.TB, n int, cfg comm.Config, fn func(ctx context.Context
 // Ranks is RunConfig for tests that expect errors: it returns what each rank
 // returned.
 func Ranks(ctx context.Context, n int, cfg comm.Config, fn func(ctx context.Context, c *comm.Comm) error) []error {
-	j := job{world: inproc.NewWorld(n), boots: boot.Group(n), cfg: cfg}
-	errs := make([]error, n)
+	return newJob(n, cfg).ranks(ctx, fn)
+}
+
+func newJob(n int, cfg comm.Config) *job {
+	return &job{world: inproc.NewWorld(n), boots: boot.Group(n), cfg: cfg, over: make([]atomic.Bool, n)}
+}
+
+func (j *job) ranks(ctx context.Context, fn func(context.Context, *comm.Comm) error) []error {
+	errs := make([]error, len(j.boots))
 	var all sync.WaitGroup
-	for rank := range n {
+	for rank := range j.boots {
 		all.Go(func() { j.run(ctx, rank, fn, &errs[rank]) })
 	}
 	all.Wait()
@@ -57,6 +73,7 @@ type job struct {
 	world *inproc.World
 	boots []boot.Boot
 	cfg   comm.Config
+	over  []atomic.Bool // by rank: it has ended
 }
 
 // A member is one rank of a job.
@@ -70,6 +87,7 @@ type member struct {
 // run is the life of one rank. It stores its outcome rather than return it, for
 // a goroutine that is made to exit returns nothing.
 func (j *job) run(ctx context.Context, rank int, fn func(context.Context, *comm.Comm) error, outcome *error) {
+	defer j.over[rank].Store(true)
 	m := &member{job: j, rank: rank}
 	c, err := m.join(ctx)
 	if *outcome = err; err != nil {

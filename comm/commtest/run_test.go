@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"gompi/comm"
 	"gompi/comm/commtest"
@@ -110,6 +112,53 @@ func TestCommThatIsLeftOpenIsReported(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A hurried is a recorder whose time is up soon.
+type hurried struct {
+	recorder
+	deadline time.Time
+}
+
+func (h *hurried) Deadline() (time.Time, bool) { return h.deadline, true }
+
+func TestDeadlockSaysWhoWaitsForWhom(t *testing.T) {
+	h := &hurried{recorder{TB: t}, time.Now().Add(time.Second)}
+	commtest.Run(h, 3, func(ctx context.Context, c *comm.Comm) error {
+		x := []int64{1}
+		if c.Rank() == 2 {
+			_, err := c.Ibarrier().Wait(ctx)
+			return err
+		}
+		_, err := comm.Recv(ctx, c, 1-c.Rank(), 7, x)
+		return err
+	})
+	if len(h.errors) != 4 {
+		t.Fatalf("got %q, want who waits for whom and an error of each rank", h.errors)
+	}
+	for _, want := range []string{
+		`wait for each other`,
+		`\nrank 0 is in recv\(1 int64, rank 1, tag 7\) at commtest/run_test.go:\d+ for `,
+		`\nrank 1 is in recv\(1 int64, rank 0, tag 7\) at commtest/run_test.go:\d+ for `,
+		`\nrank 2 is in barrier\(\) number 1 at commtest/run_test.go:\d+ for `,
+	} {
+		if !regexp.MustCompile(want).MatchString(h.errors[0]) {
+			t.Errorf("got %q, want %q", h.errors[0], want)
+		}
+	}
+}
+
+func TestSlowRankIsNoDeadlock(t *testing.T) {
+	h := &hurried{recorder{TB: t}, time.Now().Add(time.Second / 2)}
+	commtest.Run(h, 2, func(ctx context.Context, c *comm.Comm) error {
+		if c.Rank() == 0 {
+			<-time.After(time.Until(h.deadline)) // busy until its time is up
+		}
+		return comm.Barrier(ctx, c)
+	})
+	if len(h.errors) > 0 {
+		t.Errorf("got %q, want nothing: one rank was in no call", h.errors)
+	}
 }
 
 func synctestWait(c *comm.Comm) {

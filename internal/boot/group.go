@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"gompi/internal/seg"
 )
 
 // A group is a job whose ranks are goroutines of one process. Its news is one
@@ -86,6 +88,10 @@ func (g *group) fail(err error) {
 
 // Info returns what the rank knows. It may be changed before the rank is used.
 func (m *Member) Info() *Info { return &m.info }
+
+// Record has the rank write its calls to a flight recorder. It is called before the rank is
+// used.
+func (m *Member) Record(flight *seg.Rank) { m.info.flight = flight }
 
 // Allgather implements Boot. All ranks share the result.
 func (m *Member) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {

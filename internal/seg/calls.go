@@ -82,6 +82,30 @@ func (s *Segment) Calls(local int) []Recording {
 	return out
 }
 
+// Running returns the newest of a rank's calls that is not done, nil if there is none, and
+// the number of the one that knows where in the program it is. Who waits for a collective in
+// the background is in that collective.
+func Running(calls []Recording) (c *Recording, at uint64) {
+	for i := range slices.Backward(calls) {
+		switch r := &calls[i]; {
+		case r.Done:
+		case c == nil:
+			c, at = r, r.Number
+		case c.Kind == Wait && r.Kind.Collective():
+			return r, at
+		}
+	}
+	return c, at
+}
+
+// Text describes the call, with its number if it is a collective.
+func (r Recording) Text() string {
+	if r.Kind.Collective() && r.Seq > 0 {
+		return fmt.Sprintf("%v number %d", r, r.Seq)
+	}
+	return r.String()
+}
+
 // Site returns where in its program a local rank stands that waits in the call
 // with the given number; "" if that is not known.
 func (s *Segment) Site(local int, number uint64) string {

@@ -46,6 +46,19 @@ func view(fd int, mem []byte) (*Segment, error) {
 	}, nil
 }
 
+// InMemory returns a segment for n ranks that are goroutines of this process: with their
+// states and flight recorders, and without memory in which they talk to each other.
+func InMemory(n int) (*Segment, error) {
+	_, _, end := sizes(n)
+	words, ranks := make([]uint64, end/8), make([]int, n) // of words, to be aligned
+	for i := range ranks {
+		ranks[i] = i
+	}
+	mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), end)
+	format(mem, ranks)
+	return view(-1, mem)
+}
+
 // format lays a fresh segment out in zeroed memory. ranks are the ranks of this
 // host, in ascending order.
 func format(mem []byte, ranks []int) {

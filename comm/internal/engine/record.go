@@ -81,12 +81,22 @@ func CallSite() string {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if f.File != "" && !strings.HasPrefix(f.Function, "gompi/comm.") && !strings.HasPrefix(f.Function, "gompi/comm/") &&
-			!strings.HasPrefix(f.Function, "runtime.") {
+		if f.File != "" && !isLibrary(f.Function) {
 			return fmt.Sprintf("%s/%s:%d", path.Base(path.Dir(f.File)), path.Base(f.File), f.Line)
 		}
 		if !more {
 			return ""
 		}
 	}
+}
+
+// isLibrary reports whether a function is of the runtime or this library, whose tests are
+// programs.
+func isLibrary(function string) bool {
+	for _, prefix := range []string{"runtime.", "gompi/comm.", "gompi/comm/"} {
+		if strings.HasPrefix(function, prefix) {
+			return !strings.Contains(function, "_test.")
+		}
+	}
+	return false
 }

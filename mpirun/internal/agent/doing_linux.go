@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -52,14 +51,14 @@ func (a *agent) doing() *ctl.Doing {
 func (a *agent) describe(d *ctl.RankDoing, local int, now int64) {
 	calls := a.segment.Calls(local)
 	d.Marks = marks(calls)
-	c, at := running(calls)
+	c, at := seg.Running(calls)
 	switch {
 	case len(calls) == 0:
 		d.Text = "has called nothing but Init"
 	case c == nil:
-		d.Text = "is in no call, the last was " + callText(calls[len(calls)-1])
+		d.Text = "is in no call, the last was " + calls[len(calls)-1].Text()
 	default:
-		d.Text, d.Site = "is in "+callText(*c), a.segment.Site(local, at)
+		d.Text, d.Site = "is in "+c.Text(), a.segment.Site(local, at)
 		if c.Start != 0 {
 			d.Since = time.Duration(max(1, now-c.Start))
 		}
@@ -67,29 +66,6 @@ func (a *agent) describe(d *ctl.RankDoing, local int, now int64) {
 			d.In = ctl.Mark{Comm: c.Comm, Seq: c.Seq}
 		}
 	}
-}
-
-// running returns the newest call that is not done, nil if there is none, and
-// the number of the one that knows where in the program it is. Who waits for a
-// collective in the background is in that collective.
-func running(calls []seg.Recording) (c *seg.Recording, at uint64) {
-	for i := range slices.Backward(calls) {
-		switch r := &calls[i]; {
-		case r.Done:
-		case c == nil:
-			c, at = r, r.Number
-		case c.Kind == seg.Wait && r.Kind.Collective():
-			return r, at
-		}
-	}
-	return c, at
-}
-
-func callText(c seg.Recording) string {
-	if c.Kind.Collective() && c.Seq > 0 {
-		return fmt.Sprintf("%v number %d", c, c.Seq)
-	}
-	return c.String()
 }
 
 // marks returns how far the rank has come on each communicator that its last

@@ -1,0 +1,121 @@
+package commtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gompi/internal/boot"
+	"gompi/internal/seg"
+)
+
+// stallTime is how long all ranks wait before that is told on stderr, once.
+const stallTime = 10 * time.Second
+
+// mostGrace is how long before the end of a test's time its ranks are ended, if they
+// wait for each other. It is a tenth of that time where that is less.
+const mostGrace = 5 * time.Second
+
+var errStuck = errors.New("the ranks wait for each other, and the test's time is almost up")
+
+// A watch looks at what ranks wait in, as gompirun's stall report does. Ranks that compute,
+// or wait for anything else, are in no call, and then nothing is said: they may be slow.
+type watch struct {
+	*job
+	t        testing.TB
+	deadline time.Time // zero if there is none
+	grace    time.Duration
+	flights  *seg.Segment
+}
+
+// watch starts the watch over ranks that have not started yet. cancel ends them. The
+// function that it returns ends the watch.
+func (j *job) watch(t testing.TB, cancel context.CancelCauseFunc) (stop func()) {
+	deadline, ok := deadlineOf(t)
+	flights, err := seg.InMemory(len(j.boots))
+	if !ok || err != nil {
+		return func() {}
+	}
+	for rank, b := range j.boots {
+		b.(*boot.Member).Record(flights.Rank(rank))
+	}
+	w := &watch{j, t, deadline, min(mostGrace, time.Until(deadline)/10), flights}
+	done := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() { w.run(done, cancel) })
+	return func() { close(done); ended.Wait() }
+}
+
+// deadlineOf returns when t's time is up, zero if it has no limit. It reports false for
+// a test in a testing/synctest bubble, which notices a deadlock itself, and for what has no
+// deadlines.
+func deadlineOf(t testing.TB) (deadline time.Time, ok bool) {
+	d, ok := t.(interface{ Deadline() (time.Time, bool) })
+	if !ok {
+		return time.Time{}, false
+	}
+	defer func() {
+		if recover() != nil { // Deadline refuses to be called in a bubble
+			ok = false
+		}
+	}()
+	deadline, _ = d.Deadline()
+	return deadline, true
+}
+
+// run looks at growing intervals, and once more shortly before the deadline.
+func (w *watch) run(done <-chan struct{}, cancel context.CancelCauseFunc) {
+	for pause, told := stallTime/2, false; ; pause *= 2 {
+		last := !w.deadline.IsZero() && time.Until(w.deadline)-w.grace <= pause
+		if last {
+			pause = time.Until(w.deadline) - w.grace
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(pause):
+		}
+		lines, since := w.waits()
+		switch {
+		case last && since >= w.grace:
+			w.t.Errorf("%v:\n%s", errStuck, lines)
+			cancel(errStuck)
+			return
+		case last:
+			return
+		case since >= stallTime && !told:
+			told = true
+			fmt.Fprintf(os.Stderr, "%s: the ranks wait for each other:\n%s\n", w.t.Name(), lines)
+		}
+	}
+}
+
+// waits says what each rank that has not ended waits in, and since when all of them do: 0
+// if one does not.
+func (w *watch) waits() (lines string, since time.Duration) {
+	var text []string
+	for rank := range w.boots {
+		if w.over[rank].Load() {
+			continue
+		}
+		c, at := seg.Running(w.flights.Calls(rank))
+		if c == nil || c.Start == 0 {
+			return "", 0
+		}
+		site := w.flights.Site(rank, at)
+		if site == "" {
+			return "", 0 // it is in the background, and nobody waits for it
+		}
+		d := time.Duration(seg.Now() - c.Start)
+		if text == nil || d < since {
+			since = d
+		}
+		text = append(text, fmt.Sprintf("rank %d is in %s at %s for %v", rank, c.Text(), site, d.Round(100*time.Millisecond)))
+	}
+	return strings.Join(text, "\n"), since
+}
