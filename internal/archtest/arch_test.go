@@ -40,7 +40,7 @@ var rules = []rule{
 	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/coll", "transport", "internal/mem", "internal/boot", "internal/seg"}},
 	{"comm/internal/node", []string{"comm/internal/coll", "internal/mem"}},
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
-	{"comm/commtest", []string{"comm", "transport", "internal/boot"}},
+	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg"}},
 	{"comm/ddp", []string{"comm"}},
 	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/boot", "internal/seg", "internal/env", "internal/poll", "internal/cgroup"}},
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
