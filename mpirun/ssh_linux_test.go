@@ -94,7 +94,7 @@ func TestHostsThatFailAreReportedTogether(t *testing.T) {
 	}
 	matches(t, "failures", said,
 		`^gompirun: host2: .*`+b.Addr(2)+`.*Connection refused$`,
-		`^gompirun: host3: .*Permission denied \(password\)\.; want a key`,
+		`^gompirun: host3: .*Permission denied \(password\); want a key`,
 		`^gompirun: host4: its processors are vax, those here `,
 		`^gompirun: host5: .*timed out$`,
 		`^gompirun: nosuch.invalid: .*Could not resolve`)

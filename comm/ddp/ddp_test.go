@@ -2,6 +2,7 @@ package ddp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -299,6 +300,10 @@ func TestEndedContextEndsFinish(t *testing.T) {
 		if err := comm.Barrier(ctx, c); err != nil { // only the DDP's own communicator is broken
 			return err
 		}
-		return d.Close(ctx)
+		// Rank 1 may find that it never called what rank 0 gave up.
+		if err := d.Close(ctx); !errors.Is(err, comm.ErrMismatch) {
+			return err
+		}
+		return nil
 	})
 }
