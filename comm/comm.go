@@ -28,7 +28,9 @@ type Comm struct {
 	room     *node.Room    // nil: collectives go by messages
 	devices  *node.Devices // of room, or of levels' own, nil if no rank has any
 	library  *library      // of the devices of all ranks, nil if it is not wanted
-	port     port          // of room
+	rounds   bool          // number the collectives: those of room too, if some are tuned
+	port     port          // of room, if it numbers them
+	inner    innerPort     // of room, if rounds do
 	levels   *levels       // nil: they do so on all hosts alike
 	onHost   bool          // no rank's buffers are on a device
 	block    node.Token    // of room, or of levels' own, 0 if none
@@ -132,7 +134,7 @@ func (c *Comm) part(ctx context.Context) error {
 	defer c.turns.end(c)
 	ctx, cancel := context.WithTimeout(ctx, partTime)
 	defer cancel()
-	if c.room == nil {
+	if c.rounds {
 		return c.ch.Round().Part(ctx)
 	}
 	c.port.Vigil.Part(ctx)
@@ -161,7 +163,7 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 // newComm returns the communicator with a Channel of p.
 func (p *process) newComm(name string, ch *engine.Channel, table *coll.Table) *Comm {
 	p.open.Add(1)
-	c := &Comm{process: p, ch: ch, name: name, table: table, messages: messages{ch.Round(), table}}
+	c := &Comm{process: p, ch: ch, name: name, table: table, messages: messages{ch.Round(), table}, rounds: true}
 	c.onHost = !c.mayHaveDevices()
 	c.furnishLibrary()
 	return c

@@ -150,7 +150,7 @@ func (c *Comm) measure(o *operation) error {
 			from = int(o.call.Root)
 		}
 		if size := o.call.Type.Size(); n != want[i] {
-			return c.port.DisagreeOn(from, int(want[i])*size, int(n)*size)
+			return c.waits().DisagreeOn(from, int(want[i])*size, int(n)*size)
 		}
 	}
 	longest := []int64{slices.Max(append(sent, 0))}

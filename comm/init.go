@@ -29,9 +29,9 @@ type Config struct {
 	// EagerLimit is the largest message, in bytes, that Send sends before its
 	// receive is posted. Default: GOMPI_EAGER, or 64 KiB. Negative: none.
 	EagerLimit int
-	// Tuning overrides the choice of collective algorithms; rank 0's counts. All
-	// collectives go by messages then, within a host too.
-	// Default: GOMPI_TUNE.
+	// Tuning overrides the choice of collective algorithms; rank 0's counts. Calls
+	// that one of its rules fits go by messages then, within a host too; all others
+	// go as they do without. Default: GOMPI_TUNE.
 	Tuning string
 	// DeviceArena is how many bytes of device memory a rank takes for each Comm
 	// whose collectives find all buffers on devices of one host. Negative: none,
@@ -201,7 +201,7 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 	}
 	if info.Rank == 0 {
 		table := coll.NewTable()
-		table.Deterministic, table.Tuned = cfg.Deterministic, cfg.Tuning != ""
+		table.Deterministic = cfg.Deterministic
 		if err := table.Tune(cfg.Tuning); err != nil {
 			return m, fmt.Errorf("%s: %w", env.Tune, err)
 		}

@@ -1,13 +1,10 @@
 package comm
 
 import (
-	"context"
 	"math"
 
 	"gompi/comm/internal/coll"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
-	"gompi/internal/seg"
 )
 
 // levels does the collectives of ranks on several hosts in two levels: among the
@@ -84,7 +81,7 @@ func (c *Comm) newLevels(hosts [][]int, blocks []node.Token) *levels {
 		l.inner = &messages{&coll.Subset{Peers: l.p, Ranks: mine}, l.t}
 		return l
 	}
-	l.port = innerPort{c.ch.Vigil(), c.memory.shm, c.locals(mine), mine}
+	l.port = innerPort{c.ch.Vigil(), c.ch.Round(), c.memory.shm, c.locals(mine), mine}
 	l.room = c.newRoom(mine, blocks, &l.port)
 	l.inner = l.room
 	return l
@@ -105,16 +102,6 @@ func (l *levels) seat(me int) {
 		}
 	}
 	l.me = l.seats[me]
-}
-
-// begin begins a collective, also one that goes by messages.
-func (l *levels) begin(ctx context.Context, call *engine.Call, ticket seg.Ticket, quiet bool) error {
-	if l.room == nil {
-		return nil
-	}
-	a, b := call.Words()
-	l.room.Begin(node.Call{A: a, B: b}, quiet)
-	return l.port.Begin(ctx, a, b, ticket, quiet)
 }
 
 // speak makes root speak for its host, and member 0 for the others. It returns which

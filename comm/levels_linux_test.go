@@ -229,23 +229,11 @@ func TestReduceInLevelsLeavesWhatIsNotForIt(t *testing.T) {
 	}
 }
 
-func TestTuningDoesWithoutLevels(t *testing.T) {
-	err := errors.Join(overHosts(t, places[0], comm.Config{Tuning: "barrier:tree"}, func(ctx context.Context, c *comm.Comm) error {
-		if c.InLevels() {
-			return errors.New("there are levels")
-		}
-		return comm.Barrier(ctx, c)
-	})...)
-	if err != nil {
-		t.Error(err)
-	}
-}
-
 // In deterministic mode results are those of messages, bit by bit.
 func TestDeterministicSumsInLevelsAreThoseOfMessages(t *testing.T) {
 	for _, hostOf := range places[:4] {
 		var sums [2][]float32
-		for i, tuning := range []string{"", "barrier:tree"} {
+		for i, tuning := range []string{"", "allreduce:rdouble"} {
 			err := errors.Join(overHosts(t, hostOf, comm.Config{Deterministic: true, Tuning: tuning}, func(ctx context.Context, c *comm.Comm) error {
 				x := make([]float32, 100_000)
 				for k := range x {
@@ -268,7 +256,7 @@ func TestDeterministicSumsInLevelsAreThoseOfMessages(t *testing.T) {
 }
 
 func TestMismatchInLevelsIsToldToAllRanks(t *testing.T) {
-	disagreeInMemory(t, func(t testing.TB, fn rankFunc) []error { return inLevels(t, []int32{0, 0, 1, 1}, fn) })
+	disagreeInMemory(t, nil, func(t testing.TB, fn rankFunc) []error { return inLevels(t, []int32{0, 0, 1, 1}, fn) })
 }
 
 func TestLastCallsThatDifferInLevelsAreAMismatch(t *testing.T) {

@@ -117,8 +117,9 @@ func disagreeing(t *testing.T, where, n int, even, odd try) rankFunc {
 }
 
 // disagreeInMemory has four ranks of one host or more, which run starts, disagree in
-// every way: about short vectors, and about long ones, which take many steps.
-func disagreeInMemory(t *testing.T, run func(t testing.TB, fn rankFunc) []error) {
+// every way that is wanted, nil for all: about short vectors, and about long ones, which
+// take many steps.
+func disagreeInMemory(t *testing.T, wanted func(even, odd try, n int) bool, run func(t testing.TB, fn rankFunc) []error) {
 	t.Helper()
 	tries := allTries()
 	for i, even := range tries {
@@ -126,7 +127,7 @@ func disagreeInMemory(t *testing.T, run func(t testing.TB, fn rankFunc) []error)
 			t.Parallel() // ranks wait before they ask the others
 			for j, odd := range tries {
 				for _, n := range []int{4, 100_000} {
-					if i == j || testing.Short() && (i+j)%5 != 0 {
+					if i == j || testing.Short() && (i+j)%5 != 0 || wanted != nil && !wanted(even, odd, n) {
 						continue
 					}
 					start := time.Now()

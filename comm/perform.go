@@ -9,8 +9,8 @@ import (
 	"gompi/comm/internal/node"
 )
 
-// perform runs o, whose turn it is: through the room if c has one, else by
-// messages. quiet is for collectives that run in the background.
+// perform runs o, whose turn it is: through the room if c has one and nothing is tuned,
+// else in a round. quiet is for collectives that run in the background.
 func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) (err error) {
 	returned := false
 	defer func() {
@@ -18,10 +18,10 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) (err error
 			c.unwound(o)
 		}
 	}()
-	if c.room != nil {
-		err = c.inRoom(ctx, o, quiet)
+	if c.rounds {
+		err = c.inRound(ctx, o, quiet)
 	} else {
-		err = c.byMessages(ctx, o, quiet)
+		err = c.inRoom(ctx, o, quiet)
 	}
 	if err != nil { // if it is this rank's alone, the others wait in vain
 		c.ch.Break("failed in " + o.call.String() + ": " + err.Error())
@@ -34,7 +34,7 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) (err error
 // its goroutine. The others count on this rank, and whoever recovers may use other Comms.
 func (c *Comm) unwound(o *operation) {
 	c.ch.Break("panicked, or ended its goroutine, in " + o.call.String())
-	if c.room == nil {
+	if c.rounds {
 		c.ch.Round().End()
 	} else {
 		c.rec.EndCall(c.port.ticket)
@@ -57,7 +57,7 @@ func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
 // where only some are.
 func (c *Comm) throughRoom(o *operation) error {
 	if c.library != nil {
-		if done, err := c.byLibrary(way{c.room, &c.port}, o); done || err != nil {
+		if done, err := c.byLibrary(way{c.room, c.waits()}, o); done || err != nil {
 			return err
 		}
 	}
@@ -72,9 +72,17 @@ func (c *Comm) throughRoom(o *operation) error {
 	return c.carryOut(c.room, o)
 }
 
-// byMessages gives o the next number, compares it with what the other ranks called,
-// and runs the algorithm that the table chooses, or goes by levels if c has such.
-func (c *Comm) byMessages(ctx context.Context, o *operation, quiet bool) error {
+// waits returns what waits in the midst of a collective that goes through the room.
+func (c *Comm) waits() waiting {
+	if c.rounds {
+		return c.ch.Round()
+	}
+	return &c.port
+}
+
+// inRound gives o the next number, compares it with what the other ranks called, and
+// runs it.
+func (c *Comm) inRound(ctx context.Context, o *operation, quiet bool) error {
 	rd := c.ch.Round()
 	a, b := o.call.Words()
 	ticket := c.rec.BeginCollective(c.ch.ID, a, b, o.bytes(), rd.Seq()+1)
@@ -82,14 +90,15 @@ func (c *Comm) byMessages(ctx context.Context, o *operation, quiet bool) error {
 	if err := rd.Begin(ctx, o.call, ticket, quiet); err != nil {
 		return err
 	}
-	var x collectives = &c.messages
 	var err error
-	if c.levels != nil {
-		x = c.levels
-		err = c.levels.begin(ctx, &o.call, ticket, quiet)
+	switch {
+	case c.room != nil:
+		err = c.inner.begin(ctx, c.room, &o.call, ticket, quiet)
+	case c.levels != nil && c.levels.room != nil:
+		err = c.levels.port.begin(ctx, c.levels.room, &o.call, ticket, quiet)
 	}
 	if err == nil {
-		err = c.throughMessages(x, o)
+		err = c.throughRound(o)
 	}
 	if err != nil {
 		rd.Fail(err)
@@ -98,6 +107,40 @@ func (c *Comm) byMessages(ctx context.Context, o *operation, quiet bool) error {
 		err = ended
 	}
 	return err
+}
+
+// throughRound runs o by the algorithm that the table chooses if it is tuned, else through
+// the room or by levels if c has such.
+func (c *Comm) throughRound(o *operation) error {
+	switch {
+	case c.tuned(o):
+	case c.room != nil:
+		return c.throughRoom(o)
+	case c.levels != nil:
+		return c.throughMessages(c.levels, o)
+	}
+	return c.throughMessages(&c.messages, o)
+}
+
+// tuned reports whether a rule of the user's decides how o goes: its call alone tells, so
+// ranks whose calls are equal agree. What has no choice of algorithms, and what makes
+// communicators and memory, is never tuned.
+func (c *Comm) tuned(o *operation) bool {
+	if !c.table.Tunes() {
+		return false
+	}
+	name, bytes, ranks := o.call.Kind.String(), o.call.Count*int64(o.call.Type.Size()), int64(c.Size())
+	switch o.call.Kind {
+	case engine.Allgatherv:
+		name, bytes = "allgather", bytes/ranks
+	case engine.ReduceScatterBlock:
+		name = "reducescatter"
+	case engine.ReduceScatter, engine.Alltoall:
+		bytes /= ranks
+	case engine.Exscan:
+		name = "scan"
+	}
+	return c.table.Tuned(name, c.Size(), bytes, o.op)
 }
 
 // collectives is a way of doing them.

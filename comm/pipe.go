@@ -66,7 +66,7 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 	case reach:
 		return c.pipeLevels(o)
 	}
-	if c.levels != nil && c.levels.room != nil {
+	if l, _ := x.(*levels); l != nil && l.room != nil {
 		return c.pipeInCommon(x, o)
 	}
 	return c.pipe(x, o, &c.staging)
@@ -106,7 +106,7 @@ func (c *Comm) onDevices(x collectives, o *operation) (some, reach bool, err err
 	if send != unused && !o.send.IsHost() || recv != unused && !o.recv.IsHost() {
 		some = true
 	}
-	if l := c.levels; l != nil && o.call.Kind == engine.Allreduce && !l.keepsOrder(o.op) {
+	if l, _ := x.(*levels); l != nil && o.call.Kind == engine.Allreduce && !l.keepsOrder(o.op) {
 		reach = some && o.send.Space() == o.recv.Space()
 		if l.room != nil {
 			if _, reach, err = c.devices.Meet(o.send, o.recv, true); err != nil {

@@ -85,7 +85,7 @@ func (p *process) give(t node.Token) {
 // are several, have all taken blocks for it: a room if they are on one host, rooms in
 // two levels if some of them are. All see the same blocks, and so find the same.
 func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
-	if c.block = mine; c.table.Tuned || len(blocks) == 1 {
+	if c.block = mine; len(blocks) == 1 {
 		return
 	}
 	hosts := c.hosts()
@@ -98,8 +98,13 @@ func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
 	}
 	switch {
 	case len(hosts) == 1:
+		var p node.Port = &c.port
+		if c.rounds = c.table.Tunes(); c.rounds {
+			p = &c.inner
+		}
 		c.port = port{Vigil: c.ch.Vigil(), shm: c.memory.shm, locals: c.locals(hosts[0]), rec: c.rec, id: c.ch.ID}
-		c.room = c.newRoom(hosts[0], blocks, &c.port)
+		c.inner = innerPort{c.ch.Vigil(), c.ch.Round(), c.memory.shm, c.port.locals, hosts[0]}
+		c.room = c.newRoom(hosts[0], blocks, p)
 		c.furnishDevices(c.room)
 	case len(hosts) < len(blocks):
 		c.levels = c.newLevels(hosts, blocks)
@@ -152,7 +157,8 @@ func (c *Comm) locals(ranks []int) []int {
 	return locals
 }
 
-// A port connects a room with the rest of its rank.
+// A port connects a room, of which all collectives of a communicator are, with the rest
+// of its rank.
 type port struct {
 	*engine.Vigil
 	shm    *shm.Transport
@@ -192,13 +198,22 @@ func (p *port) DisagreeOn(member, mine, theirs int) error {
 	return p.Vigil.DisagreeOn(p.seq, member, mine, theirs)
 }
 
-// An innerPort connects a room of some ranks of a communicator with the rest of
-// theirs.
+// An innerPort connects a room with the rest of its rank where rounds number the
+// collectives: the room is that of some ranks of a communicator, or of some collectives.
 type innerPort struct {
 	*engine.Vigil
+	rd     *engine.Round
 	shm    *shm.Transport
 	locals []int // by member
 	ranks  []int // in the communicator, by member
+}
+
+// begin begins a collective in the room, whose digest of the calls has them all, also
+// those that go by messages: then a member that has made another one finds it here.
+func (p *innerPort) begin(ctx context.Context, room *node.Room, call *engine.Call, ticket seg.Ticket, quiet bool) error {
+	a, b := call.Words()
+	room.Begin(node.Call{A: a, B: b}, quiet)
+	return p.Vigil.Begin(ctx, a, b, ticket, quiet)
 }
 
 // Begun has nothing to do: the call is in the flight recorder.
@@ -220,5 +235,6 @@ func (p *innerPort) Disagree(member, _ int, _, _ node.Call) error {
 	return p.Vigil.Dispute(p.ranks[member])
 }
 
-// DisagreeOn has nothing to say: in levels all members know the lengths of all.
-func (p *innerPort) DisagreeOn(member, _, _ int) error { return p.Vigil.Dispute(p.ranks[member]) }
+func (p *innerPort) DisagreeOn(member, mine, theirs int) error {
+	return p.rd.DisagreeOn(p.ranks[member], mine, theirs)
+}

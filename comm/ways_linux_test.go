@@ -24,10 +24,13 @@ func TestWaysOfCollectivesAreLogged(t *testing.T) {
 		{"in a room", comm.Config{}, func(cfg comm.Config) []error { return overMemoryWith(t, 2, cfg, barrier) },
 			[]string{room, "0-: in one step", "in place, if"}, []string{table, "allreduce 0-"}},
 		{"in a room, tuned", comm.Config{Tuning: "allreduce:ring"}, func(cfg comm.Config) []error { return overMemoryWith(t, 2, cfg, barrier) },
-			[]string{"2 ranks, by messages:", "allreduce 0-: ring"}, []string{"memory that all see"}},
+			[]string{room, "0-: in one step", "tuned, so by messages among all:", "allreduce 0-: ring"}, []string{"barrier "}},
 		{"in levels", comm.Config{}, func(cfg comm.Config) []error {
 			return overHosts(t, []int32{0, 0, 1, 1}, cfg, barrier)
-		}, []string{levels, "2 ranks of this host, through memory", "0-: in one step", "allreduce 0-"}, []string{room}},
+		}, []string{levels, "2 ranks of this host, through memory", "0-: in one step", "allreduce 0-"}, []string{room, "tuned"}},
+		{"in levels, tuned", comm.Config{Tuning: "bcast:1k-2k:chain"}, func(cfg comm.Config) []error {
+			return overHosts(t, []int32{0, 0, 1, 1}, cfg, barrier)
+		}, []string{levels, "tuned, so by messages among all:", "bcast 1k-: chain", "bcast 2k-: not tuned"}, []string{room}},
 	} {
 		var log bytes.Buffer
 		tt.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))

@@ -1,6 +1,10 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"slices"
+
+	"gompi/internal/mem"
+)
 
 // A method describes one way of doing a collective.
 type method struct {
@@ -60,13 +64,16 @@ func (k kind) reduces() bool {
 	return k == kReduce || k == kAllreduce || k == kReduceScatter || k == kScan
 }
 
-// catalogue lists all algorithms and the rules that choose among them. The
-// first algorithm of each works in every case.
-var catalogue = [numKinds]struct {
+// A collective is what the catalogue says of one.
+type collective struct {
 	name  string
 	algs  []method
 	rules []rule
-}{
+}
+
+// catalogue lists all algorithms and the rules that choose among them. The
+// first algorithm of each works in every case.
+var catalogue = [numKinds]collective{
 	kBarrier:       {"barrier", about(barriers), barrierRules},
 	kBcast:         {"bcast", about(bcasts), bcastRules},
 	kReduce:        {"reduce", about(reduces), reduceRules},
@@ -103,7 +110,8 @@ type rule struct {
 }
 
 // A Table says which algorithm serves which call. Of the rules for a collective
-// that fit a call, the last one whose algorithm can do it decides. All ranks of
+// that fit a call, the last one whose algorithm can do it decides; those of Tune come
+// before the built-in ones. All ranks of
 // a communicator must use equal tables: one rank makes it, the others Decode
 // it. A Table is not changed after that and may be shared; a copy may be given
 // other conditions, those of a communicator on fewer hosts.
@@ -114,14 +122,13 @@ type Table struct {
 	// Crowded says that on some host more ranks than processors run, so that
 	// the number of messages counts and not the number of rounds.
 	Crowded bool
-	// Tuned says that a user has chosen: algorithms over messages are to serve
-	// also where there is something faster.
-	Tuned bool
 	// Hosts is the number of hosts that the ranks run on, 0 for one. Ranks of a
 	// host are taken to be neighbours.
 	Hosts int
 
 	rules [numKinds][]rule
+	tuned [numKinds][]rule // those of Tune
+	tunes bool             // there are such
 }
 
 // NewTable returns the built-in table.
@@ -135,15 +142,42 @@ func NewTable() *Table {
 
 // choose returns the algorithm for a call of k on that many ranks and bytes.
 func choose[F any](t *Table, k kind, algs []algorithm[F], ranks int, bytes int64, op Op) *algorithm[F] {
-	ordered := op.Kind == mem.Custom || op.Kind != mem.NoOp && t.Deterministic
-	return &algs[t.pick(k, ranks, bytes, ordered)]
+	return &algs[t.pick(k, ranks, bytes, t.keepsOrder(op))]
+}
+
+// Tunes reports whether Tune has added rules to t.
+func (t *Table) Tunes() bool { return t.tunes }
+
+// Tuned reports whether a rule of Tune's decides for a call of a collective, by its name
+// in the grammar of Tune: messages are to serve it also where there is something faster.
+// bytes are as in rules. It is false for a name that has no rules.
+func (t *Table) Tuned(name string, ranks int, bytes int64, op Op) bool {
+	if !t.tunes {
+		return false
+	}
+	k := slices.IndexFunc(catalogue[:], func(c collective) bool { return c.name == name })
+	return k >= 0 && t.find(t.tuned[k], kind(k), ranks, bytes, t.keepsOrder(op)) >= 0
+}
+
+// keepsOrder reports whether a call with op wants an ordered method.
+func (t *Table) keepsOrder(op Op) bool {
+	return op.Kind == mem.Custom || op.Kind != mem.NoOp && t.Deterministic
 }
 
 // pick returns the index of the algorithm in the catalogue.
 func (t *Table) pick(k kind, ranks int, bytes int64, ordered bool) int {
+	i := t.find(t.tuned[k], k, ranks, bytes, ordered)
+	if i < 0 {
+		i = t.find(t.rules[k], k, ranks, bytes, ordered)
+	}
+	return max(i, 0)
+}
+
+// find returns the index of the algorithm that some rules for k take, -1 if none decides.
+func (t *Table) find(rules []rule, k kind, ranks int, bytes int64, ordered bool) int {
 	pow2, remote := ranks&(ranks-1) == 0, t.Hosts > 1
 	spread := remote && ranks > t.Hosts
-	rules, algs := t.rules[k], catalogue[k].algs
+	algs := catalogue[k].algs
 	for i := len(rules) - 1; i >= 0; i-- {
 		r := &rules[i]
 		if bytes < r.from || r.to > 0 && bytes >= r.to || ranks < r.ranks ||
@@ -156,5 +190,5 @@ func (t *Table) pick(k kind, ranks int, bytes int64, ordered bool) int {
 			}
 		}
 	}
-	return 0
+	return -1
 }

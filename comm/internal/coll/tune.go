@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Tune adds rules to t, which come before those it has. The grammar, in which
+// Tune adds rules to t, which come before those it has. A call that one of them fits goes
+// by messages, whatever there is that is faster. The grammar, in which
 // lines and semicolons are the same:
 //
 //	allreduce:0-16k:rdouble,16k-:ring;barrier:tree
@@ -22,14 +23,14 @@ import (
 // crowded for a host with more ranks than processors, remote for several hosts,
 // spread for more ranks than hosts besides. After an error t is as before.
 func (t *Table) Tune(s string) error {
-	added := t.rules
+	added := t.tuned
 	items := strings.FieldsFunc(s, func(c rune) bool { return c == ';' || c == '\n' })
 	for _, item := range items {
 		if err := parseRules(&added, strings.TrimSpace(item)); err != nil {
 			return err
 		}
 	}
-	t.rules = added
+	t.tuned, t.tunes = added, len(items) > 0 || t.tunes
 	return nil
 }
 
@@ -140,8 +141,17 @@ func formatSize(n int64) string {
 // String returns all rules in the form that Tune reads, a line for each
 // collective.
 func (t *Table) String() string {
+	var all [numKinds][]rule
+	for k := range all {
+		all[k] = slices.Concat(t.rules[k], t.tuned[k])
+	}
+	return inWords(&all)
+}
+
+// inWords is String for some rules.
+func inWords(of *[numKinds][]rule) string {
 	var b strings.Builder
-	for k, rules := range t.rules {
+	for k, rules := range of {
 		for i, r := range rules {
 			sep := ","
 			if i == 0 {
@@ -187,12 +197,11 @@ func (r rule) String() string {
 const (
 	deterministic = 1 << iota
 	crowded
-	tuned
-	allFlags = deterministic | crowded | tuned
+	allFlags = deterministic | crowded
 )
 
 // Encode returns t for Decode on other ranks: a byte of flags, the number of
-// hosts, the rules as text.
+// hosts, the rules as text, the built-in ones before those of Tune.
 func (t *Table) Encode() []byte {
 	flags := byte(0)
 	if t.Deterministic {
@@ -201,12 +210,14 @@ func (t *Table) Encode() []byte {
 	if t.Crowded {
 		flags |= crowded
 	}
-	if t.Tuned {
-		flags |= tuned
-	}
 	b := binary.AppendUvarint([]byte{flags}, uint64(t.Hosts))
-	return append(b, t.String()...)
+	b = append(b, inWords(&t.rules)...)
+	b = append(b, tunedAfter...)
+	return append(b, inWords(&t.tuned)...)
 }
+
+// tunedAfter stands before the rules of Tune.
+const tunedAfter = "\x00"
 
 // Decode returns the Table that Encode encoded.
 func Decode(b []byte) (*Table, error) {
@@ -214,11 +225,16 @@ func Decode(b []byte) (*Table, error) {
 		return nil, fmt.Errorf("%q is not an encoded table", b)
 	}
 	hosts, n := binary.Uvarint(b[1:])
-	if n <= 0 || hosts > math.MaxInt32 {
+	builtIn, tuned, ok := strings.Cut(string(b[1+max(n, 0):]), tunedAfter)
+	if n <= 0 || hosts > math.MaxInt32 || !ok {
 		return nil, fmt.Errorf("%q is not an encoded table", b)
 	}
-	t := &Table{Deterministic: b[0]&deterministic != 0, Crowded: b[0]&crowded != 0, Tuned: b[0]&tuned != 0, Hosts: int(hosts)}
-	if err := t.Tune(string(b[1+n:])); err != nil {
+	t := &Table{Deterministic: b[0]&deterministic != 0, Crowded: b[0]&crowded != 0, Hosts: int(hosts)}
+	if err := t.Tune(builtIn); err != nil {
+		return nil, err
+	}
+	t.rules, t.tuned, t.tunes = t.tuned, t.rules, false
+	if err := t.Tune(tuned); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -228,25 +244,44 @@ func Decode(b []byte) (*Table, error) {
 // use, by their bytes, and what each costs at the least bytes it is used for.
 func (t *Table) Describe(ranks int) string {
 	var b strings.Builder
-	for k, c := range catalogue {
-		var edges []int64
-		for _, r := range t.rules[k] {
-			edges = append(edges, r.from, r.to)
-		}
-		edges = append(edges, 0)
-		slices.Sort(edges)
-		last := -1
-		for _, from := range slices.Compact(edges) {
-			i := t.pick(kind(k), ranks, from, t.Deterministic && kind(k).reduces())
-			if i == last {
-				continue
-			}
-			last = i
-			a := c.algs[i]
-			cost := a.cost(load{ranks: ranks, elems: int(from), size: 1})
-			fmt.Fprintf(&b, "%s %s-: %s, %s; %d rounds, %d messages, %d bytes in all\n",
-				c.name, formatSize(from), a.name, a.doc, cost.rounds, cost.messages, cost.bytes)
-		}
+	for k := range kind(numKinds) {
+		t.describe(&b, k, ranks, slices.Concat(t.rules[k], t.tuned[k]), t.pick)
 	}
 	return b.String()
+}
+
+// DescribeTuned is Describe for the calls that are Tuned.
+func (t *Table) DescribeTuned(ranks int) string {
+	var b strings.Builder
+	for k := range kind(numKinds) {
+		rules := t.tuned[k]
+		t.describe(&b, k, ranks, rules, func(k kind, ranks int, bytes int64, ordered bool) int {
+			return t.find(rules, k, ranks, bytes, ordered)
+		})
+	}
+	return b.String()
+}
+
+// describe writes what choose takes for the calls of k, whose rules change where some do.
+func (t *Table) describe(b *strings.Builder, k kind, ranks int, rules []rule, choose func(k kind, ranks int, bytes int64, ordered bool) int) {
+	edges := []int64{0}
+	for _, r := range rules {
+		edges = append(edges, r.from, r.to)
+	}
+	slices.Sort(edges)
+	last, c := -1, &catalogue[k]
+	for _, from := range slices.Compact(edges) {
+		i := choose(k, ranks, from, t.Deterministic && k.reduces())
+		switch {
+		case i == last:
+		case i < 0:
+			fmt.Fprintf(b, "%s %s-: not tuned\n", c.name, formatSize(from))
+		default:
+			a := c.algs[i]
+			cost := a.cost(load{ranks: ranks, elems: int(from), size: 1})
+			fmt.Fprintf(b, "%s %s-: %s, %s; %d rounds, %d messages, %d bytes in all\n",
+				c.name, formatSize(from), a.name, a.doc, cost.rounds, cost.messages, cost.bytes)
+		}
+		last = i
+	}
 }

@@ -43,6 +43,28 @@ func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
 				catalogue[tt.k].name, tt.bytes, tt.ranks, tt.ordered, tt.crowded, got, tt.want)
 		}
 	}
+	table.Crowded = true
+	for _, tt := range []struct {
+		name  string
+		ranks int
+		bytes int64
+		op    Op
+		want  bool
+	}{
+		{"allreduce", 5, 0, Op{Kind: mem.Sum}, true},
+		{"allreduce", 5, 16 << 10, Op{Kind: mem.Sum}, true},
+		{"allreduce", 5, 16 << 10, Op{Kind: mem.Custom}, false}, // ring cannot do it
+		{"barrier", 2, 0, Op{}, true},
+		{"bcast", 4, 1 << 20, Op{}, true},
+		{"bcast", 3, 1 << 20, Op{}, false},
+		{"bcast", 4, 1<<20 - 1, Op{}, false},
+		{"reduce", 4, 8, Op{Kind: mem.Sum}, false},
+		{"gatherv", 4, 8, Op{}, false}, // has no rules
+	} {
+		if got := table.Tuned(tt.name, tt.ranks, tt.bytes, tt.op); got != tt.want {
+			t.Errorf("%s of %d bytes, %d ranks, operator %v: tuned %v, want %v", tt.name, tt.bytes, tt.ranks, tt.op.Kind, got, tt.want)
+		}
+	}
 	if got := chosen(NewTable(), kBarrier, 2, 0, false); got != "dissemination" {
 		t.Errorf("tuning one table changed another: barrier is %s", got)
 	}
@@ -140,18 +162,20 @@ func TestTheBuiltInTableIsSound(t *testing.T) {
 }
 
 func TestDecodedTableChoosesAsTheEncoded(t *testing.T) {
-	table := &Table{Deterministic: true, Hosts: 300}
-	if err := table.Tune("scan:np3-:pow2:crowded:remote:spread:5-3g:chain"); err != nil {
+	table := NewTable()
+	table.Deterministic, table.Hosts = true, 300
+	if err := table.Tune("scan:np3-:pow2:crowded:remote:spread:5-3g:chain;barrier:tree"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Decode(table.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.String() != table.String() || !got.Deterministic || got.Crowded || got.Hosts != 300 {
+	if got.String() != table.String() || !got.Deterministic || got.Crowded || got.Hosts != 300 || !got.Tunes() ||
+		!got.Tuned("barrier", 5, 0, Op{}) || got.Tuned("allreduce", 5, 512, Op{}) {
 		t.Errorf("decoded %+v, want %+v", got, table)
 	}
-	for _, bad := range []string{"", "\x00", "\x40\x01", "\x00\x01nonsense", "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
+	for _, bad := range []string{"", "\x00", "\x40\x01", "\x00\x01", "\x00\x01nonsense\x00", "\x00\x01\x00nonsense", "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
 		if _, err := Decode([]byte(bad)); err == nil {
 			t.Errorf("Decode(%q) succeeds, want an error", bad)
 		}
