@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -34,8 +35,11 @@ func unread(t *testing.T, most time.Duration, strike func(pid int), args ...stri
 	ended := make(chan struct{})
 	late := time.AfterFunc(most, func() { cmd.Process.Kill() })
 	defer late.Stop()
-	go func() { // until the process has ended
-		awaitFull(int(w.Fd()))
+	var striking sync.WaitGroup
+	defer striking.Wait()
+	fd := int(w.Fd())
+	striking.Go(func() { // until the process has ended
+		awaitFull(fd, ended)
 		for n := 0; n < 3 && strike != nil; n++ {
 			strike(cmd.Process.Pid)
 			select {
@@ -44,17 +48,19 @@ func unread(t *testing.T, most time.Duration, strike func(pid int), args ...stri
 			case <-time.After(50 * time.Millisecond): // signals that come too fast are one
 			}
 		}
-	}()
+	})
 	cmd.Wait()
 	close(ended)
 	return cmd.ProcessState.ExitCode(), errs.String()
 }
 
-// awaitFull waits until a pipe takes no more.
-func awaitFull(fd int) {
-	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(time.Millisecond) { // nothing tells
-		if full(fd) {
+// awaitFull waits until a pipe takes no more, or ended is closed.
+func awaitFull(fd int, ended <-chan struct{}) {
+	for !full(fd) {
+		select {
+		case <-ended:
 			return
+		case <-time.After(time.Millisecond): // nothing tells
 		}
 	}
 }
@@ -70,8 +76,8 @@ func TestAJobEndsWhoeverReadsItsOutput(t *testing.T) {
 		status int
 		said   string
 	}{
-		{"time limit", nil, []string{"-timeout", "0.5", "-np", "2", "yes"}, 124, "time limit of 500ms reached"},
-		{"time limit after the ranks' end", nil, []string{"-timeout", "2", "-np", "1", "seq", "100000"}, 124, "time limit of 2s reached"},
+		{"time limit", nil, []string{"-timeout", "5", "-np", "2", "yes"}, 124, "time limit of 5s reached"},
+		{"time limit after the ranks' end", nil, []string{"-timeout", "5", "-np", "1", "seq", "100000"}, 124, "time limit of 5s reached"},
 		{"TERM", send(syscall.SIGTERM), []string{"-np", "1", "yes"}, 143, "ended by signal 15"},
 		{"INT", send(syscall.SIGINT), []string{"-np", "1", "yes"}, 130, "interrupted"},
 		{"INT after the ranks' end", send(syscall.SIGINT), []string{"-np", "1", "seq", "100000"}, 130, "interrupted"},

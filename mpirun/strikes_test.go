@@ -267,7 +267,7 @@ func (r *raid) play(t *testing.T, struck *agentsSeen) {
 	if !r.deadly {
 		os.WriteFile(stop, nil, 0o644)
 	}
-	d.outcome(out.String())
+	d.outcome(&out)
 }
 
 // strike strikes a process as soon as there is one of its kind, unless the job ends before.
@@ -357,7 +357,7 @@ func (d *raided) endTime() time.Duration {
 }
 
 // outcome waits for the end of the job and checks what has come of it.
-func (d *raided) outcome(out string) {
+func (d *raided) outcome(out *bytes.Buffer) {
 	defer func() {
 		if d.failed {
 			text, _ := os.ReadFile(d.said.Name())
