@@ -13,7 +13,7 @@ func (e *Engine) notice(w *Waiter, stall *alarm) {
 	if !stall.fired {
 		return
 	}
-	stall.fired = false
+	stall.fired, stall.since = false, time.Now()
 	e.judge()
 	if !w.ready.Load() {
 		e.record(w)
@@ -26,11 +26,15 @@ func (e *Engine) notice(w *Waiter, stall *alarm) {
 	}
 	if e.cfg.Left != nil {
 		e.dismissLeft()
-		if stall.timer != nil {
-			stall.timer.Reset(stallAfter)
-		}
 	}
-	e.askAwaited()
+	asked := e.askAwaited()
+	switch {
+	case stall.timer == nil:
+	case asked && e.cfg.Left == nil:
+		stall.timer.Stop() // it may not have been what rang
+	default:
+		stall.timer.Reset(stallAfter)
+	}
 	e.handOn() // what was looked at has to be armed again
 }
 
@@ -38,7 +42,7 @@ func (e *Engine) notice(w *Waiter, stall *alarm) {
 type alarm struct {
 	timer *time.Timer
 	fired bool
-	since time.Time // when its driver looked at the clock first, or last told that it rang
+	since time.Time // when its driver looked at the clock first, or the wait was last noticed
 }
 
 // rings reports whether stallAfter has gone by for a driver that messages of others keep
@@ -48,7 +52,7 @@ func (a *alarm) rings() bool {
 	case a.since.IsZero():
 		a.since = now
 	case now.Sub(a.since) >= stallAfter:
-		a.since, a.fired = now, true
+		a.fired = true
 	}
 	return a.fired
 }

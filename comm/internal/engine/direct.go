@@ -68,15 +68,19 @@ func (e *Engine) done(p *peer, token uint64) {
 
 // recall takes back the place of r's buffer, if p may know one. If p writes there, or
 // helped to before the message went the other way, it may be in the midst of it: then p is
-// asked to answer when it is not.
+// asked to answer when it is not. One that is lost for another reason than its end may go on
+// writing, and cannot be asked.
 func (e *Engine) recall(p *peer, r *Request) {
 	if !r.told {
 		return
 	}
 	p.direct.Recall()
-	if p.lost == nil && (r.stage == filling || r.stage == fetching) {
-		e.flushes++
-		e.strays = append(e.strays, stray{p, r.buf.Raw(), e.flushes})
+	if p.ended || r.stage != filling && r.stage != fetching {
+		return
+	}
+	e.flushes++
+	e.strays = append(e.strays, stray{p, r.buf.Raw(), e.flushes})
+	if p.lost == nil {
 		e.h = transport.Header{Kind: transport.Flush, A: e.flushes}
 		e.post(p, mem.Buffer{}, 0)
 	}

@@ -129,6 +129,32 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 	}
 }
 
+// A peer that is lost while its process lives may go on writing.
+func TestWhoSpeaksNonsenseMayStillWrite(t *testing.T) {
+	for _, copying := range []bool{false, true} {
+		reaching(t, true, func(t *testing.T, ch *engine.Channel, x *reach) {
+			const size = 1 << 20
+			b := mem.Bytes(make([]byte, size))
+			ch.Irecv(1, 3, b)
+			x.send(transport.Header{Kind: transport.Announce, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere, Flags: uint8(mem.U8)})
+			x.progress()
+			if copying { // as transports say it
+				x.end(x.copies[0], transport.ErrProtocol)
+				x.ends = append(x.ends, func() { x.sink.Lost(1, transport.ErrProtocol) })
+			} else {
+				x.send(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 4, Len: 1 << 30})
+			}
+			x.progress()
+			if ch.Err() == nil {
+				t.Fatal("the peer is not lost")
+			}
+			if !x.engine.Strays(b) {
+				t.Errorf("the copy told: %v; a buffer that the peer may write to is free", copying)
+			}
+		})
+	}
+}
+
 // A peer that asks for a part of a message, and then tells where it wants all of it, gets
 // frames: the copy would be taken for done when the first of them has left.
 func TestAPlaceForTheRestOfAMessageIsNotUsed(t *testing.T) {

@@ -140,6 +140,7 @@ type peer struct {
 	prompt transport.Prompt    // tr, if it is one
 	direct transport.Direct    // tr, if it is one
 	lost   error               // why nothing can be sent to it any more
+	ended  bool                // it is lost because its process has ended, or will soon
 	fate   error               // how its process ended after it had left, as the launcher says
 	// The cost of eager point-to-point messages: sent and not yet let go by the peer,
 	// and received from it, let go, and not yet told.

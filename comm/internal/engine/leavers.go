@@ -37,34 +37,37 @@ func (ch *Channel) gone(rank int) error {
 }
 
 // askAwaited asks all members that this rank waits for to tell when they close their
-// communicator.
-func (e *Engine) askAwaited() {
+// communicator. It reports false if it has to try again later.
+func (e *Engine) askAwaited() bool {
+	asked := true
 	for _, ch := range e.channels {
-		ch.askAwaited()
+		asked = ch.askAwaited() && asked
 	}
+	return asked
 }
 
 // askAwaited asks, of those that a receive from anybody waits for, only the first: that
 // receive fails when all have left, and when the first has, the next is asked. No connection
 // is made to ask that one: it may have left before, and then it could not be told from a
-// rank that is lost.
-func (ch *Channel) askAwaited() {
+// rank that is lost. Then askAwaited reports false.
+func (ch *Channel) askAwaited() bool {
 	for src, named := range ch.awaited() {
 		if src == ch.rank || ch.gone(src) != nil {
 			continue
 		}
 		p := ch.e.peer(ch.World(src))
 		if c, ok := p.tr.(transport.Connecting); ok && !named && !c.Connected(p.rank) {
-			return
+			return false
 		}
 		if !ch.leavers.asked[src] && ch.usable(p) == nil {
 			note(&ch.leavers.asked, src)
 			ch.e.postBare(p, transport.Await, ch.ID)
 		}
 		if !named {
-			return
+			break
 		}
 	}
+	return true
 }
 
 // awaitedBy notes that m's sender wants to hear when this rank closes ch.

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
+	"gompi/transport"
 )
 
 func TestRecvOfALongMessageWhoseSenderHasLeftFails(t *testing.T) {
@@ -103,5 +107,60 @@ func TestSeveralReceivesFromARankThatLeftUnseen(t *testing.T) {
 			}
 		}
 		return nil
+	})
+}
+
+// A collective that follows a look at what others have called waits as any other.
+func TestWhatBeginsAfterAPartingDoesNotPart(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if ch.Rank() == 1 {
+			if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); !errors.Is(err, engine.ErrRevoked) {
+				return fmt.Errorf("got %v, want a revocation", err)
+			}
+			return nil
+		}
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		v := ch.Vigil()
+		v.Part(short)
+		call := engine.Call{Kind: engine.Barrier}
+		a, b := call.Words()
+		if err := v.Begin(short, a, b, 0, false); err != nil {
+			return err
+		}
+		var word atomic.Uint64
+		if err := v.Await(&word, 1, 1); !errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("the word has not come: got %v, want %v", err, context.DeadlineExceeded)
+		}
+		return nil
+	})
+}
+
+// A caller is a reach whose rank makes a connection to the other late.
+type caller struct {
+	*reach
+	connected bool
+}
+
+func (c *caller) Connected(int) bool { return c.connected }
+
+// Who waits for anybody asks the first as soon as there is a connection to it.
+func TestReceiveFromAnybodyAsksWhoConnectsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newScripted()
+		x := &caller{reach: &reach{script: &script{sink: e}, engine: e}}
+		e.Use(x)
+		ch := e.Open(1, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		time.AfterFunc(time.Second, func() { x.connected = true })
+		ch.Recv(ctx, engine.Any, 3, mem.Buffer{})
+		if !slices.ContainsFunc(x.sent, func(h transport.Header) bool { return h.Kind == transport.Await }) {
+			t.Errorf("%+v was sent, want an Await among it", x.sent)
+		}
+		ch.Close()
+		if err := e.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -103,6 +103,11 @@ func (e *Engine) awaitFate(p *peer) error {
 // that the launcher tells it to all ranks.
 func (e *Engine) lose(rank int, err error, known bool) {
 	p := e.peer(rank)
+	// Who shares memory with this rank is cut off by the end of its process only.
+	if known || errors.Is(err, ErrLeft) || errors.Is(err, transport.ErrCut) {
+		p.ended = true
+		e.flushed(p, math.MaxUint64)
+	}
 	if p.lost != nil {
 		if known {
 			p.fate = err
@@ -111,7 +116,6 @@ func (e *Engine) lose(rank int, err error, known bool) {
 	}
 	e.lost++
 	p.lost = err
-	e.flushed(p, math.MaxUint64)
 	for _, ch := range e.channels {
 		ch.dismiss(p, known)
 	}

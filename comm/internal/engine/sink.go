@@ -337,16 +337,22 @@ func (e *Engine) Sent(token uint64, err error) {
 	if r != nil && (r.stage == fetching || r.stage == storing) && e.copied(r, err) {
 		return
 	}
-	if err != nil && r != nil {
+	if r == nil || r.due == 0 && r.stage != fetching && r.stage != storing {
+		return
+	}
+	if err != nil {
 		p := e.peer(r.peer)
-		if e.suspected(p, err) {
+		suspected := e.suspected(p, err)
+		if still, _ := e.slots.get(token); still == nil {
+			return // the launcher had news that ended r
+		}
+		if suspected {
 			e.hangOn(r)
 			return
 		}
 		err = e.reason(p, err)
 	}
 	switch {
-	case r == nil || r.due == 0 && r.stage != fetching && r.stage != storing:
 	case err != nil && r.round != nil && r.ferry == nil:
 		r.stage = queued // the transport has let go of it
 		r.ch.miss(e.peer(r.peer), err, r.round.call)
@@ -357,8 +363,11 @@ func (e *Engine) Sent(token uint64, err error) {
 		switch {
 		case err != nil && r.round != nil:
 			r.ch.miss(e.peer(r.peer), err, r.round.call)
-		case err != nil || r.left() && r.ferry == nil:
+		case err != nil:
+			e.recall(e.peer(r.peer), r)
 			e.finish(r, err)
+		case r.left() && r.ferry == nil:
+			e.finish(r, nil)
 		}
 	}
 }

@@ -84,3 +84,40 @@ func TestLauncherSaysWhyAPeerIsCutOff(t *testing.T) {
 		}
 	})
 }
+
+// A transport lets go of a message that the launcher's news end at that moment.
+func TestSendThatTheLaunchersNewsEndIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		boots, p := boot.Group(3), inproc.NewParker()
+		e := engine.New(engine.Config{Rank: 0, Size: 3, Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
+			Yield: func() {}, Eager: engine.DefaultEager})
+		boots[0].SetWake(p.Wake)
+		x := &reach{script: &script{sink: e}, engine: e}
+		e.Use(x)
+		ch := e.Open(1, nil)
+		s := ch.Isend(1, 3, mem.Bytes(make([]byte, 1<<20)), false)
+		x.send(transport.Header{Kind: transport.Clear, A: x.sent[0].B, B: 7})
+		x.progress()
+		if len(x.held) != 1 {
+			t.Fatalf("%d frames are held, want 1", len(x.held))
+		}
+		x.ends = append(x.ends, func() {
+			boots[2].(*boot.Member).Die("was eaten")
+			e.Sent(x.held[0], transport.ErrCut)
+			e.Lost(1, transport.ErrCut)
+		})
+		x.progress()
+		if !s.Done() {
+			t.Error("the send is not done")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := wait(ctx, e, s); !errors.Is(err, engine.ErrRevoked) {
+			t.Errorf("got %v, want a revocation", err)
+		}
+		ch.Close()
+		if err := e.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

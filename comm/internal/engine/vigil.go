@@ -38,11 +38,11 @@ func (ch *Channel) Vigil() *Vigil { return &ch.vigil }
 // it works. a and b are the Words of its call, ticket the call's place in the flight
 // recorder, 0 if it has none yet.
 func (v *Vigil) Begin(ctx context.Context, a, b uint64, ticket seg.Ticket, quiet bool) error {
-	v.ctx, v.a, v.b, v.ticket, v.quiet = ctx, a, b, ticket, quiet
+	v.ctx, v.a, v.b, v.ticket, v.quiet, v.parts = ctx, a, b, ticket, quiet, false
 	return v.ch.fault()
 }
 
-// Part makes what follows, until the Channel closes, a look at what other members have
+// Part makes what follows, until Begin, a look at what other members have
 // called: Await then returns also when a member has left, or ctx has ended, and neither
 // breaks the Channel.
 func (v *Vigil) Part(ctx context.Context) { v.ctx, v.ticket, v.quiet, v.parts = ctx, 0, false, true }
