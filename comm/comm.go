@@ -104,9 +104,13 @@ func (c *Comm) Close(ctx context.Context) error {
 	if c.shut.Swap(true) {
 		return nil
 	}
-	broken := c.part(ctx)
-	calm := broken == nil && c.turns.over() // what is under way ends as soon as it sees that c is closed
+	alone := c.turns.begin() // until the Channel is closed: nothing begins in between
+	broken := c.part(ctx, alone)
 	c.ch.Close()
+	if alone {
+		c.turns.end(c)
+	}
+	calm := broken == nil && alone // what waited for its turn sees that c is closed
 	c.returnLoans(calm)
 	c.abandon(ctx, broken)
 	if c.open.Add(-1) > 0 {
@@ -125,13 +129,12 @@ func (c *Comm) Close(ctx context.Context) error {
 // partTime is how long Close waits for other ranks to call what this one has called.
 var partTime = time.Second
 
-// part compares this rank's last collective with those of the others, unless one is under
-// way, and returns why c is broken, nil while it works.
-func (c *Comm) part(ctx context.Context) error {
-	if c.Size() == 1 || c.ch.Err() != nil || !c.turns.begin() {
-		return c.ch.Err()
+// part compares this rank's last collective with those of the others, if it has the turn
+// alone, and returns why c is broken, nil while it works.
+func (c *Comm) part(ctx context.Context, alone bool) error {
+	if err := c.ch.Err(); err != nil || c.Size() == 1 || !alone {
+		return err
 	}
-	defer c.turns.end(c)
 	ctx, cancel := context.WithTimeout(ctx, partTime)
 	defer cancel()
 	if c.rounds {

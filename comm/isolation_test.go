@@ -112,6 +112,40 @@ func TestOperationsOnAClosedCommAreErrClosed(t *testing.T) {
 	})
 }
 
+// Close waits for what others have called; what this rank calls meanwhile fails.
+func TestCollectivesWhileCloseWaitsAreErrClosed(t *testing.T) {
+	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		d, err := c.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		x := []int{1}
+		if c.Rank() == 1 {
+			if _, err := comm.Recv(ctx, c, 0, 0, []int{}); err != nil { // until rank 0 has tried
+				return err
+			}
+			return errors.Join(comm.Bcast(ctx, d, 0, x), d.Close(ctx))
+		}
+		if err := comm.Bcast(ctx, d, 0, x); err != nil {
+			return err
+		}
+		closed := make(chan error)
+		go func() { closed <- d.Close(ctx) }()
+		synctest.Wait() // it waits for rank 1
+		early := d.Barrier(ctx)
+		queued := d.Ibarrier()
+		if err := comm.Send(ctx, c, 1, 0, []int{}); err != nil {
+			return err
+		}
+		for name, err := range map[string]error{"barrier": early, "ibarrier": second(queued.Wait(ctx))} {
+			if !errors.Is(err, comm.ErrClosed) {
+				t.Errorf("%s: got %v, want ErrClosed", name, err)
+			}
+		}
+		return <-closed
+	})
+}
+
 func TestWorldMayBeClosedBeforeWhatCameFromIt(t *testing.T) {
 	inBubble(t, 3, func(ctx context.Context, c *comm.Comm) error {
 		d, err := c.Dup(ctx)

@@ -101,10 +101,7 @@ func (t *turns) end(c *Comm) {
 	t.relax()
 }
 
-// over reports whether no collective runs or waits for its turn.
-func (t *turns) over() bool { return t.state.Load() == idle }
-
-// whenOver calls f as soon as none does. It is called once.
+// whenOver calls f as soon as no collective runs or waits for its turn. It is called once.
 func (t *turns) whenOver(f func()) {
 	t.mu.Lock()
 	t.contend()
@@ -117,6 +114,9 @@ func (t *turns) runContended(ctx context.Context, c *Comm, o *operation) error {
 	t.contend()
 	if t.blocking {
 		t.mu.Unlock()
+		if c.shut.Load() {
+			return ErrClosed // it may be Close that has the turn
+		}
 		return ErrConcurrent
 	}
 	t.blocking = true
