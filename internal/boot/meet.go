@@ -47,11 +47,11 @@ func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publi
 
 // follow is every other rank's part: it looks for rank 0 where lookup says,
 // until it is there.
-func follow(ctx context.Context, rank int, lookup func() (secret [32]byte, endpoints []string, err error)) (*spoke, error) {
+func follow(ctx context.Context, rank int, lookup func(context.Context) (secret [32]byte, endpoints []string, err error)) (*spoke, error) {
 	limited, cancel := context.WithTimeout(ctx, meetTime)
 	defer cancel()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
-		secret, endpoints, err := lookup()
+		secret, endpoints, err := lookup(limited)
 		var conn net.Conn
 		if err == nil {
 			conn, err = reach(limited, &secret, rank, endpoints)

@@ -32,7 +32,7 @@ func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", p.name, p.size, p.job))
 	path := filepath.Join(dir, fmt.Sprintf("gompi-%x", sum[:12]))
 	if p.rank > 0 {
-		return orError(follow(ctx, p.rank, func() ([32]byte, []string, error) {
+		return orError(follow(ctx, p.rank, func(context.Context) ([32]byte, []string, error) {
 			t, err := readTicket(path)
 			if err != nil {
 				return [32]byte{}, nil, err
@@ -172,28 +172,40 @@ func openMaster(ctx context.Context, p *place, token string) (Boot, error) {
 		}
 		return orError(lead(ctx, p.size, secret, ln, func() error { return nil }, func() {}))
 	}
-	return orError(follow(ctx, p.rank, func() ([32]byte, []string, error) { return secret, masterEndpoints(ctx, addr, port), nil }))
+	var endpoints []string
+	return orError(follow(ctx, p.rank, func(ctx context.Context) (_ [32]byte, _ []string, err error) {
+		if endpoints == nil { // the name service is spared once it has answered
+			endpoints, err = masterEndpoints(ctx, addr, port)
+		}
+		return secret, endpoints, err
+	}))
 }
 
 // masterEndpoints returns where rank 0 may listen. If MASTER_ADDR is this host's that
 // is loopback, which stays when interfaces go.
-func masterEndpoints(ctx context.Context, addr string, port int) []string {
-	if ownAddr(ctx, addr) {
+func masterEndpoints(ctx context.Context, addr string, port int) ([]string, error) {
+	own, err := ownAddr(ctx, addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s=%q: %w", env.TorchMasterAddr, addr, err)
+	}
+	if own {
 		addr = "127.0.0.1"
 	}
 	endpoints := make([]string, masterPorts)
 	for i := range endpoints {
 		endpoints[i] = net.JoinHostPort(addr, strconv.Itoa(port+1+i))
 	}
-	return endpoints
+	return endpoints, nil
 }
 
 // ownAddr reports whether this host has the address, or one that goes by the name.
-func ownAddr(ctx context.Context, name string) bool {
-	theirs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+func ownAddr(ctx context.Context, name string) (bool, error) {
+	limited, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	theirs, err := net.DefaultResolver.LookupNetIP(limited, "ip", name)
 	if err != nil {
-		return false // it is not to be reached either, which is told then
+		return false, err
 	}
 	own := ownAddrs()
-	return slices.ContainsFunc(theirs, func(a netip.Addr) bool { return slices.Contains(own, a.Unmap()) })
+	return slices.ContainsFunc(theirs, func(a netip.Addr) bool { return slices.Contains(own, a.Unmap()) }), nil
 }
