@@ -205,11 +205,15 @@ func (a *attach) find() (whereabouts, error) {
 // errStranger means that a socket with a name of ours is not ours.
 var errStranger = errors.New("another user's socket")
 
+// errUnreachable means that nobody can connect to a socket: it is not listened to, or it
+// has as many waiting as it takes.
+var errUnreachable = errors.New("no connection to the job")
+
 // ask asks the launcher behind a socket where a rank is, or about the job.
 func ask(name string, rank int) (w whereabouts, err error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
-		return w, err
+		return w, fmt.Errorf("%w: %w", errUnreachable, err)
 	}
 	defer conn.Close()
 	if !ownPeer(conn) {
@@ -240,8 +244,8 @@ func (a *attach) socket() (string, error) {
 			continue
 		}
 		w, err := ask(fields[7], aboutJob)
-		if errors.Is(err, errStranger) || errors.Is(err, syscall.ECONNREFUSED) {
-			continue // anybody may take any name
+		if errors.Is(err, errStranger) || errors.Is(err, errUnreachable) {
+			continue // anybody may take any name, and let nobody connect
 		}
 		names, jobs, lines = append(names, fields[7]), append(jobs, job), append(lines, fmt.Sprintf("\n  %q: %s", job, w.About))
 	}

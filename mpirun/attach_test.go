@@ -4,6 +4,7 @@ package mpirun
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -155,4 +156,29 @@ func strangersSocket(t *testing.T, name string) int {
 		t.Fatal(err)
 	}
 	return fd
+}
+
+// A socket that has as many waiting as it takes, as anybody can make one, is no job.
+func TestAttachPassesOverSocketsThatTakeNobody(t *testing.T) {
+	name := questionPrefix() + "full"
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		defer unix.Close(fd)
+		err = errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: name}), unix.Listen(fd, 0))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		var conn net.Conn
+		if conn, err = net.Dial("unix", name); err == nil {
+			defer conn.Close()
+		}
+	}
+	if _, err := ask(name, 0); !errors.Is(err, errUnreachable) {
+		t.Errorf("%v, want %v", err, errUnreachable)
+	}
+	if _, err := (&attach{job: "full"}).socket(); err == nil || !strings.Contains(err.Error(), `no gompirun of yours runs that`) {
+		t.Errorf("%v, want no job", err)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gompi/internal/cli"
@@ -41,6 +42,10 @@ func (j *job) offer(l *ctl.Launch) error {
 		if name == "" {
 			continue
 		}
+		base := filepath.Base(name)
+		if slices.ContainsFunc(l.Files, func(f ctl.File) bool { return f.Name == base }) {
+			return fmt.Errorf("-preload-files %q: two files are named %q, and all go to the working directory: want names that differ", j.preloadFiles, base)
+		}
 		f, sum, size, err := openSummed(name)
 		if err != nil {
 			return fmt.Errorf("-preload-files: %w", err)
@@ -49,7 +54,7 @@ func (j *job) offer(l *ctl.Launch) error {
 		if err != nil {
 			return fmt.Errorf("-preload-files: %w", err)
 		}
-		l.Files = append(l.Files, ctl.File{Name: filepath.Base(name), Sum: sum, Size: size, Mode: int(st.Mode().Perm())})
+		l.Files = append(l.Files, ctl.File{Name: base, Sum: sum, Size: size, Mode: int(st.Mode().Perm())})
 		j.sent = append(j.sent, f)
 	}
 	return nil
@@ -69,8 +74,12 @@ func (j *job) offerProgram(p *ctl.Program, sent **os.File) error {
 	return err
 }
 
-// openSummed opens a file and returns its SHA-256 and size.
+// openSummed opens a regular file and returns its SHA-256 and size. Reading a pipe could
+// block for ever.
 func openSummed(path string) (f *os.File, sum string, size int64, err error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return nil, "", 0, fmt.Errorf("%s: want a regular file, not %v", path, st.Mode().Type())
+	}
 	if f, err = os.Open(path); err != nil {
 		return nil, "", 0, err
 	}

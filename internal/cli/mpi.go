@@ -56,7 +56,7 @@ func openMPIHabits() []Habit {
 		{Names: []string{"s"}, To: always("-preload-binary")},
 		{Names: []string{"display-allocation", "display-devel-allocation", "display-devel-map", "display-diffable-map", "display-topo"}, To: always("-display-map")},
 		{Names: []string{"output"}, Args: 1, To: outputDirectives, Instead: "want tag, timestamp, merge or dir=DIR of it; for a file, type -outfile-pattern F"},
-		{Names: []string{"display"}, Args: 1, To: displayDirectives, Why: "want map or bindings of it"},
+		{Names: []string{"display"}, Args: 1, To: displayDirectives, Instead: "want map or bindings of it"},
 		{Names: []string{"wd", "workdir"}, Args: 1, To: renamed("-wdir")},
 		{Names: []string{"quiet"}, To: always("-q")},
 		{Names: []string{"verbose"}, To: always("-v")},
@@ -126,13 +126,15 @@ func outputDirectives(args []string) []string {
 
 // displayDirectives translates --display map,bindings.
 func displayDirectives(args []string) []string {
-	var flags []string
+	flags := []string{}
 	for d := range strings.SplitSeq(args[0], ",") {
 		switch d {
 		case "map", "map-devel", "alloc", "allocation":
 			flags = append(flags, "-display-map")
 		case "bind", "bindings":
 			flags = append(flags, "-report-bindings")
+		default:
+			return nil
 		}
 	}
 	return flags

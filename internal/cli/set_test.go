@@ -142,6 +142,7 @@ func TestParseErrorsSayWhatWasWanted(t *testing.T) {
 		{"-hostfile -n4 prog", `-hostfile needs a value: "-n4" after it is a flag itself`},
 		{"-nolocal prog", "-nolocal: gompirun cannot know which host is meant; type -H with the hosts to use"},
 		{"-o out prog", "-o out: type -outfile-pattern F and -errfile-pattern F, with %r for the rank"},
+		{"--display map,foo prog", "-display map,foo: want map or bindings of it"},
 		{"--output=file prog", "-output file: want tag, timestamp, merge or dir=DIR of it; for a file, type -outfile-pattern F"},
 		{"-N2 -p gpu --gres gpu:2 -np 4 python a.py 'x", "-p gpu --gres gpu:2: hosts, and what they have, are given to a job when it is made. " +
 			`Type: salloc -N2 -p gpu --gres gpu:2 gompirun -np 4 python a.py ''\''x'; or, inside a job: gompirun -nnodes 2 -np 4 python a.py ''\''x'`},
