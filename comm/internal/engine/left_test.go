@@ -139,10 +139,10 @@ func TestWhatBeginsAfterAPartingDoesNotPart(t *testing.T) {
 // A caller is a reach whose rank makes a connection to the other late.
 type caller struct {
 	*reach
-	connected bool
+	connected atomic.Bool
 }
 
-func (c *caller) Connected(int) bool { return c.connected }
+func (c *caller) Connected(int) bool { return c.connected.Load() }
 
 // Who waits for anybody asks the first as soon as there is a connection to it.
 func TestReceiveFromAnybodyAsksWhoConnectsLate(t *testing.T) {
@@ -153,7 +153,7 @@ func TestReceiveFromAnybodyAsksWhoConnectsLate(t *testing.T) {
 		ch := e.Open(1, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		time.AfterFunc(time.Second, func() { x.connected = true })
+		time.AfterFunc(time.Second, func() { x.connected.Store(true) })
 		ch.Recv(ctx, engine.Any, 3, mem.Buffer{})
 		if !slices.ContainsFunc(x.sent, func(h transport.Header) bool { return h.Kind == transport.Await }) {
 			t.Errorf("%+v was sent, want an Await among it", x.sent)
