@@ -117,7 +117,7 @@ func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
 	return nil
 }
 
-// giveBack gives back what lies in this rank's heap, when nothing strays there.
+// giveBack gives back what lies in this rank's heap, when no peer may still write there.
 func (c *Comm) giveBack(x loan) {
 	c.memory.late.whenOver(c.e, x.b, func() { c.memory.heap.Free(x.off) })
 }

@@ -229,7 +229,7 @@ func (t *tenant) Lend(s mem.Space, bytes int) (b Buffer, err error) {
 func (t *tenant) Return(mem.Space, Buffer) {}
 
 // leave gives back what was lent. After an error others may still be writing to what is
-// common: that is free when they have left the room, and nothing of a message strays there.
+// common: that is free when they have left the room, and no peer may still write there.
 func (t *tenant) leave(err error) {
 	for _, l := range t.lent {
 		put := func() { t.c.staging.put(l.at, l.b) }

@@ -79,15 +79,15 @@ func (e *Engine) recall(p *peer, r *Request) {
 		return
 	}
 	e.flushes++
-	e.strays = append(e.strays, stray{p, r.buf.Raw(), e.flushes})
+	e.danglingWrites = append(e.danglingWrites, danglingWrite{p, r.buf.Raw(), e.flushes})
 	if p.lost == nil {
 		e.h = transport.Header{Kind: transport.Flush, A: e.flushes}
 		e.post(p, mem.Buffer{}, 0)
 	}
 }
 
-// A stray is a buffer that was given up while a peer was writing to it, and may still be.
-type stray struct {
+// A danglingWrite is a buffer that was given up while a peer was writing to it, and may still be.
+type danglingWrite struct {
 	p     *peer
 	b     mem.Buffer
 	flush uint64 // what its answer has to be
@@ -104,7 +104,7 @@ func (e *Engine) answerFlush(p *peer, h *transport.Header) {
 
 // flushed notes that p writes no more to what it was asked about up to a Flush.
 func (e *Engine) flushed(p *peer, flush uint64) {
-	e.strays = slices.DeleteFunc(e.strays, func(s stray) bool { return s.p == p && s.flush <= flush })
+	e.danglingWrites = slices.DeleteFunc(e.danglingWrites, func(s danglingWrite) bool { return s.p == p && s.flush <= flush })
 }
 
 // Strays reports whether a peer may be writing to b, as to the buffer of a receive that was
@@ -112,5 +112,5 @@ func (e *Engine) flushed(p *peer, flush uint64) {
 func (e *Engine) Strays(b mem.Buffer) bool {
 	e.lock()
 	defer e.unlock()
-	return slices.ContainsFunc(e.strays, func(s stray) bool { return mem.Overlap(s.b, b) })
+	return slices.ContainsFunc(e.danglingWrites, func(s danglingWrite) bool { return mem.Overlap(s.b, b) })
 }

@@ -64,28 +64,28 @@ type Engine struct {
 	flight *seg.Rank    // nil without a host segment
 	want   atomic.Int32 // goroutines that want mu: a driver lets them have it
 
-	mu         sync.Mutex
-	transports []transport.Transport
-	peers      table
-	recent     *peer // the one last looked up
-	lost       int   // peers that are lost
-	suspects   []suspect
-	doomed     bool // the launcher ends the job, or is gone, or this rank leaves: nothing is waited for that it may say
-	channels   map[uint64]*Channel
-	latest     *Channel           // the one last looked up, nil if it is closed
-	closed     ids                // of closed channels: what still arrives is dropped
-	revoked    map[uint64]verdict // revoked before they were created here
-	orphans    map[uint64][]*message
-	next       uint32 // counter of the next context id made here
-	slots      slots
-	scratch    scratch
-	strays     []stray
-	flushes    uint64
-	lent       int        // pieces of ferries
-	messages   []*message // free
-	requests   []*Request // free
-	waiters    []*Waiter  // free
-	h          transport.Header
+	mu             sync.Mutex
+	transports     []transport.Transport
+	peers          table
+	recent         *peer // the one last looked up
+	lost           int   // peers that are lost
+	suspects       []suspect
+	doomed         bool // the launcher ends the job, or is gone, or this rank leaves: nothing is waited for that it may say
+	channels       map[uint64]*Channel
+	latest         *Channel           // the one last looked up, nil if it is closed
+	closed         ids                // of closed channels: what still arrives is dropped
+	revoked        map[uint64]verdict // revoked before they were created here
+	orphans        map[uint64][]*message
+	next           uint32 // counter of the next context id made here
+	slots          slots
+	scratch        scratch
+	danglingWrites []danglingWrite
+	flushes        uint64
+	lent           int        // pieces of ferries
+	messages       []*message // free
+	requests       []*Request // free
+	waiters        []*Waiter  // free
+	h              transport.Header
 	patience
 	looks int // calls of Progress
 	pause int // receives that are not to look for their messages
