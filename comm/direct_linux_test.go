@@ -285,7 +285,10 @@ func TestMemoryOfAReceiveThatWasGivenUpIsKept(t *testing.T) {
 				return err
 			}
 			if c.Rank() == 0 {
-				err = wrongCause(comm.Send(ctx, d, 1, 1, make([]byte, n)), 1, errEnough.Error())
+				if err = comm.Send(ctx, d, 1, 1, make([]byte, n)); err == nil { // it had left when the news came
+					_, err = comm.Recv(ctx, d, 1, 1, make([]byte, 1))
+				}
+				err = wrongCause(err, 1, errEnough.Error())
 			} else {
 				err = giveUpRecv(ctx, d, heap, asked)
 				close(goOn)
