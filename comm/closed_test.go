@@ -38,8 +38,12 @@ var towardsClosed = []struct {
 			time.Sleep(50 * time.Microsecond) // what the program does in between
 		}
 	}, comm.ErrLeft},
-	{"matched recv", func(ctx context.Context, d *comm.Comm) error { // whose sender never supplied it
-		return second(comm.Recv(ctx, d, 1, 5, make([]byte, 1<<20)))
+	{"matched recv", func(ctx context.Context, d *comm.Comm) error { // whose sender closed d, or supplied it just before
+		err := second(comm.Recv(ctx, d, 1, 5, make([]byte, 1<<20)))
+		if err == nil {
+			err = second(comm.Recv(ctx, d, 1, 5, make([]byte, 1<<20)))
+		}
+		return err
 	}, comm.ErrLeft},
 	{"barrier", func(ctx context.Context, d *comm.Comm) error { return d.Barrier(ctx) }, comm.ErrRevoked},
 	{"long bcast", func(ctx context.Context, d *comm.Comm) error { return comm.Bcast(ctx, d, 0, make([]byte, 1<<20)) }, comm.ErrRevoked},
