@@ -24,7 +24,7 @@ type Habit struct {
 	Pair bool
 
 	// Grant marks what asks a scheduler for hosts and what they have: it belongs
-	// to the command that makes the job.
+	// to the command that makes the job. To says what it is inside a job, if anything.
 	Grant bool
 }
 
@@ -41,10 +41,23 @@ func (s *Set) Habits(table []Habit, note func(line string)) {
 
 // usedHabits collects what there is to say of the habits on one command line.
 type usedHabits struct {
-	set   *Set
-	lines []*habitLine
-	grant []string // what asks a scheduler for something, as it was typed
-	kept  []string // the other flags, as they were typed
+	set    *Set
+	asSrun bool // letters mean what they mean to srun
+	lines  []*habitLine
+	asks   bool       // a flag that only a scheduler has is among grant
+	grant  []string   // what asks a scheduler for something, as it was typed
+	inJob  []string   // what that is inside a job
+	kept   []keptFlag // the other flags
+}
+
+type keptFlag struct {
+	name  string   // its long name, whatever was typed
+	value string   // "" if it has none
+	words []string // as they were typed
+}
+
+func (u *usedHabits) keep(name, value string, words ...string) {
+	u.kept = append(u.kept, keptFlag{name: name, value: value, words: words})
 }
 
 type habitLine struct {
@@ -74,7 +87,11 @@ func (u *usedHabits) take(h Habit, name, arg, value string, inArg bool, args []s
 		own, words, args = append(own, args[0]), append(words, args[0]), args[1:]
 	}
 	if h.Grant {
+		u.asks = u.asks || srunLetters[name] == ""
 		u.grant = append(u.grant, words...)
+		if h.To != nil {
+			u.inJob = append(u.inJob, h.To(own)...)
+		}
 		return args, nil
 	}
 	if h.To != nil {
@@ -118,30 +135,22 @@ func (u *usedHabits) report() {
 }
 
 // misplaced is the error for what asks a scheduler for something, with the lines
-// to type. rest is the program. Who asks so means by -N the number of hosts.
+// to type. rest is the program.
 func (u *usedHabits) misplaced(rest []string) error {
-	if len(u.grant) == 0 {
-		return nil
-	}
 	name, asked := u.set.Name(), strings.Join(u.grant, " ")
 	var job, own, inJob []string
-	for i := 0; i < len(u.kept); i++ {
-		flag := u.kept[i]
-		number, isNodes := strings.CutPrefix(flag, "-N")
-		if !isNodes && flag != "-nnodes" {
-			own, inJob = append(own, flag), append(inJob, flag)
-			continue
+	for _, k := range u.kept {
+		inJob = append(inJob, k.words...)
+		if k.name == "nnodes" {
+			job = append(job, "-N"+strings.Replace(k.value, ":", "-", 1))
+		} else {
+			own = append(own, k.words...)
 		}
-		if number = strings.TrimPrefix(number, "="); !isNodes || number == "" {
-			i++
-			number = u.kept[i]
-		}
-		job, inJob = append(job, "-N"+number), append(inJob, "-nnodes", number)
 	}
 	line := func(words ...[]string) string { return typed(slices.Concat(words...)) }
 	self := []string{name}
 	return fmt.Errorf("%s: hosts, and what they have, are given to a job when it is made. Type: %s; or, inside a job: %s",
-		asked, line([]string{"salloc"}, job, u.grant, self, own, rest), line(self, inJob, rest))
+		asked, line([]string{"salloc"}, job, u.grant, self, own, rest), line(self, inJob, u.inJob, rest))
 }
 
 // typed writes a command line as it would be typed into a shell.

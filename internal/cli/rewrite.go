@@ -11,9 +11,26 @@ import (
 
 // rewrite turns the flags at the head of args into pflag's one unambiguous
 // form, --name=value, and returns everything from the program on as rest.
-// pflag alone would read -np 4 as -n with the value "p".
+// pflag alone would read -np 4 as -n with the value "p". Who types what only
+// srun has means letters as srun does; what to type instead is said in an error.
 func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
+	srun := usedHabits{set: s, asSrun: true}
+	if _, rest, err := s.read(args, &srun); srun.asks {
+		if err == nil {
+			err = srun.misplaced(rest)
+		}
+		return nil, nil, err
+	}
 	used := usedHabits{set: s}
+	if flags, rest, err = s.read(args, &used); err != nil {
+		return nil, nil, err
+	}
+	used.report()
+	return flags, rest, nil
+}
+
+// read is rewrite, with the letters understood as used says.
+func (s *Set) read(args []string, used *usedHabits) (flags, rest []string, err error) {
 	for len(args) > 0 {
 		arg := args[0]
 		if len(arg) < 2 || arg[0] != '-' {
@@ -24,17 +41,13 @@ func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
 			break
 		}
 		var flag string
-		if flag, args, err = s.one(arg, args, &used); err != nil {
+		if flag, args, err = s.one(arg, args, used); err != nil {
 			return nil, nil, err
 		}
 		if flag != "" {
 			flags = append(flags, flag)
 		}
 	}
-	if err := used.misplaced(args); err != nil {
-		return nil, nil, err
-	}
-	used.report()
 	return flags, args, nil
 }
 
@@ -45,26 +58,44 @@ func (s *Set) one(arg string, args []string, used *usedHabits) (flag string, res
 	if letter, number, ok := s.attached(arg); ok {
 		name, value, inArg = letter, number, true
 	}
-	f := s.lookup(name)
-	if f == nil {
-		if h, ok := s.habits[normal(name)]; ok {
-			rest, err = used.take(h, normal(name), arg, value, inArg, args)
-			return "", rest, err
-		}
+	f, h := s.meaning(name, used.asSrun)
+	switch {
+	case h != nil:
+		rest, err = used.take(*h, normal(name), arg, value, inArg, args)
+		return "", rest, err
+	case f == nil:
 		return "", nil, s.unknown(arg, name)
 	}
-	used.kept, s.spelled[normal(name)] = append(used.kept, arg), true
-	if inArg {
+	if !used.asSrun {
+		s.spelled[normal(name)] = true
+	}
+	switch {
+	case inArg:
+		used.keep(f.Name, value, arg)
 		return "--" + f.Name + "=" + value, args, nil
-	}
-	if f.NoOptDefVal != "" {
+	case f.NoOptDefVal != "":
+		used.keep(f.Name, "", arg)
 		return "--" + f.Name, args, nil
-	}
-	if len(args) == 0 || s.isFlag(args[0]) {
+	case len(args) == 0 || s.isFlag(args[0]):
 		return "", nil, fmt.Errorf("-%s needs a value%s", name, insteadOf(args))
 	}
-	used.kept = append(used.kept, args[0])
+	used.keep(f.Name, args[0], arg, args[0])
 	return "--" + f.Name + "=" + args[0], args[1:], nil
+}
+
+// meaning returns the flag that has this name, or the habit; both are nil if nothing
+// has it.
+func (s *Set) meaning(name string, asSrun bool) (*pflag.Flag, *Habit) {
+	if long := srunLetters[name]; asSrun && long != "" {
+		name = long
+	}
+	if f := s.lookup(name); f != nil {
+		return f, nil
+	}
+	if h, ok := s.habits[normal(name)]; ok {
+		return nil, &h
+	}
+	return nil, nil
 }
 
 // attached reads a letter and a number written together, as in -n4. Other

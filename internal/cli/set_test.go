@@ -17,6 +17,9 @@ type command struct {
 	hostfile string
 	wait     Duration
 	perNode  int
+	nodes    string
+	mapBy    string
+	limit    Duration
 	quiet    bool
 	tag      bool
 	notes    []string
@@ -30,10 +33,14 @@ func newCommand() *command {
 	c.StringVar(&c.hostfile, "hostfile", "", "file")
 	c.Var(&c.wait, "kill-delay", "time")
 	c.IntVarP(&c.perNode, "npernode", "N", 0, "ranks per node")
+	c.StringVar(&c.nodes, "nnodes", "", "hosts")
+	c.StringVar(&c.mapBy, "map-by", "", "where ranks go")
+	c.Var(&c.limit, "timeout", "time")
 	c.BoolVarP(&c.quiet, "quiet", "q", false, "say less")
 	c.BoolVar(&c.tag, "tag-output", false, "tag")
 	c.Alias("hostfile", "machinefile")
 	c.Alias("npernode", "ppn")
+	c.Alias("np", "c")
 	c.Habits(LauncherHabits(), func(line string) { c.notes = append(c.notes, line) })
 	return c
 }
@@ -148,7 +155,16 @@ func TestParseErrorsSayWhatWasWanted(t *testing.T) {
 			`Type: salloc -N2 -p gpu --gres gpu:2 gompirun -np 4 python a.py ''\''x'; or, inside a job: gompirun -nnodes 2 -np 4 python a.py ''\''x'`},
 		{"-G2 prog", "-G2: hosts, and what they have, are given to a job when it is made. Type: salloc -G2 gompirun prog; or, inside a job: gompirun prog"},
 		{"-N 2 --time=1:00:00 prog", "--time=1:00:00: hosts, and what they have, are given to a job when it is made. " +
-			"Type: salloc -N2 --time=1:00:00 gompirun prog; or, inside a job: gompirun -nnodes 2 prog"},
+			"Type: salloc -N2 --time=1:00:00 gompirun prog; or, inside a job: gompirun -nnodes 2 -timeout 3600 prog"},
+		{"-N2 -p gpu -t 10 prog", "-p gpu -t 10: hosts, and what they have, are given to a job when it is made. " +
+			"Type: salloc -N2 -p gpu -t 10 gompirun prog; or, inside a job: gompirun -nnodes 2 -timeout 600 prog"},
+		{"-t10 -N 2-4 -c 2 -C fast prog", "-t10 -C fast: hosts, and what they have, are given to a job when it is made. " +
+			"Type: salloc -N2-4 -t10 -C fast gompirun -map-by :PE=2 prog; or, inside a job: gompirun -nnodes 2:4 -map-by :PE=2 -timeout 600 prog"},
+		{"-p gpu --nnodes=2 -np=4 prog", "-p gpu: hosts, and what they have, are given to a job when it is made. " +
+			"Type: salloc -N2 -p gpu gompirun -np=4 prog; or, inside a job: gompirun --nnodes=2 -np=4 prog"},
+		{"-p gpu -N=2 prog", "-p gpu: hosts, and what they have, are given to a job when it is made. " +
+			"Type: salloc -N2 -p gpu gompirun prog; or, inside a job: gompirun -nnodes 2 prog"},
+		{"-t 10 prog", "-t 10: torchrun's -t takes 0 to 3, or as in 0:3,1:1; for a time limit, as srun's -t is, type -timeout and seconds, or as in 10m"},
 	}
 	for _, tt := range tests {
 		c := newCommand()
@@ -196,6 +212,8 @@ func TestHabitsAreTranslatedOrSayOneLine(t *testing.T) {
 		{"--rdzv_backend=c10d -rdzv-backend static prog", "", ""},
 		{"--rdzv-backend=etcd prog", "", "gompirun: -rdzv-backend is ignored: the nodes of a job meet at gompirun (etcd)"},
 		{"-t 3 prog", "tag=true", ""},
+		{"-t 0:3,1:1 prog", "tag=true", ""},
+		{"-t 0 prog", "", ""},
 		{"--tee=0 prog", "", "gompirun: -tee is ignored: output is always shown (0)"},
 		{"-genvall prog", "", "gompirun: -genvall is ignored: ranks always get the environment"},
 	}
@@ -267,4 +285,19 @@ func FuzzParseNeverTouchesTheProgram(f *testing.F) {
 			t.Errorf("%q left %q, want the end of the arguments", args, rest)
 		}
 	})
+}
+
+func TestTimesOfSlurmAreSeconds(t *testing.T) {
+	for given, want := range map[string]string{
+		"10": "600", "1:30": "90", "1:00:00": "3600", "2-12": "216000", "1-0:30": "88200", "1-00:00:05": "86405",
+		"0": "", "UNLIMITED": "", "-1": "", "": "", "1:2:3:4": "", "1-": "", "x": "", "99999999999999999999": "", "1:x": "", "1-1-1": "",
+	} {
+		var flags []string
+		if want != "" {
+			flags = []string{"-timeout", want}
+		}
+		if got := timeLimit([]string{given}); !slices.Equal(got, flags) {
+			t.Errorf("%q is %q, want %q", given, got, flags)
+		}
+	}
 }

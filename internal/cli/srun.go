@@ -1,6 +1,12 @@
 package cli
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
+
+// srunLetters have another meaning here, and are srun's beside what only srun has.
+var srunLetters = map[string]string{"N": "nodes", "c": "cpus-per-task", "t": "time"}
 
 // srunHabits returns what is srun's. Letters that mean something else to mpirun
 // are mpirun's.
@@ -44,10 +50,11 @@ func srunHabits() []Habit {
 		{Names: []string{"relative"}, Args: 1, Instead: "type -H with the hosts to use"},
 		{Names: []string{"ntasks-per-core"}, Args: 1, Instead: "type -use-hwthread-cpus -bind-to hwthread"},
 		{Names: []string{"prolog", "epilog", "task-prolog", "task-epilog"}, Args: 1, Instead: "type a script that does so and runs the program"},
+		{Names: []string{"time"}, Args: 1, To: timeLimit, Grant: true},
 		{Names: []string{"het-group"}, Args: 1, Instead: `type ":" between programs, and -H with the hosts of each`},
 	}
 	for _, name := range strings.Fields(`account A partition p qos gres gpus G gpus-per-node gpus-per-socket cpus-per-gpu
-		mem mem-per-cpu mem-per-gpu time time-min constraint C reservation licenses L mincpus tmp begin b dependency
+		mem mem-per-cpu mem-per-gpu time-min constraint C reservation licenses L mincpus tmp begin b dependency
 		job-name J comment mail-type mail-user priority switches signal sockets-per-node cores-per-socket
 		threads-per-core extra-node-info B core-spec S thread-spec deadline delay-boot bb bbf cluster-constraint
 		clusters M wckey power acctg-freq mcs-label gres-flags network container cpu-freq gpu-freq`) {
@@ -60,6 +67,38 @@ func srunHabits() []Habit {
 // nodeRange translates srun's 2-4 to torchrun's 2:4.
 func nodeRange(args []string) []string {
 	return []string{"-nnodes", strings.Replace(args[0], "-", ":", 1)}
+}
+
+// timeLimit translates Slurm's minutes, m:s, h:m:s, d-h, d-h:m or d-h:m:s to seconds.
+// What is no such time, or none at all as 0 or UNLIMITED, is no limit.
+func timeLimit(args []string) []string {
+	units := []int{60, 1} // of the parts, in seconds
+	clock := args[0]
+	total := 0
+	if days, rest, ok := strings.Cut(clock, "-"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err != nil {
+			return nil
+		}
+		total, clock, units = int(n)*86400, rest, []int{3600, 60, 1}
+	} else if strings.Count(clock, ":") == 2 {
+		units = []int{3600, 60, 1}
+	}
+	parts := strings.Split(clock, ":")
+	if len(parts) > len(units) {
+		return nil
+	}
+	for i, part := range parts {
+		n, err := strconv.ParseUint(part, 10, 32)
+		if err != nil {
+			return nil
+		}
+		total += int(n) * units[i]
+	}
+	if total == 0 {
+		return nil
+	}
+	return []string{"-timeout", strconv.Itoa(total)}
 }
 
 // distribution translates --distribution for the hosts: block:cyclic is block.

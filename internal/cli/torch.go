@@ -1,6 +1,9 @@
 package cli
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // torchHabits returns what torchrun's users type and gompirun has no flag for.
 func torchHabits() []Habit {
@@ -15,7 +18,9 @@ func torchHabits() []Habit {
 		{Names: []string{"use-env"}, Why: "ranks always get LOCAL_RANK"},
 		{Names: []string{"run-path"}, Why: "every rank is a process of its own"},
 		{Names: []string{"log-dir"}, Args: 1, To: renamed("-output-filename")},
-		{Names: []string{"tee", "t"}, Args: 1, To: unlessZero("-tag-output"), Why: "output is always shown"},
+		{Names: []string{"tee"}, Args: 1, To: unlessZero("-tag-output"), Why: "output is always shown"},
+		{Names: []string{"t"}, Args: 1, To: teeOrTime, Instead: "torchrun's -t takes 0 to 3, or as in 0:3,1:1; " +
+			"for a time limit, as srun's -t is, type -timeout and seconds, or as in 10m"},
 		{Names: []string{"redirects", "r"}, Args: 1, Why: files},
 		{Names: []string{"numa-binding"}, Args: 1, To: numaBinding, Why: "want node of it, or -bind-to"},
 	}
@@ -50,6 +55,19 @@ func unlessZero(flag string) func([]string) []string {
 		}
 		return []string{flag}
 	}
+}
+
+var teeValue = regexp.MustCompile(`^([0-3]|\d+:[0-3](,\d+:[0-3])*)$`)
+
+// teeOrTime translates torchrun's -t. To srun it is a time.
+func teeOrTime(args []string) []string {
+	switch {
+	case args[0] == "0":
+		return []string{}
+	case teeValue.MatchString(args[0]):
+		return []string{"-tag-output"}
+	}
+	return nil
 }
 
 // numaBinding translates --numa-binding node.
