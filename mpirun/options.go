@@ -146,7 +146,13 @@ func (o *options) parseAppFile(set *cli.Set, rest []string) ([]string, error) {
 	if len(args) == 0 {
 		return nil, fmt.Errorf("-app %s: want a line for each program, as in: -np 2 ./prog", o.appFile)
 	}
-	return set.Parse(args)
+	file := o.appFile
+	o.appFile = ""
+	rest, err = set.Parse(args)
+	if err == nil && o.appFile != "" {
+		err = fmt.Errorf(`-app %s: "-app %s" is in it: want programs, not another file`, file, o.appFile)
+	}
+	return rest, err
 }
 
 // flags declares the flags of one part of the command line: those of the
