@@ -275,8 +275,12 @@ func (j *job) report() {
 	if j.unwritten != nil {
 		fmt.Fprintf(&b, "gompirun: output is lost: %v\n", j.unwritten)
 	}
-	if n := j.out.Lost(); n > 0 {
-		fmt.Fprintf(&b, "gompirun: output is lost that was not read for %v: %d bytes\n", j.readerTime(), n)
+	if n, files := j.out.Lost(); n > 0 {
+		fmt.Fprintf(&b, "gompirun: output is lost that was not read for %v: %d bytes", j.readerTime(), n)
+		if len(files) > 0 {
+			fmt.Fprintf(&b, ", for %s", clip(strings.Join(files, ", ")))
+		}
+		b.WriteByte('\n')
 	}
 	j.lastWords = b.String()
 	j.out.Say(j.lastWords)

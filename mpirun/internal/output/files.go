@@ -2,7 +2,6 @@ package output
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -44,46 +43,12 @@ func (o *Writer) who(rank int) Who {
 	return Who{Rank: rank}
 }
 
-// keep appends what a rank wrote to its file, as it is. Several may share a file.
-func (o *Writer) keep(m *ctl.Output) {
-	o.mu.Lock()
-	path := o.path(source{m.Rank, m.Stream})
-	f, known := o.open[path]
-	var err error
-	if path != "" && !known {
-		if f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o666); err != nil {
-			f = nil
-		}
-		o.open[path] = f
+// file returns the sink of a file. Several sources may share it.
+func (o *Writer) file(path string) *sink {
+	s := o.files[path]
+	if s == nil {
+		s = newFile(o, path)
+		o.files[path] = s
 	}
-	o.mu.Unlock()
-	if f != nil {
-		if _, err = f.Write(m.Data); err != nil {
-			o.mu.Lock()
-			o.open[path] = nil
-			o.mu.Unlock()
-			f.Close()
-		}
-	}
-	if err != nil {
-		o.fail(err)
-	}
-}
-
-// closeFiles closes all files. What comes for them later is dropped.
-func (o *Writer) closeFiles() {
-	o.mu.Lock()
-	var files []*os.File
-	for path, f := range o.open {
-		if f != nil {
-			files = append(files, f)
-		}
-		o.open[path] = nil
-	}
-	o.mu.Unlock()
-	for _, f := range files {
-		if err := f.Close(); err != nil {
-			o.fail(err)
-		}
-	}
+	return s
 }

@@ -4,17 +4,21 @@ package output
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gompi/mpirun/internal/ctl"
 )
 
-// A Writer writes what ranks wrote, in goroutines of its own, so that a terminal
-// or pager that stops taking it stops the ranks' writing and nothing else. Lines
-// of ranks are never mixed. Its fields are for before the first Write.
+// A Writer writes what ranks wrote, in goroutines of its own, so that a terminal,
+// pager or FIFO that stops taking it stops the ranks' writing and nothing else. Lines
+// of ranks are never mixed. Its fields are for before the first Write. One goroutine
+// calls its methods; any may call Say and Print.
 type Writer struct {
 	Tag    bool        // begin each line with its rank and stream
 	Stamp  bool        // begin each line with the time
@@ -25,11 +29,12 @@ type Writer struct {
 
 	now func() time.Time
 
-	screens map[ctl.Stream]*screen
-	mu      sync.Mutex
-	err     error               // the first of what Fail was told
-	open    map[string]*os.File // files, by path; nil if it cannot be written
-	paths   map[source]string   // of their files
+	screens map[ctl.Stream]*sink
+	files   map[string]*sink  // by path
+	paths   map[source]string // of their files
+
+	mu  sync.Mutex
+	err error // the first of what Fail was told
 }
 
 // A source is one stream of one rank.
@@ -39,11 +44,12 @@ type source struct {
 }
 
 // New returns a Writer to the screens of this process, until Close. Stdout and
-// stderr are one screen if they lead to the same file.
+// stderr are one screen if they lead to the same file. A Writer that has been given up
+// may still be in a write; what another one writes to the same os.File waits for its end.
 func New(stdout, stderr *os.File) *Writer {
-	o := &Writer{now: time.Now, Fail: func(error) {}, open: map[string]*os.File{}, paths: map[source]string{}}
+	o := &Writer{now: time.Now, Fail: func(error) {}, files: map[string]*sink{}, paths: map[source]string{}}
 	out := newScreen(o, stdout)
-	o.screens = map[ctl.Stream]*screen{ctl.Stdout: out, ctl.Stderr: out}
+	o.screens = map[ctl.Stream]*sink{ctl.Stdout: out, ctl.Stderr: out}
 	a, err1 := stdout.Stat()
 	b, err2 := stderr.Stat()
 	if err1 != nil || err2 != nil || !os.SameFile(a, b) {
@@ -52,21 +58,39 @@ func New(stdout, stderr *os.File) *Writer {
 	return o
 }
 
-// all returns the screens, each once.
-func (o *Writer) all() []*screen {
-	out, errs := o.screens[ctl.Stdout], o.screens[ctl.Stderr]
-	if out == errs {
-		return []*screen{out}
+// all returns the screens, each once, and the files.
+func (o *Writer) all() []*sink {
+	all := append(slices.Collect(maps.Values(o.files)), o.screens[ctl.Stdout])
+	if errs := o.screens[ctl.Stderr]; errs != all[len(all)-1] {
+		all = append(all, errs)
 	}
-	return []*screen{out, errs}
+	return all
 }
 
 // Write queues what a rank wrote; written is called, with its cost in credit, when
 // it has been written or given up. It does not block: agents send no more than they
 // have credit for.
 func (o *Writer) Write(m *ctl.Output, written func(bytes int)) {
-	if s := o.screens[m.Stream]; s != nil {
-		s.enqueue(piece{Output: m, written: written})
+	screen := o.screens[m.Stream]
+	if screen == nil {
+		return
+	}
+	var to []*sink
+	if path := o.path(source{m.Rank, m.Stream}); path != "" {
+		to = append(to, o.file(path))
+	}
+	if o.shows(m.Stream) {
+		to = append(to, screen)
+	}
+	var left atomic.Int32
+	left.Store(int32(len(to)))
+	done := func() {
+		if left.Add(-1) == 0 {
+			written(ctl.Cost(len(m.Data)))
+		}
+	}
+	for _, s := range to {
+		s.enqueue(piece{Output: m, done: done})
 	}
 }
 
@@ -82,37 +106,39 @@ func (o *Writer) Print(lines string) {
 }
 
 // Flush returns a channel that is closed when all that has been queued is written
-// or given up, and closes the ranks' files then: no more of theirs may come.
+// or given up, and the ranks' files are closed: no more of theirs may come.
 func (o *Writer) Flush() <-chan struct{} {
 	flushed := make(chan struct{})
 	var left sync.WaitGroup
 	for _, s := range o.all() {
 		left.Add(1)
-		s.enqueue(piece{reached: left.Done})
+		s.enqueue(piece{last: true, done: left.Done})
 	}
-	go func() { // until the last screen is flushed or given up
+	go func() { // until the last sink is flushed or given up
 		left.Wait()
-		o.closeFiles()
 		close(flushed)
 	}()
 	return flushed
 }
 
-// GiveUp has what is queued for screens that have taken nothing for so long, and
-// all that will be, dropped. The ranks' files still get it.
+// GiveUp has what is queued for screens and files that have taken nothing for so long,
+// and all that will be, dropped. The others still get it.
 func (o *Writer) GiveUp(idle time.Duration) {
 	for _, s := range o.all() {
 		s.giveUp(idle)
 	}
 }
 
-// Lost returns how many bytes of ranks were dropped by GiveUp.
-func (o *Writer) Lost() int64 {
-	n := int64(0)
+// Lost returns how many bytes of ranks were dropped by GiveUp, and of which files.
+func (o *Writer) Lost() (bytes int64, files []string) {
 	for _, s := range o.all() {
-		n += s.dropped()
+		n := s.dropped()
+		if bytes += n; n > 0 && s.path != "" {
+			files = append(files, s.path)
+		}
 	}
-	return n
+	slices.Sort(files)
+	return bytes, files
 }
 
 // Err returns why a screen or file could not be written, nil if all could.

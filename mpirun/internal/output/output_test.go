@@ -3,8 +3,11 @@ package output
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -149,15 +152,7 @@ func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
 	for range cap(credit) {
 		o.Write(&ctl.Output{Stream: ctl.Stdout, Data: line}, func(n int) { credit <- n })
 	}
-	flushed := o.Flush()
-	for done := false; !done; { // the write may not have begun
-		o.GiveUp(10 * time.Millisecond)
-		select {
-		case <-flushed:
-			done = true
-		case <-time.After(time.Millisecond):
-		}
-	}
+	giveUp(o, o.screens[ctl.Stdout])
 	for range cap(credit) {
 		if n := <-credit; n != ctl.Cost(len(line)) {
 			t.Errorf("credit of %d, want %d", n, ctl.Cost(len(line)))
@@ -170,8 +165,107 @@ func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
 		t.Errorf("stderr holds %q", got)
 	}
 	kept, err := os.ReadFile(filepath.Join(dir, "rank-0.stdout"))
-	if all := int64(len(kept)); err != nil || all != 3<<20 || o.Lost() < all-2*pipeSize || o.Lost() > all {
-		t.Errorf("%v, %d bytes in the file and %d lost; want 3 MiB, and all but what the pipe holds", err, all, o.Lost())
+	lost, _ := o.Lost()
+	if all := int64(len(kept)); err != nil || all != 3<<20 || lost < all-2*pipeSize || lost > all {
+		t.Errorf("%v, %d bytes in the file and %d lost; want 3 MiB, and all but what the pipe holds", err, all, lost)
+	}
+}
+
+// giveUp gives sinks up, which block, and waits until all else is written.
+func giveUp(o *Writer, blocked ...*sink) {
+	for flushed := o.Flush(); ; { // what blocks may not have begun
+		for _, s := range blocked {
+			s.giveUp(10 * time.Millisecond)
+		}
+		select {
+		case <-flushed:
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// A file that takes nothing is given up, be it that nobody opens it or that nobody
+// reads it; the screen and other files are still written.
+func TestFilesThatNobodyReadsAreGivenUp(t *testing.T) {
+	dir := t.TempDir()
+	paths := make([]string, 3)
+	for r := range paths {
+		paths[r] = filepath.Join(dir, fmt.Sprintf("rank-%d.stdout", r))
+	}
+	for _, path := range paths[:2] {
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unread, err := os.OpenFile(paths[1], os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	screen, err := os.Create(filepath.Join(dir, "screen"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer screen.Close()
+	o := New(screen, screen)
+	o.Files.Dir, o.Ranks = dir, make([]Who, 3)
+	line := bytes.Repeat([]byte("x"), 1<<18)
+	credit := 0
+	back := make(chan int, 3)
+	for r := range 3 {
+		o.Write(&ctl.Output{Rank: r, Stream: ctl.Stdout, Data: line}, func(n int) { back <- n })
+	}
+	giveUp(o, o.files[paths[0]], o.files[paths[1]])
+	o.Close()
+	for range 3 {
+		credit += <-back
+	}
+	if credit != 3*ctl.Cost(len(line)) {
+		t.Errorf("credit of %d, want %d", credit, 3*ctl.Cost(len(line)))
+	}
+	if n := len(contents(t, screen)); n != 3*len(line)+2 { // each rank's line is ended by the next one's
+		t.Errorf("%d bytes on the screen, want all", n)
+	}
+	if kept, err := os.ReadFile(paths[2]); err != nil || len(kept) != len(line) {
+		t.Errorf("%d bytes in the file, %v; want all", len(kept), err)
+	}
+	lost, files := o.Lost()
+	if lost < int64(2*len(line)-2*pipeSize) || lost > int64(2*len(line)) || !slices.Equal(files, paths[:2]) || o.Err() != nil {
+		t.Errorf("%d bytes of %q are lost, %v; want all but what a pipe holds of the first two", lost, files, o.Err())
+	}
+}
+
+// What a Writer still writes that has been given up does not get into what the next one
+// writes, when the job starts again.
+func TestOneWriterWritesAtATime(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	o := New(w, w)
+	o.Write(&ctl.Output{Stream: ctl.Stdout, Data: bytes.Repeat([]byte("x"), 1<<20)}, func(int) {})
+	giveUp(o, o.screens[ctl.Stdout])
+	next := New(w, w)
+	o.Close()
+	const count = 4000
+	for range count {
+		next.Write(&ctl.Output{Stream: ctl.Stdout, Data: []byte("second\n")}, func(int) {})
+	}
+	go func() {
+		<-next.Flush()
+		next.Close()
+		w.Close()
+	}()
+	all, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := bytes.Cut(all, []byte("second"))
+	rest := bytes.ReplaceAll(all[len(first):], []byte("second\n"), nil)
+	if len(bytes.Trim(first, "x")) > 0 || len(rest) > 0 || len(all)-len(first) != count*len("second\n") {
+		t.Errorf("the first Writer's %d bytes are followed by %d, with %d that are not the second one's", len(first), len(all)-len(first), len(rest))
 	}
 }
 

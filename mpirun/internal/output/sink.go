@@ -1,0 +1,258 @@
+package output
+
+import (
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// chunk is how much is written at once: a reader that takes as much is alive.
+const chunk = 16 << 10
+
+// A piece is output of a rank on its way to a sink, or what gompirun itself has to
+// say, or the last that comes before a file is closed.
+type piece struct {
+	*ctl.Output
+	own  string
+	last bool
+	done func() // called when it has been written, or never will be; may be nil
+}
+
+func (p *piece) finish() {
+	if p.done != nil {
+		p.done()
+	}
+}
+
+// A sink is a screen, where lines of ranks end up, or a file that gets what ranks
+// write as it is. One goroutine opens the file and writes what is queued. What blocks
+// it cannot always be ended; so when the sink is given up, a second goroutine takes the
+// first one's place, and drops what the first would have written.
+type sink struct {
+	of   *Writer
+	path string    // of a file, "" for a screen
+	w    io.Writer // nil for a file that is not open
+	file *os.File  // the same, nil for a screen
+
+	open   source // whose line has begun and not ended on a screen; zero if none
+	buf    []byte
+	failed bool // has been reported
+
+	mu      sync.Mutex
+	more    sync.Cond // signalled when queue, closed or givenUp changes
+	queue   []piece
+	current piece     // that is being written
+	left    int       // bytes of it
+	since   time.Time // when the system call under way began; zero if none is
+	closed  bool
+	givenUp bool
+	lost    int64 // bytes of ranks that were dropped
+}
+
+// newScreen returns a sink that writes to w, until close.
+func newScreen(of *Writer, w io.Writer) *sink {
+	s := &sink{of: of, w: w}
+	s.more.L = &s.mu
+	go s.serve(false) // until close or giveUp
+	return s
+}
+
+// newFile returns a sink that writes to a new file, until close. To open a FIFO blocks
+// until it is read.
+func newFile(of *Writer, path string) *sink {
+	s := &sink{of: of, path: path}
+	s.more.L = &s.mu
+	go func() { // until close or giveUp
+		s.openFile()
+		s.serve(false)
+	}()
+	return s
+}
+
+func (s *sink) enqueue(p piece) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = append(s.queue, p)
+	s.more.Signal()
+}
+
+func (s *sink) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.more.Signal()
+}
+
+// giveUp gives the sink up if the system call under way has lasted for so long.
+func (s *sink) giveUp(idle time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.givenUp || s.since.IsZero() || time.Since(s.since) < idle {
+		return
+	}
+	s.givenUp = true
+	stuck := s.current
+	if stuck.Output != nil {
+		s.lost += int64(min(s.left, len(stuck.Data))) // tags are no loss
+	}
+	if s.file != nil {
+		go s.file.Close() // it ends writing to a FIFO; and may block itself
+	}
+	go func() { // until close
+		stuck.finish()
+		s.serve(true)
+	}()
+}
+
+func (s *sink) dropped() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost
+}
+
+// serve handles what is queued, in order, until the sink is closed or another
+// goroutine has taken over. It writes nothing if the sink has been given up.
+func (s *sink) serve(givenUp bool) {
+	for {
+		p, ok := s.next(givenUp)
+		if !ok {
+			return
+		}
+		switch {
+		case givenUp:
+			s.drop(&p)
+		case p.Output == nil && p.last:
+			s.closeFile()
+		case s.path != "":
+			s.write(p.Data)
+		default:
+			s.show(&p)
+		}
+		if !s.finished(givenUp) {
+			return
+		}
+		p.finish()
+	}
+}
+
+// next waits for the next piece. There is none when the sink is closed or another
+// goroutine has taken over.
+func (s *sink) next(givenUp bool) (piece, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) == 0 && !s.closed && s.givenUp == givenUp {
+		s.more.Wait()
+	}
+	if len(s.queue) == 0 || s.givenUp != givenUp {
+		return piece{}, false
+	}
+	s.current, s.queue[0] = s.queue[0], piece{}
+	s.queue = s.queue[1:]
+	return s.current, true
+}
+
+// finished reports whether what was taken from the queue is still this goroutine's.
+func (s *sink) finished(givenUp bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.givenUp == givenUp
+}
+
+// drop counts what is lost.
+func (s *sink) drop(p *piece) {
+	if p.Output == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost += int64(len(p.Data))
+}
+
+// show writes p to the screen.
+func (s *sink) show(p *piece) {
+	if p.Output == nil {
+		s.put(source{}, []byte(p.own))
+		return
+	}
+	from := source{p.Rank, p.Stream}
+	data := p.Data
+	if s.of.Tag || s.of.Stamp || s.of.Prefix != "" {
+		data = s.of.tagLines(nil, from, data, s.open == from)
+	}
+	s.put(from, data)
+}
+
+// put writes data to the screen after ending a line that somebody else has begun.
+func (s *sink) put(from source, data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	s.buf = s.buf[:0]
+	if s.open != from && s.open != (source{}) {
+		s.buf = append(s.buf, '\n')
+	}
+	s.buf = append(s.buf, data...)
+	s.open = source{}
+	if data[len(data)-1] != '\n' {
+		s.open = from
+	}
+	s.write(s.buf)
+}
+
+// write writes b, unless the sink is a file that is not open.
+func (s *sink) write(b []byte) {
+	for ; len(b) > 0 && s.w != nil; b = b[min(len(b), chunk):] {
+		s.begin(len(b))
+		_, err := s.w.Write(b[:min(len(b), chunk)]) // a broken pipe on a screen ends this process by its signal
+		if !s.ended(err) {
+			return
+		}
+	}
+}
+
+// openFile opens the sink's file, before anything is taken from the queue.
+func (s *sink) openFile() {
+	s.begin(0)
+	f, err := os.OpenFile(s.path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o666)
+	switch {
+	case s.ended(err) && err == nil:
+		s.file, s.w = f, f
+	case err == nil:
+		f.Close() // it was given up
+	}
+}
+
+// closeFile closes the file, if there is one. What comes for it later is dropped.
+func (s *sink) closeFile() {
+	if s.file == nil {
+		return
+	}
+	s.begin(0)
+	if s.ended(s.file.Close()) {
+		s.file, s.w = nil, nil
+	}
+}
+
+// begin notes that a system call begins, with so many bytes left to be written.
+func (s *sink) begin(left int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left, s.since = left, time.Now()
+}
+
+// ended notes that a system call has come to its end, and reports whether the sink
+// has not been given up meanwhile. The first error is reported.
+func (s *sink) ended(err error) bool {
+	s.mu.Lock()
+	s.since = time.Time{}
+	givenUp := s.givenUp
+	s.mu.Unlock()
+	if err != nil && !s.failed && !givenUp {
+		s.failed = true
+		s.of.fail(err)
+	}
+	return !givenUp
+}
