@@ -87,13 +87,13 @@ func launchInRanks(t *testing.T, bed *slurmbed.Bed) {
 }
 
 // meetWithoutNames looks where ranks are told to meet: on one node of a job
-// at the loopback address, on several at one that all reach, though nobody
-// resolves the nodes' names.
+// at the loopback address, also if the batch file has exported the node's name, on
+// several at one that all reach, though nobody resolves the nodes' names.
 func meetWithoutNames(t *testing.T, bed *slurmbed.Bed) {
 	if exec.Command("getent", "hosts", "n1").Run() == nil {
 		t.Skip("something here is called n1")
 	}
-	lines, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N1", "-n2", "gompirun", "printenv", "MASTER_ADDR")
+	lines, stderr, status := inSlurm(t, bed, "env", "MASTER_ADDR=n1", "salloc", "-Q", "-N1", "-n2", "gompirun", "printenv", "MASTER_ADDR")
 	if !slices.Equal(lines, []string{"127.0.0.1", "127.0.0.1"}) || status != 0 {
 		t.Errorf("%q, status %d, want the loopback address\n%s", lines, status, stderr)
 	}
