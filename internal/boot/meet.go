@@ -46,15 +46,15 @@ func lead(ctx context.Context, size int, secret [32]byte, ln net.Listener, publi
 }
 
 // follow is every other rank's part: it looks for rank 0 where lookup says,
-// until it is there.
-func follow(ctx context.Context, rank int, lookup func(context.Context) (secret [32]byte, endpoints []string, err error)) (*spoke, error) {
+// until it is there. lookup returns groups of endpoints, the best first.
+func follow(ctx context.Context, rank int, lookup func(context.Context) (secret [32]byte, groups [][]string, err error)) (*spoke, error) {
 	limited, cancel := context.WithTimeout(ctx, meetTime)
 	defer cancel()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
-		secret, endpoints, err := lookup(limited)
+		secret, groups, err := lookup(limited)
 		var conn net.Conn
 		if err == nil {
-			conn, err = reach(limited, &secret, rank, endpoints)
+			conn, err = reachOne(limited, &secret, rank, groups)
 		}
 		if err == nil {
 			limited, cancel := context.WithTimeout(ctx, meetTime+reachTime) // rank 0 gives up first
@@ -73,6 +73,19 @@ func follow(ctx context.Context, rank int, lookup func(context.Context) (secret 
 		case <-time.After(pause):
 		}
 	}
+}
+
+// reachOne tries a group of endpoints when rank 0 is at none of those before.
+func reachOne(ctx context.Context, secret *[32]byte, rank int, groups [][]string) (net.Conn, error) {
+	var failed []error
+	for _, endpoints := range groups {
+		conn, err := reach(ctx, secret, rank, endpoints)
+		if err == nil {
+			return conn, nil
+		}
+		failed = append(failed, err)
+	}
+	return nil, fmt.Errorf("rank 0: %w", errors.Join(failed...))
 }
 
 // reach connects to the first endpoint that proves to be rank 0 of this job.
@@ -108,7 +121,7 @@ func reach(ctx context.Context, secret *[32]byte, rank int, endpoints []string) 
 		}()
 		return a.conn, nil
 	}
-	return nil, fmt.Errorf("rank 0: %w", errors.Join(failed...))
+	return nil, errors.Join(failed...)
 }
 
 // connect connects to one endpoint and makes sure that it is rank 0.

@@ -213,7 +213,7 @@ func (p *pmiRank) meet(ctx context.Context) (*spoke, error) {
 	if err != nil {
 		return nil, err
 	}
-	return follow(ctx, p.rank, func(context.Context) ([32]byte, []string, error) { return t.secret, at, nil })
+	return follow(ctx, p.rank, func(context.Context) ([32]byte, [][]string, error) { return t.secret, at, nil })
 }
 
 func (p *pmiRank) barrier() error {

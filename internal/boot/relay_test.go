@@ -89,7 +89,9 @@ func meetByRelay(t *testing.T) (ranks [2]*spoke, r *relay) {
 		ranks[0], err = lead(ctx, 2, secret, ln, func() error { return nil }, func() {})
 		led <- err
 	}()
-	ranks[1], err = follow(ctx, 1, func(context.Context) ([32]byte, []string, error) { return secret, []string{r.ln.Addr().String()}, nil })
+	ranks[1], err = follow(ctx, 1, func(context.Context) ([32]byte, [][]string, error) {
+		return secret, [][]string{{r.ln.Addr().String()}}, nil
+	})
 	if err := errors.Join(err, <-led); err != nil {
 		t.Fatal(err)
 	}

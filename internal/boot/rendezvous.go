@@ -32,7 +32,7 @@ func openFile(ctx context.Context, p *place, dir string) (Boot, error) {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %s", p.name, p.size, p.job))
 	path := filepath.Join(dir, fmt.Sprintf("gompi-%x", sum[:12]))
 	if p.rank > 0 {
-		return orError(follow(ctx, p.rank, func(context.Context) ([32]byte, []string, error) {
+		return orError(follow(ctx, p.rank, func(context.Context) ([32]byte, [][]string, error) {
 			t, err := readTicket(path)
 			if err != nil {
 				return [32]byte{}, nil, err
@@ -173,11 +173,11 @@ func openMaster(ctx context.Context, p *place, token string) (Boot, error) {
 		return orError(lead(ctx, p.size, secret, ln, func() error { return nil }, func() {}))
 	}
 	var endpoints []string
-	return orError(follow(ctx, p.rank, func(ctx context.Context) (_ [32]byte, _ []string, err error) {
+	return orError(follow(ctx, p.rank, func(ctx context.Context) (_ [32]byte, _ [][]string, err error) {
 		if endpoints == nil { // the name service is spared once it has answered
 			endpoints, err = masterEndpoints(ctx, addr, port)
 		}
-		return secret, endpoints, err
+		return secret, [][]string{endpoints}, err
 	}))
 }
 

@@ -70,21 +70,26 @@ func parseTicket(s string) (*ticket, error) {
 	return t, nil
 }
 
-// endpoints returns where rank 0 may be reached from this process. On its own host
-// that is loopback alone, whatever interfaces come and go; elsewhere it never is: who
-// answers there is another.
-func (t *ticket) endpoints() ([]string, error) {
+// endpoints returns where rank 0 may be reached from this process, in groups, the best
+// first. In its own network that is loopback, whatever interfaces come and go; only if
+// nobody is rank 0 there, as on virtual machines that began as one, are its addresses
+// tried. Elsewhere it never is loopback: who answers there is another.
+func (t *ticket) endpoints() ([][]string, error) {
+	var groups [][]string
 	if t.network == network() {
-		return []string{loopback(t.port)}, nil
-	}
-	if len(t.addrs) == 0 {
-		return nil, errors.New("rank 0 listens on loopback alone, of another host or network namespace than this process sees")
+		groups = append(groups, []string{loopback(t.port)})
 	}
 	list := make([]string, len(t.addrs))
 	for i, a := range t.addrs {
 		list[i] = netip.AddrPortFrom(a, uint16(t.port)).String()
 	}
-	return list, nil
+	if len(list) > 0 {
+		groups = append(groups, list)
+	}
+	if len(groups) == 0 {
+		return nil, errors.New("rank 0 listens on loopback alone, of another host or network namespace than this process sees")
+	}
+	return groups, nil
 }
 
 // network is the name of the network that this process sees, as short as a ticket
