@@ -39,6 +39,7 @@ type job struct {
 	done     chan struct{} // closed when nobody takes events any more
 	out      *output.Writer
 	input    *input
+	offer    *offer // nil before it has been made
 	signals  *signals
 	timer    <-chan time.Time // the job's time limit
 	heart    *time.Ticker     // nil if none beats
@@ -88,9 +89,11 @@ func (j *job) run(starter remote.Starter) int {
 	if j.doNotLaunch {
 		return j.leaveAtThat()
 	}
-	if err := j.launch(); err != nil {
+	if err := j.awaitOffer(); err != nil {
 		return j.failToStart(err)
 	}
+	defer j.offer.close()
+	j.launch()
 	j.serve()
 	j.concludeSurvey(true)
 	j.endAgents()
@@ -129,7 +132,7 @@ func (j *job) leaveAtThat() int {
 
 // launch tells every agent which ranks to start. Hosts without a rank are no
 // nodes of the job; their agents have done all they had to do.
-func (j *job) launch() error {
+func (j *job) launch() {
 	nodes := make([]*link, 0, len(j.links))
 	names := make([]string, 0, len(j.links))
 	var counts []int // of ranks, by node
@@ -158,9 +161,7 @@ func (j *job) launch() error {
 	for _, p := range j.programs {
 		common.Programs = append(common.Programs, ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir})
 	}
-	if err := j.offer(&common); err != nil {
-		return err
-	}
+	j.offer.describe(&common)
 	j.master(&common)
 	j.tellReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr, MasterPort: common.MasterPort})
 	for node, l := range nodes {
@@ -179,7 +180,6 @@ func (j *job) launch() error {
 		l.send(&m)
 	}
 	j.nodes = len(nodes)
-	return nil
 }
 
 // serve handles events until every agent has done all it had to do.

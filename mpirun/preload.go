@@ -2,6 +2,7 @@ package mpirun
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,13 +13,13 @@ import (
 
 	"gompi/internal/cli"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/plan"
 )
 
 // preload brings programs and files to hosts that do not have them.
 type preload struct {
 	preloadBinary bool
-	preloadFiles  string     // separated by commas
-	sent          []*os.File // programs, nil for those that are not sent, then files
+	preloadFiles  string // separated by commas
 }
 
 // preloadFlags declares the flags of preload.
@@ -27,41 +28,63 @@ func (o *options) preloadFlags(set *cli.Set) {
 	set.StringVar(&o.preloadFiles, "preload-files", "", "")
 }
 
-// offer opens the programs and files that are to be sent and says what they are, so
-// that agents can ask for them.
-func (j *job) offer(l *ctl.Launch) error {
-	j.sent = make([]*os.File, len(l.Programs))
-	for i := range l.Programs {
-		if j.preloadBinary {
-			if err := j.offerProgram(&l.Programs[i], &j.sent[i]); err != nil {
-				return fmt.Errorf("-preload-binary: %w", err)
+// An offer is what is to be preloaded, opened: agents can ask for it.
+type offer struct {
+	programs []ctl.Program // what they are, as far as they are sent
+	files    []ctl.File
+	sent     []*os.File // programs, nil for those that are not sent, then files
+	err      error
+}
+
+// awaitOffer opens the programs and files that are to be sent, and finds out what they
+// are. That takes long where they are large: the job hears its signals meanwhile. It
+// returns an error, too, when the job is to end.
+func (j *job) awaitOffer() error {
+	offers := make(chan *offer)
+	go func() { // until all is read
+		o := j.makeOffer()
+		select {
+		case offers <- o:
+		case <-j.done:
+			o.close()
+		}
+	}()
+	for j.cause == nil {
+		select {
+		case j.offer = <-offers:
+			return j.offer.err
+		case e := <-j.events:
+			j.handle(e)
+		case s := <-j.signals.c:
+			j.signalled(s)
+		case <-j.timer:
+			j.timeUp(" while reading what is to be preloaded")
+		}
+	}
+	return errors.New("the job ends before its launch")
+}
+
+func (j *job) makeOffer() *offer {
+	o := &offer{programs: make([]ctl.Program, len(j.programs)), sent: make([]*os.File, len(j.programs))}
+	if j.preloadBinary {
+		for i := range j.programs {
+			if err := o.addProgram(i, &j.programs[i]); err != nil {
+				o.err = fmt.Errorf("-preload-binary: %w", err)
+				return o
 			}
 		}
 	}
 	for name := range strings.SplitSeq(j.preloadFiles, ",") {
-		if name == "" {
-			continue
+		if err := o.addFile(name); err != nil {
+			o.err = fmt.Errorf("-preload-files %q: %w", j.preloadFiles, err)
+			return o
 		}
-		base := filepath.Base(name)
-		if slices.ContainsFunc(l.Files, func(f ctl.File) bool { return f.Name == base }) {
-			return fmt.Errorf("-preload-files %q: two files are named %q, and all go to the working directory: want names that differ", j.preloadFiles, base)
-		}
-		f, sum, size, err := openSummed(name)
-		if err != nil {
-			return fmt.Errorf("-preload-files: %w", err)
-		}
-		st, err := f.Stat()
-		if err != nil {
-			return fmt.Errorf("-preload-files: %w", err)
-		}
-		l.Files = append(l.Files, ctl.File{Name: base, Sum: sum, Size: size, Mode: int(st.Mode().Perm())})
-		j.sent = append(j.sent, f)
 	}
-	return nil
+	return o
 }
 
-// offerProgram finds p's program here as it would be found there.
-func (j *job) offerProgram(p *ctl.Program, sent **os.File) error {
+// addProgram finds p's program here as it would be found there.
+func (o *offer) addProgram(i int, p *plan.Program) error {
 	name := p.Argv[0]
 	if filepath.Base(name) != name && !filepath.IsAbs(name) {
 		name = filepath.Join(p.Wdir, name)
@@ -70,8 +93,48 @@ func (j *job) offerProgram(p *ctl.Program, sent **os.File) error {
 	if err != nil {
 		return err
 	}
-	*sent, p.Sum, p.Size, err = openSummed(path)
+	f, sum, size, err := openSummed(path)
+	o.sent[i], o.programs[i].Sum, o.programs[i].Size = f, sum, size
 	return err
+}
+
+func (o *offer) addFile(name string) error {
+	if name == "" {
+		return nil
+	}
+	base := filepath.Base(name)
+	if slices.ContainsFunc(o.files, func(f ctl.File) bool { return f.Name == base }) {
+		return fmt.Errorf("two files are named %q, and all go to the working directory: want names that differ", base)
+	}
+	f, sum, size, err := openSummed(name)
+	if err != nil {
+		return err
+	}
+	o.sent = append(o.sent, f)
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	o.files = append(o.files, ctl.File{Name: base, Sum: sum, Size: size, Mode: int(st.Mode().Perm())})
+	return nil
+}
+
+// describe adds what is offered to an order to start ranks.
+func (o *offer) describe(l *ctl.Launch) {
+	for i, p := range o.programs {
+		l.Programs[i].Sum, l.Programs[i].Size = p.Sum, p.Size
+	}
+	l.Files = o.files
+}
+
+// close closes what has been opened. A nil offer has nothing.
+func (o *offer) close() {
+	if o == nil {
+		return
+	}
+	for _, f := range o.sent {
+		f.Close() // of a nil file: an error, and no more
+	}
 }
 
 // openSummed opens a regular file and returns its SHA-256 and size. Reading a pipe could
@@ -84,16 +147,19 @@ func openSummed(path string) (f *os.File, sum string, size int64, err error) {
 		return nil, "", 0, err
 	}
 	h := sha256.New()
-	size, err = io.Copy(h, f)
-	return f, fmt.Sprintf("%x", h.Sum(nil)), size, err
+	if size, err = io.Copy(h, f); err != nil {
+		f.Close()
+		return nil, "", 0, err
+	}
+	return f, fmt.Sprintf("%x", h.Sum(nil)), size, nil
 }
 
 // give sends the piece that an agent wants. Where there is none the piece is empty.
 func (j *job) give(l *link, m *ctl.Want) {
 	data := make([]byte, ctl.MaxPiece)
 	n := 0
-	if m.Item < len(j.sent) && j.sent[m.Item] != nil {
-		n, _ = j.sent[m.Item].ReadAt(data, m.Offset) // what cannot be read is missed there
+	if j.offer != nil && m.Item < len(j.offer.sent) && j.offer.sent[m.Item] != nil {
+		n, _ = j.offer.sent[m.Item].ReadAt(data, m.Offset) // what cannot be read is missed there
 	}
 	l.send(&ctl.Piece{Data: data[:n]})
 }

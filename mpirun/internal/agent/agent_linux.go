@@ -79,6 +79,7 @@ func Run(in, out int, guarded bool) int {
 		a.warden = wardenFD
 	}
 	defer func() { a.pen.remove() }()
+	defer a.preload.abandon()
 	err := a.serve()
 	signal.Ignore(unix.SIGPIPE) // nobody may read any more what is said
 	if err != nil {

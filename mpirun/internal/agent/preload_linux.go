@@ -25,16 +25,17 @@ import (
 // there.
 type preload struct {
 	waiting bool
+	wanted  []item         // that have not been looked at
 	paths   map[int]string // by program
-	item    missing        // that is being fetched
-	file    *os.File       // where it is until it is complete
+	item    item           // that is being fetched
+	file    *os.File       // where it is until it is complete, nil if none is fetched
 	size    int64          // of what has come
 	sum     hash.Hash
 	input   [][]byte // that has come for ranks not yet started
 }
 
-// A missing item is a program or a file that this host does not have.
-type missing struct {
+// An item is a program or a file that this host is to have.
+type item struct {
 	ctl.File
 	number int    // as in ctl.Want
 	path   string // where it is to be
@@ -43,51 +44,60 @@ type missing struct {
 // fetch sees to it that the next item that is missing here is asked for, and
 // reports whether one was.
 func (a *agent) fetch() (bool, error) {
-	m, err := a.nextMissing()
-	if err != nil || m == nil {
-		a.preload.waiting = false
-		return false, err
-	}
-	f, err := os.OpenFile(m.path+"."+strconv.Itoa(os.Getpid()), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o700)
-	if err != nil {
-		return false, err
-	}
 	l := &a.preload
+	l.waiting = false
+	m := a.nextMissing()
+	if m == nil {
+		return false, nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(m.path), ".gompi-preload-*")
+	if err != nil {
+		return false, fmt.Errorf("preloading %q: %w", m.Name, err)
+	}
 	l.waiting, l.item, l.file, l.size, l.sum = true, *m, f, 0, sha256.New()
 	a.report(&ctl.Want{Item: m.number})
 	return true, nil
 }
 
-// nextMissing returns the first item that is to be here and is not, nil if there is
-// none.
-func (a *agent) nextMissing() (*missing, error) {
-	if !a.launch.Remote {
-		return nil, nil
+// nextMissing returns the next item that is to be here and is not, nil if there is
+// none. It looks at each item once.
+func (a *agent) nextMissing() *item {
+	l := &a.preload
+	for len(l.wanted) > 0 {
+		m := l.wanted[0]
+		l.wanted = l.wanted[1:]
+		if !holds(m.path, &m.File) {
+			return &m
+		}
+		a.got(&m)
 	}
+	return nil
+}
+
+// findWanted lists what is to be on this host.
+func (a *agent) findWanted() error {
+	if !a.launch.Remote {
+		return nil
+	}
+	l, known := &a.preload, map[int]bool{}
 	for _, r := range a.launch.Ranks {
 		p := &a.launch.Programs[r.Program]
-		if _, known := a.preload.paths[r.Program]; known || p.Sum == "" {
+		if known[r.Program] || p.Sum == "" {
 			continue
 		}
+		known[r.Program] = true
 		path, err := cachePath(p.Sum, filepath.Base(p.Argv[0]))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if holds(path, p.Sum) {
-			a.gotProgram(r.Program, path)
-			continue
-		}
-		return &missing{ctl.File{Name: p.Argv[0], Sum: p.Sum, Size: p.Size, Mode: 0o700}, r.Program, path}, nil
+		l.wanted = append(l.wanted, item{ctl.File{Name: p.Argv[0], Sum: p.Sum, Size: p.Size, Mode: 0o700}, r.Program, path})
 	}
 	for _, dir := range a.workingDirs() {
 		for i, f := range a.launch.Files {
-			path := filepath.Join(dir, filepath.Base(f.Name))
-			if !holds(path, f.Sum) {
-				return &missing{f, len(a.launch.Programs) + i, path}, nil
-			}
+			l.wanted = append(l.wanted, item{f, len(a.launch.Programs) + i, filepath.Join(dir, filepath.Base(f.Name))})
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // workingDirs returns the working directories of this host's ranks, each once.
@@ -101,8 +111,12 @@ func (a *agent) workingDirs() []string {
 	return dirs
 }
 
-// holds reports whether a file has the content with a checksum.
-func holds(path, sum string) bool {
+// holds reports whether a regular file has the content of another.
+func holds(path string, want *ctl.File) bool {
+	st, err := os.Stat(path)
+	if err != nil || !st.Mode().IsRegular() || st.Size() != want.Size {
+		return false
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return false
@@ -110,14 +124,18 @@ func holds(path, sum string) bool {
 	defer f.Close()
 	h := sha256.New()
 	_, err = io.Copy(h, f)
-	return err == nil && fmt.Sprintf("%x", h.Sum(nil)) == sum
+	return err == nil && fmt.Sprintf("%x", h.Sum(nil)) == want.Sum
 }
 
-func (a *agent) gotProgram(program int, path string) {
+// got notes that an item is here.
+func (a *agent) got(m *item) {
+	if m.number >= len(a.launch.Programs) {
+		return
+	}
 	if a.preload.paths == nil {
 		a.preload.paths = map[int]string{}
 	}
-	a.preload.paths[program] = path
+	a.preload.paths[m.number] = m.path
 }
 
 // take takes a piece of what is being fetched, and starts the ranks
@@ -132,14 +150,17 @@ func (a *agent) take(data []byte) {
 		return
 	}
 	if err != nil {
-		os.Remove(a.preload.file.Name())
 		a.preload.waiting = false
 		err = fmt.Errorf("preloading %q: %w", a.preload.item.Name, err)
 	}
 	a.begin(err)
+	if a.preload.waiting {
+		return
+	}
 	for _, data := range a.preload.input {
 		a.input(data)
 	}
+	a.preload.input = nil
 }
 
 // keep writes a piece; the last one puts the item where it is to be, in place of
@@ -163,10 +184,20 @@ func (a *agent) keep(data []byte) (done bool, err error) {
 	if fmt.Sprintf("%x", l.sum.Sum(nil)) != l.item.Sum {
 		return false, errors.New("it has changed while it was sent")
 	}
-	if l.item.number < len(a.launch.Programs) {
-		a.gotProgram(l.item.number, l.item.path)
+	if err := os.Rename(l.file.Name(), l.item.path); err != nil {
+		return false, err
 	}
-	return true, os.Rename(l.file.Name(), l.item.path)
+	l.file = nil
+	a.got(&l.item)
+	return true, nil
+}
+
+// abandon removes what is not complete.
+func (l *preload) abandon() {
+	if l.file != nil {
+		l.file.Close()
+		os.Remove(l.file.Name())
+	}
 }
 
 // holdInput keeps input for ranks that have not been started.

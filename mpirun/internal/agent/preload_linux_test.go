@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"gompi/mpirun/internal/ctl"
@@ -26,8 +27,11 @@ func TestPreloadComparesContents(t *testing.T) {
 		}
 		program := ctl.Program{Argv: []string{"prog"}, Sum: sum, Size: int64(len(held))}
 		a := &agent{launch: &ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{program}}}
-		if m, err := a.nextMissing(); err != nil || (m == nil) != known {
-			t.Errorf("a cache that holds %q: missing %v, %v; want that it is known: %v", held, m, err, known)
+		if err := a.findWanted(); err != nil {
+			t.Fatal(err)
+		}
+		if m := a.nextMissing(); (m == nil) != known {
+			t.Errorf("a cache that holds %q: missing %v; want that it is known: %v", held, m, known)
 		}
 	}
 }
@@ -52,5 +56,80 @@ func TestPreloadRefusesAFolderThatOthersCanWrite(t *testing.T) {
 	open(tmp)
 	if path, err := cachePath("5", "prog"); err == nil || strings.Count(err.Error(), "others can write ") != 2 {
 		t.Errorf("%q, %v; want two refusals", path, err)
+	}
+}
+
+// fetching returns an agent that is to have files in a folder.
+func fetching(t *testing.T, dir string, contents ...string) *agent {
+	t.Helper()
+	a := &agent{launch: &ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{{Argv: []string{"prog"}, Wdir: dir}}}}
+	for i, c := range contents {
+		a.launch.Files = append(a.launch.Files, ctl.File{Name: fmt.Sprint("file", i), Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(c))), Size: int64(len(c)), Mode: 0o600})
+	}
+	if err := a.findWanted(); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// What has been found right, or has come, is not read again for each file after it.
+func TestPreloadLooksAtEachFileOnce(t *testing.T) {
+	dir := t.TempDir()
+	a := fetching(t, dir, "first", "second", "third")
+	first := filepath.Join(dir, "file0")
+	if err := os.WriteFile(first, []byte("first"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, content := range []string{"second", "third"} {
+		if missing, err := a.fetch(); err != nil || !missing {
+			t.Fatalf("%v, %v; want that the file of %q is missing", missing, err, content)
+		}
+		if err := os.WriteFile(first, []byte("other"), 0o600); err != nil { // as if it were read again
+			t.Fatal(err)
+		}
+		if done, err := a.keep([]byte(content)); err != nil || !done {
+			t.Fatalf("%v, %v; want that %q is all of a file", done, err, content)
+		}
+	}
+	if missing, err := a.fetch(); err != nil || missing {
+		t.Errorf("%v, %v; want that nothing is missing", missing, err)
+	}
+	for i, want := range []string{"other", "second", "third"} {
+		if got, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("file", i))); err != nil || string(got) != want {
+			t.Errorf("file %d holds %q, %v; want %q", i, got, err, want)
+		}
+	}
+}
+
+// A file on its way has a name that no file has, and is gone when the agent is.
+func TestPreloadTakesNoFilesName(t *testing.T) {
+	dir := t.TempDir()
+	own := filepath.Join(dir, "file0."+strconv.Itoa(os.Getpid()))
+	if err := os.WriteFile(own, []byte("own"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := fetching(t, dir, "content")
+	if missing, err := a.fetch(); err != nil || !missing {
+		t.Fatalf("%v, %v; want that the file is missing", missing, err)
+	}
+	if done, err := a.keep([]byte("cont")); err != nil || done {
+		t.Fatalf("%v, %v; want that more is to come", done, err)
+	}
+	a.preload.abandon()
+	names, err := filepath.Glob(filepath.Join(dir, "*"))
+	hidden, _ := filepath.Glob(filepath.Join(dir, ".*"))
+	if got, _ := os.ReadFile(own); err != nil || len(names) != 1 || len(hidden) > 0 || string(got) != "own" {
+		t.Errorf("%q, %q, %q, %v; want the file alone that was there", names, hidden, got, err)
+	}
+}
+
+// A FIFO in a file's place is replaced, and not read.
+func TestPreloadDoesNotReadPipes(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "file0"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if m := fetching(t, dir, "content").nextMissing(); m == nil {
+		t.Error("a FIFO is taken for the file")
 	}
 }

@@ -47,7 +47,7 @@ func (a *agent) start(l *ctl.Launch) {
 			stdout: stream{rank: r.Rank, kind: ctl.Stdout, fd: -1}, stderr: stream{rank: r.Rank, kind: ctl.Stderr, fd: -1}})
 		a.local[r.Rank] = i
 	}
-	a.begin(nil)
+	a.begin(a.findWanted())
 }
 
 // begin starts the ranks, unless a program is missing yet, or cannot be had.
