@@ -18,7 +18,7 @@ import (
 )
 
 // unread runs gompirun with an output that nobody reads, until its end or for so
-// long. strike is called when the pipe is full.
+// long. strike is called when gompirun waits for a reader.
 func unread(t *testing.T, most time.Duration, strike func(pid int), args ...string) (status int, said string) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -38,9 +38,8 @@ func unread(t *testing.T, most time.Duration, strike func(pid int), args ...stri
 	defer late.Stop()
 	var striking sync.WaitGroup
 	defer striking.Wait()
-	fd := int(w.Fd())
 	striking.Go(func() { // until the process has ended
-		awaitFull(fd, ended)
+		awaitNoReader(cmd.Process.Pid, ended)
 		for n := 0; n < 3 && strike != nil; n++ {
 			strike(cmd.Process.Pid)
 			select {
@@ -55,9 +54,16 @@ func unread(t *testing.T, most time.Duration, strike func(pid int), args ...stri
 	return cmd.ProcessState.ExitCode(), errs.String()
 }
 
-// awaitFull waits until a pipe takes no more, or ended is closed.
-func awaitFull(fd int, ended <-chan struct{}) {
-	for !full(fd) {
+// awaitNoReader waits until a thread of a process waits for the reader of a pipe or FIFO, or
+// ended is closed. A pipe that is full does not tell: its writer may have nothing more yet.
+func awaitNoReader(pid int, ended <-chan struct{}) {
+	for {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/wchan", pid))
+		for _, path := range threads {
+			if at, _ := os.ReadFile(path); bytes.Contains(at, []byte("pipe_write")) || string(at) == "wait_for_partner" { // fifo_open
+				return
+			}
+		}
 		select {
 		case <-ended:
 			return
@@ -118,11 +124,4 @@ func TestAReaderMayTakeItsTime(t *testing.T) {
 	if want := fmt.Sprintln(100000); err != nil || string(out) != want {
 		t.Errorf("%v, %q; want %q", err, out, want)
 	}
-}
-
-// full reports whether a pipe takes no more.
-func full(fd int) bool {
-	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
-	n, err := unix.Poll(fds, 0)
-	return err == nil && n == 0
 }
