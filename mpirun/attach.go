@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"gompi/internal/accept"
 	"gompi/internal/cli"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
@@ -25,6 +26,9 @@ import (
 
 // attachTime is how long a launcher may take to answer.
 const attachTime = 10 * time.Second
+
+// askers is how many may be asking at once.
+const askers = 64
 
 // attach is what the flags say of a debugger to run.
 type attach struct {
@@ -89,28 +93,28 @@ func (j *job) hearQuestions() (stop func()) {
 	if err != nil {
 		return func() {}
 	}
-	go func() { // until l is closed
-		for {
-			conn, err := l.AcceptUnix()
-			if err != nil {
-				return
-			}
-			go j.hearQuestion(conn) // at most for attachTime
-		}
-	}()
+	go j.answerOn(l) // until l is closed
 	return func() { l.Close() }
 }
 
-func (j *job) hearQuestion(conn *net.UnixConn) {
+// answerOn answers the questions of whoever connects to l, until it is closed.
+func (j *job) answerOn(l net.Listener) {
+	d := accept.Door{Strangers: askers, Time: attachTime, Greet: func(conn net.Conn) func() {
+		var rank int
+		if caller, ok := conn.(*net.UnixConn); !ok || !ownPeer(caller) {
+			return nil
+		}
+		if _, err := fmt.Fscanln(conn, &rank); err != nil {
+			return nil
+		}
+		return func() { j.answer(conn, rank) } // at most for attachTime
+	}}
+	d.Serve(l)
+}
+
+func (j *job) answer(conn net.Conn, rank int) {
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(attachTime))
-	if !ownPeer(conn) {
-		return
-	}
-	var rank int
-	if _, err := fmt.Fscanln(conn, &rank); err != nil {
-		return
-	}
 	answer := make(chan whereabouts, 1)
 	select {
 	case j.questions <- question{rank, answer}:

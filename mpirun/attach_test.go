@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/accept/accepttest"
 )
 
 func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
@@ -180,5 +182,31 @@ func TestAttachPassesOverSocketsThatTakeNobody(t *testing.T) {
 	}
 	if _, err := (&attach{job: "full"}).socket(); err == nil || !strings.Contains(err.Error(), `no gompirun of yours runs that`) {
 		t.Errorf("%v, want no job", err)
+	}
+}
+
+// A job that cannot be asked for a while, since descriptors are exhausted, can be
+// asked afterwards.
+func TestAttachOutlivesErrors(t *testing.T) {
+	name := questionPrefix() + "tired"
+	l, err := net.Listen("unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	tired := &accepttest.Tired{Listener: l}
+	tired.Left.Store(1)
+	j := &job{questions: make(chan question), done: make(chan struct{})}
+	defer close(j.done)
+	go j.answerOn(tired)
+	go func() {
+		select {
+		case q := <-j.questions:
+			q.answer <- whereabouts{PID: q.rank + 1}
+		case <-j.done:
+		}
+	}()
+	if w, err := ask(name, 6); err != nil || w.PID != 7 {
+		t.Errorf("%+v, %v; want an answer", w, err)
 	}
 }

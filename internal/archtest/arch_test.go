@@ -56,7 +56,7 @@ var rules = []rule{
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", nil},
 	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/route", "internal/accept", "internal/challenge", "internal/cgroup"}},
-	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env", "internal/route", "internal/cgroup", "cudaops/topo"}},
+	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"comm", "cudaops", "internal/env"}},
 	{"examples", []string{"comm", "internal/env"}},
 	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env"}},

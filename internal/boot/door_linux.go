@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/accept"
 	"gompi/internal/challenge"
 	"gompi/internal/seg"
 )
@@ -17,7 +19,7 @@ import (
 // their host: the first of them makes both, as agents do, and passes them on. It is
 // a socket whose name the kernel makes up: nothing is left behind, and who shares
 // the name space of sockets is on one host, by the hub's rule.
-type door struct{ ln *net.UnixListener }
+type door struct{ ln net.Listener }
 
 // shareTime bounds how long the ranks of a host, all of which are there, take to
 // pass their segment on.
@@ -97,17 +99,24 @@ func (in *Info) provide(ctx context.Context, own door) (*seg.Segment, []int, err
 		return nil, nil, err
 	}
 	defer context.AfterFunc(ctx, own.close)()
-	fds := append([]int{s.FD()}, bells...)
-	for left := len(ranks) - 1; left > 0; {
-		conn, err := own.ln.AcceptUnix()
-		if err != nil {
-			break
-		}
-		if in.admit(ctx, conn, fds) == nil {
-			left--
-		}
-		conn.Close()
+	var left atomic.Int32
+	if left.Store(int32(len(ranks) - 1)); left.Load() == 0 {
+		return s, bells, nil
 	}
+	fds := append([]int{s.FD()}, bells...)
+	d := accept.Door{Strangers: len(ranks) + moreStrangers, Time: shareTime, Greet: func(conn net.Conn) func() {
+		caller, ok := conn.(*net.UnixConn)
+		if !ok || in.admit(caller) != nil {
+			return nil
+		}
+		return func() {
+			defer conn.Close()
+			if give(ctx, caller, fds) == nil && left.Add(-1) == 0 {
+				own.close()
+			}
+		}
+	}}
+	d.Serve(own.ln)
 	return s, bells, nil
 }
 
@@ -125,14 +134,19 @@ func newBells(n int) (bells []int, err error) {
 	return bells, nil
 }
 
-// admit gives the descriptors to a rank of this host.
-func (in *Info) admit(ctx context.Context, conn *net.UnixConn, fds []int) error {
-	if err := ofThisUser(ctx, conn); err != nil {
+// admit makes sure that a rank of this host has come.
+func (in *Info) admit(conn *net.UnixConn) error {
+	if err := ofThisUser(conn); err != nil {
 		return err
 	}
-	if _, err := segmentDoor(&in.Secret).Answer(conn); err != nil {
-		return err
-	}
+	_, err := segmentDoor(&in.Secret).Answer(conn)
+	return err
+}
+
+// give gives descriptors to a rank of this host.
+func give(ctx context.Context, conn *net.UnixConn, fds []int) error {
+	deadline, _ := ctx.Deadline()
+	conn.SetDeadline(deadline)
 	return SendFDs(fds, func(data, oob []byte) error {
 		_, _, err := conn.WriteMsgUnix(data, oob, nil)
 		return err
@@ -147,7 +161,9 @@ func (in *Info) obtain(ctx context.Context, name string) (*seg.Segment, []int, e
 	}
 	defer c.Close()
 	conn := c.(*net.UnixConn)
-	if err := ofThisUser(ctx, conn); err != nil {
+	deadline, _ := ctx.Deadline()
+	conn.SetDeadline(deadline)
+	if err := ofThisUser(conn); err != nil {
 		return nil, nil, fmt.Errorf("the door of the first rank of this host: %w", err)
 	}
 	var fds []int
@@ -164,10 +180,8 @@ func (in *Info) obtain(ctx context.Context, name string) (*seg.Segment, []int, e
 	return s, fds[1:], err
 }
 
-// ofThisUser refuses the processes of others, and lets conn end with ctx.
-func ofThisUser(ctx context.Context, conn *net.UnixConn) error {
-	deadline, _ := ctx.Deadline()
-	conn.SetDeadline(deadline)
+// ofThisUser refuses the processes of others.
+func ofThisUser(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/accept/accepttest"
 )
 
 // Ranks of one host that no agent started see one segment, in which each has its
@@ -56,6 +58,35 @@ func TestADoorIsForRanksOfTheJob(t *testing.T) {
 	}
 	if <-strangers; ranks[1].Unshared != nil || ranks[1].Segment == nil {
 		t.Errorf("the rank after it got %v, %v", ranks[1].Segment, ranks[1].Unshared)
+	}
+}
+
+// A door that nobody gets through for a while, since descriptors are exhausted, is open
+// afterwards; and whoever comes and says nothing is in nobody's way.
+func TestADoorOutlivesErrorsAndSilence(t *testing.T) {
+	own := openDoor()
+	defer own.close()
+	silent, err := net.Dial("unix", own.name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	name := own.name()
+	tired := &accepttest.Tired{Listener: own.ln}
+	tired.Left.Store(1)
+	own.ln = tired
+	ranks := make([]Info, 3)
+	got := make(chan error, len(ranks))
+	for r := range ranks {
+		ranks[r] = Info{Rank: r, Size: 3, LocalRank: r, LocalSize: 3, Secret: [32]byte{1}}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		go func() { got <- ranks[r].share(ctx, map[bool]door{true: own}[r == 0], name) }()
+	}
+	for range ranks {
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
 	}
 }
 
