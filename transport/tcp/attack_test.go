@@ -118,12 +118,12 @@ func TestGarbageIsTurnedAway(t *testing.T) {
 	ranks := world(t, 2, nil)
 	for _, b := range []string{
 		"GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: a browser that lost its way, far from home and late at night\r\n\r\n",
-		greeting + "\x09\x01\x00" + string(make([]byte, 100)), // another version
-		greeting + "\x01\x03\x00" + string(make([]byte, 100)), // proof first
-		greeting + "\x01\x06\x00" + string(make([]byte, 100)), // go first
+		greeting + "\x09\x01\x00", // another version
+		greeting + "\x03\x03\x00", // proof first
+		greeting + "\x03\x06\x00", // go first
 	} {
 		s := visit(t, ranks[0])
-		s.say([]byte(b))
+		s.say(append([]byte(b), make([]byte, helloSize)...))
 		s.hungUp("garbage")
 	}
 	unharmed(t, ranks)

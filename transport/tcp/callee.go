@@ -1,7 +1,10 @@
 package tcp
 
 import (
+	"context"
 	"crypto/rand"
+	"log/slog"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -130,7 +133,10 @@ func (t *Transport) challenge(s *sock) error {
 		t.refuse(s, translated)
 		return nil
 	}
-	t.agree(tr)
+	if tr.network != t.networkOf(tr) {
+		t.refuse(s, otherNetwork)
+		return nil
+	}
 	rand.Read(tr.fromCallee[:])
 	s.phase = challenged
 	t.expect(s, strangerTime)
@@ -157,7 +163,6 @@ func (t *Transport) checkProof(s *sock) error {
 	}
 	tr := &s.shake.transcript
 	if !t.proves(tr, body, stepProof, 0) {
-		t.log.Warn("turned away a caller with another secret", "rank", t.cfg.Rank, "claims", tr.caller)
 		t.refuse(s, badProof)
 		return nil
 	}
@@ -170,6 +175,7 @@ func (t *Transport) checkProof(s *sock) error {
 // refuse tells the caller why not, with a MAC if it has proven itself, and
 // closes.
 func (t *Transport) refuse(s *sock, why reason) {
+	t.logRefusal(s, why)
 	var body []byte
 	if s.peer != nil {
 		body = t.mac(&s.shake.transcript, stepRefusal, why)
@@ -177,6 +183,20 @@ func (t *Transport) refuse(s *sock, why reason) {
 	_ = s.say(stepRefusal.reply(why, body)) // the caller may have gone
 	t.strike(s)
 	t.drop(s)
+}
+
+// logRefusal says why: the caller cannot be sure of what it is told. What is wrong with
+// a job is a warning, the 1st, 2nd, 4th, 8th ... time.
+func (t *Transport) logRefusal(s *sock, why reason) {
+	level := slog.LevelDebug
+	switch why {
+	case badProof, translated, macDiffers, otherNetwork:
+		if t.refused[why]++; bits.OnesCount(t.refused[why]) == 1 {
+			level = slog.LevelWarn
+		}
+	}
+	from, _ := unix.Getpeername(s.fd) // nil once it has gone
+	t.log.Log(context.Background(), level, "refused a connection", "rank", t.cfg.Rank, "claims", s.shake.caller, "from", toAddrPort(from), "why", why.String())
 }
 
 // welcome tells a proven caller that it is the one.

@@ -2,6 +2,7 @@ package tcp
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,7 @@ const (
 // round beyond what its failure allows.
 const (
 	hard    = 0           // refused, unreachable, somebody else
-	passing = 3           // no answer from TCP, dropped connection, no descriptors
+	passing = 3           // no answer from TCP, dropped connection, refusal without proof, no descriptors
 	endless = math.MaxInt // connected, but silent
 )
 
@@ -181,7 +182,7 @@ func (t *Transport) callFailed(p *peer, err error, rounds int) {
 // advanceCall takes the caller's next step after an event on its socket.
 func (t *Transport) advanceCall(p *peer, s *sock) {
 	err, rounds := t.stepCall(p, s), hard
-	if s.phase != calling && ended(err) {
+	if s.phase != calling && (ended(err) || hint(err)) {
 		rounds = passing
 	}
 	if err != nil && p.call != nil && p.call.sock == s {
@@ -261,9 +262,12 @@ func (t *Transport) prove(s *sock) error {
 func (t *Transport) beWelcomed(p *peer, s *sock) error {
 	tr := &s.shake.transcript
 	body, err := s.reply(stepWelcome)
-	if r := (refusal{}); errors.As(err, &r) && r.why == leaving && t.proves(tr, body, stepRefusal, leaving) {
-		t.lose(p, transport.ErrGone)
-		return nil
+	if r := (refusal{}); errors.As(err, &r) && t.proves(tr, body, stepRefusal, r.why) {
+		if r.why == leaving {
+			t.lose(p, transport.ErrGone)
+			return nil
+		}
+		return refusal{why: r.why, proven: true}
 	}
 	if err != nil {
 		return err
@@ -281,9 +285,23 @@ func (t *Transport) beWelcomed(p *peer, s *sock) error {
 }
 
 // A refusal is what a callee said instead of the step we wanted.
-type refusal struct{ why reason }
+type refusal struct {
+	why    reason
+	proven bool
+}
 
-func (r refusal) Error() string { return r.why.String() }
+func (r refusal) Error() string {
+	if r.proven {
+		return r.why.String()
+	}
+	return "who answers there says, without proof: " + r.why.String()
+}
+
+// hint reports whether err is a refusal that anybody may have sent.
+func hint(err error) bool {
+	var r refusal
+	return errors.As(err, &r) && !r.proven
+}
 
 // reply takes a complete message apart, which must be of step want. The body of
 // a refusal is returned too, with an error.
@@ -295,7 +313,7 @@ func (s *sock) reply(want step) (body []byte, err error) {
 	case err != nil:
 		return nil, fmt.Errorf("another program answers there: %w", err)
 	case got == stepRefusal:
-		return b[8:], refusal{why}
+		return b[8:], refusal{why: why}
 	case got != want:
 		return nil, fmt.Errorf("handshake answered with step %d, want %d", got, want)
 	}
@@ -331,12 +349,19 @@ func (s *sock) say(b []byte) error {
 	return nil
 }
 
-// agree has the transcript say what else is to be the same at both ends.
+// agree has the caller's hello say what else is to be the same at both ends.
 func (t *Transport) agree(tr *transcript) {
 	tr.sealed = t.cfg.FrameMAC
+	tr.network = t.networkOf(tr)
+}
+
+// networkOf names the network of the callee's address, where it counts.
+func (t *Transport) networkOf(tr *transcript) (name [networkSize]byte) {
 	if tr.to.Addr().IsLoopback() && !tr.sealed {
-		tr.network = t.network
+		sum := sha256.Sum256([]byte(t.network))
+		copy(name[:], sum[:])
 	}
+	return name
 }
 
 func (t *Transport) mac(tr *transcript, s step, why reason) []byte {

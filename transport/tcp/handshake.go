@@ -12,7 +12,7 @@ import (
 
 // The handshake. Whoever connects is the caller, the other is the callee.
 //
-//	caller -> callee  hello      who calls whom, which card it read, a nonce, both addresses
+//	caller -> callee  hello      who calls whom, which card it read, a nonce, both addresses, the network
 //	callee -> caller  challenge  a nonce
 //	caller -> callee  proof      MAC over all of that
 //	callee -> caller  welcome    MAC over the same, with another label; or refusal
@@ -23,6 +23,9 @@ import (
 // at the other is not between. A loopback address counts together with the network
 // that it is of. If all frames have MACs addresses do not matter.
 //
+// A refusal has a MAC if the caller has proven itself. One without may be anybody's:
+// it is told as what somebody says, and the call goes on as after a lost connection.
+//
 // The caller proves itself first, so that a stranger learns nothing. The
 // connection is made when the caller has the welcome, for the caller, and when
 // the callee has the go, for the callee; frames flow only then. Until go, either
@@ -31,13 +34,14 @@ import (
 const (
 	greeting = "gompi"
 
-	handshakeVersion = 2
+	handshakeVersion = 3
 
-	helloSize = 104
+	helloSize = 120
 	replySize = 40 // challenge, proof, welcome and refusal
 	goSize    = 8
 
 	challengeSize = 32
+	networkSize   = 16
 	macSize       = sha256.Size
 )
 
@@ -57,23 +61,26 @@ const (
 type reason uint8
 
 const (
-	wrongDoor  reason = iota + 1 // the hello is for another rank or another job
-	badProof                     // the MAC is not ours
-	leaving                      // this rank is closing
-	notAgain                     // it has been connected to the caller already
-	translated                   // the callee sees other addresses than the caller
-	macDiffers                   // one of the two wants MACs on frames
+	wrongDoor    reason = iota + 1 // the hello is for another rank or another job
+	badProof                       // the MAC is not ours
+	leaving                        // this rank is closing
+	notAgain                       // it has been connected to the caller already
+	translated                     // the callee sees other addresses than the caller
+	macDiffers                     // one of the two wants MACs on frames
+	otherNetwork                   // a loopback address, of another network than the caller's
 	numReasons
 )
 
 var reasonTexts = [numReasons]string{
 	wrongDoor: "another rank or another job answers there",
-	badProof:  "it does not accept our proof: its secret differs",
+	badProof:  "the proof is wrong: the secrets differ",
 	leaving:   "it is leaving",
 	notAgain:  "it has been connected to us before",
 	translated: "it sees other addresses of this connection than we do: they are translated on the way (NAT), or somebody relays it; " +
 		env.FrameMAC + "=1 on all ranks lets translated connections in",
 	macDiffers: env.FrameMAC + " is set on one of the two ranks only",
+	otherNetwork: "a loopback address led to another network, by its boot id and network namespace: somebody relays it, or one of the two ranks " +
+		"cannot read them in /proc; " + env.FrameMAC + "=1 on all ranks lets such connections in",
 }
 
 func (r reason) String() string {
@@ -108,9 +115,9 @@ type transcript struct {
 	door           [nonceSize]byte // the callee's card
 	fromCaller     [challengeSize]byte
 	fromCallee     [challengeSize]byte
-	from, to       netip.AddrPort // the ends of the connection: the caller's, the callee's
-	network        string         // that of to, if it is a loopback address
-	sealed         bool           // frames have MACs
+	from, to       netip.AddrPort    // the ends of the connection: the caller's, the callee's
+	network        [networkSize]byte // that of to, if it is a loopback address
+	sealed         bool              // frames have MACs
 }
 
 func (tr *transcript) hello() []byte {
@@ -125,6 +132,7 @@ func (tr *transcript) hello() []byte {
 	if tr.sealed {
 		b[100] = 1
 	}
+	copy(b[104:], tr.network[:])
 	return b
 }
 
@@ -155,8 +163,9 @@ func (tr *transcript) readHello(b []byte) error {
 	tr.from, tr.to = getAddr(b[64:]), getAddr(b[82:])
 	tr.sealed = b[100] == 1
 	if binary.BigEndian.Uint32(b[100:])&^(1<<24) != 0 {
-		return fmt.Errorf("hello ends in % x", b[100:])
+		return fmt.Errorf("hello with flags % x", b[100:104])
 	}
+	copy(tr.network[:], b[104:])
 	return nil
 }
 
@@ -182,10 +191,7 @@ func (tr *transcript) mac(secret *[32]byte, job string, s step, why reason) []by
 
 // all is everything that the two sides agree on.
 func (tr *transcript) all(job string) []byte {
-	b := append(tr.hello(), tr.fromCallee[:]...)
-	b = binary.BigEndian.AppendUint32(b, uint32(len(tr.network)))
-	b = append(b, tr.network...)
-	return append(b, job...)
+	return append(append(tr.hello(), tr.fromCallee[:]...), job...)
 }
 
 // proves reports whether body, the end of a message, holds the proof.

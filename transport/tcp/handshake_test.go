@@ -10,7 +10,7 @@ func TestHelloRoundTrip(t *testing.T) {
 	tr := transcript{caller: 7, callee: 1 << 20}
 	tr.door[3], tr.fromCaller[31] = 9, 8
 	tr.from, tr.to = netip.MustParseAddrPort("10.0.0.1:5000"), netip.MustParseAddrPort("[2001:db8::7]:80")
-	tr.sealed = true
+	tr.sealed, tr.network[15] = true, 7
 	var got transcript
 	if err := got.readHello(tr.hello()); err != nil || got != tr {
 		t.Errorf("hello of %+v reads as %+v, %v", tr, got, err)
@@ -20,7 +20,7 @@ func TestHelloRoundTrip(t *testing.T) {
 // A proof must be worth nothing with any part of the handshake changed.
 func TestProofCoversEverything(t *testing.T) {
 	base := transcript{caller: 1, callee: 2, door: [16]byte{3}, fromCaller: [32]byte{4}, fromCallee: [32]byte{5},
-		from: netip.MustParseAddrPort("10.0.0.1:5000"), to: netip.MustParseAddrPort("10.0.0.2:5001"), network: "here"}
+		from: netip.MustParseAddrPort("10.0.0.1:5000"), to: netip.MustParseAddrPort("10.0.0.2:5001"), network: [networkSize]byte{6}}
 	proof := base.mac(&secret, "job", stepProof, 0)
 	if !base.proves(proof, &secret, "job", stepProof, 0) {
 		t.Fatal("a right proof is refused")
@@ -36,7 +36,7 @@ func TestProofCoversEverything(t *testing.T) {
 		"callee nonce": func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) { tr.fromCallee[0]++ },
 		"address":      func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) { tr.from = tr.to },
 		"port":         func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) { tr.to = tr.from },
-		"network":      func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) { tr.network = "there" },
+		"network":      func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) { tr.network[15]++ },
 		"mode":         func(tr *transcript, _ *[32]byte, _ *string, _ *step, _ *reason) { tr.sealed = true },
 		"secret":       func(_ *transcript, secret *[32]byte, _ *string, _ *step, _ *reason) { secret[31]++ },
 		"job":          func(_ *transcript, _ *[32]byte, job *string, _ *step, _ *reason) { *job = "other" },

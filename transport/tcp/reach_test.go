@@ -78,6 +78,37 @@ func TestWrongAddressIsSkipped(t *testing.T) {
 	})
 }
 
+// Anybody may send a refusal that has no proof: rank 1 is called again, and reached.
+func TestARefusalWithoutProofIsAHint(t *testing.T) {
+	for why := wrongDoor; why < numReasons; why++ {
+		for _, challenged := range []bool{false, true} {
+			ranks := far(t, "127.0.0.2")
+			for _, r := range ranks {
+				r.cfg.FrameMAC = true // or the relay would be refused in earnest
+			}
+			callee := netip.AddrPortFrom(loopback, ranks[1].card.port).String()
+			calls := 0
+			other(t, ranks[1], func(c net.Conn) {
+				if calls++; calls > 1 {
+					go new(relay).serve(c, callee)
+					return
+				}
+				io.ReadFull(c, make([]byte, helloSize))
+				if challenged {
+					c.Write(stepChallenge.reply(0, make([]byte, challengeSize)))
+					io.ReadFull(c, make([]byte, replySize))
+				}
+				c.Write(stepRefusal.reply(why, make([]byte, macSize)))
+			})
+			ranks[0].say(1, "found")
+			until(t, ranks, "an outcome", func() bool { return ranks[0].lost[1] != nil || len(ranks[1].got) == 1 })
+			if err := ranks[0].lost[1]; err != nil {
+				t.Errorf("%q, after a challenge: %v: lost with %v", why, challenged, err)
+			}
+		}
+	}
+}
+
 func TestSilentAddressIsLeftAfterAWhile(t *testing.T) {
 	ranks := far(t, "127.0.0.2", "127.0.0.1")
 	connected := make(chan struct{}, 100)

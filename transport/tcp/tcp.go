@@ -66,7 +66,8 @@ type Config struct {
 	Foreign func(key uint64)
 
 	// Logger gets connections made and strangers turned away, at level debug,
-	// and peers that keep us waiting, at level warn. nil discards.
+	// and peers that keep us waiting or whose proof, addresses or FrameMAC do not
+	// fit, at level warn. nil discards.
 	Logger *slog.Logger
 }
 
@@ -89,6 +90,7 @@ type Transport struct {
 	calls   []*peer // to be called at the next Poll
 	hot     []*peer // frames have left for them since the last Poll
 	strange []*sock // accepted, not proven yet; oldest first
+	refused [numReasons]uint
 	socks   []*sock // by slot; nil if free
 	free    []uint32
 	lastGen uint32

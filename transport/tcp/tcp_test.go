@@ -142,12 +142,18 @@ func world(t testing.TB, size int, change func(cfg *Config)) []*rank {
 	return ranks
 }
 
-// until polls all ranks in turn until done reports true.
+// until polls all ranks in turn until done reports true. Pauses between the rounds of
+// a call take no time.
 func until(t testing.TB, ranks []*rank, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !done(); {
 		for _, r := range ranks {
 			r.Poll(-1)
+			for _, p := range r.peers {
+				if p != nil && p.call != nil && p.call.sock == nil {
+					r.clock.now = max(r.clock.now, p.call.due)
+				}
+			}
 		}
 		if time.Now().After(end) {
 			for _, r := range ranks {
