@@ -12,6 +12,8 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/transport"
+	"gompi/transport/inproc"
 )
 
 // A try is one collective call with n elements.
@@ -343,6 +345,54 @@ func TestLateRankIsToldWhatRanksThatClosedHaveCalled(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// A latecomer is a Sink that messages of collectives do not reach in time from one peer.
+type latecomer struct {
+	transport.Sink
+	from int
+}
+
+func (s latecomer) Arrive(peer int, h *transport.Header) (comm.Buffer, uint64) {
+	if peer == s.from && h.Kind == transport.Coll {
+		return comm.Buffer{}, 0
+	}
+	return s.Sink.Arrive(peer, h)
+}
+
+// Messages of a call that differs may come after later collectives in which all ranks
+// meet: these tell that there was one.
+func TestCallsThatDifferAreFoundHoweverLateTheirMessagesAre(t *testing.T) {
+	const odd = 3
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(4)
+		r.cfg.Tuning = "barrier:tree" // which sends nothing between ranks 0 and 3
+		r.connect = func(rank int, s transport.Sink, p *inproc.Parker) transport.Transport {
+			switch rank {
+			case 0, odd:
+				s = latecomer{s, odd - rank}
+			}
+			return r.world.Transport(rank, s, p)
+		}
+		errs := r.run(t.Context(), func(ctx context.Context, c *comm.Comm) error {
+			v, own, counts := make([]float32, 4), make([]float32, 1), []int{0, 1, 1, 1}
+			var err error
+			if c.Rank() == odd {
+				err = comm.Gatherv(ctx, c, 0, own, v, counts, nil)
+			} else {
+				err = comm.Scatterv(ctx, c, 0, v, own[:counts[c.Rank()]], counts, nil)
+			}
+			if err != nil {
+				return err
+			}
+			return next(ctx, c)
+		})
+		for rank, err := range errs {
+			if problem := wrongMismatch(err, odd, "scatterv", "gatherv", "collective 1"); problem != nil {
+				t.Errorf("rank %d: %v", rank, problem)
+			}
+		}
+	})
 }
 
 func TestCloseWaitsForNobodyWhoHasLeft(t *testing.T) {

@@ -10,7 +10,7 @@ const HeaderSize = 48
 
 // Version is the version of the frame format; ranks of different versions
 // refuse each other.
-const Version = 4
+const Version = 5
 
 const magic = 0x6d // 'm'
 
@@ -31,9 +31,9 @@ const (
 	Data          // payload of an announced or offered message, all that was asked for or a part; A: receiver's token
 	Done          // it has been copied from or to the place that was told; A: token of who told it
 	Credit        // A: cost of point-to-point, B: of collective messages that the receiver has let go
-	Coll          // one message of a collective; Seq: its number, A and B: the call
+	Coll          // one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so far
 	Ready         // a receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 if it is to be offered
-	Offer         // answer to Ready in the place of Coll: the payload waits at the sender; Seq as Coll, A: bytes, B: sender's token
+	Offer         // answer to Ready in the place of Coll: the payload waits at the sender; Seq and Tag as Coll, A: bytes, B: sender's token
 	Call          // "this is my call, and I wait for you"; Seq, A and B as Coll
 	Revoke        // Comm is broken; the payload says why
 	Await         // "I wait for you on Comm": Left answers as soon as Comm is closed there

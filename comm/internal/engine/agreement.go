@@ -8,8 +8,10 @@ import (
 )
 
 // This file is how the members of a Channel find out whether they have made the
-// same call. Every frame of a Round carries its number and its call; frames
-// without payload say more where ranks wait. What differs breaks the Channel.
+// same call. Every frame of a Round carries its number and its call, and those with payload,
+// or the offer of some, a digest of all calls so far: frames of a call may be late, or none
+// may pass between the ranks that differ. Frames without payload say more where ranks wait.
+// What differs breaks the Channel.
 
 // pastCalls is how many finished rounds late frames can still be compared with.
 const pastCalls = 64
@@ -32,8 +34,35 @@ func (rd *Round) say(l *lane, k transport.Kind, flags uint8) {
 	e.post(l.p, mem.Buffer{}, 0)
 }
 
+// digested returns the digest of the calls up to the running or last one, as frames carry it.
+func (rd *Round) digested() int32 { return int32(rd.digest >> 32) }
+
+// digestAlso adds a call to the digest, which other calls hardly ever have.
+func (rd *Round) digestAlso(call *Call) {
+	const odd = 0x9e3779b97f4a7c15
+	a, b := call.Words()
+	rd.digest = ((rd.digest^a)*odd ^ b) * odd
+}
+
+// agreed reports whether the calls up to the running one have the digest that a frame from l
+// carries. If not, the frame must not count, or this rank would pass on, with what it sends
+// next, that all agree; and its sender is asked which of them differs, once.
+func (rd *Round) agreed(l *lane, digest int32) bool {
+	if digest == rd.digested() {
+		return true
+	}
+	switch {
+	case rd.ch.usable(l.p) != nil: // it will not answer
+		rd.differBefore(l.src)
+	case !l.differs:
+		l.differs = true
+		rd.recall(l.src)
+	}
+	return false
+}
+
 // recall tells a member what this rank has called, from the oldest call that is
-// remembered to the running one.
+// remembered to the running one: one of them was another call there.
 func (rd *Round) recall(rank int) {
 	l, e := rd.lane(rank), rd.ch.e
 	if l.p.lost != nil || l.p.tr == nil {
@@ -44,15 +73,18 @@ func (rd *Round) recall(rank int) {
 		e.h.A, e.h.B = rd.past[seq%pastCalls].Words()
 		e.post(l.p, mem.Buffer{}, 0)
 	}
-	rd.say(l, transport.Call, 0)
+	rd.say(l, transport.Call, aRecall)
 }
 
 // told handles Ready and Call frames.
 func (rd *Round) told(m *message) {
 	agreed := rd.heard(m)
-	if m.kind == transport.Call && m.typ&aGoodbye != 0 {
+	switch {
+	case m.kind == transport.Call && m.typ&aRecall != 0:
+		rd.differBefore(m.src)
+	case m.kind == transport.Call && m.typ&aGoodbye != 0:
 		rd.parted(m)
-	} else if agreed {
+	case agreed:
 		l := rd.lane(m.src)
 		switch {
 		case m.kind == transport.Ready:
@@ -65,8 +97,12 @@ func (rd *Round) told(m *message) {
 	rd.ch.e.freeMessage(m)
 }
 
-// anAnswer, in the flags of a Call frame, says that it answers one.
-const anAnswer = 1
+// In the flags of a Call frame, anAnswer says that it answers one, and aRecall that it ends
+// a recall.
+const (
+	anAnswer = 1
+	aRecall  = 1 << 7
+)
 
 // compare handles a Call frame of the running round. Its sender waits; if it
 // waits to send what this rank does not expect, both wait forever. If this rank
@@ -138,8 +174,11 @@ func (rd *Round) offered(l *lane, h *transport.Header) {
 	}
 	m := message{src: l.src, seq: rd.seq, call: rd.call, size: int(min(h.A, transport.MaxPayload))}
 	r := l.posted.front()
-	if r == nil || r.combine != nil {
+	switch {
+	case r == nil || r.combine != nil:
 		rd.disagree(&m, 0, m.size)
+		return
+	case !rd.agreed(l, h.Tag):
 		return
 	}
 	l.posted.pop()
@@ -166,6 +205,17 @@ func (rd *Round) disagree(m *message, mine, theirs int) {
 	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
 		Seq: m.seq, Rank: rd.ch.rank, Peer: m.src, Call: m.call, PeerCall: m.call,
 		Bytes: int64(mine), PeerBytes: int64(theirs)}})
+}
+
+// differBefore breaks the Channel because a call before the running or last one was another
+// one on src. Where it is known which, the Channel is broken already.
+func (rd *Round) differBefore(src int) {
+	call := rd.past[rd.seq%pastCalls]
+	if rd.running {
+		call = rd.call
+	}
+	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
+		Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: call, PeerCall: call}})
 }
 
 // stalled tells those this round waits for what it waits in, once per wait.

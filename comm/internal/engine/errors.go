@@ -36,7 +36,9 @@ func (closedError) Unwrap() error { return net.ErrClosed }
 // communicator; ranks are those of the communicator.
 //
 // If the calls are the same, what differs is the size of one message, as the
-// counts of a v form gave it: Rank expected Bytes where Peer sent PeerBytes.
+// counts of a v form gave it: Rank expected Bytes where Peer sent PeerBytes. If these are
+// the same, too, the two ranks called different collectives before the Seq-th, which are not
+// remembered.
 type MismatchError struct {
 	Seq              uint64
 	Rank, Peer       int
@@ -45,7 +47,10 @@ type MismatchError struct {
 }
 
 func (e *MismatchError) Error() string {
-	if e.Call == e.PeerCall {
+	switch {
+	case e.Call == e.PeerCall && e.Bytes == e.PeerBytes:
+		return fmt.Sprintf("before collective %d, %v, ranks %d and %d called different collectives, too long ago to say which", e.Seq, e.Call, e.Rank, e.Peer)
+	case e.Call == e.PeerCall:
 		return fmt.Sprintf("collective %d, %v: rank %d expected %d bytes from rank %d, which sends %d", e.Seq, e.Call, e.Rank, e.Bytes, e.Peer, e.PeerBytes)
 	}
 	return fmt.Sprintf("collective %d: rank %d called %v, but rank %d called %v", e.Seq, e.Rank, e.Call, e.Peer, e.PeerCall)

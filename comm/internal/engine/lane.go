@@ -16,6 +16,7 @@ type lane struct {
 	readies fifo[readiness] // of the peer, for long messages
 	early   fifo[earlyCall]
 	newest  uint64 // number of the last of early, also when it is gone
+	differs bool   // the peer was told that its calls have another digest
 	owed    int    // cost of short messages that the peer has not let go
 	free    int    // cost of the peer's let go, and not yet told
 }
@@ -53,7 +54,7 @@ func (l *lane) pump() {
 			continue
 		}
 		r.stage = leaving
-		e.h = transport.Header{Kind: transport.Coll, Comm: rd.ch.ID, Seq: rd.seq}
+		e.h = transport.Header{Kind: transport.Coll, Comm: rd.ch.ID, Seq: rd.seq, Tag: rd.digested()}
 		e.h.A, e.h.B = rd.call.Words()
 		if e.give(l.p, r, r.buf.Raw()) {
 			e.finish(r, nil)
@@ -82,7 +83,7 @@ func (l *lane) admit(r *Request) (admitted, offered bool) {
 func (l *lane) offer(r *Request) {
 	e := l.rd.ch.e
 	r.stage = announced
-	e.h = transport.Header{Kind: transport.Offer, Comm: l.rd.ch.ID, Seq: l.rd.seq, A: uint64(r.size), B: e.stamp(r)}
+	e.h = transport.Header{Kind: transport.Offer, Comm: l.rd.ch.ID, Seq: l.rd.seq, Tag: l.rd.digested(), A: uint64(r.size), B: e.stamp(r)}
 	e.post(l.p, mem.Buffer{}, 0)
 }
 

@@ -18,7 +18,7 @@ import (
 // not; either finds in what arrives what it was told.
 
 // aGoodbye, in the flags of a Call frame, says that its sender closes the Channel. Its
-// tag is the digest of the sender's calls, and the bits above goodbyeShift are k.
+// tag is the digest of the sender's calls, and the bits from goodbyeShift on are k.
 const (
 	aGoodbye     = 2
 	goodbyeShift = 2
@@ -29,7 +29,7 @@ const (
 type goodbye struct {
 	come   bool
 	seq    uint64 // of its last call
-	digest uint32 // of the calls up to it
+	digest int32  // of the calls up to it
 }
 
 // A parting is a Round's end, its own and that of other members.
@@ -39,7 +39,8 @@ type parting struct {
 	src    int // that it waits for
 }
 
-// meetsAll reports whether no rank ends c before all ranks have begun it.
+// meetsAll reports whether no rank ends c before it has heard, through others, from all
+// ranks that have begun it, and so that their calls up to it have the same digest.
 func (c *Call) meetsAll() bool {
 	switch c.Kind {
 	case Barrier, Dup, Split, Create, Alloc, Free:
@@ -60,13 +61,12 @@ func (rd *Round) Part(ctx context.Context) error {
 	if rd.seq == 0 || rd.past[rd.seq%pastCalls].meetsAll() {
 		return rd.ch.err
 	}
-	digest := rd.digest()
 	for k, d := 0, 1; d < rd.ch.size && rd.ch.err == nil; k, d = k+1, 2*d {
-		rd.bid(k, (rd.ch.rank+d)%rd.ch.size, digest)
+		rd.bid(k, (rd.ch.rank+d)%rd.ch.size)
 		rd.hear(ctx, k, rd.teller(k))
-		if g := &rd.parting.heard[k]; g.come && g.seq == rd.seq && g.digest != digest {
-			rd.recall(rd.teller(k)) // one of the calls before was another one there
+		if g := &rd.parting.heard[k]; g.come && g.seq == rd.seq && !rd.agreed(rd.lane(rd.teller(k)), g.digest) {
 			rd.awaitParting(ctx, rd.teller(k), func() bool { return false })
+			rd.differBefore(rd.teller(k))
 		}
 	}
 	return rd.ch.err
@@ -77,24 +77,13 @@ func (rd *Round) teller(k int) int {
 	return (rd.ch.rank + rd.ch.size - 1<<k) % rd.ch.size
 }
 
-// digest returns a number that other calls hardly ever have, of those remembered.
-func (rd *Round) digest() uint32 {
-	const odd = 0x9e3779b97f4a7c15
-	var h uint64
-	for seq := rd.seq - min(rd.seq, pastCalls) + 1; seq <= rd.seq; seq++ {
-		a, b := rd.past[seq%pastCalls].Words()
-		h = ((h^a)*odd ^ b) * odd
-	}
-	return uint32(h >> 32)
-}
-
 // bid says the k-th goodbye to a member, if it is still there.
-func (rd *Round) bid(k, to int, digest uint32) {
+func (rd *Round) bid(k, to int) {
 	e, p := rd.ch.e, rd.ch.e.peer(rd.ch.World(to))
 	if rd.ch.usable(p) != nil {
 		return
 	}
-	e.h = transport.Header{Kind: transport.Call, Flags: uint8(aGoodbye | k<<goodbyeShift), Comm: rd.ch.ID, Seq: rd.seq, Tag: int32(digest)}
+	e.h = transport.Header{Kind: transport.Call, Flags: uint8(aGoodbye | k<<goodbyeShift), Comm: rd.ch.ID, Seq: rd.seq, Tag: rd.digested()}
 	e.h.A, e.h.B = rd.past[rd.seq%pastCalls].Words()
 	e.post(p, mem.Buffer{}, 0)
 }
@@ -133,6 +122,6 @@ func (rd *Round) parted(m *message) {
 	if k >= mostGoodbyes || 1<<k >= rd.ch.size || rd.teller(k) != m.src {
 		return
 	}
-	rd.parting.heard[k] = goodbye{true, m.seq, uint32(int32(m.tag))}
+	rd.parting.heard[k] = goodbye{true, m.seq, int32(m.tag)}
 	rd.ch.e.rouse(rd.parting.waiter)
 }

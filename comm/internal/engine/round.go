@@ -39,6 +39,7 @@ type Round struct {
 	lanes   map[int]*lane
 	ahead   []*lane         // those with early calls
 	past    [pastCalls]Call // by seq
+	digest  uint64          // of all calls up to the running or last one
 	parting parting
 	used    []*Request
 	combs   []*combine // of used requests that reduce, kept for reuse
@@ -67,6 +68,7 @@ func (rd *Round) Begin(ctx context.Context, call Call, ticket seg.Ticket, quiet 
 	}
 	rd.seq++
 	rd.call, rd.running, rd.err, rd.ctx, rd.quiet, rd.ticket = call, true, nil, ctx, quiet, ticket
+	rd.digestAlso(&rd.call)
 	keep := rd.ahead[:0]
 	for _, l := range rd.ahead {
 		if c := l.early.front(); c.seq == rd.seq {
@@ -216,12 +218,13 @@ func (rd *Round) receive(from int, b mem.Buffer, c *combine) {
 	}
 	r.stage, r.combine, r.size = posted, c, b.Size()
 	rd.waiter.hint = l.p.rank
-	if l.holds(rd.seq) {
-		rd.pair(r, l.kept.pop())
-		return
-	}
 	l.posted.push(r)
 	switch {
+	case l.holds(rd.seq):
+		if rd.agreed(l, int32(l.kept.front().tag)) {
+			l.posted.pop()
+			rd.pair(r, l.kept.pop())
+		}
 	case r.size <= roundEager:
 	case b.IsHost():
 		rd.say(l, transport.Ready, 0)
@@ -366,6 +369,9 @@ func (rd *Round) receiver(m *message) (r *Request, kept bool) {
 		l.kept.push(m)
 		return nil, true
 	}
+	if !rd.agreed(l, int32(m.tag)) {
+		return nil, false
+	}
 	l.posted.pop()
 	if !rd.fits(r, m) {
 		return nil, false
@@ -419,6 +425,10 @@ func (rd *Round) fail(err error) {
 func (rd *Round) dismiss(p *peer) {
 	if w := rd.parting.waiter; w != nil && w.hint == p.rank {
 		rd.ch.e.rouse(w)
+	}
+	if l := rd.lanes[rd.ch.member(p.rank)]; rd.running && l != nil && l.differs {
+		rd.differBefore(l.src)
+		return
 	}
 	for _, r := range rd.used {
 		if r.peer == p.rank && (r.stage == posted || r.stage == queued || r.stage == announced || r.stage == filling) {
