@@ -76,6 +76,14 @@ func awaitNoReader(pid int, ended <-chan struct{}) {
 // credit, and gompirun in its write.
 func TestAJobEndsWhoeverReadsItsOutput(t *testing.T) {
 	send := func(sig syscall.Signal) func(int) { return func(pid int) { syscall.Kill(pid, sig) } }
+	sendAfterEnd := func(sig syscall.Signal) func(int) {
+		return func(pid int) {
+			for len(childrenOf(pid)) > 0 { // the agent, which ends after its ranks: nothing tells
+				time.Sleep(time.Millisecond)
+			}
+			syscall.Kill(pid, sig)
+		}
+	}
 	tests := []struct {
 		name   string
 		strike func(pid int)
@@ -87,7 +95,7 @@ func TestAJobEndsWhoeverReadsItsOutput(t *testing.T) {
 		{"time limit after the ranks' end", nil, []string{"-timeout", "5", "-np", "1", "seq", "100000"}, 124, "time limit of 5s reached"},
 		{"TERM", send(syscall.SIGTERM), []string{"-np", "1", "yes"}, 143, "ended by signal 15"},
 		{"INT", send(syscall.SIGINT), []string{"-np", "1", "yes"}, 130, "interrupted"},
-		{"INT after the ranks' end", send(syscall.SIGINT), []string{"-np", "1", "seq", "100000"}, 130, "interrupted"},
+		{"INT after the ranks' end", sendAfterEnd(syscall.SIGINT), []string{"-np", "1", "seq", "100000"}, 130, "interrupted"},
 		{"a FIFO for stdout", nil, []string{"-timeout", "1", "-np", "1", "-outfile-pattern", fifo(t, "F"), "echo", "hi"}, 124, "time limit of 1s reached"},
 		{"a FIFO in the folder of output", nil, []string{"-timeout", "1", "-np", "2", "-output-filename", filepath.Dir(fifo(t, "rank-0.stdout")) + ":nojobid", "echo", "hi"}, 124, "time limit of 1s reached"},
 		{"a FIFO and TERM", send(syscall.SIGTERM), []string{"-np", "1", "-errfile-pattern", fifo(t, "F"), "sh", "-c", "yes >&2 & yes"}, 143, "ended by signal 15"},
