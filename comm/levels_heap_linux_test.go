@@ -62,7 +62,10 @@ func TestPiecesOfAllocatedMemoryInLevelsAgreeWithTheReference(t *testing.T) {
 // What ranks of several hosts have from Alloc is given back, and a rank alone on its
 // host has as much.
 func TestAllocatedMemoryInLevelsIsGivenBack(t *testing.T) {
-	for _, hostOf := range places[:4] {
+	for i, hostOf := range places[:4] {
+		if testing.Short() && i%3 != 1 {
+			continue
+		}
 		err := errors.Join(inLevels(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
 			for range 3 {
 				if err := allocateEverywhere(ctx, c); err != nil {

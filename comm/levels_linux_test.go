@@ -78,7 +78,7 @@ func TestLevelsAgreeWithTheReference(t *testing.T) {
 	e := integers[int64]()
 	ops := []comm.Op{comm.Sum, comm.Max, comm.BXor, comm.Min, comm.Avg, comm.BOr}
 	for i, hostOf := range places {
-		if testing.Short() && i%2 == 0 {
+		if testing.Short() && i%3 != 1 {
 			continue
 		}
 		t.Run(fmt.Sprint(hostOf), func(t *testing.T) {
