@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -87,4 +88,31 @@ func wrongCause(err error, rank int, texts ...string) error {
 		}
 	}
 	return nil
+}
+
+// Ranks that left before this one had to do with them have left, over TCP too: that breaks
+// nothing, and a receive from anybody ends when all have.
+func TestRanksThatLeftUnseen(t *testing.T) {
+	const p = 4
+	var left sync.WaitGroup
+	left.Add(p - 1)
+	err := errors.Join(overTCP(t, p, func(ctx context.Context, c *comm.Comm) error {
+		if c.Rank() != 0 {
+			defer left.Done()
+			return c.Close(ctx)
+		}
+		left.Wait()
+		for _, src := range []int{2, comm.AnySource, 3} {
+			if _, err := comm.Recv(ctx, c, src, 0, make([]byte, 1)); !errors.Is(err, comm.ErrLeft) {
+				return fmt.Errorf("a receive from %d: got %v, want %v", src, err, comm.ErrLeft)
+			}
+		}
+		if err := comm.Send(ctx, c, 1, 0, make([]byte, 1)); !errors.Is(err, comm.ErrLeft) {
+			return fmt.Errorf("a send: got %v, want %v", err, comm.ErrLeft)
+		}
+		return c.Err()
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -1,6 +1,9 @@
 package transport
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Reasons for Sink.Lost and Sink.Sent.
 var (
@@ -10,6 +13,9 @@ var (
 	ErrCut = errors.New("connection cut")
 	// ErrUnreachable: no connection could be made in the first place.
 	ErrUnreachable = errors.New("cannot be reached")
+	// ErrRefused, an ErrUnreachable: nobody listens where the peer did. It has left, or was
+	// never to be reached there.
+	ErrRefused = fmt.Errorf("%w", ErrUnreachable)
 	// ErrClosed: this side was closed.
 	ErrClosed = errors.New("transport closed")
 	// ErrRecalled: the peer took back the memory that was read or written.

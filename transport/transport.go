@@ -136,12 +136,6 @@ type Restless interface {
 	Deadline() int64
 }
 
-// A Connecting Transport makes a connection before the first frame to a peer can leave.
-type Connecting interface {
-	// Connected reports whether there is one to peer.
-	Connected(peer int) bool
-}
-
 // A Prompt Transport can do without a token for a small frame, and without a Sink.
 type Prompt interface {
 	// SendNow is Send for a frame that can leave at once and as a whole. It

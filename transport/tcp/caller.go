@@ -108,14 +108,16 @@ func (c *call) fail(err error, rounds int) {
 }
 
 // failure names every address and what became of it, once for those in a row that
-// failed alike.
+// failed alike. If nobody listens at any, it is an ErrRefused.
 func (c *call) failure() error {
 	if len(c.addrs) == 0 {
 		return unreachable("it has published no address that leads there from here")
 	}
 	var b strings.Builder
+	refused := true
 	for i, a := range c.addrs {
 		fmt.Fprint(&b, a)
+		refused = refused && errors.Is(c.errs[i], unix.ECONNREFUSED)
 		switch last := i == len(c.addrs)-1; {
 		case last:
 			fmt.Fprintf(&b, ": %v", c.errs[i])
@@ -124,6 +126,9 @@ func (c *call) failure() error {
 		default:
 			fmt.Fprintf(&b, ": %v; ", c.errs[i])
 		}
+	}
+	if refused {
+		return fmt.Errorf("%w: %s", transport.ErrRefused, &b)
 	}
 	return unreachable(b.String())
 }

@@ -51,12 +51,6 @@ func (t *Transport) Poll(rank int) int {
 
 func (t *Transport) callable() bool { return len(t.calls) > 0 && t.cards != nil }
 
-// Connected implements transport.Connecting.
-func (t *Transport) Connected(rank int) bool {
-	p := t.peers[rank]
-	return p != nil && p.conn != nil
-}
-
 // serve reads from and writes to a connected peer.
 func (t *Transport) serve(p *peer) int {
 	n := t.receive(p)

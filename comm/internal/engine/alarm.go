@@ -27,10 +27,10 @@ func (e *Engine) notice(w *Waiter, stall *alarm) {
 	if e.cfg.Left != nil {
 		e.dismissLeft()
 	}
-	asked := e.askAwaited()
+	e.askAwaited()
 	switch {
 	case stall.timer == nil:
-	case asked && e.cfg.Left == nil:
+	case e.cfg.Left == nil:
 		stall.timer.Stop() // it may not have been what rang
 	default:
 		stall.timer.Reset(stallAfter)

@@ -37,37 +37,40 @@ func (ch *Channel) gone(rank int) error {
 }
 
 // askAwaited asks all members that this rank waits for to tell when they close their
-// communicator. It reports false if it has to try again later.
-func (e *Engine) askAwaited() bool {
-	asked := true
+// communicator.
+func (e *Engine) askAwaited() {
 	for _, ch := range e.channels {
-		asked = ch.askAwaited() && asked
+		ch.askAwaited()
 	}
-	return asked
 }
 
 // askAwaited asks, of those that a receive from anybody waits for, only the first: that
-// receive fails when all have left, and when the first has, the next is asked. No connection
-// is made to ask that one: it may have left before, and then it could not be told from a
-// rank that is lost. Then askAwaited reports false.
-func (ch *Channel) askAwaited() bool {
+// receive fails when all have left, and when the first has, the next are asked, as many as
+// have left and one more: to learn that one has left unseen takes verdictTime.
+func (ch *Channel) askAwaited() {
+	left, asked := 0, 0
 	for src, named := range ch.awaited() {
-		if src == ch.rank || ch.gone(src) != nil {
+		switch {
+		case src == ch.rank:
+			continue
+		case ch.gone(src) != nil:
+			if !named {
+				left++
+			}
 			continue
 		}
 		p := ch.e.peer(ch.World(src))
-		if c, ok := p.tr.(transport.Connecting); ok && !named && !c.Connected(p.rank) {
-			return false
-		}
 		if !ch.leavers.asked[src] && ch.usable(p) == nil {
 			note(&ch.leavers.asked, src)
 			ch.e.postBare(p, transport.Await, ch.ID)
 		}
-		if !named {
+		if named {
+			continue
+		}
+		if asked++; asked > left {
 			break
 		}
 	}
-	return true
 }
 
 // awaitedBy notes that m's sender wants to hear when this rank closes ch.
@@ -122,7 +125,6 @@ func (e *Engine) leftChannel(p *peer, comm uint64) {
 	if src := ch.member(p.rank); src >= 0 && src != ch.rank {
 		note(&ch.leavers.left, src)
 		ch.depart(p)
-		ch.askAwaited()
 	}
 }
 

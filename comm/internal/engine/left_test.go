@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,7 +11,6 @@ import (
 
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
-	"gompi/transport"
 )
 
 func TestRecvOfALongMessageWhoseSenderHasLeftFails(t *testing.T) {
@@ -133,34 +131,5 @@ func TestWhatBeginsAfterAPartingDoesNotPart(t *testing.T) {
 			return fmt.Errorf("the word has not come: got %v, want %v", err, context.DeadlineExceeded)
 		}
 		return nil
-	})
-}
-
-// A caller is a reach whose rank makes a connection to the other late.
-type caller struct {
-	*reach
-	connected atomic.Bool
-}
-
-func (c *caller) Connected(int) bool { return c.connected.Load() }
-
-// Who waits for anybody asks the first as soon as there is a connection to it.
-func TestReceiveFromAnybodyAsksWhoConnectsLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := newScripted()
-		x := &caller{reach: &reach{script: &script{sink: e}, engine: e}}
-		e.Use(x)
-		ch := e.Open(1, nil)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		time.AfterFunc(time.Second, func() { x.connected.Store(true) })
-		ch.Recv(ctx, engine.Any, 3, mem.Buffer{})
-		if !slices.ContainsFunc(x.sent, func(h transport.Header) bool { return h.Kind == transport.Await }) {
-			t.Errorf("%+v was sent, want an Await among it", x.sent)
-		}
-		ch.Close()
-		if err := e.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
 	})
 }

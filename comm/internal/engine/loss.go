@@ -68,18 +68,21 @@ func (e *Engine) judgeSuspects() (n int) {
 			return n
 		}
 		e.suspects = slices.Delete(e.suspects, 0, 1)
-		e.lose(s.p.rank, s.err, false)
+		e.lose(s.p.rank, e.reason(s.p, s.err), false)
 	}
 	return n
 }
 
-// reason returns why a transport failed with p, which is no suspect.
+// reason returns why a transport failed with p, which is no suspect. Where nobody listens any
+// more, and the launcher has no news of p, p has left.
 func (e *Engine) reason(p *peer, err error) error {
 	switch {
 	case p.lost != nil:
 		return p.lost
 	case errors.Is(err, transport.ErrGone):
 		return ErrLeft
+	case errors.Is(err, transport.ErrRefused):
+		return fmt.Errorf("%w: it %w", ErrLeft, err)
 	}
 	return err
 }
@@ -176,6 +179,7 @@ func (ch *Channel) depart(p *peer) {
 	if ch.alone() {
 		ch.cancelPosted(ErrLeft)
 	}
+	ch.askAwaited()
 }
 
 // alone reports whether there were other members and all have left.

@@ -274,6 +274,9 @@ func (ch *Channel) miss(p *peer, err error, call Call) {
 	cause := "cannot be reached: " + err.Error()
 	if errors.Is(err, ErrLeft) {
 		cause = "has left, but a collective waits for it: " + call.String()
+		if errors.Is(p.lost, transport.ErrRefused) {
+			cause += "; " + p.lost.Error()
+		}
 		if fate := ch.e.awaitFate(p); fate != nil {
 			cause += "; it " + fate.Error()
 		}
