@@ -172,7 +172,7 @@ func (o *options) flags(first bool, getenv func(string) (string, bool), notes io
 	set.BoolVarP(&module, "module", "m", false, "")
 	set.BoolVar(&noPython, "no-python", false, "")
 	note := func(line string) { fmt.Fprintln(notes, line) }
-	set.Habits(cli.LauncherHabits(), note)
+	set.Habits(cli.LauncherHabits, note)
 	finishJob := func() error { return nil }
 	if first {
 		finishJob = o.jobFlags(set)

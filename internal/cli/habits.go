@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Habit is a flag of another launcher that users type and this one does not
@@ -28,15 +29,20 @@ type Habit struct {
 	Grant bool
 }
 
-// Habits declares the flags of other launchers. note is called with one complete
-// line for each Habit that was used and is ignored, however often.
-func (s *Set) Habits(table []Habit, note func(line string)) {
-	s.habits, s.note = make(map[string]Habit), note
-	for _, h := range table {
-		for _, name := range h.Names {
-			s.habits[name] = h
+// Habits declares the flags of other launchers. table is called when one may have
+// been typed, for most command lines have none. note is called with one complete line
+// for each Habit that was used and is ignored, however often.
+func (s *Set) Habits(table func() []Habit, note func(line string)) {
+	s.note = note
+	s.habits = sync.OnceValue(func() map[string]Habit {
+		habits := make(map[string]Habit)
+		for _, h := range table() {
+			for _, name := range h.Names {
+				habits[name] = h
+			}
 		}
-	}
+		return habits
+	})
 }
 
 // usedHabits collects what there is to say of the habits on one command line.

@@ -14,19 +14,19 @@ import (
 // pflag alone would read -np 4 as -n with the value "p". Who types what only
 // srun has means letters as srun does; what to type instead is said in an error.
 func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
+	used := usedHabits{set: s}
+	if flags, rest, err = s.read(args, &used); err == nil && !used.asks {
+		used.report()
+		return flags, rest, nil
+	}
 	srun := usedHabits{set: s, asSrun: true}
-	if _, rest, err := s.read(args, &srun); srun.asks {
-		if err == nil {
+	_, rest, errSrun := s.read(args, &srun)
+	if err == nil || srun.asks {
+		if err = errSrun; err == nil {
 			err = srun.misplaced(rest)
 		}
-		return nil, nil, err
 	}
-	used := usedHabits{set: s}
-	if flags, rest, err = s.read(args, &used); err != nil {
-		return nil, nil, err
-	}
-	used.report()
-	return flags, rest, nil
+	return nil, nil, err
 }
 
 // read is rewrite, with the letters understood as used says.
@@ -92,7 +92,7 @@ func (s *Set) meaning(name string, asSrun bool) (*pflag.Flag, *Habit) {
 	if f := s.lookup(name); f != nil {
 		return f, nil
 	}
-	if h, ok := s.habits[normal(name)]; ok {
+	if h, ok := s.habits()[normal(name)]; ok {
 		return nil, &h
 	}
 	return nil, nil
@@ -108,7 +108,7 @@ func (s *Set) attached(arg string) (letter, number string, ok bool) {
 	if f := s.lookup(letter); f != nil {
 		return letter, number, f.NoOptDefVal == ""
 	}
-	h, ok := s.habits[letter]
+	h, ok := s.habits()[letter]
 	return letter, number, ok && h.Args == 1
 }
 
@@ -120,7 +120,7 @@ func (s *Set) isFlag(arg string) bool {
 		return false
 	}
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "-"), "=")
-	if _, ok := s.habits[normal(name)]; ok || s.lookup(name) != nil {
+	if f, h := s.meaning(name, false); f != nil || h != nil {
 		return true
 	}
 	_, _, attached := s.attached(arg)

@@ -25,7 +25,7 @@ var ErrHelp = pflag.ErrHelp
 type Set struct {
 	*pflag.FlagSet
 	aliases map[string]string
-	habits  map[string]Habit
+	habits  func() map[string]Habit
 	spelled map[string]bool
 	note    func(line string)
 }
@@ -39,7 +39,8 @@ func New(name string) *Set {
 	})
 	fs.SortFlags = false
 	fs.Usage = func() {} // Parse returns ErrHelp; what to print then is the caller's
-	return &Set{FlagSet: fs, aliases: make(map[string]string), spelled: make(map[string]bool)}
+	return &Set{FlagSet: fs, aliases: make(map[string]string), spelled: make(map[string]bool),
+		habits: func() map[string]Habit { return nil }}
 }
 
 func normal(name string) string { return strings.ReplaceAll(name, "_", "-") }

@@ -41,7 +41,7 @@ func newCommand() *command {
 	c.Alias("hostfile", "machinefile")
 	c.Alias("npernode", "ppn")
 	c.Alias("np", "c")
-	c.Habits(LauncherHabits(), func(line string) { c.notes = append(c.notes, line) })
+	c.Habits(LauncherHabits, func(line string) { c.notes = append(c.notes, line) })
 	return c
 }
 
@@ -248,6 +248,21 @@ func TestEveryHabitHasOneAnswer(t *testing.T) {
 				t.Errorf("-%s is in the table twice", name)
 			}
 			seen[name] = true
+		}
+	}
+}
+
+// Building the table takes longer than all else about an ordinary command line.
+func TestHabitsAreNotLookedAtInVain(t *testing.T) {
+	for args, want := range map[string]bool{"-np 2 -q -N2 --hostfile=f prog -l": false, "-np 2 -l prog": true, "-nq 2 prog": true} {
+		looked := false
+		c := newCommand()
+		c.Habits(func() []Habit {
+			looked = true
+			return LauncherHabits()
+		}, func(string) {})
+		if c.Parse(strings.Fields(args)); looked != want {
+			t.Errorf("%s: looked for habits: %v, want %v", args, looked, want)
 		}
 	}
 }

@@ -12,7 +12,7 @@ var srunLetters = map[string]string{"N": "nodes", "c": "cpus-per-task", "t": "ti
 // are mpirun's.
 func srunHabits() []Habit {
 	const files = "type -outfile-pattern F and -errfile-pattern F, with %r for the rank"
-	habits := []Habit{
+	return []Habit{
 		{Names: []string{"ntasks"}, Args: 1, To: renamed("-np")},
 		{Names: []string{"nodes"}, Args: 1, To: nodeRange},
 		{Names: []string{"ntasks-per-node"}, Args: 1, To: renamed("-npernode")},
@@ -52,16 +52,13 @@ func srunHabits() []Habit {
 		{Names: []string{"prolog", "epilog", "task-prolog", "task-epilog"}, Args: 1, Instead: "type a script that does so and runs the program"},
 		{Names: []string{"time"}, Args: 1, To: timeLimit, Grant: true},
 		{Names: []string{"het-group"}, Args: 1, Instead: `type ":" between programs, and -H with the hosts of each`},
-	}
-	for _, name := range strings.Fields(`account A partition p qos gres gpus G gpus-per-node gpus-per-socket cpus-per-gpu
+		{Names: strings.Fields(`account A partition p qos gres gpus G gpus-per-node gpus-per-socket cpus-per-gpu
 		mem mem-per-cpu mem-per-gpu time-min constraint C reservation licenses L mincpus tmp begin b dependency
 		job-name J comment mail-type mail-user priority switches signal sockets-per-node cores-per-socket
 		threads-per-core extra-node-info B core-spec S thread-spec deadline delay-boot bb bbf cluster-constraint
-		clusters M wckey power acctg-freq mcs-label gres-flags network container cpu-freq gpu-freq`) {
-		habits = append(habits, Habit{Names: []string{name}, Args: 1, Grant: true})
+		clusters M wckey power acctg-freq mcs-label gres-flags network container cpu-freq gpu-freq`), Args: 1, Grant: true},
+		{Names: strings.Fields("exclusive contiguous hold immediate I nice reboot spread-job use-min-nodes no-allocate Z"), Grant: true},
 	}
-	grants := []string{"exclusive", "contiguous", "hold", "immediate", "I", "nice", "reboot", "spread-job", "use-min-nodes", "no-allocate", "Z"}
-	return append(habits, Habit{Names: grants, Grant: true})
 }
 
 // nodeRange translates srun's 2-4 to torchrun's 2:4.

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -57,17 +57,21 @@ func unlessZero(flag string) func([]string) []string {
 	}
 }
 
-var teeValue = regexp.MustCompile(`^([0-3]|\d+:[0-3](,\d+:[0-3])*)$`)
-
 // teeOrTime translates torchrun's -t. To srun it is a time.
 func teeOrTime(args []string) []string {
-	switch {
-	case args[0] == "0":
+	if args[0] == "0" {
 		return []string{}
-	case teeValue.MatchString(args[0]):
-		return []string{"-tag-output"}
 	}
-	return nil
+	for part := range strings.SplitSeq(args[0], ",") {
+		rank, stream, both := strings.Cut(part, ":")
+		if !both && part == args[0] {
+			rank, stream = "0", part
+		}
+		if _, err := strconv.ParseUint(rank, 10, 31); err != nil || len(stream) != 1 || !strings.Contains("0123", stream) {
+			return nil
+		}
+	}
+	return []string{"-tag-output"}
 }
 
 // numaBinding translates --numa-binding node.

@@ -4,7 +4,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,15 +41,11 @@ func foreign(p *ctl.Program, prog *program, size int) error {
 	return nil
 }
 
-var mpiLibrary = regexp.MustCompile(`^lib(?:mpi|mpi_cxx|mpi_mpifh|mpi_usempi\w*|oshmem)\.so\.(\d+)$`)
-
 // isOpenMPI reports whether a library is Open MPI's. Those of the MPICH family,
 // whose ranks meet over PMI-1, have version 12 of the same name.
 func isOpenMPI(lib string) bool {
-	m := mpiLibrary.FindStringSubmatch(lib)
-	if m == nil {
-		return false
-	}
-	version, err := strconv.Atoi(m[1])
-	return err == nil && version != 12
+	name, number, _ := strings.Cut(lib, ".so.")
+	known := strings.HasPrefix(name, "libmpi_usempi") || slices.Contains([]string{"libmpi", "libmpi_cxx", "libmpi_mpifh", "liboshmem"}, name)
+	version, err := strconv.Atoi(number)
+	return known && err == nil && version != 12
 }
