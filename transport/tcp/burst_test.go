@@ -7,7 +7,13 @@ import (
 )
 
 func TestSmallFramesInARowLeaveTogetherAndInOrder(t *testing.T) {
-	ranks := world(t, 2, nil)
+	for _, macs := range []bool{false, true} {
+		t.Run(fmt.Sprintf("MACs %v", macs), func(t *testing.T) { leaveTogether(t, macs) })
+	}
+}
+
+func leaveTogether(t *testing.T, macs bool) {
+	ranks := world(t, 2, func(cfg *Config) { cfg.FrameMAC = macs })
 	ranks[0].say(1, "contact")
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	ranks[0].Poll(-1)

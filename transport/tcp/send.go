@@ -103,10 +103,17 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 		t.watch(p.conn, poll.Read|poll.Write)
 	}
 	t.want(p)
+	first := p.out.empty()
 	reusable := t.enqueue(p, h, body, sent, token)
-	if joins {
+	switch {
+	case joins:
 		t.gathered(p)
-	} else if p.conn != nil && p.conn.seal != nil {
+	case p.conn == nil || p.conn.seal == nil:
+	case first && reusable: // else Sent would follow in here
+		if t.flushSealed(p); p.out.empty() {
+			t.heat(p, h.Kind)
+		}
+	default:
 		t.watch(p.conn, poll.Read|poll.Write)
 	}
 	return reusable
