@@ -20,7 +20,8 @@ import (
 // Config says how a rank takes part. The zero value is what Init uses: every
 // field then has the value of its environment variable, or else the default.
 type Config struct {
-	// Logger gets what is worth knowing but no error. Default: GOMPI_LOG.
+	// Logger gets what is worth knowing but no error. Its handler runs in the midst of
+	// operations, so it must not call this package. Default: GOMPI_LOG.
 	Logger *slog.Logger
 	// Deterministic makes reductions give the same bits whatever the algorithm,
 	// the transport and the length, in exchange for speed. Equal on all ranks.
