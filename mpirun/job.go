@@ -89,10 +89,11 @@ func (j *job) run(starter remote.Starter) int {
 	if j.doNotLaunch {
 		return j.leaveAtThat()
 	}
-	if err := j.awaitOffer(); err != nil {
+	err = j.awaitOffer()
+	defer j.offer.close()
+	if err != nil {
 		return j.failToStart(err)
 	}
-	defer j.offer.close()
 	j.launch()
 	j.serve()
 	j.concludeSurvey(true)

@@ -23,10 +23,10 @@ func TestReadingWhatIsPreloadedCanBeEnded(t *testing.T) {
 	if err := f.Truncate(1 << 40); err != nil { // of which no byte is stored
 		t.Fatal(err)
 	}
-	cmd := exec.Command("gompirun", "-q", "-timeout", "0.5", "-np", "1", "-preload-files", large, "true")
+	cmd := exec.Command("gompirun", "-q", "-timeout", "1", "-np", "1", "-preload-files", large, "true")
 	defer time.AfterFunc(soon, func() { cmd.Process.Kill() }).Stop()
 	out, _ := cmd.CombinedOutput()
-	if status := cmd.ProcessState.ExitCode(); status != 124 || !strings.Contains(string(out), "reached while reading what is to be preloaded") {
+	if status := cmd.ProcessState.ExitCode(); status != 124 || !strings.Contains(string(out), "time limit of 1s reached") {
 		t.Errorf("status %d, %q; want the time limit", status, out)
 	}
 }
