@@ -31,6 +31,7 @@ type Comm struct {
 	rounds   bool          // number the collectives: those of room too, if some are tuned
 	port     port          // of room, if it numbers them
 	inner    innerPort     // of room, if rounds do
+	performs bool          // it is in the midst of a collective; of who has the turn
 	levels   *levels       // nil: they do so on all hosts alike
 	onHost   bool          // no rank's buffers are on a device
 	block    node.Token    // of room, or of levels' own, 0 if none

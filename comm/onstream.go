@@ -159,6 +159,7 @@ func (c *Comm) placeOn(q Queue, o *operation) (at place) {
 
 // perform runs the collective whose turn it is, between the works of its stream.
 func (t *turn) perform(c *Comm) error {
+	defer c.unwind(&t.o)
 	t.o.task = t.task
 	err := t.reached()
 	if err == nil {

@@ -10,14 +10,10 @@ import (
 )
 
 // perform runs o, whose turn it is: through the room if c has one and nothing is tuned,
-// else in a round. quiet is for collectives that run in the background.
+// else in a round. quiet is for collectives that run in the background. Its caller defers
+// unwind: one deferred call in all is what a short collective can afford.
 func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) (err error) {
-	returned := false
-	defer func() {
-		if !returned {
-			c.unwound(o)
-		}
-	}()
+	c.performs = true
 	if c.rounds {
 		err = c.inRound(ctx, o, quiet)
 	} else {
@@ -26,13 +22,18 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) (err error
 	if err != nil { // if it is this rank's alone, the others wait in vain
 		c.ch.Break("failed in " + o.call.String() + ": " + err.Error())
 	}
-	returned = true
+	c.performs = false
 	return err
 }
 
-// unwound ends o, of which a function of the user's, or a device's, has panicked or ended
-// its goroutine. The others count on this rank, and whoever recovers may use other Comms.
-func (c *Comm) unwound(o *operation) {
+// unwind ends o if perform has not returned: a function of the user's, or a device's, has
+// panicked or ended its goroutine. The others count on this rank, and whoever recovers may
+// use other Comms.
+func (c *Comm) unwind(o *operation) {
+	if !c.performs {
+		return
+	}
+	c.performs = false
 	c.ch.Break("panicked, or ended its goroutine, in " + o.call.String())
 	if c.rounds {
 		c.ch.Round().End()

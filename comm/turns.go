@@ -83,7 +83,7 @@ func (t *turns) run(ctx context.Context, c *Comm, o *operation) error {
 	if !t.begin() {
 		return t.runContended(ctx, c, o)
 	}
-	defer t.end(c) // also if a function panics
+	defer t.endOf(c, o) // also if a function panics
 	return c.perform(ctx, o, false)
 }
 
@@ -99,6 +99,12 @@ func (t *turns) end(c *Comm) {
 	t.blocking = false
 	t.next(c)
 	t.relax()
+}
+
+// endOf ends a blocking collective, perform of which may not have returned.
+func (t *turns) endOf(c *Comm, o *operation) {
+	c.unwind(o)
+	t.end(c)
 }
 
 // whenOver calls f as soon as no collective runs or waits for its turn. It is called once.
@@ -126,7 +132,7 @@ func (t *turns) runContended(ctx context.Context, c *Comm, o *operation) error {
 	}
 	t.running = true
 	t.mu.Unlock()
-	defer t.end(c)
+	defer t.endOf(c, o)
 	if err := t.wait(ctx, c, turn, o); err != nil {
 		return err
 	}
