@@ -291,16 +291,6 @@ func TestLevelsWithoutARankThatLeftFailEverywhere(t *testing.T) {
 	}
 }
 
-// leave closes c, and notes in the segment that the rank has left.
-func leave(ctx context.Context, c *comm.Comm) error {
-	err := c.Close(ctx)
-	info := c.Launcher().Info()
-	flight := info.Segment.Rank(info.LocalRank) // which these ranks do not keep themselves
-	flight.Join()
-	flight.Leave()
-	return err
-}
-
 // Many collectives one after the other, of all kinds and lengths, in which ranks come
 // late at any point: what one of them stores for the others stays until it is read.
 func TestStressLevels(t *testing.T) {

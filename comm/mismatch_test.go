@@ -404,13 +404,7 @@ func TestCloseWaitsForNobodyWhoHasLeft(t *testing.T) {
 			err := comm.Barrier(ctx, c) // all are connected
 			if c.Rank() != 0 {
 				<-sent
-				err = errors.Join(err, c.Close(ctx))
-				if s := c.Launcher().Info().Segment; s != nil { // which these ranks do not keep themselves
-					flight := s.Rank(c.Rank())
-					flight.Join()
-					flight.Leave()
-				}
-				return err
+				return errors.Join(err, leave(ctx, c))
 			}
 			err = errors.Join(err, comm.Bcast(ctx, c, 0, []int64{1}))
 			close(sent)

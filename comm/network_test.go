@@ -54,13 +54,25 @@ func overFabrics(t testing.TB, boots []boot.Boot, cfg comm.Config, change func(r
 				return
 			}
 			errs[rank] = fn(ctx, c)
-			if err := c.Close(ctx); err != nil && errs[rank] == nil {
+			if err := leave(ctx, c); err != nil && errs[rank] == nil {
 				errs[rank] = err
 			}
 		})
 	}
 	all.Wait()
 	return errs
+}
+
+// leave closes c, the rank's last, and notes in its host's segment that the rank has left,
+// which goroutine ranks do not do themselves: others may have begun to write to it.
+func leave(ctx context.Context, c *comm.Comm) error {
+	err := c.Close(ctx)
+	if info := c.Launcher().Info(); info.Segment != nil {
+		flight := info.Segment.Rank(info.LocalRank)
+		flight.Join()
+		flight.Leave()
+	}
+	return err
 }
 
 func TestCollectivesOverTCPAgreeWithTheReference(t *testing.T) { collectivesAgree(t, overTCP) }

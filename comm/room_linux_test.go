@@ -186,11 +186,7 @@ func TestRoomWithoutARankThatLeftFailsEverywhere(t *testing.T) {
 		const p, gone = 3, 2
 		inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
 			if c.Rank() == gone {
-				err := c.Close(ctx)
-				flight := c.Launcher().Info().Segment.Rank(gone) // which these ranks do not keep themselves
-				flight.Join()
-				flight.Leave()
-				return err
+				return leave(ctx, c)
 			}
 			missing(ctx, t, c, kind, gone)
 			return nil

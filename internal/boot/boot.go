@@ -98,8 +98,8 @@ type Boot interface {
 	// process, it does not wait.
 	Await(limit time.Duration) bool
 
-	// Revoke tells all ranks, this one too, that communicator comm is broken.
-	// cause is opaque here.
+	// Revoke tells all ranks, this one too, that communicator comm is broken, unless they
+	// have been told. cause is opaque here.
 	Revoke(comm uint64, cause []byte) error
 
 	// Abort asks the launcher to end the whole job with the given status.

@@ -25,6 +25,7 @@ type group struct {
 	missing int           // cards that have not come
 	met     chan struct{} // closed when cards are complete or failed is set
 	failed  error
+	revoked map[uint64]bool // communicators
 }
 
 // A Member is one rank of a Group.
@@ -59,7 +60,7 @@ func Group(n int) []Boot {
 func newGroup(n int, host string) *group {
 	id, secret := NewJob()
 	hosts := []string{host}
-	g := &group{members: make([]Member, n), cards: make([][]byte, n), missing: n, met: make(chan struct{})}
+	g := &group{members: make([]Member, n), cards: make([][]byte, n), missing: n, met: make(chan struct{}), revoked: map[uint64]bool{}}
 	for i := range g.members {
 		g.members[i].group = g
 		g.members[i].info = Info{
@@ -152,7 +153,14 @@ func (m *Member) Await(time.Duration) bool { return m.Pending() }
 
 // Revoke implements Boot.
 func (m *Member) Revoke(comm uint64, cause []byte) error {
-	m.group.announce(Event{Kind: Revoked, Rank: m.info.Rank, Comm: comm, Text: append([]byte(nil), cause...)}, nil)
+	g := m.group
+	g.mu.Lock()
+	known := g.revoked[comm]
+	g.revoked[comm] = true
+	g.mu.Unlock()
+	if !known {
+		g.announce(Event{Kind: Revoked, Rank: m.info.Rank, Comm: comm, Text: append([]byte(nil), cause...)}, nil)
+	}
 	return nil
 }
 

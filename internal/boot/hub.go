@@ -33,7 +33,8 @@ type hub struct {
 	cards    [][]byte
 	gathered int
 	past     []byte // news that those who come later must hear
-	trouble  error  // why no connection could be accepted once
+	revoked  map[uint64]bool
+	trouble  error // why no connection could be accepted once
 }
 
 // A guest is one rank at the hub.
@@ -80,7 +81,7 @@ func hubDoor(secret *[32]byte) challenge.Door {
 // newHub starts a hub for size ranks, and returns rank 0's own connection to it.
 func newHub(size int, secret [32]byte, ln net.Listener, met func()) (*hub, net.Conn) {
 	job, _ := NewJob()
-	h := &hub{size: size, secret: secret, job: job, ln: ln, met: met, guests: make([]*guest, size), cards: make([][]byte, size)}
+	h := &hub{size: size, secret: secret, job: job, ln: ln, met: met, guests: make([]*guest, size), cards: make([][]byte, size), revoked: map[uint64]bool{}}
 	near, far := net.Pipe()
 	go h.converse(&guest{rank: 0, conn: far}) // until rank 0 leaves
 	go h.accept()
@@ -150,6 +151,10 @@ func (h *hub) heard(g *guest, m wire.Message) error {
 			h.tell(&wire.Cards{Data: h.cards})
 		}
 	case *wire.Revoke:
+		if h.revoked[m.Comm] {
+			break // another rank has said it
+		}
+		h.revoked[m.Comm] = true
 		h.tell(&wire.Revoked{Rank: g.rank, Comm: m.Comm, Cause: m.Cause})
 	case *wire.Abort:
 		h.tell(&wire.Terminate{Text: fmt.Sprintf("rank %d aborted the job with status %d: %s", g.rank, m.Code, m.Reason)})

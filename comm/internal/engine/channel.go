@@ -229,12 +229,17 @@ func (ch *Channel) breakUp(v verdict) {
 	// The launcher first: a member that hears of it from here may end at once, and
 	// then its end must not be what the others hear of first.
 	text := v.encode()
+	ch.report(text)
+	ch.tell(text)
+}
+
+// report sends the reason why ch broke to the launcher, which tells all members.
+func (ch *Channel) report(text []byte) {
 	if b := ch.e.cfg.Boot; b != nil {
 		if err := b.Revoke(ch.ID, text); err != nil {
 			ch.e.cfg.Log.Warn("cannot tell the others that a communicator broke", "comm", ch.ID, "err", err)
 		}
 	}
-	ch.tell(text)
 }
 
 // tell sends the reason why ch broke to the members that this rank has had to do

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -324,5 +325,40 @@ func TestManyGoroutinesWaitAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		return errors.Join(errs...)
+	})
+}
+
+// lateBoot is a Boot whose news that a communicator broke comes late: never.
+type lateBoot struct {
+	boot.Boot
+	revoked *atomic.Int32 // how many ranks have said so
+}
+
+func (b lateBoot) Revoke(uint64, []byte) error {
+	b.revoked.Add(1)
+	return nil
+}
+
+// A rank that hears from a peer that a communicator is broken may end at once. The launcher
+// hears why from that rank too, so that its end is not what others hear of first.
+func TestWhoHearsOfABreakFromAPeerTellsTheLauncher(t *testing.T) {
+	var revoked atomic.Int32
+	late := func(cfg *engine.Config) { cfg.Boot = lateBoot{cfg.Boot, &revoked} }
+	runConfig(t, 2, late, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if ch.Rank() == 0 {
+			err := ch.Send(ctx, 1, 1, mem.Buffer{}, false) // they have met
+			ch.Break("for a test")
+			return err
+		}
+		if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); err != nil {
+			return err
+		}
+		if _, err := ch.Recv(ctx, 0, 2, mem.Buffer{}); !errors.Is(err, engine.ErrRevoked) {
+			return fmt.Errorf("got %v, want ErrRevoked", err)
+		}
+		if n := revoked.Load(); n != 2 {
+			return fmt.Errorf("the launcher has heard from %d ranks, want 2", n)
+		}
+		return nil
 	})
 }

@@ -266,6 +266,15 @@ func (e *Engine) revoke(from int, comm uint64, text []byte) {
 	}
 }
 
+// revokedBy is revoke for a peer's frame, which may be here before the launcher's news is.
+// This rank may end now, and its end must not be what the others hear of first.
+func (e *Engine) revokedBy(m *message) {
+	if ch := e.channels[m.comm]; ch != nil && ch.err == nil {
+		ch.report(m.data)
+	}
+	e.revoke(m.p.rank, m.comm, m.data)
+}
+
 func (e *Engine) failAll(cause string) {
 	for _, ch := range e.channels {
 		ch.fail(&RevokedError{Rank: -1, Cause: cause})

@@ -227,7 +227,7 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 		m.token, m.ready = 0, true
 		switch {
 		case m.kind == transport.Revoke:
-			e.revoke(m.p.rank, m.comm, m.data)
+			e.revokedBy(m)
 			e.freeMessage(m)
 		case m.taken != nil:
 			m.taken.ch.consume(m.taken, m)

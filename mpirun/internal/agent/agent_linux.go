@@ -53,7 +53,7 @@ type agent struct {
 	nextSingletons time.Time // when to do it again
 	stall
 	pulse
-	revoked map[uint64]bool // communicators that ranks of this host have revoked
+	revoked map[uint64]bool // communicators that are known to be broken
 	window  int             // bytes of output that the launcher still takes
 	halted  []*stream
 	feed    feed
@@ -307,6 +307,7 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.Fenced:
 		a.fenced(m)
 	case *ctl.Revoked:
+		a.revoked[m.Comm] = true
 		a.tell(&wire.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Terminate:
 		a.terminate(m)
