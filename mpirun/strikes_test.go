@@ -76,14 +76,14 @@ func (r *raid) String() string {
 
 // drawRaid returns the raid that a seed stands for. One in three is harmless: processes are
 // stopped for a while. In one of eight an agent is stopped for good. The launcher and an agent
-// are not both killed: what they have started is ended by the other one.
+// do not both end at once: the other one ends what they have started.
 func drawRaid(seed uint64) *raid {
 	g := rand.New(rand.NewPCG(seed, 0))
 	r := &raid{seed: seed, np: 1 + g.IntN(5), tcp: g.IntN(2) == 0}
 	r.hosts = []string{"localhost", "127.0.0.2", "127.0.0.3"}[:1+g.IntN((r.np+1)/2)] // two slots each, none without a rank
 	harmless := g.IntN(3) == 0
 	r.forGood = !harmless && g.IntN(8) == 0
-	var killed []victimKind
+	var ended []victimKind
 	for i := range 1 + g.IntN(3) {
 		k := strike{kind: victimKind(g.IntN(3)), which: g.IntN(8), signal: syscall.SIGSTOP}
 		k.after = time.Duration(g.ExpFloat64() * float64(80*time.Millisecond))
@@ -98,9 +98,9 @@ func drawRaid(seed uint64) *raid {
 		case g.IntN(4) > 0:
 			k.signal = []syscall.Signal{syscall.SIGKILL, syscall.SIGKILL, syscall.SIGTERM}[g.IntN(3)]
 		}
-		if k.signal == syscall.SIGKILL && k.kind != aRank {
-			if killed = append(killed, k.kind); k.kind != killed[0] {
-				k.signal = syscall.SIGTERM
+		if k.kind == anAgent && k.signal != syscall.SIGSTOP || k.kind == theLauncher && k.signal == syscall.SIGKILL {
+			if ended = append(ended, k.kind); k.kind != ended[0] {
+				k.signal = syscall.SIGSTOP
 			}
 		}
 		r.deadly = r.deadly || k.signal != syscall.SIGSTOP || k.pause == 0
