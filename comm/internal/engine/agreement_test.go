@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"gompi/comm/internal/engine"
+	"gompi/internal/boot"
 	"gompi/internal/mem"
 )
 
@@ -56,20 +58,44 @@ func TestCallsWithoutMessagesAreComparedByLaterOnes(t *testing.T) {
 
 // Who has closed does not answer any more, and is not waited for.
 func TestCallsThatDifferedFromThoseOfARankThatClosed(t *testing.T) {
-	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
-		sub := e.Open(2, nil)
+	closedAfterDiffering(t, nil, engine.ErrMismatch, "too long ago")
+}
+
+// Who has closed may have done so because a third rank found what differs: its finding comes
+// from the launcher, and later.
+func TestCallsThatDifferedAsTheLauncherSays(t *testing.T) {
+	finding := append(make([]byte, 9), "what a third rank found"...)
+	closedAfterDiffering(t, finding, engine.ErrRevoked, "what a third rank found")
+}
+
+// closedAfterDiffering has rank 0 call another collective than rank 1, send a message of the
+// next one, and close. The launcher of rank 1 says a finding then, but not before it is waited for.
+func closedAfterDiffering(t *testing.T, finding []byte, want error, says string) {
+	const id = 2
+	boots := make([]boot.Boot, 2)
+	slow := func(cfg *engine.Config) {
+		boots[cfg.Rank] = cfg.Boot
+		if cfg.Rank == 1 {
+			cfg.Boot = &slowBoot{Boot: cfg.Boot}
+		}
+	}
+	runConfig(t, 2, slow, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		sub := e.Open(id, nil)
 		defer sub.Close()
 		rd := sub.Round()
 		if err := callOnly(ctx, rd, engine.Call{Kind: engine.Bcast, Type: mem.U8, Root: int32(ch.Rank())}); err != nil {
 			return err
 		}
-		if ch.Rank() == 0 { // sends a second one, and closes
+		if ch.Rank() == 0 {
 			err := rd.Begin(ctx, engine.Call{Kind: engine.Bcast, Type: mem.U8}, 0, false)
 			if err == nil {
 				rd.Isend(1, mem.Bytes(make([]byte, 8)))
 				err = errors.Join(rd.Wait(), rd.End())
 			}
 			sub.Close()
+			if finding != nil {
+				err = errors.Join(err, boots[0].Revoke(id, finding))
+			}
 			return errors.Join(err, ch.Send(ctx, 1, 1, mem.Buffer{}, false))
 		}
 		if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); err != nil {
@@ -79,10 +105,30 @@ func TestCallsThatDifferedFromThoseOfARankThatClosed(t *testing.T) {
 			return err
 		}
 		rd.Irecv(0, mem.Bytes(make([]byte, 8)))
-		if err := rd.Wait(); !errors.Is(err, engine.ErrMismatch) {
-			return fmt.Errorf("got %v, want a mismatch", err)
+		if err := rd.Wait(); !errors.Is(err, want) || !strings.Contains(err.Error(), says) {
+			return fmt.Errorf("got %v, want %v with %q", err, want, says)
 		}
 		rd.End()
 		return nil
 	})
+}
+
+// slowBoot is a Boot whose news have not come before they are waited for.
+type slowBoot struct {
+	boot.Boot
+	awaited bool
+}
+
+func (b *slowBoot) Pending() bool { return b.awaited && b.Boot.Pending() }
+
+func (b *slowBoot) Events() []boot.Event {
+	if !b.awaited {
+		return nil
+	}
+	return b.Boot.Events()
+}
+
+func (b *slowBoot) Await(limit time.Duration) bool {
+	b.awaited = true
+	return b.Boot.Await(limit)
 }

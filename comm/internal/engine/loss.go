@@ -87,19 +87,24 @@ func (e *Engine) reason(p *peer, err error) error {
 	return err
 }
 
-// fateTime is how long a collective that misses a peer which has left waits for
-// the launcher to say that the peer's process has failed, as it has if it left
-// because of an error.
+// fateTime is how long a collective that misses a peer which has left, or whose calls
+// differ, waits for the launcher to say that the peer's process has failed, as it has if it
+// left because of an error, or which calls differ.
 const fateTime = 200 * time.Millisecond
 
 // awaitFate returns how the process of a peer that has left ended, nil if that
 // is not known soon.
 func (e *Engine) awaitFate(p *peer) error {
+	e.awaitNews(func() bool { return p.fate != nil })
+	return p.fate
+}
+
+// awaitNews hears what the launcher says, for fateTime or until it has said what is awaited.
+func (e *Engine) awaitNews(said func() bool) {
 	deadline := time.Now().Add(fateTime)
-	for p.fate == nil && !e.doomed && e.cfg.Boot != nil && e.cfg.Boot.Await(time.Until(deadline)) {
+	for !said() && !e.doomed && e.cfg.Boot != nil && e.cfg.Boot.Await(time.Until(deadline)) {
 		e.news()
 	}
-	return p.fate
 }
 
 // lose handles the loss of a peer, of which the first reason counts. known says
