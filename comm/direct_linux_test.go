@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gompi/comm"
+	"gompi/internal/boot"
 	"gompi/internal/stress"
 	"gompi/transport"
 )
@@ -31,6 +32,12 @@ func (tl *tally) tallied(t *testing.T, n int, fn rankFunc) error {
 	t.Helper()
 	boots, s := withMemory(t, n)
 	defer s.Close()
+	return tl.over(t, boots, fn)
+}
+
+// over runs fn on ranks whose frames tl counts.
+func (tl *tally) over(t *testing.T, boots []boot.Boot, fn rankFunc) error {
+	t.Helper()
 	return errors.Join(overFabrics(t, boots, comm.Config{}, func(rank int, f *comm.Fabric) {
 		connect := f.Connect
 		f.Connect = func(sink transport.Sink, heard func()) ([]transport.Transport, error) {

@@ -11,6 +11,7 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/boot"
+	"gompi/transport"
 )
 
 // What ranks of one host do through memory that all of them see.
@@ -281,4 +282,66 @@ func dying(t *testing.T, victim int, q question) rankFunc {
 		}
 		return nil
 	}
+}
+
+// A rank that finds a mismatch and leaves has told the launcher, whose news may come late:
+// who misses that rank in Close waits for them.
+func TestCloseMissesARankThatHasFoundAMismatch(t *testing.T) {
+	boots, s := withMemory(t, 4)
+	defer s.Close()
+	boots[3] = &slowBoot{Boot: boots[3]}
+	scattered, closed := make(chan struct{}), make(chan struct{})
+	tl := tally{hook: func(rank int, h *transport.Header) {
+		if rank == 3 && h.Kind == transport.Revoke {
+			h.Kind, h.A, h.B = transport.Credit, 0, 0 // nothing
+		}
+	}}
+	tl.over(t, boots, func(ctx context.Context, c *comm.Comm) error {
+		d, err := c.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		root := 0
+		if c.Rank() == 2 {
+			root = 1
+			<-scattered
+		}
+		err = comm.Scatter(ctx, d, root, make([]int64, 4), make([]int64, 1))
+		if err == nil { // which rank 2 does not come to
+			err = comm.Bcast(ctx, d, 0, []int64{1})
+		}
+		if c.Rank() == 3 { // it has looked at rank 0 alone
+			close(scattered)
+			<-closed
+		}
+		err = errors.Join(err, d.Close(ctx))
+		if c.Rank() == 2 {
+			leave(ctx, c)
+			close(closed)
+		}
+		if r := c.Rank(); r > 1 && !errors.Is(err, comm.ErrMismatch) {
+			t.Errorf("rank %d: got %v, want ErrMismatch", r, err)
+		}
+		return nil
+	})
+}
+
+// slowBoot is a Boot whose news have not come before they are waited for.
+type slowBoot struct {
+	boot.Boot
+	awaited atomic.Bool
+}
+
+func (b *slowBoot) Pending() bool { return b.awaited.Load() && b.Boot.Pending() }
+
+func (b *slowBoot) Events() []boot.Event {
+	if !b.awaited.Load() {
+		return nil
+	}
+	return b.Boot.Events()
+}
+
+func (b *slowBoot) Await(limit time.Duration) bool {
+	b.awaited.Store(true)
+	return b.Boot.Await(limit)
 }

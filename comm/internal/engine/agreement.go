@@ -211,7 +211,7 @@ func (rd *Round) disagree(m *message, mine, theirs int) {
 // one on src. Where it is known which, the Channel is broken already, or will be as soon as
 // the launcher says what another rank has found: src may have left because of that.
 func (rd *Round) differBefore(src int) {
-	rd.ch.e.awaitNews(func() bool { return rd.ch.err != nil })
+	rd.ch.hearWhy()
 	call := rd.past[rd.seq%pastCalls]
 	if rd.running {
 		call = rd.call

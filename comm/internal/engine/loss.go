@@ -107,6 +107,10 @@ func (e *Engine) awaitNews(said func() bool) {
 	}
 }
 
+// hearWhy hears from the launcher why ch is broken, if it is, as it may be where a member has
+// left that had more to do.
+func (ch *Channel) hearWhy() { ch.e.awaitNews(func() bool { return ch.err != nil }) }
+
 // lose handles the loss of a peer, of which the first reason counts. known says
 // that the launcher tells it to all ranks.
 func (e *Engine) lose(rank int, err error, known bool) {

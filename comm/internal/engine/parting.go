@@ -107,6 +107,7 @@ func (rd *Round) awaitParting(ctx context.Context, from int, done func() bool) {
 	}
 	if !done() && rd.ch.err == nil {
 		e.drain() // the host segment may tell that a member has left before its last frames are read
+		e.news()
 	}
 }
 

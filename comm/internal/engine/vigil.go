@@ -91,6 +91,10 @@ func (v *Vigil) Await(word *atomic.Uint64, want uint64, src int) error {
 		v.dismiss(e.peer(w.hint))
 	}
 	err := e.await(v.ctx, w)
+	if v.parts && !v.came() && v.ch.err == nil && v.ch.hasLeft(src) {
+		e.drain() // as in awaitParting: it may have said why
+		v.ch.hearWhy()
+	}
 	e.endVigil(v)
 	e.freeWaiter(w)
 	if err != nil && !v.came() && !v.parts {
