@@ -102,7 +102,7 @@ func ways(t *testing.T) []way {
 func variables(more ...string) func(t *testing.T, n int, args ...string) (int, string, string) {
 	return func(t *testing.T, n int, args ...string) (status int, stdout, stderr string) {
 		t.Helper()
-		port := freePort(t)
+		port := takenPort(t)
 		var all sync.WaitGroup
 		statuses, outs, errs := make([]int, n), make([]string, n), make([]string, n)
 		for r := range n {
@@ -125,9 +125,9 @@ func variables(more ...string) func(t *testing.T, n int, args ...string) (int, s
 	}
 }
 
-// freePort returns a port that stays taken until the test ends, as torchrun's
+// takenPort returns a port that stays taken until the test ends, as torchrun's
 // store takes MASTER_PORT: who binds it fails.
-func freePort(t *testing.T) int {
+func takenPort(t *testing.T) int {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -254,17 +254,15 @@ func TestTorchrunsRanksFormOneWorld(t *testing.T) {
 		// Without these two, PyTorch 1.13 fails under Python 3.11; local rank 9 is nobody.
 		return runCommand(t, "env", slices.Concat(variables, []string{"/usr/bin/torchrun", "--redirects=9:1", "--tee=9:1", "--no_python"}, args)...)
 	}
+	// Its --standalone is port 29400, where a second torchrun joins the first one's
+	// store, and fails when that ends. Port 0 is any free port.
+	alone := []string{"--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0", "--nproc_per_node=3", "world"}
 	t.Run("one host", func(t *testing.T) {
-		status, out, errs := torchrun(t, nil, "--standalone", "--nproc_per_node=3", "world")
+		status, out, errs := torchrun(t, nil, alone...)
 		wantWorld(t, 3, status, out, errs)
 	})
 	t.Run("two hosts", func(t *testing.T) {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		port := ln.Addr().(*net.TCPAddr).Port
-		ln.Close() // torchrun wants a number, and to bind it itself
+		port := testbed.FreePorts(t, 1)[0]
 		var all sync.WaitGroup
 		var statuses [2]int
 		var outs, errs [2]string
@@ -278,7 +276,7 @@ func TestTorchrunsRanksFormOneWorld(t *testing.T) {
 		wantWorld(t, 4, max(statuses[0], statuses[1]), outs[0]+outs[1], errs[0]+errs[1])
 	})
 	t.Run("a dead rank", func(t *testing.T) {
-		status, out, errs := torchrun(t, nil, "--standalone", "--nproc_per_node=3", "world", "kill", "1")
+		status, out, errs := torchrun(t, nil, append(alone, "kill", "1")...)
 		if status == 0 || !strings.Contains(errs, "rank 1 (host ") {
 			t.Errorf("status %d\n%s%s", status, out, errs)
 		}

@@ -5,7 +5,6 @@ package mpirun
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gompi/mpirun/internal/testbed"
 )
 
 // A node is a gompirun that a test has started by hand.
@@ -100,12 +101,7 @@ func (n *node) writes(t *testing.T, w *watched, text string, times int) {
 // place returns an address where nodes can meet, on which nobody listens.
 func place(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return fmt.Sprintf("127.0.0.1:%d", testbed.FreePorts(t, 1)[0])
 }
 
 // pair starts two nodes that run the same.

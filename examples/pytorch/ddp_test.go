@@ -69,12 +69,15 @@ func agreed(t *testing.T, out string, ranks int) string {
 // a newer Python it has to be told where output goes.
 func TestOneScriptRunsUnderBothLaunchers(t *testing.T) {
 	run := setUp(t)
-	flags := []string{"--standalone", "--nproc_per_node=2", "ddp.py", "--steps", "20"}
-	ours := agreed(t, run("gompirun", flags...), 2)
+	flags := []string{"--nproc_per_node=2", "ddp.py", "--steps", "20"}
+	ours := agreed(t, run("gompirun", append([]string{"--standalone"}, flags...)...), 2)
 	if _, err := exec.LookPath("torchrun"); err != nil {
 		t.Skip("no torchrun")
 	}
-	theirs := agreed(t, run("torchrun", append([]string{"-r", "9:3", "-t", "9:3"}, flags...)...), 2)
+	// Its own --standalone is port 29400, where a second torchrun joins the first
+	// one's store, and fails when that ends. Port 0 is any free port.
+	apart := []string{"-r", "9:3", "-t", "9:3", "--rdzv_backend=c10d", "--rdzv_endpoint=localhost:0"}
+	theirs := agreed(t, run("torchrun", append(apart, flags...)...), 2)
 	if ours != theirs {
 		t.Errorf("under gompirun %s, under torchrun %s", ours, theirs)
 	}

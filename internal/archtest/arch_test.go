@@ -54,7 +54,7 @@ var rules = []rule{
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept"}},
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
-	{"mpirun/internal/slurmbed", nil},
+	{"mpirun/internal/slurmbed", []string{"mpirun/internal/testbed"}},
 	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/route", "internal/accept", "internal/challenge", "internal/cgroup"}},
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"comm", "cudaops", "internal/env"}},

@@ -12,7 +12,7 @@ import (
 
 // The handshake. Whoever connects is the caller, the other is the callee.
 //
-//	caller -> callee  hello      who calls whom, which card it read, a nonce, both addresses, the network
+//	caller -> callee  hello      who calls whom, which card it read, a nonce, addresses, network
 //	callee -> caller  challenge  a nonce
 //	caller -> callee  proof      MAC over all of that
 //	callee -> caller  welcome    MAC over the same, with another label; or refusal

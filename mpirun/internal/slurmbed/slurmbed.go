@@ -17,7 +17,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +25,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gompi/mpirun/internal/testbed"
 )
 
 // What each node claims to have.
@@ -108,10 +109,7 @@ func (b *Bed) Command(name string, args ...string) *exec.Cmd {
 
 // configure writes the files of the daemons.
 func (b *Bed) configure() error {
-	ports, err := freePorts(len(b.Nodes) + 1)
-	if err != nil {
-		return err
-	}
+	ports := testbed.FreePorts(b.t, len(b.Nodes)+1)
 	host, err := os.Hostname()
 	if err != nil {
 		return err
@@ -281,20 +279,6 @@ func (b *Bed) killSteps() {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-}
-
-// freePorts returns ports that nobody used a moment ago.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports, nil
 }
 
 func exists(path string) bool {
