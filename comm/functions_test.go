@@ -66,13 +66,14 @@ func (e *echo) ask(ctx context.Context) error {
 	return err
 }
 
-// close ends the echo when no rank asks any more.
+// close ends the echo when no rank asks any more, and the twin when all echoes have ended:
+// one that listens to all fails where all others have closed it.
 func (e *echo) close(ctx context.Context) error {
 	err := comm.Barrier(ctx, e.twin)
 	if err == nil {
 		err = comm.Send(ctx, e.twin, e.twin.Rank(), questionTag, []int{0})
 	}
-	return errors.Join(err, <-e.ended, e.twin.Close(ctx))
+	return errors.Join(err, <-e.ended, comm.Barrier(ctx, e.twin), e.twin.Close(ctx))
 }
 
 // A function may call comm, on another Comm, and may wait for a goroutine that does.
@@ -111,8 +112,7 @@ func composeAsking(ctx context.Context, c *comm.Comm, n int) error {
 	if err = errors.Join(err, asked); err != nil {
 		return err
 	}
-	// No rank may leave while another's echo listens to all.
-	return errors.Join(equal("recv", v, composed(c.Size(), n)), e.close(ctx), comm.Barrier(ctx, c))
+	return errors.Join(equal("recv", v, composed(c.Size(), n)), e.close(ctx))
 }
 
 // A function that panics, or ends its goroutine, breaks its Comm on all ranks and nothing
