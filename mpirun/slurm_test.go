@@ -302,6 +302,14 @@ func having(mark string) []int {
 	return found
 }
 
+// srunTo returns the processes of srun that reach a node of this bed: others are up.
+func srunTo(bed *slurmbed.Bed, node string) []int {
+	return slices.DeleteFunc(having("--nodelist="+node+" "), func(pid int) bool {
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		return !bytes.Contains(env, []byte("SLURM_CONF="+bed.Dir+"/"))
+	})
+}
+
 // A step that is killed, and an srun that is, are agents that are lost.
 func agentLostInSlurm(t *testing.T, bed *slurmbed.Bed) {
 	_, stderr, status := inSlurm(t, bed, "salloc", "-Q", "-N2", "--ntasks-per-node=1", "gompirun", "sh", "-c",
@@ -327,7 +335,7 @@ func agentLostInSlurm(t *testing.T, bed *slurmbed.Bed) {
 			t.Fatalf("%q, %v", line, err)
 		}
 	}
-	srun := having("--nodelist=n2 ")
+	srun := srunTo(bed, "n2")
 	if len(srun) == 0 {
 		t.Fatal("no srun for n2")
 	}
