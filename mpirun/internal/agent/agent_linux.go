@@ -10,9 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/cgroup"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/checkup"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/facts"
+	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/tree"
 )
 
@@ -46,7 +49,7 @@ type agent struct {
 	alive  int
 	cards  int   // ranks whose card has come
 	absent []int // ranks of the job that ended without joining
-	memory memoryGuard
+	memory cgroup.Kills
 	pen    *pen
 
 	looks          int       // how often the ranks have been looked at for singletons
@@ -87,11 +90,11 @@ func Run(in, out int, guarded bool) int {
 		for a.orphan(); !a.end.over; time.Sleep(killPeriod) {
 			a.tick(time.Now())
 		}
-		return cannotStart
+		return program.CannotStart
 	}
 	if a.deaf {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: nothing heard from gompirun for %v\n", silence*a.every)
-		return cannotStart
+		return program.CannotStart
 	}
 	return 0
 }
@@ -169,7 +172,7 @@ func (a *agent) takeChannel() error {
 // hello tells the launcher what there is on this host.
 func (a *agent) hello() {
 	a.reports = append(a.reports, ctl.Magic...)
-	a.facts = Facts()
+	a.facts = facts.Host()
 	var err error
 	if a.held, a.facts.Port, err = holdPort(); err != nil {
 		a.note("no port for MASTER_PORT: %v", err)
@@ -312,7 +315,7 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.Terminate:
 		a.terminate(m)
 	case *ctl.FindGPUs:
-		a.report(findGPUs())
+		a.report(facts.GPUs())
 	case *ctl.Examine:
 		a.examine(m)
 	case *ctl.Reach:

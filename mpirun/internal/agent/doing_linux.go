@@ -1,11 +1,15 @@
 package agent
 
 import (
+	"bytes"
+	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/inspect"
 )
 
 // A stall is what the agent knows of ranks that wait for long.
@@ -106,4 +110,34 @@ func (a *agent) look(now time.Time) {
 	if !over {
 		a.nextLook = now.Add(min(max(period/4, 10*time.Millisecond), orphanPeriod))
 	}
+}
+
+// mostLookedInto is how many ranks of a host are told of in detail.
+const mostLookedInto = 8
+
+// lookInto adds what the kernel and py-spy know of ranks that have not called Init,
+// because their programs never will. They hear nothing of it.
+func (a *agent) lookInto(m *ctl.Doing) {
+	var spies sync.WaitGroup
+	for i, left := 0, mostLookedInto; i < len(m.Ranks); i++ {
+		d := &m.Ranks[i]
+		p := a.ranks[a.local[d.Rank]]
+		if a.segment.State(p.index) != seg.Starting || p.pmi.state != silent {
+			continue
+		}
+		pid := inspect.Worker(p.pid)
+		if inspect.UsesGompi(pid) {
+			continue
+		}
+		d.Text = "is no gompi program: " + inspect.Doing(pid)
+		if left--; left < 0 {
+			continue
+		}
+		d.Details = inspect.Times(pid)
+		if len(p.said) > 0 {
+			d.Details += fmt.Sprintf("\nits last output:\n%s", bytes.TrimRight(lastLines(p.said, saidLines), "\n"))
+		}
+		spies.Go(func() { d.Details += inspect.PythonStack(pid) })
+	}
+	spies.Wait()
 }

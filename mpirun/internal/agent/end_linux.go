@@ -103,7 +103,7 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	}
 	if ws.Signaled() {
 		m.Signal, m.Core = int(ws.Signal()), ws.CoreDump()
-		m.NoMemory = m.Signal == int(unix.SIGKILL) && !a.end.ordered && a.memory.killed()
+		m.NoMemory = m.Signal == int(unix.SIGKILL) && !a.end.ordered && a.memory.More()
 	} else {
 		m.Code = ws.ExitStatus()
 	}

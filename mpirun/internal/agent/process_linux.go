@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"os"
 	"syscall"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/launchenv"
+	"gompi/mpirun/internal/program"
 )
 
 // A process is one rank on this host.
@@ -131,7 +131,7 @@ func newPipe(ours int) ([2]int, error) {
 }
 
 // spawn starts p's process, bound to its CPUs.
-func (a *agent) spawn(p *process, prog *program, vars []string) error {
+func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 	e, err := a.connect(p)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (a *agent) spawn(p *process, prog *program, vars []string) error {
 		a.note("rank %d is not bound: %v", p.Rank.Rank, err)
 	}
 	attr := syscall.ProcAttr{
-		Dir:   prog.wdir,
+		Dir:   prog.Dir,
 		Env:   vars,
 		Files: []uintptr{uintptr(e.stdin), uintptr(e.stdout), uintptr(e.stderr), uintptr(e.boot), uintptr(a.segment.FD()), uintptr(e.pmi)},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &p.pidfd},
@@ -149,10 +149,10 @@ func (a *agent) spawn(p *process, prog *program, vars []string) error {
 	if a.pen != nil {
 		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, a.pen.fd
 	}
-	pid, err := syscall.ForkExec(prog.path, prog.argv, &attr)
+	pid, err := syscall.ForkExec(prog.Path, prog.Argv, &attr)
 	if err != nil && a.pen != nil {
 		attr.Sys.UseCgroupFD = false // it may have been that: nobody tells
-		pid, err = syscall.ForkExec(prog.path, prog.argv, &attr)
+		pid, err = syscall.ForkExec(prog.Path, prog.Argv, &attr)
 	}
 	if err != nil {
 		return err
@@ -236,11 +236,11 @@ func (a *agent) bind(cpus []int) error {
 	return nil
 }
 
-// hostName returns what this host calls itself.
-func hostName() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "localhost"
+// gpuVariables returns what makes p see the GPUs that are meant for it, in the
+// order in which they were counted.
+func gpuVariables(p *process) []string {
+	if p.GPUs == "" {
+		return nil
 	}
-	return name
+	return []string{env.CUDADevices + "=" + p.GPUs, env.CUDAOrder + "=PCI_BUS_ID"}
 }

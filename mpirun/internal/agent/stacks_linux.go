@@ -1,16 +1,13 @@
 package agent
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/inspect"
 )
 
 // stackTime is how long a rank may take to tell its goroutines' stacks.
@@ -70,53 +67,7 @@ func (a *agent) reportThreads(p *process) {
 	}
 	var text strings.Builder
 	for _, pid := range pids {
-		text.WriteString(threads("/proc", pid))
+		text.WriteString(inspect.Threads(pid))
 	}
 	a.report(&ctl.Stacks{Rank: p.Rank.Rank, Text: text.String()})
-}
-
-// threads describes what the threads of a process are in, those that are in the
-// same in one line.
-func threads(proc string, pid int) string {
-	dir := fmt.Sprintf("%s/%d/", proc, pid)
-	tasks, err := os.ReadDir(dir + "task")
-	if err != nil {
-		return fmt.Sprintf("process %d: %v\n", pid, err)
-	}
-	count := map[string]int{}
-	for _, t := range tasks {
-		what := threadState(dir + "task/" + t.Name() + "/")
-		count[what]++
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "process %d (%.200s)\n", pid, commandLine(dir))
-	var whats []string
-	for what := range count {
-		whats = append(whats, what)
-	}
-	slices.Sort(whats)
-	for _, what := range whats {
-		fmt.Fprintf(&b, "  threads %s: %d\n", what, count[what])
-	}
-	return b.String()
-}
-
-// stateNames are the letters of /proc/PID/stat.
-var stateNames = map[byte]string{
-	'R': "running", 'S': "sleeping", 'D': "in uninterruptible sleep", 'T': "stopped", 't': "stopped by a debugger", 'Z': "ended",
-}
-
-// threadState says what one thread is in: "sleeping in pipe_read".
-func threadState(dir string) string {
-	stat, _ := os.ReadFile(dir + "stat")
-	state := "gone"
-	if fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(fields) > 0 {
-		if state = stateNames[fields[0][0]]; state == "" {
-			state = "in state " + string(fields[0])
-		}
-	}
-	if where, _ := os.ReadFile(dir + "wchan"); len(where) > 0 && string(where) != "0" {
-		state += " in " + string(where)
-	}
-	return state
 }

@@ -4,34 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/cgroup"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/facts"
 	"gompi/mpirun/internal/launchenv"
+	"gompi/mpirun/internal/program"
 )
-
-// Exit statuses that stand for a rank that could not be started, as shells use
-// them.
-const (
-	cannotStart   = 125
-	notExecutable = 126
-	notFound      = 127
-)
-
-// A program is what some ranks run, looked up on this host.
-type program struct {
-	path string
-	argv []string
-	wdir string
-	env  []string // of all its ranks
-}
 
 // start starts all ranks, or none: it tells the launcher which could not be
 // started, and ends those that were.
@@ -40,7 +25,7 @@ func (a *agent) start(l *ctl.Launch) {
 		a.note("ignored an order to start %d ranks", len(l.Ranks))
 		return
 	}
-	a.launch, a.window, a.memory = l, l.Window, newMemoryGuard("/")
+	a.launch, a.window, a.memory = l, l.Window, cgroup.WatchKills("/")
 	a.settle()
 	for i, r := range l.Ranks {
 		a.ranks = append(a.ranks, &process{Rank: r, index: i, pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{fd: -1},
@@ -64,7 +49,7 @@ func (a *agent) begin(err error) {
 	}
 	if err != nil {
 		err = openFilesError(err, len(a.ranks))
-		a.report(&ctl.Failed{Rank: rank, Code: statusOf(err), Text: err.Error()})
+		a.report(&ctl.Failed{Rank: rank, Code: program.Status(err), Text: err.Error()})
 		a.killAll()
 		return
 	}
@@ -82,7 +67,7 @@ func (a *agent) startAll() (int, error) {
 	}
 	a.pen = newPen()
 	gloo, node := a.glooInterface(), a.node()
-	programs := make([]*program, len(a.launch.Programs))
+	programs := make([]*program.Program, len(a.launch.Programs))
 	for _, p := range a.ranks {
 		prog := programs[p.Program]
 		if prog == nil {
@@ -92,10 +77,10 @@ func (a *agent) startAll() (int, error) {
 			}
 			programs[p.Program] = prog
 		}
-		vars := launchenv.Merge(a.threads(p), gloo, prog.env, gpuVariables(p), // defaults first
-			node.Slurm(p.index, prog.env), node.Identity(p.index), a.descriptors())
+		vars := launchenv.Merge(a.threads(p), gloo, prog.Env, gpuVariables(p), // defaults first
+			node.Slurm(p.index, prog.Env), node.Identity(p.index), a.descriptors())
 		if err := a.spawn(p, prog, vars); err != nil {
-			return p.Rank.Rank, startError(prog, err)
+			return p.Rank.Rank, prog.StartError(err)
 		}
 		a.alive++
 	}
@@ -206,98 +191,35 @@ func (a *agent) reportStarted() {
 	for _, p := range a.ranks {
 		m.PIDs = append(m.PIDs, p.pid)
 		if a.launch.Bindings {
-			m.CPUs = append(m.CPUs, boundTo(p.pid))
+			m.CPUs = append(m.CPUs, facts.CPUs(p.pid))
 		}
 	}
 	a.report(m)
 }
 
 // lookUp finds a program on this host. path is where it has been put, if it has.
-func (a *agent) lookUp(p *ctl.Program, path string) (*program, error) {
+func (a *agent) lookUp(p *ctl.Program, path string) (*program.Program, error) {
 	if len(p.Argv) == 0 || p.Argv[0] == "" {
 		return nil, errors.New("no program to run")
 	}
-	prog := &program{argv: p.Argv, wdir: p.Wdir, env: launchenv.Merge(a.vars, p.Env)}
+	prog := &program.Program{Path: path, Argv: p.Argv, Dir: p.Wdir, Env: launchenv.Merge(a.vars, p.Env)}
 	if p.Wdir != "" {
 		if st, err := os.Stat(p.Wdir); err != nil || !st.IsDir() {
 			return nil, fmt.Errorf("working directory %q: no such directory", p.Wdir)
 		}
 	} else {
-		prog.wdir = a.dir
+		prog.Dir = a.dir
 	}
-	if prog.wdir != "" {
-		prog.env = launchenv.Merge(prog.env, []string{"PWD=" + prog.wdir})
+	if prog.Dir != "" {
+		prog.Env = launchenv.Merge(prog.Env, []string{"PWD=" + prog.Dir})
 	}
-	if prog.path = path; path != "" {
+	if path != "" {
 		return prog, nil
 	}
 	var err error
-	dirs, _ := launchenv.Value(prog.env, "PATH")
-	if prog.path, err = find(p.Argv[0], prog.wdir, dirs); err != nil {
+	dirs, _ := launchenv.Value(prog.Env, "PATH")
+	if prog.Path, err = program.Find(p.Argv[0], prog.Dir, dirs); err != nil {
 		return nil, err
 	}
-	return prog, foreign(p, prog, a.launch.Size)
-}
-
-// find returns the path of the program called name, as execvp would find it
-// from the directory wdir.
-func find(name, wdir, path string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, nil // exec itself says what is wrong with it
-	}
-	var denied error
-	for _, dir := range filepath.SplitList(path) {
-		if dir == "" {
-			dir = "."
-		}
-		candidate := dir + "/" + name
-		at := candidate
-		if !filepath.IsAbs(at) {
-			at = filepath.Join(wdir, at)
-		}
-		if st, err := os.Stat(at); err != nil || st.IsDir() {
-			continue
-		}
-		if unix.Access(at, unix.X_OK) == nil {
-			return candidate, nil
-		}
-		denied = fmt.Errorf("cannot run %q: %s: %w", name, at, syscall.EACCES)
-	}
-	if denied != nil {
-		return "", denied
-	}
-	hint := ""
-	if st, err := os.Stat(filepath.Join(wdir, name)); err == nil && !st.IsDir() {
-		hint = fmt.Sprintf("; there is one in the working directory: want ./%s", name)
-	}
-	return "", fmt.Errorf("cannot find %q in PATH%s: %w", name, hint, syscall.ENOENT)
-}
-
-// startError says why the kernel would not start prog.
-func startError(prog *program, err error) error {
-	var errno syscall.Errno
-	if !errors.As(err, &errno) {
-		return err
-	}
-	if errno == syscall.ENOENT {
-		at := prog.path
-		if !filepath.IsAbs(at) {
-			at = filepath.Join(prog.wdir, at)
-		}
-		if _, statErr := os.Stat(at); statErr == nil {
-			return fmt.Errorf("cannot run %q: it is there, but not the interpreter or loader that it asks for: %w", prog.argv[0], err)
-		}
-	}
-	return fmt.Errorf("cannot run %q: %w", prog.argv[0], err)
-}
-
-// statusOf returns the exit status that stands for err.
-func statusOf(err error) int {
-	switch {
-	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ENOTDIR):
-		return notFound
-	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.EPERM):
-		return notExecutable
-	}
-	return cannotStart
+	return prog, prog.CheckRanksMeet(a.launch.Size)
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/tree"
 )
 
@@ -34,7 +35,7 @@ func Guard(flag string) int {
 	status, err := guard(flag)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
-		return cannotStart
+		return program.CannotStart
 	}
 	return status
 }
@@ -125,7 +126,7 @@ func awaitEnd(pid int) {
 // endAll kills everything below this process, the agent first, and returns the
 // agent's exit status.
 func endAll(agent int) int {
-	status, pen := cannotStart, penOf(agent)
+	status, pen := program.CannotStart, penOf(agent)
 	for deadline := time.Now().Add(hopeless); time.Now().Before(deadline); time.Sleep(killPeriod) {
 		for { // reap
 			var ws unix.WaitStatus

@@ -1,29 +1,21 @@
-package agent
+package program
 
 import (
 	"debug/elf"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-
-	"gompi/mpirun/internal/ctl"
 )
 
-// foreign returns an error if p is a program of Open MPI, of which size
+// CheckRanksMeet returns an error if p is a program of Open MPI, of which size
 // processes could not meet: each would do all the work, as rank 0 of 1. It reads
-// the program's head once; what a script or a library starts it cannot see, but
-// lookForSingletons may.
-func foreign(p *ctl.Program, prog *program, size int) error {
+// the program's head once; what a script or a library starts it cannot see.
+func (p *Program) CheckRanksMeet(size int) error {
 	if size < 2 {
 		return nil
 	}
-	at := prog.path
-	if !filepath.IsAbs(at) {
-		at = filepath.Join(prog.wdir, at)
-	}
-	f, err := elf.Open(at)
+	f, err := elf.Open(p.file())
 	if err != nil {
 		return nil // a script; or the kernel will say what is wrong with it
 	}

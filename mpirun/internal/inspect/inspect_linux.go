@@ -1,4 +1,6 @@
-package agent
+// Package inspect says what a process does that does not say so itself: what the kernel
+// knows of it, and of a Python program py-spy. The process hears nothing of it.
+package inspect
 
 import (
 	"bytes"
@@ -8,55 +10,26 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"gompi/internal/seg"
-	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/program"
 )
 
 const (
-	// mostLookedInto is how many ranks of a host are told of in detail.
-	mostLookedInto = 8
-	// spyTime is how long py-spy may take, of which the agent does nothing else.
+	// spyTime is how long py-spy may take.
 	spyTime = time.Second
+	// spySize is the bytes kept of what it says.
+	spySize = 4 << 10
 	// clockTick is the unit of times in /proc/PID/stat, the same for all programs.
 	clockTick = time.Second / 100
 )
 
-// lookInto adds what the kernel and py-spy know of ranks that have not called Init,
-// because their programs never will. They hear nothing of it.
-func (a *agent) lookInto(m *ctl.Doing) {
-	var spies sync.WaitGroup
-	for i, left := 0, mostLookedInto; i < len(m.Ranks); i++ {
-		d := &m.Ranks[i]
-		p := a.ranks[a.local[d.Rank]]
-		if a.segment.State(p.index) != seg.Starting || p.pmi.state != silent {
-			continue
-		}
-		pid := working(p.pid)
-		if usesGompi(pid) {
-			continue
-		}
-		dir := fmt.Sprintf("/proc/%d/", pid)
-		d.Text = fmt.Sprintf("is no gompi program: %.200q is %s", commandLine(dir), threadState(dir))
-		if left--; left < 0 {
-			continue
-		}
-		d.Details = times(dir, pid)
-		if len(p.said) > 0 {
-			d.Details += fmt.Sprintf("\nits last output:\n%s", bytes.TrimRight(lastLines(p.said, saidLines), "\n"))
-		}
-		spies.Go(func() { d.Details += pythonStack(dir, pid) })
-	}
-	spies.Wait()
-}
-
-// working returns the process that does the work of the one with this id: where a
+// Worker returns the process that does the work of the one with this id: where a
 // shell waits for a program, the program.
-func working(pid int) int {
+func Worker(pid int) int {
 	for range 16 {
 		task := fmt.Sprintf("/proc/%d/task/%d/", pid, pid)
 		list, _ := os.ReadFile(task + "children")
@@ -80,10 +53,10 @@ func waits(dir string) bool {
 	return strings.HasSuffix(strings.TrimSpace(string(name)), "sh")
 }
 
-// usesGompi reports whether a process runs a Go program with gompi in it, or has
+// UsesGompi reports whether a process runs a Go program with gompi in it, or has
 // loaded its C library, as far as that can be seen.
-func usesGompi(pid int) bool {
-	dir := fmt.Sprintf("/proc/%d/", pid)
+func UsesGompi(pid int) bool {
+	dir := dirOf(pid)
 	maps, err := os.ReadFile(dir + "maps")
 	if err != nil || bytes.Contains(maps, []byte("/libgompi")) {
 		return true // it is gone, or another user's: nothing can be said
@@ -99,14 +72,23 @@ func usesGompi(pid int) bool {
 	return uses
 }
 
+// Doing says what a process runs, and what its first thread is in:
+// "sleep 1000" is sleeping in hrtimer_nanosleep.
+func Doing(pid int) string {
+	dir := dirOf(pid)
+	return fmt.Sprintf("%.200q is %s", commandLine(dir), threadState(dir))
+}
+
+func dirOf(pid int) string { return fmt.Sprintf("/proc/%d/", pid) }
+
 func commandLine(dir string) string {
 	line, _ := os.ReadFile(dir + "cmdline")
 	return string(bytes.TrimSpace(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 }
 
-// times says how long a process has run and computed.
-func times(dir string, pid int) string {
-	stat, _ := os.ReadFile(dir + "stat")
+// Times says how long a process has run and computed.
+func Times(pid int) string {
+	stat, _ := os.ReadFile(dirOf(pid) + "stat")
 	uptime, _ := os.ReadFile("/proc/uptime")
 	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	up, _, _ := strings.Cut(string(uptime), " ")
@@ -123,9 +105,11 @@ func times(dir string, pid int) string {
 	return fmt.Sprintf("process %d began %v ago and has computed for %v", pid, age.Round(100*time.Millisecond), ticks(utime)+ticks(stime))
 }
 
-// pythonStack returns what py-spy says of a Python program, where py-spy is in the
-// PATH of that. It reads the program's memory, and neither stops nor signals it.
-func pythonStack(dir string, pid int) string {
+// PythonStack returns what py-spy says of a Python program, where py-spy is in the
+// PATH of that, and "" of any other. py-spy reads the program's memory, and neither stops
+// nor signals it. It blocks for a second or so at most.
+func PythonStack(pid int) string {
+	dir := dirOf(pid)
 	exe, _ := os.Readlink(dir + "exe")
 	if !strings.HasPrefix(filepath.Base(exe), "python") {
 		return ""
@@ -137,7 +121,7 @@ func pythonStack(dir string, pid int) string {
 			path = value
 		}
 	}
-	spy, err := find("py-spy", "/", path)
+	spy, err := program.Find("py-spy", "/", path)
 	if err != nil {
 		return "\nwhere in Python: install py-spy to see it"
 	}
@@ -149,5 +133,51 @@ func pythonStack(dir string, pid int) string {
 	if err != nil {
 		out = fmt.Appendf(out, "%s: %v", spy, err)
 	}
-	return "\n" + string(out[:min(len(out), tailSize)])
+	return "\n" + string(out[:min(len(out), spySize)])
+}
+
+// Threads describes what the threads of a process are in, those that are in the
+// same in one line.
+func Threads(pid int) string {
+	dir := dirOf(pid)
+	tasks, err := os.ReadDir(dir + "task")
+	if err != nil {
+		return fmt.Sprintf("process %d: %v\n", pid, err)
+	}
+	count := map[string]int{}
+	for _, t := range tasks {
+		what := threadState(dir + "task/" + t.Name() + "/")
+		count[what]++
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "process %d (%.200s)\n", pid, commandLine(dir))
+	var whats []string
+	for what := range count {
+		whats = append(whats, what)
+	}
+	slices.Sort(whats)
+	for _, what := range whats {
+		fmt.Fprintf(&b, "  threads %s: %d\n", what, count[what])
+	}
+	return b.String()
+}
+
+// stateNames are the letters of /proc/PID/stat.
+var stateNames = map[byte]string{
+	'R': "running", 'S': "sleeping", 'D': "in uninterruptible sleep", 'T': "stopped", 't': "stopped by a debugger", 'Z': "ended",
+}
+
+// threadState says what one thread is in: "sleeping in pipe_read".
+func threadState(dir string) string {
+	stat, _ := os.ReadFile(dir + "stat")
+	state := "gone"
+	if fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(fields) > 0 {
+		if state = stateNames[fields[0][0]]; state == "" {
+			state = "in state " + string(fields[0])
+		}
+	}
+	if where, _ := os.ReadFile(dir + "wchan"); len(where) > 0 && string(where) != "0" {
+		state += " in " + string(where)
+	}
+	return state
 }

@@ -1,4 +1,6 @@
-package agent
+// Package facts says what there is on this host: its names and addresses, processors,
+// memory domains and GPUs.
+package facts
 
 import (
 	"fmt"
@@ -8,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	reuseport "github.com/libp2p/go-reuseport"
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/cgroup"
@@ -17,9 +18,9 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// Facts returns what there is on this host.
-func Facts() *ctl.Hello {
-	h := &ctl.Hello{Version: ctl.Version, Host: hostName(), Now: time.Now().UnixNano()}
+// Host returns what there is on this host, but its GPUs.
+func Host() *ctl.Hello {
+	h := &ctl.Hello{Version: ctl.Version, Host: Name(), Now: time.Now().UnixNano()}
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		h.Machine = strings.TrimSpace(string(id))
 	}
@@ -30,8 +31,8 @@ func Facts() *ctl.Hello {
 	if admitted, err := route.ParseFilter(os.Getenv(env.Iface)); err == nil {
 		h.Addresses, _ = route.Local(admitted) // without any the host has its name
 	}
-	h.Cores = cores(boundTo(0))
-	h.Numa, h.Packages = domains(), packages(boundTo(0))
+	h.Cores = cores(CPUs(0))
+	h.Numa, h.Packages = domains(), packages(CPUs(0))
 	h.Quota = cgroup.WholeCPUs("/")
 	return h
 }
@@ -45,8 +46,8 @@ func sshEnds(connection string) (client, server string) {
 	return "", ""
 }
 
-// boundTo returns the CPUs that a process may use; 0 is this thread.
-func boundTo(pid int) []int {
+// CPUs returns those that a process may use, in ascending order; 0 is this thread.
+func CPUs(pid int) []int {
 	var set unix.CPUSet
 	if unix.SchedGetaffinity(pid, &set) != nil {
 		return nil
@@ -139,43 +140,11 @@ func parseCPUs(list string) []int {
 	return cpus
 }
 
-// holdPort binds a socket to a port that is free on all of this host's IPv4
-// addresses, and never listens on it. So nobody else is given the port, and
-// rank 0 can listen on it: both sockets allow their address to be reused.
-func holdPort() (fd, port int, err error) {
-	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+// Name returns what this host calls itself.
+func Name() string {
+	name, err := os.Hostname()
 	if err != nil {
-		return -1, 0, err
+		return "localhost"
 	}
-	if port, err = bindReusable(fd); err != nil {
-		unix.Close(fd)
-		return -1, 0, err
-	}
-	return fd, port, nil
+	return name
 }
-
-func bindReusable(fd int) (int, error) {
-	if err := reuseport.Control("tcp4", "", rawSocket(fd)); err != nil {
-		return 0, err
-	}
-	if err := unix.Bind(fd, &unix.SockaddrInet4{}); err != nil {
-		return 0, err
-	}
-	addr, err := unix.Getsockname(fd)
-	if err != nil {
-		return 0, err
-	}
-	in, ok := addr.(*unix.SockaddrInet4)
-	if !ok {
-		return 0, fmt.Errorf("bound to %v, want an IPv4 address", addr)
-	}
-	return in.Port, nil
-}
-
-// rawSocket is a descriptor in the form that net hands to Control functions.
-type rawSocket uintptr
-
-func (s rawSocket) Control(f func(fd uintptr)) error { f(uintptr(s)); return nil }
-
-func (s rawSocket) Read(func(fd uintptr) bool) error  { return unix.ENOTSUP }
-func (s rawSocket) Write(func(fd uintptr) bool) error { return unix.ENOTSUP }

@@ -1,4 +1,4 @@
-package agent
+package cgroup
 
 import (
 	"os"
@@ -16,33 +16,24 @@ func TestKillsForWantOfMemoryAreNoticed(t *testing.T) {
 		{"no control group", "", "proc/vmstat", "nr_free 9\noom_kill 3\n", "nr_free 8\noom_kill 4\n"},
 	}
 	for _, tt := range tests {
-		root := t.TempDir()
-		write := func(name, text string) {
-			t.Helper()
-			if err := os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}
-		write("proc/self/cgroup", tt.groups)
-		write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"+
-			"31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n")
-		write(tt.file, tt.before)
-		g := newMemoryGuard(root)
-		if g.killed() {
+		root := fileTree(t, map[string]string{"proc/self/cgroup": tt.groups, tt.file: tt.before,
+			"proc/self/mountinfo": "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n" +
+				"31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"})
+		g := WatchKills(root)
+		if g.More() {
 			t.Errorf("%s: killed before anything happened", tt.name)
 		}
-		write(tt.file, tt.after)
-		if !g.killed() {
+		if err := os.WriteFile(filepath.Join(root, tt.file), []byte(tt.after), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if !g.More() {
 			t.Errorf("%s: the kill was not noticed", tt.name)
 		}
-		if g.killed() {
+		if g.More() {
 			t.Errorf("%s: one kill was noticed twice", tt.name)
 		}
 	}
-	if g := newMemoryGuard(t.TempDir()); g.killed() {
+	if g := WatchKills(t.TempDir()); g.More() {
 		t.Error("killed where nothing counts")
 	}
 }

@@ -1,4 +1,4 @@
-package agent
+package facts
 
 import (
 	"bytes"
@@ -24,9 +24,9 @@ import (
 // launcher waits once another host has failed.
 const topoTime = 10 * time.Second
 
-// findGPUs says what GPUs there are on this host: what gompi-topo says, or else
+// GPUs says what GPUs there are on this host: what gompi-topo says, or else
 // what the kernel does, with the reason.
-func findGPUs() *ctl.GPUs {
+func GPUs() *ctl.GPUs {
 	h, err := askTopo()
 	if err == nil && h.Trouble != "" {
 		err = errors.New(h.Trouble)
@@ -41,8 +41,7 @@ func findGPUs() *ctl.GPUs {
 	return m
 }
 
-// askTopo runs gompi-topo. Nothing else happens meanwhile: the agent has no
-// ranks yet.
+// askTopo runs gompi-topo. It blocks for topoTime at most.
 func askTopo() (*topo.Host, error) {
 	path, err := topoPath()
 	if err != nil {
@@ -98,13 +97,4 @@ func lastLine(said string) string {
 		return ""
 	}
 	return fmt.Sprintf(": %.200s", last)
-}
-
-// gpuVariables returns what makes p see the GPUs that are meant for it, in the
-// order in which they were counted.
-func gpuVariables(p *process) []string {
-	if p.GPUs == "" {
-		return nil
-	}
-	return []string{env.CUDADevices + "=" + p.GPUs, env.CUDAOrder + "=PCI_BUS_ID"}
 }

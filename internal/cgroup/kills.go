@@ -1,0 +1,57 @@
+package cgroup
+
+import (
+	"bytes"
+	"os"
+	"path"
+	"strconv"
+)
+
+// Kills tells when the kernel has killed processes for want of memory, where it counts
+// that for this process and those below it.
+type Kills struct {
+	file  string // that has the count, if there is one
+	known int64  // the count when it was last read
+}
+
+// WatchKills looks for the count below root, which is "/" but in tests: that of our own
+// control group, in either version, or of one above it; else the machine's.
+func WatchKills(root string) Kills {
+	for g := range Groups(root, "memory") {
+		file := path.Join(g.Dir, "memory.oom_control")
+		if g.V2 {
+			file = path.Join(g.Dir, "memory.events")
+		}
+		if n, ok := oomKills(file); ok {
+			return Kills{file, n}
+		}
+	}
+	file := path.Join(root, "proc/vmstat")
+	n, _ := oomKills(file)
+	return Kills{file, n}
+}
+
+// More reports whether the kernel has killed since WatchKills, or since More last said so.
+func (k *Kills) More() bool {
+	n, ok := oomKills(k.file)
+	if !ok || n <= k.known {
+		return false
+	}
+	k.known = n
+	return true
+}
+
+// oomKills reads the number in a line "oom_kill 7".
+func oomKills(file string) (int64, bool) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0, false
+	}
+	for line := range bytes.Lines(data) {
+		if f := bytes.Fields(line); len(f) == 2 && string(f[0]) == "oom_kill" {
+			n, err := strconv.ParseInt(string(f[1]), 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,49 @@
+package agent
+
+import (
+	"fmt"
+
+	reuseport "github.com/libp2p/go-reuseport"
+	"golang.org/x/sys/unix"
+)
+
+// holdPort binds a socket to a port that is free on all of this host's IPv4
+// addresses, and never listens on it. So nobody else is given the port, and
+// rank 0 can listen on it: both sockets allow their address to be reused.
+func holdPort() (fd, port int, err error) {
+	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, 0, err
+	}
+	if port, err = bindReusable(fd); err != nil {
+		unix.Close(fd)
+		return -1, 0, err
+	}
+	return fd, port, nil
+}
+
+func bindReusable(fd int) (int, error) {
+	if err := reuseport.Control("tcp4", "", rawSocket(fd)); err != nil {
+		return 0, err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{}); err != nil {
+		return 0, err
+	}
+	addr, err := unix.Getsockname(fd)
+	if err != nil {
+		return 0, err
+	}
+	in, ok := addr.(*unix.SockaddrInet4)
+	if !ok {
+		return 0, fmt.Errorf("bound to %v, want an IPv4 address", addr)
+	}
+	return in.Port, nil
+}
+
+// rawSocket is a descriptor in the form that net hands to Control functions.
+type rawSocket uintptr
+
+func (s rawSocket) Control(f func(fd uintptr)) error { f(uintptr(s)); return nil }
+
+func (s rawSocket) Read(func(fd uintptr) bool) error  { return unix.ENOTSUP }
+func (s rawSocket) Write(func(fd uintptr) bool) error { return unix.ENOTSUP }

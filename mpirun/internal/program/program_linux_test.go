@@ -1,0 +1,67 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestFindLooksWhereExecvpDoes(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, mode os.FileMode) {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a/prog", 0o755)
+	write("b/prog", 0o755)
+	write("a/plain", 0o644)
+	write("b/late", 0o755)
+	write("a/late", 0o644)
+	write("here", 0o755)
+	path := dir + "/none:" + dir + "/a:" + dir + "/b"
+	tests := []struct {
+		name, path string
+		want       string
+		is         error
+	}{
+		{"prog", path, dir + "/a/prog", nil},
+		{"late", path, dir + "/b/late", nil},
+		{"plain", path, "", syscall.EACCES},
+		{"nosuch", path, "", syscall.ENOENT},
+		{"here", path, "", syscall.ENOENT},
+		{"here", "", "", syscall.ENOENT},
+		{"here", "x::y", "./here", nil},
+		{"prog", "b", "b/prog", nil},
+		{"./here", "", "./here", nil},
+		{"a", path, "", syscall.ENOENT},
+	}
+	for _, tt := range tests {
+		got, err := Find(tt.name, dir, tt.path)
+		if got != tt.want || !errors.Is(err, tt.is) {
+			t.Errorf("Find(%q) in PATH %q = %q, %v; want %q, %v", tt.name, tt.path, got, err, tt.want, tt.is)
+		}
+	}
+	if _, err := Find("here", dir, path); !strings.Contains(err.Error(), "want ./here") {
+		t.Errorf("error %q does not say how to run a program of the working directory", err)
+	}
+}
+
+func TestStatusTellsMissingFromForbidden(t *testing.T) {
+	tests := map[error]int{
+		syscall.ENOENT: 127, syscall.ENOTDIR: 127, syscall.EACCES: 126, syscall.ENOEXEC: 126, syscall.EAGAIN: 125,
+		errors.New("x"): 125, fmt.Errorf("cannot: %w", syscall.ENOENT): 127,
+	}
+	for err, want := range tests {
+		if got := Status(err); got != want {
+			t.Errorf("Status(%v) = %d, want %d", err, got, want)
+		}
+	}
+}
