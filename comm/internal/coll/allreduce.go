@@ -134,14 +134,8 @@ func allreduceDirect(p Peers, send, recv mem.Buffer, op Op) error {
 	if err := p.Wait(); err != nil {
 		return err
 	}
-	for d := 1; d < n; d *= 2 {
-		for i := 0; i+d < n; i += 2 * d {
-			if err := op.Combine(at(i), at(i), at(i+d)); err != nil {
-				return err
-			}
-		}
-	}
-	if err := move(recv, at(0)); err != nil {
+	c := Combination{Op: op, Operand: at, Spare: func(_ mem.Buffer, i, _ int) mem.Buffer { return at(i) }}
+	if _, err := c.Of(recv, 0, n); err != nil {
 		return err
 	}
 	return op.Finish(recv, n)

@@ -145,7 +145,8 @@ func (a *answers) tree(lo, hi int) mem.Buffer {
 	return a.join(a.tree(lo, mid), a.tree(mid, hi))
 }
 
-// window is W of scan.go with width = 2^k.
+// window is W of order.go, written as scanDoubling makes it: of the width ranks up to r,
+// or as many as there are, with width = 2^k.
 func (a *answers) window(r, width int) mem.Buffer {
 	switch {
 	case width == 1:

@@ -2,7 +2,7 @@ package coll
 
 import "gompi/internal/mem"
 
-// The combination tree.
+// The order of reductions.
 //
 // Floating-point sums depend on the order of additions, and a user's function
 // need not commute, so one order is fixed here. Write x[r] for rank r's
@@ -18,9 +18,23 @@ import "gompi/internal/mem"
 //
 // The lower rank's operand always stands on the left. Nothing else enters: not
 // the length, not the position of the element, not the algorithm, not the root.
-// Algorithms marked ordered combine like this, and any of them may be taken for
-// functions of the user's and in deterministic mode. (Scan and Exscan have an
-// order of their own; see scan.go.) Avg divides T's sum once, by p.
+// This is the combination tree.
+//
+// A scan's result on rank r combines the operands of ranks 0 to r by the mirror image
+// of that tree,
+//
+//	W(a, a+1) = x[a]
+//	W(a, b)   = W(a, b-2^k) op W(b-2^k, b)   with 2^k the largest power of two below b-a
+//
+// as W(0, r+1), since a rank that doubles the span of ranks that it knows gets just
+// these. For r = 5:
+//
+//	(x0 op x1) op ((x2 op x3) op (x4 op x5))
+//
+// Algorithms over messages that are marked ordered combine like this, and any of them
+// may be taken for functions of the user's and in deterministic mode. Who has all
+// operands at hand combines them with a Combination. Avg divides the sum once, by how
+// many operands there are.
 
 // sum returns the operator that messages carry: Avg travels as a sum.
 func (op Op) sum() Op {
@@ -56,76 +70,41 @@ func move(dst, src mem.Buffer) error {
 	return mem.Copy(dst, src)
 }
 
-// A tree is the combination tree laid over the ranks, for algorithms in which
-// one rank collects or distributes: the aligned block of ranks j*2^k up to
-// (j+1)*2^k is one node, and one of its ranks stands for it, the root where it
-// is in the block, else the first. It is a binomial tree, ceil(log2 p) deep,
-// for every root; children's ranks are contiguous, so what belongs to them is
-// one piece of a rank-ordered buffer.
-type tree struct{ size, root int }
+// A Combination combines operands that are all at hand, in the order above.
+type Combination struct {
+	Op Op
+	// Operand returns operand i. It is not written to, unless Spare returns it.
+	Operand func(i int) mem.Buffer
+	// Spare returns memory for the combination of the 2^k operands, or fewer, from i on,
+	// which stand on the right of others. It is like dst, and overlaps neither dst nor
+	// an operand, except that it may be operand i. It is in use until they have been
+	// combined with those on their left; meanwhile Spare is only called for less k.
+	Spare func(dst mem.Buffer, i, k int) mem.Buffer
+	// Scan selects the order of a scan.
+	Scan bool
+}
 
-// stand returns the rank that stands for the block of 2^k ranks that holds r.
-func (t tree) stand(r, k int) int {
-	if r>>k == t.root>>k {
-		return t.root
+// Of combines operands lo to hi-1, at least one. The result, of which an Avg is still
+// the sum, is in dst, or else it is the operand itself, if there is one. dst overlaps no
+// operand, except that it may be the first.
+func (c *Combination) Of(dst mem.Buffer, lo, hi int) (mem.Buffer, error) {
+	if hi-lo == 1 {
+		return c.Operand(lo), nil
 	}
-	return r >> k << k
-}
-
-// top returns the level at which r hands over to its parent: it stands for all
-// its blocks below. For the root it is the depth of the tree.
-func (t tree) top(r int) int {
-	k := 0
-	for 1<<k < t.size && t.stand(r, k+1) == r {
-		k++
+	k := depth(hi-lo) - 1
+	mid := lo + 1<<k
+	if c.Scan {
+		mid = hi - 1<<k
 	}
-	return k
-}
-
-// parent returns who stands for the block above r's top.
-func (t tree) parent(r int) int { return t.stand(r, t.top(r)+1) }
-
-// child returns the rank that stands for the sibling of r's block at level k <
-// top, and the ranks [lo, hi) of that block. There is none if lo >= hi.
-func (t tree) child(r, k int) (c, lo, hi int) {
-	lo = (r>>k ^ 1) << k
-	return t.stand(lo, k), lo, min(lo+1<<k, t.size)
-}
-
-// span returns the ranks [lo, hi) that r stands for at its top.
-func (t tree) span(r int) (lo, hi int) {
-	k := t.top(r)
-	lo = r >> k << k
-	return lo, min(lo+1<<k, t.size)
-}
-
-// height returns the longest way from a rank to the root, in messages.
-func (t tree) height() int {
-	h := 0
-	for r := range t.size {
-		hops := 0
-		for ; r != t.root; r = t.parent(r) {
-			hops++
-		}
-		h = max(h, hops)
+	a, err := c.Of(dst, lo, mid)
+	if err != nil {
+		return a, err
 	}
-	return h
-}
-
-// volume returns how many elements travel when every rank's block goes through
-// the tree between it and the root.
-func (t tree) volume(b blocks) int {
-	n := 0
-	for r := range t.size {
-		if r == t.root {
-			continue
-		}
-		lo, hi := t.span(r)
-		for i := lo; i < hi; i++ {
-			n += b.count(i)
-		}
+	b, err := c.Of(c.Spare(dst, mid, k), mid, hi)
+	if err != nil {
+		return b, err
 	}
-	return n
+	return dst, c.Op.Combine(dst, a, b)
 }
 
 // depth returns ceil(log2 n), the rounds in which one rank's message reaches n.

@@ -2,15 +2,6 @@ package coll
 
 import "gompi/internal/mem"
 
-// The order of a scan. Write W(r, k) for the combination of the 2^k ranks up to
-// r, or as many as there are. Then W(r, 0) is x[r], and
-//
-//	W(r, k) = W(r-2^(k-1), k-1) op W(r, k-1)
-//
-// where the left part is left out if there are no such ranks. Rank r's result is
-// W(r, k) with 2^k > r. It depends on r alone; the algorithm marked ordered
-// combines so.
-
 // Scan leaves the combination of the sends of ranks 0 to r in rank r's recv. In
 // place: recv is send. Avg divides by the r+1 operands.
 func Scan(p Peers, t *Table, send, recv mem.Buffer, op Op) error {

@@ -1,0 +1,73 @@
+package coll
+
+// A tree is the combination tree laid over the ranks, for algorithms in which
+// one rank collects or distributes: the aligned block of ranks j*2^k up to
+// (j+1)*2^k is one node, and one of its ranks stands for it, the root where it
+// is in the block, else the first. It is a binomial tree, ceil(log2 p) deep,
+// for every root; children's ranks are contiguous, so what belongs to them is
+// one piece of a rank-ordered buffer.
+type tree struct{ size, root int }
+
+// stand returns the rank that stands for the block of 2^k ranks that holds r.
+func (t tree) stand(r, k int) int {
+	if r>>k == t.root>>k {
+		return t.root
+	}
+	return r >> k << k
+}
+
+// top returns the level at which r hands over to its parent: it stands for all
+// its blocks below. For the root it is the depth of the tree.
+func (t tree) top(r int) int {
+	k := 0
+	for 1<<k < t.size && t.stand(r, k+1) == r {
+		k++
+	}
+	return k
+}
+
+// parent returns who stands for the block above r's top.
+func (t tree) parent(r int) int { return t.stand(r, t.top(r)+1) }
+
+// child returns the rank that stands for the sibling of r's block at level k <
+// top, and the ranks [lo, hi) of that block. There is none if lo >= hi.
+func (t tree) child(r, k int) (c, lo, hi int) {
+	lo = (r>>k ^ 1) << k
+	return t.stand(lo, k), lo, min(lo+1<<k, t.size)
+}
+
+// span returns the ranks [lo, hi) that r stands for at its top.
+func (t tree) span(r int) (lo, hi int) {
+	k := t.top(r)
+	lo = r >> k << k
+	return lo, min(lo+1<<k, t.size)
+}
+
+// height returns the longest way from a rank to the root, in messages.
+func (t tree) height() int {
+	h := 0
+	for r := range t.size {
+		hops := 0
+		for ; r != t.root; r = t.parent(r) {
+			hops++
+		}
+		h = max(h, hops)
+	}
+	return h
+}
+
+// volume returns how many elements travel when every rank's block goes through
+// the tree between it and the root.
+func (t tree) volume(b blocks) int {
+	n := 0
+	for r := range t.size {
+		if r == t.root {
+			continue
+		}
+		lo, hi := t.span(r)
+		for i := lo; i < hi; i++ {
+			n += b.count(i)
+		}
+	}
+	return n
+}
