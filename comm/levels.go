@@ -5,6 +5,7 @@ import (
 
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/node"
+	"gompi/internal/mem"
 )
 
 // levels does the collectives of ranks on several hosts in two levels: among the
@@ -123,16 +124,12 @@ func (l *levels) carries() bool { return l.me.member < l.carriers }
 // share divides b among the carriers, at whole lines of the cache, and returns what
 // this member carries.
 func (l *levels) share(b Buffer) Buffer {
-	n, line := b.Len(), max(64/b.Type().Size(), 1)
-	each := ((n+l.carriers-1)/l.carriers + line - 1) / line * line
+	line := mem.CacheLine / b.Type().Size()
 	for i := range l.shares {
-		l.shares[i] = 0
-		if i < l.carriers {
-			l.shares[i] = min(n, (i+1)*each) - min(n, i*each)
-		}
+		lo, hi := mem.Share(b.Len(), l.carriers, line, i)
+		l.shares[i] = hi - lo
 	}
-	lo := min(n, l.me.member*each)
-	return b.Slice(lo, lo+l.shares[l.me.member])
+	return b.Slice(mem.Share(b.Len(), l.carriers, line, l.me.member))
 }
 
 // block returns what belongs to the ranks of a host in a vector with n elements for

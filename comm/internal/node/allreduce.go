@@ -125,9 +125,8 @@ func (r *Room) allreduceLong(send, recv mem.Buffer, op coll.Op) error {
 func (l *share) bounds(i, j, members int) (base, lo, hi int) {
 	base = i * l.stretch
 	n := min(l.stretch, l.send.Len()-base)
-	line := 64 / l.send.Type().Size()
-	each := ((n+members-1)/members + line - 1) / line * line
-	return base, base + min(j*each, n), base + min((j+1)*each, n)
+	lo, hi = mem.Share(n, members, mem.CacheLine/l.send.Type().Size(), j)
+	return base, base + lo, base + hi
 }
 
 // held returns where member j holds elements lo to hi-1 of a step that begins with

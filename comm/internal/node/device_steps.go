@@ -245,9 +245,8 @@ func (d *Devices) allreduce(op coll.Op) (err error) {
 // share returns the elements of a worker's share of the step of elements base to
 // end-1.
 func (d *Devices) share(base, end, worker int) (lo, hi int) {
-	n, line := end-base, deviceLine/d.send.Type().Size()
-	each := ((n+len(d.workers)-1)/len(d.workers) + line - 1) / line * line
-	return base + min(worker*each, n), base + min((worker+1)*each, n)
+	lo, hi = mem.Share(end-base, len(d.workers), deviceLine/d.send.Type().Size(), worker)
+	return base + lo, base + hi
 }
 
 // stored returns where a member stores elements lo to hi-1 of the step s that begins

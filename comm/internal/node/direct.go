@@ -61,10 +61,6 @@ const (
 // stored past the caches (jointly has the cells).
 const directPastFrom = 16 << 20
 
-// cacheLine is what processors take from each other: shares begin where one does, and
-// no element lies in two.
-const cacheLine = 64
-
 func pieceDirect(past bool) int {
 	if past {
 		return directPiecePast

@@ -105,7 +105,7 @@ func (r *Room) rooted(root, n int, long, short side) {
 // copies. Both ends do some of it, so that all have the same to do: the root, which is
 // an end of each block, as small a part as there are members.
 func (r *Room) shareOf(root, j, n int) (lo, hi int) {
-	cut := (n - n/r.size()) / cacheLine * cacheLine
+	cut := (n - n/r.size()) / mem.CacheLine * mem.CacheLine
 	switch {
 	case r.me == root && j == root:
 		return 0, n

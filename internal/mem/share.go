@@ -1,0 +1,16 @@
+package mem
+
+// CacheLine is the bytes that processors take from each other at a time.
+const CacheLine = 64
+
+// Share returns elements [lo, hi) of n that are part i of those that n is divided into,
+// from 0 on. Every part begins at a multiple of unit and has the same length, but the
+// last that is not empty may be shorter. Where n is short for so many parts, the last of
+// them are empty.
+//
+// With as many elements as a CacheLine has for a unit, no line is stored to by two who
+// have a part of aligned memory each.
+func Share(n, parts, unit, i int) (lo, hi int) {
+	each := ((n+parts-1)/parts + unit - 1) / unit * unit
+	return min(i*each, n), min((i+1)*each, n)
+}
