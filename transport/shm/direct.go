@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -94,37 +95,14 @@ type sharing struct {
 }
 
 // moves are the copies from and to one peer, first come, first served.
-type moves struct {
-	all   []move
-	first int
-}
-
-func (m *moves) empty() bool { return m.first == len(m.all) }
-
-func (m *moves) push(x move) {
-	if m.first > len(m.all)/2 {
-		n := copy(m.all, m.all[m.first:])
-		clear(m.all[n:])
-		m.all, m.first = m.all[:n], 0
-	}
-	m.all = append(m.all, x)
-}
-
-func (m *moves) pop() move {
-	x := m.all[m.first]
-	m.all[m.first] = move{}
-	if m.first++; m.empty() {
-		m.all, m.first = m.all[:0], 0
-	}
-	return x
-}
+type moves struct{ fifo.Queue[move] }
 
 // ready reports whether there is something to copy, or a copy has ended.
 func (m *moves) ready() bool {
-	if m.empty() {
+	if m.Empty() {
 		return false
 	}
-	x := &m.all[m.first]
+	x := &m.Items()[0]
 	_, _, _, left := x.left()
 	return left || x.over()
 }
@@ -188,7 +166,7 @@ func (t *Transport) begin(p *peer, x move) {
 	if len(x.src) != len(x.dst) {
 		x.err = transport.ErrRecalled
 	}
-	p.moves.push(x)
+	p.moves.Push(x)
 	t.moving++
 }
 
@@ -197,7 +175,7 @@ func (t *Transport) begin(p *peer, x move) {
 func (t *Transport) invite(p *peer, x *move) {
 	x.ask = false
 	to := t.Place(p.rank, mem.Bytes(x.dst))
-	if to == 0 || len(x.dst) > takenMask*piece || p.lost || !p.out.empty() || p.w.mem == nil || p.w.room() < lineSize {
+	if to == 0 || len(x.dst) > takenMask*piece || p.lost || !p.out.Empty() || p.w.mem == nil || p.w.room() < lineSize {
 		return
 	}
 	p.invited = p.invited%invitations + 1
@@ -293,8 +271,8 @@ func (t *Transport) move() int {
 	n := 0
 	for i := 0; i < len(t.used); i++ { // also those that are met meanwhile
 		p := t.used[i]
-		for bytes := 0; bytes < burst && !p.moves.empty(); bytes += piece {
-			done, over := t.advance(p, &p.moves.all[p.moves.first])
+		for bytes := 0; bytes < burst && !p.moves.Empty(); bytes += piece {
+			done, over := t.advance(p, &p.moves.Items()[0])
 			if over {
 				t.end(p)
 			} else if !done {
@@ -364,7 +342,7 @@ func (x *move) stop() {
 
 // end ends the first copy from or to p.
 func (t *Transport) end(p *peer) {
-	x := p.moves.pop()
+	x := p.moves.Pop()
 	t.moving--
 	if x.err == nil && x.place != 0 && !x.put && !t.read(p.local, x.place) {
 		x.err = transport.ErrRecalled
@@ -376,8 +354,8 @@ func (t *Transport) end(p *peer) {
 
 // endMoves ends all copies from and to p.
 func (t *Transport) endMoves(p *peer, err error) {
-	for !p.moves.empty() {
-		x := &p.moves.all[p.moves.first]
+	for !p.moves.Empty() {
+		x := &p.moves.Items()[0]
 		x.stop()
 		x.err = err
 		t.end(p)
@@ -386,8 +364,9 @@ func (t *Transport) endMoves(p *peer, err error) {
 
 // forgetMove ends the copy with a token in silence.
 func (t *Transport) forgetMove(p *peer, token uint64) {
-	for i := p.moves.first; i < len(p.moves.all); i++ {
-		if x := &p.moves.all[i]; x.token == token {
+	moves := p.moves.Items()
+	for i := range moves {
+		if x := &moves[i]; x.token == token {
 			x.stop()
 			*x = move{}
 		}

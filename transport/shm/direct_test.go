@@ -123,7 +123,7 @@ func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
 	a.Reaches(1)
 	a.Get(1, 1, mem.Bytes(heaps[0]), 1)
 	p := a.peers[1]
-	a.invite(p, &p.moves.all[0])
+	a.invite(p, &p.moves.Items()[0])
 	p.w.claims.Add(1 << takenBits) // it takes a piece
 	for range 10 {
 		a.Poll(-1)

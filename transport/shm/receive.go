@@ -46,7 +46,7 @@ func (t *Transport) Poll(rank int) int {
 		n += t.receive(p, records)
 	}
 	for _, p := range t.used {
-		if !p.out.empty() {
+		if !p.out.Empty() {
 			n += t.flush(p)
 		}
 	}
@@ -65,7 +65,7 @@ func (t *Transport) await(rank int) (n int, enough bool) {
 	if p == nil {
 		return 0, false
 	}
-	if !p.reads || p.r.idle() && p.out.empty() {
+	if !p.reads || p.r.idle() && p.out.Empty() {
 		return 0, t.idle%allEvery != 0
 	}
 	if n = t.serve(p); n > 0 {
@@ -136,7 +136,7 @@ func (t *Transport) done(p *peer) {
 // cache, and to look there would keep the caller from what it waited for.
 func (t *Transport) serve(p *peer) int {
 	n := t.receive(p, 1)
-	if !p.out.empty() {
+	if !p.out.Empty() {
 		n += t.flush(p)
 	}
 	return n
@@ -256,7 +256,7 @@ func (t *Transport) ready() bool {
 		if p.moves.ready() {
 			return true
 		}
-		if p.out.empty() {
+		if p.out.Empty() {
 			continue
 		}
 		p.hungry = true
@@ -297,7 +297,7 @@ func (t *Transport) Close(force bool) bool {
 		t.endMoves(p, transport.ErrClosed)
 		p.in.Abandon()
 		t.serve(p)
-		if !p.out.empty() {
+		if !p.out.Empty() {
 			left++
 		}
 	}
@@ -306,7 +306,7 @@ func (t *Transport) Close(force bool) bool {
 		return false
 	}
 	for _, p := range t.used {
-		for !p.out.empty() {
+		for !p.out.Empty() {
 			if f := t.next(p); f.lent {
 				t.sink.Sent(f.token, transport.ErrClosed)
 			}

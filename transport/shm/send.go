@@ -1,6 +1,7 @@
 package shm
 
 import (
+	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -20,52 +21,37 @@ type frame struct {
 	h     transport.Header
 	begun bool
 	body  []byte // what has yet to be written
-	block []byte // memory of ours, for reuse; body may lie in it
+	block []byte // memory of ours that body lies in, unless lent
 	token uint64
 	lent  bool // Sent is due
 }
 
-// An outbox is the queue of one peer's frames. Popped frames leave their blocks
-// for those to come.
+// An outbox is the queue of one peer's frames.
 type outbox struct {
-	frames []frame
-	first  int
-	copied int
-}
-
-func (o *outbox) empty() bool { return o.first == len(o.frames) }
-
-func (o *outbox) push() *frame {
-	switch {
-	case o.first == len(o.frames):
-		o.frames, o.first = o.frames[:0], 0
-	case o.first > 0 && len(o.frames) == cap(o.frames):
-		for i := o.first; i < len(o.frames); i++ { // the popped ones move behind the others
-			o.frames[i-o.first], o.frames[i] = o.frames[i], o.frames[i-o.first]
-		}
-		o.frames, o.first = o.frames[:len(o.frames)-o.first], 0
-	}
-	if len(o.frames) < cap(o.frames) {
-		o.frames = o.frames[:len(o.frames)+1]
-	} else {
-		o.frames = append(o.frames, frame{})
-	}
-	f := &o.frames[len(o.frames)-1]
-	*f = frame{block: f.block}
-	return f
+	fifo.Queue[frame]
+	copied int      // bytes in blocks of the queued
+	blocks [][]byte // of those that have left, for those to come
 }
 
 // next takes the first frame out.
 func (t *Transport) next(p *peer) frame {
-	f := &p.out.frames[p.out.first]
-	p.out.first++
+	f := p.out.Pop()
 	if !f.lent {
 		t.waiting--
 		p.out.copied -= len(f.block)
+		p.out.blocks = append(p.out.blocks, f.block)
 	}
-	taken := *f
-	f.body = nil
-	return taken
+	return f
+}
+
+// own copies what is left of f's payload.
+func (o *outbox) own(f *frame) {
+	if last := len(o.blocks) - 1; last >= 0 {
+		f.block, o.blocks = o.blocks[last], o.blocks[:last]
+	}
+	f.block = append(f.block[:0], f.body...)
+	f.body = f.block
+	o.copied += len(f.block)
 }
 
 // Send implements transport.Transport.
@@ -79,7 +65,7 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 		return true
 	}
 	body := b.HostSlice()
-	if !p.out.empty() {
+	if !p.out.Empty() {
 		return t.enqueue(p, h, body, false, token)
 	}
 	t.announce(p)
@@ -99,7 +85,7 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 // SendNow implements transport.Prompt.
 func (t *Transport) SendNow(rank int, h *transport.Header, b mem.Buffer) bool {
 	p := t.talker(rank)
-	if p == nil || p.w.mem == nil || p.lost || t.closing || !p.out.empty() {
+	if p == nil || p.w.mem == nil || p.lost || t.closing || !p.out.Empty() {
 		return false
 	}
 	body := b.HostSlice()
@@ -138,22 +124,15 @@ func (t *Transport) Wake(local int) {
 // enqueue keeps what has not been written of a frame. It reports whether body
 // may be reused.
 func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, begun bool, token uint64) bool {
-	f := p.out.push()
+	f := p.out.Push(frame{})
 	f.h, f.body, f.begun, f.token = *h, body, begun, token
 	if len(body) > copyLimit || p.out.copied+len(body) > heldLimit {
 		f.lent = true
 		return false
 	}
-	f.own()
-	p.out.copied += len(f.block)
+	p.out.own(f)
 	t.waiting++
 	return true
-}
-
-// own copies what is left of the payload.
-func (f *frame) own() {
-	f.block = append(f.block[:0], f.body...)
-	f.body = f.block
 }
 
 // Forget implements transport.Transport.
@@ -161,11 +140,11 @@ func (t *Transport) Forget(rank int, token uint64) {
 	p := t.peer(t.local(rank))
 	p.in.Forget(token)
 	t.forgetMove(p, token)
-	for i := p.out.first; i < len(p.out.frames); i++ {
-		if f := &p.out.frames[i]; f.lent && f.token == token {
+	frames := p.out.Items()
+	for i := range frames {
+		if f := &frames[i]; f.lent && f.token == token {
 			f.lent = false
-			f.own()
-			p.out.copied += len(f.block)
+			p.out.own(f)
 			t.waiting++
 		}
 	}
@@ -175,8 +154,8 @@ func (t *Transport) Forget(rank int, token uint64) {
 // of events.
 func (t *Transport) flush(p *peer) int {
 	n, written := 0, 0
-	for !p.out.empty() && written < burst {
-		f := &p.out.frames[p.out.first]
+	for !p.out.Empty() && written < burst {
+		f := &p.out.Items()[0]
 		k := 0
 		if !f.begun {
 			t.announce(p)

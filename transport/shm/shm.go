@@ -290,7 +290,7 @@ func (t *Transport) lose(p *peer, err error) {
 	p.lost = true
 	p.in = arrival.Frame{}
 	t.endMoves(p, err)
-	for !p.out.empty() {
+	for !p.out.Empty() {
 		if f := t.next(p); f.lent {
 			t.sink.Sent(f.token, err)
 		}

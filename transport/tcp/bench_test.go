@@ -122,7 +122,7 @@ func BenchmarkPingPong(b *testing.B) {
 			go func() {
 				defer close(done)
 				turns(1)
-				for !ts[1].peers[0].out.empty() {
+				for !ts[1].peers[0].out.Empty() {
 					ts[1].Poll(0)
 				}
 			}()

@@ -23,7 +23,7 @@ const (
 
 // joins reports whether a frame with n bytes of payload is to be gathered.
 func (p *peer) joins(k transport.Kind, n int) bool {
-	return p.hot && k == transport.Eager && n <= burstLimit && p.conn != nil && (p.gathering || p.out.empty())
+	return p.hot && k == transport.Eager && n <= burstLimit && p.conn != nil && (p.gathering || p.out.Empty())
 }
 
 // heat notes that a frame has left for p since the last Poll.
@@ -41,7 +41,7 @@ func (t *Transport) gathered(p *peer) {
 		p.gathering = true
 		t.gathering++
 	}
-	many := p.out.copied >= burstBytes || len(p.out.frames)-p.out.first >= burstFrames
+	many := p.out.copied >= burstBytes || p.out.Len() >= burstFrames
 	if many {
 		t.disperse(p)
 	}

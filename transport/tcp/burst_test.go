@@ -56,7 +56,7 @@ func TestBurstsAreBounded(t *testing.T) {
 	for range burstFrames + 1 {
 		ranks[0].say(1, "")
 	}
-	if p := ranks[0].peers[1]; !p.out.empty() {
-		t.Errorf("%d frames wait after %d were sent in a row", len(p.out.frames)-p.out.first, burstFrames+1)
+	if p := ranks[0].peers[1]; !p.out.Empty() {
+		t.Errorf("%d frames wait after %d were sent in a row", p.out.Len(), burstFrames+1)
 	}
 }

@@ -44,7 +44,7 @@ func (t *Transport) finish(p *peer) bool {
 	case p.lost:
 		return true
 	case p.conn == nil:
-		if p.out.empty() {
+		if p.out.Empty() {
 			return true
 		}
 		t.want(p)
@@ -54,7 +54,7 @@ func (t *Transport) finish(p *peer) bool {
 		t.enqueue(p, &transport.Header{Kind: transport.Goodbye}, nil, 0, 0)
 		t.flush(p)
 	}
-	if !p.out.empty() {
+	if !p.out.Empty() {
 		return false
 	}
 	if undelivered(p.conn.fd, p.near) > 0 {

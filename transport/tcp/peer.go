@@ -53,7 +53,7 @@ func (t *Transport) proven(p *peer, s *sock) {
 	case p.lost, p.conn != nil:
 		t.refuse(s, notAgain)
 		return
-	case t.closing && p.out.empty():
+	case t.closing && p.out.Empty():
 		t.refuse(s, leaving)
 		return
 	}
@@ -84,7 +84,7 @@ func (t *Transport) hangUp(p *peer) {
 func (t *Transport) guestGone(p *peer) {
 	t.drop(p.guest)
 	p.guest = nil
-	if !p.out.empty() {
+	if !p.out.Empty() {
 		t.want(p)
 	}
 }
@@ -138,7 +138,7 @@ func (t *Transport) lose(p *peer, err error) {
 
 // discard empties the out queue.
 func (t *Transport) discard(p *peer, err error) {
-	for !p.out.empty() {
+	for !p.out.Empty() {
 		if f := t.next(p); f.lent {
 			t.sink.Sent(f.token, err)
 		}

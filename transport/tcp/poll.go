@@ -54,7 +54,7 @@ func (t *Transport) callable() bool { return len(t.calls) > 0 && t.cards != nil 
 // serve reads from and writes to a connected peer.
 func (t *Transport) serve(p *peer) int {
 	n := t.receive(p)
-	if p.conn != nil && !p.out.empty() {
+	if p.conn != nil && !p.out.Empty() {
 		n += t.flush(p)
 	}
 	return n

@@ -38,8 +38,9 @@ func (t *Transport) newSealed(tr *transcript) *sealed {
 func (s *sealed) fill(o *outbox) {
 	b := s.out.Open(s.record[:0])
 	head := len(b)
-	for i := o.first; i < len(o.frames) && len(b)-head < seal.MaxPayload; i++ {
-		f := &o.frames[i]
+	frames := o.Items()
+	for i := 0; i < len(frames) && len(b)-head < seal.MaxPayload; i++ {
+		f := &frames[i]
 		for _, part := range [2][]byte{f.head[f.sent:], f.body} {
 			b = append(b, part[:min(len(part), seal.MaxPayload-(len(b)-head))]...)
 		}
@@ -52,7 +53,7 @@ func (s *sealed) fill(o *outbox) {
 func (t *Transport) flushSealed(p *peer) int {
 	n, s := 0, p.conn.seal
 	for range sealedRounds {
-		if p.conn == nil || p.out.empty() || p.cause != nil {
+		if p.conn == nil || p.out.Empty() || p.cause != nil {
 			break
 		}
 		if s.sent == len(s.record) {

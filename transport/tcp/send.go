@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/internal/poll"
 	"gompi/transport"
@@ -40,33 +41,15 @@ type frame struct {
 
 // An outbox is the queue of one peer's frames.
 type outbox struct {
-	frames []frame
-	first  int
+	fifo.Queue[frame]
 	copied int // bytes in blocks
-}
-
-func (o *outbox) empty() bool { return o.first == len(o.frames) }
-
-func (o *outbox) push() *frame {
-	if o.first > 0 && len(o.frames) == cap(o.frames) {
-		n := copy(o.frames, o.frames[o.first:])
-		clear(o.frames[n:])
-		o.frames, o.first = o.frames[:n], 0
-	}
-	o.frames = append(o.frames, frame{})
-	return &o.frames[len(o.frames)-1]
 }
 
 // next takes the first frame out and its block back.
 func (t *Transport) next(p *peer) frame {
-	o := &p.out
-	f := o.frames[o.first]
-	o.frames[o.first] = frame{}
-	if o.first++; o.first == len(o.frames) {
-		o.frames, o.first = o.frames[:0], 0
-	}
+	f := p.out.Pop()
 	if f.block != nil {
-		o.copied -= cap(f.block)
+		p.out.copied -= cap(f.block)
 		t.blocks.put(f.block)
 	}
 	if !f.lent {
@@ -87,7 +70,7 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 	if p.gathering && !joins {
 		t.disperse(p) // before this one, which may then leave at once
 	}
-	if p.conn != nil && p.conn.seal == nil && p.out.empty() && !joins {
+	if p.conn != nil && p.conn.seal == nil && p.out.Empty() && !joins {
 		var errno syscall.Errno
 		sent, errno = t.write(p.conn.fd, h, body)
 		switch {
@@ -103,14 +86,14 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 		t.watch(p.conn, poll.Read|poll.Write)
 	}
 	t.want(p)
-	first := p.out.empty()
+	first := p.out.Empty()
 	reusable := t.enqueue(p, h, body, sent, token)
 	switch {
 	case joins:
 		t.gathered(p)
 	case p.conn == nil || p.conn.seal == nil:
 	case first && reusable: // else Sent would follow in here
-		if t.flushSealed(p); p.out.empty() {
+		if t.flushSealed(p); p.out.Empty() {
 			t.heat(p, h.Kind)
 		}
 	default:
@@ -136,7 +119,7 @@ func (t *Transport) write(fd int, h *transport.Header, body []byte) (int, syscal
 // enqueue keeps what has not left of a frame. It reports whether body may be
 // reused.
 func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, sent int, token uint64) bool {
-	f := p.out.push()
+	f := p.out.Push(frame{})
 	h.Encode(f.head[:])
 	f.sent = min(sent, transport.HeaderSize)
 	f.body = body[sent-f.sent:]
@@ -159,8 +142,9 @@ func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, sent int,
 func (t *Transport) Forget(rank int, token uint64) {
 	p := t.peer(rank)
 	p.in.Forget(token)
-	for i := p.out.first; i < len(p.out.frames); i++ {
-		if f := &p.out.frames[i]; f.lent && f.token == token {
+	frames := p.out.Items()
+	for i := range frames {
+		if f := &frames[i]; f.lent && f.token == token {
 			f.body = bytes.Clone(f.body)
 			f.lent = false
 			t.waiting++
@@ -175,7 +159,7 @@ func (t *Transport) flush(p *peer) int {
 	}
 	n := 0
 	for range flushRounds {
-		if p.conn == nil || p.out.empty() || p.cause != nil {
+		if p.conn == nil || p.out.Empty() || p.cause != nil {
 			break
 		}
 		want := t.gather(&p.out)
@@ -201,7 +185,7 @@ func (t *Transport) flush(p *peer) int {
 func (t *Transport) watchQueue(p *peer) {
 	switch {
 	case p.conn == nil:
-	case p.out.empty() || p.cause != nil:
+	case p.out.Empty() || p.cause != nil:
 		t.watch(p.conn, poll.Read)
 	default:
 		t.watch(p.conn, poll.Read|poll.Write)
@@ -210,8 +194,9 @@ func (t *Transport) watchQueue(p *peer) {
 
 // gather puts the front of the queue into t.vec and returns its size.
 func (t *Transport) gather(o *outbox) int {
-	for i := o.first; i < len(o.frames) && t.vec.total < flushBytes; i++ {
-		f := &o.frames[i]
+	frames := o.Items()
+	for i := 0; i < len(frames) && t.vec.total < flushBytes; i++ {
+		f := &frames[i]
 		t.vec.add(f.head[f.sent:])
 		if !t.vec.add(f.body) {
 			break
@@ -224,8 +209,8 @@ func (t *Transport) gather(o *outbox) int {
 // that completes.
 func (t *Transport) left(p *peer, n int) int {
 	done := 0
-	for !p.out.empty() {
-		f := &p.out.frames[p.out.first]
+	for !p.out.Empty() {
+		f := &p.out.Items()[0]
 		k := min(n, len(f.head)-f.sent)
 		f.sent += k
 		n -= k

@@ -88,7 +88,7 @@ func (rd *Round) told(m *message) {
 		l := rd.lane(m.src)
 		switch {
 		case m.kind == transport.Ready:
-			l.readies.push(readiness{m.seq, m.typ == toOffer})
+			l.readies.Push(readiness{m.seq, m.typ == toOffer})
 			l.pump()
 		case m.seq == rd.seq:
 			rd.compare(l, m)
@@ -109,7 +109,7 @@ const (
 // waits to send, it says so once more: the other may not have been in the round
 // the first time.
 func (rd *Round) compare(l *lane, m *message) {
-	if r := l.posted.front(); r != nil && m.tag > 0 {
+	if r := l.posted.Front(); r != nil && m.tag > 0 {
 		theirs := m.tag * rd.call.Type.Size()
 		if r.size <= roundEager || r.size != theirs && m.tag < math.MaxInt32 {
 			rd.disagree(m, r.size, theirs)
@@ -146,10 +146,10 @@ func (rd *Round) remember(m *message) {
 		return
 	}
 	l.newest = m.seq
-	if l.early.len() == 0 {
+	if l.early.Len() == 0 {
 		rd.ahead = append(rd.ahead, l)
 	}
-	l.early.push(earlyCall{m.seq, m.call})
+	l.early.Push(earlyCall{m.seq, m.call})
 }
 
 // check breaks the Channel if another rank's call differs from the one here.
@@ -173,7 +173,7 @@ func (rd *Round) offered(l *lane, h *transport.Header) {
 		return // nobody waits for it
 	}
 	m := message{src: l.src, seq: rd.seq, call: rd.call, size: int(min(h.A, transport.MaxPayload))}
-	r := l.posted.front()
+	r := l.posted.Front()
 	switch {
 	case r == nil || r.combine != nil:
 		rd.disagree(&m, 0, m.size)
@@ -181,7 +181,7 @@ func (rd *Round) offered(l *lane, h *transport.Header) {
 	case !rd.agreed(l, h.Tag):
 		return
 	}
-	l.posted.pop()
+	l.posted.Pop()
 	if rd.fits(r, &m) {
 		r.other = h.B
 		rd.ch.e.demand(l.p, r)
@@ -225,7 +225,7 @@ func (rd *Round) stalled() {
 	for _, l := range rd.lanes {
 		switch {
 		case l.p.lost != nil || l.p.tr == nil:
-		case l.waitsToSend() > 0 || l.posted.front() != nil:
+		case l.waitsToSend() > 0 || l.posted.Front() != nil:
 			rd.say(l, transport.Call, 0)
 		}
 	}

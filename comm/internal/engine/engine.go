@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/boot"
+	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 	"gompi/transport"
@@ -69,7 +70,7 @@ type Engine struct {
 	peers          table
 	recent         *peer // the one last looked up
 	lost           int   // peers that are lost
-	suspects       []suspect
+	suspects       fifo.Queue[suspect]
 	doomed         bool // the launcher ends the job, or is gone, or this rank leaves: nothing is waited for that it may say
 	channels       map[uint64]*Channel
 	latest         *Channel           // the one last looked up, nil if it is closed
@@ -253,7 +254,7 @@ func (e *Engine) poll(hint int) int {
 	if e.cfg.Boot != nil && e.cfg.Boot.Pending() {
 		n += e.news()
 	}
-	if len(e.suspects) > 0 {
+	if !e.suspects.Empty() {
 		n += e.judgeSuspects()
 	}
 	return n + e.look()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -50,13 +51,13 @@ type ferry struct {
 	unit   int           // bytes of a piece
 	total  int           // bytes to be copied
 	slots  []mem.Buffer
-	want   int       // slots to be lent
-	early  []byte    // the only slot, of the scratch pool: the message has come unasked
-	copied int       // pieces
-	moved  int       // bytes that have arrived, or that the transport has been given
-	until  int       // moved at the end of the frame that arrives
-	lent   fifo[int] // pieces that the transport holds
-	over   bool      // r has ended
+	want   int             // slots to be lent
+	early  []byte          // the only slot, of the scratch pool: the message has come unasked
+	copied int             // pieces
+	moved  int             // bytes that have arrived, or that the transport has been given
+	until  int             // moved at the end of the frame that arrives
+	lent   fifo.Queue[int] // pieces that the transport holds
+	over   bool            // r has ended
 }
 
 // lands reports whether some of n bytes of a message go to memory that the processor
@@ -158,7 +159,7 @@ func (f *ferry) board() (slots []mem.Buffer, err error) {
 
 // done reports whether all has been stored, or has left.
 func (f *ferry) done() bool {
-	return f.copied == f.pieces() && (!f.sends || f.moved == f.total && f.lent.len() == 0)
+	return f.copied == f.pieces() && (!f.sends || f.moved == f.total && f.lent.Len() == 0)
 }
 
 // next returns the copy that can be made now.
@@ -169,8 +170,8 @@ func (f *ferry) next() (copy func() error, ok bool) {
 	}
 	if f.sends {
 		held := f.given()
-		if f.lent.len() > 0 {
-			held = f.lent.front()
+		if f.lent.Len() > 0 {
+			held = f.lent.Front()
 		}
 		ok = i-held < len(f.slots)
 	} else {
@@ -226,7 +227,7 @@ func (f *ferry) push() {
 		}
 		e.h = transport.Header{Kind: transport.Data, A: r.other}
 		if !e.give(e.peer(r.peer), r, slot) {
-			f.lent.push(i)
+			f.lent.Push(i)
 		}
 	}
 }
@@ -283,7 +284,7 @@ func (f *ferry) arrived() {
 
 // returned takes note that the transport has let go of the oldest piece it holds.
 func (f *ferry) returned() {
-	f.lent.pop()
+	f.lent.Pop()
 	f.prod()
 }
 

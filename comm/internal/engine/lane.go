@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -10,11 +11,11 @@ type lane struct {
 	rd      *Round
 	src     int // rank in the communicator
 	p       *peer
-	posted  fifo[*Request]  // receives without a message
-	kept    fifo[*message]  // messages without a receive
-	out     fifo[*Request]  // sends that may not leave yet
-	readies fifo[readiness] // of the peer, for long messages
-	early   fifo[earlyCall]
+	posted  fifo.Queue[*Request]  // receives without a message
+	kept    fifo.Queue[*message]  // messages without a receive
+	out     fifo.Queue[*Request]  // sends that may not leave yet
+	readies fifo.Queue[readiness] // of the peer, for long messages
+	early   fifo.Queue[earlyCall]
 	newest  uint64 // number of the last of early, also when it is gone
 	differs bool   // the peer was told that its calls have another digest
 	owed    int    // cost of short messages that the peer has not let go
@@ -32,7 +33,7 @@ const toOffer = 1
 
 // holds reports whether a message of round seq is kept in l.
 func (l *lane) holds(seq uint64) bool {
-	m := l.kept.front()
+	m := l.kept.Front()
 	return m != nil && m.seq == seq
 }
 
@@ -40,7 +41,7 @@ func (l *lane) holds(seq uint64) bool {
 func (l *lane) pump() {
 	rd, e := l.rd, l.rd.ch.e
 	for {
-		r := l.out.front()
+		r := l.out.Front()
 		if r == nil {
 			return
 		}
@@ -48,7 +49,7 @@ func (l *lane) pump() {
 		if !admitted {
 			return
 		}
-		l.out.pop()
+		l.out.Pop()
 		if offered || !r.buf.IsHost() {
 			l.offer(r)
 			continue
@@ -66,10 +67,10 @@ func (l *lane) pump() {
 // one when its receiver is ready, which may want it offered.
 func (l *lane) admit(r *Request) (admitted, offered bool) {
 	if r.size > roundEager {
-		if l.readies.front().seq != l.rd.seq {
+		if l.readies.Front().seq != l.rd.seq {
 			return false, false
 		}
-		return true, l.readies.pop().offer
+		return true, l.readies.Pop().offer
 	}
 	if l.owed+cost(r.size) > budget {
 		return false, false
@@ -106,7 +107,7 @@ func (l *lane) letGo(n int) {
 // waitsToSend returns how many elements the long message has whose receiver is
 // not ready, 0 if there is none.
 func (l *lane) waitsToSend() int {
-	if r := l.out.front(); r != nil && r.size > roundEager {
+	if r := l.out.Front(); r != nil && r.size > roundEager {
 		return r.buf.Len()
 	}
 	return 0

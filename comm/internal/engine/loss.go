@@ -50,8 +50,8 @@ func (e *Engine) suspected(p *peer, err error) bool {
 	if p.lost != nil || e.doomed || !errors.Is(err, transport.ErrCut) && !errors.Is(err, transport.ErrUnreachable) {
 		return false
 	}
-	if !slices.ContainsFunc(e.suspects, func(s suspect) bool { return s.p == p }) {
-		e.suspects = append(e.suspects, suspect{p, err, time.Now().Add(verdictTime)})
+	if !slices.ContainsFunc(e.suspects.Items(), func(s suspect) bool { return s.p == p }) {
+		e.suspects.Push(suspect{p, err, time.Now().Add(verdictTime)})
 		if d := e.driver; d != nil && d.parked {
 			e.prod(d) // it sleeps without a bound
 		}
@@ -62,12 +62,12 @@ func (e *Engine) suspected(p *peer, err error) bool {
 // judgeSuspects ends the wait for what the launcher says of suspects, where that has lasted
 // long enough. It returns of how many.
 func (e *Engine) judgeSuspects() (n int) {
-	for now := time.Now(); len(e.suspects) > 0; n++ {
-		s := e.suspects[0] // the first to be due
+	for now := time.Now(); !e.suspects.Empty(); n++ {
+		s := e.suspects.Front() // the first to be due
 		if s.p.lost == nil && !e.doomed && now.Before(s.due) {
 			return n
 		}
-		e.suspects = slices.Delete(e.suspects, 0, 1)
+		e.suspects.Pop()
 		e.lose(s.p.rank, e.reason(s.p, s.err), false)
 	}
 	return n

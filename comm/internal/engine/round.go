@@ -71,11 +71,11 @@ func (rd *Round) Begin(ctx context.Context, call Call, ticket seg.Ticket, quiet 
 	rd.digestAlso(&rd.call)
 	keep := rd.ahead[:0]
 	for _, l := range rd.ahead {
-		if c := l.early.front(); c.seq == rd.seq {
-			l.early.pop()
+		if c := l.early.Front(); c.seq == rd.seq {
+			l.early.Pop()
 			rd.check(l.src, c.seq, c.call)
 		}
-		if l.early.len() > 0 {
+		if l.early.Len() > 0 {
 			keep = append(keep, l)
 		}
 	}
@@ -170,7 +170,7 @@ func (rd *Round) Isend(to int, b mem.Buffer) {
 		rd.waiter.hint = l.p.rank
 	}
 	r.stage = queued
-	l.out.push(r)
+	l.out.Push(r)
 	l.pump()
 }
 
@@ -218,12 +218,12 @@ func (rd *Round) receive(from int, b mem.Buffer, c *combine) {
 	}
 	r.stage, r.combine, r.size = posted, c, b.Size()
 	rd.waiter.hint = l.p.rank
-	l.posted.push(r)
+	l.posted.Push(r)
 	switch {
 	case l.holds(rd.seq):
-		if rd.agreed(l, int32(l.kept.front().tag)) {
-			l.posted.pop()
-			rd.pair(r, l.kept.pop())
+		if rd.agreed(l, int32(l.kept.Front().tag)) {
+			l.posted.Pop()
+			rd.pair(r, l.kept.Pop())
 		}
 	case r.size <= roundEager:
 	case b.IsHost():
@@ -363,19 +363,19 @@ func (rd *Round) receiver(m *message) (r *Request, kept bool) {
 		return nil, false
 	}
 	l := rd.lane(m.src)
-	r = l.posted.front()
+	r = l.posted.Front()
 	if m.seq != rd.seq || r == nil {
 		if m.size > roundEager { // nobody said to be ready for it
 			rd.disagree(m, 0, m.size)
 			return nil, false
 		}
-		l.kept.push(m)
+		l.kept.Push(m)
 		return nil, true
 	}
 	if !rd.agreed(l, int32(m.tag)) {
 		return nil, false
 	}
-	l.posted.pop()
+	l.posted.Pop()
 	if !rd.fits(r, m) {
 		return nil, false
 	}
@@ -386,7 +386,7 @@ func (rd *Round) receiver(m *message) (r *Request, kept bool) {
 // keep queues a message that came before the Channel was made.
 func (rd *Round) keep(m *message) {
 	if rd.heard(m) {
-		rd.lane(m.src).kept.push(m)
+		rd.lane(m.src).kept.Push(m)
 	} else {
 		rd.ch.e.drop(m)
 	}
@@ -408,13 +408,13 @@ func (rd *Round) pair(r *Request, m *message) {
 func (rd *Round) fail(err error) {
 	e := rd.ch.e
 	for _, l := range rd.lanes {
-		for r := l.posted.pop(); r != nil; r = l.posted.pop() {
+		for r := l.posted.Pop(); r != nil; r = l.posted.Pop() {
 			e.finish(r, err)
 		}
-		for r := l.out.pop(); r != nil; r = l.out.pop() {
+		for r := l.out.Pop(); r != nil; r = l.out.Pop() {
 			e.finish(r, err)
 		}
-		for m := l.kept.pop(); m != nil; m = l.kept.pop() {
+		for m := l.kept.Pop(); m != nil; m = l.kept.Pop() {
 			e.drop(m)
 		}
 	}
@@ -464,7 +464,7 @@ func (ch *Channel) awaited() iter.Seq2[int, bool] {
 			}
 		}
 		for src, l := range ch.round.lanes {
-			if (l.posted.front() != nil || l.out.front() != nil) && !yield(src, true) {
+			if (l.posted.Front() != nil || l.out.Front() != nil) && !yield(src, true) {
 				return
 			}
 		}

@@ -154,7 +154,7 @@ func (e *Engine) rests(w *Waiter) bool {
 // busy reports whether something is under way that needs polling even if nobody
 // waits for it.
 func (e *Engine) busy() bool {
-	return e.pending > 0 || e.late || len(e.suspects) > 0 || e.unsent()
+	return e.pending > 0 || e.late || !e.suspects.Empty() || e.unsent()
 }
 
 // unsent reports whether a transport has something that needs Poll to leave.
@@ -174,8 +174,8 @@ func (e *Engine) deadline() (d time.Duration) {
 			d = n
 		}
 	}
-	if len(e.suspects) > 0 {
-		if n := max(time.Until(e.suspects[0].due), 1); d == 0 || n < d {
+	if !e.suspects.Empty() {
+		if n := max(time.Until(e.suspects.Front().due), 1); d == 0 || n < d {
 			d = n
 		}
 	}

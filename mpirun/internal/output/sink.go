@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"gompi/internal/fifo"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -43,7 +44,7 @@ type sink struct {
 
 	mu      sync.Mutex
 	more    sync.Cond // signalled when queue, closed or givenUp changes
-	queue   []piece
+	queue   fifo.Queue[piece]
 	current piece     // that is being written
 	left    int       // bytes of it
 	since   time.Time // when the system call under way began; zero if none is
@@ -75,7 +76,7 @@ func newFile(of *Writer, path string) *sink {
 func (s *sink) enqueue(p piece) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue = append(s.queue, p)
+	s.queue.Push(p)
 	s.more.Signal()
 }
 
@@ -143,14 +144,13 @@ func (s *sink) serve(givenUp bool) {
 func (s *sink) next(givenUp bool) (piece, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for len(s.queue) == 0 && !s.closed && s.givenUp == givenUp {
+	for s.queue.Empty() && !s.closed && s.givenUp == givenUp {
 		s.more.Wait()
 	}
-	if len(s.queue) == 0 || s.givenUp != givenUp {
+	if s.queue.Empty() || s.givenUp != givenUp {
 		return piece{}, false
 	}
-	s.current, s.queue[0] = s.queue[0], piece{}
-	s.queue = s.queue[1:]
+	s.current = s.queue.Pop()
 	return s.current, true
 }
 

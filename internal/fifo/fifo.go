@@ -1,0 +1,51 @@
+// Package fifo has the queue that all who queue take, first in, first out.
+package fifo
+
+// A Queue is a run of items in an array. When it comes to the end of the array and half
+// of that is empty, it moves to the beginning; so an item moves once at most, on average,
+// and a queue that stays as long as it is allocates nothing. The zero value is empty. It
+// is not for concurrent use.
+type Queue[T any] struct {
+	items []T
+	head  int
+}
+
+func (q *Queue[T]) Len() int { return len(q.items) - q.head }
+
+func (q *Queue[T]) Empty() bool { return q.head == len(q.items) }
+
+// Items returns what is queued, the oldest first, where it lies until the next Push or Pop.
+func (q *Queue[T]) Items() []T { return q.items[q.head:] }
+
+// Push appends v and returns where it lies until the next Push or Pop.
+func (q *Queue[T]) Push(v T) *T {
+	if q.head > len(q.items)/2 && len(q.items) == cap(q.items) { // else growing is cheaper
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
+	}
+	q.items = append(q.items, v)
+	return &q.items[len(q.items)-1]
+}
+
+// Front returns the oldest item, the zero value if there is none.
+func (q *Queue[T]) Front() (v T) {
+	if q.head < len(q.items) {
+		v = q.items[q.head]
+	}
+	return v
+}
+
+// Pop removes and returns the oldest item, the zero value if there is none. The queue
+// does not keep what the item refers to alive.
+func (q *Queue[T]) Pop() (v T) {
+	if q.head == len(q.items) {
+		return v
+	}
+	var zero T
+	v, q.items[q.head] = q.items[q.head], zero
+	if q.head++; q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+	}
+	return v
+}
