@@ -117,46 +117,22 @@ func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
 	return nil
 }
 
-// giveBack gives back what lies in this rank's heap, when no peer may still write there.
+// giveBack gives back what lies in this rank's heap. While a peer may still be writing
+// there what was given up, it is kept: the next to have it would find what it has not
+// written.
 func (c *Comm) giveBack(x loan) {
-	c.memory.late.whenOver(c.e, x.b, func() { c.memory.heap.Free(x.off) })
-}
-
-// lateWrites keeps memory into which a peer may still be writing what was given up there:
-// the next to have it would find what it has not written.
-type lateWrites struct {
-	mu   sync.Mutex
-	kept []lateWrite
-}
-
-type lateWrite struct {
-	b       Buffer
-	release func()
-}
-
-// whenOver calls release as soon as no peer writes to b any more, or the next sweep after
-// that does.
-func (l *lateWrites) whenOver(e *engine.Engine, b Buffer, release func()) {
-	if !e.Strays(b) {
-		release()
-		return
+	if !c.memory.free(c.e, x) {
+		c.memory.late.add(x)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.kept = append(l.kept, lateWrite{b, release})
 }
 
-// sweep releases what no peer writes to any more.
-func (l *lateWrites) sweep(e *engine.Engine) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.kept = slices.DeleteFunc(l.kept, func(w lateWrite) bool {
-		over := !e.Strays(w.b)
-		if over {
-			w.release()
-		}
-		return over
-	})
+// free frees x in the heap unless a peer may still write there.
+func (m *hostMemory) free(e *engine.Engine, x loan) bool {
+	over := !e.Strays(x.b)
+	if over {
+		m.heap.Free(x.off)
+	}
+	return over
 }
 
 // returnLoans gives back what is left when c is closed. Unless it was calm, peers may

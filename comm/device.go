@@ -9,15 +9,15 @@ import (
 // Where collectives of device memory go. In a room whose members may have devices,
 // each collective that is long enough begins with a step in which all tell where
 // their buffers are. If all are in the memory of devices that reach each other, it is
-// done there (package node, Devices); if some are, it goes through pinned memory in
-// pieces (see common.go). What is short is staged, each rank's for itself. What is asked,
+// done there (package node, Devices); if some are, it goes through pinned host memory in
+// pieces (see pipe.go). What is short is staged, each rank's for itself. What is asked,
 // and when, follows from what all ranks know. Where NCCL is wanted, it comes first (see
 // library.go).
 
 // deviceLeast is the bytes of a collective from which on its ranks ask each other.
 // Shorter ones are staged: three words of the hosts and three works of a device take
-// longer than two copies. V forms that turn out to be shorter are, too. The number is a
-// guess until a GPU has been measured; it is above what rooms do in one step.
+// longer than two copies. The number is a guess until a GPU has been measured; it is above
+// what rooms do in one step.
 const deviceLeast = 32 << 10
 
 // furnishDevices makes the room of c's ranks on this host able to use their devices.
@@ -71,11 +71,7 @@ func (o *operation) touches(root bool) (from, to Buffer) {
 // long reports whether ranks ask each other before o: it is long, or of a form of which
 // one rank does not know how long it is.
 func (o *operation) long(ranks int) bool {
-	switch o.call.Kind {
-	case engine.Gatherv, engine.Scatterv, engine.Alltoallv:
-		return true
-	}
-	return o.piecewise(ranks)*o.call.Type.Size() >= deviceLeast
+	return o.unlike() || o.piecewise(ranks)*o.call.Type.Size() >= deviceLeast
 }
 
 // suitsDevices reports whether o needs no certain order and no function of the user's.

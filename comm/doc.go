@@ -50,10 +50,10 @@
 // collectives of 32 KiB and more among ranks of one host, or 4 MiB among several hosts,
 // are copied in pieces while others are on their way, which takes 8 MiB for each that
 // goes on at a time; the rest are copied before and after, which takes as much as they
-// are long. Of gatherv, scatterv and alltoallv among several hosts, what counts is how long
-// a rank's own vector is, and they take 4 MiB for each message under way, hardly more than
-// 32 in all. Memory is kept for the next call until the last Comm is closed. Within a host
-// the pieces lie where vectors of Alloc do, and are read and written in place as those are.
+// are long, and so are gatherv, scatterv and alltoallv within a host. Of those among several
+// hosts, what counts is how long a rank's own vector is, and they take 4 MiB for each message
+// under way, hardly more than 32 in all. Memory is kept for the next call until the last Comm
+// is closed.
 //
 // With Config.CUDA "nccl", NVIDIA's library does collectives of 32 KiB and more of which
 // all ranks, on however many hosts, have their Buffers on devices, each on one of its

@@ -56,7 +56,7 @@ func TestPiecesAreCopiedWhileOthersRun(t *testing.T) {
 				t.Fatalf("piece %d was stored in the place of %d", got, i)
 			}
 		}
-		if lent := len(st.free[st.shelf(mem.Host, 100)]); lent != pipeDepth {
+		if lent := len(st.free[classOf(mem.Host, 100)]); lent != pipeDepth {
 			t.Errorf("%d rooms, want %d", lent, pipeDepth)
 		}
 	})
@@ -81,7 +81,7 @@ func TestPiecesThatFailEndTheOthers(t *testing.T) {
 				if err := f.do(&st); !errors.Is(err, broken) {
 					t.Errorf("step %d of piece %d: %v", step, at, err)
 				}
-				if lent := len(st.free[st.shelf(mem.Host, 100)]); lent != pipeDepth {
+				if lent := len(st.free[classOf(mem.Host, 100)]); lent != pipeDepth {
 					t.Errorf("%d rooms came back, want %d", lent, pipeDepth)
 				}
 			})

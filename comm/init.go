@@ -113,7 +113,6 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	if f.memory != nil {
 		p.memory = f.memory()
 	}
-	p.staging.common.of(p)
 	met, err := cfg.meet(ctx, f, p)
 	if err != nil {
 		p.leave(canceled())

@@ -54,8 +54,8 @@ func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
 	return err
 }
 
-// throughRoom runs o in its room, on devices where its buffers are there, and in pieces
-// where only some are.
+// throughRoom runs o in its room: on devices where all its buffers are there, and in pieces
+// of host memory where only some are and all ranks know how long it is.
 func (c *Comm) throughRoom(o *operation) error {
 	if c.library != nil {
 		if done, err := c.byLibrary(way{c.room, c.waits()}, o); done || err != nil {
@@ -67,8 +67,8 @@ func (c *Comm) throughRoom(o *operation) error {
 		return err
 	case reach:
 		return o.run(c.room)
-	case some:
-		return c.pipeInRoom(o)
+	case some && !o.unlike():
+		return c.pipe(c.room, o)
 	}
 	return c.carryOut(c.room, o)
 }

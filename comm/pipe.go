@@ -22,7 +22,7 @@ import (
 // That changes the messages, so all ranks have to do it: they ask each other, if one
 // of them may have devices and the collective is long. Within one host they have asked
 // already (see device.go), and a collective of any length goes so. Of gatherv, scatterv and
-// alltoallv no rank knows how long they are: within a host they tell each other, and
+// alltoallv no rank knows how long they are: within a host they are staged whole, and
 // between hosts each of their messages goes in pieces by itself if it is long, as one
 // between two ranks does, whatever the others have.
 
@@ -66,33 +66,24 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 	case reach:
 		return c.pipeLevels(o)
 	}
-	if l, _ := x.(*levels); l != nil && l.room != nil {
-		return c.pipeInCommon(x, o)
-	}
-	return c.pipe(x, o, &c.staging)
+	return c.pipe(x, o)
 }
 
 // straight reports whether a rank that sends from and receives to leaves it to messages
 // to bring them from devices and to them. Shorter ones are staged: one copy of all
 // blocks costs less than one of each.
 func (o *operation) straight(from, to Buffer) bool {
-	switch o.call.Kind {
-	case engine.Gatherv, engine.Scatterv, engine.Alltoallv:
-		return max(from.Size(), to.Size()) >= pipeLeast && copies(to, from)
-	}
-	return false
+	return o.unlike() && max(from.Size(), to.Size()) >= pipeLeast && copies(to, from)
 }
 
 // piecewise returns the elements of a collective that can go in pieces, of all blocks
-// together, and 0 for any other: for a v form of which one rank may know the lengths alone
-// too, unless it is measured.
+// together, and 0 for any other.
 func (o *operation) piecewise(ranks int) int {
 	switch o.call.Kind {
 	case engine.Bcast, engine.Reduce, engine.Allreduce, engine.Scan, engine.Exscan,
 		engine.ReduceScatter, engine.Allgatherv, engine.Alltoall:
 		return int(o.call.Count)
-	case engine.ReduceScatterBlock, engine.Allgather, engine.Gather, engine.Scatter,
-		engine.Gatherv, engine.Scatterv, engine.Alltoallv:
+	case engine.ReduceScatterBlock, engine.Allgather, engine.Gather, engine.Scatter:
 		return int(o.call.Count) * ranks
 	}
 	return 0
@@ -180,8 +171,8 @@ func (c *Comm) inPart(run func() error) error {
 // within returns room's beginning as long as b, and of its type.
 func within(room, b Buffer) Buffer { return mem.HostBytes(b.Type(), b.Len(), room.HostSlice()) }
 
-// pipe does o by x, in pieces in memory that l lends.
-func (c *Comm) pipe(x collectives, of *operation, l engine.Lender) error {
+// pipe does o by x, in pieces of host memory.
+func (c *Comm) pipe(x collectives, of *operation) error {
 	o := new(operation) // of stays on its caller's stack
 	*o = *of
 	send, recv := o.strips(c.Rank(), c.Size())
@@ -213,7 +204,6 @@ func (c *Comm) pipe(x collectives, of *operation, l engine.Lender) error {
 			on.recv = Buffer{}
 		}
 		on.counts, on.displs = partOf(o.counts, i, each), nil
-		on.sendCounts, on.sendDispls = partOf(o.sendCounts, i, each), nil
 		return c.inPart(func() error { return on.run(x) })
 	}
 	f.store = func(i int, room Buffer) error {
@@ -223,7 +213,7 @@ func (c *Comm) pipe(x collectives, of *operation, l engine.Lender) error {
 		_, out := halves(i, room)
 		return recv.copy(out, i, each, true)
 	}
-	return f.do(l)
+	return f.do(&c.staging)
 }
 
 // partOf returns the lengths of the i-th parts of blocks of counts elements, of which each
@@ -244,8 +234,6 @@ func (o *operation) longest(ranks int) (n, blocks int) {
 		n = slices.Max(o.counts)
 	case engine.Alltoall:
 		n, blocks = n/ranks, 2*ranks
-	case engine.Alltoallv:
-		blocks = 2 * ranks
 	case engine.Bcast, engine.Reduce, engine.Allreduce, engine.Scan, engine.Exscan:
 		blocks = 1
 	}
@@ -268,17 +256,17 @@ type flow struct {
 	load, run, store func(i int, room Buffer) error
 }
 
-func (f *flow) do(l engine.Lender) (err error) {
+func (f *flow) do(st *staging) (err error) {
 	if f.pieces == 1 {
-		return f.alone(l)
+		return f.alone(st)
 	}
 	empty, loaded, finished := make(chan Buffer, pipeDepth), make(chan Buffer, pipeDepth), make(chan Buffer, pipeDepth)
 	for range min(f.pieces, pipeDepth) {
-		room, err := l.Lend(f.space, f.room)
+		room, err := st.Lend(f.space, f.room)
 		if err != nil {
 			return err
 		}
-		defer l.Return(f.space, room)
+		defer st.Return(f.space, room)
 		empty <- room
 	}
 	quit := make(chan struct{})
@@ -325,12 +313,12 @@ func (f *flow) do(l engine.Lender) (err error) {
 }
 
 // alone does a single piece, for which nobody has to be woken.
-func (f *flow) alone(l engine.Lender) error {
-	room, err := l.Lend(f.space, f.room)
+func (f *flow) alone(st *staging) error {
+	room, err := st.Lend(f.space, f.room)
 	if err != nil {
 		return err
 	}
-	defer l.Return(f.space, room)
+	defer st.Return(f.space, room)
 	for _, step := range []func(int, Buffer) error{f.load, f.run, f.store} {
 		if err := step(0, room); err != nil {
 			return err

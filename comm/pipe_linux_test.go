@@ -139,9 +139,6 @@ func TestLongCollectivesOfCUDAMemoryGoBetweenHostsInPieces(t *testing.T) {
 				if n := c.Staged(); n > 12<<20 {
 					return fmt.Errorf("%d bytes of host memory were taken: want eight pieces, the three of a share of an allreduce, and a little", n)
 				}
-				if n := c.Lent(); n != 8*(p-2)/2 {
-					return fmt.Errorf("%d pieces lie where the other ranks of the host see them: want eight where there are some", n)
-				}
 				return comm.Barrier(ctx, c)
 			})...)
 			if err != nil {

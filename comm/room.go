@@ -21,14 +21,16 @@ type hostMemory struct {
 	heap  *node.Heap
 	limit func() seg.Limit
 	shm   *shm.Transport
-	late  lateWrites
+	late  loans // to be freed, but a peer may still write there
 }
 
 // sweep does what has waited for peers to have done with memory of this rank, where they
 // have.
 func (m *hostMemory) sweep(e *engine.Engine) {
 	m.pool.Sweep()
-	m.late.sweep(e)
+	m.late.mu.Lock()
+	defer m.late.mu.Unlock()
+	m.late.all = slices.DeleteFunc(m.late.all, func(x loan) bool { return m.free(e, x) })
 }
 
 // How often a rank looks at a word before it lets others go on: some microseconds,

@@ -18,15 +18,13 @@ import (
 // takes a millisecond, so what comes back is kept until the last communicator is
 // closed: in powers of two, as much as was ever in use at a time.
 type staging struct {
-	mu     sync.Mutex
-	free   map[shelf][]Buffer
-	common commonMemory
+	mu   sync.Mutex
+	free map[sizeClass][]Buffer
 }
 
-type shelf struct {
-	space  mem.Space
-	class  int // log2 of bytes
-	common bool
+type sizeClass struct {
+	space mem.Space
+	log2  int // of bytes
 }
 
 // leastStaged is log2 of the least that is lent, so that small messages share it.
@@ -57,44 +55,43 @@ func (st *staging) stage(b Buffer) (stage, error) {
 
 // Lend implements engine.Lender.
 func (st *staging) Lend(s mem.Space, bytes int) (Buffer, error) {
-	at := st.shelf(s, bytes)
-	if lent, ok := st.take(at); ok {
+	class := classOf(s, bytes)
+	if lent, ok := st.take(class); ok {
 		return lent, nil
 	}
 	alloc := mem.Host.Alloc
 	if p, ok := s.(mem.Pinner); ok {
 		alloc = p.AllocHost
 	}
-	return alloc(mem.U8, 1<<at.class)
+	return alloc(mem.U8, 1<<class.log2)
 }
 
 // Return implements engine.Lender.
-func (st *staging) Return(s mem.Space, lent Buffer) { st.put(st.shelf(s, lent.Size()), lent) }
-
-func (st *staging) shelf(s mem.Space, bytes int) shelf {
-	return shelf{space: s, class: max(leastStaged, bits.Len(uint(max(bytes, 1)-1)))}
-}
-
-// take takes what is kept on a shelf, if there is something.
-func (st *staging) take(at shelf) (Buffer, bool) {
+func (st *staging) Return(s mem.Space, lent Buffer) {
+	class := classOf(s, lent.Size())
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	kept := st.free[at]
+	if st.free == nil {
+		st.free = map[sizeClass][]Buffer{}
+	}
+	st.free[class] = append(st.free[class], lent)
+}
+
+func classOf(s mem.Space, bytes int) sizeClass {
+	return sizeClass{s, max(leastStaged, bits.Len(uint(max(bytes, 1)-1)))}
+}
+
+// take takes what is kept of a class, if there is something.
+func (st *staging) take(class sizeClass) (Buffer, bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	kept := st.free[class]
 	if len(kept) == 0 {
 		return Buffer{}, false
 	}
 	last := len(kept) - 1
-	st.free[at] = kept[:last]
+	st.free[class] = kept[:last]
 	return kept[last], true
-}
-
-func (st *staging) put(at shelf, lent Buffer) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.free == nil {
-		st.free = map[shelf][]Buffer{}
-	}
-	st.free[at] = append(st.free[at], lent)
 }
 
 // staged reports whether a message in b is staged: a short one is copied once.
@@ -140,15 +137,13 @@ func (st *staging) received(s stage, got engine.Status, err error) error {
 
 // release gives all memory back. Devices are called with no lock held: they may block.
 func (st *staging) release() {
-	st.common.release()
 	st.mu.Lock()
 	free := st.free
 	st.free = nil
 	st.mu.Unlock()
-	for at, kept := range free {
-		p, ok := at.space.(mem.Pinner)
-		for _, b := range kept {
-			if ok && !at.common {
+	for class, kept := range free {
+		if p, ok := class.space.(mem.Pinner); ok {
+			for _, b := range kept {
 				p.FreeHost(b) // an error is the device's, which has told it before
 			}
 		}

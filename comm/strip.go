@@ -25,16 +25,12 @@ func (o *operation) strips(rank, ranks int) (send, recv strip) {
 		recv = strip{o.recv, []span{{0, o.recv.Len()}}}
 	}
 	switch o.call.Kind {
-	case engine.Allgather, engine.Gather, engine.Allgatherv, engine.Gatherv, engine.Alltoall, engine.Alltoallv:
+	case engine.Allgather, engine.Gather, engine.Allgatherv, engine.Alltoall:
 		recv.cut(ranks, o.counts, o.displs)
 	}
 	switch o.call.Kind {
 	case engine.Scatter, engine.ReduceScatterBlock, engine.ReduceScatter, engine.Alltoall:
 		send.cut(ranks, o.counts, nil)
-	case engine.Scatterv:
-		send.cut(ranks, o.counts, o.displs)
-	case engine.Alltoallv:
-		send.cut(ranks, o.sendCounts, o.sendDispls)
 	}
 	return send, recv
 }

@@ -29,7 +29,6 @@ type Device struct {
 var (
 	_ mem.Accelerator = (*Device)(nil)
 	_ mem.Pinner      = (*Device)(nil)
-	_ mem.Registrar   = (*Device)(nil)
 	_ mem.Batcher     = (*Device)(nil)
 )
 

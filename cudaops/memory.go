@@ -139,36 +139,18 @@ func (d *Device) AllocHost(t Type, n int) (Buffer, error) {
 
 // FreeHost gives back what AllocHost returned, when the device has done its work.
 func (d *Device) FreeHost(b Buffer) error {
-	return d.onHost("free of pinned host memory", b, func(ctx driver.Context, p unsafe.Pointer) error {
-		return driver.FreeHost(ctx, p)
-	})
-}
-
-// Register pins host memory, so that copies reach it directly and Streams can
-// use it: memory that was mapped, not Go's, and that stays until Unregister.
-func (d *Device) Register(host Buffer) error {
-	return d.onHost("registering host memory", host, func(ctx driver.Context, p unsafe.Pointer) error {
-		return driver.Register(ctx, p, host.Size())
-	})
-}
-
-// Unregister undoes Register, when the device has done its work.
-func (d *Device) Unregister(host Buffer) {
-	d.onHost("unregistering host memory", host, driver.Unregister)
-}
-
-func (d *Device) onHost(what string, host Buffer, f func(driver.Context, unsafe.Pointer) error) error {
-	if host.Len() == 0 {
+	if b.Len() == 0 {
 		return nil
 	}
-	if !host.IsHost() {
-		return d.failed(what, fmt.Errorf("it is in %s", host.Space().Name()))
+	const what = "free of pinned host memory"
+	if !b.IsHost() {
+		return d.failed(what, fmt.Errorf("it is in %s", b.Space().Name()))
 	}
 	ctx, err := d.context()
 	if err == nil {
-		err = f(ctx, pointer(host))
+		err = driver.FreeHost(ctx, pointer(b))
 	}
-	return d.failed(fmt.Sprintf("%s of %d bytes at %#x", what, host.Size(), host.Addr()), err)
+	return d.failed(fmt.Sprintf("%s of %d bytes at %#x", what, b.Size(), b.Addr()), err)
 }
 
 // pointer returns where host memory starts, nil for other memory.

@@ -95,7 +95,7 @@ func (s *Stream) Copy(dst, src Buffer) error {
 			continue
 		}
 		if place, err := driver.Locate(b.Addr()); err != nil || !place.Pinned {
-			return s.d.failed("copy on a stream", fmt.Errorf("host memory at %#x is not pinned: want memory of AllocHost or Register", b.Addr()))
+			return s.d.failed("copy on a stream", fmt.Errorf("host memory at %#x is not pinned: want memory of AllocHost", b.Addr()))
 		}
 	}
 	return s.copy(dst, src, 0)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"unsafe"
 
@@ -171,29 +169,6 @@ func TestStreamsRefuseHostMemoryThatIsNotPinned(t *testing.T) {
 	err := s.Copy(mem.Of(make([]int8, 3)), a)
 	if err == nil || !strings.Contains(err.Error(), "not pinned") {
 		t.Errorf("copy to ordinary memory on a stream: %v", err)
-	}
-}
-
-func TestRegisteredMemoryIsPinned(t *testing.T) {
-	d := device(t)
-	s := newStream(t, d)
-	page, err := syscall.Mmap(-1, 0, os.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
-	must(t, err)
-	defer syscall.Munmap(page)
-	host := mem.Bytes(page)
-	must(t, d.Register(host))
-	if err := d.Register(host); err == nil || !strings.Contains(err.Error(), "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)") {
-		t.Errorf("registering memory twice: %v", err)
-	}
-	a := upload(t, d, []uint8{1, 2, 3})
-	must(t, s.Copy(host.Slice(5, 8), a))
-	must(t, s.Sync())
-	if string(page[4:9]) != "\x00\x01\x02\x03\x00" {
-		t.Errorf("the page holds %v", page[4:9])
-	}
-	d.Unregister(host)
-	if err := s.Copy(host.Slice(5, 8), a); err == nil {
-		t.Error("memory is pinned after Unregister")
 	}
 }
 

@@ -42,11 +42,3 @@ type Batcher interface {
 	// CopyAll copies each of srcs to the dst with its number, as Copy does.
 	CopyAll(dsts, srcs []Buffer) error
 }
-
-// A Registrar is a Space that can pin host memory which it has not allocated, such as
-// processes share, so that its copies reach it directly.
-type Registrar interface {
-	// Register pins whole pages that stay mapped until Unregister. It is slow.
-	Register(host Buffer) error
-	Unregister(host Buffer)
-}

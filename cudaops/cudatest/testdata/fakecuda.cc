@@ -50,7 +50,7 @@ typedef int result;
 enum {
   OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
   INVALID_CONTEXT = 201, NO_BINARY = 209, PEER_UNSUPPORTED = 217, INVALID_PTX = 218, INVALID_HANDLE = 400,
-  NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, PEER_ENABLED = 704, ALREADY_REGISTERED = 712, NOT_REGISTERED = 713,
+  NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, PEER_ENABLED = 704,
   LAUNCH_FAILED = 719, NOT_SUPPORTED = 801,
 };
 
@@ -70,8 +70,6 @@ static const std::map<int, std::pair<const char *, const char *>> errors = {
   {NOT_READY, {"CUDA_ERROR_NOT_READY", "device not ready"}},
   {ILLEGAL_ADDRESS, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}},
   {PEER_ENABLED, {"CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled"}},
-  {ALREADY_REGISTERED, {"CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "part or all of the requested memory range is already mapped"}},
-  {NOT_REGISTERED, {"CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "pointer does not correspond to a registered memory region"}},
   {LAUNCH_FAILED, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
   {NOT_SUPPORTED, {"CUDA_ERROR_NOT_SUPPORTED", "operation not supported"}},
   {803, {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"}},
@@ -147,7 +145,6 @@ struct Block {
   int fd;         // of device memory, -1 for host memory
   bool imported;
   int opened;     // how often, if imported
-  bool registered;
   uint64_t origin; // of imported memory: exporting process and descriptor
 };
 
@@ -460,40 +457,16 @@ API cuMemAllocHost_v2(void **p, size_t n) {
   return OK;
 }
 
-// drop_host forgets host memory that was registered, or was not.
-static result drop_host(void *p, bool registered, result otherwise) {
-  std::unique_lock<std::shared_mutex> lock(memory);
-  auto i = blocks.find((uintptr_t)p);
-  if (i == blocks.end() || i->second.device || i->second.registered != registered) return otherwise;
-  generation++;
-  if (!registered) munmap(p, i->second.size);
-  blocks.erase(i);
-  return OK;
-}
-
 API cuMemFreeHost(void *p) {
   IN_CONTEXT
   settle(current);
-  return drop_host(p, false, INVALID_VALUE);
-}
-
-API cuMemHostRegister_v2(void *p, size_t n, unsigned) {
-  IN_CONTEXT
-  if (!n) return INVALID_VALUE;
-  {
-    std::shared_lock<std::shared_mutex> lock(memory);
-    if (find((uintptr_t)p, 1) || find((uintptr_t)p + n - 1, 1)) return ALREADY_REGISTERED;
-  }
-  Block b = {(uintptr_t)p, n, (char *)p, NULL, -1};
-  b.registered = true;
-  add(b);
+  std::unique_lock<std::shared_mutex> lock(memory);
+  auto i = blocks.find((uintptr_t)p);
+  if (i == blocks.end() || i->second.device) return INVALID_VALUE;
+  generation++;
+  munmap(p, i->second.size);
+  blocks.erase(i);
   return OK;
-}
-
-API cuMemHostUnregister(void *p) {
-  IN_CONTEXT
-  settle(current);
-  return drop_host(p, true, NOT_REGISTERED);
 }
 
 API cuMemGetAddressRange_v2(uintptr_t *base, size_t *n, uintptr_t addr) {

@@ -168,16 +168,6 @@ func FreeHost(c Context, p unsafe.Pointer) error {
 	return failed(C.gompi_free_host(C.uintptr_t(c), (*C.char)(p)))
 }
 
-// Register pins host memory that is not Go's.
-func Register(c Context, p unsafe.Pointer, n int) error {
-	return failed(C.gompi_register(C.uintptr_t(c), (*C.char)(p), C.size_t(n)))
-}
-
-// Unregister undoes Register.
-func Unregister(c Context, p unsafe.Pointer) error {
-	return failed(C.gompi_unregister(C.uintptr_t(c), (*C.char)(p)))
-}
-
 // NewStream returns a stream that does not wait for others.
 func NewStream(c Context) (Stream, error) {
 	v, err := value(C.gompi_stream(C.uintptr_t(c)))

@@ -35,8 +35,6 @@ typedef struct {
 	X(cuMemFree_v2, (uintptr_t addr)) \
 	X(cuMemAllocHost_v2, (void **p, size_t n)) \
 	X(cuMemFreeHost, (void *p)) \
-	X(cuMemHostRegister_v2, (void *p, size_t n, unsigned flags)) \
-	X(cuMemHostUnregister, (void *p)) \
 	X(cuMemGetAddressRange_v2, (uintptr_t *base, size_t *n, uintptr_t addr)) \
 	X(cuMemGetInfo_v2, (size_t *available, size_t *total)) \
 	X(cuMemcpyAsync, (uintptr_t dst, uintptr_t src, size_t n, handle stream)) \
@@ -75,7 +73,6 @@ enum { // of cuda.h
 	PEER_ENABLED = 704,
 	NON_BLOCKING = 1,               // stream: does not wait for stream 0
 	BLOCKING_SYNC = 1, NO_TIMING = 2, // event
-	PORTABLE = 1,                   // registered memory: for all contexts
 	LAZY_PEER_ACCESS = 1,
 	WAIT_VALUE_GEQ = 0,
 	JIT_ERROR_LOG = 5, JIT_ERROR_LOG_SIZE = 6,
@@ -233,18 +230,6 @@ gompi_result gompi_alloc_host(uintptr_t ctx, size_t n, void **p) {
 gompi_result gompi_free_host(uintptr_t ctx, char *p) {
 	ENTER(ctx)
 	TRY(cuMemFreeHost, p);
-	LEAVE
-}
-
-gompi_result gompi_register(uintptr_t ctx, char *p, size_t n) {
-	ENTER(ctx)
-	TRY(cuMemHostRegister_v2, p, n, PORTABLE);
-	LEAVE
-}
-
-gompi_result gompi_unregister(uintptr_t ctx, char *p) {
-	ENTER(ctx)
-	TRY(cuMemHostUnregister, p);
 	LEAVE
 }
 

@@ -42,8 +42,6 @@ gompi_result gompi_alloc(uintptr_t ctx, size_t n, uintptr_t stream);
 gompi_result gompi_free(uintptr_t ctx, uintptr_t addr);
 gompi_result gompi_alloc_host(uintptr_t ctx, size_t n, void **p);
 gompi_result gompi_free_host(uintptr_t ctx, char *p);
-gompi_result gompi_register(uintptr_t ctx, char *p, size_t n);
-gompi_result gompi_unregister(uintptr_t ctx, char *p);
 
 gompi_result gompi_stream(uintptr_t ctx);
 gompi_result gompi_stream_close(uintptr_t ctx, uintptr_t stream);

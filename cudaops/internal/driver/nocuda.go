@@ -28,8 +28,6 @@ func Alloc(Context, int, Stream) (uintptr, error)                   { return 0, 
 func Free(Context, uintptr) error                                   { return errBuild }
 func AllocHost(Context, int) ([]byte, error)                        { return nil, errBuild }
 func FreeHost(Context, unsafe.Pointer) error                        { return errBuild }
-func Register(Context, unsafe.Pointer, int) error                   { return errBuild }
-func Unregister(Context, unsafe.Pointer) error                      { return errBuild }
 func NewStream(Context) (Stream, error)                             { return 0, errBuild }
 func CloseStream(Context, Stream) error                             { return errBuild }
 func SyncStream(Context, Stream, Event) error                       { return errBuild }
