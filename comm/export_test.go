@@ -112,14 +112,6 @@ func (c *Comm) AttendForever(ctx context.Context) error {
 	return errors.Join(err, rd.End())
 }
 
-// PlaceWithin sets how long a stream's collective waits for NCCL to place it, until what it
-// returns is called.
-func PlaceWithin(d time.Duration) (restore func()) {
-	before := placeWithin
-	placeWithin = d
-	return func() { placeWithin = before }
-}
-
 // PartWithin sets how long Close waits for what other ranks have called, until what it
 // returns is called.
 func PartWithin(d time.Duration) (restore func()) {

@@ -6,7 +6,6 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"gompi/comm/internal/engine"
@@ -22,26 +21,25 @@ import (
 //
 // The library knows neither of calls that differ nor of ranks that die. The first are
 // found out before it begins, since telling where buffers are is a part of the numbered
-// call; of the second the rank hears while it waits, and aborts. Of collectives on streams
-// that may be after the library has begun (see library_ahead.go): they are aborted, too.
+// call; of the second the rank hears while it waits, and aborts.
 
-// A library is what a rank has of it for one communicator. Whose turn it is uses it, and
-// who gives it a collective ahead of its turn: mu is for what both use.
+// A library is what a rank has of it for one communicator. The collective whose turn it is
+// uses it.
 type library struct {
 	c       *Comm
 	at      mem.Grouper // the device of group
 	words   []uint64    // where the ranks' devices are, when the group was made
 	useless bool        // there will be none, or it has failed
 
-	mu    sync.Mutex
-	group mem.Group // nil before the first collective, and after a failure
-	idle  []*task
+	group  mem.Group            // nil before the first collective, and after a failure
+	end    mem.Mark             // of the group's queue: behind what it was given last
+	marked bool                 // end is there
+	done   func() (bool, error) // finished, made once
 
 	mine      [1]uint64
 	heard     []uint64
-	out, in   []Buffer    // of exchanges, by rank
-	sent, due []int64     // bytes of these
-	taken     [2][]Buffer // of the device, for what is elsewhere; the last are the longest
+	out, in   []Buffer // of exchanges, by rank
+	sent, due []int64  // bytes of these
 }
 
 // A way does collectives on the host, and waits in the midst of one.
@@ -64,6 +62,7 @@ func (c *Comm) furnishLibrary() {
 	if p := c.Size(); c.wantsLibrary && p > 1 && c.withoutDevices() < 0 {
 		c.library = &library{c: c, heard: make([]uint64, p), out: make([]Buffer, p), in: make([]Buffer, p),
 			sent: make([]int64, p), due: make([]int64, p)}
+		c.library.done = c.library.finished
 	}
 }
 
@@ -98,27 +97,14 @@ func (c *Comm) byLibrary(w way, o *operation) (bool, error) {
 		return false, nil
 	}
 	word, at := l.place(o)
-	if l.mine[0] = word; o.task != nil {
-		l.mine[0] |= begun
-	}
-	if err := w.Allgather(Of(l.mine[:]), Of(l.heard)); err != nil {
+	l.mine[0] = word
+	if err := w.Allgather(Of(l.mine[:]), Of(l.heard)); err != nil || slices.Contains(l.heard, 0) {
 		return false, err
 	}
-	everywhere := !slices.Contains(l.heard, 0)
-	if l.group == nil && everywhere {
+	if l.group == nil {
 		if err := l.meet(w, at); err != nil || l.useless {
 			return false, err
 		}
-	}
-	switch {
-	case o.task != nil:
-		return true, l.await(w, o.task)
-	case everywhere:
-		return true, l.do(w, o)
-	case !slices.ContainsFunc(l.heard, func(word uint64) bool { return word&begun != 0 }):
-		return false, nil
-	case word == 0:
-		return true, l.aboard(w, o)
 	}
 	return true, l.do(w, o)
 }
@@ -165,14 +151,11 @@ func (l *library) place(o *operation) (word uint64, at mem.Grouper) {
 	return word, at
 }
 
-// begun is what a rank adds to its word if it has given the library o already.
-const begun = 2
-
 // digest names a device among all hosts'.
 func (l *library) digest(at mem.Grouper) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, l.c.boot.Info().Node, at.Identity())
-	return h.Sum64()&^begun | 1
+	return h.Sum64() | 1
 }
 
 // overwrites reports whether o receives where it still has to send, which the library
@@ -220,10 +203,11 @@ func (l *library) meet(w way, at mem.Grouper) error {
 	if err != nil {
 		return l.fail(err)
 	}
-	l.mu.Lock()
 	l.group = group
-	l.mu.Unlock()
-	if err := w.Attend(l.placed); err != nil {
+	if err = w.Attend(group.Placed); err == nil {
+		l.end, err = group.Queue().NewMark()
+	}
+	if err != nil {
 		return l.fail(err)
 	}
 	return nil
@@ -288,25 +272,11 @@ func (c *Comm) closeLibrary(broken error, over func()) {
 		default:
 			l.group.Close()
 		}
-		l.release()
+		if l.end != nil {
+			l.end.Close()
+		}
 		if late.Stop() {
 			over()
 		}
 	}()
-}
-
-// release gives back what the library has of the device.
-func (l *library) release() {
-	l.mu.Lock()
-	idle := l.idle
-	l.idle = nil
-	l.mu.Unlock()
-	for _, t := range idle {
-		t.end.Close()
-	}
-	for _, bs := range l.taken {
-		for _, b := range bs {
-			l.at.Free(b)
-		}
-	}
 }

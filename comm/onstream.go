@@ -10,12 +10,10 @@ import (
 // Collectives and messages in the order of a stream. They are called like the
 // nonblocking ones, whose order among the ranks' calls they keep, and return at once;
 // the operation begins when the work that q has at that time is done, and what is put
-// on q later begins when it has ended. So a program can put all of a step on its
-// streams without ever waiting. Buffers need not be of q's device. The most used have
-// a method; StartOn of a Persistent is that of every other.
-//
-// Where NCCL does collectives, it is mostly given them at once, and q waits for it without
-// the host (docs/nccl.md); else q stops until the host has done the operation.
+// on q later begins when it has ended: q stops for the host, which does the operation, or
+// has NCCL do it. So a program can put all of a step on its streams without ever waiting.
+// Buffers need not be of q's device. The most used have a method; StartOn of a Persistent
+// is that of every other.
 //
 // A collective that fails lets q go on too, with buffers that hold anything: the
 // Request tells. Until it is done nobody in the process must free memory of the
@@ -142,16 +140,9 @@ func (c *Comm) recvBehind(hold mem.Hold, h, m engine.Handle, s stage) {
 	c.e.Complete(h, st, err)
 }
 
-// placeOn gives o its place behind the work that q has, if q is not nil: the devices'
-// library is given it at once, if none is to be given another before, or q stops.
-func (c *Comm) placeOn(q Queue, o *operation) (at place) {
-	if q == nil {
-		return at
-	}
-	if c.library != nil && c.turns.allBegun() {
-		at.task = c.ahead(q, o)
-	}
-	if at.begun = at.task != nil && (at.task.placed || at.task.err != nil); !at.begun {
+// stop stops q, if that is not nil, behind the work that it has.
+func stop(q Queue) (at streamPosition) {
+	if q != nil {
 		at.hold, at.err = q.Hold()
 	}
 	return at
@@ -160,31 +151,22 @@ func (c *Comm) placeOn(q Queue, o *operation) (at place) {
 // perform runs the collective whose turn it is, between the works of its stream.
 func (t *turn) perform(c *Comm) error {
 	defer c.unwind(&t.o)
-	t.o.task = t.task
-	err := t.reached()
+	err := t.at.reached()
 	if err == nil {
 		err = c.perform(context.Background(), &t.o, true)
 	} else { // it is this rank's alone: the others wait in vain
 		c.ch.Break("failed before " + t.o.call.String() + ": " + err.Error())
 	}
-	if t.task != nil {
-		c.library.leave(t.task, err)
-	}
-	if t.hold != nil {
-		t.hold.Release()
+	if t.at.hold != nil {
+		t.at.hold.Release()
 	}
 	return err
 }
 
-// reached waits until the work before t is done.
-func (t *turn) reached() error {
-	switch {
-	case t.err != nil:
-		return t.err
-	case t.hold != nil:
-		return t.hold.Reached()
-	case t.begun:
-		return t.task.before.Wait()
+// reached waits until the work before it is done.
+func (at streamPosition) reached() error {
+	if at.err != nil || at.hold == nil {
+		return at.err
 	}
-	return nil
+	return at.hold.Reached()
 }

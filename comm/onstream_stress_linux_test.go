@@ -17,7 +17,7 @@ import (
 
 // Collectives of several communicators, and messages, are in the order of several
 // streams, which dawdle as ranks do, wherever chance has it: each stops for its own alone.
-// So it is where NCCL does the collectives, ahead of their turn or not.
+// So it is where NCCL does the collectives.
 func TestStressCollectivesAndMessagesOnStreams(t *testing.T) {
 	cudatest.NeedFake(t)
 	devices := leakyDevices(t)

@@ -20,7 +20,6 @@ type operation struct {
 	op                     coll.Op
 	counts, displs         []int // of the vector that has one block per rank
 	sendCounts, sendDispls []int // of alltoallv's second such vector
-	task                   *task // that the devices' library was given ahead, or nil
 }
 
 // is says what o does with count elements like b's.

@@ -93,7 +93,7 @@ func (c *Comm) collectiveBehind(o *operation, q Queue) Request {
 	if err := c.check(o); err != nil {
 		r.h = c.failed(err)
 	} else {
-		r.h = c.turns.enqueue(c, o, c.placeOn(q, o))
+		r.h = c.turns.enqueue(c, o, stop(q))
 	}
 	return r
 }

@@ -24,7 +24,6 @@ type turns struct {
 	mu       sync.Mutex // guards what follows, which counts while state is contended
 	blocking bool       // a goroutine is inside a blocking collective
 	running  bool       // somebody runs one now
-	whole    int        // turns that run or wait, but those begun
 	queue    []turn
 	work     func() // drain, made once
 	last     func() // to be called when nothing is left to do
@@ -36,15 +35,14 @@ type turn struct {
 	h        engine.Handle
 	o        operation
 	blocking bool // its caller runs it
-	place
+	at       streamPosition
 }
 
-// A place is that of a turn in the order of a stream, if it has one.
-type place struct {
-	task  *task    // that the devices' library was given ahead, or nil
-	begun bool     // the library will do that, or has failed, and the stream goes on
-	hold  mem.Hold // else it stops here
-	err   error    // why it does not
+// A streamPosition is where a stream stops for a turn; zero if the turn is in the order
+// of none.
+type streamPosition struct {
+	hold mem.Hold
+	err  error // why it does not stop
 }
 
 // The states of turns. Nearly always one goroutine makes one blocking call after the
@@ -128,7 +126,7 @@ func (t *turns) runContended(ctx context.Context, c *Comm, o *operation) error {
 	t.blocking = true
 	var turn engine.Handle
 	if t.running {
-		turn = t.push(c, o, place{}, true)
+		turn = t.push(c, o, streamPosition{}, true)
 	}
 	t.running = true
 	t.mu.Unlock()
@@ -150,15 +148,8 @@ func (t *turns) wait(ctx context.Context, c *Comm, turn engine.Handle, o *operat
 	return err
 }
 
-// allBegun reports whether nothing runs, or waits for its turn, but what is begun.
-func (t *turns) allBegun() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.state.Load() != direct && !t.blocking && t.whole == 0
-}
-
 // enqueue queues o for a nonblocking call.
-func (t *turns) enqueue(c *Comm, o *operation, at place) engine.Handle {
+func (t *turns) enqueue(c *Comm, o *operation, at streamPosition) engine.Handle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.contend()
@@ -169,12 +160,9 @@ func (t *turns) enqueue(c *Comm, o *operation, at place) engine.Handle {
 	return h
 }
 
-func (t *turns) push(c *Comm, o *operation, at place, blocking bool) engine.Handle {
+func (t *turns) push(c *Comm, o *operation, at streamPosition, blocking bool) engine.Handle {
 	h := c.e.Expect(engine.Handle{})
 	t.queue = append(t.queue, turn{h, *o, blocking, at})
-	if !at.begun {
-		t.whole++
-	}
 	return h
 }
 
@@ -200,9 +188,6 @@ func (t *turns) drain(c *Comm) {
 			t.mu.Unlock()
 			err = now.perform(c)
 			t.mu.Lock()
-		}
-		if !now.begun {
-			t.whole--
 		}
 		c.e.Complete(now.h, engine.Status{}, err)
 		if now.blocking {

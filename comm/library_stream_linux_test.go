@@ -7,14 +7,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"gompi/comm"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 )
 
-// Collectives that NCCL is given on streams, ahead of their turn.
+// Collectives by NCCL in the order of streams, which stop for them.
 
 // streamsOnNCCL runs fn on ranks that have a stream each, and a communicator for which
 // NCCL has met.
@@ -34,73 +33,40 @@ func streamsOnNCCL(t *testing.T, hostOf []int32, cfg comm.Config, fn func(ctx co
 	})
 }
 
-// patiently has NCCL place everything in the call that gives it.
-func patiently(t *testing.T) { t.Cleanup(comm.PlaceWithin(time.Minute)) }
-
-// onceMoreThan makes the next way to stop a CUDA stream after so many an error.
-func onceMoreThan(t *testing.T, stops int, reason string) {
-	t.Setenv("FAKECUDA_FAIL", fmt.Sprintf("cuStreamWaitValue32_v2:%d=801 %s", stops+1, reason))
-}
-
-// NCCL does its collectives between a stream's other works: nothing stops the stream but
-// this test, once in each round, and nothing goes through the host.
-func TestNCCLWorksInTheOrderOfStreamsThatNeverStop(t *testing.T) {
-	patiently(t)
+// NCCL does its collectives between a stream's other works, and nothing goes through the
+// host.
+func TestNCCLWorksInTheOrderOfStreams(t *testing.T) {
 	t.Setenv("FAKECUDA_DELAY", "300")
 	for name, f := range streamForms(3) {
-		const rounds = 2
-		onceMoreThan(t, rounds, name)
-		if err := streamsOnNCCL(t, []int32{0, 1, 1}, byNCCL, inRounds(f, rounds)); err != nil {
+		err := streamsOnNCCL(t, []int32{0, 1, 1}, byNCCL, func(ctx context.Context, s *streamer) error {
+			err := errors.Join(s.inOrder(ctx, f, 20_000), s.inOrder(ctx, f, 20_000))
+			if n := s.c.Staged(); n > 0 {
+				err = errors.Join(err, fmt.Errorf("%d bytes went through the host", n))
+			}
+			return err
+		})
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// inRounds does f in the order of streams, and looks whether something went through the
-// host.
-func inRounds(f streamForm, rounds int) func(ctx context.Context, s *streamer) error {
-	return func(ctx context.Context, s *streamer) (err error) {
-		for range rounds {
-			err = errors.Join(err, s.inOrder(ctx, f, 20_000))
-		}
-		if n := s.c.Staged(); n > 0 {
-			err = errors.Join(err, fmt.Errorf("%d bytes went through the host", n))
-		}
-		return err
-	}
-}
-
-// What NCCL does not place in time stops its stream instead.
-func TestAStreamStopsForWhatNCCLDoesNotPlace(t *testing.T) {
-	t.Cleanup(comm.PlaceWithin(-1))
+// Where a rank's buffers are elsewhere, what is on streams goes the usual way, in their order.
+func TestStreamsOnNCCLGoTheUsualWayWhereARankHasNoDeviceMemory(t *testing.T) {
+	const elsewhere = 1
 	for name, f := range streamForms(3) {
-		if err := streamsOnNCCL(t, []int32{0, 1, 1}, byNCCL, inRounds(f, 2)); err != nil {
+		err := streamsOnNCCL(t, []int32{0, 1, 1}, byNCCL, func(ctx context.Context, s *streamer) error {
+			s.host = s.c.Rank() == elsewhere
+			return errors.Join(s.inOrder(ctx, f, 20_000), s.inOrder(ctx, f, 30_000))
+		})
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// A rank whose buffers are elsewhere takes part in what others have given NCCL already.
-func TestARankWithoutDeviceMemoryJoinsNCCLOnStreams(t *testing.T) {
-	patiently(t)
-	for name, f := range streamForms(3) {
-		for elsewhere := range 3 {
-			if testing.Short() && elsewhere != 1 {
-				continue
-			}
-			err := streamsOnNCCL(t, []int32{0, 1, 1}, byNCCL, func(ctx context.Context, s *streamer) error {
-				s.host = s.c.Rank() == elsewhere
-				return errors.Join(s.inOrder(ctx, f, 20_000), s.inOrder(ctx, f, 30_000))
-			})
-			if err != nil {
-				t.Errorf("%s, rank %d: %v", name, elsewhere, err)
-			}
-		}
-	}
-}
-
-// All kinds of calls on one communicator keep their order, whether their streams stop or
-// not: each doubles what the one before has left, on all ranks.
+// All kinds of calls on one communicator keep their order: each doubles what the one before
+// has left, on all ranks.
 func TestCallsOnStreamsKeepTheirOrderAmongAllOthers(t *testing.T) {
 	const n, calls = 10_000, 12
 	for _, hostOf := range [][]int32{{0, 0}, {0, 1}} {
@@ -138,7 +104,6 @@ func TestCallsOnStreamsKeepTheirOrderAmongAllOthers(t *testing.T) {
 
 // A rank that dies ends what others have given NCCL, on streams that go on.
 func TestStreamsGoOnWhenARankDiesInNCCL(t *testing.T) {
-	patiently(t)
 	const victim = 1
 	for _, hostOf := range [][]int32{{0, 0, 0}, {0, 1, 1}} {
 		all := hanging(t, 2, len(hostOf))
@@ -171,7 +136,6 @@ func TestStreamsGoOnWhenARankDiesInNCCL(t *testing.T) {
 // What NCCL answers, at once or later, is told by the Requests of all ranks, and their
 // streams go on.
 func TestErrorsOfNCCLOnStreamsAreToldByRequests(t *testing.T) {
-	patiently(t)
 	for says, set := range map[string][2]string{
 		"allreduce: ncclCommGetAsyncError: ncclRemoteError (6): remote process exited": {"FAKENCCL_ASYNC", "2=6"},
 		"allreduce: ncclAllReduce: ncclInternalError (3): internal error":              {"FAKECUDA_FAIL", "ncclAllReduce:4=3"},
@@ -192,10 +156,8 @@ func TestErrorsOfNCCLOnStreamsAreToldByRequests(t *testing.T) {
 	}
 }
 
-// Ranks that disagree have given NCCL what it cannot do: all get both calls, and their
-// streams go on.
+// Ranks that disagree all get both calls, and their streams go on.
 func TestMismatchOnStreamsWithNCCLIsToldToAllRanks(t *testing.T) {
-	patiently(t)
 	const where = 1
 	for _, hostOf := range [][]int32{{0, 0, 0}, {0, 1, 1}} {
 		streamsOnNCCL(t, hostOf, quietNCCL, func(ctx context.Context, s *streamer) error {

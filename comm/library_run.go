@@ -1,47 +1,25 @@
 package comm
 
-import (
-	"gompi/comm/internal/engine"
-	"gompi/internal/mem"
-)
+import "gompi/comm/internal/engine"
 
 // What the devices' library is given to do, and how its end is waited for.
 
-// A task is a collective that the library was given.
-type task struct {
-	l      *library
-	before mem.Mark             // of the stream in whose order it is, if it was given ahead of its turn
-	end    mem.Mark             // of the group's queue: behind it
-	placed bool                 // it is there, and end behind it
-	err    error                // of giving it ahead, which its turn tells
-	done   func() (bool, error) // asks whether it is
-}
-
 // do does o by the group.
-func (l *library) do(w way, o *operation) error {
+func (l *library) do(w way, o *operation) (err error) {
 	if o.unlike() {
-		if err := l.agree(w, o); err != nil {
-			return l.fail(err)
-		}
+		err = l.agree(w, o)
 	}
-	t, err := l.begin(o)
+	if err == nil {
+		l.marked = false
+		err = l.give(o)
+	}
+	if err == nil {
+		err = w.Attend(l.done)
+	}
 	if err != nil {
 		return l.fail(err)
 	}
-	err = l.await(w, t)
-	l.end(t)
-	return err
-}
-
-// begin gives o to the group.
-func (l *library) begin(o *operation) (*task, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t, err := l.task()
-	if err == nil {
-		err = l.give(o)
-	}
-	return t, err
+	return nil
 }
 
 // give gives o to the group.
@@ -65,77 +43,27 @@ func (l *library) give(o *operation) error {
 	return g.Exchange(l.out, l.in)
 }
 
-// task returns a task to be given, for end to take back. l.mu is held, as for the group.
-func (l *library) task() (*task, error) {
-	if n := len(l.idle); n > 0 {
-		t := l.idle[n-1]
-		l.idle = l.idle[:n-1]
-		return t, nil
-	}
-	end, err := l.group.Queue().NewMark()
-	if err != nil {
-		return nil, err
-	}
-	t := &task{l: l, end: end}
-	t.done = t.finished
-	return t, nil
-}
-
-func (l *library) end(t *task) {
-	t.placed, t.before, t.err = false, nil, nil
-	l.mu.Lock()
-	l.idle = append(l.idle, t)
-	l.mu.Unlock()
-}
-
-// await waits until the library has done t.
-func (l *library) await(w way, t *task) error {
-	if err := w.Attend(t.done); err != nil {
-		return l.fail(err)
-	}
-	return nil
-}
-
-// finished reports whether the library has done t. If it has, errors are of what comes
-// later: what fails does not end before it is aborted.
-func (t *task) finished() (bool, error) {
-	t.l.mu.Lock()
-	defer t.l.mu.Unlock()
-	if t.err != nil {
-		return false, t.err
-	}
-	if t.placed {
-		if done, err := t.end.Done(); done || err != nil {
+// finished reports whether the library has done what it was given last. If it has, errors
+// are of what comes later: what fails does not end before it is aborted.
+func (l *library) finished() (bool, error) {
+	if l.marked {
+		if done, err := l.end.Done(); done || err != nil {
 			return done, err
 		}
 	}
-	return false, t.place()
-}
-
-// place marks the end of t when it is on the queue. Later it asks for errors alone.
-func (t *task) place() error {
-	placed, err := t.l.group.Placed()
-	if err == nil && placed && !t.placed {
-		err = t.end.Set()
-		t.placed = err == nil
+	placed, err := l.group.Placed()
+	if err == nil && placed && !l.marked {
+		err = l.end.Set()
+		l.marked = err == nil
 	}
-	return err
-}
-
-// placed reports whether the group has done what it was told last.
-func (l *library) placed() (bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.group.Placed()
+	return false, err
 }
 
 // fail ends the group because of err: when it returns, the device does nothing with
 // anybody's buffers any more.
 func (l *library) fail(err error) error {
-	l.mu.Lock()
 	group := l.group
 	l.group, l.useless = nil, true
-	l.mu.Unlock()
 	if group != nil {
 		if late := group.Abort(); late != nil {
 			l.c.log.Warn("NCCL has not ended", "comm", l.c.name, "err", late)
