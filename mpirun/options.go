@@ -15,7 +15,6 @@ import (
 	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
-	"gompi/mpirun/internal/remote"
 )
 
 // options is a command line, read.
@@ -134,7 +133,7 @@ func (o *options) parseAppFile(set *cli.Set, rest []string) ([]string, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		words, err := remote.SplitCommand(line)
+		words, err := cli.SplitCommand(line)
 		if err != nil {
 			return nil, fmt.Errorf("-app: %s:%d: %w", o.appFile, n, err)
 		}

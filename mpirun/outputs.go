@@ -9,7 +9,7 @@ import (
 
 	"gompi/internal/cli"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/output"
+	"gompi/mpirun/internal/pattern"
 )
 
 // outputs says where what ranks write goes, and how it looks.
@@ -36,9 +36,9 @@ func (o *options) outputFlags(set *cli.Set) func() error {
 	set.StringVar(&u.outfile, "outfile-pattern", "", "")
 	set.StringVar(&u.errfile, "errfile-pattern", "", "")
 	return func() error {
-		for flag, pattern := range map[string]string{"prepend-pattern": u.prefix, "outfile-pattern": u.outfile, "errfile-pattern": u.errfile} {
-			if err := output.CheckPattern(pattern); err != nil {
-				return fmt.Errorf("-%s %q: %w", flag, pattern, err)
+		for flag, p := range map[string]string{"prepend-pattern": u.prefix, "outfile-pattern": u.outfile, "errfile-pattern": u.errfile} {
+			if err := pattern.Check(p); err != nil {
+				return fmt.Errorf("-%s %q: %w", flag, p, err)
 			}
 		}
 		if u.outputDir != "" && u.outfile+u.errfile != "" {
@@ -76,7 +76,7 @@ func (u *outputs) setDir() error {
 // the ranks. It makes the folder of the ranks' files.
 func (j *job) setFiles() error {
 	for _, r := range j.plan.Ranks {
-		j.out.Ranks = append(j.out.Ranks, output.Who{Rank: r.Rank, Host: j.plan.Hosts[r.Node].Name, Node: r.Node})
+		j.out.Ranks = append(j.out.Ranks, pattern.Rank{Rank: r.Rank, Host: j.plan.Hosts[r.Node].Name, Node: r.Node})
 	}
 	j.out.Files.Patterns = map[ctl.Stream]string{ctl.Stdout: j.outfile, ctl.Stderr: j.errfile}
 	if j.outputDir == "" || j.doNotLaunch {

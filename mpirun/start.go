@@ -61,7 +61,7 @@ func (r *reach) starter(a *allocation.Allocation) (remote.Starter, error) {
 	if rsh == "" {
 		rsh = "ssh"
 	}
-	command, err := remote.SplitCommand(rsh)
+	command, err := cli.SplitCommand(rsh)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/pattern"
 )
 
 // Files says which files get what ranks write. The zero Files is none.
@@ -26,8 +27,8 @@ func (o *Writer) path(from source) string {
 		return path
 	}
 	path := ""
-	if pattern := o.Files.Patterns[from.stream]; pattern != "" {
-		path = expand(pattern, o.who(from.rank), o.now())
+	if p := o.Files.Patterns[from.stream]; p != "" {
+		path = pattern.Expand(p, o.rank(from.rank), o.now())
 	} else if o.Files.Dir != "" {
 		digits := len(strconv.Itoa(max(0, len(o.Ranks)-1)))
 		path = filepath.Join(o.Files.Dir, fmt.Sprintf("rank-%0*d.%v", digits, from.rank, from.stream))
@@ -36,11 +37,11 @@ func (o *Writer) path(from source) string {
 	return path
 }
 
-func (o *Writer) who(rank int) Who {
+func (o *Writer) rank(rank int) pattern.Rank {
 	if rank < len(o.Ranks) {
 		return o.Ranks[rank]
 	}
-	return Who{Rank: rank}
+	return pattern.Rank{Rank: rank}
 }
 
 // file returns the sink of a file. Several sources may share it.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/pattern"
 )
 
 // A Writer writes what ranks wrote, in goroutines of its own, so that a terminal,
@@ -20,12 +21,12 @@ import (
 // of ranks are never mixed. Its fields are for before the first Write. One goroutine
 // calls its methods; any may call Say and Print.
 type Writer struct {
-	Tag    bool        // begin each line with its rank and stream
-	Stamp  bool        // begin each line with the time
-	Prefix string      // begin each line with this pattern
-	Ranks  []Who       // what patterns tell, by rank
-	Files  Files       // for what ranks write
-	Fail   func(error) // told once of each screen and file that cannot be written
+	Tag    bool           // begin each line with its rank and stream
+	Stamp  bool           // begin each line with the time
+	Prefix string         // begin each line with this pattern
+	Ranks  []pattern.Rank // what patterns tell, by rank
+	Files  Files          // for what ranks write
+	Fail   func(error)    // told once of each screen and file that cannot be written
 
 	now func() time.Time
 
@@ -172,7 +173,7 @@ func (o *Writer) tagLines(b []byte, from source, data []byte, goesOn bool) []byt
 				b = o.now().AppendFormat(b, "2006-01-02T15:04:05.000 ")
 			}
 			if o.Prefix != "" {
-				b = append(b, expand(o.Prefix, o.who(from.rank), o.now())...)
+				b = append(b, pattern.Expand(o.Prefix, o.rank(from.rank), o.now())...)
 			}
 			if o.Tag {
 				b = fmt.Appendf(b, "[%d]<%v>:", from.rank, from.stream)

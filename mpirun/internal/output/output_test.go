@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/pattern"
 )
 
 // A said is what a rank writes, or gompirun itself if the rank is -1.
@@ -110,7 +111,7 @@ func TestTimestampStandsBeforeTheTag(t *testing.T) {
 
 func TestFilesHoldWhatRanksWroteAsItIs(t *testing.T) {
 	dir := t.TempDir()
-	write(t, false, func(o *Writer) { o.Tag, o.Files.Dir, o.Ranks = true, dir, make([]Who, 11) },
+	write(t, false, func(o *Writer) { o.Tag, o.Files.Dir, o.Ranks = true, dir, make([]pattern.Rank, 11) },
 		[]said{{7, ctl.Stdout, "a"}, {8, ctl.Stdout, "b\n"}, {7, ctl.Stdout, "c\n"}, {7, ctl.Stderr, "d"}})
 	for name, want := range map[string]string{"rank-07.stdout": "ac\n", "rank-08.stdout": "b\n", "rank-07.stderr": "d"} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
@@ -209,7 +210,7 @@ func TestFilesThatNobodyReadsAreGivenUp(t *testing.T) {
 	}
 	defer screen.Close()
 	o := New(screen, screen)
-	o.Files.Dir, o.Ranks = dir, make([]Who, 3)
+	o.Files.Dir, o.Ranks = dir, make([]pattern.Rank, 3)
 	line := bytes.Repeat([]byte("x"), 1<<18)
 	credit := 0
 	back := make(chan int, 3)
@@ -296,7 +297,7 @@ func TestPatternsNameFilesAndBeginLines(t *testing.T) {
 	set := func(o *Writer) {
 		o.Prefix = "%r of %h, %p %g %t%%: "
 		o.now = func() time.Time { return time.Unix(12, 0) }
-		o.Ranks = []Who{{0, "a", 0}, {1, "b", 1}, {2, "b", 1}}
+		o.Ranks = []pattern.Rank{{Rank: 0, Host: "a"}, {Rank: 1, Host: "b", Node: 1}, {Rank: 2, Host: "b", Node: 1}}
 		o.Files.Patterns = map[ctl.Stream]string{ctl.Stderr: filepath.Join(dir, "%h.%t")}
 	}
 	out, errs := write(t, false, set, []said{
@@ -316,13 +317,5 @@ func TestFilesCanBeAllThatIsWritten(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(dir, "rank-0.stdout"))
 	if out != "" || errs != "" || err != nil || string(got) != "x\n" {
 		t.Errorf("stdout %q, stderr %q, the file %q, %v; want the file alone", out, errs, got, err)
-	}
-}
-
-func TestPatternsAreChecked(t *testing.T) {
-	for pattern, ok := range map[string]bool{"": true, "a%r": true, "%%%h%p%g%t": true, "%": false, "%d": false, "a%": false} {
-		if err := CheckPattern(pattern); (err == nil) != ok {
-			t.Errorf("%q: %v", pattern, err)
-		}
 	}
 }

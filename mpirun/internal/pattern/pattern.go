@@ -1,4 +1,6 @@
-package output
+// Package pattern reads the words of hydra's patterns, as %r and %h, in what lines of
+// output begin with and in the names of files.
+package pattern
 
 import (
 	"errors"
@@ -7,15 +9,15 @@ import (
 	"time"
 )
 
-// A Who is what patterns tell of a rank.
-type Who struct {
+// A Rank is what patterns tell of a rank.
+type Rank struct {
 	Rank int
 	Host string
 	Node int // number of the host in the job
 }
 
-// CheckPattern says what is wrong with a pattern, if anything is.
-func CheckPattern(pattern string) error {
+// Check says what is wrong with a pattern, if anything is.
+func Check(pattern string) error {
 	for i := 0; i < len(pattern); i++ {
 		if pattern[i] != '%' {
 			continue
@@ -27,9 +29,9 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// expand returns a pattern with the facts of a rank and a time in place of hydra's
+// Expand returns a pattern with the facts of a rank and a time in place of hydra's
 // words. Each job is the only one of its gompirun: %g is 0.
-func expand(pattern string, who Who, now time.Time) string {
-	return strings.NewReplacer("%%", "%", "%r", strconv.Itoa(who.Rank), "%h", who.Host, "%p", strconv.Itoa(who.Node),
+func Expand(pattern string, r Rank, now time.Time) string {
+	return strings.NewReplacer("%%", "%", "%r", strconv.Itoa(r.Rank), "%h", r.Host, "%p", strconv.Itoa(r.Node),
 		"%g", "0", "%t", strconv.FormatInt(now.Unix(), 10)).Replace(pattern)
 }

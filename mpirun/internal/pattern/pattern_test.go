@@ -1,0 +1,11 @@
+package pattern
+
+import "testing"
+
+func TestPatternsAreChecked(t *testing.T) {
+	for pattern, ok := range map[string]bool{"": true, "a%r": true, "%%%h%p%g%t": true, "%": false, "%d": false, "a%": false} {
+		if err := Check(pattern); (err == nil) != ok {
+			t.Errorf("%q: %v", pattern, err)
+		}
+	}
+}
