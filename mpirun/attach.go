@@ -8,13 +8,12 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"gompi/internal/accept"
-	"gompi/internal/cli"
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
 )
@@ -29,32 +28,6 @@ const attachTime = 10 * time.Second
 
 // askers is how many may be asking at once.
 const askers = 64
-
-// attach is what the flags say of a debugger to run.
-type attach struct {
-	to       string // a rank, "" for none
-	rank     int
-	job      string
-	debugger string
-}
-
-func (a *attach) flags(set *cli.Set) {
-	set.StringVar(&a.to, "attach", "", "")
-	set.StringVar(&a.job, "job", "", "")
-	set.StringVar(&a.debugger, "debugger", "", "")
-}
-
-// check finds out which rank is meant.
-func (a *attach) check(program []string) error {
-	var err error
-	if a.rank, err = strconv.Atoi(a.to); err != nil || a.rank < 0 {
-		return fmt.Errorf("-attach %q: want a rank", a.to)
-	}
-	if len(program) > 0 {
-		return fmt.Errorf("-attach %s: want no program, but %q is there", a.to, program[0])
-	}
-	return nil
-}
 
 // A whereabouts is where a rank is, and how to get there.
 type whereabouts struct {
@@ -71,7 +44,7 @@ const aboutJob = -1
 // about describes the job for who has to tell it from others.
 func (j *job) about() string {
 	var programs []string
-	for _, p := range j.programs {
+	for _, p := range j.spec.Programs {
 		programs = append(programs, fmt.Sprintf("%.80q", strings.Join(p.Argv, " ")))
 	}
 	return fmt.Sprintf("-np %d %s, for %v", len(j.plan.Ranks), strings.Join(programs, " : "), time.Since(j.begun).Round(time.Second))
@@ -165,40 +138,40 @@ func (j *job) tellWhere(l *link, m *ctl.Doing) {
 	l.asking = nil
 }
 
-// runDebugger becomes the debugger that a.debugger names, or one that is found,
+// runDebugger becomes the debugger that a names, or one that is found,
 // on the rank, wherever it runs.
-func (a *attach) runDebugger() error {
-	w, err := a.find()
+func runDebugger(a cmdline.Attach) error {
+	w, err := findRank(a)
 	if err != nil {
 		return err
 	}
-	argv := remote.Terminal(w.Login, a.script(w.PID))
+	argv := remote.Terminal(w.Login, debuggerScript(a.Debugger, w.PID))
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "gompirun: rank %d is process %d on %s\n", a.rank, w.PID, w.Host)
+	fmt.Fprintf(os.Stderr, "gompirun: rank %d is process %d on %s\n", a.Rank, w.PID, w.Host)
 	return syscall.Exec(path, argv, os.Environ())
 }
 
-// script is what runs the debugger on the rank's host: the user's, or for Go
+// debuggerScript is what runs the debugger on the rank's host: the user's, or for Go
 // programs dlv, if it is there, or gdb.
-func (a *attach) script(pid int) string {
-	if a.debugger != "" {
-		return fmt.Sprintf("exec %s %d", a.debugger, pid)
+func debuggerScript(debugger string, pid int) string {
+	if debugger != "" {
+		return fmt.Sprintf("exec %s %d", debugger, pid)
 	}
 	return fmt.Sprintf(`if grep -qs "Go buildinf:" /proc/%[1]d/exe && command -v dlv >/dev/null; then exec dlv attach %[1]d; fi; if command -v gdb >/dev/null; then exec gdb -p %[1]d; fi; echo "gompirun: neither dlv nor gdb is in PATH; want -debugger CMD" >&2; exit 127`, pid)
 }
 
-// find asks the launcher of the job where the rank is.
-func (a *attach) find() (whereabouts, error) {
-	name, err := a.socket()
+// findRank asks the launcher of the job where the rank is.
+func findRank(a cmdline.Attach) (whereabouts, error) {
+	name, err := jobSocket(a.Job)
 	if err != nil {
 		return whereabouts{}, err
 	}
-	w, err := ask(name, a.rank)
+	w, err := ask(name, a.Rank)
 	if err != nil {
-		return w, fmt.Errorf("gompirun does not say where rank %d is: %w", a.rank, err)
+		return w, fmt.Errorf("gompirun does not say where rank %d is: %w", a.Rank, err)
 	}
 	if w.Err != "" {
 		return w, errors.New(w.Err)
@@ -228,9 +201,9 @@ func ask(name string, rank int) (w whereabouts, err error) {
 	return w, json.NewDecoder(conn).Decode(&w)
 }
 
-// socket returns the name of the socket of the job that is meant: the only one
-// of this user on this machine, or the one that -job names.
-func (a *attach) socket() (string, error) {
+// jobSocket returns the name of the socket of the job that is meant: the only one
+// of this user on this machine, or the one that -job names, wanted.
+func jobSocket(wanted string) (string, error) {
 	f, err := os.Open("/proc/net/unix")
 	if err != nil {
 		return "", err
@@ -244,7 +217,7 @@ func (a *attach) socket() (string, error) {
 		}
 		job, ok := strings.CutPrefix(fields[7], questionPrefix())
 		listens := fields[3] == "00010000"
-		if !ok || !listens || a.job != "" && a.job != job {
+		if !ok || !listens || wanted != "" && wanted != job {
 			continue
 		}
 		w, err := ask(fields[7], aboutJob)
@@ -258,8 +231,8 @@ func (a *attach) socket() (string, error) {
 		return names[0], nil
 	case len(names) > 1:
 		return "", fmt.Errorf("%d jobs of yours run here: want -job with one of%s", len(jobs), strings.Join(lines, ""))
-	case a.job != "":
-		return "", fmt.Errorf("-job %q: no gompirun of yours runs that on this machine", a.job)
+	case wanted != "":
+		return "", fmt.Errorf("-job %q: no gompirun of yours runs that on this machine", wanted)
 	}
 	return "", errors.New("no gompirun of yours runs on this machine: -attach wants to be called where the job was started")
 }

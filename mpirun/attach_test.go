@@ -117,13 +117,12 @@ func TestAttachTellsJobsApartAndIgnoresStrangers(t *testing.T) {
 	if _, err := ask(questionPrefix()+"\x1b[31mevil", 0); !errors.Is(err, errStranger) {
 		t.Errorf("the stranger's socket: %v, want %v", err, errStranger)
 	}
-	find := &attach{rank: 0, job: ""}
-	if name, err := find.socket(); err == nil && name != questionPrefix()+own { // or other tests run jobs beside
+	if name, err := jobSocket(""); err == nil && name != questionPrefix()+own { // or other tests run jobs beside
 		t.Errorf("found %q, want that of %s", name, own)
 	}
 	second := startTalk(t, "-np", "2", "sh", "-c", "echo ready; sleep 1001")
 	second.expect("ready")
-	_, err := find.socket()
+	_, err := jobSocket("")
 	if err == nil || strings.Contains(err.Error(), "evil") {
 		t.Fatalf("%v, want both jobs and no stranger's", err)
 	}
@@ -180,7 +179,7 @@ func TestAttachPassesOverSocketsThatTakeNobody(t *testing.T) {
 	if _, err := ask(name, 0); !errors.Is(err, errUnreachable) {
 		t.Errorf("%v, want %v", err, errUnreachable)
 	}
-	if _, err := (&attach{job: "full"}).socket(); err == nil || !strings.Contains(err.Error(), `no gompirun of yours runs that`) {
+	if _, err := jobSocket("full"); err == nil || !strings.Contains(err.Error(), `no gompirun of yours runs that`) {
 		t.Errorf("%v, want no job", err)
 	}
 }

@@ -70,7 +70,7 @@ func (j *job) end(c *cause) {
 	j.cause = c
 	j.looks = time.Tick(readerLook)
 	j.verbosef("ending the job: %s", c.text)
-	j.broadcast(&ctl.Terminate{Delay: max(j.killDelay, 1), Text: clip(c.text)})
+	j.broadcast(&ctl.Terminate{Delay: max(j.spec.KillDelay, 1), Text: clip(c.text)})
 }
 
 func clip(s string) string { return s[:min(len(s), wire.MaxText)] }
@@ -234,7 +234,7 @@ func (j *job) failToStart(err error) int {
 // timeUp ends the job because its time limit is reached.
 func (j *job) timeUp(when string) {
 	j.hurried = true
-	j.end(&cause{status: statusTimeout, text: fmt.Sprintf("time limit of %v reached%s", j.timeout, when)})
+	j.end(&cause{status: statusTimeout, text: fmt.Sprintf("time limit of %v reached%s", j.spec.Timeout, when)})
 }
 
 // conclude writes what is left of the output, says why the job ended, and returns

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/allocation"
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/slurmbed"
 )
 
@@ -79,12 +80,12 @@ func TestOperatorExample(t *testing.T) {
 	if !found || !closed {
 		t.Fatal("no command: [gompirun, ...]")
 	}
-	o, err := parseOptions(strings.Split(strings.ReplaceAll(line, `"`, ""), ", "), os.LookupEnv, os.Stderr)
+	spec, err := cmdline.Parse(strings.Split(strings.ReplaceAll(line, `"`, ""), ", "), os.LookupEnv, func(line string) { t.Log(line) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.startTimeout != 5*time.Minute || !slices.Equal(o.programs[0].argv, []string{"train", "-epochs", "10"}) {
-		t.Errorf("%+v", o)
+	if spec.Reach.StartTimeout != 5*time.Minute || !slices.Equal(spec.Programs[0].Argv, []string{"train", "-epochs", "10"}) {
+		t.Errorf("%+v", spec)
 	}
 	const mounted = "/etc/mpi/hostfile"
 	operator := map[string]string{"K_MPI_JOB_ROLE": "launcher", "OMPI_MCA_orte_default_hostfile": mounted, "OMPI_MCA_orte_set_default_slots": "2"}
@@ -98,7 +99,7 @@ func TestOperatorExample(t *testing.T) {
 		},
 		IsLocal: func(string) bool { return false },
 	}
-	_, hosts, _, err := planInput(o, machine, func(string) {})
+	_, hosts, _, err := planInput(spec, machine, func(string) {})
 	if err != nil || len(hosts) != 2 || hosts[0].Name != "train-worker-0.train.default.svc" || hosts[1].Slots != 2 {
 		t.Errorf("%+v, %v", hosts, err)
 	}

@@ -31,11 +31,11 @@ func readGPUs(m *ctl.GPUs) (*hostGPUs, error) {
 // wantsGPUs reports whether the plan, or what is said of it, depends on GPUs. To
 // find them takes a moment, and seconds where the driver sleeps.
 func (j *job) wantsGPUs() bool {
-	return j.displayMap || j.reportBindings || j.needsGPUs() || j.perHost.countsGPUs() || j.meeting.countsGPUs()
+	return j.spec.Report.Map || j.spec.Report.Bindings || j.needsGPUs() || j.spec.PerHost.CountsGPUs() || j.meeting.countsGPUs()
 }
 
 // needsGPUs reports whether ranks are to have GPUs, or to be near them.
-func (j *job) needsGPUs() bool { return j.policy.GPUs > 0 || j.policy.BindTo == plan.BindGPU }
+func (j *job) needsGPUs() bool { return j.spec.Policy.GPUs > 0 || j.spec.Policy.BindTo == plan.BindGPU }
 
 // tellGPUs says what keeps a host's GPUs from being known or used: to all if the
 // job cannot do without, else to who wants to know all.

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gompi/internal/cli"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -42,17 +41,12 @@ func (l listener) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (o *options) heartbeatFlags(set *cli.Set) {
-	o.heartbeat = 5 * time.Second
-	set.Var((*cli.Duration)(&o.heartbeat), "heartbeat", "")
-}
-
 // startBeats has serve call beat from now on.
 func (j *job) startBeats() (stop func()) {
-	if j.heartbeat <= 0 {
+	if j.spec.Heartbeat <= 0 {
 		return func() {}
 	}
-	j.heart = time.NewTicker(j.heartbeat)
+	j.heart = time.NewTicker(j.spec.Heartbeat)
 	j.beats = j.heart.C
 	for _, l := range j.links {
 		l.heard.Store(true)
@@ -65,7 +59,7 @@ func (j *job) startBeats() (stop func()) {
 // one, and what has come meanwhile may not have been read. The next comes no sooner for
 // that.
 func (j *job) beat() {
-	j.heart.Reset(j.heartbeat)
+	j.heart.Reset(j.spec.Heartbeat)
 	for _, l := range j.links {
 		if l.drained || l.given {
 			continue
@@ -86,7 +80,7 @@ func (j *job) beat() {
 func (j *job) giveUp(l *link) {
 	l.given = true
 	c := &cause{status: statusFailed, text: fmt.Sprintf("%s: nothing heard for %v: the host or the agent on it is frozen, or the network is cut; %s lost with it",
-		l.host, silence*j.heartbeat, ranksText(l.ranks))}
+		l.host, silence*j.spec.Heartbeat, ranksText(l.ranks))}
 	j.sequel.lost = append(j.sequel.lost, c.text)
 	j.end(c)
 	l.agent.Kill()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/output"
 	"gompi/mpirun/internal/remote"
@@ -90,7 +91,7 @@ func TestFailuresOfTwoHostsAreComparedWithDoubt(t *testing.T) {
 		}
 	}
 	heard := ctl.Exited{Rank: 2, Code: 7, Time: 50e6}
-	j := &job{options: &options{}, out: output.New(os.Stdout, os.Stderr)}
+	j := &job{spec: &cmdline.Spec{}, out: output.New(os.Stdout, os.Stderr)}
 	defer j.out.Close()
 	j.exited(b, &heard)
 	b.offset = 30e6 // a better answer of the clock has come

@@ -3,10 +3,13 @@ package mpirun
 import (
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 
 	"gompi/hostfile"
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/remote"
 )
 
@@ -69,6 +72,54 @@ func TestMasterAddrIsAnAddressThatAllNodesReach(t *testing.T) {
 	} {
 		if got := masterAddr(tt.nodes, 0); got != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestPickTakesTheFirstHostsThatProgramsMayUse(t *testing.T) {
+	hosts := []hostfile.Host{{Name: "a"}, {Name: "b"}, {Name: "c"}, {Name: "d"}}
+	share := func(hosts ...int) (p plan.Program) {
+		for _, h := range hosts {
+			p.Hosts = append(p.Hosts, hostfile.Share{Host: h, Slots: h})
+		}
+		p.Name = "prog"
+		return p
+	}
+	picked, programs, err := pick(cmdline.NodeRange{Least: 2, Most: 2}, hosts, []plan.Program{share(1, 3), share(3)})
+	if err != nil || len(picked) != 2 || picked[0].Name != "b" || picked[1].Name != "d" {
+		t.Fatalf("picked %v, %v; want b and d", picked, err)
+	}
+	if want := []hostfile.Share{{Host: 0, Slots: 1}, {Host: 1, Slots: 3}}; !reflect.DeepEqual(programs[0].Hosts, want) {
+		t.Errorf("the first program has %v, want %v", programs[0].Hosts, want)
+	}
+	if picked, _, err := pick(cmdline.NodeRange{Least: 1, Most: 9}, hosts, []plan.Program{{}}); err != nil || len(picked) != 4 {
+		t.Errorf("picked %v, %v; want all", picked, err)
+	}
+	if _, _, err := pick(cmdline.NodeRange{Least: 3, Most: 3}, hosts, []plan.Program{share(1, 3)}); err == nil {
+		t.Error("3 of 2 hosts were picked")
+	}
+	if _, _, err := pick(cmdline.NodeRange{Least: 1, Most: 1}, hosts, []plan.Program{share(0), share(3)}); err == nil {
+		t.Error("a program without a host was accepted")
+	}
+}
+
+func TestSlotsAreWhatIsCountedOnEachHost(t *testing.T) {
+	for _, tt := range []struct {
+		of   string
+		each int // GPUs of a rank
+		want []int
+	}{
+		{"", 0, []int{7, 7}}, {"cpu", 0, []int{3, 1}}, {"cpu", 2, []int{3, 1}}, {"auto", 0, []int{4, 1}}, {"auto", 2, []int{2, 1}},
+		{"auto", 3, []int{1, 1}}, {"gpu", 0, nil},
+	} {
+		hosts := []plan.Host{{Name: "a", Slots: 7, Cores: [][]int{{0, 1}, {2}}, GPUs: make([]plan.GPU, 4)}, {Name: "b", Slots: 7}}
+		j := &job{spec: &cmdline.Spec{PerHost: cmdline.PerHost{Of: tt.of}, Policy: plan.Policy{GPUs: tt.each}}}
+		if err := j.size(hosts); (err == nil) != (tt.want != nil) {
+			t.Errorf("%s: %v", tt.of, err)
+		} else if err == nil && (hosts[0].Slots != tt.want[0] || hosts[1].Slots != tt.want[1]) {
+			t.Errorf("%s: %d and %d slots, want %v", tt.of, hosts[0].Slots, hosts[1].Slots, tt.want)
+		} else if err != nil && !strings.Contains(err.Error(), "b has no NVIDIA GPU") {
+			t.Errorf("%s: %v, which does not name b", tt.of, err)
 		}
 	}
 }

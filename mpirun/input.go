@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -26,11 +27,11 @@ type input struct {
 
 // newInput returns the input of the rank that stdin names, or of all or none,
 // among those of links. Nothing is read yet.
-func newInput(stdin int, links []*link) *input {
+func newInput(stdin cmdline.Stdin, links []*link) *input {
 	in := &input{owed: map[*link]int{}}
 	for _, l := range links {
 		for _, r := range l.ranks {
-			if r == stdin || stdin == ctl.StdinAll {
+			if stdin.Takes(r) {
 				in.targets = append(in.targets, l)
 				break
 			}
@@ -38,6 +39,17 @@ func newInput(stdin int, links []*link) *input {
 	}
 	in.ended = len(in.targets) == 0
 	return in
+}
+
+// wireStdin says to agents what stdin says.
+func wireStdin(stdin cmdline.Stdin) int {
+	switch {
+	case stdin.All:
+		return ctl.StdinAll
+	case stdin.Rank < 0:
+		return ctl.StdinNone
+	}
+	return stdin.Rank
 }
 
 // start reads f until its end and returns where the data comes, nil if nobody

@@ -1,6 +1,7 @@
 package mpirun
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"gompi/internal/boot"
 	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/allocation"
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/output"
@@ -23,7 +25,7 @@ const window = 1 << 20
 // A job is one run. Everything is decided in the goroutine that called run; the
 // links, the signals and the input bring it events.
 type job struct {
-	*options
+	spec   *cmdline.Spec
 	id     string
 	secret [32]byte
 	begun  time.Time
@@ -62,7 +64,7 @@ type job struct {
 // run runs the job and returns its exit status.
 func (j *job) run(starter remote.Starter) int {
 	defer close(j.done)
-	if j.timeout > 0 {
+	if j.spec.Timeout > 0 {
 		j.timer = time.After(j.timeLeft())
 	}
 	err := j.startAgents(starter)
@@ -80,13 +82,13 @@ func (j *job) run(starter remote.Starter) int {
 	if err = j.size(hosts); err != nil {
 		return j.failToStart(err)
 	}
-	if j.plan, err = plan.Map(hosts, j.programs, j.policy); err != nil {
+	if j.plan, err = plan.Map(hosts, j.programs, j.spec.Policy); err != nil {
 		return j.failToStart(err)
 	}
 	if err := j.prepareOutput(); err != nil {
 		return j.failToStart(err)
 	}
-	if j.doNotLaunch {
+	if j.spec.Report.DoNotLaunch {
 		return j.leaveAtThat()
 	}
 	err = j.awaitOffer()
@@ -106,13 +108,13 @@ func (j *job) prepareOutput() error {
 	if err := j.setFiles(); err != nil {
 		return err
 	}
-	if j.stdin >= len(j.plan.Ranks) {
-		return fmt.Errorf("-stdin %d: want a rank from 0 to %d, all or none", j.stdin, len(j.plan.Ranks)-1)
+	if r := j.spec.Stdin.Rank; r >= len(j.plan.Ranks) {
+		return fmt.Errorf("-stdin %d: want a rank from 0 to %d, all or none", r, len(j.plan.Ranks)-1)
 	}
-	if j.printRankMap {
+	if j.spec.Report.RankMap {
 		j.out.Print(j.plan.RankMap())
 	}
-	if j.displayMap {
+	if j.spec.Report.Map {
 		var b strings.Builder
 		fmt.Fprintf(&b, "hosts: %s\n", j.source.From)
 		j.plan.Display(&b)
@@ -149,7 +151,7 @@ func (j *job) launch() {
 		nodes, names, counts = append(nodes, l), append(names, l.host), append(counts, len(l.ranks))
 	}
 	j.cards = make([][]byte, len(j.plan.Ranks))
-	j.input = newInput(j.stdin, nodes)
+	j.input = newInput(j.spec.Stdin, nodes)
 	if j.stdinData == nil {
 		j.stdinData = j.input.start(os.Stdin)
 	}
@@ -157,13 +159,15 @@ func (j *job) launch() {
 	common := ctl.Launch{
 		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
 		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: workingDir(),
-		Window: window, StallWarning: j.stallWarning, Stacks: j.stallStacks || j.getStacks, Stdin: j.stdin, Bindings: j.reportBindings, Merge: j.merge, Env: j.environment(os.Environ()),
+		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks || j.spec.Stall.GetStacks,
+		Stdin: wireStdin(j.spec.Stdin), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge, Env: j.environment(os.Environ()),
 	}
-	for _, p := range j.programs {
-		common.Programs = append(common.Programs, ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir})
+	for _, p := range j.spec.Programs {
+		common.Programs = append(common.Programs, wireProgram(p))
 	}
 	j.offer.describe(&common)
-	j.master(&common)
+	common.MasterAddr = cmp.Or(j.spec.Master.Addr, common.MasterAddr)
+	common.MasterPort = cmp.Or(j.spec.Master.Port, common.MasterPort)
 	j.tellReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr, MasterPort: common.MasterPort})
 	for node, l := range nodes {
 		m := common
@@ -175,12 +179,17 @@ func (j *job) launch() {
 			m.Ranks = append(m.Ranks, ctl.Rank{Rank: r, Program: p.Prog, CPUs: p.CPUs, GPUs: j.plan.Visible(r)})
 		}
 		if !l.here() { // whose end needs no heartbeat to be noticed
-			m.Heartbeat = j.heartbeat
+			m.Heartbeat = j.spec.Heartbeat
 			l.ping()
 		}
 		l.send(&m)
 	}
 	j.nodes = len(nodes)
+}
+
+// wireProgram says to agents what a part of the command line says.
+func wireProgram(p cmdline.Program) ctl.Program {
+	return ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir}
 }
 
 // serve handles events until every agent has done all it had to do.
@@ -331,27 +340,27 @@ func (j *job) note(l *link, m ctl.Message) {
 }
 
 func (j *job) notef(format string, args ...any) {
-	if !j.quiet {
+	if !j.spec.Quiet {
 		j.out.Say("gompirun: " + fmt.Sprintf(format, args...))
 	}
 }
 
 func (j *job) verbosef(format string, args ...any) {
-	if j.verbose {
+	if j.spec.Verbose {
 		j.out.Say("gompirun: " + fmt.Sprintf(format, args...))
 	}
 }
 
 // newJob names a job.
-func newJob(o *options, stdout, stderr *os.File) *job {
-	j := &job{options: o, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), signals: &signals{}, questions: make(chan question), revoked: map[uint64]bool{}}
+func newJob(spec *cmdline.Spec, stdout, stderr *os.File) *job {
+	j := &job{spec: spec, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), signals: &signals{}, questions: make(chan question), revoked: map[uint64]bool{}}
 	j.first = j.begun
 	j.id, j.secret = boot.NewJob()
-	if j.name = o.runID; j.name == "" {
+	if j.name = spec.RunID; j.name == "" {
 		j.name = j.id
 	}
 	j.out = output.New(stdout, stderr)
-	j.out.Tag, j.out.Stamp, j.out.Prefix = o.tag, o.stamp, o.prefix
+	j.out.Tag, j.out.Stamp, j.out.Prefix = spec.Output.Tag, spec.Output.Stamp, spec.Output.Prefix
 	j.out.Fail = func(err error) { j.notef("output is lost: %v", err) }
 	return j
 }

@@ -3,7 +3,7 @@
 //
 // The path of a job through the files:
 //
-//  1. options reads the command line, internal/allocation finds the hosts that it
+//  1. internal/cmdline reads the command line, internal/allocation finds the hosts that it
 //     names or a batch system has given
 //  2. job starts the agents (internal/remote), hears what their hosts are made
 //     of, has internal/plan decide which rank runs where, and launches
@@ -20,6 +20,7 @@ import (
 	"gompi/internal/cli"
 	"gompi/mpirun/internal/agent"
 	"gompi/mpirun/internal/allocation"
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/tree"
 )
@@ -44,50 +45,50 @@ func Main(args []string) int {
 	if len(args) > 0 && args[0] == "doctor" {
 		return runDoctor(args[1:], os.Stdout, os.Stderr)
 	}
-	o, err := parseOptions(args, os.LookupEnv, os.Stderr)
+	spec, err := cmdline.Parse(args, os.LookupEnv, func(line string) { fmt.Fprintln(os.Stderr, line) })
 	switch {
 	case errors.Is(err, cli.ErrHelp):
-		os.Stdout.WriteString(usage)
+		os.Stdout.WriteString(cmdline.Usage)
 		return 0
 	case len(args) == 0:
-		os.Stderr.WriteString(usage)
+		os.Stderr.WriteString(cmdline.Usage)
 		return statusNothing
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
 		return statusFailed
-	case o.version:
+	case spec.Version:
 		fmt.Println(versionText())
 		return 0
 	}
-	if o.attach.to != "" {
-		err := o.attach.runDebugger()
-		fmt.Fprintf(os.Stderr, "gompirun: -attach %s: %v\n", o.attach.to, err)
+	if spec.Attach.To != "" {
+		err := runDebugger(spec.Attach)
+		fmt.Fprintf(os.Stderr, "gompirun: -attach %s: %v\n", spec.Attach.To, err)
 		return statusFailed
 	}
-	if err := o.tellPID(); err != nil {
+	if err := tellPID(spec.Report.PID); err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: -report-pid: %v\n", err)
 		return statusFailed
 	}
-	if o.oneByOne() {
-		return meet(o)
+	if spec.OneByOne() {
+		return meet(spec)
 	}
-	return launchJob(o)
+	return launchJob(spec)
 }
 
-func launchJob(o *options) int {
-	j := newJob(o, os.Stdout, os.Stderr)
+func launchJob(spec *cmdline.Spec) int {
+	j := newJob(spec, os.Stdout, os.Stderr)
 	var err error
-	if j.source, j.hosts, j.programs, err = planInput(o, here(), func(line string) { j.notef("%s", line) }); err != nil {
+	if j.source, j.hosts, j.programs, err = planInput(spec, here(), func(line string) { j.notef("%s", line) }); err != nil {
 		if errors.Is(err, allocation.ErrStrayTask) {
 			return statusFailed
 		}
 		return j.failToStart(err)
 	}
-	starter, err := o.starter(j.source)
+	start, err := starter(spec.Reach, j.source)
 	if err != nil {
 		return j.failToStart(err)
 	}
-	status, _ := runToTheEnd(j, starter)
+	status, _ := runToTheEnd(j, start)
 	return status
 }
 
@@ -113,9 +114,9 @@ func runToTheEnd(j *job, starter remote.Starter) (int, string) {
 }
 
 // tellPID says which process this is, on stdout ("-"), stderr ("+") or in a file.
-func (o *options) tellPID() error {
+func tellPID(where string) error {
 	line := fmt.Sprintln(os.Getpid())
-	switch o.reportPID {
+	switch where {
 	case "":
 		return nil
 	case "-":
@@ -125,5 +126,5 @@ func (o *options) tellPID() error {
 		_, err := os.Stderr.WriteString(line)
 		return err
 	}
-	return os.WriteFile(o.reportPID, []byte(line), 0o666)
+	return os.WriteFile(where, []byte(line), 0o666)
 }

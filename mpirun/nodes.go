@@ -17,6 +17,7 @@ import (
 	"gompi/hostfile"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/allocation"
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/remote"
@@ -33,53 +34,12 @@ var errNoToken = errors.New("nodes that are started one by one know each other b
 	"    head -c 32 /dev/urandom | base64 > token; chmod 600 token\n" +
 	"and give each node a copy, by -rdzv-token-file token, or by " + env.Token + "=$(cat token)")
 
-// oneByOne reports whether the user starts a gompirun on each node.
-func (o *options) oneByOne() bool {
-	t := &o.torchrun
-	return t.nodes.most > 1 && o.hostfile == "" && !o.namesHosts() && (t.endpoint != "" || t.masterAddr != "" || t.nodeRank >= 0)
-}
-
-func (o *options) namesHosts() bool {
-	return slices.ContainsFunc(o.programs, func(p program) bool { return p.hosts != "" })
-}
-
-// checkNodes finds what makes no sense about nodes.
-func (o *options) checkNodes() error {
-	t := &o.torchrun
-	switch {
-	case t.nodeRank >= max(1, t.nodes.most):
-		return fmt.Errorf("-node-rank %d: want one below -nnodes", t.nodeRank)
-	case t.nodeRank >= 0 && t.nodes.most > 1 && (o.hostfile != "" || o.namesHosts()):
-		return errors.New("-node-rank is for a gompirun started on each node: want it, or -hostfile or -H, from which one gompirun starts all")
-	case o.oneByOne() && t.meetingPlace() == "":
-		return errors.New("-node-rank needs -rdzv-endpoint HOST:PORT, which says where node 0 is")
-	case o.oneByOne() && len(o.programs) > 1:
-		return errors.New(`":" and -node-rank: want one program`)
-	}
-	return nil
-}
-
-// meetingPlace returns where nodes meet, "" if that is not known.
-func (t *torchrun) meetingPlace() string {
-	place, port := t.endpoint, rendezvous.DefaultPort
-	if place == "" {
-		place = t.masterAddr
-		if t.masterPort != 0 {
-			port = fmt.Sprint(t.masterPort)
-		}
-	}
-	if _, _, err := net.SplitHostPort(place); err == nil || place == "" {
-		return place
-	}
-	return net.JoinHostPort(place, port)
-}
-
-// token returns the token of -rdzv-token-file or the environment.
-func (o *options) token() ([]byte, error) {
-	if o.tokenFile != "" {
-		token, exposed, err := rendezvous.ReadToken(o.tokenFile)
+// readToken returns the token of file, of -rdzv-token-file, or the environment.
+func readToken(file string) ([]byte, error) {
+	if file != "" {
+		token, exposed, err := rendezvous.ReadToken(file)
 		if exposed {
-			fmt.Fprintf(os.Stderr, "gompirun: others may read %s, and join: chmod 600 %s\n", o.tokenFile, o.tokenFile)
+			fmt.Fprintf(os.Stderr, "gompirun: others may read %s, and join: chmod 600 %s\n", file, file)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("-rdzv-token-file: %w", err)
@@ -98,81 +58,80 @@ func (o *options) token() ([]byte, error) {
 }
 
 // ownOffer says what this node has and is to run.
-func (o *options) ownOffer() *rendezvous.Offer {
-	p, t := o.programs[0], &o.torchrun
+func ownOffer(spec *cmdline.Spec) *rendezvous.Offer {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	count := t.perHost
-	if !count.given() {
-		count.n = o.policy.PerNode
+	count := spec.PerHost
+	if !count.Given() {
+		count.N = spec.Policy.PerNode
 	}
 	ranks := ""
-	if count.given() {
+	if count.Given() {
 		ranks = count.String()
 	}
 	isToken := func(kv string) bool { return strings.HasPrefix(kv, env.Token+"=") }
 	return &rendezvous.Offer{
-		Version: ctl.Version, JobName: t.runID, Least: t.nodes.least, Most: t.nodes.most, Node: t.nodeRank, Host: host,
-		Ranks: ranks, Argv: p.argv, Env: p.env, Environ: slices.DeleteFunc(os.Environ(), isToken), Wdir: p.wdir,
+		Version: ctl.Version, JobName: spec.RunID, Least: spec.Nodes.Least, Most: spec.Nodes.Most, Node: spec.Rendezvous.NodeRank, Host: host,
+		Ranks: ranks, Program: wireProgram(spec.Programs[0]), Environ: slices.DeleteFunc(os.Environ(), isToken),
 	}
 }
 
 // meet brings this node together with the others: it runs the job if this is
 // node 0, and else an agent for node 0. It returns the exit status.
-func meet(o *options) int {
-	status, err := tryToMeet(o)
+func meet(spec *cmdline.Spec) int {
+	status, err := tryToMeet(spec)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
 	}
 	return status
 }
 
-func tryToMeet(o *options) (int, error) {
-	token, err := o.token()
+func tryToMeet(spec *cmdline.Spec) (int, error) {
+	token, err := readToken(spec.Rendezvous.TokenFile)
 	if err != nil {
 		return statusFailed, err
 	}
 	status, limit := statusFailed, joinTime
-	if o.startTimeout > 0 {
-		limit = o.startTimeout
+	if t := spec.Reach.StartTimeout; t > 0 {
+		limit = t
 	}
-	if o.timeout > 0 && o.timeout < limit {
-		status, limit = statusTimeout, o.timeout
+	if spec.Timeout > 0 && spec.Timeout < limit {
+		status, limit = statusTimeout, spec.Timeout
 	}
 	ctx, stop := context.WithTimeoutCause(context.Background(), limit, fmt.Errorf("not all nodes are there after %v", limit))
 	defer stop()
 	say := func(line string) {
-		if !o.quiet {
+		if !spec.Quiet {
 			fmt.Fprintf(os.Stderr, "gompirun: %s\n", line)
 		}
 	}
-	own, place := o.ownOffer(), o.meetingPlace()
-	host := &rendezvous.Host{Own: own, Token: token, Say: say, LastCall: o.lastCall, Beat: o.heartbeat}
-	isHost, err := o.listen(host, place)
+	own, place := ownOffer(spec), spec.MeetingPlace()
+	host := &rendezvous.Host{Own: own, Token: token, Say: say, LastCall: spec.Rendezvous.LastCall, Beat: spec.Heartbeat}
+	isHost, err := listen(host, place)
 	if err != nil {
 		return statusFailed, err
 	}
 	if !isHost {
-		return o.visit(ctx, &rendezvous.Guest{Own: own, Token: token, Say: say}, place, status)
+		return visit(ctx, &rendezvous.Guest{Own: own, Token: token, Say: say}, place, status)
 	}
 	defer host.Close()
 	nodes, err := host.Gather(ctx)
 	if err != nil {
 		return status, err
 	}
-	return newMeeting(own, nodes).launch(o, place), nil
+	return newMeeting(own, nodes).launch(*spec, place), nil
 }
 
 // listen reports whether this is node 0, and then listens. Without a number it
 // is node 0 who lives where all meet and comes first.
-func (o *options) listen(h *rendezvous.Host, place string) (bool, error) {
+func listen(h *rendezvous.Host, place string) (bool, error) {
 	name, port, err := net.SplitHostPort(place)
 	if err != nil {
 		return false, fmt.Errorf("-rdzv-endpoint %q: want host:port", place)
 	}
-	if o.nodeRank > 0 || o.nodeRank < 0 && !livesHere(name) {
+	if h.Own.Node > 0 || h.Own.Node < 0 && !livesHere(name) {
 		return false, nil
 	}
 	address := ":" + port // whatever name and address the others know
@@ -180,7 +139,7 @@ func (o *options) listen(h *rendezvous.Host, place string) (bool, error) {
 		address = place
 	}
 	err = h.Listen(address)
-	if o.nodeRank < 0 && errors.Is(err, syscall.EADDRINUSE) {
+	if h.Own.Node < 0 && errors.Is(err, syscall.EADDRINUSE) {
 		return false, nil
 	}
 	if err != nil {
@@ -222,20 +181,20 @@ func newMeeting(own *rendezvous.Offer, nodes []*rendezvous.Node) *meeting {
 }
 
 // launch runs the job and tells the other nodes how it ended.
-func (m *meeting) launch(o *options, place string) int {
-	o.policy.PerNode = 0 // each node has said how many ranks it takes
-	o.masterPort = 0     // that is where the nodes have met
-	if o.masterAddr == "" && len(m.names) > 1 {
-		o.masterAddr = m.nodes[m.names[1]].Address()
+func (m *meeting) launch(spec cmdline.Spec, place string) int {
+	spec.Policy.PerNode = 0 // each node has said how many ranks it takes
+	spec.Master.Port = 0    // that is where the nodes have met
+	if spec.Master.Addr == "" && len(m.names) > 1 {
+		spec.Master.Addr = m.nodes[m.names[1]].Address()
 	}
-	j := newJob(o, os.Stdout, os.Stderr)
+	j := newJob(&spec, os.Stdout, os.Stderr)
 	j.meeting = m
 	j.source = &allocation.Allocation{From: "nodes that have met at " + place}
 	for _, name := range m.names {
 		j.hosts = append(j.hosts, hostfile.Host{Name: name})
 	}
-	p := o.programs[0]
-	j.programs = []plan.Program{{Argv: p.argv, NP: p.np, Wdir: p.wdir, Env: p.env}}
+	p := spec.Programs[0]
+	j.programs = []plan.Program{{Name: p.Name(), NP: p.NP}}
 	status, last := runToTheEnd(j, m)
 	for _, n := range m.nodes {
 		n.Finish(rendezvous.End{Status: status, Text: last})
@@ -287,7 +246,7 @@ func (m *meeting) countsGPUs() bool {
 		return false
 	}
 	for _, o := range m.offers {
-		if p := (perHost{of: o.Ranks}); p.countsGPUs() {
+		if (cmdline.PerHost{Of: o.Ranks}).CountsGPUs() {
 			return true
 		}
 	}
@@ -298,9 +257,9 @@ func (m *meeting) countsGPUs() bool {
 // what -x adds for each program.
 func (j *job) environAt(host string) (own []string, programs [][]string) {
 	if m := j.meeting; m != nil && m.nodes[host] != nil {
-		return m.offers[host].Environ, [][]string{m.offers[host].Env}
+		return m.offers[host].Environ, [][]string{m.offers[host].Program.Env}
 	}
-	for _, p := range j.programs {
+	for _, p := range j.spec.Programs {
 		programs = append(programs, p.Env)
 	}
 	return os.Environ(), programs
@@ -314,15 +273,15 @@ func (m *meeting) localize(l *ctl.Launch, host string, j *job) {
 	o := m.offers[host]
 	l.Remote = false
 	l.Env = j.environment(o.Environ)
-	l.Programs = []ctl.Program{{Argv: o.Argv, Env: o.Env, Wdir: o.Wdir}}
+	l.Programs = []ctl.Program{o.Program}
 }
 
 // count returns how many ranks a host takes.
-func (m *meeting) count(host string, usual perHost) (perHost, error) {
+func (m *meeting) count(host string, usual cmdline.PerHost) (cmdline.PerHost, error) {
 	if m == nil {
 		return usual, nil
 	}
-	var p perHost
+	var p cmdline.PerHost
 	ranks := m.offers[host].Ranks
 	if ranks == "" {
 		return p, nil
@@ -334,7 +293,7 @@ func (m *meeting) count(host string, usual perHost) (perHost, error) {
 }
 
 // visit joins node 0 and runs agents for it until the job is over.
-func (o *options) visit(ctx context.Context, g *rendezvous.Guest, place string, tooLate int) (int, error) {
+func visit(ctx context.Context, g *rendezvous.Guest, place string, tooLate int) (int, error) {
 	if err := tree.Adopt(); err != nil {
 		return statusFailed, err
 	}

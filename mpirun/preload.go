@@ -11,22 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"gompi/internal/cli"
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
-	"gompi/mpirun/internal/plan"
 )
-
-// preload brings programs and files to hosts that do not have them.
-type preload struct {
-	preloadBinary bool
-	preloadFiles  string // separated by commas
-}
-
-// preloadFlags declares the flags of preload.
-func (o *options) preloadFlags(set *cli.Set) {
-	set.BoolVar(&o.preloadBinary, "preload-binary", false, "")
-	set.StringVar(&o.preloadFiles, "preload-files", "", "")
-}
 
 // An offer is what is to be preloaded, opened: agents can ask for it.
 type offer struct {
@@ -65,18 +52,18 @@ func (j *job) awaitOffer() error {
 }
 
 func (j *job) makeOffer() *offer {
-	o := &offer{programs: make([]ctl.Program, len(j.programs)), sent: make([]*os.File, len(j.programs))}
-	if j.preloadBinary {
-		for i := range j.programs {
-			if err := o.addProgram(i, &j.programs[i]); err != nil {
+	o := &offer{programs: make([]ctl.Program, len(j.spec.Programs)), sent: make([]*os.File, len(j.spec.Programs))}
+	if j.spec.Preload.Binary {
+		for i, p := range j.spec.Programs {
+			if err := o.addProgram(i, p); err != nil {
 				o.err = fmt.Errorf("-preload-binary: %w", err)
 				return o
 			}
 		}
 	}
-	for name := range strings.SplitSeq(j.preloadFiles, ",") {
+	for name := range strings.SplitSeq(j.spec.Preload.Files, ",") {
 		if err := o.addFile(name); err != nil {
-			o.err = fmt.Errorf("-preload-files %q: %w", j.preloadFiles, err)
+			o.err = fmt.Errorf("-preload-files %q: %w", j.spec.Preload.Files, err)
 			return o
 		}
 	}
@@ -84,7 +71,7 @@ func (j *job) makeOffer() *offer {
 }
 
 // addProgram finds p's program here as it would be found there.
-func (o *offer) addProgram(i int, p *plan.Program) error {
+func (o *offer) addProgram(i int, p cmdline.Program) error {
 	name := p.Argv[0]
 	if filepath.Base(name) != name && !filepath.IsAbs(name) {
 		name = filepath.Join(p.Wdir, name)

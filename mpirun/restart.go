@@ -1,7 +1,6 @@
 package mpirun
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -11,23 +10,9 @@ import (
 	"time"
 
 	"gompi/hostfile"
-	"gompi/internal/cli"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/plan"
 )
-
-// recovery is what the user allows when a job fails: to begin again, its
-// program from what it has saved.
-type recovery struct {
-	maxRestarts int // times that all ranks are started again because one has failed
-	minNP       int // ranks with which the job goes on if hosts are lost; 0: it ends
-}
-
-// recoveryFlags declares the flags of recovery.
-func (o *options) recoveryFlags(set *cli.Set) {
-	set.Var((*restarts)(&o.maxRestarts), "max-restarts", "")
-	set.Var((*cli.Count)(&o.minNP), "min-np", "")
-}
 
 // A life is one of the runs of a job that is started again.
 type life struct {
@@ -44,15 +29,15 @@ type life struct {
 // Whoever ended it by a signal or a time limit wants no other, and what could
 // not be started will not start now.
 func (j *job) secondChance() {
-	mayRestart := j.cause != nil && j.cause.time != 0 && j.restarts < j.maxRestarts
+	mayRestart := j.cause != nil && j.cause.time != 0 && j.restarts < j.spec.Restart.Max
 	switch {
 	case j.cause == nil || j.interrupts > 0:
 	case j.timeLeft() < 0:
 		if mayRestart { // the time has run out between two runs
 			j.cause.status = statusTimeout
-			j.cause.text = fmt.Sprintf("time limit of %v reached, when %s", j.timeout, j.cause.text)
+			j.cause.text = fmt.Sprintf("time limit of %v reached, when %s", j.spec.Timeout, j.cause.text)
 		}
-	case len(j.missing) > 0 && j.minNP > 0:
+	case len(j.missing) > 0 && j.spec.Restart.MinNP > 0:
 		hosts, programs, err := j.survivors()
 		if err != nil {
 			j.cause.text += "; " + err.Error()
@@ -63,14 +48,14 @@ func (j *job) secondChance() {
 	case mayRestart:
 		j.follow(j.hosts, j.programs)
 		j.next.restarts++
-		j.comes = fmt.Sprintf("restart %d of %d: ", j.next.restarts, j.maxRestarts)
+		j.comes = fmt.Sprintf("restart %d of %d: ", j.next.restarts, j.spec.Restart.Max)
 	}
 }
 
 // follow makes the next run of j, with a secret and an agent of its own on each
 // host: nothing that was sent in the old one can be taken for part of the new.
 func (j *job) follow(hosts []hostfile.Host, programs []plan.Program) {
-	next := newJob(j.options, os.Stdout, os.Stderr)
+	next := newJob(j.spec, os.Stdout, os.Stderr)
 	next.first, next.before = j.first, j.before
 	next.source, next.hosts, next.programs = j.source, hosts, programs
 	next.restarts, next.name, next.told = j.restarts, j.name, j.told
@@ -96,11 +81,11 @@ func (j *job) survivors() ([]hostfile.Host, []plan.Program, error) {
 			}
 		}
 		if programs[i].NP == 0 {
-			return nil, nil, fmt.Errorf("no rank of %q is left", programs[i].Argv[0])
+			return nil, nil, fmt.Errorf("no rank of %q is left", programs[i].Name)
 		}
 	}
-	if left < j.minNP {
-		return nil, nil, fmt.Errorf("ranks left: %d, and -min-np is %d", left, j.minNP)
+	if left < j.spec.Restart.MinNP {
+		return nil, nil, fmt.Errorf("ranks left: %d, and -min-np is %d", left, j.spec.Restart.MinNP)
 	}
 	return hosts, programs, nil
 }
@@ -116,10 +101,10 @@ func (j *job) lostNames() string {
 
 // timeLeft returns what is left of the job's time, which all its runs share.
 func (j *job) timeLeft() time.Duration {
-	if j.timeout == 0 {
+	if j.spec.Timeout == 0 {
 		return math.MaxInt64
 	}
-	return time.Until(j.first.Add(j.timeout))
+	return time.Until(j.first.Add(j.spec.Timeout))
 }
 
 // lifeEnvironment returns the variables by which a program knows that it is
@@ -128,25 +113,6 @@ func (j *job) lifeEnvironment() []string {
 	n := strconv.Itoa(j.restarts)
 	return []string{
 		env.Restarts + "=" + n, env.TorchRestarts + "=" + n,
-		env.TorchMaxRestarts + "=" + strconv.Itoa(j.maxRestarts), env.TorchRunID + "=" + j.name,
+		env.TorchMaxRestarts + "=" + strconv.Itoa(j.spec.Restart.Max), env.TorchRunID + "=" + j.name,
 	}
 }
-
-// A restarts is how many restarts are allowed.
-type restarts int
-
-// Set implements pflag.Value.
-func (r *restarts) Set(s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 {
-		return errors.New("want a whole number, 0 or more")
-	}
-	*r = restarts(n)
-	return nil
-}
-
-// String implements pflag.Value.
-func (r *restarts) String() string { return strconv.Itoa(int(*r)) }
-
-// Type names the value in usage texts.
-func (r *restarts) Type() string { return "N" }

@@ -16,7 +16,7 @@ type lastStacks struct {
 // with their stacks if the user wants those.
 func (j *job) outOfTime() {
 	j.survey()
-	if !j.getStacks || j.cause != nil {
+	if !j.spec.Stall.GetStacks || j.cause != nil {
 		j.endForTime()
 		return
 	}

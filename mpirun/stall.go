@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"gompi/internal/cli"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
 )
@@ -30,13 +29,6 @@ type stall struct {
 	answers map[*link]*ctl.Doing // nil when no survey is under way
 	asked   []*link
 	late    <-chan time.Time
-}
-
-func (o *options) stallFlags(set *cli.Set) {
-	o.stallWarning = 30 * time.Second
-	set.Var((*cli.Duration)(&o.stallWarning), "stall-warning", "")
-	set.BoolVar(&o.stallStacks, "stall-stacks", false, "")
-	set.BoolVar(&o.getStacks, "get-stack-traces", false, "")
 }
 
 // survey asks, unless that is being done already.
@@ -104,14 +96,14 @@ func (j *job) stalled(l *link, m *ctl.Stalled) {
 	}
 	j.waiting[l] = true
 	if j.again == nil {
-		j.pause = j.stallWarning
+		j.pause = j.spec.Stall.Warning
 		j.warn()
 	}
 }
 
 // warn tells who waits for whom, and again later, at growing intervals.
 func (j *job) warn() {
-	if j.quiet {
+	if j.spec.Quiet {
 		return
 	}
 	j.pause *= 2
@@ -133,7 +125,7 @@ const mostStacks = 8
 // askStacks asks where in their programs ranks are, of which others wait, if the
 // user wants to know.
 func (j *job) askStacks(ranks []int) {
-	if !j.stallStacks || len(ranks) == 0 {
+	if !j.spec.Stall.Stacks || len(ranks) == 0 {
 		return
 	}
 	j.broadcast(&ctl.Ask{Stacks: ranks[:min(len(ranks), mostStacks)]})

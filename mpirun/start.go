@@ -11,14 +11,12 @@ import (
 	"gompi/internal/cli"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/allocation"
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
 )
 
 const (
-	// startTime is how long the agents may take to start, if -start-timeout
-	// does not say.
-	startTime = 30 * time.Second
 	// failureTime is how long the other hosts are waited for once one has
 	// failed, so that all that fail are reported together: longer than ssh tries
 	// to connect.
@@ -27,31 +25,17 @@ const (
 	progressTime = 2 * time.Second
 )
 
-// reach says how other hosts are reached.
-type reach struct {
-	rsh          string        // the command that logs in
-	launchAgent  string        // the command that runs an agent there; "" for ours
-	startTimeout time.Duration // 0 if not given
-}
-
-// reachFlags declares the flags about reaching other hosts.
-func (o *options) reachFlags(set *cli.Set) {
-	set.StringVar(&o.rsh, "rsh", "", "")
-	set.StringVar(&o.launchAgent, "launch-agent", "", "")
-	set.Var((*cli.Duration)(&o.startTimeout), "start-timeout", "")
-}
-
 // starter returns what starts agents on the hosts of a: on this machine as a
 // process, elsewhere through srun, where Slurm has given them, or ssh, or what
 // the user wants instead. Who says how long hosts may take to start expects that
 // they are not up yet.
-func (r *reach) starter(a *allocation.Allocation) (remote.Starter, error) {
+func starter(r cmdline.Reach, a *allocation.Allocation) (remote.Starter, error) {
 	local := remote.Local{Stderr: os.Stderr}
 	if a.SlurmJob != "" {
-		srun, err := remote.NewSrun(a.SlurmJob, r.launchAgent)
+		srun, err := remote.NewSrun(a.SlurmJob, r.LaunchAgent)
 		return remote.Nearest{Here: local, Away: srun, Own: a.Own}, err
 	}
-	flag, rsh := "-rsh", r.rsh
+	flag, rsh := "-rsh", r.RSH
 	if rsh == "" {
 		flag, rsh = env.RSH, os.Getenv(env.RSH)
 	}
@@ -65,19 +49,11 @@ func (r *reach) starter(a *allocation.Allocation) (remote.Starter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	ssh, err := remote.NewSSH(command, r.launchAgent, r.startTimeout > 0)
+	ssh, err := remote.NewSSH(command, r.LaunchAgent, r.StartTimeout > 0)
 	if err != nil {
 		return nil, err
 	}
 	return remote.Nearest{Here: local, Away: ssh, Own: a.Own}, nil
-}
-
-// limit returns how long the agents may take to start.
-func (r *reach) limit() time.Duration {
-	if r.startTimeout > 0 {
-		return r.startTimeout
-	}
-	return startTime
 }
 
 // A beginning is the time until all agents have said what their hosts are made
@@ -96,9 +72,10 @@ type beginning struct {
 func (j *job) startAgents(starter remote.Starter) error {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
-	b := &beginning{job: j, began: time.Now(), waiting: len(j.hosts), stop: stop, late: time.NewTimer(j.limit())}
+	limit := j.spec.Reach.Limit()
+	b := &beginning{job: j, began: time.Now(), waiting: len(j.hosts), stop: stop, late: time.NewTimer(limit)}
 	defer b.late.Stop()
-	limited, cancel := context.WithTimeoutCause(ctx, j.limit(), fmt.Errorf("no agent after %v (-start-timeout)", j.limit()))
+	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no agent after %v (-start-timeout)", limit))
 	defer cancel()
 	for i, h := range j.hosts {
 		l := newLink(i, h.Name)
@@ -193,7 +170,7 @@ func (b *beginning) fail(l *link, err error) {
 		b.waiting--
 	}
 	if len(b.links) > 1 && b.waiting > 0 && b.noneFailed() {
-		b.late.Reset(min(failureTime, max(0, b.limit()-time.Since(b.began))))
+		b.late.Reset(min(failureTime, max(0, b.spec.Reach.Limit()-time.Since(b.began))))
 	}
 	l.failed = err
 }

@@ -15,8 +15,8 @@ func (j *job) environment(vars []string) []string {
 	above := allocation.Surroundings{Getenv: func(name string) string { v, _ := launchenv.Value(vars, name); return v }}
 	ours := append(j.lifeEnvironment(), fmt.Sprintf("%s=%d", env.StartNS, j.begun.UnixNano()))
 	for _, v := range []struct{ name, value string }{
-		{env.PortRange, j.portRange},
-		{env.Iface, j.interfaces},
+		{env.PortRange, j.spec.PortRange},
+		{env.Iface, j.spec.Interfaces},
 		{env.SlurmSlots, above.HandDown()},
 	} {
 		if v.value != "" {

@@ -59,6 +59,19 @@ type Program struct {
 	Wdir string   // "" for Launch.Dir, or the home directory where that is missing
 }
 
+// Append appends p in the form that ParseProgram reads.
+func (p *Program) Append(b []byte) []byte {
+	b = wire.AppendBytes(wire.AppendStrings(wire.AppendStrings(b, p.Argv), p.Env), p.Wdir)
+	return wire.AppendInt(wire.AppendBytes(b, p.Sum), p.Size)
+}
+
+// ParseProgram reads what Append has appended. d notes what is wrong about it.
+func ParseProgram(d *wire.Decoder) Program {
+	p := Program{Argv: d.Strings(maxList, maxString), Env: d.Strings(maxList, maxString), Wdir: d.String(maxString)}
+	p.Sum, p.Size = d.String(MaxText), d.Int(0, math.MaxInt64)
+	return p
+}
+
 // A Rank is one process to start.
 type Rank struct {
 	Rank    int
@@ -81,8 +94,7 @@ func (m *Launch) append(b []byte) []byte {
 	b = wire.AppendStrings(b, m.Env)
 	b = wire.AppendInt(b, len(m.Programs))
 	for _, p := range m.Programs {
-		b = wire.AppendBytes(wire.AppendStrings(wire.AppendStrings(b, p.Argv), p.Env), p.Wdir)
-		b = wire.AppendInt(wire.AppendBytes(b, p.Sum), p.Size)
+		b = p.Append(b)
 	}
 	b = wire.AppendInt(b, len(m.Files))
 	for _, f := range m.Files {
@@ -111,9 +123,7 @@ func (m *Launch) parse(d *wire.Decoder) {
 	m.Stacks, m.Bindings, m.Merge, m.Cores = d.Bool(), d.Bool(), d.Bool(), int(d.Int(0, maxCPU))
 	m.Env = d.Strings(maxList, maxString)
 	for range d.List(maxList) {
-		p := Program{Argv: d.Strings(maxList, maxString), Env: d.Strings(maxList, maxString), Wdir: d.String(maxString)}
-		p.Sum, p.Size = d.String(MaxText), d.Int(0, math.MaxInt64)
-		m.Programs = append(m.Programs, p)
+		m.Programs = append(m.Programs, ParseProgram(d))
 	}
 	for range d.List(maxList) {
 		m.Files = append(m.Files, File{Name: d.String(MaxText), Sum: d.String(MaxText), Size: d.Int(0, math.MaxInt64), Mode: int(d.Int(0, 0o777))})

@@ -20,13 +20,13 @@ func TestDisplay(t *testing.T) {
 		programs []Program
 		policy   Policy
 	}{
-		{"one", []Host{{Name: "localhost", Cores: cores(2)}}, []Program{{Argv: []string{"./train", "-epochs", "3"}}}, Policy{}},
+		{"one", []Host{{Name: "localhost", Cores: cores(2)}}, []Program{{Name: "./train"}}, Policy{}},
 		{"unequal", []Host{{Name: "node01", Slots: 4, MaxSlots: 8, Cores: eight}, {Name: "node02.cluster", Slots: 2, Cores: threaded}, {Name: "node03", Slots: 1}},
-			[]Program{{Argv: []string{"./train"}, NP: 6}}, Policy{}},
+			[]Program{{Name: "./train", NP: 6}}, Policy{}},
 		{"crowded", []Host{{Name: "a", Slots: 1, Cores: cores(1)}, {Name: "b", Slots: 1, Cores: cores(2)}},
-			[]Program{{Argv: []string{"hostname"}, NP: 12}}, Policy{Order: ByNode}},
+			[]Program{{Name: "hostname", NP: 12}}, Policy{Order: ByNode}},
 		{"programs", []Host{{Name: "a", Slots: 2, Cores: eight, Numa: [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}}}, {Name: "b", Slots: 2, Cores: cores(2)}},
-			[]Program{{Argv: []string{"./server"}, NP: 1}, {Argv: []string{"./client"}}}, Policy{BindTo: BindNuma, PerNode: 2}},
+			[]Program{{Name: "./server", NP: 1}, {Name: "./client"}}, Policy{BindTo: BindNuma, PerNode: 2}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestRangesFoldsRuns(t *testing.T) {
 }
 
 func TestDisplayShowsGPUs(t *testing.T) {
-	p, err := Map([]Host{dgx("a")}, []Program{{Argv: []string{"./train"}, NP: 2}}, Policy{GPUs: 2, BindTo: BindGPU})
+	p, err := Map([]Host{dgx("a")}, []Program{{Name: "./train", NP: 2}}, Policy{GPUs: 2, BindTo: BindGPU})
 	if err != nil {
 		t.Fatal(err)
 	}

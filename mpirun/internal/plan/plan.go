@@ -48,11 +48,9 @@ type Host struct {
 
 // A Program is one of the programs that share the world.
 type Program struct {
-	Argv  []string
+	Name  string           // for people
 	NP    int              // ranks; 0: as many as it has slots
 	Hosts []hostfile.Share // what it may use of the hosts; empty: all of all
-	Wdir  string           // carried along, not looked at
-	Env   []string         // carried along, not looked at
 }
 
 // A Policy says how to place and bind. The zero Policy is the default.
@@ -173,12 +171,5 @@ func programPrefix(programs []Program, i int) string {
 	if len(programs) == 1 {
 		return ""
 	}
-	return fmt.Sprintf("program %d (%s): ", i+1, programs[i].name())
-}
-
-func (p *Program) name() string {
-	if len(p.Argv) == 0 {
-		return "?"
-	}
-	return p.Argv[0]
+	return fmt.Sprintf("program %d (%s): ", i+1, programs[i].Name)
 }

@@ -43,7 +43,7 @@ func programs(t *testing.T, s string) []Program {
 	var out []Program
 	for i, f := range strings.Fields(s) {
 		np, where, _ := strings.Cut(f, "@")
-		p := Program{Argv: []string{"./" + string(rune('p'+i))}}
+		p := Program{Name: "./" + string(rune('p'+i))}
 		if np != "*" {
 			p.NP = atoi(t, np)
 		}
@@ -255,7 +255,7 @@ func TestOversubscriptionIsOfProcessors(t *testing.T) {
 		{"asked for", Host{Slots: 1, Cores: threads}, 5, Policy{Oversubscribe: true}, ""},
 	} {
 		tt.host.Name = "h"
-		p, err := Map([]Host{tt.host}, []Program{{Argv: []string{"x"}, NP: tt.np}}, tt.policy)
+		p, err := Map([]Host{tt.host}, []Program{{Name: "x", NP: tt.np}}, tt.policy)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
@@ -270,7 +270,7 @@ func TestAdviceForIdleHostsIsTrue(t *testing.T) {
 	for _, hostList := range []string{"a:1 b:1", "a:4 b:1 c:2", "a:2/2 b:1/1 c:9", "a:1 b:1 c:1 d:1"} {
 		for np := 1; np <= 6; np++ {
 			for _, policy := range []Policy{{}, {Order: ByNode}, {PerNode: 2}, {NoOversubscribe: true}} {
-				prog := []Program{{Argv: []string{"p"}, NP: np}}
+				prog := []Program{{Name: "p", NP: np}}
 				p, err := Map(hosts(t, hostList), prog, policy)
 				if err != nil || len(p.Notes) == 0 {
 					continue

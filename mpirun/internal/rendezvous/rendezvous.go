@@ -19,12 +19,10 @@ import (
 	"time"
 
 	"gompi/internal/boot/wire"
+	"gompi/mpirun/internal/ctl"
 )
 
 const (
-	// DefaultPort is where nodes meet if the user does not say.
-	DefaultPort = "29400"
-
 	minToken  = 16 // bytes
 	maxString = 2 << 20
 	maxList   = 1 << 20
@@ -69,24 +67,21 @@ func CheckToken(data []byte) ([]byte, error) {
 // An Offer is what a node says of itself, and what it was asked to run.
 type Offer struct {
 	Version string
-	JobName string // all nodes of a job have the same, as -rdzv-id says; "" for any
-	Least   int    // nodes that the job needs
-	Most    int    // nodes that it may have
-	Node    int    // which this one is, -1 if node 0 may choose
-	Host    string // its own name
-	Ranks   string // -nproc-per-node
-	Argv    []string
-	Env     []string // of the program, by -x
-	Environ []string // of gompirun there
-	Wdir    string
+	JobName string      // all nodes of a job have the same, as -rdzv-id says; "" for any
+	Least   int         // nodes that the job needs
+	Most    int         // nodes that it may have
+	Node    int         // which this one is, -1 if node 0 may choose
+	Host    string      // its own name
+	Ranks   string      // -nproc-per-node
+	Program ctl.Program // what it is to run, but for its sum and size
+	Environ []string    // of gompirun there
 }
 
 func (o *Offer) append(b []byte) []byte {
 	b = wire.AppendBytes(wire.AppendBytes(b, o.Version), o.JobName)
 	b = wire.AppendInt(wire.AppendInt(wire.AppendInt(b, o.Least), o.Most), o.Node)
 	b = wire.AppendBytes(wire.AppendBytes(b, o.Host), o.Ranks)
-	b = wire.AppendStrings(wire.AppendStrings(wire.AppendStrings(b, o.Argv), o.Env), o.Environ)
-	return wire.AppendBytes(b, o.Wdir)
+	return wire.AppendStrings(o.Program.Append(b), o.Environ)
 }
 
 func parseOffer(body []byte) (*Offer, error) {
@@ -94,8 +89,7 @@ func parseOffer(body []byte) (*Offer, error) {
 	o := &Offer{Version: d.String(maxString), JobName: d.String(maxString)}
 	o.Least, o.Most, o.Node = int(d.Int(1, maxNodes)), int(d.Int(1, maxNodes)), int(d.Int(-1, maxNodes))
 	o.Host, o.Ranks = d.String(maxString), d.String(maxString)
-	o.Argv, o.Env, o.Environ = d.Strings(maxList, maxString), d.Strings(maxList, maxString), d.Strings(maxList, maxString)
-	o.Wdir = d.String(maxString)
+	o.Program, o.Environ = ctl.ParseProgram(d), d.Strings(maxList, maxString)
 	return o, d.Err()
 }
 

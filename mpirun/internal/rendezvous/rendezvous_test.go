@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gompi/internal/accept/accepttest"
+	"gompi/mpirun/internal/ctl"
 )
 
 const limit = time.Minute
@@ -62,7 +63,7 @@ func (s *saying) text() string {
 
 func offer(node, least, most int) *Offer {
 	return &Offer{Version: "1", JobName: "job", Least: least, Most: most, Node: node, Host: fmt.Sprintf("h%d", node),
-		Ranks: "2", Argv: []string{"prog", ""}, Env: []string{"A=1"}, Environ: []string{"PATH=/bin"}, Wdir: "/w"}
+		Ranks: "2", Program: ctl.Program{Argv: []string{"prog", ""}, Env: []string{"A=1"}, Wdir: "/w"}, Environ: []string{"PATH=/bin"}}
 }
 
 func host(t *testing.T, least, most int) (*Host, *saying) {

@@ -1,7 +1,7 @@
-package mpirun
+package cmdline
 
-// usage is what -h prints; a test compares its flags with those declared.
-const usage = `usage: gompirun [flags] program [args] [: [flags] program [args]]...
+// Usage is what -h prints; a test compares its flags with those declared.
+const Usage = `usage: gompirun [flags] program [args] [: [flags] program [args]]...
        gompirun doctor [-hostfile F] [-H LIST]
 
 Run program as the ranks of one job. Flags take one dash or two. "doctor" examines

@@ -1,4 +1,4 @@
-package mpirun
+package cmdline
 
 import (
 	"errors"
@@ -12,12 +12,12 @@ import (
 
 // placementFlags declares the flags that say which ranks run where and what
 // they are bound to. The function it returns applies their values.
-func (o *options) placementFlags(set *cli.Set) func() error {
+func (s *Spec) placementFlags(set *cli.Set) func() error {
 	var mapBy, rankBy, bindTo string
 	var rankfile string
 	var noOver, over bool
 	var ppn cli.Count
-	p := &o.policy
+	p := &s.Policy
 	set.VarP((*cli.Count)(&p.PerNode), "npernode", "N", "")
 	set.Var(&ppn, "ppn", "")
 	set.Alias("ppn", "perhost")

@@ -1,7 +1,6 @@
-package mpirun
+package cmdline
 
 import (
-	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"gompi/internal/cli"
-	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/plan"
 )
 
@@ -20,84 +18,84 @@ func testGetenv(name string) (string, bool) {
 	return "", false
 }
 
-func parse(t *testing.T, line string) (*options, string, error) {
-	t.Helper()
-	var notes bytes.Buffer
-	o, err := parseOptions(strings.Fields(line), testGetenv, &notes)
-	return o, notes.String(), err
+// parse reads a line, and returns also what the user is told.
+func parse(line string, getenv func(string) (string, bool)) (*Spec, string, error) {
+	var notes strings.Builder
+	spec, err := Parse(strings.Fields(line), getenv, func(line string) { notes.WriteString(line + "\n") })
+	return spec, notes.String(), err
 }
 
 func TestFlagsOfTheJob(t *testing.T) {
-	o, notes, err := parse(t, "-np 4 -hostfile h -N 2 -map-by node -bind-to core -nooversubscribe -tag-output --timestamp_output "+
-		"-output-filename d -stdin all -timeout 1m -kill-delay 0.5 -display-map -report-bindings -q -v prog -np 9")
+	spec, notes, err := parse("-np 4 -hostfile h -N 2 -map-by node -bind-to core -nooversubscribe -tag-output --timestamp_output "+
+		"-output-filename d -stdin all -timeout 1m -kill-delay 0.5 -display-map -report-bindings -q -v prog -np 9", testGetenv)
 	if err != nil || notes != "" {
 		t.Fatal(err, notes)
 	}
-	if o.hostfile != "h" || o.policy != (plan.Policy{Order: plan.ByNode, PerNode: 2, NoOversubscribe: true, BindTo: plan.BindCore}) {
-		t.Errorf("hostfile %q, policy %+v", o.hostfile, o.policy)
+	if spec.Hostfile != "h" || spec.Policy != (plan.Policy{Order: plan.ByNode, PerNode: 2, NoOversubscribe: true, BindTo: plan.BindCore}) {
+		t.Errorf("hostfile %q, policy %+v", spec.Hostfile, spec.Policy)
 	}
-	if !o.tag || !o.stamp || o.outputDir != "d" || o.stdin != ctl.StdinAll || !o.displayMap || !o.reportBindings || !o.quiet || !o.verbose {
-		t.Errorf("options %+v lack what was given", o)
+	if !spec.Output.Tag || !spec.Output.Stamp || spec.Output.Dir != "d" || spec.Stdin != (Stdin{All: true}) || !spec.Report.Map || !spec.Report.Bindings || !spec.Quiet || !spec.Verbose {
+		t.Errorf("options %+v lack what was given", spec)
 	}
-	if o.timeout != time.Minute || o.killDelay != 500*time.Millisecond {
-		t.Errorf("timeout %v, kill delay %v", o.timeout, o.killDelay)
+	if spec.Timeout != time.Minute || spec.KillDelay != 500*time.Millisecond {
+		t.Errorf("timeout %v, kill delay %v", spec.Timeout, spec.KillDelay)
 	}
-	if len(o.programs) != 1 || o.programs[0].np != 4 || !slices.Equal(o.programs[0].argv, []string{"prog", "-np", "9"}) {
-		t.Errorf("programs %+v", o.programs)
+	if len(spec.Programs) != 1 || spec.Programs[0].NP != 4 || !slices.Equal(spec.Programs[0].Argv, []string{"prog", "-np", "9"}) {
+		t.Errorf("programs %+v", spec.Programs)
 	}
 }
 
 func TestDefaults(t *testing.T) {
-	o, _, err := parse(t, "prog")
-	if err != nil || o.killDelay != 2*time.Second || o.timeout != 0 || o.stdin != 0 || o.policy != (plan.Policy{}) || o.programs[0].np != 0 {
-		t.Errorf("options %+v, %v", o, err)
+	spec, _, err := parse("prog", testGetenv)
+	if err != nil || spec.KillDelay != 2*time.Second || spec.Timeout != 0 || spec.Stdin != (Stdin{}) || spec.Policy != (plan.Policy{}) || spec.Programs[0].NP != 0 {
+		t.Errorf("options %+v, %v", spec, err)
 	}
 }
 
 func TestEveryFlagHasItsOtherNames(t *testing.T) {
 	for _, line := range []string{"-np 3 p", "-n 3 p", "-n3 p", "--np=3 p", "-c 3 p"} {
-		if o, _, err := parse(t, line); err != nil || o.programs[0].np != 3 {
+		if spec, _, err := parse(line, testGetenv); err != nil || spec.Programs[0].NP != 3 {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
 	for _, line := range []string{"-N 3 p", "-npernode 3 p", "-map-by ppr:3:node p"} {
-		if o, _, err := parse(t, line); err != nil || o.policy.PerNode != 3 || o.policy.Wrap {
+		if spec, _, err := parse(line, testGetenv); err != nil || spec.Policy.PerNode != 3 || spec.Policy.Wrap {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
 	for _, line := range []string{"-ppn 3 p", "-perhost 3 p"} {
-		if o, _, err := parse(t, line); err != nil || o.policy.PerNode != 3 || !o.policy.Wrap {
+		if spec, _, err := parse(line, testGetenv); err != nil || spec.Policy.PerNode != 3 || !spec.Policy.Wrap {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
 	for _, line := range []string{"-hostfile f p", "-machinefile f p", "-f f p"} {
-		if o, _, err := parse(t, line); err != nil || o.hostfile != "f" {
+		if spec, _, err := parse(line, testGetenv); err != nil || spec.Hostfile != "f" {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
 	for _, line := range []string{"-H a:2,b p", "-host a:2,b p", "-hosts a:2,b p"} {
-		if o, _, err := parse(t, line); err != nil || o.programs[0].hosts != "a:2,b" {
+		if spec, _, err := parse(line, testGetenv); err != nil || spec.Programs[0].Hosts != "a:2,b" {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
 }
 
 func TestProgramsHaveTheirOwnFlags(t *testing.T) {
-	o, notes, err := parse(t, "-np 1 -H a -x A=1 -x HERE -x GONE -x OMP_* p1 : -n 2 -wdir /d -x A=2 p2 x:y : p3")
+	spec, notes, err := parse("-np 1 -H a -x A=1 -x HERE -x GONE -x OMP_* p1 : -n 2 -wdir /d -x A=2 p2 x:y : p3", testGetenv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(notes, "GONE") || strings.Contains(notes, "OMP_") {
 		t.Errorf("notes %q, want one on GONE", notes)
 	}
-	want := []program{
-		{argv: []string{"p1"}, np: 1, hosts: "a", env: []string{"A=1", "HERE=value"}},
-		{argv: []string{"p2", "x:y"}, np: 2, wdir: "/d", env: []string{"A=2"}},
-		{argv: []string{"p3"}},
+	want := []Program{
+		{Argv: []string{"p1"}, NP: 1, Hosts: "a", Env: []string{"A=1", "HERE=value"}},
+		{Argv: []string{"p2", "x:y"}, NP: 2, Wdir: "/d", Env: []string{"A=2"}},
+		{Argv: []string{"p3"}},
 	}
 	for i, w := range want {
-		g := o.programs[i]
-		if !slices.Equal(g.argv, w.argv) || g.np != w.np || g.hosts != w.hosts || g.wdir != w.wdir || !slices.Equal(g.env, w.env) {
+		g := spec.Programs[i]
+		if !slices.Equal(g.Argv, w.Argv) || g.NP != w.NP || g.Hosts != w.Hosts || g.Wdir != w.Wdir || !slices.Equal(g.Env, w.Env) {
 			t.Errorf("program %d is %+v, want %+v", i, g, w)
 		}
 	}
@@ -114,16 +112,15 @@ func TestWhatSrunMeansOtherwiseIsSaid(t *testing.T) {
 		"-N2 p":            "gompirun: -N 2 is ranks on each host; for srun's -N, a number of hosts, type -nnodes 2\n",
 		"-N 2 -nnodes 2 p": "", "-npernode 2 p": "", "-pernode p": "", "--ntasks-per-node 2 p": "", "-ppn 2 p": "",
 	} {
-		var notes bytes.Buffer
-		if _, err := parseOptions(strings.Fields(line), inSlurm, &notes); err != nil || notes.String() != want {
-			t.Errorf("%q in a job of Slurm: %q, %v; want %q", line, notes.String(), err, want)
+		if _, notes, err := parse(line, inSlurm); err != nil || notes != want {
+			t.Errorf("%q in a job of Slurm: %q, %v; want %q", line, notes, err, want)
 		}
 	}
-	if _, notes, err := parse(t, "-N2 p"); err != nil || notes != "" {
+	if _, notes, err := parse("-N2 p", testGetenv); err != nil || notes != "" {
 		t.Errorf("-N2 elsewhere: %q, %v", notes, err)
 	}
 	for _, line := range []string{"-n 4 -c 2 p", "-c2 -np 4 p"} {
-		if _, _, err := parse(t, line); err == nil || !strings.Contains(err.Error(), "type -map-by :PE=N") {
+		if _, _, err := parse(line, testGetenv); err == nil || !strings.Contains(err.Error(), "type -map-by :PE=N") {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
@@ -131,18 +128,18 @@ func TestWhatSrunMeansOtherwiseIsSaid(t *testing.T) {
 
 // TestUsageNamesEveryFlag keeps usage and declarations together.
 func TestUsageNamesEveryFlag(t *testing.T) {
-	var o options
-	set, _ := o.flags(true, testGetenv, &bytes.Buffer{})
+	p := &parser{spec: &Spec{}, getenv: testGetenv, note: func(string) {}}
+	set, _ := p.flags(true)
 	for _, m := range regexp.MustCompile(`(?:-(\w), )?--([a-z-]+)`).FindAllStringSubmatch(set.FlagUsages(), -1) {
 		name := "-" + m[2]
 		if m[2] == "quiet" || m[2] == "verbose" {
 			name = "-" + m[1]
 		}
-		if !regexp.MustCompile(name + `\b`).MatchString(usage) {
+		if !regexp.MustCompile(name + `\b`).MatchString(Usage) {
 			t.Errorf("usage does not mention %s", name)
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?m)^  (-[a-z-]+)`).FindAllStringSubmatch(usage, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  (-[a-z-]+)`).FindAllStringSubmatch(Usage, -1) {
 		rest, err := set.Parse([]string{m[1], "1", "p"})
 		if err != nil && err != cli.ErrHelp && !strings.Contains(err.Error(), "want") {
 			t.Errorf("usage mentions %s: %v (%v)", m[1], err, rest)
@@ -164,8 +161,8 @@ func TestPlacementFlagsAndTheirHabits(t *testing.T) {
 		{"-bysocket p", plan.Policy{Order: plan.ByPackage}},
 	}
 	for _, tt := range tests {
-		if o, notes, err := parse(t, tt.line); err != nil || notes != "" || o.policy != tt.want {
-			t.Errorf("%q: %+v, %q, %v; want %+v", tt.line, o, notes, err, tt.want)
+		if spec, notes, err := parse(tt.line, testGetenv); err != nil || notes != "" || spec.Policy != tt.want {
+			t.Errorf("%q: %+v, %q, %v; want %+v", tt.line, spec, notes, err, tt.want)
 		}
 	}
 	for line, want := range map[string]string{
@@ -173,7 +170,7 @@ func TestPlacementFlagsAndTheirHabits(t *testing.T) {
 		"-cpu-list x p":    `-cpu-list "x": want numbers of CPUs, as in 0-3,8`,
 		"-map-by rack p":   `-map-by "rack": want slot, node, core, hwthread, numa, package, ppr:N:node, ppr:N:numa or ppr:N:package`,
 	} {
-		if _, _, err := parse(t, line); err == nil || err.Error() != want {
+		if _, _, err := parse(line, testGetenv); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", line, err, want)
 		}
 	}

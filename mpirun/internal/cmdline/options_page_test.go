@@ -1,7 +1,6 @@
-package mpirun
+package cmdline
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -26,7 +25,7 @@ type optionRow struct {
 // optionRows returns the page's lines by the launcher whose options they have.
 func optionRows(t *testing.T) map[string][]optionRow {
 	t.Helper()
-	page, err := os.ReadFile("../docs/options.md")
+	page, err := os.ReadFile("../../../docs/options.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,14 +77,11 @@ func TestEveryOptionOfOtherLaunchers(t *testing.T) {
 
 // check says what is wrong about an option that the page has in r, if anything is.
 func (r *optionRow) check(option string) string {
-	read := func(flags string) (*options, string, error) {
-		var notes bytes.Buffer
-		args := strings.Fields(flags)
+	read := func(flags string) (*Spec, string, error) {
 		if !strings.HasSuffix(flags, " app") { // which has the program
-			args = append(args, "p")
+			flags += " p"
 		}
-		o, err := parseOptions(args, testGetenv, &notes)
-		return o, notes.String(), err
+		return parse(flags, testGetenv)
 	}
 	got, notes, err := read(option)
 	quiet := err == nil && !strings.Contains(notes, "is ignored")

@@ -1,0 +1,234 @@
+// Package cmdline reads the command line of gompirun to a plain Spec: its own flags,
+// the habits of other launchers' users, the words of torchrun, and the file of -app. It
+// checks what can be checked without knowing the hosts. It starts nothing, and reads no
+// files but those that the line names and the folders of -path.
+package cmdline
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gompi/internal/cli"
+	"gompi/mpirun/internal/plan"
+)
+
+// A Spec is a command line, read: the programs, and what holds for the whole job. Parse
+// returns it complete; nobody changes it afterwards, so that goroutines may share it.
+type Spec struct {
+	Programs   []Program // in the order of the line
+	Hostfile   string    // "-" for standard input, "" for none
+	Policy     plan.Policy
+	Standalone bool // this machine alone
+	PerHost    PerHost
+	Nodes      NodeRange // hosts to use; the zero range for all
+	RunID      string    // -rdzv-id; "" for the job's own
+	PortRange  string    // for the ranks to listen on, as env.ParsePorts reads it; "" for any
+	Interfaces string    // for the ranks to use; "" for all
+
+	Stdin     Stdin
+	Timeout   time.Duration // of the job; 0 for none
+	KillDelay time.Duration // between TERM and KILL
+	Heartbeat time.Duration // 0: none
+
+	Rendezvous Rendezvous
+	Master     Master
+	Reach      Reach
+	Preload    Preload
+	Output     Output
+	Report     Report
+	Stall      Stall
+	Restart    Restart
+	Attach     Attach // if it names a rank, nothing else counts
+
+	Quiet, Verbose bool
+	Version        bool // print it; nothing else counts
+}
+
+// A Program is one part of the command line between ":".
+type Program struct {
+	Argv  []string // what runs it included, as python3
+	NP    int      // ranks; 0: all slots
+	Hosts string   // -H; "" for none
+	Wdir  string   // an absolute path; "" for that of gompirun
+	Env   []string // NAME=value, of -x
+}
+
+// Name is the program without its arguments, "" if there is none.
+func (p *Program) Name() string {
+	if len(p.Argv) == 0 {
+		return ""
+	}
+	return p.Argv[0]
+}
+
+// Stdin says which ranks read standard input.
+type Stdin struct {
+	Rank int // -1 for none
+	All  bool
+}
+
+// Takes reports whether a rank is among them.
+func (s Stdin) Takes(rank int) bool { return s.All || s.Rank == rank }
+
+// A Rendezvous is how nodes meet of which each has a gompirun started on it.
+type Rendezvous struct {
+	NodeRank  int           // which node this is; -1 if not given
+	Endpoint  string        // host:port or host; "" if not given
+	TokenFile string        // has the token by which they know each other; "" if not given
+	LastCall  time.Duration // how long a job that has the least nodes waits for more
+}
+
+// A Master is what MASTER_ADDR and MASTER_PORT say to the ranks.
+type Master struct {
+	Addr string // "" if not given
+	Port int    // 0 if not given
+}
+
+// Reach says how other hosts are reached.
+type Reach struct {
+	RSH          string        // the command that logs in; "" if not given
+	LaunchAgent  string        // the command that runs an agent there; "" for ours
+	StartTimeout time.Duration // 0 if not given
+}
+
+// startTimeout holds where the user does not say.
+const startTimeout = 30 * time.Second
+
+// Limit returns how long agents may take to start.
+func (r Reach) Limit() time.Duration {
+	if r.StartTimeout > 0 {
+		return r.StartTimeout
+	}
+	return startTimeout
+}
+
+// Preload says what is brought to hosts that do not have it.
+type Preload struct {
+	Binary bool   // the programs
+	Files  string // separated by commas
+}
+
+// Output says where what ranks write goes, and how it looks.
+type Output struct {
+	Tag, Stamp bool   // begin each line with its rank and stream, with the time
+	Merge      bool   // stderr of a rank goes where its stdout goes
+	Prefix     string // pattern of what each line begins with
+	Dir        string // of files of each rank; "" for none
+	NoJobID    bool   // directly in Dir, not in a folder of the job
+	NoCopy     bool   // to the files alone
+	Outfile    string // pattern of the file that takes stdout; "" for none
+	Errfile    string // the same of stderr
+}
+
+// A Report is what gompirun tells of a job, and whether that is all it does.
+type Report struct {
+	Map         bool // which rank runs where, on stderr
+	RankMap     bool // the same on stdout, in one line for each host
+	DoNotLaunch bool
+	PID         string // where the process id goes: a file, "-" or "+"; "" for nowhere
+	Bindings    bool
+}
+
+// Stall says what is told of ranks that wait for long.
+type Stall struct {
+	Warning   time.Duration // after which they are told of; 0: never
+	Stacks    bool          // of those that others wait for
+	GetStacks bool          // of all ranks, at the time limit
+}
+
+// Restart is what the user allows when a job fails: to begin again, its program from
+// what it has saved.
+type Restart struct {
+	Max   int // times that all ranks are started again because one has failed
+	MinNP int // ranks with which the job goes on if hosts are lost; 0: it ends
+}
+
+// Attach is what the flags say of a debugger to run on a rank of a running job.
+type Attach struct {
+	To       string // the rank as typed; "" for none
+	Rank     int
+	Job      string // its id; "" for the only one
+	Debugger string // a command; "" for what is found
+}
+
+// errNoProgram asks for the usage.
+var errNoProgram = errors.New("no program to run")
+
+// A parser is the reading of one command line.
+type parser struct {
+	spec    *Spec
+	appFile string // to be read yet; "" for none
+	getenv  func(string) (string, bool)
+	note    func(line string)
+}
+
+// Parse reads a command line, without the name of the command. getenv finds a variable
+// of the environment; note is told, in complete lines, what the user should know. An
+// error that is cli.ErrHelp asks for Usage.
+func Parse(args []string, getenv func(string) (string, bool), note func(line string)) (*Spec, error) {
+	spec := &Spec{}
+	p := &parser{spec: spec, getenv: getenv, note: note}
+	args = append(cli.TorchVariables(getenv, note), args...)
+	for i := 0; i == 0 || args != nil; i++ {
+		next, err := p.part(args, i == 0)
+		if err != nil {
+			return nil, inPart(i, err)
+		}
+		if spec.Version || spec.Attach.To != "" {
+			return spec, nil
+		}
+		args = next
+	}
+	if err := spec.checkNodes(); err != nil {
+		return nil, err
+	}
+	if err := spec.likeTorchrun(); err != nil {
+		return nil, err
+	}
+	return spec, nil
+}
+
+// part reads the flags of one program, and for the first those of the job, and the
+// program. It returns what follows behind ":", nil if nothing does.
+func (p *parser) part(args []string, first bool) (next []string, err error) {
+	set, finish := p.flags(first)
+	rest, err := set.Parse(args)
+	if err == nil && p.appFile != "" {
+		rest, err = p.readAppFile(set, rest)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case p.spec.Version:
+		return nil, nil
+	case p.spec.Attach.To != "":
+		return nil, p.spec.Attach.check(rest)
+	}
+	argv, next := cutProgram(rest)
+	if len(argv) == 0 {
+		return nil, errNoProgram
+	}
+	program, err := finish(argv)
+	p.spec.Programs = append(p.spec.Programs, program)
+	return next, err
+}
+
+// inPart names the program whose flags are wrong, where there are several.
+func inPart(i int, err error) error {
+	if i == 0 || errors.Is(err, cli.ErrHelp) {
+		return err
+	}
+	return fmt.Errorf(`program %d, after ":": %w`, i+1, err)
+}
+
+// cutProgram cuts at the first argument that is exactly ":". next, what follows, is
+// nil if there is none.
+func cutProgram(args []string) (argv, next []string) {
+	i := slices.Index(args, ":")
+	if i < 0 {
+		return args, nil
+	}
+	return args[:i], append([]string{}, args[i+1:]...)
+}

@@ -1,0 +1,73 @@
+package cmdline
+
+import "testing"
+
+func TestNodesStartedOneByOneMeetWhereTheLineSays(t *testing.T) {
+	for line, want := range map[string]string{
+		"-nnodes 2 -rdzv-endpoint a p":                  "a:29400",
+		"-nnodes 2 -rdzv-endpoint a:7 -master-addr b p": "a:7",
+		"-nnodes 2 -node-rank 1 -master-addr b p":       "b:29400",
+		"-nnodes 1:2 -master-addr b -master-port 9 p":   "b:9",
+		"-nnodes 2 -rdzv-endpoint ::1 p":                "[::1]:29400",
+		"-nnodes 1 -rdzv-endpoint a p":                  "", // one node meets nobody
+		"-nnodes 2 -H a,b -rdzv-endpoint a p":           "", // one gompirun starts both
+		"-nnodes 2 -hostfile f -master-addr b p":        "",
+		"-nnodes 2 p":                                   "",
+	} {
+		spec, _, err := parse(line, testGetenv)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		place := ""
+		if spec.OneByOne() {
+			place = spec.MeetingPlace()
+		}
+		if place != want {
+			t.Errorf("%s: nodes meet at %q, want %q", line, place, want)
+		}
+	}
+}
+
+func TestFlagsThatContradictEachOtherAreRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"-node-rank 2 -nnodes 2 -rdzv-endpoint a p": "-node-rank 2: want one below -nnodes",
+		"-node-rank 0 -nnodes 2 -H a,b p":           "-node-rank is for a gompirun started on each node: want it, or -hostfile or -H, from which one gompirun starts all",
+		"-node-rank 1 -nnodes 2 p":                  "-node-rank needs -rdzv-endpoint HOST:PORT, which says where node 0 is",
+		"-nnodes 2 -rdzv-endpoint a p : q":          `":" and -node-rank: want one program`,
+		"-nnodes 2 -rdzv-endpoint a:b:c p":          `-rdzv-endpoint "a:b:c": want host:port`,
+		"-standalone -nnodes 2 p":                   "-standalone is this machine alone: want no -hostfile with it, and no -nnodes above 1",
+		"-standalone -H a p":                        "-standalone is this machine alone: want no -H with it",
+		"-m -no-python p":                           "-m and -no-python: want one of them",
+		"-np 1 p : -m -no-python q":                 `program 2, after ":": -m and -no-python: want one of them`,
+		"-job x p":                                  "-debugger and -job are for a job that runs: start it, then type gompirun -attach RANK with them",
+		"-attach x":                                 `-attach "x": want a rank`,
+		"-attach 1 p":                               `-attach 1: want no program, but "p" is there`,
+		"-stdin some p":                             `-stdin "some": want a rank, all or none`,
+		"-output-filename d -outfile-pattern f p":   "-output-filename, and -outfile-pattern or -errfile-pattern: want one of them",
+		"-output-filename d:now p":                  `-output-filename "d:now": "now": want nocopy, nojobid or both after the colon`,
+		"-oversubscribe -nooversubscribe p":         "-oversubscribe and -nooversubscribe: want one of them",
+	} {
+		if _, _, err := parse(line, testGetenv); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}
+
+func TestDoctorTakesHostsAndHowToReachThem(t *testing.T) {
+	spec, err := ParseDoctor([]string{"-machinefile", "f", "-H", "a,b", "-port-range", "5000-5009", "-rsh", "ssh -v", "-start-timeout", "7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Hostfile != "f" || spec.Programs[0].Hosts != "a,b" || spec.PortRange != "5000-5009" || spec.Reach.RSH != "ssh -v" || spec.Reach.Limit().Seconds() != 7 {
+		t.Errorf("%+v lacks what was given", spec)
+	}
+	for arg, want := range map[string]string{
+		"prog":           `argument "prog": want flags only (gompirun doctor -h lists them)`,
+		"-port-range=9-": `-port-range "9-": want`,
+	} {
+		if _, err := ParseDoctor([]string{arg}); err == nil || err.Error()[:min(len(want), len(err.Error()))] != want {
+			t.Errorf("%s: %v, want %s", arg, err, want)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package cmdline
+
+import (
+	"fmt"
+
+	"gompi/internal/cli"
+)
+
+// DoctorUsage is what gompirun doctor -h prints.
+const DoctorUsage = `usage: gompirun doctor [-hostfile F] [-H LIST] [flags]
+
+Examines hosts and what is between them: logs in to each as a job would, looks at
+what it grants and what it has, and lets each connect to each on the ports that
+ranks would use. Prints tables, and below what to mend and how. The exit status is
+0 if jobs can run on all hosts, 1 if not.
+
+  -hostfile F, -machinefile the hosts
+  -H LIST, -host LIST       hosts on the command line, or which of the hostfile's
+  -port-range LO-HI         ports that ranks are to listen on (default: any)
+  -iface LIST               interfaces and subnets for them to use (default: all)
+  -rsh CMD, -launch-agent CMD, -start-timeout T
+                            how hosts are logged in to, as for a job
+`
+
+// ParseDoctor reads the command line of gompirun doctor, without that word, to the spec
+// of a job on the same hosts whose one program is none: nothing is said of it but its
+// hosts. An error that is cli.ErrHelp asks for DoctorUsage.
+func ParseDoctor(args []string) (*Spec, error) {
+	set := cli.New("gompirun doctor")
+	s := &Spec{Programs: make([]Program, 1)}
+	s.hostfileFlag(set)
+	set.StringVarP(&s.Programs[0].Hosts, "host", "H", "", "")
+	s.networkFlags(set)
+	s.Reach.flags(set)
+	rest, err := set.Parse(args)
+	if err != nil {
+		return nil, err
+	}
+	if len(rest) > 0 {
+		return nil, fmt.Errorf("argument %q: want flags only (gompirun doctor -h lists them)", rest[0])
+	}
+	if err := s.checkPorts(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,234 @@
+package cmdline
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gompi/internal/cli"
+	"gompi/internal/env"
+	"gompi/mpirun/internal/pattern"
+)
+
+// flags declares the flags of one part of the command line: those of the
+// program, and for the first part those of the job. The function returned takes
+// what Parse has left, and returns what it has found about the program.
+func (p *parser) flags(first bool) (*cli.Set, func([]string) (Program, error)) {
+	set := cli.New("gompirun")
+	var own programFlags
+	own.declare(set)
+	set.Habits(cli.LauncherHabits, p.note)
+	finishJob := func() error { return nil }
+	if first {
+		finishJob = p.jobFlags(set)
+	}
+	return set, func(argv []string) (Program, error) {
+		err := finishJob()
+		if err == nil {
+			err = p.asSrunHasThem(set)
+		}
+		if err != nil {
+			return Program{}, err
+		}
+		return own.finish(argv, p.getenv, p.note)
+	}
+}
+
+// asSrunHasThem tells of letters that mean something else to srun, where they may
+// have been typed so.
+func (p *parser) asSrunHasThem(set *cli.Set) error {
+	if set.Spelled("c") && (set.Spelled("n") || set.Spelled("np")) {
+		return errors.New("-c and -n are both numbers of ranks; for srun's -c, cores of each rank, type -map-by :PE=N")
+	}
+	if _, inSlurm := p.getenv("SLURM_JOB_ID"); inSlurm && set.Spelled("N") && p.spec.Nodes.Most == 0 {
+		p.note(fmt.Sprintf("gompirun: -N %d is ranks on each host; for srun's -N, a number of hosts, type -nnodes %[1]d", p.spec.Policy.PerNode))
+	}
+	return nil
+}
+
+// jobFlags declares the flags of the whole job, which stand before the first
+// program. The function it returns applies their values.
+func (p *parser) jobFlags(set *cli.Set) func() error {
+	s := p.spec
+	var stdin string
+	s.hostfileFlag(set)
+	set.StringVar(&p.appFile, "app", "", "")
+	set.Alias("app", "configfile")
+	finishPlacement := s.placementFlags(set)
+	s.Output.flags(set)
+	set.StringVar(&stdin, "stdin", "0", "")
+	set.Var((*cli.Duration)(&s.Timeout), "timeout", "")
+	s.KillDelay = 2 * time.Second
+	set.Var((*cli.Duration)(&s.KillDelay), "kill-delay", "")
+	s.Stall.flags(set)
+	s.Attach.flags(set)
+	s.Heartbeat = 5 * time.Second
+	set.Var((*cli.Duration)(&s.Heartbeat), "heartbeat", "")
+	s.Reach.flags(set)
+	set.BoolVar(&s.Preload.Binary, "preload-binary", false, "")
+	set.StringVar(&s.Preload.Files, "preload-files", "", "")
+	s.networkFlags(set)
+	s.Report.flags(set)
+	set.BoolVarP(&s.Quiet, "quiet", "q", false, "")
+	set.BoolVarP(&s.Verbose, "verbose", "v", false, "")
+	set.BoolVar(&s.Version, "version", false, "")
+	s.torchFlags(set)
+	set.Var((*restarts)(&s.Restart.Max), "max-restarts", "")
+	set.Var((*cli.Count)(&s.Restart.MinNP), "min-np", "")
+	return func() error {
+		if s.Attach.Debugger != "" || s.Attach.Job != "" {
+			return errors.New("-debugger and -job are for a job that runs: start it, then type gompirun -attach RANK with them")
+		}
+		for _, finish := range []func() error{s.finishTorch, finishPlacement, s.Output.finish, s.checkPorts} {
+			if err := finish(); err != nil {
+				return err
+			}
+		}
+		var err error
+		s.Stdin, err = parseStdin(stdin)
+		return err
+	}
+}
+
+// hostfileFlag declares the flag that names the hosts.
+func (s *Spec) hostfileFlag(set *cli.Set) {
+	set.StringVar(&s.Hostfile, "hostfile", "", "")
+	set.Alias("hostfile", "machinefile")
+}
+
+// networkFlags declares the flags about what ranks use of the network.
+func (s *Spec) networkFlags(set *cli.Set) {
+	set.StringVar(&s.PortRange, "port-range", "", "")
+	set.StringVar(&s.Interfaces, "iface", "", "")
+}
+
+func (s *Spec) checkPorts() error {
+	if s.PortRange == "" {
+		return nil
+	}
+	if _, _, err := env.ParsePorts(s.PortRange); err != nil {
+		return fmt.Errorf("-port-range %w", err)
+	}
+	return nil
+}
+
+func parseStdin(s string) (Stdin, error) {
+	switch s {
+	case "all":
+		return Stdin{All: true}, nil
+	case "none":
+		return Stdin{Rank: -1}, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return Stdin{}, fmt.Errorf("-stdin %q: want a rank, all or none", s)
+	}
+	return Stdin{Rank: n}, nil
+}
+
+func (r *Reach) flags(set *cli.Set) {
+	set.StringVar(&r.RSH, "rsh", "", "")
+	set.StringVar(&r.LaunchAgent, "launch-agent", "", "")
+	set.Var((*cli.Duration)(&r.StartTimeout), "start-timeout", "")
+}
+
+// A restarts is how many restarts are allowed.
+type restarts int
+
+// Set implements pflag.Value.
+func (r *restarts) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return errors.New("want a whole number, 0 or more")
+	}
+	*r = restarts(n)
+	return nil
+}
+
+// String implements pflag.Value.
+func (r *restarts) String() string { return strconv.Itoa(int(*r)) }
+
+// Type names the value in usage texts.
+func (r *restarts) Type() string { return "N" }
+
+func (s *Stall) flags(set *cli.Set) {
+	s.Warning = 30 * time.Second
+	set.Var((*cli.Duration)(&s.Warning), "stall-warning", "")
+	set.BoolVar(&s.Stacks, "stall-stacks", false, "")
+	set.BoolVar(&s.GetStacks, "get-stack-traces", false, "")
+}
+
+func (a *Attach) flags(set *cli.Set) {
+	set.StringVar(&a.To, "attach", "", "")
+	set.StringVar(&a.Job, "job", "", "")
+	set.StringVar(&a.Debugger, "debugger", "", "")
+}
+
+// check finds out which rank is meant.
+func (a *Attach) check(program []string) error {
+	var err error
+	if a.Rank, err = strconv.Atoi(a.To); err != nil || a.Rank < 0 {
+		return fmt.Errorf("-attach %q: want a rank", a.To)
+	}
+	if len(program) > 0 {
+		return fmt.Errorf("-attach %s: want no program, but %q is there", a.To, program[0])
+	}
+	return nil
+}
+
+func (r *Report) flags(set *cli.Set) {
+	set.BoolVar(&r.Map, "display-map", false, "")
+	set.BoolVar(&r.RankMap, "print-rank-map", false, "")
+	set.BoolVar(&r.DoNotLaunch, "do-not-launch", false, "")
+	set.StringVar(&r.PID, "report-pid", "", "")
+	set.BoolVar(&r.Bindings, "report-bindings", false, "")
+}
+
+func (o *Output) flags(set *cli.Set) {
+	set.BoolVar(&o.Tag, "tag-output", false, "")
+	set.BoolVar(&o.Stamp, "timestamp-output", false, "")
+	set.BoolVar(&o.Merge, "merge-stderr-to-stdout", false, "")
+	set.StringVar(&o.Prefix, "prepend-pattern", "", "")
+	set.StringVar(&o.Dir, "output-filename", "", "")
+	set.StringVar(&o.Outfile, "outfile-pattern", "", "")
+	set.StringVar(&o.Errfile, "errfile-pattern", "", "")
+}
+
+// finish checks the flags about output and applies what may follow the folder.
+func (o *Output) finish() error {
+	for flag, p := range map[string]string{"prepend-pattern": o.Prefix, "outfile-pattern": o.Outfile, "errfile-pattern": o.Errfile} {
+		if err := pattern.Check(p); err != nil {
+			return fmt.Errorf("-%s %q: %w", flag, p, err)
+		}
+	}
+	if o.Dir != "" && o.Outfile+o.Errfile != "" {
+		return errors.New("-output-filename, and -outfile-pattern or -errfile-pattern: want one of them")
+	}
+	return o.setDir()
+}
+
+// setDir applies what may follow the folder of -output-filename: ":nocopy",
+// ":nojobid", or both.
+func (o *Output) setDir() error {
+	dir, how, found := strings.Cut(o.Dir, ":")
+	if !found {
+		return nil
+	}
+	for word := range strings.SplitSeq(how, ",") {
+		switch strings.ToLower(word) {
+		case "nocopy":
+			o.NoCopy = true
+		case "nojobid":
+			o.NoJobID = true
+		default:
+			return fmt.Errorf("-output-filename %q: %q: want nocopy, nojobid or both after the colon", o.Dir, word)
+		}
+	}
+	if dir == "" {
+		return errors.New("-output-filename: want a folder before the colon")
+	}
+	o.Dir = dir
+	return nil
+}

@@ -1,0 +1,106 @@
+package cmdline
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gompi/internal/cli"
+)
+
+// A programFlags is what the flags of one program say, before they are applied.
+type programFlags struct {
+	program          Program
+	path             string   // where to look for the program before PATH
+	exports          []string // the values of -x
+	module, noPython bool
+}
+
+// declare declares the flags of one program.
+func (f *programFlags) declare(set *cli.Set) {
+	set.VarP((*cli.Count)(&f.program.NP), "np", "n", "")
+	set.Alias("np", "c")
+	set.StringVarP(&f.program.Hosts, "host", "H", "", "")
+	set.StringVar(&f.program.Wdir, "wdir", "", "")
+	set.StringVar(&f.path, "path", "", "")
+	set.StringArrayVarP(&f.exports, "x", "x", nil, "")
+	set.BoolVarP(&f.module, "module", "m", false, "")
+	set.BoolVar(&f.noPython, "no-python", false, "")
+}
+
+// finish applies the flags to what stands on the line as the program.
+func (f *programFlags) finish(argv []string, getenv func(string) (string, bool), note func(string)) (p Program, err error) {
+	p = f.program
+	if p.Argv, err = underPython(argv, f.module, f.noPython); err != nil {
+		return p, err
+	}
+	if p.Wdir != "" {
+		if p.Wdir, err = filepath.Abs(p.Wdir); err != nil {
+			return p, err
+		}
+	}
+	if p.Env, err = exported(f.exports, getenv, note); err != nil {
+		return p, err
+	}
+	p.Argv, err = find(p.Argv, f.path)
+	return p, err
+}
+
+// underPython returns the command that runs a program: a script whose name ends
+// in .py, and a module, under the python3 of PATH, as torchrun does. Whether
+// the script could be run by itself makes no difference.
+func underPython(argv []string, module, noPython bool) ([]string, error) {
+	switch {
+	case module && noPython:
+		return nil, errors.New("-m and -no-python: want one of them")
+	case module:
+		return append([]string{"python3", "-u", "-m"}, argv...), nil
+	case strings.HasSuffix(argv[0], ".py") && !noPython:
+		return append([]string{"python3", "-u"}, argv...), nil
+	}
+	return argv, nil
+}
+
+// find looks for the program in the folders of path, as Open MPI's mpirun does
+// before it looks in PATH.
+func find(argv []string, path string) ([]string, error) {
+	if path == "" || strings.Contains(argv[0], "/") {
+		return argv, nil
+	}
+	for _, dir := range filepath.SplitList(path) {
+		at, err := filepath.Abs(filepath.Join(dir, argv[0]))
+		if err != nil {
+			return nil, err
+		}
+		if st, err := os.Stat(at); err == nil && !st.IsDir() && st.Mode()&0o111 != 0 {
+			return append([]string{at}, argv[1:]...), nil
+		}
+	}
+	return argv, nil
+}
+
+// exported turns the values of -x into variables. The whole environment is
+// handed on anyway, so a name without a value only says that it must be there.
+func exported(values []string, getenv func(string) (string, bool), note func(string)) ([]string, error) {
+	var vars []string
+	for _, v := range values {
+		name, _, given := strings.Cut(v, "=")
+		switch {
+		case name == "":
+			return nil, fmt.Errorf("-x %q: want NAME or NAME=value", v)
+		case given:
+			vars = append(vars, v)
+		case strings.HasSuffix(name, "*"):
+		default:
+			value, ok := getenv(name)
+			if !ok {
+				note(fmt.Sprintf("gompirun: -x %s: there is no such variable here", name))
+				continue
+			}
+			vars = append(vars, name+"="+value)
+		}
+	}
+	return vars, nil
+}

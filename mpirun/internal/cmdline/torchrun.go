@@ -1,0 +1,219 @@
+package cmdline
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gompi/internal/cli"
+	"gompi/mpirun/internal/plan"
+)
+
+// What torchrun's users ask for in their own words.
+
+// torchFlags declares torchrun's flags.
+func (s *Spec) torchFlags(set *cli.Set) {
+	r := &s.Rendezvous
+	set.BoolVar(&s.Standalone, "standalone", false, "")
+	set.Var(&s.PerHost, "nproc-per-node", "")
+	set.Var(&s.Nodes, "nnodes", "")
+	r.LastCall = 30 * time.Second
+	set.Var((*cli.Duration)(&r.LastCall), "last-call", "")
+	r.NodeRank = -1
+	set.Var((*nodeNumber)(&r.NodeRank), "node-rank", "")
+	set.StringVar(&r.Endpoint, "rdzv-endpoint", "", "")
+	set.StringVar(&r.TokenFile, "rdzv-token-file", "", "")
+	set.StringVar(&s.RunID, "rdzv-id", "", "")
+	set.StringVar(&s.Master.Addr, "master-addr", "", "")
+	set.Var((*port)(&s.Master.Port), "master-port", "")
+}
+
+// finishTorch applies the values of torchrun's flags.
+func (s *Spec) finishTorch() error {
+	if s.PerHost.N > 0 {
+		s.Policy.PerNode = s.PerHost.N
+	}
+	if s.Standalone && (s.Hostfile != "" || s.Nodes.Most > 1) {
+		return errors.New("-standalone is this machine alone: want no -hostfile with it, and no -nnodes above 1")
+	}
+	host, number, err := net.SplitHostPort(s.MeetingPlace())
+	var p port
+	switch {
+	case s.Rendezvous.Endpoint == "":
+	case err != nil, host == "", strings.Contains(host, ":") && net.ParseIP(host) == nil, p.Set(number) != nil && number != "0":
+		return fmt.Errorf("-rdzv-endpoint %q: want host:port", s.Rendezvous.Endpoint)
+	}
+	return nil
+}
+
+// likeTorchrun applies what holds for torchrun's users where they say nothing:
+// one rank on a host.
+func (s *Spec) likeTorchrun() error {
+	for _, p := range s.Programs {
+		if s.Standalone && p.Hosts != "" {
+			return errors.New("-standalone is this machine alone: want no -H with it")
+		}
+		if p.NP > 0 || s.PerHost.Given() || s.Policy.PerNode > 0 {
+			return nil
+		}
+	}
+	if s.Standalone || s.Nodes.Most > 0 {
+		s.Policy.PerNode = 1
+	}
+	return nil
+}
+
+// OneByOne reports whether the user starts a gompirun on each node.
+func (s *Spec) OneByOne() bool {
+	r := &s.Rendezvous
+	return s.Nodes.Most > 1 && s.Hostfile == "" && !s.namesHosts() && (r.Endpoint != "" || s.Master.Addr != "" || r.NodeRank >= 0)
+}
+
+func (s *Spec) namesHosts() bool {
+	return slices.ContainsFunc(s.Programs, func(p Program) bool { return p.Hosts != "" })
+}
+
+// checkNodes finds what makes no sense about nodes.
+func (s *Spec) checkNodes() error {
+	rank := s.Rendezvous.NodeRank
+	switch {
+	case rank >= max(1, s.Nodes.Most):
+		return fmt.Errorf("-node-rank %d: want one below -nnodes", rank)
+	case rank >= 0 && s.Nodes.Most > 1 && (s.Hostfile != "" || s.namesHosts()):
+		return errors.New("-node-rank is for a gompirun started on each node: want it, or -hostfile or -H, from which one gompirun starts all")
+	case s.OneByOne() && s.MeetingPlace() == "":
+		return errors.New("-node-rank needs -rdzv-endpoint HOST:PORT, which says where node 0 is")
+	case s.OneByOne() && len(s.Programs) > 1:
+		return errors.New(`":" and -node-rank: want one program`)
+	}
+	return nil
+}
+
+// defaultPort is where nodes meet if the user does not say.
+const defaultPort = "29400"
+
+// MeetingPlace returns where nodes meet, as host:port, "" if that is not known.
+func (s *Spec) MeetingPlace() string {
+	place, port := s.Rendezvous.Endpoint, defaultPort
+	if place == "" {
+		place = s.Master.Addr
+		if s.Master.Port != 0 {
+			port = strconv.Itoa(s.Master.Port)
+		}
+	}
+	if _, _, err := net.SplitHostPort(place); err == nil || place == "" {
+		return place
+	}
+	return net.JoinHostPort(place, port)
+}
+
+// A nodeNumber is the number of a node.
+type nodeNumber int
+
+// Set implements pflag.Value.
+func (n *nodeNumber) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err != nil || v < 0 || v >= plan.MaxRanks {
+		return errors.New("want the number of a node, from 0")
+	}
+	*n = nodeNumber(v)
+	return nil
+}
+
+// String implements pflag.Value.
+func (n *nodeNumber) String() string { return strconv.Itoa(int(*n)) }
+
+// Type names the value in usage texts.
+func (n *nodeNumber) Type() string { return "R" }
+
+// A PerHost says how many ranks each host gets: a number, or what it has of
+// something.
+type PerHost struct {
+	N  int
+	Of string // gpu, cpu or auto, which is gpu where there is one
+}
+
+var countable = []string{"auto", "cpu", "gpu"}
+
+// CountsGPUs reports whether the number depends on GPUs.
+func (p PerHost) CountsGPUs() bool { return p.Of == "gpu" || p.Of == "auto" }
+
+// Given reports whether p says anything.
+func (p PerHost) Given() bool { return p != PerHost{} }
+
+// Set implements pflag.Value.
+func (p *PerHost) Set(s string) error {
+	if slices.Contains(countable, s) {
+		*p = PerHost{Of: s}
+		return nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > plan.MaxRanks {
+		return errors.New("want a whole number, 1 or more, or gpu, cpu or auto")
+	}
+	*p = PerHost{N: n}
+	return nil
+}
+
+// String implements pflag.Value.
+func (p PerHost) String() string {
+	if p.Of != "" {
+		return p.Of
+	}
+	return strconv.Itoa(p.N)
+}
+
+// Type names the value in usage texts.
+func (p PerHost) Type() string { return "N" }
+
+// A NodeRange is how many nodes a job has: N, or MIN:MAX.
+type NodeRange struct{ Least, Most int }
+
+// Set implements pflag.Value.
+func (r *NodeRange) Set(s string) error {
+	first, last, found := strings.Cut(s, ":")
+	if !found {
+		last = first
+	}
+	least, err1 := strconv.Atoi(first)
+	most, err2 := strconv.Atoi(last)
+	if err1 != nil || err2 != nil || least < 1 || most < least || most > plan.MaxRanks {
+		return errors.New("want a number of nodes, 1 or more, or MIN:MAX")
+	}
+	*r = NodeRange{least, most}
+	return nil
+}
+
+// String implements pflag.Value.
+func (r NodeRange) String() string {
+	if r.Least == r.Most {
+		return strconv.Itoa(r.Most)
+	}
+	return fmt.Sprintf("%d:%d", r.Least, r.Most)
+}
+
+// Type names the value in usage texts.
+func (r NodeRange) Type() string { return "N" }
+
+// A port is a TCP port. 0 stands for a flag not given.
+type port int
+
+// Set implements pflag.Value.
+func (p *port) Set(s string) error {
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 {
+		return errors.New("want a port, 1 to 65535")
+	}
+	*p = port(n)
+	return nil
+}
+
+// String implements pflag.Value.
+func (p *port) String() string { return strconv.Itoa(int(*p)) }
+
+// Type names the value in usage texts.
+func (p *port) Type() string { return "port" }
