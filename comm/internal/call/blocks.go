@@ -1,0 +1,128 @@
+package call
+
+import (
+	"slices"
+
+	"gompi/internal/mem"
+)
+
+// Where the ranks' blocks lie in Send and Recv, and how long they are.
+
+// A Span is the elements of a vector from Lo to Hi-1.
+type Span struct{ Lo, Hi int }
+
+// SendBlock returns where what goes to a rank lies in Send: all of it, if that has no
+// block for each.
+func (c *Call) SendBlock(rank, ranks int) Span {
+	return block(table[c.Kind].send.layout, c.Send.Len(), rank, ranks, c.SendCounts, c.SendDispls)
+}
+
+// RecvBlock returns where what comes from a rank lies in Recv: all of it, if that has no
+// block for each.
+func (c *Call) RecvBlock(rank, ranks int) Span {
+	return block(table[c.Kind].recv.layout, c.Recv.Len(), rank, ranks, c.RecvCounts, c.RecvDispls)
+}
+
+func block(l layout, n, rank, ranks int, counts, displs []int) Span {
+	var lo int
+	switch {
+	case l < even:
+		return Span{0, n}
+	case l == even:
+		return Span{rank * (n / ranks), (rank + 1) * (n / ranks)}
+	case displs == nil:
+		lo = total(counts[:rank])
+	default:
+		lo = displs[rank]
+	}
+	return Span{lo, lo + counts[rank]}
+}
+
+// Blocks returns where all blocks lie in what a rank uses of Send and Recv: one Span for
+// what has no block for each rank, none for what is not used.
+func (c *Call) Blocks(rank, ranks int) (send, recv []Span) {
+	t, root := &table[c.Kind], rank == c.Root
+	if t.send.on(root) != Unused {
+		for r := range t.send.blocks(ranks) {
+			send = append(send, c.SendBlock(r, ranks))
+		}
+	}
+	if t.recv.on(root) != Unused {
+		for r := range t.recv.blocks(ranks) {
+			recv = append(recv, c.RecvBlock(r, ranks))
+		}
+	}
+	return send, recv
+}
+
+// blocks returns how many blocks a vector has.
+func (v *vector) blocks(ranks int) int {
+	switch v.layout {
+	case absent:
+		return 0
+	case whole:
+		return 1
+	}
+	return ranks
+}
+
+// Exchange fills in what rank me sends to each rank, and what it receives from each. The
+// collective combines nothing, and has both vectors.
+func (c *Call) Exchange(me int, out, in []mem.Buffer) {
+	t, ranks := &table[c.Kind], len(out)
+	for r := range ranks {
+		if t.send.on(me == c.Root) != Unused && t.recv.on(r == c.Root) != Unused {
+			b := c.SendBlock(r, ranks)
+			out[r] = c.Send.Slice(b.Lo, b.Hi)
+		}
+		if t.recv.on(me == c.Root) != Unused && t.send.on(r == c.Root) != Unused {
+			b := c.RecvBlock(r, ranks)
+			in[r] = c.Recv.Slice(b.Lo, b.Hi)
+		}
+	}
+}
+
+// Elements returns the elements of all ranks' blocks together, the same on all ranks: 0
+// where the counts are LocalCounts, and of what makes communicators and memory.
+func (c *Call) Elements(ranks int) int {
+	switch t := &table[c.Kind]; {
+	case t.recv.layout == absent:
+		return 0
+	case (t.send.layout == even) != (t.recv.layout == even): // Count is of one block
+		return int(c.Count) * ranks
+	}
+	return int(c.Count)
+}
+
+// Longest returns the elements of the longest block, the same on all ranks.
+func (c *Call) Longest(ranks int) int {
+	switch t := &table[c.Kind]; {
+	case c.Kind.LocalCounts():
+		return 0
+	case t.send.layout >= counted:
+		return slices.Max(c.SendCounts)
+	case t.recv.layout >= counted:
+		return slices.Max(c.RecvCounts)
+	case t.send.perRank() || t.recv.perRank():
+		return c.Elements(ranks) / ranks
+	}
+	return int(c.Count)
+}
+
+// NumBlocks returns how many blocks Send and Recv have together, the same on all ranks, if
+// what is combined stays where it is.
+func (c *Call) NumBlocks(ranks int) int {
+	t := &table[c.Kind]
+	if !t.send.perRank() && !t.recv.perRank() {
+		return 1
+	}
+	return t.send.blocks(ranks) + t.recv.blocks(ranks)
+}
+
+func total(counts []int) int {
+	n := 0
+	for _, k := range counts {
+		n += k
+	}
+	return n
+}

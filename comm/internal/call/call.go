@@ -1,0 +1,120 @@
+// Package call holds one call of a collective: its arguments, what is wrong with them, and
+// the table that says what each collective does with them. All else that has to tell one
+// collective from another asks here; only who carries a call out has a function for each.
+//
+// To add a collective: its number and name in package seg, a row in the table of traits, a
+// method of Call that fills one in, an algorithm of each way that can do it, and the public
+// methods.
+package call
+
+import "gompi/internal/mem"
+
+// A Call is one call of a collective on one rank. It is a value, so that a blocking call
+// keeps it on its stack and a persistent request in itself. The methods named after
+// collectives fill in a zero one, where it lies, and return it: copied right after its
+// fields were stored, so large a struct stalls the processor (10 ns of an allreduce).
+type Call struct {
+	Fingerprint
+	Send, Recv             mem.Buffer
+	Root                   int   // as the caller gave it: Fingerprint's is cut to 32 bits
+	Op                     Op    // Fingerprint's with its function
+	SendCounts, SendDispls []int // of Send's blocks, where the collective has counts for them
+	RecvCounts, RecvDispls []int // of Recv's
+}
+
+// is says what c does with count elements like b's.
+func (c *Call) is(k Kind, b mem.Buffer, count int) *Call {
+	c.Kind, c.Type, c.Count = k, b.Type(), int64(count)
+	return c
+}
+
+func (c *Call) from(send mem.Buffer) *Call {
+	c.Send = send
+	return c
+}
+
+func (c *Call) to(recv mem.Buffer) *Call {
+	c.Recv = recv
+	return c
+}
+
+func (c *Call) at(root int) *Call {
+	c.Root, c.Fingerprint.Root = root, int32(root)
+	return c
+}
+
+func (c *Call) by(op Op) *Call {
+	c.Op, c.Fingerprint.Op = op, op.Kind
+	return c
+}
+
+// Barrier fills in c, as the following.
+func (c *Call) Barrier() *Call { return c.is(Barrier, mem.Buffer{}, 0) }
+
+func (c *Call) Bcast(root int, b mem.Buffer) *Call {
+	return c.is(Bcast, b, b.Len()).at(root).to(b)
+}
+
+func (c *Call) Reduce(root int, send, recv mem.Buffer, op Op) *Call {
+	return c.is(Reduce, send, send.Len()).at(root).by(op).from(send).to(recv)
+}
+
+func (c *Call) Allreduce(send, recv mem.Buffer, op Op) *Call {
+	return c.is(Allreduce, send, send.Len()).by(op).from(send).to(recv)
+}
+
+func (c *Call) ReduceScatter(send, recv mem.Buffer, counts []int, op Op) *Call {
+	c.SendCounts, c.Digest = counts, digest(counts)
+	return c.is(ReduceScatter, send, send.Len()).by(op).from(send).to(recv)
+}
+
+func (c *Call) ReduceScatterBlock(send, recv mem.Buffer, op Op) *Call {
+	return c.is(ReduceScatterBlock, send, recv.Len()).by(op).from(send).to(recv)
+}
+
+func (c *Call) Allgather(send, recv mem.Buffer) *Call {
+	return c.is(Allgather, send, send.Len()).from(send).to(recv)
+}
+
+func (c *Call) Allgatherv(send, recv mem.Buffer, counts, displs []int) *Call {
+	c.RecvCounts, c.RecvDispls, c.Digest = counts, displs, digest(counts)
+	return c.is(Allgatherv, send, total(counts)).from(send).to(recv)
+}
+
+func (c *Call) Gather(root int, send, recv mem.Buffer) *Call {
+	return c.is(Gather, send, send.Len()).at(root).from(send).to(recv)
+}
+
+func (c *Call) Gatherv(root int, send, recv mem.Buffer, counts, displs []int) *Call {
+	c.RecvCounts, c.RecvDispls = counts, displs
+	return c.is(Gatherv, send, 0).at(root).from(send).to(recv)
+}
+
+func (c *Call) Scatter(root int, send, recv mem.Buffer) *Call {
+	return c.is(Scatter, recv, recv.Len()).at(root).from(send).to(recv)
+}
+
+func (c *Call) Scatterv(root int, send, recv mem.Buffer, counts, displs []int) *Call {
+	c.SendCounts, c.SendDispls = counts, displs
+	return c.is(Scatterv, recv, 0).at(root).from(send).to(recv)
+}
+
+func (c *Call) Alltoall(send, recv mem.Buffer) *Call {
+	return c.is(Alltoall, send, send.Len()).from(send).to(recv)
+}
+
+func (c *Call) Alltoallv(send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, counts, displs []int) *Call {
+	c.SendCounts, c.SendDispls, c.RecvCounts, c.RecvDispls = sendCounts, sendDispls, counts, displs
+	return c.is(Alltoallv, send, 0).from(send).to(recv)
+}
+
+func (c *Call) Scan(send, recv mem.Buffer, op Op) *Call {
+	return c.is(Scan, send, send.Len()).by(op).from(send).to(recv)
+}
+
+func (c *Call) Exscan(send, recv mem.Buffer, op Op) *Call {
+	return c.is(Exscan, send, send.Len()).by(op).from(send).to(recv)
+}
+
+// Bytes returns the size of the longer of c's buffers on this rank.
+func (c *Call) Bytes() int { return max(c.Send.Size(), c.Recv.Size()) }

@@ -1,0 +1,200 @@
+package call
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/internal/mem"
+	"gompi/internal/seg"
+)
+
+func (s *sample) on(r int) string {
+	return fmt.Sprintf("%v of %d ranks, root %d, on rank %d", s.kind, s.p, s.root, r)
+}
+
+// set returns the elements of some spans.
+func set(spans ...Span) map[int]bool {
+	in := map[int]bool{}
+	for _, s := range spans {
+		for i := s.Lo; i < s.Hi; i++ {
+			in[i] = true
+		}
+	}
+	return in
+}
+
+func TestRolesAreWhatMoves(t *testing.T) {
+	samples(func(s *sample) {
+		for r, c := range s.calls {
+			send, recv := c.Roles(r)
+			out, in := s.sent(r, -1), s.received(r, -1)
+			wantSend, wantRecv := Unused, Unused
+			switch {
+			case s.kind == Bcast && r == s.root:
+				wantRecv = Read
+			case len(in) == c.Recv.Len() && len(in) > 0:
+				wantRecv = Written
+			case len(in) > 0:
+				wantRecv = Updated
+			case s.kind == Exscan:
+				wantRecv = Kept
+			}
+			if s.kind != Bcast && s.kind != Barrier && (len(out) > 0 || s.kind == Exscan) {
+				wantSend = Read // exscan's last rank has nobody to send to
+			}
+			if send != wantSend || recv != wantRecv {
+				t.Errorf("%s: roles %d and %d: want %d and %d", s.on(r), send, recv, wantSend, wantRecv)
+			}
+			if recv.Changes() != (len(in) > 0) {
+				t.Errorf("%s: Changes is %v, and %d elements are received", s.on(r), recv.Changes(), len(in))
+			}
+		}
+	})
+}
+
+func TestOperandsAreWhatIsSentAndReceived(t *testing.T) {
+	samples(func(s *sample) {
+		for r, c := range s.calls {
+			var from, to mem.Buffer
+			if len(s.sent(r, -1)) > 0 || s.kind == Exscan {
+				if from = c.Send; s.kind == Bcast {
+					from = c.Recv
+				}
+			}
+			if len(s.received(r, -1)) > 0 || s.kind == Exscan {
+				to = c.Recv
+			}
+			if s.kind == Bcast && r == s.root {
+				from = c.Recv // also alone
+			}
+			if gotFrom, gotTo := c.Operands(r); !mem.Same(gotFrom, from) || !mem.Same(gotTo, to) {
+				t.Errorf("%s: sends %d and receives %d elements: want %d and %d",
+					s.on(r), gotFrom.Len(), gotTo.Len(), from.Len(), to.Len())
+			}
+		}
+	})
+}
+
+func TestBlocksCoverWhatMoves(t *testing.T) {
+	samples(func(s *sample) {
+		for r, c := range s.calls {
+			send, recv := c.Blocks(r, s.p)
+			if s.kind == Bcast && r == s.root || s.kind == Exscan {
+				if recv[0] != (Span{0, perBlock}) {
+					t.Errorf("%s: block %v", s.on(r), recv[0])
+				}
+				continue
+			}
+			if in := s.received(r, -1); !maps.Equal(set(recv...), in) {
+				t.Errorf("%s: blocks of recv %v: want %v", s.on(r), recv, in)
+			}
+			if out := s.sent(r, -1); s.kind != Bcast && !maps.Equal(set(send...), out) {
+				t.Errorf("%s: blocks of send %v: want %v", s.on(r), send, out)
+			}
+			if n := c.NumBlocks(s.p); len(send)+len(recv) > n && n != 1 {
+				t.Errorf("%s: %d and %d blocks, and NumBlocks is %d", s.on(r), len(send), len(recv), n)
+			}
+		}
+	})
+}
+
+// What each rank sends to each, and receives from each, is what moves between them.
+func TestExchangeIsWhatMoves(t *testing.T) {
+	samples(func(s *sample) {
+		if s.kind.Reduces() || s.kind == Bcast || s.kind == Barrier {
+			return
+		}
+		for r, c := range s.calls {
+			out, in := make([]mem.Buffer, s.p), make([]mem.Buffer, s.p)
+			c.Exchange(r, out, in)
+			for q := range s.p {
+				if want := s.sent(r, q); !maps.Equal(within(out[q], c.Send), want) {
+					t.Errorf("%s: sends rank %d %v: want %v", s.on(r), q, within(out[q], c.Send), want)
+				}
+				if want := s.received(r, q); !maps.Equal(within(in[q], c.Recv), want) {
+					t.Errorf("%s: receives from rank %d %v: want %v", s.on(r), q, within(in[q], c.Recv), want)
+				}
+			}
+		}
+	})
+}
+
+// within returns the elements of all that part is.
+func within(part, all mem.Buffer) map[int]bool {
+	if part.Len() == 0 {
+		return map[int]bool{}
+	}
+	lo := int(part.Addr()-all.Addr()) / 4
+	return set(Span{lo, lo + part.Len()})
+}
+
+// The lengths that ranks conclude are those of the blocks that move, and the same on all.
+func TestLengthsAreTheSameOnAllRanks(t *testing.T) {
+	local := []Kind{Gatherv, Scatterv, Alltoallv}
+	samples(func(s *sample) {
+		elements, longest := 0, 0 // of the longer vector, without gaps
+		for r := range s.p {
+			elements = max(elements, len(s.sent(r, -1)), len(s.received(r, -1)))
+			for q := range s.p {
+				longest = max(longest, len(s.received(r, q)))
+			}
+		}
+		switch {
+		case slices.Contains(local, s.kind):
+			elements, longest = 0, 0
+		case s.p == 1 && (s.kind == Bcast || s.kind == Exscan):
+			elements, longest = perBlock, perBlock
+		}
+		if got := s.kind.LocalCounts(); got != slices.Contains(local, s.kind) {
+			t.Errorf("%v: LocalCounts is %v", s.kind, got)
+		}
+		for r, c := range s.calls {
+			if e, l := c.Elements(s.p), c.Longest(s.p); e != elements || l != longest {
+				t.Errorf("%s: %d elements, the longest block %d: want %d and %d", s.on(r), e, l, elements, longest)
+			}
+			if c.Fingerprint != s.calls[0].Fingerprint {
+				t.Errorf("%s: %v: want %v as on rank 0", s.on(r), c.Fingerprint, s.calls[0].Fingerprint)
+			}
+		}
+	})
+}
+
+func TestWordsCarryFingerprints(t *testing.T) {
+	samples(func(s *sample) {
+		f := s.calls[0].Fingerprint
+		if got := OfWords(f.Words()); got != f || !strings.HasPrefix(f.String(), s.kind.String()+"(") {
+			t.Errorf("%v comes as %v", f, got)
+		}
+	})
+}
+
+// A frame may bring any number as a kind.
+func TestAnyKindCanBePrinted(t *testing.T) {
+	for k := range 256 {
+		f := OfWords(uint64(k)|uint64(mem.F32)<<8, 1)
+		if f.String() == "" || f.Kind.Reduces() && !seg.Kind(k).Collective() {
+			t.Errorf("kind %d: %v", k, f)
+		}
+	}
+}
+
+func TestRulesMeanOneBlock(t *testing.T) {
+	names := map[Kind]string{ReduceScatterBlock: "reducescatter", Allgatherv: "allgather", Exscan: "scan"}
+	vectors := []Kind{Bcast, Reduce, Allreduce, Scan, Exscan}
+	samples(func(s *sample) {
+		want := int64(s.calls[0].Elements(s.p) * 4)
+		if !slices.Contains(vectors, s.kind) {
+			want /= int64(s.p)
+		}
+		name := names[s.kind]
+		if name == "" {
+			name = s.kind.String()
+		}
+		if gotName, got := s.calls[0].TunedAs(s.p); gotName != name || got != want {
+			t.Errorf("%s: rules of %s for %d bytes: want %s, %d", s.on(0), gotName, got, name, want)
+		}
+	})
+}

@@ -1,0 +1,145 @@
+package call
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gompi/internal/mem"
+)
+
+// Check finds what is wrong with c's arguments on a rank, before anything is sent. What has
+// no meaning there is not looked at.
+func (c *Call) Check(rank, ranks int) error {
+	if c.Root < 0 || c.Root >= ranks {
+		return fmt.Errorf("root %d: want 0 to %d", c.Root, ranks-1)
+	}
+	t, root := &table[c.Kind], rank == c.Root
+	if t.reduces && !c.Op.defined(c.Type) {
+		return c.Op.refusal(c.Type)
+	}
+	if t.send.on(root) == Unused || t.recv.on(root) == Unused {
+		return nil // there is nothing for the other to agree with
+	}
+	if c.Send.Type() != c.Recv.Type() && c.Send.Len() > 0 && c.Recv.Len() > 0 {
+		return fmt.Errorf("send has %v elements and recv %v: want one type", c.Send.Type(), c.Recv.Type())
+	}
+	if t.send.layout != whole || t.recv.layout != whole || c.Send.Len() != c.Recv.Len() {
+		if err := c.checkLengths(t, rank, ranks); err != nil {
+			return err
+		}
+	}
+	if mem.Overlap(c.Send, c.Recv) {
+		return c.checkOverlap(t, rank, ranks)
+	}
+	return nil
+}
+
+// checkLengths compares the lengths of Send and Recv with each other and with the counts.
+func (c *Call) checkLengths(t *traits, rank, ranks int) error {
+	s, r := c.Send.Len(), c.Recv.Len()
+	switch send, recv := t.send.layout, t.recv.layout; {
+	case send == even && recv == even && s%ranks != 0:
+		return fmt.Errorf("send has %d elements: want a multiple of the %d ranks", s, ranks)
+	case send == recv && recv <= even:
+		return checkLength("recv", r, "send", s)
+	case send == even:
+		return checkLength("send", s, "ranks x recv", ranks*r)
+	case recv == even:
+		return checkLength("recv", r, "ranks x send", ranks*s)
+	}
+	return c.checkCounts(t, rank, ranks)
+}
+
+// checkCounts is checkLengths where there are counts.
+func (c *Call) checkCounts(t *traits, rank, ranks int) error {
+	s, r := c.Send.Len(), c.Recv.Len()
+	if t.send.perRank() {
+		if err := checkBlocks("send", s, ranks, c.SendCounts, c.SendDispls); err != nil {
+			return err
+		}
+	}
+	if t.recv.perRank() {
+		if err := checkBlocks("recv", r, ranks, c.RecvCounts, c.RecvDispls); err != nil {
+			return err
+		}
+	}
+	if t.send.layout == counted && s != total(c.SendCounts) {
+		return checkLength("send", s, "sum of counts", total(c.SendCounts))
+	}
+	switch {
+	case t.recv.layout == whole:
+		return checkLength("recv", r, "counts[rank]", c.SendCounts[rank])
+	case t.send.layout == whole:
+		return checkLength("send", s, "counts[rank]", c.RecvCounts[rank])
+	}
+	return checkLength("counts[rank]", c.RecvCounts[rank], "sendCounts[rank]", c.SendCounts[rank])
+}
+
+func checkLength(what string, got int, of string, want int) error {
+	if got != want {
+		return fmt.Errorf("%s has %d elements: want %d (%s)", what, got, want, of)
+	}
+	return nil
+}
+
+// checkBlocks checks the blocks of a vector of n elements: one per rank, inside it. nil
+// displacements mean that the blocks follow each other.
+func checkBlocks(what string, n, ranks int, counts, displs []int) error {
+	if len(counts) != ranks || displs != nil && len(displs) != ranks {
+		return fmt.Errorf("%d counts and %d displacements for %s: want %d, displacements may be nil", len(counts), len(displs), what, ranks)
+	}
+	end := 0
+	for i, k := range counts {
+		if displs != nil {
+			end = displs[i]
+		}
+		if k < 0 || end < 0 || end > n || k > n-end {
+			return fmt.Errorf("block %d of %s has %d elements from %d on: want it inside the %d there are", i, what, k, end, n)
+		}
+		end += k
+	}
+	return nil
+}
+
+// checkOverlap allows Send and Recv, which overlap, to share memory as the in-place form of
+// the collective does, and in no other way: where one has a block for each rank, the other
+// is the rank's own, else both are the same.
+func (c *Call) checkOverlap(t *traits, rank, ranks int) error {
+	const want = "send and recv overlap: want "
+	switch send, recv := t.send.perRank(), t.recv.perRank(); {
+	case send == recv && !mem.Same(c.Send, c.Recv):
+		return errors.New(want + "the same slice, or one apart from the other")
+	case send == recv && !(slices.Equal(c.SendCounts, c.RecvCounts) && slices.Equal(c.SendDispls, c.RecvDispls)):
+		return errors.New("send and recv are the same slice: want the same counts and displacements for both")
+	case send == recv, recv && startsIn(c.Send, c.Recv, c.RecvBlock(rank, ranks).Lo), send && c.inOwnBlock(rank, ranks):
+		return nil
+	case recv:
+		return errors.New(want + "send to be this rank's block of recv, or apart from it")
+	case !t.reduces:
+		return errors.New(want + "recv to be this rank's block of send, or apart from it")
+	case !startsIn(c.Recv, c.Send, 0):
+		return errors.New(want + "recv to be this rank's block of send, the beginning of send, or apart from it")
+	}
+	return nil
+}
+
+// inOwnBlock reports whether Recv begins where the rank's own block of Send does.
+func (c *Call) inOwnBlock(rank, ranks int) bool {
+	return startsIn(c.Recv, c.Send, c.SendBlock(rank, ranks).Lo)
+}
+
+// startsIn reports whether short begins at element i of long.
+func startsIn(short, long mem.Buffer, i int) bool {
+	return short.Addr() == long.Addr()+uintptr(i*long.Type().Size())
+}
+
+// Overwrites reports whether c, which Check allows, receives on a rank where blocks of Send
+// for other ranks may lie.
+func (c *Call) Overwrites(rank, ranks int) bool {
+	t := &table[c.Kind]
+	if !t.send.perRank() || t.send.on(rank == c.Root) == Unused || !mem.Overlap(c.Send, c.Recv) {
+		return false
+	}
+	return t.recv.perRank() || !c.inOwnBlock(rank, ranks)
+}

@@ -1,0 +1,69 @@
+package call
+
+import (
+	"fmt"
+
+	"gompi/internal/mem"
+)
+
+// A Fingerprint is what MPI requires to be equal on all ranks of one collective. A
+// field that need not be equal (the count of gatherv) stays zero. Every frame of the
+// collective carries its sender's, so that a mismatch is noticed whichever ranks
+// disagree.
+type Fingerprint struct {
+	Kind   Kind
+	Type   mem.Type
+	Op     mem.Op
+	Root   int32
+	Digest uint32 // of counts that must be equal; only where there is no Root
+	Count  int64
+}
+
+// Words returns f as the two words that carry it, of which the first is not 0. f is
+// only pointed to: copied right after it was made, it would stall the processor.
+func (f *Fingerprint) Words() (a, b uint64) {
+	return uint64(f.Kind) | uint64(f.Type)<<8 | uint64(f.Op)<<16 | uint64(uint32(f.Root)|f.Digest)<<32, uint64(f.Count)
+}
+
+// OfWords returns the Fingerprint of what Words returned.
+func OfWords(a, b uint64) Fingerprint {
+	f := Fingerprint{Kind: Kind(a), Type: mem.Type(a >> 8), Op: mem.Op(a >> 16), Count: int64(b)}
+	if f.Kind.Rooted() {
+		f.Root = int32(a >> 32)
+	} else {
+		f.Digest = uint32(a >> 32)
+	}
+	return f
+}
+
+// String describes f as a user would write it: "allreduce(1024 float32, sum)".
+func (f Fingerprint) String() string {
+	s := f.Kind.String() + "("
+	switch {
+	case f.Type == mem.NoType:
+	case f.Count > 0 || !f.Kind.LocalCounts():
+		s += fmt.Sprintf("%d %v", f.Count, f.Type)
+	default:
+		s += f.Type.String()
+	}
+	if f.Op != mem.NoOp {
+		s += ", " + f.Op.String()
+	}
+	if f.Kind.Rooted() {
+		s += fmt.Sprintf(", root %d", f.Root)
+	}
+	if f.Digest != 0 {
+		s += fmt.Sprintf(", counts #%08x", f.Digest)
+	}
+	return s + ")"
+}
+
+// digest returns a number that other counts hardly ever have (FNV-1a, a word at a
+// time).
+func digest(counts []int) uint32 {
+	h := uint64(14695981039346656037)
+	for _, c := range counts {
+		h = (h ^ uint64(c)) * 1099511628211
+	}
+	return uint32(h>>32) ^ uint32(h)
+}

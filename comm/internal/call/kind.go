@@ -1,0 +1,57 @@
+package call
+
+import "gompi/internal/seg"
+
+// A Kind names a collective. Its numbers and names are those of the flight recorder,
+// which the launcher reads, too. It travels in frames, so the numbers are part of the wire
+// format.
+type Kind seg.Kind
+
+// The collectives. What comes after Exscan makes communicators and memory.
+const (
+	None               = Kind(seg.NoKind)
+	Barrier            = Kind(seg.Barrier)
+	Bcast              = Kind(seg.Bcast)
+	Reduce             = Kind(seg.Reduce)
+	Allreduce          = Kind(seg.Allreduce)
+	ReduceScatter      = Kind(seg.ReduceScatter)
+	ReduceScatterBlock = Kind(seg.ReduceScatterBlock)
+	Allgather          = Kind(seg.Allgather)
+	Allgatherv         = Kind(seg.Allgatherv)
+	Gather             = Kind(seg.Gather)
+	Gatherv            = Kind(seg.Gatherv)
+	Scatter            = Kind(seg.Scatter)
+	Scatterv           = Kind(seg.Scatterv)
+	Alltoall           = Kind(seg.Alltoall)
+	Alltoallv          = Kind(seg.Alltoallv)
+	Scan               = Kind(seg.Scan)
+	Exscan             = Kind(seg.Exscan)
+	Dup                = Kind(seg.Dup)
+	Split              = Kind(seg.Split)
+	Create             = Kind(seg.Create)
+	Alloc              = Kind(seg.Alloc)
+	Free               = Kind(seg.Free)
+)
+
+func (k Kind) String() string { return seg.Kind(k).String() }
+
+// Rooted reports whether one rank is another than the rest.
+func (k Kind) Rooted() bool { return seg.Kind(k).Rooted() }
+
+// Reduces reports whether an operator belongs to the collective.
+func (k Kind) Reduces() bool { return table[k].reduces }
+
+// LocalCounts reports whether only the ranks that exchange a block know how long it is, so
+// that no rank knows how long the collective is.
+func (k Kind) LocalCounts() bool {
+	t := &table[k]
+	switch send, recv := t.send.layout >= counted, t.recv.layout >= counted; {
+	case send && recv:
+		return true
+	case send:
+		return t.send.elsewhere == Unused
+	case recv:
+		return t.recv.elsewhere == Unused
+	}
+	return false
+}

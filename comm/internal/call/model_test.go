@@ -1,0 +1,212 @@
+package call
+
+import "gompi/internal/mem"
+
+// The model states what each collective does as MPI does, element by element, and shares
+// nothing with the table of traits.
+
+// A move says that an element of one rank's buffer has a part in an element of another's.
+type move struct {
+	src, from int // rank, and the element of its send (bcast: of its recv)
+	dst, to   int // rank, and the element of its recv
+}
+
+// A sample is one collective on some ranks, with the arguments of each.
+type sample struct {
+	kind  Kind
+	p     int
+	root  int
+	calls []*Call // by rank
+	moves []move
+}
+
+const perBlock = 3 // elements of blocks that are equal
+
+// kinds are what users call.
+var kinds = []Kind{
+	Barrier, Bcast, Reduce, Allreduce, ReduceScatter, ReduceScatterBlock, Allgather, Allgatherv,
+	Gather, Gatherv, Scatter, Scatterv, Alltoall, Alltoallv, Scan, Exscan,
+}
+
+// samples calls f with every collective on a few ranks with every root.
+func samples(f func(s *sample)) {
+	for _, k := range kinds {
+		for _, p := range []int{1, 2, 3, 5} {
+			for root := range p {
+				if s := newSample(k, p, root); root == 0 || k.Rooted() {
+					f(s)
+				}
+			}
+		}
+	}
+}
+
+// uneven returns how many elements go from one rank to another where blocks differ.
+func uneven(from, to int) int { return (from+2*to)%4 + 1 }
+
+// apart returns displacements of blocks, the last rank's first, with a gap before each.
+func apart(counts []int) (displs []int, n int) {
+	displs = make([]int, len(counts))
+	for r := len(counts) - 1; r >= 0; r-- {
+		displs[r] = n + 1
+		n += 1 + counts[r]
+	}
+	return displs, n
+}
+
+// list returns f of all ranks.
+func list(p int, f func(r int) int) []int {
+	l := make([]int, p)
+	for r := range l {
+		l[r] = f(r)
+	}
+	return l
+}
+
+func vec(n int) mem.Buffer { return mem.Of(make([]int32, n)) }
+
+var sum = Op{Kind: mem.Sum}
+
+func newSample(k Kind, p, root int) *sample {
+	s := &sample{kind: k, p: p, root: root}
+	counts := list(p, func(r int) int { return uneven(r, r) })
+	displs, n := apart(counts)
+	all := 0
+	for _, c := range counts {
+		all += c
+	}
+	const b = perBlock
+	for r := range p {
+		c := new(Call)
+		switch k {
+		case Barrier:
+			c.Barrier()
+		case Bcast:
+			c.Bcast(root, vec(b))
+		case Reduce:
+			c.Reduce(root, vec(b), vec(b), sum)
+		case Allreduce:
+			c.Allreduce(vec(b), vec(b), sum)
+		case ReduceScatter:
+			c.ReduceScatter(vec(all), vec(counts[r]), counts, sum)
+		case ReduceScatterBlock:
+			c.ReduceScatterBlock(vec(p*b), vec(b), sum)
+		case Allgather:
+			c.Allgather(vec(b), vec(p*b))
+		case Allgatherv:
+			c.Allgatherv(vec(counts[r]), vec(n), counts, displs)
+		case Gather:
+			c.Gather(root, vec(b), vec(p*b))
+		case Gatherv:
+			c.Gatherv(root, vec(counts[r]), vec(n), counts, displs)
+		case Scatter:
+			c.Scatter(root, vec(p*b), vec(b))
+		case Scatterv:
+			c.Scatterv(root, vec(n), vec(counts[r]), counts, displs)
+		case Alltoall:
+			c.Alltoall(vec(p*b), vec(p*b))
+		case Alltoallv:
+			out, in := list(p, func(to int) int { return uneven(r, to) }), list(p, func(from int) int { return uneven(from, r) })
+			outAt, outLen := apart(out)
+			inAt, inLen := apart(in)
+			c.Alltoallv(vec(outLen), out, outAt, vec(inLen), in, inAt)
+		case Scan:
+			c.Scan(vec(b), vec(b), sum)
+		case Exscan:
+			c.Exscan(vec(b), vec(b), sum)
+		}
+		s.calls = append(s.calls, c)
+	}
+	for src := range p {
+		for dst := range p {
+			s.addMoves(src, dst, counts, displs)
+		}
+	}
+	return s
+}
+
+// addMoves adds what moves from one rank to another.
+func (s *sample) addMoves(src, dst int, counts, displs []int) {
+	add := func(n, from, to int) {
+		for i := range n {
+			s.moves = append(s.moves, move{src, from + i, dst, to + i})
+		}
+	}
+	const b = perBlock
+	switch s.kind {
+	case Bcast:
+		if src == s.root && dst != s.root {
+			add(b, 0, 0)
+		}
+	case Reduce:
+		if dst == s.root {
+			add(b, 0, 0)
+		}
+	case Allreduce:
+		add(b, 0, 0)
+	case Scan:
+		if src <= dst {
+			add(b, 0, 0)
+		}
+	case Exscan:
+		if src < dst {
+			add(b, 0, 0)
+		}
+	case ReduceScatter:
+		at := 0
+		for _, c := range counts[:dst] {
+			at += c
+		}
+		add(counts[dst], at, 0)
+	case ReduceScatterBlock:
+		add(b, dst*b, 0)
+	case Allgather:
+		add(b, 0, src*b)
+	case Allgatherv:
+		add(counts[src], 0, displs[src])
+	case Gather:
+		if dst == s.root {
+			add(b, 0, src*b)
+		}
+	case Gatherv:
+		if dst == s.root {
+			add(counts[src], 0, displs[src])
+		}
+	case Scatter:
+		if src == s.root {
+			add(b, dst*b, 0)
+		}
+	case Scatterv:
+		if src == s.root {
+			add(counts[dst], displs[dst], 0)
+		}
+	case Alltoall:
+		add(b, dst*b, src*b)
+	case Alltoallv:
+		out, _ := apart(list(s.p, func(to int) int { return uneven(src, to) }))
+		in, _ := apart(list(s.p, func(from int) int { return uneven(from, dst) }))
+		add(uneven(src, dst), out[dst], in[src])
+	}
+}
+
+// sent returns which elements a rank sends to another, or to any if that is -1.
+func (s *sample) sent(rank, to int) map[int]bool {
+	set := map[int]bool{}
+	for _, m := range s.moves {
+		if m.src == rank && (to < 0 || m.dst == to) {
+			set[m.from] = true
+		}
+	}
+	return set
+}
+
+// received returns which elements a rank receives from another, or from any if that is -1.
+func (s *sample) received(rank, from int) map[int]bool {
+	set := map[int]bool{}
+	for _, m := range s.moves {
+		if m.dst == rank && (from < 0 || m.src == from) {
+			set[m.to] = true
+		}
+	}
+	return set
+}

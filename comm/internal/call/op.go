@@ -1,0 +1,64 @@
+package call
+
+import (
+	"errors"
+	"fmt"
+
+	"gompi/internal/mem"
+)
+
+// An Op is the operator of one reduction.
+type Op struct {
+	Kind mem.Op
+	// Func combines, for Kind mem.Custom: acc = acc op in, element by element.
+	// It must be associative; operands keep rank order, so that it need not
+	// commute.
+	Func func(acc, in mem.Buffer)
+}
+
+// Commutes reports whether operands may be combined in any order.
+func (op Op) Commutes() bool { return op.Kind != mem.Custom }
+
+// Base returns the operator that ranks combine by: Avg is a sum until Finish.
+func (op Op) Base() Op {
+	op.Kind = op.Kind.Base()
+	return op
+}
+
+// Finish makes the combined elements b the result of op over n ranks.
+func (op Op) Finish(b mem.Buffer, n int) error {
+	if op.Kind != mem.Avg || b.Len() == 0 {
+		return nil
+	}
+	return mem.Divide(b, n)
+}
+
+// Combine stores a op b into dst, which is a or overlaps neither.
+func (op Op) Combine(dst, a, b mem.Buffer) error {
+	if op.Kind != mem.Custom {
+		return mem.Reduce(op.Kind.Base(), dst, a, b)
+	}
+	if dst.Len() > 0 && !mem.Same(dst, a) {
+		if err := mem.Copy(dst, a); err != nil {
+			return err
+		}
+	}
+	op.Func(dst, b)
+	return nil
+}
+
+// defined reports whether op can combine elements of a type.
+func (op Op) defined(t mem.Type) bool {
+	if op.Kind == mem.Custom {
+		return op.Func != nil
+	}
+	return op.Kind.Defined(t)
+}
+
+// refusal says why op is not defined.
+func (op Op) refusal(t mem.Type) error {
+	if op.Kind == mem.Custom {
+		return errors.New("no function to combine with")
+	}
+	return fmt.Errorf("operator %v is not defined for %v", op.Kind, t)
+}

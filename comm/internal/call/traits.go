@@ -1,0 +1,115 @@
+package call
+
+import "gompi/internal/mem"
+
+// The table of traits: all that tells one collective from another, but for its algorithms.
+// What can be concluded from it stands in functions: which lengths have to agree, what may
+// overlap, who sends to whom (check.go and blocks.go).
+
+// traits are what one collective does with its arguments.
+type traits struct {
+	reduces    bool
+	send, recv vector
+	tuned      Kind // whose rules of a user's it goes by, None for its own
+}
+
+// A vector is what one of the two buffers of a collective is.
+type vector struct {
+	layout            layout
+	atRoot, elsewhere Role // without a root: on rank 0 and elsewhere, mostly the same
+}
+
+// A layout says what is in a vector.
+type layout uint8
+
+const (
+	absent  layout = iota
+	whole          // it is for all ranks, or its own rank's alone
+	even           // a block for each rank, equally long
+	counted        // a block for each rank, one after the other, as long as counts say
+	placed         // the same, but where displacements say, and something may lie between
+)
+
+// A Role is what a collective does with a buffer on one rank.
+type Role uint8
+
+const (
+	Unused  Role = iota // may be anything
+	Read                // and not changed
+	Written             // all of it
+	Updated             // parts of it stay
+	Kept                // all of it stays
+)
+
+// Changes reports whether a buffer with that role gets new content.
+func (r Role) Changes() bool { return r == Written || r == Updated }
+
+// table has a row for all that frames may name. Bcast's one buffer is its recv. What makes
+// communicators and memory has none: it exchanges words of comm's own by Allgather and
+// Barrier.
+var table = [256]traits{
+	Barrier:            {},
+	Bcast:              {recv: vector{whole, Read, Written}},
+	Reduce:             {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Unused}},
+	Allreduce:          {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Written}},
+	ReduceScatter:      {reduces: true, send: vector{counted, Read, Read}, recv: vector{whole, Written, Written}},
+	ReduceScatterBlock: {reduces: true, send: vector{even, Read, Read}, recv: vector{whole, Written, Written}, tuned: ReduceScatter},
+	Allgather:          {send: vector{whole, Read, Read}, recv: vector{even, Written, Written}},
+	Allgatherv:         {send: vector{whole, Read, Read}, recv: vector{placed, Updated, Updated}, tuned: Allgather},
+	Gather:             {send: vector{whole, Read, Read}, recv: vector{even, Written, Unused}},
+	Gatherv:            {send: vector{whole, Read, Read}, recv: vector{placed, Updated, Unused}},
+	Scatter:            {send: vector{even, Read, Unused}, recv: vector{whole, Written, Written}},
+	Scatterv:           {send: vector{placed, Read, Unused}, recv: vector{whole, Written, Written}},
+	Alltoall:           {send: vector{even, Read, Read}, recv: vector{even, Written, Written}},
+	Alltoallv:          {send: vector{placed, Read, Read}, recv: vector{placed, Updated, Updated}},
+	Scan:               {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Written}},
+	Exscan:             {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Kept, Written}, tuned: Scan},
+}
+
+// perRank reports whether the vector has a block for each rank.
+func (v *vector) perRank() bool { return v.layout >= even }
+
+// on returns the role of the vector on the root, or on another rank.
+func (v *vector) on(root bool) Role {
+	if root {
+		return v.atRoot
+	}
+	return v.elsewhere
+}
+
+// Roles returns what c does with Send and Recv on a rank.
+func (c *Call) Roles(rank int) (send, recv Role) {
+	t, root := &table[c.Kind], rank == c.Root
+	return t.send.on(root), t.recv.on(root)
+}
+
+// Operands returns what a rank sends and what it receives, empty Buffers for what it does
+// not.
+func (c *Call) Operands(rank int) (from, to mem.Buffer) {
+	send, recv := c.Roles(rank)
+	if send == Read {
+		from = c.Send
+	}
+	switch recv {
+	case Unused:
+	case Read: // by the root of a bcast
+		from = c.Recv
+	default:
+		to = c.Recv
+	}
+	return from, to
+}
+
+// TunedAs returns the name of the collective whose rules of a user's c goes by, and the
+// bytes that they mean: of one block, where there is one for each rank.
+func (c *Call) TunedAs(ranks int) (name string, bytes int64) {
+	t, k := &table[c.Kind], c.Kind
+	if t.tuned != None {
+		k = t.tuned
+	}
+	bytes = int64(c.Elements(ranks)) * int64(c.Type.Size())
+	if t.send.perRank() || t.recv.perRank() {
+		bytes /= int64(ranks)
+	}
+	return k.String(), bytes
+}
