@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
@@ -88,7 +89,7 @@ func (l *loans) remove(b Buffer) {
 func (c *Comm) Alloc(ctx context.Context, t Type, n int) (Buffer, error) {
 	x, err := c.lend(ctx, t, n)
 	if err != nil {
-		return Buffer{}, c.fault(engine.Alloc.String(), -1, err)
+		return Buffer{}, c.fault(call.Alloc.String(), -1, err)
 	}
 	if c.loans.add(x); x.off >= 0 {
 		c.lent(1)
@@ -98,7 +99,7 @@ func (c *Comm) Alloc(ctx context.Context, t Type, n int) (Buffer, error) {
 
 // Free is the function Free for Buffers.
 func (c *Comm) Free(ctx context.Context, b Buffer) error {
-	return c.fault(engine.Free.String(), -1, c.takeBack(ctx, b))
+	return c.fault(call.Free.String(), -1, c.takeBack(ctx, b))
 }
 
 func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
@@ -106,7 +107,7 @@ func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
 	if !ok {
 		return badArgument("%d elements of %v: want what Alloc of %s has returned, once", b.Len(), b.Type(), c.name)
 	}
-	o := operation{call: engine.Call{Kind: engine.Free, Type: b.Type(), Count: int64(b.Len())}}
+	o := call.Call{Fingerprint: call.Fingerprint{Kind: call.Free, Type: b.Type(), Count: int64(b.Len())}}
 	if err := c.turns.run(ctx, c, &o); err != nil {
 		return err
 	}
@@ -161,17 +162,17 @@ func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
 	if !t.Valid() || n < 0 || n > math.MaxInt/t.Size() {
 		return loan{}, badArgument("%d elements of %v: want 0 or more, and no more than there are addresses", n, t)
 	}
-	call := engine.Call{Kind: engine.Alloc, Type: t, Count: int64(n)}
+	f := call.Fingerprint{Kind: call.Alloc, Type: t, Count: int64(n)}
 	switch {
 	case n == 0 || c.room == nil && c.levels == nil:
-		if _, err := c.tell(ctx, call, 0); err != nil {
+		if _, err := c.tell(ctx, f, 0); err != nil {
 			return loan{}, err
 		}
 		return ordinary(t, n)
 	case c.levels != nil && c.levels.room == nil:
-		return c.lendAlone(ctx, call, n*t.Size())
+		return c.lendAlone(ctx, f, n*t.Size())
 	}
-	return c.lendShared(ctx, call, n*t.Size())
+	return c.lendShared(ctx, f, n*t.Size())
 }
 
 // lent tells that the ranks of c have n more allocations in their heaps.
@@ -191,7 +192,7 @@ func ordinary(t Type, n int) (loan, error) {
 // lendShared lends memory that all ranks of a host see. Each first takes a place in its
 // heap and tells how much memory it finds; only if there is enough for all do they claim
 // it, and tell whether they could.
-func (c *Comm) lendShared(ctx context.Context, call engine.Call, size int) (x loan, err error) {
+func (c *Comm) lendShared(ctx context.Context, f call.Fingerprint, size int) (x loan, err error) {
 	c.memory.sweep(c.e)
 	heap, limit := c.memory.heap, c.memory.limit()
 	off, refused := heap.Reserve(size)
@@ -202,7 +203,7 @@ func (c *Comm) lendShared(ctx context.Context, call engine.Call, size int) (x lo
 			}
 		}()
 	}
-	all, err := c.tell(ctx, call, answer(refused), limit.Left)
+	all, err := c.tell(ctx, f, answer(refused), limit.Left)
 	if err != nil {
 		return x, err
 	}
@@ -210,26 +211,26 @@ func (c *Comm) lendShared(ctx context.Context, call engine.Call, size int) (x lo
 		return x, err
 	}
 	bytes, refused := heap.Claim(off)
-	if err := c.allClaim(ctx, call, size, refused); err != nil {
+	if err := c.allClaim(ctx, f, size, refused); err != nil {
 		return x, err
 	}
-	return loan{mem.HostBytes(call.Type, int(call.Count), bytes), off}, nil
+	return loan{mem.HostBytes(f.Type, int(f.Count), bytes), off}, nil
 }
 
 // lendAlone is lendShared for a rank that shares its host with none: it has its memory
 // if the others can have theirs.
-func (c *Comm) lendAlone(ctx context.Context, call engine.Call, size int) (loan, error) {
-	all, err := c.tell(ctx, call, yes, math.MaxInt64)
+func (c *Comm) lendAlone(ctx context.Context, f call.Fingerprint, size int) (loan, error) {
+	all, err := c.tell(ctx, f, yes, math.MaxInt64)
 	if err == nil {
 		err = c.enough(size, all, seg.MemoryLimit(), nil)
 	}
 	if err == nil {
-		err = c.allClaim(ctx, call, size, nil)
+		err = c.allClaim(ctx, f, size, nil)
 	}
 	if err != nil {
 		return loan{}, err
 	}
-	return ordinary(call.Type, int(call.Count))
+	return ordinary(f.Type, int(f.Count))
 }
 
 // The answers of ranks that are asked whether they can.
@@ -246,12 +247,11 @@ func answer(refused error) int64 {
 }
 
 // tell tells all ranks some words and returns those of all, by rank.
-func (c *Comm) tell(ctx context.Context, call engine.Call, mine ...int64) ([]int64, error) {
+func (c *Comm) tell(ctx context.Context, f call.Fingerprint, mine ...int64) ([]int64, error) {
 	all := make([]int64, len(mine)*c.Size())
-	var o operation
-	o.allgather(Of(mine), Of(all))
-	o.call = call
-	err := c.turns.run(ctx, c, &o)
+	o := new(call.Call).Allgather(Of(mine), Of(all))
+	o.Fingerprint = f
+	err := c.turns.run(ctx, c, o)
 	return all, err
 }
 
@@ -275,8 +275,8 @@ func (c *Comm) enough(size int, all []int64, limit seg.Limit, refused error) err
 
 // allClaim tells all ranks whether this one has claimed its memory: refused is why it
 // could not. It fails unless all have.
-func (c *Comm) allClaim(ctx context.Context, call engine.Call, size int, refused error) error {
-	all, err := c.tell(ctx, call, answer(refused))
+func (c *Comm) allClaim(ctx context.Context, f call.Fingerprint, size int, refused error) error {
+	all, err := c.tell(ctx, f, answer(refused))
 	if err != nil {
 		return err
 	}

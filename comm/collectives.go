@@ -3,7 +3,7 @@ package comm
 import (
 	"context"
 
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -36,9 +36,7 @@ func Reduce[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, op
 // arguments, and may use other Comms than c. If it panics or calls runtime.Goexit, c is
 // broken on all ranks; a caller that recovers may go on with other Comms.
 func ReduceFunc[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, combine func(acc, in []T)) error {
-	var o operation
-	o.reduce(root, Of(send), Of(recv), custom(combine))
-	return c.do(ctx, &o)
+	return c.do(ctx, new(call.Call).Reduce(root, Of(send), Of(recv), custom(combine)))
 }
 
 // Allreduce combines the send of all ranks, element by element, into recv of
@@ -49,9 +47,7 @@ func Allreduce[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) er
 
 // AllreduceFunc is Allreduce with a function, as ReduceFunc.
 func AllreduceFunc[T Scalar](ctx context.Context, c *Comm, send, recv []T, combine func(acc, in []T)) error {
-	var o operation
-	o.allreduce(Of(send), Of(recv), custom(combine))
-	return c.do(ctx, &o)
+	return c.do(ctx, new(call.Call).Allreduce(Of(send), Of(recv), custom(combine)))
 }
 
 // ReduceScatter combines the send of all ranks and gives each rank a block of
@@ -136,12 +132,15 @@ func Exscan[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) error
 	return c.Exscan(ctx, Of(send), Of(recv), op)
 }
 
+// builtin makes an operator of one that has a name.
+func builtin(op Op) call.Op { return call.Op{Kind: op} }
+
 // custom makes an operator of a function over slices.
-func custom[T Scalar](combine func(acc, in []T)) coll.Op {
+func custom[T Scalar](combine func(acc, in []T)) call.Op {
 	if combine == nil {
-		return coll.Op{Kind: mem.Custom}
+		return call.Op{Kind: mem.Custom}
 	}
-	return coll.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) {
+	return call.Op{Kind: mem.Custom, Func: func(acc, in mem.Buffer) {
 		combine(mem.Slice[T](acc), mem.Slice[T](in))
 	}}
 }

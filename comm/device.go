@@ -1,7 +1,7 @@
 package comm
 
 import (
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/node"
 	"gompi/internal/mem"
 )
@@ -41,42 +41,27 @@ func (c *Comm) mayHaveDevices() bool {
 
 // meet reports whether o has buffers on devices, if there can be some and it is long,
 // and whether it is done on them.
-func (c *Comm) meet(o *operation) (some, reach bool, err error) {
-	if c.devices == nil || !o.long(c.Size()) {
+func (c *Comm) meet(o *call.Call) (some, reach bool, err error) {
+	if c.devices == nil || !long(o, c.Size()) {
 		return false, false, nil
 	}
-	from, to := o.touches(c.Rank() == int(o.call.Root))
-	some, reach, err = c.devices.Meet(from, to, o.suitsDevices(c.table.Deterministic))
+	from, to := o.Operands(c.Rank())
+	some, reach, err = c.devices.Meet(from, to, suitsDevices(o, c.table.Deterministic))
 	if reach {
 		c.devices.Carry(from, to)
 	}
 	return some, reach, err
 }
 
-// touches returns what o sends and what it receives on its root, or on any other rank.
-func (o *operation) touches(root bool) (from, to Buffer) {
-	send, recv := o.roles(root)
-	if send != unused {
-		from = o.send
-	}
-	if recv != unused {
-		to = o.recv
-	}
-	if o.call.Kind == engine.Bcast && root {
-		from, to = o.recv, Buffer{}
-	}
-	return from, to
-}
-
-// long reports whether ranks ask each other before o: it is long, or of a form of which
-// one rank does not know how long it is.
-func (o *operation) long(ranks int) bool {
-	return o.unlike() || o.piecewise(ranks)*o.call.Type.Size() >= deviceLeast
+// long reports whether ranks ask each other before o: it is long, or no rank knows how long
+// it is.
+func long(o *call.Call, ranks int) bool {
+	return o.Kind.LocalCounts() || o.Elements(ranks)*o.Type.Size() >= deviceLeast
 }
 
 // suitsDevices reports whether o needs no certain order and no function of the user's.
-func (o *operation) suitsDevices(ordered bool) bool {
-	return !o.call.Kind.Reduces() || !ordered && o.op.Kind != mem.Custom
+func suitsDevices(o *call.Call, ordered bool) bool {
+	return !o.Kind.Reduces() || !ordered && o.Op.Kind != mem.Custom
 }
 
 // closeDevices lets go of other ranks' device memory. The own is freed when no other

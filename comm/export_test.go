@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/node"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
@@ -30,10 +30,9 @@ func (c *Comm) Launcher() boot.Boot { return c.boot }
 // ReduceWithout is an Allreduce without an operator that nothing has checked: a
 // collective that fails on the rank that calls it.
 func (c *Comm) ReduceWithout(ctx context.Context, send, recv Buffer) error {
-	var o operation
-	o.allreduce(send, recv, builtin(Sum))
-	o.op.Kind = 0
-	return c.fault(engine.Allreduce.String(), -1, c.turns.run(ctx, c, &o))
+	o := new(call.Call).Allreduce(send, recv, builtin(Sum))
+	o.Op.Kind = 0
+	return c.fault(call.Allreduce.String(), -1, c.turns.run(ctx, c, o))
 }
 
 // InRoom reports whether the ranks of c do collectives through memory.
@@ -104,8 +103,7 @@ func (c *Comm) Share(from int) { c.levels.shareFrom = from }
 // AttendForever is a collective of messages that asks for what never comes.
 func (c *Comm) AttendForever(ctx context.Context) error {
 	rd := c.ch.Round()
-	call := engine.Call{Kind: engine.Barrier}
-	if err := rd.Begin(ctx, call, 0, false); err != nil {
+	if err := rd.Begin(ctx, call.Fingerprint{Kind: call.Barrier}, 0, false); err != nil {
 		return err
 	}
 	err := rd.Attend(func() (bool, error) { return false, nil })

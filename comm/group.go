@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
@@ -129,7 +130,7 @@ func (c *Comm) Compare(d *Comm) Comparison {
 // Dup returns a communicator of the same ranks whose messages c cannot see
 // (MPI_Comm_dup). It is collective.
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
-	return c.divide(ctx, engine.Dup, 0, c.Rank())
+	return c.divide(ctx, call.Dup, 0, c.Rank())
 }
 
 // Split returns, on each rank, a communicator of the ranks that gave the same
@@ -140,13 +141,13 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if color < Undefined {
 		return nil, c.fault("split", -1, badArgument("color %d: want 0 or more, or Undefined", color))
 	}
-	return c.divide(ctx, engine.Split, color, key)
+	return c.divide(ctx, call.Split, color, key)
 }
 
 // SplitHost is Split by host, in rank order: the ranks of the result share
 // memory (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED).
 func (c *Comm) SplitHost(ctx context.Context) (*Comm, error) {
-	return c.divide(ctx, engine.Split, c.boot.Info().NodeIndex(c.ch.World(c.Rank())), c.Rank())
+	return c.divide(ctx, call.Split, c.boot.Info().NodeIndex(c.ch.World(c.Rank())), c.Rank())
 }
 
 // Create returns a communicator of the ranks of g, which are ranks of c, and nil
@@ -154,14 +155,14 @@ func (c *Comm) SplitHost(ctx context.Context) (*Comm, error) {
 // g.
 func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	if alien := g.Difference(c.Group()).Size(); alien > 0 {
-		return nil, c.fault(engine.Create.String(), -1, badArgument("group with %d ranks that are not in %s", alien, c.name))
+		return nil, c.fault(call.Create.String(), -1, badArgument("group with %d ranks that are not in %s", alien, c.name))
 	}
 	key := slices.Index(g.world, int32(c.ch.World(c.Rank())))
 	color := Undefined
 	if key >= 0 {
 		color = 0
 	}
-	return c.divide(ctx, engine.Create, color, key)
+	return c.divide(ctx, call.Create, color, key)
 }
 
 // A member is what each rank tells the others when a communicator is divided.
@@ -169,14 +170,13 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 // further round is needed to agree on one. block is for the room of its part.
 type member struct{ color, key, counter, block int64 }
 
-func (c *Comm) divide(ctx context.Context, kind engine.Collective, color, key int) (*Comm, error) {
+func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Comm, error) {
 	block := c.take()
 	mine := []int64{int64(color), int64(key), int64(c.e.Counter()), int64(block)}
 	all := make([]int64, len(mine)*c.Size())
-	var o operation
-	o.allgather(Of(mine), Of(all))
-	o.call.Kind = kind
-	if err := c.turns.run(ctx, c, &o); err != nil {
+	o := new(call.Call).Allgather(Of(mine), Of(all))
+	o.Kind = kind
+	if err := c.turns.run(ctx, c, o); err != nil {
 		c.give(block)
 		return nil, c.fault(kind.String(), -1, err)
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 	"gompi/internal/mem/memtest"
 )
@@ -24,10 +24,8 @@ func TestMemoryOfStagesIsLentOnce(t *testing.T) {
 	gpu.Free(lost)
 	c := &Comm{process: &process{}}
 	for _, bad := range [][2]Buffer{{lost, alloc()}, {alloc(), lost}, {lost, lost}} {
-		var o operation
-		o.allreduce(bad[0], bad[1], coll.Op{Kind: mem.Sum})
-		on := o
-		stages, err := c.staging.operands(&on, updated)
+		on := *new(call.Call).Allreduce(bad[0], bad[1], call.Op{Kind: mem.Sum})
+		stages, err := c.staging.operands(&on, call.Updated)
 		if err == nil {
 			t.Fatal("memory that is gone was copied")
 		}

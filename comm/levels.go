@@ -3,6 +3,7 @@ package comm
 import (
 	"math"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/node"
 	"gompi/internal/mem"
@@ -187,10 +188,4 @@ func (l *levels) scratch(speaker int, b Buffer, n int) Buffer {
 }
 
 // keepsOrder reports whether operands are combined as coll/order.go says.
-func (l *levels) keepsOrder(op coll.Op) bool { return l.t.Deterministic || !op.Commutes() }
-
-// sum returns the operator that combines some of the operands.
-func sum(op coll.Op) coll.Op {
-	op.Kind = op.Kind.Base()
-	return op
-}
+func (l *levels) keepsOrder(op call.Op) bool { return l.t.Deterministic || !op.Commutes() }

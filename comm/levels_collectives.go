@@ -1,6 +1,6 @@
 package comm
 
-import "gompi/comm/internal/coll"
+import "gompi/comm/internal/call"
 
 // The lengths below are from two hosts that are two agents of one machine with two
 // processors, talking TCP, with two ranks each (2x2) or four (2x4); float32, medians
@@ -55,13 +55,13 @@ func (l *levels) Barrier() error {
 // Bcast sends b to each host once.
 // 2x2 of 8 bytes: by messages 36 us, so 10; of 16 MiB: 10.3 and 6.7 ms.
 func (l *levels) Bcast(root int, b Buffer) error {
-	l.take(root, b, b, coll.Op{})
+	l.take(root, b, b, call.Op{})
 	return l.inPieces(&bcast)
 }
 
 // Reduce combines each host's operands, then the hosts' at the root.
 // 2x2 of 8 bytes: by messages 26 us, so 14; of 16 MiB: 13.9 and 8.9 ms.
-func (l *levels) Reduce(root int, send, recv Buffer, op coll.Op) error {
+func (l *levels) Reduce(root int, send, recv Buffer, op call.Op) error {
 	if l.keepsOrder(op) {
 		return l.messages.Reduce(root, send, recv, op)
 	}
@@ -78,7 +78,7 @@ func (l *levels) Reduce(root int, send, recv Buffer, op coll.Op) error {
 // Allreduce combines each host's operands, then the hosts'.
 // 2x2 of 8 bytes: by messages 35 us, so 13; of 16 MiB: 17.1 and 12.8 ms; of 8 MiB at
 // 1 Gbit/s: 103 and 70 ms.
-func (l *levels) Allreduce(send, recv Buffer, op coll.Op) error {
+func (l *levels) Allreduce(send, recv Buffer, op call.Op) error {
 	inRankOrder := l.packed && !l.t.Deterministic && send.Size() <= functionMost
 	if l.keepsOrder(op) && !inRankOrder {
 		return l.messages.Allreduce(send, recv, op)
@@ -93,7 +93,7 @@ func (l *levels) Allreduce(send, recv Buffer, op coll.Op) error {
 // ReduceScatterBlock combines each host's operands, then the hosts' where they go.
 // 2x2 of 1 KiB blocks: by messages 49 us, so 17; of 16 MiB: 52 and 45 ms; of 8 MiB at
 // 1 Gbit/s: 343 and 170 ms.
-func (l *levels) ReduceScatterBlock(send, recv Buffer, op coll.Op) error {
+func (l *levels) ReduceScatterBlock(send, recv Buffer, op call.Op) error {
 	if l.keepsOrder(op) || !l.even {
 		return l.messages.ReduceScatterBlock(send, recv, op)
 	}
@@ -103,11 +103,11 @@ func (l *levels) ReduceScatterBlock(send, recv Buffer, op coll.Op) error {
 	}
 	speaker := l.speak(0)
 	all, mine := l.scratch(speaker, send, send.Len()), l.scratch(speaker, send, len(l.shares)*n)
-	if err := l.inner.Reduce(speaker, send, all, sum(op)); err != nil {
+	if err := l.inner.Reduce(speaker, send, all, op.Base()); err != nil {
 		return err
 	}
 	if l.me.member == speaker {
-		if err := l.speakers.ReduceScatterBlock(l.byHost(all, n), mine, sum(op)); err != nil {
+		if err := l.speakers.ReduceScatterBlock(l.byHost(all, n), mine, op.Base()); err != nil {
 			return err
 		}
 		if err := op.Finish(mine, l.p.Size()); err != nil {
@@ -119,15 +119,15 @@ func (l *levels) ReduceScatterBlock(send, recv Buffer, op coll.Op) error {
 
 // reduceScatterShares has each member combine, in its host, the blocks of those with
 // its number on all hosts.
-func (l *levels) reduceScatterShares(send, recv Buffer, op coll.Op) error {
+func (l *levels) reduceScatterShares(send, recv Buffer, op call.Op) error {
 	n := recv.Len()
 	parts := l.p.Scratch(send, len(l.hosts)*n)
 	for h := range l.hosts {
-		if err := l.inner.ReduceScatterBlock(l.block(send, h, n), parts.Slice(h*n, (h+1)*n), sum(op)); err != nil {
+		if err := l.inner.ReduceScatterBlock(l.block(send, h, n), parts.Slice(h*n, (h+1)*n), op.Base()); err != nil {
 			return err
 		}
 	}
-	if err := l.lane.ReduceScatterBlock(parts, recv, sum(op)); err != nil {
+	if err := l.lane.ReduceScatterBlock(parts, recv, op.Base()); err != nil {
 		return err
 	}
 	return op.Finish(recv, l.p.Size())

@@ -1,6 +1,6 @@
 package comm
 
-import "gompi/comm/internal/coll"
+import "gompi/comm/internal/call"
 
 // Collectives with a block for each rank, of lengths that differ and that all ranks
 // know. Who speaks for a host does all the work between hosts.
@@ -100,13 +100,13 @@ func (l *levels) Allgatherv(send, recv Buffer, counts, displs []int) error {
 }
 
 // ReduceScatter combines each host's operands, then the hosts' where they go.
-func (l *levels) ReduceScatter(send, recv Buffer, counts []int, op coll.Op) error {
+func (l *levels) ReduceScatter(send, recv Buffer, counts []int, op call.Op) error {
 	if l.keepsOrder(op) || send.Size() > countedMost {
 		return l.messages.ReduceScatter(send, recv, counts, op)
 	}
 	d, speaker := l.divide(counts), l.speak(0)
 	all, mine := l.scratch(speaker, send, d.n), l.scratch(speaker, send, d.hosts[l.me.host])
-	if err := l.inner.Reduce(speaker, send, all, sum(op)); err != nil {
+	if err := l.inner.Reduce(speaker, send, all, op.Base()); err != nil {
 		return err
 	}
 	if l.me.member == speaker {
@@ -115,7 +115,7 @@ func (l *levels) ReduceScatter(send, recv Buffer, counts []int, op coll.Op) erro
 			all = l.p.Scratch(send, d.n)
 			l.transfer(d, byRank, d.starts, all, false)
 		}
-		if err := l.speakers.ReduceScatter(all, mine, d.hosts, sum(op)); err != nil {
+		if err := l.speakers.ReduceScatter(all, mine, d.hosts, op.Base()); err != nil {
 			return err
 		}
 		if err := op.Finish(mine, l.p.Size()); err != nil {

@@ -1,6 +1,9 @@
 package comm
 
-import "gompi/comm/internal/coll"
+import (
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/coll"
+)
 
 // pieceBytes is how much of a vector goes between hosts at a time, of each carrier's
 // share or in all: while it does, the next piece is combined inside each host, and the
@@ -18,7 +21,7 @@ const openFrom = 256 << 10
 // A vector is one that a collective combines or copies.
 type vector struct {
 	send, recv Buffer // what a host has combined is in recv, too
-	op         coll.Op
+	op         call.Op
 	home       int // the root's host
 	speaker    int // for this one
 	form       *form
@@ -52,7 +55,7 @@ var (
 )
 
 // take makes a vector the one to be done.
-func (l *levels) take(root int, send, recv Buffer, op coll.Op) {
+func (l *levels) take(root int, send, recv Buffer, op call.Op) {
 	l.now = vector{send: send, recv: recv, op: op, home: l.seats[root].host, speaker: l.speak(root)}
 }
 
@@ -156,13 +159,13 @@ func (l *levels) pass(do act, piece int) error {
 // The acts of forms.
 
 func (l *levels) combine(send, recv Buffer) error {
-	return l.inner.Reduce(l.now.speaker, send, recv, sum(l.now.op))
+	return l.inner.Reduce(l.now.speaker, send, recv, l.now.op.Base())
 }
 
 func (l *levels) speakBcast(_, b Buffer) error { return l.speakers.Bcast(l.now.home, b) }
 
 func (l *levels) speakReduce(_, b Buffer) error {
-	return l.speakers.Reduce(l.now.home, b, b, sum(l.now.op))
+	return l.speakers.Reduce(l.now.home, b, b, l.now.op.Base())
 }
 
 func (l *levels) speakAllreduce(_, b Buffer) error { return l.allreduce(&l.speakers, b) }
@@ -170,7 +173,7 @@ func (l *levels) speakAllreduce(_, b Buffer) error { return l.allreduce(&l.speak
 func (l *levels) tell(_, b Buffer) error { return l.inner.Bcast(l.now.speaker, b) }
 
 func (l *levels) combineShares(send, recv Buffer) error {
-	return l.inner.ReduceScatter(send, l.share(recv), l.shares, sum(l.now.op))
+	return l.inner.ReduceScatter(send, l.share(recv), l.shares, l.now.op.Base())
 }
 
 func (l *levels) carryAllreduce(_, b Buffer) error { return l.allreduce(&l.lane, l.share(b)) }
@@ -193,7 +196,7 @@ func (l *levels) fold(send, recv Buffer) error {
 	if l.me.member != l.now.speaker {
 		return nil
 	}
-	return l.room.Fold(recv, send, l.now.lo, sum(l.now.op))
+	return l.room.Fold(recv, send, l.now.lo, l.now.op.Base())
 }
 
 func (l *levels) fetch(_, b Buffer) error {
@@ -208,7 +211,7 @@ func (l *levels) foldShare(send, recv Buffer) error {
 	for _, n := range l.shares[:l.me.member] {
 		at += n
 	}
-	return l.room.Fold(mine, l.share(send), l.now.lo+at, sum(l.now.op))
+	return l.room.Fold(mine, l.share(send), l.now.lo+at, l.now.op.Base())
 }
 
 func (l *levels) fetchShares(_, b Buffer) error {
@@ -226,7 +229,7 @@ func (l *levels) fetchShares(_, b Buffer) error {
 }
 
 func (l *levels) allreduce(among *messages, b Buffer) error {
-	if err := among.Allreduce(b, b, sum(l.now.op)); err != nil {
+	if err := among.Allreduce(b, b, l.now.op.Base()); err != nil {
 		return err
 	}
 	return l.now.op.Finish(b, l.p.Size())

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -91,7 +91,7 @@ func (l *library) doWithout(why error) {
 
 // byLibrary does o by the devices' library, if all ranks find that it can. w is the
 // usual way.
-func (c *Comm) byLibrary(w way, o *operation) (bool, error) {
+func (c *Comm) byLibrary(w way, o *call.Call) (bool, error) {
 	l := c.library
 	if l == nil || l.useless || !l.suits(o) {
 		return false, nil
@@ -111,29 +111,26 @@ func (c *Comm) byLibrary(w way, o *operation) (bool, error) {
 
 // suits reports whether o is a collective for which the library may serve: on all ranks,
 // or on none.
-func (l *library) suits(o *operation) bool {
-	return o.long(l.c.Size()) && o.suitsDevices(l.c.table.Deterministic) && o.suitsLibrary()
+func (l *library) suits(o *call.Call) bool {
+	return long(o, l.c.Size()) && suitsDevices(o, l.c.table.Deterministic) && suitsLibrary(o)
 }
 
 // suitsLibrary reports whether it has such collectives as o. What it does of them is
 // the same on all ranks.
-func (o *operation) suitsLibrary() bool {
-	switch o.call.Kind {
-	case engine.Allreduce, engine.Reduce, engine.ReduceScatterBlock:
-		return mem.GroupReduces(o.op.Kind, o.call.Type)
-	case engine.ReduceScatter:
-		return mem.GroupReduces(o.op.Kind, o.call.Type) && slices.Max(o.counts) == slices.Min(o.counts)
-	case engine.Bcast, engine.Allgather, engine.Allgatherv, engine.Gather, engine.Gatherv,
-		engine.Scatter, engine.Scatterv, engine.Alltoall, engine.Alltoallv:
-		return true
+func suitsLibrary(o *call.Call) bool {
+	switch o.Kind {
+	case call.Barrier, call.Scan, call.Exscan:
+		return false
 	}
-	return false
+	counts := o.SendCounts // of ReduceScatter
+	even := counts == nil || slices.Max(counts) == slices.Min(counts)
+	return !o.Kind.Reduces() || even && mem.GroupReduces(o.Op.Kind, o.Type)
 }
 
 // place returns the device of o's buffers, and what this rank tells of it: 0 if it is
 // none that serves.
-func (l *library) place(o *operation) (word uint64, at mem.Grouper) {
-	from, to := o.touches(l.c.Rank() == int(o.call.Root))
+func (l *library) place(o *call.Call) (word uint64, at mem.Grouper) {
+	from, to := o.Operands(l.c.Rank())
 	if from.Len() == 0 {
 		from = to
 	}
@@ -141,7 +138,7 @@ func (l *library) place(o *operation) (word uint64, at mem.Grouper) {
 		to = from
 	}
 	at, ok := from.Space().(mem.Grouper)
-	serves := ok && to.Space() == from.Space() && !o.overwrites(l.c.Rank())
+	serves := ok && to.Space() == from.Space() && !o.Overwrites(l.c.Rank(), l.c.Size())
 	switch {
 	case l.group == nil && serves:
 		word = l.digest(at)
@@ -156,18 +153,6 @@ func (l *library) digest(at mem.Grouper) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, l.c.boot.Info().Node, at.Identity())
 	return h.Sum64() | 1
-}
-
-// overwrites reports whether o receives where it still has to send, which the library
-// does not do.
-func (o *operation) overwrites(me int) bool {
-	switch o.call.Kind {
-	case engine.Alltoall, engine.Alltoallv:
-		return mem.Overlap(o.send, o.recv)
-	case engine.ReduceScatter, engine.ReduceScatterBlock:
-		return mem.Overlap(o.send, o.recv) && !startsIn(o.recv, o.send, o.blockStart(me, o.recv))
-	}
-	return false
 }
 
 // noteSize is the size of what a rank says of its library, invitationSize that of an

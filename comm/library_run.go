@@ -1,12 +1,12 @@
 package comm
 
-import "gompi/comm/internal/engine"
+import "gompi/comm/internal/call"
 
 // What the devices' library is given to do, and how its end is waited for.
 
 // do does o by the group.
-func (l *library) do(w way, o *operation) (err error) {
-	if o.unlike() {
+func (l *library) do(w way, o *call.Call) (err error) {
+	if o.Kind.LocalCounts() {
 		err = l.agree(w, o)
 	}
 	if err == nil {
@@ -23,21 +23,21 @@ func (l *library) do(w way, o *operation) (err error) {
 }
 
 // give gives o to the group.
-func (l *library) give(o *operation) error {
-	g, root, op := l.group, int(o.call.Root), o.op.Kind
-	switch o.call.Kind {
-	case engine.Allreduce:
-		return g.Allreduce(o.send, o.recv, op)
-	case engine.Reduce:
-		return g.Reduce(root, o.send, o.recv, op)
-	case engine.Bcast:
-		return g.Bcast(root, o.recv)
-	case engine.ReduceScatter, engine.ReduceScatterBlock:
-		return g.ReduceScatter(o.send, o.recv, op)
-	case engine.Allgather:
-		return g.Allgather(o.send, o.recv)
+func (l *library) give(o *call.Call) error {
+	g, root, op := l.group, o.Root, o.Op.Kind
+	switch o.Kind {
+	case call.Allreduce:
+		return g.Allreduce(o.Send, o.Recv, op)
+	case call.Reduce:
+		return g.Reduce(root, o.Send, o.Recv, op)
+	case call.Bcast:
+		return g.Bcast(root, o.Recv)
+	case call.ReduceScatter, call.ReduceScatterBlock:
+		return g.ReduceScatter(o.Send, o.Recv, op)
+	case call.Allgather:
+		return g.Allgather(o.Send, o.Recv)
 	}
-	o.blocks(l.c.Rank(), l.out, l.in)
+	o.Exchange(l.c.Rank(), l.out, l.in)
 	defer clear(l.out)
 	defer clear(l.in)
 	return g.Exchange(l.out, l.in)
@@ -72,18 +72,9 @@ func (l *library) fail(err error) error {
 	return err
 }
 
-// unlike reports whether two ranks alone know how long the blocks are that they exchange.
-func (o *operation) unlike() bool {
-	switch o.call.Kind {
-	case engine.Gatherv, engine.Scatterv, engine.Alltoallv:
-		return true
-	}
-	return false
-}
-
 // agree finds out whether each rank sends this one as much as it expects.
-func (l *library) agree(w way, o *operation) error {
-	o.blocks(l.c.Rank(), l.out, l.in)
+func (l *library) agree(w way, o *call.Call) error {
+	o.Exchange(l.c.Rank(), l.out, l.in)
 	defer clear(l.out)
 	defer clear(l.in)
 	for r := range l.out {
@@ -98,42 +89,4 @@ func (l *library) agree(w way, o *operation) error {
 		}
 	}
 	return nil
-}
-
-// blocks fills in what rank me sends to each rank, and what it receives from each.
-func (o *operation) blocks(me int, out, in []Buffer) {
-	root := int(o.call.Root)
-	block := func(b Buffer, counts, displs []int, r int) Buffer {
-		n := b.Len() / len(out)
-		at := r * n
-		if counts != nil {
-			n, at = counts[r], total(counts[:r])
-		}
-		if displs != nil {
-			at = displs[r]
-		}
-		return b.Slice(at, at+n)
-	}
-	for r := range out {
-		switch o.call.Kind {
-		case engine.Gather, engine.Gatherv:
-			if r == root {
-				out[r] = o.send
-			}
-			if me == root {
-				in[r] = block(o.recv, o.counts, o.displs, r)
-			}
-		case engine.Scatter, engine.Scatterv:
-			if me == root {
-				out[r] = block(o.send, o.counts, o.displs, r)
-			}
-			if r == root {
-				in[r] = o.recv
-			}
-		case engine.Allgatherv:
-			out[r], in[r] = o.send, block(o.recv, o.counts, o.displs, r)
-		case engine.Alltoall, engine.Alltoallv:
-			out[r], in[r] = block(o.send, o.sendCounts, o.sendDispls, r), block(o.recv, o.counts, o.displs, r)
-		}
-	}
 }

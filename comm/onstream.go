@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
 )
@@ -28,44 +29,32 @@ import (
 
 // AllreduceOnStream is Allreduce in the order of q.
 func (c *Comm) AllreduceOnStream(q Queue, send, recv Buffer, op Op) Request {
-	var o operation
-	o.allreduce(send, recv, builtin(op))
-	return c.collectiveBehind(&o, q)
+	return c.collectiveBehind(new(call.Call).Allreduce(send, recv, builtin(op)), q)
 }
 
 // BcastOnStream is Bcast in the order of q.
 func (c *Comm) BcastOnStream(q Queue, root int, b Buffer) Request {
-	var o operation
-	o.bcast(root, b)
-	return c.collectiveBehind(&o, q)
+	return c.collectiveBehind(new(call.Call).Bcast(root, b), q)
 }
 
 // ReduceOnStream is Reduce in the order of q.
 func (c *Comm) ReduceOnStream(q Queue, root int, send, recv Buffer, op Op) Request {
-	var o operation
-	o.reduce(root, send, recv, builtin(op))
-	return c.collectiveBehind(&o, q)
+	return c.collectiveBehind(new(call.Call).Reduce(root, send, recv, builtin(op)), q)
 }
 
 // ReduceScatterOnStream is ReduceScatterBlock in the order of q.
 func (c *Comm) ReduceScatterOnStream(q Queue, send, recv Buffer, op Op) Request {
-	var o operation
-	o.reduceScatterBlock(send, recv, builtin(op))
-	return c.collectiveBehind(&o, q)
+	return c.collectiveBehind(new(call.Call).ReduceScatterBlock(send, recv, builtin(op)), q)
 }
 
 // AllgatherOnStream is Allgather in the order of q.
 func (c *Comm) AllgatherOnStream(q Queue, send, recv Buffer) Request {
-	var o operation
-	o.allgather(send, recv)
-	return c.collectiveBehind(&o, q)
+	return c.collectiveBehind(new(call.Call).Allgather(send, recv), q)
 }
 
 // AlltoallOnStream is Alltoall in the order of q.
 func (c *Comm) AlltoallOnStream(q Queue, send, recv Buffer) Request {
-	var o operation
-	o.alltoall(send, recv)
-	return c.collectiveBehind(&o, q)
+	return c.collectiveBehind(new(call.Call).Alltoall(send, recv), q)
 }
 
 // SendOnStream is Send in the order of q, which goes on as soon as b may be changed
@@ -155,7 +144,7 @@ func (t *turn) perform(c *Comm) error {
 	if err == nil {
 		err = c.perform(context.Background(), &t.o, true)
 	} else { // it is this rank's alone: the others wait in vain
-		c.ch.Break("failed before " + t.o.call.String() + ": " + err.Error())
+		c.ch.Break("failed before " + t.o.String() + ": " + err.Error())
 	}
 	if t.at.hold != nil {
 		t.at.hold.Release()

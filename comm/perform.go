@@ -4,15 +4,26 @@ import (
 	"context"
 	"fmt"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
 )
+
+// do runs o for a blocking call.
+func (c *Comm) do(ctx context.Context, o *call.Call) error {
+	err := o.Check(c.Rank(), c.Size())
+	if err != nil {
+		err = badArgument("%v", err)
+	} else {
+		err = c.turns.run(ctx, c, o)
+	}
+	return c.fault(o.Kind.String(), -1, err)
+}
 
 // perform runs o, whose turn it is: through the room if c has one and nothing is tuned,
 // else in a round. quiet is for collectives that run in the background. Its caller defers
 // unwind: one deferred call in all is what a short collective can afford.
-func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) (err error) {
+func (c *Comm) perform(ctx context.Context, o *call.Call, quiet bool) (err error) {
 	c.performs = true
 	if c.rounds {
 		err = c.inRound(ctx, o, quiet)
@@ -20,7 +31,7 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) (err error
 		err = c.inRoom(ctx, o, quiet)
 	}
 	if err != nil { // if it is this rank's alone, the others wait in vain
-		c.ch.Break("failed in " + o.call.String() + ": " + err.Error())
+		c.ch.Break("failed in " + o.String() + ": " + err.Error())
 	}
 	c.performs = false
 	return err
@@ -29,12 +40,12 @@ func (c *Comm) perform(ctx context.Context, o *operation, quiet bool) (err error
 // unwind ends o if perform has not returned: a function of the user's, or a device's, has
 // panicked or ended its goroutine. The others count on this rank, and whoever recovers may
 // use other Comms.
-func (c *Comm) unwind(o *operation) {
+func (c *Comm) unwind(o *call.Call) {
 	if !c.performs {
 		return
 	}
 	c.performs = false
-	c.ch.Break("panicked, or ended its goroutine, in " + o.call.String())
+	c.ch.Break("panicked, or ended its goroutine, in " + o.String())
 	if c.rounds {
 		c.ch.Round().End()
 	} else {
@@ -43,9 +54,9 @@ func (c *Comm) unwind(o *operation) {
 }
 
 // inRoom runs o through memory that all members see.
-func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
-	a, b := o.call.Words()
-	err := c.port.begin(ctx, a, b, o.bytes(), quiet)
+func (c *Comm) inRoom(ctx context.Context, o *call.Call, quiet bool) error {
+	a, b := o.Words()
+	err := c.port.begin(ctx, a, b, o.Bytes(), quiet)
 	if err == nil {
 		c.room.Begin(node.Call{A: a, B: b}, quiet)
 		err = c.throughRoom(o)
@@ -56,7 +67,7 @@ func (c *Comm) inRoom(ctx context.Context, o *operation, quiet bool) error {
 
 // throughRoom runs o in its room: on devices where all its buffers are there, and in pieces
 // of host memory where only some are and all ranks know how long it is.
-func (c *Comm) throughRoom(o *operation) error {
+func (c *Comm) throughRoom(o *call.Call) error {
 	if c.library != nil {
 		if done, err := c.byLibrary(way{c.room, c.waits()}, o); done || err != nil {
 			return err
@@ -66,8 +77,8 @@ func (c *Comm) throughRoom(o *operation) error {
 	case err != nil:
 		return err
 	case reach:
-		return o.run(c.room)
-	case some && !o.unlike():
+		return run(o, c.room)
+	case some && !o.Kind.LocalCounts():
 		return c.pipe(c.room, o)
 	}
 	return c.carryOut(c.room, o)
@@ -83,20 +94,20 @@ func (c *Comm) waits() waiting {
 
 // inRound gives o the next number, compares it with what the other ranks called, and
 // runs it.
-func (c *Comm) inRound(ctx context.Context, o *operation, quiet bool) error {
+func (c *Comm) inRound(ctx context.Context, o *call.Call, quiet bool) error {
 	rd := c.ch.Round()
-	a, b := o.call.Words()
-	ticket := c.rec.BeginCollective(c.ch.ID, a, b, o.bytes(), rd.Seq()+1)
+	a, b := o.Words()
+	ticket := c.rec.BeginCollective(c.ch.ID, a, b, o.Bytes(), rd.Seq()+1)
 	defer c.rec.EndCall(ticket)
-	if err := rd.Begin(ctx, o.call, ticket, quiet); err != nil {
+	if err := rd.Begin(ctx, o.Fingerprint, ticket, quiet); err != nil {
 		return err
 	}
 	var err error
 	switch {
 	case c.room != nil:
-		err = c.inner.begin(ctx, c.room, &o.call, ticket, quiet)
+		err = c.inner.begin(ctx, c.room, &o.Fingerprint, ticket, quiet)
 	case c.levels != nil && c.levels.room != nil:
-		err = c.levels.port.begin(ctx, c.levels.room, &o.call, ticket, quiet)
+		err = c.levels.port.begin(ctx, c.levels.room, &o.Fingerprint, ticket, quiet)
 	}
 	if err == nil {
 		err = c.throughRound(o)
@@ -112,7 +123,7 @@ func (c *Comm) inRound(ctx context.Context, o *operation, quiet bool) error {
 
 // throughRound runs o by the algorithm that the table chooses if it is tuned, else through
 // the room or by levels if c has such.
-func (c *Comm) throughRound(o *operation) error {
+func (c *Comm) throughRound(o *call.Call) error {
 	switch {
 	case c.tuned(o):
 	case c.room != nil:
@@ -126,32 +137,22 @@ func (c *Comm) throughRound(o *operation) error {
 // tuned reports whether a rule of the user's decides how o goes: its call alone tells, so
 // ranks whose calls are equal agree. What has no choice of algorithms, and what makes
 // communicators and memory, is never tuned.
-func (c *Comm) tuned(o *operation) bool {
+func (c *Comm) tuned(o *call.Call) bool {
 	if !c.table.Tunes() {
 		return false
 	}
-	name, bytes, ranks := o.call.Kind.String(), o.call.Count*int64(o.call.Type.Size()), int64(c.Size())
-	switch o.call.Kind {
-	case engine.Allgatherv:
-		name, bytes = "allgather", bytes/ranks
-	case engine.ReduceScatterBlock:
-		name = "reducescatter"
-	case engine.ReduceScatter, engine.Alltoall:
-		bytes /= ranks
-	case engine.Exscan:
-		name = "scan"
-	}
-	return c.table.Tuned(name, c.Size(), bytes, o.op)
+	name, bytes := o.TunedAs(c.Size())
+	return c.table.Tuned(name, c.Size(), bytes, o.Op)
 }
 
 // collectives is a way of doing them.
 type collectives interface {
 	Barrier() error
 	Bcast(root int, b Buffer) error
-	Reduce(root int, send, recv Buffer, op coll.Op) error
-	Allreduce(send, recv Buffer, op coll.Op) error
-	ReduceScatter(send, recv Buffer, counts []int, op coll.Op) error
-	ReduceScatterBlock(send, recv Buffer, op coll.Op) error
+	Reduce(root int, send, recv Buffer, op call.Op) error
+	Allreduce(send, recv Buffer, op call.Op) error
+	ReduceScatter(send, recv Buffer, counts []int, op call.Op) error
+	ReduceScatterBlock(send, recv Buffer, op call.Op) error
 	Allgather(send, recv Buffer) error
 	Allgatherv(send, recv Buffer, counts, displs []int) error
 	Gather(root int, send, recv Buffer) error
@@ -160,47 +161,48 @@ type collectives interface {
 	Scatterv(root int, send, recv Buffer, counts, displs []int) error
 	Alltoall(send, recv Buffer) error
 	Alltoallv(send Buffer, sendCounts, sendDispls []int, recv Buffer, counts, displs []int) error
-	Scan(send, recv Buffer, op coll.Op) error
-	Exscan(send, recv Buffer, op coll.Op) error
+	Scan(send, recv Buffer, op call.Op) error
+	Exscan(send, recv Buffer, op call.Op) error
 }
 
-func (o *operation) run(x collectives) error {
-	root := int(o.call.Root)
-	switch o.call.Kind {
-	case engine.Barrier, engine.Free:
+// run does o by x. A kind is told from the others where it has to: each has a method.
+func run(o *call.Call, x collectives) error {
+	root := o.Root
+	switch o.Kind {
+	case call.Barrier, call.Free:
 		return x.Barrier()
-	case engine.Bcast:
-		return x.Bcast(root, o.recv)
-	case engine.Reduce:
-		return x.Reduce(root, o.send, o.recv, o.op)
-	case engine.Allreduce:
-		return x.Allreduce(o.send, o.recv, o.op)
-	case engine.ReduceScatter:
-		return x.ReduceScatter(o.send, o.recv, o.counts, o.op)
-	case engine.ReduceScatterBlock:
-		return x.ReduceScatterBlock(o.send, o.recv, o.op)
-	case engine.Allgather, engine.Dup, engine.Split, engine.Create, engine.Alloc:
-		return x.Allgather(o.send, o.recv)
-	case engine.Allgatherv:
-		return x.Allgatherv(o.send, o.recv, o.counts, o.displs)
-	case engine.Gather:
-		return x.Gather(root, o.send, o.recv)
-	case engine.Gatherv:
-		return x.Gatherv(root, o.send, o.recv, o.counts, o.displs)
-	case engine.Scatter:
-		return x.Scatter(root, o.send, o.recv)
-	case engine.Scatterv:
-		return x.Scatterv(root, o.send, o.recv, o.counts, o.displs)
-	case engine.Alltoall:
-		return x.Alltoall(o.send, o.recv)
-	case engine.Alltoallv:
-		return x.Alltoallv(o.send, o.sendCounts, o.sendDispls, o.recv, o.counts, o.displs)
-	case engine.Scan:
-		return x.Scan(o.send, o.recv, o.op)
-	case engine.Exscan:
-		return x.Exscan(o.send, o.recv, o.op)
+	case call.Bcast:
+		return x.Bcast(root, o.Recv)
+	case call.Reduce:
+		return x.Reduce(root, o.Send, o.Recv, o.Op)
+	case call.Allreduce:
+		return x.Allreduce(o.Send, o.Recv, o.Op)
+	case call.ReduceScatter:
+		return x.ReduceScatter(o.Send, o.Recv, o.SendCounts, o.Op)
+	case call.ReduceScatterBlock:
+		return x.ReduceScatterBlock(o.Send, o.Recv, o.Op)
+	case call.Allgather, call.Dup, call.Split, call.Create, call.Alloc:
+		return x.Allgather(o.Send, o.Recv)
+	case call.Allgatherv:
+		return x.Allgatherv(o.Send, o.Recv, o.RecvCounts, o.RecvDispls)
+	case call.Gather:
+		return x.Gather(root, o.Send, o.Recv)
+	case call.Gatherv:
+		return x.Gatherv(root, o.Send, o.Recv, o.RecvCounts, o.RecvDispls)
+	case call.Scatter:
+		return x.Scatter(root, o.Send, o.Recv)
+	case call.Scatterv:
+		return x.Scatterv(root, o.Send, o.Recv, o.SendCounts, o.SendDispls)
+	case call.Alltoall:
+		return x.Alltoall(o.Send, o.Recv)
+	case call.Alltoallv:
+		return x.Alltoallv(o.Send, o.SendCounts, o.SendDispls, o.Recv, o.RecvCounts, o.RecvDispls)
+	case call.Scan:
+		return x.Scan(o.Send, o.Recv, o.Op)
+	case call.Exscan:
+		return x.Exscan(o.Send, o.Recv, o.Op)
 	}
-	return fmt.Errorf("no algorithm for %v", o.call.Kind)
+	return fmt.Errorf("no algorithm for %v", o.Kind)
 }
 
 // messages does collectives by messages: as package coll does, with a table that
@@ -214,19 +216,19 @@ func (m *messages) Barrier() error { return coll.Barrier(m.p, m.t) }
 
 func (m *messages) Bcast(root int, b Buffer) error { return coll.Bcast(m.p, m.t, root, b) }
 
-func (m *messages) Reduce(root int, send, recv Buffer, op coll.Op) error {
+func (m *messages) Reduce(root int, send, recv Buffer, op call.Op) error {
 	return coll.Reduce(m.p, m.t, root, send, recv, op)
 }
 
-func (m *messages) Allreduce(send, recv Buffer, op coll.Op) error {
+func (m *messages) Allreduce(send, recv Buffer, op call.Op) error {
 	return coll.Allreduce(m.p, m.t, send, recv, op)
 }
 
-func (m *messages) ReduceScatter(send, recv Buffer, counts []int, op coll.Op) error {
+func (m *messages) ReduceScatter(send, recv Buffer, counts []int, op call.Op) error {
 	return coll.ReduceScatter(m.p, m.t, send, recv, counts, op)
 }
 
-func (m *messages) ReduceScatterBlock(send, recv Buffer, op coll.Op) error {
+func (m *messages) ReduceScatterBlock(send, recv Buffer, op call.Op) error {
 	return coll.ReduceScatterBlock(m.p, m.t, send, recv, op)
 }
 
@@ -258,10 +260,10 @@ func (m *messages) Alltoallv(send Buffer, sendCounts, sendDispls []int, recv Buf
 	return coll.Alltoallv(m.p, send, sendCounts, sendDispls, recv, counts, displs)
 }
 
-func (m *messages) Scan(send, recv Buffer, op coll.Op) error {
+func (m *messages) Scan(send, recv Buffer, op call.Op) error {
 	return coll.Scan(m.p, m.t, send, recv, op)
 }
 
-func (m *messages) Exscan(send, recv Buffer, op coll.Op) error {
+func (m *messages) Exscan(send, recv Buffer, op call.Op) error {
 	return coll.Exscan(m.p, m.t, send, recv, op)
 }

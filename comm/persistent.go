@@ -1,5 +1,7 @@
 package comm
 
+import "gompi/comm/internal/call"
+
 // A Persistent is an operation with its arguments, made by an ...Init function. It
 // does nothing before Start, and can be started again when it is done, at no cost but
 // that of the operation. It is for one goroutine at a time.
@@ -12,7 +14,7 @@ type Persistent struct {
 	tag  int
 	buf  Buffer
 
-	op *operation // of a collective
+	op *call.Call // of a collective
 }
 
 // SendInit returns a persistent Isend.
@@ -30,7 +32,7 @@ func (c *Comm) RecvInit(from, tag int, b Buffer) *Persistent {
 	return &Persistent{c: c, kind: recvRequest, peer: from, tag: tag, buf: b}
 }
 
-func (c *Comm) persistent(o *operation) *Persistent { return &Persistent{c: c, op: o} }
+func (c *Comm) persistent(o *call.Call) *Persistent { return &Persistent{c: c, op: o} }
 
 // Start starts the operation. An error is kept for Wait of the Request: ErrActive if
 // the one started last is not done. All ranks start collectives of one communicator

@@ -2,11 +2,9 @@ package comm
 
 import (
 	"errors"
-	"slices"
 	"sync"
 
-	"gompi/comm/internal/coll"
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -40,7 +38,7 @@ const (
 )
 
 // throughMessages runs o by x, in pieces if it is a long one of device memory.
-func (c *Comm) throughMessages(x collectives, o *operation) error {
+func (c *Comm) throughMessages(x collectives, o *call.Call) error {
 	if c.library != nil {
 		if done, err := c.byLibrary(way{x, c.ch.Round()}, o); done || err != nil {
 			return err
@@ -49,12 +47,12 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 	if c.Size() == 1 || c.onHost {
 		return c.carryOut(x, o)
 	}
-	if from, to := o.touches(c.Rank() == int(o.call.Root)); o.straight(from, to) {
+	if from, to := o.Operands(c.Rank()); straight(o, from, to) {
 		on := *o
-		on.send, on.recv = from, to
-		return on.run(x)
+		on.Send, on.Recv = from, to
+		return run(&on, x)
 	}
-	if o.piecewise(c.Size())*o.call.Type.Size() < pipeLeast {
+	if o.Elements(c.Size())*o.Type.Size() < pipeLeast {
 		return c.carryOut(x, o)
 	}
 	some, reach, err := c.onDevices(x, o)
@@ -62,7 +60,7 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 	case err != nil:
 		return err
 	case !some:
-		return o.run(x)
+		return run(o, x)
 	case reach:
 		return c.pipeLevels(o)
 	}
@@ -72,35 +70,20 @@ func (c *Comm) throughMessages(x collectives, o *operation) error {
 // straight reports whether a rank that sends from and receives to leaves it to messages
 // to bring them from devices and to them. Shorter ones are staged: one copy of all
 // blocks costs less than one of each.
-func (o *operation) straight(from, to Buffer) bool {
-	return o.unlike() && max(from.Size(), to.Size()) >= pipeLeast && copies(to, from)
-}
-
-// piecewise returns the elements of a collective that can go in pieces, of all blocks
-// together, and 0 for any other.
-func (o *operation) piecewise(ranks int) int {
-	switch o.call.Kind {
-	case engine.Bcast, engine.Reduce, engine.Allreduce, engine.Scan, engine.Exscan,
-		engine.ReduceScatter, engine.Allgatherv, engine.Alltoall:
-		return int(o.call.Count)
-	case engine.ReduceScatterBlock, engine.Allgather, engine.Gather, engine.Scatter:
-		return int(o.call.Count) * ranks
-	}
-	return 0
+func straight(o *call.Call, from, to Buffer) bool {
+	return o.Kind.LocalCounts() && max(from.Size(), to.Size()) >= pipeLeast && copies(to, from)
 }
 
 // onDevices reports whether some rank has a buffer of o on a device; and whether it is
 // an allreduce in levels of which all have theirs there, those of a host on such that
 // reach each other.
-func (c *Comm) onDevices(x collectives, o *operation) (some, reach bool, err error) {
-	send, recv := o.roles(c.Rank() == int(o.call.Root))
-	if send != unused && !o.send.IsHost() || recv != unused && !o.recv.IsHost() {
-		some = true
-	}
-	if l, _ := x.(*levels); l != nil && o.call.Kind == engine.Allreduce && !l.keepsOrder(o.op) {
-		reach = some && o.send.Space() == o.recv.Space()
+func (c *Comm) onDevices(x collectives, o *call.Call) (some, reach bool, err error) {
+	from, to := o.Operands(c.Rank())
+	some = !from.IsHost() || !to.IsHost()
+	if l, _ := x.(*levels); l != nil && o.Kind == call.Allreduce && !l.keepsOrder(o.Op) {
+		reach = some && o.Send.Space() == o.Recv.Space()
 		if l.room != nil {
-			if _, reach, err = c.devices.Meet(o.send, o.recv, true); err != nil {
+			if _, reach, err = c.devices.Meet(o.Send, o.Recv, true); err != nil {
 				return false, false, err
 			}
 		}
@@ -118,31 +101,31 @@ func (c *Comm) onDevices(x collectives, o *operation) (some, reach bool, err err
 
 // pipeLevels is allreduceShares for device memory: only between hosts does it go
 // through the hosts' memory.
-func (c *Comm) pipeLevels(o *operation) error {
+func (c *Comm) pipeLevels(o *call.Call) error {
 	l := c.levels
-	from, mine := l.share(o.send), l.share(o.recv)
+	from, mine := l.share(o.Send), l.share(o.Recv)
 	if l.room != nil {
-		c.devices.Carry(o.send, mine)
-		if err := l.room.ReduceScatter(o.send, mine, l.shares, sum(o.op)); err != nil {
+		c.devices.Carry(o.Send, mine)
+		if err := l.room.ReduceScatter(o.Send, mine, l.shares, o.Op.Base()); err != nil {
 			return err
 		}
 		from = mine
 	}
 	if l.carries() {
-		if err := c.pipeShare(from, mine, o.op); err != nil {
+		if err := c.pipeShare(from, mine, o.Op); err != nil {
 			return err
 		}
 	}
 	if l.room == nil {
 		return nil
 	}
-	c.devices.Carry(mine, o.recv)
-	return l.room.Allgatherv(mine, o.recv, l.shares, nil)
+	c.devices.Carry(mine, o.Recv)
+	return l.room.Allgatherv(mine, o.Recv, l.shares, nil)
 }
 
 // pipeShare combines the vectors src, one of each host, by op, and stores the result of
 // all ranks' into dst, which is src or apart from it.
-func (c *Comm) pipeShare(src, dst Buffer, op coll.Op) error {
+func (c *Comm) pipeShare(src, dst Buffer, op call.Op) error {
 	n := src.Len()
 	piece := min(pipePiece/src.Type().Size(), max(n, 1))
 	part := func(b Buffer, i int) Buffer { return b.Slice(i*piece, min((i+1)*piece, n)) }
@@ -151,7 +134,7 @@ func (c *Comm) pipeShare(src, dst Buffer, op coll.Op) error {
 	f.store = func(i int, room Buffer) error { return mem.Copy(part(dst, i), within(room, part(dst, i))) }
 	f.run = func(i int, room Buffer) error {
 		here := within(room, part(src, i))
-		if err := c.inPart(func() error { return c.levels.lane.Allreduce(here, here, sum(op)) }); err != nil {
+		if err := c.inPart(func() error { return c.levels.lane.Allreduce(here, here, op.Base()) }); err != nil {
 			return err
 		}
 		return op.Finish(here, c.Size())
@@ -172,42 +155,42 @@ func (c *Comm) inPart(run func() error) error {
 func within(room, b Buffer) Buffer { return mem.HostBytes(b.Type(), b.Len(), room.HostSlice()) }
 
 // pipe does o by x, in pieces of host memory.
-func (c *Comm) pipe(x collectives, of *operation) error {
-	o := new(operation) // of stays on its caller's stack
+func (c *Comm) pipe(x collectives, of *call.Call) error {
+	o := new(call.Call) // of stays on its caller's stack
 	*o = *of
-	send, recv := o.strips(c.Rank(), c.Size())
-	longest, blocks := o.longest(c.Size())
-	size := o.call.Type.Size()
+	send, recv := strips(o, c.Rank(), c.Size())
+	longest, blocks := o.Longest(c.Size()), o.NumBlocks(c.Size())
+	size := o.Type.Size()
 	each := max(pipePiece/size/blocks, 1)
 	inPlace := blocks == 1 && send.used() && recv.used()
-	f := flow{space: o.place(), pieces: (longest + each - 1) / each, room: blocks * each * size}
+	f := flow{space: placeOf(o), pieces: (longest + each - 1) / each, room: blocks * each * size}
 	halves := func(i int, room Buffer) (in, out Buffer) {
-		in = mem.HostBytes(o.call.Type, send.count(i, each), room.HostSlice())
+		in = mem.HostBytes(o.Type, send.count(i, each), room.HostSlice())
 		if inPlace {
 			return in, in
 		}
-		return in, mem.HostBytes(o.call.Type, recv.count(i, each), room.HostSlice()[in.Size():])
+		return in, mem.HostBytes(o.Type, recv.count(i, each), room.HostSlice()[in.Size():])
 	}
-	root := c.Rank() == int(o.call.Root)
-	_, role := o.roles(root)
+	_, role := o.Roles(c.Rank())
 	f.load = func(i int, room Buffer) error {
 		in, out := halves(i, room)
-		if role == read { // the root of a bcast
+		if role == call.Read { // the root of a bcast
 			return recv.copy(out, i, each, false)
 		}
 		return send.copy(in, i, each, false)
 	}
 	f.run = func(i int, room Buffer) error {
 		on := *o
-		on.send, on.recv = halves(i, room)
+		on.Send, on.Recv = halves(i, room)
 		if !recv.used() {
-			on.recv = Buffer{}
+			on.Recv = Buffer{}
 		}
-		on.counts, on.displs = partOf(o.counts, i, each), nil
-		return c.inPart(func() error { return on.run(x) })
+		on.SendCounts, on.SendDispls = partOf(o.SendCounts, i, each), nil
+		on.RecvCounts, on.RecvDispls = partOf(o.RecvCounts, i, each), nil
+		return c.inPart(func() error { return run(&on, x) })
 	}
 	f.store = func(i int, room Buffer) error {
-		if role == read || o.call.Kind == engine.Exscan && c.Rank() == 0 {
+		if !role.Changes() {
 			return nil
 		}
 		_, out := halves(i, room)
@@ -225,27 +208,12 @@ func partOf(counts []int, i, each int) (parts []int) {
 	return parts
 }
 
-// longest returns the elements of the longest block, and how many blocks a piece has at
-// most of both vectors, if what is combined stays in its place. All ranks find the same.
-func (o *operation) longest(ranks int) (n, blocks int) {
-	n, blocks = o.piecewise(1), ranks+1
-	switch o.call.Kind {
-	case engine.ReduceScatter, engine.Allgatherv:
-		n = slices.Max(o.counts)
-	case engine.Alltoall:
-		n, blocks = n/ranks, 2*ranks
-	case engine.Bcast, engine.Reduce, engine.Allreduce, engine.Scan, engine.Exscan:
-		blocks = 1
+// placeOf returns a device that has a buffer of o, Host if there is none.
+func placeOf(o *call.Call) mem.Space {
+	if o.Send.IsHost() {
+		return o.Recv.Space()
 	}
-	return n, blocks
-}
-
-// place returns a device that has a buffer of o, Host if there is none.
-func (o *operation) place() mem.Space {
-	if o.send.IsHost() {
-		return o.recv.Space()
-	}
-	return o.send.Space()
+	return o.Send.Space()
 }
 
 // A flow is pieces that are loaded, run and stored, each in one of a few rooms of pinned

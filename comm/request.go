@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 )
 
@@ -38,7 +39,7 @@ var requestNames = [...]string{"isend", "issend", "irecv"}
 
 func (k requestKind) String() string {
 	if k >= collectiveRequest {
-		return "i" + engine.Collective(k-collectiveRequest).String()
+		return "i" + call.Kind(k-collectiveRequest).String()
 	}
 	return requestNames[k]
 }
@@ -85,13 +86,13 @@ func (c *Comm) launch(k requestKind, peer, tag int, b Buffer) engine.Handle {
 }
 
 // collective starts o, for a nonblocking call. An error is kept for Wait.
-func (c *Comm) collective(o *operation) Request { return c.collectiveBehind(o, nil) }
+func (c *Comm) collective(o *call.Call) Request { return c.collectiveBehind(o, nil) }
 
 // collectiveBehind starts o behind the work that q has now, if q is not nil.
-func (c *Comm) collectiveBehind(o *operation, q Queue) Request {
-	r := Request{c: c, kind: collectiveRequest + requestKind(o.call.Kind), peer: -1}
-	if err := c.check(o); err != nil {
-		r.h = c.failed(err)
+func (c *Comm) collectiveBehind(o *call.Call, q Queue) Request {
+	r := Request{c: c, kind: collectiveRequest + requestKind(o.Kind), peer: -1}
+	if err := o.Check(c.Rank(), c.Size()); err != nil {
+		r.h = c.failed(badArgument("%v", err))
 	} else {
 		r.h = c.turns.enqueue(c, o, stop(q))
 	}

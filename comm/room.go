@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
 	"gompi/internal/boot"
@@ -193,7 +194,7 @@ func (p *port) Looks() int { return looks(p.Vigil) }
 func (p *port) Wake(member int) { p.shm.Wake(p.locals[member]) }
 
 func (p *port) Disagree(member, ago int, mine, theirs node.Call) error {
-	return p.Vigil.Disagree(p.seq-uint64(ago), member, engine.CallOf(mine.A, mine.B), engine.CallOf(theirs.A, theirs.B))
+	return p.Vigil.Disagree(p.seq-uint64(ago), member, call.OfWords(mine.A, mine.B), call.OfWords(theirs.A, theirs.B))
 }
 
 func (p *port) DisagreeOn(member, mine, theirs int) error {
@@ -212,8 +213,8 @@ type innerPort struct {
 
 // begin begins a collective in the room, whose digest of the calls has them all, also
 // those that go by messages: then a member that has made another one finds it here.
-func (p *innerPort) begin(ctx context.Context, room *node.Room, call *engine.Call, ticket seg.Ticket, quiet bool) error {
-	a, b := call.Words()
+func (p *innerPort) begin(ctx context.Context, room *node.Room, f *call.Fingerprint, ticket seg.Ticket, quiet bool) error {
+	a, b := f.Words()
 	room.Begin(node.Call{A: a, B: b}, quiet)
 	return p.Vigil.Begin(ctx, a, b, ticket, quiet)
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"sync"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
 )
@@ -215,17 +216,17 @@ func (c *Comm) finishStaged(k requestKind, h, m engine.Handle, s stage) {
 }
 
 // carryOut does o by x, on stages of what is not in host memory.
-func (c *Comm) carryOut(x collectives, o *operation) error {
-	if o.send.IsHost() && o.recv.IsHost() || c.Size() == 1 && copies(o.recv, o.send) {
-		return o.run(x)
+func (c *Comm) carryOut(x collectives, o *call.Call) error {
+	if o.Send.IsHost() && o.Recv.IsHost() || c.Size() == 1 && copies(o.Recv, o.Send) {
+		return run(o, x)
 	}
 	on := *o
-	send, recv := o.roles(c.Rank() == int(o.call.Root))
-	if send == unused {
-		on.send = Buffer{}
+	send, recv := o.Roles(c.Rank())
+	if send == call.Unused {
+		on.Send = Buffer{}
 	}
-	if recv == unused {
-		on.recv = Buffer{}
+	if recv == call.Unused {
+		on.Recv = Buffer{}
 	}
 	stages, err := c.staging.operands(&on, recv)
 	defer c.staging.end(stages[0])
@@ -233,13 +234,13 @@ func (c *Comm) carryOut(x collectives, o *operation) error {
 	if err != nil {
 		return err
 	}
-	if err := on.run(x); err != nil {
+	if err := run(&on, x); err != nil {
 		return err
 	}
-	if recv == read || recv == unused || o.recv.IsHost() {
+	if !recv.Changes() || o.Recv.IsHost() {
 		return nil
 	}
-	return mem.Copy(o.recv, on.recv)
+	return mem.Copy(o.Recv, on.Recv)
 }
 
 // copies reports whether a Space can copy from src to dst, which is all that a rank has
@@ -250,8 +251,8 @@ func copies(dst, src Buffer) bool {
 
 // operands puts stages in the place of on's buffers and returns those to end. If
 // one buffer is a part of the other, its stage is that part of the other's.
-func (st *staging) operands(on *operation, recv role) (stages [2]stage, err error) {
-	long, short := &on.recv, &on.send
+func (st *staging) operands(on *call.Call, recv call.Role) (stages [2]stage, err error) {
+	long, short := &on.Recv, &on.Send
 	if long.Len() < short.Len() {
 		long, short = short, long
 	}
@@ -264,55 +265,16 @@ func (st *staging) operands(on *operation, recv role) (stages [2]stage, err erro
 		}
 		return stages, err
 	}
-	if stages[0], err = st.load(on.send); err != nil {
+	if stages[0], err = st.load(on.Send); err != nil {
 		return stages, err
 	}
 	fill := st.load
-	if recv == written {
+	if recv == call.Written {
 		fill = st.room
 	}
-	if stages[1], err = fill(on.recv); err != nil {
+	if stages[1], err = fill(on.Recv); err != nil {
 		return stages, err
 	}
-	on.send, on.recv = stages[0].host, stages[1].host
+	on.Send, on.Recv = stages[0].host, stages[1].host
 	return stages, nil
-}
-
-// A role is what a collective does with a buffer on one rank.
-type role uint8
-
-const (
-	unused  role = iota
-	read         // and not changed
-	written      // all of it
-	updated      // parts of it stay
-)
-
-// roles returns what o does with send and recv on its root, or on any other rank.
-func (o *operation) roles(root bool) (send, recv role) {
-	send, recv = read, written
-	switch k := o.call.Kind; k {
-	case engine.Barrier:
-		return unused, unused
-	case engine.Bcast:
-		send = unused
-		if root {
-			recv = read
-		}
-	case engine.Reduce, engine.Gather, engine.Gatherv:
-		if !root {
-			recv = unused
-		} else if k == engine.Gatherv {
-			recv = updated // blocks may lie apart
-		}
-	case engine.Scatter, engine.Scatterv:
-		if !root {
-			send = unused
-		}
-	case engine.Allgatherv, engine.Alltoallv:
-		recv = updated // blocks may lie apart
-	case engine.Exscan:
-		recv = updated // not at all on the first rank
-	}
-	return send, recv
 }

@@ -1,7 +1,7 @@
 package comm
 
 import (
-	"gompi/comm/internal/engine"
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -9,82 +9,45 @@ import (
 // is not used has none.
 type strip struct {
 	of     Buffer
-	blocks []span
+	blocks []call.Span
 }
 
-// A span is the elements of a vector from lo to hi-1.
-type span struct{ lo, hi int }
-
 // strips returns the blocks of o's vectors on this rank, none of what it does not use.
-func (o *operation) strips(rank, ranks int) (send, recv strip) {
-	from, to := o.roles(rank == int(o.call.Root))
-	if from != unused {
-		send = strip{o.send, []span{{0, o.send.Len()}}}
-	}
-	if to != unused {
-		recv = strip{o.recv, []span{{0, o.recv.Len()}}}
-	}
-	switch o.call.Kind {
-	case engine.Allgather, engine.Gather, engine.Allgatherv, engine.Alltoall:
-		recv.cut(ranks, o.counts, o.displs)
-	}
-	switch o.call.Kind {
-	case engine.Scatter, engine.ReduceScatterBlock, engine.ReduceScatter, engine.Alltoall:
-		send.cut(ranks, o.counts, nil)
-	}
-	return send, recv
+func strips(o *call.Call, rank, ranks int) (send, recv strip) {
+	from, to := o.Blocks(rank, ranks)
+	return strip{o.Send, from}, strip{o.Recv, to}
 }
 
 func (s *strip) used() bool { return s.blocks != nil }
 
-// cut divides a strip of one block among the ranks, evenly if counts is nil.
-func (s *strip) cut(ranks int, counts, displs []int) {
-	if !s.used() {
-		return
-	}
-	s.blocks = nil
-	end := 0
-	for r := range ranks {
-		n := s.of.Len() / ranks
-		if counts != nil {
-			n = counts[r]
-		}
-		if displs != nil {
-			end = displs[r]
-		}
-		s.blocks = append(s.blocks, span{end, end + n})
-		end += n
-	}
-}
-
 // ith returns the i-th part of a block, each elements long.
-func (b span) ith(i, each int) span {
-	return span{min(b.lo+i*each, b.hi), min(b.lo+(i+1)*each, b.hi)}
+func ith(b call.Span, i, each int) call.Span {
+	return call.Span{Lo: min(b.Lo+i*each, b.Hi), Hi: min(b.Lo+(i+1)*each, b.Hi)}
 }
 
 // count returns the elements of all blocks' i-th part.
 func (s *strip) count(i, each int) (n int) {
 	for _, b := range s.blocks {
-		b = b.ith(i, each)
-		n += b.hi - b.lo
+		b = ith(b, i, each)
+		n += b.Hi - b.Lo
 	}
 	return n
 }
 
 // parts returns all blocks' i-th part, as one those that are next to each other.
 func (s *strip) parts(i, each int) (parts []Buffer) {
-	var now span
+	var now call.Span
 	flush := func() {
-		if now.lo < now.hi {
-			parts = append(parts, s.of.Slice(now.lo, now.hi))
+		if now.Lo < now.Hi {
+			parts = append(parts, s.of.Slice(now.Lo, now.Hi))
 		}
 	}
 	for _, b := range s.blocks {
-		if b = b.ith(i, each); b.lo != now.hi {
+		if b = ith(b, i, each); b.Lo != now.Hi {
 			flush()
-			now.lo = b.lo
+			now.Lo = b.Lo
 		}
-		now.hi = b.hi
+		now.Hi = b.Hi
 	}
 	flush()
 	return parts

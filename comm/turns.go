@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
 )
@@ -33,7 +34,7 @@ type turns struct {
 // for a blocking one when its turn has come.
 type turn struct {
 	h        engine.Handle
-	o        operation
+	o        call.Call
 	blocking bool // its caller runs it
 	at       streamPosition
 }
@@ -77,7 +78,7 @@ func (t *turns) relax() {
 }
 
 // run runs o for a blocking call.
-func (t *turns) run(ctx context.Context, c *Comm, o *operation) error {
+func (t *turns) run(ctx context.Context, c *Comm, o *call.Call) error {
 	if !t.begin() {
 		return t.runContended(ctx, c, o)
 	}
@@ -100,7 +101,7 @@ func (t *turns) end(c *Comm) {
 }
 
 // endOf ends a blocking collective, perform of which may not have returned.
-func (t *turns) endOf(c *Comm, o *operation) {
+func (t *turns) endOf(c *Comm, o *call.Call) {
 	c.unwind(o)
 	t.end(c)
 }
@@ -113,7 +114,7 @@ func (t *turns) whenOver(f func()) {
 	t.relax()
 }
 
-func (t *turns) runContended(ctx context.Context, c *Comm, o *operation) error {
+func (t *turns) runContended(ctx context.Context, c *Comm, o *call.Call) error {
 	t.mu.Lock()
 	t.contend()
 	if t.blocking {
@@ -139,17 +140,17 @@ func (t *turns) runContended(ctx context.Context, c *Comm, o *operation) error {
 
 // wait waits for a blocking call's turn. The others count on this rank, so giving up
 // breaks the communicator.
-func (t *turns) wait(ctx context.Context, c *Comm, turn engine.Handle, o *operation) error {
+func (t *turns) wait(ctx context.Context, c *Comm, turn engine.Handle, o *call.Call) error {
 	_, come, err := c.e.Wait(ctx, turn)
 	if !come {
-		c.ch.Break("gave up in " + o.call.String() + ": " + err.Error())
+		c.ch.Break("gave up in " + o.String() + ": " + err.Error())
 		c.e.Wait(context.Background(), turn) // soon, since those before it have failed
 	}
 	return err
 }
 
 // enqueue queues o for a nonblocking call.
-func (t *turns) enqueue(c *Comm, o *operation, at streamPosition) engine.Handle {
+func (t *turns) enqueue(c *Comm, o *call.Call, at streamPosition) engine.Handle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.contend()
@@ -160,7 +161,7 @@ func (t *turns) enqueue(c *Comm, o *operation, at streamPosition) engine.Handle 
 	return h
 }
 
-func (t *turns) push(c *Comm, o *operation, at streamPosition, blocking bool) engine.Handle {
+func (t *turns) push(c *Comm, o *call.Call, at streamPosition, blocking bool) engine.Handle {
 	h := c.e.Expect(engine.Handle{})
 	t.queue = append(t.queue, turn{h, *o, blocking, at})
 	return h

@@ -37,9 +37,10 @@ var rules = []rule{
 	{"internal/boot", []string{"internal/env", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route"}},
 	{"transport", []string{"internal/mem", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"comm/internal/match", nil},
-	{"comm/internal/coll", []string{"internal/mem"}},
-	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/coll", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg"}},
-	{"comm/internal/node", []string{"comm/internal/coll", "internal/mem"}},
+	{"comm/internal/call", []string{"internal/mem", "internal/seg"}}, // of seg the kinds
+	{"comm/internal/coll", []string{"comm/internal/call", "internal/mem"}},
+	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/call", "comm/internal/coll", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg"}},
+	{"comm/internal/node", []string{"comm/internal/call", "comm/internal/coll", "internal/mem"}},
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg"}},
 	{"comm/ddp", []string{"comm"}},

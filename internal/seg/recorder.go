@@ -102,7 +102,7 @@ func (r *Rank) BeginCall(c *Call) Ticket {
 }
 
 // BeginCollective is BeginCall for a collective that is in two words already, as
-// engine.Call has them. It costs about five nanoseconds.
+// a call.Fingerprint has them. It costs about five nanoseconds.
 func (r *Rank) BeginCollective(comm, a, b uint64, bytes int, seq uint64) Ticket {
 	return r.begin(comm, a, b, uint64(bytes), 0, seq)
 }

@@ -171,6 +171,32 @@ func TestWordsCarryFingerprints(t *testing.T) {
 	})
 }
 
+// Where each rank has a part in what each gets, no rank can end before all have begun. Of
+// what has counts some may be 0.
+func TestMeetingsAreWhereAllNeedAll(t *testing.T) {
+	for _, k := range []Kind{Dup, Split, Create, Alloc, Free} {
+		if f := (Fingerprint{Kind: k}); !f.MeetsAll() {
+			t.Errorf("%v does not meet", k)
+		}
+	}
+	samples(func(s *sample) {
+		if s.p == 1 {
+			return
+		}
+		want := s.kind == Barrier || s.kind != ReduceScatter && s.kind != Allgatherv && s.kind != Alltoallv
+		for r := range s.p {
+			for q := range s.p {
+				want = want && (s.kind == Barrier || r == q || len(s.received(r, q)) > 0)
+			}
+		}
+		f := s.calls[0].Fingerprint
+		some := f.MeetsAll()
+		if f.Count = 0; some != want || f.MeetsAll() != (s.kind == Barrier) {
+			t.Errorf("%s: meets %v, without elements %v: want %v", s.on(0), some, f.MeetsAll(), want)
+		}
+	})
+}
+
 // A frame may bring any number as a kind.
 func TestAnyKindCanBePrinted(t *testing.T) {
 	for k := range 256 {

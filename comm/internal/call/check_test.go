@@ -91,8 +91,8 @@ func TestCheckFindsWrongCounts(t *testing.T) {
 	})
 }
 
-// inPlace returns where the shorter of send and recv may lie in the longer, as doc.go of
-// comm promises.
+// inPlace returns where the shorter of send and recv may lie in the longer, as comm
+// promises.
 func (s *sample) inPlace(r int) []int {
 	c := s.calls[r]
 	switch s.kind {

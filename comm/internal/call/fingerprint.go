@@ -36,6 +36,13 @@ func OfWords(a, b uint64) Fingerprint {
 	return f
 }
 
+// MeetsAll reports whether no rank ends f before it has heard, through others, from all
+// ranks that have begun it, and so that their calls up to it are the same.
+func (f *Fingerprint) MeetsAll() bool {
+	m := table[f.Kind].meets
+	return m == always || m == ifAny && f.Count > 0
+}
+
 // String describes f as a user would write it: "allreduce(1024 float32, sum)".
 func (f Fingerprint) String() string {
 	s := f.Kind.String() + "("

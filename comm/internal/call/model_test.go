@@ -44,8 +44,8 @@ func samples(f func(s *sample)) {
 // uneven returns how many elements go from one rank to another where blocks differ.
 func uneven(from, to int) int { return (from+2*to)%4 + 1 }
 
-// apart returns displacements of blocks, the last rank's first, with a gap before each.
-func apart(counts []int) (displs []int, n int) {
+// scattered returns displacements of blocks, the last rank's first, with a gap before each.
+func scattered(counts []int) (displs []int, n int) {
 	displs = make([]int, len(counts))
 	for r := len(counts) - 1; r >= 0; r-- {
 		displs[r] = n + 1
@@ -70,7 +70,7 @@ var sum = Op{Kind: mem.Sum}
 func newSample(k Kind, p, root int) *sample {
 	s := &sample{kind: k, p: p, root: root}
 	counts := list(p, func(r int) int { return uneven(r, r) })
-	displs, n := apart(counts)
+	displs, n := scattered(counts)
 	all := 0
 	for _, c := range counts {
 		all += c
@@ -107,8 +107,8 @@ func newSample(k Kind, p, root int) *sample {
 			c.Alltoall(vec(p*b), vec(p*b))
 		case Alltoallv:
 			out, in := list(p, func(to int) int { return uneven(r, to) }), list(p, func(from int) int { return uneven(from, r) })
-			outAt, outLen := apart(out)
-			inAt, inLen := apart(in)
+			outAt, outLen := scattered(out)
+			inAt, inLen := scattered(in)
 			c.Alltoallv(vec(outLen), out, outAt, vec(inLen), in, inAt)
 		case Scan:
 			c.Scan(vec(b), vec(b), sum)
@@ -183,8 +183,8 @@ func (s *sample) addMoves(src, dst int, counts, displs []int) {
 	case Alltoall:
 		add(b, dst*b, src*b)
 	case Alltoallv:
-		out, _ := apart(list(s.p, func(to int) int { return uneven(src, to) }))
-		in, _ := apart(list(s.p, func(from int) int { return uneven(from, dst) }))
+		out, _ := scattered(list(s.p, func(to int) int { return uneven(src, to) }))
+		in, _ := scattered(list(s.p, func(from int) int { return uneven(from, dst) }))
 		add(uneven(src, dst), out[dst], in[src])
 	}
 }

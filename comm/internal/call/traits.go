@@ -11,6 +11,7 @@ type traits struct {
 	reduces    bool
 	send, recv vector
 	tuned      Kind // whose rules of a user's it goes by, None for its own
+	meets      meeting
 }
 
 // A vector is what one of the two buffers of a collective is.
@@ -44,26 +45,41 @@ const (
 // Changes reports whether a buffer with that role gets new content.
 func (r Role) Changes() bool { return r == Written || r == Updated }
 
+// A meeting says whether each rank needs something of every other, so that no rank ends a
+// collective before it has heard, through others, from all ranks that have begun it.
+type meeting uint8
+
+const (
+	apart meeting = iota
+	ifAny         // if there are elements
+	always
+)
+
 // table has a row for all that frames may name. Bcast's one buffer is its recv. What makes
-// communicators and memory has none: it exchanges words of comm's own by Allgather and
-// Barrier.
+// communicators and memory has no vectors here: comm exchanges words of its own by Allgather
+// and Barrier.
 var table = [256]traits{
-	Barrier:            {},
+	Barrier:            {meets: always},
 	Bcast:              {recv: vector{whole, Read, Written}},
 	Reduce:             {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Unused}},
-	Allreduce:          {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Written}},
+	Allreduce:          {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Written}, meets: ifAny},
 	ReduceScatter:      {reduces: true, send: vector{counted, Read, Read}, recv: vector{whole, Written, Written}},
-	ReduceScatterBlock: {reduces: true, send: vector{even, Read, Read}, recv: vector{whole, Written, Written}, tuned: ReduceScatter},
-	Allgather:          {send: vector{whole, Read, Read}, recv: vector{even, Written, Written}},
+	ReduceScatterBlock: {reduces: true, send: vector{even, Read, Read}, recv: vector{whole, Written, Written}, tuned: ReduceScatter, meets: ifAny},
+	Allgather:          {send: vector{whole, Read, Read}, recv: vector{even, Written, Written}, meets: ifAny},
 	Allgatherv:         {send: vector{whole, Read, Read}, recv: vector{placed, Updated, Updated}, tuned: Allgather},
 	Gather:             {send: vector{whole, Read, Read}, recv: vector{even, Written, Unused}},
 	Gatherv:            {send: vector{whole, Read, Read}, recv: vector{placed, Updated, Unused}},
 	Scatter:            {send: vector{even, Read, Unused}, recv: vector{whole, Written, Written}},
 	Scatterv:           {send: vector{placed, Read, Unused}, recv: vector{whole, Written, Written}},
-	Alltoall:           {send: vector{even, Read, Read}, recv: vector{even, Written, Written}},
+	Alltoall:           {send: vector{even, Read, Read}, recv: vector{even, Written, Written}, meets: ifAny},
 	Alltoallv:          {send: vector{placed, Read, Read}, recv: vector{placed, Updated, Updated}},
 	Scan:               {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Written}},
 	Exscan:             {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Kept, Written}, tuned: Scan},
+	Dup:                {meets: always},
+	Split:              {meets: always},
+	Create:             {meets: always},
+	Alloc:              {meets: always},
+	Free:               {meets: always},
 }
 
 // perRank reports whether the vector has a block for each rank.

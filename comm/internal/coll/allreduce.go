@@ -114,7 +114,7 @@ func exchange(p Peers, d, lo int, dst, own mem.Buffer, op Op) {
 	for j := i; j < theirs; j += mine {
 		p.Isend(lo+j, own)
 	}
-	p.IrecvReduce(lo+i%theirs, dst, own, op.sum(), lo < r)
+	p.IrecvReduce(lo+i%theirs, dst, own, op.Base(), lo < r)
 }
 
 // allreduceDirect sends every vector to every rank and combines all there, in

@@ -47,7 +47,7 @@ func reduceCirculant(p Peers, b blocks, send, work, last mem.Buffer, op Op) erro
 			if s == 1 {
 				dst = last
 			}
-			p.IrecvReduce(from, dst, b.span(own, lo, hi), op.sum(), false)
+			p.IrecvReduce(from, dst, b.span(own, lo, hi), op.Base(), false)
 		}
 		if err := p.Wait(); err != nil {
 			return err

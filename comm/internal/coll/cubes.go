@@ -102,7 +102,7 @@ func reduceCubes(p Peers, send, work mem.Buffer, op Op) error {
 		lo, hi := interval(n, i, j+1)
 		give, end := interval(n, i^1<<j, j+1)
 		p.Isend(peer, own.Slice(give, end))
-		p.IrecvReduce(peer, work.Slice(lo, hi), own.Slice(lo, hi), op.sum(), peer < r)
+		p.IrecvReduce(peer, work.Slice(lo, hi), own.Slice(lo, hi), op.Base(), peer < r)
 		if err := p.Wait(); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func reduceCubes(p Peers, send, work mem.Buffer, op Op) error {
 	if smaller != none {
 		lo, hi := interval(n, i, c.dim)
 		from := smaller.first + i%smaller.size()
-		p.IrecvReduce(from, work.Slice(lo, hi), own.Slice(lo, hi), op.sum(), false)
+		p.IrecvReduce(from, work.Slice(lo, hi), own.Slice(lo, hi), op.Base(), false)
 		if err := p.Wait(); err != nil {
 			return err
 		}

@@ -36,32 +36,6 @@ import "gompi/internal/mem"
 // operands at hand combines them with a Combination. Avg divides the sum once, by how
 // many operands there are.
 
-// sum returns the operator that messages carry: Avg travels as a sum.
-func (op Op) sum() Op {
-	op.Kind = op.Kind.Base()
-	return op
-}
-
-// Finish makes the combined elements b the result of op over n ranks.
-func (op Op) Finish(b mem.Buffer, n int) error {
-	if op.Kind != mem.Avg || b.Len() == 0 {
-		return nil
-	}
-	return mem.Divide(b, n)
-}
-
-// Combine stores a op b into dst, which is a or overlaps neither.
-func (op Op) Combine(dst, a, b mem.Buffer) error {
-	if op.Kind != mem.Custom {
-		return mem.Reduce(op.Kind.Base(), dst, a, b)
-	}
-	if err := move(dst, a); err != nil {
-		return err
-	}
-	op.Func(dst, b)
-	return nil
-}
-
 // move copies src to dst, unless they are the same memory.
 func move(dst, src mem.Buffer) error {
 	if dst.Len() == 0 || mem.Same(dst, src) {

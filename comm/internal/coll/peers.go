@@ -6,7 +6,10 @@
 // comes from; a test counts the messages and bytes and compares.
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/call"
+	"gompi/internal/mem"
+)
 
 // Peers is what an algorithm sees of a communicator during one call. Messages
 // between two ranks arrive in the order in which they were started, so
@@ -43,13 +46,4 @@ type Peers interface {
 }
 
 // An Op is the operator of one reduction.
-type Op struct {
-	Kind mem.Op
-	// Func combines, for Kind mem.Custom: acc = acc op in, element by element.
-	// It must be associative; operands keep rank order, so that it need not
-	// commute.
-	Func func(acc, in mem.Buffer)
-}
-
-// Commutes reports whether operands may be combined in any order.
-func (op Op) Commutes() bool { return op.Kind != mem.Custom }
+type Op = call.Op

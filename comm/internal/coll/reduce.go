@@ -61,7 +61,7 @@ func reduceTree(p Peers, root int, send, recv mem.Buffer, op Op) error {
 		if r != root && acc.Len() < send.Len() {
 			acc = p.Scratch(send, send.Len())
 		}
-		p.IrecvReduce(c, acc, own, op.sum(), lo < r)
+		p.IrecvReduce(c, acc, own, op.Base(), lo < r)
 		if err := p.Wait(); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func reduceChain(p Peers, root int, send, recv mem.Buffer, op Op, seg int) error
 	}
 	for i := range k + 1 {
 		if v < n-1 && i < k {
-			p.IrecvReduce(prev, out(i), piece(send, seg, i), op.sum(), false)
+			p.IrecvReduce(prev, out(i), piece(send, seg, i), op.Base(), false)
 		}
 		if v > 0 && i > 0 {
 			p.Isend(next, out(i-1))

@@ -175,7 +175,7 @@ func reduceScatterHalving(p Peers, b blocks, send, recv mem.Buffer, op Op) error
 			dst = recv
 		}
 		p.Isend(r^d, b.span(own, give, give+d))
-		p.IrecvReduce(r^d, dst, b.span(own, keep, keep+d), op.sum(), false)
+		p.IrecvReduce(r^d, dst, b.span(own, keep, keep+d), op.Base(), false)
 		if err := p.Wait(); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ func reduceRing(p Peers, b blocks, send mem.Buffer, place func(i int) mem.Buffer
 		i := behind(r, s, n)
 		in := place(i)
 		p.Isend(next, out)
-		p.IrecvReduce(prev, in, b.of(send, i), op.sum(), false)
+		p.IrecvReduce(prev, in, b.of(send, i), op.Base(), false)
 		if err := p.Wait(); err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func scanDoubling(p Peers, first int, send, recv mem.Buffer, op Op) error {
 			p.Isend(first+r+d, own)
 		}
 		if r >= d {
-			p.IrecvReduce(first+r-d, s.next(), own, op.sum(), true)
+			p.IrecvReduce(first+r-d, s.next(), own, op.Base(), true)
 		}
 		if err := p.Wait(); err != nil {
 			return err
@@ -113,7 +113,7 @@ func scanChain(p Peers, first int, send, recv mem.Buffer, op Op, seg int) error 
 	k := pieces(send.Len(), seg)
 	for i := range k + 1 {
 		if r > first && i < k {
-			p.IrecvReduce(r-1, piece(recv, seg, i), piece(send, seg, i), op.sum(), true)
+			p.IrecvReduce(r-1, piece(recv, seg, i), piece(send, seg, i), op.Base(), true)
 		}
 		if r < last && i > 0 {
 			p.Isend(r+1, piece(recv, seg, i-1))

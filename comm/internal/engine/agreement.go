@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -19,7 +20,7 @@ const pastCalls = 64
 // An earlyCall is what another rank called in a round that has not begun here.
 type earlyCall struct {
 	seq  uint64
-	call Call
+	call call.Fingerprint
 }
 
 // say sends a frame without payload about the running round. A Call frame tells,
@@ -38,9 +39,9 @@ func (rd *Round) say(l *lane, k transport.Kind, flags uint8) {
 func (rd *Round) digested() int32 { return int32(rd.digest >> 32) }
 
 // digestAlso adds a call to the digest, which other calls hardly ever have.
-func (rd *Round) digestAlso(call *Call) {
+func (rd *Round) digestAlso(f *call.Fingerprint) {
 	const odd = 0x9e3779b97f4a7c15
-	a, b := call.Words()
+	a, b := f.Words()
 	rd.digest = ((rd.digest^a)*odd ^ b) * odd
 }
 
@@ -153,16 +154,16 @@ func (rd *Round) remember(m *message) {
 }
 
 // check breaks the Channel if another rank's call differs from the one here.
-func (rd *Round) check(src int, seq uint64, call Call) bool {
+func (rd *Round) check(src int, seq uint64, theirs call.Fingerprint) bool {
 	mine := rd.call
 	if seq != rd.seq || !rd.running {
 		mine = rd.past[seq%pastCalls]
 	}
-	if mine == call {
+	if mine == theirs {
 		return true
 	}
 	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
-		Seq: seq, Rank: rd.ch.rank, Peer: src, Call: mine, PeerCall: call}})
+		Seq: seq, Rank: rd.ch.rank, Peer: src, Call: mine, PeerCall: theirs}})
 	return false
 }
 
@@ -212,12 +213,12 @@ func (rd *Round) disagree(m *message, mine, theirs int) {
 // the launcher says what another rank has found: src may have left because of that.
 func (rd *Round) differBefore(src int) {
 	rd.ch.hearWhy()
-	call := rd.past[rd.seq%pastCalls]
+	f := rd.past[rd.seq%pastCalls]
 	if rd.running {
-		call = rd.call
+		f = rd.call
 	}
 	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
-		Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: call, PeerCall: call}})
+		Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: f, PeerCall: f}})
 }
 
 // stalled tells those this round waits for what it waits in, once per wait.

@@ -8,19 +8,20 @@ import (
 	"testing"
 	"time"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
 )
 
 // callOnly makes a call that sends nothing.
-func callOnly(ctx context.Context, rd *engine.Round, call engine.Call) error {
-	return errors.Join(rd.Begin(ctx, call, 0, false), rd.End())
+func callOnly(ctx context.Context, rd *engine.Round, f call.Fingerprint) error {
+	return errors.Join(rd.Begin(ctx, f, 0, false), rd.End())
 }
 
 // exchange makes a call in which two ranks send each other n bytes.
 func exchange(ctx context.Context, rd *engine.Round, n int) error {
-	if err := rd.Begin(ctx, engine.Call{Kind: engine.Allgather, Count: int64(n)}, 0, false); err != nil {
+	if err := rd.Begin(ctx, call.Fingerprint{Kind: call.Allgather, Count: int64(n)}, 0, false); err != nil {
 		return err
 	}
 	rd.Irecv(1-rd.Rank(), mem.Bytes(make([]byte, n)))
@@ -40,9 +41,9 @@ func TestCallsWithoutMessagesAreComparedByLaterOnes(t *testing.T) {
 		for between, want := range map[int]string{1: "collective 1: ", 30: "collective 1: ", 200: "too long ago"} {
 			run(t, 2, func(ctx context.Context, _ *engine.Engine, ch *engine.Channel) error {
 				rd := ch.Round()
-				err := callOnly(ctx, rd, engine.Call{Kind: engine.Bcast, Type: mem.U8, Root: int32(ch.Rank())})
+				err := callOnly(ctx, rd, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Root: int32(ch.Rank())})
 				for range between {
-					err = errors.Join(err, callOnly(ctx, rd, engine.Call{Kind: engine.Bcast, Type: mem.U8}))
+					err = errors.Join(err, callOnly(ctx, rd, call.Fingerprint{Kind: call.Bcast, Type: mem.U8}))
 				}
 				if err != nil {
 					return err
@@ -83,11 +84,11 @@ func closedAfterDiffering(t *testing.T, finding []byte, want error, says string)
 		sub := e.Open(id, nil)
 		defer sub.Close()
 		rd := sub.Round()
-		if err := callOnly(ctx, rd, engine.Call{Kind: engine.Bcast, Type: mem.U8, Root: int32(ch.Rank())}); err != nil {
+		if err := callOnly(ctx, rd, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Root: int32(ch.Rank())}); err != nil {
 			return err
 		}
 		if ch.Rank() == 0 {
-			err := rd.Begin(ctx, engine.Call{Kind: engine.Bcast, Type: mem.U8}, 0, false)
+			err := rd.Begin(ctx, call.Fingerprint{Kind: call.Bcast, Type: mem.U8}, 0, false)
 			if err == nil {
 				rd.Isend(1, mem.Bytes(make([]byte, 8)))
 				err = errors.Join(rd.Wait(), rd.End())
@@ -101,7 +102,7 @@ func closedAfterDiffering(t *testing.T, finding []byte, want error, says string)
 		if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); err != nil {
 			return err
 		}
-		if err := rd.Begin(ctx, engine.Call{Kind: engine.Bcast, Type: mem.U8}, 0, false); err != nil {
+		if err := rd.Begin(ctx, call.Fingerprint{Kind: call.Bcast, Type: mem.U8}, 0, false); err != nil {
 			return err
 		}
 		rd.Irecv(0, mem.Bytes(make([]byte, 8)))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"gompi/comm/internal/call"
 	"gompi/internal/seg"
 	"gompi/transport"
 )
@@ -44,7 +45,7 @@ func (v *Vigil) Attend(done func() (bool, error)) error {
 type attendance struct {
 	ch     *Channel
 	round  *Round // nil where no messages are sent
-	call   Call
+	call   call.Fingerprint
 	ticket seg.Ticket
 	quiet  bool
 	left   time.Time // when a member was found to have

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
 )
@@ -26,7 +27,7 @@ func TestFramesForAChannelThatIsNotMadeYetWaitForIt(t *testing.T) {
 					return err
 				}
 				rd := late.Round()
-				err := rd.Begin(ctx, engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: int64(size)}, 0, false)
+				err := rd.Begin(ctx, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: int64(size)}, 0, false)
 				rd.Isend(1, mem.Bytes(pattern(size, 3)))
 				return errors.Join(err, rd.Wait(), rd.End(), wait(ctx, e, eager), wait(ctx, e, announced))
 			}
@@ -36,7 +37,7 @@ func TestFramesForAChannelThatIsNotMadeYetWaitForIt(t *testing.T) {
 			late := e.Open(7, []int32{0, 1})
 			defer late.Close()
 			rd, got := late.Round(), make([]byte, size)
-			err := rd.Begin(ctx, engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: int64(size)}, 0, false)
+			err := rd.Begin(ctx, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: int64(size)}, 0, false)
 			rd.Irecv(0, mem.Bytes(got))
 			if err := errors.Join(err, rd.Wait(), rd.End()); err != nil {
 				return err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
+	"gompi/comm/internal/call"
 )
 
 // The reasons an operation fails, for errors.Is. comm exports them.
@@ -42,7 +44,7 @@ func (closedError) Unwrap() error { return net.ErrClosed }
 type MismatchError struct {
 	Seq              uint64
 	Rank, Peer       int
-	Call, PeerCall   Call
+	Call, PeerCall   call.Fingerprint
 	Bytes, PeerBytes int64
 }
 
@@ -102,7 +104,7 @@ func (v verdict) encode() []byte {
 	b = binary.LittleEndian.AppendUint64(b, m.Seq)
 	b = binary.LittleEndian.AppendUint32(b, uint32(m.Rank))
 	b = binary.LittleEndian.AppendUint32(b, uint32(m.Peer))
-	for _, c := range []Call{m.Call, m.PeerCall} {
+	for _, c := range []call.Fingerprint{m.Call, m.PeerCall} {
 		w0, w1 := c.Words()
 		b = binary.LittleEndian.AppendUint64(b, w0)
 		b = binary.LittleEndian.AppendUint64(b, w1)
@@ -129,8 +131,8 @@ func decodeVerdict(b []byte) (verdict, error) {
 		Seq:       u64(0),
 		Rank:      int(int32(binary.LittleEndian.Uint32(b[8:]))),
 		Peer:      int(int32(binary.LittleEndian.Uint32(b[12:]))),
-		Call:      CallOf(u64(16), u64(24)),
-		PeerCall:  CallOf(u64(32), u64(40)),
+		Call:      call.OfWords(u64(16), u64(24)),
+		PeerCall:  call.OfWords(u64(32), u64(40)),
 		Bytes:     int64(u64(48)),
 		PeerBytes: int64(u64(56)),
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -53,7 +54,7 @@ func TestContextThatEndsIsNoticedWhileMessagesKeepComing(t *testing.T) {
 		},
 		"collective": func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
 			rd := ch.Round()
-			err := rd.Begin(ctx, engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: 8}, 0, false)
+			err := rd.Begin(ctx, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: 8}, 0, false)
 			rd.Irecv(1, b)
 			return errors.Join(err, rd.Wait(), rd.End())
 		},

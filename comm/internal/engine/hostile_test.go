@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -111,10 +112,10 @@ func FuzzFrames(f *testing.F) {
 		h.Encode(b)
 		return b
 	}
-	call := transport.Header{Kind: transport.Coll, Comm: 1, Seq: 1, A: uint64(engine.Bcast) | uint64(mem.U8)<<8, B: 8, Len: 8}
-	ready, asks := call, call
+	coll := transport.Header{Kind: transport.Coll, Comm: 1, Seq: 1, A: uint64(call.Bcast) | uint64(mem.U8)<<8, B: 8, Len: 8}
+	ready, asks := coll, coll
 	ready.Kind, ready.Len, asks.Kind, asks.Len, asks.Tag = transport.Ready, 0, transport.Call, 0, 1<<30
-	f.Add(frame(call))
+	f.Add(frame(coll))
 	f.Add(append(frame(ready), frame(asks)...))
 	offer := transport.Header{Kind: transport.Offer, Comm: 1, Seq: 1, A: 3 * piece, B: 1 << 32}
 	ready.Flags = 1
@@ -137,7 +138,7 @@ func FuzzFrames(f *testing.F) {
 		ch.Isend(1, 0, mem.Bytes(make([]byte, 100)), true)
 		ch.Isend(1, 0, newDevice().with(make([]byte, 3*piece)), false)
 		rd := ch.Round()
-		rd.Begin(context.Background(), engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: 8}, 0, false)
+		rd.Begin(context.Background(), call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: 8}, 0, false)
 		rd.Irecv(1, mem.Bytes(make([]byte, 8)))
 		rd.Irecv(1, newDevice().with(make([]byte, 3*piece)))
 		rd.Isend(1, newDevice().with(make([]byte, 3*piece)))

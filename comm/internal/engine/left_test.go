@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
 )
@@ -54,13 +55,13 @@ func TestLookingDoesNotDeafenOneWhoSleeps(t *testing.T) {
 
 func TestCollectivesOfOneChannelDoNotHoldUpThoseOfAnother(t *testing.T) {
 	const many, size = 40, 200 << 10 // twice the budget
-	call := engine.Call{Kind: engine.Bcast, Type: mem.U8, Count: size}
+	f := call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: size}
 	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
 		other := e.Open(2, nil)
 		defer other.Close()
 		one := func(ch *engine.Channel) error {
 			rd := ch.Round()
-			if err := rd.Begin(ctx, call, 0, false); err != nil {
+			if err := rd.Begin(ctx, f, 0, false); err != nil {
 				return err
 			}
 			if b := mem.Bytes(make([]byte, size)); ch.Rank() == 0 {
@@ -121,8 +122,8 @@ func TestWhatBeginsAfterAPartingDoesNotPart(t *testing.T) {
 		defer cancel()
 		v := ch.Vigil()
 		v.Part(short)
-		call := engine.Call{Kind: engine.Barrier}
-		a, b := call.Words()
+		f := call.Fingerprint{Kind: call.Barrier}
+		a, b := f.Words()
 		if err := v.Begin(short, a, b, 0, false); err != nil {
 			return err
 		}

@@ -9,12 +9,13 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
 )
 
 // aCall is one whose count its ranks need not agree on.
-var aCall = engine.Call{Kind: engine.Alltoallv, Type: mem.U8}
+var aCall = call.Fingerprint{Kind: call.Alltoallv, Type: mem.U8}
 
 // collective runs fn as one of ch's collectives.
 func collective(ctx context.Context, ch *engine.Channel, fn func(rd *engine.Round) error) error {

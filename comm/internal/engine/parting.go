@@ -39,18 +39,6 @@ type parting struct {
 	src    int // that it waits for
 }
 
-// meetsAll reports whether no rank ends c before it has heard, through others, from all
-// ranks that have begun it, and so that their calls up to it have the same digest.
-func (c *Call) meetsAll() bool {
-	switch c.Kind {
-	case Barrier, Dup, Split, Create, Alloc, Free:
-		return true
-	case Allreduce, ReduceScatterBlock, Allgather, Alltoall:
-		return c.Count > 0
-	}
-	return false
-}
-
 // Part compares the calls made here with those of the other members, before this one
 // closes the Channel. It waits for members that have not left, at most until ctx ends,
 // and returns why the Channel is broken, nil while it works.
@@ -58,7 +46,7 @@ func (rd *Round) Part(ctx context.Context) error {
 	e := rd.ch.e
 	e.lock()
 	defer e.exitPolling()
-	if rd.seq == 0 || rd.past[rd.seq%pastCalls].meetsAll() {
+	if rd.seq == 0 || rd.past[rd.seq%pastCalls].MeetsAll() {
 		return rd.ch.err
 	}
 	for k, d := 0, 1; d < rd.ch.size && rd.ch.err == nil; k, d = k+1, 2*d {

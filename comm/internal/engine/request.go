@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/match"
 	"gompi/internal/mem"
 	"gompi/transport"
@@ -420,7 +421,7 @@ type message struct {
 	typ   mem.Type
 	comm  uint64
 	seq   uint64
-	call  Call
+	call  call.Fingerprint
 	size  int
 	data  []byte // eager payload, from the scratch pool
 	ready bool   // all of data is there

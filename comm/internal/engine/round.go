@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
@@ -28,7 +29,7 @@ import (
 type Round struct {
 	ch      *Channel
 	seq     uint64
-	call    Call
+	call    call.Fingerprint
 	ticket  seg.Ticket // of the call in the flight recorder
 	running bool
 	left    int // operations not complete
@@ -37,9 +38,9 @@ type Round struct {
 	quiet   bool
 	ctx     context.Context
 	lanes   map[int]*lane
-	ahead   []*lane         // those with early calls
-	past    [pastCalls]Call // by seq
-	digest  uint64          // of all calls up to the running or last one
+	ahead   []*lane                     // those with early calls
+	past    [pastCalls]call.Fingerprint // by seq
+	digest  uint64                      // of all calls up to the running or last one
 	parting parting
 	used    []*Request
 	combs   []*combine // of used requests that reduce, kept for reuse
@@ -59,7 +60,7 @@ var _ coll.Peers = (*Round)(nil)
 
 // Begin starts the next round: call is compared with what others have already
 // said of it. ticket is its place in the flight recorder.
-func (rd *Round) Begin(ctx context.Context, call Call, ticket seg.Ticket, quiet bool) error {
+func (rd *Round) Begin(ctx context.Context, f call.Fingerprint, ticket seg.Ticket, quiet bool) error {
 	e := rd.ch.e
 	e.lock()
 	defer e.unlock()
@@ -67,7 +68,7 @@ func (rd *Round) Begin(ctx context.Context, call Call, ticket seg.Ticket, quiet 
 		return rd.ch.err
 	}
 	rd.seq++
-	rd.call, rd.running, rd.err, rd.ctx, rd.quiet, rd.ticket = call, true, nil, ctx, quiet, ticket
+	rd.call, rd.running, rd.err, rd.ctx, rd.quiet, rd.ticket = f, true, nil, ctx, quiet, ticket
 	rd.digestAlso(&rd.call)
 	keep := rd.ahead[:0]
 	for _, l := range rd.ahead {
@@ -270,10 +271,10 @@ func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*lane, *Request) {
 
 // miss breaks the Channel because a member that a collective needs cannot be used:
 // others may wait for what this rank will not send now.
-func (ch *Channel) miss(p *peer, err error, call Call) {
+func (ch *Channel) miss(p *peer, err error, f call.Fingerprint) {
 	cause := "cannot be reached: " + err.Error()
 	if errors.Is(err, ErrLeft) {
-		cause = "has left, but a collective waits for it: " + call.String()
+		cause = "has left, but a collective waits for it: " + f.String()
 		if errors.Is(p.lost, transport.ErrRefused) {
 			cause += "; " + p.lost.Error()
 		}

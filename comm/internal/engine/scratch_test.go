@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
 )
@@ -12,7 +13,7 @@ import (
 func TestScratchOfAPartServesTheNext(t *testing.T) {
 	run(t, 1, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
 		rd := ch.Round()
-		if err := rd.Begin(ctx, engine.Call{Kind: engine.Barrier}, 0, false); err != nil {
+		if err := rd.Begin(ctx, call.Fingerprint{Kind: call.Barrier}, 0, false); err != nil {
 			return err
 		}
 		like := mem.Bytes(make([]byte, 1))

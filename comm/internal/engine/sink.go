@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -130,7 +131,7 @@ func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer,
 	}
 	m := e.newMessage()
 	m.kind, m.p, m.tag, m.typ = h.Kind, p, int(h.Tag), mem.Type(h.Flags)
-	m.seq, m.call, m.size = h.Seq, CallOf(h.A, h.B), int(h.Len)
+	m.seq, m.call, m.size = h.Seq, call.OfWords(h.A, h.B), int(h.Len)
 	if h.Kind == transport.Announce {
 		m.size, m.offer, m.place, m.ready = int(min(h.A, transport.MaxPayload)), h.B, h.Seq, true
 	}

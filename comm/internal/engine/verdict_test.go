@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -12,9 +13,9 @@ var someVerdicts = []verdict{
 	{rank: 3, cause: "is lost: connection cut"},
 	{rank: 0, cause: ""},
 	{rank: 1 << 40, mismatch: &MismatchError{Seq: 1 << 50, Rank: 3, Peer: 4095,
-		Call:     Call{Kind: Reduce, Type: mem.F32, Op: mem.Sum, Root: 7, Count: 1 << 40},
-		PeerCall: Call{Kind: Allgatherv, Type: mem.Bool, Digest: 0xdeadbeef, Count: 5}}},
-	{rank: 2, mismatch: &MismatchError{Seq: 1, Call: Call{Kind: Gatherv}, PeerCall: Call{Kind: Gatherv}, Bytes: 1 << 41, PeerBytes: 3}},
+		Call:     call.Fingerprint{Kind: call.Reduce, Type: mem.F32, Op: mem.Sum, Root: 7, Count: 1 << 40},
+		PeerCall: call.Fingerprint{Kind: call.Allgatherv, Type: mem.Bool, Digest: 0xdeadbeef, Count: 5}}},
+	{rank: 2, mismatch: &MismatchError{Seq: 1, Call: call.Fingerprint{Kind: call.Gatherv}, PeerCall: call.Fingerprint{Kind: call.Gatherv}, Bytes: 1 << 41, PeerBytes: 3}},
 }
 
 func TestVerdictsSurviveTheirTrip(t *testing.T) {
@@ -55,15 +56,15 @@ func FuzzVerdict(f *testing.F) {
 }
 
 func TestCallsSurviveTheirTrip(t *testing.T) {
-	for k := NoCollective; k <= Free; k++ {
-		c := Call{Kind: k, Type: mem.BF16, Op: mem.Max, Count: -1}
+	for k := call.None; k <= call.Free; k++ {
+		f := call.Fingerprint{Kind: k, Type: mem.BF16, Op: mem.Max, Count: -1}
 		if k.Rooted() {
-			c.Root = 1<<31 - 1
+			f.Root = 1<<31 - 1
 		} else {
-			c.Digest = 1<<32 - 1
+			f.Digest = 1<<32 - 1
 		}
-		if got := CallOf(c.Words()); got != c {
-			t.Errorf("%+v became %+v", c, got)
+		if got := call.OfWords(f.Words()); got != f {
+			t.Errorf("%+v became %+v", f, got)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"gompi/comm/internal/call"
 	"gompi/internal/seg"
 	"gompi/transport"
 )
@@ -107,7 +108,7 @@ func (v *Vigil) Await(word *atomic.Uint64, want uint64, src int) error {
 // Patient reports whether those who wait for words may look at them for long.
 func (v *Vigil) Patient() bool { return v.ch.e.Patient() }
 
-func (v *Vigil) call() Call { return CallOf(v.a, v.b) }
+func (v *Vigil) call() call.Fingerprint { return call.OfWords(v.a, v.b) }
 
 func (v *Vigil) came() bool { return v.word.Load() >= v.want }
 
@@ -167,7 +168,7 @@ func (v *Vigil) Dispute(src int) error {
 }
 
 // Disagree breaks the Channel: src made another call than this rank, as its seq-th.
-func (v *Vigil) Disagree(seq uint64, src int, mine, theirs Call) error {
+func (v *Vigil) Disagree(seq uint64, src int, mine, theirs call.Fingerprint) error {
 	return v.mismatch(&MismatchError{Seq: seq, Rank: v.ch.rank, Peer: src, Call: mine, PeerCall: theirs})
 }
 
