@@ -314,7 +314,7 @@ func (a *agent) follow(m ctl.Message) {
 		a.tell(&wire.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Terminate:
 		a.terminate(m)
-	case *ctl.FindGPUs:
+	case *ctl.FindGPUs: // may take seconds; nobody is kept waiting, for there are no ranks yet
 		a.report(facts.GPUs())
 	case *ctl.Examine:
 		a.examine(m)

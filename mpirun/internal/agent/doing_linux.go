@@ -116,7 +116,8 @@ func (a *agent) look(now time.Time) {
 const mostLookedInto = 8
 
 // lookInto adds what the kernel and py-spy know of ranks that have not called Init,
-// because their programs never will. They hear nothing of it.
+// because their programs never will. They hear nothing of it. The agent does nothing else
+// meanwhile, which is why the spies work at the same time.
 func (a *agent) lookInto(m *ctl.Doing) {
 	var spies sync.WaitGroup
 	for i, left := 0, mostLookedInto; i < len(m.Ranks); i++ {

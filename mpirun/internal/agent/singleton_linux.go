@@ -10,7 +10,7 @@ import (
 	"gompi/mpirun/internal/tree"
 )
 
-// What foreign cannot see, because a script starts it or Python loads it, shows
+// What program.CheckRanksMeet cannot see, because a script starts it or Python loads it, shows
 // while it runs: Open MPI 4 loads a component of its own into a process that it
 // believes to be alone, in MPI_Init. Version 5 has it inside its library, where it
 // does not show.

@@ -153,9 +153,6 @@ type Attach struct {
 	Debugger string // a command; "" for what is found
 }
 
-// errNoProgram asks for the usage.
-var errNoProgram = errors.New("no program to run")
-
 // A parser is the reading of one command line.
 type parser struct {
 	spec    *Spec
@@ -208,7 +205,7 @@ func (p *parser) part(args []string, first bool) (next []string, err error) {
 	}
 	argv, next := cutProgram(rest)
 	if len(argv) == 0 {
-		return nil, errNoProgram
+		return nil, errors.New("no program to run")
 	}
 	program, err := finish(argv)
 	p.spec.Programs = append(p.spec.Programs, program)

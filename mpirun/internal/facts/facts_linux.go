@@ -20,7 +20,7 @@ import (
 
 // Host returns what there is on this host, but its GPUs.
 func Host() *ctl.Hello {
-	h := &ctl.Hello{Version: ctl.Version, Host: Name(), Now: time.Now().UnixNano()}
+	h := &ctl.Hello{Version: ctl.Version, Host: name(), Now: time.Now().UnixNano()}
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		h.Machine = strings.TrimSpace(string(id))
 	}
@@ -140,8 +140,8 @@ func parseCPUs(list string) []int {
 	return cpus
 }
 
-// Name returns what this host calls itself.
-func Name() string {
+// name returns what this host calls itself.
+func name() string {
 	name, err := os.Hostname()
 	if err != nil {
 		return "localhost"

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -17,10 +18,11 @@ func start(t *testing.T, name string, args ...string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a shell ends with what it runs
 	if err := cmd.Start(); err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(func() { in.Close(); cmd.Process.Kill(); cmd.Wait() })
+	t.Cleanup(func() { in.Close(); syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); cmd.Wait() })
 	for end := time.Now().Add(10 * time.Second); !sleeps(cmd.Process.Pid); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s %q does not come to wait: %s", name, args, Doing(cmd.Process.Pid))
@@ -54,11 +56,6 @@ func TestDoingNamesTheProgramAndWhatItIsIn(t *testing.T) {
 func TestWorkerIsWhatAShellWaitsFor(t *testing.T) {
 	shell := start(t, "sh", "-c", "sleep 1000; true")
 	worker := Worker(shell)
-	t.Cleanup(func() {
-		if p, err := os.FindProcess(worker); err == nil && worker != shell {
-			p.Kill()
-		}
-	})
 	if got := Doing(worker); !regexp.MustCompile(`^"sleep 1000" is sleeping`).MatchString(got) {
 		t.Errorf("the worker of a shell: %q", got)
 	}

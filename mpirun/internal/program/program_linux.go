@@ -17,8 +17,8 @@ import (
 // them.
 const (
 	CannotStart   = 125
-	NotExecutable = 126
-	NotFound      = 127
+	notExecutable = 126
+	notFound      = 127
 )
 
 // A Program is what some ranks of this host run.
@@ -89,9 +89,9 @@ func (p *Program) StartError(err error) error {
 func Status(err error) int {
 	switch {
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ENOTDIR):
-		return NotFound
+		return notFound
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.EPERM):
-		return NotExecutable
+		return notExecutable
 	}
 	return CannotStart
 }
