@@ -122,9 +122,12 @@ func suitsLibrary(o *call.Call) bool {
 	case call.Barrier, call.Scan, call.Exscan:
 		return false
 	}
-	counts := o.SendCounts // of ReduceScatter
+	if !o.Kind.Reduces() {
+		return true
+	}
+	counts := o.SendCounts // of ReduceScatter; of others they may mean nothing here
 	even := counts == nil || slices.Max(counts) == slices.Min(counts)
-	return !o.Kind.Reduces() || even && mem.GroupReduces(o.Op.Kind, o.Type)
+	return even && mem.GroupReduces(o.Op.Kind, o.Type)
 }
 
 // place returns the device of o's buffers, and what this rank tells of it: 0 if it is

@@ -150,6 +150,32 @@ func TestNCCLAndTheUsualWaysMix(t *testing.T) {
 	}
 }
 
+// Counts that mean nothing away from the root are not read there.
+func TestScattervWithNCCLReadsCountsAtTheRootOnly(t *testing.T) {
+	devices := manyDevices(t)
+	err := onNCCL(t, []int32{0, 1}, byNCCL, func(ctx context.Context, c *comm.Comm) error {
+		const n = 9000
+		d := devices[c.Rank()]
+		part, err := d.Alloc(mem.I32, n)
+		if err != nil {
+			return err
+		}
+		defer d.Free(part)
+		if c.Rank() != 0 {
+			return c.Scatterv(ctx, 0, comm.Buffer{}, part, []int{}, nil)
+		}
+		all, err := d.Alloc(mem.I32, 2*n)
+		if err != nil {
+			return err
+		}
+		defer d.Free(all)
+		return c.Scatterv(ctx, 0, all, part, []int{n, n}, nil)
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // Two ranks with one device, or what the library refuses on rank 0, are said once, and
 // the usual ways serve.
 func TestWithoutNCCLTheUsualWaysServe(t *testing.T) {

@@ -4,8 +4,8 @@ package mem
 const CacheLine = 64
 
 // Share returns elements [lo, hi) of n that are part i of those that n is divided into,
-// from 0 on. Every part begins at a multiple of unit and has the same length, but the
-// last that is not empty may be shorter. Where n is short for so many parts, the last of
+// from 0 on. Every part that is not empty begins at a multiple of unit and has the same
+// length, but the last may be shorter. Where n is short for so many parts, the last of
 // them are empty.
 //
 // With as many elements as a CacheLine has for a unit, no line is stored to by two who

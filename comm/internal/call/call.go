@@ -2,9 +2,10 @@
 // the table that says what each collective does with them. All else that has to tell one
 // collective from another asks here; only who carries a call out has a function for each.
 //
-// To add a collective: its number and name in package seg, a row in the table of traits, a
-// method of Call that fills one in, an algorithm of each way that can do it, and the public
-// methods.
+// To add a collective: its number and name in package seg, and whether it has a root; a row in
+// the table of traits; a method of Call that fills one in; an algorithm of each way that can do
+// it, and in comm its place in run, in suitsLibrary if NCCL has no such collective, and the
+// public methods.
 package call
 
 import "gompi/internal/mem"

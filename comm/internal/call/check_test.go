@@ -189,6 +189,11 @@ func TestRanksDifferOnlyWhereThereIsARoot(t *testing.T) {
 	if !maps.Equal(differ, want) {
 		t.Errorf("rows with two roles: %v: want %v", differ, want)
 	}
+	for k := range table {
+		if kind, has := Kind(k), want[Kind(k)] && Kind(k) != Exscan; kind.Rooted() != has {
+			t.Errorf("%v has a root: %v: want %v", kind, kind.Rooted(), has)
+		}
+	}
 }
 
 func TestErrorsQuoteWhatIsWrong(t *testing.T) {

@@ -58,8 +58,8 @@ type loan struct {
 
 var _ coll.Peers = (*Round)(nil)
 
-// Begin starts the next round: call is compared with what others have already
-// said of it. ticket is its place in the flight recorder.
+// Begin starts the next round: f is compared with what others have already said of
+// their calls. ticket is its place in the flight recorder.
 func (rd *Round) Begin(ctx context.Context, f call.Fingerprint, ticket seg.Ticket, quiet bool) error {
 	e := rd.ch.e
 	e.lock()
