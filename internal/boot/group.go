@@ -156,10 +156,13 @@ func (m *Member) Revoke(comm uint64, cause []byte) error {
 	g := m.group
 	g.mu.Lock()
 	known := g.revoked[comm]
-	g.revoked[comm] = true
+	if !known { // in the log before anybody hears that it is known: who does may leave
+		g.revoked[comm] = true
+		g.record(Event{Kind: Revoked, Rank: m.info.Rank, Comm: comm, Text: append([]byte(nil), cause...)})
+	}
 	g.mu.Unlock()
 	if !known {
-		g.announce(Event{Kind: Revoked, Rank: m.info.Rank, Comm: comm, Text: append([]byte(nil), cause...)}, nil)
+		g.wakeAll()
 	}
 	return nil
 }
@@ -203,11 +206,16 @@ func (m *Member) Die(text string) {
 // announce logs e, fails a pending Allgather if fatal is not nil, and wakes all.
 func (g *group) announce(e Event, fatal error) {
 	g.mu.Lock()
-	g.log = append(g.log, e)
-	g.epoch.Store(uint64(len(g.log)))
+	g.record(e)
 	if fatal != nil {
 		g.fail(fatal)
 	}
 	g.mu.Unlock()
 	g.wakeAll()
+}
+
+// record adds e to the log. g.mu is held.
+func (g *group) record(e Event) {
+	g.log = append(g.log, e)
+	g.epoch.Store(uint64(len(g.log)))
 }

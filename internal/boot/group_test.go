@@ -102,6 +102,24 @@ func TestGroupNewsReachesEveryMemberOnceAndInOrder(t *testing.T) {
 	}
 }
 
+// Whoever has told that a communicator is broken may end at once, and then all others can
+// know why, also if another rank told it first.
+func TestGroupRevocationIsThereWhenAnyTellerGoesOn(t *testing.T) {
+	for range 20_000 {
+		boots := Group(3)
+		var tellers sync.WaitGroup
+		for _, b := range boots[:2] {
+			tellers.Go(func() {
+				b.Revoke(7, []byte("why"))
+				if !boots[2].Pending() {
+					t.Error("the third rank has no news of the revocation")
+				}
+			})
+		}
+		tellers.Wait()
+	}
+}
+
 func TestGroupMemberThatSaidGoodbyeCannotDie(t *testing.T) {
 	boots := Group(2)
 	boots[0].Goodbye()
