@@ -11,6 +11,7 @@ import (
 	"gompi/internal/boot"
 	"gompi/internal/boot/wire"
 	"gompi/mpirun/internal/allocation"
+	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/launchenv"
@@ -57,7 +58,6 @@ type job struct {
 	ending
 	stall
 	lastStacks
-	questions chan question
 	life
 }
 
@@ -195,7 +195,8 @@ func wireProgram(p cmdline.Program) ctl.Program {
 // serve handles events until every agent has done all it had to do.
 func (j *job) serve() {
 	defer j.startBeats()()
-	defer j.hearQuestions()()
+	asked := attach.Serve(j.id)
+	defer asked.Close()
 	for !j.allDrained() {
 		select {
 		case e := <-j.events:
@@ -204,7 +205,7 @@ func (j *job) serve() {
 			j.signalled(s)
 		case data := <-j.input.chunks():
 			j.input.pass(data)
-		case q := <-j.questions:
+		case q := <-asked.Questions:
 			j.askedFor(q)
 		case <-j.late:
 			j.concludeSurvey(true)
@@ -353,7 +354,7 @@ func (j *job) verbosef(format string, args ...any) {
 
 // newJob names a job.
 func newJob(spec *cmdline.Spec, stdout, stderr *os.File) *job {
-	j := &job{spec: spec, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), signals: &signals{}, questions: make(chan question), revoked: map[uint64]bool{}}
+	j := &job{spec: spec, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), signals: &signals{}, revoked: map[uint64]bool{}}
 	j.first = j.begun
 	j.id, j.secret = boot.NewJob()
 	if j.name = spec.RunID; j.name == "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gompi/hostfile"
+	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
 )
@@ -25,7 +26,7 @@ type link struct {
 	failed error     // why the host cannot be used
 
 	pulse
-	asking []question // who wants to know where its ranks are
+	asking []attach.Question // who wants to know where its ranks are
 
 	ranks   []int // it runs
 	drained bool  // it has nothing left to do

@@ -20,6 +20,7 @@ import (
 	"gompi/internal/cli"
 	"gompi/mpirun/internal/agent"
 	"gompi/mpirun/internal/allocation"
+	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/tree"
@@ -61,7 +62,7 @@ func Main(args []string) int {
 		return 0
 	}
 	if spec.Attach.To != "" {
-		err := runDebugger(spec.Attach)
+		err := attach.Debug(spec.Attach.Rank, spec.Attach.Job, spec.Attach.Debugger)
 		fmt.Fprintf(os.Stderr, "gompirun: -attach %s: %v\n", spec.Attach.To, err)
 		return statusFailed
 	}

@@ -4,7 +4,6 @@ package mpirun
 
 import (
 	"fmt"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -57,7 +56,7 @@ func TestAttachLogsInToTheHostOfTheRank(t *testing.T) {
 	k := startTalk(t, "-rsh", bed.RSH(), "-H", "host1,host2", "sh", "-c", "echo ready; sleep 1000")
 	k.expect("ready")
 	k.expect("ready")
-	job := strings.TrimPrefix(socketsOf(t, k.cmd.Process.Pid)[0], questionPrefix())
+	job := jobOf(t, k.cmd.Process.Pid)
 	a := startTalk(t, "-job", job, "-attach", "1", "-debugger", "hostname; echo")
 	a.expect("gompirun: rank 1 is process ")
 	a.expect("host2")

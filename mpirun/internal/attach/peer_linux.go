@@ -1,4 +1,4 @@
-package mpirun
+package attach
 
 import (
 	"net"

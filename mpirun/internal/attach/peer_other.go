@@ -1,6 +1,6 @@
 //go:build !linux
 
-package mpirun
+package attach
 
 import "net"
 
