@@ -157,7 +157,7 @@ func (j *job) lost(l *link, err error) {
 		return
 	}
 	l.drained = true
-	j.concludeSurvey(false)
+	j.watch.Gone(l)
 	j.missing = append(j.missing, l.index)
 	j.bereft = true
 	j.sweep()

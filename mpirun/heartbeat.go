@@ -87,7 +87,7 @@ func (j *job) giveUp(l *link) {
 }
 
 // ping asks the agent for a sign of life, and for its clock.
-func (l *link) ping() { l.send(&ctl.Ping{Sent: time.Now().UnixNano()}) }
+func (l *link) ping() { l.Send(&ctl.Ping{Sent: time.Now().UnixNano()}) }
 
 // manyPongs is how many answers come at once at first.
 const manyPongs = 5

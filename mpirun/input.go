@@ -112,7 +112,7 @@ func (in *input) pass(data []byte) {
 	in.ended = len(data) == 0
 	for _, l := range in.targets {
 		in.owed[l] += len(data)
-		l.send(&ctl.Input{Data: data})
+		l.Send(&ctl.Input{Data: data})
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"gompi/mpirun/internal/output"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/remote"
+	"gompi/mpirun/internal/stall"
 )
 
 // window is how much output of one host may be on its way here.
@@ -55,8 +56,8 @@ type job struct {
 	revoked map[uint64]bool // communicators, as their ranks have said
 	fences  fences
 	meeting *meeting // of nodes that were started one by one; nil if they were not
+	watch   stall.Watch
 	ending
-	stall
 	lastStacks
 	life
 }
@@ -98,7 +99,7 @@ func (j *job) run(starter remote.Starter) int {
 	}
 	j.launch()
 	j.serve()
-	j.concludeSurvey(true)
+	j.watch.Conclude()
 	j.endAgents()
 	return j.conclude()
 }
@@ -182,7 +183,7 @@ func (j *job) launch() {
 			m.Heartbeat = j.spec.Heartbeat
 			l.ping()
 		}
-		l.send(&m)
+		l.Send(&m)
 	}
 	j.nodes = len(nodes)
 }
@@ -207,10 +208,10 @@ func (j *job) serve() {
 			j.input.pass(data)
 		case q := <-asked.Questions:
 			j.askedFor(q)
-		case <-j.late:
-			j.concludeSurvey(true)
-		case <-j.again:
-			j.warn()
+		case <-j.watch.Late:
+			j.watch.Conclude()
+		case <-j.watch.Again:
+			j.watch.Warn()
 		case <-j.beats:
 			j.beat()
 		case <-j.timer:
@@ -241,7 +242,7 @@ func (j *job) handle(e event) {
 	}
 	switch m := e.m.(type) {
 	case *ctl.Output:
-		j.out.Write(m, func(n int) { l.send(&ctl.Credit{Bytes: n}) })
+		j.out.Write(m, func(n int) { l.Send(&ctl.Credit{Bytes: n}) })
 	case *ctl.Consumed:
 		j.input.consumed(l, m.Bytes)
 	case *ctl.Want:
@@ -266,17 +267,17 @@ func (j *job) handle(e event) {
 		j.fence(m)
 	case *ctl.Doing:
 		j.tellWhere(l, m)
-		j.answered(l, m)
+		j.watch.Answered(l, m)
 	case *ctl.Pong:
 		l.ponged(m, time.Now().UnixNano())
 	case *ctl.Stacks:
-		j.sayStacks(l, m)
+		j.watch.Stack(l, m)
 		j.heardStacks(m.Rank)
 	case *ctl.Stalled:
-		j.stalled(l, m)
+		j.watch.Stalled(l, m, j.cause != nil)
 	case *ctl.Drained:
 		l.drained = true
-		j.concludeSurvey(false)
+		j.watch.Gone(l)
 		if m.Killed > 0 && j.cause == nil {
 			j.notef("%s: processes that ranks left behind, and were killed: %d", l.host, m.Killed)
 		}
@@ -328,9 +329,20 @@ func (j *job) gather(l *link, m *ctl.Cards) {
 func (j *job) broadcast(m ctl.Message) {
 	for _, l := range j.links {
 		if len(l.ranks) > 0 && !l.drained {
-			l.send(m)
+			l.Send(m)
 		}
 	}
+}
+
+// surveyed returns the hosts that have ranks whose agents still answer.
+func (j *job) surveyed() []stall.Host {
+	var hosts []stall.Host
+	for _, l := range j.links {
+		if len(l.ranks) > 0 && !l.drained {
+			hosts = append(hosts, l)
+		}
+	}
+	return hosts
 }
 
 // note passes on what an agent wants the user to know.
@@ -356,6 +368,7 @@ func (j *job) verbosef(format string, args ...any) {
 func newJob(spec *cmdline.Spec, stdout, stderr *os.File) *job {
 	j := &job{spec: spec, begun: time.Now(), events: make(chan event, 64), done: make(chan struct{}), signals: &signals{}, revoked: map[uint64]bool{}}
 	j.first = j.begun
+	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Hosts: j.surveyed, Say: j.notef}
 	j.id, j.secret = boot.NewJob()
 	if j.name = spec.RunID; j.name == "" {
 		j.name = j.id

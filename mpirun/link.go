@@ -48,6 +48,9 @@ type event struct {
 	agent *remote.Agent // that has been started
 }
 
+// Name is the host's.
+func (l *link) Name() string { return l.host }
+
 func newLink(index int, host string) *link {
 	l := &link{index: index, host: host}
 	l.quiet = sync.NewCond(&l.mu)
@@ -98,9 +101,9 @@ func (l *link) reached() string {
 	return "by " + l.agent.Via
 }
 
-// send queues m for the agent. It does not block. What cannot be delivered is
+// Send queues m for the agent. It does not block. What cannot be delivered is
 // dropped: the reader notices that the agent is gone.
-func (l *link) send(m ctl.Message) {
+func (l *link) Send(m ctl.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue, l.talks = ctl.Append(l.queue, m), true
@@ -117,7 +120,7 @@ func (l *link) nudge() {
 	talks := l.talks
 	l.mu.Unlock()
 	if talks {
-		l.send(&ctl.Nudge{})
+		l.Send(&ctl.Nudge{})
 	}
 }
 

@@ -152,5 +152,5 @@ func (j *job) give(l *link, m *ctl.Want) {
 	if j.offer != nil && m.Item < len(j.offer.sent) && j.offer.sent[m.Item] != nil {
 		n, _ = j.offer.sent[m.Item].ReadAt(data, m.Offset) // what cannot be read is missed there
 	}
-	l.send(&ctl.Piece{Data: data[:n]})
+	l.Send(&ctl.Piece{Data: data[:n]})
 }

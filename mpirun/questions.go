@@ -29,7 +29,7 @@ func (j *job) askedFor(q attach.Question) {
 		for _, r := range l.ranks {
 			if r == q.Rank && !l.drained {
 				l.asking = append(l.asking, q)
-				l.send(&ctl.Ask{})
+				l.Send(&ctl.Ask{})
 				return
 			}
 		}

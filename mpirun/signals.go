@@ -51,7 +51,7 @@ func (j *job) signalled(s os.Signal) {
 		j.hurried = true
 		j.interrupted(sig)
 	case syscall.SIGQUIT:
-		j.survey()
+		j.watch.Survey()
 	case syscall.SIGTSTP:
 		j.broadcast(&ctl.Signal{Number: int(sig)})
 		for _, l := range j.links {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/stall"
 )
 
 // lastStacks is the wait, at the time limit, for the stacks of all ranks.
@@ -15,12 +16,12 @@ type lastStacks struct {
 // outOfTime ends the job for its time limit, once it is told what the ranks are in,
 // with their stacks if the user wants those.
 func (j *job) outOfTime() {
-	j.survey()
+	j.watch.Survey()
 	if !j.spec.Stall.GetStacks || j.cause != nil {
 		j.endForTime()
 		return
 	}
-	j.lastStacks = lastStacks{wanted: map[int]bool{}, stacksLate: time.After(surveyTime)}
+	j.lastStacks = lastStacks{wanted: map[int]bool{}, stacksLate: time.After(stall.SurveyTime)}
 	var all []int
 	for _, l := range j.links {
 		if !l.drained {

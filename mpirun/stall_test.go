@@ -8,14 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"reflect"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gompi/comm"
-	"gompi/mpirun/internal/ctl"
 )
 
 // stallMain is a program whose rank 2 keeps the others waiting until it gets
@@ -156,35 +153,5 @@ func TestRanksThatDoNotWaitAreSilent(t *testing.T) {
 	out, err := exec.Command("gompirun", "-stall-warning", "0.05", "-np", "2", "sleep", "0.5").CombinedOutput()
 	if err != nil || len(out) > 0 {
 		t.Errorf("%v, %q; want nothing: these ranks are in no call", err, out)
-	}
-}
-
-func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
-	a, b := &link{host: "a"}, &link{host: "b"}
-	in := func(rank int, comm uint64, seq int64) ctl.RankDoing {
-		m := ctl.Mark{Comm: comm, Seq: seq}
-		return ctl.RankDoing{Rank: rank, Text: fmt.Sprintf("is in barrier() number %d", seq), Since: time.Second, In: m, Marks: []ctl.Mark{m}}
-	}
-	out := func(rank int, marks ...ctl.Mark) ctl.RankDoing {
-		return ctl.RankDoing{Rank: rank, Text: "is in no call", Marks: marks}
-	}
-	got, missing := surveyLines([]*link{a, b}, map[*link]*ctl.Doing{
-		a: {Ranks: []ctl.RankDoing{in(0, 0, 5), in(1, 0, 5), out(2, ctl.Mark{Comm: 0, Seq: 5})}},
-		b: {Ranks: []ctl.RankDoing{in(3, 0, 4), out(4), in(5, 1<<32, 7), out(6, ctl.Mark{Comm: 1 << 32, Seq: 6})}},
-	})
-	want := []string{
-		"barrier() number 4: arrived: rank 3; missing: rank 4-6",
-		"barrier() number 5: arrived: rank 0-1; missing: rank 3-6",
-		"barrier() number 7: arrived: rank 5; missing: rank 6",
-		"a: rank 0-1 is in barrier() number 5 for 1s",
-		"a, b: rank 2,4,6 is in no call",
-		"b: rank 3 is in barrier() number 4 for 1s",
-		"b: rank 5 is in barrier() number 7 for 1s",
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %q\nwant %q", got, want)
-	}
-	if want := []int{3, 4, 5, 6}; !reflect.DeepEqual(missing, want) {
-		t.Errorf("missing ranks %v, want %v", missing, want)
 	}
 }

@@ -142,7 +142,7 @@ func (b *beginning) greeted(l *link, hello *ctl.Hello) {
 		b.fail(l, fmt.Errorf("its gompirun is version %s, want %s as here", hello.Version, ctl.Version))
 	case b.wantsGPUs():
 		l.hello, l.busy = hello, true
-		l.send(&ctl.FindGPUs{})
+		l.Send(&ctl.FindGPUs{})
 	default:
 		l.hello = hello
 		b.waiting--

@@ -54,6 +54,7 @@ var rules = []rule{
 	{"mpirun/internal/allocation", []string{"hostfile", "internal/env"}},
 	{"mpirun/internal/cmdline", []string{"internal/cli", "internal/env", "mpirun/internal/plan", "mpirun/internal/pattern"}},
 	{"mpirun/internal/pattern", nil},
+	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan"}},
 	{"mpirun/internal/attach", []string{"internal/accept", "mpirun/internal/remote"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo"}},
 	{"mpirun/internal/program", nil},

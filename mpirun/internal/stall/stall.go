@@ -1,0 +1,174 @@
+// Package stall tells what the ranks of a job are in when nothing moves: on QUIT, at the
+// time limit, and when ranks wait for long. The ranks take no part in it: the agents read
+// what they are in from the hosts' segments.
+package stall
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// SurveyTime is how long agents may take to answer.
+const SurveyTime = 2 * time.Second
+
+// mostStacks is how many ranks are asked for their stacks, or told of in detail, at once.
+const mostStacks = 8
+
+// A Host is a host with ranks, as its agent is asked. It is compared as a key.
+type Host interface {
+	Name() string
+	Send(ctl.Message) // does not block
+}
+
+// A Watch knows which ranks wait for long, and surveys what all of them are in. One
+// goroutine, which sets its exported fields before, uses it, and calls Conclude and Warn
+// when Late and Again say so.
+type Watch struct {
+	Warning time.Duration // of ranks that wait so long it is told without being asked
+	Quiet   bool          // nothing is, then
+	Stacks  bool          // ask ranks of which others wait for their stacks
+	Hosts   func() []Host // whose agents answer now
+	Say     func(format string, args ...any)
+
+	Late  <-chan time.Time // when agents have taken too long to answer
+	Again <-chan time.Time // when to tell again of ranks that wait
+
+	waiting map[Host]bool // hosts with ranks that wait
+	longest time.Duration
+	pause   time.Duration // until the next report, if they still wait
+
+	asked   []Host // nil when no survey is under way
+	open    map[Host]bool
+	answers map[Host]*ctl.Doing
+}
+
+// Survey asks all agents what their ranks are in, unless that is being done already. What
+// they answer is told together.
+func (w *Watch) Survey() {
+	if w.answers != nil {
+		return
+	}
+	w.asked, w.open, w.answers = w.Hosts(), map[Host]bool{}, map[Host]*ctl.Doing{}
+	w.Late = time.After(SurveyTime)
+	for _, h := range w.asked {
+		h.Send(&ctl.Ask{})
+		w.open[h] = true
+	}
+	w.concludeIfDone()
+}
+
+// Answered notes what the ranks of h are in.
+func (w *Watch) Answered(h Host, m *ctl.Doing) {
+	if w.answers != nil {
+		w.answers[h] = m
+		w.Gone(h)
+	}
+}
+
+// Gone notes that h will not answer.
+func (w *Watch) Gone(h Host) {
+	delete(w.open, h)
+	w.concludeIfDone()
+}
+
+func (w *Watch) concludeIfDone() {
+	if len(w.open) == 0 {
+		w.Conclude()
+	}
+}
+
+// Conclude ends a survey, if one is under way: it tells what has come.
+func (w *Watch) Conclude() {
+	if w.answers == nil {
+		return
+	}
+	lines, missing := tell(w.asked, w.answers)
+	for _, line := range lines {
+		w.Say("%s", line)
+	}
+	w.sayDetails()
+	w.askStacks(missing)
+	for _, h := range w.asked {
+		if w.open[h] {
+			w.Say("%s: the agent does not answer", h.Name())
+		}
+	}
+	w.answers, w.asked, w.open, w.Late = nil, nil, nil, nil
+}
+
+// Stalled notes that ranks of h wait for long, or no more. ending says that the job is
+// about to end, so that their going on is no news.
+func (w *Watch) Stalled(h Host, m *ctl.Stalled, ending bool) {
+	w.longest = max(w.longest, m.Since)
+	if !m.On {
+		delete(w.waiting, h)
+		if len(w.waiting) == 0 && !ending {
+			w.Say("the ranks go on, after having waited for about %v", w.longest.Round(100*time.Millisecond))
+			w.longest, w.Again = 0, nil
+		}
+		return
+	}
+	if w.waiting == nil {
+		w.waiting = map[Host]bool{}
+	}
+	w.waiting[h] = true
+	if w.Again == nil {
+		w.pause = w.Warning
+		w.Warn()
+	}
+}
+
+// Warn tells who waits for whom, and again later, at growing intervals.
+func (w *Watch) Warn() {
+	if w.Quiet {
+		return
+	}
+	w.pause *= 2
+	w.Again = time.After(w.pause)
+	w.Survey()
+}
+
+// askStacks asks where in their programs ranks are, of which others wait, if the
+// user wants to know.
+func (w *Watch) askStacks(ranks []int) {
+	if !w.Stacks || len(ranks) == 0 {
+		return
+	}
+	for _, h := range w.Hosts() {
+		h.Send(&ctl.Ask{Stacks: ranks[:min(len(ranks), mostStacks)]})
+	}
+}
+
+// Stack tells an agent's answer to the question where a rank is.
+func (w *Watch) Stack(h Host, m *ctl.Stacks) {
+	w.Say("%s: rank %d stands in%s", h.Name(), m.Rank, indented(m.Text))
+}
+
+// indented returns the lines of text, each on a line of its own and marked as said by
+// another.
+func indented(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(&b, "\n  | %s", strings.TrimRight(line, "\n"))
+	}
+	return b.String()
+}
+
+// sayDetails tells more of programs that do not use gompi, but not of too many.
+func (w *Watch) sayDetails() {
+	left := mostStacks
+	for _, h := range w.asked {
+		if w.answers[h] == nil {
+			continue
+		}
+		for _, r := range w.answers[h].Ranks {
+			if first, rest, _ := strings.Cut(r.Details, "\n"); first != "" && left > 0 {
+				left--
+				w.Say("%s: rank %d: %s%s", h.Name(), r.Rank, first, indented(rest))
+			}
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package stall
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// A fakeHost remembers what its agent is asked.
+type fakeHost struct {
+	name  string
+	asked []*ctl.Ask
+}
+
+func (h *fakeHost) Name() string { return h.name }
+
+func (h *fakeHost) Send(m ctl.Message) { h.asked = append(h.asked, m.(*ctl.Ask)) }
+
+// A bench is a Watch of two hosts, and what it has said.
+type bench struct {
+	Watch
+	t    *testing.T
+	a, b *fakeHost
+	said []string
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{t: t, a: &fakeHost{name: "a"}, b: &fakeHost{name: "b"}}
+	b.Hosts = func() []Host { return []Host{b.a, b.b} }
+	b.Say = func(format string, args ...any) { b.said = append(b.said, fmt.Sprintf(format, args...)) }
+	return b
+}
+
+// expect checks what has been said since the last call, and which questions each agent
+// has been asked.
+func (b *bench) expect(asks []*ctl.Ask, lines ...string) {
+	b.t.Helper()
+	if !slices.Equal(b.said, lines) {
+		b.t.Errorf("said %q, want %q", b.said, lines)
+	}
+	for _, h := range []*fakeHost{b.a, b.b} {
+		if !reflect.DeepEqual(h.asked, asks) {
+			b.t.Errorf("%s was asked %v, want %v", h.name, h.asked, asks)
+		}
+		h.asked = nil
+	}
+	b.said = nil
+}
+
+// barrier is the answer of a host whose rank is in a barrier, or, with 0, has been in the
+// one before.
+func barrier(rank int, since time.Duration) *ctl.Doing {
+	r := ctl.RankDoing{Rank: rank, Text: "is in no call", Marks: []ctl.Mark{{Seq: 1}}}
+	if since > 0 {
+		m := ctl.Mark{Seq: 2}
+		r = ctl.RankDoing{Rank: rank, Text: "is in barrier() number 2", Since: since, In: m, Marks: []ctl.Mark{m}}
+	}
+	return &ctl.Doing{Ranks: []ctl.RankDoing{r}}
+}
+
+var (
+	survey = []*ctl.Ask{{}}
+	told   = []string{"barrier() number 2: arrived: rank 0; missing: rank 1", "a: rank 0 is in barrier() number 2 for 1s", "b: rank 1 is in no call"}
+)
+
+func TestASurveyIsToldWhenAllHaveAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.Survey()
+		b.Survey() // is under way
+		b.expect(survey)
+		b.Answered(b.b, barrier(1, 0))
+		b.expect(nil)
+		b.Answered(b.a, barrier(0, time.Second))
+		b.expect(nil, told...)
+		b.Answered(b.a, barrier(0, time.Second)) // to a question of somebody else's
+		b.Conclude()
+		b.expect(nil)
+	})
+}
+
+func TestAStackIsAskedOfThoseWhoAreMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.Stacks = true
+		b.Survey()
+		b.expect(survey)
+		b.Answered(b.a, barrier(0, time.Second))
+		b.Answered(b.b, barrier(1, 0))
+		b.expect([]*ctl.Ask{{Stacks: []int{1}}}, told...)
+		b.Stack(b.b, &ctl.Stacks{Rank: 1, Text: "main.main()\n\tmain.go:7\n"})
+		b.expect(nil, "b: rank 1 stands in\n  | main.main()\n  | \tmain.go:7")
+	})
+}
+
+func TestASurveyDoesNotWaitForThoseWhoDoNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.Survey()
+		b.Answered(b.a, barrier(0, time.Second))
+		b.Gone(b.b)
+		b.expect(survey, "a: rank 0 is in barrier() number 2 for 1s")
+		b.Survey()
+		b.Answered(b.a, barrier(0, time.Second))
+		begun := time.Now()
+		<-b.Late
+		if waited := time.Since(begun); waited != SurveyTime {
+			t.Errorf("late after %v, want %v", waited, SurveyTime)
+		}
+		b.Conclude()
+		b.expect(survey, "a: rank 0 is in barrier() number 2 for 1s", "b: the agent does not answer")
+	})
+}
+
+func TestRanksThatWaitAreToldOfAtGrowingIntervals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.Warning = time.Minute
+		b.Stalled(b.a, &ctl.Stalled{On: true, Since: time.Minute}, false)
+		b.Stalled(b.b, &ctl.Stalled{On: true, Since: time.Minute}, false) // is told together
+		begun := time.Now()
+		for _, want := range []time.Duration{2 * time.Minute, 6 * time.Minute, 14 * time.Minute} {
+			b.expect(survey)
+			b.Answered(b.a, barrier(0, time.Second))
+			b.Answered(b.b, barrier(1, 0))
+			b.expect(nil, told...)
+			<-b.Again
+			if at := time.Since(begun); at != want {
+				t.Errorf("told again after %v, want %v", at, want)
+			}
+			b.Warn()
+		}
+		b.Answered(b.a, barrier(0, time.Second))
+		b.Answered(b.b, barrier(1, 0))
+		b.expect(survey, told...)
+		b.Stalled(b.a, &ctl.Stalled{}, false)
+		b.expect(nil)
+		b.Stalled(b.b, &ctl.Stalled{Since: 3 * time.Minute}, false)
+		b.expect(nil, "the ranks go on, after having waited for about 3m0s")
+		if b.Again != nil {
+			t.Error("ranks that go on are to be told of again")
+		}
+		b.Quiet = true
+		b.Stalled(b.a, &ctl.Stalled{On: true, Since: time.Minute}, false)
+		b.Stalled(b.a, &ctl.Stalled{}, true) // at the end of a job
+		b.expect(nil)
+	})
+}
+
+func TestDetailsAreToldOfAFewRanks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		m := &ctl.Doing{}
+		for rank := range mostStacks + 1 {
+			m.Ranks = append(m.Ranks, ctl.RankDoing{Rank: rank, Text: "is no gompi program", Details: "5 s of CPU time\nits last output:\nhello"})
+		}
+		b.Survey()
+		b.Gone(b.b)
+		b.Answered(b.a, m)
+		if got := len(b.said); got != 1+mostStacks || b.said[1] != "a: rank 0: 5 s of CPU time\n  | its last output:\n  | hello" {
+			t.Errorf("%d lines, %q; want %d", got, b.said, 1+mostStacks)
+		}
+	})
+}
+
+func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
+	a, b := &fakeHost{name: "a"}, &fakeHost{name: "b"}
+	in := func(rank int, comm uint64, seq int64) ctl.RankDoing {
+		m := ctl.Mark{Comm: comm, Seq: seq}
+		return ctl.RankDoing{Rank: rank, Text: fmt.Sprintf("is in barrier() number %d", seq), Since: time.Second, In: m, Marks: []ctl.Mark{m}}
+	}
+	out := func(rank int, marks ...ctl.Mark) ctl.RankDoing {
+		return ctl.RankDoing{Rank: rank, Text: "is in no call", Marks: marks}
+	}
+	got, missing := tell([]Host{a, b}, map[Host]*ctl.Doing{
+		a: {Ranks: []ctl.RankDoing{in(0, 0, 5), in(1, 0, 5), out(2, ctl.Mark{Comm: 0, Seq: 5})}},
+		b: {Ranks: []ctl.RankDoing{in(3, 0, 4), out(4), in(5, 1<<32, 7), out(6, ctl.Mark{Comm: 1 << 32, Seq: 6})}},
+	})
+	want := []string{
+		"barrier() number 4: arrived: rank 3; missing: rank 4-6",
+		"barrier() number 5: arrived: rank 0-1; missing: rank 3-6",
+		"barrier() number 7: arrived: rank 5; missing: rank 6",
+		"a: rank 0-1 is in barrier() number 5 for 1s",
+		"a, b: rank 2,4,6 is in no call",
+		"b: rank 3 is in barrier() number 4 for 1s",
+		"b: rank 5 is in barrier() number 7 for 1s",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if want := []int{3, 4, 5, 6}; !reflect.DeepEqual(missing, want) {
+		t.Errorf("missing ranks %v, want %v", missing, want)
+	}
+}

@@ -1,0 +1,110 @@
+package stall
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/plan"
+)
+
+// A doing is what some ranks are in alike.
+type doing struct {
+	text  string
+	hosts []string
+	ranks []int
+	since time.Duration
+}
+
+// tell tells what ranks are in: first which collectives lack somebody,
+// then all ranks, those that are in the same in one line. It also returns the
+// ranks that are missing somewhere, or else those that are in no call.
+func tell(hosts []Host, answers map[Host]*ctl.Doing) (lines []string, missing []int) {
+	var all []ctl.RankDoing
+	var groups []*doing
+	index := map[string]*doing{}
+	for _, h := range hosts {
+		if answers[h] == nil {
+			continue
+		}
+		for _, r := range answers[h].Ranks {
+			all = append(all, r)
+			text := r.Text
+			if r.Site != "" {
+				text += " at " + r.Site
+			}
+			g := index[text]
+			if g == nil {
+				g = &doing{text: text}
+				index[text], groups = g, append(groups, g)
+			}
+			g.ranks, g.since = append(g.ranks, r.Rank), max(g.since, r.Since)
+			if !slices.Contains(g.hosts, h.Name()) {
+				g.hosts = append(g.hosts, h.Name())
+			}
+		}
+	}
+	lines, missing = gaps(all)
+	if len(missing) == 0 {
+		for _, r := range all {
+			if r.Since == 0 {
+				missing = append(missing, r.Rank)
+			}
+		}
+	}
+	for _, g := range groups {
+		slices.Sort(g.ranks)
+		line := fmt.Sprintf("%s: rank %s %s", hostsText(g.hosts), plan.Ranges(g.ranks), g.text)
+		if g.since > 0 {
+			line += fmt.Sprintf(" for %v", g.since.Round(100*time.Millisecond))
+		}
+		lines = append(lines, line)
+	}
+	return lines, missing
+}
+
+// gaps tells of each collective that ranks are in who has arrived and who has
+// not. Of other communicators than the world only members are known that had a
+// collective on it lately.
+func gaps(all []ctl.RankDoing) (lines []string, anywhere []int) {
+	var in []ctl.Mark
+	texts := map[ctl.Mark]string{}
+	for _, r := range all {
+		if r.In.Seq > 0 && texts[r.In] == "" {
+			in, texts[r.In] = append(in, r.In), strings.TrimPrefix(r.Text, "is in ")
+		}
+	}
+	slices.SortFunc(in, func(a, b ctl.Mark) int { return cmp.Or(cmp.Compare(a.Comm, b.Comm), cmp.Compare(a.Seq, b.Seq)) })
+	for _, m := range in {
+		var here, missing []int
+		for _, r := range all {
+			i := slices.IndexFunc(r.Marks, func(k ctl.Mark) bool { return k.Comm == m.Comm })
+			switch {
+			case r.In == m:
+				here = append(here, r.Rank)
+			case i >= 0 && r.Marks[i].Seq >= m.Seq: // it has been through
+			case i >= 0 || m.Comm == 0:
+				missing = append(missing, r.Rank)
+			}
+		}
+		if len(missing) > 0 {
+			slices.Sort(here)
+			slices.Sort(missing)
+			anywhere = append(anywhere, missing...)
+			lines = append(lines, fmt.Sprintf("%s: arrived: rank %s; missing: rank %s", texts[m], plan.Ranges(here), plan.Ranges(missing)))
+		}
+	}
+	slices.Sort(anywhere)
+	return lines, slices.Compact(anywhere)
+}
+
+// hostsText names hosts, if there are few.
+func hostsText(hosts []string) string {
+	if len(hosts) > 4 {
+		return fmt.Sprintf("%d hosts", len(hosts))
+	}
+	return strings.Join(hosts, ", ")
+}
