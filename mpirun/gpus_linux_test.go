@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/cudaops/topo"
-	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/testbed"
 )
 
@@ -267,24 +266,5 @@ func TestNodesGiveTheirOwnGPUs(t *testing.T) {
 	want := "0 sees 1 PCI_BUS_ID\n1 sees 3 PCI_BUS_ID\n2 sees 2 PCI_BUS_ID\n3 sees 0 PCI_BUS_ID\n"
 	if out := zero.out.String(); sorted(out) != sorted(want) {
 		t.Errorf("%swant\n%s", out, want)
-	}
-}
-
-func TestWhatIsKnownOfAUnit(t *testing.T) {
-	h := withDevices("a", "0-1", "not a list")
-	h.Devices[1].Mode, h.Devices[1].MIG, h.Devices[1].Slices = topo.ExclusiveProcess, true, []topo.Slice{{UUID: "MIG-x"}}
-	for token, want := range map[string]plan.GPU{
-		"0":      {Label: "0", Token: "0", CPUs: []int{0, 1}},
-		"1":      {Label: "1", Token: "1", Exclusive: true, Slice: true},
-		"MIG-x":  {Label: "1:0", Token: "MIG-x", Exclusive: true, Slice: true},
-		"MIG-no": {Label: "MIG-no", Token: "MIG-no", Slice: true},
-	} {
-		units := h.Named(token)
-		if len(units) != 1 {
-			t.Fatalf("%s: %v", token, units)
-		}
-		if got := planGPU(h, units[0]); fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s: %+v, want %+v", token, got, want)
-		}
 	}
 }

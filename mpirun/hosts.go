@@ -3,12 +3,12 @@ package mpirun
 import (
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"slices"
 
 	"gompi/hostfile"
-	"gompi/internal/route"
+	"gompi/internal/cli"
+	"gompi/internal/env"
 	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/plan"
@@ -64,7 +64,7 @@ func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) (
 		}
 	}
 	picked := 0
-	hosts, programs, err := restrict(hosts, programs, func(host int) bool {
+	hosts, programs, err := plan.Restrict(hosts, programs, func(host int) bool {
 		if !usable[host] || picked == r.Most {
 			return false
 		}
@@ -80,152 +80,33 @@ func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) (
 	return hosts, programs, nil
 }
 
-// restrict returns the hosts that are to be kept, and the programs with what
-// they may use of those. keep is asked about each host in turn.
-func restrict(hosts []hostfile.Host, programs []plan.Program, keep func(host int) bool) ([]hostfile.Host, []plan.Program, error) {
-	var kept []hostfile.Host
-	at := map[int]int{}
-	for i, h := range hosts {
-		if keep(i) {
-			at[i] = len(kept)
-			kept = append(kept, h)
-		}
+// starter returns what starts agents on the hosts of a: on this machine as a
+// process, elsewhere through srun, where Slurm has given them, or ssh, or what
+// the user wants instead. Who says how long hosts may take to start expects that
+// they are not up yet.
+func starter(r cmdline.Reach, a *allocation.Allocation) (remote.Starter, error) {
+	local := remote.Local{Stderr: os.Stderr}
+	if a.SlurmJob != "" {
+		srun, err := remote.NewSrun(a.SlurmJob, r.LaunchAgent)
+		return remote.Nearest{Here: local, Away: srun, Own: a.Own}, err
 	}
-	programs = slices.Clone(programs)
-	for i := range programs {
-		p := &programs[i]
-		var shares []hostfile.Share
-		for _, s := range p.Hosts {
-			if host, ok := at[s.Host]; ok {
-				s.Host = host
-				shares = append(shares, s)
-			}
-		}
-		if len(shares) == 0 && len(p.Hosts) > 0 {
-			return nil, nil, fmt.Errorf("no host is left for %q", p.Name)
-		}
-		p.Hosts = shares
+	flag, rsh := "-rsh", r.RSH
+	if rsh == "" {
+		flag, rsh = env.RSH, os.Getenv(env.RSH)
 	}
-	return kept, programs, nil
-}
-
-// planHosts adds to each host what its agent found. Agents that run on one
-// machine, under several names, share its cores: each plans with its own part,
-// if there is a core for each of them.
-func planHosts(hosts []hostfile.Host, links []*link) []plan.Host {
-	sharers := map[string]int{}
-	for _, l := range links {
-		sharers[l.hello.Machine]++
+	if rsh == "" {
+		rsh, flag = cli.LoginVariables(os.Getenv)
 	}
-	taken := map[string]int{}
-	out := make([]plan.Host, len(hosts))
-	for i, h := range hosts {
-		hello := links[i].hello
-		k, n := taken[hello.Machine], sharers[hello.Machine]
-		taken[hello.Machine]++
-		cores := hello.Cores
-		if c := len(cores); n <= c {
-			cores = cores[k*c/n : (k+1)*c/n]
-		}
-		out[i] = plan.Host{
-			Name: h.Name, Via: links[i].reached(), Slots: h.Slots, MaxSlots: h.MaxSlots,
-			Cores: cores, Numa: hello.Numa, Packages: hello.Packages, Quota: share(hello.Quota, n),
-		}
+	if rsh == "" {
+		rsh = "ssh"
 	}
-	return out
-}
-
-// size makes the slots of each host what -nproc-per-node counts there.
-func (j *job) size(hosts []plan.Host) error {
-	for i := range hosts {
-		p, err := j.meeting.count(hosts[i].Name, j.spec.PerHost)
-		if err == nil {
-			err = setSlots(&hosts[i], p, j.spec.Policy.GPUs, j.meeting != nil)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// setSlots makes the slots of one host what p counts there, GPUs by the number that
-// each rank gets, and also a plain number if nodes may differ in that.
-func setSlots(host *plan.Host, p cmdline.PerHost, each int, differ bool) error {
-	if p.Of == "" {
-		if p.N > 0 && differ {
-			host.Slots = p.N
-		}
-		return nil
-	}
-	gpus, cpus := len(host.GPUs), 0
-	for _, core := range host.Cores {
-		cpus += len(core)
-	}
-	switch {
-	case p.Of == "gpu" && gpus == 0:
-		return fmt.Errorf("-nproc-per-node gpu: %s has no NVIDIA GPU that programs may use: want a number, cpu or auto", host.Name)
-	case p.Of == "cpu" || gpus == 0:
-		host.Slots = max(1, cpus)
-	default:
-		host.Slots = max(1, gpus/max(1, each))
-	}
-	return nil
-}
-
-// masterAddr returns an address of the node of rank 0 by which all nodes reach
-// it, and not a name: hosts need not resolve the names that Slurm or the user has
-// for each other. It is the one by which the launcher reached it, or, if it is the
-// launcher's own host, the one from which it reached another. Where neither is
-// known it is that of its addresses which is nearest to the others', and its
-// name if it has none.
-func masterAddr(nodes []*link, first int) string {
-	l := nodes[first]
-	if len(nodes) == 1 || !slices.ContainsFunc(nodes, func(n *link) bool { return !n.sharesLoopback() }) {
-		return "127.0.0.1"
-	}
-	if !l.sharesLoopback() && l.hello.Address != "" {
-		return l.hello.Address
-	}
-	var others []netip.Prefix
-	for _, other := range nodes {
-		if l.sharesLoopback() && !other.sharesLoopback() && other.hello.Launcher != "" {
-			return other.hello.Launcher
-		}
-		if other != l {
-			others = append(others, other.hello.Addresses...)
-		}
-	}
-	if near := route.Order(l.hello.Addresses, others, 0); len(near) > 0 {
-		return near[0].Addr().String()
-	}
-	if l.agent.Here() {
-		return l.hello.Host
-	}
-	return l.host
-}
-
-// sharesLoopback reports whether the agent has the launcher's loopback interface:
-// the launcher started it, or was seen to come from there.
-func (l *link) sharesLoopback() bool {
-	from, err := netip.ParseAddr(l.hello.Launcher)
-	return l.agent.Here() || err == nil && from.IsLoopback()
-}
-
-// workingDir returns the working directory by the name that the user has for
-// it, which other hosts may have too.
-func workingDir() string {
-	dir, err := os.Getwd()
+	command, err := cli.SplitCommand(rsh)
 	if err != nil {
-		return ""
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	return dir
-}
-
-// share returns the part of a quota that each of n gets, where there is one.
-func share(quota, n int) int {
-	if quota == 0 {
-		return 0
+	ssh, err := remote.NewSSH(command, r.LaunchAgent, r.StartTimeout > 0)
+	if err != nil {
+		return nil, err
 	}
-	return max(1, quota/n)
+	return remote.Nearest{Here: local, Away: ssh, Own: a.Own}, nil
 }

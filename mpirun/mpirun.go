@@ -1,15 +1,16 @@
 // Package mpirun is the launcher: it reads a command line, starts one agent on
 // each host, has them start the ranks, and tells the truth about what failed.
 //
-// The path of a job through the files:
+// The path of a job through the packages:
 //
 //  1. internal/cmdline reads the command line, internal/allocation finds the hosts that it
 //     names or a batch system has given
-//  2. job starts the agents (internal/remote), hears what their hosts are made
-//     of, has internal/plan decide which rank runs where, and launches
-//  3. link, input and signals carry what happens to the one goroutine that
-//     decides, in job; internal/output shows what ranks write
-//  4. ending decides when the job is over, why, and what the exit status is
+//  2. internal/job decides everything, in one goroutine; internal/link brings it what the
+//     agents say, which internal/remote starts, and this package signals and input;
+//     internal/plan says which rank runs where
+//  3. internal/agent runs the ranks of one host; internal/ctl is what it and the launcher
+//     say to each other
+//  4. internal/output shows what ranks write
 package mpirun
 
 import (
@@ -22,8 +23,15 @@ import (
 	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/remote"
-	"gompi/mpirun/internal/tree"
+)
+
+// Exit statuses of gompirun's own.
+const (
+	statusNothing = 1 // no arguments at all
+	statusTimeout = job.StatusTimeout
+	statusFailed  = job.StatusFailed
 )
 
 // Main runs gompirun with the arguments of its command line, without the
@@ -77,41 +85,23 @@ func Main(args []string) int {
 }
 
 func launchJob(spec *cmdline.Spec) int {
-	j := newJob(spec, os.Stdout, os.Stderr)
-	var err error
-	if j.source, j.hosts, j.programs, err = planInput(spec, here(), func(line string) { j.notef("%s", line) }); err != nil {
-		if errors.Is(err, allocation.ErrStrayTask) {
-			return statusFailed
-		}
-		return j.failToStart(err)
+	w := newWorld(func(chan<- os.Signal) {}, func() func() { return func() {} })
+	j := job.New(spec, w)
+	source, hosts, programs, err := planInput(spec, here(), j.Note)
+	if errors.Is(err, allocation.ErrStrayTask) {
+		return statusFailed
 	}
-	start, err := starter(spec.Reach, j.source)
+	var start remote.Starter
+	if err == nil {
+		start, err = starter(spec.Reach, source)
+	}
 	if err != nil {
-		return j.failToStart(err)
+		status, _ := j.Fail(err)
+		return status
 	}
-	status, _ := runToTheEnd(j, start)
+	j.Source, j.Hosts, j.Programs = source.From, hosts, programs
+	status, _ := runToTheEnd(j, w, start)
 	return status
-}
-
-// runToTheEnd runs j, and again as long as it may be started again. It returns
-// the exit status and the last words on why.
-func runToTheEnd(j *job, starter remote.Starter) (int, string) {
-	// Should an agent be killed, what its ranks started must not escape.
-	if err := tree.Adopt(); err != nil {
-		status := j.failToStart(err) // which finds the last words
-		return status, j.lastWords
-	}
-	j.before = tree.Children()
-	j.signals = catch()
-	for {
-		j.meeting.hear(j.signals)
-		status := j.run(starter)
-		if j.next == nil {
-			return status, j.lastWords
-		}
-		j = j.next
-		j.signals = catch()
-	}
 }
 
 // tellPID says which process this is, on stdout ("-"), stderr ("+") or in a file.

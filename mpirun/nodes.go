@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,13 +17,14 @@ import (
 
 	"gompi/hostfile"
 	"gompi/internal/env"
-	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/plan"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/rendezvous"
 	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/watchdog"
 )
 
 // joinTime is how long nodes wait for each other, if -start-timeout does not
@@ -74,7 +76,7 @@ func ownOffer(spec *cmdline.Spec) *rendezvous.Offer {
 	isToken := func(kv string) bool { return strings.HasPrefix(kv, env.Token+"=") }
 	return &rendezvous.Offer{
 		Version: ctl.Version, JobName: spec.RunID, Least: spec.Nodes.Least, Most: spec.Nodes.Most, Node: spec.Rendezvous.NodeRank, Host: host,
-		Ranks: ranks, Program: wireProgram(spec.Programs[0]), Environ: slices.DeleteFunc(os.Environ(), isToken),
+		Ranks: ranks, Program: job.WireProgram(spec.Programs[0]), Environ: slices.DeleteFunc(os.Environ(), isToken),
 	}
 }
 
@@ -187,15 +189,18 @@ func (m *meeting) launch(spec cmdline.Spec, place string) int {
 	if spec.Master.Addr == "" && len(m.names) > 1 {
 		spec.Master.Addr = m.nodes[m.names[1]].Address()
 	}
-	j := newJob(&spec, os.Stdout, os.Stderr)
-	j.meeting = m
-	j.source = &allocation.Allocation{From: "nodes that have met at " + place}
+	w := newWorld(m.hear, m.pause)
+	j := job.New(&spec, w)
+	j.Source = "nodes that have met at " + place
+	j.Nodes = map[string]*job.Node{}
 	for _, name := range m.names {
-		j.hosts = append(j.hosts, hostfile.Host{Name: name})
+		j.Hosts = append(j.Hosts, hostfile.Host{Name: name})
+		o := m.offers[name]
+		j.Nodes[name] = &job.Node{Environ: o.Environ, Program: o.Program, Ranks: o.Ranks}
 	}
 	p := spec.Programs[0]
-	j.programs = []plan.Program{{Name: p.Name(), NP: p.NP}}
-	status, last := runToTheEnd(j, m)
+	j.Programs = []plan.Program{{Name: p.Name(), NP: p.NP}}
+	status, last := runToTheEnd(j, w, m)
 	for _, n := range m.nodes {
 		n.Finish(rendezvous.End{Status: status, Text: last})
 	}
@@ -203,22 +208,17 @@ func (m *meeting) launch(spec cmdline.Spec, place string) int {
 }
 
 // hear has signals that come to other nodes end up with those that come here.
-func (m *meeting) hear(s *signals) {
-	if m == nil {
-		return
-	}
+func (m *meeting) hear(signals chan<- os.Signal) {
 	for _, n := range m.nodes {
-		n.Hear(s.c)
+		n.Hear(signals)
 	}
 }
 
 // pause tells the other nodes that this process is about to be stopped.
 func (m *meeting) pause() (resume func()) {
 	var resumes []func()
-	if m != nil {
-		for _, n := range m.nodes {
-			resumes = append(resumes, n.Pause())
-		}
+	for _, n := range m.nodes {
+		resumes = append(resumes, n.Pause())
 	}
 	return func() {
 		for _, resume := range resumes {
@@ -238,58 +238,6 @@ func (m *meeting) Start(ctx context.Context, h hostfile.Host) (*remote.Agent, er
 		return nil, err
 	}
 	return remote.Connected(a.In, a.Out, a), nil
-}
-
-// countsGPUs reports whether a node takes as many ranks as it has GPUs.
-func (m *meeting) countsGPUs() bool {
-	if m == nil {
-		return false
-	}
-	for _, o := range m.offers {
-		if (cmdline.PerHost{Of: o.Ranks}).CountsGPUs() {
-			return true
-		}
-	}
-	return false
-}
-
-// environAt returns the environment that is handed to the ranks of a host, and
-// what -x adds for each program.
-func (j *job) environAt(host string) (own []string, programs [][]string) {
-	if m := j.meeting; m != nil && m.nodes[host] != nil {
-		return m.offers[host].Environ, [][]string{m.offers[host].Program.Env}
-	}
-	for _, p := range j.spec.Programs {
-		programs = append(programs, p.Env)
-	}
-	return os.Environ(), programs
-}
-
-// localize has a node run what was asked for there, with the environment there.
-func (m *meeting) localize(l *ctl.Launch, host string, j *job) {
-	if m == nil || m.nodes[host] == nil {
-		return
-	}
-	o := m.offers[host]
-	l.Remote = false
-	l.Env = j.environment(o.Environ)
-	l.Programs = []ctl.Program{o.Program}
-}
-
-// count returns how many ranks a host takes.
-func (m *meeting) count(host string, usual cmdline.PerHost) (cmdline.PerHost, error) {
-	if m == nil {
-		return usual, nil
-	}
-	var p cmdline.PerHost
-	ranks := m.offers[host].Ranks
-	if ranks == "" {
-		return p, nil
-	}
-	if err := p.Set(ranks); err != nil {
-		return p, fmt.Errorf("%s: -nproc-per-node %q: %w", host, ranks, err)
-	}
-	return p, nil
 }
 
 // visit joins node 0 and runs agents for it until the job is over.
@@ -312,10 +260,10 @@ func visit(ctx context.Context, g *rendezvous.Guest, place string, tooLate int) 
 		return cmp.Or(map[bool]int{true: tooLate}[ctx.Err() != nil], statusFailed), err
 	}
 	signals := catch()
-	defer signals.release()
+	defer signal.Stop(signals)
 	go func() { // until the process ends
 		interrupts := 0
-		for s := range signals.c {
+		for s := range signals {
 			if s == syscall.SIGINT {
 				interrupts++
 			}
@@ -327,7 +275,7 @@ func visit(ctx context.Context, g *rendezvous.Guest, place string, tooLate int) 
 		}
 	}()
 	end, err := g.Serve()
-	sweepBelow(func(pid int) bool { return slices.Contains(before, pid) || pid == agent })
+	watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || pid == agent })
 	if err != nil {
 		return statusFailed, fmt.Errorf("node 0 at %s is lost, and the ranks of this node with it: %w", place, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/testbed"
 )
 
@@ -263,8 +264,8 @@ func TestAFrozenNodeEndsTheJob(t *testing.T) {
 		{all, 1, "(1): nothing heard for "},
 		{launcher, 1, "(1): nothing heard for "},
 		{rest, 1, "(1): nothing heard for "},
-		{all, 0, fmt.Sprintf("nothing heard from it for %v", silence*beat)},
-		{launcher, 0, fmt.Sprintf("nothing heard from it for %v", silence*beat)},
+		{all, 0, fmt.Sprintf("nothing heard from it for %v", ctl.Silence*beat)},
+		{launcher, 0, fmt.Sprintf("nothing heard from it for %v", ctl.Silence*beat)},
 	} {
 		t.Run(fmt.Sprint(tt.frozen, " node ", tt.node), func(t *testing.T) {
 			t.Parallel()
@@ -309,7 +310,7 @@ func TestAPausedNode0IsNotFrozen(t *testing.T) {
 	select {
 	case status := <-one.status:
 		t.Fatalf("the other node ended with status %d: %s", status, one.err.String())
-	case <-time.After(2 * silence * beat):
+	case <-time.After(2 * ctl.Silence * beat):
 	}
 	zero.cmd.Process.Signal(syscall.SIGCONT)
 	zero.cmd.Process.Signal(syscall.SIGUSR1)

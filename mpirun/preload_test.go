@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"gompi/mpirun/internal/cmdline"
 )
 
 // A file that takes long to be read does not keep the job from hearing of its time
@@ -30,16 +28,5 @@ func TestReadingWhatIsPreloadedCanBeEnded(t *testing.T) {
 	out, _ := cmd.CombinedOutput()
 	if status := cmd.ProcessState.ExitCode(); status != 124 || !strings.Contains(string(out), "time limit of 1s reached") {
 		t.Errorf("status %d, %q; want the time limit", status, out)
-	}
-}
-
-// A job that preloads nothing does not say that its time was up in reading it.
-func TestNothingToPreloadIsNotWaitedFor(t *testing.T) {
-	over := make(chan time.Time, 1)
-	over <- time.Time{}
-	j := &job{spec: &cmdline.Spec{}, timer: over, done: make(chan struct{}), signals: &signals{}}
-	defer close(j.done)
-	if err := j.awaitOffer(); err != nil || j.cause != nil || len(over) != 1 {
-		t.Errorf("got %v, %+v: want an offer at once", err, j.cause)
 	}
 }

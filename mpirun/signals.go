@@ -1,17 +1,10 @@
 package mpirun
 
 import (
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
-
-	"gompi/mpirun/internal/ctl"
 )
-
-// signals are those that reach gompirun and mean its job.
-type signals struct{ c chan os.Signal }
 
 // Signals that end the job, and signals that are handed on to the ranks; QUIT
 // asks what they are doing.
@@ -21,51 +14,19 @@ var (
 		syscall.SIGTSTP, syscall.SIGQUIT}
 )
 
-// catch starts to catch signals, but for those that were ignored when gompirun
+// catch starts to catch signals that mean the job, but for those that were ignored when gompirun
 // started: nohup and shells without job control want that. And the first process of a
 // container cannot stop itself, nor would anybody there continue it.
-func catch() *signals {
-	s := &signals{make(chan os.Signal, 16)}
+func catch() chan os.Signal {
+	signals := make(chan os.Signal, 16)
 	for _, list := range [][]os.Signal{endJob[:], handedOn[:]} {
 		for _, sig := range list {
 			if !signal.Ignored(sig) && (sig != syscall.SIGTSTP || os.Getpid() != 1) {
-				signal.Notify(s.c, sig)
+				signal.Notify(signals, sig)
 			}
 		}
 	}
-	return s
-}
-
-func (s *signals) release() { signal.Stop(s.c) }
-
-// signalled does what a signal asks for. The first Ctrl-C, TERM or HUP ends the
-// job in good order, the second kills its ranks, the third even the agents.
-func (j *job) signalled(s os.Signal) {
-	sig, ok := s.(syscall.Signal)
-	if !ok {
-		return
-	}
-	switch sig {
-	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP:
-		j.interrupts++
-		j.hurried = true
-		j.interrupted(sig)
-	case syscall.SIGQUIT:
-		j.watch.Survey()
-	case syscall.SIGTSTP:
-		j.broadcast(&ctl.Signal{Number: int(sig)})
-		for _, l := range j.links {
-			l.flush(100 * time.Millisecond)
-		}
-		resume := j.meeting.pause()
-		stop()
-		resume()
-		for _, l := range j.links {
-			l.heard.Store(true)
-		}
-	default:
-		j.broadcast(&ctl.Signal{Number: int(sig)})
-	}
+	return signals
 }
 
 // stop stops this process, as the terminal asked, until it is continued. A thread may
@@ -76,22 +37,4 @@ func stop() {
 	defer signal.Stop(continued)
 	syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
 	<-continued
-}
-
-func (j *job) interrupted(sig syscall.Signal) {
-	switch j.interrupts {
-	case 1:
-		c := &cause{status: 128 + int(sig), text: fmt.Sprintf("ended by signal %d (%v)", sig, sig)}
-		if sig == syscall.SIGINT {
-			c.text = "interrupted"
-			j.notef("interrupted: ending the job; once more kills it")
-		}
-		j.end(c)
-	case 2:
-		j.broadcast(&ctl.Terminate{Text: "killed by the user"})
-	default:
-		for _, l := range j.links {
-			l.kill()
-		}
-	}
 }

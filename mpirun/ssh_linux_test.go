@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/testbed"
 )
 
@@ -98,7 +99,7 @@ func TestHostsThatFailAreReportedTogether(t *testing.T) {
 		`^gompirun: host4: its processors are vax, those here `,
 		`^gompirun: host5: .*timed out$`,
 		`^gompirun: nosuch.invalid: .*Could not resolve`)
-	if took := time.Since(begun); took > failureTime+soon {
+	if took := time.Since(begun); took > job.FailureTime+soon {
 		t.Errorf("that took %v", took)
 	}
 	b.Mend(5)

@@ -25,6 +25,7 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/stress"
+	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
 )
 
@@ -358,7 +359,7 @@ func (d *raided) left() (found []string) {
 // endTime is how long a job may take to end after the last strike, or what is left of it.
 func (d *raided) endTime() time.Duration {
 	if d.forGood {
-		return 30*time.Second + 2*silence*beat
+		return 30*time.Second + 2*ctl.Silence*beat
 	}
 	return 30 * time.Second
 }

@@ -51,7 +51,7 @@ func TestAMachineThatStoodStillEndsNothing(t *testing.T) {
 	silent()
 	warden := l.cmd.Process.Pid
 	signalAll(append(l.below, warden), syscall.SIGSTOP)
-	time.Sleep((silence + 1) * beat)
+	time.Sleep((ctl.Silence + 1) * beat)
 	for _, pids := range [][]int{{warden}, l.below} {
 		signalAll(pids, syscall.SIGCONT)
 		time.Sleep(beat / 5) // for a look at the time: nothing tells

@@ -54,6 +54,14 @@ var rules = []rule{
 	{"mpirun/internal/allocation", []string{"hostfile", "internal/env"}},
 	{"mpirun/internal/cmdline", []string{"internal/cli", "internal/env", "mpirun/internal/plan", "mpirun/internal/pattern"}},
 	{"mpirun/internal/pattern", nil},
+	// The job reaches agents, this process and the user through what it is given: it knows
+	// of link the events.
+	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/attach", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
+		"mpirun/internal/preload", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
+		"mpirun/internal/pattern", "hostfile", "internal/boot", "internal/env", "internal/route", "cudaops/topo"}},
+	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/ctl", "hostfile"}},
+	{"mpirun/internal/preload", []string{"mpirun/internal/cmdline", "mpirun/internal/ctl"}},
+	{"mpirun/internal/watchdog", []string{"mpirun/internal/tree"}},
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan"}},
 	{"mpirun/internal/attach", []string{"internal/accept", "mpirun/internal/remote"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo"}},

@@ -93,7 +93,7 @@ func Run(in, out int, guarded bool) int {
 		return program.CannotStart
 	}
 	if a.deaf {
-		fmt.Fprintf(os.Stderr, "gompirun: agent: nothing heard from gompirun for %v\n", silence*a.every)
+		fmt.Fprintf(os.Stderr, "gompirun: agent: nothing heard from gompirun for %v\n", ctl.Silence*a.every)
 		return program.CannotStart
 	}
 	return 0

@@ -14,9 +14,6 @@ import (
 // its ranks run on: then its warden kills it and them. So the launcher sends
 // pings, which the agent answers, and the agent tells its warden that it lives.
 
-// silence is how many of the launcher's pings may be missing.
-const silence = 3
-
 // A pulse is what the agent knows of the launcher's life, and its warden of its
 // own.
 type pulse struct {
@@ -46,8 +43,8 @@ func (a *agent) beat(now time.Time) {
 		a.lastWord = now
 	}
 	a.next = now.Add(a.every / 2)
-	a.tellWarden(silence * a.every)
-	if now.Sub(a.lastWord) >= silence*a.every && !a.asleep && !a.orphaned {
+	a.tellWarden(ctl.Silence * a.every)
+	if now.Sub(a.lastWord) >= ctl.Silence*a.every && !a.asleep && !a.orphaned {
 		a.deaf = true
 		a.orphan()
 	}

@@ -38,6 +38,12 @@ type Question struct {
 	answer chan<- Whereabouts
 }
 
+// Ask returns a question of this process's own, and where its answer comes.
+func Ask(rank int) (Question, <-chan Whereabouts) {
+	answer := make(chan Whereabouts, 1)
+	return Question{rank, answer}, answer
+}
+
 // Answer answers q, once. It does not block.
 func (q Question) Answer(w Whereabouts) { q.answer <- w }
 
@@ -95,9 +101,9 @@ func (s *Server) greet(conn net.Conn) func() {
 func (s *Server) answer(conn net.Conn, rank int) {
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(answerTime))
-	answer := make(chan Whereabouts, 1)
+	q, answer := Ask(rank)
 	select {
-	case s.questions <- Question{rank, answer}:
+	case s.questions <- q:
 	case <-s.done:
 		return
 	}

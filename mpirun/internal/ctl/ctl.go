@@ -35,6 +35,10 @@ const (
 	maxBanner = 64 << 10
 )
 
+// Silence is how many beats of their heart launcher and agent bear without a word of the
+// other.
+const Silence = 3
+
 // A Message is a pointer to one of the structs of this package.
 type Message interface {
 	kind() byte

@@ -1,4 +1,4 @@
-package mpirun
+package job
 
 import (
 	"time"
@@ -9,39 +9,39 @@ import (
 
 // lastStacks is the wait, at the time limit, for the stacks of all ranks.
 type lastStacks struct {
-	wanted     map[int]bool // ranks that have not told theirs
-	stacksLate <-chan time.Time
+	wanted map[int]bool // ranks that have not told theirs
+	late   <-chan time.Time
 }
 
 // outOfTime ends the job for its time limit, once it is told what the ranks are in,
 // with their stacks if the user wants those.
-func (j *job) outOfTime() {
+func (j *Job) outOfTime() {
 	j.watch.Survey()
-	if !j.spec.Stall.GetStacks || j.cause != nil {
+	if !j.spec.Stall.GetStacks || j.end.cause != nil {
 		j.endForTime()
 		return
 	}
-	j.lastStacks = lastStacks{wanted: map[int]bool{}, stacksLate: time.After(stall.SurveyTime)}
+	j.stacks = lastStacks{wanted: map[int]bool{}, late: time.After(stall.SurveyTime)}
 	var all []int
-	for _, l := range j.links {
-		if !l.drained {
-			all = append(all, l.ranks...)
+	for _, h := range j.hosts {
+		if !h.drained {
+			all = append(all, h.ranks...)
 		}
 	}
 	for _, r := range all {
-		j.wanted[r] = true
+		j.stacks.wanted[r] = true
 	}
 	j.broadcast(&ctl.Ask{Stacks: all})
 }
 
 // heardStacks ends the wait for stacks when the last have come.
-func (j *job) heardStacks(rank int) {
-	if delete(j.wanted, rank); len(j.wanted) == 0 && j.stacksLate != nil {
+func (j *Job) heardStacks(rank int) {
+	if delete(j.stacks.wanted, rank); len(j.stacks.wanted) == 0 && j.stacks.late != nil {
 		j.endForTime()
 	}
 }
 
-func (j *job) endForTime() {
-	j.lastStacks = lastStacks{}
+func (j *Job) endForTime() {
+	j.stacks = lastStacks{}
 	j.timeUp("")
 }

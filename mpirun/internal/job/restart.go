@@ -1,9 +1,8 @@
-package mpirun
+package job
 
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,13 +13,13 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// A life is one of the runs of a job that is started again.
-type life struct {
+// An attempt is one of the runs of a job that is started again.
+type attempt struct {
 	first    time.Time // when the first of them began: the time limit is for all
 	restarts int       // since the first
 	name     string    // of all of them, to torch scripts
 	missing  []int     // hosts whose agents were lost in it
-	next     *job      // what comes after it, if anything does
+	next     *Job      // what comes after it, if anything does
 	comes    string    // what to say about that
 	told     bool      // which of the user's variables are replaced
 }
@@ -28,46 +27,46 @@ type life struct {
 // secondChance decides whether j, which is over, is followed by another run.
 // Whoever ended it by a signal or a time limit wants no other, and what could
 // not be started will not start now.
-func (j *job) secondChance() {
-	mayRestart := j.cause != nil && j.cause.time != 0 && j.restarts < j.spec.Restart.Max
+func (j *Job) secondChance() {
+	mayRestart := j.end.cause != nil && j.end.cause.time != 0 && j.attempt.restarts < j.spec.Restart.Max
 	switch {
-	case j.cause == nil || j.interrupts > 0:
+	case j.end.cause == nil || j.end.interrupts > 0:
 	case j.timeLeft() < 0:
 		if mayRestart { // the time has run out between two runs
-			j.cause.status = statusTimeout
-			j.cause.text = fmt.Sprintf("time limit of %v reached, when %s", j.spec.Timeout, j.cause.text)
+			j.end.cause.status = StatusTimeout
+			j.end.cause.text = fmt.Sprintf("time limit of %v reached, when %s", j.spec.Timeout, j.end.cause.text)
 		}
-	case len(j.missing) > 0 && j.spec.Restart.MinNP > 0:
+	case len(j.attempt.missing) > 0 && j.spec.Restart.MinNP > 0:
 		hosts, programs, err := j.survivors()
 		if err != nil {
-			j.cause.text += "; " + err.Error()
+			j.end.cause.text += "; " + err.Error()
 			return
 		}
 		j.follow(hosts, programs)
-		j.comes = "going on without " + j.lostNames() + ": "
+		j.attempt.comes = "going on without " + j.lostNames() + ": "
 	case mayRestart:
-		j.follow(j.hosts, j.programs)
-		j.next.restarts++
-		j.comes = fmt.Sprintf("restart %d of %d: ", j.next.restarts, j.spec.Restart.Max)
+		j.follow(j.Hosts, j.Programs)
+		j.attempt.next.attempt.restarts++
+		j.attempt.comes = fmt.Sprintf("restart %d of %d: ", j.attempt.next.attempt.restarts, j.spec.Restart.Max)
 	}
 }
 
 // follow makes the next run of j, with a secret and an agent of its own on each
 // host: nothing that was sent in the old one can be taken for part of the new.
-func (j *job) follow(hosts []hostfile.Host, programs []plan.Program) {
-	next := newJob(j.spec, os.Stdout, os.Stderr)
-	next.first, next.before = j.first, j.before
-	next.source, next.hosts, next.programs = j.source, hosts, programs
-	next.restarts, next.name, next.told = j.restarts, j.name, j.told
-	next.stdinData, next.meeting = j.stdinData, j.meeting
-	j.next = next
+func (j *Job) follow(hosts []hostfile.Host, programs []plan.Program) {
+	next := New(j.spec, j.world)
+	next.attempt.first, next.attempt.restarts = j.attempt.first, j.attempt.restarts
+	next.attempt.name, next.attempt.told = j.attempt.name, j.attempt.told
+	next.Source, next.Hosts, next.Programs, next.Nodes = j.Source, hosts, programs, j.Nodes
+	next.stdin = j.stdin
+	j.attempt.next = next
 }
 
 // survivors returns the hosts that are left, and of each program the ranks that
 // it had there.
-func (j *job) survivors() ([]hostfile.Host, []plan.Program, error) {
-	isLeft := func(host int) bool { return !slices.Contains(j.missing, host) }
-	hosts, programs, err := restrict(j.hosts, j.programs, isLeft)
+func (j *Job) survivors() ([]hostfile.Host, []plan.Program, error) {
+	isLeft := func(host int) bool { return !slices.Contains(j.attempt.missing, host) }
+	hosts, programs, err := plan.Restrict(j.Hosts, j.Programs, isLeft)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,28 +90,28 @@ func (j *job) survivors() ([]hostfile.Host, []plan.Program, error) {
 }
 
 // lostNames names the hosts that were lost.
-func (j *job) lostNames() string {
+func (j *Job) lostNames() string {
 	var names []string
-	for _, host := range j.missing {
-		names = append(names, j.hosts[host].Name)
+	for _, host := range j.attempt.missing {
+		names = append(names, j.Hosts[host].Name)
 	}
 	return strings.Join(names, ", ")
 }
 
 // timeLeft returns what is left of the job's time, which all its runs share.
-func (j *job) timeLeft() time.Duration {
+func (j *Job) timeLeft() time.Duration {
 	if j.spec.Timeout == 0 {
 		return math.MaxInt64
 	}
-	return time.Until(j.first.Add(j.spec.Timeout))
+	return time.Until(j.attempt.first.Add(j.spec.Timeout))
 }
 
-// lifeEnvironment returns the variables by which a program knows that it is
+// attemptEnvironment returns the variables by which a program knows that it is
 // started again.
-func (j *job) lifeEnvironment() []string {
-	n := strconv.Itoa(j.restarts)
+func (j *Job) attemptEnvironment() []string {
+	n := strconv.Itoa(j.attempt.restarts)
 	return []string{
 		env.Restarts + "=" + n, env.TorchRestarts + "=" + n,
-		env.TorchMaxRestarts + "=" + strconv.Itoa(j.spec.Restart.Max), env.TorchRunID + "=" + j.name,
+		env.TorchMaxRestarts + "=" + strconv.Itoa(j.spec.Restart.Max), env.TorchRunID + "=" + j.attempt.name,
 	}
 }

@@ -1,4 +1,4 @@
-package mpirun
+package job
 
 import "time"
 
@@ -12,15 +12,9 @@ const (
 	readerLook  = 100 * time.Millisecond // how often that is looked at
 )
 
-// A reader is what is known of who reads the output.
-type reader struct {
-	hurried   bool             // the job ends by a signal or the time limit
-	looks     <-chan time.Time // when to look whether output is taken; nil while the job goes on
-	unwritten error            // why output could not be written, beside the cause
-}
-
-func (r *reader) readerTime() time.Duration {
-	if r.hurried {
+// readerTime is how long that may be now.
+func (s *shutdown) readerTime() time.Duration {
+	if s.hurried {
 		return hurriedTime
 	}
 	return readerTime
@@ -28,19 +22,19 @@ func (r *reader) readerTime() time.Duration {
 
 // giveUpReader drops the output that nobody takes. The agents get their credit
 // then, and can come to their ends.
-func (j *job) giveUpReader() { j.out.GiveUp(j.readerTime()) }
+func (j *Job) giveUpReader() { j.out.GiveUp(j.end.readerTime()) }
 
 // flush waits until all output is written or given up.
-func (j *job) flush() {
+func (j *Job) flush() {
 	for flushed := j.out.Flush(); ; {
 		select {
 		case <-flushed:
 			return
-		case s := <-j.signals.c:
+		case s := <-j.signals:
 			j.signalled(s)
 		case <-j.timer:
 			j.timeUp("")
-		case <-j.looks:
+		case <-j.end.looks:
 			j.giveUpReader()
 		}
 	}

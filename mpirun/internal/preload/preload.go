@@ -1,8 +1,9 @@
-package mpirun
+// Package preload opens what is to be brought to hosts that do not have it, and gives their
+// agents the pieces that they ask for.
+package preload
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,67 +16,34 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// An offer is what is to be preloaded, opened: agents can ask for it.
-type offer struct {
+// An Offer is what is to be preloaded, opened: agents can ask for it.
+type Offer struct {
 	programs []ctl.Program // what they are, as far as they are sent
 	files    []ctl.File
 	sent     []*os.File // programs, nil for those that are not sent, then files
-	err      error
 }
 
-// awaitOffer opens the programs and files that are to be sent, and finds out what they
-// are. That takes long where they are large: the job hears its signals meanwhile. It
-// returns an error, too, when the job is to end.
-func (j *job) awaitOffer() error {
-	if p := j.spec.Preload; j.cause == nil && !p.Binary && p.Files == "" {
-		j.offer = j.makeOffer() // at once: a job whose time is up meanwhile does not end for this
-		return nil
-	}
-	offers := make(chan *offer)
-	go func() { // until all is read
-		o := j.makeOffer()
-		select {
-		case offers <- o:
-		case <-j.done:
-			o.close()
-		}
-	}()
-	for j.cause == nil {
-		select {
-		case j.offer = <-offers:
-			return j.offer.err
-		case e := <-j.events:
-			j.handle(e)
-		case s := <-j.signals.c:
-			j.signalled(s)
-		case <-j.timer:
-			j.timeUp(" while reading what is to be preloaded")
-		}
-	}
-	return errors.New("the job ends before its launch")
-}
-
-func (j *job) makeOffer() *offer {
-	o := &offer{programs: make([]ctl.Program, len(j.spec.Programs)), sent: make([]*os.File, len(j.spec.Programs))}
-	if j.spec.Preload.Binary {
-		for i, p := range j.spec.Programs {
+// Open opens the programs and files that are to be sent, and finds out what they are. That
+// takes long where they are large. It returns an Offer, to be closed, with any error.
+func Open(what cmdline.Preload, programs []cmdline.Program) (*Offer, error) {
+	o := &Offer{programs: make([]ctl.Program, len(programs)), sent: make([]*os.File, len(programs))}
+	if what.Binary {
+		for i, p := range programs {
 			if err := o.addProgram(i, p); err != nil {
-				o.err = fmt.Errorf("-preload-binary: %w", err)
-				return o
+				return o, fmt.Errorf("-preload-binary: %w", err)
 			}
 		}
 	}
-	for name := range strings.SplitSeq(j.spec.Preload.Files, ",") {
+	for name := range strings.SplitSeq(what.Files, ",") {
 		if err := o.addFile(name); err != nil {
-			o.err = fmt.Errorf("-preload-files %q: %w", j.spec.Preload.Files, err)
-			return o
+			return o, fmt.Errorf("-preload-files %q: %w", what.Files, err)
 		}
 	}
-	return o
+	return o, nil
 }
 
 // addProgram finds p's program here as it would be found there.
-func (o *offer) addProgram(i int, p cmdline.Program) error {
+func (o *Offer) addProgram(i int, p cmdline.Program) error {
 	name := p.Argv[0]
 	if filepath.Base(name) != name && !filepath.IsAbs(name) {
 		name = filepath.Join(p.Wdir, name)
@@ -89,7 +57,7 @@ func (o *offer) addProgram(i int, p cmdline.Program) error {
 	return err
 }
 
-func (o *offer) addFile(name string) error {
+func (o *Offer) addFile(name string) error {
 	if name == "" {
 		return nil
 	}
@@ -110,16 +78,16 @@ func (o *offer) addFile(name string) error {
 	return nil
 }
 
-// describe adds what is offered to an order to start ranks.
-func (o *offer) describe(l *ctl.Launch) {
+// Describe adds what is offered to an order to start ranks.
+func (o *Offer) Describe(l *ctl.Launch) {
 	for i, p := range o.programs {
 		l.Programs[i].Sum, l.Programs[i].Size = p.Sum, p.Size
 	}
 	l.Files = o.files
 }
 
-// close closes what has been opened. A nil offer has nothing.
-func (o *offer) close() {
+// Close closes what has been opened. A nil offer has nothing.
+func (o *Offer) Close() {
 	if o == nil {
 		return
 	}
@@ -145,12 +113,12 @@ func openSummed(path string) (f *os.File, sum string, size int64, err error) {
 	return f, fmt.Sprintf("%x", h.Sum(nil)), size, nil
 }
 
-// give sends the piece that an agent wants. Where there is none the piece is empty.
-func (j *job) give(l *link, m *ctl.Want) {
+// Piece returns the piece that an agent wants; where there is none it is empty.
+func (o *Offer) Piece(m *ctl.Want) *ctl.Piece {
 	data := make([]byte, ctl.MaxPiece)
 	n := 0
-	if j.offer != nil && m.Item < len(j.offer.sent) && j.offer.sent[m.Item] != nil {
-		n, _ = j.offer.sent[m.Item].ReadAt(data, m.Offset) // what cannot be read is missed there
+	if o != nil && m.Item < len(o.sent) && o.sent[m.Item] != nil {
+		n, _ = o.sent[m.Item].ReadAt(data, m.Offset) // what cannot be read is missed there
 	}
-	l.Send(&ctl.Piece{Data: data[:n]})
+	return &ctl.Piece{Data: data[:n]}
 }

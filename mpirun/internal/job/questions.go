@@ -1,4 +1,4 @@
-package mpirun
+package job
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // about describes the job for who has to tell it from others.
-func (j *job) about() string {
+func (j *Job) about() string {
 	var programs []string
 	for _, p := range j.spec.Programs {
 		programs = append(programs, fmt.Sprintf("%.80q", strings.Join(p.Argv, " ")))
@@ -20,16 +20,16 @@ func (j *job) about() string {
 
 // askedFor passes a question on to the agent of the rank's host, which knows which
 // process has joined in the rank's place.
-func (j *job) askedFor(q attach.Question) {
+func (j *Job) askedFor(q attach.Question) {
 	if q.Rank == attach.AboutJob {
 		q.Answer(attach.Whereabouts{About: j.about()})
 		return
 	}
-	for _, l := range j.links {
-		for _, r := range l.ranks {
-			if r == q.Rank && !l.drained {
-				l.asking = append(l.asking, q)
-				l.Send(&ctl.Ask{})
+	for _, h := range j.hosts {
+		for _, r := range h.ranks {
+			if r == q.Rank && !h.drained {
+				h.asking = append(h.asking, q)
+				h.Send(&ctl.Ask{})
 				return
 			}
 		}
@@ -37,19 +37,19 @@ func (j *job) askedFor(q attach.Question) {
 	q.Answer(attach.Whereabouts{Err: fmt.Sprintf("rank %d does not run: the job has %d ranks", q.Rank, len(j.plan.Ranks))})
 }
 
-// tellWhere answers the questions about ranks of l.
-func (j *job) tellWhere(l *link, m *ctl.Doing) {
-	for _, q := range l.asking {
-		w := attach.Whereabouts{Err: fmt.Sprintf("rank %d on %s has ended", q.Rank, l.host)}
+// tellWhere answers the questions about ranks of h.
+func (j *Job) tellWhere(h *host, m *ctl.Doing) {
+	for _, q := range h.asking {
+		w := attach.Whereabouts{Err: fmt.Sprintf("rank %d on %s has ended", q.Rank, h.name)}
 		for _, r := range m.Ranks {
 			if r.Rank == q.Rank {
-				w = attach.Whereabouts{Host: l.host, PID: r.PID, Login: l.agent.Login}
-				if !l.here() && w.Login == nil {
-					w.Err = fmt.Sprintf("rank %d is process %d on %s, where gompirun did not log in: run the debugger there", q.Rank, r.PID, l.host)
+				w = attach.Whereabouts{Host: h.name, PID: r.PID, Login: h.agent.Login}
+				if !h.here() && w.Login == nil {
+					w.Err = fmt.Sprintf("rank %d is process %d on %s, where gompirun did not log in: run the debugger there", q.Rank, r.PID, h.name)
 				}
 			}
 		}
 		q.Answer(w)
 	}
-	l.asking = nil
+	h.asking = nil
 }

@@ -1,4 +1,4 @@
-package mpirun
+package job
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 
 // environment returns the variables that are the same for all ranks: those of
 // gompirun itself that are handed on, and what flags say.
-func (j *job) environment(vars []string) []string {
+func (j *Job) environment(vars []string) []string {
 	above := allocation.Surroundings{Getenv: func(name string) string { v, _ := launchenv.Value(vars, name); return v }}
-	ours := append(j.lifeEnvironment(), fmt.Sprintf("%s=%d", env.StartNS, j.begun.UnixNano()))
+	ours := append(j.attemptEnvironment(), fmt.Sprintf("%s=%d", env.StartNS, j.begun.UnixNano()))
 	for _, v := range []struct{ name, value string }{
 		{env.PortRange, j.spec.PortRange},
 		{env.Iface, j.spec.Interfaces},
@@ -26,14 +26,26 @@ func (j *job) environment(vars []string) []string {
 	return launchenv.Merge([]string{env.Unbuffered + "=1"}, launchenv.Forward(vars), ours)
 }
 
+// environAt returns the environment that is handed to the ranks of a host, and
+// what -x adds for each program.
+func (j *Job) environAt(host string) (own []string, programs [][]string) {
+	if n := j.Nodes[host]; n != nil {
+		return n.Environ, [][]string{n.Program.Env}
+	}
+	for _, p := range j.spec.Programs {
+		programs = append(programs, p.Env)
+	}
+	return j.world.Environ, programs
+}
+
 // tellReplaced says, once for all runs of the job, which of the variables that the
 // user has exported, or given with -x, are not what ranks find, because they say
 // which rank that is.
-func (j *job) tellReplaced(n *launchenv.Node) {
+func (j *Job) tellReplaced(n *launchenv.Node) {
 	own, programs := j.environAt(n.Hosts[0])
 	replaced := n.Replaced(launchenv.Merge(append([][]string{own}, programs...)...))
-	if len(replaced) > 0 && !j.told {
+	if len(replaced) > 0 && !j.attempt.told {
 		j.notef("replaced for the ranks: %s (-master-addr and -master-port choose where they meet)", strings.Join(replaced, ", "))
-		j.told = true
+		j.attempt.told = true
 	}
 }

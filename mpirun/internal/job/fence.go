@@ -1,4 +1,4 @@
-package mpirun
+package job
 
 import "gompi/mpirun/internal/ctl"
 
@@ -11,7 +11,7 @@ type fences struct {
 
 // fence notes that all ranks of a host are in the barrier. The last host
 // releases everybody, with what all have put.
-func (j *job) fence(m *ctl.Fence) {
+func (j *Job) fence(m *ctl.Fence) {
 	j.fences.puts = append(j.fences.puts, m.Puts...)
 	j.fences.came++
 	j.refuseMixture()
@@ -23,8 +23,8 @@ func (j *job) fence(m *ctl.Fence) {
 
 // refuseMixture ends a job in which the ranks of some hosts meet over PMI-1 and
 // those of others as gompi's do. Agents see to it that those of one host agree.
-func (j *job) refuseMixture() {
+func (j *Job) refuseMixture() {
 	if j.fences.came > 0 && j.came > 0 {
-		j.end(&cause{status: statusFailed, text: "some ranks are of gompi and some of another MPI library: they wait for each other in vain"})
+		j.endFor(&cause{status: StatusFailed, text: "some ranks are of gompi and some of another MPI library: they wait for each other in vain"})
 	}
 }

@@ -1,4 +1,4 @@
-package mpirun
+package job
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"gompi/cudaops/topo"
 	"gompi/internal/env"
+	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/plan"
@@ -30,47 +31,57 @@ func readGPUs(m *ctl.GPUs) (*hostGPUs, error) {
 
 // wantsGPUs reports whether the plan, or what is said of it, depends on GPUs. To
 // find them takes a moment, and seconds where the driver sleeps.
-func (j *job) wantsGPUs() bool {
-	return j.spec.Report.Map || j.spec.Report.Bindings || j.needsGPUs() || j.spec.PerHost.CountsGPUs() || j.meeting.countsGPUs()
+func (j *Job) wantsGPUs() bool {
+	return j.spec.Report.Map || j.spec.Report.Bindings || j.needsGPUs() || j.spec.PerHost.CountsGPUs() || j.nodesCountGPUs()
+}
+
+// nodesCountGPUs reports whether a node takes as many ranks as it has GPUs.
+func (j *Job) nodesCountGPUs() bool {
+	for _, n := range j.Nodes {
+		if (cmdline.PerHost{Of: n.Ranks}).CountsGPUs() {
+			return true
+		}
+	}
+	return false
 }
 
 // needsGPUs reports whether ranks are to have GPUs, or to be near them.
-func (j *job) needsGPUs() bool { return j.spec.Policy.GPUs > 0 || j.spec.Policy.BindTo == plan.BindGPU }
+func (j *Job) needsGPUs() bool { return j.spec.Policy.GPUs > 0 || j.spec.Policy.BindTo == plan.BindGPU }
 
 // tellGPUs says what keeps a host's GPUs from being known or used: to all if the
 // job cannot do without, else to who wants to know all.
-func (j *job) tellGPUs(l *link) {
-	for _, w := range l.gpus.Warnings {
-		j.notef("%s: %s", l.host, w)
+func (j *Job) tellGPUs(h *host) {
+	for _, w := range h.gpus.Warnings {
+		j.notef("%s: %s", h.name, w)
 	}
 	switch {
-	case l.gpus.Trouble == "":
-	case j.needsGPUs() && len(l.gpus.Devices) == 0:
-		j.notef("%s: no GPU is known: %s", l.host, l.gpus.Trouble)
+	case h.gpus.Trouble == "":
+	case j.needsGPUs() && len(h.gpus.Devices) == 0:
+		j.notef("%s: no GPU is known: %s", h.name, h.gpus.Trouble)
 	default:
-		j.verbosef("%s: of GPUs only what the kernel tells is known: %s", l.host, l.gpus.Trouble)
+		j.verbosef("%s: of GPUs only what the kernel tells is known: %s", h.name, h.gpus.Trouble)
 	}
 }
 
 // addGPUs adds to each host the GPUs that ranks may use there.
-func (j *job) addGPUs(hosts []plan.Host) error {
-	for i, l := range j.links {
-		if l.gpus == nil {
+func (j *Job) addGPUs(hosts []plan.Host) error {
+	for i, h := range j.hosts {
+		if h.gpus == nil {
 			continue
 		}
-		list, limited, err := j.visible(l)
+		list, limited, err := j.visible(h)
 		if err != nil && j.needsGPUs() {
 			return err
 		}
-		units := l.gpus.Units()
+		units := h.gpus.Units()
 		if limited {
-			units = l.gpus.Named(list)
+			units = h.gpus.Named(list)
 			if named := strings.Count(list, ",") + 1; list != "" && len(units) < named && j.needsGPUs() {
-				j.notef("%s: of the %d GPUs in %s=%s there are %d, up to the first that there is not", l.host, named, env.CUDADevices, list, len(units))
+				j.notef("%s: of the %d GPUs in %s=%s there are %d, up to the first that there is not", h.name, named, env.CUDADevices, list, len(units))
 			}
 		}
 		for _, u := range units {
-			hosts[i].GPUs = append(hosts[i].GPUs, planGPU(l.gpus.Host, u))
+			hosts[i].GPUs = append(hosts[i].GPUs, planGPU(h.gpus.Host, u))
 		}
 	}
 	return nil
@@ -79,8 +90,8 @@ func (j *job) addGPUs(hosts []plan.Host) error {
 // visible returns the CUDA_VISIBLE_DEVICES that ranks on a host would find, and
 // whether there is one: that of -x, which is one for all programs, or the host's
 // own, which a batch system sets, or the one here.
-func (j *job) visible(l *link) (list string, limited bool, err error) {
-	own, programs := j.environAt(l.host)
+func (j *Job) visible(h *host) (list string, limited bool, err error) {
+	own, programs := j.environAt(h.name)
 	var values []string
 	for _, vars := range programs {
 		if v, ok := launchenv.Value(vars, env.CUDADevices); ok && !slices.Contains(values, v) {
@@ -92,8 +103,8 @@ func (j *job) visible(l *link) (list string, limited bool, err error) {
 		return "", false, fmt.Errorf("-x %s=%s for one program and %s for another: want one value where ranks are given GPUs", env.CUDADevices, values[0], values[1])
 	case len(values) == 1:
 		return values[0], true, nil
-	case l.gpus.limited:
-		return l.gpus.visible, true, nil
+	case h.gpus.limited:
+		return h.gpus.visible, true, nil
 	}
 	list, limited = launchenv.Value(own, env.CUDADevices)
 	return list, limited, nil

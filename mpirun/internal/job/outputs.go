@@ -1,4 +1,4 @@
-package mpirun
+package job
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 
 // setFiles tells the output which files there are to be, and what patterns tell of
 // the ranks. It makes the folder of the ranks' files.
-func (j *job) setFiles() error {
+func (j *Job) setFiles() error {
 	for _, r := range j.plan.Ranks {
 		j.out.Ranks = append(j.out.Ranks, pattern.Rank{Rank: r.Rank, Host: j.plan.Hosts[r.Node].Name, Node: r.Node})
 	}

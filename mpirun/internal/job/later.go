@@ -1,4 +1,4 @@
-package mpirun
+package job
 
 import (
 	"fmt"
@@ -17,43 +17,43 @@ type failure struct {
 	cause *cause
 }
 
-// A sequel is what failed beside the cause of the job's end.
-type sequel struct {
-	failures []failure
-	lost     []string // agents
+// laterFailures are what failed beside the cause of the job's end.
+type laterFailures struct {
+	ranks  []failure
+	agents []*cause // of which each is an agent that was lost
 }
 
 // failedToo notes a rank's failure for the report. What the end of the job did
 // to a rank is none.
-func (j *job) failedToo(m *ctl.Exited, how string, c *cause) {
+func (j *Job) failedToo(m *ctl.Exited, how string, c *cause) {
 	ours := func(sig int) bool { return sig == int(unix.SIGTERM) || sig == int(unix.SIGKILL) }
-	if j.cause != nil && (ours(m.Signal) || ours(m.Code-128)) {
+	if j.end.cause != nil && (ours(m.Signal) || ours(m.Code-128)) {
 		return
 	}
-	j.failures = append(j.failures, failure{m.Rank, how, c})
+	j.later.ranks = append(j.later.ranks, failure{m.Rank, how, c})
 }
 
 // then tells in one line each what failed alike.
-func (s *sequel) then(first *cause) []string {
+func (f *laterFailures) then(first *cause) []string {
 	alike := map[string][]int{}
 	var hows []string
-	for _, f := range s.failures {
-		if f.cause == first {
+	for _, r := range f.ranks {
+		if r.cause == first {
 			continue
 		}
-		if alike[f.how] == nil {
-			hows = append(hows, f.how)
+		if alike[r.how] == nil {
+			hows = append(hows, r.how)
 		}
-		alike[f.how] = append(alike[f.how], f.rank)
+		alike[r.how] = append(alike[r.how], r.rank)
 	}
 	var lines []string
 	for _, how := range hows {
 		slices.Sort(alike[how])
 		lines = append(lines, fmt.Sprintf("then: rank %s %s", plan.Ranges(alike[how]), how))
 	}
-	for _, text := range s.lost {
-		if text != first.text {
-			lines = append(lines, "then: "+text)
+	for _, c := range f.agents {
+		if c != first {
+			lines = append(lines, "then: "+c.text)
 		}
 	}
 	return lines

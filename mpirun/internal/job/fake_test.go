@@ -1,0 +1,239 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gompi/hostfile"
+	"gompi/mpirun/internal/attach"
+	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/link"
+	"gompi/mpirun/internal/plan"
+)
+
+// A fakeLink leads to an agent that does what its script says: it is called with each
+// message of the job, with nil first, in one goroutine.
+type fakeLink struct {
+	number int
+	name   string
+	run    int // of the job, from 0
+	script func(l *fakeLink, m ctl.Message)
+	emit   func(link.Event)
+
+	mu    sync.Mutex
+	inbox []ctl.Message
+	wake  chan struct{}
+	over  bool // the channel is closed, or the agent gone
+	mute  bool // nothing is heard of it
+	ended bool // its rank has
+	heard bool
+	sent  []ctl.Message
+}
+
+// serve is the agent's life.
+func (l *fakeLink) serve() {
+	l.emit(link.Event{Host: l.number, Agent: &link.Agent{Via: "fake"}})
+	l.script(l, nil)
+	for range l.wake {
+		l.mu.Lock()
+		inbox, over := l.inbox, l.over
+		l.inbox = nil
+		l.mu.Unlock()
+		for _, m := range inbox {
+			l.script(l, m)
+		}
+		if over {
+			l.emit(link.Event{Host: l.number, Err: io.EOF})
+			return
+		}
+	}
+}
+
+// say sends messages to the job.
+func (l *fakeLink) say(messages ...ctl.Message) {
+	for _, m := range messages {
+		l.mu.Lock()
+		l.heard = true
+		l.mu.Unlock()
+		l.emit(link.Event{Host: l.number, Message: m})
+	}
+}
+
+// Send implements Link.
+func (l *fakeLink) Send(m ctl.Message) {
+	l.tell(func() { l.inbox, l.sent = append(l.inbox, m), append(l.sent, m) })
+}
+
+// Close implements Link.
+func (l *fakeLink) Close() { l.tell(func() { l.over = true }) }
+
+// Kill implements Link.
+func (l *fakeLink) Kill() { l.Close() }
+
+// tell changes something of the agent, which then looks.
+func (l *fakeLink) tell(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Heard implements Link.
+func (l *fakeLink) Heard() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer func() { l.heard = false }()
+	return l.heard
+}
+
+// Flush implements Link.
+func (l *fakeLink) Flush(time.Duration) {}
+
+// Wait implements Link.
+func (l *fakeLink) Wait() string { return "exited with status 0 (pid 1)" }
+
+// got returns the messages of one type that an agent has been sent.
+func got[M ctl.Message](l *fakeLink) (all []M) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range l.sent {
+		if m, ok := m.(M); ok {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// A testJob is a job on fake agents, in this process alone.
+type testJob struct {
+	*testing.T
+	job     *Job
+	signals chan os.Signal
+	asks    chan attach.Question
+	links   [][]*fakeLink // by run and host
+	script  func(l *fakeLink, m ctl.Message)
+	swept   int    // times that what lost agents have left was killed
+	output  string // the name of a file
+}
+
+// newTestJob returns a job that spec describes, of a rank on each of two hosts unless it
+// says otherwise. Agents do what script says.
+func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeLink, m ctl.Message)) *testJob {
+	k := &testJob{T: t, script: script, signals: make(chan os.Signal, 8), asks: make(chan attach.Question), output: filepath.Join(t.TempDir(), "output")}
+	f, err := os.Create(k.output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	if spec.Programs == nil {
+		spec.Programs = []cmdline.Program{{Argv: []string{"prog"}, NP: 2}}
+	}
+	spec.Stdin.Rank = -1
+	world := &World{
+		Stdout: f, Stderr: f,
+		Connect: func(_ context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) Link {
+			if number == 0 {
+				k.links = append(k.links, nil)
+			}
+			run := len(k.links) - 1
+			l := &fakeLink{number: number, name: h.Name, run: run, script: k.script, wake: make(chan struct{}, 1)}
+			l.emit = func(e link.Event) {
+				select {
+				case events <- e:
+				case <-done:
+				}
+			}
+			k.links[run] = append(k.links[run], l)
+			go l.serve() // until it is closed
+			return l
+		},
+		Signals:   func() (<-chan os.Signal, func()) { return k.signals, func() {} },
+		Questions: func(string) (<-chan attach.Question, func()) { return k.asks, func() {} },
+		Sweep:     func([]int) { k.swept++ },
+	}
+	k.job = New(spec, world)
+	for _, p := range spec.Programs {
+		k.job.Programs = append(k.job.Programs, plan.Program{Name: p.Name(), NP: p.NP})
+	}
+	k.job.Hosts = []hostfile.Host{{Name: "a", Slots: 1}, {Name: "b", Slots: 1}}
+	return k
+}
+
+// wants runs the job and checks its exit status, and that it has said lines that begin
+// like those, in this order, and then nothing more.
+func (k *testJob) wants(status int, lines ...string) {
+	k.Helper()
+	got, last := k.job.Run()
+	data, err := os.ReadFile(k.output)
+	if err != nil {
+		k.Fatal(err)
+	}
+	said := slices.DeleteFunc(strings.Split(string(data), "\n"), func(s string) bool { return s == "" })
+	begins := func(line, want string) bool { return strings.HasPrefix(line, want) }
+	if got != status || !slices.EqualFunc(said, lines, begins) {
+		k.Errorf("status %d, want %d; said\n%q, want\n%q", got, status, said, lines)
+	}
+	if status == 0 != (last == "") || !strings.HasSuffix(string(data), last) {
+		k.Errorf("status %d, and the last words are %q", status, last)
+	}
+}
+
+// hello is what an agent says first.
+var hello = &ctl.Hello{Version: ctl.Version, Host: "vm", Cores: [][]int{{0}, {1}}, Port: 7}
+
+// obedient is the script of an agent whose ranks start, meet the others and then do what
+// then says; told to end they are killed. All that they know is in l.
+func obedient(then func(l *fakeLink, rank int)) func(l *fakeLink, m ctl.Message) {
+	return func(l *fakeLink, m ctl.Message) {
+		switch m := m.(type) {
+		case nil:
+			own := *hello
+			own.Machine = l.name
+			l.say(&own)
+		case *ctl.Launch:
+			cards := &ctl.Cards{}
+			for _, r := range m.Ranks {
+				cards.Data = append(cards.Data, fmt.Appendf(nil, "card %d", r.Rank))
+			}
+			l.say(&ctl.Started{PIDs: []int{100 + l.number}}, cards)
+		case *ctl.Gathered:
+			then(l, l.rank())
+		case *ctl.Ping:
+			if !l.mute {
+				l.say(&ctl.Pong{Sent: m.Sent, Now: m.Sent})
+			}
+		case *ctl.Terminate:
+			if !l.mute {
+				l.exits(ctl.Exited{Signal: 15})
+			}
+		}
+	}
+}
+
+// rank returns the first rank of an agent that has been told to start some.
+func (l *fakeLink) rank() int { return got[*ctl.Launch](l)[0].Ranks[0].Rank }
+
+// exits ends the rank, once, of which m says how, and with it the agent's work.
+func (l *fakeLink) exits(m ctl.Exited) {
+	if l.ended {
+		return
+	}
+	l.ended = true
+	m.Rank, m.PID, m.Time = l.rank(), 100+l.number, time.Now().UnixNano()
+	l.say(&m, &ctl.Drained{})
+}
+
+// well ends a rank of gompi well.
+func well(l *fakeLink, _ int) { l.exits(ctl.Exited{Joined: true, Closed: true}) }

@@ -1,0 +1,59 @@
+package job
+
+import (
+	"testing"
+	"time"
+
+	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/link"
+)
+
+func TestTheFastestAnswerTellsTheClocksDifference(t *testing.T) {
+	node := &host{name: "node7", link: &fakeLink{}}
+	const ahead = int64(5 * time.Second)
+	for _, p := range []struct{ out, back time.Duration }{{10, 90}, {3, 1}, {50, 1}, {2, 4}} {
+		out, back := int64(p.out*time.Millisecond), int64(p.back*time.Millisecond)
+		node.ponged(&ctl.Pong{Sent: 1000, Now: 1000 + out + ahead}, 1000+out+back)
+	}
+	if got := node.pulse.ours(ahead + 77); max(got-77, 77-got) > int64(time.Millisecond) {
+		t.Errorf("a time is off by %v, want at most half of the fastest answer's 4 ms less their difference", time.Duration(got-77))
+	}
+	here := &host{agent: &link.Agent{Here: true}}
+	here.ponged(&ctl.Pong{Sent: 0, Now: 50}, 10)
+	if here.pulse.ours(7) != 7 {
+		t.Error("a host has a clock that differs from itself")
+	}
+}
+
+func TestFailuresOfTwoHostsAreComparedWithDoubt(t *testing.T) {
+	a, b := &host{name: "a"}, &host{name: "b"}
+	a.pulse.round, b.pulse.round = 4*time.Millisecond, 6*time.Millisecond
+	at := func(h *host, ms int) *cause {
+		return &cause{time: int64(time.Duration(ms+1000) * time.Millisecond), host: h}
+	}
+	tests := []struct {
+		c, d *cause
+		want bool
+	}{
+		{at(a, 1), at(a, 2), true},
+		{at(a, 2), at(a, 1), false},
+		{at(b, 1), at(a, 5), false}, // the clocks are known within 5 ms
+		{at(b, 1), at(a, 7), true},
+		{&cause{host: a}, at(a, 1), false}, // no rank's doing
+		{at(a, 1), &cause{}, false},
+	}
+	for i, tt := range tests {
+		if got := tt.c.before(tt.d); got != tt.want {
+			t.Errorf("%d: before is %v, want %v", i, got, tt.want)
+		}
+	}
+	j := newTestJob(t, &cmdline.Spec{}, nil).job
+	defer j.out.Close()
+	j.exited(b, &ctl.Exited{Rank: 2, Code: 7, Time: 50e6})
+	b.pulse.offset = 30e6 // a better answer of the clock has come
+	j.exited(b, &ctl.Exited{Rank: 3, Code: 8, Time: 60e6})
+	if j.end.cause.status != 7 {
+		t.Errorf("the job ended with status %d, want 7, of the first on that host", j.end.cause.status)
+	}
+}

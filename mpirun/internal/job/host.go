@@ -1,0 +1,112 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+
+	"gompi/mpirun/internal/attach"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/link"
+)
+
+// A host is what the job knows of one host and its agent.
+type host struct {
+	index  int // among all
+	name   string
+	link   Link
+	agent  *link.Agent // nil until it runs
+	hello  *ctl.Hello
+	gpus   *hostGPUs // nil if nobody has asked
+	busy   bool      // looking for GPUs: it hears nothing
+	failed error     // why the host cannot be used
+
+	pulse  pulse
+	asking []attach.Question // who wants to know where its ranks are
+
+	ranks   []int // it runs
+	drained bool  // it has nothing left to do
+	gone    bool  // the agent has been waited for
+}
+
+// Name implements stall.Host.
+func (h *host) Name() string { return h.name }
+
+// Send implements stall.Host.
+func (h *host) Send(m ctl.Message) { h.link.Send(m) }
+
+// here reports whether the agent is on this machine, by whose clock it goes.
+func (h *host) here() bool { return h.agent != nil && h.agent.Here }
+
+// sharesLoopback reports whether the agent has the launcher's loopback interface:
+// the launcher started it, or was seen to come from there.
+func (h *host) sharesLoopback() bool {
+	from, err := netip.ParseAddr(h.hello.Launcher)
+	return h.agent.Here || err == nil && from.IsLoopback()
+}
+
+// reached says how the agent is reached.
+func (h *host) reached() string {
+	switch {
+	case h.agent == nil:
+		return ""
+	case h.agent.Here:
+		return "this machine"
+	}
+	return "by " + h.agent.Via
+}
+
+// close ends the channel, which ends the agent. One that has not said anything
+// yet may not even be one, and one that is busy would not notice.
+func (h *host) close() {
+	if h.agent == nil {
+		return
+	}
+	h.link.Close()
+	if h.hello == nil || h.busy {
+		h.link.Kill()
+	}
+}
+
+// ended says why the channel ended, when it should not have. It ends the agent,
+// if it has not ended by itself.
+func (h *host) ended(err error) string {
+	h.gone = true
+	h.close()
+	h.link.Kill() // changes nothing about a process that is ending already
+	how := h.link.Wait()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return how
+	}
+	return err.Error() + "; it " + how
+}
+
+// await waits until the agent of h is gone, whose channel has been closed, or has
+// not been started after all. Events of other hosts are dropped.
+func (j *Job) await(h *host) {
+	for !h.gone {
+		e := <-j.events
+		from := j.hosts[e.Host]
+		switch {
+		case e.Agent != nil:
+			from.agent = e.Agent
+			from.close()
+		case e.Err != nil && from.agent == nil:
+			from.gone = true
+		case e.Err != nil:
+			from.ended(e.Err)
+		}
+	}
+}
+
+// ranksText names a host's ranks.
+func ranksText(ranks []int) string {
+	switch len(ranks) {
+	case 0:
+		return "no rank"
+	case 1:
+		return fmt.Sprintf("rank %d", ranks[0])
+	}
+	return fmt.Sprintf("%d ranks from %d to %d", len(ranks), ranks[0], ranks[len(ranks)-1])
+}

@@ -1,0 +1,132 @@
+package job
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"gompi/hostfile"
+	"gompi/internal/route"
+	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/plan"
+)
+
+// planHosts adds to each host what its agent found. Agents that run on one
+// machine, under several names, share its cores: each plans with its own part,
+// if there is a core for each of them.
+func planHosts(hosts []hostfile.Host, found []*host) []plan.Host {
+	sharers := map[string]int{}
+	for _, f := range found {
+		sharers[f.hello.Machine]++
+	}
+	taken := map[string]int{}
+	out := make([]plan.Host, len(hosts))
+	for i, h := range hosts {
+		hello := found[i].hello
+		k, n := taken[hello.Machine], sharers[hello.Machine]
+		taken[hello.Machine]++
+		cores := hello.Cores
+		if c := len(cores); n <= c {
+			cores = cores[k*c/n : (k+1)*c/n]
+		}
+		out[i] = plan.Host{
+			Name: h.Name, Via: found[i].reached(), Slots: h.Slots, MaxSlots: h.MaxSlots,
+			Cores: cores, Numa: hello.Numa, Packages: hello.Packages, Quota: share(hello.Quota, n),
+		}
+	}
+	return out
+}
+
+// size makes the slots of each host what -nproc-per-node counts there.
+func (j *Job) size(hosts []plan.Host) error {
+	for i := range hosts {
+		p, err := j.ranksAt(hosts[i].Name)
+		if err == nil {
+			err = setSlots(&hosts[i], p, j.spec.Policy.GPUs, j.Nodes != nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ranksAt returns how many ranks a host takes.
+func (j *Job) ranksAt(host string) (cmdline.PerHost, error) {
+	if j.Nodes == nil {
+		return j.spec.PerHost, nil
+	}
+	var p cmdline.PerHost
+	ranks := j.Nodes[host].Ranks
+	if ranks == "" {
+		return p, nil
+	}
+	if err := p.Set(ranks); err != nil {
+		return p, fmt.Errorf("%s: -nproc-per-node %q: %w", host, ranks, err)
+	}
+	return p, nil
+}
+
+// setSlots makes the slots of one host what p counts there, GPUs by the number that
+// each rank gets, and also a plain number if nodes may differ in that.
+func setSlots(host *plan.Host, p cmdline.PerHost, each int, differ bool) error {
+	if p.Of == "" {
+		if p.N > 0 && differ {
+			host.Slots = p.N
+		}
+		return nil
+	}
+	gpus, cpus := len(host.GPUs), 0
+	for _, core := range host.Cores {
+		cpus += len(core)
+	}
+	switch {
+	case p.Of == "gpu" && gpus == 0:
+		return fmt.Errorf("-nproc-per-node gpu: %s has no NVIDIA GPU that programs may use: want a number, cpu or auto", host.Name)
+	case p.Of == "cpu" || gpus == 0:
+		host.Slots = max(1, cpus)
+	default:
+		host.Slots = max(1, gpus/max(1, each))
+	}
+	return nil
+}
+
+// masterAddr returns an address of the node of rank 0 by which all nodes reach
+// it, and not a name: hosts need not resolve the names that Slurm or the user has
+// for each other. It is the one by which the launcher reached it, or, if it is the
+// launcher's own host, the one from which it reached another. Where neither is
+// known it is that of its addresses which is nearest to the others', and its
+// name if it has none.
+func masterAddr(nodes []*host, first int) string {
+	h := nodes[first]
+	if len(nodes) == 1 || !slices.ContainsFunc(nodes, func(n *host) bool { return !n.sharesLoopback() }) {
+		return "127.0.0.1"
+	}
+	if !h.sharesLoopback() && h.hello.Address != "" {
+		return h.hello.Address
+	}
+	var others []netip.Prefix
+	for _, other := range nodes {
+		if h.sharesLoopback() && !other.sharesLoopback() && other.hello.Launcher != "" {
+			return other.hello.Launcher
+		}
+		if other != h {
+			others = append(others, other.hello.Addresses...)
+		}
+	}
+	if near := route.Order(h.hello.Addresses, others, 0); len(near) > 0 {
+		return near[0].Addr().String()
+	}
+	if h.agent.Here {
+		return h.hello.Host
+	}
+	return h.name
+}
+
+// share returns the part of a quota that each of n gets, where there is one.
+func share(quota, n int) int {
+	if quota == 0 {
+		return 0
+	}
+	return max(1, quota/n)
+}

@@ -1,0 +1,438 @@
+// Package job is the launcher's one goroutine that decides: which ranks run where, when
+// they start, what a failure means, when the job is over, why, and what the exit status
+// is. What it decides on are events: messages of the agents, signals, input, questions,
+// time. It reaches the rest of the world through a World and the Links to the agents.
+//
+// The path of a job through the files:
+//
+//  1. start has an agent started on each host, and hears what the hosts are made of
+//  2. hosts and gpus make of it what internal/plan maps ranks onto; launch tells the
+//     agents which of them to start
+//  3. job handles what happens: input, signals, heartbeat, fence, questions, and stalls,
+//     by internal/stall
+//  4. shutdown decides when the job is over, and why; later and stacks add what else is
+//     known; restart, whether another run follows
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"gompi/hostfile"
+	"gompi/internal/boot"
+	"gompi/mpirun/internal/attach"
+	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/link"
+	"gompi/mpirun/internal/output"
+	"gompi/mpirun/internal/plan"
+	"gompi/mpirun/internal/preload"
+	"gompi/mpirun/internal/stall"
+)
+
+// A World is what a job needs of the process that runs it. All but Connect return soon,
+// unless they say otherwise; the job's goroutine calls them.
+type World struct {
+	Stdout, Stderr *os.File
+	Environ        []string
+	Dir            string // the working directory, by the name that other hosts may have too
+
+	// Connect has the agent of a host started, within ctx. What comes of it goes to
+	// events; nobody listens any more when done is closed. It does not block.
+	Connect func(ctx context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) Link
+	// Signals begins to catch signals, until release.
+	Signals func() (signals <-chan os.Signal, release func())
+	// Stop stops this process, and returns when it is continued.
+	Stop func()
+	// Stdin begins to read standard input, once for all runs of a job.
+	Stdin func() <-chan []byte
+	// Questions lets others ask about the job, until stop.
+	Questions func(job string) (questions <-chan attach.Question, stop func())
+	// Sweep kills what lost agents have left on this machine. agents are the processes of
+	// all agents, which it leaves.
+	Sweep func(agents []int)
+}
+
+// A Link leads to an agent, which may have to be started yet: then only Kill and Flush may
+// be called. Its methods do not block, but for Flush and Wait.
+type Link interface {
+	Send(ctl.Message)
+	Flush(limit time.Duration) // waits until all has been sent
+	Heard() bool               // whether something has come since the last call
+	Close()                    // ends the channel, which ends the agent
+	Kill()                     // ends the agent, or what stands for it here, at once; from any goroutine
+	Wait() string              // waits until the agent has ended, and says how
+}
+
+// A Node is what a host brings to the job where a gompirun was started on each.
+type Node struct {
+	Environ []string
+	Program ctl.Program
+	Ranks   string // how many it takes, as -nproc-per-node says; "" if not given
+}
+
+// A Job is one run. Everything is decided in the goroutine that called Run; the links,
+// the signals and the input bring it events. The exported fields are set before.
+type Job struct {
+	Source   string // where the hosts are known from
+	Hosts    []hostfile.Host
+	Programs []plan.Program
+	Nodes    map[string]*Node // by host, of hosts where gompirun was started one by one; nil if they were not
+
+	world   *World
+	spec    *cmdline.Spec
+	id      string
+	secret  [32]byte
+	begun   time.Time
+	plan    *plan.Plan
+	hosts   []*host
+	nodes   int // hosts that have ranks
+	events  chan link.Event
+	done    chan struct{} // closed when nobody takes events any more
+	out     *output.Writer
+	input   *input
+	stdin   <-chan []byte  // what has been read of standard input, nil before it is
+	offer   *preload.Offer // nil before it has been made
+	signals <-chan os.Signal
+	release func()           // of the signals
+	timer   <-chan time.Time // the job's time limit
+	heart   heart
+
+	cards   [][]byte        // by rank; nil until they have come
+	came    int             // hosts whose cards have come
+	revoked map[uint64]bool // communicators, as their ranks have said
+	fences  fences
+	watch   stall.Watch
+	stacks  lastStacks
+	end     shutdown
+	later   laterFailures
+	attempt attempt
+}
+
+// New names a job that spec describes, of no hosts yet.
+func New(spec *cmdline.Spec, world *World) *Job {
+	j := &Job{spec: spec, world: world, begun: time.Now(), events: make(chan link.Event, 64), done: make(chan struct{}), release: func() {}, revoked: map[uint64]bool{}}
+	j.attempt.first = j.begun
+	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Hosts: j.surveyed, Say: j.notef}
+	j.id, j.secret = boot.NewJob()
+	if j.attempt.name = spec.RunID; j.attempt.name == "" {
+		j.attempt.name = j.id
+	}
+	j.out = output.New(world.Stdout, world.Stderr)
+	j.out.Tag, j.out.Stamp, j.out.Prefix = spec.Output.Tag, spec.Output.Stamp, spec.Output.Prefix
+	j.out.Fail = func(err error) { j.notef("output is lost: %v", err) }
+	return j
+}
+
+// Note tells the user something, in a line, unless he wants quiet.
+func (j *Job) Note(line string) { j.notef("%s", line) }
+
+// Run runs the job, and again as long as it may be started again. It blocks until all
+// agents are gone, and returns the exit status and the last words on why.
+func (j *Job) Run() (status int, lastWords string) {
+	for {
+		status := j.run()
+		if j.attempt.next == nil {
+			return status, j.end.lastWords
+		}
+		j = j.attempt.next
+	}
+}
+
+// Fail says why there is no job, instead of Run, and returns the same.
+func (j *Job) Fail(err error) (status int, lastWords string) {
+	return j.failToStart(err), j.end.lastWords
+}
+
+// run runs the job once and returns its exit status.
+func (j *Job) run() int {
+	defer close(j.done)
+	j.signals, j.release = j.world.Signals()
+	if j.spec.Timeout > 0 {
+		j.timer = time.After(j.timeLeft())
+	}
+	err := j.startAgents()
+	if j.end.cause != nil { // a signal has come, or the time limit
+		j.endAgents()
+		return j.conclude()
+	}
+	if err == nil {
+		err = j.mapRanks()
+	}
+	if err == nil {
+		err = j.prepareOutput()
+	}
+	if err != nil {
+		return j.failToStart(err)
+	}
+	if j.spec.Report.DoNotLaunch {
+		return j.leaveAtThat()
+	}
+	err = j.awaitOffer()
+	defer j.offer.Close()
+	if err != nil {
+		return j.failToStart(err)
+	}
+	j.launch()
+	j.serve()
+	j.watch.Conclude()
+	j.endAgents()
+	return j.conclude()
+}
+
+// mapRanks decides which rank runs where.
+func (j *Job) mapRanks() error {
+	hosts := planHosts(j.Hosts, j.hosts)
+	if err := j.addGPUs(hosts); err != nil {
+		return err
+	}
+	if err := j.size(hosts); err != nil {
+		return err
+	}
+	var err error
+	j.plan, err = plan.Map(hosts, j.Programs, j.spec.Policy)
+	return err
+}
+
+// prepareOutput makes the folder of the ranks' files and tells what is planned.
+func (j *Job) prepareOutput() error {
+	if err := j.setFiles(); err != nil {
+		return err
+	}
+	if r := j.spec.Stdin.Rank; r >= len(j.plan.Ranks) {
+		return fmt.Errorf("-stdin %d: want a rank from 0 to %d, all or none", r, len(j.plan.Ranks)-1)
+	}
+	if j.spec.Report.RankMap {
+		j.out.Print(j.plan.RankMap())
+	}
+	if j.spec.Report.Map {
+		var b strings.Builder
+		fmt.Fprintf(&b, "hosts: %s\n", j.Source)
+		j.plan.Display(&b)
+		j.out.Say(strings.TrimSuffix(b.String(), "\n"))
+	}
+	for _, n := range j.plan.Notes {
+		j.notef("%s", n)
+	}
+	return nil
+}
+
+// leaveAtThat ends a job of which all is known, and nothing is to be started.
+func (j *Job) leaveAtThat() int {
+	j.notef("-do-not-launch: %d ranks are not started", len(j.plan.Ranks))
+	j.endAgents()
+	return j.conclude()
+}
+
+// serve handles events until every agent has done all it had to do.
+func (j *Job) serve() {
+	defer j.startBeats()()
+	questions, stop := j.world.Questions(j.id)
+	defer stop()
+	for !j.allDrained() {
+		select {
+		case e := <-j.events:
+			j.handle(e)
+		case s := <-j.signals:
+			j.signalled(s)
+		case data := <-j.input.chunks():
+			j.input.pass(data)
+		case q := <-questions:
+			j.askedFor(q)
+		case <-j.watch.Late:
+			j.watch.Conclude()
+		case <-j.watch.Again:
+			j.watch.Warn()
+		case <-j.heart.beats:
+			j.beat()
+		case <-j.timer:
+			j.outOfTime()
+		case <-j.stacks.late:
+			j.endForTime()
+		case <-j.end.looks:
+			j.giveUpReader()
+		}
+	}
+}
+
+func (j *Job) allDrained() bool {
+	for _, h := range j.hosts {
+		if !h.drained {
+			return false
+		}
+	}
+	return true
+}
+
+// handle handles one message of an agent, or its end.
+func (j *Job) handle(e link.Event) {
+	h := j.hosts[e.Host]
+	if e.Err != nil {
+		j.lost(h, e.Err)
+		return
+	}
+	switch m := e.Message.(type) {
+	case *ctl.Output:
+		j.out.Write(m, func(n int) { h.Send(&ctl.Credit{Bytes: n}) })
+	case *ctl.Consumed:
+		j.input.consumed(h, m.Bytes)
+	case *ctl.Want:
+		h.Send(j.offer.Piece(m))
+	case *ctl.Started:
+		j.started(h, m)
+	case *ctl.Failed:
+		j.failed(h, m)
+	case *ctl.Cards:
+		j.gather(h, m)
+	case *ctl.Revoke:
+		if j.revoked[m.Comm] {
+			break // another host has said it
+		}
+		j.revoked[m.Comm] = true
+		j.broadcast(&ctl.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
+	case *ctl.Abort:
+		j.aborted(h, m)
+	case *ctl.Exited:
+		j.exited(h, m)
+	case *ctl.Fence:
+		j.fence(m)
+	case *ctl.Doing:
+		j.tellWhere(h, m)
+		j.watch.Answered(h, m)
+	case *ctl.Pong:
+		h.ponged(m, time.Now().UnixNano())
+	case *ctl.Stacks:
+		j.watch.Stack(h, m)
+		j.heardStacks(m.Rank)
+	case *ctl.Stalled:
+		j.watch.Stalled(h, m, j.end.cause != nil)
+	case *ctl.Drained:
+		h.drained = true
+		j.watch.Gone(h)
+		if m.Killed > 0 && j.end.cause == nil {
+			j.notef("%s: processes that ranks left behind, and were killed: %d", h.name, m.Killed)
+		}
+	default:
+		j.note(h, m)
+	}
+}
+
+// started notes that the ranks of a host run.
+func (j *Job) started(h *host, m *ctl.Started) {
+	j.verbosef("%d ranks run on %s after %v", len(m.PIDs), h.name, time.Since(j.begun).Round(time.Millisecond))
+	for i, cpus := range m.CPUs {
+		if i < len(h.ranks) {
+			j.out.Say(fmt.Sprintf("gompirun: rank %d on %s: %s%s", h.ranks[i], h.name, bindingText(cpus, h.hello.Cores), j.plan.GPUText(h.ranks[i])))
+		}
+	}
+}
+
+// bindingText describes what the kernel says a rank is bound to.
+func bindingText(cpus []int, cores [][]int) string {
+	all := 0
+	for _, c := range cores {
+		all += len(c)
+	}
+	if len(cpus) == all {
+		return "not bound (cpus " + plan.Ranges(cpus) + ")"
+	}
+	return "bound to cpus " + plan.Ranges(cpus)
+}
+
+// gather collects the cards of one host; the last gives everybody all of them.
+func (j *Job) gather(h *host, m *ctl.Cards) {
+	if len(m.Data) != len(h.ranks) {
+		j.notef("%s: %d cards of %d ranks", h.name, len(m.Data), len(h.ranks))
+		return
+	}
+	for i, r := range h.ranks {
+		j.cards[r] = m.Data[i]
+	}
+	j.came++
+	j.refuseMixture()
+	if j.came == j.nodes {
+		j.broadcast(&ctl.Gathered{Data: j.cards})
+		j.verbosef("ranks have met after %v", time.Since(j.begun).Round(time.Millisecond))
+	}
+}
+
+// broadcast sends m to every agent that has ranks.
+func (j *Job) broadcast(m ctl.Message) {
+	for _, h := range j.hosts {
+		if len(h.ranks) > 0 && !h.drained {
+			h.Send(m)
+		}
+	}
+}
+
+// surveyed returns the hosts that have ranks whose agents still answer.
+func (j *Job) surveyed() []stall.Host {
+	var hosts []stall.Host
+	for _, h := range j.hosts {
+		if len(h.ranks) > 0 && !h.drained {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts
+}
+
+// note passes on what an agent wants the user to know.
+func (j *Job) note(h *host, m ctl.Message) {
+	if n, ok := m.(*ctl.Note); ok {
+		j.notef("%s: %s", h.name, n.Text)
+	}
+}
+
+func (j *Job) notef(format string, args ...any) {
+	if !j.spec.Quiet {
+		j.out.Say("gompirun: " + fmt.Sprintf(format, args...))
+	}
+}
+
+func (j *Job) verbosef(format string, args ...any) {
+	if j.spec.Verbose {
+		j.out.Say("gompirun: " + fmt.Sprintf(format, args...))
+	}
+}
+
+// awaitOffer opens the programs and files that are to be sent. That takes long where they
+// are large: the job hears its signals meanwhile. It returns an error, too, when the job is
+// to end.
+func (j *Job) awaitOffer() error {
+	if p := j.spec.Preload; j.end.cause == nil && !p.Binary && p.Files == "" {
+		var err error
+		j.offer, err = preload.Open(p, j.spec.Programs) // at once: a job whose time is up meanwhile does not end for this
+		return err
+	}
+	type opened struct {
+		offer *preload.Offer
+		err   error
+	}
+	offers := make(chan opened)
+	go func() { // until all is read
+		o, err := preload.Open(j.spec.Preload, j.spec.Programs)
+		select {
+		case offers <- opened{o, err}:
+		case <-j.done:
+			o.Close()
+		}
+	}()
+	for j.end.cause == nil {
+		select {
+		case o := <-offers:
+			j.offer = o.offer
+			return o.err
+		case e := <-j.events:
+			j.handle(e)
+		case s := <-j.signals:
+			j.signalled(s)
+		case <-j.timer:
+			j.timeUp(" while reading what is to be preloaded")
+		}
+	}
+	return errors.New("the job ends before its launch")
+}

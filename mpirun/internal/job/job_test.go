@@ -1,0 +1,398 @@
+package job
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gompi/hostfile"
+	"gompi/mpirun/internal/attach"
+	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/ctl"
+)
+
+// inBubble has a part of a test run with a clock of its own, as other tests here do: it
+// takes no time to wait.
+func inBubble(test func(t *testing.T)) func(t *testing.T) {
+	return func(t *testing.T) { synctest.Test(t, test) }
+}
+
+func TestRanksStartMeetAndEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTestJob(t, &cmdline.Spec{Programs: []cmdline.Program{{Argv: []string{"prog", "x"}, NP: 2, Env: []string{"A=1"}}}}, obedient(well))
+		k.wants(0)
+		for i, l := range k.links[0] {
+			launch := got[*ctl.Launch](l)[0]
+			if launch.Size != 2 || launch.Node != i || launch.Ranks[0].Rank != i || !launch.Remote || launch.MasterPort != 7 ||
+				!reflect.DeepEqual(launch.Hosts, []string{"a", "b"}) || !reflect.DeepEqual(launch.Programs, []ctl.Program{{Argv: []string{"prog", "x"}, Env: []string{"A=1"}}}) {
+				t.Errorf("host %d is told %+v", i, launch)
+			}
+			cards := got[*ctl.Gathered](l)[0].Data
+			if want := [][]byte{[]byte("card 0"), []byte("card 1")}; !reflect.DeepEqual(cards, want) {
+				t.Errorf("host %d gets %q, want %q", i, cards, want)
+			}
+		}
+	})
+}
+
+// A host that needs long is named; when one has failed the others get some time.
+func TestHostsThatDoNotStartAreReportedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTestJob(t, &cmdline.Spec{Reach: cmdline.Reach{StartTimeout: 10 * time.Second}}, func(l *fakeLink, m ctl.Message) {
+			if m == nil && l.name == "a" {
+				l.say(&ctl.Hello{Version: "0.0.1"})
+			}
+		})
+		k.wants(StatusFailed,
+			"gompirun: 1 of 2 agents are up, waiting for b",
+			"gompirun: a: its gompirun is version 0.0.1, want "+ctl.Version+" as here",
+			"gompirun: b: the agent has not said hello after 10s")
+	})
+}
+
+func TestARankThatFailsEndsTheJob(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		exit   ctl.Exited
+		status int
+		says   []string
+	}{
+		{"with a status", ctl.Exited{Code: 7, Tail: []byte("no disk\n")}, 7, []string{"gompirun: rank 1 on b exited with status 7 (pid 101)", "  | no disk"}},
+		{"by a signal", ctl.Exited{Signal: 11, Core: true}, 139, []string{"gompirun: rank 1 on b was killed by signal 11 (SIGSEGV), core dumped (pid 101)"}},
+		{"without a goodbye", ctl.Exited{Joined: true}, 1, []string{"gompirun: rank 1 on b ended with status 0 without closing its communicators (pid 101)"}},
+		{"as another MPI's", ctl.Exited{Joined: true, PMI: true}, 1, []string{"gompirun: rank 1 on b ended with status 0 without calling MPI_Finalize (pid 101)"}},
+	} {
+		t.Run(tt.name, inBubble(func(t *testing.T) {
+			k := newTestJob(t, &cmdline.Spec{KillDelay: time.Minute}, obedient(func(l *fakeLink, rank int) {
+				if rank == 1 {
+					l.exits(tt.exit)
+				}
+			}))
+			k.wants(tt.status, tt.says...)
+			a := k.links[0][0]
+			if died := got[*ctl.Died](a); len(died) == 0 || died[0].Rank != 1 {
+				t.Errorf("rank 0 hears of %d deaths, want rank 1's first", len(died))
+			}
+			if order := got[*ctl.Terminate](a); len(order) != 1 || order[0].Delay != time.Minute {
+				t.Errorf("a is ordered %v, want an end within a minute", order)
+			}
+		}))
+	}
+}
+
+func TestARankThatLeavesWithoutInitIsAbsent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTestJob(t, &cmdline.Spec{}, obedient(func(l *fakeLink, rank int) { l.exits(ctl.Exited{}) }))
+		k.wants(0)
+		if absent := got[*ctl.Absent](k.links[0][0]); len(absent) == 0 || absent[0].Rank > 1 {
+			t.Errorf("a hears of %v, want who is absent", absent)
+		}
+	})
+}
+
+func TestAnAgentThatIsLostEndsTheJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTestJob(t, &cmdline.Spec{}, obedient(func(l *fakeLink, rank int) {
+			if rank == 1 {
+				l.Close()
+			}
+		}))
+		k.wants(StatusFailed, "gompirun: the agent on b exited with status 0 (pid 1), and rank 1 with it")
+		if k.swept != 2 {
+			t.Errorf("swept %d times, want 2: at once, and when the agents have ended", k.swept)
+		}
+	})
+}
+
+func TestASilentAgentIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeLink, rank int) { l.mute = rank == 1 }))
+		begun := time.Now()
+		k.wants(StatusFailed, "gompirun: b: nothing heard for 3s: the host or the agent on it is frozen, or the network is cut; rank 1 lost with it")
+		if took := time.Since(begun); took < 3*time.Second || took > 4*time.Second {
+			t.Errorf("given up after %v", took)
+		}
+	})
+}
+
+func TestAFailedJobIsStartedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{Max: 2}}, obedient(func(l *fakeLink, rank int) {
+			switch {
+			case l.run == 2:
+				well(l, rank)
+			case rank == 0:
+				l.exits(ctl.Exited{Code: 9})
+			}
+		}))
+		k.wants(0, "gompirun: restart 1 of 2: rank 0 on a exited with status 9 (pid 100)", "gompirun: restart 2 of 2: rank 0 on a exited with status 9 (pid 100)")
+		ids := map[string]bool{}
+		for run, links := range k.links {
+			launch := got[*ctl.Launch](links[0])[0]
+			ids[launch.JobID] = true
+			if want := fmt.Sprintf("GOMPI_RESTARTS=%d", run); !slices.Contains(launch.Env, want) {
+				t.Errorf("run %d has no %s: %q", run, want, launch.Env)
+			}
+		}
+		if len(ids) != 3 {
+			t.Errorf("runs of jobs %v, want 3, each a job of its own", ids)
+		}
+	})
+}
+
+func TestAJobGoesOnWithoutTheHostThatIsLost(t *testing.T) {
+	for minNP, want := range map[int]int{1: 0, 2: StatusFailed} {
+		t.Run(fmt.Sprint(minNP), inBubble(func(t *testing.T) {
+			k := newTestJob(t, &cmdline.Spec{Restart: cmdline.Restart{MinNP: minNP}}, obedient(func(l *fakeLink, rank int) {
+				switch {
+				case l.run == 1:
+					well(l, rank)
+				case l.name == "a":
+					l.Close()
+				}
+			}))
+			lost := "the agent on a exited with status 0 (pid 1), and rank 0 with it"
+			if want != 0 {
+				k.wants(want, "gompirun: "+lost+"; ranks left: 1, and -min-np is 2")
+				return
+			}
+			k.wants(0, "gompirun: going on without a: "+lost)
+			if launch := got[*ctl.Launch](k.links[1][0])[0]; launch.Size != 1 || launch.Hosts[0] != "b" {
+				t.Errorf("the second run is %+v, want one rank on b", launch)
+			}
+		}))
+	}
+}
+
+// The time limit is for all runs together.
+func TestTheTimeLimitEndsTheJob(t *testing.T) {
+	for restarts := range 2 {
+		t.Run(fmt.Sprint(restarts), inBubble(func(t *testing.T) {
+			k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Restart: cmdline.Restart{Max: restarts}}, obedient(func(l *fakeLink, rank int) {
+				if l.run < restarts && rank == 0 {
+					time.Sleep(40 * time.Second)
+					l.exits(ctl.Exited{Code: 3})
+				}
+			}))
+			begun := time.Now()
+			var says []string
+			if restarts > 0 {
+				says = append(says, "gompirun: restart 1 of 1: rank 0 on a exited with status 3")
+			}
+			k.wants(StatusTimeout, append(says, "gompirun: time limit of 1m0s reached")...)
+			if took := time.Since(begun); took < time.Minute || took > 61*time.Second {
+				t.Errorf("ended after %v, want a minute", took)
+			}
+		}))
+	}
+}
+
+// At the time limit all ranks are asked for their stacks, and waited for, if the user wants
+// those.
+func TestStacksComeBeforeTheTimeLimitsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		script := obedient(func(*fakeLink, int) {})
+		k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute, Stall: cmdline.Stall{GetStacks: true}}, func(l *fakeLink, m ctl.Message) {
+			if ask, ok := m.(*ctl.Ask); ok && len(ask.Stacks) > 0 {
+				l.say(&ctl.Stacks{Rank: l.rank(), Text: "main.main()\n"})
+			} else if ok {
+				l.say(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: l.rank(), Text: "computes"}}})
+			}
+			script(l, m)
+		})
+		// The agents answer at the same time.
+		k.job.Hosts = []hostfile.Host{{Name: "a", Slots: 2}}
+		k.job.Programs[0].NP = 1
+		k.wants(StatusTimeout, "gompirun: a: rank 0 computes", "gompirun: a: rank 0 stands in", "  | main.main()", "gompirun: time limit of 1m0s reached")
+	})
+}
+
+// Ranks that wait are told of, with the stack of the one that is missing.
+func TestRanksThatWaitAreToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		script := obedient(func(l *fakeLink, rank int) {
+			if rank == 0 {
+				l.say(&ctl.Stalled{On: true, Since: time.Minute})
+			}
+		})
+		k := newTestJob(t, &cmdline.Spec{Stall: cmdline.Stall{Warning: time.Minute, Stacks: true}}, func(l *fakeLink, m ctl.Message) {
+			ask, ok := m.(*ctl.Ask)
+			switch {
+			case ok && len(ask.Stacks) == 0 && l.name == "a":
+				l.say(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 0, Text: "is in barrier() number 1", Since: time.Minute, In: ctl.Mark{Seq: 1}, Marks: []ctl.Mark{{Seq: 1}}}}})
+			case ok && len(ask.Stacks) == 0:
+				l.say(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 1, Text: "is in no call"}}})
+			case ok && l.name == "b":
+				l.say(&ctl.Stacks{Rank: ask.Stacks[0], Text: "main.main()\n"})
+				well(l, 1)
+			case ok:
+				l.say(&ctl.Stalled{Since: 2 * time.Minute})
+				well(l, 0)
+			}
+			script(l, m)
+		})
+		got, _ := k.job.Run()
+		data, _ := os.ReadFile(k.output)
+		for _, want := range []string{
+			"gompirun: barrier() number 1: arrived: rank 0; missing: rank 1\ngompirun: a: rank 0 is in barrier() number 1 for 1m0s\ngompirun: b: rank 1 is in no call\n",
+			"gompirun: b: rank 1 stands in\n  | main.main()\n",
+			"gompirun: the ranks go on, after having waited for about 2m0s\n",
+		} {
+			if got != 0 || !strings.Contains(string(data), want) {
+				t.Errorf("status %d, %q; want %q", got, data, want)
+			}
+		}
+	})
+}
+
+// The first signal ends the job in good order, the second kills it, the third even the
+// agents.
+func TestSignalsEndTheJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var k *testJob
+		script := obedient(func(l *fakeLink, rank int) {
+			if rank == 0 {
+				k.signals <- syscall.SIGUSR1
+			}
+		})
+		k = newTestJob(t, &cmdline.Spec{KillDelay: time.Hour}, func(l *fakeLink, m ctl.Message) {
+			l.mute = true // its ranks do not end
+			script(l, m)
+			if s, ok := m.(*ctl.Signal); ok && l.name == "a" && s.Number == int(syscall.SIGUSR1) {
+				k.signals <- syscall.SIGINT
+			}
+			if order, ok := m.(*ctl.Terminate); ok && l.name == "a" {
+				if len(got[*ctl.Terminate](l)) == 2 && order.Delay != 0 {
+					t.Errorf("the second order is %+v, want one without delay", order)
+				}
+				k.signals <- syscall.SIGTERM
+			}
+		})
+		k.wants(130, "gompirun: interrupted: ending the job; once more kills it", "gompirun: interrupted",
+			"gompirun: then: the agent on ", "gompirun: then: the agent on ")
+	})
+}
+
+// Ranks get no more input than they read.
+func TestInputGoesToTheRankThatReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		chunks := make(chan []byte)
+		k := newTestJob(t, &cmdline.Spec{}, nil)
+		k.job.spec.Stdin.Rank = 1
+		k.job.world.Stdin = func() <-chan []byte { return chunks }
+		held := 0
+		k.script = obedient(func(l *fakeLink, rank int) {
+			if rank == 0 {
+				well(l, rank)
+				return
+			}
+			go func() { // offers input until it is taken no more
+				defer close(chunks)
+				for {
+					select {
+					case chunks <- make([]byte, inputAhead/4):
+						held++
+					case <-time.After(time.Minute):
+						l.say(&ctl.Consumed{Bytes: held * inputAhead / 4})
+						return
+					}
+				}
+			}()
+		})
+		obey := k.script
+		k.script = func(l *fakeLink, m ctl.Message) {
+			if in, ok := m.(*ctl.Input); ok && len(in.Data) == 0 {
+				well(l, 1)
+			}
+			obey(l, m)
+		}
+		k.wants(0)
+		if held != 4 {
+			t.Errorf("%d quarters of what may be ahead were taken, want 4", held)
+		}
+		if to := len(got[*ctl.Input](k.links[0][0])); to != 0 {
+			t.Errorf("rank 0 gets %d pieces of input", to)
+		}
+	})
+}
+
+func TestQuestionsAreAnsweredByTheAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var k *testJob
+		var answers []attach.Whereabouts
+		script := obedient(func(l *fakeLink, rank int) {
+			if rank != 0 {
+				return
+			}
+			go func() {
+				for _, rank := range []int{1, 5, attach.AboutJob} {
+					q, answer := attach.Ask(rank)
+					k.asks <- q
+					answers = append(answers, <-answer)
+				}
+				k.signals <- syscall.SIGTERM
+			}()
+		})
+		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
+			if _, ok := m.(*ctl.Ask); ok {
+				l.say(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: l.rank(), PID: 77}}})
+			}
+			script(l, m)
+		})
+		k.wants(143, "gompirun: ended by signal 15 (terminated)")
+		want := []attach.Whereabouts{
+			{Host: "b", PID: 77, Err: "rank 1 is process 77 on b, where gompirun did not log in: run the debugger there"},
+			{Err: "rank 5 does not run: the job has 2 ranks"},
+			{About: `-np 2 "prog", for 0s`},
+		}
+		if !reflect.DeepEqual(answers, want) {
+			t.Errorf("%+v, want %+v", answers, want)
+		}
+	})
+}
+
+// Ranks that meet over PMI-1 and ranks of gompi would wait for each other for ever.
+func TestBarriersOfPMIAndMixtures(t *testing.T) {
+	for mixed, want := range map[bool]int{false: 0, true: StatusFailed} {
+		t.Run(fmt.Sprint(mixed), inBubble(func(t *testing.T) {
+			script := obedient(well)
+			k := newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
+				switch m := m.(type) {
+				case *ctl.Launch:
+					if !mixed || l.name == "b" {
+						l.say(&ctl.Started{PIDs: []int{1}}, &ctl.Fence{Puts: []string{l.name, "1"}})
+						return
+					}
+				case *ctl.Fenced:
+					if len(m.Puts) != 4 {
+						t.Errorf("all have put %q, want what each has", m.Puts)
+					}
+					well(l, 0)
+				}
+				script(l, m)
+			})
+			var says []string
+			if mixed {
+				says = []string{"gompirun: some ranks are of gompi and some of another MPI library: they wait for each other in vain"}
+			}
+			k.wants(want, says...)
+		}))
+	}
+}
+
+// A job that preloads nothing does not say that its time was up in reading it.
+func TestNothingToPreloadIsNotWaitedFor(t *testing.T) {
+	over := make(chan time.Time, 1)
+	over <- time.Time{}
+	j := &Job{spec: &cmdline.Spec{}, timer: over, done: make(chan struct{})}
+	defer close(j.done)
+	if err := j.awaitOffer(); err != nil || j.end.cause != nil || len(over) != 1 {
+		t.Errorf("got %v, %+v: want an offer at once", err, j.end.cause)
+	}
+}

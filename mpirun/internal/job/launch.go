@@ -1,0 +1,74 @@
+package job
+
+import (
+	"cmp"
+
+	"gompi/internal/boot/wire"
+	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/launchenv"
+)
+
+// window is how much output of one host may be on its way here.
+const window = 1 << 20
+
+// launch tells every agent which ranks to start. Hosts without a rank are no
+// nodes of the job; their agents have done all they had to do.
+func (j *Job) launch() {
+	nodes := make([]*host, 0, len(j.hosts))
+	names := make([]string, 0, len(j.hosts))
+	var counts []int // of ranks, by node
+	nodeOf := make([]int, len(j.plan.Ranks))
+	for host, h := range j.hosts {
+		if h.ranks = j.plan.Local[host]; len(h.ranks) == 0 {
+			h.drained = true
+			continue
+		}
+		for _, r := range h.ranks {
+			nodeOf[r] = len(nodes)
+		}
+		nodes, names, counts = append(nodes, h), append(names, h.name), append(counts, len(h.ranks))
+	}
+	j.cards = make([][]byte, len(j.plan.Ranks))
+	j.input = newInput(j.spec.Stdin, nodes)
+	if j.stdin == nil && !j.input.ended {
+		j.stdin = j.world.Stdin()
+	}
+	j.input.ch = j.stdin
+	common := ctl.Launch{
+		JobID: j.id, Secret: j.secret, Size: len(nodeOf), Placement: wire.Runs(nodeOf), Hosts: names,
+		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: j.world.Dir,
+		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks || j.spec.Stall.GetStacks,
+		Stdin: wireStdin(j.spec.Stdin), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge, Env: j.environment(j.world.Environ),
+	}
+	for _, p := range j.spec.Programs {
+		common.Programs = append(common.Programs, WireProgram(p))
+	}
+	j.offer.Describe(&common)
+	common.MasterAddr = cmp.Or(j.spec.Master.Addr, common.MasterAddr)
+	common.MasterPort = cmp.Or(j.spec.Master.Port, common.MasterPort)
+	j.tellReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr, MasterPort: common.MasterPort})
+	for node, h := range nodes {
+		m := common
+		m.Remote = !h.agent.Here
+		if n := j.Nodes[h.name]; n != nil { // it runs what was asked for there, with the environment there
+			m.Remote, m.Env, m.Programs = false, j.environment(n.Environ), []ctl.Program{n.Program}
+		}
+		m.Node, m.Cores = node, len(j.plan.Hosts[h.index].Cores)
+		for _, r := range h.ranks {
+			p := j.plan.Ranks[r]
+			m.Ranks = append(m.Ranks, ctl.Rank{Rank: r, Program: p.Prog, CPUs: p.CPUs, GPUs: j.plan.Visible(r)})
+		}
+		if !h.here() { // whose end needs no heartbeat to be noticed
+			m.Heartbeat = j.spec.Heartbeat
+			h.ping()
+		}
+		h.Send(&m)
+	}
+	j.nodes = len(nodes)
+}
+
+// WireProgram says to agents what a part of the command line says.
+func WireProgram(p cmdline.Program) ctl.Program {
+	return ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir}
+}

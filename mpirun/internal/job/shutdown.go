@@ -1,0 +1,259 @@
+package job
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/boot/wire"
+	"gompi/mpirun/internal/ctl"
+)
+
+// Exit statuses of gompirun's own.
+const (
+	StatusTimeout = 124
+	StatusFailed  = 125
+)
+
+// agentPatience is how long agents may take to end when they have nothing left
+// to do: longer than they try to kill what does not die.
+const agentPatience = 10 * time.Second
+
+// A cause is why a job ended, if not well.
+type cause struct {
+	status int
+	text   string // "rank 2 on node7 exited with status 7 (pid 123)"
+	tail   []byte // the end of the rank's stderr
+	time   int64  // when by its host's clock, nanoseconds since 1970; 0 for what is no rank's doing
+	host   *host  // that host
+}
+
+// before reports whether c was certainly earlier than d. What the end of a rank
+// does to ranks of other hosts comes later, but by less than their clocks are
+// known. On one host it is its own clock that counts: what is known of the
+// difference to ours may have changed from one to the other.
+func (c *cause) before(d *cause) bool {
+	if c.time == 0 || d.time == 0 || c.host == d.host {
+		return c.time != 0 && c.time < d.time
+	}
+	doubt := int64(c.host.pulse.round/2 + d.host.pulse.round/2)
+	return c.host.pulse.ours(c.time)+doubt < d.host.pulse.ours(d.time)
+}
+
+// A shutdown is how far the end of a job has come.
+type shutdown struct {
+	cause      *cause           // the first, nil while all is well
+	interrupts int              // signals that asked for an end
+	hurried    bool             // the job ends by a signal or the time limit
+	agentLost  bool             // look for what it left
+	looks      <-chan time.Time // when to look whether output is taken; nil while the job goes on
+	unwritten  error            // why output could not be written, beside the cause
+	lastWords  string           // what is said when all is over
+}
+
+// endFor ends the job because of c, unless it is ending already. Of two failures
+// the earlier one is the cause, whichever was heard of first.
+func (j *Job) endFor(c *cause) {
+	if j.end.cause != nil {
+		if c.before(j.end.cause) {
+			j.end.cause = c
+		}
+		return
+	}
+	j.end.cause = c
+	j.end.looks = time.Tick(readerLook)
+	j.verbosef("ending the job: %s", c.text)
+	j.broadcast(&ctl.Terminate{Delay: max(j.spec.KillDelay, 1), Text: clip(c.text)})
+}
+
+func clip(s string) string { return s[:min(len(s), wire.MaxText)] }
+
+// exited notes that a rank's process has ended.
+func (j *Job) exited(h *host, m *ctl.Exited) {
+	j.verbosef("rank %d on %s %s (pid %d, %d MiB)", m.Rank, h.name, howEnded(m), m.PID, m.RSS>>20)
+	if m.Code == 0 && m.Signal == 0 && m.Joined == m.Closed {
+		if !m.Joined || m.PMI {
+			j.broadcast(&ctl.Absent{Rank: m.Rank}) // others may wait for it, in Init or in a barrier of PMI
+		}
+		return
+	}
+	how := howEnded(m)
+	j.broadcast(&ctl.Died{Rank: m.Rank, Text: fmt.Sprintf("%s (pid %d)", how, m.PID)})
+	status := m.Code
+	switch {
+	case m.Signal != 0:
+		status = 128 + m.Signal
+	case status == 0:
+		status = 1
+	}
+	c := &cause{
+		status: status,
+		text:   fmt.Sprintf("rank %d on %s %s (pid %d)", m.Rank, h.name, how, m.PID),
+		tail:   m.Tail, time: m.Time, host: h,
+	}
+	j.failedToo(m, how, c)
+	j.endFor(c)
+}
+
+// howEnded says how a rank ended.
+func howEnded(m *ctl.Exited) string {
+	switch {
+	case m.Signal != 0:
+		s := fmt.Sprintf("was killed by signal %d (%s)", m.Signal, signalName(m.Signal))
+		if m.Core {
+			s += ", core dumped"
+		}
+		if m.NoMemory {
+			s += ", probably by the kernel for want of memory"
+		}
+		return s
+	case m.Code == 0 && m.Joined && !m.Closed && m.PMI:
+		return "ended with status 0 without calling MPI_Finalize"
+	case m.Code == 0 && m.Joined && !m.Closed:
+		return "ended with status 0 without closing its communicators"
+	}
+	return fmt.Sprintf("exited with status %d", m.Code)
+}
+
+func signalName(n int) string {
+	if name := unix.SignalName(syscall.Signal(n)); name != "" {
+		return name
+	}
+	return "unknown"
+}
+
+// aborted ends the job because a rank wants that. A status that would look like
+// success to a shell becomes 1.
+func (j *Job) aborted(h *host, m *ctl.Abort) {
+	status := m.Code & 0xff
+	if status == 0 {
+		status = 1
+	}
+	text := fmt.Sprintf("rank %d on %s aborted the job with status %d", m.Rank, h.name, m.Code)
+	if m.Reason != "" {
+		text += ": " + strings.TrimRight(m.Reason, "\n")
+	}
+	j.endFor(&cause{status: status, text: text, time: m.Time, host: h})
+}
+
+// failed ends the job because a rank could not be started.
+func (j *Job) failed(h *host, m *ctl.Failed) {
+	j.endFor(&cause{status: m.Code, text: fmt.Sprintf("rank %d on %s: %s", m.Rank, h.name, m.Text)})
+}
+
+// lost notes the end of a channel. Before the agent was done it is a failure,
+// and what the agent ran is ended from here: its ranks die with it, and what
+// they have started has been adopted by this process.
+func (j *Job) lost(h *host, err error) {
+	how := h.ended(err)
+	if h.drained {
+		return
+	}
+	h.drained = true
+	j.watch.Gone(h)
+	j.attempt.missing = append(j.attempt.missing, h.index)
+	j.end.agentLost = true
+	j.sweep()
+	c := &cause{status: StatusFailed, text: fmt.Sprintf("the agent on %s %s, and %s with it",
+		h.name, how, ranksText(h.ranks))}
+	if !h.pulse.given {
+		j.later.agents = append(j.later.agents, c)
+	}
+	j.endFor(c)
+}
+
+// sweep kills what lost agents have left on this machine.
+func (j *Job) sweep() {
+	var agents []int
+	for _, h := range j.hosts {
+		if h.agent != nil {
+			agents = append(agents, h.agent.PID)
+		}
+	}
+	j.world.Sweep(agents)
+}
+
+// endAgents closes all channels and waits until the agents are gone.
+func (j *Job) endAgents() {
+	for _, h := range j.hosts {
+		h.close()
+	}
+	late := time.AfterFunc(agentPatience, func() {
+		for _, h := range j.hosts {
+			h.link.Kill()
+		}
+	})
+	defer late.Stop()
+	for _, h := range j.hosts {
+		j.await(h)
+	}
+	if j.end.agentLost {
+		j.sweep()
+	}
+}
+
+// failToStart ends what has been started and says why there is no job.
+func (j *Job) failToStart(err error) int {
+	j.endFor(&cause{status: StatusFailed, text: err.Error()})
+	j.endAgents()
+	return j.conclude()
+}
+
+// timeUp ends the job because its time limit is reached.
+func (j *Job) timeUp(when string) {
+	j.end.hurried = true
+	j.endFor(&cause{status: StatusTimeout, text: fmt.Sprintf("time limit of %v reached%s", j.spec.Timeout, when)})
+}
+
+// conclude writes what is left of the output, says why the job ended, and returns
+// its exit status. The agents are gone.
+func (j *Job) conclude() int {
+	j.flush()
+	j.end.unwritten = j.out.Err()
+	if j.end.unwritten != nil && j.end.cause == nil {
+		j.endFor(&cause{status: StatusFailed, text: fmt.Sprintf("all ranks ended well, but output is lost: %v", j.end.unwritten)})
+		j.end.unwritten = nil
+	}
+	status := 0
+	if j.end.cause != nil {
+		j.secondChance()
+		status = j.end.cause.status
+		j.report()
+		j.flush()
+	}
+	j.release()
+	j.out.Close()
+	return status
+}
+
+// report says why the job ended.
+func (j *Job) report() {
+	var b bytes.Buffer
+	lead := "gompirun: " + j.attempt.comes
+	for line := range strings.Lines(strings.TrimRight(j.end.cause.text, "\n")) {
+		fmt.Fprintf(&b, "%s%s\n", lead, strings.TrimRight(line, "\n"))
+		lead = "gompirun: "
+	}
+	for line := range bytes.Lines(bytes.TrimRight(j.end.cause.tail, "\n")) {
+		fmt.Fprintf(&b, "  | %s\n", bytes.TrimRight(line, "\n"))
+	}
+	for _, line := range j.later.then(j.end.cause) {
+		fmt.Fprintf(&b, "gompirun: %s\n", line)
+	}
+	if j.end.unwritten != nil {
+		fmt.Fprintf(&b, "gompirun: output is lost: %v\n", j.end.unwritten)
+	}
+	if n, files := j.out.Lost(); n > 0 {
+		fmt.Fprintf(&b, "gompirun: output is lost that was not read for %v: %d bytes", j.end.readerTime(), n)
+		if len(files) > 0 {
+			fmt.Fprintf(&b, ", for %s", clip(strings.Join(files, ", ")))
+		}
+		b.WriteByte('\n')
+	}
+	j.end.lastWords = b.String()
+	j.out.Say(j.end.lastWords)
+}

@@ -1,0 +1,54 @@
+package job
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// signalled does what a signal asks for. The first Ctrl-C, TERM or HUP ends the
+// job in good order, the second kills its ranks, the third even the agents.
+func (j *Job) signalled(s os.Signal) {
+	sig, ok := s.(syscall.Signal)
+	if !ok {
+		return
+	}
+	switch sig {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP:
+		j.end.interrupts++
+		j.end.hurried = true
+		j.interrupted(sig)
+	case syscall.SIGQUIT:
+		j.watch.Survey()
+	case syscall.SIGTSTP:
+		j.broadcast(&ctl.Signal{Number: int(sig)})
+		for _, h := range j.hosts {
+			h.link.Flush(100 * time.Millisecond)
+		}
+		j.world.Stop()
+		j.excuseAgents()
+	default:
+		j.broadcast(&ctl.Signal{Number: int(sig)})
+	}
+}
+
+func (j *Job) interrupted(sig syscall.Signal) {
+	switch j.end.interrupts {
+	case 1:
+		c := &cause{status: 128 + int(sig), text: fmt.Sprintf("ended by signal %d (%v)", sig, sig)}
+		if sig == syscall.SIGINT {
+			c.text = "interrupted"
+			j.notef("interrupted: ending the job; once more kills it")
+		}
+		j.endFor(c)
+	case 2:
+		j.broadcast(&ctl.Terminate{Text: "killed by the user"})
+	default:
+		for _, h := range j.hosts {
+			h.link.Kill()
+		}
+	}
+}

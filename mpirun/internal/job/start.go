@@ -1,0 +1,190 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/link"
+)
+
+const (
+	// FailureTime is how long the other hosts are waited for once one has
+	// failed, so that all that fail are reported together: longer than ssh tries
+	// to connect.
+	FailureTime = 12 * time.Second
+	// progressTime is when we first say whom we are waiting for.
+	progressTime = 2 * time.Second
+)
+
+// A beginning is the time until all agents have said what their hosts are made
+// of, or why not.
+type beginning struct {
+	job     *Job
+	began   time.Time
+	waiting int
+	stop    context.CancelCauseFunc // ends what starts an agent
+	late    *time.Timer             // nobody is waited for any more
+}
+
+// startAgents starts one agent on each host, all at once, and waits until each
+// has said what its host is made of. Hosts that fail are reported together. It
+// also returns, without error, when the job is to end.
+func (j *Job) startAgents() error {
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	limit := j.spec.Reach.Limit()
+	b := &beginning{job: j, began: time.Now(), waiting: len(j.Hosts), stop: stop, late: time.NewTimer(limit)}
+	defer b.late.Stop()
+	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no agent after %v (-start-timeout)", limit))
+	defer cancel()
+	for i, h := range j.Hosts {
+		j.hosts = append(j.hosts, &host{index: i, name: h.Name, link: j.world.Connect(limited, h, i, j.events, j.done)})
+	}
+	progress := time.NewTicker(progressTime)
+	defer progress.Stop()
+	for b.waiting > 0 && j.end.cause == nil {
+		select {
+		case e := <-j.events:
+			b.handle(e)
+		case s := <-j.signals:
+			j.signalled(s)
+		case <-b.late.C:
+			b.giveUp()
+		case <-progress.C:
+			j.notef("%d of %d agents are up, waiting for %s", len(j.hosts)-b.waiting, len(j.hosts), b.missing())
+			progress.Reset(5 * progressTime)
+		case <-j.timer:
+			j.timeUp(" while waiting for " + b.missing())
+		case <-j.end.looks:
+			j.giveUpReader()
+		}
+	}
+	return b.failures()
+}
+
+// handle takes note of how far a host has come.
+func (b *beginning) handle(e link.Event) {
+	h := b.job.hosts[e.Host]
+	switch {
+	case e.Err != nil && h.failed != nil:
+		h.ended(e.Err)
+	case e.Err != nil && h.agent == nil:
+		h.gone = true
+		b.fail(h, e.Err)
+	case e.Err != nil:
+		b.fail(h, errors.New("the agent "+h.ended(e.Err)))
+	case e.Agent != nil:
+		h.agent = e.Agent
+		b.job.verbosef("agent on %s: %s, process %d, after %v", h.name, h.agent.Via, h.agent.PID, time.Since(b.began).Round(time.Millisecond))
+	default:
+		b.hear(h, e.Message)
+	}
+}
+
+// hear takes an agent's hello, and its GPUs, where they matter.
+func (b *beginning) hear(h *host, m ctl.Message) {
+	switch m := m.(type) {
+	case *ctl.Hello:
+		b.greeted(h, m)
+	case *ctl.GPUs:
+		b.equipped(h, m)
+	default:
+		b.job.note(h, m)
+	}
+}
+
+func (b *beginning) greeted(h *host, hello *ctl.Hello) {
+	switch {
+	case h.hello != nil || h.failed != nil:
+	case hello.Version != ctl.Version:
+		b.fail(h, fmt.Errorf("its gompirun is version %s, want %s as here", hello.Version, ctl.Version))
+	case b.job.wantsGPUs():
+		h.hello, h.busy = hello, true
+		h.Send(&ctl.FindGPUs{})
+	default:
+		h.hello = hello
+		b.waiting--
+	}
+}
+
+func (b *beginning) equipped(h *host, m *ctl.GPUs) {
+	if !h.busy || h.failed != nil {
+		return
+	}
+	gpus, err := readGPUs(m)
+	if err != nil {
+		b.fail(h, err)
+		return
+	}
+	h.gpus, h.busy = gpus, false
+	b.waiting--
+	b.job.tellGPUs(h)
+}
+
+// fail notes why a host cannot be used. The others get a little time to say
+// whether they can.
+func (b *beginning) fail(h *host, err error) {
+	if b.awaits(h) {
+		b.waiting--
+	}
+	if len(b.job.hosts) > 1 && b.waiting > 0 && b.noneFailed() {
+		b.late.Reset(min(FailureTime, max(0, b.job.spec.Reach.Limit()-time.Since(b.began))))
+	}
+	h.failed = err
+}
+
+func (b *beginning) noneFailed() bool {
+	for _, h := range b.job.hosts {
+		if h.failed != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// awaits reports whether a host has yet to say what it is made of.
+func (b *beginning) awaits(h *host) bool { return h.failed == nil && (h.hello == nil || h.busy) }
+
+// giveUp ends the hosts that have not answered.
+func (b *beginning) giveUp() {
+	b.stop(fmt.Errorf("no agent after %v", time.Since(b.began).Round(time.Second)))
+	for _, h := range b.job.hosts {
+		if h.agent != nil && b.awaits(h) {
+			what := "said hello"
+			if h.busy {
+				what = "said what GPUs there are"
+			}
+			b.fail(h, fmt.Errorf("the agent has not %s after %v", what, time.Since(b.began).Round(time.Second)))
+		}
+	}
+}
+
+// missing names the hosts that are waited for.
+func (b *beginning) missing() string {
+	const most = 8
+	var names []string
+	for _, h := range b.job.hosts {
+		if b.awaits(h) {
+			names = append(names, h.name)
+		}
+	}
+	if extra := len(names) - most; extra > 0 {
+		names = append(names[:most], fmt.Sprintf("%d more", extra))
+	}
+	return strings.Join(names, ", ")
+}
+
+// failures returns why hosts cannot be used, a line for each.
+func (b *beginning) failures() error {
+	var errs []error
+	for _, h := range b.job.hosts {
+		if h.failed != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", h.name, h.failed))
+		}
+	}
+	return errors.Join(errs...)
+}

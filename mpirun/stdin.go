@@ -1,0 +1,51 @@
+package mpirun
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/ctl"
+)
+
+// readInput reads f until its end and returns where the data comes. The goroutine that
+// reads ends with the process at the latest: a read of a terminal cannot be interrupted.
+func readInput(f *os.File) <-chan []byte {
+	ch := make(chan []byte)
+	go func() {
+		defer close(ch)
+		// Reading a terminal that belongs to another job of the shell would
+		// stop this process. To a thread that blocks the signal it is an error.
+		runtime.LockOSThread()
+		blockSignal(syscall.SIGTTIN)
+		for {
+			buf := make([]byte, ctl.MaxChunk/2)
+			n, err := f.Read(buf)
+			if n > 0 {
+				ch <- buf[:n]
+			}
+			switch {
+			case errors.Is(err, syscall.EIO) && inBackground(f):
+				time.Sleep(foregroundLook)
+			case err != nil:
+				return
+			}
+		}
+	}()
+	return ch
+}
+
+// foregroundLook is how often a job in the background looks whether it has the
+// terminal again, which nothing tells.
+const foregroundLook = 200 * time.Millisecond
+
+// inBackground reports whether f is a terminal that belongs to another job of
+// the shell.
+func inBackground(f *os.File) bool {
+	group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	return err == nil && group != unix.Getpgrp()
+}

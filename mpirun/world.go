@@ -1,0 +1,70 @@
+package mpirun
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"slices"
+
+	"gompi/hostfile"
+	"gompi/mpirun/internal/agent"
+	"gompi/mpirun/internal/attach"
+	"gompi/mpirun/internal/job"
+	"gompi/mpirun/internal/link"
+	"gompi/mpirun/internal/remote"
+	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/watchdog"
+)
+
+// newWorld returns what a job finds around it in this process. hear is told where signals
+// go; pause is called before this process is stopped, and what it returns afterwards.
+func newWorld(hear func(chan<- os.Signal), pause func() (resume func())) *job.World {
+	return &job.World{
+		Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: workingDir(),
+		Stdin: func() <-chan []byte { return readInput(os.Stdin) },
+		Signals: func() (<-chan os.Signal, func()) {
+			signals := catch()
+			hear(signals)
+			return signals, func() { signal.Stop(signals) }
+		},
+		Stop: func() {
+			resume := pause()
+			stop()
+			resume()
+		},
+		Questions: func(job string) (<-chan attach.Question, func()) {
+			s := attach.Serve(job)
+			return s.Questions, s.Close
+		},
+	}
+}
+
+// runToTheEnd runs j, whose world is w, and returns the exit status and the last words on
+// why.
+func runToTheEnd(j *job.Job, w *job.World, starter remote.Starter) (int, string) {
+	// Should an agent be killed, what its ranks started must not escape.
+	if err := tree.Adopt(); err != nil {
+		return j.Fail(err)
+	}
+	before := tree.Children() // a shell may have started something and then become gompirun
+	w.Sweep = func(agents []int) {
+		watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || slices.Contains(agents, pid) })
+		for _, pid := range agents {
+			agent.RemovePen(pid)
+		}
+	}
+	w.Connect = func(ctx context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) job.Link {
+		return link.Start(ctx, starter, h, number, events, done)
+	}
+	return j.Run()
+}
+
+// workingDir returns the working directory by the name that the user has for
+// it, which other hosts may have too.
+func workingDir() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	return dir
+}
