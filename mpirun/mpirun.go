@@ -25,6 +25,7 @@ import (
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/remote"
+	"gompi/mpirun/internal/watchdog"
 )
 
 // Exit statuses of gompirun's own.
@@ -44,7 +45,7 @@ func Main(args []string) int {
 	if len(args) > 0 {
 		switch args[0] {
 		case remote.AgentFlag:
-			return agent.Guard(remote.GuardedFlag)
+			return watchdog.Guard(remote.GuardedFlag)
 		case remote.GuardedFlag:
 			return agent.Run(0, 1, true)
 		case remote.LocalFlag:

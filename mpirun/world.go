@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"gompi/hostfile"
-	"gompi/mpirun/internal/agent"
 	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/job"
+	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/link"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/tree"
@@ -50,7 +50,7 @@ func runToTheEnd(j *job.Job, w *job.World, starter remote.Starter) (int, string)
 	w.Sweep = func(agents []int) {
 		watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || slices.Contains(agents, pid) })
 		for _, pid := range agents {
-			agent.RemovePen(pid)
+			killgroup.RemoveOf(pid)
 		}
 	}
 	w.Connect = func(ctx context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) job.Link {

@@ -15,8 +15,10 @@ import (
 	"gompi/mpirun/internal/checkup"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/facts"
+	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/watchdog"
 )
 
 // An agent serves one host. Everything happens in one goroutine, in the order
@@ -50,7 +52,7 @@ type agent struct {
 	cards  int   // ranks whose card has come
 	absent []int // ranks of the job that ended without joining
 	memory cgroup.Kills
-	pen    *pen
+	group  *killgroup.Group
 
 	looks          int       // how often the ranks have been looked at for singletons
 	nextSingletons time.Time // when to do it again
@@ -70,24 +72,24 @@ type agent struct {
 // Run serves the launcher behind the descriptors in and out until it is gone or
 // everything is done, and returns the exit status of the process. The process
 // is the agent's alone: Run changes its name, affinity and descriptors, and
-// leaves no process below it. A guarded agent is one that Guard has started.
+// leaves no process below it. A guarded agent is one that watchdog.Guard has started.
 func Run(in, out int, guarded bool) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
-	nameProcess("gompi-agent")
+	watchdog.NameProcess("gompi-agent")
 	// One that is stopped goes on when its launcher or warden dies, so that it sees to its ranks.
 	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0) // any Linux has it
 	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{warden: -1}}
 	if guarded {
-		a.warden = wardenFD
+		a.warden = watchdog.FD
 	}
-	defer func() { a.pen.remove() }()
+	defer func() { a.group.Remove() }()
 	defer a.preload.abandon()
 	err := a.serve()
 	signal.Ignore(unix.SIGPIPE) // nobody may read any more what is said
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
-		for a.orphan(); !a.end.over; time.Sleep(killPeriod) {
+		for a.orphan(); !a.end.over; time.Sleep(watchdog.KillPeriod) {
 			a.tick(time.Now())
 		}
 		return program.CannotStart
@@ -97,12 +99,6 @@ func Run(in, out int, guarded bool) int {
 		return program.CannotStart
 	}
 	return 0
-}
-
-// nameProcess sets the name that ps shows, which else is that of the link by
-// which the program was found.
-func nameProcess(name string) {
-	os.WriteFile("/proc/self/comm", []byte(name), 0) // nothing depends on it
 }
 
 func (a *agent) serve() error {

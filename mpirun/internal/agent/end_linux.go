@@ -9,18 +9,16 @@ import (
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/tree"
+	"gompi/mpirun/internal/watchdog"
 )
 
 // How often the agent looks when nothing tells it.
 const (
-	killPeriod   = 2 * time.Millisecond  // whether a killed tree is gone
 	reapPeriod   = 10 * time.Millisecond // for ended ranks, on kernels without pidfd
 	orphanPeriod = 10 * time.Second      // for ended orphans
 	// lingering is how long the agent waits, after all ranks ended well, for
 	// what they left running with their output open.
 	lingering = 2 * time.Second
-	// hopeless is when it gives up on processes that do not die.
-	hopeless = 5 * time.Second
 )
 
 // An ending is how far the end of the job on this host has come.
@@ -180,7 +178,7 @@ func (a *agent) patience() int {
 		}
 	}
 	if !a.end.killing.IsZero() {
-		wait = min(wait, killPeriod)
+		wait = min(wait, watchdog.KillPeriod)
 	}
 	if a.alive > 0 && a.ranks[0].pidfd < 0 {
 		wait = min(wait, reapPeriod)
@@ -234,12 +232,12 @@ func (a *agent) sendPartials(now time.Time) {
 // kill kills what is left below this process, and notices when nothing is.
 func (a *agent) kill(now time.Time) {
 	children := a.reapAny()
-	if children && now.Sub(a.end.killing) < hopeless {
+	if children && now.Sub(a.end.killing) < watchdog.Hopeless {
 		n, err := tree.Signal(unix.SIGKILL, nil)
 		if err != nil {
 			a.signal(unix.SIGKILL)
 		}
-		a.pen.kill()
+		a.group.Kill()
 		if a.alive == 0 {
 			a.end.left = max(a.end.left, n)
 		}

@@ -146,11 +146,11 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 		Files: []uintptr{uintptr(e.stdin), uintptr(e.stdout), uintptr(e.stderr), uintptr(e.boot), uintptr(a.segment.FD()), uintptr(e.pmi)},
 		Sys:   &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, PidFD: &p.pidfd},
 	}
-	if a.pen != nil {
-		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, a.pen.fd
+	if a.group != nil {
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, a.group.FD()
 	}
 	pid, err := syscall.ForkExec(prog.Path, prog.Argv, &attr)
-	if err != nil && a.pen != nil {
+	if err != nil && a.group != nil {
 		attr.Sys.UseCgroupFD = false // it may have been that: nobody tells
 		pid, err = syscall.ForkExec(prog.Path, prog.Argv, &attr)
 	}

@@ -1,12 +1,12 @@
 package agent
 
 import (
-	"encoding/binary"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/watchdog"
 )
 
 // A launcher on another host, or the way to it, can fall silent without a word:
@@ -43,22 +43,13 @@ func (a *agent) beat(now time.Time) {
 		a.lastWord = now
 	}
 	a.next = now.Add(a.every / 2)
-	a.tellWarden(ctl.Silence * a.every)
+	if a.warden >= 0 {
+		watchdog.Promise(a.warden, ctl.Silence*a.every)
+	}
 	if now.Sub(a.lastWord) >= ctl.Silence*a.every && !a.asleep && !a.orphaned {
 		a.deaf = true
 		a.orphan()
 	}
-}
-
-// tellWarden promises the warden another word within d; 0 takes the promise
-// back.
-func (a *agent) tellWarden(d time.Duration) {
-	if a.warden < 0 {
-		return
-	}
-	var word [8]byte
-	binary.NativeEndian.PutUint64(word[:], uint64(d))
-	unix.Write(a.warden, word[:]) // if it is gone the loop says so
 }
 
 // loseWarden ends this agent, since nobody would outlive it any more.

@@ -14,6 +14,7 @@ import (
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/facts"
+	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/program"
 )
@@ -65,7 +66,7 @@ func (a *agent) startAll() (int, error) {
 	if err := a.makeShared(); err != nil {
 		return first, err
 	}
-	a.pen = newPen()
+	a.group = killgroup.New()
 	gloo, node := a.glooInterface(), a.node()
 	programs := make([]*program.Program, len(a.launch.Programs))
 	for _, p := range a.ranks {

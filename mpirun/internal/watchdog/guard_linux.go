@@ -1,4 +1,4 @@
-package agent
+package watchdog
 
 import (
 	"encoding/binary"
@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/tree"
 )
@@ -21,17 +22,18 @@ import (
 // launcher sees its end no sooner.
 
 const (
-	wardenFD = 3 // the agent's end of the pipe to its warden
+	// FD is the agent's end of the pipe to its warden.
+	FD = 3
 	// outliving is how long an agent may take to end when the channel is closed:
 	// longer than it tries to kill what does not die.
-	outliving = hopeless + 2*time.Second
+	outliving = Hopeless + 2*time.Second
 )
 
 // Guard runs an agent for the launcher behind the standard descriptors, by
 // calling this program with the given flag, and returns its exit status when
 // the agent and everything below it are gone. The process is the warden's alone.
 func Guard(flag string) int {
-	nameProcess("gompi-warden")
+	NameProcess("gompi-warden")
 	status, err := guard(flag)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
@@ -55,7 +57,7 @@ func guard(flag string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
-	silent := awaitSilence(pipe[0])
+	silent := awaitSilence(pipe[0], 0)
 	signal.Ignore(unix.SIGPIPE) // nobody may read any more what is said
 	if silent {
 		fmt.Fprintln(os.Stderr, "gompirun: the agent was stopped, or hung, and has been killed")
@@ -63,7 +65,7 @@ func guard(flag string) (int, error) {
 		awaitEnd(pid)
 	}
 	status := endAll(pid)
-	RemovePen(pid)
+	killgroup.RemoveOf(pid)
 	return status, nil
 }
 
@@ -72,12 +74,12 @@ func guard(flag string) (int, error) {
 // agent may not have run since.
 const looks = 4
 
-// awaitSilence returns false when the agent has ended, and true when it has
-// broken its last promise, or has outlived its channel for too long.
-func awaitSilence(pipe int) bool {
+// awaitSilence returns false when the agent has ended, which holds the other end of pipe,
+// and true when it has broken its last promise, or has outlived its channel, which is its to
+// read, for too long.
+func awaitSilence(pipe, channel int) bool {
 	var promised time.Duration // when the next word will come, from the last one on; 0: some time
 	var end time.Time          // when the agent must have ended, as its channel is closed
-	channel := int32(0)        // standard input; it is the agent's to read
 	for passed := 0; passed < looks; {
 		limit := -1
 		switch {
@@ -86,7 +88,7 @@ func awaitSilence(pipe int) bool {
 		case promised > 0:
 			limit = int(promised/looks/time.Millisecond) + 1
 		}
-		fds := []unix.PollFd{{Fd: int32(pipe), Events: unix.POLLIN}, {Fd: channel}}
+		fds := []unix.PollFd{{Fd: int32(pipe), Events: unix.POLLIN}, {Fd: int32(channel)}}
 		n, err := unix.Poll(fds, limit)
 		if err == unix.EINTR {
 			continue
@@ -116,6 +118,20 @@ func awaitSilence(pipe int) bool {
 	return true
 }
 
+// Promise tells the warden behind a descriptor, as its agent, that another word will come
+// within d; 0 takes the promise back. It does not block.
+func Promise(warden int, d time.Duration) {
+	var word [8]byte
+	binary.NativeEndian.PutUint64(word[:], uint64(d))
+	unix.Write(warden, word[:]) // if it is gone the agent's loop says so
+}
+
+// NameProcess sets the name that ps shows, which else is that of the link by
+// which the program was found.
+func NameProcess(name string) {
+	os.WriteFile("/proc/self/comm", []byte(name), 0) // nothing depends on it
+}
+
 // awaitEnd waits until a child can be reaped, which is ending: it has closed its
 // descriptors.
 func awaitEnd(pid int) {
@@ -126,8 +142,8 @@ func awaitEnd(pid int) {
 // endAll kills everything below this process, the agent first, and returns the
 // agent's exit status.
 func endAll(agent int) int {
-	status, pen := program.CannotStart, penOf(agent)
-	for deadline := time.Now().Add(hopeless); time.Now().Before(deadline); time.Sleep(killPeriod) {
+	status, group := program.CannotStart, killgroup.Of(agent)
+	for deadline := time.Now().Add(Hopeless); time.Now().Before(deadline); time.Sleep(KillPeriod) {
 		for { // reap
 			var ws unix.WaitStatus
 			pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, nil)
@@ -146,7 +162,7 @@ func endAll(agent int) int {
 			}
 		}
 		tree.Signal(unix.SIGKILL, nil)
-		killPen(pen)
+		killgroup.KillIn(group)
 	}
 	return status
 }

@@ -1,4 +1,4 @@
-package agent
+package killgroup
 
 import (
 	"os"
@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // Folders stand for the groups here: of those, too, the kernel removes only what is
 // empty.
-func TestOnlyPensOfTheGoneAreSwept(t *testing.T) {
+func TestOnlyGroupsOfTheGoneAreSwept(t *testing.T) {
 	gone := exec.Command("true")
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
@@ -21,13 +23,15 @@ func TestOnlyPensOfTheGoneAreSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer zombie.Wait()
-	awaitEnd(zombie.Process.Pid)
+	if err := unix.Waitid(unix.P_PID, zombie.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
 	inUse := exec.Command("true")
 	if err := inUse.Run(); err != nil {
 		t.Fatal(err)
 	}
-	of := func(pid int) string { return penPrefix + strconv.Itoa(pid) }
-	kept := []string{of(os.Getppid()), of(inUse.Process.Pid), penPrefix + "test", "slice"}
+	of := func(pid int) string { return prefix + strconv.Itoa(pid) }
+	kept := []string{of(os.Getppid()), of(inUse.Process.Pid), prefix + "test", "slice"}
 	swept := []string{of(gone.Process.Pid), of(zombie.Process.Pid), of(os.Getpid())}
 	group := t.TempDir()
 	for _, name := range append(kept, append(swept, of(inUse.Process.Pid)+"/member")...) {
@@ -35,7 +39,7 @@ func TestOnlyPensOfTheGoneAreSwept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sweepPens(group)
+	sweep(group)
 	entries, err := os.ReadDir(group)
 	if err != nil {
 		t.Fatal(err)

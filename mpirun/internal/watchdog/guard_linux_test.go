@@ -1,0 +1,45 @@
+package watchdog
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestAnAgentThatBreaksItsPromiseIsSilent(t *testing.T) {
+	const promise = 40 * time.Millisecond
+	for _, tt := range []struct {
+		name   string
+		agent  func(warden int)
+		silent bool
+	}{
+		{"ends", func(int) {}, false},
+		{"ends though it has promised a word", func(warden int) { Promise(warden, time.Hour) }, false},
+		{"says nothing more", func(warden int) {
+			Promise(warden, time.Hour)
+			Promise(warden, promise)
+			warden, _ = unix.Dup(warden) // stays open
+		}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var words, channel [2]int
+			for _, p := range []*[2]int{&words, &channel} {
+				if err := unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+					t.Fatal(err)
+				}
+				defer unix.Close(p[0])
+			}
+			defer unix.Close(channel[1])
+			tt.agent(words[1])
+			unix.Close(words[1])
+			begun := time.Now()
+			if got := awaitSilence(words[0], channel[0]); got != tt.silent {
+				t.Errorf("silent is %v, want %v", got, tt.silent)
+			}
+			if took := time.Since(begun); tt.silent && took < promise {
+				t.Errorf("given up after %v, want %v at least", took, promise)
+			}
+		})
+	}
+}

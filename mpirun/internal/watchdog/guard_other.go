@@ -1,0 +1,14 @@
+//go:build !linux
+
+package watchdog
+
+import (
+	"fmt"
+	"os"
+)
+
+// Guard fails: ranks run on Linux only.
+func Guard(string) int {
+	fmt.Fprintln(os.Stderr, "gompirun: starting ranks needs Linux")
+	return 125
+}
