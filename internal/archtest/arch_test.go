@@ -63,6 +63,7 @@ var rules = []rule{
 	{"mpirun/internal/preload", []string{"mpirun/internal/cmdline", "mpirun/internal/ctl"}},
 	{"mpirun/internal/watchdog", []string{"mpirun/internal/tree", "mpirun/internal/killgroup", "mpirun/internal/program"}},
 	{"mpirun/internal/killgroup", []string{"mpirun/internal/tree", "internal/cgroup"}},
+	{"mpirun/internal/pmiserver", []string{"internal/boot/pmi", "internal/boot/wire"}},
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan"}},
 	{"mpirun/internal/attach", []string{"internal/accept", "mpirun/internal/remote"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo"}},

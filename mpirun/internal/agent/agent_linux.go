@@ -16,6 +16,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/facts"
 	"gompi/mpirun/internal/killgroup"
+	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/tree"
 	"gompi/mpirun/internal/watchdog"
@@ -63,7 +64,7 @@ type agent struct {
 	halted  []*stream
 	feed    feed
 	preload preload
-	pmi     keyvals
+	pmi     pmiserver.Server
 	end     ending
 	health  *checkup.Host // nil if there is no checkup
 	buf     [ctl.MaxChunk]byte
@@ -302,9 +303,9 @@ func (a *agent) follow(m ctl.Message) {
 		if a.cards > 0 {
 			a.tell(absence(m.Rank))
 		}
-		a.releaseClients()
+		a.pmi.Absent(m.Rank)
 	case *ctl.Fenced:
-		a.fenced(m)
+		a.pmi.Fenced(m.Puts)
 	case *ctl.Revoked:
 		a.revoked[m.Comm] = true
 		a.tell(&wire.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})

@@ -10,6 +10,7 @@ import (
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/inspect"
+	"gompi/mpirun/internal/pmiserver"
 )
 
 // A stall is what the agent knows of ranks that wait for long.
@@ -34,8 +35,8 @@ func (a *agent) doing() *ctl.Doing {
 			d.PID = joined // p.pid is a wrapper, or the same
 		}
 		switch state := a.segment.State(i); {
-		case p.pmi.state != silent:
-			d.Text = p.pmi.doing()
+		case p.pmi.State() != pmiserver.Silent:
+			d.Text = p.pmi.Doing()
 		case state == seg.Starting:
 			d.Text = "has not called Init"
 		case state != seg.Joined:
@@ -123,7 +124,7 @@ func (a *agent) lookInto(m *ctl.Doing) {
 	for i, left := 0, mostLookedInto; i < len(m.Ranks); i++ {
 		d := &m.Ranks[i]
 		p := a.ranks[a.local[d.Rank]]
-		if a.segment.State(p.index) != seg.Starting || p.pmi.state != silent {
+		if a.segment.State(p.index) != seg.Starting || p.pmi.State() != pmiserver.Silent {
 			continue
 		}
 		pid := inspect.Worker(p.pid)

@@ -8,6 +8,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/tree"
 	"gompi/mpirun/internal/watchdog"
 )
@@ -96,8 +97,8 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		Rank: p.Rank.Rank, PID: p.pid, Time: a.failedAt(p, ws, now), RSS: used.Maxrss << 10, Tail: lastLines(p.tail, tailLines),
 		Joined: state >= seg.Joined, Closed: state == seg.Closed,
 	}
-	if p.pmi.state != silent {
-		m.PMI, m.Joined, m.Closed = true, true, p.pmi.state == finalized
+	if s := p.pmi.State(); s != pmiserver.Silent {
+		m.PMI, m.Joined, m.Closed = true, true, s == pmiserver.Finalized
 	}
 	if ws.Signaled() {
 		m.Signal, m.Core = int(ws.Signal()), ws.CoreDump()

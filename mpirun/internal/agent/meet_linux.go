@@ -135,7 +135,7 @@ func (a *agent) heard(p *process, m wire.Message) error {
 		}
 		p.card, p.hasCard, p.cardAt = append([]byte(nil), m.Data...), true, seg.Now()
 		a.cards++
-		a.refuseMixture()
+		a.pmi.Mixed()
 		for _, r := range a.absent {
 			a.send(p, wire.Append(nil, absence(r)))
 		}

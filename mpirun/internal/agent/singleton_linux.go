@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gompi/internal/seg"
+	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/tree"
 )
 
@@ -56,7 +57,7 @@ func (a *agent) lookForSingletons(now time.Time) {
 func (a *agent) speaks(pid int) bool {
 	for i, p := range a.ranks {
 		if p.pid == pid {
-			return a.segment.State(i) != seg.Starting || p.pmi.state != silent
+			return a.segment.State(i) != seg.Starting || p.pmi.State() != pmiserver.Silent
 		}
 	}
 	return false

@@ -16,6 +16,7 @@ import (
 	"gompi/mpirun/internal/facts"
 	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/launchenv"
+	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/program"
 )
 
@@ -28,10 +29,12 @@ func (a *agent) start(l *ctl.Launch) {
 	}
 	a.launch, a.window, a.memory = l, l.Window, cgroup.WatchKills("/")
 	a.settle()
+	a.pmi.Host, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, l.Placement
 	for i, r := range l.Ranks {
-		a.ranks = append(a.ranks, &process{Rank: r, index: i, pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{fd: -1},
+		a.ranks = append(a.ranks, &process{Rank: r, index: i, pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{Client: &pmiserver.Client{Rank: r.Rank, Program: r.Program}, fd: -1},
 			stdout: stream{rank: r.Rank, kind: ctl.Stdout, fd: -1}, stderr: stream{rank: r.Rank, kind: ctl.Stderr, fd: -1}})
 		a.local[r.Rank] = i
+		a.pmi.Clients = append(a.pmi.Clients, a.ranks[i].pmi.Client)
 	}
 	a.begin(a.findWanted())
 }

@@ -1,0 +1,269 @@
+// Package pmiserver answers the PMI-1 requests of the ranks of one host: programs of the
+// MPICH family meet over it. It does no input or output.
+package pmiserver
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gompi/internal/boot/pmi"
+	"gompi/internal/boot/wire"
+)
+
+// A Host is what a Server reaches its clients and the launcher through. Its methods do not
+// block.
+type Host interface {
+	Answer(c *Client, line []byte)
+	Fence(puts []string)                      // all clients are in the barrier, and have put these keys and values
+	Fail(c *Client, text string)              // the job must end because of c
+	Abort(c *Client, code int, reason string) // c wants the job to end
+}
+
+// A Server is what the clients of one host tell each other. What is put can be got after
+// the next barrier. One goroutine uses it. The zero Server has no clients.
+type Server struct {
+	Host      Host
+	JobID     string
+	Size      int        // of the job
+	Placement []wire.Run // of its ranks, in rank order
+	Clients   []*Client
+
+	all     map[string]string
+	puts    []string // since the last barrier, keys and values in turn
+	waiting int      // clients in the barrier
+	mixed   bool     // there are ranks of gompi
+	absent  []int    // ranks of the job that ended without joining
+}
+
+// A Client is a rank, which may never say anything.
+type Client struct {
+	Rank    int
+	Program int
+
+	state   State
+	waiting bool // in the barrier
+	met     bool // has been through one
+	spawn   spawnRequest
+}
+
+// A State is how far a client has come.
+type State uint8
+
+// The states.
+const (
+	Silent State = iota // it is no client, as far as is known
+	Initialized
+	Finalized
+)
+
+// State returns how far c has come.
+func (c *Client) State() State { return c.state }
+
+// A spawnRequest is how far a request to start more processes has been read: a
+// block of lines for each of several programs.
+type spawnRequest struct {
+	open       bool
+	block, all string // the number of the block, and of blocks
+}
+
+// maxPuts bounds keys and values together, of one host between two barriers.
+const maxPuts = 1 << 20
+
+func (s *Server) answer(c *Client, cmd string, args ...string) {
+	s.Host.Answer(c, pmi.New(cmd, args...).Append(nil))
+}
+
+// Serve follows one line of c's. An error means that it is no PMI-1.
+func (s *Server) Serve(c *Client, line string) error {
+	if c.spawn.open || strings.HasPrefix(line, "mcmd=") {
+		if c.spawn.whole(line) {
+			s.refuse(c, "spawn_result", "gompirun starts no further processes for a running job")
+		}
+		return nil
+	}
+	m, err := pmi.Parse([]byte(line))
+	if err != nil {
+		return err
+	}
+	switch m.Cmd {
+	case "init":
+		c.state = Initialized
+		s.answer(c, "response_to_init", "rc", "0", "pmi_version", "1", "pmi_subversion", "1")
+	case "get_maxes":
+		s.answer(c, "maxes", "rc", "0", "kvsname_max", strconv.Itoa(pmi.MaxName),
+			"keylen_max", strconv.Itoa(pmi.MaxKey), "vallen_max", strconv.Itoa(pmi.MaxValue))
+	case "get_appnum":
+		s.answer(c, "appnum", "rc", "0", "appnum", strconv.Itoa(c.Program))
+	case "get_my_kvsname":
+		s.answer(c, "my_kvsname", "rc", "0", "kvsname", s.kvsName())
+	case "get_universe_size":
+		s.answer(c, "universe_size", "rc", "0", "size", strconv.Itoa(s.Size))
+	case "put":
+		s.put(c, m)
+	case "get":
+		s.get(c, m)
+	case "barrier_in":
+		s.enterBarrier(c)
+	case "finalize":
+		c.state = Finalized
+		s.answer(c, "finalize_ack", "rc", "0")
+	case "abort":
+		s.abort(c, m)
+	case "publish_name", "unpublish_name", "lookup_name":
+		s.refuse(c, strings.TrimSuffix(m.Cmd, "_name")+"_result", "gompirun has no name service")
+	default:
+		s.refuse(c, m.Cmd+"_result", "gompirun does not know this request")
+	}
+	return nil
+}
+
+// whole takes a line, and reports whether the request ends with it.
+func (s *spawnRequest) whole(line string) bool {
+	s.open = line != "endcmd"
+	if block, ok := strings.CutPrefix(line, "spawnssofar="); ok {
+		s.block = block
+	}
+	if all, ok := strings.CutPrefix(line, "totspawns="); ok {
+		s.all = all
+	}
+	return !s.open && s.block == s.all
+}
+
+func (s *Server) kvsName() string { return "kvs_" + s.JobID }
+
+// refuse answers that a request failed, and why.
+func (s *Server) refuse(c *Client, cmd, why string) { s.answer(c, cmd, "rc", "-1", "msg", why) }
+
+func (s *Server) put(c *Client, m *pmi.Message) {
+	key, value := m.Get("key"), m.Get("value")
+	switch {
+	case m.Get("kvsname") != s.kvsName():
+		s.refuse(c, "put_result", "no such kvsname")
+	case key == "" || len(key) > pmi.MaxKey || value == "" || len(value) > pmi.MaxValue:
+		s.refuse(c, "put_result", "key or value empty or too long")
+	case len(s.puts) >= maxPuts:
+		s.refuse(c, "put_result", "too many puts without a barrier")
+	case strings.HasPrefix(key, "PMI_"):
+		s.refuse(c, "put_result", "keys that begin with PMI_ are reserved")
+	default:
+		s.puts = append(s.puts, key, value)
+		s.answer(c, "put_result", "rc", "0")
+	}
+}
+
+func (s *Server) get(c *Client, m *pmi.Message) {
+	key := m.Get("key")
+	value := s.all[key]
+	if key == pmi.MappingKey {
+		value = pmi.Mapping(s.Placement)
+	}
+	if value == "" || m.Get("kvsname") != s.kvsName() {
+		s.answer(c, "get_result", "rc", "1", "msg", "key_not_found")
+		return
+	}
+	s.answer(c, "get_result", "rc", "0", "value", value)
+}
+
+// enterBarrier notes that c is in the barrier; the last client of the host has the
+// launcher told.
+func (s *Server) enterBarrier(c *Client) {
+	if c.waiting {
+		return
+	}
+	c.waiting = true
+	s.waiting++
+	s.refuseMixture()
+	if s.waiting == len(s.Clients) {
+		s.Host.Fence(s.puts)
+		s.puts = nil
+	}
+	s.release()
+}
+
+// Fenced lets everybody out of the barrier. all is what has been put on all hosts.
+func (s *Server) Fenced(all []string) {
+	if s.all == nil {
+		s.all = make(map[string]string, len(all)/2)
+	}
+	for i := 0; i+1 < len(all); i += 2 {
+		s.all[all[i]] = all[i+1]
+	}
+	s.leaveBarrier("0")
+}
+
+// Mixed notes that a rank of this host is one of gompi.
+func (s *Server) Mixed() {
+	s.mixed = true
+	s.refuseMixture()
+}
+
+// refuseMixture ends a job of which some ranks meet over PMI-1 and some as gompi's
+// do: each waits for all the others.
+func (s *Server) refuseMixture() {
+	if s.waiting > 0 && s.mixed {
+		s.Host.Fail(s.firstWaiting(), "waits in MPI_Init for ranks that are programs of gompi: one job can have but one kind")
+	}
+}
+
+// firstWaiting returns a client that is in the barrier, nil if none is.
+func (s *Server) firstWaiting() *Client {
+	for _, c := range s.Clients {
+		if c.waiting {
+			return c
+		}
+	}
+	return nil
+}
+
+func (s *Server) leaveBarrier(rc string) {
+	s.waiting = 0
+	for _, c := range s.Clients {
+		if c.waiting {
+			c.waiting, c.met = false, true
+			s.answer(c, "barrier_out", "rc", rc)
+		}
+	}
+}
+
+// Absent notes that a rank of the job has ended well and will never join.
+func (s *Server) Absent(rank int) {
+	s.absent = append(s.absent, rank)
+	s.release()
+}
+
+// release ends a barrier to which a rank will never come: it has ended. Old clients
+// take any answer for success, so the job is ended, too.
+func (s *Server) release() {
+	if len(s.absent) == 0 || s.waiting == 0 {
+		return
+	}
+	c, where := s.firstWaiting(), "MPI_Init"
+	if c.met {
+		where = "a barrier of PMI"
+	}
+	s.Host.Fail(c, fmt.Sprintf("waits in %s for rank %d, which has ended with status 0", where, s.absent[0]))
+	s.leaveBarrier("-1")
+}
+
+// abort ends the job as a client wants it.
+func (s *Server) abort(c *Client, m *pmi.Message) {
+	code, err := strconv.Atoi(m.Get("exitcode"))
+	if err != nil {
+		code = 1
+	}
+	s.Host.Abort(c, int(int32(code)), m.Get("message"))
+}
+
+// Doing says what can be said of a client: its calls are another library's.
+func (c *Client) Doing() string {
+	switch {
+	case c.state == Finalized:
+		return "has called MPI_Finalize"
+	case c.waiting && !c.met:
+		return "is in MPI_Init and waits for other ranks"
+	case c.waiting:
+		return "waits for other ranks in a barrier of PMI"
+	}
+	return "runs with another MPI library, whose calls cannot be seen"
+}
