@@ -44,17 +44,19 @@ func (a *agent) doing() *ctl.Doing {
 		case !a.gathered && p.hasCard:
 			d.Text, d.Since = "waits in Init for all others", time.Duration(max(1, now-p.cardAt))
 		default:
-			a.describe(&d, i, now)
+			if at := describe(&d, a.segment.Calls(i), now); at != 0 {
+				d.Site = a.segment.Site(i, at)
+			}
 		}
 		m.Ranks = append(m.Ranks, d)
 	}
 	return m
 }
 
-// describe says what a rank that has joined is in: the newest call that is not
-// done, or the last one.
-func (a *agent) describe(d *ctl.RankDoing, local int, now int64) {
-	calls := a.segment.Calls(local)
+// describe says what a rank that has joined is in, by its flight recorder: the newest call
+// that is not done, or the last one. It returns the number of the call that knows where in
+// the program that is, 0 if none does.
+func describe(d *ctl.RankDoing, calls []seg.Recording, now int64) uint64 {
 	d.Marks = marks(calls)
 	c, at := seg.Running(calls)
 	switch {
@@ -63,7 +65,7 @@ func (a *agent) describe(d *ctl.RankDoing, local int, now int64) {
 	case c == nil:
 		d.Text = "is in no call, the last was " + calls[len(calls)-1].Text()
 	default:
-		d.Text, d.Site = "is in "+c.Text(), a.segment.Site(local, at)
+		d.Text = "is in " + c.Text()
 		if c.Start != 0 {
 			d.Since = time.Duration(max(1, now-c.Start))
 		}
@@ -71,6 +73,7 @@ func (a *agent) describe(d *ctl.RankDoing, local int, now int64) {
 			d.In = ctl.Mark{Comm: c.Comm, Seq: c.Seq}
 		}
 	}
+	return at
 }
 
 // marks returns how far the rank has come on each communicator that its last
