@@ -164,12 +164,12 @@ func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
 	}
 	f := call.Fingerprint{Kind: call.Alloc, Type: t, Count: int64(n)}
 	switch {
-	case n == 0 || c.room == nil && c.levels == nil:
+	case n == 0 || c.room == nil && c.hier == nil:
 		if _, err := c.tell(ctx, f, 0); err != nil {
 			return loan{}, err
 		}
 		return ordinary(t, n)
-	case c.levels != nil && c.levels.room == nil:
+	case c.hier != nil && c.hier.Room() == nil:
 		return c.lendAlone(ctx, f, n*t.Size())
 	}
 	return c.lendShared(ctx, f, n*t.Size())
@@ -177,11 +177,7 @@ func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
 
 // lent tells that the ranks of c have n more allocations in their heaps.
 func (c *Comm) lent(n int) {
-	if c.levels != nil {
-		c.levels.lent += n
-	} else {
-		c.room.Lend(n)
-	}
+	c.paths.Lend(n)
 }
 
 func ordinary(t Type, n int) (loan, error) {

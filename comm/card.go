@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"gompi/comm/internal/coll"
 	"gompi/comm/internal/node"
+	"gompi/comm/internal/path"
 	"gompi/internal/boot"
 )
 
@@ -110,8 +110,8 @@ func (cs cards) devices() []bool {
 
 // agreed returns rank 0's table, completed by what all cards say together, so
 // that it is equal on all ranks.
-func (cs cards) agreed(info *boot.Info) (*coll.Table, error) {
-	t, err := coll.Decode(cs[0].table)
+func (cs cards) agreed(info *boot.Info) (*path.Rules, error) {
+	t, err := path.Decode(cs[0].table)
 	if err != nil {
 		return nil, err
 	}

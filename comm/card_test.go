@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/path"
 	"gompi/internal/boot"
 )
 
@@ -12,7 +12,7 @@ func TestCardsSurviveTheirTrip(t *testing.T) {
 	for _, c := range []card{
 		{},
 		{cpus: cpuset{0xff, 0x01}, quota: 3, devices: true},
-		{table: coll.NewTable().Encode(), transport: []byte("10.0.0.1:4000")},
+		{table: new(path.Rules).Encode(), transport: []byte("10.0.0.1:4000")},
 		{cpus: make(cpuset, 128), quota: 65535, machine: []byte("12345678"), table: []byte{0}, transport: make([]byte, 500)},
 	} {
 		got, err := decodeCard(c.encode())
@@ -33,7 +33,7 @@ func TestShortCardsAreRefused(t *testing.T) {
 
 func FuzzCard(f *testing.F) {
 	f.Add(card{}.encode())
-	f.Add(card{cpus: cpuset{3}, quota: 2, machine: []byte("m"), table: coll.NewTable().Encode(), transport: []byte("x")}.encode())
+	f.Add(card{cpus: cpuset{3}, quota: 2, machine: []byte("m"), table: new(path.Rules).Encode(), transport: []byte("x")}.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, err := decodeCard(b)
 		if err != nil {

@@ -8,9 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/hier"
 	"gompi/comm/internal/node"
+	"gompi/comm/internal/path"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
 )
@@ -22,19 +23,19 @@ type Comm struct {
 	*process
 	ch       *engine.Channel
 	name     string
-	table    *coll.Table
+	rules    *path.Rules
+	paths    *path.Selector
 	turns    turns
-	messages messages
 	room     *node.Room    // nil: collectives go by messages
-	devices  *node.Devices // of room, or of levels' own, nil if no rank has any
+	devices  *node.Devices // of room, or of hier's, nil if no rank has any
 	library  *library      // of the devices of all ranks, nil if it is not wanted
 	rounds   bool          // number the collectives: those of room too, if some are tuned
 	port     port          // of room, if it numbers them
-	inner    innerPort     // of room, if rounds do
+	inner    innerPort     // of room, if rounds do, or of hier's
 	performs bool          // it is in the midst of a collective; of who has the turn
-	levels   *levels       // nil: they do so on all hosts alike
+	hier     *hier.Comm    // nil: they do so on all hosts alike
 	onHost   bool          // no rank's buffers are on a device
-	block    node.Token    // of room, or of levels' own, 0 if none
+	block    node.Token    // of room, or of hier's, 0 if none
 	loans    loans         // of Alloc
 	shut     atomic.Bool   // Close was called
 }
@@ -165,9 +166,9 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 }
 
 // newComm returns the communicator with a Channel of p.
-func (p *process) newComm(name string, ch *engine.Channel, table *coll.Table) *Comm {
+func (p *process) newComm(name string, ch *engine.Channel, rules *path.Rules) *Comm {
 	p.open.Add(1)
-	c := &Comm{process: p, ch: ch, name: name, table: table, messages: messages{ch.Round(), table}, rounds: true}
+	c := &Comm{process: p, ch: ch, name: name, rules: rules, rounds: true}
 	c.onHost = !c.mayHaveDevices()
 	c.furnishLibrary()
 	return c

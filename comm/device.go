@@ -3,7 +3,7 @@ package comm
 import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/node"
-	"gompi/internal/mem"
+	"gompi/comm/internal/path"
 )
 
 // Where collectives of device memory go. In a room whose members may have devices,
@@ -13,12 +13,6 @@ import (
 // pieces (see pipe.go). What is short is staged, each rank's for itself. What is asked,
 // and when, follows from what all ranks know. Where NCCL is wanted, it comes first (see
 // library.go).
-
-// deviceLeast is the bytes of a collective from which on its ranks ask each other.
-// Shorter ones are staged: three words of the hosts and three works of a device take
-// longer than two copies. The number is a guess until a GPU has been measured; it is above
-// what rooms do in one step.
-const deviceLeast = 32 << 10
 
 // furnishDevices makes the room of c's ranks on this host able to use their devices.
 func (c *Comm) furnishDevices(room *node.Room) {
@@ -39,29 +33,33 @@ func (c *Comm) mayHaveDevices() bool {
 	return false
 }
 
-// meet reports whether o has buffers on devices, if there can be some and it is long,
-// and whether it is done on them.
-func (c *Comm) meet(o *call.Call) (some, reach bool, err error) {
-	if c.devices == nil || !long(o, c.Size()) {
-		return false, false, nil
-	}
+// whereBuffersAre asks all ranks where their buffers of o lie, as p wants: those of one host
+// through their shared memory, those of several by an allreduce. On several hosts only an
+// allreduce may be done on devices, those of each host on such that reach each other.
+func (c *Comm) whereBuffersAre(p *path.Path, o *call.Call) (path.Where, error) {
 	from, to := o.Operands(c.Rank())
-	some, reach, err = c.devices.Meet(from, to, suitsDevices(o, c.table.Deterministic))
-	if reach {
-		c.devices.Carry(from, to)
+	all := p.Ask == path.AllOnDevices
+	if p.OnHost().Via == path.Shm {
+		some, reach, err := c.devices.Meet(from, to, all)
+		return path.Where{All: reach, Any: some}, err
 	}
-	return some, reach, err
-}
-
-// long reports whether ranks ask each other before o: it is long, or no rank knows how long
-// it is.
-func long(o *call.Call, ranks int) bool {
-	return o.Kind.LocalCounts() || o.Elements(ranks)*o.Type.Size() >= deviceLeast
-}
-
-// suitsDevices reports whether o needs no certain order and no function of the user's.
-func suitsDevices(o *call.Call, ordered bool) bool {
-	return !o.Kind.Reduces() || !ordered && o.Op.Kind != mem.Custom
+	some := !from.IsHost() || !to.IsHost()
+	reach := all && some && o.Send.Space() == o.Recv.Space()
+	if all && c.devices != nil {
+		var err error
+		if _, reach, err = c.devices.Meet(o.Send, o.Recv, true); err != nil {
+			return path.Where{}, err
+		}
+	}
+	word := []int32{0, 0}
+	if some {
+		word[0] = -1
+	}
+	if reach {
+		word[1] = 1
+	}
+	err := c.runOnHost(new(call.Call).Allreduce(Of(word), Of(word), builtin(Min)))
+	return path.Where{All: word[1] > 0, Any: word[0] < 0}, err
 }
 
 // closeDevices lets go of other ranks' device memory. The own is freed when no other

@@ -3,11 +3,13 @@ package comm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"time"
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/node"
+	"gompi/comm/internal/path"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
 )
@@ -70,7 +72,7 @@ func (c *Comm) LongestStaged() (n int) {
 }
 
 // InLevels reports whether the ranks of c do collectives in each host first.
-func (c *Comm) InLevels() bool { return c.levels != nil }
+func (c *Comm) InLevels() bool { return c.hier != nil }
 
 // LimitMemory makes this rank's Alloc believe that so much memory is left.
 func (c *Comm) LimitMemory(l seg.Limit) { c.memory.limit = func() seg.Limit { return l } }
@@ -94,11 +96,19 @@ func (c *Comm) Mirrored() {
 	for r := range parts {
 		parts[r] = own
 	}
-	c.room = node.New(c.Rank(), parts, node.StageSize(c.Size()), claim, false, false, &c.port)
+	t := path.Topology{Ranks: c.Size(), Shared: true, LargeBuffer: path.LargeBuffer(c.Size())}
+	c.paths = path.New(t, &path.Rules{})
+	c.room = node.New(c.Rank(), parts, claim, c.paths, &c.port)
 }
 
 // Share makes members carry shares of vectors from so many bytes on.
-func (c *Comm) Share(from int) { c.levels.shareFrom = from }
+func (c *Comm) Share(from int) {
+	rules := *c.rules
+	if rules.Crowded = false; rules.Tune(fmt.Sprintf("hier.shares=%d", from)) != nil {
+		panic(from)
+	}
+	c.paths = path.New(c.paths.Topology, &rules)
+}
 
 // AttendForever is a collective of messages that asks for what never comes.
 func (c *Comm) AttendForever(ctx context.Context) error {

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
+	"gompi/comm/internal/path"
 )
 
 // Undefined, as the color of Split, means: this rank is in none of the new
@@ -190,21 +190,20 @@ func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Com
 		world[i], blocks[i] = int32(c.ch.World(r)), node.Token(at(r).block)
 	}
 	id := engine.NextID(int(world[0]), uint32(at(ranks[0]).counter))
-	d := c.newComm(c.name+"/"+kind.String(), c.e.Open(id, world), c.tableFor(world))
+	d := c.newComm(c.name+"/"+kind.String(), c.e.Open(id, world), c.rulesFor(world))
 	d.furnish(block, blocks)
 	return d, nil
 }
 
-// tableFor returns c's table for a part of its ranks, which may be on fewer
-// hosts.
-func (c *Comm) tableFor(world []int32) *coll.Table {
+// rulesFor returns c's rules for a part of its ranks, which may be on fewer hosts.
+func (c *Comm) rulesFor(world []int32) *path.Rules {
 	hosts := map[int]bool{}
 	for _, r := range world {
 		hosts[c.boot.Info().NodeIndex(int(r))] = true
 	}
-	t := *c.table
-	t.Hosts = len(hosts)
-	return &t
+	r := *c.rules
+	r.Hosts = len(hosts)
+	return &r
 }
 
 // part returns the ranks with a color, ordered by key and rank, and a function

@@ -10,7 +10,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
 	"gompi/comm"
 	"gompi/internal/boot"
 	"gompi/internal/seg"

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"os"
 
-	"gompi/comm/internal/coll"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
+	"gompi/comm/internal/path"
 	"gompi/internal/boot"
 	"gompi/internal/cgroup"
 	"gompi/internal/env"
@@ -119,7 +119,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		return nil, err
 	}
 	p.withDevices, p.wantsLibrary, p.arena = met.devices, met.library, max(cfg.DeviceArena, 0)
-	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), met.table)
+	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), met.rules)
 	c.furnish(met.block, met.blocks)
 	if r := c.withoutDevices(); p.wantsLibrary && r >= 0 {
 		c.warnOfLibrary(fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))
@@ -181,7 +181,7 @@ func localRanks(s *seg.Segment) map[int]int {
 
 // A meeting is what a rank knows when all have met.
 type meeting struct {
-	table   *coll.Table  // of algorithms, that all will use
+	rules   *path.Rules  // that all will choose by
 	block   node.Token   // taken for the world's room
 	blocks  []node.Token // by all
 	devices []bool       // by rank: it may have some
@@ -200,12 +200,11 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 		mine.transport = f.Card()
 	}
 	if info.Rank == 0 {
-		table := coll.NewTable()
-		table.Deterministic = cfg.Deterministic
-		if err := table.Tune(cfg.Tuning); err != nil {
+		rules := path.Rules{Deterministic: cfg.Deterministic}
+		if err := rules.Tune(cfg.Tuning); err != nil {
 			return m, fmt.Errorf("%s: %w", env.Tune, err)
 		}
-		mine.table = table.Encode()
+		mine.table = rules.Encode()
 	}
 	encoded := [][]byte{mine.encode()}
 	if info.Size > 1 {
@@ -225,7 +224,7 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 	roomy := all.loads(info)[info.Node] <= 1
 	p.e.SetPatience(f.Spin, yields, roomy, outlook{all, info, "/", affinity}.roomy, judgeEvery)
 	m.blocks, m.devices, m.library = all.blocks(), all.devices(), all[0].library
-	m.table, err = all.agreed(info)
+	m.rules, err = all.agreed(info)
 	return m, err
 }
 

@@ -42,12 +42,7 @@ type library struct {
 	sent, due []int64  // bytes of these
 }
 
-// A way does collectives on the host, and waits in the midst of one.
-type way struct {
-	collectives
-	waiting
-}
-
+// waiting waits in the midst of a collective.
 type waiting interface {
 	// Attend returns when done says so, which it asks again and again.
 	Attend(done func() (bool, error)) error
@@ -85,49 +80,25 @@ func (c *Comm) warnOfLibrary(why error) {
 
 // doWithout ends the library before it has begun. All ranks know why.
 func (l *library) doWithout(why error) {
-	l.useless = true
+	l.drop()
 	l.c.warnOfLibrary(why)
 }
 
-// byLibrary does o by the devices' library, if all ranks find that it can. w is the
-// usual way.
-func (c *Comm) byLibrary(w way, o *call.Call) (bool, error) {
-	l := c.library
-	if l == nil || l.useless || !l.suits(o) {
-		return false, nil
-	}
+// serves reports whether the library does o, for which it may serve: where all ranks find that
+// their buffers are on devices of their own. The first for which it serves makes the group.
+func (l *library) serves(o *call.Call) (bool, error) {
 	word, at := l.place(o)
 	l.mine[0] = word
-	if err := w.Allgather(Of(l.mine[:]), Of(l.heard)); err != nil || slices.Contains(l.heard, 0) {
+	err := l.c.runOnHost(new(call.Call).Allgather(Of(l.mine[:]), Of(l.heard)))
+	if err != nil || slices.Contains(l.heard, 0) {
 		return false, err
 	}
 	if l.group == nil {
-		if err := l.meet(w, at); err != nil || l.useless {
+		if err := l.meet(at); err != nil || l.useless {
 			return false, err
 		}
 	}
-	return true, l.do(w, o)
-}
-
-// suits reports whether o is a collective for which the library may serve: on all ranks,
-// or on none.
-func (l *library) suits(o *call.Call) bool {
-	return long(o, l.c.Size()) && suitsDevices(o, l.c.table.Deterministic) && suitsLibrary(o)
-}
-
-// suitsLibrary reports whether it has such collectives as o. What it does of them is
-// the same on all ranks.
-func suitsLibrary(o *call.Call) bool {
-	switch o.Kind {
-	case call.Barrier, call.Scan, call.Exscan:
-		return false
-	}
-	if !o.Kind.Reduces() {
-		return true
-	}
-	counts := o.SendCounts // of ReduceScatter; of others they may mean nothing here
-	even := counts == nil || slices.Max(counts) == slices.Min(counts)
-	return even && mem.GroupReduces(o.Op.Kind, o.Type)
+	return true, nil
 }
 
 // place returns the device of o's buffers, and what this rank tells of it: 0 if it is
@@ -158,6 +129,12 @@ func (l *library) digest(at mem.Grouper) uint64 {
 	return h.Sum64() | 1
 }
 
+// drop ends the use of the library.
+func (l *library) drop() {
+	l.useless = true
+	l.c.paths.DropNCCL()
+}
+
 // noteSize is the size of what a rank says of its library, invitationSize that of an
 // invitation, with its length before it.
 const (
@@ -168,7 +145,7 @@ const (
 // meet makes the group, of the ranks' devices as they have been told, or finds that
 // there will be none. Once all have said that they can, a failure is an error: others may
 // be waiting for this rank inside the library.
-func (l *library) meet(w way, at mem.Grouper) error {
+func (l *library) meet(at mem.Grouper) error {
 	l.at, l.words = at, slices.Clone(l.heard)
 	for r, word := range l.words {
 		if first := slices.Index(l.words, word); first < r {
@@ -177,13 +154,13 @@ func (l *library) meet(w way, at mem.Grouper) error {
 		}
 	}
 	invitation := make([]byte, invitationSize)
-	if why, err := l.compare(w, invitation); err != nil || why != nil {
+	if why, err := l.compare(invitation); err != nil || why != nil {
 		if why != nil {
 			l.doWithout(why)
 		}
 		return err
 	}
-	if err := w.Bcast(0, Of(invitation)); err != nil {
+	if err := l.c.runOnHost(new(call.Call).Bcast(0, Of(invitation))); err != nil {
 		return err
 	}
 	n := binary.LittleEndian.Uint16(invitation)
@@ -192,7 +169,7 @@ func (l *library) meet(w way, at mem.Grouper) error {
 		return l.fail(err)
 	}
 	l.group = group
-	if err = w.Attend(group.Placed); err == nil {
+	if err = l.c.waits().Attend(group.Placed); err == nil {
 		l.end, err = group.Queue().NewMark()
 	}
 	if err != nil {
@@ -203,7 +180,7 @@ func (l *library) meet(w way, at mem.Grouper) error {
 
 // compare has all ranks say what they have of the library, and returns why it does not
 // serve, nil if it does. Rank 0 fills in the invitation.
-func (l *library) compare(w way, invitation []byte) (why, err error) {
+func (l *library) compare(invitation []byte) (why, err error) {
 	name, why := l.at.Library()
 	if why == nil && l.c.Rank() == 0 {
 		why = l.invite(invitation)
@@ -213,7 +190,7 @@ func (l *library) compare(w way, invitation []byte) (why, err error) {
 		note[0], name = 1, why.Error()
 	}
 	copy(note[1:], name)
-	if err := w.Allgather(Of(note), Of(notes)); err != nil {
+	if err := l.c.runOnHost(new(call.Call).Allgather(Of(note), Of(notes))); err != nil {
 		return nil, err
 	}
 	for r := range l.c.Size() {

@@ -5,16 +5,16 @@ import "gompi/comm/internal/call"
 // What the devices' library is given to do, and how its end is waited for.
 
 // do does o by the group.
-func (l *library) do(w way, o *call.Call) (err error) {
+func (l *library) do(o *call.Call) (err error) {
 	if o.Kind.LocalCounts() {
-		err = l.agree(w, o)
+		err = l.agree(o)
 	}
 	if err == nil {
 		l.marked = false
 		err = l.give(o)
 	}
 	if err == nil {
-		err = w.Attend(l.done)
+		err = l.c.waits().Attend(l.done)
 	}
 	if err != nil {
 		return l.fail(err)
@@ -63,7 +63,8 @@ func (l *library) finished() (bool, error) {
 // anybody's buffers any more.
 func (l *library) fail(err error) error {
 	group := l.group
-	l.group, l.useless = nil, true
+	l.group = nil
+	l.drop()
 	if group != nil {
 		if late := group.Abort(); late != nil {
 			l.c.log.Warn("NCCL has not ended", "comm", l.c.name, "err", late)
@@ -73,19 +74,19 @@ func (l *library) fail(err error) error {
 }
 
 // agree finds out whether each rank sends this one as much as it expects.
-func (l *library) agree(w way, o *call.Call) error {
+func (l *library) agree(o *call.Call) error {
 	o.Exchange(l.c.Rank(), l.out, l.in)
 	defer clear(l.out)
 	defer clear(l.in)
 	for r := range l.out {
 		l.sent[r] = int64(l.out[r].Size())
 	}
-	if err := w.Alltoall(Of(l.sent), Of(l.due)); err != nil {
+	if err := l.c.runOnHost(new(call.Call).Alltoall(Of(l.sent), Of(l.due))); err != nil {
 		return err
 	}
 	for r, n := range l.due {
 		if want := l.in[r].Size(); int(n) != want {
-			return w.DisagreeOn(r, want, int(n))
+			return l.c.waits().DisagreeOn(r, want, int(n))
 		}
 	}
 	return nil

@@ -91,23 +91,8 @@ func (c *Comm) logWays(ctx context.Context) {
 	}
 }
 
-// ways says how the collectives of c are done: through a room, in two levels, or by
-// messages, and which go by messages nevertheless.
+// ways says how the collectives of c are done, in a line for each and the bytes from which on.
 func (c *Comm) ways() string {
-	tuned := ""
-	if c.table.Tunes() {
-		tuned = fmt.Sprintf("tuned, so by messages among all:\n%s", c.table.DescribeTuned(c.Size()))
-	}
-	switch {
-	case c.room != nil:
-		return fmt.Sprintf("%d ranks of one host, through memory that all see:\n%s", c.Size(), c.room.Describe()) + tuned
-	case c.levels != nil:
-		ways := fmt.Sprintf("%d ranks of %d hosts, in two levels: by messages between hosts, and what has no second level among all:\n%s",
-			c.Size(), len(c.levels.hosts), c.table.Describe(c.Size()))
-		if c.levels.room != nil {
-			ways += fmt.Sprintf("%d ranks of this host, through memory that all see:\n%s", len(c.levels.hosts[c.levels.me.host]), c.levels.room.Describe())
-		}
-		return ways + tuned
-	}
-	return fmt.Sprintf("%d ranks, by messages:\n%s", c.Size(), c.table.Describe(c.Size()))
+	return fmt.Sprintf("%d ranks of %d hosts: from so many bytes, of the vector or of one rank's block, collectives go through\n%s",
+		c.Size(), len(c.hosts()), c.paths.Describe())
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
 	"gompi/comm"
 	"gompi/internal/boot"
 	"gompi/internal/seg"

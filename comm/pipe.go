@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
@@ -24,117 +25,51 @@ import (
 // between hosts each of their messages goes in pieces by itself if it is long, as one
 // between two ranks does, whatever the others have.
 
-const (
-	// pipePiece is the bytes of a piece: enough for messages between hosts (2x2, as in
-	// levels, in host memory: allreduce of 1 MiB in 371 us, of 16 MiB at once in
-	// 15.8 ms).
-	pipePiece = 1 << 20
-	// pipeDepth pieces are under way at a time: half of them on their way to the host,
-	// half back.
-	pipeDepth = 8
-	// pipeLeast is the bytes from which on vectors go in pieces. It is a guess until a
-	// GPU has been measured.
-	pipeLeast = 4 * pipePiece
-)
+// pipeDepth pieces are under way at a time: half of them on their way to the host, half back.
+const pipeDepth = 8
 
-// throughMessages runs o by x, in pieces if it is a long one of device memory.
-func (c *Comm) throughMessages(x collectives, o *call.Call) error {
-	if c.library != nil {
-		if done, err := c.byLibrary(way{x, c.ch.Round()}, o); done || err != nil {
-			return err
-		}
-	}
-	if c.Size() == 1 || c.onHost {
-		return c.carryOut(x, o)
-	}
-	if from, to := o.Operands(c.Rank()); straight(o, from, to) {
-		on := *o
-		on.Send, on.Recv = from, to
-		return run(&on, x)
-	}
-	if o.Elements(c.Size())*o.Type.Size() < pipeLeast {
-		return c.carryOut(x, o)
-	}
-	some, reach, err := c.onDevices(x, o)
-	switch {
-	case err != nil:
-		return err
-	case !some:
-		return run(o, x)
-	case reach:
-		return c.pipeLevels(o)
-	}
-	return c.pipe(x, o)
+// perMessage reports whether a rank that sends from and receives to leaves it to messages to
+// bring them from devices and to them: each long one goes in pieces by itself. Shorter ones are
+// staged: one copy of all blocks costs less than one of each.
+func perMessage(o *call.Call, from, to Buffer) bool {
+	return o.Kind.LocalCounts() && max(from.Size(), to.Size()) >= path.PerMessageFrom && copies(to, from)
 }
 
-// straight reports whether a rank that sends from and receives to leaves it to messages
-// to bring them from devices and to them. Shorter ones are staged: one copy of all
-// blocks costs less than one of each.
-func straight(o *call.Call, from, to Buffer) bool {
-	return o.Kind.LocalCounts() && max(from.Size(), to.Size()) >= pipeLeast && copies(to, from)
-}
-
-// onDevices reports whether some rank has a buffer of o on a device; and whether it is
-// an allreduce in levels of which all have theirs there, those of a host on such that
-// reach each other.
-func (c *Comm) onDevices(x collectives, o *call.Call) (some, reach bool, err error) {
-	from, to := o.Operands(c.Rank())
-	some = !from.IsHost() || !to.IsHost()
-	if l, _ := x.(*levels); l != nil && o.Kind == call.Allreduce && !l.keepsOrder(o.Op) {
-		reach = some && o.Send.Space() == o.Recv.Space()
-		if l.room != nil {
-			if _, reach, err = c.devices.Meet(o.Send, o.Recv, true); err != nil {
-				return false, false, err
-			}
-		}
-	}
-	word := []int32{0, 0}
-	if some {
-		word[0] = -1
-	}
-	if reach {
-		word[1] = 1
-	}
-	err = x.Allreduce(Of(word), Of(word), builtin(Min))
-	return word[0] < 0, word[1] > 0, err
-}
-
-// pipeLevels is allreduceShares for device memory: only between hosts does it go
-// through the hosts' memory.
-func (c *Comm) pipeLevels(o *call.Call) error {
-	l := c.levels
-	from, mine := l.share(o.Send), l.share(o.Recv)
-	if l.room != nil {
-		c.devices.Carry(o.Send, mine)
-		if err := l.room.ReduceScatter(o.Send, mine, l.shares, o.Op.Base()); err != nil {
+// pipeShares is an allreduce on several hosts, of which each rank combines a share on the
+// devices of its host: only between hosts does it go through the hosts' memory.
+func (c *Comm) pipeShares(p *path.Path, o *call.Call) error {
+	h := c.hier
+	from, mine := h.Share(o.Send), h.Share(o.Recv)
+	if c.devices != nil {
+		in := new(call.Call).ReduceScatter(o.Send, mine, h.Shares(), o.Op.Base())
+		if err := c.devices.Run(in, o.Send, mine); err != nil {
 			return err
 		}
 		from = mine
 	}
-	if l.carries() {
-		if err := c.pipeShare(from, mine, o.Op); err != nil {
+	if h.OnRail() {
+		if err := c.pipeShare(p, from, mine, o.Op); err != nil {
 			return err
 		}
 	}
-	if l.room == nil {
+	if c.devices == nil {
 		return nil
 	}
-	c.devices.Carry(mine, o.Recv)
-	return l.room.Allgatherv(mine, o.Recv, l.shares, nil)
+	return c.devices.Run(new(call.Call).Allgatherv(mine, o.Recv, h.Shares(), nil), mine, o.Recv)
 }
 
 // pipeShare combines the vectors src, one of each host, by op, and stores the result of
 // all ranks' into dst, which is src or apart from it.
-func (c *Comm) pipeShare(src, dst Buffer, op call.Op) error {
+func (c *Comm) pipeShare(p *path.Path, src, dst Buffer, op call.Op) error {
 	n := src.Len()
-	piece := min(pipePiece/src.Type().Size(), max(n, 1))
+	piece := max(p.Piece.Of(src.Size())/src.Type().Size(), 1)
 	part := func(b Buffer, i int) Buffer { return b.Slice(i*piece, min((i+1)*piece, n)) }
 	f := flow{space: src.Space(), pieces: (n + piece - 1) / piece, room: piece * src.Type().Size()}
 	f.load = func(i int, room Buffer) error { return mem.Copy(within(room, part(src, i)), part(src, i)) }
 	f.store = func(i int, room Buffer) error { return mem.Copy(part(dst, i), within(room, part(dst, i))) }
 	f.run = func(i int, room Buffer) error {
 		here := within(room, part(src, i))
-		if err := c.inPart(func() error { return c.levels.lane.Allreduce(here, here, op.Base()) }); err != nil {
+		if err := c.inPart(func() error { return c.hier.OverRail(new(call.Call).Allreduce(here, here, op.Base())) }); err != nil {
 			return err
 		}
 		return op.Finish(here, c.Size())
@@ -154,14 +89,14 @@ func (c *Comm) inPart(run func() error) error {
 // within returns room's beginning as long as b, and of its type.
 func within(room, b Buffer) Buffer { return mem.HostBytes(b.Type(), b.Len(), room.HostSlice()) }
 
-// pipe does o by x, in pieces of host memory.
-func (c *Comm) pipe(x collectives, of *call.Call) error {
+// pipe does o in pieces of host memory, each of which is a call of its own.
+func (c *Comm) pipe(p *path.Path, of *call.Call) error {
 	o := new(call.Call) // of stays on its caller's stack
 	*o = *of
 	send, recv := strips(o, c.Rank(), c.Size())
 	longest, blocks := o.Longest(c.Size()), o.NumBlocks(c.Size())
 	size := o.Type.Size()
-	each := max(pipePiece/size/blocks, 1)
+	each := max(p.Piece.Most/size/blocks, 1)
 	inPlace := blocks == 1 && send.used() && recv.used()
 	f := flow{space: placeOf(o), pieces: (longest + each - 1) / each, room: blocks * each * size}
 	halves := func(i int, room Buffer) (in, out Buffer) {
@@ -187,7 +122,7 @@ func (c *Comm) pipe(x collectives, of *call.Call) error {
 		}
 		on.SendCounts, on.SendDispls = partOf(o.SendCounts, i, each), nil
 		on.RecvCounts, on.RecvDispls = partOf(o.RecvCounts, i, each), nil
-		return c.inPart(func() error { return run(&on, x) })
+		return c.inPart(func() error { return c.runOnHost(&on) })
 	}
 	f.store = func(i int, room Buffer) error {
 		if !role.Changes() {

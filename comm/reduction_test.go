@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gompi/comm"
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/path"
 )
 
 // An affine map x -> Value*x + Index: composing them is associative and does not
@@ -138,7 +138,7 @@ func sameBits(ctx context.Context, c *comm.Comm) error {
 func tunings(t *testing.T, collectives ...string) []string {
 	t.Helper()
 	list := func(wrong string) []string {
-		err := coll.NewTable().Tune(wrong)
+		err := new(path.Rules).Tune(wrong)
 		if err == nil {
 			t.Fatalf("tuning %q was accepted", wrong)
 		}

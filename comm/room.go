@@ -7,7 +7,9 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/hier"
 	"gompi/comm/internal/node"
+	"gompi/comm/internal/path"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
 	"gompi/transport/shm"
@@ -52,7 +54,7 @@ func looks(v *engine.Vigil) int {
 // nothing.
 func newHostMemory(info *boot.Info, t *shm.Transport) *hostMemory {
 	s := info.Segment
-	if s.Ranks() > node.MaxRanks || s.Arena(info.LocalRank) == nil {
+	if s.Ranks() > path.MaxShared || s.Arena(info.LocalRank) == nil {
 		return nil
 	}
 	m := &hostMemory{info: info, local: localRanks(s), limit: seg.MemoryLimit, shm: t}
@@ -86,33 +88,66 @@ func (p *process) give(t node.Token) {
 
 // furnish gives c what its collectives go through, where its members, of which there
 // are several, have all taken blocks for it: a room if they are on one host, rooms in
-// two levels if some of them are. All see the same blocks, and so find the same.
+// a hierarchy if some of them are. All see the same blocks, and so find the same.
 func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
-	if c.block = mine; len(blocks) == 1 {
-		return
-	}
+	c.block = mine
 	hosts := c.hosts()
+	shared := len(blocks) > 1 && allTaken(hosts, blocks)
+	t := path.Topology{Ranks: c.Size(), Devices: !c.onHost, NCCL: c.library != nil}
+	t.Shared = shared && len(hosts) == 1
+	t.Hier = shared && len(hosts) > 1 && len(hosts) < len(blocks)
+	t.Even, t.Packed = hier.Shape(hosts)
+	if t.Shared {
+		t.LargeBuffer = path.LargeBuffer(c.memory.info.Segment.Ranks())
+	}
+	c.paths = path.New(t, c.rules)
+	switch {
+	case t.Shared:
+		c.furnishRoom(hosts[0], blocks)
+	case t.Hier:
+		c.furnishHier(hosts, blocks)
+	}
+}
+
+// allTaken reports whether all ranks that share a host have taken blocks.
+func allTaken(hosts [][]int, blocks []node.Token) bool {
 	for _, ranks := range hosts {
 		for _, r := range ranks {
 			if blocks[r] == 0 && len(ranks) > 1 {
-				return
+				return false
 			}
 		}
 	}
-	switch {
-	case len(hosts) == 1:
-		var p node.Port = &c.port
-		if c.rounds = c.table.Tunes(); c.rounds {
-			p = &c.inner
-		}
-		c.port = port{Vigil: c.ch.Vigil(), shm: c.memory.shm, locals: c.locals(hosts[0]), rec: c.rec, id: c.ch.ID}
-		c.inner = innerPort{c.ch.Vigil(), c.ch.Round(), c.memory.shm, c.port.locals, hosts[0]}
-		c.room = c.newRoom(hosts[0], blocks, p)
-		c.furnishDevices(c.room)
-	case len(hosts) < len(blocks):
-		c.levels = c.newLevels(hosts, blocks)
-		c.furnishDevices(c.levels.room)
+	return true
+}
+
+// furnishRoom gives c a room.
+func (c *Comm) furnishRoom(ranks []int, blocks []node.Token) {
+	c.port = port{Vigil: c.ch.Vigil(), shm: c.memory.shm, locals: c.locals(ranks), rec: c.rec, id: c.ch.ID}
+	var p node.Port = &c.port
+	if c.rounds = c.rules.Tunes(); c.rounds {
+		c.inner = c.newInnerPort(ranks)
+		p = &c.inner
 	}
+	c.room = c.newRoom(ranks, blocks, c.paths, p)
+	c.furnishDevices(c.room)
+}
+
+// furnishHier gives c a hierarchy, with a room for the ranks of this host if there are several.
+func (c *Comm) furnishHier(hosts [][]int, blocks []node.Token) {
+	mine := hosts[slices.IndexFunc(hosts, func(ranks []int) bool { return slices.Contains(ranks, c.Rank()) })]
+	t := path.Topology{Ranks: len(mine)}
+	var room *node.Room
+	if t.Shared = len(mine) > 1; t.Shared {
+		t.LargeBuffer = path.LargeBuffer(c.memory.info.Segment.Ranks())
+	}
+	inside := path.New(t, c.rules.Untuned())
+	if t.Shared {
+		c.inner = c.newInnerPort(mine)
+		room = c.newRoom(mine, blocks, inside, &c.inner)
+	}
+	c.hier = hier.New(hosts, c.ch.Round(), room, inside, c.rules)
+	c.furnishDevices(room)
 }
 
 // hosts returns c's ranks by host, in order. The hosts are in the order of their
@@ -132,8 +167,8 @@ func (c *Comm) hosts() (hosts [][]int) {
 }
 
 // newRoom returns the room of the given ranks, all of c that are on this host, with
-// the blocks that c's ranks have taken.
-func (c *Comm) newRoom(ranks []int, blocks []node.Token, p node.Port) *node.Room {
+// the blocks that c's ranks have taken. It is used by paths.
+func (c *Comm) newRoom(ranks []int, blocks []node.Token, paths *path.Selector, p node.Port) *node.Room {
 	m, me := c.memory, slices.Index(ranks, c.Rank())
 	s := m.info.Segment
 	parts, heaps, locals := make([]node.Part, len(ranks)), make([][]byte, len(ranks)), c.locals(ranks)
@@ -146,7 +181,7 @@ func (c *Comm) newRoom(ranks []int, blocks []node.Token, p node.Port) *node.Room
 			parts[i] = m.pool.Enter(c.block, c.ch.World(r), rooms, blocks[r])
 		}
 	}
-	room := node.New(me, parts, node.StageSize(s.Ranks()), claim, c.table.Deterministic, c.table.Crowded, p)
+	room := node.New(me, parts, claim, paths, p)
 	room.SeeHeaps(heaps)
 	return room
 }
@@ -209,6 +244,10 @@ type innerPort struct {
 	shm    *shm.Transport
 	locals []int // by member
 	ranks  []int // in the communicator, by member
+}
+
+func (c *Comm) newInnerPort(ranks []int) innerPort {
+	return innerPort{c.ch.Vigil(), c.ch.Round(), c.memory.shm, c.locals(ranks), ranks}
 }
 
 // begin begins a collective in the room, whose digest of the calls has them all, also

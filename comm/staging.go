@@ -7,6 +7,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
@@ -215,12 +216,16 @@ func (c *Comm) finishStaged(k requestKind, h, m engine.Handle, s stage) {
 	c.e.Complete(h, st, err)
 }
 
-// carryOut does o by x, on stages of what is not in host memory.
-func (c *Comm) carryOut(x collectives, o *call.Call) error {
+// carryOut does o by p, on stages of what is not in host memory.
+func (c *Comm) carryOut(p *path.Path, o *call.Call) error {
 	if o.Send.IsHost() && o.Recv.IsHost() || c.Size() == 1 && copies(o.Recv, o.Send) {
-		return run(o, x)
+		return c.run(p, o)
 	}
 	on := *o
+	if from, to := o.Operands(c.Rank()); p.Via == path.Messages && perMessage(o, from, to) {
+		on.Send, on.Recv = from, to
+		return c.run(p, &on)
+	}
 	send, recv := o.Roles(c.Rank())
 	if send == call.Unused {
 		on.Send = Buffer{}
@@ -234,7 +239,7 @@ func (c *Comm) carryOut(x collectives, o *call.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := run(&on, x); err != nil {
+	if err := c.run(p, &on); err != nil {
 		return err
 	}
 	if !recv.Changes() || o.Recv.IsHost() {

@@ -13,7 +13,6 @@ import (
 
 // What GOMPI_LOG=tuning prints is what collectives do.
 func TestWaysOfCollectivesAreLogged(t *testing.T) {
-	const room, levels, table = "2 ranks of one host, through memory", "4 ranks of 2 hosts, in two levels", "by messages:"
 	barrier := func(ctx context.Context, c *comm.Comm) error { return comm.Barrier(ctx, c) }
 	for _, tt := range []struct {
 		name           string
@@ -21,16 +20,16 @@ func TestWaysOfCollectivesAreLogged(t *testing.T) {
 		run            func(cfg comm.Config) []error
 		wants, forbids []string
 	}{
-		{"in a room", comm.Config{}, func(cfg comm.Config) []error { return overMemoryWith(t, 2, cfg, barrier) },
-			[]string{room, "0-: in one step", "in place, if"}, []string{table, "allreduce 0-"}},
-		{"in a room, tuned", comm.Config{Tuning: "allreduce:ring"}, func(cfg comm.Config) []error { return overMemoryWith(t, 2, cfg, barrier) },
-			[]string{room, "0-: in one step", "tuned, so by messages among all:", "allreduce 0-: ring"}, []string{"barrier "}},
-		{"in levels", comm.Config{}, func(cfg comm.Config) []error {
+		{"in shared memory", comm.Config{}, func(cfg comm.Config) []error { return overMemoryWith(t, 2, cfg, barrier) },
+			[]string{"2 ranks of 1 hosts", "barrier 0-: shm: one-step", "bcast 0-: shm: one-step", "allreduce 32k-: shm: rsag"}, []string{"messages", "hier"}},
+		{"in shared memory, tuned", comm.Config{Tuning: "allreduce:ring"}, func(cfg comm.Config) []error { return overMemoryWith(t, 2, cfg, barrier) },
+			[]string{"bcast 0-: shm: one-step", "allreduce 0-: messages: ring"}, []string{"allreduce 0-: shm"}},
+		{"on two hosts", comm.Config{}, func(cfg comm.Config) []error {
 			return overHosts(t, []int32{0, 0, 1, 1}, cfg, barrier)
-		}, []string{levels, "2 ranks of this host, through memory", "0-: in one step", "allreduce 0-"}, []string{room, "tuned"}},
-		{"in levels, tuned", comm.Config{Tuning: "bcast:1k-2k:chain"}, func(cfg comm.Config) []error {
+		}, []string{"4 ranks of 2 hosts", "barrier 0-: hier: leader", "scan 0-: messages: "}, []string{"shm"}},
+		{"on two hosts, tuned", comm.Config{Tuning: "bcast:1k-2k:chain;hier.piece=64k"}, func(cfg comm.Config) []error {
 			return overHosts(t, []int32{0, 0, 1, 1}, cfg, barrier)
-		}, []string{levels, "tuned, so by messages among all:", "bcast 1k-: chain", "bcast 2k-: not tuned"}, []string{room}},
+		}, []string{"bcast 0-: hier: leader in 64 KiB", "bcast 1k-: messages: chain", "bcast 2k-: hier: leader"}, nil},
 	} {
 		var log bytes.Buffer
 		tt.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))

@@ -84,14 +84,14 @@ func (c *Call) Exchange(me int, out, in []mem.Buffer) {
 
 // Elements returns the elements of all ranks' blocks together, the same on all ranks: 0
 // where the counts are LocalCounts, and of what makes communicators and memory.
-func (c *Call) Elements(ranks int) int {
-	switch t := &table[c.Kind]; {
+func (f *Fingerprint) Elements(ranks int) int {
+	switch t := &table[f.Kind]; {
 	case t.recv.layout == absent:
 		return 0
 	case (t.send.layout == even) != (t.recv.layout == even): // Count is of one block
-		return int(c.Count) * ranks
+		return int(f.Count) * ranks
 	}
-	return int(c.Count)
+	return int(f.Count)
 }
 
 // Longest returns the elements of the longest block, the same on all ranks.

@@ -207,20 +207,15 @@ func TestAnyKindCanBePrinted(t *testing.T) {
 	}
 }
 
-func TestRulesMeanOneBlock(t *testing.T) {
-	names := map[Kind]string{ReduceScatterBlock: "reducescatter", Allgatherv: "allgather", Exscan: "scan"}
-	vectors := []Kind{Bcast, Reduce, Allreduce, Scan, Exscan}
+func TestRulesAreThoseOfEqualBlocks(t *testing.T) {
+	names := map[Kind]Kind{ReduceScatterBlock: ReduceScatter, Allgatherv: Allgather, Exscan: Scan}
 	samples(func(s *sample) {
-		want := int64(s.calls[0].Elements(s.p) * 4)
-		if !slices.Contains(vectors, s.kind) {
-			want /= int64(s.p)
+		want, ok := names[s.kind]
+		if !ok {
+			want = s.kind
 		}
-		name := names[s.kind]
-		if name == "" {
-			name = s.kind.String()
-		}
-		if gotName, got := s.calls[0].TunedAs(s.p); gotName != name || got != want {
-			t.Errorf("%s: rules of %s for %d bytes: want %s, %d", s.on(0), gotName, got, name, want)
+		if got := s.kind.TunedAs(); got != want {
+			t.Errorf("%s: rules of %v, want %v", s.on(0), got, want)
 		}
 	})
 }

@@ -116,16 +116,21 @@ func (c *Call) Operands(rank int) (from, to mem.Buffer) {
 	return from, to
 }
 
-// TunedAs returns the name of the collective whose rules of a user's c goes by, and the
-// bytes that they mean: of one block, where there is one for each rank.
-func (c *Call) TunedAs(ranks int) (name string, bytes int64) {
-	t, k := &table[c.Kind], c.Kind
-	if t.tuned != None {
-		k = t.tuned
+// TunedAs returns the collective whose rules of a user's k goes by.
+func (k Kind) TunedAs() Kind {
+	if t := table[k].tuned; t != None {
+		return t
 	}
-	bytes = int64(c.Elements(ranks)) * int64(c.Type.Size())
-	if t.send.perRank() || t.recv.perRank() {
-		bytes /= int64(ranks)
-	}
-	return k.String(), bytes
+	return k
+}
+
+// PerRank reports whether Send or Recv has a block for each rank.
+func (k Kind) PerRank() bool { return table[k].send.perRank() || table[k].recv.perRank() }
+
+// Splits reports whether a rank sends a block of its own to each rank.
+func (k Kind) Splits() bool { return table[k].send.perRank() }
+
+// Counted reports whether blocks have different lengths, that all ranks know.
+func (k Kind) Counted() bool {
+	return (table[k].send.layout >= counted || table[k].recv.layout >= counted) && !k.LocalCounts()
 }

@@ -1,31 +1,34 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/path"
+	"gompi/internal/mem"
+)
 
 // Allgather puts rank r's send into the r-th block of everybody's recv; all
 // have send's length. In place: send is the rank's own block of recv.
-func Allgather(p Peers, t *Table, send, recv mem.Buffer) error {
+func Allgather(p Peers, alg path.Algorithm, send, recv mem.Buffer) error {
 	n := p.Size()
-	return allgather(p, t, evenly(send.Len()*n, n), send, recv)
+	return allgather(p, alg, evenly(send.Len()*n, n), send, recv)
 }
 
 // Allgatherv is Allgather with blocks of counts[r] elements at displs[r], or
 // packed if displs is nil. counts are equal on all ranks, displs need not be.
-func Allgatherv(p Peers, t *Table, send, recv mem.Buffer, counts, displs []int) error {
+func Allgatherv(p Peers, alg path.Algorithm, send, recv mem.Buffer, counts, displs []int) error {
 	if displs == nil || p.Size() == 1 {
-		return allgather(p, t, placed(p, counts, displs), send, recv)
+		return allgather(p, alg, placed(p, counts, displs), send, recv)
 	}
 	// The ring moves single blocks, wherever they are; other algorithms want
-	// them packed. The choice must not depend on displs.
+	// them packed.
 	at, b, n := placed(p, counts, displs), packed(p, counts), p.Size()
-	if allgatherFor(p, t, b, send).name == "ring" {
+	if alg == path.Ring {
 		if err := move(at.of(recv, p.Rank()), send); err != nil {
 			return err
 		}
 		return gatherRing(p, at, recv)
 	}
 	all := p.Scratch(send, b.n)
-	if err := allgather(p, t, b, send, all); err != nil {
+	if err := allgather(p, alg, b, send, all); err != nil {
 		return err
 	}
 	for i := range n {
@@ -36,68 +39,26 @@ func Allgatherv(p Peers, t *Table, send, recv mem.Buffer, counts, displs []int) 
 	return nil
 }
 
-func allgather(p Peers, t *Table, b blocks, send, recv mem.Buffer) error {
+func allgather(p Peers, alg path.Algorithm, b blocks, send, recv mem.Buffer) error {
 	if err := move(b.of(recv, p.Rank()), send); err != nil {
 		return err
 	}
 	if p.Size() == 1 {
 		return nil
 	}
-	return allgatherFor(p, t, b, send).run(p, b, recv)
-}
-
-func allgatherFor(p Peers, t *Table, b blocks, like mem.Buffer) *algorithm[allgatherFunc] {
-	bytes := int64(b.n) * int64(like.Type().Size()) / int64(b.p)
-	return choose(t, kAllgather, allgathers, p.Size(), bytes, Op{})
+	return allgathers[alg](p, b, recv)
 }
 
 // An allgatherFunc completes buf on every rank r, where block r is there.
 type allgatherFunc func(p Peers, b blocks, buf mem.Buffer) error
 
-var allgathers = []algorithm[allgatherFunc]{
-	{method{name: "circulant", doc: "by the circulant pattern: fewest rounds for any number of ranks",
-		cost: func(l load) cost { return circulantCost(l, int64(l.ranks)*l.bytes()) }}, gatherCirculant},
-	{method{name: "bruck", doc: "the circulant pattern in a rotated copy: fewest messages a round, for short blocks",
-		cost: func(l load) cost {
-			p, q := l.ranks, depth(l.ranks)
-			return cost{q, p * q, int64(p*(p-1)) * l.bytes()}
-		}}, gatherBruck},
-	{method{name: "rdouble", doc: "recursive doubling: fewest rounds and messages", pow2: true,
-		cost: func(l load) cost {
-			p, q := l.ranks, depth(l.ranks)
-			return cost{q, p * q, int64(p*(p-1)) * l.bytes()}
-		}}, gatherDoubling},
-	{method{name: "direct", doc: "everyone sends to everyone: one step",
-		cost: func(l load) cost {
-			m := l.ranks * (l.ranks - 1)
-			return cost{1, m, int64(m) * l.bytes()}
-		}}, gatherDirect},
-	{method{name: "tree", doc: "gather, then bcast, by binomial trees: fewest messages",
-		cost: func(l load) cost {
-			t, n := tree{size: l.ranks}, l.ranks-1
-			up := cost{t.height(), n, int64(t.volume(evenly(l.ranks, l.ranks))) * l.bytes()}
-			return up.plus(cost{t.height(), n, int64(n*l.ranks) * l.bytes()})
-		}}, gatherAndBcast},
-	{method{name: "ring", doc: "around a ring: fewest bytes between hosts",
-		cost: func(l load) cost {
-			p := l.ranks
-			return cost{p - 1, p * (p - 1), int64(p*(p-1)) * l.bytes()}
-		}}, gatherRing},
-}
-
-var allgatherRules = []rule{
-	{alg: "circulant"},
-	{ranks: 3, to: 64 << 10, alg: "direct"},
-	{ranks: 4, alg: "circulant"},
-	{ranks: 4, to: 2 << 10, alg: "bruck"},
-	{pow2: true, alg: "rdouble"},
-	{crowded: true, ranks: 3, to: 64 << 10, alg: "direct"},
-	{crowded: true, ranks: 5, to: 64 << 10, alg: "circulant"},
-	{crowded: true, ranks: 5, to: 16 << 10, alg: "tree"},
-	{remote: true, ranks: 3, to: 256 << 10, alg: "direct"},
-	{remote: true, ranks: 24, to: 256 << 10, alg: "circulant"},
-	{spread: true, to: 8 << 10, alg: "circulant"},
-	{spread: true, from: 8 << 10, alg: "ring"},
+var allgathers = [path.NumAlgorithms]allgatherFunc{
+	path.Circulant:         gatherCirculant,
+	path.Bruck:             gatherBruck,
+	path.RecursiveDoubling: gatherDoubling,
+	path.Direct:            gatherDirect,
+	path.Tree:              gatherAndBcast,
+	path.Ring:              gatherRing,
 }
 
 // gatherBruck is gatherCirculant in a copy that starts with the rank's own

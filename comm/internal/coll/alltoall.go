@@ -1,17 +1,19 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/path"
+	"gompi/internal/mem"
+)
 
 // Alltoall sends the i-th block of rank r's send to the r-th block of rank i's
 // recv; all blocks have one length. In place: recv is send.
-func Alltoall(p Peers, t *Table, send, recv mem.Buffer) error {
+func Alltoall(p Peers, alg path.Algorithm, send, recv mem.Buffer) error {
 	n := p.Size()
 	if n == 1 {
 		return move(recv, send)
 	}
 	b := evenly(recv.Len(), n)
-	a := choose(t, kAlltoall, alltoalls, n, int64(recv.Size()/n), Op{})
-	return a.run(p, b, b, send, recv)
+	return alltoalls[alg](p, b, b, send, recv)
 }
 
 // Alltoallv is Alltoall with blocks of any length at any place, packed where
@@ -21,30 +23,9 @@ func Alltoallv(p Peers, send mem.Buffer, sendCounts, sendDispls []int, recv mem.
 	return alltoallPairwise(p, placed(p, sendCounts, sendDispls), placed(p, recvCounts, recvDispls), send, recv)
 }
 
-var alltoalls = []algorithm[func(p Peers, from, to blocks, send, recv mem.Buffer) error]{
-	{method{name: "pairwise", doc: "every block straight to its rank: fewest bytes",
-		cost: func(l load) cost {
-			n, w := l.ranks*(l.ranks-1), window(l.elems*l.size, false)
-			return cost{(matches(l.ranks) + w - 1) / w, n, int64(n) * l.bytes()}
-		}}, alltoallPairwise},
-	{method{name: "bruck", doc: "blocks travel together through other ranks: fewest rounds",
-		cost: func(l load) cost {
-			moved := 0
-			for d := 1; d < l.ranks; d *= 2 {
-				moved += l.ranks * bruckBlocks(l.ranks, d)
-			}
-			q := depth(l.ranks)
-			return cost{q, q * l.ranks, int64(moved) * l.bytes()}
-		}}, alltoallBruck},
-}
-
-var alltoallRules = []rule{
-	{alg: "pairwise"},
-	{ranks: 6, to: 2 << 10, alg: "bruck"},
-	{remote: true, alg: "pairwise"},
-	{remote: true, ranks: 24, to: 2 << 10, alg: "bruck"},
-	{spread: true, alg: "pairwise"},
-	{spread: true, to: 1 << 10, alg: "bruck"},
+var alltoalls = [path.NumAlgorithms]func(p Peers, from, to blocks, send, recv mem.Buffer) error{
+	path.Pairwise: alltoallPairwise,
+	path.Bruck:    alltoallBruck,
 }
 
 // matches returns the number of rounds in which every two of p ranks meet once.

@@ -1,30 +1,21 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/path"
+	"gompi/internal/mem"
+)
 
 // Barrier returns when every rank has called it.
-func Barrier(p Peers, t *Table) error {
+func Barrier(p Peers, alg path.Algorithm) error {
 	if p.Size() == 1 {
 		return nil
 	}
-	return choose(t, kBarrier, barriers, p.Size(), 0, Op{}).run(p)
+	return barriers[alg](p)
 }
 
-var barriers = []algorithm[func(Peers) error]{
-	{method{name: "dissemination", doc: "everyone signals 1, 2, 4... ranks ahead: fewest rounds",
-		cost: func(l load) cost {
-			q := depth(l.ranks)
-			return cost{q, q * l.ranks, 0}
-		}}, barrierDissemination},
-	{method{name: "tree", doc: "gathered up and released down a binomial tree: fewest messages",
-		cost: func(l load) cost {
-			return cost{2 * tree{size: l.ranks}.height(), 2 * (l.ranks - 1), 0}
-		}}, barrierTree},
-}
-
-var barrierRules = []rule{
-	{alg: "dissemination"},
-	{crowded: true, ranks: 5, alg: "tree"},
+var barriers = [path.NumAlgorithms]func(Peers) error{
+	path.Dissemination: barrierDissemination,
+	path.Tree:          barrierTree,
 }
 
 // barrierDissemination has every rank signal the rank 2^k ahead and hear from

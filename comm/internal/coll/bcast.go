@@ -1,48 +1,24 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/path"
+	"gompi/internal/mem"
+)
 
 // Bcast copies root's buf to every rank's.
-func Bcast(p Peers, t *Table, root int, buf mem.Buffer) error {
+func Bcast(p Peers, alg path.Algorithm, root int, buf mem.Buffer) error {
 	if p.Size() == 1 {
 		return nil
 	}
-	return choose(t, kBcast, bcasts, p.Size(), int64(buf.Size()), Op{}).run(p, root, buf)
+	return bcasts[alg](p, root, buf)
 }
 
-var bcasts = []algorithm[func(p Peers, root int, buf mem.Buffer) error]{
-	{method{name: "binomial", doc: "down a binomial tree: fewest rounds",
-		cost: func(l load) cost {
-			n := l.ranks - 1
-			return cost{tree{l.ranks, l.root}.height(), n, int64(n) * l.bytes()}
-		}}, bcastTree},
-	{method{name: "scatter", doc: "scatter, then allgather: every link carries the vector twice at most",
-		cost: func(l load) cost {
-			t := tree{l.ranks, l.root}
-			n := int64(l.size) * int64(t.volume(evenly(l.elems, l.ranks)))
-			return cost{t.height(), l.ranks - 1, n}.plus(circulantCost(l, l.bytes()))
-		}}, bcastScatter},
-	{method{name: "chain", doc: "piece by piece along a chain: every rank sends the vector once",
-		cost: func(l load) cost {
-			n := l.ranks - 1
-			k := pieces(l.elems, segment(l.elems, l.size, n-1))
-			return cost{n - 1 + k, n * k, int64(n) * l.bytes()}
-		}}, func(p Peers, root int, buf mem.Buffer) error {
+var bcasts = [path.NumAlgorithms]func(p Peers, root int, buf mem.Buffer) error{
+	path.Binomial:         bcastTree,
+	path.ScatterAllgather: bcastScatter,
+	path.Chain: func(p Peers, root int, buf mem.Buffer) error {
 		return bcastChain(p, root, buf, segment(buf.Len(), buf.Type().Size(), p.Size()-2))
-	}},
-}
-
-var bcastRules = []rule{
-	{alg: "binomial"},
-	{ranks: 5, from: 64 << 10, alg: "scatter"},
-	{ranks: 3, from: 4 << 20, alg: "chain"},
-	{ranks: 24, from: 4 << 20, alg: "scatter"},
-	{ranks: 24, from: 32 << 20, alg: "chain"},
-	{crowded: true, to: 4 << 20, alg: "binomial"},
-	{remote: true, ranks: 3, from: 1 << 20, to: 4 << 20, alg: "scatter"},
-	{spread: true, alg: "binomial"},
-	{spread: true, ranks: 64, from: 64 << 10, to: 256 << 10, alg: "scatter"},
-	{spread: true, from: 1 << 20, alg: "chain"},
+	},
 }
 
 // bcastTree sends buf down the binomial tree, to the largest subtree first.

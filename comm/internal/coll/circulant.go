@@ -1,6 +1,9 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/call"
+	"gompi/internal/mem"
+)
 
 // The circulant pattern (J. L. Träff: Optimal, Non-pipelined Reduce-scatter and
 // Allreduce Algorithms). Halving p and rounding up gives skips p = s0 > s1 >
@@ -15,19 +18,11 @@ import "gompi/internal/mem"
 // A run of blocks that passes the last rank is two pieces of the buffer and
 // goes as two messages. Operands are combined out of rank order.
 
-// circulantCost is the cost of one pass over blocks of the given total. In the
-// round of skips a > b every rank sends a-b blocks in one message, and a-b-1 of
-// the ranks need a second one: (q+1)(p-1) in all.
-func circulantCost(l load, bytes int64) cost {
-	p, q := l.ranks, depth(l.ranks)
-	return cost{q, (q + 1) * (p - 1), int64(p-1) * bytes}
-}
-
 // reduceCirculant leaves the combination of all ranks' block r in last, on
 // every rank r. It works in work, as long as send, and starts from send; the
 // two may be the same. last may be work's block r.
 // Fastest reducescatter in simulation: loopback, 33 ranks, 1 KiB.
-func reduceCirculant(p Peers, b blocks, send, work, last mem.Buffer, op Op) error {
+func reduceCirculant(p Peers, b blocks, send, work, last mem.Buffer, op call.Op) error {
 	r, n := p.Rank(), p.Size()
 	if n%2 == 1 { // the middle block waits for the second round
 		m := ahead(r, n/2, n)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
@@ -12,24 +14,22 @@ import (
 // methods run one call and say what is wrong with the result.
 type trial struct {
 	*rank
-	t   *Table
-	alg string
+	alg path.Algorithm
 }
 
 // tryAll runs body on every rank, for every algorithm of k, every number of
 // ranks up to 17, and with sends that wait for their receives and ones that
 // don't.
-func tryAll(t *testing.T, k kind, body func(tr trial, a method, o *oracle) error) {
+func tryAll(t *testing.T, k call.Kind, body func(tr trial, m path.Method, o *oracle) error) {
 	t.Helper()
 	most := 17
 	if testing.Short() {
 		most = 6
 	}
-	for _, a := range catalogue[k].algs {
-		t.Run(a.name, func(t *testing.T) {
-			table := only(t, k, a.name)
+	for _, m := range path.Methods(k) {
+		t.Run(m.Algorithm.String(), func(t *testing.T) {
 			for p := 1; p <= most; p++ {
-				if a.pow2 && p&(p-1) != 0 {
+				if m.PowerOfTwo && p&(p-1) != 0 {
 					continue
 				}
 				o := newOracle(p)
@@ -39,7 +39,7 @@ func tryAll(t *testing.T, k kind, body func(tr trial, a method, o *oracle) error
 					}
 					w := newWorld(p, machine{}, rendezvous)
 					w.run(t, func(r *rank) error {
-						err := body(trial{r, table, a.name}, a, o)
+						err := body(trial{r, m.Algorithm}, m, o)
 						if err != nil {
 							err = fmt.Errorf("%d ranks, rendezvous %v: %w", p, rendezvous, err)
 						}
@@ -66,8 +66,8 @@ func lengths(p, i int) []int {
 }
 
 // sumsFor returns what to reduce with a.
-func sumsFor(a method) []sum {
-	if a.ordered {
+func sumsFor(m path.Method) []sum {
+	if m.Ordered {
 		return slices.Concat(exactSums, orderedSums)
 	}
 	return exactSums
@@ -103,13 +103,13 @@ func (tr trial) reduction(a *answers, outLen, offset int, inPlace bool, want mem
 var inPlaceOrNot = []bool{false, true}
 
 func TestAllreduceAgreesWithReference(t *testing.T) {
-	tryAll(t, kAllreduce, func(tr trial, alg method, o *oracle) error {
+	tryAll(t, call.Allreduce, func(tr trial, alg path.Method, o *oracle) error {
 		for i, s := range sumsFor(alg) {
 			for _, n := range lengths(o.ranks, i) {
 				a := o.ask(s, n)
 				for _, ip := range inPlaceOrNot {
 					if err := tr.reduction(a, n, 0, ip, a.total, func(send, recv mem.Buffer) error {
-						return Allreduce(tr, tr.t, send, recv, s.op)
+						return Allreduce(tr, tr.alg, send, recv, s.op)
 					}); err != nil {
 						return err
 					}
@@ -121,7 +121,7 @@ func TestAllreduceAgreesWithReference(t *testing.T) {
 }
 
 func TestReduceAgreesWithReference(t *testing.T) {
-	tryAll(t, kReduce, func(tr trial, alg method, o *oracle) error {
+	tryAll(t, call.Reduce, func(tr trial, alg path.Method, o *oracle) error {
 		for i, s := range sumsFor(alg) {
 			for root := range o.ranks {
 				if i%4 != 0 && root != o.ranks/2 {
@@ -142,22 +142,22 @@ func (tr trial) reduce(a *answers, root, n int) error {
 	if tr.me != root {
 		// recv is not looked at elsewhere: there is none, and send stays.
 		return tr.reduction(a, 0, 0, false, mem.Buffer{}, func(send, _ mem.Buffer) error {
-			return Reduce(tr, tr.t, root, send, mem.Buffer{}, a.op)
+			return Reduce(tr, tr.alg, root, send, mem.Buffer{}, a.op)
 		})
 	}
 	return tr.reduction(a, n, 0, n%2 == 1, a.total, func(send, recv mem.Buffer) error {
-		return Reduce(tr, tr.t, root, send, recv, a.op)
+		return Reduce(tr, tr.alg, root, send, recv, a.op)
 	})
 }
 
 func TestScanAgreesWithReference(t *testing.T) {
-	tryAll(t, kScan, func(tr trial, alg method, o *oracle) error {
+	tryAll(t, call.Scan, func(tr trial, alg path.Method, o *oracle) error {
 		for i, s := range sumsFor(alg) {
 			for _, n := range lengths(o.ranks, i) {
 				a := o.ask(s, n)
 				for _, ip := range inPlaceOrNot {
 					err := tr.reduction(a, n, 0, ip, a.upto[tr.me], func(send, recv mem.Buffer) error {
-						return Scan(tr, tr.t, send, recv, s.op)
+						return Scan(tr, tr.alg, send, recv, s.op)
 					})
 					if err == nil {
 						err = tr.exscan(a, n, ip)
@@ -175,7 +175,7 @@ func TestScanAgreesWithReference(t *testing.T) {
 func (tr trial) exscan(a *answers, n int, inPlace bool) error {
 	if tr.me > 0 {
 		return tr.reduction(a, n, 0, inPlace, a.upto[tr.me-1], func(send, recv mem.Buffer) error {
-			return Exscan(tr, tr.t, send, recv, a.op)
+			return Exscan(tr, tr.alg, send, recv, a.op)
 		})
 	}
 	untouched := clone(a.in[0]) // what recv holds before, and after
@@ -183,7 +183,7 @@ func (tr trial) exscan(a *answers, n int, inPlace bool) error {
 		if err := move(recv, untouched); err != nil {
 			return err
 		}
-		return Exscan(tr, tr.t, send, recv, a.op)
+		return Exscan(tr, tr.alg, send, recv, a.op)
 	})
 }
 
@@ -197,14 +197,14 @@ func unevenCounts(n, p int) []int {
 }
 
 func TestReduceScatterAgreesWithReference(t *testing.T) {
-	tryAll(t, kReduceScatter, func(tr trial, alg method, o *oracle) error {
+	tryAll(t, call.ReduceScatter, func(tr trial, alg path.Method, o *oracle) error {
 		p := o.ranks
 		for i, s := range sumsFor(alg) {
 			for _, n := range lengths(p, i) {
 				a, counts := o.ask(s, n), unevenCounts(n, p)
 				lo, hi := packed(tr, counts).bounds(tr.me)
 				call := func(send, recv mem.Buffer) error {
-					return ReduceScatter(tr, tr.t, send, recv, counts, s.op)
+					return ReduceScatter(tr, tr.alg, send, recv, counts, s.op)
 				}
 				for _, offset := range []int{-1, lo, 0} {
 					err := tr.reduction(a, hi-lo, offset, offset >= 0, a.total.Slice(lo, hi), call)
@@ -217,7 +217,7 @@ func TestReduceScatterAgreesWithReference(t *testing.T) {
 				a, lo := o.ask(s, n*p), n*tr.me
 				for _, offset := range []int{-1, lo, 0} {
 					err := tr.reduction(a, n, offset, offset >= 0, a.total.Slice(lo, lo+n), func(send, recv mem.Buffer) error {
-						return ReduceScatterBlock(tr, tr.t, send, recv, s.op)
+						return ReduceScatterBlock(tr, tr.alg, send, recv, s.op)
 					})
 					if err != nil {
 						return fmt.Errorf("blocks of %d, at %d: %w", n, offset, err)
@@ -231,11 +231,11 @@ func TestReduceScatterAgreesWithReference(t *testing.T) {
 
 func TestResultsAreTheSameBitsOnAllRanks(t *testing.T) {
 	rough := orderedSums[0]
-	tryAll(t, kAllreduce, func(tr trial, _ method, o *oracle) error {
+	tryAll(t, call.Allreduce, func(tr trial, _ path.Method, o *oracle) error {
 		for _, n := range lengths(o.ranks, 0) {
 			a := o.ask(rough, n)
 			recv := alloc(rough.typ, n)
-			if err := Allreduce(tr, tr.t, a.in[tr.me], recv, rough.op); err != nil {
+			if err := Allreduce(tr, tr.alg, a.in[tr.me], recv, rough.op); err != nil {
 				return err
 			}
 			for i, x := range mem.Slice[float32](recv) {
@@ -254,31 +254,4 @@ func TestResultsAreTheSameBitsOnAllRanks(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-func TestCustomAndDeterministicCallsKeepTheOrder(t *testing.T) {
-	for _, crowded := range []bool{false, true} {
-		table := NewTable()
-		table.Deterministic, table.Crowded = true, crowded
-		for _, p := range []int{2, 6} {
-			o := newOracle(p)
-			newWorld(p, machine{}, true).run(t, func(r *rank) error {
-				tr := trial{rank: r, t: table}
-				for _, s := range orderedSums {
-					for _, n := range []int{3, 10_000} {
-						a := o.ask(s, n)
-						if err := tr.reduction(a, n, 0, false, a.total, func(send, recv mem.Buffer) error {
-							return Allreduce(r, table, send, recv, s.op)
-						}); err != nil {
-							return err
-						}
-						if err := tr.reduce(a, p-1, n); err != nil {
-							return err
-						}
-					}
-				}
-				return nil
-			})
-		}
-	}
 }

@@ -1,8 +1,7 @@
 package coll
 
 import (
-	"math/bits"
-
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -59,41 +58,10 @@ func interval(n, i, k int) (lo, hi int) {
 	return lo, hi
 }
 
-// cubesCost is the cost of reduceCubes, and of gatherCubes.
-func cubesCost(l load) cost {
-	c := cost{bytes: int64(l.ranks-1) * l.bytes()}
-	for larger, r := none, 0; r < l.ranks; {
-		_, own, _ := cubesOf(r, l.ranks)
-		c.rounds = max(c.rounds, own.dim)
-		c.messages += own.size() * own.dim
-		if larger != none {
-			c.messages += larger.size()
-		}
-		larger, r = own, r+own.size()
-	}
-	return c
-}
-
-// collectCost is the cost of collectCubes.
-func collectCost(l load) cost {
-	_, c, _ := cubesOf(0, l.ranks)
-	sum, goal := cost{rounds: c.dim, messages: c.size() - 1}, l.root
-	if goal >= c.size() {
-		sum, goal = cost{c.dim + 1, c.size(), l.bytes()}, 0
-	}
-	for r := range c.size() {
-		if r != goal { // it sends once, when it parts from goal
-			lo, hi := interval(l.elems, r, bits.Len(uint(r^goal)))
-			sum.bytes += int64(hi-lo) * int64(l.size)
-		}
-	}
-	return sum
-}
-
 // reduceCubes leaves the combination of all ranks' vectors in work, divided
 // among the ranks of the largest cube: interval(n, r, dim) on rank r. It starts
 // from send, which may be work and else is not written.
-func reduceCubes(p Peers, send, work mem.Buffer, op Op) error {
+func reduceCubes(p Peers, send, work mem.Buffer, op call.Op) error {
 	r, n := p.Rank(), send.Len()
 	larger, c, smaller := cubesOf(r, p.Size())
 	i, own := r-c.first, send

@@ -1,16 +1,19 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/path"
+	"gompi/internal/mem"
+)
 
 // Gather puts rank r's send into the r-th block of root's recv; all have
 // send's length. Elsewhere recv is not looked at. In place: at root, send is
 // root's block of recv.
-func Gather(p Peers, t *Table, root int, send, recv mem.Buffer) error {
+func Gather(p Peers, alg path.Algorithm, root int, send, recv mem.Buffer) error {
 	b := evenly(send.Len()*p.Size(), p.Size())
 	if p.Size() == 1 {
 		return move(recv, send)
 	}
-	return choose(t, kGather, gathers, p.Size(), int64(send.Size()), Op{}).run(p, root, b, send, recv)
+	return gathers[alg](p, root, b, send, recv)
 }
 
 // Gatherv is Gather with blocks of counts[r] elements at displs[r], or packed
@@ -22,25 +25,9 @@ func Gatherv(p Peers, root int, send, recv mem.Buffer, counts, displs []int) err
 	return gatherLinear(p, root, placed(p, counts, displs), send, recv)
 }
 
-var gathers = []algorithm[func(p Peers, root int, b blocks, send, recv mem.Buffer) error]{
-	{method{name: "binomial", doc: "up a binomial tree: fewest rounds",
-		cost: func(l load) cost {
-			t := tree{l.ranks, l.root}
-			return cost{t.height(), l.ranks - 1, int64(t.volume(evenly(l.ranks, l.ranks))) * l.bytes()}
-		}}, gatherTree},
-	{method{name: "linear", doc: "from each rank to root: fewest bytes",
-		cost: func(l load) cost {
-			n := l.ranks - 1
-			return cost{1, n, int64(n) * l.bytes()}
-		}}, gatherLinear},
-}
-
-var gatherRules = []rule{
-	{alg: "linear"},
-	{ranks: 12, to: 4 << 10, alg: "binomial"},
-	{crowded: true, alg: "linear"},
-	{remote: true, alg: "linear"},
-	{remote: true, ranks: 24, to: 4 << 10, alg: "binomial"},
+var gathers = [path.NumAlgorithms]func(p Peers, root int, b blocks, send, recv mem.Buffer) error{
+	path.Binomial: gatherTree,
+	path.Linear:   gatherLinear,
 }
 
 // gatherTree is scatterTree backwards. Root receives every subtree's blocks in

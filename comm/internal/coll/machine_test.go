@@ -1,6 +1,10 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
+	"gompi/internal/mem"
+)
 
 // A machine is the cost of messages, as in the LogGP model, and of hosts.
 // Times are in seconds, per byte where it says so.
@@ -135,7 +139,7 @@ func (s *phantom) Reduce(_ mem.Op, dst mem.Buffer, _ ...mem.Buffer) error {
 func (s *phantom) Divide(b mem.Buffer, _ int) error { return s.Copy(b, b) }
 
 // perform makes one call of k in phantom memory.
-func (r *rank) perform(t *Table, k kind, l load, op Op) error {
+func (r *rank) perform(alg path.Algorithm, k call.Kind, l load, op call.Op) error {
 	s := &phantom{r: r}
 	buf := func(n int) mem.Buffer {
 		b, _ := s.Alloc(mem.U8, n)
@@ -144,25 +148,25 @@ func (r *rank) perform(t *Table, k kind, l load, op Op) error {
 	p := l.ranks
 	n := l.elems * l.size
 	switch k {
-	case kBarrier:
-		return Barrier(r, t)
-	case kBcast:
-		return Bcast(r, t, l.root, buf(n))
-	case kReduce:
-		return Reduce(r, t, l.root, buf(n), buf(n), op)
-	case kAllreduce:
-		return Allreduce(r, t, buf(n), buf(n), op)
-	case kReduceScatter:
-		return ReduceScatterBlock(r, t, buf(n*p), buf(n), op)
-	case kAllgather:
-		return Allgather(r, t, buf(n), buf(n*p))
-	case kGather:
-		return Gather(r, t, l.root, buf(n), buf(n*p))
-	case kScatter:
-		return Scatter(r, t, l.root, buf(n*p), buf(n))
-	case kAlltoall:
-		return Alltoall(r, t, buf(n*p), buf(n*p))
+	case call.Barrier:
+		return Barrier(r, alg)
+	case call.Bcast:
+		return Bcast(r, alg, l.root, buf(n))
+	case call.Reduce:
+		return Reduce(r, alg, l.root, buf(n), buf(n), op)
+	case call.Allreduce:
+		return Allreduce(r, alg, buf(n), buf(n), op)
+	case call.ReduceScatter:
+		return ReduceScatterBlock(r, alg, buf(n*p), buf(n), op)
+	case call.Allgather:
+		return Allgather(r, alg, buf(n), buf(n*p))
+	case call.Gather:
+		return Gather(r, alg, l.root, buf(n), buf(n*p))
+	case call.Scatter:
+		return Scatter(r, alg, l.root, buf(n*p), buf(n))
+	case call.Alltoall:
+		return Alltoall(r, alg, buf(n*p), buf(n*p))
 	default:
-		return Scan(r, t, buf(n), buf(n), op)
+		return Scan(r, alg, buf(n), buf(n), op)
 	}
 }

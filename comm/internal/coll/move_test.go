@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
@@ -78,7 +80,7 @@ var movedTypes = []mem.Type{mem.U8, mem.I32, mem.C128}
 
 func TestBarrierHoldsEveryoneUntilAllHaveCome(t *testing.T) {
 	var come atomic.Int64
-	tryAll(t, kBarrier, func(tr trial, _ method, o *oracle) error {
+	tryAll(t, call.Barrier, func(tr trial, _ path.Method, o *oracle) error {
 		if tr.me == 0 {
 			come.Store(0)
 		}
@@ -87,7 +89,7 @@ func TestBarrierHoldsEveryoneUntilAllHaveCome(t *testing.T) {
 		}
 		for i := range 5 {
 			come.Add(1)
-			if err := Barrier(tr, tr.t); err != nil {
+			if err := Barrier(tr, tr.alg); err != nil {
 				return err
 			}
 			if got, want := come.Load(), int64(o.ranks*(i+1)); got < want {
@@ -99,7 +101,7 @@ func TestBarrierHoldsEveryoneUntilAllHaveCome(t *testing.T) {
 }
 
 func TestBcastReachesEveryone(t *testing.T) {
-	tryAll(t, kBcast, func(tr trial, _ method, o *oracle) error {
+	tryAll(t, call.Bcast, func(tr trial, _ path.Method, o *oracle) error {
 		for root := range o.ranks {
 			for i, n := range lengths(o.ranks, root) {
 				want := parcelFor(movedTypes[i%3], root, 0, n)
@@ -107,7 +109,7 @@ func TestBcastReachesEveryone(t *testing.T) {
 				if tr.me == root {
 					copy(buf.HostSlice(), want.HostSlice())
 				}
-				if err := Bcast(tr, tr.t, root, buf); err != nil {
+				if err := Bcast(tr, tr.alg, root, buf); err != nil {
 					return err
 				}
 				if d := differ(buf, want); d != "" || !intact() {
@@ -123,7 +125,7 @@ func TestBcastReachesEveryone(t *testing.T) {
 var blockLengths = []int{0, 1, 2, 65}
 
 func TestGatherAndScatterAtEveryRoot(t *testing.T) {
-	gather := func(tr trial, _ method, o *oracle) error {
+	gather := func(tr trial, _ path.Method, o *oracle) error {
 		for root := range o.ranks {
 			for i, n := range blockLengths {
 				if err := tr.gather(movedTypes[i%3], root, n, o.ranks, (root+i)%2 == 0); err != nil {
@@ -133,7 +135,7 @@ func TestGatherAndScatterAtEveryRoot(t *testing.T) {
 		}
 		return nil
 	}
-	scatter := func(tr trial, _ method, o *oracle) error {
+	scatter := func(tr trial, _ path.Method, o *oracle) error {
 		for root := range o.ranks {
 			for i, n := range blockLengths {
 				if err := tr.scatter(movedTypes[i%3], root, n, o.ranks, (root+i)%2 == 0); err != nil {
@@ -143,8 +145,8 @@ func TestGatherAndScatterAtEveryRoot(t *testing.T) {
 		}
 		return nil
 	}
-	t.Run("gather", func(t *testing.T) { tryAll(t, kGather, gather) })
-	t.Run("scatter", func(t *testing.T) { tryAll(t, kScatter, scatter) })
+	t.Run("gather", func(t *testing.T) { tryAll(t, call.Gather, gather) })
+	t.Run("scatter", func(t *testing.T) { tryAll(t, call.Scatter, scatter) })
 }
 
 // everyone returns one parcel per rank, to or from root.
@@ -162,7 +164,7 @@ func everyone(t mem.Type, root, p int, n func(r int) int, toRoot bool) (parts []
 func (tr trial) gather(typ mem.Type, root, n, p int, inPlace bool) error {
 	parts := everyone(typ, root, p, func(int) int { return n }, true)
 	x := transfer{send: parts[tr.me], call: func(send, recv mem.Buffer) error {
-		return Gather(tr, tr.t, root, send, recv)
+		return Gather(tr, tr.alg, root, send, recv)
 	}}
 	if tr.me == root {
 		x.want = concat(typ, n*p, nil, parts)
@@ -178,7 +180,7 @@ func (tr trial) gather(typ mem.Type, root, n, p int, inPlace bool) error {
 func (tr trial) scatter(typ mem.Type, root, n, p int, inPlace bool) error {
 	parts := everyone(typ, root, p, func(int) int { return n }, false)
 	x := transfer{recv: alloc(typ, n), want: parts[tr.me], call: func(send, recv mem.Buffer) error {
-		return Scatter(tr, tr.t, root, send, recv)
+		return Scatter(tr, tr.alg, root, send, recv)
 	}}
 	if tr.me == root {
 		x.send = concat(typ, n*p, nil, parts)
@@ -256,13 +258,13 @@ func gatherScatterV(r *rank, p, root int, counts []int) error {
 }
 
 func TestAllgatherOfEvenAndUnevenBlocks(t *testing.T) {
-	tryAll(t, kAllgather, func(tr trial, _ method, o *oracle) error {
+	tryAll(t, call.Allgather, func(tr trial, _ path.Method, o *oracle) error {
 		p := o.ranks
 		for i, n := range blockLengths {
 			typ := movedTypes[i%3]
 			parts := everyone(typ, 0, p, func(int) int { return n }, true)
 			x := transfer{send: parts[tr.me], recv: alloc(typ, n*p), want: concat(typ, n*p, nil, parts),
-				call: func(send, recv mem.Buffer) error { return Allgather(tr, tr.t, send, recv) }}
+				call: func(send, recv mem.Buffer) error { return Allgather(tr, tr.alg, send, recv) }}
 			if err := x.check("blocks of %d", n); err != nil {
 				return err
 			}
@@ -288,7 +290,7 @@ func (tr trial) allgatherv(counts []int, p int) error {
 	}
 	parts := everyone(mem.I32, 0, p, func(r int) int { return counts[r] }, true)
 	x := transfer{send: parts[tr.me], want: concat(mem.I32, n, displs, parts), call: func(send, recv mem.Buffer) error {
-		return Allgatherv(tr, tr.t, send, recv, counts, displs)
+		return Allgatherv(tr, tr.alg, send, recv, counts, displs)
 	}}
 	x.recv, _ = fenced(mem.I32, n)
 	if err := x.check("counts %v at %v", counts, displs); err != nil {
@@ -300,7 +302,7 @@ func (tr trial) allgatherv(counts []int, p int) error {
 }
 
 func TestAlltoallDeliversEveryBlock(t *testing.T) {
-	tryAll(t, kAlltoall, func(tr trial, _ method, o *oracle) error {
+	tryAll(t, call.Alltoall, func(tr trial, _ path.Method, o *oracle) error {
 		p := o.ranks
 		for i, n := range blockLengths {
 			typ := movedTypes[i%3]
@@ -310,7 +312,7 @@ func TestAlltoallDeliversEveryBlock(t *testing.T) {
 				in = append(in, parcelFor(typ, r, tr.me, n))
 			}
 			x := transfer{send: concat(typ, n*p, nil, out), recv: alloc(typ, n*p), want: concat(typ, n*p, nil, in),
-				call: func(send, recv mem.Buffer) error { return Alltoall(tr, tr.t, send, recv) }}
+				call: func(send, recv mem.Buffer) error { return Alltoall(tr, tr.alg, send, recv) }}
 			if err := x.check("blocks of %d", n); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -12,30 +13,30 @@ import (
 type sum struct {
 	name  string
 	typ   mem.Type
-	op    Op
+	op    call.Op
 	rough bool // results depend on the order of operations
 }
 
 // Small whole numbers, whose combination is exact in any order.
 var exactSums = []sum{
-	{name: "float32 sum", typ: mem.F32, op: Op{Kind: mem.Sum}},
-	{name: "float64 prod", typ: mem.F64, op: Op{Kind: mem.Prod}},
-	{name: "int32 min", typ: mem.I32, op: Op{Kind: mem.Min}},
-	{name: "int64 max", typ: mem.I64, op: Op{Kind: mem.Max}},
-	{name: "int64 avg", typ: mem.I64, op: Op{Kind: mem.Avg}},
-	{name: "float32 avg", typ: mem.F32, op: Op{Kind: mem.Avg}},
-	{name: "uint8 sum", typ: mem.U8, op: Op{Kind: mem.Sum}},
-	{name: "uint8 bxor", typ: mem.U8, op: Op{Kind: mem.BXor}},
-	{name: "bfloat16 sum", typ: mem.BF16, op: Op{Kind: mem.Sum}},
-	{name: "float64loc minloc", typ: mem.F64Loc, op: Op{Kind: mem.MinLoc}},
+	{name: "float32 sum", typ: mem.F32, op: call.Op{Kind: mem.Sum}},
+	{name: "float64 prod", typ: mem.F64, op: call.Op{Kind: mem.Prod}},
+	{name: "int32 min", typ: mem.I32, op: call.Op{Kind: mem.Min}},
+	{name: "int64 max", typ: mem.I64, op: call.Op{Kind: mem.Max}},
+	{name: "int64 avg", typ: mem.I64, op: call.Op{Kind: mem.Avg}},
+	{name: "float32 avg", typ: mem.F32, op: call.Op{Kind: mem.Avg}},
+	{name: "uint8 sum", typ: mem.U8, op: call.Op{Kind: mem.Sum}},
+	{name: "uint8 bxor", typ: mem.U8, op: call.Op{Kind: mem.BXor}},
+	{name: "bfloat16 sum", typ: mem.BF16, op: call.Op{Kind: mem.Sum}},
+	{name: "float64loc minloc", typ: mem.F64Loc, op: call.Op{Kind: mem.MinLoc}},
 }
 
 // What only an algorithm that keeps the order of order.go gets right to the bit.
 var orderedSums = []sum{
-	{name: "float32 sum, rough", typ: mem.F32, op: Op{Kind: mem.Sum}, rough: true},
-	{name: "float64 avg, rough", typ: mem.F64, op: Op{Kind: mem.Avg}, rough: true},
-	{name: "float16 prod, rough", typ: mem.F16, op: Op{Kind: mem.Prod}, rough: true},
-	{name: "affine maps", typ: mem.I64Loc, op: Op{Kind: mem.Custom, Func: composeAffine}},
+	{name: "float32 sum, rough", typ: mem.F32, op: call.Op{Kind: mem.Sum}, rough: true},
+	{name: "float64 avg, rough", typ: mem.F64, op: call.Op{Kind: mem.Avg}, rough: true},
+	{name: "float16 prod, rough", typ: mem.F16, op: call.Op{Kind: mem.Prod}, rough: true},
+	{name: "affine maps", typ: mem.I64Loc, op: call.Op{Kind: mem.Custom, Func: composeAffine}},
 }
 
 // composeAffine takes pairs (a, b) for the maps x -> ax+b of 64-bit integers

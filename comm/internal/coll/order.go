@@ -1,6 +1,9 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/call"
+	"gompi/internal/mem"
+)
 
 // The order of reductions.
 //
@@ -46,7 +49,7 @@ func move(dst, src mem.Buffer) error {
 
 // A Combination combines operands that are all at hand, in the order above.
 type Combination struct {
-	Op Op
+	Op call.Op
 	// Operand returns operand i. It is not written to, unless Spare returns it.
 	Operand func(i int) mem.Buffer
 	// Spare returns memory for the combination of the 2^k operands, or fewer, from i on,

@@ -1,5 +1,5 @@
-// Package coll holds the collective algorithms, written over Peers, and the
-// tables that choose among them.
+// Package coll holds the collective algorithms over messages, written over Peers. Package path
+// chooses among them.
 //
 // An algorithm is a short blocking function. It says in its comment how many
 // steps it takes, how many bytes each rank sends, what it requires and where it
@@ -7,7 +7,10 @@
 package coll
 
 import (
+	"fmt"
+
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
@@ -33,7 +36,7 @@ type Peers interface {
 	// if left is true (the peer's operand stands on the left). dst may be own;
 	// otherwise they do not overlap. Both are host memory. This is where reduction
 	// overlaps transfer.
-	IrecvReduce(from int, dst, own mem.Buffer, op Op, left bool)
+	IrecvReduce(from int, dst, own mem.Buffer, op call.Op, left bool)
 
 	// Wait waits until everything started since the last Wait is done. After an
 	// error every later operation of the call does nothing and Wait returns
@@ -45,5 +48,42 @@ type Peers interface {
 	Scratch(like mem.Buffer, n int) mem.Buffer
 }
 
-// An Op is the operator of one reduction.
-type Op = call.Op
+// Run does o by messages of p. The algorithm is one that the collective has.
+func Run(p Peers, alg path.Algorithm, o *call.Call) error {
+	root := o.Root
+	switch o.Kind {
+	case call.Barrier, call.Free:
+		return Barrier(p, alg)
+	case call.Bcast:
+		return Bcast(p, alg, root, o.Recv)
+	case call.Reduce:
+		return Reduce(p, alg, root, o.Send, o.Recv, o.Op)
+	case call.Allreduce:
+		return Allreduce(p, alg, o.Send, o.Recv, o.Op)
+	case call.ReduceScatter:
+		return ReduceScatter(p, alg, o.Send, o.Recv, o.SendCounts, o.Op)
+	case call.ReduceScatterBlock:
+		return ReduceScatterBlock(p, alg, o.Send, o.Recv, o.Op)
+	case call.Allgather, call.Dup, call.Split, call.Create, call.Alloc:
+		return Allgather(p, alg, o.Send, o.Recv)
+	case call.Allgatherv:
+		return Allgatherv(p, alg, o.Send, o.Recv, o.RecvCounts, o.RecvDispls)
+	case call.Gather:
+		return Gather(p, alg, root, o.Send, o.Recv)
+	case call.Gatherv:
+		return Gatherv(p, root, o.Send, o.Recv, o.RecvCounts, o.RecvDispls)
+	case call.Scatter:
+		return Scatter(p, alg, root, o.Send, o.Recv)
+	case call.Scatterv:
+		return Scatterv(p, root, o.Send, o.Recv, o.SendCounts, o.SendDispls)
+	case call.Alltoall:
+		return Alltoall(p, alg, o.Send, o.Recv)
+	case call.Alltoallv:
+		return Alltoallv(p, o.Send, o.SendCounts, o.SendDispls, o.Recv, o.RecvCounts, o.RecvDispls)
+	case call.Scan:
+		return Scan(p, alg, o.Send, o.Recv, o.Op)
+	case call.Exscan:
+		return Exscan(p, alg, o.Send, o.Recv, o.Op)
+	}
+	return fmt.Errorf("no algorithm over messages for %v", o.Kind)
+}

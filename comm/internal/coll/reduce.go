@@ -1,56 +1,39 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
+	"gompi/internal/mem"
+)
 
 // Reduce combines every rank's send into root's recv. Elsewhere recv is not
 // looked at. In place: at root, recv is send.
-func Reduce(p Peers, t *Table, root int, send, recv mem.Buffer, op Op) error {
+func Reduce(p Peers, alg path.Algorithm, root int, send, recv mem.Buffer, op call.Op) error {
 	if p.Size() == 1 {
 		return move(recv, send)
 	}
-	a := choose(t, kReduce, reduces, p.Size(), int64(send.Size()), op)
 	if p.Rank() != root {
 		recv = send.Slice(0, 0)
 	}
-	if err := a.run(p, root, send, recv, op); err != nil {
+	if err := reduces[alg](p, root, send, recv, op); err != nil {
 		return err
 	}
 	return op.Finish(recv, p.Size())
 }
 
 // The algorithms leave Avg's sum at root.
-var reduces = []algorithm[func(p Peers, root int, send, recv mem.Buffer, op Op) error]{
-	{method{name: "binomial", doc: "up a binomial tree: fewest rounds and messages", ordered: true,
-		cost: func(l load) cost {
-			n := l.ranks - 1
-			return cost{tree{l.ranks, l.root}.height(), n, int64(n) * l.bytes()}
-		}}, reduceTree},
-	{method{name: "halving", doc: "reduce-scatter by halving, then gather: the work is divided", ordered: true,
-		cost: func(l load) cost { return cubesCost(l).plus(collectCost(l)) }}, reduceHalving},
-	{method{name: "chain", doc: "piece by piece along a chain: every rank sends the vector once",
-		cost: func(l load) cost {
-			n := l.ranks - 1
-			k := pieces(l.elems, segment(l.elems, l.size, n-1))
-			return cost{n - 1 + k, n * k, int64(n) * l.bytes()}
-		}}, func(p Peers, root int, send, recv mem.Buffer, op Op) error {
+var reduces = [path.NumAlgorithms]func(p Peers, root int, send, recv mem.Buffer, op call.Op) error{
+	path.Binomial: reduceTree,
+	path.Halving:  reduceHalving,
+	path.Chain: func(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 		return reduceChain(p, root, send, recv, op, segment(send.Len(), send.Type().Size(), p.Size()-2))
-	}},
-}
-
-var reduceRules = []rule{
-	{alg: "binomial"},
-	{ranks: 3, from: 64 << 10, alg: "halving"},
-	{ranks: 3, from: 4 << 20, alg: "chain"},
-	{ranks: 24, from: 4 << 20, alg: "halving"},
-	{ranks: 24, from: 32 << 20, alg: "chain"},
-	{crowded: true, ranks: 4, to: 4 << 20, alg: "binomial"},
-	{spread: true, from: 64 << 10, alg: "halving"},
+	},
 }
 
 // reduceTree sends partial results up the binomial tree, combining in its
 // order. At most ceil(log2 p) rounds, p-1 messages in all, n bytes each.
 // Fastest reduce in simulation: loopback, 33 ranks, 8 bytes.
-func reduceTree(p Peers, root int, send, recv mem.Buffer, op Op) error {
+func reduceTree(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 	r, t := p.Rank(), tree{p.Size(), root}
 	own, acc := send, recv
 	for k := range t.top(r) {
@@ -78,7 +61,7 @@ func reduceTree(p Peers, root int, send, recv mem.Buffer, op Op) error {
 // n log p, in about 2 log2 p rounds.
 // Rabenseifner: Optimization of Collective Reduction Operations (2004).
 // Fastest reduce in simulation: cluster, 64 ranks, 1 MiB.
-func reduceHalving(p Peers, root int, send, recv mem.Buffer, op Op) error {
+func reduceHalving(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 	work := recv
 	if p.Rank() != root {
 		work = p.Scratch(send, send.Len())
@@ -94,7 +77,7 @@ func reduceHalving(p Peers, root int, send, recv mem.Buffer, op Op) error {
 // for k pieces, n bytes per rank, which is as few as can be. Needs a commuting
 // operator.
 // Fastest reduce in simulation: network, 7 ranks, 64 MiB.
-func reduceChain(p Peers, root int, send, recv mem.Buffer, op Op, seg int) error {
+func reduceChain(p Peers, root int, send, recv mem.Buffer, op call.Op, seg int) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain
 	prev, next := ahead(r, 1, n), behind(r, 1, n)

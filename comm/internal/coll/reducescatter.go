@@ -1,21 +1,25 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
+	"gompi/internal/mem"
+)
 
 // ReduceScatter combines every rank's send, of as many elements as counts sum
 // up to, and leaves the r-th block of counts[r] elements in rank r's recv.
 // counts are equal on all ranks. In place: recv is the r-th block of send, or
 // begins where send begins; the rest of send may then be overwritten.
-func ReduceScatter(p Peers, t *Table, send, recv mem.Buffer, counts []int, op Op) error {
-	return reduceScatter(p, t, packed(p, counts), send, recv, op)
+func ReduceScatter(p Peers, alg path.Algorithm, send, recv mem.Buffer, counts []int, op call.Op) error {
+	return reduceScatter(p, alg, packed(p, counts), send, recv, op)
 }
 
 // ReduceScatterBlock is ReduceScatter with blocks of recv's length.
-func ReduceScatterBlock(p Peers, t *Table, send, recv mem.Buffer, op Op) error {
-	return reduceScatter(p, t, evenly(send.Len(), p.Size()), send, recv, op)
+func ReduceScatterBlock(p Peers, alg path.Algorithm, send, recv mem.Buffer, op call.Op) error {
+	return reduceScatter(p, alg, evenly(send.Len(), p.Size()), send, recv, op)
 }
 
-func reduceScatter(p Peers, t *Table, b blocks, send, recv mem.Buffer, op Op) error {
+func reduceScatter(p Peers, alg path.Algorithm, b blocks, send, recv mem.Buffer, op call.Op) error {
 	n := p.Size()
 	if n == 1 {
 		return move(recv, send)
@@ -24,8 +28,7 @@ func reduceScatter(p Peers, t *Table, b blocks, send, recv mem.Buffer, op Op) er
 	if mem.Overlap(recv, send) && !mem.Same(recv, b.of(send, p.Rank())) {
 		out = p.Scratch(recv, recv.Len())
 	}
-	a := choose(t, kReduceScatter, reduceScatters, n, int64(send.Size()/n), op)
-	if err := a.run(p, b, send, out, op); err != nil {
+	if err := reduceScatters[alg](p, b, send, out, op); err != nil {
 		return err
 	}
 	if err := op.Finish(out, n); err != nil {
@@ -36,40 +39,14 @@ func reduceScatter(p Peers, t *Table, b blocks, send, recv mem.Buffer, op Op) er
 
 // In these, recv is either the rank's block of send, which may then be used as
 // scratch, or does not overlap send. They leave Avg's sum.
-var reduceScatters = []algorithm[func(p Peers, b blocks, send, recv mem.Buffer, op Op) error]{
-	{method{name: "tree", doc: "reduce to rank 0, then scatter, by binomial trees: fewest messages", ordered: true,
-		cost: func(l load) cost {
-			t, n := tree{size: l.ranks}, l.ranks-1
-			up := cost{t.height(), n, int64(n*l.ranks) * l.bytes()}
-			return up.plus(cost{t.height(), n, int64(t.volume(evenly(l.ranks, l.ranks))) * l.bytes()})
-		}}, reduceScatterTree},
-	{method{name: "cubes", doc: "by halving in rank order, then every piece to its owner", ordered: true,
-		cost: reduceScatterCubesCost}, reduceScatterCubes},
-	{method{name: "halving", doc: "by halving: fewest rounds and bytes", pow2: true,
-		cost: func(l load) cost {
-			q := depth(l.ranks)
-			return cost{q, q * l.ranks, int64(l.ranks*(l.ranks-1)) * l.bytes()}
-		}}, reduceScatterHalving},
-	{method{name: "circulant", doc: "by the circulant pattern: fewest rounds and bytes for any number of ranks",
-		cost: func(l load) cost { return circulantCost(l, int64(l.ranks)*l.bytes()) }},
-		func(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
-			return reduceCirculant(p, b, send, workFor(p, send, recv), recv, op)
-		}},
-	{method{name: "ring", doc: "around a ring: fewest bytes between hosts, little scratch",
-		cost: func(l load) cost {
-			p := l.ranks
-			return cost{p - 1, p * (p - 1), int64(p*(p-1)) * l.bytes()}
-		}}, reduceScatterRing},
-}
-
-var reduceScatterRules = []rule{
-	{alg: "cubes"},
-	{alg: "circulant"},
-	{ranks: 3, alg: "ring"},
-	{ranks: 4, alg: "circulant"},
-	{pow2: true, alg: "halving"},
-	{crowded: true, ranks: 5, to: 8 << 10, alg: "tree"},
-	{spread: true, from: 1 << 10, alg: "cubes"},
+var reduceScatters = [path.NumAlgorithms]func(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error{
+	path.Tree:    reduceScatterTree,
+	path.Cubes:   reduceScatterCubes,
+	path.Halving: reduceScatterHalving,
+	path.Circulant: func(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
+		return reduceCirculant(p, b, send, workFor(p, send, recv), recv, op)
+	},
+	path.Ring: reduceScatterRing,
 }
 
 // workFor returns a buffer like send to work in: send itself if the call is in
@@ -84,7 +61,7 @@ func workFor(p Peers, send, recv mem.Buffer) mem.Buffer {
 // reduceScatterTree reduces everything to rank 0, which scatters it:
 // 2(p-1) messages in 2 ceil(log2 p) rounds.
 // Fastest reducescatter in simulation: crowded, 13 ranks, 8 bytes.
-func reduceScatterTree(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
+func reduceScatterTree(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
 	work := send.Slice(0, 0)
 	if p.Rank() == 0 {
 		work = workFor(p, send, recv)
@@ -100,7 +77,7 @@ func reduceScatterTree(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
 // piece of theirs to the rank whose block it belongs to. floor(log2 p) + 1
 // rounds; the bytes of a ring and the vector once more.
 // Fastest reducescatter in simulation: cluster, 64 ranks, 4 KiB.
-func reduceScatterCubes(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
+func reduceScatterCubes(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
 	work := workFor(p, send, recv)
 	if err := reduceCubes(p, send, work, op); err != nil {
 		return err
@@ -140,32 +117,11 @@ func common(first, last, r, n int, c cube) (lo, hi int) {
 	return max(lo, first), min(hi, last)
 }
 
-func reduceScatterCubesCost(l load) cost {
-	p, b := l.ranks, evenly(l.elems*l.ranks, l.ranks)
-	sum := cubesCost(load{ranks: p, elems: b.n, size: l.size})
-	_, c, _ := cubesOf(0, p)
-	moved := 0
-	for j := range c.size() {
-		for i := range p {
-			first, last := b.bounds(i)
-			if lo, hi := common(first, last, j, b.n, c); lo < hi && i != j {
-				sum.messages++
-				moved += hi - lo
-			}
-		}
-	}
-	if moved > 0 {
-		sum.rounds++
-	}
-	sum.bytes += int64(moved) * int64(l.size)
-	return sum
-}
-
 // reduceScatterHalving exchanges halves with the rank p/2 away, then quarters
 // with the one p/4 away, and so on: log2 p rounds, n(p-1)/p bytes per rank.
 // Needs a power of two ranks and a commuting operator.
 // Fastest reducescatter in simulation: loopback, 8 ranks, 8 bytes.
-func reduceScatterHalving(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
+func reduceScatterHalving(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
 	r, own := p.Rank(), send
 	work := workFor(p, send, recv)
 	for d := p.Size() / 2; d >= 1; d /= 2 {
@@ -187,7 +143,7 @@ func reduceScatterHalving(p Peers, b blocks, send, recv mem.Buffer, op Op) error
 // reduceScatterRing sends partial results around the ring: p-1 rounds,
 // n(p-1)/p bytes per rank, room for two blocks. Needs a commuting operator.
 // Fastest reducescatter in simulation: loopback, 3 ranks, 4 MiB.
-func reduceScatterRing(p Peers, b blocks, send, recv mem.Buffer, op Op) error {
+func reduceScatterRing(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
 	r, largest := p.Rank(), 0
 	for i := range p.Size() {
 		largest = max(largest, b.count(i))

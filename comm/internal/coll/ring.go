@@ -1,12 +1,15 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/call"
+	"gompi/internal/mem"
+)
 
 // reduceRing leaves the combination of all ranks' block r in place(r) on every
 // rank r. Partial results go around the ring, each rank adding its own block:
 // p-1 rounds, n(p-1)/p bytes per rank. The partial result of block i is made in
 // place(i) and sent from there in the next round.
-func reduceRing(p Peers, b blocks, send mem.Buffer, place func(i int) mem.Buffer, op Op) error {
+func reduceRing(p Peers, b blocks, send mem.Buffer, place func(i int) mem.Buffer, op call.Op) error {
 	r, n := p.Rank(), p.Size()
 	next, prev := ahead(r, 1, n), behind(r, 1, n)
 	out := b.of(send, prev)

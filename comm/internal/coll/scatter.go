@@ -1,16 +1,19 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/path"
+	"gompi/internal/mem"
+)
 
 // Scatter sends the r-th block of root's send to rank r's recv, whose length
 // all blocks have. Elsewhere send is not looked at. In place: at root, recv is
 // root's block of send.
-func Scatter(p Peers, t *Table, root int, send, recv mem.Buffer) error {
+func Scatter(p Peers, alg path.Algorithm, root int, send, recv mem.Buffer) error {
 	b := evenly(recv.Len()*p.Size(), p.Size())
 	if p.Size() == 1 {
 		return move(recv, send)
 	}
-	return choose(t, kScatter, scatters, p.Size(), int64(recv.Size()), Op{}).run(p, root, b, send, recv)
+	return scatters[alg](p, root, b, send, recv)
 }
 
 // Scatterv is Scatter with blocks of counts[r] elements at displs[r], or packed
@@ -22,25 +25,9 @@ func Scatterv(p Peers, root int, send, recv mem.Buffer, counts, displs []int) er
 	return scatterLinear(p, root, placed(p, counts, displs), send, recv)
 }
 
-var scatters = []algorithm[func(p Peers, root int, b blocks, send, recv mem.Buffer) error]{
-	{method{name: "binomial", doc: "down a binomial tree: fewest rounds",
-		cost: func(l load) cost {
-			t := tree{l.ranks, l.root}
-			return cost{t.height(), l.ranks - 1, int64(t.volume(evenly(l.ranks, l.ranks))) * l.bytes()}
-		}}, scatterTree},
-	{method{name: "linear", doc: "from root to each rank: fewest bytes",
-		cost: func(l load) cost {
-			n := l.ranks - 1
-			return cost{batches(n), n, int64(n) * l.bytes()}
-		}}, scatterLinear},
-}
-
-var scatterRules = []rule{
-	{alg: "linear"},
-	{ranks: 12, to: 4 << 10, alg: "binomial"},
-	{crowded: true, alg: "linear"},
-	{remote: true, alg: "linear"},
-	{remote: true, ranks: 24, to: 4 << 10, alg: "binomial"},
+var scatters = [path.NumAlgorithms]func(p Peers, root int, b blocks, send, recv mem.Buffer) error{
+	path.Binomial: scatterTree,
+	path.Linear:   scatterLinear,
 }
 
 // scatterTree sends every subtree of the binomial tree its blocks, which are

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
@@ -16,7 +18,7 @@ type simulated struct {
 	ranks []int
 }
 
-// The machines on which the built-in table is judged. loopback is TCP between
+// The machines on which the built-in rules are judged. loopback is TCP between
 // processes of one host with a processor each, after figures of a small virtual
 // machine: 3.3 us half a round trip, 8 GB/s one way. crowded is the same with
 // two processors. network and cluster are hosts with 25 Gbit/s each, and one
@@ -32,131 +34,125 @@ var machines = []simulated{
 		[]int{16, 64, 24, 128, 40}},
 }
 
-// only returns a table with a single choice.
-func only(t *testing.T, k kind, alg string) *Table {
-	t.Helper()
-	table := new(Table)
-	if err := table.Tune(catalogue[k].name + ":" + alg); err != nil {
-		t.Fatal(err)
-	}
-	return table
-}
-
 // simulate returns the microseconds that a call takes.
-func simulate(t *testing.T, m machine, table *Table, k kind, l load) float64 {
+func simulate(t *testing.T, m machine, alg path.Algorithm, k call.Kind, l load) float64 {
 	w := newWorld(l.ranks, m, false)
-	w.run(t, func(r *rank) error { return r.perform(table, k, l, Op{Kind: mem.Sum}) })
+	w.run(t, func(r *rank) error { return r.perform(alg, k, l, call.Op{Kind: mem.Sum}) })
 	return w.time() / us
 }
 
-// judge compares the table's choice with all algorithms, but for those that send
+// judge compares the rules' choice with all algorithms, but for those that send
 // more than most messages. With -v it prints their times, so that rules can be made from
 // them.
-func judge(t *testing.T, table *Table, m machine, k kind, l load, most int) {
+func judge(t *testing.T, r *path.Rules, m machine, k call.Kind, l load, most int) {
 	t.Helper()
 	const bound = 1.35
-	chosen := catalogue[k].algs[table.pick(k, l.ranks, l.bytes(), false)].name
-	times, best := "", ""
+	chosen := r.Pick(k, l.ranks, l.bytes(), false)
+	times, best := "", path.None
 	var choice, least float64
-	for _, a := range catalogue[k].algs {
-		if a.pow2 && l.ranks&(l.ranks-1) != 0 || a.cost(l).messages > most && a.name != chosen {
+	for _, a := range path.Methods(k) {
+		if a.PowerOfTwo && l.ranks&(l.ranks-1) != 0 || costs[k][a.Algorithm](l).messages > most && a.Algorithm != chosen {
 			continue
 		}
-		x := simulate(t, m, only(t, k, a.name), k, l)
-		times += fmt.Sprintf(" %s %.1f", a.name, x)
-		if best == "" || x < least {
-			best, least = a.name, x
+		x := simulate(t, m, a.Algorithm, k, l)
+		times += fmt.Sprintf(" %v %.1f", a.Algorithm, x)
+		if best == path.None || x < least {
+			best, least = a.Algorithm, x
 		}
-		if a.name == chosen {
+		if a.Algorithm == chosen {
 			choice = x
 		}
 	}
-	cell := fmt.Sprintf("%s, %d ranks, %d bytes", catalogue[k].name, l.ranks, l.bytes())
+	cell := fmt.Sprintf("%v, %d ranks, %d bytes", k, l.ranks, l.bytes())
 	if choice > bound*least {
-		t.Errorf("%s: the table chooses %s (%.1f us), %s takes %.1f us", cell, chosen, choice, best, least)
+		t.Errorf("%s: the rules choose %v (%.1f us), %v takes %.1f us", cell, chosen, choice, best, least)
 	}
 	if testing.Verbose() {
-		t.Logf("%s: %s of%s", cell, chosen, times)
+		t.Logf("%s: %v of%s", cell, chosen, times)
 	}
 }
 
 // Where each algorithm is the fastest, as its comment says.
 var wins = []struct {
-	k       kind
-	alg     string
+	k       call.Kind
+	alg     path.Algorithm
 	machine string
 	ranks   int
 	bytes   int
 }{
-	{kBarrier, "dissemination", "loopback", 8, 0},
-	{kBarrier, "tree", "crowded", 16, 0},
-	{kBcast, "binomial", "loopback", 8, 8},
-	{kBcast, "scatter", "loopback", 33, 256 << 10},
-	{kBcast, "chain", "network", 7, 64 << 20},
-	{kReduce, "binomial", "loopback", 33, 8},
-	{kReduce, "halving", "cluster", 64, 1 << 20},
-	{kReduce, "chain", "network", 7, 64 << 20},
-	{kAllreduce, "rdouble", "loopback", 16, 8},
-	{kAllreduce, "direct", "loopback", 3, 8},
-	{kAllreduce, "tree", "crowded", 16, 4 << 10},
-	{kAllreduce, "halving", "cluster", 64, 1 << 20},
-	{kAllreduce, "circulant", "network", 7, 1 << 20},
-	{kAllreduce, "ring", "loopback", 3, 4 << 20},
-	{kReduceScatter, "tree", "crowded", 13, 8},
-	{kReduceScatter, "cubes", "cluster", 64, 4 << 10},
-	{kReduceScatter, "halving", "loopback", 8, 8},
-	{kReduceScatter, "circulant", "loopback", 33, 1 << 10},
-	{kReduceScatter, "ring", "loopback", 3, 4 << 20},
-	{kAllgather, "circulant", "loopback", 17, 16 << 10},
-	{kAllgather, "bruck", "loopback", 33, 8},
-	{kAllgather, "rdouble", "loopback", 8, 4 << 10},
-	{kAllgather, "direct", "loopback", 3, 8},
-	{kAllgather, "tree", "crowded", 13, 8},
-	{kAllgather, "ring", "cluster", 64, 256 << 10},
-	{kGather, "binomial", "loopback", 64, 8},
-	{kGather, "linear", "loopback", 8, 64 << 10},
-	{kScatter, "binomial", "loopback", 64, 8},
-	{kScatter, "linear", "loopback", 8, 64 << 10},
-	{kAlltoall, "pairwise", "loopback", 8, 64 << 10},
-	{kAlltoall, "bruck", "loopback", 33, 8},
-	{kScan, "rdouble", "loopback", 16, 8},
-	{kScan, "chain", "loopback", 8, 4 << 20},
+	{call.Barrier, path.Dissemination, "loopback", 8, 0},
+	{call.Barrier, path.Tree, "crowded", 16, 0},
+	{call.Bcast, path.Binomial, "loopback", 8, 8},
+	{call.Bcast, path.ScatterAllgather, "loopback", 33, 256 << 10},
+	{call.Bcast, path.Chain, "network", 7, 64 << 20},
+	{call.Reduce, path.Binomial, "loopback", 33, 8},
+	{call.Reduce, path.Halving, "cluster", 64, 1 << 20},
+	{call.Reduce, path.Chain, "network", 7, 64 << 20},
+	{call.Allreduce, path.RecursiveDoubling, "loopback", 16, 8},
+	{call.Allreduce, path.Direct, "loopback", 3, 8},
+	{call.Allreduce, path.Tree, "crowded", 16, 4 << 10},
+	{call.Allreduce, path.Halving, "cluster", 64, 1 << 20},
+	{call.Allreduce, path.Circulant, "network", 7, 1 << 20},
+	{call.Allreduce, path.Ring, "loopback", 3, 4 << 20},
+	{call.ReduceScatter, path.Tree, "crowded", 13, 8},
+	{call.ReduceScatter, path.Cubes, "cluster", 64, 4 << 10},
+	{call.ReduceScatter, path.Halving, "loopback", 8, 8},
+	{call.ReduceScatter, path.Circulant, "loopback", 33, 1 << 10},
+	{call.ReduceScatter, path.Ring, "loopback", 3, 4 << 20},
+	{call.Allgather, path.Circulant, "loopback", 17, 16 << 10},
+	{call.Allgather, path.Bruck, "loopback", 33, 8},
+	{call.Allgather, path.RecursiveDoubling, "loopback", 8, 4 << 10},
+	{call.Allgather, path.Direct, "loopback", 3, 8},
+	{call.Allgather, path.Tree, "crowded", 13, 8},
+	{call.Allgather, path.Ring, "cluster", 64, 256 << 10},
+	{call.Gather, path.Binomial, "loopback", 64, 8},
+	{call.Gather, path.Linear, "loopback", 8, 64 << 10},
+	{call.Scatter, path.Binomial, "loopback", 64, 8},
+	{call.Scatter, path.Linear, "loopback", 8, 64 << 10},
+	{call.Alltoall, path.Pairwise, "loopback", 8, 64 << 10},
+	{call.Alltoall, path.Bruck, "loopback", 33, 8},
+	{call.Scan, path.RecursiveDoubling, "loopback", 16, 8},
+	{call.Scan, path.Chain, "loopback", 8, 4 << 20},
 }
 
 func TestEveryAlgorithmIsTheFastestSomewhere(t *testing.T) {
-	won := map[string]bool{}
+	type win struct {
+		k   call.Kind
+		alg path.Algorithm
+	}
+	won := map[win]bool{}
 	for _, w := range wins {
 		i := slices.IndexFunc(machines, func(m simulated) bool { return m.name == w.machine })
 		if got := fastest(t, machines[i], w.k, w.ranks, w.bytes); got != w.alg {
-			t.Errorf("%s on %s, %d ranks, %d bytes: %s is the fastest, want %s", catalogue[w.k].name, w.machine, w.ranks, w.bytes, got, w.alg)
+			t.Errorf("%v on %s, %d ranks, %d bytes: %v is the fastest, want %v", w.k, w.machine, w.ranks, w.bytes, got, w.alg)
 		}
-		won[catalogue[w.k].name+w.alg] = true
+		won[win{w.k, w.alg}] = true
 	}
-	for _, c := range catalogue {
-		for _, a := range c.algs {
-			if !won[c.name+a.name] {
-				t.Errorf("%s: nothing says where %s is good", c.name, a.name)
+	for k := range costs {
+		for _, m := range path.Methods(k) {
+			if !won[win{k, m.Algorithm}] {
+				t.Errorf("%v: nothing says where %v is good", k, m.Algorithm)
 			}
 		}
 	}
 }
 
-// fastest returns the name of the algorithm that takes the least time.
-func fastest(t *testing.T, m simulated, k kind, ranks, bytes int) (best string) {
+// fastest returns the algorithm that takes the least time.
+func fastest(t *testing.T, m simulated, k call.Kind, ranks, bytes int) (best path.Algorithm) {
 	least := math.Inf(1)
-	for _, a := range catalogue[k].algs {
-		if a.pow2 && ranks&(ranks-1) != 0 {
+	for _, a := range path.Methods(k) {
+		if a.PowerOfTwo && ranks&(ranks-1) != 0 {
 			continue
 		}
-		x := simulate(t, m.machine, only(t, k, a.name), k, load{ranks: ranks, elems: bytes, size: 1})
+		x := simulate(t, m.machine, a.Algorithm, k, load{ranks: ranks, elems: bytes, size: 1})
 		if x < least {
-			best, least = a.name, x
+			best, least = a.Algorithm, x
 		}
 	}
 	return best
 }
 
-func TestTheTableChoosesNearlyTheBestOnSimulatedMachines(t *testing.T) {
+func TestRulesChooseNearlyTheBestOnSimulatedMachines(t *testing.T) {
 	sizes := []int{8, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20}
 	for _, m := range machines {
 		t.Run(m.name, func(t *testing.T) {
@@ -164,17 +160,16 @@ func TestTheTableChoosesNearlyTheBestOnSimulatedMachines(t *testing.T) {
 				if i%2 == 1 && !testing.Verbose() || p > 8 && testing.Short() {
 					continue // all of them with -v
 				}
-				table := NewTable()
-				table.Crowded = m.cores > 0
+				r := &path.Rules{Crowded: m.cores > 0}
 				if m.perHost > 0 {
-					table.Hosts = p / m.perHost
+					r.Hosts = p / m.perHost
 				}
-				for k := range numKinds {
+				for k := range costs {
 					for _, n := range sizes {
-						if k == kBarrier && n != sizes[0] {
+						if k == call.Barrier && n != sizes[0] {
 							continue
 						}
-						judge(t, table, m.machine, k, load{ranks: p, elems: n, size: 1}, 20_000)
+						judge(t, r, m.machine, k, load{ranks: p, elems: n, size: 1}, 20_000)
 					}
 				}
 			}
@@ -182,17 +177,17 @@ func TestTheTableChoosesNearlyTheBestOnSimulatedMachines(t *testing.T) {
 	}
 }
 
-func TestTheTableChoosesNearlyTheBestForAThousandRanks(t *testing.T) {
+func TestRulesChooseNearlyTheBestForAThousandRanks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
 	for _, m := range machines[2:] {
 		t.Run(m.name, func(t *testing.T) {
-			table, p := NewTable(), 1000
-			table.Hosts = p / m.perHost
-			for _, k := range []kind{kBarrier, kBcast, kReduce, kAllreduce, kGather} {
+			const p = 1000
+			r := &path.Rules{Hosts: p / m.perHost}
+			for _, k := range []call.Kind{call.Barrier, call.Bcast, call.Reduce, call.Allreduce, call.Gather} {
 				for _, n := range []int{8, 64 << 10} {
-					judge(t, table, m.machine, k, load{ranks: p, elems: n, size: 1}, 15_000)
+					judge(t, r, m.machine, k, load{ranks: p, elems: n, size: 1}, 15_000)
 				}
 			}
 		})

@@ -1,6 +1,9 @@
 package coll
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/call"
+	"gompi/internal/mem"
+)
 
 // A Subset is some ranks of a communicator as Peers of their own: the i-th is
 // Ranks[i] there. Its messages are those of the communicator's call, so they come
@@ -28,7 +31,7 @@ func (s *Subset) Isend(to int, b mem.Buffer) { s.Peers.Isend(s.Ranks[to], b) }
 func (s *Subset) Irecv(from int, b mem.Buffer) { s.Peers.Irecv(s.Ranks[from], b) }
 
 // IrecvReduce implements Peers.
-func (s *Subset) IrecvReduce(from int, dst, own mem.Buffer, op Op, left bool) {
+func (s *Subset) IrecvReduce(from int, dst, own mem.Buffer, op call.Op, left bool) {
 	s.Peers.IrecvReduce(s.Ranks[from], dst, own, op, left)
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
@@ -20,11 +22,11 @@ func TestASubsetIsACommunicatorOfItsOwn(t *testing.T) {
 		}
 		s := &Subset{Peers: r, Ranks: members, Me: me, Meantime: func() error { times++; return nil }}
 		all := make([]int64, len(members))
-		if err := Allgather(s, NewTable(), mem.Of([]int64{int64(r.me)}), mem.Of(all)); err != nil {
+		if err := Allgather(s, path.Circulant, mem.Of([]int64{int64(r.me)}), mem.Of(all)); err != nil {
 			return err
 		}
 		sum := []int64{int64(r.me)}
-		if err := Allreduce(s, NewTable(), mem.Of(sum), mem.Of(sum), Op{Kind: mem.Sum}); err != nil {
+		if err := Allreduce(s, path.RecursiveDoubling, mem.Of(sum), mem.Of(sum), call.Op{Kind: mem.Sum}); err != nil {
 			return err
 		}
 		if !slices.Equal(all, []int64{5, 0, 6, 2}) || sum[0] != 13 || times != 1 {
@@ -38,7 +40,7 @@ func TestWhatFailsInTheMeantimeFailsTheWait(t *testing.T) {
 	failed := errors.New("failed")
 	newWorld(2, machine{}, false).run(t, func(r *rank) error {
 		s := &Subset{Peers: r, Ranks: []int{1, 0}, Me: 1 - r.me, Meantime: func() error { return failed }}
-		if err := Barrier(s, NewTable()); !errors.Is(err, failed) {
+		if err := Barrier(s, path.Dissemination); !errors.Is(err, failed) {
 			return fmt.Errorf("got %v, want that it %w", err, failed)
 		}
 		return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
@@ -51,7 +52,7 @@ func TestExchangesOfDevicesOverlap(t *testing.T) {
 				c, want := &tally{Peers: r}, [2]int{tt.host, tt.device}[i]
 				send, _ := s.Alloc(mem.U8, p*tt.bytes)
 				recv, _ := s.Alloc(mem.U8, p*tt.bytes)
-				if err := Alltoall(c, &Table{}, send, recv); err != nil {
+				if err := Alltoall(c, path.Pairwise, send, recv); err != nil {
 					return err
 				}
 				if c.most != want {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -60,7 +61,7 @@ type parcel struct {
 type receive struct {
 	from     int
 	dst, own mem.Buffer
-	op       Op
+	op       call.Op
 	left     bool
 	p        *parcel
 }
@@ -126,7 +127,7 @@ func (r *rank) Irecv(from int, b mem.Buffer) {
 	r.receives = append(r.receives, receive{from: from, dst: b})
 }
 
-func (r *rank) IrecvReduce(from int, dst, own mem.Buffer, op Op, left bool) {
+func (r *rank) IrecvReduce(from int, dst, own mem.Buffer, op call.Op, left bool) {
 	if dst.Len() != own.Len() || mem.Overlap(dst, own) && !mem.Same(dst, own) {
 		r.err = fmt.Errorf("IrecvReduce: dst and own are neither the same nor apart")
 	}

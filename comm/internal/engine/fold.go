@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -11,7 +11,7 @@ import (
 // with no lock held, on the goroutine of the collective.
 type fold struct {
 	dst, own, in mem.Buffer
-	op           coll.Op
+	op           call.Op
 	left         bool
 	room         []byte // of in, from the scratch pool
 }

@@ -199,7 +199,7 @@ func (rd *Round) Irecv(from int, b mem.Buffer) {
 }
 
 // IrecvReduce implements coll.Peers.
-func (rd *Round) IrecvReduce(from int, dst, own mem.Buffer, op coll.Op, left bool) {
+func (rd *Round) IrecvReduce(from int, dst, own mem.Buffer, op call.Op, left bool) {
 	if op.Kind == mem.Custom {
 		rd.receiveToFold(from, fold{dst: dst, own: own, op: op, left: left})
 		return

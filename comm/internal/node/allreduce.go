@@ -1,17 +1,14 @@
 package node
 
 import (
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
-// directMost returns the bytes up to which every member combines all operands
-// itself: one step from one member to the others, where sharing the work takes two.
-func (r *Room) directMost() int { return 4 << 10 }
-
-// allreduceShort is a flow with all that is simple in it done simply: it is what
+// allreduceShort has every member combine all operands itself: a flow with all that is simple in it done simply: it is what
 // programs call most.
-func (r *Room) allreduceShort(send, recv mem.Buffer, op coll.Op) error {
+func (r *Room) allreduceShort(send, recv mem.Buffer, op call.Op) error {
 	r.step++
 	s, size := r.step, send.Size()
 	r.lay(s, size, false)
@@ -46,7 +43,7 @@ func (r *Room) allreduceShort(send, recv mem.Buffer, op coll.Op) error {
 
 // reducePair ends a short allreduce of two: nothing goes through srcs, from which it
 // would be loaded right after it was stored.
-func (r *Room) reducePair(s uint64, send, recv mem.Buffer, op coll.Op) error {
+func (r *Room) reducePair(s uint64, send, recv mem.Buffer, op call.Op) error {
 	peer := 1 - r.me
 	if _, err := r.meet(peer, s); err != nil {
 		return err
@@ -72,7 +69,7 @@ func (r *Room) reducePair(s uint64, send, recv mem.Buffer, op coll.Op) error {
 // reduced, so that nobody waits for what others do at the same time.
 type share struct {
 	send, recv mem.Buffer
-	op         coll.Op
+	op         call.Op
 	first      uint64
 	stretch    int // elements in a step
 	staged     bool
@@ -80,17 +77,15 @@ type share struct {
 	past       bool // in place, what is stored has just been read: 64 MiB 10.4 ms, past the caches 10.9
 }
 
-func (r *Room) allreduceLong(send, recv mem.Buffer, op coll.Op) error {
-	if r.devices.met {
-		return r.devices.allreduce(op)
-	}
+func (r *Room) allreduceLong(p *path.Path, send, recv mem.Buffer, op call.Op) error {
 	n, size := send.Size(), send.Type().Size()
 	l := &r.share
 	*l = share{send: send, recv: recv, op: op, staged: r.keepsOrder(op), past: r.size()*2*n >= pastFrom && !mem.Same(send, recv)}
-	if err := r.furnish(n, &l.met, &l.far); err != nil {
+	p, err := r.buffer(p, &l.met)
+	if err != nil {
 		return err
 	}
-	l.stretch = max(r.pieceOf(n, l.far)/size, 1)
+	l.far, l.stretch = p.Ask == path.LargeBuffers, max(p.Piece.Of(n)/size, 1)
 	steps := (send.Len() + l.stretch - 1) / l.stretch
 	l.first = r.step + 1
 	r.step += uint64(steps)

@@ -1,16 +1,63 @@
 package node
 
 import (
+	"fmt"
 	"slices"
 
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
-// The collectives. Arguments are as package coll has them; Begin comes before.
+// Run does o, which all members have called, as p says. Begin comes before.
+func (r *Room) Run(p *path.Path, o *call.Call) error {
+	if p.Ask == path.SharedHeap {
+		if done, err := r.direct(o); done || err != nil {
+			return err
+		}
+		p = p.Otherwise
+	}
+	switch {
+	case o.Kind == call.Allreduce && p.Algorithm == path.OneStep:
+		return r.allreduceShort(o.Send, o.Recv, o.Op)
+	case o.Kind == call.Allreduce:
+		return r.allreduceLong(p, o.Send, o.Recv, o.Op)
+	case o.Kind == call.Barrier, o.Kind == call.Free:
+		return r.barrier()
+	}
+	var f flow
+	if err := r.flowOf(o, &f); err != nil {
+		return err
+	}
+	if p.Ask == path.BlockLengths {
+		p = r.paths.Sized(o.Kind, f.most*f.size())
+	}
+	return r.run(p, &f)
+}
 
-// Barrier returns when every member has called it.
-func (r *Room) Barrier() error {
+// direct does o on members' vectors where they lie, if all can be reached.
+func (r *Room) direct(o *call.Call) (done bool, err error) {
+	switch o.Kind {
+	case call.Bcast:
+		return r.bcastDirect(o.Root, o.Recv)
+	case call.Reduce:
+		return r.reduceDirect(o.Root, o.Send, o.Recv, o.Op)
+	case call.Allreduce:
+		return r.allreduceDirect(o.Send, o.Recv, o.Op)
+	case call.Gather:
+		return r.gatherDirect(o.Root, o.Send, o.Recv)
+	case call.Scatter:
+		return r.scatterDirect(o.Root, o.Send, o.Recv)
+	}
+	var f flow
+	if err := r.flowOf(o, &f); err != nil {
+		return true, err
+	}
+	return r.runDirect(&f)
+}
+
+// barrier returns when every member has called it.
+func (r *Room) barrier() error {
 	r.step++
 	r.lay(r.step, 0, false)
 	h, err := r.acquire(r.step)
@@ -26,183 +73,125 @@ func (r *Room) Barrier() error {
 	return nil
 }
 
-// Bcast copies the root's b to the others': the root writes, all read.
-func (r *Room) Bcast(root int, b mem.Buffer) error {
-	if r.mayBeDirect(b.Size()) {
-		if done, err := r.bcastDirect(root, b); done || err != nil {
-			return err
+// flowOf fills in f, which is zero, with what o moves. Where only some members know how long
+// blocks are, they tell each other.
+func (r *Room) flowOf(o *call.Call, f *flow) error {
+	f.send, f.recv, f.typ, f.op = bytesOf(o.Send), bytesOf(o.Recv), o.Send.Type(), o.Op
+	switch o.Kind {
+	case call.Bcast:
+		f.bcasts(r, o)
+	case call.Reduce:
+		f.reduces(r, o)
+	case call.ReduceScatter:
+		f.reduceScatters(r, o, r.placed(0, o.SendCounts, nil), slices.Max(o.SendCounts))
+	case call.ReduceScatterBlock:
+		f.reduceScatters(r, o, layout{each: o.Recv.Len()}, o.Recv.Len())
+	case call.Allgather, call.Dup, call.Split, call.Create, call.Alloc:
+		f.allgathers(r, o, layout{each: o.Send.Len()}, o.Send.Len())
+	case call.Allgatherv:
+		f.allgathers(r, o, r.placed(0, o.RecvCounts, o.RecvDispls), slices.Max(o.RecvCounts))
+	case call.Gather:
+		f.most = o.Send.Len()
+		f.gathers(r, o, layout{each: o.Send.Len()})
+	case call.Gatherv:
+		var in layout
+		if r.me == o.Root {
+			in = r.placed(0, o.RecvCounts, o.RecvDispls)
 		}
+		f.gathers(r, o, in)
+		return r.agree(f, []int{o.Send.Len()})
+	case call.Scatter:
+		f.most = o.Recv.Len()
+		f.scatters(r, o, layout{each: o.Recv.Len()})
+	case call.Scatterv:
+		if r.me != o.Root {
+			f.scatters(r, o, layout{})
+			return r.agree(f, nil)
+		}
+		f.scatters(r, o, r.placed(0, o.SendCounts, o.SendDispls))
+		return r.agree(f, o.SendCounts)
+	case call.Alltoall:
+		n := o.Send.Len() / r.size()
+		f.most, f.overwrites = n, mem.Same(o.Send, o.Recv)
+		f.exchanges(r, layout{each: n}, layout{each: n})
+	case call.Alltoallv:
+		f.exchanges(r, r.placed(0, o.SendCounts, o.SendDispls), r.placed(1, o.RecvCounts, o.RecvDispls))
+		return r.agree(f, o.SendCounts)
+	case call.Scan:
+		f.scans(r, o, r.me+1)
+	case call.Exscan:
+		f.scans(r, o, r.me)
+	default:
+		return fmt.Errorf("no algorithm through shared memory for %v", o.Kind)
 	}
-	l := layout{each: b.Len()}
-	f := &flow{typ: b.Type(), out: l, in: l, single: true, most: b.Len()}
-	if r.me == root {
-		f.send, f.writes = bytesOf(b), true
-	} else {
-		f.recv, f.lo, f.hi = bytesOf(b), root, root+1
-	}
-	return r.run(f)
+	return nil
 }
 
-// Reduce combines the sends into the root's recv: all write, the root combines.
-func (r *Room) Reduce(root int, send, recv mem.Buffer, op coll.Op) error {
-	if r.mayBeDirect(send.Size()) {
-		if done, err := r.reduceDirect(root, send, recv, op); done || err != nil {
-			return err
-		}
+// bcasts: the root writes, all read.
+func (f *flow) bcasts(r *Room, o *call.Call) {
+	l := layout{each: o.Recv.Len()}
+	f.typ, f.out, f.in, f.single, f.most = o.Recv.Type(), l, l, true, o.Recv.Len()
+	if r.me == o.Root {
+		f.send, f.recv, f.writes = f.recv, nil, true
+	} else {
+		f.send, f.lo, f.hi = nil, o.Root, o.Root+1
 	}
-	l := layout{each: send.Len()}
-	f := &flow{send: bytesOf(send), typ: send.Type(), out: l, most: send.Len(), writes: true}
-	if r.me == root {
-		f.fold, f.op, f.recv, f.in, f.hi = true, op, bytesOf(recv), l, r.size()
-		f.staged = r.keepsOrder(op)
+}
+
+// reduces: all write, the root combines.
+func (f *flow) reduces(r *Room, o *call.Call) {
+	l := layout{each: o.Send.Len()}
+	f.out, f.most, f.writes = l, o.Send.Len(), true
+	if r.me == o.Root {
+		f.fold, f.in, f.hi = true, l, r.size()
+		f.staged = r.keepsOrder(o.Op)
 		f.writes = f.staged
-	}
-	return r.run(f)
-}
-
-// Allreduce combines the sends into everybody's recv.
-func (r *Room) Allreduce(send, recv mem.Buffer, op coll.Op) error {
-	if r.mayBeDirect(send.Size()) {
-		if done, err := r.allreduceDirect(send, recv, op); done || err != nil {
-			return err
-		}
-	}
-	if send.Size() > r.directMost() {
-		return r.allreduceLong(send, recv, op)
-	}
-	return r.allreduceShort(send, recv, op)
-}
-
-// ReduceScatterBlock combines the sends and gives each member its block.
-func (r *Room) ReduceScatterBlock(send, recv mem.Buffer, op coll.Op) error {
-	return r.reduceScatter(layout{each: recv.Len()}, recv.Len(), send, recv, op)
-}
-
-// ReduceScatter is ReduceScatterBlock with blocks of counts elements.
-func (r *Room) ReduceScatter(send, recv mem.Buffer, counts []int, op coll.Op) error {
-	return r.reduceScatter(r.placed(0, counts, nil), slices.Max(counts), send, recv, op)
-}
-
-func (r *Room) reduceScatter(out layout, most int, send, recv mem.Buffer, op coll.Op) error {
-	own := send.Slice(out.start(r.me), out.start(r.me)+recv.Len())
-	return r.run(&flow{send: bytesOf(send), recv: bytesOf(recv), typ: recv.Type(), out: out, in: layout{each: recv.Len()},
-		split: true, most: most, writes: true, hi: r.size(), full: true, fold: true, op: op,
-		known: !r.keepsOrder(op), overwrites: mem.Overlap(send, recv) && !mem.Same(own, recv),
-		staged: r.keepsOrder(op) || mem.Overlap(own, recv) && !mem.Same(own, recv)})
-}
-
-// Allgather copies every send to everybody's recv.
-func (r *Room) Allgather(send, recv mem.Buffer) error {
-	return r.allgather(layout{each: send.Len()}, send.Len(), send, recv)
-}
-
-// Allgatherv is Allgather with blocks of counts elements at displs of recv.
-func (r *Room) Allgatherv(send, recv mem.Buffer, counts, displs []int) error {
-	return r.allgather(r.placed(0, counts, displs), slices.Max(counts), send, recv)
-}
-
-func (r *Room) allgather(in layout, most int, send, recv mem.Buffer) error {
-	return r.run(&flow{send: bytesOf(send), recv: bytesOf(recv), typ: send.Type(), out: layout{each: send.Len()}, in: in, most: most,
-		writes: true, hi: r.size(), full: true, known: true})
-}
-
-// Gather copies every send to the root's recv.
-func (r *Room) Gather(root int, send, recv mem.Buffer) error {
-	if r.mayBeDirect(send.Size()) {
-		if done, err := r.gatherDirect(root, send, recv); done || err != nil {
-			return err
-		}
-	}
-	f := flow{most: send.Len()}
-	f.gathers(r, root, layout{each: send.Len()}, send, recv)
-	return r.run(&f)
-}
-
-// Gatherv is Gather with blocks of counts elements at displs of recv.
-func (r *Room) Gatherv(root int, send, recv mem.Buffer, counts, displs []int) error {
-	var in layout
-	if r.me == root {
-		in = r.placed(0, counts, displs)
-	}
-	var f flow
-	f.gathers(r, root, in, send, recv)
-	if err := r.agree(&f, []int{send.Len()}); err != nil {
-		return err
-	}
-	return r.run(&f)
-}
-
-func (f *flow) gathers(r *Room, root int, in layout, send, recv mem.Buffer) {
-	f.send, f.typ, f.out = bytesOf(send), send.Type(), layout{each: send.Len()}
-	if r.me == root {
-		f.recv, f.in, f.hi = bytesOf(recv), in, r.size()
 	} else {
-		f.writes = true
+		f.recv = nil
 	}
 }
 
-// Scatter copies each member's block of the root's send to its recv.
-func (r *Room) Scatter(root int, send, recv mem.Buffer) error {
-	if r.mayBeDirect(recv.Size()) {
-		if done, err := r.scatterDirect(root, send, recv); done || err != nil {
-			return err
-		}
-	}
-	f := flow{most: recv.Len()}
-	f.scatters(r, root, layout{each: recv.Len()}, send, recv)
-	return r.run(&f)
+func (f *flow) reduceScatters(r *Room, o *call.Call, out layout, most int) {
+	own, ordered := o.Send.Slice(out.start(r.me), out.start(r.me)+o.Recv.Len()), r.keepsOrder(o.Op)
+	f.out, f.in, f.most = out, layout{each: o.Recv.Len()}, most
+	f.split, f.writes, f.hi, f.full, f.fold = true, true, r.size(), true, true
+	f.overwrites = mem.Overlap(o.Send, o.Recv) && !mem.Same(own, o.Recv)
+	f.staged = ordered || mem.Overlap(own, o.Recv) && !mem.Same(own, o.Recv)
 }
 
-// Scatterv is Scatter with blocks of counts elements at displs of send.
-func (r *Room) Scatterv(root int, send, recv mem.Buffer, counts, displs []int) error {
-	var out layout
-	if r.me == root {
-		out = r.placed(0, counts, displs)
+func (f *flow) allgathers(r *Room, o *call.Call, in layout, most int) {
+	f.out, f.in, f.most = layout{each: o.Send.Len()}, in, most
+	f.writes, f.hi, f.full = true, r.size(), true
+}
+
+func (f *flow) gathers(r *Room, o *call.Call, in layout) {
+	f.out = layout{each: o.Send.Len()}
+	if r.me == o.Root {
+		f.in, f.hi = in, r.size()
 	} else {
-		counts = nil
-	}
-	var f flow
-	f.scatters(r, root, out, send, recv)
-	if err := r.agree(&f, counts); err != nil {
-		return err
-	}
-	return r.run(&f)
-}
-
-func (f *flow) scatters(r *Room, root int, out layout, send, recv mem.Buffer) {
-	f.recv, f.typ, f.in = bytesOf(recv), recv.Type(), layout{each: recv.Len()}
-	f.split, f.single, f.lo, f.hi = true, true, root, root+1
-	if r.me == root {
-		f.send, f.out, f.writes = bytesOf(send), out, true
+		f.recv, f.writes = nil, true
 	}
 }
 
-// Alltoall copies block i of member j's send to block j of member i's recv.
-func (r *Room) Alltoall(send, recv mem.Buffer) error {
-	n := send.Len() / r.size()
-	return r.run(&flow{send: bytesOf(send), recv: bytesOf(recv), typ: send.Type(), out: layout{each: n}, in: layout{each: n}, split: true, most: n,
-		writes: true, hi: r.size(), full: true, known: true, overwrites: mem.Same(send, recv)})
-}
-
-// Alltoallv is Alltoall with blocks of any length.
-func (r *Room) Alltoallv(send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, counts, displs []int) error {
-	f := &flow{send: bytesOf(send), recv: bytesOf(recv), typ: send.Type(), out: r.placed(0, sendCounts, sendDispls), in: r.placed(1, counts, displs),
-		split: true, writes: true, hi: r.size(), full: true}
-	if err := r.agree(f, sendCounts); err != nil {
-		return err
+func (f *flow) scatters(r *Room, o *call.Call, out layout) {
+	f.typ, f.in, f.split, f.single = o.Recv.Type(), layout{each: o.Recv.Len()}, true, true
+	f.lo, f.hi = o.Root, o.Root+1
+	if r.me == o.Root {
+		f.out, f.writes = out, true
+	} else {
+		f.send = nil
 	}
-	return r.run(f)
 }
 
-// Scan combines the sends of the members up to this one into recv.
-func (r *Room) Scan(send, recv mem.Buffer, op coll.Op) error { return r.scan(r.me+1, send, recv, op) }
+func (f *flow) exchanges(r *Room, out, in layout) {
+	f.out, f.in, f.split, f.writes, f.hi, f.full = out, in, true, true, r.size(), true
+}
 
-// Exscan combines the sends of the members below this one into recv, which is left
-// alone where there are none.
-func (r *Room) Exscan(send, recv mem.Buffer, op coll.Op) error { return r.scan(r.me, send, recv, op) }
-
-func (r *Room) scan(operands int, send, recv mem.Buffer, op coll.Op) error {
-	l := layout{each: send.Len()}
-	return r.run(&flow{send: bytesOf(send), recv: bytesOf(recv), typ: send.Type(), out: l, in: l, most: send.Len(),
-		writes: r.me < r.size()-1 || r.keepsOrder(op), hi: operands, fold: true, op: op, scan: true, staged: r.keepsOrder(op)})
+// scans: each combines the sends of so many members. Exscan leaves recv alone where there are
+// none.
+func (f *flow) scans(r *Room, o *call.Call, operands int) {
+	l, ordered := layout{each: o.Send.Len()}, r.keepsOrder(o.Op)
+	f.out, f.in, f.most = l, l, o.Send.Len()
+	f.writes = r.me < r.size()-1 || ordered
+	f.hi, f.fold, f.scan, f.staged = operands, true, true, ordered
 }

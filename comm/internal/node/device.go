@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
@@ -58,9 +60,8 @@ type Devices struct {
 	ask  int         // bytes of an arena, 0 for none
 	tell func(error) // is told why there are no arenas
 
-	met        bool // the next collective is one of Devices
-	send, recv mem.Buffer
-	heard      []uint64 // where the members have their buffers
+	send, recv mem.Buffer // of the collective under way
+	heard      []uint64   // where the members have their buffers
 
 	state   deviceState
 	words   []uint64 // heard, when arenas were made
@@ -92,7 +93,7 @@ const (
 	slots = 4
 	// slotLeast lets a piece for each of the most members a room can have begin
 	// where kernels like it.
-	slotLeast = MaxRanks * deviceLine
+	slotLeast = path.MaxShared * deviceLine
 	// deviceLine is what addresses in slots are multiples of.
 	deviceLine = 256
 	// offerSize is the size of what a member tells of its arena.
@@ -136,9 +137,19 @@ func (d *Devices) Meet(send, recv mem.Buffer, suits bool) (some, reach bool, err
 	return some, d.state == usable && slices.Equal(d.heard, d.words), nil
 }
 
-// Carry makes Devices do the Room's next collective, of what lies in send and is
-// received in recv, if a Meet of all members has found that they can.
-func (d *Devices) Carry(send, recv mem.Buffer) { d.met, d.send, d.recv = true, send, recv }
+// Run does o on devices, with what this member sends in send and what it receives in recv: what
+// a Meet of all members has found that they can.
+func (d *Devices) Run(o *call.Call, send, recv mem.Buffer) error {
+	d.send, d.recv = send, recv
+	if o.Kind == call.Allreduce {
+		return d.allreduce(o.Op)
+	}
+	var f flow
+	if err := d.room.flowOf(o, &f); err != nil {
+		return err
+	}
+	return d.run(&f)
+}
 
 // place returns where this member has its buffers, and what it tells of that.
 func (d *Devices) place(send, recv mem.Buffer) (at mem.Accelerator, word uint64) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -20,7 +20,7 @@ func (d *Devices) leave(err *error) {
 		}
 		d.busy = [movements]bool{}
 	}
-	d.met, d.send, d.recv = false, mem.Buffer{}, mem.Buffer{}
+	d.send, d.recv = mem.Buffer{}, mem.Buffer{}
 }
 
 // pieceOf returns how many elements of most go in one step, of each of the parts of a
@@ -106,7 +106,7 @@ func (d *Devices) rounds(n, piece int, fill, reduce, take func(s uint64, lo int)
 }
 
 // combine puts op's result of the Room's srcs lo to hi-1 on a movement's queue.
-func (d *Devices) combine(movement int, op coll.Op, dst mem.Buffer, lo, hi int) error {
+func (d *Devices) combine(movement int, op call.Op, dst mem.Buffer, lo, hi int) error {
 	return d.on(movement).Reduce(op.Kind, dst, d.room.srcs[lo:hi]...)
 }
 
@@ -230,7 +230,7 @@ func (d *Devices) takeFolding(f *flow, s uint64, lo int) error {
 
 // allreduce is the Room's allreduce, of what Meet was given. A worker reads its own
 // share from its buffer and does not store it for others.
-func (d *Devices) allreduce(op coll.Op) (err error) {
+func (d *Devices) allreduce(op call.Op) (err error) {
 	defer d.leave(&err)
 	n := d.send.Len()
 	piece := d.pieceOf(n, d.send.Type().Size(), 1)
@@ -272,7 +272,7 @@ func (d *Devices) fillShares(s uint64, base, end, mine int) error {
 	return err
 }
 
-func (d *Devices) reduceShare(s uint64, base, end, mine int, op coll.Op) error {
+func (d *Devices) reduceShare(s uint64, base, end, mine int, op call.Op) error {
 	if mine < 0 {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 	"gompi/internal/mem/memtest"
 	"gompi/internal/stress"
@@ -104,43 +104,43 @@ const deviceKinds = 6
 // A deviceCall is a collective. Without send it is in place.
 type deviceCall struct {
 	send, recv []int64
-	do         func(send, recv mem.Buffer) error
+	do         func(send, recv mem.Buffer) *call.Call
 	want       func(i int) int64 // in recv
 }
 
-func newDeviceCall(r *Room, kind, n, root, call int) deviceCall {
-	p, sum := r.size(), coll.Op{Kind: mem.Sum}
-	mine := func(n int) []int64 { return vector(call, r.me, n) }
+func newDeviceCall(r *Room, kind, n, root, nth int) deviceCall {
+	p, sum := r.size(), call.Op{Kind: mem.Sum}
+	mine := func(n int) []int64 { return vector(nth, r.me, n) }
 	total := func(i int) (s int64) {
 		for q := range p {
-			s += value(call, q, i)
+			s += value(nth, q, i)
 		}
 		return s
 	}
 	switch kind {
 	case 0:
-		return deviceCall{mine(n), make([]int64, n), func(s, d mem.Buffer) error { return r.Allreduce(s, d, sum) }, total}
+		return deviceCall{mine(n), make([]int64, n), func(s, d mem.Buffer) *call.Call { return new(call.Call).Allreduce(s, d, sum) }, total}
 	case 1:
-		return deviceCall{nil, mine(n), func(_, b mem.Buffer) error { return r.Allreduce(b, b, sum) }, total}
+		return deviceCall{nil, mine(n), func(_, b mem.Buffer) *call.Call { return new(call.Call).Allreduce(b, b, sum) }, total}
 	case 2:
-		return deviceCall{nil, mine(n), func(_, b mem.Buffer) error { return r.Bcast(root, b) },
-			func(i int) int64 { return value(call, root, i) }}
+		return deviceCall{nil, mine(n), func(_, b mem.Buffer) *call.Call { return new(call.Call).Bcast(root, b) },
+			func(i int) int64 { return value(nth, root, i) }}
 	case 3:
-		return deviceCall{mine(n * p), make([]int64, n), func(s, d mem.Buffer) error { return r.ReduceScatterBlock(s, d, sum) },
+		return deviceCall{mine(n * p), make([]int64, n), func(s, d mem.Buffer) *call.Call { return new(call.Call).ReduceScatterBlock(s, d, sum) },
 			func(i int) int64 { return total(r.me*n + i) }}
 	case 4:
-		return deviceCall{mine(n * p), make([]int64, n*p), r.Alltoall, func(i int) int64 { return value(call, i/n, r.me*n+i%n) }}
+		return deviceCall{mine(n * p), make([]int64, n*p), new(call.Call).Alltoall, func(i int) int64 { return value(nth, i/n, r.me*n+i%n) }}
 	}
 	var all []int64
 	if r.me == root {
 		all = make([]int64, n*p)
 	}
-	return deviceCall{mine(n), all, func(s, d mem.Buffer) error { return r.Gather(root, s, d) },
-		func(i int) int64 { return value(call, i/n, i%n) }}
+	return deviceCall{mine(n), all, func(s, d mem.Buffer) *call.Call { return new(call.Call).Gather(root, s, d) },
+		func(i int) int64 { return value(nth, i/n, i%n) }}
 }
 
 // once does a call on the gpu and checks what comes of it.
-func (g *gpu) once(r *Room, call int, k deviceCall) error {
+func (g *gpu) once(r *Room, nth int, k deviceCall) error {
 	send, err := g.holding(k.send)
 	if err != nil {
 		return err
@@ -155,17 +155,16 @@ func (g *gpu) once(r *Room, call int, k deviceCall) error {
 	if len(k.send) == 0 {
 		from = recv
 	}
-	begin(r, uint64(call+1))
+	begin(r, uint64(nth+1))
 	if _, on, err := r.devices.Meet(from, recv, true); !on {
-		return fmt.Errorf("call %d is not done on devices: %v", call, err)
+		return fmt.Errorf("call %d is not done on devices: %v", nth, err)
 	}
-	r.devices.Carry(from, recv)
-	if err := errors.Join(k.do(send, recv), g.Copy(mem.Of(k.recv), recv)); err != nil {
+	if err := errors.Join(r.devices.Run(k.do(send, recv), from, recv), g.Copy(mem.Of(k.recv), recv)); err != nil {
 		return err
 	}
 	for i, got := range k.recv {
 		if want := k.want(i); got != want {
-			return fmt.Errorf("call %d, %d elements: element %d is %d, want %d", call, len(k.recv), i, got, want)
+			return fmt.Errorf("call %d, %d elements: element %d is %d, want %d", nth, len(k.recv), i, got, want)
 		}
 	}
 	return nil
@@ -181,14 +180,14 @@ func (g *gpu) holding(v []int64) (mem.Buffer, error) {
 
 // enter makes a room of all members of r as communicators do:
 // each takes a block when it comes, whoever is still in the room before.
-func (h *house) enter(r *Room, call int, pause func(rank int)) (*Room, Token, error) {
+func (h *house) enter(r *Room, nth int, pause func(rank int)) (*Room, Token, error) {
 	mine, err := h.pools[r.me].Take()
 	if err != nil {
 		return nil, 0, err
 	}
 	words, tokens := make([]uint64, r.size()), make([]Token, r.size())
-	begin(r, uint64(call+1))
-	if err := r.Allgather(mem.Of([]uint64{uint64(mine)}), mem.Of(words)); err != nil {
+	begin(r, uint64(nth+1))
+	if err := r.do(new(call.Call).Allgather(mem.Of([]uint64{uint64(mine)}), mem.Of(words))); err != nil {
 		return nil, 0, err
 	}
 	for j, w := range words {
@@ -213,7 +212,7 @@ func TestStressDevices(t *testing.T) {
 				}
 			}
 			begin(hall, 1<<20)
-			return hall.Barrier()
+			return hall.do(new(call.Call).Barrier())
 		})
 		for _, p := range h.pools {
 			p.Sweep()
@@ -226,8 +225,8 @@ func TestStressDevices(t *testing.T) {
 }
 
 // live is a room of the members of hall, from call on.
-func (h *house) live(hall *Room, g *gpu, call int, dice *rand.Rand, pause func(rank int)) error {
-	r, token, err := h.enter(hall, call, pause)
+func (h *house) live(hall *Room, g *gpu, nth int, dice *rand.Rand, pause func(rank int)) error {
+	r, token, err := h.enter(hall, nth, pause)
 	if err != nil {
 		return err
 	}
@@ -236,7 +235,7 @@ func (h *house) live(hall *Room, g *gpu, call int, dice *rand.Rand, pause func(r
 	for i := range 8 {
 		kind, n, root := dice.IntN(deviceKinds), 600+dice.IntN(1<<(4+dice.IntN(13))), dice.IntN(r.size())
 		pause(r.me)
-		if err := g.once(r, call+i, newDeviceCall(r, kind, n, root, call+i)); err != nil {
+		if err := g.once(r, nth+i, newDeviceCall(r, kind, n, root, nth+i)); err != nil {
 			return fmt.Errorf("kind %d: %w (%v)", kind, err, why)
 		}
 	}

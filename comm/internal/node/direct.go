@@ -11,15 +11,12 @@ import (
 //
 // Whether a member's vectors do is its own affair, so all tell each other where they
 // are, in a step with which the collective begins, and go the ordinary way if one of
-// them cannot be reached. That step is only taken while the communicator has memory
-// from comm.Alloc, which all members know alike. It also orders what others load and
+// them cannot be reached. It also orders what others load and
 // store after what the owner did before: they begin when they have seen the step. The
 // collective ends with a barrier, so nobody returns before its vectors are read and
 // written.
 type access struct {
-	heaps [][]byte // by member
-	lent  int      // allocations of this communicator
-
+	heaps  [][]byte  // by member
 	places []vectors // by member, in the collective under way
 }
 
@@ -36,16 +33,6 @@ const (
 const (
 	hidden  = 0          // a vector that others need and cannot reach
 	private = ^uint64(0) // one that none of them needs
-)
-
-// From so many bytes of a vector on it pays to ask where vectors are: at np=2 near a
-// bcast of 1 KiB takes 0.34 us instead of 0.37, of 4 KiB 0.35 instead of 0.77. Where
-// members share a processor the barrier at the end costs a change of process more
-// (np=4 on two processors: scatter of 16 KiB 20 us instead of 13, allreduce of 64 KiB
-// 16 instead of 60).
-const (
-	directFrom        = 1 << 10
-	directFromCrowded = 32 << 10
 )
 
 // What a member does at a time: so little that what it has combined is still in its
@@ -71,20 +58,6 @@ func pieceDirect(past bool) int {
 // SeeHeaps tells where the members' heaps are.
 func (r *Room) SeeHeaps(heaps [][]byte) {
 	r.access = access{heaps: heaps, places: make([]vectors, len(heaps))}
-}
-
-// Lend tells that the communicator has n more allocations in its members' heaps. All
-// members do so between the same collectives.
-func (r *Room) Lend(n int) { r.access.lent += n }
-
-// mayBeDirect reports whether members tell each other where their vectors are, of
-// which the longest has n bytes.
-func (r *Room) mayBeDirect(n int) bool {
-	least := directFrom
-	if r.crowded {
-		least = directFromCrowded
-	}
-	return r.access.lent > 0 && n >= least && !r.devices.met
 }
 
 // place returns where b lies in this member's heap.

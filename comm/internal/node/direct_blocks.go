@@ -23,7 +23,7 @@ func (r *Room) runDirect(f *flow) (done bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	return true, r.Barrier()
+	return true, r.barrier()
 }
 
 // block returns n bytes, from off on, of what member j has for this one.
@@ -70,7 +70,7 @@ func (r *Room) gatherDirect(root int, send, recv mem.Buffer) (done bool, err err
 	}
 	if done, err = r.show(v); done {
 		r.rooted(root, send.Size(), recvs, sends)
-		err = r.Barrier()
+		err = r.barrier()
 	}
 	return done, err
 }
@@ -83,7 +83,7 @@ func (r *Room) scatterDirect(root int, send, recv mem.Buffer) (done bool, err er
 	}
 	if done, err = r.show(v); done {
 		r.rooted(root, recv.Size(), sends, recvs)
-		err = r.Barrier()
+		err = r.barrier()
 	}
 	return done, err
 }

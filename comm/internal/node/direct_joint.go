@@ -1,7 +1,7 @@
 package node
 
 import (
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -22,10 +22,7 @@ func (r *Room) all() members { return members{0, r.size()} }
 func only(root int) members { return members{root, root + 1} }
 
 // allreduceDirect does an allreduce if all vectors can be reached.
-func (r *Room) allreduceDirect(send, recv mem.Buffer, op coll.Op) (done bool, err error) {
-	if r.keepsOrder(op) {
-		return false, nil
-	}
+func (r *Room) allreduceDirect(send, recv mem.Buffer, op call.Op) (done bool, err error) {
 	done, err = r.show(vectors{sends: r.place(send.HostSlice()), recvs: r.place(recv.HostSlice())})
 	if done {
 		err = r.jointly(send, op, r.all(), r.all())
@@ -34,10 +31,7 @@ func (r *Room) allreduceDirect(send, recv mem.Buffer, op coll.Op) (done bool, er
 }
 
 // reduceDirect does a reduce if all vectors can be reached.
-func (r *Room) reduceDirect(root int, send, recv mem.Buffer, op coll.Op) (done bool, err error) {
-	if r.keepsOrder(op) {
-		return false, nil
-	}
+func (r *Room) reduceDirect(root int, send, recv mem.Buffer, op call.Op) (done bool, err error) {
 	v := vectors{sends: r.place(send.HostSlice()), recvs: private}
 	if r.me == root {
 		v[recvs] = r.place(recv.HostSlice())
@@ -56,7 +50,7 @@ func (r *Room) bcastDirect(root int, b mem.Buffer) (done bool, err error) {
 		v[sends] = at
 	}
 	if done, err = r.show(v); done {
-		err = r.jointly(b, coll.Op{}, only(root), r.all())
+		err = r.jointly(b, call.Op{}, only(root), r.all())
 	}
 	return done, err
 }
@@ -68,7 +62,7 @@ func (r *Room) bcastDirect(root int, b mem.Buffer) (done bool, err error) {
 // 4.2 and 2.8; allreduce of 64 MiB 10.4 and 9.2, in place 6.4 and 7.1), and to all at once
 // where it is combined (allreduce of 16 MiB 2.5 ms instead of 3.3, of 64 MiB 9.9 instead
 // of 12.3; but through the caches of 1 MiB 96 us instead of 47).
-func (r *Room) jointly(like mem.Buffer, op coll.Op, from, to members) error {
+func (r *Room) jointly(like mem.Buffer, op call.Op, from, to members) error {
 	lo, hi := mem.Share(like.Size(), r.size(), mem.CacheLine, r.me)
 	past := like.Size()*r.touched(from, to) > r.size()*directPastFrom
 	piece := pieceDirect(past)
@@ -90,7 +84,7 @@ func (r *Room) jointly(like mem.Buffer, op coll.Op, from, to members) error {
 			return err
 		}
 	}
-	return r.Barrier()
+	return r.barrier()
 }
 
 // stretchOf returns n bytes, from lo on, of a member's vector of those like one.
@@ -107,7 +101,7 @@ func (r *Room) spread(result mem.Buffer, to members, lo int, past bool) {
 }
 
 // combineThrough combines n bytes of the srcs, from lo on, into the recvs of members.
-func (r *Room) combineThrough(like mem.Buffer, op coll.Op, from, to members, lo, n int) error {
+func (r *Room) combineThrough(like mem.Buffer, op call.Op, from, to members, lo, n int) error {
 	mine := max(to.lo, min(r.me, to.hi-1)) // its own recv, if it has one
 	result := r.stretchOf(like, mine, recvs, lo, n)
 	if err := r.combine(op, result, from.lo, from.hi, false); err != nil {
@@ -118,7 +112,7 @@ func (r *Room) combineThrough(like mem.Buffer, op coll.Op, from, to members, lo,
 }
 
 // combinePast is combineThrough past the caches.
-func (r *Room) combinePast(like mem.Buffer, op coll.Op, from, to members, lo, n int) error {
+func (r *Room) combinePast(like mem.Buffer, op call.Op, from, to members, lo, n int) error {
 	r.dsts = r.dsts[:0]
 	for j := to.lo; j < to.hi; j++ {
 		r.dsts = append(r.dsts, r.stretchOf(like, j, recvs, lo, n))

@@ -27,15 +27,15 @@ func TestStressVectorsInHeaps(t *testing.T) {
 		rooms, _ := h.rooms(t, false, pause)
 		return together(rooms, func(r *Room) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
-			r.Lend(1)
-			for call := range 100 {
+			r.paths.Lend(1)
+			for nth := range 100 {
 				kind, n, root := rng.IntN(kinds), rng.IntN(1<<rng.IntN(13)), rng.IntN(p)
 				move := h.inHeap(r.me)
 				if apart := rng.IntN(2 * p); apart == r.me {
 					move = unmoved
 				}
 				pause(r.me)
-				if err := once(r, kind, n, root, call, move); err != nil {
+				if err := once(r, kind, n, root, nth, move); err != nil {
 					h.broken.CompareAndSwap(nil, &err) // or the others wait for ever
 					return err
 				}
@@ -59,7 +59,7 @@ func TestVectorsInHeapsAreReachedInPlace(t *testing.T) {
 				rooms, _ := h.rooms(t, false, func(int) {})
 				steps := make([]uint64, p)
 				err := together(rooms, func(r *Room) error {
-					r.Lend(1)
+					r.paths.Lend(1)
 					move := h.inHeap(r.me)
 					if private == 1 && r.me == 0 {
 						move = unmoved
@@ -91,7 +91,7 @@ func TestOnlyRoomsWithAllocationsAskWhereVectorsAre(t *testing.T) {
 			want = 2
 		}
 		err := together(rooms, func(r *Room) error {
-			r.Lend(lent)
+			r.paths.Lend(lent)
 			return once(r, 1, 700, 0, i, h.inHeap(r.me))
 		})
 		if took := rooms[0].step - before; err != nil || took != want {

@@ -3,7 +3,8 @@ package node
 import (
 	"encoding/binary"
 
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
@@ -19,12 +20,11 @@ type flow struct {
 	writes     bool // this member sends
 	lo, hi     int  // it reads from the members lo to hi-1, itself included
 	full       bool // every member reads from every other
-	known      bool // and knows where in its send
 	overwrites bool // recv is where others read send
 	met        bool // the members' calls have been compared in a step before
 
 	fold bool // what is read is combined, into one block
-	op   coll.Op
+	op   call.Op
 	scan bool // in the order of a scan
 	// staged says that this member's own operand is read from where it has stored
 	// it: the result may be stored over it before all is combined.
@@ -37,61 +37,27 @@ type flow struct {
 	forks bool // what the others will read is stored to recv at the same time
 }
 
-// What goes in one step: all, if it is short, or else so much that there are some
-// steps, for one member to store while the other loads.
-const (
-	pieceLeast = 8 << 10
-	pieces     = 8 // that a long payload, or the far ring, has at least
-	// farFrom is the bytes of one member's payload from which on the far ring serves
-	// (bcast of two: 16 KiB in 2.5 us around either, 4 KiB in 0.67 and 0.99, 64 KiB in
-	// 9.1 and 7.8).
-	farFrom = 32 << 10
-)
+// size returns the bytes of an element, 1 where there are none.
+func (f *flow) size() int { return max(f.typ.Size(), 1) }
 
-// pieceOf returns the bytes that go in one step of n. Of a long payload they are as
-// many as the far ring allows, since every copy has a beginning, in which the
-// processor does not know yet what it will fetch (np=2 near, 4 MiB in pieces of 32
-// and 256 KiB: bcast in 145 and 125 us, alltoall in 1060 and 720, allreduce in 450
-// and 350). Where members share a processor they take turns, and every step costs
-// them changes of process: they do so much in one at any length (np=8 on two
-// processors, alltoall of 1 MiB: 8.4 ms in pieces of 32 KiB).
-func (r *Room) pieceOf(n int, far bool) int {
-	switch {
-	case !far:
-		return min(n, pieceLeast)
-	case r.crowded:
-		return min(n, r.pieceMost())
+// run runs a flow whose fields but the last four are set, as p says.
+func (r *Room) run(p *path.Path, f *flow) error {
+	if p.Algorithm == path.OneStep {
+		return r.once(f)
 	}
-	return min(max(n/pieces, pieceLeast), r.pieceMost())
-}
-
-// pieceMost is the most that goes in one step around the far ring.
-func (r *Room) pieceMost() int { return int(r.far.size / pieces) }
-
-// run runs a flow whose fields but the last three are set.
-func (r *Room) run(f *flow) error {
-	if r.devices.met {
-		return r.devices.run(f)
-	}
-	size, parts := max(f.typ.Size(), 1), 1
+	size, parts := f.size(), 1
 	if f.split {
 		parts = r.size()
 	}
 	total := f.most * size * parts
-	if f.known && r.mayBeDirect(total) {
-		if done, err := r.runDirect(f); done || err != nil {
-			return err
-		}
-	}
-	if total <= pieceLeast {
-		return r.once(f)
-	}
-	if err := r.furnish(total, &f.met, &f.far); err != nil {
+	p, err := r.buffer(p, &f.met)
+	if err != nil {
 		return err
 	}
+	f.far = p.Ask == path.LargeBuffers
 	f.past = r.footprint(f) >= pastFrom
 	f.forks = f.writes && f.full && !f.split && !f.fold
-	f.piece = max(r.pieceOf(total, f.far)/size/parts, 1)
+	f.piece = max(p.Piece.Of(total)/size/parts, 1)
 	steps := max((f.most+f.piece-1)/f.piece, 1)
 	first, last := r.step+1, r.step+uint64(steps)
 	r.step = last
@@ -152,22 +118,24 @@ func (r *Room) ahead(n int, far bool) uint64 {
 	return max(min(g.size/2/uint64(max(n, lineSize)), depth/2), 1)
 }
 
-// furnish decides whether a collective with n bytes of payload goes around the far
-// ring. The first that should claims it, in a step in which all tell whether they
-// could; their calls are compared in it.
-func (r *Room) furnish(n int, met, far *bool) error {
-	if n < farFrom {
-		return nil
+// buffer returns the Path that is taken: p, or another if that wants the far ring and there is
+// no memory for it. The first collective that wants it claims it, in a step in which all tell
+// whether they could; their calls are compared in it.
+func (r *Room) buffer(p *path.Path, met *bool) (*path.Path, error) {
+	if p.Ask != path.LargeBuffers {
+		return p, nil
 	}
 	if !r.asked {
 		r.asked = true
 		if err := r.claimAll(*met); err != nil {
-			return err
+			return nil, err
 		}
 		*met = true
 	}
-	*far = r.far.size > 0
-	return nil
+	if r.far.size == 0 {
+		return p.Otherwise, nil
+	}
+	return p, nil
 }
 
 func (r *Room) claimAll(met bool) error {

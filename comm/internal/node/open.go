@@ -1,7 +1,7 @@
 package node
 
 import (
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -35,7 +35,7 @@ func (r *Room) Open(send, recv mem.Buffer, n, pieces int) (open bool, err error)
 
 // Fold combines the sends of all members, of which this one's is own, from element lo
 // of their vectors on, into dst.
-func (r *Room) Fold(dst, own mem.Buffer, lo int, op coll.Op) error {
+func (r *Room) Fold(dst, own mem.Buffer, lo int, op call.Op) error {
 	size := own.Type().Size()
 	for j := range r.parts {
 		if r.srcs[j] = own; j != r.me {
@@ -66,5 +66,5 @@ func (r *Room) Fetch(member, i int, dst mem.Buffer, lo int) error {
 // Shut returns when all members want nothing of each other's vectors any more.
 func (r *Room) Shut() error {
 	r.hasRead(r.step)
-	return r.Barrier()
+	return r.barrier()
 }

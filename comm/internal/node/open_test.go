@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
 	"gompi/internal/mem"
 )
 
@@ -17,12 +17,12 @@ func TestStressOpenVectors(t *testing.T) {
 		rooms, _ := h.rooms(t, false, pause)
 		return together(rooms, func(r *Room) error {
 			rng := rand.New(rand.NewPCG(round, 98)) // the same on all
-			for call := range 60 {
+			for nth := range 60 {
 				n, pieces, inPlace := 1+rng.IntN(1<<rng.IntN(11)), 1+rng.IntN(3*depth), rng.IntN(2) == 0
 				kind, root := rng.IntN(kinds), rng.IntN(p)
-				err := sumOpen(r, h, n, pieces, call, inPlace, func() { pause(r.me) })
+				err := sumOpen(r, h, n, pieces, nth, inPlace, func() { pause(r.me) })
 				if err == nil {
-					err = once(r, kind, n, root, call, unmoved)
+					err = once(r, kind, n, root, nth, unmoved)
 				}
 				if err != nil {
 					h.broken.CompareAndSwap(nil, &err) // or the others wait for ever
@@ -35,22 +35,22 @@ func TestStressOpenVectors(t *testing.T) {
 }
 
 // sumOpen sums vectors of n elements by pieces, of which each member makes some.
-func sumOpen(r *Room, h *house, n, pieces, call int, inPlace bool, pause func()) error {
-	begin(r, uint64(call+1))
+func sumOpen(r *Room, h *house, n, pieces, nth int, inPlace bool, pause func()) error {
+	begin(r, uint64(nth+1))
 	move := h.inHeap(r.me)
-	send := mem.Of(move(vector(call, r.me, n)))
+	send := mem.Of(move(vector(nth, r.me, n)))
 	recv := send
 	if !inPlace {
 		recv = mem.Of(move(make([]int64, n)))
 	}
 	if open, err := r.Open(send, recv, send.Size(), pieces); !open {
-		return fmt.Errorf("call %d: vectors are not open: %v", call, err)
+		return fmt.Errorf("call %d: vectors are not open: %v", nth, err)
 	}
 	part := func(b mem.Buffer, i int) mem.Buffer { return b.Slice(i*n/pieces, (i+1)*n/pieces) }
 	for i := range pieces {
 		pause()
 		if i%r.size() == r.me {
-			if err := r.Fold(part(recv, i), part(send, i), i*n/pieces, coll.Op{Kind: mem.Sum}); err != nil {
+			if err := r.Fold(part(recv, i), part(send, i), i*n/pieces, call.Op{Kind: mem.Sum}); err != nil {
 				return err
 			}
 			r.Made(i)
@@ -75,10 +75,10 @@ func sumOpen(r *Room, h *house, n, pieces, call int, inPlace bool, pause func())
 	for i, got := range mem.Slice[int64](recv) {
 		want := int64(0)
 		for q := range r.size() {
-			want += value(call, q, i)
+			want += value(nth, q, i)
 		}
 		if got != want {
-			return fmt.Errorf("call %d, element %d of %d in %d pieces: %d, want %d", call, i, n, pieces, got, want)
+			return fmt.Errorf("call %d, element %d of %d in %d pieces: %d, want %d", nth, i, n, pieces, got, want)
 		}
 	}
 	clear(h.heaps[r.me]) // at once: nobody reads there any more

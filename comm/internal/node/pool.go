@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"unsafe"
+
+	"gompi/comm/internal/path"
 )
 
 // A Pool is where a rank takes the blocks for its rooms from: the beginning of its
@@ -52,7 +54,7 @@ func NewPool(arena []byte, ranks int, claim func(off, n int) error, lost func(wo
 func (p *Pool) stagesAt() int { return len(p.arena) / 8 }
 
 func (p *Pool) places() int {
-	return min(p.stagesAt()/BlockSize, (len(p.arena)-p.stagesAt())/StageSize(p.ranks))
+	return min(p.stagesAt()/BlockSize, (len(p.arena)-p.stagesAt())/path.LargeBuffer(p.ranks))
 }
 
 // Take takes a block for a room to be made. It fails when there is no memory.
@@ -167,7 +169,7 @@ func (p *Pool) linesAt(arena []byte, t Token) *lines {
 
 // part returns the memory that t names in its owner's arena.
 func (p *Pool) part(arena []byte, t Token) Part {
-	stage := arena[p.stagesAt()+t.place()*StageSize(p.ranks):][:StageSize(p.ranks)]
+	stage := arena[p.stagesAt()+t.place()*path.LargeBuffer(p.ranks):][:path.LargeBuffer(p.ranks)]
 	return Part{p.linesAt(arena, t), unsafe.Pointer(unsafe.SliceData(stage))}
 }
 
@@ -183,6 +185,6 @@ func (p *Pool) Enter(mine Token, world int, arena []byte, t Token) Part {
 // Own returns the own memory that t names, and a function that makes sure its stage
 // exists.
 func (p *Pool) Own(t Token) (Part, func() error) {
-	off := p.stagesAt() + t.place()*StageSize(p.ranks)
-	return p.part(p.arena, t), func() error { return p.claim(off, StageSize(p.ranks)) }
+	off := p.stagesAt() + t.place()*path.LargeBuffer(p.ranks)
+	return p.part(p.arena, t), func() error { return p.claim(off, path.LargeBuffer(p.ranks)) }
 }

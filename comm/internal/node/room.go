@@ -29,10 +29,8 @@
 // writer and a reader hold beside all else (np=2 near, 1 KiB around 64 KiB and around 4:
 // allreduce 416 and 280 ns, reduce 460 and 320, bcast 366 and 255). The payload of longer
 // collectives goes around the near ring, which stays in the second-level cache. That of
-// the longest goes around the stage, the far ring, which does not fit into that on
-// purpose: a line that another core holds costs more to take away than one of the third
-// level (1 MiB of bcast between two cores: 134 us around 64 KiB, 71 around 1 MiB). A stage
-// is claimed when the first collective wants it, in a step of its own; where one member
+// the longest goes around the stage, the far ring, which does not fit into that on purpose
+// (path.LargeBuffer says why). A stage is claimed when the first collective wants it, in a step of its own; where one member
 // gets none, the near ring serves all.
 //
 // # Steps
@@ -83,6 +81,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 )
 
@@ -104,28 +103,7 @@ const (
 
 	// BlockSize is the size of a block.
 	BlockSize = (nearAt + nearSize + pageSize - 1) &^ (pageSize - 1)
-
-	// MaxRanks is for how many ranks of a host there are rooms. An element of each
-	// fits in a piece, for all to read; and each touches lines of all others, on
-	// pages and in page tables of their own: 512 ranks on two processors started,
-	// met and ended in 2.3 s with a room, in 1.1 s with messages, 256 in 1.04 and
-	// 0.57 (128 in 0.38 and 0.26, but their allreduce of 64 KiB took 183 ms in it
-	// and 407 with messages).
-	MaxRanks = 128
 )
-
-// StageSize returns the size of a stage on a host with the given ranks: twice the
-// usual second-level cache, but less where there are many ranks, whose memory adds
-// up.
-func StageSize(ranks int) int {
-	switch {
-	case ranks <= 16:
-		return 2 << 20
-	case ranks <= 64:
-		return 1 << 20
-	}
-	return 512 << 10
-}
 
 // lines is the beginning of a block.
 type lines struct {
@@ -193,9 +171,9 @@ type Room struct {
 	port    Port
 	me      int
 	looks   int
-	patient int  // looks of a caller that may spin
-	ordered bool // reductions keep the order of coll/order.go
-	crowded bool // members outnumber their processors
+	patient int // looks of a caller that may spin
+	paths   *path.Selector
+	gated   bool // paths.Gated
 	parts   []Part
 	claim   func() error // the own stage
 
@@ -224,14 +202,12 @@ type Room struct {
 	devices Devices
 }
 
-// New returns the room of member me of those with the given parts. claim makes sure
-// that its stage of StageSize bytes exists. ordered makes reductions combine in the
-// order of coll/order.go; crowded says that members outnumber their processors; both
-// are equal on all.
-func New(me int, parts []Part, stage int, claim func() error, ordered, crowded bool, port Port) *Room {
+// New returns the room of member me of those with the given parts. claim makes sure that its
+// stage exists, of as many bytes as paths has for a large buffer.
+func New(me int, parts []Part, claim func() error, paths *path.Selector, port Port) *Room {
 	return &Room{
-		port: port, me: me, parts: parts, ordered: ordered, crowded: crowded, patient: port.Looks(), claim: claim,
-		brief: ring{at: briefAt, size: briefSize}, near: ring{at: nearAt, size: nearSize}, far: ring{size: uint64(stage)},
+		port: port, me: me, parts: parts, paths: paths, gated: paths.Gated(), patient: port.Looks(), claim: claim,
+		brief: ring{at: briefAt, size: briefSize}, near: ring{at: nearAt, size: nearSize}, far: ring{size: uint64(paths.LargeBuffer)},
 		srcs: make([]mem.Buffer, len(parts)), dsts: make([]mem.Buffer, len(parts)),
 	}
 }
@@ -244,7 +220,7 @@ func (r *Room) head(member int, s uint64) *head { return &r.parts[member].lines.
 // that must not spin.
 func (r *Room) Begin(c Call, quiet bool) {
 	const odd = 0x9e3779b97f4a7c15
-	r.call, r.told, r.devices.met, r.first = c, false, false, r.step+1
+	r.call, r.told, r.first = c, false, r.step+1
 	r.trail = ((r.trail^c.A)*odd ^ c.B) * odd
 	r.looks = r.patient
 	if quiet {
@@ -424,15 +400,11 @@ func (r *Room) Compare() error {
 	return nil
 }
 
-// manyMembers in a crowd look in vain at most others, before each has had its turn.
-const manyMembers = 16
-
-// assemble waits until all members have filled step s, where it costs less to wait
-// for one who waits for all than to look at each (two processors, allreduce of 8
-// bytes: np=64 0.44 ms, 0.80 without; np=128 1.7 and 5.4; a tree of gates, of 4, 8 or
-// 16 each, takes 0.9 and 2.4 and more).
+// assemble waits until all members have filled step s, where members in a crowd would look in
+// vain at most others before each has had its turn: there it costs less to wait for one who
+// waits for all.
 func (r *Room) assemble(s uint64) error {
-	if !r.crowded || r.size() < manyMembers {
+	if !r.gated {
 		return nil
 	}
 	gate := &r.parts[0].lines.gate

@@ -12,7 +12,8 @@ import (
 	"time"
 	"unsafe"
 
-	"gompi/comm/internal/coll"
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
 	"gompi/internal/mem"
 	"gompi/internal/stress"
 )
@@ -84,10 +85,19 @@ func (h *house) room(me int, tokens []Token, ordered bool, pause func(rank int))
 			blocks[r] = p.Enter(tokens[me], r, h.arenas[r], tok)
 		}
 	}
-	r := New(me, blocks, StageSize(len(tokens)), claim, ordered, len(tokens)%2 == 1, &door{h, me, pause})
+	r := New(me, blocks, claim, pathsOf(len(tokens), ordered), &door{h, me, pause})
 	r.SeeHeaps(h.heaps)
 	return r
 }
+
+// pathsOf returns the Selector of so many ranks, an odd number of which has too few processors.
+func pathsOf(ranks int, ordered bool) *path.Selector {
+	rules := &path.Rules{Deterministic: ordered, Crowded: ranks%2 == 1}
+	return path.New(path.Topology{Ranks: ranks, Shared: true, LargeBuffer: path.LargeBuffer(ranks)}, rules)
+}
+
+// do does a collective as its Path says.
+func (r *Room) do(o *call.Call) error { return r.Run(r.paths.For(o), o) }
 
 // A door is the Port of a goroutine rank. It sleeps as ranks do: it says so, looks
 // once more, and then waits to be rung.
@@ -166,15 +176,15 @@ func together(rooms []*Room, fn func(r *Room) error) error {
 	return errors.Join(errs...)
 }
 
-func begin(r *Room, call uint64) { r.Begin(Call{call, 0}, false) }
+func begin(r *Room, nth uint64) { r.Begin(Call{nth, 0}, false) }
 
 // value is element i of what a rank sends in a collective.
-func value(call, rank, i int) int64 { return int64(call*7 + rank*1000 + i) }
+func value(nth, rank, i int) int64 { return int64(nth*7 + rank*1000 + i) }
 
-func vector(call, rank, n int) []int64 {
+func vector(nth, rank, n int) []int64 {
 	v := make([]int64, n)
 	for i := range v {
-		v[i] = value(call, rank, i)
+		v[i] = value(nth, rank, i)
 	}
 	return v
 }
@@ -189,59 +199,59 @@ type mover func(v []int64) []int64
 func unmoved(v []int64) []int64 { return v }
 
 // once does one collective of n elements in a block, and checks what comes of it.
-func once(r *Room, kind, n, root, call int, move mover) error {
+func once(r *Room, kind, n, root, nth int, move mover) error {
 	p := r.size()
-	begin(r, uint64(call+1))
-	send, recv := move(vector(call, r.me, n)), move(make([]int64, n))
-	sum := coll.Op{Kind: mem.Sum}
+	begin(r, uint64(nth+1))
+	send, recv := move(vector(nth, r.me, n)), move(make([]int64, n))
+	sum := call.Op{Kind: mem.Sum}
 	total := func(i int) (s int64) {
 		for q := range p {
-			s += value(call, q, i)
+			s += value(nth, q, i)
 		}
 		return s
 	}
 	check := func(err error, got []int64, want func(i int) int64) error {
 		for i := range got {
 			if err == nil && got[i] != want(i) {
-				err = fmt.Errorf("call %d of kind %d with %d elements: element %d is %d, want %d", call, kind, n, i, got[i], want(i))
+				err = fmt.Errorf("call %d of kind %d with %d elements: element %d is %d, want %d", nth, kind, n, i, got[i], want(i))
 			}
 		}
 		return err
 	}
 	switch kind {
 	case 0:
-		return r.Barrier()
+		return r.do(new(call.Call).Barrier())
 	case 1:
-		return check(r.Bcast(root, mem.Of(send)), send, func(i int) int64 { return value(call, root, i) })
+		return check(r.do(new(call.Call).Bcast(root, mem.Of(send))), send, func(i int) int64 { return value(nth, root, i) })
 	case 2:
-		err := r.Reduce(root, mem.Of(send), mem.Of(recv), sum)
+		err := r.do(new(call.Call).Reduce(root, mem.Of(send), mem.Of(recv), sum))
 		if r.me != root {
 			recv = nil
 		}
 		return check(err, recv, total)
 	case 3:
-		return check(r.Allreduce(mem.Of(send), mem.Of(recv), sum), recv, total)
+		return check(r.do(new(call.Call).Allreduce(mem.Of(send), mem.Of(recv), sum)), recv, total)
 	case 4:
 		all := move(make([]int64, n*p))
-		return check(r.Allgather(mem.Of(send), mem.Of(all)), all, func(i int) int64 { return value(call, i/n, i%n) })
+		return check(r.do(new(call.Call).Allgather(mem.Of(send), mem.Of(all))), all, func(i int) int64 { return value(nth, i/n, i%n) })
 	case 5:
-		all, in := move(vector(call, r.me, n*p)), move(make([]int64, n*p))
-		return check(r.Alltoall(mem.Of(all), mem.Of(in)), in, func(i int) int64 { return value(call, i/n, r.me*n+i%n) })
+		all, in := move(vector(nth, r.me, n*p)), move(make([]int64, n*p))
+		return check(r.do(new(call.Call).Alltoall(mem.Of(all), mem.Of(in))), in, func(i int) int64 { return value(nth, i/n, r.me*n+i%n) })
 	case 6:
-		all := move(vector(call, r.me, n*p))
-		return check(r.ReduceScatterBlock(mem.Of(all), mem.Of(recv), sum), recv, func(i int) int64 { return total(r.me*n + i) })
+		all := move(vector(nth, r.me, n*p))
+		return check(r.do(new(call.Call).ReduceScatterBlock(mem.Of(all), mem.Of(recv), sum)), recv, func(i int) int64 { return total(r.me*n + i) })
 	case 7:
 		var all []int64
 		if r.me == root {
 			all = move(make([]int64, n*p))
 		}
-		return check(r.Gather(root, mem.Of(send), mem.Of(all)), all, func(i int) int64 { return value(call, i/n, i%n) })
+		return check(r.do(new(call.Call).Gather(root, mem.Of(send), mem.Of(all))), all, func(i int) int64 { return value(nth, i/n, i%n) })
 	}
 	var all []int64
 	if r.me == root {
-		all = move(vector(call, root, n*p))
+		all = move(vector(nth, root, n*p))
 	}
-	return check(r.Scatter(root, mem.Of(all), mem.Of(recv)), recv, func(i int) int64 { return value(call, root, r.me*n+i) })
+	return check(r.do(new(call.Call).Scatter(root, mem.Of(all), mem.Of(recv))), recv, func(i int) int64 { return value(nth, root, r.me*n+i) })
 }
 
 // Whatever the timing, no member reads what is not there yet, or not there any more,
@@ -251,10 +261,10 @@ func TestStressRooms(t *testing.T) {
 		rooms, _ := newHouse(p).rooms(t, false, pause)
 		return together(rooms, func(r *Room) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
-			for call := range 100 {
+			for nth := range 100 {
 				pause(r.me)
 				kind, n := rng.IntN(kinds), rng.IntN(1<<rng.IntN(15))
-				if err := once(r, kind, n, rng.IntN(p), call, unmoved); err != nil {
+				if err := once(r, kind, n, rng.IntN(p), nth, unmoved); err != nil {
 					return err
 				}
 			}
@@ -281,17 +291,17 @@ func TestADifferentCallIsFoundAlsoByThoseWhoDidNotWait(t *testing.T) {
 		err := together(rooms, func(r *Room) error {
 			b := []int64{1}
 			begin(r, uint64(10+r.me))
-			if err := r.Bcast(r.me, mem.Of(b)); err != nil { // each is the root of its own
+			if err := r.do(new(call.Call).Bcast(r.me, mem.Of(b))); err != nil { // each is the root of its own
 				return err
 			}
 			for range quiet {
 				begin(r, 20)
-				if err := r.Bcast(0, mem.Of(b)); err != nil {
+				if err := r.do(new(call.Call).Bcast(0, mem.Of(b))); err != nil {
 					return err
 				}
 			}
 			begin(r, 30)
-			return r.Barrier()
+			return r.do(new(call.Call).Barrier())
 		})
 		if !errors.Is(err, errDisagree) || !strings.Contains(err.Error(), "{10 0}") || !strings.Contains(err.Error(), "{11 0}") {
 			t.Errorf("after %d calls: got %v, want both calls", quiet, err)

@@ -1,0 +1,180 @@
+// Package path chooses the way that a collective goes, and nothing else: it is pure, and all
+// thresholds of comm stand in it.
+//
+// Each communicator has a Selector, made of what all its ranks know alike: how many share a
+// host, whether they have a processor each, what the user has tuned. For(call) returns a Path:
+// through what the call goes, by which algorithm, in pieces of how many bytes. Ranks whose calls
+// are equal get equal Paths, without a message.
+//
+// What only its own rank knows (where its buffers lie) all have to tell each other. Such a Path
+// names the one Question that is asked, and leads to another, Otherwise, that is taken where
+// some rank answers no. Resolve follows the answers about devices. Who carries a call out
+// follows its Path and chooses nothing.
+//
+// To find out why a call of 64 KiB on two hosts goes as it does: For finds its row, choose (in
+// choose.go) makes the row, thresholds.go has the lengths and the measurements behind them, and
+// testdata/paths.golden shows the result for some topologies.
+package path
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Via is what a collective goes through.
+type Via uint8
+
+const (
+	Messages Via = iota // among all ranks
+	Shm                 // memory that all ranks share
+	Hier                // shared memory inside hosts, messages between them
+	Devices             // memory of devices of one host that reach each other
+	NCCL                // NVIDIA's library, on a device of each rank
+	Staged              // pieces of pinned host memory, each of which goes as a call in host memory does
+)
+
+var viaNames = [...]string{"messages", "shm", "hier", "devices", "nccl", "staged"}
+
+func (v Via) String() string { return viaNames[v] }
+
+// An Algorithm is one that some Via has. Over messages a name may mean one for each collective.
+type Algorithm uint8
+
+// Those over messages are described in catalogue.go.
+const (
+	None Algorithm = iota
+	Dissemination
+	Tree
+	Binomial
+	ScatterAllgather
+	Chain
+	Halving
+	RecursiveDoubling
+	Direct
+	Circulant
+	Ring
+	Cubes
+	Bruck
+	Linear
+	Pairwise
+
+	// Through shared memory.
+	OneStep    // each rank stores its data once, and who needs it reads it
+	Pipelined  // the same in pieces, around a buffer
+	Rsag       // reduce-scatter, then allgather, in pieces around a buffer
+	SingleCopy // ranks read and write each other's vectors where they lie
+
+	// Between hosts. Staged too: MultiLeader combines a host's vectors on its devices first.
+	Leader      // one rank of each host speaks for it
+	MultiLeader // each rank, with those of its number on other hosts, does a share
+
+	NumAlgorithms
+)
+
+var algorithmNames = [NumAlgorithms]string{"", "dissemination", "tree", "binomial", "scatter", "chain", "halving", "rdouble",
+	"direct", "circulant", "ring", "cubes", "bruck", "linear", "pairwise",
+	"one-step", "pipelined", "rsag", "single-copy", "leader", "multi-leader"}
+
+func (a Algorithm) String() string { return algorithmNames[a] }
+
+// A Question is what ranks tell each other before a Path is taken.
+type Question uint8
+
+const (
+	Nothing      Question = iota
+	SharedHeap            // is every vector in memory from Alloc? (Hier: of the host's ranks)
+	LargeBuffers          // is there memory for large buffers? Asked once
+	BlockLengths          // how long is the longest block? Then Sized tells the Path
+	AllOnDevices          // are all buffers on devices that reach each other?
+	AnyOnDevice           // is a buffer on a device?
+	OwnDevices            // are the buffers of each rank on a device that is no other's?
+)
+
+var conditions = [...]string{"", "if all vectors are from Alloc", "if there is memory for large buffers",
+	"when the lengths of all blocks are known", "if all buffers are on devices that reach each other",
+	"if some buffer is on a device", "if each rank's buffers are on a device of its own"}
+
+// A Piece says how many bytes of a vector go at a time: a part of it, but not less than Least,
+// and not more than Most.
+type Piece struct {
+	Parts, Least, Most int
+}
+
+// Of returns the bytes of a piece of n.
+func (p Piece) Of(n int) int {
+	if p.Parts > 0 {
+		return min(max(n/p.Parts, p.Least), p.Most)
+	}
+	return min(n, p.Most)
+}
+
+// A Path is the way of a call. It is not changed.
+type Path struct {
+	Via       Via
+	Algorithm Algorithm
+	Piece     Piece // zero: all at a time
+	Ask       Question
+	Otherwise *Path // where the answer is no
+}
+
+// Where tells what ranks have found out about their buffers.
+type Where struct{ All, Any bool } // AllOnDevices, AnyOnDevice
+
+// Resolve returns the Path that is taken after questions about devices.
+func (p *Path) Resolve(w Where) *Path {
+	for p.Ask == AllOnDevices && !w.All || p.Ask == AnyOnDevice && !w.Any {
+		p = p.Otherwise
+	}
+	return p
+}
+
+// OnHost returns the Path among p and those behind it that is for buffers in host memory.
+func (p *Path) OnHost() *Path {
+	for p.Ask >= AllOnDevices {
+		p = p.Otherwise
+	}
+	return p
+}
+
+// String describes p: "shm: rsag in 8 KiB to 256 KiB if there is memory for large buffers, else
+// shm: rsag in 8 KiB".
+func (p *Path) String() string {
+	var b strings.Builder
+	b.WriteString(p.Via.String())
+	if p.Algorithm != None {
+		fmt.Fprintf(&b, ": %v", p.Algorithm)
+	}
+	if p.Piece.Parts > 0 {
+		fmt.Fprintf(&b, " in %s to %s", bytes(p.Piece.Least), bytes(p.Piece.Most))
+	} else if p.Piece.Most > 0 {
+		fmt.Fprintf(&b, " in %s", bytes(p.Piece.Most))
+	}
+	if p.Ask != Nothing {
+		fmt.Fprintf(&b, " %s", conditions[p.Ask])
+	}
+	if p.Otherwise != nil {
+		fmt.Fprintf(&b, ", else %v", p.Otherwise)
+	}
+	return b.String()
+}
+
+// bytes returns n with its unit.
+func bytes(n int) string {
+	for _, unit := range []string{"B", "KiB", "MiB"} {
+		if n%1024 != 0 || n == 0 {
+			return fmt.Sprintf("%d %s", n, unit)
+		}
+		n /= 1024
+	}
+	return fmt.Sprintf("%d GiB", n)
+}
+
+// equal reports whether two Paths are the same way.
+func equal(p, q *Path) bool {
+	for ; p != nil && q != nil; p, q = p.Otherwise, q.Otherwise {
+		if p.Via != q.Via || p.Algorithm != q.Algorithm || p.Piece != q.Piece || p.Ask != q.Ask {
+			return false
+		}
+	}
+	return p == q
+}

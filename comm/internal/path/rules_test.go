@@ -1,0 +1,196 @@
+package path
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/comm/internal/call"
+)
+
+func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
+	table := new(Rules)
+	if err := table.Tune("allreduce:0-16k:rdouble, 16k-:ring; barrier:tree\nbcast:1M-:np4-:crowded:chain;;"); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		k       call.Kind
+		ranks   int
+		bytes   int64
+		ordered bool
+		crowded bool
+		want    string
+	}{
+		{call.Allreduce, 2, 0, false, false, "rdouble"},
+		{call.Allreduce, 5, 16<<10 - 1, false, false, "rdouble"},
+		{call.Allreduce, 5, 16 << 10, false, false, "ring"},
+		{call.Allreduce, 2, 1 << 30, false, true, "ring"},
+		{call.Allreduce, 8, 1 << 30, true, false, "halving"}, // ring cannot do it: the built-in rules do
+		{call.Barrier, 2, 0, false, false, "tree"},
+		{call.Bcast, 4, 1 << 20, false, true, "chain"},
+		{call.Bcast, 3, 1 << 20, false, true, "binomial"},
+		{call.Bcast, 4, 1 << 20, false, false, "binomial"},
+	}
+	for _, tt := range tests {
+		table.Crowded = tt.crowded
+		if got := table.Pick(tt.k, tt.ranks, tt.bytes, tt.ordered).String(); got != tt.want {
+			t.Errorf("%s of %d bytes, %d ranks, ordered %v, crowded %v: %s, want %s",
+				tt.k, tt.bytes, tt.ranks, tt.ordered, tt.crowded, got, tt.want)
+		}
+	}
+	table.Crowded = true
+	for _, tt := range []struct {
+		k       call.Kind
+		ranks   int
+		bytes   int64
+		ordered bool
+		want    Algorithm
+	}{
+		{call.Allreduce, 5, 0, false, RecursiveDoubling},
+		{call.Allreduce, 5, 16 << 10, false, Ring},
+		{call.Allreduce, 5, 16 << 10, true, None}, // ring cannot do it
+		{call.Barrier, 2, 0, false, Tree},
+		{call.Bcast, 4, 1 << 20, false, Chain},
+		{call.Bcast, 3, 1 << 20, false, None},
+		{call.Bcast, 4, 1<<20 - 1, false, None},
+		{call.Reduce, 4, 8, false, None},
+		{call.Gatherv, 4, 8, false, None}, // has no rules
+	} {
+		if got, ok := table.Tuned(tt.k, tt.ranks, tt.bytes, tt.ordered); got != tt.want || ok != (tt.want != None) {
+			t.Errorf("%v of %d bytes, %d ranks, ordered %v: tuned %v, want %v", tt.k, tt.bytes, tt.ranks, tt.ordered, got, tt.want)
+		}
+	}
+	if got := new(Rules).Pick(call.Barrier, 2, 0, false); got != Dissemination {
+		t.Errorf("tuning one table changed another: barrier is %s", got)
+	}
+}
+
+func TestPowerOfTwoAlgorithmsAreNotTakenForOtherRanks(t *testing.T) {
+	table := new(Rules)
+	if err := table.Tune("allgather:ring,rdouble;reducescatter:ring,halving"); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []int{3, 6, 12} {
+		if got := table.Pick(call.Allgather, p, 8, false).String(); got != "ring" {
+			t.Errorf("allgather on %d ranks: %s, want ring", p, got)
+		}
+		if got := table.Pick(call.ReduceScatter, p, 8, false).String(); got != "ring" {
+			t.Errorf("reducescatter on %d ranks: %s, want ring", p, got)
+		}
+	}
+	if got := table.Pick(call.Allgather, 8, 8, false).String(); got != "rdouble" {
+		t.Errorf("allgather on 8 ranks: %s, want rdouble", got)
+	}
+}
+
+func TestOrderedCallsGetOrderedAlgorithms(t *testing.T) {
+	for _, r := range []*Rules{{}, {Crowded: true}, {Hosts: 2}} {
+		for _, k := range []call.Kind{call.Reduce, call.Allreduce, call.ReduceScatter, call.Scan} {
+			for p := 2; p < 70; p++ {
+				for bytes := int64(1); bytes < 1<<32; bytes *= 2 {
+					alg := r.Pick(k, p, bytes, true)
+					if !slices.ContainsFunc(Methods(k), func(m Method) bool { return m.Algorithm == alg && m.Ordered }) {
+						t.Errorf("%v of %d bytes on %d ranks: %v, want an ordered one", k, bytes, p, alg)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTuneErrorsQuoteWhatIsWrongAndSayWhatIsWanted(t *testing.T) {
+	tests := []struct{ in, quoted, wanted string }{
+		{"allreduce", `"allreduce"`, "collective:rule"},
+		{"alreduce:ring", `"alreduce"`, "barrier, bcast, reduce, allreduce"},
+		{"allreduce:0-16k:rdouble,16k-:rign", `"rign"`, "rdouble, direct, tree, halving, circulant, ring"},
+		{"allreduce:", `""`, "rdouble"},
+		{"barrier:ring", `"ring"`, "dissemination, tree"},
+		{"allreduce:16q-:ring", `"16q"`, "512 or 16k"},
+		{"allreduce:-16k:ring", `""`, "512 or 16k"},
+		{"allreduce:16k-8k:ring", `"16k-8k"`, "an end above the start"},
+		{"allreduce:np0-:ring", `"np0-"`, "np5-"},
+		{"allreduce:np4:ring", `"np4"`, "np5-"},
+		{"allreduce:busy:ring", `"busy"`, "crowded"},
+		{"allreduce:9999999999g-:ring", `"9999999999g"`, "16k"},
+		{"shm.lage=1k", `"shm.lage"`, "shm.large"},
+		{"shm.large=1q", `"1q"`, "512 or 16k"},
+		{"shm.large=2000g", `"2000g"`, "0 to 1024g"},
+		{"shm.piece=8", `"8"`, "256 to 32k"},
+	}
+	for _, tt := range tests {
+		table := new(Rules)
+		before := table.String()
+		err := table.Tune("barrier:tree;" + tt.in)
+		if err == nil {
+			t.Errorf("Tune(%q) succeeds, want an error", tt.in)
+			continue
+		}
+		if s := err.Error(); !strings.Contains(s, tt.quoted) || !strings.Contains(s, tt.wanted) {
+			t.Errorf("Tune(%q): %v; want it to quote %s and to name %q", tt.in, err, tt.quoted, tt.wanted)
+		}
+		if table.String() != before {
+			t.Errorf("Tune(%q) failed and changed the table", tt.in)
+		}
+	}
+}
+
+func TestTheCatalogueIsSound(t *testing.T) {
+	for _, c := range catalogue {
+		if m := c.methods[0]; m.PowerOfTwo || c.kind.Reduces() && !m.Ordered {
+			t.Errorf("%v: the first algorithm, %v, does not serve every call", c.kind, m.Algorithm)
+		}
+		var seen []Algorithm
+		for _, m := range c.methods {
+			if slices.Contains(seen, m.Algorithm) || m.Doc == "" {
+				t.Errorf("%v: %v is there twice or has no description", c.kind, m.Algorithm)
+			}
+			seen = append(seen, m.Algorithm)
+			if !slices.ContainsFunc(c.rules, func(r rule) bool { return r.alg == m.Algorithm }) {
+				t.Errorf("%v: no rule ever takes %v", c.kind, m.Algorithm)
+			}
+		}
+	}
+}
+
+func TestDecodedRulesChooseAsTheEncoded(t *testing.T) {
+	r := &Rules{Deterministic: true, Hosts: 300}
+	if err := r.Tune("scan:np3-:pow2:crowded:remote:spread:5-3g:chain;barrier:tree;shm.large=3k"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Decode(r.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != r.String() || !got.Deterministic || got.Crowded || got.Hosts != 300 || !got.Tunes() ||
+		got.Pick(call.Barrier, 5, 0, false) != Tree || got.threshold(shmLargeFrom) != 3<<10 {
+		t.Errorf("decoded %+v, want %+v", got, r)
+	}
+	for _, bad := range []string{"", "\x00", "\x40\x01", "\x00\x01nonsense", "\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
+		if _, err := Decode([]byte(bad)); err == nil {
+			t.Errorf("Decode(%q) succeeds, want an error", bad)
+		}
+	}
+}
+
+func FuzzTune(f *testing.F) {
+	f.Add("allreduce:0-16k:rdouble,16k-:ring;barrier:tree")
+	f.Add("shm.large=4k;hier.piece=1m")
+	f.Add("scan:np3-:pow2:crowded:remote:spread:5-3g:chain")
+	f.Fuzz(func(t *testing.T, s string) {
+		first := new(Rules)
+		if first.Tune(s) != nil {
+			return
+		}
+		second := new(Rules)
+		if err := second.Tune(first.String()); err != nil {
+			t.Fatalf("Tune(%q) gives a table that does not read back: %v", s, err)
+		}
+		if first.String() != second.String() {
+			t.Fatalf("Tune(%q) reads back as %q, want %q", s, second.String(), first.String())
+		}
+		if _, err := Decode(first.Encode()); err != nil {
+			t.Fatalf("Decode: %v", err)
+		}
+		New(Topology{Ranks: 7}, first).Describe() // whatever the rules say, there is a choice
+	})
+}

@@ -1,0 +1,194 @@
+package path
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gompi/comm/internal/call"
+	"gompi/internal/mem"
+)
+
+// A Topology is what all ranks of a communicator, or a part of it, know alike of each other.
+type Topology struct {
+	Ranks  int
+	Shared bool // they are on one host, and share memory there
+	Hier   bool // some share a host and memory there, and there are several hosts
+	Even   bool // hosts have equally many of them
+	Packed bool // those of a host are neighbours
+
+	Devices     bool // some rank may have buffers on devices
+	NCCL        bool // all may, and it is wanted
+	LargeBuffer int  // bytes of a rank's, if Shared
+}
+
+// A Selector chooses the Paths of a communicator, or of a part of it that does collectives of its
+// own. It is used for one call at a time.
+type Selector struct {
+	Topology
+	rules  *Rules
+	lent   int                 // blocks of memory from Alloc
+	factor [numKinds]int       // of Fingerprint.Count, for the bytes of the whole
+	rows   [2][2][numKinds]row // without and with such blocks, without and with a function
+}
+
+const numKinds = call.Free + 1
+
+// A row is the Paths of a collective by the bytes of all ranks' blocks, or of the vector where
+// there are none. They are made for the first call.
+type row []cell
+
+type cell struct {
+	from int // bytes
+	path *Path
+	nccl *Path // where NCCL serves the type and the operator
+}
+
+// New returns the Selector for a topology.
+func New(t Topology, r *Rules) *Selector {
+	s := &Selector{Topology: t, rules: r}
+	for k := call.Barrier; k <= call.Exscan; k++ {
+		s.factor[k] = (&call.Fingerprint{Kind: k, Count: 1}).Elements(t.Ranks)
+	}
+	return s // what makes communicators and memory exchanges a few words
+}
+
+// For returns the Path of a call. It takes no time to speak of, and no memory but for the first
+// call of a collective.
+func (s *Selector) For(o *call.Call) *Path {
+	n := int(o.Count) * s.factor[o.Kind] * o.Type.Size()
+	if s.Shared && o.Kind.Counted() {
+		n = s.longest(o)
+	}
+	return s.at(o, n)
+}
+
+// longest is the bytes of as many blocks as there are ranks, each as long as the longest: shared
+// memory has room for those.
+func (s *Selector) longest(o *call.Call) int {
+	return o.Longest(s.Ranks) * s.Ranks * o.Type.Size()
+}
+
+// at returns the Path of a call of n bytes.
+func (s *Selector) at(o *call.Call, n int) *Path {
+	lent, custom := 0, 0
+	if s.lent > 0 {
+		lent = 1
+	}
+	if o.Op.Kind == mem.Custom {
+		custom = 1
+	}
+	r := s.rows[lent][custom][o.Kind]
+	if r == nil {
+		r = s.make(o.Kind, custom == 1, lent == 1)
+		s.rows[lent][custom][o.Kind] = r
+	}
+	c := &r[0]
+	for i := 1; i < len(r) && n >= r[i].from; i++ {
+		c = &r[i]
+	}
+	if c.nccl != nil && s.ncclServes(o) {
+		return c.nccl
+	}
+	return c.path
+}
+
+// Sized returns the Path through shared memory of a call whose BlockLengths are known: the
+// longest has so many bytes.
+func (s *Selector) Sized(k call.Kind, longest int) *Path {
+	return s.copied(k, s.payload(k, longest*s.Ranks))
+}
+
+// Lend tells that the communicator has n more blocks of memory from Alloc. All ranks do so
+// between the same collectives.
+func (s *Selector) Lend(n int) { s.lent += n }
+
+// Gated reports whether ranks wait for one who waits for all.
+func (s *Selector) Gated() bool { return s.rules.Crowded && s.Ranks >= gateFrom }
+
+// Crowded reports whether ranks outnumber their processors.
+func (s *Selector) Crowded() bool { return s.rules.Crowded }
+
+// KeepsOrder reports whether operands of a reduction by op are combined as coll/order.go says.
+func (s *Selector) KeepsOrder(op mem.Op) bool { return s.rules.Deterministic || op == mem.Custom }
+
+// LargestPiece returns the bytes of the largest piece that goes through shared memory at a time.
+func (s *Selector) LargestPiece() int {
+	return max(s.rules.threshold(shmPiece), s.rules.threshold(shmOneStepMost), s.LargeBuffer/largeParts)
+}
+
+// DropNCCL tells that it does not serve.
+func (s *Selector) DropNCCL() {
+	s.NCCL = false
+	s.rows = [2][2][numKinds]row{}
+}
+
+// make makes a row: where the choice changes is where some threshold or rule lies.
+func (s *Selector) make(k call.Kind, custom, lent bool) (r row) {
+	for _, n := range s.edges(k) {
+		p := s.choose(k, custom, lent, n)
+		if len(r) > 0 && equal(r[len(r)-1].path, p) && (r[len(r)-1].nccl != nil) == s.asksNCCL(k, custom, n) {
+			continue
+		}
+		c := cell{from: n, path: p}
+		if s.asksNCCL(k, custom, n) {
+			c.nccl = &Path{Via: NCCL, Ask: OwnDevices, Otherwise: p}
+		}
+		r = append(r, c)
+	}
+	return r
+}
+
+// edges returns all bytes from which on another Path may be taken, in order. Thresholds mean the
+// whole, or the block of one rank.
+func (s *Selector) edges(k call.Kind) []int {
+	at := []int{0}
+	if s.factor[k] == 0 {
+		return at
+	}
+	add := func(n int64) {
+		if n < 1<<41 {
+			at = append(at, int(n), int(n)+1, int(n)*s.Ranks, int(n)*s.Ranks+1, (int(n)+1)*s.Ranks)
+		}
+	}
+	for t := range numThresholds {
+		add(int64(s.rules.threshold(t)))
+	}
+	if i := position(k); i >= 0 {
+		for _, x := range slices.Concat(catalogue[i].rules, s.rules.tuned[i]) {
+			add(x.from)
+			add(x.to)
+		}
+	}
+	slices.Sort(at)
+	return slices.Compact(at)
+}
+
+// Describe says, in a line for each, which Path calls take, from how many bytes on: of the
+// vector, or of one rank's block.
+func (s *Selector) Describe() string {
+	var b strings.Builder
+	lent := s.lent > 0
+	for k := call.Barrier; k <= call.Exscan; k++ {
+		builtIn, custom := s.make(k, false, lent), s.make(k, true, lent)
+		s.describe(&b, k, k.String(), builtIn)
+		if !slices.EqualFunc(builtIn, custom, func(x, y cell) bool { return x.from == y.from && equal(x.path, y.path) }) {
+			s.describe(&b, k, k.String()+" by a function", custom)
+		}
+	}
+	return b.String()
+}
+
+func (s *Selector) describe(b *strings.Builder, k call.Kind, name string, r row) {
+	for _, c := range r {
+		from := c.from
+		if k.PerRank() {
+			from = (from + s.Ranks - 1) / s.Ranks
+		}
+		p := c.path
+		if c.nccl != nil {
+			p = c.nccl
+		}
+		fmt.Fprintf(b, "%s %s-: %v\n", name, formatSize(int64(from)), p)
+	}
+}

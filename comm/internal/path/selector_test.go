@@ -1,0 +1,240 @@
+package path
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"gompi/comm/internal/call"
+	"gompi/internal/mem"
+)
+
+var update = flag.Bool("update", false, "write testdata/paths.golden")
+
+// topologies are those of the golden file, with their conditions.
+var topologies = []struct {
+	name string
+	Topology
+	Rules
+	tuned string
+	lent  int
+}{
+	{name: "2 ranks, 1 host", Topology: Topology{Ranks: 2, Shared: true}},
+	{name: "2 ranks, 1 host, memory from Alloc", Topology: Topology{Ranks: 2, Shared: true}, lent: 1},
+	{name: "2 ranks, 1 host, deterministic", Topology: Topology{Ranks: 2, Shared: true}, lent: 1, Rules: Rules{Deterministic: true}},
+	{name: "4 ranks, 1 host, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Shared: true}, lent: 1, Rules: Rules{Crowded: true}},
+	{name: "4 ranks, 1 host, tuned", Topology: Topology{Ranks: 4, Shared: true}, tuned: "allreduce:16k-64k:ring;barrier:tree;shm.large=16k"},
+	{name: "4 ranks, 1 host, devices", Topology: Topology{Ranks: 4, Shared: true, Devices: true}},
+	{name: "4 ranks, 1 host, devices, NCCL", Topology: Topology{Ranks: 4, Shared: true, Devices: true, NCCL: true}},
+	{name: "4 ranks, 2 hosts", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, Rules: Rules{Hosts: 2}},
+	{name: "4 ranks, 2 hosts, oversubscribed, memory from Alloc", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true}, lent: 1, Rules: Rules{Hosts: 2, Crowded: true}},
+	{name: "5 ranks, 2 hosts, not even, not neighbours", Topology: Topology{Ranks: 5, Hier: true}, Rules: Rules{Hosts: 2}},
+	{name: "4 ranks, 2 hosts, devices", Topology: Topology{Ranks: 4, Hier: true, Even: true, Packed: true, Devices: true}, Rules: Rules{Hosts: 2}},
+	{name: "4 ranks, 4 hosts", Topology: Topology{Ranks: 4}, Rules: Rules{Hosts: 4}},
+	{name: "3 ranks, 1 host, TCP", Topology: Topology{Ranks: 3}, Rules: Rules{Hosts: 1}},
+}
+
+// selectors returns the Selectors of topologies, by name.
+func selectors(t *testing.T, each func(name string, s *Selector)) {
+	for _, x := range topologies {
+		if x.Shared {
+			x.LargeBuffer = LargeBuffer(x.Ranks)
+		}
+		if err := x.Tune(x.tuned); err != nil {
+			t.Fatal(err)
+		}
+		s := New(x.Topology, &x.Rules)
+		s.Lend(x.lent)
+		each(x.name, s)
+	}
+}
+
+// The golden file shows which Path each collective takes, and from how many bytes on. Run with
+// -update to write it after a change, and read what has changed.
+func TestPathsAreThoseOfTheGoldenFile(t *testing.T) {
+	var b strings.Builder
+	selectors(t, func(name string, s *Selector) { fmt.Fprintf(&b, "== %s\n%s", name, s.Describe()) })
+	const file = "testdata/paths.golden"
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, golden := strings.Split(b.String(), "\n"), strings.Split(string(want), "\n")
+	for i := range max(len(got), len(golden)) {
+		if i >= len(got) || i >= len(golden) || got[i] != golden[i] {
+			t.Fatalf("line %d of %s differs (-update writes it):\n%s", i+1, file, got[min(i, len(got)-1)])
+		}
+	}
+}
+
+// sample returns a call of n elements in each block.
+func sample(k call.Kind, n, ranks int, op mem.Op) *call.Call {
+	one, all := mem.Of(make([]int32, n)), mem.Of(make([]int32, n*ranks))
+	counts := make([]int, ranks)
+	for i := range counts {
+		counts[i] = n
+	}
+	o, x := new(call.Call), call.Op{Kind: op}
+	switch k {
+	case call.Barrier:
+		return o.Barrier()
+	case call.Bcast:
+		return o.Bcast(0, one)
+	case call.Reduce:
+		return o.Reduce(0, one, one, x)
+	case call.Allreduce:
+		return o.Allreduce(one, one, x)
+	case call.ReduceScatter:
+		return o.ReduceScatter(all, one, counts, x)
+	case call.ReduceScatterBlock:
+		return o.ReduceScatterBlock(all, one, x)
+	case call.Allgather:
+		return o.Allgather(one, all)
+	case call.Allgatherv:
+		return o.Allgatherv(one, all, counts, nil)
+	case call.Gather:
+		return o.Gather(0, one, all)
+	case call.Gatherv:
+		return o.Gatherv(0, one, all, counts, nil)
+	case call.Scatter:
+		return o.Scatter(0, all, one)
+	case call.Scatterv:
+		return o.Scatterv(0, all, one, counts, nil)
+	case call.Alltoall:
+		return o.Alltoall(all, all)
+	case call.Alltoallv:
+		return o.Alltoallv(all, counts, nil, all, counts, nil)
+	case call.Scan:
+		return o.Scan(one, one, x)
+	}
+	return o.Exscan(one, one, x)
+}
+
+// For finds in its row what choose says, at every length: no edge is missing.
+func TestRowsHaveAllEdges(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	selectors(t, func(name string, s *Selector) {
+		for range 3000 {
+			k := call.Barrier + call.Kind(rng.IntN(int(call.Exscan)))
+			n, op := rng.IntN(1<<rng.IntN(23)), mem.NoOp
+			if k.Reduces() {
+				op = []mem.Op{mem.Sum, mem.Custom}[rng.IntN(2)]
+			}
+			o := &call.Call{Fingerprint: call.Fingerprint{Kind: k, Type: mem.U8, Op: op, Count: int64(n)}, Op: call.Op{Kind: op}, SendCounts: make([]int, s.Ranks)}
+			o.SendCounts[0] = n
+			bytes := n * s.factor[k]
+			got, want := s.at(o, bytes), s.choose(k, op == mem.Custom, s.lent > 0, bytes)
+			if got.Via == NCCL {
+				got = got.Otherwise
+			}
+			if !equal(got, want) {
+				t.Fatalf("%s: %v of %d bytes: %v, want %v", name, k, bytes, got, want)
+			}
+		}
+	})
+}
+
+// A Path is a chain that ends without a question about devices, and each question is asked once.
+func TestEveryQuestionHasAnotherWay(t *testing.T) {
+	selectors(t, func(name string, s *Selector) {
+		for k := call.Barrier; k <= call.Free; k++ {
+			for _, n := range s.edges(k) {
+				asked := map[Question]bool{}
+				for p := s.choose(k, false, s.lent > 0, n); p != nil; p = p.Otherwise {
+					if (p.Ask != Nothing && p.Ask != BlockLengths) != (p.Otherwise != nil) || p.Ask != Nothing && asked[p.Ask] {
+						t.Fatalf("%s: %v of %d bytes: %v", name, k, n, p)
+					}
+					asked[p.Ask] = true
+				}
+			}
+		}
+	})
+}
+
+func TestLengthsOfCallsAreThoseOfTheWhole(t *testing.T) {
+	shared := New(Topology{Ranks: 4, Shared: true, LargeBuffer: 1 << 20}, new(Rules))
+	apart := New(Topology{Ranks: 4}, new(Rules))
+	for k := call.Barrier; k <= call.Exscan; k++ {
+		op := mem.NoOp
+		if k.Reduces() {
+			op = mem.Sum
+		}
+		for _, s := range []*Selector{shared, apart} {
+			for n := 1; n < 1<<16; n *= 3 {
+				o := sample(k, n, 4, op)
+				whole := n * 4
+				switch {
+				case k == call.Barrier || k.LocalCounts():
+					whole = 0
+				case k.PerRank():
+					whole *= 4
+				}
+				if got, want := s.For(o), s.choose(k, false, false, whole); !equal(got, want) {
+					t.Errorf("%v: %v, want %v", o, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Uneven blocks go through shared memory as if each were as long as the longest.
+func TestSharedMemoryHasRoomForTheLongestBlock(t *testing.T) {
+	s := New(Topology{Ranks: 2, Shared: true, LargeBuffer: 1 << 20}, new(Rules))
+	send, recv := mem.Of(make([]byte, 9000)), mem.Of(make([]byte, 9010))
+	if p := s.For(new(call.Call).Allgatherv(send, recv, []int{10, 9000}, nil)); p.Algorithm != Pipelined {
+		t.Errorf("allgatherv of 10 and 9000 bytes: %v, want it pipelined", p)
+	}
+	if p := s.For(new(call.Call).Gatherv(0, send, recv, []int{10, 9000}, nil)); p.Ask != BlockLengths {
+		t.Errorf("gatherv: %v, want the lengths to be asked", p)
+	}
+	if p := s.Sized(call.Gatherv, 9000); p.Algorithm != Pipelined {
+		t.Errorf("gatherv of 10 and 9000 bytes: %v, want it pipelined", p)
+	}
+}
+
+func TestResolveFollowsTheAnswers(t *testing.T) {
+	s := New(Topology{Ranks: 4, Shared: true, Devices: true, NCCL: true, LargeBuffer: 1 << 20}, new(Rules))
+	o := sample(call.Allreduce, 1<<20, 4, mem.Sum)
+	p := s.For(o)
+	if p.Via != NCCL || p.Ask != OwnDevices {
+		t.Fatalf("got %v, want NCCL to be asked about", p)
+	}
+	for where, want := range map[Where]Via{{}: Shm, {Any: true}: Staged, {Any: true, All: true}: Devices} {
+		if got := p.Otherwise.Resolve(where); got.Via != want {
+			t.Errorf("%+v: %v, want %v", where, got, want)
+		}
+	}
+	if p.OnHost().Via != Shm {
+		t.Errorf("on the host: %v", p.OnHost())
+	}
+	if s.DropNCCL(); s.For(o).Via != Devices {
+		t.Errorf("without NCCL: %v", s.For(o))
+	}
+	if p := New(Topology{Ranks: 4, Shared: true, Devices: true, NCCL: true}, new(Rules)).For(sample(call.Allreduce, 1<<20, 4, mem.BAnd)); p.Via == NCCL {
+		t.Errorf("NCCL has no bitwise and: %v", p)
+	}
+}
+
+func TestForTakesNoMemory(t *testing.T) {
+	s := New(Topology{Ranks: 2, Shared: true, LargeBuffer: 1 << 20}, new(Rules))
+	o := sample(call.Allreduce, 2, 2, mem.Sum)
+	if n := testing.AllocsPerRun(100, func() { s.For(o) }); n != 0 {
+		t.Errorf("%v allocations, want none", n)
+	}
+}
+
+func BenchmarkFor(b *testing.B) {
+	s := New(Topology{Ranks: 2, Shared: true, LargeBuffer: 1 << 20}, new(Rules))
+	o := sample(call.Allreduce, 2, 2, mem.Sum)
+	for b.Loop() {
+		s.For(o)
+	}
+}

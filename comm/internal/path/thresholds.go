@@ -1,0 +1,157 @@
+package path
+
+// A Threshold is a length in bytes at which another way begins to win. A user may set it by its
+// name (see Tune). The measurements are medians of each call alone, float32, on a machine with
+// two processors: "np=2 near" is two ranks on cores that share a cache; "2x2" and "2x4" are two
+// hosts that are two agents of that machine, talking TCP, with two or four ranks each.
+type Threshold uint8
+
+const (
+	shmOneStepMost Threshold = iota
+	shmAllreduceMost
+	shmLargeFrom
+	shmPiece
+	shmSingleCopyFrom
+	shmSingleCopyFromCrowded
+
+	hierPiece
+	hierSharesFrom
+	hierScatterSharesFrom
+	hierGatherSharesFrom
+	hierAlltoallMost
+	hierRootedMost
+	hierCountedMost
+	hierFunctionMost
+	hierSingleCopyFrom
+
+	deviceFrom
+	stagedFrom
+	stagedPiece
+
+	numThresholds
+)
+
+// thresholds are their names, values, and the least and the most that a user may set: what goes at
+// a time has to fit in the buffers that there are.
+var thresholds = [numThresholds]struct {
+	name        string
+	bytes       int64
+	least, most int64
+}{
+	// Up to so many bytes of one rank a collective through shared memory takes one step.
+	// Longer ones are pipelined, in pieces of shmPiece through the small buffer.
+	shmOneStepMost: {"shm.onestep", 8 << 10, 0, 32 << 10},
+	shmPiece:       {"shm.piece", 8 << 10, 256, 32 << 10},
+
+	// Up to so many bytes each rank combines all operands of an allreduce itself: one step
+	// from one rank to the others, where to share the work takes two.
+	shmAllreduceMost: {"shm.allreduce", 4 << 10, 0, 32 << 10},
+
+	// From so many bytes of one rank on the large buffer serves (bcast of two: 16 KiB in
+	// 2.5 us around either, 4 KiB in 0.67 and 0.99, 64 KiB in 9.1 and 7.8).
+	shmLargeFrom: {"shm.large", 32 << 10, 0, most},
+
+	// From so many bytes on it pays to ask whether vectors are from Alloc (np=2 near: bcast of
+	// 1 KiB 0.34 us instead of 0.37, of 4 KiB 0.35 instead of 0.77). Where ranks share a
+	// processor the barrier at the end costs a change of process more (np=4 on two processors:
+	// scatter of 16 KiB 20 us instead of 13, allreduce of 64 KiB 16 instead of 60).
+	shmSingleCopyFrom:        {"shm.singlecopy", 1 << 10, 0, most},
+	shmSingleCopyFromCrowded: {"shm.singlecopy.crowded", 32 << 10, 0, most},
+
+	// So much of a vector goes between hosts at a time, of each leader's share or in all: while
+	// it does, the next piece is combined inside each host, and the one before handed out (2x2,
+	// allreduce of 8 MiB at 1 Gbit/s, where the wire alone takes 67 ms: whole 106 ms, in pieces
+	// of 256 and 512 KiB 70, of 1 MiB 77; without a network: whole 9.0 ms, in pieces of 64 KiB,
+	// 256 KiB and 1 MiB 8.4, 6.2 and 5.4).
+	hierPiece: {"hier.piece", 512 << 10, 256, most},
+
+	// From so many bytes on all ranks carry shares of an allreduce, if each has a processor:
+	// one leader would do the work between hosts alone (2x2, where each rank was granted three
+	// tenths of a processor, leader and shares: 256 KiB 537 and 389 us, 1 MiB 3.3 and 1.6 ms,
+	// 16 MiB 43 and 34). Where processors are oversubscribed none is idle (1 MiB: 371 and 523
+	// us). Nor do bcast and reduce gain: 1 MiB of bcast took 503 and 681 us, of reduce 490 and
+	// 916.
+	hierSharesFrom: {"hier.shares", 256 << 10, 0, most},
+
+	// The same for vectors with a block for each rank, where shares need no further step
+	// (reduce-scatter, 2x2 of 64 KiB blocks with two fifths of a processor: 186 and 157 us, of
+	// 256 KiB blocks without: 573 and 320; 2x4 of 16 KiB blocks: 77 and 170. Allgather, 2x4 of
+	// 64 KiB blocks: 137 and 265 us, of 1 MiB blocks: 9.7 and 7.1 ms).
+	hierScatterSharesFrom: {"hier.shares.reducescatter", 512 << 10, 0, most},
+	hierGatherSharesFrom:  {"hier.shares.allgather", 1 << 20, 0, most},
+
+	// Up to so many bytes of all blocks alltoall, and gather and scatter, are hierarchical: of
+	// longer ones no byte is saved between hosts, and each is moved once more inside (by
+	// messages and hierarchical: alltoall, 2x2 of 128 KiB blocks 298 and 161 us, of 256 KiB
+	// 444 and 860; gather, 2x2 of 256 KiB blocks 213 and 145 us, scatter 157 and 153, 2x4 324
+	// and 436).
+	hierAlltoallMost: {"hier.alltoall", 512 << 10, 0, most},
+	hierRootedMost:   {"hier.rooted", 1 << 20, 0, most},
+
+	// The same for allgatherv and reduce-scatter with counts.
+	hierCountedMost: {"hier.counted", 1 << 20, 0, most},
+
+	// Up to so many bytes an allreduce with a function is hierarchical where a host's ranks are
+	// neighbours (2x2, by messages and hierarchical: 8 bytes 44 and 19 us, 16 KiB 45 and 29,
+	// 256 KiB 315 and 190). Longer ones have not been measured. A reduce gains nothing (16 KiB:
+	// 22 and 38 us back to back).
+	hierFunctionMost: {"hier.function", 256 << 10, 0, most},
+
+	// From so many bytes on vectors from Alloc are read in place inside hosts (2x2, copied and
+	// in place: allreduce of 64 KiB 52 and 52 us, of 256 KiB 160 and 110, of 1 MiB 606 and 414,
+	// of 16 MiB 14.5 and 9.6 ms; bcast of 64 KiB 27 and 33 us, of 1 MiB 237 and 206, of 64 MiB
+	// 23.7 and 21.0 ms; reduce of 1 MiB 317 and 258 us).
+	hierSingleCopyFrom: {"hier.singlecopy", 256 << 10, 0, most},
+
+	// From so many bytes of all ranks' blocks on the ranks of one host ask each other whether
+	// buffers are on devices. For shorter ones three words of the hosts and three works of a
+	// device take longer than two copies. A guess until a GPU has been measured; it is above
+	// what goes in one step.
+	deviceFrom: {"device.ask", 32 << 10, 0, most},
+
+	// The same where ranks are on several hosts; and the bytes of a piece, enough for messages
+	// between hosts (2x2, in host memory: allreduce of 1 MiB in 371 us, of 16 MiB at once in
+	// 15.8 ms). The first is a guess until a GPU has been measured.
+	stagedFrom:  {"staged.ask", 4 << 20, 0, most},
+	stagedPiece: {"staged.piece", 1 << 20, 4 << 10, most},
+}
+
+// most is the largest value of a threshold that needs no other.
+const most = 1 << 40
+
+const (
+	// MaxShared is for how many ranks of a host there is shared memory. Each touches lines of
+	// all others, on pages and in page tables of their own: 512 ranks on two processors started,
+	// met and ended in 2.3 s with it, in 1.1 s with messages, 256 in 1.04 and 0.57 (128 in 0.38
+	// and 0.26, but their allreduce of 64 KiB took 183 ms in it and 407 with messages).
+	MaxShared = 128
+
+	// PerMessageFrom is the bytes from which on a rank leaves it to messages to bring blocks of
+	// lengths that it alone knows from devices and to them. No other rank sees the difference.
+	// A guess until a GPU has been measured.
+	PerMessageFrom = 4 << 20
+
+	// gateFrom is from how many ranks on, oversubscribed, they wait for one who waits for all
+	// (two processors, allreduce of 8 bytes: np=64 0.44 ms, 0.80 without; np=128 1.7 and 5.4; a
+	// tree of gates, of 4, 8 or 16 each, takes 0.9 and 2.4 and more).
+	gateFrom = 16
+
+	// largeParts is how many pieces a long vector has at least, for one rank to store while
+	// another loads (np=2 near, 4 MiB in pieces of 32 and 256 KiB: bcast in 145 and 125 us,
+	// alltoall in 1060 and 720, allreduce in 450 and 350).
+	largeParts = 8
+)
+
+// LargeBuffer returns the bytes of the large buffer of each of so many ranks of a host: twice
+// the usual second-level cache, on purpose, since a line that another core holds costs more to
+// take away than one of the third level (1 MiB of bcast between two cores: 134 us around 64 KiB,
+// 71 around 1 MiB); but less where there are many ranks, whose memory adds up.
+func LargeBuffer(ranks int) int {
+	switch {
+	case ranks <= 16:
+		return 2 << 20
+	case ranks <= 64:
+		return 1 << 20
+	}
+	return 512 << 10
+}
