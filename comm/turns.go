@@ -2,12 +2,12 @@ package comm
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/internal/fifo"
 	"gompi/internal/mem"
 )
 
@@ -25,7 +25,7 @@ type turns struct {
 	mu       sync.Mutex // guards what follows, which counts while state is contended
 	blocking bool       // a goroutine is inside a blocking collective
 	running  bool       // somebody runs one now
-	queue    []turn
+	queue    fifo.Queue[turn]
 	work     func() // drain, made once
 	last     func() // to be called when nothing is left to do
 }
@@ -163,13 +163,13 @@ func (t *turns) enqueue(c *Comm, o *call.Call, at streamPosition) engine.Handle 
 
 func (t *turns) push(c *Comm, o *call.Call, at streamPosition, blocking bool) engine.Handle {
 	h := c.e.Expect(engine.Handle{})
-	t.queue = append(t.queue, turn{h, *o, blocking, at})
+	t.queue.Push(turn{h, *o, blocking, at})
 	return h
 }
 
 // next lets the next one run, if there is one.
 func (t *turns) next(c *Comm) {
-	t.running = len(t.queue) > 0
+	t.running = !t.queue.Empty()
 	if t.running {
 		if t.work == nil {
 			t.work = func() { t.drain(c) }
@@ -181,9 +181,8 @@ func (t *turns) next(c *Comm) {
 // drain runs what is queued, up to a blocking collective.
 func (t *turns) drain(c *Comm) {
 	t.mu.Lock()
-	for len(t.queue) > 0 {
-		now := t.queue[0]
-		t.queue = slices.Delete(t.queue, 0, 1)
+	for !t.queue.Empty() {
+		now := t.queue.Pop()
 		var err error
 		if !now.blocking {
 			t.mu.Unlock()

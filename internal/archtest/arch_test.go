@@ -38,13 +38,15 @@ var rules = []rule{
 	{"transport", []string{"internal/mem", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"comm/internal/match", nil},
 	{"comm/internal/call", []string{"internal/mem", "internal/seg"}}, // of seg the kinds
-	{"comm/internal/coll", []string{"comm/internal/call", "internal/mem"}},
+	{"comm/internal/path", []string{"comm/internal/call", "internal/mem"}}, // pure: who chooses does nothing else
+	{"comm/internal/coll", []string{"comm/internal/call", "comm/internal/path", "internal/mem"}},
+	{"comm/internal/hier", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/node", "internal/mem"}},
 	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/call", "comm/internal/coll", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg"}},
-	{"comm/internal/node", []string{"comm/internal/call", "comm/internal/coll", "internal/mem"}},
+	{"comm/internal/node", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "internal/mem"}},
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg"}},
 	{"comm/ddp", []string{"comm"}},
-	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/boot", "internal/seg", "internal/env", "internal/poll", "internal/cgroup"}},
+	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/env", "internal/poll", "internal/cgroup"}},
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
 	{"cudaops/topo", nil},
 	{"cudaops/cudatest", []string{"internal/env"}},

@@ -4,8 +4,8 @@
 //
 // To add a collective: its number and name in package seg, and whether it has a root; a row in
 // the table of traits; a method of Call that fills one in; an algorithm of each way that can do
-// it, and in comm its place in run, in suitsLibrary if NCCL has no such collective, and the
-// public methods.
+// it, in Run of package coll, and of node and hier if these have one; in package path, where its
+// choices are not those of others, a case of choose.go; and in comm the public methods.
 package call
 
 import "gompi/internal/mem"
