@@ -34,6 +34,9 @@ type Selector struct {
 
 const numKinds = call.Free + 1
 
+// byLongest is the factor of what is as long as if each block were as long as the longest.
+const byLongest = -1
+
 // A row is the Paths of a collective by the bytes of all ranks' blocks, or of the vector where
 // there are none. They are made for the first call.
 type row []cell
@@ -49,6 +52,9 @@ func New(t Topology, r *Rules) *Selector {
 	s := &Selector{Topology: t, rules: r}
 	for k := call.Barrier; k <= call.Exscan; k++ {
 		s.factor[k] = (&call.Fingerprint{Kind: k, Count: 1}).Elements(t.Ranks)
+		if t.Shared && k.Counted() {
+			s.factor[k] = byLongest
+		}
 	}
 	return s // what makes communicators and memory exchanges a few words
 }
@@ -56,33 +62,18 @@ func New(t Topology, r *Rules) *Selector {
 // For returns the Path of a call. It takes no time to speak of, and no memory but for the first
 // call of a collective.
 func (s *Selector) For(o *call.Call) *Path {
-	n := int(o.Count) * s.factor[o.Kind] * o.Type.Size()
-	if s.Shared && o.Kind.Counted() {
-		n = s.longest(o)
-	}
-	return s.at(o, n)
-}
-
-// longest is the bytes of as many blocks as there are ranks, each as long as the longest: shared
-// memory has room for those.
-func (s *Selector) longest(o *call.Call) int {
-	return o.Longest(s.Ranks) * s.Ranks * o.Type.Size()
-}
-
-// at returns the Path of a call of n bytes.
-func (s *Selector) at(o *call.Call, n int) *Path {
-	lent, custom := 0, 0
+	lent, custom, n := 0, 0, s.length(o)
 	if s.lent > 0 {
 		lent = 1
 	}
 	if o.Op.Kind == mem.Custom {
 		custom = 1
 	}
-	r := s.rows[lent][custom][o.Kind]
-	if r == nil {
-		r = s.make(o.Kind, custom == 1, lent == 1)
-		s.rows[lent][custom][o.Kind] = r
+	at := &s.rows[lent][custom][o.Kind]
+	if *at == nil {
+		*at = s.make(o.Kind, custom == 1, lent == 1)
 	}
+	r := *at
 	c := &r[0]
 	for i := 1; i < len(r) && n >= r[i].from; i++ {
 		c = &r[i]
@@ -92,6 +83,17 @@ func (s *Selector) at(o *call.Call, n int) *Path {
 	}
 	return c.path
 }
+
+// length returns the bytes of all ranks' blocks, or of the vector. In shared memory there is room
+// for as many blocks as there are ranks, each as long as the longest.
+func (s *Selector) length(o *call.Call) int {
+	if f := s.factor[o.Kind]; f != byLongest {
+		return int(o.Count) * f * o.Type.Size()
+	}
+	return s.byLongest(o)
+}
+
+func (s *Selector) byLongest(o *call.Call) int { return o.Longest(s.Ranks) * s.Ranks * o.Type.Size() }
 
 // Sized returns the Path through shared memory of a call whose BlockLengths are known: the
 // longest has so many bytes.

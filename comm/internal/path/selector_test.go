@@ -130,13 +130,13 @@ func TestRowsHaveAllEdges(t *testing.T) {
 			}
 			o := &call.Call{Fingerprint: call.Fingerprint{Kind: k, Type: mem.U8, Op: op, Count: int64(n)}, Op: call.Op{Kind: op}, SendCounts: make([]int, s.Ranks)}
 			o.SendCounts[0] = n
-			bytes := n * s.factor[k]
-			got, want := s.at(o, bytes), s.choose(k, op == mem.Custom, s.lent > 0, bytes)
+			o.RecvCounts = o.SendCounts
+			got, want := s.For(o), s.choose(k, op == mem.Custom, s.lent > 0, s.length(o))
 			if got.Via == NCCL {
 				got = got.Otherwise
 			}
 			if !equal(got, want) {
-				t.Fatalf("%s: %v of %d bytes: %v, want %v", name, k, bytes, got, want)
+				t.Fatalf("%s: %v of %d bytes: %v, want %v", name, k, s.length(o), got, want)
 			}
 		}
 	})
