@@ -101,7 +101,7 @@ func TestTuningIsLogged(t *testing.T) {
 			t.Errorf("line %q: want one of the table", line)
 		}
 	}
-	for _, want := range []string{"barrier ", "alltoall ", `"allreduce 0-: tree`} {
+	for _, want := range []string{"barrier 0-: ", "alltoall 0-: ", `"allreduce 0-: messages: tree"`} {
 		if strings.Count(out.String(), want) < 1 {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}

@@ -104,7 +104,7 @@ func (c *Comm) Mirrored() {
 // Share makes members carry shares of vectors from so many bytes on.
 func (c *Comm) Share(from int) {
 	rules := *c.rules
-	if rules.Crowded = false; rules.Tune(fmt.Sprintf("hier.shares=%d", from)) != nil {
+	if rules.Crowded = false; rules.Tune(fmt.Sprintf("hier.shares=%d", min(from, 1<<40))) != nil {
 		panic(from)
 	}
 	c.paths = path.New(c.paths.Topology, &rules)

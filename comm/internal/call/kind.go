@@ -36,6 +36,18 @@ const (
 func (k Kind) String() string { return seg.Kind(k).String() }
 
 // Rooted reports whether one rank is another than the rest.
+// As returns the collective that k is carried out as: what makes communicators and memory
+// exchanges words of comm's own.
+func (k Kind) As() Kind {
+	switch k {
+	case Dup, Split, Create, Alloc:
+		return Allgather
+	case Free:
+		return Barrier
+	}
+	return k
+}
+
 func (k Kind) Rooted() bool { return seg.Kind(k).Rooted() }
 
 // Reduces reports whether an operator belongs to the collective.

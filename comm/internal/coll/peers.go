@@ -51,8 +51,8 @@ type Peers interface {
 // Run does o by messages of p. The algorithm is one that the collective has.
 func Run(p Peers, alg path.Algorithm, o *call.Call) error {
 	root := o.Root
-	switch o.Kind {
-	case call.Barrier, call.Free:
+	switch o.Kind.As() {
+	case call.Barrier:
 		return Barrier(p, alg)
 	case call.Bcast:
 		return Bcast(p, alg, root, o.Recv)
@@ -64,7 +64,7 @@ func Run(p Peers, alg path.Algorithm, o *call.Call) error {
 		return ReduceScatter(p, alg, o.Send, o.Recv, o.SendCounts, o.Op)
 	case call.ReduceScatterBlock:
 		return ReduceScatterBlock(p, alg, o.Send, o.Recv, o.Op)
-	case call.Allgather, call.Dup, call.Split, call.Create, call.Alloc:
+	case call.Allgather:
 		return Allgather(p, alg, o.Send, o.Recv)
 	case call.Allgatherv:
 		return Allgatherv(p, alg, o.Send, o.Recv, o.RecvCounts, o.RecvDispls)

@@ -13,8 +13,8 @@ import (
 // or four (2x4); float32, medians of each call alone. "By messages" is what serves where a user
 // has tuned.
 func (c *Comm) Run(p *path.Path, o *call.Call) error {
-	switch o.Kind {
-	case call.Barrier, call.Free:
+	switch o.Kind.As() {
+	case call.Barrier:
 		return c.barrier()
 	case call.Bcast:
 		return c.vector(p, &bcast, o.Root, o.Recv, o.Recv, o.Op)
@@ -30,7 +30,7 @@ func (c *Comm) Run(p *path.Path, o *call.Call) error {
 			return c.reduceScatterShares(c.byHost(o.Send, o.Recv.Len()), o.Recv, o.Op)
 		}
 		return c.reduceScatterBlock(o.Send, o.Recv, o.Op)
-	case call.Allgather, call.Dup, call.Split, call.Create, call.Alloc:
+	case call.Allgather:
 		return c.allgather(p, o.Send, o.Recv)
 	case call.Alltoall:
 		return c.alltoall(o.Send, o.Recv)

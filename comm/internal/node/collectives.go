@@ -22,7 +22,7 @@ func (r *Room) Run(p *path.Path, o *call.Call) error {
 		return r.allreduceShort(o.Send, o.Recv, o.Op)
 	case o.Kind == call.Allreduce:
 		return r.allreduceLong(p, o.Send, o.Recv, o.Op)
-	case o.Kind == call.Barrier, o.Kind == call.Free:
+	case o.Kind.As() == call.Barrier:
 		return r.barrier()
 	}
 	var f flow
@@ -77,7 +77,7 @@ func (r *Room) barrier() error {
 // blocks are, they tell each other.
 func (r *Room) flowOf(o *call.Call, f *flow) error {
 	f.send, f.recv, f.typ, f.op = bytesOf(o.Send), bytesOf(o.Recv), o.Send.Type(), o.Op
-	switch o.Kind {
+	switch o.Kind.As() {
 	case call.Bcast:
 		f.bcasts(r, o)
 	case call.Reduce:
@@ -86,7 +86,7 @@ func (r *Room) flowOf(o *call.Call, f *flow) error {
 		f.reduceScatters(r, o, r.placed(0, o.SendCounts, nil), slices.Max(o.SendCounts))
 	case call.ReduceScatterBlock:
 		f.reduceScatters(r, o, layout{each: o.Recv.Len()}, o.Recv.Len())
-	case call.Allgather, call.Dup, call.Split, call.Create, call.Alloc:
+	case call.Allgather:
 		f.allgathers(r, o, layout{each: o.Send.Len()}, o.Send.Len())
 	case call.Allgatherv:
 		f.allgathers(r, o, r.placed(0, o.RecvCounts, o.RecvDispls), slices.Max(o.RecvCounts))

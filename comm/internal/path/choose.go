@@ -19,8 +19,9 @@ func (s *Selector) onHost(k call.Kind, custom, lent bool, n int) *Path {
 	if k.PerRank() {
 		bytes /= int64(s.Ranks)
 	}
-	if a, ok := s.rules.Tuned(k, s.Ranks, bytes, ordered); ok {
-		return &Path{Via: Messages, Algorithm: a}
+	tuned, ok := s.rules.Tuned(k, s.Ranks, bytes, ordered)
+	if k = k.As(); ok {
+		return &Path{Via: Messages, Algorithm: tuned}
 	}
 	if s.Shared {
 		return s.shared(k, ordered, lent, n)
@@ -121,7 +122,7 @@ func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 		return nil
 	}
 	switch k {
-	case call.Barrier, call.Free:
+	case call.Barrier:
 		return &Path{Via: Hier, Algorithm: Leader}
 	case call.Bcast:
 		return s.hierVector(Leader, custom, lent, n)
@@ -142,7 +143,7 @@ func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 		if s.Even && !ordered {
 			return shares(hierScatterSharesFrom)
 		}
-	case call.Allgather, call.Dup, call.Split, call.Create, call.Alloc:
+	case call.Allgather:
 		if s.Even {
 			return shares(hierGatherSharesFrom)
 		}

@@ -30,6 +30,7 @@ type Selector struct {
 	lent   int                 // blocks of memory from Alloc
 	factor [numKinds]int       // of Fingerprint.Count, for the bytes of the whole
 	rows   [2][2][numKinds]row // without and with such blocks, without and with a function
+	sized  [numKinds]row       // of what asks for BlockLengths
 }
 
 const numKinds = call.Free + 1
@@ -73,11 +74,7 @@ func (s *Selector) For(o *call.Call) *Path {
 	if *at == nil {
 		*at = s.make(o.Kind, custom == 1, lent == 1)
 	}
-	r := *at
-	c := &r[0]
-	for i := 1; i < len(r) && n >= r[i].from; i++ {
-		c = &r[i]
-	}
+	c := at.at(n)
 	if c.nccl != nil && s.ncclServes(o) {
 		return c.nccl
 	}
@@ -98,7 +95,14 @@ func (s *Selector) byLongest(o *call.Call) int { return o.Longest(s.Ranks) * s.R
 // Sized returns the Path through shared memory of a call whose BlockLengths are known: the
 // longest has so many bytes.
 func (s *Selector) Sized(k call.Kind, longest int) *Path {
-	return s.copied(k, s.payload(k, longest*s.Ranks))
+	n, r := longest*s.Ranks, s.sized[k]
+	if r == nil {
+		for _, from := range s.edges(k) {
+			r = r.with(cell{from: from, path: s.copied(k, s.payload(k, from))})
+		}
+		s.sized[k] = r
+	}
+	return r.at(n).path
 }
 
 // Lend tells that the communicator has n more blocks of memory from Alloc. All ranks do so
@@ -125,18 +129,35 @@ func (s *Selector) DropNCCL() {
 	s.rows = [2][2][numKinds]row{}
 }
 
+// at returns the cell for n bytes.
+func (r row) at(n int) *cell {
+	c := &r[0]
+	for i := 1; i < len(r) && n >= r[i].from; i++ {
+		c = &r[i]
+	}
+	return c
+}
+
+// with returns r with one cell more, unless the last one says the same.
+func (r row) with(c cell) row {
+	if len(r) > 0 && equal(r[len(r)-1].path, c.path) && (r[len(r)-1].nccl == nil) == (c.nccl == nil) {
+		return r
+	}
+	return append(r, c)
+}
+
 // make makes a row: where the choice changes is where some threshold or rule lies.
 func (s *Selector) make(k call.Kind, custom, lent bool) (r row) {
-	for _, n := range s.edges(k) {
-		p := s.choose(k, custom, lent, n)
-		if len(r) > 0 && equal(r[len(r)-1].path, p) && (r[len(r)-1].nccl != nil) == s.asksNCCL(k, custom, n) {
-			continue
-		}
-		c := cell{from: n, path: p}
+	edges := []int{0}
+	if s.factor[k] != 0 {
+		edges = s.edges(k)
+	}
+	for _, n := range edges {
+		c := cell{from: n, path: s.choose(k, custom, lent, n)}
 		if s.asksNCCL(k, custom, n) {
-			c.nccl = &Path{Via: NCCL, Ask: OwnDevices, Otherwise: p}
+			c.nccl = &Path{Via: NCCL, Ask: OwnDevices, Otherwise: c.path}
 		}
-		r = append(r, c)
+		r = r.with(c)
 	}
 	return r
 }
@@ -145,9 +166,6 @@ func (s *Selector) make(k call.Kind, custom, lent bool) (r row) {
 // whole, or the block of one rank.
 func (s *Selector) edges(k call.Kind) []int {
 	at := []int{0}
-	if s.factor[k] == 0 {
-		return at
-	}
 	add := func(n int64) {
 		if n < 1<<41 {
 			at = append(at, int(n), int(n)+1, int(n)*s.Ranks, int(n)*s.Ranks+1, (int(n)+1)*s.Ranks)
