@@ -77,6 +77,11 @@ func (c *Comm) Alltoallv(ctx context.Context, send Buffer, sendCounts, sendDispl
 	return c.do(ctx, new(call.Call).Alltoallv(send, sendCounts, sendDispls, recv, counts, displs))
 }
 
+// Alltoallw is the function Alltoallw.
+func (c *Comm) Alltoallw(ctx context.Context, send, recv []Buffer) error {
+	return c.do(ctx, new(call.Call).Alltoallw(send, recv))
+}
+
 // Scan is the function Scan for Buffers.
 func (c *Comm) Scan(ctx context.Context, send, recv Buffer, op Op) error {
 	return c.do(ctx, new(call.Call).Scan(send, recv, builtin(op)))

@@ -120,6 +120,13 @@ func Alltoallv[T Scalar](ctx context.Context, c *Comm, send []T, sendCounts, sen
 	return c.Alltoallv(ctx, Of(send), sendCounts, sendDispls, Of(recv), counts, displs)
 }
 
+// Alltoallw is Alltoall with a buffer for each rank, of any type and length: send[i] goes to rank
+// i, and recv[i] holds what comes from there, as many bytes (MPI_Alltoallw). In place: recv[i] is
+// send[i]. Buffers on devices are staged whole.
+func Alltoallw(ctx context.Context, c *Comm, send, recv []Buffer) error {
+	return c.Alltoallw(ctx, send, recv)
+}
+
 // Scan combines the send of the ranks 0 to this one into recv (MPI_Scan). In
 // place.
 func Scan[T Scalar](ctx context.Context, c *Comm, send, recv []T, op Op) error {

@@ -144,6 +144,16 @@ func (c *Comm) AlltoallvInit(send Buffer, sendCounts, sendDispls []int, recv Buf
 	return c.persistent(new(call.Call).Alltoallv(send, sendCounts, sendDispls, recv, counts, displs))
 }
 
+// Ialltoallw starts an Alltoallw.
+func (c *Comm) Ialltoallw(send, recv []Buffer) Request {
+	return c.collective(new(call.Call).Alltoallw(send, recv))
+}
+
+// AlltoallwInit returns a persistent Alltoallw.
+func (c *Comm) AlltoallwInit(send, recv []Buffer) *Persistent {
+	return c.persistent(new(call.Call).Alltoallw(send, recv))
+}
+
 // Iscan starts a Scan.
 func (c *Comm) Iscan(send, recv Buffer, op Op) Request {
 	return c.collective(new(call.Call).Scan(send, recv, builtin(op)))

@@ -104,7 +104,7 @@ func (c *Comm) inRound(ctx context.Context, o *call.Call, quiet bool) error {
 // follow does o as its Path says.
 func (c *Comm) follow(o *call.Call) (err error) {
 	p := c.paths.For(o)
-	if p.Via == path.Shm && o.Send.IsHost() && o.Recv.IsHost() {
+	if p.Via == path.Shm && o.IsHost() {
 		return c.room.Run(p, o)
 	}
 	if p.Ask >= path.AllOnDevices {

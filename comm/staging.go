@@ -3,6 +3,7 @@ package comm
 import (
 	"context"
 	"math/bits"
+	"slices"
 	"sync"
 
 	"gompi/comm/internal/call"
@@ -218,7 +219,10 @@ func (c *Comm) finishStaged(k requestKind, h, m engine.Handle, s stage) {
 
 // carryOut does o by p, on stages of what is not in host memory.
 func (c *Comm) carryOut(p *path.Path, o *call.Call) error {
-	if o.Send.IsHost() && o.Recv.IsHost() || c.Size() == 1 && copies(o.Recv, o.Send) {
+	switch {
+	case o.Each != nil:
+		return c.carryEach(p, o)
+	case o.IsHost(), c.Size() == 1 && copies(o.Recv, o.Send):
 		return c.run(p, o)
 	}
 	on := *o
@@ -246,6 +250,39 @@ func (c *Comm) carryOut(p *path.Path, o *call.Call) error {
 		return nil
 	}
 	return mem.Copy(o.Recv, on.Recv)
+}
+
+// carryEach is carryOut with a buffer for each rank.
+func (c *Comm) carryEach(p *path.Path, o *call.Call) (err error) {
+	on, each := *o, call.Each{Send: slices.Clone(o.Each.Send), Recv: slices.Clone(o.Each.Recv)}
+	on.Each = &each
+	var stages []stage // of what is received
+	for i, b := range each.Send {
+		in := each.Recv[i]
+		out, err := c.staging.load(b)
+		if err != nil {
+			return err
+		}
+		defer c.staging.end(out)
+		each.Send[i] = out.host
+		if !mem.Same(b, in) {
+			if out, err = c.staging.room(in); err != nil {
+				return err
+			}
+			defer c.staging.end(out)
+		}
+		each.Recv[i] = out.host
+		stages = append(stages, out)
+	}
+	if err := c.run(p, &on); err != nil {
+		return err
+	}
+	for _, s := range stages {
+		if err := s.store(s.of.Size()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copies reports whether a Space can copy from src to dst, which is all that a rank has

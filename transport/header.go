@@ -10,7 +10,7 @@ const HeaderSize = 48
 
 // Version is the version of the frame format; ranks of different versions
 // refuse each other.
-const Version = 5
+const Version = 6
 
 const magic = 0x6d // 'm'
 

@@ -37,7 +37,7 @@ var rules = []rule{
 	{"internal/boot", []string{"internal/env", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route"}},
 	{"transport", []string{"internal/mem", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"comm/internal/match", nil},
-	{"comm/internal/call", []string{"internal/mem", "internal/seg"}}, // of seg the kinds
+	{"comm/internal/call", []string{"internal/mem", "internal/seg"}},       // of seg the kinds
 	{"comm/internal/path", []string{"comm/internal/call", "internal/mem"}}, // pure: who chooses does nothing else
 	{"comm/internal/coll", []string{"comm/internal/call", "comm/internal/path", "internal/mem"}},
 	{"comm/internal/hier", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/node", "internal/mem"}},

@@ -31,6 +31,7 @@ const (
 	Scatterv
 	Alltoall
 	Alltoallv
+	Alltoallw
 	Scan
 	Exscan
 	Dup
@@ -50,6 +51,7 @@ const (
 var kindNames = [numKinds]string{
 	"none", "barrier", "bcast", "reduce", "allreduce", "reducescatter", "reducescatterblock",
 	"allgather", "allgatherv", "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv",
+	"alltoallw",
 	"scan", "exscan", "dup", "split", "create", "alloc", "free", "init", "close", "send", "recv", "probe", "wait",
 }
 

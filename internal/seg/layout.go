@@ -69,7 +69,7 @@ import (
 
 const (
 	magic    = 0x67_65_73_69_70_6d_6f_67 // "gompiseg"
-	version  = 1
+	version  = 2
 	pageSize = 4096
 
 	// MaxRanks bounds the ranks of one host.

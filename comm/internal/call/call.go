@@ -21,7 +21,11 @@ type Call struct {
 	Op                     Op    // Fingerprint's with its function
 	SendCounts, SendDispls []int // of Send's blocks, where the collective has counts for them
 	RecvCounts, RecvDispls []int // of Recv's
+	Each                   *Each // in the place of Send and Recv, where the collective has such
 }
+
+// Each is a vector for each rank: Send[i] goes to rank i, Recv[i] comes from there.
+type Each struct{ Send, Recv []mem.Buffer }
 
 // is says what c does with count elements like b's.
 func (c *Call) is(k Kind, b mem.Buffer, count int) *Call {
@@ -109,6 +113,11 @@ func (c *Call) Alltoallv(send mem.Buffer, sendCounts, sendDispls []int, recv mem
 	return c.is(Alltoallv, send, 0).from(send).to(recv)
 }
 
+func (c *Call) Alltoallw(send, recv []mem.Buffer) *Call {
+	c.Each = &Each{send, recv}
+	return c.is(Alltoallw, mem.Buffer{}, 0)
+}
+
 func (c *Call) Scan(send, recv mem.Buffer, op Op) *Call {
 	return c.is(Scan, send, send.Len()).by(op).from(send).to(recv)
 }
@@ -117,5 +126,21 @@ func (c *Call) Exscan(send, recv mem.Buffer, op Op) *Call {
 	return c.is(Exscan, send, send.Len()).by(op).from(send).to(recv)
 }
 
+// IsHost reports whether all that c sends and receives lies in the host's memory, and not in
+// Each.
+func (c *Call) IsHost() bool { return c.Each == nil && c.Send.IsHost() && c.Recv.IsHost() }
+
 // Bytes returns the size of the longer of c's buffers on this rank.
-func (c *Call) Bytes() int { return max(c.Send.Size(), c.Recv.Size()) }
+func (c *Call) Bytes() int {
+	if c.Each != nil {
+		return max(sizeOf(c.Each.Send), sizeOf(c.Each.Recv))
+	}
+	return max(c.Send.Size(), c.Recv.Size())
+}
+
+func sizeOf(all []mem.Buffer) (n int) {
+	for _, b := range all {
+		n += b.Size()
+	}
+	return n
+}

@@ -21,6 +21,9 @@ func (c *Call) Check(rank, ranks int) error {
 	if t.send.on(root) == Unused || t.recv.on(root) == Unused {
 		return nil // there is nothing for the other to agree with
 	}
+	if c.Each != nil {
+		return c.checkEach(rank, ranks)
+	}
 	if c.Send.Type() != c.Recv.Type() && c.Send.Len() > 0 && c.Recv.Len() > 0 {
 		return fmt.Errorf("send has %v elements and recv %v: want one type", c.Send.Type(), c.Recv.Type())
 	}
@@ -31,6 +34,24 @@ func (c *Call) Check(rank, ranks int) error {
 	}
 	if mem.Overlap(c.Send, c.Recv) {
 		return c.checkOverlap(t, rank, ranks)
+	}
+	return nil
+}
+
+// checkEach checks vectors for each rank. What a rank sends to itself it receives, and in place is
+// what comes from the rank that it goes to.
+func (c *Call) checkEach(rank, ranks int) error {
+	send, recv := c.Each.Send, c.Each.Recv
+	if len(send) != ranks || len(recv) != ranks {
+		return fmt.Errorf("%d buffers to send and %d to receive: want %d", len(send), len(recv), ranks)
+	}
+	for i := range ranks {
+		if mem.Overlap(send[i], recv[i]) && !mem.Same(send[i], recv[i]) {
+			return fmt.Errorf("send[%d] and recv[%d] overlap: want the same slice, or one apart from the other", i, i)
+		}
+	}
+	if s, r := send[rank], recv[rank]; s.Size() != r.Size() {
+		return fmt.Errorf("recv[rank] has %d bytes: want %d (send[rank])", r.Size(), s.Size())
 	}
 	return nil
 }

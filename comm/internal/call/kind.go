@@ -24,6 +24,7 @@ const (
 	Scatterv           = Kind(seg.Scatterv)
 	Alltoall           = Kind(seg.Alltoall)
 	Alltoallv          = Kind(seg.Alltoallv)
+	Alltoallw          = Kind(seg.Alltoallw)
 	Scan               = Kind(seg.Scan)
 	Exscan             = Kind(seg.Exscan)
 	Dup                = Kind(seg.Dup)
@@ -35,7 +36,6 @@ const (
 
 func (k Kind) String() string { return seg.Kind(k).String() }
 
-// Rooted reports whether one rank is another than the rest.
 // As returns the collective that k is carried out as: what makes communicators and memory
 // exchanges words of comm's own.
 func (k Kind) As() Kind {
@@ -48,6 +48,7 @@ func (k Kind) As() Kind {
 	return k
 }
 
+// Rooted reports whether one rank is another than the rest.
 func (k Kind) Rooted() bool { return seg.Kind(k).Rooted() }
 
 // Reduces reports whether an operator belongs to the collective.

@@ -29,6 +29,7 @@ const (
 	even           // a block for each rank, equally long
 	counted        // a block for each rank, one after the other, as long as counts say
 	placed         // the same, but where displacements say, and something may lie between
+	apart          // the same, but each in a Buffer of its own: see Each
 )
 
 // A Role is what a collective does with a buffer on one rank.
@@ -50,7 +51,7 @@ func (r Role) Changes() bool { return r == Written || r == Updated }
 type meeting uint8
 
 const (
-	apart meeting = iota
+	never meeting = iota
 	ifAny         // if there are elements
 	always
 )
@@ -72,6 +73,7 @@ var table = [256]traits{
 	Scatter:            {send: vector{even, Read, Unused}, recv: vector{whole, Written, Written}},
 	Scatterv:           {send: vector{placed, Read, Unused}, recv: vector{whole, Written, Written}},
 	Alltoall:           {send: vector{even, Read, Read}, recv: vector{even, Written, Written}, meets: ifAny},
+	Alltoallw:          {send: vector{apart, Read, Read}, recv: vector{apart, Written, Written}},
 	Alltoallv:          {send: vector{placed, Read, Read}, recv: vector{placed, Updated, Updated}},
 	Scan:               {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Written}},
 	Exscan:             {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Kept, Written}, tuned: Scan},

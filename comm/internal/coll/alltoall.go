@@ -23,6 +23,13 @@ func Alltoallv(p Peers, send mem.Buffer, sendCounts, sendDispls []int, recv mem.
 	return alltoallPairwise(p, placed(p, sendCounts, sendDispls), placed(p, recvCounts, recvDispls), send, recv)
 }
 
+// Alltoallw is Alltoall with a buffer for each rank, of any type and length: rank r's send[i] has
+// as many bytes as rank i's recv[r]. In place: recv[i] is send[i].
+func Alltoallw(p Peers, send, recv []mem.Buffer) error {
+	from, to := blocks{p: len(send), each: send}, blocks{p: len(recv), each: recv}
+	return alltoallPairwise(p, from, to, mem.Buffer{}, mem.Buffer{})
+}
+
 var alltoalls = [path.NumAlgorithms]func(p Peers, from, to blocks, send, recv mem.Buffer) error{
 	path.Pairwise: alltoallPairwise,
 	path.Bruck:    alltoallBruck,
@@ -76,34 +83,33 @@ func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 	if err := move(to.of(recv, r), from.of(send, r)); err != nil {
 		return err
 	}
-	largest := 0
+	largest, pins := 0, false // bytes of a block, and whether one goes through pinned memory
 	for i := range n {
-		largest = max(largest, from.count(i))
+		out := from.of(send, i)
+		largest = max(largest, out.Size())
+		pins = pins || pinned(out) || pinned(to.of(recv, i))
 	}
-	w := window(largest*send.Type().Size(), pinned(send) || pinned(recv))
-	inPlace := mem.Same(send, recv) && send.IsHost()
-	var copies mem.Buffer // of blocks to send in place
-	if inPlace {
-		copies = p.Scratch(send, largest*min(w, n))
-	}
+	w := window(largest, pins)
+	var room []byte // for blocks under way in place
+	stride := (largest + mem.C128.Size() - 1) / mem.C128.Size()
 	for first := 0; first < matches(n); first += w {
-		rest := copies
 		for round := first; round < min(first+w, matches(n)); round++ {
 			o := opponent(round, r, n)
 			if o == r {
 				continue
 			}
-			out := from.of(send, o)
-			if inPlace {
-				c := rest.Slice(0, out.Len())
-				rest = rest.Slice(out.Len(), rest.Len())
-				if err := move(c, out); err != nil {
+			out, in := from.of(send, o), to.of(recv, o)
+			if out.IsHost() && out.Len() > 0 && mem.Same(out, in) {
+				if room == nil {
+					room = p.Scratch(mem.Of[complex128](nil), stride*min(w, n)).HostSlice()
+				}
+				out = mem.HostBytes(out.Type(), out.Len(), room[(round-first)*stride*mem.C128.Size():])
+				if err := move(out, in); err != nil {
 					return err
 				}
-				out = c
 			}
 			p.Isend(o, out)
-			p.Irecv(o, to.of(recv, o))
+			p.Irecv(o, in)
 		}
 		if err := p.Wait(); err != nil {
 			return err

@@ -8,9 +8,10 @@ import (
 
 // blocks says which elements of a buffer belong to which rank.
 type blocks struct {
-	p, n   int   // ranks, elements in all
-	counts []int // nil: as even as can be, the first n%p blocks one longer
-	starts []int // with counts
+	p, n   int          // ranks, elements in all
+	counts []int        // nil: as even as can be, the first n%p blocks one longer
+	starts []int        // with counts
+	each   []mem.Buffer // in the place of counts, where each block is a buffer of its own
 }
 
 // evenly divides n elements among p ranks.
@@ -63,7 +64,12 @@ func (b blocks) bounds(i int) (lo, hi int) {
 }
 
 // of returns block i of buf.
-func (b blocks) of(buf mem.Buffer, i int) mem.Buffer { return buf.Slice(b.bounds(i)) }
+func (b blocks) of(buf mem.Buffer, i int) mem.Buffer {
+	if b.each != nil {
+		return b.each[i]
+	}
+	return buf.Slice(b.bounds(i))
+}
 
 // span returns blocks [i, j) of buf, j > i, which must be packed.
 func (b blocks) span(buf mem.Buffer, i, j int) mem.Buffer {

@@ -80,6 +80,8 @@ func Run(p Peers, alg path.Algorithm, o *call.Call) error {
 		return Alltoall(p, alg, o.Send, o.Recv)
 	case call.Alltoallv:
 		return Alltoallv(p, o.Send, o.SendCounts, o.SendDispls, o.Recv, o.RecvCounts, o.RecvDispls)
+	case call.Alltoallw:
+		return Alltoallw(p, o.Each.Send, o.Each.Recv)
 	case call.Scan:
 		return Scan(p, alg, o.Send, o.Recv, o.Op)
 	case call.Exscan:

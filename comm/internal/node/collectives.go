@@ -117,6 +117,10 @@ func (r *Room) flowOf(o *call.Call, f *flow) error {
 	case call.Alltoallv:
 		f.exchanges(r, r.placed(0, o.SendCounts, o.SendDispls), r.placed(1, o.RecvCounts, o.RecvDispls))
 		return r.agree(f, o.SendCounts)
+	case call.Alltoallw:
+		f.typ = mem.U8
+		f.exchanges(r, r.apart(0, o.Each.Send), r.apart(1, o.Each.Recv))
+		return r.agree(f, f.out.v.counts)
 	case call.Scan:
 		f.scans(r, o, r.me+1)
 	case call.Exscan:

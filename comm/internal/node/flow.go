@@ -230,6 +230,9 @@ func (r *Room) pack(f *flow, s uint64, lo int) {
 func (f *flow) part(b []byte, l layout, block, lo int) []byte {
 	size := f.typ.Size()
 	count, start := l.count(block), l.start(block)
+	if l.v != nil && l.v.each != nil {
+		b, start = l.v.each[block].Raw().HostSlice(), 0
+	}
 	lo = min(lo, count)
 	return b[(start+lo)*size : (start+min(lo+f.piece, count))*size]
 }
@@ -381,7 +384,10 @@ type layout struct {
 	v    *blocks // where blocks differ, else nil
 }
 
-type blocks struct{ counts, starts []int }
+type blocks struct {
+	counts, starts []int
+	each           []mem.Buffer // in the place of starts, where each block is a buffer of its own
+}
 
 func (l layout) count(block int) int {
 	if l.v == nil {
@@ -401,7 +407,7 @@ func (l layout) start(block int) int {
 // the other if displs is nil. A collective has two, 0 and 1.
 func (r *Room) placed(which int, counts, displs []int) layout {
 	b := &r.blocks[which]
-	b.counts, b.starts = counts, displs
+	*b = blocks{counts: counts, starts: displs}
 	if displs != nil {
 		return layout{v: b}
 	}
@@ -413,4 +419,15 @@ func (r *Room) placed(which int, counts, displs []int) layout {
 	}
 	b.starts = r.starts[which]
 	return layout{v: b}
+}
+
+// apart returns the layout of blocks of bytes that are buffers of their own.
+func (r *Room) apart(which int, each []mem.Buffer) layout {
+	counts := make([]int, len(each))
+	for i, b := range each {
+		counts[i] = b.Size()
+	}
+	l := r.placed(which, counts, nil)
+	l.v.each = each
+	return l
 }

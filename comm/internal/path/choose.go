@@ -185,7 +185,7 @@ func (s *Selector) onDevices(k call.Kind, ordered bool, n int, host *Path) *Path
 			return &Path{Via: Staged, Algorithm: MultiLeader, Piece: piece, Ask: AllOnDevices, Otherwise: staged}
 		}
 		return staged
-	case !s.long(k, n):
+	case !s.long(k, n), k == call.Alltoallw: // that has no one buffer to ask about
 		return host
 	case k.LocalCounts():
 		return &Path{Via: Devices, Ask: AllOnDevices, Otherwise: host}

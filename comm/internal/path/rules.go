@@ -71,7 +71,7 @@ func (r *Rules) Tuned(k call.Kind, ranks int, bytes int64, ordered bool) (a Algo
 func (r *Rules) Pick(k call.Kind, ranks int, bytes int64, ordered bool) Algorithm {
 	i := position(k)
 	if i < 0 {
-		if k == call.Alltoallv {
+		if k == call.Alltoallv || k == call.Alltoallw {
 			return Pairwise
 		}
 		return Linear // of gatherv and scatterv

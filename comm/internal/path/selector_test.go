@@ -112,6 +112,8 @@ func sample(k call.Kind, n, ranks int, op mem.Op) *call.Call {
 		return o.Alltoall(all, all)
 	case call.Alltoallv:
 		return o.Alltoallv(all, counts, nil, all, counts, nil)
+	case call.Alltoallw:
+		return o.Alltoallw(make([]mem.Buffer, ranks), make([]mem.Buffer, ranks))
 	case call.Scan:
 		return o.Scan(one, one, x)
 	}
