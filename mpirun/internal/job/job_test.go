@@ -110,6 +110,27 @@ func TestAnAgentThatIsLostEndsTheJob(t *testing.T) {
 	})
 }
 
+// A survey does not wait for an agent that is lost meanwhile.
+func TestAnAgentThatIsLostIsNotAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var k *testJob
+		script := obedient(func(l *fakeLink, rank int) {
+			if rank == 0 {
+				k.signals <- syscall.SIGQUIT
+			}
+		})
+		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
+			if _, ok := m.(*ctl.Ask); ok && l.name == "b" {
+				l.Close()
+			} else if ok {
+				l.say(&ctl.Doing{Ranks: []ctl.RankDoing{{Rank: 0, Text: "computes"}}})
+			}
+			script(l, m)
+		})
+		k.wants(StatusFailed, "gompirun: a: rank 0 computes", "gompirun: the agent on b exited with status 0 (pid 1), and rank 1 with it")
+	})
+}
+
 func TestASilentAgentIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeLink, rank int) { l.mute = rank == 1 }))
@@ -209,7 +230,11 @@ func TestStacksComeBeforeTheTimeLimitsEnd(t *testing.T) {
 		// The agents answer at the same time.
 		k.job.Hosts = []hostfile.Host{{Name: "a", Slots: 2}}
 		k.job.Programs[0].NP = 1
+		begun := time.Now()
 		k.wants(StatusTimeout, "gompirun: a: rank 0 computes", "gompirun: a: rank 0 stands in", "  | main.main()", "gompirun: time limit of 1m0s reached")
+		if took := time.Since(begun); took != time.Minute {
+			t.Errorf("ended after %v, want no wait after the last answer", took)
+		}
 	})
 }
 
