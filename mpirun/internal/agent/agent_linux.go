@@ -59,15 +59,15 @@ type agent struct {
 	nextSingletons time.Time // when to do it again
 	stall
 	pulse
-	revoked map[uint64]bool // communicators that are known to be broken
-	window  int             // bytes of output that the launcher still takes
-	halted  []*stream
-	feed    feed
-	preload preload
-	pmi     pmiserver.Server
-	end     ending
-	health  *checkup.Host // nil if there is no checkup
-	buf     [ctl.MaxChunk]byte
+	revoked  map[uint64]bool // communicators that are known to be broken
+	window   int             // bytes of output that the launcher still takes
+	halted   []*stream
+	feed     feed
+	fetching fetching
+	pmi      pmiserver.Server
+	end      ending
+	health   *checkup.Host // nil if there is no checkup
+	buf      [ctl.MaxChunk]byte
 }
 
 // Run serves the launcher behind the descriptors in and out until it is gone or
@@ -85,7 +85,7 @@ func Run(in, out int, guarded bool) int {
 		a.warden = watchdog.FD
 	}
 	defer func() { a.group.Remove() }()
-	defer a.preload.abandon()
+	defer a.fetching.intake.Abandon()
 	err := a.serve()
 	signal.Ignore(unix.SIGPIPE) // nobody may read any more what is said
 	if err != nil {
@@ -272,7 +272,7 @@ func (a *agent) follow(m ctl.Message) {
 		a.startPulse(m.Heartbeat)
 		a.start(m)
 	case *ctl.Input:
-		if a.preload.waiting {
+		if a.fetching.waiting {
 			a.holdInput(m.Data)
 		} else {
 			a.input(m.Data)

@@ -210,7 +210,7 @@ func (a *agent) tick(now time.Time) {
 		a.lookForSingletons(now)
 	}
 	a.beat(now)
-	if a.launch != nil && a.alive == 0 && (!a.preload.waiting || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
+	if a.launch != nil && a.alive == 0 && (!a.fetching.waiting || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)
 	}
 }

@@ -197,23 +197,6 @@ func (a *agent) descriptors() []string {
 	}
 }
 
-// threads returns the values of GOMAXPROCS and OMP_NUM_THREADS for p, to be
-// used where the user has not set them. Go needs a second thread to overlap
-// communication with computation.
-func (a *agent) threads(p *process) []string {
-	share := len(p.CPUs)
-	if share == 0 {
-		share = a.launch.Cores / len(a.ranks)
-	}
-	if a.facts.Quota > 0 {
-		share = min(share, a.facts.Quota/len(a.ranks))
-	}
-	return []string{
-		fmt.Sprintf("%s=%d", env.GoProcs, max(2, share)),
-		fmt.Sprintf("%s=%d", env.OMPThreads, max(1, share)),
-	}
-}
-
 // bind binds this thread, whose affinity the next process inherits. nil is the
 // affinity that the agent itself was started with.
 func (a *agent) bind(cpus []int) error {
@@ -234,13 +217,4 @@ func (a *agent) bind(cpus []int) error {
 	}
 	a.bound = cpus
 	return nil
-}
-
-// gpuVariables returns what makes p see the GPUs that are meant for it, in the
-// order in which they were counted.
-func gpuVariables(p *process) []string {
-	if p.GPUs == "" {
-		return nil
-	}
-	return []string{env.CUDADevices + "=" + p.GPUs, env.CUDAOrder + "=PCI_BUS_ID"}
 }

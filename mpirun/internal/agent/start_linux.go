@@ -36,7 +36,7 @@ func (a *agent) start(l *ctl.Launch) {
 		a.local[r.Rank] = i
 		a.pmi.Clients = append(a.pmi.Clients, a.ranks[i].pmi.Client)
 	}
-	a.begin(a.findWanted())
+	a.begin(a.fetching.intake.Find(l, a.dir))
 }
 
 // begin starts the ranks, unless a program is missing yet, or cannot be had.
@@ -76,12 +76,12 @@ func (a *agent) startAll() (int, error) {
 		prog := programs[p.Program]
 		if prog == nil {
 			var err error
-			if prog, err = a.lookUp(&a.launch.Programs[p.Program], a.preload.paths[p.Program]); err != nil {
+			if prog, err = a.lookUp(&a.launch.Programs[p.Program], a.fetching.intake.Path(p.Program)); err != nil {
 				return p.Rank.Rank, err
 			}
 			programs[p.Program] = prog
 		}
-		vars := launchenv.Merge(a.threads(p), gloo, prog.Env, gpuVariables(p), // defaults first
+		vars := launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.facts.Quota, len(a.ranks)), gloo, prog.Env, launchenv.GPUs(p.GPUs), // defaults first
 			node.Slurm(p.index, prog.Env), node.Identity(p.index), a.descriptors())
 		if err := a.spawn(p, prog, vars); err != nil {
 			return p.Rank.Rank, prog.StartError(err)

@@ -121,3 +121,18 @@ func ExampleMerge() {
 	fmt.Println(Merge(defaults, user, rank))
 	// Output: [OMP_NUM_THREADS=1 RANK=3]
 }
+
+func TestThreadsOfARankAreItsShare(t *testing.T) {
+	for _, tt := range []struct{ cpus, cores, quota, ranks, procs, threads int }{
+		{0, 8, 0, 2, 4, 4},
+		{3, 8, 0, 2, 3, 3}, // bound
+		{0, 2, 0, 4, 2, 1}, // oversubscribed: Go wants a thread for communication all the same
+		{0, 8, 4, 2, 2, 2},
+		{3, 8, 1, 2, 2, 1},
+	} {
+		want := []string{fmt.Sprintf("GOMAXPROCS=%d", tt.procs), fmt.Sprintf("OMP_NUM_THREADS=%d", tt.threads)}
+		if got := Threads(tt.cpus, tt.cores, tt.quota, tt.ranks); !slices.Equal(got, want) {
+			t.Errorf("%+v: %q, want %q", tt, got, want)
+		}
+	}
+}

@@ -1,5 +1,6 @@
-// Package preload opens what is to be brought to hosts that do not have it, and gives their
-// agents the pieces that they ask for.
+// Package preload brings programs and files to hosts that do not have them. The launcher
+// has an Offer of them, opened, and gives the agents the pieces that they ask for; an agent
+// has an Intake, which says what is missing.
 package preload
 
 import (

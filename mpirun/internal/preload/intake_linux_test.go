@@ -1,4 +1,4 @@
-package agent
+package preload
 
 import (
 	"crypto/sha256"
@@ -26,11 +26,11 @@ func TestPreloadComparesContents(t *testing.T) {
 			t.Fatal(err)
 		}
 		program := ctl.Program{Argv: []string{"prog"}, Sum: sum, Size: int64(len(held))}
-		a := &agent{launch: &ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{program}}}
-		if err := a.findWanted(); err != nil {
+		in := &Intake{}
+		if err := in.Find(&ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{program}}, "/"); err != nil {
 			t.Fatal(err)
 		}
-		if m := a.nextMissing(); (m == nil) != known {
+		if m := in.nextMissing(); (m == nil) != known {
 			t.Errorf("a cache that holds %q: missing %v; want that it is known: %v", held, m, known)
 		}
 	}
@@ -59,40 +59,41 @@ func TestPreloadRefusesAFolderThatOthersCanWrite(t *testing.T) {
 	}
 }
 
-// fetching returns an agent that is to have files in a folder.
-func fetching(t *testing.T, dir string, contents ...string) *agent {
+// fetching returns the intake of a host that is to have files in a folder.
+func fetching(t *testing.T, dir string, contents ...string) *Intake {
 	t.Helper()
-	a := &agent{launch: &ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{{Argv: []string{"prog"}, Wdir: dir}}}}
+	l := &ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{{Argv: []string{"prog"}, Wdir: dir}}}
 	for i, c := range contents {
-		a.launch.Files = append(a.launch.Files, ctl.File{Name: fmt.Sprint("file", i), Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(c))), Size: int64(len(c)), Mode: 0o600})
+		l.Files = append(l.Files, ctl.File{Name: fmt.Sprint("file", i), Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(c))), Size: int64(len(c)), Mode: 0o600})
 	}
-	if err := a.findWanted(); err != nil {
+	in := &Intake{}
+	if err := in.Find(l, "/"); err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return in
 }
 
 // What has been found right, or has come, is not read again for each file after it.
 func TestPreloadLooksAtEachFileOnce(t *testing.T) {
 	dir := t.TempDir()
-	a := fetching(t, dir, "first", "second", "third")
+	in := fetching(t, dir, "first", "second", "third")
 	first := filepath.Join(dir, "file0")
 	if err := os.WriteFile(first, []byte("first"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, content := range []string{"second", "third"} {
-		if missing, err := a.fetch(); err != nil || !missing {
-			t.Fatalf("%v, %v; want that the file of %q is missing", missing, err, content)
+		if want, err := in.Next(); err != nil || want == nil {
+			t.Fatalf("%v, %v; want that the file of %q is missing", want, err, content)
 		}
 		if err := os.WriteFile(first, []byte("other"), 0o600); err != nil { // as if it were read again
 			t.Fatal(err)
 		}
-		if done, err := a.keep([]byte(content)); err != nil || !done {
-			t.Fatalf("%v, %v; want that %q is all of a file", done, err, content)
+		if more, err := in.Take([]byte(content)); err != nil || more != nil {
+			t.Fatalf("%v, %v; want that %q is all of a file", more, err, content)
 		}
 	}
-	if missing, err := a.fetch(); err != nil || missing {
-		t.Errorf("%v, %v; want that nothing is missing", missing, err)
+	if want, err := in.Next(); err != nil || want != nil {
+		t.Errorf("%v, %v; want that nothing is missing", want, err)
 	}
 	for i, want := range []string{"other", "second", "third"} {
 		if got, err := os.ReadFile(filepath.Join(dir, fmt.Sprint("file", i))); err != nil || string(got) != want {
@@ -108,14 +109,14 @@ func TestPreloadTakesNoFilesName(t *testing.T) {
 	if err := os.WriteFile(own, []byte("own"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := fetching(t, dir, "content")
-	if missing, err := a.fetch(); err != nil || !missing {
-		t.Fatalf("%v, %v; want that the file is missing", missing, err)
+	in := fetching(t, dir, "content")
+	if want, err := in.Next(); err != nil || want == nil {
+		t.Fatalf("%v, %v; want that the file is missing", want, err)
 	}
-	if done, err := a.keep([]byte("cont")); err != nil || done {
-		t.Fatalf("%v, %v; want that more is to come", done, err)
+	if more, err := in.Take([]byte("cont")); err != nil || more == nil || more.Offset != 4 {
+		t.Fatalf("%v, %v; want that more is to come", more, err)
 	}
-	a.preload.abandon()
+	in.Abandon()
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	hidden, _ := filepath.Glob(filepath.Join(dir, ".*"))
 	if got, _ := os.ReadFile(own); err != nil || len(names) != 1 || len(hidden) > 0 || string(got) != "own" {
