@@ -95,7 +95,7 @@ func Run(in, out int, guarded bool) int {
 		}
 		return program.CannotStart
 	}
-	if a.deaf {
+	if a.launcherTimedOut {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: nothing heard from gompirun for %v\n", ctl.Silence*a.every)
 		return program.CannotStart
 	}

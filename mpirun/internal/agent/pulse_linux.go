@@ -17,12 +17,12 @@ import (
 // A pulse is what the agent knows of the launcher's life, and its warden of its
 // own.
 type pulse struct {
-	every    time.Duration // how often the launcher sends a ping, 0 for never
-	lastWord time.Time     // when something last came from it
-	next     time.Time     // when the warden has to be told again
-	asleep   bool          // the launcher has been stopped by its user
-	deaf     bool          // it has been given up, because it is silent
-	warden   int           // the pipe to the warden, -1 if there is none
+	every            time.Duration // how often the launcher sends a ping, 0 for never
+	lastWord         time.Time     // when something last came from it
+	next             time.Time     // when the warden has to be told again
+	asleep           bool          // the launcher has been stopped by its user
+	launcherTimedOut bool          // it has been given up, because it is silent
+	warden           int           // the pipe to the warden, -1 if there is none
 }
 
 // startPulse begins to expect pings.
@@ -47,7 +47,7 @@ func (a *agent) beat(now time.Time) {
 		watchdog.Promise(a.warden, ctl.Silence*a.every)
 	}
 	if now.Sub(a.lastWord) >= ctl.Silence*a.every && !a.asleep && !a.orphaned {
-		a.deaf = true
+		a.launcherTimedOut = true
 		a.orphan()
 	}
 }

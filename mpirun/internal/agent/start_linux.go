@@ -28,7 +28,7 @@ func (a *agent) start(l *ctl.Launch) {
 		return
 	}
 	a.launch, a.window, a.memory = l, l.Window, cgroup.WatchKills("/")
-	a.settle()
+	a.setEnvironment()
 	a.pmi.Host, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, l.Placement
 	for i, r := range l.Ranks {
 		a.ranks = append(a.ranks, &process{Rank: r, index: i, pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{Client: &pmiserver.Client{Rank: r.Rank, Program: r.Program}, fd: -1},

@@ -8,9 +8,9 @@ import (
 	"gompi/mpirun/internal/launchenv"
 )
 
-// settle decides what ranks find around them: on the launcher's host what it has
+// setEnvironment decides what ranks find around them: on the launcher's host what it has
 // itself, on another the same, as far as it makes sense there.
-func (a *agent) settle() {
+func (a *agent) setEnvironment() {
 	a.vars = launchenv.OnHost(a.launch.Env, os.Environ(), a.launch.Remote, isDir)
 	if !a.launch.Remote {
 		return
