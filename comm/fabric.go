@@ -3,7 +3,9 @@ package comm
 import (
 	"runtime"
 
+	"gompi/comm/internal/card"
 	"gompi/comm/internal/node"
+	"gompi/comm/internal/sched"
 	"gompi/internal/boot"
 	"gompi/internal/env"
 	"gompi/internal/poll"
@@ -59,7 +61,7 @@ func (cfg Config) fabric(b boot.Boot) (Fabric, error) {
 		if runtime.GOMAXPROCS(0) < 2 { // the same again would end Go's own updates
 			runtime.GOMAXPROCS(2)
 		}
-		shortenSlices()
+		sched.ShortenSlices()
 	}
 	bell := -1
 	if info.LocalRank < len(info.Bells) {
@@ -75,9 +77,9 @@ func (cfg Config) fabric(b boot.Boot) (Fabric, error) {
 // yield returns what gives the processor away.
 func (cfg Config) yield() func() {
 	if cfg.KeepScheduling {
-		return yield
+		return sched.Yield
 	}
-	return yieldShort
+	return sched.YieldShort
 }
 
 // solo is the fabric of a world of one.
@@ -86,7 +88,7 @@ func solo(b boot.Boot) Fabric {
 		Boot:    b,
 		Parker:  inproc.NewParker(),
 		Connect: func(transport.Sink, func()) ([]transport.Transport, error) { return nil, nil },
-		Yield:   yield,
+		Yield:   sched.Yield,
 		Spin:    spin,
 	}
 }
@@ -139,7 +141,7 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 			rest := make([][]byte, len(cards))
 			for r, c := range cards {
 				if len(c) == 0 {
-					return errCard
+					return card.ErrCard
 				}
 				if rest[r] = c[1:]; near != nil && c[0] == sharing(nil) {
 					near.Exclude(r)

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
+	"gompi/comm/internal/card"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
 	"gompi/internal/boot"
-	"gompi/internal/cgroup"
 	"gompi/internal/env"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
@@ -188,43 +189,47 @@ type meeting struct {
 	library bool         // of devices, is wanted
 }
 
+// judgeEvery is how long a judgement on processors serves at least, but in tests.
+var judgeEvery = 30 * time.Second
+
 // meet exchanges cards with all ranks.
 func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, err error) {
 	info := f.Boot.Info()
 	m.block = p.take()
-	mine := card{cpus: affinity(), quota: cgroup.WholeCPUs("/"), block: uint64(m.block), devices: mem.MayHaveDevices(), library: cfg.CUDA != ""}
-	if info.Nodes > 1 {
-		mine.machine = machine()
-	}
+	mine := card.Mine(info.Nodes)
+	mine.Block, mine.Devices, mine.NCCL = uint64(m.block), mem.MayHaveDevices(), cfg.CUDA != ""
 	if f.Card != nil {
-		mine.transport = f.Card()
+		mine.Transport = f.Card()
 	}
 	if info.Rank == 0 {
 		rules := path.Rules{Deterministic: cfg.Deterministic}
 		if err := rules.Tune(cfg.Tuning); err != nil {
 			return m, fmt.Errorf("%s: %w", env.Tune, err)
 		}
-		mine.table = rules.Encode()
+		mine.Rules = rules.Encode()
 	}
-	encoded := [][]byte{mine.encode()}
+	encoded := [][]byte{mine.Encode()}
 	if info.Size > 1 {
 		if encoded, err = f.Boot.Allgather(ctx, encoded[0]); err != nil {
 			return m, err
 		}
 	}
-	all, err := decodeCards(encoded)
+	all, err := card.Decode(encoded)
 	if err != nil {
 		return m, err
 	}
 	if f.Meet != nil {
-		if err := f.Meet(all.transports()); err != nil {
+		if err := f.Meet(all.Transports()); err != nil {
 			return m, err
 		}
 	}
-	roomy := all.loads(info)[info.Node] <= 1
-	p.e.SetPatience(f.Spin, yields, roomy, outlook{all, info, "/", affinity}.roomy, judgeEvery)
-	m.blocks, m.devices, m.library = all.blocks(), all.devices(), all[0].library
-	m.rules, err = all.agreed(info)
+	roomy := all.Loads(info)[info.Node] <= 1
+	p.e.SetPatience(f.Spin, yields, roomy, all.Monitor(info), judgeEvery)
+	for _, c := range all {
+		m.blocks = append(m.blocks, node.Token(c.Block))
+	}
+	m.devices, m.library = all.Devices(), all[0].NCCL
+	m.rules, err = all.Agreed(info)
 	return m, err
 }
 

@@ -1,4 +1,4 @@
-package comm
+package card
 
 import (
 	"os"
@@ -10,17 +10,17 @@ import (
 
 // What becomes of this rank's processors and quota is taken to become of those who had
 // the same.
-func TestOutlookFollowsProcessorsAndQuota(t *testing.T) {
-	two, first, second := cpuset{3}, cpuset{1}, cpuset{2}
-	alike := cards{{cpus: two}, {cpus: two}}
-	bound := cards{{cpus: first}, {cpus: second}}
-	limited := cards{{cpus: two, quota: 2}, {cpus: two, quota: 2}}
+func TestMonitorFollowsProcessorsAndQuota(t *testing.T) {
+	two, first, second := CPUs{3}, CPUs{1}, CPUs{2}
+	alike := Cards{{CPUs: two}, {CPUs: two}}
+	bound := Cards{{CPUs: first}, {CPUs: second}}
+	limited := Cards{{CPUs: two, Quota: 2}, {CPUs: two, Quota: 2}}
 	four := &boot.Info{Nodes: 2, NodeOf: []int32{0, 0, 1, 1}}
 	for _, tt := range []struct {
 		name  string
-		cards cards
+		cards Cards
 		info  *boot.Info
-		cpus  cpuset
+		cpus  CPUs
 		quota string
 		want  bool
 	}{
@@ -33,8 +33,8 @@ func TestOutlookFollowsProcessorsAndQuota(t *testing.T) {
 		{"a smaller quota", limited, &boot.Info{Nodes: 1}, two, "50000 100000", false},
 		{"bound as before", bound, &boot.Info{Nodes: 1}, first, "max 100000", true},
 		{"bound where the other is", bound, &boot.Info{Nodes: 1}, second, "max 100000", false},
-		{"bound elsewhere", bound, &boot.Info{Nodes: 1}, cpuset{4}, "max 100000", true},
-		{"freed", cards{{cpus: first}, {cpus: first}}, &boot.Info{Nodes: 1}, two, "max 100000", true},
+		{"bound elsewhere", bound, &boot.Info{Nodes: 1}, CPUs{4}, "max 100000", true},
+		{"freed", Cards{{CPUs: first}, {CPUs: first}}, &boot.Info{Nodes: 1}, two, "max 100000", true},
 		{"others on another host", append(bound, alike...), four, first, "max 100000", true},
 	} {
 		root := t.TempDir()
@@ -51,7 +51,7 @@ func TestOutlookFollowsProcessorsAndQuota(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		o := outlook{tt.cards, tt.info, root, func() cpuset { return tt.cpus }}
+		o := monitor{tt.cards, tt.info, root, func() CPUs { return tt.cpus }}
 		if got := o.roomy(); got != tt.want {
 			t.Errorf("%s: a processor for each: %v, want %v", tt.name, got, tt.want)
 		}

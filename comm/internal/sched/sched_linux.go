@@ -1,4 +1,4 @@
-package comm
+package sched
 
 import (
 	"os"
@@ -13,18 +13,18 @@ import (
 // that Linux grants.
 const slice = 100 * time.Microsecond
 
-// shortenSlices has the scheduler give the processor to the threads of this process more
+// ShortenSlices has the scheduler give the processor to the threads of this process more
 // often and for less time at once, and no more of it in all. Linux can since 6.12; before,
 // this does nothing. What these threads start has the usual slices: other processes are
 // none of comm's business, and threads that wait for messages ask for theirs (see
-// yieldShort).
+// YieldShort).
 //
 // A rank that yields beside a process that computes gives it the processor until that
 // one's slice (1.4 to 3 ms) or the scheduler's tick (1 to 10 ms) is over, each time; with
 // the shortest slice it gets it back at once, as long as it has used less than its share.
 // gompi-compare -np 4 -busy 2 on two processors: see docs/benchmarks.md, "Beside processes
 // that compute".
-func shortenSlices() {
+func ShortenSlices() {
 	seen := make(map[string]bool)
 	for range 10 { // until none is new: one may have been started meanwhile
 		known := len(seen)
@@ -57,7 +57,7 @@ func shortenSlice(tid int) {
 
 var (
 	yielded atomic.Uint32 // how often, modulo a power of two
-	// shortened are the threads that yieldShort has seen, each at its number modulo their
+	// shortened are the threads that YieldShort has seen, each at its number modulo their
 	// length. A number that comes back costs its new thread a short slice, and no more.
 	shortened [256]atomic.Uint32
 )
@@ -66,9 +66,9 @@ var (
 // a rank makes before it sleeps, and a look is a system call, as a yield is.
 const lookEvery = 16
 
-// yieldShort is yield for ranks whose threads have short slices: it shortens those of
+// YieldShort is Yield for ranks whose threads have short slices: it shortens those of
 // threads that have been started since Init, if they wait.
-func yieldShort() {
+func YieldShort() {
 	if yielded.Add(1)%lookEvery == 0 {
 		tid, _, _ := unix.RawSyscall(unix.SYS_GETTID, 0, 0, 0)
 		if seen := &shortened[tid%uintptr(len(shortened))]; seen.Load() != uint32(tid) {
@@ -76,5 +76,14 @@ func yieldShort() {
 			shortenSlice(int(tid))
 		}
 	}
-	yield()
+	Yield()
+}
+
+// Yield gives the processor to another process. The thread stays runnable, as it
+// does when the kernel takes the processor from it, so a raw system call holds up
+// nobody longer than that does. runtime.Gosched and ordinary system calls make Go
+// wake another thread of this process to look for work, in the way of the very
+// process that is to run (np=4 on two processors, barrier: 30 us with them).
+func Yield() {
+	unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 }

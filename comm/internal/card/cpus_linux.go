@@ -1,4 +1,4 @@
-package comm
+package card
 
 import (
 	"hash/fnv"
@@ -8,12 +8,12 @@ import (
 )
 
 // affinity returns the processors that this process may run on.
-func affinity() cpuset {
+func affinity() CPUs {
 	var mask unix.CPUSet
 	if unix.SchedGetaffinity(0, &mask) != nil {
 		return nil
 	}
-	var s cpuset
+	var s CPUs
 	for cpu := range len(mask) * 64 {
 		if mask.IsSet(cpu) {
 			for len(s) <= cpu/8 {
@@ -35,13 +35,4 @@ func machine() []byte {
 	h := fnv.New64a()
 	h.Write(id)
 	return h.Sum(nil)
-}
-
-// yield gives the processor to another process. The thread stays runnable, as it
-// does when the kernel takes the processor from it, so a raw system call holds up
-// nobody longer than that does. runtime.Gosched and ordinary system calls make Go
-// wake another thread of this process to look for work, in the way of the very
-// process that is to run (np=4 on two processors, barrier: 30 us with them).
-func yield() {
-	unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
 }

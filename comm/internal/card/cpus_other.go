@@ -1,0 +1,7 @@
+//go:build !linux
+
+package card
+
+func affinity() CPUs { return nil }
+
+func machine() []byte { return nil }
