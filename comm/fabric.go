@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"gompi/comm/internal/card"
+	"gompi/comm/internal/logging"
 	"gompi/comm/internal/node"
 	"gompi/comm/internal/sched"
 	"gompi/internal/boot"
@@ -112,7 +113,7 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 		Rank: info.Rank, Size: info.Size, JobID: info.JobID, Secret: info.Secret,
 		SameHost:   func(r int) bool { return info.NodeIndex(r) == info.Node },
 		Interfaces: env.String(env.Iface), PortLow: lo, PortHigh: hi, FrameMAC: macs,
-		Logger: cfg.Logger.With("part", partTCP),
+		Logger: cfg.Logger.With(logging.Part, logging.TCP),
 	}
 	var t *tcp.Transport
 	var near *shm.Transport

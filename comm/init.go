@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"gompi/comm/internal/card"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/logging"
 	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
 	"gompi/internal/boot"
@@ -246,7 +248,7 @@ func (cfg *Config) resolve() error {
 		if spec == "" && cfg.CUDA != "" {
 			spec = "warn" // who asks for NCCL is told why there is none
 		}
-		l, err := newLogger(spec, os.Stderr)
+		l, err := logging.New(spec, os.Stderr)
 		if err != nil {
 			return err
 		}
@@ -291,4 +293,22 @@ func canceled() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
+}
+
+// logWays logs what the collectives of c go through, and by which algorithms, a line for
+// each.
+func (c *Comm) logWays(ctx context.Context) {
+	l := c.log.With(logging.Part, logging.Tuning)
+	if !l.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	for line := range strings.Lines(c.ways()) {
+		l.Info(strings.TrimSpace(line))
+	}
+}
+
+// ways says how the collectives of c are done, in a line for each and the bytes from which on.
+func (c *Comm) ways() string {
+	return fmt.Sprintf("%d ranks of %d hosts: from so many bytes, of the vector or of one rank's block, collectives go through\n%s",
+		c.Size(), len(c.hosts()), c.paths.Describe())
 }

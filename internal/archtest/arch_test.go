@@ -41,6 +41,7 @@ var rules = []rule{
 	{"comm/internal/path", []string{"comm/internal/call", "internal/mem"}}, // pure: who chooses does nothing else
 	{"comm/internal/card", []string{"comm/internal/path", "internal/boot", "internal/cgroup"}},
 	{"comm/internal/sched", nil},
+	{"comm/internal/logging", nil},
 	{"comm/internal/coll", []string{"comm/internal/call", "comm/internal/path", "internal/mem"}},
 	{"comm/internal/hier", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/node", "internal/mem"}},
 	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/call", "comm/internal/coll", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg"}},
