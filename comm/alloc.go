@@ -164,12 +164,12 @@ func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
 	}
 	f := call.Fingerprint{Kind: call.Alloc, Type: t, Count: int64(n)}
 	switch {
-	case n == 0 || c.room == nil && c.hier == nil:
+	case n == 0 || c.exec.Room == nil && c.exec.Hier == nil:
 		if _, err := c.tell(ctx, f, 0); err != nil {
 			return loan{}, err
 		}
 		return ordinary(t, n)
-	case c.hier != nil && c.hier.Room() == nil:
+	case c.exec.Hier != nil && c.exec.Hier.Room() == nil:
 		return c.lendAlone(ctx, f, n*t.Size())
 	}
 	return c.lendShared(ctx, f, n*t.Size())
@@ -177,7 +177,7 @@ func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
 
 // lent tells that the ranks of c have n more allocations in their heaps.
 func (c *Comm) lent(n int) {
-	c.paths.Lend(n)
+	c.exec.Paths.Lend(n)
 }
 
 func ordinary(t Type, n int) (loan, error) {

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"gompi/comm/internal/engine"
-	"gompi/comm/internal/hier"
+	"gompi/comm/internal/exec"
 	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/staging"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
 )
@@ -24,20 +25,16 @@ type Comm struct {
 	ch       *engine.Channel
 	name     string
 	rules    *path.Rules
-	paths    *path.Selector
+	exec     exec.Exec // of collectives
 	turns    turns
-	room     *node.Room    // nil: collectives go by messages
-	devices  *node.Devices // of room, or of hier's, nil if no rank has any
-	library  *library      // of the devices of all ranks, nil if it is not wanted
-	rounds   bool          // number the collectives: those of room too, if some are tuned
-	port     port          // of room, if it numbers them
-	inner    innerPort     // of room, if rounds do, or of hier's
-	performs bool          // it is in the midst of a collective; of who has the turn
-	hier     *hier.Comm    // nil: they do so on all hosts alike
-	onHost   bool          // no rank's buffers are on a device
-	block    node.Token    // of room, or of hier's, 0 if none
-	loans    loans         // of Alloc
-	shut     atomic.Bool   // Close was called
+	rounds   bool        // number the collectives: those of room too, if some are tuned
+	port     port        // of room, if it numbers them
+	inner    innerPort   // of room, if rounds do, or of hier's
+	performs bool        // it is in the midst of a collective; of who has the turn
+	onHost   bool        // no rank's buffers are on a device
+	block    node.Token  // of the room, or of that in the hierarchy, 0 if none
+	loans    loans       // of Alloc
+	shut     atomic.Bool // Close was called
 }
 
 // A process is what the communicators of one rank share.
@@ -50,10 +47,10 @@ type process struct {
 	open   atomic.Int32 // communicators not closed
 	leave  func(ctx context.Context) error
 
-	staging      staging
-	withDevices  []bool // world ranks whose buffers may be in devices' memory
-	wantsLibrary bool   // of these devices
-	arena        int    // bytes of device memory that a rank takes for a communicator
+	staging     staging.Pool
+	withDevices []bool // world ranks whose buffers may be in devices' memory
+	wantsNCCL   bool   // of these devices
+	arena       int    // bytes of device memory that a rank takes for a communicator
 }
 
 // Rank returns this process's number in c, 0 to Size()-1.
@@ -121,7 +118,7 @@ func (c *Comm) Close(ctx context.Context) error {
 		}
 		return nil
 	}
-	defer c.staging.release()
+	defer c.staging.Release()
 	if err := c.leave(ctx); err != nil {
 		return c.fault("close", -1, err)
 	}
@@ -143,7 +140,7 @@ func (c *Comm) part(ctx context.Context, alone bool) error {
 		return c.ch.Round().Part(ctx)
 	}
 	c.port.Vigil.Part(ctx)
-	if err := c.room.Compare(); err != nil {
+	if err := c.exec.Room.Compare(); err != nil {
 		return err
 	}
 	return c.ch.Err()
@@ -157,7 +154,11 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 	c.turns.whenOver(func() {
 		c.closeDevices()
 		c.give(c.block)
-		c.closeLibrary(broken, func() { close(over) })
+		if c.exec.NCCL != nil {
+			c.exec.NCCL.Close(broken, func() { close(over) })
+		} else {
+			close(over)
+		}
 	})
 	select {
 	case <-over:
@@ -169,7 +170,8 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 func (p *process) newComm(name string, ch *engine.Channel, rules *path.Rules) *Comm {
 	p.open.Add(1)
 	c := &Comm{process: p, ch: ch, name: name, rules: rules, rounds: true}
+	c.exec = exec.Exec{Rank: c.Rank(), Size: c.Size(), Round: ch.Round(), Waits: ch.Round(), Staging: &p.staging}
 	c.onHost = !c.mayHaveDevices()
-	c.furnishLibrary()
+	c.furnishNCCL()
 	return c
 }

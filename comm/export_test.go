@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"gompi/comm/internal/call"
@@ -38,41 +39,28 @@ func (c *Comm) ReduceWithout(ctx context.Context, send, recv Buffer) error {
 }
 
 // InRoom reports whether the ranks of c do collectives through memory.
-func (c *Comm) InRoom() bool { return c.room != nil }
+func (c *Comm) InRoom() bool { return c.exec.Room != nil }
 
 // Staged returns how many bytes of host memory have been taken for device memory.
 func (c *Comm) Staged() (n int) {
-	c.staging.mu.Lock()
-	defer c.staging.mu.Unlock()
-	for _, kept := range c.staging.free {
-		for _, b := range kept {
-			n += b.Size()
-		}
+	for _, size := range c.staging.Kept() {
+		n += size
 	}
 	return n
 }
 
 // Ringed returns how many bytes have gone around the rings of c's room.
 func (c *Comm) Ringed() int {
-	room := reflect.ValueOf(c.room).Elem()
+	room := reflect.ValueOf(c.exec.Room).Elem()
 	bytes := func(ring string) uint64 { return room.FieldByName(ring).FieldByName("next").Uint() }
 	return int(bytes("near") + bytes("far"))
 }
 
 // LongestStaged returns the bytes of the longest piece of it.
-func (c *Comm) LongestStaged() (n int) {
-	c.staging.mu.Lock()
-	defer c.staging.mu.Unlock()
-	for _, kept := range c.staging.free {
-		for _, b := range kept {
-			n = max(n, b.Size())
-		}
-	}
-	return n
-}
+func (c *Comm) LongestStaged() int { return slices.Max(append(c.staging.Kept(), 0)) }
 
 // InLevels reports whether the ranks of c do collectives in each host first.
-func (c *Comm) InLevels() bool { return c.hier != nil }
+func (c *Comm) InLevels() bool { return c.exec.Hier != nil }
 
 // LimitMemory makes this rank's Alloc believe that so much memory is left.
 func (c *Comm) LimitMemory(l seg.Limit) { c.memory.limit = func() seg.Limit { return l } }
@@ -97,8 +85,8 @@ func (c *Comm) Mirrored() {
 		parts[r] = own
 	}
 	t := path.Topology{Ranks: c.Size(), Shared: true, LargeBuffer: path.LargeBuffer(c.Size())}
-	c.paths = path.New(t, &path.Rules{})
-	c.room = node.New(c.Rank(), parts, claim, c.paths, &c.port)
+	c.exec.Paths = path.New(t, &path.Rules{})
+	c.exec.Room = node.New(c.Rank(), parts, claim, c.exec.Paths, &c.port)
 }
 
 // Share makes members carry shares of vectors from so many bytes on.
@@ -107,7 +95,7 @@ func (c *Comm) Share(from int) {
 	if rules.Crowded = false; rules.Tune(fmt.Sprintf("hier.shares=%d", min(from, 1<<40))) != nil {
 		panic(from)
 	}
-	c.paths = path.New(c.paths.Topology, &rules)
+	c.exec.Paths = path.New(c.exec.Paths.Topology, &rules)
 }
 
 // AttendForever is a collective of messages that asks for what never comes.

@@ -11,6 +11,7 @@ import (
 
 	"gompi/comm/internal/card"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/exec"
 	"gompi/comm/internal/logging"
 	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
@@ -121,11 +122,11 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		p.leave(canceled())
 		return nil, err
 	}
-	p.withDevices, p.wantsLibrary, p.arena = met.devices, met.library, max(cfg.DeviceArena, 0)
+	p.withDevices, p.wantsNCCL, p.arena = met.devices, met.library, max(cfg.DeviceArena, 0)
 	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), met.rules)
 	c.furnish(met.block, met.blocks)
-	if r := c.withoutDevices(); p.wantsLibrary && r >= 0 {
-		c.warnOfLibrary(fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))
+	if r := c.withoutDevices(); p.wantsNCCL && r >= 0 {
+		c.warn(exec.WithoutNCCL, fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))
 	}
 	if info.Rank == 0 {
 		c.logWays(ctx)
@@ -310,5 +311,5 @@ func (c *Comm) logWays(ctx context.Context) {
 // ways says how the collectives of c are done, in a line for each and the bytes from which on.
 func (c *Comm) ways() string {
 	return fmt.Sprintf("%d ranks of %d hosts: from so many bytes, of the vector or of one rank's block, collectives go through\n%s",
-		c.Size(), len(c.hosts()), c.paths.Describe())
+		c.Size(), len(c.hosts()), c.exec.Paths.Describe())
 }

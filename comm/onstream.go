@@ -5,6 +5,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/staging"
 	"gompi/internal/mem"
 )
 
@@ -78,7 +79,7 @@ func (c *Comm) messageBehind(q Queue, k requestKind, peer, tag int, b Buffer) Re
 		r.peer, r.h = -1, c.failed(err)
 		return r
 	}
-	s, err := c.staging.stage(b)
+	s, err := c.staging.Stage(b)
 	if err != nil {
 		r.h = c.failed(err)
 		return r
@@ -86,24 +87,24 @@ func (c *Comm) messageBehind(q Queue, k requestKind, peer, tag int, b Buffer) Re
 	hold, err := q.Hold()
 	switch {
 	case err != nil:
-		c.staging.end(s)
+		c.staging.End(s)
 		r.h = c.failed(err)
 	case k == recvRequest:
-		m := c.ch.Irecv(peer, tag, s.host)
+		m := c.ch.Irecv(peer, tag, s.Host)
 		r.h = c.e.Expect(m)
 		go c.recvBehind(hold, r.h, m, s) // ends with the message, or with the communicator
 	default:
-		m := c.ch.IsendLater(peer, tag, s.host)
+		m := c.ch.IsendLater(peer, tag, s.Host)
 		r.h = c.e.Expect(m)
 		go c.sendBehind(hold, r.h, m, s) // so does this
 	}
 	return r
 }
 
-func (c *Comm) sendBehind(hold mem.Hold, h, m engine.Handle, s stage) {
+func (c *Comm) sendBehind(hold mem.Hold, h, m engine.Handle, s staging.Stage) {
 	err := hold.Reached()
 	if err == nil {
-		err = mem.Copy(s.host, s.of)
+		err = mem.Copy(s.Host, s.Of)
 	}
 	hold.Release()
 	if err == nil {
@@ -112,19 +113,19 @@ func (c *Comm) sendBehind(hold mem.Hold, h, m engine.Handle, s stage) {
 		c.ch.Break("failed before isend: " + err.Error())
 	}
 	_, _, sent := c.e.Wait(context.Background(), m)
-	c.staging.end(s)
+	c.staging.End(s)
 	if err == nil {
 		err = sent
 	}
 	c.e.Complete(h, engine.Status{}, err)
 }
 
-func (c *Comm) recvBehind(hold mem.Hold, h, m engine.Handle, s stage) {
+func (c *Comm) recvBehind(hold mem.Hold, h, m engine.Handle, s staging.Stage) {
 	st, _, err := c.e.Wait(context.Background(), m)
 	if reached := hold.Reached(); err == nil {
 		err = reached
 	}
-	err = c.staging.received(s, st, err)
+	err = c.received(s, st, err)
 	hold.Release()
 	c.e.Complete(h, st, err)
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/coll"
 	"gompi/comm/internal/node"
-	"gompi/comm/internal/path"
 )
 
 // do runs o for a blocking call.
@@ -57,19 +55,11 @@ func (c *Comm) inRoom(ctx context.Context, o *call.Call, quiet bool) error {
 	a, b := o.Words()
 	err := c.port.begin(ctx, a, b, o.Bytes(), quiet)
 	if err == nil {
-		c.room.Begin(node.Call{A: a, B: b}, quiet)
-		err = c.follow(o)
+		c.exec.Room.Begin(node.Call{A: a, B: b}, quiet)
+		err = c.exec.Do(o)
 	}
 	c.rec.EndCall(c.port.ticket)
 	return err
-}
-
-// waits returns what waits in the midst of a collective that goes through the room.
-func (c *Comm) waits() waiting {
-	if c.rounds {
-		return c.ch.Round()
-	}
-	return &c.port
 }
 
 // inRound gives o the next number, compares it with what the other ranks called, and
@@ -84,13 +74,13 @@ func (c *Comm) inRound(ctx context.Context, o *call.Call, quiet bool) error {
 	}
 	var err error
 	switch {
-	case c.room != nil:
-		err = c.inner.begin(ctx, c.room, &o.Fingerprint, ticket, quiet)
-	case c.hier != nil && c.hier.Room() != nil:
-		err = c.inner.begin(ctx, c.hier.Room(), &o.Fingerprint, ticket, quiet)
+	case c.exec.Room != nil:
+		err = c.inner.begin(ctx, c.exec.Room, &o.Fingerprint, ticket, quiet)
+	case c.exec.Hier != nil && c.exec.Hier.Room() != nil:
+		err = c.inner.begin(ctx, c.exec.Hier.Room(), &o.Fingerprint, ticket, quiet)
 	}
 	if err == nil {
-		err = c.follow(o)
+		err = c.exec.Do(o)
 	}
 	if err != nil {
 		rd.Fail(err)
@@ -99,59 +89,4 @@ func (c *Comm) inRound(ctx context.Context, o *call.Call, quiet bool) error {
 		err = ended
 	}
 	return err
-}
-
-// follow does o as its Path says.
-func (c *Comm) follow(o *call.Call) (err error) {
-	p := c.paths.For(o)
-	if p.Via == path.Shm && o.IsHost() {
-		return c.room.Run(p, o)
-	}
-	if p.Ask >= path.AllOnDevices {
-		if p, err = c.resolve(p, o); err != nil {
-			return err
-		}
-	}
-	switch p.Via {
-	case path.NCCL:
-		return c.library.do(o)
-	case path.Devices:
-		from, to := o.Operands(c.Rank())
-		return c.devices.Run(o, from, to)
-	case path.Staged:
-		if p.Algorithm == path.MultiLeader {
-			return c.pipeShares(p, o)
-		}
-		return c.pipe(p, o)
-	}
-	return c.carryOut(p, o)
-}
-
-// resolve returns the Path that is taken when all ranks have told where their buffers lie.
-func (c *Comm) resolve(p *path.Path, o *call.Call) (*path.Path, error) {
-	if p.Ask == path.OwnDevices {
-		if serves, err := c.library.serves(o); serves || err != nil {
-			return p, err
-		}
-		p = p.Otherwise
-	}
-	if p.Ask < path.AllOnDevices {
-		return p, nil
-	}
-	where, err := c.whereBuffersAre(p, o)
-	return p.Resolve(where), err
-}
-
-// runOnHost does o, all of which is in host memory.
-func (c *Comm) runOnHost(o *call.Call) error { return c.run(c.paths.For(o).OnHost(), o) }
-
-// run does o, all of which is in host memory, by p.
-func (c *Comm) run(p *path.Path, o *call.Call) error {
-	switch p.Via {
-	case path.Shm:
-		return c.room.Run(p, o)
-	case path.Hier:
-		return c.hier.Run(p, o)
-	}
-	return coll.Run(c.ch.Round(), p.Algorithm, o)
 }

@@ -93,14 +93,14 @@ func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
 	c.block = mine
 	hosts := c.hosts()
 	shared := len(blocks) > 1 && allTaken(hosts, blocks)
-	t := path.Topology{Ranks: c.Size(), Devices: !c.onHost, NCCL: c.library != nil}
+	t := path.Topology{Ranks: c.Size(), Devices: !c.onHost, NCCL: c.exec.NCCL != nil}
 	t.Shared = shared && len(hosts) == 1
 	t.Hier = shared && len(hosts) > 1 && len(hosts) < len(blocks)
 	t.Even, t.Packed = hier.Shape(hosts)
 	if t.Shared {
 		t.LargeBuffer = path.LargeBuffer(c.memory.info.Segment.Ranks())
 	}
-	c.paths = path.New(t, c.rules)
+	c.exec.Paths = path.New(t, c.rules)
 	switch {
 	case t.Shared:
 		c.furnishRoom(hosts[0], blocks)
@@ -128,9 +128,11 @@ func (c *Comm) furnishRoom(ranks []int, blocks []node.Token) {
 	if c.rounds = c.rules.Tunes(); c.rounds {
 		c.inner = c.newInnerPort(ranks)
 		p = &c.inner
+	} else {
+		c.exec.Waits = &c.port
 	}
-	c.room = c.newRoom(ranks, blocks, c.paths, p)
-	c.furnishDevices(c.room)
+	c.exec.Room = c.newRoom(ranks, blocks, c.exec.Paths, p)
+	c.furnishDevices(c.exec.Room)
 }
 
 // furnishHier gives c a hierarchy, with a room for the ranks of this host if there are several.
@@ -146,7 +148,7 @@ func (c *Comm) furnishHier(hosts [][]int, blocks []node.Token) {
 		c.inner = c.newInnerPort(mine)
 		room = c.newRoom(mine, blocks, inside, &c.inner)
 	}
-	c.hier = hier.New(hosts, c.ch.Round(), room, inside, c.rules)
+	c.exec.Hier = hier.New(hosts, c.ch.Round(), room, inside, c.rules)
 	c.furnishDevices(room)
 }
 

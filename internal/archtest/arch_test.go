@@ -46,6 +46,8 @@ var rules = []rule{
 	{"comm/internal/hier", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/node", "internal/mem"}},
 	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/call", "comm/internal/coll", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg"}},
 	{"comm/internal/node", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "internal/mem"}},
+	{"comm/internal/staging", []string{"internal/mem"}},
+	{"comm/internal/exec", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "comm/internal/node", "comm/internal/staging", "comm/internal/engine", "internal/mem"}},
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg"}},
 	{"comm/ddp", []string{"comm"}},

@@ -1,4 +1,4 @@
-package comm
+package exec
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/staging"
 	"gompi/internal/mem"
 )
 
@@ -31,107 +32,107 @@ const pipeDepth = 8
 // perMessage reports whether a rank that sends from and receives to leaves it to messages to
 // bring them from devices and to them: each long one goes in pieces by itself. Shorter ones are
 // staged: one copy of all blocks costs less than one of each.
-func perMessage(o *call.Call, from, to Buffer) bool {
+func perMessage(o *call.Call, from, to mem.Buffer) bool {
 	return o.Kind.LocalCounts() && max(from.Size(), to.Size()) >= path.PerMessageFrom && copies(to, from)
 }
 
 // pipeShares is an allreduce on several hosts, of which each rank combines a share on the
 // devices of its host: only between hosts does it go through the hosts' memory.
-func (c *Comm) pipeShares(p *path.Path, o *call.Call) error {
-	h := c.hier
+func (x *Exec) pipeShares(p *path.Path, o *call.Call) error {
+	h := x.Hier
 	from, mine := h.Share(o.Send), h.Share(o.Recv)
-	if c.devices != nil {
+	if x.Devices != nil {
 		in := new(call.Call).ReduceScatter(o.Send, mine, h.Shares(), o.Op.Base())
-		if err := c.devices.Run(in, o.Send, mine); err != nil {
+		if err := x.Devices.Run(in, o.Send, mine); err != nil {
 			return err
 		}
 		from = mine
 	}
 	if h.OnRail() {
-		if err := c.pipeShare(p, from, mine, o.Op); err != nil {
+		if err := x.pipeShare(p, from, mine, o.Op); err != nil {
 			return err
 		}
 	}
-	if c.devices == nil {
+	if x.Devices == nil {
 		return nil
 	}
-	return c.devices.Run(new(call.Call).Allgatherv(mine, o.Recv, h.Shares(), nil), mine, o.Recv)
+	return x.Devices.Run(new(call.Call).Allgatherv(mine, o.Recv, h.Shares(), nil), mine, o.Recv)
 }
 
 // pipeShare combines the vectors src, one of each host, by op, and stores the result of
 // all ranks' into dst, which is src or apart from it.
-func (c *Comm) pipeShare(p *path.Path, src, dst Buffer, op call.Op) error {
+func (x *Exec) pipeShare(p *path.Path, src, dst mem.Buffer, op call.Op) error {
 	n := src.Len()
 	piece := max(p.Piece.Of(src.Size())/src.Type().Size(), 1)
-	part := func(b Buffer, i int) Buffer { return b.Slice(i*piece, min((i+1)*piece, n)) }
+	part := func(b mem.Buffer, i int) mem.Buffer { return b.Slice(i*piece, min((i+1)*piece, n)) }
 	f := flow{space: src.Space(), pieces: (n + piece - 1) / piece, room: piece * src.Type().Size()}
-	f.load = func(i int, room Buffer) error { return mem.Copy(within(room, part(src, i)), part(src, i)) }
-	f.store = func(i int, room Buffer) error { return mem.Copy(part(dst, i), within(room, part(dst, i))) }
-	f.run = func(i int, room Buffer) error {
+	f.load = func(i int, room mem.Buffer) error { return mem.Copy(within(room, part(src, i)), part(src, i)) }
+	f.store = func(i int, room mem.Buffer) error { return mem.Copy(part(dst, i), within(room, part(dst, i))) }
+	f.run = func(i int, room mem.Buffer) error {
 		here := within(room, part(src, i))
-		if err := c.inPart(func() error { return c.hier.OverRail(new(call.Call).Allreduce(here, here, op.Base())) }); err != nil {
+		if err := x.inPart(func() error { return x.Hier.OverRail(new(call.Call).Allreduce(here, here, op.Base())) }); err != nil {
 			return err
 		}
-		return op.Finish(here, c.Size())
+		return op.Finish(here, x.Size)
 	}
-	return f.do(&c.staging)
+	return f.do(x.Staging)
 }
 
 // inPart runs a part of a collective, and takes back the scratch that it took: those to
 // come would take as much again.
-func (c *Comm) inPart(run func() error) error {
-	rd := c.ch.Round()
+func (x *Exec) inPart(run func() error) error {
+	rd := x.Round
 	lent := rd.Lent()
 	defer rd.TakeBack(lent)
 	return run()
 }
 
 // within returns room's beginning as long as b, and of its type.
-func within(room, b Buffer) Buffer { return mem.HostBytes(b.Type(), b.Len(), room.HostSlice()) }
+func within(room, b mem.Buffer) mem.Buffer { return mem.HostBytes(b.Type(), b.Len(), room.HostSlice()) }
 
 // pipe does o in pieces of host memory, each of which is a call of its own.
-func (c *Comm) pipe(p *path.Path, of *call.Call) error {
+func (x *Exec) pipe(p *path.Path, of *call.Call) error {
 	o := new(call.Call) // of stays on its caller's stack
 	*o = *of
-	send, recv := strips(o, c.Rank(), c.Size())
-	longest, blocks := o.Longest(c.Size()), o.NumBlocks(c.Size())
+	send, recv := strips(o, x.Rank, x.Size)
+	longest, blocks := o.Longest(x.Size), o.NumBlocks(x.Size)
 	size := o.Type.Size()
 	each := max(p.Piece.Most/size/blocks, 1)
 	inPlace := blocks == 1 && send.used() && recv.used()
 	f := flow{space: placeOf(o), pieces: (longest + each - 1) / each, room: blocks * each * size}
-	halves := func(i int, room Buffer) (in, out Buffer) {
+	halves := func(i int, room mem.Buffer) (in, out mem.Buffer) {
 		in = mem.HostBytes(o.Type, send.count(i, each), room.HostSlice())
 		if inPlace {
 			return in, in
 		}
 		return in, mem.HostBytes(o.Type, recv.count(i, each), room.HostSlice()[in.Size():])
 	}
-	_, role := o.Roles(c.Rank())
-	f.load = func(i int, room Buffer) error {
+	_, role := o.Roles(x.Rank)
+	f.load = func(i int, room mem.Buffer) error {
 		in, out := halves(i, room)
 		if role == call.Read { // the root of a bcast
 			return recv.copy(out, i, each, false)
 		}
 		return send.copy(in, i, each, false)
 	}
-	f.run = func(i int, room Buffer) error {
+	f.run = func(i int, room mem.Buffer) error {
 		on := *o
 		on.Send, on.Recv = halves(i, room)
 		if !recv.used() {
-			on.Recv = Buffer{}
+			on.Recv = mem.Buffer{}
 		}
 		on.SendCounts, on.SendDispls = partOf(o.SendCounts, i, each), nil
 		on.RecvCounts, on.RecvDispls = partOf(o.RecvCounts, i, each), nil
-		return c.inPart(func() error { return c.runOnHost(&on) })
+		return x.inPart(func() error { return x.runOnHost(&on) })
 	}
-	f.store = func(i int, room Buffer) error {
+	f.store = func(i int, room mem.Buffer) error {
 		if !role.Changes() {
 			return nil
 		}
 		_, out := halves(i, room)
 		return recv.copy(out, i, each, true)
 	}
-	return f.do(&c.staging)
+	return f.do(x.Staging)
 }
 
 // partOf returns the lengths of the i-th parts of blocks of counts elements, of which each
@@ -156,14 +157,14 @@ func placeOf(o *call.Call) mem.Space {
 type flow struct {
 	space            mem.Space
 	pieces, room     int // their number, and the bytes of a room
-	load, run, store func(i int, room Buffer) error
+	load, run, store func(i int, room mem.Buffer) error
 }
 
-func (f *flow) do(st *staging) (err error) {
+func (f *flow) do(st *staging.Pool) (err error) {
 	if f.pieces == 1 {
 		return f.alone(st)
 	}
-	empty, loaded, finished := make(chan Buffer, pipeDepth), make(chan Buffer, pipeDepth), make(chan Buffer, pipeDepth)
+	empty, loaded, finished := make(chan mem.Buffer, pipeDepth), make(chan mem.Buffer, pipeDepth), make(chan mem.Buffer, pipeDepth)
 	for range min(f.pieces, pipeDepth) {
 		room, err := st.Lend(f.space, f.room)
 		if err != nil {
@@ -216,13 +217,13 @@ func (f *flow) do(st *staging) (err error) {
 }
 
 // alone does a single piece, for which nobody has to be woken.
-func (f *flow) alone(st *staging) error {
+func (f *flow) alone(st *staging.Pool) error {
 	room, err := st.Lend(f.space, f.room)
 	if err != nil {
 		return err
 	}
 	defer st.Return(f.space, room)
-	for _, step := range []func(int, Buffer) error{f.load, f.run, f.store} {
+	for _, step := range []func(int, mem.Buffer) error{f.load, f.run, f.store} {
 		if err := step(0, room); err != nil {
 			return err
 		}

@@ -1,10 +1,11 @@
-package comm
+package exec
 
 import (
 	"errors"
 	"testing"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/staging"
 	"gompi/internal/mem"
 	"gompi/internal/mem/memtest"
 )
@@ -13,7 +14,7 @@ import (
 // the way there or back.
 func TestMemoryOfStagesIsLentOnce(t *testing.T) {
 	gpu := memtest.NewDevice("gpu")
-	alloc := func() Buffer {
+	alloc := func() mem.Buffer {
 		b, err := gpu.Alloc(mem.I32, 100)
 		if err != nil {
 			t.Fatal(err)
@@ -22,25 +23,25 @@ func TestMemoryOfStagesIsLentOnce(t *testing.T) {
 	}
 	lost := alloc()
 	gpu.Free(lost)
-	c := &Comm{process: &process{}}
-	for _, bad := range [][2]Buffer{{lost, alloc()}, {alloc(), lost}, {lost, lost}} {
+	x := &Exec{Staging: new(staging.Pool)}
+	for _, bad := range [][2]mem.Buffer{{lost, alloc()}, {alloc(), lost}, {lost, lost}} {
 		on := *new(call.Call).Allreduce(bad[0], bad[1], call.Op{Kind: mem.Sum})
-		stages, err := c.staging.operands(&on, call.Updated)
+		stages, err := x.operands(&on, call.Updated)
 		if err == nil {
 			t.Fatal("memory that is gone was copied")
 		}
-		c.staging.end(stages[0])
-		c.staging.end(stages[1])
+		x.Staging.End(stages[0])
+		x.Staging.End(stages[1])
 	}
 	seen := map[uintptr]bool{}
 	for range 10 {
-		s, err := c.staging.load(alloc())
-		if err = errors.Join(err, s.store(s.of.Size())); err != nil {
+		s, err := x.Staging.Load(alloc())
+		if err = errors.Join(err, s.Store(s.Of.Size())); err != nil {
 			t.Fatal(err)
 		}
-		if seen[s.host.Addr()] {
-			t.Fatalf("memory at %#x is lent twice", s.host.Addr())
+		if seen[s.Host.Addr()] {
+			t.Fatalf("memory at %#x is lent twice", s.Host.Addr())
 		}
-		seen[s.host.Addr()] = true
+		seen[s.Host.Addr()] = true
 	}
 }

@@ -1,4 +1,4 @@
-package comm
+package exec
 
 import (
 	"encoding/binary"
@@ -14,7 +14,7 @@ import (
 
 // Collectives by the devices' own library, NCCL, if rank 0's Config.CUDA says so. It
 // serves where every rank, on whatever host, has its buffers on a device that is no
-// other's. As with the hosts' devices (see device.go), all ranks tell each other
+// other's. As with the hosts' devices, all ranks tell each other
 // before a collective that is long enough; what the library cannot do goes the usual
 // way. The first for which it serves makes the library meet: all say what they have of
 // it, and join by an invitation of rank 0's.
@@ -23,10 +23,13 @@ import (
 // found out before it begins, since telling where buffers are is a part of the numbered
 // call; of the second the rank hears while it waits, and aborts.
 
-// A library is what a rank has of it for one communicator. The collective whose turn it is
+// NCCL is what a rank has of it for one communicator. The collective whose turn it is
 // uses it.
-type library struct {
-	c       *Comm
+type NCCL struct {
+	x       *Exec
+	node    int // this rank's
+	host    func(rank int) string
+	warn    func(what string, why error)
 	at      mem.Grouper // the device of group
 	words   []uint64    // where the ranks' devices are, when the group was made
 	useless bool        // there will be none, or it has failed
@@ -38,58 +41,36 @@ type library struct {
 
 	mine      [1]uint64
 	heard     []uint64
-	out, in   []Buffer // of exchanges, by rank
-	sent, due []int64  // bytes of these
+	out, in   []mem.Buffer // of exchanges, by rank
+	sent, due []int64      // bytes of these
 }
 
-// waiting waits in the midst of a collective.
-type waiting interface {
-	// Attend returns when done says so, which it asks again and again.
-	Attend(done func() (bool, error)) error
-	// DisagreeOn breaks the communicator: a rank sends so many bytes where this one
-	// expects so many.
-	DisagreeOn(rank, mine, theirs int) error
-}
+// WithoutNCCL is what users are told where NCCL does not serve.
+const WithoutNCCL = "collectives of device memory do without NCCL"
 
-// furnishLibrary makes c able to use the devices' library, if it is wanted and all
-// ranks may have devices.
-func (c *Comm) furnishLibrary() {
-	if p := c.Size(); c.wantsLibrary && p > 1 && c.withoutDevices() < 0 {
-		c.library = &library{c: c, heard: make([]uint64, p), out: make([]Buffer, p), in: make([]Buffer, p),
-			sent: make([]int64, p), due: make([]int64, p)}
-		c.library.done = c.library.finished
-	}
-}
-
-// withoutDevices returns a rank that has no devices, -1 if there is none.
-func (c *Comm) withoutDevices() int {
-	for r := range c.Size() {
-		if !c.withDevices[c.ch.World(r)] {
-			return r
-		}
-	}
-	return -1
-}
-
-// warnOfLibrary says once, for all ranks, why the library is not used.
-func (c *Comm) warnOfLibrary(why error) {
-	if c.Rank() == 0 {
-		c.log.Warn("collectives of device memory do without NCCL", "comm", c.name, "err", why)
-	}
+// NewNCCL returns what a rank of x, on the given node, has of NCCL before it is used. host tells a
+// rank's host; warn is told what users should know.
+func NewNCCL(x *Exec, node int, host func(rank int) string, warn func(what string, why error)) *NCCL {
+	l := &NCCL{x: x, node: node, host: host, warn: warn, heard: make([]uint64, x.Size), out: make([]mem.Buffer, x.Size),
+		in: make([]mem.Buffer, x.Size), sent: make([]int64, x.Size), due: make([]int64, x.Size)}
+	l.done = l.finished
+	return l
 }
 
 // doWithout ends the library before it has begun. All ranks know why.
-func (l *library) doWithout(why error) {
+func (l *NCCL) doWithout(why error) {
 	l.drop()
-	l.c.warnOfLibrary(why)
+	if l.x.Rank == 0 {
+		l.warn(WithoutNCCL, why)
+	}
 }
 
 // serves reports whether the library does o, for which it may serve: where all ranks find that
 // their buffers are on devices of their own. The first for which it serves makes the group.
-func (l *library) serves(o *call.Call) (bool, error) {
+func (l *NCCL) serves(o *call.Call) (bool, error) {
 	word, at := l.place(o)
 	l.mine[0] = word
-	err := l.c.runOnHost(new(call.Call).Allgather(Of(l.mine[:]), Of(l.heard)))
+	err := l.x.runOnHost(new(call.Call).Allgather(mem.Of(l.mine[:]), mem.Of(l.heard)))
 	if err != nil || slices.Contains(l.heard, 0) {
 		return false, err
 	}
@@ -103,8 +84,8 @@ func (l *library) serves(o *call.Call) (bool, error) {
 
 // place returns the device of o's buffers, and what this rank tells of it: 0 if it is
 // none that serves.
-func (l *library) place(o *call.Call) (word uint64, at mem.Grouper) {
-	from, to := o.Operands(l.c.Rank())
+func (l *NCCL) place(o *call.Call) (word uint64, at mem.Grouper) {
+	from, to := o.Operands(l.x.Rank)
 	if from.Len() == 0 {
 		from = to
 	}
@@ -112,27 +93,27 @@ func (l *library) place(o *call.Call) (word uint64, at mem.Grouper) {
 		to = from
 	}
 	at, ok := from.Space().(mem.Grouper)
-	serves := ok && to.Space() == from.Space() && !o.Overwrites(l.c.Rank(), l.c.Size())
+	serves := ok && to.Space() == from.Space() && !o.Overwrites(l.x.Rank, l.x.Size)
 	switch {
 	case l.group == nil && serves:
 		word = l.digest(at)
 	case l.group != nil && (serves && at == l.at || from.Len() == 0): // what is empty is anywhere
-		word = l.words[l.c.Rank()]
+		word = l.words[l.x.Rank]
 	}
 	return word, at
 }
 
 // digest names a device among all hosts'.
-func (l *library) digest(at mem.Grouper) uint64 {
+func (l *NCCL) digest(at mem.Grouper) uint64 {
 	h := fnv.New64a()
-	fmt.Fprint(h, l.c.boot.Info().Node, at.Identity())
+	fmt.Fprint(h, l.node, at.Identity())
 	return h.Sum64() | 1
 }
 
 // drop ends the use of the library.
-func (l *library) drop() {
+func (l *NCCL) drop() {
 	l.useless = true
-	l.c.paths.DropNCCL()
+	l.x.Paths.DropNCCL()
 }
 
 // noteSize is the size of what a rank says of its library, invitationSize that of an
@@ -145,11 +126,11 @@ const (
 // meet makes the group, of the ranks' devices as they have been told, or finds that
 // there will be none. Once all have said that they can, a failure is an error: others may
 // be waiting for this rank inside the library.
-func (l *library) meet(at mem.Grouper) error {
+func (l *NCCL) meet(at mem.Grouper) error {
 	l.at, l.words = at, slices.Clone(l.heard)
 	for r, word := range l.words {
 		if first := slices.Index(l.words, word); first < r {
-			l.doWithout(fmt.Errorf("ranks %d and %d (host %s) have one device: want one for each", first, r, l.c.ch.Host(r)))
+			l.doWithout(fmt.Errorf("ranks %d and %d (host %s) have one device: want one for each", first, r, l.host(r)))
 			return nil
 		}
 	}
@@ -160,16 +141,16 @@ func (l *library) meet(at mem.Grouper) error {
 		}
 		return err
 	}
-	if err := l.c.runOnHost(new(call.Call).Bcast(0, Of(invitation))); err != nil {
+	if err := l.x.runOnHost(new(call.Call).Bcast(0, mem.Of(invitation))); err != nil {
 		return err
 	}
 	n := binary.LittleEndian.Uint16(invitation)
-	group, err := at.Join(invitation[2:2+n], l.c.Rank(), l.c.Size())
+	group, err := at.Join(invitation[2:2+n], l.x.Rank, l.x.Size)
 	if err != nil {
 		return l.fail(err)
 	}
 	l.group = group
-	if err = l.c.waits().Attend(group.Placed); err == nil {
+	if err = l.x.Waits.Attend(group.Placed); err == nil {
 		l.end, err = group.Queue().NewMark()
 	}
 	if err != nil {
@@ -180,33 +161,33 @@ func (l *library) meet(at mem.Grouper) error {
 
 // compare has all ranks say what they have of the library, and returns why it does not
 // serve, nil if it does. Rank 0 fills in the invitation.
-func (l *library) compare(invitation []byte) (why, err error) {
+func (l *NCCL) compare(invitation []byte) (why, err error) {
 	name, why := l.at.Library()
-	if why == nil && l.c.Rank() == 0 {
+	if why == nil && l.x.Rank == 0 {
 		why = l.invite(invitation)
 	}
-	note, notes := make([]byte, noteSize), make([]byte, noteSize*l.c.Size())
+	note, notes := make([]byte, noteSize), make([]byte, noteSize*l.x.Size)
 	if why != nil {
 		note[0], name = 1, why.Error()
 	}
 	copy(note[1:], name)
-	if err := l.c.runOnHost(new(call.Call).Allgather(Of(note), Of(notes))); err != nil {
+	if err := l.x.runOnHost(new(call.Call).Allgather(mem.Of(note), mem.Of(notes))); err != nil {
 		return nil, err
 	}
-	for r := range l.c.Size() {
+	for r := range l.x.Size {
 		theirs := notes[r*noteSize : (r+1)*noteSize]
 		text, _, _ := strings.Cut(string(theirs[1:]), "\x00")
 		if theirs[0] != 0 {
-			return fmt.Errorf("rank %d (host %s): %s", r, l.c.ch.Host(r), text), nil
+			return fmt.Errorf("rank %d (host %s): %s", r, l.host(r), text), nil
 		}
 		if !slices.Equal(theirs, notes[:noteSize]) {
-			return fmt.Errorf("rank %d (host %s) has %s, and rank 0 another", r, l.c.ch.Host(r), text), nil
+			return fmt.Errorf("rank %d (host %s) has %s, and rank 0 another", r, l.host(r), text), nil
 		}
 	}
 	return nil, nil
 }
 
-func (l *library) invite(invitation []byte) error {
+func (l *NCCL) invite(invitation []byte) error {
 	b, err := l.at.Invite()
 	if err == nil && len(b) > len(invitation)-2 {
 		err = fmt.Errorf("an invitation of %d bytes: want %d at most", len(b), len(invitation)-2)
@@ -220,11 +201,10 @@ func (l *library) invite(invitation []byte) error {
 // to send for this rank has left long before.
 const closeGrace = time.Second
 
-// closeLibrary ends the group, when no collective runs any more, and calls over when it
-// has, or after closeGrace.
-func (c *Comm) closeLibrary(broken error, over func()) {
-	l := c.library
-	if l == nil || l.at == nil {
+// Close ends the group, when no collective runs any more, and calls over when it has, or after
+// closeGrace. broken is why the communicator is broken, nil while it works.
+func (l *NCCL) Close(broken error, over func()) {
+	if l.at == nil {
 		over()
 		return
 	}

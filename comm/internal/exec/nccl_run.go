@@ -1,11 +1,14 @@
-package comm
+package exec
 
-import "gompi/comm/internal/call"
+import (
+	"gompi/comm/internal/call"
+	"gompi/internal/mem"
+)
 
 // What the devices' library is given to do, and how its end is waited for.
 
 // do does o by the group.
-func (l *library) do(o *call.Call) (err error) {
+func (l *NCCL) do(o *call.Call) (err error) {
 	if o.Kind.LocalCounts() {
 		err = l.agree(o)
 	}
@@ -14,7 +17,7 @@ func (l *library) do(o *call.Call) (err error) {
 		err = l.give(o)
 	}
 	if err == nil {
-		err = l.c.waits().Attend(l.done)
+		err = l.x.Waits.Attend(l.done)
 	}
 	if err != nil {
 		return l.fail(err)
@@ -23,7 +26,7 @@ func (l *library) do(o *call.Call) (err error) {
 }
 
 // give gives o to the group.
-func (l *library) give(o *call.Call) error {
+func (l *NCCL) give(o *call.Call) error {
 	g, root, op := l.group, o.Root, o.Op.Kind
 	switch o.Kind {
 	case call.Allreduce:
@@ -37,7 +40,7 @@ func (l *library) give(o *call.Call) error {
 	case call.Allgather:
 		return g.Allgather(o.Send, o.Recv)
 	}
-	o.Exchange(l.c.Rank(), l.out, l.in)
+	o.Exchange(l.x.Rank, l.out, l.in)
 	defer clear(l.out)
 	defer clear(l.in)
 	return g.Exchange(l.out, l.in)
@@ -45,7 +48,7 @@ func (l *library) give(o *call.Call) error {
 
 // finished reports whether the library has done what it was given last. If it has, errors
 // are of what comes later: what fails does not end before it is aborted.
-func (l *library) finished() (bool, error) {
+func (l *NCCL) finished() (bool, error) {
 	if l.marked {
 		if done, err := l.end.Done(); done || err != nil {
 			return done, err
@@ -61,32 +64,32 @@ func (l *library) finished() (bool, error) {
 
 // fail ends the group because of err: when it returns, the device does nothing with
 // anybody's buffers any more.
-func (l *library) fail(err error) error {
+func (l *NCCL) fail(err error) error {
 	group := l.group
 	l.group = nil
 	l.drop()
 	if group != nil {
 		if late := group.Abort(); late != nil {
-			l.c.log.Warn("NCCL has not ended", "comm", l.c.name, "err", late)
+			l.warn("NCCL has not ended", late)
 		}
 	}
 	return err
 }
 
 // agree finds out whether each rank sends this one as much as it expects.
-func (l *library) agree(o *call.Call) error {
-	o.Exchange(l.c.Rank(), l.out, l.in)
+func (l *NCCL) agree(o *call.Call) error {
+	o.Exchange(l.x.Rank, l.out, l.in)
 	defer clear(l.out)
 	defer clear(l.in)
 	for r := range l.out {
 		l.sent[r] = int64(l.out[r].Size())
 	}
-	if err := l.c.runOnHost(new(call.Call).Alltoall(Of(l.sent), Of(l.due))); err != nil {
+	if err := l.x.runOnHost(new(call.Call).Alltoall(mem.Of(l.sent), mem.Of(l.due))); err != nil {
 		return err
 	}
 	for r, n := range l.due {
 		if want := l.in[r].Size(); int(n) != want {
-			return l.c.waits().DisagreeOn(r, want, int(n))
+			return l.x.Waits.DisagreeOn(r, want, int(n))
 		}
 	}
 	return nil

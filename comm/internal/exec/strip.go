@@ -1,4 +1,4 @@
-package comm
+package exec
 
 import (
 	"gompi/comm/internal/call"
@@ -8,7 +8,7 @@ import (
 // A strip is the blocks of a vector, of each of which a piece takes a part. A vector that
 // is not used has none.
 type strip struct {
-	of     Buffer
+	of     mem.Buffer
 	blocks []call.Span
 }
 
@@ -35,7 +35,7 @@ func (s *strip) count(i, each int) (n int) {
 }
 
 // parts returns all blocks' i-th part, as one those that are next to each other.
-func (s *strip) parts(i, each int) (parts []Buffer) {
+func (s *strip) parts(i, each int) (parts []mem.Buffer) {
 	var now call.Span
 	flush := func() {
 		if now.Lo < now.Hi {
@@ -54,9 +54,9 @@ func (s *strip) parts(i, each int) (parts []Buffer) {
 }
 
 // copy copies all blocks' i-th part to host, where they follow each other, or back.
-func (s *strip) copy(host Buffer, i, each int, back bool) error {
+func (s *strip) copy(host mem.Buffer, i, each int, back bool) error {
 	there := s.parts(i, each)
-	here, at := make([]Buffer, len(there)), 0
+	here, at := make([]mem.Buffer, len(there)), 0
 	for k, b := range there {
 		here[k] = host.Slice(at, at+b.Len())
 		at += b.Len()

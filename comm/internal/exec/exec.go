@@ -1,0 +1,121 @@
+// Package exec carries collectives out, each along its Path: in shared memory, in a hierarchy of
+// hosts, by messages, on devices, by NCCL, or staged through pinned memory. It chooses nothing.
+// Who calls it has given the call its turn and its number.
+package exec
+
+import (
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/coll"
+	"gompi/comm/internal/engine"
+	"gompi/comm/internal/hier"
+	"gompi/comm/internal/node"
+	"gompi/comm/internal/path"
+	"gompi/comm/internal/staging"
+	"gompi/internal/mem"
+)
+
+// An Exec carries out the collectives of one communicator, one at a time.
+type Exec struct {
+	Rank, Size int
+	Paths      *path.Selector
+	Round      *engine.Round // messages
+	Waits      Waiter        // in the midst of a collective
+	Room       *node.Room    // of all ranks, nil if they share no memory
+	Hier       *hier.Comm    // nil if there is none
+	Devices    *node.Devices // of Room, or of Hier's, nil if no rank has any
+	NCCL       *NCCL         // nil if it is not wanted
+	Staging    *staging.Pool
+}
+
+// A Waiter waits in the midst of a collective.
+type Waiter interface {
+	// Attend returns when done says so, which it asks again and again.
+	Attend(done func() (bool, error)) error
+	// DisagreeOn breaks the communicator: a rank sends so many bytes where this one
+	// expects so many.
+	DisagreeOn(rank, mine, theirs int) error
+}
+
+// Do does o as its Path says.
+func (x *Exec) Do(o *call.Call) (err error) {
+	p := x.Paths.For(o)
+	if p.Via == path.Shm && o.IsHost() {
+		return x.Room.Run(p, o)
+	}
+	if p.Ask >= path.AllOnDevices {
+		if p, err = x.resolve(p, o); err != nil {
+			return err
+		}
+	}
+	switch p.Via {
+	case path.NCCL:
+		return x.NCCL.do(o)
+	case path.Devices:
+		from, to := o.Operands(x.Rank)
+		return x.Devices.Run(o, from, to)
+	case path.Staged:
+		if p.Algorithm == path.MultiLeader {
+			return x.pipeShares(p, o)
+		}
+		return x.pipe(p, o)
+	}
+	return x.carryOut(p, o)
+}
+
+// resolve returns the Path that is taken when all ranks have told where their buffers lie.
+func (x *Exec) resolve(p *path.Path, o *call.Call) (*path.Path, error) {
+	if p.Ask == path.OwnDevices {
+		if serves, err := x.NCCL.serves(o); serves || err != nil {
+			return p, err
+		}
+		p = p.Otherwise
+	}
+	if p.Ask < path.AllOnDevices {
+		return p, nil
+	}
+	where, err := x.whereBuffersAre(p, o)
+	return p.Resolve(where), err
+}
+
+// runOnHost does o, all of which is in host memory.
+func (x *Exec) runOnHost(o *call.Call) error { return x.run(x.Paths.For(o).OnHost(), o) }
+
+// run does o, all of which is in host memory, by p.
+func (x *Exec) run(p *path.Path, o *call.Call) error {
+	switch p.Via {
+	case path.Shm:
+		return x.Room.Run(p, o)
+	case path.Hier:
+		return x.Hier.Run(p, o)
+	}
+	return coll.Run(x.Round, p.Algorithm, o)
+}
+
+// whereBuffersAre asks all ranks where their buffers of o lie, as p wants: those of one host
+// through their shared memory, those of several by an allreduce. On several hosts only an
+// allreduce may be done on devices, those of each host on such that reach each other.
+func (x *Exec) whereBuffersAre(p *path.Path, o *call.Call) (path.Where, error) {
+	from, to := o.Operands(x.Rank)
+	all := p.Ask == path.AllOnDevices
+	if p.OnHost().Via == path.Shm {
+		some, reach, err := x.Devices.Meet(from, to, all)
+		return path.Where{All: reach, Any: some}, err
+	}
+	some := !from.IsHost() || !to.IsHost()
+	reach := all && some && o.Send.Space() == o.Recv.Space()
+	if all && x.Devices != nil {
+		var err error
+		if _, reach, err = x.Devices.Meet(o.Send, o.Recv, true); err != nil {
+			return path.Where{}, err
+		}
+	}
+	word := []int32{0, 0}
+	if some {
+		word[0] = -1
+	}
+	if reach {
+		word[1] = 1
+	}
+	err := x.runOnHost(new(call.Call).Allreduce(mem.Of(word), mem.Of(word), call.Op{Kind: mem.Min}))
+	return path.Where{All: word[1] > 0, Any: word[0] < 0}, err
+}

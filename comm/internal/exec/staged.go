@@ -1,0 +1,116 @@
+package exec
+
+import (
+	"slices"
+
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
+	"gompi/comm/internal/staging"
+	"gompi/internal/mem"
+)
+
+// Collectives of device memory that are staged whole, each rank's for itself.
+
+// carryOut does o by p, on stages of what is not in host memory.
+func (x *Exec) carryOut(p *path.Path, o *call.Call) error {
+	switch {
+	case o.Each != nil:
+		return x.carryEach(p, o)
+	case o.IsHost(), x.Size == 1 && copies(o.Recv, o.Send):
+		return x.run(p, o)
+	}
+	on := *o
+	if from, to := o.Operands(x.Rank); p.Via == path.Messages && perMessage(o, from, to) {
+		on.Send, on.Recv = from, to
+		return x.run(p, &on)
+	}
+	send, recv := o.Roles(x.Rank)
+	if send == call.Unused {
+		on.Send = mem.Buffer{}
+	}
+	if recv == call.Unused {
+		on.Recv = mem.Buffer{}
+	}
+	stages, err := x.operands(&on, recv)
+	defer x.Staging.End(stages[0])
+	defer x.Staging.End(stages[1])
+	if err != nil {
+		return err
+	}
+	if err := x.run(p, &on); err != nil {
+		return err
+	}
+	if !recv.Changes() || o.Recv.IsHost() {
+		return nil
+	}
+	return mem.Copy(o.Recv, on.Recv)
+}
+
+// carryEach is carryOut with a buffer for each rank.
+func (x *Exec) carryEach(p *path.Path, o *call.Call) (err error) {
+	on, each := *o, call.Each{Send: slices.Clone(o.Each.Send), Recv: slices.Clone(o.Each.Recv)}
+	on.Each = &each
+	var stages []staging.Stage // of what is received
+	for i, b := range each.Send {
+		in := each.Recv[i]
+		out, err := x.Staging.Load(b)
+		if err != nil {
+			return err
+		}
+		defer x.Staging.End(out)
+		each.Send[i] = out.Host
+		if !mem.Same(b, in) {
+			if out, err = x.Staging.Room(in); err != nil {
+				return err
+			}
+			defer x.Staging.End(out)
+		}
+		each.Recv[i] = out.Host
+		stages = append(stages, out)
+	}
+	if err := x.run(p, &on); err != nil {
+		return err
+	}
+	for _, s := range stages {
+		if err := s.Store(s.Of.Size()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copies reports whether a Space can copy from src to dst, which is all that a rank has
+// to do with what is its own.
+func copies(dst, src mem.Buffer) bool {
+	return src.IsHost() || dst.IsHost() || src.Space() == dst.Space()
+}
+
+// operands puts stages in the place of on's buffers and returns those to end. If
+// one buffer is a part of the other, its stage is that part of the other's.
+func (x *Exec) operands(on *call.Call, recv call.Role) (stages [2]staging.Stage, err error) {
+	long, short := &on.Recv, &on.Send
+	if long.Len() < short.Len() {
+		long, short = short, long
+	}
+	if mem.Overlap(*long, *short) {
+		i := int(short.Addr()-long.Addr()) / long.Type().Size()
+		stages[0], err = x.Staging.Load(*long)
+		if err == nil {
+			*short = stages[0].Host.Slice(i, i+short.Len())
+			*long = stages[0].Host
+		}
+		return stages, err
+	}
+	if stages[0], err = x.Staging.Load(on.Send); err != nil {
+		return stages, err
+	}
+	fill := x.Staging.Load
+	if recv == call.Written {
+		fill = x.Staging.Room
+	}
+	if stages[1], err = fill(on.Recv); err != nil {
+		return stages, err
+	}
+	on.Send, on.Recv = stages[0].Host, stages[1].Host
+	return stages, nil
+}
