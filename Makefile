@@ -114,7 +114,6 @@ PTX = clang-14 -x cuda --cuda-device-only -nocudainc -nocudalib -nogpuinc -std=c
 NETWORK = examples/train/internal/cudann
 
 ptx: ## the CUDA kernels as the text that is embedded (needs clang-14; PTXDIR=folder to write elsewhere)
-	$(PTX) --cuda-gpu-arch=sm_80 -Xclang -target-feature -Xclang +ptx70 cudaops/kernels.cu -o $(or $(PTXDIR),cudaops)/kernels_sm80.ptx
 	$(PTX) --cuda-gpu-arch=sm_75 -Xclang -target-feature -Xclang +ptx63 cudaops/kernels.cu -o $(or $(PTXDIR),cudaops)/kernels_sm75.ptx
 	$(PTX) --cuda-gpu-arch=sm_75 -Xclang -target-feature -Xclang +ptx63 $(NETWORK)/network.cu -o $(or $(PTXDIR),$(NETWORK))/network_sm75.ptx
 

@@ -1,4 +1,4 @@
 package cudaops
 
-// PTX75 is the kernels' text for the oldest devices.
-var PTX75 = ptx75
+// PTX is the kernels' text.
+var PTX = ptx

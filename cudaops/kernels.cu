@@ -73,12 +73,8 @@ template <> struct Sums<Bfloat> {
   MEMBER float widen(Bfloat h) { return __builtin_bit_cast(float, (u32)h.bits << 16); }
   MEMBER Bfloat narrow(float f) {
     Bfloat h;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h.bits) : "f"(f));
-#else
     u32 b = __builtin_bit_cast(u32, f);
     h.bits = f != f ? (u16)(b >> 16 | 0x40) : (u16)((b + 0x7fff + (b >> 16 & 1)) >> 16);
-#endif
     return h;
   }
 };

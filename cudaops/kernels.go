@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unsafe"
 
@@ -12,14 +11,11 @@ import (
 	"gompi/internal/mem"
 )
 
-// The kernels of kernels.cu as text, which the driver compiles for the device:
-// `make ptx` writes them. Which a driver takes, it says when asked.
+// The kernels of kernels.cu as text, which the driver compiles for the device, be it of
+// compute capability 7.5 or newer: `make ptx` writes it.
 //
-//go:embed kernels_sm80.ptx
-var ptx80 string
-
 //go:embed kernels_sm75.ptx
-var ptx75 string
+var ptx string
 
 // inlined is how many operands kernelArgs has room for.
 const inlined = 8
@@ -264,12 +260,7 @@ func (d *Device) compile(name string) (driver.Kernel, error) {
 	if err != nil {
 		return 0, err
 	}
-	m, err := driver.LoadModule(ctx, cut(ptx80, name))
-	var refused *Error
-	older := []int{driver.NoBinaryForGPU, driver.InvalidPTX, driver.UnsupportedPTXVersion}
-	if errors.As(err, &refused) && slices.Contains(older, refused.Code) {
-		m, err = driver.LoadModule(ctx, cut(ptx75, name))
-	}
+	m, err := driver.LoadModule(ctx, cut(name))
 	if err != nil {
 		return 0, err
 	}
@@ -277,7 +268,7 @@ func (d *Device) compile(name string) (driver.Kernel, error) {
 }
 
 // cut returns the module that has only the kernel of that name.
-func cut(ptx, name string) string {
+func cut(name string) string {
 	const entry, end = "\n.visible .entry ", "\n}\n"
 	head, _, _ := strings.Cut(ptx, entry)
 	at := strings.Index(ptx, entry+name+"(")

@@ -195,7 +195,7 @@ func ptr(addr uintptr) *uintptr { return &addr }
 // A program's own kernels are launched as cudaops's are.
 func TestKernelsOfOnesOwn(t *testing.T) {
 	d := device(t)
-	m, err := d.LoadPTX(cudaops.PTX75)
+	m, err := d.LoadPTX(cudaops.PTX)
 	must(t, err)
 	defer m.Close()
 	k, err := m.Kernel("prod_float64")

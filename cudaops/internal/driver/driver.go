@@ -34,13 +34,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (%d): %s", e.Call, e.Name, e.Code, e.Text)
 }
 
-// Codes that callers tell apart.
-const (
-	NoBinaryForGPU        = 209
-	InvalidPTX            = 218
-	UnsupportedPTXVersion = 222
-	NotFound              = 500
-)
+// NotFound is the code that callers tell apart.
+const NotFound = 500
 
 // A Description tells what a device is.
 type Description struct {
