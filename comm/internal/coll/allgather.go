@@ -53,76 +53,15 @@ func allgather(p Peers, alg path.Algorithm, b blocks, send, recv mem.Buffer) err
 type allgatherFunc func(p Peers, b blocks, buf mem.Buffer) error
 
 var allgathers = [path.NumAlgorithms]allgatherFunc{
-	path.Circulant:         gatherCirculant,
-	path.Bruck:             gatherBruck,
-	path.RecursiveDoubling: gatherDoubling,
-	path.Direct:            gatherDirect,
-	path.Tree:              gatherAndBcast,
-	path.Ring:              gatherRing,
-}
-
-// gatherBruck is gatherCirculant in a copy that starts with the rank's own
-// block, so that a run of blocks never wraps and every round sends one message:
-// ceil(log2 p) of them and n(p-1)/p bytes per rank, and two copies.
-// Bruck et al.: Efficient algorithms for all-to-all communications (1997).
-// Fastest allgather in simulation: loopback, 33 ranks, 8 bytes.
-func gatherBruck(p Peers, b blocks, buf mem.Buffer) error {
-	r, n := p.Rank(), p.Size()
-	rot := p.Scratch(buf, b.n)
-	cut := b.n - b.start(r) // elements from block r to the end
-	part := func(i, j int) mem.Buffer {
-		return rot.Slice(b.turned(r, i), b.turned(r, j))
-	}
-	if err := move(part(0, 1), b.of(buf, r)); err != nil {
-		return err
-	}
-	for s := 1; s < n; {
-		a := skipBefore(n, s)
-		p.Irecv(ahead(r, s, n), part(s, a))
-		p.Isend(behind(r, s, n), part(0, a-s))
-		if err := p.Wait(); err != nil {
-			return err
-		}
-		s = a
-	}
-	if err := move(buf.Slice(b.n-cut, b.n), rot.Slice(0, cut)); err != nil {
-		return err
-	}
-	return move(buf.Slice(0, b.n-cut), rot.Slice(cut, b.n))
-}
-
-// turned returns where the i-th block from block r on, i <= p, starts in a copy
-// that begins with block r.
-func (b blocks) turned(r, i int) int {
-	switch j := r + i; {
-	case i == b.p:
-		return b.n
-	case j < b.p:
-		return b.start(j) - b.start(r)
-	default:
-		return b.n - b.start(r) + b.start(j-b.p)
-	}
-}
-
-// gatherDoubling exchanges with the neighbour block of 1, 2, 4, ... ranks:
-// log2 p messages and n(p-1)/p bytes per rank. Needs a power of two ranks.
-// Fastest allgather in simulation: loopback, 8 ranks, 4 KiB.
-func gatherDoubling(p Peers, b blocks, buf mem.Buffer) error {
-	r := p.Rank()
-	for d := 1; d < p.Size(); d *= 2 {
-		mine, theirs := r/d*d, (r/d^1)*d
-		p.Isend(r^d, b.span(buf, mine, mine+d))
-		p.Irecv(r^d, b.span(buf, theirs, theirs+d))
-		if err := p.Wait(); err != nil {
-			return err
-		}
-	}
-	return nil
+	path.Circulant: gatherCirculant,
+	path.Direct:    gatherDirect,
+	path.Tree:      gatherAndBcast,
+	path.Ring:      gatherRing,
 }
 
 // gatherDirect sends every block to every rank: one step of p-1 messages per
 // rank.
-// Fastest allgather in simulation: loopback, 3 ranks, 8 bytes.
+// Fastest allgather in simulation: network, 5 ranks, 4 KiB.
 func gatherDirect(p Peers, b blocks, buf mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	for d := 1; d < n; d++ {
@@ -133,7 +72,8 @@ func gatherDirect(p Peers, b blocks, buf mem.Buffer) error {
 }
 
 // gatherAndBcast gathers at rank 0 and broadcasts all: 2(p-1) messages.
-// Fastest allgather in simulation: crowded, 13 ranks, 8 bytes.
+// Fastest allgather of 64 ranks in one process on two processors: 8 bytes in 171 us (A),
+// by direct messages 1928.
 func gatherAndBcast(p Peers, b blocks, buf mem.Buffer) error {
 	if err := gatherTree(p, 0, b, b.of(buf, p.Rank()), buf); err != nil {
 		return err

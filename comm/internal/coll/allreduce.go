@@ -29,7 +29,7 @@ var allreduces = [path.NumAlgorithms]func(p Peers, send, recv mem.Buffer, op cal
 // result of its block of 2^(k+1). A rank whose partner does not exist, because
 // the last block is short, is served by another rank of that block, which then
 // sends more than once. ceil(log2 p) rounds of n bytes for a power of two.
-// Fastest allreduce in simulation: loopback, 16 ranks, 8 bytes.
+// Fastest allreduce in simulation: network, 64 ranks, 8 bytes.
 func allreduceDoubling(p Peers, send, recv mem.Buffer, op call.Op) error {
 	r, n := p.Rank(), p.Size()
 	steps := 0 // in which this rank receives
@@ -81,7 +81,7 @@ func exchange(p Peers, d, lo int, dst, own mem.Buffer, op call.Op) {
 
 // allreduceDirect sends every vector to every rank and combines all there, in
 // the tree's order: one step, p-1 messages and (p-1)n bytes per rank.
-// Fastest allreduce in simulation: loopback, 3 ranks, 8 bytes.
+// Fastest allreduce in simulation: network, 5 ranks, 8 bytes.
 func allreduceDirect(p Peers, send, recv mem.Buffer, op call.Op) error {
 	r, n, size := p.Rank(), p.Size(), send.Len()
 	all := p.Scratch(send, n*size)
@@ -105,7 +105,8 @@ func allreduceDirect(p Peers, send, recv mem.Buffer, op call.Op) error {
 
 // allreduceTree reduces to rank 0 and broadcasts: 2(p-1) messages, the fewest
 // there can be, in 2 ceil(log2 p) rounds.
-// Fastest allreduce in simulation: crowded, 16 ranks, 4 KiB.
+// Fastest allreduce of 64 ranks in one process on two processors: 8 bytes in 153 us (A),
+// by recursive doubling 221.
 func allreduceTree(p Peers, send, recv mem.Buffer, op call.Op) error {
 	if err := reduceTree(p, 0, send, recv, op); err != nil {
 		return err
@@ -155,7 +156,8 @@ func allreduceCirculant(p Peers, send, recv mem.Buffer, op call.Op) error {
 // allreduceRing reduces and scatters around a ring, then gathers: 2n(p-1)/p
 // bytes per rank in 2(p-1) rounds, between neighbours only. Needs a commuting
 // operator. Patarasu, Yuan: Bandwidth optimal all-reduce algorithms (2009).
-// Fastest allreduce in simulation: loopback, 3 ranks, 4 MiB.
+// Fastest allreduce of three ranks in one process on two processors: 1 MiB in 162 us (A),
+// by the circulant pattern 186.
 func allreduceRing(p Peers, send, recv mem.Buffer, op call.Op) error {
 	b := evenly(send.Len(), p.Size())
 	place := func(i int) mem.Buffer { return b.of(recv, i) }

@@ -22,7 +22,7 @@ var barriers = [path.NumAlgorithms]func(Peers) error{
 // the one 2^k behind, k = 0, 1, ...: after round k it has heard, through others,
 // from 2^(k+1) ranks. ceil(log2 p) rounds and messages per rank.
 // Hensgen, Finkel, Manber: Two algorithms for barrier synchronization (1988).
-// Fastest barrier in simulation: loopback, 8 ranks.
+// Fastest barrier in simulation: network, 8 ranks.
 func barrierDissemination(p Peers) error {
 	r, n := p.Rank(), p.Size()
 	for d := 1; d < n; d *= 2 {
@@ -38,7 +38,8 @@ func barrierDissemination(p Peers) error {
 // barrierTree gathers signals at rank 0 and releases everyone: p-1 messages up,
 // p-1 down, in 2 ceil(log2 p) rounds. On a host with more ranks than processors
 // every message costs a change of process, so that fewer messages win.
-// Fastest barrier in simulation: crowded, 16 ranks.
+// Fastest barrier of 64 ranks in one process on two processors: 149 us (A), by dissemination
+// 219.
 func barrierTree(p Peers) error {
 	r := p.Rank()
 	t := tree{size: p.Size()}

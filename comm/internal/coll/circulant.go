@@ -21,7 +21,7 @@ import (
 // reduceCirculant leaves the combination of all ranks' block r in last, on
 // every rank r. It works in work, as long as send, and starts from send; the
 // two may be the same. last may be work's block r.
-// Fastest reducescatter in simulation: loopback, 33 ranks, 1 KiB.
+// Fastest reducescatter in simulation: network, 7 ranks, 16 KiB.
 func reduceCirculant(p Peers, b blocks, send, work, last mem.Buffer, op call.Op) error {
 	r, n := p.Rank(), p.Size()
 	if n%2 == 1 { // the middle block waits for the second round
@@ -53,7 +53,7 @@ func reduceCirculant(p Peers, b blocks, send, work, last mem.Buffer, op call.Op)
 }
 
 // gatherCirculant completes buf on every rank r, where block r is there.
-// Fastest allgather in simulation: loopback, 17 ranks, 16 KiB.
+// Fastest allgather in simulation: network, 33 ranks, 4 KiB.
 func gatherCirculant(p Peers, b blocks, buf mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	for s := 1; s < n; {

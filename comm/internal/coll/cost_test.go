@@ -108,14 +108,6 @@ var costs = map[call.Kind]map[path.Algorithm]func(load) cost{
 	},
 	call.Allgather: {
 		path.Circulant: func(l load) cost { return circulantCost(l, int64(l.ranks)*l.bytes()) },
-		path.Bruck: func(l load) cost {
-			p, q := l.ranks, depth(l.ranks)
-			return cost{q, p * q, int64(p*(p-1)) * l.bytes()}
-		},
-		path.RecursiveDoubling: func(l load) cost {
-			p, q := l.ranks, depth(l.ranks)
-			return cost{q, p * q, int64(p*(p-1)) * l.bytes()}
-		},
 		path.Direct: func(l load) cost {
 			m := l.ranks * (l.ranks - 1)
 			return cost{1, m, int64(m) * l.bytes()}

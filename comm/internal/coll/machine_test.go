@@ -14,9 +14,7 @@ type machine struct {
 	copying  float64 // of the processor, per byte, at either end
 	perByte  float64 // of the wire, one way, between hosts
 	reduce   float64 // of the processor, per byte
-	wake     float64 // of the processor, per message that is waited for
 	perHost  int     // ranks of a host, 0: all
-	cores    int     // of a host, 0: one for each rank
 	sync     bool    // a step that sends ends no earlier than the messages arrive
 }
 
@@ -71,10 +69,6 @@ func (r *rank) received(p *parcel, reduce bool) {
 		work += n * m.reduce
 		tail += min(n, pieceBytes) * m.reduce
 	}
-	if r.inFree > r.clock {
-		work += m.wake
-		tail += m.wake
-	}
 	r.cpu += work
 	r.clock = max(r.clock+work, r.inFree+tail)
 }
@@ -102,11 +96,7 @@ func (w *world) time() float64 {
 			cpu += r.cpu
 			out += r.outside
 		}
-		cores := w.cores
-		if cores == 0 {
-			cores = len(host)
-		}
-		end = max(end, cpu/float64(cores), out)
+		end = max(end, cpu/float64(len(host)), out)
 	}
 	return end
 }

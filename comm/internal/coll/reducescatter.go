@@ -60,7 +60,8 @@ func workFor(p Peers, send, recv mem.Buffer) mem.Buffer {
 
 // reduceScatterTree reduces everything to rank 0, which scatters it:
 // 2(p-1) messages in 2 ceil(log2 p) rounds.
-// Fastest reducescatter in simulation: crowded, 13 ranks, 8 bytes.
+// Fastest reducescatter of 64 ranks in one process on two processors: 8 bytes in 388 us (A),
+// by halving 546.
 func reduceScatterTree(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
 	work := send.Slice(0, 0)
 	if p.Rank() == 0 {
@@ -120,7 +121,7 @@ func common(first, last, r, n int, c cube) (lo, hi int) {
 // reduceScatterHalving exchanges halves with the rank p/2 away, then quarters
 // with the one p/4 away, and so on: log2 p rounds, n(p-1)/p bytes per rank.
 // Needs a power of two ranks and a commuting operator.
-// Fastest reducescatter in simulation: loopback, 8 ranks, 8 bytes.
+// Fastest reducescatter in simulation: cluster, 64 ranks, 8 bytes.
 func reduceScatterHalving(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
 	r, own := p.Rank(), send
 	work := workFor(p, send, recv)
@@ -142,7 +143,8 @@ func reduceScatterHalving(p Peers, b blocks, send, recv mem.Buffer, op call.Op) 
 
 // reduceScatterRing sends partial results around the ring: p-1 rounds,
 // n(p-1)/p bytes per rank, room for two blocks. Needs a commuting operator.
-// Fastest reducescatter in simulation: loopback, 3 ranks, 4 MiB.
+// Fastest reducescatter of five ranks in one process on two processors: 1 MiB in 2.2 ms (A),
+// by cubes 2.6.
 func reduceScatterRing(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {
 	r, largest := p.Rank(), 0
 	for i := range p.Size() {

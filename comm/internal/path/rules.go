@@ -103,7 +103,7 @@ func (x *rule) fits(r *Rules, ranks int, bytes int64) bool {
 	switch {
 	case bytes < x.from, x.to > 0 && bytes >= x.to, ranks < x.ranks:
 	case x.pow2 && ranks&(ranks-1) != 0, x.crowded && !r.Crowded:
-	case x.remote && !remote, x.spread && !(remote && ranks > r.Hosts):
+	case x.local && remote, x.remote && !remote, x.spread && !(remote && ranks > r.Hosts):
 	default:
 		return true
 	}

@@ -29,7 +29,7 @@ func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
 		{call.Barrier, 2, 0, false, false, "tree"},
 		{call.Bcast, 4, 1 << 20, false, true, "chain"},
 		{call.Bcast, 3, 1 << 20, false, true, "binomial"},
-		{call.Bcast, 4, 1 << 20, false, false, "binomial"},
+		{call.Bcast, 4, 1 << 20, false, false, "scatter"},
 	}
 	for _, tt := range tests {
 		table.Crowded = tt.crowded
@@ -67,19 +67,16 @@ func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
 
 func TestPowerOfTwoAlgorithmsAreNotTakenForOtherRanks(t *testing.T) {
 	table := new(Rules)
-	if err := table.Tune("allgather:ring,rdouble;reducescatter:ring,halving"); err != nil {
+	if err := table.Tune("reducescatter:ring,halving"); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range []int{3, 6, 12} {
-		if got := table.Pick(call.Allgather, p, 8, false).String(); got != "ring" {
-			t.Errorf("allgather on %d ranks: %s, want ring", p, got)
-		}
 		if got := table.Pick(call.ReduceScatter, p, 8, false).String(); got != "ring" {
 			t.Errorf("reducescatter on %d ranks: %s, want ring", p, got)
 		}
 	}
-	if got := table.Pick(call.Allgather, 8, 8, false).String(); got != "rdouble" {
-		t.Errorf("allgather on 8 ranks: %s, want rdouble", got)
+	if got := table.Pick(call.ReduceScatter, 8, 8, false); got != Halving {
+		t.Errorf("reducescatter on 8 ranks: %v, want halving", got)
 	}
 }
 
@@ -154,7 +151,7 @@ func TestTheCatalogueIsSound(t *testing.T) {
 
 func TestDecodedRulesChooseAsTheEncoded(t *testing.T) {
 	r := &Rules{Deterministic: true, Hosts: 300}
-	if err := r.Tune("scan:np3-:pow2:crowded:remote:spread:5-3g:chain;barrier:tree;shm.large=3k"); err != nil {
+	if err := r.Tune("scan:np3-:pow2:crowded:local:remote:spread:5-3g:chain;barrier:tree;shm.large=3k"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Decode(r.Encode())
@@ -175,7 +172,7 @@ func TestDecodedRulesChooseAsTheEncoded(t *testing.T) {
 func FuzzTune(f *testing.F) {
 	f.Add("allreduce:0-16k:rdouble,16k-:ring;barrier:tree")
 	f.Add("shm.large=4k;hier.piece=1m")
-	f.Add("scan:np3-:pow2:crowded:remote:spread:5-3g:chain")
+	f.Add("scan:np3-:pow2:crowded:local:remote:spread:5-3g:chain")
 	f.Fuzz(func(t *testing.T, s string) {
 		first := new(Rules)
 		if first.Tune(s) != nil {

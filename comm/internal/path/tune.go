@@ -17,8 +17,8 @@ import (
 // For each collective a list of rules; a rule is an algorithm with conditions before it: a range
 // of bytes (of the vector; of one rank's block in gather, scatter, allgather, alltoall and
 // reducescatter; the end is exclusive; k, m and g are powers of 1024), np5- for at least 5 ranks,
-// pow2 for a power of two ranks, crowded for a host with more ranks than processors, remote for
-// several hosts, spread for more ranks than hosts besides. thresholds.go has the names of
+// pow2 for a power of two ranks, crowded for a host with more ranks than processors, local for one
+// host, remote for several, spread for more ranks than hosts besides. thresholds.go has the names of
 // thresholds. After an error r is as before.
 func (r *Rules) Tune(s string) error {
 	with := *r
@@ -111,6 +111,8 @@ func (r *rule) parseCondition(c string) (err error) {
 	switch {
 	case c == "crowded":
 		r.crowded = true
+	case c == "local":
+		r.local = true
 	case c == "remote":
 		r.remote = true
 	case c == "spread":
@@ -125,7 +127,7 @@ func (r *rule) parseCondition(c string) (err error) {
 	default:
 		lo, hi, ok := strings.Cut(c, "-")
 		if !ok {
-			return errors.New("want bytes such as 0-16k or 16k-, np5-, pow2, crowded, remote or spread")
+			return errors.New("want bytes such as 0-16k or 16k-, np5-, pow2, crowded, local, remote or spread")
 		}
 		if r.from, err = parseSize(lo); err != nil {
 			return err
@@ -202,6 +204,9 @@ func (x rule) String() string {
 	}
 	if x.crowded {
 		s += "crowded:"
+	}
+	if x.local {
+		s += "local:"
 	}
 	if x.remote {
 		s += "remote:"
