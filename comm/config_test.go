@@ -111,21 +111,24 @@ func TestTuningIsLogged(t *testing.T) {
 // A collective that fails on one rank alone breaks the communicator, for the
 // others would wait.
 func TestFailureOfOneRankInACollectiveEndsItForAll(t *testing.T) {
-	outcomes(t, 3, func(ctx context.Context, c *comm.Comm) error {
-		x := comm.Of(make([]int, 1))
-		if c.Rank() == 2 {
-			if err := c.ReduceWithout(ctx, x, x); err == nil {
-				t.Error("a reduction without an operator succeeded")
+	cfg := comm.Config{Tuning: "allreduce:direct"} // each rank combines
+	synctest.Test(t, func(t *testing.T) {
+		commtest.Ranks(t.Context(), 3, cfg, func(ctx context.Context, c *comm.Comm) error {
+			x := comm.Of(make([]int, 1))
+			if c.Rank() == 2 {
+				if err := c.ReduceWithout(ctx, x, x); err == nil {
+					t.Error("a reduction without an operator succeeded")
+				}
+				return nil
+			}
+			err := c.Allreduce(ctx, x, x, comm.Sum)
+			if err == nil { // the other's part came before its failure
+				err = comm.Barrier(ctx, c)
+			}
+			if problem := wrongCause(err, 2, "failed in allreduce"); problem != nil {
+				t.Errorf("rank %d: %v", c.Rank(), problem)
 			}
 			return nil
-		}
-		err := c.Allreduce(ctx, x, x, comm.Sum)
-		if err == nil { // the other's part came before its failure
-			err = comm.Barrier(ctx, c)
-		}
-		if problem := wrongCause(err, 2, "failed in allreduce"); problem != nil {
-			t.Errorf("rank %d: %v", c.Rank(), problem)
-		}
-		return nil
+		})
 	})
 }

@@ -18,14 +18,21 @@ func (c *Comm) do(ctx context.Context, o *call.Call) error {
 	return c.fault(o.Kind.String(), -1, err)
 }
 
-// perform runs o, whose turn it is: in a round, which numbers it, unless c's room does so. quiet is for collectives that run in the background. Its caller defers
-// unwind: one deferred call in all is what a short collective can afford.
+// perform runs o, whose turn it is: in a round, which numbers it, unless c's room does so.
+// quiet is for collectives that run in the background. Its caller defers unwind: one deferred
+// call in all is what a short collective can afford.
 func (c *Comm) perform(ctx context.Context, o *call.Call, quiet bool) (err error) {
 	c.performs = true
 	if c.rounds {
 		err = c.inRound(ctx, o, quiet)
 	} else {
-		err = c.inRoom(ctx, o, quiet)
+		a, b := o.Words()
+		c.port.next(a, b, o.Bytes())
+		if err = c.port.Vigil.Begin(ctx, a, b, 0, quiet); err == nil {
+			c.exec.Room.Begin(node.Call{A: a, B: b}, quiet)
+			err = c.exec.Do(o)
+		}
+		c.rec.EndCall(c.port.ticket)
 	}
 	if err != nil { // if it is this rank's alone, the others wait in vain
 		c.ch.Break("failed in " + o.String() + ": " + err.Error())
@@ -48,18 +55,6 @@ func (c *Comm) unwind(o *call.Call) {
 	} else {
 		c.rec.EndCall(c.port.ticket)
 	}
-}
-
-// inRoom runs o through memory that all members see.
-func (c *Comm) inRoom(ctx context.Context, o *call.Call, quiet bool) error {
-	a, b := o.Words()
-	err := c.port.begin(ctx, a, b, o.Bytes(), quiet)
-	if err == nil {
-		c.exec.Room.Begin(node.Call{A: a, B: b}, quiet)
-		err = c.exec.Do(o)
-	}
-	c.rec.EndCall(c.port.ticket)
-	return err
 }
 
 // inRound gives o the next number, compares it with what the other ranks called, and

@@ -212,11 +212,10 @@ type port struct {
 	ticket seg.Ticket
 }
 
-// begin begins the next collective.
-func (p *port) begin(ctx context.Context, a, b uint64, bytes int, quiet bool) error {
+// next notes the next collective.
+func (p *port) next(a, b uint64, bytes int) {
 	p.seq++
 	p.a, p.b, p.bytes, p.ticket = a, b, bytes, 0
-	return p.Vigil.Begin(ctx, a, b, 0, quiet)
 }
 
 // Begun puts the call into the flight recorder. What the others wait for is there, so

@@ -25,7 +25,10 @@ type Call struct {
 }
 
 // Each is a vector for each rank: Send[i] goes to rank i, Recv[i] comes from there.
-type Each struct{ Send, Recv []mem.Buffer }
+type Each struct {
+	Send, Recv []mem.Buffer
+	bytes      int // of all that is sent, or received if that is more
+}
 
 // is says what c does with count elements like b's.
 func (c *Call) is(k Kind, b mem.Buffer, count int) *Call {
@@ -114,7 +117,7 @@ func (c *Call) Alltoallv(send mem.Buffer, sendCounts, sendDispls []int, recv mem
 }
 
 func (c *Call) Alltoallw(send, recv []mem.Buffer) *Call {
-	c.Each = &Each{send, recv}
+	c.Each = &Each{send, recv, max(sizeOf(send), sizeOf(recv))}
 	return c.is(Alltoallw, mem.Buffer{}, 0)
 }
 
@@ -133,7 +136,7 @@ func (c *Call) IsHost() bool { return c.Each == nil && c.Send.IsHost() && c.Recv
 // Bytes returns the size of the longer of c's buffers on this rank.
 func (c *Call) Bytes() int {
 	if c.Each != nil {
-		return max(sizeOf(c.Each.Send), sizeOf(c.Each.Recv))
+		return c.Each.bytes
 	}
 	return max(c.Send.Size(), c.Recv.Size())
 }

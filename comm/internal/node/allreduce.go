@@ -11,10 +11,16 @@ import (
 func (r *Room) allreduceShort(send, recv mem.Buffer, op call.Op) error {
 	r.step++
 	s, size := r.step, send.Size()
-	r.lay(s, size, false)
-	h, err := r.acquire(s)
-	if err != nil {
-		return err
+	if size <= smallSize {
+		r.laySmall(s)
+	} else {
+		r.lay(s, size, false)
+	}
+	h := r.head(r.me, s)
+	if r.at[s%depth].after > r.free { // as acquire, a call less
+		if _, err := r.acquireLate(s); err != nil {
+			return err
+		}
 	}
 	r.sign(h)
 	copy(r.payload(r.me, s, 0, size), send.HostSlice())

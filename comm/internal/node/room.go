@@ -231,11 +231,12 @@ func (r *Room) Begin(c Call, quiet bool) {
 // lay finds the place of step s with n bytes of payload at most, in the far ring if
 // far. All members do so for every step, in order.
 func (r *Room) lay(s uint64, n int, far bool) {
+	if r.laySmall(s); n <= smallSize {
+		return
+	}
 	p := &r.at[s%depth]
-	*p = place{after: s - min(s, depth)}
+	p.small = false
 	switch {
-	case n <= smallSize:
-		p.small = true
 	case n <= briefMost:
 		r.brief.lay(p, s, n)
 	case far:
@@ -246,23 +247,31 @@ func (r *Room) lay(s uint64, n int, far bool) {
 	}
 }
 
+// laySmall is lay for a payload that fits into a head.
+func (r *Room) laySmall(s uint64) { r.at[s%depth] = place{small: true, after: s - min(s, depth)} }
+
 // acquire returns the own head of step s when nobody reads what its place held.
 func (r *Room) acquire(s uint64) (*head, error) {
-	after := r.at[s%depth].after
-	if after > r.free {
-		free := s
-		for j := range r.parts {
-			if j == r.me {
-				continue
-			}
-			read := &r.parts[j].lines.read
-			if err := r.await(read, after, j); err != nil {
-				return nil, err
-			}
-			free = min(free, read.Load())
-		}
-		r.free = free
+	if r.at[s%depth].after > r.free {
+		return r.acquireLate(s)
 	}
+	return r.head(r.me, s), nil
+}
+
+// acquireLate is acquire where members may still have to read.
+func (r *Room) acquireLate(s uint64) (*head, error) {
+	free, after := s, r.at[s%depth].after
+	for j := range r.parts {
+		if j == r.me {
+			continue
+		}
+		read := &r.parts[j].lines.read
+		if err := r.await(read, after, j); err != nil {
+			return nil, err
+		}
+		free = min(free, read.Load())
+	}
+	r.free = free
 	return r.head(r.me, s), nil
 }
 
