@@ -37,6 +37,7 @@ var rules = []rule{
 	{"internal/boot", []string{"internal/env", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route"}},
 	{"transport", []string{"internal/mem", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"comm/internal/match", nil},
+	{"comm/internal/progress", nil},                                        // not even transport: it polls whatever there is
 	{"comm/internal/call", []string{"internal/mem", "internal/seg"}},       // of seg the kinds
 	{"comm/internal/path", []string{"comm/internal/call", "internal/mem"}}, // pure: who chooses does nothing else
 	{"comm/internal/card", []string{"comm/internal/path", "internal/boot", "internal/cgroup"}},
@@ -44,7 +45,7 @@ var rules = []rule{
 	{"comm/internal/logging", nil},
 	{"comm/internal/coll", []string{"comm/internal/call", "comm/internal/path", "internal/mem"}},
 	{"comm/internal/hier", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/node", "internal/mem"}},
-	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/call", "comm/internal/coll", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg"}},
+	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/progress", "comm/internal/call", "comm/internal/coll", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg"}},
 	{"comm/internal/node", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "internal/mem"}},
 	{"comm/internal/staging", []string{"internal/mem"}},
 	{"comm/internal/exec", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "comm/internal/node", "comm/internal/staging", "comm/internal/engine", "internal/mem"}},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/progress"
 	"gompi/internal/seg"
 	"gompi/transport"
 )
@@ -52,7 +53,7 @@ type attendance struct {
 }
 
 func (a *attendance) wait(ctx context.Context, done func() (bool, error)) error {
-	rest, due := restLeast, time.Now().Add(stallAfter)
+	rest, due := restLeast, time.Now().Add(progress.StallAfter)
 	for asked := 1; ; asked++ {
 		if ok, err := done(); err != nil {
 			return a.reason(err)
@@ -69,7 +70,7 @@ func (a *attendance) wait(ctx context.Context, done func() (bool, error)) error 
 			continue
 		}
 		if now := time.Now(); now.After(due) {
-			due = now.Add(stallAfter)
+			due = now.Add(progress.StallAfter)
 			if err := a.long(now); err != nil {
 				return err
 			}
@@ -93,8 +94,8 @@ func (a *attendance) reason(err error) error {
 // giveUp breaks the communicator because the collective's context has ended.
 func (a *attendance) giveUp(err error) error {
 	e := a.ch.e
-	e.lock()
-	defer e.exit()
+	e.progress.Lock()
+	defer e.progress.Exit()
 	a.ch.breakUp(verdict{rank: e.cfg.Rank, cause: fmt.Sprintf("gave up in %v: %v", a.call, err)})
 	if a.round != nil {
 		a.round.err = err
@@ -102,12 +103,12 @@ func (a *attendance) giveUp(err error) error {
 	return err
 }
 
-// long acts on a wait that has lasted for stallAfter, or once more so long. It tells
+// long acts on a wait that has lasted for progress.StallAfter, or once more so long. It tells
 // the next member what this one waits in: if that has left, one of all finds out.
 func (a *attendance) long(now time.Time) error {
 	e := a.ch.e
-	e.lock()
-	defer e.exit()
+	e.progress.Lock()
+	defer e.progress.Exit()
 	if a.round != nil {
 		if l := a.round.lane((a.ch.rank + 1) % a.ch.size); a.ch.usable(l.p) == nil {
 			a.round.say(l, transport.Call, 0)
@@ -121,7 +122,7 @@ func (a *attendance) long(now time.Time) error {
 		a.ch.miss(p, ErrLeft, a.call)
 	}
 	if e.flight != nil {
-		e.flight.Stamp(a.ticket, seg.Now()-int64(stallAfter))
+		e.flight.Stamp(a.ticket, seg.Now()-int64(progress.StallAfter))
 		if !a.quiet {
 			e.flight.SetSite(a.ticket, CallSite())
 		}

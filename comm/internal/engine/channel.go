@@ -20,7 +20,7 @@ type Channel struct {
 	rank    int
 	size    int
 	q       match.Queues[Request, message]
-	probes  []*Waiter // of blocking probes
+	probes  []*waiter // of blocking probes
 	round   Round
 	vigil   Vigil
 	leavers leavers
@@ -38,8 +38,8 @@ func NextID(worldRank int, counter uint32) uint64 {
 // Counter returns the counter for the next context id with this rank as first
 // member, and advances it.
 func (e *Engine) Counter() uint32 {
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	e.next++
 	return e.next
 }
@@ -47,8 +47,8 @@ func (e *Engine) Counter() uint32 {
 // Open makes the Channel with the given context id among the given world ranks,
 // nil for all. What arrived for it early is handled now.
 func (e *Engine) Open(id uint64, members []int32) *Channel {
-	e.lock()
-	defer e.exit()
+	e.progress.Lock()
+	defer e.progress.Exit()
 	ch := &Channel{e: e, ID: id, members: members, rank: e.cfg.Rank, size: e.cfg.Size}
 	if members != nil {
 		ch.size = len(members)
@@ -95,8 +95,8 @@ func (ch *Channel) Close() {
 }
 
 func (ch *Channel) forget() {
-	ch.e.lock()
-	defer ch.e.exit()
+	ch.e.progress.Lock()
+	defer ch.e.progress.Exit()
 	ch.noteInquirers()
 	ch.fail(ErrClosed)
 	delete(ch.e.channels, ch.ID)
@@ -107,8 +107,8 @@ func (ch *Channel) forget() {
 
 // Err returns why the Channel is broken, nil while it works.
 func (ch *Channel) Err() error {
-	ch.e.lock()
-	defer ch.e.unlock()
+	ch.e.progress.Lock()
+	defer ch.e.progress.Unlock()
 	return ch.err
 }
 
@@ -213,8 +213,8 @@ func (e *Engine) drop(m *message) {
 
 // Break breaks the Channel here and tells the other members why.
 func (ch *Channel) Break(cause string) {
-	ch.e.lock()
-	defer ch.e.exit()
+	ch.e.progress.Lock()
+	defer ch.e.progress.Exit()
 	ch.breakUp(verdict{rank: ch.e.cfg.Rank, cause: cause})
 }
 

@@ -110,7 +110,7 @@ func (e *Engine) flushed(p *peer, flush uint64) {
 // Strays reports whether a peer may be writing to b, as to the buffer of a receive that was
 // given up: until it has answered, or left.
 func (e *Engine) Strays(b mem.Buffer) bool {
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	return slices.ContainsFunc(e.danglingWrites, func(s danglingWrite) bool { return mem.Overlap(s.b, b) })
 }

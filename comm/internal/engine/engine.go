@@ -3,16 +3,15 @@
 // communicators as Channels and collectives as numbered Rounds of messages;
 // what those messages are for is decided above it, how they travel below it.
 //
-// There is no engine thread. Whoever waits, drives (see wait.go): the goroutine
-// that called Recv polls the sockets itself. One lock guards everything; it is
-// held while polling and never while sleeping.
+// There is no engine thread: the goroutine that called Recv polls the sockets itself
+// (see package progress). One lock guards everything; it is held while polling and
+// never while sleeping.
 package engine
 
 import (
 	"log/slog"
-	"sync"
-	"sync/atomic"
 
+	"gompi/comm/internal/progress"
 	"gompi/internal/boot"
 	"gompi/internal/fifo"
 	"gompi/internal/mem"
@@ -58,15 +57,15 @@ type Config struct {
 	Log        *slog.Logger
 }
 
-// An Engine is one rank's. Its methods may be called from any goroutine,
-// except those of transport.Sink, which only its transports call.
+// An Engine is one rank's. Its methods may be called from any goroutine, except those of
+// transport.Sink and progress.Source, which its transports and its progress engine call.
 type Engine struct {
 	cfg    Config
-	flight *seg.Rank    // nil without a host segment
-	want   atomic.Int32 // goroutines that want mu: a driver lets them have it
+	flight *seg.Rank // nil without a host segment
 
-	mu             sync.Mutex
+	progress       progress.Engine // has the lock
 	transports     []transport.Transport
+	restless       []transport.Restless // of them
 	peers          table
 	recent         *peer // the one last looked up
 	lost           int   // peers that are lost
@@ -85,13 +84,12 @@ type Engine struct {
 	lent           int        // pieces of ferries
 	messages       []*message // free
 	requests       []*Request // free
-	waiters        []*Waiter  // free
+	waiters        []*waiter  // free
+	vigils         []*Vigil   // collectives that wait for words
 	h              transport.Header
-	patience
-	looks int // calls of Progress
-	pause int // receives that are not to look for their messages
-	polls int // calls of poll
-	drivers
+	looks          int // calls of Progress
+	pause          int // receives that are not to look for their messages
+	polls          int // calls of Poll
 }
 
 // New returns an Engine without transports; Use adds them.
@@ -107,6 +105,7 @@ func New(cfg Config) *Engine {
 		revoked:  map[uint64]verdict{},
 		orphans:  map[uint64][]*message{},
 	}
+	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil})
 	if cfg.Boot != nil {
 		e.flight = cfg.Boot.Info().Flight()
 	}
@@ -115,24 +114,13 @@ func New(cfg Config) *Engine {
 
 // Use adds a transport, to be preferred less than those before it.
 func (e *Engine) Use(t transport.Transport) {
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	e.transports = append(e.transports, t)
 	if r, ok := t.(transport.Restless); ok {
 		e.restless = append(e.restless, r)
 	}
 }
-
-func (e *Engine) lock() {
-	if e.mu.TryLock() {
-		return
-	}
-	e.want.Add(1)
-	e.mu.Lock()
-	e.want.Add(-1)
-}
-
-func (e *Engine) unlock() { e.mu.Unlock() }
 
 // A peer is what the engine knows of another rank.
 type peer struct {
@@ -230,34 +218,6 @@ func (e *Engine) credited(p *peer, h *transport.Header) {
 	l := ch.round.lane(ch.member(p.rank))
 	l.owed -= int(min(h.B, uint64(l.owed)))
 	l.pump()
-}
-
-// othersEvery is on every how manieth idle poll the transports are polled that
-// the peer awaited is not reached by: one poll of sockets costs as much as ten of
-// memory.
-const othersEvery = 32
-
-// poll moves what can be moved, looking first at world rank hint, and often only
-// at the transport that it is reached by.
-func (e *Engine) poll(hint int) int {
-	n := 0
-	e.polls++
-	var only transport.Transport
-	if hint >= 0 && e.polls%othersEvery != 0 {
-		only = e.peer(hint).tr
-	}
-	for _, t := range e.transports {
-		if only == nil || t == only {
-			n += t.Poll(hint)
-		}
-	}
-	if e.cfg.Boot != nil && e.cfg.Boot.Pending() {
-		n += e.news()
-	}
-	if !e.suspects.Empty() {
-		n += e.judgeSuspects()
-	}
-	return n + e.look()
 }
 
 // slots maps tokens, which transports and peers hold, to what they stand for.

@@ -122,27 +122,27 @@ func (f *ferry) prod() {
 func (f *ferry) run() {
 	slots, err := f.board()
 	e := f.e
-	e.lock()
+	e.progress.Lock()
 	f.slots = slots
 	for err == nil && !f.over {
 		if f.advance(); f.done() {
 			break
 		}
 		load, copies := f.next()
-		e.exit()
+		e.progress.Exit()
 		if copies {
 			err = load()
 		} else {
 			<-f.stir
 		}
-		e.lock()
+		e.progress.Lock()
 		if copies && err == nil {
 			f.copied++
 			f.makeRoom()
 		}
 	}
 	f.disembark(err)
-	e.exit()
+	e.progress.Exit()
 }
 
 // board returns the slots.
@@ -347,8 +347,8 @@ func (e *Engine) cross(r, s *Request, n int) {
 	r.stage, s.stage = landing, leaving
 	go func() {
 		err := e.carry(r.buf.Raw().Slice(0, n), s.buf.Raw().Slice(0, n))
-		e.lock()
-		defer e.exit()
+		e.progress.Lock()
+		defer e.progress.Exit()
 		r.ferry, s.ferry = nil, nil
 		r.ch.ferries.Done()
 		e.finish(s, err)

@@ -19,9 +19,9 @@ type fold struct {
 // receiveToFold is IrecvReduce for a function of the user's.
 func (rd *Round) receiveToFold(from int, f fold) {
 	e, n := rd.ch.e, f.own.Len()
-	e.lock()
+	e.progress.Lock()
 	f.room = e.scratch.get(f.own.Size())
-	e.unlock()
+	e.progress.Unlock()
 	f.in = mem.HostBytes(f.own.Type(), n, f.room)
 	rd.folds = append(rd.folds, f)
 	rd.receive(from, f.in, nil)
@@ -42,8 +42,8 @@ func (rd *Round) fold() error {
 // dropFolds takes back the room of the folds, into which nothing arrives any more.
 func (rd *Round) dropFolds() {
 	e := rd.ch.e
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	for _, f := range rd.folds {
 		e.scratch.put(f.room)
 	}

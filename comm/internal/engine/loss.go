@@ -52,9 +52,7 @@ func (e *Engine) suspected(p *peer, err error) bool {
 	}
 	if !slices.ContainsFunc(e.suspects.Items(), func(s suspect) bool { return s.p == p }) {
 		e.suspects.Push(suspect{p, err, time.Now().Add(verdictTime)})
-		if d := e.driver; d != nil && d.parked {
-			e.prod(d) // it sleeps without a bound
-		}
+		e.progress.Shorten()
 	}
 	return true
 }
@@ -231,7 +229,7 @@ func (e *Engine) dismissLeft() {
 
 // drain reads what has arrived from all ranks.
 func (e *Engine) drain() {
-	for polls := 0; e.poll(-1) > 0 && polls < drainPolls; polls++ {
+	for polls := 0; e.Poll(-1) > 0 && polls < drainPolls; polls++ {
 	}
 }
 

@@ -22,9 +22,9 @@ const Any = -1
 // Send sends b and waits until b may be reused.
 func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bool) error {
 	e := ch.e
-	e.lock()
+	e.progress.Lock()
 	if !sync && ch.sendNow(dst, tag, b) {
-		e.unlock() // whoever was to drive before still is
+		e.progress.Unlock() // whoever was to drive before still is
 		return nil
 	}
 	defer e.exitPolling()
@@ -61,7 +61,7 @@ func (ch *Channel) eager(p *peer, size int) bool {
 // Recv receives a message from src with tag, either of which may be Any, into b. If ctx
 // has ended before, it matches nothing.
 func (ch *Channel) Recv(ctx context.Context, src, tag int, b mem.Buffer) (Status, error) {
-	ch.e.lock()
+	ch.e.progress.Lock()
 	defer ch.e.exitPolling()
 	return ch.recv(ctx, src, tag, b)
 }
@@ -71,7 +71,7 @@ func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 	if ctx.Err() != nil {
 		return nothing, context.Cause(ctx)
 	}
-	if st, ok := ch.recvNow(src, tag, b, min(e.spin, briefly)); ok {
+	if st, ok := ch.recvNow(src, tag, b, min(e.progress.Spin(), briefly)); ok {
 		return st, nil
 	}
 	r := e.newRequest()
@@ -91,7 +91,7 @@ const briefly = 200
 // and nobody else drive.
 func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool) {
 	e := ch.e
-	if src < 0 || ch.err != nil || e.driver != nil || !b.IsHost() || !ch.q.Idle(src) {
+	if src < 0 || ch.err != nil || e.progress.Driven() || !b.IsHost() || !ch.q.Idle(src) {
 		return nothing, false
 	}
 	p := e.peer(ch.World(src))
@@ -100,7 +100,7 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 	}
 	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
 	for !p.prompt.RecvNow(p.rank, &e.h, b) {
-		if looks--; looks <= 0 || e.want.Load() > 0 {
+		if looks--; looks <= 0 || e.progress.Wanted() {
 			return nothing, false
 		}
 	}
@@ -113,7 +113,7 @@ func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool)
 // end included.
 func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffer, src, recvTag int, in mem.Buffer) (Status, error) {
 	e := ch.e
-	e.lock()
+	e.progress.Lock()
 	defer e.exitPolling()
 	if ch.sendNow(dst, sendTag, out) {
 		return ch.recv(ctx, src, recvTag, in)
@@ -131,12 +131,12 @@ func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffe
 // Isend starts a send; the Handle is done when b may be reused.
 func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
 	e := ch.e
-	e.lock()
+	e.progress.Lock()
 	if !sync && ch.sendNow(dst, tag, b) {
-		e.unlock() // whoever was to drive before still is
+		e.progress.Unlock() // whoever was to drive before still is
 		return Handle{}
 	}
-	defer e.exit()
+	defer e.progress.Exit()
 	return ch.open(e.open(), dst, tag, b, sync)
 }
 
@@ -145,8 +145,8 @@ func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
 // one is not done before it has been received. Who cannot supply it breaks the Channel.
 func (ch *Channel) IsendLater(dst, tag int, b mem.Buffer) Handle {
 	e := ch.e
-	e.lock()
-	defer e.exit()
+	e.progress.Lock()
+	defer e.progress.Exit()
 	r := e.open()
 	r.later = true
 	return ch.open(r, dst, tag, b, true)
@@ -162,8 +162,8 @@ func (ch *Channel) open(r *Request, dst, tag int, b mem.Buffer, sync bool) Handl
 // Supply says that what IsendLater sends is in its buffer.
 func (ch *Channel) Supply(h Handle) {
 	e := ch.e
-	e.lock()
-	defer e.exit()
+	e.progress.Lock()
+	defer e.progress.Exit()
 	r := h.live()
 	if r == nil || r.stage != announced {
 		return // it has failed
@@ -186,24 +186,24 @@ func (ch *Channel) Supply(h Handle) {
 // us a message, 0.08 so).
 func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	e := ch.e
-	e.lock()
+	e.progress.Lock()
 	r := e.open()
 	if st, ok := ch.look(src, tag, b); ok {
 		h := r.end(st)
 		if e.unsent() {
-			e.handOn()
+			e.progress.PassDrive()
 		}
-		e.unlock() // else whoever was to drive before still is
+		e.progress.Unlock() // else whoever was to drive before still is
 		return h
 	}
 	h := r.handle()
 	ch.expect(r, src, tag, b)
 	e.outstanding(r)
-	if e.driver != nil && r.stage == posted {
-		e.unlock() // nothing was sent or polled, so a driver that sleeps need not be armed anew
+	if e.progress.Driven() && r.stage == posted {
+		e.progress.Unlock() // nothing was sent or polled, so a driver that sleeps need not be armed anew
 		return h
 	}
-	e.exit()
+	e.progress.Exit()
 	return h
 }
 
@@ -222,7 +222,7 @@ func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 		e.pause--
 		return nothing, false
 	}
-	if src >= 0 && e.driver == nil && ch.q.Awaits(src) {
+	if src >= 0 && !e.progress.Driven() && ch.q.Awaits(src) {
 		if p := e.peer(ch.World(src)); p.prompt != nil {
 			p.tr.Poll(p.rank)
 		}
@@ -239,7 +239,7 @@ func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 // the other side counts on it. Then it still waits for the copy that a device is
 // making, without a bound: see Close.
 func (ch *Channel) settle(ctx context.Context, r *Request) error {
-	if ctx.Err() == nil && ch.e.hurry(ctx, r) {
+	if ctx.Err() == nil && ch.e.spin(ctx, r) {
 		return r.err
 	}
 	if err := ch.e.wait(ctx, r); err != nil {
@@ -264,8 +264,8 @@ func (ch *Channel) abort(r *Request, cause error) {
 
 // Cancel withdraws a receive that has not matched. It reports whether it did.
 func (ch *Channel) Cancel(h Handle, cause error) bool {
-	ch.e.lock()
-	defer ch.e.exit()
+	ch.e.progress.Lock()
+	defer ch.e.progress.Exit()
 	r := h.live()
 	if r != nil && r.via != (Handle{}) {
 		r = r.via.live()

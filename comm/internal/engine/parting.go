@@ -35,7 +35,7 @@ type goodbye struct {
 // A parting is a Round's end, its own and that of other members.
 type parting struct {
 	heard  [mostGoodbyes]goodbye // by k
-	waiter *Waiter
+	waiter *waiter
 	src    int // that it waits for
 }
 
@@ -44,7 +44,7 @@ type parting struct {
 // and returns why the Channel is broken, nil while it works.
 func (rd *Round) Part(ctx context.Context) error {
 	e := rd.ch.e
-	e.lock()
+	e.progress.Lock()
 	defer e.exitPolling()
 	if rd.seq == 0 || rd.past[rd.seq%pastCalls].MeetsAll() {
 		return rd.ch.err
@@ -87,9 +87,9 @@ func (rd *Round) awaitParting(ctx context.Context, from int, done func() bool) {
 	e, p := rd.ch.e, rd.ch.e.peer(rd.ch.World(from))
 	for !done() && ctx.Err() == nil && rd.ch.err == nil && !rd.ch.hasLeft(from) {
 		w := e.newWaiter()
-		w.hint = p.rank
+		w.Hint = p.rank
 		rd.parting.waiter, rd.parting.src = w, from
-		e.await(ctx, w)
+		e.progress.Await(ctx, &w.Waiter)
 		rd.parting.waiter = nil
 		e.freeWaiter(w)
 	}

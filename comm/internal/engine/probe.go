@@ -18,7 +18,7 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Me
 	if !wait {
 		e.Progress()
 	}
-	e.lock()
+	e.progress.Lock()
 	defer e.exitPolling()
 	for {
 		if ch.err != nil {
@@ -54,10 +54,10 @@ func (ch *Channel) watch(ctx context.Context, src int) error {
 	w := e.newWaiter()
 	w.probed = ch
 	if src != Any {
-		w.hint = ch.World(src)
+		w.Hint = ch.World(src)
 	}
 	ch.probes = append(ch.probes, w)
-	err := e.await(ctx, w)
+	err := e.progress.Await(ctx, &w.Waiter)
 	for i, v := range ch.probes {
 		if v == w {
 			ch.probes = append(ch.probes[:i], ch.probes[i+1:]...)
@@ -81,7 +81,7 @@ func (m Message) Found() bool { return m.m != nil }
 // before, m is still to be claimed.
 func (m *Message) Claim(ctx context.Context, b mem.Buffer) (Status, error) {
 	e, ch := m.ch.e, m.ch
-	e.lock()
+	e.progress.Lock()
 	defer e.exitPolling()
 	if m.m == nil {
 		return Status{}, fmt.Errorf("message already received")

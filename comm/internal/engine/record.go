@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"gompi/comm/internal/progress"
 	"gompi/internal/seg"
 )
 
@@ -15,16 +16,17 @@ import (
 // time when they begin, and messages not at all.
 
 // record notes what w's goroutine, which is the caller, has been waiting in
-// since stallAfter ago.
-func (e *Engine) record(w *Waiter) {
-	if w.recorded || e.flight == nil || w.round == nil && w.vigil == nil && w.quiet {
+// since progress.StallAfter ago.
+func (w *waiter) record() {
+	e := w.e
+	if w.recorded || e.flight == nil {
 		return
 	}
 	w.recorded = true
-	since := seg.Now() - int64(stallAfter)
+	since := seg.Now() - int64(progress.StallAfter)
 	if t, ok := w.collective(); ok {
 		e.flight.Stamp(t, since)
-		if !w.quiet {
+		if !w.Background {
 			e.flight.SetSite(t, CallSite())
 		}
 		return
@@ -36,7 +38,7 @@ func (e *Engine) record(w *Waiter) {
 }
 
 // collective returns the ticket of the collective that w waits in, if it does.
-func (w *Waiter) collective() (seg.Ticket, bool) {
+func (w *waiter) collective() (seg.Ticket, bool) {
 	switch {
 	case w.round != nil:
 		return w.round.ticket, true
@@ -48,11 +50,11 @@ func (w *Waiter) collective() (seg.Ticket, bool) {
 
 // call describes a wait for no collective: for the request that w began to wait
 // for last, or for a message to probe.
-func (w *Waiter) call() seg.Call {
+func (w *waiter) call() seg.Call {
 	r := w.request
 	switch {
 	case w.probed != nil:
-		return seg.Call{Comm: w.probed.ID, Kind: seg.Probe, Peer: w.hint, Seq: Any}
+		return seg.Call{Comm: w.probed.ID, Kind: seg.Probe, Peer: w.Hint, Seq: Any}
 	case r == nil || r.ch == nil:
 		return seg.Call{Kind: seg.Wait, Peer: -1} // for a collective that has a record of its own
 	}
@@ -66,10 +68,10 @@ func (w *Waiter) call() seg.Call {
 	}
 }
 
-// unrecord notes that w waits no more.
-func (e *Engine) unrecord(w *Waiter) {
+// Ended implements progress.Owner: w waits no more.
+func (w *waiter) Ended() {
 	if w.ticket != 0 {
-		e.flight.EndCall(w.ticket)
+		w.e.flight.EndCall(w.ticket)
 		w.ticket = 0
 	}
 }

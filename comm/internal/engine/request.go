@@ -7,6 +7,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/match"
+	"gompi/comm/internal/progress"
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -123,8 +124,8 @@ type Request struct {
 	via     Handle   // what Cancel withdraws in its place
 	round   *Round   // of a collective's message
 	combine *combine // of a receive that reduces
-	waiters []*Waiter
-	urgency urgency
+	waiters []*waiter
+	class   progress.Class
 }
 
 // A combine is what a receive needs that an operator reduces: dst = own op in, or in op
@@ -265,8 +266,8 @@ func (r *Request) store(data []byte) error {
 // the Status of what went well. over is false if ctx has ended before; then the error
 // is its cause, and the operation goes on.
 func (e *Engine) Wait(ctx context.Context, h Handle) (st Status, over bool, err error) {
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	if r := h.live(); r != nil {
 		if err := e.wait(ctx, r); err != nil {
 			return nothing, false, err
@@ -283,7 +284,7 @@ func (e *Engine) wait(ctx context.Context, r *Request) error {
 	w := e.newWaiter()
 	w.left = 1
 	w.watch(r)
-	err := e.await(ctx, w)
+	err := e.progress.Await(ctx, &w.Waiter)
 	if err != nil { // else r has forgotten w, and may be another's by now
 		r.unwatch(w)
 	}
@@ -295,8 +296,8 @@ func (e *Engine) wait(ctx context.Context, r *Request) error {
 // hands once however many they are. It returns the error of the first that failed,
 // and which it is; -1 if ctx has ended before. at is called with the lock held.
 func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (failed int, err error) {
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	w := e.newWaiter()
 	defer e.freeWaiter(w)
 	for i := range n {
@@ -306,7 +307,7 @@ func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (fai
 		}
 	}
 	if w.left > 0 {
-		if err := e.await(ctx, w); err != nil {
+		if err := e.progress.Await(ctx, &w.Waiter); err != nil {
 			w.forget(n, at)
 			return -1, err
 		}
@@ -322,8 +323,8 @@ func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (fai
 // WaitAny waits until one of n Handles is done, and returns which. One that names
 // nothing counts as done.
 func (e *Engine) WaitAny(ctx context.Context, n int, at func(i int) Handle) (int, error) {
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	for i := range n {
 		if at(i).Done() {
 			return i, nil
@@ -335,7 +336,7 @@ func (e *Engine) WaitAny(ctx context.Context, n int, at func(i int) Handle) (int
 	for i := range n {
 		w.watch(at(i).r)
 	}
-	err := e.await(ctx, w)
+	err := e.progress.Await(ctx, &w.Waiter)
 	w.forget(n, at)
 	if err != nil {
 		return -1, err
@@ -348,13 +349,13 @@ func (e *Engine) WaitAny(ctx context.Context, n int, at func(i int) Handle) (int
 }
 
 // watch makes r's end count for w.
-func (w *Waiter) watch(r *Request) {
+func (w *waiter) watch(r *Request) {
 	r.waiters = append(r.waiters, w)
-	w.hint, w.request = r.peer, r
+	w.Hint, w.request = r.peer, r
 }
 
 // unwatch removes w from those who wait for r, if it is among them.
-func (r *Request) unwatch(w *Waiter) {
+func (r *Request) unwatch(w *waiter) {
 	if i := slices.Index(r.waiters, w); i >= 0 {
 		r.waiters = slices.Delete(r.waiters, i, i+1)
 	}
@@ -362,7 +363,7 @@ func (r *Request) unwatch(w *Waiter) {
 
 // forget removes w from those who wait for the Requests of n Handles, as far as they
 // are under way.
-func (w *Waiter) forget(n int, at func(i int) Handle) {
+func (w *waiter) forget(n int, at func(i int) Handle) {
 	for i := range n {
 		if r := at(i).live(); r != nil {
 			r.unwatch(w)
@@ -374,8 +375,8 @@ func (w *Waiter) forget(n int, at func(i int) Handle) {
 // rather than for a message. If that has to do with a message, via names it, and
 // Cancel withdraws that.
 func (e *Engine) Expect(via Handle) Handle {
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	r := e.open()
 	r.begin(nil, queued, mem.Buffer{}, Any, 0)
 	r.via = via
@@ -384,8 +385,8 @@ func (e *Engine) Expect(via Handle) Handle {
 
 // Complete ends what Expect began.
 func (e *Engine) Complete(h Handle, st Status, err error) {
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	if r := h.live(); r != nil {
 		r.status = st
 		e.finish(r, err)
@@ -394,16 +395,11 @@ func (e *Engine) Complete(h Handle, st Status, err error) {
 
 // Progress polls once, for Test and Iprobe.
 func (e *Engine) Progress() {
-	e.lock()
+	e.progress.Lock()
 	defer e.exitPolling()
-	if e.driver == nil || e.driver.parked {
-		e.poll(-1)
-	}
+	e.pollOnce(-1)
 	if e.looks++; e.looks%looksPerCheck == 0 {
-		if e.cfg.Left != nil {
-			e.dismissLeft()
-		}
-		e.askAwaited()
+		e.Stalled()
 	}
 }
 

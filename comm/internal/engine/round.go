@@ -34,7 +34,7 @@ type Round struct {
 	running bool
 	left    int // operations not complete
 	err     error
-	waiter  *Waiter
+	waiter  *waiter
 	quiet   bool
 	ctx     context.Context
 	lanes   map[int]*lane
@@ -62,8 +62,8 @@ var _ coll.Peers = (*Round)(nil)
 // their calls. ticket is its place in the flight recorder.
 func (rd *Round) Begin(ctx context.Context, f call.Fingerprint, ticket seg.Ticket, quiet bool) error {
 	e := rd.ch.e
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	if rd.ch.err != nil {
 		return rd.ch.err
 	}
@@ -88,7 +88,7 @@ func (rd *Round) Begin(ctx context.Context, f call.Fingerprint, ticket seg.Ticke
 // has waited for all it started, or it failed and everything was called off.
 func (rd *Round) End() error {
 	e := rd.ch.e
-	e.lock()
+	e.progress.Lock()
 	defer e.exitPolling()
 	rd.past[rd.seq%pastCalls] = rd.call
 	rd.settle()
@@ -101,8 +101,8 @@ func (rd *Round) End() error {
 // on it.
 func (rd *Round) Fail(err error) {
 	e := rd.ch.e
-	e.lock()
-	defer e.exit()
+	e.progress.Lock()
+	defer e.progress.Exit()
 	rd.abort("failed in", err)
 }
 
@@ -128,8 +128,8 @@ func (rd *Round) Scratch(like mem.Buffer, n int) mem.Buffer {
 		return like.Slice(0, 0)
 	}
 	e := rd.ch.e
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	b := e.scratch.get(n * like.Type().Size())
 	rd.lent = append(rd.lent, b)
 	return mem.HostBytes(like.Type(), n, b)
@@ -142,8 +142,8 @@ func (rd *Round) Lent() int { return len(rd.lent) }
 // under way any more.
 func (rd *Round) TakeBack(first int) {
 	e := rd.ch.e
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	rd.takeBack(first)
 }
 
@@ -160,15 +160,15 @@ func (rd *Round) Isend(to int, b mem.Buffer) {
 		b = rd.load(b)
 	}
 	e := rd.ch.e
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	l, r := rd.add(to, b, false)
 	if r == nil {
 		return
 	}
 	r.size = b.Size()
-	if rd.waiter != nil && rd.waiter.hint < 0 {
-		rd.waiter.hint = l.p.rank
+	if rd.waiter != nil && rd.waiter.Hint < 0 {
+		rd.waiter.Hint = l.p.rank
 	}
 	r.stage = queued
 	l.out.Push(r)
@@ -211,14 +211,14 @@ func (rd *Round) IrecvReduce(from int, dst, own mem.Buffer, op call.Op, left boo
 
 func (rd *Round) receive(from int, b mem.Buffer, c *combine) {
 	e := rd.ch.e
-	e.lock()
-	defer e.unlock()
+	e.progress.Lock()
+	defer e.progress.Unlock()
 	l, r := rd.add(from, b, true)
 	if r == nil {
 		return
 	}
 	r.stage, r.combine, r.size = posted, c, b.Size()
-	rd.waiter.hint = l.p.rank
+	rd.waiter.Hint = l.p.rank
 	l.posted.Push(r)
 	switch {
 	case l.holds(rd.seq):
@@ -262,9 +262,9 @@ func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*lane, *Request) {
 	rd.used = append(rd.used, r)
 	if rd.waiter == nil {
 		rd.waiter = rd.ch.e.newWaiter()
-		rd.waiter.round, rd.waiter.quiet = rd, rd.quiet
+		rd.waiter.round, rd.waiter.Background = rd, rd.quiet
 	}
-	rd.waiter.ready.Store(false) // what was started before may be done already
+	rd.waiter.Unready() // what was started before may be done already
 	rd.left++
 	return l, r
 }
@@ -322,10 +322,10 @@ func (rd *Round) Wait() error {
 
 func (rd *Round) wait() error {
 	e := rd.ch.e
-	e.lock()
+	e.progress.Lock()
 	defer e.exitPolling()
 	if rd.left > 0 {
-		if err := e.await(rd.ctx, rd.waiter); err != nil {
+		if err := e.progress.Await(rd.ctx, &rd.waiter.Waiter); err != nil {
 			rd.abort("gave up in", err)
 		}
 	}
@@ -341,7 +341,7 @@ func (rd *Round) wait() error {
 func (rd *Round) settle() {
 	e := rd.ch.e
 	if rd.left > 0 {
-		e.await(context.Background(), rd.waiter) // never fails: this context never ends
+		e.progress.Await(context.Background(), &rd.waiter.Waiter) // never fails: this context never ends
 	}
 	for _, r := range rd.used {
 		e.freeRequest(r)
@@ -427,7 +427,7 @@ func (rd *Round) fail(err error) {
 
 // dismiss ends what waits for a member that has left.
 func (rd *Round) dismiss(p *peer) {
-	if w := rd.parting.waiter; w != nil && w.hint == p.rank {
+	if w := rd.parting.waiter; w != nil && w.Hint == p.rank {
 		rd.ch.e.rouse(w)
 	}
 	if l := rd.lanes[rd.ch.member(p.rank)]; rd.running && l != nil && l.differs {
@@ -454,8 +454,8 @@ func (ch *Channel) awaited() iter.Seq2[int, bool] {
 			}
 		}
 		for _, w := range ch.probes {
-			anybody = anybody || w.hint < 0
-			if w.hint >= 0 && !yield(ch.member(w.hint), true) {
+			anybody = anybody || w.Hint < 0
+			if w.Hint >= 0 && !yield(ch.member(w.Hint), true) {
 				return
 			}
 		}

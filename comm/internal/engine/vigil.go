@@ -29,7 +29,7 @@ type Vigil struct {
 	word   *atomic.Uint64
 	want   uint64
 	src    int
-	waiter *Waiter
+	waiter *waiter
 }
 
 // Vigil returns the Channel's.
@@ -66,11 +66,9 @@ func (v *Vigil) Glance(src int) error { return v.ch.glance(v.ch.World(src)) }
 // glance is Glance for a world rank, -1 for any.
 func (ch *Channel) glance(world int) error {
 	e := ch.e
-	if e.mu.TryLock() {
-		if e.driver == nil || e.driver.parked {
-			e.poll(world)
-		}
-		e.exit()
+	if e.progress.TryLock() {
+		e.pollOnce(world)
+		e.progress.Exit()
 	}
 	return ch.fault()
 }
@@ -79,19 +77,19 @@ func (ch *Channel) glance(world int) error {
 // collective's context ends, the communicator breaks: the others count on this rank.
 func (v *Vigil) Await(word *atomic.Uint64, want uint64, src int) error {
 	e := v.ch.e
-	e.lock()
+	e.progress.Lock()
 	defer e.exitPolling()
 	if v.ch.err != nil {
 		return v.ch.err
 	}
 	w := e.newWaiter()
-	w.vigil, w.quiet, w.hint = v, v.quiet, v.ch.World(src)
+	w.vigil, w.Background, w.Hint = v, v.quiet, v.ch.World(src)
 	v.word, v.want, v.src, v.waiter = word, want, src, w
 	e.vigils = append(e.vigils, v)
 	if v.ch.gone(src) != nil || v.parts && v.ch.hasLeft(src) {
-		v.dismiss(e.peer(w.hint))
+		v.dismiss(e.peer(w.Hint))
 	}
-	err := e.await(v.ctx, w)
+	err := e.progress.Await(v.ctx, &w.Waiter)
 	if v.parts && !v.came() && v.ch.err == nil && v.ch.hasLeft(src) {
 		e.drain() // as in awaitParting: it may have said why
 		v.ch.hearWhy()
@@ -125,7 +123,7 @@ func (e *Engine) endVigil(v *Vigil) {
 // look makes those ready whose words have come, and returns how many.
 func (e *Engine) look() (n int) {
 	for _, v := range e.vigils {
-		if !v.waiter.ready.Load() && v.came() {
+		if !v.waiter.Ready() && v.came() {
 			e.rouse(v.waiter)
 			n++
 		}
@@ -137,7 +135,7 @@ func (e *Engine) look() (n int) {
 // before.
 func (v *Vigil) dismiss(p *peer) {
 	switch {
-	case v.waiter == nil || v.waiter.hint != p.rank || v.came():
+	case v.waiter == nil || v.waiter.Hint != p.rank || v.came():
 	case v.parts:
 		v.ch.e.rouse(v.waiter)
 	default:
@@ -160,9 +158,9 @@ func (v *Vigil) stalled() {
 // Dispute tells src what this rank has called, in the last rounds: one of them was
 // another call there. It returns when src has found which, and broken the Channel.
 func (v *Vigil) Dispute(src int) error {
-	v.ch.e.lock()
+	v.ch.e.progress.Lock()
 	v.ch.round.recall(src)
-	v.ch.e.unlock()
+	v.ch.e.progress.Unlock()
 	var never atomic.Uint64
 	return v.Await(&never, 1, src)
 }
@@ -181,8 +179,8 @@ func (v *Vigil) DisagreeOn(seq uint64, src, mine, theirs int) error {
 
 func (v *Vigil) mismatch(m *MismatchError) error {
 	e := v.ch.e
-	e.lock()
-	defer e.exit()
+	e.progress.Lock()
+	defer e.progress.Exit()
 	v.ch.breakUp(verdict{rank: e.cfg.Rank, mismatch: m})
 	return v.ch.err
 }

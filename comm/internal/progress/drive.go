@@ -1,0 +1,257 @@
+package progress
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// PollsPerCheck is how many polls a goroutine makes between two looks at its context.
+const PollsPerCheck = 64
+
+// pollsPerLook is how many polls a driver that never blocks makes between two looks at the clock.
+const pollsPerLook = 4096
+
+// Await returns when w is ready, or with the cause when ctx has ended. The lock is held on entry
+// and on return.
+func (p *Engine) Await(ctx context.Context, w *Waiter) error {
+	var s stall
+	defer s.stop()
+	for !w.ready && ctx.Err() == nil {
+		switch {
+		case p.rests(w):
+			p.release(w)
+			p.PassDrive()
+			p.block(ctx, w, &s)
+		case p.driver == w || !p.Polled():
+			p.takeDrive(w)
+			p.drive(ctx, w, &s)
+		default:
+			p.block(ctx, w, &s)
+		}
+	}
+	p.release(w)
+	p.PassDrive()
+	if s.told {
+		w.owner.Ended()
+	}
+	if w.ready {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// drive polls until w is ready, ctx ends, or w has the drive no more.
+func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
+	for polls, idle := 1, 0; !w.ready && p.driver == w && !p.rests(w); polls++ {
+		if p.cfg.Source.Poll(p.hint(w)) > 0 {
+			idle = 0
+		} else {
+			idle++
+		}
+		if polls%PollsPerCheck == 0 && ctx.Err() != nil {
+			return
+		}
+		if polls%pollsPerLook == 0 && s.rings() {
+			p.notice(w, s)
+		}
+		spin := p.spin
+		if w.Background && p.foreground == 0 {
+			spin = 0
+		}
+		switch {
+		case p.woken:
+			// Whoever was woken most often runs on this processor, if we let it.
+			p.woken = false
+			p.unlockWhile(runtime.Gosched)
+		case idle <= spin:
+			if p.Wanted() || idle%64 == 63 {
+				p.unlockWhile(runtime.Gosched)
+			}
+		case idle <= spin+p.yields:
+			if idle == spin+1 {
+				p.stopSpinning()
+			}
+			p.unlockWhile(p.cfg.Yield)
+		case ctx.Err() != nil:
+			return
+		case p.arm():
+			w.parked = true
+			p.block(ctx, w, s)
+			idle = 0
+		}
+	}
+}
+
+// hint returns what to look at first: what w waits for, or a sleeper does.
+func (p *Engine) hint(w *Waiter) int {
+	if w.Hint < 0 {
+		for _, s := range p.sleepers {
+			if s.Hint >= 0 {
+				return s.Hint
+			}
+		}
+	}
+	return w.Hint
+}
+
+// rests reports whether w is the background's and should not drive: there is nothing to
+// drive for, or somebody else is there to do it.
+func (p *Engine) rests(w *Waiter) bool { return w == p.background && p.unneeded() }
+
+func (p *Engine) unneeded() bool { return p.foreground > 0 || !p.busy() }
+
+// busy reports whether something is under way that needs polling even if nobody waits for it.
+func (p *Engine) busy() bool {
+	return p.pending > 0 || p.overdue || p.cfg.Source.Pending()
+}
+
+// takeDrive makes w the driver, in the place of a parked one if there is.
+func (p *Engine) takeDrive(w *Waiter) {
+	if old := p.driver; old != nil && old != w {
+		p.cfg.Parker.Disarm()
+		old.parked = false
+	}
+	p.driver = w
+	if w != p.background {
+		p.overdue = false
+	}
+}
+
+// release takes the drive from w, if it has it. A sleeper can have been made the parked
+// driver at the very moment in which something else woke it.
+func (p *Engine) release(w *Waiter) {
+	if p.driver == w {
+		p.driver = nil
+	}
+}
+
+// PassDrive finds a driver when there is none and there is need of one, and has one that is
+// parked hear of what was posted or polled since.
+func (p *Engine) PassDrive() {
+	if d := p.driver; d != nil {
+		if d.parked && !p.cfg.Source.Arm() {
+			p.wake(d) // there is work that it did not know of when it went to sleep
+		}
+		return
+	}
+	next := p.successor()
+	switch {
+	case next == nil:
+	case next.parkable && !p.sooner(next) && p.arm():
+		p.driver, next.parked = next, true
+	default:
+		p.wake(next)
+	}
+}
+
+// successor returns a sleeper to drive next: the background's only if there is no other, and
+// only if something is outstanding.
+func (p *Engine) successor() *Waiter {
+	for _, w := range p.sleepers {
+		if w != p.background {
+			return w
+		}
+	}
+	if !p.busy() {
+		p.startGrace()
+		return nil
+	}
+	if p.background == nil {
+		p.background, p.backgroundEnded = new(Waiter), make(chan struct{})
+		p.background.Init(nil)
+		p.background.Background = true
+		go p.runBackground(p.background) // ends with Close
+		return nil
+	}
+	if p.background.asleep {
+		return p.background
+	}
+	return nil // it is about to look for itself
+}
+
+func (p *Engine) runBackground(w *Waiter) {
+	defer close(p.backgroundEnded)
+	p.Lock()
+	defer p.Unlock()
+	p.Await(context.Background(), w) // never fails: this context never ends
+}
+
+// arm prepares everything for a parked driver; false means: poll first.
+func (p *Engine) arm() bool {
+	if !p.cfg.Source.Arm() {
+		return false
+	}
+	p.cfg.Parker.Arm()
+	return true
+}
+
+// sooner reports whether the Source wants to be polled before the sleeper w would wake for
+// it.
+func (p *Engine) sooner(w *Waiter) bool {
+	d := p.cfg.Source.Deadline()
+	return d > 0 && (w.due.IsZero() || time.Now().Add(d).Before(w.due))
+}
+
+// block sleeps: as the parked driver if w.parked, else until another driver makes w ready or
+// the drive is passed to it. The background listens to the Parker in both cases, so that it
+// can be made the parked driver asleep.
+func (p *Engine) block(ctx context.Context, w *Waiter, s *stall) {
+	w.asleep, w.parkable = true, w.parked || w == p.background
+	p.sleepers = append(p.sleepers, w)
+	if !w.Background {
+		p.foreground++
+	}
+	var ring <-chan struct{}
+	if w.parkable {
+		ring = p.cfg.Parker.C()
+	}
+	due := p.deadline(w)
+	p.Unlock()
+	rang := false
+	select {
+	case <-ring:
+		rang = true
+	case <-due:
+	case <-w.wake:
+	case <-ctx.Done():
+	case <-s.after(p, w):
+		s.fired = true
+	}
+	p.Lock()
+	w.asleep, w.parkable = false, false
+	i := slices.Index(p.sleepers, w)
+	p.sleepers = slices.Delete(p.sleepers, i, i+1)
+	if !w.Background {
+		p.foreground--
+	}
+	switch {
+	case w.parked:
+		w.parked = false
+		p.cfg.Parker.Disarm()
+	case rang && p.driver != nil && p.driver.parked:
+		p.wake(p.driver) // it rang for the one who parks now
+	}
+	p.notice(w, s)
+}
+
+// deadline returns a channel that tells a parked driver of the Source's deadline; nil if that
+// has none.
+func (p *Engine) deadline(w *Waiter) <-chan time.Time {
+	w.due = time.Time{}
+	if !w.parkable {
+		return nil
+	}
+	d := p.cfg.Source.Deadline()
+	if d == 0 {
+		return nil
+	}
+	w.due = time.Now().Add(d)
+	if w.dueTimer == nil {
+		w.dueTimer = time.NewTimer(d)
+	} else {
+		w.dueTimer.Reset(d)
+	}
+	return w.dueTimer.C
+}

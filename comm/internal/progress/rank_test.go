@@ -1,0 +1,214 @@
+package progress_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gompi/comm/internal/progress"
+)
+
+// A rank is an Engine and its Source: words that others store, without a lock.
+type rank struct {
+	progress.Engine
+	bell     bell
+	words    []*word     // that may be stored
+	asleep   atomic.Bool // who stores one has to ring
+	blind    bool        // Arm finds nothing, but the Parker rings at once: so it is with sockets
+	onPoll   func() int
+	deadline time.Duration
+	polls    int
+	stalls   int
+}
+
+// A word is stored once. Somebody waits for it, or it ends an operation of its class.
+type word struct {
+	progress.Waiter
+	class       progress.Class
+	stored      atomic.Bool
+	told, ended int
+}
+
+func (w *word) Stalled() { w.told++ }
+func (w *word) Ended()   { w.ended++ }
+
+func newWord() *word {
+	w := new(word)
+	w.Init(w)
+	return w
+}
+
+// A bell is a Parker.
+type bell struct {
+	r     *rank
+	c     chan struct{}
+	armed bool
+}
+
+func (b *bell) Arm() {
+	b.armed = true
+	if b.r.news() {
+		b.ring()
+	}
+}
+
+func (b *bell) Disarm()            { b.armed = false }
+func (b *bell) C() <-chan struct{} { return b.c }
+
+func (b *bell) ring() {
+	select {
+	case b.c <- struct{}{}:
+	default:
+	}
+}
+
+func newRank(watch bool) *rank {
+	r := &rank{}
+	r.bell = bell{r: r, c: make(chan struct{}, 1)}
+	r.Init(progress.Config{Source: r, Parker: &r.bell, Yield: runtime.Gosched, Watch: watch})
+	return r
+}
+
+func (r *rank) Poll(int) int {
+	r.polls++
+	r.asleep.Store(false)
+	n := 0
+	for _, w := range r.words {
+		if w.news() {
+			r.MakeReady(&w.Waiter)
+			r.End(w.class)
+			n++
+		}
+	}
+	if r.onPoll != nil {
+		n += r.onPoll()
+	}
+	return n
+}
+
+func (r *rank) Arm() bool {
+	r.asleep.Store(true)
+	return r.blind || !r.news()
+}
+
+func (r *rank) news() bool { return slices.ContainsFunc(r.words, (*word).news) }
+
+func (r *rank) Pending() bool           { return false }
+func (r *rank) Deadline() time.Duration { return r.deadline }
+func (r *rank) Stalled()                { r.stalls++ }
+
+func (w *word) news() bool { return !w.Ready() && w.stored.Load() }
+
+// store stores a word, and wakes the rank if it sleeps.
+func (r *rank) store(w *word) {
+	w.stored.Store(true)
+	if r.asleep.Load() {
+		r.bell.ring()
+	}
+}
+
+// storesAt returns an onPoll that has a word stored after d, which is the rank's deadline.
+func (r *rank) storesAt(w *word, d time.Duration) func() int {
+	end := time.Now().Add(d)
+	return func() int {
+		if r.deadline = time.Until(end); r.deadline <= 0 {
+			w.stored.Store(true)
+		}
+		return 0
+	}
+}
+
+// wait waits for a word.
+func (r *rank) wait(ctx context.Context, w *word) error {
+	r.Lock()
+	defer r.Unlock()
+	r.words = append(r.words, w)
+	err := r.Await(ctx, &w.Waiter)
+	r.words = slices.DeleteFunc(r.words, func(v *word) bool { return v == w })
+	if r.bell.armed && !r.Driven() {
+		panic("the Parker is armed, but nobody sleeps")
+	}
+	return err
+}
+
+// start has another goroutine wait for a word.
+func (r *rank) start(ctx context.Context, w *word) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- r.wait(ctx, w) }()
+	return done
+}
+
+// operate begins an operation that a word ends, for which nobody waits.
+func (r *rank) operate(c progress.Class) *word {
+	w := newWord()
+	w.class = c
+	r.Lock()
+	defer r.Exit()
+	r.words = append(r.words, w)
+	r.Begin(c)
+	return w
+}
+
+// get returns what f does, with the lock held.
+func get[T any](r *rank, f func() T) T {
+	r.Lock()
+	defer r.Unlock()
+	return f()
+}
+
+// polling lets others run until as many wait, one of whom polls.
+func (r *rank) polling(waiting int) {
+	for !get(r, func() bool { return len(r.words) == waiting && r.Polled() }) {
+		runtime.Gosched()
+	}
+}
+
+func (r *rank) close(t *testing.T) {
+	r.Lock()
+	defer r.Unlock()
+	if err := r.Close(t.Context(), func() bool { return true }); err != nil {
+		t.Error(err)
+	}
+}
+
+// want fails the test unless every wait ends well.
+func want(t *testing.T, waits ...<-chan error) {
+	t.Helper()
+	for i, done := range waits {
+		if err := <-done; err != nil {
+			t.Errorf("wait %d: %v", i, err)
+		}
+	}
+}
+
+// going fails the test if a wait has ended.
+func going(t *testing.T, waits ...<-chan error) {
+	t.Helper()
+	for i, done := range waits {
+		select {
+		case err := <-done:
+			t.Errorf("wait %d has ended: %v", i, err)
+		default:
+		}
+	}
+}
+
+var errGaveUp = errors.New("gave up")
+
+// bubble runs f in a bubble: a deadlock fails the test at once. It fails, too, if all
+// goroutines slept before one was woken, by a timer, unless f says so.
+func bubble(t *testing.T, takes time.Duration, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		f(t)
+		if d := time.Since(begin); d != takes {
+			t.Errorf("it took %v, want %v", d, takes)
+		}
+	})
+}
