@@ -114,6 +114,18 @@ func (c *Call) Longest(ranks int) int {
 	return int(c.Count)
 }
 
+// PartCount returns the Count of a call of a part of each of c's blocks: n elements of the
+// longest, and of each as much as counts say where there are such.
+func (c *Call) PartCount(n, longest int, sendCounts, recvCounts []int) int64 {
+	switch t := &table[c.Kind]; {
+	case !c.Kind.Counted():
+		return c.Count / int64(max(longest, 1)) * int64(n)
+	case t.send.layout >= counted:
+		return int64(total(sendCounts))
+	}
+	return int64(total(recvCounts))
+}
+
 // NumBlocks returns how many blocks Send and Recv have together, the same on all ranks, if
 // what is combined stays where it is.
 func (c *Call) NumBlocks(ranks int) int {

@@ -219,3 +219,29 @@ func TestRulesAreThoseOfEqualBlocks(t *testing.T) {
 		}
 	})
 }
+
+// A call of parts of all blocks has the Count that a call of such blocks has.
+func TestPartsCountAsCallsOfThem(t *testing.T) {
+	samples(func(s *sample) {
+		c := s.calls[0]
+		if s.kind == Barrier || s.kind.LocalCounts() {
+			return
+		}
+		longest := c.Longest(s.p)
+		if got := c.PartCount(longest, longest, c.SendCounts, c.RecvCounts); got != c.Count {
+			t.Errorf("%s: all of it counts as %d, want %d", s.on(0), got, c.Count)
+		}
+		want := c.Elements(s.p) / max(longest, 1) // one element of each block
+		ones := make([]int, s.p)
+		for i := range ones {
+			ones[i] = 1
+		}
+		if s.kind.Counted() {
+			want = s.p
+		}
+		part := Call{Fingerprint: Fingerprint{Kind: s.kind, Count: c.PartCount(1, longest, ones, ones)}}
+		if got := part.Elements(s.p); longest > 0 && got != want {
+			t.Errorf("%s: an element of each block counts as %d, want %d", s.on(0), got, want)
+		}
+	})
+}

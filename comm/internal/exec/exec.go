@@ -22,7 +22,7 @@ type Exec struct {
 	Waits      Waiter        // in the midst of a collective
 	Room       *node.Room    // of all ranks, nil if they share no memory
 	Hier       *hier.Comm    // nil if there is none
-	Devices    *node.Devices // of Room, or of Hier's, nil if no rank has any
+	Devices    *node.Devices // of Room, or of Hier's, nil if there is no room or no rank has any
 	NCCL       *NCCL         // nil if it is not wanted
 	Staging    *staging.Pool
 }

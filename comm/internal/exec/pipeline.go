@@ -17,11 +17,11 @@ import (
 // processors combine what comes from other hosts, as their algorithms do, and a rank
 // whose memory is the host's takes part like any other. Where several ranks share a
 // host, an allreduce is combined on their devices first, and each copies its share
-// alone (see levels).
+// alone (package hier).
 //
 // That changes the messages, so all ranks have to do it: they ask each other, if one
 // of them may have devices and the collective is long. Within one host they have asked
-// already (see device.go), and a collective of any length goes so. Of gatherv, scatterv and
+// already, and a collective of any length goes so. Of gatherv, scatterv and
 // alltoallv no rank knows how long they are: within a host they are staged whole, and
 // between hosts each of their messages goes in pieces by itself if it is long, as one
 // between two ranks does, whatever the others have.
@@ -97,7 +97,7 @@ func (x *Exec) pipe(p *path.Path, of *call.Call) error {
 	send, recv := strips(o, x.Rank, x.Size)
 	longest, blocks := o.Longest(x.Size), o.NumBlocks(x.Size)
 	size := o.Type.Size()
-	each := max(p.Piece.Most/size/blocks, 1)
+	each := max(min(p.Piece.Most/size/blocks, longest), 1)
 	inPlace := blocks == 1 && send.used() && recv.used()
 	f := flow{space: placeOf(o), pieces: (longest + each - 1) / each, room: blocks * each * size}
 	halves := func(i int, room mem.Buffer) (in, out mem.Buffer) {
@@ -123,6 +123,7 @@ func (x *Exec) pipe(p *path.Path, of *call.Call) error {
 		}
 		on.SendCounts, on.SendDispls = partOf(o.SendCounts, i, each), nil
 		on.RecvCounts, on.RecvDispls = partOf(o.RecvCounts, i, each), nil
+		on.Count = o.PartCount(min(each, longest-i*each), longest, on.SendCounts, on.RecvCounts)
 		return x.inPart(func() error { return x.runOnHost(&on) })
 	}
 	f.store = func(i int, room mem.Buffer) error {

@@ -48,7 +48,7 @@ func (c *Comm) vector(p *path.Path, f *form, root int, send, recv mem.Buffer, op
 	v := &c.now
 	*v = vector{send: send, recv: recv, op: op, home: c.seats[root].host, leader: c.lead(root), form: f}
 	goes, by := c.me.member == v.leader, c.leaderPeers
-	v.piece = p.Piece.Most / v.send.Type().Size()
+	v.piece = p.Piece.Most / max(v.send.Type().Size(), 1)
 	if f.shared {
 		goes, by = c.OnRail(), c.railPeers
 		v.piece *= c.rails

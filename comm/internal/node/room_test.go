@@ -99,6 +99,44 @@ func pathsOf(ranks int, ordered bool) *path.Selector {
 // do does a collective as its Path says.
 func (r *Room) do(o *call.Call) error { return r.Run(r.paths.For(o), o) }
 
+// Whatever thresholds a user sets, collectives of any lengths end, and give what they should.
+func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
+	for _, tuning := range []string{
+		"shm.piece=2k;shm.onestep=0;shm.allreduce=0;shm.large=1024g",
+		"shm.piece=16k;shm.onestep=16k;shm.allreduce=16k;shm.large=1024g",
+		"shm.piece=2k;shm.onestep=0;shm.allreduce=0;shm.large=0;shm.singlecopy=1;shm.singlecopy.crowded=1",
+	} {
+		for _, p := range []int{2, 3, 5} {
+			h := newHouse(p)
+			rooms, leave := h.rooms(t, false, func(int) {})
+			for _, r := range rooms {
+				rules := &path.Rules{Crowded: p%2 == 1}
+				if err := rules.Tune(tuning); err != nil {
+					t.Fatal(err)
+				}
+				r.paths = path.New(r.paths.Topology, rules)
+				r.paths.Lend(1)
+			}
+			lengths := []int{0, 1, 2048, 2047, 2500, 2500, 4000, 2048, 250, 8000, 3, 0, 6000} // of 8 bytes
+			err := together(rooms, func(r *Room) error {
+				for i := range lengths {
+					for kind := range kinds {
+						if err := once(r, kind, lengths[(i+kind)%len(lengths)], i%p, i*kinds+kind, unmoved); err != nil {
+							h.broken.CompareAndSwap(nil, &err)
+							return err
+						}
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("%s, %d ranks: %v", tuning, p, err)
+			}
+			leave()
+		}
+	}
+}
+
 // A door is the Port of a goroutine rank. It sleeps as ranks do: it says so, looks
 // once more, and then waits to be rung.
 type door struct {

@@ -112,7 +112,7 @@ func TestTuneErrorsQuoteWhatIsWrongAndSayWhatIsWanted(t *testing.T) {
 		{"shm.lage=1k", `"shm.lage"`, "shm.large"},
 		{"shm.large=1q", `"1q"`, "512 or 16k"},
 		{"shm.large=2000g", `"2000g"`, "0 to 1024g"},
-		{"shm.piece=8", `"8"`, "256 to 32k"},
+		{"shm.piece=8", `"8"`, "2k to 16k"},
 	}
 	for _, tt := range tests {
 		table := new(Rules)

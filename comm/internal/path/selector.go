@@ -105,8 +105,8 @@ func (s *Selector) Sized(k call.Kind, longest int) *Path {
 	return r.at(n).path
 }
 
-// Lend tells that the communicator has n more blocks of memory from Alloc. All ranks do so
-// between the same collectives.
+// Lend tells that the communicator has n more blocks of memory from Alloc. All ranks of a host do
+// so between the same collectives: those blocks change only what they ask each other.
 func (s *Selector) Lend(n int) { s.lent += n }
 
 // Gated reports whether ranks wait for one who waits for all.

@@ -31,8 +31,10 @@ const (
 	numThresholds
 )
 
-// thresholds are their names, values, and the least and the most that a user may set: what goes at
-// a time has to fit in the buffers that there are.
+// thresholds are their names, values, and the least and the most that a user may set. What
+// goes through shared memory at a time is at most a quarter of its buffer for middling lengths,
+// so that each rank finds room while others still read; and at least twice what goes through the
+// smallest one. What is empty asks nobody.
 var thresholds = [numThresholds]struct {
 	name        string
 	bytes       int64
@@ -40,12 +42,12 @@ var thresholds = [numThresholds]struct {
 }{
 	// Up to so many bytes of one rank a collective through shared memory takes one step.
 	// Longer ones are pipelined, in pieces of shmPiece through the small buffer.
-	shmOneStepMost: {"shm.onestep", 8 << 10, 0, 32 << 10},
-	shmPiece:       {"shm.piece", 8 << 10, 256, 32 << 10},
+	shmOneStepMost: {"shm.onestep", 8 << 10, 0, 16 << 10},
+	shmPiece:       {"shm.piece", 8 << 10, 2 << 10, 16 << 10},
 
 	// Up to so many bytes each rank combines all operands of an allreduce itself: one step
 	// from one rank to the others, where to share the work takes two.
-	shmAllreduceMost: {"shm.allreduce", 4 << 10, 0, 32 << 10},
+	shmAllreduceMost: {"shm.allreduce", 4 << 10, 0, 16 << 10},
 
 	// From so many bytes of one rank on the large buffer serves (bcast of two: 16 KiB in
 	// 2.5 us around either, 4 KiB in 0.67 and 0.99, 64 KiB in 9.1 and 7.8).
@@ -55,8 +57,8 @@ var thresholds = [numThresholds]struct {
 	// 1 KiB 0.34 us instead of 0.37, of 4 KiB 0.35 instead of 0.77). Where ranks share a
 	// processor the barrier at the end costs a change of process more (np=4 on two processors:
 	// scatter of 16 KiB 20 us instead of 13, allreduce of 64 KiB 16 instead of 60).
-	shmSingleCopyFrom:        {"shm.singlecopy", 1 << 10, 0, most},
-	shmSingleCopyFromCrowded: {"shm.singlecopy.crowded", 32 << 10, 0, most},
+	shmSingleCopyFrom:        {"shm.singlecopy", 1 << 10, 1, most},
+	shmSingleCopyFromCrowded: {"shm.singlecopy.crowded", 32 << 10, 1, most},
 
 	// So much of a vector goes between hosts at a time, of each leader's share or in all: while
 	// it does, the next piece is combined inside each host, and the one before handed out (2x2,
@@ -101,18 +103,18 @@ var thresholds = [numThresholds]struct {
 	// in place: allreduce of 64 KiB 52 and 52 us, of 256 KiB 160 and 110, of 1 MiB 606 and 414,
 	// of 16 MiB 14.5 and 9.6 ms; bcast of 64 KiB 27 and 33 us, of 1 MiB 237 and 206, of 64 MiB
 	// 23.7 and 21.0 ms; reduce of 1 MiB 317 and 258 us).
-	hierSingleCopyFrom: {"hier.singlecopy", 256 << 10, 0, most},
+	hierSingleCopyFrom: {"hier.singlecopy", 256 << 10, 1, most},
 
 	// From so many bytes of all ranks' blocks on the ranks of one host ask each other whether
 	// buffers are on devices. For shorter ones three words of the hosts and three works of a
 	// device take longer than two copies. A guess until a GPU has been measured; it is above
 	// what goes in one step.
-	deviceFrom: {"device.ask", 32 << 10, 0, most},
+	deviceFrom: {"device.ask", 32 << 10, 1, most},
 
 	// The same where ranks are on several hosts; and the bytes of a piece, enough for messages
 	// between hosts (2x2, in host memory: allreduce of 1 MiB in 371 us, of 16 MiB at once in
 	// 15.8 ms). The first is a guess until a GPU has been measured.
-	stagedFrom:  {"staged.ask", 4 << 20, 0, most},
+	stagedFrom:  {"staged.ask", 4 << 20, 1, most},
 	stagedPiece: {"staged.piece", 1 << 20, 4 << 10, most},
 }
 

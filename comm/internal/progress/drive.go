@@ -61,6 +61,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 			spin = 0
 		}
 		switch {
+		case w.ready: // notice has ended the wait
 		case p.woken:
 			// Whoever was woken most often runs on this processor, if we let it.
 			p.woken = false

@@ -344,6 +344,25 @@ func TestALongWaitIsTold(t *testing.T) {
 	}
 }
 
+// What is told of a long wait may end it, also where the driver would park next.
+func TestAWaitThatEndsWhileItIsToldDoesNotPark(t *testing.T) {
+	bubble(t, 300*time.Millisecond, func(t *testing.T) {
+		r, w := newRank(false), newWord()
+		const look = 8192 // the second poll at which the driver looks at the clock
+		r.SetSpin(look-1, 0, true, func() bool { return true }, time.Hour)
+		r.onPoll = func() int {
+			if r.polls == look-100 {
+				time.Sleep(300 * time.Millisecond)
+			}
+			return 0
+		}
+		r.onStall = func() { r.MakeReady(&w.Waiter) }
+		if err := r.wait(t.Context(), w); err != nil || r.stalls != 1 || r.polls != look {
+			t.Errorf("%v after %d polls, told %d times: want %d, once", err, r.polls, r.stalls, look)
+		}
+	})
+}
+
 // Nobody is told of a short wait's end.
 func TestAShortWaitIsNotTold(t *testing.T) {
 	bubble(t, progress.StallAfter/2, func(t *testing.T) {

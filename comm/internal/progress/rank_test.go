@@ -21,6 +21,7 @@ type rank struct {
 	asleep   atomic.Bool // who stores one has to ring
 	blind    bool        // Arm finds nothing, but the Parker rings at once: so it is with sockets
 	onPoll   func() int
+	onStall  func()
 	deadline time.Duration
 	polls    int
 	stalls   int
@@ -100,7 +101,12 @@ func (r *rank) news() bool { return slices.ContainsFunc(r.words, (*word).news) }
 
 func (r *rank) Pending() bool           { return false }
 func (r *rank) Deadline() time.Duration { return r.deadline }
-func (r *rank) Stalled()                { r.stalls++ }
+
+func (r *rank) Stalled() {
+	if r.stalls++; r.onStall != nil {
+		r.onStall()
+	}
+}
 
 func (w *word) news() bool { return !w.Ready() && w.stored.Load() }
 
