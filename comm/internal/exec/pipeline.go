@@ -97,7 +97,7 @@ func (x *Exec) pipe(p *path.Path, of *call.Call) error {
 	send, recv := strips(o, x.Rank, x.Size)
 	longest, blocks := o.Longest(x.Size), o.NumBlocks(x.Size)
 	size := o.Type.Size()
-	each := max(min(p.Piece.Most/size/blocks, longest), 1)
+	each := max(p.Piece.Most/size/blocks, 1)
 	inPlace := blocks == 1 && send.used() && recv.used()
 	f := flow{space: placeOf(o), pieces: (longest + each - 1) / each, room: blocks * each * size}
 	halves := func(i int, room mem.Buffer) (in, out mem.Buffer) {

@@ -115,7 +115,7 @@ var thresholds = [numThresholds]struct {
 	// between hosts (2x2, in host memory: allreduce of 1 MiB in 371 us, of 16 MiB at once in
 	// 15.8 ms). The first is a guess until a GPU has been measured.
 	stagedFrom:  {"staged.ask", 4 << 20, 1, most},
-	stagedPiece: {"staged.piece", 1 << 20, 4 << 10, most},
+	stagedPiece: {"staged.piece", 1 << 20, 4 << 10, 16 << 20},
 }
 
 // most is the largest value of a threshold that needs no other.
