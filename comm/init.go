@@ -226,8 +226,8 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 			return m, err
 		}
 	}
-	roomy := all.Loads(info)[info.Node] <= 1
-	p.e.SetPatience(f.Spin, yields, roomy, all.Monitor(info), judgeEvery)
+	notOversubscribed := all.Loads(info)[info.Node] <= 1
+	p.e.SetPatience(f.Spin, yields, notOversubscribed, all.Monitor(info), judgeEvery)
 	for _, c := range all {
 		m.blocks = append(m.blocks, node.Token(c.Block))
 	}

@@ -52,7 +52,7 @@ func TestMonitorFollowsProcessorsAndQuota(t *testing.T) {
 			}
 		}
 		o := monitor{tt.cards, tt.info, root, func() CPUs { return tt.cpus }}
-		if got := o.roomy(); got != tt.want {
+		if got := o.notOversubscribed(); got != tt.want {
 			t.Errorf("%s: a processor for each: %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -59,7 +59,7 @@ func (x *Exec) Do(o *call.Call) (err error) {
 		}
 		return x.pipe(p, o)
 	}
-	return x.carryOut(p, o)
+	return x.runStaged(p, o)
 }
 
 // resolve returns the Path that is taken when all ranks have told where their buffers lie.

@@ -11,11 +11,11 @@ import (
 
 // Collectives of device memory that are staged whole, each rank's for itself.
 
-// carryOut does o by p, on stages of what is not in host memory.
-func (x *Exec) carryOut(p *path.Path, o *call.Call) error {
+// runStaged does o by p, on stages of what is not in host memory.
+func (x *Exec) runStaged(p *path.Path, o *call.Call) error {
 	switch {
 	case o.Each != nil:
-		return x.carryEach(p, o)
+		return x.runEachStaged(p, o)
 	case o.IsHost(), x.Size == 1 && copies(o.Recv, o.Send):
 		return x.run(p, o)
 	}
@@ -46,8 +46,8 @@ func (x *Exec) carryOut(p *path.Path, o *call.Call) error {
 	return mem.Copy(o.Recv, on.Recv)
 }
 
-// carryEach is carryOut with a buffer for each rank.
-func (x *Exec) carryEach(p *path.Path, o *call.Call) (err error) {
+// runEachStaged is runStaged with a buffer for each rank.
+func (x *Exec) runEachStaged(p *path.Path, o *call.Call) (err error) {
 	on, each := *o, call.Each{Send: slices.Clone(o.Each.Send), Recv: slices.Clone(o.Each.Recv)}
 	on.Each = &each
 	var stages []staging.Stage // of what is received

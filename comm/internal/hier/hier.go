@@ -103,9 +103,6 @@ func New(hosts [][]int, all coll.Peers, room *node.Room, inside *path.Selector, 
 	return c
 }
 
-// Hosts returns the ranks of all hosts.
-func (c *Comm) Hosts() [][]int { return c.hosts }
-
 // Room returns the room of this host's ranks, nil if the rank is alone there.
 func (c *Comm) Room() *node.Room { return c.room }
 

@@ -6,8 +6,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// allreduceShort has every member combine all operands itself: a flow with all that is simple in it done simply: it is what
-// programs call most.
+// allreduceShort has every member combine all operands itself. It could be a flow, but is what
+// programs call most: so what is simple is done simply.
 func (r *Room) allreduceShort(send, recv mem.Buffer, op call.Op) error {
 	r.step++
 	s, size := r.step, send.Size()

@@ -30,8 +30,8 @@
 // allreduce 416 and 280 ns, reduce 460 and 320, bcast 366 and 255). The payload of longer
 // collectives goes around the near ring, which stays in the second-level cache. That of
 // the longest goes around the stage, the far ring, which does not fit into that on purpose
-// (path.LargeBuffer says why). A stage is claimed when the first collective wants it, in a step of its own; where one member
-// gets none, the near ring serves all.
+// (path.LargeBuffer says why). A stage is claimed when the first collective wants it, in a step
+// of its own; where one member gets none, the near ring serves all.
 //
 // # Steps
 //

@@ -8,13 +8,13 @@ import (
 // choose returns the Path of a collective of n bytes in all: by a function of the user's if
 // custom, with memory from Alloc if lent.
 func (s *Selector) choose(k call.Kind, custom, lent bool, n int) *Path {
-	ordered := k.Reduces() && (custom || s.rules.Deterministic)
+	ordered := s.rules.keepsOrder(k, custom)
 	return s.onDevices(k, ordered, n, s.onHost(k, custom, lent, n))
 }
 
 // onHost chooses for buffers in host memory.
 func (s *Selector) onHost(k call.Kind, custom, lent bool, n int) *Path {
-	ordered := k.Reduces() && (custom || s.rules.Deterministic)
+	ordered := s.rules.keepsOrder(k, custom)
 	bytes := int64(n)
 	if k.PerRank() {
 		bytes /= int64(s.Ranks)
@@ -108,7 +108,7 @@ func (s *Selector) largePiece() Piece {
 // one pass, and where hosts are not even, all that has an equal block for each rank.
 func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 	t := s.rules.threshold
-	ordered := k.Reduces() && (custom || s.rules.Deterministic)
+	ordered := s.rules.keepsOrder(k, custom)
 	shares := func(from Threshold) *Path {
 		if n >= t(from) {
 			return &Path{Via: Hier, Algorithm: MultiLeader}
@@ -207,7 +207,7 @@ func (s *Selector) asksNCCL(k call.Kind, custom bool, n int) bool {
 	case call.Bcast, call.Reduce, call.Allreduce, call.ReduceScatter, call.ReduceScatterBlock,
 		call.Allgather, call.Allgatherv, call.Gather, call.Gatherv, call.Scatter, call.Scatterv,
 		call.Alltoall, call.Alltoallv:
-		return s.NCCL && s.long(k, n) && !(k.Reduces() && (custom || s.rules.Deterministic))
+		return s.NCCL && s.long(k, n) && !s.rules.keepsOrder(k, custom)
 	}
 	return false
 }

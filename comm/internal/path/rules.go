@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"gompi/comm/internal/call"
-	"gompi/internal/mem"
 )
 
 // Rules are the conditions under which a communicator chooses, and what the user has tuned.
@@ -53,9 +52,10 @@ func (r *Rules) threshold(t Threshold) int {
 	return int(thresholds[t].bytes)
 }
 
-// keepsOrder reports whether operands have to be combined as coll/order.go says.
-func (r *Rules) keepsOrder(k call.Kind, op mem.Op) bool {
-	return k.Reduces() && (r.Deterministic || op == mem.Custom)
+// keepsOrder reports whether operands have to be combined as coll/order.go says, where custom is
+// for a function of the user's.
+func (r *Rules) keepsOrder(k call.Kind, custom bool) bool {
+	return k.Reduces() && (custom || r.Deterministic)
 }
 
 // Tuned returns the algorithm that a rule of the user's takes for a call of a collective: then

@@ -112,9 +112,6 @@ func (s *Selector) Lend(n int) { s.lent += n }
 // Gated reports whether ranks wait for one who waits for all.
 func (s *Selector) Gated() bool { return s.rules.Crowded && s.Ranks >= gateFrom }
 
-// Crowded reports whether ranks outnumber their processors.
-func (s *Selector) Crowded() bool { return s.rules.Crowded }
-
 // KeepsOrder reports whether operands of a reduction by op are combined as coll/order.go says.
 func (s *Selector) KeepsOrder(op mem.Op) bool { return s.rules.Deterministic || op == mem.Custom }
 

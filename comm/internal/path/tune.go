@@ -18,8 +18,8 @@ import (
 // of bytes (of the vector; of one rank's block in gather, scatter, allgather, alltoall and
 // reducescatter; the end is exclusive; k, m and g are powers of 1024), np5- for at least 5 ranks,
 // pow2 for a power of two ranks, crowded for a host with more ranks than processors, local for one
-// host, remote for several, spread for more ranks than hosts besides. thresholds.go has the names of
-// thresholds. After an error r is as before.
+// host, remote for several, spread for more ranks than hosts besides. The names of thresholds
+// stand in thresholds.go. After an error r is as before.
 func (r *Rules) Tune(s string) error {
 	with := *r
 	for _, item := range strings.FieldsFunc(s, func(c rune) bool { return c == ';' || c == '\n' }) {
