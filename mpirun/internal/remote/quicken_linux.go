@@ -10,10 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quicken has the kernel send what a process of ours writes to its connections at
-// once. srun does not ask for that: it passes on orders in pieces of 1 KiB, of
-// which the second then waits for the first to be acknowledged, 40 ms. Where the
-// kernel does not let us reach its sockets it stays as slow.
+// quicken sets TCP_NODELAY on the connections of srun, a process of ours. srun does not set
+// it, and passes orders on in pieces of 1 KiB: the second waits 40 ms until the first is
+// acknowledged. Where the kernel does not let us reach its sockets, that wait stays.
+//
+// From start to finish, 8 ranks on two nodes, make launchbench-slurm with and without this in 40
+// pairs (Slurm 22.05, 2 processors of an AMD EPYC, Zen 4): median 127 ms with it and 155 without,
+// of which Init takes 18 and 53. 30 pairs beside other work: 218 and 252 ms, Init 24 and 55.
 func quicken(pid int) {
 	pidfd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
