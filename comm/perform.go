@@ -7,11 +7,16 @@ import (
 	"gompi/comm/internal/node"
 )
 
-// do runs o for a blocking call.
-func (c *Comm) do(ctx context.Context, o *call.Call) error {
-	err := o.Check(c.Rank(), c.Size())
-	if err != nil {
+// do runs o for a blocking call. From here to the first store into shared memory, a short
+// allreduce makes these calls that are not inlined: Check finds bad arguments before anything is
+// sent; perform numbers the call and records it; Exec.Do follows the Path that Selector.For
+// finds; Room.Run leads to the room's function for it, allreduceShort.
+func (c *Comm) do(ctx context.Context, o *call.Call) (err error) {
+	if err = o.Check(c.Rank(), c.Size()); err != nil {
 		err = badArgument("%v", err)
+	} else if c.turns.begin() {
+		defer c.turns.endOf(c, o) // also if a function panics
+		err = c.perform(ctx, o, false)
 	} else {
 		err = c.turns.run(ctx, c, o)
 	}
@@ -28,7 +33,8 @@ func (c *Comm) perform(ctx context.Context, o *call.Call, quiet bool) (err error
 	} else {
 		a, b := o.Words()
 		c.port.next(a, b, o.Bytes())
-		if err = c.port.Vigil.Begin(ctx, a, b, 0, quiet); err == nil {
+		c.port.Vigil.Begin(ctx, a, b, 0, quiet)
+		if err = c.ch.Err(); err == nil {
 			c.exec.Room.Begin(node.Call{A: a, B: b}, quiet)
 			err = c.exec.Do(o)
 		}
@@ -67,16 +73,13 @@ func (c *Comm) inRound(ctx context.Context, o *call.Call, quiet bool) error {
 	if err := rd.Begin(ctx, o.Fingerprint, ticket, quiet); err != nil {
 		return err
 	}
-	var err error
 	switch {
 	case c.exec.Room != nil:
-		err = c.inner.begin(ctx, c.exec.Room, &o.Fingerprint, ticket, quiet)
+		c.inner.begin(ctx, c.exec.Room, &o.Fingerprint, ticket, quiet)
 	case c.exec.Hier != nil && c.exec.Hier.Room() != nil:
-		err = c.inner.begin(ctx, c.exec.Hier.Room(), &o.Fingerprint, ticket, quiet)
+		c.inner.begin(ctx, c.exec.Hier.Room(), &o.Fingerprint, ticket, quiet)
 	}
-	if err == nil {
-		err = c.exec.Do(o)
-	}
+	err := c.exec.Do(o)
 	if err != nil {
 		rd.Fail(err)
 	}

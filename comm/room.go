@@ -253,10 +253,10 @@ func (c *Comm) newInnerPort(ranks []int) innerPort {
 
 // begin begins a collective in the room, whose digest of the calls has them all, also
 // those that go by messages: then a member that has made another one finds it here.
-func (p *innerPort) begin(ctx context.Context, room *node.Room, f *call.Fingerprint, ticket seg.Ticket, quiet bool) error {
+func (p *innerPort) begin(ctx context.Context, room *node.Room, f *call.Fingerprint, ticket seg.Ticket, quiet bool) {
 	a, b := f.Words()
 	room.Begin(node.Call{A: a, B: b}, quiet)
-	return p.Vigil.Begin(ctx, a, b, ticket, quiet)
+	p.Vigil.Begin(ctx, a, b, ticket, quiet)
 }
 
 // Begun has nothing to do: the call is in the flight recorder.

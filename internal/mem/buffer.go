@@ -102,10 +102,7 @@ func (b Buffer) Space() Space {
 // Addr returns the address of the first element in b's Space, for kernels and
 // drivers; it does not keep host memory alive.
 func (b Buffer) Addr() uintptr {
-	if b.IsHost() {
-		return uintptr(b.host)
-	}
-	return b.addr
+	return uintptr(b.host) + b.addr // one of them is 0
 }
 
 // Slice returns elements [i, j) of b.
@@ -166,9 +163,9 @@ func Same(a, b Buffer) bool {
 
 // Overlap reports whether a and b share any byte.
 func Overlap(a, b Buffer) bool {
-	if a.n == 0 || b.n == 0 || a.kind != b.kind && a.Space() != b.Space() {
+	if a.n == 0 || b.n == 0 || a.kind != b.kind && a.kind.space != b.kind.space {
 		return false
 	}
 	x, y := a.Addr(), b.Addr()
-	return x < y+uintptr(b.Size()) && y < x+uintptr(a.Size())
+	return x < y+uintptr(b.n*b.kind.size) && y < x+uintptr(a.n*a.kind.size)
 }

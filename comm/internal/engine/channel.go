@@ -105,8 +105,15 @@ func (ch *Channel) forget() {
 	ch.tellLeft()
 }
 
-// Err returns why the Channel is broken, nil while it works.
+// Err returns why the Channel is broken, nil while it works, and then without a lock.
 func (ch *Channel) Err() error {
+	if !ch.broken.Load() {
+		return nil
+	}
+	return ch.why()
+}
+
+func (ch *Channel) why() error {
 	ch.e.progress.Lock()
 	defer ch.e.progress.Unlock()
 	return ch.err

@@ -35,12 +35,10 @@ type Vigil struct {
 // Vigil returns the Channel's.
 func (ch *Channel) Vigil() *Vigil { return &ch.vigil }
 
-// Begin begins the next collective. It returns why the Channel is broken, nil while
-// it works. a and b are the Words of its call, ticket the call's place in the flight
-// recorder, 0 if it has none yet.
-func (v *Vigil) Begin(ctx context.Context, a, b uint64, ticket seg.Ticket, quiet bool) error {
+// Begin begins the next collective, if the Channel is not broken. a and b are the Words of its
+// call, ticket the call's place in the flight recorder, 0 if it has none yet.
+func (v *Vigil) Begin(ctx context.Context, a, b uint64, ticket seg.Ticket, quiet bool) {
 	v.ctx, v.a, v.b, v.ticket, v.quiet, v.parts = ctx, a, b, ticket, quiet, false
-	return v.ch.fault()
 }
 
 // Part makes what follows, until Begin, a look at what other members have
@@ -50,14 +48,6 @@ func (v *Vigil) Part(ctx context.Context) { v.ctx, v.ticket, v.quiet, v.parts = 
 
 // Noted tells the call's place in the flight recorder, if it got one after Begin.
 func (v *Vigil) Noted(t seg.Ticket) { v.ticket = t }
-
-// fault returns why the Channel is broken, without a lock while it works.
-func (ch *Channel) fault() error {
-	if !ch.broken.Load() {
-		return nil
-	}
-	return ch.Err()
-}
 
 // Glance polls in the midst of waiting for member src, unless somebody else does or
 // holds the lock.
@@ -70,7 +60,7 @@ func (ch *Channel) glance(world int) error {
 		e.pollOnce(world)
 		e.progress.Exit()
 	}
-	return ch.fault()
+	return ch.Err()
 }
 
 // Await returns when word, which member src stores, is at least want. If the

@@ -35,7 +35,8 @@ type Selector struct {
 
 const numKinds = call.Free + 1
 
-// byLongest is the factor of what is as long as if each block were as long as the longest.
+// byLongest is the factor of what is as long as if each block were as long as the longest: shared
+// memory has room for such.
 const byLongest = -1
 
 // A row is the Paths of a collective by the bytes of all ranks' blocks, or of the vector where
@@ -63,7 +64,11 @@ func New(t Topology, r *Rules) *Selector {
 // For returns the Path of a call. It takes no time to speak of, and no memory but for the first
 // call of a collective.
 func (s *Selector) For(o *call.Call) *Path {
-	lent, custom, n := 0, 0, s.length(o)
+	lent, custom, factor := 0, 0, s.factor[o.Kind]
+	elements := int(o.Count) * factor
+	if factor == byLongest {
+		elements = s.Ranks * o.Longest(s.Ranks)
+	}
 	if s.lent > 0 {
 		lent = 1
 	}
@@ -74,23 +79,12 @@ func (s *Selector) For(o *call.Call) *Path {
 	if *at == nil {
 		*at = s.make(o.Kind, custom == 1, lent == 1)
 	}
-	c := at.at(n)
+	c := at.at(elements * o.Type.Size())
 	if c.nccl != nil && s.ncclServes(o) {
 		return c.nccl
 	}
 	return c.path
 }
-
-// length returns the bytes of all ranks' blocks, or of the vector. In shared memory there is room
-// for as many blocks as there are ranks, each as long as the longest.
-func (s *Selector) length(o *call.Call) int {
-	if f := s.factor[o.Kind]; f != byLongest {
-		return int(o.Count) * f * o.Type.Size()
-	}
-	return s.byLongest(o)
-}
-
-func (s *Selector) byLongest(o *call.Call) int { return o.Longest(s.Ranks) * s.Ranks * o.Type.Size() }
 
 // Sized returns the Path through shared memory of a call whose BlockLengths are known: the
 // longest has so many bytes.
