@@ -5,8 +5,8 @@ import (
 
 	"gompi/comm/internal/card"
 	"gompi/comm/internal/logging"
-	"gompi/comm/internal/node"
 	"gompi/comm/internal/sched"
+	"gompi/comm/internal/symheap"
 	"gompi/internal/boot"
 	"gompi/internal/env"
 	"gompi/internal/poll"
@@ -180,7 +180,7 @@ func (cfg Config) shared(info *boot.Info, sink transport.Sink) *shm.Transport {
 	t, err := shm.New(shm.Config{
 		Local: info.LocalRank, Ranks: ranks, Area: s.Area(), Claim: s.Claim,
 		Heap: func(local int) []byte {
-			_, heap := node.Divide(s.Arena(local))
+			_, heap := symheap.Divide(s.Arena(local))
 			return heap
 		},
 		Ring: func(local int) { poll.Ring(info.Bells[local]) },

@@ -10,6 +10,7 @@ import (
 	"gompi/comm/internal/hier"
 	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/symheap"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
 	"gompi/transport/shm"
@@ -21,7 +22,7 @@ type hostMemory struct {
 	info  *boot.Info
 	local map[int]int // local ranks by world rank
 	pool  *node.Pool
-	heap  *node.Heap
+	heap  *symheap.Heap
 	limit func() seg.Limit
 	shm   *shm.Transport
 	late  loans // to be freed, but a peer may still write there
@@ -58,10 +59,10 @@ func newHostMemory(info *boot.Info, t *shm.Transport) *hostMemory {
 		return nil
 	}
 	m := &hostMemory{info: info, local: localRanks(s), limit: seg.MemoryLimit, shm: t}
-	rooms, heap := node.Divide(s.Arena(info.LocalRank))
+	rooms, heap := symheap.Divide(s.Arena(info.LocalRank))
 	m.pool = node.NewPool(rooms, s.Ranks(),
 		func(off, n int) error { return s.ClaimArena(info.LocalRank, off, n) }, endedOf(info))
-	m.heap = node.NewHeap(heap,
+	m.heap = symheap.NewHeap(heap,
 		func(off, n int) error { return s.ClaimHuge(info.LocalRank, len(rooms)+off, n) },
 		func(off, n int) error { return s.ReleaseArena(info.LocalRank, len(rooms)+off, n) })
 	return m
@@ -177,7 +178,7 @@ func (c *Comm) newRoom(ranks []int, blocks []node.Token, paths *path.Selector, p
 	own, claim := m.pool.Own(c.block)
 	for i, r := range ranks {
 		var rooms []byte
-		if rooms, heaps[i] = node.Divide(s.Arena(locals[i])); i == me {
+		if rooms, heaps[i] = symheap.Divide(s.Arena(locals[i])); i == me {
 			parts[i] = own
 		} else {
 			parts[i] = m.pool.Enter(c.block, c.ch.World(r), rooms, blocks[r])

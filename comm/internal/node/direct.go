@@ -3,6 +3,7 @@ package node
 import (
 	"unsafe"
 
+	"gompi/comm/internal/symheap"
 	"gompi/internal/mem"
 )
 
@@ -20,19 +21,15 @@ type access struct {
 	places []vectors // by member, in the collective under way
 }
 
-// vectors tells where a member's send and recv begin in its heap: 1 + the offset.
-type vectors [2]uint64
+// vectors tells where a member's send and recv lie in its heap: NotShared if others need one and
+// cannot reach it.
+type vectors [2]symheap.Place
 
 type side int
 
 const (
 	sends side = iota
 	recvs
-)
-
-const (
-	hidden  = 0          // a vector that others need and cannot reach
-	private = ^uint64(0) // one that none of them needs
 )
 
 // What a member does at a time: so little that what it has combined is still in its
@@ -61,21 +58,11 @@ func (r *Room) SeeHeaps(heaps [][]byte) {
 }
 
 // place returns where b lies in this member's heap.
-func (r *Room) place(b []byte) uint64 {
-	if len(b) == 0 {
-		return private
-	}
-	heap := r.access.heaps[r.me]
-	at := uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(unsafe.Pointer(unsafe.SliceData(heap)))
-	if at >= uintptr(len(heap)) || uintptr(len(heap))-at < uintptr(len(b)) {
-		return hidden
-	}
-	return uint64(at) + 1
-}
+func (r *Room) place(b []byte) symheap.Place { return symheap.Locate(r.access.heaps[r.me], b) }
 
 // vector returns n bytes from off on of what lies at a place of a member's heap.
-func (r *Room) vector(member int, place uint64, off, n int) []byte {
-	return r.access.heaps[member][place-1:][off : off+n]
+func (r *Room) vector(member int, place symheap.Place, off, n int) []byte {
+	return place.At(r.access.heaps[member], off, n)
 }
 
 // show tells the others where this member's vectors are, and reports whether all
@@ -98,7 +85,7 @@ func (r *Room) show(mine vectors) (direct bool, err error) {
 	for j := range r.parts {
 		at := *(*vectors)(unsafe.Pointer(&r.head(j, s).small))
 		r.access.places[j] = at
-		direct = direct && at[sends] != hidden && at[recvs] != hidden
+		direct = direct && at[sends] != symheap.NotShared && at[recvs] != symheap.NotShared
 	}
 	r.free = s - 1
 	return direct, nil

@@ -1,13 +1,16 @@
 package node
 
-import "gompi/internal/mem"
+import (
+	"gompi/comm/internal/symheap"
+	"gompi/internal/mem"
+)
 
 // Collectives of blocks that each have one sender and one receiver.
 
 // runDirect runs a flow in which every member reads from every other, if all that is
 // read can be reached.
 func (r *Room) runDirect(f *flow) (done bool, err error) {
-	v := vectors{sends: hidden, recvs: private}
+	v := vectors{sends: symheap.NotShared, recvs: symheap.Nowhere}
 	if !f.staged && !f.overwrites {
 		v[sends] = r.place(f.send)
 	}
@@ -64,7 +67,7 @@ func (r *Room) foldDirect(f *flow) error {
 
 // gatherDirect does a gather if all vectors can be reached.
 func (r *Room) gatherDirect(root int, send, recv mem.Buffer) (done bool, err error) {
-	v := vectors{sends: r.place(send.HostSlice()), recvs: private}
+	v := vectors{sends: r.place(send.HostSlice()), recvs: symheap.Nowhere}
 	if r.me == root {
 		v[recvs] = r.place(recv.HostSlice())
 	}
@@ -77,7 +80,7 @@ func (r *Room) gatherDirect(root int, send, recv mem.Buffer) (done bool, err err
 
 // scatterDirect does a scatter if all vectors can be reached.
 func (r *Room) scatterDirect(root int, send, recv mem.Buffer) (done bool, err error) {
-	v := vectors{sends: private, recvs: r.place(recv.HostSlice())}
+	v := vectors{sends: symheap.Nowhere, recvs: r.place(recv.HostSlice())}
 	if r.me == root {
 		v[sends] = r.place(send.HostSlice())
 	}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/symheap"
 	"gompi/internal/mem"
 )
 
@@ -32,7 +33,7 @@ func (r *Room) allreduceDirect(send, recv mem.Buffer, op call.Op) (done bool, er
 
 // reduceDirect does a reduce if all vectors can be reached.
 func (r *Room) reduceDirect(root int, send, recv mem.Buffer, op call.Op) (done bool, err error) {
-	v := vectors{sends: r.place(send.HostSlice()), recvs: private}
+	v := vectors{sends: r.place(send.HostSlice()), recvs: symheap.Nowhere}
 	if r.me == root {
 		v[recvs] = r.place(recv.HostSlice())
 	}
@@ -45,7 +46,7 @@ func (r *Room) reduceDirect(root int, send, recv mem.Buffer, op call.Op) (done b
 // bcastDirect does a bcast if all vectors can be reached.
 func (r *Room) bcastDirect(root int, b mem.Buffer) (done bool, err error) {
 	at := r.place(b.HostSlice())
-	v := vectors{sends: private, recvs: at}
+	v := vectors{sends: symheap.Nowhere, recvs: at}
 	if r.me == root {
 		v[sends] = at
 	}

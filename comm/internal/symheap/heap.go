@@ -1,4 +1,8 @@
-package node
+// Package symheap is the symmetric heap behind comm.Alloc: a part of each rank's arena in the
+// host's segment, that all ranks of the host read and write in place. A Heap (heap.go) takes and
+// gives back whole pages of a rank's own part. A Place (place.go) tells other ranks where in it a
+// buffer lies. Nothing here synchronises ranks: collectives and messages do.
+package symheap
 
 import (
 	"cmp"
@@ -8,9 +12,9 @@ import (
 	"unsafe"
 )
 
-// heapAlign is what heaps are divided by: a page, of which every allocation has some
-// to itself, so that they can be claimed and given back.
-const heapAlign = pageSize
+// pageSize is what heaps are divided by: every allocation has pages of its own, so that they can
+// be claimed and given back.
+const pageSize = 4096
 
 // hugePage is the bytes from which on an allocation begins where a huge page would, by its
 // address, so that it can be claimed on such pages (np=2, without and with them: alltoall
@@ -18,16 +22,15 @@ const heapAlign = pageSize
 // 92 and 9 ms).
 const hugePage = 2 << 20
 
-// Divide divides a rank's arena: blocks and stages of rooms lie in the first quarter,
-// the rank's heap in the rest.
-func Divide(arena []byte) (rooms, heap []byte) {
-	at := len(arena) / 4 &^ (heapAlign - 1)
+// Divide divides a rank's arena: what collectives synchronise through (package shmsync) lies in
+// the first quarter, the rank's heap in the rest.
+func Divide(arena []byte) (sync, heap []byte) {
+	at := len(arena) / 4 &^ (pageSize - 1)
 	return arena[:at:at], arena[at:]
 }
 
-// A Heap is what a rank takes memory from that its peers read and write in place.
-// The rank alone takes some there, so nobody who dies can hold a lock of it. Methods
-// may be called from any goroutine.
+// A Heap is a rank's own part of the symmetric heap. The rank alone allocates there, so no lock
+// can be held by the dead. Methods may be called from any goroutine.
 type Heap struct {
 	mem     []byte
 	claim   func(off, n int) error // makes memory of a part, zeroed
@@ -53,10 +56,10 @@ func NewHeap(mem []byte, claim func(off, n int) error, release func(off, n int) 
 func (h *Heap) Reserve(n int) (off int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n = (n + heapAlign - 1) &^ (heapAlign - 1)
+	n = (n + pageSize - 1) &^ (pageSize - 1)
 	i, off := h.gap(n, hugePage)
 	if n < hugePage || off < 0 {
-		i, off = h.gap(n, heapAlign)
+		i, off = h.gap(n, pageSize)
 	}
 	if n <= 0 || off < 0 {
 		return 0, fmt.Errorf("no place for %d bytes among %d allocations in a heap of %d bytes", n, len(h.taken), len(h.mem))
@@ -109,7 +112,7 @@ func (h *Heap) Free(off int) {
 func (h *Heap) find(off int) int {
 	i, ok := slices.BinarySearchFunc(h.taken, off, func(e extent, off int) int { return cmp.Compare(e.off, off) })
 	if !ok {
-		panic(fmt.Sprintf("node: nothing is allocated at %d", off))
+		panic(fmt.Sprintf("symheap: nothing is allocated at %d", off))
 	}
 	return i
 }

@@ -1,4 +1,4 @@
-package node
+package symheap
 
 import (
 	"errors"
@@ -17,13 +17,13 @@ type book struct {
 
 func (b *book) set(off, n int, exists bool) error {
 	b.t.Helper()
-	if off%heapAlign != 0 || n%heapAlign != 0 || n == 0 {
+	if off%pageSize != 0 || n%pageSize != 0 || n == 0 {
 		b.t.Fatalf("%d bytes from %d on are no whole pages", n, off)
 	}
-	if exists && b.exist+n/heapAlign > b.limit {
+	if exists && b.exist+n/pageSize > b.limit {
 		return errors.New("no memory")
 	}
-	for i := off / heapAlign; i < (off+n)/heapAlign; i++ {
+	for i := off / pageSize; i < (off+n)/pageSize; i++ {
 		if b.pages[i] == exists && exists {
 			b.t.Fatalf("page %d is claimed twice", i)
 		}
@@ -37,7 +37,7 @@ func (b *book) set(off, n int, exists bool) error {
 
 func newTestHeap(t *testing.T, pages int) (*Heap, *book) {
 	b := &book{t: t, pages: make([]bool, pages), limit: pages}
-	return NewHeap(make([]byte, pages*heapAlign),
+	return NewHeap(make([]byte, pages*pageSize),
 		func(off, n int) error { return b.set(off, n, true) },
 		func(off, n int) error { return b.set(off, n, false) }), b
 }
@@ -72,14 +72,14 @@ func TestHeapTakesAndGivesBackWholePages(t *testing.T) {
 	if b.exist != 0 || h.Len() != 0 {
 		t.Errorf("%d pages exist and %d places are taken when all is given back", b.exist, h.Len())
 	}
-	if off, err := h.Reserve(pages * heapAlign); err != nil || off != 0 {
+	if off, err := h.Reserve(pages * pageSize); err != nil || off != 0 {
 		t.Errorf("all of it: got a place at %d and %v", off, err)
 	}
 }
 
 // What is long begins where huge pages do, as long as there is such a place.
 func TestHeapPutsWhatIsLongOnHugePages(t *testing.T) {
-	h, _ := newTestHeap(t, 4*hugePage/heapAlign) // wherever it lies, three huge pages are whole
+	h, _ := newTestHeap(t, 4*hugePage/pageSize) // wherever it lies, three huge pages are whole
 	var offs []int
 	for range 3 {
 		off, err := h.Reserve(hugePage)
@@ -99,13 +99,13 @@ func TestHeapPutsWhatIsLongOnHugePages(t *testing.T) {
 	}
 	h.Free(offs[1])
 	h.Free(offs[2])
-	if off, err := h.Reserve(2*hugePage + heapAlign); offs[0]+3*hugePage < len(h.mem) && (err != nil || off != offs[1]) {
+	if off, err := h.Reserve(2*hugePage + pageSize); offs[0]+3*hugePage < len(h.mem) && (err != nil || off != offs[1]) {
 		t.Errorf("two and a bit: got a place at %d and %v, want %d", off, err, offs[1])
 	}
 }
 
 func TestHeapTakesAPlaceWhereNoHugePageBegins(t *testing.T) {
-	h, _ := newTestHeap(t, hugePage/heapAlign)
+	h, _ := newTestHeap(t, hugePage/pageSize)
 	if off, err := h.Reserve(hugePage); err != nil || off != 0 {
 		t.Errorf("got a place at %d and %v, want all of it", off, err)
 	}
@@ -114,10 +114,10 @@ func TestHeapTakesAPlaceWhereNoHugePageBegins(t *testing.T) {
 func TestHeapIsExhausted(t *testing.T) {
 	h, b := newTestHeap(t, 10)
 	b.limit = 5
-	if off, err := h.Reserve(11 * heapAlign); err == nil {
+	if off, err := h.Reserve(11 * pageSize); err == nil {
 		t.Errorf("more than there is: got a place at %d", off)
 	}
-	off, err := h.Reserve(6 * heapAlign)
+	off, err := h.Reserve(6 * pageSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestHeapIsExhausted(t *testing.T) {
 		t.Error("claimed more memory than there is")
 	}
 	h.Free(off)
-	if off, err = h.Reserve(5 * heapAlign); err != nil {
+	if off, err = h.Reserve(5 * pageSize); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.Claim(off); err != nil {
