@@ -100,16 +100,16 @@ func TestTorchrunsLinesWithTheWordReplaced(t *testing.T) {
 	}
 }
 
-// TestReadmesLinesForTorchrunsUsersRun runs the lines of README's table.
-func TestReadmesLinesForTorchrunsUsersRun(t *testing.T) {
+// TestLinesForTorchrunsUsersRun runs the lines of the table in docs/from-torchrun.md.
+func TestLinesForTorchrunsUsersRun(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3")
 	}
-	readme, err := os.ReadFile("../README.md")
+	page, err := os.ReadFile("../docs/from-torchrun.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(readme), "\n## Coming from torchrun\n")
+	_, section, _ := strings.Cut(string(page), "\n## Lines\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -122,7 +122,7 @@ func TestReadmesLinesForTorchrunsUsersRun(t *testing.T) {
 	}
 	lines := regexp.MustCompile("`(gompirun [^`]+)`").FindAllStringSubmatch(section, -1)
 	if len(lines) < 7 {
-		t.Fatalf("%d lines in README, want 7 or more:\n%s", len(lines), section)
+		t.Fatalf("%d lines in docs/from-torchrun.md, want 7 or more:\n%s", len(lines), section)
 	}
 	for _, m := range lines {
 		nodes := []string{m[1]}

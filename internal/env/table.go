@@ -220,7 +220,7 @@ func defaultOf(name string) string {
 	return ""
 }
 
-// Markdown renders the table as README shows it.
+// Markdown renders the table as docs/environment.md shows it.
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString("| variable | default | read by | meaning |\n|---|---|---|---|\n")
