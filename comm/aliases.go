@@ -5,50 +5,75 @@ import (
 	"gompi/internal/mem"
 )
 
-// The types a user of comm names, which other packages define.
+// Types and constants that other packages define.
 type (
-	// A Buffer is a run of elements of one Type in host or device memory. Of
-	// makes one from a slice.
+	// A Buffer is a run of elements of one Type, in the memory of the host or of a device. It is
+	// a small value; to copy it copies no element. Of makes one from a slice, Slice a slice from
+	// one, and package cudaops makes those of GPU memory.
+	//
+	//	Len() int               number of elements
+	//	Size() int              number of bytes
+	//	Type() Type             of an element
+	//	Slice(i, j int) Buffer  elements i to j-1, in the same memory
+	//	Raw() Buffer            the same memory as uint8
+	//	As(like Buffer) Buffer  the same memory as elements of like's Type
+	//	IsHost() bool           whether the processor can load and store it
+	//	Space() Space           the memory that it is in
+	//	Addr() uintptr          where it begins there
+	//	HostSlice() []byte      the bytes of host memory
 	Buffer = mem.Buffer
-	// A Space is a kind of memory: the host's, or a device's, such as a
-	// *cudaops.Device. It allocates, copies and reduces Buffers.
-	Space = mem.Space
-	// A Mark is a point in the work of a device.
-	Mark = mem.Mark
-	// A Type is an element type.
+
+	// A Type is the type of an element: TypeOf tells that of a Go type. Size is its length in
+	// bytes, String its name: int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16,
+	// bfloat16, float32, float64, complex64, complex128, bool, or the Locs.
 	Type = mem.Type
-	// An Op is a reduction operator; which are defined for which Type says
-	// Op.Defined.
-	Op = mem.Op
-	// Number is the constraint of element types that have arithmetic.
-	Number = mem.Number
-	// Scalar is the constraint of every element type that can be sent.
+
+	// Scalar is the constraint of every element type that can be sent: Number, bool, and Loc.
 	Scalar = mem.Scalar
-	// Float16 is an IEEE 754 binary16 number.
+
+	// Number is the constraint of element types that have arithmetic: integers, floats, complex
+	// numbers, Float16 and BFloat16, and types derived from them.
+	Number = mem.Number
+
+	// A Float16 is an IEEE 754 binary16 number. Float32() converts it, ToFloat16 makes one.
 	Float16 = mem.Float16
-	// A Queue is work of a device, such as a cudaops.Stream.
-	Queue = mem.Queue
-	// BFloat16 is a bfloat16 number.
+
+	// A BFloat16 is the upper half of a float32. Float32() converts it, ToBFloat16 makes one.
 	BFloat16 = mem.BFloat16
+
+	// An Op is a reduction operator: Sum and so on. Defined(Type) reports whether it is defined
+	// for a type, String() is its name.
+	Op = mem.Op
+
+	// A Space is a kind of memory: the host's, or a device's, such as a *cudaops.Device. It
+	// allocates, copies and reduces Buffers.
+	Space = mem.Space
+
+	// A Queue is work of a device in order, such as a cudaops.Stream.
+	Queue = mem.Queue
+
+	// A Mark is a point in the work of a Queue, as an event is in CUDA.
+	Mark = mem.Mark
 )
 
-// A Loc pairs a value with an index: the element type of MinLoc and MaxLoc.
+// A Loc pairs a Value with an Index: the element type of MinLoc and MaxLoc.
 type Loc[T int32 | int64 | float32 | float64] = mem.Loc[T]
 
-// The reduction operators.
+// The reduction operators. Sum, Prod and Avg combine numbers; Min and Max those that have an order;
+// LAnd, LOr, LXor, BAnd, BOr and BXor integers and bool; MinLoc and MaxLoc Locs.
 const (
 	Sum    = mem.Sum
 	Prod   = mem.Prod
 	Min    = mem.Min
 	Max    = mem.Max
-	Avg    = mem.Avg // Sum divided by the number of ranks
-	LAnd   = mem.LAnd
+	Avg    = mem.Avg  // Sum divided by the number of ranks
+	LAnd   = mem.LAnd // logical
 	LOr    = mem.LOr
 	LXor   = mem.LXor
-	BAnd   = mem.BAnd
+	BAnd   = mem.BAnd // bitwise
 	BOr    = mem.BOr
 	BXor   = mem.BXor
-	MinLoc = mem.MinLoc
+	MinLoc = mem.MinLoc // the least Value, and of equal ones the least Index
 	MaxLoc = mem.MaxLoc
 )
 
@@ -57,6 +82,9 @@ const (
 	AnySource = engine.Any
 	AnyTag    = engine.Any
 )
+
+// TypeOf returns the Type of T.
+func TypeOf[T Scalar]() Type { return mem.TypeOf[T]() }
 
 // Of returns the Buffer of s, without copying.
 func Of[T Scalar](s []T) Buffer { return mem.Of(s) }

@@ -38,14 +38,16 @@ type Config struct {
 	// that one of its rules fits go by messages then, within a host too; all others
 	// go as they do without. Default: GOMPI_TUNE.
 	Tuning string
-	// DeviceArena is how many bytes of device memory a rank takes for each Comm
-	// whose collectives find all buffers on devices of one host. Negative: none,
-	// they go through host memory. The least of all ranks counts.
-	// Default: GOMPI_DEVICE_ARENA, or 32 MiB.
+	// DeviceArena is how many bytes of device memory a rank takes for each Comm whose
+	// collectives are done on devices: those of 32 KiB and more among ranks of one host, whose
+	// buffers are all on devices that reach each other. They are taken at the first such
+	// collective. Reductions with functions, or with Deterministic, go through host memory.
+	// Negative: all do. The least of all ranks counts. Default: GOMPI_DEVICE_ARENA, or 32 MiB.
 	DeviceArena int
-	// CUDA may be "nccl": long collectives of buffers that all ranks have on devices, each
-	// on its own, are done by NVIDIA's library, where all ranks find it. Rank 0's counts.
-	// Default: GOMPI_CUDA, or none.
+	// CUDA may be "nccl": NVIDIA's library does collectives of 32 KiB and more whose buffers all
+	// ranks, on one host or several, have on devices of their own. Scans, exchanges in place and
+	// reductions that NCCL does not know go as without it. The first one of a Comm takes some
+	// seconds. Rounding and NaN are as NCCL has them. Rank 0's counts. Default: GOMPI_CUDA, or none.
 	CUDA string
 	// Transport is the only transport to use: "tcp". Default: GOMPI_TRANSPORT, or
 	// shared memory within a host and TCP between hosts.
