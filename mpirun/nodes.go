@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -233,11 +232,7 @@ func (m *meeting) Start(ctx context.Context, h hostfile.Host) (*remote.Agent, er
 	if n == nil {
 		return remote.Local{Stderr: os.Stderr}.Start(ctx, h)
 	}
-	a, err := n.Start()
-	if err != nil {
-		return nil, err
-	}
-	return remote.Connected(a.In, a.Out, a), nil
+	return n.Start()
 }
 
 // visit joins node 0 and runs agents for it until the job is over.
@@ -246,15 +241,13 @@ func visit(ctx context.Context, g *rendezvous.Guest, place string, tooLate int) 
 		return statusFailed, err
 	}
 	before := tree.Children()
-	local := remote.Local{Stderr: os.Stderr}
-	agent := 0
-	g.Run = func() (io.WriteCloser, io.Reader, func(), func() string, error) {
-		a, err := local.Start(ctx, hostfile.Host{Name: g.Own.Host})
-		if err != nil {
-			return nil, nil, nil, nil, err
+	var last *remote.Agent
+	g.Run = func() (*remote.Agent, error) {
+		a, err := remote.Local{Stderr: os.Stderr}.Start(ctx, hostfile.Host{Name: g.Own.Host})
+		if err == nil {
+			last = a
 		}
-		agent = a.PID()
-		return a.In, a.Out, a.Kill, a.Wait, nil
+		return a, err
 	}
 	if err := g.Join(ctx, place); err != nil {
 		return cmp.Or(map[bool]int{true: tooLate}[ctx.Err() != nil], statusFailed), err
@@ -275,7 +268,7 @@ func visit(ctx context.Context, g *rendezvous.Guest, place string, tooLate int) 
 		}
 	}()
 	end, err := g.Serve()
-	watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || pid == agent })
+	watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || last != nil && pid == last.PID() })
 	if err != nil {
 		return statusFailed, fmt.Errorf("node 0 at %s is lost, and the ranks of this node with it: %w", place, err)
 	}

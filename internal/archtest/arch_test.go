@@ -80,7 +80,7 @@ var rules = []rule{
 	{"mpirun/internal/inspect", []string{"mpirun/internal/program"}},
 	{"mpirun/internal/facts", []string{"mpirun/internal/ctl", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
-	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept", "mpirun/internal/ctl"}},
+	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", []string{"mpirun/internal/testbed"}},
 	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/route", "internal/accept", "internal/challenge", "internal/cgroup"}},

@@ -194,13 +194,9 @@ func (l *linked) pull() {
 // drain takes all whole frames.
 func (l *linked) drain() {
 	for {
-		kind, body, ok, err := l.in.Next()
+		m, ok, err := wire.Next(&l.in)
 		if err == nil && !ok {
 			return
-		}
-		var m wire.Message
-		if err == nil {
-			m, err = wire.Parse(kind, body)
 		}
 		if err == nil {
 			err = l.accept(m)
@@ -292,12 +288,8 @@ func (l *linked) flush() {
 // launcher is gone or stop is readable.
 func (l *linked) receive(stop *stopper) (wire.Message, error) {
 	for {
-		kind, body, ok, err := l.in.Next()
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			return wire.Parse(kind, body)
+		if m, ok, err := wire.Next(&l.in); ok || err != nil {
+			return m, err
 		}
 		l.flush()
 		n, err := unix.Read(l.fd, l.in.Room(true))

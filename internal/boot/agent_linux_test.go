@@ -75,15 +75,11 @@ func (a *fakeAgent) send(ms ...wire.Message) {
 func (a *fakeAgent) next() wire.Message {
 	a.t.Helper()
 	for {
-		kind, body, ok, err := a.in.Next()
+		m, ok, err := wire.Next(&a.in)
 		if err != nil {
 			a.t.Fatal(err)
 		}
 		if ok {
-			m, err := wire.Parse(kind, bytes.Clone(body))
-			if err != nil {
-				a.t.Fatal(err)
-			}
 			return m
 		}
 		n, err := unix.Read(a.fd, a.in.Room(false))

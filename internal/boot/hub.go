@@ -371,12 +371,8 @@ type reader struct {
 // overwrites.
 func (r *reader) next() (wire.Message, error) {
 	for {
-		kind, body, ok, err := r.frames.Next()
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			return wire.Parse(kind, body)
+		if m, ok, err := wire.Next(&r.frames); ok || err != nil {
+			return m, err
 		}
 		n, err := r.conn.Read(r.frames.Room(false))
 		r.frames.Filled(n)

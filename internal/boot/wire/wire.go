@@ -1,5 +1,5 @@
 // Package wire is the binary form of the messages between a rank and its agent,
-// and the primitives and frames that other control channels are made of too.
+// and the codec and frames that other control channels are made of too.
 //
 // A frame is the length of the rest (4 bytes, little-endian), a kind (1 byte)
 // and a body. Whole numbers in a body are varints; strings and lists start with
@@ -7,43 +7,10 @@
 package wire
 
 import (
+	"encoding"
 	"encoding/binary"
 	"errors"
-	"fmt"
 )
-
-// AppendUint appends v.
-func AppendUint[T ~uint8 | ~uint16 | ~uint32 | ~uint64](b []byte, v T) []byte {
-	return binary.AppendUvarint(b, uint64(v))
-}
-
-// AppendInt appends v.
-func AppendInt[T ~int | ~int32 | ~int64](b []byte, v T) []byte {
-	return binary.AppendVarint(b, int64(v))
-}
-
-// AppendBool appends v.
-func AppendBool(b []byte, v bool) []byte {
-	if v {
-		return append(b, 1)
-	}
-	return append(b, 0)
-}
-
-// AppendBytes appends the length of v and v.
-func AppendBytes[T ~string | ~[]byte](b []byte, v T) []byte {
-	b = binary.AppendUvarint(b, uint64(len(v)))
-	return append(b, v...)
-}
-
-// AppendStrings appends the number of vs and each of them.
-func AppendStrings(b []byte, vs []string) []byte {
-	b = AppendInt(b, len(vs))
-	for _, v := range vs {
-		b = AppendBytes(b, v)
-	}
-	return b
-}
 
 var (
 	errShort    = errors.New("message ends too early")
@@ -51,180 +18,152 @@ var (
 	errTrailing = errors.New("message goes on after its end")
 )
 
-// A Decoder takes a body apart. After the first error every method returns
-// zero; Err tells. Its zero value has no body and fails.
-type Decoder struct {
-	b   []byte
-	err error
+// A Codec goes over the fields of a message in their order, either to append them to a body
+// or to set them from one: a message states once, in one function, what its body holds. When
+// a body is found wrong, its remaining fields stay as they are.
+type Codec struct {
+	b       []byte // what has been appended, or what is left to read
+	reading bool
+	err     error
 }
 
-// NewDecoder returns a Decoder of body, which it does not copy.
-func NewDecoder(body []byte) *Decoder { return &Decoder{b: body} }
+// Encode appends a body of the fields that f goes over to b.
+func Encode(b []byte, f func(*Codec)) []byte {
+	c := Codec{b: b}
+	f(&c)
+	return c.b
+}
 
-// Err returns the first error, or that bytes are left over.
-func (d *Decoder) Err() error {
-	if d.err == nil && len(d.b) > 0 {
+// Decode sets the fields that f goes over from body, which []byte fields alias. It returns
+// the first error, or that bytes are left over.
+func Decode(body []byte, f func(*Codec)) error {
+	c := Codec{b: body, reading: true}
+	f(&c)
+	if c.err == nil && len(c.b) > 0 {
 		return errTrailing
 	}
-	return d.err
+	return c.err
 }
 
-func (d *Decoder) fail(err error) {
-	if d.err == nil {
-		d.err = err
+func (c *Codec) fail(err error) {
+	if c.err == nil {
+		c.err = err
 	}
-	d.b = nil
+	c.b = nil
 }
 
-// Uint returns the next unsigned number, at most limit.
-func (d *Decoder) Uint(limit uint64) uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.fail(errShort)
-		return 0
+// Uint goes over an unsigned number of at most limit.
+func Uint[T ~uint8 | ~uint64](c *Codec, v *T, limit uint64) {
+	if !c.reading {
+		c.b = binary.AppendUvarint(c.b, uint64(*v))
+		return
 	}
-	if v > limit {
-		d.fail(errNumber)
-		return 0
+	n, size := binary.Uvarint(c.b)
+	switch {
+	case size <= 0:
+		c.fail(errShort)
+	case n > limit:
+		c.fail(errNumber)
+	default:
+		*v, c.b = T(n), c.b[size:]
 	}
-	d.b = d.b[n:]
-	return v
 }
 
-// Int returns the next signed number, between lo and hi.
-func (d *Decoder) Int(lo, hi int64) int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.fail(errShort)
-		return 0
+// Int goes over a signed number from lo to hi.
+func Int[T ~int | ~int64](c *Codec, v *T, lo, hi int64) {
+	if !c.reading {
+		c.b = binary.AppendVarint(c.b, int64(*v))
+		return
 	}
-	if v < lo || v > hi {
-		d.fail(errNumber)
-		return 0
+	n, size := binary.Varint(c.b)
+	switch {
+	case size <= 0:
+		c.fail(errShort)
+	case n < lo || n > hi:
+		c.fail(errNumber)
+	default:
+		*v, c.b = T(n), c.b[size:]
 	}
-	d.b = d.b[n:]
-	return v
 }
 
-// Bool returns the next truth value.
-func (d *Decoder) Bool() bool { return d.Uint(1) == 1 }
+// Rank goes over a rank, or a number of ranks.
+func (c *Codec) Rank(v *int) { Int(c, v, 0, MaxRanks) }
 
-// Bytes returns the next byte string, at most limit bytes long. It aliases the body.
-func (d *Decoder) Bytes(limit int) []byte {
-	n := d.Uint(uint64(limit))
-	if n > uint64(len(d.b)) {
-		d.fail(errShort)
-		return nil
+// Bools goes over truth values.
+func (c *Codec) Bools(vs ...*bool) {
+	for _, v := range vs {
+		var bit uint8
+		if *v {
+			bit = 1
+		}
+		if Uint(c, &bit, 1); c.reading {
+			*v = bit == 1
+		}
 	}
-	v := d.b[:n:n]
-	d.b = d.b[n:]
-	return v
 }
 
-// String returns the next string, at most limit bytes long.
-func (d *Decoder) String(limit int) string { return string(d.Bytes(limit)) }
+// Bytes goes over a byte string of at most limit bytes.
+func (c *Codec) Bytes(v *[]byte, limit int) { text(c, v, limit) }
 
-// List returns the length of a list, at most limit. Its elements take at least
-// one byte each, so it is bounded by what has arrived too.
-func (d *Decoder) List(limit int) int {
-	n := d.Int(0, int64(limit))
-	if n > int64(len(d.b)) {
-		d.fail(errShort)
-		return 0
+// String goes over a string of at most limit bytes.
+func (c *Codec) String(v *string, limit int) { text(c, v, limit) }
+
+func text[T string | []byte](c *Codec, v *T, limit int) {
+	n := uint64(len(*v))
+	Uint(c, &n, uint64(limit))
+	switch {
+	case !c.reading:
+		c.b = append(c.b, *v...)
+	case n > uint64(len(c.b)):
+		c.fail(errShort)
+	default:
+		*v, c.b = T(c.b[:n:n]), c.b[n:]
 	}
-	return int(n)
 }
 
-// Strings returns the next list of strings.
-func (d *Decoder) Strings(count, limit int) []string {
-	n := d.List(count)
-	if n == 0 {
-		return nil
+// Text goes over a value by its text, of at most limit bytes.
+func (c *Codec) Text(v interface {
+	encoding.TextMarshaler
+	encoding.TextUnmarshaler
+}, limit int) {
+	b, err := v.MarshalText()
+	if c.Bytes(&b, limit); c.reading && c.err == nil {
+		err = v.UnmarshalText(b)
 	}
-	vs := make([]string, n)
-	for i := range vs {
-		vs[i] = d.String(limit)
+	if err != nil {
+		c.fail(err)
 	}
-	return vs
 }
 
-// AppendFrame appends a frame of the given kind whose body is what body appends.
-func AppendFrame(b []byte, kind byte, body func([]byte) []byte) []byte {
-	start := len(b)
-	b = body(append(b, 0, 0, 0, 0, kind))
-	binary.LittleEndian.PutUint32(b[start:], uint32(len(b)-start-4))
-	return b
+// Fixed goes over len(v) bytes.
+func (c *Codec) Fixed(v []byte) {
+	switch {
+	case !c.reading:
+		c.b = append(c.b, v...)
+	case len(c.b) < len(v):
+		c.fail(errShort)
+	default:
+		c.b = c.b[copy(v, c.b):]
+	}
 }
 
-// ErrFrame is wrapped by the errors of Frames: the stream cannot be read on.
-var ErrFrame = errors.New("control channel: malformed frame")
-
-const (
-	headSize  = 5
-	firstRoom = 512
-	// pieceRoom bounds the memory taken ahead of a long frame's bytes.
-	pieceRoom = 256 << 10
-)
-
-// Frames splits a stream into frames. Use: read into Room, say so with Filled,
-// then take frames with Next until there is none.
-type Frames struct {
-	// Limit bounds the body of a frame in bytes.
-	Limit int
-
-	buf        []byte
-	start, end int // what is unread
+// List goes over a list of at most limit elements. An empty one is read as nil.
+func List[T any](c *Codec, v *[]T, limit int, element func(*T)) {
+	n := len(*v)
+	Int(c, &n, 0, int64(limit))
+	if !c.reading {
+		for i := range *v {
+			element(&(*v)[i])
+		}
+		return
+	}
+	for ; n > 0 && c.err == nil; n-- {
+		*v = append(*v, *new(T))
+		element(&(*v)[len(*v)-1])
+	}
 }
 
-// Room returns where to read to. It is never empty. If exact is true it ends
-// with the current frame's header or body, so that what comes after the frame
-// stays in the stream.
-func (f *Frames) Room(exact bool) []byte {
-	want, n := f.missing(), f.end-f.start
-	if f.start > 0 && (n == 0 || len(f.buf)-f.end < min(want, pieceRoom)) {
-		copy(f.buf, f.buf[f.start:f.end])
-		f.start, f.end = 0, n
-	}
-	if len(f.buf)-f.end < min(want, pieceRoom) {
-		size := max(2*len(f.buf), f.end+min(want, pieceRoom), firstRoom)
-		f.buf = append(make([]byte, 0, size), f.buf[:f.end]...)[:size]
-	}
-	if exact {
-		return f.buf[f.end:min(len(f.buf), f.end+want)]
-	}
-	return f.buf[f.end:]
-}
-
-// missing returns how many bytes the current frame lacks; at least 1, because
-// Next has been called until it returned none.
-func (f *Frames) missing() int {
-	n := f.end - f.start
-	if n < headSize {
-		return headSize - n
-	}
-	return max(1, 4+int(binary.LittleEndian.Uint32(f.buf[f.start:]))-n)
-}
-
-// Filled says that n bytes have been read into Room.
-func (f *Frames) Filled(n int) { f.end += n }
-
-// Partial reports whether a frame has begun that Next has not returned.
-func (f *Frames) Partial() bool { return f.end > f.start }
-
-// Next returns the next whole frame; ok is false when more must be read first.
-// body is valid until Room is called.
-func (f *Frames) Next() (kind byte, body []byte, ok bool, err error) {
-	have := f.buf[f.start:f.end]
-	if len(have) < headSize {
-		return 0, nil, false, nil
-	}
-	n := int64(binary.LittleEndian.Uint32(have))
-	if n < 1 || n-1 > int64(f.Limit) {
-		return 0, nil, false, fmt.Errorf("%w: length %d, want 1 to %d", ErrFrame, n, f.Limit+1)
-	}
-	if int64(len(have)) < 4+n {
-		return 0, nil, false, nil
-	}
-	f.start += 4 + int(n)
-	return have[4], have[headSize : 4+n], true, nil
+// Strings goes over a list of at most count strings of at most limit bytes.
+func (c *Codec) Strings(v *[]string, count, limit int) {
+	List(c, v, count, func(s *string) { c.String(s, limit) })
 }

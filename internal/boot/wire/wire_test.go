@@ -54,7 +54,7 @@ func split(t *testing.T, f *Frames, stream []byte, n int) []Message {
 			if !ok {
 				break
 			}
-			m, err := Parse(kind, bytes.Clone(body))
+			m, err := protocol.Parse(kind, bytes.Clone(body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -121,6 +121,8 @@ func TestFramesTakesMemoryOnlyForWhatArrives(t *testing.T) {
 }
 
 func TestParseRefusesWhatNobodySends(t *testing.T) {
+	kind := func(m Message) byte { return Append(nil, m)[4] }
+	body := func(m Message) []byte { return Append(nil, m)[headSize:] }
 	tests := []struct {
 		name string
 		kind byte
@@ -128,18 +130,19 @@ func TestParseRefusesWhatNobodySends(t *testing.T) {
 	}{
 		{"unknown kind", 200, nil},
 		{"no kind", 0, nil},
-		{"empty", kindDied, nil},
-		{"rank below 0", kindDied, AppendBytes(AppendInt(nil, -1), "x")},
-		{"text cut short", kindTerminate, []byte{5, 'a'}},
-		{"text too long", kindTerminate, AppendBytes(nil, strings.Repeat("x", MaxText+1))},
-		{"bytes left", kindAttach, []byte{2, 0}},
-		{"card too long", kindCard, AppendBytes(nil, make([]byte, MaxCard+1))},
-		{"more cards than bytes", kindCards, AppendInt(nil, 1000)},
-		{"number without end", kindAttach, bytes.Repeat([]byte{0xff}, 20)},
-		{"welcome without secret", kindWelcome, []byte{0, 2, 0, 2, 0, 0, 1, 2, 3}},
+		{"empty", kind(&Died{}), nil},
+		{"rank below 0", kind(&Died{}), body(&Died{Rank: -1, Text: "x"})},
+		{"text cut short", kind(&Terminate{}), []byte{5, 'a'}},
+		{"text too long", kind(&Terminate{}), body(&Terminate{Text: strings.Repeat("x", MaxText+1)})},
+		{"bytes left", kind(&Attach{}), []byte{2, 0}},
+		{"card too long", kind(&Card{}), body(&Card{Data: make([]byte, MaxCard+1)})},
+		{"more cards than bytes", kind(&Cards{}), body(&Attach{Local: 1000})},
+		{"number without end", kind(&Attach{}), bytes.Repeat([]byte{0xff}, 20)},
+		{"no truth value", kind(&Welcome{}), append(body(&Welcome{})[:5+1+32+2], 2, 0)},
+		{"welcome without secret", kind(&Welcome{}), []byte{0, 2, 0, 2, 0, 0, 1, 2, 3}},
 	}
 	for _, tt := range tests {
-		if m, err := Parse(tt.kind, tt.body); !errors.Is(err, ErrFrame) {
+		if m, err := protocol.Parse(tt.kind, tt.body); !errors.Is(err, ErrFrame) {
 			t.Errorf("%s: parsed %+v, error %v; want %v", tt.name, m, err, ErrFrame)
 		}
 	}
@@ -168,12 +171,12 @@ func FuzzParse(f *testing.F) {
 		f.Add(frame[4], frame[headSize:])
 	}
 	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
-		m, err := Parse(kind, body)
+		m, err := protocol.Parse(kind, body)
 		if err != nil {
 			return
 		}
 		frame := Append(nil, m)
-		again, err := Parse(frame[4], frame[headSize:])
+		again, err := protocol.Parse(frame[4], frame[headSize:])
 		if err != nil || !reflect.DeepEqual(m, again) {
 			t.Fatalf("%+v came back as %+v, %v", m, again, err)
 		}

@@ -245,13 +245,9 @@ func (a *agent) hear() {
 		a.orders.Filled(n)
 		a.lastWord = time.Now()
 		for {
-			kind, body, ok, err := a.orders.Next()
+			m, ok, err := ctl.Next(&a.orders)
 			if err == nil && !ok {
 				break
-			}
-			var m ctl.Message
-			if err == nil {
-				m, err = ctl.Parse(kind, body)
 			}
 			if err != nil {
 				a.note("orders of the launcher: %v", err)

@@ -106,13 +106,9 @@ func (a *agent) hearRank(p *process, events uint32) {
 		}
 		p.in.Filled(n)
 		for {
-			kind, body, ok, err := p.in.Next()
+			m, ok, err := wire.Next(&p.in)
 			if err == nil && !ok {
 				break
-			}
-			var m wire.Message
-			if err == nil {
-				m, err = wire.Parse(kind, body)
 			}
 			if err == nil {
 				err = a.heard(p, m)
@@ -217,13 +213,9 @@ func (a *agent) hearGuest(fd int) {
 		return
 	}
 	frames.Filled(n)
-	kind, body, ok, err := frames.Next()
+	m, ok, err := wire.Next(frames)
 	if err == nil && !ok {
 		return
-	}
-	var m wire.Message
-	if err == nil {
-		m, err = wire.Parse(kind, body)
 	}
 	at, isAttach := m.(*wire.Attach)
 	if err != nil || !isAttach || at.Local >= len(a.ranks) || a.segment.State(at.Local) != seg.Starting || a.ranks[at.Local].ended {

@@ -17,16 +17,11 @@ type Examine struct {
 	Interfaces        string // as for ranks
 }
 
-func (*Examine) kind() byte { return kindExamine }
-func (m *Examine) append(b []byte) []byte {
-	b = append(b, m.Secret[:]...)
-	b = wire.AppendInt(wire.AppendInt(b, m.PortLow), m.PortHigh)
-	return wire.AppendBytes(b, m.Interfaces)
-}
-func (m *Examine) parse(d *wire.Decoder) {
-	d.Fixed(m.Secret[:])
-	m.PortLow, m.PortHigh = int(d.Int(0, math.MaxUint16)), int(d.Int(0, math.MaxUint16))
-	m.Interfaces = d.String(MaxText)
+func (m *Examine) fields(c *wire.Codec) {
+	c.Fixed(m.Secret[:])
+	wire.Int(c, &m.PortLow, 0, math.MaxUint16)
+	wire.Int(c, &m.PortHigh, 0, math.MaxUint16)
+	c.String(&m.Interfaces, MaxText)
 }
 
 // Unlimited is a limit that is none.
@@ -61,42 +56,22 @@ type Interface struct {
 	Megabits  int // per second, 0 if it does not tell
 }
 
-// numbers are the fields that are whole numbers, in their order on the wire.
-func (m *Findings) numbers() []*int64 {
-	return []*int64{
-		&m.Received, &m.Sent, &m.Memory, &m.MemoryFree, &m.MemoryLimit,
-		&m.Shm, &m.Memlock, &m.Files, &m.FilesHard,
+func (m *Findings) fields(c *wire.Codec) {
+	for _, n := range []*int64{&m.Received, &m.Sent, &m.Memory, &m.MemoryFree, &m.MemoryLimit, &m.Shm, &m.Memlock, &m.Files, &m.FilesHard} {
+		wire.Int(c, n, math.MinInt64, math.MaxInt64)
 	}
-}
-
-func (*Findings) kind() byte { return kindFindings }
-func (m *Findings) append(b []byte) []byte {
-	for _, n := range m.numbers() {
-		b = wire.AppendInt(b, *n)
-	}
-	b = wire.AppendInt(wire.AppendInt(b, m.Port), m.MilliCPUs)
-	b = wire.AppendBytes(wire.AppendBytes(b, m.Trouble), m.UCX)
-	b = wire.AppendStrings(wire.AppendStrings(b, m.Addresses), m.RDMA)
-	b = wire.AppendInt(b, len(m.Interfaces))
-	for _, i := range m.Interfaces {
-		b = wire.AppendStrings(wire.AppendBytes(b, i.Name), i.Addresses)
-		b = wire.AppendInt(wire.AppendInt(b, i.MTU), i.Megabits)
-	}
-	return b
-}
-
-func (m *Findings) parse(d *wire.Decoder) {
-	for _, n := range m.numbers() {
-		*n = d.Int(math.MinInt64, math.MaxInt64)
-	}
-	m.Port, m.MilliCPUs = int(d.Int(0, math.MaxUint16)), int(d.Int(Unlimited, math.MaxInt32))
-	m.Trouble, m.UCX = d.String(MaxText), d.String(MaxText)
-	m.Addresses, m.RDMA = d.Strings(maxList, MaxText), d.Strings(maxList, MaxText)
-	for range d.List(maxList) {
-		i := Interface{Name: d.String(MaxText), Addresses: d.Strings(maxList, MaxText)}
-		i.MTU, i.Megabits = int(d.Int(0, math.MaxInt32)), int(d.Int(0, math.MaxInt32))
-		m.Interfaces = append(m.Interfaces, i)
-	}
+	wire.Int(c, &m.Port, 0, math.MaxUint16)
+	wire.Int(c, &m.MilliCPUs, Unlimited, math.MaxInt32)
+	c.String(&m.Trouble, MaxText)
+	c.String(&m.UCX, MaxText)
+	c.Strings(&m.Addresses, maxList, MaxText)
+	c.Strings(&m.RDMA, maxList, MaxText)
+	wire.List(c, &m.Interfaces, maxList, func(i *Interface) {
+		c.String(&i.Name, MaxText)
+		c.Strings(&i.Addresses, maxList, MaxText)
+		wire.Int(c, &i.MTU, 0, math.MaxInt32)
+		wire.Int(c, &i.Megabits, 0, math.MaxInt32)
+	})
 }
 
 // Reach asks an examined agent to connect to another and to send it data. The
@@ -109,16 +84,12 @@ type Reach struct {
 	Send      time.Duration // how long to send
 }
 
-func (*Reach) kind() byte { return kindReach }
-func (m *Reach) append(b []byte) []byte {
-	b = wire.AppendStrings(wire.AppendInt(b, m.Peer), m.Addresses)
-	return wire.AppendInt(wire.AppendInt(wire.AppendInt(b, m.Port), m.Limit), m.Send)
-}
-func (m *Reach) parse(d *wire.Decoder) {
-	m.Peer = int(d.Int(0, maxList))
-	m.Addresses = d.Strings(maxList, MaxText)
-	m.Port = int(d.Int(0, math.MaxUint16))
-	m.Limit, m.Send = time.Duration(d.Int(0, math.MaxInt64)), time.Duration(d.Int(0, math.MaxInt64))
+func (m *Reach) fields(c *wire.Codec) {
+	wire.Int(c, &m.Peer, 0, maxList)
+	c.Strings(&m.Addresses, maxList, MaxText)
+	wire.Int(c, &m.Port, 0, math.MaxUint16)
+	wire.Int(c, &m.Limit, 0, math.MaxInt64)
+	wire.Int(c, &m.Send, 0, math.MaxInt64)
 }
 
 // Reached says how a host was reached from another.
@@ -132,14 +103,12 @@ type Reached struct {
 	Took      time.Duration // for that
 }
 
-func (*Reached) kind() byte { return kindReached }
-func (m *Reached) append(b []byte) []byte {
-	b = wire.AppendBytes(wire.AppendBytes(wire.AppendBytes(wire.AppendInt(b, m.Peer), m.Trouble), m.Address), m.Interface)
-	return wire.AppendInt(wire.AppendInt(wire.AppendInt(b, m.RoundTrip), m.Bytes), m.Took)
-}
-func (m *Reached) parse(d *wire.Decoder) {
-	m.Peer = int(d.Int(0, maxList))
-	m.Trouble, m.Address, m.Interface = d.String(MaxText), d.String(MaxText), d.String(MaxText)
-	m.RoundTrip = time.Duration(d.Int(0, math.MaxInt64))
-	m.Bytes, m.Took = d.Int(0, math.MaxInt64), time.Duration(d.Int(0, math.MaxInt64))
+func (m *Reached) fields(c *wire.Codec) {
+	wire.Int(c, &m.Peer, 0, maxList)
+	c.String(&m.Trouble, MaxText)
+	c.String(&m.Address, MaxText)
+	c.String(&m.Interface, MaxText)
+	wire.Int(c, &m.RoundTrip, 0, math.MaxInt64)
+	wire.Int(c, &m.Bytes, 0, math.MaxInt64)
+	wire.Int(c, &m.Took, 0, math.MaxInt64)
 }

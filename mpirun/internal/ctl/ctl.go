@@ -40,150 +40,22 @@ const (
 const Silence = 3
 
 // A Message is a pointer to one of the structs of this package.
-type Message interface {
-	kind() byte
-	append(b []byte) []byte
-	parse(d *wire.Decoder)
-}
+type Message interface{ fields(*wire.Codec) }
 
-// The kinds. The order is part of the language.
-const (
-	kindHello = iota + 1
-	kindStarted
-	kindFailed
-	kindOutput
-	kindConsumed
-	kindCards
-	kindRevoke
-	kindAbort
-	kindExited
-	kindDoing
-	kindDrained
-	kindNote
-	kindLaunch
-	kindInput
-	kindCredit
-	kindSignal
-	kindAsk
-	kindGathered
-	kindDied
-	kindAbsent
-	kindRevoked
-	kindTerminate
-	kindStalled
-	kindPing
-	kindPong
-	kindStacks
-	kindFence
-	kindFenced
-	kindExamine
-	kindFindings
-	kindReach
-	kindReached
-	kindWant
-	kindPiece
-	kindFindGPUs
-	kindGPUs
-	kindNudge
+var protocol = wire.NewProtocol[Message](Message.fields,
+	&Hello{}, &Started{}, &Failed{}, &Output{}, &Consumed{}, &Cards{}, &Revoke{}, &Abort{},
+	&Exited{}, &Doing{}, &Drained{}, &Note{}, &Launch{}, &Input{}, &Credit{}, &Signal{}, &Ask{},
+	&Gathered{}, &Died{}, &Absent{}, &Revoked{}, &Terminate{}, &Stalled{}, &Ping{}, &Pong{},
+	&Stacks{}, &Fence{}, &Fenced{}, &Examine{}, &Findings{}, &Reach{}, &Reached{}, &Want{},
+	&Piece{}, &FindGPUs{}, &GPUs{}, &Nudge{},
 )
 
-// blank returns an empty message of a kind, nil for an unknown one.
-func blank(kind byte) Message {
-	switch kind {
-	case kindHello:
-		return new(Hello)
-	case kindStarted:
-		return new(Started)
-	case kindFailed:
-		return new(Failed)
-	case kindOutput:
-		return new(Output)
-	case kindConsumed:
-		return new(Consumed)
-	case kindCards:
-		return new(Cards)
-	case kindRevoke:
-		return new(Revoke)
-	case kindAbort:
-		return new(Abort)
-	case kindExited:
-		return new(Exited)
-	case kindDoing:
-		return new(Doing)
-	case kindDrained:
-		return new(Drained)
-	case kindNote:
-		return new(Note)
-	case kindLaunch:
-		return new(Launch)
-	case kindInput:
-		return new(Input)
-	case kindCredit:
-		return new(Credit)
-	case kindSignal:
-		return new(Signal)
-	case kindAsk:
-		return new(Ask)
-	case kindGathered:
-		return new(Gathered)
-	case kindDied:
-		return new(Died)
-	case kindAbsent:
-		return new(Absent)
-	case kindRevoked:
-		return new(Revoked)
-	case kindTerminate:
-		return new(Terminate)
-	case kindExamine:
-		return new(Examine)
-	case kindFindings:
-		return new(Findings)
-	case kindReach:
-		return new(Reach)
-	case kindReached:
-		return new(Reached)
-	case kindWant:
-		return new(Want)
-	case kindPiece:
-		return new(Piece)
-	case kindFindGPUs:
-		return new(FindGPUs)
-	case kindGPUs:
-		return new(GPUs)
-	case kindNudge:
-		return new(Nudge)
-	case kindStalled:
-		return new(Stalled)
-	case kindPing:
-		return new(Ping)
-	case kindPong:
-		return new(Pong)
-	case kindStacks:
-		return new(Stacks)
-	case kindFence:
-		return new(Fence)
-	case kindFenced:
-		return new(Fenced)
-	}
-	return nil
-}
-
 // Append appends m's frame.
-func Append(b []byte, m Message) []byte { return wire.AppendFrame(b, m.kind(), m.append) }
+func Append(b []byte, m Message) []byte { return protocol.Append(b, m) }
 
-// Parse returns the message of a frame. Byte slices in it alias body.
-func Parse(kind byte, body []byte) (Message, error) {
-	m := blank(kind)
-	if m == nil {
-		return nil, fmt.Errorf("%w: unknown kind %d", wire.ErrFrame, kind)
-	}
-	d := wire.NewDecoder(body)
-	m.parse(d)
-	if err := d.Err(); err != nil {
-		return nil, fmt.Errorf("%w: %T: %w", wire.ErrFrame, m, err)
-	}
-	return m, nil
-}
+// Next takes the next message from f; ok is false when more must be read first. Byte slices
+// in it are valid until f.Room is called.
+func Next(f *wire.Frames) (m Message, ok bool, err error) { return protocol.Next(f) }
 
 // Frames returns an empty splitter with the bound of this language.
 func Frames() wire.Frames { return wire.Frames{Limit: maxFrame} }
@@ -218,7 +90,7 @@ func (r *Reader) Next() (Message, error) {
 			return nil, err
 		}
 		if ok {
-			return Parse(kind, bytes.Clone(body))
+			return protocol.Parse(kind, bytes.Clone(body))
 		}
 		if r.Waiting != nil && r.frames.Partial() {
 			r.Waiting()

@@ -59,17 +59,13 @@ type Program struct {
 	Wdir string   // "" for Launch.Dir, or the home directory where that is missing
 }
 
-// Append appends p in the form that ParseProgram reads.
-func (p *Program) Append(b []byte) []byte {
-	b = wire.AppendBytes(wire.AppendStrings(wire.AppendStrings(b, p.Argv), p.Env), p.Wdir)
-	return wire.AppendInt(wire.AppendBytes(b, p.Sum), p.Size)
-}
-
-// ParseProgram reads what Append has appended. d notes what is wrong about it.
-func ParseProgram(d *wire.Decoder) Program {
-	p := Program{Argv: d.Strings(maxList, maxString), Env: d.Strings(maxList, maxString), Wdir: d.String(maxString)}
-	p.Sum, p.Size = d.String(MaxText), d.Int(0, math.MaxInt64)
-	return p
+// Fields goes over what p is made of.
+func (p *Program) Fields(c *wire.Codec) {
+	c.Strings(&p.Argv, maxList, maxString)
+	c.Strings(&p.Env, maxList, maxString)
+	c.String(&p.Wdir, maxString)
+	c.String(&p.Sum, MaxText)
+	wire.Int(c, &p.Size, 0, math.MaxInt64)
 }
 
 // A Rank is one process to start.
@@ -80,97 +76,65 @@ type Rank struct {
 	GPUs    string // CUDA_VISIBLE_DEVICES; "" leaves it as it is
 }
 
-func (*Launch) kind() byte { return kindLaunch }
-func (m *Launch) append(b []byte) []byte {
-	b = wire.AppendBytes(b, m.JobID)
-	b = append(b, m.Secret[:]...)
-	b = wire.AppendInt(wire.AppendInt(b, m.Size), m.Node)
-	b = wire.AppendStrings(wire.AppendPlacement(b, m.Placement), m.Hosts)
-	b = wire.AppendInt(wire.AppendBytes(b, m.MasterAddr), m.MasterPort)
-	b = wire.AppendBytes(wire.AppendBool(b, m.Remote), m.Dir)
-	b = wire.AppendInt(wire.AppendInt(b, m.Window), m.Stdin)
-	b = wire.AppendInt(wire.AppendInt(b, m.StallWarning), m.Heartbeat)
-	b = wire.AppendInt(appendBools(b, m.Stacks, m.Bindings, m.Merge), m.Cores)
-	b = wire.AppendStrings(b, m.Env)
-	b = wire.AppendInt(b, len(m.Programs))
-	for _, p := range m.Programs {
-		b = p.Append(b)
-	}
-	b = wire.AppendInt(b, len(m.Files))
-	for _, f := range m.Files {
-		b = wire.AppendInt(wire.AppendInt(wire.AppendBytes(wire.AppendBytes(b, f.Name), f.Sum), f.Size), f.Mode)
-	}
-	b = wire.AppendInt(b, len(m.Ranks))
-	for _, r := range m.Ranks {
-		b = appendInts(wire.AppendInt(wire.AppendInt(b, r.Rank), r.Program), r.CPUs)
-		b = wire.AppendBytes(b, r.GPUs)
-	}
-	return b
-}
-
-func (m *Launch) parse(d *wire.Decoder) {
-	m.JobID = d.String(MaxText)
-	d.Fixed(m.Secret[:])
-	m.Size, m.Node = int(d.Int(1, wire.MaxRanks)), int(d.Int(0, wire.MaxRanks))
-	m.Placement = d.Placement()
-	m.Hosts = d.Strings(maxList, MaxText)
-	m.MasterAddr = d.String(MaxText)
-	m.MasterPort = int(d.Int(0, math.MaxUint16))
-	m.Remote, m.Dir = d.Bool(), d.String(MaxText)
-	m.Window = int(d.Int(0, math.MaxInt32))
-	m.Stdin = int(d.Int(StdinAll, wire.MaxRanks))
-	m.StallWarning, m.Heartbeat = time.Duration(d.Int(0, math.MaxInt64)), time.Duration(d.Int(0, math.MaxInt64))
-	m.Stacks, m.Bindings, m.Merge, m.Cores = d.Bool(), d.Bool(), d.Bool(), int(d.Int(0, maxCPU))
-	m.Env = d.Strings(maxList, maxString)
-	for range d.List(maxList) {
-		m.Programs = append(m.Programs, ParseProgram(d))
-	}
-	for range d.List(maxList) {
-		m.Files = append(m.Files, File{Name: d.String(MaxText), Sum: d.String(MaxText), Size: d.Int(0, math.MaxInt64), Mode: int(d.Int(0, 0o777))})
-	}
-	for range d.List(maxList) {
-		r := Rank{Rank: int(d.Int(0, wire.MaxRanks)), Program: int(d.Int(0, int64(max(0, len(m.Programs)-1))))}
-		r.CPUs, r.GPUs = parseInts(d, maxCPU), d.String(maxString)
-		m.Ranks = append(m.Ranks, r)
-	}
+func (m *Launch) fields(c *wire.Codec) {
+	c.String(&m.JobID, MaxText)
+	c.Fixed(m.Secret[:])
+	wire.Int(c, &m.Size, 1, wire.MaxRanks)
+	c.Rank(&m.Node)
+	c.Placement(&m.Placement)
+	c.Strings(&m.Hosts, maxList, MaxText)
+	c.String(&m.MasterAddr, MaxText)
+	wire.Int(c, &m.MasterPort, 0, math.MaxUint16)
+	c.Bools(&m.Remote)
+	c.String(&m.Dir, MaxText)
+	wire.Int(c, &m.Window, 0, math.MaxInt32)
+	wire.Int(c, &m.Stdin, StdinAll, wire.MaxRanks)
+	wire.Int(c, &m.StallWarning, 0, math.MaxInt64)
+	wire.Int(c, &m.Heartbeat, 0, math.MaxInt64)
+	c.Bools(&m.Stacks, &m.Bindings, &m.Merge)
+	wire.Int(c, &m.Cores, 0, maxCPU)
+	c.Strings(&m.Env, maxList, maxString)
+	wire.List(c, &m.Programs, maxList, func(p *Program) { p.Fields(c) })
+	wire.List(c, &m.Files, maxList, func(f *File) {
+		c.String(&f.Name, MaxText)
+		c.String(&f.Sum, MaxText)
+		wire.Int(c, &f.Size, 0, math.MaxInt64)
+		wire.Int(c, &f.Mode, 0, 0o777)
+	})
+	wire.List(c, &m.Ranks, maxList, func(r *Rank) {
+		c.Rank(&r.Rank)
+		wire.Int(c, &r.Program, 0, int64(max(0, len(m.Programs)-1)))
+		ints(c, &r.CPUs, maxCPU)
+		c.String(&r.GPUs, maxString)
+	})
 }
 
 // Input is standard input for the ranks that Launch.Stdin names. Empty Data is
 // its end.
 type Input struct{ Data []byte }
 
-func (*Input) kind() byte               { return kindInput }
-func (m *Input) append(b []byte) []byte { return wire.AppendBytes(b, m.Data) }
-func (m *Input) parse(d *wire.Decoder)  { m.Data = d.Bytes(MaxChunk) }
+func (m *Input) fields(c *wire.Codec) { c.Bytes(&m.Data, MaxChunk) }
 
 // Credit tells that so many bytes of Output have been written out.
 type Credit struct{ Bytes int }
 
-func (*Credit) kind() byte               { return kindCredit }
-func (m *Credit) append(b []byte) []byte { return wire.AppendInt(b, m.Bytes) }
-func (m *Credit) parse(d *wire.Decoder)  { m.Bytes = int(d.Int(0, math.MaxInt32)) }
+func (m *Credit) fields(c *wire.Codec) { wire.Int(c, &m.Bytes, 0, math.MaxInt32) }
 
 // Signal is to be sent to the process groups of all ranks.
 type Signal struct{ Number int }
 
-func (*Signal) kind() byte               { return kindSignal }
-func (m *Signal) append(b []byte) []byte { return wire.AppendInt(b, m.Number) }
-func (m *Signal) parse(d *wire.Decoder)  { m.Number = int(d.Int(1, 64)) }
+func (m *Signal) fields(c *wire.Codec) { wire.Int(c, &m.Number, 1, 64) }
 
 // Ask asks what the ranks are in; the answer is Doing. If it names ranks, it asks
 // for their stacks, and Stacks are the answers.
 type Ask struct{ Stacks []int }
 
-func (*Ask) kind() byte               { return kindAsk }
-func (m *Ask) append(b []byte) []byte { return appendInts(b, m.Stacks) }
-func (m *Ask) parse(d *wire.Decoder)  { m.Stacks = parseInts(d, wire.MaxRanks) }
+func (m *Ask) fields(c *wire.Codec) { ints(c, &m.Stacks, wire.MaxRanks) }
 
 // Gathered holds the cards of all ranks of the job, by rank.
 type Gathered struct{ Data [][]byte }
 
-func (*Gathered) kind() byte               { return kindGathered }
-func (m *Gathered) append(b []byte) []byte { return wire.AppendCards(b, m.Data) }
-func (m *Gathered) parse(d *wire.Decoder)  { m.Data = d.Cards() }
+func (m *Gathered) fields(c *wire.Codec) { c.Cards(&m.Data) }
 
 // Died tells the ranks that one of them ended without goodbye.
 type Died struct {
@@ -178,20 +142,16 @@ type Died struct {
 	Text string
 }
 
-func (*Died) kind() byte               { return kindDied }
-func (m *Died) append(b []byte) []byte { return wire.AppendBytes(wire.AppendInt(b, m.Rank), m.Text) }
-func (m *Died) parse(d *wire.Decoder) {
-	m.Rank = int(d.Int(0, wire.MaxRanks))
-	m.Text = d.String(wire.MaxText)
+func (m *Died) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	c.String(&m.Text, wire.MaxText)
 }
 
 // Absent tells that a rank ended well and never joined: ranks that wait for it
 // in Init wait in vain.
 type Absent struct{ Rank int }
 
-func (*Absent) kind() byte               { return kindAbsent }
-func (m *Absent) append(b []byte) []byte { return wire.AppendInt(b, m.Rank) }
-func (m *Absent) parse(d *wire.Decoder)  { m.Rank = int(d.Int(0, wire.MaxRanks)) }
+func (m *Absent) fields(c *wire.Codec) { c.Rank(&m.Rank) }
 
 // Revoked tells the ranks that one of them broke a communicator.
 type Revoked struct {
@@ -200,14 +160,10 @@ type Revoked struct {
 	Cause []byte
 }
 
-func (*Revoked) kind() byte { return kindRevoked }
-func (m *Revoked) append(b []byte) []byte {
-	return wire.AppendBytes(wire.AppendUint(wire.AppendInt(b, m.Rank), m.Comm), m.Cause)
-}
-func (m *Revoked) parse(d *wire.Decoder) {
-	m.Rank = int(d.Int(0, wire.MaxRanks))
-	m.Comm = d.Uint(math.MaxUint64)
-	m.Cause = d.Bytes(wire.MaxText)
+func (m *Revoked) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	wire.Uint(c, &m.Comm, math.MaxUint64)
+	c.Bytes(&m.Cause, wire.MaxText)
 }
 
 // Terminate ends the ranks: TERM, and KILL after Delay. A Delay of 0 kills at once.
@@ -216,18 +172,12 @@ type Terminate struct {
 	Text  string
 }
 
-func (*Terminate) kind() byte { return kindTerminate }
-func (m *Terminate) append(b []byte) []byte {
-	return wire.AppendBytes(wire.AppendInt(b, m.Delay), m.Text)
-}
-func (m *Terminate) parse(d *wire.Decoder) {
-	m.Delay = time.Duration(d.Int(0, math.MaxInt64))
-	m.Text = d.String(wire.MaxText)
+func (m *Terminate) fields(c *wire.Codec) {
+	wire.Int(c, &m.Delay, 0, math.MaxInt64)
+	c.String(&m.Text, wire.MaxText)
 }
 
 // Ping asks for a Pong at once.
 type Ping struct{ Sent int64 } // the launcher's clock, nanoseconds since 1970
 
-func (*Ping) kind() byte               { return kindPing }
-func (m *Ping) append(b []byte) []byte { return wire.AppendInt(b, m.Sent) }
-func (m *Ping) parse(d *wire.Decoder)  { m.Sent = d.Int(math.MinInt64, math.MaxInt64) }
+func (m *Ping) fields(c *wire.Codec) { wire.Int(c, &m.Sent, math.MinInt64, math.MaxInt64) }

@@ -9,17 +9,13 @@ import (
 // barrier, and what they have put since the last one.
 type Fence struct{ Puts []string } // keys and values in turn
 
-func (*Fence) kind() byte               { return kindFence }
-func (m *Fence) append(b []byte) []byte { return wire.AppendStrings(b, m.Puts) }
-func (m *Fence) parse(d *wire.Decoder)  { m.Puts = d.Strings(maxPuts, pmi.MaxValue) }
+func (m *Fence) fields(c *wire.Codec) { c.Strings(&m.Puts, maxPuts, pmi.MaxValue) }
 
 // Fenced tells that all ranks of the job are in PMI's barrier, and what they
 // have put since the last one.
 type Fenced struct{ Puts []string } // keys and values in turn
 
-func (*Fenced) kind() byte               { return kindFenced }
-func (m *Fenced) append(b []byte) []byte { return wire.AppendStrings(b, m.Puts) }
-func (m *Fenced) parse(d *wire.Decoder)  { m.Puts = d.Strings(maxPuts, pmi.MaxValue) }
+func (m *Fenced) fields(c *wire.Codec) { c.Strings(&m.Puts, maxPuts, pmi.MaxValue) }
 
 // maxPuts bounds keys and values together.
 const maxPuts = 2 * wire.MaxRanks

@@ -6,9 +6,7 @@ import "gompi/internal/boot/wire"
 // answer is GPUs, which may take seconds.
 type FindGPUs struct{}
 
-func (*FindGPUs) kind() byte             { return kindFindGPUs }
-func (*FindGPUs) append(b []byte) []byte { return b }
-func (*FindGPUs) parse(*wire.Decoder)    {}
+func (*FindGPUs) fields(*wire.Codec) {}
 
 // GPUs are those of a host.
 type GPUs struct {
@@ -17,12 +15,10 @@ type GPUs struct {
 	Limited bool   // it was set
 }
 
-func (*GPUs) kind() byte { return kindGPUs }
-func (m *GPUs) append(b []byte) []byte {
-	return wire.AppendBool(wire.AppendBytes(wire.AppendBytes(b, m.Found), m.Visible), m.Limited)
-}
-func (m *GPUs) parse(d *wire.Decoder) {
-	m.Found, m.Visible, m.Limited = d.Bytes(maxGPUs), d.String(maxString), d.Bool()
+func (m *GPUs) fields(c *wire.Codec) {
+	c.Bytes(&m.Found, maxGPUs)
+	c.String(&m.Visible, maxString)
+	c.Bools(&m.Limited)
 }
 
 // maxGPUs is more than the JSON of any host, in bytes.

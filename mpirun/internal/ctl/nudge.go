@@ -8,6 +8,4 @@ import "gompi/internal/boot/wire"
 // acknowledgement, unless that has something to send.
 type Nudge struct{}
 
-func (*Nudge) kind() byte               { return kindNudge }
-func (m *Nudge) append(b []byte) []byte { return b }
-func (m *Nudge) parse(*wire.Decoder)    {}
+func (*Nudge) fields(*wire.Codec) {}

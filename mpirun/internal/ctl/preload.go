@@ -16,16 +16,13 @@ type Want struct {
 	Offset int64
 }
 
-func (*Want) kind() byte               { return kindWant }
-func (m *Want) append(b []byte) []byte { return wire.AppendInt(wire.AppendInt(b, m.Item), m.Offset) }
-func (m *Want) parse(d *wire.Decoder) {
-	m.Item, m.Offset = int(d.Int(0, maxList)), d.Int(0, math.MaxInt64)
+func (m *Want) fields(c *wire.Codec) {
+	wire.Int(c, &m.Item, 0, maxList)
+	wire.Int(c, &m.Offset, 0, math.MaxInt64)
 }
 
 // Piece is a part of a program or file, the next after those that have been sent. An
 // empty one means that there is no more, although the agent asked.
 type Piece struct{ Data []byte }
 
-func (*Piece) kind() byte               { return kindPiece }
-func (m *Piece) append(b []byte) []byte { return wire.AppendBytes(b, m.Data) }
-func (m *Piece) parse(d *wire.Decoder)  { m.Data = d.Bytes(MaxPiece) }
+func (m *Piece) fields(c *wire.Codec) { c.Bytes(&m.Data, MaxPiece) }

@@ -30,71 +30,29 @@ type Hello struct {
 	Addresses []netip.Prefix
 }
 
-func (*Hello) kind() byte { return kindHello }
-func (m *Hello) append(b []byte) []byte {
-	b = wire.AppendBytes(b, m.Version)
-	b = wire.AppendBytes(b, m.Host)
-	b = wire.AppendBytes(b, m.Machine)
-	b = wire.AppendInt(b, m.Now)
-	b = wire.AppendInt(b, m.Port)
-	b = appendSets(appendSets(b, m.Cores), m.Numa)
-	b = wire.AppendInt(appendSets(b, m.Packages), m.Quota)
-	b = wire.AppendBytes(wire.AppendBytes(b, m.Address), m.Launcher)
-	b = wire.AppendInt(b, len(m.Addresses))
-	for _, a := range m.Addresses {
-		b = wire.AppendBytes(b, a.String())
-	}
-	return b
-}
-func (m *Hello) parse(d *wire.Decoder) {
-	m.Version = d.String(MaxText)
-	m.Host = d.String(MaxText)
-	m.Machine = d.String(MaxText)
-	m.Now = d.Int(math.MinInt64, math.MaxInt64)
-	m.Port = int(d.Int(0, math.MaxUint16))
-	m.Cores = parseSets(d)
-	m.Numa = parseSets(d)
-	m.Packages, m.Quota = parseSets(d), int(d.Int(0, maxCPU))
-	m.Address, m.Launcher = d.String(MaxText), d.String(MaxText)
-	for range d.List(maxList) {
-		if a, err := netip.ParsePrefix(d.String(MaxText)); err == nil {
-			m.Addresses = append(m.Addresses, a)
-		}
-	}
+func (m *Hello) fields(c *wire.Codec) {
+	c.String(&m.Version, MaxText)
+	c.String(&m.Host, MaxText)
+	c.String(&m.Machine, MaxText)
+	wire.Int(c, &m.Now, math.MinInt64, math.MaxInt64)
+	wire.Int(c, &m.Port, 0, math.MaxUint16)
+	sets(c, &m.Cores)
+	sets(c, &m.Numa)
+	sets(c, &m.Packages)
+	wire.Int(c, &m.Quota, 0, maxCPU)
+	c.String(&m.Address, MaxText)
+	c.String(&m.Launcher, MaxText)
+	wire.List(c, &m.Addresses, maxList, func(p *netip.Prefix) { c.Text(p, MaxText) })
 }
 
-// appendSets appends lists of CPU numbers.
-func appendSets(b []byte, sets [][]int) []byte {
-	b = wire.AppendInt(b, len(sets))
-	for _, set := range sets {
-		b = appendInts(b, set)
-	}
-	return b
+// sets goes over lists of CPU numbers.
+func sets(c *wire.Codec, v *[][]int) {
+	wire.List(c, v, maxCPU, func(set *[]int) { ints(c, set, maxCPU) })
 }
 
-func parseSets(d *wire.Decoder) [][]int {
-	var sets [][]int
-	for range d.List(maxCPU) {
-		sets = append(sets, parseInts(d, maxCPU))
-	}
-	return sets
-}
-
-func appendInts(b []byte, vs []int) []byte {
-	b = wire.AppendInt(b, len(vs))
-	for _, v := range vs {
-		b = wire.AppendInt(b, v)
-	}
-	return b
-}
-
-// parseInts reads a list of numbers from 0 to limit. An empty one is nil.
-func parseInts(d *wire.Decoder, limit int) []int {
-	var vs []int
-	for range d.List(maxList) {
-		vs = append(vs, int(d.Int(0, int64(limit))))
-	}
-	return vs
+// ints goes over a list of numbers from 0 to limit.
+func ints(c *wire.Codec, v *[]int, limit int64) {
+	wire.List(c, v, maxList, func(n *int) { wire.Int(c, n, 0, limit) })
 }
 
 // Started tells that all ranks of a host have been started.
@@ -103,13 +61,9 @@ type Started struct {
 	CPUs [][]int // what the kernel says each is bound to, if Launch asked
 }
 
-func (*Started) kind() byte { return kindStarted }
-func (m *Started) append(b []byte) []byte {
-	return appendSets(appendInts(b, m.PIDs), m.CPUs)
-}
-func (m *Started) parse(d *wire.Decoder) {
-	m.PIDs = parseInts(d, math.MaxInt32)
-	m.CPUs = parseSets(d)
+func (m *Started) fields(c *wire.Codec) {
+	ints(c, &m.PIDs, math.MaxInt32)
+	sets(c, &m.CPUs)
 }
 
 // Failed tells that a rank could not be started.
@@ -119,14 +73,10 @@ type Failed struct {
 	Text string
 }
 
-func (*Failed) kind() byte { return kindFailed }
-func (m *Failed) append(b []byte) []byte {
-	return wire.AppendBytes(wire.AppendInt(wire.AppendInt(b, m.Rank), m.Code), m.Text)
-}
-func (m *Failed) parse(d *wire.Decoder) {
-	m.Rank = int(d.Int(0, wire.MaxRanks))
-	m.Code = int(d.Int(0, 255))
-	m.Text = d.String(MaxText)
+func (m *Failed) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	wire.Int(c, &m.Code, 0, 255)
+	c.String(&m.Text, MaxText)
 }
 
 // A Stream is one of a rank's standard streams.
@@ -154,14 +104,10 @@ type Output struct {
 	Data   []byte
 }
 
-func (*Output) kind() byte { return kindOutput }
-func (m *Output) append(b []byte) []byte {
-	return wire.AppendBytes(append(wire.AppendInt(b, m.Rank), byte(m.Stream)), m.Data)
-}
-func (m *Output) parse(d *wire.Decoder) {
-	m.Rank = int(d.Int(0, wire.MaxRanks))
-	m.Stream = Stream(d.Uint(uint64(Stderr)))
-	m.Data = d.Bytes(MaxOutput)
+func (m *Output) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	wire.Uint(c, &m.Stream, uint64(Stderr))
+	c.Bytes(&m.Data, MaxOutput)
 }
 
 // Cost is what Output of n bytes takes of the credit: small pieces are not free.
@@ -170,16 +116,12 @@ func Cost(n int) int { return n + 64 }
 // Consumed tells that so many bytes of Input have been passed on, or dropped.
 type Consumed struct{ Bytes int }
 
-func (*Consumed) kind() byte               { return kindConsumed }
-func (m *Consumed) append(b []byte) []byte { return wire.AppendInt(b, m.Bytes) }
-func (m *Consumed) parse(d *wire.Decoder)  { m.Bytes = int(d.Int(0, math.MaxInt32)) }
+func (m *Consumed) fields(c *wire.Codec) { wire.Int(c, &m.Bytes, 0, math.MaxInt32) }
 
 // Cards holds the cards of all ranks of the host, in the order of Launch.Ranks.
 type Cards struct{ Data [][]byte }
 
-func (*Cards) kind() byte               { return kindCards }
-func (m *Cards) append(b []byte) []byte { return wire.AppendCards(b, m.Data) }
-func (m *Cards) parse(d *wire.Decoder)  { m.Data = d.Cards() }
+func (m *Cards) fields(c *wire.Codec) { c.Cards(&m.Data) }
 
 // Revoke passes a rank's revocation on.
 type Revoke struct {
@@ -188,14 +130,10 @@ type Revoke struct {
 	Cause []byte
 }
 
-func (*Revoke) kind() byte { return kindRevoke }
-func (m *Revoke) append(b []byte) []byte {
-	return wire.AppendBytes(wire.AppendUint(wire.AppendInt(b, m.Rank), m.Comm), m.Cause)
-}
-func (m *Revoke) parse(d *wire.Decoder) {
-	m.Rank = int(d.Int(0, wire.MaxRanks))
-	m.Comm = d.Uint(math.MaxUint64)
-	m.Cause = d.Bytes(wire.MaxText)
+func (m *Revoke) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	wire.Uint(c, &m.Comm, math.MaxUint64)
+	c.Bytes(&m.Cause, wire.MaxText)
 }
 
 // Abort passes a rank's wish to end the job on.
@@ -206,16 +144,11 @@ type Abort struct {
 	Reason string
 }
 
-func (*Abort) kind() byte { return kindAbort }
-func (m *Abort) append(b []byte) []byte {
-	b = wire.AppendInt(wire.AppendInt(b, m.Rank), m.Code)
-	return wire.AppendBytes(wire.AppendInt(b, m.Time), m.Reason)
-}
-func (m *Abort) parse(d *wire.Decoder) {
-	m.Rank = int(d.Int(0, wire.MaxRanks))
-	m.Code = int(d.Int(math.MinInt32, math.MaxInt32))
-	m.Time = d.Int(math.MinInt64, math.MaxInt64)
-	m.Reason = d.String(wire.MaxText)
+func (m *Abort) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	wire.Int(c, &m.Code, math.MinInt32, math.MaxInt32)
+	wire.Int(c, &m.Time, math.MinInt64, math.MaxInt64)
+	c.String(&m.Reason, wire.MaxText)
 }
 
 // Exited tells how a rank's process ended. All it wrote before has been sent,
@@ -236,31 +169,15 @@ type Exited struct {
 	Tail     []byte
 }
 
-func (*Exited) kind() byte { return kindExited }
-func (m *Exited) append(b []byte) []byte {
-	for _, v := range []int{m.Rank, m.PID, m.Code, m.Signal} {
-		b = wire.AppendInt(b, v)
-	}
-	b = wire.AppendInt(b, m.Time)
-	b = appendBools(b, m.Joined, m.Closed, m.Core, m.PMI, m.NoMemory)
-	return wire.AppendBytes(wire.AppendInt(b, m.RSS), m.Tail)
-}
-func (m *Exited) parse(d *wire.Decoder) {
-	m.Rank = int(d.Int(0, wire.MaxRanks))
-	m.PID = int(d.Int(0, math.MaxInt32))
-	m.Code = int(d.Int(0, 255))
-	m.Signal = int(d.Int(0, 255))
-	m.Time = d.Int(math.MinInt64, math.MaxInt64)
-	m.Joined, m.Closed, m.Core, m.PMI, m.NoMemory = d.Bool(), d.Bool(), d.Bool(), d.Bool(), d.Bool()
-	m.RSS = d.Int(0, math.MaxInt64)
-	m.Tail = d.Bytes(MaxText)
-}
-
-func appendBools(b []byte, vs ...bool) []byte {
-	for _, v := range vs {
-		b = wire.AppendBool(b, v)
-	}
-	return b
+func (m *Exited) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	wire.Int(c, &m.PID, 0, math.MaxInt32)
+	wire.Int(c, &m.Code, 0, 255)
+	wire.Int(c, &m.Signal, 0, 255)
+	wire.Int(c, &m.Time, math.MinInt64, math.MaxInt64)
+	c.Bools(&m.Joined, &m.Closed, &m.Core, &m.PMI, &m.NoMemory)
+	wire.Int(c, &m.RSS, 0, math.MaxInt64)
+	c.Bytes(&m.Tail, MaxText)
 }
 
 // Doing answers Ask: what the ranks of a host that have not ended are in.
@@ -285,35 +202,22 @@ type Mark struct {
 	Seq  int64
 }
 
-func (m Mark) append(b []byte) []byte { return wire.AppendInt(wire.AppendUint(b, m.Comm), m.Seq) }
-
-func parseMark(d *wire.Decoder) Mark {
-	return Mark{Comm: d.Uint(math.MaxUint64), Seq: d.Int(0, math.MaxInt64)}
+func (m *Mark) fields(c *wire.Codec) {
+	wire.Uint(c, &m.Comm, math.MaxUint64)
+	wire.Int(c, &m.Seq, 0, math.MaxInt64)
 }
 
-func (*Doing) kind() byte { return kindDoing }
-func (m *Doing) append(b []byte) []byte {
-	b = wire.AppendInt(b, len(m.Ranks))
-	for _, r := range m.Ranks {
-		b = wire.AppendBytes(wire.AppendBytes(wire.AppendInt(wire.AppendInt(b, r.Rank), r.PID), r.Text), r.Site)
-		b = wire.AppendInt(r.In.append(wire.AppendInt(b, r.Since)), len(r.Marks))
-		for _, mark := range r.Marks {
-			b = mark.append(b)
-		}
-		b = wire.AppendBytes(b, r.Details)
-	}
-	return b
-}
-func (m *Doing) parse(d *wire.Decoder) {
-	for range d.List(maxList) {
-		r := RankDoing{Rank: int(d.Int(0, wire.MaxRanks)), PID: int(d.Int(0, math.MaxInt32)), Text: d.String(MaxText), Site: d.String(MaxText)}
-		r.Since, r.In = time.Duration(d.Int(0, math.MaxInt64)), parseMark(d)
-		for range d.List(maxList) {
-			r.Marks = append(r.Marks, parseMark(d))
-		}
-		r.Details = d.String(MaxText)
-		m.Ranks = append(m.Ranks, r)
-	}
+func (m *Doing) fields(c *wire.Codec) {
+	wire.List(c, &m.Ranks, maxList, func(r *RankDoing) {
+		c.Rank(&r.Rank)
+		wire.Int(c, &r.PID, 0, math.MaxInt32)
+		c.String(&r.Text, MaxText)
+		c.String(&r.Site, MaxText)
+		wire.Int(c, &r.Since, 0, math.MaxInt64)
+		r.In.fields(c)
+		wire.List(c, &r.Marks, maxList, func(m *Mark) { m.fields(c) })
+		c.String(&r.Details, MaxText)
+	})
 }
 
 // Stalled tells that a rank of the host has been in one call for longer than
@@ -323,10 +227,9 @@ type Stalled struct {
 	Since time.Duration // the longest time
 }
 
-func (*Stalled) kind() byte               { return kindStalled }
-func (m *Stalled) append(b []byte) []byte { return wire.AppendInt(wire.AppendBool(b, m.On), m.Since) }
-func (m *Stalled) parse(d *wire.Decoder) {
-	m.On, m.Since = d.Bool(), time.Duration(d.Int(0, math.MaxInt64))
+func (m *Stalled) fields(c *wire.Codec) {
+	c.Bools(&m.On)
+	wire.Int(c, &m.Since, 0, math.MaxInt64)
 }
 
 // Drained is an agent's last message: all its ranks have ended, all their
@@ -335,16 +238,12 @@ type Drained struct {
 	Killed int // processes that ranks had left behind
 }
 
-func (*Drained) kind() byte               { return kindDrained }
-func (m *Drained) append(b []byte) []byte { return wire.AppendInt(b, m.Killed) }
-func (m *Drained) parse(d *wire.Decoder)  { m.Killed = int(d.Int(0, math.MaxInt32)) }
+func (m *Drained) fields(c *wire.Codec) { wire.Int(c, &m.Killed, 0, math.MaxInt32) }
 
 // Note is something the user should know, in one line.
 type Note struct{ Text string }
 
-func (*Note) kind() byte               { return kindNote }
-func (m *Note) append(b []byte) []byte { return wire.AppendBytes(b, m.Text) }
-func (m *Note) parse(d *wire.Decoder)  { m.Text = d.String(MaxText) }
+func (m *Note) fields(c *wire.Codec) { c.String(&m.Text, MaxText) }
 
 // Pong answers Ping.
 type Pong struct {
@@ -352,10 +251,9 @@ type Pong struct {
 	Now  int64 // the agent's clock, nanoseconds since 1970
 }
 
-func (*Pong) kind() byte               { return kindPong }
-func (m *Pong) append(b []byte) []byte { return wire.AppendInt(wire.AppendInt(b, m.Sent), m.Now) }
-func (m *Pong) parse(d *wire.Decoder) {
-	m.Sent, m.Now = d.Int(math.MinInt64, math.MaxInt64), d.Int(math.MinInt64, math.MaxInt64)
+func (m *Pong) fields(c *wire.Codec) {
+	wire.Int(c, &m.Sent, math.MinInt64, math.MaxInt64)
+	wire.Int(c, &m.Now, math.MinInt64, math.MaxInt64)
 }
 
 // Stacks tells where in its program a rank is: the stacks of its goroutines, or
@@ -365,8 +263,7 @@ type Stacks struct {
 	Text string
 }
 
-func (*Stacks) kind() byte               { return kindStacks }
-func (m *Stacks) append(b []byte) []byte { return wire.AppendBytes(wire.AppendInt(b, m.Rank), m.Text) }
-func (m *Stacks) parse(d *wire.Decoder) {
-	m.Rank, m.Text = int(d.Int(0, wire.MaxRanks)), d.String(MaxOutput)
+func (m *Stacks) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	c.String(&m.Text, MaxOutput)
 }

@@ -22,6 +22,8 @@ import (
 // errToken is why a connection is refused.
 var errToken = errors.New("has another token")
 
+var errClosed = errors.New("the connection was closed")
+
 // A conn is a connection on which both sides have proved that they know the
 // token. Frames may be sent from several goroutines and are received in one.
 type conn struct {
@@ -119,14 +121,11 @@ func prove(t *tls.Conn, token []byte, server bool) error {
 	return err
 }
 
-// send sends one frame, at most until limit; 0 is no limit.
-func (c *conn) send(kind byte, body func([]byte) []byte, limit time.Duration) error {
+// send sends m, at most until limit; 0 is no limit.
+func (c *conn) send(m message, limit time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if body == nil {
-		body = func(b []byte) []byte { return b }
-	}
-	c.buf = wire.AppendFrame(c.buf[:0], kind, body)
+	c.buf = protocol.Append(c.buf[:0], m)
 	var deadline time.Time
 	if limit > 0 {
 		deadline = time.Now().Add(limit)
@@ -136,12 +135,11 @@ func (c *conn) send(kind byte, body func([]byte) []byte, limit time.Duration) er
 	return err
 }
 
-// receive returns the next frame; body is valid until the next call.
-func (c *conn) receive() (kind byte, body []byte, err error) {
+// receive returns the next message, which is valid until the next call.
+func (c *conn) receive() (message, error) {
 	for {
-		kind, body, ok, err := c.frames.Next()
-		if ok || err != nil {
-			return kind, body, err
+		if m, ok, err := protocol.Next(&c.frames); ok || err != nil {
+			return m, err
 		}
 		n, err := c.tls.Read(c.frames.Room(false))
 		c.frames.Filled(n)
@@ -149,26 +147,13 @@ func (c *conn) receive() (kind byte, body []byte, err error) {
 			if errors.Is(err, io.EOF) {
 				err = errClosed
 			}
-			return 0, nil, err
+			return nil, err
 		}
 	}
 }
 
-// expect receives a frame within limit, which has to be of one of kinds.
-func (c *conn) expect(limit time.Duration, kinds ...byte) (byte, []byte, error) {
-	c.tls.SetReadDeadline(time.Now().Add(limit))
-	defer c.tls.SetReadDeadline(time.Time{})
-	kind, body, err := c.receive()
-	if err != nil {
-		return 0, nil, err
-	}
-	for _, k := range kinds {
-		if k == kind {
-			return kind, body, nil
-		}
-	}
-	return 0, nil, fmt.Errorf("%w: unexpected kind %d", wire.ErrFrame, kind)
-}
+// unexpected is the error of a message that is out of turn.
+func unexpected(m message) error { return fmt.Errorf("%w: unexpected %T", wire.ErrFrame, m) }
 
 // close closes the connection at once, whatever is being sent.
 func (c *conn) close() { c.tls.NetConn().Close() }

@@ -4,28 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"syscall"
 	"time"
 
-	"gompi/internal/boot/wire"
+	"gompi/mpirun/internal/remote"
 )
-
-// A Runner starts an agent on this host: in is closed to end it, out is read to
-// its end, then wait says how it ended. kill ends it at once.
-type Runner func() (in io.WriteCloser, out io.Reader, kill func(), wait func() string, err error)
 
 // A Guest is a node that comes to node 0.
 type Guest struct {
 	Own   *Offer
 	Token []byte
 	Say   func(line string) // tells the user
-	Run   Runner
+	Run   func() (*remote.Agent, error)
 
 	conn   *conn
-	node   int
 	beat   time.Duration // how often node 0 has something to say, 0 if perhaps never
 	paused bool          // node 0 has said that it will say nothing
 }
@@ -75,36 +69,30 @@ func (g *Guest) try(ctx context.Context, address string) error {
 	nc.SetDeadline(time.Time{})
 	stop := context.AfterFunc(ctx, c.close)
 	defer stop()
-	if err := c.send(kindOffer, g.Own.append, handshakeTime); err != nil {
-		c.close()
-		return err
+	var answer message
+	if err = c.send(g.Own, handshakeTime); err == nil {
+		answer, err = c.receive()
 	}
-	kind, body, err := c.receive()
-	switch {
-	case err == nil && kind == kindWelcome:
-		g.conn = c
-		g.node, g.beat, err = parseWelcome(body)
-		return err
-	case err == nil && kind == kindRefuse:
-		err = fmt.Errorf("%w: %s", errRefused, body)
-	case err == nil && kind == kindEnd:
-		end, parseErr := parseEnd(body)
-		if err = parseErr; err == nil {
-			err = fmt.Errorf("%w: %s", errRefused, end.Text)
+	if err == nil {
+		switch m := answer.(type) {
+		case *welcome:
+			g.conn, g.beat = c, m.beat
+			return nil
+		case *refused:
+			err = fmt.Errorf("%w: %s", errRefused, m.why)
+		case *End:
+			err = fmt.Errorf("%w: %s", errRefused, m.Text)
+		default:
+			err = unexpected(m)
 		}
-	case err == nil:
-		err = fmt.Errorf("%w: unexpected kind %d", wire.ErrFrame, kind)
 	}
 	c.close()
 	return err
 }
 
-// Node returns which node this is, after Join.
-func (g *Guest) Node() int { return g.node }
-
 // Signal tells node 0 of a signal that has come here. It is called from any
 // goroutine.
-func (g *Guest) Signal(s syscall.Signal) { g.conn.send(kindSignal, appendNumber(int(s)), time.Second) }
+func (g *Guest) Signal(s syscall.Signal) { g.conn.send(&signalled{int(s)}, time.Second) }
 
 // Leave has Serve return, whatever node 0 wants.
 func (g *Guest) Leave() { g.conn.close() }
@@ -117,102 +105,101 @@ func (g *Guest) Serve() (*End, error) {
 	var run *relay
 	defer func() { run.stop() }()
 	for {
-		kind, body, err := g.hear()
+		m, err := g.hear()
 		if err != nil {
 			return nil, err
 		}
-		switch kind {
-		case kindPause:
+		switch m := m.(type) {
+		case *pausing:
 			g.paused = true
-		case kindBeat:
+		case *beating:
 			g.paused = false
-		case kindStart:
+		case *startAgent:
 			run.stop()
 			if run, err = g.start(); err != nil {
-				g.conn.send(kindEnded, appendBytes("was not started: "+err.Error()), silence)
+				g.conn.send(&agentEnded{"was not started: " + err.Error()}, silence)
 			}
-		case kindData:
-			run.write(body)
-		case kindClose:
+		case *agentData:
+			run.write(m.bytes)
+		case *closeAgent:
 			run.close()
-		case kindKill:
+		case *killAgent:
 			run.kill()
-		case kindEnd:
-			return parseEnd(body)
+		case *End:
+			return m, nil
 		}
 	}
 }
 
-// hear receives the next frame of node 0. A time for which this process itself was
+// hear receives the next message of node 0. A time for which this process itself was
 // stopped counts as one missing beat, however long it was: the others may have
 // come meanwhile.
-func (g *Guest) hear() (kind byte, body []byte, err error) {
+func (g *Guest) hear() (message, error) {
 	for missing := 1; ; missing++ {
 		var due time.Time
 		if g.beat > 0 && !g.paused {
 			due = time.Now().Add(g.beat)
 		}
 		g.conn.tls.SetReadDeadline(due)
-		kind, body, err = g.conn.receive()
+		m, err := g.conn.receive()
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return kind, body, err
+			return m, err
 		}
 		if missing == patience {
-			return 0, nil, fmt.Errorf("nothing heard from it for %v: it is frozen, or the network is cut", patience*g.beat)
+			return nil, fmt.Errorf("nothing heard from it for %v: it is frozen, or the network is cut", patience*g.beat)
 		}
 	}
 }
 
 // A relay is a running agent, whose output goes to node 0. nil is none.
 type relay struct {
-	in   io.WriteCloser
-	end  func()
-	done chan struct{}
+	agent *remote.Agent
+	done  chan struct{}
 }
 
 func (g *Guest) start() (*relay, error) {
-	in, out, kill, wait, err := g.Run()
+	a, err := g.Run()
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{in: in, end: kill, done: make(chan struct{})}
+	r := &relay{agent: a, done: make(chan struct{})}
 	go func() { // until the agent has ended
 		defer close(r.done)
 		buf := make([]byte, chunk)
 		for {
-			n, err := out.Read(buf)
+			n, err := a.Out.Read(buf)
 			if n > 0 {
-				g.conn.send(kindData, appendBytes(buf[:n]), 0) // Serve notices errors
+				g.conn.send(&agentData{buf[:n]}, 0) // Serve notices errors
 			}
 			if err != nil {
 				break
 			}
 		}
-		g.conn.send(kindEnded, appendBytes(wait()), silence)
+		g.conn.send(&agentEnded{a.Wait()}, silence)
 	}()
 	return r, nil
 }
 
 func (r *relay) write(data []byte) {
 	if r != nil {
-		if d, ok := r.in.(interface{ SetWriteDeadline(time.Time) error }); ok {
+		if d, ok := r.agent.In.(interface{ SetWriteDeadline(time.Time) error }); ok {
 			d.SetWriteDeadline(time.Now().Add(silence))
 		}
-		if _, err := r.in.Write(data); errors.Is(err, os.ErrDeadlineExceeded) {
-			r.end() // it has been stopped, perhaps
+		if _, err := r.agent.In.Write(data); errors.Is(err, os.ErrDeadlineExceeded) {
+			r.agent.Kill() // it has been stopped, perhaps
 		}
 	}
 }
 
 func (r *relay) close() {
 	if r != nil {
-		r.in.Close()
+		r.agent.In.Close()
 	}
 }
 
 func (r *relay) kill() {
 	if r != nil {
-		r.end()
+		r.agent.Kill()
 	}
 }
 
@@ -221,8 +208,8 @@ func (r *relay) stop() {
 	if r == nil {
 		return
 	}
-	r.in.Close()
-	late := time.AfterFunc(silence, r.end)
+	r.agent.In.Close()
+	late := time.AfterFunc(silence, r.agent.Kill)
 	defer late.Stop()
 	<-r.done
 }

@@ -140,12 +140,13 @@ func (h *Host) receive(ctx context.Context, c *conn, arrivals, losses chan<- *No
 
 // welcome finds out what a node wants.
 func (h *Host) welcome(c *conn) (*Node, error) {
-	_, body, err := c.expect(handshakeTime, kindOffer)
-	if err != nil {
-		c.close()
-		return nil, err
+	c.tls.SetReadDeadline(time.Now().Add(handshakeTime))
+	m, err := c.receive()
+	c.tls.SetReadDeadline(time.Time{})
+	offer, ok := m.(*Offer)
+	if err == nil && !ok {
+		err = unexpected(m)
 	}
-	offer, err := parseOffer(body)
 	if err != nil {
 		c.close()
 		return nil, err
@@ -190,7 +191,7 @@ func (h *Host) number(nodes []*Node) []*Node {
 	}
 	slices.SortFunc(nodes, func(a, b *Node) int { return a.Offer.Node - b.Offer.Node })
 	for _, n := range nodes {
-		n.conn.send(kindWelcome, appendWelcome(n.Offer.Node, h.Beat), handshakeTime) // receive notices errors
+		n.conn.send(&welcome{h.Beat}, handshakeTime) // receive notices errors
 		if h.Beat > 0 {
 			go n.beat(h.Beat) // until the connection ends
 		}

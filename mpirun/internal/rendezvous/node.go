@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"gompi/mpirun/internal/remote"
 )
 
 // A Node is another node, as node 0 sees it.
@@ -17,7 +19,7 @@ type Node struct {
 	beating sync.Mutex // held while a beat is sent, and from Pause on
 
 	mu      sync.Mutex
-	run     *Agent           // the last one started
+	run     *agent           // the last one started
 	signals chan<- os.Signal // gets those that came there; nil: nobody does
 	lost    error            // why nothing comes from the node any more
 	gone    chan struct{}    // closed when nothing does
@@ -46,7 +48,7 @@ func (n *Node) beat(every time.Duration) {
 			return
 		case <-t.C:
 			n.beating.Lock()
-			n.conn.send(kindBeat, nil, silence) // receive notices errors
+			n.conn.send(&beating{}, silence) // receive notices errors
 			n.beating.Unlock()
 		}
 	}
@@ -56,22 +58,22 @@ func (n *Node) beat(every time.Duration) {
 // called: orders that were under way may still come, but no beat.
 func (n *Node) Pause() (resume func()) {
 	n.beating.Lock()
-	n.conn.send(kindPause, nil, time.Second) // receive notices errors
+	n.conn.send(&pausing{}, time.Second) // receive notices errors
 	return func() {
-		n.conn.send(kindBeat, nil, time.Second)
+		n.conn.send(&beating{}, time.Second)
 		n.beating.Unlock()
 	}
 }
 
 func (n *Node) refuse(why string) {
-	n.conn.send(kindRefuse, appendBytes(why), time.Second)
+	n.conn.send(&refused{why}, time.Second)
 	n.conn.close()
 }
 
 // Finish tells the node how the job ended. It leaves it to the node to close the
 // connection, for some time: what is on its way when we close may be lost.
 func (n *Node) Finish(e End) {
-	if n.conn.send(kindEnd, e.append, time.Second) == nil {
+	if n.conn.send(&e, time.Second) == nil {
 		select {
 		case <-n.gone:
 		case <-time.After(time.Second):
@@ -80,11 +82,8 @@ func (n *Node) Finish(e End) {
 	n.conn.close()
 }
 
-// An Agent is the agent that a node runs, as node 0 sees it.
-type Agent struct {
-	In  io.WriteCloser
-	Out io.ReadCloser
-
+// An agent is the agent that a node runs, as node 0 sees it.
+type agent struct {
 	node *Node
 	out  *io.PipeWriter
 	done chan struct{}
@@ -92,10 +91,9 @@ type Agent struct {
 }
 
 // Start has the node start an agent. The one before, if any, must have ended.
-func (n *Node) Start() (*Agent, error) {
+func (n *Node) Start() (*remote.Agent, error) {
 	r, w := io.Pipe()
-	a := &Agent{Out: r, node: n, out: w, done: make(chan struct{})}
-	a.In = (*input)(a)
+	a := &agent{node: n, out: w, done: make(chan struct{})}
 	n.mu.Lock()
 	if n.lost != nil {
 		defer n.mu.Unlock()
@@ -103,18 +101,18 @@ func (n *Node) Start() (*Agent, error) {
 	}
 	n.run = a
 	n.mu.Unlock()
-	return a, n.conn.send(kindStart, nil, silence)
+	return remote.Connected((*input)(a), r, a), n.conn.send(&startAgent{}, silence)
 }
 
 // Kill ends the agent, and gives the node up if it does not do that.
-func (a *Agent) Kill() {
+func (a *agent) Kill() {
 	select {
 	case <-a.done:
 		return
 	default:
 	}
-	a.Out.Close()
-	a.node.conn.send(kindKill, nil, time.Second)
+	a.out.Close()
+	a.node.conn.send(&killAgent{}, time.Second)
 	time.AfterFunc(obedience, func() {
 		select {
 		case <-a.done:
@@ -125,19 +123,19 @@ func (a *Agent) Kill() {
 }
 
 // Wait waits until the agent has ended and says how.
-func (a *Agent) Wait() string {
+func (a *agent) Wait() string {
 	<-a.done
 	return a.how
 }
 
 // An input is an agent's, as a writer.
-type input Agent
+type input agent
 
 func (i *input) Write(data []byte) (int, error) {
 	n := 0
 	for n < len(data) {
 		piece := data[n:min(len(data), n+chunk)]
-		if err := i.node.conn.send(kindData, appendBytes(piece), 0); err != nil {
+		if err := i.node.conn.send(&agentData{piece}, 0); err != nil {
 			return n, err
 		}
 		n += len(piece)
@@ -145,12 +143,12 @@ func (i *input) Write(data []byte) (int, error) {
 	return n, nil
 }
 
-func (i *input) Close() error { return i.node.conn.send(kindClose, nil, silence) }
+func (i *input) Close() error { return i.node.conn.send(&closeAgent{}, silence) }
 
 // receive hands on what comes from the node.
 func (n *Node) receive() {
 	for {
-		kind, body, err := n.conn.receive()
+		m, err := n.conn.receive()
 		if err != nil {
 			n.lose(err)
 			return
@@ -158,19 +156,20 @@ func (n *Node) receive() {
 		n.mu.Lock()
 		run, signals := n.run, n.signals
 		n.mu.Unlock()
-		switch {
-		case kind == kindSignal:
-			if number, err := parseNumber(body); err == nil {
-				select {
-				case signals <- syscall.Signal(number):
-				default: // as the kernel does when one is waiting already
-				}
+		switch m := m.(type) {
+		case *signalled:
+			select {
+			case signals <- syscall.Signal(m.number):
+			default: // as the kernel does when one is waiting already
 			}
-		case run == nil:
-		case kind == kindData:
-			run.out.Write(body) // fails when nobody reads any more, which is theirs to decide
-		case kind == kindEnded:
-			run.end(string(body))
+		case *agentData:
+			if run != nil {
+				run.out.Write(m.bytes) // fails when nobody reads any more, which is theirs to decide
+			}
+		case *agentEnded:
+			if run != nil {
+				run.end(m.how)
+			}
 		}
 	}
 }
@@ -189,7 +188,7 @@ func (n *Node) lose(err error) {
 }
 
 // end ends the agent's output. Only the goroutine that receives calls it.
-func (a *Agent) end(how string) {
+func (a *agent) end(how string) {
 	select {
 	case <-a.done:
 	default:

@@ -12,23 +12,13 @@ package rendezvous
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"math"
 	"os"
 	"time"
-
-	"gompi/internal/boot/wire"
-	"gompi/mpirun/internal/ctl"
 )
 
 const (
-	minToken  = 16 // bytes
-	maxString = 2 << 20
-	maxList   = 1 << 20
-	maxNodes  = 1 << 20
-	maxFrame  = 64 << 20
-	chunk     = 32 << 10
+	minToken = 16 // bytes
 
 	// handshakeTime bounds how long a connection may take to prove itself.
 	handshakeTime = 10 * time.Second
@@ -63,106 +53,3 @@ func CheckToken(data []byte) ([]byte, error) {
 	}
 	return token, nil
 }
-
-// An Offer is what a node says of itself, and what it was asked to run.
-type Offer struct {
-	Version string
-	JobName string      // all nodes of a job have the same, as -rdzv-id says; "" for any
-	Least   int         // nodes that the job needs
-	Most    int         // nodes that it may have
-	Node    int         // which this one is, -1 if node 0 may choose
-	Host    string      // its own name
-	Ranks   string      // -nproc-per-node
-	Program ctl.Program // what it is to run, but for its sum and size
-	Environ []string    // of gompirun there
-}
-
-func (o *Offer) append(b []byte) []byte {
-	b = wire.AppendBytes(wire.AppendBytes(b, o.Version), o.JobName)
-	b = wire.AppendInt(wire.AppendInt(wire.AppendInt(b, o.Least), o.Most), o.Node)
-	b = wire.AppendBytes(wire.AppendBytes(b, o.Host), o.Ranks)
-	return wire.AppendStrings(o.Program.Append(b), o.Environ)
-}
-
-func parseOffer(body []byte) (*Offer, error) {
-	d := wire.NewDecoder(body)
-	o := &Offer{Version: d.String(maxString), JobName: d.String(maxString)}
-	o.Least, o.Most, o.Node = int(d.Int(1, maxNodes)), int(d.Int(1, maxNodes)), int(d.Int(-1, maxNodes))
-	o.Host, o.Ranks = d.String(maxString), d.String(maxString)
-	o.Program, o.Environ = ctl.ParseProgram(d), d.Strings(maxList, maxString)
-	return o, d.Err()
-}
-
-// refusal says why node 0, which has own, does not take a node with offer; ""
-// if it does.
-func refusal(own, offer *Offer) string {
-	switch {
-	case offer.Version != own.Version:
-		return fmt.Sprintf("this gompirun is version %s, and that of node 0 %s", offer.Version, own.Version)
-	case offer.JobName != own.JobName:
-		return fmt.Sprintf("-rdzv-id is %q here and %q at node 0", offer.JobName, own.JobName)
-	case offer.Least != own.Least || offer.Most != own.Most:
-		return fmt.Sprintf("-nnodes is %d:%d here and %d:%d at node 0", offer.Least, offer.Most, own.Least, own.Most)
-	case offer.Node == 0 || offer.Node >= own.Most:
-		return fmt.Sprintf("-node-rank %d: want one from 1 to %d, or none", offer.Node, own.Most-1)
-	}
-	return ""
-}
-
-// End is how a job ended, as all its nodes say.
-type End struct {
-	Status int
-	Text   string
-}
-
-func (e *End) append(b []byte) []byte {
-	return wire.AppendBytes(wire.AppendInt(b, e.Status), e.Text)
-}
-
-func parseEnd(body []byte) (*End, error) {
-	d := wire.NewDecoder(body)
-	e := &End{Status: int(d.Int(0, 255)), Text: d.String(maxString)}
-	return e, d.Err()
-}
-
-func appendNumber(n int) func([]byte) []byte {
-	return func(b []byte) []byte { return wire.AppendInt(b, n) }
-}
-
-func parseNumber(body []byte) (int, error) {
-	d := wire.NewDecoder(body)
-	n := int(d.Int(math.MinInt32, math.MaxInt32))
-	return n, d.Err()
-}
-
-func appendWelcome(node int, beat time.Duration) func([]byte) []byte {
-	return func(b []byte) []byte { return wire.AppendInt(wire.AppendInt(b, node), int(beat)) }
-}
-
-func parseWelcome(body []byte) (node int, beat time.Duration, err error) {
-	d := wire.NewDecoder(body)
-	node, beat = int(d.Int(1, maxNodes)), time.Duration(d.Int(0, math.MaxInt64/patience))
-	return node, beat, d.Err()
-}
-
-func appendBytes[T ~string | ~[]byte](v T) func([]byte) []byte {
-	return func(b []byte) []byte { return append(b, v...) }
-}
-
-// Kinds of frames. The order is part of the language.
-const (
-	kindOffer   = iota + 1 // from a node: Offer
-	kindWelcome            // to a node: which it is, and how often it will hear from node 0
-	kindRefuse             // to a node: why it is none
-	kindStart              // to a node: start an agent
-	kindData               // both ways: what goes into the agent and comes out of it
-	kindClose              // to a node: close the agent's input, which ends it
-	kindKill               // to a node: kill the agent
-	kindEnded              // from a node: how its agent has ended
-	kindSignal             // from a node: a signal that has come there
-	kindEnd                // to a node: End
-	kindBeat               // to a node: node 0 lives
-	kindPause              // to a node: node 0 is stopped, and will be silent
-)
-
-var errClosed = errors.New("the connection was closed")

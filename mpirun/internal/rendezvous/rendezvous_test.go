@@ -19,6 +19,7 @@ import (
 
 	"gompi/internal/accept/accepttest"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/remote"
 )
 
 const limit = time.Minute
@@ -83,8 +84,8 @@ func deadline(t *testing.T) context.Context {
 	return ctx
 }
 
-// upper is an agent that writes each line of its input in capitals.
-func upper() (io.WriteCloser, io.Reader, func(), func() string, error) {
+// upper starts an agent that writes each line of its input in capitals.
+func upper() (*remote.Agent, error) {
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
 	go func() {
@@ -94,13 +95,18 @@ func upper() (io.WriteCloser, io.Reader, func(), func() string, error) {
 		}
 		out.Close()
 	}()
-	return stdin, stdout, func() { in.Close() }, func() string { return "is well" }, nil
+	return remote.Connected(stdin, stdout, well{in}), nil
 }
 
+// well is what ends an agent that is always well.
+type well struct{ in io.Closer }
+
+func (w well) Kill()        { w.in.Close() }
+func (w well) Wait() string { return "is well" }
+
 type ending struct {
-	node int
-	end  *End
-	err  error
+	end *End
+	err error
 }
 
 // guest brings a node to h; how it ends comes through the channel.
@@ -109,11 +115,11 @@ func guest(ctx context.Context, h *Host, own *Offer, token []byte) (*Guest, <-ch
 	ended := make(chan ending, 1)
 	go func() {
 		if err := g.Join(ctx, h.listener.Addr().String()); err != nil {
-			ended <- ending{-1, nil, err}
+			ended <- ending{nil, err}
 			return
 		}
 		end, err := g.Serve()
-		ended <- ending{g.Node(), end, err}
+		ended <- ending{end, err}
 	}()
 	return g, ended
 }
@@ -150,9 +156,9 @@ func TestNodesMeetAndRunAgentAfterAgent(t *testing.T) {
 	for _, n := range nodes {
 		n.Finish(End{7, "the end"})
 	}
-	for want, c := range map[int]<-chan ending{1: any, 2: second} {
-		if e := <-c; e.node != want || e.err != nil || *e.end != (End{7, "the end"}) {
-			t.Errorf("node %d ended as %+v, want node %d, status 7", e.node, e, want)
+	for number, c := range map[int]<-chan ending{1: any, 2: second} {
+		if e := <-c; e.err != nil || *e.end != (End{7, "the end"}) {
+			t.Errorf("node %d ended as %+v, want status 7", number, e)
 		}
 	}
 }
@@ -294,7 +300,7 @@ func TestWhatDoesNotFitIsRefusedWithTheReason(t *testing.T) {
 		t.Fatalf("%d nodes, want 2", len(nodes))
 	}
 	nodes[1].Finish(End{})
-	if e := <-last; e.err != nil || e.node != 2 {
+	if e := <-last; e.err != nil || nodes[1].Offer.Node != 2 {
 		t.Errorf("node 2: %+v", e)
 	}
 	nodes[0].Finish(End{})
@@ -464,20 +470,21 @@ func TestTokensAreLongAndTheirOwnersAlone(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(offer(-1, 2, 3).append(nil))
-	f.Add((&End{7, "end"}).append(nil))
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, body []byte) {
-		if o, err := parseOffer(body); err == nil {
-			if again, err := parseOffer(o.append(nil)); err != nil || !reflect.DeepEqual(again, o) {
-				t.Errorf("%+v reads back as %+v, %v", o, again, err)
-			}
-			refusal(offer(0, 2, 3), o)
+	for _, m := range []message{offer(-1, 2, 3), &welcome{time.Second}, &refused{"why"}, &agentData{[]byte("data")}, &agentEnded{"how"}, &signalled{9}, &End{7, "end"}} {
+		frame := protocol.Append(nil, m)
+		f.Add(frame[4], frame[5:])
+	}
+	f.Fuzz(func(t *testing.T, kind byte, body []byte) {
+		m, err := protocol.Parse(kind, body)
+		if err != nil {
+			return
 		}
-		if e, err := parseEnd(body); err == nil {
-			if again, err := parseEnd(e.append(nil)); err != nil || *again != *e {
-				t.Errorf("%+v reads back as %+v, %v", e, again, err)
-			}
+		frame := protocol.Append(nil, m)
+		if again, err := protocol.Parse(frame[4], frame[5:]); err != nil || !reflect.DeepEqual(again, m) {
+			t.Errorf("%+v reads back as %+v, %v", m, again, err)
+		}
+		if o, ok := m.(*Offer); ok {
+			refusal(offer(0, 2, 3), o)
 		}
 	})
 }

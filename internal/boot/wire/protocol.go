@@ -1,0 +1,55 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// A Protocol is the messages of one channel, of which M is the interface; they are pointers to
+// structs. Any number of goroutines may use it at once.
+type Protocol[M any] struct {
+	fields func(M, *Codec)
+	types  []reflect.Type // by kind, from 1
+	kinds  map[reflect.Type]byte
+}
+
+// NewProtocol returns the protocol of the types of messages. Their order is part of it: the
+// kind of a frame is the place of its message, from 1. fields goes over a message's fields.
+func NewProtocol[M any](fields func(M, *Codec), messages ...M) *Protocol[M] {
+	p := &Protocol[M]{fields: fields, types: make([]reflect.Type, 1), kinds: map[reflect.Type]byte{}}
+	for _, m := range messages {
+		t := reflect.TypeOf(m).Elem()
+		p.kinds[t] = byte(len(p.types))
+		p.types = append(p.types, t)
+	}
+	return p
+}
+
+// Append appends m's frame.
+func (p *Protocol[M]) Append(b []byte, m M) []byte {
+	return AppendFrame(b, p.kinds[reflect.TypeOf(m).Elem()], func(b []byte) []byte {
+		return Encode(b, func(c *Codec) { p.fields(m, c) })
+	})
+}
+
+// Parse returns the message of a frame. Byte slices in it alias body.
+func (p *Protocol[M]) Parse(kind byte, body []byte) (m M, err error) {
+	if kind == 0 || int(kind) >= len(p.types) {
+		return m, fmt.Errorf("%w: unknown kind %d", ErrFrame, kind)
+	}
+	read := reflect.New(p.types[kind]).Interface().(M)
+	if err := Decode(body, func(c *Codec) { p.fields(read, c) }); err != nil {
+		return m, fmt.Errorf("%w: %T: %w", ErrFrame, read, err)
+	}
+	return read, nil
+}
+
+// Next takes the next message from f; ok is false when more must be read first. Byte slices
+// in it are valid until f.Room is called.
+func (p *Protocol[M]) Next(f *Frames) (m M, ok bool, err error) {
+	kind, body, ok, err := f.Next()
+	if ok {
+		m, err = p.Parse(kind, body)
+	}
+	return m, ok, err
+}

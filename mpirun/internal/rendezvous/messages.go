@@ -1,0 +1,106 @@
+package rendezvous
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"gompi/internal/boot/wire"
+	"gompi/mpirun/internal/ctl"
+)
+
+// Bounds of what is sent, in bytes or entries.
+const (
+	maxString = 2 << 20
+	maxList   = 1 << 20
+	maxNodes  = 1 << 20
+	maxFrame  = 64 << 20
+	chunk     = 32 << 10
+)
+
+// A message is a pointer to one of the structs below.
+type message interface{ fields(*wire.Codec) }
+
+var protocol = wire.NewProtocol[message](message.fields, &Offer{}, &welcome{}, &refused{}, &startAgent{}, &agentData{},
+	&closeAgent{}, &killAgent{}, &agentEnded{}, &signalled{}, &End{}, &beating{}, &pausing{})
+
+// What node 0 says to a node, beside End; agentData goes both ways.
+type (
+	welcome    struct{ beat time.Duration } // how often the node will hear from node 0, 0 if perhaps never
+	refused    struct{ why string }
+	startAgent struct{}
+	agentData  struct{ bytes []byte } // what goes into the agent, or comes out of it
+	closeAgent struct{}               // close its input, which ends it
+	killAgent  struct{}
+	beating    struct{} // node 0 lives
+	pausing    struct{} // node 0 is stopped, and will be silent
+)
+
+// What a node says to node 0, beside Offer.
+type (
+	agentEnded struct{ how string }
+	signalled  struct{ number int } // a signal has come there
+)
+
+func (m *welcome) fields(c *wire.Codec)    { wire.Int(c, &m.beat, 0, math.MaxInt64/patience) }
+func (m *refused) fields(c *wire.Codec)    { c.String(&m.why, maxString) }
+func (*startAgent) fields(*wire.Codec)     {}
+func (m *agentData) fields(c *wire.Codec)  { c.Bytes(&m.bytes, chunk) }
+func (*closeAgent) fields(*wire.Codec)     {}
+func (*killAgent) fields(*wire.Codec)      {}
+func (m *agentEnded) fields(c *wire.Codec) { c.String(&m.how, maxString) }
+func (m *signalled) fields(c *wire.Codec)  { wire.Int(c, &m.number, 1, 64) }
+func (*beating) fields(*wire.Codec)        {}
+func (*pausing) fields(*wire.Codec)        {}
+
+// An Offer is what a node says of itself, and what it was asked to run.
+type Offer struct {
+	Version string
+	JobName string      // all nodes of a job have the same, as -rdzv-id says; "" for any
+	Least   int         // nodes that the job needs
+	Most    int         // nodes that it may have
+	Node    int         // which this one is, -1 if node 0 may choose
+	Host    string      // its own name
+	Ranks   string      // -nproc-per-node
+	Program ctl.Program // what it is to run, but for its sum and size
+	Environ []string    // of gompirun there
+}
+
+func (o *Offer) fields(c *wire.Codec) {
+	c.String(&o.Version, maxString)
+	c.String(&o.JobName, maxString)
+	wire.Int(c, &o.Least, 1, maxNodes)
+	wire.Int(c, &o.Most, 1, maxNodes)
+	wire.Int(c, &o.Node, -1, maxNodes)
+	c.String(&o.Host, maxString)
+	c.String(&o.Ranks, maxString)
+	o.Program.Fields(c)
+	c.Strings(&o.Environ, maxList, maxString)
+}
+
+// refusal says why node 0, which has own, does not take a node with offer; ""
+// if it does.
+func refusal(own, offer *Offer) string {
+	switch {
+	case offer.Version != own.Version:
+		return fmt.Sprintf("this gompirun is version %s, and that of node 0 %s", offer.Version, own.Version)
+	case offer.JobName != own.JobName:
+		return fmt.Sprintf("-rdzv-id is %q here and %q at node 0", offer.JobName, own.JobName)
+	case offer.Least != own.Least || offer.Most != own.Most:
+		return fmt.Sprintf("-nnodes is %d:%d here and %d:%d at node 0", offer.Least, offer.Most, own.Least, own.Most)
+	case offer.Node == 0 || offer.Node >= own.Most:
+		return fmt.Sprintf("-node-rank %d: want one from 1 to %d, or none", offer.Node, own.Most-1)
+	}
+	return ""
+}
+
+// End is how a job ended, as all its nodes say.
+type End struct {
+	Status int
+	Text   string
+}
+
+func (e *End) fields(c *wire.Codec) {
+	wire.Int(c, &e.Status, 0, 255)
+	c.String(&e.Text, maxString)
+}
