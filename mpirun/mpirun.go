@@ -1,16 +1,15 @@
-// Package mpirun is the launcher: it reads a command line, starts one agent on
-// each host, has them start the ranks, and tells the truth about what failed.
+// Package mpirun is the launcher: it reads a command line, starts one agent on each host, has the
+// agents start the ranks, and reports what failed.
 //
-// The path of a job through the packages:
+// A job goes through the packages in this order:
 //
-//  1. internal/cmdline reads the command line, internal/allocation finds the hosts that it
-//     names or a batch system has given
-//  2. internal/job decides everything, in one goroutine; internal/link brings it what the
-//     agents say, which internal/remote starts, and this package signals and input;
-//     internal/plan says which rank runs where
-//  3. internal/agent runs the ranks of one host; internal/ctl is what it and the launcher
-//     say to each other
-//  4. internal/output shows what ranks write
+//  1. internal/cmdline reads the command line. internal/allocation finds the hosts that it names or
+//     that a batch system has granted.
+//  2. internal/plan decides which rank runs where. internal/job, one goroutine, decides everything
+//     else. internal/remote starts the agents, and internal/link delivers their messages to the job.
+//  3. internal/agent runs the ranks of one host. internal/ctl encodes the messages between it and
+//     the launcher.
+//  4. internal/output prints what ranks write.
 package mpirun
 
 import (

@@ -1,11 +1,11 @@
-// Package call holds one call of a collective: its arguments, what is wrong with them, and
-// the table that says what each collective does with them. All else that has to tell one
-// collective from another asks here; only who carries a call out has a function for each.
+// Package call describes one call of a collective: its arguments, the check of these, and the table
+// of traits that tells collectives apart. Other packages ask the table; only those that carry a
+// collective out have a function for each.
 //
-// To add a collective: its number and name in package seg, and whether it has a root; a row in
-// the table of traits; a method of Call that fills one in; an algorithm of each way that can do
-// it, in Run of package coll, and of node and hier if these have one; in package path, where its
-// choices are not those of others, a case of choose.go; and in comm the public methods.
+// To add a collective, write: its number and name in package seg, and whether it has a root; a row in
+// the table of traits; a method of Call that fills one in; an algorithm for each way that can do it,
+// in Run of package coll, and of node and hier if these have one; a case in choose.go of package
+// path, if its choices differ from those of others; and the public methods in comm.
 package call
 
 import "gompi/internal/mem"

@@ -1,11 +1,10 @@
-// Package engine is the moving part of a rank: it drives the transports,
-// matches messages to receives, and completes requests. It knows
-// communicators as Channels and collectives as numbered Rounds of messages;
-// what those messages are for is decided above it, how they travel below it.
+// Package engine carries the messages of a rank: it polls the transports, matches messages to
+// receives, and completes requests. A communicator is a Channel, and a collective over messages is a
+// numbered Round of a Channel. Packages above the engine decide what to send, transports how frames
+// travel.
 //
-// There is no engine thread: the goroutine that called Recv polls the sockets itself
-// (see package progress). One lock guards everything; it is held while polling and
-// never while sleeping.
+// There is no engine thread: the goroutine that called Recv polls the sockets itself (see package
+// progress). One lock guards everything. It is held while polling and never while sleeping.
 package engine
 
 import (

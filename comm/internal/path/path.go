@@ -1,19 +1,19 @@
-// Package path chooses the way that a collective goes, and nothing else: it is pure, and all
+// Package path chooses the way that a collective takes: through shared memory, hierarchically, by
+// messages, or on GPUs; by which algorithm; in pieces of how many bytes. It is pure, and all
 // thresholds of comm stand in it.
 //
-// Each communicator has a Selector, made of what all its ranks know alike: how many share a
-// host, whether they have a processor each, what the user has tuned. For(call) returns a Path:
-// through what the call goes, by which algorithm, in pieces of how many bytes. Ranks whose calls
-// are equal get equal Paths, without a message.
+// Each communicator has a Selector. It is made from what all ranks of the communicator know alike:
+// which of them share a host, whether ranks outnumber processors, what the user has tuned. For(call)
+// returns the Path of a call. Ranks whose calls are equal get equal Paths, without a message.
 //
-// What only its own rank knows (where its buffers lie) all have to tell each other. Such a Path
-// names the one Question that is asked, and leads to another, Otherwise, that is taken where
-// some rank answers no. Resolve follows the answers about devices. Who carries a call out
-// follows its Path and chooses nothing.
+// Some facts only the rank itself knows, such as where its buffers lie. A Path that depends on one
+// names the Question that the ranks ask each other, and the Path Otherwise that they take if a rank
+// answers no. Resolve follows the answers about devices. Package exec carries a call out along its
+// Path and chooses nothing.
 //
-// To find out why a call of 64 KiB on two hosts goes as it does: For finds its row, choose (in
-// choose.go) makes the row, thresholds.go has the lengths and the measurements behind them, and
-// testdata/paths.golden shows the result for some topologies.
+// To find why a call of 64 KiB on two hosts takes its way, read in this order: For looks up a row;
+// choose, in choose.go, makes the row; thresholds.go has the lengths and the measurements behind
+// them; testdata/paths.golden shows the result for some topologies.
 package path
 
 import (

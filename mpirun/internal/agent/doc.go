@@ -1,15 +1,14 @@
-// Package agent runs the ranks of one host. It is a process and a session of
-// its own, on the launcher's host as on any other; its standard input and
-// output are the channel to the launcher.
+// Package agent runs the ranks of one host. It is a process and a session of its own, on the
+// launcher's host as on any other. Its standard input and output are the channel to the launcher.
 //
 // What it does for a rank, in order:
 //
 //  1. make the segment and the doorbells that the host's ranks share (start)
-//  2. make the rank's pipes and its boot socket, put the welcome into the
-//     socket, bind, fork (process)
-//  3. pass on output, input, news and signals (output, input, meet)
-//  4. notice its end, drain what it wrote, report (end)
+//  2. make the rank's pipes and its boot socket, put the welcome into the socket, bind, fork
+//     (process)
+//  3. forward output, input, news and signals (output, input, meet)
+//  4. notice its end, drain its output, report (end)
 //
-// When the launcher goes, the agent kills everything below it and goes too; it
-// adopts orphans, so nothing below it can escape.
+// When the launcher goes, the agent kills all processes below it and exits, too. It is the subreaper
+// of its ranks, so that no process of theirs escapes.
 package agent

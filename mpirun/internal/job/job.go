@@ -1,17 +1,17 @@
-// Package job is the launcher's one goroutine that decides: which ranks run where, when
-// they start, what a failure means, when the job is over, why, and what the exit status
-// is. What it decides on are events: messages of the agents, signals, input, questions,
-// time. It reaches the rest of the world through a World and the Links to the agents.
+// Package job is the one goroutine of the launcher that decides: which ranks run where, when they
+// start, what a failure means, when the job is over and why, and the exit status. It handles events:
+// messages of agents, signals, input, questions of users, and time. It reaches everything else
+// through a World and the Links to the agents.
 //
-// The path of a job through the files:
+// The files, in the order of a job:
 //
-//  1. start has an agent started on each host, and hears what the hosts are made of
-//  2. hosts and gpus make of it what internal/plan maps ranks onto; launch tells the
-//     agents which of them to start
-//  3. job handles what happens: input, signals, heartbeat, fence, questions, and stalls,
-//     by internal/stall
-//  4. shutdown decides when the job is over, and why; later and stacks add what else is
-//     known; restart, whether another run follows
+//  1. start starts an agent on each host and collects the facts of the hosts.
+//  2. hosts and gpus turn these into what internal/plan maps ranks onto; launch tells the agents
+//     which ranks to start.
+//  3. job handles events: input, signals, heartbeat, fence, questions, and, with internal/stall,
+//     ranks that wait for long.
+//  4. shutdown decides when the job is over, and why; later and stacks add what else is known;
+//     restart decides whether another run follows.
 package job
 
 import (
