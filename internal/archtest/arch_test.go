@@ -78,7 +78,7 @@ var rules = []rule{
 	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo"}},
 	{"mpirun/internal/program", nil},
 	{"mpirun/internal/inspect", []string{"mpirun/internal/program"}},
-	{"mpirun/internal/facts", []string{"mpirun/internal/ctl", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo"}},
+	{"mpirun/internal/facts", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // The value types below implement pflag.Value: declare a flag with
@@ -30,6 +32,31 @@ func (c *Count) String() string { return strconv.Itoa(int(*c)) }
 
 // Type names the value in usage texts.
 func (c *Count) Type() string { return "N" }
+
+// Number returns the value of a flag that takes a whole number from lo to hi, which want
+// says to who types another, and sets v. kind names it in usage texts.
+func Number(v *int, lo, hi int, want, kind string) pflag.Value {
+	return &number{v, lo, hi, want, kind}
+}
+
+type number struct {
+	v          *int
+	lo, hi     int
+	want, kind string
+}
+
+func (n *number) Set(s string) error {
+	v, err := strconv.Atoi(s)
+	if err != nil || v < n.lo || v > n.hi {
+		return errors.New("want " + n.want)
+	}
+	*n.v = v
+	return nil
+}
+
+func (n *number) String() string { return strconv.Itoa(*n.v) }
+
+func (n *number) Type() string { return n.kind }
 
 // A Duration is a time span, 0 or more, for which a plain number of seconds is
 // accepted as well as 90s, 2m or 1h30m.

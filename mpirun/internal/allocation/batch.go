@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,7 +14,8 @@ import (
 
 // slurm reads what salloc, sbatch or srun has set.
 func (s Surroundings) slurm() (*Allocation, error) {
-	job, nodes := s.first("SLURM_JOB_ID", "SLURM_JOBID"), s.first("SLURM_JOB_NODELIST", "SLURM_NODELIST")
+	job := cmp.Or(s.Getenv("SLURM_JOB_ID"), s.Getenv("SLURM_JOBID"))
+	nodes := cmp.Or(s.Getenv("SLURM_JOB_NODELIST"), s.Getenv("SLURM_NODELIST"))
 	if job == "" || nodes == "" {
 		return nil, nil
 	}
@@ -76,7 +78,7 @@ func (s Surroundings) slurmSlots(nodes string, n int) ([]int, error) {
 		// Inside a step this is about the step; what was asked for the job is
 		// in another variable, if it was.
 		if per, err := strconv.Atoi(s.Getenv("SLURM_NTASKS_PER_NODE")); err == nil && per > 0 {
-			return fill(n, per), nil
+			return slices.Repeat([]int{per}, n), nil
 		}
 		name = ""
 	}
@@ -88,7 +90,7 @@ func (s Surroundings) slurmSlots(nodes string, n int) ([]int, error) {
 	}
 	value := s.Getenv(name)
 	if value == "" {
-		return fill(n, 0), nil // their cores
+		return make([]int, n), nil // their cores
 	}
 	counts, err := hostfile.ParseCounts(value)
 	if err != nil {
@@ -101,14 +103,6 @@ func (s Surroundings) slurmSlots(nodes string, n int) ([]int, error) {
 		counts[i] = max(1, counts[i]/each)
 	}
 	return counts, nil
-}
-
-func fill(n, value int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = value
-	}
-	return out
 }
 
 // strayTask says what is wrong if srun has started gompirun as one of several
@@ -209,13 +203,3 @@ func listed(variable string, items []string, from string) (*Allocation, error) {
 }
 
 func jobName(what, id string) string { return strings.TrimSuffix(what+" "+id, " ") }
-
-// first returns the first of the variables that is set.
-func (s Surroundings) first(names ...string) string {
-	for _, n := range names {
-		if v := s.Getenv(n); v != "" {
-			return v
-		}
-	}
-	return ""
-}

@@ -3,6 +3,7 @@ package cmdline
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -75,7 +76,7 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	set.BoolVarP(&s.Verbose, "verbose", "v", false, "")
 	set.BoolVar(&s.Version, "version", false, "")
 	s.torchFlags(set)
-	set.Var((*restarts)(&s.Restart.Max), "max-restarts", "")
+	set.Var(cli.Number(&s.Restart.Max, 0, math.MaxInt, "a whole number, 0 or more", "N"), "max-restarts", "")
 	set.Var((*cli.Count)(&s.Restart.MinNP), "min-np", "")
 	return func() error {
 		if s.Attach.Debugger != "" || s.Attach.Job != "" {
@@ -133,25 +134,6 @@ func (r *Reach) flags(set *cli.Set) {
 	set.StringVar(&r.LaunchAgent, "launch-agent", "", "")
 	set.Var((*cli.Duration)(&r.StartTimeout), "start-timeout", "")
 }
-
-// A restarts is how many restarts are allowed.
-type restarts int
-
-// Set implements pflag.Value.
-func (r *restarts) Set(s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 {
-		return errors.New("want a whole number, 0 or more")
-	}
-	*r = restarts(n)
-	return nil
-}
-
-// String implements pflag.Value.
-func (r *restarts) String() string { return strconv.Itoa(int(*r)) }
-
-// Type names the value in usage texts.
-func (r *restarts) Type() string { return "N" }
 
 func (s *Stall) flags(set *cli.Set) {
 	s.Warning = 30 * time.Second

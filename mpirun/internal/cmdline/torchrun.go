@@ -3,6 +3,7 @@ package cmdline
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -24,12 +25,12 @@ func (s *Spec) torchFlags(set *cli.Set) {
 	r.LastCall = 30 * time.Second
 	set.Var((*cli.Duration)(&r.LastCall), "last-call", "")
 	r.NodeRank = -1
-	set.Var((*nodeNumber)(&r.NodeRank), "node-rank", "")
+	set.Var(cli.Number(&r.NodeRank, 0, plan.MaxRanks-1, "the number of a node, from 0", "R"), "node-rank", "")
 	set.StringVar(&r.Endpoint, "rdzv-endpoint", "", "")
 	set.StringVar(&r.TokenFile, "rdzv-token-file", "", "")
 	set.StringVar(&s.RunID, "rdzv-id", "", "")
 	set.StringVar(&s.Master.Addr, "master-addr", "", "")
-	set.Var((*port)(&s.Master.Port), "master-port", "")
+	set.Var(cli.Number(&s.Master.Port, 1, math.MaxUint16, "a port, 1 to 65535", "port"), "master-port", "")
 }
 
 // finishTorch applies the values of torchrun's flags.
@@ -40,11 +41,11 @@ func (s *Spec) finishTorch() error {
 	if s.Standalone && (s.Hostfile != "" || s.Nodes.Most > 1) {
 		return errors.New("-standalone is this machine alone: want no -hostfile with it, and no -nnodes above 1")
 	}
-	host, number, err := net.SplitHostPort(s.MeetingPlace())
-	var p port
+	host, port, err := net.SplitHostPort(s.MeetingPlace())
+	_, badPort := strconv.ParseUint(port, 10, 16)
 	switch {
 	case s.Rendezvous.Endpoint == "":
-	case err != nil, host == "", strings.Contains(host, ":") && net.ParseIP(host) == nil, p.Set(number) != nil && number != "0":
+	case err != nil, host == "", strings.Contains(host, ":") && net.ParseIP(host) == nil, badPort != nil:
 		return fmt.Errorf("-rdzv-endpoint %q: want host:port", s.Rendezvous.Endpoint)
 	}
 	return nil
@@ -110,25 +111,6 @@ func (s *Spec) MeetingPlace() string {
 	}
 	return net.JoinHostPort(place, port)
 }
-
-// A nodeNumber is the number of a node.
-type nodeNumber int
-
-// Set implements pflag.Value.
-func (n *nodeNumber) Set(s string) error {
-	v, err := strconv.Atoi(s)
-	if err != nil || v < 0 || v >= plan.MaxRanks {
-		return errors.New("want the number of a node, from 0")
-	}
-	*n = nodeNumber(v)
-	return nil
-}
-
-// String implements pflag.Value.
-func (n *nodeNumber) String() string { return strconv.Itoa(int(*n)) }
-
-// Type names the value in usage texts.
-func (n *nodeNumber) Type() string { return "R" }
 
 // A PerHost says how many ranks each host gets: a number, or what it has of
 // something.
@@ -198,22 +180,3 @@ func (r NodeRange) String() string {
 
 // Type names the value in usage texts.
 func (r NodeRange) Type() string { return "N" }
-
-// A port is a TCP port. 0 stands for a flag not given.
-type port int
-
-// Set implements pflag.Value.
-func (p *port) Set(s string) error {
-	n, err := strconv.ParseUint(s, 10, 16)
-	if err != nil || n == 0 {
-		return errors.New("want a port, 1 to 65535")
-	}
-	*p = port(n)
-	return nil
-}
-
-// String implements pflag.Value.
-func (p *port) String() string { return strconv.Itoa(int(*p)) }
-
-// Type names the value in usage texts.
-func (p *port) Type() string { return "port" }

@@ -16,6 +16,7 @@ import (
 	"gompi/internal/env"
 	"gompi/internal/route"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/plan"
 )
 
 // Host returns what there is on this host, but its GPUs.
@@ -71,7 +72,7 @@ func cores(cpus []int) [][]int {
 		}
 		core := []int{c}
 		if list, err := os.ReadFile(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", c)); err == nil {
-			siblings := parseCPUs(string(list))
+			siblings := parseCPUs(list)
 			core = slices.DeleteFunc(slices.Clone(cpus), func(o int) bool { return o != c && !slices.Contains(siblings, o) })
 		}
 		for _, o := range core {
@@ -94,8 +95,8 @@ func domains() [][]int {
 		if _, err := strconv.Atoi(strings.TrimPrefix(e.Name(), "node")); err != nil {
 			continue
 		}
-		if list, err := os.ReadFile(dir + "/" + e.Name() + "/cpulist"); err == nil && len(parseCPUs(string(list))) > 0 {
-			found = append(found, parseCPUs(string(list)))
+		if list, err := os.ReadFile(dir + "/" + e.Name() + "/cpulist"); err == nil && parseCPUs(list) != nil {
+			found = append(found, parseCPUs(list))
 		}
 	}
 	return found
@@ -120,23 +121,9 @@ func packages(cpus []int) [][]int {
 	return found
 }
 
-// parseCPUs reads the kernel's lists: 0-3,8. What it cannot read it leaves out.
-func parseCPUs(list string) []int {
-	var cpus []int
-	for part := range strings.SplitSeq(strings.TrimSpace(list), ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
-		}
-		lo, err1 := strconv.Atoi(first)
-		hi, err2 := strconv.Atoi(last)
-		if err1 != nil || err2 != nil || hi-lo > 1<<16 {
-			continue
-		}
-		for c := lo; c <= hi; c++ {
-			cpus = append(cpus, c)
-		}
-	}
+// parseCPUs reads a list of the kernel's, nil if there is none in it.
+func parseCPUs(list []byte) []int {
+	cpus, _ := plan.ParseCPUs(strings.TrimSpace(string(list)))
 	return cpus
 }
 

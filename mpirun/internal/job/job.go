@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"gompi/hostfile"
@@ -210,10 +209,7 @@ func (j *Job) prepareOutput() error {
 		j.out.Print(j.plan.RankMap())
 	}
 	if j.spec.Report.Map {
-		var b strings.Builder
-		fmt.Fprintf(&b, "hosts: %s\n", j.Source)
-		j.plan.Display(&b)
-		j.out.Say(strings.TrimSuffix(b.String(), "\n"))
+		j.out.Say(fmt.Sprintf("hosts: %s\n%s", j.Source, j.plan.Display()))
 	}
 	for _, n := range j.plan.Notes {
 		j.notef("%s", n)
@@ -362,10 +358,8 @@ func (j *Job) gather(h *host, m *ctl.Cards) {
 
 // broadcast sends m to every agent that has ranks.
 func (j *Job) broadcast(m ctl.Message) {
-	for _, h := range j.hosts {
-		if len(h.ranks) > 0 && !h.drained {
-			h.Send(m)
-		}
+	for _, h := range j.surveyed() {
+		h.Send(m)
 	}
 }
 

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strconv"
@@ -9,10 +8,10 @@ import (
 	"text/tabwriter"
 )
 
-// Display writes the table of -display-map: every host in turn, with its ranks
+// Display returns the table of -display-map: every host in turn, with its ranks
 // and what each is bound to.
-func (p *Plan) Display(w io.Writer) error {
-	var b bytes.Buffer
+func (p *Plan) Display() string {
+	var b strings.Builder
 	fmt.Fprintf(&b, "%s on %s, by %s", count(len(p.Ranks), "rank"), count(p.used(), "host"), p.Policy.orderText())
 	if what := p.Policy.perText(); what != "" {
 		fmt.Fprintf(&b, ", %s", what)
@@ -35,8 +34,7 @@ func (p *Plan) Display(w io.Writer) error {
 		p.displayHost(t, node)
 	}
 	t.Flush() // into memory: cannot fail
-	_, err := w.Write(b.Bytes())
-	return err
+	return b.String()
 }
 
 func (p *Plan) displayHost(w io.Writer, node int) {

@@ -151,9 +151,12 @@ func contents() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// command returns the command line that becomes an agent on another host. With
-// send it does not look for a gompirun that is there.
-func (s self) command(send bool) string {
+// command returns the command line that becomes an agent on another host: the user's own, or
+// if that is "" ours. With send ours does not look for a gompirun that is there.
+func (s self) command(own string, send bool) string {
+	if own != "" {
+		return own + " " + AgentFlag
+	}
 	path := s.path
 	if send {
 		path = ""

@@ -46,7 +46,7 @@ func TestTheBootstrapRunsTheProgramAtThePath(t *testing.T) {
 	if out, err := exec.Command("sh", "-c", `printf '#!/bin/sh\necho "$@"\n' >"$0" && chmod 755 "$0"`, me.path).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	out, err := exec.Command("sh", "-c", me.command(false)).CombinedOutput()
+	out, err := exec.Command("sh", "-c", me.command("", false)).CombinedOutput()
 	if want := AgentFlag + " " + me.build + "\n"; err != nil || string(out) != want {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}
@@ -54,7 +54,7 @@ func TestTheBootstrapRunsTheProgramAtThePath(t *testing.T) {
 		t.Error("there is a quote or an exclamation mark in it, which some shells do not take")
 	}
 	me.machine = "vax"
-	out, err = exec.Command("sh", "-c", me.command(false)).CombinedOutput()
+	out, err = exec.Command("sh", "-c", me.command("", false)).CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(out), saysMachine) {
 		t.Errorf("on another machine: %q, %v; want %q", out, err, saysMachine)
 	}

@@ -48,11 +48,7 @@ func (s *Srun) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
 
 // step makes a job step an agent.
 func (s *Srun) step(ctx context.Context, node string, send bool) (*Agent, error) {
-	command := s.agent + " " + AgentFlag
-	if s.agent == "" {
-		command = s.self.command(send)
-	}
-	cmd := exec.Command("srun", srunArgs(s.job, node, s.gres[node], command)...)
+	cmd := exec.Command("srun", srunArgs(s.job, node, s.gres[node], s.self.command(s.agent, send))...)
 	cmd.Env = srunEnv(os.Environ())
 	a, err := s.self.enter(ctx, cmd, ViaSrun)
 	if err == nil {

@@ -210,17 +210,7 @@ func (s *SSH) argv(ctx context.Context, h hostfile.Host, send bool) []string {
 			"-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4",
 			"-o", "ControlMaster=no", "-o", "ClearAllForwardings=yes")
 	}
-	if h.Port != 0 {
-		argv = append(argv, "-p", strconv.Itoa(h.Port))
-	}
-	if h.User != "" {
-		argv = append(argv, "-l", h.User)
-	}
-	command := s.agent + " " + AgentFlag
-	if s.agent == "" {
-		command = s.self.command(send)
-	}
-	return append(argv, h.Name, command)
+	return append(login(argv, h), s.self.command(s.agent, send))
 }
 
 // environment returns the variables that ssh gets: all but those that are meant
