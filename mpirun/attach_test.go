@@ -63,12 +63,7 @@ func TestAttachRunsADebuggerOnTheProcessThatJoined(t *testing.T) {
 		t.Errorf("%v, %q; want that there is no such job", err, out)
 	}
 	k.cmd.Process.Signal(syscall.SIGTERM)
-	for range k.lines { // to the end
-	}
-	k.cmd.Wait()
-	if code := k.cmd.ProcessState.ExitCode(); code != 143 {
-		t.Errorf("status %d, want 143: being asked changes nothing", code)
-	}
+	k.ends(143) // being asked changes nothing
 }
 
 // jobOf returns the id of the job that a process runs: the name of its abstract socket.

@@ -3,7 +3,6 @@
 package mpirun
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -56,17 +55,9 @@ func TestTheFirstToFailIsBlamed(t *testing.T) {
 	for i := range 4 * rounds() {
 		cmd := exec.Command("gompirun", "-np", "4", "loop")
 		cmd.Env = append(os.Environ(), transports[i%2])
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
 		var said strings.Builder
 		cmd.Stderr = &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		victim := 0
-		lines := bufio.NewReader(out)
+		victim, lines := 0, started(t, cmd)
 		for range 4 {
 			line, err := lines.ReadString('\n')
 			if err != nil {

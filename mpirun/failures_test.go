@@ -3,7 +3,6 @@
 package mpirun
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -242,21 +241,14 @@ func (d *disaster) play(t *testing.T, bed *testbed.Bed, flags []string) {
 		flags = append(flags, "-H", "host1:2,host2:2")
 	}
 	s.cmd = exec.Command("gompirun", slices.Concat(flags, strings.Fields(d.flags), d.run)...)
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	said, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer said.Close()
 	s.cmd.Stderr = said
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	lines := started(t, s.cmd)
 	defer s.cmd.Process.Kill()
-	lines := bufio.NewReader(out)
 	for n := 0; n < 4 && !d.early; {
 		line, err := lines.ReadString('\n')
 		if err != nil {

@@ -42,14 +42,7 @@ func launchVictims(t *testing.T, np int, flags ...string) *launched {
 	cmd := exec.Command("gompirun", append(flags, "-q", "-np", fmt.Sprint(np), "sh", "-c", victims)...)
 	l := &launched{cmd: cmd}
 	cmd.Stderr, cmd.WaitDelay = &l.said, 5*time.Second
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(out)
+	lines := started(t, cmd)
 	for range np {
 		if line, err := lines.ReadString('\n'); err != nil {
 			t.Fatalf("%q, %v, then %v; want ready from each of %d ranks\n%s", line, err, cmd.Wait(), np, l.said.String())
@@ -60,17 +53,20 @@ func launchVictims(t *testing.T, np int, flags ...string) *launched {
 		t.Fatalf("gompirun has children %v, want one agent", agents)
 	}
 	l.agent = agents[0]
-	for level := agents; len(level) > 0; {
-		var next []int
-		for _, pid := range level {
-			next = append(next, childrenOf(pid)...)
-		}
-		l.below, level = append(l.below, next...), next
-	}
+	l.below = below(l.agent)
 	if len(l.below) < 3*np {
 		t.Fatalf("%d processes below %d ranks, want a shell and two sleeps each", len(l.below), np)
 	}
 	return l
+}
+
+// below returns the processes below one.
+func below(pid int) []int {
+	found := childrenOf(pid)
+	for i := 0; i < len(found); i++ {
+		found = append(found, childrenOf(found[i])...)
+	}
+	return found
 }
 
 // childrenOf returns the children of a process.
@@ -189,18 +185,11 @@ func TestAThirdInterruptEndsEvenAStoppedAgent(t *testing.T) {
 func TestASecondInterruptKillsAtOnce(t *testing.T) {
 	cmd := exec.Command("gompirun", "-kill-delay", "1000", "-np", "1", "sh", "-c",
 		`trap "" TERM; echo ready; while :; do sleep 0.01; done`)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	bufio.NewReader(out).ReadString('\n')
+	started(t, cmd).ReadString('\n')
 	cmd.Process.Signal(syscall.SIGINT)
 	if line, err := bufio.NewReader(said).ReadString('\n'); !strings.Contains(line, "once more kills it") {
 		t.Errorf("after the first interrupt: %q, %v", line, err)

@@ -3,7 +3,6 @@
 package mpirun
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net"
@@ -334,19 +333,13 @@ func TestAHostThatIsCutOffEndsTheJobWithoutAgents(t *testing.T) {
 	begun := make(chan struct{}, 3)
 	for r := range 3 {
 		cmd := b.Command(r+1, "env", fmt.Sprintf("RANK=%d", r), "WORLD_SIZE=3", "GOMPI_RDZV=file://"+shared, self, "run", "-1")
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
 		var said strings.Builder
 		cmd.Stderr = &said
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := started(t, cmd)
 		late := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
 		all.Go(func() {
 			defer late.Stop()
-			bufio.NewReader(out).ReadString('\n')
+			out.ReadString('\n')
 			begun <- struct{}{}
 			cmd.Wait() // the status tells
 			statuses[r], errs[r] = cmd.ProcessState.ExitCode(), said.String()

@@ -1,6 +1,7 @@
 package mpirun
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -128,6 +129,19 @@ func act(b boot.Boot, what string) error {
 		return fmt.Errorf("unknown action %q", what)
 	}
 	return nil
+}
+
+// started starts cmd and returns its standard output.
+func started(t *testing.T, cmd *exec.Cmd) *bufio.Reader {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return bufio.NewReader(out)
 }
 
 func TestScripts(t *testing.T) {

@@ -47,13 +47,7 @@ func TestRanksAreInAControlGroupOfTheirOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := started(t, cmd)
 		var pids [2]int
 		for i := range pids {
 			if _, err := fmt.Fscan(out, &pids[i]); err != nil {

@@ -44,12 +44,7 @@ func TestProgramsThatDoNotUseGompiAreToldOf(t *testing.T) {
 		}
 	}
 	k.cmd.Process.Signal(syscall.SIGTERM)
-	for range k.lines { // to the end
-	}
-	k.cmd.Wait()
-	if code := k.cmd.ProcessState.ExitCode(); code != 143 {
-		t.Errorf("status %d, want 143: nobody must die of the question", code)
-	}
+	k.ends(143) // nobody must die of the question
 }
 
 // A stand-in for py-spy tells how it was called: without stopping the program.

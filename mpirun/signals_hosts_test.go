@@ -42,12 +42,7 @@ func TestSignalsReachTheRanksOfAllHosts(t *testing.T) {
 	k.cmd.Process.Signal(syscall.SIGTERM)
 	k.expect("saved")
 	k.expect("saved")
-	for range k.lines { // to the end
-	}
-	k.cmd.Wait()
-	if code := k.cmd.ProcessState.ExitCode(); code != 143 {
-		t.Errorf("status %d, want 143", code)
-	}
+	k.ends(143)
 }
 
 // A debugger goes where the rank is.

@@ -63,6 +63,17 @@ func (k *talk) expect(want string) string {
 	}
 }
 
+// ends waits until gompirun has ended, with this exit status.
+func (k *talk) ends(status int) {
+	k.t.Helper()
+	for range k.lines { // to the end
+	}
+	k.cmd.Wait()
+	if code := k.cmd.ProcessState.ExitCode(); code != status {
+		k.t.Errorf("status %d, want %d", code, status)
+	}
+}
+
 func TestSignalsAreHandedOnToAllRanks(t *testing.T) {
 	k := startTalk(t, "-np", "2", "sh", "-c",
 		`trap "echo usr1 $RANK" USR1; trap "echo usr2 $RANK; exit 0" USR2; echo ready; while :; do sleep 0.02; done`)
@@ -74,9 +85,7 @@ func TestSignalsAreHandedOnToAllRanks(t *testing.T) {
 	k.cmd.Process.Signal(syscall.SIGUSR2)
 	k.expect("usr2")
 	k.expect("usr2")
-	if err := k.cmd.Wait(); err != nil {
-		t.Errorf("gompirun: %v", err)
-	}
+	k.ends(0)
 }
 
 func TestStoppingAndContinuingTheJob(t *testing.T) {
@@ -94,10 +103,7 @@ func TestStoppingAndContinuingTheJob(t *testing.T) {
 	k.cmd.Process.Signal(syscall.SIGCONT)
 	awaitState(t, rank, "SR")
 	k.cmd.Process.Signal(syscall.SIGINT)
-	k.cmd.Wait()
-	if code := k.cmd.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("status %d after an interrupt, want 130", code)
-	}
+	k.ends(130)
 }
 
 // Ctrl-Z in a container, where gompirun is the first process: it goes on, and still hears
@@ -135,8 +141,5 @@ func TestQuitTellsWhatRanksAreIn(t *testing.T) {
 		}
 	}
 	k.cmd.Process.Signal(syscall.SIGINT)
-	k.cmd.Wait()
-	if code := k.cmd.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("status %d, want 130: QUIT must not end the job", code)
-	}
+	k.ends(130) // QUIT must not end the job
 }

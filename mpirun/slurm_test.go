@@ -214,13 +214,7 @@ func bytesPassThroughSrun(t *testing.T, bed *slurmbed.Bed) {
 	// A question and its answer, without the end of a line.
 	cmd = bed.Command("salloc", "-Q", "-N1", "gompirun", "sh", "-c", "printf name?; read name; printf \"hello, $name\"")
 	in, _ := cmd.StdinPipe()
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	out := started(t, cmd)
 	got := make([]byte, len("name?"))
 	if _, err := io.ReadFull(out, got); err != nil || string(got) != "name?" {
 		t.Errorf("%q, %v", got, err)
@@ -320,16 +314,9 @@ func agentLostInSlurm(t *testing.T, bed *slurmbed.Bed) {
 	mark := fmt.Sprintf("1003.%d", os.Getpid())
 	cmd := bed.Command("salloc", "-Q", "-N2", "--ntasks-per-node=1", "-w", "n1,n2", "gompirun", "-v", "sh", "-c",
 		"sleep "+mark+" & setsid sleep "+mark+" & echo ready; wait")
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(out)
+	lines := started(t, cmd)
 	for range 2 {
 		if line, err := lines.ReadString('\n'); err != nil {
 			t.Fatalf("%q, %v", line, err)

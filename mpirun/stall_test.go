@@ -90,11 +90,7 @@ func TestRanksThatWaitForLongAreTold(t *testing.T) {
 			k.expect(tt.want[0]) // and again
 			k.cmd.Process.Signal(syscall.SIGUSR1)
 			k.expect("gompirun: the ranks go on, after having waited for about ")
-			for range k.lines { // to the end
-			}
-			if err := k.cmd.Wait(); err != nil {
-				t.Errorf("gompirun: %v", err)
-			}
+			k.ends(0)
 		})
 	}
 }
@@ -109,11 +105,7 @@ func TestStacksOfThoseWhoAreMissing(t *testing.T) {
 		}
 	}
 	k.cmd.Process.Signal(syscall.SIGUSR1)
-	for range k.lines { // to the end
-	}
-	if err := k.cmd.Wait(); err != nil {
-		t.Errorf("gompirun: %v", err)
-	}
+	k.ends(0)
 }
 
 func TestStacksOfAllRanksAtTheTimeLimit(t *testing.T) {
@@ -129,9 +121,9 @@ func TestStacksOfAllRanksAtTheTimeLimit(t *testing.T) {
 			stacks++
 		}
 	}
-	k.cmd.Wait()
-	if code := k.cmd.ProcessState.ExitCode(); code != 124 || len(told) != 3 || stacks < 3 {
-		t.Errorf("status %d, stacks of %v, %d with the program's function; want 124 and those of three ranks", code, told, stacks)
+	k.ends(124)
+	if len(told) != 3 || stacks < 3 {
+		t.Errorf("stacks of %v, %d with the program's function; want those of three ranks", told, stacks)
 	}
 }
 
@@ -143,10 +135,7 @@ func TestStacksOfOtherProgramsAreTheKernels(t *testing.T) {
 	k.expect("(sh -c echo ready; while")
 	k.expect("|   threads ")
 	k.cmd.Process.Signal(syscall.SIGTERM)
-	k.cmd.Wait()
-	if code := k.cmd.ProcessState.ExitCode(); code != 143 {
-		t.Errorf("status %d, want 143: nobody must die of the question", code)
-	}
+	k.ends(143) // nobody must die of the question
 }
 
 func TestRanksThatDoNotWaitAreSilent(t *testing.T) {

@@ -99,14 +99,7 @@ func startGuarded(t *testing.T, beat time.Duration) (l *launched, in io.WriteClo
 		}
 	}
 	l = &launched{cmd: cmd, agent: childrenOf(cmd.Process.Pid)[0]}
-	for level := []int{l.agent}; len(level) > 0; {
-		l.below = append(l.below, level...)
-		var next []int
-		for _, pid := range level {
-			next = append(next, childrenOf(pid)...)
-		}
-		level = next
-	}
+	l.below = append([]int{l.agent}, below(l.agent)...)
 	if len(l.below) < 4 {
 		t.Fatalf("processes %v, want an agent, a shell and two sleeps", l.below)
 	}

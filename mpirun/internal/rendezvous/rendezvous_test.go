@@ -124,6 +124,25 @@ func guest(ctx context.Context, h *Host, own *Offer, token []byte) (*Guest, <-ch
 	return g, ended
 }
 
+// gather has h gather its nodes, which come through the channel.
+func gather(ctx context.Context, h *Host) <-chan []*Node {
+	gathered := make(chan []*Node, 1)
+	go func() {
+		nodes, _ := h.Gather(ctx)
+		gathered <- nodes
+	}()
+	return gathered
+}
+
+// wellEnded finishes a node, which must say then that all is well.
+func wellEnded(t *testing.T, n *Node, ended <-chan ending) {
+	t.Helper()
+	n.Finish(End{})
+	if e := <-ended; e.err != nil {
+		t.Error(e.err)
+	}
+}
+
 func TestNodesMeetAndRunAgentAfterAgent(t *testing.T) {
 	ctx := deadline(t)
 	h, _ := host(t, 3, 3)
@@ -166,11 +185,7 @@ func TestNodesMeetAndRunAgentAfterAgent(t *testing.T) {
 func TestWithoutTheTokenNobodyGetsIn(t *testing.T) {
 	ctx := deadline(t)
 	h, said := host(t, 2, 2)
-	gathered := make(chan []*Node, 1)
-	go func() {
-		nodes, _ := h.Gather(ctx)
-		gathered <- nodes
-	}()
+	gathered := gather(ctx, h)
 	_, stranger := guest(ctx, h, offer(1, 2, 2), []byte("fedcba9876543210"))
 	if e := <-stranger; e.err == nil || !strings.Contains(e.err.Error(), "has another token") {
 		t.Fatalf("a stranger got in, or was told %v", e.err)
@@ -180,10 +195,7 @@ func TestWithoutTheTokenNobodyGetsIn(t *testing.T) {
 	if len(nodes) != 1 {
 		t.Fatalf("%d nodes, want 1", len(nodes))
 	}
-	nodes[0].Finish(End{})
-	if e := <-right; e.err != nil {
-		t.Error(e.err)
-	}
+	wellEnded(t, nodes[0], right)
 	if !said.awaits(ctx, "has another token") {
 		t.Errorf("node 0 said %q, nothing about the stranger", said.text())
 	}
@@ -265,11 +277,7 @@ func TestTheServersProofIsNotTheClients(t *testing.T) {
 func TestWhatDoesNotFitIsRefusedWithTheReason(t *testing.T) {
 	ctx := deadline(t)
 	h, _ := host(t, 2, 3)
-	gathered := make(chan []*Node, 1)
-	go func() {
-		nodes, _ := h.Gather(ctx)
-		gathered <- nodes
-	}()
+	gathered := gather(ctx, h)
 	for want, change := range map[string]func(*Offer){
 		"version 2":             func(o *Offer) { o.Version = "2" },
 		`-rdzv-id is "other"`:   func(o *Offer) { o.JobName = "other" },
@@ -367,11 +375,7 @@ func TestANodeThatIsLostEndsItsAgent(t *testing.T) {
 func TestANodeThatLeavesEarlyIsNotCounted(t *testing.T) {
 	ctx := deadline(t)
 	h, said := host(t, 3, 3)
-	gathered := make(chan []*Node, 1)
-	go func() {
-		nodes, _ := h.Gather(ctx)
-		gathered <- nodes
-	}()
+	gathered := gather(ctx, h)
 	leaving, leave := context.WithCancel(ctx)
 	_, first := guest(leaving, h, offer(1, 3, 3), token)
 	_, second := guest(leaving, h, offer(1, 3, 3), token)
@@ -500,10 +504,7 @@ func TestNodesComeAfterAnAcceptError(t *testing.T) {
 	if err != nil || len(nodes) != 1 {
 		t.Fatalf("%d nodes, %v; want 1", len(nodes), err)
 	}
-	nodes[0].Finish(End{})
-	if e := <-node; e.err != nil {
-		t.Error(e.err)
-	}
+	wellEnded(t, nodes[0], node)
 	if !said.awaits(ctx, "too many open files") {
 		t.Errorf("node 0 said %q, nothing about the error", said.text())
 	}
@@ -513,11 +514,7 @@ func TestNodesComeAfterAnAcceptError(t *testing.T) {
 func TestStrangersAreBounded(t *testing.T) {
 	ctx := deadline(t)
 	h, said := host(t, 2, 2)
-	gathered := make(chan []*Node, 1)
-	go func() {
-		nodes, _ := h.Gather(ctx)
-		gathered <- nodes
-	}()
+	gathered := gather(ctx, h)
 	at := h.listener.Addr().String()
 	const silent, rude = 200, 200
 	for range silent {
@@ -544,10 +541,7 @@ func TestStrangersAreBounded(t *testing.T) {
 	if len(nodes) != 1 {
 		t.Fatalf("%d nodes, want 1", len(nodes))
 	}
-	nodes[0].Finish(End{})
-	if e := <-right; e.err != nil {
-		t.Error(e.err)
-	}
+	wellEnded(t, nodes[0], right)
 	if n := strings.Count(said.text(), "came to the rendezvous"); n < 1 || n > 12 {
 		t.Errorf("%d lines about %d strangers, want one each for the first and then fewer and fewer:\n%s", n, silent+rude, said.text())
 	}
