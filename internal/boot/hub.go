@@ -117,9 +117,9 @@ func (h *hub) greet(conn net.Conn) func() {
 
 // converse listens to a rank until it is gone.
 func (h *hub) converse(g *guest) {
-	r := reader{conn: g.conn, frames: wire.Frames{Limit: wire.MaxUp}}
+	frames := wire.Frames{Limit: wire.MaxUp}
 	for {
-		m, err := r.next()
+		m, err := wire.Receive(g.conn, &frames)
 		if err == nil {
 			err = h.heard(g, m)
 		}
@@ -358,26 +358,5 @@ func (o *outbox) flush(limit time.Duration) {
 	select {
 	case <-done:
 	case <-t.C:
-	}
-}
-
-// A reader reads messages from a connection.
-type reader struct {
-	conn   net.Conn
-	frames wire.Frames
-}
-
-// next returns the next message, which may alias what the following call
-// overwrites.
-func (r *reader) next() (wire.Message, error) {
-	for {
-		if m, ok, err := wire.Next(&r.frames); ok || err != nil {
-			return m, err
-		}
-		n, err := r.conn.Read(r.frames.Room(false))
-		r.frames.Filled(n)
-		if n == 0 && err != nil {
-			return nil, err
-		}
 	}
 }

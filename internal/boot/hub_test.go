@@ -131,8 +131,8 @@ func TestHubGroupsRanksByHost(t *testing.T) {
 	for r, conn := range conns {
 		all.Go(func() {
 			conn.Write(wire.Append(nil, &wire.Join{Host: places[r][0], Machine: places[r][1]}))
-			in := reader{conn: conn, frames: wire.Frames{Limit: wire.MaxDown}}
-			if m, err := in.next(); err == nil {
+			in := wire.Frames{Limit: wire.MaxDown}
+			if m, err := wire.Receive(conn, &in); err == nil {
 				got[r], _ = m.(*wire.Welcome)
 			}
 		})

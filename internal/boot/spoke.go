@@ -21,7 +21,7 @@ import (
 type spoke struct {
 	info    Info
 	conn    net.Conn
-	in      reader
+	in      wire.Frames
 	wake    atomic.Pointer[func()]
 	pending atomic.Bool
 
@@ -47,7 +47,7 @@ const sendTime = 5 * time.Second
 func newSpoke(ctx context.Context, conn net.Conn, secret [32]byte) (*spoke, error) {
 	s := &spoke{
 		conn: conn, changed: make(chan struct{}),
-		in:    reader{conn: conn, frames: wire.Frames{Limit: wire.MaxDown}},
+		in:    wire.Frames{Limit: wire.MaxDown},
 		leave: func() error { return nil },
 		abort: func(int, string) error { return nil },
 	}
@@ -80,7 +80,7 @@ func (s *spoke) join(ctx context.Context) error {
 		return err
 	}
 	for {
-		m, err := s.in.next()
+		m, err := wire.Receive(s.conn, &s.in)
 		if err != nil {
 			return errors.New("rank 0 ended, or lost its connection, before all ranks had met")
 		}
@@ -117,7 +117,7 @@ func (s *spoke) welcome(w *wire.Welcome) error {
 // listen takes what comes from the hub.
 func (s *spoke) listen() {
 	for {
-		m, err := s.in.next()
+		m, err := wire.Receive(s.conn, &s.in)
 		if err == nil {
 			err = s.accept(m)
 		}

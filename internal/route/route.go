@@ -110,6 +110,21 @@ func Local(f Filter) ([]netip.Prefix, error) {
 	return list[:min(len(list), MaxAddresses)], nil
 }
 
+// InterfaceOf returns the name of this host's interface that has an address, "" if there is none
+// or it is loopback.
+func InterfaceOf(a netip.Addr) string {
+	ifs, _ := net.Interfaces()
+	for _, i := range ifs {
+		addrs, _ := i.Addrs()
+		for _, own := range addrs {
+			if p, err := netip.ParsePrefix(own.String()); err == nil && p.Addr() == a && i.Flags&net.FlagLoopback == 0 {
+				return i.Name
+			}
+		}
+	}
+	return ""
+}
+
 func usable(a net.Addr) (netip.Prefix, bool) {
 	n, ok := a.(*net.IPNet)
 	if !ok {

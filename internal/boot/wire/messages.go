@@ -1,6 +1,9 @@
 package wire
 
-import "math"
+import (
+	"io"
+	"math"
+)
 
 // Bounds of what a rank and its agent say to each other, in bytes or entries.
 const (
@@ -29,6 +32,10 @@ func Append(b []byte, m Message) []byte { return protocol.Append(b, m) }
 // Next takes the next message from f; ok is false when more must be read first. Byte slices
 // in it are valid until f.Room is called.
 func Next(f *Frames) (m Message, ok bool, err error) { return protocol.Next(f) }
+
+// Receive returns the next message of f, which takes what it lacks from r, blocking until it is
+// there. Byte slices in the message are valid until the next call.
+func Receive(r io.Reader, f *Frames) (Message, error) { return protocol.Receive(r, f) }
 
 // Attach is how a rank whose descriptors were closed introduces itself on a new
 // connection. The agent answers with one byte per descriptor passed (the

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"io"
 	"reflect"
 )
 
@@ -52,4 +53,19 @@ func (p *Protocol[M]) Next(f *Frames) (m M, ok bool, err error) {
 		m, err = p.Parse(kind, body)
 	}
 	return m, ok, err
+}
+
+// Receive returns the next message of f, which takes what it lacks from r, blocking until it is
+// there. Byte slices in the message are valid until the next call.
+func (p *Protocol[M]) Receive(r io.Reader, f *Frames) (m M, err error) {
+	for {
+		if m, ok, err := p.Next(f); ok || err != nil {
+			return m, err
+		}
+		n, err := r.Read(f.Room(false))
+		f.Filled(n)
+		if n == 0 && err != nil {
+			return m, err
+		}
+	}
 }

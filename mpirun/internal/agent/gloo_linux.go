@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"gompi/internal/env"
+	"gompi/internal/route"
 )
 
 // glooInterface returns the variable that has gloo use the interface that leads
@@ -24,7 +25,7 @@ func (a *agent) glooInterface() []string {
 // for loopback and what is no address.
 func interfaceTo(address string) string {
 	to, err := netip.ParseAddr(address)
-	if err != nil || to.IsLoopback() {
+	if err != nil {
 		return ""
 	}
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, 9))) // sends nothing
@@ -32,24 +33,6 @@ func interfaceTo(address string) string {
 		return ""
 	}
 	defer c.Close()
-	own, ok := c.LocalAddr().(*net.UDPAddr)
-	if !ok {
-		return ""
-	}
-	all, err := net.Interfaces()
-	if err != nil {
-		return ""
-	}
-	for _, i := range all {
-		addrs, err := i.Addrs()
-		if err != nil {
-			continue
-		}
-		for _, addr := range addrs {
-			if n, ok := addr.(*net.IPNet); ok && n.IP.Equal(own.IP) && i.Flags&net.FlagLoopback == 0 {
-				return i.Name
-			}
-		}
-	}
-	return ""
+	own, _ := netip.ParseAddrPort(c.LocalAddr().String())
+	return route.InterfaceOf(own.Addr().Unmap())
 }

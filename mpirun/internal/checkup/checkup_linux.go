@@ -92,7 +92,8 @@ func (h *Host) Reach(m *ctl.Reach) *ctl.Reached {
 		return r
 	}
 	defer conn.Close()
-	r.Address, r.Interface = conn.RemoteAddr().String(), interfaceOf(conn.LocalAddr())
+	own, _ := netip.ParseAddrPort(conn.LocalAddr().String())
+	r.Address, r.Interface = conn.RemoteAddr().String(), route.InterfaceOf(own.Addr().Unmap())
 	if err := conn.SetDeadline(time.Now().Add(m.Limit + m.Send)); err != nil {
 		r.Trouble = err.Error()
 		return r
@@ -146,21 +147,4 @@ func reason(err error) string {
 		return "no answer"
 	}
 	return err.Error()
-}
-
-// interfaceOf returns the name of the interface that has the address of one end
-// of a connection.
-func interfaceOf(a net.Addr) string {
-	at, ok := a.(*net.TCPAddr)
-	if !ok {
-		return ""
-	}
-	for _, i := range interfaces() {
-		for _, s := range i.Addresses {
-			if p, err := netip.ParsePrefix(s); err == nil && p.Addr() == at.AddrPort().Addr().Unmap() {
-				return i.Name
-			}
-		}
-	}
-	return ""
 }

@@ -137,19 +137,11 @@ func (c *conn) send(m message, limit time.Duration) error {
 
 // receive returns the next message, which is valid until the next call.
 func (c *conn) receive() (message, error) {
-	for {
-		if m, ok, err := protocol.Next(&c.frames); ok || err != nil {
-			return m, err
-		}
-		n, err := c.tls.Read(c.frames.Room(false))
-		c.frames.Filled(n)
-		if n == 0 && err != nil {
-			if errors.Is(err, io.EOF) {
-				err = errClosed
-			}
-			return nil, err
-		}
+	m, err := protocol.Receive(c.tls, &c.frames)
+	if errors.Is(err, io.EOF) {
+		err = errClosed
 	}
+	return m, err
 }
 
 // unexpected is the error of a message that is out of turn.
