@@ -10,8 +10,8 @@ import (
 
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/exec"
-	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/shmsync"
 	"gompi/comm/internal/staging"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
@@ -27,14 +27,14 @@ type Comm struct {
 	rules    *path.Rules
 	exec     exec.Exec // of collectives
 	turns    turns
-	rounds   bool        // number the collectives: those of room too, if some are tuned
-	port     port        // of room, if it numbers them
-	inner    innerPort   // of room, if rounds do, or of hier's
-	performs bool        // it is in the midst of a collective; of who has the turn
-	onHost   bool        // no rank's buffers are on a device
-	block    node.Token  // of the room, or of that in the hierarchy, 0 if none
-	loans    loans       // of Alloc
-	shut     atomic.Bool // Close was called
+	rounds   bool          // number the collectives: those of room too, if some are tuned
+	port     port          // of room, if it numbers them
+	inner    innerPort     // of room, if rounds do, or of hier's
+	performs bool          // it is in the midst of a collective; of who has the turn
+	onHost   bool          // no rank's buffers are on a device
+	block    shmsync.Token // of the room, or of that in the hierarchy, 0 if none
+	loans    loans         // of Alloc
+	shut     atomic.Bool   // Close was called
 }
 
 // A process is what the communicators of one rank share.

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"gompi/comm"
-	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/shmsync"
 	"gompi/internal/seg"
 	"gompi/transport/shm"
 )
@@ -68,7 +68,7 @@ func TestCrowdsAgreeWithTheReferenceInBoundedMemory(t *testing.T) {
 		ranks   int
 		lengths []int
 	}{{64, []int{1, 100, 3000}}, {path.MaxShared, []int{1, 100}}} {
-		most := int64(tt.ranks)*int64(node.BlockSize+path.LargeBuffer(tt.ranks)) + int64(shm.Size(tt.ranks))
+		most := int64(tt.ranks)*int64(shmsync.BlockSize+path.LargeBuffer(tt.ranks)) + int64(shm.Size(tt.ranks))
 		n := crowd(t, tt.ranks, true, ofMany(tt.ranks, tt.lengths...))
 		if t.Logf("np=%d: %d bytes of at most %d", tt.ranks, n, most); n == 0 || n > most {
 			t.Errorf("np=%d: %d bytes of shared memory, want at most %d", tt.ranks, n, most)
@@ -82,7 +82,7 @@ func TestARankTooManyForARoomGoesByMessages(t *testing.T) {
 		t.Skip("many ranks take their time")
 	}
 	const p = path.MaxShared + 1
-	if n := crowd(t, p, false, ofMany(p, 1, 100)); n < p*node.BlockSize/2 {
+	if n := crowd(t, p, false, ofMany(p, 1, 100)); n < p*shmsync.BlockSize/2 {
 		t.Errorf("%d bytes of shared memory: that is no rings", n)
 	}
 }

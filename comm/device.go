@@ -1,21 +1,22 @@
 package comm
 
 import (
+	"gompi/comm/internal/devcoll"
 	"gompi/comm/internal/exec"
-	"gompi/comm/internal/node"
+	"gompi/comm/internal/shmcoll"
 )
 
 // Where collectives of device memory go. In a room whose members may have devices,
 // each collective that is long enough begins with a step in which all tell where
 // their buffers are. If all are in the memory of devices that reach each other, it is
-// done there (package node, Devices); if some are, it goes through pinned host memory in
+// done there (package devcoll); if some are, it goes through pinned host memory in
 // pieces (package exec). What is short is staged, each rank's for itself. What is asked,
 // and when, follows from what all ranks know. Where NCCL is wanted, it comes first.
 
 // furnishDevices makes the room of c's ranks on this host able to use their devices.
-func (c *Comm) furnishDevices(room *node.Room) {
+func (c *Comm) furnishDevices(room *shmcoll.Comm) {
 	if room != nil && !c.onHost {
-		c.exec.Devices = room.Devices(c.arena, func(why error) {
+		c.exec.Devices = devcoll.New(&room.Team, c.arena, func(why error) {
 			c.warn("collectives of device memory go through host memory", why)
 		})
 	}

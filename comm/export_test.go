@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/shmcoll"
+	"gompi/comm/internal/shmsync"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
 )
@@ -49,11 +50,11 @@ func (c *Comm) Staged() (n int) {
 	return n
 }
 
-// Ringed returns how many bytes have gone around the rings of c's room.
+// Ringed returns how many bytes have gone around the L2 and L3 buffers of c.
 func (c *Comm) Ringed() int {
 	room := reflect.ValueOf(c.exec.Room).Elem()
 	bytes := func(ring string) uint64 { return room.FieldByName(ring).FieldByName("next").Uint() }
-	return int(bytes("near") + bytes("far"))
+	return int(bytes("l2") + bytes("l3"))
 }
 
 // LongestStaged returns the bytes of the longest piece of it.
@@ -80,13 +81,14 @@ func (c *Comm) Lent() int {
 func (c *Comm) Mirrored() {
 	m := c.memory
 	own, claim := m.pool.Own(c.block)
-	parts := make([]node.Part, c.Size())
+	parts := make([]shmsync.Part, c.Size())
 	for r := range parts {
 		parts[r] = own
 	}
 	t := path.Topology{Ranks: c.Size(), Shared: true, LargeBuffer: path.LargeBuffer(c.Size())}
 	c.exec.Paths = path.New(t, &path.Rules{})
-	c.exec.Room = node.New(c.Rank(), parts, claim, c.exec.Paths, &c.port)
+	team := shmsync.New(c.Rank(), parts, claim, t.LargeBuffer, false, &c.port)
+	c.exec.Room = shmcoll.New(team, make([][]byte, c.Size()), c.exec.Paths)
 }
 
 // Share makes members carry shares of vectors from so many bytes on.

@@ -7,8 +7,8 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
-	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/shmsync"
 )
 
 // Undefined, as the color of Split, means: this rank is in none of the new
@@ -185,9 +185,9 @@ func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Com
 		return nil, nil
 	}
 	ranks, at := part(all, int64(color))
-	world, blocks := make([]int32, len(ranks)), make([]node.Token, len(ranks))
+	world, blocks := make([]int32, len(ranks)), make([]shmsync.Token, len(ranks))
 	for i, r := range ranks {
-		world[i], blocks[i] = int32(c.ch.World(r)), node.Token(at(r).block)
+		world[i], blocks[i] = int32(c.ch.World(r)), shmsync.Token(at(r).block)
 	}
 	id := engine.NextID(int(world[0]), uint32(at(ranks[0]).counter))
 	d := c.newComm(c.name+"/"+kind.String(), c.e.Open(id, world), c.rulesFor(world))

@@ -13,8 +13,8 @@ import (
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/exec"
 	"gompi/comm/internal/logging"
-	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/shmsync"
 	"gompi/internal/boot"
 	"gompi/internal/env"
 	"gompi/internal/mem"
@@ -187,11 +187,11 @@ func localRanks(s *seg.Segment) map[int]int {
 
 // A meeting is what a rank knows when all have met.
 type meeting struct {
-	rules   *path.Rules  // that all will choose by
-	block   node.Token   // taken for the world's room
-	blocks  []node.Token // by all
-	devices []bool       // by rank: it may have some
-	library bool         // of devices, is wanted
+	rules   *path.Rules     // that all will choose by
+	block   shmsync.Token   // taken for the world's room
+	blocks  []shmsync.Token // by all
+	devices []bool          // by rank: it may have some
+	library bool            // of devices, is wanted
 }
 
 // judgeEvery is how long a judgement on processors serves at least, but in tests.
@@ -231,7 +231,7 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 	notOversubscribed := all.Loads(info)[info.Node] <= 1
 	p.e.SetPatience(f.Spin, yields, notOversubscribed, all.Monitor(info), judgeEvery)
 	for _, c := range all {
-		m.blocks = append(m.blocks, node.Token(c.Block))
+		m.blocks = append(m.blocks, shmsync.Token(c.Block))
 	}
 	m.devices, m.library = all.Devices(), all[0].NCCL
 	m.rules, err = all.Agreed(info)

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/node"
+	"gompi/comm/internal/shmsync"
 )
 
 // do runs o for a blocking call. From here to the first store into shared memory, a short
@@ -35,7 +35,7 @@ func (c *Comm) perform(ctx context.Context, o *call.Call, quiet bool) (err error
 		c.port.next(a, b, o.Bytes())
 		c.port.Vigil.Begin(ctx, a, b, 0, quiet)
 		if err = c.ch.Err(); err == nil {
-			c.exec.Room.Begin(node.Call{A: a, B: b}, quiet)
+			c.exec.Room.Begin(shmsync.Call{A: a, B: b}, quiet)
 			err = c.exec.Do(o)
 		}
 		c.rec.EndCall(c.port.ticket)

@@ -8,8 +8,9 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/hier"
-	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/shmcoll"
+	"gompi/comm/internal/shmsync"
 	"gompi/comm/internal/symheap"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
@@ -21,7 +22,7 @@ import (
 type hostMemory struct {
 	info  *boot.Info
 	local map[int]int // local ranks by world rank
-	pool  *node.Pool
+	pool  *shmsync.Pool
 	heap  *symheap.Heap
 	limit func() seg.Limit
 	shm   *shm.Transport
@@ -59,17 +60,17 @@ func newHostMemory(info *boot.Info, t *shm.Transport) *hostMemory {
 		return nil
 	}
 	m := &hostMemory{info: info, local: localRanks(s), limit: seg.MemoryLimit, shm: t}
-	rooms, heap := symheap.Divide(s.Arena(info.LocalRank))
-	m.pool = node.NewPool(rooms, s.Ranks(),
+	blocks, heap := symheap.Divide(s.Arena(info.LocalRank))
+	m.pool = shmsync.NewPool(blocks, path.LargeBuffer(s.Ranks()),
 		func(off, n int) error { return s.ClaimArena(info.LocalRank, off, n) }, endedOf(info))
 	m.heap = symheap.NewHeap(heap,
-		func(off, n int) error { return s.ClaimHuge(info.LocalRank, len(rooms)+off, n) },
-		func(off, n int) error { return s.ReleaseArena(info.LocalRank, len(rooms)+off, n) })
+		func(off, n int) error { return s.ClaimHuge(info.LocalRank, len(blocks)+off, n) },
+		func(off, n int) error { return s.ReleaseArena(info.LocalRank, len(blocks)+off, n) })
 	return m
 }
 
 // take takes a block for a communicator to be made, 0 if there is no memory for one.
-func (p *process) take() node.Token {
+func (p *process) take() shmsync.Token {
 	if p.memory == nil {
 		return 0
 	}
@@ -80,7 +81,7 @@ func (p *process) take() node.Token {
 	return t
 }
 
-func (p *process) give(t node.Token) {
+func (p *process) give(t shmsync.Token) {
 	if p.memory != nil {
 		p.memory.pool.Give(t)
 		p.memory.sweep(p.e)
@@ -90,7 +91,7 @@ func (p *process) give(t node.Token) {
 // furnish gives c what its collectives go through, where its members, of which there
 // are several, have all taken blocks for it: a room if they are on one host, rooms in
 // a hierarchy if some of them are. All see the same blocks, and so find the same.
-func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
+func (c *Comm) furnish(mine shmsync.Token, blocks []shmsync.Token) {
 	c.block = mine
 	hosts := c.hosts()
 	shared := len(blocks) > 1 && allTaken(hosts, blocks)
@@ -111,7 +112,7 @@ func (c *Comm) furnish(mine node.Token, blocks []node.Token) {
 }
 
 // allTaken reports whether all ranks that share a host have taken blocks.
-func allTaken(hosts [][]int, blocks []node.Token) bool {
+func allTaken(hosts [][]int, blocks []shmsync.Token) bool {
 	for _, ranks := range hosts {
 		for _, r := range ranks {
 			if blocks[r] == 0 && len(ranks) > 1 {
@@ -123,9 +124,9 @@ func allTaken(hosts [][]int, blocks []node.Token) bool {
 }
 
 // furnishRoom gives c a room.
-func (c *Comm) furnishRoom(ranks []int, blocks []node.Token) {
+func (c *Comm) furnishRoom(ranks []int, blocks []shmsync.Token) {
 	c.port = port{Vigil: c.ch.Vigil(), shm: c.memory.shm, locals: c.locals(ranks), rec: c.rec, id: c.ch.ID}
-	var p node.Port = &c.port
+	var p shmsync.Port = &c.port
 	if c.rounds = c.rules.Tunes(); c.rounds {
 		c.inner = c.newInnerPort(ranks)
 		p = &c.inner
@@ -137,10 +138,10 @@ func (c *Comm) furnishRoom(ranks []int, blocks []node.Token) {
 }
 
 // furnishHier gives c a hierarchy, with a room for the ranks of this host if there are several.
-func (c *Comm) furnishHier(hosts [][]int, blocks []node.Token) {
+func (c *Comm) furnishHier(hosts [][]int, blocks []shmsync.Token) {
 	mine := hosts[slices.IndexFunc(hosts, func(ranks []int) bool { return slices.Contains(ranks, c.Rank()) })]
 	t := path.Topology{Ranks: len(mine)}
-	var room *node.Room
+	var room *shmcoll.Comm
 	if t.Shared = len(mine) > 1; t.Shared {
 		t.LargeBuffer = path.LargeBuffer(c.memory.info.Segment.Ranks())
 	}
@@ -171,22 +172,20 @@ func (c *Comm) hosts() (hosts [][]int) {
 
 // newRoom returns the room of the given ranks, all of c that are on this host, with
 // the blocks that c's ranks have taken. It is used by paths.
-func (c *Comm) newRoom(ranks []int, blocks []node.Token, paths *path.Selector, p node.Port) *node.Room {
+func (c *Comm) newRoom(ranks []int, blocks []shmsync.Token, paths *path.Selector, p shmsync.Port) *shmcoll.Comm {
 	m, me := c.memory, slices.Index(ranks, c.Rank())
 	s := m.info.Segment
-	parts, heaps, locals := make([]node.Part, len(ranks)), make([][]byte, len(ranks)), c.locals(ranks)
+	parts, heaps, locals := make([]shmsync.Part, len(ranks)), make([][]byte, len(ranks)), c.locals(ranks)
 	own, claim := m.pool.Own(c.block)
 	for i, r := range ranks {
-		var rooms []byte
-		if rooms, heaps[i] = symheap.Divide(s.Arena(locals[i])); i == me {
+		var theirs []byte
+		if theirs, heaps[i] = symheap.Divide(s.Arena(locals[i])); i == me {
 			parts[i] = own
 		} else {
-			parts[i] = m.pool.Enter(c.block, c.ch.World(r), rooms, blocks[r])
+			parts[i] = m.pool.Enter(c.block, c.ch.World(r), theirs, blocks[r])
 		}
 	}
-	room := node.New(me, parts, claim, paths, p)
-	room.SeeHeaps(heaps)
-	return room
+	return shmcoll.New(shmsync.New(me, parts, claim, paths.LargeBuffer, paths.Gated(), p), heaps, paths)
 }
 
 // locals returns the local ranks of some ranks of this host.
@@ -230,7 +229,7 @@ func (p *port) Looks() int { return looks(p.Vigil) }
 
 func (p *port) Wake(member int) { p.shm.Wake(p.locals[member]) }
 
-func (p *port) Disagree(member, ago int, mine, theirs node.Call) error {
+func (p *port) Disagree(member, ago int, mine, theirs shmsync.Call) error {
 	return p.Vigil.Disagree(p.seq-uint64(ago), member, call.OfWords(mine.A, mine.B), call.OfWords(theirs.A, theirs.B))
 }
 
@@ -254,9 +253,9 @@ func (c *Comm) newInnerPort(ranks []int) innerPort {
 
 // begin begins a collective in the room, whose digest of the calls has them all, also
 // those that go by messages: then a member that has made another one finds it here.
-func (p *innerPort) begin(ctx context.Context, room *node.Room, f *call.Fingerprint, ticket seg.Ticket, quiet bool) {
+func (p *innerPort) begin(ctx context.Context, room *shmcoll.Comm, f *call.Fingerprint, ticket seg.Ticket, quiet bool) {
 	a, b := f.Words()
-	room.Begin(node.Call{A: a, B: b}, quiet)
+	room.Begin(shmsync.Call{A: a, B: b}, quiet)
 	p.Vigil.Begin(ctx, a, b, ticket, quiet)
 }
 
@@ -275,7 +274,7 @@ func (p *innerPort) Await(word *atomic.Uint64, want uint64, member int) error {
 
 // Disagree finds out in which call the two differ: it may have gone by messages,
 // which leave no trace in a room.
-func (p *innerPort) Disagree(member, _ int, _, _ node.Call) error {
+func (p *innerPort) Disagree(member, _ int, _, _ shmsync.Call) error {
 	return p.Vigil.Dispute(p.ranks[member])
 }
 

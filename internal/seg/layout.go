@@ -37,9 +37,9 @@
 //	offset           size             content
 //	0                A/32             blocks, equally large, one per communicator that
 //	                                  the rank is in: its rank alone writes to them:
-//	                                  comm/internal/node/room.go
-//	A/32             A/4 - A/32       stages, equally large, the i-th of the i-th
-//	                                  block: as blocks
+//	                                  comm/internal/shmsync/block.go
+//	A/32             A/4 - A/32       large buffers, the i-th of the i-th block:
+//	                                  as blocks
 //	A/4              A - A/4          the rank's part of the symmetric heap, from which
 //	                                  comm.Alloc takes whole pages: all ranks write, in
 //	                                  collectives and messages, each where its call

@@ -125,7 +125,7 @@ func (s *Segment) allocate(off, n int) error {
 
 const (
 	// many bytes are worth looking for, which takes some 100 us: rings that grow and
-	// stages of rooms, which there are ways to do without, and memory of the heap.
+	// large buffers of communicators, which there are ways to do without, and memory of the heap.
 	many = 256 << 10
 	// spare is what must be left to the programs themselves.
 	spare = 32 << 20

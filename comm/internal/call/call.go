@@ -1,11 +1,13 @@
 // Package call describes one call of a collective: its arguments, the check of these, and the table
-// of traits that tells collectives apart. Other packages ask the table; only those that carry a
-// collective out have a function for each.
+// of traits that tells collectives apart, and which blocks go from which rank to which. Other
+// packages ask the table; only those that carry a collective out by algorithms of its own have a
+// function for it.
 //
 // To add a collective, write: its number and name in package seg, and whether it has a root; a row in
-// the table of traits; a method of Call that fills one in; an algorithm for each way that can do it,
-// in Run of package coll, and of node and hier if these have one; a case in choose.go of package
-// path, if its choices differ from those of others; and the public methods in comm.
+// the table of traits; a method of Call that fills one in; an algorithm over messages, in Run of
+// package coll; a case in choose.go of package path, if its choices differ from those of others; and
+// the public methods in comm. Shared memory and devices carry out what its row says (see Transfer);
+// package hier has a function for what it does in another way.
 package call
 
 import "gompi/internal/mem"

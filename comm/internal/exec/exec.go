@@ -6,10 +6,11 @@ package exec
 import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
+	"gompi/comm/internal/devcoll"
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/hier"
-	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/shmcoll"
 	"gompi/comm/internal/staging"
 	"gompi/internal/mem"
 )
@@ -20,9 +21,9 @@ type Exec struct {
 	Paths      *path.Selector
 	Round      *engine.Round // messages
 	Waits      Waiter        // in the midst of a collective
-	Room       *node.Room    // of all ranks, nil if they share no memory
+	Room       *shmcoll.Comm // of all ranks, nil if they share no memory
 	Hier       *hier.Comm    // nil if there is none
-	Devices    *node.Devices // of Room, or of Hier's, nil if there is no room or no rank has any
+	Devices    *devcoll.Comm // of Room, or of Hier's, nil if there is no room or no rank has any
 	NCCL       *NCCL         // nil if it is not wanted
 	Staging    *staging.Pool
 }
@@ -51,8 +52,7 @@ func (x *Exec) Do(o *call.Call) (err error) {
 	case path.NCCL:
 		return x.NCCL.do(o)
 	case path.Devices:
-		from, to := o.Operands(x.Rank)
-		return x.Devices.Run(o, from, to)
+		return x.Devices.Run(o)
 	case path.Staged:
 		if p.Algorithm == path.MultiLeader {
 			return x.pipeShares(p, o)

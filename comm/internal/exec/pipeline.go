@@ -43,7 +43,7 @@ func (x *Exec) pipeShares(p *path.Path, o *call.Call) error {
 	from, mine := h.Share(o.Send), h.Share(o.Recv)
 	if x.Devices != nil {
 		in := new(call.Call).ReduceScatter(o.Send, mine, h.Shares(), o.Op.Base())
-		if err := x.Devices.Run(in, o.Send, mine); err != nil {
+		if err := x.Devices.Run(in); err != nil {
 			return err
 		}
 		from = mine
@@ -56,7 +56,7 @@ func (x *Exec) pipeShares(p *path.Path, o *call.Call) error {
 	if x.Devices == nil {
 		return nil
 	}
-	return x.Devices.Run(new(call.Call).Allgatherv(mine, o.Recv, h.Shares(), nil), mine, o.Recv)
+	return x.Devices.Run(new(call.Call).Allgatherv(mine, o.Recv, h.Shares(), nil))
 }
 
 // pipeShare combines the vectors src, one of each host, by op, and stores the result of

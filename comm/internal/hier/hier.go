@@ -16,8 +16,8 @@ package hier
 import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
-	"gompi/comm/internal/node"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/shmcoll"
 	"gompi/internal/mem"
 )
 
@@ -30,9 +30,9 @@ type Comm struct {
 	rails  int  // as many as the least host has ranks
 	packed bool // a host's ranks are neighbours
 
-	inner       group      // the members of this host
-	room        *node.Room // theirs, nil if this one is alone
-	leaders     group      // one of each host
+	inner       group         // the members of this host
+	room        *shmcoll.Comm // theirs, nil if this one is alone
+	leaders     group         // one of each host
 	leaderPeers *coll.Subset
 	rail        group // those with this one's number on all hosts, if it is on a rail
 	railPeers   *coll.Subset
@@ -51,7 +51,7 @@ type seat struct{ host, member int }
 // room, else by messages.
 type group struct {
 	paths *path.Selector
-	room  *node.Room
+	room  *shmcoll.Comm
 	peers coll.Peers
 }
 
@@ -81,7 +81,7 @@ func Shape(hosts [][]int) (even, packed bool) {
 // New returns the ranks of all by host, of which hosts[i][j] is the j-th on host i. room is that
 // of this one's host, with its Selector inside, and nil if the rank is alone there. Messages
 // between hosts go by rules.
-func New(hosts [][]int, all coll.Peers, room *node.Room, inside *path.Selector, rules *path.Rules) *Comm {
+func New(hosts [][]int, all coll.Peers, room *shmcoll.Comm, inside *path.Selector, rules *path.Rules) *Comm {
 	c := &Comm{all: all, hosts: hosts, room: room}
 	_, c.packed = Shape(hosts)
 	c.seat(all.Rank())
@@ -104,7 +104,7 @@ func New(hosts [][]int, all coll.Peers, room *node.Room, inside *path.Selector, 
 }
 
 // Room returns the room of this host's ranks, nil if the rank is alone there.
-func (c *Comm) Room() *node.Room { return c.room }
+func (c *Comm) Room() *shmcoll.Comm { return c.room }
 
 // seat seats all ranks, of which one is this one.
 func (c *Comm) seat(me int) {

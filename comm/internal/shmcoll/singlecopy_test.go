@@ -1,15 +1,17 @@
-package node
+package shmcoll
 
 import (
 	"math/rand/v2"
 	"testing"
 	"unsafe"
+
+	"gompi/comm/internal/shmsync/shmsynctest"
 )
 
 // inHeap returns a mover to a rank's heap, where what is moved lies one behind the
 // other, apart from each other by a few elements.
-func (h *house) inHeap(rank int) mover {
-	free := h.heaps[rank]
+func inHeap(h *shmsynctest.Host, rank int) mover {
+	free := h.Heaps[rank]
 	return func(v []int64) []int64 {
 		const gap = 3 * 8
 		moved := unsafe.Slice((*int64)(unsafe.Pointer(&free[gap])), len(v))
@@ -22,26 +24,24 @@ func (h *house) inHeap(rank int) mover {
 // Whatever the timing, and whoever's vectors are in a heap, nobody reads what is not
 // there yet, and nobody returns before its vectors are read and written.
 func TestStressVectorsInHeaps(t *testing.T) {
-	stressed(t, func(round uint64, p int, pause func(rank int)) error {
-		h := newHouse(p)
-		rooms, _ := h.rooms(t, false, pause)
-		return together(rooms, func(r *Room) error {
+	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
+		rooms, h := comms(t, p, pause)
+		return shmsynctest.Together(rooms, func(r *Comm) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
 			r.paths.Lend(1)
 			for nth := range 100 {
 				kind, n, root := rng.IntN(kinds), rng.IntN(1<<rng.IntN(13)), rng.IntN(p)
-				move := h.inHeap(r.me)
-				if apart := rng.IntN(2 * p); apart == r.me {
+				move := inHeap(h, r.Me())
+				if apart := rng.IntN(2 * p); apart == r.Me() {
 					move = unmoved
 				}
-				pause(r.me)
+				pause(r.Me())
 				if err := once(r, kind, n, root, nth, move); err != nil {
-					h.broken.CompareAndSwap(nil, &err) // or the others wait for ever
-					return err
+					return h.Break(err)
 				}
 				// The memory is used again at once: nobody reads or writes there any more.
-				pause(r.me)
-				clear(h.heaps[r.me])
+				pause(r.Me())
+				clear(h.Heaps[r.Me()])
 			}
 			return nil
 		})
@@ -55,17 +55,16 @@ func TestVectorsInHeapsAreReachedInPlace(t *testing.T) {
 	for _, p := range []int{2, 4} {
 		for kind := 1; kind < kinds; kind++ {
 			for private := range 2 {
-				h := newHouse(p)
-				rooms, _ := h.rooms(t, false, func(int) {})
+				rooms, h := comms(t, p, func(int) {})
 				steps := make([]uint64, p)
-				err := together(rooms, func(r *Room) error {
+				err := shmsynctest.Together(rooms, func(r *Comm) error {
 					r.paths.Lend(1)
-					move := h.inHeap(r.me)
-					if private == 1 && r.me == 0 {
+					move := inHeap(h, r.Me())
+					if private == 1 && r.Me() == 0 {
 						move = unmoved
 					}
 					err := once(r, kind, n, 0, 0, move)
-					steps[r.me] = r.step
+					steps[r.Me()] = r.Last()
 					return err
 				})
 				if err != nil {
@@ -83,18 +82,17 @@ func TestVectorsInHeapsAreReachedInPlace(t *testing.T) {
 
 // Where nobody has memory from Alloc, or no more, nobody asks where vectors are.
 func TestOnlyRoomsWithAllocationsAskWhereVectorsAre(t *testing.T) {
-	h := newHouse(2)
-	rooms, _ := h.rooms(t, false, func(int) {})
+	rooms, h := comms(t, 2, func(int) {})
 	for i, lent := range []int{0, 1, 2, -2, -1} {
-		before, want := rooms[0].step, uint64(1) // a bcast of so much is one step
+		before, want := rooms[0].Last(), uint64(1) // a bcast of so much is one step
 		if i == 1 || i == 2 || i == 3 {
 			want = 2
 		}
-		err := together(rooms, func(r *Room) error {
+		err := shmsynctest.Together(rooms, func(r *Comm) error {
 			r.paths.Lend(lent)
-			return once(r, 1, 700, 0, i, h.inHeap(r.me))
+			return once(r, 1, 700, 0, i, inHeap(h, r.Me()))
 		})
-		if took := rooms[0].step - before; err != nil || took != want {
+		if took := rooms[0].Last() - before; err != nil || took != want {
 			t.Errorf("%d more allocations: %d steps and %v, want %d", lent, took, err, want)
 		}
 	}
@@ -104,9 +102,8 @@ func TestOnlyRoomsWithAllocationsAskWhereVectorsAre(t *testing.T) {
 func TestBothEndsOfABlockShareIt(t *testing.T) {
 	for _, p := range []int{2, 3, 7, 64} {
 		for _, n := range []int{0, 1, 63, 64, 1000, 4096, 100_003} {
-			root, other := &Room{me: p - 1, parts: make([]Part, p)}, &Room{me: 0, parts: make([]Part, p)}
-			a, b := other.shareOf(p-1, 0, n)
-			c, d := root.shareOf(p-1, 0, n)
+			a, b := shareOf(0, p-1, 0, p, n)
+			c, d := shareOf(p-1, p-1, 0, p, n)
 			if a != 0 || b != c || d != n {
 				t.Errorf("block of %d bytes, %d members: %d to %d and %d to %d", n, p, a, b, c, d)
 			}

@@ -1,4 +1,4 @@
-package node
+package devcoll
 
 import (
 	"errors"
@@ -28,19 +28,19 @@ func evidence(nonce uint64) []byte {
 // error, and read something else. So the device does what collectives do with it, a copy
 // and a kernel's loads, which are different engines, into the own arena; the host looks
 // at that alone.
-func (d *Devices) prove(j int, offers []offer) error {
-	q, own := d.queues[taking], d.arenas[d.room.me]
-	mine, theirs := evidence(offers[d.room.me].nonce), evidence(offers[j].nonce)
+func (c *Comm) prove(j int, offers []offer) error {
+	q, own := c.queues[taking], c.arenas[c.team.Me()]
+	mine, theirs := evidence(offers[c.team.Me()].nonce), evidence(offers[j].nonce)
 	page := func(arena mem.Buffer, i int) mem.Buffer { return arena.Slice(i*evidenceSize, (i+1)*evidenceSize) }
 	const copied, added = 1, 2 // pages of the own arena, behind its evidence
 	got := make([]byte, 2*evidenceSize)
 	err := errors.Join(
-		q.Copy(page(own, copied), page(d.arenas[j], 0)),
-		q.Reduce(mem.Sum, page(own, added), page(own, 0), page(d.arenas[j], 0)),
+		q.Copy(page(own, copied), page(c.arenas[j], 0)),
+		q.Reduce(mem.Sum, page(own, added), page(own, 0), page(c.arenas[j], 0)),
 		q.Sync(),
 	)
 	if err == nil {
-		err = d.space.Copy(mem.Bytes(got), own.Slice(copied*evidenceSize, (added+1)*evidenceSize))
+		err = c.space.Copy(mem.Bytes(got), own.Slice(copied*evidenceSize, (added+1)*evidenceSize))
 	}
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package node
+package devcoll
 
 import (
 	"encoding/binary"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/shmsync"
+	"gompi/comm/internal/shmsync/shmsynctest"
 	"gompi/internal/mem"
 	"gompi/internal/mem/memtest"
 	"gompi/internal/stress"
@@ -108,12 +110,12 @@ type deviceCall struct {
 	want       func(i int) int64 // in recv
 }
 
-func newDeviceCall(r *Room, kind, n, root, nth int) deviceCall {
-	p, sum := r.size(), call.Op{Kind: mem.Sum}
-	mine := func(n int) []int64 { return vector(nth, r.me, n) }
+func newDeviceCall(c *Comm, kind, n, root, nth int) deviceCall {
+	p, sum := c.team.Size(), call.Op{Kind: mem.Sum}
+	mine := func(n int) []int64 { return shmsynctest.Vector(nth, c.team.Me(), n) }
 	total := func(i int) (s int64) {
 		for q := range p {
-			s += value(nth, q, i)
+			s += shmsynctest.Value(nth, q, i)
 		}
 		return s
 	}
@@ -124,23 +126,23 @@ func newDeviceCall(r *Room, kind, n, root, nth int) deviceCall {
 		return deviceCall{nil, mine(n), func(_, b mem.Buffer) *call.Call { return new(call.Call).Allreduce(b, b, sum) }, total}
 	case 2:
 		return deviceCall{nil, mine(n), func(_, b mem.Buffer) *call.Call { return new(call.Call).Bcast(root, b) },
-			func(i int) int64 { return value(nth, root, i) }}
+			func(i int) int64 { return shmsynctest.Value(nth, root, i) }}
 	case 3:
 		return deviceCall{mine(n * p), make([]int64, n), func(s, d mem.Buffer) *call.Call { return new(call.Call).ReduceScatterBlock(s, d, sum) },
-			func(i int) int64 { return total(r.me*n + i) }}
+			func(i int) int64 { return total(c.team.Me()*n + i) }}
 	case 4:
-		return deviceCall{mine(n * p), make([]int64, n*p), new(call.Call).Alltoall, func(i int) int64 { return value(nth, i/n, r.me*n+i%n) }}
+		return deviceCall{mine(n * p), make([]int64, n*p), new(call.Call).Alltoall, func(i int) int64 { return shmsynctest.Value(nth, i/n, c.team.Me()*n+i%n) }}
 	}
 	var all []int64
-	if r.me == root {
+	if c.team.Me() == root {
 		all = make([]int64, n*p)
 	}
 	return deviceCall{mine(n), all, func(s, d mem.Buffer) *call.Call { return new(call.Call).Gather(root, s, d) },
-		func(i int) int64 { return value(nth, i/n, i%n) }}
+		func(i int) int64 { return shmsynctest.Value(nth, i/n, i%n) }}
 }
 
 // once does a call on the gpu and checks what comes of it.
-func (g *gpu) once(r *Room, nth int, k deviceCall) error {
+func (g *gpu) once(c *Comm, nth int, k deviceCall) error {
 	send, err := g.holding(k.send)
 	if err != nil {
 		return err
@@ -155,11 +157,11 @@ func (g *gpu) once(r *Room, nth int, k deviceCall) error {
 	if len(k.send) == 0 {
 		from = recv
 	}
-	begin(r, uint64(nth+1))
-	if _, on, err := r.devices.Meet(from, recv, true); !on {
+	begin(c.team, nth)
+	if _, on, err := c.Meet(from, recv, true); !on {
 		return fmt.Errorf("call %d is not done on devices: %v", nth, err)
 	}
-	if err := errors.Join(r.devices.Run(k.do(send, recv), from, recv), g.Copy(mem.Of(k.recv), recv)); err != nil {
+	if err := errors.Join(c.Run(k.do(send, recv)), g.Copy(mem.Of(k.recv), recv)); err != nil {
 		return err
 	}
 	for i, got := range k.recv {
@@ -178,43 +180,51 @@ func (g *gpu) holding(v []int64) (mem.Buffer, error) {
 	return b, err
 }
 
-// enter makes a room of all members of r as communicators do:
-// each takes a block when it comes, whoever is still in the room before.
-func (h *house) enter(r *Room, nth int, pause func(rank int)) (*Room, Token, error) {
-	mine, err := h.pools[r.me].Take()
+func begin(t *shmsync.Team, nth int) { t.Begin(shmsync.Call{A: uint64(nth + 1)}, false) }
+
+// enter makes a Team of all members of t as communicators do:
+// each takes a block when it comes, whoever is still in the Team before.
+func enter(h *shmsynctest.Host, t *shmsync.Team, nth int, pause func(rank int)) (*shmsync.Team, shmsync.Token, error) {
+	mine, err := h.Pools[t.Me()].Take()
 	if err != nil {
 		return nil, 0, err
 	}
-	words, tokens := make([]uint64, r.size()), make([]Token, r.size())
-	begin(r, uint64(nth+1))
-	if err := r.do(new(call.Call).Allgather(mem.Of([]uint64{uint64(mine)}), mem.Of(words))); err != nil {
+	begin(t, nth)
+	s, err := t.Exchange(binary.NativeEndian.AppendUint64(nil, uint64(mine)), true)
+	if err != nil {
 		return nil, 0, err
 	}
-	for j, w := range words {
-		tokens[j] = Token(w)
+	tokens := make([]shmsync.Token, t.Size())
+	for j := range tokens {
+		tokens[j] = shmsync.Token(binary.NativeEndian.Uint64(t.Payload(j, s, 0, 8)))
 	}
-	return h.room(r.me, tokens, false, pause), mine, nil
+	team := h.Team(t.Me(), tokens, false, pause)
+	return &team, mine, nil
 }
 
 // Whatever the timing, of the ranks and of their devices, nobody reads of an arena what
-// is not there yet or not there any more, and none is freed that somebody sees: in rooms
+// is not there yet or not there any more, and none is freed that somebody sees: in Teams
 // that are made one after the other, and left by each when it has done its part.
 func TestStressDevices(t *testing.T) {
-	stressed(t, func(round uint64, p int, pause func(rank int)) error {
-		memory, h := memtest.NewDevice("gpus"), newHouse(p)
-		halls, _ := h.rooms(t, false, pause)
-		err := together(halls, func(hall *Room) error {
-			g := newGPU(memory, hall.me%(1+int(round)%3), round)
+	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
+		memory, h := memtest.NewDevice("gpus"), shmsynctest.NewHost(p, 512<<10)
+		teams := h.Teams(t, false, pause)
+		ranks := make([]*shmsync.Team, p)
+		for i := range teams {
+			ranks[i] = &teams[i]
+		}
+		err := shmsynctest.Together(ranks, func(all *shmsync.Team) error {
+			g := newGPU(memory, all.Me()%(1+int(round)%3), round)
 			dice := rand.New(rand.NewPCG(round, 99)) // the same on all
 			for life := range 6 {
-				if err := h.live(hall, g, 1000*life, dice, pause); err != nil {
-					return h.breakUp(err)
+				if err := live(h, all, g, 1000*life, dice, pause); err != nil {
+					return h.Break(err)
 				}
 			}
-			begin(hall, 1<<20)
-			return hall.do(new(call.Call).Barrier())
+			begin(all, 1<<20)
+			return all.Barrier()
 		})
-		for _, p := range h.pools {
+		for _, p := range h.Pools {
 			p.Sweep()
 		}
 		if n := memory.InUse(); err == nil && n > 0 {
@@ -224,22 +234,22 @@ func TestStressDevices(t *testing.T) {
 	})
 }
 
-// live is a room of the members of hall, from call on.
-func (h *house) live(hall *Room, g *gpu, nth int, dice *rand.Rand, pause func(rank int)) error {
-	r, token, err := h.enter(hall, nth, pause)
+// live is a Comm of all members, from call on.
+func live(h *shmsynctest.Host, all *shmsync.Team, g *gpu, nth int, dice *rand.Rand, pause func(rank int)) error {
+	team, token, err := enter(h, all, nth, pause)
 	if err != nil {
 		return err
 	}
 	var why error
-	d := r.Devices(slots*slotLeast, func(err error) { why = err })
+	c := New(team, slots*slotLeast, func(err error) { why = err })
 	for i := range 8 {
-		kind, n, root := dice.IntN(deviceKinds), 600+dice.IntN(1<<(4+dice.IntN(13))), dice.IntN(r.size())
-		pause(r.me)
-		if err := g.once(r, nth+i, newDeviceCall(r, kind, n, root, nth+i)); err != nil {
+		kind, n, root := dice.IntN(deviceKinds), 600+dice.IntN(1<<(4+dice.IntN(13))), dice.IntN(team.Size())
+		pause(team.Me())
+		if err := g.once(c, nth+i, newDeviceCall(c, kind, n, root, nth+i)); err != nil {
 			return fmt.Errorf("kind %d: %w (%v)", kind, err, why)
 		}
 	}
-	h.pools[r.me].WhenVacant(token, d.Close())
-	h.pools[r.me].Give(token)
+	h.Pools[team.Me()].WhenVacant(token, c.Close())
+	h.Pools[team.Me()].Give(token)
 	return nil
 }

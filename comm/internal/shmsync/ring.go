@@ -1,13 +1,13 @@
-package node
+package shmsync
 
 // A place is where the payload of a step lies, with all members.
 type place struct {
-	small, far bool
-	off        int    // in the stage if far, else in the block
-	after      uint64 // it may be filled when all have read this step
+	inHead, large bool
+	off           int    // in the large buffer if large, else in the block
+	after         uint64 // it may be filled when all have read this step
 }
 
-// A ring is memory that the payload of one step after the other goes around. It
+// A ring is a bounce buffer: memory that the payload of one step after the other goes around. It
 // remembers which steps it holds.
 type ring struct {
 	at   int // where it lies

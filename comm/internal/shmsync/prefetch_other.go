@@ -1,6 +1,6 @@
 //go:build !amd64
 
-package node
+package shmsync
 
 import "unsafe"
 

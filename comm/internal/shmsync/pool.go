@@ -1,21 +1,19 @@
-package node
+package shmsync
 
 import (
 	"fmt"
 	"sync"
 	"unsafe"
-
-	"gompi/comm/internal/path"
 )
 
-// A Pool is where a rank takes the blocks for its rooms from: the beginning of its
-// arena. Blocks are equally large, and what is given back serves the next room; so
-// a rank's memory is bounded by the rooms that it has at one time. Methods may be
+// A Pool is where a rank takes the blocks for its Teams from: the beginning of its
+// arena. Blocks are equally large, and what is given back serves the next Team; so
+// a rank's memory is bounded by the Teams that it has at one time. Methods may be
 // called from any goroutine.
 type Pool struct {
 	mu     sync.Mutex
 	arena  []byte
-	ranks  int
+	large  int // bytes of a large buffer
 	claim  func(off, n int) error
 	lost   func(world int) bool
 	blocks []*block // by place
@@ -24,15 +22,15 @@ type Pool struct {
 // A block is a rank's own.
 type block struct {
 	uses   uint64   // odd while it is taken
-	guests []guest  // who sees it, or did in the last room
+	guests []guest  // who sees it, or did in the last Team
 	later  []func() // what is to be done when nobody does any more, with no lock held
 }
 
-// A guest is another member of a room, whose block tells whether it has left.
+// A guest is another member of a Team, whose block tells whether it has left.
 type guest struct {
 	world int
-	lines *lines
-	uses  uint64 // of its block, for this room
+	flags *flags
+	uses  uint64 // of its block, for this Team
 }
 
 // A Token names a block to the other members: its place, and how often blocks
@@ -44,20 +42,20 @@ const usesBits = 24
 func (t Token) place() int   { return int(t>>usesBits) - 1 }
 func (t Token) uses() uint64 { return uint64(t) & (1<<usesBits - 1) }
 
-// NewPool returns the pool of a rank, on a host with the given ranks. claim makes
-// sure that a part of the arena exists; lost reports whether a rank has ended.
-func NewPool(arena []byte, ranks int, claim func(off, n int) error, lost func(world int) bool) *Pool {
-	return &Pool{arena: arena, ranks: ranks, claim: claim, lost: lost}
+// NewPool returns the pool of a rank, with large buffers of so many bytes. claim makes sure that a
+// part of the arena exists; lost reports whether a rank has ended.
+func NewPool(arena []byte, large int, claim func(off, n int) error, lost func(world int) bool) *Pool {
+	return &Pool{arena: arena, large: large, claim: claim, lost: lost}
 }
 
-// Blocks lie in the first part of an arena, stages in the rest.
-func (p *Pool) stagesAt() int { return len(p.arena) / 8 }
+// Blocks lie in the first part of an arena, large buffers in the rest.
+func (p *Pool) largeAt() int { return len(p.arena) / 8 }
 
 func (p *Pool) places() int {
-	return min(p.stagesAt()/BlockSize, (len(p.arena)-p.stagesAt())/path.LargeBuffer(p.ranks))
+	return min(p.largeAt()/BlockSize, (len(p.arena)-p.largeAt())/p.large)
 }
 
-// Take takes a block for a room to be made. It fails when there is no memory.
+// Take takes a block for a Team to be made. It fails when there is no memory.
 func (p *Pool) Take() (Token, error) {
 	t, vacated, err := p.take()
 	run(vacated)
@@ -73,7 +71,7 @@ func (p *Pool) take() (t Token, vacated []func(), err error) {
 	}
 	if place == len(p.blocks) {
 		if place == p.places() {
-			return 0, nil, fmt.Errorf("all %d rooms that a rank can have are in use", place)
+			return 0, nil, fmt.Errorf("all %d blocks that a rank can have are in use", place)
 		}
 		if err := p.claim(place*BlockSize, BlockSize); err != nil {
 			return 0, nil, err
@@ -84,23 +82,13 @@ func (p *Pool) take() (t Token, vacated []func(), err error) {
 	vacated = b.clear()
 	b.uses, b.guests = b.uses+1, nil
 	t = Token(place+1)<<usesBits | Token(b.uses)&(1<<usesBits-1)
-	l := p.linesAt(p.arena, t)
-	l.empty()
-	l.uses.Store(t.uses())
+	f := p.flagsAt(p.arena, t)
+	f.empty()
+	f.uses.Store(t.uses())
 	return t, vacated, nil
 }
 
-// empty makes a block what it was at first, but for uses: members of the room before may
-// still look whether this one has left.
-func (l *lines) empty() {
-	l.waits.Store(0)
-	l.read.Store(0)
-	l.made.Store(0)
-	l.gate.Store(0)
-	clear(l.heads[:])
-}
-
-// Give gives a block back that no room was made of, or the one of a room that this
+// Give gives a block back that no Team was made of, or the one of a Team that this
 // rank has left.
 func (p *Pool) Give(t Token) {
 	if t == 0 {
@@ -110,10 +98,10 @@ func (p *Pool) Give(t Token) {
 	defer p.mu.Unlock()
 	b := p.blocks[t.place()]
 	b.uses++
-	p.linesAt(p.arena, t).uses.Store(b.uses)
+	p.flagsAt(p.arena, t).uses.Store(b.uses)
 }
 
-// WhenVacant makes Take or Sweep call f when all other members have left the room that
+// WhenVacant makes Take or Sweep call f when all other members have left the Team that
 // t is for, and t has been given back. f may block, as what frees a device's memory does.
 func (p *Pool) WhenVacant(t Token, f func()) {
 	p.mu.Lock()
@@ -155,36 +143,36 @@ func (b *block) vacant(lost func(int) bool) bool {
 		return false
 	}
 	for _, g := range b.guests {
-		if g.lines.uses.Load() == g.uses && !lost(g.world) {
+		if g.flags.uses.Load() == g.uses && !lost(g.world) {
 			return false
 		}
 	}
 	return true
 }
 
-// linesAt returns the beginning of the block that t names in its owner's arena.
-func (p *Pool) linesAt(arena []byte, t Token) *lines {
-	return (*lines)(unsafe.Pointer(unsafe.SliceData(arena[t.place()*BlockSize:][:BlockSize])))
+// flagsAt returns the beginning of the block that t names in its owner's arena.
+func (p *Pool) flagsAt(arena []byte, t Token) *flags {
+	return (*flags)(unsafe.Pointer(unsafe.SliceData(arena[t.place()*BlockSize:][:BlockSize])))
 }
 
 // part returns the memory that t names in its owner's arena.
 func (p *Pool) part(arena []byte, t Token) Part {
-	stage := arena[p.stagesAt()+t.place()*path.LargeBuffer(p.ranks):][:path.LargeBuffer(p.ranks)]
-	return Part{p.linesAt(arena, t), unsafe.Pointer(unsafe.SliceData(stage))}
+	large := arena[p.largeAt()+t.place()*p.large:][:p.large]
+	return Part{p.flagsAt(arena, t), unsafe.Pointer(unsafe.SliceData(large))}
 }
 
-// Enter returns the memory of another member of the room that mine is for.
+// Enter returns the memory of another member of the Team that mine is for.
 func (p *Pool) Enter(mine Token, world int, arena []byte, t Token) Part {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b, part := p.blocks[mine.place()], p.part(arena, t)
-	b.guests = append(b.guests, guest{world: world, lines: part.lines, uses: t.uses()})
+	b.guests = append(b.guests, guest{world: world, flags: part.flags, uses: t.uses()})
 	return part
 }
 
-// Own returns the own memory that t names, and a function that makes sure its stage
+// Own returns the own memory that t names, and a function that makes sure its large buffer
 // exists.
 func (p *Pool) Own(t Token) (Part, func() error) {
-	off := p.stagesAt() + t.place()*path.LargeBuffer(p.ranks)
-	return p.part(p.arena, t), func() error { return p.claim(off, path.LargeBuffer(p.ranks)) }
+	off := p.largeAt() + t.place()*p.large
+	return p.part(p.arena, t), func() error { return p.claim(off, p.large) }
 }

@@ -1,0 +1,271 @@
+package call
+
+import (
+	"slices"
+
+	"gompi/internal/mem"
+)
+
+// A Transfer is one rank's part in a collective in which every element is read from where the rank
+// that it comes from has stored it: which blocks go from which rank to which. All but a barrier and
+// an allreduce are such. Whoever carries it out does so in pieces, of each block the same elements
+// at a time.
+type Transfer struct {
+	Send, Recv mem.Buffer // empty where this rank sends, or receives, nothing
+	Op         Op
+	Size       int  // bytes of an element, 1 where there are none
+	Longest    int  // elements of the longest block of all ranks; 0 of LocalCounts
+	Lo, Hi     int  // this rank reads what ranks Lo to Hi-1 send, itself included
+	Splits     bool // each rank reads a block of its own, else all the same one
+	Writes     bool // what this rank sends is read from where it has stored it
+	Full       bool // every rank reads from every other
+	Folds      bool // what is read is combined into one block
+	Scans      bool // in the order of a scan
+
+	// Staged says that this rank, too, reads its own operand from where it has stored it: the
+	// result may be stored over the operand before all is combined.
+	Staged bool
+
+	gathers     bool // Recv has a block for each rank
+	rank, ranks int
+	out, in     blocks
+}
+
+// Scratch is what Transfers need for blocks of different lengths. It is kept, for one call at a
+// time, to save allocations.
+type Scratch struct{ send, recv unequal }
+
+// Transfer fills in t, which is zero, with what c does on a rank. ordered says that operands are
+// combined in the order of coll/order.go. t is used while s is not used for another.
+func (c *Call) Transfer(t *Transfer, rank, ranks int, ordered bool, s *Scratch) {
+	kind, root := c.Kind.As(), rank == c.Root
+	row := &table[kind]
+	send, recv, typ := c.Send, c.Recv, c.Send.Type()
+	lo, hi, writes := 0, ranks, true
+	each := row.equalBlock(c, ranks)
+	switch {
+	case row.send.elsewhere == Unused: // the root sends
+		lo, hi, writes, typ = c.Root, c.Root+1, root, recv.Type()
+		switch {
+		case !root:
+			send = mem.Buffer{}
+		case kind == Bcast:
+			send, hi = recv, lo
+		}
+	case row.recv.elsewhere == Unused: // the root receives
+		if !root {
+			hi = 0
+		}
+		t.Staged = root && ordered && row.reduces
+		writes = !root || t.Staged
+	case kind == Scan || kind == Exscan:
+		if hi = rank; kind == Scan {
+			hi++
+		}
+		t.Scans, t.Staged, writes = true, ordered, ordered || rank < ranks-1
+	default:
+		t.Full = true
+	}
+	if lo == hi {
+		recv = mem.Buffer{}
+	}
+	t.out.each, t.in.each, t.Longest = row.send.each(send, each), row.recv.each(recv, each), each
+	t.Splits, t.gathers, t.rank, t.ranks = row.send.perRank(), row.recv.perRank(), rank, ranks
+	t.Size, t.Lo, t.Hi, t.Writes = max(typ.Size(), 1), lo, hi, writes
+	t.Send, t.Recv = send, recv
+	if row.send.layout >= counted || row.recv.layout >= counted {
+		t.placeUnequal(c, row, s)
+	}
+	if row.reduces {
+		t.Folds, t.Op = true, c.Op
+		if t.Splits {
+			own := send.Slice(t.out.start(rank), t.out.start(rank)+recv.Len())
+			t.Staged = ordered || mem.Overlap(own, recv) && !mem.Same(own, recv)
+		}
+	}
+}
+
+// equalBlock returns the elements of blocks that are equally long, or of what is no vector of
+// blocks.
+func (t *traits) equalBlock(c *Call, ranks int) int {
+	switch {
+	case t.send.layout == even && t.recv.layout == even:
+		return c.Send.Len() / ranks
+	case t.send.layout == even, t.send.layout == absent:
+		return c.Recv.Len()
+	}
+	return c.Send.Len()
+}
+
+// each returns the elements of every block of b, if they are equally long.
+func (v *vector) each(b mem.Buffer, block int) int {
+	if v.layout == whole {
+		return b.Len()
+	}
+	return block
+}
+
+// placeUnequal finds where blocks of different lengths lie.
+func (t *Transfer) placeUnequal(c *Call, row *traits, s *Scratch) {
+	switch t.Longest = 0; {
+	case c.Kind.LocalCounts():
+	case row.send.layout >= counted:
+		t.Longest = slices.Max(c.SendCounts)
+	default:
+		t.Longest = slices.Max(c.RecvCounts)
+	}
+	switch {
+	case row.send.layout == apart:
+		t.Size, t.out.unequal, t.in.unequal = 1, s.send.apart(c.Each.Send), s.recv.apart(c.Each.Recv)
+		return
+	case !t.Writes && t.Splits: // a rank that is not the root of a scatterv
+	case row.send.layout >= counted:
+		t.out.unequal = s.send.place(c.SendCounts, c.SendDispls)
+	default:
+		t.out.unequal = s.send.whole(c.Send.Len())
+	}
+	switch {
+	case t.Lo == t.Hi:
+	case row.recv.layout >= counted:
+		t.in.unequal = s.recv.place(c.RecvCounts, c.RecvDispls)
+	default:
+		t.in.unequal = s.recv.whole(c.Recv.Len())
+	}
+}
+
+// From returns the i-th rank that this one reads from. Where each reads from all, they begin with
+// different ones.
+func (t *Transfer) From(i int) int {
+	if t.Hi-t.Lo == t.ranks {
+		return (t.rank + i) % t.ranks
+	}
+	return i
+}
+
+// Out returns elements lo to lo+n-1, or fewer at its end, of the block of Send that a rank reads.
+func (t *Transfer) Out(rank, lo, n int) mem.Buffer { return t.out.piece(t.Send, t.sent(rank), lo, n) }
+
+// In returns elements lo to lo+n-1, or fewer at its end, of where in Recv the block goes that comes
+// from a rank.
+func (t *Transfer) In(rank, lo, n int) mem.Buffer { return t.in.piece(t.Recv, t.received(rank), lo, n) }
+
+// OutBytes is Out as host memory.
+func (t *Transfer) OutBytes(rank, lo, n int) []byte {
+	return t.out.bytes(t.Send, t.sent(rank), lo, n, t.Size)
+}
+
+// InBytes is In as host memory.
+func (t *Transfer) InBytes(rank, lo, n int) []byte {
+	return t.in.bytes(t.Recv, t.received(rank), lo, n, t.Size)
+}
+
+// Start returns the first element in Send of the block that a rank reads.
+func (t *Transfer) Start(rank int) int { return t.out.start(t.sent(rank)) }
+
+// sent returns which block of Send a rank reads, received which one of Recv comes from it.
+func (t *Transfer) sent(rank int) int {
+	if t.Splits {
+		return rank
+	}
+	return 0
+}
+
+func (t *Transfer) received(rank int) int {
+	if t.gathers {
+		return rank
+	}
+	return 0
+}
+
+// Lengths returns what ranks of a collective of LocalCounts tell each other: how many elements this
+// one sends, to each rank or to all alike, and how many it expects, of ranks Lo, Lo+1 and so on.
+func (t *Transfer) Lengths() (sent, expected []int) { return t.out.lengths(), t.in.lengths() }
+
+// blocks says where blocks lie in a vector, one after the other if they are equally long. It has
+// two words, for the reason that mem.Buffer has four.
+type blocks struct {
+	each    int // elements of every block
+	unequal *unequal
+}
+
+// unequal is blocks of different lengths.
+type unequal struct {
+	counts, starts []int        // the first begins with the vector where there are no starts
+	each           []mem.Buffer // the blocks, if they are Buffers of their own
+	scratch        []int
+}
+
+func (b *blocks) count(i int) int {
+	if b.unequal == nil {
+		return b.each
+	}
+	return b.unequal.counts[i]
+}
+
+func (b *blocks) start(i int) int {
+	switch u := b.unequal; {
+	case u == nil:
+		return i * b.each
+	case u.starts == nil:
+		return 0
+	default:
+		return u.starts[i]
+	}
+}
+
+// piece returns elements lo to lo+n-1, or fewer at its end, of block i of v.
+func (b *blocks) piece(v mem.Buffer, i, lo, n int) mem.Buffer {
+	count, start := b.count(i), b.start(i)
+	if b.unequal != nil && b.unequal.each != nil {
+		v = b.unequal.each[i].Raw()
+	}
+	lo = min(lo, count)
+	return v.Slice(start+lo, start+min(lo+n, count))
+}
+
+// bytes is piece as host memory, of elements of size bytes: a call less.
+func (b *blocks) bytes(v mem.Buffer, i, lo, n, size int) []byte {
+	count, start := b.count(i), b.start(i)
+	if b.unequal != nil && b.unequal.each != nil {
+		v = b.unequal.each[i]
+	}
+	lo = min(lo, count)
+	return v.HostSlice()[(start+lo)*size : (start+min(lo+n, count))*size]
+}
+
+func (b *blocks) lengths() []int {
+	if b.unequal == nil {
+		return nil
+	}
+	return b.unequal.counts
+}
+
+// place makes u blocks of counts elements at displs, or one after the other if displs is nil.
+func (u *unequal) place(counts, displs []int) *unequal {
+	u.counts, u.starts, u.each = counts, displs, nil
+	if displs == nil {
+		u.scratch = append(u.scratch[:0], 0)
+		for _, n := range counts {
+			u.scratch = append(u.scratch, u.scratch[len(u.scratch)-1]+n)
+		}
+		u.starts = u.scratch
+	}
+	return u
+}
+
+// apart makes u blocks of bytes that are Buffers of their own.
+func (u *unequal) apart(each []mem.Buffer) *unequal {
+	u.scratch = u.scratch[:0]
+	for _, b := range each {
+		u.scratch = append(u.scratch, b.Size())
+	}
+	u.counts, u.starts, u.each = u.scratch, nil, each
+	return u
+}
+
+// whole makes u one block of n elements.
+func (u *unequal) whole(n int) *unequal {
+	u.scratch = append(u.scratch[:0], n)
+	u.counts, u.starts, u.each = u.scratch, nil, nil
+	return u
+}

@@ -1,0 +1,110 @@
+package call
+
+import (
+	"testing"
+
+	"gompi/internal/mem"
+)
+
+// All that ranks read from where others have stored it, in pieces, is what the collective moves.
+func TestTransfersMoveWhatTheModelDoes(t *testing.T) {
+	samples(func(s *sample) {
+		if s.kind == Barrier || s.kind == Allreduce {
+			return
+		}
+		for _, ordered := range []bool{false, true} {
+			got, parts, scratch := map[move]int{}, make([]Transfer, s.p), make([]Scratch, s.p)
+			for r, c := range s.calls {
+				c.Transfer(&parts[r], r, s.p, ordered, &scratch[r])
+			}
+			for r := range parts {
+				s.read(t, parts, r, got)
+			}
+			for _, m := range s.moves {
+				if got[m]--; got[m] < 0 {
+					t.Errorf("%v, %d ranks, root %d: %v is missing", s.kind, s.p, s.root, m)
+				}
+			}
+			for m, n := range got {
+				if n > 0 {
+					t.Errorf("%v, %d ranks, root %d: %v is too much", s.kind, s.p, s.root, m)
+				}
+			}
+		}
+	})
+}
+
+// read adds to got what rank r reads from others.
+func (s *sample) read(t *testing.T, parts []Transfer, r int, got map[move]int) {
+	t.Helper()
+	const step = 2 // elements in a piece
+	me := &parts[r]
+	if want := s.calls[r].Longest(s.p); want != 0 && me.Longest != want {
+		t.Errorf("%s: the longest block has %d elements, want %d", s.on(r), me.Longest, want)
+	}
+	for i := me.Lo; i < me.Hi; i++ {
+		j := me.From(i)
+		if reads := &parts[j]; j != r && !reads.Writes || j == r && me.Staged && !me.Writes {
+			t.Errorf("%s: reads from rank %d, which stores nothing", s.on(r), j)
+		}
+		for lo := 0; lo < 8; lo += step {
+			src, dst := parts[j].Out(r, lo, step), me.In(j, lo, step)
+			if src.Len() != dst.Len() || len(parts[j].OutBytes(r, lo, step)) != src.Size() || len(me.InBytes(j, lo, step)) != dst.Size() {
+				t.Fatalf("%s: rank %d has %d elements from %d on where %d are read", s.on(r), j, src.Len(), lo, dst.Len())
+			}
+			for k := range src.Len() {
+				got[move{j, index(parts[j].Send, src) + k, r, index(me.Recv, dst) + k}]++
+			}
+		}
+	}
+}
+
+// index returns at which element of b its part begins.
+func index(b, part mem.Buffer) int { return int(part.Addr()-b.Addr()) / b.Type().Size() }
+
+// Where ranks do not know how long blocks are, what they tell each other says it.
+func TestLengthsOfTransfersAgree(t *testing.T) {
+	samples(func(s *sample) {
+		if !s.kind.LocalCounts() {
+			return
+		}
+		parts, scratch := make([]Transfer, s.p), make([]Scratch, s.p)
+		for r, c := range s.calls {
+			c.Transfer(&parts[r], r, s.p, false, &scratch[r])
+		}
+		for r := range parts {
+			_, expected := parts[r].Lengths()
+			for i, n := range expected {
+				sent, _ := parts[parts[r].Lo+i].Lengths()
+				told := sent[0]
+				if len(sent) > 1 {
+					told = sent[r]
+				}
+				if want := len(s.received(r, parts[r].Lo+i)); told != n || n != want {
+					t.Errorf("%s: rank %d sends %d elements and %d are expected, want %d", s.on(r), parts[r].Lo+i, told, n, want)
+				}
+			}
+		}
+	})
+}
+
+// An operand that a result may be stored over before all is combined is staged.
+func TestOperandsThatResultsOverwriteAreStaged(t *testing.T) {
+	v := vec(8)
+	for _, tt := range []struct {
+		name string
+		recv mem.Buffer
+		want bool
+	}{
+		{"this rank's block", v.Slice(4, 8), false},
+		{"another's block", v.Slice(0, 4), false},
+		{"across its own", v.Slice(2, 6), true},
+		{"apart", vec(4), false},
+	} {
+		var part Transfer
+		new(Call).ReduceScatterBlock(v, tt.recv, sum).Transfer(&part, 1, 2, false, new(Scratch))
+		if part.Staged != tt.want {
+			t.Errorf("the result in %s: staged is %v", tt.name, part.Staged)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package shmcoll
+
+import (
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/coll"
+	"gompi/internal/mem"
+)
+
+// keepsOrder reports whether operands are combined as coll/order.go says: functions of
+// the user's, and all in deterministic mode. Others are combined one after the other, in
+// the order of the members and in one pass over the memory.
+func (c *Comm) keepsOrder(op call.Op) bool { return c.paths.KeepsOrder(op.Kind) }
+
+// combine stores op's result of srcs lo to hi-1 into dst, in the order of a scan if
+// scan.
+func (c *Comm) combine(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error {
+	switch {
+	case c.keepsOrder(op):
+		return c.combineInOrder(op, dst, lo, hi, scan)
+	case hi-lo == 2:
+		return mem.Reduce(op.Kind, dst, c.srcs[lo], c.srcs[lo+1])
+	}
+	return mem.Host.Reduce(op.Kind, dst, c.srcs[lo:hi]...)
+}
+
+func (c *Comm) combineInOrder(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error {
+	all := coll.Combination{Op: op, Operand: c.operand, Spare: c.spare, Scan: scan}
+	result, err := all.Of(dst, lo, hi)
+	if err != nil {
+		return err
+	}
+	if !mem.Same(result, dst) {
+		copy(dst.HostSlice(), result.HostSlice())
+	}
+	return op.Finish(dst, hi-lo)
+}
+
+func (c *Comm) operand(i int) mem.Buffer { return c.srcs[i] }
+
+// spare returns memory like dst for the right operand of a combination at height k
+// of the tree.
+func (c *Comm) spare(dst mem.Buffer, _, k int) mem.Buffer {
+	for len(c.spares) <= k {
+		b, _ := mem.Host.Alloc(mem.C128, c.paths.LargestPiece()/mem.C128.Size()) // so few bytes can be had
+		c.spares = append(c.spares, b.HostSlice())
+	}
+	return mem.HostBytes(dst.Type(), dst.Len(), c.spares[k])
+}

@@ -1,0 +1,203 @@
+package shmcoll
+
+import (
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
+	"gompi/internal/mem"
+)
+
+// A transfer is a collective that is a call.Transfer, carried out in steps.
+type transfer struct {
+	call.Transfer
+	piece       int  // elements of each block that go in one step
+	compared    bool // the members' calls have been, in a step before
+	large       bool // pieces go around the L3 buffers
+	nonTemporal bool // what is received is stored so
+	forks       bool // what the others will read is stored to Recv at the same time
+}
+
+// run carries t out as p says.
+func (c *Comm) run(p *path.Path, t *transfer) error {
+	if p.Algorithm == path.OneStep {
+		return c.runInOneStep(t)
+	}
+	size := t.Size
+	if t.Splits {
+		size *= c.Size()
+	}
+	p, err := c.buffers(p, &t.compared)
+	if err != nil {
+		return err
+	}
+	t.large = p.Ask == path.LargeBuffers
+	t.nonTemporal = c.footprint(t) >= nonTemporalFrom
+	t.forks = t.Writes && t.Full && !t.Splits && !t.Folds
+	t.piece = max(p.Piece.Of(t.Longest*size)/size, 1)
+	steps := max((t.Longest+t.piece-1)/t.piece, 1)
+	first := c.Next(steps)
+	last, ahead := c.Last(), c.Ahead(t.piece*size, t.large)
+	filled := first - 1
+	for s := first; s <= last; s++ {
+		for ; filled < min(last, s+ahead-1); filled++ {
+			if err := c.fill(t, filled+1, first); err != nil {
+				return err
+			}
+		}
+		if s == first && steps > 1 && !t.compared {
+			// A long collective must not end before it is known that all others
+			// do the same: they would count other steps from then on.
+			if err := c.AwaitCalls(first); err != nil {
+				return err
+			}
+		}
+		if err := c.take(t, s, first); err != nil {
+			return err
+		}
+		c.Consumed(s)
+	}
+	return nil
+}
+
+// runInOneStep is run for a transfer that takes one step.
+func (c *Comm) runInOneStep(t *transfer) error {
+	t.piece = max(t.Longest, 1)
+	s := c.Next(1)
+	if err := c.fill(t, s, s); err != nil {
+		return err
+	}
+	if t.Full {
+		if err := c.Assemble(s); err != nil {
+			return err
+		}
+	}
+	if err := c.take(t, s, s); err != nil {
+		return err
+	}
+	if t.Full {
+		c.AllConsumed(s)
+	} else {
+		c.Consumed(s)
+	}
+	return nil
+}
+
+// buffers returns the Path that is taken: p, or another if that wants large buffers and there is no
+// memory for them.
+func (c *Comm) buffers(p *path.Path, compared *bool) (*path.Path, error) {
+	if p.Ask != path.LargeBuffers {
+		return p, nil
+	}
+	has, err := c.HasLarge(compared)
+	if !has {
+		p = p.Otherwise
+	}
+	return p, err
+}
+
+// bytes returns the bytes of the longest block's piece in a step that begins with element lo.
+func (t *transfer) bytes(lo int) int { return min(t.piece, t.Longest-lo) * t.Size }
+
+// fill fills step s, if there is something to fill it with.
+func (c *Comm) fill(t *transfer, s, first uint64) error {
+	lo := int(s-first) * t.piece
+	n := t.bytes(lo)
+	if t.Splits {
+		n *= c.Size()
+	}
+	c.Lay(s, n, t.large)
+	begins := s == first && !t.compared
+	if !t.Writes && !begins {
+		return nil
+	}
+	h, err := c.Acquire(s, begins)
+	if err != nil {
+		return err
+	}
+	if t.Writes {
+		c.pack(t, s, lo)
+	}
+	c.Publish(h, s)
+	return nil
+}
+
+// pack copies what goes to the others, from element lo of each block on.
+func (c *Comm) pack(t *transfer, s uint64, lo int) {
+	me := c.Me()
+	if !t.Splits {
+		b := t.OutBytes(me, lo, t.piece)
+		to := c.Payload(me, s, 0, len(b))
+		if t.forks {
+			c.fork(t, t.InBytes(me, lo, t.piece), to, b)
+		} else {
+			c.reach.Copy(to, b)
+		}
+		return
+	}
+	each := t.bytes(lo)
+	for j := range c.Size() {
+		if j != me || t.Staged {
+			b := t.OutBytes(j, lo, t.piece)
+			c.reach.Copy(c.Payload(me, s, j*each, len(b)), b)
+		}
+	}
+}
+
+// read returns the n bytes that member j has for this one in step s, when they are there.
+func (c *Comm) read(t *transfer, j int, s, first uint64, n, lo int) (b []byte, err error) {
+	switch {
+	case j == c.Me():
+	case s == first && !t.compared:
+		err = c.AwaitCall(j, s)
+	default:
+		err = c.AwaitStep(j, s)
+	}
+	off := 0
+	if t.Splits {
+		off = c.Me() * t.bytes(lo)
+	}
+	return c.Payload(j, s, off, n), err
+}
+
+// take reads what there is for this member in step s.
+func (c *Comm) take(t *transfer, s, first uint64) error {
+	lo := int(s-first) * t.piece
+	if t.Folds {
+		return c.takeFolding(t, s, first, lo)
+	}
+	for i := t.Lo; i < t.Hi; i++ {
+		j := t.From(i)
+		dst := t.InBytes(j, lo, t.piece)
+		if j == c.Me() {
+			if own := t.OutBytes(j, lo, t.piece); !t.forks && len(own) > 0 && &own[0] != &dst[0] {
+				store(dst, own, t.nonTemporal)
+			}
+			continue
+		}
+		src, err := c.read(t, j, s, first, len(dst), lo)
+		if err != nil {
+			return err
+		}
+		store(dst, src, t.nonTemporal)
+	}
+	return nil
+}
+
+// takeFolding reads step s and combines what is in it.
+func (c *Comm) takeFolding(t *transfer, s, first uint64, lo int) error {
+	if t.Lo == t.Hi {
+		return nil
+	}
+	b := t.InBytes(0, lo, t.piece)
+	dst := mem.HostBytes(t.Send.Type(), len(b)/t.Size, b)
+	for j := t.Lo; j < t.Hi; j++ {
+		var src []byte
+		var err error
+		if j == c.Me() && !t.Staged {
+			src = t.OutBytes(j, lo, t.piece)
+		} else if src, err = c.read(t, j, s, first, len(b), lo); err != nil {
+			return err
+		}
+		c.srcs[j] = mem.HostBytes(dst.Type(), dst.Len(), src)
+	}
+	return c.combineTo(&t.Transfer, dst, t.nonTemporal)
+}

@@ -1,0 +1,108 @@
+package shmsync
+
+import "unsafe"
+
+// Steps in which every member tells all others something.
+
+// Exchange is a step in which every member tells all others mine, of as many bytes. When it
+// returns, all have: what they told is their payload of the step. first is for a collective's first
+// step, in which the members' calls are compared.
+func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
+	s = t.Next(1)
+	t.Lay(s, len(mine), false)
+	h, err := t.Acquire(s, first)
+	if err != nil {
+		return s, err
+	}
+	copy(t.Payload(t.me, s, 0, len(mine)), mine)
+	return s, t.gather(h, s, first)
+}
+
+// gather publishes step s, and returns when all members have.
+func (t *Team) gather(h *Head, s uint64, first bool) error {
+	t.Publish(h, s)
+	if err := t.Assemble(s); err != nil {
+		return err
+	}
+	for j := range t.parts {
+		var err error
+		switch {
+		case j == t.me:
+		case first:
+			err = t.AwaitCall(j, s)
+		default:
+			err = t.AwaitStep(j, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	t.AllConsumed(s)
+	return nil
+}
+
+// AgreeLengths is the first step of a collective of which no member knows how long all blocks are.
+// Each tells how long those are that it sends: one for each member, or one for all, or none. It
+// returns the longest of all, and an error if those sent here, by members lo, lo+1 and so on, are
+// not as long as expected. Lengths are in elements of size bytes.
+func (t *Team) AgreeLengths(sent, expected []int, lo, size int) (longest int, err error) {
+	const before = 2 // the longest, and how many are told
+	s, words := t.Next(1), before+len(t.parts)
+	t.Lay(s, 8*words, false)
+	h, err := t.Acquire(s, true)
+	if err != nil {
+		return 0, err
+	}
+	mine := t.words(t.me, s, words)
+	for i, n := range sent {
+		longest = max(longest, n)
+		mine[before+i] = n
+	}
+	mine[0], mine[1] = longest, len(sent)
+	if err := t.gather(h, s, true); err != nil {
+		return 0, err
+	}
+	for j := range t.parts {
+		longest = max(longest, t.words(j, s, words)[0])
+	}
+	for i, n := range expected {
+		theirs := t.words(lo+i, s, words)
+		told := theirs[before]
+		if theirs[1] > 1 {
+			told = theirs[before+t.me]
+		}
+		if told != n && lo+i != t.me {
+			return 0, t.port.DisagreeOn(lo+i, n*size, told*size)
+		}
+	}
+	return longest, nil
+}
+
+// words returns a member's payload of step s as n words. Payloads begin at multiples of 8.
+func (t *Team) words(member int, s uint64, n int) []int {
+	return unsafe.Slice((*int)(unsafe.Pointer(unsafe.SliceData(t.Payload(member, s, 0, 8*n)))), n)
+}
+
+// HasLarge reports whether all members have large buffers. The first collective that wants them
+// claims them, in a step in which all tell whether they could; that is the collective's first if
+// the members' calls have not been compared, and then they have.
+func (t *Team) HasLarge(compared *bool) (bool, error) {
+	if !t.asked {
+		t.asked = true
+		mine := [1]byte{1}
+		if t.claim() != nil {
+			mine[0] = 0
+		}
+		s, err := t.Exchange(mine[:], !*compared)
+		if err != nil {
+			return false, err
+		}
+		*compared = true
+		for j := range t.parts {
+			if t.Payload(j, s, 0, 1)[0] == 0 {
+				t.l3.size = 0
+			}
+		}
+	}
+	return t.l3.size > 0, nil
+}

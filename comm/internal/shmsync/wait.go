@@ -1,0 +1,154 @@
+package shmsync
+
+import "sync/atomic"
+
+// How a member waits for others, and compares its calls with theirs.
+
+// glance is on every how manieth look at a word other things may go on: that
+// costs as much as so many looks.
+const glance = 1024
+
+// await returns when a word of another member is at least want.
+func (t *Team) await(word *atomic.Uint64, want uint64, member int) error {
+	for i := 1; i <= t.looks; i++ {
+		if word.Load() >= want {
+			return nil
+		}
+		if i%glance == 0 {
+			if err := t.port.Glance(member); err != nil {
+				return err
+			}
+		}
+	}
+	t.begun()
+	t.patient = t.port.Looks() // what it is good for may have changed
+	waits := &t.parts[t.me].flags.waits
+	waits.Store(uint64(member) + 1)
+	defer waits.Store(0)
+	return t.port.Await(word, want, member)
+}
+
+// AwaitStep returns when another member has filled step s.
+func (t *Team) AwaitStep(member int, s uint64) error {
+	return t.await(&t.head(member, s).step, s, member)
+}
+
+// AwaitResult returns when another member has told that its result of step s is ready.
+func (t *Team) AwaitResult(member int, s uint64) error {
+	return t.await(&t.parts[member].flags.resultReady, s, member)
+}
+
+// AwaitCall returns when another member has filled the collective's first step, and compares its
+// call.
+func (t *Team) AwaitCall(member int, first uint64) error {
+	h := t.head(member, first)
+	if err := t.await(&h.step, first, member); err != nil {
+		return err
+	}
+	if h.step.Load() != first || h.callDigest != t.digest {
+		return t.differ(member, first)
+	}
+	return nil
+}
+
+// differ finds the first call in which a member differs, among those that are
+// still to be seen: a rank may have come through the one in which it did, if it
+// had to wait for nobody.
+func (t *Team) differ(member int, first uint64) error {
+	for s := first - min(first-1, depth-1); s < first; s++ {
+		mine, theirs := t.head(t.me, s), t.head(member, s)
+		if mine.step.Load() == s && theirs.step.Load() == s && mine.call.A != 0 && theirs.call.A != 0 && mine.call != theirs.call {
+			return t.port.Disagree(member, t.since(s, first), mine.call, theirs.call)
+		}
+	}
+	return t.port.Disagree(member, 0, t.call, t.head(member, first).call)
+}
+
+// since returns how many collectives this member has begun after the one that step s is
+// of, up to the one whose first step is first. One may sign several heads, alike.
+func (t *Team) since(s, first uint64) (n int) {
+	digest := t.head(t.me, s).callDigest
+	for s++; s < first; s++ {
+		if h := t.head(t.me, s); h.step.Load() == s && h.call.A != 0 && h.callDigest != digest {
+			digest = h.callDigest
+			n++
+		}
+	}
+	if digest != t.digest {
+		n++
+	}
+	return n
+}
+
+// Compare compares the last call with those of members that it may have ended without
+// meeting: a collective of several steps does not, but the root of a short Bcast looks at
+// nobody. A member that has not called anything yet is waited for, as the Port does.
+func (t *Team) Compare() error {
+	if t.step != t.first || t.step == 0 {
+		return nil
+	}
+	for j := range t.parts {
+		if j == t.me {
+			continue
+		}
+		h := t.head(j, t.first)
+		if err := t.await(&h.step, t.first, j); err != nil {
+			return err
+		}
+		if h.step.Load() == t.first && h.callDigest != t.digest {
+			return t.differ(j, t.first)
+		}
+	}
+	return nil
+}
+
+// Assemble waits until all members have filled step s, where members are so oversubscribed that
+// they would look in vain at most others before each has had its turn: there it costs less to
+// wait for one who waits for all.
+func (t *Team) Assemble(s uint64) error {
+	if !t.gated {
+		return nil
+	}
+	flag := &t.parts[0].flags.barrierFlag
+	if t.me != 0 {
+		return t.await(flag, s, 0)
+	}
+	for j := 1; j < len(t.parts); j++ {
+		if err := t.AwaitStep(j, s); err != nil {
+			return err
+		}
+	}
+	t.store(flag, s)
+	return nil
+}
+
+// AwaitCalls waits until all members have made the call, whose first step is filled.
+func (t *Team) AwaitCalls(first uint64) error {
+	if err := t.Assemble(first); err != nil {
+		return err
+	}
+	for j := range t.parts {
+		if j == t.me {
+			continue
+		}
+		if err := t.AwaitCall(j, first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Barrier is a step that returns when every member has come to it.
+func (t *Team) Barrier() error {
+	s := t.Next(1)
+	t.LayInHead(s)
+	if err := t.AwaitPlace(s); err != nil {
+		return err
+	}
+	t.Publish(t.Signed(s), s)
+	if err := t.AwaitCalls(s); err != nil {
+		return err
+	}
+	t.AllConsumed(s)
+	return nil
+}
