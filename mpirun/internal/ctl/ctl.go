@@ -2,11 +2,9 @@
 // and their binary form. It does no input or output beyond reading messages
 // from a stream.
 //
-// An agent writes Magic and then frames; whatever a login shell prints before
-// it is skipped, and kept for the error message if Magic never comes. The
-// launcher writes frames alone. Frames are those of internal/boot/wire. Lists
-// of ranks and descriptors are bounded, and decoding takes memory only for
-// bytes that have arrived.
+// An agent writes Magic and then frames; the launcher writes frames alone.
+// Frames are those of internal/boot/wire. Lists of ranks and descriptors are
+// bounded, and decoding takes memory only for bytes that have arrived.
 package ctl
 
 import (
@@ -32,7 +30,6 @@ const (
 	maxString = 2 << 20 // an argument or a variable; Linux allows 128 KiB
 	maxList   = 1 << 20
 	maxCPU    = 1 << 16
-	maxBanner = 64 << 10
 )
 
 // Silence is how many beats of their heart launcher and agent bear without a word of the
@@ -67,8 +64,7 @@ type Reader struct {
 
 	r      io.Reader
 	frames wire.Frames
-	banner []byte // what came before Magic
-	open   bool   // Magic has come
+	open   bool // Magic has come
 }
 
 // NewReader returns a Reader of r.
@@ -79,10 +75,13 @@ func NewReader(r io.Reader) *Reader { return &Reader{r: r, frames: Frames()} }
 // io.ErrUnexpectedEOF in the middle of a frame.
 func (r *Reader) Next() (Message, error) {
 	if !r.open {
-		if err := r.awaitMagic(); err != nil {
+		magic := make([]byte, len(Magic))
+		if _, err := io.ReadFull(r.r, magic); err != nil {
 			return nil, err
 		}
-		r.open = true
+		if r.open = string(magic) == Magic; !r.open {
+			return nil, fmt.Errorf("it begins with %q: want %q, as agents of this version do", magic, Magic)
+		}
 	}
 	for {
 		kind, body, ok, err := r.frames.Next()
@@ -105,26 +104,3 @@ func (r *Reader) Next() (Message, error) {
 		}
 	}
 }
-
-// awaitMagic skips what comes before Magic. It reads byte by byte, which only a
-// login banner makes long.
-func (r *Reader) awaitMagic() error {
-	one := make([]byte, 1)
-	for !bytes.HasSuffix(r.banner, []byte(Magic)) {
-		if len(r.banner) >= maxBanner {
-			return fmt.Errorf("%d bytes and no agent: %.80q", len(r.banner), r.banner)
-		}
-		if _, err := io.ReadFull(r.r, one); err != nil {
-			if len(r.banner) > 0 {
-				return fmt.Errorf("%w before the agent started, after %.200q", err, r.banner)
-			}
-			return err
-		}
-		r.banner = append(r.banner, one[0])
-	}
-	r.banner = bytes.TrimSuffix(r.banner, []byte(Magic))
-	return nil
-}
-
-// Banner returns what the stream held before Magic.
-func (r *Reader) Banner() []byte { return r.banner }

@@ -8,7 +8,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -197,9 +196,6 @@ func await[M ctl.Message](p *patient, limit time.Duration) (M, error) {
 			p.agent.In.Close()
 			how := p.agent.Wait()
 			p.agent = nil
-			if banner := strings.TrimSpace(string(p.reader.Banner())); banner != "" {
-				how += fmt.Sprintf(", after %.200q", banner)
-			}
 			return none, fmt.Errorf("its agent %s", how)
 		}
 	}

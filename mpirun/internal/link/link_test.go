@@ -61,7 +61,7 @@ func TestALinkTellsOfItsAgentFromStartToEnd(t *testing.T) {
 	if l.Heard() {
 		t.Error("something is heard before the agent speaks")
 	}
-	go a.reports.Write(ctl.Append([]byte("Welcome!\n"+ctl.Magic), &ctl.Note{Text: "hello"}))
+	go a.reports.Write(ctl.Append([]byte(ctl.Magic), &ctl.Note{Text: "hello"}))
 	if m, ok := next(t, events).Message.(*ctl.Note); !ok || m.Text != "hello" || !l.Heard() || l.Heard() {
 		t.Errorf("%+v; want hello, which is heard once", m)
 	}
