@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gompi/mpirun/internal/tree"
 )
 
 // rounds is how often each kind of sudden death is tried.
@@ -87,24 +89,21 @@ func childrenOf(pid int) []int {
 // gone waits until none of the processes is left.
 func (l *launched) gone(t *testing.T, how string) {
 	t.Helper()
+	awaitGone(t, how, append(l.below, l.agent))
+}
+
+// awaitGone waits until none of the processes is left.
+func awaitGone(t *testing.T, how string, pids []int) {
+	t.Helper()
 	deadline := time.Now().Add(soon)
-	for _, pid := range append(l.below, l.agent) {
-		for syscall.Kill(pid, 0) == nil && !isZombie(pid) {
+	for _, pid := range pids {
+		for tree.Lives(pid) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: process %d is left", how, pid)
 			}
 			time.Sleep(time.Millisecond) // there is no event for the end of somebody else's child
 		}
 	}
-}
-
-func isZombie(pid int) bool {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return true
-	}
-	_, rest, _ := strings.Cut(string(data), ") ")
-	return strings.HasPrefix(rest, "Z") || strings.HasPrefix(rest, "X")
 }
 
 func TestWhateverDiesNothingIsLeft(t *testing.T) {
@@ -153,7 +152,7 @@ func TestWhatWasThereBeforeTheJobIsSpared(t *testing.T) {
 		t.Fatalf("gompirun: %v, want status 125 because its agent was killed", err)
 	}
 	pid := atoi(t, strings.TrimSpace(string(out)))
-	if isZombie(pid) {
+	if !tree.Lives(pid) {
 		t.Error("a process that was there before was killed")
 	}
 	syscall.Kill(pid, syscall.SIGKILL)

@@ -226,12 +226,9 @@ func TestALostNodeEndsTheJob(t *testing.T) {
 	for lost, want := range []string{"node 0 at 127.0.0.1", "rank 1 with it"} {
 		zero, one := pair(t, "sh", "-c", "sleep 1000 & setsid sleep 1000 & echo ready $$; wait")
 		zero.says(t, "ready", 2)
-		var below []int
-		for _, n := range []*node{zero, one} {
-			below = append(below, descendants(n.cmd.Process.Pid)...)
-		}
-		if len(below) < 8 {
-			t.Fatalf("%d processes below the nodes, want agents, shells and sleeps", len(below))
+		all := slices.Concat(below(zero.cmd.Process.Pid), below(one.cmd.Process.Pid))
+		if len(all) < 8 {
+			t.Fatalf("%d processes below the nodes, want agents, shells and sleeps", len(all))
 		}
 		victim, other := one, zero
 		if lost == 0 {
@@ -242,11 +239,7 @@ func TestALostNodeEndsTheJob(t *testing.T) {
 		if !strings.Contains(other.err.String(), want) {
 			t.Errorf("the node that is left says %q, want %q", other.err.String(), want)
 		}
-		for deadline := time.Now().Add(soon); slices.ContainsFunc(below, runs); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("node %d killed: of %v some are left", lost, below)
-			}
-		}
+		awaitGone(t, fmt.Sprintf("node %d killed", lost), all)
 	}
 }
 
@@ -273,11 +266,11 @@ func TestAFrozenNodeEndsTheJob(t *testing.T) {
 			zero.says(t, "ready", 2)
 			nodes := []*node{zero, one}
 			frozen, other := nodes[tt.node], nodes[1-tt.node]
-			below := descendants(frozen.cmd.Process.Pid)
-			victims := map[string][]int{all: append(below, frozen.cmd.Process.Pid), launcher: {frozen.cmd.Process.Pid}, rest: below}[tt.frozen]
-			below = append(descendants(other.cmd.Process.Pid), below...)
-			if len(below) != 8 {
-				t.Fatalf("%d processes below the nodes, want agents, shells and sleeps", len(below))
+			agentAndRanks := below(frozen.cmd.Process.Pid)
+			victims := map[string][]int{all: append(agentAndRanks, frozen.cmd.Process.Pid), launcher: {frozen.cmd.Process.Pid}, rest: agentAndRanks}[tt.frozen]
+			both := append(below(other.cmd.Process.Pid), agentAndRanks...)
+			if len(both) != 8 {
+				t.Fatalf("%d processes below the nodes, want agents, shells and sleeps", len(both))
 			}
 			signalAll(victims, syscall.SIGSTOP)
 			begun := time.Now()
@@ -290,11 +283,7 @@ func TestAFrozenNodeEndsTheJob(t *testing.T) {
 			}
 			signalAll(victims, syscall.SIGCONT)
 			frozen.wants(t, statusFailed)
-			for deadline := time.Now().Add(later); slices.ContainsFunc(below, runs); time.Sleep(time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("of %v some are left", below)
-				}
-			}
+			awaitGone(t, tt.frozen, both)
 		})
 	}
 }
@@ -344,21 +333,6 @@ func TestNodesThatComeInTimeJoin(t *testing.T) {
 	for _, n := range []*node{zero, one, two} {
 		n.wants(t, 143)
 	}
-}
-
-// descendants returns all processes below one.
-func descendants(pid int) []int {
-	var all []int
-	for _, child := range childrenOf(pid) {
-		all = append(append(all, child), descendants(child)...)
-	}
-	return all
-}
-
-// runs reports whether a process is there and not a zombie.
-func runs(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && !bytes.Contains(stat, []byte(") Z"))
 }
 
 func TestNobodyJoinsWithoutTheToken(t *testing.T) {

@@ -182,25 +182,6 @@ func TestNodesMeetAndRunAgentAfterAgent(t *testing.T) {
 	}
 }
 
-func TestWithoutTheTokenNobodyGetsIn(t *testing.T) {
-	ctx := deadline(t)
-	h, said := host(t, 2, 2)
-	gathered := gather(ctx, h)
-	_, stranger := guest(ctx, h, offer(1, 2, 2), []byte("fedcba9876543210"))
-	if e := <-stranger; e.err == nil || !strings.Contains(e.err.Error(), "has another token") {
-		t.Fatalf("a stranger got in, or was told %v", e.err)
-	}
-	_, right := guest(ctx, h, offer(1, 2, 2), token)
-	nodes := <-gathered
-	if len(nodes) != 1 {
-		t.Fatalf("%d nodes, want 1", len(nodes))
-	}
-	wellEnded(t, nodes[0], right)
-	if !said.awaits(ctx, "has another token") {
-		t.Errorf("node 0 said %q, nothing about the stranger", said.text())
-	}
-}
-
 // TestTheManInTheMiddleGetsNowhere puts somebody between the two who speaks TLS
 // with both and hands on what they say.
 func TestTheManInTheMiddleGetsNowhere(t *testing.T) {
@@ -400,28 +381,6 @@ func TestANodeThatLeavesEarlyIsNotCounted(t *testing.T) {
 		if e := <-c; e.err != nil {
 			t.Error(e.err)
 		}
-	}
-}
-
-func TestWhoComesAfterTheLastCallIsSentAway(t *testing.T) {
-	ctx := deadline(t)
-	h, said := host(t, 2, 3)
-	h.LastCall = 0
-	_, first := guest(ctx, h, offer(1, 2, 3), token)
-	nodes, err := h.Gather(ctx)
-	if err != nil || len(nodes) != 1 {
-		t.Fatalf("%d nodes, %v; want 1 at the last call", len(nodes), err)
-	}
-	_, late := guest(ctx, h, offer(2, 2, 3), token)
-	if e := <-late; !errors.Is(e.err, errRefused) || !strings.Contains(e.err.Error(), "the job has begun without this node") {
-		t.Errorf("who comes too late is told %v", e.err)
-	}
-	if !said.awaits(ctx, "h2 has come too late") {
-		t.Errorf("node 0 said %q, nothing of the late one", said.text())
-	}
-	nodes[0].Finish(End{})
-	if e := <-first; e.err != nil {
-		t.Errorf("the node that came in time: %v", e.err)
 	}
 }
 
