@@ -12,10 +12,6 @@ type Subset struct {
 	Peers
 	Ranks []int
 	Me    int // this rank's number in it
-
-	// Meantime is done by the next Wait, once, before it waits: what has been
-	// started goes on by itself. It may be nil.
-	Meantime func() error
 }
 
 // Rank implements Peers.
@@ -33,17 +29,4 @@ func (s *Subset) Irecv(from int, b mem.Buffer) { s.Peers.Irecv(s.Ranks[from], b)
 // IrecvReduce implements Peers.
 func (s *Subset) IrecvReduce(from int, dst, own mem.Buffer, op call.Op, left bool) {
 	s.Peers.IrecvReduce(s.Ranks[from], dst, own, op, left)
-}
-
-// Wait implements Peers.
-func (s *Subset) Wait() error {
-	var err error
-	if f := s.Meantime; f != nil {
-		s.Meantime = nil
-		err = f()
-	}
-	if waited := s.Peers.Wait(); err == nil {
-		err = waited
-	}
-	return err
 }

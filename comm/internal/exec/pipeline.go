@@ -40,9 +40,10 @@ func perMessage(o *call.Call, from, to mem.Buffer) bool {
 // devices of its host: only between hosts does it go through the hosts' memory.
 func (x *Exec) pipeShares(p *path.Path, o *call.Call) error {
 	h := x.Hier
-	from, mine := h.Share(o.Send), h.Share(o.Recv)
+	from, _ := h.Share(o.Send)
+	mine, counts := h.Share(o.Recv)
 	if x.Devices != nil {
-		in := new(call.Call).ReduceScatter(o.Send, mine, h.Shares(), o.Op.Base())
+		in := new(call.Call).ReduceScatter(o.Send, mine, counts, o.Op.Base())
 		if err := x.Devices.Run(in); err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func (x *Exec) pipeShares(p *path.Path, o *call.Call) error {
 	if x.Devices == nil {
 		return nil
 	}
-	return x.Devices.Run(new(call.Call).Allgatherv(mine, o.Recv, h.Shares(), nil))
+	return x.Devices.Run(new(call.Call).Allgatherv(mine, o.Recv, counts, nil))
 }
 
 // pipeShare combines the vectors src, one of each host, by op, and stores the result of

@@ -50,15 +50,15 @@ func (c *Comm) Run(p *path.Path, o *call.Call) error {
 // 2x2: by messages 73 us, so 12.
 func (c *Comm) barrier() error {
 	leader := c.lead(0)
-	if err := c.inner.run(new(call.Call).Barrier()); err != nil {
+	if err := c.inside(new(call.Call).Barrier()); err != nil {
 		return err
 	}
 	if c.me.member == leader {
-		if err := c.leaders.run(new(call.Call).Barrier()); err != nil {
+		if err := c.between(c.leaders, new(call.Call).Barrier()); err != nil {
 			return err
 		}
 	}
-	return c.inner.run(new(call.Call).Bcast(leader, mem.Buffer{}))
+	return c.inside(new(call.Call).Bcast(leader, mem.Buffer{}))
 }
 
 // reduce combines each host's operands, then the hosts' at the root.
@@ -79,19 +79,19 @@ func (c *Comm) reduce(p *path.Path, root int, send, recv mem.Buffer, op call.Op)
 func (c *Comm) reduceScatterBlock(send, recv mem.Buffer, op call.Op) error {
 	n := recv.Len()
 	leader := c.lead(0)
-	all, mine := c.scratch(leader, send, send.Len()), c.scratch(leader, send, len(c.shares)*n)
-	if err := c.inner.run(new(call.Call).Reduce(leader, send, all, op.Base())); err != nil {
+	all, mine := c.scratch(leader, send, send.Len()), c.scratch(leader, send, c.members()*n)
+	if err := c.inside(new(call.Call).Reduce(leader, send, all, op.Base())); err != nil {
 		return err
 	}
 	if c.me.member == leader {
-		if err := c.leaders.run(new(call.Call).ReduceScatterBlock(c.byHost(all, n), mine, op.Base())); err != nil {
+		if err := c.between(c.leaders, new(call.Call).ReduceScatterBlock(c.byHost(all, n), mine, op.Base())); err != nil {
 			return err
 		}
 		if err := op.Finish(mine, c.all.Size()); err != nil {
 			return err
 		}
 	}
-	return c.inner.run(new(call.Call).Scatter(leader, mine, recv))
+	return c.inside(new(call.Call).Scatter(leader, mine, recv))
 }
 
 // reduceScatterShares has each member combine, in its host, the blocks of those with
@@ -100,11 +100,11 @@ func (c *Comm) reduceScatterShares(send, recv mem.Buffer, op call.Op) error {
 	n := recv.Len()
 	parts := c.all.Scratch(send, len(c.hosts)*n)
 	for h := range c.hosts {
-		if err := c.inner.run(new(call.Call).ReduceScatterBlock(c.block(send, h, n), parts.Slice(h*n, (h+1)*n), op.Base())); err != nil {
+		if err := c.inside(new(call.Call).ReduceScatterBlock(c.block(send, h, n), parts.Slice(h*n, (h+1)*n), op.Base())); err != nil {
 			return err
 		}
 	}
-	if err := c.rail.run(new(call.Call).ReduceScatterBlock(parts, recv, op.Base())); err != nil {
+	if err := c.between(c.rail, new(call.Call).ReduceScatterBlock(parts, recv, op.Base())); err != nil {
 		return err
 	}
 	return op.Finish(recv, c.all.Size())
@@ -128,15 +128,15 @@ func (c *Comm) allgather(p *path.Path, send, recv mem.Buffer) (err error) {
 
 func (c *Comm) allgatherLed(send, all mem.Buffer) error {
 	leader, mine := c.lead(0), c.block(all, c.me.host, send.Len())
-	if err := c.inner.run(new(call.Call).Gather(leader, send, mine)); err != nil {
+	if err := c.inside(new(call.Call).Gather(leader, send, mine)); err != nil {
 		return err
 	}
 	if c.me.member == leader {
-		if err := c.leaders.run(new(call.Call).Allgather(mine, all)); err != nil {
+		if err := c.between(c.leaders, new(call.Call).Allgather(mine, all)); err != nil {
 			return err
 		}
 	}
-	return c.inner.run(new(call.Call).Bcast(leader, all))
+	return c.inside(new(call.Call).Bcast(leader, all))
 }
 
 // allgatherShares has each member fetch the blocks of those with its number, for all
@@ -144,11 +144,11 @@ func (c *Comm) allgatherLed(send, all mem.Buffer) error {
 func (c *Comm) allgatherShares(send, all mem.Buffer) error {
 	n := send.Len()
 	fetched := c.all.Scratch(send, len(c.hosts)*n)
-	if err := c.rail.run(new(call.Call).Allgather(send, fetched)); err != nil {
+	if err := c.between(c.rail, new(call.Call).Allgather(send, fetched)); err != nil {
 		return err
 	}
 	for h := range c.hosts {
-		if err := c.inner.run(new(call.Call).Allgather(fetched.Slice(h*n, (h+1)*n), c.block(all, h, n))); err != nil {
+		if err := c.inside(new(call.Call).Allgather(fetched.Slice(h*n, (h+1)*n), c.block(all, h, n))); err != nil {
 			return err
 		}
 	}
@@ -161,11 +161,11 @@ func (c *Comm) allgatherShares(send, all mem.Buffer) error {
 func (c *Comm) alltoall(send, recv mem.Buffer) error {
 	n := send.Len() / c.all.Size()
 	parts, all := c.all.Scratch(send, send.Len()), c.placeByHost(recv)
-	if err := c.rail.run(new(call.Call).Alltoall(c.byHost(send, n), parts)); err != nil {
+	if err := c.between(c.rail, new(call.Call).Alltoall(c.byHost(send, n), parts)); err != nil {
 		return err
 	}
 	for h := range c.hosts {
-		if err := c.inner.run(new(call.Call).Alltoall(c.block(parts, h, n), c.block(all, h, n))); err != nil {
+		if err := c.inside(new(call.Call).Alltoall(c.block(parts, h, n), c.block(all, h, n))); err != nil {
 			return err
 		}
 	}
@@ -182,12 +182,12 @@ func (c *Comm) gather(root int, send, recv mem.Buffer) error {
 		all = c.placeByHost(recv)
 		mine = c.block(all, c.me.host, n)
 	} else {
-		mine = c.scratch(leader, send, len(c.shares)*n)
+		mine = c.scratch(leader, send, c.members()*n)
 	}
-	if err := c.inner.run(new(call.Call).Gather(leader, send, mine)); err != nil || c.me.member != leader {
+	if err := c.inside(new(call.Call).Gather(leader, send, mine)); err != nil || c.me.member != leader {
 		return err
 	}
-	err := c.leaders.run(new(call.Call).Gather(c.seats[root].host, mine, all))
+	err := c.between(c.leaders, new(call.Call).Gather(c.seats[root].host, mine, all))
 	if err == nil && c.all.Rank() == root {
 		c.byRank(recv, all, n)
 	}
@@ -201,11 +201,11 @@ func (c *Comm) scatter(root int, send, recv mem.Buffer) error {
 	if c.all.Rank() == root {
 		send = c.byHost(send, n)
 	}
-	mine := c.scratch(leader, recv, len(c.shares)*n)
+	mine := c.scratch(leader, recv, c.members()*n)
 	if c.me.member == leader {
-		if err := c.leaders.run(new(call.Call).Scatter(c.seats[root].host, send, mine)); err != nil {
+		if err := c.between(c.leaders, new(call.Call).Scatter(c.seats[root].host, send, mine)); err != nil {
 			return err
 		}
 	}
-	return c.inner.run(new(call.Call).Scatter(leader, mine, recv))
+	return c.inside(new(call.Call).Scatter(leader, mine, recv))
 }

@@ -75,15 +75,15 @@ func (c *Comm) allgatherv(send, recv mem.Buffer, counts, displs []int) error {
 		all = c.all.Scratch(send, d.n)
 	}
 	mine := c.here(d, all)
-	if err := c.inner.run(new(call.Call).Gatherv(leader, send, mine, d.members, nil)); err != nil {
+	if err := c.inside(new(call.Call).Gatherv(leader, send, mine, d.members, nil)); err != nil {
 		return err
 	}
 	if c.me.member == leader {
-		if err := c.leaders.run(new(call.Call).Allgatherv(mine, all, d.hosts, nil)); err != nil {
+		if err := c.between(c.leaders, new(call.Call).Allgatherv(mine, all, d.hosts, nil)); err != nil {
 			return err
 		}
 	}
-	if err := c.inner.run(new(call.Call).Bcast(leader, all)); err != nil || inPlace {
+	if err := c.inside(new(call.Call).Bcast(leader, all)); err != nil || inPlace {
 		return err
 	}
 	if displs == nil {
@@ -97,7 +97,7 @@ func (c *Comm) allgatherv(send, recv mem.Buffer, counts, displs []int) error {
 func (c *Comm) reduceScatter(send, recv mem.Buffer, counts []int, op call.Op) error {
 	d, leader := c.divide(counts), c.lead(0)
 	all, mine := c.scratch(leader, send, d.n), c.scratch(leader, send, d.hosts[c.me.host])
-	if err := c.inner.run(new(call.Call).Reduce(leader, send, all, op.Base())); err != nil {
+	if err := c.inside(new(call.Call).Reduce(leader, send, all, op.Base())); err != nil {
 		return err
 	}
 	if c.me.member == leader {
@@ -106,12 +106,12 @@ func (c *Comm) reduceScatter(send, recv mem.Buffer, counts []int, op call.Op) er
 			all = c.all.Scratch(send, d.n)
 			c.transfer(d, byRank, d.starts, all, false)
 		}
-		if err := c.leaders.run(new(call.Call).ReduceScatter(all, mine, d.hosts, op.Base())); err != nil {
+		if err := c.between(c.leaders, new(call.Call).ReduceScatter(all, mine, d.hosts, op.Base())); err != nil {
 			return err
 		}
 		if err := op.Finish(mine, c.all.Size()); err != nil {
 			return err
 		}
 	}
-	return c.inner.run(new(call.Call).Scatterv(leader, mine, recv, d.members, nil))
+	return c.inside(new(call.Call).Scatterv(leader, mine, recv, d.members, nil))
 }

@@ -30,37 +30,35 @@ type Comm struct {
 	rails  int  // as many as the least host has ranks
 	packed bool // a host's ranks are neighbours
 
-	inner       group         // the members of this host
-	room        *shmcoll.Comm // theirs, nil if this one is alone
-	leaders     group         // one of each host
-	leaderPeers *coll.Subset
-	rail        group // those with this one's number on all hosts, if it is on a rail
-	railPeers   *coll.Subset
+	room    *shmcoll.Comm  // nil if this one is alone on its host
+	alone   *coll.Subset   // then, this one
+	inner   *path.Selector // of the members of this host
+	over    *path.Selector // of messages between hosts
+	leaders *coll.Subset   // one of each host
+	rail    *coll.Subset   // those with this one's number on all hosts, nil if it is on none
 
+	// Room for what a call works on, used again by the next.
 	parted   division
-	now      vector
-	shares   []int        // of the last piece that was shared out, by member
-	meantime func() error // passNeighbours
+	counts   []int // of Share
+	pipeline pipeline
 }
 
 // A seat is where a rank is: the number of its host, and its own among the members
 // there.
 type seat struct{ host, member int }
 
-// A group is some ranks that do collectives of their own: through shared memory if there is a
-// room, else by messages.
-type group struct {
-	paths *path.Selector
-	room  *shmcoll.Comm
-	peers coll.Peers
+// inside does a collective of the members of this host: through shared memory, or alone.
+func (c *Comm) inside(o *call.Call) error {
+	p := c.inner.For(o)
+	if c.room != nil {
+		return c.room.Run(p, o)
+	}
+	return coll.Run(c.alone, p.Algorithm, o)
 }
 
-func (g *group) run(o *call.Call) error {
-	p := g.paths.For(o)
-	if g.room != nil {
-		return g.room.Run(p, o)
-	}
-	return coll.Run(g.peers, p.Algorithm, o)
+// between does a collective of one rank of each host, by messages.
+func (c *Comm) between(peers coll.Peers, o *call.Call) error {
+	return coll.Run(peers, c.over.For(o).Algorithm, o)
 }
 
 // Shape returns what a Selector has to know of ranks by host: whether hosts have equally many,
@@ -82,24 +80,20 @@ func Shape(hosts [][]int) (even, packed bool) {
 // of this one's host, with its Selector inside, and nil if the rank is alone there. Messages
 // between hosts go by rules.
 func New(hosts [][]int, all coll.Peers, room *shmcoll.Comm, inside *path.Selector, rules *path.Rules) *Comm {
-	c := &Comm{all: all, hosts: hosts, room: room}
+	c := &Comm{all: all, hosts: hosts, room: room, inner: inside}
 	_, c.packed = Shape(hosts)
 	c.seat(all.Rank())
-	mine := hosts[c.me.host]
-	c.shares = make([]int, len(mine))
-	c.parted = newDivision(len(c.seats), len(mine), len(hosts))
-	c.meantime = c.passNeighbours
-	between := path.New(path.Topology{Ranks: len(hosts)}, rules)
-	c.leaderPeers = &coll.Subset{Peers: all, Ranks: make([]int, len(hosts)), Me: c.me.host}
-	c.leaders = group{paths: between, peers: c.leaderPeers}
+	c.counts = make([]int, c.members())
+	c.parted = newDivision(len(c.seats), c.members(), len(hosts))
+	c.over = path.New(path.Topology{Ranks: len(hosts)}, rules)
+	c.alone = &coll.Subset{Peers: all, Ranks: hosts[c.me.host]}
+	c.leaders = &coll.Subset{Peers: all, Ranks: make([]int, len(hosts)), Me: c.me.host}
 	if c.OnRail() {
-		c.railPeers = &coll.Subset{Peers: all, Me: c.me.host}
+		c.rail = &coll.Subset{Peers: all, Me: c.me.host}
 		for _, ranks := range hosts {
-			c.railPeers.Ranks = append(c.railPeers.Ranks, ranks[c.me.member])
+			c.rail.Ranks = append(c.rail.Ranks, ranks[c.me.member])
 		}
-		c.rail = group{paths: between, peers: c.railPeers}
 	}
-	c.inner = group{paths: inside, room: room, peers: &coll.Subset{Peers: all, Ranks: mine}}
 	return c
 }
 
@@ -123,40 +117,40 @@ func (c *Comm) seat(me int) {
 // member speaks for this one.
 func (c *Comm) lead(root int) int {
 	for h, ranks := range c.hosts {
-		c.leaderPeers.Ranks[h] = ranks[0]
+		c.leaders.Ranks[h] = ranks[0]
 	}
 	home := c.seats[root]
-	c.leaderPeers.Ranks[home.host] = root
+	c.leaders.Ranks[home.host] = root
 	if c.me.host == home.host {
 		return home.member
 	}
 	return 0
 }
 
+// members returns how many ranks this host has.
+func (c *Comm) members() int { return len(c.hosts[c.me.host]) }
+
 // OnRail reports whether this rank does a share where each does.
 func (c *Comm) OnRail() bool { return c.me.member < c.rails }
 
 // OverRail does a collective of the ranks with this one's number on all hosts, by messages.
-func (c *Comm) OverRail(o *call.Call) error { return c.rail.run(o) }
+func (c *Comm) OverRail(o *call.Call) error { return c.between(c.rail, o) }
 
-// Shares returns the elements of each member's share, as Share has divided last.
-func (c *Comm) Shares() []int { return c.shares }
-
-// Share divides b among the members that are on rails, at whole lines of the cache, and returns
-// this one's.
-func (c *Comm) Share(b mem.Buffer) mem.Buffer {
+// Share divides b among the members that are on rails, at whole lines of the cache. It returns this
+// one's share, and the elements of each member's, valid until the next Share.
+func (c *Comm) Share(b mem.Buffer) (mine mem.Buffer, counts []int) {
 	line := mem.CacheLine / b.Type().Size()
-	for i := range c.shares {
+	for i := range c.counts {
 		lo, hi := mem.Share(b.Len(), c.rails, line, i)
-		c.shares[i] = hi - lo
+		c.counts[i] = hi - lo
 	}
-	return b.Slice(mem.Share(b.Len(), c.rails, line, c.me.member))
+	return b.Slice(mem.Share(b.Len(), c.rails, line, c.me.member)), c.counts
 }
 
 // block returns what belongs to the ranks of a host in a vector with n elements for
 // each rank, by host, if hosts are even.
 func (c *Comm) block(b mem.Buffer, host, n int) mem.Buffer {
-	n *= len(c.shares)
+	n *= c.members()
 	return b.Slice(host*n, (host+1)*n)
 }
 
