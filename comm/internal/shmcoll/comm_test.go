@@ -138,7 +138,7 @@ func once(r *Comm, kind, n, root, nth int, move mover) error {
 
 // Whatever the timing, no member reads what is not there yet, or not there any more,
 // and none sleeps for ever.
-func TestStressRooms(t *testing.T) {
+func TestStressCollectives(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
 		rooms, _ := comms(t, p, pause)
 		return shmsynctest.Together(rooms, func(r *Comm) error {

@@ -20,6 +20,7 @@ import (
 type Host struct {
 	Heaps  [][]byte // of the ranks
 	Pools  []*shmsync.Pool
+	Poor   atomic.Int64 // 1 + the rank that gets no memory for a large buffer, 0 for none
 	arenas [][]byte
 	large  int
 	broken atomic.Pointer[error]
@@ -34,11 +35,12 @@ const heapSize = 2 * 17 << 17
 // of so many bytes.
 func NewHost(n, large int) *Host {
 	h := &Host{large: large, asleep: make([]atomic.Uint32, n), rung: make([]atomic.Uint32, n)}
-	for range n {
+	for r := range n {
 		arena := aligned(32 << 20)
 		h.arenas, h.Heaps = append(h.arenas, arena), append(h.Heaps, aligned(heapSize))
 		claim := func(off, k int) error {
-			if off >= 3*shmsync.BlockSize && off < len(arena)/8 {
+			large := off >= len(arena)/8
+			if !large && off >= 3*shmsync.BlockSize || large && h.Poor.Load() == int64(r)+1 {
 				return errors.New("no memory")
 			}
 			return nil
