@@ -13,7 +13,6 @@ type Hello struct {
 	Version string
 	Host    string  // the host's own name
 	Machine string  // the same for agents on one machine, however it is called
-	Now     int64   // the host's clock, nanoseconds since 1970
 	Port    int     // held for MASTER_PORT, 0 for none
 	Cores   [][]int // hardware threads of each core that may be used
 	Numa    [][]int // hardware threads of each memory domain
@@ -34,7 +33,6 @@ func (m *Hello) fields(c *wire.Codec) {
 	c.String(&m.Version, MaxText)
 	c.String(&m.Host, MaxText)
 	c.String(&m.Machine, MaxText)
-	wire.Int(c, &m.Now, math.MinInt64, math.MaxInt64)
 	wire.Int(c, &m.Port, 0, math.MaxUint16)
 	sets(c, &m.Cores)
 	sets(c, &m.Numa)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,7 +20,7 @@ import (
 
 // Host returns what there is on this host, but its GPUs.
 func Host() *ctl.Hello {
-	h := &ctl.Hello{Version: ctl.Version, Host: name(), Now: time.Now().UnixNano()}
+	h := &ctl.Hello{Version: ctl.Version, Host: name()}
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		h.Machine = strings.TrimSpace(string(id))
 	}

@@ -73,9 +73,8 @@ type Policy struct {
 // A Placement says where one rank runs.
 type Placement struct {
 	Rank      int
-	Node      int // position of its host in Plan.Hosts
-	LocalRank int // among the ranks of its host
-	LocalSize int
+	Node      int   // position of its host in Plan.Hosts
+	LocalRank int   // among the ranks of its host
 	Prog      int   // position of its program in Plan.Programs
 	CPUs      []int // hardware threads it is bound to, ascending; nil: not bound
 	GPUs      []int // positions in its host's GPUs of those that are meant for it; nil where there are none
@@ -117,7 +116,6 @@ func Map(hosts []Host, programs []Program, policy Policy) (*Plan, error) {
 	for i := range p.Ranks {
 		r := &p.Ranks[i]
 		r.LocalRank = len(p.Local[r.Node])
-		r.LocalSize = m.load[r.Node]
 		p.Local[r.Node] = append(p.Local[r.Node], r.Rank)
 	}
 	if err := p.enoughGPUs(); err != nil {
