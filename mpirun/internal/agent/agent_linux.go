@@ -199,7 +199,8 @@ func (a *agent) handle(s source, index int, events uint32) {
 	case stderr:
 		a.read(&a.ranks[index].stderr)
 	case stdin:
-		a.feedRank(a.ranks[index])
+		a.push(a.ranks[index])
+		a.consumed()
 	case exitEvent:
 		a.reap(a.ranks[index])
 	}
@@ -268,11 +269,7 @@ func (a *agent) follow(m ctl.Message) {
 		a.startPulse(m.Heartbeat)
 		a.start(m)
 	case *ctl.Input:
-		if a.fetching.waiting {
-			a.holdInput(m.Data)
-		} else {
-			a.input(m.Data)
-		}
+		a.input(m.Data)
 	case *ctl.Piece:
 		a.take(m.Data)
 	case *ctl.Credit:

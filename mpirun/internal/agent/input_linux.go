@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"bytes"
+
 	"golang.org/x/sys/unix"
 
 	"gompi/mpirun/internal/ctl"
@@ -12,8 +14,13 @@ type feed struct {
 	ended bool // no more will come
 }
 
-// input passes data on to the ranks that get input; none ends it.
+// input passes data on to the ranks that get input, when they have been started; none
+// ends it.
 func (a *agent) input(data []byte) {
+	if a.fetching.waiting {
+		a.fetching.input = append(a.fetching.input, bytes.Clone(data))
+		return
+	}
 	a.feed.taken += len(data)
 	a.feed.ended = a.feed.ended || len(data) == 0
 	for _, p := range a.ranks {
@@ -22,12 +29,6 @@ func (a *agent) input(data []byte) {
 			a.push(p)
 		}
 	}
-	a.consumed()
-}
-
-// feedRank goes on with a rank whose pipe has room again.
-func (a *agent) feedRank(p *process) {
-	a.push(p)
 	a.consumed()
 }
 

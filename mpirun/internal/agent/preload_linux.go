@@ -1,10 +1,6 @@
 package agent
 
-import (
-	"bytes"
-
-	"gompi/mpirun/internal/preload"
-)
+import "gompi/mpirun/internal/preload"
 
 // A fetching is what keeps ranks from being started: programs and files that are not
 // here yet.
@@ -44,9 +40,4 @@ func (a *agent) take(data []byte) {
 		a.input(data)
 	}
 	a.fetching.input = nil
-}
-
-// holdInput keeps input for ranks that have not been started.
-func (a *agent) holdInput(data []byte) {
-	a.fetching.input = append(a.fetching.input, bytes.Clone(data))
 }
