@@ -167,7 +167,7 @@ func typed(words []string) string {
 			b.WriteByte(' ')
 		}
 		if w == "" || strings.ContainsAny(w, " \t\n\"'\\$`*?<>|&;()#~!{}[]") {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+			w = Quote(w)
 		}
 		b.WriteString(w)
 	}

@@ -54,3 +54,9 @@ func SplitCommand(command string) ([]string, error) {
 	}
 	return words, nil
 }
+
+// Quote returns word as one word of a POSIX shell's language, which SplitCommand reads, too.
+// csh and fish read it the same way, unless it holds a "!" or a backslash.
+func Quote(word string) string {
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

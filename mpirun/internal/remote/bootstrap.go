@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/cli"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -161,9 +162,9 @@ func (s self) command(own string, send bool) string {
 	if send {
 		path = ""
 	}
-	words := []string{"exec sh -c", quote(bootstrap), "gompirun"}
+	words := []string{"exec sh -c", cli.Quote(bootstrap), "gompirun"}
 	for _, w := range []string{path, s.build, s.machine, s.name, fmt.Sprint(s.size)} {
-		words = append(words, quote(w))
+		words = append(words, cli.Quote(w))
 	}
 	return strings.Join(words, " ")
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"gompi/hostfile"
+	"gompi/internal/cli"
 )
 
 // login returns the command that logs in to h, without what is to run there:
@@ -31,5 +32,5 @@ func Terminal(login []string, script string) []string {
 	if filepath.Base(argv[0]) == "ssh" {
 		argv = append(argv, "-t")
 	}
-	return append(argv, host, "sh -c "+quote(script))
+	return append(argv, host, "sh -c "+cli.Quote(script))
 }

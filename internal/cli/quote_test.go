@@ -1,4 +1,4 @@
-package remote
+package cli
 
 import (
 	"os/exec"
@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"gompi/internal/cli"
 )
 
 func FuzzQuotedWordsPassThroughAShellUnchanged(f *testing.F) {
@@ -18,12 +16,12 @@ func FuzzQuotedWordsPassThroughAShellUnchanged(f *testing.F) {
 		if strings.ContainsRune(s, 0) || len(s) > 1<<16 {
 			t.Skip("no argument can hold it")
 		}
-		out, err := exec.Command("sh", "-c", "printf %s. "+quote(s)).Output()
+		out, err := exec.Command("sh", "-c", "printf %s. "+Quote(s)).Output()
 		if err != nil || string(out) != s+"." {
 			t.Errorf("%q became %q, %v", s, out, err)
 		}
 		if utf8.ValidString(s) {
-			if words, err := cli.SplitCommand("x " + quote(s)); err != nil || !slices.Equal(words, []string{"x", s}) {
+			if words, err := SplitCommand("x " + Quote(s)); err != nil || !slices.Equal(words, []string{"x", s}) {
 				t.Errorf("%q was split to %q, %v", s, words, err)
 			}
 		}
