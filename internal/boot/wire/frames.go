@@ -6,14 +6,6 @@ import (
 	"fmt"
 )
 
-// AppendFrame appends a frame of the given kind whose body is what body appends.
-func AppendFrame(b []byte, kind byte, body func([]byte) []byte) []byte {
-	start := len(b)
-	b = body(append(b, 0, 0, 0, 0, kind))
-	binary.LittleEndian.PutUint32(b[start:], uint32(len(b)-start-4))
-	return b
-}
-
 // ErrFrame is wrapped by the errors of Frames: the stream cannot be read on.
 var ErrFrame = errors.New("control channel: malformed frame")
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"reflect"
@@ -28,9 +29,11 @@ func NewProtocol[M any](fields func(M, *Codec), messages ...M) *Protocol[M] {
 
 // Append appends m's frame.
 func (p *Protocol[M]) Append(b []byte, m M) []byte {
-	return AppendFrame(b, p.kinds[reflect.TypeOf(m).Elem()], func(b []byte) []byte {
-		return Encode(b, func(c *Codec) { p.fields(m, c) })
-	})
+	start := len(b)
+	c := Codec{b: append(b, 0, 0, 0, 0, p.kinds[reflect.TypeOf(m).Elem()])}
+	p.fields(m, &c)
+	binary.LittleEndian.PutUint32(c.b[start:], uint32(len(c.b)-start-4))
+	return c.b
 }
 
 // Parse returns the message of a frame. Byte slices in it alias body.
@@ -39,8 +42,12 @@ func (p *Protocol[M]) Parse(kind byte, body []byte) (m M, err error) {
 		return m, fmt.Errorf("%w: unknown kind %d", ErrFrame, kind)
 	}
 	read := reflect.New(p.types[kind]).Interface().(M)
-	if err := Decode(body, func(c *Codec) { p.fields(read, c) }); err != nil {
-		return m, fmt.Errorf("%w: %T: %w", ErrFrame, read, err)
+	c := Codec{b: body, reading: true}
+	if p.fields(read, &c); len(c.b) > 0 {
+		c.fail(errTrailing)
+	}
+	if c.err != nil {
+		return m, fmt.Errorf("%w: %T: %w", ErrFrame, read, c.err)
 	}
 	return read, nil
 }

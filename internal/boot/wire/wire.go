@@ -19,30 +19,12 @@ var (
 )
 
 // A Codec goes over the fields of a message in their order, either to append them to a body
-// or to set them from one: a message states once, in one function, what its body holds. When
-// a body is found wrong, its remaining fields stay as they are.
+// or to set them from one, which []byte fields alias: a message states once, in one function,
+// what its body holds. When a body is found wrong, its remaining fields stay as they are.
 type Codec struct {
 	b       []byte // what has been appended, or what is left to read
 	reading bool
 	err     error
-}
-
-// Encode appends a body of the fields that f goes over to b.
-func Encode(b []byte, f func(*Codec)) []byte {
-	c := Codec{b: b}
-	f(&c)
-	return c.b
-}
-
-// Decode sets the fields that f goes over from body, which []byte fields alias. It returns
-// the first error, or that bytes are left over.
-func Decode(body []byte, f func(*Codec)) error {
-	c := Codec{b: body, reading: true}
-	f(&c)
-	if c.err == nil && len(c.b) > 0 {
-		return errTrailing
-	}
-	return c.err
 }
 
 func (c *Codec) fail(err error) {
