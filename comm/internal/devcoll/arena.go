@@ -48,13 +48,17 @@ func decodeOffer(b []byte) offer {
 	return offer{word64(b), word64(b[8:]), slices.Clone(b[24 : 24+n])}
 }
 
-// setUp makes the arenas, with all members.
-func (c *Comm) setUp(at mem.Accelerator) error {
-	c.space, c.arenas, c.words = at, make([]mem.Buffer, c.team.Size()), slices.Clone(c.heard)
+// SetUp makes the arenas, with all members, on the devices of their buffers: words are what they
+// have told of these. It reports whether Run can do collectives; all members find the same.
+func (c *Comm) SetUp(send, recv mem.Buffer, words []uint64) (can bool, err error) {
+	if send.Len() == 0 {
+		send = recv
+	}
+	c.space, c.arenas, c.words = send.Space().(mem.Accelerator), make([]mem.Buffer, c.team.Size()), words
 	mine, why := c.offer()
 	s, err := c.team.Exchange(mine.encode(), false)
 	if err != nil {
-		return err
+		return false, err
 	}
 	offers := make([]offer, c.team.Size())
 	for j := range offers {
@@ -63,26 +67,29 @@ func (c *Comm) setUp(at mem.Accelerator) error {
 	if why == nil {
 		why = c.accept(offers)
 	}
-	all, err := c.allCan(why == nil)
+	can, err = c.allCan(why == nil)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if all {
+	if can {
 		c.state, c.workers = usable, nil
 		for j, w := range c.words {
 			if slices.Index(c.words, w) == j {
 				c.workers = append(c.workers, j)
 			}
 		}
-		return nil
+		return true, nil
 	}
-	c.state = useless // what there is stays: to free it waits for all of the device
+	c.GiveUp() // what there is stays: to free it waits for all of the device
 	if why == nil {
 		why = errors.New("another rank cannot")
 	}
 	c.tell(why)
-	return nil
+	return false, nil
 }
+
+// GiveUp ends the use of devices: they do no more collectives.
+func (c *Comm) GiveUp() { c.state = useless }
 
 // allCan reports whether all members can.
 func (c *Comm) allCan(can bool) (bool, error) {

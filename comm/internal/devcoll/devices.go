@@ -44,7 +44,6 @@ package devcoll
 
 import (
 	"hash/fnv"
-	"slices"
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/shmsync"
@@ -69,7 +68,6 @@ type Comm struct {
 	busy    [movements]bool
 
 	// Scratch, kept to save allocations.
-	heard  []uint64     // where the members have their buffers
 	srcs   []mem.Buffer // by member
 	blocks call.Scratch
 }
@@ -82,51 +80,24 @@ const (
 	useless
 )
 
-// What a member tells of its buffers, if not the digest of a device's identity.
+// What a member tells of its buffers, if not the digest of a device's identity. Alone is for a rank
+// that has no other on its host.
 const (
-	inHost    = 0
-	elsewhere = 1
+	InHost = iota
+	Elsewhere
+	Alone
 )
 
-// New returns the Comm of a Team, with arenas of size bytes. tell is told, during a Meet, why there
-// are none.
+// New returns the Comm of a Team, with arenas of size bytes. tell is told, during SetUp, why
+// there are none.
 func New(team *shmsync.Team, size int, tell func(error)) *Comm {
-	return &Comm{team: team, ask: size, tell: tell, heard: make([]uint64, team.Size()), srcs: make([]mem.Buffer, team.Size())}
+	return &Comm{team: team, ask: size, tell: tell, srcs: make([]mem.Buffer, team.Size())}
 }
 
-// Meet is the beginning of a collective, after the Team's Begin, if buffers of some members may
-// be in devices' memory. What this one sends lies in send, and what it receives in
-// recv, both of which may be empty. It reports whether some of that is in the memory of
-// a device, and whether Run can do collectives of these buffers, which it is not
-// asked unless they suit it. All members find the same.
-func (c *Comm) Meet(send, recv mem.Buffer, suits bool) (some, reach bool, err error) {
-	at, word := c.place(send, recv)
-	if word != inHost && !suits {
-		word = elsewhere
-	}
-	var mine [8]byte
-	putWord(mine[:], word)
-	s, err := c.team.Exchange(mine[:], true)
-	if err != nil {
-		return false, false, err
-	}
-	for j := range c.heard {
-		c.heard[j] = word64(c.team.Payload(j, s, 0, len(mine)))
-	}
-	some = slices.ContainsFunc(c.heard, func(word uint64) bool { return word != inHost })
-	if slices.Contains(c.heard, inHost) || slices.Contains(c.heard, elsewhere) {
-		return some, false, nil
-	}
-	if c.state == untried {
-		if err := c.setUp(at); err != nil {
-			return some, false, err
-		}
-	}
-	return some, c.state == usable && slices.Equal(c.heard, c.words), nil
-}
-
-// place returns where this member has its buffers, and what it tells of that.
-func (c *Comm) place(send, recv mem.Buffer) (at mem.Accelerator, word uint64) {
+// Place returns what this member tells of where its buffers of a collective are, both of which
+// may be empty: the digest of a device that serves, else InHost or Elsewhere. Where all members tell
+// digests, Run can do the collective, the first after SetUp.
+func (c *Comm) Place(send, recv mem.Buffer) uint64 {
 	if send.Len() == 0 {
 		send = recv
 	}
@@ -134,21 +105,21 @@ func (c *Comm) place(send, recv mem.Buffer) (at mem.Accelerator, word uint64) {
 		recv = send
 	}
 	if send.Len() == 0 && c.state == usable {
-		return c.space, c.words[c.team.Me()] // nothing is anywhere
+		return c.words[c.team.Me()] // nothing is anywhere
 	}
 	at, ok := send.Space().(mem.Accelerator)
 	switch {
 	case send.IsHost() && recv.IsHost():
-		return nil, inHost
-	case !ok || c.ask == 0 || send.Space() != recv.Space() || c.space != nil && c.space != at:
-		return nil, elsewhere
+		return InHost
+	case !ok || c.ask == 0 || c.state == useless || send.Space() != recv.Space() || c.space != nil && c.space != at:
+		return Elsewhere
 	}
 	h := fnv.New64a()
 	h.Write([]byte(at.Identity()))
-	return at, h.Sum64() | 2
+	return h.Sum64() | Alone
 }
 
-// Run does o, of buffers that a Meet of all members has found that it can.
+// Run does o, of whose buffers all members have told digests.
 func (c *Comm) Run(o *call.Call) (err error) {
 	defer c.leave(&err)
 	if o.Kind == call.Allreduce {

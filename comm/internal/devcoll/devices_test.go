@@ -158,8 +158,8 @@ func (g *gpu) once(c *Comm, nth int, k deviceCall) error {
 		from = recv
 	}
 	begin(c.team, nth)
-	if _, on, err := c.Meet(from, recv, true); !on {
-		return fmt.Errorf("call %d is not done on devices: %v", nth, err)
+	if err := agree(c, from, recv); err != nil {
+		return fmt.Errorf("call %d is not done on devices: %w", nth, err)
 	}
 	if err := errors.Join(c.Run(k.do(send, recv)), g.Copy(mem.Of(k.recv), recv)); err != nil {
 		return err
@@ -170,6 +170,24 @@ func (g *gpu) once(c *Comm, nth int, k deviceCall) error {
 		}
 	}
 	return nil
+}
+
+// agree has all members tell where their buffers are, and sets devices up for the first time.
+func agree(c *Comm, send, recv mem.Buffer) error {
+	s, err := c.team.Exchange(binary.NativeEndian.AppendUint64(nil, c.Place(send, recv)), true)
+	if err != nil {
+		return err
+	}
+	words := make([]uint64, c.team.Size())
+	for j := range words {
+		if words[j] = word64(c.team.Payload(j, s, 0, 8)); words[j] < Alone {
+			return fmt.Errorf("member %d tells %d", j, words[j])
+		}
+	}
+	if c.state == untried {
+		_, err = c.SetUp(send, recv, words)
+	}
+	return err
 }
 
 func (g *gpu) holding(v []int64) (mem.Buffer, error) {

@@ -12,7 +12,6 @@ import (
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/shmcoll"
 	"gompi/comm/internal/staging"
-	"gompi/internal/mem"
 )
 
 // An Exec carries out the collectives of one communicator, one at a time.
@@ -26,6 +25,9 @@ type Exec struct {
 	Devices    *devcoll.Comm // of Room, or of Hier's, nil if there is no room or no rank has any
 	NCCL       *NCCL         // nil if it is not wanted
 	Staging    *staging.Pool
+
+	metDevices bool     // devices of hosts have been set up, or found not to serve
+	told       []uint64 // what ranks have told of where their buffers are, by rank
 }
 
 // A Waiter waits in the midst of a collective.
@@ -62,21 +64,6 @@ func (x *Exec) Do(o *call.Call) (err error) {
 	return x.runStaged(p, o)
 }
 
-// resolve returns the Path that is taken when all ranks have told where their buffers lie.
-func (x *Exec) resolve(p *path.Path, o *call.Call) (*path.Path, error) {
-	if p.Ask == path.OwnDevices {
-		if serves, err := x.NCCL.serves(o); serves || err != nil {
-			return p, err
-		}
-		p = p.Otherwise
-	}
-	if p.Ask < path.AllOnDevices {
-		return p, nil
-	}
-	where, err := x.whereBuffersAre(p, o)
-	return p.Resolve(where), err
-}
-
 // runOnHost does o, all of which is in host memory.
 func (x *Exec) runOnHost(o *call.Call) error { return x.run(x.Paths.For(o).OnHost(), o) }
 
@@ -89,33 +76,4 @@ func (x *Exec) run(p *path.Path, o *call.Call) error {
 		return x.Hier.Run(p, o)
 	}
 	return coll.Run(x.Round, p.Algorithm, o)
-}
-
-// whereBuffersAre asks all ranks where their buffers of o lie, as p wants: those of one host
-// through their shared memory, those of several by an allreduce. On several hosts only an
-// allreduce may be done on devices, those of each host on such that reach each other.
-func (x *Exec) whereBuffersAre(p *path.Path, o *call.Call) (path.Where, error) {
-	from, to := o.Operands(x.Rank)
-	all := p.Ask == path.AllOnDevices
-	if p.OnHost().Via == path.Shm {
-		some, reach, err := x.Devices.Meet(from, to, all)
-		return path.Where{All: reach, Any: some}, err
-	}
-	some := !from.IsHost() || !to.IsHost()
-	reach := all && some && o.Send.Space() == o.Recv.Space()
-	if all && x.Devices != nil {
-		var err error
-		if _, reach, err = x.Devices.Meet(o.Send, o.Recv, true); err != nil {
-			return path.Where{}, err
-		}
-	}
-	word := []int32{0, 0}
-	if some {
-		word[0] = -1
-	}
-	if reach {
-		word[1] = 1
-	}
-	err := x.runOnHost(new(call.Call).Allreduce(mem.Of(word), mem.Of(word), call.Op{Kind: mem.Min}))
-	return path.Where{All: word[1] > 0, Any: word[0] < 0}, err
 }

@@ -39,8 +39,6 @@ type NCCL struct {
 	marked bool                 // end is there
 	done   func() (bool, error) // finished, made once
 
-	mine      [1]uint64
-	heard     []uint64
 	out, in   []mem.Buffer // of exchanges, by rank
 	sent, due []int64      // bytes of these
 }
@@ -51,7 +49,7 @@ const WithoutNCCL = "collectives of device memory do without NCCL"
 // NewNCCL returns what a rank of x, on the given node, has of NCCL before it is used. host tells a
 // rank's host; warn is told what users should know.
 func NewNCCL(x *Exec, node int, host func(rank int) string, warn func(what string, why error)) *NCCL {
-	l := &NCCL{x: x, node: node, host: host, warn: warn, heard: make([]uint64, x.Size), out: make([]mem.Buffer, x.Size),
+	l := &NCCL{x: x, node: node, host: host, warn: warn, out: make([]mem.Buffer, x.Size),
 		in: make([]mem.Buffer, x.Size), sent: make([]int64, x.Size), due: make([]int64, x.Size)}
 	l.done = l.finished
 	return l
@@ -63,23 +61,6 @@ func (l *NCCL) doWithout(why error) {
 	if l.x.Rank == 0 {
 		l.warn(WithoutNCCL, why)
 	}
-}
-
-// serves reports whether the library does o, for which it may serve: where all ranks find that
-// their buffers are on devices of their own. The first for which it serves makes the group.
-func (l *NCCL) serves(o *call.Call) (bool, error) {
-	word, at := l.place(o)
-	l.mine[0] = word
-	err := l.x.runOnHost(new(call.Call).Allgather(mem.Of(l.mine[:]), mem.Of(l.heard)))
-	if err != nil || slices.Contains(l.heard, 0) {
-		return false, err
-	}
-	if l.group == nil {
-		if err := l.meet(at); err != nil || l.useless {
-			return false, err
-		}
-	}
-	return true, nil
 }
 
 // place returns the device of o's buffers, and what this rank tells of it: 0 if it is
@@ -123,11 +104,12 @@ const (
 	invitationSize = 512
 )
 
-// meet makes the group, of the ranks' devices as they have been told, or finds that
-// there will be none. Once all have said that they can, a failure is an error: others may
-// be waiting for this rank inside the library.
-func (l *NCCL) meet(at mem.Grouper) error {
-	l.at, l.words = at, slices.Clone(l.heard)
+// meet makes the group for o, of the ranks' devices, which words name, or finds that there will be
+// none. Once all have said that they can, a failure is an error: others may be waiting for this
+// rank inside the library.
+func (l *NCCL) meet(o *call.Call, words []uint64) error {
+	_, at := l.place(o)
+	l.at, l.words = at, words
 	for r, word := range l.words {
 		if first := slices.Index(l.words, word); first < r {
 			l.doWithout(fmt.Errorf("ranks %d and %d (host %s) have one device: want one for each", first, r, l.host(r)))

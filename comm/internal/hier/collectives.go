@@ -79,7 +79,7 @@ func (c *Comm) reduce(p *path.Path, root int, send, recv mem.Buffer, op call.Op)
 func (c *Comm) reduceScatterBlock(send, recv mem.Buffer, op call.Op) error {
 	n := recv.Len()
 	leader := c.lead(0)
-	all, mine := c.scratch(leader, send, send.Len()), c.scratch(leader, send, c.members()*n)
+	all, mine := c.scratch(leader, send, send.Len()), c.scratch(leader, send, len(c.Members())*n)
 	if err := c.inside(new(call.Call).Reduce(leader, send, all, op.Base())); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (c *Comm) gather(root int, send, recv mem.Buffer) error {
 		all = c.placeByHost(recv)
 		mine = c.block(all, c.me.host, n)
 	} else {
-		mine = c.scratch(leader, send, c.members()*n)
+		mine = c.scratch(leader, send, len(c.Members())*n)
 	}
 	if err := c.inside(new(call.Call).Gather(leader, send, mine)); err != nil || c.me.member != leader {
 		return err
@@ -201,7 +201,7 @@ func (c *Comm) scatter(root int, send, recv mem.Buffer) error {
 	if c.all.Rank() == root {
 		send = c.byHost(send, n)
 	}
-	mine := c.scratch(leader, recv, c.members()*n)
+	mine := c.scratch(leader, recv, len(c.Members())*n)
 	if c.me.member == leader {
 		if err := c.between(c.leaders, new(call.Call).Scatter(c.seats[root].host, send, mine)); err != nil {
 			return err

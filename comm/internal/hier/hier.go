@@ -83,8 +83,8 @@ func New(hosts [][]int, all coll.Peers, room *shmcoll.Comm, inside *path.Selecto
 	c := &Comm{all: all, hosts: hosts, room: room, inner: inside}
 	_, c.packed = Shape(hosts)
 	c.seat(all.Rank())
-	c.counts = make([]int, c.members())
-	c.parted = newDivision(len(c.seats), c.members(), len(hosts))
+	c.counts = make([]int, len(c.Members()))
+	c.parted = newDivision(len(c.seats), len(c.Members()), len(hosts))
 	c.over = path.New(path.Topology{Ranks: len(hosts)}, rules)
 	c.alone = &coll.Subset{Peers: all, Ranks: hosts[c.me.host]}
 	c.leaders = &coll.Subset{Peers: all, Ranks: make([]int, len(hosts)), Me: c.me.host}
@@ -127,8 +127,8 @@ func (c *Comm) lead(root int) int {
 	return 0
 }
 
-// members returns how many ranks this host has.
-func (c *Comm) members() int { return len(c.hosts[c.me.host]) }
+// Members returns the ranks of this host.
+func (c *Comm) Members() []int { return c.hosts[c.me.host] }
 
 // OnRail reports whether this rank does a share where each does.
 func (c *Comm) OnRail() bool { return c.me.member < c.rails }
@@ -150,7 +150,7 @@ func (c *Comm) Share(b mem.Buffer) (mine mem.Buffer, counts []int) {
 // block returns what belongs to the ranks of a host in a vector with n elements for
 // each rank, by host, if hosts are even.
 func (c *Comm) block(b mem.Buffer, host, n int) mem.Buffer {
-	n *= c.members()
+	n *= len(c.Members())
 	return b.Slice(host*n, (host+1)*n)
 }
 

@@ -117,15 +117,20 @@ type Path struct {
 	Otherwise *Path // where the answer is no
 }
 
-// Where tells what ranks have found out about their buffers.
-type Where struct{ All, Any bool } // AllOnDevices, AnyOnDevice
+// Where is the answers to the questions about devices.
+type Where struct{ Own, All, Any bool } // OwnDevices, AllOnDevices, AnyOnDevice
 
 // Resolve returns the Path that is taken after questions about devices.
 func (p *Path) Resolve(w Where) *Path {
-	for p.Ask == AllOnDevices && !w.All || p.Ask == AnyOnDevice && !w.Any {
+	for p.Ask == OwnDevices && !w.Own || p.Ask == AllOnDevices && !w.All || p.Ask == AnyOnDevice && !w.Any {
 		p = p.Otherwise
 	}
 	return p
+}
+
+// Asks reports whether q is a question of p or of a Path behind it.
+func (p *Path) Asks(q Question) bool {
+	return p.Ask == q || p.Otherwise != nil && p.Otherwise.Asks(q)
 }
 
 // OnHost returns the Path among p and those behind it that is for buffers in host memory.

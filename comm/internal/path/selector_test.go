@@ -213,8 +213,9 @@ func TestResolveFollowsTheAnswers(t *testing.T) {
 	if p.Via != NCCL || p.Ask != OwnDevices {
 		t.Fatalf("got %v, want NCCL to be asked about", p)
 	}
-	for where, want := range map[Where]Via{{}: Shm, {Any: true}: Staged, {Any: true, All: true}: Devices} {
-		if got := p.Otherwise.Resolve(where); got.Via != want {
+	for where, want := range map[Where]Via{{}: Shm, {Any: true}: Staged, {Any: true, All: true}: Devices,
+		{Any: true, All: true, Own: true}: NCCL} {
+		if got := p.Resolve(where); got.Via != want {
 			t.Errorf("%+v: %v, want %v", where, got, want)
 		}
 	}

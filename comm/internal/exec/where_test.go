@@ -1,0 +1,54 @@
+package exec
+
+import (
+	"fmt"
+	"testing"
+
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/devcoll"
+	"gompi/comm/internal/path"
+	"gompi/comm/internal/shmcoll"
+	"gompi/comm/internal/shmsync"
+	"gompi/comm/internal/shmsync/shmsynctest"
+	"gompi/internal/mem"
+	"gompi/internal/mem/memtest"
+)
+
+// Where NCCL is wanted but does not serve, ranks ask each other once all the same.
+func TestRanksTellOnceWhereTheirBuffersAre(t *testing.T) {
+	const large = 512 << 10
+	gpu := memtest.NewDevice("gpu")
+	for _, test := range []struct {
+		onDevice int // ranks from 0 on
+		want     path.Via
+	}{{0, path.Shm}, {1, path.Staged}, {2, path.Staged}} {
+		h := shmsynctest.NewHost(2, large)
+		teams := h.Teams(t, false, func(int) {})
+		err := shmsynctest.Together([]*shmsync.Team{&teams[0], &teams[1]}, func(team *shmsync.Team) error {
+			b := mem.Of(make([]float32, 100_000))
+			if team.Me() < test.onDevice {
+				var err error
+				if b, err = gpu.Alloc(mem.F32, b.Len()); err != nil {
+					return h.Break(err)
+				}
+			}
+			paths := path.New(path.Topology{Ranks: 2, Shared: true, Devices: true, NCCL: true, LargeBuffer: large}, new(path.Rules))
+			room := shmcoll.New(*team, h.Heaps, paths)
+			x := &Exec{Rank: team.Me(), Size: 2, Paths: paths, Room: room, Devices: devcoll.New(&room.Team, 1<<20, func(error) {})}
+			x.NCCL = NewNCCL(x, 0, nil, nil)
+			room.Begin(shmsync.Call{A: 1}, false)
+			o := new(call.Call).Allreduce(b, b, call.Op{Kind: mem.Sum})
+			p, err := x.resolve(paths.For(o), o)
+			if err != nil {
+				return h.Break(err)
+			}
+			if n := room.Last(); p.Via != test.want || n != 1 {
+				return fmt.Errorf("%d ranks on a device: %v, after %d steps: want %v, after 1", test.onDevice, p, n, test.want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
