@@ -206,6 +206,21 @@ func TestSharedMemoryHasRoomForTheLongestBlock(t *testing.T) {
 	}
 }
 
+// A user's rule means the longest block where ranks share memory, and else the mean of all.
+func TestRulesForBlocksOfDifferentLengths(t *testing.T) {
+	r := new(Rules)
+	if err := r.Tune("allgather:0-600:tree"); err != nil {
+		t.Fatal(err)
+	}
+	send, recv := mem.Of(make([]byte, 990)), mem.Of(make([]byte, 1000))
+	for shared, fits := range map[bool]bool{true: false, false: true} {
+		s := New(Topology{Ranks: 2, Shared: shared, LargeBuffer: 1 << 20}, r)
+		if p := s.For(new(call.Call).Allgatherv(send, recv, []int{10, 990}, nil)); (p.Algorithm == Tree) != fits {
+			t.Errorf("shared memory %v: %v, want the rule to fit: %v", shared, p, fits)
+		}
+	}
+}
+
 func TestResolveFollowsTheAnswers(t *testing.T) {
 	s := New(Topology{Ranks: 4, Shared: true, Devices: true, NCCL: true, LargeBuffer: 1 << 20}, new(Rules))
 	o := sample(call.Allreduce, 1<<20, 4, mem.Sum)
