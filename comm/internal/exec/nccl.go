@@ -14,10 +14,8 @@ import (
 
 // Collectives by the devices' own library, NCCL, if rank 0's Config.CUDA says so. It
 // serves where every rank, on whatever host, has its buffers on a device that is no
-// other's. As with the hosts' devices, all ranks tell each other
-// before a collective that is long enough; what the library cannot do goes the usual
-// way. The first for which it serves makes the library meet: all say what they have of
-// it, and join by an invitation of rank 0's.
+// other's. What the library cannot do goes the usual way. The first collective for which it serves
+// makes the library meet: all say what they have of it, and join by an invitation of rank 0's.
 //
 // The library knows neither of calls that differ nor of ranks that die. The first are
 // found out before it begins, since telling where buffers are is a part of the numbered
@@ -26,13 +24,12 @@ import (
 // NCCL is what a rank has of it for one communicator. The collective whose turn it is
 // uses it.
 type NCCL struct {
-	x       *Exec
-	node    int // this rank's
-	host    func(rank int) string
-	warn    func(what string, why error)
-	at      mem.Grouper // the device of group
-	words   []uint64    // where the ranks' devices are, when the group was made
-	useless bool        // there will be none, or it has failed
+	x     *Exec
+	node  int // this rank's
+	host  func(rank int) string
+	warn  func(what string, why error)
+	at    mem.Grouper // the device of group
+	words []uint64    // where the ranks' devices are, when the group was made
 
 	group  mem.Group            // nil before the first collective, and after a failure
 	end    mem.Mark             // of the group's queue: behind what it was given last
@@ -57,7 +54,7 @@ func NewNCCL(x *Exec, node int, host func(rank int) string, warn func(what strin
 
 // doWithout ends the library before it has begun. All ranks know why.
 func (l *NCCL) doWithout(why error) {
-	l.drop()
+	l.x.Paths.DropNCCL()
 	if l.x.Rank == 0 {
 		l.warn(WithoutNCCL, why)
 	}
@@ -89,12 +86,6 @@ func (l *NCCL) digest(at mem.Grouper) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, l.node, at.Identity())
 	return h.Sum64() | 1
-}
-
-// drop ends the use of the library.
-func (l *NCCL) drop() {
-	l.useless = true
-	l.x.Paths.DropNCCL()
 }
 
 // noteSize is the size of what a rank says of its library, invitationSize that of an

@@ -67,7 +67,7 @@ func (l *NCCL) finished() (bool, error) {
 func (l *NCCL) fail(err error) error {
 	group := l.group
 	l.group = nil
-	l.drop()
+	l.x.Paths.DropNCCL()
 	if group != nil {
 		if late := group.Abort(); late != nil {
 			l.warn("NCCL has not ended", late)
