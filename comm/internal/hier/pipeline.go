@@ -4,6 +4,7 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/coll"
 	"gompi/comm/internal/path"
+	"gompi/comm/internal/shmcoll"
 	"gompi/internal/mem"
 )
 
@@ -22,8 +23,9 @@ type pipeline struct {
 	home         int  // the root's host
 	leader       int  // member of this host
 	goes         bool // this one goes between hosts
-	open         bool // the members of this host see each other's vectors
-	piece        int  // elements of one
+	open         bool // the members of this host see each other's vectors, through window
+	window       shmcoll.Window
+	piece        int // elements of one
 	pieces       int
 	current      int  // the piece between hosts
 	overlapped   bool // what there is to do inside the host meanwhile is done
@@ -89,7 +91,7 @@ func (c *Comm) vector(p *path.Path, s *schedule, root int, send, recv mem.Buffer
 	if err := v.run(); err != nil || !v.open {
 		return err
 	}
-	return c.room.Shut()
+	return v.window.Close()
 }
 
 // openTo opens the vector to the other members of this host, if all see what they need of it: the
@@ -102,7 +104,7 @@ func (v *pipeline) openTo(s *schedule) (err error) {
 	if s.copied.out != nil && v.goes {
 		recv = v.recv
 	}
-	if v.open, err = v.c.room.Open(send, recv, v.send.Size(), v.pieces); v.open {
+	if v.window, v.open, err = v.c.room.OpenWindow(send, recv, v.send.Size(), v.pieces); v.open {
 		v.stages = s.open
 	}
 	return err
@@ -119,7 +121,7 @@ func (v *pipeline) run() error {
 				return err
 			}
 			if v.open {
-				v.c.room.Made(v.current)
+				v.window.Made(v.current)
 			}
 		}
 		if err := v.overlap(); err != nil { // unless a Wait has done so
@@ -207,7 +209,7 @@ func (v *pipeline) gatherShares(p part) error {
 // in the caches (2x2, bcast of 16 MiB in 5.5 ms, of which that host reads all at once in 8.5).
 func (v *pipeline) release(p part) error {
 	if v.goes && v.c.me.host == v.home {
-		v.c.room.Made(p.number)
+		v.window.Made(p.number)
 	}
 	return nil
 }
@@ -216,14 +218,14 @@ func (v *pipeline) fold(p part) error {
 	if !v.goes {
 		return nil
 	}
-	return v.c.room.Fold(p.recv, p.send, p.lo, v.op.Base())
+	return v.window.Fold(p.recv, p.send, p.lo, v.op.Base())
 }
 
 func (v *pipeline) fetch(p part) error {
 	if v.goes {
 		return nil
 	}
-	return v.c.room.Fetch(v.leader, p.number, p.recv, p.lo)
+	return v.window.Fetch(v.leader, p.number, p.recv, p.lo)
 }
 
 func (v *pipeline) foldShare(p part) error {
@@ -233,7 +235,7 @@ func (v *pipeline) foldShare(p part) error {
 	for _, n := range counts[:v.c.me.member] {
 		at += n
 	}
-	return v.c.room.Fold(mine, operand, at, v.op.Base())
+	return v.window.Fold(mine, operand, at, v.op.Base())
 }
 
 func (v *pipeline) fetchShares(p part) error {
@@ -241,7 +243,7 @@ func (v *pipeline) fetchShares(p part) error {
 	at := 0
 	for i, n := range counts {
 		if i != v.c.me.member && n > 0 {
-			if err := v.c.room.Fetch(i, p.number, p.recv.Slice(at, at+n), p.lo+at); err != nil {
+			if err := v.window.Fetch(i, p.number, p.recv.Slice(at, at+n), p.lo+at); err != nil {
 				return err
 			}
 		}

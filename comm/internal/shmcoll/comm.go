@@ -5,7 +5,7 @@
 //	transfer.go     what goes from rank to rank in blocks: all collectives but the following
 //	allreduce.go    an allreduce, short and long
 //	singlecopy.go   vectors from comm.Alloc, which ranks read and write where they lie
-//	open.go         such vectors, for a hierarchy (package hier)
+//	window.go       the same for a hierarchy, piece by piece (package hier)
 //	order.go        in which order operands are combined
 //	nontemporal.go  which stores bypass the caches
 package shmcoll
@@ -25,7 +25,6 @@ type Comm struct {
 	paths *path.Selector
 	heaps [][]byte     // by member
 	reach mem.Distance // to those who read what this member stores
-	open  opening
 
 	// Scratch, kept to save allocations.
 	srcs   []mem.Buffer // by member

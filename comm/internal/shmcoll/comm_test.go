@@ -42,8 +42,8 @@ func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 		"shm.piece=2k;shm.onestep=0;shm.allreduce=0;shm.large=0;shm.singlecopy=1;shm.singlecopy.crowded=1",
 	} {
 		for _, p := range []int{2, 3, 5} {
-			rooms, h := comms(t, p, func(int) {})
-			for _, r := range rooms {
+			members, h := comms(t, p, func(int) {})
+			for _, r := range members {
 				rules := &path.Rules{Crowded: p%2 == 1}
 				if err := rules.Tune(tuning); err != nil {
 					t.Fatal(err)
@@ -52,7 +52,7 @@ func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 				r.paths.Lend(1)
 			}
 			lengths := []int{0, 1, 2048, 2047, 2500, 2500, 4000, 2048, 250, 8000, 3, 0, 6000} // of 8 bytes
-			err := shmsynctest.Together(rooms, func(r *Comm) error {
+			err := shmsynctest.Together(members, func(r *Comm) error {
 				for i := range lengths {
 					for kind := range kinds {
 						if err := once(r, kind, lengths[(i+kind)%len(lengths)], i%p, i*kinds+kind, unmoved); err != nil {
@@ -140,8 +140,8 @@ func once(r *Comm, kind, n, root, nth int, move mover) error {
 // and none sleeps for ever.
 func TestStressCollectives(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
-		rooms, _ := comms(t, p, pause)
-		return shmsynctest.Together(rooms, func(r *Comm) error {
+		members, _ := comms(t, p, pause)
+		return shmsynctest.Together(members, func(r *Comm) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
 			for nth := range 100 {
 				pause(r.Me())
@@ -157,9 +157,9 @@ func TestStressCollectives(t *testing.T) {
 
 func TestWhatTheCachesDoNotHoldArrives(t *testing.T) {
 	for _, p := range []int{2, 3} {
-		rooms, _ := comms(t, p, func(int) {})
+		members, _ := comms(t, p, func(int) {})
 		for kind := range kinds {
-			err := shmsynctest.Together(rooms, func(r *Comm) error { return once(r, kind, nonTemporalFrom/16+5, kind%p, kind, unmoved) })
+			err := shmsynctest.Together(members, func(r *Comm) error { return once(r, kind, nonTemporalFrom/16+5, kind%p, kind, unmoved) })
 			if err != nil {
 				t.Fatalf("%d members: %v", p, err)
 			}
@@ -169,8 +169,8 @@ func TestWhatTheCachesDoNotHoldArrives(t *testing.T) {
 
 func TestADifferentCallIsFoundAlsoByThoseWhoDidNotWait(t *testing.T) {
 	for quiet := range 5 { // calls after the one in question in which the rank waits for nobody
-		rooms, _ := comms(t, 2, func(int) {})
-		err := shmsynctest.Together(rooms, func(r *Comm) error {
+		members, _ := comms(t, 2, func(int) {})
+		err := shmsynctest.Together(members, func(r *Comm) error {
 			b := []int64{1}
 			begin(r, uint64(10+r.Me()))
 			if err := r.do(new(call.Call).Bcast(r.Me(), mem.Of(b))); err != nil { // each is the root of its own

@@ -33,7 +33,7 @@ const (
 )
 
 // copyNonTemporalFrom is the bytes of a member's vectors, on average, from which on stores to them
-// are non-temporal (reduceJointly has the cells).
+// are non-temporal (copyJointly has the cells).
 const copyNonTemporalFrom = 16 << 20
 
 func copyChunkOf(nonTemporal bool) int {

@@ -25,8 +25,8 @@ func inHeap(h *shmsynctest.Host, rank int) mover {
 // there yet, and nobody returns before its vectors are read and written.
 func TestStressVectorsInHeaps(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
-		rooms, h := comms(t, p, pause)
-		return shmsynctest.Together(rooms, func(r *Comm) error {
+		members, h := comms(t, p, pause)
+		return shmsynctest.Together(members, func(r *Comm) error {
 			rng := rand.New(rand.NewPCG(round, 99)) // the same on all
 			r.paths.Lend(1)
 			for nth := range 100 {
@@ -48,16 +48,16 @@ func TestStressVectorsInHeaps(t *testing.T) {
 	})
 }
 
-// A collective on vectors in heaps is two steps, whatever its length, and stages
+// A collective on vectors in heaps is two steps, whatever its length, and copies
 // nothing; one whose vectors are not all there goes the ordinary way.
 func TestVectorsInHeapsAreReachedInPlace(t *testing.T) {
 	const n, direct = 1 << 14, 2 // elements, steps
 	for _, p := range []int{2, 4} {
 		for kind := 1; kind < kinds; kind++ {
 			for private := range 2 {
-				rooms, h := comms(t, p, func(int) {})
+				members, h := comms(t, p, func(int) {})
 				steps := make([]uint64, p)
-				err := shmsynctest.Together(rooms, func(r *Comm) error {
+				err := shmsynctest.Together(members, func(r *Comm) error {
 					r.paths.Lend(1)
 					move := inHeap(h, r.Me())
 					if private == 1 && r.Me() == 0 {
@@ -81,18 +81,18 @@ func TestVectorsInHeapsAreReachedInPlace(t *testing.T) {
 }
 
 // Where nobody has memory from Alloc, or no more, nobody asks where vectors are.
-func TestOnlyRoomsWithAllocationsAskWhereVectorsAre(t *testing.T) {
-	rooms, h := comms(t, 2, func(int) {})
+func TestOnlyCommsWithAllocationsAskWhereVectorsAre(t *testing.T) {
+	members, h := comms(t, 2, func(int) {})
 	for i, lent := range []int{0, 1, 2, -2, -1} {
-		before, want := rooms[0].Last(), uint64(1) // a bcast of so much is one step
+		before, want := members[0].Last(), uint64(1) // a bcast of so much is one step
 		if i == 1 || i == 2 || i == 3 {
 			want = 2
 		}
-		err := shmsynctest.Together(rooms, func(r *Comm) error {
+		err := shmsynctest.Together(members, func(r *Comm) error {
 			r.paths.Lend(lent)
 			return once(r, 1, 700, 0, i, inHeap(h, r.Me()))
 		})
-		if took := rooms[0].Last() - before; err != nil || took != want {
+		if took := members[0].Last() - before; err != nil || took != want {
 			t.Errorf("%d more allocations: %d steps and %v, want %d", lent, took, err, want)
 		}
 	}

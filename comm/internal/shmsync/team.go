@@ -55,7 +55,7 @@ type Team struct {
 }
 
 // New returns the Team of member me of those with the given parts. claim makes sure that its large
-// buffer exists, of so many bytes. gated members wait for one who waits for all (see assemble).
+// buffer exists, of so many bytes. gated members wait for one who waits for all (see Assemble).
 func New(me int, parts []Part, claim func() error, large int, gated bool, port Port) Team {
 	return Team{
 		port: port, me: me, parts: parts, gated: gated, patient: port.Looks(), claim: claim,
@@ -111,7 +111,7 @@ func (t *Team) Lay(s uint64, n int, large bool) {
 }
 
 // LayInHead is Lay for a payload that fits into a head.
-func (t *Team) LayInHead(s uint64) { t.at[s%depth] = place{inHead: true, after: s - min(s, depth)} }
+func (t *Team) LayInHead(s uint64) { t.LayElsewhere(s, depth) }
 
 // LayElsewhere is Lay for a payload that lies in memory of the caller's, where that of the step
 // that was so many before lay.

@@ -15,8 +15,8 @@ import (
 // more, beside other collectives, and with more pieces than there are heads.
 func TestStressOpenVectors(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
-		rooms, h := comms(t, p, pause)
-		return shmsynctest.Together(rooms, func(r *Comm) error {
+		members, h := comms(t, p, pause)
+		return shmsynctest.Together(members, func(r *Comm) error {
 			rng := rand.New(rand.NewPCG(round, 98)) // the same on all
 			for nth := range 60 {
 				n, pieces, inPlace := 1+rng.IntN(1<<rng.IntN(11)), 1+rng.IntN(3*shmsync.Depth), rng.IntN(2) == 0
@@ -43,33 +43,34 @@ func sumOpen(r *Comm, h *shmsynctest.Host, n, pieces, nth int, inPlace bool, pau
 	if !inPlace {
 		recv = mem.Of(move(make([]int64, n)))
 	}
-	if open, err := r.Open(send, recv, send.Size(), pieces); !open {
+	w, open, err := r.OpenWindow(send, recv, send.Size(), pieces)
+	if !open {
 		return fmt.Errorf("call %d: vectors are not open: %v", nth, err)
 	}
 	part := func(b mem.Buffer, i int) mem.Buffer { return b.Slice(i*n/pieces, (i+1)*n/pieces) }
 	for i := range pieces {
 		pause()
 		if i%r.Size() == r.Me() {
-			if err := r.Fold(part(recv, i), part(send, i), i*n/pieces, call.Op{Kind: mem.Sum}); err != nil {
+			if err := w.Fold(part(recv, i), part(send, i), i*n/pieces, call.Op{Kind: mem.Sum}); err != nil {
 				return err
 			}
-			r.Made(i)
-			r.Made(i / 2) // which says nothing new
+			w.Made(i)
+			w.Made(i / 2) // which says nothing new
 		}
 		if k := i - 3; k >= 0 && k%r.Size() != r.Me() {
-			if err := r.Fetch(k%r.Size(), k, part(recv, k), k*n/pieces); err != nil {
+			if err := w.Fetch(k%r.Size(), k, part(recv, k), k*n/pieces); err != nil {
 				return err
 			}
 		}
 	}
 	for k := max(pieces-3, 0); k < pieces; k++ {
 		if k%r.Size() != r.Me() {
-			if err := r.Fetch(k%r.Size(), k, part(recv, k), k*n/pieces); err != nil {
+			if err := w.Fetch(k%r.Size(), k, part(recv, k), k*n/pieces); err != nil {
 				return err
 			}
 		}
 	}
-	if err := r.Shut(); err != nil {
+	if err := w.Close(); err != nil {
 		return err
 	}
 	for i, got := range mem.Slice[int64](recv) {
@@ -89,14 +90,14 @@ func sumOpen(r *Comm, h *shmsynctest.Host, n, pieces, nth int, inPlace bool, pau
 // open may lie anywhere.
 func TestVectorsThatAreNotInHeapsStayShut(t *testing.T) {
 	for _, private := range []bool{false, true} {
-		rooms, h := comms(t, 3, func(int) {})
-		err := shmsynctest.Together(rooms, func(r *Comm) error {
+		members, h := comms(t, 3, func(int) {})
+		err := shmsynctest.Together(members, func(r *Comm) error {
 			begin(r, 1)
 			v := make([]int64, 1000)
 			if r.Me() != 1 || !private {
 				v = inHeap(h, r.Me())(v)
 			}
-			open, err := r.Open(mem.Of(v), mem.Buffer{}, 8000, 1)
+			_, open, err := r.OpenWindow(mem.Of(v), mem.Buffer{}, 8000, 1)
 			if open != !private {
 				err = fmt.Errorf("rank %d: open %v with a private vector %v, %v", r.Me(), open, private, err)
 			}
