@@ -89,8 +89,8 @@ func (p *process) give(t shmsync.Token) {
 }
 
 // furnish gives c what its collectives go through, where its members, of which there
-// are several, have all taken blocks for it: a room if they are on one host, rooms in
-// a hierarchy if some of them are. All see the same blocks, and so find the same.
+// are several, have all taken blocks for it: a room, which is a shmcoll.Comm, if they are on one
+// host, rooms in a hierarchy if some of them are. All see the same blocks, and so find the same.
 func (c *Comm) furnish(mine shmsync.Token, blocks []shmsync.Token) {
 	c.block = mine
 	hosts := c.hosts()

@@ -15,17 +15,11 @@ func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 		return s, err
 	}
 	copy(t.Payload(t.me, s, 0, len(mine)), mine)
-	return s, t.gather(h, s, first)
-}
-
-// gather publishes step s, and returns when all members have.
-func (t *Team) gather(h *Head, s uint64, first bool) error {
 	t.Publish(h, s)
 	if err := t.Assemble(s); err != nil {
-		return err
+		return s, err
 	}
 	for j := range t.parts {
-		var err error
 		switch {
 		case j == t.me:
 		case first:
@@ -34,11 +28,11 @@ func (t *Team) gather(h *Head, s uint64, first bool) error {
 			err = t.AwaitStep(j, s)
 		}
 		if err != nil {
-			return err
+			return s, err
 		}
 	}
 	t.AllConsumed(s)
-	return nil
+	return s, nil
 }
 
 // AgreeLengths is the first step of a collective of which no member knows how long all blocks are.
@@ -59,22 +53,25 @@ func (t *Team) AgreeLengths(sent, expected []int, lo, size int) (longest int, er
 		mine[before+i] = n
 	}
 	mine[0], mine[1] = longest, len(sent)
-	if err := t.gather(h, s, true); err != nil {
-		return 0, err
-	}
+	t.Publish(h, s)
 	for j := range t.parts {
-		longest = max(longest, t.words(j, s, words)[0])
-	}
-	for i, n := range expected {
-		theirs := t.words(lo+i, s, words)
+		if j == t.me {
+			continue
+		}
+		if err := t.AwaitCall(j, s); err != nil {
+			return 0, err
+		}
+		theirs := t.words(j, s, words)
+		longest = max(longest, theirs[0])
 		told := theirs[before]
 		if theirs[1] > 1 {
 			told = theirs[before+t.me]
 		}
-		if told != n && lo+i != t.me {
-			return 0, t.port.DisagreeOn(lo+i, n*size, told*size)
+		if i := j - lo; i >= 0 && i < len(expected) && told != expected[i] {
+			return 0, t.port.DisagreeOn(j, expected[i]*size, told*size)
 		}
 	}
+	t.AllConsumed(s)
 	return longest, nil
 }
 

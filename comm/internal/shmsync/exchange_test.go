@@ -99,19 +99,20 @@ func stream(m *shmsync.Team, s uint64, n int, v byte, pause func(rank int)) erro
 	return nil
 }
 
+// Members that disagree are told so also while another has not come.
 func TestLengthsAreAgreedOn(t *testing.T) {
 	const p = 3
 	sent := func(from, to int) int { return 10*from + to }
-	for _, wrong := range []int{0, 1} { // elements more than are sent
+	for _, tt := range []struct{ more, members int }{{0, p}, {1, p}, {1, p - 1}} {
 		all, _ := teams(t, p, false, func(int) {})
-		err := shmsynctest.Together(all, func(m *shmsync.Team) error {
+		err := shmsynctest.Together(all[:tt.members], func(m *shmsync.Team) error {
 			begin(m, 0)
 			var out, in []int
 			for j := range p {
 				out, in = append(out, sent(m.Me(), j)), append(in, sent(j, m.Me()))
 			}
 			if m.Me() == 1 {
-				in[2] += wrong
+				in[0] += tt.more
 			}
 			longest, err := m.AgreeLengths(out, in, 0, 8)
 			if err == nil && longest != sent(p-1, p-1) {
@@ -119,8 +120,8 @@ func TestLengthsAreAgreedOn(t *testing.T) {
 			}
 			return err
 		})
-		if wrong == 0 && err != nil || wrong == 1 && !errors.Is(err, shmsynctest.ErrDisagree) {
-			t.Errorf("where %d more are expected: %v", wrong, err)
+		if tt.more == 0 && err != nil || tt.more > 0 && !errors.Is(err, shmsynctest.ErrDisagree) {
+			t.Errorf("%d of %d members, one of which expects %d more: %v", tt.members, p, tt.more, err)
 		}
 	}
 }
