@@ -39,48 +39,46 @@ type Scratch struct{ send, recv unequal }
 // combined in the order of coll/order.go. t is used while s is not used for another.
 func (c *Call) Transfer(t *Transfer, rank, ranks int, ordered bool, s *Scratch) {
 	kind, root := c.Kind.As(), rank == c.Root
-	row := &table[kind]
-	send, recv, typ := c.Send, c.Recv, c.Send.Type()
-	lo, hi, writes := 0, ranks, true
-	each := row.equalBlock(c, ranks)
+	row, from, size := &table[kind], &c.Send, c.Send.Type().Size()
+	t.rank, t.ranks, t.Splits, t.gathers = rank, ranks, row.send.perRank(), row.recv.perRank()
 	switch {
 	case row.send.elsewhere == Unused: // the root sends
-		lo, hi, writes, typ = c.Root, c.Root+1, root, recv.Type()
+		t.Lo, t.Hi, t.Writes, size = c.Root, c.Root+1, root, c.Recv.Type().Size()
 		switch {
 		case !root:
-			send = mem.Buffer{}
+			from = nil
 		case kind == Bcast:
-			send, hi = recv, lo
+			from, t.Hi = &c.Recv, c.Root
 		}
 	case row.recv.elsewhere == Unused: // the root receives
-		if !root {
-			hi = 0
+		if t.Staged = root && ordered && row.reduces; root {
+			t.Hi = ranks
 		}
-		t.Staged = root && ordered && row.reduces
-		writes = !root || t.Staged
+		t.Writes = !root || t.Staged
 	case kind == Scan || kind == Exscan:
-		if hi = rank; kind == Scan {
-			hi++
+		if t.Hi = rank; kind == Scan {
+			t.Hi++
 		}
-		t.Scans, t.Staged, writes = true, ordered, ordered || rank < ranks-1
+		t.Scans, t.Staged, t.Writes = true, ordered, ordered || rank < ranks-1
 	default:
-		t.Full = true
+		t.Hi, t.Writes, t.Full = ranks, true, true
 	}
-	if lo == hi {
-		recv = mem.Buffer{}
+	each := row.equalBlock(c, ranks)
+	t.Size, t.Longest = max(size, 1), each
+	if from != nil {
+		t.Send, t.out.each = *from, row.send.each(*from, each)
 	}
-	t.out.each, t.in.each, t.Longest = row.send.each(send, each), row.recv.each(recv, each), each
-	t.Splits, t.gathers, t.rank, t.ranks = row.send.perRank(), row.recv.perRank(), rank, ranks
-	t.Size, t.Lo, t.Hi, t.Writes = max(typ.Size(), 1), lo, hi, writes
-	t.Send, t.Recv = send, recv
+	if t.Lo < t.Hi {
+		t.Recv, t.in.each = c.Recv, row.recv.each(c.Recv, each)
+	}
 	if row.send.layout >= counted || row.recv.layout >= counted {
 		t.placeUnequal(c, row, s)
 	}
 	if row.reduces {
 		t.Folds, t.Op = true, c.Op
 		if t.Splits {
-			own := send.Slice(t.out.start(rank), t.out.start(rank)+recv.Len())
-			t.Staged = ordered || mem.Overlap(own, recv) && !mem.Same(own, recv)
+			own := t.Send.Slice(t.out.start(rank), t.out.start(rank)+t.Recv.Len())
+			t.Staged = ordered || mem.Overlap(own, t.Recv) && !mem.Same(own, t.Recv)
 		}
 	}
 }
@@ -195,29 +193,34 @@ type unequal struct {
 	scratch        []int
 }
 
-func (b *blocks) count(i int) int {
-	if b.unequal == nil {
-		return b.each
+// at returns how many elements block i of v has, at which it begins, and of what: v, or the block
+// itself.
+func (u *unequal) at(v mem.Buffer, i int) (count, start int, of mem.Buffer) {
+	if u.each != nil {
+		v = u.each[i].Raw()
 	}
-	return b.unequal.counts[i]
+	return u.counts[i], u.start(i), v
+}
+
+func (u *unequal) start(i int) int {
+	if u.starts == nil {
+		return 0
+	}
+	return u.starts[i]
 }
 
 func (b *blocks) start(i int) int {
-	switch u := b.unequal; {
-	case u == nil:
+	if b.unequal == nil {
 		return i * b.each
-	case u.starts == nil:
-		return 0
-	default:
-		return u.starts[i]
 	}
+	return b.unequal.start(i)
 }
 
 // piece returns elements lo to lo+n-1, or fewer at its end, of block i of v.
 func (b *blocks) piece(v mem.Buffer, i, lo, n int) mem.Buffer {
-	count, start := b.count(i), b.start(i)
-	if b.unequal != nil && b.unequal.each != nil {
-		v = b.unequal.each[i].Raw()
+	count, start := b.each, i*b.each
+	if b.unequal != nil {
+		count, start, v = b.unequal.at(v, i)
 	}
 	lo = min(lo, count)
 	return v.Slice(start+lo, start+min(lo+n, count))
@@ -225,9 +228,9 @@ func (b *blocks) piece(v mem.Buffer, i, lo, n int) mem.Buffer {
 
 // bytes is piece as host memory, of elements of size bytes: a call less.
 func (b *blocks) bytes(v mem.Buffer, i, lo, n, size int) []byte {
-	count, start := b.count(i), b.start(i)
-	if b.unequal != nil && b.unequal.each != nil {
-		v = b.unequal.each[i]
+	count, start := b.each, i*b.each
+	if b.unequal != nil {
+		count, start, v = b.unequal.at(v, i)
 	}
 	lo = min(lo, count)
 	return v.HostSlice()[(start+lo)*size : (start+min(lo+n, count))*size]

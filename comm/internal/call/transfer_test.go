@@ -52,6 +52,9 @@ func (s *sample) read(t *testing.T, parts []Transfer, r int, got map[move]int) {
 			if src.Len() != dst.Len() || len(parts[j].OutBytes(r, lo, step)) != src.Size() || len(me.InBytes(j, lo, step)) != dst.Size() {
 				t.Fatalf("%s: rank %d has %d elements from %d on where %d are read", s.on(r), j, src.Len(), lo, dst.Len())
 			}
+			if lo == 0 && src.Len() > 0 && index(parts[j].Send, src) != parts[j].Start(r) {
+				t.Errorf("%s: the block of rank %d starts at %d", s.on(r), j, parts[j].Start(r))
+			}
 			for k := range src.Len() {
 				got[move{j, index(parts[j].Send, src) + k, r, index(me.Recv, dst) + k}]++
 			}

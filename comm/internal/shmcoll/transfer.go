@@ -187,8 +187,8 @@ func (c *Comm) takeFolding(t *transfer, s, first uint64, lo int) error {
 	if t.Lo == t.Hi {
 		return nil
 	}
-	b := t.InBytes(0, lo, t.piece)
-	dst := mem.HostBytes(t.Send.Type(), len(b)/t.Size, b)
+	b, typ := t.InBytes(0, lo, t.piece), t.Send.Type()
+	n := len(b) / t.Size
 	for j := t.Lo; j < t.Hi; j++ {
 		var src []byte
 		var err error
@@ -197,7 +197,7 @@ func (c *Comm) takeFolding(t *transfer, s, first uint64, lo int) error {
 		} else if src, err = c.read(t, j, s, first, len(b), lo); err != nil {
 			return err
 		}
-		c.srcs[j] = mem.HostBytes(dst.Type(), dst.Len(), src)
+		c.srcs[j] = mem.HostBytes(typ, n, src)
 	}
-	return c.combineTo(&t.Transfer, dst, t.nonTemporal)
+	return c.combineTo(&t.Transfer, mem.HostBytes(typ, n, b), t.nonTemporal)
 }

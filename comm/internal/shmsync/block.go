@@ -9,7 +9,7 @@
 // # Memory
 //
 // Each member has a block in its arena, and behind all blocks a large buffer. Only its owner writes
-// to them, but for waits.
+// to them.
 //
 //	offset   size       content of a block
 //	0        8          waits: 1 + the member whose word the owner sleeps for, or 0
