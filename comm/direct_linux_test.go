@@ -16,6 +16,7 @@ import (
 	"gompi/comm"
 	"gompi/internal/boot"
 	"gompi/internal/stress"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -53,7 +54,7 @@ type tallySink struct {
 	tally *tally
 }
 
-func (s *tallySink) Arrive(peer int, h *transport.Header) (comm.Buffer, uint64) {
+func (s *tallySink) Arrive(peer world.Rank, h *transport.Header) (comm.Buffer, uint64) {
 	s.tally.of[h.Kind].Add(1)
 	if s.tally.hook != nil {
 		s.tally.hook(s.rank, h)

@@ -11,6 +11,7 @@ import (
 	"gompi/internal/env"
 	"gompi/internal/poll"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
 	"gompi/transport/shm"
@@ -65,7 +66,7 @@ func (cfg Config) fabric(b boot.Boot) (Fabric, error) {
 		sched.ShortenSlices()
 	}
 	bell := -1
-	if info.LocalRank < len(info.Bells) {
+	if int(info.LocalRank) < len(info.Bells) {
 		bell = info.Bells[info.LocalRank]
 	}
 	set, err := poll.New(bell)
@@ -111,7 +112,7 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 	}
 	own := tcp.Config{
 		Rank: info.Rank, Size: info.Size, JobID: info.JobID, Secret: info.Secret,
-		SameHost:   func(r int) bool { return info.NodeIndex(r) == info.Node },
+		SameHost:   func(r world.Rank) bool { return info.NodeIndex(r) == info.Node },
 		Interfaces: env.String(env.Iface), PortLow: lo, PortHigh: hi, FrameMAC: macs,
 		Logger: cfg.Logger.With(logging.Part, logging.TCP),
 	}
@@ -145,7 +146,7 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 					return card.ErrCard
 				}
 				if rest[r] = c[1:]; near != nil && c[0] == sharing(nil) {
-					near.Exclude(r)
+					near.Exclude(world.Rank(r))
 				}
 			}
 			return t.SetCards(rest)
@@ -173,18 +174,18 @@ func (cfg Config) shared(info *boot.Info, sink transport.Sink) *shm.Transport {
 	if s == nil || s.Area() == nil || s.Ranks() > shm.MaxRanks || s.Ranks() == 1 || cfg.Transport != "" {
 		return nil
 	}
-	ranks := make([]int, s.Ranks())
+	ranks := make([]world.Rank, s.Ranks())
 	for i := range ranks {
-		ranks[i] = s.WorldRank(i)
+		ranks[i] = s.WorldRank(world.LocalRank(i))
 	}
 	t, err := shm.New(shm.Config{
 		Local: info.LocalRank, Ranks: ranks, Area: s.Area(), Claim: s.Claim,
-		Heap: func(local int) []byte {
+		Heap: func(local world.LocalRank) []byte {
 			_, heap := symheap.Divide(s.Arena(local))
 			return heap
 		},
-		Ring: func(local int) { poll.Ring(info.Bells[local]) },
-		State: func(local int) shm.State {
+		Ring: func(local world.LocalRank) { poll.Ring(info.Bells[local]) },
+		State: func(local world.LocalRank) shm.State {
 			switch {
 			case s.State(local) < seg.Closed:
 				return shm.Alive

@@ -11,6 +11,7 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/boot"
+	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
 	"gompi/transport/transporttest"
@@ -34,9 +35,9 @@ func (w wound) String() string {
 
 // wounded makes the ranks of r reach each other through a network with w.
 func (r *rig) wounded(w wound) {
-	r.connect = func(rank int, s transport.Sink, p *inproc.Parker) transport.Transport {
+	r.connect = func(rank world.Rank, s transport.Sink, p *inproc.Parker) transport.Transport {
 		if rank != 0 {
-			return r.world.Transport(rank, s, p)
+			return r.net.Transport(rank, s, p)
 		}
 		decide := func(ev transporttest.Event) transporttest.Fault {
 			if ev.Peer == 1 && ev.Out == w.out && ev.N >= w.at {
@@ -44,7 +45,7 @@ func (r *rig) wounded(w wound) {
 			}
 			return transporttest.Fault{}
 		}
-		return transporttest.Faulty(s, decide, func(s transport.Sink) transport.Transport { return r.world.Transport(rank, s, p) })
+		return transporttest.Faulty(s, decide, func(s transport.Sink) transport.Transport { return r.net.Transport(rank, s, p) })
 	}
 }
 
@@ -159,7 +160,7 @@ func TestTheLaunchersReasonComesFirst(t *testing.T) {
 			if c.Rank() == 2 {
 				synctest.Wait()
 				r.boots[2].(*boot.Member).Die("was killed by signal 9")
-				r.world.Kill(2)
+				r.net.Kill(2)
 				return nil
 			}
 			if problem := wrongCause(comm.Barrier(ctx, c), 2, "was killed by signal 9"); problem != nil {

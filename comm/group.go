@@ -9,6 +9,7 @@ import (
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/shmsync"
+	"gompi/internal/world"
 )
 
 // Undefined, as the color of Split, means: this rank is in none of the new
@@ -18,33 +19,33 @@ const Undefined = -1
 // A Group is an ordered set of ranks of one communicator, its parent. It is a
 // value: making and combining groups sends nothing.
 type Group struct {
-	world []int32 // world ranks
+	ranks []world.Rank
 }
 
 // Group returns all ranks of c, in order.
 func (c *Comm) Group() Group {
-	g := Group{make([]int32, c.Size())}
-	for i := range g.world {
-		g.world[i] = int32(c.ch.World(i))
+	g := Group{make([]world.Rank, c.Size())}
+	for i := range g.ranks {
+		g.ranks[i] = c.ch.World(i)
 	}
 	return g
 }
 
 // Size returns the number of ranks in g.
-func (g Group) Size() int { return len(g.world) }
+func (g Group) Size() int { return len(g.ranks) }
 
 // Incl returns the ranks of g with the given numbers, in that order
 // (MPI_Group_incl). Numbers outside g are an error.
 func (g Group) Incl(ranks ...int) (Group, error) {
 	var sub Group
 	for _, r := range ranks {
-		if r < 0 || r >= len(g.world) {
-			return Group{}, badArgument("rank %d of a group: want 0 to %d", r, len(g.world)-1)
+		if r < 0 || r >= len(g.ranks) {
+			return Group{}, badArgument("rank %d of a group: want 0 to %d", r, len(g.ranks)-1)
 		}
-		if slices.Contains(sub.world, g.world[r]) {
+		if slices.Contains(sub.ranks, g.ranks[r]) {
 			return Group{}, badArgument("rank %d of a group is named twice", r)
 		}
-		sub.world = append(sub.world, g.world[r])
+		sub.ranks = append(sub.ranks, g.ranks[r])
 	}
 	return sub, nil
 }
@@ -60,24 +61,24 @@ func (g Group) Excl(ranks ...int) (Group, error) {
 
 // Union returns g followed by what only h has.
 func (g Group) Union(h Group) Group {
-	return Group{append(slices.Clone(g.world), h.Difference(g).world...)}
+	return Group{append(slices.Clone(g.ranks), h.Difference(g).ranks...)}
 }
 
 // Intersection returns what both have, in g's order.
 func (g Group) Intersection(h Group) Group {
-	return g.filter(func(w int32) bool { return slices.Contains(h.world, w) })
+	return g.filter(func(w world.Rank) bool { return slices.Contains(h.ranks, w) })
 }
 
 // Difference returns what only g has, in g's order.
 func (g Group) Difference(h Group) Group {
-	return g.filter(func(w int32) bool { return !slices.Contains(h.world, w) })
+	return g.filter(func(w world.Rank) bool { return !slices.Contains(h.ranks, w) })
 }
 
-func (g Group) filter(keep func(int32) bool) Group {
+func (g Group) filter(keep func(world.Rank) bool) Group {
 	var sub Group
-	for _, w := range g.world {
+	for _, w := range g.ranks {
 		if keep(w) {
-			sub.world = append(sub.world, w)
+			sub.ranks = append(sub.ranks, w)
 		}
 	}
 	return sub
@@ -86,9 +87,9 @@ func (g Group) filter(keep func(int32) bool) Group {
 // Translate returns the numbers in h of the ranks of g, -1 for those not in h
 // (MPI_Group_translate_ranks).
 func (g Group) Translate(h Group) []int {
-	ranks := make([]int, len(g.world))
-	for i, w := range g.world {
-		ranks[i] = slices.Index(h.world, w)
+	ranks := make([]int, len(g.ranks))
+	for i, w := range g.ranks {
+		ranks[i] = slices.Index(h.ranks, w)
 	}
 	return ranks
 }
@@ -111,7 +112,7 @@ func (x Comparison) String() string {
 // Compare compares g with h; groups are never Ident.
 func (g Group) Compare(h Group) Comparison {
 	switch {
-	case slices.Equal(g.world, h.world):
+	case slices.Equal(g.ranks, h.ranks):
 		return Congruent
 	case g.Size() == h.Size() && g.Difference(h).Size() == 0:
 		return Similar
@@ -157,7 +158,7 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	if alien := g.Difference(c.Group()).Size(); alien > 0 {
 		return nil, c.fault(call.Create.String(), -1, badArgument("group with %d ranks that are not in %s", alien, c.name))
 	}
-	key := slices.Index(g.world, int32(c.ch.World(c.Rank())))
+	key := slices.Index(g.ranks, c.ch.World(c.Rank()))
 	color := Undefined
 	if key >= 0 {
 		color = 0
@@ -185,21 +186,21 @@ func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Com
 		return nil, nil
 	}
 	ranks, at := part(all, int64(color))
-	world, blocks := make([]int32, len(ranks)), make([]shmsync.Token, len(ranks))
+	members, blocks := make([]world.Rank, len(ranks)), make([]shmsync.Token, len(ranks))
 	for i, r := range ranks {
-		world[i], blocks[i] = int32(c.ch.World(r)), shmsync.Token(at(r).block)
+		members[i], blocks[i] = c.ch.World(r), shmsync.Token(at(r).block)
 	}
-	id := engine.NextID(int(world[0]), uint32(at(ranks[0]).counter))
-	d := c.newComm(c.name+"/"+kind.String(), c.e.Open(id, world), c.rulesFor(world))
+	id := engine.NextID(members[0], uint32(at(ranks[0]).counter))
+	d := c.newComm(c.name+"/"+kind.String(), c.e.Open(id, members), c.rulesFor(members))
 	d.furnish(block, blocks)
 	return d, nil
 }
 
 // rulesFor returns c's rules for a part of its ranks, which may be on fewer hosts.
-func (c *Comm) rulesFor(world []int32) *path.Rules {
+func (c *Comm) rulesFor(members []world.Rank) *path.Rules {
 	hosts := map[int]bool{}
-	for _, r := range world {
-		hosts[c.boot.Info().NodeIndex(int(r))] = true
+	for _, r := range members {
+		hosts[c.boot.Info().NodeIndex(r)] = true
 	}
 	r := *c.rules
 	r.Hosts = len(hosts)

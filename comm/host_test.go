@@ -11,6 +11,7 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/boot"
+	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )
@@ -18,16 +19,16 @@ import (
 // A rig is a job of goroutine ranks whose surroundings a test can change.
 type rig struct {
 	boots []boot.Boot
-	world *inproc.World
+	net   *inproc.World
 	cfg   comm.Config
 	// connect makes a rank's transport.
-	connect func(rank int, s transport.Sink, p *inproc.Parker) transport.Transport
+	connect func(rank world.Rank, s transport.Sink, p *inproc.Parker) transport.Transport
 }
 
 func newRig(p int) *rig {
-	r := &rig{boots: boot.Group(p), world: inproc.NewWorld(p)}
-	r.connect = func(rank int, s transport.Sink, p *inproc.Parker) transport.Transport {
-		return r.world.Transport(rank, s, p)
+	r := &rig{boots: boot.Group(p), net: inproc.NewWorld(p)}
+	r.connect = func(rank world.Rank, s transport.Sink, p *inproc.Parker) transport.Transport {
+		return r.net.Transport(rank, s, p)
 	}
 	return r
 }
@@ -38,7 +39,7 @@ func (r *rig) run(ctx context.Context, fn rankFunc) []error {
 	var all sync.WaitGroup
 	for rank := range errs {
 		all.Go(func() {
-			c, err := r.cfg.Join(ctx, r.fabric(rank))
+			c, err := r.cfg.Join(ctx, r.fabric(world.Rank(rank)))
 			if err == nil {
 				err = errors.Join(fn(ctx, c), c.Close(ctx))
 			}
@@ -49,7 +50,7 @@ func (r *rig) run(ctx context.Context, fn rankFunc) []error {
 	return errs
 }
 
-func (r *rig) fabric(rank int) comm.Fabric {
+func (r *rig) fabric(rank world.Rank) comm.Fabric {
 	p := inproc.NewParker()
 	return comm.Fabric{
 		Boot: r.boots[rank], Parker: p, Yield: runtime.Gosched,

@@ -10,8 +10,10 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
 	"gompi/comm"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 )
 
 // Long memory from Alloc is on huge pages, where the kernel makes any, for its own rank
@@ -33,7 +35,7 @@ func TestLongAllocatedMemoryIsOnHugePages(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			got, err := huge(s, c.Rank(), v)
+			got, err := huge(s, world.LocalRank(c.Rank()), v)
 			if err := errors.Join(err, comm.Free(ctx, c, v)); err != nil {
 				return err
 			}
@@ -49,9 +51,9 @@ func TestLongAllocatedMemoryIsOnHugePages(t *testing.T) {
 	}
 }
 
-// huge returns how many bytes of v, in the arena of a rank, are on huge pages, for those
+// huge returns how many bytes of v, in the arena of a local rank, are on huge pages, for those
 // who see the fewest.
-func huge(s *seg.Segment, rank int, v []byte) (int, error) {
+func huge(s *seg.Segment, rank world.LocalRank, v []byte) (int, error) {
 	fd, err := unix.Dup(s.FD())
 	if err != nil {
 		return 0, err

@@ -19,6 +19,7 @@ import (
 	"gompi/internal/env"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 )
 
 // Config says how a rank takes part. The zero value is what Init uses: every
@@ -74,7 +75,7 @@ func Init(ctx context.Context) (*Comm, error) { return Config{}.Init(ctx) }
 func (cfg Config) Init(ctx context.Context) (*Comm, error) {
 	b, err := boot.Open(ctx)
 	if err != nil {
-		return nil, initError(-1, err)
+		return nil, initError(world.None, err)
 	}
 	if err := cfg.resolve(); err != nil {
 		return nil, initError(b.Info().Rank, err)
@@ -154,13 +155,13 @@ func (f Fabric) close() error {
 // leftOf returns a function that tells which ranks of this host have left in good order,
 // if there is a segment to read it from. Of those that died the launcher will tell, who
 // may not know it yet when the segment says that they have ended.
-func leftOf(info *boot.Info) func(int) bool {
+func leftOf(info *boot.Info) func(world.Rank) bool {
 	s := info.Segment
 	if s == nil {
 		return nil
 	}
 	local := localRanks(s)
-	return func(rank int) bool {
+	return func(rank world.Rank) bool {
 		i, ok := local[rank]
 		return ok && (s.State(i) == seg.Closed || s.State(i) == seg.Ended && s.LeftAt(i) != 0)
 	}
@@ -168,18 +169,18 @@ func leftOf(info *boot.Info) func(int) bool {
 
 // endedOf returns a function that tells which ranks of this host touch their memory no
 // more.
-func endedOf(info *boot.Info) func(int) bool {
+func endedOf(info *boot.Info) func(world.Rank) bool {
 	local := localRanks(info.Segment)
-	return func(rank int) bool {
+	return func(rank world.Rank) bool {
 		i, ok := local[rank]
 		return ok && info.Segment.State(i) >= seg.Closed
 	}
 }
 
 // localRanks returns the local ranks of a host's ranks.
-func localRanks(s *seg.Segment) map[int]int {
-	local := make(map[int]int, s.Ranks())
-	for i := range s.Ranks() {
+func localRanks(s *seg.Segment) map[world.Rank]world.LocalRank {
+	local := make(map[world.Rank]world.LocalRank, s.Ranks())
+	for i := range world.LocalRank(s.Ranks()) {
 		local[s.WorldRank(i)] = i
 	}
 	return local
@@ -288,8 +289,8 @@ func (cfg *Config) resolve() error {
 	return errors.Join(wrong, err)
 }
 
-func initError(rank int, err error) error {
-	return &Error{Op: "init", Comm: "world", Rank: rank, Peer: -1, Err: err}
+func initError(rank world.Rank, err error) error {
+	return &Error{Op: "init", Comm: "world", Rank: int(rank), Peer: -1, Err: err}
 }
 
 func canceled() context.Context {

@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
 	"gompi/comm"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 )
 
 // overHosts runs fn on goroutine ranks, of which the i-th is on host hostOf[i]: each
@@ -23,10 +25,11 @@ func overHosts(t testing.TB, hostOf []int32, cfg comm.Config, fn rankFunc) []err
 	boots := boot.Group(len(hostOf))
 	hosts := int(slices.Max(hostOf)) + 1
 	for h := range hosts {
-		var ranks, bells []int
+		var ranks []world.Rank
+		var bells []int
 		for r, on := range hostOf {
 			if int(on) == h {
-				ranks, bells = append(ranks, r), append(bells, eventfd(t))
+				ranks, bells = append(ranks, world.Rank(r)), append(bells, eventfd(t))
 			}
 		}
 		s, err := seg.New(ranks)
@@ -36,7 +39,7 @@ func overHosts(t testing.TB, hostOf []int32, cfg comm.Config, fn rankFunc) []err
 		defer s.Close()
 		for i, r := range ranks {
 			info := boots[r].Info()
-			info.Segment, info.Bells, info.LocalRank = s, slices.Clone(bells), i
+			info.Segment, info.Bells, info.LocalRank = s, slices.Clone(bells), world.LocalRank(i)
 			info.Nodes, info.Node, info.NodeOf = hosts, h, hostOf
 			info.Hosts = []string{"ash", "elm", "fir", "oak"}[:hosts]
 			// A rank closes its own doorbell, which the others may still ring.

@@ -7,9 +7,11 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
 	"gompi/comm"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/transport/shm"
 )
 
@@ -30,9 +32,9 @@ func overMemoryWith(t testing.TB, n int, cfg comm.Config, fn rankFunc) []error {
 // withMemory returns the boots of n ranks, and the segment that they share.
 func withMemory(t testing.TB, n int) ([]boot.Boot, *seg.Segment) {
 	t.Helper()
-	ranks, bells := make([]int, n), make([]int, n)
+	ranks, bells := make([]world.Rank, n), make([]int, n)
 	for i := range n {
-		ranks[i], bells[i] = i, eventfd(t)
+		ranks[i], bells[i] = world.Rank(i), eventfd(t)
 	}
 	s, err := seg.New(ranks)
 	if err != nil {

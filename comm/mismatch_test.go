@@ -12,6 +12,7 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )
@@ -350,10 +351,10 @@ func TestLateRankIsToldWhatRanksThatClosedHaveCalled(t *testing.T) {
 // A latecomer is a Sink that messages of collectives do not reach in time from one peer.
 type latecomer struct {
 	transport.Sink
-	from int
+	from world.Rank
 }
 
-func (s latecomer) Arrive(peer int, h *transport.Header) (comm.Buffer, uint64) {
+func (s latecomer) Arrive(peer world.Rank, h *transport.Header) (comm.Buffer, uint64) {
 	if peer == s.from && h.Kind == transport.Coll {
 		return comm.Buffer{}, 0
 	}
@@ -367,12 +368,12 @@ func TestCallsThatDifferAreFoundHoweverLateTheirMessagesAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(4)
 		r.cfg.Tuning = "barrier:tree" // which sends nothing between ranks 0 and 3
-		r.connect = func(rank int, s transport.Sink, p *inproc.Parker) transport.Transport {
+		r.connect = func(rank world.Rank, s transport.Sink, p *inproc.Parker) transport.Transport {
 			switch rank {
 			case 0, odd:
 				s = latecomer{s, odd - rank}
 			}
-			return r.world.Transport(rank, s, p)
+			return r.net.Transport(rank, s, p)
 		}
 		errs := r.run(t.Context(), func(ctx context.Context, c *comm.Comm) error {
 			v, own, counts := make([]float32, 4), make([]float32, 1), []int{0, 1, 1, 1}

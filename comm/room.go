@@ -14,6 +14,7 @@ import (
 	"gompi/comm/internal/symheap"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/transport/shm"
 )
 
@@ -21,7 +22,7 @@ import (
 // where it shares nothing.
 type hostMemory struct {
 	info  *boot.Info
-	local map[int]int // local ranks by world rank
+	local map[world.Rank]world.LocalRank
 	pool  *shmsync.Pool
 	heap  *symheap.Heap
 	limit func() seg.Limit
@@ -189,8 +190,8 @@ func (c *Comm) newRoom(ranks []int, blocks []shmsync.Token, paths *path.Selector
 }
 
 // locals returns the local ranks of some ranks of this host.
-func (c *Comm) locals(ranks []int) []int {
-	locals := make([]int, len(ranks))
+func (c *Comm) locals(ranks []int) []world.LocalRank {
+	locals := make([]world.LocalRank, len(ranks))
 	for i, r := range ranks {
 		locals[i] = c.memory.local[c.ch.World(r)]
 	}
@@ -202,7 +203,7 @@ func (c *Comm) locals(ranks []int) []int {
 type port struct {
 	*engine.Vigil
 	shm    *shm.Transport
-	locals []int // by member
+	locals []world.LocalRank // by member
 	rec    *seg.Rank
 	id     uint64 // of the communicator
 
@@ -243,8 +244,8 @@ type innerPort struct {
 	*engine.Vigil
 	rd     *engine.Round
 	shm    *shm.Transport
-	locals []int // by member
-	ranks  []int // in the communicator, by member
+	locals []world.LocalRank // by member
+	ranks  []int             // in the communicator, by member
 }
 
 func (c *Comm) newInnerPort(ranks []int) innerPort {

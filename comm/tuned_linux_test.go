@@ -11,6 +11,7 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -23,7 +24,7 @@ type sendCounter struct {
 	sent *atomic.Int64
 }
 
-func (s sendCounter) Send(peer int, h *transport.Header, b mem.Buffer, token uint64) bool {
+func (s sendCounter) Send(peer world.Rank, h *transport.Header, b mem.Buffer, token uint64) bool {
 	if h.Kind == transport.Coll {
 		s.sent.Add(1)
 	}

@@ -72,7 +72,7 @@ func act(b boot.Boot, what string) error {
 	in := b.Info()
 	// "2:kill" is for rank 2 alone.
 	if rank, rest, ok := strings.Cut(what, ":"); ok {
-		if rank != strconv.Itoa(in.Rank) {
+		if rank != fmt.Sprint(in.Rank) {
 			return nil
 		}
 		what = rest

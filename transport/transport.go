@@ -10,20 +10,21 @@ package transport
 
 import (
 	"gompi/internal/mem"
+	"gompi/internal/world"
 )
 
 // A Transport moves frames between this rank and its peers.
 //
 // Frames from one rank to another arrive complete, once, and in the order
-// sent. Peers are world ranks. No method blocks. Methods are not safe for
-// concurrent use: the engine serialises them. Only Poll and Close call the Sink.
+// sent. No method blocks. Methods are not safe for concurrent use: the engine
+// serialises them. Only Poll and Close call the Sink.
 type Transport interface {
 	// Name is the transport's short name: "shm", "tcp", "inproc".
 	Name() string
 
 	// Reaches reports whether frames can be sent to peer, as far as can be
 	// known without trying.
-	Reaches(peer int) bool
+	Reaches(peer world.Rank) bool
 
 	// Carries reports whether payloads in s can be sent and received without
 	// staging them in host memory.
@@ -44,19 +45,19 @@ type Transport interface {
 	// A frame that cannot be delivered is reported by Sink.Lost, and by
 	// Sink.Sent if its token is still due. Frames to a peer that is lost are
 	// dropped.
-	Send(peer int, h *Header, b mem.Buffer, token uint64) bool
+	Send(peer world.Rank, h *Header, b mem.Buffer, token uint64) bool
 
 	// Poll moves what can be moved now and returns the number of events it
 	// handled: frames or windows read, writes finished, connections made. It
 	// looks first, and often only, at the peer named, which the caller is
-	// waiting for; peer is -1 when there is none.
-	Poll(peer int) int
+	// waiting for; peer is world.None when there is none.
+	Poll(peer world.Rank) int
 
 	// Forget makes the transport let go of the buffer behind a token whose Sent or
 	// Filled is still due, which then does not come: what is left of a payload
 	// being received is read and dropped, and what is left of one being sent is
 	// copied. It is how a caller gets its memory back after an error.
-	Forget(peer int, token uint64)
+	Forget(peer world.Rank, token uint64)
 
 	// Arm prepares for the caller to park. It reports false when there is
 	// something to Poll after all. After it returned true, whatever gives Poll
@@ -79,7 +80,7 @@ type Sink interface {
 	// long, and a token for Filled. An empty window means that the payload is
 	// to be read and dropped, without calls to Filled. h is only valid during
 	// the call.
-	Arrive(peer int, h *Header) (window mem.Buffer, token uint64)
+	Arrive(peer world.Rank, h *Header) (window mem.Buffer, token uint64)
 
 	// Filled tells that n bytes of payload, the whole of the last window, have
 	// been stored. If payload is left, it returns the next window, which may
@@ -94,7 +95,7 @@ type Sink interface {
 	// Lost tells, once, that no frame will arrive from peer any more and none
 	// can be sent. err is ErrGone if the peer left in good order, after
 	// everything it sent has arrived; otherwise it says what happened.
-	Lost(peer int, err error)
+	Lost(peer world.Rank, err error)
 }
 
 // A Taker is a Sink that spares a Transport, if it can, the steps of a frame that
@@ -102,10 +103,10 @@ type Sink interface {
 type Taker interface {
 	// Take takes a frame with its payload, which is valid only during the call.
 	// It reports whether it has; else it has done nothing, and Arrive follows.
-	Take(peer int, h *Header, payload []byte) bool
+	Take(peer world.Rank, h *Header, payload []byte) bool
 	// Wants reports whether the next frame from peer is waited for as well: Poll
 	// goes on with it at once.
-	Wants(peer int) bool
+	Wants(peer world.Rank) bool
 }
 
 // A Parker lets the one driver of a rank sleep until there is something to
@@ -140,19 +141,19 @@ type Restless interface {
 type Prompt interface {
 	// SendNow is Send for a frame that can leave at once and as a whole. It
 	// reports whether that is so; else it has done nothing.
-	SendNow(peer int, h *Header, b mem.Buffer) bool
+	SendNow(peer world.Rank, h *Header, b mem.Buffer) bool
 	// RecvNow takes the next frame from peer if it is there as a whole, has want's
 	// Kind, Flags, Comm and Tag, or any if that is negative, and fits into b. It
 	// reports whether that is so, and then sets want to the frame's header and
 	// stores the payload; else it has done nothing. It costs a look at memory.
-	RecvNow(peer int, want *Header, b mem.Buffer) bool
+	RecvNow(peer world.Rank, want *Header, b mem.Buffer) bool
 }
 
 // A Direct Transport can read and write some memory of its peers without their help.
 type Direct interface {
 	// Place tells where b lies, for a peer to Get from or to Put to; 0 if it
 	// cannot. It costs a few comparisons.
-	Place(peer int, b mem.Buffer) (place uint64)
+	Place(peer world.Rank, b mem.Buffer) (place uint64)
 	// Recall has the places told so far mean nothing any more: a peer that still
 	// reads there will know that it has read in vain. One that writes may go on for
 	// some time.
@@ -162,6 +163,6 @@ type Direct interface {
 	// called from a later Poll or Close, unless Forget is before; err is
 	// ErrRecalled if the peer has recalled its places meanwhile, so that what was
 	// copied is worth nothing, or there is no such place.
-	Get(peer int, place uint64, dst mem.Buffer, token uint64)
-	Put(peer int, place uint64, src mem.Buffer, token uint64)
+	Get(peer world.Rank, place uint64, dst mem.Buffer, token uint64)
+	Put(peer world.Rank, place uint64, src mem.Buffer, token uint64)
 }

@@ -15,6 +15,7 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/boot"
+	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )
@@ -56,21 +57,21 @@ func Ranks(ctx context.Context, n int, cfg comm.Config, fn func(ctx context.Cont
 }
 
 func newJob(n int, cfg comm.Config) *job {
-	return &job{world: inproc.NewWorld(n), boots: boot.Group(n), cfg: cfg, over: make([]atomic.Bool, n)}
+	return &job{net: inproc.NewWorld(n), boots: boot.Group(n), cfg: cfg, over: make([]atomic.Bool, n)}
 }
 
 func (j *job) ranks(ctx context.Context, fn func(context.Context, *comm.Comm) error) []error {
 	errs := make([]error, len(j.boots))
 	var all sync.WaitGroup
 	for rank := range j.boots {
-		all.Go(func() { j.run(ctx, rank, fn, &errs[rank]) })
+		all.Go(func() { j.run(ctx, world.Rank(rank), fn, &errs[rank]) })
 	}
 	all.Wait()
 	return errs
 }
 
 type job struct {
-	world *inproc.World
+	net   *inproc.World
 	boots []boot.Boot
 	cfg   comm.Config
 	over  []atomic.Bool // by rank: it has ended
@@ -79,14 +80,14 @@ type job struct {
 // A member is one rank of a job.
 type member struct {
 	*job
-	rank int
+	rank world.Rank
 	left bool // it told the others that it leaves in good order
 	halt func()
 }
 
 // run is the life of one rank. It stores its outcome rather than return it, for
 // a goroutine that is made to exit returns nothing.
-func (j *job) run(ctx context.Context, rank int, fn func(context.Context, *comm.Comm) error, outcome *error) {
+func (j *job) run(ctx context.Context, rank world.Rank, fn func(context.Context, *comm.Comm) error, outcome *error) {
 	defer j.over[rank].Store(true)
 	m := &member{job: j, rank: rank}
 	c, err := m.join(ctx)
@@ -122,7 +123,7 @@ func (m *member) die(why error) {
 		line, _, _ := strings.Cut(why.Error(), "\n") // not a panic's stack
 		b.Die("failed: " + line)
 	}
-	m.world.Kill(m.rank)
+	m.net.Kill(m.rank)
 	m.halt()
 }
 
@@ -135,7 +136,7 @@ func (m *member) join(ctx context.Context) (*comm.Comm, error) {
 			if e, ok := sink.(interface{ Shutdown(context.Context) error }); ok {
 				m.halt = func() { e.Shutdown(ended()) }
 			}
-			return []transport.Transport{m.world.Transport(m.rank, sink, parker)}, nil
+			return []transport.Transport{m.net.Transport(m.rank, sink, parker)}, nil
 		},
 		Yield: runtime.Gosched,
 		Close: func() error { m.left = true; return nil },

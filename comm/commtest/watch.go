@@ -12,6 +12,7 @@ import (
 
 	"gompi/internal/boot"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 )
 
 // stallTime is how long all ranks wait before that is told on stderr, once.
@@ -42,7 +43,7 @@ func (j *job) watch(t testing.TB, cancel context.CancelCauseFunc) (stop func()) 
 		return func() {}
 	}
 	for rank, b := range j.boots {
-		b.(*boot.Member).Record(flights.Rank(rank))
+		b.(*boot.Member).Record(flights.Rank(world.LocalRank(rank)))
 	}
 	w := &watch{j, t, deadline, min(mostGrace, time.Until(deadline)/10), flights}
 	done := make(chan struct{})
@@ -103,11 +104,12 @@ func (w *watch) waits() (lines string, since time.Duration) {
 		if w.over[rank].Load() {
 			continue
 		}
-		c, at := seg.Running(w.flights.Calls(rank))
+		flight := world.LocalRank(rank)
+		c, at := seg.Running(w.flights.Calls(flight))
 		if c == nil || c.Start == 0 {
 			return "", 0
 		}
-		site := w.flights.Site(rank, at)
+		site := w.flights.Site(flight, at)
 		if site == "" {
 			return "", 0 // it is in the background, and nobody waits for it
 		}

@@ -22,6 +22,7 @@ type rule struct {
 // rules are tried from the top; the first that fits a package is its rule.
 var rules = []rule{
 	{"internal/mem", nil},
+	{"internal/world", nil},
 	{"internal/fifo", nil},
 	{"internal/env", nil},
 	{"internal/cli", nil},
@@ -33,30 +34,30 @@ var rules = []rule{
 	{"internal/stress", nil},
 	{"internal/testreport", nil},
 	{"internal/cgroup", nil},
-	{"internal/seg", []string{"internal/mem", "internal/cgroup"}},
-	{"internal/boot", []string{"internal/env", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route"}},
-	{"transport", []string{"internal/mem", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
+	{"internal/seg", []string{"internal/mem", "internal/world", "internal/cgroup"}},
+	{"internal/boot", []string{"internal/env", "internal/world", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route"}},
+	{"transport", []string{"internal/mem", "internal/world", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"comm/internal/match", nil},
-	{"comm/internal/progress", nil},                                        // not even transport: it polls whatever there is
+	{"comm/internal/progress", []string{"internal/world"}},                 // not even transport: it polls whatever there is
 	{"comm/internal/call", []string{"internal/mem", "internal/seg"}},       // of seg the kinds
 	{"comm/internal/path", []string{"comm/internal/call", "internal/mem"}}, // pure: who chooses does nothing else
-	{"comm/internal/card", []string{"comm/internal/path", "internal/boot", "internal/cgroup"}},
+	{"comm/internal/card", []string{"comm/internal/path", "internal/boot", "internal/world", "internal/cgroup"}},
 	{"comm/internal/sched", nil},
 	{"comm/internal/logging", nil},
 	{"comm/internal/coll", []string{"comm/internal/call", "comm/internal/path", "internal/mem"}},
 	{"comm/internal/hier", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/shmcoll", "internal/mem"}},
-	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/progress", "comm/internal/call", "comm/internal/coll", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg"}},
+	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/progress", "comm/internal/call", "comm/internal/coll", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/internal/symheap", nil},
-	{"comm/internal/shmsync/shmsynctest", []string{"comm/internal/shmsync", "internal/stress"}},
-	{"comm/internal/shmsync", nil}, // not even what a collective is: it knows steps
+	{"comm/internal/shmsync/shmsynctest", []string{"comm/internal/shmsync", "internal/stress", "internal/world"}},
+	{"comm/internal/shmsync", []string{"internal/world"}}, // not even what a collective is: it knows steps
 	{"comm/internal/shmcoll", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/shmsync", "comm/internal/symheap", "internal/mem"}},
 	{"comm/internal/devcoll", []string{"comm/internal/call", "comm/internal/path", "comm/internal/shmsync", "internal/mem"}},
 	{"comm/internal/staging", []string{"internal/mem"}},
 	{"comm/internal/exec", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "comm/internal/shmcoll", "comm/internal/devcoll", "comm/internal/staging", "comm/internal/engine", "internal/mem"}},
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
-	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg"}},
+	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/ddp", []string{"comm"}},
-	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/env", "internal/poll", "internal/cgroup"}},
+	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/poll", "internal/cgroup"}},
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
 	{"cudaops/topo", nil},
 	{"cudaops/cudatest", []string{"internal/env"}},
@@ -87,7 +88,7 @@ var rules = []rule{
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", []string{"mpirun/internal/testbed"}},
 	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/route", "internal/accept", "internal/challenge", "internal/cgroup"}},
-	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
+	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"comm", "cudaops", "internal/env"}},
 	{"examples", []string{"comm", "internal/env"}},
 	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env"}},

@@ -13,6 +13,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/env"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 )
 
 // linked is a rank's end of the socket to its agent. It starts no goroutine and
@@ -38,8 +39,8 @@ type linked struct {
 const maxOut = 256 << 10
 
 // newLinked takes the rank's place in the segment and reads the agent's welcome.
-func newLinked(fd, local int, s *seg.Segment, bells []int) (*linked, error) {
-	if local >= s.Ranks() {
+func newLinked(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*linked, error) {
+	if int(local) >= s.Ranks() {
 		return nil, fmt.Errorf("%s=%d: want less than %d, the ranks of this host's segment", env.LocalRank, local, s.Ranks())
 	}
 	// Before the welcome: a second process in this place would wait for one in vain.
@@ -66,7 +67,7 @@ func newLinked(fd, local int, s *seg.Segment, bells []int) (*linked, error) {
 
 // welcome checks w and turns it into Info.
 func (l *linked) welcome(w *wire.Welcome, s *seg.Segment, bells []int) error {
-	if w.Rank >= w.Size || w.LocalRank >= w.LocalSize || w.LocalSize != s.Ranks() || w.LocalSize != len(bells) ||
+	if int(w.Rank) >= w.Size || int(w.LocalRank) >= w.LocalSize || w.LocalSize != s.Ranks() || w.LocalSize != len(bells) ||
 		s.WorldRank(w.LocalRank) != w.Rank {
 		return fmt.Errorf("agent's welcome as rank %d of %d, %d of %d on this host, does not fit a segment of %d ranks with %d doorbells",
 			w.Rank, w.Size, w.LocalRank, w.LocalSize, s.Ranks(), len(bells))
@@ -210,7 +211,7 @@ func (l *linked) drain() {
 
 func (l *linked) lose(how string) {
 	l.gone = true
-	l.events = append(l.events, Event{Kind: Gone, Rank: -1, Text: []byte(how)})
+	l.events = append(l.events, Event{Kind: Gone, Rank: world.None, Text: []byte(how)})
 }
 
 // accept handles one message from the agent.
@@ -228,7 +229,7 @@ func (l *linked) accept(m wire.Message) error {
 	case *wire.Describe:
 		l.tellStacks()
 	case *wire.Terminate:
-		l.events = append(l.events, Event{Kind: Terminate, Rank: -1, Text: []byte(m.Text)})
+		l.events = append(l.events, Event{Kind: Terminate, Rank: world.None, Text: []byte(m.Text)})
 	default:
 		return fmt.Errorf("unexpected message %T from the agent", m)
 	}

@@ -16,6 +16,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/env"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 )
 
 // A fakeAgent is the other end of a rank's socket, and what they share.
@@ -37,7 +38,7 @@ func newFakeAgent(t *testing.T) *fakeAgent {
 	if err := unix.SetNonblock(pair[0], false); err != nil {
 		t.Fatal(err)
 	}
-	s, err := seg.New([]int{1, 2})
+	s, err := seg.New([]world.Rank{1, 2})
 	if err != nil {
 		t.Fatal(err)
 	}

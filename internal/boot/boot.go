@@ -19,17 +19,20 @@ import (
 	"time"
 
 	"gompi/internal/seg"
+	"gompi/internal/world"
 )
 
 // Info is what a rank knows from the start.
 type Info struct {
-	Rank, Size           int
-	LocalRank, LocalSize int
-	Node, Nodes          int
-	JobID                string   // a UUID; it identifies, never authenticates
-	Secret               [32]byte // keys the handshake of every data connection
-	NodeOf               []int32  // node of each rank; nil means all on node 0
-	Hosts                []string // host name of each node
+	Rank        world.Rank
+	Size        int
+	LocalRank   world.LocalRank
+	LocalSize   int
+	Node, Nodes int
+	JobID       string   // a UUID; it identifies, never authenticates
+	Secret      [32]byte // keys the handshake of every data connection
+	NodeOf      []int32  // node of each rank; nil means all on node 0
+	Hosts       []string // host name of each node
 
 	// What the ranks of this host share, with their agent if there is one; nil if
 	// there is nothing. They stay open as long as the process.
@@ -45,7 +48,7 @@ type Info struct {
 func (in *Info) Flight() *seg.Rank { return in.flight }
 
 // Host returns the name of rank's host.
-func (in *Info) Host(rank int) string {
+func (in *Info) Host(rank world.Rank) string {
 	n := 0
 	if in.NodeOf != nil {
 		n = int(in.NodeOf[rank])
@@ -57,7 +60,7 @@ func (in *Info) Host(rank int) string {
 }
 
 // NodeIndex returns the node that rank runs on.
-func (in *Info) NodeIndex(rank int) int {
+func (in *Info) NodeIndex(rank world.Rank) int {
 	if in.NodeOf == nil {
 		return 0
 	}
@@ -124,7 +127,7 @@ const (
 // An Event is one piece of news from the launcher.
 type Event struct {
 	Kind EventKind
-	Rank int
+	Rank world.Rank
 	Comm uint64
 	Text []byte
 }
@@ -133,7 +136,7 @@ type Event struct {
 func (e *Event) asError(in *Info) error {
 	switch e.Kind {
 	case Died:
-		if e.Rank < in.Size && len(in.Hosts) > 0 {
+		if int(e.Rank) < in.Size && len(in.Hosts) > 0 {
 			return fmt.Errorf("rank %d (host %s): %s", e.Rank, in.Host(e.Rank), e.Text)
 		}
 		return fmt.Errorf("rank %d: %s", e.Rank, e.Text)

@@ -11,6 +11,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/env"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 )
 
 // inherited are the descriptors through which a rank meets its agent.
@@ -25,7 +26,7 @@ type inherited struct {
 func openAgent() (Boot, error) {
 	in := inherited{boot: env.FD(env.BootFD), seg: env.FD(env.SegFD), bell: env.FD(env.BellFD)}
 	addr := os.Getenv(env.BootAddr)
-	local, err := count(env.LocalRank, 0)
+	n, err := count(env.LocalRank, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -33,6 +34,7 @@ func openAgent() (Boot, error) {
 	if err != nil {
 		return nil, err
 	}
+	local := world.LocalRank(n)
 	// Children of this process are not this rank.
 	if fd := env.FD(env.PMIFD); fd >= 0 {
 		unix.CloseOnExec(fd)
@@ -87,7 +89,7 @@ func (in *inherited) usable(bells int) bool {
 }
 
 // join takes the descriptors over and makes a Boot of them.
-func (in *inherited) join(local int) (*linked, error) {
+func (in *inherited) join(local world.LocalRank) (*linked, error) {
 	unix.CloseOnExec(in.boot)
 	first, last := uint(in.bells[0]), uint(in.bells[len(in.bells)-1])
 	if last-first != uint(len(in.bells)-1) || unix.CloseRange(first, last, unix.CLOSE_RANGE_CLOEXEC) != nil {
@@ -104,7 +106,7 @@ func (in *inherited) join(local int) (*linked, error) {
 
 // reconnect gets the descriptors from the agent, which knows its ranks by their
 // user: whoever may read the job's memory anyway.
-func reconnect(addr string, local, bells int) (inherited, error) {
+func reconnect(addr string, local world.LocalRank, bells int) (inherited, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return inherited{}, err
@@ -117,7 +119,7 @@ func reconnect(addr string, local, bells int) (inherited, error) {
 	return in, nil
 }
 
-func attach(fd int, addr string, local, bells int) (inherited, error) {
+func attach(fd int, addr string, local world.LocalRank, bells int) (inherited, error) {
 	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: addr}); err != nil {
 		return inherited{}, fmt.Errorf("connect: %w", err)
 	}

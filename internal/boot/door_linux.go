@@ -13,6 +13,7 @@ import (
 	"gompi/internal/accept"
 	"gompi/internal/challenge"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 )
 
 // A door is where ranks that no agent started get the segment and the doorbells of
@@ -83,8 +84,8 @@ func (in *Info) provide(ctx context.Context, own door) (*seg.Segment, []int, err
 	if own.ln == nil {
 		return nil, nil, errors.New("there is no socket to pass the host's segment through")
 	}
-	var ranks []int
-	for r := range in.Size {
+	var ranks []world.Rank
+	for r := range world.Rank(in.Size) {
 		if in.NodeIndex(r) == in.Node {
 			ranks = append(ranks, r)
 		}

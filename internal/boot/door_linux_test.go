@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/accept/accepttest"
+	"gompi/internal/world"
 )
 
 // Ranks of one host that no agent started see one segment, in which each has its
@@ -20,7 +21,7 @@ func TestRanksWithoutAnAgentGetOneSegment(t *testing.T) {
 		if in.Unshared != nil || in.Segment == nil || len(in.Bells) != 4 {
 			t.Fatalf("rank %d: segment %v, %d doorbells, %v", r, in.Segment, len(in.Bells), in.Unshared)
 		}
-		if pid := in.Segment.PID(r); pid == 0 {
+		if pid := in.Segment.PID(world.LocalRank(r)); pid == 0 {
 			t.Errorf("rank %d has not joined", r)
 		}
 		in.Segment.Bump()
@@ -38,7 +39,7 @@ func TestADoorIsForRanksOfTheJob(t *testing.T) {
 	defer own.close()
 	ranks := make([]Info, 2)
 	for r := range ranks {
-		ranks[r] = Info{Rank: r, Size: 2, LocalRank: r, LocalSize: 2, Secret: [32]byte{1}}
+		ranks[r] = Info{Rank: world.Rank(r), Size: 2, LocalRank: world.LocalRank(r), LocalSize: 2, Secret: [32]byte{1}}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -78,7 +79,7 @@ func TestADoorOutlivesErrorsAndSilence(t *testing.T) {
 	ranks := make([]Info, 3)
 	got := make(chan error, len(ranks))
 	for r := range ranks {
-		ranks[r] = Info{Rank: r, Size: 3, LocalRank: r, LocalSize: 3, Secret: [32]byte{1}}
+		ranks[r] = Info{Rank: world.Rank(r), Size: 3, LocalRank: world.LocalRank(r), LocalSize: 3, Secret: [32]byte{1}}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		go func() { got <- ranks[r].share(ctx, map[bool]door{true: own}[r == 0], name) }()

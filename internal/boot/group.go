@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/internal/seg"
+	"gompi/internal/world"
 )
 
 // A group is a job whose ranks are goroutines of one process. Its news is one
@@ -64,7 +65,7 @@ func newGroup(n int, host string) *group {
 	for i := range g.members {
 		g.members[i].group = g
 		g.members[i].info = Info{
-			Rank: i, Size: n, LocalRank: i, LocalSize: n, Nodes: 1,
+			Rank: world.Rank(i), Size: n, LocalRank: world.LocalRank(i), LocalSize: n, Nodes: 1,
 			JobID: id, Secret: secret, Hosts: hosts,
 		}
 	}

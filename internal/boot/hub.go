@@ -15,6 +15,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/challenge"
 	"gompi/internal/seal"
+	"gompi/internal/world"
 )
 
 // A hub is what rank 0 has when no agent is there: it stands in for one. Every
@@ -39,7 +40,7 @@ type hub struct {
 
 // A guest is one rank at the hub.
 type guest struct {
-	rank                int
+	rank                world.Rank
 	conn                net.Conn
 	host, machine, door string
 	hasCard             bool
@@ -107,8 +108,8 @@ func (h *hub) greet(conn net.Conn) func() {
 	if err != nil {
 		return nil
 	}
-	rank := int(binary.LittleEndian.Uint32(session.Says))
-	if rank < 1 || rank >= h.size {
+	rank := world.Rank(binary.LittleEndian.Uint32(session.Says))
+	if rank < 1 || int(rank) >= h.size {
 		return nil
 	}
 	sealed := seal.NewConn(conn, session.Send, session.Receive)
@@ -205,11 +206,11 @@ func (h *hub) welcome() {
 		nodeOf[r] = nodes[id]
 		locals[nodeOf[r]]++
 	}
-	placement, seen := wire.Runs(nodeOf), make([]int, len(hosts))
+	placement, seen := wire.Runs(nodeOf), make([]world.LocalRank, len(hosts))
 	for r, g := range h.guests {
 		n := nodeOf[r]
 		g.out.send(wire.Append(nil, &wire.Welcome{
-			Rank: r, Size: h.size, LocalRank: seen[n], LocalSize: locals[n], Node: n,
+			Rank: world.Rank(r), Size: h.size, LocalRank: seen[n], LocalSize: locals[n], Node: n,
 			JobID: h.job, Placement: placement, Hosts: hosts, Door: doors[n],
 		}))
 		seen[n]++

@@ -18,6 +18,7 @@ import (
 	"gompi/internal/accept/accepttest"
 	"gompi/internal/boot/wire"
 	"gompi/internal/challenge"
+	"gompi/internal/world"
 )
 
 // patience bounds every wait for what must come: a machine that does other things too
@@ -94,7 +95,7 @@ func TestRanksWithoutAnAgentMeetByASharedFolder(t *testing.T) {
 	var all sync.WaitGroup
 	for r, s := range ranks {
 		in := s.Info()
-		if in.Rank != r || in.Size != 5 || in.LocalRank != r || in.LocalSize != 5 || in.Nodes != 1 || in.JobID != ranks[0].info.JobID || in.Secret != ranks[0].info.Secret {
+		if in.Rank != world.Rank(r) || in.Size != 5 || in.LocalRank != world.LocalRank(r) || in.LocalSize != 5 || in.Nodes != 1 || in.JobID != ranks[0].info.JobID || in.Secret != ranks[0].info.Secret {
 			t.Errorf("rank %d has %+v", r, in)
 		}
 		all.Go(func() {
@@ -123,7 +124,7 @@ func TestHubGroupsRanksByHost(t *testing.T) {
 	for r := 1; r < 4; r++ {
 		near, far := net.Pipe()
 		conns = append(conns, near)
-		go h.converse(&guest{rank: r, conn: far})
+		go h.converse(&guest{rank: world.Rank(r), conn: far})
 	}
 	places := [][2]string{{"a", "1"}, {"b", "2"}, {"a", "1"}, {"a", "3"}} // two hosts are called a
 	var all sync.WaitGroup
@@ -140,7 +141,7 @@ func TestHubGroupsRanksByHost(t *testing.T) {
 	all.Wait()
 	want := [][3]int{{0, 2, 0}, {0, 1, 1}, {1, 2, 0}, {0, 1, 2}} // local rank, local size, node
 	for r, w := range got {
-		if w == nil || [3]int{w.LocalRank, w.LocalSize, w.Node} != want[r] || len(w.Hosts) != 3 {
+		if w == nil || [3]int{int(w.LocalRank), w.LocalSize, w.Node} != want[r] || len(w.Hosts) != 3 {
 			t.Errorf("rank %d: %+v, want local rank, size and node %v of 3", r, w, want[r])
 		}
 	}

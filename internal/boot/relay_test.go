@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/world"
 )
 
 // A relay is somebody between a rank and rank 0 who does not know the secret: he hands
@@ -121,7 +122,7 @@ func TestARelayGetsNoNewsIn(t *testing.T) {
 }
 
 // wantForged checks that s hears that it has lost a rank, and why, and nothing else.
-func wantForged(t *testing.T, s *spoke, lost int) {
+func wantForged(t *testing.T, s *spoke, lost world.Rank) {
 	t.Helper()
 	e := next(t, s)
 	if e[0].Kind == Revoked { // rank 0 hears itself

@@ -14,6 +14,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/route"
 	"gompi/internal/seal"
+	"gompi/internal/world"
 )
 
 // A spoke is the Boot of a rank that has no agent: its connection to the hub of
@@ -146,7 +147,7 @@ func (s *spoke) accept(m wire.Message) error {
 	case *wire.Revoked:
 		s.events = append(s.events, Event{Kind: Revoked, Rank: m.Rank, Comm: m.Comm, Text: bytes.Clone(m.Cause)})
 	case *wire.Terminate:
-		s.events = append(s.events, Event{Kind: Terminate, Rank: -1, Text: []byte(m.Text)})
+		s.events = append(s.events, Event{Kind: Terminate, Rank: world.None, Text: []byte(m.Text)})
 	case *wire.Closing:
 		s.closing = true
 	default:
@@ -165,16 +166,16 @@ func (s *spoke) end(err error) {
 	if !s.closing {
 		s.died(0, howLost(err))
 		s.events = append(s.events,
-			Event{Kind: Gone, Rank: -1, Text: []byte("rank 0, which passes on the news of this job, is gone: " + err.Error())})
+			Event{Kind: Gone, Rank: world.None, Text: []byte("rank 0, which passes on the news of this job, is gone: " + err.Error())})
 	}
 	s.signal()
 }
 
 // died notes that a rank is dead: in the segment, too, as an agent does. The caller
 // holds mu.
-func (s *spoke) died(rank int, how string) {
+func (s *spoke) died(rank world.Rank, how string) {
 	s.events = append(s.events, Event{Kind: Died, Rank: rank, Text: []byte(how)})
-	for i := range s.info.LocalSize {
+	for i := range world.LocalRank(s.info.LocalSize) {
 		if g := s.info.Segment; g != nil && g.WorldRank(i) == rank {
 			g.SetEnded(i)
 		}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 )
 
 // A Kind names what a Call does. Collectives travel in frames by these numbers, too.
@@ -72,7 +73,7 @@ type Recording struct {
 // Calls returns the calls in a local rank's flight recorder, oldest first. It
 // may be called from any process at any time. A call that is being written at
 // that moment is left out.
-func (s *Segment) Calls(local int) []Recording {
+func (s *Segment) Calls(local world.LocalRank) []Recording {
 	var out []Recording
 	ring := s.calls[local*Recorded:][:Recorded]
 	for i := range ring {
@@ -110,7 +111,7 @@ func (r Recording) Text() string {
 
 // Site returns where in its program a local rank stands that waits in the call
 // with the given number; "" if that is not known.
-func (s *Segment) Site(local int, number uint64) string {
+func (s *Segment) Site(local world.LocalRank, number uint64) string {
 	l := &s.lines[local]
 	for range tries {
 		before := l.sited.Load()

@@ -4,6 +4,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/world"
 )
 
 // hugePage is the size of the huge pages of memory, where the usual ones are of 4 KiB.
@@ -12,7 +14,7 @@ const hugePage = 2 << 20
 // ClaimHuge is ClaimArena, of an arena that Arena returns, on huge pages where whole ones
 // fit, by their addresses. Not a byte more is claimed for that. Where there are none, the
 // usual ones serve: before Linux 6.1, or if no memory is left in one piece.
-func (s *Segment) ClaimHuge(local, off, n int) error {
+func (s *Segment) ClaimHuge(local world.LocalRank, off, n int) error {
 	if err := s.afford(n); err != nil {
 		return err
 	}

@@ -65,6 +65,8 @@ package seg
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"gompi/internal/world"
 )
 
 const (
@@ -100,7 +102,7 @@ type header struct {
 type line struct {
 	state atomic.Uint32
 	pid   atomic.Int32
-	rank  int32
+	rank  world.Rank
 	_     [4]byte
 	left  atomic.Int64 // when the rank began to leave, as Now; 0 if it has not
 	// Where in the program the call stands that was last found to wait for long.

@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 )
 
-func newSegment(t testing.TB, ranks ...int) *Segment {
+func newSegment(t testing.TB, ranks ...world.Rank) *Segment {
 	t.Helper()
 	s, err := New(ranks)
 	if err != nil {
@@ -52,7 +53,7 @@ func TestAttachSeesWhatTheAgentMade(t *testing.T) {
 }
 
 func TestSegmentIsClaimedAndCannotShrink(t *testing.T) {
-	s := newSegment(t, make([]int, 40)...)
+	s := newSegment(t, make([]world.Rank, 40)...)
 	area := AreaSize(40)
 	rest := int64(area) + arenaSpace
 	var st unix.Stat_t
@@ -129,7 +130,7 @@ func TestAttachRefusesOtherDescriptors(t *testing.T) {
 func TestArenasAreApartAndClaimed(t *testing.T) {
 	s := newSegment(t, 0, 1, 2)
 	o, n := again(t, s), ArenaSize(3)
-	for i := range 3 {
+	for i := range world.LocalRank(3) {
 		if len(s.Arena(i)) != n {
 			t.Fatalf("arena %d has %d bytes, want %d", i, len(s.Arena(i)), n)
 		}
@@ -138,7 +139,7 @@ func TestArenasAreApartAndClaimed(t *testing.T) {
 		}
 		s.Arena(i)[n-1] = byte(1 + i)
 	}
-	for i := range 3 {
+	for i := range world.LocalRank(3) {
 		if got := o.Arena(i)[n-1]; got != byte(1+i) {
 			t.Errorf("arena %d ends with %d, want %d", i, got, 1+i)
 		}
@@ -156,7 +157,7 @@ func TestArenasAreApartAndClaimed(t *testing.T) {
 
 func TestNewRefusesNoRanksAndTooMany(t *testing.T) {
 	for _, n := range []int{0, MaxRanks + 1} {
-		if s, err := New(make([]int, n)); err == nil {
+		if s, err := New(make([]world.Rank, n)); err == nil {
 			s.Close()
 			t.Errorf("made a segment for %d ranks", n)
 		}

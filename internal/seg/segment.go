@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"unsafe"
+
+	"gompi/internal/world"
 )
 
 // A Segment is a host's segment, mapped into this process. Its methods may be
@@ -50,9 +52,9 @@ func view(fd int, mem []byte) (*Segment, error) {
 // states and flight recorders, and without memory in which they talk to each other.
 func InMemory(n int) (*Segment, error) {
 	_, _, end := sizes(n)
-	words, ranks := make([]uint64, end/8), make([]int, n) // of words, to be aligned
+	words, ranks := make([]uint64, end/8), make([]world.Rank, n) // of words, to be aligned
 	for i := range ranks {
-		ranks[i] = i
+		ranks[i] = world.Rank(i)
 	}
 	mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), end)
 	format(mem, ranks)
@@ -61,13 +63,13 @@ func InMemory(n int) (*Segment, error) {
 
 // format lays a fresh segment out in zeroed memory. ranks are the ranks of this
 // host, in ascending order.
-func format(mem []byte, ranks []int) {
+func format(mem []byte, ranks []world.Rank) {
 	lines, calls, end := sizes(len(ranks))
 	h := (*header)(unsafe.Pointer(unsafe.SliceData(mem)))
 	h.version, h.ranks, h.size = version, uint32(len(ranks)), uint64(len(mem))
 	h.lines, h.calls, h.end = uint64(lines), uint64(calls), uint64(end)
 	for i, r := range ranks {
-		(*line)(unsafe.Pointer(&mem[lines+i*lineSize])).rank = int32(r)
+		(*line)(unsafe.Pointer(&mem[lines+i*lineSize])).rank = r
 	}
 	h.magic = magic
 }
@@ -83,13 +85,13 @@ func (s *Segment) Area() []byte {
 
 // Arena returns the memory of a local rank's arena, nil where this process may not
 // map so much. A part of it must be claimed before it is touched.
-func (s *Segment) Arena(local int) []byte {
+func (s *Segment) Arena(local world.LocalRank) []byte {
 	s.mapped.Do(s.mapArenas)
 	if s.arenas == nil {
 		return nil
 	}
 	size := ArenaSize(s.Ranks())
-	return s.arenas[local*size:][:size:size]
+	return s.arenas[int(local)*size:][:size:size]
 }
 
 // LimitBy has claims look at another limit than MemoryLimit, as tests do of what
@@ -103,7 +105,7 @@ func (s *Segment) FD() int { return s.fd }
 func (s *Segment) Ranks() int { return len(s.lines) }
 
 // WorldRank returns the rank in the job of a local rank.
-func (s *Segment) WorldRank(local int) int { return int(s.lines[local].rank) }
+func (s *Segment) WorldRank(local world.LocalRank) world.Rank { return s.lines[local].rank }
 
 // Epoch returns the word that grows whenever the agent has news for the ranks
 // of this host. It is one atomic load, fit for a spin loop.
@@ -114,23 +116,23 @@ func (s *Segment) Epoch() uint64 { return s.head.epoch.Load() }
 func (s *Segment) Bump() { s.head.epoch.Add(1) }
 
 // State returns what became of a local rank so far.
-func (s *Segment) State(local int) State { return State(s.lines[local].state.Load()) }
+func (s *Segment) State(local world.LocalRank) State { return State(s.lines[local].state.Load()) }
 
 // LeftAt returns when a local rank began to leave, as Now; 0 if it has not.
-func (s *Segment) LeftAt(local int) int64 { return s.lines[local].left.Load() }
+func (s *Segment) LeftAt(local world.LocalRank) int64 { return s.lines[local].left.Load() }
 
 // SetEnded marks a local rank's process as ended. The agent calls it when it
 // has reaped the process and no longer needs the state before; where there is none,
 // every rank that hears of the death does.
-func (s *Segment) SetEnded(local int) { s.lines[local].state.Store(uint32(Ended)) }
+func (s *Segment) SetEnded(local world.LocalRank) { s.lines[local].state.Store(uint32(Ended)) }
 
 // PID returns the process that a local rank joined from, 0 before it joined. It
 // differs from the process that the agent started when that one is a wrapper.
-func (s *Segment) PID(local int) int { return int(s.lines[local].pid.Load()) }
+func (s *Segment) PID(local world.LocalRank) int { return int(s.lines[local].pid.Load()) }
 
 // Rank returns a local rank's own view, with which it reports its state and
 // its calls. Only that rank's process uses it, and makes it once.
-func (s *Segment) Rank(local int) *Rank {
+func (s *Segment) Rank(local world.LocalRank) *Rank {
 	return &Rank{line: &s.lines[local], ring: (*[Recorded]record)(s.calls[local*Recorded:])}
 }
 

@@ -6,12 +6,14 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/world"
 )
 
 // New makes the segment of a host that runs the given ranks, in ascending
 // order. Its area is empty. The descriptor closes on exec; whoever
 // starts the ranks hands it to them.
-func New(ranks []int) (*Segment, error) {
+func New(ranks []world.Rank) (*Segment, error) {
 	if len(ranks) < 1 || len(ranks) > MaxRanks {
 		return nil, fmt.Errorf("host segment for %d ranks, want 1 to %d", len(ranks), MaxRanks)
 	}
@@ -29,7 +31,7 @@ func New(ranks []int) (*Segment, error) {
 }
 
 // create makes the segment whose area begins at end.
-func create(fd, end int, ranks []int) (*Segment, error) {
+func create(fd, end int, ranks []world.Rank) (*Segment, error) {
 	if err := unix.Fallocate(fd, 0, 0, int64(end)); err != nil {
 		return nil, fmt.Errorf("allocate: %w", err)
 	}
@@ -133,19 +135,21 @@ const (
 
 // ClaimArena makes sure that n bytes from off on of a local rank's arena exist. It
 // may be called again for the same bytes.
-func (s *Segment) ClaimArena(local, off, n int) error {
+func (s *Segment) ClaimArena(local world.LocalRank, off, n int) error {
 	return s.Claim(s.arenaAt(local)+off, n)
 }
 
 // ReleaseArena makes a hole again of n bytes from off on of a local rank's arena,
 // whole pages. What is there when they are claimed or touched again is zero.
-func (s *Segment) ReleaseArena(local, off, n int) error {
+func (s *Segment) ReleaseArena(local world.LocalRank, off, n int) error {
 	at := int64(s.head.end) + int64(s.arenaAt(local)+off)
 	return unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, int64(n))
 }
 
 // arenaAt returns where a local rank's arena begins, from the area on.
-func (s *Segment) arenaAt(local int) int { return AreaSize(s.Ranks()) + local*ArenaSize(s.Ranks()) }
+func (s *Segment) arenaAt(local world.LocalRank) int {
+	return AreaSize(s.Ranks()) + int(local)*ArenaSize(s.Ranks())
+}
 
 // Close unmaps the segment and closes its descriptor. Nothing of the Segment,
 // its Ranks included, may be used after it.

@@ -2,10 +2,14 @@
 
 package seg
 
-import "errors"
+import (
+	"errors"
+
+	"gompi/internal/world"
+)
 
 // New fails: hosts other than Linux have no segment.
-func New([]int) (*Segment, error) { return nil, errors.ErrUnsupported }
+func New([]world.Rank) (*Segment, error) { return nil, errors.ErrUnsupported }
 
 // Attach fails: hosts other than Linux have no segment.
 func Attach(int) (*Segment, error) { return nil, errors.ErrUnsupported }
@@ -14,13 +18,13 @@ func Attach(int) (*Segment, error) { return nil, errors.ErrUnsupported }
 func (s *Segment) Claim(off, n int) error { return errors.ErrUnsupported }
 
 // ClaimArena fails.
-func (s *Segment) ClaimArena(local, off, n int) error { return errors.ErrUnsupported }
+func (s *Segment) ClaimArena(local world.LocalRank, off, n int) error { return errors.ErrUnsupported }
 
 // ClaimHuge fails.
-func (s *Segment) ClaimHuge(local, off, n int) error { return errors.ErrUnsupported }
+func (s *Segment) ClaimHuge(local world.LocalRank, off, n int) error { return errors.ErrUnsupported }
 
 // ReleaseArena fails.
-func (s *Segment) ReleaseArena(local, off, n int) error { return errors.ErrUnsupported }
+func (s *Segment) ReleaseArena(local world.LocalRank, off, n int) error { return errors.ErrUnsupported }
 
 // MemoryLimit returns no limit: nothing here asks for one.
 func MemoryLimit() Limit { return unlimited }

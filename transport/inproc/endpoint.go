@@ -4,19 +4,20 @@ import (
 	"sync/atomic"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
 // An endpoint is the Transport of one rank.
 type endpoint struct {
-	world *World
-	rank  int
+	net   *World
+	rank  world.Rank
 	box   *box
 	sink  transport.Sink
 	taker transport.Taker // sink, if it is one
 
-	links   map[int]*link // ranks that frames went to or came from
-	lent    int           // payloads that peers have yet to copy
+	links   map[world.Rank]*link // ranks that frames went to or came from
+	lent    int                  // payloads that peers have yet to copy
 	armed   bool
 	closing bool // arriving frames are dropped
 	ended   bool // closed or killed: nothing happens any more
@@ -24,7 +25,7 @@ type endpoint struct {
 
 // A link is one rank's view of another.
 type link struct {
-	peer  int
+	peer  world.Rank
 	held  atomic.Int64 // bytes of copied payload in peer's box
 	loans []*parcel
 	shut  bool // peer's box was found shut; its farewell is under way
@@ -35,12 +36,12 @@ type link struct {
 func (e *endpoint) Name() string { return "inproc" }
 
 // Reaches implements transport.Transport.
-func (e *endpoint) Reaches(peer int) bool { return peer >= 0 && peer < len(e.world.boxes) }
+func (e *endpoint) Reaches(peer world.Rank) bool { return peer >= 0 && int(peer) < len(e.net.boxes) }
 
 // Carries implements transport.Transport.
 func (e *endpoint) Carries(s mem.Space) bool { return s == mem.Host }
 
-func (e *endpoint) link(peer int) *link {
+func (e *endpoint) link(peer world.Rank) *link {
 	l := e.links[peer]
 	if l == nil {
 		l = &link{peer: peer}
@@ -50,7 +51,7 @@ func (e *endpoint) link(peer int) *link {
 }
 
 // Send implements transport.Transport.
-func (e *endpoint) Send(peer int, h *transport.Header, b mem.Buffer, token uint64) bool {
+func (e *endpoint) Send(peer world.Rank, h *transport.Header, b mem.Buffer, token uint64) bool {
 	n := b.Size()
 	h.Len = int64(n)
 	l := e.link(peer)
@@ -65,7 +66,7 @@ func (e *endpoint) Send(peer int, h *transport.Header, b mem.Buffer, token uint6
 		l.loans = append(l.loans, p)
 		e.lent++
 	}
-	err := e.world.boxes[peer].put(p)
+	err := e.net.boxes[peer].put(p)
 	if err == nil {
 		return !lend
 	}
@@ -81,7 +82,7 @@ func (e *endpoint) Send(peer int, h *transport.Header, b mem.Buffer, token uint6
 
 // Forget implements transport.Transport. A payload that arrives is stored in one
 // go, so only one that is lent can still be on its way.
-func (e *endpoint) Forget(peer int, token uint64) {
+func (e *endpoint) Forget(peer world.Rank, token uint64) {
 	for _, p := range e.link(peer).loans {
 		if p.token == token {
 			p.keep()
@@ -95,7 +96,7 @@ func (e *endpoint) pack(l *link, h *transport.Header, b mem.Buffer, lend bool) *
 	if lend {
 		n = 0
 	}
-	p := e.world.pools.get(n)
+	p := e.net.pools.get(n)
 	p.meaning, p.from, p.h, p.link, p.lent = letter, e.rank, *h, l, lend
 	switch {
 	case lend:
@@ -110,7 +111,7 @@ func (e *endpoint) pack(l *link, h *transport.Header, b mem.Buffer, lend bool) *
 
 // Poll implements transport.Transport. The peer named makes no difference:
 // there is one queue to look at.
-func (e *endpoint) Poll(int) int {
+func (e *endpoint) Poll(world.Rank) int {
 	if e.armed {
 		e.armed = false
 		e.box.disarm()
@@ -143,7 +144,7 @@ func (e *endpoint) handle(p *parcel) {
 		}
 		e.returned(p)
 		token, err, forgotten := p.token, p.err, p.forgotten
-		e.world.pools.put(p)
+		e.net.pools.put(p)
 		if !forgotten {
 			e.sink.Sent(token, err)
 		}
@@ -166,11 +167,11 @@ func (e *endpoint) receive(p *parcel) {
 	}
 	if p.lent {
 		p.meaning = receipt
-		e.world.boxes[p.from].put(p) // if that rank has ended, nobody waits
+		e.net.boxes[p.from].put(p) // if that rank has ended, nobody waits
 		return
 	}
 	p.link.held.Add(-int64(len(p.payload)))
-	e.world.pools.put(p)
+	e.net.pools.put(p)
 }
 
 // unpack hands the frame in p to the sink, window by window. It reports false
@@ -230,12 +231,12 @@ func (e *endpoint) lose(l *link, err error) {
 // perish is this rank's own death: it loses everybody.
 func (e *endpoint) perish(err error) int {
 	e.ended = true
-	for peer := range e.world.boxes {
-		if peer != e.rank {
+	for i := range e.net.boxes {
+		if peer := world.Rank(i); peer != e.rank {
 			e.lose(e.link(peer), err)
 		}
 	}
-	return len(e.world.boxes) - 1
+	return len(e.net.boxes) - 1
 }
 
 // Arm implements transport.Transport.
@@ -251,7 +252,7 @@ func (e *endpoint) Arm() bool {
 // payloads have been copied.
 func (e *endpoint) Close(force bool) bool {
 	e.closing = true
-	e.Poll(-1)
+	e.Poll(world.None)
 	if e.ended {
 		return true
 	}
@@ -267,7 +268,7 @@ func (e *endpoint) Close(force bool) bool {
 	for _, l := range e.links {
 		e.recall(l, transport.ErrClosed)
 		if l.peer != e.rank {
-			e.world.boxes[l.peer].put(&parcel{meaning: farewell, from: e.rank, err: transport.ErrGone})
+			e.net.boxes[l.peer].put(&parcel{meaning: farewell, from: e.rank, err: transport.ErrGone})
 		}
 	}
 	return true

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
 	"gompi/transport/transporttest"
@@ -20,7 +21,7 @@ func open(t *testing.T, sinks []transport.Sink) *transporttest.Net {
 	n := &transporttest.Net{Kill: w.Kill}
 	for i, s := range sinks {
 		p := inproc.NewParker()
-		n.Ends = append(n.Ends, transporttest.End{Transport: w.Transport(i, s, p), Parker: p})
+		n.Ends = append(n.Ends, transporttest.End{Transport: w.Transport(world.Rank(i), s, p), Parker: p})
 	}
 	return n
 }
@@ -33,18 +34,18 @@ func TestFaulty(t *testing.T) { transporttest.RunFaulty(t, open) }
 type counter struct {
 	frames, sent int
 	memory       [8]byte
-	lost         map[int]error
+	lost         map[world.Rank]error
 }
 
-func (c *counter) Arrive(_ int, h *transport.Header) (mem.Buffer, uint64) {
+func (c *counter) Arrive(_ world.Rank, h *transport.Header) (mem.Buffer, uint64) {
 	c.frames++
 	return mem.Bytes(c.memory[:min(h.Len, 8)]), 0
 }
 func (c *counter) Filled(uint64) mem.Buffer { return mem.Buffer{} }
 func (c *counter) Sent(uint64, error)       { c.sent++ }
-func (c *counter) Lost(peer int, err error) {
+func (c *counter) Lost(peer world.Rank, err error) {
 	if c.lost == nil {
-		c.lost = make(map[int]error)
+		c.lost = make(map[world.Rank]error)
 	}
 	c.lost[peer] = err
 }
@@ -61,12 +62,12 @@ func ranks(n int) (*inproc.World, []*rank) {
 	rs := make([]*rank, n)
 	for i := range rs {
 		rs[i] = &rank{parker: inproc.NewParker()}
-		rs[i].Transport = w.Transport(i, &rs[i].counter, rs[i].parker)
+		rs[i].Transport = w.Transport(world.Rank(i), &rs[i].counter, rs[i].parker)
 	}
 	return w, rs
 }
 
-func (r *rank) send(peer, size int) bool {
+func (r *rank) send(peer world.Rank, size int) bool {
 	return r.Send(peer, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, size)), 0)
 }
 
@@ -85,7 +86,7 @@ func barrier(rs []*rank) {
 	for i, r := range rs {
 		wg.Go(func() {
 			for k, round := 1, 1; k < len(rs); k, round = 2*k, round+1 {
-				r.send((i+k)%len(rs), 8)
+				r.send(world.Rank((i+k)%len(rs)), 8)
 				r.await(round)
 			}
 		})
@@ -175,7 +176,7 @@ func TestDeadRankLosesEverybody(t *testing.T) {
 	rs[1].send(0, 1<<20)
 	w.Kill(1)
 	rs[1].Poll(-1)
-	for _, peer := range []int{0, 2} {
+	for _, peer := range []world.Rank{0, 2} {
 		if err := rs[1].lost[peer]; !errors.Is(err, transport.ErrCut) {
 			t.Errorf("the dead rank lost rank %d with %v, want %v", peer, err, transport.ErrCut)
 		}
@@ -217,6 +218,6 @@ type whole struct {
 	memory []byte
 }
 
-func (w *whole) Arrive(_ int, h *transport.Header) (mem.Buffer, uint64) {
+func (w *whole) Arrive(_ world.Rank, h *transport.Header) (mem.Buffer, uint64) {
 	return mem.Bytes(w.memory[:h.Len]), 0
 }

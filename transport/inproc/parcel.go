@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"sync"
 
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -32,7 +33,7 @@ type parcel struct {
 	meaning meaning
 	class   uint8 // index of the pool it belongs to
 	lent    bool  // payload is the sender's memory
-	from    int
+	from    world.Rank
 	h       transport.Header
 	err     error
 

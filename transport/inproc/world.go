@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -34,22 +35,22 @@ func NewWorld(n int) *World {
 
 // Transport returns the transport of the given rank, which delivers to sink and
 // wakes p. It is called once for each rank.
-func (w *World) Transport(rank int, sink transport.Sink, p transport.Parker) transport.Transport {
+func (w *World) Transport(rank world.Rank, sink transport.Sink, p transport.Parker) transport.Transport {
 	b := &w.boxes[rank]
 	b.mu.Lock()
 	b.parker = p
 	b.mu.Unlock()
 	taker, _ := sink.(transport.Taker)
-	return &endpoint{world: w, rank: rank, box: b, sink: sink, taker: taker, links: make(map[int]*link)}
+	return &endpoint{net: w, rank: rank, box: b, sink: sink, taker: taker, links: make(map[world.Rank]*link)}
 }
 
 // Kill ends rank as if its process had died: every other rank gets
 // Lost(rank, ErrCut) after the frames that had left, and the rank itself loses
 // all others at its next Poll. For tests.
-func (w *World) Kill(rank int) {
+func (w *World) Kill(rank world.Rank) {
 	w.boxes[rank].shut(transport.ErrCut)
 	for i := range w.boxes {
-		if i != rank {
+		if i != int(rank) {
 			w.boxes[i].put(&parcel{meaning: farewell, from: rank, err: transport.ErrCut})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"gompi/internal/fifo"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -108,7 +109,7 @@ func (m *moves) ready() bool {
 }
 
 // Place implements transport.Direct.
-func (t *Transport) Place(rank int, b mem.Buffer) uint64 {
+func (t *Transport) Place(rank world.Rank, b mem.Buffer) uint64 {
 	if b.Size() == 0 || !b.IsHost() || t.local(rank) < 0 {
 		return 0
 	}
@@ -121,7 +122,7 @@ func (t *Transport) Place(rank int, b mem.Buffer) uint64 {
 }
 
 // recalls returns what the places hold that a rank tells now.
-func (t *Transport) recalls(local int) uint64 {
+func (t *Transport) recalls(local world.LocalRank) uint64 {
 	return t.lines[local].recalls.Load() & recallMask
 }
 
@@ -129,12 +130,12 @@ func (t *Transport) recalls(local int) uint64 {
 func (t *Transport) Recall() { t.lines[t.Local].recalls.Add(1) }
 
 // holds reports whether what a rank has told of a place holds.
-func (t *Transport) holds(local int, place uint64) bool {
+func (t *Transport) holds(local world.LocalRank, place uint64) bool {
 	return place>>placeBits == t.recalls(local)
 }
 
 // read is holds for who has read what lies at the place, after it: see Recalls.
-func (t *Transport) read(local int, place uint64) bool {
+func (t *Transport) read(local world.LocalRank, place uint64) bool {
 	if !loadsInOrder {
 		return place>>placeBits == t.lines[local].recalls.Add(0)&recallMask
 	}
@@ -142,7 +143,7 @@ func (t *Transport) read(local int, place uint64) bool {
 }
 
 // at returns n bytes from a place of a rank's heap on, nil if they are not there.
-func (t *Transport) at(local int, place uint64, n int) []byte {
+func (t *Transport) at(local world.LocalRank, place uint64, n int) []byte {
 	heap, off := t.Heap(local), place&(1<<placeBits-1)
 	if off == 0 || off-1 > uint64(len(heap)) || uint64(n) > uint64(len(heap))-(off-1) {
 		return nil
@@ -151,13 +152,13 @@ func (t *Transport) at(local int, place uint64, n int) []byte {
 }
 
 // Get implements transport.Direct.
-func (t *Transport) Get(rank int, place uint64, dst mem.Buffer, token uint64) {
+func (t *Transport) Get(rank world.Rank, place uint64, dst mem.Buffer, token uint64) {
 	p := t.peer(t.local(rank))
 	t.begin(p, move{dst: dst.HostSlice(), src: t.at(p.local, place, dst.Size()), place: place, token: token, ask: dst.Size() >= helpFrom})
 }
 
 // Put implements transport.Direct.
-func (t *Transport) Put(rank int, place uint64, src mem.Buffer, token uint64) {
+func (t *Transport) Put(rank world.Rank, place uint64, src mem.Buffer, token uint64) {
 	p := t.peer(t.local(rank))
 	t.begin(p, move{dst: t.at(p.local, place, src.Size()), src: src.HostSlice(), place: place, token: token, put: true})
 }

@@ -8,6 +8,7 @@ import (
 
 	"gompi/internal/mem"
 	"gompi/internal/stress"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -47,12 +48,12 @@ func copyTogether(t *testing.T, seed uint64) (helped int) {
 	for i := range ranks {
 		var err error
 		sinks[i] = &ends{losses: losses{}}
-		if ranks[i], err = New(Config{Local: i, Ranks: []int{0, 1}, Area: area, Claim: claimed,
-			Heap: func(local int) []byte { return heaps[local] }, Ring: func(int) {},
-			State: func(int) State { return Alive }}, sinks[i]); err != nil {
+		if ranks[i], err = New(Config{Local: world.LocalRank(i), Ranks: []world.Rank{0, 1}, Area: area, Claim: claimed,
+			Heap: func(local world.LocalRank) []byte { return heaps[local] }, Ring: func(world.LocalRank) {},
+			State: func(world.LocalRank) State { return Alive }}, sinks[i]); err != nil {
 			t.Fatal(err)
 		}
-		ranks[i].Reaches(1 - i)
+		ranks[i].Reaches(world.Rank(1 - i))
 	}
 	type offer struct {
 		place uint64
@@ -115,8 +116,8 @@ func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
 	state, area := Alive, area(2)
 	var sink ends
 	sink.losses = losses{}
-	a, err := New(Config{Local: 0, Ranks: []int{0, 1}, Area: area, Claim: claimed, Ring: func(int) {},
-		Heap: func(local int) []byte { return heaps[local] }, State: func(int) State { return state }}, &sink)
+	a, err := New(Config{Local: 0, Ranks: []world.Rank{0, 1}, Area: area, Claim: claimed, Ring: func(world.LocalRank) {},
+		Heap: func(local world.LocalRank) []byte { return heaps[local] }, State: func(world.LocalRank) State { return state }}, &sink)
 	if err != nil {
 		t.Fatal(err)
 	}

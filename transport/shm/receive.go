@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -26,7 +27,7 @@ const (
 func trailing(bit uint64) int { return bits.TrailingZeros64(bit) }
 
 // Poll implements transport.Transport.
-func (t *Transport) Poll(rank int) int {
+func (t *Transport) Poll(rank world.Rank) int {
 	if t.closed {
 		return 0
 	}
@@ -60,7 +61,7 @@ func (t *Transport) Poll(rank int) int {
 
 // await looks at the peer that the caller waits for, and reports whether that is
 // enough for this Poll, if nothing came.
-func (t *Transport) await(rank int) (n int, enough bool) {
+func (t *Transport) await(rank world.Rank) (n int, enough bool) {
 	p := t.talker(rank)
 	if p == nil {
 		return 0, false
@@ -91,7 +92,7 @@ func (t *Transport) disarm() bool {
 }
 
 // RecvNow implements transport.Prompt.
-func (t *Transport) RecvNow(rank int, want *transport.Header, b mem.Buffer) bool {
+func (t *Transport) RecvNow(rank world.Rank, want *transport.Header, b mem.Buffer) bool {
 	p := t.talker(rank)
 	if p == nil || !p.reads || p.lost || t.closing || t.armed || p.in.Left() > 0 {
 		return false

@@ -3,6 +3,7 @@ package shm
 import (
 	"gompi/internal/fifo"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -55,7 +56,7 @@ func (o *outbox) own(f *frame) {
 }
 
 // Send implements transport.Transport.
-func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint64) bool {
+func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, token uint64) bool {
 	h.Len = int64(b.Size())
 	if !t.Reaches(rank) {
 		return true
@@ -83,7 +84,7 @@ func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint
 }
 
 // SendNow implements transport.Prompt.
-func (t *Transport) SendNow(rank int, h *transport.Header, b mem.Buffer) bool {
+func (t *Transport) SendNow(rank world.Rank, h *transport.Header, b mem.Buffer) bool {
 	p := t.talker(rank)
 	if p == nil || p.w.mem == nil || p.lost || t.closing || !p.out.Empty() {
 		return false
@@ -114,7 +115,7 @@ func (t *Transport) wake(p *peer) { t.Wake(p.local) }
 
 // Wake wakes a local rank if it sleeps: for others who write to memory that it
 // looks at. It may be called from any goroutine.
-func (t *Transport) Wake(local int) {
+func (t *Transport) Wake(local world.LocalRank) {
 	l := &t.lines[local]
 	if l.parked.Load() != 0 && l.parked.CompareAndSwap(1, 0) {
 		t.Ring(local)
@@ -136,7 +137,7 @@ func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, begun boo
 }
 
 // Forget implements transport.Transport.
-func (t *Transport) Forget(rank int, token uint64) {
+func (t *Transport) Forget(rank world.Rank, token uint64) {
 	p := t.peer(t.local(rank))
 	p.in.Forget(token)
 	t.forgetMove(p, token)

@@ -29,6 +29,7 @@ import (
 	"unsafe"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/internal/arrival"
 )
@@ -69,20 +70,20 @@ const (
 
 // Config says who is there and how to reach them.
 type Config struct {
-	Local int   // this rank's position in Ranks
-	Ranks []int // the world ranks of this host; the Transport's from now on
+	Local world.LocalRank // this rank's position in Ranks
+	Ranks []world.Rank    // those of this host; the Transport's from now on
 	// Area is the shared memory, Size(len(Ranks)) bytes, zero when the job starts.
 	Area []byte
 	// Heap returns the memory of a local rank that all others can read and write as
 	// well, nil if there is none.
-	Heap func(local int) []byte
+	Heap func(local world.LocalRank) []byte
 	// Claim makes sure that a part of Area exists, so that touching it cannot
 	// fail. It may be called again for the same part.
 	Claim func(off, n int) error
 	// Ring rings the doorbell of a local rank: it wakes its Parker.
-	Ring func(local int)
+	Ring func(local world.LocalRank)
 	// State says what became of a local rank. It costs a load.
-	State func(local int) State
+	State func(local world.LocalRank) State
 }
 
 // line is what a rank tells those who write to it.
@@ -118,16 +119,16 @@ type Transport struct {
 	sink    transport.Sink
 	taker   transport.Taker // sink, if it is one
 	lines   []line
-	locals  map[int]int // local rank by world rank
-	peers   []*peer     // by local rank, nil before first use
-	used    []*peer     // those that are not nil
-	readers []*peer     // those that have written to us
-	known   []uint64    // the bits of writers that have been seen
-	waiting int         // frames that wait for room and whose Sent is not due
-	moving  int         // copies from and to heaps that are under way
-	armed   bool        // since the last Poll
-	idle    int         // Polls that found nothing
-	scarce  bool        // there was no memory for a ring to grow: none is asked for again
+	locals  map[world.Rank]world.LocalRank // by rank
+	peers   []*peer                        // by local rank, nil before first use
+	used    []*peer                        // those that are not nil
+	readers []*peer                        // those that have written to us
+	known   []uint64                       // the bits of writers that have been seen
+	waiting int                            // frames that wait for room and whose Sent is not due
+	moving  int                            // copies from and to heaps that are under way
+	armed   bool                           // since the last Poll
+	idle    int                            // Polls that found nothing
+	scarce  bool                           // there was no memory for a ring to grow: none is asked for again
 	closing bool
 	closed  bool
 	head    transport.Header
@@ -135,17 +136,18 @@ type Transport struct {
 
 // A peer is another rank of this host.
 type peer struct {
-	local, rank int
-	lost        bool
-	hungry      bool // has been told so
-	w           writer
-	r           reader
-	reads       bool // is in readers
-	behind      bool // the last record was there when it was looked for
-	out         outbox
-	in          arrival.Frame
-	moves       moves
-	invited     uint64 // the number of the last copy that p was asked to help with
+	local   world.LocalRank
+	rank    world.Rank
+	lost    bool
+	hungry  bool // has been told so
+	w       writer
+	r       reader
+	reads   bool // is in readers
+	behind  bool // the last record was there when it was looked for
+	out     outbox
+	in      arrival.Frame
+	moves   moves
+	invited uint64 // the number of the last copy that p was asked to help with
 }
 
 // New returns the transport of a rank.
@@ -157,11 +159,11 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 	if err := cfg.Claim(0, ringsAt(n)); err != nil {
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
-	t := &Transport{Config: cfg, sink: sink, locals: make(map[int]int, n), peers: make([]*peer, n), known: make([]uint64, (n+63)/64)}
+	t := &Transport{Config: cfg, sink: sink, locals: make(map[world.Rank]world.LocalRank, n), peers: make([]*peer, n), known: make([]uint64, (n+63)/64)}
 	t.taker, _ = sink.(transport.Taker)
 	t.lines = unsafe.Slice((*line)(unsafe.Pointer(&cfg.Area[0])), n)
 	for i, r := range cfg.Ranks {
-		t.locals[r] = i
+		t.locals[r] = world.LocalRank(i)
 	}
 	return t, nil
 }
@@ -174,7 +176,7 @@ func (t *Transport) Carries(s mem.Space) bool { return s == mem.Host }
 
 // Reaches claims the ring to peer: where there is no memory for it, another
 // transport has to do.
-func (t *Transport) Reaches(rank int) bool {
+func (t *Transport) Reaches(rank world.Rank) bool {
 	local := t.local(rank)
 	if local < 0 || local == t.Local {
 		return false
@@ -196,17 +198,17 @@ func (t *Transport) Reaches(rank int) bool {
 
 // Exclude makes a rank one that is not reached: it has no such Transport. It is
 // called before the first frame.
-func (t *Transport) Exclude(rank int) {
+func (t *Transport) Exclude(rank world.Rank) {
 	if local := t.local(rank); local >= 0 {
-		t.Ranks[local] = -1
+		t.Ranks[local] = world.None
 		delete(t.locals, rank)
 	}
 }
 
 // local returns the local rank of a rank, -1 if it is on another host.
-func (t *Transport) local(rank int) int {
-	if i := rank - t.Ranks[0]; 0 <= i && i < len(t.Ranks) && t.Ranks[i] == rank {
-		return i // as it is where ranks are placed host after host
+func (t *Transport) local(rank world.Rank) world.LocalRank {
+	if i := rank - t.Ranks[0]; 0 <= i && int(i) < len(t.Ranks) && t.Ranks[i] == rank {
+		return world.LocalRank(i) // as it is where ranks are placed host after host
 	}
 	if i, ok := t.locals[rank]; ok {
 		return i
@@ -216,14 +218,14 @@ func (t *Transport) local(rank int) int {
 
 // talker returns the peer that a rank is, nil if it has nothing to do with us so
 // far.
-func (t *Transport) talker(rank int) *peer {
+func (t *Transport) talker(rank world.Rank) *peer {
 	if local := t.local(rank); local >= 0 {
 		return t.peers[local]
 	}
 	return nil
 }
 
-func (t *Transport) peer(local int) *peer {
+func (t *Transport) peer(local world.LocalRank) *peer {
 	p := t.peers[local]
 	if p == nil {
 		p = &peer{local: local, rank: t.Ranks[local]}
@@ -235,7 +237,7 @@ func (t *Transport) peer(local int) *peer {
 
 // ring returns the memory of the ring from one rank to another, of which the
 // first lap exists.
-func (t *Transport) ring(to, from int) ([]byte, error) {
+func (t *Transport) ring(to, from world.LocalRank) ([]byte, error) {
 	n := len(t.Ranks)
 	if err := t.claimRing(to, from, min(controlSize+firstLap, stride(n))); err != nil {
 		return nil, err
@@ -243,13 +245,13 @@ func (t *Transport) ring(to, from int) ([]byte, error) {
 	return t.Area[t.ringAt(to, from):][:stride(n)], nil
 }
 
-func (t *Transport) ringAt(to, from int) int {
+func (t *Transport) ringAt(to, from world.LocalRank) int {
 	n := len(t.Ranks)
-	return ringsAt(n) + (to*n+from)*stride(n)
+	return ringsAt(n) + (int(to)*n+int(from))*stride(n)
 }
 
 // claimRing makes sure that the first bytes of a ring exist.
-func (t *Transport) claimRing(to, from, bytes int) error {
+func (t *Transport) claimRing(to, from world.LocalRank, bytes int) error {
 	return t.Claim(t.ringAt(to, from), bytes)
 }
 
@@ -261,8 +263,8 @@ func (t *Transport) meet() {
 		for now != t.known[i] {
 			bit := now & ^t.known[i] & -(now & ^t.known[i])
 			t.known[i] |= bit
-			local := i*64 + trailing(bit)
-			if local >= len(t.Ranks) || local == t.Local {
+			local := world.LocalRank(i*64 + trailing(bit))
+			if int(local) >= len(t.Ranks) || local == t.Local {
 				continue
 			}
 			t.listen(local)
@@ -271,7 +273,7 @@ func (t *Transport) meet() {
 }
 
 // listen begins to read from a rank. The ring exists: its writer has claimed it.
-func (t *Transport) listen(local int) {
+func (t *Transport) listen(local world.LocalRank) {
 	p := t.peer(local)
 	mem, err := t.ring(t.Local, local)
 	if err != nil { // cannot be: it exists

@@ -13,6 +13,7 @@ import (
 	"gompi/internal/mem"
 	"gompi/internal/poll"
 	"gompi/internal/stress"
+	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/transporttest"
 )
@@ -44,9 +45,9 @@ func openAmong(t *testing.T, sinks []transport.Sink, n int) *transporttest.Net {
 	}
 	states := make([]atomic.Uint32, n)
 	sets := make([]*poll.Set, len(sinks))
-	ranks := make([]int, n)
+	ranks := make([]world.Rank, n)
 	for i := range ranks {
-		ranks[i] = i
+		ranks[i] = world.Rank(i)
 	}
 	for i := range sets {
 		set, err := poll.New(-1)
@@ -55,20 +56,20 @@ func openAmong(t *testing.T, sinks []transport.Sink, n int) *transporttest.Net {
 		}
 		sets[i] = set
 	}
-	net := &transporttest.Net{Heap: func(rank int) []byte { return heaps[rank] }}
+	net := &transporttest.Net{Heap: func(rank world.Rank) []byte { return heaps[rank] }}
 	for i, s := range sinks {
 		tr, err := New(Config{
-			Local: i, Ranks: ranks, Area: mem, Claim: claimed,
-			Heap:  func(local int) []byte { return heaps[local] },
-			Ring:  func(local int) { sets[local].Wake() },
-			State: func(local int) State { return State(states[local].Load()) },
+			Local: world.LocalRank(i), Ranks: ranks, Area: mem, Claim: claimed,
+			Heap:  func(local world.LocalRank) []byte { return heaps[local] },
+			Ring:  func(local world.LocalRank) { sets[local].Wake() },
+			State: func(local world.LocalRank) State { return State(states[local].Load()) },
 		}, s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		net.Ends = append(net.Ends, transporttest.End{Transport: tr, Parker: sets[i]})
 	}
-	net.Kill = func(rank int) {
+	net.Kill = func(rank world.Rank) {
 		states[rank].Store(uint32(Dead))
 		for _, s := range sets {
 			s.Wake()
@@ -105,19 +106,19 @@ func TestRingsOfAllHostsFitTheirBound(t *testing.T) {
 }
 
 // A sink that keeps why peers were lost.
-type losses map[int]error
+type losses map[world.Rank]error
 
-func (losses) Arrive(int, *transport.Header) (mem.Buffer, uint64) { return mem.Buffer{}, 0 }
-func (losses) Filled(uint64) mem.Buffer                           { return mem.Buffer{} }
-func (losses) Sent(uint64, error)                                 {}
-func (l losses) Lost(peer int, err error)                         { l[peer] = err }
+func (losses) Arrive(world.Rank, *transport.Header) (mem.Buffer, uint64) { return mem.Buffer{}, 0 }
+func (losses) Filled(uint64) mem.Buffer                                  { return mem.Buffer{} }
+func (losses) Sent(uint64, error)                                        {}
+func (l losses) Lost(peer world.Rank, err error)                         { l[peer] = err }
 
 // pair returns the transports of two ranks and what the second loses.
 func pair(t *testing.T, claim func(off, n int) error) (a, b *Transport, lost losses) {
 	mem, lost := area(2), losses{}
 	heaps := make([]byte, 200)
-	heap := func(local int) []byte { return heaps[100*local:][:100:100] }
-	cfg := Config{Ranks: []int{7, 3}, Area: mem, Heap: heap, Claim: claimed, Ring: func(int) {}, State: func(int) State { return Alive }}
+	heap := func(local world.LocalRank) []byte { return heaps[100*local:][:100:100] }
+	cfg := Config{Ranks: []world.Rank{7, 3}, Area: mem, Heap: heap, Claim: claimed, Ring: func(world.LocalRank) {}, State: func(world.LocalRank) State { return Alive }}
 	b, err := New(Config{
 		Local: 1, Ranks: cfg.Ranks, Area: mem, Heap: heap, Claim: claimed, Ring: cfg.Ring, State: cfg.State,
 	}, lost)

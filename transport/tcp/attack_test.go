@@ -115,7 +115,7 @@ func unharmed(t *testing.T, ranks []*rank) {
 }
 
 func TestGarbageIsTurnedAway(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	for _, b := range []string{
 		"GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: a browser that lost its way, far from home and late at night\r\n\r\n",
 		greeting + "\x09\x01\x00", // another version
@@ -130,7 +130,7 @@ func TestGarbageIsTurnedAway(t *testing.T) {
 }
 
 func TestWrongDoorIsSaid(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	for name, change := range map[string]func(tr *transcript){
 		"another job's card": func(tr *transcript) { tr.door[0]++ },
 		"another rank":       func(tr *transcript) { tr.callee = 1 },
@@ -149,7 +149,7 @@ func TestWrongDoorIsSaid(t *testing.T) {
 }
 
 func TestWrongProofIsRefused(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	other := secret
 	other[5]++
 	for name, proof := range map[string]func(tr *transcript) []byte{
@@ -180,7 +180,7 @@ func TestWrongProofIsRefused(t *testing.T) {
 
 // A recorded handshake is of no use: the challenge is another each time.
 func TestReplayIsRefused(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	s := visit(t, ranks[0])
 	tr := s.greet(1)
 	proof := stepProof.reply(0, tr.mac(&secret, "job", stepProof, 0))
@@ -199,7 +199,7 @@ func TestReplayIsRefused(t *testing.T) {
 }
 
 func TestFramesBeforeTheProofAreNotRead(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	s := visit(t, ranks[0])
 	s.greet(1)
 	var frame [transport.HeaderSize]byte
@@ -210,7 +210,7 @@ func TestFramesBeforeTheProofAreNotRead(t *testing.T) {
 }
 
 func TestSilentStrangersAreTurnedAwayInTime(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	silent := visit(t, ranks[0])
 	slow := visit(t, ranks[0])
 	hello := (&transcript{caller: 1, door: ranks[0].card.nonce}).hello()
@@ -236,7 +236,7 @@ func TestSilentStrangersAreTurnedAwayInTime(t *testing.T) {
 }
 
 func TestStrangersAreBoundedInNumber(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	const bound = 2 + moreStrangers
 	first := visit(t, ranks[0])
 	until(t, ranks[:1], "the first", func() bool { return len(ranks[0].strange) == 1 })
@@ -257,7 +257,7 @@ func TestStrangersAreBoundedInNumber(t *testing.T) {
 
 // Who answers a call without knowing the secret hears no frame.
 func TestFalseCalleeIsNotTrusted(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -17,7 +18,7 @@ type counter struct {
 	left         int
 }
 
-func (c *counter) Arrive(_ int, h *transport.Header) (mem.Buffer, uint64) {
+func (c *counter) Arrive(_ world.Rank, h *transport.Header) (mem.Buffer, uint64) {
 	c.left = int(h.Len)
 	if c.left == 0 {
 		c.frames++
@@ -42,15 +43,15 @@ func (c *counter) Filled(uint64) mem.Buffer {
 	return mem.Buffer{}
 }
 
-func (c *counter) Sent(uint64, error) { c.sent++ }
-func (c *counter) Lost(int, error)    {}
+func (c *counter) Sent(uint64, error)     { c.sent++ }
+func (c *counter) Lost(world.Rank, error) {}
 
 // pair returns two connected ranks of one process.
 func pair(b testing.TB, size int) (ts [2]*Transport, cs [2]*counter) {
 	var cards [][]byte
 	for i := range ts {
 		cs[i] = &counter{memory: make([]byte, size)}
-		tr, set := start(b, Config{Rank: i, Size: 2, SameHost: sameHost}, cs[i])
+		tr, set := start(b, Config{Rank: world.Rank(i), Size: 2, SameHost: sameHost}, cs[i])
 		b.Cleanup(func() { tr.Close(true); set.Close() })
 		ts[i] = tr
 		cards = append(cards, tr.Card())
@@ -101,7 +102,7 @@ func BenchmarkPingPong(b *testing.B) {
 			ts, cs := pair(b, size)
 			data := mem.Bytes(make([]byte, size))
 			best := time.Hour
-			turns := func(me int) {
+			turns := func(me world.Rank) {
 				h := transport.Header{Kind: transport.Eager}
 				for i := range b.N {
 					start := time.Now()
@@ -140,7 +141,7 @@ func BenchmarkExchange(b *testing.B) {
 			ts, cs := pair(b, size)
 			data := mem.Bytes(make([]byte, size))
 			best := time.Hour
-			turns := func(me int) {
+			turns := func(me world.Rank) {
 				h := transport.Header{Kind: transport.Eager}
 				sent := cs[me].sent
 				for i := range b.N {

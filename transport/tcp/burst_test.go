@@ -13,7 +13,7 @@ func TestSmallFramesInARowLeaveTogetherAndInOrder(t *testing.T) {
 }
 
 func leaveTogether(t *testing.T, macs bool) {
-	ranks := world(t, 2, func(cfg *Config) { cfg.FrameMAC = macs })
+	ranks := startAll(t, 2, func(cfg *Config) { cfg.FrameMAC = macs })
 	ranks[0].say(1, "contact")
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	ranks[0].Poll(-1)
@@ -49,7 +49,7 @@ func leaveTogether(t *testing.T, macs bool) {
 }
 
 func TestBurstsAreBounded(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	ranks[0].say(1, "contact")
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	ranks[0].Poll(-1)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/poll"
+	"gompi/internal/world"
 )
 
 // Strangers, connections that have not proven anything, are bounded in number,
@@ -168,7 +169,7 @@ func (t *Transport) checkProof(s *sock) error {
 	}
 	t.strike(s)
 	s.shake.due = 0
-	t.proven(t.peer(int(tr.caller)), s)
+	t.proven(t.peer(world.Rank(tr.caller)), s)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package tcp
 import (
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -23,7 +24,7 @@ func (t *Transport) Close(force bool) bool {
 			}
 		}
 	}
-	t.Poll(-1)
+	t.Poll(world.None)
 	done := true
 	t.lingering = false
 	for _, p := range t.peers {

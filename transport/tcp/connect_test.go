@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -21,13 +22,13 @@ func TestCrossedCallsLoseNothing(t *testing.T) {
 	for seed := range uint64(150) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		size := 2 + rng.IntN(3)
-		ranks := world(t, size, nil)
-		sent := make(map[[2]int]int)
+		ranks := startAll(t, size, nil)
+		sent := make(map[[2]world.Rank]int)
 		for range 20 + rng.IntN(100) {
-			r := rng.IntN(size)
-			if to := rng.IntN(size); rng.IntN(4) == 0 && to != r {
-				ranks[r].say(to, fmt.Sprintf("%d %d %d", r, to, sent[[2]int{r, to}]))
-				sent[[2]int{r, to}]++
+			r := world.Rank(rng.IntN(size))
+			if to := world.Rank(rng.IntN(size)); rng.IntN(4) == 0 && to != r {
+				ranks[r].say(to, fmt.Sprintf("%d %d %d", r, to, sent[[2]world.Rank{r, to}]))
+				sent[[2]world.Rank{r, to}]++
 			} else {
 				ranks[r].Poll(to)
 			}
@@ -49,7 +50,7 @@ func TestCrossedCallsLoseNothing(t *testing.T) {
 			return n >= total
 		})
 		for _, r := range ranks {
-			next := make(map[int]int)
+			next := make(map[world.Rank]int)
 			for i, got := range r.got {
 				from := r.from[i]
 				if want := fmt.Sprintf("%d %d %d", from, r.cfg.Rank, next[from]); got != want {
@@ -75,7 +76,7 @@ func TestCrossedCallsLoseNothing(t *testing.T) {
 func TestBrokenHandshakesAreRepeated(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		ranks := world(t, 2, nil)
+		ranks := startAll(t, 2, nil)
 		ranks[0].say(1, "a")
 		if seed%2 == 0 {
 			ranks[1].say(0, "b")
@@ -120,7 +121,7 @@ func anySock(t *Transport) *sock {
 }
 
 func TestHeldCallIsWelcomedWhenOursFails(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	low, high := ranks[0], ranks[1]
 	low.say(1, "from low")
 	for low.Poll(-1); low.peers[1].call.sock.phase != proved; low.Poll(-1) {
@@ -143,7 +144,7 @@ func TestHeldCallIsWelcomedWhenOursFails(t *testing.T) {
 }
 
 // stepCaller advances t's own call to peer only.
-func stepCaller(t *Transport, peer int) {
+func stepCaller(t *Transport, peer world.Rank) {
 	if t.callable() {
 		t.startCalls()
 	}
@@ -153,7 +154,7 @@ func stepCaller(t *Transport, peer int) {
 }
 
 func TestLeavingRankSaysSo(t *testing.T) {
-	ranks := world(t, 3, nil)
+	ranks := startAll(t, 3, nil)
 	ranks[0].say(1, "x") // keeps rank 0 in Close: rank 1 does not read on
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	ranks[0].Send(1, &transport.Header{Kind: transport.Eager}, memory(64<<20), 0)
@@ -168,7 +169,7 @@ func TestLeavingRankSaysSo(t *testing.T) {
 }
 
 func TestAnotherSecretGetsNoFrameIn(t *testing.T) {
-	ranks := world(t, 2, func(cfg *Config) { cfg.Secret[0] = byte(10 + cfg.Rank) })
+	ranks := startAll(t, 2, func(cfg *Config) { cfg.Secret[0] = byte(10 + cfg.Rank) })
 	ranks[0].say(1, "secret")
 	until(t, ranks, "the refusal", func() bool { return ranks[0].lost[1] != nil })
 	err := ranks[0].lost[1]
@@ -181,7 +182,7 @@ func TestAnotherSecretGetsNoFrameIn(t *testing.T) {
 }
 
 func TestOutOfDescriptorsIsWaitedOut(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	var full []int
 	for len(full) < 1<<16 {
 		fd, err := unix.FcntlInt(uintptr(ranks[0].listener), unix.F_DUPFD_CLOEXEC, 0)
@@ -225,7 +226,7 @@ func TestOutOfDescriptorsIsWaitedOut(t *testing.T) {
 const pauses = 110_000_000 // ns: longer than any pause between first rounds
 
 func TestNonsenseFromAPeerEndsIt(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	ranks[0].say(1, "x")
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	if _, err := unix.Write(ranks[0].peers[1].conn.fd, []byte(strings.Repeat("nonsense", 10))); err != nil {
@@ -238,7 +239,7 @@ func TestNonsenseFromAPeerEndsIt(t *testing.T) {
 }
 
 func TestHeadersMayArriveByteByByte(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	ranks[0].say(1, "x")
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	frame := make([]byte, transport.HeaderSize+3)

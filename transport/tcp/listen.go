@@ -28,7 +28,7 @@ func (t *Transport) listen() error {
 	n := high - low + 1
 	for i := range n {
 		// Ranks of one host start at different places: fewer collisions.
-		port := low + (i+t.cfg.Rank)%n
+		port := low + (i+int(t.cfg.Rank))%n
 		err := t.listenOn(port)
 		if err == nil {
 			return nil

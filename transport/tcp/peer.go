@@ -1,6 +1,9 @@
 package tcp
 
-import "gompi/internal/poll"
+import (
+	"gompi/internal/poll"
+	"gompi/internal/world"
+)
 
 // A peer is what this rank knows of another.
 //
@@ -16,7 +19,7 @@ import "gompi/internal/poll"
 // time, and only a connection that it has chosen can be completed, by whichever
 // side. No frame has been sent on the other one.
 type peer struct {
-	rank  int
+	rank  world.Rank
 	near  bool // on this host
 	conn  *sock
 	call  *call // our attempt to connect

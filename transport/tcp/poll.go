@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gompi/internal/poll"
+	"gompi/internal/world"
 )
 
 // lookEvery: the set is looked at on every so manieth Poll that names a
@@ -26,7 +27,7 @@ func unanswered(retransmits, probes uint8, sinceAck uint32) bool {
 }
 
 // Poll implements transport.Transport.
-func (t *Transport) Poll(rank int) int {
+func (t *Transport) Poll(rank world.Rank) int {
 	if t.closed {
 		return 0
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/route"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -49,8 +50,8 @@ func at(r *rank, addrs ...string) []byte {
 
 // far makes rank 0 look for rank 1 at the given addresses.
 func far(t *testing.T, addrs ...string) []*rank {
-	ranks := world(t, 2, nil)
-	ranks[0].cfg.SameHost = func(int) bool { return false }
+	ranks := startAll(t, 2, nil)
+	ranks[0].cfg.SameHost = func(world.Rank) bool { return false }
 	if err := ranks[0].SetCards([][]byte{ranks[0].Card(), at(ranks[1], addrs...)}); err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +180,7 @@ func TestRankWithoutAnAddressIsUnreachable(t *testing.T) {
 }
 
 func TestSetCardsRefuses(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	for _, cards := range [][][]byte{nil, {ranks[0].Card()}, {ranks[0].Card(), []byte("nonsense")}} {
 		if ranks[0].SetCards(cards) == nil {
 			t.Errorf("SetCards(%q) succeeded", cards)
@@ -199,7 +200,7 @@ func TestOnlyChosenAddressesLetIn(t *testing.T) {
 		cfg.Interfaces = any[0].Addr().String()
 	}
 	for _, chosen := range []bool{true, false} {
-		ranks := world(t, 2, spread)
+		ranks := startAll(t, 2, spread)
 		if c := ranks[1].card; len(c.subnet) != 1 || c.local {
 			t.Errorf("card %+v, want just %v", c, any[0])
 		}
@@ -219,7 +220,7 @@ func TestOnlyChosenAddressesLetIn(t *testing.T) {
 }
 
 func TestIPv6(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	// As if the ranks were on several hosts, whatever this one has.
 	for _, r := range ranks {
 		_ = r.set.Del(r.listener)
@@ -229,7 +230,7 @@ func TestIPv6(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ranks[0].cfg.SameHost = func(int) bool { return false }
+	ranks[0].cfg.SameHost = func(world.Rank) bool { return false }
 	card := card{nonce: ranks[1].card.nonce, port: ranks[1].card.port, subnet: prefixes("::1/128")}
 	if err := ranks[0].SetCards([][]byte{ranks[0].Card(), card.encode()}); err != nil {
 		t.Fatal(err)

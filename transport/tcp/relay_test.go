@@ -134,7 +134,7 @@ func TestARelayAddsNothingToFramesWithMACs(t *testing.T) {
 // Frames of all sizes arrive whole and in order, also when the sockets are full, and
 // what is under way when a rank closes.
 func TestFramesWithMACsArriveWhole(t *testing.T) {
-	ranks := world(t, 2, func(cfg *Config) { cfg.FrameMAC = true })
+	ranks := startAll(t, 2, func(cfg *Config) { cfg.FrameMAC = true })
 	var want []string
 	for _, n := range []int{0, 1, 15, 4 << 10, seal.MaxPayload - transport.HeaderSize, seal.MaxPayload, 200_001, 6 << 20, 3} {
 		want = append(want, strings.Repeat(string(rune('a'+len(want))), n))
@@ -163,7 +163,7 @@ func TestFramesWithMACsArriveWhole(t *testing.T) {
 
 func TestFrameMACsAreForAllRanks(t *testing.T) {
 	var log bytes.Buffer
-	ranks := world(t, 2, func(cfg *Config) {
+	ranks := startAll(t, 2, func(cfg *Config) {
 		if cfg.Rank == 1 {
 			cfg.FrameMAC, cfg.Logger = true, slog.New(slog.NewTextHandler(&log, nil))
 		}
@@ -182,7 +182,7 @@ func TestFrameMACsAreForAllRanks(t *testing.T) {
 // What a loopback address leads to is another thing on every host: two relays, one on
 // each, show both ranks the same addresses.
 func TestLoopbackOfAnotherNetworkIsNoSameAddress(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	ranks[1].network += " elsewhere"
 	ranks[0].say(1, "x")
 	until(t, ranks, "an outcome", func() bool { return ranks[0].lost[1] != nil || len(ranks[1].got) > 0 })
@@ -193,7 +193,7 @@ func TestLoopbackOfAnotherNetworkIsNoSameAddress(t *testing.T) {
 
 // Without MACs a frame costs what it did: nothing is made or copied for them.
 func TestConnectionsWithoutMACsHaveNoSeal(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	ranks[0].say(1, "x")
 	until(t, ranks, "the frame", func() bool { return len(ranks[1].got) == 1 })
 	for i, r := range ranks {

@@ -9,6 +9,7 @@ import (
 	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/internal/poll"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -59,7 +60,7 @@ func (t *Transport) next(p *peer) frame {
 }
 
 // Send implements transport.Transport.
-func (t *Transport) Send(rank int, h *transport.Header, b mem.Buffer, token uint64) bool {
+func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, token uint64) bool {
 	h.Len = int64(b.Size())
 	p := t.peer(rank)
 	if p.lost || p.cause != nil || t.closing {
@@ -139,7 +140,7 @@ func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, sent int,
 }
 
 // Forget implements transport.Transport.
-func (t *Transport) Forget(rank int, token uint64) {
+func (t *Transport) Forget(rank world.Rank, token uint64) {
 	p := t.peer(rank)
 	p.in.Forget(token)
 	frames := p.out.Items()

@@ -28,6 +28,7 @@ import (
 	"gompi/internal/mem"
 	"gompi/internal/poll"
 	"gompi/internal/route"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -38,14 +39,15 @@ const KeyBit = 1 << 63
 // Config says who a Transport is and what it may use. Rank, Size, JobID and
 // Secret must be given; the rest has useful zero values.
 type Config struct {
-	Rank, Size int
-	JobID      string
-	Secret     [32]byte
+	Rank   world.Rank
+	Size   int
+	JobID  string
+	Secret [32]byte
 
 	// SameHost reports whether a rank runs on this host: it is reached over
 	// loopback. If all do, nothing listens on any other address. nil means
 	// that none does.
-	SameHost func(rank int) bool
+	SameHost func(rank world.Rank) bool
 
 	// Interfaces chooses the addresses to publish, by names of interfaces,
 	// addresses and subnets: "eth0,10.0.0.0/8" takes only those,
@@ -123,11 +125,11 @@ var (
 // New opens the listening socket of a rank. The Transport delivers to sink and
 // is woken through set, both of which must outlive it.
 func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
-	if cfg.Size < 1 || cfg.Rank < 0 || cfg.Rank >= cfg.Size {
+	if cfg.Size < 1 || cfg.Rank < 0 || int(cfg.Rank) >= cfg.Size {
 		return nil, fmt.Errorf("rank %d of %d: want 0 <= rank < size", cfg.Rank, cfg.Size)
 	}
 	if cfg.SameHost == nil {
-		cfg.SameHost = func(int) bool { return false }
+		cfg.SameHost = func(world.Rank) bool { return false }
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -157,7 +159,7 @@ func (t *Transport) findAddresses() error {
 		return err
 	}
 	t.card.local = true
-	for r := range t.cfg.Size {
+	for r := range world.Rank(t.cfg.Size) {
 		t.card.local = t.card.local && (r == t.cfg.Rank || t.cfg.SameHost(r))
 	}
 	if t.card.local {
@@ -199,14 +201,14 @@ func (t *Transport) SetCards(cards [][]byte) error {
 func (t *Transport) Name() string { return "tcp" }
 
 // Reaches implements transport.Transport. A rank does not reach itself.
-func (t *Transport) Reaches(peer int) bool {
-	return peer >= 0 && peer < t.cfg.Size && peer != t.cfg.Rank && (t.cards == nil || t.cards[peer] != nil)
+func (t *Transport) Reaches(peer world.Rank) bool {
+	return peer >= 0 && int(peer) < t.cfg.Size && peer != t.cfg.Rank && (t.cards == nil || t.cards[peer] != nil)
 }
 
 // Carries implements transport.Transport.
 func (t *Transport) Carries(s mem.Space) bool { return s == mem.Host }
 
-func (t *Transport) peer(rank int) *peer {
+func (t *Transport) peer(rank world.Rank) *peer {
 	p := t.peers[rank]
 	if p == nil {
 		p = &peer{rank: rank, near: t.cfg.SameHost(rank)}

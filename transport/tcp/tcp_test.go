@@ -9,6 +9,7 @@ import (
 	"gompi/internal/mem"
 	"gompi/internal/poll"
 	"gompi/internal/stress"
+	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/transporttest"
 )
@@ -38,7 +39,7 @@ func start(t testing.TB, cfg Config, sink transport.Sink) (*Transport, *poll.Set
 	return tr, set
 }
 
-func sameHost(int) bool { return true }
+func sameHost(world.Rank) bool { return true }
 
 // openNet makes a Net whose ranks are all on this host.
 func openNet(t *testing.T, sinks []transport.Sink) *transporttest.Net {
@@ -51,7 +52,7 @@ func openNetWith(t *testing.T, sinks []transport.Sink, macs bool) *transporttest
 	var sets []*poll.Set
 	var cards [][]byte
 	for i, s := range sinks {
-		tr, set := start(t, Config{Rank: i, Size: len(sinks), SameHost: sameHost, FrameMAC: macs}, s)
+		tr, set := start(t, Config{Rank: world.Rank(i), Size: len(sinks), SameHost: sameHost, FrameMAC: macs}, s)
 		transports = append(transports, tr)
 		sets = append(sets, set)
 		cards = append(cards, tr.Card())
@@ -62,7 +63,7 @@ func openNetWith(t *testing.T, sinks []transport.Sink, macs bool) *transporttest
 			t.Fatal(err)
 		}
 	}
-	n.Kill = func(rank int) { transports[rank].die() }
+	n.Kill = func(rank world.Rank) { transports[rank].die() }
 	n.Done = func() {
 		for _, s := range sets {
 			s.Close()
@@ -92,12 +93,12 @@ func TestFaulty(t *testing.T) { transporttest.RunFaulty(t, openNet) }
 type rank struct {
 	*Transport
 	got  []string // payloads, by arrival
-	from []int
+	from []world.Rank
 	in   map[uint64]*[]byte
-	lost map[int]error
+	lost map[world.Rank]error
 }
 
-func (r *rank) Arrive(peer int, h *transport.Header) (mem.Buffer, uint64) {
+func (r *rank) Arrive(peer world.Rank, h *transport.Header) (mem.Buffer, uint64) {
 	b := make([]byte, h.Len)
 	token := uint64(len(r.got))
 	r.got, r.from = append(r.got, ""), append(r.from, peer)
@@ -110,22 +111,22 @@ func (r *rank) Filled(token uint64) mem.Buffer {
 	return mem.Buffer{}
 }
 
-func (r *rank) Sent(uint64, error)       {}
-func (r *rank) Lost(peer int, err error) { r.lost[peer] = err }
+func (r *rank) Sent(uint64, error)              {}
+func (r *rank) Lost(peer world.Rank, err error) { r.lost[peer] = err }
 
 // say sends a payload.
-func (r *rank) say(peer int, payload string) {
+func (r *rank) say(peer world.Rank, payload string) {
 	r.Send(peer, &transport.Header{Kind: transport.Eager}, mem.Bytes([]byte(payload)), 0)
 }
 
-// world starts size ranks with cfg, which change may adapt.
-func world(t testing.TB, size int, change func(cfg *Config)) []*rank {
+// startAll starts size ranks with cfg, which change may adapt.
+func startAll(t testing.TB, size int, change func(cfg *Config)) []*rank {
 	t.Helper()
 	ranks := make([]*rank, size)
 	cards := make([][]byte, size)
 	for i := range ranks {
-		r := &rank{in: make(map[uint64]*[]byte), lost: make(map[int]error)}
-		cfg := Config{Rank: i, Size: size, SameHost: sameHost}
+		r := &rank{in: make(map[uint64]*[]byte), lost: make(map[world.Rank]error)}
+		cfg := Config{Rank: world.Rank(i), Size: size, SameHost: sameHost}
 		if change != nil {
 			change(&cfg)
 		}
@@ -172,7 +173,7 @@ func (r *rank) pass(d time.Duration) {
 
 func TestEventsOfOthersAreHandedOn(t *testing.T) {
 	var keys []uint64
-	ranks := world(t, 1, func(cfg *Config) { cfg.Foreign = func(key uint64) { keys = append(keys, key) } })
+	ranks := startAll(t, 1, func(cfg *Config) { cfg.Foreign = func(key uint64) { keys = append(keys, key) } })
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +196,7 @@ func TestEventsOfOthersAreHandedOn(t *testing.T) {
 }
 
 func TestAwaitedPeerDoesNotStarveOthers(t *testing.T) {
-	ranks := world(t, 3, nil)
+	ranks := startAll(t, 3, nil)
 	ranks[1].say(0, "a")
 	ranks[2].say(0, "b")
 	until(t, ranks, "contact", func() bool { return len(ranks[0].got) == 2 })
@@ -209,7 +210,7 @@ func TestAwaitedPeerDoesNotStarveOthers(t *testing.T) {
 }
 
 func TestPendingUntilCopiedFramesHaveLeft(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	if ranks[0].Pending() {
 		t.Error("pending without anything sent")
 	}
@@ -248,7 +249,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 func TestPortRange(t *testing.T) {
 	// Find three ports in a row that are free.
-	probe := world(t, 1, nil)[0]
+	probe := startAll(t, 1, nil)[0]
 	low := int(probe.card.port)
 	ranged := func(cfg *Config) { cfg.PortLow, cfg.PortHigh = low, low+2 }
 	set, err := poll.New(-1)
@@ -282,7 +283,7 @@ func TestPortRange(t *testing.T) {
 }
 
 func TestCopiesForASlowPeerAreBounded(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	ranks[0].say(1, "x")
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	copied := 0
@@ -299,7 +300,7 @@ func TestCopiesForASlowPeerAreBounded(t *testing.T) {
 // What is on its way when a rank closes arrives, even if its peer goes on
 // sending to it meanwhile.
 func TestCloseWaitsForDelivery(t *testing.T) {
-	ranks := world(t, 2, nil)
+	ranks := startAll(t, 2, nil)
 	ranks[0].say(1, "x")
 	until(t, ranks, "contact", func() bool { return len(ranks[1].got) == 1 })
 	const frames = 40
@@ -323,7 +324,7 @@ func TestCloseWaitsForDelivery(t *testing.T) {
 }
 
 func TestEventsOfClosedConnectionsMeanNothing(t *testing.T) {
-	ranks := world(t, 1, nil)
+	ranks := startAll(t, 1, nil)
 	r := ranks[0]
 	visit(t, r)
 	until(t, ranks, "a stranger", func() bool { return len(r.strange) == 1 })
@@ -343,7 +344,7 @@ func TestNoDescriptorIsLeft(t *testing.T) {
 	before := descriptors(t)
 	for range 3 {
 		t.Run("", func(t *testing.T) {
-			ranks := world(t, 3, nil)
+			ranks := startAll(t, 3, nil)
 			for _, r := range ranks {
 				r.say((r.cfg.Rank+1)%3, "x")
 				visit(t, r)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -39,12 +40,12 @@ func (r *rank) flushed() error {
 }
 
 // post sends message number from r to peer.
-func (r *rank) post(peer, number, size int) {
+func (r *rank) post(peer world.Rank, number, size int) {
 	r.send(peer, transport.Header{Kind: transport.Eager, Tag: int32(number), A: uint64(size)}, pattern(r.id, number, size), uint64(peer)<<32|uint64(number))
 }
 
 // check compares the messages that came from peer with what post sends.
-func (r *rank) check(peer int, sizes []int) error {
+func (r *rank) check(peer world.Rank, sizes []int) error {
 	i := 0
 	for _, m := range r.got {
 		if m.peer != peer {
@@ -189,14 +190,14 @@ func everybody(t *testing.T, n *net) {
 	sizes := []int{0, 100, 200000, 3, 65536}
 	all(t, n.ranks, func(r *rank) error {
 		for i, size := range sizes {
-			for k := range len(n.ranks) - 1 {
-				r.post((r.id+k+1)%len(n.ranks), i, size)
+			for k := range n.size() - 1 {
+				r.post((r.id+k+1)%n.size(), i, size)
 			}
 		}
 		if err := r.until("all messages", func() bool { return len(r.got) == len(sizes)*(len(n.ranks)-1) }); err != nil {
 			return err
 		}
-		for peer := range n.ranks {
+		for peer := range n.size() {
 			if peer == r.id {
 				continue
 			}
@@ -233,7 +234,7 @@ func sinkMaySend(t *testing.T, n *net) {
 	}
 	for _, r := range n.ranks {
 		r.hook = func(m *message) {
-			if next := int(m.h.Tag) + r.id; next < rounds { // rank 1 counts up
+			if next := int(m.h.Tag) + int(r.id); next < rounds { // rank 1 counts up
 				r.post(1-r.id, next, sizes[next])
 			}
 		}

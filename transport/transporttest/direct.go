@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -14,7 +15,7 @@ import (
 
 // direct returns a rank's power, and the heaps of both ranks; it skips the test if there
 // is none.
-func (n *net) direct(t *testing.T, rank int) (d transport.Direct, heaps [2][]byte) {
+func (n *net) direct(t *testing.T, rank world.Rank) (d transport.Direct, heaps [2][]byte) {
 	t.Helper()
 	d, ok := n.Ends[rank].Transport.(transport.Direct)
 	if !ok {
@@ -24,7 +25,7 @@ func (n *net) direct(t *testing.T, rank int) (d transport.Direct, heaps [2][]byt
 }
 
 // place is where rank's peer finds b.
-func (n *net) place(t *testing.T, rank int, b []byte) uint64 {
+func (n *net) place(t *testing.T, rank world.Rank, b []byte) uint64 {
 	t.Helper()
 	d, _ := n.direct(t, rank)
 	place := d.Place(1-rank, mem.Bytes(b))

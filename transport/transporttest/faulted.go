@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -20,11 +21,11 @@ func RunFaulty(t *testing.T, open Open) {
 }
 
 // faulted opens what open does, each rank with the faults that decide gives it.
-func faulted(open Open, decide func(rank int, ev Event) Fault) Open {
+func faulted(open Open, decide func(rank world.Rank, ev Event) Fault) Open {
 	return func(t *testing.T, sinks []transport.Sink) *Net {
 		shells, between := make([]*faulty, len(sinks)), make([]transport.Sink, len(sinks))
 		for i, s := range sinks {
-			shells[i] = newFaulty(s, func(ev Event) Fault { return decide(i, ev) })
+			shells[i] = newFaulty(s, func(ev Event) Fault { return decide(world.Rank(i), ev) })
 			between[i] = shells[i]
 		}
 		n := open(t, between)
@@ -36,8 +37,8 @@ func faulted(open Open, decide func(rank int, ev Event) Fault) Open {
 }
 
 // at returns faults for one frame, counted from 0, in one direction at one rank.
-func at(rank int, out bool, n int, fault Fault) func(int, Event) Fault {
-	return func(r int, ev Event) Fault {
+func at(rank world.Rank, out bool, n int, fault Fault) func(world.Rank, Event) Fault {
+	return func(r world.Rank, ev Event) Fault {
 		if r == rank && ev.Out == out && ev.N == n {
 			return fault
 		}
@@ -46,7 +47,7 @@ func at(rank int, out bool, n int, fault Fault) func(int, Event) Fault {
 }
 
 func delayKeepsTheContract(t *testing.T, open Open) {
-	open = faulted(open, func(_ int, ev Event) Fault {
+	open = faulted(open, func(_ world.Rank, ev Event) Fault {
 		if !ev.Out {
 			return Fault{}
 		}

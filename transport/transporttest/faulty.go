@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
 // An Event is a frame about to leave or arrive.
 type Event struct {
-	Peer   int
+	Peer   world.Rank
 	Out    bool             // leaving, else arriving
 	N      int              // frames between the two in this direction before it
 	Header transport.Header // Len is set
@@ -49,7 +50,7 @@ func Faulty(sink transport.Sink, decide func(Event) Fault, open func(transport.S
 
 // newFaulty returns what delivers to sink, without its transport.
 func newFaulty(sink transport.Sink, decide func(Event) Fault) *faulty {
-	return &faulty{sink: sink, decide: decide, peers: make(map[int]*victim), windows: make(map[uint64]*window)}
+	return &faulty{sink: sink, decide: decide, peers: make(map[world.Rank]*victim), windows: make(map[uint64]*window)}
 }
 
 // faulty stands between a transport and its sink, on both sides.
@@ -57,7 +58,7 @@ type faulty struct {
 	transport.Transport
 	sink   transport.Sink
 	decide func(Event) Fault
-	peers  map[int]*victim
+	peers  map[world.Rank]*victim
 
 	// Windows of arriving frames, by tokens of our own: the sink's say
 	// nothing about the frame.
@@ -88,13 +89,13 @@ type held struct {
 
 // A window is where an arriving frame goes.
 type window struct {
-	peer  int
+	peer  world.Rank
 	token uint64 // the sink's
 	left  int64  // until the frame is truncated; negative: it is not
 	size  int64  // of the present window
 }
 
-func (f *faulty) peer(i int) *victim {
+func (f *faulty) peer(i world.Rank) *victim {
 	v := f.peers[i]
 	if v == nil {
 		v = new(victim)
@@ -105,7 +106,7 @@ func (f *faulty) peer(i int) *victim {
 
 // Send implements transport.Transport. A frame that is held back counts as
 // lent, whatever its size.
-func (f *faulty) Send(peer int, h *transport.Header, b mem.Buffer, token uint64) bool {
+func (f *faulty) Send(peer world.Rank, h *transport.Header, b mem.Buffer, token uint64) bool {
 	v := f.peer(peer)
 	h.Len = int64(b.Size())
 	if v.cut || v.lost {
@@ -136,7 +137,7 @@ func (f *faulty) hold(v *victim, h *transport.Header, b mem.Buffer, token uint64
 }
 
 // Poll implements transport.Transport.
-func (f *faulty) Poll(peer int) int {
+func (f *faulty) Poll(peer world.Rank) int {
 	n := f.settle()
 	for i, v := range f.peers {
 		n += f.release(i, v)
@@ -155,7 +156,7 @@ func (f *faulty) settle() int {
 }
 
 // release sends what has been held back long enough.
-func (f *faulty) release(peer int, v *victim) int {
+func (f *faulty) release(peer world.Rank, v *victim) int {
 	n := 0
 	for len(v.queue) > 0 && !v.stalled {
 		q := v.queue[0]
@@ -176,14 +177,14 @@ func (f *faulty) release(peer int, v *victim) int {
 }
 
 // cut ends the connection to peer at this end.
-func (f *faulty) cut(peer int) {
+func (f *faulty) cut(peer world.Rank) {
 	v := f.peer(peer)
 	v.cut = true
 	f.Lost(peer, fmt.Errorf("%w: by the test", transport.ErrCut))
 }
 
 // Forget implements transport.Transport.
-func (f *faulty) Forget(peer int, token uint64) {
+func (f *faulty) Forget(peer world.Rank, token uint64) {
 	for _, q := range f.peer(peer).queue {
 		if q.token == token && !q.forgotten {
 			q.b = mem.Bytes(bytes.Clone(q.b.HostSlice()))
@@ -258,7 +259,7 @@ func (f *faulty) discard(v *victim, err error) {
 }
 
 // Arrive implements transport.Sink.
-func (f *faulty) Arrive(peer int, h *transport.Header) (mem.Buffer, uint64) {
+func (f *faulty) Arrive(peer world.Rank, h *transport.Header) (mem.Buffer, uint64) {
 	v := f.peer(peer)
 	if v.cut || v.stalled {
 		return mem.Buffer{}, 0
@@ -327,7 +328,7 @@ func (f *faulty) Filled(token uint64) mem.Buffer {
 func (f *faulty) Sent(token uint64, err error) { f.sink.Sent(token, err) }
 
 // Lost implements transport.Sink.
-func (f *faulty) Lost(peer int, err error) {
+func (f *faulty) Lost(peer world.Rank, err error) {
 	v := f.peer(peer)
 	if v.lost || v.stalled {
 		return

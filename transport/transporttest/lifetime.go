@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -126,11 +127,11 @@ func sleepersAreWoken(t *testing.T, n *net) {
 		late := time.NewTimer(patience)
 		defer late.Stop()
 		for i := range rounds {
-			if i%2 == r.id {
+			if i%2 == int(r.id) {
 				r.post(1-r.id, i, i%3*40000)
 				continue
 			}
-			for want := (i + 2 - r.id) / 2; len(r.got) < want; {
+			for want := (i + 2 - int(r.id)) / 2; len(r.got) < want; {
 				if r.Poll(-1) == 0 && len(r.got) < want {
 					if err := r.sleep(late.C); err != nil {
 						return fmt.Errorf("rank %d: asleep in round %d of %d", r.id, i, rounds)
@@ -173,7 +174,7 @@ func goodbyeAfterData(t *testing.T, n *net) {
 
 func allClose(t *testing.T, n *net) {
 	all(t, n.ranks, func(r *rank) error {
-		for peer := range n.ranks {
+		for peer := range n.size() {
 			if peer != r.id {
 				r.post(peer, 0, 1000)
 			}
@@ -233,7 +234,7 @@ func forcedClose(t *testing.T, n *net) {
 // contact has all ranks exchange a frame with all others.
 func contact(t *testing.T, n *net) {
 	all(t, n.ranks, func(r *rank) error {
-		for peer := range n.ranks {
+		for peer := range n.size() {
 			if peer != r.id {
 				r.send(peer, transport.Header{Kind: transport.Credit}, nil, 0)
 			}
@@ -313,7 +314,7 @@ type still struct {
 	memory []byte
 }
 
-func (s *still) Arrive(_ int, h *transport.Header) (mem.Buffer, uint64) {
+func (s *still) Arrive(_ world.Rank, h *transport.Header) (mem.Buffer, uint64) {
 	s.frames++
 	return mem.Bytes(s.memory[:h.Len]), 1
 }
@@ -332,8 +333,8 @@ func noAllocation(t *testing.T, n *net) {
 	payload := mem.Bytes(make([]byte, 1<<20))
 	h := transport.Header{Kind: transport.Eager}
 	round := func(size int) {
-		for i, r := range n.ranks {
-			r.Send(1-i, &h, payload.Slice(0, size), 1)
+		for _, r := range n.ranks {
+			r.Send(1-r.id, &h, payload.Slice(0, size), 1)
 		}
 		for i := range arrived {
 			arrived[i]++

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -19,7 +20,7 @@ const patience = 20 * time.Second
 
 // A message is a frame as it arrived.
 type message struct {
-	peer    int
+	peer    world.Rank
 	h       transport.Header
 	payload []byte
 	dropped bool
@@ -28,7 +29,7 @@ type message struct {
 // A rank is one end of a Net under test and the Sink of that end: it keeps
 // what arrives and checks the rules that hold always.
 type rank struct {
-	id int
+	id world.Rank
 	End
 
 	window func(h *transport.Header) int  // bytes of each window; nil: the whole payload
@@ -42,7 +43,7 @@ type rank struct {
 	lastToken uint64
 	due       map[uint64]bool // tokens whose Sent is due
 	sent      map[uint64]error
-	lost      map[int]error
+	lost      map[world.Rank]error
 	broken    error // the first rule that the transport broke
 }
 
@@ -54,13 +55,13 @@ type arrival struct {
 	windows int
 }
 
-func newRank(id int) *rank {
+func newRank(id world.Rank) *rank {
 	return &rank{
 		id:       id,
 		arriving: make(map[uint64]*arrival),
 		due:      make(map[uint64]bool),
 		sent:     make(map[uint64]error),
-		lost:     make(map[int]error),
+		lost:     make(map[world.Rank]error),
 	}
 }
 
@@ -71,7 +72,7 @@ func (r *rank) violated(format string, args ...any) {
 }
 
 // Arrive implements transport.Sink.
-func (r *rank) Arrive(peer int, h *transport.Header) (mem.Buffer, uint64) {
+func (r *rank) Arrive(peer world.Rank, h *transport.Header) (mem.Buffer, uint64) {
 	if r.quiet != nil {
 		return r.quiet.Arrive(peer, h)
 	}
@@ -94,7 +95,7 @@ func (r *rank) Arrive(peer int, h *transport.Header) (mem.Buffer, uint64) {
 }
 
 // Take implements transport.Taker.
-func (r *rank) Take(peer int, h *transport.Header, payload []byte) bool {
+func (r *rank) Take(peer world.Rank, h *transport.Header, payload []byte) bool {
 	if r.takes == nil || r.quiet != nil || !r.takes(h) {
 		return false
 	}
@@ -106,7 +107,7 @@ func (r *rank) Take(peer int, h *transport.Header, payload []byte) bool {
 }
 
 // Wants implements transport.Taker.
-func (r *rank) Wants(peer int) bool { return len(r.got)%2 > 0 }
+func (r *rank) Wants(peer world.Rank) bool { return len(r.got)%2 > 0 }
 
 func (r *rank) nextWindow(a *arrival) mem.Buffer {
 	left := int(a.h.Len) - len(a.payload)
@@ -159,7 +160,7 @@ func (r *rank) Sent(token uint64, err error) {
 }
 
 // Lost implements transport.Sink.
-func (r *rank) Lost(peer int, err error) {
+func (r *rank) Lost(peer world.Rank, err error) {
 	if old, ok := r.lost[peer]; ok {
 		r.violated("Lost(%d, %v) after Lost(%d, %v)", peer, err, peer, old)
 	}
@@ -170,7 +171,7 @@ func (r *rank) Lost(peer int, err error) {
 }
 
 // send sends a payload and keeps account of its token.
-func (r *rank) send(peer int, h transport.Header, payload []byte, token uint64) bool {
+func (r *rank) send(peer world.Rank, h transport.Header, payload []byte, token uint64) bool {
 	r.due[token] = true // Send does not call the Sink, but let that be seen
 	if !r.Send(peer, &h, mem.Bytes(payload), token) {
 		return false
@@ -180,14 +181,14 @@ func (r *rank) send(peer int, h transport.Header, payload []byte, token uint64) 
 }
 
 // sendNow sends a payload at once, if r's transport can, and reports whether it has.
-func (r *rank) sendNow(peer int, h transport.Header, payload []byte) bool {
+func (r *rank) sendNow(peer world.Rank, h transport.Header, payload []byte) bool {
 	p, ok := r.Transport.(transport.Prompt)
 	return ok && p.SendNow(peer, &h, mem.Bytes(payload))
 }
 
 // recvNow receives the frame with a tag at once if it is the next, a short one, and
 // there, and if r's transport can.
-func (r *rank) recvNow(peer, tag int) {
+func (r *rank) recvNow(peer world.Rank, tag int) {
 	h, payload := transport.Header{Kind: transport.Eager, Tag: int32(tag)}, make([]byte, 600)
 	if p, ok := r.Transport.(transport.Prompt); ok && p.RecvNow(peer, &h, mem.Bytes(payload)) {
 		r.complete(&arrival{message: message{peer: peer, h: h, payload: payload[:h.Len]}})
@@ -197,11 +198,11 @@ func (r *rank) recvNow(peer, tag int) {
 // until polls, and sleeps when there is nothing to poll, until done reports
 // true.
 func (r *rank) until(what string, done func() bool) error {
-	return r.drive(what, -1, done)
+	return r.drive(what, world.None, done)
 }
 
 // drive is until with a peer to poll first.
-func (r *rank) drive(what string, peer int, done func() bool) error {
+func (r *rank) drive(what string, peer world.Rank, done func() bool) error {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for idle := 0; ; {
@@ -280,7 +281,7 @@ func all(t *testing.T, ranks []*rank, f func(r *rank) error) {
 
 // pattern fills a payload that tells its sender, its number and every place in
 // it from others.
-func pattern(from, number, size int) []byte {
+func pattern(from world.Rank, number, size int) []byte {
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], uint64(from))
 	binary.LittleEndian.PutUint64(seed[8:], uint64(number))

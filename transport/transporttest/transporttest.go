@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -23,10 +24,10 @@ type Net struct {
 	Ends []End
 	// Kill ends a rank as the death of its process would. Nothing else is
 	// called for that End at the same time or later.
-	Kill func(rank int)
+	Kill func(rank world.Rank)
 	// Heap returns memory of a rank that its peers can reach, as much for each rank;
 	// nil if Transports are not Direct.
-	Heap func(rank int) []byte
+	Heap func(rank world.Rank) []byte
 	// Done releases what outlives the transports, which have been closed or
 	// killed by then. It may be nil.
 	Done func()
@@ -87,7 +88,7 @@ func Run(t *testing.T, open Open) {
 type net struct {
 	*Net
 	ranks []*rank
-	dead  map[int]bool
+	dead  map[world.Rank]bool
 }
 
 // newNet opens a Net and has it closed, and looked after for goroutines left
@@ -95,10 +96,10 @@ type net struct {
 func newNet(t *testing.T, open Open, size int) *net {
 	t.Helper()
 	before := runtime.NumGoroutine()
-	n := &net{dead: make(map[int]bool)}
+	n := &net{dead: make(map[world.Rank]bool)}
 	sinks := make([]transport.Sink, size)
 	for i := range size {
-		n.ranks = append(n.ranks, newRank(i))
+		n.ranks = append(n.ranks, newRank(world.Rank(i)))
 		sinks[i] = n.ranks[i]
 	}
 	n.Net = open(t, sinks)
@@ -112,21 +113,24 @@ func newNet(t *testing.T, open Open, size int) *net {
 	return n
 }
 
-func (n *net) kill(rank int) {
+// size returns the number of ranks.
+func (n *net) size() world.Rank { return world.Rank(len(n.ranks)) }
+
+func (n *net) kill(rank world.Rank) {
 	n.dead[rank] = true
 	n.Kill(rank)
 }
 
 func (n *net) shut(t *testing.T) {
-	for i, r := range n.ranks {
-		if !n.dead[i] && !r.Close(true) {
-			t.Errorf("rank %d: a forced Close did not end", i)
+	for _, r := range n.ranks {
+		if !n.dead[r.id] && !r.Close(true) {
+			t.Errorf("rank %d: a forced Close did not end", r.id)
 		}
-		if !n.dead[i] && len(r.due) > 0 {
-			t.Errorf("rank %d: closed, but %d buffers have not been given back", i, len(r.due))
+		if !n.dead[r.id] && len(r.due) > 0 {
+			t.Errorf("rank %d: closed, but %d buffers have not been given back", r.id, len(r.due))
 		}
 		if r.broken != nil && !t.Failed() {
-			t.Errorf("rank %d: %v", i, r.broken)
+			t.Errorf("rank %d: %v", r.id, r.broken)
 		}
 	}
 	if n.Done != nil {

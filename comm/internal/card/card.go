@@ -10,6 +10,7 @@ import (
 
 	"gompi/comm/internal/path"
 	"gompi/internal/boot"
+	"gompi/internal/world"
 )
 
 // A Card is what a rank tells.
@@ -154,7 +155,7 @@ func (cs Cards) Loads(info *boot.Info) []int {
 	machines := map[string]*pool{}
 	for r := range cs {
 		c := &cs[r]
-		nodes[info.NodeIndex(r)].add(c)
+		nodes[info.NodeIndex(world.Rank(r))].add(c)
 		if len(c.Machine) == 0 {
 			continue
 		}
@@ -171,7 +172,7 @@ func (cs Cards) Loads(info *boot.Info) []int {
 	}
 	for r, c := range cs {
 		if m := machines[string(c.Machine)]; m != nil {
-			i := info.NodeIndex(r)
+			i := info.NodeIndex(world.Rank(r))
 			loads[i] = max(loads[i], m.load())
 		}
 	}

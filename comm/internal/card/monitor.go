@@ -6,6 +6,7 @@ import (
 
 	"gompi/internal/boot"
 	"gompi/internal/cgroup"
+	"gompi/internal/world"
 )
 
 // A monitor is what a rank judges by, while it runs, whether the ranks of its host have
@@ -45,7 +46,7 @@ func (o monitor) notOversubscribed() bool {
 	if now.Quota != then.Quota || !bytes.Equal(now.CPUs, then.CPUs) {
 		cs = slices.Clone(cs)
 		for r := range cs {
-			if o.info.NodeIndex(r) == o.info.Node {
+			if o.info.NodeIndex(world.Rank(r)) == o.info.Node {
 				cs[r].follow(then, now)
 			}
 		}

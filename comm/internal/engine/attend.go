@@ -8,6 +8,7 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/progress"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -60,7 +61,7 @@ func (a *attendance) wait(ctx context.Context, done func() (bool, error)) error 
 		} else if ok {
 			return nil
 		}
-		if err := a.ch.glance(-1); err != nil {
+		if err := a.ch.glance(world.None); err != nil {
 			return err
 		}
 		if err := context.Cause(ctx); err != nil {
@@ -84,7 +85,7 @@ func (a *attendance) wait(ctx context.Context, done func() (bool, error)) error 
 // launcher says so before long.
 func (a *attendance) reason(err error) error {
 	for end := time.Now().Add(verdictTime); time.Now().Before(end); time.Sleep(restMost) {
-		if known := a.ch.glance(-1); known != nil {
+		if known := a.ch.glance(world.None); known != nil {
 			return known
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gompi/comm/internal/match"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -15,8 +16,8 @@ import (
 type Channel struct {
 	e       *Engine
 	ID      uint64
-	members []int32         // world rank of each member; nil: all, in order
-	index   map[int32]int32 // the inverse; nil with members
+	members []world.Rank         // by rank; nil: all, in order
+	index   map[world.Rank]int32 // the inverse; nil with members
 	rank    int
 	size    int
 	q       match.Queues[Request, message]
@@ -31,8 +32,8 @@ type Channel struct {
 
 // NextID returns a context id that no other communicator of the job has: the
 // world rank of the communicator's first member and a counter of that rank's.
-func NextID(worldRank int, counter uint32) uint64 {
-	return uint64(worldRank)<<32 | uint64(counter)
+func NextID(first world.Rank, counter uint32) uint64 {
+	return uint64(first)<<32 | uint64(counter)
 }
 
 // Counter returns the counter for the next context id with this rank as first
@@ -46,17 +47,17 @@ func (e *Engine) Counter() uint32 {
 
 // Open makes the Channel with the given context id among the given world ranks,
 // nil for all. What arrived for it early is handled now.
-func (e *Engine) Open(id uint64, members []int32) *Channel {
+func (e *Engine) Open(id uint64, members []world.Rank) *Channel {
 	e.progress.Lock()
 	defer e.progress.Exit()
-	ch := &Channel{e: e, ID: id, members: members, rank: e.cfg.Rank, size: e.cfg.Size}
+	ch := &Channel{e: e, ID: id, members: members, rank: int(e.cfg.Rank), size: e.cfg.Size}
 	if members != nil {
 		ch.size = len(members)
-		ch.index = make(map[int32]int32, len(members))
+		ch.index = make(map[world.Rank]int32, len(members))
 		for r, w := range members {
 			ch.index[w] = int32(r)
 		}
-		ch.rank = int(ch.index[int32(e.cfg.Rank)])
+		ch.rank = int(ch.index[e.cfg.Rank])
 	}
 	ch.round.ch, ch.vigil.ch = ch, ch
 	e.channels[id] = ch
@@ -129,22 +130,22 @@ func (ch *Channel) Rank() int { return ch.rank }
 func (ch *Channel) Size() int { return ch.size }
 
 // World returns the world rank of a member.
-func (ch *Channel) World(rank int) int {
+func (ch *Channel) World(rank int) world.Rank {
 	if ch.members == nil {
-		return rank
+		return world.Rank(rank)
 	}
-	return int(ch.members[rank])
+	return ch.members[rank]
 }
 
 // Host returns the name of a member's host.
 func (ch *Channel) Host(rank int) string { return ch.e.cfg.Host(ch.World(rank)) }
 
 // member returns the rank of a world rank, -1 if it is none of the members.
-func (ch *Channel) member(world int) int {
+func (ch *Channel) member(rank world.Rank) int {
 	if ch.members == nil {
-		return world
+		return int(rank)
 	}
-	if r, ok := ch.index[int32(world)]; ok {
+	if r, ok := ch.index[rank]; ok {
 		return int(r)
 	}
 	return -1

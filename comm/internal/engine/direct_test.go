@@ -6,6 +6,7 @@ import (
 
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -30,7 +31,7 @@ func (x *reach) end(token uint64, err error) {
 	x.ends = append(x.ends, func() { x.sink.Sent(token, err) })
 }
 
-func (x *reach) Poll(hint int) int {
+func (x *reach) Poll(hint world.Rank) int {
 	ends := x.ends
 	x.ends = nil
 	for _, end := range ends {
@@ -39,7 +40,7 @@ func (x *reach) Poll(hint int) int {
 	return len(ends) + x.script.Poll(hint)
 }
 
-func (x *reach) Send(_ int, h *transport.Header, b mem.Buffer, token uint64) bool {
+func (x *reach) Send(_ world.Rank, h *transport.Header, b mem.Buffer, token uint64) bool {
 	x.sent = append(x.sent, *h)
 	if b.Size() > 0 {
 		x.held = append(x.held, token)
@@ -47,16 +48,16 @@ func (x *reach) Send(_ int, h *transport.Header, b mem.Buffer, token uint64) boo
 	return b.Size() == 0
 }
 
-func (x *reach) Place(int, mem.Buffer) uint64 {
+func (x *reach) Place(world.Rank, mem.Buffer) uint64 {
 	if x.lies {
 		return somewhere
 	}
 	return 0
 }
 
-func (x *reach) Recall()                                     {}
-func (x *reach) Get(_ int, _ uint64, _ mem.Buffer, t uint64) { x.copies = append(x.copies, t) }
-func (x *reach) Put(_ int, _ uint64, _ mem.Buffer, t uint64) { x.copies = append(x.copies, t) }
+func (x *reach) Recall()                                            {}
+func (x *reach) Get(_ world.Rank, _ uint64, _ mem.Buffer, t uint64) { x.copies = append(x.copies, t) }
+func (x *reach) Put(_ world.Rank, _ uint64, _ mem.Buffer, t uint64) { x.copies = append(x.copies, t) }
 
 // progress has the engine do all that there is to do.
 func (x *reach) progress() {

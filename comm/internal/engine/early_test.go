@@ -11,6 +11,7 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 )
 
 // One rank may use a Channel before the other has made it: what comes early
@@ -34,7 +35,7 @@ func TestFramesForAChannelThatIsNotMadeYetWaitForIt(t *testing.T) {
 			if _, err := ch.Recv(ctx, 0, 0, mem.Buffer{}); err != nil { // all that went before is here
 				return err
 			}
-			late := e.Open(7, []int32{0, 1})
+			late := e.Open(7, []world.Rank{0, 1})
 			defer late.Close()
 			rd, got := late.Round(), make([]byte, size)
 			err := rd.Begin(ctx, call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: int64(size)}, 0, false)

@@ -15,6 +15,7 @@ import (
 	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -45,15 +46,16 @@ func cost(n int) int { return n + recordSize }
 
 // Config says who a rank is and how it waits.
 type Config struct {
-	Rank, Size int
-	Host       func(rank int) string // name of a rank's host, for errors
-	Boot       boot.Boot
-	Parker     transport.Parker
-	Yield      func()              // gives the processor to whoever else can run
-	Eager      int                 // largest eager point-to-point payload in bytes
-	Left       func(rank int) bool // reports whether a rank is known to have left; may be nil
-	Lender     Lender              // for Buffers of devices; nil if there are none
-	Log        *slog.Logger
+	Rank   world.Rank
+	Size   int
+	Host   func(rank world.Rank) string // name of a rank's host, for errors
+	Boot   boot.Boot
+	Parker transport.Parker
+	Yield  func()                     // gives the processor to whoever else can run
+	Eager  int                        // largest eager point-to-point payload in bytes
+	Left   func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
+	Lender Lender                     // for Buffers of devices; nil if there are none
+	Log    *slog.Logger
 }
 
 // An Engine is one rank's. Its methods may be called from any goroutine, except those of
@@ -123,7 +125,7 @@ func (e *Engine) Use(t transport.Transport) {
 
 // A peer is what the engine knows of another rank.
 type peer struct {
-	rank   int
+	rank   world.Rank
 	tr     transport.Transport // nil until the first use
 	prompt transport.Prompt    // tr, if it is one
 	direct transport.Direct    // tr, if it is one
@@ -141,17 +143,17 @@ type table [][]*peer
 
 const pageSize = 64
 
-func (e *Engine) peer(rank int) *peer {
+func (e *Engine) peer(rank world.Rank) *peer {
 	if p := e.recent; p != nil && p.rank == rank {
 		return p
 	}
 	return e.lookUp(rank)
 }
 
-func (e *Engine) lookUp(rank int) *peer {
+func (e *Engine) lookUp(rank world.Rank) *peer {
 	page := &e.peers[rank/pageSize]
 	if *page == nil {
-		*page = make([]*peer, min(pageSize, e.cfg.Size-rank/pageSize*pageSize))
+		*page = make([]*peer, min(pageSize, e.cfg.Size-int(rank)/pageSize*pageSize))
 	}
 	p := (*page)[rank%pageSize]
 	if p == nil {
@@ -171,7 +173,7 @@ func (e *Engine) lookUp(rank int) *peer {
 
 // gone returns why a rank is lost, nil if it is not. Other than peer it takes no
 // memory for a rank that was never talked to, nor looks for a way to it.
-func (e *Engine) gone(rank int) error {
+func (e *Engine) gone(rank world.Rank) error {
 	page := e.peers[rank/pageSize]
 	if page == nil || page[rank%pageSize] == nil {
 		return nil
@@ -180,7 +182,7 @@ func (e *Engine) gone(rank int) error {
 }
 
 // route returns the first transport that reaches rank, nil if there is none.
-func (e *Engine) route(rank int) transport.Transport {
+func (e *Engine) route(rank world.Rank) transport.Transport {
 	for _, t := range e.transports {
 		if t.Reaches(rank) {
 			return t

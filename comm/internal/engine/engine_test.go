@@ -14,6 +14,7 @@ import (
 	"gompi/comm/internal/engine"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport/inproc"
 )
 
@@ -28,10 +29,10 @@ func run(t *testing.T, n int, fn func(ctx context.Context, e *engine.Engine, ch 
 func runConfig(t *testing.T, n int, change func(cfg *engine.Config), fn func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		world, boots := inproc.NewWorld(n), boot.Group(n)
+		net, boots := inproc.NewWorld(n), boot.Group(n)
 		errs := make([]error, n)
 		var all sync.WaitGroup
-		for rank := range n {
+		for rank := range world.Rank(n) {
 			p := inproc.NewParker()
 			cfg := engine.Config{
 				Rank: rank, Size: n, Host: boots[rank].Info().Host, Boot: boots[rank],
@@ -40,7 +41,7 @@ func runConfig(t *testing.T, n int, change func(cfg *engine.Config), fn func(ctx
 			change(&cfg)
 			e := engine.New(cfg)
 			boots[rank].SetWake(p.Wake)
-			e.Use(world.Transport(rank, e, p))
+			e.Use(net.Transport(rank, e, p))
 			ch := e.Open(1, nil)
 			all.Go(func() {
 				errs[rank] = fn(t.Context(), e, ch)

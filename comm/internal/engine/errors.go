@@ -4,9 +4,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 
 	"gompi/comm/internal/call"
+	"gompi/internal/world"
 )
 
 // The reasons an operation fails, for errors.Is. comm exports them.
@@ -83,7 +85,7 @@ func (e *RevokedError) Is(target error) bool { return target == ErrRevoked }
 // members. Exactly one of its two meanings holds: a mismatch, if Mismatch is
 // not nil, or else a cause.
 type verdict struct {
-	rank     int // world rank that broke it
+	rank     world.Rank // that broke it
 	mismatch *MismatchError
 	cause    string
 }
@@ -117,7 +119,11 @@ func decodeVerdict(b []byte) (verdict, error) {
 	if len(b) < 9 {
 		return verdict{}, fmt.Errorf("revocation of %d bytes: want at least 9", len(b))
 	}
-	v := verdict{rank: int(binary.LittleEndian.Uint64(b))}
+	rank := binary.LittleEndian.Uint64(b)
+	if rank > math.MaxInt32 {
+		return verdict{}, fmt.Errorf("revocation by rank %d", rank)
+	}
+	v := verdict{rank: world.Rank(rank)}
 	kind, b := b[8], b[9:]
 	if kind == 0 {
 		v.cause = string(b)

@@ -8,6 +8,7 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -24,7 +25,7 @@ const (
 	floodAfter  = 500  // and then, before whoever polls has to have noticed
 )
 
-func (f *flood) Poll(int) int {
+func (f *flood) Poll(world.Rank) int {
 	switch f.polls++; {
 	case f.polls == floodBefore:
 		f.cancel()

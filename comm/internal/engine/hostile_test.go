@@ -10,6 +10,7 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )
@@ -37,16 +38,16 @@ func (s *script) take() []transport.Header {
 	return frames
 }
 
-func (s *script) Name() string                                         { return "script" }
-func (s *script) Reaches(int) bool                                     { return true }
-func (s *script) Carries(mem.Space) bool                               { return true }
-func (s *script) Forget(int, uint64)                                   {}
-func (s *script) Arm() bool                                            { return true }
-func (s *script) Close(bool) bool                                      { return true }
-func (s *script) Send(int, *transport.Header, mem.Buffer, uint64) bool { return true }
+func (s *script) Name() string                                                { return "script" }
+func (s *script) Reaches(world.Rank) bool                                     { return true }
+func (s *script) Carries(mem.Space) bool                                      { return true }
+func (s *script) Forget(world.Rank, uint64)                                   {}
+func (s *script) Arm() bool                                                   { return true }
+func (s *script) Close(bool) bool                                             { return true }
+func (s *script) Send(world.Rank, *transport.Header, mem.Buffer, uint64) bool { return true }
 
 // Poll delivers all frames from rank 1, with zeroes for payload.
-func (s *script) Poll(int) int {
+func (s *script) Poll(world.Rank) int {
 	frames := s.take()
 	for _, h := range frames {
 		left := h.Len
@@ -68,7 +69,7 @@ func scripted() (*engine.Engine, *script) {
 }
 
 func newScripted() *engine.Engine {
-	return engine.New(engine.Config{Rank: 0, Size: 2, Host: func(r int) string { return [2]string{"ash", "elm"}[r] },
+	return engine.New(engine.Config{Rank: 0, Size: 2, Host: func(r world.Rank) string { return [2]string{"ash", "elm"}[r] },
 		Parker: inproc.NewParker(), Yield: func() {}, Eager: engine.DefaultEager, Lender: new(purse)})
 }
 

@@ -12,6 +12,7 @@ import (
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 )
 
 func TestRecvOfALongMessageWhoseSenderHasLeftFails(t *testing.T) {
@@ -91,7 +92,7 @@ func TestCollectivesOfOneChannelDoNotHoldUpThoseOfAnother(t *testing.T) {
 
 func TestSeveralReceivesFromARankThatLeftUnseen(t *testing.T) {
 	runConfig(t, 2, func(cfg *engine.Config) {
-		cfg.Left = func(rank int) bool { return rank == 1 }
+		cfg.Left = func(rank world.Rank) bool { return rank == 1 }
 	}, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
 		if ch.Rank() == 1 {
 			return nil // nothing was exchanged, so nobody is told

@@ -9,6 +9,7 @@ import (
 
 	"gompi/comm/internal/match"
 	"gompi/internal/boot"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -16,7 +17,7 @@ import (
 // word about it counts.
 
 // Lost implements transport.Sink.
-func (e *Engine) Lost(rank int, err error) {
+func (e *Engine) Lost(rank world.Rank, err error) {
 	if p := e.peer(rank); !e.suspected(p, err) {
 		e.lose(rank, e.reason(p, err), false)
 	}
@@ -111,7 +112,7 @@ func (ch *Channel) hearWhy() { ch.e.awaitNews(func() bool { return ch.err != nil
 
 // lose handles the loss of a peer, of which the first reason counts. known says
 // that the launcher tells it to all ranks.
-func (e *Engine) lose(rank int, err error, known bool) {
+func (e *Engine) lose(rank world.Rank, err error, known bool) {
 	p := e.peer(rank)
 	// Who shares memory with this rank is cut off by the end of its process only.
 	if known || errors.Is(err, ErrLeft) || errors.Is(err, transport.ErrCut) {
@@ -210,7 +211,7 @@ const drainPolls = 1024
 // us, as they do if no connection was ever made. What they have sent is read
 // first.
 func (e *Engine) dismissLeft() {
-	var left []int
+	var left []world.Rank
 	for _, ch := range e.channels {
 		for src := range ch.awaited() {
 			if w := ch.World(src); w != e.cfg.Rank && e.gone(w) == nil && e.cfg.Left(w) {
@@ -229,7 +230,7 @@ func (e *Engine) dismissLeft() {
 
 // drain reads what has arrived from all ranks.
 func (e *Engine) drain() {
-	for polls := 0; e.Poll(-1) > 0 && polls < drainPolls; polls++ {
+	for polls := 0; e.Poll(world.None) > 0 && polls < drainPolls; polls++ {
 	}
 }
 
@@ -255,9 +256,9 @@ func (e *Engine) News() { e.news() }
 
 // revoke breaks a communicator as another rank said, directly or by way of the
 // launcher: whichever comes first.
-func (e *Engine) revoke(from int, comm uint64, text []byte) {
+func (e *Engine) revoke(from world.Rank, comm uint64, text []byte) {
 	v, err := decodeVerdict(text)
-	if err == nil && (v.rank < 0 || v.rank >= e.cfg.Size) {
+	if err == nil && (v.rank < 0 || int(v.rank) >= e.cfg.Size) {
 		err = fmt.Errorf("it blames rank %d of %d", v.rank, e.cfg.Size)
 	}
 	if err != nil {

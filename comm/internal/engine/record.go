@@ -54,7 +54,7 @@ func (w *waiter) call() seg.Call {
 	r := w.request
 	switch {
 	case w.probed != nil:
-		return seg.Call{Comm: w.probed.ID, Kind: seg.Probe, Peer: w.Hint, Seq: Any}
+		return seg.Call{Comm: w.probed.ID, Kind: seg.Probe, Peer: int(w.Hint), Seq: Any}
 	case r == nil || r.ch == nil:
 		return seg.Call{Kind: seg.Wait, Peer: -1} // for a collective that has a record of its own
 	}
@@ -63,7 +63,7 @@ func (w *waiter) call() seg.Call {
 		kind = seg.Recv
 	}
 	return seg.Call{
-		Comm: r.ch.ID, Kind: kind, Type: r.buf.Type(), Peer: r.peer,
+		Comm: r.ch.ID, Kind: kind, Type: r.buf.Type(), Peer: int(r.peer),
 		Count: int64(r.buf.Len()), Bytes: int64(r.buf.Size()), Seq: int64(r.tag),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"gompi/comm/internal/match"
 	"gompi/comm/internal/progress"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -101,7 +102,7 @@ type Request struct {
 	ch    *Channel
 
 	buf    mem.Buffer // what to send, or where to receive
-	peer   int        // world rank of the other side, -1 if any
+	peer   world.Rank // the other side, None if any
 	tag    int
 	sync   bool
 	later  bool // a send whose payload is still to come
@@ -184,7 +185,7 @@ func (r *Request) end(st Status) Handle {
 }
 
 // begin readies r for a new operation.
-func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer, tag int) {
+func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer world.Rank, tag int) {
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
 	r.size, r.asked, r.got, r.due, r.place, r.err, r.status = 0, 0, 0, 0, 0, nil, nothing
 	r.sync, r.wanted, r.told, r.round, r.combine = false, false, false, nil, nil
@@ -397,7 +398,7 @@ func (e *Engine) Complete(h Handle, st Status, err error) {
 func (e *Engine) Progress() {
 	e.progress.Lock()
 	defer e.exitPolling()
-	e.pollOnce(-1)
+	e.pollOnce(world.None)
 	if e.looks++; e.looks%looksPerCheck == 0 {
 		e.Stalled()
 	}

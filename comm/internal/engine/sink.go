@@ -6,6 +6,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -18,7 +19,7 @@ var (
 )
 
 // Arrive implements transport.Sink.
-func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
+func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint64) {
 	p := e.peer(from)
 	switch h.Kind {
 	case transport.Credit:
@@ -67,7 +68,7 @@ func (e *Engine) Arrive(from int, h *transport.Header) (mem.Buffer, uint64) {
 
 // Take implements transport.Taker: an eager message goes straight into a receive
 // that waits for it.
-func (e *Engine) Take(from int, h *transport.Header, payload []byte) bool {
+func (e *Engine) Take(from world.Rank, h *transport.Header, payload []byte) bool {
 	if h.Kind != transport.Eager {
 		return false
 	}
@@ -102,7 +103,7 @@ func (e *Engine) Take(from int, h *transport.Header, payload []byte) bool {
 }
 
 // Wants implements transport.Taker.
-func (e *Engine) Wants(from int) bool {
+func (e *Engine) Wants(from world.Rank) bool {
 	ch := e.latest
 	if ch == nil {
 		return false

@@ -11,6 +11,7 @@ import (
 	"gompi/comm/internal/engine"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/inproc"
 )
@@ -18,15 +19,15 @@ import (
 // A cutter is a script whose peers are all cut off at the first Poll.
 type cutter struct {
 	*script
-	peers int
+	peers world.Rank
 }
 
-func (c *cutter) Poll(int) int {
+func (c *cutter) Poll(world.Rank) int {
 	n := c.peers
 	for ; c.peers > 0; c.peers-- {
 		c.sink.Lost(c.peers, transport.ErrCut)
 	}
-	return n
+	return int(n)
 }
 
 // A silent launcher has nothing to say, however long it is listened to.
@@ -39,10 +40,10 @@ func (s silent) Await(d time.Duration) bool {
 
 // cutOff runs f as rank 0, whose peers are all cut off at once. The launcher knows
 // nothing of that.
-func cutOff(t *testing.T, peers int, f func(t *testing.T, boots []boot.Boot, ch *engine.Channel)) {
+func cutOff(t *testing.T, peers world.Rank, f func(t *testing.T, boots []boot.Boot, ch *engine.Channel)) {
 	synctest.Test(t, func(t *testing.T) {
-		boots, p := boot.Group(1+peers), inproc.NewParker()
-		e := engine.New(engine.Config{Rank: 0, Size: 1 + peers, Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
+		boots, p := boot.Group(1+int(peers)), inproc.NewParker()
+		e := engine.New(engine.Config{Rank: 0, Size: 1 + int(peers), Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
 			Yield: func() {}, Eager: engine.DefaultEager})
 		boots[0].SetWake(p.Wake)
 		e.Use(&cutter{&script{sink: e}, peers})

@@ -12,7 +12,7 @@ import (
 var someVerdicts = []verdict{
 	{rank: 3, cause: "is lost: connection cut"},
 	{rank: 0, cause: ""},
-	{rank: 1 << 40, mismatch: &MismatchError{Seq: 1 << 50, Rank: 3, Peer: 4095,
+	{rank: 1 << 30, mismatch: &MismatchError{Seq: 1 << 50, Rank: 3, Peer: 4095,
 		Call:     call.Fingerprint{Kind: call.Reduce, Type: mem.F32, Op: mem.Sum, Root: 7, Count: 1 << 40},
 		PeerCall: call.Fingerprint{Kind: call.Allgatherv, Type: mem.Bool, Digest: 0xdeadbeef, Count: 5}}},
 	{rank: 2, mismatch: &MismatchError{Seq: 1, Call: call.Fingerprint{Kind: call.Gatherv}, PeerCall: call.Fingerprint{Kind: call.Gatherv}, Bytes: 1 << 41, PeerBytes: 3}},
@@ -34,6 +34,15 @@ func TestLongCausesAreCut(t *testing.T) {
 	}
 	if v, err := decodeVerdict(b); err != nil || !strings.HasPrefix(v.cause, "because because") {
 		t.Errorf("got %.40q..., %v", v.cause, err)
+	}
+}
+
+// A number that is no rank's is not cut down to one that is.
+func TestAVerdictByNoRankIsRefused(t *testing.T) {
+	b := verdict{rank: 1, cause: "why"}.encode()
+	b[4] = 1 // so the rank is 1<<32 + 1
+	if v, err := decodeVerdict(b); err == nil {
+		t.Errorf("it is taken for rank %d's", v.rank)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -53,11 +54,11 @@ func (v *Vigil) Noted(t seg.Ticket) { v.ticket = t }
 // holds the lock.
 func (v *Vigil) Glance(src int) error { return v.ch.glance(v.ch.World(src)) }
 
-// glance is Glance for a world rank, -1 for any.
-func (ch *Channel) glance(world int) error {
+// glance is Glance for a rank of the job, or None for any.
+func (ch *Channel) glance(rank world.Rank) error {
 	e := ch.e
 	if e.progress.TryLock() {
-		e.pollOnce(world)
+		e.pollOnce(rank)
 		e.progress.Exit()
 	}
 	return ch.Err()

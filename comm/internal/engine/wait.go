@@ -6,6 +6,7 @@ import (
 
 	"gompi/comm/internal/progress"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -68,9 +69,9 @@ var _ progress.Source = (*Engine)(nil)
 // awaited: one poll of sockets costs as much as ten of memory.
 const othersEvery = 32
 
-// Poll implements progress.Source: it looks first at world rank hint, and often only at the
+// Poll implements progress.Source: it looks first at rank hint, and often only at the
 // transport that it is reached by.
-func (e *Engine) Poll(hint int) int {
+func (e *Engine) Poll(hint world.Rank) int {
 	n := 0
 	e.polls++
 	var only transport.Transport
@@ -99,7 +100,7 @@ func (e *Engine) Arm() bool {
 		}
 	}
 	if e.look() > 0 {
-		e.Poll(-1) // tells the transports that nobody sleeps
+		e.Poll(world.None) // tells the transports that nobody sleeps
 		return false
 	}
 	return true
@@ -145,13 +146,13 @@ func (e *Engine) Stalled() {
 // poll themselves, which costs less than waking another goroutine.
 func (e *Engine) exitPolling() {
 	if !e.progress.Driven() && e.unsent() {
-		e.Poll(-1)
+		e.Poll(world.None)
 	}
 	e.progress.Exit()
 }
 
 // pollOnce polls, unless another goroutine does.
-func (e *Engine) pollOnce(hint int) {
+func (e *Engine) pollOnce(hint world.Rank) {
 	if !e.progress.Polled() {
 		e.Poll(hint)
 	}

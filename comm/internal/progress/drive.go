@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"gompi/internal/world"
 )
 
 // PollsPerCheck is how many polls a goroutine makes between two looks at its context.
@@ -86,7 +88,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 }
 
 // hint returns what to look at first: what w waits for, or a sleeper does.
-func (p *Engine) hint(w *Waiter) int {
+func (p *Engine) hint(w *Waiter) world.Rank {
 	if w.Hint < 0 {
 		for _, s := range p.sleepers {
 			if s.Hint >= 0 {

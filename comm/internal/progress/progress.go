@@ -53,6 +53,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"gompi/internal/world"
 )
 
 // A Source is what is polled: the transports of a rank, and whatever else has news for it. Its
@@ -60,7 +62,7 @@ import (
 type Source interface {
 	// Poll moves what can be moved now, and returns the number of events. hint is the Hint of the
 	// driver's Waiter or, if that has none, of a sleeper's.
-	Poll(hint int) int
+	Poll(hint world.Rank) int
 	// Arm prepares for the driver to park. It reports false when there is something to Poll
 	// after all. After it returned true, whatever gives Poll something to do also wakes the
 	// Parker, until the next Poll.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gompi/comm/internal/progress"
+	"gompi/internal/world"
 )
 
 // A rank is an Engine and its Source: words that others store, without a lock.
@@ -75,7 +76,7 @@ func newRank(watch bool) *rank {
 	return r
 }
 
-func (r *rank) Poll(int) int {
+func (r *rank) Poll(world.Rank) int {
 	r.polls++
 	r.asleep.Store(false)
 	n := 0

@@ -1,11 +1,15 @@
 package progress
 
-import "time"
+import (
+	"time"
+
+	"gompi/internal/world"
+)
 
 // A Waiter is one goroutine's wait, for one or several things. It can be used again after Reset.
 type Waiter struct {
-	Hint       int  // what the Source is to look at first, -1 if there is no such thing
-	Background bool // an operation's in the background: it never spins
+	Hint       world.Rank // whom the Source is to look at first, None if nobody is
+	Background bool       // an operation's in the background: it never spins
 
 	owner Owner
 	ready bool
@@ -29,12 +33,12 @@ type Owner interface {
 
 // Init readies a new Waiter. owner may be nil.
 func (w *Waiter) Init(owner Owner) {
-	w.owner, w.Hint, w.wake = owner, -1, make(chan struct{}, 1)
+	w.owner, w.Hint, w.wake = owner, world.None, make(chan struct{}, 1)
 }
 
 // Reset makes w as Init left it.
 func (w *Waiter) Reset() {
-	w.Hint, w.Background, w.ready = -1, false, false
+	w.Hint, w.Background, w.ready = world.None, false, false
 	select {
 	case <-w.wake:
 	default:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"unsafe"
+
+	"gompi/internal/world"
 )
 
 // A Pool is where a rank takes the blocks for its Teams from: the beginning of its
@@ -15,7 +17,7 @@ type Pool struct {
 	arena  []byte
 	large  int // bytes of a large buffer
 	claim  func(off, n int) error
-	lost   func(world int) bool
+	lost   func(rank world.Rank) bool
 	blocks []*block // by place
 }
 
@@ -28,7 +30,7 @@ type block struct {
 
 // A guest is another member of a Team, whose block tells whether it has left.
 type guest struct {
-	world int
+	rank  world.Rank
 	flags *flags
 	uses  uint64 // of its block, for this Team
 }
@@ -44,7 +46,7 @@ func (t Token) uses() uint64 { return uint64(t) & (1<<usesBits - 1) }
 
 // NewPool returns the pool of a rank, with large buffers of so many bytes. claim makes sure that a
 // part of the arena exists; lost reports whether a rank has ended.
-func NewPool(arena []byte, large int, claim func(off, n int) error, lost func(world int) bool) *Pool {
+func NewPool(arena []byte, large int, claim func(off, n int) error, lost func(rank world.Rank) bool) *Pool {
 	return &Pool{arena: arena, large: large, claim: claim, lost: lost}
 }
 
@@ -138,12 +140,12 @@ func run(fs []func()) {
 }
 
 // vacant reports whether nobody looks at b any more.
-func (b *block) vacant(lost func(int) bool) bool {
+func (b *block) vacant(lost func(world.Rank) bool) bool {
 	if b.uses%2 == 1 {
 		return false
 	}
 	for _, g := range b.guests {
-		if g.flags.uses.Load() == g.uses && !lost(g.world) {
+		if g.flags.uses.Load() == g.uses && !lost(g.rank) {
 			return false
 		}
 	}
@@ -162,11 +164,11 @@ func (p *Pool) part(arena []byte, t Token) Part {
 }
 
 // Enter returns the memory of another member of the Team that mine is for.
-func (p *Pool) Enter(mine Token, world int, arena []byte, t Token) Part {
+func (p *Pool) Enter(mine Token, rank world.Rank, arena []byte, t Token) Part {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b, part := p.blocks[mine.place()], p.part(arena, t)
-	b.guests = append(b.guests, guest{world: world, flags: part.flags, uses: t.uses()})
+	b.guests = append(b.guests, guest{rank: rank, flags: part.flags, uses: t.uses()})
 	return part
 }
 

@@ -3,6 +3,8 @@ package wire
 import (
 	"io"
 	"math"
+
+	"gompi/internal/world"
 )
 
 // Bounds of what a rank and its agent say to each other, in bytes or entries.
@@ -40,9 +42,9 @@ func Receive(r io.Reader, f *Frames) (Message, error) { return protocol.Receive(
 // Attach is how a rank whose descriptors were closed introduces itself on a new
 // connection. The agent answers with one byte per descriptor passed (the
 // segment, then the doorbells) in control messages, and then Welcome.
-type Attach struct{ Local int }
+type Attach struct{ Local world.LocalRank }
 
-func (m *Attach) fields(c *Codec) { c.Rank(&m.Local) }
+func (m *Attach) fields(c *Codec) { rank(c, &m.Local) }
 
 // Card is a rank's part of the allgather.
 type Card struct{ Data []byte }
@@ -76,21 +78,24 @@ type Run struct{ Node, Count int }
 
 // Welcome tells a rank who it is. The agent sends it before the rank starts.
 type Welcome struct {
-	Rank, Size           int
-	LocalRank, LocalSize int
-	Node                 int
-	JobID                string
-	Secret               [32]byte
-	Placement            []Run // of all ranks, in rank order
-	Hosts                []string
-	Watch                bool   // be ready to answer Describe at any time
-	Door                 string // where ranks without an agent get their host's segment, "" nowhere
+	Rank            world.Rank
+	Size            int
+	LocalRank       world.LocalRank
+	LocalSize, Node int
+	JobID           string
+	Secret          [32]byte
+	Placement       []Run // of all ranks, in rank order
+	Hosts           []string
+	Watch           bool   // be ready to answer Describe at any time
+	Door            string // where ranks without an agent get their host's segment, "" nowhere
 }
 
 func (m *Welcome) fields(c *Codec) {
-	for _, v := range []*int{&m.Rank, &m.Size, &m.LocalRank, &m.LocalSize, &m.Node} {
-		c.Rank(v)
-	}
+	rank(c, &m.Rank)
+	c.Rank(&m.Size)
+	rank(c, &m.LocalRank)
+	c.Rank(&m.LocalSize)
+	c.Rank(&m.Node)
 	c.String(&m.JobID, maxName)
 	c.Fixed(m.Secret[:])
 	c.Placement(&m.Placement)
@@ -98,6 +103,9 @@ func (m *Welcome) fields(c *Codec) {
 	c.Bools(&m.Watch)
 	c.String(&m.Door, maxName)
 }
+
+// rank is Codec.Rank for a rank of the job, or of a host.
+func rank[T world.Rank | world.LocalRank](c *Codec, v *T) { Int(c, v, 0, MaxRanks) }
 
 // Placement goes over a list of runs.
 func (c *Codec) Placement(v *[]Run) {
@@ -132,24 +140,24 @@ func (c *Codec) Cards(v *[][]byte) {
 
 // Died tells that a rank ended without goodbye, and how.
 type Died struct {
-	Rank int
+	Rank world.Rank
 	Text string
 }
 
 func (m *Died) fields(c *Codec) {
-	c.Rank(&m.Rank)
+	rank(c, &m.Rank)
 	c.String(&m.Text, MaxText)
 }
 
 // Revoked tells that a rank broke a communicator.
 type Revoked struct {
-	Rank  int
+	Rank  world.Rank
 	Comm  uint64
 	Cause []byte
 }
 
 func (m *Revoked) fields(c *Codec) {
-	c.Rank(&m.Rank)
+	rank(c, &m.Rank)
 	Uint(c, &m.Comm, math.MaxUint64)
 	c.Bytes(&m.Cause, MaxText)
 }

@@ -52,7 +52,7 @@ func Uint[T ~uint8 | ~uint64](c *Codec, v *T, limit uint64) {
 }
 
 // Int goes over a signed number from lo to hi.
-func Int[T ~int | ~int64](c *Codec, v *T, lo, hi int64) {
+func Int[T ~int | ~int32 | ~int64](c *Codec, v *T, lo, hi int64) {
 	if !c.reading {
 		c.b = binary.AppendVarint(c.b, int64(*v))
 		return

@@ -12,6 +12,7 @@ import (
 	"gompi/internal/boot/wire"
 	"gompi/internal/cgroup"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/mpirun/internal/checkup"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/facts"
@@ -50,8 +51,8 @@ type agent struct {
 	ranks  []*process
 	local  map[int]int // index in ranks by rank
 	alive  int
-	cards  int   // ranks whose card has come
-	absent []int // ranks of the job that ended without joining
+	cards  int          // ranks whose card has come
+	absent []world.Rank // ranks of the job that ended without joining
 	memory cgroup.Kills
 	group  *killgroup.Group
 
@@ -290,18 +291,19 @@ func (a *agent) follow(m ctl.Message) {
 		a.gathered = true
 		a.tell(&wire.Cards{Data: m.Data})
 	case *ctl.Died:
-		a.tell(&wire.Died{Rank: m.Rank, Text: m.Text})
+		a.tell(&wire.Died{Rank: world.Rank(m.Rank), Text: m.Text})
 	case *ctl.Absent:
-		a.absent = append(a.absent, m.Rank)
+		rank := world.Rank(m.Rank)
+		a.absent = append(a.absent, rank)
 		if a.cards > 0 {
-			a.tell(absence(m.Rank))
+			a.tell(absence(rank))
 		}
 		a.pmi.Absent(m.Rank)
 	case *ctl.Fenced:
 		a.pmi.Fenced(m.Puts)
 	case *ctl.Revoked:
 		a.revoked[m.Comm] = true
-		a.tell(&wire.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
+		a.tell(&wire.Revoked{Rank: world.Rank(m.Rank), Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Terminate:
 		a.terminate(m)
 	case *ctl.FindGPUs: // may take seconds; nobody is kept waiting, for there are no ranks yet

@@ -26,15 +26,15 @@ type stall struct {
 func (a *agent) doing() *ctl.Doing {
 	m := &ctl.Doing{}
 	now := seg.Now()
-	for i, p := range a.ranks {
+	for _, p := range a.ranks {
 		if p.pid == 0 || p.ended {
 			continue
 		}
 		d := ctl.RankDoing{Rank: p.Rank.Rank, PID: p.pid}
-		if joined := a.segment.PID(i); joined != 0 {
+		if joined := a.segment.PID(p.local()); joined != 0 {
 			d.PID = joined // p.pid is a wrapper, or the same
 		}
-		switch state := a.segment.State(i); {
+		switch state := a.segment.State(p.local()); {
 		case p.pmi.State() != pmiserver.Silent:
 			d.Text = p.pmi.Doing()
 		case state == seg.Starting:
@@ -44,8 +44,8 @@ func (a *agent) doing() *ctl.Doing {
 		case !a.gathered && p.hasCard:
 			d.Text, d.Since = "waits in Init for all others", time.Duration(max(1, now-p.cardAt))
 		default:
-			if at := describe(&d, a.segment.Calls(i), now); at != 0 {
-				d.Site = a.segment.Site(i, at)
+			if at := describe(&d, a.segment.Calls(p.local()), now); at != 0 {
+				d.Site = a.segment.Site(p.local(), at)
 			}
 		}
 		m.Ranks = append(m.Ranks, d)
@@ -127,7 +127,7 @@ func (a *agent) lookInto(m *ctl.Doing) {
 	for i, left := 0, mostLookedInto; i < len(m.Ranks); i++ {
 		d := &m.Ranks[i]
 		p := a.ranks[a.local[d.Rank]]
-		if a.segment.State(p.index) != seg.Starting || p.pmi.State() != pmiserver.Silent {
+		if a.segment.State(p.local()) != seg.Starting || p.pmi.State() != pmiserver.Silent {
 			continue
 		}
 		pid := inspect.Worker(p.pid)

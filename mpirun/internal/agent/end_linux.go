@@ -91,8 +91,8 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		a.read(s)
 		a.flushPartial(s)
 	}
-	state := a.segment.State(p.index)
-	a.segment.SetEnded(p.index)
+	state := a.segment.State(p.local())
+	a.segment.SetEnded(p.local())
 	m := &ctl.Exited{
 		Rank: p.Rank.Rank, PID: p.pid, Time: a.failedAt(p, ws, now), RSS: used.Maxrss << 10, Tail: lastLines(p.tail, tailLines),
 		Joined: state >= seg.Joined, Closed: state == seg.Closed,
@@ -114,7 +114,7 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 // makes others fail that still need it, and they may be the first to end. Above
 // 128 is how shells report a signal: ours, perhaps.
 func (a *agent) failedAt(p *process, ws unix.WaitStatus, now time.Time) int64 {
-	if left := a.segment.LeftAt(p.index); left != 0 && ws.Exited() && ws.ExitStatus() != 0 && ws.ExitStatus() <= 128 {
+	if left := a.segment.LeftAt(p.local()); left != 0 && ws.Exited() && ws.ExitStatus() != 0 && ws.ExitStatus() <= 128 {
 		now = now.Add(-time.Duration(max(0, seg.Now()-left)))
 	}
 	return now.UnixNano()

@@ -10,6 +10,7 @@ import (
 	"gompi/internal/boot"
 	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -25,8 +26,8 @@ func (a *agent) tell(m wire.Message) {
 		return
 	}
 	frame := wire.Append(nil, m)
-	for i, p := range a.ranks {
-		if a.segment.State(i) < seg.Closed {
+	for _, p := range a.ranks {
+		if a.segment.State(p.local()) < seg.Closed {
 			a.send(p, frame)
 		}
 	}
@@ -158,7 +159,7 @@ func (a *agent) heard(p *process, m wire.Message) error {
 }
 
 // absence is the news for ranks that wait in Init for one that never comes.
-func absence(rank int) *wire.Died {
+func absence(rank world.Rank) *wire.Died {
 	return &wire.Died{Rank: rank, Text: "ended with status 0 and never called Init"}
 }
 
@@ -218,7 +219,7 @@ func (a *agent) hearGuest(fd int) {
 		return
 	}
 	at, isAttach := m.(*wire.Attach)
-	if err != nil || !isAttach || at.Local >= len(a.ranks) || a.segment.State(at.Local) != seg.Starting || a.ranks[at.Local].ended {
+	if err != nil || !isAttach || int(at.Local) >= len(a.ranks) || a.segment.State(at.Local) != seg.Starting || a.ranks[at.Local].ended {
 		a.dismiss(fd)
 		return
 	}

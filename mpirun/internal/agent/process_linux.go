@@ -9,6 +9,7 @@ import (
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/env"
+	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/program"
@@ -17,7 +18,7 @@ import (
 // A process is one rank on this host.
 type process struct {
 	ctl.Rank
-	index int // local rank
+	index int // in agent.ranks
 	pid   int // 0 before it is started
 	pidfd int // -1 where the kernel has none
 	ended bool
@@ -40,6 +41,9 @@ type process struct {
 
 	pmi client
 }
+
+// local returns the rank among those of its host.
+func (p *process) local() world.LocalRank { return world.LocalRank(p.index) }
 
 // Numbers of the descriptors that every rank inherits, beside the standard
 // ones and the doorbells.
@@ -167,7 +171,7 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 // welcome tells p's rank who it is.
 func (a *agent) welcome(p *process) *wire.Welcome {
 	return &wire.Welcome{
-		Rank: p.Rank.Rank, Size: a.launch.Size, LocalRank: p.index, LocalSize: len(a.ranks),
+		Rank: world.Rank(p.Rank.Rank), Size: a.launch.Size, LocalRank: p.local(), LocalSize: len(a.ranks),
 		Node: a.launch.Node, JobID: a.launch.JobID, Secret: a.launch.Secret,
 		Placement: a.launch.Placement, Hosts: a.launch.Hosts, Watch: a.launch.Stacks,
 	}

@@ -55,9 +55,9 @@ func (a *agent) lookForSingletons(now time.Time) {
 // speaks reports whether a process is a rank that has met the others, or is about
 // to: what it does besides is its own affair.
 func (a *agent) speaks(pid int) bool {
-	for i, p := range a.ranks {
+	for _, p := range a.ranks {
 		if p.pid == pid {
-			return a.segment.State(i) != seg.Starting || p.pmi.State() != pmiserver.Silent
+			return a.segment.State(p.local()) != seg.Starting || p.pmi.State() != pmiserver.Silent
 		}
 	}
 	return false

@@ -24,7 +24,7 @@ func (a *agent) askStacks(ranks []int) {
 			continue
 		}
 		p := a.ranks[i]
-		if a.segment.State(i) == seg.Joined && p.boot >= 0 && a.launch.Stacks {
+		if a.segment.State(p.local()) == seg.Joined && p.boot >= 0 && a.launch.Stacks {
 			p.asked = time.Now().Add(stackTime)
 			a.send(p, wire.Append(nil, &wire.Describe{}))
 		} else {
@@ -62,7 +62,7 @@ func (a *agent) reportThreads(p *process) {
 		return
 	}
 	pids := []int{p.pid}
-	if joined := a.segment.PID(p.index); joined != 0 && joined != p.pid {
+	if joined := a.segment.PID(p.local()); joined != 0 && joined != p.pid {
 		pids = append(pids, joined) // p.pid is a wrapper
 	}
 	var text strings.Builder

@@ -12,6 +12,7 @@ import (
 
 	"gompi/internal/cgroup"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/facts"
 	"gompi/mpirun/internal/killgroup"
@@ -98,9 +99,9 @@ func (a *agent) startAll() (int, error) {
 
 // makeShared makes what the ranks of this host share.
 func (a *agent) makeShared() error {
-	ranks := make([]int, len(a.ranks))
+	ranks := make([]world.Rank, len(a.ranks))
 	for i, p := range a.ranks {
-		ranks[i] = p.Rank.Rank
+		ranks[i] = world.Rank(p.Rank.Rank)
 	}
 	if !slices.IsSorted(ranks) {
 		return fmt.Errorf("ranks %v: want them in ascending order", ranks)

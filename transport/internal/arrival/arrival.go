@@ -4,6 +4,7 @@ package arrival
 
 import (
 	"gompi/internal/mem"
+	"gompi/internal/world"
 	"gompi/transport"
 )
 
@@ -17,7 +18,7 @@ type Frame struct {
 }
 
 // Begin announces a frame to sink.
-func (f *Frame) Begin(sink transport.Sink, peer int, h *transport.Header) {
+func (f *Frame) Begin(sink transport.Sink, peer world.Rank, h *transport.Header) {
 	f.left = h.Len
 	w, token := sink.Arrive(peer, h)
 	if f.left > 0 {

@@ -14,6 +14,7 @@ import (
 
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/stress"
+	"gompi/internal/world"
 )
 
 // A Host is the memory of some goroutine ranks, and how they find each other.
@@ -45,7 +46,7 @@ func NewHost(n, large int) *Host {
 			}
 			return nil
 		}
-		h.Pools = append(h.Pools, shmsync.NewPool(arena, large, claim, func(int) bool { return false }))
+		h.Pools = append(h.Pools, shmsync.NewPool(arena, large, claim, func(world.Rank) bool { return false }))
 	}
 	return h
 }
@@ -78,7 +79,7 @@ func (h *Host) Team(me int, tokens []shmsync.Token, gated bool, pause func(rank 
 	own, claim := h.Pools[me].Own(tokens[me])
 	for r, tok := range tokens {
 		if parts[r] = own; r != me {
-			parts[r] = h.Pools[me].Enter(tokens[me], r, h.arenas[r], tok)
+			parts[r] = h.Pools[me].Enter(tokens[me], world.Rank(r), h.arenas[r], tok)
 		}
 	}
 	return shmsync.New(me, parts, claim, h.large, gated, &port{h, me, pause})

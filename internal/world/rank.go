@@ -1,0 +1,14 @@
+// Package world has the two numbers that a process of a job goes by below package comm. They are
+// types, so that the compiler tells them apart from each other and from ranks of communicators,
+// which are plain ints.
+package world
+
+// A Rank is a rank of the job, from 0: a rank of the communicator that Init returns. None is no rank,
+// or any.
+type Rank int32
+
+// None is less than all ranks.
+const None Rank = -1
+
+// A LocalRank is a rank among those of its host, from 0, in the order of their Ranks.
+type LocalRank int32
