@@ -67,7 +67,6 @@ var catalogue = [...]collective{
 			{spread: true, ranks: 64, from: 64 << 10, to: 256 << 10, alg: ScatterAllgather},
 			{spread: true, from: 1 << 20, alg: Chain},
 			{crowded: true, local: true, to: 4 << 20, alg: Binomial},
-			{crowded: true, local: true, ranks: 4, from: 512 << 10, to: 4 << 20, alg: Chain},
 		},
 	},
 	{
