@@ -109,6 +109,20 @@ func (s *Selector) Gated() bool { return s.rules.Crowded && s.Ranks >= gateFrom 
 // KeepsOrder reports whether operands of a reduction by op are combined as coll/order.go says.
 func (s *Selector) KeepsOrder(op mem.Op) bool { return s.rules.Deterministic || op == mem.Custom }
 
+// NonTemporal reports whether a rank stores what it receives with non-temporal stores, where all
+// ranks' buffers have so many bytes. Other ranks see no difference.
+func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.rules.threshold(shmNonTemporalFrom) }
+
+// SingleCopy returns how a rank stores to vectors from Alloc, of which each rank has so many bytes on
+// average: whether with non-temporal stores, and how many bytes at a time. Other ranks see no
+// difference.
+func (s *Selector) SingleCopy(bytes int) (nonTemporal bool, chunk int) {
+	if bytes > s.rules.threshold(shmSingleCopyNonTemporalFrom) {
+		return true, s.rules.threshold(shmSingleCopyNonTemporalChunk) &^ (mem.CacheLine - 1)
+	}
+	return false, s.rules.threshold(shmSingleCopyChunk) &^ (mem.CacheLine - 1)
+}
+
 // LargestPiece returns the bytes of the largest piece that goes through shared memory at a time.
 func (s *Selector) LargestPiece() int {
 	return max(s.rules.threshold(shmPiece), s.rules.threshold(shmOneStepMost), s.LargeBuffer/largeParts)

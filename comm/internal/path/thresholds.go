@@ -13,6 +13,10 @@ const (
 	shmPiece
 	shmSingleCopyFrom
 	shmSingleCopyFromCrowded
+	shmSingleCopyChunk
+	shmSingleCopyNonTemporalFrom
+	shmSingleCopyNonTemporalChunk
+	shmNonTemporalFrom
 
 	hierPiece
 	hierSharesFrom
@@ -59,6 +63,27 @@ var thresholds = [numThresholds]struct {
 	// scatter of 16 KiB 20 us instead of 13, allreduce of 64 KiB 16 instead of 60).
 	shmSingleCopyFrom:        {"shm.singlecopy", 1 << 10, 1, most},
 	shmSingleCopyFromCrowded: {"shm.singlecopy.crowded", 32 << 10, 1, most},
+
+	// So much of a vector from Alloc a rank combines at a time: so little that it is still in the
+	// first-level cache when the rank stores it to others, but more where stores are non-temporal
+	// (np=2 near, allreduce in chunks of 16 and 256 KiB: of 1 MiB 33.2 and 34.0 us, of 64 MiB 9.0
+	// and 8.5 ms).
+	shmSingleCopyChunk:            {"shm.singlecopy.chunk", 16 << 10, 64, 1 << 30},
+	shmSingleCopyNonTemporalChunk: {"shm.singlecopy.nontemporal.chunk", 256 << 10, 64, 1 << 30},
+
+	// From so many bytes of a rank's vectors on, on average, stores to vectors from Alloc are
+	// non-temporal: the caches do not hold them (np=2 near, plain and non-temporal: bcast of 16 MiB
+	// 0.39 and 0.61 ms, of 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB 3.3 and
+	// 2.5 ms, of 64 MiB 12.3 and 9.9).
+	shmSingleCopyNonTemporalFrom: {"shm.singlecopy.nontemporal", 16 << 20, 0, most},
+
+	// From so many bytes of all ranks' buffers on, what ranks receive from each other is stored
+	// with non-temporal stores: it would first be fetched from memory, then overwritten (np=2 near,
+	// plain and non-temporal: gather of 16 MiB 3.0 and 1.5 ms, alltoall 5.2 and 3.6, reduce-scatter
+	// 5.3 and 3.8, of 4 MiB 0.86 and 0.54, allgather of 4 MiB 0.89 and 0.71, allreduce of 8 MiB 1.7
+	// and 0.9; np=4 on two processors, allgather of 1 MiB 1.3 and 0.9. But of 4 MiB, which the
+	// caches hold, gather 0.31 and 0.41, scatter 0.34 and 0.45).
+	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
 	// So much of a vector goes between hosts at a time, of each leader's share or in all: while
 	// it does, the next piece is combined inside each host, and the one before handed out (2x2,

@@ -84,7 +84,7 @@ type shared struct {
 func (c *Comm) allreduceLong(p *path.Path, send, recv mem.Buffer, op call.Op) error {
 	n, size := send.Size(), send.Type().Size()
 	l := &shared{send: send, recv: recv, op: op, staged: c.keepsOrder(op)}
-	l.nonTemporal = c.Size()*2*n >= nonTemporalFrom && !mem.Same(send, recv)
+	l.nonTemporal = c.paths.NonTemporal(c.Size()*2*n) && !mem.Same(send, recv)
 	p, err := c.buffers(p, &l.compared)
 	if err != nil {
 		return err

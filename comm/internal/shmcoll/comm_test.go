@@ -159,7 +159,7 @@ func TestWhatTheCachesDoNotHoldArrives(t *testing.T) {
 	for _, p := range []int{2, 3} {
 		members, _ := comms(t, p, func(int) {})
 		for kind := range kinds {
-			err := shmsynctest.Together(members, func(r *Comm) error { return once(r, kind, nonTemporalFrom/16+5, kind%p, kind, unmoved) })
+			err := shmsynctest.Together(members, func(r *Comm) error { return once(r, kind, 20<<20/16+5, kind%p, kind, unmoved) })
 			if err != nil {
 				t.Fatalf("%d members: %v", p, err)
 			}

@@ -5,15 +5,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// What the caches do not hold is stored with non-temporal stores, which bypass them.
-
-// nonTemporalFrom is the bytes of all members' buffers from which on they are so much: what is
-// received would first be fetched from memory, then overwritten (np=2 near, through the
-// caches and non-temporal: gather of 16 MiB 3.0 and 1.5 ms, alltoall 5.2 and 3.6,
-// reduce-scatter 5.3 and 3.8, of 4 MiB 0.86 and 0.54, allgather of 4 MiB 0.89 and 0.71,
-// allreduce of 8 MiB 1.7 and 0.9; np=4 on two processors, allgather of 1 MiB 1.3 and 0.9.
-// But of 4 MiB, which they hold, gather 0.31 and 0.41, scatter 0.34 and 0.45).
-const nonTemporalFrom = 20 << 20
+// What the caches do not hold is stored with non-temporal stores, which bypass them. Package path
+// has the lengths.
 
 // footprint returns the bytes of all members' buffers, as far as this one can tell.
 func (c *Comm) footprint(t *transfer) int {

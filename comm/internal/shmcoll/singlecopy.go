@@ -24,25 +24,6 @@ const (
 	recvs
 )
 
-// What a member does at a time: so little that what it has combined is still in its first cache
-// when it stores it to others, but more where stores are non-temporal (np=2 near, allreduce in
-// chunks of 16 and 256 KiB: of 1 MiB 33.2 and 34.0 us, of 64 MiB 9.0 and 8.5 ms).
-const (
-	copyChunk            = 16 << 10
-	copyChunkNonTemporal = 256 << 10
-)
-
-// copyNonTemporalFrom is the bytes of a member's vectors, on average, from which on stores to them
-// are non-temporal (copyJointly has the cells).
-const copyNonTemporalFrom = 16 << 20
-
-func copyChunkOf(nonTemporal bool) int {
-	if nonTemporal {
-		return copyChunkNonTemporal
-	}
-	return copyChunk
-}
-
 // singleCopy does o on the members' vectors where they lie, if all can be reached.
 func (c *Comm) singleCopy(o *call.Call) (done bool, err error) {
 	var t call.Transfer
@@ -110,8 +91,10 @@ func copyShared(dst, src []byte, nonTemporal bool) {
 	if unsafe.SliceData(dst) == unsafe.SliceData(src) {
 		return
 	}
+	// Go's copy of 1 MiB or more has non-temporal stores whether that is wanted or not.
+	const atOnce = 256 << 10
 	for len(src) > 0 {
-		n := min(len(src), copyChunkNonTemporal)
+		n := min(len(src), atOnce)
 		store(dst[:n], src[:n], nonTemporal)
 		dst, src = dst[n:], src[n:]
 	}
@@ -119,7 +102,7 @@ func copyShared(dst, src []byte, nonTemporal bool) {
 
 // pull reads, and combines if t does, what every other member has for this one.
 func (c *Comm) pull(t *call.Transfer) error {
-	nonTemporal := footprint(t.Send, t.Recv) > copyNonTemporalFrom
+	nonTemporal, chunk := c.paths.SingleCopy(footprint(t.Send, t.Recv))
 	start := t.Start(c.Me()) * t.Size
 	if !t.Folds {
 		for i := range c.Size() {
@@ -131,7 +114,7 @@ func (c *Comm) pull(t *call.Transfer) error {
 		}
 		return nil
 	}
-	chunk := copyChunkOf(nonTemporal) / t.Size
+	chunk = max(chunk/t.Size, 1)
 	for lo := 0; lo < t.Recv.Len(); lo += chunk {
 		dst := t.In(0, lo, chunk)
 		for j := range c.Size() {
@@ -147,7 +130,7 @@ func (c *Comm) pull(t *call.Transfer) error {
 // copyRooted copies this member's share of the blocks of n bytes between the root's long
 // vector and the short ones of all.
 func (c *Comm) copyRooted(root, n int, long, short side) {
-	nonTemporal := 2*n > copyNonTemporalFrom // a member has as many bytes on average, all blocks included
+	nonTemporal, _ := c.paths.SingleCopy(2 * n) // a member has as many bytes on average, all blocks included
 	for j := range c.Size() {
 		lo, hi := shareOf(c.Me(), root, j, c.Size(), n)
 		if lo == hi {
@@ -180,19 +163,16 @@ func shareOf(me, root, j, members, n int) (lo, hi int) {
 // that part of all sends in one pass and stores the result to all recvs. So every byte is read once
 // and stored once for each who gets it, and all members have the same to do, whoever is the root.
 //
-// What the caches do not hold is stored with non-temporal stores, but for what has just been read
-// there (np=2 near, plain and non-temporal: bcast of 16 MiB 0.39 and 0.61 ms, of 64 MiB 4.2 and 2.8;
-// allreduce of 64 MiB 10.4 and 9.2, in place 6.4 and 7.1), and to all at once where it is combined
-// (allreduce of 16 MiB 2.5 ms instead of 3.3, of 64 MiB 9.9 instead of 12.3; but plain, of 1 MiB 96 us
-// instead of 47).
+// What has just been read where it is stored gets plain stores in any case (np=2 near, allreduce of
+// 64 MiB in place: plain 6.4 ms, non-temporal 7.1). A combined result is stored to all at once where
+// stores are non-temporal.
 func (c *Comm) copyJointly(o *call.Call) error {
 	like := o.Recv
 	if o.Kind.Reduces() {
 		like = o.Send
 	}
 	lo, hi := mem.Share(like.Size(), c.Size(), mem.CacheLine, c.Me())
-	nonTemporal := like.Size()*c.touched() > c.Size()*copyNonTemporalFrom
-	chunk := copyChunkOf(nonTemporal)
+	nonTemporal, chunk := c.paths.SingleCopy(like.Size() * c.touched() / c.Size())
 	for ; lo < hi; lo += chunk {
 		n := min(chunk, hi-lo)
 		if !o.Kind.Reduces() {

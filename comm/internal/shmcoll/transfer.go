@@ -30,7 +30,7 @@ func (c *Comm) run(p *path.Path, t *transfer) error {
 		return err
 	}
 	t.large = p.Ask == path.LargeBuffers
-	t.nonTemporal = c.footprint(t) >= nonTemporalFrom
+	t.nonTemporal = c.paths.NonTemporal(c.footprint(t))
 	t.forks = t.Writes && t.Full && !t.Splits && !t.Folds
 	t.piece = max(p.Piece.Of(t.Longest*size)/size, 1)
 	steps := max((t.Longest+t.piece-1)/t.piece, 1)

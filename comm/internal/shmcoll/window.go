@@ -24,7 +24,7 @@ type Window struct {
 // closed the members do no other collective on memory from Alloc.
 func (c *Comm) OpenWindow(send, recv mem.Buffer, n, pieces int) (w Window, open bool, err error) {
 	if open, err = c.tellPlaces(places{c.locate(send), c.locate(recv)}); open {
-		w = Window{c: c, first: c.Next(pieces), nonTemporal: n >= nonTemporalFrom}
+		w = Window{c: c, first: c.Next(pieces), nonTemporal: c.paths.NonTemporal(n)}
 	}
 	return w, open, err
 }
