@@ -4,30 +4,57 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"testing"
 )
 
-// FreePorts returns n ports on which nobody listened a moment ago, for programs that
-// bind them themselves. No port is one that the kernel gives to whoever asks for any:
-// of those, another test may have got it by then.
+// FreePorts returns n ports on which nobody listened a moment ago, for programs that bind
+// them themselves. They are the test's own until it ends: no other test gets one, of this
+// process or of another, nor does the kernel give one to whoever asks for any.
 func FreePorts(t testing.TB, n int) []int {
 	t.Helper()
-	const from, to = 10000, 32768 // Linux gives away 32768 and up
+	const from = 10000
+	to := kernelsPorts(t)
 	var ports []int
 	for range 100 * n {
 		if len(ports) == n {
-			break
+			return ports
 		}
-		port := from + rand.IntN(to-from)
-		l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-		if err != nil {
-			continue
+		if port := from + rand.IntN(to-from); claim(t, port) {
+			ports = append(ports, port)
 		}
-		defer l.Close() // when all are chosen: each is chosen once
-		ports = append(ports, port)
 	}
-	if len(ports) < n {
-		t.Fatalf("%d of %d free ports found between %d and %d", len(ports), n, from, to)
+	t.Fatalf("%d of %d free ports found between %d and %d", len(ports), n, from, to)
+	return nil
+}
+
+// claim reports whether a port was nobody's and is now the test's: between its choice and
+// the start of the program that binds it, what others could see is this socket alone.
+func claim(t testing.TB, port int) bool {
+	mine, err := net.Listen("unix", fmt.Sprintf("@gompi-test-port-%d", port))
+	if err != nil {
+		return false
 	}
-	return ports
+	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	if err != nil {
+		mine.Close()
+		return false
+	}
+	l.Close()
+	t.Cleanup(func() { mine.Close() })
+	return true
+}
+
+// kernelsPorts returns the first of the ports that Linux gives to those who ask for any.
+func kernelsPorts(t testing.TB) int {
+	t.Helper()
+	var first int
+	data, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err == nil {
+		_, err = fmt.Sscan(string(data), &first)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return first
 }

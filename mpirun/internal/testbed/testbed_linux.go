@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// patience bounds every wait of this package.
-const patience = 20 * time.Second
+// timeout bounds every wait of this package.
+const timeout = 20 * time.Second
 
 // A Config describes the hosts to make.
 type Config struct {
@@ -235,7 +235,7 @@ func (b *Bed) StopServer(i int) {
 	h.sshd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-h.done:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		b.t.Fatalf("sshd of %s does not end", b.Name(i))
 	}
 }
@@ -361,7 +361,7 @@ const listening = "Server listening on 0.0.0.0 "
 func (b *Bed) awaitServer(i int) {
 	b.t.Helper()
 	h := b.hosts[i-1]
-	for deadline := time.Now().Add(patience); strings.Count(b.Log(i), listening) < h.starts; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); strings.Count(b.Log(i), listening) < h.starts; time.Sleep(5 * time.Millisecond) {
 		select {
 		case <-h.done:
 			b.t.Fatalf("sshd of %s ended: %s", b.Name(i), b.Log(i))
@@ -397,7 +397,7 @@ func (b *Bed) remove() {
 
 // empty kills what runs in a network namespace.
 func (b *Bed) empty(space string) {
-	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(2 * time.Millisecond) {
 		left := inSpace(space)
 		if len(left) == 0 {
 			return

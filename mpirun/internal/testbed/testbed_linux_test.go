@@ -29,14 +29,14 @@ func TestHostsHaveNamesOfTheirOwnAndCanBeCutOff(t *testing.T) {
 	if got, err := ssh(1, "getent hosts host2"); err != nil || !strings.HasPrefix(got, b.Addr(2)+" ") {
 		t.Errorf("host1 knows host2 as %q, %v; want %s", got, err, b.Addr(2))
 	}
-	b.AwaitEmpty(patience)
+	b.AwaitEmpty(timeout)
 	for _, off := range []func(int){b.Cut, b.Silence} {
 		off(2)
 		if got, err := ssh(2, "hostname"); err == nil {
 			t.Errorf("%s can be reached, and says %q", b.Name(2), got)
 		}
 		b.Mend(2)
-		for deadline := time.Now().Add(patience); ; {
+		for deadline := time.Now().Add(timeout); ; {
 			if _, err := ssh(2, "hostname"); err == nil {
 				break
 			} else if time.Now().After(deadline) {
