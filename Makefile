@@ -25,7 +25,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '-s -w -extldflags=-Wl,-z,lazy' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-.PHONY: help build run test tally check race stress regress fuzz examples bench compare compare-tcp launchbench launchbench-hosts ptx gpu dist install clean
+.PHONY: help build run test tally check race stress regress fuzz examples bench compare compare-tcp compare-ucx launchbench launchbench-hosts ptx gpu dist install clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,14 @@ endif
 compare-tcp: build ## measure gompi beside Open MPI and MPICH over TCP, interleaved (needs them installed)
 	$(BIN)/gompi-compare -np 2 -rounds 3 -peers openmpi-tcp,mpich-tcp -transport tcp -sizes 8,1K,64K,4M,64M latency bw allreduce bcast
 
+compare-ucx: ## measure gompi over UCX beside a C program that makes the same calls (needs gcc, libucx-dev)
+	@mkdir -p $(BIN)/ucx
+	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ucx/ \
+	  ./mpirun/gompirun ./bench/gompi-bench ./bench/gompi-compare
+	for names in tcp posix,cma; do for memory in "" -alloc; do \
+	  $(BIN)/ucx/gompi-compare -np 2 -peers ucx -transport ucx:$$names $$memory \
+	    -sizes 8,1K,64K,1M,4M latency bw || exit 1; done; done
+
 launchbench: build ## measure start to finish beside Open MPI, MPICH, srun and torchrun
 	$(BIN)/gompi-launchbench -np 1,4,16,64 -rounds 3 -limit 30s
 
@@ -98,6 +106,10 @@ launchbench-hosts: build ## the same over four hosts made of network namespaces,
 launchbench-slurm: build ## the same in an allocation of a real Slurm made for it: two nodes on this machine (needs root, slurm-wlm, munge)
 	$(GO) test ./mpirun/internal/slurmbed -run RunCommand -v -timeout 0 -args -nodes 2 \
 	  -command 'salloc -N2 --ntasks-per-node=4 $(CURDIR)/$(BIN)/gompi-launchbench -np 2,8 -torch-np 0 -restart 0 -peers srun -rounds 5'
+
+.PHONY: rdma
+rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gcc, libucx0 and apt-get; 90 MB once, some minutes)
+	./.ci/rdma
 
 gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there and type ./run (less than 8 minutes; ./run PART for some)
 	@rm -rf $(BIN)/gpu && mkdir -p $(BIN)/gpu/text

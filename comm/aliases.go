@@ -49,11 +49,11 @@ type (
 	// allocates, copies and reduces Buffers.
 	Space = mem.Space
 
-	// A Queue is work of a device in order, such as a cudaops.Stream.
-	Queue = mem.Queue
+	// A Stream is work of a device in order, such as a cudaops.Stream.
+	Stream = mem.Stream
 
-	// A Mark is a point in the work of a Queue, as an event is in CUDA.
-	Mark = mem.Mark
+	// An Event is a point in the work of a Stream, as an event is in CUDA.
+	Event = mem.Event
 )
 
 // A Loc pairs a Value with an Index: the element type of MinLoc and MaxLoc.

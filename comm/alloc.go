@@ -14,24 +14,25 @@ import (
 	"gompi/internal/seg"
 )
 
-// Alloc returns n zeroed elements, aligned for vector code, in memory that the
-// ranks of c reach most cheaply (MPI_Alloc_mem, MPI_Win_allocate_shared). Where several
-// ranks of c share a host, each one's part lies in the host's symmetric heap, and
-// collectives whose vectors all lie there, from 1 KiB on, read and write them in
-// place instead of copying them through other memory; not so scans, Gatherv, Scatterv,
-// Alltoallv, exchanges in place, and reductions that keep an order. Over several hosts
-// Bcast, Reduce and Allreduce read them in place inside each host, from 256 KiB on.
-// Vectors from the Alloc of one Comm are as good in collectives of another that has some
-// itself, and long messages are copied only once between ranks of a host if one side's
-// vector is from the Alloc of any Comm. A rank alone on its host gets ordinary memory,
-// with the same rules, and so do all where nothing is shared.
+// Alloc returns n zeroed elements in memory that the other ranks of this host read and write in
+// place (MPI_Alloc_mem, MPI_Win_allocate_shared). It makes these faster:
 //
-// It is collective: all ranks of c call it with the same T and n, in the order of
-// their collectives. Where one rank cannot have as much, all get ErrMemory. Free gives
-// the memory back, and so does Close: it must not be touched after either. The system
-// zeroes what Alloc takes, at the speed of memory; so take once what is used again and
-// again. Memory that ranks share is on huge pages, as far as it fills any of 2 MiB, where
-// the kernel makes such (Linux 6.1 or newer).
+//   - Collectives of 1 KiB and more (32 KiB where ranks outnumber processors) on one host whose
+//     vectors are all from Alloc: they copy nothing through other memory. Not so scans, Gatherv,
+//     Scatterv, Alltoallv, in-place alltoalls, and reductions that keep an order.
+//   - Bcast, Reduce and Allreduce of 256 KiB and more on several hosts, inside each host.
+//   - Long messages inside a host, if one side's vector is from Alloc: they are copied once.
+//   - Long messages over RDMA, if the receiver's vector is from Alloc: they are copied once, or not
+//     at all if the sender's is, too. Alloc registers the memory, which locks it.
+//
+// Memory from another Comm's Alloc works too. In a collective, the Comm that is called must have
+// memory from Alloc itself. A rank alone on its host gets memory that no other rank sees, and so do
+// all ranks where hosts share no memory.
+//
+// Alloc is collective: all ranks of c call it with the same T and n, in the order of their
+// collectives. If one rank cannot have the memory, all get ErrMemory. Free and Close give it back:
+// it must not be touched after either. The system zeroes the memory, so take once what is used
+// again and again. It is on huge pages of 2 MiB where the kernel makes such (Linux 6.1 or newer).
 func Alloc[T Scalar](ctx context.Context, c *Comm, n int) ([]T, error) {
 	b, err := c.Alloc(ctx, mem.TypeOf[T](), n)
 	if err != nil {
@@ -40,15 +41,18 @@ func Alloc[T Scalar](ctx context.Context, c *Comm, n int) ([]T, error) {
 	return mem.Slice[T](b), nil
 }
 
-// Free gives back what Alloc of c returned; s is that very slice, and is not used any
-// more. It is collective, as Alloc.
+// Free gives back the slice s, which Alloc of c has returned. It is collective, as Alloc.
 func Free[T Scalar](ctx context.Context, c *Comm, s []T) error { return c.Free(ctx, Of(s)) }
 
-// A loan is what Alloc has handed out and Free has not taken back.
+// A loan is memory that Alloc has returned and Free has not taken back.
 type loan struct {
-	b   Buffer
-	off int // in this rank's heap, -1 for ordinary memory
+	b      Buffer
+	off    int    // in this rank's heap, -1 for ordinary memory
+	mapped []byte // ordinary memory outside Go's heap, nil if there is none
 }
+
+// transportable reports whether transports can be told of x.
+func (x *loan) transportable() bool { return x.off >= 0 || x.mapped != nil }
 
 type loans struct {
 	mu  sync.Mutex
@@ -91,6 +95,11 @@ func (c *Comm) Alloc(ctx context.Context, t Type, n int) (Buffer, error) {
 	if err != nil {
 		return Buffer{}, c.fault(call.Alloc.String(), -1, err)
 	}
+	if x.transportable() { // before Close can free it
+		if err := c.e.Register(x.b); err != nil {
+			c.log.Debug("memory goes the way of other memory", "rank", c.Rank(), "comm", c.name, "bytes", x.b.Size(), "err", err)
+		}
+	}
 	if c.loans.add(x); x.off >= 0 {
 		c.lent(1)
 	}
@@ -108,50 +117,67 @@ func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
 		return badArgument("%d elements of %v: want what Alloc of %s has returned, once", b.Len(), b.Type(), c.name)
 	}
 	o := call.Call{Fingerprint: call.Fingerprint{Kind: call.Free, Type: b.Type(), Count: int64(b.Len())}}
-	if err := c.turns.run(ctx, c, &o); err != nil {
+	if err := c.ops.run(ctx, c, &o); err != nil {
 		return err
 	}
 	if c.loans.remove(b); x.off >= 0 {
 		c.lent(-1)
-		c.giveBack(x)
 	}
+	c.giveBack(x)
 	return nil
 }
 
-// giveBack gives back what lies in this rank's heap. While a peer may still be writing
-// there what was given up, it is kept: the next to have it would find what it has not
-// written.
+// giveBack frees x. While a peer may still be writing there, after an operation that failed, x is
+// kept: its next user would find what that peer writes.
 func (c *Comm) giveBack(x loan) {
-	if !c.memory.free(c.e, x) {
+	switch {
+	case x.mapped != nil:
+		c.mapped.add(x)
+		c.sweepMapped()
+	case x.off >= 0 && !c.memory.free(c.e, x):
 		c.memory.late.add(x)
 	}
 }
 
-// free frees x in the heap unless a peer may still write there.
+// sweepMapped frees the mapped memory that was given back and is unused by now.
+func (p *process) sweepMapped() {
+	p.mapped.mu.Lock()
+	defer p.mapped.mu.Unlock()
+	p.mapped.all = slices.DeleteFunc(p.mapped.all, func(x loan) bool {
+		over := unused(p.e, x)
+		if over {
+			unmap(x.mapped)
+		}
+		return over
+	})
+}
+
+// unused reports whether neither peers nor transports use x any more.
+func unused(e *engine.Engine, x loan) bool { return !e.MayBeWritten(x.b) && e.Deregister(x.b) }
+
+// free frees x in the heap if it is unused.
 func (m *hostMemory) free(e *engine.Engine, x loan) bool {
-	over := !e.Strays(x.b)
+	over := unused(e, x)
 	if over {
 		m.heap.Free(x.off)
 	}
 	return over
 }
 
-// returnLoans gives back what is left when c is closed. Unless it was calm, peers may
-// still write there, because c was broken or a collective under way: then it waits until
-// they have left.
-func (c *Comm) returnLoans(calm bool) {
+// returnLoans gives back the memory that is left when c is closed. safe says that no peer writes
+// there any more. Else, because c was broken or a collective under way, it waits until the peers
+// have left.
+func (c *Comm) returnLoans(safe bool) {
 	c.loans.mu.Lock()
 	defer c.loans.mu.Unlock()
 	left := c.loans.all
 	c.loans.all = nil
 	free := func() {
 		for _, x := range left {
-			if x.off >= 0 {
-				c.giveBack(x)
-			}
+			c.giveBack(x)
 		}
 	}
-	if c.block == 0 || calm {
+	if c.block == 0 || safe {
 		free()
 	} else {
 		c.memory.pool.WhenVacant(c.block, free)
@@ -164,12 +190,12 @@ func (c *Comm) lend(ctx context.Context, t Type, n int) (loan, error) {
 	}
 	f := call.Fingerprint{Kind: call.Alloc, Type: t, Count: int64(n)}
 	switch {
-	case n == 0 || c.exec.Room == nil && c.exec.Hier == nil:
+	case n == 0 || c.exec.Shared == nil && c.exec.Hier == nil:
 		if _, err := c.tell(ctx, f, 0); err != nil {
 			return loan{}, err
 		}
-		return ordinary(t, n)
-	case c.exec.Hier != nil && c.exec.Hier.Room() == nil:
+		return c.ordinary(t, n)
+	case c.exec.Hier != nil && c.exec.Hier.Shared() == nil:
 		return c.lendAlone(ctx, f, n*t.Size())
 	}
 	return c.lendShared(ctx, f, n*t.Size())
@@ -180,13 +206,21 @@ func (c *Comm) lent(n int) {
 	c.exec.Paths.Lend(n)
 }
 
-func ordinary(t Type, n int) (loan, error) {
+// ordinary lends memory that no other rank sees. Transports that want to be told of it get it
+// outside Go's heap.
+func (c *Comm) ordinary(t Type, n int) (loan, error) {
+	if n > 0 && c.e.Registers() {
+		c.sweepMapped()
+		if bytes, err := mapped(n * t.Size()); err == nil {
+			return loan{mem.HostBytes(t, n, bytes), -1, bytes}, nil
+		}
+	}
 	b, err := mem.Host.Alloc(t, n)
-	return loan{b, -1}, err
+	return loan{b, -1, nil}, err
 }
 
-// lendShared lends memory that all ranks of a host see. Each first takes a place in its
-// heap and tells how much memory it finds; only if there is enough for all do they claim
+// lendShared lends memory that all ranks of a host see. Each rank first reserves a place in its
+// heap and tells how much memory the host has left. Only if there is enough for all do they claim
 // it, and tell whether they could.
 func (c *Comm) lendShared(ctx context.Context, f call.Fingerprint, size int) (x loan, err error) {
 	c.memory.sweep(c.e)
@@ -210,11 +244,11 @@ func (c *Comm) lendShared(ctx context.Context, f call.Fingerprint, size int) (x 
 	if err := c.allClaim(ctx, f, size, refused); err != nil {
 		return x, err
 	}
-	return loan{mem.HostBytes(f.Type, int(f.Count), bytes), off}, nil
+	return loan{mem.HostBytes(f.Type, int(f.Count), bytes), off, nil}, nil
 }
 
-// lendAlone is lendShared for a rank that shares its host with none: it has its memory
-// if the others can have theirs.
+// lendAlone is lendShared for a rank that is alone on its host: it lends ordinary memory, if the
+// other ranks can have theirs.
 func (c *Comm) lendAlone(ctx context.Context, f call.Fingerprint, size int) (loan, error) {
 	all, err := c.tell(ctx, f, yes, math.MaxInt64)
 	if err == nil {
@@ -226,10 +260,10 @@ func (c *Comm) lendAlone(ctx context.Context, f call.Fingerprint, size int) (loa
 	if err != nil {
 		return loan{}, err
 	}
-	return ordinary(f.Type, int(f.Count))
+	return c.ordinary(f.Type, int(f.Count))
 }
 
-// The answers of ranks that are asked whether they can.
+// A rank's answers to whether it can have the memory.
 const (
 	no = iota
 	yes
@@ -242,17 +276,17 @@ func answer(refused error) int64 {
 	return yes
 }
 
-// tell tells all ranks some words and returns those of all, by rank.
+// tell exchanges some words with all ranks, and returns those of all, by rank.
 func (c *Comm) tell(ctx context.Context, f call.Fingerprint, mine ...int64) ([]int64, error) {
 	all := make([]int64, len(mine)*c.Size())
 	o := new(call.Call).Allgather(Of(mine), Of(all))
 	o.Fingerprint = f
-	err := c.turns.run(ctx, c, o)
+	err := c.ops.run(ctx, c, o)
 	return all, err
 }
 
-// enough says why size bytes cannot be had on each rank, from what all have told: of
-// each, whether it has a place for them, and how many bytes it finds left on its host.
+// enough returns why not every rank can have size bytes, nil if all can. all has two words of each
+// rank: whether its heap has a place, and how many bytes its host has left.
 func (c *Comm) enough(size int, all []int64, limit seg.Limit, refused error) error {
 	for r := range c.Size() {
 		if all[2*r] == no {
@@ -269,8 +303,8 @@ func (c *Comm) enough(size int, all []int64, limit seg.Limit, refused error) err
 	return nil
 }
 
-// allClaim tells all ranks whether this one has claimed its memory: refused is why it
-// could not. It fails unless all have.
+// allClaim tells all ranks whether this one has claimed its memory, and fails unless all have.
+// refused is why this one could not.
 func (c *Comm) allClaim(ctx context.Context, f call.Fingerprint, size int, refused error) error {
 	all, err := c.tell(ctx, f, answer(refused))
 	if err != nil {
@@ -282,8 +316,8 @@ func (c *Comm) allClaim(ctx context.Context, f call.Fingerprint, size int, refus
 	return nil
 }
 
-// refusal is the error of all ranks when rank r cannot have size bytes; why is this
-// rank's own reason, if it cannot either.
+// refusal returns the error of all ranks when rank r cannot have size bytes. why is this rank's own
+// reason, if it cannot either.
 func (c *Comm) refusal(r, size int, why error) error {
 	if why != nil {
 		return fmt.Errorf("%w: %s: %w", ErrMemory, seg.Amount(int64(size)), why)

@@ -19,7 +19,7 @@ import (
 // Collectives of device memory among ranks of one host whose devices do not reach each
 // other, or of which some have host memory.
 
-// most is the bytes that the pieces of one collective at a time take of a rank.
+// most is the bytes that the chunks of one collective at a time take of a rank.
 const most = 8 << 20
 
 // apart makes devices that do not reach each other.
@@ -30,10 +30,10 @@ func apart(t *testing.T) []*cudaops.Device {
 	return cudaDevices(t)
 }
 
-// Every collective goes through a few pieces of pinned memory, whoever has devices, in
+// Every collective goes through a few chunks of pinned memory, whoever has devices, in
 // place, too, and in every order of operands. Those of which no rank knows all lengths are
 // staged whole.
-func TestCollectivesOfCUDADevicesApartGoInPieces(t *testing.T) {
+func TestCollectivesOfCUDADevicesApartGoInChunks(t *testing.T) {
 	devices := apart(t)
 	for _, p := range []int{2, 3, 4} {
 		for who, space := range map[string]func(rank int) mem.Space{
@@ -62,7 +62,7 @@ func TestCollectivesOfCUDADevicesApartGoInPieces(t *testing.T) {
 					return err
 				}
 				if n := c.Staged(); n > most {
-					return fmt.Errorf("%d bytes of host memory were taken: want eight pieces at most", n)
+					return fmt.Errorf("%d bytes of host memory were taken: want eight chunks at most", n)
 				}
 				return answerOn(ctx, c, space(c.Rank()), slices.DeleteFunc(qs, func(q question) bool { return !whole(q) }))
 			})...)
@@ -73,8 +73,8 @@ func TestCollectivesOfCUDADevicesApartGoInPieces(t *testing.T) {
 	}
 }
 
-// What pieces give for every type is what host memory gives.
-func TestPiecesOfCUDADevicesApartAgreeWithTheHost(t *testing.T) {
+// What chunks give for every type is what host memory gives.
+func TestChunksOfCUDADevicesApartAgreeWithTheHost(t *testing.T) {
 	devices := apart(t)
 	const p, bytes = 3, 2<<20 + 100
 	err := errors.Join(onCUDA(t, p, quietly, func(ctx context.Context, c *comm.Comm) error {
@@ -212,11 +212,11 @@ func (m *meter) count() (out, in, waits int) {
 	return out, in, waits
 }
 
-// Every byte comes from its device once and goes there once, a piece at a time, through
-// eight pieces of pinned memory.
+// Every byte comes from its device once and goes there once, a chunk at a time, through
+// eight chunks of pinned memory.
 func TestMemoryOfCUDADevicesApartMovesOnceEachWay(t *testing.T) {
 	devices := apart(t)
-	const p, n = 3, 3 << 20 // 12 pieces of float32, 24 of as much in both vectors
+	const p, n = 3, 3 << 20 // 12 chunks of float32, 24 of as much in both vectors
 	err := errors.Join(onCUDA(t, p, comm.Config{DeviceArena: -1}, func(ctx context.Context, c *comm.Comm) error {
 		m := &meter{Device: devices[c.Rank()%2]}
 		b, err := m.Alloc(mem.F32, n)
@@ -241,7 +241,7 @@ func TestMemoryOfCUDADevicesApartMovesOnceEachWay(t *testing.T) {
 				return err
 			}
 			if out, in, waits := m.count(); out != k.out || in != k.in || waits > 2*25 {
-				return fmt.Errorf("%s: %d bytes came from the device and %d went there, in %d waits: want %d and %d, and two of a piece", k.name, out, in, waits, k.out, k.in)
+				return fmt.Errorf("%s: %d bytes came from the device and %d went there, in %d waits: want %d and %d, and two of a chunk", k.name, out, in, waits, k.out, k.in)
 			}
 		}
 		if m.longest > 1<<20 || m.pinned > most || m.elsewhere > 0 {
@@ -261,8 +261,8 @@ func pick(first bool, a, b int) int {
 	return b
 }
 
-// Communicators whose collectives run at the same time have pieces of their own.
-func TestPiecesOfSeveralCommunicatorsAtOnce(t *testing.T) {
+// Communicators whose collectives run at the same time have chunks of their own.
+func TestChunksOfSeveralCommunicatorsAtOnce(t *testing.T) {
 	devices := apart(t)
 	const p, comms = 2, 3
 	err := errors.Join(onCUDA(t, p, quietly, func(ctx context.Context, c *comm.Comm) error {
@@ -282,7 +282,7 @@ func TestPiecesOfSeveralCommunicatorsAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		if n := c.Staged(); n > comms*most {
-			return fmt.Errorf("%d bytes were pinned: want eight pieces for each of %d at most", n, comms)
+			return fmt.Errorf("%d bytes were pinned: want eight chunks for each of %d at most", n, comms)
 		}
 		return errors.Join(errs...)
 	})...)
@@ -291,7 +291,7 @@ func TestPiecesOfSeveralCommunicatorsAtOnce(t *testing.T) {
 	}
 }
 
-// A device that fails breaks its communicator with the driver's words, gives all pieces
+// A device that fails breaks its communicator with the driver's words, gives all chunks
 // back, and leaves other communicators as they are.
 func TestABrokenCommunicatorOfCUDADevicesApartLeavesOthersWhole(t *testing.T) {
 	devices := apart(t)
@@ -323,7 +323,7 @@ func TestABrokenCommunicatorOfCUDADevicesApartLeavesOthersWhole(t *testing.T) {
 			return fmt.Errorf("rank %d: %v", c.Rank(), err)
 		}
 		if n := c.Staged(); n != most {
-			return fmt.Errorf("%d bytes can be lent again, want eight pieces", n)
+			return fmt.Errorf("%d bytes can be lent again, want eight chunks", n)
 		}
 		d.Close(ctx) // tells again what was wrong
 		return errors.Join(sums(ctx, c, on, piped, comm.Sum, false), comm.Barrier(ctx, c))
@@ -333,7 +333,7 @@ func TestABrokenCommunicatorOfCUDADevicesApartLeavesOthersWhole(t *testing.T) {
 	}
 }
 
-// A rank that dies while pieces are on their way ends it for all.
+// A rank that dies while chunks are on their way ends it for all.
 func TestDeathAmongCUDADevicesApartRevokesTheCommunicator(t *testing.T) {
 	cudatest.NeedFake(t)
 	t.Setenv("FAKECUDA_P2P", "0")

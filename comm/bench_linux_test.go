@@ -24,8 +24,8 @@ func BenchmarkMemoryPingPong(b *testing.B) {
 	}
 }
 
-// BenchmarkRoomCollectives is two ranks of one host in one process, in private memory.
-func BenchmarkRoomCollectives(b *testing.B) {
+// BenchmarkSharedMemoryCollectives is two ranks of one host in one process, in private memory.
+func BenchmarkSharedMemoryCollectives(b *testing.B) {
 	for _, kind := range []string{"allreduce", "bcast"} {
 		for _, size := range []int{8, 64 << 10, 1 << 20, 4 << 20} {
 			b.Run(kind+"/"+itoa(size), func(b *testing.B) {

@@ -6,8 +6,8 @@ import (
 	"gompi/comm/internal/call"
 )
 
-// The blocking collectives over Buffers: what the functions of the same name do
-// over slices, and the door for memory that is not the host's.
+// The blocking collectives over Buffers, which may be in memory of devices. The functions of the
+// same names do the same over slices.
 
 // Barrier is the function Barrier.
 func (c *Comm) Barrier(ctx context.Context) error { return c.do(ctx, new(call.Call).Barrier()) }

@@ -86,7 +86,7 @@ func closedElsewhere(before bool) rankFunc {
 }
 
 func callAll(ctx context.Context, on []*comm.Comm, errs []error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("waited for %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, testTimeout, fmt.Errorf("waited for %v", testTimeout))
 	defer cancel()
 	var all sync.WaitGroup
 	for i, o := range towardsClosed {

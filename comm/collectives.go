@@ -10,9 +10,8 @@ import (
 // The collectives over slices. All ranks of the Comm call the same one, with
 // the same root, operator, element type and (but for the v forms) lengths; if
 // they do not, all get ErrMismatch. A slice that has no meaning on a rank (recv
-// of Reduce away from the root) is ignored and may be nil. In place means that
-// send and recv are the same slice; otherwise they do not overlap. A call
-// returns only when nothing touches its slices any more. If ctx ends during a
+// of Reduce away from the root) is ignored and may be nil. What the package
+// comment says of buffers holds. If ctx ends during a
 // call, the call returns its cause and the Comm is broken, since the others
 // count on this rank.
 

@@ -17,27 +17,26 @@ import (
 	"gompi/internal/seg"
 )
 
-// A Comm is a communicator: an ordered group of ranks that exchange messages no
-// other Comm can see. Methods and functions may be called from any goroutine;
-// collectives from one at a time.
+// A Comm is a communicator: an ordered group of ranks, with messages that no other Comm sees. Its
+// methods may be called from any goroutine, its collectives from one at a time.
 type Comm struct {
 	*process
 	ch       *engine.Channel
 	name     string
 	rules    *path.Rules
 	exec     exec.Exec // of collectives
-	turns    turns
-	rounds   bool          // number the collectives: those of room too, if some are tuned
-	port     port          // of room, if it numbers them
-	inner    innerPort     // of room, if rounds do, or of hier's
-	performs bool          // it is in the midst of a collective; of who has the turn
+	ops      opQueue
+	rounds   bool          // number the collectives; those through shared memory too, if some are tuned
+	port     port          // of exec.Shared, if that numbers them
+	inner    innerPort     // of exec.Shared, if rounds do, or of exec.Hier.Shared
+	performs bool          // it is in the midst of a collective; owned by the one that runs
 	onHost   bool          // no rank's buffers are on a device
-	block    shmsync.Token // of the room, or of that in the hierarchy, 0 if none
+	block    shmsync.Token // of exec.Shared or exec.Hier.Shared, 0 if none
 	loans    loans         // of Alloc
 	shut     atomic.Bool   // Close was called
 }
 
-// A process is what the communicators of one rank share.
+// A process holds what the communicators of one rank share.
 type process struct {
 	e      *engine.Engine
 	boot   boot.Boot
@@ -46,6 +45,7 @@ type process struct {
 	log    *slog.Logger
 	open   atomic.Int32 // communicators not closed
 	leave  func(ctx context.Context) error
+	mapped loans // given back, but a peer or a transport may still use them
 
 	staging     staging.Pool
 	withDevices []bool // world ranks whose buffers may be in devices' memory
@@ -89,28 +89,30 @@ func (c *Comm) Abort(code int, reason string) error {
 	return c.fault("abort", -1, c.boot.Abort(code, reason))
 }
 
-// Close closes c on this rank. Sends that are under way from here are lost with
-// any communicator but the last; collectives have ended with ErrClosed when it
-// returns, unless ctx ends before; copies between devices and messages have ended in any
-// case. Closing the last one leaves the job: what was
-// sent is delivered, at most until ctx ends, and the peers and the launcher are
-// told that this rank ends in good order. Ranks may leave at different times; where
-// NCCL has served, Close waits for the others, but for a second at most. So it does where
-// the last collective may have ended here before others began it, as at the root of a
-// Bcast: their calls are compared with this rank's, and Close returns ErrMismatch if they
-// differ. It waits for no rank that has left. A second Close does nothing.
+// Close closes c on this rank (MPI_Comm_free, for the last communicator MPI_Finalize). Collectives
+// that are under way end with ErrClosed before it returns, unless ctx ends before. Sends that are
+// under way are lost, except on the last communicator to be closed: closing that one leaves the
+// job, which delivers what was sent, at most until ctx ends, and tells the peers and the launcher
+// that this rank ends well.
+//
+// Ranks may close at different times, but Close waits for the others up to a second in two cases:
+// where NCCL has served, and where the last collective may have ended here before others began it,
+// as at the root of a Bcast. In that case their calls are compared with this rank's, and Close
+// returns ErrMismatch if they differ. It waits for no rank that has left. Over RDMA, closing
+// the last communicator waits until every rank that exchanged messages with this one makes a call,
+// or ctx ends. A second Close does nothing.
 func (c *Comm) Close(ctx context.Context) error {
 	if c.shut.Swap(true) {
 		return nil
 	}
-	alone := c.turns.begin() // until the Channel is closed: nothing begins in between
+	alone := c.ops.begin() // until the Channel is closed: nothing begins in between
 	broken := c.part(ctx, alone)
 	c.ch.Close()
 	if alone {
-		c.turns.end(c)
+		c.ops.end(c)
 	}
-	calm := broken == nil && alone // what waited for its turn sees that c is closed
-	c.returnLoans(calm)
+	safe := broken == nil && alone // no peer writes to memory of c: collectives that queue find it closed
+	c.returnLoans(safe)
 	c.abandon(ctx, broken)
 	if c.open.Add(-1) > 0 {
 		if errors.Is(broken, ErrMismatch) {
@@ -128,7 +130,7 @@ func (c *Comm) Close(ctx context.Context) error {
 // partTime is how long Close waits for other ranks to call what this one has called.
 var partTime = time.Second
 
-// part compares this rank's last collective with those of the others, if it has the turn
+// part compares this rank's last collective with those of the others, if no other collective runs
 // alone, and returns why c is broken, nil while it works.
 func (c *Comm) part(ctx context.Context, alone bool) error {
 	if err := c.ch.Err(); err != nil || c.Size() == 1 || !alone {
@@ -139,19 +141,19 @@ func (c *Comm) part(ctx context.Context, alone bool) error {
 	if c.rounds {
 		return c.ch.Round().Part(ctx)
 	}
-	c.port.Vigil.Part(ctx)
-	if err := c.exec.Room.Compare(); err != nil {
+	c.port.FlagWait.Part(ctx)
+	if err := c.exec.Shared.Compare(); err != nil {
 		return err
 	}
 	return c.ch.Err()
 }
 
-// abandon waits, at most until ctx ends, until the collectives that are under way have
-// noticed that c is closed: then they touch neither their callers' buffers nor the
-// memory of c's room any more, which is given back.
+// abandon waits, at most until ctx ends, until the collectives that are under way have noticed that
+// c is closed. Then they touch neither their callers' buffers nor c's shared block any more, which
+// is given back.
 func (c *Comm) abandon(ctx context.Context, broken error) {
 	over := make(chan struct{})
-	c.turns.whenOver(func() {
+	c.ops.whenOver(func() {
 		c.closeDevices()
 		c.give(c.block)
 		if c.exec.NCCL != nil {
@@ -172,6 +174,6 @@ func (p *process) newComm(name string, ch *engine.Channel, rules *path.Rules) *C
 	c := &Comm{process: p, ch: ch, name: name, rules: rules, rounds: true}
 	c.exec = exec.Exec{Rank: c.Rank(), Size: c.Size(), Round: ch.Round(), Waits: ch.Round(), Staging: &p.staging}
 	c.onHost = !c.mayHaveDevices()
-	c.furnishNCCL()
+	c.setUpNCCL()
 	return c
 }

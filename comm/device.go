@@ -6,25 +6,25 @@ import (
 	"gompi/comm/internal/shmcoll"
 )
 
-// Where collectives of device memory go. In a room whose members may have devices,
-// each collective that is long enough begins with a step in which all tell where
-// their buffers are. If all are in the memory of devices that reach each other, it is
-// done there (package devcoll); if some are, it goes through pinned host memory in
-// pieces (package exec). What is short is staged, each rank's for itself. What is asked,
-// and when, follows from what all ranks know. Where NCCL is wanted, it comes first.
+// Where collectives of device memory go. Where ranks of one host may have devices, a collective
+// that is long enough begins with an exchange: all ranks tell where their buffers are. If all
+// buffers are in the memory of devices that reach each other, the collective is done there (package
+// devcoll). If only some are, it goes through pinned host memory in chunks (package exec). In a
+// short collective each rank stages its own buffer, without an exchange. Where NCCL is wanted, it
+// comes first.
 
-// furnishDevices makes the room of c's ranks on this host able to use their devices.
-func (c *Comm) furnishDevices(room *shmcoll.Comm) {
-	if room != nil && !c.onHost {
-		c.exec.Devices = devcoll.New(&room.Team, c.arena, func(why error) {
+// setUpDevices prepares collectives on the devices of c's ranks on this host.
+func (c *Comm) setUpDevices(shared *shmcoll.Comm) {
+	if shared != nil && !c.onHost {
+		c.exec.Devices = devcoll.New(&shared.Team, c.arena, func(why error) {
 			c.warn("collectives of device memory go through host memory", why)
 		})
 	}
 }
 
-// furnishNCCL makes c able to use the devices' own library, if it is wanted and all ranks may have
+// setUpNCCL prepares collectives by NCCL, if it is wanted and all ranks may have
 // devices.
-func (c *Comm) furnishNCCL() {
+func (c *Comm) setUpNCCL() {
 	if c.wantsNCCL && c.Size() > 1 && c.withoutDevices() < 0 {
 		c.exec.NCCL = exec.NewNCCL(&c.exec, c.boot.Info().Node, c.ch.Host, c.warn)
 	}

@@ -151,7 +151,7 @@ func TestCollectivesOfOneRankStayOnItsCUDADevice(t *testing.T) {
 			}
 		}
 	}
-	qs = append(qs, question{kind: "allreduce", ranks: 1, n: 1_100_000, op: mem.Sum}) // between hosts it would go in pieces
+	qs = append(qs, question{kind: "allreduce", ranks: 1, n: 1_100_000, op: mem.Sum}) // between hosts it would go in chunks
 	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
 		if err := answerOn(ctx, c, devices[1], qs); err != nil {
 			return err

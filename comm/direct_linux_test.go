@@ -42,14 +42,14 @@ func (tl *tally) over(t *testing.T, boots []boot.Boot, fn rankFunc) error {
 	return errors.Join(overFabrics(t, boots, comm.Config{}, func(rank int, f *comm.Fabric) {
 		connect := f.Connect
 		f.Connect = func(sink transport.Sink, heard func()) ([]transport.Transport, error) {
-			return connect(&tallySink{sink, sink.(transport.Taker), rank, tl}, heard)
+			return connect(&tallySink{sink, sink.(transport.EagerSink), rank, tl}, heard)
 		}
 	}, fn)...)
 }
 
 type tallySink struct {
 	transport.Sink
-	transport.Taker
+	transport.EagerSink
 	rank  int
 	tally *tally
 }
@@ -275,7 +275,7 @@ func TestMemoryOfAReceiveThatWasGivenUpIsKept(t *testing.T) {
 		asked, goOn := make(chan bool), make(chan bool)
 		tl := tally{hook: func(rank int, h *transport.Header) {
 			switch {
-			case rank == 0 && h.Kind == transport.Clear: // it stands still before it writes
+			case rank == 0 && h.Kind == transport.CTS: // it stands still before it writes
 				close(asked)
 				<-goOn
 			case h.Kind == transport.Flush && !answers:

@@ -6,8 +6,8 @@
 // A job is a number of processes, its ranks, which gompirun starts: rank 0 to Size()-1. Init
 // connects a rank to the others and returns the communicator of all ranks, a *Comm. A message goes
 // from one rank of a communicator to another and has a tag, by which Recv chooses it. A collective
-// is a call that all ranks of a communicator make. Split and Dup make further communicators, whose
-// messages never meet those of others. Close ends a communicator.
+// is a call that all ranks of a communicator make. Split and Dup make further communicators, each
+// with messages of its own. Close ends a communicator.
 //
 //	func main() {
 //		ctx := context.Background()
@@ -15,15 +15,18 @@
 //		if err != nil {
 //			log.Fatal(err)
 //		}
-//		defer c.Close(ctx)
 //		sum := make([]float64, 1)
-//		err = comm.Allreduce(ctx, c, []float64{float64(c.Rank())}, sum, comm.Sum)
-//		...
+//		if err := comm.Allreduce(ctx, c, []float64{float64(c.Rank())}, sum, comm.Sum); err != nil {
+//			log.Fatal(err)
+//		}
+//		if err := c.Close(ctx); err != nil {
+//			log.Fatal(err)
+//		}
 //	}
 //
 // Functions take slices. Methods of the same names take Buffers (see Of), and have nonblocking
 // (Iallreduce) and persistent (AllreduceInit) forms. Counts are ints, of elements, 64 bits long.
-// Ranks of one host exchange data through shared memory, others over TCP; a program sees no
+// Ranks of one host exchange data through shared memory, others over RDMA or TCP; a program sees no
 // difference.
 //
 // # Order
@@ -34,47 +37,52 @@
 //
 // # Buffers
 //
-// send and recv are the same slice (in place) or do not overlap. A call returns only when nothing
-// touches its buffers any more, after an error too. Arguments that mean nothing on a rank are
-// ignored and may be nil.
+// send and recv do not overlap, unless the call is in place: they are then the same slice, or one
+// is this rank's block of the other, as the function's comment says. When a call returns, also with
+// an error, nothing touches its buffers any more. There are two exceptions: memory from Alloc, and
+// a copy by a device (see Errors). Arguments that mean nothing on a rank are ignored and may be
+// nil.
 //
 // Memory from Alloc makes collectives and long messages faster: the ranks of one host read and
-// write it in place. After an error, a peer may still write to it until that peer has answered or
-// left; Free and Close give it to nobody else until then.
+// write it in place, and RDMA needs no copy. After an error, a peer may still write to it until
+// that peer has noticed the error or left. Until then a later Alloc does not reuse it.
 //
 // # Results
 //
-// With the same build, ranks, sizes and tuning, results are the same bits in every run and on every
-// rank. Config.Deterministic makes them independent of algorithm, transport and message length, too.
+// With the same build, placement of ranks, processors, sizes and tuning, results are the same bits
+// in every run and on every rank. Config.Deterministic makes them independent of algorithm,
+// transport, placement and message length, too. Reductions by NCCL are excepted.
 //
 // Sums of 16-bit floats accumulate in float32 and are rounded once; so are averages, after the
 // division. Where a message carries a partial sum, and with Deterministic, that is rounded to its
-// type first, so an average is infinite where the sum is. Subnormal numbers are kept. Min and Max of
-// floats give a NaN where any operand is one, and take -0 for less than 0. The bit pattern of a NaN
-// may differ between kinds of processors.
+// type first, so an average is infinite where the sum is. Subnormal numbers are kept. Min and Max
+// of floats give a NaN where any operand is one, and take -0 for less than 0. The bit pattern of a
+// NaN may differ between kinds of processors.
 //
 // # Errors
 //
-// A call ends with success, with an error, or when its context ends. A Recv that no rank answers, or
-// a collective that a rank never calls, waits for its context: give it a deadline. One wait has no
-// bound, in Close too: a copy that a device is making cannot be called off, and its memory must not
-// be touched after the return.
+// A call ends with success, with an error, or when its context ends. A Recv that no rank answers,
+// or a collective that a rank never calls, waits for its context: give it a deadline. One wait
+// ignores the context, in Close too: a copy by a device cannot be cancelled, and no call returns
+// while it runs.
 //
 // An Error names operation, rank, peer and host, and unwraps to a reason:
 //
-//   - Wrong arguments are found before anything is sent, and break nothing.
+//   - Wrong arguments are found before anything is sent, and break nothing. If the arguments of
+//     only one rank are wrong, the others still wait for it.
 //   - Ranks that call different collectives, or the same one with different roots, operators, types
-//     or counts, all get ErrMismatch, with both calls. A rank that has finished its part gets it from
-//     one of its next calls, or from Close, unless another rank is more than a second late.
-//   - A rank that dies or is cut off breaks every Comm that it is in, on all ranks, at once: pending
-//     and later operations return ErrRevoked with the cause.
-//   - Messages to and from a rank that has closed the Comm fail with ErrLeft; a collective that waits
-//     for such a rank breaks the Comm. A receive from AnySource fails when all other ranks have
-//     closed it. (A rank of another host that never exchanged a message with this one is not
+//     or counts, all get ErrMismatch, with both calls. A rank that has finished its part gets it
+//     from one of its next calls, or from Close, unless another rank is more than a second late.
+//   - A rank that dies or is cut off breaks every Comm that it is in, on all ranks, at once:
+//     pending and later operations return ErrRevoked with the cause.
+//   - Messages to and from a rank that has closed the Comm fail with ErrLeft; a collective that
+//     waits for such a rank breaks the Comm. A receive from AnySource fails when all other ranks
+//     have closed it. (A rank of another host that never exchanged a message with this one is not
 //     noticed.)
-//   - A context that ends before a Recv or Probe has matched a message cancels only that call; one
-//     that has ended before the call matches nothing. Later, or in a collective, it breaks the Comm,
-//     since other ranks count on this one. The ctx of Request.Wait bounds that wait alone.
+//   - If the context ends before a Recv or Probe has matched, only that call fails. If it ends
+//     after the match, or in a collective, the Comm breaks, since other ranks wait. With a context
+//     that has already ended, a Recv matches nothing. The ctx of Request.Wait bounds that wait
+//     alone.
 //
 // # Processes
 //
@@ -83,17 +91,20 @@
 //
 // # Goroutines
 //
-// Everything may be called from any goroutine. Collectives of one Comm are called from one goroutine
-// at a time: two goroutines inside blocking ones get ErrConcurrent. There is no communication
-// thread: a goroutine that waits for a message moves the messages of all. So that messages also
-// move while the program computes, leave one of GOMAXPROCS to them.
+// All but Comm.SetName and a Persistent may be used by several goroutines at once. Collectives of
+// one Comm are called from one goroutine at a time: two goroutines inside blocking ones get
+// ErrConcurrent. There is no communication thread: a waiting goroutine makes progress for all. For
+// progress while the program computes, set GOMAXPROCS to one more than the goroutines that compute.
 //
 // # Device memory
 //
-// A Buffer may be memory of a GPU (package cudaops), on some ranks and not on others. Work of streams
-// on it has to be done when the call begins; forms such as AllreduceOnStream and Persistent.StartOn
-// are in the order of a stream. Config.DeviceArena and Config.CUDA say which collectives are done on
-// the devices, or by NCCL. All others, and messages, go through pinned host memory, long ones in
-// pieces that are copied while others are under way. This takes up to 8 MiB for each operation under
-// way, or as much as a short buffer is long. The memory is kept until the last Comm is closed.
+// A Buffer may be memory of a GPU (package cudaops), on some ranks and not on others. Work of
+// streams on it has to be done when the call begins; forms such as AllreduceOnStream and
+// Persistent.StartOn are in the order of a stream. Until such an operation is complete, do nothing
+// that may wait for the stopped stream: free device memory, close its Comm, synchronize the device,
+// or launch a kernel for the first time. Config.DeviceArena and Config.CUDA say which
+// collectives are done on the devices, or by NCCL. All others, and messages, go through pinned host
+// memory, long ones in chunks that are copied while others are under way. This takes up to 8 MiB
+// for each operation under way, or as much as a short buffer is long. The memory is kept until the
+// last Comm is closed.
 package comm

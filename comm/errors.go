@@ -18,9 +18,10 @@ var (
 	// *RevokedError gives the cause.
 	ErrRevoked = engine.ErrRevoked
 	// ErrTruncated: a message was longer than the buffer posted for it; the
-	// buffer holds its beginning.
+	// buffer holds its beginning. The message is consumed; the Comm stays usable.
 	ErrTruncated = engine.ErrTruncated
-	// ErrType: a message was sent with another element type.
+	// ErrType: a message was sent with another element type. The message is consumed;
+	// the Comm stays usable.
 	ErrType = engine.ErrType
 	// ErrLeft: the peer has closed the communicator, or all it had, and left.
 	ErrLeft = engine.ErrLeft

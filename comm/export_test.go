@@ -36,11 +36,11 @@ func (c *Comm) Launcher() boot.Boot { return c.boot }
 func (c *Comm) ReduceWithout(ctx context.Context, send, recv Buffer) error {
 	o := new(call.Call).Allreduce(send, recv, builtin(Sum))
 	o.Op.Kind = 0
-	return c.fault(call.Allreduce.String(), -1, c.turns.run(ctx, c, o))
+	return c.fault(call.Allreduce.String(), -1, c.ops.run(ctx, c, o))
 }
 
-// InRoom reports whether the ranks of c do collectives through memory.
-func (c *Comm) InRoom() bool { return c.exec.Room != nil }
+// SharesMemory reports whether the ranks of c do collectives through memory.
+func (c *Comm) SharesMemory() bool { return c.exec.Shared != nil }
 
 // Staged returns how many bytes of host memory have been taken for device memory.
 func (c *Comm) Staged() (n int) {
@@ -52,16 +52,16 @@ func (c *Comm) Staged() (n int) {
 
 // Ringed returns how many bytes have gone around the L2 and L3 buffers of c.
 func (c *Comm) Ringed() int {
-	room := reflect.ValueOf(c.exec.Room).Elem()
-	bytes := func(ring string) uint64 { return room.FieldByName(ring).FieldByName("next").Uint() }
+	shared := reflect.ValueOf(c.exec.Shared).Elem()
+	bytes := func(ring string) uint64 { return shared.FieldByName(ring).FieldByName("next").Uint() }
 	return int(bytes("l2") + bytes("l3"))
 }
 
-// LongestStaged returns the bytes of the longest piece of it.
+// LongestStaged returns the bytes of the longest chunk of it.
 func (c *Comm) LongestStaged() int { return slices.Max(append(c.staging.Kept(), 0)) }
 
-// InLevels reports whether the ranks of c do collectives in each host first.
-func (c *Comm) InLevels() bool { return c.exec.Hier != nil }
+// IsHierarchical reports whether the ranks of c do collectives in each host first.
+func (c *Comm) IsHierarchical() bool { return c.exec.Hier != nil }
 
 // LimitMemory makes this rank's Alloc believe that so much memory is left.
 func (c *Comm) LimitMemory(l seg.Limit) { c.memory.limit = func() seg.Limit { return l } }
@@ -88,13 +88,13 @@ func (c *Comm) Mirrored() {
 	t := path.Topology{Ranks: c.Size(), Shared: true, LargeBuffer: path.LargeBuffer(c.Size())}
 	c.exec.Paths = path.New(t, &path.Rules{})
 	team := shmsync.New(c.Rank(), parts, claim, t.LargeBuffer, false, &c.port)
-	c.exec.Room = shmcoll.New(team, make([][]byte, c.Size()), c.exec.Paths)
+	c.exec.Shared = shmcoll.New(team, make([][]byte, c.Size()), c.exec.Paths)
 }
 
 // Share makes members carry shares of vectors from so many bytes on.
 func (c *Comm) Share(from int) {
 	rules := *c.rules
-	if rules.Crowded = false; rules.Tune(fmt.Sprintf("hier.shares=%d", min(from, 1<<40))) != nil {
+	if rules.Oversubscribed = false; rules.Tune(fmt.Sprintf("hier.shares=%d", min(from, 1<<40))) != nil {
 		panic(from)
 	}
 	c.exec.Paths = path.New(c.exec.Paths.Topology, &rules)
@@ -106,7 +106,7 @@ func (c *Comm) AttendForever(ctx context.Context) error {
 	if err := rd.Begin(ctx, call.Fingerprint{Kind: call.Barrier}, 0, false); err != nil {
 		return err
 	}
-	err := rd.Attend(func() (bool, error) { return false, nil })
+	err := rd.PollUntil(func() (bool, error) { return false, nil })
 	return errors.Join(err, rd.End())
 }
 
@@ -120,14 +120,14 @@ func PartWithin(d time.Duration) (restore func()) {
 
 // JudgeEvery makes ranks look at their processors oftener, until what it returns is called.
 func JudgeEvery(d time.Duration) (restore func()) {
-	before := judgeEvery
-	judgeEvery = d
-	return func() { judgeEvery = before }
+	before := loadEvery
+	loadEvery = d
+	return func() { loadEvery = before }
 }
 
 // Patient reports whether this rank spins when it waits, wherever it does.
 func (c *Comm) Patient() bool {
-	return c.ch.Vigil().Patient() && c.port.Looks() == patientLooks
+	return c.ch.FlagWait().Spins() && c.port.Looks() == spinLooks
 }
 
 // ForgetDevices makes this rank unable to tell which ranks may have devices.

@@ -18,19 +18,19 @@ import (
 	"gompi/transport/tcp"
 )
 
-// A Fabric is how a rank is connected: its launcher, its transports, and how it
-// sleeps. Init makes one for a process; tests make others.
+// A Fabric connects a rank: to its launcher, to other ranks by transports, and to what wakes it
+// when it sleeps. Init makes one for a process; tests make others.
 type Fabric struct {
 	Boot   boot.Boot
 	Parker transport.Parker
 	// Connect makes the transports, which deliver to sink. heard is to be called,
 	// from inside a Poll, when the launcher's descriptor is readable.
 	Connect func(sink transport.Sink, heard func()) ([]transport.Transport, error)
-	// Card returns what the other ranks need in order to reach this one, and
-	// Meet takes what they returned. Both may be nil.
-	Card func() []byte
-	Meet func(cards [][]byte) error
-	// Yield gives the processor to whoever else can run.
+	// Card returns what the other ranks need in order to reach this one.
+	// SetCards takes the cards of all. Both may be nil.
+	Card     func() []byte
+	SetCards func(cards [][]byte) error
+	// Yield gives the processor to another thread that can run.
 	Yield func()
 	// Spin is how often to poll before the first yield, if ranks do not outnumber
 	// processors.
@@ -47,9 +47,8 @@ const (
 	// yields: some hundred microseconds, several times what a wake-up costs.
 	spin = 1000
 	// yields is how often it then polls, each time after a yield: that hands the
-	// processor to another rank in 1-2 us, a wake-up costs 20-30. So do crowds (64
-	// ranks on two processors, barrier: 0.36 ms, 18 where they sleep at once; to start
-	// them takes as long either way).
+	// processor to another rank in 1-2 us, a wake-up costs 20-30. Many ranks to a
+	// processor yield, too (64 ranks on two, barrier: 0.36 ms, 18 where they sleep at once).
 	yields = 64
 )
 
@@ -98,8 +97,8 @@ func solo(b boot.Boot) Fabric {
 // launcherKey is the launcher's descriptor in the poll set.
 const launcherKey = 1
 
-// network is the fabric of a rank that reaches the others of its host through
-// memory that they share, if there is some, and those of other hosts over TCP.
+// network is the fabric of a rank that reaches the others of its host through shared memory, if
+// there is some, and all others over UCX, if all ranks have it, or TCP.
 func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 	info := b.Info()
 	lo, hi, err := env.Ports(env.PortRange)
@@ -117,7 +116,8 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 		Logger: cfg.Logger.With(logging.Part, logging.TCP),
 	}
 	var t *tcp.Transport
-	var near *shm.Transport
+	var shared *shm.Transport
+	rdma := new(rdmaTransport)
 	var memory *hostMemory
 	return Fabric{
 		Boot: b, Parker: set, Yield: cfg.yield(), Spin: spin, Close: set.Close,
@@ -127,27 +127,42 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 					return nil, err
 				}
 			}
-			own.Foreign = func(uint64) { heard() }
+			own.Foreign = func(key uint64) {
+				if key == launcherKey {
+					heard()
+				}
+			}
 			var err error
 			if t, err = tcp.New(own, sink, set); err != nil {
 				return nil, err
 			}
-			if near = cfg.shared(info, sink); near != nil {
-				memory = newHostMemory(info, near)
-				return []transport.Transport{near, t}, nil
+			var all []transport.Transport // the first that reaches a rank carries what goes there
+			if shared = cfg.shared(info, sink); shared != nil {
+				memory = newHostMemory(info, shared)
+				all = append(all, shared)
 			}
-			return []transport.Transport{t}, nil
+			if rdma.open(cfg, info, macs, sink, set); rdma.err == nil {
+				all = append(all, rdma)
+			}
+			return append(all, t), nil
 		},
-		Card: func() []byte { return append([]byte{sharing(near)}, t.Card()...) },
-		Meet: func(cards [][]byte) error {
-			rest := make([][]byte, len(cards))
+		Card: func() []byte { return append(rdma.appendCard([]byte{sharing(shared)}), t.Card()...) },
+		SetCards: func(cards [][]byte) error {
+			rest, addresses, missing := make([][]byte, len(cards)), make([][]byte, len(cards)), make([]error, len(cards))
 			for r, c := range cards {
 				if len(c) == 0 {
 					return card.ErrCard
 				}
-				if rest[r] = c[1:]; near != nil && c[0] == sharing(nil) {
-					near.Exclude(world.Rank(r))
+				if shared != nil && c[0] == sharing(nil) {
+					shared.Exclude(world.Rank(r))
 				}
+				var err error
+				if addresses[r], missing[r], rest[r], err = cutCard(c[1:]); err != nil {
+					return err
+				}
+			}
+			if err := rdma.setCards(cfg, info, addresses, missing); err != nil {
+				return err
 			}
 			return t.SetCards(rest)
 		},
@@ -155,10 +170,10 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 	}, nil
 }
 
-// sharing is what a rank's card begins with: whether it has the transport through
-// shared memory. Ranks of one host may differ in that, and must know.
-func sharing(near *shm.Transport) byte {
-	if near == nil {
+// sharing is the first byte of a rank's card: whether it has the transport through shared memory.
+// Ranks of one host may differ in that, and must know.
+func sharing(t *shm.Transport) byte {
+	if t == nil {
 		return 0
 	}
 	return 1
@@ -168,10 +183,10 @@ func sharing(near *shm.Transport) byte {
 // host share none, or TCP is to be used.
 func (cfg Config) shared(info *boot.Info, sink transport.Sink) *shm.Transport {
 	s := info.Segment
-	if info.Unshared != nil && cfg.Transport == "" {
+	if info.Unshared != nil && cfg.Transport != "tcp" {
 		cfg.Logger.Warn("no shared memory: TCP has to do", "err", info.Unshared)
 	}
-	if s == nil || s.Area() == nil || s.Ranks() > shm.MaxRanks || s.Ranks() == 1 || cfg.Transport != "" {
+	if s == nil || s.Area() == nil || s.Ranks() > shm.MaxRanks || s.Ranks() == 1 || cfg.Transport == "tcp" {
 		return nil
 	}
 	ranks := make([]world.Rank, s.Ranks())

@@ -79,7 +79,7 @@ func (e *echo) close(ctx context.Context) error {
 // A function may call comm, on another Comm, and may wait for a goroutine that does.
 func TestFunctionsMayUseOtherComms(t *testing.T) {
 	for way, run := range everyWay {
-		for _, n := range []int{3, 200_000} { // the latter in pieces, on request
+		for _, n := range []int{3, 200_000} { // the latter in chunks, on request
 			t.Run(fmt.Sprint(way, n), func(t *testing.T) {
 				t.Parallel()
 				err := errors.Join(run(t, 3, func(ctx context.Context, c *comm.Comm) error {

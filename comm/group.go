@@ -12,8 +12,7 @@ import (
 	"gompi/internal/world"
 )
 
-// Undefined, as the color of Split, means: this rank is in none of the new
-// communicators.
+// Undefined is the color of a rank that is to be in no new communicator (MPI_UNDEFINED).
 const Undefined = -1
 
 // A Group is an ordered set of ranks of one communicator, its parent. It is a
@@ -166,9 +165,9 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	return c.divide(ctx, call.Create, color, key)
 }
 
-// A member is what each rank tells the others when a communicator is divided.
-// Its counter makes the context id if it comes first in its part, so that no
-// further round is needed to agree on one. block is for the room of its part.
+// A member is what a rank tells the others when a communicator is split. The counter of the first
+// rank of a part makes the part's context id, so no second exchange is needed to agree on one.
+// block is the shared memory that the rank has taken for the part.
 type member struct{ color, key, counter, block int64 }
 
 func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Comm, error) {
@@ -177,7 +176,7 @@ func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Com
 	all := make([]int64, len(mine)*c.Size())
 	o := new(call.Call).Allgather(Of(mine), Of(all))
 	o.Kind = kind
-	if err := c.turns.run(ctx, c, o); err != nil {
+	if err := c.ops.run(ctx, c, o); err != nil {
 		c.give(block)
 		return nil, c.fault(kind.String(), -1, err)
 	}
@@ -192,7 +191,7 @@ func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Com
 	}
 	id := engine.NextID(members[0], uint32(at(ranks[0]).counter))
 	d := c.newComm(c.name+"/"+kind.String(), c.e.Open(id, members), c.rulesFor(members))
-	d.furnish(block, blocks)
+	d.setUp(block, blocks)
 	return d, nil
 }
 
@@ -207,8 +206,8 @@ func (c *Comm) rulesFor(members []world.Rank) *path.Rules {
 	return &r
 }
 
-// part returns the ranks with a color, ordered by key and rank, and a function
-// that returns what a rank told.
+// part returns the ranks with a color, ordered by key and rank, and a function that returns the
+// member that a rank has told.
 func part(all []int64, color int64) ([]int, func(int) member) {
 	at := func(r int) member { return member{all[4*r], all[4*r+1], all[4*r+2], all[4*r+3]} }
 	var ranks []int

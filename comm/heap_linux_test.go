@@ -199,7 +199,7 @@ func TestAllocatedMemoryIsGivenBack(t *testing.T) {
 			}
 		}
 		after, err := heldByAll(ctx, c)
-		// Rooms keep their blocks and stages, of which there are four of 2 MiB each.
+		// Communicators keep their blocks and stages, of which there are four of 2 MiB each.
 		if err == nil && after > before+3*4<<21 {
 			err = fmt.Errorf("%d bytes are taken, before %d", after, before)
 		}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,42 +35,45 @@ type Config struct {
 	// Default: GOMPI_DETERMINISTIC.
 	Deterministic bool
 	// EagerLimit is the largest message, in bytes, that Send sends before its
-	// receive is posted. Default: GOMPI_EAGER, or 64 KiB. Negative: none.
+	// receive is posted. Default: GOMPI_EAGER, or 64 KiB. Negative: every message with
+	// elements waits for its receive.
 	EagerLimit int
 	// Tuning overrides the choice of collective algorithms; rank 0's counts. Calls
 	// that one of its rules fits go by messages then, within a host too; all others
 	// go as they do without. Default: GOMPI_TUNE.
 	Tuning string
-	// DeviceArena is how many bytes of device memory a rank takes for each Comm whose
-	// collectives are done on devices: those of 32 KiB and more among ranks of one host, whose
-	// buffers are all on devices that reach each other. They are taken at the first such
-	// collective. Reductions with functions, or with Deterministic, go through host memory.
-	// Negative: all do. The least of all ranks counts. Default: GOMPI_DEVICE_ARENA, or 32 MiB.
+	// DeviceArena is how many bytes of device memory a rank takes for each Comm that does
+	// collectives on devices, at the first of these. They are the collectives of 32 KiB and more
+	// among ranks of one host whose buffers are all on devices that reach each other, except
+	// reductions with functions, or with Deterministic. All others go through host memory, and
+	// if DeviceArena is negative all do. The least of all ranks counts. Default:
+	// GOMPI_DEVICE_ARENA, or 32 MiB.
 	DeviceArena int
-	// CUDA may be "nccl": NVIDIA's library does collectives of 32 KiB and more whose buffers all
-	// ranks, on one host or several, have on devices of their own. Scans, exchanges in place and
-	// reductions that NCCL does not know go as without it. The first one of a Comm takes some
-	// seconds. Rounding and NaN are as NCCL has them. Rank 0's counts. Default: GOMPI_CUDA, or none.
+	// CUDA may be "nccl": then NCCL does the collectives of 32 KiB and more for which every rank,
+	// on whatever host, has its buffers on a device of its own, except scans, in-place alltoalls
+	// and reductions that NCCL does not have. The first one of a Comm takes some seconds.
+	// Rounding and NaN are as NCCL has them. Rank 0's value counts. Default: GOMPI_CUDA, or
+	// none.
 	CUDA string
-	// Transport is the only transport to use: "tcp". Default: GOMPI_TRANSPORT, or
-	// shared memory within a host and TCP between hosts.
+	// Transport is "tcp": TCP only, also within a host. "ucx": as the default, and Logger is told
+	// why there is no RDMA. Default: GOMPI_TRANSPORT, or shared memory within a host, and between
+	// hosts RDMA if all ranks have it, else TCP.
 	Transport string
 	// KeepScheduling leaves GOMAXPROCS and the slices of time of this process's threads
 	// as they are. Default: GOMPI_KEEP_SCHEDULING.
 	KeepScheduling bool
 }
 
-// Init joins the job that this process belongs to and returns its world: the
-// communicator of all ranks. It is collective, and called once per process. A
-// process that no launcher started is a world of one. If another launcher
-// started it as one of several that gompi cannot join, Init fails.
+// Init joins the job that this process belongs to and returns its world: the communicator of all
+// ranks (MPI_Init). It is collective, and called once per process. A process that no launcher
+// started is a world of one. If another launcher started it as one of several that gompi cannot
+// join, Init fails.
 //
-// Init installs no signal handler. If the job has several ranks, it raises
-// GOMAXPROCS to 2 if it is 1: messages move while the program computes only if Go
-// has a processor to spare. And it asks the scheduler of Linux (6.12) for short
-// slices of time, for the threads of this process and those started later that wait for
-// messages, but not for other processes that they start: they have the processor as
-// long in all, and oftener. Config.KeepScheduling refuses both.
+// In a job of several ranks Init changes two settings, unless Config.KeepScheduling is set. It
+// raises GOMAXPROCS from 1 to 2, since messages move while the program computes only if Go has a
+// processor to spare. And it asks the scheduler of Linux (6.12 or newer) for shorter time slices
+// for the threads of this process that wait for messages: they get the processor as long in all,
+// but more often. Processes that this one starts are not affected. Init installs no signal handler.
 func Init(ctx context.Context) (*Comm, error) { return Config{}.Init(ctx) }
 
 // Init is the function Init with cfg.
@@ -116,18 +121,22 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	for _, t := range trs {
 		e.Use(t)
 	}
-	p.leave = func(ctx context.Context) error { return f.leave(ctx, e) }
+	p.leave = func(ctx context.Context) error {
+		err := f.leave(ctx, e)
+		p.logCarried(info.Rank)
+		return err
+	}
 	if f.memory != nil {
 		p.memory = f.memory()
 	}
-	met, err := cfg.meet(ctx, f, p)
+	all, err := cfg.exchangeCards(ctx, f, p)
 	if err != nil {
 		p.leave(canceled())
 		return nil, err
 	}
-	p.withDevices, p.wantsNCCL, p.arena = met.devices, met.library, max(cfg.DeviceArena, 0)
-	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), met.rules)
-	c.furnish(met.block, met.blocks)
+	p.withDevices, p.wantsNCCL, p.arena = all.devices, all.nccl, max(cfg.DeviceArena, 0)
+	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), all.rules)
+	c.setUp(all.block, all.blocks)
 	if r := c.withoutDevices(); p.wantsNCCL && r >= 0 {
 		c.warn(exec.WithoutNCCL, fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))
 	}
@@ -152,9 +161,9 @@ func (f Fabric) close() error {
 	return f.Close()
 }
 
-// leftOf returns a function that tells which ranks of this host have left in good order,
-// if there is a segment to read it from. Of those that died the launcher will tell, who
-// may not know it yet when the segment says that they have ended.
+// leftOf returns a function that reports whether a rank of this host has left in good order, nil if
+// there is no segment to read it from. Of ranks that died the launcher tells, perhaps later than
+// the segment.
 func leftOf(info *boot.Info) func(world.Rank) bool {
 	s := info.Segment
 	if s == nil {
@@ -167,8 +176,8 @@ func leftOf(info *boot.Info) func(world.Rank) bool {
 	}
 }
 
-// endedOf returns a function that tells which ranks of this host touch their memory no
-// more.
+// endedOf returns a function that reports whether a rank of this host has stopped touching shared
+// memory.
 func endedOf(info *boot.Info) func(world.Rank) bool {
 	local := localRanks(info.Segment)
 	return func(rank world.Rank) bool {
@@ -186,20 +195,21 @@ func localRanks(s *seg.Segment) map[world.Rank]world.LocalRank {
 	return local
 }
 
-// A meeting is what a rank knows when all have met.
-type meeting struct {
-	rules   *path.Rules     // that all will choose by
-	block   shmsync.Token   // taken for the world's room
-	blocks  []shmsync.Token // by all
+// An agreement is what a rank knows when all have exchanged cards.
+type agreement struct {
+	rules   *path.Rules     // of rank 0, by which all ranks choose Paths
+	block   shmsync.Token   // of shared memory that this rank has taken for the world
+	blocks  []shmsync.Token // of all ranks
 	devices []bool          // by rank: it may have some
-	library bool            // of devices, is wanted
+	nccl    bool            // rank 0 wants it
 }
 
-// judgeEvery is how long a judgement on processors serves at least, but in tests.
-var judgeEvery = 30 * time.Second
+// loadEvery is how long a reading of the processors' load is used at least. Tests set it.
+var loadEvery = 30 * time.Second
 
-// meet exchanges cards with all ranks.
-func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, err error) {
+// exchangeCards tells all ranks what they have to know of this one, and returns what follows from
+// the cards of all.
+func (cfg Config) exchangeCards(ctx context.Context, f Fabric, p *process) (m agreement, err error) {
 	info := f.Boot.Info()
 	m.block = p.take()
 	mine := card.Mine(info.Nodes)
@@ -224,17 +234,17 @@ func (cfg Config) meet(ctx context.Context, f Fabric, p *process) (m meeting, er
 	if err != nil {
 		return m, err
 	}
-	if f.Meet != nil {
-		if err := f.Meet(all.Transports()); err != nil {
+	if f.SetCards != nil {
+		if err := f.SetCards(all.Transports()); err != nil {
 			return m, err
 		}
 	}
 	notOversubscribed := all.Loads(info)[info.Node] <= 1
-	p.e.SetPatience(f.Spin, yields, notOversubscribed, all.Monitor(info), judgeEvery)
+	p.e.SetSpinPolicy(f.Spin, yields, notOversubscribed, all.Monitor(info), loadEvery)
 	for _, c := range all {
 		m.blocks = append(m.blocks, shmsync.Token(c.Block))
 	}
-	m.devices, m.library = all.Devices(), all[0].NCCL
+	m.devices, m.nccl = all.Devices(), all[0].NCCL
 	m.rules, err = all.Agreed(info)
 	return m, err
 }
@@ -247,10 +257,17 @@ func (cfg *Config) resolve() error {
 	if cfg.CUDA != "" && cfg.CUDA != "nccl" {
 		return fmt.Errorf("%s=%q: want nccl", env.CUDA, cfg.CUDA)
 	}
+	if cfg.Transport == "" {
+		cfg.Transport = env.String(env.Transport)
+	}
+	_, rdma := cfg.rdmaAsked()
+	if !rdma && cfg.Transport != "" && cfg.Transport != "tcp" {
+		return fmt.Errorf("%s=%q: want tcp or ucx", env.Transport, cfg.Transport)
+	}
 	if cfg.Logger == nil {
 		spec := env.String(env.Log)
-		if spec == "" && cfg.CUDA != "" {
-			spec = "warn" // who asks for NCCL is told why there is none
+		if spec == "" && (rdma || cfg.CUDA != "") {
+			spec = "warn" // a user who asks for UCX or NCCL is told why it is not used
 		}
 		l, err := logging.New(spec, os.Stderr)
 		if err != nil {
@@ -277,12 +294,6 @@ func (cfg *Config) resolve() error {
 	if cfg.Tuning == "" {
 		cfg.Tuning = env.String(env.Tune)
 	}
-	if cfg.Transport == "" {
-		cfg.Transport = env.String(env.Transport)
-	}
-	if cfg.Transport != "" && cfg.Transport != "tcp" {
-		return fmt.Errorf("%s=%q: want tcp", env.Transport, cfg.Transport)
-	}
 	d, wrong := env.Bool(env.Deterministic)
 	keep, err := env.Bool(env.KeepScheduling)
 	cfg.Deterministic, cfg.KeepScheduling = cfg.Deterministic || d, cfg.KeepScheduling || keep
@@ -297,6 +308,18 @@ func canceled() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
+}
+
+// logCarried logs what each transport has carried. Shared-memory collectives go through none.
+func (p *process) logCarried(rank world.Rank) {
+	if !p.log.Enabled(context.Background(), slog.LevelInfo) {
+		return
+	}
+	carried := p.e.Carried()
+	for _, name := range slices.Sorted(maps.Keys(carried)) {
+		c := carried[name]
+		p.log.Info("carried", "rank", rank, "transport", name, "messages", c.Messages, "bytes", c.Bytes)
+	}
 }
 
 // logWays logs what the collectives of c go through, and by which algorithms, a line for

@@ -78,7 +78,7 @@ func TestARankMayLackTheMemoryOfItsHost(t *testing.T) {
 	})
 }
 
-// Ranks for which there is no more memory go on with the rings and the room that
+// Ranks for which there is no more memory go on with the rings and the blocks that
 // they have, also where only some of them got what they asked for.
 func TestWithLittleMemoryRanksUseWhatTheyHave(t *testing.T) {
 	const p, n = 3, 40_000
@@ -103,8 +103,8 @@ func TestWithLittleMemoryRanksUseWhatTheyHave(t *testing.T) {
 // elements.
 func exhaust(n int) rankFunc {
 	return func(ctx context.Context, c *comm.Comm) error {
-		if !c.InRoom() {
-			return errors.New("there is no room")
+		if !c.SharesMemory() {
+			return errors.New("there is no shared memory")
 		}
 		p, e := c.Size(), integers[int64]()
 		from, got := (c.Rank()+p-1)%p, make([]int64, n)

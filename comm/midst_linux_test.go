@@ -62,8 +62,8 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 	if err != nil {
 		return err
 	}
-	if c.InRoom() != d.inRoom() || c.InLevels() != d.onHosts() {
-		return fmt.Errorf("in a room: %v, in levels: %v, by way of %s", c.InRoom(), c.InLevels(), d.way)
+	if c.SharesMemory() != d.inRoom() || c.IsHierarchical() != d.onHosts() {
+		return fmt.Errorf("shares memory: %v, hierarchical: %v, by way of %s", c.SharesMemory(), c.IsHierarchical(), d.way)
 	}
 	runtime.GC() // it closes nothing that is in use
 	say := drillRounds
@@ -112,11 +112,11 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 type disaster struct {
 	kind     string
 	n, ranks int
-	way      string // of the vectors: the room, the heap, or tcp; on two hosts levels, or levels-heap
+	way      string // of the vectors: shared, heap or tcp; on two hosts hier or hier-heap
 	victim   int
 }
 
-func (d disaster) onHosts() bool { return strings.HasPrefix(d.way, "levels") }
+func (d disaster) onHosts() bool { return strings.HasPrefix(d.way, "hier") }
 
 func (d disaster) String() string {
 	return fmt.Sprintf("%s of %d, np=%d, %s, victim %d", d.kind, d.n, d.ranks, d.way, d.victim)
@@ -136,7 +136,7 @@ func TestStressOfStoppedAndKilledRanks(t *testing.T) {
 	end := stress.Until(t)
 	for again := true; again; again = stress.Asked() && time.Now().Before(end) {
 		for maker := range makers {
-			for victim, way := range []string{"room", "tcp"} {
+			for victim, way := range []string{"shared", "tcp"} {
 				d := disaster{maker, 1000, 3, way, victim}
 				t.Run(d.String(), func(t *testing.T) { d.underGompirun(t, gompirun) })
 			}
@@ -144,7 +144,7 @@ func TestStressOfStoppedAndKilledRanks(t *testing.T) {
 		for i, kind := range everyKind {
 			for j, n := range []int{5, 40_000} {
 				for _, p := range []int{2, 4} {
-					for k, way := range []string{"room", "heap", "tcp", "levels", "levels-heap"} {
+					for k, way := range []string{"shared", "heap", "tcp", "hier", "hier-heap"} {
 						d := disaster{kind, n, p, way, i % p}
 						switch {
 						case d.onHosts() && p < 4: // a rank each
@@ -185,7 +185,7 @@ func (d disaster) underGompirun(t *testing.T, gompirun string) {
 // of a death.
 func TestRanksWithoutAnAgentShareMemory(t *testing.T) {
 	for i, n := range []int{5, 40_000} {
-		d := disaster{kind: "allreduce", n: n, ranks: 4, way: "room", victim: 3 * i}
+		d := disaster{kind: "allreduce", n: n, ranks: 4, way: "shared", victim: 3 * i}
 		t.Run(fmt.Sprintf("a shared folder/%d", n), func(t *testing.T) {
 			folder := t.TempDir()
 			var ranks []*exec.Cmd
@@ -222,7 +222,7 @@ func (d disaster) command(launcher ...string) *exec.Cmd {
 // stderr.
 func (d disaster) strike(t *testing.T, job ...*exec.Cmd) (lost int, said string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // 0.1 s if nothing else runs
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout) // 0.1 s if nothing else runs
 	defer cancel()
 	out, stderr := d.start(t, job)
 	deadline, _ := ctx.Deadline()

@@ -229,7 +229,7 @@ func TestDifferingArgumentsAreAMismatchOnAllRanks(t *testing.T) {
 // has heard of nobody by then.
 func disagreeAtLast(t *testing.T, run func(t testing.TB, fn rankFunc) []error) {
 	t.Helper()
-	t.Cleanup(comm.PartWithin(patience)) // nobody is late, but the machine may be
+	t.Cleanup(comm.PartWithin(testTimeout)) // nobody is late, but the machine may be
 	tries := triesAt(0)
 	for _, x := range triesAt(1) {
 		if rooted(x.name) {
@@ -397,7 +397,7 @@ func TestCallsThatDifferAreFoundHoweverLateTheirMessagesAre(t *testing.T) {
 }
 
 func TestCloseWaitsForNobodyWhoHasLeft(t *testing.T) {
-	t.Cleanup(comm.PartWithin(patience))
+	t.Cleanup(comm.PartWithin(testTimeout))
 	for name, run := range waysOf(t) {
 		sent := make(chan struct{})
 		start := time.Now()
@@ -411,7 +411,7 @@ func TestCloseWaitsForNobodyWhoHasLeft(t *testing.T) {
 			close(sent)
 			return errors.Join(err, c.Close(ctx))
 		})...)
-		if d := time.Since(start); err != nil || d > patience/2 {
+		if d := time.Since(start); err != nil || d > testTimeout/2 {
 			t.Errorf("%s: after %v: %v", name, d, err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"gompi/internal/boot"
 )
 
-// patience bounds what ranks of a test do together: a hang alone takes so long.
-const patience = 3 * time.Minute
+// testTimeout bounds what ranks of a test do together: a hang alone takes so long.
+const testTimeout = 3 * time.Minute
 
 // overTCP runs fn on n goroutine ranks that are connected by TCP, as processes
 // are, and returns what each returned.
@@ -36,7 +36,7 @@ func overBoots(t testing.TB, boots []boot.Boot, cfg comm.Config, fn rankFunc) []
 // overFabrics is overBoots with Fabrics that have been changed before they are used.
 func overFabrics(t testing.TB, boots []boot.Boot, cfg comm.Config, change func(rank int, f *comm.Fabric), fn rankFunc) []error {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), patience, fmt.Errorf("the test took %v", patience))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), testTimeout, fmt.Errorf("the test took %v", testTimeout))
 	defer cancel()
 	errs := make([]error, len(boots))
 	var all sync.WaitGroup

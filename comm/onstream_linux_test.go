@@ -64,17 +64,17 @@ func (s *streamer) pinned(n int) comm.Buffer {
 // it where every element that rank r sends in its block b is 10*r+b.
 type streamForm struct {
 	sends, recvs int // blocks
-	call         func(c *comm.Comm, q comm.Queue, send, recv comm.Buffer) comm.Request
+	call         func(c *comm.Comm, q comm.Stream, send, recv comm.Buffer) comm.Request
 	want         func(c *comm.Comm, block int) int
 }
 
 func streamForms(p int) map[string]streamForm {
 	total := func(c *comm.Comm, b int) int { return 5*p*(p-1) + b*p }
 	return map[string]streamForm{
-		"allreduce": {1, 1, func(c *comm.Comm, q comm.Queue, s, r comm.Buffer) comm.Request {
+		"allreduce": {1, 1, func(c *comm.Comm, q comm.Stream, s, r comm.Buffer) comm.Request {
 			return c.AllreduceOnStream(q, s, r, comm.Sum)
 		}, total},
-		"reduce": {1, 1, func(c *comm.Comm, q comm.Queue, s, r comm.Buffer) comm.Request {
+		"reduce": {1, 1, func(c *comm.Comm, q comm.Stream, s, r comm.Buffer) comm.Request {
 			return c.ReduceOnStream(q, 0, s, r, comm.Sum)
 		}, func(c *comm.Comm, b int) int {
 			if c.Rank() > 0 {
@@ -82,7 +82,7 @@ func streamForms(p int) map[string]streamForm {
 			}
 			return total(c, b)
 		}},
-		"bcast": {1, 1, func(c *comm.Comm, q comm.Queue, s, r comm.Buffer) comm.Request {
+		"bcast": {1, 1, func(c *comm.Comm, q comm.Stream, s, r comm.Buffer) comm.Request {
 			if c.Rank() == 1 {
 				return c.BcastOnStream(q, 1, s)
 			}
@@ -93,13 +93,13 @@ func streamForms(p int) map[string]streamForm {
 			}
 			return 10
 		}},
-		"reducescatter": {p, 1, func(c *comm.Comm, q comm.Queue, s, r comm.Buffer) comm.Request {
+		"reducescatter": {p, 1, func(c *comm.Comm, q comm.Stream, s, r comm.Buffer) comm.Request {
 			return c.ReduceScatterOnStream(q, s, r, comm.Sum)
 		}, func(c *comm.Comm, _ int) int { return total(c, c.Rank()) }},
-		"allgather": {1, p, func(c *comm.Comm, q comm.Queue, s, r comm.Buffer) comm.Request {
+		"allgather": {1, p, func(c *comm.Comm, q comm.Stream, s, r comm.Buffer) comm.Request {
 			return c.AllgatherOnStream(q, s, r)
 		}, func(c *comm.Comm, b int) int { return 10 * b }},
-		"alltoall": {p, p, func(c *comm.Comm, q comm.Queue, s, r comm.Buffer) comm.Request {
+		"alltoall": {p, p, func(c *comm.Comm, q comm.Stream, s, r comm.Buffer) comm.Request {
 			return c.AlltoallOnStream(q, s, r)
 		}, func(c *comm.Comm, b int) int { return 10*b + c.Rank() }},
 	}
@@ -114,7 +114,7 @@ func (s *streamer) inOrder(ctx context.Context, f streamForm, n int) error {
 	for i := range mem.Slice[int32](in) {
 		mem.Slice[int32](in)[i] = int32(10*s.c.Rank() + i/n)
 	}
-	var before mem.Hold
+	var before mem.StreamWait
 	var err error
 	if s.c.Rank() == 0 {
 		if before, err = s.q.Hold(); err != nil {
@@ -154,7 +154,7 @@ func (s *streamer) inOrder(ctx context.Context, f streamForm, n int) error {
 	return err
 }
 
-// Whether a collective goes over devices, is staged in a room or in messages, it is in
+// Whether a collective goes over devices, is staged in shared memory or in messages, it is in
 // the order of its stream.
 func TestCollectivesOnCUDAStreamsAreInTheirOrder(t *testing.T) {
 	cudatest.NeedFake(t)

@@ -45,52 +45,52 @@ func streamWork(ctx context.Context, c *comm.Comm, devices []*cudaops.Device, se
 		return err
 	}
 	comms := []*comm.Comm{c, other}
-	var lanes []*lane
+	var tracks []*track
 	for range streams {
-		l, err := newLane(ctx, comms, devices[c.Rank()%len(devices)])
+		l, err := newTrack(ctx, comms, devices[c.Rank()%len(devices)])
 		if err != nil {
 			return err
 		}
-		lanes = append(lanes, l)
+		tracks = append(tracks, l)
 	}
 	var rs []comm.Request
 	for range steps {
 		stress.Pause(own)
-		l := lanes[chance.IntN(streams)]
+		l := tracks[chance.IntN(streams)]
 		r, err := l.step(comms[chance.IntN(len(comms))], chance.IntN(3))
 		if err != nil {
 			return err
 		}
 		rs = append(rs, r...)
 	}
-	for i, l := range lanes {
+	for i, l := range tracks {
 		if err := l.check(); err != nil {
 			return fmt.Errorf("stream %d: %w", i, errors.Join(err, comm.WaitAll(ctx, rs...)))
 		}
 	}
 	err = errors.Join(comm.WaitAll(ctx, rs...), comm.Barrier(ctx, c), other.Close(ctx))
-	for _, l := range lanes {
+	for _, l := range tracks {
 		err = errors.Join(err, l.close())
 	}
 	return err
 }
 
-// A lane is a stream with a vector x, equal on all ranks, whose elements are to be want.
-type lane struct {
+// A track is a stream with a vector x, equal on all ranks, whose elements are to be want.
+type track struct {
 	*streamer
 	x, y, mine, out comm.Buffer
 	want            int32
 }
 
-// newLane returns a lane for which the communicators have taken what they keep: later they
+// newTrack returns a track for which the communicators have taken what they keep: later they
 // would wait until no stream stops.
-func newLane(ctx context.Context, comms []*comm.Comm, d *cudaops.Device) (*lane, error) {
+func newTrack(ctx context.Context, comms []*comm.Comm, d *cudaops.Device) (*track, error) {
 	const n = 9000
 	s, err := newStreamer(comms[0], d)
 	if err != nil {
 		return nil, err
 	}
-	l := &lane{streamer: s, x: s.vector(n), y: s.vector(n), mine: s.vector(n), out: s.pinned(n)}
+	l := &track{streamer: s, x: s.vector(n), y: s.vector(n), mine: s.vector(n), out: s.pinned(n)}
 	for i := range mem.Slice[int32](l.out) {
 		mem.Slice[int32](l.out)[i] = int32(s.c.Rank() + 1)
 	}
@@ -102,7 +102,7 @@ func newLane(ctx context.Context, comms []*comm.Comm, d *cudaops.Device) (*lane,
 }
 
 // step puts one of the ways to make x greater on the stream.
-func (l *lane) step(c *comm.Comm, how int) ([]comm.Request, error) {
+func (l *track) step(c *comm.Comm, how int) ([]comm.Request, error) {
 	p := c.Size()
 	if how == 0 {
 		l.want += int32(p)
@@ -125,7 +125,7 @@ func (l *lane) step(c *comm.Comm, how int) ([]comm.Request, error) {
 }
 
 // check waits for the stream and looks at what has come of x.
-func (l *lane) check() error {
+func (l *track) check() error {
 	if err := errors.Join(l.q.Copy(l.out, l.x), l.q.Sync()); err != nil {
 		return err
 	}

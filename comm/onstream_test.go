@@ -13,10 +13,10 @@ import (
 )
 
 // onQueues runs fn on p ranks, each with a queue of one device, in a bubble.
-func onQueues(t *testing.T, p int, fn func(ctx context.Context, c *comm.Comm, q *memtest.Queue) error) {
+func onQueues(t *testing.T, p int, fn func(ctx context.Context, c *comm.Comm, q *memtest.Stream) error) {
 	t.Helper()
 	inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
-		q := memtest.NewDevice("gpu").NewQueue()
+		q := memtest.NewDevice("gpu").OpenStream()
 		return errors.Join(fn(ctx, c, q), q.Close())
 	})
 }
@@ -24,7 +24,7 @@ func onQueues(t *testing.T, p int, fn func(ctx context.Context, c *comm.Comm, q 
 // Every collective can be started in the order of a queue: what it sends is stored by
 // work before it, which rank 0 holds up until all have made their call, and work after
 // it sees what it has received.
-func TestEveryCollectiveStartsInTheOrderOfAQueue(t *testing.T) {
+func TestEveryCollectiveStartsInTheOrderOfAStream(t *testing.T) {
 	for _, p := range []int{1, 2, 3, 4} {
 		var qs []question
 		for i, kind := range everyKind {
@@ -36,7 +36,7 @@ func TestEveryCollectiveStartsInTheOrderOfAQueue(t *testing.T) {
 				qs = append(qs, q)
 			}
 		}
-		onQueues(t, p, func(ctx context.Context, c *comm.Comm, queue *memtest.Queue) error {
+		onQueues(t, p, func(ctx context.Context, c *comm.Comm, queue *memtest.Stream) error {
 			gate, e := make(chan struct{}), integers[int32]()
 			queue.Do(func() error { <-gate; return nil })
 			var rs []comm.Request
@@ -65,11 +65,11 @@ func TestEveryCollectiveStartsInTheOrderOfAQueue(t *testing.T) {
 // Messages in the order of a queue keep their place among all others, on both sides,
 // and what they do not need does not wait: not other messages, not the queue that has
 // sent, and not the one that receives from a queue that has not come to its message.
-func TestMessagesOnQueuesKeepTheirOrder(t *testing.T) {
+func TestMessagesOnStreamsKeepTheirOrder(t *testing.T) {
 	const n = 5000 // longer than what is sent at once
 	for _, p := range []int{1, 2} {
 		for _, size := range []int{1, n} {
-			onQueues(t, p, func(ctx context.Context, c *comm.Comm, queue *memtest.Queue) error {
+			onQueues(t, p, func(ctx context.Context, c *comm.Comm, queue *memtest.Stream) error {
 				to, from := (c.Rank()+1)%p, (c.Rank()+p-1)%p
 				gate := make(chan struct{})
 				out, err := clone(queue.Space(), comm.Of(make([]int32, size)))
@@ -91,7 +91,7 @@ func TestMessagesOnQueuesKeepTheirOrder(t *testing.T) {
 					return err
 				}
 				in := [][]int32{make([]int32, size), make([]int32, size), make([]int32, size)}
-				received := memtest.NewDevice("other").NewQueue()
+				received := memtest.NewDevice("other").OpenStream()
 				defer received.Close()
 				rs := []comm.Request{first, second, third,
 					c.RecvOnStream(received, from, 7, comm.Of(in[0])),
@@ -131,8 +131,8 @@ func filled(v int32, n int) []int32 {
 
 // A message that is there before the queue comes to its receive leaves the buffer as it
 // is until then.
-func TestAMessageWaitsBesideItsBufferForTheQueue(t *testing.T) {
-	onQueues(t, 2, func(ctx context.Context, c *comm.Comm, queue *memtest.Queue) error {
+func TestAMessageWaitsBesideItsBufferForTheStream(t *testing.T) {
+	onQueues(t, 2, func(ctx context.Context, c *comm.Comm, queue *memtest.Stream) error {
 		const n = 3
 		if c.Rank() == 0 {
 			return errors.Join(comm.Ssend(ctx, c, 1, 1, filled(5, n)), comm.Ssend(ctx, c, 1, 2, filled(6, n)))
@@ -170,8 +170,8 @@ func TestAMessageWaitsBesideItsBufferForTheQueue(t *testing.T) {
 }
 
 // What is wrong is the Request's to tell, and the queue goes on.
-func TestMessagesOnQueuesFailAsOthers(t *testing.T) {
-	onQueues(t, 2, func(ctx context.Context, c *comm.Comm, queue *memtest.Queue) error {
+func TestMessagesOnStreamsFailAsOthers(t *testing.T) {
+	onQueues(t, 2, func(ctx context.Context, c *comm.Comm, queue *memtest.Stream) error {
 		b := make([]int32, 2)
 		if c.Rank() == 1 {
 			return comm.Send(ctx, c, 0, 1, []int32{1, 2, 3})
@@ -195,7 +195,7 @@ func TestMessagesOnQueuesFailAsOthers(t *testing.T) {
 
 // A send that cannot read its buffer after it was announced ends the receive that waits
 // for it, with the reason.
-func TestASendOnAQueueThatFailsIsToldToTheReceiver(t *testing.T) {
+func TestASendOnAStreamThatFailsIsToldToTheReceiver(t *testing.T) {
 	for _, p := range []int{1, 2} {
 		var errs []error
 		synctest.Test(t, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestASendOnAQueueThatFailsIsToldToTheReceiver(t *testing.T) {
 					_, err := in.Wait(ctx)
 					return err
 				}
-				queue := memtest.NewDevice("gpu").NewQueue()
+				queue := memtest.NewDevice("gpu").OpenStream()
 				defer queue.Close()
 				b, err := queue.Space().Alloc(comm.Of([]int32{}).Type(), 3)
 				if err != nil {

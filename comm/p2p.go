@@ -21,16 +21,16 @@ func (s Status) Count() int {
 	return s.Bytes / s.Type.Size()
 }
 
-// empty is the Status of what received nothing, or has told of it before.
+// empty is the Status of a null request.
 var empty = Status{Source: AnySource, Tag: AnyTag}
 
 func statusOf(s engine.Status) Status {
 	return Status{Source: s.Source, Tag: s.Tag, Bytes: s.Bytes, Type: s.Type}
 }
 
-// Send sends data to rank to with a tag of 0 or more, and returns when data may
-// be changed again: messages up to the eager limit may still be under way then,
-// longer ones have been received (MPI-4.1 section 3.4, standard mode).
+// Send sends data to rank to, with a tag of 0 or more, and returns when data may be changed again.
+// A message up to the eager limit may still be under way then; a longer one has been matched by a
+// receive (MPI-4.1 section 3.4, standard mode).
 func Send[T Scalar](ctx context.Context, c *Comm, to, tag int, data []T) error {
 	return c.Send(ctx, to, tag, Of(data))
 }
@@ -144,8 +144,8 @@ type Message struct {
 	Status
 }
 
-// Mprobe is Probe and takes the message out of the queue, for its Recv
-// (MPI_Mprobe): safe where several goroutines receive.
+// Mprobe is Probe, and takes the message out of the queue: only the Message's Recv receives it
+// (MPI_Mprobe). It is for programs in which several goroutines receive.
 func (c *Comm) Mprobe(ctx context.Context, from, tag int) (*Message, error) {
 	m, st, err := c.probe(ctx, "mprobe", from, tag, true, true)
 	if err != nil {

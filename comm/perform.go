@@ -10,20 +10,20 @@ import (
 // do runs o for a blocking call. From here to the first store into shared memory, a short
 // allreduce makes these calls that are not inlined: Check finds bad arguments before anything is
 // sent; perform numbers the call and records it; Exec.Do follows the Path that Selector.For
-// finds; Room.Run leads to the room's function for it, allreduceShort.
+// finds; Shared.Run leads to the function of shmcoll for it, allreduceShort.
 func (c *Comm) do(ctx context.Context, o *call.Call) (err error) {
 	if err = o.Check(c.Rank(), c.Size()); err != nil {
 		err = badArgument("%v", err)
-	} else if c.turns.begin() {
-		defer c.turns.endOf(c, o) // also if a function panics
+	} else if c.ops.begin() {
+		defer c.ops.endOf(c, o) // also if a function panics
 		err = c.perform(ctx, o, false)
 	} else {
-		err = c.turns.run(ctx, c, o)
+		err = c.ops.run(ctx, c, o)
 	}
 	return c.fault(o.Kind.String(), -1, err)
 }
 
-// perform runs o, whose turn it is: in a round, which numbers it, unless c's room does so.
+// perform runs o: in a round, which numbers it, unless shared memory does so.
 // quiet is for collectives that run in the background. Its caller defers unwind: one deferred
 // call in all is what a short collective can afford.
 func (c *Comm) perform(ctx context.Context, o *call.Call, quiet bool) (err error) {
@@ -33,9 +33,9 @@ func (c *Comm) perform(ctx context.Context, o *call.Call, quiet bool) (err error
 	} else {
 		a, b := o.Words()
 		c.port.next(a, b, o.Bytes())
-		c.port.Vigil.Begin(ctx, a, b, 0, quiet)
+		c.port.FlagWait.Begin(ctx, a, b, 0, quiet)
 		if err = c.ch.Err(); err == nil {
-			c.exec.Room.Begin(shmsync.Call{A: a, B: b}, quiet)
+			c.exec.Shared.Begin(shmsync.Call{A: a, B: b}, quiet)
 			err = c.exec.Do(o)
 		}
 		c.rec.EndCall(c.port.ticket)
@@ -47,9 +47,9 @@ func (c *Comm) perform(ctx context.Context, o *call.Call, quiet bool) (err error
 	return err
 }
 
-// unwind ends o if perform has not returned: a function of the user's, or a device's, has
-// panicked or ended its goroutine. The others count on this rank, and whoever recovers may
-// use other Comms.
+// unwind ends o if perform has not returned, because an operator or a device panicked or ended its
+// goroutine. Other ranks wait for this one, so c breaks; a caller that recovers may use other
+// Comms.
 func (c *Comm) unwind(o *call.Call) {
 	if !c.performs {
 		return
@@ -74,10 +74,10 @@ func (c *Comm) inRound(ctx context.Context, o *call.Call, quiet bool) error {
 		return err
 	}
 	switch {
-	case c.exec.Room != nil:
-		c.inner.begin(ctx, c.exec.Room, &o.Fingerprint, ticket, quiet)
-	case c.exec.Hier != nil && c.exec.Hier.Room() != nil:
-		c.inner.begin(ctx, c.exec.Hier.Room(), &o.Fingerprint, ticket, quiet)
+	case c.exec.Shared != nil:
+		c.inner.begin(ctx, c.exec.Shared, &o.Fingerprint, ticket, quiet)
+	case c.exec.Hier != nil && c.exec.Hier.Shared() != nil:
+		c.inner.begin(ctx, c.exec.Hier.Shared(), &o.Fingerprint, ticket, quiet)
 	}
 	err := c.exec.Do(o)
 	if err != nil {

@@ -2,9 +2,9 @@ package comm
 
 import "gompi/comm/internal/call"
 
-// A Persistent is an operation with its arguments, made by an ...Init function. It
-// does nothing before Start, and can be started again when it is done, at no cost but
-// that of the operation. It is for one goroutine at a time.
+// A Persistent is an operation with its arguments, made by an ...Init function (MPI_Send_init,
+// MPI_Allreduce_init). Start starts it, again and again: each time when it is complete. One
+// goroutine at a time uses it.
 type Persistent struct {
 	c    *Comm
 	last Request
@@ -34,17 +34,17 @@ func (c *Comm) RecvInit(from, tag int, b Buffer) *Persistent {
 
 func (c *Comm) persistent(o *call.Call) *Persistent { return &Persistent{c: c, op: o} }
 
-// Start starts the operation. An error is kept for Wait of the Request: ErrActive if
-// the one started last is not done. All ranks start collectives of one communicator
-// in the same order.
+// Start starts the operation. Wait of the Request returns an error, too: ErrActive if the operation
+// started before is not complete. All ranks start the collectives of one communicator in the same
+// order.
 func (p *Persistent) Start() Request { return p.start(nil) }
 
 // StartOn is Start in the order of q, for any message or collective: as SendOnStream,
 // RecvOnStream or AllreduceOnStream.
-func (p *Persistent) StartOn(q Queue) Request { return p.start(q) }
+func (p *Persistent) StartOn(q Stream) Request { return p.start(q) }
 
 // start starts the operation, in the order of q if that is not nil.
-func (p *Persistent) start(q Queue) Request {
+func (p *Persistent) start(q Stream) Request {
 	if !p.last.Done() {
 		r := p.last
 		r.h = p.c.failed(ErrActive)

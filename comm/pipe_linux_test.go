@@ -15,7 +15,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// piped is elements of int32 that go in nine pieces, of which the last is short.
+// piped is elements of int32 that go in nine chunks, of which the last is short.
 const piped = 8<<18 + 1001
 
 // sums does an allreduce of n elements on each rank's memory, nil for the host's, and
@@ -52,9 +52,9 @@ func sums(ctx context.Context, c *comm.Comm, s mem.Space, n int, op comm.Op, inP
 }
 
 // A long vector on devices of several hosts is summed on those of each host, and goes
-// to the others in pieces: never is so much of the host taken as the vector is long.
+// to the others in chunks: never is so much of the host taken as the vector is long.
 // With some of it in host memory it goes as ever.
-func TestLongCUDAVectorsGoBetweenHostsInPieces(t *testing.T) {
+func TestLongCUDAVectorsGoBetweenHostsInChunks(t *testing.T) {
 	cudatest.NeedFake(t)
 	devices := cudaDevices(t)
 	all := append(slices.Clone(places), []int32{0, 1}, []int32{0, 1, 2})
@@ -67,7 +67,7 @@ func TestLongCUDAVectorsGoBetweenHostsInPieces(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(inPieces(ctx, d, devices[hostOf[c.Rank()]%2]), d.Close(ctx)); err != nil {
+			if err := errors.Join(inChunks(ctx, d, devices[hostOf[c.Rank()]%2]), d.Close(ctx)); err != nil {
 				return err
 			}
 			return comm.Barrier(ctx, c)
@@ -78,12 +78,12 @@ func TestLongCUDAVectorsGoBetweenHostsInPieces(t *testing.T) {
 	}
 }
 
-func inPieces(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
+func inChunks(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
 	if err := errors.Join(sums(ctx, c, d, piped, comm.Sum, true), sums(ctx, c, d, piped, comm.Avg, false)); err != nil {
 		return err
 	}
 	if n := c.Staged(); n > 8<<20 {
-		return fmt.Errorf("%d bytes of host memory were taken: want eight pieces at most", n)
+		return fmt.Errorf("%d bytes of host memory were taken: want eight chunks at most", n)
 	}
 	var space mem.Space = d
 	if c.Rank() == 1 {
@@ -92,9 +92,9 @@ func inPieces(ctx context.Context, c *comm.Comm, d *cudaops.Device) error {
 	return sums(ctx, c, space, piped, comm.Sum, false)
 }
 
-// Every long collective whose length all ranks know goes in pieces, whichever of them
+// Every long collective whose length all ranks know goes in chunks, whichever of them
 // have devices, and in place, too; never is so much of the host taken as it is long.
-func TestLongCollectivesOfCUDAMemoryGoBetweenHostsInPieces(t *testing.T) {
+func TestLongCollectivesOfCUDAMemoryGoBetweenHostsInChunks(t *testing.T) {
 	cudatest.NeedFake(t)
 	devices := cudaDevices(t)
 	for who, space := range map[string]func(rank int) mem.Space{
@@ -137,7 +137,7 @@ func TestLongCollectivesOfCUDAMemoryGoBetweenHostsInPieces(t *testing.T) {
 					return err
 				}
 				if n := c.Staged(); n > 12<<20 {
-					return fmt.Errorf("%d bytes of host memory were taken: want eight pieces, the three of a share of an allreduce, and a little", n)
+					return fmt.Errorf("%d bytes of host memory were taken: want eight chunks, the three of a share of an allreduce, and a little", n)
 				}
 				return comm.Barrier(ctx, c)
 			})...)
@@ -148,9 +148,9 @@ func TestLongCollectivesOfCUDAMemoryGoBetweenHostsInPieces(t *testing.T) {
 	}
 }
 
-// A device that fails while pieces are on their way, and a rank that dies, end it on
+// A device that fails while chunks are on their way, and a rank that dies, end it on
 // all ranks.
-func TestPiecesOfCUDAVectorsThatStopEndItForAll(t *testing.T) {
+func TestChunksOfCUDAVectorsThatStopEndItForAll(t *testing.T) {
 	cudatest.NeedFake(t)
 	devices := leakyDevices(t)
 	hostOf := []int32{0, 0, 1, 1}

@@ -42,7 +42,7 @@ func composed(p, n int) []affine {
 func TestFunctionsCombineInRankOrder(t *testing.T) {
 	for _, p := range []int{1, 2, 3, 4, 5, 8} {
 		inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
-			for _, n := range []int{0, 1, p, 1000, 20_000} { // the last in pieces, on request
+			for _, n := range []int{0, 1, p, 1000, 20_000} { // the last in chunks, on request
 				if err := errors.Join(composeEverywhere(ctx, c, n), composeAt(ctx, c, n, 0), composeAt(ctx, c, n, p-1)); err != nil {
 					return fmt.Errorf("np=%d, n=%d: %w", p, n, err)
 				}

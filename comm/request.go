@@ -8,16 +8,16 @@ import (
 	"gompi/comm/internal/engine"
 )
 
-// A Request is an operation that goes on while its caller does other things.
-// Wait or Test tell when it is done; its buffers are the operation's until then.
+// A Request is a nonblocking operation (MPI_Request). Wait and Test tell when it is complete; its
+// buffers must not be touched until then.
 //
-// A Request is a small value, and what it stands for is used again when its outcome
-// has been told, so that starting an operation allocates nothing. Asked once more it
-// says that it is done, with an empty Status: no bytes, from AnySource with AnyTag
-// (MPI's null request). So does the zero Request. Only an error is told every time.
+// A Request is a small value. When Wait or Test has returned its outcome it becomes a null request:
+// later calls return at once, with an empty Status of no bytes, from AnySource with AnyTag. So does
+// the zero Request. An error, however, is returned every time. To start an operation allocates
+// nothing.
 //
-// Methods may be called from any goroutine. A Request need not be waited for:
-// it goes on anyway, and Close waits for nothing.
+// Methods may be called from any goroutine. A Request need not be waited for: the operation goes on
+// anyway, and Close does not wait for it.
 type Request struct {
 	c    *Comm
 	h    engine.Handle
@@ -44,7 +44,7 @@ func (k requestKind) String() string {
 	return requestNames[k]
 }
 
-// ErrActive: Start of what has been started and is not done.
+// ErrActive: Start of a Persistent that is not complete.
 var ErrActive = errors.New("request is still active")
 
 // Isend is the function Isend for a Buffer.
@@ -89,17 +89,17 @@ func (c *Comm) launch(k requestKind, peer, tag int, b Buffer) engine.Handle {
 func (c *Comm) collective(o *call.Call) Request { return c.collectiveBehind(o, nil) }
 
 // collectiveBehind starts o behind the work that q has now, if q is not nil.
-func (c *Comm) collectiveBehind(o *call.Call, q Queue) Request {
+func (c *Comm) collectiveBehind(o *call.Call, q Stream) Request {
 	r := Request{c: c, kind: collectiveRequest + requestKind(o.Kind), peer: -1}
 	if err := o.Check(c.Rank(), c.Size()); err != nil {
 		r.h = c.failed(badArgument("%v", err))
 	} else {
-		r.h = c.turns.enqueue(c, o, stop(q))
+		r.h = c.ops.enqueue(c, o, stop(q))
 	}
 	return r
 }
 
-// failed returns what stands for an operation that could not be started.
+// failed returns the handle of an operation that could not be started.
 func (c *Comm) failed(err error) engine.Handle {
 	h := c.e.Expect(engine.Handle{})
 	c.e.Complete(h, engine.Status{}, err)
@@ -144,10 +144,9 @@ func (r Request) Cancel() bool {
 
 func (r Request) fault(err error) error { return r.c.fault(r.kind.String(), int(r.peer), err) }
 
-// WaitAll waits for all requests, which belong to one process, and returns the
-// first error, in their order. It tells no Status: to learn those, call Wait of
-// each in turn, which takes no longer.
-// If ctx ends first it returns its cause, and what is not complete goes on.
+// WaitAll waits for all requests, which belong to one process, and returns the first error, in
+// their order. If ctx ends first it returns the cause of that, and the requests go on. For their
+// Statuses call Wait of each in turn, which takes no longer.
 func WaitAll(ctx context.Context, rs ...Request) error {
 	for len(rs) > 0 && rs[0].h == (engine.Handle{}) {
 		rs = rs[1:] // a window of short messages is mostly this
@@ -166,9 +165,9 @@ func WaitAll(ctx context.Context, rs ...Request) error {
 	return rs[failed].fault(err)
 }
 
-// WaitAny waits until one of the requests, which are not empty and belong to
-// one process, is complete. It returns its index and outcome. A request is
-// reported again by the next call, as long as it is among rs.
+// WaitAny waits until one of rs is complete and returns its index and outcome. rs has at least one
+// request, all of one process. Unlike MPI_Waitany it does not skip requests already reported:
+// remove them from rs.
 func WaitAny(ctx context.Context, rs ...Request) (int, Status, error) {
 	i, err := waitAny(ctx, "waitany", rs)
 	if err != nil {
@@ -178,9 +177,8 @@ func WaitAny(ctx context.Context, rs ...Request) (int, Status, error) {
 	return i, st, err
 }
 
-// WaitSome waits until at least one of the requests is complete, and returns the
-// indices of all that are. Their outcomes are for Wait to tell. The error is
-// ctx's alone.
+// WaitSome waits until at least one of the requests is complete, and returns the indices of all
+// that are. Wait then returns their outcomes. It fails only if ctx ends first.
 func WaitSome(ctx context.Context, rs ...Request) ([]int, error) {
 	first, err := waitAny(ctx, "waitsome", rs)
 	if err != nil {

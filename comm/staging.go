@@ -7,11 +7,11 @@ import (
 	"gompi/comm/internal/staging"
 )
 
-// Messages of device memory. One longer than engine.PieceSize the engine itself takes through
-// pieces of host memory, which staging lends it.
+// Messages of device memory. A short one is staged here: copied once, whole. The engine takes one
+// longer than engine.StagingChunk through chunks of pinned memory, which staging lends it.
 
-// staged reports whether a message in b is staged: a short one is copied once.
-func staged(b Buffer) bool { return !b.IsHost() && b.Size() <= engine.PieceSize }
+// staged reports whether a message in b is staged here.
+func staged(b Buffer) bool { return !b.IsHost() && b.Size() <= engine.StagingChunk }
 
 func (c *Comm) sendStaged(ctx context.Context, to, tag int, b Buffer, sync bool) error {
 	s, err := c.staging.Load(b)
@@ -27,7 +27,7 @@ func (c *Comm) recvStaged(b Buffer, recv func(Buffer) (engine.Status, error)) (e
 	if !staged(b) {
 		return recv(b)
 	}
-	s, err := c.staging.Room(b)
+	s, err := c.staging.Get(b)
 	if err != nil {
 		return engine.Status{}, err
 	}
@@ -49,13 +49,13 @@ func (c *Comm) sendrecvStaged(ctx context.Context, to, sendTag int, send Buffer,
 	})
 }
 
-// startStaged starts a message between stages. The message itself begins here, so
-// that it keeps its place in the order; a goroutine ends what is returned when it is
-// there.
+// startStaged starts a message between stages. The message begins at once, so that it keeps its
+// place in the order. A goroutine completes the returned handle when the message and the copy are
+// done.
 func (c *Comm) startStaged(k requestKind, peer, tag int, b Buffer) engine.Handle {
 	prepare := c.staging.Load
 	if k == recvRequest {
-		prepare = c.staging.Room
+		prepare = c.staging.Get
 	}
 	s, err := prepare(b)
 	if err != nil {
@@ -77,8 +77,8 @@ func (c *Comm) finishStaged(k requestKind, h, m engine.Handle, s staging.Stage) 
 	c.e.Complete(h, st, err)
 }
 
-// received ends the stage of a receive with the outcome given: the message is
-// stored as far as it came.
+// received ends the stage of a receive with the given outcome, and copies what has arrived to the
+// buffer.
 func (c *Comm) received(s staging.Stage, got engine.Status, err error) error {
 	defer c.staging.End(s)
 	if stored := s.Store(min(got.Bytes, s.Of.Size())); err == nil {

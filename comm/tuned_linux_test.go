@@ -109,16 +109,16 @@ func tunedWays(p int, tuning string) map[string]func(t testing.TB, fn rankFunc) 
 	return map[string]func(t testing.TB, fn rankFunc) []error{
 		"memory": func(t testing.TB, fn rankFunc) []error {
 			return overMemoryWith(t, p, cfg, func(ctx context.Context, c *comm.Comm) error {
-				if !c.InRoom() {
-					return errors.New("there is no room")
+				if !c.SharesMemory() {
+					return errors.New("there is no shared memory")
 				}
 				return fn(ctx, c)
 			})
 		},
 		"hosts": func(t testing.TB, fn rankFunc) []error {
 			return overHosts(t, hostOf, cfg, func(ctx context.Context, c *comm.Comm) error {
-				if !c.InLevels() {
-					return errors.New("there are no levels")
+				if !c.IsHierarchical() {
+					return errors.New("there is no hierarchy")
 				}
 				return fn(ctx, c)
 			})
@@ -231,7 +231,7 @@ func TestLastCallsThatDifferWhereSomeAreTunedAreAMismatch(t *testing.T) {
 		for name, run := range tunedWays(p, strings.TrimPrefix(halfTuned, "barrier:tree;")) {
 			t.Run(fmt.Sprint(name, " ", p), func(t *testing.T) {
 				if p == 2 && name == "hosts" {
-					t.Skip("two hosts of one rank have no levels")
+					t.Skip("two hosts of one rank have no hierarchy")
 				}
 				disagreeAtLast(t, run)
 			})

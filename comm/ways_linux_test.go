@@ -27,7 +27,7 @@ func TestWaysOfCollectivesAreLogged(t *testing.T) {
 		{"on two hosts", comm.Config{}, func(cfg comm.Config) []error {
 			return overHosts(t, []int32{0, 0, 1, 1}, cfg, barrier)
 		}, []string{"4 ranks of 2 hosts", "barrier 0-: hier: leader", "scan 0-: messages: "}, []string{"shm"}},
-		{"on two hosts, tuned", comm.Config{Tuning: "bcast:1k-2k:chain;hier.piece=64k"}, func(cfg comm.Config) []error {
+		{"on two hosts, tuned", comm.Config{Tuning: "bcast:1k-2k:chain;hier.chunk=64k"}, func(cfg comm.Config) []error {
 			return overHosts(t, []int32{0, 0, 1, 1}, cfg, barrier)
 		}, []string{"bcast 0-: hier: leader in 64 KiB", "bcast 1k-: messages: chain", "bcast 2k-: hier: leader"}, nil},
 	} {

@@ -8,9 +8,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// A hold is a mem.Hold: an event behind the work before it, and a word in pinned host
-// memory, for whose next value the Stream waits. The word only grows, so it serves
-// again as soon as it has been stored, whether or not the device has seen that.
+// A hold is a mem.StreamWait: an event after the work before it, and a word in pinned host memory
+// whose next value the Stream waits for. The word only grows, so a hold can be reused as soon as
+// the value is stored, even if the device has yet to read it.
 type hold struct {
 	d     *Device
 	ctx   driver.Context
@@ -19,17 +19,15 @@ type hold struct {
 	value uint32 // that lets the work behind begin
 }
 
-// holdsAtATime is how many are made at a time: so many that a program hardly ever has
-// more, since a driver may make others wait for pinned memory until no Stream stops.
-// They stay for the life of the process.
+// holdsAtATime is how many holds are made at a time. Few programs need more: allocating pinned
+// memory may block in the driver until no Stream is stopped. Holds are never freed.
 const (
 	holdsAtATime = 512
 	holdSize     = 128 // so that devices do not read each other's words
 )
 
-// Hold keeps what is put on s from now on from beginning, until the Hold is released.
-// It needs a driver of CUDA 11.7 or newer.
-func (s *Stream) Hold() (mem.Hold, error) {
+// Hold stops s: work enqueued later begins only after Release. It needs CUDA 11.7 or newer.
+func (s *Stream) Hold() (mem.StreamWait, error) {
 	h, err := s.d.takeHold()
 	if err != nil {
 		return nil, err
@@ -46,9 +44,8 @@ func (s *Stream) Hold() (mem.Hold, error) {
 	return h, nil
 }
 
-// CanHold reports whether streams of the device can be stopped, which is tried once: some
-// drivers have the call and refuse it, and what devices tell of themselves is about an
-// older form of it.
+// CanHold reports whether the device can stop its streams. It is tried once: some drivers have the
+// call but refuse it, and the device attributes describe an older version of it.
 func (s *Stream) CanHold() bool { return s.d.canHold() }
 
 // tryHold stops a stream for a moment.

@@ -167,8 +167,8 @@ func (s *Stream) run(wait driver.Event, op string, t Type, dst Buffer, srcs []Bu
 	return s.launch(kernel, grid, threads, unsafe.Pointer(&a), wait)
 }
 
-// leastTable is how many operands a Stream has room for when it first needs some: to
-// give the room back, for more, waits for all of the device.
+// leastTable is the least number of addresses that a Stream's operand table holds. Replacing the
+// table by a larger one frees it, which waits for all work of the device.
 const leastTable = 256
 
 // list stores the addresses of operands that a has no room for where the kernel

@@ -63,9 +63,8 @@ func (d *Device) keep(addr uintptr, b block, t Type, n int) Buffer {
 	return mem.Device(d, addr, t, n)
 }
 
-// Free gives back a Buffer of Alloc or Import, when the device has done all work
-// it was given. It panics if b is none; an error of the driver is one that every
-// later call reports too.
+// Free frees a Buffer of Alloc or Import after the device has done all its work. It panics for any
+// other Buffer. It ignores an error of the driver, because every later call returns it, too.
 func (d *Device) Free(b Buffer) {
 	if b.Len() == 0 {
 		return

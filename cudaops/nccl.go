@@ -15,7 +15,7 @@ import (
 // asked for. Its calls are made such that none waits for other ranks (NCCL calls that
 // nonblocking): they begin something, and a question tells whether it is done.
 
-var _ mem.Grouper = (*Device)(nil)
+var _ mem.CollectiveLibrary = (*Device)(nil)
 
 // Library opens NCCL and returns its name and version, or says why there is none.
 func (d *Device) Library() (string, error) {
@@ -26,8 +26,8 @@ func (d *Device) Library() (string, error) {
 	return fmt.Sprintf("NCCL %d.%d.%d", v/10000, v/100%100, v%100), nil
 }
 
-// Invite returns what all ranks need to Join, of which one calls it: it has a thread
-// wait for them.
+// Invite returns the invitation that all ranks need to Join. One rank calls it, in whose process
+// NCCL starts a thread that waits for them.
 func (d *Device) Invite() ([]byte, error) {
 	if _, err := d.Library(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (d *Device) Invite() ([]byte, error) {
 
 // Join begins to make d number rank of a group of so many devices. It takes NCCL
 // some seconds and some hundred megabytes of the device.
-func (d *Device) Join(invitation []byte, rank, size int) (mem.Group, error) {
+func (d *Device) Join(invitation []byte, rank, size int) (mem.Communicator, error) {
 	if _, err := d.Library(); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (d *Device) Join(invitation []byte, rank, size int) (mem.Group, error) {
 	return g, nil
 }
 
-// A group is a mem.Group of NCCL.
+// A group is a mem.Communicator of NCCL.
 type group struct {
 	d         *Device
 	s         *Stream // of the collectives
@@ -91,15 +91,15 @@ var (
 	ncclOps = map[Op]int{mem.Sum: 0, mem.Prod: 1, mem.Max: 2, mem.Min: 3, mem.Avg: 4}
 )
 
-// Queue implements mem.Group.
-func (g *group) Queue() mem.Queue { return g.s }
+// Stream implements mem.Communicator.
+func (g *group) Stream() mem.Stream { return g.s }
 
-// Allreduce implements mem.Group.
+// Allreduce implements mem.Communicator.
 func (g *group) Allreduce(send, recv Buffer, op Op) error {
 	return g.reduce("allreduce", driver.AllReduce, send, recv, send.Len(), op, 0)
 }
 
-// Reduce implements mem.Group.
+// Reduce implements mem.Communicator.
 func (g *group) Reduce(root int, send, recv Buffer, op Op) error {
 	if g.me != root {
 		recv = Buffer{}
@@ -107,7 +107,7 @@ func (g *group) Reduce(root int, send, recv Buffer, op Op) error {
 	return g.reduce("reduce", driver.Reduce, send, recv, send.Len(), op, root)
 }
 
-// ReduceScatter implements mem.Group.
+// ReduceScatter implements mem.Communicator.
 func (g *group) ReduceScatter(send, recv Buffer, op Op) error {
 	return g.reduce("reducescatter", driver.ReduceScatter, send, recv, recv.Len(), op, 0)
 }
@@ -119,12 +119,12 @@ func (g *group) reduce(name string, what driver.Collective, send, recv Buffer, c
 	return g.collect(name, what, send, recv, count, ncclTypes[send.Type()], ncclOps[op], root)
 }
 
-// Bcast implements mem.Group.
+// Bcast implements mem.Communicator.
 func (g *group) Bcast(root int, b Buffer) error {
 	return g.collect("bcast", driver.Broadcast, b, b, b.Size(), ncclTypes[mem.U8], 0, root)
 }
 
-// Allgather implements mem.Group.
+// Allgather implements mem.Communicator.
 func (g *group) Allgather(send, recv Buffer) error {
 	return g.collect("allgather", driver.AllGather, send, recv, send.Size(), ncclTypes[mem.U8], 0, 0)
 }
@@ -136,7 +136,7 @@ func (g *group) collect(name string, what driver.Collective, send, recv Buffer, 
 	return g.failed(driver.Collect(g.s.ctx, g.comm, what, send.Addr(), recv.Addr(), count, typ, op, root, g.s.handle))
 }
 
-// Exchange implements mem.Group. What a rank has for itself is copied.
+// Exchange implements mem.Communicator. What a rank has for itself is copied.
 func (g *group) Exchange(out, in []Buffer) error {
 	if err := g.begin("exchange", out...); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (g *group) reach(bs ...Buffer) error {
 // failed says where err happened.
 func (g *group) failed(err error) error { return g.d.failed(g.operation, err) }
 
-// Placed implements mem.Group.
+// Placed implements mem.Communicator.
 func (g *group) Placed() (bool, error) {
 	if g.state == ended {
 		return false, g.failed(errors.New("the group has ended"))
@@ -197,14 +197,14 @@ func (g *group) Placed() (bool, error) {
 // abortLimit is how long Abort waits for the library and the device.
 const abortLimit = 10 * time.Second
 
-// Abort implements mem.Group.
+// Abort implements mem.Communicator.
 func (g *group) Abort() error {
 	if g.state == ended {
 		return nil
 	}
 	g.state = ended
 	ctx, cancel := context.WithTimeout(context.Background(), abortLimit)
-	go func() { // ends with the library's call; if that never ends, nor does this
+	go func() { // ends when the library's call returns, if ever
 		driver.AbortNCCL(g.s.ctx, g.comm)
 		g.s.Close()
 		cancel()
@@ -216,7 +216,7 @@ func (g *group) Abort() error {
 	return nil
 }
 
-// Close implements mem.Group.
+// Close implements mem.Communicator.
 func (g *group) Close() error {
 	if g.state == ended {
 		return nil

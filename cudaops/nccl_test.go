@@ -164,12 +164,12 @@ func jobNCCL() error {
 }
 
 // finish waits until the group has done what it was given.
-func finish(g mem.Group) error {
+func finish(g mem.Communicator) error {
 	for {
 		if placed, err := g.Placed(); err != nil {
 			return err
 		} else if placed {
-			return g.Queue().Sync()
+			return g.Stream().Sync()
 		}
 	}
 }

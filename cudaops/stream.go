@@ -10,7 +10,7 @@ import (
 
 // A Stream is work on a Device, done in the order given: calls put it there and
 // return before it is done. Buffers, pinned host memory among them, must stay as
-// they are until then. One goroutine at a time uses a Stream, which is a mem.Queue.
+// they are until then. One goroutine at a time uses a Stream, which is a mem.Stream.
 type Stream struct {
 	d      *Device
 	ctx    driver.Context
@@ -39,8 +39,8 @@ func (d *Device) NewStream() (*Stream, error) {
 	return &Stream{d: d, ctx: ctx, handle: handle, own: true, event: event}, nil
 }
 
-// NewQueue is NewStream for those who know of mem.Queue alone.
-func (d *Device) NewQueue() (mem.Queue, error) {
+// OpenStream is NewStream for callers that know only mem.Stream.
+func (d *Device) OpenStream() (mem.Stream, error) {
 	s, err := d.NewStream()
 	if err != nil {
 		return nil, err
@@ -48,8 +48,8 @@ func (d *Device) NewQueue() (mem.Queue, error) {
 	return s, nil
 }
 
-// NewQueue returns another Queue of s's device.
-func (s *Stream) NewQueue() (mem.Queue, error) { return s.d.NewQueue() }
+// OpenStream returns another Stream of s's device.
+func (s *Stream) OpenStream() (mem.Stream, error) { return s.d.OpenStream() }
 
 // StreamOf returns the Stream of a CUstream or cudaStream_t that another library
 // made on d, such as torch.cuda.Stream.cuda_stream. Its owner ends it, after Close.
@@ -81,14 +81,14 @@ func (s *Stream) Close() error {
 	return err
 }
 
-// Sync waits for all work of the Stream, asleep if it takes long. Its error may come
-// from work that was given long ago, and is that of every later call then.
+// Sync waits for all work of the Stream, asleep if it takes long. Its error may come from much
+// earlier work, and every later call then returns it, too.
 func (s *Stream) Sync() error {
 	return s.d.failed("stream", driver.SyncStream(s.ctx, s.handle, s.event))
 }
 
-// Copy puts a copy on the Stream: of device memory, or between it and pinned host
-// memory, of which it makes sure with a question to the driver.
+// Copy enqueues a copy within device memory, or between it and host memory. It asks the driver
+// whether the host memory is pinned, and fails if it is not.
 func (s *Stream) Copy(dst, src Buffer) error {
 	for _, b := range []Buffer{dst, src} {
 		if b.Len() == 0 || !b.IsHost() {
@@ -171,7 +171,7 @@ func (e *Event) Record(s *Stream) error {
 	return e.d.failed("record of an event", driver.Record(e.ctx, e.handle, s.handle))
 }
 
-// Done tells whether the Stream has come to e.
+// Done reports whether the Stream has reached e.
 func (e *Event) Done() (bool, error) {
 	done, err := driver.Done(e.ctx, e.handle)
 	return done, e.d.failed("event", err)
@@ -180,35 +180,35 @@ func (e *Event) Done() (bool, error) {
 // Sync waits until the Stream has come to e.
 func (e *Event) Sync() error { return e.d.failed("event", driver.SyncEvent(e.ctx, e.handle)) }
 
-// Close gives e back; Streams that wait for it still do.
+// Close releases e. Streams that already wait for it still do.
 func (e *Event) Close() error { return e.d.failed("event", driver.CloseEvent(e.ctx, e.handle)) }
 
-// A mark is an Event of one Stream.
-type mark struct {
+// A streamEvent is an Event of one Stream.
+type streamEvent struct {
 	*Event
 	s *Stream
 }
 
-// NewMark returns a Mark for points of the Stream's work.
-func (s *Stream) NewMark() (mem.Mark, error) {
+// NewEvent returns an Event for points of the Stream's work.
+func (s *Stream) NewEvent() (mem.Event, error) {
 	e, err := s.d.NewEvent()
 	if err != nil {
 		return nil, err
 	}
-	return mark{e, s}, nil
+	return streamEvent{e, s}, nil
 }
 
 // After makes later work of s wait for where m, of a Stream of any Device, is now.
-func (s *Stream) After(m mem.Mark) error {
-	e, ok := m.(mark)
+func (s *Stream) After(m mem.Event) error {
+	e, ok := m.(streamEvent)
 	if !ok {
-		return s.d.failed("wait for a mark", fmt.Errorf("it is a %T: want one of NewMark of a Stream", m))
+		return s.d.failed("wait for an event", fmt.Errorf("it is a %T: want one of NewEvent of a Stream", m))
 	}
 	return s.Wait(e.Event)
 }
 
-func (m mark) Set() error  { return m.Record(m.s) }
-func (m mark) Wait() error { return m.Sync() }
+func (m streamEvent) Set() error  { return m.Record(m.s) }
+func (m streamEvent) Wait() error { return m.Sync() }
 
 // A Module is kernels that were compiled for a Device.
 type Module struct {

@@ -82,15 +82,15 @@ func TestWorkOfStreamsIsOrderedByEvents(t *testing.T) {
 	}
 }
 
-// The same by marks, for those who know of queues alone. A mark is set anew while
+// The same by events, for those who know of queues alone. An event is set anew while
 // another stream still waits for where it was.
-func TestWorkOfStreamsIsOrderedByMarks(t *testing.T) {
+func TestWorkIsOrderedThroughTheInterfacesOfMem(t *testing.T) {
 	d := device(t)
 	t.Setenv("FAKECUDA_DELAY", "2000")
 	first := newStream(t, d)
-	second, err := first.NewQueue()
+	second, err := first.OpenStream()
 	must(t, err)
-	ready, err := first.NewMark()
+	ready, err := first.NewEvent()
 	must(t, err)
 	in, a := pinned[int32](t, d, 20), upload(t, d, make([]int32, 20))
 	for i := range in {
@@ -110,12 +110,12 @@ func TestWorkOfStreamsIsOrderedByMarks(t *testing.T) {
 			t.Errorf("element %d is %d, want %d", i, v, want)
 		}
 	}
-	other := memtest.NewDevice("other").NewQueue()
+	other := memtest.NewDevice("other").OpenStream()
 	defer other.Close()
-	m, err := other.NewMark()
+	m, err := other.NewEvent()
 	must(t, err)
-	if err := first.After(m); err == nil || !strings.Contains(err.Error(), "want one of NewMark of a Stream") {
-		t.Errorf("another device's mark: %v", err)
+	if err := first.After(m); err == nil || !strings.Contains(err.Error(), "want one of NewEvent of a Stream") {
+		t.Errorf("another device's event: %v", err)
 	}
 }
 
@@ -224,19 +224,19 @@ func TestKernelsOfOnesOwn(t *testing.T) {
 
 func pointerTo(s []float32) unsafe.Pointer { return unsafe.Pointer(&s[0]) }
 
-// What was put on a Stream before its mark was set is done when the mark is; what
+// What was put on a Stream before its event was set is done when the event is; what
 // came after need not be.
-func TestMarksAreReachedInTheOrderOfTheWork(t *testing.T) {
+func TestEventsAreReachedInTheOrderOfTheWork(t *testing.T) {
 	d := device(t)
 	t.Setenv("FAKECUDA_DELAY", "2000")
 	s := newStream(t, d)
 	out := pinned[int32](t, d, 100)
 	b := upload(t, d, make([]int32, 100))
-	m, err := s.NewMark()
+	m, err := s.NewEvent()
 	must(t, err)
 	defer m.Close()
 	if done, err := m.Done(); !done || err != nil {
-		t.Errorf("a mark that was never set is done: %v (%v)", done, err)
+		t.Errorf("an event that was never set is done: %v (%v)", done, err)
 	}
 	for round := range int32(20) {
 		for i := range out {
@@ -254,7 +254,7 @@ func TestMarksAreReachedInTheOrderOfTheWork(t *testing.T) {
 			must(t, err)
 		}
 		if out[9] != round+1 || out[10] != 0 || out[99] != 0 {
-			t.Fatalf("round %d: at the mark the numbers are %d, %d and %d, want %d, 0 and 0", round, out[9], out[10], out[99], round+1)
+			t.Fatalf("round %d: at the event the numbers are %d, %d and %d, want %d, 0 and 0", round, out[9], out[10], out[99], round+1)
 		}
 	}
 	if err := s.Clear(mem.Of(out)); err == nil || !strings.Contains(err.Error(), "400 bytes in host: want memory of cuda:0") {
@@ -298,7 +298,7 @@ func TestAStreamStopsAtAHold(t *testing.T) {
 func TestHoldsOfStreamsAreApart(t *testing.T) {
 	d := device(t)
 	const n = 40
-	streams, holds := make([]*cudaops.Stream, n), make([]mem.Hold, n)
+	streams, holds := make([]*cudaops.Stream, n), make([]mem.StreamWait, n)
 	for i := range holds {
 		var err error
 		streams[i] = newStream(t, d)

@@ -119,7 +119,7 @@ func looksLikeRankFile(afterRank string) bool {
 	return ok && allDigits(strings.TrimSpace(number))
 }
 
-// host reads the first word of an item: who, where, how many.
+// host reads the first word of an item: user, host, number of slots.
 func (p *parser) host(it *item, word string) error {
 	rest := word
 	rest, it.exclude = strings.CutPrefix(rest, "^")

@@ -32,8 +32,8 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// newCheckup finds the hosts, as for a job, and what starts their agents. note is told
-// how the lists of hosts were understood.
+// newCheckup finds the hosts, as for a job, and what starts their agents. note logs how the lists
+// of hosts were understood.
 func newCheckup(spec *cmdline.Spec, note func(string)) (*doctor.Checkup, error) {
 	c := &doctor.Checkup{Interfaces: spec.Interfaces, Limit: spec.Reach.Limit()}
 	var err error

@@ -168,7 +168,7 @@ var disasters = []disaster{
 	// Agents.
 	{name: "an agent is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, agentProcess), status: 125, first: `^gompirun: the agent on host2 .*killed by signal 9`},
 	{name: "an agent is terminated", flags: "-q", run: sh(idle), strike: kill(syscall.SIGTERM, agentProcess), status: 125, first: `^gompirun: the agent on host2 .*killed by signal 15`},
-	{name: "a warden is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, wardenProcess), status: 125, first: `^gompirun: the agent on host2 `},
+	{name: "a watchdog is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, wardenProcess), status: 125, first: `^gompirun: the agent on host2 `},
 
 	// Hosts and the network.
 	{name: "a login is killed", flags: "-q", run: sh(idle), strike: kill(syscall.SIGKILL, "sshd: root"), status: 125, first: `^gompirun: the agent on host2 `},

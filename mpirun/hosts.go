@@ -15,7 +15,7 @@ import (
 	"gompi/mpirun/internal/remote"
 )
 
-// here is this machine, as the search for hosts sees it.
+// here is this machine, for package allocation.
 func here() allocation.Surroundings {
 	return allocation.Surroundings{Getenv: os.Getenv, Read: readFile, IsLocal: remote.IsLocal}
 }
@@ -27,9 +27,9 @@ func readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// planInput returns where the hosts of a job come from, its hosts, and its
-// programs with the hosts that each may use. What the hosts are made of is not
-// known yet. warn is told what the lists were understood to mean.
+// planInput returns where the hosts of a job come from, its hosts, and its programs with the hosts
+// that each may use. The hosts' cores and GPUs are not known yet. warn logs how the lists were
+// understood.
 func planInput(spec *cmdline.Spec, s allocation.Surroundings, warn func(string)) (*allocation.Allocation, []hostfile.Host, []plan.Program, error) {
 	ask := allocation.Ask{ThisMachine: spec.Standalone, Hostfile: spec.Hostfile, Several: spec.Rendezvous.Endpoint != ""}
 	for _, p := range spec.Programs {
@@ -53,8 +53,8 @@ func planInput(spec *cmdline.Spec, s allocation.Surroundings, warn func(string))
 	return a, hosts, programs, err
 }
 
-// pick returns the first hosts that programs may use, as many as r, of -nnodes, allows,
-// and the programs with what they may use of those.
+// pick returns the first hosts that programs may use, as many as -nnodes allows, which is r, and
+// the programs with those of them that each may use.
 func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) ([]hostfile.Host, []plan.Program, error) {
 	usable := make([]bool, len(hosts))
 	for _, p := range programs {
@@ -80,15 +80,15 @@ func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) (
 	return hosts, programs, nil
 }
 
-// starter returns what starts agents on the hosts of a: on this machine as a
-// process, elsewhere through srun, where Slurm has given them, or ssh, or what
-// the user wants instead. Who says how long hosts may take to start expects that
-// they are not up yet.
+// starter returns what starts agents on the hosts of a: on this machine as a process; elsewhere
+// through srun where Slurm has granted the hosts, else through ssh or the user's command. If the
+// user says how long hosts may take to start, hosts that cannot be reached are tried again: they
+// may not be up yet.
 func starter(r cmdline.Reach, a *allocation.Allocation) (remote.Starter, error) {
 	local := remote.Local{Stderr: os.Stderr}
 	if a.SlurmJob != "" {
 		srun, err := remote.NewSrun(a.SlurmJob, r.LaunchAgent)
-		return remote.Nearest{Here: local, Away: srun, Own: a.Own}, err
+		return remote.LocalOrRemote{Local: local, Remote: srun, Own: a.Own}, err
 	}
 	flag, rsh := "-rsh", r.RSH
 	if rsh == "" {
@@ -108,5 +108,5 @@ func starter(r cmdline.Reach, a *allocation.Allocation) (remote.Starter, error) 
 	if err != nil {
 		return nil, err
 	}
-	return remote.Nearest{Here: local, Away: ssh, Own: a.Own}, nil
+	return remote.LocalOrRemote{Local: local, Remote: ssh, Own: a.Own}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// blockSignal blocks sig on this thread, but not in processes that others start.
+// blockSignal blocks sig on this thread, but not in processes that other threads start.
 func blockSignal(sig syscall.Signal) {
 	var set unix.Sigset_t
 	n := uint(sig) - 1

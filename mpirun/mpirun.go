@@ -6,7 +6,7 @@
 //  1. internal/cmdline reads the command line. internal/allocation finds the hosts that it names or
 //     that a batch system has granted.
 //  2. internal/plan decides which rank runs where. internal/job, one goroutine, decides everything
-//     else. internal/remote starts the agents, and internal/link delivers their messages to the job.
+//     else. internal/remote starts the agents; internal/link delivers their messages to the job.
 //  3. internal/agent runs the ranks of one host. internal/ctl encodes the messages between it and
 //     the launcher.
 //  4. internal/output prints what ranks write.
@@ -34,9 +34,9 @@ const (
 	statusFailed  = job.StatusFailed
 )
 
-// Main runs gompirun with the arguments of its command line, without the
-// program's name, and returns its exit status. It takes the whole process: its
-// signals, standard streams, and every process below it.
+// Main runs gompirun with the arguments of its command line, without the program's name, and
+// returns its exit status. It takes over the process: its signals, its standard streams, and its
+// child processes.
 func Main(args []string) int {
 	if remote.IsOther(args, os.Stdout) {
 		return 0
@@ -79,7 +79,7 @@ func Main(args []string) int {
 		return statusFailed
 	}
 	if spec.OneByOne() {
-		return meet(spec)
+		return runRendezvous(spec)
 	}
 	return launchJob(spec)
 }
@@ -104,7 +104,7 @@ func launchJob(spec *cmdline.Spec) int {
 	return status
 }
 
-// tellPID says which process this is, on stdout ("-"), stderr ("+") or in a file.
+// tellPID writes this process's number to stdout ("-"), stderr ("+") or a file.
 func tellPID(where string) error {
 	line := fmt.Sprintln(os.Getpid())
 	switch where {

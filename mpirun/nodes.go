@@ -26,16 +26,16 @@ import (
 	"gompi/mpirun/internal/watchdog"
 )
 
-// joinTime is how long nodes wait for each other, if -start-timeout does not
-// say: whoever starts them one by one may take his time.
+// joinTime is how long nodes wait for each other without -start-timeout: they may be started by
+// hand, one by one.
 const joinTime = 10 * time.Minute
 
-// errNoToken says how to make one.
+// errNoToken says how to make a token.
 var errNoToken = errors.New("nodes that are started one by one know each other by a token, and there is none: make one with\n" +
 	"    head -c 32 /dev/urandom | base64 > token; chmod 600 token\n" +
 	"and give each node a copy, by -rdzv-token-file token, or by " + env.Token + "=$(cat token)")
 
-// readToken returns the token of file, of -rdzv-token-file, or the environment.
+// readToken returns the token in file, which -rdzv-token-file names, or in the environment.
 func readToken(file string) ([]byte, error) {
 	if file != "" {
 		token, exposed, err := rendezvous.ReadToken(file)
@@ -58,7 +58,7 @@ func readToken(file string) ([]byte, error) {
 	return token, nil
 }
 
-// ownOffer says what this node has and is to run.
+// ownOffer returns what this node has and is to run.
 func ownOffer(spec *cmdline.Spec) *rendezvous.Offer {
 	host, err := os.Hostname()
 	if err != nil {
@@ -79,9 +79,9 @@ func ownOffer(spec *cmdline.Spec) *rendezvous.Offer {
 	}
 }
 
-// meet brings this node together with the others: it runs the job if this is
-// node 0, and else an agent for node 0. It returns the exit status.
-func meet(spec *cmdline.Spec) int {
+// runRendezvous joins this node with the others. Node 0 runs the job, the others run agents for it.
+// It returns the exit status.
+func runRendezvous(spec *cmdline.Spec) int {
 	status, err := tryToMeet(spec)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
@@ -108,7 +108,7 @@ func tryToMeet(spec *cmdline.Spec) (int, error) {
 			fmt.Fprintf(os.Stderr, "gompirun: %s\n", line)
 		}
 	}
-	own, place := ownOffer(spec), spec.MeetingPlace()
+	own, place := ownOffer(spec), spec.RendezvousEndpoint()
 	host := &rendezvous.Host{Own: own, Token: token, Say: say, LastCall: spec.Rendezvous.LastCall, Beat: spec.Heartbeat}
 	isHost, err := listen(host, place)
 	if err != nil {
@@ -122,11 +122,11 @@ func tryToMeet(spec *cmdline.Spec) (int, error) {
 	if err != nil {
 		return status, err
 	}
-	return newMeeting(own, nodes).launch(*spec, place), nil
+	return newJoinedNodes(own, nodes).launch(*spec, place), nil
 }
 
-// listen reports whether this is node 0, and then listens. Without a number it
-// is node 0 who lives where all meet and comes first.
+// listen reports whether this is node 0, and then listens. Without -node-rank node 0 is the one
+// that is on the host of the endpoint and comes first.
 func listen(h *rendezvous.Host, place string) (bool, error) {
 	name, port, err := net.SplitHostPort(place)
 	if err != nil {
@@ -149,8 +149,7 @@ func listen(h *rendezvous.Host, place string) (bool, error) {
 	return true, nil
 }
 
-// livesHere reports whether a name is one of this machine, as far as it or a
-// name server knows.
+// livesHere reports whether a name is one of this machine's, by its own files or a name server.
 func livesHere(name string) bool {
 	if remote.IsLocal(name) {
 		return true
@@ -159,17 +158,16 @@ func livesHere(name string) bool {
 	return err == nil && slices.ContainsFunc(addrs, remote.IsLocal)
 }
 
-// A meeting is the nodes of a job that were started one by one, by the names
-// they have in it. The first is this one.
-type meeting struct {
+// joinedNodes are the nodes of a job that were started one by one, by name. The first is this one.
+type joinedNodes struct {
 	names  []string
 	nodes  map[string]*rendezvous.Node // but for node 0
 	offers map[string]*rendezvous.Offer
 }
 
-// newMeeting names the nodes. Several on one machine have one host name.
-func newMeeting(own *rendezvous.Offer, nodes []*rendezvous.Node) *meeting {
-	m := &meeting{names: []string{own.Host}, nodes: map[string]*rendezvous.Node{}, offers: map[string]*rendezvous.Offer{own.Host: own}}
+// newJoinedNodes names the nodes. Several on one machine have one host name.
+func newJoinedNodes(own *rendezvous.Offer, nodes []*rendezvous.Node) *joinedNodes {
+	m := &joinedNodes{names: []string{own.Host}, nodes: map[string]*rendezvous.Node{}, offers: map[string]*rendezvous.Offer{own.Host: own}}
 	for _, n := range nodes {
 		name := n.Offer.Host
 		if m.offers[name] != nil {
@@ -182,9 +180,9 @@ func newMeeting(own *rendezvous.Offer, nodes []*rendezvous.Node) *meeting {
 }
 
 // launch runs the job and tells the other nodes how it ended.
-func (m *meeting) launch(spec cmdline.Spec, place string) int {
+func (m *joinedNodes) launch(spec cmdline.Spec, place string) int {
 	spec.Policy.PerNode = 0 // each node has said how many ranks it takes
-	spec.Master.Port = 0    // that is where the nodes have met
+	spec.Master.Port = 0    // it was the port of the rendezvous
 	if spec.Master.Addr == "" && len(m.names) > 1 {
 		spec.Master.Addr = m.nodes[m.names[1]].Address()
 	}
@@ -206,15 +204,15 @@ func (m *meeting) launch(spec cmdline.Spec, place string) int {
 	return status
 }
 
-// hear has signals that come to other nodes end up with those that come here.
-func (m *meeting) hear(signals chan<- os.Signal) {
+// hear delivers signals that other nodes get with those of this process.
+func (m *joinedNodes) hear(signals chan<- os.Signal) {
 	for _, n := range m.nodes {
 		n.Hear(signals)
 	}
 }
 
 // pause tells the other nodes that this process is about to be stopped.
-func (m *meeting) pause() (resume func()) {
+func (m *joinedNodes) pause() (resume func()) {
 	var resumes []func()
 	for _, n := range m.nodes {
 		resumes = append(resumes, n.Pause())
@@ -227,7 +225,7 @@ func (m *meeting) pause() (resume func()) {
 }
 
 // Start implements remote.Starter.
-func (m *meeting) Start(ctx context.Context, h hostfile.Host) (*remote.Agent, error) {
+func (m *joinedNodes) Start(ctx context.Context, h hostfile.Host) (*remote.Agent, error) {
 	n := m.nodes[h.Name]
 	if n == nil {
 		return remote.Local{Stderr: os.Stderr}.Start(ctx, h)
@@ -235,7 +233,7 @@ func (m *meeting) Start(ctx context.Context, h hostfile.Host) (*remote.Agent, er
 	return n.Start()
 }
 
-// visit joins node 0 and runs agents for it until the job is over.
+// visit joins node 0 and runs its agents here until the job is over.
 func visit(ctx context.Context, g *rendezvous.Guest, place string, tooLate int) (int, error) {
 	if err := tree.Adopt(); err != nil {
 		return statusFailed, err

@@ -6,17 +6,17 @@ import (
 	"syscall"
 )
 
-// Signals that end the job, and signals that are handed on to the ranks; QUIT
-// asks what they are doing.
+// Signals that end the job, and signals that are forwarded to the ranks. QUIT asks what the ranks
+// are doing.
 var (
 	endJob   = [...]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 	handedOn = [...]os.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, syscall.SIGCONT,
 		syscall.SIGTSTP, syscall.SIGQUIT}
 )
 
-// catch starts to catch signals that mean the job, but for those that were ignored when gompirun
-// started: nohup and shells without job control want that. And the first process of a
-// container cannot stop itself, nor would anybody there continue it.
+// catch begins to catch the signals of the job, except those that were ignored when gompirun
+// started: nohup and shells without job control rely on that. The first process of a container does
+// not catch TSTP: it cannot stop itself.
 func catch() chan os.Signal {
 	signals := make(chan os.Signal, 16)
 	for _, list := range [][]os.Signal{endJob[:], handedOn[:]} {
@@ -29,8 +29,8 @@ func catch() chan os.Signal {
 	return signals
 }
 
-// stop stops this process, as the terminal asked, until it is continued. A thread may
-// run on for a while after it has sent the signal that stops all of them.
+// stop stops this process, as the terminal has asked, until it is continued. A thread may run on
+// for a while after it has sent the signal that stops all threads.
 func stop() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

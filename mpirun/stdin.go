@@ -12,14 +12,14 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// readInput reads f until its end and returns where the data comes. The goroutine that
-// reads ends with the process at the latest: a read of a terminal cannot be interrupted.
+// readInput reads f until its end and returns the channel of the data. Its goroutine ends with the
+// process at the latest: a read of a terminal cannot be interrupted.
 func readInput(f *os.File) <-chan []byte {
 	ch := make(chan []byte)
 	go func() {
 		defer close(ch)
-		// Reading a terminal that belongs to another job of the shell would
-		// stop this process. To a thread that blocks the signal it is an error.
+		// Reading the terminal in the background would stop this process by SIGTTIN. In a thread
+		// that blocks SIGTTIN the read fails with EIO instead.
 		runtime.LockOSThread()
 		blockSignal(syscall.SIGTTIN)
 		for {
@@ -39,8 +39,8 @@ func readInput(f *os.File) <-chan []byte {
 	return ch
 }
 
-// foregroundLook is how often a job in the background looks whether it has the
-// terminal again, which nothing tells.
+// foregroundLook is how often a job in the background checks whether it has the terminal again. No
+// signal tells.
 const foregroundLook = 200 * time.Millisecond
 
 // inBackground reports whether f is a terminal that belongs to another job of

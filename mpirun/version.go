@@ -8,8 +8,8 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// commit is what make has built gompirun from; "" where go build has, which notes it
-// itself.
+// commit is the commit that make has built gompirun from, "" if go build has: then the binary's
+// build information has it.
 var commit string
 
 // versionText is what -version prints.
@@ -21,7 +21,7 @@ func versionText() string {
 	return fmt.Sprintf("gompirun %s, commit %s (%s, %s/%s)", ctl.Version, from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// builtFrom returns the commit that the build has noted.
+// builtFrom returns the commit in the binary's build information.
 func builtFrom() string {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {

@@ -16,8 +16,8 @@ import (
 	"gompi/mpirun/internal/watchdog"
 )
 
-// newWorld returns what a job finds around it in this process. hear is told where signals
-// go; pause is called before this process is stopped, and what it returns afterwards.
+// newWorld returns the job.World of this process. It calls hear with the channel of signals, pause
+// before the process is stopped, and the function that pause returns when it is continued.
 func newWorld(hear func(chan<- os.Signal), pause func() (resume func())) *job.World {
 	return &job.World{
 		Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: workingDir(),
@@ -39,10 +39,10 @@ func newWorld(hear func(chan<- os.Signal), pause func() (resume func())) *job.Wo
 	}
 }
 
-// runToTheEnd runs j, whose world is w, and returns the exit status and the last words on
-// why.
+// runToTheEnd runs j, whose World is w. It returns the exit status, and why the job ended in the
+// words printed last.
 func runToTheEnd(j *job.Job, w *job.World, starter remote.Starter) (int, string) {
-	// Should an agent be killed, what its ranks started must not escape.
+	// If an agent is killed, this process adopts what its ranks have started.
 	if err := tree.Adopt(); err != nil {
 		return j.Fail(err)
 	}
@@ -59,8 +59,8 @@ func runToTheEnd(j *job.Job, w *job.World, starter remote.Starter) (int, string)
 	return j.Run()
 }
 
-// workingDir returns the working directory by the name that the user has for
-// it, which other hosts may have too.
+// workingDir returns the working directory by the name that the user has for it ($PWD): other hosts
+// may have that name too.
 func workingDir() string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -18,33 +18,33 @@ const magic = 0x6d // 'm'
 // before any memory is taken for it.
 const MaxPayload = 1 << 48
 
-// A Kind says what a frame is for. Transports carry all kinds alike, but for
-// Goodbye, which belongs to them.
+// A Kind is the purpose of a frame. Transports carry all kinds alike, except Goodbye,
+// which is their own.
 type Kind uint8
 
 // The frame kinds. "A" and "B" are the two words of the Header.
 const (
-	NoKind   Kind = iota
-	Eager         // point-to-point message with its payload
-	Announce      // point-to-point message whose payload waits at the sender; A: bytes, B: sender's token, Seq: its place or 0
-	Clear         // answer to Announce or Offer: send it; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: so many pieces of it first, or more of them, 0 for all
-	Data          // payload of an announced or offered message, all that was asked for or a part; A: receiver's token
-	Done          // it has been copied from or to the place that was told; A: token of who told it
-	Credit        // A: cost of point-to-point, B: of collective messages that the receiver has let go
-	Coll          // one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so far
-	Ready         // a receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 if it is to be offered
-	Offer         // answer to Ready in the place of Coll: the payload waits at the sender; Seq and Tag as Coll, A: bytes, B: sender's token
-	Call          // "this is my call, and I wait for you"; Seq, A and B as Coll
-	Revoke        // Comm is broken; the payload says why
-	Await         // "I wait for you on Comm": Left answers as soon as Comm is closed there
-	Left          // the sender has closed Comm: it neither sends nor receives anything there any more
-	Flush         // "do you still write where I have told you to?"; A: a number
-	Flushed       // answer to Flush: not any more; A: the number
-	Goodbye       // the sender leaves in good order; nothing follows
+	NoKind  Kind = iota
+	Eager        // point-to-point message with its payload
+	RTS          // request to send: envelope of a point-to-point message by rendezvous; A: bytes, B: sender's token, Seq: place of the payload or 0
+	CTS          // clear to send: answer to RTS or Offer; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: chunks to send now, 0 for all
+	Data         // payload that a CTS has asked for, or a part of it; A: receiver's token
+	Done         // the payload has been copied from or to the place that was told; A: token of the rank that told it
+	Credit       // returned credit; A: for point-to-point messages, B: for messages of collectives on Comm
+	Coll         // one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so far
+	Ready        // the receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 to get an Offer first
+	Offer        // answer to Ready instead of Coll, as an RTS: the payload waits at the sender; Seq and Tag as Coll, A: bytes, B: sender's token
+	Call         // the sender waits for the receiver in this collective; Seq, A and B as Coll
+	Revoke       // Comm is broken; the payload says why
+	Await        // the sender waits for the receiver on Comm; Left answers once Comm is closed there
+	Left         // the sender has closed Comm: it neither sends nor receives anything there any more
+	Flush        // asks whether the receiver still writes to places it was given; A: a number
+	Flushed      // answer to Flush: it no longer writes; A: the number
+	Goodbye      // the sender leaves in good order; nothing follows
 	numKinds
 )
 
-var kindNames = [numKinds]string{"none", "eager", "announce", "clear", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "await", "left", "flush", "flushed", "goodbye"}
+var kindNames = [numKinds]string{"none", "eager", "rts", "cts", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "await", "left", "flush", "flushed", "goodbye"}
 
 func (k Kind) String() string {
 	if k >= numKinds {

@@ -1,11 +1,11 @@
-// Package transport is the seam between gompi's engine and whatever moves
-// bytes: memory of this process, TCP, shared memory, RDMA.
+// Package transport is the interface between gompi's engine and the transports that move
+// bytes: memory of this process, TCP, shared memory, UCX.
 //
 // A Transport moves frames, a Header and an optional payload, between the
 // ranks of one world. It knows nothing of communicators, tags, matching or
 // element types. The engine is its one caller: it serialises all calls, and
 // calls Poll in a loop while it waits, so a Transport needs no goroutine and no
-// lock of its own for what only it touches.
+// lock of its own.
 package transport
 
 import (
@@ -53,18 +53,18 @@ type Transport interface {
 	// waiting for; peer is world.None when there is none.
 	Poll(peer world.Rank) int
 
-	// Forget makes the transport let go of the buffer behind a token whose Sent or
-	// Filled is still due, which then does not come: what is left of a payload
-	// being received is read and dropped, and what is left of one being sent is
-	// copied. It is how a caller gets its memory back after an error.
+	// Forget makes the transport release the buffer of a token whose Sent or Filled is
+	// still due, and cancels that call. The rest of a payload being received is read and
+	// dropped; the rest of a payload being sent is copied. So a caller gets its memory
+	// back after an error.
 	Forget(peer world.Rank, token uint64)
 
-	// Arm prepares for the caller to park. It reports false when there is
-	// something to Poll after all. After it returned true, whatever gives Poll
-	// something to do also wakes the caller's Parker if that is armed too. The next Poll disarms.
+	// Arm prepares for the caller to sleep. It reports false when there is something to
+	// Poll after all. After it returned true, any event for Poll also wakes the caller's
+	// Parker, if that is armed too. The next Poll disarms.
 	Arm() bool
 
-	// Close sends what is queued, tells each connected peer that this rank
+	// Close sends the queued frames, tells each connected peer that this rank
 	// leaves in good order, and releases everything. It is called repeatedly
 	// until it returns true, with sleep between if need be; a call with
 	// force ends at once, dropping what is queued. Frames no longer arrive;
@@ -98,14 +98,14 @@ type Sink interface {
 	Lost(peer world.Rank, err error)
 }
 
-// A Taker is a Sink that spares a Transport, if it can, the steps of a frame that
-// has arrived as a whole. It is found by type assertion.
-type Taker interface {
-	// Take takes a frame with its payload, which is valid only during the call.
-	// It reports whether it has; else it has done nothing, and Arrive follows.
+// An EagerSink is a Sink that can take a frame which has arrived as a whole in one call,
+// instead of Arrive and Filled. It is found by type assertion.
+type EagerSink interface {
+	// Take takes a frame with its payload, which is valid only during the call. If it
+	// reports false, it has done nothing, and Arrive follows.
 	Take(peer world.Rank, h *Header, payload []byte) bool
-	// Wants reports whether the next frame from peer is waited for as well: Poll
-	// goes on with it at once.
+	// Wants reports whether a receive waits for the next frame from peer, so that Poll
+	// handles that at once.
 	Wants(peer world.Rank) bool
 }
 
@@ -113,23 +113,22 @@ type Taker interface {
 // poll. Arm and Disarm are the driver's; Wake may be called from any goroutine
 // and never blocks.
 type Parker interface {
-	// Arm makes whatever becomes ready send to C, once, until Disarm. What is
-	// ready already counts.
+	// Arm makes C deliver, once, when there is something to poll, already or before
+	// Disarm.
 	Arm()
 	Disarm()
-	// C may deliver in vain.
+	// C may deliver when there is nothing to poll.
 	C() <-chan struct{}
-	// Wake makes C deliver, now or when it is next listened to.
+	// Wake makes C deliver, now or at the next receive from it.
 	Wake()
 }
 
-// Optional powers of a Transport, found by type assertion.
+// Optional interfaces of a Transport, found by type assertion.
 
-// A Restless Transport needs Poll for reasons that its caller cannot see.
-type Restless interface {
-	// Pending reports whether something waits for Poll although no Sent is due
-	// for it: copied frames that have yet to leave, connections being made. It
-	// costs a few loads.
+// A Progresser is a Transport that needs Poll for reasons that its caller cannot see.
+type Progresser interface {
+	// Pending reports whether Poll has work for which no Sent is due: copied frames that
+	// have yet to leave, connections being made. It costs a few loads.
 	Pending() bool
 	// Deadline returns in how many nanoseconds, at least 1, Poll wants to be
 	// called at the latest, or 0 if time makes no difference. It bounds the
@@ -137,32 +136,55 @@ type Restless interface {
 	Deadline() int64
 }
 
-// A Prompt Transport can do without a token for a small frame, and without a Sink.
-type Prompt interface {
-	// SendNow is Send for a frame that can leave at once and as a whole. It
-	// reports whether that is so; else it has done nothing.
+// A DeathObserver is a Transport that notices late or never when the process of a peer ends.
+type DeathObserver interface {
+	// Died says that the process of a rank has ended, as the launcher reports. The next Poll
+	// delivers what has arrived from the rank, and then reports it as lost. It may be called
+	// during Poll.
+	Died(peer world.Rank)
+}
+
+// An InlineSender is a Transport that can send a small frame without a token, and receive
+// one without the Sink.
+type InlineSender interface {
+	// SendNow is Send for a frame that can leave at once and as a whole. If it reports
+	// false, it has done nothing.
 	SendNow(peer world.Rank, h *Header, b mem.Buffer) bool
-	// RecvNow takes the next frame from peer if it is there as a whole, has want's
-	// Kind, Flags, Comm and Tag, or any if that is negative, and fits into b. It
-	// reports whether that is so, and then sets want to the frame's header and
-	// stores the payload; else it has done nothing. It costs a look at memory.
+	// RecvNow takes the next frame from peer if it has arrived as a whole, fits into b,
+	// and has want's Kind, Flags, Comm and Tag; a negative Tag is any. Then it sets want
+	// to the frame's header, stores the payload in b and reports true. Else it does
+	// nothing. It costs a load from memory.
 	RecvNow(peer world.Rank, want *Header, b mem.Buffer) bool
 }
 
-// A Direct Transport can read and write some memory of its peers without their help.
+// A Direct Transport can write to some memory of its peers, past their frames.
 type Direct interface {
-	// Place tells where b lies, for a peer to Get from or to Put to; 0 if it
-	// cannot. It costs a few comparisons.
+	// Place returns the place of b, to which a peer can Put, and from which it can Get if the
+	// Transport is a Getter; 0 if there is none. It costs a few comparisons.
 	Place(peer world.Rank, b mem.Buffer) (place uint64)
-	// Recall has the places told so far mean nothing any more: a peer that still
-	// reads there will know that it has read in vain. One that writes may go on for
-	// some time.
+	// Recall makes all places returned so far invalid: a peer that still copies from or to
+	// one learns that its copy is void. A peer that writes may go on for some time.
 	Recall()
-	// Get copies dst.Size() bytes from a place that the peer has told to dst; Put
-	// copies src there. Neither begins during the call. Sink.Sent(token, err) is
-	// called from a later Poll or Close, unless Forget is before; err is
-	// ErrRecalled if the peer has recalled its places meanwhile, so that what was
-	// copied is worth nothing, or there is no such place.
-	Get(peer world.Rank, place uint64, dst mem.Buffer, token uint64)
+	// Put copies src to a place that the peer has told. It does not begin during the call.
+	// Sink.Sent(token, err) is called from a later Poll or Close, unless Forget is before; err
+	// is ErrRecalled if the peer has recalled its places meanwhile, so that what was copied is
+	// void, or there is no such place.
 	Put(peer world.Rank, place uint64, src mem.Buffer, token uint64)
+}
+
+// A Getter is a Direct Transport that can read there, too.
+type Getter interface {
+	Direct
+	// Get copies dst.Size() bytes from a place that the peer has told to dst, as Put does.
+	Get(peer world.Rank, place uint64, dst mem.Buffer, token uint64)
+}
+
+// A Registrar is a Direct Transport that must know the memory that has places.
+type Registrar interface {
+	// Register makes b, which must not lie in Go's heap, known until Deregister. It fails if
+	// there is no more such memory, or its devices refuse it.
+	Register(b mem.Buffer) error
+	// Deregister undoes Register. It reports false if b may still be read or written. Then b
+	// must be kept as it is until the process ends.
+	Deregister(b mem.Buffer) bool
 }

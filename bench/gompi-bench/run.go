@@ -86,7 +86,7 @@ func bench(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) error {
 			return err
 		}
 		defer stream.Close()
-		cfg.Space, cfg.Queue = device, stream
+		cfg.Space, cfg.Stream = device, stream
 	}
 	if err := measure.Run(ctx, c, cfg.Options, w.Write); err != nil {
 		return err

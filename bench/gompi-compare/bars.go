@@ -26,7 +26,7 @@ type bar struct {
 func barOf(c report.Cell, processors int, alloc bool) bar {
 	op, size := report.PlainOp(c.Op), c.Bytes
 	if c.NP > processors {
-		// Among those who yield: the others lose whole ticks of the scheduler.
+		// Only against peers that yield the processor: the others lose whole scheduler ticks.
 		b := bar{ratio: 1, against: "openmpi", both: size < 4*kib}
 		if size >= mib {
 			b.ratio = 1.7

@@ -95,6 +95,7 @@ func TestParseRefuses(t *testing.T) {
 		{"alreduce", `operation "alreduce": want one of latency,`},
 		{"-peers mvapich", `peer "mvapich": want some of openmpi-tcp,`},
 		{"-busy -1", "want a whole number, 1 or more"},
+		{"-np 2 -peers ucx -transport tcp", "peer ucx: want -np 2, -transport ucx:NAMES"},
 		{"-np 2,0", `-np "2,0": "0": want numbers of ranks, 1 or more`},
 	} {
 		if _, err := parse(strings.Fields(tt.args)); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -144,6 +145,56 @@ func TestPeersAreCompared(t *testing.T) {
 	page, err := os.ReadFile(html)
 	if err != nil || !strings.Contains(string(page), "allreduce, 2 ranks") || strings.Contains(strings.ReplaceAll(string(page), "http://www.w3.org/", ""), "http") {
 		t.Errorf("error %v: want a page with the plots that refers to nothing outside, got\n%.2000s", err, page)
+	}
+}
+
+// TestUCXIsCompared is the same beside UCX itself, over which gompi goes, too.
+func TestUCXIsCompared(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds gompi's programs, and a program in C")
+	}
+	shop, err := contest.NewWorkshop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shop.Close()
+	if _, err := shop.UCX(t.Context(), "tcp"); err != nil {
+		t.Skip(err)
+	}
+	bin := t.TempDir()
+	args := []string{"-gompirun", filepath.Join(bin, "gompirun"), "-bench", filepath.Join(bin, "gompi-bench"),
+		"-transport", "ucx:tcp", "-peers", "ucx",
+		"-np", "2", "-rounds", "1", "-budget", "1ms", "-sizes", "8,1M", "-alloc", "latency", "bw"}
+	for _, tt := range []struct {
+		cgo    string
+		status int
+		want   []string
+	}{
+		{"0", 1, []string{"gompi-bench was built without C"}},
+		{"1", 0, []string{
+			`# gompi, ucx\n`, `UCX_TLS=tcp .*ucxbench.ucx -np 2 `,
+			`GOMPI_TRANSPORT=ucx:tcp .*gompirun -np 2 -H 127.0.0.1,127.0.0.2 .*gompi-bench -alloc `,
+			`\| latency +\| +2 \| +8 B \|`, `\| bw +\| +2 \| +1 MiB \|`, `\| all +\| +2 \| +4 \|`,
+		}},
+	} {
+		build := contest.Command{
+			Args: []string{"go", "build", "-o", bin, "gompi/mpirun/gompirun", "gompi/bench/gompi-bench"},
+			Env:  []string{"CGO_ENABLED=" + tt.cgo},
+		}
+		if _, err := build.Run(t.Context(), 5*time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		var out, progress strings.Builder
+		status := run(args, &out, &progress)
+		said := out.String() + progress.String()
+		if status != tt.status || strings.Contains(said, "did not come to their end") {
+			t.Fatalf("CGO_ENABLED=%s: status %d, want %d\n%s", tt.cgo, status, tt.status, said)
+		}
+		for _, want := range tt.want {
+			if !regexp.MustCompile(want).MatchString(said) {
+				t.Errorf("CGO_ENABLED=%s: no %s in\n%s", tt.cgo, want, said)
+			}
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 type config struct {
 	gompirun, bench string // paths
 	peers           []contest.Competitor
-	gloo            bool // is a peer, too
+	gloo, ucx       bool // are peers, too
 	transport       string
 	csv, html       string    // files
 	busy            cli.Count // threads that compute beside all entrants
@@ -34,7 +34,7 @@ measured if none is given.
 
 `
 
-// everything is who is compared with, and what, if nothing else is said.
+// everything is the default: all peers and operations.
 var (
 	everybody  = []string{"openmpi", "openmpi-xhc", "openmpi-acoll", "mpich", gloo}
 	everything = []string{
@@ -43,8 +43,13 @@ var (
 	allSizes = cli.Sizes{8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20}
 )
 
-// gloo is the name of the peer that is no MPI.
-const gloo = "gloo"
+// The names of the peers that are no MPI, and what the transport begins with where gompi uses UCX's
+// transports of that name.
+const (
+	gloo    = "gloo"
+	ucx     = "ucx"
+	overUCX = "ucx:"
+)
 
 // parse reads the command line. Operations may stand between the flags. The
 // config has its set also after an error.
@@ -64,7 +69,7 @@ func parse(args []string) (config, error) {
 	s.BoolVar(&cfg.measured.Dirty, "dirty", false, "every rank writes its vectors anew before each call, off the clock")
 	s.BoolVar(&cfg.measured.Alloc, "alloc", false, "gompi's vectors are from comm.Alloc; the peers' are what they always are")
 	s.Var(&cfg.busy, "busy", "how many threads of gompi-compare compute meanwhile, as loaders of data would")
-	s.StringVar(&cfg.transport, "transport", "", "transport that gompi is to use (default its own choice)")
+	s.StringVar(&cfg.transport, "transport", "", "what gompi is to use (default its own choice)")
 	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
 	s.Var(&limit, "limit", "how long one run may take: an operation of one entrant, all sizes")
 	s.StringVar(&cfg.gompirun, "gompirun", contest.Beside("gompirun"), "the launcher")
@@ -104,13 +109,16 @@ func parse(args []string) (config, error) {
 // choose reads the values of -peers and -np.
 func (cfg *config) choose(peers, np string) error {
 	names := strings.Split(peers, ",")
-	cfg.gloo = slices.Contains(names, gloo)
-	names = slices.DeleteFunc(names, func(name string) bool { return name == gloo })
-	var errPeers, errNP error
+	cfg.gloo, cfg.ucx = slices.Contains(names, gloo), slices.Contains(names, ucx)
+	names = slices.DeleteFunc(names, func(name string) bool { return name == gloo || name == ucx })
+	var errPeers, errNP, errUCX error
 	cfg.peers, errPeers = contest.Find(names)
 	if errPeers != nil {
-		errPeers = fmt.Errorf("%w,%s", errPeers, gloo)
+		errPeers = fmt.Errorf("%w,%s,%s", errPeers, gloo, ucx)
 	}
 	cfg.plan.NPs, errNP = contest.Numbers("-np", np)
-	return errors.Join(errPeers, errNP)
+	if cfg.ucx && (np != "2" || !strings.HasPrefix(cfg.transport, overUCX) || cfg.measured.Dirty) {
+		errUCX = errors.New("peer ucx: want -np 2, -transport ucx:NAMES for both, and no -dirty")
+	}
+	return errors.Join(errPeers, errNP, errUCX)
 }

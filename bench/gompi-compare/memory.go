@@ -29,7 +29,7 @@ func (cfg config) memory(ctx context.Context, shop *contest.Workshop) ([]footpri
 		return nil, err
 	}
 	peers, _ := shop.EnterAll(ctx, cfg.peers, "mpihello") // who is absent is known already
-	entrants := append([]contest.Entrant{contest.Gompi(cfg.gompirun, self, cfg.env()...).WithArgs(hello.AsRank)}, peers...)
+	entrants := append([]contest.Entrant{cfg.ours(self).WithArgs(hello.AsRank)}, peers...)
 	var all []footprint
 	for _, np := range cfg.plan.NPs {
 		for _, e := range entrants {

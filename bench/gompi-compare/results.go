@@ -127,7 +127,7 @@ func (r *results) explained() string {
 }
 
 // hasBars reports whether there are aims for what is compared.
-func (r *results) hasBars() bool { return r.cfg.transport != "tcp" && r.cfg.busy == 0 }
+func (r *results) hasBars() bool { return r.cfg.transport == "" && r.cfg.busy == 0 }
 
 // busy says what computes beside the entrants.
 func (r *results) busy() string { return fmt.Sprintf("threads that compute meanwhile: %d", r.cfg.busy) }

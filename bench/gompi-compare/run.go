@@ -3,11 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,6 +32,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 // compare measures, with a line of progress for each cell on stderr, and writes
 // the report of what it has measured, also if it was interrupted.
 func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
+	if cfg.ucx && !builtWithC(cfg.bench) {
+		return fmt.Errorf("%s was built without C: make compare-ucx builds one that has UCX", cfg.bench)
+	}
 	shop, err := contest.NewWorkshop()
 	if err != nil {
 		return err
@@ -72,6 +78,12 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 	return ended
 }
 
+// builtWithC reports whether a program of Go says that it was. Without, its ranks would use TCP.
+func builtWithC(program string) bool {
+	info, err := buildinfo.ReadFile(program)
+	return err == nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "1"})
+}
+
 // compute keeps n threads busy until rest is called.
 func compute(n int) (rest func()) {
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
@@ -93,13 +105,21 @@ func compute(n int) (rest func()) {
 // enter returns gompi and the peers that are here, and why others are not.
 func (cfg config) enter(ctx context.Context, shop *contest.Workshop) (here []contest.Entrant, absent []string) {
 	peers, absent := shop.EnterAll(ctx, cfg.peers, "mpibench")
-	ours := contest.Gompi(cfg.gompirun, cfg.bench, cfg.env()...)
+	ours := cfg.ours(cfg.bench)
 	if cfg.measured.Alloc {
 		ours = ours.WithArgs("-alloc")
 	}
 	here = []contest.Entrant{ours}
 	for _, e := range peers {
 		here = append(here, e.WithArgs("-impl", e.Name))
+	}
+	if cfg.ucx {
+		e, err := shop.UCX(ctx, strings.TrimPrefix(cfg.transport, overUCX))
+		if err != nil {
+			absent = append(absent, fmt.Sprintf("%s: %v", ucx, err))
+		} else {
+			here = append(here, e)
+		}
 	}
 	if !cfg.gloo {
 		return here, absent
@@ -114,6 +134,16 @@ func (cfg config) enter(ctx context.Context, shop *contest.Workshop) (here []con
 	return append(here, torch.Gloo(cfg.gompirun)), absent
 }
 
+// ours is gompi running program; over UCX's transports with each rank on a host of its own, or it
+// would use shared memory.
+func (cfg config) ours(program string) contest.Entrant {
+	e := contest.Gompi(cfg.gompirun, program, cfg.env()...)
+	if strings.HasPrefix(cfg.transport, overUCX) {
+		e = e.Apart()
+	}
+	return e
+}
+
 // env is what is set for gompi's ranks.
 func (cfg config) env() []string {
 	if cfg.transport == "" {
@@ -123,11 +153,11 @@ func (cfg config) env() []string {
 }
 
 // yardstick returns what measures the least times of an operation, nil where
-// nothing can be said: with one processor, with busy ones, and when gompi is kept from
-// shared memory.
+// nothing can be said: with one processor, with busy ones, and when gompi is told what
+// to use.
 func (cfg config) yardstick() func(op string, np int) []report.Row {
 	processors := runtime.NumCPU()
-	if processors < 2 || cfg.busy > 0 || cfg.transport == "tcp" {
+	if processors < 2 || cfg.busy > 0 || cfg.transport != "" {
 		return nil
 	}
 	gauges := make(map[int]*limits.Gauge) // by number of threads

@@ -27,7 +27,7 @@ type entrant struct {
 	restart       func(np int, marker string) contest.Job // nil if it cannot
 }
 
-// enter returns the groups, and who is not here and why. dir is for files.
+// enter returns the groups, and which entrants are missing and why. dir is for files.
 func (cfg config) enter(ctx context.Context, shop *contest.Workshop) (groups []group, absent []string, err error) {
 	hosts, err := cfg.reach(ctx, shop)
 	if err != nil {

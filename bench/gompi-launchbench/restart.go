@@ -22,9 +22,9 @@ type blow struct {
 
 var signals = []blow{{"kill -9", syscall.SIGKILL}, {"kill -STOP", syscall.SIGSTOP}}
 
-// restart runs a job of np ranks. When all can be killed it makes the marker,
-// which tells those that start from now on that they are the second, sends the
-// last rank a signal, and returns how long it took until all were there again.
+// restart runs a job of np ranks. When all are ready it creates the marker file, by which later
+// ranks know that they were restarted. It then sends the last rank a signal, and returns how long
+// it took until all ranks had met again.
 func restart(ctx context.Context, j contest.Job, marker string, np int, b blow, limit time.Duration) (time.Duration, error) {
 	w := watch{np: np, marker: marker, signal: b.signal}
 	j[0].Line = w.line

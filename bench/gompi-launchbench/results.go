@@ -274,7 +274,7 @@ func (r *results) restartTable(b *strings.Builder) error {
 	return nil
 }
 
-// restarted lists who was restarted.
+// restarted lists the entrants that were restarted.
 func (r *results) restarted() []string {
 	var list []string
 	for _, a := range r.agains {

@@ -46,7 +46,7 @@ func (cfg config) launch(ctx context.Context, stdout, stderr io.Writer) error {
 	return errors.Join(ended, res.write(stdout))
 }
 
-// A key is one cell: who, and how many ranks.
+// A key is one cell: an entrant, and how many ranks.
 type key struct {
 	group, entrant string
 	np             int
@@ -126,8 +126,8 @@ type again struct {
 	err     error
 }
 
-// restarts kills and stops ranks. Who has once not come back is not asked again:
-// it takes the whole time limit.
+// restarts kills and stops ranks. An entrant that has once failed to restart is not tried again: a
+// failure takes the whole time limit.
 func (r *results) restarts(ctx context.Context, progress io.Writer) error {
 	dir, err := os.MkdirTemp("", "gompi-again-")
 	if err != nil {

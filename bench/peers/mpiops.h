@@ -1,17 +1,9 @@
 /* What mpibench can measure: element types, the inputs of all ranks, the calls,
  * what they must deliver, and the table of operations at the end. Included by
- * mpibench.c alone. */
+ * mpibench.c alone, after rule.h. */
 #include <mpi.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-typedef int64_t i64;
 
 enum {
-	MOST_WINDOW = 64,
-	PERIOD = 1021, /* prime: a block in the wrong place does not look right */
 	DATA_TAG = 1,
 	ACK_TAG = 2
 };

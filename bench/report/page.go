@@ -213,7 +213,7 @@ func (s Section) AddTo(file string) error {
 	return replace(file, Put(sections, s))
 }
 
-// replace writes the page beside file and moves it there: whoever reads it sees
+// replace writes the page beside file and moves it there: a reader sees
 // a whole one.
 func replace(file string, sections []Section) error {
 	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".")

@@ -27,13 +27,12 @@ type Point struct {
 	Chart  string // title
 	XUnit  string // "bytes" is written as sizes; any other unit is part of the axis' label
 	YUnit  string // less is better, unless it is Times or ends in "/s"
-	Series string // who; the first of a chart is whom the others are compared with
+	Series string // an implementation; others are compared with the first of a chart
 	X      string // a number, or a word
 	Y      float64
 }
 
-// Times is the unit of ratios: how many times better somebody is than others. Below
-// 1 he has lost.
+// Times is the unit of ratios: how many times better one series is than others, worse below 1.
 const Times = "times"
 
 // warningMark begins the line of text that holds a warning.

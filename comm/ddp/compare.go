@@ -62,10 +62,10 @@ func lines(ctx context.Context, c *comm.Comm, root int, list []string) ([]string
 
 // CheckReplicas returns an error on all ranks unless the parameters are equal
 // on all of them, bit for bit. It reads the whole model, which it copies from a
-// device when the queue has done its work, and sends a few bytes.
+// device when the stream has done its work, and sends a few bytes.
 func (d *DDP) CheckReplicas(ctx context.Context) error {
 	if d.device != nil {
-		if err := d.device.queue.Sync(); err != nil {
+		if err := d.device.stream.Sync(); err != nil {
 			return fmt.Errorf("ddp: %w", err)
 		}
 	}

@@ -58,10 +58,9 @@ type DDP struct {
 // Stats say what communication has cost since New.
 type Stats struct {
 	Steps int
-	// Exposed is the time that Ready and Finish took: communication, and
-	// waiting for slower ranks, that nothing else was done meanwhile. On a device it
-	// is how long its queue stood still for averages, to some 10 microseconds; of
-	// the last step it counts after Wait.
+	// Exposed is the time in Ready and Finish: communication, and waiting for slower ranks, that
+	// did not overlap computation. On a device it is how long the stream waited for averages, to
+	// some 10 microseconds; the last step counts after Wait.
 	Exposed time.Duration
 	// Bytes is the size of all gradients averaged.
 	Bytes int64
@@ -88,23 +87,21 @@ func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP
 	return d, nil
 }
 
-// NewOn is New for a model in the memory of a device, whose gradients are computed
-// by work on q: Ready says that this work is on q, not that it is done, and returns
-// at once. A bucket is averaged when q has come to the end of its gradients' work,
-// while the device computes those below; so all but the last overlap even if the
-// whole backward pass was put on q before its first kernel ran. Finish returns at
-// once, too: work put on q after it finds the averages. Wait waits for them.
+// NewOn is New for a model in device memory whose gradients are computed on q. Ready means that
+// this work is enqueued on q, not that it is done, and returns at once. A bucket is averaged when q
+// has computed its gradients, while q computes those of the next bucket. So all buckets but the
+// last overlap, even if the whole backward pass was enqueued before its first kernel ran. Finish
+// returns at once, too: work enqueued later on q reads the averages. Wait waits for them.
 //
-// So q stops, and what comm says of collectives in the order of a stream holds from the
-// first Ready of a step until Wait returns. A program that puts more on q in a step than
-// it takes, or cannot do without what is forbidden meanwhile, calls Wait after Finish.
-// In the first step nothing stops, and Finish waits: then kernels are launched for the
-// first time. So it does in every step where the driver cannot stop a queue, which is
-// asked once (CUDA can from 11.7 on, but not everywhere).
-func NewOn(ctx context.Context, c *comm.Comm, q Queue, params []*Tensor, opts Options) (*DDP, error) {
+// So q stops: from the first Ready of a step until Wait returns, the restrictions of comm's
+// stream-ordered collectives apply. A program calls Wait after Finish if one step overfills the
+// queue of q, or if it needs a call that is restricted. In the first step, when kernels are
+// launched for the first time, no stream stops and Finish waits. It waits in every step if the
+// driver cannot stop a stream, which is tested once (CUDA 11.7 or newer, but not everywhere).
+func NewOn(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, opts Options) (*DDP, error) {
 	for _, p := range params {
 		if p.Data.Len() > 0 && p.Data.Space() != q.Space() {
-			return nil, fmt.Errorf("ddp: parameter %q is in %s: want memory of %s, whose queue computes", p.Name, p.Data.Space().Name(), q.Space().Name())
+			return nil, fmt.Errorf("ddp: parameter %q is in %s: want memory of %s, whose stream computes", p.Name, p.Data.Space().Name(), q.Space().Name())
 		}
 	}
 	if err := q.Sync(); err != nil {
@@ -113,7 +110,7 @@ func NewOn(ctx context.Context, c *comm.Comm, q Queue, params []*Tensor, opts Op
 	return start(ctx, c, q, params, opts)
 }
 
-func start(ctx context.Context, c *comm.Comm, q Queue, params []*Tensor, opts Options) (*DDP, error) {
+func start(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, opts Options) (*DDP, error) {
 	opts, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
@@ -187,7 +184,7 @@ func (d *DDP) makeBuckets(ctx context.Context) error {
 // alloc returns memory for the gradients of a bucket, free gives it back.
 func (d *DDP) alloc(ctx context.Context, n int) (comm.Buffer, error) {
 	if d.device != nil {
-		return d.device.queue.Space().Alloc(d.params[0].Data.Type(), n)
+		return d.device.stream.Space().Alloc(d.params[0].Data.Type(), n)
 	}
 	grads, err := comm.Alloc[float32](ctx, d.c, n)
 	return comm.Of(grads), err
@@ -195,7 +192,7 @@ func (d *DDP) alloc(ctx context.Context, n int) (comm.Buffer, error) {
 
 func (d *DDP) free(ctx context.Context, grads comm.Buffer) {
 	if d.device != nil {
-		d.device.queue.Space().Free(grads)
+		d.device.stream.Space().Free(grads)
 		return
 	}
 	comm.Free(ctx, d.c, comm.Slice[float32](grads))
@@ -234,13 +231,13 @@ func copyAll(dst, src comm.Buffer) error {
 }
 
 // ZeroGrad sets all gradients to zero. It belongs between one Finish and the
-// backward pass of the next step. On a device it puts that on the queue, and Finish
+// backward pass of the next step. On a device it puts that on the stream, and Finish
 // says if something is wrong.
 func (d *DDP) ZeroGrad() {
 	for _, b := range d.buckets {
 		if d.device == nil {
 			clear(comm.Slice[float32](b.grads))
-		} else if err := d.device.queue.Clear(b.grads); err != nil && d.err == nil {
+		} else if err := d.device.stream.Clear(b.grads); err != nil && d.err == nil {
 			d.err = fmt.Errorf("ddp: %w", err)
 		}
 	}
@@ -313,12 +310,11 @@ func ofBucket(i int, err error) error {
 	return err
 }
 
-// Finish waits until every gradient is the average over ranks; on a device, but for the
-// first step and where queues cannot be stopped, it makes the queue wait for that, and
-// waits itself for the averages of the step before alone: the host is never more than one
-// step ahead. It returns an error if Ready was not called for a parameter in every pass of
-// the step, or too often, or if something has gone wrong with averages: on a device, those
-// of the step before at the latest. After an error the DDP can only be closed.
+// Finish waits until every gradient is the average over ranks. On a device it makes the stream wait
+// instead, and itself waits only for the averages of the step before: the host is at most one step
+// ahead. In the first step, or if streams cannot be stopped, it waits as in host memory. It returns
+// an error if Ready was called too rarely or too often for a parameter, or if averaging failed: on
+// a device, at the latest in the next Finish. After an error the DDP can only be closed.
 func (d *DDP) Finish(ctx context.Context) error {
 	defer d.expose(time.Now())
 	if err := d.Wait(ctx); err != nil {

@@ -9,33 +9,32 @@ import (
 	"gompi/comm"
 )
 
-// A Queue is the work of a device, done in the order given, after the calls that
+// A Stream is the work of a device, done in the order given, after the calls that
 // put it there have returned: a *cudaops.Stream is one. Gradients are computed on it.
-// One goroutine at a time uses a Queue.
-type Queue interface {
-	comm.Queue
+// One goroutine at a time uses a Stream.
+type Stream interface {
+	comm.Stream
 	// Space is the memory of the device.
 	Space() comm.Space
-	// Clear puts the zeroing of b on the Queue.
+	// Clear puts the zeroing of b on the Stream.
 	Clear(b comm.Buffer) error
-	// NewQueue returns another Queue of the device, which waits for no other.
-	NewQueue() (comm.Queue, error)
+	// OpenStream returns another Stream of the device, which waits for no other.
+	OpenStream() (comm.Stream, error)
 }
 
-// A device computes the gradients of a DDP. Their averages are made on a queue of
-// their own, which waits for the gradients of one bucket after the other, while the
-// queue that computes goes on; Finish makes that one wait for the averages. So the host
-// waits for nothing: it only tells the device in which order things are. Where queues
-// cannot be stopped, Finish waits for everything.
+// A device computes the gradients of a DDP. A second stream averages them: it waits for the
+// gradients of each bucket in turn, while the compute stream continues. Finish makes the compute
+// stream wait for the averages. So the host only enqueues work and events, and waits for neither.
+// If streams cannot be stopped, Finish waits for everything.
 type device struct {
-	queue    Queue          // computes
-	averages comm.Queue     // of allreduces
-	computed comm.Mark      // of queue: where the gradients of a bucket are there
-	finished comm.Mark      // of queue: where it was in the last Finish
-	averaged comm.Mark      // of averages, at the same time
+	stream   Stream         // computes
+	averages comm.Stream    // of allreduces
+	computed comm.Event     // of stream: where the gradients of a bucket are there
+	finished comm.Event     // of stream: where it was in the last Finish
+	averaged comm.Event     // of averages, at the same time
 	last     []comm.Request // averages put there since then
 	step     *deviceStep    // the last one, nil if it is over
-	stops    bool           // queues can be stopped
+	stops    bool           // streams can be stopped
 }
 
 // A deviceStep is one whose Finish has returned.
@@ -46,23 +45,23 @@ type deviceStep struct {
 }
 
 // newDevice returns the device that q works on, for close to end also after an error.
-func newDevice(q Queue) (*device, error) {
-	v := &device{queue: q, stops: q.CanHold()}
+func newDevice(q Stream) (*device, error) {
+	v := &device{stream: q, stops: q.CanHold()}
 	var err error
-	if v.computed, err = q.NewMark(); err != nil {
+	if v.computed, err = q.NewEvent(); err != nil {
 		return v, err
 	}
-	if v.finished, err = q.NewMark(); err != nil {
+	if v.finished, err = q.NewEvent(); err != nil {
 		return v, err
 	}
-	if v.averages, err = q.NewQueue(); err != nil {
+	if v.averages, err = q.OpenStream(); err != nil {
 		return v, err
 	}
-	v.averaged, err = v.averages.NewMark()
+	v.averaged, err = v.averages.NewEvent()
 	return v, err
 }
 
-// average puts the average of a bucket behind the work that the queue has now.
+// average puts the average of a bucket behind the work that the stream has now.
 func (v *device) average(c *comm.Comm, b *bucket) error {
 	err := v.computed.Set()
 	if err == nil {
@@ -74,11 +73,11 @@ func (v *device) average(c *comm.Comm, b *bucket) error {
 	return err
 }
 
-// finish makes later work of the queue wait for the averages. The step before is over.
+// finish makes later work of the stream wait for the averages. The step before is over.
 func (v *device) finish() error {
 	err := errors.Join(v.finished.Set(), v.averaged.Set())
 	if err == nil {
-		err = v.queue.After(v.averaged)
+		err = v.stream.After(v.averaged)
 	}
 	if err != nil {
 		return fmt.Errorf("ddp: %w", err)
@@ -89,9 +88,9 @@ func (v *device) finish() error {
 	return nil
 }
 
-// follow waits for the averages of a step. While the queue waits for them, too, the
+// follow waits for the averages of a step. While the stream waits for them, too, the
 // device has nothing else to do.
-func (s *deviceStep) follow(finished comm.Mark, averages []comm.Request) {
+func (s *deviceStep) follow(finished comm.Event, averages []comm.Request) {
 	defer close(s.over)
 	if err := finished.Wait(); err != nil {
 		s.err = fmt.Errorf("ddp: %w", err)
@@ -105,17 +104,17 @@ func (s *deviceStep) follow(finished comm.Mark, averages []comm.Request) {
 	s.exposed = time.Since(begin)
 }
 
-// mayNotStop reports whether this is a step on a device in which no queue may stop. In
-// the first, programs launch kernels for the first time, and allreduces take the memory
-// that they keep: for both, drivers may wait until no queue stops. Other ranks may stop
-// theirs: the averages are the same ones, in the same order.
+// mayNotStop reports whether this is a step on a device in which no stream may stop. In the first
+// step, kernels are loaded and allreduces allocate memory that they keep. In both, the driver may
+// wait until no stream is stopped. Other ranks may stop their streams in the same step: all ranks
+// do the same allreduces in the same order.
 func (d *DDP) mayNotStop() bool {
 	return d.device != nil && (d.stats.Steps == 0 || !d.device.stops)
 }
 
-// averageAll averages the gradients without stopping a queue.
+// averageAll averages the gradients without stopping a stream.
 func (d *DDP) averageAll(ctx context.Context) {
-	if err := d.device.queue.Sync(); err != nil {
+	if err := d.device.stream.Sync(); err != nil {
 		d.note(fmt.Errorf("ddp: %w", err))
 		return
 	}
@@ -127,14 +126,14 @@ func (d *DDP) averageAll(ctx context.Context) {
 	d.stats.Exposed += time.Since(begin)
 }
 
-// close gives back what newDevice made, and leaves the queue. The communicator is
-// closed, so no queue stops any more.
+// close gives back what newDevice made, and leaves the stream. The communicator is
+// closed, so no stream stops any more.
 func (v *device) close() error {
 	if v.step != nil {
 		<-v.step.over
 	}
 	var failed []error
-	for _, m := range []comm.Mark{v.computed, v.finished, v.averaged} {
+	for _, m := range []comm.Event{v.computed, v.finished, v.averaged} {
 		if m != nil {
 			failed = append(failed, m.Close())
 		}
@@ -145,10 +144,10 @@ func (v *device) close() error {
 	return errors.Join(failed...)
 }
 
-// Wait waits until the averages of the last Finish are there, and returns what has gone
-// wrong so far: after an error gradients hold anything, and so may what later work of
-// the queue made of them. In host memory Finish has waited. If ctx ends before, Wait
-// returns its cause, and nothing else has happened.
+// Wait waits until the averages of the last Finish are complete, and returns the first error so
+// far. After an error the gradients, and all that the stream computed from them, are undefined. In
+// host memory Finish has waited already. If ctx ends first, Wait returns its cause and can be
+// called again.
 func (d *DDP) Wait(ctx context.Context) error {
 	if d.device == nil || d.device.step == nil {
 		return d.err

@@ -15,14 +15,14 @@ import (
 	"gompi/internal/mem/memtest"
 )
 
-// newQueue returns a Queue of d, whose work has to succeed.
-func newQueue(t *testing.T, d *memtest.Device) *memtest.Queue {
-	q := d.NewQueue()
-	t.Cleanup(func() { closeQueue(t, q) })
+// newStream returns a Stream of d, whose work has to succeed.
+func newStream(t *testing.T, d *memtest.Device) *memtest.Stream {
+	q := d.OpenStream()
+	t.Cleanup(func() { closeStream(t, q) })
 	return q
 }
 
-func closeQueue(t *testing.T, q *memtest.Queue) {
+func closeStream(t *testing.T, q *memtest.Stream) {
 	if err := q.Close(); err != nil {
 		t.Error(err)
 	}
@@ -50,7 +50,7 @@ func numbers(b comm.Buffer) ([]float32, error) {
 }
 
 // add puts on q what a backward pass would: gradient is added to that of parameter i.
-func add(q *memtest.Queue, p *Tensor, rank, step, i int) {
+func add(q *memtest.Stream, p *Tensor, rank, step, i int) {
 	q.Do(func() error {
 		sum, err := numbers(p.Grad)
 		for j := range sum {
@@ -62,7 +62,7 @@ func add(q *memtest.Queue, p *Tensor, rank, step, i int) {
 
 // seeAverages puts on q what finds out whether every gradient is the average. q's Sync
 // says what it found.
-func seeAverages(q *memtest.Queue, params []*Tensor, size, step int) {
+func seeAverages(q *memtest.Stream, params []*Tensor, size, step int) {
 	q.Do(func() error {
 		for i, p := range params {
 			got, err := numbers(p.Grad)
@@ -79,8 +79,8 @@ func seeAverages(q *memtest.Queue, params []*Tensor, size, step int) {
 	})
 }
 
-// Steps follow each other on the queue, and nobody waits for one but Finish of the next;
-// or Finish waits for each, where no queue can be stopped.
+// Steps follow each other on the stream, and nobody waits for one but Finish of the next;
+// or Finish waits for each, where no stream can be stopped.
 func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 	lengths := []int{3, 0, 1000, 7, 5000, 1}
 	for i, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000}, {FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}, {}} {
@@ -88,7 +88,7 @@ func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 			device := memtest.NewDevice("device")
 			device.NoHolds = i == 3
 			commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
-				q := newQueue(t, device)
+				q := newStream(t, device)
 				params, err := onDevice(device, c.Rank(), lengths...)
 				if err != nil {
 					return err
@@ -129,7 +129,7 @@ func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 func TestBucketsAreAveragedWhileTheDeviceComputes(t *testing.T) {
 	device := memtest.NewDevice("device")
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		q := newQueue(t, device)
+		q := newStream(t, device)
 		params, err := onDevice(device, c.Rank(), 4, 4, 4)
 		if err != nil {
 			return err
@@ -175,13 +175,13 @@ func seeAverage(ctx context.Context, p *Tensor, size, i int) error {
 
 // trainer is a rank with one parameter on a device, which has done its first step.
 type trainer struct {
-	q      *memtest.Queue
+	q      *memtest.Stream
 	d      *DDP
 	params []*Tensor
 }
 
 func newTrainer(ctx context.Context, c *comm.Comm, device *memtest.Device) (*trainer, error) {
-	q := device.NewQueue()
+	q := device.OpenStream()
 	params, err := onDevice(device, c.Rank(), 4)
 	if err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func TestExposedIsHowLongTheDeviceStoodStill(t *testing.T) {
 }
 
 // An average that fails after Finish is told by Wait, by the next Finish, or by Close,
-// and the queue goes on.
+// and the stream goes on.
 func TestAveragesThatFailLaterAreTold(t *testing.T) {
 	for name, ask := range map[string]func(ctx context.Context, tr *trainer) error{
 		"Wait":   func(ctx context.Context, tr *trainer) error { return tr.d.Wait(ctx) },
@@ -311,7 +311,7 @@ func TestWaitForAveragesEndsWithItsContext(t *testing.T) {
 func TestParametersOnDevicesAreThoseOfRankZero(t *testing.T) {
 	device := memtest.NewDevice("device")
 	commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
-		q := newQueue(t, device)
+		q := newStream(t, device)
 		params, err := onDevice(device, c.Rank(), 5, 0, 100)
 		if err != nil {
 			return err
@@ -345,7 +345,7 @@ func TestSnapshotsGoFromDeviceToHostAndBack(t *testing.T) {
 		}
 		return s
 	}
-	lengths := []int{3, 0, piece + 1}
+	lengths := []int{3, 0, chunk + 1}
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		params, err := onDevice(device, 7, lengths...)
 		if err != nil {
@@ -378,10 +378,10 @@ func TestSnapshotsGoFromDeviceToHostAndBack(t *testing.T) {
 	})
 }
 
-func TestParametersThatTheQueueCannotComputeAreRefused(t *testing.T) {
+func TestParametersThatTheStreamCannotComputeAreRefused(t *testing.T) {
 	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
 		here := memtest.NewDevice("here")
-		q := newQueue(t, here)
+		q := newStream(t, here)
 		there := memtest.NewDevice("there")
 		b, err := there.Alloc(comm.Of([]float32{}).Type(), 3)
 		if err != nil {
@@ -403,20 +403,20 @@ func TestParametersThatTheQueueCannotComputeAreRefused(t *testing.T) {
 	})
 }
 
-// A poorQueue lacks what it is told to.
-type poorQueue struct {
-	*memtest.Queue
-	marks, queues error
+// A poorStream lacks what it is told to.
+type poorStream struct {
+	*memtest.Stream
+	events, streams error
 }
 
-func (q poorQueue) NewMark() (comm.Mark, error)   { return nil, q.marks }
-func (q poorQueue) NewQueue() (comm.Queue, error) { return nil, q.queues }
+func (q poorStream) NewEvent() (comm.Event, error)    { return nil, q.events }
+func (q poorStream) OpenStream() (comm.Stream, error) { return nil, q.streams }
 
-func TestQueueThatFailsLeavesNoMemory(t *testing.T) {
+func TestStreamThatFailsLeavesNoMemory(t *testing.T) {
 	device := memtest.NewDevice("device")
-	for what, poor := range map[string]poorQueue{
-		"no marks today":  {marks: errors.New("no marks today")},
-		"no queues today": {queues: errors.New("no queues today")},
+	for what, poor := range map[string]poorStream{
+		"no events today":  {events: errors.New("no events today")},
+		"no streams today": {streams: errors.New("no streams today")},
 	} {
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 			params, err := onDevice(device, 0, 3)
@@ -425,7 +425,7 @@ func TestQueueThatFailsLeavesNoMemory(t *testing.T) {
 			}
 			defer device.Free(params[0].Data)
 			poor := poor
-			poor.Queue = newQueue(t, device)
+			poor.Stream = newStream(t, device)
 			_, err = NewOn(ctx, c, poor, params, Options{})
 			return wantError(err, what)
 		})

@@ -31,9 +31,9 @@
 // then one rank and many follow the same curve, even if their shares are uneven.
 //
 // NewOn is the same for a model in the memory of a GPU: parameters are Tensors, work
-// is put on a Queue, and a bucket is averaged when the device has come to the end of
+// is put on a Stream, and a bucket is averaged when the device has come to the end of
 // its gradients, while it computes the next. Finish does not wait for the averages: the
-// Queue does, before what is put there next, such as the optimiser's step. Wait is for
+// Stream does, before what is put there next, such as the optimiser's step. Wait is for
 // programs that must know, before they save what came of them, say.
 //
 // What all ranks must do in the same way is checked where it is cheap: the

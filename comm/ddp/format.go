@@ -193,13 +193,13 @@ func readEntry(in io.Reader) (name string, count uint64, err error) {
 	return string(bytes), count, err
 }
 
-// Numbers pass through host memory in pieces of at most so many.
-const piece = 64 << 10
+// Numbers pass through host memory in chunks of at most so many.
+const chunk = 64 << 10
 
-// pieces calls do with stretches of data, one after the other, and room for as many
+// chunks calls do with stretches of data, one after the other, and room for as many
 // numbers in host memory.
-func pieces(data comm.Buffer, do func(stretch comm.Buffer, room []float32) error) error {
-	room := make([]float32, min(data.Len(), piece))
+func chunks(data comm.Buffer, do func(stretch comm.Buffer, room []float32) error) error {
+	room := make([]float32, min(data.Len(), chunk))
 	for i := 0; i < data.Len(); i += len(room) {
 		n := min(len(room), data.Len()-i)
 		if err := do(data.Slice(i, i+n), room[:n]); err != nil {
@@ -211,7 +211,7 @@ func pieces(data comm.Buffer, do func(stretch comm.Buffer, room []float32) error
 
 func writeNumbers(out io.Writer, src comm.Buffer) error {
 	var bytes []byte
-	return pieces(src, func(stretch comm.Buffer, room []float32) error {
+	return chunks(src, func(stretch comm.Buffer, room []float32) error {
 		if err := stretch.Space().Copy(comm.Of(room), stretch); err != nil {
 			return err
 		}
@@ -225,8 +225,8 @@ func writeNumbers(out io.Writer, src comm.Buffer) error {
 }
 
 func readNumbers(in io.Reader, dst comm.Buffer) error {
-	bytes := make([]byte, 4*min(dst.Len(), piece))
-	return pieces(dst, func(stretch comm.Buffer, room []float32) error {
+	bytes := make([]byte, 4*min(dst.Len(), chunk))
+	return chunks(dst, func(stretch comm.Buffer, room []float32) error {
 		if _, err := io.ReadFull(in, bytes[:stretch.Size()]); err != nil {
 			return err
 		}

@@ -3,8 +3,8 @@ package ddp
 import "gompi/comm"
 
 // A Param is one parameter of a model in host memory, as ddp sees it: a name for
-// messages and two slices of one length. New gives Grad its memory; whoever computes
-// gradients adds to it, and whoever optimises changes Data.
+// messages and two slices of one length. New gives Grad its memory; the backward
+// pass adds to it, and the optimiser changes Data.
 type Param struct {
 	Name string
 	Data []float32

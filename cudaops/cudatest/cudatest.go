@@ -54,7 +54,7 @@ const (
 
 var errNoCompiler = errors.New("is not installed")
 
-// Real tells whether tests run on real GPUs.
+// Real reports whether tests run on real GPUs.
 func Real() bool { return os.Getenv("GOMPI_TEST_GPU") == "1" }
 
 // Need skips a test that needs a driver where the fake cannot be had, and fails it where

@@ -56,7 +56,7 @@ const (
 	Prohibited       Mode = "PROHIBITED"        // none
 )
 
-// A Link is the way from one device to another.
+// A Link is the connection from one device to another.
 type Link struct {
 	Level   Level  `json:"level,omitempty"`   // of the tree of PCI where they meet
 	NVLinks int    `json:"nvlinks,omitempty"` // between them, or from each to the switch that joins them

@@ -12,10 +12,10 @@ type Unit struct {
 	Slice  int    // position in its device's Slices; -1: the whole device
 }
 
-// Units returns all that can be used, in the order of PCI addresses: each device,
-// or its slices where it is cut, but none that is prohibited. The tokens of devices are numbers, which every
-// program understands, unless a device is left out, when who counts differently
-// would take another: then they are UUIDs.
+// Units returns the usable units in the order of PCI addresses: each device, or its slices if MIG
+// is enabled. Prohibited devices are left out. The token of a device is its number, which every
+// program understands. If Devices lacks a device, programs may number differently: then it is the
+// UUID.
 func (h *Host) Units() []Unit {
 	var units []Unit
 	for i, d := range h.Devices {
@@ -47,11 +47,10 @@ func (h *Host) gaps() bool {
 	return false
 }
 
-// Named returns what list, a value of CUDA_VISIBLE_DEVICES, names, in its order
-// and with its own tokens. It is read as CUDA reads it: numbers, UUIDs or
-// beginnings of them, and at the first that there is not the list ends. Numbers
-// count in the order of PCI addresses. A MIG slice that is not known is taken
-// at its word: only a privileged process may be told of all of them.
+// Named returns the units that list, a value of CUDA_VISIBLE_DEVICES, names, in its order and with
+// its tokens. It is read as CUDA reads it: numbers, UUIDs or their prefixes, up to the first that
+// does not exist. Numbers are in the order of PCI addresses. An unknown MIG slice is assumed to
+// exist, because only a privileged process can list all of them.
 func (h *Host) Named(list string) []Unit {
 	var units []Unit
 	for token := range strings.SplitSeq(list, ",") {

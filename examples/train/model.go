@@ -114,10 +114,10 @@ func (m *deviceModel) parameters() (all []ddp.Slice) {
 }
 
 func (m *deviceModel) share(ctx context.Context, c *comm.Comm, opts ddp.Options) (*ddp.DDP, error) {
-	return ddp.NewOn(ctx, c, m.Queue(), m.Params(), opts)
+	return ddp.NewOn(ctx, c, m.Stream(), m.Params(), opts)
 }
 
-func (m *deviceModel) Sync() error { return m.Queue().Sync() }
+func (m *deviceModel) Sync() error { return m.Stream().Sync() }
 
 func (m *deviceModel) String() string {
 	return fmt.Sprintf("a device (%s: %s, %s)", m.device.Name(), m.device.Info().Model, m.Products())

@@ -1,6 +1,6 @@
-// Package accept takes in connections whose callers have yet to prove who they are.
-// Whatever such strangers do, and whatever the system lacks for a while, who does
-// belong here gets in.
+// Package accept accepts connections whose callers have yet to authenticate themselves. Each
+// connection is a stranger until then. Strangers are limited in number and in time, so that
+// they cannot keep legitimate callers out; nor does a temporary lack of descriptors or memory.
 package accept
 
 import (
@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// rest is how long no connection is accepted after an error: descriptors or memory
-// are exhausted.
-const rest = 100 * time.Millisecond
+// retryDelay is how long Serve waits after a failed accept: the process has no descriptors or
+// memory left.
+const retryDelay = 100 * time.Millisecond
 
-// A Door says who is let in, and how long strangers are borne.
+// A Door decides which connections are admitted, and limits strangers.
 type Door struct {
-	// Strangers is how many may be proving themselves at once: the oldest makes room
-	// for one more. It should be larger than the number of those who may rightly come
-	// at the same time.
+	// Strangers is how many connections may be authenticating at once: one more turns the
+	// oldest away. It should exceed the number of legitimate callers that come at the same
+	// time.
 	Strangers int
-	// Time is how long each has.
+	// Time is how long a stranger has to authenticate.
 	Time time.Duration
-	// Greet finds out who has come, in a goroutine of its own. It returns what is to be
-	// done with the connection in that goroutine, or nil for a stranger, who is then
-	// turned away. The connection has a deadline until then, which Greet leaves alone.
+	// Greet authenticates a caller, in a goroutine of its own. If it returns a function, the
+	// caller is admitted and the function runs in that goroutine. If it returns nil, the
+	// connection is closed. Greet must not change the connection's deadline.
 	Greet func(net.Conn) (admitted func())
-	// Trouble is told the first error of the listener. It may be nil.
+	// Trouble is called with the first error of the listener. It may be nil.
 	Trouble func(error)
 }
 
@@ -45,13 +45,13 @@ func (d *Door) Serve(ln net.Listener) {
 				told = true
 				d.Trouble(err)
 			}
-			s.shrink(0) // the oldest has had time, and gives its descriptor back
-			time.Sleep(rest)
+			s.shrink(0) // the oldest has had the most time; closing it frees a descriptor
+			time.Sleep(retryDelay)
 			continue
 		}
 		s.add(conn, d.Time)
 		s.shrink(d.Strangers)
-		go func() { // until it is turned away, or as long as admitted takes
+		go func() { // ends when the caller is turned away, or when admitted returns
 			admitted := d.Greet(conn)
 			s.strike(conn)
 			if admitted == nil {
@@ -63,9 +63,9 @@ func (d *Door) Serve(ln net.Listener) {
 	}
 }
 
-// strangers are the connections that have proved nothing yet, the oldest first. One
-// is turned away by its deadline, which fails whatever its goroutine waits for: one
-// that has proved itself meanwhile keeps the connection.
+// strangers are the connections that have not authenticated yet, the oldest first. A stranger
+// is turned away by a deadline in the past: it fails the read or write that Greet waits in. A
+// caller that has authenticated meanwhile keeps its connection.
 type strangers struct {
 	mu    sync.Mutex
 	conns []net.Conn
@@ -78,7 +78,7 @@ func (s *strangers) add(conn net.Conn, limit time.Duration) {
 	s.conns = append(s.conns, conn)
 }
 
-// shrink turns the oldest away if there are more than most.
+// shrink turns the oldest stranger away if there are more than most.
 func (s *strangers) shrink(most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *strangers) shrink(most int) {
 	}
 }
 
-// strike takes conn off the list, and its deadline with it.
+// strike removes conn from the list, and clears its deadline.
 func (s *strangers) strike(conn net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

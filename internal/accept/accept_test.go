@@ -12,8 +12,8 @@ import (
 	"gompi/internal/accept/accepttest"
 )
 
-// patience bounds every wait for what must come.
-const patience = time.Minute
+// timeout bounds every wait for what must come.
+const timeout = time.Minute
 
 // word has those in who say one byte, and says it back.
 func word(conn net.Conn) func() {
@@ -38,7 +38,7 @@ func open(t *testing.T, d Door, ln net.Listener) {
 		ln.Close()
 		select {
 		case <-served:
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			t.Error("Serve goes on when the listener is closed")
 		}
 	})
@@ -60,7 +60,7 @@ func dial(t *testing.T, ln net.Listener) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(timeout))
 	return conn
 }
 

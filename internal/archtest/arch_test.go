@@ -27,6 +27,7 @@ var rules = []rule{
 	{"internal/env", nil},
 	{"internal/cli", nil},
 	{"internal/poll", nil},
+	{"internal/rdma", nil},
 	{"internal/route", nil},
 	{"internal/accept", nil},
 	{"internal/seal", nil},
@@ -36,7 +37,7 @@ var rules = []rule{
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/mem", "internal/world", "internal/cgroup"}},
 	{"internal/boot", []string{"internal/env", "internal/world", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route"}},
-	{"transport", []string{"internal/mem", "internal/world", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
+	{"transport", []string{"internal/rdma", "internal/mem", "internal/world", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"comm/internal/match", nil},
 	{"comm/internal/progress", []string{"internal/world"}},                 // not even transport: it polls whatever there is
 	{"comm/internal/call", []string{"internal/mem", "internal/seg"}},       // of seg the kinds
@@ -87,7 +88,7 @@ var rules = []rule{
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", []string{"mpirun/internal/testbed"}},
-	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/route", "internal/accept", "internal/challenge", "internal/cgroup"}},
+	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/rdma", "internal/route", "internal/accept", "internal/challenge", "internal/cgroup"}},
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"comm", "cudaops", "internal/env"}},
 	{"examples", []string{"comm", "internal/env"}},
@@ -119,11 +120,12 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// Only what calls the CUDA driver is made with a C compiler, and has a form that
+// Only what calls the CUDA driver or UCX is made with a C compiler, and has a form that
 // is made without.
 func TestCoreNeedsNoC(t *testing.T) {
+	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp"}
 	for _, p := range list(t, "CGO_ENABLED=1") {
-		if slices.Contains(p.Imports, "C") && p.ImportPath != "gompi/cudaops/internal/driver" {
+		if slices.Contains(p.Imports, "C") && !slices.Contains(withC, p.ImportPath) {
 			t.Errorf("%s imports C", p.ImportPath)
 		}
 	}

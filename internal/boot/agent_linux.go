@@ -168,15 +168,14 @@ func (l *linked) Events() []Event {
 	return events
 }
 
-// watchedPeriod is how often Await looks when somebody else may have read what
-// it waits for.
+// watchedPeriod is how often Await checks when the watching goroutine may have read the message.
 const watchedPeriod = 10 * time.Millisecond
 
 // pull reads whatever has come.
 func (l *linked) pull() {
 	l.flush()
 	for !l.gone {
-		n, err := unix.Read(l.fd, l.in.Room(false))
+		n, err := unix.Read(l.fd, l.in.ReadBuffer(false))
 		if err == unix.EINTR {
 			continue
 		}
@@ -247,7 +246,7 @@ func (l *linked) Abort(code int, reason string) error {
 	return l.send(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]})
 }
 
-// Goodbye leaves a word in the segment instead of waking the agent: it looks
+// Goodbye sets the rank's state in the segment instead of waking the agent, which reads the state
 // when it reaps the process.
 func (l *linked) Goodbye() error {
 	l.info.flight.Leave()
@@ -293,7 +292,7 @@ func (l *linked) receive(stop *stopper) (wire.Message, error) {
 			return m, err
 		}
 		l.flush()
-		n, err := unix.Read(l.fd, l.in.Room(true))
+		n, err := unix.Read(l.fd, l.in.ReadBuffer(true))
 		switch {
 		case err == unix.EINTR:
 		case err == unix.EAGAIN:

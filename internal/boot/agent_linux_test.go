@@ -83,7 +83,7 @@ func (a *fakeAgent) next() wire.Message {
 		if ok {
 			return m
 		}
-		n, err := unix.Read(a.fd, a.in.Room(false))
+		n, err := unix.Read(a.fd, a.in.ReadBuffer(false))
 		if err != nil || n == 0 {
 			a.t.Fatalf("read from the rank: %d bytes, %v", n, err)
 		}
@@ -212,7 +212,7 @@ func TestAllgatherFails(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("error %v, want %q", err, tt.want)
 				}
-			case <-time.After(patience):
+			case <-time.After(timeout):
 				t.Fatal("it does not return")
 			}
 		})

@@ -1,6 +1,6 @@
-// Package boot is how a rank meets the rest of its job before any connection
-// between ranks exists, and how it hears of what no connection can tell: that
-// a rank died, that a communicator was revoked, that the job is to end.
+// Package boot connects a rank with its job before any connection between ranks exists. Later it
+// reports events that no such connection can: that a rank died, that a communicator was revoked,
+// that the job is to end.
 //
 // A Boot is two-way and asynchronous. Upwards go the rank's card (how to reach
 // it), revocations, aborts and the goodbye; downwards come everybody's cards,
@@ -86,19 +86,17 @@ type Boot interface {
 	// need not call it.
 	SetWake(wake func())
 
-	// Pending is a cheap look at whether Events might have something: it may be
-	// called in a spin loop. It may be true in vain, never false in vain for
-	// longer than it takes the agent to write one word to shared memory, where
-	// there is a host segment.
+	// Pending reports whether Events may have something. It is cheap enough for a spin loop. It may
+	// report true when there is nothing. With a host segment it reports false for an event at most
+	// until the agent has written one word of shared memory.
 	Pending() bool
 
 	// Events returns what came down since the last call, without blocking.
 	Events() []Event
 
-	// Await waits until Events has something to return, at most for limit, and
-	// reports whether it has. It is for moments when everything waits for the
-	// launcher's word. Where news is never late, as between the ranks of one
-	// process, it does not wait.
+	// Await waits until Events may have something to return, at most for limit, and reports whether
+	// it does. It is for a rank that can only wait for the launcher. If events are never delayed,
+	// as between ranks of one process, it does not wait.
 	Await(limit time.Duration) bool
 
 	// Revoke tells all ranks, this one too, that communicator comm is broken, unless they

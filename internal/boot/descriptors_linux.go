@@ -104,8 +104,8 @@ func (in *inherited) join(local world.LocalRank) (*linked, error) {
 	return newLinked(in.boot, local, s, in.bells)
 }
 
-// reconnect gets the descriptors from the agent, which knows its ranks by their
-// user: whoever may read the job's memory anyway.
+// reconnect gets the descriptors from the agent. The agent accepts any process of its user: such a
+// process could read the job's memory anyway.
 func reconnect(addr string, local world.LocalRank, bells int) (inherited, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

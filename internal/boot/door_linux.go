@@ -16,18 +16,17 @@ import (
 	"gompi/internal/world"
 )
 
-// A door is where ranks that no agent started get the segment and the doorbells of
-// their host: the first of them makes both, as agents do, and passes them on. It is
-// a socket whose name the kernel makes up: nothing is left behind, and who shares
-// the name space of sockets is on one host, by the hub's rule.
+// A door is the Unix socket from which ranks without an agent get the segment and the doorbells of
+// their host. The first rank of the host makes both, as agents do, and passes them on. The kernel
+// chooses the abstract name, so no file is left behind. By the hub's rule, a host is one network
+// namespace, and so one namespace of abstract sockets.
 type door struct{ ln net.Listener }
 
 // shareTime bounds how long the ranks of a host, all of which are there, take to
 // pass their segment on.
 const shareTime = 10 * time.Second
 
-// openDoor opens the door of a rank that may turn out to be the first of its host.
-// Where it fails the rank has none.
+// openDoor opens the door of a rank that may be the first of its host. On failure it is empty.
 func openDoor() door {
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix"})
 	if err != nil {
@@ -50,8 +49,8 @@ func (d door) close() {
 	}
 }
 
-// segmentDoor is how the ranks of a host make sure of each other: of their user,
-// since anybody may knock, and of their job.
+// segmentDoor is the handshake in which two ranks of a host prove that they belong to the job. Any
+// process may connect, so ofThisUser checks the user before.
 func segmentDoor(secret *[32]byte) challenge.Door {
 	return challenge.Door{Greeting: "gompiseg1", Secret: secret}
 }
@@ -78,8 +77,8 @@ func (in *Info) share(ctx context.Context, own door, name string) (err error) {
 	return nil
 }
 
-// provide makes the segment and gives it to the others of this host. Whoever does
-// not come in time has none.
+// provide makes the segment and passes it to the other ranks of this host. A rank that does not
+// connect in time gets none.
 func (in *Info) provide(ctx context.Context, own door) (*seg.Segment, []int, error) {
 	if own.ln == nil {
 		return nil, nil, errors.New("there is no socket to pass the host's segment through")
@@ -121,8 +120,8 @@ func (in *Info) provide(ctx context.Context, own door) (*seg.Segment, []int, err
 	return s, bells, nil
 }
 
-// newBells makes n doorbells, or none: what other connections need is not to be used
-// up.
+// newBells makes n doorbells. After an error it keeps none, because connections need the
+// descriptors.
 func newBells(n int) (bells []int, err error) {
 	for range n {
 		bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)

@@ -41,7 +41,7 @@ func TestADoorIsForRanksOfTheJob(t *testing.T) {
 	for r := range ranks {
 		ranks[r] = Info{Rank: world.Rank(r), Size: 2, LocalRank: world.LocalRank(r), LocalSize: 2, Secret: [32]byte{1}}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	strangers := make(chan error, 1)
 	go func() {
@@ -80,7 +80,7 @@ func TestADoorOutlivesErrorsAndSilence(t *testing.T) {
 	got := make(chan error, len(ranks))
 	for r := range ranks {
 		ranks[r] = Info{Rank: world.Rank(r), Size: 3, LocalRank: world.LocalRank(r), LocalSize: 3, Secret: [32]byte{1}}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		defer cancel()
 		go func() { got <- ranks[r].share(ctx, map[bool]door{true: own}[r == 0], name) }()
 	}

@@ -20,13 +20,13 @@ type group struct {
 	members []Member
 	epoch   atomic.Uint64 // length of log
 
-	mu      sync.Mutex
-	log     []Event
-	cards   [][]byte
-	missing int           // cards that have not come
-	met     chan struct{} // closed when cards are complete or failed is set
-	failed  error
-	revoked map[uint64]bool // communicators
+	mu       sync.Mutex
+	log      []Event
+	cards    [][]byte
+	missing  int           // cards that have not come
+	complete chan struct{} // closed when cards are complete or failed is set
+	failed   error
+	revoked  map[uint64]bool // communicators
 }
 
 // A Member is one rank of a Group.
@@ -61,7 +61,7 @@ func Group(n int) []Boot {
 func newGroup(n int, host string) *group {
 	id, secret := NewJob()
 	hosts := []string{host}
-	g := &group{members: make([]Member, n), cards: make([][]byte, n), missing: n, met: make(chan struct{}), revoked: map[uint64]bool{}}
+	g := &group{members: make([]Member, n), cards: make([][]byte, n), missing: n, complete: make(chan struct{}), revoked: map[uint64]bool{}}
 	for i := range g.members {
 		g.members[i].group = g
 		g.members[i].info = Info{
@@ -84,7 +84,7 @@ func (g *group) wakeAll() {
 func (g *group) fail(err error) {
 	if g.failed == nil && g.missing > 0 {
 		g.failed = err
-		close(g.met)
+		close(g.complete)
 	}
 }
 
@@ -102,7 +102,7 @@ func (m *Member) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
 		return nil, err
 	}
 	select {
-	case <-g.met:
+	case <-g.complete:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -123,7 +123,7 @@ func (g *group) contribute(m *Member, mine []byte) error {
 	m.state = contributed
 	g.cards[m.info.Rank] = append([]byte(nil), mine...)
 	if g.missing--; g.missing == 0 && g.failed == nil {
-		close(g.met)
+		close(g.complete)
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (m *Member) Revoke(comm uint64, cause []byte) error {
 	g := m.group
 	g.mu.Lock()
 	known := g.revoked[comm]
-	if !known { // in the log before anybody hears that it is known: who does may leave
+	if !known { // log it under the lock: a Revoke that finds it known returns, and its rank may leave
 		g.revoked[comm] = true
 		g.record(Event{Kind: Revoked, Rank: m.info.Rank, Comm: comm, Text: append([]byte(nil), cause...)})
 	}

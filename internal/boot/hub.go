@@ -22,18 +22,18 @@ import (
 // rank has a connection to it, which brings the cards together at the start, and
 // later the news that no connection between two other ranks can bring.
 type hub struct {
-	size   int
-	secret [32]byte
-	job    string
-	ln     net.Listener
-	met    func() // called once, when all ranks have come
+	size      int
+	secret    [32]byte
+	job       string
+	ln        net.Listener
+	allJoined func() // called once, when all ranks have come
 
 	mu       sync.Mutex
 	guests   []*guest // by rank, nil until it has come
 	came     int
 	cards    [][]byte
 	gathered int
-	past     []byte // news that those who come later must hear
+	past     []byte // messages for ranks that join later
 	revoked  map[uint64]bool
 	trouble  error // why no connection could be accepted once
 }
@@ -62,8 +62,8 @@ func howLost(err error) string {
 const (
 	// proofTime bounds how long a connection may take to prove itself.
 	proofTime = 10 * time.Second
-	// ownDelay bounds how long news for rank 0 waits for the others', and closeTime
-	// how long rank 0's goodbye does.
+	// ownDelay bounds how long a message to rank 0 waits until the others are sent theirs,
+	// closeTime how long rank 0's goodbye does.
 	ownDelay  = 200 * time.Millisecond
 	closeTime = 2 * time.Second
 	// moreStrangers than there are ranks may be proving themselves at once.
@@ -82,7 +82,7 @@ func hubDoor(secret *[32]byte) challenge.Door {
 // newHub starts a hub for size ranks, and returns rank 0's own connection to it.
 func newHub(size int, secret [32]byte, ln net.Listener, met func()) (*hub, net.Conn) {
 	job, _ := NewJob()
-	h := &hub{size: size, secret: secret, job: job, ln: ln, met: met, guests: make([]*guest, size), cards: make([][]byte, size), revoked: map[uint64]bool{}}
+	h := &hub{size: size, secret: secret, job: job, ln: ln, allJoined: met, guests: make([]*guest, size), cards: make([][]byte, size), revoked: map[uint64]bool{}}
 	near, far := net.Pipe()
 	go h.converse(&guest{rank: 0, conn: far}) // until rank 0 leaves
 	go h.accept()
@@ -179,14 +179,14 @@ func (h *hub) join(g *guest, m *wire.Join) error {
 	h.guests[g.rank] = g
 	g.out.conn = g.conn
 	if g.rank == 0 {
-		// What makes rank 0 end must be with the others before: the hub ends with it.
+		// A message may make rank 0 exit, and the hub with it: send the others theirs first.
 		g.out.before = func() { h.flush(ownDelay) }
 	}
 	g.out.send(h.past)
 	if h.came++; h.came == h.size {
 		h.ln.Close()
 		h.welcome()
-		h.met()
+		h.allJoined()
 	}
 	return nil
 }
@@ -217,8 +217,8 @@ func (h *hub) welcome() {
 	}
 }
 
-// pass passes on what rank 0 says, and returns when the others have been sent it, or
-// after ownDelay: what it says may be its last, and the hub ends with it.
+// pass forwards a message of rank 0. It returns when it has been sent to the others, or after
+// ownDelay: rank 0 may exit next, and the hub with it.
 func (h *hub) pass(m wire.Message) error {
 	h.mu.Lock()
 	own := h.guests[0]
@@ -272,8 +272,8 @@ func (h *hub) giveUp(after time.Duration) {
 	h.tell(&wire.Terminate{Text: text})
 }
 
-// close ends the hub's part in the job, as rank 0 leaves it: the others are told
-// that no news will come any more, so that its end is none.
+// close closes the hub when rank 0 leaves. It first sends the others Closing, so that they do not
+// report the lost connection.
 func (h *hub) close() {
 	h.ln.Close()
 	h.mu.Lock()

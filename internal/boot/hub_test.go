@@ -21,9 +21,9 @@ import (
 	"gompi/internal/world"
 )
 
-// patience bounds every wait for what must come: a machine that does other things too
+// timeout bounds every wait for what must come: a machine that does other things too
 // may take long.
-const patience = time.Minute
+const timeout = time.Minute
 
 // meeting opens n ranks by a shared folder, each in a goroutine, and returns
 // what they got.
@@ -48,7 +48,7 @@ func meeting(ctx context.Context, dir string, n int, absent ...int) ([]*spoke, [
 
 func meet(t *testing.T, n int) []*spoke {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	ranks, errs := meeting(ctx, t.TempDir(), n)
 	if err := errors.Join(errs...); err != nil {
@@ -66,15 +66,15 @@ func meet(t *testing.T, n int) []*spoke {
 // next waits for the next events of a rank.
 func next(t *testing.T, s *spoke) []Event {
 	t.Helper()
-	if !s.Await(patience) {
-		t.Fatalf("rank %d: no news in %v", s.info.Rank, patience)
+	if !s.Await(timeout) {
+		t.Fatalf("rank %d: no news in %v", s.info.Rank, timeout)
 	}
 	return s.Events()
 }
 
 func TestRanksWithoutAnAgentMeetByASharedFolder(t *testing.T) {
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	// What a job of the same name has left behind leads nowhere.
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -185,7 +185,7 @@ func TestARankThatSaysGoodbyeIsNoNews(t *testing.T) {
 	all.Wait()
 	ranks[1].Goodbye()
 	ranks[0].Goodbye() // and with it the hub
-	if ranks[2].Await(patience) {
+	if ranks[2].Await(timeout) {
 		t.Errorf("news: %+v", ranks[2].Events())
 	}
 	ranks[2].Goodbye()
@@ -237,14 +237,14 @@ func TestNobodyWithoutTheSecretGetsIn(t *testing.T) {
 	h, own := newHub(2, [32]byte{1}, ln, func() {})
 	defer own.Close()
 	defer h.close()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	at := ln.Addr().String()
 	if _, err := reach(ctx, &[32]byte{2}, 1, []string{at}); !errors.Is(err, challenge.ErrSecret) {
 		t.Errorf("with another secret: %v, want %v", err, challenge.ErrSecret)
 	}
 	if conn, err := reach(ctx, &[32]byte{1}, 5, []string{at}); err == nil { // as rank 5 of 2
-		conn.SetDeadline(time.Now().Add(patience))
+		conn.SetDeadline(time.Now().Add(timeout))
 		if _, err := conn.Read(make([]byte, 1)); err == nil {
 			t.Error("rank 5 of 2 is let in")
 		}
@@ -306,7 +306,7 @@ func TestATicketOfATwinLeadsToRank0(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			port := answer(t, stranger)
 			ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.2:%d", port))

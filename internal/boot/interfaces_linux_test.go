@@ -54,7 +54,7 @@ func TestRanksOfOneHostMeetWhateverInterfacesGo(t *testing.T) {
 	t.Setenv(env.TorchMasterAddr, "10.7.0.1")
 	t.Setenv(env.TorchMasterPort, "4000")
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	byFile := meetAll(t, ctx, 8, func(p *place) (Boot, error) { return openFile(ctx, p, dir) })
 	byMaster := meetAll(t, ctx, 8, func(p *place) (Boot, error) { return openMaster(ctx, p, "0123456789abcdef") })

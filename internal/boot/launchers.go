@@ -76,7 +76,7 @@ func (l *launcher) place(getenv func(string) string) *place {
 	}
 	p := &place{launcher: *l, rank: rank, size: size}
 	if l.size == slurmSize {
-		// A shell inside an allocation has a step that is none, with a name.
+		// In a shell inside an allocation SLURM_STEP_ID is a name, not a number.
 		if _, err := strconv.Atoi(getenv(slurmStep)); err != nil {
 			return nil
 		}

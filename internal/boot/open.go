@@ -17,8 +17,8 @@ import (
 // visible. A process joins once. Without an agent, Open waits until all ranks
 // have come.
 //
-// When there is no way for the ranks to meet, Open fails: each of them would be
-// rank 0 of 1, and the job would be wrong without a word.
+// If the ranks cannot meet, Open fails: otherwise each of them would be rank 0 of 1, and the job
+// would silently compute something else.
 func Open(ctx context.Context) (Boot, error) {
 	switch how := env.String(env.Boot); how {
 	case "":
@@ -76,7 +76,7 @@ func (p *place) open(ctx context.Context) (Boot, error) {
 	return openFile(ctx, p, dir)
 }
 
-// refusal says that the ranks cannot meet. Rank 0 says what to do, for all.
+// refusal is the error of ranks that cannot meet. Only rank 0's says what to do.
 func (p *place) refusal() error {
 	if p.rank > 0 {
 		return fmt.Errorf("rank %d of %d, started by %s, has no way to the others: rank 0 says what to do", p.rank, p.size, p.name)

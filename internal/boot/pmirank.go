@@ -95,7 +95,7 @@ func dialPMI(ctx context.Context) (*pmiRank, error) {
 	return p, nil
 }
 
-// introduce says over TCP which process this is, and hears which rank.
+// introduce sends the id of this process over TCP, and receives its rank and size.
 func (p *pmiRank) introduce(id string) error {
 	if err := p.say(pmi.New("initack", "pmiid", id)); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (p *pmiRank) say(m *pmi.Message) error {
 	return nil
 }
 
-// hear reads the answer called want.
+// hear reads the answer, whose command must be want.
 func (p *pmiRank) hear(want string) (*pmi.Message, error) {
 	line, err := p.in.ReadSlice('\n')
 	if err != nil {
@@ -145,7 +145,7 @@ func (p *pmiRank) hear(want string) (*pmi.Message, error) {
 	return m, nil
 }
 
-// ask says a request and returns its answer.
+// ask sends a request and returns its answer.
 func (p *pmiRank) ask(answer, cmd string, args ...string) (*pmi.Message, error) {
 	if err := p.say(pmi.New(cmd, args...)); err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (p *pmiRank) open(ctx context.Context) (Boot, error) {
 		return nil, err
 	}
 	p.name = m.Get("kvsname")
-	s, err := p.meet(ctx)
+	s, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +181,8 @@ func (p *pmiRank) open(ctx context.Context) (Boot, error) {
 	return s, nil
 }
 
-// meet finds the hub of rank 0, or is it.
-func (p *pmiRank) meet(ctx context.Context) (*spoke, error) {
+// connect finds the hub of rank 0, or is it.
+func (p *pmiRank) connect(ctx context.Context) (*spoke, error) {
 	if p.rank == 0 {
 		local := os.Getenv(env.PMILocalSize) == strconv.Itoa(p.size)
 		ln, err := listen(local)

@@ -76,7 +76,7 @@ func pass(to, from net.Conn, added <-chan []byte) {
 // meetByRelay has two ranks meet, with a relay between them.
 func meetByRelay(t *testing.T) (ranks [2]*spoke, r *relay) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -82,7 +82,7 @@ func writeTicket(path string, t *ticket) error {
 // readTicket reads what rank 0 has left. A file that another user could have
 // written is no ticket.
 func readTicket(path string) (*ticket, error) {
-	os.ReadDir(filepath.Dir(path)) // has NFS look anew for a file that was not there
+	os.ReadDir(filepath.Dir(path)) // makes NFS drop a cached lookup that found no file
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func readTicket(path string) (*ticket, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !st.Mode().IsRegular() { // which may have somebody wait who opens or reads it
+	if !st.Mode().IsRegular() { // opening or reading another kind, such as a FIFO, may block
 		return nil, fmt.Errorf("%s is %s, want a file: %w", path, kindOf(st.Mode()), errForged)
 	}
 	if err := private(path, st); err != nil {
@@ -152,7 +152,7 @@ const (
 )
 
 // openMaster joins the job by MASTER_ADDR and the ports after MASTER_PORT. The
-// token makes sure who answers there.
+// token proves the identity of the process that answers there.
 func openMaster(ctx context.Context, p *place, token string) (Boot, error) {
 	if len(token) < leastToken {
 		return nil, fmt.Errorf("%s has %d characters, want at least %d: openssl rand -hex 16 makes one", env.Token, len(token), leastToken)

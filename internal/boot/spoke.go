@@ -26,7 +26,7 @@ type spoke struct {
 	wake    atomic.Pointer[func()]
 	pending atomic.Bool
 
-	// How the rank takes leave of whoever started it, and has it end the job.
+	// leave says goodbye to the launcher, and abort has it end the job.
 	leave func() error
 	abort func(code int, reason string) error
 	tell  func(wire.Message) error // tells the hub what the others are to hear
@@ -273,7 +273,7 @@ func (s *spoke) Revoke(comm uint64, cause []byte) error {
 // Abort implements Boot: all ranks are told to end, and so is their launcher if
 // there is a way.
 func (s *spoke) Abort(code int, reason string) error {
-	err := s.abort(code, reason) // before others hear, and end with a status of their own
+	err := s.abort(code, reason) // first: ranks that receive the order exit with statuses of their own
 	return errors.Join(err, s.tell(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]}))
 }
 
@@ -282,7 +282,7 @@ func (s *spoke) Goodbye() error {
 	s.info.flight.Leave()
 	s.send(&wire.Leave{}) // if the hub is gone there is nobody to be told
 	if half, ok := s.conn.(*seal.Conn); ok {
-		half.CloseWrite() // the hub closes it; what it has sent must not meet a closed door
+		half.CloseWrite() // the hub closes it; Close here could reset it while the hub still sends
 	}
 	s.mu.Lock()
 	s.closing = true

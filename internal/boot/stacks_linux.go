@@ -13,11 +13,10 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// Ranks that are missing where others wait are often in none of our calls, so
-// nobody polls the agent's socket. For the agent to learn all the same what
-// their goroutines are in, a goroutine of its own waits for the socket. It costs
-// nothing while nothing comes, but wakes for what the engine would read as well:
-// so there is one only where the user has asked for stacks.
+// A rank that others wait for is often in no call of gompi, so nothing polls the agent's socket. A
+// separate goroutine therefore reads it, so that the agent can still ask for stacks. It costs
+// nothing while no message arrives, but it wakes for messages that the engine would read anyway. So
+// it runs only if the user asked for stacks.
 
 // maxStacks bounds the text of all goroutines.
 const maxStacks = wire.MaxCard - 16
@@ -48,7 +47,7 @@ func (l *linked) look() bool {
 	more, news, wake := !l.gone, len(l.events) > 0, l.wake
 	l.mu.Unlock()
 	if news && wake != nil {
-		wake() // whoever waits for the socket finds it empty
+		wake() // the socket is empty now: it does not wake the driver
 	}
 	return more
 }

@@ -70,10 +70,10 @@ func parseTicket(s string) (*ticket, error) {
 	return t, nil
 }
 
-// endpoints returns where rank 0 may be reached from this process, in groups, the best
-// first. In its own network that is loopback, whatever interfaces come and go; only if
-// nobody is rank 0 there, as on virtual machines that began as one, are its addresses
-// tried. Elsewhere it never is loopback: who answers there is another.
+// endpoints returns where rank 0 may be reached from this process, in groups, the best first. In
+// rank 0's network namespace the first group is loopback, which stays when interfaces go. Rank 0's
+// addresses follow, because cloned virtual machines may have one network name. In other namespaces
+// loopback is left out, because another process would answer there.
 func (t *ticket) endpoints() ([][]string, error) {
 	var groups [][]string
 	if t.network == network() {

@@ -77,8 +77,8 @@ func mounted(mounts, controller string, v2 bool) (mount, top string, ok bool) {
 	return "", "", false
 }
 
-// below returns the name of a group as it is seen below top. One that is not below it
-// is named by what is not mounted here: then only the uppermost of its folders is there.
+// below returns the name of a group relative to top. A group that is not below top is outside this
+// mount: of its folders only the uppermost exists here.
 func below(top, name string) string {
 	if rest, ok := strings.CutPrefix(name, strings.TrimSuffix(top, "/")); ok && (rest == "" || rest[0] == '/') {
 		name = rest
@@ -88,8 +88,8 @@ func below(top, name string) string {
 
 func listed(list, word string) bool { return slices.Contains(strings.Split(list, ","), word) }
 
-// Number reads a file of the group that holds one number, which has one name in
-// version 2 and another in version 1. What else it may hold, as "max", is none.
+// Number reads a file of the group that holds one number; its name differs between versions 2 and
+// 1. It reports false for other content, such as "max".
 func (g Group) Number(v2, v1 string) (int64, bool) {
 	name := v1
 	if g.V2 {

@@ -1,15 +1,15 @@
-// Package challenge lets the two ends of a connection make sure that both know
-// one secret, before anything else is said and without saying it:
+// Package challenge is a handshake in which the two ends of a connection prove to each other
+// that both know one secret, without sending it. Nothing else is sent before:
 //
-//	caller -> callee  greeting, what the caller says of itself, a nonce
+//	caller -> callee  greeting, the caller's description of itself, a nonce
 //	callee -> caller  a nonce
 //	caller -> callee  MAC over all of that
 //	callee -> caller  MAC over the same, with another label
 //
-// The caller proves itself first, so that a stranger learns nothing. Somebody between
-// the two may hand on all of this; what they say afterwards is safe from him if they
-// seal it with the keys that both have then. Deadlines are the connection's: its owner
-// sets them.
+// The caller proves itself first, so that a caller without the secret learns nothing. A man in
+// the middle can relay the handshake; he cannot change what follows if both ends authenticate
+// it with the keys of their Session (package seal). The owner of the connection sets its
+// deadlines.
 package challenge
 
 import (
@@ -25,7 +25,7 @@ import (
 	"gompi/internal/seal"
 )
 
-// NonceSize is the size of what each side makes up.
+// NonceSize is the size of a nonce in bytes.
 const NonceSize = 32
 
 var (
@@ -35,21 +35,21 @@ var (
 	ErrSilent = errors.New("it took the connection and did not answer")
 )
 
-// A Door is what both ends know beforehand.
+// A Door holds what both ends know before the handshake.
 type Door struct {
-	Greeting string    // what speaks here, and in which version
+	Greeting string    // names the protocol and its version
 	Secret   *[32]byte // of the job
-	Says     int       // how many bytes the caller says of itself
+	Says     int       // length of the caller's description of itself, in bytes
 }
 
-// A Session is what the two ends have when they are sure of each other.
+// A Session is the result of a handshake in which both ends have proved themselves.
 type Session struct {
-	Says          []byte        // what the caller says of itself
-	RoundTrip     time.Duration // how long the callee took to answer the proof; the caller's alone
-	Send, Receive seal.Key      // for what this end says, and for what it hears
+	Says          []byte        // the caller's description of itself
+	RoundTrip     time.Duration // from the caller's proof to the callee's; only Call sets it
+	Send, Receive seal.Key      // of the bytes that this end sends, and of those that it receives
 }
 
-// Call is the caller's side.
+// Call runs the caller's side of the handshake.
 func (d Door) Call(conn io.ReadWriter, says []byte) (*Session, error) {
 	if len(says) != d.Says {
 		return nil, fmt.Errorf("%d bytes to say: want %d", len(says), d.Says)
@@ -69,7 +69,7 @@ func (d Door) Call(conn io.ReadWriter, says []byte) (*Session, error) {
 	}
 	proof := make([]byte, sha256.Size)
 	if _, err := io.ReadFull(conn, proof); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSecret, err) // that is how it refuses ours
+		return nil, fmt.Errorf("%w: %w", ErrSecret, err) // a callee that refuses our proof closes the connection
 	}
 	if !hmac.Equal(proof, d.mac("callee", hello, theirs)) {
 		return nil, ErrSecret
@@ -79,7 +79,7 @@ func (d Door) Call(conn io.ReadWriter, says []byte) (*Session, error) {
 	return session, nil
 }
 
-// Answer is the callee's side.
+// Answer runs the callee's side of the handshake.
 func (d Door) Answer(conn io.ReadWriter) (*Session, error) {
 	n := len(d.Greeting)
 	hello := make([]byte, n+d.Says+NonceSize)
@@ -108,13 +108,13 @@ func (d Door) Answer(conn io.ReadWriter) (*Session, error) {
 	return session, nil
 }
 
-// keys returns what seals what the two sides say from now on.
+// keys returns the keys that authenticate what the two sides send after the handshake.
 func (d Door) keys(hello, nonce []byte) (caller, callee seal.Key) {
 	return seal.Keys(d.Secret[:], slices.Concat(hello, nonce))
 }
 
-// mac is the proof of one side. The sides' labels differ, so that no proof can
-// be sent back as one's own.
+// mac is the proof of one side. The labels of the sides differ, so that neither proof can be
+// reflected as the other.
 func (d Door) mac(side string, hello, nonce []byte) []byte {
 	h := hmac.New(sha256.New, d.Secret[:])
 	h.Write([]byte(side))

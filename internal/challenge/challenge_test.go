@@ -11,8 +11,8 @@ import (
 	"gompi/internal/seal"
 )
 
-// meet lets a caller and a callee meet on a connection.
-func meet(caller, callee Door, says string) (heard string, called, answered error) {
+// handshake runs both sides of a handshake on one connection.
+func handshake(caller, callee Door, says string) (heard string, called, answered error) {
 	a, b := net.Pipe()
 	done := make(chan error)
 	go func() {
@@ -33,21 +33,21 @@ func door(greeting string, secret byte) Door {
 }
 
 func TestBothKnowTheSecret(t *testing.T) {
-	heard, called, answered := meet(door("test 1", 7), door("test 1", 7), "rank")
+	heard, called, answered := handshake(door("test 1", 7), door("test 1", 7), "rank")
 	if heard != "rank" || called != nil || answered != nil {
 		t.Errorf("heard %q; caller: %v; callee: %v; want %q and no errors", heard, called, answered, "rank")
 	}
 }
 
 func TestAnotherSecretIsRefusedByBoth(t *testing.T) {
-	heard, called, answered := meet(door("test 1", 7), door("test 1", 8), "rank")
+	heard, called, answered := handshake(door("test 1", 7), door("test 1", 8), "rank")
 	if heard != "" || !errors.Is(called, ErrSecret) || !errors.Is(answered, ErrSecret) {
 		t.Errorf("heard %q; caller: %v; callee: %v; want nothing and %v twice", heard, called, answered, ErrSecret)
 	}
 }
 
 func TestAnotherGreetingIsQuoted(t *testing.T) {
-	_, called, answered := meet(door("GET /x", 7), door("test 1", 7), "rank")
+	_, called, answered := handshake(door("GET /x", 7), door("test 1", 7), "rank")
 	if called == nil || answered == nil || !strings.Contains(answered.Error(), `"GET /x": want "test 1"`) {
 		t.Errorf("caller: %v; callee: %v; want both greetings quoted", called, answered)
 	}

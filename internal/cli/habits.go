@@ -14,9 +14,9 @@ type Habit struct {
 	Names []string // without dashes
 	Args  int      // how many arguments it takes
 
-	// To translates it to flags of this launcher; an empty list says that what
-	// it asks for is so in any case. When To is nil or returns nil the habit is
-	// ignored with Why, or refused with Instead.
+	// To translates it to flags of this launcher. An empty list means that this launcher always
+	// does what it asks for. If To is nil or returns nil, the habit is ignored with the reason Why,
+	// or refused with the advice Instead.
 	To      func(args []string) []string
 	Why     string
 	Instead string
@@ -24,8 +24,8 @@ type Habit struct {
 	// Pair says that its two arguments may be one: NAME=VALUE.
 	Pair bool
 
-	// Grant marks what asks a scheduler for hosts and what they have: it belongs
-	// to the command that makes the job. To says what it is inside a job, if anything.
+	// Grant marks a flag that requests hosts or their resources from a scheduler. It belongs to the
+	// command that submits the job. To is its translation inside a job, if any.
 	Grant bool
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// rewrite turns the flags at the head of args into pflag's one unambiguous
-// form, --name=value, and returns everything from the program on as rest.
-// pflag alone would read -np 4 as -n with the value "p". Who types what only
-// srun has means letters as srun does; what to type instead is said in an error.
+// rewrite turns the flags at the head of args into pflag's one unambiguous form, --name=value, and
+// returns everything from the program on as rest. pflag alone would read -np 4 as -n with the value
+// "p". On a command line with a flag that only srun has, letters have srun's meaning; the error
+// says what to type instead.
 func (s *Set) rewrite(args []string) (flags, rest []string, err error) {
 	used := usedHabits{set: s}
 	if flags, rest, err = s.read(args, &used); err == nil && !used.asks {

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// srunLetters have another meaning here, and are srun's beside what only srun has.
+// srunLetters are letters that gompirun and srun understand differently. On a command line with a
+// flag that only srun has, they have srun's meaning.
 var srunLetters = map[string]string{"N": "nodes", "c": "cpus-per-task", "t": "time"}
 
 // srunHabits returns what is srun's. Letters that mean something else to mpirun

@@ -26,7 +26,7 @@ func torchHabits() []Habit {
 	}
 }
 
-// ownBackends accepts the ways to meet that are gompirun's own, too.
+// ownBackends accepts the rendezvous backends that gompirun has, too.
 func ownBackends(args []string) []string {
 	if args[0] == "c10d" || args[0] == "static" {
 		return []string{}

@@ -33,8 +33,8 @@ func (c *Count) String() string { return strconv.Itoa(int(*c)) }
 // Type names the value in usage texts.
 func (c *Count) Type() string { return "N" }
 
-// Number returns the value of a flag that takes a whole number from lo to hi, which want
-// says to who types another, and sets v. kind names it in usage texts.
+// Number returns the value of a flag that sets v to a whole number from lo to hi. want describes
+// that range in errors. kind names the value in usage texts.
 func Number(v *int, lo, hi int, want, kind string) pflag.Value {
 	return &number{v, lo, hi, want, kind}
 }

@@ -1,6 +1,6 @@
-// Package env is the one table of the environment variables that gompi sets and
-// reads: their names, defaults, meaning and readers. docs/environment.md shows it. The getters read the process environment at each call, so they are
-// for start-up, not for loops.
+// Package env is the one table of the environment variables that gompi sets and reads: their names,
+// defaults, meaning and readers. docs/environment.md shows it. The getters read the process
+// environment at each call, so they are for start-up, not for loops.
 package env
 
 import (

@@ -1,4 +1,4 @@
-// Package fifo has the queue that all who queue take, first in, first out.
+// Package fifo has the FIFO queue of all other packages.
 package fifo
 
 // A Queue is a run of items in an array. When it comes to the end of the array and half

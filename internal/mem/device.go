@@ -2,48 +2,48 @@ package mem
 
 import "sync"
 
-// An Accelerator is the memory of a device that works by itself, and that the
-// device's work in other processes of the host reaches, too.
+// An Accelerator is the Space of a device that works asynchronously. Work of the same device
+// in other processes of the host can reach its memory, too.
 type Accelerator interface {
 	Space
 	Exporter
 	// Identity names the device in all processes of the host: its PCI address.
 	Identity() string
-	// NewQueue returns a Queue that waits for no other. Close gives it back.
-	NewQueue() (Queue, error)
+	// OpenStream returns a Stream whose work waits for no other Stream. Close releases it.
+	OpenStream() (Stream, error)
 }
 
-// A Queue is work of an Accelerator, done in the order given: calls put it there
-// and return before it is done. Buffers stay as they are until then, and host
-// memory among them is pinned. One goroutine at a time uses a Queue.
-type Queue interface {
-	// Copy and Reduce do what a Space does, and Divide what the function does.
+// A Stream is a queue of work of an Accelerator, done in the order given, as a stream in CUDA.
+// Methods enqueue work and return before it is done. Until then the caller leaves the Buffers
+// alone, and host memory among them must be pinned. One goroutine at a time uses a Stream.
+type Stream interface {
+	// Copy and Reduce enqueue what a Space's do, and Divide what the function Divide does.
 	Copy(dst, src Buffer) error
 	Reduce(op Op, dst Buffer, srcs ...Buffer) error
 	Divide(b Buffer, n int) error
-	// NewMark returns a Mark for points of the Queue's work.
-	NewMark() (Mark, error)
-	// After makes work put on the Queue from now on wait for the point where m, of
-	// this Queue or of another that its device knows, is now.
-	After(m Mark) error
-	// Sync waits until all is done. An error may come from work of long ago.
+	// NewEvent returns an Event that can be set in this Stream.
+	NewEvent() (Event, error)
+	// After makes work enqueued later wait for the point at which m is set now. m is an
+	// Event of this Stream or of another Stream of the device.
+	After(m Event) error
+	// Sync waits until all work is done. Its error may be that of any earlier work.
 	Sync() error
-	// Hold keeps what is put on the Queue from now on from beginning.
-	Hold() (Hold, error)
-	// CanHold reports whether the device can stop its Queues, so that Hold works. When
-	// first asked it may wait for the device.
+	// Hold stops the Stream: work enqueued later begins only after Release.
+	Hold() (StreamWait, error)
+	// CanHold reports whether the device can stop its Streams, so that Hold works. The first
+	// call may wait for the device.
 	CanHold() bool
-	// Close waits until all is done and gives the Queue back.
+	// Close waits until all work is done and releases the Stream.
 	Close() error
 }
 
-// A Hold is a place in the work of a Queue, where it stops until Release. While it
-// does, nobody must free memory of the device, or wait for all of its work: that may
-// take the driver from whoever would release.
-type Hold interface {
-	// Reached waits until the work before is done.
+// A StreamWait is a point in the work of a Stream at which it stops until Release. While the
+// Stream stands there, no goroutine may free memory of the device or wait for all of its
+// work: such a call may hold a lock of the driver that Release needs.
+type StreamWait interface {
+	// Reached waits until the work before the point is done.
 	Reached() error
-	// Release lets the work behind begin. It is called once, and ends the Hold.
+	// Release lets the work behind the point begin. It is called once.
 	Release()
 }
 
@@ -52,16 +52,16 @@ var probes struct {
 	all []func() bool
 }
 
-// ProbeDevices is for the init function of a package that has Accelerators: may
-// tells whether this machine looks as if it had some, without touching them.
+// ProbeDevices is called by the init function of a package with Accelerators. may reports
+// whether this machine seems to have some, without touching them.
 func ProbeDevices(may func() bool) {
 	probes.Lock()
 	defer probes.Unlock()
 	probes.all = append(probes.all, may)
 }
 
-// MayHaveDevices reports whether Buffers of this process may be in the memory of
-// Accelerators. If not, none is.
+// MayHaveDevices reports whether Buffers of this process may be in the memory of an
+// Accelerator.
 func MayHaveDevices() bool {
 	probes.Lock()
 	defer probes.Unlock()

@@ -2,30 +2,29 @@ package mem
 
 import "time"
 
-// A Distance is what a writer of shared memory knows of how far its reader is. Where the two share
-// no cache, taking a line over from the reader costs so much that it is faster to
-// store past the caches, and have the reader fetch all from memory (1 MiB between
-// two such cores: 58 us, through the caches 400; 64 KiB in a window: 4.9 and 28).
-// Elsewhere that is the slower way. The processors of a virtual machine are moved,
-// so nobody can be asked once: the time that copies take tells. The zero Distance is
-// ready for use, by one goroutine.
+// A Distance is a writer's estimate of whether it shares a cache with the reader of its memory.
+// Without a common cache, taking a line over from the reader costs so much that non-temporal
+// stores are faster, although the reader then loads from memory (1 MiB between two such cores:
+// 58 us, with plain stores 400; 64 KiB in a window: 4.9 and 28). With a common cache they are
+// slower. The processors of a virtual machine move while it runs, so the Distance measures how
+// long copies take. The zero Distance is ready for use by one goroutine.
 type Distance struct {
-	rest int // how many copies are not timed, because one was fast
-	slow int // copies in a row that were
-	past int // how many copies are still to go past the caches
-	term int // how many went, the last time
+	rest        int // how many copies are not timed, because one was fast
+	slow        int // how many copies in a row were slow
+	nonTemporal int // how many more copies use non-temporal stores
+	term        int // how many copies used them in the last term
 }
 
 const (
-	// timed is the least length whose copy is timed.
+	// timed is the length in bytes from which copies are timed.
 	timed = 8 << 10
-	// slowCopy is how many nanoseconds a copy of a KiB takes that is slow. Within
-	// common caches it takes 20 to 120, without 400 to 600.
+	// slowCopy is the time in ns per KiB from which a copy is slow. With a common cache a
+	// copy takes 20 to 120, without one 400 to 600.
 	slowCopy = 250
-	// slowCopies in a row are no accident.
+	// slowCopies is how many slow copies in a row start a term of non-temporal stores.
 	slowCopies = 3
-	// A verdict stands for leastTerm copies, and each time it is confirmed for
-	// twice as many.
+	// The first term is leastTerm copies long. Each time the next measurement confirms it,
+	// the term doubles, up to mostTerm.
 	leastTerm, mostTerm = 64, 4096
 	// untimed copies follow a fast one: the clock costs as much as 2 KiB of a copy.
 	untimed = 7
@@ -36,7 +35,7 @@ var epoch = time.Now()
 
 func clock() time.Duration { return time.Since(epoch) }
 
-// Copy copies src to dst, which is as long and which the reader reads.
+// Copy copies src to dst, memory of the same length that the reader will read.
 func (d *Distance) Copy(dst, src []byte) {
 	switch {
 	case len(src) < timed:
@@ -44,9 +43,9 @@ func (d *Distance) Copy(dst, src []byte) {
 	case d.rest > 0:
 		d.rest--
 		copy(dst, src)
-	case d.past > 0:
-		d.past--
-		Stream(dst, src)
+	case d.nonTemporal > 0:
+		d.nonTemporal--
+		CopyNonTemporal(dst, src)
 	default:
 		start := clock()
 		copy(dst, src)
@@ -54,25 +53,25 @@ func (d *Distance) Copy(dst, src []byte) {
 	}
 }
 
-// Fork copies src to dst as Copy does, and to own, past the caches if past.
-func (d *Distance) Fork(dst, own, src []byte, past bool) {
+// Fork copies src to dst as Copy does, and to own: with non-temporal stores if nonTemporal is set.
+func (d *Distance) Fork(dst, own, src []byte, nonTemporal bool) {
 	if d.rest > 0 {
 		d.rest--
-		Fork(own, dst, src, past)
+		Fork(own, dst, src, nonTemporal)
 		return
 	}
 	d.Copy(dst, src)
-	if past {
-		Stream(own, src)
+	if nonTemporal {
+		CopyNonTemporal(own, src)
 	} else {
 		copy(own, src)
 	}
 }
 
-// Far reports whether copies go past the caches at present.
-func (d *Distance) Far() bool { return d.past > 0 }
+// Far reports whether copies use non-temporal stores at present.
+func (d *Distance) Far() bool { return d.nonTemporal > 0 }
 
-// learn notes how long a copy of n bytes took.
+// learn updates d with the time that a copy of n bytes took.
 func (d *Distance) learn(n int, took time.Duration) {
 	if int(took) < n>>10*slowCopy {
 		d.slow, d.term, d.rest = 0, 0, untimed
@@ -83,5 +82,5 @@ func (d *Distance) learn(n int, took time.Duration) {
 	}
 	d.slow = 0
 	d.term = min(max(2*d.term, leastTerm), mostTerm)
-	d.past = d.term
+	d.nonTemporal = d.term
 }

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-func TestSlowCopiesInARowGoPastTheCaches(t *testing.T) {
+func TestSlowCopiesInARowAreNonTemporal(t *testing.T) {
 	const n = 32 << 10
 	fast, slow := time.Duration(n>>10*slowCopy-1), time.Duration(n>>10*slowCopy)
 	var d Distance
 	for _, took := range []time.Duration{slow, slow, fast, slow, slow} {
-		if d.learn(n, took); d.past != 0 {
-			t.Fatalf("after accidents: %+v, want no verdict", d)
+		if d.learn(n, took); d.nonTemporal != 0 {
+			t.Fatalf("after accidents: %+v, want no term of non-temporal stores", d)
 		}
 	}
 	for want := leastTerm; want <= mostTerm; want *= 2 {
-		for d.past == 0 {
+		for d.nonTemporal == 0 {
 			d.learn(n, slow)
 		}
-		if d.past != want {
-			t.Errorf("%d copies are to go past the caches, want %d", d.past, want)
+		if d.nonTemporal != want {
+			t.Errorf("%d copies are to be non-temporal, want %d", d.nonTemporal, want)
 		}
 		src, dst := bytes.Repeat([]byte{1}, n), make([]byte, n)
-		for d.past > 0 {
+		for d.nonTemporal > 0 {
 			d.Copy(dst, src)
 		}
 		if !bytes.Equal(dst, src) {
@@ -34,8 +34,8 @@ func TestSlowCopiesInARowGoPastTheCaches(t *testing.T) {
 	for range slowCopies {
 		d.learn(n, slow)
 	}
-	if d.past != leastTerm {
-		t.Errorf("after a fast one: %d copies, want %d again", d.past, leastTerm)
+	if d.nonTemporal != leastTerm {
+		t.Errorf("after a fast one: %d copies, want %d again", d.nonTemporal, leastTerm)
 	}
 }
 
@@ -43,11 +43,11 @@ func TestSlowCopiesInARowGoPastTheCaches(t *testing.T) {
 func TestForksArriveNearAndFar(t *testing.T) {
 	const n = timed
 	src := bytes.Repeat([]byte{1}, n)
-	for _, d := range []Distance{{}, {rest: 1}, {past: 1}} {
-		for _, past := range []bool{false, true} {
+	for _, d := range []Distance{{}, {rest: 1}, {nonTemporal: 1}} {
+		for _, nonTemporal := range []bool{false, true} {
 			d, dst, own := d, make([]byte, n), make([]byte, n)
-			if d.Fork(dst, own, src, past); !bytes.Equal(dst, src) || !bytes.Equal(own, src) {
-				t.Errorf("%+v, past the caches %v: copied something else", d, past)
+			if d.Fork(dst, own, src, nonTemporal); !bytes.Equal(dst, src) || !bytes.Equal(own, src) {
+				t.Errorf("%+v, non-temporal %v: copied something else", d, nonTemporal)
 			}
 			if d.Far() {
 				t.Errorf("%+v: it still counts a copy that was made", d)

@@ -1,55 +1,54 @@
 package mem
 
-// A Grouper is an Accelerator with a library for whole collectives among devices of
+// A CollectiveLibrary is an Accelerator with a library for whole collectives among devices of
 // several ranks, on this host and on others.
-type Grouper interface {
+type CollectiveLibrary interface {
 	Accelerator
-	// Library opens the library, when first called, and returns its name with its
-	// version, "NCCL 2.18.3"; or why there is none.
+	// Library returns the name and version of the library, such as "NCCL 2.18.3", or why it
+	// cannot be opened. The first call opens it.
 	Library() (string, error)
-	// Invite returns what all ranks of a Group to be are told by one of them.
+	// Invite returns the invitation to a new Communicator. One of its ranks calls it and
+	// sends the invitation to all others.
 	Invite() ([]byte, error)
-	// Join begins to make the device number rank of a Group of size ranks, each with
-	// a device that no other has. All call it with the same invitation. The Group is
-	// there when its Placed says so.
-	Join(invitation []byte, rank, size int) (Group, error)
+	// Join begins to make this rank a member of a Communicator of size ranks, each with a
+	// device of its own. All ranks call it with the same invitation. The Communicator is
+	// ready when Placed reports true.
+	Join(invitation []byte, rank, size int) (Communicator, error)
 }
 
-// A Group is ranks whose devices do collectives together. Its methods put work on its
-// Queue, and return before it is there: Placed tells. All ranks call the same ones, in
-// the same order, each when the one before is placed. Buffers are the device's, and stay
-// as they are until the work is done. Reductions are those of GroupReduces. One goroutine
-// at a time uses a Group.
-type Group interface {
-	// Queue returns the Queue that the Group puts work on, and ends. Others may put work
-	// there, too, but while something is being placed.
-	Queue() Queue
+// A Communicator is a group of ranks whose devices do collectives, as in NCCL. Its methods
+// begin to enqueue work on its Stream, and may return before the work is there: Placed reports
+// that. All ranks call the same methods in the same order, each when the work of the one before
+// is placed. Buffers are in memory of the device, and the caller leaves them alone until the
+// work is done. GroupReduces tells the reductions. One goroutine at a time uses a Communicator.
+type Communicator interface {
+	// Stream returns the Communicator's Stream, which Close closes. Other code may enqueue
+	// work there, too, except before Placed reports true.
+	Stream() Stream
 	Allreduce(send, recv Buffer, op Op) error        // in place if both are the same
-	Reduce(root int, send, recv Buffer, op Op) error // recv is the root's alone; in place
+	Reduce(root int, send, recv Buffer, op Op) error // recv is used only at the root; in place if both are the same
 	Bcast(root int, b Buffer) error
-	ReduceScatter(send, recv Buffer, op Op) error // equal blocks; recv may be this rank's of send
+	ReduceScatter(send, recv Buffer, op Op) error // equal blocks; recv may be this rank's block of send
 	Allgather(send, recv Buffer) error            // send may be this rank's block of recv
-	// Exchange sends out[i] to rank i and receives in[i] from it, which has as many
-	// bytes there as here. Empty Buffers are neither sent nor received. No two
-	// overlap, but that a rank may have the same for itself in both.
+	// Exchange sends out[i] to rank i and receives in[i] from it. Both sides of a message
+	// have the same size. Empty Buffers are neither sent nor received. No two Buffers overlap,
+	// except that a rank's message to itself may be in place.
 	Exchange(out, in []Buffer) error
-	// Placed reports whether what was called last is on the Queue, or, after Join, whether
-	// the Group is there; it waits for nothing. An error is that of the library, or of
-	// another rank, at any time until the work is done: then the Group has to be aborted.
+	// Placed reports, without waiting, whether the work of the last call is on the Stream or,
+	// after Join, whether the Communicator is ready. Until the work is done it may return an
+	// error, of the library or of another rank: then the Communicator must be aborted.
 	Placed() (bool, error)
-	// Abort ends the Group in the midst of whatever it does. When it returns, the device
-	// does nothing with its Buffers any more; if that takes longer than ten seconds, it
-	// returns an error.
+	// Abort ends the Communicator, also while work is under way. When it returns nil, the
+	// device no longer uses its Buffers. After ten seconds it returns an error.
 	Abort() error
-	// Close ends the Group when it has nothing to do. It waits until all ranks do so, and
-	// perhaps forever if one is gone.
+	// Close ends the Communicator when no work is under way. It waits until all ranks call
+	// it, perhaps forever if one has died.
 	Close() error
 }
 
-// GroupReduces reports whether Groups combine elements of type t with op: sums,
-// products, least, greatest and averages of all numbers but complex ones and integers
-// of 16 bits. Of floating-point numbers, Avg may divide them before it adds, and what Min
-// and Max make of those that are none is the library's affair.
+// GroupReduces reports whether Communicators combine elements of type t with op: Sum, Prod,
+// Min, Max and Avg of all numbers except complex ones and 16-bit integers. Avg may divide
+// floating-point numbers before it adds. The library decides what Min and Max make of NaN.
 func GroupReduces(op Op, t Type) bool {
 	switch op {
 	case Sum, Prod, Min, Max, Avg:

@@ -5415,9 +5415,9 @@ by1done:
 	VZEROUPPER
 	RET
 
-// func sumF32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+// func sumF32AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·sumF32AVX512Past(SB), NOSPLIT, $0-56
+TEXT ·sumF32AVX512NonTemporal(SB), NOSPLIT, $0-56
 	MOVQ dsts+0(FP), AX
 	MOVQ m+8(FP), CX
 	MOVQ also+16(FP), DX
@@ -5511,9 +5511,9 @@ by1done:
 	VZEROUPPER
 	RET
 
-// func sumF64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+// func sumF64AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·sumF64AVX512Past(SB), NOSPLIT, $0-56
+TEXT ·sumF64AVX512NonTemporal(SB), NOSPLIT, $0-56
 	MOVQ dsts+0(FP), AX
 	MOVQ m+8(FP), CX
 	MOVQ also+16(FP), DX
@@ -5607,9 +5607,9 @@ by1done:
 	VZEROUPPER
 	RET
 
-// func sumI32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+// func sumI32AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·sumI32AVX512Past(SB), NOSPLIT, $0-56
+TEXT ·sumI32AVX512NonTemporal(SB), NOSPLIT, $0-56
 	MOVQ dsts+0(FP), AX
 	MOVQ m+8(FP), CX
 	MOVQ also+16(FP), DX
@@ -5703,9 +5703,9 @@ by1done:
 	VZEROUPPER
 	RET
 
-// func sumI64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+// func sumI64AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·sumI64AVX512Past(SB), NOSPLIT, $0-56
+TEXT ·sumI64AVX512NonTemporal(SB), NOSPLIT, $0-56
 	MOVQ dsts+0(FP), AX
 	MOVQ m+8(FP), CX
 	MOVQ also+16(FP), DX
@@ -5799,9 +5799,9 @@ by1done:
 	VZEROUPPER
 	RET
 
-// func avgF32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+// func avgF32AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avgF32AVX512Past(SB), NOSPLIT, $0-56
+TEXT ·avgF32AVX512NonTemporal(SB), NOSPLIT, $0-56
 	MOVQ         dsts+0(FP), AX
 	MOVQ         m+8(FP), CX
 	MOVQ         also+16(FP), DX
@@ -5902,9 +5902,9 @@ by1done:
 	VZEROUPPER
 	RET
 
-// func avgF64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+// func avgF64AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·avgF64AVX512Past(SB), NOSPLIT, $0-56
+TEXT ·avgF64AVX512NonTemporal(SB), NOSPLIT, $0-56
 	MOVQ         dsts+0(FP), AX
 	MOVQ         m+8(FP), CX
 	MOVQ         also+16(FP), DX
@@ -6005,9 +6005,9 @@ by1done:
 	VZEROUPPER
 	RET
 
-// func streamAVX2(dst *byte, src *byte, n int)
+// func copyNonTemporalAVX2(dst *byte, src *byte, n int)
 // Requires: AVX, MMX+
-TEXT ·streamAVX2(SB), NOSPLIT, $0-24
+TEXT ·copyNonTemporalAVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -6048,9 +6048,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func forkPastAVX2(dst *byte, also *byte, src *byte, n int)
+// func forkNonTemporalAVX2(dst *byte, also *byte, src *byte, n int)
 // Requires: AVX, MMX+
-TEXT ·forkPastAVX2(SB), NOSPLIT, $0-32
+TEXT ·forkNonTemporalAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ src+16(FP), CX
 	MOVQ n+24(FP), DX

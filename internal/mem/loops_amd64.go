@@ -69,12 +69,12 @@ const (
 	loopProdU8AVX512
 	loopMinU8AVX512
 	loopMaxU8AVX512
-	loopSumF32AVX512Past
-	loopSumF64AVX512Past
-	loopSumI32AVX512Past
-	loopSumI64AVX512Past
-	loopAvgF32AVX512Past
-	loopAvgF64AVX512Past
+	loopSumF32AVX512NonTemporal
+	loopSumF64AVX512NonTemporal
+	loopSumI32AVX512NonTemporal
+	loopSumI64AVX512NonTemporal
+	loopAvgF32AVX512NonTemporal
+	loopAvgF64AVX512NonTemporal
 )
 
 // run calls the loop: a switch, because a call of a variable would move the
@@ -212,21 +212,21 @@ func (l loop) run(dst *byte, srcs **byte, k, from, to int) {
 	}
 }
 
-// runPast is run of a loop that stores past the caches.
-func (l loop) runPast(dsts **byte, m int, also *byte, srcs **byte, k, from, to int) {
+// runNonTemporal is run for a loop with non-temporal stores.
+func (l loop) runNonTemporal(dsts **byte, m int, also *byte, srcs **byte, k, from, to int) {
 	switch l {
-	case loopSumF32AVX512Past:
-		sumF32AVX512Past(dsts, m, also, srcs, k, from, to)
-	case loopSumF64AVX512Past:
-		sumF64AVX512Past(dsts, m, also, srcs, k, from, to)
-	case loopSumI32AVX512Past:
-		sumI32AVX512Past(dsts, m, also, srcs, k, from, to)
-	case loopSumI64AVX512Past:
-		sumI64AVX512Past(dsts, m, also, srcs, k, from, to)
-	case loopAvgF32AVX512Past:
-		avgF32AVX512Past(dsts, m, also, srcs, k, from, to)
-	case loopAvgF64AVX512Past:
-		avgF64AVX512Past(dsts, m, also, srcs, k, from, to)
+	case loopSumF32AVX512NonTemporal:
+		sumF32AVX512NonTemporal(dsts, m, also, srcs, k, from, to)
+	case loopSumF64AVX512NonTemporal:
+		sumF64AVX512NonTemporal(dsts, m, also, srcs, k, from, to)
+	case loopSumI32AVX512NonTemporal:
+		sumI32AVX512NonTemporal(dsts, m, also, srcs, k, from, to)
+	case loopSumI64AVX512NonTemporal:
+		sumI64AVX512NonTemporal(dsts, m, also, srcs, k, from, to)
+	case loopAvgF32AVX512NonTemporal:
+		avgF32AVX512NonTemporal(dsts, m, also, srcs, k, from, to)
+	case loopAvgF64AVX512NonTemporal:
+		avgF64AVX512NonTemporal(dsts, m, also, srcs, k, from, to)
 	}
 }
 
@@ -342,13 +342,12 @@ var loopsOf = [...]loops{
 	},
 }
 
-// loopsPast are the loops that store past the caches, by those that do the same
-// through them.
-var loopsPast = map[loop]loop{
-	loopSumF32AVX512: loopSumF32AVX512Past,
-	loopSumF64AVX512: loopSumF64AVX512Past,
-	loopSumI32AVX512: loopSumI32AVX512Past,
-	loopSumI64AVX512: loopSumI64AVX512Past,
-	loopAvgF32AVX512: loopAvgF32AVX512Past,
-	loopAvgF64AVX512: loopAvgF64AVX512Past,
+// loopsNonTemporal maps a loop to its variant with non-temporal stores.
+var loopsNonTemporal = map[loop]loop{
+	loopSumF32AVX512: loopSumF32AVX512NonTemporal,
+	loopSumF64AVX512: loopSumF64AVX512NonTemporal,
+	loopSumI32AVX512: loopSumI32AVX512NonTemporal,
+	loopSumI64AVX512: loopSumI64AVX512NonTemporal,
+	loopAvgF32AVX512: loopAvgF32AVX512NonTemporal,
+	loopAvgF64AVX512: loopAvgF64AVX512NonTemporal,
 }

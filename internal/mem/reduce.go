@@ -34,9 +34,8 @@ func (op Op) Base() Op {
 // not specified. Avg gives (a+b)/2, divided as Divide does. 16-bit floats are combined
 // in float32, also by Avg, then rounded to nearest even.
 //
-// For host memory Reduce takes no memory. An average of more than two is none of
-// averages: reduce with op.Base and Divide the result, or all in one by a Space's
-// Reduce.
+// For host memory Reduce allocates nothing. Reducing in pairs with Avg gives no average of more
+// than two operands: reduce with op.Base and then Divide, or reduce all with a Space's Reduce.
 func Reduce(op Op, dst, a, b Buffer) error {
 	if err := checkOperands(op, dst, a, b); err != nil {
 		return err

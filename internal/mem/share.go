@@ -8,8 +8,8 @@ const CacheLine = 64
 // length, but the last may be shorter. Where n is short for so many parts, the last of
 // them are empty.
 //
-// With as many elements as a CacheLine has for a unit, no line is stored to by two who
-// have a part of aligned memory each.
+// If unit is the number of elements in a CacheLine and the memory is aligned, no two parts share a
+// cache line.
 func Share(n, parts, unit, i int) (lo, hi int) {
 	each := ((n+parts-1)/parts + unit - 1) / unit * unit
 	return min(i*each, n), min((i+1)*each, n)

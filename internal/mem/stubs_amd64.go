@@ -388,53 +388,53 @@ func minU8AVX512(dst *byte, srcs **byte, k int, from int, to int)
 //go:noescape
 func maxU8AVX512(dst *byte, srcs **byte, k int, from int, to int)
 
-// sumF32AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// sumF32AVX512NonTemporal combines bytes [from, to) of k operands into m destinations, and into also if there is one.
 // to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func sumF32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+func sumF32AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
-// sumF64AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// sumF64AVX512NonTemporal combines bytes [from, to) of k operands into m destinations, and into also if there is one.
 // to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func sumF64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+func sumF64AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
-// sumI32AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// sumI32AVX512NonTemporal combines bytes [from, to) of k operands into m destinations, and into also if there is one.
 // to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func sumI32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+func sumI32AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
-// sumI64AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// sumI64AVX512NonTemporal combines bytes [from, to) of k operands into m destinations, and into also if there is one.
 // to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func sumI64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+func sumI64AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
-// avgF32AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// avgF32AVX512NonTemporal combines bytes [from, to) of k operands into m destinations, and into also if there is one.
 // to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func avgF32AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+func avgF32AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
-// avgF64AVX512Past combines bytes [from, to) of k operands into m destinations, and into also if there is one.
+// avgF64AVX512NonTemporal combines bytes [from, to) of k operands into m destinations, and into also if there is one.
 // to-from is a multiple of 64. The destinations are at multiples of 64, and these stores come before all later ones.
 //
 //go:noescape
-func avgF64AVX512Past(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
+func avgF64AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
-// streamAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.
+// copyNonTemporalAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.
 //
 //go:noescape
-func streamAVX2(dst *byte, src *byte, n int)
+func copyNonTemporalAVX2(dst *byte, src *byte, n int)
 
 // forkAVX2 copies n bytes, a multiple of 64 that is not 0, to dst and to also.
 //
 //go:noescape
 func forkAVX2(dst *byte, also *byte, src *byte, n int)
 
-// forkPastAVX2 is forkAVX2, but to dst, which is at a multiple of 64, past the caches.
+// forkNonTemporalAVX2 is forkAVX2, but to dst, which is at a multiple of 64, with non-temporal stores.
 //
 //go:noescape
-func forkPastAVX2(dst *byte, also *byte, src *byte, n int)
+func forkNonTemporalAVX2(dst *byte, also *byte, src *byte, n int)

@@ -60,10 +60,10 @@ func (l loop) fold(dst Buffer, srcs []Buffer) int {
 	return l.over((*byte)(dst.host), at[:len(srcs)], dst.n*size) / size
 }
 
-// foldPast stores the combination of two srcs or more past the caches into dsts, none of which is
-// one of them and all of which begin at a line, and into also if that has elements. It
-// returns how many elements it did: all that fill whole vectors, or none.
-func (l loop) foldPast(dsts []Buffer, also Buffer, srcs []Buffer) int {
+// foldNonTemporal stores the combination of two srcs or more with non-temporal stores into dsts,
+// none of which is one of them and all of which begin at a line, and into also if that has
+// elements. It returns how many elements it did: all that fill whole vectors, or none.
+func (l loop) foldNonTemporal(dsts []Buffer, also Buffer, srcs []Buffer) int {
 	size, n := dsts[0].kind.size, dsts[0].n*dsts[0].kind.size/vectorUnit*vectorUnit
 	if l == noLoop || len(srcs) < 2 || max(len(srcs), len(dsts)) > mostOperands || n == 0 {
 		return 0
@@ -76,7 +76,7 @@ func (l loop) foldPast(dsts []Buffer, also Buffer, srcs []Buffer) int {
 		to[i] = (*byte)(dsts[i].host)
 	}
 	for at := 0; at < n; at += stretch {
-		l.runPast(&to[0], len(dsts), (*byte)(also.host), &from[0], len(srcs), at, min(at+stretch, n))
+		l.runNonTemporal(&to[0], len(dsts), (*byte)(also.host), &from[0], len(srcs), at, min(at+stretch, n))
 	}
 	return n / size
 }

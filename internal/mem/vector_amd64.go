@@ -24,16 +24,16 @@ func vectorLoops() (l loops) {
 	return l
 }
 
-// canStream reports whether this processor has what stream needs.
-var canStream = cpu.X86.HasAVX2
+// canNonTemporal reports whether this processor can store so.
+var canNonTemporal = cpu.X86.HasAVX2
 
-// stream is Stream of n bytes, whole lines of dst.
-func stream(dst, src *byte, n int) { streamAVX2(dst, src, n) }
+// copyNonTemporal is CopyNonTemporal of n bytes, whole lines of dst.
+func copyNonTemporal(dst, src *byte, n int) { copyNonTemporalAVX2(dst, src, n) }
 
-// fork is Fork of n bytes, whole lines of dst if past.
-func fork(dst, also, src *byte, n int, past bool) {
-	if past {
-		forkPastAVX2(dst, also, src, n)
+// fork is Fork of n bytes, whole lines of dst if nonTemporal.
+func fork(dst, also, src *byte, n int, nonTemporal bool) {
+	if nonTemporal {
+		forkNonTemporalAVX2(dst, also, src, n)
 	} else {
 		forkAVX2(dst, also, src, n)
 	}

@@ -1,15 +1,15 @@
-// Package poll watches descriptors for the one driver of a rank: it says what
-// is ready without blocking while the driver spins, and tells a channel when the
-// driver has given up spinning, so that sleeping takes neither a thread nor a
-// slot of the scheduler.
+// Package poll watches descriptors for the driver of a rank, the one goroutine that polls
+// (package progress). While the driver spins, Ready tells it which descriptors are ready,
+// without blocking. Before the driver sleeps, it calls Arm and then receives from the channel C:
+// so its sleep takes neither a thread nor a P of the Go scheduler.
 //
-// A Set has one driver at a time, which alone calls Ready, Arm and Disarm. Wake
-// may be called from any goroutine, Add, Mod and Del too.
+// One goroutine at a time, the driver, calls Ready, Arm, Disarm, AddWaker and DelWaker. Add, Mod,
+// Del and Wake may be called from any goroutine.
 package poll
 
 import "golang.org/x/sys/unix"
 
-// Interest is what a descriptor is watched for, or has become ready for.
+// Interest says whether a descriptor is watched for, or ready for, reading or writing.
 type Interest uint8
 
 // The two interests. A descriptor in error is ready for both.
@@ -18,8 +18,8 @@ const (
 	Write
 )
 
-// An Event says that a descriptor is ready. Readiness is a level: it is
-// reported again until it has been dealt with.
+// An Event says that a descriptor is ready. Events are level-triggered: Ready reports a
+// descriptor each time until it is ready no more.
 type Event struct {
 	Key   uint64
 	Ready Interest
@@ -28,8 +28,8 @@ type Event struct {
 // bellKey is the key of the doorbell, which no caller may use.
 const bellKey = ^uint64(0)
 
-// A bell is the channel that a sleeping driver listens to. What rings it stays
-// until it has been heard.
+// A bell is the channel from which a sleeping driver receives. A ring stays in it until the
+// driver receives it.
 type bell chan struct{}
 
 func newBell() bell { return make(bell, 1) }
@@ -41,10 +41,10 @@ func (b bell) ring() {
 	}
 }
 
-var one = [8]byte{1} // whatever the byte order: it counts for more than nothing
+var one = [8]byte{1} // an eventfd adds it to its counter: not 0 in either byte order
 
-// Ring rings a doorbell of New's: from any goroutine or process, without blocking
-// for long. A doorbell that rings already stays as it is.
+// Ring rings a doorbell that was given to New, from any goroutine or process, without blocking
+// for long. It changes nothing if the doorbell rings already.
 func Ring(doorbell int) {
 	_, _ = unix.Write(doorbell, one[:])
 }

@@ -12,7 +12,7 @@ import (
 
 var _ transport.Parker = (*Set)(nil)
 
-const patience = time.Minute
+const timeout = time.Minute
 
 func newSet(t testing.TB) *Set {
 	t.Helper()
@@ -60,7 +60,7 @@ func within(t *testing.T, what string, f func()) {
 	go func() { f(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatalf("%s did not return", what)
 	}
 }
@@ -146,14 +146,14 @@ func TestWakeIsKeptUntilHeard(t *testing.T) {
 	s := newSet(t)
 	s.Wake()
 	s.Arm()
-	if !rings(s, patience) {
+	if !rings(s, timeout) {
 		t.Fatal("a Wake before Arm was lost")
 	}
 	if rings(s, brief) {
 		t.Error("one Wake was heard twice")
 	}
 	go s.Wake()
-	if !rings(s, patience) {
+	if !rings(s, timeout) {
 		t.Fatal("a Wake after Arm was lost")
 	}
 	s.Disarm()
@@ -168,7 +168,7 @@ func TestArmCountsWhatIsReadyAlready(t *testing.T) {
 	write(t, w)
 	for range 3 {
 		s.Arm()
-		if !rings(s, patience) {
+		if !rings(s, timeout) {
 			t.Fatal("armed with a readable pipe, but C says nothing")
 		}
 		s.Disarm()
@@ -183,7 +183,7 @@ func TestReadinessRingsOnceForAnArm(t *testing.T) {
 	}
 	s.Arm()
 	write(t, w)
-	if !rings(s, patience) {
+	if !rings(s, timeout) {
 		t.Fatal("C does not deliver")
 	}
 	write(t, w)
@@ -215,7 +215,7 @@ func TestArmedSetHearsOfDescriptorsAdded(t *testing.T) {
 	if err := s.Add(r, 1, Read); err != nil {
 		t.Fatal(err)
 	}
-	if !rings(s, patience) {
+	if !rings(s, timeout) {
 		t.Error("a ready descriptor was added, but C says nothing")
 	}
 	s.Disarm()
@@ -257,7 +257,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 					continue
 				}
 				s.Arm()
-				if !rings(s, patience) {
+				if !rings(s, timeout) {
 					t.Fatalf("stuck after %d of %d", seen, rounds)
 				}
 				s.Disarm()
@@ -283,6 +283,45 @@ func cpu(t *testing.T) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// A waker wakes an armed Set, and no other, as often as it is readable, and Ready does not report
+// it.
+func TestWakersWakeWhileArmed(t *testing.T) {
+	s := newSet(t)
+	r, w := pipe(t)
+	if err := s.AddWaker(r); err != nil {
+		t.Fatal(err)
+	}
+	write(t, w)
+	quiet := func(when string) {
+		t.Helper()
+		select {
+		case <-s.C():
+			t.Errorf("%s: it was woken", when)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	quiet("before Arm")
+	for range 3 {
+		s.Arm()
+		within(t, "wake-up", func() { <-s.C() })
+		s.Disarm()
+	}
+	if n := s.Ready(make([]Event, 4)); n != 0 {
+		t.Errorf("Ready reports %d events, want 0", n)
+	}
+	quiet("after Disarm")
+	read(t, r)
+	s.Arm()
+	quiet("armed, with nothing to read")
+	write(t, w)
+	within(t, "wake-up", func() { <-s.C() })
+	s.Disarm()
+	s.DelWaker(r)
+	s.Arm()
+	quiet("after DelWaker")
+	s.Disarm()
 }
 
 func TestWakeAfterCloseIsHarmless(t *testing.T) {

@@ -3,8 +3,10 @@
 package poll
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -14,29 +16,28 @@ import (
 // batch is how many events one system call returns.
 const batch = 64
 
-// A Set is a set of descriptors and a doorbell. It implements
-// transport.Parker.
+// A Set is a set of descriptors and a doorbell. It implements transport.Parker.
 //
-// It is two epoll sets. The inner one holds the descriptors and the doorbell
-// and answers Ready. The outer one, the gate, is registered with Go's netpoller
-// once and for all, and holds the inner one only between Arm and Disarm: so a
-// packet that arrives while the driver spins wakes nobody, and one goroutine
-// waiting for the gate, as one waits for a file, is all that sleeping takes.
+// It is two epoll sets. The inner one holds the descriptors and the doorbell; Ready asks it. The
+// outer one is registered with Go's netpoller, once. It holds the inner one and the wakers only
+// between Arm and Disarm. So a packet that arrives while the driver spins wakes no goroutine. While
+// the driver sleeps, one goroutine, the watcher, waits for the outer set as for any file.
 type Set struct {
 	inner    int
 	doorbell int // an eventfd
 	outer    int
-	gate     *os.File // owns outer
+	file     *os.File // owns outer
+	wakers   []int
 	events   [batch]unix.EpollEvent
 
 	bell  bell
 	armed atomic.Bool
-	gone  chan struct{} // closed when the sentry has ended; nil if it never began
+	gone  chan struct{} // closed when the watcher has ended; nil if it never began
 }
 
-// New returns an empty Set. doorbell is an eventfd that also other processes
-// may write to, which rings C as Wake does; the Set owns it from now on, also
-// if New fails. If it is -1, the Set makes one.
+// New returns an empty Set. doorbell is an eventfd to which other processes may write, too: a
+// write makes C deliver, as Wake does. The Set owns it, also if New fails. If doorbell is -1,
+// the Set makes an eventfd.
 func New(doorbell int) (*Set, error) {
 	s := &Set{inner: -1, doorbell: doorbell, bell: newBell()}
 	if err := s.open(); err != nil {
@@ -67,17 +68,16 @@ func (s *Set) open() (err error) {
 	}
 	// Only a file that is already non-blocking goes to the netpoller.
 	err = unix.SetNonblock(s.outer, true)
-	s.gate = os.NewFile(uintptr(s.outer), "poll set")
+	s.file = os.NewFile(uintptr(s.outer), "poll set")
 	if err != nil {
 		return os.NewSyscallError("fcntl", err)
 	}
-	conn, err := s.gate.SyscallConn()
+	conn, err := s.file.SyscallConn()
 	if err != nil {
 		return err
 	}
 	s.gone = make(chan struct{})
-	// The sentry: it ends when Close closes the gate, with an error that says
-	// no more than that.
+	// The watcher ends when Close closes the file: that is the only error of Read.
 	go func() {
 		defer close(s.gone)
 		_ = conn.Read(s.look)
@@ -85,12 +85,12 @@ func (s *Set) open() (err error) {
 	return nil
 }
 
-// Close releases the Set and its doorbell, but not what was added. Nothing else
-// is being called, but for Wake, which has no effect any more.
+// Close releases the Set and its doorbell, but not the descriptors that were added. No other
+// method may run at the same time, except Wake, which has no effect any more.
 func (s *Set) Close() error {
-	if s.gate != nil {
-		s.gate.Close()
-		s.gate = nil
+	if s.file != nil {
+		s.file.Close()
+		s.file = nil
 		if s.gone != nil {
 			<-s.gone
 		}
@@ -132,12 +132,41 @@ func (s *Set) control(op, fd int, key uint64, ev Interest) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(s.inner, op, fd, &e))
 }
 
-// Ready stores what is ready now in buf and returns how many there are. It
-// never blocks and allocates nothing; it costs one system call. It silences the
-// doorbell.
+// AddWaker makes C deliver also when fd is readable between Arm and Disarm. Ready does not report
+// fd. fd may be an epoll set that holds one more: the kernel lets five be nested, of which the
+// netpoller's and the outer one are two.
+func (s *Set) AddWaker(fd int) error {
+	if err := s.wakeBy(fd); err != nil {
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	s.notBy(fd)
+	s.wakers = append(s.wakers, fd)
+	return nil
+}
+
+// DelWaker undoes AddWaker. It must be called before fd is closed.
+func (s *Set) DelWaker(fd int) {
+	s.notBy(fd)
+	s.wakers = slices.DeleteFunc(s.wakers, func(w int) bool { return w == fd })
+}
+
+// wakeBy adds fd to the outer set. The kernel reports it at once if it is ready, which it does not
+// when an fd that was ready before is only changed.
+func (s *Set) wakeBy(fd int) error {
+	e := unix.EpollEvent{Events: unix.EPOLLIN}
+	return unix.EpollCtl(s.outer, unix.EPOLL_CTL_ADD, fd, &e)
+}
+
+// notBy undoes wakeBy. It fails if that has.
+func (s *Set) notBy(fd int) {
+	_ = unix.EpollCtl(s.outer, unix.EPOLL_CTL_DEL, fd, &unix.EpollEvent{})
+}
+
+// Ready stores the events of descriptors that are ready in buf and returns their number. It
+// never blocks and allocates nothing; it costs one system call. It resets the doorbell.
 func (s *Set) Ready(buf []Event) int {
 	n := 0
-	for i := range wait(s.inner, s.events[:min(len(buf), batch)]) {
+	for i := range readyNow(s.inner, s.events[:min(len(buf), batch)]) {
 		e := &s.events[i]
 		key := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
 		if key == bellKey {
@@ -162,9 +191,9 @@ func interest(events uint32) Interest {
 	return r
 }
 
-// wait asks for events without waiting for them. The raw system call is right
-// here: it never blocks.
-func wait(epoll int, events []unix.EpollEvent) int {
+// readyNow returns how many events are ready, and stores them. It uses a raw system call, which
+// keeps the P of the Go scheduler: with a timeout of 0 the call never blocks.
+func readyNow(epoll int, events []unix.EpollEvent) int {
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll),
 		uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
 	if errno != 0 {
@@ -173,21 +202,23 @@ func wait(epoll int, events []unix.EpollEvent) int {
 	return int(n)
 }
 
-// Arm makes whatever becomes ready ring C, once, until Disarm. What is ready
-// already counts.
+// Arm makes C deliver, once, when a descriptor is ready or becomes so before Disarm.
 func (s *Set) Arm() {
 	s.armed.Store(true)
-	e := unix.EpollEvent{Events: unix.EPOLLIN}
-	if unix.EpollCtl(s.outer, unix.EPOLL_CTL_ADD, s.inner, &e) != nil {
-		s.bell.ring() // no memory in the kernel: rather look in vain than sleep on
+	err := s.wakeBy(s.inner)
+	for _, fd := range s.wakers {
+		err = cmp.Or(err, s.wakeBy(fd))
+	}
+	if err != nil {
+		s.bell.ring() // the kernel has no memory: better a wake-up in vain than none
 	}
 }
 
-// look is called by the sentry whenever the gate has stirred. It never says
-// that it has seen enough, so the sentry's one Read lasts until Close.
+// look is called by the watcher's Read whenever the outer set becomes ready. It always returns
+// false, so that this one Read lasts until Close.
 func (s *Set) look(uintptr) bool {
 	var one [1]unix.EpollEvent
-	if s.armed.Load() && wait(s.inner, one[:]) > 0 && s.armed.Swap(false) {
+	if s.armed.Load() && readyNow(s.outer, one[:]) > 0 && s.armed.Swap(false) {
 		s.bell.ring()
 	}
 	return false
@@ -196,12 +227,14 @@ func (s *Set) look(uintptr) bool {
 // Disarm undoes Arm.
 func (s *Set) Disarm() {
 	s.armed.Store(false)
-	e := unix.EpollEvent{}
-	_ = unix.EpollCtl(s.outer, unix.EPOLL_CTL_DEL, s.inner, &e) // fails if Arm has
+	s.notBy(s.inner)
+	for _, fd := range s.wakers {
+		s.notBy(fd)
+	}
 }
 
-// C delivers after Wake, and when something is ready between Arm and Disarm. It
-// may deliver in vain.
+// C delivers after Wake, and when a descriptor is ready between Arm and Disarm. It may deliver
+// when nothing is ready.
 func (s *Set) C() <-chan struct{} { return s.bell }
 
 // Wake makes C deliver. It never blocks and costs no system call.

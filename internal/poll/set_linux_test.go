@@ -28,7 +28,7 @@ func TestInheritedDoorbellWakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Arm()
-		if !rings(s, patience) {
+		if !rings(s, timeout) {
 			t.Fatal("the doorbell rings, but C says nothing")
 		}
 		s.Disarm()
@@ -48,6 +48,33 @@ func TestNewRefusesWhatIsNoDescriptor(t *testing.T) {
 	if s, err := New(1 << 20); err == nil {
 		s.Close()
 		t.Error("New took a descriptor that is not open")
+	}
+}
+
+// The kernel lets five sets be nested. A waker may be a set that holds sets: UCX's over TCP is two.
+func TestWakersMayBeSetsOfSets(t *testing.T) {
+	for depth := range 4 {
+		s := newSet(t)
+		fd, w := pipe(t)
+		for range depth {
+			set, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { unix.Close(set) })
+			e := unix.EpollEvent{Events: unix.EPOLLIN}
+			if err := unix.EpollCtl(set, unix.EPOLL_CTL_ADD, fd, &e); err != nil {
+				t.Fatal(err)
+			}
+			fd = set
+		}
+		if err := s.AddWaker(fd); err != nil {
+			t.Fatalf("%d sets below: %v", depth, err)
+		}
+		s.Arm()
+		write(t, w)
+		within(t, "wake-up", func() { <-s.C() })
+		s.Disarm()
 	}
 }
 

@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Set is a set of descriptors. It implements transport.Parker. This one needs
-// nothing but poll(2) and a pipe, and takes a thread while it is armed. It is
-// for systems on which gompi is developed, not deployed; the build tag
-// gompi_portable chooses it on Linux too, so that it can be tested there.
+// A Set is a set of descriptors. It implements transport.Parker. This implementation needs only
+// poll(2) and a pipe, and blocks a thread while it is armed. It is for systems on which gompi is
+// developed, not deployed. The build tag gompi_portable selects it on Linux, for tests.
 type Set struct {
 	bell bell
-	gone chan struct{} // closed when the sentry has ended
+	gone chan struct{} // closed when the watcher has ended
 
-	mu     sync.Mutex
-	change sync.Cond
-	fds    []unix.PollFd // the nudge first
-	keys   []uint64      // of fds
-	nudge  [2]int        // a pipe: interrupts the sentry's poll
-	armed  bool
-	closed bool
+	mu        sync.Mutex
+	change    sync.Cond
+	fds       []unix.PollFd // the read end of interrupt first
+	keys      []uint64      // of fds
+	wakers    []unix.PollFd // watched while armed, but not reported by Ready
+	interrupt [2]int        // a pipe: interrupts the watcher's poll
+	armed     bool
+	closed    bool
 }
 
 // New returns an empty Set. There are no inherited doorbells here: doorbell
@@ -36,25 +36,25 @@ func New(doorbell int) (*Set, error) {
 	}
 	s := &Set{bell: newBell(), gone: make(chan struct{})}
 	s.change.L = &s.mu
-	if err := unix.Pipe(s.nudge[:]); err != nil {
+	if err := unix.Pipe(s.interrupt[:]); err != nil {
 		return nil, fmt.Errorf("cannot make a poll set: %w", os.NewSyscallError("pipe", err))
 	}
-	for _, fd := range s.nudge {
+	for _, fd := range s.interrupt {
 		unix.CloseOnExec(fd)
 		if err := unix.SetNonblock(fd, true); err != nil {
-			unix.Close(s.nudge[0])
-			unix.Close(s.nudge[1])
+			unix.Close(s.interrupt[0])
+			unix.Close(s.interrupt[1])
 			return nil, fmt.Errorf("cannot make a poll set: %w", os.NewSyscallError("fcntl", err))
 		}
 	}
-	s.fds = []unix.PollFd{{Fd: int32(s.nudge[0]), Events: unix.POLLIN}}
+	s.fds = []unix.PollFd{{Fd: int32(s.interrupt[0]), Events: unix.POLLIN}}
 	s.keys = []uint64{bellKey}
-	go s.sentry() // ends with Close
+	go s.watch() // ends with Close
 	return s, nil
 }
 
-// Close releases the Set, but not what was added. Nothing else is being called,
-// but for Wake, which has no effect any more.
+// Close releases the Set, but not the descriptors that were added. No other method may run at
+// the same time, except Wake, which has no effect any more.
 func (s *Set) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -65,8 +65,8 @@ func (s *Set) Close() error {
 	s.changed()
 	s.mu.Unlock()
 	<-s.gone
-	unix.Close(s.nudge[0])
-	unix.Close(s.nudge[1])
+	unix.Close(s.interrupt[0])
+	unix.Close(s.interrupt[1])
 	return nil
 }
 
@@ -112,15 +112,33 @@ func (s *Set) Del(fd int) error {
 	return nil
 }
 
+// AddWaker makes C deliver also when fd is readable between Arm and Disarm. Ready does not report
+// fd.
+func (s *Set) AddWaker(fd int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakers = append(s.wakers, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	s.changed()
+	return nil
+}
+
+// DelWaker undoes AddWaker. It must be called before fd is closed.
+func (s *Set) DelWaker(fd int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakers = slices.DeleteFunc(s.wakers, func(p unix.PollFd) bool { return p.Fd == int32(fd) })
+	s.changed()
+}
+
 func (s *Set) find(fd int) int {
 	return slices.IndexFunc(s.fds, func(p unix.PollFd) bool { return p.Fd == int32(fd) })
 }
 
-// changed has the sentry start over. s.mu is held. The write can only fail when
-// the pipe is full, which does as well.
+// changed makes the watcher poll the changed descriptors. s.mu is held. The write fails only if
+// the pipe is full: then the watcher's poll is interrupted anyway.
 func (s *Set) changed() {
 	s.change.Signal()
-	_, _ = unix.Write(s.nudge[1], []byte{1})
+	_, _ = unix.Write(s.interrupt[1], []byte{1})
 }
 
 func mask(ev Interest) int16 {
@@ -134,7 +152,7 @@ func mask(ev Interest) int16 {
 	return m
 }
 
-// Ready stores what is ready now in buf and returns how many there are. It
+// Ready stores the events of descriptors that are ready in buf and returns their number. It
 // never blocks.
 func (s *Set) Ready(buf []Event) int {
 	s.mu.Lock()
@@ -164,8 +182,7 @@ func interest(revents int16) Interest {
 	return r
 }
 
-// Arm makes whatever becomes ready ring C, once, until Disarm. What is ready
-// already counts.
+// Arm makes C deliver, once, when a descriptor is ready or becomes so before Disarm.
 func (s *Set) Arm() {
 	s.mu.Lock()
 	s.armed = true
@@ -181,16 +198,16 @@ func (s *Set) Disarm() {
 	s.mu.Unlock()
 }
 
-// C delivers after Wake, and when something is ready between Arm and Disarm. It
-// may deliver in vain.
+// C delivers after Wake, and when a descriptor is ready between Arm and Disarm. It may deliver
+// when nothing is ready.
 func (s *Set) C() <-chan struct{} { return s.bell }
 
 // Wake makes C deliver. It never blocks and costs no system call.
 func (s *Set) Wake() { s.bell.ring() }
 
-// sentry polls while the Set is armed, on a copy of the descriptors, and starts
-// over when it is nudged.
-func (s *Set) sentry() {
+// watch polls a copy of the descriptors while the Set is armed, and starts over when changed
+// interrupts it.
+func (s *Set) watch() {
 	defer close(s.gone)
 	var fds []unix.PollFd
 	var junk [64]byte
@@ -203,12 +220,12 @@ func (s *Set) sentry() {
 		if s.closed {
 			return
 		}
-		fds = append(fds[:0], s.fds...)
+		fds = append(append(fds[:0], s.fds...), s.wakers...)
 		s.mu.Unlock()
 		n, _ := unix.Poll(fds, -1)
 		s.mu.Lock()
 		if n > 0 && fds[0].Revents != 0 {
-			_, _ = unix.Read(s.nudge[0], junk[:])
+			_, _ = unix.Read(s.interrupt[0], junk[:])
 			n--
 		}
 		if n > 0 && s.armed {

@@ -111,8 +111,9 @@ func Local(f Filter) ([]netip.Prefix, error) {
 }
 
 // InterfaceOf returns the name of this host's interface that has an address, "" if there is none
-// or it is loopback.
+// or it is loopback. Addresses of interfaces have no zone, those of sockets may.
 func InterfaceOf(a netip.Addr) string {
+	a = a.Unmap().WithZone("")
 	ifs, _ := net.Interfaces()
 	for _, i := range ifs {
 		addrs, _ := i.Addrs()
@@ -139,12 +140,11 @@ func usable(a net.Addr) (netip.Prefix, bool) {
 	return netip.PrefixFrom(addr, bits), addr.IsGlobalUnicast()
 }
 
-// Order returns where to try to reach whoever listens on port and has published
-// theirs: addresses and their subnets, not masked. Best first. own are those of
-// the caller. Addresses in a subnet of the caller come first, longest prefix
-// first. One that is also the caller's comes last: it belongs to a bridge that
-// every host has and leads here, where another answers, or to this very host
-// under another name.
+// Order returns the endpoints at which to try to reach a rank that listens on port, best first.
+// theirs are the addresses it has published, with their subnets, not masked; own are those of the
+// caller. Addresses in a subnet of the caller come first, longest prefix first. An address that the
+// caller has, too, comes last: it belongs to a bridge that every host has, so that another process
+// answers there, or to this host under another name.
 func Order(theirs, own []netip.Prefix, port uint16) []netip.AddrPort {
 	theirs = slices.Clone(theirs)
 	slices.SortStableFunc(theirs, func(a, b netip.Prefix) int {

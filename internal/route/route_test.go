@@ -1,6 +1,7 @@
 package route
 
 import (
+	"net"
 	"net/netip"
 	"testing"
 )
@@ -48,4 +49,29 @@ func FuzzFilter(f *testing.F) {
 			flt.Admits("eth0", netip.MustParseAddr("10.0.0.1"))
 		}
 	})
+}
+
+// The address of a socket on a link has the interface as its zone. That of the interface has none.
+func TestInterfaceOfAnAddressWithAZone(t *testing.T) {
+	ifs, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, i := range ifs {
+		addrs, _ := i.Addrs()
+		for _, own := range addrs {
+			p, err := netip.ParsePrefix(own.String())
+			if err != nil || !p.Addr().IsLinkLocalUnicast() || !p.Addr().Is6() {
+				continue
+			}
+			found++
+			if got := InterfaceOf(p.Addr().WithZone(i.Name)); got != i.Name {
+				t.Errorf("%s%%%s is of interface %q", p.Addr(), i.Name, got)
+			}
+		}
+	}
+	if found == 0 {
+		t.Skip("no interface has an IPv6 link-local address")
+	}
 }

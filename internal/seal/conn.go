@@ -5,17 +5,17 @@ import (
 	"net"
 )
 
-// A Conn is a connection whose two ends seal what they say. As with most, one goroutine
-// may read and one write.
+// A Conn is a connection whose ends exchange authenticated records. One goroutine may read
+// while another writes.
 type Conn struct {
 	net.Conn
 	in   *Reader
-	left []byte // what Read has yet to return
+	left []byte // checked payload that Read has yet to return
 	out  *Writer
 	buf  []byte
 }
 
-// NewConn returns conn with what it carries sealed, by send what is written and by
+// NewConn returns conn with its bytes in records: key send authenticates what is written, key
 // receive what is read.
 func NewConn(conn net.Conn, send, receive Key) *Conn {
 	return &Conn{Conn: conn, in: NewReader(receive), out: NewWriter(send)}
@@ -32,7 +32,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 			c.left = payload
 			continue
 		}
-		n, err := c.Conn.Read(c.in.Room())
+		n, err := c.Conn.Read(c.in.ReadBuffer())
 		c.in.Filled(n)
 		if n == 0 && err != nil {
 			return 0, err

@@ -1,15 +1,15 @@
-// Package seal makes sure that what one end of a connection reads is what the other
-// end wrote, all of it and in order. Two ends that have made sure of each other agree
-// on keys, one for each direction, that nobody between them can know. What they say
-// travels in records:
+// Package seal authenticates the two directions of a connection: each end reads exactly what
+// the other end wrote, all of it and in order. The ends first authenticate each other (package
+// challenge). From that exchange and their common secret they derive one key for each
+// direction, which nobody between them can know. Their bytes then travel in records:
 //
 //	length of the payload, 4 bytes, little-endian
 //	payload
 //	MAC, 16 bytes: HMAC-SHA256 over the record's number and all of the above, cut short
 //
-// A record that is changed, added, repeated, sent back or follows one that was left out
-// has a wrong MAC, which ends the connection. Nothing is hidden from who listens, and a
-// connection may be cut at any place.
+// A record that is changed, added, repeated, reflected, or follows one that was left out has a
+// wrong MAC, which ends the connection. Records are not encrypted: an eavesdropper can read
+// them. A connection may be cut at any place.
 package seal
 
 import (
@@ -25,22 +25,21 @@ import (
 const (
 	// MaxPayload is the most that one record carries.
 	MaxPayload = 64 << 10
-	// Overhead is what a record has besides its payload.
+	// Overhead is how many bytes a record has besides its payload.
 	Overhead = headSize + tagSize
 
 	headSize = 4
 	tagSize  = 16
 )
 
-// ErrForged is wrapped by the errors of records that the other end has not made.
+// ErrForged is wrapped by the errors of records that the other end did not write.
 var ErrForged = errors.New("the connection carries what the other end has not sent")
 
-// A Key is that of one direction of one connection.
+// A Key authenticates one direction of one connection.
 type Key [32]byte
 
-// Keys returns the keys of both directions. transcript is all that has been said until
-// the ends were sure of each other, with what either made up; no two connections may
-// have the same.
+// Keys returns the keys of both directions. transcript holds all bytes of the handshake,
+// both nonces included; no two connections may have the same.
 func Keys(secret, transcript []byte) (caller, callee Key) {
 	sum := sha256.Sum256(transcript)
 	for side, k := range map[string]*Key{"caller": &caller, "callee": &callee} {
@@ -76,11 +75,11 @@ func (t *tagger) tag(record []byte) []byte {
 // A Writer makes the records of one direction.
 type Writer struct{ tagger }
 
-// NewWriter returns one for what is said with k.
+// NewWriter returns a Writer whose records are authenticated with k.
 func NewWriter(k Key) *Writer { return &Writer{newTagger(k)} }
 
-// Open begins a record at the end of b: its payload is to be appended, at most
-// MaxPayload, and Close called with what that gives and with len(b).
+// Open begins a record at the end of b. The caller appends a payload of at most MaxPayload
+// bytes to the result, and then calls Close with that and with the length that b had.
 func (w *Writer) Open(b []byte) []byte { return append(b, make([]byte, headSize)...) }
 
 // Close ends the record that begins at start of b.
@@ -89,21 +88,22 @@ func (w *Writer) Close(b []byte, start int) []byte {
 	return append(b, w.tag(b[start:])...)
 }
 
-// A Reader takes the records of one direction apart. Use: read into Room, say so with
-// Filled, then take payloads with Next until there is none.
+// A Reader checks and unpacks the records of one direction. Read from the connection into
+// ReadBuffer, report the number of bytes with Filled, then call Next until it has no payload.
 type Reader struct {
 	tagger
 	buf        []byte
-	start, end int // what is unread
+	start, end int // of the unread bytes in buf
 }
 
-// NewReader returns one for what is said with k.
+// NewReader returns a Reader of records that are authenticated with k.
 func NewReader(k Key) *Reader {
 	return &Reader{tagger: newTagger(k), buf: make([]byte, MaxPayload+Overhead)}
 }
 
-// Room returns where to read to. It is not empty once Next has returned none.
-func (r *Reader) Room() []byte {
+// ReadBuffer returns the free part of the buffer, for bytes of the connection. It is not empty
+// after Next has reported that more must be read.
+func (r *Reader) ReadBuffer() []byte {
 	if r.start > 0 {
 		r.end = copy(r.buf, r.buf[r.start:r.end])
 		r.start = 0
@@ -111,10 +111,10 @@ func (r *Reader) Room() []byte {
 	return r.buf[r.end:]
 }
 
-// Filled says that n bytes have been read into Room.
+// Filled says that n bytes have been read into ReadBuffer.
 func (r *Reader) Filled(n int) { r.end += n }
 
-// Next returns the next payload, which is valid until Room is called; ok is false when
+// Next returns the next payload, which is valid until ReadBuffer is called; ok is false when
 // more must be read first. After an error the connection is of no use.
 func (r *Reader) Next() (payload []byte, ok bool, err error) {
 	have := r.buf[r.start:r.end]

@@ -25,7 +25,7 @@ func records(k Key, payloads ...string) [][]byte {
 func read(k Key, stream []byte, step int) (got []string, err error) {
 	r := NewReader(k)
 	for len(stream) > 0 {
-		n := copy(r.Room(), stream[:min(step, len(stream))])
+		n := copy(r.ReadBuffer(), stream[:min(step, len(stream))])
 		stream = stream[n:]
 		r.Filled(n)
 		for {
@@ -95,7 +95,7 @@ func TestTheMACCostsNoMemory(t *testing.T) {
 	payload, buf := make([]byte, 1000), make([]byte, 0, MaxPayload+Overhead)
 	n := testing.AllocsPerRun(100, func() {
 		b := w.Close(append(w.Open(buf[:0]), payload...), 0)
-		r.Filled(copy(r.Room(), b))
+		r.Filled(copy(r.ReadBuffer(), b))
 		if _, ok, err := r.Next(); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
@@ -141,7 +141,7 @@ func BenchmarkRecord(b *testing.B) {
 	b.SetBytes(MaxPayload)
 	for b.Loop() {
 		record := w.Close(append(w.Open(buf[:0]), payload...), 0)
-		r.Filled(copy(r.Room(), record))
+		r.Filled(copy(r.ReadBuffer(), record))
 		if _, ok, err := r.Next(); !ok || err != nil {
 			b.Fatal(ok, err)
 		}

@@ -85,9 +85,9 @@ func (s *Segment) Calls(local world.LocalRank) []Recording {
 	return out
 }
 
-// Running returns the newest of a rank's calls that is not done, nil if there is none, and
-// the number of the one that knows where in the program it is. Who waits for a collective in
-// the background is in that collective.
+// Running returns the newest of a rank's calls that is not done, nil if there is none, and the
+// number of the call to pass to Site. For a rank in Wait on a nonblocking collective, c is the
+// collective and at is the Wait.
 func Running(calls []Recording) (c *Recording, at uint64) {
 	for i := range slices.Backward(calls) {
 		switch r := &calls[i]; {

@@ -11,9 +11,9 @@ import (
 // hugePage is the size of the huge pages of memory, where the usual ones are of 4 KiB.
 const hugePage = 2 << 20
 
-// ClaimHuge is ClaimArena, of an arena that Arena returns, on huge pages where whole ones
-// fit, by their addresses. Not a byte more is claimed for that. Where there are none, the
-// usual ones serve: before Linux 6.1, or if no memory is left in one piece.
+// ClaimHuge is ClaimArena with huge pages wherever an aligned one fits. The arena must be mapped:
+// Arena does not return nil. No bytes beyond the n are claimed. Before Linux 6.1, or if no
+// contiguous memory is left, the pages are ordinary.
 func (s *Segment) ClaimHuge(local world.LocalRank, off, n int) error {
 	if err := s.afford(n); err != nil {
 		return err
@@ -23,11 +23,11 @@ func (s *Segment) ClaimHuge(local world.LocalRank, off, n int) error {
 	return s.allocate(at, n)
 }
 
-// collapse makes huge pages where whole ones fit into memory, which begins at this place
-// of the area. The kernel makes none of nothing, so each begins with a usual page, which it
-// replaces; it zeroes the rest. So no more than that page is taken twice at any time, and
-// for want of a huge page the kernel kills nobody. Other processes see the same pages:
-// their addresses for them differ by whole ones.
+// collapse makes huge pages of the aligned 2 MiB ranges of memory, which begins at offset at of the
+// area. MADV_COLLAPSE needs an existing page, so one ordinary page of each range is allocated
+// first. The kernel replaces it and zeroes the rest: at most that page exists twice, and a lack of
+// huge pages invokes no OOM killer. Other processes map the same huge pages: their addresses differ
+// by multiples of 2 MiB.
 func (s *Segment) collapse(memory []byte, at int) {
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(memory))) % hugePage)
 	whole := (len(memory) - skip) / hugePage * hugePage

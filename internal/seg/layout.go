@@ -105,7 +105,7 @@ type line struct {
 	rank  world.Rank
 	_     [4]byte
 	left  atomic.Int64 // when the rank began to leave, as Now; 0 if it has not
-	// Where in the program the call stands that was last found to wait for long.
+	// Call site of the call that was last found to wait for long.
 	// sited is odd while it is written.
 	sited atomic.Uint64
 	call  atomic.Uint64 // its ticket
@@ -142,8 +142,7 @@ func AreaSize(n int) int {
 	return 128<<20 + n*n*pageSize
 }
 
-// arenaSpace is the address space of all arenas, of which few processes lack so
-// much.
+// arenaSpace is the address space of all arenas. Few processes have less.
 const arenaSpace = 256 << 30
 
 // ArenaSize returns the size of each arena on a host with n ranks.

@@ -9,11 +9,10 @@ import (
 	"gompi/internal/cgroup"
 )
 
-// MemoryLimit returns what memory this process may still take: the least that the
-// machine and the control groups leave, of either version, this process's own and
-// those above. What the kernel would drop of its cache of files is left, too. Others
-// may take it first; so who claims memory looks before, and claims still. It reads
-// some files, which takes a fraction of a millisecond.
+// MemoryLimit returns how much memory this process may still allocate: the least that is available
+// on the machine, in its control group (version 1 or 2) and in that group's ancestors. Page cache
+// that the kernel can drop counts as available. Other processes may allocate it first, so an
+// allocation within the limit can still fail. It reads files in a fraction of a millisecond.
 func MemoryLimit() Limit { return memoryLimit("/") }
 
 // memoryLimit is MemoryLimit below root, which is / but in tests.

@@ -94,8 +94,8 @@ func (s *Segment) Arena(local world.LocalRank) []byte {
 	return s.arenas[int(local)*size:][:size:size]
 }
 
-// LimitBy has claims look at another limit than MemoryLimit, as tests do of what
-// becomes of ranks that get no more memory. It is called before the first claim.
+// LimitBy replaces MemoryLimit for claims, for tests of ranks that run out of memory. It is called
+// before the first claim.
 func (s *Segment) LimitBy(limit func() Limit) { s.limit = limit }
 
 // FD returns the descriptor of the segment's memory. It stays the Segment's.
@@ -121,9 +121,9 @@ func (s *Segment) State(local world.LocalRank) State { return State(s.lines[loca
 // LeftAt returns when a local rank began to leave, as Now; 0 if it has not.
 func (s *Segment) LeftAt(local world.LocalRank) int64 { return s.lines[local].left.Load() }
 
-// SetEnded marks a local rank's process as ended. The agent calls it when it
-// has reaped the process and no longer needs the state before; where there is none,
-// every rank that hears of the death does.
+// SetEnded marks a local rank's process as ended. The agent calls it when it has reaped the process
+// and no longer needs its previous state. Without an agent, every rank that is told of the death
+// calls it.
 func (s *Segment) SetEnded(local world.LocalRank) { s.lines[local].state.Store(uint32(Ended)) }
 
 // PID returns the process that a local rank joined from, 0 before it joined. It

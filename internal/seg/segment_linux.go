@@ -94,9 +94,9 @@ func mapAll(fd, size, end int) ([]byte, error) {
 	return mem, err
 }
 
-// Claim makes sure that n bytes of the area exist. It may be called again for the
-// same bytes. If they are many it looks first at what is left: some kernels kill a
-// process for want of memory where they could tell it.
+// Claim allocates n bytes of the area. It may be called again for the same bytes. A large claim
+// checks the memory limit first: without memory, some kernels kill a process instead of returning
+// an error.
 func (s *Segment) Claim(off, n int) error {
 	if err := s.afford(n); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (s *Segment) Claim(off, n int) error {
 	return s.allocate(off, n)
 }
 
-// afford looks whether n bytes are left, if they are many.
+// afford checks a large claim of n bytes against the memory limit.
 func (s *Segment) afford(n int) error {
 	if n < many {
 		return nil
@@ -126,8 +126,9 @@ func (s *Segment) allocate(off, n int) error {
 }
 
 const (
-	// many bytes are worth looking for, which takes some 100 us: rings that grow and
-	// large buffers of communicators, which there are ways to do without, and memory of the heap.
+	// many is the size in bytes from which a claim checks the memory limit first, which takes some
+	// 100 us. Such claims are growing rings and large buffers of communicators, both of which are
+	// optional, and heap memory.
 	many = 256 << 10
 	// spare is what must be left to the programs themselves.
 	spare = 32 << 20

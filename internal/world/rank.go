@@ -3,8 +3,8 @@
 // which are plain ints.
 package world
 
-// A Rank is a rank of the job, from 0: a rank of the communicator that Init returns. None is no rank,
-// or any.
+// A Rank is a rank of the job, from 0: a rank of the communicator that Init returns. None is no
+// rank, or any.
 type Rank int32
 
 // None is less than all ranks.

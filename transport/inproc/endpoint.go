@@ -10,17 +10,17 @@ import (
 
 // An endpoint is the Transport of one rank.
 type endpoint struct {
-	net   *World
-	rank  world.Rank
-	box   *box
-	sink  transport.Sink
-	taker transport.Taker // sink, if it is one
+	net       *World
+	rank      world.Rank
+	box       *box
+	sink      transport.Sink
+	eagerSink transport.EagerSink // sink, if it is one
 
-	links   map[world.Rank]*link // ranks that frames went to or came from
+	links   map[world.Rank]*link // to ranks with which frames were exchanged
 	lent    int                  // payloads that peers have yet to copy
 	armed   bool
 	closing bool // arriving frames are dropped
-	ended   bool // closed or killed: nothing happens any more
+	ended   bool // closed or killed
 }
 
 // A link is one rank's view of another.
@@ -177,7 +177,7 @@ func (e *endpoint) receive(p *parcel) {
 // unpack hands the frame in p to the sink, window by window. It reports false
 // if the sender took the payload back.
 func (e *endpoint) unpack(p *parcel) bool {
-	if !p.lent && e.taker != nil && e.taker.Take(p.from, &p.h, p.payload) {
+	if !p.lent && e.eagerSink != nil && e.eagerSink.Take(p.from, &p.h, p.payload) {
 		return true
 	}
 	window, token := e.sink.Arrive(p.from, &p.h)
@@ -195,7 +195,7 @@ func (e *endpoint) unpack(p *parcel) bool {
 	return true
 }
 
-// returned strikes p off the list of lent payloads.
+// returned removes p from the list of lent payloads.
 func (e *endpoint) returned(p *parcel) {
 	loans := p.link.loans
 	last := loans[len(loans)-1]
@@ -228,7 +228,7 @@ func (e *endpoint) lose(l *link, err error) {
 	e.sink.Lost(l.peer, err)
 }
 
-// perish is this rank's own death: it loses everybody.
+// perish is this rank's own death: it loses all peers.
 func (e *endpoint) perish(err error) int {
 	e.ended = true
 	for i := range e.net.boxes {

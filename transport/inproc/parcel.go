@@ -16,7 +16,7 @@ const copyLimit = 64 << 10
 // sender; beyond it, payloads stay where they are.
 const heldLimit = 1 << 20
 
-// What a parcel in a box means to the rank that takes it out.
+// A meaning is what a parcel in a box tells the rank that takes it out.
 type meaning uint8
 
 const (
@@ -25,8 +25,8 @@ const (
 	farewell                // rank from is gone; err says how
 )
 
-// A parcel is what lies in boxes. It is owned by whoever took it out, but for
-// mu and withdrawn, which guard a lent payload while both ends know of it.
+// A parcel is an entry of a box. The rank that takes it out owns it, except mu and withdrawn,
+// which guard a lent payload while both ends refer to it.
 type parcel struct {
 	next *parcel
 
@@ -66,7 +66,7 @@ func (p *parcel) take(dst []byte, off int64) bool {
 	return true
 }
 
-// withdraw takes the lent payload back. Nobody reads it any more on return.
+// withdraw takes the lent payload back. When it returns, the receiver no longer reads it.
 func (p *parcel) withdraw() {
 	p.mu.Lock()
 	p.withdrawn = true
@@ -74,8 +74,8 @@ func (p *parcel) withdraw() {
 	p.mu.Unlock()
 }
 
-// keep replaces the lent payload by a copy, and has the sender hear no more of
-// it. Its memory is not read any more on return.
+// keep replaces the lent payload by a copy, and cancels the sender's Sent. When it returns, the
+// receiver no longer reads the sender's memory.
 func (p *parcel) keep() {
 	p.forgotten = true
 	p.mu.Lock()
@@ -132,7 +132,7 @@ func (ps *pools) get(n int) *parcel {
 	return &parcel{class: uint8(class), buf: make([]byte, size)}
 }
 
-// put recycles p, which nobody may know of any more.
+// put recycles p, to which nothing may refer any more.
 func (ps *pools) put(p *parcel) {
 	p.payload, p.link, p.err, p.lent, p.forgotten = nil, nil, nil, false, false
 	ps[p.class].Put(p)

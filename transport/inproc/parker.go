@@ -3,7 +3,7 @@ package inproc
 // A Parker sleeps on a channel, so that it counts as idle in a testing/synctest
 // bubble and costs neither thread nor clock. It implements transport.Parker.
 type Parker struct {
-	bell chan struct{} // capacity 1: a Wake is kept until it is heard
+	bell chan struct{} // capacity 1: a Wake is kept until it is received
 }
 
 // NewParker returns a Parker for one rank. In a testing/synctest bubble it must
@@ -12,7 +12,7 @@ func NewParker() *Parker {
 	return &Parker{bell: make(chan struct{}, 1)}
 }
 
-// Arm does nothing: whoever fills the box of a rank that sleeps wakes it.
+// Arm does nothing: a rank that puts a parcel into the box of a sleeping rank wakes it.
 func (p *Parker) Arm() {}
 
 // Disarm does nothing.

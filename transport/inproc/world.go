@@ -40,8 +40,8 @@ func (w *World) Transport(rank world.Rank, sink transport.Sink, p transport.Park
 	b.mu.Lock()
 	b.parker = p
 	b.mu.Unlock()
-	taker, _ := sink.(transport.Taker)
-	return &endpoint{net: w, rank: rank, box: b, sink: sink, taker: taker, links: make(map[world.Rank]*link)}
+	eagerSink, _ := sink.(transport.EagerSink)
+	return &endpoint{net: w, rank: rank, box: b, sink: sink, eagerSink: eagerSink, links: make(map[world.Rank]*link)}
 }
 
 // Kill ends rank as if its process had died: every other rank gets
@@ -56,7 +56,7 @@ func (w *World) Kill(rank world.Rank) {
 	}
 }
 
-// A box is what a rank has been sent.
+// A box holds the parcels that were sent to a rank.
 type box struct {
 	news atomic.Bool // queue or end have changed since the last take
 
@@ -64,7 +64,7 @@ type box struct {
 	queue  queue
 	armed  bool // wake parker at the next change
 	parker transport.Parker
-	end    error // why nothing can be put in any more
+	end    error // why no parcel can be put in any more
 }
 
 // put adds p, or returns why it cannot.
@@ -79,7 +79,7 @@ func (b *box) put(p *parcel) error {
 	return nil
 }
 
-// shut lets nothing in any more.
+// shut closes the box: put fails from then on.
 func (b *box) shut(why error) {
 	b.mu.Lock()
 	if b.end == nil {
@@ -88,7 +88,7 @@ func (b *box) shut(why error) {
 	b.changed()
 }
 
-// changed unlocks b, and wakes its rank if that asked for it.
+// changed unlocks b, and wakes its rank if that has armed the box.
 func (b *box) changed() {
 	b.news.Store(true)
 	p := b.parker

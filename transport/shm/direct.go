@@ -13,24 +13,24 @@ import (
 	"gompi/transport"
 )
 
-// This file is transport.Direct: what lies in a rank's heap, which all ranks of the
-// host map, its peers read and write where it is. That is one copy instead of two (np=2
-// near, through the ring, with one side in a heap, and with both: latency of 256 KiB
-// 16.6, 11 and 7 us, of 1 MiB 50, 32 and 16; window of 1 MiB 37, 28 and 13 us a message,
-// of 16 MiB 1.6, 1.2 and 0.4 ms).
+// This file implements transport.Direct. All ranks of a host map each rank's symmetric
+// heap, so its peers read and write buffers there in place. That is one copy instead of two
+// (2 ranks on processors near each other, through the ring, with one side in a heap, and
+// with both: latency of 256 KiB 16.6, 11 and 7 us, of 1 MiB 50, 32 and 16; window of 1 MiB
+// 37, 28 and 13 us a message, of 16 MiB 1.6, 1.2 and 0.4 ms).
 //
 // # Recalls
 //
-// A place is where something begins in the heap of the rank that tells it, and how
-// often that rank had recalled its places until then. Who copies compares that number
-// with the one in the rank's line, before each piece, and, having read, after the last
-// one. A rank recalls before it changes what others may still read: so either the
-// reader has read what was told, or it finds the number changed.
+// A place is an offset in the heap of the rank that tells it, and the number of recalls of
+// that rank at that time. A rank that copies compares this number with the one in the
+// owner's line: before each chunk and, after a read, once more behind the last chunk. The
+// owner recalls its places before it changes memory that others may still read. So either
+// the reader has read the bytes that were told, or it finds the number changed.
 //
-// That needs two orders, of the plain loads and stores of the bytes and the atomic
-// accesses to the number. The owner's stores must not be seen before its recall: Recall
+// That needs two orders between the plain loads and stores of the bytes and the atomic
+// accesses to the number. First, the owner's stores must not be seen before its recall: Recall
 // is an atomic Add, whose load acquires on every processor, so that no later store is
-// done before it. And the reader's loads must be done before it looks at the number for
+// done before it. Second, the reader's loads must be done before it looks at the number for
 // the last time. On amd64 they are, since loads are done in the order of the program. On
 // arm64 an atomic load (LDAR) holds back what is behind it, and lets what is before it be
 // done later; so there read adds 0 to the number. The store of that Add releases: the
@@ -41,15 +41,15 @@ import (
 //
 // # Copies that both ranks make
 //
-// If both ends of a Get lie in heaps the peer can help: who gets invites it by a record
-// in its ring, and takes pieces from the front of what is to be copied, the peer, if
-// and when it reads the record, from the back. Whoever takes one first says so in the
-// word claims, by a compare-and-swap, so that no piece is taken twice; a peer that
-// computes instead of helping is not waited for. Bits of the word: 40 to 63 the number
+// If both buffers of a Get lie in heaps, the peer can help. The rank that gets invites it by
+// a record in its ring. The inviter takes chunks from the front; the peer, once it reads the
+// record, takes chunks from the back. Each takes a chunk by a compare-and-swap of the word
+// claims, so that no chunk is copied twice. The inviter does not wait for a peer that
+// computes instead of helping. Bits of the word: 40 to 63 the number
 // of the invitation, which is different each time, so that a peer which comes late takes
-// nothing; 20 to 39 the pieces taken by the peer, 0 to 19 those by the inviter. When all
+// nothing; 20 to 39 the chunks taken by the peer, 0 to 19 those by the inviter. When all
 // are taken, the peer's number is final, and the inviter waits until the word helped,
-// which the peer stores after each piece, says as many.
+// which the peer stores after each chunk, says as many.
 
 const (
 	// placeBits is what a place tells the offset with, 1 for the first byte.
@@ -57,18 +57,18 @@ const (
 	recallMask = 1<<(64-placeBits) - 1
 	// loadsInOrder says that the processor does loads in the order of the program.
 	loadsInOrder = runtime.GOARCH == "amd64"
-	// piece is how much is copied between looks at whether it is still wanted, and what
+	// chunk is how much is copied between looks at whether it is still wanted, and what
 	// the two who share a copy take at a time. It is some microseconds.
-	piece = 64 << 10
+	chunk = 64 << 10
 	// helpFrom is the length of the shortest copy that the peer is asked to help with:
-	// two pieces (np=2 near, in windows, alone and with help: 128 KiB 3.4 and 2.6 us a
+	// two chunks (np=2 near, in windows, alone and with help: 128 KiB 3.4 and 2.6 us a
 	// message, 1 MiB 24.6 and 15.7; np=4 on two processors, a window of two pairs each of
 	// 1 MiB: 45 and 48, so it does no harm where nobody has time to help).
 	helpFrom = 128 << 10
-	// pastFrom is the length from which on copies go past the caches (np=2 near, in
-	// windows, in the caches and past them: 4 MiB 57 and 91 us a message, 16 MiB 570 and
+	// nonTemporalFrom is the length from which on copies are non-temporal (np=2 near, in
+	// windows, plain and non-temporal: 4 MiB 57 and 91 us a message, 16 MiB 570 and
 	// 369).
-	pastFrom = 8 << 20
+	nonTemporalFrom = 8 << 20
 
 	takenBits   = 20
 	takenMask   = 1<<takenBits - 1
@@ -80,7 +80,7 @@ type move struct {
 	dst, src []byte
 	place    uint64 // at the peer; 0 if this is help with the peer's copy
 	token    uint64
-	next     int  // the piece to copy, if nobody helps
+	next     int  // the chunk to copy, if nobody helps
 	put      bool // dst is the peer's
 	ask      bool // the peer may be asked to help
 	shared   sharing
@@ -134,7 +134,7 @@ func (t *Transport) holds(local world.LocalRank, place uint64) bool {
 	return place>>placeBits == t.recalls(local)
 }
 
-// read is holds for who has read what lies at the place, after it: see Recalls.
+// read is holds for a reader, after its last load from the place: see Recalls.
 func (t *Transport) read(local world.LocalRank, place uint64) bool {
 	if !loadsInOrder {
 		return place>>placeBits == t.lines[local].recalls.Add(0)&recallMask
@@ -171,12 +171,12 @@ func (t *Transport) begin(p *peer, x move) {
 	t.moving++
 }
 
-// invite asks p to help with a copy that begins, if that goes to our heap and the question
-// can leave at once.
+// invite asks p to help with a copy that begins, if its destination is in our heap and the
+// record can leave at once.
 func (t *Transport) invite(p *peer, x *move) {
 	x.ask = false
 	to := t.Place(p.rank, mem.Bytes(x.dst))
-	if to == 0 || len(x.dst) > takenMask*piece || p.lost || !p.out.Empty() || p.w.mem == nil || p.w.room() < lineSize {
+	if to == 0 || len(x.dst) > takenMask*chunk || p.lost || !p.out.Empty() || p.w.mem == nil || p.w.room() < lineSize {
 		return
 	}
 	p.invited = p.invited%invitations + 1
@@ -210,7 +210,7 @@ func (t *Transport) help(p *peer, content []byte) bool {
 	word := func(k int) uint64 { return binary.NativeEndian.Uint64(content[8*k:]) }
 	i := invitation{word(0), word(1), word(2), word(3)}
 	x := move{shared: sharing{p.r.claims, p.r.helped, i.number, true}}
-	if i.n <= takenMask*piece {
+	if i.n <= takenMask*chunk {
 		x.src, x.dst = t.at(t.Local, i.from, int(i.n)), t.at(p.local, i.to, int(i.n))
 	}
 	if x.src == nil || x.dst == nil {
@@ -223,26 +223,26 @@ func (t *Transport) help(p *peer, content []byte) bool {
 	return true
 }
 
-// left reports whether there are pieces that nobody has taken, and how the words that
-// say so have it: which is the next, and what claims becomes when this rank takes it.
+// left reports whether chunks are left to take, which is next, the present value w of claims,
+// and its value when this rank takes that chunk.
 func (x *move) left() (next int, w, taken uint64, ok bool) {
 	s := &x.shared
 	if s.claims == nil {
-		return x.next, 0, 0, x.next*piece < len(x.src)
+		return x.next, 0, 0, x.next*chunk < len(x.src)
 	}
-	pieces := (len(x.src) + piece - 1) / piece
+	chunks := (len(x.src) + chunk - 1) / chunk
 	w = s.claims.Load()
 	front, back := int(w&takenMask), int(w>>takenBits&takenMask)
-	if w>>(2*takenBits) != s.number || front+back >= pieces {
+	if w>>(2*takenBits) != s.number || front+back >= chunks {
 		return 0, 0, 0, false
 	}
 	if s.helping {
-		return pieces - 1 - back, w, w + 1<<takenBits, true
+		return chunks - 1 - back, w, w + 1<<takenBits, true
 	}
 	return front, w, w + 1, true
 }
 
-// take takes the next piece of a copy for this rank, and reports whether there is one.
+// take takes the next chunk of a copy for this rank, and reports whether there is one.
 func (x *move) take() (i int, ok bool) {
 	i, w, taken, ok := x.left()
 	if x.shared.claims == nil {
@@ -255,8 +255,8 @@ func (x *move) take() (i int, ok bool) {
 	return i, ok
 }
 
-// over reports whether a copy of which this rank finds no more pieces is complete. One
-// that helps has nothing to wait for.
+// over reports whether a copy without chunks to take is complete. A helper has nothing to
+// wait for.
 func (x *move) over() bool {
 	s := &x.shared
 	if s.claims == nil || s.helping {
@@ -266,13 +266,13 @@ func (x *move) over() bool {
 	return helper == 0 || s.helped.Load() == s.number<<takenBits|helper
 }
 
-// move goes on with the copies under way, some pieces of one for each peer, and returns
+// move goes on with the copies under way, some chunks of one for each peer, and returns
 // how many.
 func (t *Transport) move() int {
 	n := 0
-	for i := 0; i < len(t.used); i++ { // also those that are met meanwhile
+	for i := 0; i < len(t.used); i++ { // includes peers that are added meanwhile
 		p := t.used[i]
-		for bytes := 0; bytes < burst && !p.moves.Empty(); bytes += piece {
+		for bytes := 0; bytes < burst && !p.moves.Empty(); bytes += chunk {
 			done, over := t.advance(p, &p.moves.Items()[0])
 			if over {
 				t.end(p)
@@ -285,7 +285,7 @@ func (t *Transport) move() int {
 	return n
 }
 
-// advance copies a piece. It reports whether there was one, and whether the copy is
+// advance copies a chunk. It reports whether there was one, and whether the copy is
 // over.
 func (t *Transport) advance(p *peer, x *move) (done, over bool) {
 	switch {
@@ -303,21 +303,21 @@ func (t *Transport) advance(p *peer, x *move) (done, over bool) {
 	if !ok {
 		return false, x.over()
 	}
-	x.copy(p, i*piece, min((i+1)*piece, len(x.src)))
+	x.copy(p, i*chunk, min((i+1)*chunk, len(x.src)))
 	if x.shared.helping {
 		x.shared.tell()
 		t.wake(p)
 	}
-	return true, x.shared.claims == nil && x.next*piece >= len(x.src)
+	return true, x.shared.claims == nil && x.next*chunk >= len(x.src)
 }
 
-// copy copies some bytes. What goes to a peer may be stored past the caches even if it
-// is short.
+// copy copies some bytes. Bytes for a peer's memory may go with non-temporal stores even if
+// the copy is short.
 func (x *move) copy(p *peer, from, to int) {
 	dst, src := x.dst[from:to], x.src[from:to]
 	switch {
-	case len(x.src) >= pastFrom:
-		mem.Stream(dst, src)
+	case len(x.src) >= nonTemporalFrom:
+		mem.CopyNonTemporal(dst, src)
 	case x.put || x.shared.helping:
 		p.w.reader.Copy(dst, src)
 	default:
@@ -325,7 +325,7 @@ func (x *move) copy(p *peer, from, to int) {
 	}
 }
 
-// tell says that a piece more has been copied.
+// tell publishes that one more chunk has been copied.
 func (s *sharing) tell() {
 	helped := s.helped.Load()
 	if helped>>takenBits != s.number {
@@ -334,7 +334,7 @@ func (s *sharing) tell() {
 	s.helped.Store(helped + 1)
 }
 
-// stop leaves nothing to take.
+// stop takes all chunks away from the helper.
 func (x *move) stop() {
 	if s := &x.shared; s.claims != nil && !s.helping {
 		s.claims.Store(0)
@@ -363,7 +363,7 @@ func (t *Transport) endMoves(p *peer, err error) {
 	}
 }
 
-// forgetMove ends the copy with a token in silence.
+// forgetMove ends the copy with a token without calling Sent.
 func (t *Transport) forgetMove(p *peer, token uint64) {
 	moves := p.moves.Items()
 	for i := range moves {

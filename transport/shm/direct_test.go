@@ -38,9 +38,9 @@ func TestCopiesThatTwoMakeSurviveAnyTiming(t *testing.T) {
 	}
 }
 
-// copyTogether returns how many pieces were copied by the one that was asked to help.
+// copyTogether returns how many chunks were copied by the one that was asked to help.
 func copyTogether(t *testing.T, seed uint64) (helped int) {
-	const most, copies = 12 * piece, 30
+	const most, copies = 12 * chunk, 30
 	heaps := [2][]byte{make([]byte, most+100), make([]byte, most+100)}
 	area := area(2)
 	var ranks [2]*Transport
@@ -112,7 +112,7 @@ func copyTogether(t *testing.T, seed uint64) (helped int) {
 
 // What a rank that dies has told to help with is not waited for.
 func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
-	heaps := [2][]byte{make([]byte, 4*piece), make([]byte, 4*piece)}
+	heaps := [2][]byte{make([]byte, 4*chunk), make([]byte, 4*chunk)}
 	state, area := Alive, area(2)
 	var sink ends
 	sink.losses = losses{}
@@ -125,12 +125,12 @@ func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
 	a.Get(1, 1, mem.Bytes(heaps[0]), 1)
 	p := a.peers[1]
 	a.invite(p, &p.moves.Items()[0])
-	p.w.claims.Add(1 << takenBits) // it takes a piece
+	p.w.claims.Add(1 << takenBits) // it takes a chunk
 	for range 10 {
 		a.Poll(-1)
 	}
 	if sink.all > 0 {
-		t.Fatal("the copy ended without a piece that the other rank had taken")
+		t.Fatal("the copy ended without a chunk that the other rank had taken")
 	}
 	state = Dead
 	a.Arm() // before it sleeps, it looks who lives
@@ -140,4 +140,4 @@ func TestACopyEndsWithTheRankThatHelps(t *testing.T) {
 	}
 }
 
-var _ transport.Direct = (*Transport)(nil)
+var _ transport.Getter = (*Transport)(nil)

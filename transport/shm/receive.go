@@ -17,10 +17,10 @@ const (
 )
 
 const (
-	// allEvery is on every how manieth idle Poll the peers are looked at that the
-	// caller does not wait for.
+	// allEvery is how many idle Polls are made for each that looks at all peers, not only
+	// at the one that the caller waits for.
 	allEvery = 16
-	// lookEvery is on every how manieth idle Poll it is looked whether peers live.
+	// lookEvery is how many idle Polls are made for each that checks whether peers live.
 	lookEvery = 1024
 )
 
@@ -42,7 +42,7 @@ func (t *Transport) Poll(rank world.Rank) int {
 			return n + k
 		}
 	}
-	t.meet()
+	t.findWriters()
 	for _, p := range t.readers {
 		n += t.receive(p, records)
 	}
@@ -91,7 +91,7 @@ func (t *Transport) disarm() bool {
 	return true
 }
 
-// RecvNow implements transport.Prompt.
+// RecvNow implements transport.InlineSender.
 func (t *Transport) RecvNow(rank world.Rank, want *transport.Header, b mem.Buffer) bool {
 	p := t.talker(rank)
 	if p == nil || !p.reads || p.lost || t.closing || t.armed || p.in.Left() > 0 {
@@ -122,7 +122,7 @@ func (p *peer) next() (kind int, content []byte) {
 	return kind, content
 }
 
-// done gives up a record.
+// done gives the place of a record back to its writer.
 func (t *Transport) done(p *peer) {
 	told := p.r.done()
 	p.w.hear(p.r.read)
@@ -132,9 +132,9 @@ func (t *Transport) done(p *peer) {
 	}
 }
 
-// serve reads from and writes to the peer that the caller waits for. It takes one
-// record, or as many as the sink wants: the place of the next may be in that peer's
-// cache, and to look there would keep the caller from what it waited for.
+// serve reads from and writes to the peer that the caller waits for. It takes one record,
+// or as many as the sink wants: the line of the next record may be in that peer's cache,
+// and loading it would delay the caller, which has what it waited for.
 func (t *Transport) serve(p *peer) int {
 	n := t.receive(p, 1)
 	if !p.out.Empty() {
@@ -143,12 +143,12 @@ func (t *Transport) serve(p *peer) int {
 	return n
 }
 
-// receive reads from p what is there, up to so many records, or more if the sink
-// wants them, and returns the number of events.
+// receive reads up to most records from p, or more if the sink wants them, and returns
+// their number.
 func (t *Transport) receive(p *peer, most int) int {
 	n := 0
 	for bytes := 0; bytes < received && p.reads && !p.lost; n++ {
-		if n >= most && (n >= records || t.taker == nil || !t.taker.Wants(p.rank)) {
+		if n >= most && (n >= records || t.eagerSink == nil || !t.eagerSink.Wants(p.rank)) {
 			break
 		}
 		kind, content := p.next()
@@ -164,7 +164,7 @@ func (t *Transport) receive(p *peer, most int) int {
 	return n
 }
 
-// take takes in one record. It reports whether there may be others.
+// take handles one record. It reports false if that lost p.
 func (t *Transport) take(p *peer, kind int, content []byte) bool {
 	switch {
 	case kind == invite && p.in.Left() == 0:
@@ -183,7 +183,7 @@ func (t *Transport) take(p *peer, kind int, content []byte) bool {
 		switch {
 		case t.closing:
 			p.in.Skip(h.Len)
-		case t.taker != nil && h.Len == int64(len(content)) && t.taker.Take(p.rank, h, content):
+		case t.eagerSink != nil && h.Len == int64(len(content)) && t.eagerSink.Take(p.rank, h, content):
 			return true
 		default:
 			p.in.Begin(t.sink, p.rank, h)
@@ -200,11 +200,11 @@ func (t *Transport) take(p *peer, kind int, content []byte) bool {
 	return true
 }
 
-// mourn loses those peers that have ended: their rings have been read to the
-// end, or will be after this.
+// mourn loses the peers whose processes have ended, after it has read their rings to the
+// end.
 func (t *Transport) mourn() int {
 	n := 0
-	for i := 0; i < len(t.used); i++ { // also those that are met meanwhile
+	for i := 0; i < len(t.used); i++ { // includes peers that are added meanwhile
 		p := t.used[i]
 		if p.lost {
 			continue
@@ -213,7 +213,7 @@ func (t *Transport) mourn() int {
 		if state == Alive {
 			continue
 		}
-		for t.meet(); t.receive(p, records) > 0; {
+		for t.findWriters(); t.receive(p, records) > 0; {
 			n++
 		}
 		err := fmt.Errorf("%w: its process has ended", transport.ErrCut)
@@ -228,15 +228,15 @@ func (t *Transport) mourn() int {
 	return n
 }
 
-// Arm implements transport.Transport. It looks after it has said that it sleeps:
-// see wake.
+// Arm implements transport.Transport. It first stores that the rank sleeps and then looks
+// for records: see wake.
 func (t *Transport) Arm() bool {
 	if t.closed {
 		return true
 	}
 	t.armed = true
 	t.lines[t.Local].parked.Store(1)
-	t.meet()
+	t.findWriters()
 	if t.ready() {
 		t.disarm()
 		t.idle = -1 // the next Poll looks at all peers
@@ -245,8 +245,8 @@ func (t *Transport) Arm() bool {
 	return true
 }
 
-// ready reports whether Poll has something to do. Those whose rings are full
-// wake us from now on when there is room.
+// ready reports whether Poll has something to do. It asks the readers of full rings to wake
+// this rank when there is room.
 func (t *Transport) ready() bool {
 	for _, p := range t.readers {
 		if kind, _ := p.r.next(); kind != 0 && !p.lost {
@@ -269,21 +269,21 @@ func (t *Transport) ready() bool {
 	return false
 }
 
-// Pending implements transport.Restless.
+// Pending implements transport.Progresser.
 func (t *Transport) Pending() bool { return t.waiting > 0 }
 
-// Deadline implements transport.Restless: time makes no difference.
+// Deadline implements transport.Progresser: time makes no difference.
 func (t *Transport) Deadline() int64 { return 0 }
 
-// Close implements transport.Transport. Frames that still come are dropped, so
-// that peers which close too can write theirs.
+// Close implements transport.Transport. It reads and drops frames that still come, so that
+// peers which close too can write theirs.
 func (t *Transport) Close(force bool) bool {
 	if t.closed {
 		return true
 	}
 	if !t.closing {
 		t.closing = true
-		t.meet()
+		t.findWriters()
 		for _, p := range t.used {
 			if !p.lost && t.Reaches(p.rank) {
 				t.enqueue(p, &transport.Header{Kind: transport.Goodbye}, nil, false, 0)

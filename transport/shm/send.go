@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// copyLimit is the largest rest of a payload that is copied when the ring is
-	// full.
+	// copyLimit is the largest rest of a payload that Send copies if the ring is full.
 	copyLimit = 16 << 10
 	// heldLimit bounds what is copied per peer.
 	heldLimit = 256 << 10
@@ -17,11 +16,11 @@ const (
 	burst = 256 << 10
 )
 
-// A frame is one that is not wholly in the ring.
+// A frame is one that is not completely in the ring.
 type frame struct {
 	h     transport.Header
 	begun bool
-	body  []byte // what has yet to be written
+	body  []byte // the part of the payload that is not written
 	block []byte // memory of ours that body lies in, unless lent
 	token uint64
 	lent  bool // Sent is due
@@ -30,11 +29,11 @@ type frame struct {
 // An outbox is the queue of one peer's frames.
 type outbox struct {
 	fifo.Queue[frame]
-	copied int      // bytes in blocks of the queued
-	blocks [][]byte // of those that have left, for those to come
+	copied int      // bytes in blocks of queued frames
+	blocks [][]byte // of frames that have left, for reuse
 }
 
-// next takes the first frame out.
+// next removes the first frame.
 func (t *Transport) next(p *peer) frame {
 	f := p.out.Pop()
 	if !f.lent {
@@ -45,7 +44,7 @@ func (t *Transport) next(p *peer) frame {
 	return f
 }
 
-// own copies what is left of f's payload.
+// own copies the unwritten part of f's payload.
 func (o *outbox) own(f *frame) {
 	if last := len(o.blocks) - 1; last >= 0 {
 		f.block, o.blocks = o.blocks[last], o.blocks[:last]
@@ -83,7 +82,7 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 	return t.enqueue(p, h, body[n:], begun, token)
 }
 
-// SendNow implements transport.Prompt.
+// SendNow implements transport.InlineSender.
 func (t *Transport) SendNow(rank world.Rank, h *transport.Header, b mem.Buffer) bool {
 	p := t.talker(rank)
 	if p == nil || p.w.mem == nil || p.lost || t.closing || !p.out.Empty() {
@@ -107,14 +106,13 @@ func (t *Transport) announce(p *peer) {
 	}
 }
 
-// wake wakes p if it sleeps. It has set parked before it looked at its rings for
-// the last time; we have written before we look at parked. Both are atomic, and
-// so in one order: either it saw our record, or we see that it sleeps. One of
-// those who see that rings.
+// wake wakes p if it sleeps. p sets parked before its last look at its rings; this rank
+// writes the record before it looks at parked. Both are atomic and so in one order: either p
+// sees the record, or this rank sees that p sleeps. Of the ranks that see it, one rings.
 func (t *Transport) wake(p *peer) { t.Wake(p.local) }
 
-// Wake wakes a local rank if it sleeps: for others who write to memory that it
-// looks at. It may be called from any goroutine.
+// Wake wakes a local rank if it sleeps, for code that writes to other memory that the rank
+// polls. It may be called from any goroutine.
 func (t *Transport) Wake(local world.LocalRank) {
 	l := &t.lines[local]
 	if l.parked.Load() != 0 && l.parked.CompareAndSwap(1, 0) {
@@ -122,8 +120,7 @@ func (t *Transport) Wake(local world.LocalRank) {
 	}
 }
 
-// enqueue keeps what has not been written of a frame. It reports whether body
-// may be reused.
+// enqueue queues the unwritten part of a frame. It reports whether body may be reused.
 func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, begun bool, token uint64) bool {
 	f := p.out.Push(frame{})
 	f.h, f.body, f.begun, f.token = *h, body, begun, token

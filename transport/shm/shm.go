@@ -1,26 +1,26 @@
 // Package shm moves frames between the ranks of one host through memory that
-// they share: a ring for each ordered pair of ranks, taken into use by the first
-// frame. It knows nothing of where the memory comes from.
+// they share: a ring for each ordered pair of ranks, in use from the first frame on. Its
+// caller provides the memory.
 //
 // # Layout of the area
 //
 //	offset        size            content
-//	0             n x 256         one line per local rank: parked, who has ever
-//	                              written to it, and how often it has recalled
-//	                              places in its heap
+//	0             n x 256         one line per local rank: whether it sleeps, which
+//	                              ranks have ever written to it, and how often it
+//	                              has recalled places in its heap
 //	ringsAt(n)    n x n x stride  rings, by reader, then by writer
 //
-// The rings of pairs that never talk are never touched, and take no memory.
+// The rings of pairs that exchange no frames are never touched, and take no memory.
 //
-// # Ways that long payloads go
+// # How long payloads travel
 //
 // Between private buffers they go through the ring, whose writer and reader copy at the
-// same time. The kernel could copy them once (process_vm_readv, CMA), and does so at half
-// the speed or less, besides that it needs the right to trace the peer: half a round trip
-// of 64 KiB takes 6.3 us so and 3.0 through the ring, of 1 MiB 97 and 37, of 16 MiB 4.8
-// and 1.8 ms, of 64 MiB 16.7 and 6.6 (np=2 near; with buffers written anew before each,
-// 64 KiB 6.8 and 3.3 us, 1 MiB 102 and 56, 64 MiB 14.8 and 6.1 ms). From and to the heap
-// they are copied once by the ranks themselves: direct.go.
+// same time. The kernel could copy them once (process_vm_readv, CMA). It is at most half
+// as fast, and needs the right to trace the peer: half a round trip of 64 KiB takes 6.3 us
+// with CMA and 3.0 through the ring, of 1 MiB 97 and 37, of 16 MiB 4.8 and 1.8 ms, of
+// 64 MiB 16.7 and 6.6 (2 ranks on processors near each other; with buffers written anew
+// before each, 64 KiB 6.8 and 3.3 us, 1 MiB 102 and 56, 64 MiB 14.8 and 6.1 ms). From and to
+// the symmetric heap the ranks copy them once, themselves: direct.go.
 package shm
 
 import (
@@ -42,12 +42,11 @@ const (
 	// the next, and both stay in the second-level cache.
 	mostRecord = 32 << 10
 
-	// Sizes of rings, and what all rings of a host may take together, unless
-	// there are so many that they are the smallest. The largest is twice the
-	// second-level cache, so that the places which the writer comes to have left
-	// the reader's: taking a line out of another core's cache costs more than
-	// bringing it in from the third level (4 MiB between two cores with a common
-	// third level: 488 us with 256 KiB, 170 with 2 MiB).
+	// Sizes of one ring, and of all rings of a host together, which may exceed allRings only if
+	// each has the smallest size. The largest is twice the second-level cache, so that lines which
+	// the writer reuses have left the reader's cache: taking a line out of another core's cache
+	// costs more than reading it from the third level (4 MiB between two cores with a common third
+	// level: 488 us with 256 KiB, 170 with 2 MiB).
 	largestRing  = 2 << 20
 	smallestRing = 2 << 10
 	allRings     = 128 << 20
@@ -58,7 +57,7 @@ const (
 	smallBody = 1 << 10
 )
 
-// A State is what a rank of this host is known to be.
+// A State is what is known of a rank of this host.
 type State uint8
 
 // The states.
@@ -68,10 +67,10 @@ const (
 	Dead
 )
 
-// Config says who is there and how to reach them.
+// Config names the ranks of the host and the memory they share.
 type Config struct {
 	Local world.LocalRank // this rank's position in Ranks
-	Ranks []world.Rank    // those of this host; the Transport's from now on
+	Ranks []world.Rank    // the ranks of this host; the Transport owns the slice
 	// Area is the shared memory, Size(len(Ranks)) bytes, zero when the job starts.
 	Area []byte
 	// Heap returns the memory of a local rank that all others can read and write as
@@ -82,17 +81,17 @@ type Config struct {
 	Claim func(off, n int) error
 	// Ring rings the doorbell of a local rank: it wakes its Parker.
 	Ring func(local world.LocalRank)
-	// State says what became of a local rank. It costs a load.
+	// State returns the State of a local rank. It costs a load.
 	State func(local world.LocalRank) State
 }
 
-// line is what a rank tells those who write to it.
+// A line is what a rank publishes for the ranks that write to it.
 type line struct {
 	parked atomic.Uint32 // 1 while it sleeps and wants to be woken
 	_      [lineSize - 4]byte
-	// Bit i says that local rank i has written to it.
+	// Bit i is set if local rank i has written to it.
 	writers [MaxRanks / 64]atomic.Uint64
-	// What the places hold that it tells now.
+	// How often it has recalled its places; part of each place that it tells.
 	recalls atomic.Uint64
 	_       [256 - lineSize - MaxRanks/8 - 8]byte // whole lines of the cache
 }
@@ -116,22 +115,22 @@ func Size(n int) int { return ringsAt(n) + n*n*stride(n) }
 // A Transport implements transport.Transport.
 type Transport struct {
 	Config
-	sink    transport.Sink
-	taker   transport.Taker // sink, if it is one
-	lines   []line
-	locals  map[world.Rank]world.LocalRank // by rank
-	peers   []*peer                        // by local rank, nil before first use
-	used    []*peer                        // those that are not nil
-	readers []*peer                        // those that have written to us
-	known   []uint64                       // the bits of writers that have been seen
-	waiting int                            // frames that wait for room and whose Sent is not due
-	moving  int                            // copies from and to heaps that are under way
-	armed   bool                           // since the last Poll
-	idle    int                            // Polls that found nothing
-	scarce  bool                           // there was no memory for a ring to grow: none is asked for again
-	closing bool
-	closed  bool
-	head    transport.Header
+	sink      transport.Sink
+	eagerSink transport.EagerSink // sink, if it is one
+	lines     []line
+	locals    map[world.Rank]world.LocalRank // by rank
+	peers     []*peer                        // by local rank, nil before first use
+	used      []*peer                        // those that are not nil
+	readers   []*peer                        // those that have written to us
+	known     []uint64                       // the bits of writers that have been seen
+	waiting   int                            // queued frames for which no Sent is due
+	moving    int                            // copies from and to heaps that are under way
+	armed     bool                           // since the last Poll
+	idle      int                            // Polls that found nothing
+	scarce    bool                           // there was no memory for a ring to grow: no other ring tries
+	closing   bool
+	closed    bool
+	head      transport.Header
 }
 
 // A peer is another rank of this host.
@@ -139,11 +138,11 @@ type peer struct {
 	local   world.LocalRank
 	rank    world.Rank
 	lost    bool
-	hungry  bool // has been told so
+	hungry  bool // w.hungry is set
 	w       writer
 	r       reader
 	reads   bool // is in readers
-	behind  bool // the last record was there when it was looked for
+	behind  bool // a record was there at the last look: this rank is behind the writer
 	out     outbox
 	in      arrival.Frame
 	moves   moves
@@ -160,7 +159,7 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
 	t := &Transport{Config: cfg, sink: sink, locals: make(map[world.Rank]world.LocalRank, n), peers: make([]*peer, n), known: make([]uint64, (n+63)/64)}
-	t.taker, _ = sink.(transport.Taker)
+	t.eagerSink, _ = sink.(transport.EagerSink)
 	t.lines = unsafe.Slice((*line)(unsafe.Pointer(&cfg.Area[0])), n)
 	for i, r := range cfg.Ranks {
 		t.locals[r] = world.LocalRank(i)
@@ -174,8 +173,8 @@ func (t *Transport) Name() string { return "shm" }
 // Carries implements transport.Transport.
 func (t *Transport) Carries(s mem.Space) bool { return s == mem.Host }
 
-// Reaches claims the ring to peer: where there is no memory for it, another
-// transport has to do.
+// Reaches implements transport.Transport. It claims the memory of the ring to rank; without
+// memory, another transport must reach it.
 func (t *Transport) Reaches(rank world.Rank) bool {
 	local := t.local(rank)
 	if local < 0 || local == t.Local {
@@ -196,7 +195,7 @@ func (t *Transport) Reaches(rank world.Rank) bool {
 	return true
 }
 
-// Exclude makes a rank one that is not reached: it has no such Transport. It is
+// Exclude excludes a rank that has no shm Transport: Reaches reports false for it. It is
 // called before the first frame.
 func (t *Transport) Exclude(rank world.Rank) {
 	if local := t.local(rank); local >= 0 {
@@ -208,7 +207,7 @@ func (t *Transport) Exclude(rank world.Rank) {
 // local returns the local rank of a rank, -1 if it is on another host.
 func (t *Transport) local(rank world.Rank) world.LocalRank {
 	if i := rank - t.Ranks[0]; 0 <= i && int(i) < len(t.Ranks) && t.Ranks[i] == rank {
-		return world.LocalRank(i) // as it is where ranks are placed host after host
+		return world.LocalRank(i) // ranks of one host are consecutive
 	}
 	if i, ok := t.locals[rank]; ok {
 		return i
@@ -216,8 +215,7 @@ func (t *Transport) local(rank world.Rank) world.LocalRank {
 	return -1
 }
 
-// talker returns the peer that a rank is, nil if it has nothing to do with us so
-// far.
+// talker returns the peer of a rank, nil if no frame was exchanged with it so far.
 func (t *Transport) talker(rank world.Rank) *peer {
 	if local := t.local(rank); local >= 0 {
 		return t.peers[local]
@@ -255,9 +253,9 @@ func (t *Transport) claimRing(to, from world.LocalRank, bytes int) error {
 	return t.Claim(t.ringAt(to, from), bytes)
 }
 
-// meet begins to read from those that have written to this rank since it last
-// looked. The bit is set before the first record is.
-func (t *Transport) meet() {
+// findWriters begins to read from the ranks that have written to this rank for the first
+// time since the last call. A rank sets its bit before it writes its first record.
+func (t *Transport) findWriters() {
 	for i := range t.known {
 		now := t.lines[t.Local].writers[i].Load()
 		for now != t.known[i] {
@@ -284,7 +282,7 @@ func (t *Transport) listen(local world.LocalRank) {
 	t.readers = append(t.readers, p)
 }
 
-// lose ends everything with p, once, and says so.
+// lose ends everything with p and reports it to the sink, once.
 func (t *Transport) lose(p *peer, err error) {
 	if p.lost {
 		return

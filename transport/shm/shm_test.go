@@ -18,8 +18,8 @@ import (
 	"gompi/transport/transporttest"
 )
 
-// crowd is so many ranks that their rings are the smallest.
-const crowd = 200
+// manyRanks is a number of ranks whose rings have the smallest size.
+const manyRanks = 200
 
 // area returns zeroed memory for n ranks, aligned like pages.
 func area(n int) []byte {
@@ -89,11 +89,11 @@ func TestFaulty(t *testing.T) { transporttest.RunFaulty(t, openNet) }
 
 // The smallest rings make every frame wait for room.
 func TestConformanceWithTheSmallestRings(t *testing.T) {
-	if ringSize(crowd) != smallestRing {
-		t.Fatalf("rings of %d bytes for %d ranks, want %d", ringSize(crowd), crowd, smallestRing)
+	if ringSize(manyRanks) != smallestRing {
+		t.Fatalf("rings of %d bytes for %d ranks, want %d", ringSize(manyRanks), manyRanks, smallestRing)
 	}
 	transporttest.Run(t, func(t *testing.T, sinks []transport.Sink) *transporttest.Net {
-		return openAmong(t, sinks, crowd)
+		return openAmong(t, sinks, manyRanks)
 	})
 }
 
@@ -178,7 +178,7 @@ func TestNonsenseInARingIsAProtocolError(t *testing.T) {
 // and through one that grows, and stop for a moment wherever chance has it. Of some
 // frames the writer waits until they have been read, as one does that is answered.
 func TestStreamsSurviveAnyTiming(t *testing.T) {
-	for name, n := range map[string]int{"smallest": crowd, "growing": 2} {
+	for name, n := range map[string]int{"smallest": manyRanks, "growing": 2} {
 		t.Run(name, func(t *testing.T) {
 			end := stress.Until(t)
 			for seed := uint64(1); seed == 1 || stress.Asked() && time.Now().Before(end); seed++ {

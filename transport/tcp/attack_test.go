@@ -42,7 +42,7 @@ func (s *stranger) say(b []byte) {
 func (s *stranger) hear(n int) []byte {
 	s.t.Helper()
 	b := make([]byte, n)
-	for have, end := 0, time.Now().Add(patience); have < n; {
+	for have, end := 0, time.Now().Add(timeout); have < n; {
 		s.r.Poll(-1)
 		s.SetReadDeadline(time.Now().Add(time.Millisecond))
 		k, err := s.Read(b[have:])

@@ -2,21 +2,20 @@ package tcp
 
 import "gompi/transport"
 
-// Small frames that follow one another to one peer without a Poll between, as
-// the sends of a window do, leave together: the system call costs ten times what
-// putting a frame behind another does. The first leaves at once, so that a
-// single message never waits; the others are gathered and leave at the next
-// Poll. Until then Arm refuses and Pending is true, so a caller that does not
-// poll itself has somebody else do it.
+// Small frames to one peer that follow one another without a Poll in between, as the
+// sends of a window do, leave in one system call, which costs ten times what appending
+// a frame does. The first frame leaves at once, so that a single message never waits.
+// The others are gathered and leave at the next Poll. Until then Arm returns false and
+// Pending true, so that another goroutine polls if the caller does not.
 //
 // Only Eager frames are gathered: in a collective the other side waits for each
 // (allreduce of 8 bytes: 14 us with all kinds gathered, 12.5 with these).
 
 const (
-	// burstLimit is the largest payload that waits for company.
+	// burstLimit is the largest payload of a frame that is gathered.
 	burstLimit = 4 << 10
-	// burstBytes and burstFrames are how much is gathered for a peer before it
-	// leaves anyway: it has work to do with that meanwhile.
+	// burstBytes and burstFrames are how much is gathered for a peer before it leaves
+	// without a Poll, so that the peer can begin to work on it.
 	burstBytes  = 64 << 10
 	burstFrames = 32
 )
@@ -47,7 +46,7 @@ func (t *Transport) gathered(p *peer) {
 	}
 }
 
-// cool sends what has been gathered. It returns the number of frames that left.
+// cool sends all gathered frames. It returns the number of frames that left.
 func (t *Transport) cool() int {
 	n := 0
 	for _, p := range t.hot {
@@ -60,7 +59,7 @@ func (t *Transport) cool() int {
 	return n
 }
 
-// disperse sends what has been gathered for p.
+// disperse sends the frames gathered for p.
 func (t *Transport) disperse(p *peer) int {
 	p.gathering = false
 	t.gathering--

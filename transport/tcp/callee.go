@@ -14,18 +14,18 @@ import (
 	"gompi/internal/world"
 )
 
-// Strangers, connections that have not proven anything, are bounded in number,
-// in bytes (a hello and a proof) and in the time they have for each step.
+// Strangers, connections that have not authenticated yet, are bounded in number, in
+// bytes (a hello and a proof), and in the time they have for each step.
 const (
 	strangerTime  = 10 * int64(time.Second)
-	moreStrangers = 256 // than there are ranks
+	moreStrangers = 256 // strangers allowed beyond the number of ranks
 )
 
-// acceptTime is how long the listening socket rests when the process has run
-// out of descriptors.
+// acceptTime is how long no connection is accepted after the process has run out of
+// descriptors.
 const acceptTime = int64(100 * time.Millisecond)
 
-// acceptAll takes in the connections that wait.
+// acceptAll accepts all waiting connections.
 func (t *Transport) acceptAll() int {
 	for n := range 64 {
 		fd, err := accept(t.listener)
@@ -66,7 +66,7 @@ func (t *Transport) takeIn(fd int) {
 	}
 }
 
-// published reports whether fd came in by an address on our card, or loopback.
+// published reports whether fd was accepted at an address on our card, or on loopback.
 func (t *Transport) published(fd int) bool {
 	sa, err := unix.Getsockname(fd)
 	if err != nil {
@@ -88,7 +88,7 @@ func (t *Transport) turnAway(s *sock, err error) {
 	t.drop(s)
 }
 
-// strike takes s off the list of strangers.
+// strike removes s from the list of strangers.
 func (t *Transport) strike(s *sock) {
 	if i := slices.Index(t.strange, s); i >= 0 {
 		t.strange = slices.Delete(t.strange, i, i+1)
@@ -144,9 +144,8 @@ func (t *Transport) challenge(s *sock) error {
 	return s.say(stepChallenge.reply(0, tr.fromCallee[:]))
 }
 
-// between reports whether the ends of the callee's socket are those that the caller
-// has said it sees. If somebody on the way has changed what it said, the proof is
-// wrong.
+// between reports whether the callee's socket has the two addresses that the caller's
+// hello names. A hello that was changed on its way fails at the proof.
 func (tr *transcript) between(fd int) bool {
 	here, err := unix.Getsockname(fd)
 	if err != nil {
@@ -156,7 +155,7 @@ func (tr *transcript) between(fd int) bool {
 	return err == nil && toAddrPort(here) == tr.to && toAddrPort(there) == tr.from
 }
 
-// checkProof lets the caller in, if it has proven who it is.
+// checkProof admits the caller if its proof is right.
 func (t *Transport) checkProof(s *sock) error {
 	body, err := s.reply(stepProof)
 	if err != nil {
@@ -173,8 +172,8 @@ func (t *Transport) checkProof(s *sock) error {
 	return nil
 }
 
-// refuse tells the caller why not, with a MAC if it has proven itself, and
-// closes.
+// refuse sends the caller the reason, with a MAC if the caller has authenticated, and
+// closes the connection.
 func (t *Transport) refuse(s *sock, why reason) {
 	t.logRefusal(s, why)
 	var body []byte
@@ -186,8 +185,8 @@ func (t *Transport) refuse(s *sock, why reason) {
 	t.drop(s)
 }
 
-// logRefusal says why: the caller cannot be sure of what it is told. What is wrong with
-// a job is a warning, the 1st, 2nd, 4th, 8th ... time.
+// logRefusal logs the reason, because the caller cannot trust the one it receives. A
+// reason that shows an error of the job is a warning, the 1st, 2nd, 4th, 8th ... time.
 func (t *Transport) logRefusal(s *sock, why reason) {
 	level := slog.LevelDebug
 	switch why {
@@ -200,7 +199,7 @@ func (t *Transport) logRefusal(s *sock, why reason) {
 	t.log.Log(context.Background(), level, "refused a connection", "rank", t.cfg.Rank, "claims", s.shake.caller, "from", toAddrPort(from), "why", why.String())
 }
 
-// welcome tells a proven caller that it is the one.
+// welcome tells an authenticated caller that its connection is the one that stays.
 func (t *Transport) welcome(s *sock) {
 	s.phase = welcomed
 	if s.say(stepWelcome.reply(0, t.mac(&s.shake.transcript, stepWelcome, 0))) != nil {
@@ -208,7 +207,7 @@ func (t *Transport) welcome(s *sock) {
 	}
 }
 
-// advanceGuest takes the next step of a proven caller after an event.
+// advanceGuest takes an authenticated caller's next step after an event.
 func (t *Transport) advanceGuest(p *peer, s *sock) {
 	done, err := s.readShake(goSize)
 	if err == nil && !done {

@@ -18,22 +18,22 @@ import (
 	"gompi/transport"
 )
 
-// How long a call waits. A rank that computes answers nothing for minutes, and
-// its system accepts connections all the same; so silence is no failure, only a
-// reason to try another address if there is one.
+// How long a call waits. A rank that computes may answer nothing for minutes, while its
+// kernel accepts connections. So silence is no failure; it is only a reason to try
+// another address, if there is one.
 const (
 	connectTime = 5 * int64(time.Second)  // for TCP to connect
 	silenceTime = 2 * int64(time.Second)  // for the challenge, doubled each round
 	silenceMax  = 60 * int64(time.Second) // up to this
 	welcomeTime = 20 * int64(time.Second) // for the welcome
-	warnTime    = 30 * int64(time.Second) // until the log says who keeps us waiting
+	warnTime    = 30 * int64(time.Second) // until the log names the peer that does not answer
 	pauseTime   = int64(100 * time.Millisecond)
 )
 
-// Failures may pass with time. A call ends when every address has failed in a
-// round beyond what its failure allows.
+// How many rounds a failure may last, since failures may pass. A call ends when every
+// address has failed in more rounds than its failure allows.
 const (
-	hard    = 0           // refused, unreachable, somebody else
+	hard    = 0           // refused, unreachable, or another program answers
 	passing = 3           // no answer from TCP, dropped connection, refusal without proof, no descriptors
 	endless = math.MaxInt // connected, but silent
 )
@@ -46,12 +46,12 @@ type call struct {
 	errs  []error // latest failure of each address
 	next  int     // address that is being tried
 	round int
-	again bool  // an address of this round is worth another
+	again bool  // an address of this round is to be tried in another round
 	sock  *sock // nil between rounds
 	due   int64 // of the next round
 }
 
-// startCalls calls the peers that Send has asked for.
+// startCalls begins to connect to the peers for which Send has asked.
 func (t *Transport) startCalls() int {
 	n := 0
 	for i := 0; i < len(t.calls); i++ { // Lost may lead to a Send
@@ -81,7 +81,7 @@ func (t *Transport) startCall(p *peer) {
 	t.tryNext(p)
 }
 
-// tryNext calls the next address, until one does not fail at once.
+// tryNext connects to the next address, until a connect does not fail at once.
 func (t *Transport) tryNext(p *peer) {
 	c := p.call
 	for c.next < len(c.addrs) {
@@ -107,8 +107,8 @@ func (c *call) fail(err error, rounds int) {
 	c.next++
 }
 
-// failure names every address and what became of it, once for those in a row that
-// failed alike. If nobody listens at any, it is an ErrRefused.
+// failure names every address and its error; addresses in a row that failed alike share
+// one. If no process listens at any, it is an ErrRefused.
 func (c *call) failure() error {
 	if len(c.addrs) == 0 {
 		return unreachable("it has published no address that leads there from here")
@@ -137,7 +137,7 @@ func unreachable(why string) error {
 	return fmt.Errorf("%w: %s", transport.ErrUnreachable, why)
 }
 
-// dialRounds says for how many rounds err may pass.
+// dialRounds returns for how many rounds err may last.
 func dialRounds(err error) int {
 	for _, e := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.EAGAIN, unix.EADDRNOTAVAIL} {
 		if errors.Is(err, e) {
@@ -167,7 +167,7 @@ func (t *Transport) dial(p *peer) error {
 	return nil
 }
 
-// callFailed is told when the address being tried did not work out.
+// callFailed handles the failure of the address that is being tried.
 func (t *Transport) callFailed(p *peer, err error, rounds int) {
 	t.log.Debug("call failed", "rank", t.cfg.Rank, "peer", p.rank, "address", p.call.addrs[p.call.next], "err", err)
 	t.drop(p.call.sock)
@@ -177,7 +177,7 @@ func (t *Transport) callFailed(p *peer, err error, rounds int) {
 		t.tryNext(p)
 		return
 	}
-	// Their call will do.
+	// The peer's own call will connect the two.
 	p.call = nil
 	if p.guest.phase == held {
 		t.welcome(p.guest)
@@ -210,7 +210,7 @@ func (t *Transport) stepCall(p *peer, s *sock) error {
 	}
 }
 
-// ended reports whether err only says that the connection has ended.
+// ended reports whether err says no more than that the connection has ended.
 func ended(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrShortWrite)
@@ -234,7 +234,7 @@ func (t *Transport) greet(p *peer, s *sock) error {
 	tr.from, tr.to = toAddrPort(own), p.call.addrs[p.call.next]
 	t.agree(tr)
 	rand.Read(tr.fromCaller[:])
-	s.phase = greeted // TCP has connected, whatever comes now
+	s.phase = greeted // TCP has connected, even if the rest fails
 	if err := s.say(tr.hello()); err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (t *Transport) beWelcomed(p *peer, s *sock) error {
 	return nil
 }
 
-// A refusal is what a callee said instead of the step we wanted.
+// A refusal is the callee's message that refuses the connection.
 type refusal struct {
 	why    reason
 	proven bool
@@ -302,14 +302,14 @@ func (r refusal) Error() string {
 	return "who answers there says, without proof: " + r.why.String()
 }
 
-// hint reports whether err is a refusal that anybody may have sent.
+// hint reports whether err is a refusal without a MAC, which anybody may have sent.
 func hint(err error) bool {
 	var r refusal
 	return errors.As(err, &r) && !r.proven
 }
 
-// reply takes a complete message apart, which must be of step want. The body of
-// a refusal is returned too, with an error.
+// reply parses a complete message, which must be of step want. It also returns the body
+// of a refusal, with an error.
 func (s *sock) reply(want step) (body []byte, err error) {
 	b := s.shake.in[:replySize]
 	s.shake.have = 0
@@ -342,7 +342,8 @@ func (s *sock) readShake(n int) (done bool, err error) {
 	return true, nil
 }
 
-// say sends a handshake message, which an idle connection always has room for.
+// say sends a handshake message. It always fits into the send buffer of an idle
+// connection.
 func (s *sock) say(b []byte) error {
 	n, errno := send(s.fd, b)
 	if errno != 0 {
@@ -354,13 +355,13 @@ func (s *sock) say(b []byte) error {
 	return nil
 }
 
-// agree has the caller's hello say what else is to be the same at both ends.
+// agree puts into the caller's hello what else must be equal at both ends.
 func (t *Transport) agree(tr *transcript) {
 	tr.sealed = t.cfg.FrameMAC
 	tr.network = t.networkOf(tr)
 }
 
-// networkOf names the network of the callee's address, where it counts.
+// networkOf names the network of the callee's address, if that is a loopback address.
 func (t *Transport) networkOf(tr *transcript) (name [networkSize]byte) {
 	if tr.to.Addr().IsLoopback() && !tr.sealed {
 		sum := sha256.Sum256([]byte(t.network))
@@ -377,7 +378,7 @@ func (t *Transport) proves(tr *transcript, body []byte, s step, why reason) bool
 	return tr.proves(body, &t.cfg.Secret, t.cfg.JobID, s, why)
 }
 
-// callLate is told when the time for the call's present step is over.
+// callLate handles a call whose present step has taken too long.
 func (t *Transport) callLate(p *peer, s *sock) {
 	switch {
 	case s.phase == calling:

@@ -9,9 +9,9 @@ import (
 
 // Close implements transport.Transport.
 //
-// A socket with data on its way out is only closed when that has arrived: what
-// the peer still sends would otherwise make our system answer with a reset, and
-// the data with our goodbye at its end would be lost.
+// A socket is closed only when all its data has arrived. Otherwise data that the peer
+// still sends would make our kernel answer with a reset, and our last frames, with the
+// goodbye at their end, would be lost.
 func (t *Transport) Close(force bool) bool {
 	if t.closed {
 		return true
@@ -39,7 +39,7 @@ func (t *Transport) Close(force bool) bool {
 	return true
 }
 
-// finish reports whether all that was meant for p has arrived there.
+// finish reports whether all frames for p have arrived there.
 func (t *Transport) finish(p *peer) bool {
 	switch {
 	case p.lost:

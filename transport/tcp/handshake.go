@@ -10,7 +10,7 @@ import (
 	"gompi/internal/env"
 )
 
-// The handshake. Whoever connects is the caller, the other is the callee.
+// The handshake. The side that connects is the caller, the other one the callee.
 //
 //	caller -> callee  hello      who calls whom, which card it read, a nonce, addresses, network
 //	callee -> caller  challenge  a nonce
@@ -18,19 +18,19 @@ import (
 //	callee -> caller  welcome    MAC over the same, with another label; or refusal
 //	caller -> callee  go
 //
-// The addresses are those of the two ends of the connection, as the caller sees them,
-// and the callee refuses others: somebody who cannot send from one of them and receive
-// at the other is not between. A loopback address counts together with the network
-// that it is of. If all frames have MACs addresses do not matter.
+// The addresses are those of the two ends of the connection, as the caller sees them. The
+// callee refuses a connection with others, so a man in the middle must be able to send
+// from the one address and to receive at the other. A loopback address counts together
+// with the network namespace that it belongs to. If all frames have MACs, addresses do
+// not matter.
 //
-// A refusal has a MAC if the caller has proven itself. One without may be anybody's:
-// it is told as what somebody says, and the call goes on as after a lost connection.
+// A refusal has a MAC if the caller has authenticated. A refusal without a MAC may come
+// from anybody: the caller reports it as unproven and continues as after a lost
+// connection.
 //
-// The caller proves itself first, so that a stranger learns nothing. The
-// connection is made when the caller has the welcome, for the caller, and when
-// the callee has the go, for the callee; frames flow only then. Until go, either
-// may drop the connection without harm, which is what makes simultaneous calls
-// simple; see peer.go.
+// The caller proves itself first, so that a stranger learns nothing. The caller may send
+// frames once it has the welcome, the callee once it has the go. Until the go, either may
+// drop the connection without harm, which keeps simultaneous calls simple; see peer.go.
 const (
 	greeting = "gompi"
 
@@ -57,16 +57,16 @@ const (
 	stepGo
 )
 
-// A reason says why a callee refuses.
+// A reason is why a callee refuses a connection.
 type reason uint8
 
 const (
 	wrongDoor    reason = iota + 1 // the hello is for another rank or another job
-	badProof                       // the MAC is not ours
+	badProof                       // the MAC is wrong
 	leaving                        // this rank is closing
 	notAgain                       // it has been connected to the caller already
 	translated                     // the callee sees other addresses than the caller
-	macDiffers                     // one of the two wants MACs on frames
+	macDiffers                     // only one of the two has FrameMAC set
 	otherNetwork                   // a loopback address, of another network than the caller's
 	numReasons
 )
@@ -90,7 +90,7 @@ func (r reason) String() string {
 	return reasonTexts[r]
 }
 
-// open starts a message in b, whose length is the message's.
+// open writes the start of a message into b, which has the length of the message.
 func (s step) open(b []byte, why reason) {
 	n := copy(b, greeting)
 	b[n], b[n+1], b[n+2] = handshakeVersion, byte(s), byte(why)
@@ -108,8 +108,8 @@ func parseStep(b []byte) (step, reason, error) {
 	return step(b[n+1]), reason(b[n+2]), nil
 }
 
-// A transcript is what both sides of a handshake have said, and what proofs
-// cover together with the job's id.
+// A transcript is what both sides of a handshake have sent. The proofs cover it and the
+// job's id.
 type transcript struct {
 	caller, callee uint32
 	door           [nonceSize]byte // the callee's card
@@ -177,9 +177,9 @@ func (s step) reply(why reason, body []byte) []byte {
 	return b
 }
 
-// mac returns the proof that belongs to a step: who knows the secret, and has
-// seen both nonces, can make it. The step and the reason are covered, so that
-// no proof can be sent back or turned into another.
+// mac returns the proof of a step. It takes the secret and both nonces to compute it. It
+// covers the step and the reason, so that no proof can be reflected or used for another
+// step.
 func (tr *transcript) mac(secret *[32]byte, job string, s step, why reason) []byte {
 	m := hmac.New(sha256.New, secret[:])
 	var head [8]byte
@@ -189,7 +189,7 @@ func (tr *transcript) mac(secret *[32]byte, job string, s step, why reason) []by
 	return m.Sum(nil)
 }
 
-// all is everything that the two sides agree on.
+// all returns the bytes on which the two sides must agree.
 func (tr *transcript) all(job string) []byte {
 	return append(append(tr.hello(), tr.fromCallee[:]...), job...)
 }

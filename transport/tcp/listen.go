@@ -11,8 +11,8 @@ import (
 	"gompi/internal/poll"
 )
 
-// backlog is how many connections wait while this rank computes; the system
-// may have a lower limit.
+// backlog is how many connections may wait to be accepted while this rank computes. The
+// kernel may have a lower limit.
 const backlog = 4096
 
 // listenerKey is the key of the listening socket: a slot that no sock gets.
@@ -27,7 +27,7 @@ func (t *Transport) listen() error {
 	}
 	n := high - low + 1
 	for i := range n {
-		// Ranks of one host start at different places: fewer collisions.
+		// Ranks of one host start at different ports, to collide less often.
 		port := low + (i+int(t.cfg.Rank))%n
 		err := t.listenOn(port)
 		if err == nil {
@@ -82,7 +82,7 @@ func bindTo(a netip.AddrPort) (int, error) {
 	if err != nil {
 		return -1, os.NewSyscallError("socket", err)
 	}
-	// A port whose last owner's connections linger is free.
+	// A port counts as free although connections of its last owner linger.
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	if family == unix.AF_INET6 {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)

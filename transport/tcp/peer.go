@@ -5,43 +5,44 @@ import (
 	"gompi/internal/world"
 )
 
-// A peer is what this rank knows of another.
+// A peer is the state of the connection to another rank.
 //
-// Two ranks may call each other at the same time. Which connection stays:
+// Two ranks may connect to each other at the same time. These rules decide which
+// connection stays; a call is a rank's own attempt to connect:
 //
-//   - A callee that has not called, or whose own call has not come as far as
-//     proof, drops its own call and welcomes the caller.
-//   - Else the lower rank holds the other's connection back until its own call
-//     has succeeded, and drops it, or failed, and welcomes it.
+//   - A callee that has no call, or has not sent the proof in its own call, drops
+//     its own call and welcomes the caller.
+//   - Else the lower rank holds the other's connection. When its own call succeeds,
+//     it drops the held connection; when its own call fails, it welcomes it.
 //   - The higher rank welcomes at once, and lets its own call run.
 //
-// So the lower rank never has a welcome and a proof of its own out at the same
-// time, and only a connection that it has chosen can be completed, by whichever
-// side. No frame has been sent on the other one.
+// So the lower rank never has sent both a welcome and a proof of its own that are
+// undecided, and only the connection that it has chosen can be completed. No frame
+// has been sent on the other one.
 type peer struct {
 	rank  world.Rank
 	near  bool // on this host
 	conn  *sock
 	call  *call // our attempt to connect
-	guest *sock // their attempt, proven: held or welcomed
+	guest *sock // the peer's attempt, authenticated: held or welcomed
 	due   bool  // is in Transport.calls
 	lost  bool
 	bye   bool  // our goodbye is queued or sent
 	cause error // writing failed: reading will end too
 
 	hot       bool // a frame has left since the last Poll
-	gathering bool // more wait for the next; see burst.go
+	gathering bool // small frames wait for the next Poll; see burst.go
 
 	out outbox
 	in  inbox
 }
 
-// idle reports whether nothing is under way to connect p.
+// idle reports whether p is neither connected nor being connected.
 func (p *peer) idle() bool {
 	return p.conn == nil && p.call == nil && p.guest == nil && !p.lost
 }
 
-// want has p called at the next Poll, unless it is connected or about to be.
+// want makes the next Poll connect to p, unless p is connected or being connected.
 func (t *Transport) want(p *peer) {
 	if !p.due && p.idle() {
 		p.due = true
@@ -49,7 +50,7 @@ func (t *Transport) want(p *peer) {
 	}
 }
 
-// proven decides about a caller that has proven to be p.
+// proven decides about a connection whose caller has authenticated as p.
 func (t *Transport) proven(p *peer, s *sock) {
 	s.peer = p
 	switch {
@@ -60,7 +61,7 @@ func (t *Transport) proven(p *peer, s *sock) {
 		t.refuse(s, leaving)
 		return
 	}
-	if p.guest != nil { // the caller has given that one up
+	if p.guest != nil { // the caller has given up its earlier connection
 		t.drop(p.guest)
 	}
 	p.guest = s
@@ -83,7 +84,7 @@ func (t *Transport) hangUp(p *peer) {
 	p.call = nil
 }
 
-// guestGone is told when a proven caller's connection has ended early.
+// guestGone handles the end of p's guest connection before it was open.
 func (t *Transport) guestGone(p *peer) {
 	t.drop(p.guest)
 	p.guest = nil
@@ -118,7 +119,7 @@ func (t *Transport) connected(p *peer, s *sock) {
 	t.flush(p)
 }
 
-// lose ends everything with p, once, and says so.
+// lose closes everything to p and reports it to the sink, once.
 func (t *Transport) lose(p *peer, err error) {
 	if p.lost {
 		return
@@ -139,7 +140,7 @@ func (t *Transport) lose(p *peer, err error) {
 	t.sink.Lost(p.rank, err)
 }
 
-// discard empties the out queue.
+// discard drops the frames in p's queue.
 func (t *Transport) discard(p *peer, err error) {
 	for !p.out.Empty() {
 		if f := t.next(p); f.lent {

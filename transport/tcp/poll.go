@@ -8,20 +8,19 @@ import (
 	"gompi/internal/world"
 )
 
-// lookEvery: the set is looked at on every so manieth Poll that names a
-// connected peer. Looking costs about as much as reading that peer's socket.
+// lookEvery is how many Polls that name a connected peer are made for each look at the
+// poll set, which costs about as much as reading that peer's socket.
 const lookEvery = 8
 
-// healthTime is how often we look whether hosts that owe us answers live.
+// healthTime is how often hosts that have not acknowledged our data are checked.
 const healthTime = 5 * int64(time.Second)
 
-// A host counts as gone when it has answered nothing for so many milliseconds,
-// although asked more than once.
+// silentMillis is the time without any answer, in milliseconds, after which a host counts
+// as gone if it was also asked more than once.
 const silentMillis = 30_000
 
-// unanswered judges what the system knows of a connection: how often it has
-// repeated data or asked for room in vain, and how long ago the last answer of
-// any kind came.
+// unanswered reports whether a connection's host counts as gone: retransmits and window
+// probes without an answer, and milliseconds since the last acknowledgment.
 func unanswered(retransmits, probes uint8, sinceAck uint32) bool {
 	return (retransmits >= 2 || probes >= 2) && sinceAck >= silentMillis
 }
@@ -61,7 +60,7 @@ func (t *Transport) serve(p *peer) int {
 	return n
 }
 
-// look deals with everything that is ready, once.
+// look asks the poll set once and handles all events.
 func (t *Transport) look() int {
 	t.skipped = 0
 	t.clock.tick()
@@ -75,7 +74,7 @@ func (t *Transport) look() int {
 			break
 		}
 	}
-	// Whoever had something to say in time has been heard now.
+	// Everything that came in time has been read by now.
 	if t.nextDue != 0 && t.clock.now >= t.nextDue {
 		n += t.expire()
 	}
@@ -116,20 +115,20 @@ func (t *Transport) handle(ev poll.Event) int {
 	return 1
 }
 
-// expect gives s time for its present step.
+// expect sets the deadline of the handshake step that s waits for.
 func (t *Transport) expect(s *sock, time int64) {
 	s.shake.due = t.clock.now + time
 	t.remind(s.shake.due)
 }
 
-// remind has expire called when due.
+// remind makes Poll call expire when due has come.
 func (t *Transport) remind(due int64) {
 	if t.nextDue == 0 || due < t.nextDue {
 		t.nextDue = due
 	}
 }
 
-// late reports whether due has come, and if not reminds of it.
+// late reports whether due has come. If not, it calls remind.
 func (t *Transport) late(due int64) bool {
 	if due == 0 {
 		return false
@@ -141,7 +140,7 @@ func (t *Transport) late(due int64) bool {
 	return false
 }
 
-// expire does what is due by the clock and returns how much that was.
+// expire handles everything whose time has come and returns the number of events.
 func (t *Transport) expire() int {
 	t.nextDue = 0
 	n := 0
@@ -176,7 +175,7 @@ func (t *Transport) expire() int {
 	return n
 }
 
-// checkHealth loses the peers whose hosts have gone.
+// checkHealth reports peers as lost whose hosts no longer answer.
 func (t *Transport) checkHealth() int {
 	t.healthDue = t.clock.now + healthTime
 	t.remind(t.healthDue)
@@ -190,7 +189,7 @@ func (t *Transport) checkHealth() int {
 	return n
 }
 
-// Arm implements transport.Transport. The set is armed by nature.
+// Arm implements transport.Transport. The poll set itself needs no arming.
 func (t *Transport) Arm() bool {
 	if t.callable() || t.gathering > 0 {
 		return false
@@ -199,14 +198,14 @@ func (t *Transport) Arm() bool {
 	return true
 }
 
-// Pending implements transport.Restless.
+// Pending implements transport.Progresser.
 func (t *Transport) Pending() bool { return t.waiting > 0 }
 
-// lingerTime is how long a closing transport sleeps before it asks again
-// whether everything has arrived, which no event tells.
+// lingerTime is how long a closing transport sleeps before it asks the kernel again
+// whether all data has arrived: no event reports that.
 const lingerTime = int64(time.Millisecond)
 
-// Deadline implements transport.Restless.
+// Deadline implements transport.Progresser.
 func (t *Transport) Deadline() int64 {
 	switch {
 	case t.closed:

@@ -12,35 +12,34 @@ import (
 )
 
 const (
-	// aheadSize is how much is read at once where frames begin: many small
-	// frames for one system call, at the price of copying the beginning of a
-	// large one.
+	// aheadSize is how much is read at once where a frame begins: many small frames with
+	// one system call. The price is one more copy of a large frame's beginning.
 	aheadSize = 32 << 10
 
 	// tailAhead is how much is read behind the payload that fills a window:
 	// enough for a few small frames.
 	tailAhead = 4 << 10
 
-	// directSize bounds one read into a window, so that what it brings is
-	// still in the cache when the window's owner uses it.
+	// directSize bounds one read into a window, so that its bytes are still in the cache
+	// when the window's owner uses them.
 	directSize = 1 << 20
 
 	// receiveRounds bounds the work for one peer in one Poll.
 	receiveRounds = 4
 )
 
-// An inbox is what has been read of the present frame.
+// An inbox is the part of the present frame that has been read.
 type inbox struct {
 	arrival.Frame
 	have int // bytes of its header, if that is not complete
 	head [transport.HeaderSize]byte
 }
 
-// errNoGoodbye is why a connection counts as cut when its end is all we know.
+// errNoGoodbye is the reason if nothing but the connection's end is known.
 var errNoGoodbye = errors.New("closed without a goodbye")
 
-// receive reads from p what is there, up to a bound, and returns the number of
-// events: frames and windows.
+// receive reads from p what its socket holds, up to a bound, and returns the number of
+// frames and windows completed.
 func (t *Transport) receive(p *peer) int {
 	if p.conn.seal != nil {
 		return t.receiveSealed(p)
@@ -94,7 +93,7 @@ func (t *Transport) read(p *peer, window []byte) (asked, got int, errno syscall.
 	return asked, got, errno
 }
 
-// parse takes in what was read ahead.
+// parse handles the bytes that were read ahead.
 func (t *Transport) parse(p *peer, b []byte) int {
 	n := 0
 	for len(b) > 0 && !p.lost {
@@ -109,8 +108,8 @@ func (t *Transport) parse(p *peer, b []byte) int {
 	return n
 }
 
-// parseHeader takes a header, or what is there of it, from the front of b, and
-// announces the frame.
+// parseHeader takes a header, or the part of it that has come, from the front of b. It
+// announces a frame whose header is complete to the sink.
 func (t *Transport) parseHeader(p *peer, b []byte) []byte {
 	in := &p.in
 	head := b
@@ -141,8 +140,8 @@ func (t *Transport) parseHeader(p *peer, b []byte) []byte {
 	return b
 }
 
-// cut ends p, whose connection ended without a goodbye. After ours, that is how
-// a peer answers it.
+// cut ends p, whose connection ended without a goodbye. If we have sent ours, that is a
+// peer's regular answer.
 func (t *Transport) cut(p *peer, why error) {
 	if p.cause != nil {
 		why = p.cause

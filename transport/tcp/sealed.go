@@ -80,8 +80,8 @@ func (t *Transport) flushSealed(p *peer) int {
 func (t *Transport) receiveSealed(p *peer) int {
 	n, in := 0, p.conn.seal.in
 	for range sealedRounds {
-		room := in.Room()
-		got, errno := receive(p.conn.fd, room)
+		buf := in.ReadBuffer()
+		got, errno := receive(p.conn.fd, buf)
 		switch {
 		case errno == unix.EAGAIN || errno == unix.EINTR:
 			return n
@@ -94,7 +94,7 @@ func (t *Transport) receiveSealed(p *peer) int {
 		}
 		in.Filled(got)
 		n += t.unseal(p, in)
-		if p.lost || got < len(room) {
+		if p.lost || got < len(buf) {
 			return n
 		}
 	}

@@ -30,11 +30,11 @@ const (
 	flushBytes  = 1 << 20 // per round
 )
 
-// A frame is one that has not left, or not wholly.
+// A frame is one that has not left, or only in part.
 type frame struct {
 	head  [transport.HeaderSize]byte
 	sent  int    // bytes of head that have left
-	body  []byte // what has yet to leave of the payload
+	body  []byte // the part of the payload that has not left
 	block []byte // pooled memory that body lies in; nil if it is the caller's
 	token uint64
 	lent  bool // Sent is due
@@ -46,7 +46,7 @@ type outbox struct {
 	copied int // bytes in blocks
 }
 
-// next takes the first frame out and its block back.
+// next removes the first frame and takes its block back.
 func (t *Transport) next(p *peer) frame {
 	f := p.out.Pop()
 	if f.block != nil {
@@ -69,7 +69,7 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 	body := b.HostSlice()
 	sent, joins := 0, p.joins(h.Kind, len(body))
 	if p.gathering && !joins {
-		t.disperse(p) // before this one, which may then leave at once
+		t.disperse(p) // before this frame, which may then leave at once
 	}
 	if p.conn != nil && p.conn.seal == nil && p.out.Empty() && !joins {
 		var errno syscall.Errno
@@ -93,7 +93,7 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 	case joins:
 		t.gathered(p)
 	case p.conn == nil || p.conn.seal == nil:
-	case first && reusable: // else Sent would follow in here
+	case first && reusable: // else flushSealed might call Sent, which Send must not
 		if t.flushSealed(p); p.out.Empty() {
 			t.heat(p, h.Kind)
 		}
@@ -103,7 +103,7 @@ func (t *Transport) Send(rank world.Rank, h *transport.Header, b mem.Buffer, tok
 	return reusable
 }
 
-// write sends what the socket takes of a frame.
+// write sends as much of a frame as the socket takes.
 func (t *Transport) write(fd int, h *transport.Header, body []byte) (int, syscall.Errno) {
 	h.Encode(t.stage[:])
 	if n := transport.HeaderSize + len(body); n <= stageSize {
@@ -117,7 +117,7 @@ func (t *Transport) write(fd int, h *transport.Header, body []byte) (int, syscal
 	return n, errno
 }
 
-// enqueue keeps what has not left of a frame. It reports whether body may be
+// enqueue queues the part of a frame that has not left. It reports whether body may be
 // reused.
 func (t *Transport) enqueue(p *peer, h *transport.Header, body []byte, sent int, token uint64) bool {
 	f := p.out.Push(frame{})
@@ -182,7 +182,7 @@ func (t *Transport) flush(p *peer) int {
 	return n
 }
 
-// watchQueue watches for room as long as something waits for it.
+// watchQueue watches p's socket for writing while frames are queued.
 func (t *Transport) watchQueue(p *peer) {
 	switch {
 	case p.conn == nil:
@@ -206,8 +206,8 @@ func (t *Transport) gather(o *outbox) int {
 	return t.vec.total
 }
 
-// left strikes n bytes off the front of the queue and returns how many frames
-// that completes.
+// left removes n bytes that were sent from the front of the queue and returns how many
+// frames that completes.
 func (t *Transport) left(p *peer, n int) int {
 	done := 0
 	for !p.out.Empty() {
@@ -229,8 +229,8 @@ func (t *Transport) left(p *peer, n int) int {
 	return done
 }
 
-// broken notes that nothing can be written to p any more. What p has sent can
-// still be read; the end of that is the end of p.
+// broken notes that nothing can be written to p any more. Bytes that p has sent can still
+// be read; p is lost at their end.
 func (t *Transport) broken(p *peer, errno syscall.Errno) {
 	p.cause = errno
 	_ = unix.Shutdown(p.conn.fd, unix.SHUT_RDWR) // makes sure that reading ends

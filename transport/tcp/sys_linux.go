@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// System calls on non-blocking sockets. Those on the message path go round the
-// scheduler (RawSyscall), since they never block, unless they may copy so much
-// that a garbage collection would wait for them.
+// System calls on non-blocking sockets. Those on the message path never block, so they
+// are raw (RawSyscall), without the Go scheduler, unless they may copy so much that a
+// garbage collection would wait for them.
 
 // rawLimit is how many bytes a raw system call may move: about 10 us of copying.
 const rawLimit = 64 << 10
@@ -28,7 +28,7 @@ type vector struct {
 
 func (v *vector) reset() {
 	for i := range v.n {
-		v.iov[i].Base = nil // keeps nothing alive
+		v.iov[i].Base = nil // keeps no memory alive
 	}
 	v.n, v.total = 0, 0
 }
@@ -52,12 +52,12 @@ func (v *vector) send(fd int) (int, syscall.Errno) {
 	return invoke(v.total, unix.SYS_SENDMSG, fd, unsafe.Pointer(&msg), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 }
 
-// receive fills v, as far as there is something to read.
+// receive reads into v what the socket holds.
 func (v *vector) receive(fd int) (int, syscall.Errno) {
 	return invoke(v.total, unix.SYS_READV, fd, unsafe.Pointer(&v.iov[0]), uintptr(v.n))
 }
 
-// receive reads what there is, up to len(b).
+// receive reads what the socket holds, up to len(b).
 func receive(fd int, b []byte) (int, syscall.Errno) {
 	return invoke(0, unix.SYS_READ, fd, unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b)))
 }
@@ -95,8 +95,8 @@ const (
 	keepCount    = 5
 )
 
-// tune sets the options of a connection. All are improvements: where one is
-// refused, the connection works without.
+// tune sets the options of a connection. All are improvements: a connection works without
+// an option that the kernel refuses.
 func tune(fd int, near bool) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	if near {
@@ -124,8 +124,8 @@ func avoidPacing(fd int) {
 	}
 }
 
-// undelivered returns how many bytes the peer's host may not have yet. On
-// loopback what has been sent has arrived.
+// undelivered returns how many bytes the peer's host may not have received. On loopback
+// all bytes sent have arrived.
 func undelivered(fd int, near bool) int {
 	request := uint(unix.SIOCOUTQ)
 	if near {

@@ -1,16 +1,16 @@
 // Package tcp carries frames between processes over TCP.
 //
-// It has no goroutine and no lock: whoever waits polls. Sockets are
-// non-blocking and watched by the rank's poll set; the socket of the peer that
-// is awaited is read directly, which costs one system call, and all others are
-// looked at every few Polls. Connections are made when a frame is first sent,
-// and proven by both sides with the job's secret before any frame moves.
+// It has no goroutine and no lock: the caller polls. Sockets are non-blocking and
+// watched by the rank's poll set. Poll reads the socket of the peer that its caller
+// waits for directly, which costs one system call, and asks the poll set about all
+// others every few Polls. A connection is made when a frame is first sent. Both
+// sides authenticate with the job's secret before any frame moves.
 //
 // Headers and small payloads are read ahead into one buffer. The rest of a
 // large payload is read straight into the window it belongs to, and written
 // straight from the sender's memory.
 //
-// Files: tcp.go (this), card.go and address.go (how to be reached), listen.go,
+// Files: tcp.go (this), card.go (the addresses of a rank), listen.go,
 // handshake.go (messages), callee.go and caller.go (the two sides of it),
 // peer.go (which of two simultaneous connections stays), send.go, receive.go,
 // sealed.go (frames under a MAC), poll.go, close.go.
@@ -67,14 +67,14 @@ type Config struct {
 	// during Poll and Close.
 	Foreign func(key uint64)
 
-	// Logger gets connections made and strangers turned away, at level debug,
-	// and peers that keep us waiting or whose proof, addresses or FrameMAC do not
-	// fit, at level warn. nil discards.
+	// Logger gets, at level debug, new connections and connections refused before
+	// they have authenticated; at level warn, peers that do not answer, or whose
+	// proof, addresses or FrameMAC are wrong. nil discards.
 	Logger *slog.Logger
 }
 
 // A Transport is the TCP transport of one rank. It implements
-// transport.Transport and transport.Restless.
+// transport.Transport and transport.Progresser.
 type Transport struct {
 	cfg  Config
 	sink transport.Sink
@@ -89,9 +89,9 @@ type Transport struct {
 	cards    [][]byte       // nil until SetCards
 
 	peers   []*peer // by rank; nil until first needed
-	calls   []*peer // to be called at the next Poll
-	hot     []*peer // frames have left for them since the last Poll
-	strange []*sock // accepted, not proven yet; oldest first
+	calls   []*peer // to connect to at the next Poll
+	hot     []*peer // to which a frame has left since the last Poll
+	strange []*sock // accepted, not authenticated yet; oldest first
 	refused [numReasons]uint
 	socks   []*sock // by slot; nil if free
 	free    []uint32
@@ -99,27 +99,27 @@ type Transport struct {
 
 	clock     clock
 	nextDue   int64 // when expire has something to do at the earliest; 0: never
-	restUntil int64 // the listening socket rests; 0: it does not
-	healthDue int64 // when to look whether silent hosts live; 0: no remote peer yet
+	restUntil int64 // no connection is accepted before; 0: no such pause
+	healthDue int64 // when to check whether silent hosts are alive; 0: no remote peer yet
 
 	events    [64]poll.Event
-	skipped   int    // Polls since the set was looked at
+	skipped   int    // Polls since the poll set was asked
 	ahead     []byte // read-ahead; nothing stays in it between calls
 	head      transport.Header
 	vec       vector
 	stage     [stageSize]byte // small frames on their way out
 	blocks    blocks
-	gathering int // peers for which more wait
+	gathering int // peers for which small frames are gathered
 	waiting   int // frames in out queues that no Sent is due for
 
 	closing   bool
-	lingering bool // all is written, not all delivered
+	lingering bool // everything is written, but not everything is acknowledged
 	closed    bool
 }
 
 var (
-	_ transport.Transport = (*Transport)(nil)
-	_ transport.Restless  = (*Transport)(nil)
+	_ transport.Transport  = (*Transport)(nil)
+	_ transport.Progresser = (*Transport)(nil)
 )
 
 // New opens the listening socket of a rank. The Transport delivers to sink and
@@ -152,7 +152,7 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 	return t, nil
 }
 
-// findAddresses fills in the card but for the port.
+// findAddresses fills in the card, except for the port.
 func (t *Transport) findAddresses() error {
 	f, err := route.ParseFilter(t.cfg.Interfaces)
 	if err != nil {
@@ -176,11 +176,11 @@ func (t *Transport) findAddresses() error {
 	return nil
 }
 
-// Card returns what other ranks must be told to reach this one.
+// Card returns the encoded addresses of this rank, for SetCards of other ranks.
 func (t *Transport) Card() []byte { return t.card.encode() }
 
-// SetCards tells the cards of all ranks, by rank. Frames sent before wait. A
-// nil card is that of a rank that cannot be reached.
+// SetCards sets the cards of all ranks, by rank. Frames that were sent before it wait
+// for it. The card of a rank that cannot be reached is nil.
 func (t *Transport) SetCards(cards [][]byte) error {
 	if len(cards) != t.cfg.Size {
 		return fmt.Errorf("%d cards for %d ranks", len(cards), t.cfg.Size)
@@ -217,19 +217,19 @@ func (t *Transport) peer(rank world.Rank) *peer {
 	return p
 }
 
-// A sock is one TCP connection, from its first moment to its last.
+// A sock is one TCP connection, from connect or accept until it is closed.
 type sock struct {
 	fd       int
 	slot     uint32
 	key      uint64
 	interest poll.Interest
 	phase    phase
-	peer     *peer // nil while unknown
+	peer     *peer // nil until a caller has authenticated
 	shake    *shake
 	seal     *sealed // nil if frames have no MAC
 }
 
-// A phase is how far a connection has come.
+// A phase is a connection's progress in the handshake.
 type phase uint8
 
 const (
@@ -238,13 +238,13 @@ const (
 	proved                  // caller: proof is sent
 	accepted                // callee: nothing has come yet
 	challenged              // callee: challenge is sent
-	held                    // callee: proven, but our own call may succeed
+	held                    // callee: the caller has authenticated, but our own call may succeed
 	welcomed                // callee: welcome is sent
 	open                    // frames flow
 	shut                    // closed
 )
 
-// A shake is what a connection needs until it is open.
+// A shake is the state of a connection's handshake.
 type shake struct {
 	transcript
 	in   [helloSize]byte
@@ -252,7 +252,7 @@ type shake struct {
 	due  int64 // by the transport's clock; 0: never
 }
 
-// adopt makes fd known to the poll set. On error fd is closed.
+// adopt makes a sock of fd and adds it to the poll set. On error fd is closed.
 func (t *Transport) adopt(fd int, ph phase, p *peer, want poll.Interest) (*sock, error) {
 	s := &sock{fd: fd, phase: ph, peer: p, interest: want, shake: new(shake)}
 	if n := len(t.free); n > 0 {
@@ -262,7 +262,7 @@ func (t *Transport) adopt(fd int, ph phase, p *peer, want poll.Interest) (*sock,
 		s.slot = uint32(len(t.socks))
 		t.socks = append(t.socks, nil)
 	}
-	// A generation in the key tells events of an earlier owner of the slot.
+	// The generation in the key distinguishes events of an earlier sock in this slot.
 	t.lastGen = (t.lastGen + 1) & 0x7fffffff
 	s.key = KeyBit | uint64(t.lastGen)<<32 | uint64(s.slot)
 	t.socks[s.slot] = s
@@ -273,8 +273,8 @@ func (t *Transport) adopt(fd int, ph phase, p *peer, want poll.Interest) (*sock,
 	return s, nil
 }
 
-// watch changes what s is watched for. It cannot fail but for want of memory in
-// the kernel, after which the connection is of no use.
+// watch changes what s is watched for. It fails only if the kernel has no memory; the
+// connection is of no use then.
 func (t *Transport) watch(s *sock, want poll.Interest) {
 	if s.interest == want {
 		return
@@ -285,8 +285,7 @@ func (t *Transport) watch(s *sock, want poll.Interest) {
 	}
 }
 
-// drop closes s and forgets it. What becomes of its peer is the caller's
-// business.
+// drop closes s and removes it. The caller updates the peer.
 func (t *Transport) drop(s *sock) {
 	if s.phase == shut {
 		return

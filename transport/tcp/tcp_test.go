@@ -17,8 +17,8 @@ import (
 // secret is the job's in all tests.
 var secret = [32]byte{1, 2, 3}
 
-// patience bounds every wait for what must come.
-const patience = time.Minute
+// timeout bounds every wait for what must come.
+const timeout = time.Minute
 
 // start makes the transport of a rank.
 func start(t testing.TB, cfg Config, sink transport.Sink) (*Transport, *poll.Set) {
@@ -147,7 +147,7 @@ func startAll(t testing.TB, size int, change func(cfg *Config)) []*rank {
 // a call take no time.
 func until(t testing.TB, ranks []*rank, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !done(); {
+	for end := time.Now().Add(timeout); !done(); {
 		for _, r := range ranks {
 			r.Poll(-1)
 			for _, p := range r.peers {

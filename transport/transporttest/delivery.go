@@ -34,7 +34,7 @@ func headerArrivesWhole(t *testing.T, n *net) {
 // flushed drives r until nothing it sent waits for Poll any more.
 func (r *rank) flushed() error {
 	return r.until("frames to leave", func() bool {
-		c, ok := r.Transport.(transport.Restless)
+		c, ok := r.Transport.(transport.Progresser)
 		return len(r.due) == 0 && (!ok || !c.Pending())
 	})
 }

@@ -11,15 +11,15 @@ import (
 	"gompi/transport"
 )
 
-// Tests of transport.Direct.
+// Tests of transport.Getter.
 
 // direct returns a rank's power, and the heaps of both ranks; it skips the test if there
 // is none.
-func (n *net) direct(t *testing.T, rank world.Rank) (d transport.Direct, heaps [2][]byte) {
+func (n *net) direct(t *testing.T, rank world.Rank) (d transport.Getter, heaps [2][]byte) {
 	t.Helper()
-	d, ok := n.Ends[rank].Transport.(transport.Direct)
+	d, ok := n.Ends[rank].Transport.(transport.Getter)
 	if !ok {
-		t.Skip("the transport reaches no memory of its peers")
+		t.Skip("the transport does not read its peers' memory")
 	}
 	return d, [2][]byte{n.Heap(0), n.Heap(1)}
 }
@@ -46,12 +46,12 @@ func (r *rank) copied(token uint64) error {
 // get begins a Get from rank 1, and put a Put to it.
 func (r *rank) get(place uint64, dst []byte, token uint64) {
 	r.due[token] = true
-	r.Transport.(transport.Direct).Get(1-r.id, place, mem.Bytes(dst), token)
+	r.Transport.(transport.Getter).Get(1-r.id, place, mem.Bytes(dst), token)
 }
 
 func (r *rank) put(place uint64, src []byte, token uint64) {
 	r.due[token] = true
-	r.Transport.(transport.Direct).Put(1-r.id, place, mem.Bytes(src), token)
+	r.Transport.(transport.Getter).Put(1-r.id, place, mem.Bytes(src), token)
 }
 
 // copyLengths are in bytes: of one piece, of several that the last does not fill, and so

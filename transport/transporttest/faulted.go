@@ -138,7 +138,7 @@ func stallIsSilent(t *testing.T, open Open) {
 // poll polls all ranks in turn until done reports true.
 func (n *net) poll(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !done(); runtime.Gosched() {
+	for end := time.Now().Add(timeout); !done(); runtime.Gosched() {
 		if time.Now().After(end) {
 			t.Fatalf("polled in vain for %s", what)
 		}

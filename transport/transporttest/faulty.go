@@ -40,7 +40,7 @@ type Fault struct {
 // Faults show at this end; wrap both ends to have them show at both. It reads no
 // clock.
 //
-// The result is a transport.Transport that is Restless: other optional powers are
+// The result is a transport.Transport and a Progresser: other optional powers are
 // hidden.
 func Faulty(sink transport.Sink, decide func(Event) Fault, open func(transport.Sink) transport.Transport) transport.Transport {
 	f := newFaulty(sink, decide)
@@ -213,7 +213,7 @@ func (f *faulty) Arm() bool {
 	return f.Transport.Arm()
 }
 
-// Pending implements transport.Restless.
+// Pending implements transport.Progresser.
 func (f *faulty) Pending() bool {
 	for _, v := range f.peers {
 		for _, q := range v.queue {
@@ -222,13 +222,13 @@ func (f *faulty) Pending() bool {
 			}
 		}
 	}
-	r, ok := f.Transport.(transport.Restless)
+	r, ok := f.Transport.(transport.Progresser)
 	return len(f.due) > 0 || ok && r.Pending()
 }
 
-// Deadline implements transport.Restless.
+// Deadline implements transport.Progresser.
 func (f *faulty) Deadline() int64 {
-	if r, ok := f.Transport.(transport.Restless); ok {
+	if r, ok := f.Transport.(transport.Progresser); ok {
 		return r.Deadline()
 	}
 	return 0

@@ -124,14 +124,14 @@ func forgottenWindow(t *testing.T, n *net) {
 func sleepersAreWoken(t *testing.T, n *net) {
 	const rounds = 300
 	all(t, n.ranks, func(r *rank) error {
-		late := time.NewTimer(patience)
+		late := time.NewTimer(timeout)
 		defer late.Stop()
 		for i := range rounds {
 			if i%2 == int(r.id) {
 				r.post(1-r.id, i, i%3*40000)
 				continue
 			}
-			for want := (i + 2 - int(r.id)) / 2; len(r.got) < want; {
+			for want := i/2 + 1; len(r.got) < want; {
 				if r.Poll(-1) == 0 && len(r.got) < want {
 					if err := r.sleep(late.C); err != nil {
 						return fmt.Errorf("rank %d: asleep in round %d of %d", r.id, i, rounds)

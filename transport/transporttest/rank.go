@@ -15,8 +15,8 @@ import (
 	"gompi/transport"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+// timeout is how long a test waits for what must happen.
+const timeout = 20 * time.Second
 
 // A message is a frame as it arrived.
 type message struct {
@@ -94,7 +94,7 @@ func (r *rank) Arrive(peer world.Rank, h *transport.Header) (mem.Buffer, uint64)
 	return r.nextWindow(a), r.lastToken
 }
 
-// Take implements transport.Taker.
+// Take implements transport.EagerSink.
 func (r *rank) Take(peer world.Rank, h *transport.Header, payload []byte) bool {
 	if r.takes == nil || r.quiet != nil || !r.takes(h) {
 		return false
@@ -106,7 +106,7 @@ func (r *rank) Take(peer world.Rank, h *transport.Header, payload []byte) bool {
 	return true
 }
 
-// Wants implements transport.Taker.
+// Wants implements transport.EagerSink.
 func (r *rank) Wants(peer world.Rank) bool { return len(r.got)%2 > 0 }
 
 func (r *rank) nextWindow(a *arrival) mem.Buffer {
@@ -182,7 +182,7 @@ func (r *rank) send(peer world.Rank, h transport.Header, payload []byte, token u
 
 // sendNow sends a payload at once, if r's transport can, and reports whether it has.
 func (r *rank) sendNow(peer world.Rank, h transport.Header, payload []byte) bool {
-	p, ok := r.Transport.(transport.Prompt)
+	p, ok := r.Transport.(transport.InlineSender)
 	return ok && p.SendNow(peer, &h, mem.Bytes(payload))
 }
 
@@ -190,7 +190,7 @@ func (r *rank) sendNow(peer world.Rank, h transport.Header, payload []byte) bool
 // there, and if r's transport can.
 func (r *rank) recvNow(peer world.Rank, tag int) {
 	h, payload := transport.Header{Kind: transport.Eager, Tag: int32(tag)}, make([]byte, 600)
-	if p, ok := r.Transport.(transport.Prompt); ok && p.RecvNow(peer, &h, mem.Bytes(payload)) {
+	if p, ok := r.Transport.(transport.InlineSender); ok && p.RecvNow(peer, &h, mem.Bytes(payload)) {
 		r.complete(&arrival{message: message{peer: peer, h: h, payload: payload[:h.Len]}})
 	}
 }
@@ -203,7 +203,7 @@ func (r *rank) until(what string, done func() bool) error {
 
 // drive is until with a peer to poll first.
 func (r *rank) drive(what string, peer world.Rank, done func() bool) error {
-	late := time.NewTimer(patience)
+	late := time.NewTimer(timeout)
 	defer late.Stop()
 	for idle := 0; ; {
 		switch {
@@ -237,7 +237,7 @@ func (r *rank) sleep(late <-chan time.Time) error {
 		return nil
 	}
 	var due <-chan time.Time
-	if c, ok := r.Transport.(transport.Restless); ok {
+	if c, ok := r.Transport.(transport.Progresser); ok {
 		if d := c.Deadline(); d > 0 {
 			timer := time.NewTimer(time.Duration(d))
 			defer timer.Stop()

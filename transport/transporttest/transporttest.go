@@ -139,7 +139,7 @@ func (n *net) shut(t *testing.T) {
 }
 
 func noGoroutinesLeft(t *testing.T, before int) {
-	for end := time.Now().Add(patience); runtime.NumGoroutine() > before; runtime.Gosched() {
+	for end := time.Now().Add(timeout); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(end) {
 			buf := make([]byte, 1<<16)
 			t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])

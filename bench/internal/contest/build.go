@@ -132,14 +132,16 @@ func versionOf(text string) string {
 	return "of unknown version"
 }
 
-// build compiles program with the library's compiler and returns its path.
-func (w *Workshop) build(ctx context.Context, library, compiler, program string) (string, error) {
+// build compiles program with the library's compiler, links it with more libraries, and returns its
+// path.
+func (w *Workshop) build(ctx context.Context, library, compiler, program string, link ...string) (string, error) {
 	key := program + "." + library
 	if binary, ok := w.built[key]; ok {
 		return binary, nil
 	}
 	binary := filepath.Join(w.dir, key)
-	cc := Command{Args: []string{compiler, "-O2", "-o", binary, filepath.Join(w.dir, program+".c")}}
+	args := []string{compiler, "-O2", "-o", binary, filepath.Join(w.dir, program+".c")}
+	cc := Command{Args: append(args, link...)}
 	if _, err := cc.Run(ctx, toolLimit); err != nil {
 		return "", fmt.Errorf("%s does not compile %s.c: %w", compiler, program, err)
 	}

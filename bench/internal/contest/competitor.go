@@ -88,11 +88,11 @@ func slurm() Library {
 	}
 }
 
-// Competitors returns all that can be entered, each in its best setting that we
-// know. Measured by 4 ranks on two cores and left out: Open MPI 4.1.4 with its
-// components sm (allreduce of 8 bytes in 58 us instead of 4; only bcasts up to
-// 64 KiB are faster, and those not back to back) and adapt (8 us), and MPICH 4.0.2 with other values of MPIR_CVAR_POLLS_BEFORE_YIELD,
-// which loses 8 ms in nearly each such call whatever it says.
+// Competitors returns all that can be entered, each in its best setting that we know. Measured by 4
+// ranks on two cores and left out: Open MPI 4.1.4 with its components sm (allreduce of 8 bytes in
+// 58 us instead of 4; only bcasts up to 64 KiB are faster, and those not back to back) and adapt (8
+// us), and MPICH 4.0.2 with other values of MPIR_CVAR_POLLS_BEFORE_YIELD, which loses 8 ms in
+// nearly each such call whatever it says.
 func Competitors() []Competitor {
 	// Without it Open MPI waits two seconds for an authentication service that
 	// is installed but does not run.

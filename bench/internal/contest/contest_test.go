@@ -194,8 +194,12 @@ func TestCommandsBindOnlyIfThereAreProcessors(t *testing.T) {
 			t.Errorf("%s: got  %s\nwant %s", tt.name, got, tt.want)
 		}
 	}
-	if got, want := Gompi("gompirun", "hello", "A=1").Command(64, 2).String(), "A=1 gompirun -np 64 hello"; got != want {
+	gompi := Gompi("gompirun", "hello", "A=1")
+	if got, want := gompi.Command(64, 2).String(), "A=1 gompirun -np 64 hello"; got != want {
 		t.Errorf("gompi: got %s, want %s", got, want)
+	}
+	if got, want := gompi.Apart().Command(2, 2).String(), "A=1 gompirun -np 2 -H 127.0.0.1,127.0.0.2 hello"; got != want {
+		t.Errorf("gompi, each rank on a host of its own: got %s, want %s", got, want)
 	}
 }
 
@@ -290,6 +294,52 @@ func TestPeersDeliverWhatTheyShould(t *testing.T) {
 				t.Errorf("rows %v, error %v: want three of allreduce, three of alltoall, one of barrier and one of the skew of one rank, 0", rows, err)
 			}
 		})
+	}
+}
+
+// TestUCXDeliversWhatItShould runs the C program over UCX, where its headers are.
+func TestUCXDeliversWhatItShould(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles and starts a program")
+	}
+	shop, err := NewWorkshop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shop.Close()
+	for _, transports := range []string{"tcp", "posix,cma"} {
+		e, err := shop.UCX(t.Context(), transports)
+		if errors.Is(err, errNoUCX) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := func(np int, ops ...string) Command {
+			args := []string{"-format", "csv", "-type", "float32", "-redop", "sum", "-budget", "1ms"}
+			return e.Command(np, 2, slices.Concat(args, []string{"-sizes", "0,8,8184,1M"}, ops)...)
+		}
+		out, err := command(2, e.can([]string{"latency", "bw", "bcast"})...).Run(t.Context(), time.Minute)
+		if err != nil {
+			t.Fatalf("%s: %v", transports, err)
+		}
+		rows, err := report.ReadCSV(strings.NewReader(string(out.Stdout)))
+		if err != nil || len(rows) != 8 {
+			t.Fatalf("%s: %d rows, error %v; want four of latency and four of bw", transports, len(rows), err)
+		}
+		for i, r := range rows {
+			op, bytes := []string{"latency", "bw"}[i/4], []int{0, 8, 8184, 1 << 20}[i%4]
+			timed := r.Iters >= 5 && r.Median > 0 && r.B2B > 0
+			if r.Impl != "ucx" || r.Op != op || r.NP != 2 || r.Bytes != bytes || !timed {
+				t.Errorf("%s: row %+v: want times of %s of %d bytes", transports, r, op, bytes)
+			}
+		}
+		for _, wrong := range []Command{command(3, "bw"), command(2, "bcast")} {
+			_, err := wrong.Run(t.Context(), time.Minute)
+			if err == nil || !strings.Contains(err.Error(), "ucxbench: want ") {
+				t.Errorf("%v: %v, want an error that says what it can", wrong, err)
+			}
+		}
 	}
 }
 

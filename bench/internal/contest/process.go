@@ -149,7 +149,7 @@ func (j Job) Run(ctx context.Context, limit time.Duration) (Outcome, error) {
 // have made groups of their own. It returns when the first process has ended.
 func end(pid int, ended <-chan error) {
 	started := descendants(pid)
-	syscall.Kill(-pid, syscall.SIGTERM) // whoever is gone already needs no signal
+	syscall.Kill(-pid, syscall.SIGTERM) // it fails if the process is gone
 	select {
 	case <-ended:
 	case <-time.After(grace):

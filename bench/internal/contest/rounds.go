@@ -118,8 +118,7 @@ func (t turn) compete(ctx context.Context, op string, entrants []Entrant) (state
 	return Between(before, t.Probe()), rows, nil
 }
 
-// enter runs those of ops that e has. That it fails is a Miss; an error is only the
-// end of ctx.
+// enter runs those of ops that e has. A failed run is a Miss; an error means that ctx has ended.
 func (t turn) enter(ctx context.Context, e Entrant, ops []string) ([]report.Row, error) {
 	ops = e.can(ops)
 	if len(ops) == 0 {

@@ -40,8 +40,8 @@ type Torchrun struct {
 	c10d  bool // the rendezvous
 }
 
-// Torchruns returns all ways: both kinds of rendezvous, with the agents' pauses
-// between two looks at their ranks as they are and as short as they are useful.
+// Torchruns returns all configurations: both rendezvous backends, each with the default interval at
+// which agents check their ranks and with the shortest that is useful.
 func Torchruns() []Torchrun {
 	quick := []string{"--monitor_interval", "0.05"}
 	return []Torchrun{

@@ -18,9 +18,8 @@ import (
 // AsRank is the argument that makes a benchmark be a rank.
 const AsRank = "rank"
 
-// Rank does what a rank does and returns its exit status. With a file as its
-// argument it then waits to be killed, unless there is such a file: then it has
-// been started again.
+// Rank runs one rank and returns its exit status. If its argument names a file that does not exist,
+// it then waits to be killed. If the file exists, this is the restarted rank.
 func Rank(args []string, stdout, stderr io.Writer) int {
 	fmt.Fprintln(stdout, "here")
 	marker := ""

@@ -22,16 +22,16 @@ type Gauge struct {
 type worker struct{ a, b, sum []float32 }
 
 const (
-	leastBytes = 4 << 10
-	mostBytes  = 64 << 20
-	allBytes   = 1 << 30  // of all vectors of a Gauge
-	trialBytes = 64 << 20 // that a trial works on
-	trials     = 2        // of which the fastest counts
-	fewPasses  = 2        // of a trial, at least
-	manyPasses = 1 << 10  // and at most
-	elements   = 4        // bytes of one
-	pastBytes  = 4 << 20  // from which on stores past the caches may be faster
-	smallBytes = 64 << 10 // below that, ranks that share processors wait for each other's turn above all
+	leastBytes       = 4 << 10
+	mostBytes        = 64 << 20
+	allBytes         = 1 << 30  // of all vectors of a Gauge
+	trialBytes       = 64 << 20 // that a trial works on
+	trials           = 2        // of which the fastest counts
+	fewPasses        = 2        // of a trial, at least
+	manyPasses       = 1 << 10  // and at most
+	elements         = 4        // bytes of one
+	nonTemporalBytes = 4 << 20  // from which on non-temporal stores may be faster
+	smallBytes       = 64 << 10 // below that, ranks that share processors wait for each other's turn above all
 )
 
 // New takes memory for so many threads at a time, up to 1 GiB.
@@ -81,10 +81,10 @@ func (g *Gauge) Measure(np int, crossing time.Duration) Limits {
 		sums := g.fastest(bytes, func(w *worker) {
 			_ = mem.Host.Reduce(mem.Sum, mem.Of(w.sum[:n]), mem.Of(w.a[:n]), mem.Of(w.b[:n]))
 		})
-		if bytes >= pastBytes {
-			copies = min(copies, g.fastest(bytes, func(w *worker) { mem.Stream(mem.Of(w.sum[:n]).HostSlice(), mem.Of(w.a[:n]).HostSlice()) }))
+		if bytes >= nonTemporalBytes {
+			copies = min(copies, g.fastest(bytes, func(w *worker) { mem.CopyNonTemporal(mem.Of(w.sum[:n]).HostSlice(), mem.Of(w.a[:n]).HostSlice()) }))
 			sums = min(sums, g.fastest(bytes, func(w *worker) {
-				_ = mem.StreamReduce(mem.Sum, []mem.Buffer{mem.Of(w.sum[:n])}, mem.Buffer{}, mem.Of(w.a[:n]), mem.Of(w.b[:n]))
+				_ = mem.ReduceNonTemporal(mem.Sum, []mem.Buffer{mem.Of(w.sum[:n])}, mem.Buffer{}, mem.Of(w.a[:n]), mem.Of(w.b[:n]))
 			}))
 		}
 		l.copies.add(bytes, copies)
@@ -168,8 +168,8 @@ func workOf(op string, np int) (work, bool) {
 // that have to take turns.
 func (l Limits) Time(op string, bytes int) (us float64, ok bool) {
 	w, ok := workOf(op, l.np)
-	crowded := l.np > l.threads
-	if !ok || l.np < 2 || l.threads < 2 || crowded && bytes < smallBytes {
+	oversubscribed := l.np > l.threads
+	if !ok || l.np < 2 || l.threads < 2 || oversubscribed && bytes < smallBytes {
 		return 0, false
 	}
 	moved, threads := float64((w.reads+w.writes)*bytes), float64(l.threads)
@@ -181,7 +181,7 @@ func (l Limits) Time(op string, bytes int) (us float64, ok bool) {
 	} else {
 		us = l.copies.at(moved / 2 / threads)
 	}
-	if !crowded {
+	if !oversubscribed {
 		us += l.crossing
 	}
 	return us, true

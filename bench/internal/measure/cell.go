@@ -22,8 +22,8 @@ type cell struct {
 	inPlace  bool
 	inputs   *patterns
 
-	queue    ddp.Queue // of the space's device; nil: the vectors are in host memory
-	training *training // of an operation that has a model
+	stream   ddp.Stream // of the space's device; nil: the vectors are in host memory
+	training *training  // of an operation that has a model
 
 	sendAll, recvAll mem.Buffer // memory for the largest size
 
@@ -47,7 +47,7 @@ func windowOf(bytes int) int {
 // allocate takes memory for blocks of up to n elements.
 func (k *cell) allocate(n int) (err error) {
 	if k.op.model != nil {
-		k.training, err = newTraining(k.ctx, k.c, k.op.model, k.inputs.t, k.queue)
+		k.training, err = newTraining(k.ctx, k.c, k.op.model, k.inputs.t, k.stream)
 		return err
 	}
 	k.requests = make([]comm.Request, 2*mostWindow)

@@ -23,12 +23,12 @@ type Options struct {
 	Sizes   []int    // bytes of one rank's vector, or of the block
 	Type    mem.Type
 	Redop   mem.Op
-	InPlace bool      // the in-place forms of the operations that have one
-	Dirty   bool      // every rank writes its vectors anew before each call, off the clock
-	Check   bool      // check what the calls delivered
-	Space   mem.Space // where the vectors are; nil: host memory
-	Alloc   bool      // they are host memory from Comm.Alloc
-	Queue   ddp.Queue // of that Space, if it is a device's: on it gradients come to be
+	InPlace bool       // the in-place forms of the operations that have one
+	Dirty   bool       // every rank writes its vectors anew before each call, off the clock
+	Check   bool       // check what the calls delivered
+	Space   mem.Space  // where the vectors are; nil: host memory
+	Alloc   bool       // they are host memory from Comm.Alloc
+	Stream  ddp.Stream // of that Space, if it is a device's: gradients are computed on it
 	Budget  time.Duration
 }
 
@@ -80,7 +80,7 @@ func Run(ctx context.Context, c *comm.Comm, o Options, emit func(report.Row) err
 			return err
 		}
 		m := &meter{
-			cell:   cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), space: o.Space, queue: o.Queue, alloc: o.Alloc, redop: o.Redop, inPlace: op.isInPlace(o), inputs: inputs},
+			cell:   cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: c.Size(), space: o.Space, stream: o.Stream, alloc: o.Alloc, redop: o.Redop, inPlace: op.isInPlace(o), inputs: inputs},
 			o:      o,
 			budget: o.Budget,
 		}

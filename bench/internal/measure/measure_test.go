@@ -369,9 +369,9 @@ func TestStepsOfTrainingAverageTheGradients(t *testing.T) {
 		gpu bool
 	}{{mem.F32, false}, {mem.F32, true}, {mem.BF16, true}} {
 		commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
-			var q ddp.Queue
+			var q ddp.Stream
 			if tc.gpu {
-				own := gpu.NewQueue()
+				own := gpu.OpenStream()
 				defer own.Close()
 				q = own
 			}
@@ -382,7 +382,7 @@ func TestStepsOfTrainingAverageTheGradients(t *testing.T) {
 			op := trainingOperations()[0]
 			op.model = small
 			o := Options{Type: tc.typ, Check: true, Budget: time.Microsecond}
-			m := meter{cell: cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: 3, inputs: inputs, queue: q}, o: o, budget: o.Budget}
+			m := meter{cell: cell{ctx: ctx, c: c, op: op, rank: c.Rank(), np: 3, inputs: inputs, stream: q}, o: o, budget: o.Budget}
 			return m.all(func(r report.Row) error {
 				if want := small.Size() * tc.typ.Size(); r.Bytes != want || r.Median <= 0 {
 					return fmt.Errorf("row %+v, want %d bytes", r, want)

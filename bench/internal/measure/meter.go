@@ -12,9 +12,9 @@ const (
 	// Impl names this implementation in rows.
 	Impl = "gompi"
 
-	// warmUps are the calls before the first timed one, after which no peer
-	// known to us still changes its ways; fewWarmUps above bigBytes, where they
-	// take long, and are the same from the second on.
+	// warmUps is the number of calls before the first timed one. After it no peer known to us still
+	// changes its algorithm. Above bigBytes it is fewWarmUps: calls take long there, and all but
+	// the first take the same time.
 	warmUps    = 8
 	fewWarmUps = 3
 
@@ -77,9 +77,9 @@ func (m *meter) measure() (report.Row, error) {
 	return m.row(slowest, b2b), nil
 }
 
-// iteration is a barrier and a timed call. It returns the nanoseconds of the
-// call if this rank's clock counts, else 0. Of an operation whose skew is asked
-// for it returns when the call ended, by the clock that the ranks of a host share.
+// iteration is a barrier and a timed call. It returns the duration of the call in nanoseconds, or 0
+// on a rank whose time does not count. For a skew operation it returns the time at which the call
+// ended, by the clock that the ranks of a host share.
 func (m *meter) iteration() (int64, error) {
 	if m.o.Dirty {
 		if err := m.prepare(); err != nil {

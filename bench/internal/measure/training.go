@@ -31,7 +31,7 @@ func trainingOperations() []operation {
 
 // newTraining prepares the training of a model of elements of type t: in the memory
 // that q works on, or, if q is nil, in host memory.
-func newTraining(ctx context.Context, c *comm.Comm, m *shapes.Model, t mem.Type, q ddp.Queue) (*training, error) {
+func newTraining(ctx context.Context, c *comm.Comm, m *shapes.Model, t mem.Type, q ddp.Stream) (*training, error) {
 	if q == nil {
 		return newHostTraining(ctx, c, m, t)
 	}

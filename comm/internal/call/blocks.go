@@ -6,19 +6,17 @@ import (
 	"gompi/internal/mem"
 )
 
-// Where the ranks' blocks lie in Send and Recv, and how long they are.
+// Where the blocks of the ranks lie in Send and Recv.
 
 // A Span is the elements of a vector from Lo to Hi-1.
 type Span struct{ Lo, Hi int }
 
-// SendBlock returns where what goes to a rank lies in Send: all of it, if that has no
-// block for each.
+// SendBlock returns where the block for a rank lies in Send: all of Send, if it has no blocks.
 func (c *Call) SendBlock(rank, ranks int) Span {
 	return block(table[c.Kind].send.layout, c.Send.Len(), rank, ranks, c.SendCounts, c.SendDispls)
 }
 
-// RecvBlock returns where what comes from a rank lies in Recv: all of it, if that has no
-// block for each.
+// RecvBlock returns where the block from a rank lies in Recv: all of Recv, if it has no blocks.
 func (c *Call) RecvBlock(rank, ranks int) Span {
 	return block(table[c.Kind].recv.layout, c.Recv.Len(), rank, ranks, c.RecvCounts, c.RecvDispls)
 }
@@ -38,8 +36,8 @@ func block(l layout, n, rank, ranks int, counts, displs []int) Span {
 	return Span{lo, lo + counts[rank]}
 }
 
-// Blocks returns where all blocks lie in what a rank uses of Send and Recv: one Span for
-// what has no block for each rank, none for what is not used.
+// Blocks returns where all blocks of Send and Recv lie on a rank: one Span if the vector has no
+// blocks, none if the rank does not use it.
 func (c *Call) Blocks(rank, ranks int) (send, recv []Span) {
 	t, root := &table[c.Kind], rank == c.Root
 	if t.send.on(root) != Unused {
@@ -66,8 +64,8 @@ func (v *vector) blocks(ranks int) int {
 	return ranks
 }
 
-// Exchange fills in what rank me sends to each rank, and what it receives from each. The
-// collective combines nothing, and has both vectors.
+// Exchange sets out[r] to what rank me sends to rank r, and in[r] to where it receives from it. The
+// collective reduces nothing.
 func (c *Call) Exchange(me int, out, in []mem.Buffer) {
 	if c.Each != nil {
 		copy(out, c.Each.Send)
@@ -87,8 +85,8 @@ func (c *Call) Exchange(me int, out, in []mem.Buffer) {
 	}
 }
 
-// Elements returns the elements of all ranks' blocks together, the same on all ranks: 0
-// where the counts are LocalCounts, and of what makes communicators and memory.
+// Elements returns the number of elements of all blocks together, the same on all ranks. It is 0
+// for LocalCounts, and for collectives that make communicators and memory.
 func (f *Fingerprint) Elements(ranks int) int {
 	switch t := &table[f.Kind]; {
 	case t.recv.layout == absent:
@@ -99,7 +97,7 @@ func (f *Fingerprint) Elements(ranks int) int {
 	return int(f.Count)
 }
 
-// Longest returns the elements of the longest block, the same on all ranks.
+// Longest returns the number of elements of the longest block, the same on all ranks.
 func (c *Call) Longest(ranks int) int {
 	switch t := &table[c.Kind]; {
 	case c.Kind.LocalCounts():
@@ -114,8 +112,8 @@ func (c *Call) Longest(ranks int) int {
 	return int(c.Count)
 }
 
-// PartCount returns the Count of a call of a part of each of c's blocks: n elements of the
-// longest, and of each as much as counts say where there are such.
+// PartCount returns the Count of a call of a part of each of c's blocks: n elements of the longest,
+// and as many of each as counts say, if there are counts.
 func (c *Call) PartCount(n, longest int, sendCounts, recvCounts []int) int64 {
 	switch t := &table[c.Kind]; {
 	case !c.Kind.Counted():
@@ -126,8 +124,8 @@ func (c *Call) PartCount(n, longest int, sendCounts, recvCounts []int) int64 {
 	return int64(total(recvCounts))
 }
 
-// NumBlocks returns how many blocks Send and Recv have together, the same on all ranks, if
-// what is combined stays where it is.
+// NumBlocks returns how many blocks Send and Recv have together, the same on all ranks. A vector
+// that is reduced in place counts once.
 func (c *Call) NumBlocks(ranks int) int {
 	t := &table[c.Kind]
 	if !t.send.perRank() && !t.recv.perRank() {

@@ -1,21 +1,21 @@
-// Package call describes one call of a collective: its arguments, the check of these, and the table
-// of traits that tells collectives apart, and which blocks go from which rank to which. Other
-// packages ask the table; only those that carry a collective out by algorithms of its own have a
-// function for it.
+// Package call describes one call of a collective: its arguments, their check, and which blocks go
+// from which rank to which. All that tells one collective from another stands in one table of
+// traits (traits.go), which other packages ask. Only packages with an algorithm for one collective
+// have a function for it.
 //
-// To add a collective, write: its number and name in package seg, and whether it has a root; a row in
-// the table of traits; a method of Call that fills one in; an algorithm over messages, in Run of
-// package coll; a case in choose.go of package path, if its choices differ from those of others; and
-// the public methods in comm. Shared memory and devices carry out what its row says (see Transfer);
-// package hier has a function for what it does in another way.
+// To add a collective, write: its number and name in package internal/seg, and whether it has a
+// root; a row in the table of traits; a method of Call that fills one in; an algorithm over
+// messages, in Run of package coll; a case in choose.go of package path, if its choices differ from
+// those of others; and the public methods in comm. Shared memory and devices do what its row says
+// (see Transfer). Package hier needs a function if the collective is to be hierarchical.
 package call
 
 import "gompi/internal/mem"
 
-// A Call is one call of a collective on one rank. It is a value, so that a blocking call
-// keeps it on its stack and a persistent request in itself. The methods named after
-// collectives fill in a zero one, where it lies, and return it: copied right after its
-// fields were stored, so large a struct stalls the processor (10 ns of an allreduce).
+// A Call is one call of a collective on one rank. It is a value: a blocking call keeps it on its
+// stack, a Persistent in itself. The methods named after collectives fill in a zero Call where it
+// lies and return a pointer to it: to copy so large a struct right after its fields were stored
+// stalls the processor (10 ns of an allreduce).
 type Call struct {
 	Fingerprint
 	Send, Recv             mem.Buffer
@@ -32,7 +32,7 @@ type Each struct {
 	bytes      int // of all that is sent, or received if that is more
 }
 
-// is says what c does with count elements like b's.
+// is sets what c does with count elements like b's.
 func (c *Call) is(k Kind, b mem.Buffer, count int) *Call {
 	c.Kind, c.Type, c.Count = k, b.Type(), int64(count)
 	return c
@@ -131,8 +131,7 @@ func (c *Call) Exscan(send, recv mem.Buffer, op Op) *Call {
 	return c.is(Exscan, send, send.Len()).by(op).from(send).to(recv)
 }
 
-// IsHost reports whether all that c sends and receives lies in the host's memory, and not in
-// Each.
+// IsHost reports whether c's buffers are in host memory. It returns false for a Call with Each.
 func (c *Call) IsHost() bool { return c.Each == nil && c.Send.IsHost() && c.Recv.IsHost() }
 
 // Bytes returns the size of the longer of c's buffers on this rank.

@@ -173,9 +173,9 @@ func TestWordsCarryFingerprints(t *testing.T) {
 
 // Where each rank has a part in what each gets, no rank can end before all have begun. Of
 // what has counts some may be 0.
-func TestMeetingsAreWhereAllNeedAll(t *testing.T) {
+func TestNeedsAllIsWhereEveryRankNeedsEveryOther(t *testing.T) {
 	for _, k := range []Kind{Dup, Split, Create, Alloc, Free} {
-		if f := (Fingerprint{Kind: k}); !f.MeetsAll() {
+		if f := (Fingerprint{Kind: k}); !f.NeedsAll() {
 			t.Errorf("%v does not meet", k)
 		}
 	}
@@ -190,9 +190,9 @@ func TestMeetingsAreWhereAllNeedAll(t *testing.T) {
 			}
 		}
 		f := s.calls[0].Fingerprint
-		some := f.MeetsAll()
-		if f.Count = 0; some != want || f.MeetsAll() != (s.kind == Barrier) {
-			t.Errorf("%s: meets %v, without elements %v: want %v", s.on(0), some, f.MeetsAll(), want)
+		some := f.NeedsAll()
+		if f.Count = 0; some != want || f.NeedsAll() != (s.kind == Barrier) {
+			t.Errorf("%s: meets %v, without elements %v: want %v", s.on(0), some, f.NeedsAll(), want)
 		}
 	})
 }

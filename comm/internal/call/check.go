@@ -8,8 +8,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// Check finds what is wrong with c's arguments on a rank, before anything is sent. What has
-// no meaning there is not looked at.
+// Check returns what is wrong with c's arguments on a rank, before anything is sent. It ignores
+// arguments that mean nothing there.
 func (c *Call) Check(rank, ranks int) error {
 	if c.Root < 0 || c.Root >= ranks {
 		return fmt.Errorf("root %d: want 0 to %d", c.Root, ranks-1)
@@ -38,8 +38,8 @@ func (c *Call) Check(rank, ranks int) error {
 	return nil
 }
 
-// checkEach checks vectors for each rank. What a rank sends to itself it receives, and in place is
-// what comes from the rank that it goes to.
+// checkEach checks the buffers of an alltoallw. A rank sends itself as many bytes as it receives
+// from itself. In place, what goes to a rank and what comes from it share one buffer.
 func (c *Call) checkEach(rank, ranks int) error {
 	send, recv := c.Each.Send, c.Each.Recv
 	if len(send) != ranks || len(recv) != ranks {
@@ -123,9 +123,8 @@ func checkBlocks(what string, n, ranks int, counts, displs []int) error {
 	return nil
 }
 
-// checkOverlap allows Send and Recv, which overlap, to share memory as the in-place form of
-// the collective does, and in no other way: where one has a block for each rank, the other
-// is the rank's own, else both are the same.
+// checkOverlap allows overlapping Send and Recv only in the in-place form of the collective: where
+// one has a block for each rank, the other is the rank's own block of it; else both are the same.
 func (c *Call) checkOverlap(t *traits, rank, ranks int) error {
 	const want = "send and recv overlap: want "
 	switch send, recv := t.send.perRank(), t.recv.perRank(); {
@@ -155,8 +154,8 @@ func startsIn(short, long mem.Buffer, i int) bool {
 	return short.Addr() == long.Addr()+uintptr(i*long.Type().Size())
 }
 
-// Overwrites reports whether c, which Check allows, receives on a rank where blocks of Send
-// for other ranks may lie.
+// Overwrites reports whether a rank receives where blocks of Send for other ranks lie. Check allows
+// c.
 func (c *Call) Overwrites(rank, ranks int) bool {
 	t := &table[c.Kind]
 	if !t.send.perRank() || t.send.on(rank == c.Root) == Unused || !mem.Overlap(c.Send, c.Recv) {

@@ -6,10 +6,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Fingerprint is what MPI requires to be equal on all ranks of one collective. A
-// field that need not be equal (the count of gatherv) stays zero. Every frame of the
-// collective carries its sender's, so that a mismatch is noticed whichever ranks
-// disagree.
+// A Fingerprint holds what MPI requires to be equal on all ranks of one collective. A field that
+// need not be equal (the count of gatherv) stays zero. Every frame of the collective carries its
+// sender's, so that a mismatch is found whichever ranks differ.
 type Fingerprint struct {
 	Kind   Kind
 	Type   mem.Type
@@ -19,13 +18,13 @@ type Fingerprint struct {
 	Count  int64
 }
 
-// Words returns f as the two words that carry it, of which the first is not 0. f is
-// only pointed to: copied right after it was made, it would stall the processor.
+// Words encodes f as two words, of which the first is not 0. f is passed by pointer: to copy it
+// right after it was made stalls the processor.
 func (f *Fingerprint) Words() (a, b uint64) {
 	return uint64(f.Kind) | uint64(f.Type)<<8 | uint64(f.Op)<<16 | uint64(uint32(f.Root)|f.Digest)<<32, uint64(f.Count)
 }
 
-// OfWords returns the Fingerprint of what Words returned.
+// OfWords decodes what Words has encoded.
 func OfWords(a, b uint64) Fingerprint {
 	f := Fingerprint{Kind: Kind(a), Type: mem.Type(a >> 8), Op: mem.Op(a >> 16), Count: int64(b)}
 	if f.Kind.Rooted() {
@@ -36,10 +35,11 @@ func OfWords(a, b uint64) Fingerprint {
 	return f
 }
 
-// MeetsAll reports whether no rank ends f before it has heard, through others, from all
-// ranks that have begun it, and so that their calls up to it are the same.
-func (f *Fingerprint) MeetsAll() bool {
-	m := table[f.Kind].meets
+// NeedsAll reports whether every rank needs data, directly or through others, of every other rank.
+// Then no rank ends the collective before all have begun it, and so have made the same calls up to
+// it.
+func (f *Fingerprint) NeedsAll() bool {
+	m := table[f.Kind].needs
 	return m == always || m == ifAny && f.Count > 0
 }
 

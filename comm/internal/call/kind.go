@@ -2,12 +2,11 @@ package call
 
 import "gompi/internal/seg"
 
-// A Kind names a collective. Its numbers and names are those of the flight recorder,
-// which the launcher reads, too. It travels in frames, so the numbers are part of the wire
-// format.
+// A Kind is the number of a collective. The flight recorder, which the launcher reads too, has the
+// same numbers and names. Frames carry it, so the numbers are part of the wire format.
 type Kind seg.Kind
 
-// The collectives. What comes after Exscan makes communicators and memory.
+// The collectives. Those after Exscan make communicators and memory.
 const (
 	None               = Kind(seg.NoKind)
 	Barrier            = Kind(seg.Barrier)
@@ -36,8 +35,8 @@ const (
 
 func (k Kind) String() string { return seg.Kind(k).String() }
 
-// As returns the collective that k is carried out as: what makes communicators and memory
-// exchanges words of comm's own.
+// As returns the collective by which k is done: those that make communicators and memory exchange
+// words of comm's own.
 func (k Kind) As() Kind {
 	switch k {
 	case Dup, Split, Create, Alloc:
@@ -48,14 +47,14 @@ func (k Kind) As() Kind {
 	return k
 }
 
-// Rooted reports whether one rank is another than the rest.
+// Rooted reports whether the collective has a root.
 func (k Kind) Rooted() bool { return seg.Kind(k).Rooted() }
 
-// Reduces reports whether an operator belongs to the collective.
+// Reduces reports whether the collective has an operator.
 func (k Kind) Reduces() bool { return table[k].reduces }
 
-// LocalCounts reports whether only the ranks that exchange a block know how long it is, so
-// that no rank knows how long the collective is.
+// LocalCounts reports whether only the ranks that exchange a block know its length. Then no rank
+// knows the length of the whole.
 func (k Kind) LocalCounts() bool {
 	t := &table[k]
 	switch send, recv := t.send.layout >= counted, t.recv.layout >= counted; {

@@ -2,16 +2,16 @@ package call
 
 import "gompi/internal/mem"
 
-// The table of traits: all that tells one collective from another, but for its algorithms.
-// What can be concluded from it stands in functions: which lengths have to agree, what may
-// overlap, who sends to whom (check.go and blocks.go).
+// The table of traits holds all that tells one collective from another, except algorithms.
+// Functions conclude from it: which lengths have to agree, what may overlap, who sends to whom
+// (check.go, blocks.go and transfer.go).
 
-// traits are what one collective does with its arguments.
+// traits say what one collective does with its arguments.
 type traits struct {
 	reduces    bool
 	send, recv vector
 	tuned      Kind // whose rules of a user's it goes by, None for its own
-	meets      meeting
+	needs      dependence
 }
 
 // A vector is what one of the two buffers of a collective is.
@@ -46,48 +46,47 @@ const (
 // Changes reports whether a buffer with that role gets new content.
 func (r Role) Changes() bool { return r == Written || r == Updated }
 
-// A meeting says whether each rank needs something of every other, so that no rank ends a
-// collective before it has heard, through others, from all ranks that have begun it.
-type meeting uint8
+// A dependence says whether every rank needs data of every other rank: see NeedsAll.
+type dependence uint8
 
 const (
-	never meeting = iota
-	ifAny         // if there are elements
+	never dependence = iota
+	ifAny            // if there are elements
 	always
 )
 
-// table has a row for all that frames may name. Bcast's one buffer is its recv. What makes
-// communicators and memory has no vectors here: comm exchanges words of its own by Allgather
-// and Barrier.
+// table has a row for every Kind that a frame may carry. Bcast's one buffer is its recv.
+// Collectives that make communicators and memory have no vectors here: comm exchanges words of its
+// own, by Allgather and Barrier.
 var table = [256]traits{
-	Barrier:            {meets: always},
+	Barrier:            {needs: always},
 	Bcast:              {recv: vector{whole, Read, Written}},
 	Reduce:             {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Unused}},
-	Allreduce:          {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Written}, meets: ifAny},
+	Allreduce:          {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Written}, needs: ifAny},
 	ReduceScatter:      {reduces: true, send: vector{counted, Read, Read}, recv: vector{whole, Written, Written}},
-	ReduceScatterBlock: {reduces: true, send: vector{even, Read, Read}, recv: vector{whole, Written, Written}, tuned: ReduceScatter, meets: ifAny},
-	Allgather:          {send: vector{whole, Read, Read}, recv: vector{even, Written, Written}, meets: ifAny},
+	ReduceScatterBlock: {reduces: true, send: vector{even, Read, Read}, recv: vector{whole, Written, Written}, tuned: ReduceScatter, needs: ifAny},
+	Allgather:          {send: vector{whole, Read, Read}, recv: vector{even, Written, Written}, needs: ifAny},
 	Allgatherv:         {send: vector{whole, Read, Read}, recv: vector{placed, Updated, Updated}, tuned: Allgather},
 	Gather:             {send: vector{whole, Read, Read}, recv: vector{even, Written, Unused}},
 	Gatherv:            {send: vector{whole, Read, Read}, recv: vector{placed, Updated, Unused}},
 	Scatter:            {send: vector{even, Read, Unused}, recv: vector{whole, Written, Written}},
 	Scatterv:           {send: vector{placed, Read, Unused}, recv: vector{whole, Written, Written}},
-	Alltoall:           {send: vector{even, Read, Read}, recv: vector{even, Written, Written}, meets: ifAny},
+	Alltoall:           {send: vector{even, Read, Read}, recv: vector{even, Written, Written}, needs: ifAny},
 	Alltoallw:          {send: vector{apart, Read, Read}, recv: vector{apart, Written, Written}},
 	Alltoallv:          {send: vector{placed, Read, Read}, recv: vector{placed, Updated, Updated}},
 	Scan:               {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Written, Written}},
 	Exscan:             {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Kept, Written}, tuned: Scan},
-	Dup:                {meets: always},
-	Split:              {meets: always},
-	Create:             {meets: always},
-	Alloc:              {meets: always},
-	Free:               {meets: always},
+	Dup:                {needs: always},
+	Split:              {needs: always},
+	Create:             {needs: always},
+	Alloc:              {needs: always},
+	Free:               {needs: always},
 }
 
 // perRank reports whether the vector has a block for each rank.
 func (v *vector) perRank() bool { return v.layout >= even }
 
-// on returns the role of the vector on the root, or on another rank.
+// on returns the role of the vector on the root, or on other ranks.
 func (v *vector) on(root bool) Role {
 	if root {
 		return v.atRoot
@@ -101,8 +100,8 @@ func (c *Call) Roles(rank int) (send, recv Role) {
 	return t.send.on(root), t.recv.on(root)
 }
 
-// Operands returns what a rank sends and what it receives, empty Buffers for what it does
-// not.
+// Operands returns the buffers that a rank sends from and receives to. A buffer that it does not
+// use is empty.
 func (c *Call) Operands(rank int) (from, to mem.Buffer) {
 	send, recv := c.Roles(rank)
 	if send == Read {
@@ -118,7 +117,7 @@ func (c *Call) Operands(rank int) (from, to mem.Buffer) {
 	return from, to
 }
 
-// TunedAs returns the collective whose rules of a user's k goes by.
+// TunedAs returns the collective whose rules of GOMPI_TUNE hold for k.
 func (k Kind) TunedAs() Kind {
 	if t := table[k].tuned; t != None {
 		return t
@@ -129,7 +128,7 @@ func (k Kind) TunedAs() Kind {
 // PerRank reports whether Send or Recv has a block for each rank.
 func (k Kind) PerRank() bool { return table[k].send.perRank() || table[k].recv.perRank() }
 
-// Splits reports whether a rank sends a block of its own to each rank.
+// Splits reports whether a rank sends each rank a block of that rank's own.
 func (k Kind) Splits() bool { return table[k].send.perRank() }
 
 // Counted reports whether blocks have different lengths, that all ranks know.

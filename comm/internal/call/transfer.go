@@ -6,24 +6,24 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Transfer is one rank's part in a collective in which every element is read from where the rank
-// that it comes from has stored it: which blocks go from which rank to which. All but a barrier and
-// an allreduce are such. Whoever carries it out does so in pieces, of each block the same elements
-// at a time.
+// A Transfer is one rank's part in a collective in which ranks read each other's blocks where their
+// owners have stored them: it says which blocks go from which rank to which. All collectives but a
+// barrier and an allreduce can be done so. It may be done in chunks: of each block the same
+// elements at a time.
 type Transfer struct {
 	Send, Recv mem.Buffer // empty where this rank sends, or receives, nothing
 	Op         Op
 	Size       int  // bytes of an element, 1 where there are none
 	Longest    int  // elements of the longest block of all ranks; 0 of LocalCounts
-	Lo, Hi     int  // this rank reads what ranks Lo to Hi-1 send, itself included
+	Lo, Hi     int  // this rank reads what ranks Lo to Hi-1 send
 	Splits     bool // each rank reads a block of its own, else all the same one
 	Writes     bool // what this rank sends is read from where it has stored it
 	Full       bool // every rank reads from every other
 	Folds      bool // what is read is combined into one block
 	Scans      bool // in the order of a scan
 
-	// Staged says that this rank, too, reads its own operand from where it has stored it: the
-	// result may be stored over the operand before all is combined.
+	// Staged says that this rank, too, stores its own operand for the others and reads it from
+	// there: its result may overwrite the operand before all is combined.
 	Staged bool
 
 	gathers     bool // Recv has a block for each rank
@@ -31,12 +31,12 @@ type Transfer struct {
 	out, in     blocks
 }
 
-// Scratch is what Transfers need for blocks of different lengths. It is kept, for one call at a
-// time, to save allocations.
+// Scratch is memory that a Transfer needs for blocks of different lengths. It is reused, by one
+// call at a time.
 type Scratch struct{ send, recv unequal }
 
-// Transfer fills in t, which is zero, with what c does on a rank. ordered says that operands are
-// combined in the order of coll/order.go. t is used while s is not used for another.
+// Transfer sets t, which is zero, to what c does on a rank. ordered says that operands are combined
+// in the order of coll/order.go. t is valid until s is used for another call.
 func (c *Call) Transfer(t *Transfer, rank, ranks int, ordered bool, s *Scratch) {
 	kind, root := c.Kind.As(), rank == c.Root
 	row, from, size := &table[kind], &c.Send, c.Send.Type().Size()
@@ -83,8 +83,8 @@ func (c *Call) Transfer(t *Transfer, rank, ranks int, ordered bool, s *Scratch) 
 	}
 }
 
-// equalBlock returns the elements of blocks that are equally long, or of what is no vector of
-// blocks.
+// equalBlock returns the number of elements of each block, if all are equally long, or of a vector
+// without blocks.
 func (t *traits) equalBlock(c *Call, ranks int) int {
 	switch {
 	case t.send.layout == even && t.recv.layout == even:
@@ -131,8 +131,8 @@ func (t *Transfer) placeUnequal(c *Call, row *traits, s *Scratch) {
 	}
 }
 
-// From returns the i-th rank that this one reads from. Where each reads from all, they begin with
-// different ones.
+// From returns the i-th rank that this one reads from. Where every rank reads from all, each begins
+// with another.
 func (t *Transfer) From(i int) int {
 	if t.Hi-t.Lo == t.ranks {
 		return (t.rank + i) % t.ranks
@@ -141,11 +141,11 @@ func (t *Transfer) From(i int) int {
 }
 
 // Out returns elements lo to lo+n-1, or fewer at its end, of the block of Send that a rank reads.
-func (t *Transfer) Out(rank, lo, n int) mem.Buffer { return t.out.piece(t.Send, t.sent(rank), lo, n) }
+func (t *Transfer) Out(rank, lo, n int) mem.Buffer { return t.out.chunk(t.Send, t.sent(rank), lo, n) }
 
-// In returns elements lo to lo+n-1, or fewer at its end, of where in Recv the block goes that comes
-// from a rank.
-func (t *Transfer) In(rank, lo, n int) mem.Buffer { return t.in.piece(t.Recv, t.received(rank), lo, n) }
+// In returns elements lo to lo+n-1, or fewer at its end, of the block of Recv that comes from a
+// rank.
+func (t *Transfer) In(rank, lo, n int) mem.Buffer { return t.in.chunk(t.Recv, t.received(rank), lo, n) }
 
 // OutBytes is Out as host memory.
 func (t *Transfer) OutBytes(rank, lo, n int) []byte {
@@ -175,12 +175,13 @@ func (t *Transfer) received(rank int) int {
 	return 0
 }
 
-// Lengths returns what ranks of a collective of LocalCounts tell each other: how many elements this
-// one sends, to each rank or to all alike, and how many it expects, of ranks Lo, Lo+1 and so on.
+// Lengths returns what the ranks of a collective with LocalCounts tell each other: how many
+// elements this rank sends, to each rank or to all alike, and how many it expects of ranks Lo, Lo+1
+// and so on.
 func (t *Transfer) Lengths() (sent, expected []int) { return t.out.lengths(), t.in.lengths() }
 
-// blocks says where blocks lie in a vector, one after the other if they are equally long. It has
-// two words, for the reason that mem.Buffer has four.
+// blocks says where the blocks of a vector lie: one after the other, if they are equally long. It
+// is two words long, for the reason that mem.Buffer is four.
 type blocks struct {
 	each    int // elements of every block
 	unequal *unequal
@@ -193,8 +194,8 @@ type unequal struct {
 	scratch        []int
 }
 
-// at returns how many elements block i of v has, at which it begins, and of what: v, or the block
-// itself.
+// at returns the length of block i, its first element, and the vector that this counts in: v, or a
+// Buffer of the block alone.
 func (u *unequal) at(v mem.Buffer, i int) (count, start int, of mem.Buffer) {
 	if u.each != nil {
 		v = u.each[i].Raw()
@@ -216,8 +217,8 @@ func (b *blocks) start(i int) int {
 	return b.unequal.start(i)
 }
 
-// piece returns elements lo to lo+n-1, or fewer at its end, of block i of v.
-func (b *blocks) piece(v mem.Buffer, i, lo, n int) mem.Buffer {
+// chunk returns elements lo to lo+n-1, or fewer at its end, of block i of v.
+func (b *blocks) chunk(v mem.Buffer, i, lo, n int) mem.Buffer {
 	count, start := b.each, i*b.each
 	if b.unequal != nil {
 		count, start, v = b.unequal.at(v, i)
@@ -226,7 +227,7 @@ func (b *blocks) piece(v mem.Buffer, i, lo, n int) mem.Buffer {
 	return v.Slice(start+lo, start+min(lo+n, count))
 }
 
-// bytes is piece as host memory, of elements of size bytes: a call less.
+// bytes is chunk as host memory, of elements of size bytes. It saves a call.
 func (b *blocks) bytes(v mem.Buffer, i, lo, n, size int) []byte {
 	count, start := b.each, i*b.each
 	if b.unequal != nil {

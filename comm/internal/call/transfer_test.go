@@ -6,7 +6,7 @@ import (
 	"gompi/internal/mem"
 )
 
-// All that ranks read from where others have stored it, in pieces, is what the collective moves.
+// All that ranks read from where others have stored it, in chunks, is what the collective moves.
 func TestTransfersMoveWhatTheModelDoes(t *testing.T) {
 	samples(func(s *sample) {
 		if s.kind == Barrier || s.kind == Allreduce {
@@ -37,7 +37,7 @@ func TestTransfersMoveWhatTheModelDoes(t *testing.T) {
 // read adds to got what rank r reads from others.
 func (s *sample) read(t *testing.T, parts []Transfer, r int, got map[move]int) {
 	t.Helper()
-	const step = 2 // elements in a piece
+	const step = 2 // elements in a chunk
 	me := &parts[r]
 	if want := s.calls[r].Longest(s.p); want != 0 && me.Longest != want {
 		t.Errorf("%s: the longest block has %d elements, want %d", s.on(r), me.Longest, want)

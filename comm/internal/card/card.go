@@ -1,6 +1,6 @@
-// Package card holds what each rank tells all others when they meet, and what all conclude from
-// it: whether ranks outnumber their processors, whose buffers may be on devices, by which rules
-// they choose.
+// Package card holds what each rank tells all others in Init, and what all conclude from it:
+// whether ranks outnumber their processors, whose buffers may be on devices, by which rules Paths
+// are chosen. A Card is one rank's. All ranks exchange them once, through the launcher.
 package card
 
 import (
@@ -19,19 +19,19 @@ type Card struct {
 	Quota     int    // processors that its control group grants, 0 for no limit
 	Machine   []byte // the same for ranks on one machine, empty if not known
 	Rules     []byte // the rules to choose by, from rank 0
-	Block     uint64 // for the world's room; its token
+	Block     uint64 // token of the block for the world
 	Devices   bool   // buffers may be in the memory of devices
 	NCCL      bool   // these should use their own, if it is rank 0 that says so
 	Transport []byte // how to reach it
 }
 
-// What a card says in one byte.
+// The flags of an encoded Card.
 const (
 	hasDevices = 1 << iota
 	wantsLibrary
 )
 
-// ErrCard says that another rank has told what cannot be read.
+// ErrCard says that a Card of another rank cannot be decoded.
 var ErrCard = errors.New("another rank's card cannot be read: are all ranks of one gompi version?")
 
 // Encode returns c for Decode on other ranks.
@@ -71,10 +71,10 @@ func decode(b []byte) (c Card, err error) {
 	return c, nil
 }
 
-// Cards are those of all ranks, by rank.
+// Cards are the Cards of all ranks, by rank.
 type Cards []Card
 
-// Decode returns the Cards of what all ranks have encoded.
+// Decode decodes the Cards of all ranks.
 func Decode(all [][]byte) (Cards, error) {
 	cs := make(Cards, len(all))
 	for r, b := range all {
@@ -87,7 +87,7 @@ func Decode(all [][]byte) (Cards, error) {
 	return cs, nil
 }
 
-// Transports returns the transports' parts.
+// Transports returns the parts of the transports, by rank.
 func (cs Cards) Transports() [][]byte {
 	parts := make([][]byte, len(cs))
 	for r, c := range cs {
@@ -105,8 +105,7 @@ func (cs Cards) Devices() []bool {
 	return may
 }
 
-// Agreed returns rank 0's rules, completed by what all cards say together, so
-// that it is equal on all ranks.
+// Agreed returns rank 0's rules, completed by what the cards of all say. It is equal on all ranks.
 func (cs Cards) Agreed(info *boot.Info) (*path.Rules, error) {
 	t, err := path.Decode(cs[0].Rules)
 	if err != nil {
@@ -114,12 +113,12 @@ func (cs Cards) Agreed(info *boot.Info) (*path.Rules, error) {
 	}
 	t.Hosts = max(info.Nodes, 1)
 	for _, load := range cs.Loads(info) {
-		t.Crowded = t.Crowded || load > 1
+		t.Oversubscribed = t.Oversubscribed || load > 1
 	}
 	return t, nil
 }
 
-// A pool is what ranks together have to run on.
+// A pool is the processors that some ranks share.
 type pool struct {
 	cpus    CPUs
 	ranks   int
@@ -147,9 +146,9 @@ func (p *pool) load() int {
 	return (p.ranks + cpus - 1) / max(cpus, 1)
 }
 
-// Loads returns for each node how many ranks there are to a processor that they
-// may use, rounded up. Nodes may be containers of one machine, whose ranks are in
-// each other's way, too; a quota is that of a node alone.
+// Loads returns, for each node, the number of ranks for each processor that they may use, rounded
+// up. Nodes may be containers of one machine: their ranks share its processors. A quota is of one
+// node.
 func (cs Cards) Loads(info *boot.Info) []int {
 	nodes := make([]pool, max(info.Nodes, 1))
 	machines := map[string]*pool{}

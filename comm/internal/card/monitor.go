@@ -9,23 +9,23 @@ import (
 	"gompi/internal/world"
 )
 
-// A monitor is what a rank judges by, while it runs, whether the ranks of its host have
-// a processor each.
-type monitor struct {
-	cards    Cards // as they were when all met
+// A loadMonitor finds out, while the job runs, whether the ranks of this host have a processor
+// each.
+type loadMonitor struct {
+	cards    Cards // of Init
 	info     *boot.Info
 	root     string // of the control groups' files: "/" but in tests
 	affinity func() CPUs
 }
 
-// Monitor returns a function that judges, whenever it is called, whether the ranks of this host
-// have a processor each. That takes 0.15 ms of reading files, and a hundred allocations.
+// Monitor returns a function that reports whether the ranks of this host have a processor each now.
+// A call reads files for 0.15 ms, and makes a hundred allocations.
 func (cs Cards) Monitor(info *boot.Info) func() bool {
-	return monitor{cs, info, "/", affinity}.notOversubscribed
+	return loadMonitor{cs, info, "/", affinity}.notOversubscribed
 }
 
-// Mine returns what this rank finds of its processors. Where ranks run on several nodes, it tells
-// these of one machine from others.
+// Mine returns a Card with this rank's processors. Where ranks run on several nodes, it has the
+// machine, too.
 func Mine(nodes int) Card {
 	c := Card{CPUs: affinity(), Quota: cgroup.WholeCPUs("/")}
 	if nodes > 1 {
@@ -35,11 +35,10 @@ func Mine(nodes int) Card {
 }
 
 // notOversubscribed reports whether the ranks of this host have a processor each. A rank sees only
-// its own processors and quota; but what narrows or widens those is mostly a control
-// group, or a hand that means all of the job: so what has become of them is taken to
-// have become of those of every rank of the host that had the same when all met.
-// Algorithms stay as all have agreed on them.
-func (o monitor) notOversubscribed() bool {
+// its own processors and quota. If they have changed, it takes the same change for every rank of
+// the host that had the same in Init: mostly they change by a control group, or by a hand, for the
+// whole job. Algorithms stay as agreed in Init.
+func (o loadMonitor) notOversubscribed() bool {
 	then := o.cards[o.info.Rank]
 	now := Card{CPUs: o.affinity(), Quota: cgroup.WholeCPUs(o.root)}
 	cs := o.cards
@@ -54,7 +53,7 @@ func (o monitor) notOversubscribed() bool {
 	return cs.Loads(o.info)[o.info.Node] <= 1
 }
 
-// follow makes c have what another rank has now, where it had the same as that one then.
+// follow changes what c had in common with then to what now has.
 func (c *Card) follow(then, now Card) {
 	if bytes.Equal(c.CPUs, then.CPUs) {
 		c.CPUs = now.CPUs

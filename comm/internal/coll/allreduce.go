@@ -38,7 +38,7 @@ func allreduceDoubling(p Peers, send, recv mem.Buffer, op call.Op) error {
 			steps++
 		}
 	}
-	s, err := newSwing(p, send, recv, steps)
+	s, err := newPingPong(p, send, recv, steps)
 	if err != nil {
 		return err
 	}

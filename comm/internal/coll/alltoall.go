@@ -40,7 +40,7 @@ func matches(p int) int { return p - 1 + p%2 }
 
 // opponent returns whom rank r meets in a round of matches(p), or r itself if
 // nobody: a round-robin tournament. Ranks whose sum is the round meet, modulo
-// the number of rounds; if p is even the last rank meets who would be left over.
+// the number of rounds; if p is even the last rank exchanges with the one left over.
 func opponent(round, r, p int) int {
 	m := matches(p)
 	if p%2 == 0 && r == p-1 { // twice whom it meets is the round, modulo m

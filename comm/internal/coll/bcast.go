@@ -67,20 +67,20 @@ func bcastScatter(p Peers, root int, buf mem.Buffer) error {
 }
 
 // bcastChain passes buf from root to root+1 and so on, seg elements at a time:
-// a rank sends one piece while it receives the next. p-2+k rounds for k pieces,
+// a rank sends one chunk while it receives the next. p-2+k rounds for k chunks,
 // n bytes per rank, which is as few as can be.
 // Fastest bcast in simulation: network, 7 ranks, 64 MiB.
 func bcastChain(p Peers, root int, buf mem.Buffer, seg int) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain
 	prev, next := behind(r, 1, n), ahead(r, 1, n)
-	k := pieces(buf.Len(), seg)
+	k := chunks(buf.Len(), seg)
 	for i := range k + 1 {
 		if v > 0 && i < k {
-			p.Irecv(prev, piece(buf, seg, i))
+			p.Irecv(prev, chunk(buf, seg, i))
 		}
 		if v < n-1 && i > 0 {
-			p.Isend(next, piece(buf, seg, i-1))
+			p.Isend(next, chunk(buf, seg, i-1))
 		}
 		if err := p.Wait(); err != nil {
 			return err
@@ -89,11 +89,11 @@ func bcastChain(p Peers, root int, buf mem.Buffer, seg int) error {
 	return nil
 }
 
-// pieces returns how many pieces of seg elements make n, at least one: an empty
+// chunks returns how many chunks of seg elements make n, at least one: an empty
 // message is sent like others.
-func pieces(n, seg int) int { return max(1, (n+seg-1)/seg) }
+func chunks(n, seg int) int { return max(1, (n+seg-1)/seg) }
 
-// piece returns the i-th seg elements of b.
-func piece(b mem.Buffer, seg, i int) mem.Buffer {
+// chunk returns the i-th seg elements of b.
+func chunk(b mem.Buffer, seg, i int) mem.Buffer {
 	return b.Slice(min(i*seg, b.Len()), min((i+1)*seg, b.Len()))
 }

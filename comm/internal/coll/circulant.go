@@ -15,7 +15,7 @@ import (
 //
 // So p-1 blocks per rank are sent and reduced, as in a ring, in ceil(log2 p)
 // rounds; and where recursive halving needs a power of two, this needs nothing.
-// A run of blocks that passes the last rank is two pieces of the buffer and
+// A run of blocks that passes the last rank is two chunks of the buffer and
 // goes as two messages. Operands are combined out of rank order.
 
 // reduceCirculant leaves the combination of all ranks' block r in last, on

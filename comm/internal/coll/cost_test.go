@@ -50,7 +50,7 @@ var costs = map[call.Kind]map[path.Algorithm]func(load) cost{
 		},
 		path.Chain: func(l load) cost {
 			n := l.ranks - 1
-			k := pieces(l.elems, segment(l.elems, l.size, n-1))
+			k := chunks(l.elems, segment(l.elems, l.size, n-1))
 			return cost{n - 1 + k, n * k, int64(n) * l.bytes()}
 		},
 	},
@@ -62,7 +62,7 @@ var costs = map[call.Kind]map[path.Algorithm]func(load) cost{
 		path.Halving: func(l load) cost { return cubesCost(l).plus(collectCost(l)) },
 		path.Chain: func(l load) cost {
 			n := l.ranks - 1
-			k := pieces(l.elems, segment(l.elems, l.size, n-1))
+			k := chunks(l.elems, segment(l.elems, l.size, n-1))
 			return cost{n - 1 + k, n * k, int64(n) * l.bytes()}
 		},
 	},
@@ -166,7 +166,7 @@ var costs = map[call.Kind]map[path.Algorithm]func(load) cost{
 		},
 		path.Chain: func(l load) cost {
 			n := l.ranks - 1
-			k := pieces(l.elems, segment(l.elems, l.size, n-1))
+			k := chunks(l.elems, segment(l.elems, l.size, n-1))
 			return cost{n - 1 + k, n * k, int64(n) * l.bytes()}
 		},
 	},

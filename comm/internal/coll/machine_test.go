@@ -23,8 +23,8 @@ const ns, us = 1e-9, 1e-6
 // steps makes time count the steps that follow one another.
 var steps = machine{latency: 1, sync: true}
 
-// pieceBytes is how many bytes are reduced while the next are received.
-const pieceBytes = 128 << 10
+// reduceChunk is how many bytes are reduced while the next are received.
+const reduceChunk = 128 << 10
 
 // wire returns the seconds that a byte spends on the wire from a to b.
 func (m *machine) wire(a, b int) float64 {
@@ -60,14 +60,14 @@ func (r *rank) sent() {
 	}
 }
 
-// received waits for a message, and reduces it piece by piece if need be.
+// received waits for a message, and reduces it chunk by chunk if need be.
 func (r *rank) received(p *parcel, reduce bool) {
 	m, n := &r.w.machine, float64(p.b.Size())
 	r.inFree = max(p.arrive, r.inFree+n*p.wire)
-	work, tail := m.overhead+n*m.copying, m.overhead+min(n, pieceBytes)*m.copying
+	work, tail := m.overhead+n*m.copying, m.overhead+min(n, reduceChunk)*m.copying
 	if reduce {
 		work += n * m.reduce
-		tail += min(n, pieceBytes) * m.reduce
+		tail += min(n, reduceChunk) * m.reduce
 	}
 	r.cpu += work
 	r.clock = max(r.clock+work, r.inFree+tail)

@@ -358,9 +358,9 @@ func TestAlltoallvOfUnevenBlocks(t *testing.T) {
 	}
 }
 
-// The tables choose long pieces; these are short, so that little data takes the
+// The tables choose long chunks; these are short, so that little data takes the
 // path of many.
-func TestChainsOfManyShortPieces(t *testing.T) {
+func TestChainsOfManyShortChunks(t *testing.T) {
 	s := exactSums[0]
 	for _, p := range []int{2, 3, 5, 8} {
 		o := newOracle(p)

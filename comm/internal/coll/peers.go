@@ -32,7 +32,7 @@ type Peers interface {
 	Irecv(from int, b mem.Buffer)
 
 	// IrecvReduce starts receiving own.Len() elements from rank from, combining
-	// them piece by piece as they arrive: dst = own op in, or dst = in op own
+	// them chunk by chunk as they arrive: dst = own op in, or dst = in op own
 	// if left is true (the peer's operand stands on the left). dst may be own;
 	// otherwise they do not overlap. Both are host memory. This is where reduction
 	// overlaps transfer.
@@ -43,7 +43,7 @@ type Peers interface {
 	// the same error, so algorithms need not look after each step.
 	Wait() error
 
-	// Scratch returns room in host memory for n elements like those of b, valid
+	// Scratch returns host memory for n elements like those of b, valid
 	// until the algorithm returns. Its content is arbitrary.
 	Scratch(like mem.Buffer, n int) mem.Buffer
 }

@@ -57,7 +57,7 @@ func reduceTree(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 }
 
 // reduceHalving divides the reduction among the ranks of the largest cube and
-// collects the pieces: 2n bytes through a rank instead of the binomial tree's
+// collects the chunks: 2n bytes through a rank instead of the binomial tree's
 // n log p, in about 2 log2 p rounds.
 // Rabenseifner: Optimization of Collective Reduction Operations (2004).
 // Fastest reduce in simulation: cluster, 64 ranks, 1 MiB.
@@ -73,15 +73,15 @@ func reduceHalving(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 }
 
 // reduceChain passes partial results from root-1 down to root, seg elements at
-// a time: a rank combines one piece while it sends the one before. p-2+k rounds
-// for k pieces, n bytes per rank, which is as few as can be. Needs a commuting
+// a time: a rank combines one chunk while it sends the one before. p-2+k rounds
+// for k chunks, n bytes per rank, which is as few as can be. Needs a commuting
 // operator.
 // Fastest reduce in simulation: network, 7 ranks, 64 MiB.
 func reduceChain(p Peers, root int, send, recv mem.Buffer, op call.Op, seg int) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain
 	prev, next := ahead(r, 1, n), behind(r, 1, n)
-	k := pieces(send.Len(), seg)
+	k := chunks(send.Len(), seg)
 	var pair [2]mem.Buffer // partial results on their way through
 	if v > 0 && v < n-1 {
 		s := p.Scratch(send, 2*min(seg, send.Len()))
@@ -90,15 +90,15 @@ func reduceChain(p Peers, root int, send, recv mem.Buffer, op call.Op, seg int) 
 	out := func(i int) mem.Buffer {
 		switch {
 		case v == 0:
-			return piece(recv, seg, i)
+			return chunk(recv, seg, i)
 		case v == n-1:
-			return piece(send, seg, i)
+			return chunk(send, seg, i)
 		}
-		return pair[i%2].Slice(0, piece(send, seg, i).Len())
+		return pair[i%2].Slice(0, chunk(send, seg, i).Len())
 	}
 	for i := range k + 1 {
 		if v < n-1 && i < k {
-			p.IrecvReduce(prev, out(i), piece(send, seg, i), op.Base(), false)
+			p.IrecvReduce(prev, out(i), chunk(send, seg, i), op.Base(), false)
 		}
 		if v > 0 && i > 0 {
 			p.Isend(next, out(i-1))

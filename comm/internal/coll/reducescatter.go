@@ -75,7 +75,7 @@ func reduceScatterTree(p Peers, b blocks, send, recv mem.Buffer, op call.Op) err
 
 // reduceScatterCubes reduces by halving in the order of order.go, which leaves
 // the ranks of the largest cube with intervals of their own; they send each
-// piece of theirs to the rank whose block it belongs to. floor(log2 p) + 1
+// chunk of theirs to the rank whose block it belongs to. floor(log2 p) + 1
 // rounds; the bytes of a ring and the vector once more.
 // Fastest reducescatter in simulation: cluster, 64 ranks, 4 KiB.
 func reduceScatterCubes(p Peers, b blocks, send, recv mem.Buffer, op call.Op) error {

@@ -62,7 +62,7 @@ var scans = [path.NumAlgorithms]func(p Peers, first int, send, recv mem.Buffer, 
 // Fastest scan in simulation: network, 64 ranks, 8 bytes.
 func scanDoubling(p Peers, first int, send, recv mem.Buffer, op call.Op) error {
 	r, n := p.Rank()-first, p.Size()-first
-	s, err := newSwing(p, send, recv, depth(r+1))
+	s, err := newPingPong(p, send, recv, depth(r+1))
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func scanDoubling(p Peers, first int, send, recv mem.Buffer, op call.Op) error {
 }
 
 // scanChain passes the combination from rank to rank, seg elements at a time: a
-// rank combines one piece while it sends the one before. p-2+k rounds for k
-// pieces, n bytes per rank.
+// rank combines one chunk while it sends the one before. p-2+k rounds for k
+// chunks, n bytes per rank.
 // Fastest scan in simulation: cluster, 24 ranks, 4 MiB.
 func scanChain(p Peers, first int, send, recv mem.Buffer, op call.Op, seg int) error {
 	r, last := p.Rank(), p.Size()-1
@@ -92,13 +92,13 @@ func scanChain(p Peers, first int, send, recv mem.Buffer, op call.Op, seg int) e
 			return err
 		}
 	}
-	k := pieces(send.Len(), seg)
+	k := chunks(send.Len(), seg)
 	for i := range k + 1 {
 		if r > first && i < k {
-			p.IrecvReduce(r-1, piece(recv, seg, i), piece(send, seg, i), op.Base(), true)
+			p.IrecvReduce(r-1, chunk(recv, seg, i), chunk(send, seg, i), op.Base(), true)
 		}
 		if r < last && i > 0 {
-			p.Isend(r+1, piece(recv, seg, i-1))
+			p.Isend(r+1, chunk(recv, seg, i-1))
 		}
 		if err := p.Wait(); err != nil {
 			return err

@@ -5,7 +5,7 @@ package coll
 // (j+1)*2^k is one node, and one of its ranks stands for it, the root where it
 // is in the block, else the first. It is a binomial tree, ceil(log2 p) deep,
 // for every root; children's ranks are contiguous, so what belongs to them is
-// one piece of a rank-ordered buffer.
+// one chunk of a rank-ordered buffer.
 type tree struct{ size, root int }
 
 // stand returns the rank that stands for the block of 2^k ranks that holds r.
@@ -26,7 +26,7 @@ func (t tree) top(r int) int {
 	return k
 }
 
-// parent returns who stands for the block above r's top.
+// parent returns the rank that represents the block above r's top.
 func (t tree) parent(r int) int { return t.stand(r, t.top(r)+1) }
 
 // child returns the rank that stands for the sibling of r's block at level k <

@@ -11,23 +11,23 @@ import (
 	"gompi/internal/mem"
 )
 
-// How members make arenas and see each other's.
+// How members make arenas, and import those of others.
 
 const (
 	slots = 4
-	// slotLeast lets a piece for each of the most members there can be begin
-	// where kernels like it.
+	// slotLeast is the least size of a slot: even with the most members, each member's part of it
+	// begins at a multiple of deviceLine.
 	slotLeast = path.MaxShared * deviceLine
 	// deviceLine is what addresses in slots are multiples of.
 	deviceLine = 256
-	// offerSize is the size of what a member tells of its arena.
+	// offerSize is the size of an encoded offer.
 	offerSize = 512
 )
 
 func putWord(b []byte, v uint64) { binary.NativeEndian.PutUint64(b, v) }
 func word64(b []byte) uint64     { return binary.NativeEndian.Uint64(b) }
 
-// An offer is what a member tells of its arena.
+// An offer is what a member tells the others of its arena.
 type offer struct {
 	size   uint64 // 0: there is none
 	nonce  uint64 // its evidence is at its beginning
@@ -48,8 +48,8 @@ func decodeOffer(b []byte) offer {
 	return offer{word64(b), word64(b[8:]), slices.Clone(b[24 : 24+n])}
 }
 
-// SetUp makes the arenas, with all members, on the devices of their buffers: words are what they
-// have told of these. It reports whether Run can do collectives; all members find the same.
+// SetUp makes the arenas on the devices of the members' buffers. All members call it; words are
+// what they have told in Place. It reports whether Run can do collectives, the same on all members.
 func (c *Comm) SetUp(send, recv mem.Buffer, words []uint64) (can bool, err error) {
 	if send.Len() == 0 {
 		send = recv
@@ -91,7 +91,7 @@ func (c *Comm) SetUp(send, recv mem.Buffer, words []uint64) (can bool, err error
 // GiveUp ends the use of devices: they do no more collectives.
 func (c *Comm) GiveUp() { c.state = useless }
 
-// allCan reports whether all members can.
+// allCan exchanges whether a member can, and reports whether all can.
 func (c *Comm) allCan(can bool) (bool, error) {
 	mine := [1]byte{0}
 	if can {
@@ -104,7 +104,7 @@ func (c *Comm) allCan(can bool) (bool, error) {
 	return can, err
 }
 
-// offer makes this member's arena and queues.
+// offer makes this member's arena and streams.
 func (c *Comm) offer() (o offer, err error) {
 	if c.ask < slots*slotLeast {
 		return o, fmt.Errorf("an arena of %d bytes: want %d at least", c.ask, slots*slotLeast)
@@ -114,8 +114,8 @@ func (c *Comm) offer() (o offer, err error) {
 		return o, err
 	}
 	c.arenas[c.team.Me()] = arena
-	for i := range c.queues {
-		if c.queues[i], err = c.space.NewQueue(); err != nil {
+	for i := range c.streams {
+		if c.streams[i], err = c.space.OpenStream(); err != nil {
 			return o, err
 		}
 	}
@@ -133,7 +133,7 @@ func (c *Comm) offer() (o offer, err error) {
 	return offer{uint64(c.ask), nonce, handle}, nil
 }
 
-// accept imports the others' arenas, and proves that they are seen.
+// accept imports the others' arenas, and tests that this member's device reads them.
 func (c *Comm) accept(offers []offer) error {
 	size := c.ask
 	for j, o := range offers {
@@ -159,12 +159,12 @@ func (c *Comm) accept(offers []offer) error {
 	return nil
 }
 
-// release lets go of what belongs to others, and of the queues.
+// release closes the imported arenas and the streams.
 func (c *Comm) release() {
-	for i, q := range c.queues {
+	for i, q := range c.streams {
 		if q != nil {
 			q.Close() // an error is the device's, which has told it before
-			c.queues[i] = nil
+			c.streams[i] = nil
 		}
 	}
 	for j, b := range c.arenas {
@@ -175,7 +175,7 @@ func (c *Comm) release() {
 	}
 }
 
-// free frees the own arena, which nobody else sees any more.
+// free frees this member's arena, which no other member imports any more.
 func (c *Comm) free() {
 	if len(c.arenas) > 0 && c.arenas[c.team.Me()].Len() > 0 {
 		c.space.Free(c.arenas[c.team.Me()])
@@ -183,8 +183,8 @@ func (c *Comm) free() {
 	c.arenas = nil
 }
 
-// Close ends c. It returns what frees the own arena, for when no other member
-// is in the Team any more. No collective may be under way, nor follow.
+// Close ends c, in which no collective is under way or follows. It returns a function that frees
+// this member's arena, to be called when all other members have left the Team.
 func (c *Comm) Close() (free func()) {
 	c.release()
 	return c.free

@@ -1,24 +1,25 @@
-// Package devcoll does collectives on the GPUs of one host: a Comm does those of ranks that share
-// memory, and have all their buffers in the memory of devices, one that they share, or several that
-// reach each other. What is moved never comes to the host, which only keeps the order, through
-// package shmsync.
+// Package devcoll does collectives on the GPUs of one host: those of ranks that share memory and
+// whose buffers are all in the memory of devices, of one that they share, or of several that reach
+// each other. Payload never comes to the host, which only orders the steps, through package
+// shmsync.
 //
 // # Arenas
 //
-// The processor cannot put what others should see into a bounce buffer. In its place each
-// member has an arena (arena.go), memory of its device that all others have imported, in slots
-// which the payloads of steps go around. Only its owner writes to it. Arenas are made
-// for the first collective that wants them, are of the devices of that collective,
-// and stay until the communicator is closed everywhere: a device must not free what
-// another process still sees. The way is proven before it is used (proof.go): each member stores
-// numbers of chance in its arena, and the device of every other has to see them there,
-// in a copy and in a kernel. If one cannot make, export, import or see, all are
-// told, and the buffers of this communicator go through host memory for good.
+// An arena is a member's bounce buffer (arena.go): memory of its device that all other members have
+// imported, as a ring of slots for the payloads of steps. Only its owner writes to it. The first
+// collective that needs arenas makes them, on the devices of its buffers. They stay until all
+// members have closed the communicator: a device must not free memory that another process has
+// imported.
+//
+// Members test the arenas before they use them (proof.go): each stores random bytes in its arena,
+// and the device of every other member has to read them, by a copy and by a kernel. If one member
+// cannot make, export, import or read an arena, all are told, and the buffers of this communicator
+// go through host memory for good.
 //
 // # Steps
 //
 // A collective is a call.Transfer, or an allreduce (steps.go). A step is a chunk as long as a slot,
-// and has three movements, each on a queue of the device of its own:
+// and has three movements, each on its own stream of the device:
 //
 //	fill    a member copies into its slot what the others will read
 //	reduce  of an allreduce: the lowest member on each device combines its share of
@@ -26,20 +27,19 @@
 //	        several share does it in one launch, and of several each does its part
 //	take    a member copies, or combines, from the others' slots into its buffer
 //
-// In a round a member starts the first movement of one step, the next of the step
-// before and the last of the one before that, waits until its device has done them,
-// and then stores the words that tell the others. So movements of
-// different chunks overlap, and no device ever waits for another: hosts do, asleep if
-// it takes long, and ranks that share a device take no time from each other by waiting.
+// In a round a member starts the first movement of one step, the second of the step before, and the
+// last of the one before that. It waits until its device has done them, and then stores the flags
+// of shmsync. So movements of different chunks overlap, and no device waits for another. The
+// processors wait, asleep if it takes long, and a rank that waits takes no time from others on its
+// device.
 //
-// A device's work is in its memory, for all who look there, when the host has seen its
-// end; and the words are stored after that and loaded before the work that relies on
-// them is given to the next device. A slot is filled anew four steps later: three are
-// under way, and the words of a fourth may be.
+// The result of a device's work is visible to all devices when the host has seen its end. A flag is
+// stored after that, and loaded before the work that depends on it is given to the next device. A
+// slot is filled again four steps later: three steps are under way, and the flags of a fourth may
+// be.
 //
-// It is not proven on a GPU. How long chunks should be, from which length on arenas
-// win, and whether a kernel that reads another device's memory beats a copy are guesses
-// until one is at hand.
+// This never ran on a GPU. The length of chunks, the length from which on arenas win, and whether a
+// kernel that reads another device's memory beats a copy are guesses.
 package devcoll
 
 import (
@@ -50,9 +50,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Comm is the ranks of a communicator that share memory, as one of them sees them, and their
-// devices. It does collectives one at a time, within those of its Team. Its methods are not for
-// concurrent use.
+// A Comm does collectives on the devices of the members of a Team, within the Team's collectives
+// and one at a time. It is not for concurrent use.
 type Comm struct {
 	team *shmsync.Team
 	ask  int         // bytes of an arena, 0 for none
@@ -64,7 +63,7 @@ type Comm struct {
 	arenas  []mem.Buffer // of the members, as space sees them
 	slot    int          // bytes
 	workers []int        // the lowest member on each device
-	queues  [movements]mem.Queue
+	streams [movements]mem.Stream
 	busy    [movements]bool
 
 	// Scratch, kept to save allocations.
@@ -81,22 +80,22 @@ const (
 )
 
 // What a member tells of its buffers, if not the digest of a device's identity. Alone is for a rank
-// that has no other on its host.
+// that is alone on its host.
 const (
 	InHost = iota
 	Elsewhere
 	Alone
 )
 
-// New returns the Comm of a Team, with arenas of size bytes. tell is told, during SetUp, why
-// there are none.
+// New returns the Comm of a Team, with arenas of size bytes. SetUp calls tell with the reason if
+// there can be none.
 func New(team *shmsync.Team, size int, tell func(error)) *Comm {
 	return &Comm{team: team, ask: size, tell: tell, srcs: make([]mem.Buffer, team.Size())}
 }
 
-// Place returns what this member tells of where its buffers of a collective are, both of which
-// may be empty: the digest of a device that serves, else InHost or Elsewhere. Where all members tell
-// digests, Run can do the collective, the first after SetUp.
+// Place returns what this member tells of its buffers of a collective: the digest of their device,
+// or InHost or Elsewhere. Either buffer may be empty. If all members tell digests, Run can do the
+// collective, the first one after SetUp.
 func (c *Comm) Place(send, recv mem.Buffer) uint64 {
 	if send.Len() == 0 {
 		send = recv
@@ -105,7 +104,7 @@ func (c *Comm) Place(send, recv mem.Buffer) uint64 {
 		recv = send
 	}
 	if send.Len() == 0 && c.state == usable {
-		return c.words[c.team.Me()] // nothing is anywhere
+		return c.words[c.team.Me()] // empty buffers are anywhere
 	}
 	at, ok := send.Space().(mem.Accelerator)
 	switch {
@@ -119,7 +118,7 @@ func (c *Comm) Place(send, recv mem.Buffer) uint64 {
 	return h.Sum64() | Alone
 }
 
-// Run does o, of whose buffers all members have told digests.
+// Run runs o, for which all members have told digests.
 func (c *Comm) Run(o *call.Call) (err error) {
 	defer c.leave(&err)
 	if o.Kind == call.Allreduce {
@@ -136,11 +135,11 @@ func (c *Comm) Run(o *call.Call) (err error) {
 	return c.run(&t)
 }
 
-// leave ends the movements of a collective: when it returns, the device does nothing with
-// the collective's buffers any more.
+// leave ends the movements of a collective. When it returns, the device touches the collective's
+// buffers no more.
 func (c *Comm) leave(err *error) {
 	if *err != nil {
-		for _, q := range c.queues {
+		for _, q := range c.streams {
 			q.Sync() // its error would be another's consequence
 		}
 		c.busy = [movements]bool{}

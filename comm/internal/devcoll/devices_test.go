@@ -16,7 +16,7 @@ import (
 )
 
 // A gpu is a device as one rank sees it. Those of all ranks reach each other, and using
-// what was freed is an error. Its queues stop for a moment wherever chance has it.
+// what was freed is an error. Its streams stop for a moment wherever chance has it.
 type gpu struct {
 	*memtest.Device // the memory of all
 	identity        string
@@ -77,13 +77,13 @@ func (g *gpu) Import(handle []byte, t mem.Type, n int) (mem.Buffer, error) {
 	return mem.Device(g, addr, t, n), nil
 }
 
-func (g *gpu) NewQueue() (mem.Queue, error) {
-	return &hesitant{g.Device.NewQueue(), g, rand.New(rand.NewPCG(g.rng.Uint64(), 0))}, nil
+func (g *gpu) OpenStream() (mem.Stream, error) {
+	return &hesitant{g.Device.OpenStream(), g, rand.New(rand.NewPCG(g.rng.Uint64(), 0))}, nil
 }
 
-// A hesitant queue pauses before what a collective puts on it.
+// A hesitant stream pauses before what a collective puts on it.
 type hesitant struct {
-	*memtest.Queue
+	*memtest.Stream
 	g   *gpu
 	rng *rand.Rand // its goroutine's
 }
@@ -92,12 +92,12 @@ func (q *hesitant) pause() { q.Do(func() error { stress.Pause(q.rng); return nil
 
 func (q *hesitant) Copy(dst, src mem.Buffer) error {
 	q.pause()
-	return q.Queue.Copy(q.g.inside(dst), q.g.inside(src))
+	return q.Stream.Copy(q.g.inside(dst), q.g.inside(src))
 }
 
 func (q *hesitant) Reduce(op mem.Op, dst mem.Buffer, srcs ...mem.Buffer) error {
 	q.pause()
-	return q.Queue.Reduce(op, q.g.inside(dst), q.g.allInside(srcs)...)
+	return q.Stream.Reduce(op, q.g.inside(dst), q.g.allInside(srcs)...)
 }
 
 // deviceKinds are the kinds of deviceCall.

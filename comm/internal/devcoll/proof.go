@@ -8,11 +8,11 @@ import (
 	"gompi/internal/mem"
 )
 
-// evidenceSize is the bytes at the beginning of an arena by which others know it: a
-// page, so that all threads of some warps have to load. The least arena holds many.
+// evidenceSize is how many random bytes at the beginning of an arena prove it: a page, so that all
+// threads of some warps load some. The smallest arena is many times as long.
 const evidenceSize = 4096
 
-// evidence returns the bytes of chance that follow from nonce.
+// evidence returns the random bytes that follow from nonce.
 func evidence(nonce uint64) []byte {
 	b, chance := make([]byte, evidenceSize), rand.NewPCG(nonce, 0)
 	for i := range b {
@@ -21,15 +21,14 @@ func evidence(nonce uint64) []byte {
 	return b
 }
 
-// prove makes sure that this member's device sees what member j has stored in its arena.
-// That the driver maps memory is not enough, nor that the host reads it: such a copy may
-// go through the host where devices do not reach each other. And where an I/O memory
-// management unit is in the way of peers, they map each other's memory, without an
-// error, and read something else. So the device does what collectives do with it, a copy
-// and a kernel's loads, which are different engines, into the own arena; the host looks
-// at that alone.
+// prove makes sure that this member's device reads what member j has stored in its arena. It does
+// not suffice that the driver maps the memory, nor that the host can read it: such a copy may go
+// through the host where devices do not reach each other. And behind an IOMMU, devices may map each
+// other's memory without an error and read something else. So the device does what collectives do,
+// a copy and a kernel's loads, which different engines do, into this member's own arena, and the
+// host checks only that arena.
 func (c *Comm) prove(j int, offers []offer) error {
-	q, own := c.queues[taking], c.arenas[c.team.Me()]
+	q, own := c.streams[taking], c.arenas[c.team.Me()]
 	mine, theirs := evidence(offers[c.team.Me()].nonce), evidence(offers[j].nonce)
 	page := func(arena mem.Buffer, i int) mem.Buffer { return arena.Slice(i*evidenceSize, (i+1)*evidenceSize) }
 	const copied, added = 1, 2 // pages of the own arena, behind its evidence

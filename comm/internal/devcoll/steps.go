@@ -16,9 +16,8 @@ const (
 	movements
 )
 
-// pieceOf returns how many elements of most go in one step, of each of the parts of a
-// slot.
-func (c *Comm) pieceOf(most, size, parts int) int {
+// chunkOf returns how many elements go in one step in each of the parts of a slot, at most most.
+func (c *Comm) chunkOf(most, size, parts int) int {
 	return max(min(most, (c.slot/parts&^(deviceLine-1))/size), 1)
 }
 
@@ -28,45 +27,46 @@ func (c *Comm) held(member int, s uint64, off, n int) mem.Buffer {
 	return c.arenas[member].Slice(at, at+n)
 }
 
-// acquire gives step s its slot, and returns when this member may fill it.
+// acquire returns when this member may fill the slot of step s.
 func (c *Comm) acquire(s uint64) error {
 	c.team.LayElsewhere(s, slots)
 	_, err := c.team.Acquire(s, false)
 	return err
 }
 
-// on returns a movement's queue, to put work on.
-func (c *Comm) on(movement int) mem.Queue {
+// on returns a movement's stream, to put work on.
+func (c *Comm) on(movement int) mem.Stream {
 	c.busy[movement] = true
-	return c.queues[movement]
+	return c.streams[movement]
 }
 
-// combine puts op's result of srcs lo to hi-1 on a movement's queue.
+// combine puts op's result of srcs lo to hi-1 on a movement's stream.
 func (c *Comm) combine(movement int, op call.Op, dst mem.Buffer, lo, hi int) error {
 	return c.on(movement).Reduce(op.Kind, dst, c.srcs[lo:hi]...)
 }
 
-// finish waits until a movement's queue is done.
+// finish waits until a movement's stream is done.
 func (c *Comm) finish(movement int) error {
 	if !c.busy[movement] {
 		return nil
 	}
 	c.busy[movement] = false
-	return c.queues[movement].Sync()
+	return c.streams[movement].Sync()
 }
 
-// A movement is made of each step: start puts it on its queue, given the step and its first
-// element; tell tells the others when it is done. It is made so many rounds after the first.
+// A movement is one of the three of each step. start puts it on its stream, given the step and its
+// first element; tell tells the others that it is done. It is made so many rounds after the first
+// movement.
 type movement struct {
 	start func(s uint64, lo int) error
 	tell  func(s uint64)
 	after int
 }
 
-// rounds makes the movements of n elements, of which a step takes a piece. Without start, a
-// movement is left out.
-func (c *Comm) rounds(n, piece int, moves *[movements]movement) error {
-	steps := max((n+piece-1)/piece, 1)
+// rounds makes the movements of n elements, a chunk in each step. A movement without start is left
+// out.
+func (c *Comm) rounds(n, chunk int, moves *[movements]movement) error {
+	steps := max((n+chunk-1)/chunk, 1)
 	first := c.team.Next(steps)
 	each := func(round int, f func(k, step int) error) error {
 		for k, m := range moves {
@@ -79,7 +79,7 @@ func (c *Comm) rounds(n, piece int, moves *[movements]movement) error {
 		return nil
 	}
 	for i := range steps + moves[taking].after {
-		err := each(i, func(k, step int) error { return moves[k].start(first+uint64(step), step*piece) })
+		err := each(i, func(k, step int) error { return moves[k].start(first+uint64(step), step*chunk) })
 		if err == nil {
 			err = each(i, func(k, step int) error {
 				if err := c.finish(k); err != nil {
@@ -96,20 +96,20 @@ func (c *Comm) rounds(n, piece int, moves *[movements]movement) error {
 	return nil
 }
 
-// A transfer is a collective that is a call.Transfer, carried out in steps.
+// A transfer does a call.Transfer in steps.
 type transfer struct {
 	call.Transfer
-	piece int // elements of each block that go in one step
+	chunk int // elements of each block that go in one step
 }
 
-// run carries t out.
+// run runs t.
 func (c *Comm) run(t *transfer) error {
 	parts := 1
 	if t.Splits {
 		parts = c.team.Size()
 	}
-	t.piece = c.pieceOf(t.Longest, t.Size, parts)
-	return c.rounds(t.Longest, t.piece, &[movements]movement{
+	t.chunk = c.chunkOf(t.Longest, t.Size, parts)
+	return c.rounds(t.Longest, t.chunk, &[movements]movement{
 		filling: {start: func(s uint64, lo int) error { return c.fill(t, s, lo) }, tell: c.team.Filled},
 		taking:  {start: func(s uint64, lo int) error { return c.take(t, s, lo) }, tell: c.team.Consumed, after: 1},
 	})
@@ -120,7 +120,7 @@ func (t *transfer) at(member, lo int) int {
 	if !t.Splits {
 		return 0
 	}
-	n := min(t.piece, t.Longest-lo) * t.Size
+	n := min(t.chunk, t.Longest-lo) * t.Size
 	return member * ((n + deviceLine - 1) &^ (deviceLine - 1))
 }
 
@@ -131,7 +131,7 @@ func (c *Comm) fill(t *transfer, s uint64, lo int) error {
 	me, q := c.team.Me(), c.on(filling)
 	for j := range c.arenas {
 		if t.Splits && (j != me || t.Staged) || !t.Splits && j == 0 {
-			b := t.Out(j, lo, t.piece).Raw()
+			b := t.Out(j, lo, t.chunk).Raw()
 			if err := q.Copy(c.held(me, s, t.at(j, lo), b.Len()), b); err != nil {
 				return err
 			}
@@ -140,8 +140,7 @@ func (c *Comm) fill(t *transfer, s uint64, lo int) error {
 	return nil
 }
 
-// read returns the n bytes that member j has for this one in step s, when they are
-// there.
+// read waits for the n bytes that member j has for this one in step s, and returns them.
 func (c *Comm) read(t *transfer, j int, s uint64, n, lo int) (mem.Buffer, error) {
 	b := c.held(j, s, t.at(c.team.Me(), lo), n)
 	if j == c.team.Me() { // filled in a round before
@@ -157,12 +156,12 @@ func (c *Comm) take(t *transfer, s uint64, lo int) error {
 	me, q := c.team.Me(), c.on(taking)
 	for i := t.Lo; i < t.Hi; i++ {
 		j := t.From(i)
-		dst := t.In(j, lo, t.piece).Raw()
+		dst := t.In(j, lo, t.chunk).Raw()
 		src, err := dst, error(nil)
 		if j != me {
 			src, err = c.read(t, j, s, dst.Len(), lo)
 		} else if t.Send.Len() > 0 {
-			src = t.Out(me, lo, t.piece).Raw()
+			src = t.Out(me, lo, t.chunk).Raw()
 		}
 		if err == nil && !mem.Same(dst, src) {
 			err = q.Copy(dst, src)
@@ -178,10 +177,10 @@ func (c *Comm) takeFolding(t *transfer, s uint64, lo int) error {
 	if t.Lo == t.Hi {
 		return nil
 	}
-	dst := t.In(0, lo, t.piece)
+	dst := t.In(0, lo, t.chunk)
 	for j := t.Lo; j < t.Hi; j++ {
 		if j == c.team.Me() && !t.Staged {
-			c.srcs[j] = t.Out(j, lo, t.piece)
+			c.srcs[j] = t.Out(j, lo, t.chunk)
 			continue
 		}
 		b, err := c.read(t, j, s, dst.Size(), lo)
@@ -198,13 +197,13 @@ func (c *Comm) takeFolding(t *transfer, s uint64, lo int) error {
 type shared struct {
 	*Comm
 	*call.Call
-	piece int // elements in a step
+	chunk int // elements in a step
 	mine  int // this member's number among the workers, -1 if it is none
 }
 
 func (c *Comm) allreduce(o *call.Call) error {
-	v := shared{Comm: c, Call: o, piece: c.pieceOf(o.Send.Len(), o.Type.Size(), 1), mine: slices.Index(c.workers, c.team.Me())}
-	return c.rounds(o.Send.Len(), v.piece, &[movements]movement{
+	v := shared{Comm: c, Call: o, chunk: c.chunkOf(o.Send.Len(), o.Type.Size(), 1), mine: slices.Index(c.workers, c.team.Me())}
+	return c.rounds(o.Send.Len(), v.chunk, &[movements]movement{
 		filling:  {start: v.fill, tell: c.team.Filled},
 		reducing: {start: v.reduce, tell: c.team.ResultReady, after: 1},
 		taking:   {start: v.take, tell: c.team.Consumed, after: 2},
@@ -213,7 +212,7 @@ func (c *Comm) allreduce(o *call.Call) error {
 
 // share returns the elements of a worker's share of the step that begins with element base.
 func (v *shared) share(base, worker int) (lo, hi int) {
-	n := min(v.piece, v.Send.Len()-base)
+	n := min(v.chunk, v.Send.Len()-base)
 	lo, hi = mem.Share(n, len(v.workers), deviceLine/v.Type.Size(), worker)
 	return base + lo, base + hi
 }
@@ -228,7 +227,7 @@ func (v *shared) fill(s uint64, base int) error {
 	if err := v.acquire(s); err != nil {
 		return err
 	}
-	end := min(base+v.piece, v.Send.Len())
+	end := min(base+v.chunk, v.Send.Len())
 	lo, hi := end, end // what is not stored
 	if v.mine >= 0 {
 		lo, hi = v.share(base, v.mine)

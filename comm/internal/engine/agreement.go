@@ -8,16 +8,15 @@ import (
 	"gompi/transport"
 )
 
-// This file is how the members of a Channel find out whether they have made the
-// same call. Every frame of a Round carries its number and its call, and those with payload,
-// or the offer of some, a digest of all calls so far: frames of a call may be late, or none
-// may pass between the ranks that differ. Frames without payload say more where ranks wait.
-// What differs breaks the Channel.
+// This file checks that the members of a Channel make the same calls. Every frame of a Round
+// carries the number and the call of its Round. Frames that carry or offer payload also carry
+// a digest of all calls so far, because frames of a call may be late, and ranks whose calls
+// differ may exchange none. Ranks that wait send Call frames. A difference breaks the Channel.
 
-// pastCalls is how many finished rounds late frames can still be compared with.
+// pastCalls is how many finished rounds are kept, to compare late frames with.
 const pastCalls = 64
 
-// An earlyCall is what another rank called in a round that has not begun here.
+// An earlyCall is another rank's call of a round that has not begun here.
 type earlyCall struct {
 	seq  uint64
 	call call.Fingerprint
@@ -25,7 +24,7 @@ type earlyCall struct {
 
 // say sends a frame without payload about the running round. A Call frame tells,
 // as its tag, how many elements this rank waits to send.
-func (rd *Round) say(l *lane, k transport.Kind, flags uint8) {
+func (rd *Round) say(l *peerQueue, k transport.Kind, flags uint8) {
 	e := rd.ch.e
 	e.h = transport.Header{Kind: k, Flags: flags, Comm: rd.ch.ID, Seq: rd.seq}
 	e.h.A, e.h.B = rd.call.Words()
@@ -38,7 +37,7 @@ func (rd *Round) say(l *lane, k transport.Kind, flags uint8) {
 // digested returns the digest of the calls up to the running or last one, as frames carry it.
 func (rd *Round) digested() int32 { return int32(rd.digest >> 32) }
 
-// digestAlso adds a call to the digest, which other calls hardly ever have.
+// digestAlso adds a call to the digest. Different calls hardly ever have the same digest.
 func (rd *Round) digestAlso(f *call.Fingerprint) {
 	const odd = 0x9e3779b97f4a7c15
 	a, b := f.Words()
@@ -48,7 +47,7 @@ func (rd *Round) digestAlso(f *call.Fingerprint) {
 // agreed reports whether the calls up to the running one have the digest that a frame from l
 // carries. If not, the frame must not count, or this rank would pass on, with what it sends
 // next, that all agree; and its sender is asked which of them differs, once.
-func (rd *Round) agreed(l *lane, digest int32) bool {
+func (rd *Round) agreed(l *peerQueue, digest int32) bool {
 	if digest == rd.digested() {
 		return true
 	}
@@ -62,10 +61,10 @@ func (rd *Round) agreed(l *lane, digest int32) bool {
 	return false
 }
 
-// recall tells a member what this rank has called, from the oldest call that is
-// remembered to the running one: one of them was another call there.
+// recall sends a member the calls of this rank, from the oldest remembered one to the running
+// one: the member has made a different call in one of these rounds.
 func (rd *Round) recall(rank int) {
-	l, e := rd.lane(rank), rd.ch.e
+	l, e := rd.queue(rank), rd.ch.e
 	if l.p.lost != nil || l.p.tr == nil {
 		return
 	}
@@ -77,7 +76,7 @@ func (rd *Round) recall(rank int) {
 	rd.say(l, transport.Call, aRecall)
 }
 
-// told handles Ready and Call frames.
+// told handles a Ready or Call frame.
 func (rd *Round) told(m *message) {
 	agreed := rd.heard(m)
 	switch {
@@ -86,10 +85,10 @@ func (rd *Round) told(m *message) {
 	case m.kind == transport.Call && m.typ&aGoodbye != 0:
 		rd.parted(m)
 	case agreed:
-		l := rd.lane(m.src)
+		l := rd.queue(m.src)
 		switch {
 		case m.kind == transport.Ready:
-			l.readies.Push(readiness{m.seq, m.typ == toOffer})
+			l.grants.Push(grant{m.seq, m.typ == wantRTS})
 			l.pump()
 		case m.seq == rd.seq:
 			rd.compare(l, m)
@@ -109,7 +108,7 @@ const (
 // waits to send what this rank does not expect, both wait forever. If this rank
 // waits to send, it says so once more: the other may not have been in the round
 // the first time.
-func (rd *Round) compare(l *lane, m *message) {
+func (rd *Round) compare(l *peerQueue, m *message) {
 	if r := l.posted.Front(); r != nil && m.tag > 0 {
 		theirs := m.tag * rd.call.Type.Size()
 		if r.size <= roundEager || r.size != theirs && m.tag < math.MaxInt32 {
@@ -122,8 +121,8 @@ func (rd *Round) compare(l *lane, m *message) {
 	}
 }
 
-// heard compares the call of a frame with the one made here. It reports false if
-// they differ, and for a frame of a finished round that nothing waits for.
+// heard compares the call of a frame with the call made here. It reports false if they
+// differ, and for a frame of a finished round.
 func (rd *Round) heard(m *message) bool {
 	switch {
 	case m.seq > rd.seq:
@@ -139,16 +138,16 @@ func (rd *Round) heard(m *message) bool {
 	return false
 }
 
-// remember keeps the call of a round that has not begun here, once per rank. A
-// rank that only sends, such as the root of many a Bcast, may be far ahead.
+// remember keeps the call of a round that has not begun here, once per rank. A rank that only
+// sends, such as the root of several Bcasts, may be many rounds ahead.
 func (rd *Round) remember(m *message) {
-	l := rd.lane(m.src)
+	l := rd.queue(m.src)
 	if m.seq <= l.newest {
 		return
 	}
 	l.newest = m.seq
 	if l.early.Len() == 0 {
-		rd.ahead = append(rd.ahead, l)
+		rd.early = append(rd.early, l)
 	}
 	l.early.Push(earlyCall{m.seq, m.call})
 }
@@ -162,14 +161,14 @@ func (rd *Round) check(src int, seq uint64, theirs call.Fingerprint) bool {
 	if mine == theirs {
 		return true
 	}
-	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
+	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
 		Seq: seq, Rank: rd.ch.rank, Peer: src, Call: mine, PeerCall: theirs}})
 	return false
 }
 
 // offered handles the offer of a long message, for which its receiver has said that
 // it is ready.
-func (rd *Round) offered(l *lane, h *transport.Header) {
+func (rd *Round) offered(l *peerQueue, h *transport.Header) {
 	if !rd.running || h.Seq != rd.seq {
 		return // nobody waits for it
 	}
@@ -185,12 +184,12 @@ func (rd *Round) offered(l *lane, h *transport.Header) {
 	l.posted.Pop()
 	if rd.fits(r, &m) {
 		r.other = h.B
-		rd.ch.e.demand(l.p, r)
+		rd.ch.e.requestData(l.p, r)
 	}
 }
 
-// fits breaks the Channel if a message has not the size its receive expects,
-// which happens when the counts of a v form do not agree.
+// fits breaks the Channel if a message does not have the size that its receive expects, as
+// when ranks pass different counts to a v collective.
 func (rd *Round) fits(r *Request, m *message) bool {
 	if m.size == r.size {
 		return true
@@ -203,27 +202,27 @@ func (rd *Round) fits(r *Request, m *message) bool {
 // disagree breaks the Channel because of m, whose sender made the same call but
 // sends another number of bytes than this rank expects.
 func (rd *Round) disagree(m *message, mine, theirs int) {
-	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
+	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
 		Seq: m.seq, Rank: rd.ch.rank, Peer: m.src, Call: m.call, PeerCall: m.call,
 		Bytes: int64(mine), PeerBytes: int64(theirs)}})
 }
 
-// differBefore breaks the Channel because a call before the running or last one was another
-// one on src. Where it is known which, the Channel is broken already, or will be as soon as
-// the launcher says what another rank has found: src may have left because of that.
+// differBefore breaks the Channel because src made a different call before the running or last
+// one. If another rank knows which call, the Channel is broken already, or will be when the
+// launcher passes its reason on: src may have left because of that.
 func (rd *Round) differBefore(src int) {
 	rd.ch.hearWhy()
 	f := rd.past[rd.seq%pastCalls]
 	if rd.running {
 		f = rd.call
 	}
-	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
+	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
 		Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: f, PeerCall: f}})
 }
 
-// stalled tells those this round waits for what it waits in, once per wait.
+// stalled sends a Call frame to the members that this round waits for, once per wait.
 func (rd *Round) stalled() {
-	for _, l := range rd.lanes {
+	for _, l := range rd.queues {
 		switch {
 		case l.p.lost != nil || l.p.tr == nil:
 		case l.waitsToSend() > 0 || l.posted.Front() != nil:
@@ -235,6 +234,6 @@ func (rd *Round) stalled() {
 // DisagreeOn breaks the Channel: src sends another number of bytes than this rank
 // expects.
 func (rd *Round) DisagreeOn(src, mine, theirs int) error {
-	return rd.ch.vigil.mismatch(&MismatchError{Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: rd.call, PeerCall: rd.call,
+	return rd.ch.flagWait.mismatch(&MismatchError{Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: rd.call, PeerCall: rd.call,
 		Bytes: int64(mine), PeerBytes: int64(theirs)})
 }

@@ -14,20 +14,20 @@ import (
 // A Channel is the traffic of one communicator: its point-to-point queues and
 // its collectives. Ranks are those of the communicator unless said otherwise.
 type Channel struct {
-	e       *Engine
-	ID      uint64
-	members []world.Rank         // by rank; nil: all, in order
-	index   map[world.Rank]int32 // the inverse; nil with members
-	rank    int
-	size    int
-	q       match.Queues[Request, message]
-	probes  []*waiter // of blocking probes
-	round   Round
-	vigil   Vigil
-	leavers leavers
-	ferries sync.WaitGroup // that run
-	err     error          // why it is broken or closed
-	broken  atomic.Bool    // err is not nil
+	e        *Engine
+	ID       uint64
+	members  []world.Rank         // by rank; nil: all, in order
+	index    map[world.Rank]int32 // the inverse; nil with members
+	rank     int
+	size     int
+	q        match.Queues[Request, message]
+	probes   []*waiter // of blocking probes
+	round    Round
+	flagWait FlagWait
+	leavers  leavers
+	copies   sync.WaitGroup // that run
+	err      error          // why it is broken or closed
+	broken   atomic.Bool    // err is not nil
 }
 
 // NextID returns a context id that no other communicator of the job has: the
@@ -46,7 +46,7 @@ func (e *Engine) Counter() uint32 {
 }
 
 // Open makes the Channel with the given context id among the given world ranks,
-// nil for all. What arrived for it early is handled now.
+// nil for all. It handles the frames that arrived for it before.
 func (e *Engine) Open(id uint64, members []world.Rank) *Channel {
 	e.progress.Lock()
 	defer e.progress.Exit()
@@ -59,16 +59,16 @@ func (e *Engine) Open(id uint64, members []world.Rank) *Channel {
 		}
 		ch.rank = int(ch.index[e.cfg.Rank])
 	}
-	ch.round.ch, ch.vigil.ch = ch, ch
+	ch.round.ch, ch.flagWait.ch = ch, ch
 	e.channels[id] = ch
 	if v, ok := e.revoked[id]; ok {
 		delete(e.revoked, id)
-		ch.fail(ch.verdict(v))
+		ch.fail(ch.revokeError(v))
 	}
-	for _, m := range e.orphans[id] {
+	for _, m := range e.early[id] {
 		ch.adopt(m)
 	}
-	delete(e.orphans, id)
+	delete(e.early, id)
 	ch.dismissLost()
 	return ch
 }
@@ -85,14 +85,12 @@ func (e *Engine) channel(id uint64) *Channel {
 	return ch
 }
 
-// Close forgets the Channel. Operations still under way fail with ErrClosed, and
-// nothing touches their memory when it returns: it waits for the copies that devices
-// are making, however long they take. Nothing can call these back, and memory that is
-// still written to must not become the caller's again, so a device that hangs holds up
-// Close.
+// Close removes the Channel. Operations under way fail with ErrClosed, and nothing touches
+// their memory when it returns. So it waits for copies that devices are making, however long
+// they take: they cannot be withdrawn, and a device that hangs holds up Close.
 func (ch *Channel) Close() {
 	ch.forget()
-	ch.ferries.Wait()
+	ch.copies.Wait()
 }
 
 func (ch *Channel) forget() {
@@ -151,7 +149,7 @@ func (ch *Channel) member(rank world.Rank) int {
 	return -1
 }
 
-// fail breaks the Channel: everything under way ends with err.
+// fail breaks the Channel: all its operations end with err.
 func (ch *Channel) fail(err error) {
 	if ch.err != nil {
 		return
@@ -178,7 +176,7 @@ func (ch *Channel) fail(err error) {
 		}
 	}
 	ch.round.fail(err)
-	if w := ch.vigil.waiter; w != nil {
+	if w := ch.flagWait.waiter; w != nil {
 		e.rouse(w)
 	}
 }
@@ -203,14 +201,14 @@ func (e *Engine) abandon(r *Request, err error) {
 	e.finish(r, err)
 }
 
-// drop forgets a message nobody will receive and gives its credit back.
+// drop discards a message that no receive will take, and returns its credit.
 func (e *Engine) drop(m *message) {
 	if s, _ := e.slots.get(m.offer); m.local && s != nil {
 		e.abandon(s, s.ch.err)
 	}
 	if m.p != nil {
 		if m.kind == transport.Eager { // those of a round die with their Channel
-			e.letGo(m.p, m.size)
+			e.returnCredit(m.p, m.size)
 		}
 	}
 	if m.token != 0 && !m.ready {
@@ -223,19 +221,19 @@ func (e *Engine) drop(m *message) {
 func (ch *Channel) Break(cause string) {
 	ch.e.progress.Lock()
 	defer ch.e.progress.Exit()
-	ch.breakUp(verdict{rank: ch.e.cfg.Rank, cause: cause})
+	ch.breakUp(revokeReason{rank: ch.e.cfg.Rank, cause: cause})
 }
 
-func (ch *Channel) breakUp(v verdict) {
+func (ch *Channel) breakUp(v revokeReason) {
 	if ch.err != nil {
 		return
 	}
-	ch.fail(ch.verdict(v))
+	ch.fail(ch.revokeError(v))
 	if ch.size == 1 {
 		return
 	}
-	// The launcher first: a member that hears of it from here may end at once, and
-	// then its end must not be what the others hear of first.
+	// The launcher is told first: a member that is told by this rank may end at once, and the
+	// others must not hear of that end first.
 	text := v.encode()
 	ch.report(text)
 	ch.tell(text)
@@ -250,8 +248,8 @@ func (ch *Channel) report(text []byte) {
 	}
 }
 
-// tell sends the reason why ch broke to the members that this rank has had to do
-// with. The launcher tells all, but a goodbye of this rank could overtake it.
+// tell sends the reason why ch broke to the members with which this rank has exchanged frames.
+// The launcher tells all members, but this rank's goodbye could arrive before.
 func (ch *Channel) tell(text []byte) {
 	e := ch.e
 	for _, page := range e.peers {
@@ -265,8 +263,8 @@ func (ch *Channel) tell(text []byte) {
 	}
 }
 
-// verdict returns v as the error that operations on ch return.
-func (ch *Channel) verdict(v verdict) error {
+// revokeError returns v as the error that operations on ch return.
+func (ch *Channel) revokeError(v revokeReason) error {
 	if v.mismatch != nil {
 		return v.mismatch
 	}
@@ -290,7 +288,7 @@ func (ch *Channel) usable(p *peer) error {
 	return nil
 }
 
-// adopt handles a frame that came before the Channel was made.
+// adopt handles a frame that came before Open.
 func (ch *Channel) adopt(m *message) {
 	src := ch.member(m.p.rank)
 	if src < 0 || ch.err != nil {
@@ -299,7 +297,7 @@ func (ch *Channel) adopt(m *message) {
 	}
 	m.src = src
 	switch m.kind {
-	case transport.Eager, transport.Announce:
+	case transport.Eager, transport.RTS:
 		ch.arrived(m)
 	case transport.Coll:
 		ch.round.keep(m)

@@ -8,21 +8,21 @@ import (
 	"gompi/transport"
 )
 
-// An announced message need not travel where its two sides share memory. If the
-// sender's buffer lies there, Announce tells the place, the receiver copies from it and
-// answers Done. Else, if the receiver's does, Clear tells the place, the sender copies
-// to it and says Done. So it takes one copy and no more frames than the other way,
-// which is left for buffers that neither side reaches, and for messages of which not
+// An announced message need not travel in frames where one side can reach the memory of the other.
+// If the receiver can read the sender's buffer, an RTS tells its place, the receiver copies from it
+// and answers Done. Else, if the sender can write to the receiver's buffer, a CTS tells its place,
+// the sender copies to it and says Done. So it takes one copy and no more frames than the other
+// way, which is left for buffers that neither side reaches, and for messages of which not
 // everything is received. What is short enough to be eager stays so, from such memory
 // too: its sender need not wait for the receive, and programs count on that.
 //
-// A side that gives up a message of which it has told a place recalls all its places.
-// Who copies from or to one then learns that it was in vain. If it was because of that
+// A side that gives up a message whose place it has told recalls all its places. A rank that
+// copies from or to one of them then learns that the copy is void. If it was because of that
 // message, an error is on its way; and if it was because of another one, the message
 // goes the other way.
 
-// tell returns the place of r's buffer for p, which it will be told, or may be: whoever
-// copies from p may ask it to help. It is 0 if there is none.
+// tell returns the place of r's buffer for p, which p will be told, or may be: a rank
+// that copies from p may ask p to help. It is 0 if there is none.
 func (p *peer) tell(r *Request) (place uint64) {
 	if p.direct != nil && r.buf.IsHost() && !r.later {
 		place = p.direct.Place(p.rank, r.buf.Raw())
@@ -31,15 +31,48 @@ func (p *peer) tell(r *Request) (place uint64) {
 	return place
 }
 
+// tellSource is tell for the buffer of a send, which a peer can only read.
+func (p *peer) tellSource(r *Request) (place uint64) {
+	if p.getter == nil {
+		return 0
+	}
+	return p.tell(r)
+}
+
+// Register tells the transports of memory from comm.Alloc, which must not lie in Go's heap.
+func (e *Engine) Register(b mem.Buffer) error {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	var err error
+	for _, r := range e.registrars {
+		err = errors.Join(err, r.Register(b))
+	}
+	return err
+}
+
+// Registers reports whether Register does something.
+func (e *Engine) Registers() bool { return len(e.registrars) > 0 }
+
+// Deregister undoes Register. It reports false if b may still be read or written.
+func (e *Engine) Deregister(b mem.Buffer) bool {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	done := true
+	for _, r := range e.registrars {
+		done = r.Deregister(b) && done
+	}
+	return done
+}
+
 // clear tells the sender of an announced message to send it, or to store it at a place.
 func (e *Engine) clear(p *peer, r *Request, place uint64) {
 	r.asked = r.size
-	e.h = transport.Header{Kind: transport.Clear, A: r.other, B: e.stamp(r), Seq: place}
+	e.h = transport.Header{Kind: transport.CTS, A: r.other, B: e.stamp(r), Seq: place}
 	e.post(p, mem.Buffer{}, 0)
 }
 
-// copied ends what this rank has copied directly, or has it go the other way. It reports
-// false if the peer is lost.
+// copied ends a message that this rank has copied directly. If the place was recalled, the
+// message goes by frames instead. It reports false if the peer is lost.
 func (e *Engine) copied(r *Request, err error) bool {
 	p := e.peer(r.peer)
 	switch {
@@ -66,10 +99,9 @@ func (e *Engine) done(p *peer, token uint64) {
 	}
 }
 
-// recall takes back the place of r's buffer, if p may know one. If p writes there, or
-// helped to before the message went the other way, it may be in the midst of it: then p is
-// asked to answer when it is not. One that is lost for another reason than its end may go on
-// writing, and cannot be asked.
+// recall takes back the place of r's buffer, if p may know one. p may be writing there, or
+// helping to: then a Flush asks p to answer when it has stopped. A peer that is lost although
+// its process lives may go on writing, and cannot be asked.
 func (e *Engine) recall(p *peer, r *Request) {
 	if !r.told {
 		return
@@ -86,15 +118,16 @@ func (e *Engine) recall(p *peer, r *Request) {
 	}
 }
 
-// A danglingWrite is a buffer that was given up while a peer was writing to it, and may still be.
+// A danglingWrite is a buffer that was given up while a peer may have been writing to it, and
+// may still be.
 type danglingWrite struct {
 	p     *peer
 	b     mem.Buffer
 	flush uint64 // what its answer has to be
 }
 
-// answerFlush answers a Flush. Whatever this rank copies, it does not copy in the midst of
-// a frame's arrival, and before the next piece it looks whether the place still holds.
+// answerFlush answers a Flush at once: this rank copies nothing while a frame arrives, and
+// checks before each chunk of a copy whether its place was recalled.
 func (e *Engine) answerFlush(p *peer, h *transport.Header) {
 	if p.tr != nil && p.lost == nil {
 		e.h = transport.Header{Kind: transport.Flushed, A: h.A}
@@ -102,14 +135,14 @@ func (e *Engine) answerFlush(p *peer, h *transport.Header) {
 	}
 }
 
-// flushed notes that p writes no more to what it was asked about up to a Flush.
+// flushed notes that p has stopped writing to the buffers given up before a Flush.
 func (e *Engine) flushed(p *peer, flush uint64) {
 	e.danglingWrites = slices.DeleteFunc(e.danglingWrites, func(s danglingWrite) bool { return s.p == p && s.flush <= flush })
 }
 
-// Strays reports whether a peer may be writing to b, as to the buffer of a receive that was
-// given up: until it has answered, or left.
-func (e *Engine) Strays(b mem.Buffer) bool {
+// MayBeWritten reports whether a peer may still be writing to b, the buffer of a receive that was
+// given up. It may until it has answered a Flush, or left.
+func (e *Engine) MayBeWritten(b mem.Buffer) bool {
 	e.progress.Lock()
 	defer e.progress.Unlock()
 	return slices.ContainsFunc(e.danglingWrites, func(s danglingWrite) bool { return mem.Overlap(s.b, b) })

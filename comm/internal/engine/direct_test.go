@@ -90,7 +90,7 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 				const size = 1 << 20
 				b := mem.Bytes(make([]byte, size))
 				ch.Irecv(1, 3, b)
-				x.send(transport.Header{Kind: transport.Announce, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere, Flags: uint8(mem.U8)})
+				x.send(transport.Header{Kind: transport.RTS, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere, Flags: uint8(mem.U8)})
 				x.progress()
 				if len(x.copies) != 1 {
 					t.Fatalf("%d copies were begun, want 1", len(x.copies))
@@ -98,15 +98,15 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 				if recalled {
 					x.end(x.copies[0], transport.ErrRecalled)
 					x.progress()
-					if len(x.sent) != 1 || x.sent[0].Kind != transport.Clear || x.sent[0].Seq != 0 {
-						t.Fatalf("after a copy in vain %+v was sent, want a Clear without a place", x.sent)
+					if len(x.sent) != 1 || x.sent[0].Kind != transport.CTS || x.sent[0].Seq != 0 {
+						t.Fatalf("after a copy in vain %+v was sent, want a CTS without a place", x.sent)
 					}
 				}
 				ch.Close()
-				if got := x.engine.Strays(b); got != lies {
+				if got := x.engine.MayBeWritten(b); got != lies {
 					t.Errorf("the buffer is shared: %v; recalled: %v; the peer may write to it: %v", lies, recalled, got)
 				}
-				if x.engine.Strays(mem.Bytes(make([]byte, size))) {
+				if x.engine.MayBeWritten(mem.Bytes(make([]byte, size))) {
 					t.Error("the peer may write to another buffer")
 				}
 				if lies {
@@ -116,13 +116,13 @@ func TestWhoHelpsWithACopyMayWriteAfterTheEnd(t *testing.T) {
 					}
 					x.send(transport.Header{Kind: transport.Flushed, A: last.A - 1})
 					x.progress()
-					if !x.engine.Strays(b) {
+					if !x.engine.MayBeWritten(b) {
 						t.Error("an answer to something else was taken for the one")
 					}
 					x.send(transport.Header{Kind: transport.Flushed, A: last.A})
 					x.progress()
 				}
-				if x.engine.Strays(b) {
+				if x.engine.MayBeWritten(b) {
 					t.Error("the peer may write to the buffer when it has answered")
 				}
 			})
@@ -137,7 +137,7 @@ func TestWhoSpeaksNonsenseMayStillWrite(t *testing.T) {
 			const size = 1 << 20
 			b := mem.Bytes(make([]byte, size))
 			ch.Irecv(1, 3, b)
-			x.send(transport.Header{Kind: transport.Announce, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere, Flags: uint8(mem.U8)})
+			x.send(transport.Header{Kind: transport.RTS, Comm: 1, Tag: 3, A: size, B: 7, Seq: somewhere, Flags: uint8(mem.U8)})
 			x.progress()
 			if copying { // as transports say it
 				x.end(x.copies[0], transport.ErrProtocol)
@@ -149,7 +149,7 @@ func TestWhoSpeaksNonsenseMayStillWrite(t *testing.T) {
 			if ch.Err() == nil {
 				t.Fatal("the peer is not lost")
 			}
-			if !x.engine.Strays(b) {
+			if !x.engine.MayBeWritten(b) {
 				t.Errorf("the copy told: %v; a buffer that the peer may write to is free", copying)
 			}
 		})
@@ -161,8 +161,8 @@ func TestWhoSpeaksNonsenseMayStillWrite(t *testing.T) {
 func TestAPlaceForTheRestOfAMessageIsNotUsed(t *testing.T) {
 	for _, first := range []uint64{0, somewhere} {
 		reaching(t, true, func(t *testing.T, ch *engine.Channel, x *reach) {
-			s := ch.Isend(1, 3, mem.Bytes(make([]byte, 3*piece)), false)
-			asks := transport.Header{Kind: transport.Clear, A: x.sent[0].B, B: 7, Tag: 1, Seq: first}
+			s := ch.Isend(1, 3, mem.Bytes(make([]byte, 3*chunk)), false)
+			asks := transport.Header{Kind: transport.CTS, A: x.sent[0].B, B: 7, Tag: 1, Seq: first}
 			x.send(asks)
 			asks.Tag, asks.Seq = 0, somewhere
 			x.send(asks)

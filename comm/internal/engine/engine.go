@@ -1,10 +1,40 @@
-// Package engine carries the messages of a rank: it polls the transports, matches messages to
-// receives, and completes requests. A communicator is a Channel, and a collective over messages is a
-// numbered Round of a Channel. Packages above the engine decide what to send, transports how frames
-// travel.
+// Package engine carries the messages of a rank: it matches messages to receives, moves payloads
+// over the transports, and completes requests. Packages above it decide what to send. Transports
+// decide how frames travel.
+//
+// A rank has one Engine. A Channel is the traffic of one communicator: its context id, its members,
+// and its queues of posted receives and unexpected messages (package match). A Request is one send
+// or receive. A Round is a collective over messages: the collectives of a Channel are numbered and
+// run one at a time.
+//
+// # Point-to-point messages
+//
+// A message up to the eager limit is sent at once, envelope and payload in one frame. If no receive
+// is posted for it, the receiver keeps it as an unexpected message. Credit bounds what it has to
+// keep: a sender has at most 4 MiB of eager messages at one peer, and the peer returns credit as
+// receives take them.
+//
+// A message goes by rendezvous if it is longer than the eager limit, synchronous, in device memory,
+// or if credit has run out. The sender sends a request to send (RTS) with the envelope only. When a
+// receive has matched it, the receiver answers that the payload may come (CTS), and the sender
+// sends the payload. Where one side can read or write the other's buffer, it copies the payload
+// itself (direct.go). Payloads in device memory are copied through pinned host memory, in a
+// pipeline.
+//
+// # Messages of collectives
+//
+// The messages of a Round need no tags: between two ranks they arrive in the order sent, and each
+// carries the number of its Round. Short ones are sent at once, within a credit of their own. The
+// sender of a long one waits until its receiver is ready. Each message also carries the call of its
+// sender, so that ranks which call different collectives fail instead of waiting for each other.
+//
+// # Progress and failure
 //
 // There is no engine thread: the goroutine that called Recv polls the sockets itself (see package
 // progress). One lock guards everything. It is held while polling and never while sleeping.
+//
+// A Channel fails as a whole: when a member fails in a call, or gives up a message that others
+// count on, it revokes the Channel, and all operations on it end with the reason, on all members.
 package engine
 
 import (
@@ -19,74 +49,75 @@ import (
 	"gompi/transport"
 )
 
-// Limits of what travels without asking. They are the same on all ranks.
+// Limits of eager messages. They are the same on all ranks.
 const (
-	// DefaultEager is the largest point-to-point payload that is sent before
-	// its receive is known to be posted. As Open MPI's over TCP.
+	// DefaultEager is the largest point-to-point payload that is sent eagerly, as in Open MPI
+	// over TCP.
 	DefaultEager = 64 << 10
-	// roundEager is the same for messages of collectives. Larger than the
-	// point-to-point limit, because the receive is nearly always posted, so the
-	// payload is read straight into place.
+	// roundEager is the same for messages of collectives. It is larger, because their receives
+	// are nearly always posted, so that the payload is read straight into place.
 	roundEager = 256 << 10
-	// budget bounds what a rank may have sent to one peer without asking and the
-	// peer has not let go, as cost counts it: of point-to-point messages, and of
-	// the collectives of each communicator. Were it one for all communicators, a peer
-	// that calls their collectives in another order would wait for ever.
+	// budget is a rank's credit at one peer for eager messages, as cost counts it: one for
+	// point-to-point messages, and one for the collectives of each communicator. Were there one
+	// for all communicators, a peer that calls their collectives in another order would wait for
+	// ever.
 	budget = 4 << 20
-	// recordSize is about what is kept of a message besides its payload while it
-	// waits for its receive: a record and the least piece of scratch.
+	// recordSize is about how many bytes an unexpected message takes besides its payload: its
+	// record, and the smallest chunk of scratch memory.
 	recordSize = 256
-	// pieceSize is how much of a message is received before it is reduced: small
+	// reduceChunk is how many bytes of a message are received before they are reduced: few
 	// enough to be reduced from the second-level cache.
-	pieceSize = 128 << 10
+	reduceChunk = 128 << 10
 )
 
-// cost is what a message with a payload of n bytes takes where nobody receives it yet.
+// cost is the memory that an unexpected message with a payload of n bytes takes.
 func cost(n int) int { return n + recordSize }
 
-// Config says who a rank is and how it waits.
+// Config configures an Engine: the rank's identity and how it waits.
 type Config struct {
 	Rank   world.Rank
 	Size   int
 	Host   func(rank world.Rank) string // name of a rank's host, for errors
 	Boot   boot.Boot
 	Parker transport.Parker
-	Yield  func()                     // gives the processor to whoever else can run
+	Yield  func()                     // gives the processor to other goroutines and processes
 	Eager  int                        // largest eager point-to-point payload in bytes
 	Left   func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
 	Lender Lender                     // for Buffers of devices; nil if there are none
 	Log    *slog.Logger
 }
 
-// An Engine is one rank's. Its methods may be called from any goroutine, except those of
-// transport.Sink and progress.Source, which its transports and its progress engine call.
+// An Engine carries the messages of one rank. Its methods may be called from any goroutine, except
+// those of transport.Sink and progress.Source, which its transports and its progress engine call.
 type Engine struct {
 	cfg    Config
 	flight *seg.Rank // nil without a host segment
 
 	progress       progress.Engine // has the lock
 	transports     []transport.Transport
-	restless       []transport.Restless // of them
+	progressers    []transport.Progresser // those of transports that are one
+	registrars     []transport.Registrar
+	deathObservers []transport.DeathObserver
 	peers          table
 	recent         *peer // the one last looked up
 	lost           int   // peers that are lost
 	suspects       fifo.Queue[suspect]
-	doomed         bool // the launcher ends the job, or is gone, or this rank leaves: nothing is waited for that it may say
+	jobEnding      bool // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
 	channels       map[uint64]*Channel
-	latest         *Channel           // the one last looked up, nil if it is closed
-	closed         ids                // of closed channels: what still arrives is dropped
-	revoked        map[uint64]verdict // revoked before they were created here
-	orphans        map[uint64][]*message
+	latest         *Channel                // the one last looked up, nil if it is closed
+	closed         ids                     // of closed channels: frames for them are dropped
+	revoked        map[uint64]revokeReason // revoked before they were created here
+	early          map[uint64][]*message
 	next           uint32 // counter of the next context id made here
 	slots          slots
 	scratch        scratch
 	danglingWrites []danglingWrite
 	flushes        uint64
-	lent           int        // pieces of ferries
-	messages       []*message // free
-	requests       []*Request // free
-	waiters        []*waiter  // free
-	vigils         []*Vigil   // collectives that wait for words
+	lent           int         // chunks, to pipelined copies
+	messages       []*message  // free
+	requests       []*Request  // free
+	waiters        []*waiter   // free
+	flagWaits      []*FlagWait // collectives that wait for flags
 	h              transport.Header
 	looks          int // calls of Progress
 	pause          int // receives that are not to look for their messages
@@ -103,8 +134,8 @@ func New(cfg Config) *Engine {
 		peers:    make(table, (cfg.Size+pageSize-1)/pageSize),
 		channels: map[uint64]*Channel{},
 		closed:   ids{in: map[uint64]bool{}},
-		revoked:  map[uint64]verdict{},
-		orphans:  map[uint64][]*message{},
+		revoked:  map[uint64]revokeReason{},
+		early:    map[uint64][]*message{},
 	}
 	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil})
 	if cfg.Boot != nil {
@@ -113,28 +144,36 @@ func New(cfg Config) *Engine {
 	return e
 }
 
-// Use adds a transport, to be preferred less than those before it.
+// Use adds a transport. Those added before it are preferred.
 func (e *Engine) Use(t transport.Transport) {
 	e.progress.Lock()
 	defer e.progress.Unlock()
 	e.transports = append(e.transports, t)
-	if r, ok := t.(transport.Restless); ok {
-		e.restless = append(e.restless, r)
+	if o, ok := t.(transport.DeathObserver); ok {
+		e.deathObservers = append(e.deathObservers, o)
+	}
+	if r, ok := t.(transport.Registrar); ok {
+		e.registrars = append(e.registrars, r)
+	}
+	if r, ok := t.(transport.Progresser); ok {
+		e.progressers = append(e.progressers, r)
 	}
 }
 
 // A peer is what the engine knows of another rank.
 type peer struct {
 	rank   world.Rank
-	tr     transport.Transport // nil until the first use
-	prompt transport.Prompt    // tr, if it is one
-	direct transport.Direct    // tr, if it is one
-	lost   error               // why nothing can be sent to it any more
-	ended  bool                // it is lost because its process has ended, or will soon
-	fate   error               // how its process ended after it had left, as the launcher says
-	// The cost of eager point-to-point messages: sent and not yet let go by the peer,
-	// and received from it, let go, and not yet told.
+	tr     transport.Transport    // nil until the first use
+	inline transport.InlineSender // tr, if it is one
+	direct transport.Direct       // tr, if it is one
+	getter transport.Getter       // tr, if it is one
+	lost   error                  // why nothing can be sent to it any more
+	ended  bool                   // it is lost because its process has ended, or will soon
+	fate   error                  // how its process ended after it had left, as the launcher says
+	// The cost of eager point-to-point messages: of those sent for which the peer has not
+	// returned credit, and the credit that is to be returned to the peer.
 	out, free int
+	carried   Carried
 }
 
 // A table holds the peers, in pages made on first use: a job of thousands of
@@ -162,8 +201,9 @@ func (e *Engine) lookUp(rank world.Rank) *peer {
 	}
 	if p.tr == nil && p.lost == nil {
 		p.tr = e.route(rank)
-		p.prompt, _ = p.tr.(transport.Prompt)
+		p.inline, _ = p.tr.(transport.InlineSender)
 		p.direct, _ = p.tr.(transport.Direct)
+		p.getter, _ = p.tr.(transport.Getter)
 	}
 	if p.tr != nil {
 		e.recent = p
@@ -171,8 +211,8 @@ func (e *Engine) lookUp(rank world.Rank) *peer {
 	return p
 }
 
-// gone returns why a rank is lost, nil if it is not. Other than peer it takes no
-// memory for a rank that was never talked to, nor looks for a way to it.
+// gone returns why a rank is lost, nil if it is not. Unlike peer it neither allocates an entry
+// for a new rank nor looks for a transport to it.
 func (e *Engine) gone(rank world.Rank) error {
 	page := e.peers[rank/pageSize]
 	if page == nil || page[rank%pageSize] == nil {
@@ -194,12 +234,13 @@ func (e *Engine) route(rank world.Rank) transport.Transport {
 // post sends the frame whose fields are in e.h. It reports whether the payload
 // may be reused; if not, Sent(token) follows.
 func (e *Engine) post(p *peer, b mem.Buffer, token uint64) bool {
+	p.carried.add(b.Size())
 	return p.tr.Send(p.rank, &e.h, b, token)
 }
 
-// letGo notes that an eager message of n bytes from p is no longer held here, and
-// tells p when enough has come together.
-func (e *Engine) letGo(p *peer, n int) {
+// returnCredit counts that an eager message of n bytes from p is no longer held here, and sends the
+// credit when it has come to a quarter of the budget.
+func (e *Engine) returnCredit(p *peer, n int) {
 	p.free += cost(n)
 	if p.free < budget/4 || p.tr == nil || p.lost != nil {
 		return
@@ -216,14 +257,14 @@ func (e *Engine) credited(p *peer, h *transport.Header) {
 	if h.B == 0 || ch == nil || ch.err != nil || ch.member(p.rank) < 0 {
 		return
 	}
-	l := ch.round.lane(ch.member(p.rank))
-	l.owed -= int(min(h.B, uint64(l.owed)))
+	l := ch.round.queue(ch.member(p.rank))
+	l.inFlight -= int(min(h.B, uint64(l.inFlight)))
 	l.pump()
 }
 
-// slots maps tokens, which transports and peers hold, to what they stand for.
-// A token is a slot's index and its generation, so that a stale or invented one
-// is recognised. Token 0 stands for nothing.
+// slots maps tokens, which transports and peers hold, to Requests and messages. A token is a
+// slot's index and generation, so that a stale or invented token is recognised. Token 0 is
+// none.
 type slots struct {
 	list []slot
 	free []uint32

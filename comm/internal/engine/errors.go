@@ -23,7 +23,7 @@ var (
 	ErrTruncated = errors.New("message longer than the buffer")
 	// ErrType: a message was sent with another element type.
 	ErrType = errors.New("message of another element type")
-	// ErrLeft: the peer has closed the communicator, or all it had, and left.
+	// ErrLeft: the peer has closed the communicator, or has left the job.
 	ErrLeft = errors.New("peer has left")
 )
 
@@ -81,26 +81,26 @@ func (e *RevokedError) Error() string {
 // Is makes errors.Is(err, ErrRevoked) true.
 func (e *RevokedError) Is(target error) bool { return target == ErrRevoked }
 
-// A verdict is why a communicator broke, in the form that travels to its other
+// A revokeReason is why a communicator broke, in the form that travels to its other
 // members. Exactly one of its two meanings holds: a mismatch, if Mismatch is
 // not nil, or else a cause.
-type verdict struct {
+type revokeReason struct {
 	rank     world.Rank // that broke it
 	mismatch *MismatchError
 	cause    string
 }
 
-// maxVerdict bounds an encoded verdict.
-const maxVerdict = 4096
+// maxRevokeReason bounds an encoded revokeReason.
+const maxRevokeReason = 4096
 
-const verdictFixed = 8 + 1 + 8 + 4 + 4 + 6*8
+const revokeFixed = 8 + 1 + 8 + 4 + 4 + 6*8
 
-func (v verdict) encode() []byte {
-	b := make([]byte, 0, verdictFixed+len(v.cause))
+func (v revokeReason) encode() []byte {
+	b := make([]byte, 0, revokeFixed+len(v.cause))
 	b = binary.LittleEndian.AppendUint64(b, uint64(v.rank))
 	m := v.mismatch
 	if m == nil {
-		return append(append(b, 0), v.cause[:min(len(v.cause), maxVerdict-len(b)-1)]...)
+		return append(append(b, 0), v.cause[:min(len(v.cause), maxRevokeReason-len(b)-1)]...)
 	}
 	b = append(b, 1)
 	b = binary.LittleEndian.AppendUint64(b, m.Seq)
@@ -115,22 +115,22 @@ func (v verdict) encode() []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(m.PeerBytes))
 }
 
-func decodeVerdict(b []byte) (verdict, error) {
+func decodeRevokeReason(b []byte) (revokeReason, error) {
 	if len(b) < 9 {
-		return verdict{}, fmt.Errorf("revocation of %d bytes: want at least 9", len(b))
+		return revokeReason{}, fmt.Errorf("revocation of %d bytes: want at least 9", len(b))
 	}
 	rank := binary.LittleEndian.Uint64(b)
 	if rank > math.MaxInt32 {
-		return verdict{}, fmt.Errorf("revocation by rank %d", rank)
+		return revokeReason{}, fmt.Errorf("revocation by rank %d", rank)
 	}
-	v := verdict{rank: world.Rank(rank)}
+	v := revokeReason{rank: world.Rank(rank)}
 	kind, b := b[8], b[9:]
 	if kind == 0 {
 		v.cause = string(b)
 		return v, nil
 	}
-	if len(b) != verdictFixed-9 {
-		return verdict{}, fmt.Errorf("mismatch notice of %d bytes: want %d", len(b), verdictFixed-9)
+	if len(b) != revokeFixed-9 {
+		return revokeReason{}, fmt.Errorf("mismatch notice of %d bytes: want %d", len(b), revokeFixed-9)
 	}
 	u64 := func(i int) uint64 { return binary.LittleEndian.Uint64(b[i:]) }
 	v.mismatch = &MismatchError{

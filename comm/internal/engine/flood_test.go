@@ -65,8 +65,8 @@ func TestContextThatEndsIsNoticedWhileMessagesKeepComing(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			f := &flood{script: &script{sink: e}, cancel: cancel}
 			e.Use(f)
-			roomy := func() bool { return true }
-			e.SetPatience(spin, 0, spin > 0, roomy, 0)
+			fits := func() bool { return true }
+			e.SetSpinPolicy(spin, 0, spin > 0, fits, 0)
 			ch := e.Open(1, nil)
 			if err := op(ctx, e, ch); !errors.Is(err, context.Canceled) {
 				t.Errorf("%s, spinning %d times: got %v, want context.Canceled", name, spin, err)

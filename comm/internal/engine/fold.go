@@ -5,10 +5,10 @@ import (
 	"gompi/internal/mem"
 )
 
-// A fold is a receive of a Round that a function of the user's is to combine. Built-in
-// operators combine while a message arrives, under the Engine's lock, in whoever drives. A
-// function may panic, block, or call comm: it gets the whole message when that is there,
-// with no lock held, on the goroutine of the collective.
+// A fold is a receive of a Round whose message a function of the user's combines. Built-in
+// operators combine while a message arrives: on the driver's goroutine, with the Engine's
+// lock. A user's function may panic, block, or call comm. So it is called when the whole
+// message has arrived, without a lock, on the goroutine of the collective.
 type fold struct {
 	dst, own, in mem.Buffer
 	op           call.Op
@@ -27,8 +27,8 @@ func (rd *Round) receiveToFold(from int, f fold) {
 	rd.receive(from, f.in, nil)
 }
 
-// fold calls the functions for what has arrived, in the order of the receives. They may
-// not return.
+// fold calls the user's functions for the messages that have arrived, in the order of the
+// receives. A function may never return.
 func (rd *Round) fold() error {
 	defer rd.dropFolds()
 	for i := range rd.folds {
@@ -39,7 +39,7 @@ func (rd *Round) fold() error {
 	return nil
 }
 
-// dropFolds takes back the room of the folds, into which nothing arrives any more.
+// dropFolds returns the scratch memory of the folds, into which nothing arrives any more.
 func (rd *Round) dropFolds() {
 	e := rd.ch.e
 	e.progress.Lock()
@@ -51,7 +51,7 @@ func (rd *Round) dropFolds() {
 	rd.folds = rd.folds[:0]
 }
 
-// apply combines in place, for which it may use what has arrived.
+// apply combines in place. It may overwrite the message.
 func (f *fold) apply() error {
 	if f.left {
 		f.op.Func(f.in, f.own)

@@ -82,7 +82,7 @@ func TestPayloadNobodyAskedForIsBounded(t *testing.T) {
 		{"eager for no channel", transport.Header{Kind: transport.Eager, Comm: 99, Len: transport.MaxPayload}},
 		{"collective", transport.Header{Kind: transport.Coll, Comm: 1, Seq: 1, Len: transport.MaxPayload}},
 		{"collective for no channel", transport.Header{Kind: transport.Coll, Comm: 99, Seq: 1, Len: transport.MaxPayload}},
-		{"announcement", transport.Header{Kind: transport.Announce, Comm: 99, A: 1 << 60, Len: 1 << 40}},
+		{"announcement", transport.Header{Kind: transport.RTS, Comm: 99, A: 1 << 60, Len: 1 << 40}},
 		{"call", transport.Header{Kind: transport.Call, Comm: 99, Len: 1 << 40}},
 	} {
 		e, s := scripted()
@@ -118,16 +118,16 @@ func FuzzFrames(f *testing.F) {
 	ready.Kind, ready.Len, asks.Kind, asks.Len, asks.Tag = transport.Ready, 0, transport.Call, 0, 1<<30
 	f.Add(frame(coll))
 	f.Add(append(frame(ready), frame(asks)...))
-	offer := transport.Header{Kind: transport.Offer, Comm: 1, Seq: 1, A: 3 * piece, B: 1 << 32}
+	offer := transport.Header{Kind: transport.Offer, Comm: 1, Seq: 1, A: 3 * chunk, B: 1 << 32}
 	ready.Flags = 1
 	f.Add(append(frame(ready), frame(offer)...))
 	offer.A = 8
 	f.Add(append(frame(offer), frame(offer)...))
 	f.Add(frame(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 3, Len: 5, Flags: uint8(mem.U8)}))
-	f.Add(append(frame(transport.Header{Kind: transport.Announce, Comm: 1, Tag: 3, A: 50, B: 1 << 32}), frame(transport.Header{Kind: transport.Data, A: 1 << 32, Len: 50})...))
+	f.Add(append(frame(transport.Header{Kind: transport.RTS, Comm: 1, Tag: 3, A: 50, B: 1 << 32}), frame(transport.Header{Kind: transport.Data, A: 1 << 32, Len: 50})...))
 	f.Add(append(frame(transport.Header{Kind: transport.Eager, Comm: 1, Tag: 4, Len: 1 << 20}), frame(transport.Header{Kind: transport.Data, A: 1<<32 | 2, Len: 50})...))
-	f.Add(frame(transport.Header{Kind: transport.Clear, A: 1 << 32, B: 7}))
-	f.Add(frame(transport.Header{Kind: transport.Clear, A: 1<<32 | 1, B: 7, Seq: 1 << 40}))
+	f.Add(frame(transport.Header{Kind: transport.CTS, A: 1 << 32, B: 7}))
+	f.Add(frame(transport.Header{Kind: transport.CTS, A: 1<<32 | 1, B: 7, Seq: 1 << 40}))
 	f.Add(frame(transport.Header{Kind: transport.Credit, A: 1 << 63, B: 1 << 63}))
 	f.Add(frame(transport.Header{Kind: transport.Revoke, Comm: 1, Len: 9}))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -135,15 +135,15 @@ func FuzzFrames(f *testing.F) {
 		ch := e.Open(1, nil)
 		ch.Irecv(1, 3, mem.Bytes(make([]byte, 10)))
 		ch.Irecv(engine.Any, engine.Any, mem.Of(make([]float32, 10)))
-		ch.Irecv(1, 4, newDevice().with(make([]byte, 3*piece)))
+		ch.Irecv(1, 4, newDevice().with(make([]byte, 3*chunk)))
 		ch.Isend(1, 0, mem.Bytes(make([]byte, 100)), true)
-		ch.Isend(1, 0, newDevice().with(make([]byte, 3*piece)), false)
+		ch.Isend(1, 0, newDevice().with(make([]byte, 3*chunk)), false)
 		rd := ch.Round()
 		rd.Begin(context.Background(), call.Fingerprint{Kind: call.Bcast, Type: mem.U8, Count: 8}, 0, false)
 		rd.Irecv(1, mem.Bytes(make([]byte, 8)))
-		rd.Irecv(1, newDevice().with(make([]byte, 3*piece)))
-		rd.Isend(1, newDevice().with(make([]byte, 3*piece)))
-		rd.Isend(1, mem.Bytes(make([]byte, 3*piece)))
+		rd.Irecv(1, newDevice().with(make([]byte, 3*chunk)))
+		rd.Isend(1, newDevice().with(make([]byte, 3*chunk)))
+		rd.Isend(1, mem.Bytes(make([]byte, 3*chunk)))
 		for len(b) >= transport.HeaderSize {
 			var h transport.Header
 			if h.Decode(b) == nil {

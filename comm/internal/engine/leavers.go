@@ -5,22 +5,22 @@ import (
 	"gompi/transport"
 )
 
-// This file is how a rank hears that another has closed a communicator, and stays in
-// others. Close tells those who have asked, or whose frames show that they wait. Who waits
-// for long asks those that it waits for, once; so a communicator that nobody waits in is
-// closed without a message. All of that goes in order with the frames of the communicator,
-// which the answer ends.
+// This file informs a rank that another has closed a communicator, and remains in others. A
+// rank that waits for long sends Await, once, to the members that it waits for. Close sends
+// Left to members that have sent Await, or whose frames show that they wait. So a communicator
+// in which no rank waits is closed without a message. Left comes in order behind all frames
+// that its sender has sent on the communicator.
 
 // leavers are the members of a Channel that close it, by rank in the Channel.
 type leavers struct {
 	left    map[int]bool // have closed it
-	asked   map[int]bool // will say when they do
-	inquire map[int]bool // want to hear when this rank does
+	asked   map[int]bool // were sent Await by this rank
+	inquire map[int]bool // wait for Left from this rank
 }
 
 func (l *leavers) include(rank int) bool { return len(l.left) > 0 && l.left[rank] }
 
-// note adds rank to a set that may not be made yet.
+// note adds rank to a set, and makes the set if need be.
 func note(set *map[int]bool, rank int) {
 	if *set == nil {
 		*set = map[int]bool{}
@@ -46,7 +46,7 @@ func (e *Engine) askAwaited() {
 
 // askAwaited asks, of those that a receive from anybody waits for, only the first: that
 // receive fails when all have left, and when the first has, the next are asked, as many as
-// have left and one more: to learn that one has left unseen takes verdictTime.
+// have left and one more: to learn that one has left unseen takes newsTime.
 func (ch *Channel) askAwaited() {
 	left, asked := 0, 0
 	for src, named := range ch.awaited() {
@@ -73,26 +73,26 @@ func (ch *Channel) askAwaited() {
 	}
 }
 
-// awaitedBy notes that m's sender wants to hear when this rank closes ch.
+// awaitedBy notes that m's sender waits for Left when this rank closes ch.
 func (ch *Channel) awaitedBy(m *message) {
 	note(&ch.leavers.inquire, m.src)
 	ch.e.freeMessage(m)
 }
 
-// noteInquirers notes whose messages or calls have come and are not answered.
+// noteInquirers notes the members whose messages or calls have come and are not answered.
 func (ch *Channel) noteInquirers() {
 	for n := range ch.q.Arrived() {
-		if m := n.Val; m.kind == transport.Announce && !m.local {
+		if m := n.Val; m.kind == transport.RTS && !m.local {
 			note(&ch.leavers.inquire, m.src)
 		}
 	}
-	for _, l := range ch.round.ahead {
+	for _, l := range ch.round.early {
 		note(&ch.leavers.inquire, l.src)
 	}
 }
 
-// tellLeft tells those who have asked that ch is closed here. With the last Channel this
-// rank leaves the job, which its transports tell.
+// tellLeft sends Left to the members that wait for it. With its last Channel a rank leaves
+// the job: then its transports tell all peers.
 func (ch *Channel) tellLeft() {
 	e := ch.e
 	if len(e.channels) == 0 {
@@ -109,14 +109,14 @@ func (ch *Channel) tellLeft() {
 // an answer.
 func (e *Engine) answerLeft(p *peer, h *transport.Header) {
 	switch h.Kind {
-	case transport.Announce, transport.Coll, transport.Ready, transport.Call, transport.Await:
+	case transport.RTS, transport.Coll, transport.Ready, transport.Call, transport.Await:
 		if p.tr != nil && p.lost == nil {
 			e.postBare(p, transport.Left, h.Comm)
 		}
 	}
 }
 
-// leftChannel handles the word of p that it has closed a communicator.
+// leftChannel handles a Left frame: p has closed a communicator.
 func (e *Engine) leftChannel(p *peer, comm uint64) {
 	ch := e.channel(comm)
 	if ch == nil || ch.err != nil {
@@ -128,7 +128,7 @@ func (e *Engine) leftChannel(p *peer, comm uint64) {
 	}
 }
 
-// postBare sends a frame that says nothing but its kind about a communicator.
+// postBare sends a frame of the given kind for a communicator, without other fields.
 func (e *Engine) postBare(p *peer, k transport.Kind, comm uint64) {
 	e.h = transport.Header{Kind: k, Comm: comm}
 	e.post(p, mem.Buffer{}, 0)

@@ -121,7 +121,7 @@ func TestWhatBeginsAfterAPartingDoesNotPart(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		v := ch.Vigil()
+		v := ch.FlagWait()
 		v.Part(short)
 		f := call.Fingerprint{Kind: call.Barrier}
 		a, b := f.Words()

@@ -13,8 +13,8 @@ import (
 	"gompi/transport"
 )
 
-// This file is how ranks that die, leave or revoke end what waits for them, and whose
-// word about it counts.
+// This file ends operations that wait for ranks that have died, left, or revoked a
+// communicator, and decides which reason for it counts.
 
 // Lost implements transport.Sink.
 func (e *Engine) Lost(rank world.Rank, err error) {
@@ -23,23 +23,23 @@ func (e *Engine) Lost(rank world.Rank, err error) {
 	}
 }
 
-// verdictTime is how long the loss of a peer waits for the launcher to say how
-// the peer ended. A killed process is reaped within milliseconds of its
+// newsTime is how long the loss of a peer waits for the launcher's news of how the peer
+// ended. A killed process is reaped within milliseconds of its
 // connections' end; a cut network has no such news to wait for.
-const verdictTime = 500 * time.Millisecond
+const newsTime = 500 * time.Millisecond
 
-// A suspect is a peer that a transport has lost, while the launcher may yet say why. What
-// the launcher knows counts more: so every rank gives the true reason, and none can end
-// because of a death that the launcher has not heard of yet, and be taken for the first to
-// fail. Until then what waits for the peer goes on waiting, and all else goes on.
+// A suspect is a peer that a transport has lost, while the launcher may yet tell why. The
+// launcher's reason counts more. So every rank reports the true reason, and no rank ends
+// because of a death of which the launcher has not heard, and is taken for the first to fail.
+// Meanwhile operations that wait for the suspect go on waiting.
 type suspect struct {
 	p   *peer
 	err error
 	due time.Time
 }
 
-// suspected reports whether the launcher has to be waited for before err counts, with which
-// a transport has failed with p.
+// suspected reports whether err, the error of a transport with p, counts only after the
+// launcher had time to tell why.
 func (e *Engine) suspected(p *peer, err error) bool {
 	b := e.cfg.Boot
 	if b == nil || p.lost != nil {
@@ -48,22 +48,22 @@ func (e *Engine) suspected(p *peer, err error) bool {
 	if b.Pending() {
 		e.news()
 	}
-	if p.lost != nil || e.doomed || !errors.Is(err, transport.ErrCut) && !errors.Is(err, transport.ErrUnreachable) {
+	if p.lost != nil || e.jobEnding || !errors.Is(err, transport.ErrCut) && !errors.Is(err, transport.ErrUnreachable) {
 		return false
 	}
 	if !slices.ContainsFunc(e.suspects.Items(), func(s suspect) bool { return s.p == p }) {
-		e.suspects.Push(suspect{p, err, time.Now().Add(verdictTime)})
+		e.suspects.Push(suspect{p, err, time.Now().Add(newsTime)})
 		e.progress.Shorten()
 	}
 	return true
 }
 
-// judgeSuspects ends the wait for what the launcher says of suspects, where that has lasted
-// long enough. It returns of how many.
+// judgeSuspects loses the suspects of which the launcher has told nothing for newsTime. It
+// returns their number.
 func (e *Engine) judgeSuspects() (n int) {
 	for now := time.Now(); !e.suspects.Empty(); n++ {
 		s := e.suspects.Front() // the first to be due
-		if s.p.lost == nil && !e.doomed && now.Before(s.due) {
+		if s.p.lost == nil && !e.jobEnding && now.Before(s.due) {
 			return n
 		}
 		e.suspects.Pop()
@@ -72,8 +72,8 @@ func (e *Engine) judgeSuspects() (n int) {
 	return n
 }
 
-// reason returns why a transport failed with p, which is no suspect. Where nobody listens any
-// more, and the launcher has no news of p, p has left.
+// reason returns why a transport failed with p, which is no suspect. If no process listens at
+// p's address, and the launcher has no news of p, p has left.
 func (e *Engine) reason(p *peer, err error) error {
 	switch {
 	case p.lost != nil:
@@ -86,9 +86,9 @@ func (e *Engine) reason(p *peer, err error) error {
 	return err
 }
 
-// fateTime is how long a collective that misses a peer which has left, or whose calls
-// differ, waits for the launcher to say that the peer's process has failed, as it has if it
-// left because of an error, or which calls differ.
+// fateTime is how long a collective waits for the launcher's news if a peer it needs has left,
+// or if calls differ. The peer's process may have failed, and may have left because of an
+// error; another rank may know which calls differ.
 const fateTime = 200 * time.Millisecond
 
 // awaitFate returns how the process of a peer that has left ended, nil if that
@@ -98,23 +98,23 @@ func (e *Engine) awaitFate(p *peer) error {
 	return p.fate
 }
 
-// awaitNews hears what the launcher says, for fateTime or until it has said what is awaited.
+// awaitNews handles news of the launcher for fateTime, or until the awaited news has come.
 func (e *Engine) awaitNews(said func() bool) {
 	deadline := time.Now().Add(fateTime)
-	for !said() && !e.doomed && e.cfg.Boot != nil && e.cfg.Boot.Await(time.Until(deadline)) {
+	for !said() && !e.jobEnding && e.cfg.Boot != nil && e.cfg.Boot.Await(time.Until(deadline)) {
 		e.news()
 	}
 }
 
-// hearWhy hears from the launcher why ch is broken, if it is, as it may be where a member has
-// left that had more to do.
+// hearWhy waits for the launcher's news of why ch is broken, since it may be broken where a
+// member has left early.
 func (ch *Channel) hearWhy() { ch.e.awaitNews(func() bool { return ch.err != nil }) }
 
 // lose handles the loss of a peer, of which the first reason counts. known says
 // that the launcher tells it to all ranks.
 func (e *Engine) lose(rank world.Rank, err error, known bool) {
 	p := e.peer(rank)
-	// Who shares memory with this rank is cut off by the end of its process only.
+	// A rank that shares memory with this one is cut off only by the end of its process.
 	if known || errors.Is(err, ErrLeft) || errors.Is(err, transport.ErrCut) {
 		p.ended = true
 		e.flushed(p, math.MaxUint64)
@@ -143,18 +143,18 @@ func (ch *Channel) dismissLost() {
 	}
 }
 
-// dismiss ends what waits for a lost peer. One that left in good order can
-// still be missed by a receive or a collective; one that crashed or was cut off
-// breaks the communicator, for all its members.
+// dismiss ends operations that wait for a lost peer. If the peer left in good order, only
+// receives and collectives that need it fail. If it crashed or was cut off, the communicator
+// breaks for all members.
 func (ch *Channel) dismiss(p *peer, known bool) {
 	src := ch.member(p.rank)
 	if src < 0 || ch.err != nil || p.rank == ch.e.cfg.Rank {
 		return
 	}
 	if !errors.Is(p.lost, ErrLeft) {
-		v := verdict{rank: p.rank, cause: "is lost: " + p.lost.Error()}
+		v := revokeReason{rank: p.rank, cause: "is lost: " + p.lost.Error()}
 		if known {
-			ch.fail(ch.verdict(v))
+			ch.fail(ch.revokeError(v))
 		} else {
 			ch.breakUp(v)
 		}
@@ -163,11 +163,11 @@ func (ch *Channel) dismiss(p *peer, known bool) {
 	ch.depart(p)
 }
 
-// depart ends what waits on ch for a member that has left in good order.
+// depart ends operations on ch that wait for a member that has left in good order.
 func (ch *Channel) depart(p *peer) {
 	e, src := ch.e, ch.member(p.rank)
 	for n := range ch.q.Arrived() {
-		if m := n.Val; m.p == p && m.kind == transport.Announce { // its payload will not come
+		if m := n.Val; m.p == p && m.kind == transport.RTS { // its payload will not come
 			ch.q.Remove(n)
 			e.drop(m)
 		}
@@ -183,7 +183,7 @@ func (ch *Channel) depart(p *peer) {
 		e.rouse(w)
 	}
 	ch.round.dismiss(p)
-	ch.vigil.dismiss(p)
+	ch.flagWait.dismiss(p)
 	if ch.alone() {
 		ch.cancelPosted(ErrLeft)
 	}
@@ -203,13 +203,12 @@ func (ch *Channel) alone() bool {
 	return true
 }
 
-// drainPolls is how often is polled to read all that ranks have sent which then left: a
-// ring is read in half as many polls. More may be there only because others go on sending.
+// drainPolls is how many polls are enough to read all frames of ranks that have left: a full
+// ring takes half as many. Later frames come from ranks that go on sending.
 const drainPolls = 1024
 
-// dismissLeft asks the host segment which ranks have left without a word to
-// us, as they do if no connection was ever made. What they have sent is read
-// first.
+// dismissLeft looks in the host segment for ranks that have left without telling this one, as
+// ranks do that never connected to it. It reads their frames first.
 func (e *Engine) dismissLeft() {
 	var left []world.Rank
 	for _, ch := range e.channels {
@@ -228,23 +227,26 @@ func (e *Engine) dismissLeft() {
 	}
 }
 
-// drain reads what has arrived from all ranks.
+// drain reads the frames that have arrived from all ranks.
 func (e *Engine) drain() {
 	for polls := 0; e.Poll(world.None) > 0 && polls < drainPolls; polls++ {
 	}
 }
 
-// news handles what came down from the launcher.
+// news handles news of the launcher.
 func (e *Engine) news() int {
 	events := e.cfg.Boot.Events()
 	for _, ev := range events {
 		switch ev.Kind {
 		case boot.Died:
+			for _, t := range e.deathObservers {
+				t.Died(ev.Rank)
+			}
 			e.lose(ev.Rank, fmt.Errorf("%s", ev.Text), true)
 		case boot.Revoked:
 			e.revoke(ev.Rank, ev.Comm, ev.Text)
 		case boot.Terminate, boot.Gone:
-			e.doomed = true
+			e.jobEnding = true
 			e.failAll(fmt.Sprintf("the job ends: %s", ev.Text))
 		}
 	}
@@ -254,28 +256,28 @@ func (e *Engine) news() int {
 // News makes the engine look for news from the launcher.
 func (e *Engine) News() { e.news() }
 
-// revoke breaks a communicator as another rank said, directly or by way of the
-// launcher: whichever comes first.
+// revoke breaks a communicator because another rank broke it. The reason comes from that rank
+// and from the launcher; the first one counts.
 func (e *Engine) revoke(from world.Rank, comm uint64, text []byte) {
-	v, err := decodeVerdict(text)
+	v, err := decodeRevokeReason(text)
 	if err == nil && (v.rank < 0 || int(v.rank) >= e.cfg.Size) {
 		err = fmt.Errorf("it blames rank %d of %d", v.rank, e.cfg.Size)
 	}
 	if err != nil {
 		e.cfg.Log.Warn("revocation cannot be read", "from", from, "err", err)
-		v = verdict{rank: from, cause: "revoked it"}
+		v = revokeReason{rank: from, cause: "revoked it"}
 	}
 	ch := e.channels[comm]
 	switch {
 	case ch != nil:
-		ch.fail(ch.verdict(v))
+		ch.fail(ch.revokeError(v))
 	case !e.closed.in[comm]:
 		e.revoked[comm] = v
 	}
 }
 
-// revokedBy is revoke for a peer's frame, which may be here before the launcher's news is.
-// This rank may end now, and its end must not be what the others hear of first.
+// revokedBy is revoke for a peer's frame, which may come before the launcher's news. This rank
+// may end because of it, and the other ranks must not hear of this rank's end first.
 func (e *Engine) revokedBy(m *message) {
 	if ch := e.channels[m.comm]; ch != nil && ch.err == nil {
 		ch.report(m.data)

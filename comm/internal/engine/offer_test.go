@@ -31,7 +31,7 @@ func collective(ctx context.Context, ch *engine.Channel, fn func(rd *engine.Roun
 }
 
 // roundSizes are those of short messages of collectives, and of long ones.
-var roundSizes = []int{0, 1, 1000, 256 << 10, 256<<10 + 1, piece, 9*piece + 5}
+var roundSizes = []int{0, 1, 1000, 256 << 10, 256<<10 + 1, chunk, 9*chunk + 5}
 
 // Messages of collectives are from devices and to them, several between two ranks, and
 // several at a time, with little memory lent.
@@ -61,7 +61,7 @@ func TestCollectivesSendAndReceiveMemoryOfDevices(t *testing.T) {
 						}
 					}
 					if most := 2*3 + 2*2*(1+1+8); p.most > most {
-						return fmt.Errorf("%d pieces were lent at a time: want %d at most", p.most, most)
+						return fmt.Errorf("%d chunks were lent at a time: want %d at most", p.most, most)
 					}
 					return nil
 				})
@@ -95,7 +95,7 @@ func TestDevicesExchangeInPlace(t *testing.T) {
 					go func() {
 						synctest.Wait() // both have done all they can
 						if in, _ := d.copies(); in > 1 {
-							t.Errorf("%d bytes: %d pieces were stored before the second was loaded", n, in)
+							t.Errorf("%d bytes: %d chunks were stored before the second was loaded", n, in)
 						}
 						close(gate)
 					}()
@@ -120,7 +120,7 @@ func TestDevicesExchangeInPlace(t *testing.T) {
 
 // Ranks that expect another length than is sent hear of it, whatever memory they have.
 func TestCollectivesOfDevicesThatDisagreeEnd(t *testing.T) {
-	const long = 3 * piece
+	const long = 3 * chunk
 	for _, tt := range [][2]int{{long, long + 1}, {long + 1, long}, {long, 1000}, {long, 0}} {
 		for _, from := range []*device{nil, newDevice()} {
 			for _, to := range []*device{nil, newDevice()} {
@@ -150,10 +150,10 @@ func TestCollectivesOfDevicesThatDisagreeEnd(t *testing.T) {
 
 // A device that fails in a collective ends it on both sides, with its words.
 func TestDevicesThatFailBreakTheCollective(t *testing.T) {
-	for _, n := range []int{1000, 20 * piece} {
+	for _, n := range []int{1000, 20 * chunk} {
 		for _, side := range []int{0, 1} {
 			for _, at := range []int{0, 5, 19} {
-				if n < piece && at > 0 {
+				if n < chunk && at > 0 {
 					continue
 				}
 				onDevices(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel, _ *purse) error {
@@ -205,7 +205,7 @@ func TestCollectivesOfDevicesCanBeGivenUp(t *testing.T) {
 					}
 					return nil
 				}
-				b := d.with(make([]byte, 20*piece))
+				b := d.with(make([]byte, 20*chunk))
 				mine, cancel := context.WithCancel(ctx)
 				defer cancel()
 				returned := make(chan error, 1)
@@ -263,7 +263,7 @@ func TestCollectivesOfDevicesEndWithTheirPeer(t *testing.T) {
 				}
 				return nil
 			}
-			b := d.with(make([]byte, 40*piece))
+			b := d.with(make([]byte, 40*chunk))
 			rd := ch.Round()
 			if err := rd.Begin(ctx, aCall, 0, false); err != nil {
 				return err

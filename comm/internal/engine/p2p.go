@@ -11,12 +11,11 @@ import (
 // Any matches every source or tag.
 const Any = -1
 
-// Point-to-point messages travel in one of two ways. Eager: the payload goes
-// with the envelope, at the risk that nobody waits for it. Announced: only the
-// envelope goes, and the payload stays with the sender until a receive has
-// matched and asked for it. Large and synchronous messages are announced, and
-// so is everything once the peer holds too much that it has not matched. The payload
-// of announced ones need not travel where one side reaches the other's memory: see
+// Point-to-point messages travel in one of two ways. Eager: the payload goes with the
+// envelope, although no receive may be posted for it. Rendezvous: an RTS frame brings only the
+// envelope, and the payload stays with the sender until a receive has matched and asked for it.
+// Large and synchronous messages go by rendezvous, and so do all messages while the sender has
+// no credit. Where one side reaches the other's memory, the payload is copied directly: see
 // direct.go.
 
 // Send sends b and waits until b may be reused.
@@ -24,7 +23,7 @@ func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bo
 	e := ch.e
 	e.progress.Lock()
 	if !sync && ch.sendNow(dst, tag, b) {
-		e.progress.Unlock() // whoever was to drive before still is
+		e.progress.Unlock() // the driver is the same as before
 		return nil
 	}
 	defer e.exitPolling()
@@ -34,8 +33,8 @@ func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bo
 	return ch.settle(ctx, r)
 }
 
-// sendNow sends an eager message if it can leave at once, and reports whether it
-// has. It is the short way: no Request stands for the message.
+// sendNow sends an eager message if it can leave at once, and reports whether it has. It is the
+// fast path, without a Request.
 func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	if dst == ch.rank || ch.err != nil || !b.IsHost() {
 		return false
@@ -53,7 +52,7 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	return true
 }
 
-// eager reports whether a message to p may be sent before it is received.
+// eager reports whether a message to p may be sent eagerly: it is short, and there is credit.
 func (ch *Channel) eager(p *peer, size int) bool {
 	return size <= ch.e.cfg.Eager && p.out+cost(size) <= budget
 }
@@ -85,32 +84,31 @@ func (ch *Channel) recv(ctx context.Context, src, tag int, b mem.Buffer) (Status
 // inside a host comes before that (latency of 8 bytes: 0.17 us queued, 0.13 not).
 const briefly = 200
 
-// recvNow receives an eager message that is the next to come from src, having looked
-// up to so many times for it, and at least once. It reports whether it has. It is the
-// short way, which neither queues nor polls: no earlier receive may want the message,
-// and nobody else drive.
+// recvNow receives an eager message if it is the next frame from src. It looks for it up to
+// looks times, at least once, and reports whether it has received it. It is the fast path,
+// which neither queues nor polls: it needs that no earlier receive wants the message, and that
+// no other goroutine drives.
 func (ch *Channel) recvNow(src, tag int, b mem.Buffer, looks int) (Status, bool) {
 	e := ch.e
 	if src < 0 || ch.err != nil || e.progress.Driven() || !b.IsHost() || !ch.q.Idle(src) {
 		return nothing, false
 	}
 	p := e.peer(ch.World(src))
-	if p.prompt == nil {
+	if p.inline == nil {
 		return nothing, false
 	}
 	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
-	for !p.prompt.RecvNow(p.rank, &e.h, b) {
+	for !p.inline.RecvNow(p.rank, &e.h, b) {
 		if looks--; looks <= 0 || e.progress.Wanted() {
 			return nothing, false
 		}
 	}
 	st := Status{Source: src, Tag: int(e.h.Tag), Bytes: int(e.h.Len), Type: b.Type()}
-	e.letGo(p, st.Bytes) // may send, which changes e.h
+	e.returnCredit(p, st.Bytes) // may send, which changes e.h
 	return st, true
 }
 
-// Sendrecv sends out and receives in, at the same time: it is Send and Recv, the context's
-// end included.
+// Sendrecv sends out and receives in at the same time, as Send and Recv do.
 func (ch *Channel) Sendrecv(ctx context.Context, dst, sendTag int, out mem.Buffer, src, recvTag int, in mem.Buffer) (Status, error) {
 	e := ch.e
 	e.progress.Lock()
@@ -133,16 +131,17 @@ func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
 	e := ch.e
 	e.progress.Lock()
 	if !sync && ch.sendNow(dst, tag, b) {
-		e.progress.Unlock() // whoever was to drive before still is
+		e.progress.Unlock() // the driver is the same as before
 		return Handle{}
 	}
 	defer e.progress.Exit()
 	return ch.open(e.open(), dst, tag, b, sync)
 }
 
-// IsendLater starts a send of what b, which is not memory from Alloc, will hold when
-// Supply is called. It takes its place among the messages now, and like a synchronous
-// one is not done before it has been received. Who cannot supply it breaks the Channel.
+// IsendLater starts a send of the content that b will have when Supply is called. b is not
+// memory from Alloc. The message is matched in the order of this call and, like a synchronous
+// one, is done only when it has been received. A caller that cannot supply it must break the
+// Channel.
 func (ch *Channel) IsendLater(dst, tag int, b mem.Buffer) Handle {
 	e := ch.e
 	e.progress.Lock()
@@ -159,7 +158,7 @@ func (ch *Channel) open(r *Request, dst, tag int, b mem.Buffer, sync bool) Handl
 	return r.handle()
 }
 
-// Supply says that what IsendLater sends is in its buffer.
+// Supply tells that the buffer of IsendLater has its content.
 func (ch *Channel) Supply(h Handle) {
 	e := ch.e
 	e.progress.Lock()
@@ -182,8 +181,8 @@ func (ch *Channel) Supply(h Handle) {
 	}
 }
 
-// Irecv starts a receive, the short way if it can (bw of 8 bytes inside a host: 0.10
-// us a message, 0.08 so).
+// Irecv starts a receive, on the fast path if it can (bw of 8 bytes inside a host: 0.10 us a
+// message without, 0.08 with it).
 func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	e := ch.e
 	e.progress.Lock()
@@ -193,7 +192,7 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 		if e.unsent() {
 			e.progress.PassDrive()
 		}
-		e.progress.Unlock() // else whoever was to drive before still is
+		e.progress.Unlock() // else the driver is the same as before
 		return h
 	}
 	h := r.handle()
@@ -207,15 +206,15 @@ func (ch *Channel) Irecv(src, tag int, b mem.Buffer) Handle {
 	return h
 }
 
-// pauses is how many receives that are started do not look for a message after one
-// that has found none. Who looks at once again takes lines of the cache from the
-// writer in the middle of its writing; who comes later finds several messages (bw
-// inside a host of 256 bytes: 0.11 us a message, 0.09 so; of 4 KiB 0.23 and 0.17).
+// pauses is how many Irecvs skip the fast path after one that has found no message. A reader
+// that looks again at once takes cache lines from the writer while it writes; a later reader
+// finds several messages (bw inside a host of 256 bytes: 0.11 us a message without pauses, 0.09
+// with; of 4 KiB 0.23 and 0.17).
 const pauses = 16
 
-// look is recvNow for a receive that is started, which must not wait. Messages for
-// earlier ones, which would stand in the way, are taken in before. A Prompt transport
-// is memory; to look at a socket would cost a system call.
+// look is recvNow for Irecv, which must not wait. It first polls if earlier receives wait for
+// messages of src, which come before this one's. It is for transports that are an InlineSender,
+// which read memory; a look at a socket would cost a system call.
 func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 	e := ch.e
 	if e.pause > 0 {
@@ -223,7 +222,7 @@ func (ch *Channel) look(src, tag int, b mem.Buffer) (Status, bool) {
 		return nothing, false
 	}
 	if src >= 0 && !e.progress.Driven() && ch.q.Awaits(src) {
-		if p := e.peer(ch.World(src)); p.prompt != nil {
+		if p := e.peer(ch.World(src)); p.inline != nil {
 			p.tr.Poll(p.rank)
 		}
 	}
@@ -256,9 +255,9 @@ func (ch *Channel) abort(r *Request, cause error) {
 		ch.q.Cancel(&r.node)
 		ch.e.finish(r, cause)
 	default:
-		// The error of the one who gave up is the cause; the others hear of it.
+		// This rank's error is the cause; the other members get it as the reason.
 		r.err = cause
-		ch.breakUp(verdict{rank: ch.e.cfg.Rank, cause: fmt.Sprintf("gave up on a message under way: %v", cause)})
+		ch.breakUp(revokeReason{rank: ch.e.cfg.Rank, cause: fmt.Sprintf("gave up on a message under way: %v", cause)})
 	}
 }
 
@@ -297,7 +296,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
 	if sync || !b.IsHost() || !ch.eager(p, r.size) {
 		r.stage = announced
-		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.Announce, uint64(r.size), e.stamp(r), p.tell(r)
+		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.RTS, uint64(r.size), e.stamp(r), p.tellSource(r)
 		e.post(p, mem.Buffer{}, 0)
 		return
 	}
@@ -311,7 +310,11 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 // now sends a frame if p's transport can send it at once, and reports whether it
 // has.
 func (p *peer) now(h *transport.Header, b mem.Buffer) bool {
-	return p.prompt != nil && p.prompt.SendNow(p.rank, h, b)
+	if p.inline == nil || !p.inline.SendNow(p.rank, h, b) {
+		return false
+	}
+	p.carried.add(b.Size())
+	return true
 }
 
 // startLocal begins a send to this rank itself: as an eager message that is
@@ -326,7 +329,7 @@ func (ch *Channel) startLocal(r *Request) {
 	m.src, m.tag, m.typ, m.size, m.ready = ch.rank, r.tag, r.buf.Type(), r.size, true
 	if r.sync || r.size > e.cfg.Eager || !r.buf.IsHost() {
 		r.stage = announced
-		m.kind, m.local, m.offer = transport.Announce, true, e.stamp(r)
+		m.kind, m.local, m.offer = transport.RTS, true, e.stamp(r)
 		ch.arrived(m)
 		return
 	}
@@ -343,7 +346,7 @@ func (ch *Channel) startLocal(r *Request) {
 	e.finish(r, nil)
 }
 
-// expect begins a receive.
+// expect begins a receive: it matches an unexpected message or posts r.
 func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
 	e := ch.e
 	r.begin(ch, posted, b, Any, tag)
@@ -376,7 +379,7 @@ func (ch *Channel) unreachable(src int) error {
 	return ch.gone(src)
 }
 
-// arrived matches a message that came without a receive being known, or keeps it.
+// arrived gives a message to the receive that it matches, or keeps it as unexpected.
 func (ch *Channel) arrived(m *message) {
 	if n := ch.q.Arrive(m.envelope()); n != nil {
 		ch.pair(n.Val, m)
@@ -418,7 +421,7 @@ func (ch *Channel) pair(r *Request, m *message) {
 			return
 		}
 		e.finishLocal(r, s)
-	case m.kind == transport.Announce:
+	case m.kind == transport.RTS:
 		ch.ask(r, m)
 		e.freeMessage(m)
 	case m.ready:
@@ -432,7 +435,7 @@ func (ch *Channel) pair(r *Request, m *message) {
 func (e *Engine) finishLocal(r, s *Request) {
 	n := min(s.size, r.buf.Size())
 	if !r.buf.IsHost() || !s.buf.IsHost() {
-		e.cross(r, s, n)
+		e.localCopy(r, s, n)
 		return
 	}
 	err := mem.Copy(r.buf.Raw().Slice(0, n), s.buf.Raw().Slice(0, n))
@@ -440,12 +443,12 @@ func (e *Engine) finishLocal(r, s *Request) {
 	e.finish(r, err)
 }
 
-// consume copies a message that is all there to r.
+// consume copies a message that has arrived completely to r.
 func (ch *Channel) consume(r *Request, m *message) {
 	e := ch.e
 	data := m.data
 	var err error
-	landing := r.lands(m.size)
+	landing := r.toDevice(m.size)
 	if landing {
 		m.data = nil
 	} else {
@@ -454,36 +457,37 @@ func (ch *Channel) consume(r *Request, m *message) {
 	switch {
 	case m.p == nil:
 	case m.kind == transport.Eager:
-		e.letGo(m.p, m.size)
+		e.returnCredit(m.p, m.size)
 	default:
-		ch.round.lane(m.src).letGo(m.size)
+		ch.round.queue(m.src).returnCredit(m.size)
 	}
 	e.freeMessage(m)
 	if landing {
-		e.land(r, data, len(data))
+		e.storeEager(r, data, len(data))
 		return
 	}
 	e.finish(r, err)
 }
 
-// ask gets an announced message: r copies it, or tells the sender to.
+// ask gets the payload of a message by rendezvous: r copies it, or asks the sender for it.
 func (ch *Channel) ask(r *Request, m *message) {
 	e, p := ch.e, m.p
-	if p.lost != nil { // it can be asked no more
+	if p.lost != nil { // it cannot be asked any more
 		e.finish(r, p.lost)
 		return
 	}
 	r.peer, r.other = p.rank, m.offer
 	switch whole := r.err == nil && r.buf.IsHost() && p.direct != nil; {
-	case whole && m.place != 0:
+	case whole && m.place != 0 && p.getter != nil:
 		r.stage = fetching
 		p.tell(r)
-		p.direct.Get(p.rank, m.place, r.buf.Raw().Slice(0, r.size), e.stamp(r))
+		p.carried.add(r.size)
+		p.getter.Get(p.rank, m.place, r.buf.Raw().Slice(0, r.size), e.stamp(r))
 	case whole:
 		r.stage = filling
 		e.clear(p, r, p.tell(r))
 	default:
-		e.demand(p, r)
+		e.requestData(p, r)
 	}
 }
 

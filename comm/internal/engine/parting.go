@@ -7,36 +7,36 @@ import (
 	"gompi/transport"
 )
 
-// This file is how the members of a Channel find out, before they close it, whether they
-// have made the same calls. Some collectives end on a rank that has heard of nobody: the
-// root of a Bcast sends and is done. If that was its last call, no later one shows that
-// others had another root in mind. So a rank that closes a Channel tells its last call,
-// with a digest of those before, as the dissemination barrier does: to the member 2^k ahead
-// when it has heard from those up to 2^(k-1) behind and agrees with them. If it has heard
-// from all of its own then all members agree, as nobody passes on what it does not agree
-// with. A member that is late is waited for until the context ends, one that has left is
-// not; either finds in what arrives what it was told.
+// This file checks, before a Channel is closed, that its members have made the same calls.
+// Some collectives end on a rank that has received nothing: the root of a Bcast sends and
+// returns. If that was its last call, no later call shows that others passed another root. So
+// a rank that closes a Channel sends goodbyes, in the pattern of the dissemination barrier: its
+// last call, with a digest of the calls before, to the member 2^k ahead. It sends the k-th when
+// it has heard from the members up to 2^(k-1) behind and agrees with them. A rank that has
+// heard all goodbyes meant for it knows that all members agree, because no rank passes on calls
+// with which it does not agree. It waits for a late member until the context ends, and not for
+// a member that has left. Goodbyes that arrive early are kept.
 
 // aGoodbye, in the flags of a Call frame, says that its sender closes the Channel. Its
 // tag is the digest of the sender's calls, and the bits from goodbyeShift on are k.
 const (
 	aGoodbye     = 2
 	goodbyeShift = 2
-	mostGoodbyes = 32 // enough for as many ranks as there can be
+	mostGoodbyes = 32 // enough for 2^32 ranks
 )
 
-// A goodbye is what a member has told that closes the Channel.
+// A goodbye is the message of a member that closes the Channel.
 type goodbye struct {
 	come   bool
 	seq    uint64 // of its last call
 	digest int32  // of the calls up to it
 }
 
-// A parting is a Round's end, its own and that of other members.
+// A parting holds the goodbyes of the members of a Channel.
 type parting struct {
 	heard  [mostGoodbyes]goodbye // by k
 	waiter *waiter
-	src    int // that it waits for
+	src    int // member whose goodbye it waits for
 }
 
 // Part compares the calls made here with those of the other members, before this one
@@ -46,13 +46,13 @@ func (rd *Round) Part(ctx context.Context) error {
 	e := rd.ch.e
 	e.progress.Lock()
 	defer e.exitPolling()
-	if rd.seq == 0 || rd.past[rd.seq%pastCalls].MeetsAll() {
+	if rd.seq == 0 || rd.past[rd.seq%pastCalls].NeedsAll() {
 		return rd.ch.err
 	}
 	for k, d := 0, 1; d < rd.ch.size && rd.ch.err == nil; k, d = k+1, 2*d {
 		rd.bid(k, (rd.ch.rank+d)%rd.ch.size)
 		rd.hear(ctx, k, rd.teller(k))
-		if g := &rd.parting.heard[k]; g.come && g.seq == rd.seq && !rd.agreed(rd.lane(rd.teller(k)), g.digest) {
+		if g := &rd.parting.heard[k]; g.come && g.seq == rd.seq && !rd.agreed(rd.queue(rd.teller(k)), g.digest) {
 			rd.awaitParting(ctx, rd.teller(k), func() bool { return false })
 			rd.differBefore(rd.teller(k))
 		}
@@ -60,12 +60,12 @@ func (rd *Round) Part(ctx context.Context) error {
 	return rd.ch.err
 }
 
-// teller returns the member that says the k-th goodbye to this one.
+// teller returns the member that sends the k-th goodbye to this one.
 func (rd *Round) teller(k int) int {
 	return (rd.ch.rank + rd.ch.size - 1<<k) % rd.ch.size
 }
 
-// bid says the k-th goodbye to a member, if it is still there.
+// bid sends the k-th goodbye to a member, if that has not left.
 func (rd *Round) bid(k, to int) {
 	e, p := rd.ch.e, rd.ch.e.peer(rd.ch.World(to))
 	if rd.ch.usable(p) != nil {
@@ -99,13 +99,13 @@ func (rd *Round) awaitParting(ctx context.Context, from int, done func() bool) {
 	}
 }
 
-// hasLeft reports whether nothing more is to be expected of a member.
+// hasLeft reports whether a member has left, so that nothing more will come from it.
 func (ch *Channel) hasLeft(rank int) bool {
 	left, w := ch.e.cfg.Left, ch.World(rank)
 	return ch.gone(rank) != nil || ch.e.peer(w).tr == nil || left != nil && left(w)
 }
 
-// parted notes a goodbye.
+// parted stores a goodbye.
 func (rd *Round) parted(m *message) {
 	k := int(m.typ) >> goodbyeShift
 	if k >= mostGoodbyes || 1<<k >= rd.ch.size || rd.teller(k) != m.src {

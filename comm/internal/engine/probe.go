@@ -48,7 +48,7 @@ func (ch *Channel) find(src, tag int, take bool) *message {
 	return nil
 }
 
-// watch waits until some message arrives unmatched, or ch breaks.
+// watch waits until an unexpected message arrives, or ch breaks.
 func (ch *Channel) watch(ctx context.Context, src int) error {
 	e := ch.e
 	w := e.newWaiter()
@@ -68,7 +68,7 @@ func (ch *Channel) watch(ctx context.Context, src int) error {
 	return err
 }
 
-// A Message is one that a probe has found, the zero Message none.
+// A Message is a message that a probe has found; the zero Message is none.
 type Message struct {
 	ch *Channel
 	m  *message

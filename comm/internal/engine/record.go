@@ -10,13 +10,12 @@ import (
 	"gompi/internal/seg"
 )
 
-// A call that waits for long is written to the flight recorder, with the place
-// in the program where it stands: the launcher reads there who waits for whom.
-// Calls that do not wait pay nothing for it: collectives are recorded without a
-// time when they begin, and messages not at all.
+// A call that waits for long is written to the flight recorder, with its place in the program.
+// There the launcher reads which rank waits for which. Calls that do not wait cost nothing:
+// collectives are recorded when they begin, without a time, and messages not at all.
 
-// record notes what w's goroutine, which is the caller, has been waiting in
-// since progress.StallAfter ago.
+// record writes the call in which w's goroutine, the caller, has been waiting for
+// progress.StallAfter.
 func (w *waiter) record() {
 	e := w.e
 	if w.recorded || e.flight == nil {
@@ -37,13 +36,13 @@ func (w *waiter) record() {
 	e.flight.SetSite(w.ticket, CallSite())
 }
 
-// collective returns the ticket of the collective that w waits in, if it does.
+// collective returns the ticket of the collective that w waits in, false if it waits in none.
 func (w *waiter) collective() (seg.Ticket, bool) {
 	switch {
 	case w.round != nil:
 		return w.round.ticket, true
-	case w.vigil != nil:
-		return w.vigil.ticket, true
+	case w.flagWait != nil:
+		return w.flagWait.ticket, true
 	}
 	return 0, false
 }
@@ -68,7 +67,7 @@ func (w *waiter) call() seg.Call {
 	}
 }
 
-// Ended implements progress.Owner: w waits no more.
+// Ended implements progress.Owner.
 func (w *waiter) Ended() {
 	if w.ticket != 0 {
 		w.e.flight.EndCall(w.ticket)

@@ -13,15 +13,15 @@ import (
 	"gompi/transport"
 )
 
-// A Status says what a receive got: ranks of the communicator, bytes of the
-// whole message.
+// A Status describes the message of a receive. Source is a rank of the communicator, Bytes the
+// length of the whole message.
 type Status struct {
 	Source, Tag int
 	Bytes       int
 	Type        mem.Type
 }
 
-// What a Request is in the middle of.
+// A stage is the state of a Request.
 type stage uint8
 
 const (
@@ -30,16 +30,16 @@ const (
 	filling         // a receive whose payload is on its way
 	fetching        // a receive that copies its payload from where the sender has it
 	landing         // a receive whose payload is there, to be stored by a device
-	announced       // a send whose receiver has not asked for all of it yet
-	queued          // a collective send that waits for credit or for its receiver, or what waits for its peer's fate
+	announced       // a send by rendezvous whose receiver has not asked for all of it yet
+	queued          // a collective send without credit or whose receiver is not ready, or a message whose peer is a suspect
 	leaving         // a send whose buffer the transport holds
 	storing         // a send that copies its payload to where the receiver wants it
 )
 
-// A Handle names a Request to the caller of Isend, Irecv or Expect, who may keep it
-// for longer than the Request stands for that operation: its generation tells. The
-// zero Handle names what was complete at once. It is two words, so that callers can
-// hold one for each message at no cost.
+// A Handle names an operation to the caller of Isend, Irecv or Expect: a Request, and its
+// generation, since the Request is reused when the outcome was taken. The zero Handle names an
+// operation that was complete at once. It is two words, so that callers can hold one for each
+// message at no cost.
 type Handle struct {
 	r   *Request
 	gen uint64
@@ -51,7 +51,7 @@ func (h Handle) Done() bool {
 }
 
 // atOnce is set in the generation of a Handle whose operation was complete before the
-// call returned: nobody need be told by an atomic store.
+// call returned, so that no atomic store has to publish it.
 const atOnce = 1 << 63
 
 // live returns the Request that h names, nil if the operation is complete and its
@@ -63,7 +63,7 @@ func (h Handle) live() *Request {
 	return h.r
 }
 
-// nothing is the Status of what received no message, or has told of it before.
+// nothing is the Status of an operation that received no message, or whose Status was taken.
 var nothing = Status{Source: Any, Tag: Any}
 
 // open returns a Request for which there is a Handle.
@@ -75,9 +75,9 @@ func (e *Engine) open() *Request {
 
 func (r *Request) handle() Handle { return Handle{r, r.gen} }
 
-// take returns the outcome of what is complete. A Request that went well is free
-// from then on: h names nothing any more. One that failed stays h's, so that whoever
-// asks again hears of it.
+// take returns the outcome of a complete operation. If it succeeded, its Request is free from
+// then on and h names nothing. If it failed, h keeps the Request, so that a later call gets the
+// same error.
 func (e *Engine) take(h Handle) (Status, error) {
 	r := h.live()
 	if r == nil {
@@ -90,9 +90,9 @@ func (e *Engine) take(h Handle) (Status, error) {
 	return st, err
 }
 
-// A Request is one send or receive under way. Its fields are guarded by the
-// Engine's lock, but for done. It goes back to the Engine when the call that waits
-// for it returns, or, if it has a Handle, when that tells its outcome.
+// A Request is one send or receive under way. The Engine's lock guards its fields, except done.
+// It goes back to the Engine when the call that waits for it returns or, if it has a Handle,
+// when take has returned its outcome.
 type Request struct {
 	node  match.Recv[Request]
 	gen   uint64        // counts the operations that it stands for
@@ -108,17 +108,17 @@ type Request struct {
 	later  bool // a send whose payload is still to come
 	wanted bool // and for which the other side has asked
 	token  uint64
-	other  uint64   // of an announced message: the other side's token
-	told   bool     // the other side may know where buf lies
-	place  uint64   // where the other side's does, or 0
-	size   int      // bytes of the message
-	asked  int      // bytes of it that the receiver has asked for
-	got    int      // bytes of it stored so far, or given to the transport
-	until  int      // got at the end of the frame that arrives
-	due    int      // frames of it that the transport holds
-	ferry  *ferry   // of a device's memory, while its goroutine runs
-	before *Request // the send whose place in a device's memory a receive takes
-	after  *Request // the inverse
+	other  uint64         // by rendezvous: the other side's token
+	told   bool           // the other side may know where buf lies
+	place  uint64         // place of the other side's buffer, or 0
+	size   int            // bytes of the message
+	asked  int            // bytes of it that the receiver has asked for
+	got    int            // bytes of it stored so far, or given to the transport
+	until  int            // got at the end of the frame that arrives
+	due    int            // frames of it that the transport holds
+	copy   *pipelinedCopy // of a device's memory, while its goroutine runs
+	before *Request       // the send whose place in a device's memory a receive takes
+	after  *Request       // the inverse
 	status Status
 	err    error
 
@@ -135,7 +135,7 @@ type combine struct {
 	own   mem.Buffer
 	op    mem.Op // which messages carry
 	left  bool
-	piece []byte
+	chunk []byte
 }
 
 // finish completes r.
@@ -143,7 +143,7 @@ func (e *Engine) finish(r *Request, err error) {
 	if r.stage == complete {
 		return
 	}
-	if f := r.ferry; f != nil {
+	if f := r.copy; f != nil {
 		f.stop(r, err)
 		return
 	}
@@ -178,13 +178,13 @@ func (e *Engine) finish(r *Request, err error) {
 	}
 }
 
-// end makes r one that was complete at once.
+// end marks r as an operation that was complete at once.
 func (r *Request) end(st Status) Handle {
 	r.stage, r.status, r.err = complete, st, nil
 	return Handle{r, r.gen | atOnce}
 }
 
-// begin readies r for a new operation.
+// begin prepares r for a new operation.
 func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer world.Rank, tag int) {
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
 	r.size, r.asked, r.got, r.due, r.place, r.err, r.status = 0, 0, 0, 0, 0, nil, nothing
@@ -209,7 +209,7 @@ func (e *Engine) newRequest() *Request {
 	return &Request{gen: 1}
 }
 
-// freeRequest takes back a Request that nobody refers to any more.
+// freeRequest takes back a Request that nothing refers to any more.
 func (e *Engine) freeRequest(r *Request) {
 	r.gen++
 	r.held, r.later, r.ch, r.buf, r.via = false, false, nil, mem.Buffer{}, Handle{}
@@ -220,8 +220,8 @@ func (e *Engine) freeRequest(r *Request) {
 // empty one means that the rest does not fit and is dropped.
 func (r *Request) window() mem.Buffer {
 	if c := r.combine; c != nil {
-		n := min(len(c.piece), r.until-r.got)
-		return mem.Bytes(c.piece[:n])
+		n := min(len(c.chunk), r.until-r.got)
+		return mem.Bytes(c.chunk[:n])
 	}
 	return r.buf.Raw().Slice(r.got, min(r.until, r.buf.Size()))
 }
@@ -234,13 +234,13 @@ func (r *Request) filled() (bool, error) {
 		r.got = min(r.until, r.buf.Size())
 		return r.got == min(r.size, r.buf.Size()), nil
 	}
-	n := min(len(c.piece), r.until-r.got)
-	err := c.reduce(r.buf, r.got, mem.Bytes(c.piece[:n]))
+	n := min(len(c.chunk), r.until-r.got)
+	err := c.reduce(r.buf, r.got, mem.Bytes(c.chunk[:n]))
 	r.got += n
 	return r.got == r.size || err != nil, err
 }
 
-// reduce combines the bytes in, which stand at offset off of the message.
+// reduce combines the bytes in, which are at offset off of the message.
 func (c *combine) reduce(dst mem.Buffer, off int, in mem.Buffer) error {
 	width := dst.Type().Size()
 	i, j := off/width, (off+in.Size())/width
@@ -349,20 +349,20 @@ func (e *Engine) WaitAny(ctx context.Context, n int, at func(i int) Handle) (int
 	return i, nil
 }
 
-// watch makes r's end count for w.
+// watch adds w to the waiters of r.
 func (w *waiter) watch(r *Request) {
 	r.waiters = append(r.waiters, w)
 	w.Hint, w.request = r.peer, r
 }
 
-// unwatch removes w from those who wait for r, if it is among them.
+// unwatch removes w from the waiters for r, if it is among them.
 func (r *Request) unwatch(w *waiter) {
 	if i := slices.Index(r.waiters, w); i >= 0 {
 		r.waiters = slices.Delete(r.waiters, i, i+1)
 	}
 }
 
-// forget removes w from those who wait for the Requests of n Handles, as far as they
+// forget removes w from the waiters for the Requests of n Handles, as far as they
 // are under way.
 func (w *waiter) forget(n int, at func(i int) Handle) {
 	for i := range n {
@@ -408,7 +408,7 @@ func (e *Engine) Progress() {
 // it is found out whether those it waits for have left.
 const looksPerCheck = 4096
 
-// A message has arrived, in part at least, without a receive for it.
+// A message is one that has arrived, at least in part, without a receive for it.
 type message struct {
 	node  match.Message[message]
 	kind  transport.Kind
@@ -423,13 +423,13 @@ type message struct {
 	data  []byte // eager payload, from the scratch pool
 	ready bool   // all of data is there
 	token uint64
-	offer uint64   // announced: the sender's token
-	place uint64   // announced: where the payload lies, if it can be read there
-	local bool     // announced by this rank itself
+	offer uint64   // RTS: the sender's token
+	place uint64   // RTS: place of the payload, if it can be read there
+	local bool     // RTS of this rank to itself
 	taken *Request // the receive that took it before it was ready
 }
 
-// envelope readies m's node for matching.
+// envelope prepares m's node for matching.
 func (m *message) envelope() *match.Message[message] {
 	m.node.Source, m.node.Tag, m.node.Val = m.src, m.tag, m
 	return &m.node
@@ -455,7 +455,7 @@ func (e *Engine) freeMessage(m *message) {
 	e.messages = append(e.messages, m)
 }
 
-// hold gives m room for its payload and returns the window for it.
+// hold gives m scratch memory for its payload and returns it as the window.
 func (e *Engine) hold(m *message) (mem.Buffer, uint64) {
 	if m.size == 0 {
 		m.ready = true

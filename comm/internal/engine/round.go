@@ -13,19 +13,18 @@ import (
 	"gompi/transport"
 )
 
-// A Round is the collective that runs on a Channel, one at a time: its number,
-// its call, and its messages. It implements coll.Peers.
+// A Round is the collective that runs on a Channel, one at a time: its number, its call, and
+// its messages. It implements coll.Peers.
 //
-// Messages of a round need no tags: between two ranks they arrive in the order
-// sent, and each carries the round's number. Short ones are sent at once, within
-// a budget per peer. For a long one both sides know that it is long: its
-// receiver says Ready when it has a place for it, and only then is it sent. So
-// payload is read straight into place, and a rank that runs ahead fills nobody's
-// memory.
+// Messages of a round need no tags: between two ranks they arrive in the order sent, and each
+// carries the number of its round. Short messages are sent at once, within the credit at the
+// peer. Both sides of a long message know that it is long. Its receiver sends Ready when it has
+// a buffer for it, and only then the sender sends. So payload is read straight into place, and a
+// rank that runs ahead fills no other rank's memory.
 //
-// What is sent and received may be in the memory of devices; what is reduced is not. A
-// short message is copied at once, to memory that copies of its device reach directly. A
-// long one is offered and goes in pieces, as one between two ranks does.
+// Messages may be in the memory of devices, except those that are reduced. A short one is copied
+// at once to pinned host memory. A long one is offered first (Offer) and then goes in chunks, as
+// a point-to-point message does.
 type Round struct {
 	ch      *Channel
 	seq     uint64
@@ -37,8 +36,8 @@ type Round struct {
 	waiter  *waiter
 	quiet   bool
 	ctx     context.Context
-	lanes   map[int]*lane
-	ahead   []*lane                     // those with early calls
+	queues  map[int]*peerQueue
+	early   []*peerQueue                // those with early calls
 	past    [pastCalls]call.Fingerprint // by seq
 	digest  uint64                      // of all calls up to the running or last one
 	parting parting
@@ -50,7 +49,7 @@ type Round struct {
 	copies  []loan // of short messages from devices, until they have left
 }
 
-// A loan is what a Lender has lent for a Space.
+// A loan is memory that a Lender has lent for a Space.
 type loan struct {
 	to mem.Space
 	b  mem.Buffer
@@ -58,8 +57,8 @@ type loan struct {
 
 var _ coll.Peers = (*Round)(nil)
 
-// Begin starts the next round: f is compared with what others have already said of
-// their calls. ticket is its place in the flight recorder.
+// Begin starts the next round. It compares f, its call, with the calls of this round that have
+// arrived from other members. ticket is its place in the flight recorder.
 func (rd *Round) Begin(ctx context.Context, f call.Fingerprint, ticket seg.Ticket, quiet bool) error {
 	e := rd.ch.e
 	e.progress.Lock()
@@ -70,8 +69,8 @@ func (rd *Round) Begin(ctx context.Context, f call.Fingerprint, ticket seg.Ticke
 	rd.seq++
 	rd.call, rd.running, rd.err, rd.ctx, rd.quiet, rd.ticket = f, true, nil, ctx, quiet, ticket
 	rd.digestAlso(&rd.call)
-	keep := rd.ahead[:0]
-	for _, l := range rd.ahead {
+	keep := rd.early[:0]
+	for _, l := range rd.early {
 		if c := l.early.Front(); c.seq == rd.seq {
 			l.early.Pop()
 			rd.check(l.src, c.seq, c.call)
@@ -80,12 +79,12 @@ func (rd *Round) Begin(ctx context.Context, f call.Fingerprint, ticket seg.Ticke
 			keep = append(keep, l)
 		}
 	}
-	rd.ahead = keep
+	rd.early = keep
 	return rd.ch.err
 }
 
-// End finishes the round. Nothing of it is under way any more: its algorithm
-// has waited for all it started, or it failed and everything was called off.
+// End finishes the round. None of its operations is under way any more: its algorithm has waited
+// for all of them, or the round has failed and they were withdrawn.
 func (rd *Round) End() error {
 	e := rd.ch.e
 	e.progress.Lock()
@@ -110,7 +109,7 @@ func (rd *Round) abort(what string, err error) {
 	if rd.err == nil {
 		rd.err = err
 	}
-	rd.ch.breakUp(verdict{rank: rd.ch.e.cfg.Rank, cause: fmt.Sprintf("%s %v: %v", what, rd.call, err)})
+	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, cause: fmt.Sprintf("%s %v: %v", what, rd.call, err)})
 }
 
 // Seq returns the number of the running or last round.
@@ -135,11 +134,11 @@ func (rd *Round) Scratch(like mem.Buffer, n int) mem.Buffer {
 	return mem.HostBytes(like.Type(), n, b)
 }
 
-// Lent returns how many pieces of scratch are lent.
+// Lent returns how many Scratch buffers are lent.
 func (rd *Round) Lent() int { return len(rd.lent) }
 
-// TakeBack takes back those lent after the first so many: nothing of them is used or
-// under way any more.
+// TakeBack takes back all Scratch buffers but the first so many. They must not be in use any
+// more.
 func (rd *Round) TakeBack(first int) {
 	e := rd.ch.e
 	e.progress.Lock()
@@ -222,21 +221,21 @@ func (rd *Round) receive(from int, b mem.Buffer, c *combine) {
 	l.posted.Push(r)
 	switch {
 	case l.holds(rd.seq):
-		if rd.agreed(l, int32(l.kept.Front().tag)) {
+		if rd.agreed(l, int32(l.unexpected.Front().tag)) {
 			l.posted.Pop()
-			rd.pair(r, l.kept.Pop())
+			rd.pair(r, l.unexpected.Pop())
 		}
 	case r.size <= roundEager:
 	case b.IsHost():
 		rd.say(l, transport.Ready, 0)
 	default:
 		rd.follow(r)
-		rd.say(l, transport.Ready, toOffer)
+		rd.say(l, transport.Ready, wantRTS)
 	}
 }
 
-// follow has r, if it takes the place of what is sent to the same member, come after
-// it piece by piece.
+// follow makes r, if it receives into the buffer of a send to the same member, store each chunk
+// only after the send has loaded it.
 func (rd *Round) follow(r *Request) {
 	for _, s := range rd.used {
 		if s != r && s.peer == r.peer && s.stage != complete && mem.Same(s.buf, r.buf) {
@@ -245,13 +244,13 @@ func (rd *Round) follow(r *Request) {
 	}
 }
 
-// add makes a request for b with a member, unless the round has failed. A member
-// that has left can be received from what it sent before.
-func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*lane, *Request) {
+// add makes a request for b with a member, unless the round has failed. Messages that a member
+// has sent before it left can still be received.
+func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*peerQueue, *Request) {
 	if rd.err != nil || rd.ch.err != nil {
 		return nil, nil
 	}
-	l := rd.lane(rank)
+	l := rd.queue(rank)
 	if err := rd.ch.usable(l.p); err != nil && !(receive && l.holds(rd.seq)) {
 		rd.ch.miss(l.p, err, rd.call)
 		return nil, nil
@@ -269,8 +268,8 @@ func (rd *Round) add(rank int, b mem.Buffer, receive bool) (*lane, *Request) {
 	return l, r
 }
 
-// miss breaks the Channel because a member that a collective needs cannot be used:
-// others may wait for what this rank will not send now.
+// miss breaks the Channel because a member that a collective needs cannot be reached: other
+// members may wait for messages that this rank will not send.
 func (ch *Channel) miss(p *peer, err error, f call.Fingerprint) {
 	cause := "cannot be reached: " + err.Error()
 	if errors.Is(err, ErrLeft) {
@@ -282,17 +281,17 @@ func (ch *Channel) miss(p *peer, err error, f call.Fingerprint) {
 			cause += "; it " + fate.Error()
 		}
 	}
-	ch.breakUp(verdict{rank: p.rank, cause: cause})
+	ch.breakUp(revokeReason{rank: p.rank, cause: cause})
 }
 
-func (rd *Round) lane(rank int) *lane {
-	l := rd.lanes[rank]
+func (rd *Round) queue(rank int) *peerQueue {
+	l := rd.queues[rank]
 	if l == nil {
-		if rd.lanes == nil {
-			rd.lanes = map[int]*lane{}
+		if rd.queues == nil {
+			rd.queues = map[int]*peerQueue{}
 		}
-		l = &lane{rd: rd, src: rank, p: rd.ch.e.peer(rd.ch.World(rank))}
-		rd.lanes[rank] = l
+		l = &peerQueue{rd: rd, src: rank, p: rd.ch.e.peer(rd.ch.World(rank))}
+		rd.queues[rank] = l
 	}
 	return l
 }
@@ -336,8 +335,8 @@ func (rd *Round) wait() error {
 	return rd.err
 }
 
-// settle waits for what a broken Channel has left, which is copies of devices, and
-// takes back the finished requests and the waiter.
+// settle waits for copies of devices that are under way on a broken Channel, and takes back the
+// finished requests and the waiter.
 func (rd *Round) settle() {
 	e := rd.ch.e
 	if rd.left > 0 {
@@ -356,21 +355,21 @@ func (rd *Round) settle() {
 	}
 }
 
-// receiver returns the receive that message m is for, or nil; then it has kept
-// m, if kept is true, or nobody wants it: the ranks disagree, which breaks the
-// Channel.
+// receiver returns the receive that message m is for. If there is none, it returns nil and, if
+// kept is true, has kept m for a later receive. Else m contradicts this rank's call, which
+// breaks the Channel.
 func (rd *Round) receiver(m *message) (r *Request, kept bool) {
 	if !rd.heard(m) {
 		return nil, false
 	}
-	l := rd.lane(m.src)
+	l := rd.queue(m.src)
 	r = l.posted.Front()
 	if m.seq != rd.seq || r == nil {
 		if m.size > roundEager { // nobody said to be ready for it
 			rd.disagree(m, 0, m.size)
 			return nil, false
 		}
-		l.kept.Push(m)
+		l.unexpected.Push(m)
 		return nil, true
 	}
 	if !rd.agreed(l, int32(m.tag)) {
@@ -380,14 +379,14 @@ func (rd *Round) receiver(m *message) (r *Request, kept bool) {
 	if !rd.fits(r, m) {
 		return nil, false
 	}
-	l.letGo(m.size)
+	l.returnCredit(m.size)
 	return r, false
 }
 
 // keep queues a message that came before the Channel was made.
 func (rd *Round) keep(m *message) {
 	if rd.heard(m) {
-		rd.lane(m.src).kept.Push(m)
+		rd.queue(m.src).unexpected.Push(m)
 	} else {
 		rd.ch.e.drop(m)
 	}
@@ -408,14 +407,14 @@ func (rd *Round) pair(r *Request, m *message) {
 // fail ends everything that has not left or arrived.
 func (rd *Round) fail(err error) {
 	e := rd.ch.e
-	for _, l := range rd.lanes {
+	for _, l := range rd.queues {
 		for r := l.posted.Pop(); r != nil; r = l.posted.Pop() {
 			e.finish(r, err)
 		}
 		for r := l.out.Pop(); r != nil; r = l.out.Pop() {
 			e.finish(r, err)
 		}
-		for m := l.kept.Pop(); m != nil; m = l.kept.Pop() {
+		for m := l.unexpected.Pop(); m != nil; m = l.unexpected.Pop() {
 			e.drop(m)
 		}
 	}
@@ -430,7 +429,7 @@ func (rd *Round) dismiss(p *peer) {
 	if w := rd.parting.waiter; w != nil && w.Hint == p.rank {
 		rd.ch.e.rouse(w)
 	}
-	if l := rd.lanes[rd.ch.member(p.rank)]; rd.running && l != nil && l.differs {
+	if l := rd.queues[rd.ch.member(p.rank)]; rd.running && l != nil && l.differs {
 		rd.differBefore(l.src)
 		return
 	}
@@ -442,8 +441,8 @@ func (rd *Round) dismiss(p *peer) {
 	}
 }
 
-// awaited yields the members from which a receive, a probe or the round waits for
-// something, and then, with false, all members if a receive waits for any of them.
+// awaited yields the members for which a receive, a probe or the round waits, with true. If a
+// receive from any source waits, it then yields all members, with false.
 func (ch *Channel) awaited() iter.Seq2[int, bool] {
 	return func(yield func(int, bool) bool) {
 		anybody := false
@@ -464,7 +463,7 @@ func (ch *Channel) awaited() iter.Seq2[int, bool] {
 				return
 			}
 		}
-		for src, l := range ch.round.lanes {
+		for src, l := range ch.round.queues {
 			if (l.posted.Front() != nil || l.out.Front() != nil) && !yield(src, true) {
 				return
 			}
@@ -472,7 +471,7 @@ func (ch *Channel) awaited() iter.Seq2[int, bool] {
 		if ch.round.parting.waiter != nil && !yield(ch.round.parting.src, true) {
 			return
 		}
-		if ch.vigil.waiter != nil && !yield(ch.vigil.src, true) {
+		if ch.flagWait.waiter != nil && !yield(ch.flagWait.src, true) {
 			return
 		}
 		for src := range ch.size {
@@ -483,8 +482,7 @@ func (ch *Channel) awaited() iter.Seq2[int, bool] {
 	}
 }
 
-// halfway reports whether r is a message between this rank and another that needs an
-// answer of the other.
+// halfway reports whether r is a message that needs an answer of another rank.
 func (r *Request) halfway() bool {
 	return r.peer >= 0 && (r.stage == announced || r.stage == filling || r.stage == fetching)
 }

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// scratch lends memory for payload that arrives before its receive, in powers
-// of two. Fresh memory costs a page fault per 4 KiB, ten times the copy it is
-// for, so what comes back is kept: at most keep bytes per size.
+// scratch lends memory for payload that arrives before its receive, in powers of two. Fresh
+// memory costs a page fault per 4 KiB, ten times the copy it is for. So memory that comes back
+// is kept: at most keep bytes per size.
 type scratch struct {
 	free [48][][]byte
 }

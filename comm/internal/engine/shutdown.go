@@ -2,13 +2,12 @@ package engine
 
 import "context"
 
-// Shutdown closes all transports: what was sent is delivered, at most until ctx
-// ends; then it returns the cause, and what is left is dropped. No Channel is
-// used any more.
+// Shutdown closes all transports. It delivers the frames that were sent. If ctx ends first, it
+// drops the rest and returns the cause. No Channel may be used any more.
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.progress.Lock()
 	defer e.progress.Unlock()
-	e.doomed = true
+	e.jobEnding = true
 	e.judgeSuspects()
 	err := e.progress.Close(ctx, func() bool { return e.shut(false) })
 	if err != nil {

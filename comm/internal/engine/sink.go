@@ -10,12 +10,12 @@ import (
 	"gompi/transport"
 )
 
-// This file is what transports deliver to. All of it runs inside a transport's Poll or
-// Close, with the lock held.
+// This file handles the frames that transports deliver. All of it runs inside a transport's
+// Poll or Close, with the lock held.
 
 var (
-	_ transport.Sink  = (*Engine)(nil)
-	_ transport.Taker = (*Engine)(nil)
+	_ transport.Sink      = (*Engine)(nil)
+	_ transport.EagerSink = (*Engine)(nil)
 )
 
 // Arrive implements transport.Sink.
@@ -25,7 +25,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 	case transport.Credit:
 		e.credited(p, h)
 		return mem.Buffer{}, 0
-	case transport.Clear:
+	case transport.CTS:
 		e.cleared(p, h)
 		return mem.Buffer{}, 0
 	case transport.Data:
@@ -46,7 +46,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		e.leftChannel(p, h.Comm)
 		return mem.Buffer{}, 0
 	case transport.Revoke:
-		if h.Len > maxVerdict {
+		if h.Len > maxRevokeReason {
 			return mem.Buffer{}, 0
 		}
 		m := e.newMessage()
@@ -58,7 +58,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		return e.deliver(ch, p, h)
 	}
 	if h.Kind == transport.Eager && h.Len <= budget { // for a broken or closed communicator
-		e.letGo(p, int(h.Len))
+		e.returnCredit(p, int(h.Len))
 	}
 	if ch == nil {
 		e.answerLeft(p, h)
@@ -66,7 +66,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 	return mem.Buffer{}, 0
 }
 
-// Take implements transport.Taker: an eager message goes straight into a receive
+// Take implements transport.EagerSink: an eager message goes straight into a receive
 // that waits for it.
 func (e *Engine) Take(from world.Rank, h *transport.Header, payload []byte) bool {
 	if h.Kind != transport.Eager {
@@ -80,20 +80,20 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, payload []byte) bool
 	if src < 0 {
 		return false
 	}
-	n := ch.q.Meet(src, int(h.Tag))
+	n := ch.q.TakeRecv(src, int(h.Tag))
 	if n == nil {
 		return false
 	}
 	r := n.Val
 	r.peer = from
 	r.matched(src, int(h.Tag), len(payload), mem.Type(h.Flags))
-	e.letGo(e.peer(from), len(payload))
+	e.returnCredit(e.peer(from), len(payload))
 	var err error
 	switch {
 	case len(payload) == 0 || errors.Is(r.err, ErrType):
-	case r.lands(len(payload)):
+	case r.toDevice(len(payload)):
 		data := e.scratch.get(len(payload))
-		e.land(r, data, copy(data, payload))
+		e.storeEager(r, data, copy(data, payload))
 		return true
 	default:
 		err = r.store(payload)
@@ -102,7 +102,7 @@ func (e *Engine) Take(from world.Rank, h *transport.Header, payload []byte) bool
 	return true
 }
 
-// Wants implements transport.Taker.
+// Wants implements transport.EagerSink.
 func (e *Engine) Wants(from world.Rank) bool {
 	ch := e.latest
 	if ch == nil {
@@ -112,8 +112,8 @@ func (e *Engine) Wants(from world.Rank) bool {
 	return src >= 0 && ch.q.Awaits(src)
 }
 
-// unasked bounds the payload that a frame may bring without a receive being
-// posted for it: what the sender's side of the budget lets through.
+// unasked bounds the payload of a frame for which no receive need be posted. Senders that keep
+// to their credit never exceed it.
 func unasked(k transport.Kind) int64 {
 	switch k {
 	case transport.Eager:
@@ -133,12 +133,12 @@ func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer,
 	m := e.newMessage()
 	m.kind, m.p, m.tag, m.typ = h.Kind, p, int(h.Tag), mem.Type(h.Flags)
 	m.seq, m.call, m.size = h.Seq, call.OfWords(h.A, h.B), int(h.Len)
-	if h.Kind == transport.Announce {
+	if h.Kind == transport.RTS {
 		m.size, m.offer, m.place, m.ready = int(min(h.A, transport.MaxPayload)), h.B, h.Seq, true
 	}
 	if ch == nil {
-		e.orphans[h.Comm] = append(e.orphans[h.Comm], m) // payload is within the sender's budget
-		if h.Len == 0 {                                  // and that of an announced message is not here
+		e.early[h.Comm] = append(e.early[h.Comm], m) // payload is within the sender's credit
+		if h.Len == 0 {                              // and after an RTS it is at the sender
 			m.ready = true
 			return mem.Buffer{}, 0
 		}
@@ -152,7 +152,7 @@ func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer,
 		r = ch.receiver(m)
 	case transport.Coll:
 		r, kept = ch.round.receiver(m)
-	case transport.Announce:
+	case transport.RTS:
 		ch.arrived(m)
 		return mem.Buffer{}, 0
 	case transport.Await:
@@ -169,13 +169,13 @@ func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer,
 	case kept:
 		return e.hold(m)
 	}
-	m.ready = true // nothing was begun that the transport would have to forget
+	m.ready = true // the transport holds no window that it would have to forget
 	e.drop(m)
 	return mem.Buffer{}, 0
 }
 
-// receiver returns the posted receive that the eager message m matches, or
-// queues m and returns nil.
+// receiver returns the posted receive that the eager message m matches. Without one it queues
+// m and returns nil.
 func (ch *Channel) receiver(m *message) *Request {
 	n := ch.q.Arrive(m.envelope())
 	if n == nil {
@@ -187,21 +187,21 @@ func (ch *Channel) receiver(m *message) *Request {
 	r := n.Val
 	r.matched(m.src, m.tag, m.size, m.typ)
 	r.peer = m.p.rank
-	ch.e.letGo(m.p, m.size)
+	ch.e.returnCredit(m.p, m.size)
 	return r
 }
 
 // fill begins to receive n bytes of payload into r.
 func (e *Engine) fill(r *Request, n int) (mem.Buffer, uint64) {
 	r.stage, r.until = filling, r.got+n
-	if r.lands(n) && r.ferry == nil {
-		e.land(r, e.scratch.get(n), 0)
+	if r.toDevice(n) && r.copy == nil {
+		e.storeEager(r, e.scratch.get(n), 0)
 	}
-	if f := r.ferry; f != nil {
+	if f := r.copy; f != nil {
 		return f.arrives(n), e.stamp(r)
 	}
 	if r.combine != nil && n > 0 {
-		r.combine.piece = e.scratch.get(min(n, pieceSize))
+		r.combine.chunk = e.scratch.get(min(n, reduceChunk))
 	}
 	w := r.window()
 	if w.Len() == 0 || errors.Is(r.err, ErrType) {
@@ -215,14 +215,14 @@ func (e *Engine) fill(r *Request, n int) (mem.Buffer, uint64) {
 func (e *Engine) Filled(token uint64) mem.Buffer {
 	r, m := e.slots.get(token)
 	switch {
-	case r != nil && r.stage == filling && r.ferry != nil:
-		return r.ferry.filled()
+	case r != nil && r.stage == filling && r.copy != nil:
+		return r.copy.filled()
 	case r != nil && r.stage == filling:
 		done, err := r.filled()
 		if !done {
 			return r.window()
 		}
-		e.putPiece(r)
+		e.putChunk(r)
 		e.finish(r, err)
 	case m != nil:
 		e.slots.release(m.token)
@@ -238,26 +238,25 @@ func (e *Engine) Filled(token uint64) mem.Buffer {
 	return mem.Buffer{}
 }
 
-func (e *Engine) putPiece(r *Request) {
-	if r.combine != nil && r.combine.piece != nil {
-		e.scratch.put(r.combine.piece)
-		r.combine.piece = nil
+func (e *Engine) putChunk(r *Request) {
+	if r.combine != nil && r.combine.chunk != nil {
+		e.scratch.put(r.combine.chunk)
+		r.combine.chunk = nil
 	}
 }
 
-// offered handles an offer.
+// offered handles an Offer frame.
 func (e *Engine) offered(p *peer, h *transport.Header) {
 	ch := e.channel(h.Comm)
 	if ch == nil || ch.err != nil {
 		return
 	}
 	if src := ch.member(p.rank); src >= 0 {
-		ch.round.offered(ch.round.lane(src), h)
+		ch.round.offered(ch.round.queue(src), h)
 	}
 }
 
-// cleared handles the request for the payload of an announced message, or for more of
-// it.
+// cleared handles a CTS frame, which asks for the payload of a message, or for more of it.
 func (e *Engine) cleared(p *peer, h *transport.Header) {
 	r, _ := e.slots.get(h.A)
 	if r == nil || r.stage != announced || r.peer != p.rank {
@@ -265,7 +264,7 @@ func (e *Engine) cleared(p *peer, h *transport.Header) {
 	}
 	r.other, r.place, r.wanted = h.B, h.Seq, true
 	if h.Tag > 0 {
-		r.asked = min(r.asked+int(h.Tag)*PieceSize, r.size)
+		r.asked = min(r.asked+int(h.Tag)*StagingChunk, r.size)
 	} else {
 		r.asked = r.size
 	}
@@ -274,25 +273,26 @@ func (e *Engine) cleared(p *peer, h *transport.Header) {
 	}
 }
 
-// answer sends what was asked for of an announced message, or stores it at the place
-// that the receiver has told. A place counts only for all of a message of which nothing
-// was sent: the next Sent is then of that copy, whatever the peer says.
+// answer sends the part of a payload that a CTS has asked for, or stores the payload at the
+// place that the receiver has told. A place counts only for a whole message of which nothing was
+// sent: so the next Sent is of that copy, whatever the peer sends.
 func (e *Engine) answer(p *peer, r *Request) {
 	switch {
-	case r.ferry != nil:
-		r.ferry.push()
-		r.ferry.prod()
+	case r.copy != nil:
+		r.copy.push()
+		r.copy.wake()
 	case !r.buf.IsHost():
-		e.embark(r, true)
+		e.startCopy(r, true)
 	case r.place != 0 && p.direct != nil && r.got == 0 && r.asked == r.size:
 		r.stage = storing
+		p.carried.add(r.buf.Size())
 		p.direct.Put(p.rank, r.place, r.buf.Raw(), r.token)
 	default:
 		e.supply(p, r)
 	}
 }
 
-// supply sends what was asked for of an announced message.
+// supply sends the part of a payload that a CTS has asked for.
 func (e *Engine) supply(p *peer, r *Request) {
 	part := r.buf.Raw().Slice(r.got, r.asked)
 	if r.got = r.asked; r.got == r.size {
@@ -307,27 +307,27 @@ func (e *Engine) supply(p *peer, r *Request) {
 // left reports whether all of a send has left.
 func (r *Request) left() bool { return r.stage == leaving && r.due == 0 }
 
-// data handles payload of an announced message.
+// data handles a Data frame, with payload that a CTS has asked for.
 func (e *Engine) data(p *peer, h *transport.Header) (mem.Buffer, uint64) {
 	r, _ := e.slots.get(h.A)
 	if r == nil || r.stage != filling || r.peer != p.rank || h.Len > int64(r.expected()) || h.Len == 0 && r.size > 0 {
-		return mem.Buffer{}, 0 // nobody waits for it any more
+		return mem.Buffer{}, 0 // its receive has ended
 	}
 	return e.fill(r, int(h.Len))
 }
 
 // expected returns how many bytes of a receive were asked for and have not come.
 func (r *Request) expected() int {
-	if f := r.ferry; f != nil {
+	if f := r.copy; f != nil {
 		return r.asked - f.moved
 	}
 	return r.asked - r.got
 }
 
-// hangOn leaves r, of which the transport has let go, to what becomes of its peer.
+// hangOn keeps r, whose buffer the transport has released, until the fate of its peer is known.
 func (e *Engine) hangOn(r *Request) {
-	if r.due--; r.ferry != nil {
-		r.ferry.returned()
+	if r.due--; r.copy != nil {
+		r.copy.returned()
 	} else {
 		r.stage = queued
 	}
@@ -355,12 +355,12 @@ func (e *Engine) Sent(token uint64, err error) {
 		err = e.reason(p, err)
 	}
 	switch {
-	case err != nil && r.round != nil && r.ferry == nil:
-		r.stage = queued // the transport has let go of it
+	case err != nil && r.round != nil && r.copy == nil:
+		r.stage = queued // the transport has released it
 		r.ch.miss(e.peer(r.peer), err, r.round.call)
 	default:
-		if r.due--; r.ferry != nil {
-			r.ferry.returned()
+		if r.due--; r.copy != nil {
+			r.copy.returned()
 		}
 		switch {
 		case err != nil && r.round != nil:
@@ -368,7 +368,7 @@ func (e *Engine) Sent(token uint64, err error) {
 		case err != nil:
 			e.recall(e.peer(r.peer), r)
 			e.finish(r, err)
-		case r.left() && r.ferry == nil:
+		case r.left() && r.copy == nil:
 			e.finish(r, nil)
 		}
 	}

@@ -97,7 +97,7 @@ func TestSendThatTheLaunchersNewsEndIsOver(t *testing.T) {
 		e.Use(x)
 		ch := e.Open(1, nil)
 		s := ch.Isend(1, 3, mem.Bytes(make([]byte, 1<<20)), false)
-		x.send(transport.Header{Kind: transport.Clear, A: x.sent[0].B, B: 7})
+		x.send(transport.Header{Kind: transport.CTS, A: x.sent[0].B, B: 7})
 		x.progress()
 		if len(x.held) != 1 {
 			t.Fatalf("%d frames are held, want 1", len(x.held))

@@ -13,15 +13,15 @@ import (
 // This file is what goroutines wait for, and what there is to poll. Package progress decides
 // which of them polls, and which sleep.
 
-// A waiter is one goroutine's wait, for one or several requests, for a message or for a word.
+// A waiter is one goroutine's wait: for one or several requests, for a message, or for a flag.
 type waiter struct {
 	progress.Waiter
-	e     *Engine
-	left  int    // requests that have to end before it is ready
-	round *Round // the collective waited for
-	vigil *Vigil // the same, where no messages are sent
+	e        *Engine
+	left     int       // requests that have to end before it is ready
+	round    *Round    // the collective waited for
+	flagWait *FlagWait // the collective waited for, if it goes through shared memory
 
-	request  *Request // waited for, one of them, for the flight recorder; nil when it is done
+	request  *Request // one of those waited for, for the flight recorder; nil when it is done
 	probed   *Channel // where a message is probed for
 	recorded bool     // the wait is in the flight recorder
 	ticket   seg.Ticket
@@ -40,37 +40,37 @@ func (e *Engine) newWaiter() *waiter {
 
 func (e *Engine) freeWaiter(w *waiter) {
 	w.Reset()
-	w.left, w.round, w.vigil = 0, nil, nil
+	w.left, w.round, w.flagWait = 0, nil, nil
 	w.request, w.probed, w.recorded = nil, nil, false
 	e.waiters = append(e.waiters, w)
 }
 
-// rouse makes w ready, if there is one.
+// rouse makes w ready. It does nothing if w is nil.
 func (e *Engine) rouse(w *waiter) {
 	if w != nil {
 		e.progress.MakeReady(&w.Waiter)
 	}
 }
 
-// Stalled implements progress.Owner: it tells those waited for what this rank waits in.
+// Stalled implements progress.Owner: it sends the members waited for the call of this rank.
 func (w *waiter) Stalled() {
 	w.record()
 	switch {
 	case w.round != nil:
 		w.round.stalled()
-	case w.vigil != nil:
-		w.vigil.stalled()
+	case w.flagWait != nil:
+		w.flagWait.stalled()
 	}
 }
 
 var _ progress.Source = (*Engine)(nil)
 
-// othersEvery is how many polls are made for each of the transports that do not reach the peer
-// awaited: one poll of sockets costs as much as ten of memory.
+// othersEvery is how many polls are made for each that includes the transports which do not reach
+// the awaited peer: a poll of sockets costs as much as ten of memory.
 const othersEvery = 32
 
-// Poll implements progress.Source: it looks first at rank hint, and often only at the
-// transport that it is reached by.
+// Poll implements progress.Source. It looks first at rank hint, and mostly only at the transport
+// that reaches it.
 func (e *Engine) Poll(hint world.Rank) int {
 	n := 0
 	e.polls++
@@ -109,9 +109,9 @@ func (e *Engine) Arm() bool {
 // Pending implements progress.Source.
 func (e *Engine) Pending() bool { return !e.suspects.Empty() || e.unsent() }
 
-// unsent reports whether a transport has something that needs Poll to leave.
+// unsent reports whether a transport has frames or connections that need Poll.
 func (e *Engine) unsent() bool {
-	for _, t := range e.restless {
+	for _, t := range e.progressers {
 		if t.Pending() {
 			return true
 		}
@@ -121,7 +121,7 @@ func (e *Engine) unsent() bool {
 
 // Deadline implements progress.Source.
 func (e *Engine) Deadline() (d time.Duration) {
-	for _, t := range e.restless {
+	for _, t := range e.progressers {
 		if n := time.Duration(t.Deadline()); n > 0 && (d == 0 || n < d) {
 			d = n
 		}
@@ -134,7 +134,7 @@ func (e *Engine) Deadline() (d time.Duration) {
 	return d
 }
 
-// Stalled implements progress.Source: it finds out whether those waited for have left.
+// Stalled implements progress.Source: it finds out whether the ranks waited for have left.
 func (e *Engine) Stalled() {
 	if e.cfg.Left != nil {
 		e.dismissLeft()
@@ -142,8 +142,8 @@ func (e *Engine) Stalled() {
 	e.askAwaited()
 }
 
-// exitPolling is progress.Exit for calls that have waited, or could have: they may as well
-// poll themselves, which costs less than waking another goroutine.
+// exitPolling is progress.Exit for blocking calls: if a transport has something to send, they poll
+// once themselves, which costs less than waking another goroutine.
 func (e *Engine) exitPolling() {
 	if !e.progress.Driven() && e.unsent() {
 		e.Poll(world.None)
@@ -158,9 +158,9 @@ func (e *Engine) pollOnce(hint world.Rank) {
 	}
 }
 
-// spin polls the peer that r waits for and nobody else, as often as a driver spins, and
-// reports whether r is complete: that spares a waiter. It keeps the lock, and gives up when
-// another goroutine wants it, or another drives, or ctx has ended.
+// spin polls only the peer that r waits for, as often as a driver spins, and reports whether r is
+// complete. A wait that ends here needs no waiter. spin keeps the lock. It stops when another
+// goroutine wants the lock or drives, or when ctx has ended.
 func (e *Engine) spin(ctx context.Context, r *Request) bool {
 	if r.stage == complete {
 		return true
@@ -184,18 +184,18 @@ func (e *Engine) spin(ctx context.Context, r *Request) bool {
 	return false
 }
 
-// SetPatience sets how a driver waits before it sleeps: see progress.SetSpin.
-func (e *Engine) SetPatience(spin, yields int, roomy bool, again func() bool, every time.Duration) {
+// SetSpinPolicy sets how a driver waits before it sleeps: see progress.SetSpin.
+func (e *Engine) SetSpinPolicy(spin, yields int, fits bool, again func() bool, every time.Duration) {
 	e.progress.Lock()
 	defer e.progress.Unlock()
-	e.progress.SetSpin(spin, yields, roomy, again, every)
+	e.progress.SetSpin(spin, yields, fits, again, every)
 }
 
-// Patient reports whether drivers spin.
-func (e *Engine) Patient() bool { return e.progress.Spins() }
+// Spins reports whether drivers spin.
+func (e *Engine) Spins() bool { return e.progress.Spins() }
 
-// outstanding has somebody drive for r until it is done. Receives of eager size are not
-// urgent: their messages are sent without being asked for.
+// outstanding counts r as under way, so that a goroutine drives for it until it is done. Receives
+// of eager size are deferred: their messages are sent before the receiver asks.
 func (e *Engine) outstanding(r *Request) {
 	switch {
 	case r.stage == complete:

@@ -1,6 +1,22 @@
-// Package exec carries collectives out, each along its Path: in shared memory, in a hierarchy of
-// hosts, by messages, on devices, by NCCL, or staged through pinned memory. It chooses nothing.
-// Who calls it has given the call its turn and its number.
+// Package exec carries out collectives. Package path chooses the Path of each; exec follows it and
+// chooses nothing:
+//
+//	Via        is done by
+//	Shm        package shmcoll: all ranks on one host, through memory that they share
+//	Hier       package hier: shared memory inside each host, messages between hosts
+//	Messages   package coll over an engine.Round
+//	Devices    package devcoll: all buffers on devices of one host that reach each other
+//	NCCL       NVIDIA's library, in its own stream (nccl.go)
+//	Staged     one of the first three, chunk by chunk through pinned host memory (pipeline.go)
+//
+// The first three take host memory. Where a rank's buffer is in device memory and the Path is one
+// of them, exec copies it whole to host memory before, and back after (staged.go).
+//
+// Where buffers lie is known to their ranks alone. If the Path depends on that, its Ask says so:
+// the ranks tell each other by a collective of a few words, and path.Resolve returns the Path to
+// follow (where.go).
+//
+// The caller has numbered the call and runs one at a time.
 package exec
 
 import (
@@ -19,31 +35,31 @@ type Exec struct {
 	Rank, Size int
 	Paths      *path.Selector
 	Round      *engine.Round // messages
-	Waits      Waiter        // in the midst of a collective
-	Room       *shmcoll.Comm // of all ranks, nil if they share no memory
+	Waits      Waiter
+	Shared     *shmcoll.Comm // of all ranks, nil if they share no memory
 	Hier       *hier.Comm    // nil if there is none
-	Devices    *devcoll.Comm // of Room, or of Hier's, nil if there is no room or no rank has any
+	Devices    *devcoll.Comm // of Shared, or of Hier.Shared; nil if there is none or no rank has a device
 	NCCL       *NCCL         // nil if it is not wanted
 	Staging    *staging.Pool
 
-	metDevices bool     // devices of hosts have been set up, or found not to serve
-	told       []uint64 // what ranks have told of where their buffers are, by rank
+	devicesTried bool     // devices have been set up, or found not to serve
+	told         []uint64 // what ranks have told of where their buffers are, by rank
 }
 
-// A Waiter waits in the midst of a collective.
+// A Waiter waits during a collective, and breaks its communicator.
 type Waiter interface {
-	// Attend returns when done says so, which it asks again and again.
-	Attend(done func() (bool, error)) error
+	// PollUntil calls done again and again, and returns when that returns true or an error.
+	PollUntil(done func() (bool, error)) error
 	// DisagreeOn breaks the communicator: a rank sends so many bytes where this one
 	// expects so many.
 	DisagreeOn(rank, mine, theirs int) error
 }
 
-// Do does o as its Path says.
+// Do runs o along its Path.
 func (x *Exec) Do(o *call.Call) (err error) {
 	p := x.Paths.For(o)
 	if p.Via == path.Shm && o.IsHost() {
-		return x.Room.Run(p, o)
+		return x.Shared.Run(p, o)
 	}
 	if p.Ask >= path.AllOnDevices {
 		if p, err = x.resolve(p, o); err != nil {
@@ -57,21 +73,21 @@ func (x *Exec) Do(o *call.Call) (err error) {
 		return x.Devices.Run(o)
 	case path.Staged:
 		if p.Algorithm == path.MultiLeader {
-			return x.pipeShares(p, o)
+			return x.runShares(p, o)
 		}
-		return x.pipe(p, o)
+		return x.runPipelined(p, o)
 	}
 	return x.runStaged(p, o)
 }
 
-// runOnHost does o, all of which is in host memory.
+// runOnHost runs o, whose buffers are in host memory, along the Path of host memory.
 func (x *Exec) runOnHost(o *call.Call) error { return x.run(x.Paths.For(o).OnHost(), o) }
 
-// run does o, all of which is in host memory, by p.
+// run runs o, whose buffers are in host memory, along p.
 func (x *Exec) run(p *path.Path, o *call.Call) error {
 	switch p.Via {
 	case path.Shm:
-		return x.Room.Run(p, o)
+		return x.Shared.Run(p, o)
 	case path.Hier:
 		return x.Hier.Run(p, o)
 	}

@@ -12,39 +12,38 @@ import (
 	"gompi/internal/mem"
 )
 
-// Collectives by the devices' own library, NCCL, if rank 0's Config.CUDA says so. It
-// serves where every rank, on whatever host, has its buffers on a device that is no
-// other's. What the library cannot do goes the usual way. The first collective for which it serves
-// makes the library meet: all say what they have of it, and join by an invitation of rank 0's.
+// Collectives by NCCL, if rank 0's Config.CUDA says so. NCCL serves where every rank has its
+// buffers on a device of its own, on whatever hosts. What NCCL cannot do takes another Path. The
+// first collective that NCCL serves creates its communicator: all ranks compare their versions,
+// rank 0 makes the unique id, here called the invitation, and all join by it.
 //
-// The library knows neither of calls that differ nor of ranks that die. The first are
-// found out before it begins, since telling where buffers are is a part of the numbered
-// call; of the second the rank hears while it waits, and aborts.
+// NCCL hangs where ranks make different calls, or one dies. Different calls are found before: the
+// exchange of where buffers lie is a part of the numbered call. Of a death the rank hears while it
+// polls for the end, and then aborts NCCL's communicator.
 
-// NCCL is what a rank has of it for one communicator. The collective whose turn it is
-// uses it.
+// NCCL is a rank's NCCL for one communicator. The collective that runs uses it.
 type NCCL struct {
 	x     *Exec
 	node  int // this rank's
 	host  func(rank int) string
 	warn  func(what string, why error)
-	at    mem.Grouper // the device of group
-	words []uint64    // where the ranks' devices are, when the group was made
+	at    mem.CollectiveLibrary // the device of group
+	words []uint64              // where the ranks' devices are, when the group was made
 
-	group  mem.Group            // nil before the first collective, and after a failure
-	end    mem.Mark             // of the group's queue: behind what it was given last
-	marked bool                 // end is there
-	done   func() (bool, error) // finished, made once
+	group    mem.Communicator     // nil before the first collective, and after a failure
+	end      mem.Event            // in the group's stream, behind the last collective
+	recorded bool                 // end has been recorded
+	done     func() (bool, error) // finished, made once
 
 	out, in   []mem.Buffer // of exchanges, by rank
 	sent, due []int64      // bytes of these
 }
 
-// WithoutNCCL is what users are told where NCCL does not serve.
+// WithoutNCCL is logged where NCCL does not serve.
 const WithoutNCCL = "collectives of device memory do without NCCL"
 
-// NewNCCL returns what a rank of x, on the given node, has of NCCL before it is used. host tells a
-// rank's host; warn is told what users should know.
+// NewNCCL returns the NCCL of a rank of x on the given node. It opens nothing yet. host returns a
+// rank's host; warn logs what users should know.
 func NewNCCL(x *Exec, node int, host func(rank int) string, warn func(what string, why error)) *NCCL {
 	l := &NCCL{x: x, node: node, host: host, warn: warn, out: make([]mem.Buffer, x.Size),
 		in: make([]mem.Buffer, x.Size), sent: make([]int64, x.Size), due: make([]int64, x.Size)}
@@ -52,17 +51,16 @@ func NewNCCL(x *Exec, node int, host func(rank int) string, warn func(what strin
 	return l
 }
 
-// doWithout ends the library before it has begun. All ranks know why.
-func (l *NCCL) doWithout(why error) {
+// giveUp has all later collectives do without NCCL. All ranks call it, with the same reason.
+func (l *NCCL) giveUp(why error) {
 	l.x.Paths.DropNCCL()
 	if l.x.Rank == 0 {
 		l.warn(WithoutNCCL, why)
 	}
 }
 
-// place returns the device of o's buffers, and what this rank tells of it: 0 if it is
-// none that serves.
-func (l *NCCL) place(o *call.Call) (word uint64, at mem.Grouper) {
+// place returns the device of o's buffers, and this rank's word about it, 0 if NCCL cannot serve.
+func (l *NCCL) place(o *call.Call) (word uint64, at mem.CollectiveLibrary) {
 	from, to := o.Operands(l.x.Rank)
 	if from.Len() == 0 {
 		from = to
@@ -70,7 +68,7 @@ func (l *NCCL) place(o *call.Call) (word uint64, at mem.Grouper) {
 	if to.Len() == 0 {
 		to = from
 	}
-	at, ok := from.Space().(mem.Grouper)
+	at, ok := from.Space().(mem.CollectiveLibrary)
 	serves := ok && to.Space() == from.Space() && !o.Overwrites(l.x.Rank, l.x.Size)
 	switch {
 	case l.group == nil && serves:
@@ -81,36 +79,36 @@ func (l *NCCL) place(o *call.Call) (word uint64, at mem.Grouper) {
 	return word, at
 }
 
-// digest names a device among all hosts'.
-func (l *NCCL) digest(at mem.Grouper) uint64 {
+// digest returns a word that tells a device from those of all hosts.
+func (l *NCCL) digest(at mem.CollectiveLibrary) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, l.node, at.Identity())
 	return h.Sum64() | 1
 }
 
-// noteSize is the size of what a rank says of its library, invitationSize that of an
-// invitation, with its length before it.
+// noteSize is the size of a rank's version of NCCL, invitationSize that of an invitation, with its
+// length before it.
 const (
 	noteSize       = 256
 	invitationSize = 512
 )
 
-// meet makes the group for o, of the ranks' devices, which words name, or finds that there will be
-// none. Once all have said that they can, a failure is an error: others may be waiting for this
-// rank inside the library.
-func (l *NCCL) meet(o *call.Call, words []uint64) error {
+// setUp creates NCCL's communicator of the devices that words name, or finds that there will be
+// none. Once all ranks have said that they can, a failure is an error: others may already wait for
+// this rank inside NCCL.
+func (l *NCCL) setUp(o *call.Call, words []uint64) error {
 	_, at := l.place(o)
 	l.at, l.words = at, words
 	for r, word := range l.words {
 		if first := slices.Index(l.words, word); first < r {
-			l.doWithout(fmt.Errorf("ranks %d and %d (host %s) have one device: want one for each", first, r, l.host(r)))
+			l.giveUp(fmt.Errorf("ranks %d and %d (host %s) have one device: want one for each", first, r, l.host(r)))
 			return nil
 		}
 	}
 	invitation := make([]byte, invitationSize)
 	if why, err := l.compare(invitation); err != nil || why != nil {
 		if why != nil {
-			l.doWithout(why)
+			l.giveUp(why)
 		}
 		return err
 	}
@@ -123,8 +121,8 @@ func (l *NCCL) meet(o *call.Call, words []uint64) error {
 		return l.fail(err)
 	}
 	l.group = group
-	if err = l.x.Waits.Attend(group.Placed); err == nil {
-		l.end, err = group.Queue().NewMark()
+	if err = l.x.Waits.PollUntil(group.Placed); err == nil {
+		l.end, err = group.Stream().NewEvent()
 	}
 	if err != nil {
 		return l.fail(err)
@@ -132,8 +130,8 @@ func (l *NCCL) meet(o *call.Call, words []uint64) error {
 	return nil
 }
 
-// compare has all ranks say what they have of the library, and returns why it does not
-// serve, nil if it does. Rank 0 fills in the invitation.
+// compare has all ranks tell their version of NCCL, and returns why it does not serve, nil if it
+// does. Rank 0 fills in the invitation.
 func (l *NCCL) compare(invitation []byte) (why, err error) {
 	name, why := l.at.Library()
 	if why == nil && l.x.Rank == 0 {
@@ -170,12 +168,12 @@ func (l *NCCL) invite(invitation []byte) error {
 	return err
 }
 
-// closeGrace is how long Close waits for other ranks to close, too. What NCCL has still
-// to send for this rank has left long before.
+// closeGrace is how long Close waits for other ranks to close too. What NCCL had to send for this
+// rank has left long before.
 const closeGrace = time.Second
 
-// Close ends the group, when no collective runs any more, and calls over when it has, or after
-// closeGrace. broken is why the communicator is broken, nil while it works.
+// Close ends NCCL's communicator, when no collective runs any more, and then calls over, or after
+// closeGrace. broken is why the communicator is broken, nil if it is not.
 func (l *NCCL) Close(broken error, over func()) {
 	if l.at == nil {
 		over()

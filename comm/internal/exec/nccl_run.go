@@ -5,19 +5,19 @@ import (
 	"gompi/internal/mem"
 )
 
-// What the devices' library is given to do, and how its end is waited for.
+// A collective by NCCL, from its enqueueing to its end.
 
-// do does o by the group.
+// do runs o by NCCL.
 func (l *NCCL) do(o *call.Call) (err error) {
 	if o.Kind.LocalCounts() {
-		err = l.agree(o)
+		err = l.agreeLengths(o)
 	}
 	if err == nil {
-		l.marked = false
-		err = l.give(o)
+		l.recorded = false
+		err = l.enqueue(o)
 	}
 	if err == nil {
-		err = l.x.Waits.Attend(l.done)
+		err = l.x.Waits.PollUntil(l.done)
 	}
 	if err != nil {
 		return l.fail(err)
@@ -25,8 +25,8 @@ func (l *NCCL) do(o *call.Call) (err error) {
 	return nil
 }
 
-// give gives o to the group.
-func (l *NCCL) give(o *call.Call) error {
+// enqueue puts o on the group's stream.
+func (l *NCCL) enqueue(o *call.Call) error {
 	g, root, op := l.group, o.Root, o.Op.Kind
 	switch o.Kind {
 	case call.Allreduce:
@@ -46,24 +46,23 @@ func (l *NCCL) give(o *call.Call) error {
 	return g.Exchange(l.out, l.in)
 }
 
-// finished reports whether the library has done what it was given last. If it has, errors
-// are of what comes later: what fails does not end before it is aborted.
+// finished reports whether the last collective is done. A collective that fails does not end until
+// it is aborted.
 func (l *NCCL) finished() (bool, error) {
-	if l.marked {
+	if l.recorded {
 		if done, err := l.end.Done(); done || err != nil {
 			return done, err
 		}
 	}
 	placed, err := l.group.Placed()
-	if err == nil && placed && !l.marked {
+	if err == nil && placed && !l.recorded {
 		err = l.end.Set()
-		l.marked = err == nil
+		l.recorded = err == nil
 	}
 	return false, err
 }
 
-// fail ends the group because of err: when it returns, the device does nothing with
-// anybody's buffers any more.
+// fail aborts NCCL's communicator because of err. When it returns, NCCL touches no buffer any more.
 func (l *NCCL) fail(err error) error {
 	group := l.group
 	l.group = nil
@@ -76,8 +75,8 @@ func (l *NCCL) fail(err error) error {
 	return err
 }
 
-// agree finds out whether each rank sends this one as much as it expects.
-func (l *NCCL) agree(o *call.Call) error {
+// agreeLengths checks that each rank sends this one as much as it expects.
+func (l *NCCL) agreeLengths(o *call.Call) error {
 	o.Exchange(l.x.Rank, l.out, l.in)
 	defer clear(l.out)
 	defer clear(l.in)

@@ -9,9 +9,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// Collectives of device memory that are staged whole, each rank's for itself.
+// Collectives of device memory that each rank stages whole, without asking the others.
 
-// runStaged does o by p, on stages of what is not in host memory.
+// runStaged runs o along p, with a stage in the place of each buffer that is not in host memory.
 func (x *Exec) runStaged(p *path.Path, o *call.Call) error {
 	switch {
 	case o.Each != nil:
@@ -46,7 +46,7 @@ func (x *Exec) runStaged(p *path.Path, o *call.Call) error {
 	return mem.Copy(o.Recv, on.Recv)
 }
 
-// runEachStaged is runStaged with a buffer for each rank.
+// runEachStaged is runStaged of an alltoallw, which has a buffer for each rank.
 func (x *Exec) runEachStaged(p *path.Path, o *call.Call) (err error) {
 	on, each := *o, call.Each{Send: slices.Clone(o.Each.Send), Recv: slices.Clone(o.Each.Recv)}
 	on.Each = &each
@@ -60,7 +60,7 @@ func (x *Exec) runEachStaged(p *path.Path, o *call.Call) (err error) {
 		defer x.Staging.End(out)
 		each.Send[i] = out.Host
 		if !mem.Same(b, in) {
-			if out, err = x.Staging.Room(in); err != nil {
+			if out, err = x.Staging.Get(in); err != nil {
 				return err
 			}
 			defer x.Staging.End(out)
@@ -79,14 +79,14 @@ func (x *Exec) runEachStaged(p *path.Path, o *call.Call) (err error) {
 	return nil
 }
 
-// copies reports whether a Space can copy from src to dst, which is all that a rank has
-// to do with what is its own.
+// copies reports whether a Space can copy from src to dst: a rank of a communicator alone does no
+// more.
 func copies(dst, src mem.Buffer) bool {
 	return src.IsHost() || dst.IsHost() || src.Space() == dst.Space()
 }
 
-// operands puts stages in the place of on's buffers and returns those to end. If
-// one buffer is a part of the other, its stage is that part of the other's.
+// operands puts stages in the place of on's buffers and returns the stages to end. If one buffer is
+// a part of the other, its stage is that part of the other's stage.
 func (x *Exec) operands(on *call.Call, recv call.Role) (stages [2]staging.Stage, err error) {
 	long, short := &on.Recv, &on.Send
 	if long.Len() < short.Len() {
@@ -106,7 +106,7 @@ func (x *Exec) operands(on *call.Call, recv call.Role) (stages [2]staging.Stage,
 	}
 	fill := x.Staging.Load
 	if recv == call.Written {
-		fill = x.Staging.Room
+		fill = x.Staging.Get
 	}
 	if stages[1], err = fill(on.Recv); err != nil {
 		return stages, err

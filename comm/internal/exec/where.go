@@ -9,30 +9,32 @@ import (
 	"gompi/internal/mem"
 )
 
-// Where buffers are, and what that means for the Path of a call.
+// Where the ranks' buffers lie, and which Path follows from it.
 
-// What a rank tells of its buffers is a word about NCCL, and one about the devices of its host.
+// A rank tells two words of its buffers: one about NCCL, one about the devices of its host.
 const (
 	forNCCL = iota
 	forDevices
 	words
 )
 
-// resolve returns the Path that is taken when all ranks have told where their buffers lie. If by
-// that NCCL or the hosts' devices serve for the first time, they are set up, which may fail.
+// resolve has all ranks tell where their buffers of o lie, and returns the Path to follow. Where
+// NCCL or the hosts' devices are to serve for the first time, it sets them up. If that fails on a
+// rank, all take another Path.
 func (x *Exec) resolve(p *path.Path, o *call.Call) (*path.Path, error) {
 	w, err := x.whereBuffersAre(p, o)
 	if err == nil && w.Own && x.NCCL.group == nil {
-		err = x.NCCL.meet(o, x.about(forNCCL, nil))
+		err = x.NCCL.setUp(o, x.about(forNCCL, nil))
 		w.Own = x.NCCL.group != nil
 	}
-	if err == nil && w.All && !w.Own && !x.metDevices {
-		w.All, err = x.meetDevices(o)
+	if err == nil && w.All && !w.Own && !x.devicesTried {
+		w.All, err = x.setUpDevices(o)
 	}
 	return p.Resolve(w), err
 }
 
-// whereBuffersAre has all ranks tell where their buffers of o lie, as far as p asks.
+// whereBuffersAre has all ranks tell where their buffers of o lie, as far as p asks. Every rank
+// returns the same.
 func (x *Exec) whereBuffersAre(p *path.Path, o *call.Call) (w path.Where, err error) {
 	if x.told == nil {
 		x.told = make([]uint64, words*x.Size)
@@ -56,8 +58,7 @@ func (x *Exec) whereBuffersAre(p *path.Path, o *call.Call) (w path.Where, err er
 	return w, nil
 }
 
-// place returns what this rank tells of its buffers about the devices of its host. suits says that
-// these may serve.
+// place returns this rank's word about the devices of its host. suits says that these may serve.
 func (x *Exec) place(o *call.Call, suits bool) uint64 {
 	from, to := o.Operands(x.Rank)
 	switch {
@@ -71,7 +72,7 @@ func (x *Exec) place(o *call.Call, suits bool) uint64 {
 	return devcoll.Elsewhere
 }
 
-// about returns what has been told about one thing: by all ranks, or by some.
+// about returns what all ranks, or the given ones, have told about NCCL or their host's devices.
 func (x *Exec) about(thing int, ranks []int) (told []uint64) {
 	for r := range x.Size {
 		if ranks == nil || slices.Contains(ranks, r) {
@@ -81,10 +82,10 @@ func (x *Exec) about(thing int, ranks []int) (told []uint64) {
 	return told
 }
 
-// meetDevices sets up the devices of each host, on which all buffers of o are. All hosts have to
-// succeed.
-func (x *Exec) meetDevices(o *call.Call) (can bool, err error) {
-	x.metDevices = true
+// setUpDevices sets up the devices of each host, which have all buffers of o. It reports whether
+// all hosts have succeeded.
+func (x *Exec) setUpDevices(o *call.Call) (can bool, err error) {
+	x.devicesTried = true
 	all := []int32{1} // of a rank that is alone on its host, too
 	if x.Devices != nil {
 		var members []int

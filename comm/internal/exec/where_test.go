@@ -33,16 +33,16 @@ func TestRanksTellOnceWhereTheirBuffersAre(t *testing.T) {
 				}
 			}
 			paths := path.New(path.Topology{Ranks: 2, Shared: true, Devices: true, NCCL: true, LargeBuffer: large}, new(path.Rules))
-			room := shmcoll.New(*team, h.Heaps, paths)
-			x := &Exec{Rank: team.Me(), Size: 2, Paths: paths, Room: room, Devices: devcoll.New(&room.Team, 1<<20, func(error) {})}
+			shared := shmcoll.New(*team, h.Heaps, paths)
+			x := &Exec{Rank: team.Me(), Size: 2, Paths: paths, Shared: shared, Devices: devcoll.New(&shared.Team, 1<<20, func(error) {})}
 			x.NCCL = NewNCCL(x, 0, nil, nil)
-			room.Begin(shmsync.Call{A: 1}, false)
+			shared.Begin(shmsync.Call{A: 1}, false)
 			o := new(call.Call).Allreduce(b, b, call.Op{Kind: mem.Sum})
 			p, err := x.resolve(paths.For(o), o)
 			if err != nil {
 				return h.Break(err)
 			}
-			if n := room.Last(); p.Via != test.want || n != 1 {
+			if n := shared.Last(); p.Via != test.want || n != 1 {
 				return fmt.Errorf("%d ranks on a device: %v, after %d steps: want %v, after 1", test.onDevice, p, n, test.want)
 			}
 			return nil

@@ -49,7 +49,7 @@ func (c *Comm) Run(p *path.Path, o *call.Call) error {
 // barrier makes the hosts' leaders meet.
 // 2x2: by messages 73 us, so 12.
 func (c *Comm) barrier() error {
-	leader := c.lead(0)
+	leader := c.setLeaders(0)
 	if err := c.inside(new(call.Call).Barrier()); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (c *Comm) barrier() error {
 // 2x2 of 8 bytes: by messages 26 us, so 14; of 16 MiB: 13.9 and 8.9 ms.
 func (c *Comm) reduce(p *path.Path, root int, send, recv mem.Buffer, op call.Op) error {
 	if c.all.Rank() != root {
-		recv = c.scratch(c.lead(root), send, send.Len())
+		recv = c.scratch(c.setLeaders(root), send, send.Len())
 	}
 	if err := c.vector(p, &reduce, root, send, recv, op); err != nil || c.all.Rank() != root {
 		return err
@@ -78,7 +78,7 @@ func (c *Comm) reduce(p *path.Path, root int, send, recv mem.Buffer, op call.Op)
 // 1 Gbit/s: 343 and 170 ms.
 func (c *Comm) reduceScatterBlock(send, recv mem.Buffer, op call.Op) error {
 	n := recv.Len()
-	leader := c.lead(0)
+	leader := c.setLeaders(0)
 	all, mine := c.scratch(leader, send, send.Len()), c.scratch(leader, send, len(c.Members())*n)
 	if err := c.inside(new(call.Call).Reduce(leader, send, all, op.Base())); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (c *Comm) allgather(p *path.Path, send, recv mem.Buffer) (err error) {
 }
 
 func (c *Comm) allgatherLed(send, all mem.Buffer) error {
-	leader, mine := c.lead(0), c.block(all, c.me.host, send.Len())
+	leader, mine := c.setLeaders(0), c.block(all, c.me.host, send.Len())
 	if err := c.inside(new(call.Call).Gather(leader, send, mine)); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (c *Comm) alltoall(send, recv mem.Buffer) error {
 // gather has one message come from each host.
 // 2x2 of 8 bytes: by messages 119 us, so 13; of 128 KiB blocks: 133 and 75.
 func (c *Comm) gather(root int, send, recv mem.Buffer) error {
-	n, leader := send.Len(), c.lead(root)
+	n, leader := send.Len(), c.setLeaders(root)
 	var all, mine mem.Buffer
 	if c.all.Rank() == root {
 		all = c.placeByHost(recv)
@@ -187,7 +187,7 @@ func (c *Comm) gather(root int, send, recv mem.Buffer) error {
 	if err := c.inside(new(call.Call).Gather(leader, send, mine)); err != nil || c.me.member != leader {
 		return err
 	}
-	err := c.between(c.leaders, new(call.Call).Gather(c.seats[root].host, mine, all))
+	err := c.between(c.leaders, new(call.Call).Gather(c.positions[root].host, mine, all))
 	if err == nil && c.all.Rank() == root {
 		c.byRank(recv, all, n)
 	}
@@ -197,13 +197,13 @@ func (c *Comm) gather(root int, send, recv mem.Buffer) error {
 // scatter has one message go to each host.
 // 2x2 of 8 bytes: by messages 26 us, so 10; of 128 KiB blocks: 86 and 63.
 func (c *Comm) scatter(root int, send, recv mem.Buffer) error {
-	n, leader := recv.Len(), c.lead(root)
+	n, leader := recv.Len(), c.setLeaders(root)
 	if c.all.Rank() == root {
 		send = c.byHost(send, n)
 	}
 	mine := c.scratch(leader, recv, len(c.Members())*n)
 	if c.me.member == leader {
-		if err := c.between(c.leaders, new(call.Call).Scatter(c.seats[root].host, send, mine)); err != nil {
+		if err := c.between(c.leaders, new(call.Call).Scatter(c.positions[root].host, send, mine)); err != nil {
 			return err
 		}
 	}

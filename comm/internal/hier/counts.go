@@ -70,7 +70,7 @@ func (c *Comm) transfer(d *division, byRank mem.Buffer, starts []int, byHost mem
 func (c *Comm) allgatherv(send, recv mem.Buffer, counts, displs []int) error {
 	d := c.divide(counts)
 	inPlace := c.packed && displs == nil
-	leader, all := c.lead(0), recv
+	leader, all := c.setLeaders(0), recv
 	if !inPlace {
 		all = c.all.Scratch(send, d.n)
 	}
@@ -95,7 +95,7 @@ func (c *Comm) allgatherv(send, recv mem.Buffer, counts, displs []int) error {
 
 // reduceScatter combines each host's operands, then the hosts' where they go.
 func (c *Comm) reduceScatter(send, recv mem.Buffer, counts []int, op call.Op) error {
-	d, leader := c.divide(counts), c.lead(0)
+	d, leader := c.divide(counts), c.setLeaders(0)
 	all, mine := c.scratch(leader, send, d.n), c.scratch(leader, send, d.hosts[c.me.host])
 	if err := c.inside(new(call.Call).Reduce(leader, send, all, op.Base())); err != nil {
 		return err

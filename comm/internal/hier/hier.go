@@ -1,16 +1,18 @@
-// Package hier does the collectives of ranks on several hosts in two levels: among the ranks of
-// a host through shared memory, and between hosts by messages of some of them, the leaders.
-// Which these are is said by the Path:
+// Package hier does hierarchical collectives: the ranks of each host combine and share data through
+// shared memory, and leaders exchange messages between hosts. A byte goes from one host to another
+// once, whichever ranks need it there. The Path says which ranks are the leaders:
 //
-//	Leader       one for each host, the root or the first: fewest messages
-//	MultiLeader  as many as each host has ranks: each does a share of the vector, with those
-//	             of its number on the other hosts, its rail
+//	Leader       one rank of each host, the root or the first: fewest messages
+//	MultiLeader  all ranks of each host: each has a share of the vector, and exchanges it with the
+//	             ranks of the same number on the other hosts, its rail (as in NCCL)
 //
-// Either way a byte passes from one host to another once, wherever on them ranks are.
+// bcast, reduce and allreduce of long vectors go in chunks: while one is between the hosts, the
+// next is combined inside them and the one before handed out (pipeline.go). The others go whole
+// (collectives.go), those with counts for each rank in counts.go.
 //
-// What is called, its number, and what becomes of ranks that disagree, die or leave, is the
-// business of the communicator's round, as without hierarchy. The messages of both levels are
-// the round's, and who waits in shared memory tells what it waits in, and is told.
+// All messages are those of the communicator's engine.Round, and a rank that waits in shared memory
+// polls for them too. So calls that differ, and ranks that die or leave, are found by the Round, as
+// without hierarchy.
 package hier
 
 import (
@@ -21,37 +23,36 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Comm is the ranks of a communicator, as one of them sees them.
+// A Comm does the hierarchical collectives of one rank of a communicator.
 type Comm struct {
-	all    coll.Peers
-	hosts  [][]int // their ranks
-	seats  []seat  // by rank
-	me     seat
-	rails  int  // as many as the least host has ranks
-	packed bool // a host's ranks are neighbours
+	all       coll.Peers
+	hosts     [][]int    // the ranks of each
+	positions []position // by rank
+	me        position
+	rails     int  // the ranks of the host that has fewest
+	packed    bool // the ranks of each host are consecutive
 
-	room    *shmcoll.Comm  // nil if this one is alone on its host
-	alone   *coll.Subset   // then, this one
+	shared  *shmcoll.Comm  // nil if this one is alone on its host
+	alone   *coll.Subset   // this rank
 	inner   *path.Selector // of the members of this host
 	over    *path.Selector // of messages between hosts
 	leaders *coll.Subset   // one of each host
-	rail    *coll.Subset   // those with this one's number on all hosts, nil if it is on none
+	rail    *coll.Subset   // the ranks of this one's number on all hosts, nil if a host has none
 
-	// Room for what a call works on, used again by the next.
+	// Memory that calls work on, reused by the next.
 	parted   division
 	counts   []int // of Share
 	pipeline pipeline
 }
 
-// A seat is where a rank is: the number of its host, and its own among the members
-// there.
-type seat struct{ host, member int }
+// A position is the number of a rank's host, and the rank's among the members there.
+type position struct{ host, member int }
 
-// inside does a collective of the members of this host: through shared memory, or alone.
+// inside does a collective of the members of this host, through shared memory.
 func (c *Comm) inside(o *call.Call) error {
 	p := c.inner.For(o)
-	if c.room != nil {
-		return c.room.Run(p, o)
+	if c.shared != nil {
+		return c.shared.Run(p, o)
 	}
 	return coll.Run(c.alone, p.Algorithm, o)
 }
@@ -61,8 +62,8 @@ func (c *Comm) between(peers coll.Peers, o *call.Call) error {
 	return coll.Run(peers, c.over.For(o).Algorithm, o)
 }
 
-// Shape returns what a Selector has to know of ranks by host: whether hosts have equally many,
-// and whether those of a host are neighbours.
+// Shape returns what a Selector has to know of ranks by host: whether all hosts have the same
+// number of ranks, and whether the ranks of each host are consecutive.
 func Shape(hosts [][]int) (even, packed bool) {
 	even, packed = true, true
 	next := 0
@@ -76,15 +77,15 @@ func Shape(hosts [][]int) (even, packed bool) {
 	return even, packed
 }
 
-// New returns the ranks of all by host, of which hosts[i][j] is the j-th on host i. room is that
-// of this one's host, with its Selector inside, and nil if the rank is alone there. Messages
-// between hosts go by rules.
-func New(hosts [][]int, all coll.Peers, room *shmcoll.Comm, inside *path.Selector, rules *path.Rules) *Comm {
-	c := &Comm{all: all, hosts: hosts, room: room, inner: inside}
+// New returns the Comm of this rank of all. hosts[i][j] is the j-th rank on host i. shared does the
+// collectives inside this rank's host, by the Selector inside; it is nil if the rank is alone
+// there. rules choose the algorithms between hosts.
+func New(hosts [][]int, all coll.Peers, shared *shmcoll.Comm, inside *path.Selector, rules *path.Rules) *Comm {
+	c := &Comm{all: all, hosts: hosts, shared: shared, inner: inside}
 	_, c.packed = Shape(hosts)
-	c.seat(all.Rank())
+	c.setPositions(all.Rank())
 	c.counts = make([]int, len(c.Members()))
-	c.parted = newDivision(len(c.seats), len(c.Members()), len(hosts))
+	c.parted = newDivision(len(c.positions), len(c.Members()), len(hosts))
 	c.over = path.New(path.Topology{Ranks: len(hosts)}, rules)
 	c.alone = &coll.Subset{Peers: all, Ranks: hosts[c.me.host]}
 	c.leaders = &coll.Subset{Peers: all, Ranks: make([]int, len(hosts)), Me: c.me.host}
@@ -97,29 +98,30 @@ func New(hosts [][]int, all coll.Peers, room *shmcoll.Comm, inside *path.Selecto
 	return c
 }
 
-// Room returns the room of this host's ranks, nil if the rank is alone there.
-func (c *Comm) Room() *shmcoll.Comm { return c.room }
+// Shared returns the shared-memory collectives of this host's ranks, nil if the rank is alone
+// there.
+func (c *Comm) Shared() *shmcoll.Comm { return c.shared }
 
-// seat seats all ranks, of which one is this one.
-func (c *Comm) seat(me int) {
-	c.seats = make([]seat, c.all.Size())
-	c.rails = len(c.seats)
+// setPositions finds the positions of all ranks. me is this rank.
+func (c *Comm) setPositions(me int) {
+	c.positions = make([]position, c.all.Size())
+	c.rails = len(c.positions)
 	for h, ranks := range c.hosts {
 		c.rails = min(c.rails, len(ranks))
 		for i, r := range ranks {
-			c.seats[r] = seat{h, i}
+			c.positions[r] = position{h, i}
 		}
 	}
-	c.me = c.seats[me]
+	c.me = c.positions[me]
 }
 
-// lead makes root lead for its host, and member 0 for the others. It returns which
-// member speaks for this one.
-func (c *Comm) lead(root int) int {
+// setLeaders makes root the leader of its host, and member 0 that of the other hosts. It returns
+// the leader of this host, as a member.
+func (c *Comm) setLeaders(root int) int {
 	for h, ranks := range c.hosts {
 		c.leaders.Ranks[h] = ranks[0]
 	}
-	home := c.seats[root]
+	home := c.positions[root]
 	c.leaders.Ranks[home.host] = root
 	if c.me.host == home.host {
 		return home.member
@@ -130,14 +132,14 @@ func (c *Comm) lead(root int) int {
 // Members returns the ranks of this host.
 func (c *Comm) Members() []int { return c.hosts[c.me.host] }
 
-// OnRail reports whether this rank does a share where each does.
+// OnRail reports whether this rank has a share in a collective with MultiLeader.
 func (c *Comm) OnRail() bool { return c.me.member < c.rails }
 
-// OverRail does a collective of the ranks with this one's number on all hosts, by messages.
+// OverRail does a collective of the ranks of this one's rail, by messages.
 func (c *Comm) OverRail(o *call.Call) error { return c.between(c.rail, o) }
 
-// Share divides b among the members that are on rails, at whole lines of the cache. It returns this
-// one's share, and the elements of each member's, valid until the next Share.
+// Share divides b among the members that are on rails, at cache lines. It returns this rank's
+// share, and the elements of each member's, valid until the next Share.
 func (c *Comm) Share(b mem.Buffer) (mine mem.Buffer, counts []int) {
 	line := mem.CacheLine / b.Type().Size()
 	for i := range c.counts {
@@ -147,16 +149,16 @@ func (c *Comm) Share(b mem.Buffer) (mine mem.Buffer, counts []int) {
 	return b.Slice(mem.Share(b.Len(), c.rails, line, c.me.member)), c.counts
 }
 
-// block returns what belongs to the ranks of a host in a vector with n elements for
-// each rank, by host, if hosts are even.
+// block returns the blocks of a host's ranks in b, which is in the order of byHost with n elements
+// for each rank. All hosts have the same number of ranks.
 func (c *Comm) block(b mem.Buffer, host, n int) mem.Buffer {
 	n *= len(c.Members())
 	return b.Slice(host*n, (host+1)*n)
 }
 
-// byHost returns b, which has n elements for each rank, with those for the ranks of
-// one host after those for another's. To sort them costs less than the wire (2x2, ranks
-// dealt out, at 1 Gbit/s: allgather of 256 KiB blocks by messages 13.1 ms, so 4.0).
+// byHost returns the blocks of b, n elements for each rank, in the order of hosts. To sort them
+// costs less than the wire (2x2, ranks dealt out, at 1 Gbit/s: allgather of 256 KiB blocks by
+// messages 13.1 ms, so 4.0).
 func (c *Comm) byHost(b mem.Buffer, n int) mem.Buffer {
 	if c.packed {
 		return b
@@ -171,7 +173,8 @@ func (c *Comm) byHost(b mem.Buffer, n int) mem.Buffer {
 	return to
 }
 
-// placeByHost returns where b's elements can be put by host, for byRank to bring back.
+// placeByHost returns memory for the blocks of b in the order of hosts: b itself, if that is the
+// order of ranks.
 func (c *Comm) placeByHost(b mem.Buffer) mem.Buffer {
 	if c.packed {
 		return b
@@ -179,7 +182,8 @@ func (c *Comm) placeByHost(b mem.Buffer) mem.Buffer {
 	return c.all.Scratch(b, b.Len())
 }
 
-// byRank copies what is in from by host, n elements for each rank, to b.
+// byRank copies the blocks of from, n elements each in the order of hosts, to b in the order of
+// ranks.
 func (c *Comm) byRank(b, from mem.Buffer, n int) {
 	if c.packed {
 		return
@@ -193,7 +197,7 @@ func (c *Comm) byRank(b, from mem.Buffer, n int) {
 	}
 }
 
-// scratch returns room for n elements like those of b on the member that speaks.
+// scratch returns memory for n elements like those of b on the leader, none on other members.
 func (c *Comm) scratch(leader int, b mem.Buffer, n int) mem.Buffer {
 	if c.me.member != leader {
 		return mem.Buffer{}

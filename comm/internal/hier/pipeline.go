@@ -8,12 +8,12 @@ import (
 	"gompi/internal/mem"
 )
 
-// A pipeline takes one vector through the hierarchy in pieces, each of which is combined inside
-// the hosts, goes between them, and is handed out inside them. While a piece is between hosts,
-// the next is combined and the one before handed out: by those who go there in their first wait
-// for a message of the piece, by the other members at once.
+// A pipeline does a collective of one vector in chunks. Each chunk is combined inside the hosts,
+// goes between them, and is handed out inside them. While a chunk is between hosts, the next is
+// combined and the one before handed out: a leader does that in its first Wait for a message of the
+// chunk, the other members at once.
 //
-// A pipeline is the Peers of those who go between hosts, so that it sees their waits.
+// A pipeline is the coll.Peers of the algorithm between hosts, so that it sees the Waits.
 type pipeline struct {
 	*coll.Subset // the leaders, or those on this one's rail
 	c            *Comm
@@ -22,33 +22,33 @@ type pipeline struct {
 	op           call.Op
 	home         int  // the root's host
 	leader       int  // member of this host
-	goes         bool // this one goes between hosts
+	goes         bool // this rank exchanges messages with other hosts
 	open         bool // the members of this host see each other's vectors, through window
 	window       shmcoll.Window
-	piece        int // elements of one
-	pieces       int
-	current      int  // the piece between hosts
-	overlapped   bool // what there is to do inside the host meanwhile is done
+	chunk        int // elements of one
+	chunks       int
+	current      int  // the chunk between hosts
+	overlapped   bool // the work inside the host during the current chunk is done
 }
 
-// A stage does something with a piece of a vector.
+// A stage is one step of a chunk.
 type stage func(v *pipeline, p part) error
 
-// A part is a piece of a pipeline's vector.
+// A part is a chunk of a pipeline's vector.
 type part struct {
 	number, lo int // lo is its first element
 	send, recv mem.Buffer
 }
 
-// stages are what becomes of each piece: inside each host, then between hosts, done by those who
-// go there, then inside each host again. Nil is nothing.
+// stages are the steps of each chunk: inside the hosts, between hosts, by leaders or rails, and
+// inside the hosts again. A nil stage does nothing.
 type stages struct{ in, between, out stage }
 
 // A schedule is the stages of a collective.
 type schedule struct {
-	rails  bool // all on rails go between hosts, each with its share, and not the leaders
+	rails  bool // the ranks of all rails exchange messages, each of its share, instead of the leaders
 	copied stages
-	open   stages // where the members of a host see each other's vectors
+	open   stages // instead of copied, where the members of a host see each other's vectors
 }
 
 var (
@@ -71,19 +71,19 @@ var (
 	}
 )
 
-// vector does with a vector what s says.
+// vector does the collective of schedule s.
 func (c *Comm) vector(p *path.Path, s *schedule, root int, send, recv mem.Buffer, op call.Op) error {
 	v := &c.pipeline
 	*v = pipeline{Subset: c.leaders, c: c, stages: s.copied, send: send, recv: recv, op: op,
-		home: c.seats[root].host, leader: c.lead(root)}
+		home: c.positions[root].host, leader: c.setLeaders(root)}
 	v.goes = c.me.member == v.leader
-	v.piece = p.Piece.Most / max(send.Type().Size(), 1)
+	v.chunk = p.Chunk.Most / max(send.Type().Size(), 1)
 	if s.rails {
 		v.Subset, v.goes = c.rail, c.OnRail()
-		v.piece *= c.rails
+		v.chunk *= c.rails
 	}
-	v.pieces = max((send.Len()+v.piece-1)/v.piece, 1)
-	if p.Ask == path.SharedHeap && c.room != nil {
+	v.chunks = max((send.Len()+v.chunk-1)/v.chunk, 1)
+	if p.Ask == path.SharedHeap && c.shared != nil {
 		if err := v.openTo(s); err != nil {
 			return err
 		}
@@ -94,8 +94,8 @@ func (c *Comm) vector(p *path.Path, s *schedule, root int, send, recv mem.Buffer
 	return v.window.Close()
 }
 
-// openTo opens the vector to the other members of this host, if all see what they need of it: the
-// operands that others combine, and what those bring who go between hosts.
+// openTo opens the vectors to the other members of this host, if these can reach all that they
+// need: the operands that others combine, and the results that leaders bring.
 func (v *pipeline) openTo(s *schedule) (err error) {
 	var send, recv mem.Buffer
 	if s.copied.in != nil && (s.rails || !v.goes) {
@@ -104,7 +104,7 @@ func (v *pipeline) openTo(s *schedule) (err error) {
 	if s.copied.out != nil && v.goes {
 		recv = v.recv
 	}
-	if v.window, v.open, err = v.c.room.OpenWindow(send, recv, v.send.Size(), v.pieces); v.open {
+	if v.window, v.open, err = v.c.shared.OpenWindow(send, recv, v.send.Size(), v.chunks); v.open {
 		v.stages = s.open
 	}
 	return err
@@ -114,7 +114,7 @@ func (v *pipeline) run() error {
 	if err := v.do(v.stages.in, 0); err != nil {
 		return err
 	}
-	for v.current = range v.pieces {
+	for v.current = range v.chunks {
 		v.overlapped = false
 		if v.goes {
 			if err := v.do(v.stages.between, v.current); err != nil {
@@ -128,11 +128,11 @@ func (v *pipeline) run() error {
 			return err
 		}
 	}
-	return v.do(v.stages.out, v.pieces-1)
+	return v.do(v.stages.out, v.chunks-1)
 }
 
-// Wait implements coll.Peers. All work inside the host is done in the first Wait for a piece: the
-// other members of the host wait for it already, and an algorithm may have no second one.
+// Wait implements coll.Peers. The first Wait for a chunk does all work inside the host: the other
+// members wait for it already, and the algorithm may not wait again.
 func (v *pipeline) Wait() error {
 	err := v.overlap()
 	if waited := v.Subset.Wait(); err == nil {
@@ -141,13 +141,13 @@ func (v *pipeline) Wait() error {
 	return err
 }
 
-// overlap does once what is to be done inside the host while the current piece is between hosts.
+// overlap does, once, the work inside the host during which the current chunk is between hosts.
 func (v *pipeline) overlap() error {
 	if v.overlapped {
 		return nil
 	}
 	v.overlapped = true
-	if next := v.current + 1; next < v.pieces {
+	if next := v.current + 1; next < v.chunks {
 		if err := v.do(v.stages.in, next); err != nil {
 			return err
 		}
@@ -162,9 +162,9 @@ func (v *pipeline) do(do stage, number int) error {
 	if do == nil {
 		return nil
 	}
-	lo, hi := number*v.piece, min((number+1)*v.piece, v.send.Len())
+	lo, hi := number*v.chunk, min((number+1)*v.chunk, v.send.Len())
 	p := part{number: number, lo: lo, send: v.send.Slice(lo, hi), recv: v.recv}
-	if v.recv.Len() > 0 { // who only gives its operand has none
+	if v.recv.Len() > 0 { // a rank that only sends has none
 		p.recv = v.recv.Slice(lo, hi)
 	}
 	return do(v, p)
@@ -205,8 +205,9 @@ func (v *pipeline) gatherShares(p part) error {
 	return v.c.inside(new(call.Call).Allgatherv(mine, p.recv, counts, nil))
 }
 
-// release has the root's host read a piece when it goes to the others, and not before: then it is
-// in the caches (2x2, bcast of 16 MiB in 5.5 ms, of which that host reads all at once in 8.5).
+// release lets the members of the root's host read a chunk when it goes to the other hosts, not
+// before: then it is in the caches (2x2, bcast of 16 MiB: 5.5 ms so, 8.5 where they read all at
+// once).
 func (v *pipeline) release(p part) error {
 	if v.goes && v.c.me.host == v.home {
 		v.window.Made(p.number)

@@ -18,7 +18,7 @@ type waitless struct {
 
 func (w waitless) Wait() error { *w.log = append(*w.log, "wait"); return nil }
 
-// recorded returns a pipeline of three pieces of two elements each. Between hosts a piece takes as
+// recorded returns a pipeline of three chunks of two elements each. Between hosts a chunk takes as
 // many waits as waits says. What is done goes to log.
 func recorded(log *[]string, waits int) *pipeline {
 	record := func(what string) stage {
@@ -27,7 +27,7 @@ func recorded(log *[]string, waits int) *pipeline {
 			return nil
 		}
 	}
-	v := &pipeline{Subset: &coll.Subset{Peers: waitless{log: log}}, goes: true, piece: 2, pieces: 3, send: mem.Of(make([]byte, 5))}
+	v := &pipeline{Subset: &coll.Subset{Peers: waitless{log: log}}, goes: true, chunk: 2, chunks: 3, send: mem.Of(make([]byte, 5))}
 	start := record("start")
 	v.stages = stages{in: record("in"), out: record("out"), between: func(v *pipeline, p part) error {
 		err := start(v, p)
@@ -39,9 +39,9 @@ func recorded(log *[]string, waits int) *pipeline {
 	return v
 }
 
-// While a piece is between hosts, the next is combined inside the host and the one before handed
-// out: before the first message of the piece is waited for, and only once.
-func TestNeighbouringPiecesAreWorkedOnWhileOneIsBetweenHosts(t *testing.T) {
+// While a chunk is between hosts, the next is combined inside the host and the one before handed
+// out: before the first message of the chunk is waited for, and only once.
+func TestNeighbouringChunksAreWorkedOnWhileOneIsBetweenHosts(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		goes  bool

@@ -16,6 +16,7 @@ const (
 	Part   = "part"
 	Tuning = "tuning" // how collectives are done
 	TCP    = "tcp"    // connections
+	UCX    = "ucx"    // connections and devices
 )
 
 var levels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn}
@@ -33,7 +34,7 @@ func New(spec string, w io.Writer) (*slog.Logger, error) {
 		if !found {
 			name = "info"
 		}
-		known := part == Tuning || part == TCP
+		known := part == Tuning || part == TCP || part == UCX
 		if _, ok := levels[item]; ok {
 			part, name, known = "", item, true
 		}

@@ -81,7 +81,7 @@ func (q *Queues[R, M]) Post(r *Recv[R]) *Message[M] {
 // Arrive returns and removes the oldest receive that matches m, or queues m and
 // returns nil.
 func (q *Queues[R, M]) Arrive(m *Message[M]) *Recv[R] {
-	if r := q.Meet(m.Source, m.Tag); r != nil {
+	if r := q.TakeRecv(m.Source, m.Tag); r != nil {
 		return r
 	}
 	q.grow(m.Source).arrived.push(&m.bySource, m)
@@ -89,9 +89,9 @@ func (q *Queues[R, M]) Arrive(m *Message[M]) *Recv[R] {
 	return nil
 }
 
-// Meet is Arrive of a message with this source and tag that is not queued if
-// there is no receive for it.
-func (q *Queues[R, M]) Meet(source, tag int) *Recv[R] {
+// TakeRecv removes and returns the posted receive that a message with this source and tag
+// matches, nil if there is none. Unlike Arrive it does not queue the message.
+func (q *Queues[R, M]) TakeRecv(source, tag int) *Recv[R] {
 	var r *Recv[R]
 	if s := q.source(source); s != nil {
 		r = firstRecv(&s.posted, tag)

@@ -6,8 +6,8 @@ import "gompi/comm/internal/call"
 type Method struct {
 	Algorithm Algorithm
 	Doc       string // what it does, when it is good
-	// Ordered says that operands are combined as coll/order.go says, so that it serves
-	// functions of the user's and deterministic mode.
+	// Ordered says that operands are combined in the order of coll/order.go. Then the algorithm
+	// serves functions and deterministic mode.
 	Ordered    bool
 	PowerOfTwo bool // works for a power of two ranks only
 }
@@ -25,14 +25,14 @@ type collective struct {
 // ranks that outnumber the processors of one host, where messages serve only by GOMPI_TRANSPORT=tcp
 // and among goroutines, come from measurements of both on two processors.
 type rule struct {
-	from, to int64 // bytes, as gompi-bench has them; to is exclusive, 0 for no limit
-	ranks    int   // at least
-	crowded  bool  // only where some host has more ranks than processors
-	local    bool  // only on one host
-	remote   bool  // only if there are several hosts
-	spread   bool  // only if there are, and more ranks than hosts
-	pow2     bool  // only for a power of two ranks
-	alg      Algorithm
+	from, to       int64 // bytes, as gompi-bench has them; to is exclusive, 0 for no limit
+	ranks          int   // at least
+	oversubscribed bool  // only where some host has more ranks than processors
+	local          bool  // only on one host
+	remote         bool  // only if there are several hosts
+	spread         bool  // only if there are, and more ranks than hosts
+	pow2           bool  // only for a power of two ranks
+	alg            Algorithm
 }
 
 // catalogue lists all algorithms over messages and the rules that choose among them. The last
@@ -46,7 +46,7 @@ var catalogue = [...]collective{
 		},
 		rules: []rule{
 			{alg: Dissemination},
-			{crowded: true, local: true, ranks: 5, alg: Tree},
+			{oversubscribed: true, local: true, ranks: 5, alg: Tree},
 		},
 	},
 	{
@@ -54,7 +54,7 @@ var catalogue = [...]collective{
 		methods: []Method{
 			{Algorithm: Binomial, Doc: "down a binomial tree: fewest rounds"},
 			{Algorithm: ScatterAllgather, Doc: "scatter, then allgather: every link carries the vector twice at most"},
-			{Algorithm: Chain, Doc: "piece by piece along a chain: every rank sends the vector once"},
+			{Algorithm: Chain, Doc: "chunk by chunk along a chain: every rank sends the vector once"},
 		},
 		rules: []rule{
 			{alg: Binomial},
@@ -66,7 +66,7 @@ var catalogue = [...]collective{
 			{spread: true, alg: Binomial},
 			{spread: true, ranks: 64, from: 64 << 10, to: 256 << 10, alg: ScatterAllgather},
 			{spread: true, from: 1 << 20, alg: Chain},
-			{crowded: true, local: true, to: 4 << 20, alg: Binomial},
+			{oversubscribed: true, local: true, to: 4 << 20, alg: Binomial},
 		},
 	},
 	{
@@ -74,7 +74,7 @@ var catalogue = [...]collective{
 		methods: []Method{
 			{Algorithm: Binomial, Doc: "up a binomial tree: fewest rounds and messages", Ordered: true},
 			{Algorithm: Halving, Doc: "reduce-scatter by halving, then gather: the work is divided", Ordered: true},
-			{Algorithm: Chain, Doc: "piece by piece along a chain: every rank sends the vector once"},
+			{Algorithm: Chain, Doc: "chunk by chunk along a chain: every rank sends the vector once"},
 		},
 		rules: []rule{
 			{alg: Binomial},
@@ -83,7 +83,7 @@ var catalogue = [...]collective{
 			{ranks: 24, from: 4 << 20, alg: Halving},
 			{ranks: 24, from: 32 << 20, alg: Chain},
 			{spread: true, from: 64 << 10, alg: Halving},
-			{crowded: true, local: true, ranks: 3, to: 4 << 20, alg: Binomial},
+			{oversubscribed: true, local: true, ranks: 3, to: 4 << 20, alg: Binomial},
 		},
 	},
 	{
@@ -108,14 +108,14 @@ var catalogue = [...]collective{
 			{spread: true, to: 32 << 10, alg: RecursiveDoubling},
 			{spread: true, from: 32 << 10, alg: Halving},
 			{spread: true, ranks: 24, from: 16 << 10, alg: Halving},
-			{crowded: true, local: true, ranks: 3, to: 512 << 10, alg: Tree},
+			{oversubscribed: true, local: true, ranks: 3, to: 512 << 10, alg: Tree},
 		},
 	},
 	{
 		kind: call.ReduceScatter,
 		methods: []Method{
 			{Algorithm: Tree, Doc: "reduce to rank 0, then scatter, by binomial trees: fewest messages", Ordered: true},
-			{Algorithm: Cubes, Doc: "by halving in rank order, then every piece to its owner", Ordered: true},
+			{Algorithm: Cubes, Doc: "by halving in rank order, then every block to its owner", Ordered: true},
 			{Algorithm: Halving, Doc: "by halving: fewest rounds and bytes", PowerOfTwo: true},
 			{Algorithm: Circulant, Doc: "by the circulant pattern: fewest rounds and bytes for any number of ranks"},
 			{Algorithm: Ring, Doc: "around a ring: fewest bytes between hosts, little scratch"},
@@ -125,9 +125,9 @@ var catalogue = [...]collective{
 			{alg: Circulant},
 			{pow2: true, alg: Halving},
 			{spread: true, from: 1 << 10, alg: Cubes},
-			{crowded: true, local: true, ranks: 5, to: 8 << 10, alg: Tree},
-			{crowded: true, local: true, ranks: 3, from: 512 << 10, alg: Ring},
-			{crowded: true, local: true, ranks: 12, from: 512 << 10, alg: Circulant},
+			{oversubscribed: true, local: true, ranks: 5, to: 8 << 10, alg: Tree},
+			{oversubscribed: true, local: true, ranks: 3, from: 512 << 10, alg: Ring},
+			{oversubscribed: true, local: true, ranks: 12, from: 512 << 10, alg: Circulant},
 		},
 	},
 	{
@@ -144,8 +144,8 @@ var catalogue = [...]collective{
 			{ranks: 24, to: 256 << 10, alg: Circulant},
 			{spread: true, to: 8 << 10, alg: Circulant},
 			{spread: true, from: 8 << 10, alg: Ring},
-			{crowded: true, local: true, ranks: 3, alg: Direct},
-			{crowded: true, local: true, ranks: 5, to: 256 << 10, alg: Tree},
+			{oversubscribed: true, local: true, ranks: 3, alg: Direct},
+			{oversubscribed: true, local: true, ranks: 5, to: 256 << 10, alg: Tree},
 		},
 	},
 	{
@@ -181,20 +181,20 @@ var catalogue = [...]collective{
 			{ranks: 24, to: 2 << 10, alg: Bruck},
 			{spread: true, alg: Pairwise},
 			{spread: true, to: 1 << 10, alg: Bruck},
-			{crowded: true, local: true, ranks: 8, to: 1 << 10, alg: Bruck},
+			{oversubscribed: true, local: true, ranks: 8, to: 1 << 10, alg: Bruck},
 		},
 	},
 	{
 		kind: call.Scan,
 		methods: []Method{
 			{Algorithm: RecursiveDoubling, Doc: "recursive doubling: fewest rounds", Ordered: true},
-			{Algorithm: Chain, Doc: "piece by piece along a chain: fewest messages, every rank sends the vector once"},
+			{Algorithm: Chain, Doc: "chunk by chunk along a chain: fewest messages, every rank sends the vector once"},
 		},
 		rules: []rule{
 			{alg: RecursiveDoubling},
 			{ranks: 3, from: 512 << 10, alg: Chain},
 			{spread: true, from: 128 << 10, alg: Chain},
-			{crowded: true, local: true, ranks: 4, from: 64 << 10, alg: Chain},
+			{oversubscribed: true, local: true, ranks: 4, from: 64 << 10, alg: Chain},
 		},
 	},
 }

@@ -5,8 +5,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// choose returns the Path of a collective of n bytes in all: by a function of the user's if
-// custom, with memory from Alloc if lent.
+// choose returns the Path of a collective of n bytes in all. custom says that its operator is a
+// function, lent that the communicator has memory from Alloc.
 func (s *Selector) choose(k call.Kind, custom, lent bool, n int) *Path {
 	ordered := s.rules.keepsOrder(k, custom)
 	return s.onDevices(k, ordered, n, s.onHost(k, custom, lent, n))
@@ -34,7 +34,7 @@ func (s *Selector) onHost(k call.Kind, custom, lent bool, n int) *Path {
 	return &Path{Via: Messages, Algorithm: s.rules.Pick(k, s.Ranks, bytes, ordered)}
 }
 
-// payload returns the bytes that one rank stores for others, or that the longest block has.
+// payload returns how many bytes one rank stores for others, or the length of the longest block.
 func (s *Selector) payload(k call.Kind, n int) int {
 	if k.PerRank() && !k.Splits() {
 		return n / s.Ranks
@@ -50,8 +50,8 @@ func (s *Selector) shared(k call.Kind, ordered, lent bool, n int) *Path {
 	bytes := s.payload(k, n)
 	p := s.copied(k, bytes)
 	from := shmSingleCopyFrom
-	if s.rules.Crowded {
-		from = shmSingleCopyFromCrowded
+	if s.rules.Oversubscribed {
+		from = shmSingleCopyFromOversubscribed
 	}
 	if k == call.Scatter {
 		bytes = n / s.Ranks
@@ -73,7 +73,7 @@ func singleCopies(k call.Kind, ordered bool) bool {
 	return false
 }
 
-// copied chooses through shared buffers, for what stores so many bytes there.
+// copied chooses among ways through bounce buffers, for a rank that stores so many bytes there.
 func (s *Selector) copied(k call.Kind, bytes int) *Path {
 	t := s.rules.threshold
 	most, long := t(shmOneStepMost), Pipelined
@@ -83,29 +83,29 @@ func (s *Selector) copied(k call.Kind, bytes int) *Path {
 	if bytes <= most {
 		return &Path{Via: Shm, Algorithm: OneStep}
 	}
-	p := &Path{Via: Shm, Algorithm: long, Piece: Piece{Most: t(shmPiece)}}
+	p := &Path{Via: Shm, Algorithm: long, Chunk: Chunk{Most: t(shmChunk)}}
 	if bytes >= t(shmLargeFrom) {
-		return &Path{Via: Shm, Algorithm: long, Piece: s.largePiece(), Ask: LargeBuffers, Otherwise: p}
+		return &Path{Via: Shm, Algorithm: long, Chunk: s.largeChunk(), Ask: LargeBuffers, Otherwise: p}
 	}
 	return p
 }
 
-// largePiece is as much of a long vector as the large buffer allows, since every copy has a
-// beginning, in which the processor does not know yet what it will fetch. Ranks that share a
-// processor take turns, and every step costs them changes of process: they do so much in one at
-// any length (np=8 on two processors, alltoall of 1 MiB: 8.4 ms in pieces of 32 KiB).
-func (s *Selector) largePiece() Piece {
+// largeChunk is as much of a long vector as the large buffer allows: at the beginning of each copy
+// the processor has not begun to prefetch. Where ranks share a processor, each step costs a context
+// switch, so they take the largest chunk at any length (np=8 on two processors, alltoall of 1 MiB:
+// 8.4 ms in chunks of 32 KiB).
+func (s *Selector) largeChunk() Chunk {
 	most := s.LargeBuffer / largeParts
-	if s.rules.Crowded {
-		return Piece{Most: most}
+	if s.rules.Oversubscribed {
+		return Chunk{Most: most}
 	}
-	return Piece{Parts: largeParts, Least: s.rules.threshold(shmPiece), Most: most}
+	return Chunk{Parts: largeParts, Least: s.rules.threshold(shmChunk), Most: most}
 }
 
-// hier chooses inside hosts first, nil for what goes by messages: what has lengths that one rank
-// may know alone, scans (2x2, by messages and hierarchical: scan of 16 KiB 29 and 41 us, exscan
-// of 8 bytes 25 and 28), reductions that keep an order, since a host's operands are combined in
-// one pass, and where hosts are not even, all that has an equal block for each rank.
+// hier returns the hierarchical Path, nil if the collective goes by messages. These do: those with
+// LocalCounts; scans (2x2, by messages and hierarchical: scan of 16 KiB 29 and 41 us, exscan of 8
+// bytes 25 and 28); reductions that keep an order, since a host combines its operands in one pass;
+// and, where hosts have different numbers of ranks, those with an equal block for each rank.
 func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 	t := s.rules.threshold
 	ordered := s.rules.keepsOrder(k, custom)
@@ -134,7 +134,7 @@ func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 		inRankOrder := s.Packed && !s.rules.Deterministic && n <= t(hierFunctionMost)
 		switch {
 		case ordered && !inRankOrder:
-		case n >= t(hierSharesFrom) && !s.rules.Crowded:
+		case n >= t(hierSharesFrom) && !s.rules.Oversubscribed:
 			return s.hierVector(MultiLeader, custom, lent, n)
 		default:
 			return s.hierVector(Leader, custom, lent, n)
@@ -159,21 +159,21 @@ func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 	return nil
 }
 
-// hierVector chooses for a vector that goes between hosts in pieces.
+// hierVector chooses for a vector that goes between hosts in chunks.
 func (s *Selector) hierVector(a Algorithm, custom, lent bool, n int) *Path {
-	piece := Piece{Most: s.rules.threshold(hierPiece)}
-	p := &Path{Via: Hier, Algorithm: a, Piece: piece}
+	chunk := Chunk{Most: s.rules.threshold(hierChunk)}
+	p := &Path{Via: Hier, Algorithm: a, Chunk: chunk}
 	if lent && !custom && n >= s.rules.threshold(hierSingleCopyFrom) {
-		return &Path{Via: Hier, Algorithm: a, Piece: piece, Ask: SharedHeap, Otherwise: p}
+		return &Path{Via: Hier, Algorithm: a, Chunk: chunk, Ask: SharedHeap, Otherwise: p}
 	}
 	return p
 }
 
-// onDevices chooses where ranks may have buffers on devices, given what serves host memory. What
-// is short, or of a length that no rank knows, is staged whole, each rank's for itself.
+// onDevices chooses where ranks may have buffers on devices. host is the Path for host memory. A
+// short collective, or one whose length no rank knows, each rank stages whole.
 func (s *Selector) onDevices(k call.Kind, ordered bool, n int, host *Path) *Path {
-	piece := Piece{Most: s.rules.threshold(stagedPiece)}
-	staged := &Path{Via: Staged, Algorithm: Pipelined, Piece: piece, Ask: AnyOnDevice, Otherwise: host}
+	chunk := Chunk{Most: s.rules.threshold(stagedChunk)}
+	staged := &Path{Via: Staged, Algorithm: Pipelined, Chunk: chunk, Ask: AnyOnDevice, Otherwise: host}
 	switch {
 	case !s.Devices || s.Ranks == 1:
 		return host
@@ -182,7 +182,7 @@ func (s *Selector) onDevices(k call.Kind, ordered bool, n int, host *Path) *Path
 			return host
 		}
 		if host.Via == Hier && k == call.Allreduce && !ordered {
-			return &Path{Via: Staged, Algorithm: MultiLeader, Piece: piece, Ask: AllOnDevices, Otherwise: staged}
+			return &Path{Via: Staged, Algorithm: MultiLeader, Chunk: chunk, Ask: AllOnDevices, Otherwise: staged}
 		}
 		return staged
 	case !s.long(k, n), k == call.Alltoallw: // that has no one buffer to ask about
@@ -195,8 +195,8 @@ func (s *Selector) onDevices(k call.Kind, ordered bool, n int, host *Path) *Path
 	return &Path{Via: Devices, Ask: AllOnDevices, Otherwise: staged}
 }
 
-// long reports whether ranks of one host ask each other about devices: it is long, or no rank
-// knows how long it is.
+// long reports whether ranks of one host ask each other about devices: if the collective is long,
+// or if no rank knows its length.
 func (s *Selector) long(k call.Kind, n int) bool {
 	return k.LocalCounts() || n >= s.rules.threshold(deviceFrom)
 }
@@ -212,8 +212,8 @@ func (s *Selector) asksNCCL(k call.Kind, custom bool, n int) bool {
 	return false
 }
 
-// ncclServes reports whether NCCL has the operator of a call for its type, and the counts: what
-// it reduces and scatters has blocks of one length.
+// ncclServes reports whether NCCL has the operator of a call for its type, and can do its counts:
+// it reduces and scatters only blocks of one length.
 func (s *Selector) ncclServes(o *call.Call) bool {
 	if !o.Kind.Reduces() {
 		return true

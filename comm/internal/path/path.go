@@ -1,15 +1,16 @@
 // Package path chooses the way that a collective takes: through shared memory, hierarchically, by
-// messages, or on GPUs; by which algorithm; in pieces of how many bytes. It is pure, and all
-// thresholds of comm stand in it.
+// messages, or on GPUs; by which algorithm; in chunks of how many bytes. It sends
+// nothing and reads no clock. It holds all thresholds between ways of a collective.
 //
 // Each communicator has a Selector. It is made from what all ranks of the communicator know alike:
-// which of them share a host, whether ranks outnumber processors, what the user has tuned. For(call)
-// returns the Path of a call. Ranks whose calls are equal get equal Paths, without a message.
+// which of them share a host, whether ranks outnumber processors, what the user has tuned.
+// For(call) returns the Path of a call. Ranks whose calls are equal get equal Paths, without a
+// message.
 //
 // Some facts only the rank itself knows, such as where its buffers lie. A Path that depends on one
 // names the Question that the ranks ask each other, and the Path Otherwise that they take if a rank
-// answers no. Resolve follows the answers about devices. Package exec carries a call out along its
-// Path and chooses nothing.
+// answers no. Package exec asks about devices, and Resolve applies the answers. Packages shmcoll
+// and hier ask the other Questions themselves. None of them chooses.
 //
 // To find why a call of 64 KiB on two hosts takes its way, read in this order: For looks up a row;
 // choose, in choose.go, makes the row; thresholds.go has the lengths and the measurements behind
@@ -30,7 +31,7 @@ const (
 	Hier                // shared memory inside hosts, messages between them
 	Devices             // memory of devices of one host that reach each other
 	NCCL                // NVIDIA's library, on a device of each rank
-	Staged              // pieces of pinned host memory, each of which goes as a call in host memory does
+	Staged              // chunks of pinned host memory, each of which goes as a call in host memory does
 )
 
 var viaNames = [...]string{"messages", "shm", "hier", "devices", "nccl", "staged"}
@@ -59,13 +60,13 @@ const (
 	Pairwise
 
 	// Through shared memory.
-	OneStep    // each rank stores its data once, and who needs it reads it
-	Pipelined  // the same in pieces, around a buffer
-	Rsag       // reduce-scatter, then allgather, in pieces around a buffer
+	OneStep    // each rank stores its data once, and the ranks that need it read it
+	Pipelined  // the same in chunks, around a buffer
+	Rsag       // reduce-scatter, then allgather, in chunks around a buffer
 	SingleCopy // ranks read and write each other's vectors where they lie
 
 	// Between hosts. Staged too: MultiLeader combines a host's vectors on its devices first.
-	Leader      // one rank of each host speaks for it
+	Leader      // one rank of each host exchanges messages for it
 	MultiLeader // each rank, with those of its number on other hosts, does a share
 
 	NumAlgorithms
@@ -77,7 +78,7 @@ var algorithmNames = [NumAlgorithms]string{"", "dissemination", "tree", "binomia
 
 func (a Algorithm) String() string { return algorithmNames[a] }
 
-// A Question is what ranks tell each other before a Path is taken.
+// A Question is what the ranks ask each other before they follow a Path.
 type Question uint8
 
 const (
@@ -94,30 +95,30 @@ var conditions = [...]string{"", "if all vectors are from Alloc", "if there is m
 	"when the lengths of all blocks are known", "if all buffers are on devices that reach each other",
 	"if some buffer is on a device", "if each rank's buffers are on a device of its own"}
 
-// A Piece says how many bytes of a vector go at a time: a part of it, but not less than Least,
-// and not more than Most.
-type Piece struct {
+// A Chunk says how many bytes of a vector go at a time: one of Parts equal parts, but at least
+// Least and at most Most bytes.
+type Chunk struct {
 	Parts, Least, Most int
 }
 
-// Of returns the bytes of a piece of n.
-func (p Piece) Of(n int) int {
+// Of returns the bytes of a chunk of n.
+func (p Chunk) Of(n int) int {
 	if p.Parts > 0 {
 		return min(max(n/p.Parts, p.Least), p.Most)
 	}
 	return min(n, p.Most)
 }
 
-// A Path is the way of a call. It is not changed.
+// A Path is the way that a call takes. It is immutable.
 type Path struct {
 	Via       Via
 	Algorithm Algorithm
-	Piece     Piece // zero: all at a time
+	Chunk     Chunk // zero: all at a time
 	Ask       Question
 	Otherwise *Path // where the answer is no
 }
 
-// Where is the answers to the questions about devices.
+// Where holds the answers to the Questions about devices.
 type Where struct{ Own, All, Any bool } // OwnDevices, AllOnDevices, AnyOnDevice
 
 // Resolve returns the Path that is taken after questions about devices.
@@ -149,10 +150,10 @@ func (p *Path) String() string {
 	if p.Algorithm != None {
 		fmt.Fprintf(&b, ": %v", p.Algorithm)
 	}
-	if p.Piece.Parts > 0 {
-		fmt.Fprintf(&b, " in %s to %s", bytes(p.Piece.Least), bytes(p.Piece.Most))
-	} else if p.Piece.Most > 0 {
-		fmt.Fprintf(&b, " in %s", bytes(p.Piece.Most))
+	if p.Chunk.Parts > 0 {
+		fmt.Fprintf(&b, " in %s to %s", bytes(p.Chunk.Least), bytes(p.Chunk.Most))
+	} else if p.Chunk.Most > 0 {
+		fmt.Fprintf(&b, " in %s", bytes(p.Chunk.Most))
 	}
 	if p.Ask != Nothing {
 		fmt.Fprintf(&b, " %s", conditions[p.Ask])
@@ -177,7 +178,7 @@ func bytes(n int) string {
 // equal reports whether two Paths are the same way.
 func equal(p, q *Path) bool {
 	for ; p != nil && q != nil; p, q = p.Otherwise, q.Otherwise {
-		if p.Via != q.Via || p.Algorithm != q.Algorithm || p.Piece != q.Piece || p.Ask != q.Ask {
+		if p.Via != q.Via || p.Algorithm != q.Algorithm || p.Chunk != q.Chunk || p.Ask != q.Ask {
 			return false
 		}
 	}

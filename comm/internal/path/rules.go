@@ -9,15 +9,15 @@ import (
 	"gompi/comm/internal/call"
 )
 
-// Rules are the conditions under which a communicator chooses, and what the user has tuned.
-// All its ranks use equal ones: rank 0 of the world makes them, the others Decode them. They are
-// not changed after that and may be shared; a copy may be given other conditions, those of a
-// communicator on fewer hosts. The zero Rules are tuned by nobody.
+// Rules are the conditions under which a communicator chooses, and what the user has tuned. All its
+// ranks use equal ones: rank 0 of the world makes them, the others Decode them. Then they are
+// immutable and may be shared. A copy has the conditions of a communicator on fewer hosts. The zero
+// Rules are not tuned.
 type Rules struct {
 	// Deterministic keeps the order of operands, so that results do not depend on the choice.
 	Deterministic bool
-	// Crowded says that on some host more ranks than processors run.
-	Crowded bool
+	// Oversubscribed says that ranks outnumber processors on some host.
+	Oversubscribed bool
 	// Hosts is the number of hosts that the ranks run on, 0 for one. Ranks of a host are taken
 	// to be neighbours.
 	Hosts int
@@ -58,8 +58,8 @@ func (r *Rules) keepsOrder(k call.Kind, custom bool) bool {
 	return k.Reduces() && (custom || r.Deterministic)
 }
 
-// Tuned returns the algorithm that a rule of the user's takes for a call of a collective: then
-// messages serve it also where there is something faster. bytes are as in rules.
+// Tuned returns the algorithm that a rule of the user's names for a call of a collective. The call
+// then goes by messages, also where another way is faster. bytes are as in rules.
 func (r *Rules) Tuned(k call.Kind, ranks int, bytes int64, ordered bool) (a Algorithm, ok bool) {
 	if i := position(k); i >= 0 {
 		return r.find(r.tuned[i], i, ranks, bytes, ordered)
@@ -102,7 +102,7 @@ func (x *rule) fits(r *Rules, ranks int, bytes int64) bool {
 	remote := r.Hosts > 1
 	switch {
 	case bytes < x.from, x.to > 0 && bytes >= x.to, ranks < x.ranks:
-	case x.pow2 && ranks&(ranks-1) != 0, x.crowded && !r.Crowded:
+	case x.pow2 && ranks&(ranks-1) != 0, x.oversubscribed && !r.Oversubscribed:
 	case x.local && remote, x.remote && !remote, x.spread && !(remote && ranks > r.Hosts):
 	default:
 		return true
@@ -113,8 +113,8 @@ func (x *rule) fits(r *Rules, ranks int, bytes int64) bool {
 // Flags of encoded Rules.
 const (
 	deterministic = 1 << iota
-	crowded
-	allFlags = deterministic | crowded
+	oversubscribed
+	allFlags = deterministic | oversubscribed
 )
 
 // Encode returns r for Decode on other ranks: a byte of flags, the number of hosts, and as text
@@ -124,8 +124,8 @@ func (r *Rules) Encode() []byte {
 	if r.Deterministic {
 		flags |= deterministic
 	}
-	if r.Crowded {
-		flags |= crowded
+	if r.Oversubscribed {
+		flags |= oversubscribed
 	}
 	return append(binary.AppendUvarint([]byte{flags}, uint64(r.Hosts)), r.String()...)
 }
@@ -139,6 +139,6 @@ func Decode(b []byte) (*Rules, error) {
 	if n <= 0 || hosts > math.MaxInt32 {
 		return nil, fmt.Errorf("%q are not encoded rules", b)
 	}
-	r := &Rules{Deterministic: b[0]&deterministic != 0, Crowded: b[0]&crowded != 0, Hosts: int(hosts)}
+	r := &Rules{Deterministic: b[0]&deterministic != 0, Oversubscribed: b[0]&oversubscribed != 0, Hosts: int(hosts)}
 	return r, r.Tune(string(b[1+n:]))
 }

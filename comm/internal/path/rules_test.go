@@ -10,16 +10,16 @@ import (
 
 func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
 	table := new(Rules)
-	if err := table.Tune("allreduce:0-16k:rdouble, 16k-:ring; barrier:tree\nbcast:1M-:np4-:crowded:chain;;"); err != nil {
+	if err := table.Tune("allreduce:0-16k:rdouble, 16k-:ring; barrier:tree\nbcast:1M-:np4-:oversubscribed:chain;;"); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct {
-		k       call.Kind
-		ranks   int
-		bytes   int64
-		ordered bool
-		crowded bool
-		want    string
+		k              call.Kind
+		ranks          int
+		bytes          int64
+		ordered        bool
+		oversubscribed bool
+		want           string
 	}{
 		{call.Allreduce, 2, 0, false, false, "rdouble"},
 		{call.Allreduce, 5, 16<<10 - 1, false, false, "rdouble"},
@@ -32,13 +32,13 @@ func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
 		{call.Bcast, 4, 1 << 20, false, false, "scatter"},
 	}
 	for _, tt := range tests {
-		table.Crowded = tt.crowded
+		table.Oversubscribed = tt.oversubscribed
 		if got := table.Pick(tt.k, tt.ranks, tt.bytes, tt.ordered).String(); got != tt.want {
-			t.Errorf("%s of %d bytes, %d ranks, ordered %v, crowded %v: %s, want %s",
-				tt.k, tt.bytes, tt.ranks, tt.ordered, tt.crowded, got, tt.want)
+			t.Errorf("%s of %d bytes, %d ranks, ordered %v, oversubscribed %v: %s, want %s",
+				tt.k, tt.bytes, tt.ranks, tt.ordered, tt.oversubscribed, got, tt.want)
 		}
 	}
-	table.Crowded = true
+	table.Oversubscribed = true
 	for _, tt := range []struct {
 		k       call.Kind
 		ranks   int
@@ -81,7 +81,7 @@ func TestPowerOfTwoAlgorithmsAreNotTakenForOtherRanks(t *testing.T) {
 }
 
 func TestOrderedCallsGetOrderedAlgorithms(t *testing.T) {
-	for _, r := range []*Rules{{}, {Crowded: true}, {Hosts: 2}} {
+	for _, r := range []*Rules{{}, {Oversubscribed: true}, {Hosts: 2}} {
 		for _, k := range []call.Kind{call.Reduce, call.Allreduce, call.ReduceScatter, call.Scan} {
 			for p := 2; p < 70; p++ {
 				for bytes := int64(1); bytes < 1<<32; bytes *= 2 {
@@ -107,12 +107,12 @@ func TestTuneErrorsQuoteWhatIsWrongAndSayWhatIsWanted(t *testing.T) {
 		{"allreduce:16k-8k:ring", `"16k-8k"`, "an end above the start"},
 		{"allreduce:np0-:ring", `"np0-"`, "np5-"},
 		{"allreduce:np4:ring", `"np4"`, "np5-"},
-		{"allreduce:busy:ring", `"busy"`, "crowded"},
+		{"allreduce:busy:ring", `"busy"`, "oversubscribed"},
 		{"allreduce:9999999999g-:ring", `"9999999999g"`, "16k"},
 		{"shm.lage=1k", `"shm.lage"`, "shm.large"},
 		{"shm.large=1q", `"1q"`, "512 or 16k"},
 		{"shm.large=2000g", `"2000g"`, "0 to 1024g"},
-		{"shm.piece=8", `"8"`, "2k to 16k"},
+		{"shm.chunk=8", `"8"`, "2k to 16k"},
 	}
 	for _, tt := range tests {
 		table := new(Rules)
@@ -151,14 +151,14 @@ func TestTheCatalogueIsSound(t *testing.T) {
 
 func TestDecodedRulesChooseAsTheEncoded(t *testing.T) {
 	r := &Rules{Deterministic: true, Hosts: 300}
-	if err := r.Tune("scan:np3-:pow2:crowded:local:remote:spread:5-3g:chain;barrier:tree;shm.large=3k"); err != nil {
+	if err := r.Tune("scan:np3-:pow2:oversubscribed:local:remote:spread:5-3g:chain;barrier:tree;shm.large=3k"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Decode(r.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.String() != r.String() || !got.Deterministic || got.Crowded || got.Hosts != 300 || !got.Tunes() ||
+	if got.String() != r.String() || !got.Deterministic || got.Oversubscribed || got.Hosts != 300 || !got.Tunes() ||
 		got.Pick(call.Barrier, 5, 0, false) != Tree || got.threshold(shmLargeFrom) != 3<<10 {
 		t.Errorf("decoded %+v, want %+v", got, r)
 	}
@@ -171,8 +171,8 @@ func TestDecodedRulesChooseAsTheEncoded(t *testing.T) {
 
 func FuzzTune(f *testing.F) {
 	f.Add("allreduce:0-16k:rdouble,16k-:ring;barrier:tree")
-	f.Add("shm.large=4k;hier.piece=1m")
-	f.Add("scan:np3-:pow2:crowded:local:remote:spread:5-3g:chain")
+	f.Add("shm.large=4k;hier.chunk=1m")
+	f.Add("scan:np3-:pow2:oversubscribed:local:remote:spread:5-3g:chain")
 	f.Fuzz(func(t *testing.T, s string) {
 		first := new(Rules)
 		if first.Tune(s) != nil {

@@ -9,7 +9,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Topology is what all ranks of a communicator, or a part of it, know alike of each other.
+// A Topology is what all ranks of a communicator, or of a part of it, know of each other. It is
+// equal on all of them.
 type Topology struct {
 	Ranks  int
 	Shared bool // they are on one host, and share memory there
@@ -35,8 +36,8 @@ type Selector struct {
 
 const numKinds = call.Free + 1
 
-// byLongest is the factor of what is as long as if each block were as long as the longest: shared
-// memory has room for such.
+// byLongest is the factor of a collective that counts as if all blocks were as long as the longest:
+// shared memory has that much space for each.
 const byLongest = -1
 
 // A row is the Paths of a collective by the bytes of all ranks' blocks, or of the vector where
@@ -61,8 +62,8 @@ func New(t Topology, r *Rules) *Selector {
 	return s // what makes communicators and memory exchanges a few words
 }
 
-// For returns the Path of a call. It takes no time to speak of, and no memory but for the first
-// call of a collective.
+// For returns the Path of a call: it looks up a row. Only the first call of a collective makes the
+// row, and allocates memory.
 func (s *Selector) For(o *call.Call) *Path {
 	lent, custom, factor := 0, 0, s.factor[o.Kind]
 	elements := int(o.Count) * factor
@@ -86,8 +87,8 @@ func (s *Selector) For(o *call.Call) *Path {
 	return c.path
 }
 
-// Sized returns the Path through shared memory of a call whose BlockLengths are known: the
-// longest has so many bytes.
+// Sized returns the Path through shared memory of a call whose BlockLengths have been asked for:
+// the longest block has so many bytes.
 func (s *Selector) Sized(k call.Kind, longest int) *Path {
 	n, r := longest*s.Ranks, s.sized[k]
 	if r == nil {
@@ -99,23 +100,23 @@ func (s *Selector) Sized(k call.Kind, longest int) *Path {
 	return r.at(n).path
 }
 
-// Lend tells that the communicator has n more blocks of memory from Alloc. All ranks of a host do
-// so between the same collectives: those blocks change only what they ask each other.
+// Lend adds n to the number of the communicator's vectors from Alloc. All ranks of a host call it
+// between the same collectives. It changes only what they ask each other.
 func (s *Selector) Lend(n int) { s.lent += n }
 
-// Gated reports whether ranks wait for one who waits for all.
-func (s *Selector) Gated() bool { return s.rules.Crowded && s.Ranks >= gateFrom }
+// Gated reports whether ranks wait for a barrier flag: one rank waits for all others and sets it.
+func (s *Selector) Gated() bool { return s.rules.Oversubscribed && s.Ranks >= gateFrom }
 
 // KeepsOrder reports whether operands of a reduction by op are combined as coll/order.go says.
 func (s *Selector) KeepsOrder(op mem.Op) bool { return s.rules.Deterministic || op == mem.Custom }
 
-// NonTemporal reports whether a rank stores what it receives with non-temporal stores, where all
-// ranks' buffers have so many bytes. Other ranks see no difference.
+// NonTemporal reports whether ranks store received data with non-temporal stores, if the buffers of
+// all ranks together have so many bytes. The choice of one rank does not affect others.
 func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.rules.threshold(shmNonTemporalFrom) }
 
-// SingleCopy returns how a rank stores to vectors from Alloc, of which each rank has so many bytes on
-// average: whether with non-temporal stores, and how many bytes at a time. Other ranks see no
-// difference.
+// SingleCopy returns how ranks store to vectors from Alloc, of so many bytes for each rank on
+// average: whether with non-temporal stores, and how many bytes at a time. The choice of one rank
+// does not affect others.
 func (s *Selector) SingleCopy(bytes int) (nonTemporal bool, chunk int) {
 	if bytes > s.rules.threshold(shmSingleCopyNonTemporalFrom) {
 		return true, s.rules.threshold(shmSingleCopyNonTemporalChunk) &^ (mem.CacheLine - 1)
@@ -123,12 +124,12 @@ func (s *Selector) SingleCopy(bytes int) (nonTemporal bool, chunk int) {
 	return false, s.rules.threshold(shmSingleCopyChunk) &^ (mem.CacheLine - 1)
 }
 
-// LargestPiece returns the bytes of the largest piece that goes through shared memory at a time.
-func (s *Selector) LargestPiece() int {
-	return max(s.rules.threshold(shmPiece), s.rules.threshold(shmOneStepMost), s.LargeBuffer/largeParts)
+// LargestChunk returns the bytes of the largest chunk that goes through shared memory at a time.
+func (s *Selector) LargestChunk() int {
+	return max(s.rules.threshold(shmChunk), s.rules.threshold(shmOneStepMost), s.LargeBuffer/largeParts)
 }
 
-// DropNCCL tells that it does not serve.
+// DropNCCL makes later Paths do without NCCL.
 func (s *Selector) DropNCCL() {
 	s.NCCL = false
 	s.rows = [2][2][numKinds]row{}
@@ -151,7 +152,7 @@ func (r row) with(c cell) row {
 	return append(r, c)
 }
 
-// make makes a row: where the choice changes is where some threshold or rule lies.
+// make makes a row. The choice can change only at a threshold, or at a bound of a rule.
 func (s *Selector) make(k call.Kind, custom, lent bool) (r row) {
 	edges := []int{0}
 	if s.factor[k] != 0 {

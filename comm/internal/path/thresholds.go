@@ -1,24 +1,25 @@
 package path
 
-// A Threshold is a length in bytes at which another way begins to win. A user may set it by its
-// name (see Tune). The measurements are medians of each call alone, float32, on a machine with
-// two processors: "np=2 near" is two ranks on cores that share a cache; "2x2" and "2x4" are two
-// hosts that are two agents of that machine, talking TCP, with two or four ranks each.
+// A Threshold is a length in bytes at which another way begins to win, or of the chunks that a way
+// goes in. A user may set it by its name (see Tune). The measurements are medians of each call
+// alone, float32, on a machine with two processors: "np=2 near" is two ranks on cores that share a
+// cache; "2x2" and "2x4" are two hosts that are two agents of that machine, talking TCP, with two
+// or four ranks each.
 type Threshold uint8
 
 const (
 	shmOneStepMost Threshold = iota
 	shmAllreduceMost
 	shmLargeFrom
-	shmPiece
+	shmChunk
 	shmSingleCopyFrom
-	shmSingleCopyFromCrowded
+	shmSingleCopyFromOversubscribed
 	shmSingleCopyChunk
 	shmSingleCopyNonTemporalFrom
 	shmSingleCopyNonTemporalChunk
 	shmNonTemporalFrom
 
-	hierPiece
+	hierChunk
 	hierSharesFrom
 	hierScatterSharesFrom
 	hierGatherSharesFrom
@@ -30,7 +31,7 @@ const (
 
 	deviceFrom
 	stagedFrom
-	stagedPiece
+	stagedChunk
 
 	numThresholds
 )
@@ -45,9 +46,9 @@ var thresholds = [numThresholds]struct {
 	least, most int64
 }{
 	// Up to so many bytes of one rank a collective through shared memory takes one step.
-	// Longer ones are pipelined, in pieces of shmPiece through the small buffer.
+	// Longer ones are pipelined, in chunks of shmChunk through the small buffer.
 	shmOneStepMost: {"shm.onestep", 8 << 10, 0, 16 << 10},
-	shmPiece:       {"shm.piece", 8 << 10, 2 << 10, 16 << 10},
+	shmChunk:       {"shm.chunk", 8 << 10, 2 << 10, 16 << 10},
 
 	// Up to so many bytes each rank combines all operands of an allreduce itself: one step
 	// from one rank to the others, where to share the work takes two.
@@ -61,8 +62,8 @@ var thresholds = [numThresholds]struct {
 	// 1 KiB 0.34 us instead of 0.37, of 4 KiB 0.35 instead of 0.77). Where ranks share a
 	// processor the barrier at the end costs a change of process more (np=4 on two processors:
 	// scatter of 16 KiB 20 us instead of 13, allreduce of 64 KiB 16 instead of 60).
-	shmSingleCopyFrom:        {"shm.singlecopy", 1 << 10, 1, most},
-	shmSingleCopyFromCrowded: {"shm.singlecopy.crowded", 32 << 10, 1, most},
+	shmSingleCopyFrom:               {"shm.singlecopy", 1 << 10, 1, most},
+	shmSingleCopyFromOversubscribed: {"shm.singlecopy.oversubscribed", 32 << 10, 1, most},
 
 	// So much of a vector from Alloc a rank combines at a time: so little that it is still in the
 	// first-level cache when the rank stores it to others, but more where stores are non-temporal
@@ -71,7 +72,7 @@ var thresholds = [numThresholds]struct {
 	shmSingleCopyChunk:            {"shm.singlecopy.chunk", 16 << 10, 64, 1 << 30},
 	shmSingleCopyNonTemporalChunk: {"shm.singlecopy.nontemporal.chunk", 256 << 10, 64, 1 << 30},
 
-	// From so many bytes of a rank's vectors on, on average, stores to vectors from Alloc are
+	// Where a rank's vectors have more bytes, on average, stores to vectors from Alloc are
 	// non-temporal: the caches do not hold them (np=2 near, plain and non-temporal: bcast of 16 MiB
 	// 0.39 and 0.61 ms, of 64 MiB 4.2 and 2.8; allreduce of 1 MiB 47 and 96 us, of 16 MiB 3.3 and
 	// 2.5 ms, of 64 MiB 12.3 and 9.9).
@@ -86,11 +87,11 @@ var thresholds = [numThresholds]struct {
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
 	// So much of a vector goes between hosts at a time, of each leader's share or in all: while
-	// it does, the next piece is combined inside each host, and the one before handed out (2x2,
-	// allreduce of 8 MiB at 1 Gbit/s, where the wire alone takes 67 ms: whole 106 ms, in pieces
-	// of 256 and 512 KiB 70, of 1 MiB 77; without a network: whole 9.0 ms, in pieces of 64 KiB,
+	// it does, the next chunk is combined inside each host, and the one before handed out (2x2,
+	// allreduce of 8 MiB at 1 Gbit/s, where the wire alone takes 67 ms: whole 106 ms, in chunks
+	// of 256 and 512 KiB 70, of 1 MiB 77; without a network: whole 9.0 ms, in chunks of 64 KiB,
 	// 256 KiB and 1 MiB 8.4, 6.2 and 5.4).
-	hierPiece: {"hier.piece", 512 << 10, 256, most},
+	hierChunk: {"hier.chunk", 512 << 10, 256, most},
 
 	// From so many bytes on all ranks carry shares of an allreduce, if each has a processor:
 	// one leader would do the work between hosts alone (2x2, where each rank was granted three
@@ -136,11 +137,11 @@ var thresholds = [numThresholds]struct {
 	// what goes in one step.
 	deviceFrom: {"device.ask", 32 << 10, 1, most},
 
-	// The same where ranks are on several hosts; and the bytes of a piece, enough for messages
+	// The same where ranks are on several hosts; and the bytes of a chunk, enough for messages
 	// between hosts (2x2, in host memory: allreduce of 1 MiB in 371 us, of 16 MiB at once in
 	// 15.8 ms). The first is a guess until a GPU has been measured.
 	stagedFrom:  {"staged.ask", 4 << 20, 1, most},
-	stagedPiece: {"staged.piece", 1 << 20, 4 << 10, 16 << 20},
+	stagedChunk: {"staged.chunk", 1 << 20, 4 << 10, 16 << 20},
 }
 
 // most is the largest value of a threshold that needs no other.
@@ -158,13 +159,13 @@ const (
 	// A guess until a GPU has been measured.
 	PerMessageFrom = 4 << 20
 
-	// gateFrom is from how many ranks on, oversubscribed, they wait for one who waits for all
-	// (two processors, allreduce of 8 bytes: np=64 0.44 ms, 0.80 without; np=128 1.7 and 5.4; a
+	// gateFrom is from how many ranks on, oversubscribed, they wait for one member that waits for
+	// all (two processors, allreduce of 8 bytes: np=64 0.44 ms, 0.80 without; np=128 1.7 and 5.4; a
 	// tree of gates, of 4, 8 or 16 each, takes 0.9 and 2.4 and more).
 	gateFrom = 16
 
-	// largeParts is how many pieces a long vector has at least, for one rank to store while
-	// another loads (np=2 near, 4 MiB in pieces of 32 and 256 KiB: bcast in 145 and 125 us,
+	// largeParts is how many chunks a long vector has at least, for one rank to store while
+	// another loads (np=2 near, 4 MiB in chunks of 32 and 256 KiB: bcast in 145 and 125 us,
 	// alltoall in 1060 and 720, allreduce in 450 and 350).
 	largeParts = 8
 )

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Tune adds rules to r, which come before those it has, and sets thresholds. A call that one of
-// the rules fits goes by messages, whatever there is that is faster. The grammar, in which lines
-// and semicolons are the same:
+// Tune adds rules to r, which come before those it has, and sets thresholds. A call that one of the
+// rules fits goes by messages, also where another way is faster. The grammar, in which lines and
+// semicolons are the same:
 //
 //	allreduce:0-16k:rdouble,16k-:ring;barrier:tree;shm.large=64k
 //
-// For each collective a list of rules; a rule is an algorithm with conditions before it: a range
-// of bytes (of the vector; of one rank's block in gather, scatter, allgather, alltoall and
+// For each collective a list of rules; a rule is an algorithm with conditions before it: a range of
+// bytes (of the vector; of one rank's block in gather, scatter, allgather, alltoall and
 // reducescatter; the end is exclusive; k, m and g are powers of 1024), np5- for at least 5 ranks,
-// pow2 for a power of two ranks, crowded for a host with more ranks than processors, local for one
-// host, remote for several, spread for more ranks than hosts besides. The names of thresholds
-// stand in thresholds.go. After an error r is as before.
+// pow2 for a power of two ranks, oversubscribed for a host with more ranks than processors, local
+// for one host, remote for several, spread for more ranks than hosts besides. The names of
+// thresholds stand in thresholds.go. After an error r is as before.
 func (r *Rules) Tune(s string) error {
 	with := *r
 	for _, item := range strings.FieldsFunc(s, func(c rune) bool { return c == ';' || c == '\n' }) {
@@ -109,8 +109,8 @@ func parseRule(methods []Method, text string) (r rule, err error) {
 
 func (r *rule) parseCondition(c string) (err error) {
 	switch {
-	case c == "crowded":
-		r.crowded = true
+	case c == "oversubscribed":
+		r.oversubscribed = true
 	case c == "local":
 		r.local = true
 	case c == "remote":
@@ -127,7 +127,7 @@ func (r *rule) parseCondition(c string) (err error) {
 	default:
 		lo, hi, ok := strings.Cut(c, "-")
 		if !ok {
-			return errors.New("want bytes such as 0-16k or 16k-, np5-, pow2, crowded, local, remote or spread")
+			return errors.New("want bytes such as 0-16k or 16k-, np5-, pow2, oversubscribed, local, remote or spread")
 		}
 		if r.from, err = parseSize(lo); err != nil {
 			return err
@@ -202,8 +202,8 @@ func (x rule) String() string {
 	if x.pow2 {
 		s += "pow2:"
 	}
-	if x.crowded {
-		s += "crowded:"
+	if x.oversubscribed {
+		s += "oversubscribed:"
 	}
 	if x.local {
 		s += "local:"

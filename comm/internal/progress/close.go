@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// mostDoze bounds the sleep of Close where the Source has no deadline.
-const mostDoze = 50 * time.Millisecond
+// maxDoze bounds the sleep of Close where the Source has no deadline.
+const maxDoze = 50 * time.Millisecond
 
-// Close ends the background, and then waits until closed, which takes the place of polling,
-// reports true, or ctx ends: then it returns the cause. Nobody else waits any more.
+// Close ends the background, and then calls closed, instead of polling, until that reports true
+// or ctx ends, in which case it returns the cause. No other goroutine may wait any more.
 func (p *Engine) Close(ctx context.Context, closed func() bool) error {
 	p.endBackground()
 	if p.graceTimer != nil {
@@ -29,7 +29,7 @@ func (p *Engine) Close(ctx context.Context, closed func() bool) error {
 	return nil
 }
 
-// endBackground ends the background, and waits until it touches the Parker no more.
+// endBackground ends the background goroutine and waits for its end.
 func (p *Engine) endBackground() {
 	if p.background != nil {
 		p.MakeReady(p.background)
@@ -41,7 +41,7 @@ func (p *Engine) endBackground() {
 func (p *Engine) doze(ctx context.Context) {
 	limit := p.cfg.Source.Deadline()
 	if limit == 0 {
-		limit = mostDoze
+		limit = maxDoze
 	}
 	p.Unlock()
 	defer p.Lock()

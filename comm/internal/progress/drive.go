@@ -65,7 +65,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 		switch {
 		case w.ready: // notice has ended the wait
 		case p.woken:
-			// Whoever was woken most often runs on this processor, if we let it.
+			// A woken goroutine mostly runs on this processor, once the driver yields it.
 			p.woken = false
 			p.unlockWhile(runtime.Gosched)
 		case idle <= spin:
@@ -87,7 +87,8 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 	}
 }
 
-// hint returns what to look at first: what w waits for, or a sleeper does.
+// hint returns the rank that Poll looks at first: the one that w waits for or, if w names none,
+// one that a sleeper waits for.
 func (p *Engine) hint(w *Waiter) world.Rank {
 	if w.Hint < 0 {
 		for _, s := range p.sleepers {
@@ -99,18 +100,18 @@ func (p *Engine) hint(w *Waiter) world.Rank {
 	return w.Hint
 }
 
-// rests reports whether w is the background's and should not drive: there is nothing to
-// drive for, or somebody else is there to do it.
+// rests reports whether w is the background's Waiter and should not drive: nothing is pending, or
+// another goroutine waits and can drive.
 func (p *Engine) rests(w *Waiter) bool { return w == p.background && p.unneeded() }
 
 func (p *Engine) unneeded() bool { return p.foreground > 0 || !p.busy() }
 
-// busy reports whether something is under way that needs polling even if nobody waits for it.
+// busy reports whether something needs polling although no goroutine waits for it.
 func (p *Engine) busy() bool {
 	return p.pending > 0 || p.overdue || p.cfg.Source.Pending()
 }
 
-// takeDrive makes w the driver, in the place of a parked one if there is.
+// takeDrive makes w the driver. It takes the drive from a parked driver.
 func (p *Engine) takeDrive(w *Waiter) {
 	if old := p.driver; old != nil && old != w {
 		p.cfg.Parker.Disarm()
@@ -122,20 +123,20 @@ func (p *Engine) takeDrive(w *Waiter) {
 	}
 }
 
-// release takes the drive from w, if it has it. A sleeper can have been made the parked
-// driver at the very moment in which something else woke it.
+// release takes the drive from w, if it has it: a sleeper may have been made the parked driver
+// just when something else woke it.
 func (p *Engine) release(w *Waiter) {
 	if p.driver == w {
 		p.driver = nil
 	}
 }
 
-// PassDrive finds a driver when there is none and there is need of one, and has one that is
-// parked hear of what was posted or polled since.
+// PassDrive finds a driver if there is none and one is needed. It wakes a parked driver if
+// something was posted or polled since that leaves something to poll.
 func (p *Engine) PassDrive() {
 	if d := p.driver; d != nil {
 		if d.parked && !p.cfg.Source.Arm() {
-			p.wake(d) // there is work that it did not know of when it went to sleep
+			p.wake(d) // there is something to poll that came after it went to sleep
 		}
 		return
 	}
@@ -149,8 +150,8 @@ func (p *Engine) PassDrive() {
 	}
 }
 
-// successor returns a sleeper to drive next: the background's only if there is no other, and
-// only if something is outstanding.
+// successor returns the sleeper that drives next: the background's Waiter only if there is no
+// other, and only if something is pending.
 func (p *Engine) successor() *Waiter {
 	for _, w := range p.sleepers {
 		if w != p.background {
@@ -171,7 +172,7 @@ func (p *Engine) successor() *Waiter {
 	if p.background.asleep {
 		return p.background
 	}
-	return nil // it is about to look for itself
+	return nil // the background runs, and is about to look whether it is needed
 }
 
 func (p *Engine) runBackground(w *Waiter) {
@@ -190,16 +191,16 @@ func (p *Engine) arm() bool {
 	return true
 }
 
-// sooner reports whether the Source wants to be polled before the sleeper w would wake for
-// it.
+// sooner reports whether the Source's deadline comes before the time at which the sleeper w
+// wakes.
 func (p *Engine) sooner(w *Waiter) bool {
 	d := p.cfg.Source.Deadline()
 	return d > 0 && (w.due.IsZero() || time.Now().Add(d).Before(w.due))
 }
 
 // block sleeps: as the parked driver if w.parked, else until another driver makes w ready or
-// the drive is passed to it. The background listens to the Parker in both cases, so that it
-// can be made the parked driver asleep.
+// the drive is passed to it. The background receives from the Parker in both cases, so that it
+// can be made the parked driver while it sleeps.
 func (p *Engine) block(ctx context.Context, w *Waiter, s *stall) {
 	w.asleep, w.parkable = true, w.parked || w == p.background
 	p.sleepers = append(p.sleepers, w)
@@ -234,13 +235,13 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall) {
 		w.parked = false
 		p.cfg.Parker.Disarm()
 	case rang && p.driver != nil && p.driver.parked:
-		p.wake(p.driver) // it rang for the one who parks now
+		p.wake(p.driver) // the Parker's wake-up was for the driver that is parked now
 	}
 	p.notice(w, s)
 }
 
-// deadline returns a channel that tells a parked driver of the Source's deadline; nil if that
-// has none.
+// deadline returns a channel that delivers at the Source's deadline if w may be the parked driver,
+// else nil; nil also if there is no deadline.
 func (p *Engine) deadline(w *Waiter) <-chan time.Time {
 	w.due = time.Time{}
 	if !w.parkable {

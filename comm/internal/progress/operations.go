@@ -2,7 +2,7 @@ package progress
 
 import "time"
 
-// A Class is how soon an operation that nobody waits for needs a driver.
+// A Class says how soon an operation needs a driver while no goroutine waits for it.
 type Class uint8
 
 const (
@@ -11,7 +11,7 @@ const (
 	Pending               // at once
 )
 
-// operations counts those of each Class that have begun and not ended.
+// operations counts the operations of each Class between Begin and End.
 type operations struct {
 	deferred, pending int
 	overdue           bool        // deferred ones have waited for so long that they count as pending
@@ -19,15 +19,15 @@ type operations struct {
 	inGrace           bool        // graceTimer runs
 }
 
-// grace is how long deferred operations do without a driver. They are receives of eager size:
-// their messages are sent without being asked for, and a program that posts some mostly waits
-// for them soon. To put the background where it hears of them and to wake it costs more than
-// they do (window of 64 times 8 bytes inside a host: 0.11 us a message, 0.27 where the background
-// is put to listen at once). A synchronous send to one of them waits for so long if its receiver
-// computes.
+// grace is how long deferred operations do without a driver. Deferred operations are receives of
+// eager size: their messages are sent before the receiver asks, and a program that posts such
+// receives mostly waits for them soon. To park the background for them and to wake it costs more
+// than the messages do (window of 64 times 8 bytes inside a host: 0.11 us a message, 0.27 where the
+// background parks at once). The price: a synchronous send to such a receive waits for up to grace
+// if its receiver computes.
 const grace = time.Millisecond
 
-// Begin counts an operation, for which there is a driver until End.
+// Begin counts an operation of class c. Until End there is a driver for it, as soon as c says.
 func (p *Engine) Begin(c Class) {
 	switch c {
 	case Deferred:
@@ -49,7 +49,7 @@ func (p *Engine) End(c Class) {
 	}
 }
 
-// startGrace begins the grace of deferred operations that have no driver.
+// startGrace starts the timer of grace if there are deferred operations.
 func (p *Engine) startGrace() {
 	switch {
 	case p.deferred == 0 || p.inGrace:
@@ -62,7 +62,7 @@ func (p *Engine) startGrace() {
 	p.inGrace = true
 }
 
-// endGrace makes them overdue if there is no driver by now.
+// endGrace makes deferred operations overdue if there is still no driver.
 func (p *Engine) endGrace() {
 	p.Lock()
 	defer p.Unlock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// vainly waits so often, each time in vain for a while.
+// vainly waits so many times; each time the driver polls in vain at first.
 func vainly(t *testing.T, r *rank, times int) {
 	t.Helper()
 	for range times {
@@ -18,26 +18,26 @@ func vainly(t *testing.T, r *rank, times int) {
 	}
 }
 
-// Goroutines that wait judge now and then whether they may spin, and no oftener.
+// While goroutines wait, they check from time to time whether they may spin, and no more often.
 func TestSpinningIsJudgedAnewWhileGoroutinesWait(t *testing.T) {
 	const many = 100 // waits: drivers look at the clock on every 64th
 	bubble(t, 30*time.Second, func(t *testing.T) {
 		r, asked, fits := newRank(false), 0, false
 		r.SetSpin(1, 1, true, func() bool { asked++; return fits }, 5*time.Second)
-		for i, room := range []bool{false, true, false} {
-			fits = room
-			if vainly(t, r, many); asked != i || r.Spins() == room {
+		for i, fit := range []bool{false, true, false} {
+			fits = fit
+			if vainly(t, r, many); asked != i || r.Spins() == fit {
 				t.Errorf("before its time: asked %d times, spins %v", asked, r.Spins())
 			}
 			time.Sleep(10 * time.Second)
-			if vainly(t, r, many); asked != i+1 || r.Spins() != room {
-				t.Errorf("asked %d times, spins %v, want %d, %v", asked, r.Spins(), i+1, room)
+			if vainly(t, r, many); asked != i+1 || r.Spins() != fit {
+				t.Errorf("asked %d times, spins %v, want %d, %v", asked, r.Spins(), i+1, fit)
 			}
 		}
 	})
 }
 
-// So does one that sleeps for long.
+// One long wait checks it, too.
 func TestSpinningIsJudgedAnewByALongWait(t *testing.T) {
 	bubble(t, 12*time.Second, func(t *testing.T) {
 		r, w := newRank(false), newWord()

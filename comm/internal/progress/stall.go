@@ -9,12 +9,12 @@ const StallAfter = 200 * time.Millisecond
 type stall struct {
 	timer *time.Timer
 	fired bool
-	told  bool      // the Owner knows
-	since time.Time // when its driver looked at the clock first, or the wait was last noticed
+	told  bool      // the Owner's Stalled was called
+	since time.Time // when the driver first looked at the clock, or notice was last called
 }
 
-// notice tells of a wait that has lasted long. That may post or poll: whatever w does next, it
-// drives or passes the drive.
+// notice reports a wait that has lasted for StallAfter to the Owner and the Source. These may post
+// or poll, which is safe: w's goroutine drives or passes the drive next.
 func (p *Engine) notice(w *Waiter, s *stall) {
 	if !s.fired {
 		return
@@ -31,12 +31,12 @@ func (p *Engine) notice(w *Waiter, s *stall) {
 	case p.cfg.Watch:
 		s.timer.Reset(StallAfter)
 	default:
-		s.timer.Stop() // it may not have been what rang
+		s.timer.Stop() // rings may have fired, not the timer
 	}
 }
 
-// rings reports whether StallAfter has gone by for a driver that messages of others keep
-// from blocking.
+// rings reports whether StallAfter has passed for a driver that never blocks, because messages for
+// other goroutines keep coming.
 func (s *stall) rings() bool {
 	switch now := time.Now(); {
 	case s.since.IsZero():
@@ -49,7 +49,7 @@ func (s *stall) rings() bool {
 
 func (s *stall) after(p *Engine, w *Waiter) <-chan time.Time {
 	if w == p.background && !p.cfg.Watch {
-		return nil // it has nothing to tell anybody
+		return nil // its Stalled reports nothing
 	}
 	switch {
 	case s.timer != nil: // set already

@@ -6,32 +6,33 @@ import (
 	"gompi/internal/world"
 )
 
-// A Waiter is one goroutine's wait, for one or several things. It can be used again after Reset.
+// A Waiter is one goroutine's wait, for one or several events. It can be used again after Reset.
 type Waiter struct {
-	Hint       world.Rank // whom the Source is to look at first, None if nobody is
-	Background bool       // an operation's in the background: it never spins
+	Hint       world.Rank // the rank that the Source polls first; None: no particular one
+	Background bool       // the wait of an operation in the background: it never spins
 
 	owner Owner
 	ready bool
 	wake  chan struct{} // capacity 1
 
 	asleep   bool        // in sleepers
-	parkable bool        // asleep, and listening to the Parker
+	parkable bool        // asleep, and receiving from the Parker
 	parked   bool        // asleep as the driver
 	due      time.Time   // when it wakes for the Source's deadline
 	dueTimer *time.Timer // made once
 	timer    *time.Timer // of stalls, made once
 }
 
-// An Owner is told when its Waiter waits for long, on the goroutine that waits.
+// An Owner learns that its Waiter waits for long. The waiting goroutine calls it.
 type Owner interface {
-	// Stalled tells that the wait has lasted for StallAfter, or once more so long.
+	// Stalled is called when the wait has lasted for StallAfter; with Config.Watch again after
+	// each further StallAfter.
 	Stalled()
-	// Ended tells that a wait has ended of which Stalled has told.
+	// Ended is called at the end of a wait for which Stalled was called.
 	Ended()
 }
 
-// Init readies a new Waiter. owner may be nil.
+// Init prepares a new Waiter. owner may be nil.
 func (w *Waiter) Init(owner Owner) {
 	w.owner, w.Hint, w.wake = owner, world.None, make(chan struct{}, 1)
 }
@@ -45,10 +46,10 @@ func (w *Waiter) Reset() {
 	}
 }
 
-// Ready reports whether what w waits for is there.
+// Ready reports whether MakeReady has ended w's wait.
 func (w *Waiter) Ready() bool { return w.ready }
 
-// Unready has w wait for more.
+// Unready lets w wait again.
 func (w *Waiter) Unready() { w.ready = false }
 
 // MakeReady ends w's wait.

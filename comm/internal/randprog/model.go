@@ -47,7 +47,8 @@ func (c *collective) contribution(round int) func(rank, i int) value {
 func (c *collective) result(k *call, me, size, round int, recv []byte) {
 	in := c.contribution(round)
 	width := c.typ.Size()
-	// block stores n elements of a rank's contribution, from the given one on, at an element of recv.
+	// block stores n elements of a rank's contribution, from the given one on, at an element of
+	// recv.
 	block := func(at, n, rank, from int) {
 		copy(recv[at*width:], encode(c.typ, n, 1, func(i int) value { return in(rank, from+i) }))
 	}

@@ -8,7 +8,7 @@ import (
 	"gompi/comm"
 )
 
-// A Program is the same on all ranks.
+// A Program is a list of units. All ranks have the same one.
 type Program struct {
 	Seed  uint64
 	Ranks int
@@ -22,11 +22,11 @@ type Program struct {
 type unit interface {
 	head() *header
 	String() string
-	// run is the part of this rank; c is nil if it is not in the unit's communicator.
+	// run does the part of this rank; c is nil if it is not in the unit's communicator.
 	run(r *runner, c *comm.Comm) error
 }
 
-// A header is what all units have.
+// A header holds the fields that all units have.
 type header struct {
 	id   int
 	on   int    // which communicator

@@ -32,8 +32,8 @@ var (
 	units = flag.String("units", "", "run these units of it alone: 3,7,9")
 )
 
-// patience is what one program may take: a hang alone takes so long.
-const patience = 30 * time.Second
+// timeout is the longest that one program may take: only one that hangs takes so long.
+const timeout = 30 * time.Second
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "rank" {
@@ -73,7 +73,7 @@ func TestStressRandomPrograms(t *testing.T) {
 	if *seed >= 0 {
 		j := job{seed: uint64(*seed), np: *np, count: *count, way: *way, units: numbers(t, *units)}
 		t.Logf("%v", j.program())
-		if err := j.run(t.Context(), gompirun, patience); err != nil {
+		if err := j.run(t.Context(), gompirun, timeout); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -95,7 +95,7 @@ func TestStressRandomPrograms(t *testing.T) {
 				if way != "inproc" { // whose ranks have this process's environment
 					j.env = settings[draw.IntN(len(settings))]
 				}
-				if err := j.run(t.Context(), gompirun, patience); err != nil {
+				if err := j.run(t.Context(), gompirun, timeout); err != nil {
 					t.Error(j.report(t.Context(), gompirun, err))
 				}
 				programs.Add(inOneJob)

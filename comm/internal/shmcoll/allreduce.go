@@ -7,8 +7,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// allreduceShort has every member combine all operands itself. It is what programs call most: so
-// what is simple is done simply.
+// allreduceShort makes every member combine all operands itself. Programs call it most, so it has a
+// function of its own.
 func (c *Comm) allreduceShort(send, recv mem.Buffer, op call.Op) error {
 	s, size := c.Next(1), send.Size()
 	if size <= shmsync.InHead {
@@ -44,8 +44,8 @@ func (c *Comm) allreduceShort(send, recv mem.Buffer, op call.Op) error {
 	return c.combine(op, recv, 0, c.Size(), false)
 }
 
-// reducePair ends a short allreduce of two: nothing goes through srcs, from which it
-// would be loaded right after it was stored.
+// reducePair ends a short allreduce of two members. It does not go through srcs: to load from there
+// what was just stored stalls the processor.
 func (c *Comm) reducePair(s uint64, send, recv mem.Buffer, op call.Op) error {
 	peer := 1 - c.Me()
 	if err := c.AwaitCall(peer, s); err != nil {
@@ -59,17 +59,16 @@ func (c *Comm) reducePair(s uint64, send, recv mem.Buffer, op call.Op) error {
 	return mem.Reduce(op.Kind, recv, a, b)
 }
 
-// A shared vector is a long allreduce. In each step the members do a chunk of the vector
-// in three movements:
+// A shared vector is a long allreduce: a reduce-scatter, then an allgather. In each step the
+// members do a chunk of the vector in three stages:
 //
-//	fill    a member stores what the others will combine
-//	reduce  it combines its own share of the chunk, for which it reads what the
-//	        others have stored of it, and stores the result in its place
-//	gather  it reads the shares of the others
+//	fill    a member stores the shares of the chunk that the others combine
+//	reduce  it combines its own share with what the others have stored of it, and stores the
+//	        result for them
+//	gather  it reads the results of the others
 //
-// So every element is stored once for the others by all but one of them, and once
-// by the one that has combined it. The next steps are filled before the first is
-// reduced, so that nobody waits for what others do at the same time.
+// The next steps are filled before the first is reduced, so that no member waits for another that
+// is in the same stage.
 type shared struct {
 	send, recv  mem.Buffer
 	op          call.Op
@@ -89,7 +88,7 @@ func (c *Comm) allreduceLong(p *path.Path, send, recv mem.Buffer, op call.Op) er
 	if err != nil {
 		return err
 	}
-	l.large, l.chunk = p.Ask == path.LargeBuffers, max(p.Piece.Of(n)/size, 1)
+	l.large, l.chunk = p.Ask == path.LargeBuffers, max(p.Chunk.Of(n)/size, 1)
 	steps := (send.Len() + l.chunk - 1) / l.chunk
 	l.first = c.Next(steps)
 	// Twice as many steps are under way: from filling to reducing, and then to gathering.
@@ -119,8 +118,8 @@ func (c *Comm) allreduceLong(p *path.Path, send, recv mem.Buffer, op call.Op) er
 	return nil
 }
 
-// bounds returns the elements of member j's share of step i, and the first of the
-// step. Shares begin at whole cache lines.
+// bounds returns the elements of member j's share of step i, and the first element of the step.
+// Shares begin at cache lines.
 func (l *shared) bounds(i, j, members int) (base, lo, hi int) {
 	base = i * l.chunk
 	n := min(l.chunk, l.send.Len()-base)

@@ -1,13 +1,13 @@
-// Package shmcoll does the collectives of ranks that share a host's memory, by direct access: a
-// rank stores what the others need where they see it, and they read it from there. No message is
-// sent. When something is there, and when its place may be filled again, is up to package shmsync.
+// Package shmcoll does collectives among the ranks of one host through shared memory. A rank stores
+// what the others need in a bounce buffer of its own, and the others read it there. No message is
+// sent. Package shmsync tells a rank when data has arrived, and when its space may be reused.
 //
-//	transfer.go     what goes from rank to rank in blocks: all collectives but the following
+//	transfer.go     blocks that go from rank to rank: all collectives but the following
 //	allreduce.go    an allreduce, short and long
-//	singlecopy.go   vectors from comm.Alloc, which ranks read and write where they lie
-//	window.go       the same for a hierarchy, piece by piece (package hier)
-//	order.go        in which order operands are combined
-//	nontemporal.go  which stores bypass the caches
+//	singlecopy.go   vectors from comm.Alloc, which all ranks read and write in place
+//	window.go       the same, chunk by chunk, for the hierarchical collectives of package hier
+//	order.go        the order in which operands are combined
+//	nontemporal.go  which stores are non-temporal
 package shmcoll
 
 import (
@@ -18,15 +18,15 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Comm is the ranks of a communicator that share memory, as one of them sees them. It does
-// collectives one at a time. Its methods are not for concurrent use.
+// A Comm does the collectives of one member, a rank of a communicator whose ranks share memory. It
+// does one at a time, and is not for concurrent use.
 type Comm struct {
 	shmsync.Team
 	paths *path.Selector
 	heaps [][]byte     // by member
-	reach mem.Distance // to those who read what this member stores
+	reach mem.Distance // to the members that read what this one stores
 
-	// Scratch, kept to save allocations.
+	// Scratch, reused to save allocations.
 	srcs   []mem.Buffer // by member
 	dsts   []mem.Buffer
 	places []places // by member
@@ -40,10 +40,10 @@ func New(t shmsync.Team, heaps [][]byte, paths *path.Selector) *Comm {
 	return &Comm{Team: t, paths: paths, heaps: heaps, srcs: make([]mem.Buffer, n), dsts: make([]mem.Buffer, n), places: make([]places, n)}
 }
 
-// places tells where a member's send and recv lie in its heap.
+// places are where a member's send and recv lie in its heap.
 type places [2]symheap.Place
 
-// Run does o, which all members have called, as p says. Begin comes before.
+// Run runs o, which all members have called, along p. Begin is called before.
 func (c *Comm) Run(p *path.Path, o *call.Call) error {
 	if p.Ask == path.SharedHeap {
 		if done, err := c.singleCopy(o); done || err != nil {

@@ -27,7 +27,7 @@ func comms(t testing.TB, n int, pause func(rank int)) ([]*Comm, *shmsynctest.Hos
 
 // pathsOf returns the Selector of so many ranks, an odd number of which has too few processors.
 func pathsOf(ranks int) *path.Selector {
-	rules := &path.Rules{Crowded: ranks%2 == 1}
+	rules := &path.Rules{Oversubscribed: ranks%2 == 1}
 	return path.New(path.Topology{Ranks: ranks, Shared: true, LargeBuffer: path.LargeBuffer(ranks)}, rules)
 }
 
@@ -37,14 +37,14 @@ func (r *Comm) do(o *call.Call) error { return r.Run(r.paths.For(o), o) }
 // Whatever thresholds a user sets, collectives of any lengths end, and give what they should.
 func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 	for _, tuning := range []string{
-		"shm.piece=2k;shm.onestep=0;shm.allreduce=0;shm.large=1024g",
-		"shm.piece=16k;shm.onestep=16k;shm.allreduce=16k;shm.large=1024g",
-		"shm.piece=2k;shm.onestep=0;shm.allreduce=0;shm.large=0;shm.singlecopy=1;shm.singlecopy.crowded=1",
+		"shm.chunk=2k;shm.onestep=0;shm.allreduce=0;shm.large=1024g",
+		"shm.chunk=16k;shm.onestep=16k;shm.allreduce=16k;shm.large=1024g",
+		"shm.chunk=2k;shm.onestep=0;shm.allreduce=0;shm.large=0;shm.singlecopy=1;shm.singlecopy.oversubscribed=1",
 	} {
 		for _, p := range []int{2, 3, 5} {
 			members, h := comms(t, p, func(int) {})
 			for _, r := range members {
-				rules := &path.Rules{Crowded: p%2 == 1}
+				rules := &path.Rules{Oversubscribed: p%2 == 1}
 				if err := rules.Tune(tuning); err != nil {
 					t.Fatal(err)
 				}

@@ -5,8 +5,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// What the caches do not hold is stored with non-temporal stores, which bypass them. Package path
-// has the lengths.
+// Data that the caches would not hold is stored with non-temporal stores, which bypass them.
+// Package path has the lengths from which on.
 
 // footprint returns the bytes of all members' buffers, as far as this one can tell.
 func (c *Comm) footprint(t *transfer) int {
@@ -25,16 +25,16 @@ func footprint(send, recv mem.Buffer) int {
 	return send.Size() + recv.Size()
 }
 
-// store stores what this member receives.
+// store stores data that this member receives.
 func store(dst, src []byte, nonTemporal bool) {
 	if nonTemporal {
-		mem.Stream(dst, src)
+		mem.CopyNonTemporal(dst, src)
 	} else {
 		copy(dst, src)
 	}
 }
 
-// fork copies b to where the others read it, and to this member's own block.
+// fork copies b to the place where the others read it, and to this member's own block.
 func (c *Comm) fork(t *transfer, own, to, b []byte) {
 	if len(b) == 0 || &own[0] == &b[0] {
 		c.reach.Copy(to, b)
@@ -46,16 +46,16 @@ func (c *Comm) fork(t *transfer, own, to, b []byte) {
 // combineTo combines the srcs of t into dst.
 func (c *Comm) combineTo(t *call.Transfer, dst mem.Buffer, nonTemporal bool) error {
 	if nonTemporal && !c.keepsOrder(t.Op) {
-		return mem.StreamReduce(t.Op.Kind, append(c.dsts[:0], dst), mem.Buffer{}, c.srcs[t.Lo:t.Hi]...)
+		return mem.ReduceNonTemporal(t.Op.Kind, append(c.dsts[:0], dst), mem.Buffer{}, c.srcs[t.Lo:t.Hi]...)
 	}
 	return c.combine(t.Op, dst, t.Lo, t.Hi, t.Scans)
 }
 
-// combineShare combines the srcs of a long allreduce into this member's recv, and into
-// held, where the others read the result.
+// combineShare combines the srcs of a long allreduce into this member's recv, and into held, where
+// the others read it.
 func (c *Comm) combineShare(l *shared, dst, held mem.Buffer) error {
 	if l.nonTemporal && !c.keepsOrder(l.op) && !c.reach.Far() {
-		return mem.StreamReduce(l.op.Kind, append(c.dsts[:0], dst), held, c.srcs...)
+		return mem.ReduceNonTemporal(l.op.Kind, append(c.dsts[:0], dst), held, c.srcs...)
 	}
 	err := c.combine(l.op, dst, 0, c.Size(), false)
 	c.reach.Copy(held.HostSlice(), dst.HostSlice())

@@ -6,13 +6,12 @@ import (
 	"gompi/internal/mem"
 )
 
-// keepsOrder reports whether operands are combined as coll/order.go says: functions of
-// the user's, and all in deterministic mode. Others are combined one after the other, in
-// the order of the members and in one pass over the memory.
+// keepsOrder reports whether operands are combined in the order of coll/order.go: by functions, and
+// by all operators in deterministic mode. Else they are combined one after the other, in the order
+// of the members, in one pass over the memory.
 func (c *Comm) keepsOrder(op call.Op) bool { return c.paths.KeepsOrder(op.Kind) }
 
-// combine stores op's result of srcs lo to hi-1 into dst, in the order of a scan if
-// scan.
+// combine stores op's result of srcs lo to hi-1 into dst. scan selects the order of a scan.
 func (c *Comm) combine(op call.Op, dst mem.Buffer, lo, hi int, scan bool) error {
 	switch {
 	case c.keepsOrder(op):
@@ -37,11 +36,10 @@ func (c *Comm) combineInOrder(op call.Op, dst mem.Buffer, lo, hi int, scan bool)
 
 func (c *Comm) operand(i int) mem.Buffer { return c.srcs[i] }
 
-// spare returns memory like dst for the right operand of a combination at height k
-// of the tree.
+// spare returns memory like dst for the right operand of a combination at height k of the tree.
 func (c *Comm) spare(dst mem.Buffer, _, k int) mem.Buffer {
 	for len(c.spares) <= k {
-		b, _ := mem.Host.Alloc(mem.C128, c.paths.LargestPiece()/mem.C128.Size()) // so few bytes can be had
+		b, _ := mem.Host.Alloc(mem.C128, c.paths.LargestChunk()/mem.C128.Size()) // so few bytes can be had
 		c.spares = append(c.spares, b.HostSlice())
 	}
 	return mem.HostBytes(dst.Type(), dst.Len(), c.spares[k])

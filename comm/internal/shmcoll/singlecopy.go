@@ -8,13 +8,14 @@ import (
 	"gompi/internal/mem"
 )
 
-// Vectors in the members' heaps need no bounce buffers: members read those of others, and write to
-// them, where they are.
+// Vectors in the symmetric heap need no bounce buffers: members read and write those of others in
+// place.
 //
-// Whether a member's vectors lie there is its own affair, so all tell each other where they are, in
-// the step with which the collective begins, and go the ordinary way if one cannot be reached. That
-// step also orders what others load and store after what the owner did before. The collective ends
-// with a barrier, so no member returns before its vectors are read and written.
+// Only its owner knows whether a vector lies there. So in the first step all members tell each
+// other where their vectors are, and if one cannot be reached, the collective goes through bounce
+// buffers. That step also orders the accesses of others after what the owner did before. The
+// collective ends with a barrier, so no member returns before its vectors have been read and
+// written.
 
 // A side is one of a member's two vectors.
 type side int
@@ -24,7 +25,7 @@ const (
 	recvs
 )
 
-// singleCopy does o on the members' vectors where they lie, if all can be reached.
+// singleCopy runs o on the members' vectors in place, if all can be reached.
 func (c *Comm) singleCopy(o *call.Call) (done bool, err error) {
 	var t call.Transfer
 	from, to := o.Operands(c.Me())
@@ -61,8 +62,8 @@ func (c *Comm) locate(b mem.Buffer) symheap.Place {
 	return symheap.Locate(c.heaps[c.Me()], b.HostSlice())
 }
 
-// tellPlaces tells the others where this member's vectors are, and reports whether all
-// can be reached. The members' calls are compared in it.
+// tellPlaces exchanges where the members' vectors are, and reports whether all can be reached. It
+// is the collective's first step, in which calls are compared.
 func (c *Comm) tellPlaces(mine places) (shared bool, err error) {
 	const size = int(unsafe.Sizeof(mine))
 	s, err := c.Exchange((*[size]byte)(unsafe.Pointer(&mine))[:], true)
@@ -78,7 +79,7 @@ func (c *Comm) tellPlaces(mine places) (shared bool, err error) {
 	return shared, nil
 }
 
-// has reports whether others use that vector of a member.
+// has reports whether others read or write a vector of a member.
 func (c *Comm) has(member int, v side) bool { return c.places[member][v] != symheap.Nowhere }
 
 // vector returns n bytes from off on of a member's vector.
@@ -86,12 +87,12 @@ func (c *Comm) vector(member int, v side, off, n int) []byte {
 	return c.places[member][v].At(c.heaps[member], off, n)
 }
 
-// copyShared copies src to dst, which are the same memory or apart.
+// copyShared copies src to dst, which are the same memory or do not overlap.
 func copyShared(dst, src []byte, nonTemporal bool) {
 	if unsafe.SliceData(dst) == unsafe.SliceData(src) {
 		return
 	}
-	// Go's copy of 1 MiB or more has non-temporal stores whether that is wanted or not.
+	// Go's own copy of 1 MiB or more always uses non-temporal stores.
 	const atOnce = 256 << 10
 	for len(src) > 0 {
 		n := min(len(src), atOnce)
@@ -100,7 +101,7 @@ func copyShared(dst, src []byte, nonTemporal bool) {
 	}
 }
 
-// pull reads, and combines if t does, what every other member has for this one.
+// pull reads the blocks of all other members for this one, and combines them if t does.
 func (c *Comm) pull(t *call.Transfer) error {
 	nonTemporal, chunk := c.paths.SingleCopy(footprint(t.Send, t.Recv))
 	start := t.Start(c.Me()) * t.Size
@@ -127,8 +128,8 @@ func (c *Comm) pull(t *call.Transfer) error {
 	return nil
 }
 
-// copyRooted copies this member's share of the blocks of n bytes between the root's long
-// vector and the short ones of all.
+// copyRooted copies this member's share of the blocks of n bytes between the root's long vector and
+// the short vectors of all.
 func (c *Comm) copyRooted(root, n int, long, short side) {
 	nonTemporal, _ := c.paths.SingleCopy(2 * n) // a member has as many bytes on average, all blocks included
 	for j := range c.Size() {
@@ -143,9 +144,9 @@ func (c *Comm) copyRooted(root, n int, long, short side) {
 	}
 }
 
-// shareOf returns which part of the n bytes between the root and member j one of the members
-// copies, me. Both ends do some of it, so that all have the same to do: the root, which is
-// an end of each block, as small a part as there are members.
+// shareOf returns which part of the n bytes between the root and member j member me copies. Both
+// copy a part, such that all members copy equally much: the root, which is an end of every block,
+// copies one of as many parts as there are members.
 func shareOf(me, root, j, members, n int) (lo, hi int) {
 	cut := (n - n/members) / mem.CacheLine * mem.CacheLine
 	switch {
@@ -159,13 +160,13 @@ func shareOf(me, root, j, members, n int) (lo, hi int) {
 	return 0, 0
 }
 
-// copyJointly does a bcast, reduce or allreduce, of which every member does its share: it combines
-// that part of all sends in one pass and stores the result to all recvs. So every byte is read once
-// and stored once for each who gets it, and all members have the same to do, whoever is the root.
+// copyJointly does a bcast, reduce or allreduce. Every member does its share: it combines that part
+// of all sends in one pass, and stores the result to all recvs. So every byte is read once and
+// stored once for each receiver, and all members do equally much, whichever is the root.
 //
-// What has just been read where it is stored gets plain stores in any case (np=2 near, allreduce of
-// 64 MiB in place: plain 6.4 ms, non-temporal 7.1). A combined result is stored to all at once where
-// stores are non-temporal.
+// A result that is stored in place, where its operand was just read, gets plain stores at any
+// length (np=2 near, allreduce of 64 MiB in place: plain 6.4 ms, non-temporal 7.1). With
+// non-temporal stores, one pass stores a combined result to all recvs.
 func (c *Comm) copyJointly(o *call.Call) error {
 	like := o.Recv
 	if o.Kind.Reduces() {
@@ -184,7 +185,7 @@ func (c *Comm) copyJointly(o *call.Call) error {
 	return nil
 }
 
-// reduceJointly combines n bytes from lo on of all sends into the recvs that there are.
+// reduceJointly combines n bytes of all sends, from lo on, into all recvs.
 func (c *Comm) reduceJointly(o *call.Call, lo, n int, nonTemporal bool) error {
 	part := func(j int, v side) mem.Buffer {
 		return mem.HostBytes(o.Send.Type(), n/o.Send.Type().Size(), c.vector(j, v, lo, n))
@@ -199,7 +200,7 @@ func (c *Comm) reduceJointly(o *call.Call, lo, n int, nonTemporal bool) error {
 				c.dsts = append(c.dsts, part(j, recvs))
 			}
 		}
-		return mem.StreamReduce(o.Op.Kind, c.dsts, mem.Buffer{}, c.srcs...)
+		return mem.ReduceNonTemporal(o.Op.Kind, c.dsts, mem.Buffer{}, c.srcs...)
 	}
 	first := c.Me() // whose recv the result is stored to first: its own if it has one
 	if !c.has(first, recvs) {
@@ -213,7 +214,7 @@ func (c *Comm) reduceJointly(o *call.Call, lo, n int, nonTemporal bool) error {
 	return nil
 }
 
-// spread stores a result to the recvs that there are, from lo on.
+// spread stores a result to all recvs, from lo on.
 func (c *Comm) spread(result []byte, lo int, nonTemporal bool) {
 	for j := range c.Size() {
 		if c.has(j, recvs) {
@@ -223,7 +224,7 @@ func (c *Comm) spread(result []byte, lo int, nonTemporal bool) {
 	}
 }
 
-// touched returns how many vectors there are: in place a member has one.
+// touched returns the number of vectors. A member in place has one.
 func (c *Comm) touched() (n int) {
 	for j, at := range c.places {
 		if c.has(j, sends) {

@@ -6,17 +6,17 @@ import (
 	"gompi/internal/mem"
 )
 
-// A transfer is a collective that is a call.Transfer, carried out in steps.
+// A transfer does a call.Transfer in steps.
 type transfer struct {
 	call.Transfer
-	piece       int  // elements of each block that go in one step
+	chunk       int  // elements of each block that go in one step
 	compared    bool // the members' calls have been, in a step before
-	large       bool // pieces go around the L3 buffers
+	large       bool // chunks go around the L3 buffers
 	nonTemporal bool // what is received is stored so
 	forks       bool // what the others will read is stored to Recv at the same time
 }
 
-// run carries t out as p says.
+// run runs t along p.
 func (c *Comm) run(p *path.Path, t *transfer) error {
 	if p.Algorithm == path.OneStep {
 		return c.runInOneStep(t)
@@ -32,10 +32,10 @@ func (c *Comm) run(p *path.Path, t *transfer) error {
 	t.large = p.Ask == path.LargeBuffers
 	t.nonTemporal = c.paths.NonTemporal(c.footprint(t))
 	t.forks = t.Writes && t.Full && !t.Splits && !t.Folds
-	t.piece = max(p.Piece.Of(t.Longest*size)/size, 1)
-	steps := max((t.Longest+t.piece-1)/t.piece, 1)
+	t.chunk = max(p.Chunk.Of(t.Longest*size)/size, 1)
+	steps := max((t.Longest+t.chunk-1)/t.chunk, 1)
 	first := c.Next(steps)
-	last, ahead := c.Last(), c.Ahead(t.piece*size, t.large)
+	last, ahead := c.Last(), c.Ahead(t.chunk*size, t.large)
 	filled := first - 1
 	for s := first; s <= last; s++ {
 		for ; filled < min(last, s+ahead-1); filled++ {
@@ -44,8 +44,8 @@ func (c *Comm) run(p *path.Path, t *transfer) error {
 			}
 		}
 		if s == first && steps > 1 && !t.compared {
-			// A long collective must not end before it is known that all others
-			// do the same: they would count other steps from then on.
+			// A long collective must not end before this member knows that all others
+			// do the same: else they would count steps differently from then on.
 			if err := c.AwaitCalls(first); err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func (c *Comm) run(p *path.Path, t *transfer) error {
 
 // runInOneStep is run for a transfer that takes one step.
 func (c *Comm) runInOneStep(t *transfer) error {
-	t.piece = max(t.Longest, 1)
+	t.chunk = max(t.Longest, 1)
 	s := c.Next(1)
 	if err := c.fill(t, s, s); err != nil {
 		return err
@@ -81,8 +81,8 @@ func (c *Comm) runInOneStep(t *transfer) error {
 	return nil
 }
 
-// buffers returns the Path that is taken: p, or another if that wants large buffers and there is no
-// memory for them.
+// buffers returns the Path to follow: p, or its Otherwise if p needs large buffers and a member has
+// no memory for them.
 func (c *Comm) buffers(p *path.Path, compared *bool) (*path.Path, error) {
 	if p.Ask != path.LargeBuffers {
 		return p, nil
@@ -94,12 +94,12 @@ func (c *Comm) buffers(p *path.Path, compared *bool) (*path.Path, error) {
 	return p, err
 }
 
-// bytes returns the bytes of the longest block's piece in a step that begins with element lo.
-func (t *transfer) bytes(lo int) int { return min(t.piece, t.Longest-lo) * t.Size }
+// bytes returns the bytes of the longest block's chunk in a step that begins with element lo.
+func (t *transfer) bytes(lo int) int { return min(t.chunk, t.Longest-lo) * t.Size }
 
-// fill fills step s, if there is something to fill it with.
+// fill fills step s, if this member has data for it.
 func (c *Comm) fill(t *transfer, s, first uint64) error {
-	lo := int(s-first) * t.piece
+	lo := int(s-first) * t.chunk
 	n := t.bytes(lo)
 	if t.Splits {
 		n *= c.Size()
@@ -120,14 +120,14 @@ func (c *Comm) fill(t *transfer, s, first uint64) error {
 	return nil
 }
 
-// pack copies what goes to the others, from element lo of each block on.
+// pack copies the blocks for the others, from element lo of each on.
 func (c *Comm) pack(t *transfer, s uint64, lo int) {
 	me := c.Me()
 	if !t.Splits {
-		b := t.OutBytes(me, lo, t.piece)
+		b := t.OutBytes(me, lo, t.chunk)
 		to := c.Payload(me, s, 0, len(b))
 		if t.forks {
-			c.fork(t, t.InBytes(me, lo, t.piece), to, b)
+			c.fork(t, t.InBytes(me, lo, t.chunk), to, b)
 		} else {
 			c.reach.Copy(to, b)
 		}
@@ -136,13 +136,13 @@ func (c *Comm) pack(t *transfer, s uint64, lo int) {
 	each := t.bytes(lo)
 	for j := range c.Size() {
 		if j != me || t.Staged {
-			b := t.OutBytes(j, lo, t.piece)
+			b := t.OutBytes(j, lo, t.chunk)
 			c.reach.Copy(c.Payload(me, s, j*each, len(b)), b)
 		}
 	}
 }
 
-// read returns the n bytes that member j has for this one in step s, when they are there.
+// read waits for the n bytes that member j has for this one in step s, and returns them.
 func (c *Comm) read(t *transfer, j int, s, first uint64, n, lo int) (b []byte, err error) {
 	switch {
 	case j == c.Me():
@@ -158,17 +158,17 @@ func (c *Comm) read(t *transfer, j int, s, first uint64, n, lo int) (b []byte, e
 	return c.Payload(j, s, off, n), err
 }
 
-// take reads what there is for this member in step s.
+// take reads the data for this member in step s.
 func (c *Comm) take(t *transfer, s, first uint64) error {
-	lo := int(s-first) * t.piece
+	lo := int(s-first) * t.chunk
 	if t.Folds {
 		return c.takeFolding(t, s, first, lo)
 	}
 	for i := t.Lo; i < t.Hi; i++ {
 		j := t.From(i)
-		dst := t.InBytes(j, lo, t.piece)
+		dst := t.InBytes(j, lo, t.chunk)
 		if j == c.Me() {
-			if own := t.OutBytes(j, lo, t.piece); !t.forks && len(own) > 0 && &own[0] != &dst[0] {
+			if own := t.OutBytes(j, lo, t.chunk); !t.forks && len(own) > 0 && &own[0] != &dst[0] {
 				store(dst, own, t.nonTemporal)
 			}
 			continue
@@ -182,18 +182,18 @@ func (c *Comm) take(t *transfer, s, first uint64) error {
 	return nil
 }
 
-// takeFolding reads step s and combines what is in it.
+// takeFolding reads step s and combines its operands.
 func (c *Comm) takeFolding(t *transfer, s, first uint64, lo int) error {
 	if t.Lo == t.Hi {
 		return nil
 	}
-	b, typ := t.InBytes(0, lo, t.piece), t.Send.Type()
+	b, typ := t.InBytes(0, lo, t.chunk), t.Send.Type()
 	n := len(b) / t.Size
 	for j := t.Lo; j < t.Hi; j++ {
 		var src []byte
 		var err error
 		if j == c.Me() && !t.Staged {
-			src = t.OutBytes(j, lo, t.piece)
+			src = t.OutBytes(j, lo, t.chunk)
 		} else if src, err = c.read(t, j, s, first, len(b), lo); err != nil {
 			return err
 		}

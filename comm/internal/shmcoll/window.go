@@ -5,32 +5,32 @@ import (
 	"gompi/internal/mem"
 )
 
-// A Window is vectors that are open to all members, for callers that have more to do with them than
-// one collective: until Close, members combine and fetch what they want of each other's, and tell
-// what they have made, in whatever order they need. No member stores to another's.
+// A Window opens the members' vectors to each other for several operations: until Close, members
+// combine and fetch parts of each other's vectors in any order. No member stores to another's
+// vector.
 //
-// OpenWindow orders what members read of sends after what their owners did before. A piece is stored
-// before Made tells of it, and fetched after; so an owner that has fetched nothing yet has told of
-// nothing that depends on it. Close is a barrier: no member changes what another still reads.
+// OpenWindow orders reads of sends after what their owners did before. A chunk of a recv is stored
+// before its owner calls Made, and Fetch reads it after. Close is a barrier: no member changes a
+// vector that another still reads.
 type Window struct {
 	c           *Comm
-	first       uint64 // the step of the first piece; there is one for each, in which no head is filled
+	first       uint64 // the step of the first chunk; there is one for each, in which no head is filled
 	nonTemporal bool   // what is fetched is stored so
 }
 
-// OpenWindow opens this member's vectors of n bytes to the others for the pieces of a
-// collective: send if they combine it, recv if they fetch from it, and else none. It
-// reports whether all that were opened can be reached; if not, there is no Window. Until it is
-// closed the members do no other collective on memory from Alloc.
-func (c *Comm) OpenWindow(send, recv mem.Buffer, n, pieces int) (w Window, open bool, err error) {
+// OpenWindow opens this member's vectors of n bytes to the others for the chunks of a collective:
+// send if they combine it, recv if they fetch from it; either may be empty. It reports whether all
+// vectors can be reached; if not, there is no Window. Until it is closed the members do no other
+// collective of more than one step.
+func (c *Comm) OpenWindow(send, recv mem.Buffer, n, chunks int) (w Window, open bool, err error) {
 	if open, err = c.tellPlaces(places{c.locate(send), c.locate(recv)}); open {
-		w = Window{c: c, first: c.Next(pieces), nonTemporal: c.paths.NonTemporal(n)}
+		w = Window{c: c, first: c.Next(chunks), nonTemporal: c.paths.NonTemporal(n)}
 	}
 	return w, open, err
 }
 
-// Fold combines the sends of all members, of which this one's is own, from element lo
-// of their vectors on, into dst.
+// Fold combines the sends of all members, from element lo on, into dst. own is this member's
+// operand.
 func (w *Window) Fold(dst, own mem.Buffer, lo int, op call.Op) error {
 	c, size := w.c, own.Type().Size()
 	for j := range c.srcs {
@@ -41,11 +41,11 @@ func (w *Window) Fold(dst, own mem.Buffer, lo int, op call.Op) error {
 	return c.combine(op, dst, 0, c.Size(), false)
 }
 
-// Made tells that this member's recv holds the pieces up to i. It may do so again.
+// Made tells the others that this member's recv holds the chunks up to i. It may be called again
+// for the same chunk.
 func (w *Window) Made(i int) { w.c.ResultReady(w.first + uint64(i)) }
 
-// Fetch copies what a member's recv has from element lo on to dst, when that member
-// has made piece i.
+// Fetch waits until a member has made chunk i, and copies its recv from element lo on to dst.
 func (w *Window) Fetch(member, i int, dst mem.Buffer, lo int) error {
 	if err := w.c.AwaitResult(member, w.first+uint64(i)); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (w *Window) Fetch(member, i int, dst mem.Buffer, lo int) error {
 	return nil
 }
 
-// Close returns when all members want nothing of each other's vectors any more.
+// Close returns when no member reads the vectors of others any more.
 func (w *Window) Close() error {
 	w.c.Consumed(w.c.Last())
 	return w.c.Barrier()

@@ -12,16 +12,16 @@ import (
 )
 
 // Whatever the timing, nobody reads of an open vector what is not there yet or not any
-// more, beside other collectives, and with more pieces than there are heads.
+// more, beside other collectives, and with more chunks than there are heads.
 func TestStressOpenVectors(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
 		members, h := comms(t, p, pause)
 		return shmsynctest.Together(members, func(r *Comm) error {
 			rng := rand.New(rand.NewPCG(round, 98)) // the same on all
 			for nth := range 60 {
-				n, pieces, inPlace := 1+rng.IntN(1<<rng.IntN(11)), 1+rng.IntN(3*shmsync.Depth), rng.IntN(2) == 0
+				n, chunks, inPlace := 1+rng.IntN(1<<rng.IntN(11)), 1+rng.IntN(3*shmsync.Depth), rng.IntN(2) == 0
 				kind, root := rng.IntN(kinds), rng.IntN(p)
-				err := sumOpen(r, h, n, pieces, nth, inPlace, func() { pause(r.Me()) })
+				err := sumOpen(r, h, n, chunks, nth, inPlace, func() { pause(r.Me()) })
 				if err == nil {
 					err = once(r, kind, n, root, nth, unmoved)
 				}
@@ -34,8 +34,8 @@ func TestStressOpenVectors(t *testing.T) {
 	})
 }
 
-// sumOpen sums vectors of n elements by pieces, of which each member makes some.
-func sumOpen(r *Comm, h *shmsynctest.Host, n, pieces, nth int, inPlace bool, pause func()) error {
+// sumOpen sums vectors of n elements by chunks, of which each member makes some.
+func sumOpen(r *Comm, h *shmsynctest.Host, n, chunks, nth int, inPlace bool, pause func()) error {
 	begin(r, uint64(nth+1))
 	move := inHeap(h, r.Me())
 	send := mem.Of(move(shmsynctest.Vector(nth, r.Me(), n)))
@@ -43,29 +43,29 @@ func sumOpen(r *Comm, h *shmsynctest.Host, n, pieces, nth int, inPlace bool, pau
 	if !inPlace {
 		recv = mem.Of(move(make([]int64, n)))
 	}
-	w, open, err := r.OpenWindow(send, recv, send.Size(), pieces)
+	w, open, err := r.OpenWindow(send, recv, send.Size(), chunks)
 	if !open {
 		return fmt.Errorf("call %d: vectors are not open: %v", nth, err)
 	}
-	part := func(b mem.Buffer, i int) mem.Buffer { return b.Slice(i*n/pieces, (i+1)*n/pieces) }
-	for i := range pieces {
+	part := func(b mem.Buffer, i int) mem.Buffer { return b.Slice(i*n/chunks, (i+1)*n/chunks) }
+	for i := range chunks {
 		pause()
 		if i%r.Size() == r.Me() {
-			if err := w.Fold(part(recv, i), part(send, i), i*n/pieces, call.Op{Kind: mem.Sum}); err != nil {
+			if err := w.Fold(part(recv, i), part(send, i), i*n/chunks, call.Op{Kind: mem.Sum}); err != nil {
 				return err
 			}
 			w.Made(i)
 			w.Made(i / 2) // which says nothing new
 		}
 		if k := i - 3; k >= 0 && k%r.Size() != r.Me() {
-			if err := w.Fetch(k%r.Size(), k, part(recv, k), k*n/pieces); err != nil {
+			if err := w.Fetch(k%r.Size(), k, part(recv, k), k*n/chunks); err != nil {
 				return err
 			}
 		}
 	}
-	for k := max(pieces-3, 0); k < pieces; k++ {
+	for k := max(chunks-3, 0); k < chunks; k++ {
 		if k%r.Size() != r.Me() {
-			if err := w.Fetch(k%r.Size(), k, part(recv, k), k*n/pieces); err != nil {
+			if err := w.Fetch(k%r.Size(), k, part(recv, k), k*n/chunks); err != nil {
 				return err
 			}
 		}
@@ -79,7 +79,7 @@ func sumOpen(r *Comm, h *shmsynctest.Host, n, pieces, nth int, inPlace bool, pau
 			want += shmsynctest.Value(nth, q, i)
 		}
 		if got != want {
-			return fmt.Errorf("call %d, element %d of %d in %d pieces: %d, want %d", nth, i, n, pieces, got, want)
+			return fmt.Errorf("call %d, element %d of %d in %d chunks: %d, want %d", nth, i, n, chunks, got, want)
 		}
 	}
 	clear(h.Heaps[r.Me()]) // at once: nobody reads there any more

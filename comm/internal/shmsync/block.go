@@ -1,78 +1,81 @@
-// Package shmsync is how the ranks of a communicator that share a host synchronise, and where they
-// store what the others read: steps and flags in the host's segment. No message is sent, and no
-// lock is taken. The collectives on it are in package shmcoll, those of GPU memory in devcoll.
+// Package shmsync synchronises the ranks of a communicator that share a host, through flags in the
+// host's segment, and gives them bounce buffers there. It sends no message and takes no lock.
+// Package shmcoll does collectives on it, and package devcoll those of GPU memory.
 //
-// A Team (team.go) is the members of a communicator, as one of them sees them. Waiting, and the
-// comparison of calls, is in wait.go; steps in which all tell all in exchange.go; the bounce
-// buffers in ring.go; a Pool (pool.go) is where a rank takes its blocks from.
+// A member is a rank of the communicator on this host. Each has a Team (team.go), through which it
+// fills steps and reads those of others. wait.go has the waits, and the comparison of calls;
+// exchange.go steps in which every member tells all others something; ring.go the bounce buffers;
+// pool.go the Pool from which a rank takes the memory of its Teams.
 //
 // # Memory
 //
-// Each member has a block in its arena, and behind all blocks a large buffer. Only its owner writes
-// to them.
+// Each member has a block in its arena, and behind all blocks a large buffer. Only their owner
+// writes to them.
 //
 //	offset   size       content of a block
-//	0        8          waits: 1 + the member whose word the owner sleeps for, or 0
-//	128      8          consumed: the last step of which the owner has read all that it wants
-//	256      8          resultReady: the last step of which the owner has reduced its share
-//	384      8          uses: how often the block has been taken and given back
+//	0        8          waitingFor: 1 + the member whose flag the owner sleeps for, or 0
+//	128      8          consumed: the last step of which the owner needs nothing more
+//	256      8          resultReady: the last step of which the owner has reduced its share, or made its chunk
+//	384      8          uses: a counter of takes and returns of the block
 //	512      8          barrierFlag: the last step that member 0 has seen all members fill
 //	640      64 x 128   heads, one for each step under way
 //	8832     4 KiB      the small bounce buffer
 //	12928    64 KiB     the L2 bounce buffer
 //
 //	offset   size       content of a head
-//	0        8          step: whose step this is; stored last
+//	0        8          step: the number of the step; stored last
 //	8        8          callDigest: of all calls up to this one
 //	16       16         the call, if the step is a collective's first, else 0
 //	32       96         the payload, if it fits
 //
-// A short payload thus takes one cache line, or two, which processors fetch together; words of
-// different purposes are 128 bytes apart for the same reason. A longer one goes around a bounce
-// buffer. Of these the small one stays in the first-level caches of writer and reader (np=2 near,
-// 1 KiB around 64 KiB and around 4: allreduce 416 and 280 ns, reduce 460 and 320, bcast 366 and
-// 255), the L2 buffer in the second-level cache, and the L3 buffer, which is the large buffer,
-// on purpose not (path.LargeBuffer says why). It is claimed when the first collective wants it;
-// where one member gets no memory for it, the L2 buffer serves all.
+// So a short payload takes one cache line, or two, which processors fetch together. Flags of
+// different purposes are 128 bytes apart for the same reason. A longer payload goes through a
+// bounce buffer, which is a ring. There are three. The small one stays in the first-level caches of
+// writer and reader (two ranks on cores that share a cache: 1 KiB through a ring of 64 KiB and of
+// 4: allreduce 416 and 280 ns, reduce 460 and 320, bcast 366 and 255), and the L2 buffer in the
+// second-level caches. The third is the large buffer. It is larger than the second-level cache on
+// purpose (see path.LargeBuffer). It is claimed by the first collective that needs it; where one
+// member gets no memory for it, all use the L2 buffer.
 //
 // # Steps
 //
-// Each collective takes one step or several, equally many on all members. All count them from 1,
-// and know how long the payload of each is at most; so all know where it lies. In a step a member
-// fills its head number (step modulo 64) and its payload, and reads those of others. In a
-// collective's first step every member fills its head, if only with its call, which all who read it
-// compare with their own.
+// A collective takes one step or several, as many on every member. All members count steps from 1,
+// and know the maximal length of the payload of each, and so its place. In a step a member fills
+// its head of number (step modulo 64) and its payload, and reads those of others. In a collective's
+// first step every member fills its head, at least with its call. The members that read it compare
+// that with their own call.
 //
 // # Why no member reads too early or too late
 //
-// A payload is stored before the step that makes it valid, and read after it: the step is stored
-// and loaded atomically, which orders everything before the one and after the other, in Go's memory
-// model and so for the processor.
+// The writer stores the payload before the step, and the reader loads it after the step. The step
+// is stored and loaded atomically: in Go's memory model that orders the payload's stores before its
+// loads, and so it does for the processor.
 //
-// A head is filled anew 64 steps later, a piece of a bounce buffer when it has gone around: when
-// all members have read the old step. There are two ways to know. A member stores consumed when it
-// has read a step. And a member whose call of a collective is seen has read everything of the one
-// before: so a collective of one step in which all read all stores consumed not at all. What a
-// member has read never goes back, so the least of all is kept in free, and looked up again only
-// when it is too small.
+// A head is filled again 64 steps later, and a part of a bounce buffer when the ring has gone
+// round. By then every member must have read the old step. A writer knows that in one of two ways.
+// A member stores consumed when it has read a step. And a member that has begun a collective has
+// read all of the one before: so a collective of one step in which every member reads all others
+// need not store consumed. What a member has read only grows. So the writer keeps the least of all
+// members in free, and looks again only when that is too small.
 //
-// Can two members wait for each other? Filling a step waits for reads of older steps, reading one
-// for its being filled. No member fills so far ahead of its reading that it overwrites what it has
-// not read itself, and each stores consumed also for steps in which it reads nothing. So of all who
-// wait, the one with the least step does not.
+// There is no cycle of waiting members. Filling a step waits only for reads of older steps; reading
+// a step waits only until it is filled. No member fills so far ahead of its own reads that it would
+// have to wait for itself, and each stores consumed also for steps of which it reads nothing. So of
+// all waiting members, one at the lowest step can go on.
 //
 // # Sleeping
 //
-// A member that has looked at a word often enough stores in its waits for whom it waits, says that
-// it sleeps, looks once more, and sleeps. Who stores a word then looks at all waits, and wakes those
-// that mean it. Both are sequentially consistent: if the last look did not see the word, then the
-// store of waits came before that of the word, and its writer sees it.
+// A member that has polled a flag often enough stores in waitingFor which member it waits for,
+// marks itself asleep in its state line (package internal/seg), polls once more, and sleeps. After
+// a member has stored a flag it loads waitingFor of all others, and wakes those that wait for it.
+// All these operations are sequentially consistent: if the last poll did not see the flag, then
+// waitingFor was stored before the flag, and the writer of the flag sees it.
 //
 // # The end
 //
-// A member that finds its communicator broken returns at once, in the middle of whatever it does.
-// Others may still read its block, and write theirs: so a block is used again only when every other
-// member has given up its own or is dead.
+// A member that finds its communicator broken returns at once, in the middle of a step. Others may
+// still read its block. So a block is used again only when every other member has given up its own
+// block, or is dead.
 package shmsync
 
 import (
@@ -90,25 +93,25 @@ const (
 	l2Size   = 64 << 10
 	pageSize = 4096
 
-	// The small buffer holds the payloads, of up to smallMost bytes, of three steps at least: so
-	// where all read all, none waits for its place, as all have read the last but one when a
-	// step begins.
+	// The small buffer holds the payloads of at least three steps, of up to smallMost bytes. So
+	// where all members read all, none waits for its place: when a step begins, all have read the
+	// last but one.
 	smallMost = 1 << 10
 	smallSize = 4 * smallMost
 
 	// BlockSize is the bytes of a block.
 	BlockSize = (l2At + l2Size + pageSize - 1) &^ (pageSize - 1)
 
-	// InHead is the bytes of a payload that fits into a head.
+	// InHead is the most bytes of a payload in a head.
 	InHead = lineSize - 32
 
-	// Depth is how many heads there are: a step's head is filled again so many steps later.
+	// Depth is the number of heads: the head of a step is filled again so many steps later.
 	Depth = depth
 )
 
 // flags is the beginning of a block.
 type flags struct {
-	waits       atomic.Uint64
+	waitingFor  atomic.Uint64
 	_           [lineSize - 8]byte
 	consumed    atomic.Uint64
 	_           [lineSize - 8]byte
@@ -131,8 +134,8 @@ type Head struct {
 
 var _ [smallAt]byte = [unsafe.Sizeof(flags{})]byte{}
 
-// A Call is what all members must call alike, in a form that means nothing here. Its first word is
-// never 0.
+// A Call is an encoded call of a collective, which must be equal on all members. Its first word is
+// not 0.
 type Call struct{ A, B uint64 }
 
 // A Part is one member's memory: its block and its large buffer.
@@ -141,10 +144,10 @@ type Part struct {
 	large unsafe.Pointer
 }
 
-// empty makes a block what it was at first, but for uses: members of the Team before may still look
-// whether this one has left.
+// empty clears a block, except uses: members of its last Team may still check whether this one has
+// left.
 func (f *flags) empty() {
-	f.waits.Store(0)
+	f.waitingFor.Store(0)
 	f.consumed.Store(0)
 	f.resultReady.Store(0)
 	f.barrierFlag.Store(0)

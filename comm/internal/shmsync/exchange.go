@@ -4,9 +4,9 @@ import "unsafe"
 
 // Steps in which every member tells all others something.
 
-// Exchange is a step in which every member tells all others mine, of as many bytes. When it
-// returns, all have: what they told is their payload of the step. first is for a collective's first
-// step, in which the members' calls are compared.
+// Exchange is a step in which every member tells all others mine, of equal length. When it returns,
+// the payloads of the step are what the members have told. first says that it is the collective's
+// first step, in which calls are compared.
 func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 	s = t.Next(1)
 	t.Lay(s, len(mine), false)
@@ -35,10 +35,10 @@ func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 	return s, nil
 }
 
-// AgreeLengths is the first step of a collective of which no member knows how long all blocks are.
-// Each tells how long those are that it sends: one for each member, or one for all, or none. It
-// returns the longest of all, and an error if those sent here, by members lo, lo+1 and so on, are
-// not as long as expected. Lengths are in elements of size bytes.
+// AgreeLengths is the first step of a collective of which no member knows the lengths of all
+// blocks. Each member tells the lengths of the blocks that it sends: one for each member, or one
+// for all, or none. It returns the longest of all, and an error if the blocks that members lo, lo+1
+// and so on send here are not as long as expected. Lengths are in elements of size bytes.
 func (t *Team) AgreeLengths(sent, expected []int, lo, size int) (longest int, err error) {
 	const before = 2 // the longest, and how many are told
 	s, words := t.Next(1), before+len(t.parts)
@@ -80,9 +80,9 @@ func (t *Team) words(member int, s uint64, n int) []int {
 	return unsafe.Slice((*int)(unsafe.Pointer(unsafe.SliceData(t.Payload(member, s, 0, 8*n)))), n)
 }
 
-// HasLarge reports whether all members have large buffers. The first collective that wants them
-// claims them, in a step in which all tell whether they could; that is the collective's first if
-// the members' calls have not been compared, and then they have.
+// HasLarge reports whether all members have large buffers. The first collective that needs them
+// claims them, and exchanges whether all members could. If calls have not been compared yet, that
+// exchange is the collective's first step.
 func (t *Team) HasLarge(compared *bool) (bool, error) {
 	if !t.asked {
 		t.asked = true

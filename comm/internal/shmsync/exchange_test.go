@@ -56,8 +56,8 @@ func TestStressExchange(t *testing.T) {
 	})
 }
 
-// A member that fills steps and reads none fills no place that another still reads, wherever payloads
-// lie.
+// A member that fills steps and reads none fills no place that another still reads, wherever
+// payloads lie.
 func TestStressOneWriter(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
 		all, h := teams(t, p, false, pause)

@@ -8,10 +8,9 @@ import (
 	"gompi/internal/world"
 )
 
-// A Pool is where a rank takes the blocks for its Teams from: the beginning of its
-// arena. Blocks are equally large, and what is given back serves the next Team; so
-// a rank's memory is bounded by the Teams that it has at one time. Methods may be
-// called from any goroutine.
+// A Pool holds the blocks of a rank's Teams, at the beginning of its arena. Blocks are equally
+// large and are reused, so a rank's memory is bounded by the Teams that it has at one time. Methods
+// may be called from any goroutine.
 type Pool struct {
 	mu     sync.Mutex
 	arena  []byte
@@ -21,22 +20,21 @@ type Pool struct {
 	blocks []*block // by place
 }
 
-// A block is a rank's own.
+// A block is one of this rank's own.
 type block struct {
 	uses   uint64   // odd while it is taken
-	guests []guest  // who sees it, or did in the last Team
+	guests []guest  // ranks that see it, or did in the last Team
 	later  []func() // what is to be done when nobody does any more, with no lock held
 }
 
-// A guest is another member of a Team, whose block tells whether it has left.
+// A guest is another member of a Team. Its block tells whether it has left.
 type guest struct {
 	rank  world.Rank
 	flags *flags
 	uses  uint64 // of its block, for this Team
 }
 
-// A Token names a block to the other members: its place, and how often blocks
-// have been used there. The zero Token names none.
+// A Token names a block to the other members: its number, and its uses. The zero Token names none.
 type Token uint64
 
 const usesBits = 24
@@ -44,8 +42,8 @@ const usesBits = 24
 func (t Token) place() int   { return int(t>>usesBits) - 1 }
 func (t Token) uses() uint64 { return uint64(t) & (1<<usesBits - 1) }
 
-// NewPool returns the pool of a rank, with large buffers of so many bytes. claim makes sure that a
-// part of the arena exists; lost reports whether a rank has ended.
+// NewPool returns the Pool of a rank, with large buffers of so many bytes. claim allocates a part
+// of the arena; lost reports whether a rank has ended.
 func NewPool(arena []byte, large int, claim func(off, n int) error, lost func(rank world.Rank) bool) *Pool {
 	return &Pool{arena: arena, large: large, claim: claim, lost: lost}
 }
@@ -90,8 +88,8 @@ func (p *Pool) take() (t Token, vacated []func(), err error) {
 	return t, vacated, nil
 }
 
-// Give gives a block back that no Team was made of, or the one of a Team that this
-// rank has left.
+// Give gives back a block of which no Team was made, or the block of a Team that this rank has
+// left.
 func (p *Pool) Give(t Token) {
 	if t == 0 {
 		return
@@ -103,8 +101,8 @@ func (p *Pool) Give(t Token) {
 	p.flagsAt(p.arena, t).uses.Store(b.uses)
 }
 
-// WhenVacant makes Take or Sweep call f when all other members have left the Team that
-// t is for, and t has been given back. f may block, as what frees a device's memory does.
+// WhenVacant makes Take or Sweep call f when all other members have left the Team of t, and t has
+// been given back. f may block, as to free memory of a device does.
 func (p *Pool) WhenVacant(t Token, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,10 +110,10 @@ func (p *Pool) WhenVacant(t Token, f func()) {
 	b.later = append(b.later, f)
 }
 
-// Sweep does what has waited for members to leave, where they have.
+// Sweep calls the functions of WhenVacant whose members have left.
 func (p *Pool) Sweep() { run(p.vacated()) }
 
-// vacated returns what is to be done now.
+// vacated returns the functions to be called now.
 func (p *Pool) vacated() (fs []func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +125,7 @@ func (p *Pool) vacated() (fs []func()) {
 	return fs
 }
 
-// clear returns what was to be done when nobody sees b.
+// clear returns the function to be called now that no member sees b.
 func (b *block) clear() (later []func()) {
 	later, b.later = b.later, nil
 	return later
@@ -139,7 +137,7 @@ func run(fs []func()) {
 	}
 }
 
-// vacant reports whether nobody looks at b any more.
+// vacant reports whether no member reads b any more.
 func (b *block) vacant(lost func(world.Rank) bool) bool {
 	if b.uses%2 == 1 {
 		return false
@@ -172,8 +170,7 @@ func (p *Pool) Enter(mine Token, rank world.Rank, arena []byte, t Token) Part {
 	return part
 }
 
-// Own returns the own memory that t names, and a function that makes sure its large buffer
-// exists.
+// Own returns this rank's memory that t names, and a function that claims its large buffer.
 func (p *Pool) Own(t Token) (Part, func() error) {
 	off := p.largeAt() + t.place()*p.large
 	return p.part(p.arena, t), func() error { return p.claim(off, p.large) }

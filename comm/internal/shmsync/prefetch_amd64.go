@@ -2,8 +2,8 @@ package shmsync
 
 import "unsafe"
 
-// prefetchToWrite begins to fetch the lines of the cache in the n bytes from at on,
-// one at least, and to take them away from the other caches. It waits for nothing.
+// prefetchToWrite begins to fetch the cache lines of the n bytes at at, one at least, for writing.
+// It does not wait.
 //
 //go:noescape
 func prefetchToWrite(at unsafe.Pointer, n int)

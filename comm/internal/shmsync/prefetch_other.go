@@ -4,5 +4,5 @@ package shmsync
 
 import "unsafe"
 
-// prefetchToWrite does nothing: a hint less.
+// prefetchToWrite does nothing: it is only a hint.
 func prefetchToWrite(at unsafe.Pointer, n int) {}

@@ -1,14 +1,14 @@
 package shmsync
 
-// A place is where the payload of a step lies, with all members.
+// A place is where the payload of a step lies in every member's memory.
 type place struct {
 	inHead, large bool
 	off           int    // in the large buffer if large, else in the block
 	after         uint64 // it may be filled when all have read this step
 }
 
-// A ring is a bounce buffer: memory that the payload of one step after the other goes around. It
-// remembers which steps it holds.
+// A ring is a bounce buffer: the payloads of successive steps go round in it. It remembers which
+// steps it holds.
 type ring struct {
 	at   int // where it lies
 	size uint64
@@ -21,7 +21,7 @@ type ring struct {
 
 type stay struct{ step, start uint64 }
 
-// lay gives step s a place for n bytes in one piece.
+// lay gives step s a place of n contiguous bytes.
 func (g *ring) lay(p *place, s uint64, n int) {
 	length := uint64(n+lineSize-1) &^ (lineSize - 1)
 	if left := g.size - g.next%g.size; left < length {

@@ -5,33 +5,32 @@ import (
 	"unsafe"
 )
 
-// A Port is what a Team needs of the rank that it works for.
+// A Port connects a Team with the rest of its rank.
 type Port interface {
-	// Begun tells, once in a collective, that the others can see that this member has
+	// Begun is called once in a collective, when the other members can see that this one has
 	// begun it.
 	Begun()
-	// Glance lets other things of the rank go on, without waiting, while it waits
-	// for a member, and returns why the communicator is broken, nil while it works.
-	Glance(member int) error
-	// Await returns when word, which that member stores, is at least want, or
-	// why that will not be.
+	// TryProgress makes progress of the rank's other operations while it waits for a member. It
+	// does not block. It returns why the communicator is broken, nil if it is not.
+	TryProgress(member int) error
+	// Await sleeps until word, which a member stores, is at least want. It returns an error if
+	// that will not be.
 	Await(word *atomic.Uint64, want uint64, member int) error
-	// Looks returns how often a caller that may spin looks at a word before it lets go
-	// of the processor.
+	// Looks returns how often a caller that may spin polls a flag before it yields.
 	Looks() int
-	// Wake wakes a member, should it sleep.
+	// Wake wakes a member, if it sleeps.
 	Wake(member int)
-	// Disagree breaks the communicator: that member's call is not the one made here,
-	// so many collectives ago.
+	// Disagree breaks the communicator: so many collectives ago a member's call was not this
+	// rank's.
 	Disagree(member, ago int, mine, theirs Call) error
-	// DisagreeOn breaks the communicator: that member sends so many bytes where
-	// this one expects so many.
+	// DisagreeOn breaks the communicator: a member sends another number of bytes than this rank
+	// expects.
 	DisagreeOn(member, mine, theirs int) error
 }
 
-// A Team is the members of a communicator that share memory, as one of them sees them. Its methods
-// do collectives one at a time, and are not for concurrent use. What is called for every step is
-// small enough to be inlined.
+// A Team is one member's view of the members of a communicator that share memory. It serves one
+// collective at a time, and is not for concurrent use. The methods that are called for every step
+// are small enough to be inlined.
 type Team struct {
 	port    Port
 	me      int
@@ -54,8 +53,8 @@ type Team struct {
 	at     [depth]place
 }
 
-// New returns the Team of member me of those with the given parts. claim makes sure that its large
-// buffer exists, of so many bytes. gated members wait for one who waits for all (see Assemble).
+// New returns the Team of member me. parts are the memory of all members. claim allocates this
+// member's large buffer, of so many bytes. gated members wait for the barrier flag (see Assemble).
 func New(me int, parts []Part, claim func() error, large int, gated bool, port Port) Team {
 	return Team{
 		port: port, me: me, parts: parts, gated: gated, patient: port.Looks(), claim: claim,
@@ -69,8 +68,7 @@ func (t *Team) Me() int { return t.me }
 // Size returns how many members there are.
 func (t *Team) Size() int { return len(t.parts) }
 
-// Begin begins a collective: every member calls the same. quiet is for callers
-// that must not spin.
+// Begin begins a collective, which all members call. quiet callers do not spin.
 func (t *Team) Begin(c Call, quiet bool) {
 	const odd = 0x9e3779b97f4a7c15
 	t.call, t.told, t.first = c, false, t.step+1
@@ -91,8 +89,8 @@ func (t *Team) Next(n int) uint64 {
 // Last returns the last step that has been taken.
 func (t *Team) Last() uint64 { return t.step }
 
-// Lay finds the place of step s with n bytes of payload at most, in the L3 buffer if large and they
-// are long. All members do so for every step that is filled, in order.
+// Lay finds the place of step s with at most n bytes of payload, in the L3 buffer if large and n is
+// long. All members call it for every step that is filled, in order.
 func (t *Team) Lay(s uint64, n int, large bool) {
 	if t.LayInHead(s); n <= InHead {
 		return
@@ -113,14 +111,14 @@ func (t *Team) Lay(s uint64, n int, large bool) {
 // LayInHead is Lay for a payload that fits into a head.
 func (t *Team) LayInHead(s uint64) { t.LayElsewhere(s, depth) }
 
-// LayElsewhere is Lay for a payload that lies in memory of the caller's, where that of the step
-// that was so many before lay.
+// LayElsewhere is Lay for a payload in memory of the caller's, at the place where the payload of
+// the step so many before was.
 func (t *Team) LayElsewhere(s uint64, slots uint64) {
 	t.at[s%depth] = place{inHead: true, after: s - min(s, slots)}
 }
 
 // Ahead returns how many steps of n bytes a member fills before it reads the first: half of the
-// buffer, so that what others read has left its cache.
+// buffer, so that the lines that others read have left its cache.
 func (t *Team) Ahead(n int, large bool) uint64 {
 	g := &t.l2
 	if large {
@@ -129,8 +127,8 @@ func (t *Team) Ahead(n int, large bool) uint64 {
 	return max(min(g.size/2/uint64(max(n, lineSize)), depth/2), 1)
 }
 
-// Acquire returns this member's head of step s when no member reads any more what its place held.
-// The head carries the call if signed, which that of a collective's first step does.
+// Acquire waits until step s may be filled, and returns this member's head of it. A signed head
+// carries the call, as that of a collective's first step does.
 func (t *Team) Acquire(s uint64, signed bool) (*Head, error) {
 	if err := t.AwaitPlace(s); err != nil {
 		return nil, err
@@ -142,8 +140,8 @@ func (t *Team) Acquire(s uint64, signed bool) (*Head, error) {
 	return h, nil
 }
 
-// AwaitPlace returns when step s may be filled. It is a part of Acquire, as Signed is, for who can
-// do without the call.
+// AwaitPlace returns when step s may be filled: no member reads any more what its place held.
+// Acquire is AwaitPlace and Signed.
 func (t *Team) AwaitPlace(s uint64) error {
 	if t.at[s%depth].after > t.free {
 		return t.awaitReaders(s)
@@ -193,20 +191,21 @@ func (t *Team) Payload(member int, s uint64, off, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(at, off)), n)
 }
 
-// store stores a word that others wait for, and wakes those who sleep for it.
+// store stores a flag, and wakes the members that sleep for it.
 func (t *Team) store(word *atomic.Uint64, v uint64) {
 	word.Store(v)
 	for j := range t.parts {
-		if t.parts[j].flags.waits.Load() == uint64(t.me)+1 {
+		if t.parts[j].flags.waitingFor.Load() == uint64(t.me)+1 {
 			t.port.Wake(j)
 		}
 	}
 }
 
-// Publish makes step s, whose head is filled, visible to the others. Until they see it the own
-// next head is taken back from those who read it 64 steps ago, lest its stores wait for
-// that (np=2 near, 8 B, back to back: barrier 90 ns, so 74; allreduce 152 and 131). The
-// next place in the buffer as well: nothing gained (1 KiB: bcast 204 and 243).
+// Publish makes step s, whose head is filled, visible to the others. Meanwhile it prefetches the
+// next head for writing, which others have read 64 steps ago: else the next stores would wait for
+// that line (np=2 near, 8 B, back to back: barrier 90 ns without and 74 with, allreduce 152 and
+// 131). To prefetch the next place in the buffer gains nothing (1 KiB: bcast 204 without and 243
+// with).
 func (t *Team) Publish(h *Head, s uint64) {
 	t.store(&h.step, s)
 	t.begun()
@@ -216,8 +215,8 @@ func (t *Team) Publish(h *Head, s uint64) {
 // Filled is Publish for a step that was acquired a while ago.
 func (t *Team) Filled(s uint64) { t.Publish(t.head(t.me, s), s) }
 
-// begun tells the rank, once, that the collective has begun. It is done when the first
-// step is published, since the others need time to see that.
+// begun tells the Port, once, that the collective has begun: when the first step is published,
+// since the others then need time to see it.
 func (t *Team) begun() {
 	if !t.told {
 		t.told = true
@@ -225,15 +224,15 @@ func (t *Team) begun() {
 	}
 }
 
-// Consumed tells that this member wants nothing of the steps up to s any more.
+// Consumed tells the others that this member needs nothing more of the steps up to s.
 func (t *Team) Consumed(s uint64) { t.store(&t.parts[t.me].flags.consumed, s) }
 
-// AllConsumed notes that all members have read what was before step s, as those have that have begun
-// it: in a collective of one step in which all read all none tells so.
+// AllConsumed notes that all members have read all steps before s, because all have begun s. In a
+// collective of one step in which every member reads all others no member stores consumed.
 func (t *Team) AllConsumed(s uint64) { t.free = s - 1 }
 
-// ResultReady tells that this member has reduced its share of the steps up to s. It may say so
-// again.
+// ResultReady tells the others that this member has reduced its share of the steps up to s, or made
+// its chunks. It may be called again for the same step.
 func (t *Team) ResultReady(s uint64) {
 	if ready := &t.parts[t.me].flags.resultReady; ready.Load() < s {
 		t.store(ready, s)

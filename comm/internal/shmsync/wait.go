@@ -2,27 +2,26 @@ package shmsync
 
 import "sync/atomic"
 
-// How a member waits for others, and compares its calls with theirs.
+// How a member waits for others, and compares calls.
 
-// glance is on every how manieth look at a word other things may go on: that
-// costs as much as so many looks.
+// A waiting member calls TryProgress once in glance polls: it costs as much as so many polls.
 const glance = 1024
 
-// await returns when a word of another member is at least want.
+// await returns when a flag of another member is at least want.
 func (t *Team) await(word *atomic.Uint64, want uint64, member int) error {
 	for i := 1; i <= t.looks; i++ {
 		if word.Load() >= want {
 			return nil
 		}
 		if i%glance == 0 {
-			if err := t.port.Glance(member); err != nil {
+			if err := t.port.TryProgress(member); err != nil {
 				return err
 			}
 		}
 	}
 	t.begun()
 	t.patient = t.port.Looks() // what it is good for may have changed
-	waits := &t.parts[t.me].flags.waits
+	waits := &t.parts[t.me].flags.waitingFor
 	waits.Store(uint64(member) + 1)
 	defer waits.Store(0)
 	return t.port.Await(word, want, member)
@@ -33,7 +32,7 @@ func (t *Team) AwaitStep(member int, s uint64) error {
 	return t.await(&t.head(member, s).step, s, member)
 }
 
-// AwaitResult returns when another member has told that its result of step s is ready.
+// AwaitResult returns when another member's result of step s is ready.
 func (t *Team) AwaitResult(member int, s uint64) error {
 	return t.await(&t.parts[member].flags.resultReady, s, member)
 }
@@ -51,9 +50,8 @@ func (t *Team) AwaitCall(member int, first uint64) error {
 	return nil
 }
 
-// differ finds the first call in which a member differs, among those that are
-// still to be seen: a rank may have come through the one in which it did, if it
-// had to wait for nobody.
+// differ finds the first call in which a member differs, among those whose heads still exist: a
+// rank that waited for no other member may have ended the collective in which they differ.
 func (t *Team) differ(member int, first uint64) error {
 	for s := first - min(first-1, depth-1); s < first; s++ {
 		mine, theirs := t.head(t.me, s), t.head(member, s)
@@ -64,8 +62,8 @@ func (t *Team) differ(member int, first uint64) error {
 	return t.port.Disagree(member, 0, t.call, t.head(member, first).call)
 }
 
-// since returns how many collectives this member has begun after the one that step s is
-// of, up to the one whose first step is first. One may sign several heads, alike.
+// since returns how many collectives this member has begun after that of step s, up to the one
+// whose first step is first. A collective may sign several heads, all with the same call.
 func (t *Team) since(s, first uint64) (n int) {
 	digest := t.head(t.me, s).callDigest
 	for s++; s < first; s++ {
@@ -80,9 +78,9 @@ func (t *Team) since(s, first uint64) (n int) {
 	return n
 }
 
-// Compare compares the last call with those of members that it may have ended without
-// meeting: a collective of several steps does not, but the root of a short Bcast looks at
-// nobody. A member that has not called anything yet is waited for, as the Port does.
+// Compare compares this member's last call with those of members of which it has read nothing in
+// that call: in a short Bcast the root reads no head. It waits for members that have not made a
+// call yet, as long as the Port does.
 func (t *Team) Compare() error {
 	if t.step != t.first || t.step == 0 {
 		return nil
@@ -102,9 +100,9 @@ func (t *Team) Compare() error {
 	return nil
 }
 
-// Assemble waits until all members have filled step s, where members are so oversubscribed that
-// they would look in vain at most others before each has had its turn: there it costs less to
-// wait for one who waits for all.
+// Assemble waits until all members have filled step s, where many members share a processor. There
+// a member would poll most others in vain before each has run. It costs less to wait for one flag:
+// member 0 waits for all, and then stores barrierFlag.
 func (t *Team) Assemble(s uint64) error {
 	if !t.gated {
 		return nil
@@ -122,7 +120,7 @@ func (t *Team) Assemble(s uint64) error {
 	return nil
 }
 
-// AwaitCalls waits until all members have made the call, whose first step is filled.
+// AwaitCalls waits until all members have made this member's call, whose first step is filled.
 func (t *Team) AwaitCalls(first uint64) error {
 	if err := t.Assemble(first); err != nil {
 		return err
@@ -138,7 +136,7 @@ func (t *Team) AwaitCalls(first uint64) error {
 	return nil
 }
 
-// Barrier is a step that returns when every member has come to it.
+// Barrier is a step that returns when every member has begun it.
 func (t *Team) Barrier() error {
 	s := t.Next(1)
 	t.LayInHead(s)

@@ -1,5 +1,9 @@
-// Package staging lends host memory, pinned where devices want it, that stands for memory of
-// devices: transports carry host memory alone.
+// Package staging lends host memory in which buffers of devices are staged, since transports carry
+// host memory only. It is pinned where the device can pin memory.
+//
+// A Pool lends memory, and keeps what comes back. A Stage is memory that is lent for one buffer:
+// Load copies the buffer into it before a message is sent, Store copies it back after one was
+// received.
 package staging
 
 import (
@@ -9,12 +13,9 @@ import (
 	"gompi/internal/mem"
 )
 
-// Memory of another Space is staged: host memory takes its place in messages, and its content
-// goes there before, or back after.
-
-// A Pool lends host memory, pinned where the Space has such. Pinning
-// takes a millisecond, so what comes back is kept until the last communicator is
-// closed: in powers of two, as much as was ever in use at a time.
+// A Pool lends host memory. To pin memory takes a millisecond, so the Pool keeps what comes back
+// until the last communicator is closed: in sizes of powers of two, as much as was ever in use at a
+// time.
 type Pool struct {
 	mu   sync.Mutex
 	free map[sizeClass][]mem.Buffer
@@ -25,24 +26,24 @@ type sizeClass struct {
 	log2  int // of bytes
 }
 
-// leastStaged is log2 of the least that is lent, so that small messages share it.
+// leastStaged is log2 of the smallest size, which all short messages use.
 const leastStaged = 16
 
-// A Stage is host memory that stands for a mem.Buffer.
+// A Stage is host memory in the place of a mem.Buffer.
 type Stage struct {
 	Of, Host mem.Buffer
-	lent     mem.Buffer // empty if host is the mem.Buffer itself
+	lent     mem.Buffer // empty if Host is Of
 }
 
-// Room returns a stage for b, of arbitrary content.
-func (p *Pool) Room(b mem.Buffer) (Stage, error) {
+// Get returns a Stage for b with arbitrary content. For host memory that is b itself.
+func (p *Pool) Get(b mem.Buffer) (Stage, error) {
 	if b.IsHost() {
 		return Stage{Of: b, Host: b}, nil
 	}
 	return p.Stage(b)
 }
 
-// Stage is Room also for host memory whose content must not be touched yet.
+// Stage is Get with memory of its own, also for host memory: b must not be touched yet.
 func (p *Pool) Stage(b mem.Buffer) (Stage, error) {
 	lent, err := p.Lend(b.Space(), b.Size())
 	if err != nil {
@@ -92,9 +93,9 @@ func (p *Pool) take(class sizeClass) (mem.Buffer, bool) {
 	return kept[last], true
 }
 
-// Load returns a stage for b with its content.
+// Load returns a Stage for b with b's content.
 func (p *Pool) Load(b mem.Buffer) (Stage, error) {
-	s, err := p.Room(b)
+	s, err := p.Get(b)
 	if err != nil || s.lent.Len() == 0 {
 		return s, err
 	}
@@ -105,7 +106,7 @@ func (p *Pool) Load(b mem.Buffer) (Stage, error) {
 	return s, nil
 }
 
-// Store copies the first n bytes of a stage to what it stands for.
+// Store copies the first n bytes of s to its buffer.
 func (s Stage) Store(n int) error {
 	if s.lent.Len() == 0 || n == 0 {
 		return nil
@@ -113,14 +114,14 @@ func (s Stage) Store(n int) error {
 	return mem.Copy(s.Of.Raw().Slice(0, n), s.Host.Raw().Slice(0, n))
 }
 
-// End takes back what a stage was lent.
+// End takes back the memory of s.
 func (p *Pool) End(s Stage) {
 	if s.lent.Len() > 0 {
 		p.Return(s.Of.Space(), s.lent)
 	}
 }
 
-// Release gives all memory back. Devices are called with no lock held: they may block.
+// Release frees all memory. It calls devices, which may block, without holding the lock.
 func (p *Pool) Release() {
 	p.mu.Lock()
 	free := p.free
@@ -135,7 +136,7 @@ func (p *Pool) Release() {
 	}
 }
 
-// Kept returns how many bytes each piece of memory has that is kept.
+// Kept returns the sizes of the memory that the Pool keeps.
 func (p *Pool) Kept() (sizes []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package symheap is the symmetric heap behind comm.Alloc: a part of each rank's arena in the
-// host's segment, that all ranks of the host read and write in place. A Heap (heap.go) takes and
-// gives back whole pages of a rank's own part. A Place (place.go) tells other ranks where in it a
-// buffer lies. Nothing here synchronises ranks: collectives and messages do.
+// host's segment that all ranks of the host read and write in place. A Heap (heap.go) allocates and
+// frees whole pages of its rank's part. A Place (place.go) tells other ranks where a buffer lies in
+// it. Nothing here synchronises ranks: collectives and messages do.
 package symheap
 
 import (
@@ -12,25 +12,24 @@ import (
 	"unsafe"
 )
 
-// pageSize is what heaps are divided by: every allocation has pages of its own, so that they can
-// be claimed and given back.
+// pageSize is the unit of allocation: each has pages of its own, so that they can be claimed and
+// released.
 const pageSize = 4096
 
-// hugePage is the bytes from which on an allocation begins where a huge page would, by its
-// address, so that it can be claimed on such pages (np=2, without and with them: alltoall
-// of 2 MiB 140 and 111 us, gather of 4 MiB 338 and 226, to take, touch and give back 64 MiB
-// 92 and 9 ms).
+// hugePage is the length from which on an allocation begins at the address of a huge page, so that
+// it can be claimed on huge pages (np=2, without and with them: alltoall of 2 MiB 140 and 111 us,
+// gather of 4 MiB 338 and 226; to take, touch and give back 64 MiB 92 and 9 ms).
 const hugePage = 2 << 20
 
-// Divide divides a rank's arena: what collectives synchronise through (package shmsync) lies in
-// the first quarter, the rank's heap in the rest.
+// Divide divides a rank's arena: the first quarter is for the blocks of package shmsync, the rest
+// is the rank's heap.
 func Divide(arena []byte) (sync, heap []byte) {
 	at := len(arena) / 4 &^ (pageSize - 1)
 	return arena[:at:at], arena[at:]
 }
 
-// A Heap is a rank's own part of the symmetric heap. The rank alone allocates there, so no lock
-// can be held by the dead. Methods may be called from any goroutine.
+// A Heap is a rank's own part of the symmetric heap. Only that rank allocates there, so no dead
+// process can hold its lock. Methods may be called from any goroutine.
 type Heap struct {
 	mem     []byte
 	claim   func(off, n int) error // makes memory of a part, zeroed
@@ -45,14 +44,14 @@ type extent struct{ off, n int }
 
 func (e extent) end() int { return e.off + e.n }
 
-// NewHeap returns the heap in mem. claim makes sure that a part exists, which fails
-// where there is no memory; release gives its memory back.
+// NewHeap returns the heap in mem. claim allocates memory for a part of it, and fails if there is
+// none; release frees that memory.
 func NewHeap(mem []byte, claim func(off, n int) error, release func(off, n int) error) *Heap {
 	return &Heap{mem: mem, claim: claim, release: release}
 }
 
-// Reserve takes a place for n > 0 bytes, the first that is large enough, without memory.
-// It fails where there is none.
+// Reserve takes a place for n > 0 bytes, the first that is large enough, without allocating memory
+// for it. It fails if there is none.
 func (h *Heap) Reserve(n int) (off int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,8 +67,8 @@ func (h *Heap) Reserve(n int) (off int, err error) {
 	return off, nil
 }
 
-// gap returns the first place for n bytes whose address is a multiple of align, and how
-// many allocations are before it; -1 if there is none.
+// gap returns the first place for n bytes whose address is a multiple of align, and the number of
+// allocations before it. It returns -1 if there is none.
 func (h *Heap) gap(n int, align uintptr) (before, off int) {
 	fit := func(off int) int {
 		at := uintptr(unsafe.Pointer(unsafe.SliceData(h.mem))) + uintptr(off)
@@ -88,7 +87,7 @@ func (h *Heap) gap(n int, align uintptr) (before, off int) {
 	return len(h.taken), off
 }
 
-// Claim makes memory of the reserved place at off, zeroed, and returns it.
+// Claim allocates zeroed memory for the reserved place at off, and returns it.
 func (h *Heap) Claim(off int) ([]byte, error) {
 	h.mu.Lock()
 	e := h.taken[h.find(off)]
@@ -108,7 +107,7 @@ func (h *Heap) Free(off int) {
 	h.taken = slices.Delete(h.taken, i, i+1)
 }
 
-// find returns the index of what begins at off, which is taken.
+// find returns the index of the allocation at off.
 func (h *Heap) find(off int) int {
 	i, ok := slices.BinarySearchFunc(h.taken, off, func(e extent, off int) int { return cmp.Compare(e.off, off) })
 	if !ok {

@@ -2,8 +2,8 @@ package symheap
 
 import "unsafe"
 
-// A Place is where a rank's buffer lies in its heap, as it tells other ranks of the host: 1 + the
-// offset, or one of the constants.
+// A Place tells other ranks of the host where a rank's buffer lies in its heap: 1 + the offset, or
+// one of the constants.
 type Place uint64
 
 const (

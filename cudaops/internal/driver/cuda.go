@@ -86,12 +86,12 @@ func dlopen(name string) error {
 	return nil
 }
 
-// Loaded tells whether anything in this process has opened the driver. If not, no
-// address is a device's.
+// Loaded reports whether anything in this process has opened the driver. If not, no address is a
+// device's.
 func Loaded() bool { return C.gompi_loaded() != 0 }
 
-// Likely tells whether there may be a driver with devices, without opening it: one
-// is named or opened already, or the kernel has the files by which drivers work.
+// Likely reports whether there may be a driver with devices, without opening it: a library is named
+// or opened already, or the driver's device files exist.
 func Likely(library string) bool {
 	if library != "" || Loaded() {
 		return true
@@ -135,7 +135,7 @@ func Memory(c Context) (free, total int, err error) {
 	return int(f), int(t), err
 }
 
-// Locate tells where addr is.
+// Locate returns the kind of memory that addr is in.
 func Locate(addr uintptr) (Place, error) {
 	var p C.gompi_place
 	err := failed(C.gompi_place_of(C.uintptr_t(addr), &p))
@@ -206,26 +206,26 @@ func CloseEvent(c Context, e Event) error {
 	return failed(C.gompi_event_close(C.uintptr_t(c), C.uintptr_t(e)))
 }
 
-// Record makes e mean the work that s has been given so far.
+// Record records in e the work enqueued on s so far.
 func Record(c Context, e Event, s Stream) error {
 	return failed(C.gompi_event_record(C.uintptr_t(c), C.uintptr_t(e), C.uintptr_t(s)))
 }
 
-// Done tells whether the work e means is done.
+// Done reports whether the work recorded in e is done.
 func Done(c Context, e Event) (bool, error) {
 	v, err := value(C.gompi_event_done(C.uintptr_t(c), C.uintptr_t(e)))
 	return v != 0, err
 }
 
-// SyncEvent waits for the work that e means.
+// SyncEvent waits for the work recorded in e.
 func SyncEvent(c Context, e Event) error {
 	return failed(C.gompi_event_sync(C.uintptr_t(c), C.uintptr_t(e)))
 }
 
-// Copy puts a copy of n bytes on s. A host pointer that is not nil stands for the
-// address beside it. With an event, which nobody else uses, Copy returns when the
-// copy is done; else host memory has to be pinned and stay, or it is a source that
-// is not pinned, which the driver reads during the call.
+// Copy enqueues a copy of n bytes on s. A host pointer that is not nil replaces the address beside
+// it. With an event, which nothing else may use, Copy returns when the copy is done. Without one,
+// host memory must be pinned and stay until then. A source may also be pageable: the driver reads
+// it during the call.
 func Copy(c Context, dst uintptr, hostDst unsafe.Pointer, src uintptr, hostSrc unsafe.Pointer, n int, s Stream, e Event) error {
 	return failed(C.gompi_copy(C.uintptr_t(c), C.uintptr_t(dst), (*C.char)(hostDst),
 		C.uintptr_t(src), (*C.char)(hostSrc), C.size_t(n), C.uintptr_t(s), C.uintptr_t(e)))

@@ -78,8 +78,8 @@ func JoinNCCL(c Context, id *NCCLID, rank, size int) (NCCL, error) {
 	return NCCL(r.value), ncclFailed(0, r)
 }
 
-// NCCLBusy reports whether the last call is still under way in n, or what went wrong
-// in n: one must not call others, nor wait for their streams, until it is not.
+// NCCLBusy reports whether the last call of n is still in progress, or the error of n. Until it is
+// complete, call nothing else of n and do not wait for its stream.
 func NCCLBusy(c Context, n NCCL) (bool, error) {
 	r := C.gompi_nccl_state(C.uintptr_t(c), C.uintptr_t(n))
 	return r.value != 0, ncclFailed(n, r)

@@ -9,13 +9,13 @@ import (
 
 var errBuild = errors.New("this program was built without CUDA: want linux, CGO_ENABLED=1 and no tag gompi_nocuda")
 
-// Load tells that there is no driver. So nothing calls the functions below.
+// Load fails: there is no driver. So nothing calls the functions below.
 func Load(string) (int, error) { return 0, errBuild }
 
-// Loaded tells that there is no driver.
+// Loaded returns false.
 func Loaded() bool { return false }
 
-// Likely tells that there are no devices.
+// Likely returns false.
 func Likely(string) bool { return false }
 
 // What follows exists so that package cudaops compiles.

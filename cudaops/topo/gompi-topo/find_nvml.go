@@ -62,9 +62,8 @@ func ask(lib nvml.Interface) *topo.Host {
 	return s.host
 }
 
-// get asks by a function of the library that symbol names, if the installed one
-// has it, and reports whether it has told. That it does not support a question
-// is usual, of virtual machines and of slices.
+// get calls question if the installed library has the function symbol, and reports whether it
+// succeeded. Virtual machines and MIG slices often do not support one.
 func (s *survey) get(symbol string, question func() nvml.Return) bool {
 	if s.lib.Extensions().LookupSymbol(symbol) != nil {
 		return false
@@ -76,8 +75,8 @@ func (s *survey) get(symbol string, question func() nvml.Return) bool {
 	return ret == nvml.SUCCESS
 }
 
-// devices asks about each device. NVML counts them by PCI address; the sorting
-// makes sure, where the numbers do not tell of one that is left out.
+// devices queries each device. NVML numbers devices by PCI address. If none is left out, they are
+// sorted to make sure.
 func (s *survey) devices(count int) {
 	index := 0
 	for i := range count {

@@ -1,4 +1,4 @@
-// Package accepttest has a listener for tests of those who accept connections.
+// Package accepttest has a listener for tests of servers.
 package accepttest
 
 import (

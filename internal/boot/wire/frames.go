@@ -16,7 +16,7 @@ const (
 	pieceRoom = 256 << 10
 )
 
-// Frames splits a stream into frames. Use: read into Room, say so with Filled,
+// Frames splits a stream into frames. Use: read into ReadBuffer, say so with Filled,
 // then take frames with Next until there is none.
 type Frames struct {
 	// Limit bounds the body of a frame in bytes.
@@ -26,10 +26,10 @@ type Frames struct {
 	start, end int // what is unread
 }
 
-// Room returns where to read to. It is never empty. If exact is true it ends
+// ReadBuffer returns where to read to. It is never empty. If exact is true it ends
 // with the current frame's header or body, so that what comes after the frame
 // stays in the stream.
-func (f *Frames) Room(exact bool) []byte {
+func (f *Frames) ReadBuffer(exact bool) []byte {
 	want, n := f.missing(), f.end-f.start
 	if f.start > 0 && (n == 0 || len(f.buf)-f.end < min(want, pieceRoom)) {
 		copy(f.buf, f.buf[f.start:f.end])
@@ -55,14 +55,14 @@ func (f *Frames) missing() int {
 	return max(1, 4+int(binary.LittleEndian.Uint32(f.buf[f.start:]))-n)
 }
 
-// Filled says that n bytes have been read into Room.
+// Filled says that n bytes have been read into ReadBuffer.
 func (f *Frames) Filled(n int) { f.end += n }
 
 // Partial reports whether a frame has begun that Next has not returned.
 func (f *Frames) Partial() bool { return f.end > f.start }
 
 // Next returns the next whole frame; ok is false when more must be read first.
-// body is valid until Room is called.
+// body is valid until ReadBuffer is called.
 func (f *Frames) Next() (kind byte, body []byte, ok bool, err error) {
 	have := f.buf[f.start:f.end]
 	if len(have) < headSize {

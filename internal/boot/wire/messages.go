@@ -32,7 +32,7 @@ var protocol = NewProtocol[Message](Message.fields, &Attach{}, &Card{}, &Revoke{
 func Append(b []byte, m Message) []byte { return protocol.Append(b, m) }
 
 // Next takes the next message from f; ok is false when more must be read first. Byte slices
-// in it are valid until f.Room is called.
+// in it are valid until f.ReadBuffer is called.
 func Next(f *Frames) (m Message, ok bool, err error) { return protocol.Next(f) }
 
 // Receive returns the next message of f, which takes what it lacks from r, blocking until it is
@@ -188,7 +188,7 @@ type Closing struct{}
 
 func (*Closing) fields(*Codec) {}
 
-// Describe asks a rank what its goroutines are in; Stacks is the answer.
+// Describe asks a rank for the stacks of its goroutines; Stacks is the answer.
 type Describe struct{}
 
 func (*Describe) fields(*Codec) {}

@@ -53,7 +53,7 @@ func (p *Protocol[M]) Parse(kind byte, body []byte) (m M, err error) {
 }
 
 // Next takes the next message from f; ok is false when more must be read first. Byte slices
-// in it are valid until f.Room is called.
+// in it are valid until f.ReadBuffer is called.
 func (p *Protocol[M]) Next(f *Frames) (m M, ok bool, err error) {
 	kind, body, ok, err := f.Next()
 	if ok {
@@ -69,7 +69,7 @@ func (p *Protocol[M]) Receive(r io.Reader, f *Frames) (m M, err error) {
 		if m, ok, err := p.Next(f); ok || err != nil {
 			return m, err
 		}
-		n, err := r.Read(f.Room(false))
+		n, err := r.Read(f.ReadBuffer(false))
 		f.Filled(n)
 		if n == 0 && err != nil {
 			return m, err

@@ -43,7 +43,7 @@ func split(t *testing.T, f *Frames, stream []byte, n int) []Message {
 		if n > 0 {
 			next = stream[:min(n, len(stream))]
 		}
-		k := copy(f.Room(n == 0), next)
+		k := copy(f.ReadBuffer(n == 0), next)
 		f.Filled(k)
 		stream = stream[k:]
 		for {
@@ -69,7 +69,7 @@ func TestMessagesSurviveAnySplitting(t *testing.T) {
 	for _, m := range examples() {
 		stream = Append(stream, m)
 	}
-	for _, n := range []int{0, 1, 3, 4, 5, 1000, len(stream)} { // 0: as much as Room(true) takes
+	for _, n := range []int{0, 1, 3, 4, 5, 1000, len(stream)} { // 0: as much as ReadBuffer(true) takes
 		f := Frames{Limit: MaxDown}
 		if got := split(t, &f, stream, n); !reflect.DeepEqual(got, examples()) {
 			t.Errorf("in pieces of %d: %d messages differ", n, len(got))
@@ -90,7 +90,7 @@ func TestExactRoomEndsWithTheFrame(t *testing.T) {
 		if _, _, ok, err := f.Next(); ok || err != nil {
 			break
 		}
-		k := copy(f.Room(true), stream[read:])
+		k := copy(f.ReadBuffer(true), stream[read:])
 		f.Filled(k)
 		read += k
 	}
@@ -102,7 +102,7 @@ func TestExactRoomEndsWithTheFrame(t *testing.T) {
 func TestFramesRefusesLengthsBeyondTheLimit(t *testing.T) {
 	for _, head := range [][]byte{{0, 0, 0, 0, 1}, {0xff, 0xff, 0xff, 0xff, 1}, {102, 0, 0, 0, 1}} {
 		f := Frames{Limit: 100}
-		copy(f.Room(false), head)
+		copy(f.ReadBuffer(false), head)
 		f.Filled(len(head))
 		if _, _, ok, err := f.Next(); ok || !errors.Is(err, ErrFrame) {
 			t.Errorf("head %v: ok %v, error %v; want %v", head, ok, err, ErrFrame)
@@ -112,10 +112,10 @@ func TestFramesRefusesLengthsBeyondTheLimit(t *testing.T) {
 
 func TestFramesTakesMemoryOnlyForWhatArrives(t *testing.T) {
 	f := Frames{Limit: math.MaxInt32}
-	copy(f.Room(false), []byte{0, 0, 0, 0x40, 1}) // 1 GiB
+	copy(f.ReadBuffer(false), []byte{0, 0, 0, 0x40, 1}) // 1 GiB
 	f.Filled(5)
 	f.Next()
-	if n := len(f.Room(false)); n > 2*pieceRoom {
+	if n := len(f.ReadBuffer(false)); n > 2*pieceRoom {
 		t.Errorf("room of %d bytes after 5 of a long frame", n)
 	}
 }
@@ -189,7 +189,7 @@ func FuzzFrames(f *testing.F) {
 		whole, pieces := Frames{Limit: 64}, Frames{Limit: 64}
 		count := func(fr *Frames, n int) (bodies [][]byte, failed bool) {
 			for rest := stream; len(rest) > 0; {
-				k := copy(fr.Room(false), rest[:min(n, len(rest))])
+				k := copy(fr.ReadBuffer(false), rest[:min(n, len(rest))])
 				fr.Filled(k)
 				rest = rest[k:]
 				for {

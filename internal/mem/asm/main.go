@@ -14,8 +14,8 @@
 // sums that are divided by k before they are written. 16-bit floats are widened to
 // float32 when read and rounded once, when written.
 //
-// A few loops store past the caches, for results that those would not hold, to several
-// destinations, and to one more through the caches. Others copy so.
+// A few loops store non-temporally, for results that the caches would not hold, to several
+// destinations, and with plain stores to one more. Others copy so.
 package main
 
 import (
@@ -43,9 +43,9 @@ type lane struct {
 
 var lanes = []lane{{"F32", false}, {"F64", false}, {"F16", true}, {"BF16", true}, {"I32", false}, {"I64", false}, {"U8", false}}
 
-// pastLanes are the lanes of the loops that store past the caches, whole lines of them
+// nonTemporalLanes are the lanes of the loops that store non-temporally, whole lines of them
 // at a time: memory bounds their sums and not the processor.
-var pastLanes = []lane{{"F32", false}, {"F64", false}, {"I32", false}, {"I64", false}}
+var nonTemporalLanes = []lane{{"F32", false}, {"F64", false}, {"I32", false}, {"I64", false}}
 
 var ops = []string{"sum", "prod", "min", "max", "avg"}
 
@@ -54,7 +54,7 @@ func (t lane) has(op string) bool { return op != "avg" || strings.Contains(t.nam
 
 func main() {
 	ConstraintExpr("amd64")
-	var through, past []string
+	var through, nonTemporal []string
 	for _, l := range levels {
 		for _, t := range lanes {
 			for _, op := range ops {
@@ -68,38 +68,38 @@ func main() {
 		}
 	}
 	for _, op := range []string{"sum", "avg"} {
-		for _, t := range pastLanes {
+		for _, t := range nonTemporalLanes {
 			if t.has(op) {
-				g := generator{level: levels[1], lane: t, op: op, past: true}
+				g := generator{level: levels[1], lane: t, op: op, nonTemporal: true}
 				g.loop()
-				past = append(past, g.name())
+				nonTemporal = append(nonTemporal, g.name())
 			}
 		}
 	}
-	copies("streamAVX2", "streamAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.", true, false)
+	copies("copyNonTemporalAVX2", "copyNonTemporalAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.", true, false)
 	copies("forkAVX2", "forkAVX2 copies n bytes, a multiple of 64 that is not 0, to dst and to also.", false, true)
-	copies("forkPastAVX2", "forkPastAVX2 is forkAVX2, but to dst, which is at a multiple of 64, past the caches.", true, true)
+	copies("forkNonTemporalAVX2", "forkNonTemporalAVX2 is forkAVX2, but to dst, which is at a multiple of 64, with non-temporal stores.", true, true)
 	Generate()
-	writeSwitch("../loops_amd64.go", through, past)
+	writeSwitch("../loops_amd64.go", through, nonTemporal)
 }
 
 // generator writes one loop.
 type generator struct {
 	level
 	lane
-	op    string
-	past  bool       // it stores past the caches, to whole lines, but for one destination
-	spare []Register // registers for intermediate values
-	ones  Register   // constants of bfloat16 rounding
-	bias  Register
-	quiet Register
-	low   Register // the lower byte of every word
-	count Register // the number of operands, which averages are divided by
+	op          string
+	nonTemporal bool       // it stores whole lines with non-temporal stores, except to one destination
+	spare       []Register // registers for intermediate values
+	ones        Register   // constants of bfloat16 rounding
+	bias        Register
+	quiet       Register
+	low         Register // the lower byte of every word
+	count       Register // the number of operands, which averages are divided by
 }
 
 func (g *generator) name() string {
-	if g.past {
-		return g.op + g.lane.name + g.level.name + "Past"
+	if g.nonTemporal {
+		return g.op + g.lane.name + g.level.name + "NonTemporal"
 	}
 	return g.op + g.lane.name + g.level.name
 }
@@ -187,7 +187,7 @@ func (g *generator) loop() {
 		JMP(LabelRef(label))
 		Label(label + "done")
 	}
-	if g.past {
+	if g.nonTemporal {
 		SFENCE()
 	}
 	VZEROUPPER()
@@ -198,7 +198,7 @@ func (g *generator) loop() {
 func (g *generator) begin() {
 	into, to := "dst *byte", "dst"
 	doc := fmt.Sprintf("to-from is a multiple of %d.", g.unit())
-	if g.past {
+	if g.nonTemporal {
 		into, to = "dsts **byte, m int, also *byte", "m destinations, and into also if there is one"
 		doc += " The destinations are at multiples of 64, and these stores come before all later ones."
 	}
@@ -207,9 +207,9 @@ func (g *generator) begin() {
 	Doc(fmt.Sprintf("%s combines bytes [from, to) of k operands into %s.", g.name(), to), doc)
 }
 
-// stores loads where results go, and returns what writes m vectors of them there.
+// stores emits loads of the destinations, and returns a function that emits m vector stores.
 func (g *generator) stores() func(label string, m int, at Register) {
-	if !g.past {
+	if !g.nonTemporal {
 		dst := GP64()
 		Load(Param("dst"), dst)
 		return func(_ string, m int, at Register) { g.writeAll(dst, m, at, g.write) }
@@ -240,9 +240,9 @@ func (g *generator) writeAll(dst Register, m int, at Register, write func(Mem, R
 	}
 }
 
-// copies writes a copy, whose stores to dst go past the caches if past, and to one more
+// copies writes a copy, whose stores to dst are non-temporal if nonTemporal, and to one more
 // destination if forks.
-func copies(name, doc string, past, forks bool) {
+func copies(name, doc string, nonTemporal, forks bool) {
 	params := "dst, src *byte, n int"
 	if forks {
 		params = "dst, also, src *byte, n int"
@@ -262,7 +262,7 @@ func copies(name, doc string, past, forks bool) {
 		VMOVDQU(Mem{Base: src, Disp: i * 32}, r)
 	}
 	for i, r := range []Register{Y0, Y1} {
-		if past {
+		if nonTemporal {
 			VMOVNTDQ(r, Mem{Base: dst, Disp: i * 32})
 		} else {
 			VMOVDQU(r, Mem{Base: dst, Disp: i * 32})
@@ -278,7 +278,7 @@ func copies(name, doc string, past, forks bool) {
 	ADDQ(U32(64), dst)
 	SUBQ(U32(64), left)
 	JNE(LabelRef("next"))
-	if past {
+	if nonTemporal {
 		SFENCE()
 	}
 	VZEROUPPER()

@@ -11,7 +11,7 @@ import (
 // alone: the addresses of its Buffers mean nothing to the processor, and using
 // them after Free is an error. Make one with NewDevice.
 type Device struct {
-	// NoHolds makes Queues of the Device unable to stop. It is set before there are any.
+	// NoHolds makes Streams of the Device unable to stop. It is set before there are any.
 	NoHolds bool
 
 	name string

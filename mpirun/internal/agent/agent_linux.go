@@ -23,9 +23,8 @@ import (
 	"gompi/mpirun/internal/watchdog"
 )
 
-// An agent serves one host. Everything happens in one goroutine, in the order
-// in which the kernel reports it: that is the fastest, and tells which rank
-// failed first.
+// An agent serves one host. One goroutine handles all events, in the order in which the kernel
+// reports them. That is fastest, and shows which rank failed first.
 type agent struct {
 	loop
 	in, out  int // the channel to the launcher
@@ -66,7 +65,7 @@ type agent struct {
 	feed     feed
 	fetching fetching
 	pmi      pmiserver.Server
-	end      ending
+	end      shutdown
 	health   *checkup.Host // nil if there is no checkup
 	buf      [ctl.MaxChunk]byte
 }
@@ -79,19 +78,19 @@ func Run(in, out int, guarded bool) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
 	watchdog.NameProcess("gompi-agent")
-	// One that is stopped goes on when its launcher or warden dies, so that it sees to its ranks.
+	// A stopped agent is continued when its launcher or watchdog dies, so that it ends its ranks.
 	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0) // any Linux has it
-	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{warden: -1}}
+	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: -1}}
 	if guarded {
-		a.warden = watchdog.FD
+		a.watchdog = watchdog.FD
 	}
 	defer func() { a.group.Remove() }()
 	defer a.fetching.intake.Abandon()
 	err := a.serve()
-	signal.Ignore(unix.SIGPIPE) // nobody may read any more what is said
+	signal.Ignore(unix.SIGPIPE) // stderr may have lost its reader
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
-		for a.orphan(); !a.end.over; time.Sleep(watchdog.KillPeriod) {
+		for a.launcherLost(); !a.end.over; time.Sleep(watchdog.KillPeriod) {
 			a.tick(time.Now())
 		}
 		return program.CannotStart
@@ -116,8 +115,8 @@ func (a *agent) serve() error {
 	if err := a.watch(a.in, control, 0, unix.EPOLLIN); err != nil {
 		return err
 	}
-	if a.warden >= 0 {
-		if err := a.watch(a.warden, wardenGone, 0, 0); err != nil { // errors are always told
+	if a.watchdog >= 0 {
+		if err := a.watch(a.watchdog, watchdogGone, 0, 0); err != nil { // epoll always reports errors
 			return err
 		}
 	}
@@ -125,9 +124,9 @@ func (a *agent) serve() error {
 	for {
 		a.flush()
 		if a.end.over || a.end.drained && len(a.reports) == 0 {
-			return nil // the launcher need not say so: its answer would cost a way there and back
+			return nil // without waiting for the launcher's answer: that would cost a round trip
 		}
-		events, err := a.wait(a.patience())
+		events, err := a.wait(a.pollTimeout())
 		if err != nil {
 			return err
 		}
@@ -151,8 +150,8 @@ func (a *agent) takeChannel() error {
 		}
 		*fd = moved
 	}
-	if a.warden >= 0 {
-		unix.CloseOnExec(a.warden)
+	if a.watchdog >= 0 {
+		unix.CloseOnExec(a.watchdog)
 	}
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -182,8 +181,8 @@ func (a *agent) handle(s source, index int, events uint32) {
 	switch s {
 	case control:
 		a.hear()
-	case wardenGone:
-		a.loseWarden()
+	case watchdogGone:
+		a.loseWatchdog()
 	case reports:
 		a.clogged = false
 		a.forget(a.out)
@@ -223,7 +222,7 @@ func (a *agent) flush() {
 		case err == unix.EAGAIN:
 			a.clogged = a.watch(a.out, reports, 0, unix.EPOLLOUT) == nil
 		case err != nil:
-			a.orphan()
+			a.launcherLost()
 		default:
 			a.reports = a.reports[n:]
 		}
@@ -233,7 +232,7 @@ func (a *agent) flush() {
 // hear reads and follows the launcher's orders.
 func (a *agent) hear() {
 	for !a.orphaned {
-		n, err := unix.Read(a.in, a.orders.Room(false))
+		n, err := unix.Read(a.in, a.orders.ReadBuffer(false))
 		if err == unix.EINTR {
 			continue
 		}
@@ -241,7 +240,7 @@ func (a *agent) hear() {
 			return
 		}
 		if err != nil || n == 0 {
-			a.orphan()
+			a.launcherLost()
 			return
 		}
 		a.orders.Filled(n)
@@ -253,7 +252,7 @@ func (a *agent) hear() {
 			}
 			if err != nil {
 				a.note("orders of the launcher: %v", err)
-				a.orphan()
+				a.launcherLost()
 				return
 			}
 			a.follow(m)
@@ -315,8 +314,8 @@ func (a *agent) follow(m ctl.Message) {
 	}
 }
 
-// orphan begins the end that comes when the launcher is gone.
-func (a *agent) orphan() {
+// launcherLost begins the end that comes when the launcher is gone.
+func (a *agent) launcherLost() {
 	a.orphaned = true
 	a.forget(a.in)
 	a.killAll()

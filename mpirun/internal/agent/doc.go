@@ -6,9 +6,9 @@
 //  1. make the segment and the doorbells that the host's ranks share (start)
 //  2. make the rank's pipes and its boot socket, put the welcome into the socket, bind, fork
 //     (process)
-//  3. forward output, input, news and signals (output, input, meet)
+//  3. forward output, input, news and signals (output, input, wireup)
 //  4. notice its end, drain its output, report (end)
 //
-// When the launcher goes, the agent kills all processes below it and exits, too. It is the subreaper
-// of its ranks, so that no process of theirs escapes.
+// When the launcher goes, the agent kills all processes below it and exits, too. It is the
+// subreaper of its ranks, so that no process of theirs escapes.
 package agent

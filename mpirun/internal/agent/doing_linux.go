@@ -18,11 +18,11 @@ type stall struct {
 	gathered   bool      // the ranks have everybody's cards
 	stalled    bool      // the launcher has been told that ranks wait
 	nextLook   time.Time // when to look at the recorders again
-	nextStacks time.Time // when a rank will be late that was asked for its stacks
+	nextStacks time.Time // the next deadline for a rank to send its stacks
 }
 
-// doing reads from the segment what the ranks are in. It needs no help of
-// theirs: they may be stuck.
+// doing reads from shared memory which call each rank is in. The ranks take no part: they may be
+// stuck.
 func (a *agent) doing() *ctl.Doing {
 	m := &ctl.Doing{}
 	now := seg.Now()
@@ -53,9 +53,9 @@ func (a *agent) doing() *ctl.Doing {
 	return m
 }
 
-// describe says what a rank that has joined is in, by its flight recorder: the newest call
-// that is not done, or the last one. It returns the number of the call that knows where in
-// the program that is, 0 if none does.
+// describe sets what a rank that has joined is doing, from its flight recorder: the newest
+// unfinished call, or else the last one. It returns the number of the call whose call site is to be
+// shown, 0 if there is none.
 func describe(d *ctl.RankDoing, calls []seg.Recording, now int64) uint64 {
 	d.Marks = marks(calls)
 	c, at := seg.Running(calls)
@@ -76,8 +76,7 @@ func describe(d *ctl.RankDoing, calls []seg.Recording, now int64) uint64 {
 	return at
 }
 
-// marks returns how far the rank has come on each communicator that its last
-// calls were on.
+// marks returns the last collective on each communicator in the rank's recorded calls.
 func marks(calls []seg.Recording) []ctl.Mark {
 	var out []ctl.Mark
 	for _, c := range slices.Backward(calls) {
@@ -89,8 +88,8 @@ func marks(calls []seg.Recording) []ctl.Mark {
 	return out
 }
 
-// look finds out whether a rank has been in one call for too long, and tells
-// the launcher when one is, and when none is any more. Ranks say nothing.
+// look reports to the launcher when a rank has been in one call for too long, and when none is any
+// more. It reads shared memory; the ranks send nothing.
 func (a *agent) look(now time.Time) {
 	if a.segment == nil || a.launch.StallWarning <= 0 {
 		return
@@ -119,9 +118,8 @@ func (a *agent) look(now time.Time) {
 // mostLookedInto is how many ranks of a host are told of in detail.
 const mostLookedInto = 8
 
-// lookInto adds what the kernel and py-spy know of ranks that have not called Init,
-// because their programs never will. They hear nothing of it. The agent does nothing else
-// meanwhile, which is why the spies work at the same time.
+// lookInto adds what the kernel and py-spy report about ranks whose programs do not use gompi. The
+// ranks are not interrupted. The agent blocks meanwhile, so the py-spy processes run in parallel.
 func (a *agent) lookInto(m *ctl.Doing) {
 	var spies sync.WaitGroup
 	for i, left := 0, mostLookedInto; i < len(m.Ranks); i++ {

@@ -13,7 +13,7 @@ import (
 	"gompi/mpirun/internal/watchdog"
 )
 
-// How often the agent looks when nothing tells it.
+// Polling periods, for what causes no event.
 const (
 	reapPeriod   = 10 * time.Millisecond // for ended ranks, on kernels without pidfd
 	orphanPeriod = 10 * time.Second      // for ended orphans
@@ -22,8 +22,8 @@ const (
 	lingering = 2 * time.Second
 )
 
-// An ending is how far the end of the job on this host has come.
-type ending struct {
+// A shutdown is the state of the end of the job on this host.
+type shutdown struct {
 	lines    time.Time // when the first partial line is due
 	deadline time.Time // when TERM becomes KILL
 	linger   time.Time // until when open output is waited for
@@ -109,10 +109,10 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	a.report(m)
 }
 
-// failedAt returns when the failure of p showed first, in nanoseconds since
-// 1970. A rank that closes its communicators and then exits with an error status
-// makes others fail that still need it, and they may be the first to end. Above
-// 128 is how shells report a signal: ours, perhaps.
+// failedAt returns when p failed, in Unix nanoseconds. A rank that closes its communicators and
+// then exits with an error makes others fail that still need it, and they may end first: so it
+// counts from when it closed them. A status above 128 is a shell's report of a signal, perhaps one
+// that we sent.
 func (a *agent) failedAt(p *process, ws unix.WaitStatus, now time.Time) int64 {
 	if left := a.segment.LeftAt(p.local()); left != 0 && ws.Exited() && ws.ExitStatus() != 0 && ws.ExitStatus() <= 128 {
 		now = now.Add(-time.Duration(max(0, seg.Now()-left)))
@@ -159,16 +159,16 @@ func (a *agent) killAll() {
 	}
 }
 
-// dueAt has tick called at t.
+// dueAt makes tick send partial lines at t, or earlier if others are due before.
 func (a *agent) dueAt(t time.Time) {
 	if a.end.lines.IsZero() || t.Before(a.end.lines) {
 		a.end.lines = t
 	}
 }
 
-// patience returns how long to wait for events, in milliseconds, at most until
+// pollTimeout returns how long to wait for events, in milliseconds, at most until
 // tick has something to do.
-func (a *agent) patience() int {
+func (a *agent) pollTimeout() int {
 	if a.ranks == nil && !a.end.ordered {
 		return -1
 	}

@@ -8,8 +8,8 @@ import (
 	"gompi/mpirun/internal/launchenv"
 )
 
-// setEnvironment decides what ranks find around them: on the launcher's host what it has
-// itself, on another the same, as far as it makes sense there.
+// setEnvironment sets the environment and working directory of the ranks: those of the launcher, on
+// another host as far as they make sense there.
 func (a *agent) setEnvironment() {
 	a.vars = launchenv.OnHost(a.launch.Env, os.Environ(), a.launch.Remote, isDir)
 	if !a.launch.Remote {

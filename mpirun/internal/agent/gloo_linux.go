@@ -34,5 +34,5 @@ func interfaceTo(address string) string {
 	}
 	defer c.Close()
 	own, _ := netip.ParseAddrPort(c.LocalAddr().String())
-	return route.InterfaceOf(own.Addr().Unmap())
+	return route.InterfaceOf(own.Addr())
 }

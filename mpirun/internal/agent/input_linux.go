@@ -10,7 +10,7 @@ import (
 
 // A feed is the input on its way to ranks.
 type feed struct {
-	taken int  // bytes of the launcher that are not passed on by all ranks yet
+	taken int  // bytes received and not yet reported as Consumed
 	ended bool // no more will come
 }
 

@@ -10,17 +10,17 @@ import (
 type source int32
 
 const (
-	control    source = iota // orders from the launcher
-	reports                  // the way to the launcher, when it is full
-	listener                 // ranks whose descriptors were closed
-	guest                    // one such rank before it has said which
-	bootEnd                  // a rank's boot socket
-	pmiEnd                   // a rank's PMI socket
-	stdout                   // a rank's output
-	stderr                   //
-	stdin                    // a rank's input, when it is full
-	exitEvent                // a rank's process
-	wardenGone               // the pipe to the warden
+	control      source = iota // orders from the launcher
+	reports                    // the way to the launcher, when it is full
+	listener                   // ranks whose descriptors were closed
+	guest                      // one such rank before it has said which
+	bootEnd                    // a rank's boot socket
+	pmiEnd                     // a rank's PMI socket
+	stdout                     // a rank's output
+	stderr                     //
+	stdin                      // a rank's input, when it is full
+	exitEvent                  // a rank's process
+	watchdogGone               // the pipe to the watchdog
 )
 
 // A loop waits for descriptors. It is an epoll set, level-triggered.

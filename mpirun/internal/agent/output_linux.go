@@ -94,8 +94,8 @@ func (a *agent) closeStream(s *stream) {
 	s.fd, s.partial = -1, nil
 }
 
-// remember keeps the end of a rank's stderr, whichever pipe it comes by, for the
-// report of its failure, and of all its output for who asks what it does.
+// remember keeps the end of a rank's stderr, even if merged into stdout, for the report of its
+// failure, and the end of all its output for the answer to Ask.
 func (a *agent) remember(s *stream, data []byte) {
 	p := a.ranks[a.local[s.rank]]
 	p.said = keepEnd(p.said, data, saidSize)

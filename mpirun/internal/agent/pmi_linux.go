@@ -12,16 +12,16 @@ import (
 	"gompi/mpirun/internal/pmiserver"
 )
 
-// A client is a rank as programs of the MPICH family know it. Ranks of gompi have the
-// socket too, and say nothing.
+// A client is a rank's PMI-1 connection, which programs of the MPICH family use. Ranks of gompi
+// have one too, and send nothing.
 type client struct {
 	*pmiserver.Client
 	fd int // our end of its socket, -1 when closed
 	in pmi.Lines
 }
 
-// abnormal is how long the end of a client's socket waits for the end of the
-// process, which has the better reason.
+// abnormal is how long after a client's socket is closed the agent waits for its process to end:
+// the exit status is the better explanation.
 const abnormal = 100 * time.Millisecond
 
 // connectClient makes p's PMI socket and returns the rank's end of it.
@@ -30,7 +30,7 @@ func (a *agent) connectClient(p *process) (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("socketpair: %w", err)
 	}
-	p.pmi.fd = pair[0] // the rank's end blocks, as clients expect; ours is told not to at each call
+	p.pmi.fd = pair[0] // both ends block, as clients expect; we pass MSG_DONTWAIT
 	return pair[1], a.watch(p.pmi.fd, pmiEnd, p.index, unix.EPOLLIN)
 }
 

@@ -2,16 +2,14 @@ package agent
 
 import "gompi/mpirun/internal/preload"
 
-// A fetching is what keeps ranks from being started: programs and files that are not
-// here yet.
+// A fetching tracks the programs and files that must arrive before the ranks can start.
 type fetching struct {
 	waiting bool
 	intake  preload.Intake
 	input   [][]byte // that has come for ranks not yet started
 }
 
-// fetch sees to it that the next item that is missing here is asked for, and
-// reports whether one was.
+// fetch requests the next item that is missing here, and reports whether there was one.
 func (a *agent) fetch() (bool, error) {
 	want, err := a.fetching.intake.Next()
 	if a.fetching.waiting = want != nil; want != nil {

@@ -37,7 +37,7 @@ type process struct {
 	card    []byte
 	hasCard bool
 	cardAt  int64     // when it came, as seg.Now
-	asked   time.Time // until when it may tell its stacks; zero if it is not to
+	asked   time.Time // deadline for its stacks; zero if they were not asked for
 
 	pmi client
 }
@@ -155,7 +155,7 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 	}
 	pid, err := syscall.ForkExec(prog.Path, prog.Argv, &attr)
 	if err != nil && a.group != nil {
-		attr.Sys.UseCgroupFD = false // it may have been that: nobody tells
+		attr.Sys.UseCgroupFD = false // perhaps the cgroup is why: the error does not show it
 		pid, err = syscall.ForkExec(prog.Path, prog.Argv, &attr)
 	}
 	if err != nil {
@@ -168,7 +168,7 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 	return a.watch(p.pidfd, exitEvent, p.index, unix.EPOLLIN)
 }
 
-// welcome tells p's rank who it is.
+// welcome returns the message that tells p its rank and the layout of the job.
 func (a *agent) welcome(p *process) *wire.Welcome {
 	return &wire.Welcome{
 		Rank: world.Rank(p.Rank.Rank), Size: a.launch.Size, LocalRank: p.local(), LocalSize: len(a.ranks),

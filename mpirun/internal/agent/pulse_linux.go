@@ -9,20 +9,19 @@ import (
 	"gompi/mpirun/internal/watchdog"
 )
 
-// A launcher on another host, or the way to it, can fall silent without a word:
-// then the agent kills its ranks on its own. And an agent can be stopped, while
-// its ranks run on: then its warden kills it and them. So the launcher sends
-// pings, which the agent answers, and the agent tells its warden that it lives.
+// A launcher on another host can hang, or the network to it fail, without closing the connection:
+// then the agent kills its ranks. An agent can be stopped while its ranks run on: then its watchdog
+// kills it and them. So the launcher sends pings, which the agent answers, and the agent sends
+// heartbeats to its watchdog.
 
-// A pulse is what the agent knows of the launcher's life, and its warden of its
-// own.
+// A pulse is the state of the heartbeats from the launcher and to the watchdog.
 type pulse struct {
 	every            time.Duration // how often the launcher sends a ping, 0 for never
 	lastWord         time.Time     // when something last came from it
-	next             time.Time     // when the warden has to be told again
+	next             time.Time     // when the watchdog has to be told again
 	asleep           bool          // the launcher has been stopped by its user
 	launcherTimedOut bool          // it has been given up, because it is silent
-	warden           int           // the pipe to the warden, -1 if there is none
+	watchdog         int           // the pipe to the watchdog, -1 if there is none
 }
 
 // startPulse begins to expect pings.
@@ -33,8 +32,8 @@ func (a *agent) startPulse(every time.Duration) {
 	}
 }
 
-// beat looks whether the launcher is still there, unless this process itself was
-// stopped for a while, and tells the warden that the agent is.
+// beat gives the launcher up if it has been silent for too long, and renews the promise to the
+// watchdog. After this process itself was stopped, the wait for the launcher starts again.
 func (a *agent) beat(now time.Time) {
 	if a.every <= 0 || now.Before(a.next) {
 		return
@@ -43,21 +42,21 @@ func (a *agent) beat(now time.Time) {
 		a.lastWord = now
 	}
 	a.next = now.Add(a.every / 2)
-	if a.warden >= 0 {
-		watchdog.Promise(a.warden, ctl.Silence*a.every)
+	if a.watchdog >= 0 {
+		watchdog.Promise(a.watchdog, ctl.Silence*a.every)
 	}
 	if now.Sub(a.lastWord) >= ctl.Silence*a.every && !a.asleep && !a.orphaned {
 		a.launcherTimedOut = true
-		a.orphan()
+		a.launcherLost()
 	}
 }
 
-// loseWarden ends this agent, since nobody would outlive it any more.
-func (a *agent) loseWarden() {
-	a.forget(a.warden)
-	unix.Close(a.warden)
-	a.warden = -1
-	a.orphan()
+// loseWatchdog ends this agent: without its watchdog, nothing would clean up after it.
+func (a *agent) loseWatchdog() {
+	a.forget(a.watchdog)
+	unix.Close(a.watchdog)
+	a.watchdog = -1
+	a.launcherLost()
 }
 
 func (a *agent) pong(m *ctl.Ping) {

@@ -11,10 +11,9 @@ import (
 	"gompi/mpirun/internal/tree"
 )
 
-// What program.CheckRanksMeet cannot see, because a script starts it or Python loads it, shows
-// while it runs: Open MPI 4 loads a component of its own into a process that it
-// believes to be alone, in MPI_Init. Version 5 has it inside its library, where it
-// does not show.
+// program.CheckRanksMeet misses Open MPI where a script starts it or Python loads it. At run time
+// it can be detected: MPI_Init of Open MPI 4 loads this component into a singleton, a process that
+// was not started by its mpirun. Version 5 has it inside libmpi, where it cannot be detected.
 var openMPIAlone = []byte("/mca_ess_singleton.so\n")
 
 // singletonLooks is when the ranks are looked at, after they have been started.

@@ -41,8 +41,8 @@ func (a *agent) stacked(p *process, m *wire.Stacks) {
 	}
 }
 
-// lateStacks reports what the kernel knows of ranks that have not answered, and
-// returns when the next will be late.
+// lateStacks reports what the kernel knows of ranks that have not answered in time, and sets
+// nextStacks to the next deadline.
 func (a *agent) lateStacks(now time.Time) {
 	a.nextStacks = time.Time{}
 	for _, p := range a.ranks {

@@ -40,7 +40,8 @@ func (a *agent) start(l *ctl.Launch) {
 	a.begin(a.fetching.intake.Find(l, a.dir))
 }
 
-// begin starts the ranks, unless a program is missing yet, or cannot be had.
+// begin starts the ranks, unless a program or file is still to be fetched. err, if not nil, is why
+// one cannot be fetched.
 func (a *agent) begin(err error) {
 	rank := a.launch.Ranks[0].Rank
 	if err == nil {
@@ -119,11 +120,12 @@ func (a *agent) makeShared() error {
 	if len(ranks) >= manyRanks {
 		shareOpenFiles()
 	}
+	raiseLockedMemory()
 	return a.listen()
 }
 
-// newBells makes n doorbells with numbers one after the other. They stay open on
-// exec: to pass hundreds of them on to hundreds of ranks, nothing is to be done.
+// newBells makes n doorbells with consecutive descriptor numbers. They stay open on exec, so that
+// all ranks inherit all of them at no cost.
 func newBells(n int) (bells []int, err error) {
 	for next := firstBell; len(bells) < n; {
 		bell, err := newBell(next)
@@ -165,8 +167,8 @@ func closeAll(fds []int) {
 // doorbell, two sockets, three pipes and a pidfd. Doorbells need numbers from firstBell on.
 func openFiles(n int) int { return max(firstBell+n, 7*n) + 32 }
 
-// openFilesError says what to do if err is that too many files are open. The limit is the
-// hard one, to which Go has raised the other.
+// openFilesError adds advice to err if that is EMFILE. The soft limit, which Go has raised, equals
+// the hard one.
 func openFilesError(err error, ranks int) error {
 	var limit unix.Rlimit
 	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
@@ -177,9 +179,19 @@ func openFilesError(err error, ranks int) error {
 		err, limit.Cur, ranks, n, "* hard nofile 65536", n)
 }
 
-// manyRanks is so many that their doorbells, which each of them has, take much of
-// the limit of open files that is usual, 1024.
+// manyRanks is the number of ranks from which on the doorbells, all of which every rank inherits,
+// take much of the usual limit of 1024 open files.
 const manyRanks = 100
+
+// raiseLockedMemory lets this process, and what it starts, lock as much memory as the hard limit
+// allows: RDMA locks what it registers.
+func raiseLockedMemory() {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) == nil {
+		limit.Cur = limit.Max
+		_ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit) // a rank for which it is too little says so
+	}
+}
 
 // shareOpenFiles lets what this process starts open as many files as itself,
 // which is what the hard limit allows: Go raises the other one, but only for its

@@ -121,7 +121,7 @@ func (s Surroundings) strayTask() error {
 	return fmt.Errorf("srun has started %d of me, each of which would start the job: want gompirun without srun, or srun -N1 -n1 gompirun", tasks)
 }
 
-// ErrStrayTask is the error of a task whose elder says what is wrong.
+// ErrStrayTask is the error of all stray tasks but task 0, which reports what is wrong.
 var ErrStrayTask = errors.New("one of several tasks")
 
 // pbs reads the file of PBS and Torque: one line for each slot.

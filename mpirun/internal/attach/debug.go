@@ -57,7 +57,7 @@ func findRank(rank int, job string) (Whereabouts, error) {
 	return w, nil
 }
 
-// errStranger means that a socket with a name of ours is not ours.
+// errStranger means that a socket with our prefix belongs to another user.
 var errStranger = errors.New("another user's socket")
 
 // errUnreachable means that nobody can connect to a socket: it is not listened to, or it

@@ -29,7 +29,7 @@ type Whereabouts struct {
 	About string   `json:",omitempty"` // the job
 }
 
-// AboutJob asks about the job, where else a rank stands.
+// AboutJob, in place of a rank, asks about the job.
 const AboutJob = -1
 
 // A Question is a process that wants to know where a rank is, or about the job.

@@ -93,7 +93,7 @@ func (h *Host) Reach(m *ctl.Reach) *ctl.Reached {
 	}
 	defer conn.Close()
 	own, _ := netip.ParseAddrPort(conn.LocalAddr().String())
-	r.Address, r.Interface = conn.RemoteAddr().String(), route.InterfaceOf(own.Addr().Unmap())
+	r.Address, r.Interface = conn.RemoteAddr().String(), route.InterfaceOf(own.Addr())
 	if err := conn.SetDeadline(time.Now().Add(m.Limit + m.Send)); err != nil {
 		r.Trouble = err.Error()
 		return r

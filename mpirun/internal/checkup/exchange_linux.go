@@ -19,10 +19,10 @@ import (
 //	caller -> callee  data, end of stream
 //	callee -> caller  how many bytes it has received
 const (
-	greeting = "gompi doctor 2\n"
-	chunk    = 256 << 10
-	maxSend  = 2 << 30          // bytes of one exchange
-	patience = 10 * time.Second // of the callee, for all of it
+	greeting        = "gompi doctor 2\n"
+	chunk           = 256 << 10
+	maxSend         = 2 << 30          // bytes of one exchange
+	exchangeTimeout = 10 * time.Second // of the callee, for all of it
 
 	strangers = 256 // that may be proving themselves at once
 )
@@ -74,7 +74,7 @@ func flood(conn net.Conn, span time.Duration, r *ctl.Reached) error {
 
 // welcome answers callers until the listener is closed.
 func (h *Host) welcome() {
-	d := accept.Door{Strangers: strangers, Time: patience, Greet: func(conn net.Conn) func() {
+	d := accept.Door{Strangers: strangers, Time: exchangeTimeout, Greet: func(conn net.Conn) func() {
 		if _, err := h.door().Answer(conn); err != nil {
 			return nil
 		}
@@ -86,7 +86,7 @@ func (h *Host) welcome() {
 // receive is the callee's side. Whatever goes wrong, the caller says it.
 func receive(conn net.Conn) {
 	defer conn.Close()
-	if conn.SetDeadline(time.Now().Add(patience)) != nil {
+	if conn.SetDeadline(time.Now().Add(exchangeTimeout)) != nil {
 		return
 	}
 	var total int64

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/cgroup"
+	"gompi/internal/rdma"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -24,9 +25,9 @@ func examine(f *ctl.Findings) {
 	if unix.Statfs("/dev/shm", &fs) == nil {
 		f.Shm = int64(fs.Blocks) * fs.Bsize
 	}
-	f.Memlock, _ = limits(unix.RLIMIT_MEMLOCK)
+	_, f.Memlock = limits(unix.RLIMIT_MEMLOCK) // to which agents raise the limit of their ranks
 	f.Files, f.FilesHard = limits(unix.RLIMIT_NOFILE)
-	f.RDMA = names("/sys/class/infiniband")
+	f.RDMA = rdmaPorts("/sys")
 	f.UCX = library("libucp.so.0")
 }
 
@@ -36,13 +37,11 @@ func text(file string) string {
 	return string(b)
 }
 
-func names(dir string) []string {
-	entries, _ := os.ReadDir(dir) // none if there is no such folder
-	var list []string
-	for _, e := range entries {
-		list = append(list, e.Name())
+func rdmaPorts(sys string) (ports []ctl.RDMAPort) {
+	for _, p := range rdma.Ports(sys) {
+		ports = append(ports, ctl.RDMAPort{Name: p.Name(), State: p.State, Link: p.Link, Rate: p.Rate, GID: p.GID, Domain: p.Node})
 	}
-	return list
+	return ports
 }
 
 // limits returns the soft and the hard limit of a resource.

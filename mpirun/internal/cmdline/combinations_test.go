@@ -21,7 +21,7 @@ func TestNodesStartedOneByOneMeetWhereTheLineSays(t *testing.T) {
 		}
 		place := ""
 		if spec.OneByOne() {
-			place = spec.MeetingPlace()
+			place = spec.RendezvousEndpoint()
 		}
 		if place != want {
 			t.Errorf("%s: nodes meet at %q, want %q", line, place, want)

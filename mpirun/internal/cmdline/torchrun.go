@@ -41,7 +41,7 @@ func (s *Spec) finishTorch() error {
 	if s.Standalone && (s.Hostfile != "" || s.Nodes.Most > 1) {
 		return errors.New("-standalone is this machine alone: want no -hostfile with it, and no -nnodes above 1")
 	}
-	host, port, err := net.SplitHostPort(s.MeetingPlace())
+	host, port, err := net.SplitHostPort(s.RendezvousEndpoint())
 	_, badPort := strconv.ParseUint(port, 10, 16)
 	switch {
 	case s.Rendezvous.Endpoint == "":
@@ -86,7 +86,7 @@ func (s *Spec) checkNodes() error {
 		return fmt.Errorf("-node-rank %d: want one below -nnodes", rank)
 	case rank >= 0 && s.Nodes.Most > 1 && (s.Hostfile != "" || s.namesHosts()):
 		return errors.New("-node-rank is for a gompirun started on each node: want it, or -hostfile or -H, from which one gompirun starts all")
-	case s.OneByOne() && s.MeetingPlace() == "":
+	case s.OneByOne() && s.RendezvousEndpoint() == "":
 		return errors.New("-node-rank needs -rdzv-endpoint HOST:PORT, which says where node 0 is")
 	case s.OneByOne() && len(s.Programs) > 1:
 		return errors.New(`":" and -node-rank: want one program`)
@@ -97,8 +97,8 @@ func (s *Spec) checkNodes() error {
 // defaultPort is where nodes meet if the user does not say.
 const defaultPort = "29400"
 
-// MeetingPlace returns where nodes meet, as host:port, "" if that is not known.
-func (s *Spec) MeetingPlace() string {
+// RendezvousEndpoint returns where nodes meet, as host:port, "" if that is not known.
+func (s *Spec) RendezvousEndpoint() string {
 	place, port := s.Rendezvous.Endpoint, defaultPort
 	if place == "" {
 		place = s.Master.Addr

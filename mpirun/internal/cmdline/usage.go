@@ -60,7 +60,7 @@ as torchrun
   -rdzv-endpoint HOST:PORT  where they meet: at node 0 (default port 29400; also
                             -master-addr HOST -master-port PORT)
   -last-call T              how long a job that has MIN nodes waits for more (default 30);
-                            who comes later is sent away
+                            later nodes are refused
   -rdzv-token-file F        the token by which they know each other (default: that in
                             GOMPI_TOKEN), the same on all
   -master-addr, -master-port PORT
@@ -84,7 +84,7 @@ other hosts
                             hosts that refuse or do not resolve are tried again
 
 input and output
-  -stdin RANK|all|none      who reads standard input (default: rank 0)
+  -stdin RANK|all|none      the rank that reads standard input (default: rank 0)
   -tag-output               begin each line with [rank]<stdout>: or [rank]<stderr>:
   -timestamp-output         begin each line with the time
   -prepend-pattern P        begin each line with P, where %r is the rank, %h its host,
@@ -105,15 +105,15 @@ ending
   -min-np M                 when a host is lost, start again on the others, if they
                             had M ranks or more
   -heartbeat T              launcher and agents look every T whether the other is there
-                            (default 5, 0: never); who is silent for 3 T is lost
+                            (default 5, 0: never); silent for 3 T: lost
 
 what happens
-  -stall-warning T          say who waits for whom when ranks have been in one call
+  -stall-warning T          say which ranks wait for which when ranks have been in one call
                             for T (default 30, 0: never); QUIT asks for the same
   -get-stack-traces         at the time limit, print the stacks of all ranks
   -attach RANK              run a debugger, dlv or gdb, on a rank of a job that runs; -job ID
                             says which job, -debugger CMD another debugger ("CMD pid")
-  -stall-stacks             say also what the goroutines of those are in who are missing
+  -stall-stacks             print the goroutines' stacks of missing ranks, too
   -display-map              print which rank runs where
   -print-rank-map           the same on stdout, in one line for each host
   -do-not-launch            find out which rank would run where, and start none

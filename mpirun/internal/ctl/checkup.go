@@ -39,13 +39,20 @@ type Findings struct {
 	MilliCPUs   int   // thousandths of a processor that the control group grants, or Unlimited
 	Memory      int64 // bytes
 	MemoryFree  int64
-	MemoryLimit int64    // of the control group, or Unlimited
-	Shm         int64    // size of /dev/shm, 0 if there is none
-	Memlock     int64    // bytes that may be locked, or Unlimited
-	Files       int64    // that may be open at once, or Unlimited
-	FilesHard   int64    // what Files may be raised to, or Unlimited
-	UCX         string   // path of its library, "" for none
-	RDMA        []string // devices
+	MemoryLimit int64  // of the control group, or Unlimited
+	Shm         int64  // size of /dev/shm, 0 if there is none
+	Memlock     int64  // bytes that a rank may lock, or Unlimited
+	Files       int64  // that may be open at once, or Unlimited
+	FilesHard   int64  // what Files may be raised to, or Unlimited
+	UCX         string // path of its library, "" for none
+	RDMA        []RDMAPort
+}
+
+// An RDMAPort is a port of an InfiniBand or RoCE device, in the kernel's words.
+type RDMAPort struct {
+	Name                   string // mlx5_0:1
+	State, Link, Rate, GID string
+	Domain                 int // memory domain of the device, -1 if that is not known
 }
 
 // An Interface is one network interface that is up.
@@ -65,7 +72,12 @@ func (m *Findings) fields(c *wire.Codec) {
 	c.String(&m.Trouble, MaxText)
 	c.String(&m.UCX, MaxText)
 	c.Strings(&m.Addresses, maxList, MaxText)
-	c.Strings(&m.RDMA, maxList, MaxText)
+	wire.List(c, &m.RDMA, maxList, func(p *RDMAPort) {
+		for _, s := range []*string{&p.Name, &p.State, &p.Link, &p.Rate, &p.GID} {
+			c.String(s, MaxText)
+		}
+		wire.Int(c, &p.Domain, -1, math.MaxInt32)
+	})
 	wire.List(c, &m.Interfaces, maxList, func(i *Interface) {
 		c.String(&i.Name, MaxText)
 		c.Strings(&i.Addresses, maxList, MaxText)

@@ -15,8 +15,8 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// Magic opens an agent's output. It names the version of this language.
-const Magic = "\x00gompi agent 1\n"
+// Magic opens an agent's output. Its number is raised whenever a message changes.
+const Magic = "\x00gompi agent 2\n"
 
 // Version is gompirun's own. Launcher and agents of one job have the same.
 const Version = "0.1.0"
@@ -32,8 +32,7 @@ const (
 	maxCPU    = 1 << 16
 )
 
-// Silence is how many beats of their heart launcher and agent bear without a word of the
-// other.
+// Silence is how many heartbeat periods launcher and agent wait for a message of the other.
 const Silence = 3
 
 // A Message is a pointer to one of the structs of this package.
@@ -51,7 +50,7 @@ var protocol = wire.NewProtocol[Message](Message.fields,
 func Append(b []byte, m Message) []byte { return protocol.Append(b, m) }
 
 // Next takes the next message from f; ok is false when more must be read first. Byte slices
-// in it are valid until f.Room is called.
+// in it are valid until f.ReadBuffer is called.
 func Next(f *wire.Frames) (m Message, ok bool, err error) { return protocol.Next(f) }
 
 // Frames returns an empty splitter with the bound of this language.
@@ -94,7 +93,7 @@ func (r *Reader) Next() (Message, error) {
 		if r.Waiting != nil && r.frames.Partial() {
 			r.Waiting()
 		}
-		n, err := r.r.Read(r.frames.Room(false))
+		n, err := r.r.Read(r.frames.ReadBuffer(false))
 		r.frames.Filled(n)
 		if n == 0 && err != nil {
 			if err == io.EOF && r.frames.Partial() {

@@ -70,7 +70,7 @@ func examples() []Message {
 			Received: -1, Sent: 1 << 60, Port: 4711, Trouble: "t", Addresses: []string{"10.0.0.1/24"},
 			Interfaces: []Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, MTU: 9001, Megabits: 25000}, {Name: "lo"}},
 			MilliCPUs:  1500, Memory: 1 << 40, MemoryFree: 1, MemoryLimit: Unlimited, Shm: 64 << 20, Memlock: 8 << 20, Files: 1024, FilesHard: Unlimited,
-			UCX: "/usr/lib/libucp.so.0", RDMA: []string{"mlx5_0"},
+			UCX: "/usr/lib/libucp.so.0", RDMA: []RDMAPort{{"mlx5_0:1", "ACTIVE", "InfiniBand", "100 Gb/sec (4X EDR)", "fe80::1", 1}},
 		},
 		&Findings{MilliCPUs: Unlimited},
 		&Reach{Peer: 3, Addresses: []string{"10.0.0.2/24"}, Port: 4711, Limit: time.Second, Send: time.Millisecond},
@@ -132,7 +132,7 @@ func TestReaderSaysWhyThereIsNoAgent(t *testing.T) {
 	}{
 		{"nothing", nil, io.EOF, ""},
 		{"magic cut short", whole[:len(Magic)-1], io.ErrUnexpectedEOF, ""},
-		{"another version", []byte("\x00gompi agent 2\n"), nil, "agent 2"},
+		{"another version", []byte("\x00gompi agent 0\n"), nil, "agent 0"},
 		{"cut short", whole[:len(whole)-1], io.ErrUnexpectedEOF, ""},
 		{"other language", append([]byte(Magic), 1, 0, 0, 0, 99), wire.ErrFrame, "unknown kind 99"},
 		{"garbage", append([]byte(Magic), 0xff, 0xff, 0xff, 0xff, 0xff), wire.ErrFrame, "length"},

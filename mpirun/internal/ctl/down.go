@@ -20,7 +20,7 @@ type Launch struct {
 	Remote     bool   // the host is not the launcher's: Env is added to its own
 	Dir        string // the launcher's working directory
 	Window     int    // bytes of output that may be on their way to the launcher
-	// StallWarning is how long a rank may be in one call before the agent tells;
+	// StallWarning is how long a rank may be in one call before the agent reports it;
 	// 0 for ever.
 	StallWarning time.Duration
 	// Heartbeat is how often the launcher sends a ping; 0 if it does not.
@@ -32,7 +32,7 @@ type Launch struct {
 	Cores     int      // of this host, to be shared by its ranks
 	Env       []string // of all programs
 	Programs  []Program
-	Files     []File // to be put into the ranks' working directories
+	Files     []File // Fields encodes or decodes p.
 	Ranks     []Rank // of this host, in ascending order
 }
 
@@ -115,7 +115,7 @@ type Input struct{ Data []byte }
 
 func (m *Input) fields(c *wire.Codec) { c.Bytes(&m.Data, MaxChunk) }
 
-// Credit tells that so many bytes of Output have been written out.
+// Credit says that so many bytes of Output have been written out.
 type Credit struct{ Bytes int }
 
 func (m *Credit) fields(c *wire.Codec) { wire.Int(c, &m.Bytes, 0, math.MaxInt32) }
@@ -136,7 +136,8 @@ type Gathered struct{ Data [][]byte }
 
 func (m *Gathered) fields(c *wire.Codec) { c.Cards(&m.Data) }
 
-// Died tells the ranks that one of them ended without goodbye.
+// Died tells the ranks that one of them failed: by a signal, by its exit status, or by exiting with
+// communicators still open.
 type Died struct {
 	Rank int
 	Text string
@@ -147,8 +148,8 @@ func (m *Died) fields(c *wire.Codec) {
 	c.String(&m.Text, wire.MaxText)
 }
 
-// Absent tells that a rank ended well and never joined: ranks that wait for it
-// in Init wait in vain.
+// Absent says that a rank exited with status 0 without joining, or as a PMI client. Others would
+// wait for it in vain, in Init or in a PMI barrier.
 type Absent struct{ Rank int }
 
 func (m *Absent) fields(c *wire.Codec) { c.Rank(&m.Rank) }

@@ -5,13 +5,13 @@ import (
 	"gompi/internal/boot/wire"
 )
 
-// Fence tells that all ranks of the host, which are clients of PMI-1, are in its
+// Fence says that all ranks of the host, which are clients of PMI-1, are in its
 // barrier, and what they have put since the last one.
 type Fence struct{ Puts []string } // keys and values in turn
 
 func (m *Fence) fields(c *wire.Codec) { c.Strings(&m.Puts, maxPuts, pmi.MaxValue) }
 
-// Fenced tells that all ranks of the job are in PMI's barrier, and what they
+// Fenced says that all ranks of the job are in PMI's barrier, and what they
 // have put since the last one.
 type Fenced struct{ Puts []string } // keys and values in turn
 

@@ -2,10 +2,9 @@ package ctl
 
 import "gompi/internal/boot/wire"
 
-// Nudge is what the launcher sends an agent behind srun while more of what that says must be on
-// its way; the agent does nothing about it. Slurm's daemon there does not set TCP_NODELAY either
-// (see remote), and we cannot reach its sockets: its next piece waits 40 ms for our kernel's
-// acknowledgement, unless that has something to send.
+// Nudge is sent to an agent behind srun while more output of it is expected; the agent ignores it.
+// Slurm's daemon there does not set TCP_NODELAY either (see remote), and we cannot reach its
+// sockets. Its next segment waits 40 ms for our acknowledgement, which a Nudge carries at once.
 type Nudge struct{}
 
 func (*Nudge) fields(*wire.Codec) {}

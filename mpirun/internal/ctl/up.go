@@ -43,17 +43,17 @@ func (m *Hello) fields(c *wire.Codec) {
 	wire.List(c, &m.Addresses, maxList, func(p *netip.Prefix) { c.Text(p, MaxText) })
 }
 
-// sets goes over lists of CPU numbers.
+// sets encodes or decodes lists of CPU numbers.
 func sets(c *wire.Codec, v *[][]int) {
 	wire.List(c, v, maxCPU, func(set *[]int) { ints(c, set, maxCPU) })
 }
 
-// ints goes over a list of numbers from 0 to limit.
+// ints encodes or decodes a list of numbers from 0 to limit.
 func ints(c *wire.Codec, v *[]int, limit int64) {
 	wire.List(c, v, maxList, func(n *int) { wire.Int(c, n, 0, limit) })
 }
 
-// Started tells that all ranks of a host have been started.
+// Started says that all ranks of a host have been started.
 type Started struct {
 	PIDs []int   // in the order of Launch.Ranks
 	CPUs [][]int // what the kernel says each is bound to, if Launch asked
@@ -64,7 +64,7 @@ func (m *Started) fields(c *wire.Codec) {
 	sets(c, &m.CPUs)
 }
 
-// Failed tells that a rank could not be started.
+// Failed says that a rank could not be started.
 type Failed struct {
 	Rank int
 	Code int // the exit status that stands for it
@@ -111,7 +111,7 @@ func (m *Output) fields(c *wire.Codec) {
 // Cost is what Output of n bytes takes of the credit: small pieces are not free.
 func Cost(n int) int { return n + 64 }
 
-// Consumed tells that so many bytes of Input have been passed on, or dropped.
+// Consumed says that so many bytes of Input have been passed on, or dropped.
 type Consumed struct{ Bytes int }
 
 func (m *Consumed) fields(c *wire.Codec) { wire.Int(c, &m.Bytes, 0, math.MaxInt32) }
@@ -149,7 +149,7 @@ func (m *Abort) fields(c *wire.Codec) {
 	c.String(&m.Reason, wire.MaxText)
 }
 
-// Exited tells how a rank's process ended. All it wrote before has been sent,
+// Exited says how a rank's process ended. All it wrote before has been sent,
 // unless there was no credit for it.
 type Exited struct {
 	Rank   int
@@ -218,7 +218,7 @@ func (m *Doing) fields(c *wire.Codec) {
 	})
 }
 
-// Stalled tells that a rank of the host has been in one call for longer than
+// Stalled says that a rank of the host has been in one call for longer than
 // Launch.StallWarning, or that none is any more.
 type Stalled struct {
 	On    bool
@@ -254,7 +254,7 @@ func (m *Pong) fields(c *wire.Codec) {
 	wire.Int(c, &m.Now, math.MinInt64, math.MaxInt64)
 }
 
-// Stacks tells where in its program a rank is: the stacks of its goroutines, or
+// Stacks says where in its program a rank is: the stacks of its goroutines, or
 // else what the kernel knows of its threads.
 type Stacks struct {
 	Rank int

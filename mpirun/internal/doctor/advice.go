@@ -30,7 +30,7 @@ const (
 	smallMemlock = 1 << 30
 	// spareFiles is what a rank opens besides its connections.
 	spareFiles = 64
-	// slowPart is which part of the usual speed makes a connection a slow one.
+	// slowPart: a connection below this part of the usual rate is slow.
 	slowPart = 0.25
 )
 

@@ -6,6 +6,7 @@ package doctor
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -193,12 +194,25 @@ func await[M ctl.Message](p *patient, limit time.Duration) (M, error) {
 			if !late.Stop() {
 				return none, fmt.Errorf("no answer within %v", limit)
 			}
-			p.agent.In.Close()
-			how := p.agent.Wait()
-			p.agent = nil
-			return none, fmt.Errorf("its agent %s", how)
+			return none, p.ended(err)
 		}
 	}
+}
+
+// ended says why the agent's output ended with err, and ends the agent if it goes on.
+func (p *patient) ended(err error) error {
+	eof := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	p.agent.In.Close()
+	if !eof {
+		p.agent.Kill()
+	}
+	defer time.AfterFunc(answerTime, p.agent.Kill).Stop()
+	how := p.agent.Wait()
+	p.agent = nil
+	if eof {
+		return fmt.Errorf("its agent %s", how)
+	}
+	return fmt.Errorf("its agent is no gompirun of this version: %w; it %s", err, how)
 }
 
 // dismiss ends the agent.

@@ -80,7 +80,7 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		{"slow login", func(ps []*patient) { ps[1].login = 20 * time.Second }, false, "node1", "UseDNS"},
 		{"small shm", func(ps []*patient) { ps[1].findings.Shm = 64 << 20 }, false, "node1", "--shm-size"},
 		{"locked", func(ps []*patient) { ps[1].gpus, ps[1].findings.Memlock = withGPUs(topo.Host{}), 8<<20 }, false, "node1", "memlock"},
-		{"RDMA", func(ps []*patient) { ps[1].findings.RDMA = []string{"mlx5_0"} }, false, "node1", "libucx0"},
+		{"RDMA", func(ps []*patient) { ps[1].findings.RDMA = []ctl.RDMAPort{{Name: "mlx5_0:1"}} }, false, "node1", "libucx0"},
 		{"quota", func(ps []*patient) { ps[1].findings.MilliCPUs = 1500 }, false, "node1", "slots=1"},
 		{"memory", func(ps []*patient) { ps[1].findings.MemoryFree = 1 << 20 }, false, "node1", "what else"},
 		{"slow pair", func(ps []*patient) { ps[0].reached[1].Took = time.Minute }, false, "node0", "ethtool"},
@@ -212,5 +212,23 @@ func TestSizesOfHostsAreWrittenShort(t *testing.T) {
 		if got := size(n); got != want {
 			t.Errorf("size(%d) = %q, want %q", n, got, want)
 		}
+	}
+}
+
+func TestRDMAPortsAreListed(t *testing.T) {
+	ps := connected(2)
+	ps[1].findings.RDMA = []ctl.RDMAPort{
+		{Name: "mlx5_0:1", State: "ACTIVE", Link: "InfiniBand", Rate: "100 Gb/sec (4X EDR)", GID: "fe80::1", Domain: 1},
+		{Name: "rxe0:1", State: "DOWN", Link: "Ethernet", Domain: -1},
+	}
+	var b strings.Builder
+	writeRDMA(&b, ps)
+	want := `
+host   RDMA port  state   link        rate                 NUMA node  GID
+node1  mlx5_0:1   ACTIVE  InfiniBand  100 Gb/sec (4X EDR)  1          fe80::1
+node1  rxe0:1     DOWN    Ethernet                         -
+`
+	if b.String() != want {
+		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
 	}
 }

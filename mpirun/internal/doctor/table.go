@@ -20,6 +20,7 @@ func writeFindings(w io.Writer, ps []*patient, advice []advice) {
 	writeHosts(&b, ps)
 	writeGPUs(&b, ps)
 	writeInterfaces(&b, ps)
+	writeRDMA(&b, ps)
 	writePairs(&b, ps)
 	b.WriteString("\n")
 	if len(advice) == 0 {
@@ -52,7 +53,7 @@ func columns(b *strings.Builder, lines [][]string) {
 
 var hostHeaders = []string{"host", "log-in", "gompirun", "cores", "memory", "free", "/dev/shm", "lockable", "open files", "clock", "GPUs", "UCX"}
 
-const hostLegend = `log-in: how long it took; lockable: memory that a process may lock, as RDMA and GPUs want; open files: of a
+const hostLegend = `log-in: how long it took; lockable: memory that a rank may lock, as RDMA and GPUs want; open files: of a
 process; clock: ahead of this host's (+) or behind (-); UCX: the library for RDMA
 `
 
@@ -116,8 +117,25 @@ func writeInterfaces(b *strings.Builder, ps []*patient) {
 		for _, i := range p.findings.Interfaces {
 			lines = append(lines, []string{p.host.Name, i.Name, speed(i.Megabits), fmt.Sprint(i.MTU), strings.Join(i.Addresses, " ")})
 		}
-		for _, d := range p.findings.RDMA {
-			lines = append(lines, []string{p.host.Name, d, "RDMA"})
+	}
+	if len(lines) > 1 {
+		b.WriteString("\n")
+		columns(b, lines)
+	}
+}
+
+func writeRDMA(b *strings.Builder, ps []*patient) {
+	lines := [][]string{{"host", "RDMA port", "state", "link", "rate", "NUMA node", "GID"}}
+	for _, p := range ps {
+		if p.findings == nil {
+			continue
+		}
+		for _, r := range p.findings.RDMA {
+			domain := "-"
+			if r.Domain >= 0 {
+				domain = fmt.Sprint(r.Domain)
+			}
+			lines = append(lines, []string{p.host.Name, r.Name, r.State, r.Link, r.Rate, domain, r.GID})
 		}
 	}
 	if len(lines) > 1 {

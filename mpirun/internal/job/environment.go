@@ -9,8 +9,8 @@ import (
 	"gompi/mpirun/internal/launchenv"
 )
 
-// environment returns the variables that are the same for all ranks: those of
-// gompirun itself that are handed on, and what flags say.
+// environment returns the variables that are equal for all ranks: those of gompirun itself that are
+// passed on, and those of flags.
 func (j *Job) environment(vars []string) []string {
 	above := allocation.Surroundings{Getenv: func(name string) string { v, _ := launchenv.Value(vars, name); return v }}
 	ours := append(j.attemptEnvironment(), fmt.Sprintf("%s=%d", env.StartNS, j.begun.UnixNano()))
@@ -26,8 +26,7 @@ func (j *Job) environment(vars []string) []string {
 	return launchenv.Merge([]string{env.Unbuffered + "=1"}, launchenv.Forward(vars), ours)
 }
 
-// environAt returns the environment that is handed to the ranks of a host, and
-// what -x adds for each program.
+// environAt returns the environment of the ranks of a host, and what -x adds for each program.
 func (j *Job) environAt(host string) (own []string, programs [][]string) {
 	if n := j.Nodes[host]; n != nil {
 		return n.Environ, [][]string{n.Program.Env}
@@ -38,9 +37,8 @@ func (j *Job) environAt(host string) (own []string, programs [][]string) {
 	return j.world.Environ, programs
 }
 
-// tellReplaced says, once for all runs of the job, which of the variables that the
-// user has exported, or given with -x, are not what ranks find, because they say
-// which rank that is.
+// tellReplaced tells the user, once for all attempts, which variables of the environment or of -x
+// are replaced for the ranks, because they say which rank a process is.
 func (j *Job) tellReplaced(n *launchenv.Node) {
 	own, programs := j.environAt(n.Hosts[0])
 	replaced := n.Replaced(launchenv.Merge(append([][]string{own}, programs...)...))

@@ -2,15 +2,15 @@ package job
 
 import "gompi/mpirun/internal/ctl"
 
-// fences is how far the barrier of PMI-1 clients has come. A host says once that
-// all its ranks are in it, and waits then.
+// fences is the state of the barrier of PMI-1 clients. A host tells once that all its ranks are in
+// it, and then waits.
 type fences struct {
 	came int
 	puts []string // keys and values in turn
 }
 
-// fence notes that all ranks of a host are in the barrier. The last host
-// releases everybody, with what all have put.
+// fence notes that all ranks of a host are in the barrier. The last host releases all, with the
+// values that all have put.
 func (j *Job) fence(m *ctl.Fence) {
 	j.fences.puts = append(j.fences.puts, m.Puts...)
 	j.fences.came++
@@ -21,8 +21,8 @@ func (j *Job) fence(m *ctl.Fence) {
 	}
 }
 
-// refuseMixture ends a job in which the ranks of some hosts meet over PMI-1 and
-// those of others as gompi's do. Agents see to it that those of one host agree.
+// refuseMixture ends a job in which some hosts' ranks wire up over PMI-1 and others' as gompi
+// programs do. Agents check the ranks of one host.
 func (j *Job) refuseMixture() {
 	if j.fences.came > 0 && j.came > 0 {
 		j.endFor(&cause{status: StatusFailed, text: "some ranks are of gompi and some of another MPI library: they wait for each other in vain"})

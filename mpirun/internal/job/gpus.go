@@ -20,7 +20,7 @@ type hostGPUs struct {
 	limited bool   // there is one
 }
 
-// readGPUs reads an agent's answer.
+// readGPUs decodes an agent's answer.
 func readGPUs(m *ctl.GPUs) (*hostGPUs, error) {
 	h, err := topo.Parse(m.Found)
 	if err != nil {
@@ -29,8 +29,8 @@ func readGPUs(m *ctl.GPUs) (*hostGPUs, error) {
 	return &hostGPUs{h, m.Visible, m.Limited}, nil
 }
 
-// wantsGPUs reports whether the plan, or what is said of it, depends on GPUs. To
-// find them takes a moment, and seconds where the driver sleeps.
+// wantsGPUs reports whether the plan, or what is printed of it, depends on GPUs. To find them takes
+// a moment, and seconds if the driver has to load.
 func (j *Job) wantsGPUs() bool {
 	return j.spec.Report.Map || j.spec.Report.Bindings || j.needsGPUs() || j.spec.PerHost.CountsGPUs() || j.nodesCountGPUs()
 }
@@ -48,8 +48,8 @@ func (j *Job) nodesCountGPUs() bool {
 // needsGPUs reports whether ranks are to have GPUs, or to be near them.
 func (j *Job) needsGPUs() bool { return j.spec.Policy.GPUs > 0 || j.spec.Policy.BindTo == plan.BindGPU }
 
-// tellGPUs says what keeps a host's GPUs from being known or used: to all if the
-// job cannot do without, else to who wants to know all.
+// tellGPUs tells the user why a host's GPUs are not known or not used: always if the job needs
+// them, else with -v.
 func (j *Job) tellGPUs(h *host) {
 	for _, w := range h.gpus.Warnings {
 		j.notef("%s: %s", h.name, w)
@@ -87,9 +87,9 @@ func (j *Job) addGPUs(hosts []plan.Host) error {
 	return nil
 }
 
-// visible returns the CUDA_VISIBLE_DEVICES that ranks on a host would find, and
-// whether there is one: that of -x, which is one for all programs, or the host's
-// own, which a batch system sets, or the one here.
+// visible returns the CUDA_VISIBLE_DEVICES that ranks on a host would find, and whether there is
+// one: that of -x, which holds for all programs, or that of the host, which a batch system sets, or
+// the one here.
 func (j *Job) visible(h *host) (list string, limited bool, err error) {
 	own, programs := j.environAt(h.name)
 	var values []string
@@ -110,7 +110,7 @@ func (j *Job) visible(h *host) (list string, limited bool, err error) {
 	return list, limited, nil
 }
 
-// planGPU returns what the plan needs to know of a unit.
+// planGPU converts a unit for the plan.
 func planGPU(h *topo.Host, u topo.Unit) plan.GPU {
 	g := plan.GPU{Label: h.Label(u), Token: u.Token, Slice: u.Device < 0 || u.Slice >= 0}
 	if u.Device < 0 {

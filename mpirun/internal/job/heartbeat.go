@@ -7,13 +7,12 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// Launcher and agents hear of each other's end from the kernel or from ssh: but
-// not if a cable is cut, packets are dropped, or a process is stopped. So the
-// launcher sends a ping at every beat, which agents answer. Who hears nothing at
-// all for ctl.Silence beats gives the other up: the launcher ends the job, an agent
-// kills its ranks.
+// The kernel or ssh tells launcher and agents when the other has ended, but not when a cable is
+// cut, packets are dropped, or a process is stopped. So the launcher sends a ping at every beat,
+// which agents answer. After ctl.Silence beats without any message, the launcher ends the job, and
+// an agent kills its ranks.
 
-// A pulse is what is known of an agent's life.
+// A pulse is what has been heard of an agent.
 type pulse struct {
 	excused bool          // nothing may have come, as this process slept
 	mute    int           // beats in a row before which nothing had come
@@ -29,7 +28,7 @@ type heart struct {
 	beats  <-chan time.Time
 }
 
-// startBeats has serve call beat from now on.
+// startBeats makes serve call beat from now on.
 func (j *Job) startBeats() (stop func()) {
 	if j.spec.Heartbeat <= 0 {
 		return func() {}
@@ -40,17 +39,16 @@ func (j *Job) startBeats() (stop func()) {
 	return j.heart.ticker.Stop
 }
 
-// excuseAgents has nobody given up for what was not heard until now.
+// excuseAgents forgets the silence of agents until now: this process was stopped.
 func (j *Job) excuseAgents() {
 	for _, h := range j.hosts {
 		h.pulse.excused = true
 	}
 }
 
-// beat pings all agents and gives up those that are silent. It counts beats and not
-// time: one that comes late, because this process was stopped or kept from running, is
-// one, and what has come meanwhile may not have been read. The next comes no sooner for
-// that.
+// beat pings all agents and gives up those that are silent. It counts beats, not time: a beat that
+// comes late, because this process was stopped or did not get a processor, counts once, since
+// messages that have come meanwhile may not have been read.
 func (j *Job) beat() {
 	j.heart.ticker.Reset(j.spec.Heartbeat)
 	for _, h := range j.hosts {
@@ -69,8 +67,8 @@ func (j *Job) beat() {
 	}
 }
 
-// giveUp ends the job because an agent is silent. What stands for the agent
-// here is killed; on its host the agent, or who watches it, kills the ranks.
+// giveUp ends the job because an agent is silent. It kills the connection to the agent; on its host
+// the agent, or its watchdog, kills the ranks.
 func (j *Job) giveUp(h *host) {
 	h.pulse.given = true
 	c := &cause{status: StatusFailed, text: fmt.Sprintf("%s: nothing heard for %v: the host or the agent on it is frozen, or the network is cut; %s lost with it",
@@ -80,14 +78,14 @@ func (j *Job) giveUp(h *host) {
 	h.link.Kill()
 }
 
-// ping asks the agent for a sign of life, and for its clock.
+// ping asks the agent for an answer, and for its clock.
 func (h *host) ping() { h.Send(&ctl.Ping{Sent: time.Now().UnixNano()}) }
 
-// manyPongs is how many answers come at once at first.
+// manyPongs is how many pings are sent at once at first.
 const manyPongs = 5
 
-// ponged notes an agent's answer. Of the clocks' difference the one is believed
-// whose answer came fastest: half of that time is how wrong it can be.
+// ponged takes an agent's answer. The difference of the clocks is taken from the fastest answer: it
+// is wrong by half of that round trip at most.
 func (h *host) ponged(m *ctl.Pong, now int64) {
 	p := &h.pulse
 	if p.pongs++; p.pongs < manyPongs && h.agent != nil && !h.here() {
@@ -101,6 +99,6 @@ func (h *host) ponged(m *ctl.Pong, now int64) {
 	p.offset = m.Now - (m.Sent + int64(round)/2)
 }
 
-// ours turns a time of the agent's clock into one of ours, so that failures on
-// several hosts can be put in order.
+// ours converts a time of the agent's clock to this host's, so that failures on several hosts can
+// be put in order.
 func (p *pulse) ours(t int64) int64 { return t - p.offset }

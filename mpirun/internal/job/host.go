@@ -23,7 +23,7 @@ type host struct {
 	failed error     // why the host cannot be used
 
 	pulse  pulse
-	asking []attach.Question // who wants to know where its ranks are
+	asking []attach.Question // questions of users about its ranks
 
 	ranks   []int // it runs
 	drained bool  // it has nothing left to do
@@ -36,7 +36,7 @@ func (h *host) Name() string { return h.name }
 // Send implements stall.Host.
 func (h *host) Send(m ctl.Message) { h.link.Send(m) }
 
-// here reports whether the agent is on this machine, by whose clock it goes.
+// here reports whether the agent is on this machine, and so has its clock.
 func (h *host) here() bool { return h.agent != nil && h.agent.Here }
 
 // sharesLoopback reports whether the agent has the launcher's loopback interface:
@@ -46,7 +46,7 @@ func (h *host) sharesLoopback() bool {
 	return h.agent.Here || err == nil && from.IsLoopback()
 }
 
-// reached says how the agent is reached.
+// reached returns, for the user, how the agent is reached.
 func (h *host) reached() string {
 	switch {
 	case h.agent == nil:
@@ -57,8 +57,8 @@ func (h *host) reached() string {
 	return "by " + h.agent.Via
 }
 
-// close ends the channel, which ends the agent. One that has not said anything
-// yet may not even be one, and one that is busy would not notice.
+// close closes the channel, which ends the agent. It kills what has not said anything yet, which
+// may be no agent, or may be too busy to notice.
 func (h *host) close() {
 	if h.agent == nil {
 		return
@@ -69,8 +69,8 @@ func (h *host) close() {
 	}
 }
 
-// ended says why the channel ended, when it should not have. It ends the agent,
-// if it has not ended by itself.
+// ended returns why the channel ended although it should not have. It kills the agent, if that has
+// not ended by itself.
 func (h *host) ended(err error) string {
 	h.gone = true
 	h.close()
@@ -82,8 +82,8 @@ func (h *host) ended(err error) string {
 	return err.Error() + "; it " + how
 }
 
-// await waits until the agent of h is gone, whose channel has been closed, or has
-// not been started after all. Events of other hosts are dropped.
+// await waits until the agent of h is gone, whose channel has been closed, or until it has turned
+// out that it was not started. It drops events of other hosts.
 func (j *Job) await(h *host) {
 	for !h.gone {
 		e := <-j.events

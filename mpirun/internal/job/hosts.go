@@ -11,9 +11,8 @@ import (
 	"gompi/mpirun/internal/plan"
 )
 
-// planHosts adds to each host what its agent found. Agents that run on one
-// machine, under several names, share its cores: each plans with its own part,
-// if there is a core for each of them.
+// planHosts adds to each host what its agent has found. Agents on one machine, under several names,
+// share its cores: each host gets a part, if there is a core for each.
 func planHosts(hosts []hostfile.Host, found []*host) []plan.Host {
 	sharers := map[string]int{}
 	for _, f := range found {
@@ -37,7 +36,7 @@ func planHosts(hosts []hostfile.Host, found []*host) []plan.Host {
 	return out
 }
 
-// size makes the slots of each host what -nproc-per-node counts there.
+// size sets the slots of each host to what -nproc-per-node counts there.
 func (j *Job) size(hosts []plan.Host) error {
 	for i := range hosts {
 		p, err := j.ranksAt(hosts[i].Name)
@@ -67,8 +66,8 @@ func (j *Job) ranksAt(host string) (cmdline.PerHost, error) {
 	return p, nil
 }
 
-// setSlots makes the slots of one host what p counts there, GPUs by the number that
-// each rank gets, and also a plain number if nodes may differ in that.
+// setSlots sets the slots of one host to what p counts there: its GPUs divided by those of a rank,
+// its cores, or a number, which may differ from node to node.
 func setSlots(host *plan.Host, p cmdline.PerHost, each int, differ bool) error {
 	if p.Of == "" {
 		if p.N > 0 && differ {
@@ -91,12 +90,11 @@ func setSlots(host *plan.Host, p cmdline.PerHost, each int, differ bool) error {
 	return nil
 }
 
-// masterAddr returns an address of the node of rank 0 by which all nodes reach
-// it, and not a name: hosts need not resolve the names that Slurm or the user has
-// for each other. It is the one by which the launcher reached it, or, if it is the
-// launcher's own host, the one from which it reached another. Where neither is
-// known it is that of its addresses which is nearest to the others', and its
-// name if it has none.
+// masterAddr returns the address by which all nodes reach the node of rank 0. It is no name, since
+// hosts need not resolve the names that Slurm or the user has for each other. It is the address by
+// which the launcher has reached that node, or, if it is the launcher's own host, the one from
+// which the launcher has reached another. If neither is known, it is the one of its addresses that
+// is nearest to those of the others, and its name if it has none.
 func masterAddr(nodes []*host, first int) string {
 	h := nodes[first]
 	if len(nodes) == 1 || !slices.ContainsFunc(nodes, func(n *host) bool { return !n.sharesLoopback() }) {
@@ -123,7 +121,7 @@ func masterAddr(nodes []*host, first int) string {
 	return h.name
 }
 
-// share returns the part of a quota that each of n gets, where there is one.
+// share returns each host's part of a quota of n hosts.
 func share(quota, n int) int {
 	if quota == 0 {
 		return 0

@@ -8,19 +8,18 @@ import (
 // inputAhead is how much input an agent may hold that its ranks have not read.
 const inputAhead = 128 << 10
 
-// An input hands standard input on to the ranks that are to have it, no faster
-// than they read it.
+// An input forwards standard input to the ranks that are to have it, no faster than they read it.
 type input struct {
-	ch      <-chan []byte // closed at the end of input
-	targets []*host
-	owed    map[*host]int // bytes sent and not consumed
-	ended   bool
+	ch       <-chan []byte // closed at the end of input
+	targets  []*host
+	inFlight map[*host]int // bytes sent and not consumed
+	ended    bool
 }
 
 // newInput returns the input of the rank that stdin names, or of all or none,
 // among those of hosts. Nothing is read yet.
 func newInput(stdin cmdline.Stdin, hosts []*host) *input {
-	in := &input{owed: map[*host]int{}}
+	in := &input{inFlight: map[*host]int{}}
 	for _, h := range hosts {
 		for _, r := range h.ranks {
 			if stdin.Takes(r) {
@@ -33,7 +32,7 @@ func newInput(stdin cmdline.Stdin, hosts []*host) *input {
 	return in
 }
 
-// wireStdin says to agents what stdin says.
+// wireStdin encodes stdin for agents.
 func wireStdin(stdin cmdline.Stdin) int {
 	switch {
 	case stdin.All:
@@ -49,7 +48,7 @@ func (in *input) chunks() <-chan []byte {
 	if in.ended {
 		return nil
 	}
-	for _, n := range in.owed {
+	for _, n := range in.inFlight {
 		if n >= inputAhead {
 			return nil
 		}
@@ -57,14 +56,14 @@ func (in *input) chunks() <-chan []byte {
 	return in.ch
 }
 
-// pass sends data on; none is the end of input.
+// pass forwards data. Empty data is the end of input.
 func (in *input) pass(data []byte) {
 	in.ended = len(data) == 0
 	for _, h := range in.targets {
-		in.owed[h] += len(data)
+		in.inFlight[h] += len(data)
 		h.Send(&ctl.Input{Data: data})
 	}
 }
 
-// consumed notes that h's ranks have read n bytes.
-func (in *input) consumed(h *host, n int) { in.owed[h] -= n }
+// consumed counts that the ranks of h have read n bytes.
+func (in *input) consumed(h *host, n int) { in.inFlight[h] -= n }

@@ -1,7 +1,7 @@
 // Package job is the one goroutine of the launcher that decides: which ranks run where, when they
-// start, what a failure means, when the job is over and why, and the exit status. It handles events:
-// messages of agents, signals, input, questions of users, and time. It reaches everything else
-// through a World and the Links to the agents.
+// start, what a failure means, when the job is over and why, and the exit status. It handles
+// events: messages of agents, signals, input, questions of users, and time. It reaches everything
+// else through a World and the Links to the agents.
 //
 // The files, in the order of a job:
 //
@@ -33,31 +33,32 @@ import (
 	"gompi/mpirun/internal/stall"
 )
 
-// A World is what a job needs of the process that runs it. All but Connect return soon,
-// unless they say otherwise; the job's goroutine calls them.
+// A World is what a job needs of the process that runs it. The job's goroutine calls its functions.
+// They return soon, except where they say otherwise.
 type World struct {
 	Stdout, Stderr *os.File
 	Environ        []string
 	Dir            string // the working directory, by the name that other hosts may have too
 
-	// Connect has the agent of a host started, within ctx. What comes of it goes to
-	// events; nobody listens any more when done is closed. It does not block.
+	// Connect starts the agent of a host, within ctx, in the background. Its events go to
+	// events until done is closed.
 	Connect func(ctx context.Context, h hostfile.Host, number int, events chan<- link.Event, done <-chan struct{}) Link
-	// Signals begins to catch signals, until release.
+	// Signals begins to catch signals. release ends that.
 	Signals func() (signals <-chan os.Signal, release func())
 	// Stop stops this process, and returns when it is continued.
 	Stop func()
 	// Stdin begins to read standard input, once for all runs of a job.
 	Stdin func() <-chan []byte
-	// Questions lets others ask about the job, until stop.
+	// Questions begins to answer gompirun -attach and others that ask about the job. stop ends
+	// that.
 	Questions func(job string) (questions <-chan attach.Question, stop func())
-	// Sweep kills what lost agents have left on this machine. agents are the processes of
-	// all agents, which it leaves.
+	// Sweep kills the processes that lost agents have left on this machine. agents are the
+	// processes of all agents, which it does not kill.
 	Sweep func(agents []int)
 }
 
-// A Link leads to an agent, which may have to be started yet: then only Kill and Flush may
-// be called. Its methods do not block, but for Flush and Wait.
+// A Link is the connection to an agent. Until the agent has been started only Kill and Flush may be
+// called. Its methods do not block, except Flush and Wait.
 type Link interface {
 	Send(ctl.Message)
 	Flush(limit time.Duration) // waits until all has been sent
@@ -67,15 +68,15 @@ type Link interface {
 	Wait() string              // waits until the agent has ended, and says how
 }
 
-// A Node is what a host brings to the job where a gompirun was started on each.
+// A Node is one of the nodes of a job of which each has its own gompirun.
 type Node struct {
 	Environ []string
 	Program ctl.Program
 	Ranks   string // how many it takes, as -nproc-per-node says; "" if not given
 }
 
-// A Job is one run. Everything is decided in the goroutine that called Run; the links,
-// the signals and the input bring it events. The exported fields are set before.
+// A Job is one job. The goroutine that called Run decides everything; links, signals and input send
+// it events. The exported fields are set before Run.
 type Job struct {
 	Source   string // where the hosts are known from
 	Hosts    []hostfile.Host
@@ -127,11 +128,11 @@ func New(spec *cmdline.Spec, world *World) *Job {
 	return j
 }
 
-// Note tells the user something, in a line, unless he wants quiet.
+// Note prints a line for the user, except with -q.
 func (j *Job) Note(line string) { j.notef("%s", line) }
 
-// Run runs the job, and again as long as it may be started again. It blocks until all
-// agents are gone, and returns the exit status and the last words on why.
+// Run runs the job, and starts it again as -max-restarts allows. It blocks until all agents are
+// gone. It returns the exit status, and why the job ended in the words printed last.
 func (j *Job) Run() (status int, lastWords string) {
 	for {
 		status := j.run()
@@ -142,7 +143,7 @@ func (j *Job) Run() (status int, lastWords string) {
 	}
 }
 
-// Fail says why there is no job, instead of Run, and returns the same.
+// Fail is called instead of Run where there is no job: it prints why, and returns the same as Run.
 func (j *Job) Fail(err error) (status int, lastWords string) {
 	return j.failToStart(err), j.end.lastWords
 }
@@ -217,7 +218,7 @@ func (j *Job) prepareOutput() error {
 	return nil
 }
 
-// leaveAtThat ends a job of which all is known, and nothing is to be started.
+// leaveAtThat ends a job that is only to be shown, not started (-do-not-launch).
 func (j *Job) leaveAtThat() int {
 	j.notef("-do-not-launch: %d ranks are not started", len(j.plan.Ranks))
 	j.endAgents()
@@ -339,7 +340,7 @@ func bindingText(cpus []int, cores [][]int) string {
 	return "bound to cpus " + plan.Ranges(cpus)
 }
 
-// gather collects the cards of one host; the last gives everybody all of them.
+// gather collects the cards of one host. After the last it sends all cards to all.
 func (j *Job) gather(h *host, m *ctl.Cards) {
 	if len(m.Data) != len(h.ranks) {
 		j.notef("%s: %d cards of %d ranks", h.name, len(m.Data), len(h.ranks))
@@ -363,7 +364,7 @@ func (j *Job) broadcast(m ctl.Message) {
 	}
 }
 
-// surveyed returns the hosts that have ranks whose agents still answer.
+// surveyed returns the hosts with ranks whose agents still answer.
 func (j *Job) surveyed() []stall.Host {
 	var hosts []stall.Host
 	for _, h := range j.hosts {
@@ -374,7 +375,7 @@ func (j *Job) surveyed() []stall.Host {
 	return hosts
 }
 
-// note passes on what an agent wants the user to know.
+// note prints what an agent wants the user to know.
 func (j *Job) note(h *host, m ctl.Message) {
 	if n, ok := m.(*ctl.Note); ok {
 		j.notef("%s: %s", h.name, n.Text)
@@ -393,9 +394,8 @@ func (j *Job) verbosef(format string, args ...any) {
 	}
 }
 
-// awaitOffer opens the programs and files that are to be sent. That takes long where they
-// are large: the job hears its signals meanwhile. It returns an error, too, when the job is
-// to end.
+// awaitOffer reads the programs and files that are to be preloaded. That may take long, and the job
+// handles signals meanwhile. It returns an error, too, when the job is to end.
 func (j *Job) awaitOffer() error {
 	if p := j.spec.Preload; j.end.cause == nil && !p.Binary && p.Files == "" {
 		var err error

@@ -23,8 +23,8 @@ type laterFailures struct {
 	agents []*cause // of which each is an agent that was lost
 }
 
-// failedToo notes a rank's failure for the report. What the end of the job did
-// to a rank is none.
+// failedToo notes a rank's failure for the report. A rank that was ended with the job has not
+// failed.
 func (j *Job) failedToo(m *ctl.Exited, how string, c *cause) {
 	ours := func(sig int) bool { return sig == int(unix.SIGTERM) || sig == int(unix.SIGKILL) }
 	if j.end.cause != nil && (ours(m.Signal) || ours(m.Code-128)) {
@@ -33,7 +33,7 @@ func (j *Job) failedToo(m *ctl.Exited, how string, c *cause) {
 	j.later.ranks = append(j.later.ranks, failure{m.Rank, how, c})
 }
 
-// then tells in one line each what failed alike.
+// then prints the later failures, those alike in one line.
 func (f *laterFailures) then(first *cause) []string {
 	alike := map[string][]int{}
 	var hows []string

@@ -9,11 +9,11 @@ import (
 	"gompi/mpirun/internal/launchenv"
 )
 
-// window is how much output of one host may be on its way here.
+// window is how many bytes of a host's output may be on their way here.
 const window = 1 << 20
 
-// launch tells every agent which ranks to start. Hosts without a rank are no
-// nodes of the job; their agents have done all they had to do.
+// launch tells every agent which ranks to start. Hosts without ranks are no nodes of the job; their
+// agents have nothing left to do.
 func (j *Job) launch() {
 	nodes := make([]*host, 0, len(j.hosts))
 	names := make([]string, 0, len(j.hosts))
@@ -68,7 +68,7 @@ func (j *Job) launch() {
 	j.nodes = len(nodes)
 }
 
-// WireProgram says to agents what a part of the command line says.
+// WireProgram encodes a part of the command line for agents.
 func WireProgram(p cmdline.Program) ctl.Program {
 	return ctl.Program{Argv: p.Argv, Env: p.Env, Wdir: p.Wdir}
 }

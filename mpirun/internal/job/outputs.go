@@ -9,8 +9,7 @@ import (
 	"gompi/mpirun/internal/pattern"
 )
 
-// setFiles tells the output which files there are to be, and what patterns tell of
-// the ranks. It makes the folder of the ranks' files.
+// setFiles sets the files and patterns of the output. It makes the folder of the ranks' files.
 func (j *Job) setFiles() error {
 	for _, r := range j.plan.Ranks {
 		j.out.Ranks = append(j.out.Ranks, pattern.Rank{Rank: r.Rank, Host: j.plan.Hosts[r.Node].Name, Node: r.Node})

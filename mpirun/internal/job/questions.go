@@ -9,7 +9,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// about describes the job for who has to tell it from others.
+// about describes the job, for a user who has to choose among several.
 func (j *Job) about() string {
 	var programs []string
 	for _, p := range j.spec.Programs {
@@ -18,8 +18,7 @@ func (j *Job) about() string {
 	return fmt.Sprintf("-np %d %s, for %v", len(j.plan.Ranks), strings.Join(programs, " : "), time.Since(j.begun).Round(time.Second))
 }
 
-// askedFor passes a question on to the agent of the rank's host, which knows which
-// process has joined in the rank's place.
+// askedFor forwards a question to the agent of the rank's host, which knows the rank's process.
 func (j *Job) askedFor(q attach.Question) {
 	if q.Rank == attach.AboutJob {
 		q.Answer(attach.Whereabouts{About: j.about()})

@@ -2,17 +2,16 @@ package job
 
 import "time"
 
-// How long whoever reads the output of a job that is ending may take nothing of it
-// before the rest is dropped: a pager may be looked at, but then the ranks are gone
-// already. Who ends the job by a signal or a time limit wants it to end. A job that
-// ends well waits for its reader, until a signal or the time limit.
+// How long the reader of a job's output, such as a pager, may read nothing before the rest is
+// dropped, once the job is ending. A user who ends the job by a signal or a time limit wants it to
+// end. A job that ends well waits for its reader, until a signal or the time limit.
 const (
 	readerTime  = 10 * time.Second
 	hurriedTime = time.Second
 	readerLook  = 100 * time.Millisecond // how often that is looked at
 )
 
-// readerTime is how long that may be now.
+// readerTime returns that time.
 func (s *shutdown) readerTime() time.Duration {
 	if s.hurried {
 		return hurriedTime
@@ -20,8 +19,8 @@ func (s *shutdown) readerTime() time.Duration {
 	return readerTime
 }
 
-// giveUpReader drops the output that nobody takes. The agents get their credit
-// then, and can come to their ends.
+// giveUpReader drops the output that the reader does not read. Then the agents get their credit,
+// and can end.
 func (j *Job) giveUpReader() { j.out.GiveUp(j.end.readerTime()) }
 
 // flush waits until all output is written or given up.

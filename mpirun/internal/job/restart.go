@@ -24,9 +24,8 @@ type attempt struct {
 	told     bool      // which of the user's variables are replaced
 }
 
-// secondChance decides whether j, which is over, is followed by another run.
-// Whoever ended it by a signal or a time limit wants no other, and what could
-// not be started will not start now.
+// secondChance decides whether j, which is over, is started again: not if a signal or a time limit
+// has ended it, nor if it could not be started.
 func (j *Job) secondChance() {
 	mayRestart := j.end.cause != nil && j.end.cause.time != 0 && j.attempt.restarts < j.spec.Restart.Max
 	switch {
@@ -51,8 +50,8 @@ func (j *Job) secondChance() {
 	}
 }
 
-// follow makes the next run of j, with a secret and an agent of its own on each
-// host: nothing that was sent in the old one can be taken for part of the new.
+// follow makes the next attempt of j, with its own secret and agents: no message of the old attempt
+// can be taken for one of the new.
 func (j *Job) follow(hosts []hostfile.Host, programs []plan.Program) {
 	next := New(j.spec, j.world)
 	next.attempt.first, next.attempt.restarts = j.attempt.first, j.attempt.restarts
@@ -62,8 +61,7 @@ func (j *Job) follow(hosts []hostfile.Host, programs []plan.Program) {
 	j.attempt.next = next
 }
 
-// survivors returns the hosts that are left, and of each program the ranks that
-// it had there.
+// survivors returns the hosts that are left, and how many ranks each program had there.
 func (j *Job) survivors() ([]hostfile.Host, []plan.Program, error) {
 	isLeft := func(host int) bool { return !slices.Contains(j.attempt.missing, host) }
 	hosts, programs, err := plan.Restrict(j.Hosts, j.Programs, isLeft)
@@ -98,7 +96,7 @@ func (j *Job) lostNames() string {
 	return strings.Join(names, ", ")
 }
 
-// timeLeft returns what is left of the job's time, which all its runs share.
+// timeLeft returns what is left of the job's time limit, which holds for all attempts together.
 func (j *Job) timeLeft() time.Duration {
 	if j.spec.Timeout == 0 {
 		return math.MaxInt64
@@ -106,8 +104,7 @@ func (j *Job) timeLeft() time.Duration {
 	return time.Until(j.attempt.first.Add(j.spec.Timeout))
 }
 
-// attemptEnvironment returns the variables by which a program knows that it is
-// started again.
+// attemptEnvironment returns the variables that tell a program which attempt it is.
 func (j *Job) attemptEnvironment() []string {
 	n := strconv.Itoa(j.attempt.restarts)
 	return []string{

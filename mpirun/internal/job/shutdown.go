@@ -19,9 +19,9 @@ const (
 	StatusFailed  = 125
 )
 
-// agentPatience is how long agents may take to end when they have nothing left
-// to do: longer than they try to kill what does not die.
-const agentPatience = 10 * time.Second
+// agentEndTime is how long agents may take to end when they have nothing left to do. It is longer
+// than they try to kill processes that do not die.
+const agentEndTime = 10 * time.Second
 
 // A cause is why a job ended, if not well.
 type cause struct {
@@ -32,10 +32,9 @@ type cause struct {
 	host   *host  // that host
 }
 
-// before reports whether c was certainly earlier than d. What the end of a rank
-// does to ranks of other hosts comes later, but by less than their clocks are
-// known. On one host it is its own clock that counts: what is known of the
-// difference to ours may have changed from one to the other.
+// before reports whether c was certainly earlier than d. On one host its own clock decides. Between
+// hosts the difference must be larger than their clocks are uncertain. That suffices to tell a
+// cause from its effects: a rank's end takes a round trip to reach other hosts.
 func (c *cause) before(d *cause) bool {
 	if c.time == 0 || d.time == 0 || c.host == d.host {
 		return c.time != 0 && c.time < d.time
@@ -44,7 +43,7 @@ func (c *cause) before(d *cause) bool {
 	return c.host.pulse.ours(c.time)+doubt < d.host.pulse.ours(d.time)
 }
 
-// A shutdown is how far the end of a job has come.
+// A shutdown is the state of a job's end.
 type shutdown struct {
 	cause      *cause           // the first, nil while all is well
 	interrupts int              // signals that asked for an end
@@ -55,8 +54,8 @@ type shutdown struct {
 	lastWords  string           // what is said when all is over
 }
 
-// endFor ends the job because of c, unless it is ending already. Of two failures
-// the earlier one is the cause, whichever was heard of first.
+// endFor ends the job because of c, unless it is ending already. Of two failures the earlier is the
+// cause, whichever is known first.
 func (j *Job) endFor(c *cause) {
 	if j.end.cause != nil {
 		if c.before(j.end.cause) {
@@ -72,7 +71,7 @@ func (j *Job) endFor(c *cause) {
 
 func clip(s string) string { return s[:min(len(s), wire.MaxText)] }
 
-// exited notes that a rank's process has ended.
+// exited handles the end of a rank's process.
 func (j *Job) exited(h *host, m *ctl.Exited) {
 	j.verbosef("rank %d on %s %s (pid %d, %d MiB)", m.Rank, h.name, howEnded(m), m.PID, m.RSS>>20)
 	if m.Code == 0 && m.Signal == 0 && m.Joined == m.Closed {
@@ -126,8 +125,8 @@ func signalName(n int) string {
 	return "unknown"
 }
 
-// aborted ends the job because a rank wants that. A status that would look like
-// success to a shell becomes 1.
+// aborted ends the job because a rank has called Abort. A status that a shell takes for success
+// becomes 1.
 func (j *Job) aborted(h *host, m *ctl.Abort) {
 	status := m.Code & 0xff
 	if status == 0 {
@@ -145,9 +144,8 @@ func (j *Job) failed(h *host, m *ctl.Failed) {
 	j.endFor(&cause{status: m.Code, text: fmt.Sprintf("rank %d on %s: %s", m.Rank, h.name, m.Text)})
 }
 
-// lost notes the end of a channel. Before the agent was done it is a failure,
-// and what the agent ran is ended from here: its ranks die with it, and what
-// they have started has been adopted by this process.
+// lost handles the end of a channel. If the agent was not done, that is a failure. On this machine,
+// the ranks die with their agent, and this process has adopted what they have started and kills it.
 func (j *Job) lost(h *host, err error) {
 	how := h.ended(err)
 	if h.drained {
@@ -166,7 +164,7 @@ func (j *Job) lost(h *host, err error) {
 	j.endFor(c)
 }
 
-// sweep kills what lost agents have left on this machine.
+// sweep kills the processes that lost agents have left on this machine.
 func (j *Job) sweep() {
 	var agents []int
 	for _, h := range j.hosts {
@@ -182,7 +180,7 @@ func (j *Job) endAgents() {
 	for _, h := range j.hosts {
 		h.close()
 	}
-	late := time.AfterFunc(agentPatience, func() {
+	late := time.AfterFunc(agentEndTime, func() {
 		for _, h := range j.hosts {
 			h.link.Kill()
 		}
@@ -196,7 +194,7 @@ func (j *Job) endAgents() {
 	}
 }
 
-// failToStart ends what has been started and says why there is no job.
+// failToStart ends what has been started, and prints why there is no job.
 func (j *Job) failToStart(err error) int {
 	j.endFor(&cause{status: StatusFailed, text: err.Error()})
 	j.endAgents()
@@ -209,8 +207,8 @@ func (j *Job) timeUp(when string) {
 	j.endFor(&cause{status: StatusTimeout, text: fmt.Sprintf("time limit of %v reached%s", j.spec.Timeout, when)})
 }
 
-// conclude writes what is left of the output, says why the job ended, and returns
-// its exit status. The agents are gone.
+// conclude writes the rest of the output, prints why the job ended, and returns its exit status.
+// The agents are gone.
 func (j *Job) conclude() int {
 	j.flush()
 	j.end.unwritten = j.out.Err()
@@ -230,7 +228,7 @@ func (j *Job) conclude() int {
 	return status
 }
 
-// report says why the job ended.
+// report prints why the job ended.
 func (j *Job) report() {
 	var b bytes.Buffer
 	lead := "gompirun: " + j.attempt.comes

@@ -9,8 +9,8 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// signalled does what a signal asks for. The first Ctrl-C, TERM or HUP ends the
-// job in good order, the second kills its ranks, the third even the agents.
+// signalled handles a signal. The first Ctrl-C, TERM or HUP ends the job in good order, the second
+// kills its ranks, the third even the agents.
 func (j *Job) signalled(s os.Signal) {
 	sig, ok := s.(syscall.Signal)
 	if !ok {

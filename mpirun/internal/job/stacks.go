@@ -7,14 +7,14 @@ import (
 	"gompi/mpirun/internal/stall"
 )
 
-// lastStacks is the wait, at the time limit, for the stacks of all ranks.
+// lastStacks waits, at the time limit, for the stacks of all ranks.
 type lastStacks struct {
 	wanted map[int]bool // ranks that have not told theirs
 	late   <-chan time.Time
 }
 
-// outOfTime ends the job for its time limit, once it is told what the ranks are in,
-// with their stacks if the user wants those.
+// outOfTime ends the job at its time limit, after it has printed which calls the ranks are in, with
+// their stacks if the user wants those.
 func (j *Job) outOfTime() {
 	j.watch.Survey()
 	if !j.spec.Stall.GetStacks || j.end.cause != nil {

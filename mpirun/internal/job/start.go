@@ -12,16 +12,14 @@ import (
 )
 
 const (
-	// FailureTime is how long the other hosts are waited for once one has
-	// failed, so that all that fail are reported together: longer than ssh tries
-	// to connect.
+	// FailureTime is how long the job waits for the other hosts once one has failed, so that it
+	// reports all failures together. It is longer than ssh tries to connect.
 	FailureTime = 12 * time.Second
-	// progressTime is when we first say whom we are waiting for.
+	// progressTime is when the user is first told which hosts are missing.
 	progressTime = 2 * time.Second
 )
 
-// A beginning is the time until all agents have said what their hosts are made
-// of, or why not.
+// A beginning is the time until all agents have told the facts of their hosts, or have failed.
 type beginning struct {
 	job     *Job
 	began   time.Time
@@ -30,9 +28,9 @@ type beginning struct {
 	late    *time.Timer             // nobody is waited for any more
 }
 
-// startAgents starts one agent on each host, all at once, and waits until each
-// has said what its host is made of. Hosts that fail are reported together. It
-// also returns, without error, when the job is to end.
+// startAgents starts one agent on each host, all at once, and waits until each has told the facts
+// of its host. It reports hosts that fail together. It also returns, without error, when the job is
+// to end.
 func (j *Job) startAgents() error {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
@@ -66,7 +64,7 @@ func (j *Job) startAgents() error {
 	return b.failures()
 }
 
-// handle takes note of how far a host has come.
+// handle handles an event of a host.
 func (b *beginning) handle(e link.Event) {
 	h := b.job.hosts[e.Host]
 	switch {
@@ -85,7 +83,7 @@ func (b *beginning) handle(e link.Event) {
 	}
 }
 
-// hear takes an agent's hello, and its GPUs, where they matter.
+// hear handles an agent's hello, and its GPUs where they matter.
 func (b *beginning) hear(h *host, m ctl.Message) {
 	switch m := m.(type) {
 	case *ctl.Hello:
@@ -125,8 +123,7 @@ func (b *beginning) equipped(h *host, m *ctl.GPUs) {
 	b.job.tellGPUs(h)
 }
 
-// fail notes why a host cannot be used. The others get a little time to say
-// whether they can.
+// fail notes why a host cannot be used. The other hosts get FailureTime to be heard, too.
 func (b *beginning) fail(h *host, err error) {
 	if b.awaits(h) {
 		b.waiting--
@@ -146,7 +143,7 @@ func (b *beginning) noneFailed() bool {
 	return true
 }
 
-// awaits reports whether a host has yet to say what it is made of.
+// awaits reports whether the facts of a host are missing.
 func (b *beginning) awaits(h *host) bool { return h.failed == nil && (h.hello == nil || h.busy) }
 
 // giveUp ends the hosts that have not answered.
@@ -163,7 +160,7 @@ func (b *beginning) giveUp() {
 	}
 }
 
-// missing names the hosts that are waited for.
+// missing names the hosts whose facts are missing.
 func (b *beginning) missing() string {
 	const most = 8
 	var names []string

@@ -26,8 +26,8 @@ type Group struct {
 // prefix begins the names of groups; the process id of their agent follows.
 const prefix = "gompi-"
 
-// Of returns the folder of the group of the agent that is process pid and in the
-// group of this one; "" where there are no groups.
+// Of returns the cgroup directory for the agent with process ID pid, below the cgroup of this
+// process; "" without cgroup v2.
 func Of(pid int) string {
 	for own := range cgroup.Groups("/", "cpu") {
 		if own.V2 {
@@ -55,12 +55,11 @@ func New() *Group {
 	return g
 }
 
-// sweep removes the groups below parent whose agents are gone: when an agent is killed
-// together with its launcher or warden, nobody is left to remove its group.
-// The kernel removes no group that has processes in it. An agent that has made its
-// group, and started no rank yet, is told by its being alive; if it is out of sight,
-// in a container that shares the groups and not the processes, it may lose its group
-// in that moment, and its ranks are started without.
+// sweep removes the groups below parent whose agents are gone: an agent that is killed together
+// with its launcher or watchdog leaves its group behind. The kernel does not remove a group that
+// has processes. A group without processes is kept if its agent is alive. An agent in another PID
+// namespace looks dead: before its first rank starts it may lose its group, and its ranks are
+// started without one.
 func sweep(parent string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {

@@ -22,11 +22,10 @@ var ofThisHost = []string{
 	"SLURMD_NODENAME", "SLURM_STEP_GPUS", "SLURM_GPUS_ON_NODE", "SLURM_CPUS_ON_NODE", "SLURM_TOPOLOGY_ADDR",
 }
 
-// OnHost returns what the ranks of one host find around them. launched are the
-// variables that gompirun hands on, own those that the agent was started with. On
-// the launcher's host ranks get what is launched; on another, remote, what that
-// host has itself and of the launched what makes sense there, as far as isDir
-// says.
+// OnHost returns the environment of the ranks of one host. launched are the launcher's variables,
+// own those that the agent was started with. If remote, ranks get own and those of launched that
+// make sense there: isDir tells whether TMPDIR exists. Otherwise they get launched. Variables that
+// a batch system sets per host always come from own.
 func OnHost(launched, own []string, remote bool, isDir func(path string) bool) []string {
 	here := slices.DeleteFunc(slices.Clone(own), func(kv string) bool { return !slices.Contains(ofThisHost, nameOf(kv)) })
 	if !remote {

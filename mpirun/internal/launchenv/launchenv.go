@@ -55,9 +55,8 @@ var strangers = []string{
 	"SLURM_TASK_PID=",
 }
 
-// Forward returns the variables that ranks may get: all of vars but those that
-// tell a process which rank it is, of this launcher, if a rank called it, or of
-// another.
+// Forward returns the variables that ranks may get: vars without those by which this or another
+// launcher tells a process which rank it is. A rank that calls gompirun has such variables.
 func Forward(vars []string) []string {
 	own := map[string]bool{}
 	for _, v := range env.Table() {

@@ -56,11 +56,10 @@ func (n *Node) Identity(local int) []string {
 // set if the job was asked for with a number of tasks for each node.
 const perNode = "SLURM_NTASKS_PER_NODE"
 
-// Slurm returns what srun would tell the process with a local rank, if around,
-// its environment, is that of a job of Slurm, and nothing otherwise. Scripts find
-// their rank, the number of ranks and the first node by it. What Slurm itself says
-// there is about the batch script, or about the agent, a task of a step of its
-// own. Variables about the job (SLURM_JOB_...) are right as they are.
+// Slurm returns the variables that srun would set for a local rank, if around, its environment, is
+// that of a Slurm job; else nothing. Scripts read their rank, the number of ranks and the first
+// node from them. Slurm's own values are those of the batch script or of the agent's step.
+// Variables about the job (SLURM_JOB_...) are right as they are.
 func (n *Node) Slurm(local int, around []string) []string {
 	if job, _ := Value(around, "SLURM_JOB_ID"); job == "" {
 		return nil

@@ -44,9 +44,9 @@ type Event struct {
 	Err     error // how the link ended; the last event
 }
 
-// Start starts the agent of a host, within ctx, and sends what comes of it to events, the
-// end last. done releases the link when nobody listens any more, which is not before the
-// agent is gone. Start does not block.
+// Start starts the agent of a host, within ctx, and sends the link's events to events, its end
+// last. Close done when events is not read any more, after the agent has ended. Start does not
+// block.
 func Start(ctx context.Context, starter remote.Starter, h hostfile.Host, number int, events chan<- Event, done <-chan struct{}) *Link {
 	l := &Link{}
 	l.quiet = sync.NewCond(&l.mu)
@@ -114,8 +114,8 @@ func (l *Link) Send(m ctl.Message) {
 	}
 }
 
-// nudge has what the agent sends next come at once: see ctl.Nudge. It does nothing
-// before the agent has been spoken to; until then it may be unknown to the job.
+// nudge makes the agent's next data arrive without delay: see ctl.Nudge. It does nothing before the
+// first Send: until then the job may not know the agent.
 func (l *Link) nudge() {
 	l.mu.Lock()
 	talks := l.talks

@@ -32,10 +32,10 @@ func (a *fakeAgent) Start(context.Context, hostfile.Host) (*remote.Agent, error)
 	return remote.Connected(in, out, a), nil
 }
 
-// Kill implements remote.Far.
+// Kill implements remote.Conn.
 func (a *fakeAgent) Kill() { close(a.killed) }
 
-// Wait implements remote.Far.
+// Wait implements remote.Conn.
 func (a *fakeAgent) Wait() string { return "is gone" }
 
 // next returns the next event, which must come soon.

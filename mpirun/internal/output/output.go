@@ -122,8 +122,8 @@ func (o *Writer) Flush() <-chan struct{} {
 	return flushed
 }
 
-// GiveUp has what is queued for screens and files that have taken nothing for so long,
-// and all that will be, dropped. The others still get it.
+// GiveUp gives up screens and files whose write has blocked for idle or longer: what is or will be
+// queued for them is dropped. The others are not affected.
 func (o *Writer) GiveUp(idle time.Duration) {
 	for _, s := range o.all() {
 		s.giveUp(idle)

@@ -29,9 +29,9 @@ func (p *piece) finish() {
 }
 
 // A sink is a screen, where lines of ranks end up, or a file that gets what ranks
-// write as it is. One goroutine opens the file and writes what is queued. What blocks
-// it cannot always be ended; so when the sink is given up, a second goroutine takes the
-// first one's place, and drops what the first would have written.
+// write as it is. One goroutine opens the file and writes what is queued. A system call that blocks
+// it cannot always be interrupted. So when the sink is given up, a second goroutine takes over and
+// drops the rest.
 type sink struct {
 	of   *Writer
 	path string    // of a file, "" for a screen

@@ -62,9 +62,8 @@ func (p *Policy) units(h *Host) []core {
 	return single
 }
 
-// deal returns which of n local ranks go to each of so many groups: they take
-// turns, or PerDomain of them go to each, or each has as many as by turns, but
-// in a row.
+// deal returns which of n local ranks go to each group: round-robin; or PerDomain consecutive ranks
+// to each in turn; or, with RankByFill, consecutive ranks in equal blocks.
 func (p *Policy) deal(n, groups int) [][]int {
 	members := make([][]int, groups)
 	for i := range n {
@@ -121,8 +120,8 @@ func run(group []core, i, n int) []core {
 	return out
 }
 
-// domains returns the hardware threads of the parts of a host over which order
-// deals out ranks, of those parts that they may use. One part is nil: all.
+// domains returns the hardware threads of each NUMA node or package over which order deals ranks,
+// if they may use any of it. With fewer than two it returns one nil part: the host.
 func domains(h *Host, order Order) [][]int {
 	var parts [][]int
 	switch order {
@@ -210,8 +209,7 @@ func (p *Policy) mapText() string {
 	return p.Order.String()
 }
 
-// doubled names the hosts where a core has several ranks bound to it that were
-// to have one, or some, to themselves.
+// doubled names the hosts where ranks share a core although each was to have its own.
 func (p *Plan) doubled() string {
 	how, each := p.Policy.binding(), max(1, p.Policy.PE)
 	if how == BindNone || how == BindAuto && p.Policy.PE == 0 || how == BindNuma || how == BindPackage || how == BindGPU {

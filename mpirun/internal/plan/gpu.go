@@ -18,10 +18,9 @@ type GPU struct {
 // usesGPUs reports whether the policy is about GPUs.
 func (p *Policy) usesGPUs() bool { return p.GPUs > 0 || p.BindTo == BindGPU }
 
-// giveGPUs gives each rank of a host its GPUs: so many of its own as the policy
-// says, in a row; or a share of one where it says one and there are fewer, with
-// neighbours sharing. Where it says nothing, ranks see all GPUs, and it is the
-// one of their local rank that scripts take.
+// giveGPUs assigns GPUs to each rank of a host: Policy.GPUs consecutive ones of its own. If that is
+// 1 and there are fewer GPUs than ranks, neighbours share one. If it is 0, ranks see all GPUs, and
+// are assigned the one that scripts choose by local rank.
 func (p *Plan) giveGPUs(node int) {
 	ranks, n, each := p.Local[node], len(p.Hosts[node].GPUs), p.Policy.GPUs
 	if n == 0 {

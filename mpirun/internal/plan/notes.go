@@ -56,9 +56,8 @@ func (p *Policy) perText() string {
 	return ""
 }
 
-// oversubscribed names the hosts whose ranks have to take turns on the processors
-// though nobody has asked for so many: neither by slots, which may stand for
-// something else, as Slurm's tasks, nor by -oversubscribe.
+// oversubscribed names the hosts with more ranks than processors that the user has not asked for:
+// neither by slots, which may count something else, as Slurm's tasks, nor by -oversubscribe.
 func (m *mapper) oversubscribed() string {
 	over := hostList(len(m.hosts), func(i int) string {
 		h := &m.hosts[i]

@@ -78,7 +78,7 @@ func (p *Policy) setOrder(fields []string) ([]string, error) {
 // noCaches says why a cache is not taken as a part of a host.
 func noCaches(word string) string {
 	if strings.HasSuffix(word, "cache") {
-		return ": gompirun does not know who shares a cache"
+		return ": gompirun does not know which processors share a cache"
 	}
 	return ""
 }

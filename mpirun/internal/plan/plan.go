@@ -2,11 +2,10 @@
 // in, placements come out. It is pure: no input or output, no clock, no
 // randomness, so that the same command line always gives the same map.
 //
-// Ranks are numbered program after program. By slot, a program fills the slots
-// of each host before it takes the next one; by node, it deals its ranks out
-// one by one. By core, memory domain or package it fills hosts, too, and deals
-// out the ranks of a host over what that has of those. Beyond the slots, ranks go where the load per slot stays lowest,
-// and the Plan says so in a note.
+// Ranks are numbered program after program. By slot, a program fills the slots of each host before
+// it takes the next one; by node, it deals its ranks out one by one. By core, memory domain or
+// package it fills hosts, too, and deals out the ranks of a host over what that has of those.
+// Beyond the slots, ranks go where the load per slot stays lowest, and the Plan says so in a note.
 package plan
 
 import (
@@ -57,10 +56,10 @@ type Program struct {
 type Policy struct {
 	Order           Order
 	PerNode         int  // at most so many ranks of a program on a host; 0: as slots allow
-	Wrap            bool // beyond PerNode on each, begin again with as many on the first
-	PerDomain       int  // the same of each domain that Order names, in a row; 0: they take turns
+	Wrap            bool // once every host has PerNode ranks, go round again
+	PerDomain       int  // consecutive ranks for each domain that Order names; 0: round-robin
 	NoOversubscribe bool
-	Oversubscribe   bool // the user has said so: more ranks than processors are no news
+	Oversubscribe   bool // the user allows more ranks than processors: no warning
 	RankBy          RankBy
 	BindTo          BindTo
 	PE              int       // cores that each rank is bound to, hardware threads with HWThreads; 0: as BindTo says

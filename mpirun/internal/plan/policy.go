@@ -27,9 +27,8 @@ var bindNames = []string{"auto", "none", "hwthread", "core", "numa", "package", 
 func (b BindTo) String() string { return bindNames[b] }
 
 // ParseBindTo reads the value of -bind-to: none, hwthread, core, numa, package
-// (or socket), gpu, or auto, in any capitals. The words that mpirun allows after a
-// colon to make binding more lenient (overload-allowed, if-supported) change
-// nothing: it is, here.
+// (or socket), gpu, or auto, in any capitals. mpirun's modifiers overload-allowed and if-supported
+// change nothing: binding is always that lenient here.
 func ParseBindTo(s string) (BindTo, error) {
 	const want = "want none, hwthread, core, numa, package or gpu"
 	word, modifiers, _ := strings.Cut(strings.ToLower(s), ":")

@@ -43,7 +43,7 @@ type Client struct {
 
 	state   State
 	waiting bool // in the barrier
-	met     bool // has been through one
+	passed  bool // has been through one
 	spawn   spawnRequest
 }
 
@@ -220,7 +220,7 @@ func (s *Server) leaveBarrier(rc string) {
 	s.waiting = 0
 	for _, c := range s.Clients {
 		if c.waiting {
-			c.waiting, c.met = false, true
+			c.waiting, c.passed = false, true
 			s.answer(c, "barrier_out", "rc", rc)
 		}
 	}
@@ -239,7 +239,7 @@ func (s *Server) release() {
 		return
 	}
 	c, where := s.firstWaiting(), "MPI_Init"
-	if c.met {
+	if c.passed {
 		where = "a barrier of PMI"
 	}
 	s.Host.Fail(c, fmt.Sprintf("waits in %s for rank %d, which has ended with status 0", where, s.absent[0]))
@@ -260,7 +260,7 @@ func (c *Client) Doing() string {
 	switch {
 	case c.state == Finalized:
 		return "has called MPI_Finalize"
-	case c.waiting && !c.met:
+	case c.waiting && !c.passed:
 		return "is in MPI_Init and waits for other ranks"
 	case c.waiting:
 		return "waits for other ranks in a barrier of PMI"

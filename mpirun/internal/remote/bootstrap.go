@@ -57,8 +57,8 @@ const (
 	saysOther   = "\x00gompi other "
 )
 
-// IsOther reports whether the command line args asks for an agent of another
-// build than this one, and if so tells whoever asks.
+// IsOther reports whether the command line args asks for an agent of another build than this one,
+// and if so writes that to out.
 func IsOther(args []string, out io.Writer) bool {
 	if len(args) < 2 || args[0] != AgentFlag || args[1] == build() {
 		return false
@@ -116,8 +116,8 @@ func sameFile(a, b string) bool {
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }
 
-// build names the contents of this program. It is what the linker has made of
-// them, which is there at once, and the hash of the file where that is missing.
+// build identifies this program, by Go's build ID, which is quick to read, or by a hash of the file
+// if it has none.
 func build() string {
 	id, err := buildID()
 	if err != nil {
@@ -152,8 +152,8 @@ func contents() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// command returns the command line that becomes an agent on another host: the user's own, or
-// if that is "" ours. With send ours does not look for a gompirun that is there.
+// command returns the command line that starts an agent on another host: own, the user's, or if
+// that is "" the bootstrap script. With send the script skips the gompirun at our path.
 func (s self) command(own string, send bool) string {
 	if own != "" {
 		return own + " " + AgentFlag

@@ -33,20 +33,19 @@ func (l Local) Start(_ context.Context, host hostfile.Host) (*Agent, error) {
 	return agent, nil
 }
 
-// Nearest starts agents on this machine with Here, and those on other hosts with
-// Away. A host with a port or a user of its own is another one, whatever its
-// name: a container, perhaps.
-type Nearest struct {
-	Here, Away Starter
-	Own        string // a name that is this machine's, too
+// LocalOrRemote starts agents on this machine with Local, and those on other hosts with Remote. A
+// host with a port or a user of its own is another one, whatever its name: a container, perhaps.
+type LocalOrRemote struct {
+	Local, Remote Starter
+	Own           string // a name that is this machine's, too
 }
 
 // Start implements Starter.
-func (n Nearest) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
+func (n LocalOrRemote) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
 	if h.Port == 0 && h.User == "" && (h.Name == n.Own || IsLocal(h.Name)) {
-		return n.Here.Start(ctx, h)
+		return n.Local.Start(ctx, h)
 	}
-	return n.Away.Start(ctx, h)
+	return n.Remote.Start(ctx, h)
 }
 
 // IsLocal reports whether host names this machine without asking a name

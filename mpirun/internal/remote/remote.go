@@ -17,8 +17,8 @@ import (
 
 // The first arguments that make gompirun an agent.
 const (
-	AgentFlag   = "--agent"         // on another host, with a warden
-	GuardedFlag = "--guarded-agent" // what the warden runs
+	AgentFlag   = "--agent"         // on another host, with a watchdog
+	GuardedFlag = "--guarded-agent" // what the watchdog runs
 	LocalFlag   = "--local-agent"   // on the launcher's host, which watches it
 )
 
@@ -38,7 +38,7 @@ type Agent struct {
 	// for this machine, and where nobody logs in.
 	Login []string
 
-	far   Far // instead of cmd, for an agent that no process here stands for
+	conn  Conn // instead of cmd, for an agent that no process here stands for
 	cmd   *exec.Cmd
 	words *words // what it says on its standard error; nil if that is passed on
 
@@ -57,30 +57,30 @@ const (
 // ranks are, too.
 func (a *Agent) Here() bool { return a.Via == viaLocal }
 
-// A Far is an agent behind a connection of its own.
-type Far interface {
+// A Conn is an agent behind a connection of its own.
+type Conn interface {
 	Kill()
 	Wait() string
 }
 
 // Connected returns the agent at the other end of in and out.
-func Connected(in io.WriteCloser, out io.ReadCloser, far Far) *Agent {
-	return &Agent{In: in, Out: out, Via: "connection", far: far}
+func Connected(in io.WriteCloser, out io.ReadCloser, conn Conn) *Agent {
+	return &Agent{In: in, Out: out, Via: "connection", conn: conn}
 }
 
 // PID returns the process on this machine, 0 if there is none.
 func (a *Agent) PID() int {
-	if a.far != nil {
+	if a.conn != nil {
 		return 0
 	}
 	return a.cmd.Process.Pid
 }
 
-// Kill ends the process at once, and what it has started for itself. What the
-// agent runs must be ended otherwise.
+// Kill sends SIGKILL to the process group of the process. Ranks have groups of their own and must
+// be ended otherwise.
 func (a *Agent) Kill() {
-	if a.far != nil {
-		a.far.Kill()
+	if a.conn != nil {
+		a.conn.Kill()
 		return
 	}
 	a.mu.Lock()
@@ -93,8 +93,8 @@ func (a *Agent) Kill() {
 // Wait waits until the process has ended and says how, in words: "exited with
 // status 1 (pid 7)". Out has to be at its end before.
 func (a *Agent) Wait() string {
-	if a.far != nil {
-		return a.far.Wait()
+	if a.conn != nil {
+		return a.conn.Wait()
 	}
 	status, how := a.wait()
 	switch {

@@ -59,8 +59,8 @@ func (s *Srun) step(ctx context.Context, node string, send bool) (*Agent, error)
 
 // srunArgs returns the arguments that make srun start the agent on a node.
 //
-// Without --unbuffered Slurm passes on whole lines only, and the channel has
-// none. What it uses then is a terminal, but one that changes no byte.
+// Without --unbuffered Slurm forwards whole lines only, and the channel has none. With it Slurm
+// uses a pseudo-terminal, which changes no byte.
 func srunArgs(job, node, gres, command string) []string {
 	args := []string{
 		"--jobid=" + job, "--nodes=1", "--ntasks=1", "--nodelist=" + node,
@@ -72,10 +72,9 @@ func srunArgs(job, node, gres, command string) []string {
 	return append(args, "sh", "-c", command)
 }
 
-// notForSrun are variables by which srun would take the job's options for
-// those of the agent's step: give it a share of the node that is one task's, a
-// part of the GPUs, or write what comes from it elsewhere. The last are about
-// how the user has come to this host.
+// notForSrun are variables that srun would read as options of the agent's step: they would give it
+// one task's share of the node or a part of the GPUs, or redirect its output. The last line
+// describes the user's login to this host.
 var notForSrun = []string{
 	"SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_SOCKET",
 	"SLURM_NTASKS_PER_GPU", "SLURM_GPUS", "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_TASK", "SLURM_GPUS_PER_SOCKET",
@@ -84,9 +83,8 @@ var notForSrun = []string{
 	"SSH_CONNECTION", "SSH_CLIENT", "SSH_TTY",
 }
 
-// srunEnv returns the environment for srun. That its step may share the node
-// with others is said by a variable: an srun too old to know it does so anyway,
-// and would refuse the flag.
+// srunEnv returns the environment for srun. SLURM_OVERLAP lets the step share the node with others.
+// An old srun does not know it and shares anyway, but would refuse --overlap.
 func srunEnv(env []string) []string {
 	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -95,8 +93,8 @@ func srunEnv(env []string) []string {
 	return append(out, "SLURM_OVERLAP=1")
 }
 
-// countsGPUs reports whether the job has asked for GPUs otherwise than by node.
-// A step of one node does not get its part of those by itself.
+// countsGPUs reports whether the job has requested GPUs other than per node. A step on one node
+// gets its part of those only with --gres.
 func countsGPUs(env []string) bool {
 	return slices.ContainsFunc(env, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")

@@ -22,8 +22,8 @@ const (
 	// atOnce is how many logins may be under way. Each takes the launcher some
 	// 10 ms of a processor and three descriptors.
 	atOnce = 64
-	// A server that is asked by too many at once drops connections: then we try
-	// again, so many times if it is not stubborn, with growing pauses.
+	// sshd drops connections when too many come at once (MaxStartups). Then we try again after a
+	// growing pause; without retryUnreachable, this many times in all.
 	tries      = 5
 	firstPause = 200 * time.Millisecond
 	longPause  = 5 * time.Second
@@ -35,19 +35,19 @@ const (
 // has, with its configuration. Its standard input and output are the channel.
 // ssh is not allowed to ask for anything and has no terminal that could stop it.
 type SSH struct {
-	command  []string // ssh and its arguments
-	agent    string   // the command that runs an agent; "" to find or send ours
-	stubborn bool     // go on trying hosts that refuse, drop connections or do not resolve
-	self     self
-	slots    chan struct{}
+	command          []string // ssh and its arguments
+	agent            string   // the command that runs an agent; "" to find or send ours
+	retryUnreachable bool     // go on trying hosts that refuse, drop connections or do not resolve
+	self             self
+	slots            chan struct{}
 }
 
-// NewSSH returns an SSH that logs in with command, which takes ssh's arguments.
-// agent, if not empty, is the command that runs a gompirun on the hosts; else
-// the one at our path is used, or ours is sent. A stubborn SSH goes on trying
-// hosts that refuse, drop connections or do not resolve: they may only just be starting.
-func NewSSH(command []string, agent string, stubborn bool) (*SSH, error) {
-	s := &SSH{command: command, agent: agent, stubborn: stubborn, slots: make(chan struct{}, atOnce)}
+// NewSSH returns an SSH that logs in with command, which takes ssh's arguments. agent, if not
+// empty, is the command that runs gompirun on the hosts. Else gompirun is run there at the path
+// that it has here, or sent if there is none. With retryUnreachable, hosts that refuse, drop
+// connections or do not resolve are tried again and again: they may just be starting.
+func NewSSH(command []string, agent string, retryUnreachable bool) (*SSH, error) {
+	s := &SSH{command: command, agent: agent, retryUnreachable: retryUnreachable, slots: make(chan struct{}, atOnce)}
 	var err error
 	s.self, err = newSelf()
 	return s, err
@@ -86,7 +86,7 @@ func (s *SSH) Start(ctx context.Context, h hostfile.Host) (*Agent, error) {
 	}
 }
 
-// A refusal is a login that failed by itself.
+// A refusal is the error of a login command that exited before ctx ended.
 type refusal struct {
 	text string
 	said string // all that was said on standard error
@@ -102,10 +102,10 @@ func (s *SSH) tryAgain(err error, try int) bool {
 	}
 	says := func(what string) bool { return strings.Contains(r.said, what) }
 	if slices.ContainsFunc([]string{"kex_exchange_identification", "ssh_exchange_identification", "Connection reset by"}, says) {
-		return s.stubborn || try < tries
+		return s.retryUnreachable || try < tries
 	}
-	unborn := []string{"Could not resolve", "Connection refused", "No route to host", "Connection timed out"}
-	return s.stubborn && slices.ContainsFunc(unborn, says)
+	notUpYet := []string{"Could not resolve", "Connection refused", "No route to host", "Connection timed out"}
+	return s.retryUnreachable && slices.ContainsFunc(notUpYet, says)
 }
 
 // login runs ssh until it is an agent.
@@ -149,7 +149,7 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 	case err != io.EOF:
 		return nil, err
 	case status == sshFailed && last != "":
-		return nil, &refusal{withRemedy(last), said} // they begin with who says it, and about whom
+		return nil, &refusal{withRemedy(last), said} // ssh's own messages name ssh and the host
 	}
 	return nil, &refusal{agent.Via + " " + how, said}
 }
@@ -157,7 +157,7 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 // sshFailed is the exit status of ssh when it is not that of the command.
 const sshFailed = 255
 
-// withRemedy adds to what ssh has said what helps against it, where it does not say.
+// withRemedy adds advice to an error message of ssh that contains none.
 func withRemedy(last string) string {
 	remedy := ""
 	switch {
@@ -171,7 +171,7 @@ func withRemedy(last string) string {
 	return strings.TrimSuffix(last, ".") + "; " + remedy
 }
 
-// greet hears what the login has become, and sends it our program if it wants.
+// greet returns the first line of the agent. Before that it sends our program if asked to.
 func (s self) greet(agent *Agent) (string, error) {
 	for sent := false; ; sent = true {
 		greeting, err := readGreeting(agent.Out)
@@ -189,14 +189,14 @@ func (s self) greet(agent *Agent) (string, error) {
 			return "", errOther
 		}
 		if _, ok := said(saysWant); !ok || sent {
-			return greeting, nil // the agent's; if not, who reads it will say so
+			return greeting, nil // ctl.Magic; if it is not, ctl.Reader returns an error
 		}
 		s.send(agent.In) // if it fails the login ends, and says why
 	}
 }
 
-// argv returns the command that logs in to h. What the user gave comes first,
-// because of an option that is given twice ssh takes the first.
+// argv returns the command that logs in to h. The user's options come first, because ssh uses the
+// first value of an option.
 func (s *SSH) argv(ctx context.Context, h hostfile.Host, send bool) []string {
 	argv := slices.Clone(s.command)
 	if filepath.Base(argv[0]) == "ssh" {

@@ -46,7 +46,7 @@ func (w *words) keep(said []byte) {
 	w.tail = w.tail[max(0, len(w.tail)-maxWords):]
 }
 
-// drain keeps what is in the pipe: a Read whose deadline is over does not look there.
+// drain reads what is in the pipe: a Read past its deadline does not.
 func (w *words) drain(buf []byte) {
 	conn, err := w.from.SyscallConn()
 	if err != nil || w.from.SetReadDeadline(time.Time{}) != nil {
@@ -68,8 +68,8 @@ func (w *words) drain(buf []byte) {
 	})
 }
 
-// await returns what the process has said. It has ended, so all of that is in the pipe
-// at least, however long this process was kept from reading.
+// await returns the end of what the process wrote. The process has ended, so whatever has not been
+// read is in the pipe.
 func (w *words) await() string {
 	select {
 	case <-w.done:

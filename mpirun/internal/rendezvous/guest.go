@@ -20,11 +20,11 @@ type Guest struct {
 	Run   func() (*remote.Agent, error)
 
 	conn   *conn
-	beat   time.Duration // how often node 0 has something to say, 0 if perhaps never
+	beat   time.Duration // period of node 0's heartbeats, 0 for none
 	paused bool          // node 0 has said that it will say nothing
 }
 
-// errRefused is wrapped by what node 0 says against a node.
+// errRefused is wrapped by the error of a node that node 0 refuses.
 var errRefused = errors.New("node 0 refuses this node")
 
 // Join connects to node 0, again and again until ctx ends, because it may not be
@@ -131,9 +131,8 @@ func (g *Guest) Serve() (*End, error) {
 	}
 }
 
-// hear receives the next message of node 0. A time for which this process itself was
-// stopped counts as one missing beat, however long it was: the others may have
-// come meanwhile.
+// hear receives the next message of node 0. If this process was stopped, that counts as one missed
+// heartbeat, however long it lasted: the others may be unread in the socket.
 func (g *Guest) hear() (message, error) {
 	for missing := 1; ; missing++ {
 		var due time.Time
@@ -145,8 +144,8 @@ func (g *Guest) hear() (message, error) {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return m, err
 		}
-		if missing == patience {
-			return nil, fmt.Errorf("nothing heard from it for %v: it is frozen, or the network is cut", patience*g.beat)
+		if missing == missedBeats {
+			return nil, fmt.Errorf("nothing heard from it for %v: it is frozen, or the network is cut", missedBeats*g.beat)
 		}
 	}
 }

@@ -25,8 +25,8 @@ type Host struct {
 	// it may have.
 	LastCall time.Duration
 
-	// Beat is how often the nodes of the job hear from this one. One that misses
-	// several gives it up. 0 is never.
+	// Beat is the period of the heartbeats that this node sends to the others; 0 for none. A node
+	// that misses several gives the job up.
 	Beat time.Duration
 
 	listener  net.Listener
@@ -43,10 +43,9 @@ func (h *Host) Listen(address string) error {
 // Close stops listening.
 func (h *Host) Close() { h.listener.Close() }
 
-// Gather returns the other nodes, in the order of their numbers, when there are
-// as many as the job may have, or, LastCall after there are as many as it needs,
-// those. It fails when ctx ends before. Until Close, nodes that come later are
-// told that they are too late.
+// Gather returns the other nodes, sorted by number. It waits until the job has all nodes that it
+// may have, or, once it has those that it needs, for LastCall. It fails if ctx ends before. Until
+// Close, nodes that connect later are refused.
 func (h *Host) Gather(ctx context.Context) ([]*Node, error) {
 	arrivals, losses := make(chan *Node), make(chan *Node)
 	gone, stop := context.WithCancel(ctx)
@@ -105,7 +104,7 @@ func (h *Host) accept(ctx context.Context, arrivals, losses chan<- *Node) {
 	d.Serve(h.listener)
 }
 
-// tellOf tells of a stranger: of the first few, and of fewer and fewer then.
+// tellOf reports a rejected connection if its number is a power of two.
 func (h *Host) tellOf(from net.Addr, err error) {
 	n := h.strangers.Add(1)
 	if n&(n-1) != 0 {
@@ -199,7 +198,7 @@ func (h *Host) number(nodes []*Node) []*Node {
 	return nodes
 }
 
-// missing says who has not come.
+// missing says which nodes have not connected.
 func (h *Host) missing(nodes []*Node) string {
 	var names []string
 	unnumbered := 0

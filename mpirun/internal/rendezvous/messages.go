@@ -42,7 +42,7 @@ type (
 	signalled  struct{ number int } // a signal has come there
 )
 
-func (m *welcome) fields(c *wire.Codec)    { wire.Int(c, &m.beat, 0, math.MaxInt64/patience) }
+func (m *welcome) fields(c *wire.Codec)    { wire.Int(c, &m.beat, 0, math.MaxInt64/missedBeats) }
 func (m *refused) fields(c *wire.Codec)    { c.String(&m.why, maxString) }
 func (*startAgent) fields(*wire.Codec)     {}
 func (m *agentData) fields(c *wire.Codec)  { c.Bytes(&m.bytes, chunk) }
@@ -94,7 +94,7 @@ func refusal(own, offer *Offer) string {
 	return ""
 }
 
-// End is how a job ended, as all its nodes say.
+// End is how a job ended. Every node prints Text and exits with Status.
 type End struct {
 	Status int
 	Text   string

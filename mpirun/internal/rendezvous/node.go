@@ -70,8 +70,8 @@ func (n *Node) refuse(why string) {
 	n.conn.close()
 }
 
-// Finish tells the node how the job ended. It leaves it to the node to close the
-// connection, for some time: what is on its way when we close may be lost.
+// Finish tells the node how the job ended. It waits a while for the node to close the connection:
+// if we close it first, data in transit may be lost.
 func (n *Node) Finish(e End) {
 	if n.conn.send(&e, time.Second) == nil {
 		select {
@@ -104,7 +104,7 @@ func (n *Node) Start() (*remote.Agent, error) {
 	return remote.Connected((*input)(a), r, a), n.conn.send(&startAgent{}, silence)
 }
 
-// Kill ends the agent, and gives the node up if it does not do that.
+// Kill has the node kill the agent, and closes the connection if it does not in time.
 func (a *agent) Kill() {
 	select {
 	case <-a.done:

@@ -24,8 +24,8 @@ const (
 	handshakeTime = 10 * time.Second
 	// silence is how long a peer's host may not answer before it is lost.
 	silence = 15 * time.Second
-	// patience is how many of node 0's beats may be missing.
-	patience = 3
+	// missedBeats is how many of node 0's beats may be missing.
+	missedBeats = 3
 	// obedience is how long a peer may take to end an agent that is to be killed.
 	obedience = 3 * time.Second
 )

@@ -403,7 +403,7 @@ func TestANodeGivesUpASilentNode0(t *testing.T) {
 	select {
 	case e := <-ended:
 		t.Fatalf("a node gave up node 0, which had paused: %+v", e)
-	case <-time.After(2 * patience * h.Beat):
+	case <-time.After(2 * missedBeats * h.Beat):
 	}
 	resume()
 	nodes[0].beating.Lock()

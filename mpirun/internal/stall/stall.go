@@ -17,18 +17,18 @@ const SurveyTime = 2 * time.Second
 // mostStacks is how many ranks are asked for their stacks, or told of in detail, at once.
 const mostStacks = 8
 
-// A Host is a host with ranks, as its agent is asked. It is compared as a key.
+// A Host is a host with ranks, whose agent can be queried. It must be usable as a map key.
 type Host interface {
 	Name() string
 	Send(ctl.Message) // does not block
 }
 
-// A Watch knows which ranks wait for long, and surveys what all of them are in. One
-// goroutine, which sets its exported fields before, uses it, and calls Conclude and Warn
-// when Late and Again say so.
+// A Watch tracks which hosts have ranks that wait for long, and collects what all ranks are doing.
+// One goroutine uses it. It sets the exported fields first, and calls Conclude when Late fires and
+// Warn when Again fires.
 type Watch struct {
-	Warning time.Duration // of ranks that wait so long it is told without being asked
-	Quiet   bool          // nothing is, then
+	Warning time.Duration // how long a rank waits before a warning is printed
+	Quiet   bool          // print no warnings
 	Stacks  bool          // ask ranks of which others wait for their stacks
 	Hosts   func() []Host // whose agents answer now
 	Say     func(format string, args ...any)
@@ -121,7 +121,8 @@ func (w *Watch) Stalled(h Host, m *ctl.Stalled, ending bool) {
 	}
 }
 
-// Warn tells who waits for whom, and again later, at growing intervals.
+// Warn reports which ranks wait for which, and sets Again for the next report, at growing
+// intervals.
 func (w *Watch) Warn() {
 	if w.Quiet {
 		return
@@ -131,8 +132,7 @@ func (w *Watch) Warn() {
 	w.Survey()
 }
 
-// askStacks asks where in their programs ranks are, of which others wait, if the
-// user wants to know.
+// askStacks asks for the stacks of ranks that others wait for, if the user wants them.
 func (w *Watch) askStacks(ranks []int) {
 	if !w.Stacks || len(ranks) == 0 {
 		return

@@ -19,9 +19,9 @@ type doing struct {
 	since time.Duration
 }
 
-// tell tells what ranks are in: first which collectives lack somebody,
-// then all ranks, those that are in the same in one line. It also returns the
-// ranks that are missing somewhere, or else those that are in no call.
+// tell returns a line for each collective that lacks ranks, then a line for each group of ranks
+// that are in the same call. missing are the ranks that a collective lacks, or else those that are
+// in no call.
 func tell(hosts []Host, answers map[Host]*ctl.Doing) (lines []string, missing []int) {
 	var all []ctl.RankDoing
 	var groups []*doing
@@ -66,9 +66,8 @@ func tell(hosts []Host, answers map[Host]*ctl.Doing) (lines []string, missing []
 	return lines, missing
 }
 
-// gaps tells of each collective that ranks are in who has arrived and who has
-// not. Of other communicators than the world only members are known that had a
-// collective on it lately.
+// gaps lists, for each collective that ranks are in, which have arrived and which have not. The
+// members of a communicator other than the world are known only from their recent collectives.
 func gaps(all []ctl.RankDoing) (lines []string, anywhere []int) {
 	var in []ctl.Mark
 	texts := map[ctl.Mark]string{}

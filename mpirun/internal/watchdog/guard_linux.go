@@ -15,14 +15,13 @@ import (
 	"gompi/mpirun/internal/tree"
 )
 
-// On the launcher's own host the launcher outlives an agent that is killed, and
-// kills what it leaves. On other hosts a warden does: a process between the
-// login and the agent that does nothing but wait for the agent's end, or for it
-// to fall silent. It holds the channel open until nothing is left, so that the
-// launcher sees its end no sooner.
+// On its own host the launcher kills what a killed agent leaves behind. On other hosts a watchdog
+// does, the parent process of the agent. It waits until the agent ends or its heartbeats stop. It
+// holds the channel open until no process is left, so that the launcher does not see the end
+// before.
 
 const (
-	// FD is the agent's end of the pipe to its warden.
+	// FD is the agent's end of the pipe to its watchdog.
 	FD = 3
 	// outliving is how long an agent may take to end when the channel is closed:
 	// longer than it tries to kill what does not die.
@@ -31,9 +30,9 @@ const (
 
 // Guard runs an agent for the launcher behind the standard descriptors, by
 // calling this program with the given flag, and returns its exit status when
-// the agent and everything below it are gone. The process is the warden's alone.
+// the agent and everything below it are gone. The process is the watchdog's alone.
 func Guard(flag string) int {
-	NameProcess("gompi-warden")
+	NameProcess("gompi-watchdog")
 	status, err := guard(flag)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
@@ -58,7 +57,7 @@ func guard(flag string) (int, error) {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
 	silent := awaitSilence(pipe[0], 0)
-	signal.Ignore(unix.SIGPIPE) // nobody may read any more what is said
+	signal.Ignore(unix.SIGPIPE) // stderr may have lost its reader
 	if silent {
 		fmt.Fprintln(os.Stderr, "gompirun: the agent was stopped, or hung, and has been killed")
 	} else {
@@ -69,17 +68,17 @@ func guard(flag string) (int, error) {
 	return status, nil
 }
 
-// looks is in how many parts a warden waits for a word that was promised. One that has
-// passed counts as one, however long it was: this host may have been stopped, and the
-// agent may not have run since.
+// looks is the number of polls into which a promised interval is split. A poll that times out
+// counts once, however long it took: this host may have been suspended, and the agent may not have
+// run since.
 const looks = 4
 
-// awaitSilence returns false when the agent has ended, which holds the other end of pipe,
-// and true when it has broken its last promise, or has outlived its channel, which is its to
-// read, for too long.
+// awaitSilence waits until the agent, which holds the other end of pipe, ends or hangs. It returns
+// false if the agent has ended. It returns true if no word came within the promised time, or if the
+// agent still runs for too long after its input, channel, was closed.
 func awaitSilence(pipe, channel int) bool {
-	var promised time.Duration // when the next word will come, from the last one on; 0: some time
-	var end time.Time          // when the agent must have ended, as its channel is closed
+	var promised time.Duration // the next word comes within this time of the last; 0: no promise
+	var end time.Time          // deadline for the agent to end, once its channel is closed
 	for passed := 0; passed < looks; {
 		limit := -1
 		switch {
@@ -118,12 +117,12 @@ func awaitSilence(pipe, channel int) bool {
 	return true
 }
 
-// Promise tells the warden behind a descriptor, as its agent, that another word will come
+// Promise tells the watchdog behind a descriptor, as its agent, that another word will come
 // within d; 0 takes the promise back. It does not block.
-func Promise(warden int, d time.Duration) {
+func Promise(fd int, d time.Duration) {
 	var word [8]byte
 	binary.NativeEndian.PutUint64(word[:], uint64(d))
-	unix.Write(warden, word[:]) // if it is gone the agent's loop says so
+	unix.Write(fd, word[:]) // if it is gone the agent's loop says so
 }
 
 // NameProcess sets the name that ps shows, which else is that of the link by

@@ -11,14 +11,14 @@ func TestAnAgentThatBreaksItsPromiseIsSilent(t *testing.T) {
 	const promise = 40 * time.Millisecond
 	for _, tt := range []struct {
 		name   string
-		agent  func(warden int)
+		agent  func(watchdog int)
 		silent bool
 	}{
 		{"ends", func(int) {}, false},
-		{"ends though it has promised a word", func(warden int) { Promise(warden, time.Hour) }, false},
-		{"says nothing more", func(warden int) {
-			Promise(warden, time.Hour)
-			Promise(warden, promise)
+		{"ends though it has promised a word", func(watchdog int) { Promise(watchdog, time.Hour) }, false},
+		{"says nothing more", func(watchdog int) {
+			Promise(watchdog, time.Hour)
+			Promise(watchdog, promise)
 		}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package watchdog ends what is left when a launcher or an agent is gone. Launcher and agent
 // watch each other, and whichever survives kills what the other has started. On hosts where
-// there is no launcher a warden watches the agent.
+// there is no launcher a watchdog watches the agent.
 package watchdog
 
 import (
@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// KillPeriod is how often it is looked whether a killed tree of processes is gone.
+	// KillPeriod is how often a killed process tree is checked.
 	KillPeriod = 2 * time.Millisecond
 	// Hopeless is when processes that do not die are given up.
 	Hopeless = 5 * time.Second
 )
 
-// Sweep kills everything below this process but for the living, and what is below those.
-// It tries for as long as there is hope.
+// Sweep kills all descendants of this process, except those for which living is true and their
+// descendants. It tries until Hopeless has passed.
 func Sweep(living func(pid int) bool) {
 	for deadline := time.Now().Add(Hopeless); time.Now().Before(deadline); time.Sleep(KillPeriod) {
 		if n, err := tree.Signal(syscall.SIGKILL, living); n == 0 || err != nil {

@@ -1,5 +1,5 @@
-// Package arrival is what transports share in receiving: where the payload of a
-// frame goes that arrives piece by piece.
+// Package arrival stores the payload of a frame that arrives piece by piece into the windows of
+// a transport.Sink. The transports share it.
 package arrival
 
 import (
@@ -8,12 +8,12 @@ import (
 	"gompi/transport"
 )
 
-// A Frame is the frame that is arriving from one peer, after its header. The zero
+// A Frame is the rest of the frame that is arriving from one peer, after its header. The zero
 // Frame is none.
 type Frame struct {
 	left   int64  // bytes of payload that have not come
-	window []byte // where the next of them go
-	drop   bool   // nowhere
+	window []byte // where the next bytes go
+	drop   bool   // they are dropped
 	token  uint64
 }
 
@@ -27,13 +27,13 @@ func (f *Frame) Begin(sink transport.Sink, peer world.Rank, h *transport.Header)
 	}
 }
 
-// Skip begins a frame of which nobody hears, with n bytes of payload.
+// Skip begins a frame with n bytes of payload that is dropped without telling the sink.
 func (f *Frame) Skip(n int64) { *f = Frame{left: n, drop: true} }
 
 // Left returns how many bytes of payload have not come.
 func (f *Frame) Left() int64 { return f.left }
 
-// Window returns where payload may be stored directly, nil if nowhere.
+// Window returns where payload may be stored directly, nil if it is dropped or complete.
 func (f *Frame) Window() []byte {
 	if f.left == 0 || f.drop {
 		return nil
@@ -53,8 +53,8 @@ func (f *Frame) Advance(sink transport.Sink, n int) bool {
 	return true
 }
 
-// Store stores payload from the front of b, which has some, up to the end of the
-// frame. It returns the rest of b and how many windows were filled.
+// Store stores payload from the front of b, up to the end of the frame. It returns the rest of b
+// and how many windows were filled.
 func (f *Frame) Store(sink transport.Sink, b []byte) (rest []byte, filled int) {
 	for len(b) > 0 && f.left > 0 {
 		if f.drop {
@@ -72,7 +72,7 @@ func (f *Frame) Store(sink transport.Sink, b []byte) (rest []byte, filled int) {
 	return b, filled
 }
 
-// place makes w the window for what is left.
+// place makes w the window for the rest of the payload.
 func (f *Frame) place(w mem.Buffer) {
 	n := min(int64(w.Size()), f.left)
 	f.drop = n == 0
@@ -82,12 +82,12 @@ func (f *Frame) place(w mem.Buffer) {
 	}
 }
 
-// Forget drops what is left if its window has this token.
+// Forget drops the rest of the payload if its window has this token.
 func (f *Frame) Forget(token uint64) {
 	if f.left > 0 && !f.drop && f.token == token {
 		f.Abandon()
 	}
 }
 
-// Abandon drops what is left, and gives the window back.
+// Abandon drops the rest of the payload, and gives the window back.
 func (f *Frame) Abandon() { f.drop, f.window = true, nil }

@@ -95,7 +95,7 @@ type port struct {
 
 func (p *port) Begun() {}
 
-func (p *port) Glance(int) error {
+func (p *port) TryProgress(int) error {
 	p.pause(p.me)
 	return p.fault()
 }

@@ -129,7 +129,7 @@ func TestNetworkIsThatOfTheHost(t *testing.T) {
 					t.Fatalf("%d samples: loss %v, order %v (%v), want %v and %v", rows, loss, order, err, wantLoss, want)
 				}
 			}
-			if err := n.Queue().Sync(); err != nil {
+			if err := n.Stream().Sync(); err != nil {
 				t.Fatal(err)
 			}
 			for i, p := range n.Params() {
@@ -167,7 +167,7 @@ func TestAdamIsThatOfTheHostBitForBit(t *testing.T) {
 		if err := got.Step(step+1, 0.1); err != nil {
 			t.Fatal(err)
 		}
-		if err := n.Queue().Sync(); err != nil {
+		if err := n.Stream().Sync(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -54,8 +54,8 @@ type (
 // names are those of all kernels.
 var names = []string{"lookup", "lookup_gradient", "activate", "bias_gradient", "relu_gradient", "cross_entropy", "adam", "product"}
 
-// An engine puts kernels and products on one Stream. Its first error stays, as a
-// device's do: whoever has put work there asks for it in the end.
+// An engine enqueues kernels and matrix products on one Stream. It keeps its first error, as a CUDA
+// context does; callers check it after the last call.
 type engine struct {
 	d       *cudaops.Device
 	s       *cudaops.Stream

@@ -64,13 +64,13 @@ func (in *input) set(data []byte) {
 type output struct {
 	e           *engine
 	here, there cudaops.Buffer
-	arrived     comm.Mark
+	arrived     comm.Event
 }
 
 func newOutput(e *engine, n int) *output {
 	o := &output{e: e, here: pinned[float32](e, n), there: alloc[float32](e, n)}
 	if e.err == nil {
-		o.arrived, e.err = e.s.NewMark()
+		o.arrived, e.err = e.s.NewEvent()
 	}
 	return o
 }

@@ -83,8 +83,8 @@ func (n *Network) Products() string { return n.products }
 // Rows returns how many samples Loss and Backward take at most.
 func (n *Network) Rows() int { return n.shape.Rows }
 
-// Queue returns the stream that all work is put on.
-func (n *Network) Queue() *cudaops.Stream { return n.e.s }
+// Stream returns the stream that all work is put on.
+func (n *Network) Stream() *cudaops.Stream { return n.e.s }
 
 // Params returns the parameters in the order of nn's.
 func (n *Network) Params() []*ddp.Tensor {

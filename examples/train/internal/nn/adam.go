@@ -15,7 +15,7 @@ type Adam struct {
 	square [][]float32 // running mean of its square
 }
 
-// What Adam keeps of its means in a step, and what keeps it from dividing by zero.
+// Adam's decay rates of the two means per step, and the term that avoids division by zero.
 const (
 	AdamMean   = 0.9
 	AdamSquare = 0.99 // short runs: a memory of 100 steps

@@ -1,0 +1,36 @@
+package coll
+
+import "gompi/internal/mem"
+
+// A pingPong moves a vector between recv and a scratch buffer: in each step the vector is sent from
+// one while its successor is made in the other. After the last step it is in recv.
+type pingPong struct {
+	now         mem.Buffer // the vector
+	recv, other mem.Buffer
+	steps       int // still to come
+}
+
+// newPingPong starts with the vector in send, which is not written unless it is recv.
+func newPingPong(p Peers, send, recv mem.Buffer, steps int) (pingPong, error) {
+	s := pingPong{now: send, recv: recv, steps: steps}
+	inPlace := mem.Same(send, recv)
+	if steps > 1 || steps == 1 && inPlace {
+		s.other = p.Scratch(send, send.Len())
+	}
+	switch {
+	case steps == 0:
+		s.now = recv
+	case steps%2 == 1 && inPlace: // the first step leads to recv
+		s.now = s.other
+	}
+	return s, move(s.now, send)
+}
+
+// next returns where the vector's successor is to be made.
+func (s *pingPong) next() mem.Buffer {
+	s.now = s.recv
+	if s.steps--; s.steps%2 == 1 {
+		s.now = s.other
+	}
+	return s.now
+}

@@ -1,0 +1,15 @@
+package mem
+
+// An Event is a point in the work of the Stream that made it. One goroutine at a time uses it,
+// and no other uses its Stream during Set.
+type Event interface {
+	// Set moves the Event behind all work that the Stream has now.
+	Set() error
+	// Done reports whether the work before the point is done. An Event that was never set
+	// is done.
+	Done() (bool, error)
+	// Wait waits until Done would report true.
+	Wait() error
+	// Close releases the Event.
+	Close() error
+}

@@ -1,0 +1,181 @@
+package memtest
+
+import (
+	"errors"
+	"sync"
+
+	"gompi/internal/mem"
+)
+
+// A Stream is a mem.Stream of a Device, whose work is functions that a goroutine of its
+// own calls. One goroutine at a time uses it, as any mem.Stream.
+type Stream struct {
+	d     *Device
+	ended chan struct{}
+
+	mu      sync.Mutex
+	changed sync.Cond
+	work    []func() error
+	closed  bool
+	err     error // of the first work that failed
+}
+
+var _ mem.Stream = (*Stream)(nil)
+
+// OpenStream returns a Stream that waits for no other. Close ends its goroutine.
+func (d *Device) OpenStream() *Stream {
+	q := &Stream{d: d, ended: make(chan struct{})}
+	q.changed.L = &q.mu
+	go q.run()
+	return q
+}
+
+func (q *Stream) run() {
+	defer close(q.ended)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		for len(q.work) == 0 && !q.closed {
+			q.changed.Wait()
+		}
+		if len(q.work) == 0 {
+			return
+		}
+		f := q.work[0]
+		q.work = q.work[1:]
+		q.mu.Unlock()
+		err := f()
+		q.mu.Lock()
+		if q.err == nil {
+			q.err = err
+		}
+	}
+}
+
+// Do puts f on the Stream.
+func (q *Stream) Do(f func() error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.work = append(q.work, f)
+	q.changed.Signal()
+}
+
+// Space returns the Device.
+func (q *Stream) Space() mem.Space { return q.d }
+
+// OpenStream is the Device's.
+func (q *Stream) OpenStream() (mem.Stream, error) { return q.d.OpenStream(), nil }
+
+// Copy is the Device's, on the Stream. So are Reduce and Divide.
+func (q *Stream) Copy(dst, src mem.Buffer) error {
+	q.Do(func() error { return q.d.Copy(dst, src) })
+	return nil
+}
+
+// Reduce is the Device's, on the Stream.
+func (q *Stream) Reduce(op mem.Op, dst mem.Buffer, srcs ...mem.Buffer) error {
+	q.Do(func() error { return q.d.Reduce(op, dst, srcs...) })
+	return nil
+}
+
+// Divide is the Device's, on the Stream.
+func (q *Stream) Divide(b mem.Buffer, n int) error {
+	q.Do(func() error { return q.d.Divide(b, n) })
+	return nil
+}
+
+// Clear puts the zeroing of b on the Stream.
+func (q *Stream) Clear(b mem.Buffer) error {
+	q.Do(func() error { return q.d.Copy(b, mem.Bytes(make([]byte, b.Size()))) })
+	return nil
+}
+
+// Sync waits for all work, and returns the error of the first that failed.
+func (q *Stream) Sync() error {
+	m := &event{q: q}
+	if err := m.Set(); err != nil {
+		return err
+	}
+	if err := m.Wait(); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.err
+}
+
+// Close waits for all work and ends the Stream.
+func (q *Stream) Close() error {
+	err := q.Sync()
+	q.mu.Lock()
+	q.closed = true
+	q.changed.Signal()
+	q.mu.Unlock()
+	<-q.ended
+	return err
+}
+
+// NewEvent returns an Event for points of the Stream's work.
+func (q *Stream) NewEvent() (mem.Event, error) { return &event{q: q}, nil }
+
+// After makes later work wait for where m is now.
+func (q *Stream) After(m mem.Event) error {
+	if done := m.(*event).done; done != nil {
+		q.Do(func() error { <-done; return nil })
+	}
+	return nil
+}
+
+// An event is at the point where done is closed. It was never set if that is nil.
+type event struct {
+	q    *Stream
+	done chan struct{}
+}
+
+func (m *event) Set() error {
+	done := make(chan struct{})
+	m.done = done
+	m.q.Do(func() error { close(done); return nil })
+	return nil
+}
+
+func (m *event) Done() (bool, error) {
+	select {
+	case <-m.done:
+		return true, nil
+	default:
+		return m.done == nil, nil
+	}
+}
+
+func (m *event) Wait() error {
+	if m.done != nil {
+		<-m.done
+	}
+	return nil
+}
+
+func (m *event) Close() error { return nil }
+
+// A hold stops its Stream from reached on until released.
+type hold struct{ reached, released chan struct{} }
+
+// CanHold reports whether Hold works.
+func (q *Stream) CanHold() bool { return !q.d.NoHolds }
+
+// Hold keeps later work from beginning until it is released.
+func (q *Stream) Hold() (mem.StreamWait, error) {
+	if q.d.NoHolds {
+		return nil, errors.New("a stream that cannot stop was told to")
+	}
+	h := hold{make(chan struct{}), make(chan struct{})}
+	q.Do(func() error {
+		close(h.reached)
+		<-h.released
+		return nil
+	})
+	return h, nil
+}
+
+func (h hold) Reached() error { <-h.reached; return nil }
+func (h hold) Release()       { close(h.released) }

@@ -1,0 +1,133 @@
+// Package rdma reads from sysfs which InfiniBand and RoCE devices this host has, and which of them
+// are nearest to some processors.
+package rdma
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Port is one port of an InfiniBand or RoCE device.
+type Port struct {
+	Device string
+	Number int
+	State  string // "ACTIVE", "DOWN", ...
+	Link   string // "InfiniBand"; "Ethernet" is RoCE
+	Rate   string // "100 Gb/sec (4X EDR)"
+	GID    string // the first that is not zero, "" if there is none
+	Node   int    // memory domain of the device, -1 if that is not known
+}
+
+// Name is what UCX_NET_DEVICES calls p: "mlx5_0:1".
+func (p *Port) Name() string { return p.Device + ":" + strconv.Itoa(p.Number) }
+
+// Active reports whether the port can carry messages.
+func (p *Port) Active() bool { return p.State == "ACTIVE" }
+
+// Ports returns all ports in order of their names. sys is where sysfs is mounted: "/sys".
+func Ports(sys string) []Port {
+	dirs, _ := filepath.Glob(filepath.Join(sys, "class/infiniband/*/ports/*")) // the pattern is right
+	var all []Port
+	for _, dir := range dirs {
+		n, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			continue
+		}
+		device := filepath.Dir(filepath.Dir(dir))
+		_, state, _ := strings.Cut(read(dir, "state"), ": ") // "4: ACTIVE"
+		all = append(all, Port{
+			Device: filepath.Base(device), Number: n, State: state, Link: read(dir, "link_layer"),
+			Rate: read(dir, "rate"), GID: gid(dir), Node: number(read(device, "device/numa_node"), -1),
+		})
+	}
+	return all
+}
+
+// gid returns the first GID of a port that is not zero.
+func gid(port string) string {
+	for i := range 16 {
+		if g := read(port, "gids", strconv.Itoa(i)); strings.Trim(g, "0:") != "" {
+			return g
+		}
+	}
+	return ""
+}
+
+// localDistance is the distance of a memory domain to itself, as firmware tells it.
+const localDistance = 10
+
+// Nearest returns the active ports whose devices are nearest to the memory domains of some CPUs. A
+// device whose domain is not known counts as near.
+func Nearest(sys string, ports []Port, cpus []int) []Port {
+	var nearest []Port
+	least := 0
+	for _, p := range ports {
+		if !p.Active() {
+			continue
+		}
+		switch d := distance(sys, p.Node, cpus); {
+		case len(nearest) == 0 || d < least:
+			nearest, least = append(nearest[:0], p), d
+		case d == least:
+			nearest = append(nearest, p)
+		}
+	}
+	return nearest
+}
+
+// distance returns the least distance of a memory domain to those that some CPUs belong to.
+func distance(sys string, node int, cpus []int) int {
+	nodes := filepath.Join(sys, "devices/system/node")
+	distances := strings.Fields(read(nodes, "node"+strconv.Itoa(node), "distance")) // by domain that is online
+	least := -1
+	for i, other := range online(nodes) {
+		mine := list(read(nodes, "node"+strconv.Itoa(other), "cpulist"))
+		if i >= len(distances) || !slices.ContainsFunc(cpus, func(c int) bool { return slices.Contains(mine, c) }) {
+			continue
+		}
+		if d := number(distances[i], localDistance); least < 0 || d < least {
+			least = d
+		}
+	}
+	if least < 0 {
+		return localDistance
+	}
+	return least
+}
+
+// online returns the memory domains that distances are told of, in their order.
+func online(nodes string) []int { return list(read(nodes, "online")) }
+
+// list returns the numbers of a list as the kernel prints it: "0-3,8".
+func list(s string) []int {
+	var all []int
+	for part := range strings.SplitSeq(s, ",") {
+		lo, hi, isRange := strings.Cut(part, "-")
+		first := number(lo, -1)
+		last := first
+		if isRange {
+			last = number(hi, -1)
+		}
+		for n := first; first >= 0 && n <= last; n++ {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+func number(s string, otherwise int) int {
+	if n, err := strconv.Atoi(s); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// read returns a file's first line, "" if there is none.
+func read(path ...string) string {
+	b, _ := os.ReadFile(filepath.Join(path...))
+	line, _, _ := strings.Cut(string(b), "\n")
+	return line
+}

@@ -1,0 +1,255 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/boot"
+	"gompi/internal/boot/wire"
+	"gompi/internal/seg"
+	"gompi/internal/world"
+	"gompi/mpirun/internal/ctl"
+)
+
+// maxBacklog bounds the bytes queued for a rank that does not read. The largest message is the
+// cards of all ranks of a large job.
+const maxBacklog = 256 << 20
+
+func rankFrames() wire.Frames { return wire.Frames{Limit: wire.MaxUp} }
+
+// tell sends m to all ranks of the host that have not closed their communicators.
+func (a *agent) tell(m wire.Message) {
+	if a.segment == nil {
+		return
+	}
+	frame := wire.Append(nil, m)
+	for _, p := range a.ranks {
+		if a.segment.State(p.local()) < seg.Closed {
+			a.send(p, frame)
+		}
+	}
+	a.segment.Bump() // after the news is in the sockets: see seg.Segment.Bump
+}
+
+// send sends a frame to a rank, now or when its socket has room.
+func (a *agent) send(p *process, frame []byte) {
+	if p.boot < 0 {
+		return
+	}
+	if len(p.out) > maxBacklog {
+		a.note("rank %d has not read its news for long: it gets no more", p.Rank.Rank)
+		a.hangUp(p)
+		return
+	}
+	p.out = append(p.out, frame...)
+	a.deliver(p)
+}
+
+// deliver writes what the rank's socket takes.
+func (a *agent) deliver(p *process) {
+	for len(p.out) > 0 {
+		n, err := unix.SendmsgN(p.boot, p.out, nil, nil, unix.MSG_NOSIGNAL)
+		if err == unix.EINTR {
+			continue
+		}
+		if err == unix.EAGAIN {
+			a.jam(p, true)
+			return
+		}
+		if err != nil {
+			a.hangUp(p)
+			return
+		}
+		p.out = p.out[n:]
+	}
+	p.out = nil
+	a.jam(p, false)
+}
+
+// jam starts or stops polling for room in the rank's socket.
+func (a *agent) jam(p *process, full bool) {
+	if p.jammed == full {
+		return
+	}
+	p.jammed = full
+	events := uint32(unix.EPOLLIN)
+	if full {
+		events |= unix.EPOLLOUT
+	}
+	a.change(p.boot, bootEnd, p.index, events)
+}
+
+func (a *agent) hangUp(p *process) {
+	unix.Close(p.boot)
+	p.boot, p.out, p.jammed = -1, nil, false
+}
+
+// hearRank reads what a rank says.
+func (a *agent) hearRank(p *process, events uint32) {
+	if events&unix.EPOLLOUT != 0 && p.boot >= 0 {
+		a.deliver(p)
+		a.segment.Bump()
+	}
+	for p.boot >= 0 {
+		n, err := unix.Read(p.boot, p.in.ReadBuffer(false))
+		if err == unix.EINTR {
+			continue
+		}
+		if err == unix.EAGAIN {
+			return
+		}
+		if err != nil || n == 0 {
+			a.hangUp(p)
+			return
+		}
+		p.in.Filled(n)
+		for {
+			m, ok, err := wire.Next(&p.in)
+			if err == nil && !ok {
+				break
+			}
+			if err == nil {
+				err = a.heard(p, m)
+			}
+			if err != nil {
+				a.note("rank %d: %v", p.Rank.Rank, err)
+				a.hangUp(p)
+				return
+			}
+		}
+	}
+}
+
+// heard passes on what a rank said.
+func (a *agent) heard(p *process, m wire.Message) error {
+	switch m := m.(type) {
+	case *wire.Card:
+		if p.hasCard {
+			return fmt.Errorf("%w: a second card", wire.ErrFrame)
+		}
+		p.card, p.hasCard, p.cardAt = append([]byte(nil), m.Data...), true, seg.Now()
+		a.cards++
+		a.pmi.Mixed()
+		for _, r := range a.absent {
+			a.send(p, wire.Append(nil, absence(r)))
+		}
+		if a.cards == len(a.ranks) {
+			all := &ctl.Cards{}
+			for _, r := range a.ranks {
+				all.Data = append(all.Data, r.card)
+			}
+			a.report(all)
+		}
+	case *wire.Stacks:
+		a.stacked(p, m)
+	case *wire.Revoke:
+		if !a.revoked[m.Comm] { // the first says it for all
+			a.revoked[m.Comm] = true
+			a.report(&ctl.Revoke{Rank: p.Rank.Rank, Comm: m.Comm, Cause: m.Cause})
+		}
+	case *wire.Abort:
+		a.report(&ctl.Abort{Rank: p.Rank.Rank, Code: m.Code, Time: time.Now().UnixNano(), Reason: m.Reason})
+	default:
+		return fmt.Errorf("%w: unexpected %T", wire.ErrFrame, m)
+	}
+	return nil
+}
+
+// absence is the news for ranks that wait in Init for one that never comes.
+func absence(rank world.Rank) *wire.Died {
+	return &wire.Died{Rank: rank, Text: "ended with status 0 and never called Init"}
+}
+
+// listen listens for ranks whose inherited descriptors were closed. The socket's name is abstract:
+// nothing is left behind in a file system.
+func (a *agent) listen() error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("socket for ranks: %w", err)
+	}
+	a.door, a.address = fd, fmt.Sprintf("@gompi-%s-%d-%d", a.launch.JobID, a.launch.Node, os.Getpid())
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: a.address}); err != nil {
+		return fmt.Errorf("socket for ranks %q: %w", a.address, err)
+	}
+	if err := unix.Listen(fd, len(a.ranks)+1); err != nil {
+		return fmt.Errorf("socket for ranks %q: %w", a.address, err)
+	}
+	return a.watch(fd, listener, 0, unix.EPOLLIN)
+}
+
+// welcomeGuest accepts connections of this user's processes.
+func (a *agent) welcomeGuest() {
+	for {
+		fd, _, err := unix.Accept4(a.door, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+		if err != nil {
+			return
+		}
+		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err != nil || int(cred.Uid) != os.Geteuid() || len(a.guests) > len(a.ranks) ||
+			a.watch(fd, guest, fd, unix.EPOLLIN) != nil {
+			unix.Close(fd)
+			continue
+		}
+		frames := rankFrames()
+		a.guests[fd] = &frames
+	}
+}
+
+// hearGuest lets a process in as the rank that it says it is, unless that rank
+// has joined before.
+func (a *agent) hearGuest(fd int) {
+	frames := a.guests[fd]
+	if frames == nil {
+		return
+	}
+	n, err := unix.Read(fd, frames.ReadBuffer(true))
+	if err == unix.EINTR || err == unix.EAGAIN {
+		return
+	}
+	if err != nil || n == 0 {
+		a.dismiss(fd)
+		return
+	}
+	frames.Filled(n)
+	m, ok, err := wire.Next(frames)
+	if err == nil && !ok {
+		return
+	}
+	at, isAttach := m.(*wire.Attach)
+	if err != nil || !isAttach || int(at.Local) >= len(a.ranks) || a.segment.State(at.Local) != seg.Starting || a.ranks[at.Local].ended {
+		a.dismiss(fd)
+		return
+	}
+	if err := a.passDescriptors(fd); err != nil {
+		a.note("rank %d: pass descriptors: %v", a.ranks[at.Local].Rank.Rank, err)
+		a.dismiss(fd)
+		return
+	}
+	delete(a.guests, fd)
+	a.admit(a.ranks[at.Local], fd)
+}
+
+func (a *agent) dismiss(fd int) {
+	delete(a.guests, fd)
+	unix.Close(fd)
+}
+
+// admit makes fd the boot socket of p.
+func (a *agent) admit(p *process, fd int) {
+	if p.boot >= 0 {
+		a.hangUp(p)
+	}
+	p.boot, p.in = fd, rankFrames()
+	a.change(fd, bootEnd, p.index, unix.EPOLLIN)
+	a.send(p, wire.Append(nil, a.welcome(p)))
+}
+
+// passDescriptors sends the segment and the doorbells, with one byte each.
+func (a *agent) passDescriptors(fd int) error {
+	return boot.SendFDs(append([]int{a.segment.FD()}, a.bells...), func(data, oob []byte) error {
+		return unix.Sendmsg(fd, data, oob, nil, unix.MSG_NOSIGNAL)
+	})
+}

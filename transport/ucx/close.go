@@ -1,0 +1,99 @@
+package ucx
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gompi/internal/world"
+	"gompi/transport"
+)
+
+const (
+	// flushTime is how long the flush may take.
+	flushTime = time.Second
+	// flushSleep is how long Close's caller sleeps before it calls again, in nanoseconds.
+	flushSleep = int64(time.Millisecond)
+)
+
+// Deadline implements transport.Progresser.
+func (t *Transport) Deadline() int64 {
+	if t.closed || t.flushBegan.IsZero() {
+		return 0
+	}
+	return flushSleep
+}
+
+// Close implements transport.Transport. UCX drops the transfers that a worker has under way when it
+// is destroyed. So Close waits until each peer has acknowledged our goodbye, and with it all frames
+// before, and until our own acknowledgements are flushed.
+func (t *Transport) Close(force bool) bool {
+	if t.closed {
+		return true
+	}
+	if !t.closing {
+		t.closing = true
+		for _, p := range t.used {
+			p.in.Abandon()
+			t.noteLanes(p)
+		}
+	}
+	t.Poll(world.None)
+	done := true
+	for _, p := range t.used {
+		if !t.finish(p) {
+			done = false
+		}
+	}
+	if !force && !(done && t.flushed()) {
+		return false
+	}
+	t.release()
+	return true
+}
+
+// finish reports whether all that was sent to p has arrived there.
+func (t *Transport) finish(p *peer) bool {
+	switch {
+	case p.lost:
+		return true
+	case !p.open:
+		return p.handshake == nil || !p.handshake.connected && p.out.Empty()
+	case !p.puts.Empty():
+		return false
+	case !p.bye:
+		p.bye = true
+		t.enqueue(p, &transport.Header{Kind: transport.Goodbye}, nil, false, 0)
+		t.flush()
+	}
+	return p.acked
+}
+
+// flushed reports whether UCX has sent everything, or has had flushTime for it.
+func (t *Transport) flushed() bool {
+	if t.flushBegan.IsZero() {
+		t.flushBegan = time.Now()
+		t.ucp.Flush()
+	}
+	return t.ucp.Outstanding() == 0 || time.Since(t.flushBegan) > flushTime
+}
+
+// release destroys UCX's worker.
+func (t *Transport) release() {
+	t.closed = true
+	for _, p := range t.used {
+		t.discard(p, transport.ErrClosed)
+	}
+	if n := t.ucp.Strangers(); n > 0 {
+		t.log.Warn("dropped messages over UCX without a valid token", "rank", t.cfg.Rank, "messages", n)
+	}
+	if len(t.lanes) > 0 {
+		t.log.Info("used", "rank", t.cfg.Rank, "devices", strings.Join(slices.Sorted(maps.Keys(t.lanes)), " "))
+	}
+	t.set.DelWaker(t.ucp.FD())
+	if n := t.ucp.Close(); n > 0 {
+		t.leaked = true
+		t.log.Warn("UCX does not complete some operations: their memory is not freed", "rank", t.cfg.Rank, "operations", n)
+	}
+}

@@ -1,0 +1,104 @@
+// Package ucp calls libucp, UCX's library of protocols, which it opens at run time: a machine
+// without it runs everything else. It sends and receives messages of bounded size, in the
+// order sent. Of ranks it knows only the numbers.
+//
+// No address of Go's memory is given to UCX: a call copies its arguments into C's memory before it
+// returns. UCX caches registrations by address, and Go's runtime returns pages to the kernel in a
+// way that UCX cannot notice. A slice at an old address would then be sent from, or stored to,
+// pages that no longer belong to Go.
+//
+// A Worker is not safe for concurrent use, but may be used from any thread.
+package ucp
+
+import (
+	"encoding/binary"
+	"errors"
+	"regexp"
+	"slices"
+)
+
+// A Kind says what a Message is.
+type Kind uint32
+
+// The kinds, as in shim.h.
+const (
+	First  Kind = iota // begins a frame: its header in Head, and payload
+	More               // payload of the present frame
+	Ack                // the answer to a goodbye
+	Put                // part of a put: in Head what PutHead has made; the payload is in its place
+	Stored             // the answer to the last part of a put
+	Hello              // of an unproven sender: From means nothing
+	Failed             // nothing goes to or comes from From any more; Err says why
+)
+
+// A Message has arrived from a rank. Its slices lie in C's memory and are valid until Done.
+type Message struct {
+	Kind Kind
+	From int
+	Err  error  // the payload could not be fetched, or Failed
+	Head []byte // the frame's header and a small payload, or a hello
+	Data []byte // a large payload
+	// Dropped says that the place of a Put had been recalled, or that there is none.
+	Dropped bool
+	ref     ref
+}
+
+// Options are for Open.
+type Options struct {
+	Rank, Size int
+	TLS        string // which of UCX's transports to use, as UCX_TLS
+	Devices    string // over which devices, as UCX_NET_DEVICES; "" leaves it to UCX
+	Memory     bool   // TLS has shared memory
+}
+
+// Sizes, as in shim.h.
+const (
+	HeaderSize = 48        // of a frame's header
+	ChunkSize  = 128 << 10 // the most that one Send takes
+	HelloSize  = 160       // the most that SendHello takes
+	PutSize    = 24        // of what a Put begins with
+	PartSize   = 4 << 20   // the most that one Put takes
+	Regions    = 1024      // the most there may be at a time
+)
+
+var errBuild = errors.New("this program was built without UCX: want linux and CGO_ENABLED=1")
+
+// lane matches what UCX prints of a lane: "lane[0]:  0:rc_verbs/mlx5_0:1.0 md[0] ...".
+var lane = regexp.MustCompile(`lane\[\d+\]:\s+\d+:(\S+/\S+)\.\d+\s`)
+
+// lanes returns the transports and devices in what UCX prints of an endpoint.
+func lanes(info string) (names []string) {
+	for _, m := range lane.FindAllStringSubmatch(info, -1) {
+		names = append(names, m[1])
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// A place is 18 bits of the number of recalls, 10 bits of a region and 36 bits of an offset there,
+// from 1.
+const (
+	offsetBits = 36
+	regionBits = 10
+)
+
+// MostRegion is the most bytes that a region may have.
+const MostRegion = 1<<offsetBits - 1
+
+// Place returns the place of offset bytes in region id, after so many recalls.
+func Place(recalls uint64, id, offset int) uint64 {
+	return recalls<<(offsetBits+regionBits) | uint64(id)<<offsetBits | uint64(offset+1)
+}
+
+// PutHead stores in b what a part of a put begins with that goes offset bytes behind a place.
+func PutHead(b []byte, place uint64, offset int, last bool) {
+	binary.NativeEndian.PutUint64(b, place)
+	binary.NativeEndian.PutUint64(b[8:], uint64(offset))
+	binary.NativeEndian.PutUint64(b[16:], 0)
+	if last {
+		b[16] = 1
+	}
+}
+
+// LastPart reports whether what a part begins with says that it is the last.
+func LastPart(b []byte) bool { return len(b) >= PutSize && binary.NativeEndian.Uint64(b[16:]) != 0 }

@@ -1,0 +1,100 @@
+//go:build linux && cgo
+
+package ucp
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// loopback is a worker over UCX's tcp.
+func loopback(t *testing.T) *Worker {
+	w, err := Open(Options{Size: 1, TLS: "tcp", Devices: "lo"})
+	if err != nil {
+		t.Skipf("left out: %v (Debian has it as libucx0)", err)
+	}
+	t.Cleanup(func() {
+		if n := w.Close(); n > 0 {
+			t.Errorf("%d operations under way at the end", n)
+		}
+	})
+	return w
+}
+
+// What abi.h says of UCX's structs and constants is what UCX's headers say.
+func TestOurHeaderAgreesWithUCXs(t *testing.T) {
+	const header = "/usr/include/ucp/api/ucp.h"
+	if _, err := os.Stat(header); err != nil {
+		t.Skipf("left out: no %s (Debian has it in libucx-dev)", header)
+	}
+	if out, err := exec.Command("cc", "-fsyntax-only", "-Wall", "-Werror", "testdata/abi.c").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestALibraryThatIsMissingIsNamed(t *testing.T) {
+	for _, library := range []string{"libgompi-has-none.so.0", "libm.so.6"} {
+		if err := open(library); err == nil || !strings.Contains(err.Error(), library) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v: want one line that names it", library, err)
+		}
+	}
+}
+
+// Signals are Go's: UCX handles none.
+func TestSignalsStayGos(t *testing.T) {
+	loopback(t)
+	ucx := mappings(t, "libuc")
+	for signal := range uintptr(64) {
+		var action [32]byte // struct kernel_sigaction: the handler comes first
+		unix.RawSyscall6(unix.SYS_RT_SIGACTION, signal+1, 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0)
+		handler := *(*uintptr)(unsafe.Pointer(&action))
+		for _, m := range ucx {
+			if handler >= m[0] && handler < m[1] {
+				t.Errorf("UCX handles signal %d", signal+1)
+			}
+		}
+	}
+}
+
+// mappings returns where files with this in their names are in memory.
+func mappings(t *testing.T, name string) (ranges [][2]uintptr) {
+	f, err := os.Open("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if line := lines.Text(); strings.Contains(line, name) {
+			from, to, _ := strings.Cut(strings.Fields(line)[0], "-")
+			a, _ := strconv.ParseUint(from, 16, 64)
+			b, _ := strconv.ParseUint(to, 16, 64)
+			ranges = append(ranges, [2]uintptr{uintptr(a), uintptr(b)})
+		}
+	}
+	if len(ranges) == 0 {
+		t.Fatalf("no %s in memory", name)
+	}
+	return ranges
+}
+
+func TestLanesNameTransportsAndDevices(t *testing.T) {
+	w := loopback(t)
+	if err := w.Connect(0, w.Address()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := w.Lanes(0), []string{"tcp/lo"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	w.Disconnect(0)
+	if got := w.Lanes(0); got != nil {
+		t.Errorf("without a connection: got %q", got)
+	}
+}

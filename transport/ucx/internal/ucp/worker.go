@@ -1,0 +1,196 @@
+//go:build linux && cgo
+
+package ucp
+
+// #cgo LDFLAGS: -ldl
+// #cgo noescape gompi_ucp_poll
+// #cgo nocallback gompi_ucp_poll
+// #cgo noescape gompi_ucp_send
+// #cgo nocallback gompi_ucp_send
+// #cgo noescape gompi_ucp_put
+// #cgo nocallback gompi_ucp_put
+// #cgo noescape gompi_ucp_arm
+// #cgo nocallback gompi_ucp_arm
+// #include <stdlib.h>
+// #include "shim.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+)
+
+// A Worker is UCX's worker of one rank, with its endpoints.
+type Worker struct{ c *C.gompi_worker }
+
+type ref = *C.gompi_message
+
+// The sizes are those of shim.h, or this does not compile.
+var _ = [1]struct{}{}[HeaderSize-C.GOMPI_HEADER|ChunkSize-C.GOMPI_CHUNK|HelloSize-C.GOMPI_HELLO|int(Failed)-C.GOMPI_KIND_FAILED|Regions-C.GOMPI_REGIONS|PartSize-C.GOMPI_PART|PutSize-C.sizeof_gompi_put]
+
+// Load opens the library, if it is not yet open.
+var Load = sync.OnceValue(func() error {
+	if C.gompi_ucp_foreign() != 0 {
+		return errors.New("another library of this process has loaded UCX, in its own way")
+	}
+	return open("libucp.so.0")
+})
+
+// open looks up the functions of a library.
+func open(library string) error {
+	name := C.CString(library)
+	defer C.free(unsafe.Pointer(name))
+	if wrong := C.gompi_ucp_load(name); wrong != nil {
+		return errors.New(C.GoString(wrong))
+	}
+	return nil
+}
+
+// Open opens a worker, and the library if Load has not.
+func Open(o Options) (*Worker, error) {
+	if err := Load(); err != nil {
+		return nil, err
+	}
+	tls, devices := C.CString(o.TLS), C.CString(o.Devices)
+	defer C.free(unsafe.Pointer(tls))
+	defer C.free(unsafe.Pointer(devices))
+	memory := C.int(0)
+	if o.Memory {
+		memory = 1
+	}
+	w := new(Worker)
+	if wrong := C.gompi_ucp_open(&w.c, C.uint32_t(o.Rank), C.uint32_t(o.Size), tls, devices, memory); wrong != nil {
+		return nil, fmt.Errorf("UCX_TLS=%s: %s", o.TLS, C.GoString(wrong))
+	}
+	return w, nil
+}
+
+// status returns UCX's error with a code, nil for success.
+func status(code C.int) error {
+	if code >= 0 {
+		return nil
+	}
+	return errors.New(C.GoString(C.gompi_ucp_text(code)))
+}
+
+// chars is b for C, which copies it. With this type cgo need not look for pointers in b, as it does
+// with an unsafe.Pointer.
+func chars(b []byte) *C.char { return (*C.char)(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// Address returns this worker's address, for Connect of another process.
+func (w *Worker) Address() []byte { return C.GoBytes(w.c.address, C.int(w.c.address_size)) }
+
+// FD is readable when Poll has something to do, after Arm.
+func (w *Worker) FD() int { return int(w.c.fd) }
+
+// Header is where the header of the next First message lies that is sent.
+func (w *Worker) Header() []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(&w.c.header)), HeaderSize)
+}
+
+// Connect creates the endpoint of a rank. It sends nothing.
+func (w *Worker) Connect(rank int, address []byte) error {
+	return status(C.gompi_ucp_connect(w.c, C.uint32_t(rank), chars(address), C.size_t(len(address))))
+}
+
+// Disconnect ends all transfers to a rank and drops what arrives from it.
+func (w *Worker) Disconnect(rank int) { C.gompi_ucp_disconnect(w.c, C.uint32_t(rank)) }
+
+// Admit accepts messages with the token in as sent by rank, and gives the token out to those sent
+// to it.
+func (w *Worker) Admit(rank int, in, out uint64) {
+	C.gompi_ucp_admit(w.c, C.uint32_t(rank), C.uint64_t(in), C.uint64_t(out))
+}
+
+// SendHello sends a message without a token. Before Admit it reports false, and has done nothing,
+// if too much is on its way to that rank.
+func (w *Worker) SendHello(rank int, hello []byte) bool {
+	return C.gompi_ucp_hello(w.c, C.uint32_t(rank), chars(hello), C.size_t(len(hello))) != 0
+}
+
+// Send sends a message with a copy of data, at most ChunkSize, after Admit. It reports false,
+// and has done nothing, if too much is on its way to that rank.
+func (w *Worker) Send(rank int, kind Kind, data []byte) bool {
+	return C.gompi_ucp_send(w.c, C.uint32_t(rank), C.int(kind), chars(data), C.size_t(len(data))) != 0
+}
+
+// Register makes b, which must not be Go's memory, region id, which must not be one.
+func (w *Worker) Register(id int, b []byte) error {
+	return status(C.gompi_ucp_register(w.c, C.uint32_t(id), chars(b), C.size_t(len(b))))
+}
+
+// Deregister undoes Register. It reports false, and has done nothing, if UCX may still read or
+// write the region.
+func (w *Worker) Deregister(id int) bool {
+	return C.gompi_ucp_deregister(w.c, C.uint32_t(id)) != 0
+}
+
+// Recall makes all places of this rank invalid that it has told so far: what is put there is
+// dropped.
+func (w *Worker) Recall() { w.c.recalls++ }
+
+// Recalls returns how often Recall was called.
+func (w *Worker) Recalls() uint64 { return uint64(w.c.recalls) }
+
+// Put sends a Put message with data, at most PartSize, of region id, without a copy: data must stay
+// as it is until the peer has stored it. It reports false, and has done nothing, if too much is on
+// its way to that rank.
+func (w *Worker) Put(rank, id int, data []byte) bool {
+	return C.gompi_ucp_put(w.c, C.uint32_t(rank), C.uint32_t(id), chars(data), C.size_t(len(data))) != 0
+}
+
+// Poll makes progress and returns how much UCX says it was.
+func (w *Worker) Poll() int { return int(C.gompi_ucp_poll(w.c)) }
+
+// Next takes the next message. Done is to be called for it.
+func (w *Worker) Next() (m Message, ok bool) {
+	c := w.c.ready
+	if c == nil {
+		return m, false
+	}
+	w.c.ready = c.next
+	m = Message{Kind: Kind(c.prefix.kind), From: int(c.prefix.from), Err: status(c.status), Dropped: c.dropped != 0, ref: c}
+	m.Head = unsafe.Slice((*byte)(unsafe.Pointer(&c.head)), int(c.head_size))
+	if m.Kind == Hello {
+		w.c.hellos--
+	}
+	if m.Err == nil && c.size > 0 {
+		m.Data = unsafe.Slice((*byte)(unsafe.Pointer(c.data)), int(c.size))
+	}
+	return m, true
+}
+
+// Done gives a message's memory back.
+func (w *Worker) Done(m Message) { m.ref.next, w.c.done = w.c.done, m.ref }
+
+// Arm makes FD readable once there is something to Poll. It reports false if there is already,
+// or a message.
+func (w *Worker) Arm() bool { return C.gompi_ucp_arm(w.c) != 0 }
+
+// Flush begins to wait until everything sent has reached its hosts; until then Outstanding is not
+// 0.
+func (w *Worker) Flush() { C.gompi_ucp_flush(w.c) }
+
+// Lanes returns the transports and devices that UCX uses for messages to a rank, as
+// "rc_verbs/mlx5_0:1".
+func (w *Worker) Lanes(rank int) []string {
+	info := C.gompi_ucp_info(w.c, C.uint32_t(rank))
+	defer C.free(unsafe.Pointer(info)) // nil is none
+	return lanes(C.GoString(info))
+}
+
+// Outstanding returns how many operations are under way.
+func (w *Worker) Outstanding() int { return int(w.c.outstanding) }
+
+// Strangers returns how many messages without a valid token were dropped.
+func (w *Worker) Strangers() uint64 { return uint64(w.c.strangers) }
+
+// Close ends everything at once. It returns how many operations UCX did not complete. If there are
+// any, the worker and the memory that they use are not freed.
+func (w *Worker) Close() int {
+	left := int(C.gompi_ucp_close(w.c))
+	w.c = nil
+	return left
+}
