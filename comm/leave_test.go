@@ -90,13 +90,17 @@ func wrongCause(err error, rank int, texts ...string) error {
 	return nil
 }
 
-// Ranks that left before this one had to do with them have left, over TCP too: that breaks
-// nothing, and a receive from anybody ends when all have.
-func TestRanksThatLeftUnseen(t *testing.T) {
+// Ranks that left before this one had to do with them have left, over sockets and RDMA too: that
+// breaks nothing, and a receive from anybody ends when all have.
+func TestRanksThatLeftUnseen(t *testing.T) { leftUnseen(t, overTCP) }
+
+func TestRanksThatLeftUnseenOverUCX(t *testing.T) { leftUnseen(t, overUCX) }
+
+func leftUnseen(t *testing.T, over way) {
 	const p = 4
 	var left sync.WaitGroup
 	left.Add(p - 1)
-	err := errors.Join(overTCP(t, p, func(ctx context.Context, c *comm.Comm) error {
+	err := errors.Join(over(t, p, func(ctx context.Context, c *comm.Comm) error {
 		if c.Rank() != 0 {
 			defer left.Done()
 			return c.Close(ctx)

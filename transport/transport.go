@@ -109,6 +109,14 @@ type EagerSink interface {
 	Wants(peer world.Rank) bool
 }
 
+// A SilenceSink is a Sink that can find out what has become of a peer that does not answer. It is
+// found by type assertion.
+type SilenceSink interface {
+	// Silent tells that peer has not answered a first connection for some time. The Transport
+	// goes on waiting. Other than DeathObserver.Ended nothing may end that.
+	Silent(peer world.Rank)
+}
+
 // A Parker lets the one driver of a rank sleep until there is something to
 // poll. Arm and Disarm are the driver's; Wake may be called from any goroutine
 // and never blocks.
@@ -138,10 +146,10 @@ type Progresser interface {
 
 // A DeathObserver is a Transport that notices late or never when the process of a peer ends.
 type DeathObserver interface {
-	// Died says that the process of a rank has ended, as the launcher reports. The next Poll
-	// delivers what has arrived from the rank, and then reports it as lost. It may be called
-	// during Poll.
-	Died(peer world.Rank)
+	// Ended says that the process of a rank has ended, as the launcher reports: err is ErrGone
+	// if it had left in good order, else ErrCut. The next Poll delivers what has arrived from the
+	// rank, and then reports it as lost. It may be called during Poll.
+	Ended(peer world.Rank, err error)
 }
 
 // An InlineSender is a Transport that can send a small frame without a token, and receive

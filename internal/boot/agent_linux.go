@@ -223,6 +223,8 @@ func (l *linked) accept(m wire.Message) error {
 		}
 	case *wire.Died:
 		l.events = append(l.events, Event{Kind: Died, Rank: m.Rank, Text: []byte(m.Text)})
+	case *wire.Left:
+		l.events = append(l.events, Event{Kind: Left, Rank: m.Rank})
 	case *wire.Revoked:
 		l.events = append(l.events, Event{Kind: Revoked, Rank: m.Rank, Comm: m.Comm, Text: append([]byte(nil), m.Cause...)})
 	case *wire.Describe:
@@ -241,6 +243,8 @@ func (l *linked) Revoke(comm uint64, cause []byte) error {
 	}
 	return l.send(&wire.Revoke{Comm: comm, Cause: cause})
 }
+
+func (l *linked) Inquire(rank world.Rank) error { return l.send(&wire.Inquire{Rank: rank}) }
 
 func (l *linked) Abort(code int, reason string) error {
 	return l.send(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]})

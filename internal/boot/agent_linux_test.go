@@ -249,9 +249,9 @@ func TestLargeCardsPassThroughASmallSocket(t *testing.T) {
 func TestNewsComesInOrderAndGoneOnce(t *testing.T) {
 	a := newFakeAgent(t)
 	l := a.joined()
-	a.send(&wire.Revoked{Rank: 2, Comm: 1 << 40, Cause: []byte("why")}, &wire.Terminate{Text: "time"})
+	a.send(&wire.Left{Rank: 3}, &wire.Revoked{Rank: 2, Comm: 1 << 40, Cause: []byte("why")}, &wire.Terminate{Text: "time"})
 	a.seg.Bump()
-	want := []Event{{Revoked, 2, 1 << 40, []byte("why")}, {Terminate, -1, 0, []byte("time")}}
+	want := []Event{{Left, 3, 0, nil}, {Revoked, 2, 1 << 40, []byte("why")}, {Terminate, -1, 0, []byte("time")}}
 	if got := l.Events(); !reflect.DeepEqual(got, want) {
 		t.Errorf("events %v, want %v", got, want)
 	}
@@ -267,10 +267,13 @@ func TestNewsComesInOrderAndGoneOnce(t *testing.T) {
 	}
 }
 
-func TestRevokeAndAbortReachTheAgent(t *testing.T) {
+func TestRevokeInquireAndAbortReachTheAgent(t *testing.T) {
 	a := newFakeAgent(t)
 	l := a.joined()
 	if err := l.Revoke(5, []byte("cause")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Inquire(8); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Abort(3, strings.Repeat("x", wire.MaxText+9)); err != nil {
@@ -278,6 +281,9 @@ func TestRevokeAndAbortReachTheAgent(t *testing.T) {
 	}
 	if m, ok := a.next().(*wire.Revoke); !ok || m.Comm != 5 || string(m.Cause) != "cause" {
 		t.Errorf("the agent got %+v, want the revocation", m)
+	}
+	if m, ok := a.next().(*wire.Inquire); !ok || m.Rank != 8 {
+		t.Errorf("the agent got %+v, want the inquiry", m)
 	}
 	if m, ok := a.next().(*wire.Abort); !ok || m.Code != 3 || len(m.Reason) != wire.MaxText {
 		t.Errorf("the agent got %+v, want the abort with a reason cut to the limit", m)

@@ -103,6 +103,10 @@ type Boot interface {
 	// have been told. cause is opaque here.
 	Revoke(comm uint64, cause []byte) error
 
+	// Inquire asks for a Left event, once the given rank has left. Where rank 0 stands in for a
+	// launcher, nobody answers any more when it has left itself.
+	Inquire(rank world.Rank) error
+
 	// Abort asks the launcher to end the whole job with the given status.
 	Abort(code int, reason string) error
 
@@ -120,6 +124,7 @@ const (
 	Revoked                        // Comm was revoked by Rank; Text is its cause
 	Terminate                      // the job is to end; Text says why
 	Gone                           // the launcher itself is gone; Text says how
+	Left                           // Rank, after which somebody inquired, ended after its goodbye
 )
 
 // An Event is one piece of news from the launcher.

@@ -27,6 +27,7 @@ type group struct {
 	complete chan struct{} // closed when cards are complete or failed is set
 	failed   error
 	revoked  map[uint64]bool // communicators
+	inquired map[world.Rank]bool
 }
 
 // A Member is one rank of a Group.
@@ -61,7 +62,7 @@ func Group(n int) []Boot {
 func newGroup(n int, host string) *group {
 	id, secret := NewJob()
 	hosts := []string{host}
-	g := &group{members: make([]Member, n), cards: make([][]byte, n), missing: n, complete: make(chan struct{}), revoked: map[uint64]bool{}}
+	g := &group{members: make([]Member, n), cards: make([][]byte, n), missing: n, complete: make(chan struct{}), revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}}
 	for i := range g.members {
 		g.members[i].group = g
 		g.members[i].info = Info{
@@ -168,6 +169,29 @@ func (m *Member) Revoke(comm uint64, cause []byte) error {
 	return nil
 }
 
+// Inquire implements Boot.
+func (m *Member) Inquire(rank world.Rank) error {
+	m.group.mu.Lock()
+	m.group.inquired[rank] = true
+	m.group.mu.Unlock()
+	m.group.tellLeft(rank)
+	return nil
+}
+
+// tellLeft tells that a rank has left, if it has and somebody inquired.
+func (g *group) tellLeft(rank world.Rank) {
+	g.mu.Lock()
+	news := g.inquired[rank] && g.members[rank].state == left
+	if news {
+		delete(g.inquired, rank)
+		g.record(Event{Kind: Left, Rank: rank})
+	}
+	g.mu.Unlock()
+	if news {
+		g.wakeAll()
+	}
+}
+
 // Abort implements Boot: every rank is told to end.
 func (m *Member) Abort(code int, reason string) error {
 	text := fmt.Sprintf("rank %d aborted the job with status %d: %s", m.info.Rank, code, reason)
@@ -179,13 +203,14 @@ func (m *Member) Abort(code int, reason string) error {
 func (m *Member) Goodbye() error {
 	g := m.group
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	if m.state == present {
 		g.fail(fmt.Errorf("rank %d left before it contributed", m.info.Rank))
 	}
 	if m.state != dead {
 		m.state = left
 	}
+	g.mu.Unlock()
+	g.tellLeft(m.info.Rank)
 	return nil
 }
 

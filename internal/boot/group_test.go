@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -126,6 +127,20 @@ func TestGroupMemberThatSaidGoodbyeCannotDie(t *testing.T) {
 	boots[0].(*Member).Die("exit")
 	if boots[1].Pending() {
 		t.Errorf("events %v after a goodbye, want none", boots[1].Events())
+	}
+}
+
+func TestGroupMemberThatLeftIsToldOfWhenSomebodyInquires(t *testing.T) {
+	boots := Group(3)
+	boots[0].Inquire(1)
+	boots[1].Goodbye()
+	boots[2].Goodbye()
+	if boots[0].Inquire(2); !boots[0].Pending() {
+		t.Fatal("no news")
+	}
+	want := []Event{{Kind: Left, Rank: 1}, {Kind: Left, Rank: 2}}
+	if got := boots[0].Events(); !slices.EqualFunc(got, want, func(a, b Event) bool { return a.Kind == b.Kind && a.Rank == b.Rank }) {
+		t.Errorf("events %v, want %v", got, want)
 	}
 }
 

@@ -35,7 +35,8 @@ type hub struct {
 	gathered int
 	past     []byte // messages for ranks that join later
 	revoked  map[uint64]bool
-	trouble  error // why no connection could be accepted once
+	inquired map[world.Rank]bool // ranks whose leaving is news
+	trouble  error               // why no connection could be accepted once
 }
 
 // A guest is one rank at the hub.
@@ -82,7 +83,7 @@ func hubDoor(secret *[32]byte) challenge.Door {
 // newHub starts a hub for size ranks, and returns rank 0's own connection to it.
 func newHub(size int, secret [32]byte, ln net.Listener, met func()) (*hub, net.Conn) {
 	job, _ := NewJob()
-	h := &hub{size: size, secret: secret, job: job, ln: ln, allJoined: met, guests: make([]*guest, size), cards: make([][]byte, size), revoked: map[uint64]bool{}}
+	h := &hub{size: size, secret: secret, job: job, ln: ln, allJoined: met, guests: make([]*guest, size), cards: make([][]byte, size), revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}}
 	near, far := net.Pipe()
 	go h.converse(&guest{rank: 0, conn: far}) // until rank 0 leaves
 	go h.accept()
@@ -164,6 +165,10 @@ func (h *hub) heard(g *guest, m wire.Message) error {
 		if !g.hasCard {
 			h.tell(&wire.Died{Rank: g.rank, Text: "left before all ranks had met"})
 		}
+		h.tellLeft(g.rank)
+	case *wire.Inquire:
+		h.inquired[m.Rank] = true
+		h.tellLeft(m.Rank)
 	default:
 		return fmt.Errorf("%w: unexpected %T", wire.ErrFrame, m)
 	}
@@ -226,6 +231,14 @@ func (h *hub) pass(m wire.Message) error {
 	err := h.heard(own, m)
 	h.flush(ownDelay)
 	return err
+}
+
+// tellLeft tells that a rank has left, if it has and somebody inquired.
+func (h *hub) tellLeft(rank world.Rank) {
+	if int(rank) < h.size && h.inquired[rank] && h.guests[rank] != nil && h.guests[rank].left {
+		delete(h.inquired, rank)
+		h.tell(&wire.Left{Rank: rank})
+	}
 }
 
 // tell sends news to all ranks, also those that are still to come.

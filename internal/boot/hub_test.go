@@ -185,10 +185,44 @@ func TestARankThatSaysGoodbyeIsNoNews(t *testing.T) {
 	all.Wait()
 	ranks[1].Goodbye()
 	ranks[0].Goodbye() // and with it the hub
-	if ranks[2].Await(timeout) {
-		t.Errorf("news: %+v", ranks[2].Events())
+	if e := next(t, ranks[2]); len(e) != 1 || e[0].Kind != Left || e[0].Rank != 0 {
+		t.Errorf("news: %+v, want that rank 0 has left", e)
 	}
 	ranks[2].Goodbye()
+}
+
+// Who inquires hears that a rank has left, before or later.
+func TestARankThatLeftIsToldOfWhenSomebodyInquires(t *testing.T) {
+	ranks := meet(t, 4)
+	var all sync.WaitGroup
+	for _, s := range ranks {
+		all.Go(func() { s.Allgather(t.Context(), nil) })
+	}
+	all.Wait()
+	if err := ranks[2].Inquire(1); err != nil {
+		t.Fatal(err)
+	}
+	ranks[1].Goodbye()
+	ranks[3].Goodbye()
+	if e := next(t, ranks[2]); len(e) != 1 || e[0].Kind != Left || e[0].Rank != 1 {
+		t.Errorf("news: %+v, want that rank 1 has left", e)
+	}
+	if err := ranks[2].Inquire(3); err != nil {
+		t.Fatal(err)
+	}
+	if e := next(t, ranks[2]); len(e) != 1 || e[0].Kind != Left || e[0].Rank != 3 {
+		t.Errorf("news: %+v, want that rank 3 has left", e)
+	}
+	if err := ranks[2].Inquire(1 << 20); err != nil { // there is none
+		t.Fatal(err)
+	}
+	ranks[2].conn.Close()
+	for {
+		e := next(t, ranks[0])
+		if last := e[len(e)-1]; last.Kind == Died && last.Rank == 2 {
+			return
+		}
+	}
 }
 
 func TestTheEndOfRankZeroIsToldAsSuch(t *testing.T) {

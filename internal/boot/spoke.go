@@ -144,12 +144,15 @@ func (s *spoke) accept(m wire.Message) error {
 		}
 	case *wire.Died:
 		s.died(m.Rank, m.Text)
+	case *wire.Left:
+		s.events = append(s.events, Event{Kind: Left, Rank: m.Rank})
 	case *wire.Revoked:
 		s.events = append(s.events, Event{Kind: Revoked, Rank: m.Rank, Comm: m.Comm, Text: bytes.Clone(m.Cause)})
 	case *wire.Terminate:
 		s.events = append(s.events, Event{Kind: Terminate, Rank: world.None, Text: []byte(m.Text)})
 	case *wire.Closing:
 		s.closing = true
+		s.events = append(s.events, Event{Kind: Left, Rank: 0})
 	default:
 		return fmt.Errorf("unexpected message %T from rank 0", m)
 	}
@@ -269,6 +272,9 @@ func (s *spoke) Revoke(comm uint64, cause []byte) error {
 	}
 	return s.tell(&wire.Revoke{Comm: comm, Cause: cause})
 }
+
+// Inquire implements Boot.
+func (s *spoke) Inquire(rank world.Rank) error { return s.tell(&wire.Inquire{Rank: rank}) }
 
 // Abort implements Boot: all ranks are told to end, and so is their launcher if
 // there is a way.

@@ -19,10 +19,15 @@ const (
 
 // Deadline implements transport.Progresser.
 func (t *Transport) Deadline() int64 {
-	if t.closed || t.flushBegan.IsZero() {
+	switch {
+	case t.closed:
 		return 0
+	case !t.flushBegan.IsZero():
+		return flushSleep
+	case !t.unheard.Empty():
+		return max(1, int64(time.Until(t.unheard.Front().due)))
 	}
-	return flushSleep
+	return 0
 }
 
 // Close implements transport.Transport. UCX drops the transfers that a worker has under way when it
@@ -53,13 +58,14 @@ func (t *Transport) Close(force bool) bool {
 	return true
 }
 
-// finish reports whether all that was sent to p has arrived there.
+// finish reports whether all that was sent to p has arrived there. A peer that has not been told
+// that it may send need not be waited for: anybody may claim to be a rank that we then connect to.
 func (t *Transport) finish(p *peer) bool {
 	switch {
 	case p.lost:
 		return true
 	case !p.open:
-		return p.handshake == nil || !p.handshake.connected && p.out.Empty()
+		return p.handshake == nil || !p.handshake.admitSent && p.out.Empty() && p.puts.Empty()
 	case !p.puts.Empty():
 		return false
 	case !p.bye:

@@ -48,7 +48,7 @@ func endUnderWay(t *testing.T, polls int) {
 func TestARankThatDiedIsLost(t *testing.T) {
 	ranks := pair(t, 1, 1)
 	meet(t, ranks)
-	ranks[0].Died(1)
+	ranks[0].Ended(1, transport.ErrCut)
 	ranks[0].say(1, "nobody hears this")
 	if ranks[0].Arm() {
 		t.Error("Arm says that there is nothing to do")

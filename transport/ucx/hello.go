@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"time"
 
 	"gompi/internal/seal"
 	"gompi/internal/world"
@@ -69,9 +70,34 @@ func (t *Transport) connect(p *peer) {
 		return
 	}
 	t.sendHello(p)
+	t.unheard.Push(call{p, time.Now().Add(silenceTime)})
 	if s.unanswered != nil {
 		t.onHelloFrom(p, s.unanswered)
 		s.unanswered = nil
+	}
+}
+
+// silenceTime is how long a peer may take to answer until the sink is told. It may have left.
+const silenceTime = 500 * time.Millisecond
+
+// A call is a peer that has been sent the first hello, and when its answer is due.
+type call struct {
+	p   *peer
+	due time.Time
+}
+
+// tellSilent tells the sink of peers that have not answered.
+func (t *Transport) tellSilent() {
+	for now := time.Now(); !t.unheard.Empty(); {
+		c := t.unheard.Front()
+		silent := !c.p.open && !c.p.lost
+		if silent && now.Before(c.due) {
+			return
+		}
+		t.unheard.Pop()
+		if silent && t.tell != nil {
+			t.tell.Silent(c.p.rank)
+		}
 	}
 }
 

@@ -268,7 +268,7 @@ func TestPutsToARankThatDiesEnd(t *testing.T) {
 			ranks[1].Poll(world.None)
 		}
 		ranks[1].Close(true)
-		ranks[0].Died(1)
+		ranks[0].Ended(1, transport.ErrCut)
 		drive(t, "the loss", func() bool { return ranks[0].lost[1] != nil }, ranks[0])
 		for token := range uint64(2) {
 			if err, ok := ranks[0].sent[1+token]; !ok || err == nil {

@@ -23,6 +23,9 @@ func (t *Transport) Poll(world.Rank) int {
 	if t.unsent > 0 {
 		n += t.flushPuts()
 	}
+	if !t.unheard.Empty() {
+		t.tellSilent()
+	}
 	if t.failing > 0 {
 		n += t.loseFailing()
 	}
@@ -54,6 +57,7 @@ func (t *Transport) loseFailing() int {
 	n := t.failing
 	for i := 0; i < len(t.used); i++ {
 		if p := t.used[i]; p.failure != nil {
+			t.ucp.Disconnect(int(p.rank)) // after a goodbye, too: it is not there for our answer
 			t.lose(p, p.failure)
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"strings"
 	"time"
 
+	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/internal/poll"
 	"gompi/internal/world"
@@ -58,18 +59,20 @@ type Config struct {
 type Transport struct {
 	cfg   Config
 	sink  transport.Sink
-	eager transport.EagerSink // sink, if it is one
+	eager transport.EagerSink   // sink, if it is one
+	tell  transport.SilenceSink // sink, if it is one
 	set   *poll.Set
 	log   *slog.Logger
 	ucp   *ucp.Worker
 	cards [][]byte // nil until SetCards
 
-	peers   []*peer // by rank; nil until first needed
-	used    []*peer // those that are not nil
-	queued  int     // frames in all out queues
-	waiting int     // those of them for which no Sent is due
-	failing int     // peers that the next Poll reports as lost
-	forged  uint    // hellos that were refused
+	peers   []*peer          // by rank; nil until first needed
+	used    []*peer          // those that are not nil
+	queued  int              // frames in all out queues
+	waiting int              // those of them for which no Sent is due
+	failing int              // peers that the next Poll reports as lost
+	unheard fifo.Queue[call] // in the order in which they are due
+	forged  uint             // hellos that were refused
 	head    transport.Header
 	regions []region        // by their ids
 	unsent  int             // puts of which parts are to be sent
@@ -135,6 +138,7 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 	}
 	t := &Transport{cfg: cfg, sink: sink, set: set, log: cfg.Logger, ucp: w, peers: make([]*peer, cfg.Size), lanes: map[string]bool{}}
 	t.eager, _ = sink.(transport.EagerSink)
+	t.tell, _ = sink.(transport.SilenceSink)
 	return t, nil
 }
 
@@ -215,8 +219,8 @@ func (t *Transport) add(p *peer) *peer {
 	return p
 }
 
-// Died implements transport.DeathObserver.
-func (t *Transport) Died(rank world.Rank) {
+// Ended implements transport.DeathObserver.
+func (t *Transport) Ended(rank world.Rank, err error) {
 	if t.closed || !t.Reaches(rank) {
 		return
 	}
@@ -227,7 +231,10 @@ func (t *Transport) Died(rank world.Rank) {
 	if p.lost { // with its goodbye
 		t.ucp.Disconnect(int(rank))
 	}
-	t.failLater(p, fmt.Errorf("%w: its process has ended", transport.ErrCut))
+	if err != transport.ErrGone {
+		err = fmt.Errorf("%w: its process has ended", err)
+	}
+	t.failLater(p, err)
 }
 
 // failLater makes the next Poll report p as lost.

@@ -54,7 +54,7 @@ func over(transports string, tells bool) transporttest.Open {
 			ranks[rank].release()
 			for _, r := range ranks {
 				if !tells {
-					r.Died(rank)
+					r.Ended(rank, transport.ErrCut)
 				}
 			}
 		}

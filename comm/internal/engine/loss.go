@@ -51,11 +51,16 @@ func (e *Engine) suspected(p *peer, err error) bool {
 	if p.lost != nil || e.jobEnding || !errors.Is(err, transport.ErrCut) && !errors.Is(err, transport.ErrUnreachable) {
 		return false
 	}
-	if !slices.ContainsFunc(e.suspects.Items(), func(s suspect) bool { return s.p == p }) {
+	if !e.isSuspect(p) {
 		e.suspects.Push(suspect{p, err, time.Now().Add(newsTime)})
 		e.progress.Shorten()
+		b.Inquire(p.rank) // if the launcher is gone, that is news, too
 	}
 	return true
+}
+
+func (e *Engine) isSuspect(p *peer) bool {
+	return slices.ContainsFunc(e.suspects.Items(), func(s suspect) bool { return s.p == p })
 }
 
 // judgeSuspects loses the suspects of which the launcher has told nothing for newsTime. It
@@ -239,10 +244,13 @@ func (e *Engine) news() int {
 	for _, ev := range events {
 		switch ev.Kind {
 		case boot.Died:
-			for _, t := range e.deathObservers {
-				t.Died(ev.Rank)
-			}
+			e.ended(ev.Rank, transport.ErrCut)
 			e.lose(ev.Rank, fmt.Errorf("%s", ev.Text), true)
+		case boot.Left:
+			e.ended(ev.Rank, transport.ErrGone)
+			if e.isSuspect(e.peer(ev.Rank)) {
+				e.lose(ev.Rank, ErrLeft, false)
+			}
 		case boot.Revoked:
 			e.revoke(ev.Rank, ev.Comm, ev.Text)
 		case boot.Terminate, boot.Gone:
@@ -251,6 +259,20 @@ func (e *Engine) news() int {
 		}
 	}
 	return len(events)
+}
+
+// ended tells the transports that the process of a rank has ended, and how.
+func (e *Engine) ended(rank world.Rank, err error) {
+	for _, t := range e.deathObservers {
+		t.Ended(rank, err)
+	}
+}
+
+// Silent implements transport.SilenceSink: the rank may have left before anything was sent to it.
+func (e *Engine) Silent(rank world.Rank) {
+	if e.cfg.Boot != nil {
+		e.cfg.Boot.Inquire(rank) // if the launcher is gone, that is news, too
+	}
 }
 
 // News makes the engine look for news from the launcher.

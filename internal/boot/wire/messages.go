@@ -26,7 +26,7 @@ const (
 type Message interface{ fields(*Codec) }
 
 var protocol = NewProtocol[Message](Message.fields, &Attach{}, &Card{}, &Revoke{}, &Abort{}, &Welcome{}, &Cards{}, &Died{}, &Revoked{}, &Terminate{},
-	&Join{}, &Leave{}, &Closing{}, &Describe{}, &Stacks{})
+	&Join{}, &Leave{}, &Closing{}, &Describe{}, &Stacks{}, &Inquire{}, &Left{})
 
 // Append appends m's frame.
 func Append(b []byte, m Message) []byte { return protocol.Append(b, m) }
@@ -161,6 +161,16 @@ func (m *Revoked) fields(c *Codec) {
 	Uint(c, &m.Comm, math.MaxUint64)
 	c.Bytes(&m.Cause, MaxText)
 }
+
+// Inquire asks for Left, once a rank has left.
+type Inquire struct{ Rank world.Rank }
+
+func (m *Inquire) fields(c *Codec) { rank(c, &m.Rank) }
+
+// Left tells that a rank ended after its goodbye.
+type Left struct{ Rank world.Rank }
+
+func (m *Left) fields(c *Codec) { rank(c, &m.Rank) }
 
 // Terminate tells that the job ends, and why.
 type Terminate struct{ Text string }

@@ -27,6 +27,8 @@ func examples() []Message {
 		&Terminate{Text: "the end"},
 		&Join{Host: "node7", Machine: "id", Door: "@00a1b"},
 		&Leave{},
+		&Inquire{Rank: 6},
+		&Left{Rank: 6},
 		&Closing{},
 		&Describe{},
 		&Stacks{Text: []byte("goroutine 1 [running]:")},

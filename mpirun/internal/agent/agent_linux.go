@@ -60,7 +60,8 @@ type agent struct {
 	stall
 	pulse
 	revoked  map[uint64]bool // communicators that are known to be broken
-	window   int             // bytes of output that the launcher still takes
+	inquired map[world.Rank]bool
+	window   int // bytes of output that the launcher still takes
 	halted   []*stream
 	feed     feed
 	fetching fetching
@@ -80,7 +81,7 @@ func Run(in, out int, guarded bool) int {
 	watchdog.NameProcess("gompi-agent")
 	// A stopped agent is continued when its launcher or watchdog dies, so that it ends its ranks.
 	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0) // any Linux has it
-	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: -1}}
+	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: -1}}
 	if guarded {
 		a.watchdog = watchdog.FD
 	}
@@ -291,6 +292,8 @@ func (a *agent) follow(m ctl.Message) {
 		a.tell(&wire.Cards{Data: m.Data})
 	case *ctl.Died:
 		a.tell(&wire.Died{Rank: world.Rank(m.Rank), Text: m.Text})
+	case *ctl.Left:
+		a.tell(&wire.Left{Rank: world.Rank(m.Rank)})
 	case *ctl.Absent:
 		rank := world.Rank(m.Rank)
 		a.absent = append(a.absent, rank)

@@ -150,6 +150,11 @@ func (a *agent) heard(p *process, m wire.Message) error {
 			a.revoked[m.Comm] = true
 			a.report(&ctl.Revoke{Rank: p.Rank.Rank, Comm: m.Comm, Cause: m.Cause})
 		}
+	case *wire.Inquire:
+		if !a.inquired[m.Rank] { // the answer goes to all ranks of the host
+			a.inquired[m.Rank] = true
+			a.report(&ctl.Inquire{Rank: int(m.Rank)})
+		}
 	case *wire.Abort:
 		a.report(&ctl.Abort{Rank: p.Rank.Rank, Code: m.Code, Time: time.Now().UnixNano(), Reason: m.Reason})
 	default:

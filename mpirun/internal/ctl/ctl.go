@@ -43,7 +43,7 @@ var protocol = wire.NewProtocol[Message](Message.fields,
 	&Exited{}, &Doing{}, &Drained{}, &Note{}, &Launch{}, &Input{}, &Credit{}, &Signal{}, &Ask{},
 	&Gathered{}, &Died{}, &Absent{}, &Revoked{}, &Terminate{}, &Stalled{}, &Ping{}, &Pong{},
 	&Stacks{}, &Fence{}, &Fenced{}, &Examine{}, &Findings{}, &Reach{}, &Reached{}, &Want{},
-	&Piece{}, &FindGPUs{}, &GPUs{}, &Nudge{},
+	&Piece{}, &FindGPUs{}, &GPUs{}, &Nudge{}, &Inquire{}, &Left{},
 )
 
 // Append appends m's frame.

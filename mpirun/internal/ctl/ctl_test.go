@@ -25,6 +25,8 @@ func examples() []Message {
 		&Consumed{Bytes: 9},
 		&Cards{Data: [][]byte{{1}, {}}},
 		&Revoke{Rank: 1, Comm: 1 << 63, Cause: []byte("c")},
+		&Inquire{Rank: 5},
+		&Left{Rank: 5},
 		&Abort{Rank: 1, Code: -7, Time: 1 << 60, Reason: "r"},
 		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, NoMemory: true, RSS: 1 << 40, Tail: []byte("tail")},
 		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, PMI: true, Tail: []byte{}},

@@ -148,6 +148,12 @@ func (m *Died) fields(c *wire.Codec) {
 	c.String(&m.Text, wire.MaxText)
 }
 
+// Left tells the ranks of a host that inquired that a rank exited with status 0, its communicators
+// closed.
+type Left struct{ Rank int }
+
+func (m *Left) fields(c *wire.Codec) { c.Rank(&m.Rank) }
+
 // Absent says that a rank exited with status 0 without joining, or as a PMI client. Others would
 // wait for it in vain, in Init or in a PMI barrier.
 type Absent struct{ Rank int }

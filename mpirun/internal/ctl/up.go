@@ -134,6 +134,11 @@ func (m *Revoke) fields(c *wire.Codec) {
 	c.Bytes(&m.Cause, wire.MaxText)
 }
 
+// Inquire asks for Left, once a rank has left.
+type Inquire struct{ Rank int }
+
+func (m *Inquire) fields(c *wire.Codec) { c.Rank(&m.Rank) }
+
 // Abort passes a rank's wish to end the job on.
 type Abort struct {
 	Rank   int

@@ -105,6 +105,7 @@ type Job struct {
 	cards   [][]byte        // by rank; nil until they have come
 	came    int             // hosts whose cards have come
 	revoked map[uint64]bool // communicators, as their ranks have said
+	leaving leaving
 	fences  fences
 	watch   stall.Watch
 	stacks  lastStacks
@@ -291,6 +292,8 @@ func (j *Job) handle(e link.Event) {
 		}
 		j.revoked[m.Comm] = true
 		j.broadcast(&ctl.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
+	case *ctl.Inquire:
+		j.leaving.inquire(h, m.Rank)
 	case *ctl.Abort:
 		j.aborted(h, m)
 	case *ctl.Exited:

@@ -96,6 +96,40 @@ func TestARankThatLeavesWithoutInitIsAbsent(t *testing.T) {
 	})
 }
 
+// Hosts that inquire are told that a rank has left, whether it has or will; others are not.
+func TestWhoInquiresIsToldThatARankHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var k *testJob
+		script := obedient(func(l *fakeLink, rank int) {
+			if l.number == 0 {
+				l.say(&ctl.Inquire{Rank: 1})
+				return
+			}
+			l.exits(ctl.Exited{Joined: true, Closed: true})
+		})
+		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
+			if script(l, m); l.number == 1 {
+				return
+			}
+			switch m.(type) {
+			case *ctl.Left:
+				if left := got[*ctl.Left](l); len(left) == 1 {
+					l.say(&ctl.Inquire{Rank: 1}) // it has left by now
+					return
+				}
+				l.exits(ctl.Exited{Joined: true, Closed: true})
+			}
+		})
+		k.wants(0)
+		if left := got[*ctl.Left](k.links[0][0]); len(left) != 2 || left[0].Rank != 1 || left[1].Rank != 1 {
+			t.Errorf("a hears of %v, want twice that rank 1 has left", left)
+		}
+		if left := got[*ctl.Left](k.links[0][1]); len(left) > 0 {
+			t.Errorf("b hears of %v, and did not inquire", left)
+		}
+	})
+}
+
 func TestAnAgentThatIsLostEndsTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestJob(t, &cmdline.Spec{}, obedient(func(l *fakeLink, rank int) {

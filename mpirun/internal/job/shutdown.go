@@ -78,6 +78,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 		if !m.Joined || m.PMI {
 			j.broadcast(&ctl.Absent{Rank: m.Rank}) // others may wait for it, in Init or in a barrier of PMI
 		}
+		j.leaving.left(m.Rank)
 		return
 	}
 	how := howEnded(m)

@@ -84,6 +84,7 @@ struct worker {
 	gompi_chunk *chunks; // not in use
 	slab *slabs;
 	part *parts; // not in use
+	uint32_t starved; // messages of which the payload waits for a chunk
 	region regions[GOMPI_REGIONS];
 };
 
@@ -100,6 +101,7 @@ static gompi_message *take(worker *w) {
 
 // grow registers more chunks. It returns UCX's status.
 static int grow(worker *w) {
+	if (w->pub.slabs == 0) return ABI_NO_MEMORY;
 	size_t size = (size_t)SLAB * GOMPI_CHUNK;
 	slab *s = calloc(1, sizeof *s);
 	char *bytes = s ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
@@ -114,6 +116,7 @@ static int grow(worker *w) {
 		free(s);
 		return status;
 	}
+	w->pub.slabs--;
 	s->bytes = bytes;
 	s->next = w->slabs;
 	w->slabs = s;
@@ -203,16 +206,40 @@ static void fetched(void *request, abi_status status, size_t size, void *arg) {
 	else if (request) advance(p);
 }
 
-// fetch makes UCX store the payload of a rendezvous in a chunk. It returns what UCX is to be told.
-static abi_status fetch(worker *w, gompi_message *m, void *descriptor) {
-	if (!(m->chunk = take_chunk(w, &m->status))) return ABI_OK; // UCX releases the descriptor
+// fetch makes UCX store the payload of a rendezvous in a chunk. It returns UCX's status if there is
+// none, and has done nothing.
+static int fetch(worker *w, gompi_message *m) {
+	int status;
+	if (!(m->chunk = take_chunk(w, &status))) return status;
+	void *descriptor = m->descriptor;
+	m->descriptor = NULL;
 	m->data = m->chunk->bytes;
-	m->here = 0;
 	abi_operation op = {.mask = ABI_OP_CALL | ABI_OP_ARG | ABI_OP_MEMORY, .call.received = fetched, .arg = m, .memory = m->chunk->memory};
 	abi_request r = p_ucp_am_recv_data_nbx(w->ucp, descriptor, m->data, m->size, &op);
 	if (abi_pending(r)) w->pub.outstanding++;
 	else fetched(NULL, abi_outcome(r), m->size, m);
-	return ABI_IN_PROGRESS;
+	return ABI_OK;
+}
+
+// feed fetches what waits for chunks, as far as there are some, and returns how much that is. A
+// peer is given up only if no chunk will become free.
+static int feed(worker *w) {
+	int n = 0;
+	for (uint32_t i = 0; w->starved > 0 && i < w->size; i++) {
+		gompi_peer *p = &w->peers[i];
+		for (gompi_message *m = p->early; m; m = m->next) {
+			if (!m->descriptor) continue;
+			int status = fetch(w, m);
+			if (status < 0) {
+				if (w->pub.outstanding == 0 && !w->pub.ready) fail(p, status);
+				return n;
+			}
+			w->starved--;
+			n++;
+		}
+		advance(p);
+	}
+	return n;
 }
 
 // find returns the region in which a part of a put has its place, NULL if there is none any more.
@@ -294,7 +321,10 @@ static abi_status on_message(void *arg, const void *head, size_t head_size, void
 	if (x.kind == GOMPI_KIND_PUT) status = store(w, m, data, size, a->attr & ABI_RENDEZVOUS);
 	else if (a->attr & ABI_RENDEZVOUS) {
 		m->size = size;
-		status = fetch(w, m, data);
+		m->here = 0;
+		m->descriptor = data;
+		status = ABI_IN_PROGRESS;
+		if (fetch(w, m) < 0) w->starved++;
 	} else if (size > 0) {
 		m->lent = 1;
 		m->data = data;
@@ -501,7 +531,7 @@ int gompi_ucp_put(gompi_worker *pub, uint32_t rank, uint32_t id, const char *dat
 int gompi_ucp_poll(gompi_worker *pub) {
 	worker *w = (worker *)pub;
 	free_done(w);
-	int n = 0, k;
+	int n = feed(w), k;
 	do n += k = p_ucp_worker_progress(w->ucp);
 	while (k > 0 && !pub->ready && n < 64);
 	return n;
@@ -544,7 +574,11 @@ void gompi_ucp_disconnect(gompi_worker *pub, uint32_t rank) {
 	p->in = 0;
 	for (gompi_message *m; (m = p->early);) {
 		p->early = m->next;
-		if (m->here) free_message(w, m); // else fetched frees it
+		if (m->descriptor) {
+			p_ucp_am_data_release(w->ucp, m->descriptor);
+			w->starved--;
+		}
+		if (m->here || m->descriptor) free_message(w, m); // else fetched frees it
 	}
 	if (!p->endpoint) return;
 	abi_operation op = {.mask = ABI_OP_CALL | ABI_OP_ARG | ABI_OP_FLAGS, .flags = ABI_CLOSE_FORCE, .call.sent = ended, .arg = w};
@@ -636,10 +670,11 @@ static int start(worker *w) {
 	return grow(w);
 }
 
-const char *gompi_ucp_open(gompi_worker **out, uint32_t rank, uint32_t size, const char *tls, const char *devices, int memory) {
+const char *gompi_ucp_open(gompi_worker **out, uint32_t rank, uint32_t size, const char *tls, const char *devices, int memory, uint32_t slabs) {
 	worker *w = calloc(1, sizeof *w);
 	w->rank = rank;
 	w->size = size;
+	w->pub.slabs = slabs;
 	w->peers = calloc(size, sizeof *w->peers);
 	for (uint32_t i = 0; i < size; i++) w->peers[i] = (gompi_peer){.w = w, .rank = i};
 	int s = init(w, tls, devices, memory);

@@ -54,6 +54,7 @@ typedef struct gompi_message {
 	gompi_peer *peer;
 	gompi_chunk *chunk; // that data is in, if it is ours
 	gompi_region *region; // that a put is stored in
+	void *descriptor;   // UCX's, of a payload that waits for a chunk
 	int lent;           // data belongs to UCX
 	int here;           // data has arrived
 	int status;         // negative: it will not
@@ -70,6 +71,7 @@ typedef struct {
 	gompi_message *done;         // that Go has handled: the next poll frees them
 	uint32_t outstanding;        // requests under way
 	uint32_t hellos;             // in ready
+	uint32_t slabs;              // that may be registered yet, each of 16 chunks
 	uint64_t strangers;          // messages dropped for want of a valid token
 	uint64_t recalls;            // of this rank's places
 	size_t small;                // the longest payload of a message without a chunk
@@ -83,8 +85,8 @@ int gompi_ucp_foreign(void);
 const char *gompi_ucp_load(const char *library);
 const char *gompi_ucp_text(int status);
 
-// open returns an error, or NULL.
-const char *gompi_ucp_open(gompi_worker **, uint32_t rank, uint32_t size, const char *tls, const char *devices, int memory);
+// open returns an error, or NULL. slabs is how often chunks may be registered, 16 at a time.
+const char *gompi_ucp_open(gompi_worker **, uint32_t rank, uint32_t size, const char *tls, const char *devices, int memory, uint32_t slabs);
 // close ends everything and returns how many requests UCX does not complete. If there are any, the
 // memory that they use is not freed.
 uint32_t gompi_ucp_close(gompi_worker *);

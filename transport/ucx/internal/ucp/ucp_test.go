@@ -10,14 +10,17 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // loopback is a worker over UCX's tcp.
-func loopback(t *testing.T) *Worker {
-	w, err := Open(Options{Size: 1, TLS: "tcp", Devices: "lo"})
+func loopback(t *testing.T) *Worker { return opened(t, Options{Size: 1, TLS: "tcp", Devices: "lo"}) }
+
+func opened(t *testing.T, o Options) *Worker {
+	w, err := Open(o)
 	if err != nil {
 		t.Skipf("left out: %v (Debian has it as libucx0)", err)
 	}
@@ -96,5 +99,63 @@ func TestLanesNameTransportsAndDevices(t *testing.T) {
 	w.Disconnect(0)
 	if got := w.Lanes(0); got != nil {
 		t.Errorf("without a connection: got %q", got)
+	}
+}
+
+// A worker that can register no more chunks has its peers wait until some are free.
+func TestPayloadsWaitForChunks(t *testing.T) {
+	const senders, each = 3, 40
+	receiver := opened(t, Options{Size: senders + 1, TLS: "tcp", Devices: "lo", Slabs: 1})
+	data := make([]byte, ChunkSize)
+	var all [senders]*Worker
+	for i := range all {
+		w := opened(t, Options{Rank: i + 1, Size: senders + 1, TLS: "tcp", Devices: "lo"})
+		if err := w.Connect(0, receiver.Address()); err != nil {
+			t.Fatal(err)
+		}
+		w.Admit(0, 7, uint64(i+1))
+		receiver.Admit(i+1, uint64(i+1), 7)
+		all[i] = w
+	}
+	var sent, got [senders]int
+	next := func() bool {
+		m, ok := receiver.Next()
+		if !ok {
+			return false
+		}
+		from := m.From - 1
+		want := byte(16*from + got[from])
+		if m.Err != nil || len(m.Data) != ChunkSize || m.Data[0] != want || m.Data[ChunkSize-1] != want {
+			t.Fatalf("message %d of rank %d: error %v, %d bytes", got[from], m.From, m.Err, len(m.Data))
+		}
+		got[from]++
+		receiver.Done(m)
+		return true
+	}
+	progress := func() {
+		for i, w := range all {
+			w.Poll()
+			for j := range data {
+				data[j] = byte(16*i + sent[i])
+			}
+			if sent[i] < each && w.Send(0, More, data) {
+				sent[i]++
+			}
+		}
+		receiver.Poll()
+	}
+	for deadline := time.Now().Add(20 * time.Second); got != [senders]int{each, each, each}; {
+		if time.Now().After(deadline) {
+			t.Fatalf("got %v of %d messages each", got, each)
+		}
+		for range 1000 { // nothing is taken meanwhile: more wait than there are chunks
+			progress()
+		}
+		for next() {
+		}
+	}
+	for i, w := range all {
+		receiver.Disconnect(i + 1)
+		w.Disconnect(0)
 	}
 }

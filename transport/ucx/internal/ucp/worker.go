@@ -18,6 +18,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"unsafe"
 )
@@ -61,7 +62,11 @@ func Open(o Options) (*Worker, error) {
 		memory = 1
 	}
 	w := new(Worker)
-	if wrong := C.gompi_ucp_open(&w.c, C.uint32_t(o.Rank), C.uint32_t(o.Size), tls, devices, memory); wrong != nil {
+	slabs := C.uint32_t(math.MaxUint32)
+	if o.Slabs > 0 {
+		slabs = C.uint32_t(o.Slabs)
+	}
+	if wrong := C.gompi_ucp_open(&w.c, C.uint32_t(o.Rank), C.uint32_t(o.Size), tls, devices, memory, slabs); wrong != nil {
 		return nil, fmt.Errorf("UCX_TLS=%s: %s", o.TLS, C.GoString(wrong))
 	}
 	return w, nil
