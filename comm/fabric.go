@@ -146,9 +146,12 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 			}
 			return append(all, t), nil
 		},
-		Card: func() []byte { return append(rdma.appendCard([]byte{sharing(shared)}), t.Card()...) },
+		Card: func() []byte {
+			own := rdma.card()
+			return append(own.append([]byte{sharing(shared)}), t.Card()...)
+		},
 		SetCards: func(cards [][]byte) error {
-			rest, addresses, missing := make([][]byte, len(cards)), make([][]byte, len(cards)), make([]error, len(cards))
+			rest, rdmaCards := make([][]byte, len(cards)), make([]rdmaCard, len(cards))
 			for r, c := range cards {
 				if len(c) == 0 {
 					return card.ErrCard
@@ -157,11 +160,11 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 					shared.Exclude(world.Rank(r))
 				}
 				var err error
-				if addresses[r], missing[r], rest[r], err = cutCard(c[1:]); err != nil {
+				if rest[r], err = rdmaCards[r].cut(c[1:]); err != nil {
 					return err
 				}
 			}
-			if err := rdma.setCards(cfg, info, addresses, missing); err != nil {
+			if err := rdma.setCards(cfg, info, rdmaCards); err != nil {
 				return err
 			}
 			return t.SetCards(rest)

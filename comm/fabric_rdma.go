@@ -55,45 +55,88 @@ func (r *rdmaTransport) open(cfg Config, info *boot.Info, macs bool, sink transp
 	}
 }
 
-// appendCard appends r's part of the rank's card: 1 and the address, or 0 and the error, each with
-// its length.
-func (r *rdmaTransport) appendCard(b []byte) []byte {
-	has, text := byte(1), []byte(nil)
+// An rdmaCard is a rank's part of its card: how UCX reaches it and over which fabrics, or why it
+// does not.
+type rdmaCard struct {
+	address []byte
+	fabrics []string
+	err     error
+}
+
+func (r *rdmaTransport) card() rdmaCard {
 	if r.err != nil {
-		has, text = 0, []byte(r.err.Error())
-	} else {
-		text = r.Card()
+		return rdmaCard{err: r.err}
 	}
-	b = binary.LittleEndian.AppendUint16(append(b, has), uint16(len(text)))
-	return append(b, text...)
+	return rdmaCard{address: r.Card(), fabrics: r.Fabrics()}
 }
 
-// cutCard decodes what appendCard has encoded.
-func cutCard(b []byte) (address []byte, missing error, rest []byte, err error) {
-	if len(b) < 3 || len(b)-3 < int(binary.LittleEndian.Uint16(b[1:])) {
-		return nil, nil, nil, card.ErrCard
+// append encodes c: the address, the fabrics and the error, each with its length.
+func (c *rdmaCard) append(b []byte) []byte {
+	why := ""
+	if c.err != nil {
+		why = c.err.Error()
 	}
-	text, rest := b[3:][:binary.LittleEndian.Uint16(b[1:])], b[3+binary.LittleEndian.Uint16(b[1:]):]
-	if b[0] == 0 {
-		return nil, errors.New(string(text)), rest, nil
+	for _, field := range []string{string(c.address), strings.Join(c.fabrics, ","), why} {
+		b = append(binary.LittleEndian.AppendUint16(b, uint16(len(field))), field...)
 	}
-	return text, nil, rest, nil
+	return b
 }
 
-// setCards sets the addresses of all ranks. If one of them has none, it closes r instead. Rank 0
+// cut decodes what append has encoded, and returns the rest of b.
+func (c *rdmaCard) cut(b []byte) (rest []byte, err error) {
+	var fields [3][]byte
+	for i := range fields {
+		if len(b) < 2 || len(b)-2 < int(binary.LittleEndian.Uint16(b)) {
+			return nil, card.ErrCard
+		}
+		n := 2 + int(binary.LittleEndian.Uint16(b))
+		fields[i], b = b[2:n], b[n:]
+	}
+	c.address = fields[0]
+	if len(fields[1]) > 0 {
+		c.fabrics = strings.Split(string(fields[1]), ",")
+	}
+	if len(fields[2]) > 0 {
+		c.err = errors.New(string(fields[2]))
+	}
+	return b, nil
+}
+
+// lacking returns the first rank because of which none can use RDMA, and why; -1 if all can.
+func lacking(cards []rdmaCard) (rank int, err error) {
+	if rank = slices.IndexFunc(cards, func(c rdmaCard) bool { return c.err != nil }); rank >= 0 {
+		return rank, cards[rank].err
+	}
+	common := cards[0].fabrics // of the ranks so far; none are named where UCX's transports are
+	for rank, c := range cards {
+		before := common
+		common = slices.DeleteFunc(slices.Clone(before), func(f string) bool { return !slices.Contains(c.fabrics, f) })
+		if len(common) == 0 && len(before) > 0 {
+			return rank, fmt.Errorf("its ports are on %s, those of ranks before it on %s", strings.Join(c.fabrics, " and "), strings.Join(before, " and "))
+		}
+	}
+	return -1, nil
+}
+
+// setCards sets the cards of all ranks. If one of them cannot use RDMA, it closes r instead. Rank 0
 // logs which one and why, if some rank has RDMA or cfg asks for it.
-func (r *rdmaTransport) setCards(cfg Config, info *boot.Info, addresses [][]byte, missing []error) error {
-	without := slices.IndexFunc(missing, func(err error) bool { return err != nil })
+func (r *rdmaTransport) setCards(cfg Config, info *boot.Info, cards []rdmaCard) error {
+	addresses, some := make([][]byte, len(cards)), false
+	for rank, c := range cards {
+		addresses[rank] = c.address
+		some = some || c.err == nil
+	}
+	without, err := lacking(cards)
 	if without < 0 {
 		return r.SetCards(addresses)
 	}
 	_, asked := cfg.rdmaAsked()
-	if info.Rank == 0 && (asked || slices.Contains(missing, nil)) {
-		cfg.Logger.Warn("no RDMA: all ranks use TCP", "rank", without, "host", info.Host(world.Rank(without)), "err", missing[without])
+	if info.Rank == 0 && (asked || some) {
+		cfg.Logger.Warn("no RDMA: all ranks use TCP", "rank", without, "host", info.Host(world.Rank(without)), "err", err)
 	}
 	if r.err != nil {
 		return nil
 	}
 	r.Close(true)
-	return r.SetCards(make([][]byte, len(missing)))
+	return r.SetCards(make([][]byte, len(cards)))
 }

@@ -24,6 +24,23 @@ type Port struct {
 // Name is what UCX_NET_DEVICES calls p: "mlx5_0:1".
 func (p *Port) Name() string { return p.Device + ":" + strconv.Itoa(p.Number) }
 
+// Fabric names the network that the port is on, as far as the kernel knows: ports of different
+// fabrics do not reach each other. Of RoCE it knows nothing more; InfiniBand has subnets, of which
+// the first half of a GID is the prefix.
+func (p *Port) Fabric() string {
+	if p.Link == "Ethernet" {
+		return "RoCE"
+	}
+	prefix := p.GID
+	if len(prefix) == gidLength {
+		prefix = prefix[:gidLength/2]
+	}
+	return strings.TrimSpace(p.Link + " " + prefix)
+}
+
+// gidLength is that of a GID as the kernel prints it.
+const gidLength = len("fe80:0000:0000:0000:0000:0000:0000:0001")
+
 // Active reports whether the port can carry messages.
 func (p *Port) Active() bool { return p.State == "ACTIVE" }
 
@@ -59,19 +76,19 @@ func gid(port string) string {
 // localDistance is the distance of a memory domain to itself, as firmware tells it.
 const localDistance = 10
 
-// Nearest returns the active ports whose devices are nearest to the memory domains of some CPUs. A
-// device whose domain is not known counts as near.
+// Nearest returns, of each fabric, the active ports whose devices are nearest to the memory domains
+// of some CPUs. A device whose domain is not known counts as near.
 func Nearest(sys string, ports []Port, cpus []int) []Port {
-	var nearest []Port
-	least := 0
+	least := map[string]int{}
 	for _, p := range ports {
-		if !p.Active() {
-			continue
+		d := distance(sys, p.Node, cpus)
+		if best, ok := least[p.Fabric()]; p.Active() && (!ok || d < best) {
+			least[p.Fabric()] = d
 		}
-		switch d := distance(sys, p.Node, cpus); {
-		case len(nearest) == 0 || d < least:
-			nearest, least = append(nearest[:0], p), d
-		case d == least:
+	}
+	var nearest []Port
+	for _, p := range ports {
+		if p.Active() && distance(sys, p.Node, cpus) == least[p.Fabric()] {
 			nearest = append(nearest, p)
 		}
 	}

@@ -42,7 +42,11 @@ func host(t *testing.T) string {
 		"class/infiniband/a/ports/2/state":       "1: DOWN",
 		"class/infiniband/b/device/numa_node":    "2",
 		"class/infiniband/b/ports/1/state":       "4: ACTIVE",
+		"class/infiniband/b/ports/1/link_layer":  "InfiniBand",
+		"class/infiniband/b/ports/1/gids/0":      "fe80:0000:0000:0000:0000:0000:0000:0002",
 		"class/infiniband/c/device/numa_node":    "2",
+		"class/infiniband/c/ports/1/link_layer":  "InfiniBand",
+		"class/infiniband/c/ports/1/gids/0":      "fe80:0000:0000:0000:0000:0000:0000:0003",
 		"class/infiniband/c/ports/1/state":       "4: ACTIVE",
 		"class/infiniband/c/ports/strange/state": "4: ACTIVE",
 		"class/infiniband/down/device/numa_node": "3",
@@ -54,8 +58,8 @@ func TestPortsAreWhatTheKernelTells(t *testing.T) {
 	want := []Port{
 		{"a", 1, "ACTIVE", "InfiniBand", "100 Gb/sec (4X EDR)", "fe80:0000:0000:0000:0000:0000:0000:0001", 0},
 		{Device: "a", Number: 2, State: "DOWN", Node: 0},
-		{Device: "b", Number: 1, State: "ACTIVE", Node: 2},
-		{Device: "c", Number: 1, State: "ACTIVE", Node: 2},
+		{Device: "b", Number: 1, State: "ACTIVE", Link: "InfiniBand", GID: "fe80:0000:0000:0000:0000:0000:0000:0002", Node: 2},
+		{Device: "c", Number: 1, State: "ACTIVE", Link: "InfiniBand", GID: "fe80:0000:0000:0000:0000:0000:0000:0003", Node: 2},
 		{Device: "down", Number: 1, State: "DOWN", Node: 3},
 	}
 	if got := Ports(host(t)); !slices.Equal(got, want) {
@@ -101,5 +105,24 @@ func TestPortsWithoutADomainAreNear(t *testing.T) {
 	})
 	if got := Nearest(sys, Ports(sys), []int{2}); len(got) != 2 {
 		t.Errorf("got %+v, want both", got)
+	}
+}
+
+// A port of another fabric is no rival: only over it some hosts may be reached.
+func TestNearestPortsAreThoseOfEachFabric(t *testing.T) {
+	ports := []Port{
+		{"far", 1, "ACTIVE", "InfiniBand", "", "fe80:0000:0000:0000:0000:0000:0000:0001", 0},
+		{"near", 1, "ACTIVE", "InfiniBand", "", "fe80:0000:0000:0000:0000:0000:0000:0002", 2},
+		{"other", 1, "ACTIVE", "InfiniBand", "", "fe80:0000:0000:0007:0000:0000:0000:0003", 0},
+		{"down", 1, "DOWN", "Ethernet", "", "", 2},
+		{"roce", 1, "ACTIVE", "Ethernet", "", "fe80:0000:0000:0000:0000:0000:0000:0004", 3},
+	}
+	var got []string
+	for _, p := range Nearest(host(t), ports, []int{5}) {
+		got = append(got, p.Name()+" of "+p.Fabric())
+	}
+	want := []string{"near:1 of InfiniBand fe80:0000:0000:0000", "other:1 of InfiniBand fe80:0000:0000:0007", "roce:1 of RoCE"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -4,31 +4,57 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"gompi/internal/rdma"
 )
 
-const sysfs = "/sys"
+const (
+	sysfs      = "/sys"
+	netDevices = "UCX_NET_DEVICES"
+)
 
 var errDevice = errors.New("no InfiniBand or RoCE device has an active port")
 
-// nearest names the devices for UCX to use, as UCX_NET_DEVICES does: those nearest to the
-// processors of this process. UCX chooses among them by what the peer has. It is "" where the
-// environment names devices, which UCX reads itself.
-func nearest(sys string, cpus []int) (string, error) {
-	near := rdma.Nearest(sys, rdma.Ports(sys), cpus)
-	if len(near) == 0 {
-		return "", errDevice
+// nearest returns the ports for UCX to use: those nearest to the processors of this process, or
+// those that UCX_NET_DEVICES names.
+func nearest(sys string, cpus []int) ([]rdma.Port, error) {
+	ports := rdma.Ports(sys)
+	if names := os.Getenv(netDevices); names != "" && names != "all" {
+		named := strings.Split(names, ",")
+		ports = slices.DeleteFunc(ports, func(p rdma.Port) bool { return !slices.Contains(named, p.Name()) })
 	}
-	if os.Getenv("UCX_NET_DEVICES") != "" {
-		return "", nil
+	if near := rdma.Nearest(sys, ports, cpus); len(near) > 0 {
+		return near, nil
+	}
+	if named := os.Getenv(netDevices); named != "" {
+		return nil, fmt.Errorf("%w (%s=%s)", errDevice, netDevices, named)
+	}
+	return nil, errDevice
+}
+
+// devices names ports as UCX_NET_DEVICES does, "" where that is set: UCX reads it itself. Of what
+// is named, UCX chooses by what the peer has.
+func devices(ports []rdma.Port) string {
+	if os.Getenv(netDevices) != "" {
+		return ""
 	}
 	var names []string
-	for _, p := range near {
+	for _, p := range ports {
 		names = append(names, p.Name())
 	}
-	return strings.Join(names, ","), nil
+	return strings.Join(names, ",")
+}
+
+// fabrics returns what networks ports are on, each once.
+func fabrics(ports []rdma.Port) (names []string) {
+	for _, p := range ports {
+		if f := p.Fabric(); !slices.Contains(names, f) {
+			names = append(names, f)
+		}
+	}
+	return names
 }
 
 // explain adds to UCX's error a likely cause: registered memory is locked, and a process may lock

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,15 +23,17 @@ func TestNearestDevicesAreForUCX(t *testing.T) {
 		t.Errorf("without a device: error %v, want %v", err, errDevice)
 	}
 	for file, text := range map[string]string{
-		"class/infiniband/mlx5_0/ports/1/state":    "4: ACTIVE",
-		"class/infiniband/mlx5_0/device/numa_node": "0",
-		"class/infiniband/mlx5_1/ports/2/state":    "4: ACTIVE",
-		"class/infiniband/mlx5_1/device/numa_node": "1",
-		"devices/system/node/online":               "0-1",
-		"devices/system/node/node0/cpulist":        "0-7",
-		"devices/system/node/node1/cpulist":        "8-15",
-		"devices/system/node/node0/distance":       "10 21",
-		"devices/system/node/node1/distance":       "21 10",
+		"class/infiniband/mlx5_0/ports/1/state":      "4: ACTIVE",
+		"class/infiniband/mlx5_0/device/numa_node":   "0",
+		"class/infiniband/mlx5_0/ports/1/link_layer": "InfiniBand",
+		"class/infiniband/mlx5_1/ports/2/link_layer": "InfiniBand",
+		"class/infiniband/mlx5_1/ports/2/state":      "4: ACTIVE",
+		"class/infiniband/mlx5_1/device/numa_node":   "1",
+		"devices/system/node/online":                 "0-1",
+		"devices/system/node/node0/cpulist":          "0-7",
+		"devices/system/node/node1/cpulist":          "8-15",
+		"devices/system/node/node0/distance":         "10 21",
+		"devices/system/node/node1/distance":         "21 10",
 	} {
 		file = filepath.Join(sys, file)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text+"\n"), 0o644)); err != nil {
@@ -47,9 +50,21 @@ func TestNearestDevicesAreForUCX(t *testing.T) {
 		{"mlx5_0:1", []int{9}, ""},
 	} {
 		t.Setenv("UCX_NET_DEVICES", c.named)
-		if got, err := nearest(sys, c.cpus); got != c.want || err != nil {
+		ports, err := nearest(sys, c.cpus)
+		if got := devices(ports); got != c.want || err != nil {
 			t.Errorf("CPUs %v, UCX_NET_DEVICES=%q: %q, %v, want %q", c.cpus, c.named, got, err, c.want)
 		}
+		if got := fabrics(ports); !slices.Equal(got, []string{"InfiniBand"}) {
+			t.Errorf("CPUs %v, UCX_NET_DEVICES=%q: fabrics %q", c.cpus, c.named, got)
+		}
+	}
+	t.Setenv("UCX_NET_DEVICES", "mlx5_0:1,eth0")
+	if ports, err := nearest(sys, []int{9}); err != nil || len(ports) != 1 || ports[0].Device != "mlx5_0" {
+		t.Errorf("of two that are named one is there: %+v, %v", ports, err)
+	}
+	t.Setenv("UCX_NET_DEVICES", "eth0")
+	if _, err := nearest(sys, nil); !errors.Is(err, errDevice) || !strings.Contains(err.Error(), "UCX_NET_DEVICES=eth0") {
+		t.Errorf("none that is named is there: error %v, want one that quotes it", err)
 	}
 }
 

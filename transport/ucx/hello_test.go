@@ -26,6 +26,7 @@ type rank struct {
 	window []byte   // of the one that is arriving
 	lost   map[world.Rank]error
 	sent   map[uint64]error // by token
+	silent []world.Rank
 }
 
 func (r *rank) Arrive(_ world.Rank, h *transport.Header) (mem.Buffer, uint64) {
@@ -47,6 +48,7 @@ func (r *rank) Sent(token uint64, err error) {
 	}
 	r.sent[token] = err
 }
+func (r *rank) Silent(peer world.Rank)          { r.silent = append(r.silent, peer) }
 func (r *rank) Lost(peer world.Rank, err error) { r.lost[peer] = err }
 
 // say sends a payload.
@@ -246,5 +248,44 @@ func TestCardsAfterCloseMeanNothing(t *testing.T) {
 	ranks[0].Close(true)
 	if err := ranks[0].SetCards(make([][]byte, 2)); err != nil || ranks[0].Reaches(1) {
 		t.Errorf("error %v, and it reaches rank 1: %v", err, ranks[0].Reaches(1))
+	}
+}
+
+// Close waits for a rank that may send, not for one that somebody claims to be.
+func TestCloseDoesNotWaitForAClaim(t *testing.T) {
+	ranks := pair(t, 1, 1)
+	meet(t, ranks)
+	s := newStranger(t, ranks[0])
+	var claim hello
+	copy(claim[:], greeting)
+	binary.LittleEndian.PutUint32(claim[atFrom:], 1)
+	copy(claim[atNonce:], "a nonce of the stranger's")
+	s.SendHello(0, claim[:])
+	drive(t, "the claim", func() bool { return ranks[0].peers[1] != nil }, ranks[0], s)
+	drive(t, "the end", func() bool { return ranks[0].Close(false) }, s) // rank 1 answers nothing
+}
+
+// A peer that does not answer is told of once, and what was to be sent to it ends when it is known
+// to have left.
+func TestAPeerThatDoesNotAnswerIsToldOf(t *testing.T) {
+	ranks := pair(t, 1, 1)
+	meet(t, ranks)
+	ranks[0].Send(1, &transport.Header{Kind: transport.Eager}, mem.Bytes(make([]byte, 1<<20)), 5)
+	drive(t, "an answer", func() bool {
+		if len(ranks[0].silent) == 0 && ranks[0].Deadline() == 0 {
+			t.Fatal("nobody wakes the rank")
+		}
+		return len(ranks[0].silent) > 0
+	}, ranks[0])
+	for range 100 {
+		ranks[0].Poll(1)
+	}
+	if !slices.Equal(ranks[0].silent, []world.Rank{1}) || len(ranks[0].lost) > 0 {
+		t.Fatalf("silent: %v, lost: %v", ranks[0].silent, ranks[0].lost)
+	}
+	ranks[0].Ended(1, transport.ErrGone)
+	drive(t, "the end", func() bool { return ranks[0].lost[1] != nil }, ranks[0])
+	if err := ranks[0].lost[1]; !errors.Is(err, transport.ErrGone) || !errors.Is(ranks[0].sent[5], transport.ErrGone) {
+		t.Errorf("lost with %v, sent with %v; want %v", err, ranks[0].sent[5], transport.ErrGone)
 	}
 }

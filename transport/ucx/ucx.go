@@ -28,6 +28,7 @@ import (
 	"gompi/internal/fifo"
 	"gompi/internal/mem"
 	"gompi/internal/poll"
+	"gompi/internal/rdma"
 	"gompi/internal/world"
 	"gompi/transport"
 	"gompi/transport/internal/arrival"
@@ -57,14 +58,15 @@ type Config struct {
 // A Transport is the UCX transport of one rank. It implements transport.Transport and
 // transport.Progresser.
 type Transport struct {
-	cfg   Config
-	sink  transport.Sink
-	eager transport.EagerSink   // sink, if it is one
-	tell  transport.SilenceSink // sink, if it is one
-	set   *poll.Set
-	log   *slog.Logger
-	ucp   *ucp.Worker
-	cards [][]byte // nil until SetCards
+	cfg     Config
+	sink    transport.Sink
+	eager   transport.EagerSink   // sink, if it is one
+	tell    transport.SilenceSink // sink, if it is one
+	set     *poll.Set
+	log     *slog.Logger
+	ucp     *ucp.Worker
+	cards   [][]byte // nil until SetCards
+	fabrics []string
 
 	peers   []*peer          // by rank; nil until first needed
 	used    []*peer          // those that are not nil
@@ -119,10 +121,12 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 	if err != nil {
 		return nil, err
 	}
+	var ports []rdma.Port
 	if cfg.Transports == "" {
-		if options.Devices, err = nearest(sysfs, processors()); err != nil {
+		if ports, err = nearest(sysfs, processors()); err != nil {
 			return nil, fmt.Errorf("no RDMA: %w", err)
 		}
+		options.Devices = devices(ports)
 	}
 	if err := ucp.Load(); err != nil {
 		return nil, fmt.Errorf("no RDMA: %w", err)
@@ -136,7 +140,7 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 		w.Close()
 		return nil, fmt.Errorf("UCX's descriptor: %w", err)
 	}
-	t := &Transport{cfg: cfg, sink: sink, set: set, log: cfg.Logger, ucp: w, peers: make([]*peer, cfg.Size), lanes: map[string]bool{}}
+	t := &Transport{cfg: cfg, sink: sink, set: set, log: cfg.Logger, ucp: w, fabrics: fabrics(ports), peers: make([]*peer, cfg.Size), lanes: map[string]bool{}}
 	t.eager, _ = sink.(transport.EagerSink)
 	t.tell, _ = sink.(transport.SilenceSink)
 	return t, nil
@@ -174,6 +178,10 @@ func names(list string, transports ...string) bool {
 
 // Card returns the address of this rank, which the other ranks need for SetCards.
 func (t *Transport) Card() []byte { return t.ucp.Address() }
+
+// Fabrics names the networks that this rank's RDMA ports are on. Ranks without a common one do not
+// reach each other. There are none if Config.Transports was given.
+func (t *Transport) Fabrics() []string { return t.fabrics }
 
 // SetCards sets the cards of all ranks, by rank. They must not change any more. Frames that were
 // sent before wait for it. A rank with an empty card cannot be reached.
