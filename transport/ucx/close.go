@@ -1,6 +1,8 @@
 package ucx
 
 import (
+	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -98,8 +100,12 @@ func (t *Transport) release() {
 		t.log.Info("used", "rank", t.cfg.Rank, "devices", strings.Join(slices.Sorted(maps.Keys(t.lanes)), " "))
 	}
 	t.set.DelWaker(t.ucp.FD())
-	if n := t.ucp.Close(); n > 0 {
+	if left, unanswered := t.ucp.Close(); left > 0 {
 		t.leaked = true
-		t.log.Warn("UCX does not complete some operations: their memory is not freed", "rank", t.cfg.Rank, "operations", n)
+		level := slog.LevelWarn
+		if left == unanswered { // there is nothing else to be done with a peer that has never answered
+			level = slog.LevelDebug
+		}
+		t.log.Log(context.Background(), level, "UCX does not complete some operations: their memory is not freed", "rank", t.cfg.Rank, "operations", left)
 	}
 }

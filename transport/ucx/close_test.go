@@ -125,3 +125,24 @@ func TestMemoryThatIsUsedAnewArrivesRight(t *testing.T) {
 		debug.FreeOSMemory()
 	}
 }
+
+// Over UD, UCX 1.13 gives up a peer that has never answered after 30 s, and may end the process
+// then, as it does when it is to disconnect from one.
+func TestAPeerThatNeverAnswersOverRDMAHarmsNothing(t *testing.T) {
+	if !haveDevice() {
+		t.Skipf("left out: %v", errDevice)
+	}
+	ranks := pairOver(t, "", 1, 1)
+	meet(t, ranks)
+	ranks[1].release()
+	ranks[0].say(1, "nobody hears this")
+	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		ranks[0].Poll(1)
+	}
+	if len(ranks[0].lost) > 0 {
+		t.Fatalf("lost %v: nobody has said so", ranks[0].lost)
+	}
+	ranks[0].Ended(1, transport.ErrGone)
+	drive(t, "the loss", func() bool { return errors.Is(ranks[0].lost[1], transport.ErrGone) }, ranks[0])
+	drive(t, "the end", func() bool { return ranks[0].Close(false) }, ranks[0])
+}

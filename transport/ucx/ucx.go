@@ -126,7 +126,7 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 		if ports, err = nearest(sysfs, processors()); err != nil {
 			return nil, fmt.Errorf("no RDMA: %w", err)
 		}
-		options.Devices = devices(ports)
+		options.Devices, options.Verbs = devices(ports), true
 	}
 	if err := ucp.Load(); err != nil {
 		return nil, fmt.Errorf("no RDMA: %w", err)

@@ -123,7 +123,7 @@ static inline abi_status abi_outcome(abi_request r) { return abi_pending(r) ? AB
 	X(abi_status, ucp_worker_get_efd, (void *worker, int *fd)) \
 	X(abi_status, ucp_worker_arm, (void *worker)) \
 	X(unsigned, ucp_worker_progress, (void *worker)) \
-	X(abi_request, ucp_worker_flush_nbx, (void *worker, const abi_operation *)) \
+	X(abi_request, ucp_ep_flush_nbx, (void *endpoint, const abi_operation *)) \
 	X(abi_status, ucp_worker_set_am_recv_handler, (void *worker, const abi_handler *)) \
 	X(abi_status, ucp_ep_create, (void *worker, const abi_endpoint_params *, void **endpoint)) \
 	X(void, ucp_ep_print_info, (void *endpoint, FILE *)) \

@@ -34,4 +34,4 @@ func (*Worker) Flush()                      {}
 func (*Worker) Lanes(int) []string          { return nil }
 func (*Worker) Outstanding() int            { return 0 }
 func (*Worker) Strangers() uint64           { return 0 }
-func (*Worker) Close() int                  { return 0 }
+func (*Worker) Close() (int, int)           { return 0, 0 }

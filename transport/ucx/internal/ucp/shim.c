@@ -69,6 +69,8 @@ struct gompi_peer {
 	uint32_t rank;
 	void *endpoint;
 	int failed;              // Go has been told
+	int met;                 // UCX has completed or failed a request to it
+	uint32_t stuck;          // requests that it will not, maybe
 	uint64_t in, out;        // tokens; in is 0 until its frames are accepted
 	uint32_t sent, received; // numbers of the next messages
 	uint32_t smalls, chunks, parts; // on their way
@@ -163,6 +165,7 @@ static void publish(worker *w, gompi_message *m) {
 
 // fail reports to Go, once, that nothing reaches a peer or comes from it any more.
 static void fail(gompi_peer *p, int status) {
+	p->met = 1;
 	if (p->failed) return;
 	p->failed = 1;
 	gompi_message *m = take(p->w);
@@ -377,11 +380,20 @@ void gompi_ucp_admit(gompi_worker *pub, uint32_t rank, uint64_t in, uint64_t out
 	p->out = out;
 }
 
+// completed notes the end of a request to a peer.
+static void completed(gompi_peer *p) {
+	p->met = 1;
+	p->w->pub.outstanding--;
+	if (p->stuck == 0) return;
+	p->stuck--;
+	p->w->pub.stuck--;
+}
+
 static void small_sent(void *request, abi_status status, void *arg) {
 	gompi_message *m = arg;
 	gompi_peer *p = m->peer;
 	p->smalls--;
-	p->w->pub.outstanding--;
+	completed(p);
 	free_message(p->w, m);
 	p_ucp_request_free(request);
 }
@@ -396,6 +408,7 @@ static void send_small(gompi_peer *p, unsigned id, gompi_message *m, const void 
 		p->w->pub.outstanding++;
 		return;
 	}
+	p->met = 1;
 	free_message(p->w, m);
 	if (abi_outcome(r) < 0) fail(p, abi_outcome(r));
 }
@@ -404,7 +417,7 @@ static void chunk_sent(void *request, abi_status status, void *arg) {
 	gompi_chunk *c = arg;
 	gompi_peer *p = c->peer;
 	p->chunks--;
-	p->w->pub.outstanding--;
+	completed(p);
 	p_ucp_request_free(request);
 	if (status >= 0) free_chunk(p->w, c);
 	else fail(p, status); // and the peer may still read the chunk: it is not used again
@@ -500,7 +513,7 @@ static void free_part(part *x, abi_status status) {
 
 static void part_sent(void *request, abi_status status, void *arg) {
 	part *x = arg;
-	x->peer->w->pub.outstanding--;
+	completed(x->peer);
 	p_ucp_request_free(request);
 	free_part(x, status);
 }
@@ -551,14 +564,17 @@ static void ended(void *request, abi_status status, void *arg) {
 void gompi_ucp_flush(gompi_worker *pub) {
 	worker *w = (worker *)pub;
 	abi_operation op = {.mask = ABI_OP_CALL | ABI_OP_ARG, .call.sent = ended, .arg = w};
-	if (abi_pending(p_ucp_worker_flush_nbx(w->ucp, &op))) pub->outstanding++;
+	for (uint32_t i = 0; i < w->size; i++) {
+		gompi_peer *p = &w->peers[i];
+		if (p->endpoint && p->met && !p->failed && abi_pending(p_ucp_ep_flush_nbx(p->endpoint, &op))) pub->outstanding++;
+	}
 }
 
 char *gompi_ucp_info(gompi_worker *pub, uint32_t rank) {
 	gompi_peer *p = &((worker *)pub)->peers[rank];
 	char *text = NULL;
 	size_t size;
-	FILE *f = p->endpoint ? open_memstream(&text, &size) : NULL;
+	FILE *f = p->endpoint && !p->failed ? open_memstream(&text, &size) : NULL;
 	if (!f) return NULL;
 	p_ucp_ep_print_info(p->endpoint, f);
 	fclose(f);
@@ -581,6 +597,12 @@ void gompi_ucp_disconnect(gompi_worker *pub, uint32_t rank) {
 		if (m->here || m->descriptor) free_message(w, m); // else fetched frees it
 	}
 	if (!p->endpoint) return;
+	if (!p->met) { // UCX over verbs asserts if it is to close what has not been connected yet
+		p->failed = 1;
+		pub->stuck += p->smalls - p->stuck;
+		p->stuck = p->smalls;
+		return;
+	}
 	abi_operation op = {.mask = ABI_OP_CALL | ABI_OP_ARG | ABI_OP_FLAGS, .flags = ABI_CLOSE_FORCE, .call.sent = ended, .arg = w};
 	if (abi_pending(p_ucp_ep_close_nbx(p->endpoint, &op))) pub->outstanding++;
 	p->endpoint = NULL;
@@ -621,7 +643,7 @@ static void destroy(worker *w) {
 uint32_t gompi_ucp_close(gompi_worker *pub) {
 	worker *w = (worker *)pub;
 	for (uint32_t i = 0; i < w->size; i++) gompi_ucp_disconnect(pub, i);
-	for (int64_t end = now_ms() + CLOSE_MS; pub->outstanding > 0 && now_ms() < end;) p_ucp_worker_progress(w->ucp);
+	for (int64_t end = now_ms() + CLOSE_MS; pub->outstanding > pub->stuck && now_ms() < end;) p_ucp_worker_progress(w->ucp);
 	free_done(w);
 	for (gompi_message *m; (m = pub->ready);) {
 		pub->ready = m->next;
@@ -637,13 +659,20 @@ static int handle(worker *w, unsigned id, uint32_t flags, abi_status (*call)(voi
 	return p_ucp_worker_set_am_recv_handler(w->ucp, &h);
 }
 
-static int init(worker *w, const char *tls, const char *devices, int memory) {
+// Where a peer has gone before it answered, UCX asserts after UD's time limit. Who has gone is known
+// from elsewhere.
+static int be_patient(void *config) {
+	return getenv("UCX_UD_TIMEOUT") ? ABI_OK : p_ucp_config_modify(config, "UD_TIMEOUT", "86400s");
+}
+
+static int init(worker *w, const char *tls, const char *devices, int memory, int verbs) {
 	void *config;
 	int s = p_ucp_config_read(NULL, NULL, &config);
 	if (s < 0) return s;
 	s = p_ucp_config_modify(config, "TLS", tls);
 	if (s >= 0 && *devices) s = p_ucp_config_modify(config, "NET_DEVICES", devices);
 	if (s >= 0 && memory) s = p_ucp_config_modify(config, "MM_ERROR_HANDLING", "y"); // else it is not used
+	if (s >= 0 && verbs) s = be_patient(config);
 	abi_params p = {
 		.mask = ABI_PARAMS_FEATURES | ABI_PARAMS_ENDPOINTS, .features = ABI_FEATURE_AM | ABI_FEATURE_WAKEUP, .endpoints = w->size,
 	};
@@ -670,14 +699,14 @@ static int start(worker *w) {
 	return grow(w);
 }
 
-const char *gompi_ucp_open(gompi_worker **out, uint32_t rank, uint32_t size, const char *tls, const char *devices, int memory, uint32_t slabs) {
+const char *gompi_ucp_open(gompi_worker **out, uint32_t rank, uint32_t size, const char *tls, const char *devices, int memory, int verbs, uint32_t slabs) {
 	worker *w = calloc(1, sizeof *w);
 	w->rank = rank;
 	w->size = size;
 	w->pub.slabs = slabs;
 	w->peers = calloc(size, sizeof *w->peers);
 	for (uint32_t i = 0; i < size; i++) w->peers[i] = (gompi_peer){.w = w, .rank = i};
-	int s = init(w, tls, devices, memory);
+	int s = init(w, tls, devices, memory, verbs);
 	if (s >= 0) s = start(w);
 	if (s < 0) {
 		destroy(w);

@@ -70,6 +70,7 @@ typedef struct {
 	gompi_message *ready, *last; // for Go, in order
 	gompi_message *done;         // that Go has handled: the next poll frees them
 	uint32_t outstanding;        // requests under way
+	uint32_t stuck;              // of them, those to peers that were disconnected before they answered
 	uint32_t hellos;             // in ready
 	uint32_t slabs;              // that may be registered yet, each of 16 chunks
 	uint64_t strangers;          // messages dropped for want of a valid token
@@ -85,8 +86,9 @@ int gompi_ucp_foreign(void);
 const char *gompi_ucp_load(const char *library);
 const char *gompi_ucp_text(int status);
 
-// open returns an error, or NULL. slabs is how often chunks may be registered, 16 at a time.
-const char *gompi_ucp_open(gompi_worker **, uint32_t rank, uint32_t size, const char *tls, const char *devices, int memory, uint32_t slabs);
+// open returns an error, or NULL. memory says that tls has shared memory, verbs that it has InfiniBand
+// or RoCE. slabs is how often chunks may be registered, 16 at a time.
+const char *gompi_ucp_open(gompi_worker **, uint32_t rank, uint32_t size, const char *tls, const char *devices, int memory, int verbs, uint32_t slabs);
 // close ends everything and returns how many requests UCX does not complete. If there are any, the
 // memory that they use is not freed.
 uint32_t gompi_ucp_close(gompi_worker *);

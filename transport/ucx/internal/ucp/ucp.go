@@ -49,6 +49,7 @@ type Options struct {
 	TLS        string // which of UCX's transports to use, as UCX_TLS
 	Devices    string // over which devices, as UCX_NET_DEVICES; "" leaves it to UCX
 	Memory     bool   // TLS has shared memory
+	Verbs      bool   // TLS has InfiniBand or RoCE
 	Slabs      int    // how often chunks may be registered, 16 at a time; 0 is no limit
 }
 

@@ -25,7 +25,7 @@ func opened(t *testing.T, o Options) *Worker {
 		t.Skipf("left out: %v (Debian has it as libucx0)", err)
 	}
 	t.Cleanup(func() {
-		if n := w.Close(); n > 0 {
+		if n, _ := w.Close(); n > 0 {
 			t.Errorf("%d operations under way at the end", n)
 		}
 	})

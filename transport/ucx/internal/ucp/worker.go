@@ -57,19 +57,22 @@ func Open(o Options) (*Worker, error) {
 	tls, devices := C.CString(o.TLS), C.CString(o.Devices)
 	defer C.free(unsafe.Pointer(tls))
 	defer C.free(unsafe.Pointer(devices))
-	memory := C.int(0)
-	if o.Memory {
-		memory = 1
-	}
 	w := new(Worker)
 	slabs := C.uint32_t(math.MaxUint32)
 	if o.Slabs > 0 {
 		slabs = C.uint32_t(o.Slabs)
 	}
-	if wrong := C.gompi_ucp_open(&w.c, C.uint32_t(o.Rank), C.uint32_t(o.Size), tls, devices, memory, slabs); wrong != nil {
+	if wrong := C.gompi_ucp_open(&w.c, C.uint32_t(o.Rank), C.uint32_t(o.Size), tls, devices, flag(o.Memory), flag(o.Verbs), slabs); wrong != nil {
 		return nil, fmt.Errorf("UCX_TLS=%s: %s", o.TLS, C.GoString(wrong))
 	}
 	return w, nil
+}
+
+func flag(b bool) C.int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // status returns UCX's error with a code, nil for success.
@@ -100,7 +103,8 @@ func (w *Worker) Connect(rank int, address []byte) error {
 	return status(C.gompi_ucp_connect(w.c, C.uint32_t(rank), chars(address), C.size_t(len(address))))
 }
 
-// Disconnect ends all transfers to a rank and drops what arrives from it.
+// Disconnect ends all transfers to a rank and drops what arrives from it. UCX goes on trying to
+// connect to one that has never answered.
 func (w *Worker) Disconnect(rank int) { C.gompi_ucp_disconnect(w.c, C.uint32_t(rank)) }
 
 // Admit accepts messages with the token in as sent by rank, and gives the token out to those sent
@@ -186,16 +190,20 @@ func (w *Worker) Lanes(rank int) []string {
 	return lanes(C.GoString(info))
 }
 
-// Outstanding returns how many operations are under way.
-func (w *Worker) Outstanding() int { return int(w.c.outstanding) }
+// Outstanding returns how many operations are under way, but for those to ranks that were
+// disconnected before they answered.
+func (w *Worker) Outstanding() int { return int(w.c.outstanding - w.c.stuck) }
 
 // Strangers returns how many messages without a valid token were dropped.
 func (w *Worker) Strangers() uint64 { return uint64(w.c.strangers) }
 
-// Close ends everything at once. It returns how many operations UCX did not complete. If there are
-// any, the worker and the memory that they use are not freed.
-func (w *Worker) Close() int {
-	left := int(C.gompi_ucp_close(w.c))
+// Close ends everything at once. It returns how many operations UCX did not complete, and how many
+// of these are to ranks that never answered. If there are any, the worker and the memory that they
+// use are not freed.
+func (w *Worker) Close() (left, unanswered int) {
+	if left = int(C.gompi_ucp_close(w.c)); left > 0 {
+		unanswered = int(w.c.stuck)
+	}
 	w.c = nil
-	return left
+	return left, unanswered
 }
