@@ -24,8 +24,9 @@ import (
 
 // A tally counts the frames that arrive at ranks, by kind, and calls hook for each.
 type tally struct {
-	of   [32]atomic.Int64
-	hook func(rank int, h *transport.Header)
+	of    [32]atomic.Int64
+	hook  func(rank int, h *transport.Header)
+	reads bool // ordinary memory is read where it lies
 }
 
 // tallied runs fn on n ranks of one host whose frames tl counts.
@@ -33,13 +34,22 @@ func (tl *tally) tallied(t *testing.T, n int, fn rankFunc) error {
 	t.Helper()
 	boots, s := withMemory(t, n)
 	defer s.Close()
+	for i := range s.Ranks() {
+		if tl.reads {
+			s.Rank(world.LocalRank(i)).Join() // it says which process the rank is
+		}
+	}
 	return tl.over(t, boots, fn)
 }
 
 // over runs fn on ranks whose frames tl counts.
 func (tl *tally) over(t *testing.T, boots []boot.Boot, fn rankFunc) error {
 	t.Helper()
-	return errors.Join(overFabrics(t, boots, comm.Config{}, func(rank int, f *comm.Fabric) {
+	cfg := comm.Config{}
+	if tl.reads {
+		cfg.Tuning = "shm.read=1"
+	}
+	return errors.Join(overFabrics(t, boots, cfg, func(rank int, f *comm.Fabric) {
 		connect := f.Connect
 		f.Connect = func(sink transport.Sink, heard func()) ([]transport.Transport, error) {
 			return connect(&tallySink{sink, sink.(transport.EagerSink), rank, tl}, heard)
@@ -98,13 +108,18 @@ var waysToExchange = map[string]func(ctx context.Context, c *comm.Comm, peer int
 
 // Messages between memory of Alloc and other memory arrive whole, from anywhere to
 // anywhere; where one side is from Alloc their payload does not travel.
-func TestMessagesOfAllocatedMemoryAreCopiedInPlace(t *testing.T) {
+func TestMessagesOfAllocatedMemoryAreCopiedInPlace(t *testing.T) { copiedInPlace(t, false) }
+
+// Where the kernel is to read ordinary memory, no payload travels.
+func TestMessagesOfOrdinaryMemoryAreRead(t *testing.T) { copiedInPlace(t, true) }
+
+func copiedInPlace(t *testing.T, reads bool) {
 	sizes := []int{64<<10 + 1, 300_001, 1 << 20, 9<<20 + 5}
 	if testing.Short() {
 		sizes = sizes[:3]
 	}
 	most := sizes[len(sizes)-1] + 64
-	var tl tally
+	tl := tally{reads: reads}
 	var direct, others atomic.Int64 // messages
 	err := tl.tallied(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		d, err := c.Dup(ctx) // another than the memory is from
@@ -138,7 +153,7 @@ func TestMessagesOfAllocatedMemoryAreCopiedInPlace(t *testing.T) {
 					if err := equal(fmt.Sprintf("%s of %d bytes, mixture %d", name, n, mix), recv, content(peer, i, n)); err != nil {
 						return err
 					}
-					if mix != 0 {
+					if mix != 0 || reads {
 						direct.Add(1)
 					} else {
 						others.Add(1)

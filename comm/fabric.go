@@ -203,6 +203,7 @@ func (cfg Config) shared(info *boot.Info, sink transport.Sink) *shm.Transport {
 			return heap
 		},
 		Ring: func(local world.LocalRank) { poll.Ring(info.Bells[local]) },
+		PID:  s.PID,
 		State: func(local world.LocalRank) shm.State {
 			switch {
 			case s.State(local) < seg.Closed:

@@ -134,6 +134,8 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		p.leave(canceled())
 		return nil, err
 	}
+	from, below := all.rules.Reads()
+	e.SetReads(engine.Range{From: from, Below: below})
 	p.withDevices, p.wantsNCCL, p.arena = all.devices, all.nccl, max(cfg.DeviceArena, 0)
 	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), all.rules)
 	c.setUp(all.block, all.blocks)

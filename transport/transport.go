@@ -183,7 +183,11 @@ type Direct interface {
 // A Getter is a Direct Transport that can read there, too.
 type Getter interface {
 	Direct
-	// Get copies dst.Size() bytes from a place that the peer has told to dst, as Put does.
+	// Source returns a place of b, wherever that lies, which peer can only Get from; 0 if there is
+	// none. It costs a few comparisons.
+	Source(peer world.Rank, b mem.Buffer) (place uint64)
+	// Get copies dst.Size() bytes from a place that the peer has told to dst, as Put does. It may
+	// end with ErrRecalled although the place holds: then the peer's memory cannot be read.
 	Get(peer world.Rank, place uint64, dst mem.Buffer, token uint64)
 }
 

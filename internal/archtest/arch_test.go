@@ -28,6 +28,7 @@ var rules = []rule{
 	{"internal/cli", nil},
 	{"internal/poll", nil},
 	{"internal/rdma", nil},
+	{"internal/procmem", nil},
 	{"internal/route", nil},
 	{"internal/accept", nil},
 	{"internal/seal", nil},
@@ -37,7 +38,7 @@ var rules = []rule{
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/mem", "internal/world", "internal/cgroup"}},
 	{"internal/boot", []string{"internal/env", "internal/world", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route"}},
-	{"transport", []string{"internal/rdma", "internal/mem", "internal/world", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
+	{"transport", []string{"internal/rdma", "internal/procmem", "internal/mem", "internal/world", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"comm/internal/match", nil},
 	{"comm/internal/progress", []string{"internal/world"}},                 // not even transport: it polls whatever there is
 	{"comm/internal/call", []string{"internal/mem", "internal/seg"}},       // of seg the kinds

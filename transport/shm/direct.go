@@ -52,8 +52,8 @@ import (
 // which the peer stores after each chunk, says as many.
 
 const (
-	// placeBits is what a place tells the offset with, 1 for the first byte.
-	placeBits  = 40
+	// placeBits is what a place tells the offset with, 1 for the first byte; or an address.
+	placeBits  = 48
 	recallMask = 1<<(64-placeBits) - 1
 	// loadsInOrder says that the processor does loads in the order of the program.
 	loadsInOrder = runtime.GOARCH == "amd64"
@@ -78,7 +78,8 @@ const (
 // A move is a copy from or to a peer's heap that is under way.
 type move struct {
 	dst, src []byte
-	place    uint64 // at the peer; 0 if this is help with the peer's copy
+	source   uintptr // instead of src: where it lies in the peer's own memory
+	place    uint64  // at the peer; 0 if this is help with the peer's copy
 	token    uint64
 	next     int  // the chunk to copy, if nobody helps
 	put      bool // dst is the peer's
@@ -144,7 +145,7 @@ func (t *Transport) read(local world.LocalRank, place uint64) bool {
 
 // at returns n bytes from a place of a rank's heap on, nil if they are not there.
 func (t *Transport) at(local world.LocalRank, place uint64, n int) []byte {
-	heap, off := t.Heap(local), place&(1<<placeBits-1)
+	heap, off := t.Heap(local), place&(1<<placeBits-1) // the address of a source is beyond any heap
 	if off == 0 || off-1 > uint64(len(heap)) || uint64(n) > uint64(len(heap))-(off-1) {
 		return nil
 	}
@@ -154,6 +155,10 @@ func (t *Transport) at(local world.LocalRank, place uint64, n int) []byte {
 // Get implements transport.Direct.
 func (t *Transport) Get(rank world.Rank, place uint64, dst mem.Buffer, token uint64) {
 	p := t.peer(t.local(rank))
+	if place&isSource != 0 {
+		t.begin(p, move{dst: dst.HostSlice(), source: uintptr(place & (isSource - 1)), place: place, token: token})
+		return
+	}
 	t.begin(p, move{dst: dst.HostSlice(), src: t.at(p.local, place, dst.Size()), place: place, token: token, ask: dst.Size() >= helpFrom})
 }
 
@@ -164,7 +169,7 @@ func (t *Transport) Put(rank world.Rank, place uint64, src mem.Buffer, token uin
 }
 
 func (t *Transport) begin(p *peer, x move) {
-	if len(x.src) != len(x.dst) {
+	if len(x.src) != len(x.dst) && x.source == 0 {
 		x.err = transport.ErrRecalled
 	}
 	p.moves.Push(x)
@@ -223,12 +228,20 @@ func (t *Transport) help(p *peer, content []byte) bool {
 	return true
 }
 
+// step is how much is copied at a time.
+func (x *move) step() int {
+	if x.source != 0 {
+		return readChunk
+	}
+	return chunk
+}
+
 // left reports whether chunks are left to take, which is next, the present value w of claims,
 // and its value when this rank takes that chunk.
 func (x *move) left() (next int, w, taken uint64, ok bool) {
 	s := &x.shared
 	if s.claims == nil {
-		return x.next, 0, 0, x.next*chunk < len(x.src)
+		return x.next, 0, 0, x.next*x.step() < len(x.dst)
 	}
 	chunks := (len(x.src) + chunk - 1) / chunk
 	w = s.claims.Load()
@@ -272,8 +285,10 @@ func (t *Transport) move() int {
 	n := 0
 	for i := 0; i < len(t.used); i++ { // includes peers that are added meanwhile
 		p := t.used[i]
-		for bytes := 0; bytes < burst && !p.moves.Empty(); bytes += chunk {
-			done, over := t.advance(p, &p.moves.Items()[0])
+		for bytes := 0; bytes < burst && !p.moves.Empty(); {
+			x := &p.moves.Items()[0]
+			bytes += x.step()
+			done, over := t.advance(p, x)
 			if over {
 				t.end(p)
 			} else if !done {
@@ -303,12 +318,17 @@ func (t *Transport) advance(p *peer, x *move) (done, over bool) {
 	if !ok {
 		return false, x.over()
 	}
-	x.copy(p, i*chunk, min((i+1)*chunk, len(x.src)))
+	from, to := i*x.step(), min((i+1)*x.step(), len(x.dst))
+	if x.source != 0 {
+		x.err = t.readSource(p, x.dst[from:to], x.source+uintptr(from))
+		return true, x.err != nil || to == len(x.dst)
+	}
+	x.copy(p, from, to)
 	if x.shared.helping {
 		x.shared.tell()
 		t.wake(p)
 	}
-	return true, x.shared.claims == nil && x.next*chunk >= len(x.src)
+	return true, x.shared.claims == nil && to == len(x.dst)
 }
 
 // copy copies some bytes. Bytes for a peer's memory may go with non-temporal stores even if

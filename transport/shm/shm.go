@@ -81,6 +81,9 @@ type Config struct {
 	Claim func(off, n int) error
 	// Ring rings the doorbell of a local rank: it wakes its Parker.
 	Ring func(local world.LocalRank)
+	// PID returns the process of a local rank that has told a Source, which peers may then read.
+	// nil if they are not to.
+	PID func(local world.LocalRank) int
 	// State returns the State of a local rank. It costs a load.
 	State func(local world.LocalRank) State
 }
@@ -93,7 +96,13 @@ type line struct {
 	writers [MaxRanks / 64]atomic.Uint64
 	// How often it has recalled its places; part of each place that it tells.
 	recalls atomic.Uint64
-	_       [256 - lineSize - MaxRanks/8 - 8]byte // whole lines of the cache
+	// Whether it cannot read its peers' own memory, and what proves that a process is this rank,
+	// and where: see source.go.
+	readsNothing atomic.Uint32
+	_            uint32
+	proofAt      atomic.Uintptr
+	proof        proof
+	_            [256 - lineSize - MaxRanks/8 - 40]byte // whole lines of the cache
 }
 
 // ringSize returns the bytes of records in a ring of a host with n ranks.
@@ -125,6 +134,7 @@ type Transport struct {
 	known     []uint64                       // the bits of writers that have been seen
 	waiting   int                            // queued frames for which no Sent is due
 	moving    int                            // copies from and to heaps that are under way
+	proof     proof                          // that this process is the rank, for peers that read it
 	armed     bool                           // since the last Poll
 	idle      int                            // Polls that found nothing
 	scarce    bool                           // there was no memory for a ring to grow: no other ring tries
@@ -146,6 +156,7 @@ type peer struct {
 	out     outbox
 	in      arrival.Frame
 	moves   moves
+	access  access
 	invited uint64 // the number of the last copy that p was asked to help with
 }
 
@@ -164,6 +175,7 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 	for i, r := range cfg.Ranks {
 		t.locals[r] = world.LocalRank(i)
 	}
+	t.expose()
 	return t, nil
 }
 

@@ -32,11 +32,35 @@ func (p *peer) tell(r *Request) (place uint64) {
 }
 
 // tellSource is tell for the buffer of a send, which a peer can only read.
-func (p *peer) tellSource(r *Request) (place uint64) {
+func (e *Engine) tellSource(p *peer, r *Request) (place uint64) {
 	if p.getter == nil {
 		return 0
 	}
-	return p.tell(r)
+	if place = p.tell(r); place == 0 && !r.later {
+		place = e.source(p, r.buf)
+		r.told = place != 0
+	}
+	return place
+}
+
+// source returns the place from which p may read b, ordinary memory, if that is the fastest way
+// for as many bytes; else 0.
+func (e *Engine) source(p *peer, b mem.Buffer) uint64 {
+	if p.getter == nil || !b.IsHost() || b.Size() < e.reads.From || b.Size() >= e.reads.Below {
+		return 0
+	}
+	return p.getter.Source(p.rank, b.Raw())
+}
+
+// A Range is that of the lengths from From up to, and without, Below.
+type Range struct{ From, Below int }
+
+// SetReads sets of how many bytes messages inside a host are read by the receiver from the sender's
+// ordinary memory. They are not sent eagerly.
+func (e *Engine) SetReads(lengths Range) {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	e.reads = lengths
 }
 
 // Register tells the transports of memory from comm.Alloc, which must not lie in Go's heap.

@@ -55,6 +55,9 @@ func (x *reach) Place(world.Rank, mem.Buffer) uint64 {
 	return 0
 }
 
+// Source is asked only where lengths are to be read.
+func (x *reach) Source(world.Rank, mem.Buffer) uint64 { return somewhere + 1 }
+
 func (x *reach) Recall()                                            {}
 func (x *reach) Get(_ world.Rank, _ uint64, _ mem.Buffer, t uint64) { x.copies = append(x.copies, t) }
 func (x *reach) Put(_ world.Rank, _ uint64, _ mem.Buffer, t uint64) { x.copies = append(x.copies, t) }

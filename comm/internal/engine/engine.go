@@ -39,6 +39,7 @@ package engine
 
 import (
 	"log/slog"
+	"math"
 
 	"gompi/comm/internal/progress"
 	"gompi/internal/boot"
@@ -104,6 +105,7 @@ type Engine struct {
 	suspects       fifo.Queue[suspect]
 	jobEnding      bool // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
 	channels       map[uint64]*Channel
+	reads          Range                   // bytes of messages that a peer of the host reads where they lie
 	latest         *Channel                // the one last looked up, nil if it is closed
 	closed         ids                     // of closed channels: frames for them are dropped
 	revoked        map[uint64]revokeReason // revoked before they were created here
@@ -136,6 +138,7 @@ func New(cfg Config) *Engine {
 		closed:   ids{in: map[uint64]bool{}},
 		revoked:  map[uint64]revokeReason{},
 		early:    map[uint64][]*message{},
+		reads:    Range{From: math.MaxInt},
 	}
 	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil})
 	if cfg.Boot != nil {

@@ -52,6 +52,10 @@ func (r *Rules) threshold(t Threshold) int {
 	return int(thresholds[t].bytes)
 }
 
+// Reads returns of how many bytes messages inside a host are read from ordinary memory: from the
+// first number up to, and without, the second.
+func (r *Rules) Reads() (from, below int) { return r.threshold(shmReadFrom), r.threshold(shmReadBelow) }
+
 // keepsOrder reports whether operands have to be combined as coll/order.go says, where custom is
 // for a function of the user's.
 func (r *Rules) keepsOrder(k call.Kind, custom bool) bool {

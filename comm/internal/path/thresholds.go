@@ -18,6 +18,8 @@ const (
 	shmSingleCopyNonTemporalFrom
 	shmSingleCopyNonTemporalChunk
 	shmNonTemporalFrom
+	shmReadFrom
+	shmReadBelow
 
 	hierChunk
 	hierSharesFrom
@@ -85,6 +87,12 @@ var thresholds = [numThresholds]struct {
 	// and 0.9; np=4 on two processors, allgather of 1 MiB 1.3 and 0.9. But of 4 MiB, which the
 	// caches hold, gather 0.31 and 0.41, scatter 0.34 and 0.45).
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
+
+	// Of so many bytes, and fewer than the second, a message between ordinary memory is read by its
+	// receiver where it lies (process_vm_readv). Not unless the processor is known to copy faster
+	// so: see Profile.
+	shmReadFrom:  {"shm.read", most, 1, most},
+	shmReadBelow: {"shm.read.below", most, 1, most},
 
 	// So much of a vector goes between hosts at a time, of each leader's share or in all: while
 	// it does, the next chunk is combined inside each host, and the one before handed out (2x2,

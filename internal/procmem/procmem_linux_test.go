@@ -1,0 +1,80 @@
+package procmem
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMain lets this program be the process that others read: it prints where its words are.
+func TestMain(m *testing.M) {
+	if os.Getenv("PROCMEM_TEST_CHILD") != "" {
+		Allow()
+		text := bytes.Repeat([]byte("some memory "), 100_000)
+		fmt.Println(uintptr(unsafe.Pointer(&text[0])), len(text))
+		bufio.NewReader(os.Stdin).ReadByte() // until the parent has read it
+		fmt.Fprintln(os.Stderr, text[0])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestMemoryOfAnotherProcessIsRead(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PROCMEM_TEST_CHILD=1")
+	in, _ := cmd.StdinPipe()
+	out, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	var at uintptr
+	var n int
+	if _, err := fmt.Fscan(out, &at, &n); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, n)
+	err := Read(cmd.Process.Pid, got, at)
+	if err != nil && !errors.Is(err, ErrGone) {
+		t.Skipf("left out: %v", err)
+	}
+	if err != nil || string(got) != strings.Repeat("some memory ", 100_000) {
+		t.Errorf("%v, and %d bytes like %q", err, n, got[:20])
+	}
+	if err := Read(cmd.Process.Pid, got, 8); !errors.Is(err, ErrGone) {
+		t.Errorf("of what is not there: %v, want %v", err, ErrGone)
+	}
+	if allocs := testing.AllocsPerRun(10, func() { err = Read(cmd.Process.Pid, got, at) }); allocs > 0 || err != nil {
+		t.Errorf("%v allocations, %v", allocs, err)
+	}
+}
+
+func TestMemoryThatEndsIsNotThere(t *testing.T) {
+	m, err := unix.Mmap(-1, 0, 3*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := os.Getpagesize()
+	if err := unix.Mprotect(m[page:], unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	at := uintptr(unsafe.Pointer(&m[0]))
+	if err := Read(os.Getpid(), make([]byte, page), at); err != nil {
+		t.Skipf("left out: %v", err)
+	}
+	if err := Read(os.Getpid(), make([]byte, 2*page), at); !errors.Is(err, ErrGone) {
+		t.Errorf("%v, want %v", err, ErrGone)
+	}
+	if err := Read(1<<22+1, make([]byte, 8), at); !errors.Is(err, ErrGone) {
+		t.Errorf("of no process: %v, want %v", err, ErrGone)
+	}
+}

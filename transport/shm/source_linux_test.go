@@ -1,0 +1,118 @@
+package shm
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/mem"
+	"gompi/internal/world"
+)
+
+// readers returns two ranks of this process, which they know by these numbers, and what ends at the
+// first.
+func readers(t *testing.T, pids ...int) (ranks [2]*Transport, sink *ends) {
+	area, heap := area(2), make([]byte, 100)
+	sink = &ends{losses: losses{}}
+	for i := range ranks {
+		s := &ends{losses: losses{}}
+		if i == 0 {
+			s = sink
+		}
+		var err error
+		if ranks[i], err = New(Config{Local: world.LocalRank(i), Ranks: []world.Rank{0, 1}, Area: area, Claim: claimed, Ring: func(world.LocalRank) {},
+			Heap: func(world.LocalRank) []byte { return heap }, State: func(world.LocalRank) State { return Alive },
+			PID: func(local world.LocalRank) int { return pids[local] }}, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ranks[0].Reaches(1)
+	return ranks, sink
+}
+
+// get has rank 0 get from a place, and reports whether it got all.
+func get(ranks [2]*Transport, sink *ends, place uint64, dst []byte) bool {
+	all, well := sink.all, sink.well
+	for ranks[0].Get(1, place, mem.Bytes(dst), 1); sink.all == all; {
+		ranks[0].Poll(1)
+	}
+	return sink.well > well
+}
+
+func TestOrdinaryMemoryIsRead(t *testing.T) {
+	ranks, sink := readers(t, os.Getpid(), os.Getpid())
+	for i, n := range []int{1, 100, 5000, readChunk, readChunk + 1, 3*readChunk + 7} {
+		src, dst := make([]byte, n+2), make([]byte, n+2)
+		for j := range src {
+			src[j] = byte(1 + i + j + j>>8)
+		}
+		place := ranks[1].Source(0, mem.Bytes(src[1:][:n]))
+		if !get(ranks, sink, place, dst[1:][:n]) {
+			t.Skip("left out: the kernel reads no process for us")
+		}
+		if src[0], src[n+1] = 0, 0; !bytes.Equal(src, dst) {
+			t.Errorf("%d bytes: wrong, or in the wrong place", n)
+		}
+		ranks[0].Put(1, place, mem.Bytes(dst[1:][:n]), 1)
+		for all := sink.all; sink.all == all; {
+			ranks[0].Poll(1)
+		}
+		if sink.well != i+1 {
+			t.Errorf("%d bytes: a put to ordinary memory ended well", n)
+		}
+	}
+}
+
+// What was recalled, or is not there any more, is read in vain, but not what is told next.
+func TestOrdinaryMemoryIsReadInVain(t *testing.T) {
+	ranks, sink := readers(t, os.Getpid(), os.Getpid())
+	src, dst := bytes.Repeat([]byte{7}, 4*readChunk), make([]byte, 4*readChunk)
+	if !get(ranks, sink, ranks[1].Source(0, mem.Bytes(src)), dst) {
+		t.Skip("left out: the kernel reads no process for us")
+	}
+	for polls := range 4 {
+		all, well := sink.all, sink.well
+		ranks[0].Get(1, ranks[1].Source(0, mem.Bytes(src)), mem.Bytes(dst), 1)
+		for range polls {
+			ranks[0].Poll(1)
+		}
+		for ranks[1].Recall(); sink.all == all; {
+			ranks[0].Poll(1)
+		}
+		if sink.well != well && polls < 3 { // it may have ended before
+			t.Errorf("recalled after %d polls: read nevertheless", polls)
+		}
+	}
+	gone, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := ranks[1].Source(0, mem.Bytes(gone))
+	if err := unix.Munmap(gone); err != nil {
+		t.Fatal(err)
+	}
+	if get(ranks, sink, place, dst[:1<<20]) {
+		t.Error("memory was read that is not there")
+	}
+	if !get(ranks, sink, ranks[1].Source(0, mem.Bytes(src)), dst) {
+		t.Error("nothing is read any more")
+	}
+}
+
+// A process that is not the peer is not read, and then nothing is offered to who found that out.
+func TestAnotherProcessIsNotRead(t *testing.T) {
+	parent := os.Getppid()
+	ranks, sink := readers(t, os.Getpid(), parent)
+	src, dst := bytes.Repeat([]byte{7}, 1000), make([]byte, 1000)
+	if get(ranks, sink, ranks[1].Source(0, mem.Bytes(src)), dst) || !bytes.Equal(dst, make([]byte, 1000)) {
+		t.Error("memory of another process was taken for the peer's")
+	}
+	if place := ranks[1].Source(0, mem.Bytes(src)); place != 0 {
+		t.Errorf("place %#x for a rank that cannot read it", place)
+	}
+	if place := ranks[0].Source(1, mem.Bytes(src)); place == 0 {
+		t.Error("no place for a rank that may be able to read it")
+	}
+}
