@@ -19,6 +19,7 @@ import (
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/boot"
 	"gompi/internal/env"
+	"gompi/internal/machine"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
 	"gompi/internal/world"
@@ -221,6 +222,7 @@ func (cfg Config) exchangeCards(ctx context.Context, f Fabric, p *process) (m ag
 	}
 	if info.Rank == 0 {
 		rules := path.Rules{Deterministic: cfg.Deterministic}
+		cfg.suit(&rules)
 		if err := rules.Tune(cfg.Tuning); err != nil {
 			return m, fmt.Errorf("%s: %w", env.Tune, err)
 		}
@@ -249,6 +251,17 @@ func (cfg Config) exchangeCards(ctx context.Context, f Fabric, p *process) (m ag
 	m.devices, m.nccl = all.Devices(), all[0].NCCL
 	m.rules, err = all.Agreed(info)
 	return m, err
+}
+
+// suit sets rules as this machine's profile has them. The user's tuning goes before it.
+func (cfg Config) suit(rules *path.Rules) {
+	profile, err := machine.Read(env.String(env.Profile))
+	if err == nil {
+		err = rules.Suit(profile.Settings)
+	}
+	if err != nil {
+		cfg.Logger.Warn("this machine's profile is ignored", "file", profile.File, "err", err)
+	}
 }
 
 // resolve fills the fields that are zero from the environment.

@@ -15,6 +15,7 @@ import (
 // bubbles see to it themselves, the tests over TCP are seen to here.
 func TestMain(m *testing.M) {
 	os.Setenv("FAKECUDA_DEVICES", "4") // one for each rank, where that matters
+	os.Setenv("GOMPI_PROFILE", "none") // one machine's tests are another's
 	cudatest.Use()
 	code := m.Run()
 	for end := time.Now().Add(time.Minute); len(strays()) > 0; time.Sleep(time.Millisecond) {

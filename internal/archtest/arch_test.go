@@ -29,6 +29,7 @@ var rules = []rule{
 	{"internal/poll", nil},
 	{"internal/rdma", nil},
 	{"internal/procmem", nil},
+	{"internal/machine", nil},
 	{"internal/route", nil},
 	{"internal/accept", nil},
 	{"internal/seal", nil},
@@ -59,7 +60,7 @@ var rules = []rule{
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/ddp", []string{"comm"}},
-	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/poll", "internal/cgroup"}},
+	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/poll", "internal/cgroup", "internal/machine"}},
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
 	{"cudaops/topo", nil},
 	{"cudaops/cudatest", []string{"internal/env"}},
@@ -93,7 +94,7 @@ var rules = []rule{
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"comm", "cudaops", "internal/env"}},
 	{"examples", []string{"comm", "internal/env"}},
-	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env"}},
+	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env", "internal/machine"}},
 	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "hostfile"}},
 }
 

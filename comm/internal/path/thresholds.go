@@ -90,7 +90,7 @@ var thresholds = [numThresholds]struct {
 
 	// Of so many bytes, and fewer than the second, a message between ordinary memory is read by its
 	// receiver where it lies (process_vm_readv). Not unless the processor is known to copy faster
-	// so: see Profile.
+	// so: see package machine.
 	shmReadFrom:  {"shm.read", most, 1, most},
 	shmReadBelow: {"shm.read.below", most, 1, most},
 

@@ -31,6 +31,26 @@ func (r *Rules) Tune(s string) error {
 	return nil
 }
 
+// Suit sets thresholds as a machine's profile has them, in the form of Tune. It takes only those by
+// which no result changes. After an error r is as before.
+func (r *Rules) Suit(profile string) error {
+	with := *r
+	for item := range strings.SplitSeq(profile, ";") {
+		name, size, _ := strings.Cut(item, "=")
+		if item == "" {
+			continue
+		}
+		if name != thresholds[shmReadFrom].name && name != thresholds[shmReadBelow].name {
+			return fmt.Errorf("%q: want %s or %s", item, thresholds[shmReadFrom].name, thresholds[shmReadBelow].name)
+		}
+		if err := with.setThreshold(name, size); err != nil {
+			return err
+		}
+	}
+	*r = with
+	return nil
+}
+
 func (r *Rules) tune(item string) error {
 	if name, size, ok := strings.Cut(item, "="); ok {
 		return r.setThreshold(strings.TrimSpace(name), strings.TrimSpace(size))
