@@ -259,9 +259,14 @@ func (cfg Config) suit(rules *path.Rules) {
 	if err == nil {
 		err = rules.Suit(profile.Settings)
 	}
-	if err != nil {
-		cfg.Logger.Warn("this machine's profile is ignored", "file", profile.File, "err", err)
+	if err == nil {
+		return
 	}
+	log := cfg.Logger
+	if env.String(env.Log) == "" && log.Handler() == slog.DiscardHandler { // who keeps a profile is told why it is not used
+		log, _ = logging.New("warn", os.Stderr)
+	}
+	log.Warn("this machine's profile is ignored", "file", profile.File, "err", err)
 }
 
 // resolve fills the fields that are zero from the environment.

@@ -15,9 +15,10 @@ import (
 // A config is what the command line says.
 type config struct {
 	measure.Options
-	format string
-	memory string
-	set    *cli.Set
+	format  string
+	memory  string
+	profile bool
+	set     *cli.Set
 }
 
 func usage() string {
@@ -51,6 +52,7 @@ func parse(args []string) (config, error) {
 	s.BoolVar(&cfg.Check, "check", true, "check what each operation delivers, once for each size")
 	s.BoolVar(&cfg.Alloc, "alloc", false, "vectors from comm.Alloc, which ranks of one host read and write in place")
 	s.StringVar(&cfg.memory, "mem", "host", "memory of the vectors: host, or cuda for GPUs, which local ranks take in turn")
+	s.BoolVar(&cfg.profile, "profile", false, "measure, without gompirun, what this machine's processors are good at, and keep it for its jobs")
 	s.StringVar(&cfg.format, "format", "table", "table, csv or json")
 	for len(args) > 0 {
 		rest, err := s.Parse(args)

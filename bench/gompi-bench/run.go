@@ -22,6 +22,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, usage(), cfg.set.FlagUsages())
 		return 0
 	}
+	if cfg.profile && wrong == nil {
+		if err := profile(stdout); err != nil {
+			fmt.Fprintf(stderr, "gompi-bench: %v\n", err)
+			return 1
+		}
+		return 0
+	}
 	ctx := context.Background() // gompirun ends the job; comm ends it if a rank dies
 	c, err := comm.Init(ctx)
 	if err != nil {

@@ -90,7 +90,7 @@ var rules = []rule{
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", []string{"mpirun/internal/testbed"}},
-	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/rdma", "internal/route", "internal/accept", "internal/challenge", "internal/cgroup"}},
+	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/rdma", "internal/machine", "internal/env", "internal/route", "internal/accept", "internal/challenge", "internal/cgroup"}},
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"comm", "cudaops", "internal/env"}},
 	{"examples", []string{"comm", "internal/env"}},

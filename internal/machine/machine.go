@@ -26,6 +26,14 @@ type Profile struct {
 	File      string // that it was read from; "" for a built-in one
 }
 
+// Never are settings by which no message is read.
+const Never = "shm.read=1024g"
+
+// Reads reports whether messages of some lengths are to be read where they lie.
+func (p *Profile) Reads() bool {
+	return strings.Contains(p.Settings, "shm.read=") && p.Settings != Never
+}
+
 // builtIn are the profiles of processors that were measured, by their names' beginnings and the
 // least second-level cache in KiB.
 //

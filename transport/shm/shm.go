@@ -14,13 +14,12 @@
 //
 // # How long payloads travel
 //
-// Between private buffers they go through the ring, whose writer and reader copy at the
-// same time. The kernel could copy them once (process_vm_readv, CMA). It is at most half
-// as fast, and needs the right to trace the peer: half a round trip of 64 KiB takes 6.3 us
-// with CMA and 3.0 through the ring, of 1 MiB 97 and 37, of 16 MiB 4.8 and 1.8 ms, of
-// 64 MiB 16.7 and 6.6 (2 ranks on processors near each other; with buffers written anew
-// before each, 64 KiB 6.8 and 3.3 us, 1 MiB 102 and 56, 64 MiB 14.8 and 6.1 ms). From and to
-// the symmetric heap the ranks copy them once, themselves: direct.go.
+// Between private buffers they go through the ring, whose writer and reader copy at the same time.
+// From and to the symmetric heap the ranks copy them once, themselves: direct.go. The kernel can do
+// so from private buffers (process_vm_readv): source.go. Which is faster depends on the processor
+// (half a round trip between two near AMD EPYC, by the kernel and through the ring: 64 KiB 6.3 and
+// 3.0 us, 1 MiB 97 and 37, 16 MiB 4.8 and 1.8 ms; on an Intel Xeon the copy alone of 64 KiB 3.1 and
+// 5.5, of 1 MiB 51 and 75), so the caller decides, by asking for a Source or not.
 package shm
 
 import (

@@ -2,6 +2,7 @@ package checkup
 
 import (
 	"bytes"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/cgroup"
+	"gompi/internal/env"
+	"gompi/internal/machine"
 	"gompi/internal/rdma"
 	"gompi/mpirun/internal/ctl"
 )
@@ -29,12 +32,25 @@ func examine(f *ctl.Findings) {
 	f.Files, f.FilesHard = limits(unix.RLIMIT_NOFILE)
 	f.RDMA = rdmaPorts("/sys")
 	f.UCX = library("libucp.so.0")
+	profile(f)
 }
 
 // text returns what a file holds, "" if there is none.
 func text(file string) string {
 	b, _ := os.ReadFile(file)
 	return string(b)
+}
+
+// profile finds out what the host's processors are good at, as its jobs do.
+func profile(f *ctl.Findings) {
+	p, err := machine.Read(env.String(env.Profile))
+	f.Processor, f.Profile, f.ProfileFile = p.Processor, p.Settings, p.File
+	if err != nil {
+		f.ProfileFile = err.Error()
+	}
+	if p.Reads() {
+		fmt.Sscan(text("/proc/sys/kernel/yama/ptrace_scope"), &f.PtraceScope)
+	}
 }
 
 func rdmaPorts(sys string) (ports []ctl.RDMAPort) {

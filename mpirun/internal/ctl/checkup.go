@@ -46,6 +46,10 @@ type Findings struct {
 	FilesHard   int64  // what Files may be raised to, or Unlimited
 	UCX         string // path of its library, "" for none
 	RDMA        []RDMAPort
+	Processor   string // what package machine calls it
+	Profile     string // settings for GOMPI_TUNE, "" for none
+	ProfileFile string // they were read from, or why that failed; "" for a built-in profile
+	PtraceScope int    // Yama's, if by the profile ranks are to read each other; else 0
 }
 
 // An RDMAPort is a port of an InfiniBand or RoCE device, in the kernel's words.
@@ -71,6 +75,10 @@ func (m *Findings) fields(c *wire.Codec) {
 	wire.Int(c, &m.MilliCPUs, Unlimited, math.MaxInt32)
 	c.String(&m.Trouble, MaxText)
 	c.String(&m.UCX, MaxText)
+	for _, s := range []*string{&m.Processor, &m.Profile, &m.ProfileFile} {
+		c.String(s, MaxText)
+	}
+	wire.Int(c, &m.PtraceScope, 0, 9)
 	c.Strings(&m.Addresses, maxList, MaxText)
 	wire.List(c, &m.RDMA, maxList, func(p *RDMAPort) {
 		for _, s := range []*string{&p.Name, &p.State, &p.Link, &p.Rate, &p.GID} {

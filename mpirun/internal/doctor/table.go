@@ -21,6 +21,7 @@ func writeFindings(w io.Writer, ps []*patient, advice []advice) {
 	writeGPUs(&b, ps)
 	writeInterfaces(&b, ps)
 	writeRDMA(&b, ps)
+	writeProfiles(&b, ps)
 	writePairs(&b, ps)
 	b.WriteString("\n")
 	if len(advice) == 0 {
@@ -136,6 +137,19 @@ func writeRDMA(b *strings.Builder, ps []*patient) {
 				domain = fmt.Sprint(r.Domain)
 			}
 			lines = append(lines, []string{p.host.Name, r.Name, r.State, r.Link, r.Rate, domain, r.GID})
+		}
+	}
+	if len(lines) > 1 {
+		b.WriteString("\n")
+		columns(b, lines)
+	}
+}
+
+func writeProfiles(b *strings.Builder, ps []*patient) {
+	lines := [][]string{{"host", "processor", "profile", "from"}}
+	for _, p := range ps {
+		if f := p.findings; f != nil {
+			lines = append(lines, []string{p.host.Name, f.Processor, cmp.Or(f.Profile, "defaults"), cmp.Or(f.ProfileFile, "built in")})
 		}
 	}
 	if len(lines) > 1 {
