@@ -107,11 +107,16 @@ func lacking(cards []rdmaCard) (rank int, err error) {
 	if rank = slices.IndexFunc(cards, func(c rdmaCard) bool { return c.err != nil }); rank >= 0 {
 		return rank, cards[rank].err
 	}
-	common := cards[0].fabrics // of the ranks so far; none are named where UCX's transports are
+	var common []string // of the ranks so far that know theirs
 	for rank, c := range cards {
 		before := common
-		common = slices.DeleteFunc(slices.Clone(before), func(f string) bool { return !slices.Contains(c.fabrics, f) })
-		if len(common) == 0 && len(before) > 0 {
+		if len(c.fabrics) == 0 {
+			continue
+		}
+		if common = c.fabrics; len(before) > 0 {
+			common = slices.DeleteFunc(slices.Clone(before), func(f string) bool { return !slices.Contains(c.fabrics, f) })
+		}
+		if len(common) == 0 {
 			return rank, fmt.Errorf("its ports are on %s, those of ranks before it on %s", strings.Join(c.fabrics, " and "), strings.Join(before, " and "))
 		}
 	}

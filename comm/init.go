@@ -153,7 +153,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 func (f Fabric) leave(ctx context.Context, e *engine.Engine) error {
 	f.Boot.Info().Flight().Leaving(seg.Now())
 	err := e.Shutdown(ctx)
-	err = errors.Join(err, f.Boot.Goodbye())
+	err = errors.Join(err, f.Boot.Goodbye(e.HearsLate()))
 	return errors.Join(err, f.close())
 }
 

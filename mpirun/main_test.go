@@ -88,7 +88,7 @@ func act(b boot.Boot, what string) error {
 	case "say":
 		fmt.Println("ready")
 	case "goodbye":
-		return b.Goodbye()
+		return b.Goodbye(false)
 	case "abort":
 		return b.Abort(13, "no disk")
 	case "revoke":

@@ -120,7 +120,7 @@ func TestWelcomeBecomesInfo(t *testing.T) {
 	if in.Host(0) != "a" || in.Host(2) != "b" || in.Flight() == nil || a.seg.State(0) != seg.Joined {
 		t.Errorf("hosts %s %s, recorder %p, state %v; want a b, one, joined", in.Host(0), in.Host(2), in.Flight(), a.seg.State(0))
 	}
-	l.Goodbye()
+	l.Goodbye(false)
 	if a.seg.State(0) != seg.Closed {
 		t.Errorf("state %v after goodbye, want closed", a.seg.State(0))
 	}

@@ -110,9 +110,10 @@ type Boot interface {
 	// Abort asks the launcher to end the whole job with the given status.
 	Abort(code int, reason string) error
 
-	// Goodbye tells the launcher that this rank has closed its communicators
-	// and may end when it likes. The Boot is not used after it.
-	Goodbye() error
+	// Goodbye tells the launcher that this rank has closed its communicators and may end when it
+	// likes. The Boot is not used after it. aloud makes the launcher hear it at once, not at the end
+	// of the process, since others may inquire.
+	Goodbye(aloud bool) error
 }
 
 // An EventKind says what an Event reports.
@@ -124,7 +125,7 @@ const (
 	Revoked                        // Comm was revoked by Rank; Text is its cause
 	Terminate                      // the job is to end; Text says why
 	Gone                           // the launcher itself is gone; Text says how
-	Left                           // Rank, after which somebody inquired, ended after its goodbye
+	Left                           // Rank has said goodbye; told if somebody inquired
 )
 
 // An Event is one piece of news from the launcher.
@@ -143,6 +144,8 @@ func (e *Event) asError(in *Info) error {
 			return fmt.Errorf("rank %d (host %s): %s", e.Rank, in.Host(e.Rank), e.Text)
 		}
 		return fmt.Errorf("rank %d: %s", e.Rank, e.Text)
+	case Left:
+		return fmt.Errorf("rank %d left before all ranks had met", e.Rank)
 	case Terminate:
 		return fmt.Errorf("the job ends: %s", e.Text)
 	}

@@ -200,7 +200,7 @@ func (m *Member) Abort(code int, reason string) error {
 }
 
 // Goodbye implements Boot.
-func (m *Member) Goodbye() error {
+func (m *Member) Goodbye(bool) error {
 	g := m.group
 	g.mu.Lock()
 	if m.state == present {

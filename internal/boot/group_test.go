@@ -43,7 +43,7 @@ func TestGroupAllgatherFailsWhenARankCannotContribute(t *testing.T) {
 		want string
 	}{
 		{"died", func(m *Member) { m.Die("killed") }, "rank 1 died: killed"},
-		{"left", func(m *Member) { m.Goodbye() }, "rank 1 left"},
+		{"left", func(m *Member) { m.Goodbye(false) }, "rank 1 left"},
 		{"aborted", func(m *Member) { m.Abort(3, "no disk") }, "rank 1 aborted the job with status 3: no disk"},
 	}
 	for _, tt := range tests {
@@ -123,7 +123,7 @@ func TestGroupRevocationIsThereWhenAnyTellerGoesOn(t *testing.T) {
 
 func TestGroupMemberThatSaidGoodbyeCannotDie(t *testing.T) {
 	boots := Group(2)
-	boots[0].Goodbye()
+	boots[0].Goodbye(false)
 	boots[0].(*Member).Die("exit")
 	if boots[1].Pending() {
 		t.Errorf("events %v after a goodbye, want none", boots[1].Events())
@@ -133,8 +133,8 @@ func TestGroupMemberThatSaidGoodbyeCannotDie(t *testing.T) {
 func TestGroupMemberThatLeftIsToldOfWhenSomebodyInquires(t *testing.T) {
 	boots := Group(3)
 	boots[0].Inquire(1)
-	boots[1].Goodbye()
-	boots[2].Goodbye()
+	boots[1].Goodbye(false)
+	boots[2].Goodbye(false)
 	if boots[0].Inquire(2); !boots[0].Pending() {
 		t.Fatal("no news")
 	}

@@ -56,7 +56,7 @@ func meet(t *testing.T, n int) []*spoke {
 	}
 	t.Cleanup(func() {
 		for _, s := range slices.Backward(ranks) {
-			s.Goodbye()
+			s.Goodbye(false)
 			s.conn.Close()
 		}
 	})
@@ -86,7 +86,7 @@ func TestRanksWithoutAnAgentMeetByASharedFolder(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	ranks[0].Goodbye()
+	ranks[0].Goodbye(false)
 
 	ranks, errs = meeting(ctx, dir, 5)
 	if err := errors.Join(errs...); err != nil {
@@ -110,7 +110,7 @@ func TestRanksWithoutAnAgentMeetByASharedFolder(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	for _, s := range ranks {
-		s.Goodbye()
+		s.Goodbye(false)
 	}
 }
 
@@ -183,12 +183,12 @@ func TestARankThatSaysGoodbyeIsNoNews(t *testing.T) {
 		all.Go(func() { s.Allgather(t.Context(), nil) })
 	}
 	all.Wait()
-	ranks[1].Goodbye()
-	ranks[0].Goodbye() // and with it the hub
+	ranks[1].Goodbye(false)
+	ranks[0].Goodbye(false) // and with it the hub
 	if e := next(t, ranks[2]); len(e) != 1 || e[0].Kind != Left || e[0].Rank != 0 {
 		t.Errorf("news: %+v, want that rank 0 has left", e)
 	}
-	ranks[2].Goodbye()
+	ranks[2].Goodbye(false)
 }
 
 // Who inquires hears that a rank has left, before or later.
@@ -202,8 +202,8 @@ func TestARankThatLeftIsToldOfWhenSomebodyInquires(t *testing.T) {
 	if err := ranks[2].Inquire(1); err != nil {
 		t.Fatal(err)
 	}
-	ranks[1].Goodbye()
-	ranks[3].Goodbye()
+	ranks[1].Goodbye(false)
+	ranks[3].Goodbye(false)
 	if e := next(t, ranks[2]); len(e) != 1 || e[0].Kind != Left || e[0].Rank != 1 {
 		t.Errorf("news: %+v, want that rank 1 has left", e)
 	}

@@ -284,7 +284,7 @@ func (s *spoke) Abort(code int, reason string) error {
 }
 
 // Goodbye implements Boot.
-func (s *spoke) Goodbye() error {
+func (s *spoke) Goodbye(bool) error {
 	s.info.flight.Leave()
 	s.send(&wire.Leave{}) // if the hub is gone there is nobody to be told
 	if half, ok := s.conn.(*seal.Conn); ok {

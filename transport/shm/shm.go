@@ -134,6 +134,7 @@ type Transport struct {
 	waiting   int                            // queued frames for which no Sent is due
 	moving    int                            // copies from and to heaps that are under way
 	proof     proof                          // that this process is the rank, for peers that read it
+	exposed   bool                           // they may
 	armed     bool                           // since the last Poll
 	idle      int                            // Polls that found nothing
 	scarce    bool                           // there was no memory for a ring to grow: no other ring tries
@@ -174,7 +175,6 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 	for i, r := range cfg.Ranks {
 		t.locals[r] = world.LocalRank(i)
 	}
-	t.expose()
 	return t, nil
 }
 

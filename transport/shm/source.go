@@ -44,11 +44,10 @@ const (
 
 type proof [16]byte
 
-// expose publishes this rank's proof, and lets its peers read its memory.
+// expose publishes this rank's proof, and lets its peers read its memory, before the first is told
+// where some lies.
 func (t *Transport) expose() {
-	if t.PID == nil {
-		return
-	}
+	t.exposed = true
 	rand.Read(t.proof[:])
 	own := &t.lines[t.Local]
 	own.proof = t.proof
@@ -65,6 +64,9 @@ func (t *Transport) Source(rank world.Rank, b mem.Buffer) uint64 {
 	at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b.HostSlice()))))
 	if bits.Len64(at+uint64(b.Size())) > sourceBits { // of a processor with longer addresses
 		return 0
+	}
+	if !t.exposed {
+		t.expose()
 	}
 	return t.recalls(t.Local)<<placeBits | isSource | at
 }

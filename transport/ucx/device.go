@@ -18,20 +18,24 @@ const (
 var errDevice = errors.New("no InfiniBand or RoCE device has an active port")
 
 // nearest returns the ports for UCX to use: those nearest to the processors of this process, or
-// those that UCX_NET_DEVICES names.
+// those that UCX_NET_DEVICES names. It fails where no port is active. There are none if that
+// variable names what is not known here: UCX may know it.
 func nearest(sys string, cpus []int) ([]rdma.Port, error) {
-	ports := rdma.Ports(sys)
-	if names := os.Getenv(netDevices); names != "" && names != "all" {
-		named := strings.Split(names, ",")
-		ports = slices.DeleteFunc(ports, func(p rdma.Port) bool { return !slices.Contains(named, p.Name()) })
+	ports := rdma.Nearest(sys, rdma.Ports(sys), cpus)
+	named := os.Getenv(netDevices)
+	switch {
+	case len(ports) == 0:
+		return nil, errDevice
+	case named == "" || named == "all":
+		return ports, nil
 	}
-	if near := rdma.Nearest(sys, ports, cpus); len(near) > 0 {
-		return near, nil
+	var chosen []rdma.Port
+	for _, p := range rdma.Ports(sys) {
+		if p.Active() && slices.ContainsFunc(strings.Split(named, ","), func(s string) bool { return strings.TrimSpace(s) == p.Name() }) {
+			chosen = append(chosen, p)
+		}
 	}
-	if named := os.Getenv(netDevices); named != "" {
-		return nil, fmt.Errorf("%w (%s=%s)", errDevice, netDevices, named)
-	}
-	return nil, errDevice
+	return chosen, nil
 }
 
 // devices names ports as UCX_NET_DEVICES does, "" where that is set: UCX reads it itself. Of what

@@ -58,13 +58,13 @@ func TestNearestDevicesAreForUCX(t *testing.T) {
 			t.Errorf("CPUs %v, UCX_NET_DEVICES=%q: fabrics %q", c.cpus, c.named, got)
 		}
 	}
-	t.Setenv("UCX_NET_DEVICES", "mlx5_0:1,eth0")
+	t.Setenv("UCX_NET_DEVICES", "eth0, mlx5_0:1")
 	if ports, err := nearest(sys, []int{9}); err != nil || len(ports) != 1 || ports[0].Device != "mlx5_0" {
 		t.Errorf("of two that are named one is there: %+v, %v", ports, err)
 	}
 	t.Setenv("UCX_NET_DEVICES", "eth0")
-	if _, err := nearest(sys, nil); !errors.Is(err, errDevice) || !strings.Contains(err.Error(), "UCX_NET_DEVICES=eth0") {
-		t.Errorf("none that is named is there: error %v, want one that quotes it", err)
+	if ports, err := nearest(sys, nil); err != nil || len(ports) > 0 {
+		t.Errorf("none that is named is known: %+v, %v; want that UCX decides", ports, err)
 	}
 }
 

@@ -11,7 +11,7 @@
 // two know (hello.go). UCX's own TCP stores data of any sender at any address, so New refuses it
 // unless it is asked for by name, and then uses it on the loopback device only.
 //
-// UCX reports the death of a peer late or never: Died passes on what the launcher reports.
+// UCX reports the death of a peer late or never: Ended passes on what the launcher reports.
 package ucx
 
 import (
@@ -180,7 +180,7 @@ func names(list string, transports ...string) bool {
 func (t *Transport) Card() []byte { return t.ucp.Address() }
 
 // Fabrics names the networks that this rank's RDMA ports are on. Ranks without a common one do not
-// reach each other. There are none if Config.Transports was given.
+// reach each other. There are none if that is not known, or if Config.Transports was given.
 func (t *Transport) Fabrics() []string { return t.fabrics }
 
 // SetCards sets the cards of all ranks, by rank. They must not change any more. Frames that were

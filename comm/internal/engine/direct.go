@@ -56,7 +56,7 @@ func (e *Engine) source(p *peer, b mem.Buffer) uint64 {
 type Range struct{ From, Below int }
 
 // SetReads sets of how many bytes messages inside a host are read by the receiver from the sender's
-// ordinary memory. They are not sent eagerly.
+// ordinary memory, if they are not eager.
 func (e *Engine) SetReads(lengths Range) {
 	e.progress.Lock()
 	defer e.progress.Unlock()

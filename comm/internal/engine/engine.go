@@ -39,7 +39,6 @@ package engine
 
 import (
 	"log/slog"
-	"math"
 
 	"gompi/comm/internal/progress"
 	"gompi/internal/boot"
@@ -98,7 +97,7 @@ type Engine struct {
 	transports     []transport.Transport
 	progressers    []transport.Progresser // those of transports that are one
 	registrars     []transport.Registrar
-	deathObservers []transport.DeathObserver
+	hearsLate      bool // a transport is a DeathObserver
 	peers          table
 	recent         *peer // the one last looked up
 	lost           int   // peers that are lost
@@ -138,7 +137,6 @@ func New(cfg Config) *Engine {
 		closed:   ids{in: map[uint64]bool{}},
 		revoked:  map[uint64]revokeReason{},
 		early:    map[uint64][]*message{},
-		reads:    Range{From: math.MaxInt},
 	}
 	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil})
 	if cfg.Boot != nil {
@@ -152,8 +150,8 @@ func (e *Engine) Use(t transport.Transport) {
 	e.progress.Lock()
 	defer e.progress.Unlock()
 	e.transports = append(e.transports, t)
-	if o, ok := t.(transport.DeathObserver); ok {
-		e.deathObservers = append(e.deathObservers, o)
+	if _, ok := t.(transport.DeathObserver); ok {
+		e.hearsLate = true
 	}
 	if r, ok := t.(transport.Registrar); ok {
 		e.registrars = append(e.registrars, r)

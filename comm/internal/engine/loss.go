@@ -261,12 +261,15 @@ func (e *Engine) news() int {
 	return len(events)
 }
 
-// ended tells the transports that the process of a rank has ended, and how.
+// ended tells the transport to a rank that its process has ended, and how.
 func (e *Engine) ended(rank world.Rank, err error) {
-	for _, t := range e.deathObservers {
+	if t, ok := e.peer(rank).tr.(transport.DeathObserver); ok {
 		t.Ended(rank, err)
 	}
 }
+
+// HearsLate reports whether a transport may not notice that a rank leaves.
+func (e *Engine) HearsLate() bool { return e.hearsLate }
 
 // Silent implements transport.SilenceSink: the rank may have left before anything was sent to it.
 func (e *Engine) Silent(rank world.Rank) {

@@ -41,7 +41,7 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	}
 	e, size := ch.e, b.Size()
 	p := e.peer(ch.World(dst))
-	if p.lost != nil || ch.leavers.include(dst) || !ch.eager(p, b) {
+	if p.lost != nil || ch.leavers.include(dst) || !ch.eager(p, size) {
 		return false
 	}
 	e.h = transport.Header{Kind: transport.Eager, Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
@@ -52,10 +52,9 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 	return true
 }
 
-// eager reports whether a message to p may be sent eagerly: it is short, there is credit, and it is
-// not faster to let p read it.
-func (ch *Channel) eager(p *peer, b mem.Buffer) bool {
-	return b.Size() <= ch.e.cfg.Eager && p.out+cost(b.Size()) <= budget && (b.Size() < ch.e.reads.From || ch.e.source(p, b) == 0)
+// eager reports whether a message to p may be sent eagerly: it is short, and there is credit.
+func (ch *Channel) eager(p *peer, size int) bool {
+	return size <= ch.e.cfg.Eager && p.out+cost(size) <= budget
 }
 
 // Recv receives a message from src with tag, either of which may be Any, into b. If ctx
@@ -295,7 +294,7 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 		return
 	}
 	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
-	if sync || !b.IsHost() || !ch.eager(p, b) {
+	if sync || !b.IsHost() || !ch.eager(p, r.size) {
 		r.stage = announced
 		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.RTS, uint64(r.size), e.stamp(r), e.tellSource(p, r)
 		e.post(p, mem.Buffer{}, 0)

@@ -9,7 +9,12 @@ func (e *Engine) Shutdown(ctx context.Context) error {
 	defer e.progress.Unlock()
 	e.jobEnding = true
 	e.judgeSuspects()
-	err := e.progress.Close(ctx, func() bool { return e.shut(false) })
+	err := e.progress.Close(ctx, func() bool {
+		if b := e.cfg.Boot; b != nil && b.Pending() {
+			e.news() // of a rank for which a transport waits
+		}
+		return e.shut(false)
+	})
 	if err != nil {
 		e.shut(true)
 	}

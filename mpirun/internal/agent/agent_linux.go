@@ -59,9 +59,10 @@ type agent struct {
 	nextSingletons time.Time // when to do it again
 	stall
 	pulse
-	revoked  map[uint64]bool // communicators that are known to be broken
-	inquired map[world.Rank]bool
-	window   int // bytes of output that the launcher still takes
+	revoked  map[uint64]bool     // communicators that are known to be broken
+	inquired map[world.Rank]bool // ranks of other hosts of which it is told, or will be, when they leave
+	left     map[world.Rank]bool // those that have
+	window   int                 // bytes of output that the launcher still takes
 	halted   []*stream
 	feed     feed
 	fetching fetching
@@ -81,7 +82,7 @@ func Run(in, out int, guarded bool) int {
 	watchdog.NameProcess("gompi-agent")
 	// A stopped agent is continued when its launcher or watchdog dies, so that it ends its ranks.
 	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0) // any Linux has it
-	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: -1}}
+	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: -1}}
 	if guarded {
 		a.watchdog = watchdog.FD
 	}
@@ -293,6 +294,7 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.Died:
 		a.tell(&wire.Died{Rank: world.Rank(m.Rank), Text: m.Text})
 	case *ctl.Left:
+		a.left[world.Rank(m.Rank)] = true
 		a.tell(&wire.Left{Rank: world.Rank(m.Rank)})
 	case *ctl.Absent:
 		rank := world.Rank(m.Rank)

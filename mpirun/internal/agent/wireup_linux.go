@@ -150,8 +150,14 @@ func (a *agent) heard(p *process, m wire.Message) error {
 			a.revoked[m.Comm] = true
 			a.report(&ctl.Revoke{Rank: p.Rank.Rank, Comm: m.Comm, Cause: m.Cause})
 		}
+	case *wire.Leave:
+		a.report(&ctl.Left{Rank: p.Rank.Rank})
 	case *wire.Inquire:
-		if !a.inquired[m.Rank] { // the answer goes to all ranks of the host
+		switch {
+		case a.left[m.Rank]:
+			a.send(p, wire.Append(nil, &wire.Left{Rank: m.Rank}))
+			a.segment.Bump()
+		case !a.inquired[m.Rank]: // the answer goes to all ranks of the host
 			a.inquired[m.Rank] = true
 			a.report(&ctl.Inquire{Rank: int(m.Rank)})
 		}

@@ -148,8 +148,8 @@ func (m *Died) fields(c *wire.Codec) {
 	c.String(&m.Text, wire.MaxText)
 }
 
-// Left tells the ranks of a host that inquired that a rank exited with status 0, its communicators
-// closed.
+// Left tells the ranks of a host that inquired that a rank has closed its communicators. Upwards it
+// says so of a rank that does not wait for the end of its process.
 type Left struct{ Rank int }
 
 func (m *Left) fields(c *wire.Codec) { c.Rank(&m.Rank) }

@@ -294,6 +294,8 @@ func (j *Job) handle(e link.Event) {
 		j.broadcast(&ctl.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Inquire:
 		j.leaving.inquire(h, m.Rank)
+	case *ctl.Left:
+		j.leaving.left(m.Rank)
 	case *ctl.Abort:
 		j.aborted(h, m)
 	case *ctl.Exited:

@@ -105,7 +105,7 @@ func TestWhoInquiresIsToldThatARankHasLeft(t *testing.T) {
 				l.say(&ctl.Inquire{Rank: 1})
 				return
 			}
-			l.exits(ctl.Exited{Joined: true, Closed: true})
+			l.say(&ctl.Left{Rank: 1}) // its process goes on
 		})
 		k = newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
 			if script(l, m); l.number == 1 {
@@ -116,6 +116,8 @@ func TestWhoInquiresIsToldThatARankHasLeft(t *testing.T) {
 				if left := got[*ctl.Left](l); len(left) == 1 {
 					l.say(&ctl.Inquire{Rank: 1}) // it has left by now
 					return
+				} else if len(left) == 2 {
+					k.links[0][1].exits(ctl.Exited{Joined: true, Closed: true})
 				}
 				l.exits(ctl.Exited{Joined: true, Closed: true})
 			}

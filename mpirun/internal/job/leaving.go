@@ -2,8 +2,8 @@ package job
 
 import "gompi/mpirun/internal/ctl"
 
-// leaving is which ranks have ended well, and which hosts want to know it of whom. Their ranks ask
-// when a rank does not answer that they have no connection to: most transports notice for
+// leaving is which ranks have left, or ended well, and which hosts want to know it of whom. Their
+// ranks ask when a rank does not answer that they have no connection to: most transports notice for
 // themselves that a rank leaves, so not all hosts are told of all ranks.
 type leaving struct {
 	gone   map[int]bool
@@ -22,7 +22,7 @@ func (l *leaving) inquire(h *host, rank int) {
 	l.asking[rank] = append(l.asking[rank], h)
 }
 
-// left notes that a rank has ended well, and tells those who asked.
+// left notes that a rank has left, and tells those who asked.
 func (l *leaving) left(rank int) {
 	if l.gone == nil {
 		l.gone = map[int]bool{}

@@ -17,6 +17,7 @@ enum {
 	HELLO = 1, SMALL, DATA,     // ids of active messages
 	SLAB = 16,                  // chunks that are registered at a time
 	CHUNKS_PER_PEER = 16,       // under way
+	KEPT_TO_RECEIVE = 4,        // chunks that are not sent from
 	SMALLS_PER_PEER = 256,
 	PARTS_PER_PEER = 4,         // of puts, under way
 	CLOSE_MS = 20,              // how long requests have to end once all is closed
@@ -84,6 +85,9 @@ struct worker {
 	gompi_peer *peers;
 	gompi_message *free; // not in use
 	gompi_chunk *chunks; // not in use
+	uint32_t idle;       // of those
+	uint32_t usable;     // chunks that UCX has not failed with
+	int refused;         // there was none to send from
 	slab *slabs;
 	part *parts; // not in use
 	uint32_t starved; // messages of which the payload waits for a chunk
@@ -127,6 +131,8 @@ static int grow(worker *w) {
 		*c = (gompi_chunk){.next = w->chunks, .bytes = bytes + (size_t)i * GOMPI_CHUNK, .memory = s->memory};
 		w->chunks = c;
 	}
+	w->idle += SLAB;
+	w->usable += SLAB;
 	return ABI_OK;
 }
 
@@ -134,12 +140,14 @@ static gompi_chunk *take_chunk(worker *w, int *status) {
 	if (!w->chunks && (*status = grow(w)) < 0) return NULL;
 	gompi_chunk *c = w->chunks;
 	w->chunks = c->next;
+	w->idle--;
 	return c;
 }
 
 static void free_chunk(worker *w, gompi_chunk *c) {
 	c->next = w->chunks;
 	w->chunks = c;
+	w->idle++;
 }
 
 static void free_message(worker *w, gompi_message *m) {
@@ -204,7 +212,10 @@ static void fetched(void *request, abi_status status, size_t size, void *arg) {
 	}
 	m->here = 1;
 	m->status = status;
-	if (status < 0) m->chunk = NULL; // UCX may still write to it: it is not used again
+	if (status < 0) { // UCX may still write to the chunk: it is not used again
+		m->chunk = NULL;
+		p->w->usable--;
+	}
 	if (m->prefix.token != p->in) free_message(p->w, m); // disconnected meanwhile
 	else if (request) advance(p);
 }
@@ -224,23 +235,28 @@ static int fetch(worker *w, gompi_message *m) {
 	return ABI_OK;
 }
 
-// feed fetches what waits for chunks, as far as there are some, and returns how much that is. A
-// peer is given up only if no chunk will become free.
+// feed_peer is feed for what has come from p, in order. It returns UCX's status.
+static int feed_peer(gompi_peer *p, int *n) {
+	worker *w = p->w;
+	for (gompi_message *m = p->early; m; m = m->next) {
+		if (!m->descriptor) continue;
+		int status = fetch(w, m);
+		if (status < 0) return status;
+		w->starved--;
+		++*n;
+	}
+	return ABI_OK;
+}
+
+// feed fetches what waits for chunks, as far as there are some, and returns how much that is. A peer
+// is given up only if no chunk will become free: nothing is under way, and Go has all that is here.
 static int feed(worker *w) {
-	int n = 0;
-	for (uint32_t i = 0; w->starved > 0 && i < w->size; i++) {
+	int n = 0, status = ABI_OK;
+	for (uint32_t i = 0; w->starved > 0 && i < w->size && status >= 0; i++) {
 		gompi_peer *p = &w->peers[i];
-		for (gompi_message *m = p->early; m; m = m->next) {
-			if (!m->descriptor) continue;
-			int status = fetch(w, m);
-			if (status < 0) {
-				if (w->pub.outstanding == 0 && !w->pub.ready) fail(p, status);
-				return n;
-			}
-			w->starved--;
-			n++;
-		}
+		status = feed_peer(p, &n);
 		advance(p);
+		if (status < 0 && w->pub.outstanding == w->pub.stuck && !w->pub.ready) fail(p, status);
 	}
 	return n;
 }
@@ -327,7 +343,7 @@ static abi_status on_message(void *arg, const void *head, size_t head_size, void
 		m->here = 0;
 		m->descriptor = data;
 		status = ABI_IN_PROGRESS;
-		if (fetch(w, m) < 0) w->starved++;
+		if (w->starved > 0 || fetch(w, m) < 0) w->starved++; // those that came before go first
 	} else if (size > 0) {
 		m->lent = 1;
 		m->data = data;
@@ -419,8 +435,12 @@ static void chunk_sent(void *request, abi_status status, void *arg) {
 	p->chunks--;
 	completed(p);
 	p_ucp_request_free(request);
-	if (status >= 0) free_chunk(p->w, c);
-	else fail(p, status); // and the peer may still read the chunk: it is not used again
+	if (status >= 0) {
+		free_chunk(p->w, c);
+		return;
+	}
+	p->w->usable--; // the peer may still read the chunk: it is not used again
+	fail(p, status);
 }
 
 static gompi_prefix prefix(gompi_peer *p, int kind) {
@@ -430,12 +450,13 @@ static gompi_prefix prefix(gompi_peer *p, int kind) {
 static int send_chunk(gompi_peer *p, int kind, const char *data, size_t size) {
 	worker *w = p->w;
 	if (p->chunks == CHUNKS_PER_PEER) return 0;
-	int status = 0;
-	gompi_chunk *c = take_chunk(w, &status);
-	if (!c) {
-		if (w->pub.outstanding == 0) fail(p, status); // none will be freed
+	int status = ABI_OK;
+	if (w->idle <= KEPT_TO_RECEIVE && (status = grow(w)) < 0) { // else two that send to each other would wait for each other
+		if (w->usable <= KEPT_TO_RECEIVE) fail(p, status); // there will be none
+		w->refused = 1;
 		return 0;
 	}
+	gompi_chunk *c = take_chunk(w, &status);
 	c->peer = p;
 	c->head.prefix = prefix(p, kind);
 	memcpy(c->head.header, w->pub.header, GOMPI_HEADER);
@@ -545,6 +566,10 @@ int gompi_ucp_poll(gompi_worker *pub) {
 	worker *w = (worker *)pub;
 	free_done(w);
 	int n = feed(w), k;
+	if (w->refused && w->idle > KEPT_TO_RECEIVE) { // that is news for the caller
+		w->refused = 0;
+		n++;
+	}
 	do n += k = p_ucp_worker_progress(w->ucp);
 	while (k > 0 && !pub->ready && n < 64);
 	return n;
@@ -662,7 +687,7 @@ static int handle(worker *w, unsigned id, uint32_t flags, abi_status (*call)(voi
 // Where a peer has gone before it answered, UCX asserts after UD's time limit. Who has gone is known
 // from elsewhere.
 static int be_patient(void *config) {
-	return getenv("UCX_UD_TIMEOUT") ? ABI_OK : p_ucp_config_modify(config, "UD_TIMEOUT", "86400s");
+	return getenv("UCX_UD_TIMEOUT") ? ABI_OK : p_ucp_config_modify(config, "UD_TIMEOUT", "600s");
 }
 
 static int init(worker *w, const char *tls, const char *devices, int memory, int verbs) {

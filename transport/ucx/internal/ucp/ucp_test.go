@@ -159,3 +159,88 @@ func TestPayloadsWaitForChunks(t *testing.T) {
 		w.Disconnect(0)
 	}
 }
+
+// connected returns two workers that may register chunks so often, and send to each other.
+func connected(t *testing.T, slabs int) (both [2]*Worker) {
+	for i := range both {
+		both[i] = opened(t, Options{Rank: i, Size: 2, TLS: "tcp", Devices: "lo", Slabs: slabs})
+	}
+	for i, w := range both {
+		if err := w.Connect(1-i, both[1-i].Address()); err != nil {
+			t.Fatal(err)
+		}
+		w.Admit(1-i, uint64(5+i), uint64(6-i))
+	}
+	return both
+}
+
+// Two that can register no more chunks, and send to each other, both get all.
+func TestChunksAreKeptToReceive(t *testing.T) {
+	const each = 100
+	both := connected(t, 1)
+	data := make([]byte, ChunkSize)
+	var sent, got [2]int
+	for deadline := time.Now().Add(20 * time.Second); got != [2]int{each, each}; {
+		if time.Now().After(deadline) {
+			t.Fatalf("sent %v and got %v of %d messages each", sent, got, each)
+		}
+		for i, w := range both {
+			for sent[i] < each && w.Send(1-i, More, data) {
+				sent[i]++
+			}
+			w.Poll()
+			for {
+				m, ok := w.Next()
+				if !ok {
+					break
+				}
+				if m.Err != nil {
+					t.Fatalf("message %d: %v", got[i], m.Err)
+				}
+				got[i]++
+				w.Done(m)
+			}
+		}
+	}
+}
+
+// While all chunks hold what has arrived, nothing can be sent, and that is all. When some are free
+// again, Poll says so.
+func TestASendWaitsForChunks(t *testing.T) {
+	both := connected(t, 1)
+	other := opened(t, Options{Rank: 1, Size: 2, TLS: "tcp", Devices: "lo"})
+	if err := other.Connect(0, both[0].Address()); err != nil {
+		t.Fatal(err)
+	}
+	other.Admit(0, 6, 5)
+	data := make([]byte, ChunkSize)
+	var held []Message
+	sent := 0
+	for deadline := time.Now().Add(20 * time.Second); len(held) < 16; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d messages have come", len(held), sent)
+		}
+		if sent < 16 && other.Send(0, More, data) {
+			sent++
+		}
+		other.Poll()
+		both[0].Poll()
+		if m, ok := both[0].Next(); ok {
+			held = append(held, m)
+		}
+	}
+	if both[0].Send(1, More, data) {
+		t.Error("a message was sent from no chunk")
+	}
+	for both[0].Poll() > 0 {
+	}
+	if m, ok := both[0].Next(); ok {
+		t.Fatalf("%+v has come", m)
+	}
+	for _, m := range held {
+		both[0].Done(m)
+	}
+	if both[0].Poll() == 0 || !both[0].Send(1, More, data) {
+		t.Error("chunks are free, and nobody says so")
+	}
+}
