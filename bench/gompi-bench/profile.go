@@ -8,12 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"gompi/bench/internal/contest"
 	"gompi/internal/cli"
 	"gompi/internal/env"
 	"gompi/internal/machine"
@@ -100,17 +100,11 @@ func messages(setting string) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	launcher := filepath.Join(filepath.Dir(self), "gompirun")
-	if _, err := os.Stat(launcher); err != nil {
-		if launcher, err = exec.LookPath("gompirun"); err != nil {
-			return nil, fmt.Errorf("no gompirun beside %s: %w", self, err)
-		}
-	}
 	var sizes []string
 	for _, n := range profileSizes {
 		sizes = append(sizes, strconv.Itoa(n))
 	}
-	cmd := exec.Command(launcher, "-q", "-np", "2", self, "-format", "csv", "-check=false", "-budget", "15ms", "-sizes", strings.Join(sizes, ","), "latency")
+	cmd := exec.Command(contest.Beside("gompirun"), "-q", "-np", "2", self, "-format", "csv", "-check=false", "-budget", "15ms", "-sizes", strings.Join(sizes, ","), "latency")
 	cmd.Env = append(os.Environ(), env.Profile+"="+machine.None, env.Tune+"="+setting, env.Transport+"=")
 	var said bytes.Buffer
 	cmd.Stderr = &said

@@ -95,7 +95,7 @@ var rules = []rule{
 	{"examples/train", []string{"comm", "cudaops", "internal/env"}},
 	{"examples", []string{"comm", "internal/env"}},
 	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env", "internal/machine"}},
-	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "hostfile"}},
+	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "internal/machine", "hostfile"}},
 }
 
 type pkg struct {

@@ -51,6 +51,9 @@ var builtIn = []struct {
 	{"GenuineIntel 6/", 2048, "shm.read=32k;shm.read.below=8m"},
 }
 
+// Processor names the processor as a Profile does.
+func Processor() string { return identity().String() }
+
 // None is the name of a profile that sets nothing.
 const None = "none"
 

@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"gompi/internal/machine"
 )
 
 // Machine describes this machine in a few words, for reports.
 func Machine() string {
-	return fmt.Sprintf("%s, %d processors, %s %s, %s", model(), runtime.NumCPU(), runtime.GOOS, kernel(), runtime.Version())
+	return fmt.Sprintf("%s (%s), %d processors, %s %s, %s", model(), machine.Processor(), runtime.NumCPU(), runtime.GOOS, kernel(), runtime.Version())
 }
 
 func model() string {
