@@ -3,6 +3,7 @@ package ucx
 import (
 	"encoding/binary"
 	"errors"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -112,7 +113,18 @@ func (s stranger) Poll(world.Rank) int {
 }
 
 func newStranger(t *testing.T, victim *rank) stranger {
-	w, err := ucp.Open(ucp.Options{Rank: 1, Size: 2, TLS: "tcp", Devices: "lo"})
+	o, err := choose(victim.cfg.Transports, os.Getenv("UCX_TLS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Rank, o.Size = 1, 2; victim.cfg.Transports == "" {
+		ports, err := nearest(sysfs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Devices, o.Verbs = devices(ports), true
+	}
+	w, err := ucp.Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +147,20 @@ func (s stranger) frames(token uint64) {
 	s.Send(0, ucp.Ack, nil)
 }
 
-func TestFramesOfStrangersAreDroppedAndCounted(t *testing.T) {
-	ranks := pair(t, 1, 1)
+// overAll runs f on two ranks over UCX's tcp, and over this machine's devices, where it has some.
+func overAll(t *testing.T, f func(t *testing.T, ranks [2]*rank)) {
+	t.Run("tcp", func(t *testing.T) { f(t, pair(t, 1, 1)) })
+	t.Run("RDMA", func(t *testing.T) {
+		if !haveDevice() {
+			t.Skipf("left out: %v", errDevice)
+		}
+		f(t, pairOver(t, "", 1, 1))
+	})
+}
+
+func TestFramesOfStrangersAreDroppedAndCounted(t *testing.T) { overAll(t, strangersFrames) }
+
+func strangersFrames(t *testing.T, ranks [2]*rank) {
 	meet(t, ranks)
 	s := newStranger(t, ranks[0])
 	for i, token := range []uint64{0, 1, 0xfedcba9876543210} {
@@ -152,8 +176,9 @@ func TestFramesOfStrangersAreDroppedAndCounted(t *testing.T) {
 	}
 }
 
-func TestGreetingsOfStrangersDoNoHarm(t *testing.T) {
-	ranks := pair(t, 1, 1)
+func TestGreetingsOfStrangersDoNoHarm(t *testing.T) { overAll(t, strangersGreetings) }
+
+func strangersGreetings(t *testing.T, ranks [2]*rank) {
 	s := newStranger(t, ranks[0])
 	var claims hello // to be rank 1
 	copy(claims[:], greeting)
