@@ -57,7 +57,7 @@ func TestAComparisonSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 	raw, err := os.ReadFile(csv)
-	want := regexp.MustCompile("^" + report.SampleHeader + "\n1,[a-z]+,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n2,[a-z]+,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n$")
+	want := regexp.MustCompile("^# .+ processors, .+\n" + report.SampleHeader + "\n1,[a-z]+,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n2,[a-z]+,gompi,bcast,2,8,4.000,3.000,9.000,7,4.500,0.0000,0.0000\n$")
 	if err != nil || !want.Match(raw) {
 		t.Errorf("raw rows, error %v:\n%swant\n%s", err, raw, want)
 	}

@@ -74,7 +74,7 @@ func parse(args []string) (config, error) {
 	s.Var(&limit, "limit", "how long one run may take: an operation of one entrant, all sizes")
 	s.StringVar(&cfg.gompirun, "gompirun", contest.Beside("gompirun"), "the launcher")
 	s.StringVar(&cfg.bench, "bench", contest.Beside("gompi-bench"), "gompi's benchmark")
-	s.StringVar(&cfg.csv, "csv", "", "file for every row of every round")
+	s.StringVar(&cfg.csv, "csv", "", "file for every row of every round, behind a comment that names the machine")
 	s.StringVar(&cfg.html, "html", "", "page with plots to add the medians to; made if there is none")
 	for len(args) > 0 {
 		rest, err := s.Parse(args)

@@ -197,7 +197,7 @@ func createRaw(name string) (*rawFile, error) {
 		return nil, err
 	}
 	r := &rawFile{f: f, w: bufio.NewWriter(f)}
-	fmt.Fprintln(r.w, report.SampleHeader)
+	fmt.Fprintf(r.w, "# %s\n%s\n", contest.Machine(), report.SampleHeader)
 	return r, nil
 }
 
