@@ -1,11 +1,13 @@
 package comm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -63,6 +65,8 @@ type Config struct {
 	// KeepScheduling leaves GOMAXPROCS and the slices of time of this process's threads
 	// as they are. Default: GOMPI_KEEP_SCHEDULING.
 	KeepScheduling bool
+
+	silent bool // nobody has asked for a log
 }
 
 // Init joins the job that this process belongs to and returns its world: the communicator of all
@@ -253,20 +257,19 @@ func (cfg Config) exchangeCards(ctx context.Context, f Fabric, p *process) (m ag
 	return m, err
 }
 
-// suit sets rules as this machine's profile has them. The user's tuning goes before it.
+// suit sets rules as this machine's profile has them.
 func (cfg Config) suit(rules *path.Rules) {
 	profile, err := machine.Read(env.String(env.Profile))
-	if err == nil {
-		err = rules.Suit(profile.Settings)
+	if err != nil {
+		log := cfg.Logger
+		if cfg.silent { // who keeps a profile is told why it is not used
+			log, _ = logging.New("warn", os.Stderr)
+		}
+		log.Warn("a profile of this machine is ignored", "file", profile.File, "err", err)
 	}
-	if err == nil {
-		return
+	if r := profile.Reads; !r.Empty() {
+		rules.Suit(r.From, cmp.Or(r.Below, math.MaxInt64))
 	}
-	log := cfg.Logger
-	if env.String(env.Log) == "" && log.Handler() == slog.DiscardHandler { // who keeps a profile is told why it is not used
-		log, _ = logging.New("warn", os.Stderr)
-	}
-	log.Warn("this machine's profile is ignored", "file", profile.File, "err", err)
 }
 
 // resolve fills the fields that are zero from the environment.
@@ -293,7 +296,7 @@ func (cfg *Config) resolve() error {
 		if err != nil {
 			return err
 		}
-		cfg.Logger = l
+		cfg.Logger, cfg.silent = l, spec == ""
 	}
 	if cfg.EagerLimit == 0 {
 		n, err := env.Bytes(env.Eager)

@@ -29,7 +29,8 @@ const (
 	margin = 0.95
 )
 
-var profileSizes = []int{16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20}
+// profileSizes are longer than what is eager, and so never read.
+var profileSizes = []int{128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20}
 
 // A timing is the time of a message, in microseconds, either way.
 type timing struct {
@@ -46,12 +47,8 @@ func profile(stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	settings := choose(timings)
-	file, err := machine.Keep(settings)
-	if err != nil {
-		return err
-	}
-	p, err := machine.Read("")
+	reads := choose(timings)
+	file, err := machine.Keep(reads)
 	if err != nil {
 		return err
 	}
@@ -61,7 +58,7 @@ func profile(stdout io.Writer) error {
 		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.2f\t\n", cli.FormatSize(t.size), t.ring, t.read, t.ring/t.read)
 	}
 	w.Flush()
-	_, err = fmt.Fprintf(stdout, "%s: %s, kept in %s\n", p.Processor, settings, file)
+	_, err = fmt.Fprintf(stdout, "%s: %s, kept in %s\n", machine.Processor(), reads, file)
 	return err
 }
 
@@ -70,7 +67,7 @@ func compareWays() ([]timing, error) {
 	var ring, read [profileRounds][]float64
 	for i := range profileRounds {
 		var err error
-		if ring[i], err = messages(machine.Never); err != nil {
+		if ring[i], err = messages("shm.read=1024g"); err != nil {
 			return nil, err
 		}
 		if read[i], err = messages("shm.read=1"); err != nil {
@@ -105,7 +102,7 @@ func messages(setting string) ([]float64, error) {
 		sizes = append(sizes, strconv.Itoa(n))
 	}
 	cmd := exec.Command(contest.Beside("gompirun"), "-q", "-np", "2", self, "-format", "csv", "-check=false", "-budget", "15ms", "-sizes", strings.Join(sizes, ","), "latency")
-	cmd.Env = append(os.Environ(), env.Profile+"="+machine.None, env.Tune+"="+setting, env.Transport+"=")
+	cmd.Env = append(os.Environ(), env.Profile+"="+machine.None, env.Tune+"="+setting, env.Transport+"=", env.Eager+"=", env.Log+"=")
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -136,9 +133,9 @@ func medians(out []byte) ([]float64, error) {
 	return times, nil
 }
 
-// choose returns the settings that the timings ask for: the longest range of sizes in which
-// reading wins.
-func choose(timings []timing) string {
+// choose returns what the timings ask for: the longest range of sizes in which reading wins, if there
+// are at least two, which noise does not make.
+func choose(timings []timing) (r machine.Range) {
 	best, at := 0, 0
 	for i := range timings {
 		n := 0
@@ -149,12 +146,14 @@ func choose(timings []timing) string {
 			best, at = n, i
 		}
 	}
-	if best == 0 {
-		return machine.Never
+	if best < 2 {
+		return r
 	}
-	settings := fmt.Sprintf("shm.read=%d", timings[at].size)
+	if r.From = int64(timings[at].size); at == 0 {
+		r.From = 1 // all that is not eager
+	}
 	if at+best < len(timings) {
-		settings += fmt.Sprintf(";shm.read.below=%d", timings[at+best].size)
+		r.Below = int64(timings[at+best].size)
 	}
-	return settings
+	return r
 }

@@ -6,5 +6,5 @@ import "golang.org/x/sys/unix"
 func kernel() string {
 	var u unix.Utsname
 	unix.Uname(&u) // it cannot fail
-	return "linux " + unix.ByteSliceToString(u.Release[:])
+	return "linux-" + unix.ByteSliceToString(u.Release[:])
 }

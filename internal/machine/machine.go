@@ -3,63 +3,80 @@
 // process to another faster than the two can through memory that they share; on an AMD EPYC it is
 // the other way round.
 //
-// A profile is settings for GOMPI_TUNE. gompi-bench -profile measures one and keeps it in a file of
-// the user's cache, named by processor, kernel and whether the machine is virtual: what was measured
-// elsewhere is not taken for this machine's. Without such a file a built-in one serves.
+// gompi-bench -profile measures a profile and keeps it in a file of the user's cache, named by
+// processor, kernel and whether the machine is virtual: what was measured elsewhere is not taken for
+// this machine's. Without such a file a built-in profile serves.
 package machine
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // A Profile is what one kind of processor is good at.
 type Profile struct {
 	Processor string // "GenuineIntel 6/143, 2048 KiB of second-level cache, virtual"
-	Settings  string // for GOMPI_TUNE; "" for its defaults
-	File      string // that it was read from; "" for a built-in one
+	File      string // that was read, or to be; "" for a built-in profile
+	Reads     Range  // bytes of the messages that are read where they lie
 }
 
-// Never are settings by which no message is read.
-const Never = "shm.read=1024g"
+// A Range is of the numbers from From up to, and without, Below; 0 there is no end. The zero Range
+// is empty.
+type Range struct{ From, Below int64 }
 
-// Reads reports whether messages of some lengths are to be read where they lie.
-func (p *Profile) Reads() bool {
-	return strings.Contains(p.Settings, "shm.read=") && p.Settings != Never
+// Empty reports whether r has no numbers.
+func (r Range) Empty() bool { return r.From == 0 }
+
+// String returns r as a profile's file and GOMPI_TUNE have it.
+func (r Range) String() string {
+	switch {
+	case r.Empty():
+		return "shm.read=never"
+	case r.Below == 0:
+		return "shm.read=" + size(r.From)
+	}
+	return "shm.read=" + size(r.From) + ";shm.read.below=" + size(r.Below)
 }
 
-// builtIn are the profiles of processors that were measured, by their names' beginnings and the
-// least second-level cache in KiB.
+// builtIn are the profiles of processors that were measured, by vendor, family and models.
 //
-// Intel Xeon with 2 MiB of second-level cache, two virtual processors: from process to process the
-// kernel copies 64 KiB in 3.1 us and 1 MiB in 51; a ring of the best shape takes 5.5 and 75, and
-// ours took 7.0 and 90. At 4 MiB they are equal, at 64 MiB the ring wins. Messages were not timed.
+// Intel Xeon, Sapphire and Emerald Rapids (two virtual processors, 2 MiB of second-level cache for
+// each core): from process to process the kernel copies 64 KiB in 3.1 us and 1 MiB in 51; a ring of
+// the best shape takes 5.5 and 75, and ours took 7.0 and 90. At 4 MiB they are equal, at 64 MiB the
+// ring wins. Messages were not timed.
 //
-// AMD EPYC, two virtual processors: messages that are read take 3 to 4 times as long as through the
-// ring (64 KiB 10.5 and 3.2 us, 1 MiB 101 and 33): the defaults.
+// AMD EPYC (two virtual processors): messages that are read take 3 to 4 times as long as through the
+// ring (256 KiB 26 and 10 us, 1 MiB 101 and 33).
 var builtIn = []struct {
-	begins   string
-	cache    int
-	settings string
+	vendor string
+	family int
+	models []int
+	reads  Range
 }{
-	{"GenuineIntel 6/", 2048, "shm.read=32k;shm.read.below=8m"},
+	{"GenuineIntel", 6, []int{143, 207}, Range{32 << 10, 8 << 20}},
 }
+
+// None is the name of a profile that says nothing.
+const None = "none"
 
 // Processor names the processor as a Profile does.
 func Processor() string { return identity().String() }
 
-// None is the name of a profile that sets nothing.
-const None = "none"
+// most bounds what is read of a file: a profile has some lines.
+const most = 4 << 10
 
 // Read returns a profile: of the name of a file, or None; or for "" this machine's. It costs a look
-// at one file. With an error, which says that the file cannot be read, it returns the built-in
-// profile; a file that was not named may be missing.
+// at one file. With an error, which says what is wrong with the file, it returns the built-in
+// profile. A file that was not named may be missing.
 func Read(name string) (Profile, error) {
 	p := profile(identity())
 	if name == None {
@@ -71,41 +88,106 @@ func Read(name string) (Profile, error) {
 			return p, nil // no home: nothing was kept
 		}
 	}
-	data, err := os.ReadFile(file)
+	data, err := readBounded(file)
 	if name == "" && errors.Is(err, fs.ErrNotExist) {
 		return p, nil
 	}
+	p.File = file
 	if err != nil {
 		return p, err
 	}
-	p.Settings, p.File = settings(string(data)), file
+	reads, err := parse(data)
+	if err != nil {
+		return p, fmt.Errorf("%s: %w", file, err)
+	}
+	p.Reads = reads
 	return p, nil
 }
 
+func readBounded(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data := make([]byte, most+1)
+	n, err := f.Read(data)
+	if err != nil && err != io.EOF {
+		return "", err
+	}
+	if n > most {
+		return "", fmt.Errorf("%s: longer than %d bytes: no profile", file, most)
+	}
+	return string(data[:n]), nil
+}
+
 // profile returns the built-in profile of a processor.
-func profile(id id) Profile {
-	p := Profile{Processor: id.String()}
+func profile(i id) Profile {
+	p := Profile{Processor: i.String()}
 	for _, b := range builtIn {
-		if strings.HasPrefix(p.Processor, b.begins) && id.cache >= b.cache {
-			p.Settings = b.settings
+		if b.vendor == i.vendor && b.family == i.family && slices.Contains(b.models, i.model) {
+			p.Reads = b.reads
 		}
 	}
 	return p
 }
 
-// settings returns the lines of a file without comments.
-func settings(text string) string {
-	var lines []string
+// parse reads the lines of a file: settings, with ";" or an end of line between them, and comments.
+func parse(text string) (r Range, err error) {
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			lines = append(lines, line)
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		for item := range strings.SplitSeq(line, ";") {
+			if item = strings.TrimSpace(item); item == "" {
+				continue
+			}
+			name, value, _ := strings.Cut(item, "=")
+			name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+			switch {
+			case name == "shm.read" && value == "never":
+				r.From = 0
+			case name == "shm.read":
+				r.From, err = bytes(value)
+			case name == "shm.read.below":
+				r.Below, err = bytes(value)
+			default:
+				err = fmt.Errorf("%.40q: want shm.read or shm.read.below", name)
+			}
+			if err != nil {
+				return Range{}, err
+			}
 		}
 	}
-	return strings.Join(lines, ";")
+	return r, nil
 }
 
-// Keep keeps settings as this machine's profile and returns the name of the file.
-func Keep(settings string) (string, error) {
+// bytes reads a size: 32768, 32k, 8m.
+func bytes(s string) (int64, error) {
+	digits, shift := s, 0
+	if i := len(s) - 1; i >= 0 {
+		if j := strings.IndexByte("kmg", s[i]|0x20); j >= 0 {
+			digits, shift = s[:i], 10*(j+1)
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 40-shift)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%.40q: want a number of bytes such as 16384, 64k or 8m, or shm.read=never", s)
+	}
+	return int64(n) << shift, nil
+}
+
+// size is the reverse of bytes.
+func size(n int64) string {
+	i := 0
+	for ; n%1024 == 0 && i < 3; i++ {
+		n /= 1024
+	}
+	return strconv.FormatInt(n, 10) + [...]string{"", "k", "m", "g"}[i]
+}
+
+// Keep keeps r as this machine's profile and returns the name of the file.
+func Keep(r Range) (string, error) {
 	file, err := File()
 	if err != nil {
 		return "", err
@@ -113,7 +195,7 @@ func Keep(settings string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("# What %s is good at, as gompi-bench -profile has measured it.\n%s\n", identity(), settings)
+	text := fmt.Sprintf("# What %s is good at, as gompi-bench -profile has measured it.\n%s\n", identity(), r)
 	draft := fmt.Sprintf("%s.%d", file, os.Getpid()) // a job that starts meanwhile reads a whole file
 	if err := os.WriteFile(draft, []byte(text), 0o644); err != nil {
 		return "", err
@@ -127,20 +209,19 @@ func File() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	plain := func(r rune) rune {
-		if strings.ContainsRune(",/ ", r) {
-			return '-'
-		}
-		return r
+	i := identity()
+	name := fmt.Sprintf("%s-%d-%d-%s", cmp.Or(i.vendor, runtime.GOARCH), i.family, i.model, kernel())
+	if i.virtual {
+		name += "-virtual"
 	}
-	return filepath.Join(dir, "gompi", "profile", strings.Map(plain, identity().String()+" "+kernel())), nil
+	return filepath.Join(dir, "gompi", "profile", name), nil
 }
 
 // An id is what a kind of processor is known by.
 type id struct {
 	vendor        string // "" if this is no amd64
 	family, model int
-	cache         int // KiB of the second-level cache
+	cache         int // KiB of the second-level cache of the processor that was asked
 	virtual       bool
 }
 

@@ -13,12 +13,29 @@ func TestKnownProcessorsHaveProfiles(t *testing.T) {
 		want string
 	}{
 		{id{"GenuineIntel", 6, 143, 2048, true}, "shm.read=32k;shm.read.below=8m"},
-		{id{"GenuineIntel", 6, 85, 1024, false}, ""}, // not measured
-		{id{"AuthenticAMD", 25, 1, 512, true}, ""},
-		{id{}, ""},
+		{id{"GenuineIntel", 6, 85, 1024, false}, "shm.read=never"}, // not measured
+		{id{"AuthenticAMD", 26, 2, 1024, true}, "shm.read=never"},
+		{id{}, "shm.read=never"},
 	} {
-		if got := profile(test.id); got.Settings != test.want || got.File != "" {
-			t.Errorf("%v: %+v, want settings %q", test.id, got, test.want)
+		if got := profile(test.id); got.Reads.String() != test.want || got.File != "" {
+			t.Errorf("%v: %+v, want %s", test.id, got, test.want)
+		}
+	}
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	for _, r := range []Range{{}, {1, 0}, {65536, 0}, {100_000, 1 << 30}, {32 << 10, 8 << 20}} {
+		if got, err := parse("# a comment; shm.read=1\n" + r.String() + "\n"); err != nil || got != r {
+			t.Errorf("%v: read as %v, %v", r, got, err)
+		}
+	}
+	if got, err := parse("\n shm.read = 4K ;\nshm.read.below= 2m \n"); err != nil || got != (Range{4096, 2 << 20}) {
+		t.Errorf("with spaces: %v, %v", got, err)
+	}
+	for _, wrong := range []string{"shm.read=many", "shm.read=", "shm.read=0", "shm.read", "shm.large=1m", "shm.read=4k shm.read.below=2m", "shm.read=9999999g"} {
+		name, value, _ := strings.Cut(wrong, "=")
+		if _, err := parse(wrong); err == nil || !strings.Contains(err.Error(), `"`+value) && !strings.Contains(err.Error(), `"`+name) {
+			t.Errorf("%q: error %v: want one that quotes it", wrong, err)
 		}
 	}
 }
@@ -31,35 +48,32 @@ func TestAProfileIsKept(t *testing.T) {
 	if err != nil || built.File != "" {
 		t.Fatalf("%+v, %v: want a built-in profile", built, err)
 	}
-	file, err := Keep("shm.read=16k;shm.read.below=1m")
+	want := Range{16 << 10, 1 << 20}
+	file, err := Keep(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if filepath.Dir(file) != filepath.Join(cache, "gompi", "profile") || strings.ContainsAny(filepath.Base(file), ", ") {
+	if filepath.Dir(file) != filepath.Join(cache, "gompi", "profile") {
 		t.Errorf("kept in %q", file)
 	}
-	if p, err := Read(""); err != nil || p.Settings != "shm.read=16k;shm.read.below=1m" || p.File != file || p.Processor != built.Processor {
+	if p, err := Read(""); err != nil || p.Reads != want || p.File != file || p.Processor != built.Processor {
 		t.Errorf("%+v, %v: want what was kept", p, err)
 	}
-	if err := os.WriteFile(file, []byte("# a comment\n\n a=1 \nb=2\n"), 0o644); err != nil {
-		t.Fatal(err)
+	spoil := func(what string, do func() error) {
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := Read(""); err == nil || !strings.Contains(err.Error(), file) || p.File != file || p.Reads != built.Reads {
+			t.Errorf("%s: %+v, %v: want an error that names it, and the built-in profile", what, p, err)
+		}
 	}
-	if p, err := Read(""); err != nil || p.Settings != "a=1;b=2" {
-		t.Errorf("%+v, %v: want what stands in the file", p, err)
-	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(file, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if p, err := Read(""); err == nil || p.Settings != built.Settings {
-		t.Errorf("%+v, %v: want an error, and the built-in profile", p, err)
-	}
-	if p, err := Read(file + ".not"); err == nil || p.Settings != built.Settings {
+	spoil("a file with something else", func() error { return os.WriteFile(file, []byte("a=1"), 0o644) })
+	spoil("a long file", func() error { return os.WriteFile(file, make([]byte, most+1), 0o644) })
+	spoil("a folder", func() error { os.Remove(file); return os.Mkdir(file, 0o755) })
+	if p, err := Read(file + ".not"); err == nil || p.Reads != built.Reads {
 		t.Errorf("a file that is missing and was named: %+v, %v: want an error, and the built-in profile", p, err)
 	}
-	if p, err := Read(None); err != nil || p.Settings != "" || p.Processor == "" {
+	if p, err := Read(None); err != nil || !p.Reads.Empty() || p.Processor == "" {
 		t.Errorf("none: %+v, %v", p, err)
 	}
 	t.Setenv("XDG_CACHE_HOME", "")

@@ -31,24 +31,11 @@ func (r *Rules) Tune(s string) error {
 	return nil
 }
 
-// Suit sets thresholds as a machine's profile has them, in the form of Tune. It takes only those by
-// which no result changes. After an error r is as before.
-func (r *Rules) Suit(profile string) error {
-	with := *r
-	for item := range strings.SplitSeq(profile, ";") {
-		name, size, _ := strings.Cut(item, "=")
-		if item == "" {
-			continue
-		}
-		if name != thresholds[shmReadFrom].name && name != thresholds[shmReadBelow].name {
-			return fmt.Errorf("%q: want %s or %s", item, thresholds[shmReadFrom].name, thresholds[shmReadBelow].name)
-		}
-		if err := with.setThreshold(name, size); err != nil {
-			return err
-		}
-	}
-	*r = with
-	return nil
+// Suit sets of how many bytes messages are read, as a machine's profile has it: from the first number
+// up to, and without, the second. Tune goes before it.
+func (r *Rules) Suit(from, below int64) {
+	r.set[shmReadFrom] = threshold{bytes: min(from, most), set: true}
+	r.set[shmReadBelow] = threshold{bytes: min(below, most), set: true}
 }
 
 func (r *Rules) tune(item string) error {

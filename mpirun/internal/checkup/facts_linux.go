@@ -41,16 +41,23 @@ func text(file string) string {
 	return string(b)
 }
 
-// profile finds out what the host's processors are good at, as its jobs do.
+// profile finds out what the host's processors are good at, by the agent's environment.
 func profile(f *ctl.Findings) {
 	p, err := machine.Read(env.String(env.Profile))
-	f.Processor, f.Profile, f.ProfileFile = p.Processor, p.Settings, p.File
+	f.Processor, f.Profile, f.ProfileFile = p.Processor, p.Reads.String(), p.File
 	if err != nil {
-		f.ProfileFile = err.Error()
+		f.ProfileTrouble = err.Error()
 	}
-	if p.Reads() {
+	if !p.Reads.Empty() && !mayTrace() {
 		fmt.Sscan(text("/proc/sys/kernel/yama/ptrace_scope"), &f.PtraceScope)
 	}
+}
+
+// mayTrace reports whether this process, and so a rank, may trace all others.
+func mayTrace() bool {
+	var caps [2]unix.CapUserData
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	return unix.Capget(&header, &caps[0]) == nil && caps[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
 }
 
 func rdmaPorts(sys string) (ports []ctl.RDMAPort) {

@@ -47,9 +47,11 @@ type Findings struct {
 	UCX         string // path of its library, "" for none
 	RDMA        []RDMAPort
 	Processor   string // what package machine calls it
-	Profile     string // settings for GOMPI_TUNE, "" for none
-	ProfileFile string // they were read from, or why that failed; "" for a built-in profile
-	PtraceScope int    // Yama's, if by the profile ranks are to read each other; else 0
+	Profile     string // settings for GOMPI_TUNE
+	ProfileFile string // they were read from; "" for a built-in profile
+	// ProfileTrouble says what is wrong with that file, so that the built-in profile serves.
+	ProfileTrouble string
+	PtraceScope    int // Yama's, if ranks are to read each other and may not trace all; else 0
 }
 
 // An RDMAPort is a port of an InfiniBand or RoCE device, in the kernel's words.
@@ -75,7 +77,7 @@ func (m *Findings) fields(c *wire.Codec) {
 	wire.Int(c, &m.MilliCPUs, Unlimited, math.MaxInt32)
 	c.String(&m.Trouble, MaxText)
 	c.String(&m.UCX, MaxText)
-	for _, s := range []*string{&m.Processor, &m.Profile, &m.ProfileFile} {
+	for _, s := range []*string{&m.Processor, &m.Profile, &m.ProfileFile, &m.ProfileTrouble} {
 		c.String(s, MaxText)
 	}
 	wire.Int(c, &m.PtraceScope, 0, 9)

@@ -72,7 +72,7 @@ func examples() []Message {
 			Received: -1, Sent: 1 << 60, Port: 4711, Trouble: "t", Addresses: []string{"10.0.0.1/24"},
 			Interfaces: []Interface{{Name: "eth0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, MTU: 9001, Megabits: 25000}, {Name: "lo"}},
 			MilliCPUs:  1500, Memory: 1 << 40, MemoryFree: 1, MemoryLimit: Unlimited, Shm: 64 << 20, Memlock: 8 << 20, Files: 1024, FilesHard: Unlimited,
-			Processor: "GenuineIntel 6/143", Profile: "shm.read=32k", ProfileFile: "/root/.cache/p", PtraceScope: 2,
+			Processor: "GenuineIntel 6/143", Profile: "shm.read=32k", ProfileFile: "/root/.cache/p", ProfileTrouble: "it is none", PtraceScope: 2,
 			UCX: "/usr/lib/libucp.so.0", RDMA: []RDMAPort{{"mlx5_0:1", "ACTIVE", "InfiniBand", "100 Gb/sec (4X EDR)", "fe80::1", 1}},
 		},
 		&Findings{MilliCPUs: Unlimited},

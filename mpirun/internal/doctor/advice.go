@@ -125,8 +125,12 @@ func ofHost(p *patient, ranks int) []advice {
 	if fast := len(f.RDMA) > 0 || p.gpus != nil && len(p.gpus.Devices) > 0; fast && f.Memlock != ctl.Unlimited && f.Memlock < smallMemlock {
 		say(false, fmt.Sprintf("%s may be locked in memory", size(f.Memlock)), "RDMA and GPU buffers are locked: \"* - memlock unlimited\" in its /etc/security/limits.conf, or docker run --ulimit memlock=-1")
 	}
+	if f.ProfileTrouble != "" {
+		say(false, "its profile is ignored: "+f.ProfileTrouble, "gompi-bench -profile writes a new one")
+	}
 	if f.PtraceScope > 1 {
-		say(false, fmt.Sprintf("ranks may not read each other's memory: kernel.yama.ptrace_scope is %d", f.PtraceScope), "long messages between ordinary memory would be faster: sysctl kernel.yama.ptrace_scope=1")
+		say(false, fmt.Sprintf("ranks may not read each other's memory: kernel.yama.ptrace_scope is %d", f.PtraceScope),
+			"long messages between ordinary memory would be faster: sysctl kernel.yama.ptrace_scope=1 (from 3 it takes a reboot)")
 	}
 	if len(f.RDMA) > 0 && f.UCX == "" {
 		say(false, "it has RDMA devices and no UCX", "Debian and Ubuntu: apt-get install libucx0")

@@ -80,6 +80,7 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		{"slow login", func(ps []*patient) { ps[1].login = 20 * time.Second }, false, "node1", "UseDNS"},
 		{"small shm", func(ps []*patient) { ps[1].findings.Shm = 64 << 20 }, false, "node1", "--shm-size"},
 		{"locked", func(ps []*patient) { ps[1].gpus, ps[1].findings.Memlock = withGPUs(topo.Host{}), 8<<20 }, false, "node1", "memlock"},
+		{"profile", func(ps []*patient) { ps[1].findings.ProfileTrouble = "p: no profile" }, false, "node1", "gompi-bench -profile"},
 		{"reading", func(ps []*patient) { ps[1].findings.PtraceScope = 2 }, false, "node1", "ptrace_scope=1"},
 		{"RDMA", func(ps []*patient) { ps[1].findings.RDMA = []ctl.RDMAPort{{Name: "mlx5_0:1"}} }, false, "node1", "libucx0"},
 		{"quota", func(ps []*patient) { ps[1].findings.MilliCPUs = 1500 }, false, "node1", "slots=1"},
@@ -236,14 +237,14 @@ node1  rxe0:1     DOWN    Ethernet                         -
 
 func TestProfilesAreListed(t *testing.T) {
 	ps := connected(2)
-	ps[0].findings.Processor = "AuthenticAMD 25/1"
+	ps[0].findings.Processor, ps[0].findings.Profile, ps[0].findings.ProfileFile, ps[0].findings.ProfileTrouble = "AuthenticAMD 25/1", "shm.read=never", "/p", "/p: no"
 	ps[1].findings.Processor, ps[1].findings.Profile, ps[1].findings.ProfileFile = "GenuineIntel 6/143", "shm.read=32k", "/home/u/.cache/p"
 	var b strings.Builder
 	writeProfiles(&b, ps)
 	want := `
-host   processor           profile       from
-node0  AuthenticAMD 25/1   defaults      built in
-node1  GenuineIntel 6/143  shm.read=32k  /home/u/.cache/p
+host   processor           profile         from
+node0  AuthenticAMD 25/1   shm.read=never  built in
+node1  GenuineIntel 6/143  shm.read=32k    /home/u/.cache/p
 `
 	if b.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)

@@ -149,13 +149,20 @@ func writeProfiles(b *strings.Builder, ps []*patient) {
 	lines := [][]string{{"host", "processor", "profile", "from"}}
 	for _, p := range ps {
 		if f := p.findings; f != nil {
-			lines = append(lines, []string{p.host.Name, f.Processor, cmp.Or(f.Profile, "defaults"), cmp.Or(f.ProfileFile, "built in")})
+			lines = append(lines, []string{p.host.Name, f.Processor, f.Profile, profileSource(f)})
 		}
 	}
 	if len(lines) > 1 {
 		b.WriteString("\n")
 		columns(b, lines)
 	}
+}
+
+func profileSource(f *ctl.Findings) string {
+	if f.ProfileFile == "" || f.ProfileTrouble != "" {
+		return "built in"
+	}
+	return f.ProfileFile
 }
 
 // wide is how many hosts fit into a table of pairs.

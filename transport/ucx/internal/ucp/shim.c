@@ -117,7 +117,8 @@ static int grow(worker *w) {
 	}
 	abi_memory p = {.mask = ABI_MEMORY_ADDRESS | ABI_MEMORY_SIZE, .address = bytes, .size = size};
 	int status = p_ucp_mem_map(w->context, &p, &s->memory);
-	if (status < 0) {
+	if (status < 0) { // it costs too much to ask again and again
+		w->pub.slabs = 0;
 		munmap(bytes, size);
 		free(s);
 		return status;
