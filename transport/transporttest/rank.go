@@ -18,6 +18,9 @@ import (
 // timeout is how long a test waits for what must happen.
 const timeout = 20 * time.Second
 
+// longest is the same while something happens.
+const longest = 3 * time.Minute
+
 // A message is a frame as it arrived.
 type message struct {
 	peer    world.Rank
@@ -201,9 +204,10 @@ func (r *rank) until(what string, done func() bool) error {
 	return r.drive(what, world.None, done)
 }
 
-// drive is until with a peer to poll first.
+// drive is until with a peer to poll first. It gives up when nothing has happened for timeout: a slow
+// machine may take longer in all.
 func (r *rank) drive(what string, peer world.Rank, done func() bool) error {
-	late := time.NewTimer(timeout)
+	late, began := time.NewTimer(timeout), time.Now()
 	defer late.Stop()
 	for idle := 0; ; {
 		switch {
@@ -212,7 +216,9 @@ func (r *rank) drive(what string, peer world.Rank, done func() bool) error {
 		case done():
 			return nil
 		case r.Poll(peer) > 0:
-			idle = 0
+			if idle = 0; time.Since(began) < longest {
+				late.Reset(timeout)
+			}
 			continue
 		}
 		if idle++; idle < 20 {
