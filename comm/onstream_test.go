@@ -173,8 +173,8 @@ func TestAMessageWaitsBesideItsBufferForTheStream(t *testing.T) {
 func TestMessagesOnStreamsFailAsOthers(t *testing.T) {
 	onQueues(t, 2, func(ctx context.Context, c *comm.Comm, queue *memtest.Stream) error {
 		b := make([]int32, 2)
-		if c.Rank() == 1 {
-			return comm.Send(ctx, c, 0, 1, []int32{1, 2, 3})
+		if c.Rank() == 1 { // it leaves only then: receives from who has left fail, and are not canceled
+			return errors.Join(comm.Barrier(ctx, c), comm.Send(ctx, c, 0, 1, []int32{1, 2, 3}))
 		}
 		if _, err := c.SendOnStream(queue, 2, 0, comm.Of(b)).Wait(ctx); !errors.Is(err, comm.ErrArgument) {
 			return fmt.Errorf("to a rank that does not exist: %v", err)
@@ -185,6 +185,9 @@ func TestMessagesOnStreamsFailAsOthers(t *testing.T) {
 		}
 		if _, err := withdrawn.Wait(ctx); !errors.Is(err, context.Canceled) {
 			return fmt.Errorf("canceled receive: %v", err)
+		}
+		if err := comm.Barrier(ctx, c); err != nil {
+			return err
 		}
 		if _, err := c.RecvOnStream(queue, 1, 1, comm.Of(b)).Wait(ctx); !errors.Is(err, comm.ErrTruncated) {
 			return fmt.Errorf("three elements for two: %v", err)
