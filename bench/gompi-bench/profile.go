@@ -133,8 +133,8 @@ func medians(out []byte) ([]float64, error) {
 	return times, nil
 }
 
-// choose returns what the timings ask for: the longest range of sizes in which reading wins, if there
-// are at least two, which noise does not make.
+// choose returns what the timings ask for: the longest range of sizes in which reading wins, if
+// there are at least two, which noise does not make.
 func choose(timings []timing) (r machine.Range) {
 	best, at := 0, 0
 	for i := range timings {

@@ -29,7 +29,7 @@ var rules = []rule{
 	{"internal/poll", nil},
 	{"internal/rdma", nil},
 	{"internal/procmem", nil},
-	{"internal/machine", nil},
+	{"internal/machine", []string{"internal/env"}},
 	{"internal/route", nil},
 	{"internal/accept", nil},
 	{"internal/seal", nil},

@@ -250,8 +250,8 @@ func (l *linked) Abort(code int, reason string) error {
 	return l.send(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]})
 }
 
-// Goodbye sets the rank's state in the segment. It wakes the agent only if it has to: that reads the
-// state when it reaps the process.
+// Goodbye sets the rank's state in the segment. It wakes the agent only if it has to: that reads
+// the state when it reaps the process.
 func (l *linked) Goodbye(aloud bool) error {
 	if aloud {
 		l.send(&wire.Leave{}) // if the agent is gone there is nobody to be told

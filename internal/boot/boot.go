@@ -111,8 +111,8 @@ type Boot interface {
 	Abort(code int, reason string) error
 
 	// Goodbye tells the launcher that this rank has closed its communicators and may end when it
-	// likes. The Boot is not used after it. aloud makes the launcher hear it at once, not at the end
-	// of the process, since others may inquire.
+	// likes. The Boot is not used after it. aloud makes the launcher hear it at once, not at the
+	// end of the process, since others may inquire.
 	Goodbye(aloud bool) error
 }
 

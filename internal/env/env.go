@@ -52,15 +52,23 @@ func Bytes(name string) (int64, error) {
 	if s == "" {
 		return 0, nil
 	}
-	digits, shift := s, 0
-	if i := strings.IndexByte("KMG", s[len(s)-1]&^0x20); i >= 0 {
-		digits, shift = s[:len(s)-1], 10*(i+1)
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 || n > math.MaxInt64>>shift {
+	n, ok := ParseBytes(s)
+	if !ok {
 		return 0, wrong(name, s, "a size such as 65536, 64K or 1M")
 	}
-	return n << shift, nil
+	return n, nil
+}
+
+// ParseBytes reads a number of bytes: 65536, 64K, 1m. It reports whether s is one.
+func ParseBytes(s string) (n int64, ok bool) {
+	digits, shift := s, 0
+	if last := len(s) - 1; last >= 0 {
+		if i := strings.IndexByte("KMG", s[last]&^0x20); i >= 0 {
+			digits, shift = s[:last], 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return n << shift, err == nil && n >= 0 && n <= math.MaxInt64>>shift
 }
 
 // Ports returns the variable as ParsePorts reads it. Unset is 0, 0: any port.

@@ -19,8 +19,8 @@ import (
 //
 // The kernel may refuse, and the number of a process may mean another one: ranks of one host may be
 // in different namespaces of processes. So each rank publishes where a proof of its own lies and
-// what it is, and a reader reads that first. If it cannot, or finds something else, the message goes
-// the other way, and the reader says in its line that it reads nothing: peers offer it no more.
+// what it is, and a reader reads that first. If it cannot, or finds something else, the message
+// goes the other way, and the reader says in its line that it reads nothing: peers offer it no more.
 //
 // While a peer is known to live, its number is not another process's: it lives until its agent has
 // reaped it and has said so. Between these two the kernel would have to use up all numbers.

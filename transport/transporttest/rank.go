@@ -204,8 +204,8 @@ func (r *rank) until(what string, done func() bool) error {
 	return r.drive(what, world.None, done)
 }
 
-// drive is until with a peer to poll first. It gives up when nothing has happened for timeout: a slow
-// machine may take longer in all.
+// drive is until with a peer to poll first. It gives up when nothing has happened for timeout: a
+// slow machine may take longer in all.
 func (r *rank) drive(what string, peer world.Rank, done func() bool) error {
 	late, began := time.NewTimer(timeout), time.Now()
 	defer late.Stop()

@@ -14,8 +14,8 @@ import (
 	"gompi/transport/inproc"
 )
 
-// A deaf transport hears from the launcher alone that a rank is gone. It says at once that the ranks
-// it is to reach are silent, and does not close before it has heard of them.
+// A deaf transport hears from the launcher alone that a rank is gone. It says at once that the
+// ranks it is to reach are silent, and does not close before it has heard of them.
 type deaf struct {
 	*script
 	waits map[world.Rank]bool // for these

@@ -31,8 +31,8 @@ func (r *Rules) Tune(s string) error {
 	return nil
 }
 
-// Suit sets of how many bytes messages are read, as a machine's profile has it: from the first number
-// up to, and without, the second. Tune goes before it.
+// Suit sets of how many bytes messages are read, as a machine's profile has it: from the first
+// number up to, and without, the second. Tune goes before it.
 func (r *Rules) Suit(from, below int64) {
 	r.set[shmReadFrom] = threshold{bytes: min(from, most), set: true}
 	r.set[shmReadBelow] = threshold{bytes: min(below, most), set: true}

@@ -17,8 +17,6 @@ enum {
 	ABI_IN_PROGRESS = 1,
 	ABI_NO_MEMORY = -4,
 	ABI_INVALID_PARAM = -5,
-	ABI_BUSY = -15,
-	ABI_NOT_CONNECTED = -24,
 	ABI_LAST_ERROR = -100,
 
 	ABI_SERIALIZED = 1,  // thread mode: from any thread, one at a time

@@ -249,8 +249,8 @@ static int feed_peer(gompi_peer *p, int *n) {
 	return ABI_OK;
 }
 
-// feed fetches what waits for chunks, as far as there are some, and returns how much that is. A peer
-// is given up only if no chunk will become free: nothing is under way, and Go has all that is here.
+// feed fetches what waits for chunks, as far as there are some, and returns how much that is. A
+// peer is given up only if no chunk will become free: nothing is under way, and Go has all that is here.
 static int feed(worker *w) {
 	int n = 0, status = ABI_OK;
 	for (uint32_t i = 0; w->starved > 0 && i < w->size && status >= 0; i++) {
@@ -685,8 +685,8 @@ static int handle(worker *w, unsigned id, uint32_t flags, abi_status (*call)(voi
 	return p_ucp_worker_set_am_recv_handler(w->ucp, &h);
 }
 
-// Where a peer has gone before it answered, UCX asserts after UD's time limit. Who has gone is known
-// from elsewhere.
+// Where a peer has gone before it answered, UCX asserts after UD's time limit. Who has gone is
+// known from elsewhere.
 static int be_patient(void *config) {
 	return getenv("UCX_UD_TIMEOUT") ? ABI_OK : p_ucp_config_modify(config, "UD_TIMEOUT", "600s");
 }

@@ -41,8 +41,8 @@ typedef struct {
 	uint32_t unused;
 } gompi_prefix;
 
-// What a part of a put begins with. A place is 18 bits of the number of recalls by the rank that has
-// it, 10 bits of a region and 36 bits of an offset there, from 1.
+// What a part of a put begins with. A place is 18 bits of the number of recalls by the rank that
+// has it, 10 bits of a region and 36 bits of an offset there, from 1.
 typedef struct {
 	uint64_t place, offset; // where the part goes: offset bytes behind the place
 	uint64_t last;          // 1 in the last part
@@ -86,8 +86,8 @@ int gompi_ucp_foreign(void);
 const char *gompi_ucp_load(const char *library);
 const char *gompi_ucp_text(int status);
 
-// open returns an error, or NULL. memory says that tls has shared memory, verbs that it has InfiniBand
-// or RoCE. slabs is how often chunks may be registered, 16 at a time.
+// open returns an error, or NULL. memory says that tls has shared memory, verbs that it has
+// InfiniBand or RoCE. slabs is how often chunks may be registered, 16 at a time.
 const char *gompi_ucp_open(gompi_worker **, uint32_t rank, uint32_t size, const char *tls, const char *devices, int memory, int verbs, uint32_t slabs);
 // close ends everything and returns how many requests UCX does not complete. If there are any, the
 // memory that they use is not freed.
