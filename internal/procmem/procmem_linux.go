@@ -19,23 +19,34 @@ func Allow() {
 }
 
 // Read fills dst with memory of a process, from an address on. It blocks while the kernel copies,
-// which may wait for pages of either. ErrGone says that not all of that memory is there; any other
-// error is the kernel's refusal. It allocates nothing.
+// which may wait for pages of either. ErrGone and ErrUnmapped say what is not there; any other error
+// is the kernel's refusal. It allocates nothing.
 func Read(pid int, dst []byte, from uintptr) error {
-	for len(dst) > 0 {
-		local := unix.Iovec{Base: unsafe.SliceData(dst)}
-		local.SetLen(len(dst))
-		remote := unix.RemoteIovec{Base: from, Len: len(dst)}
-		n, _, errno := unix.Syscall6(unix.SYS_PROCESS_VM_READV, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
+	return transfer(unix.SYS_PROCESS_VM_READV, "process_vm_readv", pid, dst, from)
+}
+
+// Write is the reverse of Read: it stores src to memory of a process.
+func Write(pid int, src []byte, to uintptr) error {
+	return transfer(unix.SYS_PROCESS_VM_WRITEV, "process_vm_writev", pid, src, to)
+}
+
+func transfer(call uintptr, name string, pid int, mine []byte, theirs uintptr) error {
+	for len(mine) > 0 {
+		local := unix.Iovec{Base: unsafe.SliceData(mine)}
+		local.SetLen(len(mine))
+		remote := unix.RemoteIovec{Base: theirs, Len: len(mine)}
+		n, _, errno := unix.Syscall6(call, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
 		switch {
 		case errno == unix.EINTR:
 			continue
-		case errno == unix.EFAULT || errno == unix.ESRCH || errno == 0 && n == 0:
+		case errno == unix.ESRCH:
 			return ErrGone
+		case errno == unix.EFAULT || errno == 0 && n == 0:
+			return ErrUnmapped
 		case errno != 0:
-			return fmt.Errorf("process_vm_readv: %w", errno)
+			return fmt.Errorf("%s: %w", name, errno)
 		}
-		dst, from = dst[n:], from+n // the rest begins where nothing is mapped, or is too long for one call
+		mine, theirs = mine[n:], theirs+n // the rest begins where nothing is mapped, or is too long for one call
 	}
 	return nil
 }

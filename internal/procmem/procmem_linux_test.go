@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestMemoryOfAnotherProcessIsRead(t *testing.T) {
+func TestMemoryOfAnotherProcessIsReadAndWritten(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "PROCMEM_TEST_CHILD=1")
 	in, _ := cmd.StdinPipe()
@@ -44,14 +44,24 @@ func TestMemoryOfAnotherProcessIsRead(t *testing.T) {
 	}
 	got := make([]byte, n)
 	err := Read(cmd.Process.Pid, got, at)
-	if err != nil && !errors.Is(err, ErrGone) {
+	if err != nil && !errors.Is(err, ErrUnmapped) {
 		t.Skipf("left out: %v", err)
 	}
 	if err != nil || string(got) != strings.Repeat("some memory ", 100_000) {
 		t.Errorf("%v, and %d bytes like %q", err, n, got[:20])
 	}
-	if err := Read(cmd.Process.Pid, got, 8); !errors.Is(err, ErrGone) {
-		t.Errorf("of what is not there: %v, want %v", err, ErrGone)
+	if err := Read(cmd.Process.Pid, got, 8); !errors.Is(err, ErrUnmapped) {
+		t.Errorf("of what is not there: %v, want %v", err, ErrUnmapped)
+	}
+	want := bytes.Repeat([]byte("other words "), 100_000)
+	if err := Write(cmd.Process.Pid, want[:n-1], at); err != nil {
+		t.Errorf("writing: %v", err)
+	}
+	if err := Read(cmd.Process.Pid, got, at); err != nil || !bytes.Equal(got[:n-1], want[:n-1]) || got[n-1] != ' ' {
+		t.Errorf("read back: %v, and %d bytes like %q", err, n, got[:20])
+	}
+	if err := Write(cmd.Process.Pid, want, 8); !errors.Is(err, ErrUnmapped) {
+		t.Errorf("to what is not there: %v, want %v", err, ErrUnmapped)
 	}
 	if allocs := testing.AllocsPerRun(10, func() { err = Read(cmd.Process.Pid, got, at) }); allocs > 0 || err != nil {
 		t.Errorf("%v allocations, %v", allocs, err)
@@ -71,8 +81,8 @@ func TestMemoryThatEndsIsNotThere(t *testing.T) {
 	if err := Read(os.Getpid(), make([]byte, page), at); err != nil {
 		t.Skipf("left out: %v", err)
 	}
-	if err := Read(os.Getpid(), make([]byte, 2*page), at); !errors.Is(err, ErrGone) {
-		t.Errorf("%v, want %v", err, ErrGone)
+	if err := Read(os.Getpid(), make([]byte, 2*page), at); !errors.Is(err, ErrUnmapped) {
+		t.Errorf("%v, want %v", err, ErrUnmapped)
 	}
 	if err := Read(1<<22+1, make([]byte, 8), at); !errors.Is(err, ErrGone) {
 		t.Errorf("of no process: %v, want %v", err, ErrGone)

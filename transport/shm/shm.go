@@ -80,8 +80,8 @@ type Config struct {
 	Claim func(off, n int) error
 	// Ring rings the doorbell of a local rank: it wakes its Parker.
 	Ring func(local world.LocalRank)
-	// PID returns the process of a local rank that has told a Source, which peers may then read.
-	// nil if they are not to.
+	// PID returns the process of a local rank, whose memory its peers may reach. nil if they are
+	// not to.
 	PID func(local world.LocalRank) int
 	// State returns the State of a local rank. It costs a load.
 	State func(local world.LocalRank) State
@@ -95,8 +95,8 @@ type line struct {
 	writers [MaxRanks / 64]atomic.Uint64
 	// How often it has recalled its places; part of each place that it tells.
 	recalls atomic.Uint64
-	// Whether it cannot read its peers' own memory, and what proves that a process is this rank,
-	// and where: see source.go.
+	// Whether it cannot reach its peers' own memory, and what proves that a process is this rank,
+	// and where: see crossmemory.go.
 	readsNothing atomic.Uint32
 	_            uint32
 	proofAt      atomic.Uintptr
@@ -133,11 +133,10 @@ type Transport struct {
 	known     []uint64                       // the bits of writers that have been seen
 	waiting   int                            // queued frames for which no Sent is due
 	moving    int                            // copies from and to heaps that are under way
-	proof     proof                          // that this process is the rank, for peers that read it
-	exposed   bool                           // they may
-	armed     bool                           // since the last Poll
-	idle      int                            // Polls that found nothing
-	scarce    bool                           // there was no memory for a ring to grow: no other ring tries
+	cross     *CrossMemory
+	armed     bool // since the last Poll
+	idle      int  // Polls that found nothing
+	scarce    bool // there was no memory for a ring to grow: no other ring tries
 	closing   bool
 	closed    bool
 	head      transport.Header
@@ -156,7 +155,6 @@ type peer struct {
 	out     outbox
 	in      arrival.Frame
 	moves   moves
-	access  access
 	invited uint64 // the number of the last copy that p was asked to help with
 }
 
@@ -172,11 +170,15 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 	t := &Transport{Config: cfg, sink: sink, locals: make(map[world.Rank]world.LocalRank, n), peers: make([]*peer, n), known: make([]uint64, (n+63)/64)}
 	t.eagerSink, _ = sink.(transport.EagerSink)
 	t.lines = unsafe.Slice((*line)(unsafe.Pointer(&cfg.Area[0])), n)
+	t.cross = &CrossMemory{local: cfg.Local, lines: t.lines, pid: cfg.PID, peers: make([]atomic.Uint32, n)}
 	for i, r := range cfg.Ranks {
 		t.locals[r] = world.LocalRank(i)
 	}
 	return t, nil
 }
+
+// CrossMemory returns how this rank reaches the memory of its peers.
+func (t *Transport) CrossMemory() *CrossMemory { return t.cross }
 
 // Name implements transport.Transport.
 func (t *Transport) Name() string { return "shm" }

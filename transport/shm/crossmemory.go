@@ -1,0 +1,102 @@
+package shm
+
+import (
+	"crypto/rand"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"gompi/internal/procmem"
+	"gompi/internal/world"
+	"gompi/transport"
+)
+
+// A CrossMemory reaches memory that only one rank of this host maps: the kernel copies it from
+// process to process. Methods may be called from any goroutine.
+//
+// # Whether it is the peer's memory
+//
+// The kernel may refuse, and the number of a process may mean another one: ranks of one host may be
+// in different namespaces of processes. So each rank publishes where a proof of its own lies and
+// what it is, and who reaches for its memory reads that first. If a rank cannot, or finds something
+// else, it says in its line that it reaches nothing, and peers offer it no more.
+//
+// While a peer is known to live, its number is not another process's: it lives until its agent has
+// reaped it and has said so. Between these two the kernel would have to use up all numbers.
+type CrossMemory struct {
+	local world.LocalRank
+	lines []line
+	pid   func(world.LocalRank) int // nil where ranks are not to be reached
+	peers []atomic.Uint32           // an access, by local rank
+	once  sync.Once
+	proof proof // that this process is the rank
+}
+
+// An access says whether this rank can reach a peer's memory.
+type access = uint32
+
+const (
+	untried access = iota
+	granted
+	refused
+)
+
+type proof [16]byte
+
+// Expose lets the peers reach this rank's memory. It is called before the first of them is told
+// where some lies, or asked to reach for it.
+func (m *CrossMemory) Expose() {
+	m.once.Do(func() {
+		rand.Read(m.proof[:])
+		own := &m.lines[m.local]
+		own.proof = m.proof
+		own.proofAt.Store(uintptr(unsafe.Pointer(&m.proof)))
+		procmem.Allow()
+	})
+}
+
+// Reaches reports whether this rank can reach the memory of a peer that has exposed its own. The
+// first call for a peer finds out.
+func (m *CrossMemory) Reaches(peer world.LocalRank) bool {
+	if a := m.peers[peer].Load(); a != untried {
+		return a == granted
+	}
+	if !m.proven(peer) {
+		m.peers[peer].Store(refused)
+		m.lines[m.local].readsNothing.Store(1)
+		return false
+	}
+	m.peers[peer].Store(granted)
+	return true
+}
+
+func (m *CrossMemory) proven(peer world.LocalRank) bool {
+	var found proof
+	line := &m.lines[peer]
+	at := line.proofAt.Load()
+	return m.pid != nil && at != 0 && procmem.Read(m.pid(peer), found[:], at) == nil && found == line.proof
+}
+
+// refusedBy reports whether a peer has found that it reaches nothing.
+func (m *CrossMemory) refusedBy(peer world.LocalRank) bool {
+	return m.pid == nil || m.lines[peer].readsNothing.Load() != 0
+}
+
+// Read fills dst with memory of a peer that this rank Reaches. It returns transport.ErrGone if there
+// is no such process any more, and another error if it does not map all of that memory.
+func (m *CrossMemory) Read(peer world.LocalRank, dst []byte, from uintptr) error {
+	return gone(procmem.Read(m.pid(peer), dst, from))
+}
+
+// Write stores src to memory of a peer that this rank Reaches. Its errors are those of Read.
+func (m *CrossMemory) Write(peer world.LocalRank, src []byte, to uintptr) error {
+	return gone(procmem.Write(m.pid(peer), src, to))
+}
+
+func gone(err error) error {
+	if errors.Is(err, procmem.ErrGone) {
+		return transport.ErrGone
+	}
+	return err
+}
