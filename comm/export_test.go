@@ -88,7 +88,7 @@ func (c *Comm) Mirrored() {
 	t := path.Topology{Ranks: c.Size(), Shared: true, LargeBuffer: path.LargeBuffer(c.Size())}
 	c.exec.Paths = path.New(t, &path.Rules{})
 	team := shmsync.New(c.Rank(), parts, claim, t.LargeBuffer, false, &c.port)
-	c.exec.Shared = shmcoll.New(team, make([][]byte, c.Size()), c.exec.Paths)
+	c.exec.Shared = shmcoll.New(team, make([][]byte, c.Size()), nil, c.exec.Paths)
 }
 
 // Share makes members carry shares of vectors from so many bytes on.
@@ -132,3 +132,6 @@ func (c *Comm) Patient() bool {
 
 // ForgetDevices makes this rank unable to tell which ranks may have devices.
 func (c *Comm) ForgetDevices() { c.withDevices = nil }
+
+// Steps returns how many steps in shared memory c has taken.
+func (c *Comm) Steps() uint64 { return c.exec.Shared.Last() }

@@ -112,7 +112,7 @@ func (d disaster) drill(ctx context.Context, goOn chan os.Signal) error {
 type disaster struct {
 	kind     string
 	n, ranks int
-	way      string // of the vectors: shared, heap or tcp; on two hosts hier or hier-heap
+	way      string // of the vectors: shared, crossed, heap or tcp; on two hosts hier or hier-heap
 	victim   int
 }
 
@@ -144,7 +144,7 @@ func TestStressOfStoppedAndKilledRanks(t *testing.T) {
 		for i, kind := range everyKind {
 			for j, n := range []int{5, 40_000} {
 				for _, p := range []int{2, 4} {
-					for k, way := range []string{"shared", "heap", "tcp", "hier", "hier-heap"} {
+					for k, way := range []string{"shared", "heap", "tcp", "hier", "hier-heap", "crossed"} {
 						d := disaster{kind, n, p, way, i % p}
 						switch {
 						case d.onHosts() && p < 4: // a rank each
@@ -211,8 +211,11 @@ func TestRanksWithoutAnAgentShareMemory(t *testing.T) {
 func (d disaster) command(launcher ...string) *exec.Cmd {
 	cmd := exec.Command(launcher[0], append(launcher[1:], os.Args[0], "-test.run=^TestDrill$")...)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %s", drillVariable, d.kind, d.n, d.way))
-	if d.way == "tcp" {
+	switch d.way {
+	case "tcp":
 		cmd.Env = append(cmd.Env, "GOMPI_TRANSPORT=tcp")
+	case "crossed":
+		cmd.Env = append(cmd.Env, "GOMPI_TUNE="+alwaysCrossed)
 	}
 	return cmd
 }

@@ -185,7 +185,24 @@ func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Select
 			parts[i] = m.pool.Enter(c.block, c.ch.World(r), theirs, blocks[r])
 		}
 	}
-	return shmcoll.New(shmsync.New(me, parts, claim, paths.LargeBuffer, paths.Gated(), p), heaps, paths)
+	team := shmsync.New(me, parts, claim, paths.LargeBuffer, paths.Gated(), p)
+	return shmcoll.New(team, heaps, crossMemory{m.shm.CrossMemory(), locals}, paths)
+}
+
+// A crossMemory reaches memory that only one member maps.
+type crossMemory struct {
+	*shm.CrossMemory
+	locals []world.LocalRank // by member
+}
+
+func (m crossMemory) Reaches(member int) bool { return m.CrossMemory.Reaches(m.locals[member]) }
+
+func (m crossMemory) Read(member int, dst []byte, from uintptr) error {
+	return m.CrossMemory.Read(m.locals[member], dst, from)
+}
+
+func (m crossMemory) Write(member int, src []byte, to uintptr) error {
+	return m.CrossMemory.Write(m.locals[member], src, to)
 }
 
 // locals returns the local ranks of some ranks of this host.
@@ -265,6 +282,10 @@ func (p *innerPort) Begun() {}
 func (p *innerPort) Looks() int { return looks(p.FlagWait) }
 
 func (p *innerPort) Wake(member int) { p.shm.Wake(p.locals[member]) }
+
+func (p *innerPort) Unreachable(member int, err error) error {
+	return p.FlagWait.Unreachable(p.ranks[member], err)
+}
 
 func (p *innerPort) TryProgress(member int) error { return p.FlagWait.TryProgress(p.ranks[member]) }
 

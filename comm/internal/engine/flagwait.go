@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -163,6 +164,20 @@ func (v *FlagWait) Disagree(seq uint64, src int, mine, theirs call.Fingerprint) 
 func (v *FlagWait) DisagreeOn(seq uint64, src, mine, theirs int) error {
 	return v.mismatch(&MismatchError{Seq: seq, Rank: v.ch.rank, Peer: src, Call: v.call(), PeerCall: v.call(),
 		Bytes: int64(mine), PeerBytes: int64(theirs)})
+}
+
+// Unreachable breaks the Channel: this rank could not read or write memory of src that src has told
+// of. If the process is not there any more, the reason is what is told of its end.
+func (v *FlagWait) Unreachable(src int, err error) error {
+	if errors.Is(err, transport.ErrGone) {
+		var never atomic.Uint64
+		return v.Await(&never, 1, src)
+	}
+	e := v.ch.e
+	e.progress.Lock()
+	defer e.progress.Exit()
+	v.ch.breakUp(revokeReason{rank: e.cfg.Rank, cause: fmt.Sprintf("could not reach the memory of rank %d in %v: %v", src, v.call(), err)})
+	return v.ch.err
 }
 
 func (v *FlagWait) mismatch(m *MismatchError) error {

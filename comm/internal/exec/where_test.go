@@ -33,7 +33,7 @@ func TestRanksTellOnceWhereTheirBuffersAre(t *testing.T) {
 				}
 			}
 			paths := path.New(path.Topology{Ranks: 2, Shared: true, Devices: true, NCCL: true, LargeBuffer: large}, new(path.Rules))
-			shared := shmcoll.New(*team, h.Heaps, paths)
+			shared := shmcoll.New(*team, h.Heaps, nil, paths)
 			x := &Exec{Rank: team.Me(), Size: 2, Paths: paths, Shared: shared, Devices: devcoll.New(&shared.Team, 1<<20, func(error) {})}
 			x.NCCL = NewNCCL(x, 0, nil, nil)
 			shared.Begin(shmsync.Call{A: 1}, false)

@@ -47,19 +47,30 @@ func (s *Selector) shared(k call.Kind, ordered, lent bool, n int) *Path {
 	if k.LocalCounts() {
 		return &Path{Via: Shm, Ask: BlockLengths}
 	}
-	bytes := s.payload(k, n)
-	p := s.copied(k, bytes)
+	p := s.copied(k, s.payload(k, n))
+	bytes := s.reached(k, n)
+	if !singleCopies(k, ordered) {
+		return p
+	}
+	if s.Tries(bytes) || s.Reads(bytes) {
+		p = &Path{Via: Shm, Algorithm: SingleCopy, Ask: CrossMemory, Otherwise: p}
+	}
 	from := shmSingleCopyFrom
 	if s.rules.Oversubscribed {
 		from = shmSingleCopyFromOversubscribed
 	}
-	if k == call.Scatter {
-		bytes = n / s.Ranks
-	}
-	if lent && bytes >= s.rules.threshold(from) && singleCopies(k, ordered) {
-		return &Path{Via: Shm, Algorithm: SingleCopy, Ask: SharedHeap, Otherwise: p}
+	if lent && bytes >= s.rules.threshold(from) {
+		p = &Path{Via: Shm, Algorithm: SingleCopy, Ask: SharedHeap, Otherwise: p}
 	}
 	return p
+}
+
+// reached returns how many bytes of a rank's others reach, of a call of n in all.
+func (s *Selector) reached(k call.Kind, n int) int {
+	if k == call.Scatter {
+		return n / s.Ranks
+	}
+	return s.payload(k, n)
 }
 
 // singleCopies reports whether a collective has a form in which ranks read each other's vectors.

@@ -85,6 +85,7 @@ const (
 	Nothing      Question = iota
 	SharedHeap            // is every vector in memory from Alloc? (Hier: of the host's ranks)
 	LargeBuffers          // is there memory for large buffers? Asked once
+	CrossMemory           // does the kernel let the ranks reach each other's memory, and is that faster at present?
 	BlockLengths          // how long is the longest block? Then Sized tells the Path
 	AllOnDevices          // are all buffers on devices that reach each other?
 	AnyOnDevice           // is a buffer on a device?
@@ -92,6 +93,7 @@ const (
 )
 
 var conditions = [...]string{"", "if all vectors are from Alloc", "if there is memory for large buffers",
+	"if the kernel allows it and trials find it faster",
 	"when the lengths of all blocks are known", "if all buffers are on devices that reach each other",
 	"if some buffer is on a device", "if each rank's buffers are on a device of its own"}
 

@@ -65,11 +65,7 @@ func New(t Topology, r *Rules) *Selector {
 // For returns the Path of a call: it looks up a row. Only the first call of a collective makes the
 // row, and allocates memory.
 func (s *Selector) For(o *call.Call) *Path {
-	lent, custom, factor := 0, 0, s.factor[o.Kind]
-	elements := int(o.Count) * factor
-	if factor == byLongest {
-		elements = s.Ranks * o.Longest(s.Ranks)
-	}
+	lent, custom := 0, 0
 	if s.lent > 0 {
 		lent = 1
 	}
@@ -80,11 +76,20 @@ func (s *Selector) For(o *call.Call) *Path {
 	if *at == nil {
 		*at = s.make(o.Kind, custom == 1, lent == 1)
 	}
-	c := at.at(elements * o.Type.Size())
+	c := at.at(s.bytes(o))
 	if c.nccl != nil && s.ncclServes(o) {
 		return c.nccl
 	}
 	return c.path
+}
+
+// bytes returns the bytes of all ranks' blocks of a call, or of the vector where there are none.
+func (s *Selector) bytes(o *call.Call) int {
+	factor := s.factor[o.Kind]
+	if factor == byLongest {
+		return s.Ranks * o.Longest(s.Ranks) * o.Type.Size()
+	}
+	return int(o.Count) * factor * o.Type.Size()
 }
 
 // Sized returns the Path through shared memory of a call whose BlockLengths have been asked for:
@@ -113,6 +118,19 @@ func (s *Selector) KeepsOrder(op mem.Op) bool { return s.rules.Deterministic || 
 // NonTemporal reports whether ranks store received data with non-temporal stores, if the buffers of
 // all ranks together have so many bytes. The choice of one rank does not affect others.
 func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.rules.threshold(shmNonTemporalFrom) }
+
+// Payload returns how many bytes of a call one rank stores for others, or receives if that is less.
+// All ranks get the same.
+func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.bytes(o)) }
+
+// Reads reports whether collectives of so much Payload begin with vectors that ranks reach through the
+// kernel, Tries whether they try what is faster.
+func (s *Selector) Reads(bytes int) bool {
+	from, below := s.rules.Reads()
+	return bytes >= from && bytes < below
+}
+
+func (s *Selector) Tries(bytes int) bool { return bytes >= s.rules.threshold(shmTrialFrom) }
 
 // SingleCopy returns how ranks store to vectors from Alloc, of so many bytes for each rank on
 // average: whether with non-temporal stores, and how many bytes at a time. The choice of one rank

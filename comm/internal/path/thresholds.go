@@ -20,6 +20,7 @@ const (
 	shmNonTemporalFrom
 	shmReadFrom
 	shmReadBelow
+	shmTrialFrom
 
 	hierChunk
 	hierSharesFrom
@@ -89,10 +90,15 @@ var thresholds = [numThresholds]struct {
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
 	// Of so many bytes, and fewer than the second, a message between ordinary memory is read by its
-	// receiver where it lies (process_vm_readv). Not unless the processor is known to copy faster
-	// so: see package machine.
+	// receiver where it lies (process_vm_readv), and a collective begins with vectors that members
+	// reach so. Not unless the processor is known to copy faster so: see package machine.
 	shmReadFrom:  {"shm.read", most, 1, most},
 	shmReadBelow: {"shm.read.below", most, 1, most},
+
+	// From so many bytes of one rank on, collectives try now and then whether they are faster so,
+	// or otherwise (np=2 far: allgather of 64 KiB 15.9 us, by a peer that copies so 8.8; of 4 MiB
+	// 739 and 407).
+	shmTrialFrom: {"shm.trial", 64 << 10, 1, most},
 
 	// So much of a vector goes between hosts at a time, of each leader's share or in all: while
 	// it does, the next chunk is combined inside each host, and the one before handed out (2x2,

@@ -4,7 +4,9 @@
 //
 //	transfer.go     blocks that go from rank to rank: all collectives but the following
 //	allreduce.go    an allreduce, short and long
-//	singlecopy.go   vectors from comm.Alloc, which all ranks read and write in place
+//	singlecopy.go   vectors that ranks read and write where they lie
+//	reach.go        how they reach them: in the symmetric heap, or through the kernel
+//	trial.go        whether that is faster, which the ranks try now and then
 //	window.go       the same, chunk by chunk, for the hierarchical collectives of package hier
 //	order.go        the order in which operands are combined
 //	nontemporal.go  which stores are non-temporal
@@ -26,31 +28,53 @@ type Comm struct {
 	heaps [][]byte     // by member
 	reach mem.Distance // to the members that read what this one stores
 
+	cross   CrossMemory // nil where nobody can reach memory that only another maps
+	asked   bool        // whether all can
+	crosses bool        // they can
+	trials  *trials     // nil before the first
+	own     [2][]byte   // this member's vectors, while others may reach them
+
 	// Scratch, reused to save allocations.
-	srcs   []mem.Buffer // by member
-	dsts   []mem.Buffer
-	places []places // by member
-	blocks call.Scratch
-	spares [][]byte // by height in the combination tree
+	fetched [][]byte     // by member, nil before it is used
+	srcs    []mem.Buffer // by member
+	dsts    []mem.Buffer
+	places  []places // by member
+	blocks  call.Scratch
+	spares  [][]byte // by height in the combination tree
 }
 
-// New returns the Comm of a Team, whose members have the given heaps, if any.
-func New(t shmsync.Team, heaps [][]byte, paths *path.Selector) *Comm {
+// New returns the Comm of a Team, whose members have the given heaps, if any, and reach other memory
+// by cross, if not nil.
+func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector) *Comm {
 	n := t.Size()
-	return &Comm{Team: t, paths: paths, heaps: heaps, srcs: make([]mem.Buffer, n), dsts: make([]mem.Buffer, n), places: make([]places, n)}
+	return &Comm{Team: t, paths: paths, heaps: heaps, cross: cross, fetched: make([][]byte, n),
+		srcs: make([]mem.Buffer, n), dsts: make([]mem.Buffer, n), places: make([]places, n)}
 }
 
-// places are where a member's send and recv lie in its heap.
+// places are where a member's send and recv lie.
 type places [2]symheap.Place
 
 // Run runs o, which all members have called, along p. Begin is called before.
 func (c *Comm) Run(p *path.Path, o *call.Call) error {
 	if p.Ask == path.SharedHeap {
-		if done, err := c.singleCopy(o); done || err != nil {
+		if done, err := c.singleCopy(o, false); done || err != nil {
 			return err
 		}
 		p = p.Otherwise
 	}
+	if p.Ask == path.CrossMemory {
+		if can, err := c.reachable(); err != nil {
+			return err
+		} else if can {
+			return c.try(p, o)
+		}
+		p = p.Otherwise
+	}
+	return c.copied(p, o)
+}
+
+// copied runs o along p, through bounce buffers.
+func (c *Comm) copied(p *path.Path, o *call.Call) error {
 	switch {
 	case o.Kind == call.Allreduce && p.Algorithm == path.OneStep:
 		return c.allreduceShort(o.Send, o.Recv, o.Op)

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/path"
@@ -20,10 +22,51 @@ func comms(t testing.TB, n int, pause func(rank int)) ([]*Comm, *shmsynctest.Hos
 	h := shmsynctest.NewHost(n, path.LargeBuffer(n))
 	var cs []*Comm
 	for _, team := range h.Teams(t, pathsOf(n).Gated(), pause) {
-		cs = append(cs, New(team, h.Heaps, pathsOf(n)))
+		cs = append(cs, New(team, h.Heaps, new(ownMemory), pathsOf(n)))
 	}
 	return cs, h
 }
+
+// An ownMemory reaches memory of this process, in which all members are. after is called after each
+// transfer, if not nil; then the race detector does not see what is read, since who fails does not
+// wait for those who read.
+type ownMemory struct{ after func() error }
+
+func (m *ownMemory) Expose()          {}
+func (m *ownMemory) Reaches(int) bool { return true }
+
+func (m *ownMemory) Read(_ int, dst []byte, from uintptr) error {
+	src := unsafe.Slice(pointer(from), len(dst))
+	if m.after == nil {
+		copy(dst, src)
+		return nil
+	}
+	copyUnseen(dst, src)
+	return m.after()
+}
+
+func (m *ownMemory) Write(_ int, src []byte, to uintptr) error {
+	dst := unsafe.Slice(pointer(to), len(src))
+	if m.after == nil {
+		copy(dst, src)
+		return nil
+	}
+	for i := range dst {
+		if dst[i] = src[i]; i%4096 == 0 {
+			runtime.Gosched()
+		}
+	}
+	return m.after()
+}
+
+//go:norace
+func copyUnseen(dst, src []byte) {
+	for i := range dst {
+		dst[i] = src[i]
+	}
+}
+
+func pointer(at uintptr) *byte { return *(**byte)(unsafe.Pointer(&at)) }
 
 // pathsOf returns the Selector of so many ranks, an odd number of which has too few processors.
 func pathsOf(ranks int) *path.Selector {
@@ -40,6 +83,8 @@ func TestCollectivesAtTheExtremesOfThresholds(t *testing.T) {
 		"shm.chunk=2k;shm.onestep=0;shm.allreduce=0;shm.large=1024g",
 		"shm.chunk=16k;shm.onestep=16k;shm.allreduce=16k;shm.large=1024g",
 		"shm.chunk=2k;shm.onestep=0;shm.allreduce=0;shm.large=0;shm.singlecopy=1;shm.singlecopy.oversubscribed=1",
+		"shm.read=1;shm.trial=1024g;shm.singlecopy=1;shm.singlecopy.oversubscribed=1",
+		"shm.trial=1",
 	} {
 		for _, p := range []int{2, 3, 5} {
 			members, h := comms(t, p, func(int) {})

@@ -8,28 +8,29 @@ import (
 	"gompi/internal/mem"
 )
 
-// Vectors in the symmetric heap need no bounce buffers: members read and write those of others in
-// place.
+// Members read and write the vectors of others where they lie, without bounce buffers: in the
+// symmetric heap in place, elsewhere through the kernel (reach.go).
 //
-// Only its owner knows whether a vector lies there. So in the first step all members tell each
-// other where their vectors are, and if one cannot be reached, the collective goes through bounce
-// buffers. That step also orders the accesses of others after what the owner did before. The
-// collective ends with a barrier, so no member returns before its vectors have been read and
-// written.
+// Only its owner knows where a vector lies. So in the first step all members tell each other where
+// their vectors are, and if one cannot be reached, the collective goes through bounce buffers. That
+// step also orders the accesses of others after what the owner did before. The collective ends with
+// a barrier, so no member returns before its vectors have been read and written. If it fails, no
+// member reaches what lies outside the heap any more when its owner returns.
 
-// A side is one of a member's two vectors.
-type side int
+// singleCopy runs o on the members' vectors where they lie, if all can be reached: those in the heap,
+// and if cross is set, others too.
+func (c *Comm) singleCopy(o *call.Call, cross bool) (done bool, err error) {
+	if done, err = c.copyOnce(o, cross); err != nil && cross {
+		c.Shut()
+	}
+	c.own = [2][]byte{} // they are the caller's again
+	return done, err
+}
 
-const (
-	sends side = iota
-	recvs
-)
-
-// singleCopy runs o on the members' vectors in place, if all can be reached.
-func (c *Comm) singleCopy(o *call.Call) (done bool, err error) {
+func (c *Comm) copyOnce(o *call.Call, cross bool) (done bool, err error) {
 	var t call.Transfer
 	from, to := o.Operands(c.Me())
-	mine := places{c.locate(from), c.locate(to)}
+	mine := places{c.locate(sends, from, cross), c.locate(recvs, to, cross)}
 	switch o.Kind {
 	case call.Bcast, call.Reduce, call.Allreduce, call.Gather, call.Scatter:
 	default:
@@ -45,9 +46,9 @@ func (c *Comm) singleCopy(o *call.Call) (done bool, err error) {
 	case call.Bcast, call.Reduce, call.Allreduce:
 		err = c.copyJointly(o)
 	case call.Gather:
-		c.copyRooted(o.Root, o.Send.Size(), recvs, sends)
+		err = c.copyRooted(o.Root, o.Send.Size(), recvs, sends)
 	case call.Scatter:
-		c.copyRooted(o.Root, o.Recv.Size(), sends, recvs)
+		err = c.copyRooted(o.Root, o.Recv.Size(), sends, recvs)
 	default:
 		err = c.pull(&t)
 	}
@@ -57,9 +58,14 @@ func (c *Comm) singleCopy(o *call.Call) (done bool, err error) {
 	return true, c.Barrier()
 }
 
-// locate returns where b lies in this member's heap.
-func (c *Comm) locate(b mem.Buffer) symheap.Place {
-	return symheap.Locate(c.heaps[c.Me()], b.HostSlice())
+// locate returns where b lies, a vector of this member's.
+func (c *Comm) locate(v side, b mem.Buffer, cross bool) symheap.Place {
+	c.own[v] = b.HostSlice()
+	place := symheap.Locate(c.heaps[c.Me()], c.own[v])
+	if place == symheap.NotShared && cross {
+		return symheap.Address(c.own[v])
+	}
+	return place
 }
 
 // tellPlaces exchanges where the members' vectors are, and reports whether all can be reached. It
@@ -79,14 +85,6 @@ func (c *Comm) tellPlaces(mine places) (shared bool, err error) {
 	return shared, nil
 }
 
-// has reports whether others read or write a vector of a member.
-func (c *Comm) has(member int, v side) bool { return c.places[member][v] != symheap.Nowhere }
-
-// vector returns n bytes from off on of a member's vector.
-func (c *Comm) vector(member int, v side, off, n int) []byte {
-	return c.places[member][v].At(c.heaps[member], off, n)
-}
-
 // copyShared copies src to dst, which are the same memory or do not overlap.
 func copyShared(dst, src []byte, nonTemporal bool) {
 	if unsafe.SliceData(dst) == unsafe.SliceData(src) {
@@ -103,14 +101,17 @@ func copyShared(dst, src []byte, nonTemporal bool) {
 
 // pull reads the blocks of all other members for this one, and combines them if t does.
 func (c *Comm) pull(t *call.Transfer) error {
-	nonTemporal, chunk := c.paths.SingleCopy(footprint(t.Send, t.Recv))
+	nonTemporal, chunk := c.singleCopyIn(footprint(t.Send, t.Recv))
 	start := t.Start(c.Me()) * t.Size
 	if !t.Folds {
 		for i := range c.Size() {
 			j := t.From(i)
 			dst := t.InBytes(j, 0, t.Longest)
-			if len(dst) > 0 {
-				copyShared(dst, c.vector(j, sends, start, len(dst)), nonTemporal)
+			if len(dst) == 0 {
+				continue
+			}
+			if err := c.fetch(dst, spot{j, sends, start}, nonTemporal); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -119,7 +120,11 @@ func (c *Comm) pull(t *call.Transfer) error {
 	for lo := 0; lo < t.Recv.Len(); lo += chunk {
 		dst := t.In(0, lo, chunk)
 		for j := range c.Size() {
-			c.srcs[j] = mem.HostBytes(dst.Type(), dst.Len(), c.vector(j, sends, start+lo*t.Size, dst.Size()))
+			b, err := c.get(spot{j, sends, start + lo*t.Size}, dst.Size())
+			if err != nil {
+				return err
+			}
+			c.srcs[j] = mem.HostBytes(dst.Type(), dst.Len(), b)
 		}
 		if err := c.combineTo(t, dst, nonTemporal); err != nil {
 			return err
@@ -128,20 +133,36 @@ func (c *Comm) pull(t *call.Transfer) error {
 	return nil
 }
 
+// singleCopyIn returns how members store to vectors that others reach, of so many bytes for each
+// member on average: whether with non-temporal stores, and how many bytes at a time.
+func (c *Comm) singleCopyIn(bytes int) (nonTemporal bool, chunk int) {
+	nonTemporal, chunk = c.paths.SingleCopy(bytes)
+	for _, at := range c.places {
+		if at[sends].Private() || at[recvs].Private() {
+			return nonTemporal, crossChunk
+		}
+	}
+	return nonTemporal, chunk
+}
+
 // copyRooted copies this member's share of the blocks of n bytes between the root's long vector and
 // the short vectors of all.
-func (c *Comm) copyRooted(root, n int, long, short side) {
+func (c *Comm) copyRooted(root, n int, long, short side) error {
 	nonTemporal, _ := c.paths.SingleCopy(2 * n) // a member has as many bytes on average, all blocks included
 	for j := range c.Size() {
 		lo, hi := shareOf(c.Me(), root, j, c.Size(), n)
 		if lo == hi {
 			continue
 		}
-		var ends [2][]byte
-		ends[long] = c.vector(root, long, j*n+lo, hi-lo)
-		ends[short] = c.vector(j, short, lo, hi-lo)
-		copyShared(ends[recvs], ends[sends], nonTemporal)
+		to, from := spot{root, long, j*n + lo}, spot{j, short, lo}
+		if long == sends {
+			to, from = from, to
+		}
+		if err := c.move(to, from, hi-lo, nonTemporal); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // shareOf returns which part of the n bytes between the root and member j member me copies. Both
@@ -173,55 +194,94 @@ func (c *Comm) copyJointly(o *call.Call) error {
 		like = o.Send
 	}
 	lo, hi := mem.Share(like.Size(), c.Size(), mem.CacheLine, c.Me())
-	nonTemporal, chunk := c.paths.SingleCopy(like.Size() * c.touched() / c.Size())
+	nonTemporal, chunk := c.singleCopyIn(like.Size() * c.touched() / c.Size())
 	for ; lo < hi; lo += chunk {
 		n := min(chunk, hi-lo)
-		if !o.Kind.Reduces() {
-			c.spread(c.vector(o.Root, sends, lo, n), lo, nonTemporal)
-		} else if err := c.reduceJointly(o, lo, n, nonTemporal); err != nil {
+		if o.Kind.Reduces() {
+			if err := c.reduceJointly(o, lo, n, nonTemporal); err != nil {
+				return err
+			}
+		} else if err := c.handOn(o.Root, lo, n, nonTemporal); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// handOn stores n bytes of the root's vector, from lo on, to all recvs: first to this member's, if
+// only the root maps its vector.
+func (c *Comm) handOn(root, lo, n int, nonTemporal bool) error {
+	from := spot{root, sends, lo}
+	src := c.at(from, n)
+	if src == nil {
+		src = c.at(spot{c.Me(), recvs, lo}, n)
+		if err := c.fetch(src, from, false); err != nil {
+			return err
+		}
+	}
+	return c.spread(src, lo, nonTemporal)
+}
+
 // reduceJointly combines n bytes of all sends, from lo on, into all recvs.
 func (c *Comm) reduceJointly(o *call.Call, lo, n int, nonTemporal bool) error {
-	part := func(j int, v side) mem.Buffer {
-		return mem.HostBytes(o.Send.Type(), n/o.Send.Type().Size(), c.vector(j, v, lo, n))
-	}
+	as := func(b []byte) mem.Buffer { return mem.HostBytes(o.Send.Type(), n/o.Send.Type().Size(), b) }
 	for j := range c.Size() {
-		c.srcs[j] = part(j, sends)
-	}
-	if nonTemporal {
-		c.dsts = c.dsts[:0]
-		for j := range c.Size() {
-			if c.has(j, recvs) {
-				c.dsts = append(c.dsts, part(j, recvs))
-			}
+		b, err := c.get(spot{j, sends, lo}, n)
+		if err != nil {
+			return err
 		}
+		c.srcs[j] = as(b)
+	}
+	if nonTemporal && c.storesAt(lo, n, as) {
 		return mem.ReduceNonTemporal(o.Op.Kind, c.dsts, mem.Buffer{}, c.srcs...)
 	}
-	first := c.Me() // whose recv the result is stored to first: its own if it has one
-	if !c.has(first, recvs) {
-		first = o.Root
-	}
-	result := part(first, recvs)
-	if err := c.combine(o.Op, result, 0, c.Size(), false); err != nil {
+	result := c.resultAt(o.Root, lo, n)
+	if err := c.combine(o.Op, as(result), 0, c.Size(), false); err != nil {
 		return err
 	}
-	c.spread(result.HostSlice(), lo, false)
-	return nil
+	return c.spread(result, lo, false)
+}
+
+// storesAt sets dsts to n bytes of all recvs, from lo on. It reports false if this member does not map
+// them all.
+func (c *Comm) storesAt(lo, n int, as func([]byte) mem.Buffer) bool {
+	c.dsts = c.dsts[:0]
+	for j := range c.Size() {
+		if c.has(j, recvs) {
+			b := c.at(spot{j, recvs, lo}, n)
+			if b == nil {
+				return false
+			}
+			c.dsts = append(c.dsts, as(b))
+		}
+	}
+	return true
+}
+
+// resultAt returns where n bytes of the result, from lo on, are stored first: in this member's own
+// recv if it has one, else in the root's, or in scratch memory if only the root maps that.
+func (c *Comm) resultAt(root, lo, n int) []byte {
+	first := c.Me()
+	if !c.has(first, recvs) {
+		first = root
+	}
+	if b := c.at(spot{first, recvs, lo}, n); b != nil {
+		return b
+	}
+	return c.scratch(c.Me())[:n]
 }
 
 // spread stores a result to all recvs, from lo on.
-func (c *Comm) spread(result []byte, lo int, nonTemporal bool) {
+func (c *Comm) spread(result []byte, lo int, nonTemporal bool) error {
 	for j := range c.Size() {
 		if c.has(j, recvs) {
 			inPlace := c.places[j][sends] == c.places[j][recvs]
-			copyShared(c.vector(j, recvs, lo, len(result)), result, nonTemporal && !inPlace)
+			if err := c.put(spot{j, recvs, lo}, result, nonTemporal && !inPlace); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // touched returns the number of vectors. A member in place has one.

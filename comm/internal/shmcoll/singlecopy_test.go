@@ -1,10 +1,12 @@
 package shmcoll
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"unsafe"
 
+	"gompi/comm/internal/path"
 	"gompi/comm/internal/shmsync/shmsynctest"
 )
 
@@ -23,6 +25,98 @@ func inHeap(h *shmsynctest.Host, rank int) mover {
 
 // Whatever the timing, and whoever's vectors are in a heap, nobody reads what is not
 // there yet, and nobody returns before its vectors are read and written.
+// crossing makes members reach vectors through the kernel: always, or as trials have shown.
+func crossing(t *testing.T, r *Comm, tuning string) {
+	t.Helper()
+	rules := &path.Rules{Oversubscribed: r.Size()%2 == 1}
+	if err := rules.Tune(tuning); err != nil {
+		t.Fatal(err)
+	}
+	r.paths = path.New(r.paths.Topology, rules)
+}
+
+// spoil writes to vectors, which the race detector sees; clear would not be seen.
+func spoil(all [][]int64) {
+	for _, v := range all {
+		for i := range v {
+			v[i] = -1
+		}
+	}
+}
+
+// Vectors are used again at once when a call returns: nobody reads or writes there any more, which
+// the race detector would see.
+func TestStressVectorsOfMembersAlone(t *testing.T) {
+	for _, tuning := range []string{"shm.read=1;shm.trial=1024g", "shm.trial=1"} {
+		shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
+			members, h := comms(t, p, pause)
+			for _, r := range members {
+				crossing(t, r, tuning)
+			}
+			return shmsynctest.Together(members, func(r *Comm) error {
+				rng := rand.New(rand.NewPCG(round, 99)) // the same on all
+				r.paths.Lend(rng.IntN(2))
+				for nth := range 100 {
+					kind, n, root := rng.IntN(kinds), rng.IntN(1<<rng.IntN(13)), rng.IntN(p)
+					var used [][]int64
+					move := func(v []int64) []int64 {
+						used = append(used, v)
+						return v
+					}
+					if shared := rng.IntN(2 * p); shared == r.Me() {
+						move = inHeap(h, r.Me())
+					}
+					pause(r.Me())
+					if err := once(r, kind, n, root, nth, move); err != nil {
+						return h.Break(err)
+					}
+					pause(r.Me())
+					spoil(used)
+					clear(h.Heaps[r.Me()])
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// A member whose collective fails returns, and then nobody writes to its vector any more.
+func TestWhoFailsIsNotWrittenTo(t *testing.T) {
+	fault := errors.New("no such memory")
+	for _, p := range []int{2, 3, 5} {
+		for kind := 1; kind < kinds; kind++ {
+			for after := range 4 {
+				members, h := comms(t, p, func(int) {})
+				for _, r := range members {
+					crossing(t, r, "shm.read=1;shm.trial=1024g")
+					left := after
+					r.cross = &ownMemory{after: func() error {
+						if left--; r.Me() == p-1 && left < 0 {
+							return fault
+						}
+						return nil
+					}}
+				}
+				_ = shmsynctest.Together(members, func(r *Comm) error {
+					var used [][]int64
+					err := once(r, kind, 1<<15, 0, 0, func(v []int64) []int64 {
+						used = append(used, v)
+						return v
+					})
+					spoil(used)
+					if err != nil && !errors.Is(err, fault) {
+						t.Errorf("kind %d, %d members: %v, want %v", kind, p, err, fault)
+					}
+					if err != nil {
+						h.Break(err)
+					}
+					return nil
+				})
+			}
+		}
+	}
+}
+
 func TestStressVectorsInHeaps(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {
 		members, h := comms(t, p, pause)

@@ -23,7 +23,7 @@ type Window struct {
 // vectors can be reached; if not, there is no Window. Until it is closed the members do no other
 // collective of more than one step.
 func (c *Comm) OpenWindow(send, recv mem.Buffer, n, chunks int) (w Window, open bool, err error) {
-	if open, err = c.tellPlaces(places{c.locate(send), c.locate(recv)}); open {
+	if open, err = c.tellPlaces(places{c.locate(sends, send, false), c.locate(recvs, recv, false)}); open {
 		w = Window{c: c, first: c.Next(chunks), nonTemporal: c.paths.NonTemporal(n)}
 	}
 	return w, open, err
@@ -35,7 +35,7 @@ func (w *Window) Fold(dst, own mem.Buffer, lo int, op call.Op) error {
 	c, size := w.c, own.Type().Size()
 	for j := range c.srcs {
 		if c.srcs[j] = own; j != c.Me() {
-			c.srcs[j] = mem.HostBytes(own.Type(), own.Len(), c.vector(j, sends, lo*size, own.Size()))
+			c.srcs[j] = mem.HostBytes(own.Type(), own.Len(), c.at(spot{j, sends, lo * size}, own.Size()))
 		}
 	}
 	return c.combine(op, dst, 0, c.Size(), false)
@@ -50,7 +50,7 @@ func (w *Window) Fetch(member, i int, dst mem.Buffer, lo int) error {
 	if err := w.c.AwaitResult(member, w.first+uint64(i)); err != nil {
 		return err
 	}
-	src := w.c.vector(member, recvs, lo*dst.Type().Size(), dst.Size())
+	src := w.c.at(spot{member, recvs, lo * dst.Type().Size()}, dst.Size())
 	copyShared(dst.HostSlice(), src, w.nonTemporal)
 	return nil
 }

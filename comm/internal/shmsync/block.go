@@ -5,7 +5,7 @@
 // A member is a rank of the communicator on this host. Each has a Team (team.go), through which it
 // fills steps and reads those of others. wait.go has the waits, and the comparison of calls;
 // exchange.go steps in which every member tells all others something; ring.go the bounce buffers;
-// pool.go the Pool from which a rank takes the memory of its Teams.
+// guard.go whether members may write to memory that only one of them maps; pool.go the Pool from which a rank takes the memory of its Teams.
 //
 // # Memory
 //
@@ -18,9 +18,11 @@
 //	256      8          resultReady: the last step of which the owner has reduced its share, or made its chunk
 //	384      8          uses: a counter of takes and returns of the block
 //	512      8          barrierFlag: the last step that member 0 has seen all members fill
-//	640      64 x 128   heads, one for each step under way
-//	8832     4 KiB      the small bounce buffer
-//	12928    64 KiB     the L2 bounce buffer
+//	640      8          writesTo: 1 + the member to whose own memory the owner writes, or 0
+//	768      8          shut: not 0 when nobody may write to the owner's own memory any more
+//	896      64 x 128   heads, one for each step under way
+//	9088     4 KiB      the small bounce buffer
+//	13184    64 KiB     the L2 bounce buffer
 //
 //	offset   size       content of a head
 //	0        8          step: the number of the step; stored last
@@ -87,7 +89,7 @@ import (
 const (
 	lineSize = 128
 	depth    = 64
-	headsAt  = 5 * lineSize
+	headsAt  = 7 * lineSize
 	smallAt  = headsAt + depth*lineSize
 	l2At     = smallAt + smallSize
 	l2Size   = 64 << 10
@@ -121,6 +123,10 @@ type flags struct {
 	_           [lineSize - 8]byte
 	barrierFlag atomic.Uint64
 	_           [lineSize - 8]byte
+	writesTo    atomic.Uint64
+	_           [lineSize - 8]byte
+	shut        atomic.Uint64
+	_           [lineSize - 8]byte
 	heads       [depth]Head
 }
 
@@ -151,5 +157,7 @@ func (f *flags) empty() {
 	f.consumed.Store(0)
 	f.resultReady.Store(0)
 	f.barrierFlag.Store(0)
+	f.writesTo.Store(0)
+	f.shut.Store(0)
 	clear(f.heads[:])
 }

@@ -26,6 +26,9 @@ type Port interface {
 	// DisagreeOn breaks the communicator: a member sends another number of bytes than this rank
 	// expects.
 	DisagreeOn(member, mine, theirs int) error
+	// Unreachable breaks the communicator: this rank could not read or write the memory that a
+	// member has told of.
+	Unreachable(member int, err error) error
 }
 
 // A Team is one member's view of the members of a communicator that share memory. It serves one
@@ -85,6 +88,10 @@ func (t *Team) Next(n int) uint64 {
 	t.step += uint64(n)
 	return first
 }
+
+// Unreachable breaks the communicator: this member could not read or write the memory that another
+// has told of.
+func (t *Team) Unreachable(member int, err error) error { return t.port.Unreachable(member, err) }
 
 // Last returns the last step that has been taken.
 func (t *Team) Last() uint64 { return t.step }

@@ -2,13 +2,16 @@ package symheap
 
 import "unsafe"
 
-// A Place tells other ranks of the host where a rank's buffer lies in its heap: 1 + the offset, or
-// one of the constants.
+// A Place tells other ranks of the host where a rank's buffer lies: 1 + the offset in its heap, or
+// its address, if only the rank itself maps it, or one of the constants.
 type Place uint64
 
 const (
-	NotShared Place = 0         // it is not in the heap: others cannot reach it
+	NotShared Place = 0         // others cannot reach it
 	Nowhere   Place = ^Place(0) // it is empty, or no other rank needs it
+
+	// private flags an address. Those of programs are shorter.
+	private Place = 1 << 62
 )
 
 // Locate returns where b lies in its owner's heap.
@@ -22,6 +25,17 @@ func Locate(heap, b []byte) Place {
 	}
 	return Place(at) + 1
 }
+
+// Address returns the place of b, which is not empty, in memory that only its owner maps.
+func Address(b []byte) Place {
+	return private | Place(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+}
+
+// Private reports whether p is in memory that only its owner maps.
+func (p Place) Private() bool { return p&private != 0 && p != Nowhere }
+
+// Address returns the address of a Private place.
+func (p Place) Address() uintptr { return uintptr(p &^ private) }
 
 // At returns n bytes, from off on, of the buffer that lies at p of a rank's heap.
 func (p Place) At(heap []byte, off, n int) []byte { return heap[p-1:][off : off+n] }

@@ -140,6 +140,10 @@ func (p *port) DisagreeOn(member, mine, theirs int) error {
 	return p.Break(fmt.Errorf("%w: %d bytes, member %d %d", ErrDisagree, mine, member, theirs))
 }
 
+func (p *port) Unreachable(member int, err error) error {
+	return p.Break(fmt.Errorf("member %d: %w", member, err))
+}
+
 // Break breaks the Teams of all ranks, or the others would wait for ever. It returns the first err.
 func (h *Host) Break(err error) error {
 	h.broken.CompareAndSwap(nil, &err)

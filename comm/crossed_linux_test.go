@@ -1,0 +1,148 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/comm"
+	"gompi/internal/procmem"
+	"gompi/internal/world"
+)
+
+// Collectives of ordinary memory that ranks reach through the kernel.
+
+const (
+	alwaysCrossed = "shm.read=1;shm.trial=1024g"
+	neverCrossed  = "shm.trial=1024g"
+	oftenTried    = "shm.trial=1"
+)
+
+// crossed runs fn on ranks of one host that may reach each other's memory.
+func crossed(t *testing.T, n int, tuning string, fn rankFunc) error {
+	t.Helper()
+	boots, s := withMemory(t, n)
+	defer s.Close()
+	for i := range s.Ranks() {
+		s.Rank(world.LocalRank(i)).Join() // it says which process the rank is
+	}
+	return errors.Join(overBoots(t, boots, comm.Config{Tuning: tuning}, fn)...)
+}
+
+// needCrossing leaves out a test where the kernel reads no process for us.
+func needCrossing(t *testing.T) {
+	t.Helper()
+	var own [8]byte
+	if err := procmem.Read(os.Getpid(), make([]byte, 8), uintptr(unsafe.Pointer(&own))); err != nil {
+		t.Skipf("left out: %v", err)
+	}
+}
+
+func TestCollectivesOnOrdinaryMemoryAgreeWithTheReference(t *testing.T) {
+	needCrossing(t)
+	for p, tuning := range map[int]string{2: alwaysCrossed, 3: oftenTried, 5: alwaysCrossed} {
+		err := crossed(t, p, tuning, func(ctx context.Context, c *comm.Comm) error {
+			return allocated(ctx, c, integers[int64](), 8_011, mixtures, comm.Sum, comm.Avg, comm.Max)
+		})
+		if err != nil {
+			t.Errorf("np=%d, %s: %v", p, tuning, err)
+		}
+	}
+}
+
+// No profile and no setting of what goes through the kernel changes a bit. A call that goes so takes
+// two steps, and one more where ranks ask each other about devices.
+func TestSumsOfOrdinaryMemoryAreTheSameBits(t *testing.T) {
+	needCrossing(t)
+	const n, calls = 50_001, 100
+	for _, p := range []int{2, 3} {
+		var want []uint32
+		for _, test := range []struct {
+			tuning string
+			most   uint64 // steps of each call, 0 if that is left open
+		}{{neverCrossed, 0}, {"shm.read=1k;shm.trial=1024g", 3}, {oftenTried, 0}, {"", 0}, {"shm.read=1;shm.read.below=100k", 0}} {
+			var got []uint32
+			err := crossed(t, p, test.tuning, func(ctx context.Context, c *comm.Comm) error {
+				v := make([]float32, n)
+				for i := range calls {
+					before := c.Steps()
+					if err := comm.Allreduce(ctx, c, rough(c.Rank(), n), v, comm.Sum); err != nil {
+						return err
+					}
+					if took := c.Steps() - before; i > 0 && test.most > 0 && took > test.most {
+						return fmt.Errorf("call %d took %d steps, want at most %d", i, took, test.most)
+					}
+					if i > 0 && c.Rank() == 0 {
+						if err := equal("bits", bitsOf(v), got); err != nil {
+							return fmt.Errorf("call %d: %w", i, err)
+						}
+					} else if c.Rank() == 0 {
+						got = bitsOf(v)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatalf("np=%d, %q: %v", p, test.tuning, err)
+			}
+			if want == nil {
+				want = got
+			}
+			if err := equal("bits", got, want); err != nil {
+				t.Errorf("np=%d, %q: %v", p, test.tuning, err)
+			}
+		}
+	}
+}
+
+// A rank whose memory is not there breaks its communicator: nobody crashes, and nobody waits.
+func TestMemoryThatIsNotThereBreaksTheCommunicator(t *testing.T) {
+	needCrossing(t)
+	gone, err := unix.Mmap(-1, 0, 300_000, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON) // nothing else comes there
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(gone)
+	err = crossed(t, 3, alwaysCrossed, func(ctx context.Context, c *comm.Comm) error {
+		v := gone
+		if c.Rank() != 1 {
+			v = make([]byte, len(gone))
+		}
+		d, err := c.Dup(ctx) // which c outlives
+		if err != nil {
+			return err
+		}
+		defer d.Close(ctx)
+		err = comm.Bcast(ctx, d, 1, v)
+		if !errors.Is(err, comm.ErrRevoked) || !strings.Contains(err.Error(), "could not reach the memory of rank") || !strings.Contains(err.Error(), "bcast") {
+			return fmt.Errorf("%v: want ErrRevoked, and what could not be reached in which call", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Where a rank cannot reach the others' memory, all of them do without.
+func TestCollectivesWhereTheKernelRefuses(t *testing.T) {
+	boots, s := withMemory(t, 3)
+	defer s.Close()
+	for i := range s.Ranks() {
+		if i != 1 { // of this one nobody knows the process
+			s.Rank(world.LocalRank(i)).Join()
+		}
+	}
+	err := errors.Join(overBoots(t, boots, comm.Config{Tuning: alwaysCrossed}, func(ctx context.Context, c *comm.Comm) error {
+		return allocated(ctx, c, integers[int64](), 8_011, mixtures, comm.Sum)
+	})...)
+	if err != nil {
+		t.Error(err)
+	}
+}

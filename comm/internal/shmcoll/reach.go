@@ -1,0 +1,141 @@
+package shmcoll
+
+import (
+	"gompi/comm/internal/symheap"
+	"gompi/internal/mem"
+)
+
+// This file reaches the vectors of other members: in the symmetric heap in place, and in memory that
+// only their owner maps through the kernel, which copies from process to process.
+
+// A CrossMemory reaches memory that only one member maps. transport/shm has it.
+type CrossMemory interface {
+	// Expose lets the other members reach this one's memory.
+	Expose()
+	// Reaches reports whether this member can reach the memory of another, which has exposed it.
+	Reaches(member int) bool
+	Read(member int, dst []byte, from uintptr) error
+	Write(member int, src []byte, to uintptr) error
+}
+
+// A side is one of a member's two vectors.
+type side int
+
+const (
+	sends side = iota
+	recvs
+)
+
+// A spot is a place in a member's vector: so many bytes behind its beginning.
+type spot struct {
+	member int
+	side   side
+	off    int
+}
+
+// crossChunk is how much the kernel copies at a time: few calls, and what is combined or handed on
+// next is still in the second-level cache.
+const crossChunk = 128 << 10
+
+// reachable reports whether all members can reach each other's memory. The first call finds out, in
+// a step of its own.
+func (c *Comm) reachable() (bool, error) {
+	if c.asked || c.cross == nil {
+		return c.crosses, nil
+	}
+	c.cross.Expose()
+	if err := c.Barrier(); err != nil {
+		return false, err
+	}
+	mine := [1]byte{1}
+	for j := range c.Size() {
+		if j != c.Me() && !c.cross.Reaches(j) {
+			mine[0] = 0
+		}
+	}
+	s, err := c.Exchange(mine[:], true)
+	if err != nil {
+		return false, err
+	}
+	c.asked, c.crosses = true, true
+	for j := range c.Size() {
+		c.crosses = c.crosses && c.Payload(j, s, 0, 1)[0] == 1
+	}
+	return c.crosses, nil
+}
+
+// has reports whether others read or write a vector of a member.
+func (c *Comm) has(member int, v side) bool { return c.places[member][v] != symheap.Nowhere }
+
+// at returns n bytes from a spot on, nil if only another member maps them.
+func (c *Comm) at(x spot, n int) []byte {
+	place := c.places[x.member][x.side]
+	if !place.Private() {
+		return place.At(c.heaps[x.member], x.off, n)
+	}
+	if x.member == c.Me() {
+		return c.own[x.side][x.off:][:n]
+	}
+	return nil
+}
+
+// get returns n bytes from a spot on, at most crossChunk: where they lie, or in scratch memory.
+func (c *Comm) get(x spot, n int) ([]byte, error) {
+	if b := c.at(x, n); b != nil {
+		return b, nil
+	}
+	b := c.scratch(x.member)[:n]
+	return b, c.fetch(b, x, false)
+}
+
+// fetch copies from a spot on to dst.
+func (c *Comm) fetch(dst []byte, x spot, nonTemporal bool) error {
+	if src := c.at(x, len(dst)); src != nil {
+		copyShared(dst, src, nonTemporal)
+		return nil
+	}
+	from := c.places[x.member][x.side].Address()
+	for lo := 0; lo < len(dst); lo += crossChunk {
+		b := dst[lo:min(lo+crossChunk, len(dst))]
+		if err := c.cross.Read(x.member, b, from+uintptr(x.off+lo)); err != nil {
+			return c.Unreachable(x.member, err)
+		}
+	}
+	return nil
+}
+
+// put copies src to a spot.
+func (c *Comm) put(x spot, src []byte, nonTemporal bool) error {
+	if dst := c.at(x, len(src)); dst != nil {
+		copyShared(dst, src, nonTemporal)
+		return nil
+	}
+	to := c.places[x.member][x.side].Address()
+	for lo := 0; lo < len(src); lo += crossChunk {
+		if !c.MayWrite(x.member) { // its collective has failed
+			return c.AwaitStep(x.member, c.Last()+1)
+		}
+		err := c.cross.Write(x.member, src[lo:min(lo+crossChunk, len(src))], to+uintptr(x.off+lo))
+		if c.Written(); err != nil {
+			return c.Unreachable(x.member, err)
+		}
+	}
+	return nil
+}
+
+// move copies n bytes between two spots, one of which is this member's.
+func (c *Comm) move(to, from spot, n int, nonTemporal bool) error {
+	if src := c.at(from, n); src != nil {
+		return c.put(to, src, nonTemporal)
+	}
+	return c.fetch(c.at(to, n), from, nonTemporal)
+}
+
+// scratch returns crossChunk bytes, others for each member.
+func (c *Comm) scratch(member int) []byte {
+	if c.fetched[member] == nil {
+		b, _ := mem.Host.Alloc(mem.C128, crossChunk/mem.C128.Size()) // so few bytes can be had
+		c.fetched[member] = b.HostSlice()
+	}
+	return c.fetched[member]
+}
