@@ -449,7 +449,7 @@ func TestStressOfRanksKilledInMessagesOfAllocatedMemory(t *testing.T) {
 	end := stress.Until(t)
 	for again := true; again; again = stress.Asked() && time.Now().Before(end) {
 		for _, p := range []int{2, 4} {
-			for i, way := range []string{"heap", "sent", "received", "tcp"} {
+			for i, way := range []string{"heap", "sent", "received", "tcp", "crossed"} {
 				for _, n := range []int{100_000, 3_000_000} {
 					d := disaster{messages, n, p, way, i % p}
 					t.Run(d.String(), func(t *testing.T) { d.underGompirun(t, gompirun) })
@@ -463,12 +463,13 @@ func TestStressOfRanksKilledInMessagesOfAllocatedMemory(t *testing.T) {
 const messages = "messages"
 
 // circulate sends a window of messages to the next rank and receives one from that
-// before. way says which sides are in the heap.
+// before. way says which sides are in the heap: none of those by way of tcp, and of those that are
+// crossed, copied from process to process.
 func circulate(ctx context.Context, c *comm.Comm, way string, n int, turned func(i int)) error {
 	const window = 3
 	memory := make([]byte, 2*window*n)
 	send, recv := memory[:window*n], memory[window*n:]
-	if way != "tcp" {
+	if way != "tcp" && way != "crossed" {
 		heap, err := comm.Alloc[byte](ctx, c, len(memory))
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"gompi/internal/fifo"
@@ -41,15 +42,18 @@ import (
 //
 // # Copies that both ranks make
 //
-// If both buffers of a Get lie in heaps, the peer can help. The rank that gets invites it by
-// a record in its ring. The inviter takes chunks from the front; the peer, once it reads the
+// If both buffers of a Get lie in heaps, or the source in the peer's own memory, the peer can help.
+// The rank that gets invites it by a record in its ring. The inviter takes chunks from the front; the peer, once it reads the
 // record, takes chunks from the back. Each takes a chunk by a compare-and-swap of the word
 // claims, so that no chunk is copied twice. The inviter does not wait for a peer that
 // computes instead of helping. Bits of the word: 40 to 63 the number
 // of the invitation, which is different each time, so that a peer which comes late takes
 // nothing; 20 to 39 the chunks taken by the peer, 0 to 19 those by the inviter. When all
 // are taken, the peer's number is final, and the inviter waits until the word helped,
-// which the peer stores after each chunk, says as many.
+// which the peer stores after each chunk, says as many, or that the peer could not.
+//
+// An inviter that gives the copy up takes all chunks away. If the destination is its caller's own
+// memory, it waits for the one that the peer may be copying: the caller has the memory back then.
 
 const (
 	// placeBits is what a place tells the offset with, 1 for the first byte; or an address.
@@ -70,16 +74,22 @@ const (
 	// 369).
 	nonTemporalFrom = 8 << 20
 
+	// longestChunk is after what time a chunk is copied for certain: who is stopped is stopped
+	// outside of the kernel, and who has died copies nothing.
+	longestChunk = time.Second
+
 	takenBits   = 20
 	takenMask   = 1<<takenBits - 1
 	invitations = 1<<(64-2*takenBits) - 1
+	couldNot    = takenMask // helped, of a peer that could not copy a chunk that it had taken
 )
 
 // A move is a copy from or to a peer's heap that is under way.
 type move struct {
 	dst, src []byte
 	source   uintptr // instead of src: where it lies in the peer's own memory
-	place    uint64  // at the peer; 0 if this is help with the peer's copy
+	sink     uintptr // instead of dst, which has its length: where it lies there
+	place    uint64  // at the peer, or this rank's own if it helps
 	token    uint64
 	next     int  // the chunk to copy, if nobody helps
 	put      bool // dst is the peer's
@@ -155,11 +165,13 @@ func (t *Transport) at(local world.LocalRank, place uint64, n int) []byte {
 // Get implements transport.Direct.
 func (t *Transport) Get(rank world.Rank, place uint64, dst mem.Buffer, token uint64) {
 	p := t.peer(t.local(rank))
+	x := move{dst: dst.HostSlice(), place: place, token: token, ask: dst.Size() >= helpFrom}
 	if place&isSource != 0 {
-		t.begin(p, move{dst: dst.HostSlice(), source: uintptr(place & (isSource - 1)), place: place, token: token})
-		return
+		x.source = addressOf(place)
+	} else {
+		x.src = t.at(p.local, place, dst.Size())
 	}
-	t.begin(p, move{dst: dst.HostSlice(), src: t.at(p.local, place, dst.Size()), place: place, token: token, ask: dst.Size() >= helpFrom})
+	t.begin(p, x)
 }
 
 // Put implements transport.Direct.
@@ -169,18 +181,21 @@ func (t *Transport) Put(rank world.Rank, place uint64, src mem.Buffer, token uin
 }
 
 func (t *Transport) begin(p *peer, x move) {
-	if len(x.src) != len(x.dst) && x.source == 0 {
+	if len(x.src) != len(x.dst) && x.source == 0 && x.sink == 0 {
 		x.err = transport.ErrRecalled
 	}
 	p.moves.Push(x)
 	t.moving++
 }
 
-// invite asks p to help with a copy that begins, if its destination is in our heap and the
-// record can leave at once.
+// invite asks p to help with a copy that begins, if p can reach its destination and the record can
+// leave at once.
 func (t *Transport) invite(p *peer, x *move) {
 	x.ask = false
 	to := t.Place(p.rank, mem.Bytes(x.dst))
+	if to == 0 && x.source != 0 {
+		to = t.Source(p.rank, mem.Bytes(x.dst))
+	}
 	if to == 0 || len(x.dst) > takenMask*chunk || p.lost || !p.out.Empty() || p.w.mem == nil || p.w.room() < lineSize {
 		return
 	}
@@ -214,36 +229,55 @@ func (t *Transport) help(p *peer, content []byte) bool {
 	}
 	word := func(k int) uint64 { return binary.NativeEndian.Uint64(content[8*k:]) }
 	i := invitation{word(0), word(1), word(2), word(3)}
-	x := move{shared: sharing{p.r.claims, p.r.helped, i.number, true}}
+	x := move{place: i.from, shared: sharing{p.r.claims, p.r.helped, i.number, true}}
 	if i.n <= takenMask*chunk {
-		x.src, x.dst = t.at(t.Local, i.from, int(i.n)), t.at(p.local, i.to, int(i.n))
+		t.findEnds(p, &x, i)
 	}
-	if x.src == nil || x.dst == nil {
+	if x.src == nil || x.dst == nil && x.sink == 0 {
 		t.lose(p, fmt.Errorf("%w: an invitation to copy %d bytes outside the heap", transport.ErrProtocol, i.n))
 		return false
 	}
-	if !t.closing {
+	if !t.closing && t.holds(t.Local, x.place) && (x.sink == 0 || t.cross.Reaches(p.local)) {
 		t.begin(p, x)
 	}
 	return true
 }
 
+// findEnds finds the two ends of a copy that this rank helps with. Its own memory outside the heap is
+// what it has told as a source, if it has not recalled that: then nobody looks at the end.
+func (t *Transport) findEnds(p *peer, x *move, i invitation) {
+	n := int(i.n)
+	if i.from&isSource == 0 {
+		x.src = t.at(t.Local, i.from, n)
+	} else if at := addressOf(i.from); at != 0 {
+		x.src = unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), n)
+	}
+	if i.to&isSource == 0 {
+		x.dst = t.at(p.local, i.to, n)
+	} else if i.from&isSource != 0 {
+		x.sink = addressOf(i.to)
+	}
+}
+
 // step is how much is copied at a time.
 func (x *move) step() int {
-	if x.source != 0 {
+	if x.source != 0 && x.shared.claims == nil {
 		return readChunk
 	}
 	return chunk
 }
+
+// size is how much is copied in all.
+func (x *move) size() int { return max(len(x.src), len(x.dst)) }
 
 // left reports whether chunks are left to take, which is next, the present value w of claims,
 // and its value when this rank takes that chunk.
 func (x *move) left() (next int, w, taken uint64, ok bool) {
 	s := &x.shared
 	if s.claims == nil {
-		return x.next, 0, 0, x.next*x.step() < len(x.dst)
+		return x.next, 0, 0, x.next*x.step() < x.size()
 	}
-	chunks := (len(x.src) + chunk - 1) / chunk
+	chunks := (x.size() + chunk - 1) / chunk
 	w = s.claims.Load()
 	front, back := int(w&takenMask), int(w>>takenBits&takenMask)
 	if w>>(2*takenBits) != s.number || front+back >= chunks {
@@ -276,7 +310,15 @@ func (x *move) over() bool {
 		return true
 	}
 	helper := s.claims.Load() >> takenBits & takenMask
-	return helper == 0 || s.helped.Load() == s.number<<takenBits|helper
+	if helper == 0 {
+		return true
+	}
+	helped := s.helped.Load()
+	if helped == s.number<<takenBits|couldNot {
+		x.err = transport.ErrRecalled // the message goes the other way
+		return true
+	}
+	return helped == s.number<<takenBits|helper
 }
 
 // move goes on with the copies under way, some chunks of one for each peer, and returns
@@ -306,9 +348,11 @@ func (t *Transport) advance(p *peer, x *move) (done, over bool) {
 	switch {
 	case x.err != nil:
 		return false, true
-	case x.place != 0 && !t.holds(p.local, x.place):
+	case x.shared.helping && !t.holds(t.Local, x.place):
+		return false, true
+	case !x.shared.helping && !t.holds(p.local, x.place):
 		x.err = transport.ErrRecalled
-		x.stop()
+		t.stop(p, x)
 		return false, true
 	}
 	if x.ask {
@@ -318,22 +362,28 @@ func (t *Transport) advance(p *peer, x *move) (done, over bool) {
 	if !ok {
 		return false, x.over()
 	}
-	from, to := i*x.step(), min((i+1)*x.step(), len(x.dst))
-	if x.source != 0 {
-		x.err = t.readSource(p, x.dst[from:to], x.source+uintptr(from))
-		return true, x.err != nil || to == len(x.dst)
-	}
-	x.copy(p, from, to)
-	if x.shared.helping {
-		x.shared.tell()
+	from, to := i*x.step(), min((i+1)*x.step(), x.size())
+	err := t.copy(p, x, from, to)
+	switch {
+	case x.shared.helping:
+		x.shared.tell(err)
 		t.wake(p)
+	case err != nil:
+		x.err = err
+		t.stop(p, x)
 	}
-	return true, x.shared.claims == nil && to == len(x.dst)
+	return true, err != nil || x.shared.claims == nil && to == x.size()
 }
 
 // copy copies some bytes. Bytes for a peer's memory may go with non-temporal stores even if
 // the copy is short.
-func (x *move) copy(p *peer, from, to int) {
+func (t *Transport) copy(p *peer, x *move, from, to int) error {
+	switch {
+	case x.source != 0:
+		return t.readSource(p, x.dst[from:to], x.source+uintptr(from))
+	case x.sink != 0:
+		return t.cross.Write(p.local, x.src[from:to], x.sink+uintptr(from))
+	}
 	dst, src := x.dst[from:to], x.src[from:to]
 	switch {
 	case len(x.src) >= nonTemporalFrom:
@@ -343,21 +393,39 @@ func (x *move) copy(p *peer, from, to int) {
 	default:
 		copy(dst, src)
 	}
+	return nil
 }
 
-// tell publishes that one more chunk has been copied.
-func (s *sharing) tell() {
+// tell publishes that one more chunk has been copied, or that it could not be.
+func (s *sharing) tell(err error) {
 	helped := s.helped.Load()
 	if helped>>takenBits != s.number {
 		helped = s.number << takenBits
 	}
-	s.helped.Store(helped + 1)
+	if helped++; err != nil {
+		helped = s.number<<takenBits | couldNot
+	}
+	s.helped.Store(helped)
 }
 
-// stop takes all chunks away from the helper.
-func (x *move) stop() {
-	if s := &x.shared; s.claims != nil && !s.helping {
-		s.claims.Store(0)
+// stop takes all chunks away from the helper. If the destination is the caller's own memory, it
+// returns when the helper does not write there any more.
+func (t *Transport) stop(p *peer, x *move) {
+	s := &x.shared
+	if s.claims == nil || s.helping {
+		return
+	}
+	taken := s.claims.Swap(0)
+	if x.source == 0 || taken>>(2*takenBits) != s.number || t.Place(p.rank, mem.Bytes(x.dst)) != 0 {
+		return
+	}
+	taken = taken >> takenBits & takenMask
+	over := func() bool {
+		helped := s.helped.Load()
+		return taken == 0 || helped == s.number<<takenBits|taken || helped == s.number<<takenBits|couldNot
+	}
+	for end := time.Now().Add(longestChunk); !over() && t.State(p.local) == Alive && time.Now().Before(end); {
+		runtime.Gosched()
 	}
 }
 
@@ -365,7 +433,7 @@ func (x *move) stop() {
 func (t *Transport) end(p *peer) {
 	x := p.moves.Pop()
 	t.moving--
-	if x.err == nil && x.place != 0 && !x.put && !t.read(p.local, x.place) {
+	if x.err == nil && !x.shared.helping && !x.put && !t.read(p.local, x.place) {
 		x.err = transport.ErrRecalled
 	}
 	if x.token != 0 {
@@ -377,7 +445,7 @@ func (t *Transport) end(p *peer) {
 func (t *Transport) endMoves(p *peer, err error) {
 	for !p.moves.Empty() {
 		x := &p.moves.Items()[0]
-		x.stop()
+		t.stop(p, x)
 		x.err = err
 		t.end(p)
 	}
@@ -388,8 +456,8 @@ func (t *Transport) forgetMove(p *peer, token uint64) {
 	moves := p.moves.Items()
 	for i := range moves {
 		if x := &moves[i]; x.token == token {
-			x.stop()
-			*x = move{}
+			t.stop(p, x)
+			*x = move{err: transport.ErrRecalled} // which nobody is told
 		}
 	}
 }

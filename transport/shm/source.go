@@ -23,6 +23,9 @@ const (
 	readChunk = 512 << 10
 )
 
+// addressOf returns the address in a place that is a source's.
+func addressOf(place uint64) uintptr { return uintptr(place & (isSource - 1)) }
+
 // Source implements transport.Getter.
 func (t *Transport) Source(rank world.Rank, b mem.Buffer) uint64 {
 	local := t.local(rank)

@@ -116,3 +116,115 @@ func TestAnotherProcessIsNotRead(t *testing.T) {
 		t.Error("no place for a rank that may be able to read it")
 	}
 }
+
+// getTogether is get where the peer helps, as it does while it waits for the answer. They copy in
+// turns.
+func getTogether(t *testing.T, ranks [2]*Transport, sink *ends, place uint64, dst []byte) bool {
+	all, well := sink.all, sink.well
+	for ranks[0].Get(1, place, mem.Bytes(dst), 1); sink.all == all; {
+		ranks[0].begun(t, 1)
+		ranks[1].begun(t, 1)
+	}
+	return sink.well > well
+}
+
+func TestBothCopyOrdinaryMemory(t *testing.T) {
+	ranks, sink := readers(t, os.Getpid(), os.Getpid())
+	ranks[1].Reaches(0)
+	src, dst := make([]byte, 9*chunk), make([]byte, 9*chunk)
+	for j := range src {
+		src[j] = byte(1 + j + j>>8)
+	}
+	for i, n := range []int{helpFrom, helpFrom + 1, 9*chunk - 1, 9 * chunk} {
+		clear(dst)
+		place := ranks[1].Source(0, mem.Bytes(src[:n]))
+		if !getTogether(t, ranks, sink, place, dst[:n]) {
+			t.Skip("left out: the kernel reads no process for us")
+		}
+		if !bytes.Equal(src[:n], dst[:n]) {
+			t.Errorf("%d bytes: wrong", n)
+		}
+		p := ranks[0].peers[1]
+		if number, helped := p.w.helped.Load()>>takenBits, p.w.helped.Load()&takenMask; number != uint64(i+1) || helped < uint64(n/chunk/2-1) || helped == couldNot {
+			t.Errorf("%d bytes: the peer copied %d chunks of copy %d, want half of them, of copy %d", n, helped, number, i+1)
+		}
+	}
+}
+
+// A copy that is given up leaves its destination alone, also if the peer was about to help; and one
+// whose source is recalled goes no further.
+func TestHelpEndsWithTheCopy(t *testing.T) {
+	ranks, sink := readers(t, os.Getpid(), os.Getpid())
+	ranks[1].Reaches(0)
+	src, dst := bytes.Repeat([]byte{7}, 9*chunk), make([]byte, 9*chunk)
+	if !getTogether(t, ranks, sink, ranks[1].Source(0, mem.Bytes(src)), dst) {
+		t.Skip("left out: the kernel reads no process for us")
+	}
+	for _, giveUp := range []func(){ranks[1].Recall, func() { ranks[0].Forget(1, 1) }} {
+		for polls := range 4 {
+			clear(dst)
+			ranks[0].Get(1, ranks[1].Source(0, mem.Bytes(src)), mem.Bytes(dst), 1)
+			ranks[0].begun(t, polls)
+			ranks[1].begun(t, polls)
+			giveUp()
+			ranks[0].Poll(1)
+			clear(dst)
+			for range 10 {
+				ranks[1].Poll(0)
+				ranks[0].Poll(1)
+			}
+			if !bytes.Equal(dst, make([]byte, len(dst))) {
+				t.Fatalf("given up after %d polls: the destination is written to", polls)
+			}
+		}
+	}
+	if !getTogether(t, ranks, sink, ranks[1].Source(0, mem.Bytes(src)), dst) || !bytes.Equal(src, dst) {
+		t.Error("the next copy is wrong")
+	}
+}
+
+// begun polls so often, but copies one chunk at most each time.
+func (t *Transport) begun(tb testing.TB, polls int) {
+	tb.Helper()
+	for range polls {
+		t.findWriters()
+		for _, p := range t.readers {
+			t.receive(p, records)
+		}
+		for _, p := range t.used {
+			if p.moves.Empty() {
+				continue
+			}
+			if _, over := t.advance(p, &p.moves.Items()[0]); over {
+				t.end(p)
+			}
+		}
+	}
+}
+
+// A peer that cannot write to the destination says so, and the message goes the other way.
+func TestHelpThatFails(t *testing.T) {
+	ranks, sink := readers(t, os.Getpid(), os.Getpid())
+	ranks[1].Reaches(0)
+	src, dst := bytes.Repeat([]byte{7}, 9*chunk), make([]byte, 9*chunk)
+	if !getTogether(t, ranks, sink, ranks[1].Source(0, mem.Bytes(src)), dst) {
+		t.Skip("left out: the kernel reads no process for us")
+	}
+	refuse := func() { // by now the peer has begun to help
+		if !ranks[1].peers[0].moves.Empty() {
+			ranks[1].peers[0].moves.Items()[0].sink = 8
+		}
+	}
+	all, well := sink.all, sink.well
+	ranks[0].Get(1, ranks[1].Source(0, mem.Bytes(src)), mem.Bytes(dst), 1)
+	ranks[0].begun(t, 1)
+	ranks[1].findWriters()
+	ranks[1].receive(ranks[1].peers[0], records)
+	for refuse(); sink.all == all; {
+		ranks[1].Poll(0)
+		ranks[0].Poll(1)
+	}
+	if sink.well != well {
+		t.Error("a copy of which a part was not made ended well")
+	}
+}
