@@ -7,27 +7,40 @@ import "time"
 // stores are faster, although the reader then loads from memory (1 MiB between two such cores:
 // 58 us, with plain stores 400; 64 KiB in a window: 4.9 and 28). With a common cache they are
 // slower. The processors of a virtual machine move while it runs, so the Distance measures how
-// long copies take. The zero Distance is ready for use by one goroutine.
+// long copies take, and compares them with non-temporal ones of the same bytes. It is for one
+// goroutine.
 type Distance struct {
-	rest        int // how many copies are not timed, because one was fast
-	slow        int // how many copies in a row were slow
-	nonTemporal int // how many more copies use non-temporal stores
-	term        int // how many copies used them in the last term
+	// From is the length in bytes from which copies are timed and may be non-temporal. It is a
+	// few KiB at least, since the clock costs as much as 2 KiB of a copy.
+	From int
+
+	rest        int           // how many copies are not timed, because one was fast
+	slow        int           // how many copies in a row were slow
+	nonTemporal int           // how many more copies use non-temporal stores
+	term        int           // how many copies used them in the last term
+	least       time.Duration // that a MiB took with non-temporal stores, to no reader
+	compared    int           // how many more copies are compared with that before it is taken again
 }
 
 const (
-	// timed is the length in bytes from which copies are timed.
-	timed = 8 << 10
-	// slowCopy is the time in ns per KiB from which a copy is slow. With a common cache a
-	// copy takes 20 to 120, without one 400 to 600.
-	slowCopy = 250
+	// slowCopy is how many times as long as with non-temporal stores a slow copy takes. Those to
+	// memory that nobody else has touched meanwhile take about 25 ns a KiB on an AMD EPYC (26/2).
+	// There other copies take 20 to 120 with a common cache, without one 400 to 600.
+	slowCopy = 10
 	// slowCopies is how many slow copies in a row start a term of non-temporal stores.
 	slowCopies = 3
 	// The first term is leastTerm copies long. Each time the next measurement confirms it,
 	// the term doubles, up to mostTerm.
 	leastTerm, mostTerm = 64, 4096
-	// untimed copies follow a fast one: the clock costs as much as 2 KiB of a copy.
+	// untimed copies follow a fast one.
 	untimed = 7
+	// compareEvery is how many copies are compared with the same non-temporal ones, which take some
+	// microseconds: the best of trials of so many bytes, copies times, as what disturbs one of them
+	// makes it longer. Less than all copies of a trial say nothing, since the first fill buffers.
+	compareEvery = 4096
+	trials       = 3
+	trialCopies  = 4
+	trialBytes   = 16 << 10
 )
 
 // epoch is what clock counts from.
@@ -38,10 +51,7 @@ func clock() time.Duration { return time.Since(epoch) }
 // Copy copies src to dst, memory of the same length that the reader will read.
 func (d *Distance) Copy(dst, src []byte) {
 	switch {
-	case len(src) < timed:
-		copy(dst, src)
-	case d.rest > 0:
-		d.rest--
+	case d.untimed(len(src)):
 		copy(dst, src)
 	case d.nonTemporal > 0:
 		d.nonTemporal--
@@ -49,14 +59,17 @@ func (d *Distance) Copy(dst, src []byte) {
 	default:
 		start := clock()
 		copy(dst, src)
-		d.learn(len(src), clock()-start)
+		took := clock() - start
+		if d.compared--; d.compared < 0 {
+			d.compare(dst, src)
+		}
+		d.learn(len(src), took)
 	}
 }
 
 // Fork copies src to dst as Copy does, and to own: with non-temporal stores if nonTemporal is set.
 func (d *Distance) Fork(dst, own, src []byte, nonTemporal bool) {
-	if d.rest > 0 {
-		d.rest--
+	if d.untimed(len(src)) {
 		Fork(own, dst, src, nonTemporal)
 		return
 	}
@@ -68,12 +81,39 @@ func (d *Distance) Fork(dst, own, src []byte, nonTemporal bool) {
 	}
 }
 
+// untimed reports whether a copy of n bytes is plain and need not be timed, and counts it.
+func (d *Distance) untimed(n int) bool {
+	if n < d.From || d.rest == 0 {
+		return n < d.From
+	}
+	d.rest--
+	return true
+}
+
 // Far reports whether copies use non-temporal stores at present.
 func (d *Distance) Far() bool { return d.nonTemporal > 0 }
 
+// compare copies src to dst again, where the reader does not look yet, with non-temporal stores.
+func (d *Distance) compare(dst, src []byte) {
+	n := min(len(src), trialBytes)
+	for range trials {
+		start := clock()
+		for range trialCopies {
+			CopyNonTemporal(dst[:n], src)
+		}
+		if took := perMiB(trialCopies*n, clock()-start); d.least == 0 || took < d.least {
+			d.least = took
+		}
+	}
+	d.compared = compareEvery
+}
+
+// perMiB returns how long a MiB takes where n bytes took so long.
+func perMiB(n int, took time.Duration) time.Duration { return took << 20 / time.Duration(max(n, 1)) }
+
 // learn updates d with the time that a copy of n bytes took.
 func (d *Distance) learn(n int, took time.Duration) {
-	if int(took) < n>>10*slowCopy {
+	if perMiB(n, took) < slowCopy*d.least {
 		d.slow, d.term, d.rest = 0, 0, untimed
 		return
 	}

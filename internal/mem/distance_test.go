@@ -8,8 +8,9 @@ import (
 
 func TestSlowCopiesInARowAreNonTemporal(t *testing.T) {
 	const n = 32 << 10
-	fast, slow := time.Duration(n>>10*slowCopy-1), time.Duration(n>>10*slowCopy)
-	var d Distance
+	const least = 25 << 10 * time.Nanosecond // 25 ns a KiB
+	fast, slow := n*slowCopy*least>>20-1, n*slowCopy*least>>20
+	d := Distance{From: n, least: least, compared: 1 << 30}
 	for _, took := range []time.Duration{slow, slow, fast, slow, slow} {
 		if d.learn(n, took); d.nonTemporal != 0 {
 			t.Fatalf("after accidents: %+v, want no term of non-temporal stores", d)
@@ -41,9 +42,9 @@ func TestSlowCopiesInARowAreNonTemporal(t *testing.T) {
 
 // Whatever is known of the reader, a fork arrives twice.
 func TestForksArriveNearAndFar(t *testing.T) {
-	const n = timed
+	const n = 8 << 10
 	src := bytes.Repeat([]byte{1}, n)
-	for _, d := range []Distance{{}, {rest: 1}, {nonTemporal: 1}} {
+	for _, d := range []Distance{{}, {From: n}, {From: n + 1}, {rest: 1}, {nonTemporal: 1}} {
 		for _, nonTemporal := range []bool{false, true} {
 			d, dst, own := d, make([]byte, n), make([]byte, n)
 			if d.Fork(dst, own, src, nonTemporal); !bytes.Equal(dst, src) || !bytes.Equal(own, src) {
@@ -53,5 +54,22 @@ func TestForksArriveNearAndFar(t *testing.T) {
 				t.Errorf("%+v: it still counts a copy that was made", d)
 			}
 		}
+	}
+}
+
+// What a copy is compared with is measured by the first of them, and again after many, and never by
+// short ones.
+func TestCopiesAreComparedWithNonTemporalOnes(t *testing.T) {
+	d := Distance{From: 8 << 10}
+	src, dst := bytes.Repeat([]byte{1}, d.From), make([]byte, d.From)
+	if d.Copy(dst[1:], src[1:]); d.least != 0 {
+		t.Errorf("after a short one: %+v, want no comparison", d)
+	}
+	if d.Copy(dst, src); d.least <= 0 || d.compared != compareEvery || !bytes.Equal(dst, src) {
+		t.Errorf("after the first: %+v, want a comparison, and the same bytes", d)
+	}
+	d.rest, d.nonTemporal, d.compared, d.least = 0, 0, 0, 1<<40
+	if d.Copy(dst, src); d.least == 1<<40 {
+		t.Errorf("after many: %+v, want a comparison", d)
 	}
 }

@@ -17,13 +17,16 @@ import (
 //	              helped: what it has done of the copy that the writer asked it
 //	              to help with
 //	64      64    hungry: not 0 while the writer sleeps and waits for room;
-//	              claims: what of that copy has been begun, and by whom
+//	              claims: what of that copy has been begun, and by whom;
+//	              grownTo: how many bytes the records go round in once the ring has grown
 //	128     size  records
 //
 // Its first firstLap bytes are a ring of their own at first: small messages stay
 // in the first-level caches, and a pair of ranks takes little memory. When longer
-// ones have come, the writer claims the rest and goes on there at the end of a
-// lap, instead of at the beginning. The last record of the lap says so.
+// ones have come, the writer claims more and goes on there at the end of a
+// lap, instead of at the beginning. The last record of the lap says so, and grownTo how
+// much there is then: as much as the writer's Shape says, which its reader need not know.
+// Nor need it know how long the longest record is.
 //
 // A record begins at a multiple of 64 bytes and does not cross the end of the
 // ring:
@@ -67,15 +70,20 @@ import (
 //
 // This holds across growth too: a place that is reached again was left a whole
 // ring of positions before, as counted in the size that the ring has now. And it holds
-// for short laps, whose rest is positions like others.
+// for short laps, whose rest is positions like others. Both ends count in the same size:
+// the writer stores grownTo before the word that tells of it, and never again, since a ring
+// grows once. What it grows by was never written, and so is zero. No record is longer than
+// what is free before the end of the lap, whatever the Shape, and a Shape's longest record
+// ends at a multiple of 64 bytes: so none reaches the 64 bytes that are counted on besides.
 type ring struct {
-	head   *atomic.Uint64
-	helped *atomic.Uint64
-	hungry *atomic.Uint32
-	claims *atomic.Uint64
-	mem    []byte // all of it, also what is not claimed yet
-	lap    uint64 // how much of mem is in use, a power of two
-	base   uint64 // a position that is at the beginning of mem
+	head    *atomic.Uint64
+	helped  *atomic.Uint64
+	hungry  *atomic.Uint32
+	claims  *atomic.Uint64
+	grownTo *atomic.Uint64
+	mem     []byte // all of it, also what is not claimed yet
+	lap     uint64 // how much of mem is in use, a power of two
+	base    uint64 // a position that is at the beginning of mem
 }
 
 const (
@@ -88,12 +96,13 @@ const (
 // newRing returns the ring in mem.
 func newRing(mem []byte) ring {
 	return ring{
-		head:   (*atomic.Uint64)(unsafe.Pointer(&mem[0])),
-		helped: (*atomic.Uint64)(unsafe.Pointer(&mem[8])),
-		hungry: (*atomic.Uint32)(unsafe.Pointer(&mem[lineSize])),
-		claims: (*atomic.Uint64)(unsafe.Pointer(&mem[lineSize+8])),
-		mem:    mem[controlSize:],
-		lap:    uint64(min(firstLap, len(mem)-controlSize)),
+		head:    (*atomic.Uint64)(unsafe.Pointer(&mem[0])),
+		helped:  (*atomic.Uint64)(unsafe.Pointer(&mem[8])),
+		hungry:  (*atomic.Uint32)(unsafe.Pointer(&mem[lineSize])),
+		claims:  (*atomic.Uint64)(unsafe.Pointer(&mem[lineSize+8])),
+		grownTo: (*atomic.Uint64)(unsafe.Pointer(&mem[lineSize+16])),
+		mem:     mem[controlSize:],
+		lap:     uint64(min(firstLap, len(mem)-controlSize)),
 	}
 }
 
@@ -102,13 +111,16 @@ func (r *ring) at(pos uint64) int { return int((pos - r.base) & (r.lap - 1)) }
 // end returns the end of the lap that pos is in, pos itself if it is there.
 func (r *ring) end(pos uint64) uint64 { return pos + (r.base-pos)&(r.lap-1) }
 
-// canGrow reports whether the ring can grow at pos, where a lap ends.
-func (r *ring) canGrow(pos uint64) bool { return r.at(pos) == 0 && r.lap < uint64(len(r.mem)) }
+// canGrow reports whether the ring can grow to lap bytes, a power of two, at pos, where a lap ends.
+// It grows once.
+func (r *ring) canGrow(pos, lap uint64) bool {
+	return r.at(pos) == 0 && r.lap < lap && r.lap <= firstLap && lap <= uint64(len(r.mem)) && lap&(lap-1) == 0
+}
 
-// grow takes all of mem into use, from pos on.
-func (r *ring) grow(pos uint64) {
+// grow takes lap bytes of mem into use, from pos on.
+func (r *ring) grow(pos, lap uint64) {
 	r.base = pos - r.lap
-	r.lap = uint64(len(r.mem))
+	r.lap = lap
 }
 
 func (r *ring) word(pos uint64) *atomic.Uint64 {
@@ -161,6 +173,8 @@ func length(n int) int { return (wordSize + n + lineSize - 1) &^ (lineSize - 1) 
 // A writer is the writing end.
 type writer struct {
 	ring
+	most  int    // bytes of the longest record
+	full  uint64 // the lap to grow to
 	tail  uint64
 	seen  uint64           // how far the reader has read, as far as is known
 	read  uint64           // how far the other ring has been read, to be told
@@ -168,20 +182,26 @@ type writer struct {
 	since uint64           // all of this lap from here on was small and answered
 	clean uint64           // up to here, the places from tail on hold 0
 	bulk  bool             // a frame with more than smallBody has come
-	claim func() (ok bool) // makes sure that all of mem exists
+	claim func() (ok bool) // makes sure that the full lap exists
 
 	reader mem.Distance // to the reader
+}
+
+// setShape sets how w writes, before the first record.
+func (w *writer) setShape(s Shape) {
+	w.most, w.full = s.Chunk, uint64(min(s.Bytes, len(w.mem)))
+	w.reader.From = s.NonTemporalFrom
 }
 
 // room returns how many bytes the next record may take, word included.
 func (w *writer) room() int {
 	free := func() int { return int(w.lap - lineSize - (w.tail - w.seen)) }
 	n := free()
-	if n < min(int(w.lap/2), 2*mostRecord) {
+	if n < min(int(w.lap/2), 2*w.most) {
 		w.seen = max(w.seen, w.head.Load())
 		n = free()
 	}
-	return min(n, int(w.lap)-w.at(w.tail), mostRecord)
+	return min(n, int(w.lap)-w.at(w.tail), w.most)
 }
 
 // begin writes the first record of a frame with as much of body as it takes, and
@@ -226,8 +246,9 @@ func (w *writer) publish(kind, n int) {
 		w.clean = next + lineSize
 		kind |= turned
 	}
-	if w.bulk && w.canGrow(next) && w.claim() {
-		w.grow(next)
+	if w.bulk && w.canGrow(next, w.full) && w.claim() {
+		w.grow(next, w.full)
+		w.grownTo.Store(w.full)
 		kind |= grown
 	}
 	if w.clean <= next {
@@ -272,7 +293,7 @@ type reader struct {
 	here *atomic.Uint64 // the word at pos
 	// Of the record that next returned:
 	after uint64 // where the one behind it will be
-	wide  bool   // the ring has grown between the two
+	wider uint64 // what the ring has grown to between the two, 0 if it has not
 	read  uint64 // what it tells of the other ring
 }
 
@@ -296,12 +317,14 @@ func (r *reader) next() (kind int, content []byte) {
 	if kind > invite || n > r.lap-uint64(at)-wordSize || kind == first && n < transport.HeaderSize {
 		return -1, nil
 	}
-	r.after, r.wide, r.read = r.pos+uint64(length(int(n))), w&grown != 0, w&readMask
+	r.after, r.wider, r.read = r.pos+uint64(length(int(n))), 0, w&readMask
 	if w&turned != 0 {
 		r.after = r.end(r.after)
 	}
-	if r.wide && !r.canGrow(r.after) {
-		return -1, nil
+	if w&grown != 0 {
+		if r.wider = r.grownTo.Load(); !r.canGrow(r.after, r.wider) {
+			return -1, nil
+		}
 	}
 	return kind, r.mem[at+wordSize:][:n]
 }
@@ -318,8 +341,8 @@ func (r *reader) fetch(content []byte) {
 // done gives up the record that next returned. It reports whether it told the
 // writer, which it does when that is worth a cache line.
 func (r *reader) done() bool {
-	if r.pos = r.after; r.wide {
-		r.grow(r.pos)
+	if r.pos = r.after; r.wider != 0 {
+		r.grow(r.pos, r.wider)
 	}
 	r.here = r.word(r.pos)
 	if r.pos-r.told < r.lap/4 {

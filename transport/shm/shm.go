@@ -24,6 +24,7 @@ package shm
 
 import (
 	"fmt"
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
@@ -37,15 +38,8 @@ const (
 	// MaxRanks is how many ranks of one host can use an area.
 	MaxRanks = 1024
 
-	// mostRecord bounds a record: its reader copies one while the writer writes
-	// the next, and both stay in the second-level cache.
-	mostRecord = 32 << 10
-
 	// Sizes of one ring, and of all rings of a host together, which may exceed allRings only if
-	// each has the smallest size. The largest is twice the second-level cache, so that lines which
-	// the writer reuses have left the reader's cache: taking a line out of another core's cache
-	// costs more than reading it from the third level (4 MiB between two cores with a common third
-	// level: 488 us with 256 KiB, 170 with 2 MiB).
+	// each has the smallest size. How much of its ring a writer goes round in its Shape says.
 	largestRing  = 2 << 20
 	smallestRing = 2 << 10
 	allRings     = 128 << 20
@@ -65,6 +59,37 @@ const (
 	Left        // it has ended in good order
 	Dead
 )
+
+// A Shape says how a rank writes to its rings. Which is best depends on the processor. Ranks of a
+// host need not have the same: a reader takes what any writes.
+type Shape struct {
+	// Chunk is the bytes of the longest record: its reader copies one while the writer writes the
+	// next, and both should stay in the second-level cache.
+	Chunk int
+	// Bytes is how much of a ring the writer goes round in, once longer messages have come. More
+	// than the second-level cache has left the reader's cache when the writer comes round again:
+	// there are processors on which taking a line out of another core's cache costs more than
+	// reading it from the third level (4 MiB between two cores with a common third level: 488 us
+	// with 256 KiB, 170 with 2 MiB). On others such a ring leaves the caches for nothing.
+	Bytes int
+	// NonTemporalFrom is the bytes from which on what is written to a reader without a common cache
+	// is stored with non-temporal stores.
+	NonTemporalFrom int
+}
+
+// defaultShape is one for a processor that nobody knows.
+var defaultShape = Shape{Chunk: 32 << 10, Bytes: largestRing, NonTemporalFrom: 8 << 10}
+
+// The longest record of a Shape. The word of a record has 16 bits for its length. The shortest one
+// holds small messages whole.
+const leastRecord, mostRecord = 4 << 10, 1 << (readAt - lengthAt)
+
+// rounded returns the Shape next to s that rings can have.
+func (s Shape) rounded() Shape {
+	s.Chunk = min(max(s.Chunk, leastRecord), mostRecord) &^ (lineSize - 1)
+	s.Bytes = 1 << (bits.Len(uint(min(max(s.Bytes, firstLap), largestRing))) - 1)
+	return s
+}
 
 // Config names the ranks of the host and the memory they share.
 type Config struct {
@@ -123,6 +148,7 @@ func Size(n int) int { return ringsAt(n) + n*n*stride(n) }
 // A Transport implements transport.Transport.
 type Transport struct {
 	Config
+	shape     Shape
 	sink      transport.Sink
 	eagerSink transport.EagerSink // sink, if it is one
 	lines     []line
@@ -167,7 +193,7 @@ func New(cfg Config, sink transport.Sink) (*Transport, error) {
 	if err := cfg.Claim(0, ringsAt(n)); err != nil {
 		return nil, fmt.Errorf("shared memory: %w", err)
 	}
-	t := &Transport{Config: cfg, sink: sink, locals: make(map[world.Rank]world.LocalRank, n), peers: make([]*peer, n), known: make([]uint64, (n+63)/64)}
+	t := &Transport{Config: cfg, shape: defaultShape, sink: sink, locals: make(map[world.Rank]world.LocalRank, n), peers: make([]*peer, n), known: make([]uint64, (n+63)/64)}
 	t.eagerSink, _ = sink.(transport.EagerSink)
 	t.lines = unsafe.Slice((*line)(unsafe.Pointer(&cfg.Area[0])), n)
 	t.cross = &CrossMemory{local: cfg.Local, lines: t.lines, pid: cfg.PID, peers: make([]atomic.Uint32, n)}
@@ -200,13 +226,17 @@ func (t *Transport) Reaches(rank world.Rank) bool {
 			return false
 		}
 		p.w.ring = newRing(mem)
+		p.w.setShape(t.shape)
 		p.w.claim = func() bool {
-			t.scarce = t.scarce || t.claimRing(local, t.Local, stride(len(t.Ranks))) != nil
+			t.scarce = t.scarce || t.claimRing(local, t.Local, controlSize+int(p.w.full)) != nil
 			return !t.scarce
 		}
 	}
 	return true
 }
+
+// SetShape sets how this rank writes to its rings. It is called before the first frame.
+func (t *Transport) SetShape(s Shape) { t.shape = s.rounded() }
 
 // Exclude excludes a rank that has no shm Transport: Reaches reports false for it. It is
 // called before the first frame.

@@ -2,6 +2,7 @@ package shm
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -38,6 +39,11 @@ func openNet(t *testing.T, sinks []transport.Sink) *transporttest.Net {
 
 // openAmong makes a Net of the first of n ranks.
 func openAmong(t *testing.T, sinks []transport.Sink, n int) *transporttest.Net {
+	return openShaped(t, sinks, n, func(int) Shape { return defaultShape })
+}
+
+// openShaped makes a Net of the first of n ranks, each with the shape of its own.
+func openShaped(t *testing.T, sinks []transport.Sink, n int, shape func(rank int) Shape) *transporttest.Net {
 	mem := area(n)
 	heaps := make([][]byte, len(sinks))
 	for i := range heaps {
@@ -67,6 +73,7 @@ func openAmong(t *testing.T, sinks []transport.Sink, n int) *transporttest.Net {
 		if err != nil {
 			t.Fatal(err)
 		}
+		tr.SetShape(shape(i))
 		net.Ends = append(net.Ends, transporttest.End{Transport: tr, Parker: sets[i]})
 	}
 	net.Kill = func(rank world.Rank) {
@@ -95,6 +102,40 @@ func TestConformanceWithTheSmallestRings(t *testing.T) {
 	transporttest.Run(t, func(t *testing.T, sinks []transport.Sink) *transporttest.Net {
 		return openAmong(t, sinks, manyRanks)
 	})
+}
+
+// shapes are as different as can be.
+var shapes = []Shape{
+	defaultShape,
+	{Chunk: leastRecord, Bytes: firstLap, NonTemporalFrom: 1 << 40},
+	{Chunk: leastRecord + 1, Bytes: largestRing, NonTemporalFrom: 4 << 10},
+	{Chunk: mostRecord, Bytes: firstLap, NonTemporalFrom: 4 << 10},
+	{Chunk: mostRecord, Bytes: largestRing, NonTemporalFrom: 1 << 40},
+	{Chunk: 20_000, Bytes: 300_000, NonTemporalFrom: 8 << 10},
+}
+
+// A reader takes what is written in any shape, whatever its own is.
+func TestConformanceWhereEachRankHasItsOwnShape(t *testing.T) {
+	for k := range shapes[1:] {
+		t.Run(fmt.Sprintf("%+v", shapes[k+1]), func(t *testing.T) {
+			transporttest.Run(t, func(t *testing.T, sinks []transport.Sink) *transporttest.Net {
+				return openShaped(t, sinks, len(sinks), func(rank int) Shape { return shapes[(k+1+rank)%len(shapes)] })
+			})
+		})
+	}
+}
+
+func TestShapesAreThoseThatRingsCanHave(t *testing.T) {
+	for _, test := range []struct{ s, want Shape }{
+		{defaultShape, defaultShape},
+		{Shape{}, Shape{Chunk: 4 << 10, Bytes: 64 << 10}},
+		{Shape{Chunk: 1 << 40, Bytes: 1 << 40, NonTemporalFrom: 1 << 40}, Shape{Chunk: 64 << 10, Bytes: 2 << 20, NonTemporalFrom: 1 << 40}},
+		{Shape{Chunk: 20_000, Bytes: 300_000}, Shape{Chunk: 20_000 &^ 63, Bytes: 256 << 10}},
+	} {
+		if got := test.s.rounded(); got != test.want {
+			t.Errorf("%+v: %+v, want %+v", test.s, got, test.want)
+		}
+	}
 }
 
 func TestRingsOfAllHostsFitTheirBound(t *testing.T) {
@@ -153,13 +194,22 @@ func TestWithoutMemoryForARingAPeerIsNotReached(t *testing.T) {
 func TestNonsenseInARingIsAProtocolError(t *testing.T) {
 	whole := length(transport.HeaderSize)
 	for name, spoil := range map[string]func(w *writer){
-		"kind":            func(w *writer) { w.word(0).Store(9) },
-		"length":          func(w *writer) { w.word(0).Store(lengthMask<<lengthAt | first) },
-		"no header":       func(w *writer) { w.word(0).Store(8<<8 | first) },
-		"header":          func(w *writer) { w.mem[wordSize] = 0xff },
-		"no frame":        func(w *writer) { w.word(0).Store(8<<8 | more) },
-		"too long":        func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize+8)<<8 | first) },
-		"growth":          func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize)<<8 | first | grown) },
+		"kind":        func(w *writer) { w.word(0).Store(9) },
+		"length":      func(w *writer) { w.word(0).Store(lengthMask<<lengthAt | first) },
+		"no header":   func(w *writer) { w.word(0).Store(8<<8 | first) },
+		"header":      func(w *writer) { w.mem[wordSize] = 0xff },
+		"no frame":    func(w *writer) { w.word(0).Store(8<<8 | more) },
+		"too long":    func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize+8)<<8 | first) },
+		"growth":      func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize)<<8 | first | grown) },
+		"growth to 0": func(w *writer) { w.word(0).Store(uint64(transport.HeaderSize)<<8 | first | grown | turned) },
+		"growth to 96 K": func(w *writer) {
+			w.grownTo.Store(96 << 10)
+			w.word(0).Store(uint64(transport.HeaderSize)<<8 | first | grown | turned)
+		},
+		"growth to 4 M": func(w *writer) {
+			w.grownTo.Store(2 * largestRing)
+			w.word(0).Store(uint64(transport.HeaderSize)<<8 | first | grown | turned)
+		},
 		"half a question": func(w *writer) { w.word(0).Store(8<<8 | invite) },
 		"no heap there":   func(w *writer) { w.word(0).Store(invitationSize<<8 | invite) },
 		"not the end":     func(w *writer) { w.word(uint64(whole)).Store(8<<8 | more) },
@@ -175,28 +225,31 @@ func TestNonsenseInARingIsAProtocolError(t *testing.T) {
 }
 
 // Two goroutines send each other frames of all sizes through the smallest rings
-// and through one that grows, and stop for a moment wherever chance has it. Of some
+// and through ones that grow, and stop for a moment wherever chance has it. Of some
 // frames the writer waits until they have been read, as one does that is answered.
 func TestStreamsSurviveAnyTiming(t *testing.T) {
-	for name, n := range map[string]int{"smallest": manyRanks, "growing": 2} {
-		t.Run(name, func(t *testing.T) {
-			end := stress.Until(t)
-			for seed := uint64(1); seed == 1 || stress.Asked() && time.Now().Before(end); seed++ {
-				streams(t, n, seed)
-			}
-		})
+	for _, n := range []int{manyRanks, 2} {
+		for _, s := range shapes {
+			t.Run(fmt.Sprintf("%d ranks, %+v", n, s), func(t *testing.T) {
+				end := stress.Until(t)
+				for seed := uint64(1); seed == 1 || stress.Asked() && time.Now().Before(end); seed++ {
+					streams(t, n, s.rounded(), seed)
+				}
+			})
+		}
 	}
 }
 
 // streams sends frames through a ring of a host with n ranks.
-func streams(t *testing.T, n int, seed uint64) {
+func streams(t *testing.T, n int, shape Shape, seed uint64) {
 	frames := 20_000
 	if testing.Short() {
 		frames = 2000
 	}
 	mem := area(n)[ringsAt(n):][:stride(n)]
 	w, r := writer{ring: newRing(mem)}, newReader(mem)
-	claims := 0
+	w.setShape(shape)
+	longest, claims := 0, 0
 	w.claim = func() bool { // not at first
 		claims++
 		return claims > 3
@@ -211,9 +264,12 @@ func streams(t *testing.T, n int, seed uint64) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		body := make([]byte, 1<<13) // several times the ring
+		body := make([]byte, 1<<17) // longer than any record, and several times the smallest ring
 		for i := range frames {
 			b := body[:rng.IntN(1<<rng.IntN(14))]
+			if i%64 == 0 {
+				b = body[:rng.IntN(len(body))]
+			}
 			if i&32 != 0 {
 				for b = b[:len(b)&(smallBody-1)]; w.seen != w.tail; w.hear(read.Load()) {
 					runtime.Gosched()
@@ -260,6 +316,7 @@ func streams(t *testing.T, n int, seed uint64) {
 			at++
 		}
 		pause(rng)
+		longest = max(longest, length(len(content)))
 		if r.after != r.pos+uint64(length(len(content))) {
 			turns++
 		}
@@ -273,7 +330,10 @@ func streams(t *testing.T, n int, seed uint64) {
 	if least := frames / 64; n == 2 && turns < least {
 		t.Errorf("%d short laps, want %d at least", turns, least)
 	}
-	if size := uint64(ringSize(n)); w.lap != size || r.lap != size {
+	if longest > shape.Chunk {
+		t.Errorf("a record of %d bytes, want %d at most", longest, shape.Chunk)
+	}
+	if size := uint64(min(ringSize(n), shape.Bytes)); w.lap != size || r.lap != size {
 		t.Errorf("the writer uses %d bytes of the ring and the reader %d, want all %d", w.lap, r.lap, size)
 	}
 }
