@@ -5,6 +5,7 @@ import (
 
 	"gompi/comm/internal/card"
 	"gompi/comm/internal/logging"
+	"gompi/comm/internal/path"
 	"gompi/comm/internal/sched"
 	"gompi/comm/internal/symheap"
 	"gompi/internal/boot"
@@ -38,7 +39,8 @@ type Fabric struct {
 	// Close releases what Parker holds. It may be nil.
 	Close func() error
 
-	memory func() *hostMemory // nil, or what Connect found to share
+	memory   func() *hostMemory // nil, or what Connect found to share
+	setRules func(*path.Rules)  // nil, or takes the rules that all ranks agree on
 }
 
 // How a rank waits before it sleeps.
@@ -170,6 +172,12 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 			return t.SetCards(rest)
 		},
 		memory: func() *hostMemory { return memory },
+		setRules: func(r *path.Rules) {
+			if shared != nil {
+				chunk, bytes, nonTemporalFrom := r.Ring()
+				shared.SetShape(shm.Shape{Chunk: chunk, Bytes: bytes, NonTemporalFrom: nonTemporalFrom})
+			}
+		},
 	}, nil
 }
 

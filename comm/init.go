@@ -1,13 +1,11 @@
 package comm
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -141,6 +139,9 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	}
 	from, below := all.rules.Reads()
 	e.SetReads(engine.Range{From: from, Below: below})
+	if f.setRules != nil {
+		f.setRules(all.rules)
+	}
 	p.withDevices, p.wantsNCCL, p.arena = all.devices, all.nccl, max(cfg.DeviceArena, 0)
 	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), all.rules)
 	c.setUp(all.block, all.blocks)
@@ -260,15 +261,12 @@ func (cfg Config) exchangeCards(ctx context.Context, f Fabric, p *process) (m ag
 // suit sets rules as this machine's profile has them.
 func (cfg Config) suit(rules *path.Rules) {
 	profile, err := machine.Read(env.String(env.Profile))
-	if err != nil {
+	if err = errors.Join(err, rules.Tune(profile.Settings.String())); err != nil {
 		log := cfg.Logger
 		if cfg.silent { // who keeps a profile is told why it is not used
 			log, _ = logging.New("warn", os.Stderr)
 		}
 		log.Warn("a profile of this machine is ignored", "file", profile.File, "err", err)
-	}
-	if r := profile.Reads; !r.Empty() {
-		rules.Suit(r.From, cmp.Or(r.Below, math.MaxInt64))
 	}
 }
 

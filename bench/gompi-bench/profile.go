@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -19,23 +20,54 @@ import (
 	"gompi/internal/machine"
 )
 
-// This file measures what a machine's profile says: how long messages are between two ranks for
-// which it is faster that the receiver reads them where they lie. Jobs of either kind take turns,
-// since what the machine does besides changes.
+// This file measures what a machine's profile says: which shape of ring messages are fastest
+// through, whether non-temporal stores ever pay, and how long messages are for which it is faster
+// that the receiver reads them where they lie. Jobs of all ways take turns, since what the machine
+// does besides changes.
 
 const (
 	profileRounds = 3
-	// margin is what reading has to take at most, of the other way's time, to be chosen.
+	// margin is what a way takes at most, of another's time, to be chosen instead.
 	margin = 0.95
 )
 
-// profileSizes are longer than what is eager, and so never read.
-var profileSizes = []int{128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20}
+// Messages longer than what is eager, which may be read, and those that tell shapes apart.
+var (
+	profileSizes = []int{128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20}
+	shapeSizes   = []int{128 << 10, 512 << 10, 4 << 20}
+)
 
-// A timing is the time of a message, in microseconds, either way.
-type timing struct {
-	size       int
-	ring, read float64
+// A way is one that messages may go, by the settings of jobs that go it.
+type way struct {
+	name     string
+	settings machine.Settings
+	heap     bool // in memory from comm.Alloc
+}
+
+// usual is what stays unless another way wins.
+var usual = way{name: "32K in 2M", settings: machine.Settings{
+	machine.ReadFrom: machine.Never, machine.RingChunk: 32 << 10, machine.RingBytes: 2 << 20, machine.NonTemporal: 8 << 10,
+}}
+
+// with returns w with a setting made.
+func (w way) with(name string, k machine.Setting, n int64) way {
+	w.name, w.settings[k] = name, n
+	return w
+}
+
+// shapes are the ways through rings: the usual one first, and last that without non-temporal
+// stores. The others have 8 or 16 chunks, or all of the ring, in flight.
+func shapes() []way {
+	all := []way{usual}
+	for _, chunk := range []int64{16 << 10, 32 << 10, 64 << 10} {
+		for _, bytes := range []int64{8 * chunk, 16 * chunk, 2 << 20} {
+			name := cli.FormatSize(int(chunk)) + " in " + cli.FormatSize(int(bytes))
+			if name != usual.name {
+				all = append(all, usual.with(name, machine.RingChunk, chunk).with(name, machine.RingBytes, bytes))
+			}
+		}
+	}
+	return append(all, usual.with("plain stores", machine.NonTemporal, machine.Never))
 }
 
 // profile measures, keeps and prints the profile of this machine.
@@ -43,80 +75,87 @@ func profile(stdout io.Writer) error {
 	if env.String(env.BootFD) != "" {
 		return errors.New("-profile starts jobs itself: want gompi-bench -profile, without gompirun")
 	}
-	timings, err := compareWays()
+	var measured strings.Builder
+	settings, err := measureProfile(&measured)
 	if err != nil {
 		return err
 	}
-	reads := choose(timings)
-	file, err := machine.Keep(reads)
+	file, err := machine.Keep(settings, measured.String())
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "message\tring us\tread us\tring/read\t\n")
-	for _, t := range timings {
-		fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.2f\t\n", cli.FormatSize(t.size), t.ring, t.read, t.ring/t.read)
-	}
-	w.Flush()
-	_, err = fmt.Fprintf(stdout, "%s: %s, kept in %s\n", machine.Processor(), reads, file)
+	_, err = fmt.Fprintf(stdout, "%s%s: %s, kept in %s\n", &measured, machine.Processor(), settings, file)
 	return err
 }
 
-// compareWays times messages either way, and returns medians of the rounds.
-func compareWays() ([]timing, error) {
-	var ring, read [profileRounds][]float64
+// measureProfile measures a profile, and writes tables of what it took.
+func measureProfile(w io.Writer) (machine.Settings, error) {
+	fmt.Fprintf(w, "a line from one processor to the other: %v\n", contest.ProbeFlag())
+	ways := shapes()
+	times, err := race(ways, shapeSizes)
+	if err != nil {
+		return machine.Settings{}, err
+	}
+	writeTimes(w, ways, shapeSizes, times)
+	best := chooseShape(ways, times)
+	read := best.with("read", machine.ReadFrom, 1)
+	heap := best
+	heap.name, heap.heap = "heap", true
+	best.name = "ring"
+	ways = []way{best, read, heap}
+	if times, err = race(ways, profileSizes); err != nil {
+		return machine.Settings{}, err
+	}
+	writeTimes(w, ways, profileSizes, times)
+	settings := best.settings
+	settings[machine.ReadFrom], settings[machine.ReadBelow] = chooseReads(medians(times[0]), medians(times[1]))
+	return settings, nil
+}
+
+// rounds are the microseconds of messages, by round and size.
+type rounds [profileRounds][]float64
+
+// race times messages of some sizes along each way, in turns.
+func race(ways []way, sizes []int) ([]rounds, error) {
+	times := make([]rounds, len(ways))
 	for i := range profileRounds {
-		var err error
-		if ring[i], err = messages("shm.read=1024g"); err != nil {
-			return nil, err
-		}
-		if read[i], err = messages("shm.read=1"); err != nil {
-			return nil, err
+		for k, w := range ways {
+			var err error
+			if times[k][i], err = w.messages(sizes); err != nil {
+				return nil, err
+			}
 		}
 	}
-	timings := make([]timing, len(profileSizes))
-	for i, size := range profileSizes {
-		timings[i] = timing{size, middle(ring, i), middle(read, i)}
-	}
-	return timings, nil
+	return times, nil
 }
 
-// middle returns the median over the rounds of the i-th size.
-func middle(rounds [profileRounds][]float64, i int) float64 {
-	var all []float64
-	for _, r := range rounds {
-		all = append(all, r[i])
-	}
-	slices.Sort(all)
-	return all[len(all)/2]
-}
-
-// messages starts two ranks that time messages of profileSizes under a setting.
-func messages(setting string) ([]float64, error) {
+// messages starts two ranks that time messages along w.
+func (w way) messages(sizes []int) ([]float64, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	var sizes []string
-	for _, n := range profileSizes {
-		sizes = append(sizes, strconv.Itoa(n))
+	var list []string
+	for _, n := range sizes {
+		list = append(list, strconv.Itoa(n))
 	}
-	cmd := exec.Command(contest.Beside("gompirun"), "-q", "-np", "2", self, "-format", "csv", "-check=false", "-budget", "15ms", "-sizes", strings.Join(sizes, ","), "latency")
-	cmd.Env = append(os.Environ(), env.Profile+"="+machine.None, env.Tune+"="+setting, env.Transport+"=", env.Eager+"=", env.Log+"=")
+	cmd := exec.Command(contest.Beside("gompirun"), "-q", "-np", "2", self, "-format", "csv", "-check=false", "-budget", "5ms",
+		fmt.Sprintf("-alloc=%v", w.heap), "-sizes", strings.Join(list, ","), "latency")
+	cmd.Env = append(os.Environ(), env.Profile+"="+machine.None, env.Tune+"="+w.settings.String(), env.Transport+"=", env.Eager+"=", env.Log+"=")
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w: %s", cmd.Args, err, &said)
 	}
-	return medians(out)
+	return parseTimes(out, len(sizes))
 }
 
-// medians reads the times from what gompi-bench has written.
-func medians(out []byte) ([]float64, error) {
+// parseTimes reads n times from what gompi-bench has written.
+func parseTimes(out []byte, n int) ([]float64, error) {
 	lines, err := csv.NewReader(bytes.NewReader(out)).ReadAll()
-	if err != nil || len(lines) != 1+len(profileSizes) {
-		return nil, fmt.Errorf("%d lines, want %d: %q (%v)", len(lines), 1+len(profileSizes), out, err)
+	if err != nil || len(lines) != 1+n {
+		return nil, fmt.Errorf("%d lines, want %d: %q (%v)", len(lines), 1+n, out, err)
 	}
 	column := slices.Index(lines[0], "usec_median")
 	if column < 0 {
@@ -133,13 +172,78 @@ func medians(out []byte) ([]float64, error) {
 	return times, nil
 }
 
-// choose returns what the timings ask for: the longest range of sizes in which reading wins, if
-// there are at least two, which noise does not make.
-func choose(timings []timing) (r machine.Range) {
+// writeTimes writes the medians, by size and way, and what each way takes of the first one's time.
+func writeTimes(w io.Writer, ways []way, sizes []int, times []rounds) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(table, "us\t")
+	for _, n := range sizes {
+		fmt.Fprintf(table, "%s\t", cli.FormatSize(n))
+	}
+	fmt.Fprintf(table, "of %s\t\n", ways[0].name)
+	for k, w := range ways {
+		fmt.Fprintf(table, "%s\t", w.name)
+		for _, t := range medians(times[k]) {
+			fmt.Fprintf(table, "%.1f\t", t)
+		}
+		fmt.Fprintf(table, "%.2f\t\n", mean(medians(times[k]), medians(times[0])))
+	}
+	table.Flush()
+}
+
+// medians returns those of the rounds, by size.
+func medians(r rounds) []float64 {
+	var all []float64
+	for i := range r[0] {
+		var one []float64
+		for _, times := range r {
+			one = append(one, times[i])
+		}
+		slices.Sort(one)
+		all = append(all, one[len(one)/2])
+	}
+	return all
+}
+
+// mean returns what some times are of others, in the geometric mean.
+func mean(times, of []float64) float64 {
+	sum := 0.0
+	for i := range times {
+		sum += math.Log(times[i] / of[i])
+	}
+	return math.Exp(sum / float64(len(times)))
+}
+
+// worst returns what some times are of others of the same round, in the worst one.
+func worst(times, of rounds) float64 {
+	most := 0.0
+	for i := range times {
+		most = max(most, mean(times[i], of[i]))
+	}
+	return most
+}
+
+// chooseShape returns the best way through the ring. Another than the first wins in every round:
+// of so many ways noise makes some win in one. Stores are a question of their own.
+func chooseShape(ways []way, times []rounds) way {
+	best, least, plain := ways[0], margin, len(ways)-1
+	for k := range plain {
+		if t := worst(times[k], times[0]); t < least {
+			best, least = ways[k], t
+		}
+	}
+	if worst(times[plain], times[0]) < margin {
+		best.settings[machine.NonTemporal] = machine.Never
+	}
+	return best
+}
+
+// chooseReads returns the longest range of profileSizes in which reading wins, if there are at
+// least two, which noise does not make: from the first number up to, and without, the second.
+func chooseReads(ring, read []float64) (from, below int64) {
 	best, at := 0, 0
-	for i := range timings {
+	for i := range ring {
 		n := 0
-		for i+n < len(timings) && timings[i+n].read < margin*timings[i+n].ring {
+		for i+n < len(ring) && read[i+n] < margin*ring[i+n] {
 			n++
 		}
 		if n > best {
@@ -147,13 +251,13 @@ func choose(timings []timing) (r machine.Range) {
 		}
 	}
 	if best < 2 {
-		return r
+		return machine.Never, 0
 	}
-	if r.From = int64(timings[at].size); at == 0 {
-		r.From = 1 // all that is not eager
+	if from = int64(profileSizes[at]); at == 0 {
+		from = 1 // all that is not eager
 	}
-	if at+best < len(timings) {
-		r.Below = int64(timings[at+best].size)
+	if at+best < len(ring) {
+		below = int64(profileSizes[at+best])
 	}
-	return r
+	return from, below
 }

@@ -6,29 +6,55 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gompi/internal/machine"
 )
 
 func TestReadingIsChosenWhereItWins(t *testing.T) {
-	row := func(ratios ...float64) (all []timing) { // of the times of reading and of the ring
-		for i, r := range ratios {
-			all = append(all, timing{profileSizes[i], 10, 10 * r})
-		}
-		return all
-	}
 	for _, test := range []struct {
-		timings []timing
-		want    string
+		ratios      []float64 // of the times of reading and of the ring
+		from, below int64
 	}{
-		{row(3, 3, 3, 3, 4, 4), "shm.read=never"},
-		{row(1, 0.96, 1, 0.9, 1, 1), "shm.read=never"}, // no more than noise
-		{row(0.9, 0.5, 0.6, 0.6, 1.1, 1.4), "shm.read=1;shm.read.below=4m"},
-		{row(1.2, 0.9, 1.2, 0.8, 0.7, 1), "shm.read=1m;shm.read.below=16m"},
-		{row(2, 1, 1, 1, 0.9, 0.5), "shm.read=4m"},
+		{[]float64{3, 3, 3, 3, 4, 4}, machine.Never, 0},
+		{[]float64{1, 0.96, 1, 0.9, 1, 1}, machine.Never, 0}, // no more than noise
+		{[]float64{0.9, 0.5, 0.6, 0.6, 1.1, 1.4}, 1, 4 << 20},
+		{[]float64{1.2, 0.9, 1.2, 0.8, 0.7, 1}, 1 << 20, 16 << 20},
+		{[]float64{2, 1, 1, 1, 0.9, 0.5}, 4 << 20, 0},
 	} {
-		if got := choose(test.timings).String(); got != test.want {
-			t.Errorf("%v: got %s, want %s", test.timings, got, test.want)
+		ring := []float64{1, 1, 1, 1, 1, 1}
+		if from, below := chooseReads(ring, test.ratios); from != test.from || below != test.below {
+			t.Errorf("%v: from %d below %d, want %d and %d", test.ratios, from, below, test.from, test.below)
 		}
 	}
+}
+
+// A shape has to win in every round, and plain stores whatever the shape.
+func TestAShapeIsChosenWhereItWins(t *testing.T) {
+	ways := shapes()
+	row := func(ratios ...float64) (r rounds) {
+		for i := range r {
+			r[i] = []float64{ratios[i] * 8, ratios[i] * 32}
+		}
+		return r
+	}
+	times := make([]rounds, len(ways))
+	for k := range times {
+		times[k] = row(1, 1, 1)
+	}
+	check := func(what string, chunk, bytes, nonTemporal int64) {
+		t.Helper()
+		s := chooseShape(ways, times).settings
+		if s[machine.RingChunk] != chunk || s[machine.RingBytes] != bytes || s[machine.NonTemporal] != nonTemporal {
+			t.Errorf("%s: %v", what, s)
+		}
+	}
+	check("all are alike", 32<<10, 2<<20, 8<<10)
+	times[1] = row(0.5, 0.5, 0.96)
+	check("one wins in two rounds", 32<<10, 2<<20, 8<<10)
+	times[2], times[3] = row(0.9, 0.9, 0.9), row(0.8, 0.92, 0.7)
+	check("one wins in all", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes], 8<<10)
+	times[len(ways)-1] = row(0.9, 0.9, 0.9)
+	check("plain stores win too", ways[2].settings[machine.RingChunk], ways[2].settings[machine.RingBytes], machine.Never)
 }
 
 func TestProfileIsMeasuredAndKept(t *testing.T) {
@@ -48,7 +74,7 @@ func TestProfileIsMeasuredAndKept(t *testing.T) {
 		return string(out), err
 	}
 	out, err := run("gompi-bench", "-profile")
-	if err != nil || !strings.Contains(out, "128K") || !strings.Contains(out, "shm.read=") || !strings.Contains(out, cache) {
+	if err != nil || !strings.Contains(out, "plain stores") || !strings.Contains(out, "shm.read=") || !strings.Contains(out, "shm.ring.chunk=") || !strings.Contains(out, cache) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	kept, err := filepath.Glob(cache + "/gompi/profile/*")

@@ -56,6 +56,12 @@ func (r *Rules) threshold(t Threshold) int {
 // first number up to, and without, the second.
 func (r *Rules) Reads() (from, below int) { return r.threshold(shmReadFrom), r.threshold(shmReadBelow) }
 
+// Ring returns how messages go through the rings of a host: in chunks of so many bytes, round in so
+// many of them, and from how many on with non-temporal stores to a rank far away.
+func (r *Rules) Ring() (chunk, bytes, nonTemporalFrom int) {
+	return r.threshold(shmRingChunk), r.threshold(shmRingBytes), r.threshold(shmRingNonTemporalFrom)
+}
+
 // keepsOrder reports whether operands have to be combined as coll/order.go says, where custom is
 // for a function of the user's.
 func (r *Rules) keepsOrder(k call.Kind, custom bool) bool {

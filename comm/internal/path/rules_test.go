@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gompi/comm/internal/call"
+	"gompi/internal/mem"
 )
 
 func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
@@ -113,6 +114,11 @@ func TestTuneErrorsQuoteWhatIsWrongAndSayWhatIsWanted(t *testing.T) {
 		{"shm.large=1q", `"1q"`, "512 or 16k"},
 		{"shm.large=2000g", `"2000g"`, "0 to 1024g"},
 		{"shm.chunk=8", `"8"`, "2k to 16k"},
+		{"shm.chunk=never", `"never"`, "512 or 16k"},
+		{"shm.ring.chunk=128k", `"128k"`, "4k to 64k"},
+		{"shm.ring.bytes=1k", `"1k"`, "64k to 2m"},
+		{"shm.ring.nontemporal=1k", `"1k"`, "4k to 1024g"},
+		{"shm.large.bytes=4m", `"4m"`, "128k to 2m"},
 	}
 	for _, tt := range tests {
 		table := new(Rules)
@@ -198,7 +204,9 @@ func TestTuningGoesBeforeAProfile(t *testing.T) {
 	if from, _ := r.Reads(); from != most {
 		t.Errorf("without a profile: reads from %d", from)
 	}
-	r.Suit(16<<10, 1<<20)
+	if err := r.Tune("shm.read=16k;shm.read.below=1m"); err != nil {
+		t.Fatal(err)
+	}
 	if from, below := r.Reads(); from != 16<<10 || below != 1<<20 {
 		t.Errorf("reads from %d below %d", from, below)
 	}
@@ -207,5 +215,32 @@ func TestTuningGoesBeforeAProfile(t *testing.T) {
 	}
 	if from, below := r.Reads(); from != 4<<10 || below != 1<<20 {
 		t.Errorf("tuned: reads from %d below %d", from, below)
+	}
+}
+
+// What is never reached has a name.
+func TestNeverIsALength(t *testing.T) {
+	var r Rules
+	if err := r.Tune("shm.ring.nontemporal=never;shm.read=never"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, nonTemporalFrom := r.Ring()
+	if from, _ := r.Reads(); from != most || nonTemporalFrom != most {
+		t.Errorf("reads from %d, non-temporal stores from %d, want %d", from, nonTemporalFrom, int64(most))
+	}
+}
+
+// The large buffer is as large as there is memory for, and no larger than the rules say.
+func TestSoMuchOfTheLargeBufferIsInUse(t *testing.T) {
+	var r Rules
+	for tuning, want := range map[string]int{"": 1 << 20, "shm.large.bytes=2m": 1 << 20, "shm.large.bytes=300000": 300_000 &^ 511, "shm.large.bytes=128k": 128 << 10} {
+		if err := r.Tune(tuning); err != nil {
+			t.Fatal(err)
+		}
+		s := New(Topology{Ranks: 2, Shared: true, LargeBuffer: 1 << 20}, &r)
+		chunk := s.For(&call.Call{Fingerprint: call.Fingerprint{Kind: call.Bcast, Type: mem.I64, Count: 1 << 20}}).Chunk
+		if s.LargeBuffer != want || chunk.Most != want/largeParts {
+			t.Errorf("%q: %d bytes in chunks of up to %d, want %d", tuning, s.LargeBuffer, chunk.Most, want)
+		}
 	}
 }

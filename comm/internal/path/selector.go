@@ -53,6 +53,7 @@ type cell struct {
 // New returns the Selector for a topology.
 func New(t Topology, r *Rules) *Selector {
 	s := &Selector{Topology: t, rules: r}
+	s.LargeBuffer = min(t.LargeBuffer, r.threshold(shmLargeBytes)&^(largeParts*mem.CacheLine-1))
 	for k := call.Barrier; k <= call.Exscan; k++ {
 		s.factor[k] = (&call.Fingerprint{Kind: k, Count: 1}).Elements(t.Ranks)
 		if t.Shared && k.Counted() {
@@ -131,6 +132,10 @@ func (s *Selector) Reads(bytes int) bool {
 }
 
 func (s *Selector) Tries(bytes int) bool { return bytes >= s.rules.threshold(shmTrialFrom) }
+
+// FarFrom returns from how many bytes on a rank stores non-temporally what ranks far away read. The
+// choice of one rank does not affect others.
+func (s *Selector) FarFrom() int { return s.rules.threshold(shmRingNonTemporalFrom) }
 
 // SingleCopy returns how ranks store to vectors from Alloc, of so many bytes for each rank on
 // average: whether with non-temporal stores, and how many bytes at a time. The choice of one rank

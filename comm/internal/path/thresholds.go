@@ -21,6 +21,10 @@ const (
 	shmReadFrom
 	shmReadBelow
 	shmTrialFrom
+	shmRingChunk
+	shmRingBytes
+	shmRingNonTemporalFrom
+	shmLargeBytes
 
 	hierChunk
 	hierSharesFrom
@@ -99,6 +103,21 @@ var thresholds = [numThresholds]struct {
 	// or otherwise (np=2 far: allgather of 64 KiB 15.9 us, by a peer that copies so 8.8; of 4 MiB
 	// 739 and 407).
 	shmTrialFrom: {"shm.trial", 64 << 10, 1, most},
+
+	// Messages go through a ring in chunks of so many bytes, and round in so much of it once longer
+	// ones have come: a power of two, and less where the host's ranks are many. They are as the
+	// processor is best: see package machine and shm.Shape (two processors of an AMD EPYC, 4 MiB
+	// between two cores that share a cache: 170 us, around 256 KiB 488; on an Intel Xeon the best
+	// copy went through 8 chunks of 16 KiB).
+	shmRingChunk: {"shm.ring.chunk", 32 << 10, 4 << 10, 64 << 10},
+	shmRingBytes: {"shm.ring.bytes", 2 << 20, 64 << 10, 2 << 20},
+
+	// Copies of so many bytes or more, into a ring or a bounce buffer, are non-temporal where the
+	// reader shares no cache, as far as the writer can tell: see mem.Distance.
+	shmRingNonTemporalFrom: {"shm.ring.nontemporal", 8 << 10, 4 << 10, most},
+
+	// So much of the large buffer is in use, if it has as much: see LargeBuffer.
+	shmLargeBytes: {"shm.large.bytes", 2 << 20, 128 << 10, 2 << 20},
 
 	// So much of a vector goes between hosts at a time, of each leader's share or in all: while
 	// it does, the next chunk is combined inside each host, and the one before handed out (2x2,

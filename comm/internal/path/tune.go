@@ -19,7 +19,8 @@ import (
 // reducescatter; the end is exclusive; k, m and g are powers of 1024), np5- for at least 5 ranks,
 // pow2 for a power of two ranks, oversubscribed for a host with more ranks than processors, local
 // for one host, remote for several, spread for more ranks than hosts besides. The names of
-// thresholds stand in thresholds.go. After an error r is as before.
+// thresholds stand in thresholds.go; "never" is a length that none has. After an error r is as
+// before.
 func (r *Rules) Tune(s string) error {
 	with := *r
 	for _, item := range strings.FieldsFunc(s, func(c rune) bool { return c == ';' || c == '\n' }) {
@@ -29,13 +30,6 @@ func (r *Rules) Tune(s string) error {
 	}
 	*r = with
 	return nil
-}
-
-// Suit sets of how many bytes messages are read, as a machine's profile has it: from the first
-// number up to, and without, the second. Tune goes before it.
-func (r *Rules) Suit(from, below int64) {
-	r.set[shmReadFrom] = threshold{bytes: min(from, most), set: true}
-	r.set[shmReadBelow] = threshold{bytes: min(below, most), set: true}
 }
 
 func (r *Rules) tune(item string) error {
@@ -70,6 +64,9 @@ func (r *Rules) setThreshold(name, size string) error {
 			continue
 		}
 		n, err := parseSize(size)
+		if size == "never" && known.most == most {
+			n, err = most, nil
+		}
 		if err == nil && (n < known.least || n > known.most) {
 			err = fmt.Errorf("%q: want %s to %s", size, formatSize(known.least), formatSize(known.most))
 		}

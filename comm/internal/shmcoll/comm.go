@@ -47,7 +47,7 @@ type Comm struct {
 // by cross, if not nil.
 func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector) *Comm {
 	n := t.Size()
-	return &Comm{Team: t, paths: paths, heaps: heaps, cross: cross, fetched: make([][]byte, n),
+	return &Comm{Team: t, paths: paths, heaps: heaps, reach: mem.Distance{From: paths.FarFrom()}, cross: cross, fetched: make([][]byte, n),
 		srcs: make([]mem.Buffer, n), dsts: make([]mem.Buffer, n), places: make([]places, n)}
 }
 

@@ -44,11 +44,11 @@ func text(file string) string {
 // profile finds out what the host's processors are good at, by the agent's environment.
 func profile(f *ctl.Findings) {
 	p, err := machine.Read(env.String(env.Profile))
-	f.Processor, f.Profile, f.ProfileFile = p.Processor, p.Reads.String(), p.File
+	f.Processor, f.Profile, f.ProfileFile = p.Processor, p.Settings.String(), p.File
 	if err != nil {
 		f.ProfileTrouble = err.Error()
 	}
-	if !p.Reads.Empty() && !mayTrace() {
+	if p.Settings.Reads() && !mayTrace() {
 		fmt.Sscan(text("/proc/sys/kernel/yama/ptrace_scope"), &f.PtraceScope)
 	}
 }

@@ -149,7 +149,7 @@ func writeProfiles(b *strings.Builder, ps []*patient) {
 	lines := [][]string{{"host", "processor", "profile", "from"}}
 	for _, p := range ps {
 		if f := p.findings; f != nil {
-			lines = append(lines, []string{p.host.Name, f.Processor, f.Profile, profileSource(f)})
+			lines = append(lines, []string{p.host.Name, f.Processor, cmp.Or(f.Profile, "none"), profileSource(f)})
 		}
 	}
 	if len(lines) > 1 {
