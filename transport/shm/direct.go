@@ -200,7 +200,7 @@ func (t *Transport) invite(p *peer, x *move) {
 		return
 	}
 	p.invited = p.invited%invitations + 1
-	x.shared = sharing{claims: p.w.claims, helped: p.w.helped, number: p.invited}
+	x.shared = sharing{claims: &p.w.claims, helped: &p.w.helped, number: p.invited}
 	p.w.claims.Store(p.invited << (2 * takenBits))
 	t.announce(p)
 	p.w.invite(invitation{p.invited, x.place, to, uint64(len(x.dst))})
@@ -229,7 +229,7 @@ func (t *Transport) help(p *peer, content []byte) bool {
 	}
 	word := func(k int) uint64 { return binary.NativeEndian.Uint64(content[8*k:]) }
 	i := invitation{word(0), word(1), word(2), word(3)}
-	x := move{place: i.from, shared: sharing{p.r.claims, p.r.helped, i.number, true}}
+	x := move{place: i.from, shared: sharing{&p.r.claims, &p.r.helped, i.number, true}}
 	if i.n <= takenMask*chunk {
 		t.findEnds(p, &x, i)
 	}

@@ -76,19 +76,27 @@ import (
 // what is free before the end of the lap, whatever the Shape, and a Shape's longest record
 // ends at a multiple of 64 bytes: so none reaches the 64 bytes that are counted on besides.
 type ring struct {
-	head    *atomic.Uint64
-	helped  *atomic.Uint64
-	hungry  *atomic.Uint32
-	claims  *atomic.Uint64
-	grownTo *atomic.Uint64
-	mem     []byte // all of it, also what is not claimed yet
-	lap     uint64 // how much of mem is in use, a power of two
-	base    uint64 // a position that is at the beginning of mem
+	*control
+	mem  []byte // all of it, also what is not claimed yet
+	lap  uint64 // how much of mem is in use, a power of two
+	base uint64 // a position that is at the beginning of mem
+}
+
+// control is the beginning of a ring.
+type control struct {
+	head    atomic.Uint64
+	helped  atomic.Uint64
+	_       [lineSize - 16]byte
+	hungry  atomic.Uint32
+	_       uint32
+	claims  atomic.Uint64
+	grownTo atomic.Uint64
+	_       [lineSize - 24]byte
 }
 
 const (
 	lineSize    = 64
-	controlSize = 2 * lineSize
+	controlSize = int(unsafe.Sizeof(control{}))
 	wordSize    = 8
 	frameHead   = wordSize + transport.HeaderSize
 )
@@ -96,11 +104,7 @@ const (
 // newRing returns the ring in mem.
 func newRing(mem []byte) ring {
 	return ring{
-		head:    (*atomic.Uint64)(unsafe.Pointer(&mem[0])),
-		helped:  (*atomic.Uint64)(unsafe.Pointer(&mem[8])),
-		hungry:  (*atomic.Uint32)(unsafe.Pointer(&mem[lineSize])),
-		claims:  (*atomic.Uint64)(unsafe.Pointer(&mem[lineSize+8])),
-		grownTo: (*atomic.Uint64)(unsafe.Pointer(&mem[lineSize+16])),
+		control: (*control)(unsafe.Pointer(&mem[0])),
 		mem:     mem[controlSize:],
 		lap:     uint64(min(firstLap, len(mem)-controlSize)),
 	}
@@ -173,8 +177,6 @@ func length(n int) int { return (wordSize + n + lineSize - 1) &^ (lineSize - 1) 
 // A writer is the writing end.
 type writer struct {
 	ring
-	most  int    // bytes of the longest record
-	full  uint64 // the lap to grow to
 	tail  uint64
 	seen  uint64           // how far the reader has read, as far as is known
 	read  uint64           // how far the other ring has been read, to be told
@@ -182,6 +184,8 @@ type writer struct {
 	since uint64           // all of this lap from here on was small and answered
 	clean uint64           // up to here, the places from tail on hold 0
 	bulk  bool             // a frame with more than smallBody has come
+	most  int              // bytes of the longest record
+	full  uint64           // the lap to grow to
 	claim func() (ok bool) // makes sure that the full lap exists
 
 	reader mem.Distance // to the reader
