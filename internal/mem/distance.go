@@ -26,7 +26,7 @@ const (
 	// slowCopy is how many times as long as with non-temporal stores a slow copy takes. Those to
 	// memory that nobody else has touched meanwhile take about 25 ns a KiB on an AMD EPYC (26/2).
 	// There other copies take 20 to 120 with a common cache, without one 400 to 600.
-	slowCopy = 10
+	slowCopy = 8
 	// slowCopies is how many slow copies in a row start a term of non-temporal stores.
 	slowCopies = 3
 	// The first term is leastTerm copies long. Each time the next measurement confirms it,

@@ -116,10 +116,10 @@ var shapes = []Shape{
 
 // A reader takes what is written in any shape, whatever its own is.
 func TestConformanceWhereEachRankHasItsOwnShape(t *testing.T) {
-	for k := range shapes[1:] {
-		t.Run(fmt.Sprintf("%+v", shapes[k+1]), func(t *testing.T) {
+	for _, first := range []int{1, 3} {
+		t.Run(fmt.Sprintf("from %+v on", shapes[first]), func(t *testing.T) {
 			transporttest.Run(t, func(t *testing.T, sinks []transport.Sink) *transporttest.Net {
-				return openShaped(t, sinks, len(sinks), func(rank int) Shape { return shapes[(k+1+rank)%len(shapes)] })
+				return openShaped(t, sinks, len(sinks), func(rank int) Shape { return shapes[(first+rank)%len(shapes)] })
 			})
 		})
 	}
