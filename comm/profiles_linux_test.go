@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"gompi/comm"
+	"gompi/comm/internal/path"
 	"gompi/internal/env"
 	"gompi/internal/machine"
 )
@@ -31,6 +32,9 @@ func TestResultsAreTheSameBitsUnderAnyProfile(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "profile")
 				if err := os.WriteFile(file, []byte(profile), 0o644); err != nil {
 					t.Fatal(err)
+				}
+				if p, err := machine.Read(file); err != nil || new(path.Rules).Tune(p.Settings.String()) != nil {
+					t.Fatalf("%s: %v, and rules take %v: want all of it", profile, err, p.Settings)
 				}
 				if got := bitsUnder(t, file, ranks, tuning); got != want {
 					t.Errorf("%d ranks, %q, under %s: other bits than without a profile", ranks, tuning, profile)
