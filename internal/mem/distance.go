@@ -14,12 +14,12 @@ type Distance struct {
 	// few KiB at least, since the clock costs as much as 2 KiB of a copy.
 	From int
 
-	rest        int           // how many copies are not timed, because one was fast
-	slow        int           // how many copies in a row were slow
-	nonTemporal int           // how many more copies use non-temporal stores
-	term        int           // how many copies used them in the last term
+	rest        int32         // how many copies are not timed, because one was fast
+	slow        int32         // how many copies in a row were slow
+	nonTemporal int32         // how many more copies use non-temporal stores
+	term        int32         // how many copies used them in the last term
+	compared    int32         // how many more copies are compared with least before it is taken again
 	least       time.Duration // that a MiB took with non-temporal stores, to no reader
-	compared    int           // how many more copies are compared with that before it is taken again
 }
 
 const (
@@ -51,20 +51,28 @@ func clock() time.Duration { return time.Since(epoch) }
 // Copy copies src to dst, memory of the same length that the reader will read.
 func (d *Distance) Copy(dst, src []byte) {
 	switch {
-	case d.untimed(len(src)):
+	case len(src) < d.From:
+		copy(dst, src)
+	case d.rest > 0:
+		d.rest--
 		copy(dst, src)
 	case d.nonTemporal > 0:
 		d.nonTemporal--
 		CopyNonTemporal(dst, src)
 	default:
-		start := clock()
-		copy(dst, src)
-		took := clock() - start
-		if d.compared--; d.compared < 0 {
-			d.compare(dst, src)
-		}
-		d.learn(len(src), took)
+		d.timed(dst, src)
 	}
+}
+
+// timed copies src to dst, and learns from the time that it takes.
+func (d *Distance) timed(dst, src []byte) {
+	start := clock()
+	copy(dst, src)
+	took := clock() - start
+	if d.compared--; d.compared < 0 {
+		d.compare(dst, src)
+	}
+	d.learn(len(src), took)
 }
 
 // Fork copies src to dst as Copy does, and to own: with non-temporal stores if nonTemporal is set.

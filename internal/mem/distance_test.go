@@ -16,7 +16,7 @@ func TestSlowCopiesInARowAreNonTemporal(t *testing.T) {
 			t.Fatalf("after accidents: %+v, want no term of non-temporal stores", d)
 		}
 	}
-	for want := leastTerm; want <= mostTerm; want *= 2 {
+	for want := int32(leastTerm); want <= mostTerm; want *= 2 {
 		for d.nonTemporal == 0 {
 			d.learn(n, slow)
 		}
