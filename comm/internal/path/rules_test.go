@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"gompi/comm/internal/call"
-	"gompi/internal/mem"
 )
 
 func TestTunedRulesComeBeforeTheBuiltIn(t *testing.T) {
@@ -238,8 +237,7 @@ func TestSoMuchOfTheLargeBufferIsInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := New(Topology{Ranks: 2, Shared: true, LargeBuffer: 1 << 20}, &r)
-		chunk := s.For(&call.Call{Fingerprint: call.Fingerprint{Kind: call.Bcast, Type: mem.I64, Count: 1 << 20}}).Chunk
-		if s.LargeBuffer != want || chunk.Most != want/largeParts {
+		if chunk := s.largeChunk(); s.LargeBuffer != want || chunk.Most != want/largeParts {
 			t.Errorf("%q: %d bytes in chunks of up to %d, want %d", tuning, s.LargeBuffer, chunk.Most, want)
 		}
 	}
