@@ -25,7 +25,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '-s -w -extldflags=-Wl,-z,lazy' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-.PHONY: help build run test tally check race stress regress fuzz examples bench compare compare-tcp compare-ucx launchbench launchbench-hosts ptx gpu dist install clean
+.PHONY: help build run test tally check race stress regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launchbench launchbench-hosts ptx gpu dist install clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,11 +95,22 @@ compare-ucx: ## measure gompi over UCX beside a C program that makes the same ca
 	  $(BIN)/ucx/gompi-compare -np 2 -peers ucx -transport ucx:$$names $$memory \
 	    -sizes 8,1K,64K,1M,4M latency bw || exit 1; done; done
 
+# Two hosts with a rank each, which have a processor for each rank, and four with two ranks each.
+HOSTS := $(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -private "$$HOME"
+COMPAREHOSTS := $(CURDIR)/$(BIN)/gompi-compare -hostfile $$HOSTFILE -rsh "$$RSH" -link $$LINK -html $(CURDIR)/$(BIN)/compare.html
+RATE ?= 1gbit
+compare-hosts: build ## measure gompi beside Open MPI and MPICH between hosts made of network namespaces, each with a real sshd, whose links carry RATE (default 1gbit; needs root)
+	@bench/peers/install
+	$(HOSTS) -hosts 2 -rate $(RATE) -command '$(COMPAREHOSTS) -np 2 -rounds 3 -sizes 8,64K,1M,8M -csv $(CURDIR)/$(BIN)/compare-hosts-2.csv bcast allreduce allgather reducescatter'
+	$(HOSTS) -hosts 4 -rate $(RATE) -command 's=0; \
+	  $(COMPAREHOSTS) -np 8 -rounds 3 -sizes 8,64K,1M,8M,64M -csv $(CURDIR)/$(BIN)/compare-hosts-4.csv allreduce || s=1; \
+	  $(COMPAREHOSTS) -np 8 -rounds 3 -sizes 64K,1M,8M -csv $(CURDIR)/$(BIN)/compare-hosts-4-others.csv bcast reduce allgather reducescatter || s=1; exit $$s'
+
 launchbench: build ## measure start to finish beside Open MPI, MPICH, srun and torchrun
 	$(BIN)/gompi-launchbench -np 1,4,16,64 -rounds 3 -limit 30s
 
 launchbench-hosts: build ## the same over four hosts made of network namespaces, each with a real sshd and an empty home (needs root)
-	$(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -hosts 4 -private "$$HOME" \
+	$(HOSTS) -hosts 4 \
 	  -command '$(CURDIR)/$(BIN)/gompi-launchbench -hostfile $$HOSTFILE -rsh "$$RSH" -np 8 -torch-np 4 -rounds 5'
 
 .PHONY: launchbench-slurm

@@ -69,6 +69,41 @@ func TestAComparisonSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+// On other hosts, whose logins and launcher are scripts here, results are held against the links'.
+func TestHostsAreComparedWithTheirLinks(t *testing.T) {
+	dir := t.TempDir()
+	scripts := map[string]string{
+		"ssh":      "PATH=" + dir + ":/bin:/usr/bin SSH_CONNECTION='10.9.0.254 5000 10.9.0.1 22' exec sh -c \"$2\"\n",
+		"ip":       "echo '2: eth7    inet 10.9.0.1/24'\n",
+		"gompirun": "echo " + report.Header + "\necho gompi,bcast,4,8388608,134217.728,3,9,5,4.5,0,0\n",
+	}
+	for name, text := range scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hosts := filepath.Join(dir, "hosts")
+	if err := os.WriteFile(hosts, []byte("a\nb\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", "/nowhere")
+	var out, progress strings.Builder
+	status := run([]string{"-gompirun", filepath.Join(dir, "gompirun"), "-bench", "gompi-bench", "-rounds", "1", "-np", "4", "-peers", "openmpi-hosts",
+		"-hostfile", hosts, "-rsh", filepath.Join(dir, "ssh"), "-link", "1gbit", "-sizes", "8M", "bcast"}, &out, &progress)
+	if status != 0 {
+		t.Errorf("status %d: %s", status, progress.String())
+	}
+	for _, want := range []string{
+		"- 2 other hosts, by " + dir + "/ssh; the link of each carries 1gbit each way\n",
+		"/hosts.4.slots -rsh " + dir + "/ssh gompi-bench -format csv -sizes 8M ",
+		"| bcast |   4 | 8 MiB | any x1 |", " 50 % |\n", // 67109 us alone
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
 // The threads use the processor, and rest gives back what they were given.
 func TestThreadsCompute(t *testing.T) {
 	used := func() time.Duration {
@@ -91,11 +126,21 @@ func TestThreadsCompute(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
+	twoHosts := filepath.Join(t.TempDir(), "hosts")
+	if err := os.WriteFile(twoHosts, []byte("a\nb\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ args, want string }{
 		{"alreduce", `operation "alreduce": want one of latency,`},
 		{"-peers mvapich", `peer "mvapich": want some of openmpi-tcp,`},
 		{"-busy -1", "want a whole number, 1 or more"},
 		{"-np 2 -peers ucx -transport tcp", "peer ucx: want -np 2, -transport ucx:NAMES"},
+		{"-np 2 -link 1gbit", "-link 1gbit: want -hostfile, too"},
+		{"-link 1mb", `want a rate as 1gbit or 100mbit, not "1mb"`},
+		{"-link 1gbit,x", `"x"`},
+		{"-hostfile /nowhere/hosts", "-hostfile: open /nowhere/hosts"},
+		{"-np 3 -hostfile " + twoHosts, "-np 3 on 2 hosts: want as many ranks on each"},
+		{"-np 2 -peers gloo -hostfile " + twoHosts, "peers gloo and ucx: want no -hostfile"},
 		{"-np 2,0", `-np "2,0": "0": want numbers of ranks, 1 or more`},
 	} {
 		if _, err := parse(strings.Fields(tt.args)); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -20,6 +20,8 @@ type config struct {
 	transport       string
 	csv, html       string    // files
 	busy            cli.Count // threads that compute beside all entrants
+	hosts, rsh      []string  // other hosts to run on, and the command that logs in
+	link            link      // of each of them
 	measured        measure.Options
 	plan            contest.Plan
 	set             *cli.Set
@@ -30,13 +32,15 @@ const usage = `usage: gompi-compare [flags] [OP...]
 Measures gompi and its peers in turn, operation by operation and round after
 round, and prints a table of ratios: the time of the fastest peer, divided by
 gompi's. Cells that gompi loses are marked. OP is as for gompi-bench; all are
-measured if none is given.
+measured if none is given. With -hostfile it measures on other hosts, which have
+the same files.
 
 `
 
 // everything is the default: all peers and operations.
 var (
 	everybody  = []string{"openmpi", "openmpi-xhc", "openmpi-acoll", "mpich", gloo}
+	onHosts    = []string{"openmpi-hosts", "mpich-hosts"}
 	everything = []string{
 		"latency", "bw", "barrier", "skew", "bcast", "reduce", "allreduce", "reducescatter", "allgather", "gather", "scatter", "alltoall", "scan",
 	}
@@ -57,9 +61,9 @@ func parse(args []string) (config, error) {
 	cfg := config{set: cli.New("gompi-compare")}
 	rounds, limit, budget := cli.Count(5), cli.Duration(2*time.Minute), cli.Duration(20*time.Millisecond)
 	sizes := allSizes
-	var peers, np, element, operator string
+	var peers, np, element, operator, file, rsh string
 	s := cfg.set
-	s.StringVar(&peers, "peers", strings.Join(everybody, ","), "whom to compare with")
+	s.StringVar(&peers, "peers", strings.Join(everybody, ","), "whom to compare with (on other hosts "+strings.Join(onHosts, ",")+")")
 	s.StringVar(&np, "np", "2,4", "numbers of ranks")
 	s.Var(&rounds, "rounds", "how often everything is measured")
 	s.Var(&sizes, "sizes", "sizes to measure")
@@ -69,6 +73,9 @@ func parse(args []string) (config, error) {
 	s.BoolVar(&cfg.measured.Dirty, "dirty", false, "every rank writes its vectors anew before each call, off the clock")
 	s.BoolVar(&cfg.measured.Alloc, "alloc", false, "gompi's vectors are from comm.Alloc; the peers' are what they always are")
 	s.Var(&cfg.busy, "busy", "how many threads of gompi-compare compute meanwhile, as loaders of data would")
+	s.StringVar(&file, "hostfile", "", "other hosts to run on; ranks are dealt out evenly")
+	s.StringVar(&rsh, "rsh", "ssh", "the command that logs in to them")
+	s.Var(&cfg.link, "link", "what the link of each host carries each way, with what passes at once after a pause: 1gbit or 1gbit,256K; results are held against it")
 	s.StringVar(&cfg.transport, "transport", "", "what gompi is to use (default its own choice)")
 	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
 	s.Var(&limit, "limit", "how long one run may take: an operation of one entrant, all sizes")
@@ -103,7 +110,35 @@ func parse(args []string) (config, error) {
 	if cfg.measured.Dirty {
 		cfg.plan.Args = append(cfg.plan.Args, "-dirty")
 	}
-	return cfg, cfg.choose(peers, np)
+	if file != "" && !s.Changed("peers") {
+		peers = strings.Join(onHosts, ",")
+	}
+	return cfg, errors.Join(cfg.choose(peers, np), cfg.spread(file, rsh))
+}
+
+// spread reads the values of -hostfile and -rsh.
+func (cfg *config) spread(file, rsh string) (err error) {
+	if file == "" {
+		if cfg.link.Rate > 0 {
+			return fmt.Errorf("-link %v: want -hostfile, too", &cfg.link)
+		}
+		return nil
+	}
+	if cfg.hosts, err = contest.HostNames(file); err != nil {
+		return err
+	}
+	if cfg.rsh = strings.Fields(rsh); len(cfg.rsh) == 0 {
+		return fmt.Errorf("-rsh %q: want a command", rsh)
+	}
+	if cfg.gloo || cfg.ucx {
+		return fmt.Errorf("peers %s and %s: want no -hostfile, they run on this machine only", gloo, ucx)
+	}
+	for _, np := range cfg.plan.NPs {
+		if np%len(cfg.hosts) != 0 {
+			return fmt.Errorf("-np %d on %d hosts: want as many ranks on each", np, len(cfg.hosts))
+		}
+	}
+	return nil
 }
 
 // choose reads the values of -peers and -np.

@@ -119,7 +119,11 @@ func (r *results) explained() string {
 		text += " The bar is what this project wants to reach, below 4 KiB by both times" +
 			"; where ranks outnumber processors it is against openmpi, as mpich does not yield and loses whole ticks of the scheduler."
 	}
-	if r.hasLimit() {
+	switch {
+	case r.cfg.link.Rate > 0:
+		text += fmt.Sprintf(" The limit is the time that the bytes which have to cross the busiest link take there (%v, without headers);"+
+			" for an allreduce of n bytes between h hosts 2(h-1)/h n.", &r.cfg.link)
+	case r.hasLimit():
 		text += " The limit is the time for one flag to cross between processors and for all processors together to read each input once and" +
 			" write each result once, as fast as plain loops over as many bytes did in the same run; with private buffers, bytes that pass through shared memory are moved twice."
 	}
@@ -127,7 +131,9 @@ func (r *results) explained() string {
 }
 
 // hasBars reports whether there are aims for what is compared.
-func (r *results) hasBars() bool { return r.cfg.transport == "" && r.cfg.busy == 0 }
+func (r *results) hasBars() bool {
+	return r.cfg.transport == "" && r.cfg.busy == 0 && len(r.cfg.hosts) == 0
+}
 
 // busy says what computes beside the entrants.
 func (r *results) busy() string { return fmt.Sprintf("threads that compute meanwhile: %d", r.cfg.busy) }
@@ -188,10 +194,21 @@ func (r *results) head() []string {
 	if r.cfg.busy > 0 {
 		lines = append(lines, r.busy())
 	}
-	return append(lines,
-		fmt.Sprintf("flag between two processors: %s", states(r.probes)),
-		fmt.Sprintf("rounds, in turn: %d; %s, %v in all", r.cfg.plan.Rounds, r.began.Format(time.DateOnly), r.took.Round(time.Second)),
-	)
+	if len(r.cfg.hosts) > 0 {
+		lines = append(lines, r.onHosts())
+	} else {
+		lines = append(lines, fmt.Sprintf("flag between two processors: %s", states(r.probes)))
+	}
+	return append(lines, fmt.Sprintf("rounds, in turn: %d; %s, %v in all", r.cfg.plan.Rounds, r.began.Format(time.DateOnly), r.took.Round(time.Second)))
+}
+
+// onHosts says on which other hosts was measured.
+func (r *results) onHosts() string {
+	text := fmt.Sprintf("%d other hosts, by %s", len(r.cfg.hosts), strings.Join(r.cfg.rsh, " "))
+	if r.cfg.link.Rate > 0 {
+		text += fmt.Sprintf("; the link of each carries %v each way", &r.cfg.link)
+	}
+	return text
 }
 
 // warning says why the figures may be worth little, "" if nothing speaks against them.
@@ -204,6 +221,10 @@ func (r *results) warning() string {
 	}
 	if busy == 0 && r.load < contest.IdleLoad {
 		return ""
+	}
+	if len(r.cfg.hosts) > 0 {
+		return fmt.Sprintf("the machine was busy: other processes used %.1f of %d processors before or after the runs. Measure again when it is idle.",
+			r.load, runtime.NumCPU())
 	}
 	return fmt.Sprintf("the machine was busy: other processes used %.1f of %d processors before or after the runs, and %d of %d probes during them were disturbed. Measure again when it is idle.",
 		r.load, runtime.NumCPU(), busy, len(r.probes))
@@ -238,7 +259,7 @@ func (r *results) commands() []string {
 	var lines []string
 	for _, e := range r.entrants {
 		for _, np := range r.cfg.plan.NPs {
-			lines = append(lines, fmt.Sprintf("%v: `%v`", e, e.Command(np, runtime.NumCPU(), r.cfg.plan.Args...)))
+			lines = append(lines, fmt.Sprintf("%v: `%v`", e, r.cfg.plan.Command(e, np)))
 		}
 	}
 	return lines
@@ -251,7 +272,7 @@ func (r *results) section() report.Section {
 	for _, is := range []struct {
 		so   bool
 		text string
-	}{{r.cfg.transport != "", r.cfg.transport}, {r.cfg.measured.InPlace, "in place"}, {r.cfg.measured.Alloc, "gompi's vectors from comm.Alloc"}, {r.cfg.measured.Dirty, "vectors written before each call"}, {r.cfg.busy > 0, r.busy()}} {
+	}{{len(r.cfg.hosts) > 0, fmt.Sprintf("%d hosts", len(r.cfg.hosts))}, {r.cfg.link.Rate > 0, r.cfg.link.text}, {r.cfg.transport != "", r.cfg.transport}, {r.cfg.measured.InPlace, "in place"}, {r.cfg.measured.Alloc, "gompi's vectors from comm.Alloc"}, {r.cfg.measured.Dirty, "vectors written before each call"}, {r.cfg.busy > 0, r.busy()}} {
 		if is.so {
 			title += ", " + is.text
 		}

@@ -40,6 +40,11 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer shop.Close()
+	if len(cfg.hosts) > 0 {
+		if cfg.plan.Hosts, err = shop.NewHosts(ctx, cfg.hosts, cfg.rsh, cfg.plan.NPs); err != nil {
+			return err
+		}
+	}
 	res := results{cfg: cfg, began: time.Now(), load: contest.Load()}
 	res.entrants, res.absent = cfg.enter(ctx, shop)
 	raw, err := createRaw(cfg.csv)
@@ -48,11 +53,13 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	plan := cfg.plan
 	rest := compute(int(cfg.busy))
-	plan.Probe = func() contest.Probe {
-		rest()
-		defer func() { rest = compute(int(cfg.busy)) }()
-		res.probes = append(res.probes, contest.ProbeFlag())
-		return res.probes[len(res.probes)-1]
+	if plan.Hosts == nil { // how near this machine's processors are matters to no link
+		plan.Probe = func() contest.Probe {
+			rest()
+			defer func() { rest = compute(int(cfg.busy)) }()
+			res.probes = append(res.probes, contest.ProbeFlag())
+			return res.probes[len(res.probes)-1]
+		}
 	}
 	plan.Yardstick = cfg.yardstick()
 	ended := plan.Run(ctx, res.entrants, func(s report.Sample) error {
@@ -66,7 +73,7 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 		fmt.Fprintln(stderr, m)
 	})
 	rest()
-	if ended == nil {
+	if ended == nil && plan.Hosts == nil {
 		res.memory, ended = cfg.memory(ctx, shop)
 	}
 	res.took = time.Since(res.began)
@@ -153,11 +160,14 @@ func (cfg config) env() []string {
 }
 
 // yardstick returns what measures the least times of an operation, nil where
-// nothing can be said: with one processor, with busy ones, and when gompi is told what
-// to use.
+// nothing can be said: with one processor, with busy ones, when gompi is told what
+// to use, and on other hosts unless their links are known.
 func (cfg config) yardstick() func(op string, np int) []report.Row {
+	if cfg.link.Rate > 0 {
+		return cfg.link.yardstick(cfg)
+	}
 	processors := runtime.NumCPU()
-	if processors < 2 || cfg.busy > 0 || cfg.transport != "" {
+	if processors < 2 || cfg.busy > 0 || cfg.transport != "" || len(cfg.hosts) > 0 {
 		return nil
 	}
 	gauges := make(map[int]*limits.Gauge) // by number of threads

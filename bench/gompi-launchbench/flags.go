@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"gompi/bench/internal/contest"
-	"gompi/hostfile"
 	"gompi/internal/cli"
 )
 
@@ -87,7 +84,7 @@ func parse(args []string) (config, error) {
 		}
 	}
 	if file != "" {
-		if cfg.hosts, err = hostNames(file); err != nil {
+		if cfg.hosts, err = contest.HostNames(file); err != nil {
 			return cfg, err
 		}
 	}
@@ -111,25 +108,4 @@ func (cfg *config) choose(names []string) error {
 		cfg.peers, err = contest.Find(others)
 	}
 	return err
-}
-
-// hostNames returns the hosts of a file. How many ranks each gets is ours to say.
-func hostNames(file string) ([]string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("-hostfile: %w", err)
-	}
-	defer f.Close()
-	list, err := hostfile.Parse(file, f)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, h := range list.Hosts {
-		names = append(names, h.Name)
-	}
-	if len(names) == 0 {
-		return nil, errors.New("-hostfile " + file + ": want a host, or more")
-	}
-	return names, nil
 }

@@ -163,7 +163,7 @@ func TestFind(t *testing.T) {
 		names []string
 		want  string
 	}{
-		{[]string{"mvapich"}, `peer "mvapich": want some of openmpi-tcp,openmpi,openmpi-xhc,openmpi-acoll,openmpi-ob1,mpich-tcp,mpich,srun`},
+		{[]string{"mvapich"}, `peer "mvapich": want some of openmpi-tcp,openmpi,openmpi-xhc,openmpi-acoll,openmpi-ob1,mpich-tcp,mpich,openmpi-hosts,mpich-hosts,srun`},
 		{[]string{"mpich", "mpich"}, `peer "mpich" is named twice`},
 	} {
 		if _, err := Find(tt.names); err == nil || err.Error() != tt.want {

@@ -2,12 +2,15 @@ package contest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"gompi/hostfile"
 )
 
 // Hosts are other machines to run on, with the same files as here.
@@ -27,6 +30,28 @@ const (
 	withSlots = "%s slots=%d"
 	withColon = "%s:%d"
 )
+
+// HostNames returns the hosts of the file that is the value of -hostfile. How many ranks each gets is
+// ours to say.
+func HostNames(file string) ([]string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("-hostfile: %w", err)
+	}
+	defer f.Close()
+	list, err := hostfile.Parse(file, f)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, h := range list.Hosts {
+		names = append(names, h.Name)
+	}
+	if len(names) == 0 {
+		return nil, errors.New("-hostfile " + file + ": want a host, or more")
+	}
+	return names, nil
+}
 
 // NewHosts logs in to each host once and writes the files that launchers want
 // for each of nps ranks into the workshop's folder.

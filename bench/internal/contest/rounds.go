@@ -20,8 +20,10 @@ type Plan struct {
 	Args   []string
 	Limit  time.Duration // of one run: one operation of one entrant, all sizes
 
+	Hosts *Hosts // nil: this machine
+
 	// Probe tells the state of the machine. It is asked before and after each
-	// group of runs that are compared.
+	// group of runs that are compared. If it is nil the state does not matter.
 	Probe func() Probe
 
 	// Yardstick, if not nil, measures beside the entrants what the machine itself
@@ -101,7 +103,10 @@ func (t turn) run(ctx context.Context, entrants []Entrant, sample func(report.Sa
 // compete runs one operation of all who start quickly, and returns the state of
 // the machine meanwhile.
 func (t turn) compete(ctx context.Context, op string, entrants []Entrant) (state string, rows []report.Row, err error) {
-	before := t.Probe()
+	var before Probe
+	if t.Probe != nil {
+		before = t.Probe()
+	}
 	if t.Yardstick != nil {
 		rows = t.Yardstick(op, t.np)
 	}
@@ -114,6 +119,9 @@ func (t turn) compete(ctx context.Context, op string, entrants []Entrant) (state
 			return "", nil, err
 		}
 		rows = append(rows, got...)
+	}
+	if t.Probe == nil {
+		return report.AnyState, rows, nil
 	}
 	return Between(before, t.Probe()), rows, nil
 }
@@ -146,9 +154,17 @@ func unfinished(ops []string, rows []report.Row) string {
 	return ops[at]
 }
 
-func (p Plan) one(ctx context.Context, e Entrant, np int, ops []string) ([]report.Row, error) {
+// Command returns how e runs ops as np ranks, on the hosts of the plan.
+func (p Plan) Command(e Entrant, np int, ops ...string) Command {
 	args := slices.Concat(p.Args, ops)
-	out, err := e.Command(np, runtime.NumCPU(), args...).Run(ctx, p.Limit*time.Duration(len(ops)))
+	if p.Hosts != nil {
+		return e.Over(p.Hosts, np, args...)
+	}
+	return e.Command(np, runtime.NumCPU(), args...)
+}
+
+func (p Plan) one(ctx context.Context, e Entrant, np int, ops []string) ([]report.Row, error) {
+	out, err := p.Command(e, np, ops...).Run(ctx, p.Limit*time.Duration(len(ops)))
 	rows, bad := report.ReadCSV(bytes.NewReader(out.Stdout))
 	if err == nil {
 		err = bad

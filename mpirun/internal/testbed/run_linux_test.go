@@ -4,14 +4,17 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
 var (
 	command = flag.String("command", "", "shell command that TestRunCommand runs, with $HOSTFILE and $RSH")
 	number  = flag.Int("hosts", 4, "hosts of TestRunCommand")
+	rate    = flag.String("rate", "", "what each link of TestRunCommand carries each way, as tc writes it: 1gbit (default no limit)")
 	private = flag.String("private", "", "folders, with commas between, that are empty on every host of TestRunCommand, and its own")
 )
 
@@ -22,15 +25,25 @@ var (
 //
 // The hostfile has addresses, which all launchers understand. Where logging in
 // runs what the user's home says, and the logins of all hosts at once stand in
-// each other's way, -private "$HOME" makes it as it is on hosts of their own.
+// each other's way, -private "$HOME" makes it as it is on hosts of their own. $LINK is what a link
+// carries, as gompi-compare -link has it, if -rate limits it. An interrupt is the command's: when it has
+// ended the hosts are removed. Where hosts cannot be made the test fails, as nothing has run.
 func TestRunCommand(t *testing.T) {
 	if *command == "" {
 		t.Skip("no -command")
 	}
-	c := Config{Hosts: *number}
+	c := Config{Hosts: *number, Rate: *rate}
 	if *private != "" {
 		c.Private = strings.Split(*private, ",")
 	}
+	t.Cleanup(func() {
+		if t.Skipped() {
+			t.Error("the command has not run")
+		}
+	})
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(interrupts)
 	b := Make(t, c)
 	var hosts strings.Builder
 	for i := 1; i <= *number; i++ {
@@ -42,8 +55,25 @@ func TestRunCommand(t *testing.T) {
 	}
 	cmd := b.Command(0, "sh", "-c", *command)
 	cmd.Env = append(os.Environ(), "HOSTFILE="+file, "RSH="+b.RSH())
+	if *rate != "" {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("LINK=%s,%dK", *rate, Burst>>10))
+	}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
-		t.Error(err)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // ends with the command
+	for {
+		select {
+		case s := <-interrupts:
+			syscall.Kill(-cmd.Process.Pid, s.(syscall.Signal)) // it fails if the command has just ended
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		}
 	}
 }
