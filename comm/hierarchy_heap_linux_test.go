@@ -33,7 +33,7 @@ func TestAllocatedMemoryInAHierarchyAgreesWithTheReference(t *testing.T) {
 func TestChunksOfAllocatedMemoryInAHierarchyAgreeWithTheReference(t *testing.T) {
 	const n = 180_000
 	e := integers[int64]()
-	for _, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 1, 1, 1, 0}, {0, 0, 1}} {
+	for _, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 1, 1, 1, 0}, {0, 0, 1}, {0, 0, 1, 1, 2, 2}} {
 		for _, from := range []int{0, math.MaxInt} {
 			err := errors.Join(hierarchically(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
 				c.Share(from)
@@ -88,7 +88,7 @@ func TestAllocatedMemoryInAHierarchyIsGivenBack(t *testing.T) {
 
 // Where one rank lacks memory no rank has any, on whatever host, and nothing is broken.
 func TestMemoryThatOneHostLacksIsAnErrorOnAll(t *testing.T) {
-	for _, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 0, 1}, {1, 0, 0, 2}} {
+	for _, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 0, 1}, {1, 0, 0, 2}, {0, 0, 1, 1, 2, 2}} {
 		const poor = 1
 		hierarchically(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
 			if c.Rank() == poor {

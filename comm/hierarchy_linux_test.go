@@ -114,11 +114,12 @@ func TestLongVectorsInAHierarchyAgreeWithTheReference(t *testing.T) {
 	}
 }
 
-// Vectors that go in several chunks, by those who speak and by those who carry shares.
+// Vectors that go in several chunks, by those who speak and by those who carry shares; between more
+// than two hosts some go along a chain.
 func TestChunksInAHierarchyAgreeWithTheReference(t *testing.T) {
 	const n = 180_000
 	e := integers[int64]()
-	for _, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 1, 1, 1, 0}, {0, 0, 1}} {
+	for _, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 1, 1, 1, 0}, {0, 0, 1}, {0, 0, 1, 1, 2, 2}, {0, 1, 1, 2, 3, 1, 0}} {
 		for _, from := range []int{0, math.MaxInt} {
 			err := errors.Join(hierarchically(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
 				c.Share(from)

@@ -80,7 +80,6 @@ func reduceHalving(p Peers, root int, send, recv mem.Buffer, op call.Op) error {
 func reduceChain(p Peers, root int, send, recv mem.Buffer, op call.Op, seg int) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain
-	prev, next := ahead(r, 1, n), behind(r, 1, n)
 	k := chunks(send.Len(), seg)
 	var pair [2]mem.Buffer // partial results on their way through
 	if v > 0 && v < n-1 {
@@ -96,14 +95,9 @@ func reduceChain(p Peers, root int, send, recv mem.Buffer, op call.Op, seg int) 
 		}
 		return pair[i%2].Slice(0, chunk(send, seg, i).Len())
 	}
+	own := func(i int) mem.Buffer { return chunk(send, seg, i) }
 	for i := range k + 1 {
-		if v < n-1 && i < k {
-			p.IrecvReduce(prev, out(i), chunk(send, seg, i), op.Base(), false)
-		}
-		if v > 0 && i > 0 {
-			p.Isend(next, out(i-1))
-		}
-		if err := p.Wait(); err != nil {
+		if err := ReduceStep(p, root, i, k, own, out, op); err != nil {
 			return err
 		}
 	}

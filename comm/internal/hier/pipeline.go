@@ -13,12 +13,16 @@ import (
 // combined and the one before handed out: a leader does that in its first Wait for a message of the
 // chunk, the other members at once.
 //
+// Where the Path has a chain of hosts, each chunk is between them for two steps: a leader sends it on
+// while it receives the next (coll/chain.go).
+//
 // A pipeline is the coll.Peers of the algorithm between hosts, so that it sees the Waits.
 type pipeline struct {
 	*coll.Subset // the leaders, or those on this one's rail
 	c            *Comm
 	stages       stages
-	send, recv   mem.Buffer // what a host has combined is in recv, too
+	step         func(v *pipeline) error // nil: stages.between
+	send, recv   mem.Buffer              // what a host has combined is in recv, too
 	op           call.Op
 	home         int  // the root's host
 	leader       int  // member of this host
@@ -27,8 +31,9 @@ type pipeline struct {
 	window       shmcoll.Window
 	chunk        int // elements of one
 	chunks       int
-	current      int  // the chunk between hosts
-	overlapped   bool // the work inside the host during the current chunk is done
+	late         int  // steps after its first in which a chunk is still between hosts
+	current      int  // the step, and the chunk whose first step it is
+	overlapped   bool // the work inside the host during the current step is done
 }
 
 // A stage is one step of a chunk.
@@ -46,17 +51,20 @@ type stages struct{ in, between, out stage }
 
 // A schedule is the stages of a collective.
 type schedule struct {
-	rails  bool // the ranks of all rails exchange messages, each of its share, instead of the leaders
+	rails  bool                    // the ranks of all rails exchange messages, each of its share, instead of the leaders
+	chain  func(v *pipeline) error // instead of the stage between, where the Path has a chain of hosts
 	copied stages
 	open   stages // instead of copied, where the members of a host see each other's vectors
 }
 
 var (
 	bcast = schedule{
+		chain:  (*pipeline).bcastStep,
 		copied: stages{nil, (*pipeline).leadersBcast, (*pipeline).handOut},
 		open:   stages{(*pipeline).release, (*pipeline).leadersBcast, (*pipeline).fetch},
 	}
 	reduce = schedule{
+		chain:  (*pipeline).reduceStep,
 		copied: stages{(*pipeline).combine, (*pipeline).leadersReduce, nil},
 		open:   stages{(*pipeline).fold, (*pipeline).leadersReduce, nil},
 	}
@@ -77,7 +85,12 @@ func (c *Comm) vector(p *path.Path, s *schedule, root int, send, recv mem.Buffer
 	*v = pipeline{Subset: c.leaders, c: c, stages: s.copied, send: send, recv: recv, op: op,
 		home: c.positions[root].host, leader: c.setLeaders(root)}
 	v.goes = c.me.member == v.leader
-	v.chunk = p.Chunk.Most / max(send.Type().Size(), 1)
+	v.chunk = p.Chunk.Most
+	if p.Chain {
+		v.step, v.late = s.chain, 1
+		v.chunk = p.Chunk.Of(send.Size())
+	}
+	v.chunk /= max(send.Type().Size(), 1)
 	if s.rails {
 		v.Subset, v.goes = c.rail, c.OnRail()
 		v.chunk *= c.rails
@@ -114,14 +127,14 @@ func (v *pipeline) run() error {
 	if err := v.do(v.stages.in, 0); err != nil {
 		return err
 	}
-	for v.current = range v.chunks {
+	for v.current = range v.chunks + v.late {
 		v.overlapped = false
 		if v.goes {
-			if err := v.do(v.stages.between, v.current); err != nil {
+			if err := v.betweenHosts(); err != nil {
 				return err
 			}
-			if v.open {
-				v.window.Made(v.current)
+			if done := v.current - v.late; v.open && done >= 0 {
+				v.window.Made(done)
 			}
 		}
 		if err := v.overlap(); err != nil { // unless a Wait has done so
@@ -129,6 +142,13 @@ func (v *pipeline) run() error {
 		}
 	}
 	return v.do(v.stages.out, v.chunks-1)
+}
+
+func (v *pipeline) betweenHosts() error {
+	if v.step != nil {
+		return v.step(v)
+	}
+	return v.do(v.stages.between, v.current)
 }
 
 // Wait implements coll.Peers. The first Wait for a chunk does all work inside the host: the other
@@ -141,7 +161,7 @@ func (v *pipeline) Wait() error {
 	return err
 }
 
-// overlap does, once, the work inside the host during which the current chunk is between hosts.
+// overlap does, once, the work inside the host for which there is time during the current step.
 func (v *pipeline) overlap() error {
 	if v.overlapped {
 		return nil
@@ -152,23 +172,39 @@ func (v *pipeline) overlap() error {
 			return err
 		}
 	}
-	if v.current == 0 {
-		return nil
+	if done := v.current - v.late - 1; done >= 0 {
+		return v.do(v.stages.out, done)
 	}
-	return v.do(v.stages.out, v.current-1)
+	return nil
 }
 
 func (v *pipeline) do(do stage, number int) error {
 	if do == nil {
 		return nil
 	}
+	return do(v, v.part(number))
+}
+
+func (v *pipeline) part(number int) part {
 	lo, hi := number*v.chunk, min((number+1)*v.chunk, v.send.Len())
 	p := part{number: number, lo: lo, send: v.send.Slice(lo, hi), recv: v.recv}
 	if v.recv.Len() > 0 { // a rank that only sends has none
 		p.recv = v.recv.Slice(lo, hi)
 	}
-	return do(v, p)
+	return p
 }
+
+// The steps of chains.
+
+func (v *pipeline) bcastStep() error {
+	return coll.BcastStep(v, v.home, v.current, v.chunks, v.result)
+}
+
+func (v *pipeline) reduceStep() error {
+	return coll.ReduceStep(v, v.home, v.current, v.chunks, v.result, v.result, v.op.Base())
+}
+
+func (v *pipeline) result(number int) mem.Buffer { return v.part(number).recv }
 
 // The stages.
 

@@ -65,6 +65,32 @@ func TestNeighbouringChunksAreWorkedOnWhileOneIsBetweenHosts(t *testing.T) {
 	}
 }
 
+// Along a chain of hosts a chunk is between them for two steps.
+func TestAChunkOfAChainIsHandedOutWhenItHasBeenSentOn(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		goes bool
+		want string
+	}{
+		{"a leader", true, "in 0, step 0, in 1, wait, step 1, in 2, wait, step 2, out 0, wait, step 3, out 1, wait, out 2"},
+		{"a member that stays", false, "in 0, in 1, in 2, out 0, out 1, out 2"},
+	} {
+		var log []string
+		v := recorded(&log, 1)
+		v.goes, v.late = test.goes, 1
+		v.step = func(v *pipeline) error {
+			log = append(log, fmt.Sprintf("step %d", v.current))
+			return v.Wait()
+		}
+		if err := v.run(); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(log, ", "); got != test.want {
+			t.Errorf("%s: %s\nwant %s", test.name, got, test.want)
+		}
+	}
+}
+
 func TestWorkThatFailsDuringAWaitFailsIt(t *testing.T) {
 	var log []string
 	v, failed := recorded(&log, 1), errors.New("failed")

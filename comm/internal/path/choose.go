@@ -136,19 +136,19 @@ func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 	case call.Barrier:
 		return &Path{Via: Hier, Algorithm: Leader}
 	case call.Bcast:
-		return s.hierVector(Leader, custom, lent, n)
+		return s.hierVector(k, Leader, custom, lent, n)
 	case call.Reduce:
 		if !ordered {
-			return s.hierVector(Leader, custom, lent, n)
+			return s.hierVector(k, Leader, custom, lent, n)
 		}
 	case call.Allreduce:
 		inRankOrder := s.Packed && !s.rules.Deterministic && n <= t(hierFunctionMost)
 		switch {
 		case ordered && !inRankOrder:
 		case n >= t(hierSharesFrom) && !s.rules.Oversubscribed:
-			return s.hierVector(MultiLeader, custom, lent, n)
+			return s.hierVector(k, MultiLeader, custom, lent, n)
 		default:
-			return s.hierVector(Leader, custom, lent, n)
+			return s.hierVector(k, Leader, custom, lent, n)
 		}
 	case call.ReduceScatterBlock:
 		if s.Even && !ordered {
@@ -171,14 +171,23 @@ func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 }
 
 // hierVector chooses for a vector that goes between hosts in chunks.
-func (s *Selector) hierVector(a Algorithm, custom, lent bool, n int) *Path {
-	chunk := Chunk{Most: s.rules.threshold(hierChunk)}
-	p := &Path{Via: Hier, Algorithm: a, Chunk: chunk}
+func (s *Selector) hierVector(k call.Kind, a Algorithm, custom, lent bool, n int) *Path {
+	p := &Path{Via: Hier, Algorithm: a, Chunk: Chunk{Most: s.rules.threshold(hierChunk)}}
+	if (k == call.Bcast || k == call.Reduce) && s.rules.Hosts > 2 && n >= s.chainFrom() {
+		p.Chain = true
+		p.Chunk.Parts, p.Chunk.Least = chainParts, min(s.rules.threshold(hierChainChunk), p.Chunk.Most)
+	}
 	if lent && !custom && n >= s.rules.threshold(hierSingleCopyFrom) {
-		return &Path{Via: Hier, Algorithm: a, Chunk: chunk, Ask: SharedHeap, Otherwise: p}
+		asked := *p
+		asked.Ask, asked.Otherwise = SharedHeap, p
+		return &asked
 	}
 	return p
 }
+
+// chainFrom returns from how many bytes on chunks go along a chain of hosts: where there are as many
+// chunks as hosts. With fewer, other hosts are idle while the first chunk comes to the last.
+func (s *Selector) chainFrom() int { return s.rules.threshold(hierChainChunk) * s.rules.Hosts }
 
 // onDevices chooses where ranks may have buffers on devices. host is the Path for host memory. A
 // short collective, or one whose length no rank knows, each rank stages whole.

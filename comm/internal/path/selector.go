@@ -203,6 +203,9 @@ func (s *Selector) edges(k call.Kind) []int {
 	for t := range numThresholds {
 		add(int64(s.rules.threshold(t)))
 	}
+	if s.Hier && s.rules.Hosts > 2 {
+		at = append(at, s.chainFrom())
+	}
 	if i := position(k); i >= 0 {
 		for _, x := range slices.Concat(catalogue[i].rules, s.rules.tuned[i]) {
 			add(x.from)

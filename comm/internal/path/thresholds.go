@@ -27,6 +27,7 @@ const (
 	shmLargeBytes
 
 	hierChunk
+	hierChainChunk
 	hierSharesFrom
 	hierScatterSharesFrom
 	hierGatherSharesFrom
@@ -126,6 +127,13 @@ var thresholds = [numThresholds]struct {
 	// 256 KiB and 1 MiB 8.4, 6.2 and 5.4).
 	hierChunk: {"hier.chunk", 512 << 10, 256, most},
 
+	// So much of a vector goes along a chain of hosts at a time, at least, up to hierChunk of longer
+	// ones. From as many bytes on as make such a chunk for each host a chain serves: a host sends the
+	// vector once, where a tree's root sends it for each subtree (four hosts with two ranks each, 1
+	// Gbit/s, by trees and along the chain: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB 141 and 72;
+	// reduce 11.9 and 8.4, 103 and 69).
+	hierChainChunk: {"hier.chain", 128 << 10, 256, most},
+
 	// From so many bytes on all ranks carry shares of an allreduce, if each has a processor:
 	// one leader would do the work between hosts alone (2x2, where each rank was granted three
 	// tenths of a processor, leader and shares: 256 KiB 537 and 389 us, 1 MiB 3.3 and 1.6 ms,
@@ -181,6 +189,10 @@ var thresholds = [numThresholds]struct {
 const most = 1 << 40
 
 const (
+	// chainParts is how many chunks a vector has that goes along a chain of hosts. The last host
+	// waits for the first chunk, so more are better, and each costs a message.
+	chainParts = 32
+
 	// MaxShared is for how many ranks of a host there is shared memory. Each touches lines of
 	// all others, on pages and in page tables of their own: 512 ranks on two processors started,
 	// met and ended in 2.3 s with it, in 1.1 s with messages, 256 in 1.04 and 0.57 (128 in 0.38
