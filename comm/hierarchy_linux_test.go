@@ -141,6 +141,27 @@ func TestChunksInAHierarchyAgreeWithTheReference(t *testing.T) {
 	}
 }
 
+// Long blocks between more than two hosts, combined while others are sent. In place, the result may lie
+// in the block of any host.
+func TestLongBlocksBetweenSeveralHostsAgreeWithTheReference(t *testing.T) {
+	const n = 17_000
+	e := integers[int64]()
+	for _, hostOf := range [][]int32{{0, 0, 1, 1, 2, 2}, {0, 1, 2, 0, 1, 2}} {
+		err := errors.Join(hierarchically(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
+			for _, inPlace := range []bool{false, true} {
+				q := question{kind: "reducescatterblock", ranks: c.Size(), n: n, op: comm.Avg, inPlace: inPlace}
+				if err := answerAll(ctx, c, e, []question{q, q}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})...)
+		if err != nil {
+			t.Errorf("hosts %v: %v", hostOf, err)
+		}
+	}
+}
+
 // Functions need not commute: whatever the hosts, operands are combined in rank order.
 func TestFunctionsCombineInRankOrderInAHierarchy(t *testing.T) {
 	for _, hostOf := range places {

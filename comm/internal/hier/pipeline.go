@@ -86,7 +86,7 @@ func (c *Comm) vector(p *path.Path, s *schedule, root int, send, recv mem.Buffer
 		home: c.positions[root].host, leader: c.setLeaders(root)}
 	v.goes = c.me.member == v.leader
 	v.chunk = p.Chunk.Most
-	if p.Chain {
+	if p.Hosts == path.Chain {
 		v.step, v.late = s.chain, 1
 		v.chunk = p.Chunk.Of(send.Size())
 	}

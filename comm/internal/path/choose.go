@@ -152,7 +152,11 @@ func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 		}
 	case call.ReduceScatterBlock:
 		if s.Even && !ordered {
-			return shares(hierScatterSharesFrom)
+			p := shares(hierScatterSharesFrom)
+			if p.Algorithm == MultiLeader && s.rules.Hosts > 2 && n/s.Ranks >= t(hierPairwiseFrom) {
+				p.Hosts = Pairwise
+			}
+			return p
 		}
 	case call.Allgather:
 		if s.Even {
@@ -174,7 +178,7 @@ func (s *Selector) hier(k call.Kind, custom, lent bool, n int) *Path {
 func (s *Selector) hierVector(k call.Kind, a Algorithm, custom, lent bool, n int) *Path {
 	p := &Path{Via: Hier, Algorithm: a, Chunk: Chunk{Most: s.rules.threshold(hierChunk)}}
 	if (k == call.Bcast || k == call.Reduce) && s.rules.Hosts > 2 && n >= s.chainFrom() {
-		p.Chain = true
+		p.Hosts = Chain
 		p.Chunk.Parts, p.Chunk.Least = chainParts, min(s.rules.threshold(hierChainChunk), p.Chunk.Most)
 	}
 	if lent && !custom && n >= s.rules.threshold(hierSingleCopyFrom) {

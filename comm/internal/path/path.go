@@ -115,8 +115,8 @@ func (p Chunk) Of(n int) int {
 type Path struct {
 	Via       Via
 	Algorithm Algorithm
-	Chain     bool  // Hier: chunks go from host to host along a chain; else as is best for each
-	Chunk     Chunk // zero: all at a time
+	Hosts     Algorithm // Hier: how a long vector goes between hosts, Chain or Pairwise; None: as is best for its chunks
+	Chunk     Chunk     // zero: all at a time
 	Ask       Question
 	Otherwise *Path // where the answer is no
 }
@@ -153,8 +153,8 @@ func (p *Path) String() string {
 	if p.Algorithm != None {
 		fmt.Fprintf(&b, ": %v", p.Algorithm)
 	}
-	if p.Chain {
-		b.WriteString(", chain of hosts")
+	if p.Hosts != None {
+		fmt.Fprintf(&b, ", %v between hosts", p.Hosts)
 	}
 	if p.Chunk.Parts > 0 {
 		fmt.Fprintf(&b, " in %s to %s", bytes(p.Chunk.Least), bytes(p.Chunk.Most))
@@ -184,7 +184,7 @@ func bytes(n int) string {
 // equal reports whether two Paths are the same way.
 func equal(p, q *Path) bool {
 	for ; p != nil && q != nil; p, q = p.Otherwise, q.Otherwise {
-		if p.Via != q.Via || p.Algorithm != q.Algorithm || p.Chain != q.Chain || p.Chunk != q.Chunk || p.Ask != q.Ask {
+		if p.Via != q.Via || p.Algorithm != q.Algorithm || p.Hosts != q.Hosts || p.Chunk != q.Chunk || p.Ask != q.Ask {
 			return false
 		}
 	}

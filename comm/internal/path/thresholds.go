@@ -28,6 +28,7 @@ const (
 
 	hierChunk
 	hierChainChunk
+	hierPairwiseFrom
 	hierSharesFrom
 	hierScatterSharesFrom
 	hierGatherSharesFrom
@@ -133,6 +134,12 @@ var thresholds = [numThresholds]struct {
 	// Gbit/s, by trees and along the chain: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB 141 and 72;
 	// reduce 11.9 and 8.4, 103 and 69).
 	hierChainChunk: {"hier.chain", 128 << 10, 256, most},
+
+	// From blocks of so many bytes on, each host of more than two combines what another needs while it
+	// sends what it has combined for the one before (four hosts with two ranks each, 1 Gbit/s,
+	// reduce-scatter by halving of the whole, and so: 64 KiB 3.1 and 3.5 ms, 256 KiB 21.7 and 14.1, 1
+	// MiB 99 and 68, 8 MiB 801 and 591).
+	hierPairwiseFrom: {"hier.pairwise", 128 << 10, 0, most},
 
 	// From so many bytes on all ranks carry shares of an allreduce, if each has a processor:
 	// one leader would do the work between hosts alone (2x2, where each rank was granted three
