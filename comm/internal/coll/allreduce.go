@@ -73,10 +73,10 @@ func exchange(p Peers, d, lo int, dst, own mem.Buffer, op call.Op) {
 	r, n := p.Rank(), p.Size()
 	i := r % d
 	theirs, mine := min(d, n-lo), min(d, n-r+i) // ranks in the two blocks
+	p.IrecvReduce(lo+i%theirs, dst, own, op.Base(), lo < r)
 	for j := i; j < theirs; j += mine {
 		p.Isend(lo+j, own)
 	}
-	p.IrecvReduce(lo+i%theirs, dst, own, op.Base(), lo < r)
 }
 
 // allreduceDirect sends every vector to every rank and combines all there, in

@@ -34,15 +34,15 @@ func reduceCirculant(p Peers, b blocks, send, work, last mem.Buffer, op call.Op)
 	for a := n; a > 1; {
 		s := (a + 1) / 2
 		to, from := ahead(r, s, n), behind(r, s, n)
-		for lo, hi := range b.arc(r+s, a-s) {
-			p.Isend(to, b.span(own, lo, hi))
-		}
 		for lo, hi := range b.arc(r, a-s) {
 			dst := b.span(work, lo, hi)
 			if s == 1 {
 				dst = last
 			}
 			p.IrecvReduce(from, dst, b.span(own, lo, hi), op.Base(), false)
+		}
+		for lo, hi := range b.arc(r+s, a-s) {
+			p.Isend(to, b.span(own, lo, hi))
 		}
 		if err := p.Wait(); err != nil {
 			return err

@@ -69,8 +69,8 @@ func reduceCubes(p Peers, send, work mem.Buffer, op call.Op) error {
 		peer := r ^ 1<<j
 		lo, hi := interval(n, i, j+1)
 		give, end := interval(n, i^1<<j, j+1)
-		p.Isend(peer, own.Slice(give, end))
 		p.IrecvReduce(peer, work.Slice(lo, hi), own.Slice(lo, hi), op.Base(), peer < r)
+		p.Isend(peer, own.Slice(give, end))
 		if err := p.Wait(); err != nil {
 			return err
 		}
@@ -116,8 +116,8 @@ func gatherCubes(p Peers, buf mem.Buffer) error {
 	for j := c.dim - 1; j >= 0; j-- {
 		lo, hi := interval(n, i, j+1)
 		take, end := interval(n, i^1<<j, j+1)
-		p.Isend(r^1<<j, buf.Slice(lo, hi))
 		p.Irecv(r^1<<j, buf.Slice(take, end))
+		p.Isend(r^1<<j, buf.Slice(lo, hi))
 		if err := p.Wait(); err != nil {
 			return err
 		}

@@ -131,8 +131,8 @@ func reduceScatterHalving(p Peers, b blocks, send, recv mem.Buffer, op call.Op) 
 		if d == 1 {
 			dst = recv
 		}
-		p.Isend(r^d, b.span(own, give, give+d))
 		p.IrecvReduce(r^d, dst, b.span(own, keep, keep+d), op.Base(), false)
+		p.Isend(r^d, b.span(own, give, give+d))
 		if err := p.Wait(); err != nil {
 			return err
 		}

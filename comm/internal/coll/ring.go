@@ -16,8 +16,8 @@ func reduceRing(p Peers, b blocks, send mem.Buffer, place func(i int) mem.Buffer
 	for s := 2; s <= n; s++ {
 		i := behind(r, s, n)
 		in := place(i)
-		p.Isend(next, out)
 		p.IrecvReduce(prev, in, b.of(send, i), op.Base(), false)
+		p.Isend(next, out)
 		if err := p.Wait(); err != nil {
 			return err
 		}
@@ -33,8 +33,8 @@ func gatherRing(p Peers, b blocks, buf mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	next, prev := ahead(r, 1, n), behind(r, 1, n)
 	for s := range n - 1 {
-		p.Isend(next, b.of(buf, behind(r, s, n)))
 		p.Irecv(prev, b.of(buf, behind(r, s+1, n)))
+		p.Isend(next, b.of(buf, behind(r, s, n)))
 		if err := p.Wait(); err != nil {
 			return err
 		}

@@ -134,8 +134,8 @@ func (c *Comm) reduceScatterPairwise(send, recv mem.Buffer, op call.Op) error {
 		if d == p-1 {
 			to = recv // the vectors of this host have been read
 		}
-		c.rail.Isend((c.me.host+d)%p, part(d))
 		c.rail.IrecvReduce((c.me.host-d+p)%p, to, sum, op.Base(), false)
+		c.rail.Isend((c.me.host+d)%p, part(d))
 		if d < p-1 {
 			err = combine(d+1, part(d+1))
 		}
