@@ -66,6 +66,8 @@ func gatherDirect(p Peers, b blocks, buf mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	for d := 1; d < n; d++ {
 		p.Irecv(behind(r, d, n), b.of(buf, behind(r, d, n)))
+	}
+	for d := 1; d < n; d++ {
 		p.Isend(ahead(r, d, n), b.of(buf, r))
 	}
 	return p.Wait()

@@ -88,6 +88,8 @@ func allreduceDirect(p Peers, send, recv mem.Buffer, op call.Op) error {
 	at := func(i int) mem.Buffer { return all.Slice(i*size, (i+1)*size) }
 	for d := 1; d < n; d++ {
 		p.Irecv(behind(r, d, n), at(behind(r, d, n)))
+	}
+	for d := 1; d < n; d++ {
 		p.Isend(ahead(r, d, n), send)
 	}
 	if err := move(at(r), send); err != nil {

@@ -108,8 +108,13 @@ func alltoallPairwise(p Peers, from, to blocks, send, recv mem.Buffer) error {
 					return err
 				}
 			}
-			p.Isend(o, out)
-			p.Irecv(o, in)
+			if in.IsHost() {
+				p.Irecv(o, in)
+				p.Isend(o, out)
+			} else { // it may be what is sent
+				p.Isend(o, out)
+				p.Irecv(o, in)
+			}
 		}
 		if err := p.Wait(); err != nil {
 			return err
@@ -143,8 +148,8 @@ func alltoallBruck(p Peers, from, to blocks, send, recv mem.Buffer) error {
 			}
 			j++
 		}
-		p.Isend(ahead(r, d, n), room.Slice(out*size, in*size))
 		p.Irecv(behind(r, d, n), room.Slice(in*size, (in+c)*size))
+		p.Isend(ahead(r, d, n), room.Slice(out*size, in*size))
 		if err := p.Wait(); err != nil {
 			return err
 		}

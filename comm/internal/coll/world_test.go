@@ -51,6 +51,7 @@ type bill struct {
 }
 
 type parcel struct {
+	to     int
 	b      mem.Buffer
 	arrive float64 // when its last byte is there
 	wire   float64 // seconds per byte on its way
@@ -111,7 +112,7 @@ func (r *rank) Isend(to int, b mem.Buffer) {
 		r.err = fmt.Errorf("message to oneself")
 		return
 	}
-	p := &parcel{b: b, from: r, arrive: r.send(to, b.Size()), wire: r.w.wire(r.me, to)}
+	p := &parcel{to: to, b: b, from: r, arrive: r.send(to, b.Size()), wire: r.w.wire(r.me, to)}
 	if !r.w.rendezvous && b.IsHost() {
 		p.b = clone(b)
 	}
@@ -124,10 +125,24 @@ func (r *rank) Isend(to int, b mem.Buffer) {
 }
 
 func (r *rank) Irecv(from int, b mem.Buffer) {
+	if b.IsHost() && b.Len() > 0 {
+		r.beforeSends(from)
+	}
 	r.receives = append(r.receives, receive{from: from, dst: b})
 }
 
+// beforeSends checks that nothing was sent to a rank, since the last Wait, before a receive from it is
+// started: see Peers.
+func (r *rank) beforeSends(from int) {
+	if slices.ContainsFunc(r.sends, func(p *parcel) bool { return p.to == from }) {
+		r.err = fmt.Errorf("it sends to rank %d before it starts to receive from it", from)
+	}
+}
+
 func (r *rank) IrecvReduce(from int, dst, own mem.Buffer, op call.Op, left bool) {
+	if own.Len() > 0 {
+		r.beforeSends(from)
+	}
 	if dst.Len() != own.Len() || mem.Overlap(dst, own) && !mem.Same(dst, own) {
 		r.err = fmt.Errorf("IrecvReduce: dst and own are neither the same nor apart")
 	}
