@@ -122,7 +122,7 @@ func (r *results) explained() string {
 	switch {
 	case r.cfg.link.Rate > 0:
 		text += fmt.Sprintf(" The limit is the time that the bytes which have to cross the busiest link take there (%v, without headers);"+
-			" for an allreduce of n bytes between h hosts 2(h-1)/h n.", &r.cfg.link)
+			" for an allreduce of n bytes between h hosts 2(h-1)/h n. A burst may make an operation faster.", &r.cfg.link)
 	case r.hasLimit():
 		text += " The limit is the time for one flag to cross between processors and for all processors together to read each input once and" +
 			" write each result once, as fast as plain loops over as many bytes did in the same run; with private buffers, bytes that pass through shared memory are moved twice."

@@ -137,8 +137,8 @@ var thresholds = [numThresholds]struct {
 
 	// From blocks of so many bytes on, each host of more than two combines what another needs while it
 	// sends what it has combined for the one before (four hosts with two ranks each, 1 Gbit/s,
-	// reduce-scatter by halving of the whole, and so: 64 KiB 3.1 and 3.5 ms, 256 KiB 21.7 and 14.1, 1
-	// MiB 99 and 68, 8 MiB 801 and 591).
+	// reduce-scatter by halving of the whole, and so: 64 KiB 3.1 and 3.1 ms, 256 KiB 13.9 and 13.3, 1
+	// MiB 59.7 and 55.5, 8 MiB 483 and 443).
 	hierPairwiseFrom: {"hier.pairwise", 128 << 10, 0, most},
 
 	// From so many bytes on all ranks carry shares of an allreduce, if each has a processor:
