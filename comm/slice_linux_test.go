@@ -111,7 +111,7 @@ func TestSchedulingIsKept(t *testing.T) {
 	}
 	usual, _ := sliceOf(0)
 	err := errors.Join(overTCP(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		for range 10 { // a rank yields 64 times before it sleeps
+		for range 10 { // the ranks wait, on threads of theirs
 			if err := comm.Barrier(ctx, c); err != nil {
 				return err
 			}

@@ -58,10 +58,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 		if polls%pollsPerLook == 0 && s.rings() {
 			p.notice(w, s)
 		}
-		spin := p.spin
-		if w.Background && p.foreground == 0 {
-			spin = 0
-		}
+		spin, yields := p.patience(w)
 		switch {
 		case w.ready: // notice has ended the wait
 		case p.woken:
@@ -72,7 +69,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 			if p.Wanted() || idle%64 == 63 {
 				p.unlockWhile(runtime.Gosched)
 			}
-		case idle <= spin+p.yields:
+		case idle <= spin+yields:
 			if idle == spin+1 {
 				p.stopSpinning()
 			}
@@ -85,6 +82,18 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 			idle = 0
 		}
 	}
+}
+
+// patience returns how often w's goroutine polls in a row, and then with yields, before it parks. In
+// the background it leaves the processors to goroutines that compute.
+func (p *Engine) patience(w *Waiter) (spin, yields int) {
+	switch {
+	case !w.Background:
+		return p.spin, p.yields
+	case p.foreground == 0:
+		return 0, p.yields / 16
+	}
+	return p.spin, p.yields / 16
 }
 
 // hint returns the rank that Poll looks at first: the one that w waits for or, if w names none,
