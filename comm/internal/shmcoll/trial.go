@@ -20,22 +20,30 @@ import (
 // 1 MiB 175 and 109. Near: bcast of 1 MiB 24 and 43 us, allgather 58 and 97.)
 
 const (
-	// samples is how many calls go either way in a trial; the fastest counts.
+	// samples is how many calls either way are timed in a trial; the fastest counts.
 	samples = 2
-	// The next trial comes after leastCalls calls. Each time it confirms the way, the number
-	// doubles, up to mostCalls, or less of calls longer than 1 MiB, but not than fewCalls.
-	leastCalls, fewCalls, mostCalls = 64, 128, 2048
+	// The first trial comes after leastCalls calls, or more of short ones, which take long to warm
+	// up, and of those longer than longCalls, of which a program may make few. Each time a trial
+	// confirms the way, the number doubles, up to mostCalls, or less of calls longer than 1 MiB,
+	// but not than fewCalls.
+	leastCalls, fewCalls, mostCalls = 16, 128, 2048
+	longCalls                       = 4 << 20
 	// worth is how many percent of the time the other way may take to be taken.
 	worth = 90
+	// warm is so much memory that calls have to go through before the way is as fast as it will be:
+	// the bounce buffers are not in the caches.
+	warm, mostWarming = 2 << 20, 32
 )
 
 // A trial is the state of the calls of one kind and similar length.
 type trial struct {
-	begun bool
-	cross bool     // the way that calls go
-	calls int      // since the last trial
-	after int      // so many calls comes the next one
-	times [2]int64 // ns, of this member: the present way, and the other
+	begun   bool
+	cross   bool     // the way that calls go
+	calls   int      // since the last trial
+	after   int      // so many calls comes the next one
+	least   int      // value of after, after a change
+	warming int      // so many calls of a trial go the other way before any is timed
+	times   [2]int64 // ns, of this member: the present way, and the other
 }
 
 // trials are the trials by kind and by length of the vector, as a power of two.
@@ -45,14 +53,21 @@ type trials [call.Exscan + 1][64]trial
 type part int8
 
 const (
-	noPart  part = iota - 1
-	present      // time the present way
-	other        // time the other way
-	tell         // tell the times, and decide
+	present part = iota // time the present way
+	other               // time the other way
+	noPart
+	warmUp // go the other way
+	tell   // tell the times, and decide
 )
 
-// begin sets the way that calls go at first, and when the first trial is.
-func (t *trial) begin(cross bool) { *t = trial{begun: true, cross: cross, after: leastCalls} }
+// begin sets the way that calls of so many bytes go at first, and when the first trial is.
+func (t *trial) begin(cross bool, bytes int) {
+	*t = trial{begun: true, cross: cross, warming: min(warm/max(bytes, 1), mostWarming)}
+	if t.least = max(leastCalls, 4*t.warming); bytes > longCalls {
+		t.least = 4 * leastCalls
+	}
+	t.after = t.least
+}
 
 // next counts a call, and returns its part.
 func (t *trial) next() part {
@@ -60,15 +75,23 @@ func (t *trial) next() part {
 	switch i := t.calls - t.after; {
 	case i <= 0:
 		return noPart
-	case i <= 2*samples: // in turn
-		return part((i - 1) % 2)
+	case i <= samples:
+		return present
+	case i <= samples+t.warming:
+		return warmUp
+	case i <= samples+t.warming+samples:
+		return other
 	}
 	return tell
 }
 
 // note notes the time of a call of a trial.
 func (t *trial) note(p part, took int64) {
-	if t.calls-t.after <= 2 || took < t.times[p] {
+	first := t.calls - t.after
+	if p == other {
+		first -= samples + t.warming
+	}
+	if first == 1 || took < t.times[p] {
 		t.times[p] = took
 	}
 }
@@ -77,7 +100,7 @@ func (t *trial) note(p part, took int64) {
 func (t *trial) decide(slowest [2]int64, bytes int) {
 	t.calls = 0
 	if slowest[other]*100 < slowest[present]*worth {
-		t.cross, t.after = !t.cross, leastCalls
+		t.cross, t.after = !t.cross, t.least
 		return
 	}
 	t.after = min(2*t.after, max(mostCalls<<20/max(bytes, 1<<20), fewCalls))
@@ -91,13 +114,15 @@ func (c *Comm) try(p *path.Path, o *call.Call) error {
 	}
 	t := &c.trials[o.Kind][bits.Len(uint(bytes))]
 	if !t.begun {
-		t.begin(c.paths.Reads(bytes))
+		t.begin(c.paths.Reads(bytes), bytes)
 	}
 	if !c.paths.Tries(bytes) {
 		return c.goes(p, o, t.cross)
 	}
 	switch part := t.next(); part {
 	case noPart:
+	case warmUp:
+		return c.goes(p, o, !t.cross)
 	case tell:
 		if err := c.tellTimes(t, bytes); err != nil {
 			return err

@@ -14,6 +14,7 @@ func (t *trial) makeCalls(n int, copied, crossed int64) (cross int) {
 			if t.cross {
 				cross++
 			}
+		case warmUp:
 		default:
 			took := copied
 			if t.cross == (p == present) {
@@ -28,13 +29,12 @@ func (t *trial) makeCalls(n int, copied, crossed int64) (cross int) {
 func TestTrialsFindTheFasterWay(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		var x trial
-		x.begin(first)
-		x.makeCalls(leastCalls+2*samples, 100, 50)
+		x.begin(first, 1<<20)
 		for _, phase := range []struct {
 			copied, crossed int64
 			cross           bool
 		}{{100, 50, true}, {100, 95, true}, {50, 100, false}, {95, 100, false}, {100, 95, false}, {100, 80, true}} {
-			x.makeCalls(mostCalls+2*samples+1, phase.copied, phase.crossed) // until the next trial is over
+			x.makeCalls(mostCalls+2*samples+x.warming+1, phase.copied, phase.crossed) // until the next trial is over
 			const n = 4 * mostCalls
 			got := x.makeCalls(n, phase.copied, phase.crossed)
 			if x.cross != phase.cross || phase.cross && got < n*98/100 || !phase.cross && got > 0 {
@@ -44,31 +44,30 @@ func TestTrialsFindTheFasterWay(t *testing.T) {
 	}
 }
 
-// Of the times of one way the least counts, and not those of the last trial.
+// Of the times of one way the least counts, and not those of the last trial, nor of calls that warm
+// the caches.
 func TestOneSlowCallDecidesNothing(t *testing.T) {
-	var x trial
-	x.begin(false)
-	for range 3 {
-		for n := 0; x.calls == 0 || x.calls < x.after; n++ {
-			x.next()
-		}
-		for i := range 2 * samples {
-			p := x.next()
-			if p != part(i%2) {
-				t.Fatalf("call %d of a trial: part %d", i, p)
+	for _, bytes := range []int{64 << 10, 1 << 20, 64 << 20} {
+		var x trial
+		x.begin(false, bytes)
+		for range 3 {
+			var parts [tell + 1]int
+			for p := x.next(); p != tell; p = x.next() {
+				if parts[p]++; p > other {
+					continue
+				}
+				took := int64(100)
+				if parts[p] == 1 {
+					took = 100_000 * int64(1+p) // it was interrupted
+				}
+				x.note(p, took)
 			}
-			took := int64(100)
-			if i < 2 {
-				took = 100_000 * int64(1+i) // page faults
+			if x.times != [2]int64{100, 100} || parts[present] != samples || parts[other] != samples || parts[warmUp] != min(warm/bytes, mostWarming) {
+				t.Fatalf("%d bytes: parts %d with times %d", bytes, parts, x.times)
 			}
-			x.note(p, took)
-		}
-		if p := x.next(); p != tell || x.times != [2]int64{100, 100} {
-			t.Fatalf("part %d with times %d", p, x.times)
-		}
-		x.decide(x.times, 1)
-		if x.cross {
-			t.Fatal("the other way was taken, which is not faster")
+			if x.decide(x.times, bytes); x.cross {
+				t.Fatal("the other way was taken, which is not faster")
+			}
 		}
 	}
 }
@@ -76,7 +75,7 @@ func TestOneSlowCallDecidesNothing(t *testing.T) {
 func TestLongCallsAreTriedAlso(t *testing.T) {
 	for _, test := range []struct{ bytes, want int }{{1, mostCalls}, {1 << 20, mostCalls}, {4 << 20, mostCalls / 4}, {1 << 30, fewCalls}} {
 		var x trial
-		x.begin(false)
+		x.begin(false, test.bytes)
 		for range 20 {
 			x.decide([2]int64{100, 100}, test.bytes)
 		}
