@@ -50,7 +50,7 @@ func (tl *tally) over(t *testing.T, boots []boot.Boot, fn rankFunc) error {
 	t.Helper()
 	cfg := comm.Config{}
 	if tl.reads {
-		cfg.Tuning = "shm.read=1"
+		cfg.Tuning = alwaysCrossed
 	}
 	return errors.Join(overFabrics(t, boots, cfg, func(rank int, f *comm.Fabric) {
 		connect := f.Connect

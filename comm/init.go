@@ -138,7 +138,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		return nil, err
 	}
 	from, below := all.rules.Reads()
-	e.SetReads(engine.Range{From: from, Below: below})
+	e.SetReads(engine.Range{From: from, Below: below}, all.rules.TriesFrom())
 	if f.setRules != nil {
 		f.setRules(all.rules)
 	}

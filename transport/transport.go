@@ -186,6 +186,9 @@ type Getter interface {
 	// Source returns a place of b, wherever that lies, which peer can only Get from; 0 if there is
 	// none. It costs a few comparisons.
 	Source(peer world.Rank, b mem.Buffer) (place uint64)
+	// Maps reports whether this rank maps the memory at a place that a peer has told, so that Get
+	// copies it at once. A Source may take longer than frames.
+	Maps(place uint64) bool
 	// Get copies dst.Size() bytes from a place that the peer has told to dst, as Put does. It may
 	// end with ErrRecalled although the place holds: then the peer's memory cannot be read.
 	Get(peer world.Rank, place uint64, dst mem.Buffer, token uint64)

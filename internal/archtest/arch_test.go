@@ -46,14 +46,15 @@ var rules = []rule{
 	{"comm/internal/path", []string{"comm/internal/call", "internal/mem"}}, // pure: who chooses does nothing else
 	{"comm/internal/card", []string{"comm/internal/path", "internal/boot", "internal/world", "internal/cgroup"}},
 	{"comm/internal/sched", nil},
+	{"comm/internal/trial", nil},
 	{"comm/internal/logging", nil},
 	{"comm/internal/coll", []string{"comm/internal/call", "comm/internal/path", "internal/mem"}},
 	{"comm/internal/hier", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/shmcoll", "internal/mem"}},
-	{"comm/internal/engine", []string{"comm/internal/match", "comm/internal/progress", "comm/internal/call", "comm/internal/coll", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world"}},
+	{"comm/internal/engine", []string{"comm/internal/trial", "comm/internal/match", "comm/internal/progress", "comm/internal/call", "comm/internal/coll", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/internal/symheap", nil},
 	{"comm/internal/shmsync/shmsynctest", []string{"comm/internal/shmsync", "internal/stress", "internal/world"}},
 	{"comm/internal/shmsync", []string{"internal/world"}}, // not even what a collective is: it knows steps
-	{"comm/internal/shmcoll", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/shmsync", "comm/internal/symheap", "internal/mem"}},
+	{"comm/internal/shmcoll", []string{"comm/internal/trial", "comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/shmsync", "comm/internal/symheap", "internal/mem"}},
 	{"comm/internal/devcoll", []string{"comm/internal/call", "comm/internal/path", "comm/internal/shmsync", "internal/mem"}},
 	{"comm/internal/staging", []string{"internal/mem"}},
 	{"comm/internal/exec", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "comm/internal/shmcoll", "comm/internal/devcoll", "comm/internal/staging", "comm/internal/engine", "internal/mem"}},

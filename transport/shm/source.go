@@ -40,6 +40,9 @@ func (t *Transport) Source(rank world.Rank, b mem.Buffer) uint64 {
 	return t.recalls(t.Local)<<placeBits | isSource | at
 }
 
+// Maps implements transport.Getter.
+func (t *Transport) Maps(place uint64) bool { return place&isSource == 0 }
+
 // readSource copies memory of p to dst.
 func (t *Transport) readSource(p *peer, dst []byte, from uintptr) error {
 	if !t.cross.Reaches(p.local) || t.cross.Read(p.local, dst, from) != nil {

@@ -43,10 +43,10 @@ func (e *Engine) tellSource(p *peer, r *Request) (place uint64) {
 	return place
 }
 
-// source returns the place from which p may read b, ordinary memory, if that is the fastest way
+// source returns the place from which p may read b, ordinary memory, if that can be the fastest way
 // for as many bytes; else 0.
 func (e *Engine) source(p *peer, b mem.Buffer) uint64 {
-	if p.getter == nil || !b.IsHost() || b.Size() < e.reads.From || b.Size() >= e.reads.Below {
+	if p.getter == nil || !b.IsHost() || !e.reads.has(b.Size()) && b.Size() < e.tries {
 		return 0
 	}
 	return p.getter.Source(p.rank, b.Raw())
@@ -54,14 +54,6 @@ func (e *Engine) source(p *peer, b mem.Buffer) uint64 {
 
 // A Range is that of the lengths from From up to, and without, Below.
 type Range struct{ From, Below int }
-
-// SetReads sets of how many bytes messages inside a host are read by the receiver from the sender's
-// ordinary memory, if they are not eager.
-func (e *Engine) SetReads(lengths Range) {
-	e.progress.Lock()
-	defer e.progress.Unlock()
-	e.reads = lengths
-}
 
 // Register tells the transports of memory from comm.Alloc, which must not lie in Go's heap.
 func (e *Engine) Register(b mem.Buffer) error {
@@ -109,6 +101,7 @@ func (e *Engine) copied(r *Request, err error) bool {
 	case r.stage == storing:
 		e.supply(p, r)
 	default:
+		p.ways.lost(r)
 		r.stage = filling
 		e.clear(p, r, 0)
 	}

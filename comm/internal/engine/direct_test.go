@@ -56,6 +56,7 @@ func (x *reach) Place(world.Rank, mem.Buffer) uint64 {
 }
 
 // Source is asked only where lengths are to be read.
+func (x *reach) Maps(place uint64) bool               { return place != somewhere+1 }
 func (x *reach) Source(world.Rank, mem.Buffer) uint64 { return somewhere + 1 }
 
 func (x *reach) Recall()                                            {}

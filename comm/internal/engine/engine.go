@@ -105,6 +105,7 @@ type Engine struct {
 	jobEnding      bool // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
 	channels       map[uint64]*Channel
 	reads          Range                   // bytes of messages that a peer of the host reads where they lie
+	tries          int                     // bytes from which on trials find out which
 	latest         *Channel                // the one last looked up, nil if it is closed
 	closed         ids                     // of closed channels: frames for them are dropped
 	revoked        map[uint64]revokeReason // revoked before they were created here
@@ -168,6 +169,7 @@ type peer struct {
 	inline transport.InlineSender // tr, if it is one
 	direct transport.Direct       // tr, if it is one
 	getter transport.Getter       // tr, if it is one
+	ways   *ways                  // of its long messages, nil before the first that has the choice
 	lost   error                  // why nothing can be sent to it any more
 	ended  bool                   // it is lost because its process has ended, or will soon
 	fate   error                  // how its process ended after it had left, as the launcher says

@@ -478,7 +478,7 @@ func (ch *Channel) ask(r *Request, m *message) {
 	}
 	r.peer, r.other = p.rank, m.offer
 	switch whole := r.err == nil && r.buf.IsHost() && p.direct != nil; {
-	case whole && m.place != 0 && p.getter != nil:
+	case whole && m.place != 0 && p.getter != nil && e.fetches(p, r, m.place):
 		r.stage = fetching
 		p.tell(r)
 		p.carried.add(r.size)

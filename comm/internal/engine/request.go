@@ -110,6 +110,7 @@ type Request struct {
 	token  uint64
 	other  uint64         // by rendezvous: the other side's token
 	told   bool           // the other side may know where buf lies
+	choice bool           // a receive that had the choice of ways
 	place  uint64         // place of the other side's buffer, or 0
 	size   int            // bytes of the message
 	asked  int            // bytes of it that the receiver has asked for
@@ -154,6 +155,9 @@ func (e *Engine) finish(r *Request, err error) {
 	if r.token != 0 {
 		e.slots.release(r.token)
 		r.token = 0
+	}
+	if r.choice {
+		e.chosen(r)
 	}
 	e.over(r)
 	for _, w := range r.waiters {

@@ -56,6 +56,10 @@ func (r *Rules) threshold(t Threshold) int {
 // first number up to, and without, the second.
 func (r *Rules) Reads() (from, below int) { return r.threshold(shmReadFrom), r.threshold(shmReadBelow) }
 
+// TriesFrom returns from how many bytes on messages and collectives try now and then whether the
+// kernel copies them faster.
+func (r *Rules) TriesFrom() int { return r.threshold(shmTrialFrom) }
+
 // Ring returns how messages go through the rings of a host: in chunks of so many bytes, round in so
 // many of them, and from how many on with non-temporal stores to a rank far away.
 func (r *Rules) Ring() (chunk, bytes, nonTemporalFrom int) {

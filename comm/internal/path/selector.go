@@ -131,7 +131,7 @@ func (s *Selector) Reads(bytes int) bool {
 	return bytes >= from && bytes < below
 }
 
-func (s *Selector) Tries(bytes int) bool { return bytes >= s.rules.threshold(shmTrialFrom) }
+func (s *Selector) Tries(bytes int) bool { return bytes >= s.rules.TriesFrom() }
 
 // FarFrom returns from how many bytes on a rank stores non-temporally what ranks far away read. The
 // choice of one rank does not affect others.

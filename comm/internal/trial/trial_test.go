@@ -1,26 +1,29 @@
-package shmcoll
+package trial
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // calls makes so many calls of 1 MiB, which take so long copied and through the kernel, and returns
 // how many went through the kernel, outside of trials.
-func (t *trial) makeCalls(n int, copied, crossed int64) (cross int) {
+func (t *Trial) makeCalls(n int, copied, crossed time.Duration) (cross int) {
 	for range n {
-		switch p := t.next(); p {
-		case tell:
-			t.decide(t.times, 1<<20)
+		switch p := t.Next(); p {
+		case Tell:
+			t.Decide(t.times, 1<<20)
 			fallthrough
-		case noPart:
-			if t.cross {
+		case None:
+			if t.Cross {
 				cross++
 			}
-		case warmUp:
+		case WarmUp:
 		default:
 			took := copied
-			if t.cross == (p == present) {
+			if t.Cross == (p == Present) {
 				took = crossed
 			}
-			t.note(p, took)
+			t.Note(p, took)
 		}
 	}
 	return cross
@@ -28,16 +31,16 @@ func (t *trial) makeCalls(n int, copied, crossed int64) (cross int) {
 
 func TestTrialsFindTheFasterWay(t *testing.T) {
 	for _, first := range []bool{false, true} {
-		var x trial
-		x.begin(first, 1<<20)
+		var x Trial
+		x.Begin(first, 1<<20)
 		for _, phase := range []struct {
-			copied, crossed int64
+			copied, crossed time.Duration
 			cross           bool
 		}{{100, 50, true}, {100, 95, true}, {50, 100, false}, {95, 100, false}, {100, 95, false}, {100, 80, true}} {
 			x.makeCalls(mostCalls+2*samples+x.warming+1, phase.copied, phase.crossed) // until the next trial is over
 			const n = 4 * mostCalls
 			got := x.makeCalls(n, phase.copied, phase.crossed)
-			if x.cross != phase.cross || phase.cross && got < n*98/100 || !phase.cross && got > 0 {
+			if x.Cross != phase.cross || phase.cross && got < n*98/100 || !phase.cross && got > 0 {
 				t.Errorf("first %v, %+v: %d of %d calls through the kernel", first, phase, got, n)
 			}
 		}
@@ -48,24 +51,24 @@ func TestTrialsFindTheFasterWay(t *testing.T) {
 // the caches.
 func TestOneSlowCallDecidesNothing(t *testing.T) {
 	for _, bytes := range []int{64 << 10, 1 << 20, 64 << 20} {
-		var x trial
-		x.begin(false, bytes)
+		var x Trial
+		x.Begin(false, bytes)
 		for range 3 {
-			var parts [tell + 1]int
-			for p := x.next(); p != tell; p = x.next() {
-				if parts[p]++; p > other {
+			var parts [Tell + 1]int
+			for p := x.Next(); p != Tell; p = x.Next() {
+				if parts[p]++; p > Other {
 					continue
 				}
-				took := int64(100)
+				took := time.Duration(100)
 				if parts[p] == 1 {
-					took = 100_000 * int64(1+p) // it was interrupted
+					took = 100_000 * time.Duration(1+p) // it was interrupted
 				}
-				x.note(p, took)
+				x.Note(p, took)
 			}
-			if x.times != [2]int64{100, 100} || parts[present] != samples || parts[other] != samples || parts[warmUp] != min(warm/bytes, mostWarming) {
+			if x.times != (Times{100, 100}) || parts[Present] != samples || parts[Other] != samples || parts[WarmUp] != min(warm/bytes, mostWarming) {
 				t.Fatalf("%d bytes: parts %d with times %d", bytes, parts, x.times)
 			}
-			if x.decide(x.times, bytes); x.cross {
+			if x.Decide(x.times, bytes); x.Cross {
 				t.Fatal("the other way was taken, which is not faster")
 			}
 		}
@@ -74,10 +77,10 @@ func TestOneSlowCallDecidesNothing(t *testing.T) {
 
 func TestLongCallsAreTriedAlso(t *testing.T) {
 	for _, test := range []struct{ bytes, want int }{{1, mostCalls}, {1 << 20, mostCalls}, {4 << 20, mostCalls / 4}, {1 << 30, fewCalls}} {
-		var x trial
-		x.begin(false, test.bytes)
+		var x Trial
+		x.Begin(false, test.bytes)
 		for range 20 {
-			x.decide([2]int64{100, 100}, test.bytes)
+			x.Decide(Times{100, 100}, test.bytes)
 		}
 		if x.after != test.want {
 			t.Errorf("of %d bytes: every %d calls, want %d", test.bytes, x.after, test.want)
