@@ -231,8 +231,8 @@ func TestNeverIsALength(t *testing.T) {
 
 // The large buffer is as large as there is memory for, and no larger than the rules say.
 func TestSoMuchOfTheLargeBufferIsInUse(t *testing.T) {
-	var r Rules
 	for tuning, want := range map[string]int{"": 1 << 20, "shm.large.bytes=2m": 1 << 20, "shm.large.bytes=300000": 300_000 &^ 511, "shm.large.bytes=128k": 128 << 10} {
+		var r Rules
 		if err := r.Tune(tuning); err != nil {
 			t.Fatal(err)
 		}
