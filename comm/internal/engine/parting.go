@@ -95,7 +95,9 @@ func (rd *Round) awaitParting(ctx context.Context, from int, done func() bool) {
 	}
 	if !done() && rd.ch.err == nil {
 		e.drain() // the host segment may tell that a member has left before its last frames are read
-		e.news()
+	}
+	if !done() && rd.ch.err == nil && ctx.Err() == nil {
+		rd.ch.hearWhy() // who leaves in good order has said goodbye
 	}
 }
 
