@@ -104,11 +104,14 @@ func TestSumsOfOrdinaryMemoryAreTheSameBits(t *testing.T) {
 // A rank whose memory is not there breaks its communicator: nobody crashes, and nobody waits.
 func TestMemoryThatIsNotThereBreaksTheCommunicator(t *testing.T) {
 	needCrossing(t)
-	gone, err := unix.Mmap(-1, 0, 300_000, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON) // nothing else comes there
+	gone, err := unix.Mmap(-1, 0, 300_000, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Munmap(gone)
+	if err := unix.Mprotect(gone[os.Getpagesize():], unix.PROT_NONE); err != nil { // all but its beginning
+		t.Fatal(err)
+	}
 	err = crossed(t, 3, alwaysCrossed, func(ctx context.Context, c *comm.Comm) error {
 		v := gone
 		if c.Rank() != 1 {
@@ -140,7 +143,17 @@ func TestCollectivesWhereTheKernelRefuses(t *testing.T) {
 		}
 	}
 	err := errors.Join(overBoots(t, boots, comm.Config{Tuning: alwaysCrossed}, func(ctx context.Context, c *comm.Comm) error {
-		return allocated(ctx, c, integers[int64](), 8_011, mixtures, comm.Sum)
+		if err := allocated(ctx, c, integers[int64](), 8_011, mixtures, comm.Sum); err != nil {
+			return err
+		}
+		before := c.Steps()
+		if err := comm.Bcast(ctx, c, 0, make([]byte, 1<<20)); err != nil {
+			return err
+		}
+		if took := c.Steps() - before; took < 4 {
+			return fmt.Errorf("a bcast of 1 MiB took %d steps, want many: through bounce buffers", took)
+		}
+		return nil
 	})...)
 	if err != nil {
 		t.Error(err)

@@ -3,6 +3,7 @@ package shm
 import (
 	"crypto/rand"
 	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -30,7 +31,7 @@ type CrossMemory struct {
 	pid   func(world.LocalRank) int // nil where ranks are not to be reached
 	peers []atomic.Uint32           // an access, by local rank
 	once  sync.Once
-	proof proof // that this process is the rank
+	proof [2]proof // the first proves that this process is the rank; peers write to the second
 }
 
 // An access says whether this rank can reach a peer's memory.
@@ -48,10 +49,10 @@ type proof [16]byte
 // where some lies, or asked to reach for it.
 func (m *CrossMemory) Expose() {
 	m.once.Do(func() {
-		rand.Read(m.proof[:])
+		rand.Read(m.proof[0][:])
 		own := &m.lines[m.local]
-		own.proof = m.proof
-		own.proofAt.Store(uintptr(unsafe.Pointer(&m.proof)))
+		own.proof = m.proof[0]
+		own.proofAt.Store(uintptr(unsafe.Pointer(&m.proof[0])))
 		procmem.Allow()
 	})
 }
@@ -64,7 +65,7 @@ func (m *CrossMemory) Reaches(peer world.LocalRank) bool {
 	}
 	if !m.proven(peer) {
 		m.peers[peer].Store(refused)
-		m.lines[m.local].readsNothing.Store(1)
+		m.lines[m.local].reachesNothing.Store(1)
 		return false
 	}
 	m.peers[peer].Store(granted)
@@ -75,12 +76,26 @@ func (m *CrossMemory) proven(peer world.LocalRank) bool {
 	var found proof
 	line := &m.lines[peer]
 	at := line.proofAt.Load()
-	return m.pid != nil && at != 0 && procmem.Read(m.pid(peer), found[:], at) == nil && found == line.proof
+	if m.pid == nil || at == 0 || procmem.Read(m.pid(peer), found[:], at) != nil || found != line.proof {
+		return false
+	}
+	return procmem.Write(m.pid(peer), found[:], at+unsafe.Sizeof(found)) == nil
 }
 
 // refusedBy reports whether a peer has found that it reaches nothing.
 func (m *CrossMemory) refusedBy(peer world.LocalRank) bool {
-	return m.pid == nil || m.lines[peer].readsNothing.Load() != 0
+	return m.pid == nil || m.lines[peer].reachesNothing.Load() != 0
+}
+
+// Has reports whether the kernel reaches b, memory of this process, for peers that read it, and write
+// to it if written is set. Such memory can be written to.
+func (m *CrossMemory) Has(b []byte, written bool) bool {
+	var first [1]byte
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	if procmem.Read(os.Getpid(), first[:], at) != nil {
+		return false
+	}
+	return !written || procmem.Write(os.Getpid(), first[:], at) == nil
 }
 
 // Read fills dst with memory of a peer that this rank Reaches. It returns transport.ErrGone if there

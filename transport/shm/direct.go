@@ -74,9 +74,10 @@ const (
 	// 369).
 	nonTemporalFrom = 8 << 20
 
-	// longestChunk is after what time a chunk is copied for certain: who is stopped is stopped
-	// outside of the kernel, and who has died copies nothing.
-	longestChunk = time.Second
+	// How often a rank looks whether a helper has copied a chunk, which takes some microseconds,
+	// unless the helper does not run: first at once, then each time after a pause.
+	looks, pausedLooks = 1000, 10_000
+	pause              = 100 * time.Microsecond
 
 	takenBits   = 20
 	takenMask   = 1<<takenBits - 1
@@ -84,7 +85,7 @@ const (
 	couldNot    = takenMask // helped, of a peer that could not copy a chunk that it had taken
 )
 
-// A move is a copy from or to a peer's heap that is under way.
+// A move is a copy from or to a peer's memory that is under way.
 type move struct {
 	dst, src []byte
 	source   uintptr // instead of src: where it lies in the peer's own memory
@@ -229,6 +230,9 @@ func (t *Transport) help(p *peer, content []byte) bool {
 	}
 	word := func(k int) uint64 { return binary.NativeEndian.Uint64(content[8*k:]) }
 	i := invitation{word(0), word(1), word(2), word(3)}
+	if !t.holds(t.Local, i.from) { // its memory may be anything by now
+		return true
+	}
 	x := move{place: i.from, shared: sharing{&p.r.claims, &p.r.helped, i.number, true}}
 	if i.n <= takenMask*chunk {
 		t.findEnds(p, &x, i)
@@ -237,14 +241,14 @@ func (t *Transport) help(p *peer, content []byte) bool {
 		t.lose(p, fmt.Errorf("%w: an invitation to copy %d bytes outside the heap", transport.ErrProtocol, i.n))
 		return false
 	}
-	if !t.closing && t.holds(t.Local, x.place) && (x.sink == 0 || t.cross.Reaches(p.local)) {
+	if !t.closing && (x.sink == 0 || t.cross.Reaches(p.local)) {
 		t.begin(p, x)
 	}
 	return true
 }
 
 // findEnds finds the two ends of a copy that this rank helps with. Its own memory outside the heap is
-// what it has told as a source, if it has not recalled that: then nobody looks at the end.
+// what it has told as a source, and not recalled.
 func (t *Transport) findEnds(p *peer, x *move, i invitation) {
 	n := int(i.n)
 	if i.from&isSource == 0 {
@@ -424,8 +428,12 @@ func (t *Transport) stop(p *peer, x *move) {
 		helped := s.helped.Load()
 		return taken == 0 || helped == s.number<<takenBits|taken || helped == s.number<<takenBits|couldNot
 	}
-	for end := time.Now().Add(longestChunk); !over() && t.State(p.local) == Alive && time.Now().Before(end); {
-		runtime.Gosched()
+	for n := 0; !over() && t.State(p.local) == Alive && n < looks+pausedLooks; n++ {
+		if n < looks {
+			runtime.Gosched()
+		} else {
+			time.Sleep(pause)
+		}
 	}
 }
 

@@ -19,7 +19,8 @@
 // so from private buffers (process_vm_readv): source.go. Which is faster depends on the processor
 // (half a round trip between two near AMD EPYC, by the kernel and through the ring: 64 KiB 6.3 and
 // 3.0 us, 1 MiB 97 and 37, 16 MiB 4.8 and 1.8 ms; on an Intel Xeon the copy alone of 64 KiB 3.1 and
-// 5.5, of 1 MiB 51 and 75), so the caller decides, by asking for a Source or not.
+// 5.5, of 1 MiB 51 and 75), so the sender says where the message lies, by a Source, and the
+// receiver decides.
 package shm
 
 import (
@@ -122,11 +123,11 @@ type line struct {
 	recalls atomic.Uint64
 	// Whether it cannot reach its peers' own memory, and what proves that a process is this rank,
 	// and where: see crossmemory.go.
-	readsNothing atomic.Uint32
-	_            uint32
-	proofAt      atomic.Uintptr
-	proof        proof
-	_            [256 - lineSize - MaxRanks/8 - 40]byte // whole lines of the cache
+	reachesNothing atomic.Uint32
+	_              uint32
+	proofAt        atomic.Uintptr
+	proof          proof
+	_              [256 - lineSize - MaxRanks/8 - 40]byte // whole lines of the cache
 }
 
 // ringSize returns the bytes of records in a ring of a host with n ranks.

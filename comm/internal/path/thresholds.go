@@ -95,9 +95,9 @@ var thresholds = [numThresholds]struct {
 	// caches hold, gather 0.31 and 0.41, scatter 0.34 and 0.45).
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
-	// Of so many bytes, and fewer than the second, a message between ordinary memory is read by its
-	// receiver where it lies (process_vm_readv), and a collective begins with vectors that members
-	// reach so. Not unless the processor is known to copy faster so: see package machine.
+	// Of so many bytes, and fewer than the second, messages between ordinary memory are read by their
+	// receiver where they lie (process_vm_readv) at first, and collectives begin with vectors that
+	// members reach so. Not unless the processor is known to copy faster so: see package machine.
 	shmReadFrom:  {"shm.read", most, 1, most},
 	shmReadBelow: {"shm.read.below", most, 1, most},
 

@@ -85,15 +85,16 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 }
 
 // patience returns how often w's goroutine polls in a row, and then with yields, before it parks. In
-// the background it leaves the processors to goroutines that compute.
+// the background it yields less: it leaves the processors to goroutines that compute.
 func (p *Engine) patience(w *Waiter) (spin, yields int) {
+	const less = 16
 	switch {
 	case !w.Background:
 		return p.spin, p.yields
 	case p.foreground == 0:
-		return 0, p.yields / 16
+		return 0, p.yields / less
 	}
-	return p.spin, p.yields / 16
+	return p.spin, p.yields / less
 }
 
 // hint returns the rank that Poll looks at first: the one that w waits for or, if w names none,

@@ -33,6 +33,7 @@ type Comm struct {
 	crosses bool        // they can
 	trials  *trials     // nil before the first
 	own     [2][]byte   // this member's vectors, while others may reach them
+	known   [2]span     // of its vectors of the last such call
 
 	// Scratch, reused to save allocations.
 	fetched [][]byte     // by member, nil before it is used

@@ -1,6 +1,8 @@
 package shmcoll
 
 import (
+	"unsafe"
+
 	"gompi/comm/internal/symheap"
 	"gompi/internal/mem"
 )
@@ -14,6 +16,9 @@ type CrossMemory interface {
 	Expose()
 	// Reaches reports whether this member can reach the memory of another, which has exposed it.
 	Reaches(member int) bool
+	// Has reports whether the kernel can reach b, memory of this member, for others that read it,
+	// and write to it if written is set. There is memory that it cannot, as some of devices.
+	Has(b []byte, written bool) bool
 	Read(member int, dst []byte, from uintptr) error
 	Write(member int, src []byte, to uintptr) error
 }
@@ -33,9 +38,21 @@ type spot struct {
 	off    int
 }
 
-// crossChunk is how much the kernel copies at a time: few calls, and what is combined or handed on
-// next is still in the second-level cache.
-const crossChunk = 128 << 10
+const (
+	// crossChunk is how much the kernel copies at a time: few calls, and what is handed on next is
+	// still in the second-level cache.
+	crossChunk = 128 << 10
+	// crossFold is how much all operands that a member combines take at a time, for the same reason,
+	// and crossFoldLeast how much one takes at least.
+	crossFold, crossFoldLeast = 1 << 20, 8 << 10
+	// crossGlance is after how much a member makes progress of other operations.
+	crossGlance = 4 << 20
+)
+
+// foldChunk is how many bytes of each operand a member combines at a time.
+func (c *Comm) foldChunk() int {
+	return min(max(crossFold/c.Size(), crossFoldLeast), crossChunk) &^ (mem.CacheLine - 1)
+}
 
 // reachable reports whether all members can reach each other's memory. The first call finds out, in
 // a step of its own.
@@ -79,7 +96,7 @@ func (c *Comm) at(x spot, n int) []byte {
 	return nil
 }
 
-// get returns n bytes from a spot on, at most crossChunk: where they lie, or in scratch memory.
+// get returns n bytes from a spot on, at most foldChunk: where they lie, or in scratch memory.
 func (c *Comm) get(x spot, n int) ([]byte, error) {
 	if b := c.at(x, n); b != nil {
 		return b, nil
@@ -96,12 +113,32 @@ func (c *Comm) fetch(dst []byte, x spot, nonTemporal bool) error {
 	}
 	from := c.places[x.member][x.side].Address()
 	for lo := 0; lo < len(dst); lo += crossChunk {
+		if err := c.glance(x.member, lo); err != nil {
+			return err
+		}
 		b := dst[lo:min(lo+crossChunk, len(dst))]
 		if err := c.cross.Read(x.member, b, from+uintptr(x.off+lo)); err != nil {
-			return c.Unreachable(x.member, err)
+			return c.missing(x.member, err)
 		}
 	}
 	return nil
+}
+
+// glance makes progress of other operations now and then, when done bytes have been copied.
+func (c *Comm) glance(member, done int) error {
+	if done == 0 || done%crossGlance != 0 {
+		return nil
+	}
+	return c.TryProgress(member)
+}
+
+// missing returns the error of a transfer that has failed: the memory of a member that has failed
+// before need not be there any more.
+func (c *Comm) missing(member int, err error) error {
+	if c.IsShut(member) {
+		return c.AwaitError(member)
+	}
+	return c.Unreachable(member, err)
 }
 
 // put copies src to a spot.
@@ -112,12 +149,15 @@ func (c *Comm) put(x spot, src []byte, nonTemporal bool) error {
 	}
 	to := c.places[x.member][x.side].Address()
 	for lo := 0; lo < len(src); lo += crossChunk {
+		if err := c.glance(x.member, lo); err != nil {
+			return err
+		}
 		if !c.MayWrite(x.member) { // its collective has failed
-			return c.AwaitStep(x.member, c.Last()+1)
+			return c.AwaitError(x.member)
 		}
 		err := c.cross.Write(x.member, src[lo:min(lo+crossChunk, len(src))], to+uintptr(x.off+lo))
 		if c.Written(); err != nil {
-			return c.Unreachable(x.member, err)
+			return c.missing(x.member, err)
 		}
 	}
 	return nil
@@ -131,11 +171,30 @@ func (c *Comm) move(to, from spot, n int, nonTemporal bool) error {
 	return c.fetch(c.at(to, n), from, nonTemporal)
 }
 
-// scratch returns crossChunk bytes, others for each member.
+// scratch returns foldChunk bytes, others for each member.
 func (c *Comm) scratch(member int) []byte {
 	if c.fetched[member] == nil {
-		b, _ := mem.Host.Alloc(mem.C128, crossChunk/mem.C128.Size()) // so few bytes can be had
+		b, _ := mem.Host.Alloc(mem.C128, c.foldChunk()/mem.C128.Size()) // so few bytes can be had
 		c.fetched[member] = b.HostSlice()
 	}
 	return c.fetched[member]
+}
+
+// A span is where a vector lies that the kernel has been found to reach.
+type span struct {
+	at uintptr
+	n  int
+}
+
+// kernelReaches reports whether the kernel reaches b for other members, one of this member's vectors.
+// It is asked again when another vector comes.
+func (c *Comm) kernelReaches(v side, b []byte) bool {
+	it := span{uintptr(unsafe.Pointer(unsafe.SliceData(b))), len(b)}
+	if c.known[v] != it {
+		if !c.cross.Has(b, v == recvs) {
+			return false
+		}
+		c.known[v] = it
+	}
+	return true
 }

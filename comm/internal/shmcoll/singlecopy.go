@@ -14,14 +14,17 @@ import (
 // Only its owner knows where a vector lies. So in the first step all members tell each other where
 // their vectors are, and if one cannot be reached, the collective goes through bounce buffers. That
 // step also orders the accesses of others after what the owner did before. The collective ends with
-// a barrier, so no member returns before its vectors have been read and written. If it fails, no
-// member reaches what lies outside the heap any more when its owner returns.
+// a barrier, so no member returns before its vectors have been read and written. If it fails on one,
+// others may still read that member's vectors when it returns, but their calls fail, too; they write
+// only to those in the heap (shmsync/guard.go).
 
 // singleCopy runs o on the members' vectors where they lie, if all can be reached: those in the heap,
 // and if cross is set, others too.
 func (c *Comm) singleCopy(o *call.Call, cross bool) (done bool, err error) {
-	if done, err = c.copyOnce(o, cross); err != nil && cross {
+	if done, err = c.copyOnce(o, cross); err != nil {
 		c.Shut()
+	} else if done {
+		err = c.NoneShut()
 	}
 	c.own = [2][]byte{} // they are the caller's again
 	return done, err
@@ -62,7 +65,7 @@ func (c *Comm) copyOnce(o *call.Call, cross bool) (done bool, err error) {
 func (c *Comm) locate(v side, b mem.Buffer, cross bool) symheap.Place {
 	c.own[v] = b.HostSlice()
 	place := symheap.Locate(c.heaps[c.Me()], c.own[v])
-	if place == symheap.NotShared && cross {
+	if place == symheap.NotShared && cross && c.kernelReaches(v, c.own[v]) {
 		return symheap.Address(c.own[v])
 	}
 	return place
@@ -139,7 +142,7 @@ func (c *Comm) singleCopyIn(bytes int) (nonTemporal bool, chunk int) {
 	nonTemporal, chunk = c.paths.SingleCopy(bytes)
 	for _, at := range c.places {
 		if at[sends].Private() || at[recvs].Private() {
-			return nonTemporal, crossChunk
+			return nonTemporal, c.foldChunk()
 		}
 	}
 	return nonTemporal, chunk

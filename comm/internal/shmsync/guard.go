@@ -2,29 +2,39 @@ package shmsync
 
 import (
 	"runtime"
+	"sync/atomic"
 	"time"
 )
 
-// A member may let others write to memory that only it maps: the kernel does so for them. In a
-// collective that ends well, a barrier comes behind the last write. But a member whose collective
-// fails returns at once, and then its memory is its caller's again. So who writes says so, to one
-// member at a time, and does not if that member is shut; and a member that fails shuts, and then
-// waits for those that write to it.
+// A member may let others read and write memory that only it maps: the kernel does so for them. In a
+// collective that ends well, a barrier comes behind the last access. But a member whose collective
+// fails returns at once, and then its memory is its caller's again. So it shuts.
 //
-// The two flags are stored and loaded by sequentially consistent operations, each by its owner
-// before it looks at the other's. So if the writer did not see that the member is shut, the
-// member's look comes behind the writer's flag, and sees that until the write is over.
+// Who writes says so, to one member at a time, and does not if that member is shut; and a member that
+// shuts then waits for those that write to it. The two flags are stored and loaded by sequentially
+// consistent operations, each by its owner before it looks at the other's. So if the writer did not
+// see that the member is shut, the member's look comes behind the writer's flag, and sees that until
+// the write is over.
+//
+// Nobody waits for those who read. What they have read may be wrong, so they look, behind the barrier
+// and so behind their last read, whether a member has shut: then the collective has failed for them,
+// too.
 
-// A writing is so short that it is over after so long, also if its process has been stopped, which
-// happens outside of calls of the kernel, or has died.
-const longestWrite = time.Second
+// A write is some hundred KiB, so it is over after some microseconds, unless the writer does not run.
+// Shut looks so often, while it runs itself: first at once, then each time after a pause. Only who is
+// stopped for longer just before the kernel begins to copy could write later.
+const (
+	looks      = 1000
+	pausedLook = 20_000
+	pause      = 100 * time.Microsecond
+)
 
 // MayWrite reports whether this member may write to memory of another, some hundred KiB at most.
 // If so, Written must follow.
 func (t *Team) MayWrite(member int) bool {
 	own := t.parts[t.me].flags
 	own.writesTo.Store(uint64(member) + 1)
-	if t.parts[member].flags.shut.Load() == 0 {
+	if !t.IsShut(member) {
 		return true
 	}
 	own.writesTo.Store(0)
@@ -37,10 +47,32 @@ func (t *Team) Written() { t.parts[t.me].flags.writesTo.Store(0) }
 // Shut returns when no other member writes to this one's memory, and none will: the Team is broken.
 func (t *Team) Shut() {
 	t.parts[t.me].flags.shut.Store(1)
-	end := time.Now().Add(longestWrite)
 	for j := range t.parts {
-		for j != t.me && t.parts[j].flags.writesTo.Load() == uint64(t.me)+1 && time.Now().Before(end) {
-			runtime.Gosched()
+		for n := 0; j != t.me && t.parts[j].flags.writesTo.Load() == uint64(t.me)+1 && n < looks+pausedLook; n++ {
+			if n < looks {
+				runtime.Gosched()
+			} else {
+				time.Sleep(pause)
+			}
 		}
 	}
+}
+
+// IsShut reports whether a member has shut.
+func (t *Team) IsShut(member int) bool { return t.parts[member].flags.shut.Load() != 0 }
+
+// NoneShut returns why the Team is broken, if a member has shut.
+func (t *Team) NoneShut() error {
+	for j := range t.parts {
+		if j != t.me && t.IsShut(j) {
+			return t.AwaitError(j)
+		}
+	}
+	return nil
+}
+
+// AwaitError returns why the Team is broken, as a member knows already.
+func (t *Team) AwaitError(member int) error {
+	var never atomic.Uint64
+	return t.port.Await(&never, 1, member)
 }
