@@ -29,10 +29,11 @@ const (
 type Trial struct {
 	Cross   bool // the way that calls go
 	begun   bool
-	calls   int // since the last trial
-	after   int // so many calls comes the next one
-	least   int // value of after, after a change
-	warming int // so many calls of a trial go the other way before any is timed
+	calls   int  // since the last trial
+	after   int  // so many calls comes the next one
+	least   int  // value of after, after a change
+	again   bool // the last trial found the other way faster: one more has to
+	warming int  // so many calls of a trial go the other way before any is timed
 	times   Times
 }
 
@@ -92,13 +93,20 @@ func (t *Trial) Note(p Part, took time.Duration) {
 // Times returns what has been noted in this trial.
 func (t *Trial) Times() Times { return t.times }
 
-// Decide ends a trial of calls of so many bytes, in which the slowest members took so long. A way of
-// which nothing was noted is not taken.
+// Decide ends a trial of calls of so many bytes, in which the slowest members took so long. The other
+// way is taken if two trials, one right after the other, find it faster; of which nothing was noted, it
+// is not.
 func (t *Trial) Decide(slowest Times, bytes int) {
 	t.calls, t.times = 0, Times{}
-	if slowest[Other] > 0 && slowest[Other]*100 < slowest[Present]*worth {
-		t.Cross, t.after = !t.Cross, t.least
+	faster := slowest[Other] > 0 && slowest[Other]*100 < slowest[Present]*worth
+	switch {
+	case faster && !t.again:
+		t.again, t.after = true, 0
 		return
+	case faster:
+		t.Cross, t.after = !t.Cross, t.least
+	default:
+		t.after = min(2*max(t.after, t.least), max(mostCalls<<20/max(bytes, 1<<20), fewCalls))
 	}
-	t.after = min(2*t.after, max(mostCalls<<20/max(bytes, 1<<20), fewCalls))
+	t.again = false
 }

@@ -37,7 +37,7 @@ func TestTrialsFindTheFasterWay(t *testing.T) {
 			copied, crossed time.Duration
 			cross           bool
 		}{{100, 50, true}, {100, 95, true}, {50, 100, false}, {95, 100, false}, {100, 95, false}, {100, 80, true}} {
-			x.makeCalls(mostCalls+2*samples+x.warming+1, phase.copied, phase.crossed) // until the next trial is over
+			x.makeCalls(mostCalls+2*(2*samples+x.warming+1), phase.copied, phase.crossed) // until the next trial is over
 			const n = 4 * mostCalls
 			got := x.makeCalls(n, phase.copied, phase.crossed)
 			if x.Cross != phase.cross || phase.cross && got < n*98/100 || !phase.cross && got > 0 {
