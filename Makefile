@@ -85,7 +85,7 @@ else
 endif
 
 compare-tcp: build ## measure gompi beside Open MPI and MPICH over TCP, interleaved (needs them installed)
-	$(BIN)/gompi-compare -np 2 -rounds 3 -peers openmpi-tcp,mpich-tcp -transport tcp -sizes 8,1K,64K,4M,64M latency bw allreduce bcast
+	$(BIN)/gompi-compare -np 2 -rounds 5 -peers openmpi-tcp,mpich-tcp -transport tcp -sizes 8,1K,64K,4M latency bw barrier allreduce bcast allgather
 
 compare-ucx: ## measure gompi over UCX beside a C program that makes the same calls (needs gcc, libucx-dev)
 	@mkdir -p $(BIN)/ucx
