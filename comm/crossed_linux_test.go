@@ -56,8 +56,8 @@ func TestCollectivesOnOrdinaryMemoryAgreeWithTheReference(t *testing.T) {
 	}
 }
 
-// No profile and no setting of what goes through the kernel changes a bit. A call that goes so takes
-// two steps, and one more where ranks ask each other about devices.
+// No profile and no setting of what goes through the kernel changes a bit. A call that goes so
+// takes two steps, and one more where ranks ask each other about devices.
 func TestSumsOfOrdinaryMemoryAreTheSameBits(t *testing.T) {
 	needCrossing(t)
 	const n, calls = 50_001, 100

@@ -141,8 +141,8 @@ func TestChunksInAHierarchyAgreeWithTheReference(t *testing.T) {
 	}
 }
 
-// Long blocks between more than two hosts, combined while others are sent. In place, the result may lie
-// in the block of any host.
+// Long blocks between more than two hosts, combined while others are sent. In place, the result may
+// lie in the block of any host.
 func TestLongBlocksBetweenSeveralHostsAgreeWithTheReference(t *testing.T) {
 	const n = 17_000
 	e := integers[int64]()

@@ -9,8 +9,8 @@ import (
 )
 
 // A Setting is one that a profile may make. GOMPI_TUNE knows it by the same name: package path says
-// what it does. It chooses a way or a chunk, and never in which order operands are combined: results
-// are the same under any profile.
+// what it does. It chooses a way or a chunk, and never in which order operands are combined:
+// results are the same under any profile.
 type Setting uint8
 
 // The settings.

@@ -19,8 +19,8 @@ func Allow() {
 }
 
 // Read fills dst with memory of a process, from an address on. It blocks while the kernel copies,
-// which may wait for pages of either. ErrGone and ErrUnmapped say what is not there; any other error
-// is the kernel's refusal. It allocates nothing.
+// which may wait for pages of either. ErrGone and ErrUnmapped say what is not there; any other
+// error is the kernel's refusal. It allocates nothing.
 func Read(pid int, dst []byte, from uintptr) error {
 	return transfer(unix.SYS_PROCESS_VM_READV, "process_vm_readv", pid, dst, from)
 }

@@ -87,8 +87,8 @@ func (m *CrossMemory) refusedBy(peer world.LocalRank) bool {
 	return m.pid == nil || m.lines[peer].reachesNothing.Load() != 0
 }
 
-// Has reports whether the kernel reaches b, memory of this process, for peers that read it, and write
-// to it if written is set. Such memory can be written to.
+// Has reports whether the kernel reaches b, memory of this process, for peers that read it, and
+// write to it if written is set. Such memory can be written to.
 func (m *CrossMemory) Has(b []byte, written bool) bool {
 	var first [1]byte
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
@@ -98,8 +98,8 @@ func (m *CrossMemory) Has(b []byte, written bool) bool {
 	return !written || procmem.Write(os.Getpid(), first[:], at) == nil
 }
 
-// Read fills dst with memory of a peer that this rank Reaches. It returns transport.ErrGone if there
-// is no such process any more, and another error if it does not map all of that memory.
+// Read fills dst with memory of a peer that this rank Reaches. It returns transport.ErrGone if
+// there is no such process any more, and another error if it does not map all of that memory.
 func (m *CrossMemory) Read(peer world.LocalRank, dst []byte, from uintptr) error {
 	return gone(procmem.Read(m.pid(peer), dst, from))
 }

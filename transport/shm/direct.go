@@ -43,14 +43,14 @@ import (
 // # Copies that both ranks make
 //
 // If both buffers of a Get lie in heaps, or the source in the peer's own memory, the peer can help.
-// The rank that gets invites it by a record in its ring. The inviter takes chunks from the front; the peer, once it reads the
-// record, takes chunks from the back. Each takes a chunk by a compare-and-swap of the word
-// claims, so that no chunk is copied twice. The inviter does not wait for a peer that
-// computes instead of helping. Bits of the word: 40 to 63 the number
-// of the invitation, which is different each time, so that a peer which comes late takes
-// nothing; 20 to 39 the chunks taken by the peer, 0 to 19 those by the inviter. When all
-// are taken, the peer's number is final, and the inviter waits until the word helped,
-// which the peer stores after each chunk, says as many, or that the peer could not.
+// The rank that gets invites it by a record in its ring. The inviter takes chunks from the front;
+// the peer, once it reads the record, takes chunks from the back. Each takes a chunk by a
+// compare-and-swap of the word claims, so that no chunk is copied twice. The inviter does not wait
+// for a peer that computes instead of helping. Bits of the word: 40 to 63 the number of the
+// invitation, which is different each time, so that a peer which comes late takes nothing; 20 to 39
+// the chunks taken by the peer, 0 to 19 those by the inviter. When all are taken, the peer's number
+// is final, and the inviter waits until the word helped, which the peer stores after each chunk,
+// says as many, or that the peer could not.
 //
 // An inviter that gives the copy up takes all chunks away. If the destination is its caller's own
 // memory, it waits for the one that the peer may be copying: the caller has the memory back then.
@@ -247,8 +247,8 @@ func (t *Transport) help(p *peer, content []byte) bool {
 	return true
 }
 
-// findEnds finds the two ends of a copy that this rank helps with. Its own memory outside the heap is
-// what it has told as a source, and not recalled.
+// findEnds finds the two ends of a copy that this rank helps with. Its own memory outside the heap
+// is what it has told as a source, and not recalled.
 func (t *Transport) findEnds(p *peer, x *move, i invitation) {
 	n := int(i.n)
 	if i.from&isSource == 0 {

@@ -108,9 +108,10 @@ func Competitors() []Competitor {
 		// NOLOCAL alone would leave UCX's shared memory.
 		{Name: "mpich-tcp", Library: mpich(), Env: []string{"MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=lo"}},
 		{Name: "mpich", Library: mpich()},
-		// Between hosts that may be namespaces of one machine, whose processors they then share: Open
-		// MPI yields them, which it does by itself only on a host with more ranks than slots. UCX, by
-		// which MPICH exchanges messages between hosts, would use shared memory there (allreduce of
+		// Between hosts that may be namespaces of one machine, whose processors they then share:
+		// Open MPI yields them, which it does by itself only on a host with more ranks than slots.
+		// UCX, by which MPICH exchanges messages between hosts, would use shared memory there
+		// (allreduce of
 		// 64 MiB between four hosts: 0.58 s, where its bytes take 0.81 on the links).
 		{Name: "openmpi-hosts", Library: openMPI(), Flags: []string{"--mca", "pml", "ob1", "--mca", "btl", "tcp,self,vader", "--mca", "mpi_yield_when_idle", "1"}, Env: quick},
 		{Name: "mpich-hosts", Library: mpich(), Env: []string{"UCX_TLS=tcp,self"}},

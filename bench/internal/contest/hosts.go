@@ -31,8 +31,8 @@ const (
 	withColon = "%s:%d"
 )
 
-// HostNames returns the hosts of the file that is the value of -hostfile. How many ranks each gets is
-// ours to say.
+// HostNames returns the hosts of the file that is the value of -hostfile. How many ranks each gets
+// is ours to say.
 func HostNames(file string) ([]string, error) {
 	f, err := os.Open(file)
 	if err != nil {

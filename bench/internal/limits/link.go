@@ -1,7 +1,7 @@
 package limits
 
-// A Link is what joins each of several hosts to all others: it carries so many bytes per second each
-// way, at the same time. The switch between them takes no time.
+// A Link is what joins each of several hosts to all others: it carries so many bytes per second
+// each way, at the same time. The switch between them takes no time.
 type Link struct {
 	Rate  float64 // bytes per second
 	Burst int     // bytes that pass at once after a pause, in addition
@@ -11,9 +11,9 @@ type Link struct {
 
 // Time returns the least microseconds that op takes with blocks of so many bytes, if the bytes that
 // cross the busiest link, in the direction that has more of them, take all the time: each block
-// crosses once to a host that needs it, and blocks are combined before they do. An operation after a
-// pause may take less, by a burst. ok is false if nothing can be said: of other operations, and of so few
-// bytes that all may pass as a burst.
+// crosses once to a host that needs it, and blocks are combined before they do. An operation after
+// a pause may take less, by a burst. ok is false if nothing can be said: of other operations, and
+// of so few bytes that all may pass as a burst.
 func (l Link) Time(op string, bytes int) (us float64, ok bool) {
 	others, ranks := float64(l.Hosts-1), float64(l.Ranks)
 	blocks, ok := map[string]float64{

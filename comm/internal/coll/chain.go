@@ -5,11 +5,11 @@ import (
 	"gompi/internal/mem"
 )
 
-// Chains of ranks, along which k chunks of a vector go in k+1 steps: a rank receives a chunk in one and
-// sends it on in the next. A caller may do other work between steps.
+// Chains of ranks, along which k chunks of a vector go in k+1 steps: a rank receives a chunk in one
+// and sends it on in the next. A caller may do other work between steps.
 
-// BcastStep receives chunk i, which is at(i), from the rank before in the chain from root, and sends
-// chunk i-1 on.
+// BcastStep receives chunk i, which is at(i), from the rank before in the chain from root, and
+// sends chunk i-1 on.
 func BcastStep(p Peers, root, i, k int, at func(int) mem.Buffer) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain
@@ -22,9 +22,10 @@ func BcastStep(p Peers, root, i, k int, at func(int) mem.Buffer) error {
 	return p.Wait()
 }
 
-// ReduceStep combines chunk i, of which this rank's operand is own(i), with the partial result from the
-// rank before in the chain to root. That makes sum(i), which may be own(i): the result at root, and else
-// what the next step sends on. The first rank sends its operand. Needs a commuting operator.
+// ReduceStep combines chunk i, of which this rank's operand is own(i), with the partial result from
+// the rank before in the chain to root. That makes sum(i), which may be own(i): the result at root,
+// and else what the next step sends on. The first rank sends its operand. Needs a commuting
+// operator.
 func ReduceStep(p Peers, root, i, k int, own, sum func(int) mem.Buffer, op call.Op) error {
 	r, n := p.Rank(), p.Size()
 	v := behind(r, root, n) // place in the chain, from its end

@@ -20,10 +20,10 @@ import (
 // operation; its buffers belong to Peers until Wait. A message to oneself is
 // not allowed: copy. Zero-length messages are sent like others.
 //
-// Algorithms start to receive before they send: the word that a receiver is ready for a long message
-// would else wait behind what its rank sends to the same one, for as long as that takes on the link, and
-// the two messages would go one after the other (two hosts, 1 Gbit/s, allreduce of 8 MiB: 134 and 70
-// ms, reduce-scatter of 8 MiB blocks 138 and 70).
+// Algorithms start to receive before they send: the word that a receiver is ready for a long
+// message would else wait behind what its rank sends to the same one, for as long as that takes on
+// the link, and the two messages would go one after the other (two hosts, 1 Gbit/s, allreduce of 8
+// MiB: 134 and 70 ms, reduce-scatter of 8 MiB blocks 138 and 70).
 type Peers interface {
 	Rank() int
 	Size() int

@@ -131,8 +131,8 @@ func (r *rank) Irecv(from int, b mem.Buffer) {
 	r.receives = append(r.receives, receive{from: from, dst: b})
 }
 
-// beforeSends checks that nothing was sent to a rank, since the last Wait, before a receive from it is
-// started: see Peers.
+// beforeSends checks that nothing was sent to a rank, since the last Wait, before a receive from it
+// is started: see Peers.
 func (r *rank) beforeSends(from int) {
 	if slices.ContainsFunc(r.sends, func(p *parcel) bool { return p.to == from }) {
 		r.err = fmt.Errorf("it sends to rank %d before it starts to receive from it", from)

@@ -8,9 +8,9 @@ import (
 )
 
 // A long message between ordinary memory inside a host goes one of two ways: the receiver copies it
-// from where it lies, through the kernel, or asks for it in frames. The sender tells the place, and the
-// receiver chooses, as trials of its own have shown. It times only messages before which no other one
-// waits, from when it asks until it has all.
+// from where it lies, through the kernel, or asks for it in frames. The sender tells the place, and
+// the receiver chooses, as trials of its own have shown. It times only messages before which no
+// other one waits, from when it asks until it has all.
 
 // ways are a receiver's trials of messages from one peer, by their length as a power of two.
 type ways struct {
@@ -21,9 +21,9 @@ type ways struct {
 	start  time.Time
 }
 
-// SetReads sets which messages inside a host the receiver may read from the sender's ordinary memory,
-// if they are not eager: those of the given lengths at first, and those of so many bytes and more if
-// trials find that faster.
+// SetReads sets which messages inside a host the receiver may read from the sender's ordinary
+// memory, if they are not eager: those of the given lengths at first, and those of so many bytes
+// and more if trials find that faster.
 func (e *Engine) SetReads(lengths Range, tries int) {
 	e.progress.Lock()
 	defer e.progress.Unlock()

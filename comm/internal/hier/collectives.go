@@ -113,9 +113,10 @@ func (c *Comm) reduceScatterShares(p *path.Path, send, recv mem.Buffer, op call.
 	return op.Finish(recv, c.all.Size())
 }
 
-// reduceScatterPairwise is reduceScatterShares, but a block is sent as soon as it is combined in this
-// host, to the rank whose it is, which adds up what comes from other hosts. While it is on its way the
-// next is combined. p-1 messages and rounds between p hosts, and as many bytes as around a ring.
+// reduceScatterPairwise is reduceScatterShares, but a block is sent as soon as it is combined in
+// this host, to the rank whose it is, which adds up what comes from other hosts. While it is on its
+// way the next is combined. p-1 messages and rounds between p hosts, and as many bytes as around a
+// ring.
 func (c *Comm) reduceScatterPairwise(send, recv mem.Buffer, op call.Op) error {
 	n, p := recv.Len(), len(c.hosts)
 	parts := c.all.Scratch(send, 3*n)

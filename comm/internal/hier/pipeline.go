@@ -13,8 +13,8 @@ import (
 // combined and the one before handed out: a leader does that in its first Wait for a message of the
 // chunk, the other members at once.
 //
-// Where the Path has a chain of hosts, each chunk is between them for two steps: a leader sends it on
-// while it receives the next (coll/chain.go).
+// Where the Path has a chain of hosts, each chunk is between them for two steps: a leader sends it
+// on while it receives the next (coll/chain.go).
 //
 // A pipeline is the coll.Peers of the algorithm between hosts, so that it sees the Waits.
 type pipeline struct {

@@ -189,8 +189,8 @@ func (s *Selector) hierVector(k call.Kind, a Algorithm, custom, lent bool, n int
 	return p
 }
 
-// chainFrom returns from how many bytes on chunks go along a chain of hosts: where there are as many
-// chunks as hosts. With fewer, other hosts are idle while the first chunk comes to the last.
+// chainFrom returns from how many bytes on chunks go along a chain of hosts: where there are as
+// many chunks as hosts. With fewer, other hosts are idle while the first chunk comes to the last.
 func (s *Selector) chainFrom() int { return s.rules.threshold(hierChainChunk) * s.rules.Hosts }
 
 // onDevices chooses where ranks may have buffers on devices. host is the Path for host memory. A

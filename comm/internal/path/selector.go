@@ -124,8 +124,8 @@ func (s *Selector) NonTemporal(bytes int) bool { return bytes >= s.rules.thresho
 // All ranks get the same.
 func (s *Selector) Payload(o *call.Call) int { return s.reached(o.Kind.As(), s.bytes(o)) }
 
-// Reads reports whether collectives of so much Payload begin with vectors that ranks reach through the
-// kernel, Tries whether they try what is faster.
+// Reads reports whether collectives of so much Payload begin with vectors that ranks reach through
+// the kernel, Tries whether they try what is faster.
 func (s *Selector) Reads(bytes int) bool {
 	from, below := s.rules.Reads()
 	return bytes >= from && bytes < below

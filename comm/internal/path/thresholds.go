@@ -95,9 +95,10 @@ var thresholds = [numThresholds]struct {
 	// caches hold, gather 0.31 and 0.41, scatter 0.34 and 0.45).
 	shmNonTemporalFrom: {"shm.nontemporal", 20 << 20, 0, most},
 
-	// Of so many bytes, and fewer than the second, messages between ordinary memory are read by their
-	// receiver where they lie (process_vm_readv) at first, and collectives begin with vectors that
-	// members reach so. Not unless the processor is known to copy faster so: see package machine.
+	// Of so many bytes, and fewer than the second, messages between ordinary memory are read by
+	// their receiver where they lie (process_vm_readv) at first, and collectives begin with vectors
+	// that members reach so. Not unless the processor is known to copy faster so: see package
+	// machine.
 	shmReadFrom:  {"shm.read", most, 1, most},
 	shmReadBelow: {"shm.read.below", most, 1, most},
 
@@ -128,17 +129,17 @@ var thresholds = [numThresholds]struct {
 	// 256 KiB and 1 MiB 8.4, 6.2 and 5.4).
 	hierChunk: {"hier.chunk", 512 << 10, 256, most},
 
-	// So much of a vector goes along a chain of hosts at a time, at least, up to hierChunk of longer
-	// ones. From as many bytes on as make such a chunk for each host a chain serves: a host sends the
-	// vector once, where a tree's root sends it for each subtree (four hosts with two ranks each, 1
-	// Gbit/s, by trees and along the chain: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB 141 and 72;
-	// reduce 11.9 and 8.4, 103 and 69).
+	// So much of a vector goes along a chain of hosts at a time, at least, up to hierChunk of
+	// longer ones. From as many bytes on as make such a chunk for each host a chain serves: a host
+	// sends the vector once, where a tree's root sends it for each subtree (four hosts with two
+	// ranks each, 1 Gbit/s, by trees and along the chain: bcast of 1 MiB 15.0 and 8.0 ms, of 8 MiB
+	// 141 and 72; reduce 11.9 and 8.4, 103 and 69).
 	hierChainChunk: {"hier.chain", 128 << 10, 256, most},
 
-	// From blocks of so many bytes on, each host of more than two combines what another needs while it
-	// sends what it has combined for the one before (four hosts with two ranks each, 1 Gbit/s,
-	// reduce-scatter by halving of the whole, and so: 64 KiB 3.1 and 3.1 ms, 256 KiB 13.9 and 13.3, 1
-	// MiB 59.7 and 55.5, 8 MiB 483 and 443).
+	// From blocks of so many bytes on, each host of more than two combines what another needs while
+	// it sends what it has combined for the one before (four hosts with two ranks each, 1 Gbit/s,
+	// reduce-scatter by halving of the whole, and so: 64 KiB 3.1 and 3.1 ms, 256 KiB 13.9 and 13.3,
+	// 1 MiB 59.7 and 55.5, 8 MiB 483 and 443).
 	hierPairwiseFrom: {"hier.pairwise", 128 << 10, 0, most},
 
 	// From so many bytes on all ranks carry shares of an allreduce, if each has a processor:

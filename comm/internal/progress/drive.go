@@ -84,8 +84,8 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 	}
 }
 
-// patience returns how often w's goroutine polls in a row, and then with yields, before it parks. In
-// the background it yields less: it leaves the processors to goroutines that compute.
+// patience returns how often w's goroutine polls in a row, and then with yields, before it parks.
+// In the background it yields less: it leaves the processors to goroutines that compute.
 func (p *Engine) patience(w *Waiter) (spin, yields int) {
 	const less = 16
 	switch {

@@ -44,8 +44,8 @@ type Comm struct {
 	spares  [][]byte // by height in the combination tree
 }
 
-// New returns the Comm of a Team, whose members have the given heaps, if any, and reach other memory
-// by cross, if not nil.
+// New returns the Comm of a Team, whose members have the given heaps, if any, and reach other
+// memory by cross, if not nil.
 func New(t shmsync.Team, heaps [][]byte, cross CrossMemory, paths *path.Selector) *Comm {
 	n := t.Size()
 	return &Comm{Team: t, paths: paths, heaps: heaps, reach: mem.Distance{From: paths.FarFrom()}, cross: cross, fetched: make([][]byte, n),

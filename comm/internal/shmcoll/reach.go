@@ -7,8 +7,8 @@ import (
 	"gompi/internal/mem"
 )
 
-// This file reaches the vectors of other members: in the symmetric heap in place, and in memory that
-// only their owner maps through the kernel, which copies from process to process.
+// This file reaches the vectors of other members: in the symmetric heap in place, and in memory
+// that only their owner maps through the kernel, which copies from process to process.
 
 // A CrossMemory reaches memory that only one member maps. transport/shm has it.
 type CrossMemory interface {
@@ -42,8 +42,8 @@ const (
 	// crossChunk is how much the kernel copies at a time: few calls, and what is handed on next is
 	// still in the second-level cache.
 	crossChunk = 128 << 10
-	// crossFold is how much all operands that a member combines take at a time, for the same reason,
-	// and crossFoldLeast how much one takes at least.
+	// crossFold is how much all operands that a member combines take at a time, for the same
+	// reason, and crossFoldLeast how much one takes at least.
 	crossFold, crossFoldLeast = 1 << 20, 8 << 10
 	// crossGlance is after how much a member makes progress of other operations.
 	crossGlance = 4 << 20
@@ -186,8 +186,8 @@ type span struct {
 	n  int
 }
 
-// kernelReaches reports whether the kernel reaches b for other members, one of this member's vectors.
-// It is asked again when another vector comes.
+// kernelReaches reports whether the kernel reaches b for other members, one of this member's
+// vectors. It is asked again when another vector comes.
 func (c *Comm) kernelReaches(v side, b []byte) bool {
 	it := span{uintptr(unsafe.Pointer(unsafe.SliceData(b))), len(b)}
 	if c.known[v] != it {

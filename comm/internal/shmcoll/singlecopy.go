@@ -14,12 +14,12 @@ import (
 // Only its owner knows where a vector lies. So in the first step all members tell each other where
 // their vectors are, and if one cannot be reached, the collective goes through bounce buffers. That
 // step also orders the accesses of others after what the owner did before. The collective ends with
-// a barrier, so no member returns before its vectors have been read and written. If it fails on one,
-// others may still read that member's vectors when it returns, but their calls fail, too; they write
-// only to those in the heap (shmsync/guard.go).
+// a barrier, so no member returns before its vectors have been read and written. If it fails on
+// one, others may still read that member's vectors when it returns, but their calls fail, too; they
+// write only to those in the heap (shmsync/guard.go).
 
-// singleCopy runs o on the members' vectors where they lie, if all can be reached: those in the heap,
-// and if cross is set, others too.
+// singleCopy runs o on the members' vectors where they lie, if all can be reached: those in the
+// heap, and if cross is set, others too.
 func (c *Comm) singleCopy(o *call.Call, cross bool) (done bool, err error) {
 	if done, err = c.copyOnce(o, cross); err != nil {
 		c.Shut()
@@ -245,8 +245,8 @@ func (c *Comm) reduceJointly(o *call.Call, lo, n int, nonTemporal bool) error {
 	return c.spread(result, lo, false)
 }
 
-// storesAt sets dsts to n bytes of all recvs, from lo on. It reports false if this member does not map
-// them all.
+// storesAt sets dsts to n bytes of all recvs, from lo on. It reports false if this member does not
+// map them all.
 func (c *Comm) storesAt(lo, n int, as func([]byte) mem.Buffer) bool {
 	c.dsts = c.dsts[:0]
 	for j := range c.Size() {

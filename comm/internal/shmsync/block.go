@@ -5,7 +5,8 @@
 // A member is a rank of the communicator on this host. Each has a Team (team.go), through which it
 // fills steps and reads those of others. wait.go has the waits, and the comparison of calls;
 // exchange.go steps in which every member tells all others something; ring.go the bounce buffers;
-// guard.go whether members may write to memory that only one of them maps; pool.go the Pool from which a rank takes the memory of its Teams.
+// guard.go whether members may write to memory that only one of them maps; pool.go the Pool from
+// which a rank takes the memory of its Teams.
 //
 // # Memory
 //

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// A member may let others read and write memory that only it maps: the kernel does so for them. In a
-// collective that ends well, a barrier comes behind the last access. But a member whose collective
-// fails returns at once, and then its memory is its caller's again. So it shuts.
+// A member may let others read and write memory that only it maps: the kernel does so for them. In
+// a collective that ends well, a barrier comes behind the last access. But a member whose
+// collective fails returns at once, and then its memory is its caller's again. So it shuts.
 //
-// Who writes says so, to one member at a time, and does not if that member is shut; and a member that
-// shuts then waits for those that write to it. The two flags are stored and loaded by sequentially
-// consistent operations, each by its owner before it looks at the other's. So if the writer did not
-// see that the member is shut, the member's look comes behind the writer's flag, and sees that until
-// the write is over.
+// Who writes says so, to one member at a time, and does not if that member is shut; and a member
+// that shuts then waits for those that write to it. The two flags are stored and loaded by
+// sequentially consistent operations, each by its owner before it looks at the other's. So if the
+// writer did not see that the member is shut, the member's look comes behind the writer's flag, and
+// sees that until the write is over.
 //
-// Nobody waits for those who read. What they have read may be wrong, so they look, behind the barrier
-// and so behind their last read, whether a member has shut: then the collective has failed for them,
-// too.
+// Nobody waits for those who read. What they have read may be wrong, so they look, behind the
+// barrier and so behind their last read, whether a member has shut: then the collective has failed
+// for them, too.
 
-// A write is some hundred KiB, so it is over after some microseconds, unless the writer does not run.
-// Shut looks so often, while it runs itself: first at once, then each time after a pause. Only who is
-// stopped for longer just before the kernel begins to copy could write later.
+// A write is some hundred KiB, so it is over after some microseconds, unless the writer does not
+// run. Shut looks so often, while it runs itself: first at once, then each time after a pause. Only
+// who is stopped for longer just before the kernel begins to copy could write later.
 const (
 	looks      = 1000
 	pausedLook = 20_000

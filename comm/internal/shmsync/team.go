@@ -93,8 +93,8 @@ func (t *Team) Next(n int) uint64 {
 // has told of.
 func (t *Team) Unreachable(member int, err error) error { return t.port.Unreachable(member, err) }
 
-// TryProgress makes progress of the rank's other operations, in the midst of long work for a member. It
-// returns why the Team is broken, if it is.
+// TryProgress makes progress of the rank's other operations, in the midst of long work for a
+// member. It returns why the Team is broken, if it is.
 func (t *Team) TryProgress(member int) error { return t.port.TryProgress(member) }
 
 // Last returns the last step that has been taken.

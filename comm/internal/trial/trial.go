@@ -1,10 +1,10 @@
-// Package trial finds which of two ways is the faster one at present, by going both now and then: one
-// copy that the kernel makes from process to process, or two through shared memory.
+// Package trial finds which of two ways is the faster one at present, by going both now and then:
+// one copy that the kernel makes from process to process, or two through shared memory.
 //
-// Which is faster depends on the processors, and on where they are: those of a virtual machine move.
-// (np=2 on two processors of an AMD EPYC, through shared memory and by the kernel. Far: bcast of 64
-// KiB 11.0 and 4.7 us, of 1 MiB 116 and 42, of 16 MiB 1.7 and 1.0 ms; allgather of 64 KiB 16.0 and 7.8
-// us, of 1 MiB 175 and 109. Near: bcast of 1 MiB 24 and 43 us, allgather 58 and 97.)
+// Which is faster depends on the processors, and on where they are: those of a virtual machine
+// move. (np=2 on two processors of an AMD EPYC, through shared memory and by the kernel. Far: bcast
+// of 64 KiB 11.0 and 4.7 us, of 1 MiB 116 and 42, of 16 MiB 1.7 and 1.0 ms; allgather of 64 KiB
+// 16.0 and 7.8 us, of 1 MiB 175 and 109. Near: bcast of 1 MiB 24 and 43 us, allgather 58 and 97.)
 package trial
 
 import "time"
@@ -13,9 +13,9 @@ const (
 	// samples is how many calls either way are timed in a trial; the fastest counts.
 	samples = 2
 	// The first trial comes after leastCalls calls, or more of short ones, which take long to warm
-	// up, and of those longer than longCalls, where a trial is much of what a program does. Each time a trial
-	// confirms the way, the number doubles, up to mostCalls, or less of calls longer than 1 MiB,
-	// but not than fewCalls.
+	// up, and of those longer than longCalls, where a trial is much of what a program does. Each
+	// time a trial confirms the way, the number doubles, up to mostCalls, or less of calls longer
+	// than 1 MiB, but not than fewCalls.
 	leastCalls, fewCalls, mostCalls = 4, 128, 2048
 	longCalls                       = 4 << 20
 	// worth is how many percent of the time the other way may take to be taken.
@@ -51,8 +51,8 @@ const (
 	Tell   // tell the times, and decide
 )
 
-// Begin sets the way that calls of so many bytes go at first, and when the first trial is, unless calls
-// have been counted.
+// Begin sets the way that calls of so many bytes go at first, and when the first trial is, unless
+// calls have been counted.
 func (t *Trial) Begin(cross bool, bytes int) {
 	if t.begun {
 		return
@@ -93,9 +93,9 @@ func (t *Trial) Note(p Part, took time.Duration) {
 // Times returns what has been noted in this trial.
 func (t *Trial) Times() Times { return t.times }
 
-// Decide ends a trial of calls of so many bytes, in which the slowest members took so long. The other
-// way is taken if two trials, one right after the other, find it faster; of which nothing was noted, it
-// is not.
+// Decide ends a trial of calls of so many bytes, in which the slowest members took so long. The
+// other way is taken if two trials, one right after the other, find it faster; of which nothing was
+// noted, it is not.
 func (t *Trial) Decide(slowest Times, bytes int) {
 	t.calls, t.times = 0, Times{}
 	faster := slowest[Other] > 0 && slowest[Other]*100 < slowest[Present]*worth

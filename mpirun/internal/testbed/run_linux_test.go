@@ -26,8 +26,9 @@ var (
 // The hostfile has addresses, which all launchers understand. Where logging in
 // runs what the user's home says, and the logins of all hosts at once stand in
 // each other's way, -private "$HOME" makes it as it is on hosts of their own. $LINK is what a link
-// carries, as gompi-compare -link has it, if -rate limits it. An interrupt is the command's: when it has
-// ended the hosts are removed. Where hosts cannot be made the test fails, as nothing has run.
+// carries, as gompi-compare -link has it, if -rate limits it. An interrupt is the command's: when
+// it has ended the hosts are removed. Where hosts cannot be made the test fails, as nothing has
+// run.
 func TestRunCommand(t *testing.T) {
 	if *command == "" {
 		t.Skip("no -command")

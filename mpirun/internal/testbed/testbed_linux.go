@@ -297,16 +297,17 @@ func (b *Bed) connect(i int) {
 }
 
 // A link that is limited has a queue as a port of a switch has one: what would wait for longer than
-// queueDelay is dropped. Burst is what passes at once after a pause. Where hosts share processors the
-// queue's timer is late, and with less the link has gaps (eight ranks on two processors, allreduce of
+// queueDelay is dropped. Burst is what passes at once after a pause. Where hosts share processors
+// the queue's timer is late, and with less the link has gaps (eight ranks on two processors,
+// allreduce of
 // 64 MiB at 1 Gbit/s: with 64, 128, 256 and 512 KiB in 2.93, 1.07, 0.90 and 0.90 s).
 const (
 	queueDelay = "20ms"
 	Burst      = 256 << 10
 )
 
-// limit holds a host's link to a rate in each direction, if there is one. Connections then use cubic,
-// Linux's default, whatever this machine's is: what a test measures must not depend on it.
+// limit holds a host's link to a rate in each direction, if there is one. Connections then use
+// cubic, Linux's default, whatever this machine's is: what a test measures must not depend on it.
 func (b *Bed) limit(i int, rate string) {
 	b.t.Helper()
 	if rate == "" {
