@@ -140,6 +140,18 @@ func getTogether(t *testing.T, ranks [2]*Transport, sink *ends, place uint64, ds
 	return sink.well > well
 }
 
+// together returns two ranks that have copied src of the second to dst of the first.
+func together(t *testing.T) (ranks [2]*Transport, sink *ends, src, dst []byte) {
+	t.Helper()
+	ranks, sink = readers(t, os.Getpid(), os.Getpid())
+	ranks[1].Reaches(0)
+	src, dst = bytes.Repeat([]byte{7}, 9*chunk), make([]byte, 9*chunk)
+	if !getTogether(t, ranks, sink, ranks[1].Source(0, mem.Bytes(src)), dst) {
+		t.Fatal("memory was not read")
+	}
+	return ranks, sink, src, dst
+}
+
 func TestBothCopyOrdinaryMemory(t *testing.T) {
 	ranks, sink := readers(t, os.Getpid(), os.Getpid())
 	ranks[1].Reaches(0)
@@ -166,12 +178,7 @@ func TestBothCopyOrdinaryMemory(t *testing.T) {
 // A copy that is given up leaves its destination alone, also if the peer was about to help; and one
 // whose source is recalled goes no further.
 func TestHelpEndsWithTheCopy(t *testing.T) {
-	ranks, sink := readers(t, os.Getpid(), os.Getpid())
-	ranks[1].Reaches(0)
-	src, dst := bytes.Repeat([]byte{7}, 9*chunk), make([]byte, 9*chunk)
-	if !getTogether(t, ranks, sink, ranks[1].Source(0, mem.Bytes(src)), dst) {
-		t.Fatal("memory was not read")
-	}
+	ranks, sink, src, dst := together(t)
 	for _, giveUp := range []func(){ranks[1].Recall, func() { ranks[0].Forget(1, 1) }} {
 		for polls := range 4 {
 			clear(dst)
@@ -216,23 +223,14 @@ func (t *Transport) begun(tb testing.TB, polls int) {
 
 // A peer that cannot write to the destination says so, and the message goes the other way.
 func TestHelpThatFails(t *testing.T) {
-	ranks, sink := readers(t, os.Getpid(), os.Getpid())
-	ranks[1].Reaches(0)
-	src, dst := bytes.Repeat([]byte{7}, 9*chunk), make([]byte, 9*chunk)
-	if !getTogether(t, ranks, sink, ranks[1].Source(0, mem.Bytes(src)), dst) {
-		t.Fatal("memory was not read")
-	}
-	refuse := func() { // by now the peer has begun to help
-		if !ranks[1].peers[0].moves.Empty() {
-			ranks[1].peers[0].moves.Items()[0].sink = 8
-		}
-	}
+	ranks, sink, src, dst := together(t)
 	all, well := sink.all, sink.well
 	ranks[0].Get(1, ranks[1].Source(0, mem.Bytes(src)), mem.Bytes(dst), 1)
 	ranks[0].begun(t, 1)
 	ranks[1].findWriters()
 	ranks[1].receive(ranks[1].peers[0], records)
-	for refuse(); sink.all == all; {
+	ranks[1].peers[0].moves.Items()[0].sink = 8 // it has begun to help; nothing is there
+	for sink.all == all {
 		ranks[1].Poll(0)
 		ranks[0].Poll(1)
 	}
