@@ -7,58 +7,6 @@ import (
 	"gompi/internal/mem"
 )
 
-// allreduceShort makes every member combine all operands itself. Programs call it most, so it has a
-// function of its own.
-func (c *Comm) allreduceShort(send, recv mem.Buffer, op call.Op) error {
-	s, size := c.Next(1), send.Size()
-	if size <= shmsync.InHead {
-		c.LayInHead(s)
-	} else {
-		c.Lay(s, size, false)
-	}
-	if err := c.AwaitPlace(s); err != nil {
-		return err
-	}
-	h := c.Signed(s)
-	copy(c.Payload(c.Me(), s, 0, size), send.HostSlice())
-	c.Publish(h, s)
-	if c.Size() == 2 && !c.keepsOrder(op) {
-		return c.reducePair(s, send, recv, op)
-	}
-	if err := c.Assemble(s); err != nil {
-		return err
-	}
-	for j := range c.Size() {
-		if j == c.Me() && !c.keepsOrder(op) {
-			c.srcs[j] = send
-			continue
-		}
-		if j != c.Me() {
-			if err := c.AwaitCall(j, s); err != nil {
-				return err
-			}
-		}
-		c.srcs[j] = mem.HostBytes(send.Type(), send.Len(), c.Payload(j, s, 0, size))
-	}
-	c.AllConsumed(s)
-	return c.combine(op, recv, 0, c.Size(), false)
-}
-
-// reducePair ends a short allreduce of two members. It does not go through srcs: to load from there
-// what was just stored stalls the processor.
-func (c *Comm) reducePair(s uint64, send, recv mem.Buffer, op call.Op) error {
-	peer := 1 - c.Me()
-	if err := c.AwaitCall(peer, s); err != nil {
-		return err
-	}
-	c.AllConsumed(s)
-	a, b := send, mem.HostBytes(send.Type(), send.Len(), c.Payload(peer, s, 0, send.Size()))
-	if peer == 0 {
-		a, b = b, a
-	}
-	return mem.Reduce(op.Kind, recv, a, b)
-}
-
 // A shared vector is a long allreduce: a reduce-scatter, then an allgather. In each step the
 // members do a chunk of the vector in three stages:
 //

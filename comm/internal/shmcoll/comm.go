@@ -2,8 +2,9 @@
 // what the others need in a bounce buffer of its own, and the others read it there. No message is
 // sent. Package shmsync tells a rank when data has arrived, and when its space may be reused.
 //
-//	transfer.go     blocks that go from rank to rank: all collectives but the following
-//	allreduce.go    an allreduce, short and long
+//	short.go        what programs call most with a few bytes
+//	transfer.go     blocks that go from rank to rank: all other collectives but the following
+//	allreduce.go    a long allreduce
 //	singlecopy.go   vectors that ranks read and write where they lie
 //	reach.go        how they reach them: in the symmetric heap, or through the kernel
 //	trial.go        whether that is faster, which the ranks try now and then
@@ -76,9 +77,10 @@ func (c *Comm) Run(p *path.Path, o *call.Call) error {
 
 // copied runs o along p, through bounce buffers.
 func (c *Comm) copied(p *path.Path, o *call.Call) error {
+	if is, err := c.short(p, o); is {
+		return err
+	}
 	switch {
-	case o.Kind == call.Allreduce && p.Algorithm == path.OneStep:
-		return c.allreduceShort(o.Send, o.Recv, o.Op)
 	case o.Kind == call.Allreduce:
 		return c.allreduceLong(p, o.Send, o.Recv, o.Op)
 	case o.Kind.As() == call.Barrier:

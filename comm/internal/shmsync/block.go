@@ -108,6 +108,9 @@ const (
 	// InHead is the most bytes of a payload in a head.
 	InHead = lineSize - 32
 
+	// soon is how many steps a member may tell at once that it has read (see ConsumedSoon).
+	soon = 16
+
 	// Depth is the number of heads: the head of a step is filled again so many steps later.
 	Depth = depth
 )

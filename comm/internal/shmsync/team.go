@@ -49,6 +49,7 @@ type Team struct {
 	call   Call
 	told   bool   // the rank knows that it has begun
 	free   uint64 // all members have read the steps up to this one
+	said   uint64 // this one has said that it needs nothing more up to this one
 	small  ring
 	l2     ring
 	l3     ring // of no size where some member has no memory for it
@@ -120,11 +121,14 @@ func (t *Team) Lay(s uint64, n int, large bool) {
 }
 
 // LayInHead is Lay for a payload that fits into a head.
-func (t *Team) LayInHead(s uint64) { t.LayElsewhere(s, depth) }
+func (t *Team) LayInHead(s uint64) { t.at[s%depth] = place{inHead: true, after: s - min(s, depth)} }
 
 // LayElsewhere is Lay for a payload in memory of the caller's, at the place where the payload of
 // the step so many before was.
 func (t *Team) LayElsewhere(s uint64, slots uint64) {
+	if t.said < t.first-1 {
+		t.Consumed(t.first - 1) // others may wait for a step that ConsumedSoon has not told of
+	}
 	t.at[s%depth] = place{inHead: true, after: s - min(s, slots)}
 }
 
@@ -236,7 +240,19 @@ func (t *Team) begun() {
 }
 
 // Consumed tells the others that this member needs nothing more of the steps up to s.
-func (t *Team) Consumed(s uint64) { t.store(&t.parts[t.me].flags.consumed, s) }
+func (t *Team) Consumed(s uint64) {
+	t.said = s
+	t.store(&t.parts[t.me].flags.consumed, s)
+}
+
+// ConsumedSoon is Consumed for a collective of one step, whose payload is in the heads: it may
+// tell that of up to soon such steps at once. Only their heads wait for it, which others fill again
+// depth steps later: by then this member, which reads all steps that are filled, has told.
+func (t *Team) ConsumedSoon(s uint64) {
+	if s-t.said >= soon {
+		t.Consumed(s)
+	}
+}
 
 // AllConsumed notes that all members have read all steps before s, because all have begun s. In a
 // collective of one step in which every member reads all others no member stores consumed.

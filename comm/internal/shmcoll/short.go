@@ -1,0 +1,190 @@
+package shmcoll
+
+import (
+	"gompi/comm/internal/call"
+	"gompi/comm/internal/path"
+	"gompi/comm/internal/shmsync"
+	"gompi/internal/mem"
+)
+
+// What programs call most with a few bytes is done in one step and without a Transfer: an
+// allreduce, and where the blocks of all ranks fit into a head what has a root, and a scan (8 B,
+// np=2, back to back, in us, with a Transfer and without: BENCHMARKS).
+
+// short does o if it is one of them, and reports whether it is.
+func (c *Comm) short(p *path.Path, o *call.Call) (is bool, err error) {
+	if p.Algorithm != path.OneStep {
+		return false, nil
+	}
+	if o.Kind == call.Allreduce {
+		return true, c.allreduceShort(o)
+	}
+	size := int(o.Count) * o.Type.Size()
+	switch {
+	case size > shmsync.InHead:
+	case o.Kind == call.Bcast:
+		return true, c.bcastShort(o)
+	case o.Kind == call.Gather:
+		return true, c.gatherShort(o)
+	case o.Kind == call.Scatter && size*c.Size() <= shmsync.InHead:
+		return true, c.scatterShort(o)
+	case o.Kind == call.Reduce && c.Me() == o.Root:
+		return true, c.reduceShort(o, c.Size())
+	case o.Kind == call.Reduce:
+		return true, c.reduceShort(o, 0)
+	case o.Kind == call.Scan:
+		return true, c.reduceShort(o, c.Me()+1)
+	}
+	return false, nil
+}
+
+// tell begins step s of n bytes, the only one of its collective, in which this member tells the
+// others b, or nothing.
+func (c *Comm) tell(s uint64, n int, b []byte) error {
+	if n <= shmsync.InHead {
+		c.LayInHead(s)
+	} else {
+		c.Lay(s, n, false)
+	}
+	if err := c.AwaitPlace(s); err != nil {
+		return err
+	}
+	h := c.Signed(s)
+	copy(c.Payload(c.Me(), s, 0, len(b)), b)
+	c.Publish(h, s)
+	return nil
+}
+
+// hear copies to b what another member tells in step s, from byte off on.
+func (c *Comm) hear(j int, s uint64, off int, b []byte) error {
+	err := c.AwaitCall(j, s)
+	if err == nil {
+		copy(b, c.Payload(j, s, off, len(b)))
+	}
+	return err
+}
+
+func (c *Comm) bcastShort(o *call.Call) error {
+	s, b := c.Next(1), o.Recv.HostSlice()
+	if c.Me() == o.Root {
+		if err := c.tell(s, len(b), b); err != nil {
+			return err
+		}
+	} else if err := c.tell(s, len(b), nil); err != nil {
+		return err
+	} else if err := c.hear(o.Root, s, 0, b); err != nil {
+		return err
+	}
+	c.ConsumedSoon(s)
+	return nil
+}
+
+func (c *Comm) scatterShort(o *call.Call) error {
+	s, b := c.Next(1), o.Recv.HostSlice()
+	n, own := len(b)*c.Size(), len(b)*c.Me()
+	if c.Me() == o.Root {
+		all := o.Send.HostSlice()
+		if err := c.tell(s, n, all); err != nil {
+			return err
+		}
+		copy(b, all[own:])
+	} else if err := c.tell(s, n, nil); err != nil {
+		return err
+	} else if err := c.hear(o.Root, s, own, b); err != nil {
+		return err
+	}
+	c.ConsumedSoon(s)
+	return nil
+}
+
+func (c *Comm) gatherShort(o *call.Call) error {
+	s, b := c.Next(1), o.Send.HostSlice()
+	if err := c.tell(s, len(b), b); err != nil {
+		return err
+	}
+	if c.Me() == o.Root {
+		all := o.Recv.HostSlice()
+		for j := range c.Size() {
+			to := all[j*len(b) : (j+1)*len(b)]
+			if j == c.Me() {
+				copy(to, b)
+			} else if err := c.hear(j, s, 0, to); err != nil {
+				return err
+			}
+		}
+	}
+	c.ConsumedSoon(s)
+	return nil
+}
+
+// reduceShort is a reduce or a scan, in which this member combines the operands of members 0 to
+// upTo-1.
+func (c *Comm) reduceShort(o *call.Call, upTo int) error {
+	s := c.Next(1)
+	if err := c.tell(s, o.Send.Size(), o.Send.HostSlice()); err != nil {
+		return err
+	}
+	if upTo > 0 {
+		if err := c.combineStep(s, o, upTo); err != nil {
+			return err
+		}
+	}
+	c.ConsumedSoon(s)
+	return nil
+}
+
+// allreduceShort makes every member combine all operands itself.
+func (c *Comm) allreduceShort(o *call.Call) error {
+	s := c.Next(1)
+	if err := c.tell(s, o.Send.Size(), o.Send.HostSlice()); err != nil {
+		return err
+	}
+	if err := c.Assemble(s); err != nil {
+		return err
+	}
+	err := c.combineStep(s, o, c.Size())
+	c.AllConsumed(s)
+	return err
+}
+
+// combineStep combines into o.Recv what members 0 to n-1 tell in step s: this one, and others.
+// Where operands have an order it reads its own, too, where the others do: its result may
+// overwrite the operand before all is combined.
+func (c *Comm) combineStep(s uint64, o *call.Call, n int) error {
+	staged := c.keepsOrder(o.Op)
+	if n == 2 && !staged {
+		return c.combinePair(s, o)
+	}
+	for j := range n {
+		if j == c.Me() && !staged {
+			c.srcs[j] = o.Send
+			continue
+		}
+		if j != c.Me() {
+			if err := c.AwaitCall(j, s); err != nil {
+				return err
+			}
+		}
+		c.srcs[j] = c.told(s, o, j)
+	}
+	return c.combine(o.Op, o.Recv, 0, n, o.Kind == call.Scan)
+}
+
+// combinePair is combineStep of members 0 and 1. It does not go through srcs: to load from there
+// what was just stored stalls the processor.
+func (c *Comm) combinePair(s uint64, o *call.Call) error {
+	peer := 1 - c.Me()
+	if err := c.AwaitCall(peer, s); err != nil {
+		return err
+	}
+	a, b := o.Send, c.told(s, o, peer)
+	if peer == 0 {
+		a, b = b, a
+	}
+	return mem.Reduce(o.Op.Kind, o.Recv, a, b)
+}
+
+// told returns the operand that member j tells in step s.
+func (c *Comm) told(s uint64, o *call.Call, j int) mem.Buffer {
+	return mem.HostBytes(o.Send.Type(), o.Send.Len(), c.Payload(j, s, 0, o.Send.Size()))
+}
