@@ -21,12 +21,17 @@ import (
 // singleCopy runs o on the members' vectors where they lie, if all can be reached: those in the
 // heap, and if cross is set, others too.
 func (c *Comm) singleCopy(o *call.Call, cross bool) (done bool, err error) {
-	if done, err = c.copyOnce(o, cross); err != nil {
-		c.Shut()
-	} else if done {
+	failed := true
+	defer func() { // also when an operator panics
+		if failed {
+			c.Shut()
+		}
+		c.own = [2][]byte{} // they are the caller's again
+	}()
+	done, err = c.copyOnce(o, cross)
+	if failed = err != nil; done && !failed {
 		err = c.NoneShut()
 	}
-	c.own = [2][]byte{} // they are the caller's again
 	return done, err
 }
 
