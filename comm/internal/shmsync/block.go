@@ -56,10 +56,11 @@
 //
 // A head is filled again 64 steps later, and a part of a bounce buffer when the ring has gone
 // round. By then every member must have read the old step. A writer knows that in one of two ways.
-// A member stores consumed when it has read a step. And a member that has begun a collective has
-// read all of the one before: so a collective of one step in which every member reads all others
-// need not store consumed. What a member has read only grows. So the writer keeps the least of all
-// members in free, and looks again only when that is too small.
+// A member stores consumed when it has read a step, of those whose payload is in the head at least
+// at every 16th. And a member that has begun a collective has read all of the one before: so a
+// collective of one step in which every member reads all others need not store consumed. What a
+// member has read only grows. So the writer keeps the least of all members in free, and looks again
+// only when that is too small.
 //
 // There is no cycle of waiting members. Filling a step waits only for reads of older steps; reading
 // a step waits only until it is filled. No member fills so far ahead of its own reads that it would

@@ -49,7 +49,8 @@ type Team struct {
 	call   Call
 	told   bool   // the rank knows that it has begun
 	free   uint64 // all members have read the steps up to this one
-	said   uint64 // this one has said that it needs nothing more up to this one
+	said   uint64 // this one has told that it needs nothing more of those up to this one
+	owed   uint64 // and, if this is more, can tell that of those up to this one
 	small  ring
 	l2     ring
 	l3     ring // of no size where some member has no memory for it
@@ -126,8 +127,8 @@ func (t *Team) LayInHead(s uint64) { t.at[s%depth] = place{inHead: true, after: 
 // LayElsewhere is Lay for a payload in memory of the caller's, at the place where the payload of
 // the step so many before was.
 func (t *Team) LayElsewhere(s uint64, slots uint64) {
-	if t.said < t.first-1 {
-		t.Consumed(t.first - 1) // others may wait for a step that ConsumedSoon has not told of
+	if t.owed > t.said {
+		t.Consumed(t.owed) // else others would wait for it, and this member for them
 	}
 	t.at[s%depth] = place{inHead: true, after: s - min(s, slots)}
 }
@@ -245,11 +246,11 @@ func (t *Team) Consumed(s uint64) {
 	t.store(&t.parts[t.me].flags.consumed, s)
 }
 
-// ConsumedSoon is Consumed for a collective of one step, whose payload is in the heads: it may
-// tell that of up to soon such steps at once. Only their heads wait for it, which others fill again
-// depth steps later: by then this member, which reads all steps that are filled, has told.
+// ConsumedSoon is Consumed for a step whose payload is in the heads: it tells that of up to soon
+// such steps at once. Only their heads wait for it, which are filled again depth steps later: by
+// then this member, which reads all steps that are filled, has told.
 func (t *Team) ConsumedSoon(s uint64) {
-	if s-t.said >= soon {
+	if t.owed = s; s-t.said >= soon {
 		t.Consumed(s)
 	}
 }
