@@ -289,6 +289,8 @@ func (p *innerPort) Unreachable(member int, err error) error {
 
 func (p *innerPort) TryProgress(member int) error { return p.FlagWait.TryProgress(p.ranks[member]) }
 
+func (p *innerPort) Gone(member int) bool { return p.FlagWait.Gone(p.ranks[member]) }
+
 func (p *innerPort) Await(word *atomic.Uint64, want uint64, member int) error {
 	return p.FlagWait.Await(word, want, p.ranks[member])
 }

@@ -64,6 +64,15 @@ func (ch *Channel) tryProgress(rank world.Rank) error {
 	return ch.Err()
 }
 
+// Gone makes progress, as TryProgress does, and reports whether the process of member src is lost.
+func (v *FlagWait) Gone(src int) bool {
+	e, rank := v.ch.e, v.ch.World(src)
+	e.progress.Lock()
+	defer e.progress.Exit()
+	e.pollOnce(rank)
+	return e.gone(rank) != nil
+}
+
 // Await returns when word, which member src stores, is at least want. If the collective's context
 // ends before, the communicator breaks: the other members wait for this rank.
 func (v *FlagWait) Await(word *atomic.Uint64, want uint64, src int) error {

@@ -25,6 +25,38 @@ func teams(t *testing.T, n int, gated bool, pause func(rank int)) (all []*shmsyn
 // begin begins a collective that nothing tells from others.
 func begin(t *shmsync.Team, nth uint64) { t.Begin(shmsync.Call{A: nth + 1}, false) }
 
+// Who shuts waits for one that writes to it, until it has or its process is lost.
+func TestShutWaitsForWriters(t *testing.T) {
+	all, h := teams(t, 3, false, func(int) {})
+	asked := 0
+	for _, end := range []struct {
+		say  string
+		asks int
+		gone func(writer int) bool
+	}{
+		{"the write is over", 3, func(writer int) bool { all[writer].Written(); return false }},
+		{"the writer is lost", 3, func(int) bool { return true }},
+	} {
+		asked = 0
+		h.Gone = func(rank int) bool {
+			if asked++; rank != 2 {
+				t.Errorf("%s: asks for rank %d, want 2, which writes", end.say, rank)
+			}
+			return asked == end.asks && end.gone(rank)
+		}
+		if !all[2].MayWrite(1) {
+			t.Fatalf("%s: rank 1 is shut already", end.say)
+		}
+		if all[1].Shut(); asked != end.asks {
+			t.Errorf("%s: Shut asked %d times for the writer, want %d", end.say, asked, end.asks)
+		}
+		if all[2].MayWrite(1) {
+			t.Errorf("%s: rank 2 may write to rank 1, which has shut", end.say)
+		}
+		all, h = teams(t, 3, false, func(int) {})
+	}
+}
+
 // Whatever the timing, all get what all told, of any length, and nobody passes a barrier alone.
 func TestStressExchange(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {

@@ -22,7 +22,8 @@ import (
 
 // A write is some hundred KiB, so it is over after some microseconds, unless the writer does not
 // run. Shut looks so often, while it runs itself: first at once, then each time after a pause. Only
-// who is stopped for longer just before the kernel begins to copy could write later.
+// who is stopped for longer just before the kernel begins to copy could write later. Who is killed
+// meanwhile leaves its flag as it is, and writes no more when others hear of it.
 const (
 	looks      = 1000
 	pausedLook = 20_000
@@ -48,14 +49,21 @@ func (t *Team) Written() { t.parts[t.me].flags.writesTo.Store(0) }
 func (t *Team) Shut() {
 	t.parts[t.me].flags.shut.Store(1)
 	for j := range t.parts {
-		for n := 0; j != t.me && t.parts[j].flags.writesTo.Load() == uint64(t.me)+1 && n < looks+pausedLook; n++ {
-			if n < looks {
+		for n := 0; j != t.me && t.isWrittenBy(j) && n < looks+pausedLook; n++ {
+			switch {
+			case n < looks:
 				runtime.Gosched()
-			} else {
+			case t.port.Gone(j):
+				n = looks + pausedLook
+			default:
 				time.Sleep(pause)
 			}
 		}
 	}
+}
+
+func (t *Team) isWrittenBy(member int) bool {
+	return t.parts[member].flags.writesTo.Load() == uint64(t.me)+1
 }
 
 // IsShut reports whether a member has shut.

@@ -16,6 +16,8 @@ type Port interface {
 	// Await sleeps until word, which a member stores, is at least want. It returns an error if
 	// that will not be.
 	Await(word *atomic.Uint64, want uint64, member int) error
+	// Gone makes progress, as TryProgress does, and reports whether a member's process is lost.
+	Gone(member int) bool
 	// Looks returns how often a caller that may spin polls a flag before it yields.
 	Looks() int
 	// Wake wakes a member, if it sleeps.

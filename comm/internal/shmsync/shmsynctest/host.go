@@ -21,7 +21,8 @@ import (
 type Host struct {
 	Heaps  [][]byte // of the ranks
 	Pools  []*shmsync.Pool
-	Poor   atomic.Int64 // 1 + the rank that gets no memory for a large buffer, 0 for none
+	Poor   atomic.Int64        // 1 + the rank that gets no memory for a large buffer, 0 for none
+	Gone   func(rank int) bool // reports whether the rank's process is lost; nil for none
 	arenas [][]byte
 	large  int
 	broken atomic.Pointer[error]
@@ -119,6 +120,8 @@ func (p *port) Await(word *atomic.Uint64, want uint64, member int) error {
 		}
 	}
 }
+
+func (p *port) Gone(member int) bool { return p.Host.Gone != nil && p.Host.Gone(member) }
 
 func (p *port) Looks() int { return 10 }
 
