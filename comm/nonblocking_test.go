@@ -69,6 +69,56 @@ func TestBlockingAndNonblockingCollectivesMix(t *testing.T) {
 	})
 }
 
+// Who waits runs what has not begun: whoever that is, in whatever order, all get their results.
+func TestWaitersRunCollectivesInTheOrderOfTheirCalls(t *testing.T) {
+	const p, n, waiters = 3, 40, 4
+	inBubble(t, p, func(ctx context.Context, c *comm.Comm) error {
+		d, err := c.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		defer d.Close(ctx)
+		comms := []*comm.Comm{c, d}
+		rs := make([][]comm.Request, waiters)
+		got := make([]int, n)
+		for j := range n {
+			i := j ^ c.Rank()&1 // of two in a row, which one comes first differs
+			x := comm.Of(got[i : i+1])
+			got[i] = c.Rank() + i
+			rs[j%waiters] = append(rs[j%waiters], comms[i%2].Iallreduce(x, x, comm.Max))
+		}
+		fails := make(chan error, waiters)
+		for w := range waiters {
+			go func() {
+				if w%2 == 0 {
+					fails <- comm.WaitAll(context.Background(), rs[w]...)
+					return
+				}
+				var err error
+				for i := range rs[w] {
+					_, e := rs[w][len(rs[w])-1-i].Wait(context.Background())
+					err = errors.Join(err, e)
+				}
+				fails <- err
+			}()
+		}
+		x := []int{c.Rank()}
+		err = comm.Allreduce(context.Background(), c, x, x, comm.Sum) // behind n/2 others
+		for range waiters {
+			err = errors.Join(err, <-fails)
+		}
+		if err == nil && x[0] != sumOfRanks(p, 0) {
+			err = fmt.Errorf("the blocking one: got %d, want %d", x[0], sumOfRanks(p, 0))
+		}
+		for i, x := range got {
+			if err == nil && x != p-1+i {
+				err = fmt.Errorf("collective %d: got %d, want %d", i, x, p-1+i)
+			}
+		}
+		return err
+	})
+}
+
 // On two communicators collectives may be called in different orders.
 func TestTwoCommunicatorsAreIndependent(t *testing.T) {
 	const p = 3

@@ -138,11 +138,11 @@ func stop(q Stream) (at streamPosition) {
 }
 
 // perform runs the collective between the works of its stream.
-func (t *queuedOp) perform(c *Comm) error {
+func (t *queuedOp) perform(c *Comm, quiet bool) error {
 	defer c.unwind(&t.o)
 	err := t.at.reached()
 	if err == nil {
-		err = c.perform(context.Background(), &t.o, true)
+		err = c.perform(context.Background(), &t.o, quiet)
 	} else { // it is this rank's alone: the others wait in vain
 		c.ch.Break("failed before " + t.o.String() + ": " + err.Error())
 	}

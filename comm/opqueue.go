@@ -13,8 +13,10 @@ import (
 
 // opQueue runs the collectives of one communicator one at a time, in the order in which they were
 // called. A blocking one runs on its caller's goroutine, which can so recover from a panic of an
-// operator of its own. Nonblocking ones queue, and one goroutine runs them. A blocking one behind
-// them queues too, and that goroutine ends when it comes to it.
+// operator of its own. Nonblocking ones queue, and one goroutine runs them: a new one, or, if that
+// has not begun yet, a caller that waits for one of them (to wait for the new one's thread takes 20
+// to 100 us, where the ranks have a processor each). A blocking one behind them queues too, and that
+// goroutine ends when it comes to it.
 //
 // While a collective runs, nothing is locked: it may call functions of the user's and devices,
 // which may block, panic or call comm.
@@ -23,9 +25,10 @@ type opQueue struct {
 
 	mu       sync.Mutex // guards the fields below, which are valid while state is contended
 	blocking bool       // a goroutine is inside a blocking collective
-	running  bool       // a collective runs now
+	running  bool       // a collective runs now, or a goroutine is about to run one
+	open     bool       // whichever goroutine comes first is to run what is queued
 	queue    fifo.Queue[queuedOp]
-	work     func() // drain, made once
+	work     func() // serve, made once
 	last     func() // to be called when nothing is left to do
 }
 
@@ -131,6 +134,9 @@ func (q *opQueue) run(ctx context.Context, c *Comm, o *call.Call) error {
 // wait waits until a blocking call may begin. Other ranks wait for this one, so to give up breaks
 // the communicator.
 func (q *opQueue) wait(ctx context.Context, c *Comm, begins engine.Handle, o *call.Call) error {
+	if ctx.Done() == nil {
+		q.help(c, begins)
+	}
 	_, may, err := c.e.Wait(ctx, begins)
 	if !may {
 		c.ch.Break("gave up in " + o.String() + ": " + err.Error())
@@ -158,32 +164,64 @@ func (q *opQueue) push(c *Comm, o *call.Call, at streamPosition, blocking bool) 
 
 // next lets the next one run, if there is one.
 func (q *opQueue) next(c *Comm) {
-	q.running = !q.queue.Empty()
-	if q.running {
-		if q.work == nil {
-			q.work = func() { q.drain(c) }
-		}
-		go q.work() // ends when the queue is empty, or when it comes to a blocking one
+	if q.running = !q.queue.Empty(); q.running {
+		q.start(c)
 	}
 }
 
-// drain runs what is queued, up to a blocking collective.
-func (q *opQueue) drain(c *Comm) {
+// start starts a goroutine that runs what is queued.
+func (q *opQueue) start(c *Comm) {
+	q.open = true
+	if q.work == nil {
+		q.work = func() { q.serve(c, engine.Handle{}, true) }
+	}
+	go q.work() // ends when the queue is empty, when it comes to a blocking one, or if it comes late
+}
+
+// help runs what is queued, up to the collective that h names, if nobody does yet. Its caller waits
+// for h.
+func (q *opQueue) help(c *Comm, h engine.Handle) { q.serve(c, h, false) }
+
+// serve runs what is queued, up to a blocking collective, or to the one that last names.
+func (q *opQueue) serve(c *Comm, last engine.Handle, quiet bool) {
 	q.mu.Lock()
-	for !q.queue.Empty() {
+	if !q.open || !quiet && last.Done() {
+		q.mu.Unlock()
+		return
+	}
+	q.open = false
+	defer q.handOn(c) // also if a device panics
+	for over := false; !over && !q.queue.Empty() && !q.blockingNext(); {
 		now := q.queue.Pop()
-		var err error
-		if !now.blocking {
-			q.mu.Unlock()
-			err = now.perform(c)
-			q.mu.Lock()
+		q.runQueued(c, &now, quiet)
+		over = now.h == last
+	}
+}
+
+// runQueued runs a nonblocking collective. The lock is held on entry and on return.
+func (q *opQueue) runQueued(c *Comm, now *queuedOp, quiet bool) {
+	var err error
+	ended := false
+	q.mu.Unlock()
+	defer func() {
+		if q.mu.Lock(); !ended {
+			err = c.ch.Err()
 		}
 		c.e.Complete(now.h, engine.Status{}, err)
-		if now.blocking {
-			q.mu.Unlock()
-			return
-		}
+	}()
+	err = now.perform(c, quiet)
+	ended = true
+}
+
+// handOn lets the next one run, if there is one: a blocking one on its caller's goroutine.
+func (q *opQueue) handOn(c *Comm) {
+	if q.blockingNext() {
+		c.e.Complete(q.queue.Pop().h, engine.Status{}, nil)
+		q.mu.Unlock()
+		return
 	}
-	q.running = false
+	q.next(c)
 	q.unlockSlow()
 }
+
+func (q *opQueue) blockingNext() bool { return !q.queue.Empty() && q.queue.Items()[0].blocking }

@@ -191,6 +191,12 @@ static void run_barrier(struct cell *k) { (void)k, MPI_Barrier(W); }
 static void run_bcast(struct cell *k) { MPI_Bcast(rank == 0 ? k->send : k->recv, k->n, type, 0, W); }
 static void run_reduce(struct cell *k) { MPI_Reduce(k->send_arg, k->recv_arg, k->n, type, redop, 0, W); }
 static void run_allreduce(struct cell *k) { MPI_Allreduce(k->send_arg, k->recv_arg, k->n, type, redop, W); }
+static void run_iallreduce(struct cell *k) {
+	MPI_Request r;
+
+	MPI_Iallreduce(k->send_arg, k->recv_arg, k->n, type, redop, W, &r);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
 static void run_allgather(struct cell *k) { MPI_Allgather(k->send_arg, k->n, type, k->recv_arg, k->n, type, W); }
 static void run_reducescatter(struct cell *k) { MPI_Reduce_scatter_block(k->send_arg, k->recv_arg, k->n, type, redop, W); }
 static void run_alltoall(struct cell *k) { MPI_Alltoall(k->send_arg, k->n, type, k->recv_arg, k->n, type, W); }
@@ -260,6 +266,7 @@ static const struct op ops[] = {
 	{"bcast", 1, 0, 0, root_to_all, run_bcast, from_root, everybody, 0, 1, once, once},
 	{"reduce", 1, 0, 1, all_to_root, run_reduce, reduced_at_root, everybody, 0, 1, once, once},
 	{"allreduce", 1, 0, 1, one_one, run_allreduce, reduced, everybody, 0, 1, once, twice_others},
+	{"iallreduce", 1, 0, 1, one_one, run_iallreduce, reduced, everybody, 0, 1, once, twice_others},
 	{"allgather", 1, 0, 1, gathering, run_allgather, gathered, everybody, 0, 1, per_rank, others},
 	{"reducescatter", 1, 0, 1, scattering, run_reducescatter, reduced_block, everybody, 0, 1, per_rank, others},
 	{"alltoall", 1, 0, 1, exchanging, run_alltoall, exchanged, everybody, 0, 1, per_rank, others},

@@ -209,6 +209,7 @@ def run_bw(k):
 
 
 def run_allreduce(k): dist.all_reduce(k.send, REDOPS[args.redop])
+def run_iallreduce(k): dist.all_reduce(k.send, REDOPS[args.redop], async_op=True).wait()
 def run_reduce(k): dist.reduce(k.send, 0, REDOPS[args.redop])
 def run_bcast(k): dist.broadcast(k.send if rank == 0 else k.recv, 0)
 def run_allgather(k): dist.all_gather(k.got, k.send)
@@ -239,6 +240,7 @@ OPS = {
     "bcast": Op(run_bcast, lambda: (rank == 0, rank != 0), lambda k: rank == 0 or holds(k.recv, pattern(0), 0)),
     "reduce": Op(run_reduce, lambda: (1, 0), lambda k: rank != 0 or holds(k.send, reduced(), 0)),
     "allreduce": Op(run_allreduce, lambda: (1, 0), lambda k: holds(k.send, reduced(), 0), bus=lambda: 2 * others()),
+    "iallreduce": Op(run_iallreduce, lambda: (1, 0), lambda k: holds(k.send, reduced(), 0), bus=lambda: 2 * others()),
     "allgather": Op(run_allgather, lambda: (1, world), lambda k: from_each(k, 0), volume=lambda: world, bus=others),
     "gather": Op(run_gather, lambda: (1, world * (rank == 0)), lambda k: rank != 0 or from_each(k, 0), volume=lambda: world, bus=others),
     "scatter": Op(run_scatter, lambda: (world * (rank == 0), 1), lambda k: holds(k.recv, pattern(0), rank * k.n), volume=lambda: world, bus=others),

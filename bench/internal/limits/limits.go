@@ -152,6 +152,7 @@ func workOf(op string, np int) (work, bool) {
 		"bcast":         {reads: 1, writes: np - 1},
 		"reduce":        {reads: np, writes: 1, adds: true},
 		"allreduce":     {reads: np, writes: np, adds: true},
+		"iallreduce":    {reads: np, writes: np, adds: true},
 		"allgather":     {reads: np, writes: np * np},
 		"reducescatter": {reads: np * np, writes: np, adds: true},
 		"alltoall":      {reads: np * np, writes: np * np},

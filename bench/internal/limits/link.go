@@ -20,6 +20,7 @@ func (l Link) Time(op string, bytes int) (us float64, ok bool) {
 		"bcast":         1,
 		"reduce":        1,
 		"allreduce":     2 * others / float64(l.Hosts),
+		"iallreduce":    2 * others / float64(l.Hosts),
 		"reducescatter": others * ranks,
 		"allgather":     others * ranks,
 		"gather":        others * ranks,

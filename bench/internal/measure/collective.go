@@ -14,8 +14,12 @@ func runBcast(k *cell) error {
 	return k.c.Bcast(k.ctx, 0, data)
 }
 
-func runReduce(k *cell) error        { return k.c.Reduce(k.ctx, 0, k.send, k.recv, k.redop) }
-func runAllreduce(k *cell) error     { return k.c.Allreduce(k.ctx, k.send, k.recv, k.redop) }
+func runReduce(k *cell) error    { return k.c.Reduce(k.ctx, 0, k.send, k.recv, k.redop) }
+func runAllreduce(k *cell) error { return k.c.Allreduce(k.ctx, k.send, k.recv, k.redop) }
+func runIallreduce(k *cell) error {
+	_, err := k.c.Iallreduce(k.send, k.recv, k.redop).Wait(k.ctx)
+	return err
+}
 func runAllgather(k *cell) error     { return k.c.Allgather(k.ctx, k.send, k.recv) }
 func runReduceScatter(k *cell) error { return k.c.ReduceScatterBlock(k.ctx, k.send, k.recv, k.redop) }
 func runAlltoall(k *cell) error      { return k.c.Alltoall(k.ctx, k.send, k.recv) }

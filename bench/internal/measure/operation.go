@@ -42,6 +42,7 @@ func operations() []operation {
 		{name: "bcast", blocks: atRoot(1, 0, 0, 1), run: runBcast, parts: fromRoot, volume: times(1), bus: times(1)},
 		{name: "reduce", reduces: true, inPlace: true, blocks: atRoot(1, 1, 1, 0), run: runReduce, parts: reducedAtRoot, volume: times(1), bus: times(1)},
 		{name: "allreduce", reduces: true, inPlace: true, blocks: each(1, 1), run: runAllreduce, parts: reducedEverywhere, volume: times(1), bus: twiceOthers},
+		{name: "iallreduce", reduces: true, inPlace: true, blocks: each(1, 1), run: runIallreduce, parts: reducedEverywhere, volume: times(1), bus: twiceOthers},
 		{name: "allgather", inPlace: true, blocks: gathering, run: runAllgather, parts: gathered, volume: perRank, bus: others},
 		{name: "reducescatter", reduces: true, inPlace: true, blocks: scattering, run: runReduceScatter, parts: reducedBlock, volume: perRank, bus: others},
 		{name: "alltoall", inPlace: true, blocks: exchanging, run: runAlltoall, parts: exchanged, volume: perRank, bus: others},

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -406,6 +407,12 @@ func (e *Engine) Progress() {
 	if e.looks++; e.looks%looksPerCheck == 0 {
 		e.Stalled()
 	}
+}
+
+// Yield gives the processor to other goroutines, and to their threads, for Test of what they do.
+func (e *Engine) Yield() {
+	runtime.Gosched()
+	e.cfg.Yield()
 }
 
 // looksPerCheck is how often a program that tests instead of waiting polls before
