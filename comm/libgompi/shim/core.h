@@ -1,0 +1,78 @@
+/* What libgompi.so, which is C alone, and libgompi-core.so, which is Go, know of each other. */
+#ifndef GOMPI_CORE_H
+#define GOMPI_CORE_H
+
+#include "../gompi.h"
+
+/* The room for the text of an error, with the 0 at its end. */
+enum { GOMPI_TEXT = 2048 };
+
+/* The collectives. */
+enum {
+	GOMPI_BARRIER,
+	GOMPI_BCAST,
+	GOMPI_REDUCE,
+	GOMPI_ALLREDUCE,
+	GOMPI_REDUCE_SCATTER_BLOCK,
+	GOMPI_REDUCE_SCATTER,
+	GOMPI_ALLGATHER,
+	GOMPI_ALLGATHERV,
+	GOMPI_GATHER,
+	GOMPI_GATHERV,
+	GOMPI_SCATTER,
+	GOMPI_SCATTERV,
+	GOMPI_ALLTOALL,
+	GOMPI_ALLTOALLV,
+	GOMPI_SCAN,
+	GOMPI_EXSCAN
+};
+
+/* A collective. What it does not have is 0. */
+struct gompi_call {
+	gompi_comm comm;
+	int kind, type, op, root;
+	size_t n; /* elements of a block */
+	const void *send;
+	void *recv;
+	const int64_t *send_counts, *send_displs, *recv_counts, *recv_displs;
+};
+
+struct gompi_message {
+	gompi_comm comm;
+	void *buf;
+	size_t n;
+	int type, peer, tag;
+};
+
+/*
+ * The functions of the core. They return what those of gompi.h do, and write the text of an error to
+ * text. Pointers to results are not NULL.
+ */
+struct gompi_core {
+	int (*init)(char *text);
+	int (*finalize)(char *text);
+	int (*abort)(int status, char *reason, char *text);
+	int (*rank)(gompi_comm c, int *rank, char *text);
+	int (*size)(gompi_comm c, int *size, char *text);
+	int (*split)(gompi_comm c, int color, int key, gompi_comm *result, char *text);
+	int (*dup)(gompi_comm c, gompi_comm *result, char *text);
+	int (*free)(gompi_comm c, char *text);
+	int (*alloc)(gompi_comm c, size_t bytes, void **memory, char *text);
+	int (*dealloc)(gompi_comm c, void *memory, char *text);
+	int (*send)(struct gompi_message *m, char *text);
+	int (*recv)(struct gompi_message *m, gompi_status *status, char *text);
+	int (*isend)(struct gompi_message *m, gompi_request *request, char *text);
+	int (*irecv)(struct gompi_message *m, gompi_request *request, char *text);
+	int (*wait)(gompi_request *request, gompi_status *status, char *text);
+	int (*test)(gompi_request *request, int *done, gompi_status *status, char *text);
+	int (*probe)(struct gompi_message *m, gompi_status *status, char *text);
+	int (*collective)(struct gompi_call *call, char *text);
+};
+
+/*
+ * gompi_core_fill, the one symbol of the core that is looked up, fills in the table. It returns the
+ * version of the core: a shim of another version must not use the table.
+ */
+const char *gompi_core_fill(struct gompi_core *table);
+
+#endif

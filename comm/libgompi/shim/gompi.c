@@ -1,0 +1,387 @@
+/*
+ * libgompi.so: the functions of gompi.h, before the Go code that does the work.
+ *
+ * There is no Go here. A process that has Go's runtime loaded has its threads, and a child made by
+ * fork() has the runtime without them: whatever it calls there waits for ever. So Go comes with
+ * libgompi-core.so, which gompi_init opens; a child made before that is free to do so itself, and
+ * one made later is refused before Go is entered.
+ */
+#define _GNU_SOURCE /* dladdr */
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+#ifndef GOMPI_VERSION
+#define GOMPI_VERSION "unknown"
+#endif
+
+/* The core, and whether it is there: it is not used before that, and never closed. */
+static struct gompi_core core;
+static atomic_int opened;
+
+/* Held while the core is opened, which a fork waits for. */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+/* This process is a child, and the core in it is the parent's. */
+static int forked;
+
+/* The text of the last error of each thread. */
+static _Thread_local char text[GOMPI_TEXT];
+
+static char core_path[PATH_MAX];
+
+static void before_fork(void) { pthread_mutex_lock(&opening); }
+
+static void in_parent(void) { pthread_mutex_unlock(&opening); }
+
+static void in_child(void) {
+	pthread_mutex_unlock(&opening);
+	if (atomic_load(&opened))
+		forked = 1;
+}
+
+/*
+ * Where the core is: beside this library, whose path is looked up at once, since it may be relative
+ * to a folder that the program leaves.
+ */
+__attribute__((constructor)) static void loaded(void) {
+	Dl_info self;
+	char path[PATH_MAX];
+	char *slash;
+
+	pthread_atfork(before_fork, in_parent, in_child);
+	if (!dladdr((void *)loaded, &self) || !realpath(self.dli_fname, path))
+		return;
+	slash = strrchr(path, '/');
+	snprintf(core_path, sizeof core_path, "%.*s/libgompi-core.so", (int)(slash - path), path);
+}
+
+__attribute__((format(printf, 2, 3))) static int fail(int code, const char *format, ...) {
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	return code;
+}
+
+static int null_argument(const char *name, const char *want) {
+	return fail(GOMPI_ERR_ARGUMENT, "%s is NULL: want %s", name, want);
+}
+
+static int not_in_a_child(void) {
+	if (!forked)
+		return GOMPI_OK;
+	return fail(GOMPI_ERR_FORKED,
+	            "this process is a child, made by fork() after its parent called gompi_init: "
+	            "the rank is the parent");
+}
+
+/* Every function but gompi_init begins with it. */
+static int enter(void) {
+	int err = not_in_a_child();
+
+	if (!err && !atomic_load(&opened))
+		return fail(GOMPI_ERR_STATE, "gompi_init has not been called");
+	return err;
+}
+
+/* Opens the core if it is not open. The lock is held. */
+static int open_core(void) {
+	const char *(*fill)(struct gompi_core *);
+	const char *version;
+	void *library;
+
+	if (atomic_load(&opened))
+		return GOMPI_OK;
+	/* Go cannot be unloaded. */
+	library = dlopen(core_path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!library)
+		return fail(GOMPI_ERR_LIBRARY, "cannot open the other half of libgompi.so: %s", dlerror());
+	/* Whatever it turns out to be, Go's threads may be there now. */
+	atomic_store(&opened, 1);
+	*(void **)&fill = dlsym(library, "gompi_core_fill");
+	if (!fill)
+		return fail(GOMPI_ERR_LIBRARY, "%s is not of gompi: %s", core_path, dlerror());
+	version = fill(&core);
+	if (strcmp(version, GOMPI_VERSION) != 0)
+		return fail(GOMPI_ERR_LIBRARY, "%s is of version %s: want %s, as libgompi.so", core_path, version, GOMPI_VERSION);
+	return GOMPI_OK;
+}
+
+int gompi_init(void) {
+	int err = not_in_a_child();
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&opening);
+	err = open_core();
+	pthread_mutex_unlock(&opening);
+	return err ? err : core.init(text);
+}
+
+int gompi_finalize(void) {
+	int err = enter();
+
+	return err ? err : core.finalize(text);
+}
+
+int gompi_abort(int status, const char *reason) {
+	int err = enter();
+
+	return err ? err : core.abort(status, (char *)(reason ? reason : ""), text);
+}
+
+const char *gompi_error(void) { return text; }
+
+const char *gompi_version(void) { return GOMPI_VERSION; }
+
+int gompi_rank(gompi_comm c, int *rank) {
+	int err = enter();
+
+	if (!err && !rank)
+		err = null_argument("rank", "where to store an int");
+	return err ? err : core.rank(c, rank, text);
+}
+
+int gompi_size(gompi_comm c, int *size) {
+	int err = enter();
+
+	if (!err && !size)
+		err = null_argument("size", "where to store an int");
+	return err ? err : core.size(c, size, text);
+}
+
+int gompi_split(gompi_comm c, int color, int key, gompi_comm *result) {
+	int err = enter();
+
+	if (!err && !result)
+		err = null_argument("result", "where to store a communicator");
+	return err ? err : core.split(c, color, key, result, text);
+}
+
+int gompi_dup(gompi_comm c, gompi_comm *result) {
+	int err = enter();
+
+	if (!err && !result)
+		err = null_argument("result", "where to store a communicator");
+	return err ? err : core.dup(c, result, text);
+}
+
+int gompi_free(gompi_comm c) {
+	int err = enter();
+
+	return err ? err : core.free(c, text);
+}
+
+int gompi_alloc(gompi_comm c, size_t bytes, void **memory) {
+	int err = enter();
+
+	if (!err && !memory)
+		err = null_argument("memory", "where to store an address");
+	return err ? err : core.alloc(c, bytes, memory, text);
+}
+
+int gompi_dealloc(gompi_comm c, void *memory) {
+	int err = enter();
+
+	return err ? err : core.dealloc(c, memory, text);
+}
+
+/* ---- Messages ---- */
+
+int gompi_send(gompi_comm c, const void *buf, size_t n, gompi_type type, int to, int tag) {
+	struct gompi_message m = {c, (void *)buf, n, (int)type, to, tag};
+	int err = enter();
+
+	return err ? err : core.send(&m, text);
+}
+
+int gompi_recv(gompi_comm c, void *buf, size_t n, gompi_type type, int from, int tag, gompi_status *status) {
+	struct gompi_message m = {c, buf, n, (int)type, from, tag};
+	gompi_status unwanted;
+	int err = enter();
+
+	return err ? err : core.recv(&m, status ? status : &unwanted, text);
+}
+
+int gompi_isend(gompi_comm c, const void *buf, size_t n, gompi_type type, int to, int tag, gompi_request *request) {
+	struct gompi_message m = {c, (void *)buf, n, (int)type, to, tag};
+	int err = enter();
+
+	if (!err && !request)
+		err = null_argument("request", "where to store a request");
+	return err ? err : core.isend(&m, request, text);
+}
+
+int gompi_irecv(gompi_comm c, void *buf, size_t n, gompi_type type, int from, int tag, gompi_request *request) {
+	struct gompi_message m = {c, buf, n, (int)type, from, tag};
+	int err = enter();
+
+	if (!err && !request)
+		err = null_argument("request", "where to store a request");
+	return err ? err : core.irecv(&m, request, text);
+}
+
+int gompi_wait(gompi_request *request, gompi_status *status) {
+	gompi_status unwanted;
+	int err = enter();
+
+	if (!err && !request)
+		err = null_argument("request", "the address of a request");
+	return err ? err : core.wait(request, status ? status : &unwanted, text);
+}
+
+int gompi_test(gompi_request *request, int *done, gompi_status *status) {
+	gompi_status unwanted;
+	int err = enter();
+
+	if (!err && !request)
+		err = null_argument("request", "the address of a request");
+	if (!err && !done)
+		err = null_argument("done", "where to store an int");
+	return err ? err : core.test(request, done, status ? status : &unwanted, text);
+}
+
+int gompi_probe(gompi_comm c, int from, int tag, gompi_status *status) {
+	struct gompi_message m = {.comm = c, .peer = from, .tag = tag};
+	gompi_status unwanted;
+	int err = enter();
+
+	return err ? err : core.probe(&m, status ? status : &unwanted, text);
+}
+
+/* ---- Collectives ---- */
+
+static int collective(struct gompi_call *call) {
+	int err = enter();
+
+	return err ? err : core.collective(call, text);
+}
+
+int gompi_barrier(gompi_comm c) {
+	struct gompi_call call = {.kind = GOMPI_BARRIER, .comm = c};
+
+	return collective(&call);
+}
+
+int gompi_bcast(gompi_comm c, void *buf, size_t n, gompi_type type, int root) {
+	struct gompi_call call = {
+		.kind = GOMPI_BCAST, .comm = c, .recv = buf, .n = n, .type = (int)type, .root = root,
+	};
+
+	return collective(&call);
+}
+
+int gompi_reduce(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, gompi_op op, int root) {
+	struct gompi_call call = {
+		.kind = GOMPI_REDUCE, .comm = c, .send = send, .recv = recv, .n = n,
+		.type = (int)type, .op = (int)op, .root = root,
+	};
+
+	return collective(&call);
+}
+
+/* What has an operator and blocks of n elements, and no root. */
+static int combine(int kind, gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, gompi_op op) {
+	struct gompi_call call = {
+		.kind = kind, .comm = c, .send = send, .recv = recv, .n = n, .type = (int)type, .op = (int)op,
+	};
+
+	return collective(&call);
+}
+
+int gompi_allreduce(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, gompi_op op) {
+	return combine(GOMPI_ALLREDUCE, c, send, recv, n, type, op);
+}
+
+int gompi_reduce_scatter_block(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, gompi_op op) {
+	return combine(GOMPI_REDUCE_SCATTER_BLOCK, c, send, recv, n, type, op);
+}
+
+int gompi_scan(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, gompi_op op) {
+	return combine(GOMPI_SCAN, c, send, recv, n, type, op);
+}
+
+int gompi_exscan(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, gompi_op op) {
+	return combine(GOMPI_EXSCAN, c, send, recv, n, type, op);
+}
+
+int gompi_reduce_scatter(gompi_comm c, const void *send, void *recv, const int64_t *counts, gompi_type type, gompi_op op) {
+	struct gompi_call call = {
+		.kind = GOMPI_REDUCE_SCATTER, .comm = c, .send = send, .recv = recv, .send_counts = counts,
+		.type = (int)type, .op = (int)op,
+	};
+
+	return collective(&call);
+}
+
+/* What copies blocks of n elements. */
+static int exchange(int kind, gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, int root) {
+	struct gompi_call call = {
+		.kind = kind, .comm = c, .send = send, .recv = recv, .n = n, .type = (int)type, .root = root,
+	};
+
+	return collective(&call);
+}
+
+int gompi_allgather(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type) {
+	return exchange(GOMPI_ALLGATHER, c, send, recv, n, type, 0);
+}
+
+int gompi_gather(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, int root) {
+	return exchange(GOMPI_GATHER, c, send, recv, n, type, root);
+}
+
+int gompi_scatter(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type, int root) {
+	return exchange(GOMPI_SCATTER, c, send, recv, n, type, root);
+}
+
+int gompi_alltoall(gompi_comm c, const void *send, void *recv, size_t n, gompi_type type) {
+	return exchange(GOMPI_ALLTOALL, c, send, recv, n, type, 0);
+}
+
+int gompi_allgatherv(gompi_comm c, const void *send, void *recv, const int64_t *counts, const int64_t *displs, gompi_type type) {
+	struct gompi_call call = {
+		.kind = GOMPI_ALLGATHERV, .comm = c, .send = send, .recv = recv,
+		.recv_counts = counts, .recv_displs = displs, .type = (int)type,
+	};
+
+	return collective(&call);
+}
+
+int gompi_gatherv(gompi_comm c, const void *send, size_t n, void *recv, const int64_t *counts, const int64_t *displs, gompi_type type, int root) {
+	struct gompi_call call = {
+		.kind = GOMPI_GATHERV, .comm = c, .send = send, .n = n, .recv = recv,
+		.recv_counts = counts, .recv_displs = displs, .type = (int)type, .root = root,
+	};
+
+	return collective(&call);
+}
+
+int gompi_scatterv(gompi_comm c, const void *send, const int64_t *counts, const int64_t *displs, void *recv, size_t n, gompi_type type, int root) {
+	struct gompi_call call = {
+		.kind = GOMPI_SCATTERV, .comm = c, .send = send, .send_counts = counts, .send_displs = displs,
+		.recv = recv, .n = n, .type = (int)type, .root = root,
+	};
+
+	return collective(&call);
+}
+
+int gompi_alltoallv(gompi_comm c, const void *send, const int64_t *send_counts, const int64_t *send_displs,
+                    void *recv, const int64_t *recv_counts, const int64_t *recv_displs, gompi_type type) {
+	struct gompi_call call = {
+		.kind = GOMPI_ALLTOALLV, .comm = c, .send = send, .send_counts = send_counts,
+		.send_displs = send_displs, .recv = recv, .recv_counts = recv_counts,
+		.recv_displs = recv_displs, .type = (int)type,
+	};
+
+	return collective(&call);
+}
