@@ -14,16 +14,16 @@
  * buffers any more; those of gompi_isend and gompi_irecv belong to the library until the request is
  * complete.
  *
- * Blocking. A function that blocks says so. It waits as long as it takes: there are no time limits.
- * If a rank dies, all calls that wait for it return GOMPI_ERR_REVOKED.
+ * Blocking. A function that blocks says so. It waits as long as it takes, or as gompi_set_timeout
+ * says. If a rank dies, all calls that wait for it return GOMPI_ERR_REVOKED.
  *
  * Threads. All functions may be called from any thread, and several at once. Collectives of one
  * communicator are called by one thread at a time: a second gets GOMPI_ERR_CONCURRENT. All ranks
  * call the collectives of a communicator in the same order.
  *
  * Processes. A child made by fork() after gompi_init was called is not a rank: every call there
- * returns GOMPI_ERR_FORKED at once. It may start another program with exec. A child made before
- * that may itself call gompi_init.
+ * returns GOMPI_ERR_FORKED at once, and the connections of the rank are closed there. It may start
+ * another program with exec. A child made before that may itself call gompi_init.
  */
 #ifndef GOMPI_H
 #define GOMPI_H
@@ -50,7 +50,8 @@ enum {
 	GOMPI_ERR_STATE = 10,      /* before gompi_init, after gompi_finalize, or gompi_init twice */
 	GOMPI_ERR_FORKED = 11,     /* this is a child of the process that called gompi_init */
 	GOMPI_ERR_LIBRARY = 12,    /* libgompi-core.so is not there, or is of another version */
-	GOMPI_ERR_OTHER = 13       /* anything else; gompi_error() says what */
+	GOMPI_ERR_OTHER = 13,      /* anything else; gompi_error() says what */
+	GOMPI_ERR_TIMEOUT = 14     /* a call took longer than gompi_set_timeout allows */
 };
 
 /* The types of elements. The numbers stay as they are. */
@@ -159,6 +160,15 @@ int gompi_rank(gompi_comm c, int *rank);
 
 /* gompi_size stores the number of ranks in c. */
 int gompi_size(gompi_comm c, int *size);
+
+/*
+ * gompi_set_timeout limits how long each later call on c that blocks may take, on this rank; 0, as
+ * in the beginning, is no limit. A call that takes longer returns GOMPI_ERR_TIMEOUT. A collective
+ * that does so breaks c on all ranks, since they count on this one, and so does a send or receive
+ * whose message has begun to move; other messages may be tried again. A request goes on, and may be
+ * waited for again. gompi_free and gompi_finalize have limits of their own.
+ */
+int gompi_set_timeout(gompi_comm c, int64_t milliseconds);
 
 /*
  * gompi_split stores a communicator of the ranks that gave the same color, 0 or more, numbered by

@@ -25,6 +25,7 @@ var rules = []rule{
 	{"internal/world", nil},
 	{"internal/fifo", nil},
 	{"internal/env", nil},
+	{"internal/forked", nil},
 	{"internal/cli", nil},
 	{"internal/poll", nil},
 	{"internal/rdma", nil},
@@ -38,8 +39,8 @@ var rules = []rule{
 	{"internal/testreport", nil},
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/mem", "internal/world", "internal/cgroup"}},
-	{"internal/boot", []string{"internal/env", "internal/world", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route"}},
-	{"transport", []string{"internal/rdma", "internal/procmem", "internal/mem", "internal/world", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
+	{"internal/boot", []string{"internal/env", "internal/world", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route", "internal/forked"}},
+	{"transport", []string{"internal/forked", "internal/rdma", "internal/procmem", "internal/mem", "internal/world", "internal/fifo", "internal/poll", "internal/route", "internal/seal", "internal/env"}},
 	{"comm/internal/match", nil},
 	{"comm/internal/progress", []string{"internal/world"}},                 // not even transport: it polls whatever there is
 	{"comm/internal/call", []string{"internal/mem", "internal/seg"}},       // of seg the kinds
@@ -61,6 +62,7 @@ var rules = []rule{
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/ddp", []string{"comm"}},
+	{"comm/libgompi", []string{"comm", "internal/mem", "internal/boot", "internal/env", "internal/forked"}},
 	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/poll", "internal/cgroup", "internal/machine"}},
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
 	{"cudaops/topo", nil},
@@ -123,10 +125,10 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// Only what calls the CUDA driver or UCX is made with a C compiler, and has a form that
-// is made without.
+// Only what calls the CUDA driver or UCX, or what C calls, is made with a C compiler, and has a form
+// that is made without.
 func TestCoreNeedsNoC(t *testing.T) {
-	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp"}
+	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi"}
 	for _, p := range list(t, "CGO_ENABLED=1") {
 		if slices.Contains(p.Imports, "C") && !slices.Contains(withC, p.ImportPath) {
 			t.Errorf("%s imports C", p.ImportPath)

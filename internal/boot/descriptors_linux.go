@@ -10,6 +10,7 @@ import (
 
 	"gompi/internal/boot/wire"
 	"gompi/internal/env"
+	"gompi/internal/forked"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 )
@@ -91,6 +92,7 @@ func (in *inherited) usable(bells int) bool {
 // join takes the descriptors over and makes a Boot of them.
 func (in *inherited) join(local world.LocalRank) (*linked, error) {
 	unix.CloseOnExec(in.boot)
+	forked.Note(in.boot)
 	first, last := uint(in.bells[0]), uint(in.bells[len(in.bells)-1])
 	if last-first != uint(len(in.bells)-1) || unix.CloseRange(first, last, unix.CLOSE_RANGE_CLOEXEC) != nil {
 		for _, fd := range in.bells { // received out of order, or a kernel before 5.11

@@ -14,6 +14,7 @@ import (
 	"gompi/internal/accept"
 	"gompi/internal/boot/wire"
 	"gompi/internal/challenge"
+	"gompi/internal/forked"
 	"gompi/internal/seal"
 	"gompi/internal/world"
 )
@@ -102,6 +103,7 @@ func (h *hub) accept() {
 
 // greet finds out which rank of the job has come.
 func (h *hub) greet(conn net.Conn) func() {
+	forked.NoteConn(conn)
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		tcp.SetKeepAliveConfig(keepAlive) // without it a lost host is noticed by its data connections
 	}

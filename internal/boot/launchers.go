@@ -93,3 +93,22 @@ func (l *launcher) place(getenv func(string) string) *place {
 	p.job = strings.Join(values, " ")
 	return p
 }
+
+// Announced returns the name of a variable that getenv has because this process is one of several
+// of a job, "" if there is none.
+func Announced(getenv func(string) string) string {
+	for _, name := range []string{env.BootFD, env.BootAddr} {
+		if getenv(name) != "" {
+			return name
+		}
+	}
+	if getenv(pmi.EnvPort) != "" && getenv(pmi.EnvSize) != "1" {
+		return pmi.EnvPort
+	}
+	for i := range launchers {
+		if p := launchers[i].place(getenv); p != nil {
+			return p.launcher.size
+		}
+	}
+	return ""
+}

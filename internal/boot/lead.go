@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gompi/internal/env"
+	"gompi/internal/forked"
 	"gompi/internal/seal"
 )
 
@@ -128,6 +129,7 @@ func reach(ctx context.Context, secret *[32]byte, rank int, endpoints []string) 
 func connect(ctx context.Context, secret *[32]byte, rank int, at string) (net.Conn, error) {
 	d := net.Dialer{KeepAliveConfig: keepAlive}
 	conn, err := d.DialContext(ctx, "tcp", at)
+	forked.NoteConn(conn)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"gompi/internal/boot/pmi"
 	"gompi/internal/env"
+	"gompi/internal/forked"
 )
 
 // A pmiRank is this process as its launcher knows it: hydra's mpiexec, srun
@@ -84,6 +85,7 @@ func dialPMI(ctx context.Context) (*pmiRank, error) {
 		}
 		p.conn = conn
 	}
+	forked.NoteConn(p.conn)
 	p.in = bufio.NewReaderSize(p.conn, pmi.MaxLine)
 	id := os.Getenv(pmi.EnvID)
 	for _, name := range []string{pmi.EnvFD, pmi.EnvPort, pmi.EnvID} {

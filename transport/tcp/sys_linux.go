@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/forked"
 )
 
 // System calls on non-blocking sockets. Those on the message path never block, so they
@@ -79,11 +81,14 @@ func invoke(size int, trap uintptr, fd int, p unsafe.Pointer, arg uintptr) (int,
 }
 
 func socket(family int) (int, error) {
-	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	forked.Note(fd)
+	return fd, err
 }
 
 func accept(fd int) (int, error) {
 	c, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
+	forked.Note(c)
 	return c, err
 }
 

@@ -82,13 +82,20 @@ func CallSite() string {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		f, more := frames.Next()
-		if f.File != "" && !isLibrary(f.Function) {
+		if f.File != "" && !isLibrary(f.Function) && !isForC(f) {
 			return fmt.Sprintf("%s/%s:%d", path.Base(path.Dir(f.File)), path.Base(f.File), f.Line)
 		}
 		if !more {
 			return ""
 		}
 	}
+}
+
+// isForC reports whether f is of what stands between C and this library: behind it is a program
+// that has no frames here.
+func isForC(f runtime.Frame) bool {
+	return strings.HasPrefix(f.Function, "_cgoexp_") ||
+		strings.HasPrefix(f.Function, "main.") && strings.HasSuffix(path.Dir(f.File), "comm/libgompi")
 }
 
 // isLibrary reports whether a function is of the runtime or this library, whose tests are

@@ -46,14 +46,16 @@ struct gompi_message {
 
 /*
  * The functions of the core. They return what those of gompi.h do, and write the text of an error to
- * text. Pointers to results are not NULL.
+ * text. Pointers to results are not NULL. init stores the inodes of gompi's sockets, by descriptor
+ * from 0 to n-1, in sockets.
  */
 struct gompi_core {
-	int (*init)(char *text);
+	int (*init)(uint64_t *sockets, size_t n, char *text);
 	int (*finalize)(char *text);
 	int (*abort)(int status, char *reason, char *text);
 	int (*rank)(gompi_comm c, int *rank, char *text);
 	int (*size)(gompi_comm c, int *size, char *text);
+	int (*set_timeout)(gompi_comm c, int64_t milliseconds, char *text);
 	int (*split)(gompi_comm c, int color, int key, gompi_comm *result, char *text);
 	int (*dup)(gompi_comm c, gompi_comm *result, char *text);
 	int (*free)(gompi_comm c, char *text);

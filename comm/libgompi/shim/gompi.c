@@ -6,15 +6,18 @@
  * libgompi-core.so, which gompi_init opens; a child made before that is free to do so itself, and
  * one made later is refused before Go is entered.
  */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr, dl_iterate_phdr */
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core.h"
 
@@ -37,14 +40,36 @@ static _Thread_local char text[GOMPI_TEXT];
 
 static char core_path[PATH_MAX];
 
+/* The inodes of the core's sockets, by descriptor, 0 where there is none. The core stores them. */
+enum { SOCKETS = 1 << 16 };
+static uint64_t sockets[SOCKETS];
+
+/*
+ * Closes what a child has of its parent's connections. While it lived, the peers would not hear of
+ * the parent's death. A descriptor that has become something else meanwhile has another inode.
+ */
+static void close_sockets(void) {
+	struct stat st;
+	int fd;
+
+	for (fd = 0; fd < SOCKETS; fd++) {
+		uint64_t inode = __atomic_load_n(&sockets[fd], __ATOMIC_RELAXED);
+
+		if (inode && !fstat(fd, &st) && S_ISSOCK(st.st_mode) && st.st_ino == inode)
+			close(fd);
+	}
+}
+
 static void before_fork(void) { pthread_mutex_lock(&opening); }
 
 static void in_parent(void) { pthread_mutex_unlock(&opening); }
 
 static void in_child(void) {
 	pthread_mutex_unlock(&opening);
-	if (atomic_load(&opened))
+	if (atomic_load(&opened) && !forked) {
 		forked = 1;
+		close_sockets();
+	}
 }
 
 /*
@@ -93,14 +118,54 @@ static int enter(void) {
 	return err;
 }
 
+/* Reports whether the notes of a module say that Go's linker made it. */
+static int has_go_note(const char *at, size_t size) {
+	const size_t padded = 3;
+
+	while (size >= sizeof(ElfW(Nhdr))) {
+		const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+		const char *name = at + sizeof *note;
+		size_t names = (note->n_namesz + padded) & ~padded;
+		size_t length = sizeof *note + names + ((note->n_descsz + padded) & ~padded);
+
+		if (length > size)
+			return 0;
+		if (note->n_namesz == 4 && !memcmp(name, "Go\0\0", 4))
+			return 1;
+		at += length;
+		size -= length;
+	}
+	return 0;
+}
+
+/* Stores the path of a module that has Go's runtime in *found, and ends the search. */
+static int is_go(struct dl_phdr_info *module, size_t size, void *found) {
+	int i;
+
+	(void)size;
+	for (i = 0; i < module->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &module->dlpi_phdr[i];
+
+		if (p->p_type == PT_NOTE && has_go_note((const char *)module->dlpi_addr + p->p_vaddr, p->p_memsz)) {
+			*(const char **)found = *module->dlpi_name ? module->dlpi_name : "the program";
+			return 1;
+		}
+	}
+	return 0;
+}
+
 /* Opens the core if it is not open. The lock is held. */
 static int open_core(void) {
 	const char *(*fill)(struct gompi_core *);
-	const char *version;
+	const char *version, *other;
 	void *library;
 
 	if (atomic_load(&opened))
 		return GOMPI_OK;
+	if (dl_iterate_phdr(is_go, &other))
+		return fail(GOMPI_ERR_LIBRARY,
+		            "%s is written in Go, too, and a process can have Go's runtime once: "
+		            "libgompi brings its own", other);
 	/* Go cannot be unloaded. */
 	library = dlopen(core_path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!library)
@@ -124,7 +189,7 @@ int gompi_init(void) {
 	pthread_mutex_lock(&opening);
 	err = open_core();
 	pthread_mutex_unlock(&opening);
-	return err ? err : core.init(text);
+	return err ? err : core.init(sockets, SOCKETS, text);
 }
 
 int gompi_finalize(void) {
@@ -157,6 +222,12 @@ int gompi_size(gompi_comm c, int *size) {
 	if (!err && !size)
 		err = null_argument("size", "where to store an int");
 	return err ? err : core.size(c, size, text);
+}
+
+int gompi_set_timeout(gompi_comm c, int64_t milliseconds) {
+	int err = enter();
+
+	return err ? err : core.set_timeout(c, milliseconds, text);
 }
 
 int gompi_split(gompi_comm c, int color, int key, gompi_comm *result) {

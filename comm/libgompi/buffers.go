@@ -1,0 +1,40 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"fmt"
+	"unsafe"
+
+	"gompi/comm"
+	"gompi/internal/mem"
+)
+
+// maxBytes is more than there is memory: all that a processor addresses.
+const maxBytes = 1 << 47
+
+// elements returns what n is of a type of C, or why there is no such thing.
+func elements(typ int) (mem.Type, error) {
+	if typ < 1 || typ > int(mem.F64Loc) {
+		return mem.NoType, wrong("type is %d: want one of gompi_type, %d to %d", typ, mem.I8, mem.F64Loc)
+	}
+	return mem.Type(typ), nil
+}
+
+// buffer returns the n elements at p, which is C's memory, without copying them. what is the name
+// of p.
+func buffer(what string, p unsafe.Pointer, n uint64, t mem.Type) (comm.Buffer, error) {
+	switch {
+	case n == 0:
+		return mem.HostBytes(t, 0, nil), nil
+	case p == nil:
+		return comm.Buffer{}, wrong("%s is NULL: want %d elements of %v", what, n, t)
+	case n > maxBytes/uint64(t.Size()):
+		return comm.Buffer{}, wrong("%s has %d elements of %v: there is not as much memory", what, n, t)
+	}
+	return mem.HostBytes(t, int(n), unsafe.Slice((*byte)(p), int(n)*t.Size())), nil
+}
+
+func wrong(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", comm.ErrArgument, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,28 @@
+//go:build linux && cgo
+
+#include "_cgo_export.h"
+
+const char *gompi_core_fill(struct gompi_core *table) {
+	*table = (struct gompi_core){
+		.init = gompi_core_init,
+		.finalize = gompi_core_finalize,
+		.abort = gompi_core_abort,
+		.rank = gompi_core_rank,
+		.size = gompi_core_size,
+		.set_timeout = gompi_core_set_timeout,
+		.split = gompi_core_split,
+		.dup = gompi_core_dup,
+		.free = gompi_core_free,
+		.alloc = gompi_core_alloc,
+		.dealloc = gompi_core_dealloc,
+		.send = gompi_core_send,
+		.recv = gompi_core_recv,
+		.isend = gompi_core_isend,
+		.irecv = gompi_core_irecv,
+		.wait = gompi_core_wait,
+		.test = gompi_core_test,
+		.probe = gompi_core_probe,
+		.collective = gompi_core_collective,
+	};
+	return gompi_core_version();
+}

@@ -1,0 +1,64 @@
+//go:build linux && cgo
+
+package main
+
+// #include "shim/core.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"unicode/utf8"
+	"unsafe"
+
+	"gompi/comm"
+)
+
+// codes are tried from the top.
+var codes = [...]struct {
+	err  error
+	code C.int
+}{
+	{errState, C.GOMPI_ERR_STATE},
+	{comm.ErrArgument, C.GOMPI_ERR_ARGUMENT},
+	{comm.ErrMismatch, C.GOMPI_ERR_MISMATCH},
+	{errTimeout, C.GOMPI_ERR_TIMEOUT},
+	{comm.ErrRevoked, C.GOMPI_ERR_REVOKED},
+	{comm.ErrLeft, C.GOMPI_ERR_LEFT},
+	{comm.ErrTruncated, C.GOMPI_ERR_TRUNCATED},
+	{comm.ErrType, C.GOMPI_ERR_TYPE},
+	{comm.ErrClosed, C.GOMPI_ERR_CLOSED},
+	{comm.ErrConcurrent, C.GOMPI_ERR_CONCURRENT},
+	{comm.ErrMemory, C.GOMPI_ERR_MEMORY},
+}
+
+// result returns the code of err, whose text it writes to text.
+func result(err error, text *C.char) C.int {
+	if err == nil {
+		return C.GOMPI_OK
+	}
+	write(err.Error(), text)
+	for i := range codes {
+		if errors.Is(err, codes[i].err) {
+			return codes[i].code
+		}
+	}
+	return C.GOMPI_ERR_OTHER
+}
+
+// write writes s to text, which has room for GOMPI_TEXT bytes.
+func write(s string, text *C.char) {
+	room := unsafe.Slice((*byte)(unsafe.Pointer(text)), C.GOMPI_TEXT)
+	n := copy(room[:len(room)-1], s)
+	for n < len(s) && n > 0 && !utf8.RuneStart(s[n]) { // a character is cut off whole
+		n--
+	}
+	room[n] = 0
+}
+
+// caught makes an error of a panic: the process is not Go's to end.
+func caught(code *C.int, text *C.char) {
+	if p := recover(); p != nil {
+		*code = result(fmt.Errorf("panic in gompi: %v", p), text)
+	}
+}

@@ -1,0 +1,167 @@
+//go:build linux && cgo
+
+package main
+
+// #include "shim/core.h"
+import "C"
+
+import (
+	"unsafe"
+
+	"gompi/comm"
+	"gompi/internal/forked"
+)
+
+// The functions of the table that core.c fills in: gompi.h says what they do, and core.h what is
+// different here.
+
+// version is that of the source, set by the linker.
+var version = "unknown"
+
+//export gompi_core_version
+func gompi_core_version() *C.char { return C.CString(version) }
+
+// on calls f with a communicator.
+func on(number C.gompi_comm, text *C.char, f func(*communicator) error) (code C.int) {
+	defer caught(&code, text)
+	c, err := find(int64(number))
+	if err == nil {
+		err = f(c)
+	}
+	return result(err, text)
+}
+
+// guarded calls f.
+func guarded(text *C.char, f func() error) (code C.int) {
+	defer caught(&code, text)
+	return result(f(), text)
+}
+
+//export gompi_core_init
+func gompi_core_init(sockets *C.uint64_t, n C.size_t, text *C.char) C.int {
+	return guarded(text, func() error {
+		forked.Keep(unsafe.Slice((*uint64)(unsafe.Pointer(sockets)), int(n)))
+		return join(environment())
+	})
+}
+
+//export gompi_core_finalize
+func gompi_core_finalize(text *C.char) C.int { return guarded(text, leave) }
+
+//export gompi_core_abort
+func gompi_core_abort(status C.int, reason, text *C.char) C.int {
+	return on(world, text, func(c *communicator) error {
+		if status < 1 || status > 255 {
+			return wrong("status is %d: want 1 to 255", status)
+		}
+		return c.Abort(int(status), C.GoString(reason))
+	})
+}
+
+//export gompi_core_rank
+func gompi_core_rank(number C.gompi_comm, rank *C.int, text *C.char) C.int {
+	return on(number, text, func(c *communicator) error {
+		*rank = C.int(c.Rank())
+		return nil
+	})
+}
+
+//export gompi_core_size
+func gompi_core_size(number C.gompi_comm, size *C.int, text *C.char) C.int {
+	return on(number, text, func(c *communicator) error {
+		*size = C.int(c.Size())
+		return nil
+	})
+}
+
+//export gompi_core_set_timeout
+func gompi_core_set_timeout(number C.gompi_comm, milliseconds C.int64_t, text *C.char) C.int {
+	return on(number, text, func(c *communicator) error { return c.setLimit(int64(milliseconds)) })
+}
+
+//export gompi_core_split
+func gompi_core_split(number C.gompi_comm, color, key C.int, made *C.gompi_comm, text *C.char) C.int {
+	return on(number, text, func(c *communicator) error {
+		ctx, cancel := c.context()
+		defer cancel()
+		return store(made)(c.Split(ctx, int(color), int(key)))
+	})
+}
+
+//export gompi_core_dup
+func gompi_core_dup(number C.gompi_comm, made *C.gompi_comm, text *C.char) C.int {
+	return on(number, text, func(c *communicator) error {
+		ctx, cancel := c.context()
+		defer cancel()
+		return store(made)(c.Dup(ctx))
+	})
+}
+
+// store returns a function that stores the number of a new communicator, of which there may be none.
+func store(made *C.gompi_comm) func(*comm.Comm, error) error {
+	return func(c *comm.Comm, err error) error {
+		*made = 0
+		if err == nil && c != nil {
+			*made = C.gompi_comm(newCommunicator(c))
+		}
+		return err
+	}
+}
+
+//export gompi_core_free
+func gompi_core_free(number C.gompi_comm, text *C.char) C.int {
+	return guarded(text, func() error { return dissolve(int64(number)) })
+}
+
+//export gompi_core_alloc
+func gompi_core_alloc(number C.gompi_comm, bytes C.size_t, memory *unsafe.Pointer, text *C.char) C.int {
+	return on(number, text, func(c *communicator) (err error) {
+		*memory, err = c.lend(uint64(bytes))
+		return err
+	})
+}
+
+//export gompi_core_dealloc
+func gompi_core_dealloc(number C.gompi_comm, memory unsafe.Pointer, text *C.char) C.int {
+	return on(number, text, func(c *communicator) error { return c.takeBack(memory) })
+}
+
+//export gompi_core_send
+func gompi_core_send(m *C.struct_gompi_message, text *C.char) C.int {
+	return on(m.comm, text, func(c *communicator) error { return c.send(m) })
+}
+
+//export gompi_core_recv
+func gompi_core_recv(m *C.struct_gompi_message, status *C.gompi_status, text *C.char) C.int {
+	return on(m.comm, text, func(c *communicator) error { return c.receive(m, status) })
+}
+
+//export gompi_core_isend
+func gompi_core_isend(m *C.struct_gompi_message, number *C.gompi_request, text *C.char) C.int {
+	return on(m.comm, text, func(c *communicator) error { return c.start(m, number, c.Isend) })
+}
+
+//export gompi_core_irecv
+func gompi_core_irecv(m *C.struct_gompi_message, number *C.gompi_request, text *C.char) C.int {
+	return on(m.comm, text, func(c *communicator) error { return c.start(m, number, c.Irecv) })
+}
+
+//export gompi_core_wait
+func gompi_core_wait(number *C.gompi_request, status *C.gompi_status, text *C.char) C.int {
+	return guarded(text, func() error { return wait(number, status) })
+}
+
+//export gompi_core_test
+func gompi_core_test(number *C.gompi_request, done *C.int, status *C.gompi_status, text *C.char) C.int {
+	return guarded(text, func() error { return test(number, done, status) })
+}
+
+//export gompi_core_probe
+func gompi_core_probe(m *C.struct_gompi_message, status *C.gompi_status, text *C.char) C.int {
+	return on(m.comm, text, func(c *communicator) error { return c.probe(m, status) })
+}
+
+//export gompi_core_collective
+func gompi_core_collective(o *C.struct_gompi_call, text *C.char) C.int {
+	return on(o.comm, text, func(c *communicator) error { return c.run(o) })
+}

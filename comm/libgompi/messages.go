@@ -1,0 +1,129 @@
+//go:build linux && cgo
+
+package main
+
+// #include "shim/core.h"
+import "C"
+
+import (
+	"errors"
+
+	"gompi/comm"
+)
+
+// A request is what C has a number for.
+type request struct {
+	comm.Request
+	on *communicator
+}
+
+// payload returns the elements of a message.
+func payload(m *C.struct_gompi_message) (comm.Buffer, error) {
+	t, err := elements(int(m._type))
+	if err != nil {
+		return comm.Buffer{}, err
+	}
+	return buffer("buf", m.buf, uint64(m.n), t)
+}
+
+func (c *communicator) send(m *C.struct_gompi_message) error {
+	b, err := payload(m)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	return c.Send(ctx, int(m.peer), int(m.tag), b)
+}
+
+func (c *communicator) receive(m *C.struct_gompi_message, status *C.gompi_status) error {
+	b, err := payload(m)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	st, err := c.Recv(ctx, int(m.peer), int(m.tag), b)
+	describe(status, st)
+	return err
+}
+
+func (c *communicator) probe(m *C.struct_gompi_message, status *C.gompi_status) error {
+	ctx, cancel := c.context()
+	defer cancel()
+	st, err := c.Probe(ctx, int(m.peer), int(m.tag))
+	describe(status, st)
+	return err
+}
+
+// start starts a message. An argument that is wrong is an error now: there is no request then.
+func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request, begin func(peer, tag int, b comm.Buffer) comm.Request) error {
+	*number = 0
+	b, err := payload(m)
+	if err != nil {
+		return err
+	}
+	r := begin(int(m.peer), int(m.tag), b)
+	if r.Done() {
+		if _, done, err := r.Test(); done && errors.Is(err, comm.ErrArgument) {
+			return err
+		}
+	}
+	*number = C.gompi_request(requests.add(request{r, c}))
+	return nil
+}
+
+// wait is gompi_wait.
+func wait(number *C.gompi_request, status *C.gompi_status) error {
+	return finish(number, status, func(r request) (comm.Status, bool, error) {
+		ctx, cancel := r.on.context()
+		defer cancel()
+		st, err := r.Wait(ctx)
+		return st, !errors.Is(err, errTimeout), err
+	})
+}
+
+// test is gompi_test.
+func test(number *C.gompi_request, done *C.int, status *C.gompi_status) error {
+	*done = 1
+	return finish(number, status, func(r request) (comm.Status, bool, error) {
+		st, over, err := r.Test()
+		if !over {
+			*done = 0
+		}
+		return st, over, err
+	})
+}
+
+// finish asks for the outcome of a request, and forgets the request if it is over.
+func finish(number *C.gompi_request, status *C.gompi_status, outcome func(request) (st comm.Status, over bool, err error)) error {
+	describe(status, comm.Status{})
+	if *number == 0 {
+		return nil
+	}
+	r, ok := requests.find(int64(*number))
+	if now := state.Load(); now != running {
+		return outOfTurn(now)
+	}
+	if !ok {
+		return wrong("there is no request %d: want one that is not complete, or GOMPI_REQUEST_NULL", *number)
+	}
+	st, over, err := outcome(r)
+	if over {
+		describe(status, st)
+		requests.remove(int64(*number))
+		*number = 0
+	}
+	return err
+}
+
+// describe fills in status.
+func describe(status *C.gompi_status, st comm.Status) {
+	if st == (comm.Status{}) { // there was no message
+		st.Source, st.Tag = comm.AnySource, comm.AnyTag
+	}
+	*status = C.gompi_status{
+		source: C.int(st.Source), tag: C.int(st.Tag), _type: C.int(st.Type),
+		count: C.size_t(st.Count()), bytes: C.size_t(st.Bytes),
+	}
+}

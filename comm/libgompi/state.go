@@ -1,0 +1,162 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gompi/comm"
+	"gompi/internal/boot"
+	"gompi/internal/env"
+)
+
+// A communicator is what C has a number for.
+type communicator struct {
+	*comm.Comm
+	limit atomic.Int64 // of blocking calls, in ns; 0 is none
+
+	mu    sync.Mutex
+	loans map[uintptr]loan // by address
+}
+
+var (
+	communicators table[*communicator]
+	requests      table[request]
+	state         atomic.Int32
+)
+
+// The number of the world, as gompi.h has it.
+const world = 1
+
+// The states of the library.
+const (
+	fresh int32 = iota
+	joining
+	failed
+	running
+	over
+)
+
+var errState = errors.New("a call out of turn")
+
+func outOfTurn(now int32) error {
+	return fmt.Errorf("%w: %s", errState, [...]string{
+		fresh:   "gompi_init has not been called",
+		joining: "gompi_init has not returned",
+		failed:  "gompi_init has failed",
+		running: "gompi_init has been called: it is called once",
+		over:    "gompi_finalize has been called",
+	}[now])
+}
+
+// find returns the communicator with a number.
+func find(number int64) (*communicator, error) {
+	if c, ok := communicators.find(number); ok {
+		return c, nil
+	}
+	if now := state.Load(); now != running {
+		return nil, outOfTurn(now)
+	}
+	return nil, wrong("there is no communicator %d: want GOMPI_WORLD, or a new one that was not freed", number)
+}
+
+func newCommunicator(c *comm.Comm) int64 {
+	return communicators.add(&communicator{Comm: c})
+}
+
+// join is gompi_init. current are the variables that C has now.
+func join(current []string) error {
+	if !state.CompareAndSwap(fresh, joining) {
+		return outOfTurn(state.Load())
+	}
+	c, err := initialize(current)
+	if err != nil {
+		state.Store(failed)
+		return err
+	}
+	newCommunicator(c)
+	state.Store(running)
+	return nil
+}
+
+// initialize makes what the program has set since it began known to Go, and joins the job.
+func initialize(current []string) (*comm.Comm, error) {
+	before := boot.Announced(os.Getenv)
+	adopt(current)
+	if before != "" && boot.Announced(os.Getenv) == "" && env.String(env.Boot) == "" {
+		return nil, fmt.Errorf("%s was set when this process began, as a rank of a job, and is not any more: "+
+			"it would be rank 0 of 1; leave the variables of the launcher as they are, or set %s=alone", before, env.Boot)
+	}
+	return comm.Init(context.Background())
+}
+
+// closeTime is how long gompi_finalize and gompi_free may take.
+const closeTime = 10 * time.Second
+
+func closing() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), closeTime)
+}
+
+// leave is gompi_finalize.
+func leave() (err error) {
+	if !state.CompareAndSwap(running, over) {
+		return outOfTurn(state.Load())
+	}
+	ctx, cancel := closing()
+	defer cancel()
+	all := communicators.numbers()
+	for i := len(all) - 1; i >= 0; i-- { // the world, which is the first, delivers what was sent
+		c, _ := communicators.find(all[i])
+		communicators.remove(all[i])
+		err = errors.Join(err, c.Close(ctx))
+	}
+	return err
+}
+
+// dissolve is gompi_free.
+func dissolve(number int64) error {
+	c, err := find(number)
+	if err != nil {
+		return err
+	}
+	if number == world {
+		return wrong("GOMPI_WORLD is freed by gompi_finalize")
+	}
+	ctx, cancel := closing()
+	defer cancel()
+	communicators.remove(number)
+	return c.Close(ctx)
+}
+
+// errTimeout is wrapped by the cause of a context that the limit of a communicator has ended.
+var errTimeout = errors.New("took longer than gompi_set_timeout allows")
+
+// limited returns the context of a call that may take so many nanoseconds.
+func limited(limit int64) (context.Context, context.CancelFunc) {
+	d := time.Duration(limit)
+	return context.WithTimeoutCause(context.Background(), d, fmt.Errorf("%w, %v", errTimeout, d))
+}
+
+// context returns that of a call that blocks.
+func (c *communicator) context() (context.Context, context.CancelFunc) {
+	if limit := c.limit.Load(); limit > 0 {
+		return limited(limit)
+	}
+	return context.Background(), func() {}
+}
+
+// setLimit is gompi_set_timeout.
+func (c *communicator) setLimit(milliseconds int64) error {
+	const most = int64(1<<63-1) / int64(time.Millisecond)
+	if milliseconds < 0 || milliseconds > most {
+		return wrong("milliseconds is %d: want 0 to %d", milliseconds, most)
+	}
+	c.limit.Store(milliseconds * int64(time.Millisecond))
+	return nil
+}

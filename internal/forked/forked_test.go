@@ -1,0 +1,34 @@
+//go:build unix
+
+package forked
+
+import (
+	"net"
+	"syscall"
+	"testing"
+)
+
+func TestSocketsAreNotedByDescriptor(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	NoteConn(ln) // nobody wants to know
+	table := make([]uint64, 1024)
+	Keep(table)
+	defer inodes.Store(nil)
+	NoteConn(ln)
+	Note(-1)
+	Note(len(table))
+	var fds, inode []uint64
+	for fd, ino := range table {
+		if ino != 0 {
+			fds, inode = append(fds, uint64(fd)), append(inode, ino)
+		}
+	}
+	var st syscall.Stat_t
+	if len(fds) != 1 || syscall.Fstat(int(fds[0]), &st) != nil || st.Ino != inode[0] {
+		t.Fatalf("noted descriptors %v with inodes %v: want the listener's", fds, inode)
+	}
+}
