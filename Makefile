@@ -35,6 +35,16 @@ build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(PROGS)
 	@$(call topo,$(BIN))
 
+LIB := $(BIN)/lib
+.PHONY: libgompi
+libgompi: ## bin/lib: gompi for C, libgompi.so with its other half and gompi.h (needs a C compiler; docs/c.md)
+	@mkdir -p $(LIB)
+	CGO_ENABLED=1 $(GO) build -trimpath -buildmode=c-shared -ldflags '-s -w -X main.version=$(VERSION)' -o $(LIB)/libgompi-core.so ./comm/libgompi
+	@rm -f $(LIB)/libgompi-core.h
+	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread -DGOMPI_VERSION='"$(VERSION)"' -Wl,-soname,libgompi.so \
+	  -o $(LIB)/libgompi.so comm/libgompi/shim/gompi.c -ldl
+	@cp comm/libgompi/gompi.h $(LIB)
+
 run: build ## train a language model on real text with 4 ranks on this machine (about a minute)
 	@echo 'localhost slots=$(NP)' > $(BIN)/hosts
 	$(BIN)/gompirun -np $(NP) -hostfile $(BIN)/hosts $(BIN)/train
@@ -162,6 +172,8 @@ install: ## what make build has built into PREFIX (default /usr/local; DESTDIR=f
 	@[ -x $(BIN)/gompirun ] || $(MAKE) build
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DOC)
 	@install -m 755 $(BIN)/gompi* $(DESTDIR)$(PREFIX)/bin
+	@if [ -d $(LIB) ]; then install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include && \
+	  install -m 755 $(LIB)/*.so $(DESTDIR)$(PREFIX)/lib && install -m 644 $(LIB)/gompi.h $(DESTDIR)$(PREFIX)/include; fi
 	@cp -r README.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
 	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi
 	@$(BIN)/gompirun -version | sed 's|^|$(DESTDIR)$(PREFIX)/bin: |'

@@ -15,6 +15,11 @@ import (
 type request struct {
 	comm.Request
 	on *communicator
+
+	// The outcome of one that was over when it began: a Request tells it once.
+	known  bool
+	status comm.Status
+	err    error
 }
 
 // payload returns the elements of a message.
@@ -63,13 +68,13 @@ func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request,
 	if err != nil {
 		return err
 	}
-	r := begin(int(m.peer), int(m.tag), b)
+	r := request{Request: begin(int(m.peer), int(m.tag), b), on: c}
 	if r.Done() {
-		if _, done, err := r.Test(); done && errors.Is(err, comm.ErrArgument) {
-			return err
+		if r.status, r.known, r.err = r.Test(); errors.Is(r.err, comm.ErrArgument) {
+			return r.err
 		}
 	}
-	*number = C.gompi_request(requests.add(request{r, c}))
+	*number = C.gompi_request(requests.add(r))
 	return nil
 }
 
@@ -85,14 +90,11 @@ func wait(number *C.gompi_request, status *C.gompi_status) error {
 
 // test is gompi_test.
 func test(number *C.gompi_request, done *C.int, status *C.gompi_status) error {
-	*done = 1
-	return finish(number, status, func(r request) (comm.Status, bool, error) {
-		st, over, err := r.Test()
-		if !over {
-			*done = 0
-		}
-		return st, over, err
-	})
+	err := finish(number, status, func(r request) (comm.Status, bool, error) { return r.Test() })
+	if *done = 0; *number == 0 {
+		*done = 1
+	}
+	return err
 }
 
 // finish asks for the outcome of a request, and forgets the request if it is over.
@@ -108,7 +110,10 @@ func finish(number *C.gompi_request, status *C.gompi_status, outcome func(reques
 	if !ok {
 		return wrong("there is no request %d: want one that is not complete, or GOMPI_REQUEST_NULL", *number)
 	}
-	st, over, err := outcome(r)
+	st, over, err := r.status, r.known, r.err
+	if !over {
+		st, over, err = outcome(r)
+	}
 	if over {
 		describe(status, st)
 		requests.remove(int64(*number))

@@ -39,6 +39,7 @@ func openAgent() (Boot, error) {
 	// Children of this process are not this rank.
 	if fd := env.FD(env.PMIFD); fd >= 0 {
 		unix.CloseOnExec(fd)
+		forked.Note(fd)
 	}
 	for _, name := range []string{env.BootFD, env.BootAddr, env.SegFD, env.BellFD, env.PMIFD} {
 		os.Unsetenv(name)

@@ -1,0 +1,83 @@
+//go:build linux && cgo
+
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"gompi/comm"
+	"gompi/comm/commtest"
+)
+
+// C's allreduce of 8 bytes allocates nothing in Go.
+func TestACollectiveFromCAllocatesNothing(t *testing.T) {
+	commtest.Run(t, 1, func(_ context.Context, c *comm.Comm) error {
+		x := new([2]int64)
+		o := &_Ctype_struct_gompi_call{comm: _Ctype_gompi_comm(newCommunicator(c)), kind: _Ciconst_GOMPI_ALLREDUCE, _type: 4, op: 1, n: 1}
+		o.send, o.recv = unsafe.Pointer(&x[0]), unsafe.Pointer(&x[1])
+		defer communicators.remove(int64(o.comm))
+		text := new([2048]_Ctype_char)
+		x[0] = 5
+		if n := testing.AllocsPerRun(100, func() {
+			if code := gompi_core_collective(o, &text[0]); code != 0 || x[1] != 5 {
+				t.Errorf("code %d, result %d", code, x[1])
+			}
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+		return nil
+	})
+}
+
+func TestNumbersAreNotUsedAgain(t *testing.T) {
+	var tab table[string]
+	if n := tab.add("first"); n != 1 {
+		t.Errorf("the first number is %d: want 1", n)
+	}
+	seen := map[int64]bool{1: true}
+	for range 100 { // more than one slot, each several times
+		n, m := tab.add("one"), tab.add("two")
+		if seen[n] || seen[m] || n <= 0 || m <= 0 {
+			t.Fatalf("numbers %d and %d are used again, or none", n, m)
+		}
+		seen[n], seen[m] = true, true
+		if v, ok := tab.find(n); v != "one" || !ok {
+			t.Fatalf("number %d is of %q", n, v)
+		}
+		if !tab.remove(n) || tab.remove(n) {
+			t.Fatalf("%d was not removed once", n)
+		}
+		if _, ok := tab.find(n); ok {
+			t.Fatalf("%d is still there", n)
+		}
+	}
+	if all := tab.numbers(); len(all) != 101 {
+		t.Errorf("%d values: want 101", len(all))
+	}
+	for _, n := range []int64{0, -1, 1 << 40, 1<<32 | 1, -1 << 63} {
+		if v, ok := tab.find(n); ok {
+			t.Errorf("number %d is of %q", n, v)
+		}
+	}
+}
+
+func TestAPanicIsAnError(t *testing.T) {
+	text := new([2048]_Ctype_char)
+	code := guarded(&text[0], func() error { panic("trouble") })
+	if got := unsafe.String((*byte)(unsafe.Pointer(text)), 2048); code != 13 || !strings.HasPrefix(got, "panic in gompi: trouble\x00") {
+		t.Errorf("code %d, text %q", code, got[:40])
+	}
+}
+
+func TestLongTextsAreCutBetweenCharacters(t *testing.T) {
+	text := new([2048]_Ctype_char)
+	result(errors.New("x"+strings.Repeat("ä", 2000)), &text[0])
+	got, _, _ := strings.Cut(unsafe.String((*byte)(unsafe.Pointer(text)), 2048), "\x00")
+	if want := "x" + strings.Repeat("ä", 1023); got != want {
+		t.Errorf("%d bytes, the last %q: want %d", len(got), got[len(got)-4:], len(want))
+	}
+}

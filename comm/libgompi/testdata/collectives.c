@@ -1,0 +1,320 @@
+/* Every collective, in place and not, with the results that any number of ranks must get. */
+#include <stdbool.h>
+
+#include "check.h"
+
+enum { N = 3, MOST = 16 };
+
+static int me, size;
+
+/* The sum over all ranks of what value(rank, i) is. */
+static int64_t value(int rank, int i) { return 10 * rank + i + 1; }
+
+static int64_t sum(int ranks, int i) {
+	int64_t s = 0;
+
+	for (int r = 0; r < ranks; r++)
+		s += value(r, i);
+	return s;
+}
+
+static void fill(int64_t *a, int n) {
+	for (int i = 0; i < n; i++)
+		a[i] = value(me, i);
+}
+
+static void barrier_and_bcast(void) {
+	int64_t a[N];
+
+	OK(gompi_barrier(GOMPI_WORLD));
+	for (int root = 0; root < size; root++) {
+		fill(a, N);
+		OK(gompi_bcast(GOMPI_WORLD, a, N, GOMPI_INT64, root));
+		for (int i = 0; i < N; i++)
+			CHECK(a[i] == value(root, i), "root %d: a[%d] is %ld", root, i, a[i]);
+	}
+	OK(gompi_bcast(GOMPI_WORLD, NULL, 0, GOMPI_INT64, 0));
+}
+
+static void reduce(void) {
+	int64_t a[N], b[N];
+	int root = size - 1;
+
+	fill(a, N);
+	memset(b, 0, sizeof b);
+	OK(gompi_reduce(GOMPI_WORLD, a, me == root ? b : NULL, N, GOMPI_INT64, GOMPI_SUM, root));
+	for (int i = 0; i < N; i++)
+		CHECK(b[i] == (me == root ? sum(size, i) : 0), "b[%d] is %ld", i, b[i]);
+	OK(gompi_reduce(GOMPI_WORLD, a, a, N, GOMPI_INT64, GOMPI_SUM, root));
+	for (int i = 0; i < N; i++)
+		CHECK(a[i] == (me == root ? sum(size, i) : value(me, i)), "in place: a[%d] is %ld", i, a[i]);
+}
+
+static void allreduce(void) {
+	int64_t a[N], b[N];
+
+	fill(a, N);
+	OK(gompi_allreduce(GOMPI_WORLD, a, b, N, GOMPI_INT64, GOMPI_SUM));
+	OK(gompi_allreduce(GOMPI_WORLD, a, a, N, GOMPI_INT64, GOMPI_SUM));
+	for (int i = 0; i < N; i++)
+		CHECK(a[i] == sum(size, i) && b[i] == a[i], "a[%d] is %ld, b[%d] %ld", i, a[i], i, b[i]);
+}
+
+static void reduce_scatter(void) {
+	int64_t a[MOST * N], b[N], counts[MOST];
+	int first = 0;
+
+	fill(a, size * N);
+	OK(gompi_reduce_scatter_block(GOMPI_WORLD, a, b, N, GOMPI_INT64, GOMPI_SUM));
+	for (int i = 0; i < N; i++)
+		CHECK(b[i] == sum(size, me * N + i), "block: b[%d] is %ld", i, b[i]);
+	OK(gompi_reduce_scatter_block(GOMPI_WORLD, a, a + me * N, N, GOMPI_INT64, GOMPI_SUM));
+	CHECK(!memcmp(a + me * N, b, sizeof b), "in place: a[%d] is %ld", me * N, a[me * N]);
+
+	for (int r = 0; r < size; r++)
+		counts[r] = r % N;
+	for (int r = 0; r < me; r++)
+		first += r % N;
+	fill(a, size * N);
+	OK(gompi_reduce_scatter(GOMPI_WORLD, a, b, counts, GOMPI_INT64, GOMPI_SUM));
+	for (int i = 0; i < me % N; i++)
+		CHECK(b[i] == sum(size, first + i), "b[%d] is %ld", i, b[i]);
+	OK(gompi_reduce_scatter(GOMPI_WORLD, a, a, counts, GOMPI_INT64, GOMPI_SUM));
+	for (int i = 0; i < me % N; i++)
+		CHECK(a[i] == sum(size, first + i), "in place: a[%d] is %ld", i, a[i]);
+}
+
+/* Whether block r of a is what rank r has filled in. */
+static void check_blocks(const char *what, const int64_t *a) {
+	for (int r = 0; r < size; r++)
+		for (int i = 0; i < N; i++)
+			CHECK(a[r * N + i] == value(r, i), "%s: block %d has %ld at %d", what, r, a[r * N + i], i);
+}
+
+static void allgather(void) {
+	int64_t a[N], b[MOST * N], counts[MOST], displs[MOST];
+
+	fill(a, N);
+	memset(b, 0, sizeof b);
+	OK(gompi_allgather(GOMPI_WORLD, a, b, N, GOMPI_INT64));
+	check_blocks("allgather", b);
+	memset(b, 0, sizeof b);
+	fill(b + me * N, N);
+	OK(gompi_allgather(GOMPI_WORLD, b + me * N, b, N, GOMPI_INT64));
+	check_blocks("allgather in place", b);
+
+	for (int r = 0; r < size; r++) {
+		counts[r] = N;
+		displs[r] = (size - 1 - r) * N; /* in reverse */
+	}
+	memset(b, 0, sizeof b);
+	OK(gompi_allgatherv(GOMPI_WORLD, a, b, counts, NULL, GOMPI_INT64));
+	check_blocks("allgatherv", b);
+	memset(b, 0, sizeof b);
+	OK(gompi_allgatherv(GOMPI_WORLD, a, b, counts, displs, GOMPI_INT64));
+	for (int r = 0; r < size; r++)
+		CHECK(b[displs[r]] == value(r, 0), "allgatherv in reverse: block %d has %ld", r, b[displs[r]]);
+}
+
+static void gather(void) {
+	int64_t a[N], b[MOST * N], counts[MOST], displs[MOST];
+	int root = size / 2;
+
+	fill(a, N);
+	memset(b, 0, sizeof b);
+	OK(gompi_gather(GOMPI_WORLD, a, me == root ? b : NULL, N, GOMPI_INT64, root));
+	if (me == root)
+		check_blocks("gather", b);
+	memset(b, 0, sizeof b);
+	fill(b + me * N, N);
+	OK(gompi_gather(GOMPI_WORLD, b + me * N, b, N, GOMPI_INT64, root));
+	if (me == root)
+		check_blocks("gather in place", b);
+
+	for (int r = 0; r < size; r++) {
+		counts[r] = N;
+		displs[r] = r * N;
+	}
+	memset(b, 0, sizeof b);
+	OK(gompi_gatherv(GOMPI_WORLD, a, N, b, me == root ? counts : NULL, me == root ? displs : NULL, GOMPI_INT64, root));
+	if (me == root)
+		check_blocks("gatherv", b);
+}
+
+static void scatter(void) {
+	int64_t a[MOST * N], b[N], counts[MOST];
+	int root = size / 2;
+
+	for (int r = 0; r < size; r++) {
+		counts[r] = N;
+		for (int i = 0; i < N; i++)
+			a[r * N + i] = value(r, i);
+	}
+	memset(b, 0, sizeof b);
+	OK(gompi_scatter(GOMPI_WORLD, me == root ? a : NULL, b, N, GOMPI_INT64, root));
+	for (int i = 0; i < N; i++)
+		CHECK(b[i] == value(me, i), "scatter: b[%d] is %ld", i, b[i]);
+	OK(gompi_scatter(GOMPI_WORLD, a, me == root ? a + me * N : b, N, GOMPI_INT64, root));
+	memset(b, 0, sizeof b);
+	OK(gompi_scatterv(GOMPI_WORLD, a, me == root ? counts : NULL, NULL, b, N, GOMPI_INT64, root));
+	for (int i = 0; i < N; i++)
+		CHECK(b[i] == value(me, i), "scatterv: b[%d] is %ld", i, b[i]);
+}
+
+static void alltoall(void) {
+	int64_t a[MOST * N], b[MOST * N], counts[MOST], displs[MOST];
+
+	for (int r = 0; r < size; r++) {
+		counts[r] = N;
+		displs[r] = (size - 1 - r) * N;
+		for (int i = 0; i < N; i++)
+			a[r * N + i] = 100 * r + value(me, i);
+	}
+	OK(gompi_alltoall(GOMPI_WORLD, a, b, N, GOMPI_INT64));
+	for (int r = 0; r < size; r++)
+		CHECK(b[r * N + 1] == 100 * me + value(r, 1), "alltoall: block %d has %ld", r, b[r * N + 1]);
+	memset(b, 0, sizeof b);
+	OK(gompi_alltoallv(GOMPI_WORLD, a, counts, NULL, b, counts, displs, GOMPI_INT64));
+	for (int r = 0; r < size; r++)
+		CHECK(b[displs[r] + 1] == 100 * me + value(r, 1), "alltoallv: block %d has %ld", r, b[displs[r] + 1]);
+	OK(gompi_alltoall(GOMPI_WORLD, a, a, N, GOMPI_INT64));
+	for (int r = 0; r < size; r++)
+		CHECK(a[r * N + 1] == 100 * me + value(r, 1), "alltoall in place: block %d has %ld", r, a[r * N + 1]);
+}
+
+static void scan(void) {
+	int64_t a[N], b[N] = {-1, -1, -1};
+
+	fill(a, N);
+	OK(gompi_exscan(GOMPI_WORLD, a, b, N, GOMPI_INT64, GOMPI_SUM));
+	for (int i = 0; i < N; i++)
+		CHECK(b[i] == (me ? sum(me, i) : -1), "exscan: b[%d] is %ld", i, b[i]);
+	OK(gompi_scan(GOMPI_WORLD, a, b, N, GOMPI_INT64, GOMPI_SUM));
+	OK(gompi_scan(GOMPI_WORLD, a, a, N, GOMPI_INT64, GOMPI_SUM));
+	for (int i = 0; i < N; i++)
+		CHECK(a[i] == sum(me + 1, i) && b[i] == a[i], "scan: a[%d] is %ld, b[%d] %ld", i, a[i], i, b[i]);
+}
+
+/* The sum of 1 and 2 over all ranks, as each type of numbers has them. */
+#define SUMS(ctype, type) \
+	do { \
+		ctype x[2] = {1, 2}; \
+		OK(gompi_allreduce(GOMPI_WORLD, x, x, 2, type, GOMPI_SUM)); \
+		CHECK(x[0] == (ctype)size && x[1] == (ctype)(2 * size), "of " #ctype); \
+	} while (0)
+
+static void types(void) {
+	const uint16_t half[] = {0, 0x3c00, 0x4000, 0, 0x4400}, brain[] = {0, 0x3f80, 0x4000, 0, 0x4080};
+	uint16_t x;
+	bool all = me == 0;
+
+	SUMS(int8_t, GOMPI_INT8);
+	SUMS(int16_t, GOMPI_INT16);
+	SUMS(int32_t, GOMPI_INT32);
+	SUMS(int64_t, GOMPI_INT64);
+	SUMS(uint8_t, GOMPI_UINT8);
+	SUMS(uint16_t, GOMPI_UINT16);
+	SUMS(uint32_t, GOMPI_UINT32);
+	SUMS(uint64_t, GOMPI_UINT64);
+	SUMS(float, GOMPI_FLOAT32);
+	SUMS(double, GOMPI_FLOAT64);
+	SUMS(float _Complex, GOMPI_COMPLEX64);
+	SUMS(double _Complex, GOMPI_COMPLEX128);
+	x = half[1];
+	OK(gompi_allreduce(GOMPI_WORLD, &x, &x, 1, GOMPI_FLOAT16, GOMPI_SUM));
+	CHECK(x == half[size], "of float16: %x", x);
+	x = brain[1];
+	OK(gompi_allreduce(GOMPI_WORLD, &x, &x, 1, GOMPI_BFLOAT16, GOMPI_SUM));
+	CHECK(x == brain[size], "of bfloat16: %x", x);
+	OK(gompi_allreduce(GOMPI_WORLD, &all, &all, 1, GOMPI_BOOL, GOMPI_LAND));
+	CHECK(all == (size == 1), "of bool: %d", all);
+}
+
+/* The result of an operator on 6 at rank 0 and 3 on all others. */
+static int64_t result(gompi_op op) {
+	int64_t x = me ? 3 : 6;
+
+	OK(gompi_allreduce(GOMPI_WORLD, &x, &x, 1, GOMPI_INT64, op));
+	return x;
+}
+
+static void operators(void) {
+	int64_t prod = 6, sums = 6, bxor = 6, lxor = 1;
+
+	for (int r = 1; r < size; r++) {
+		prod *= 3;
+		sums += 3;
+		bxor ^= 3;
+		lxor ^= 1;
+	}
+	CHECK(result(GOMPI_SUM) == sums, "sum");
+	CHECK(result(GOMPI_PROD) == prod, "prod");
+	CHECK(result(GOMPI_AVG) == sums / size, "avg");
+	CHECK(result(GOMPI_MIN) == (size > 1 ? 3 : 6), "min");
+	CHECK(result(GOMPI_MAX) == 6, "max");
+	CHECK(result(GOMPI_LAND) == (size > 1 ? 1 : 6) || result(GOMPI_LAND) == 1, "land");
+	CHECK(result(GOMPI_LOR) != 0, "lor");
+	CHECK(size == 1 || result(GOMPI_LXOR) == lxor, "lxor");
+	CHECK(result(GOMPI_BAND) == (size > 1 ? 2 : 6), "band");
+	CHECK(result(GOMPI_BOR) == (size > 1 ? 7 : 6), "bor");
+	CHECK(result(GOMPI_BXOR) == bxor, "bxor");
+}
+
+/* Pairs: the extreme values, and where they were. */
+#define PAIRS(ctype, type) \
+	do { \
+		ctype x = {5, 100 + me}, least, most = {.value = (me == size - 1), .index = me}; \
+		OK(gompi_allreduce(GOMPI_WORLD, &x, &least, 1, type, GOMPI_MINLOC)); \
+		CHECK(least.value == 5 && least.index == 100, "least " #ctype ": index %ld", (long)least.index); \
+		OK(gompi_allreduce(GOMPI_WORLD, &most, &most, 1, type, GOMPI_MAXLOC)); \
+		CHECK(most.value == 1 && most.index == size - 1, "most " #ctype ": index %ld", (long)most.index); \
+	} while (0)
+
+static void pairs(void) {
+	PAIRS(gompi_int32_loc, GOMPI_INT32_LOC);
+	PAIRS(gompi_int64_loc, GOMPI_INT64_LOC);
+	PAIRS(gompi_float32_loc, GOMPI_FLOAT32_LOC);
+	PAIRS(gompi_float64_loc, GOMPI_FLOAT64_LOC);
+}
+
+/* Long vectors, ordinary and of gompi_alloc. */
+static void vectors(void) {
+	enum { LONG = 1 << 17 };
+	double *a = malloc(LONG * sizeof *a), *b;
+	void *memory;
+
+	OK(gompi_alloc(GOMPI_WORLD, LONG * sizeof *b, &memory));
+	b = memory;
+	for (int i = 0; i < LONG; i++) {
+		CHECK(b[i] == 0, "memory of gompi_alloc is not zero at %d", i);
+		a[i] = b[i] = i + me;
+	}
+	OK(gompi_allreduce(GOMPI_WORLD, a, a, LONG, GOMPI_FLOAT64, GOMPI_SUM));
+	OK(gompi_allreduce(GOMPI_WORLD, b, b, LONG, GOMPI_FLOAT64, GOMPI_SUM));
+	for (int i = 0; i < LONG; i++)
+		CHECK(a[i] == (double)i * size + size * (size - 1) / 2 && b[i] == a[i], "a[%d] is %g, b[%d] %g", i, a[i], i, b[i]);
+	OK(gompi_dealloc(GOMPI_WORLD, memory));
+	free(a);
+}
+
+int main(void) {
+	OK(gompi_init());
+	me = rank_of(GOMPI_WORLD);
+	size = size_of(GOMPI_WORLD);
+	barrier_and_bcast();
+	reduce();
+	allreduce();
+	reduce_scatter();
+	allgather();
+	gather();
+	scatter();
+	alltoall();
+	scan();
+	types();
+	operators();
+	pairs();
+	vectors();
+	OK(gompi_finalize());
+	printf("rank %d of %d done\n", me, size);
+	return 0;
+}

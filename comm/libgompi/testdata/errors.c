@@ -1,0 +1,153 @@
+/* Errors: each has its code, and a text that quotes what is wrong. */
+#include "check.h"
+
+static int me, size;
+
+static void arguments(void) {
+	const gompi_comm w = GOMPI_WORLD;
+	int64_t x[64] = {0}, counts[64], negative[64];
+	gompi_request r = 12345;
+	gompi_comm c;
+	void *memory;
+	int i;
+
+	for (i = 0; i < 64; i++) {
+		counts[i] = 1;
+		negative[i] = -3;
+	}
+	FAILS(gompi_barrier(4711), GOMPI_ERR_ARGUMENT, "no communicator 4711");
+	FAILS(gompi_barrier(GOMPI_COMM_NULL), GOMPI_ERR_ARGUMENT, "no communicator 0");
+	FAILS(gompi_barrier(-1), GOMPI_ERR_ARGUMENT, "no communicator -1");
+	FAILS(gompi_rank(w, NULL), GOMPI_ERR_ARGUMENT, "rank is NULL");
+	FAILS(gompi_size(w, NULL), GOMPI_ERR_ARGUMENT, "size is NULL");
+	FAILS(gompi_split(w, 0, 0, NULL), GOMPI_ERR_ARGUMENT, "result is NULL");
+	FAILS(gompi_split(w, -2, 0, &c), GOMPI_ERR_ARGUMENT, "color -2");
+	FAILS(gompi_dup(w, NULL), GOMPI_ERR_ARGUMENT, "result is NULL");
+	FAILS(gompi_free(w), GOMPI_ERR_ARGUMENT, "gompi_finalize");
+	FAILS(gompi_abort(256, "no"), GOMPI_ERR_ARGUMENT, "status is 256");
+	FAILS(gompi_set_timeout(w, -1), GOMPI_ERR_ARGUMENT, "milliseconds is -1");
+	FAILS(gompi_alloc(w, 8, NULL), GOMPI_ERR_ARGUMENT, "memory is NULL");
+	FAILS(gompi_alloc(w, 0, &memory), GOMPI_ERR_ARGUMENT, "bytes is 0");
+	FAILS(gompi_dealloc(w, x), GOMPI_ERR_ARGUMENT, "want what gompi_alloc");
+
+	FAILS(gompi_send(w, x, 1, GOMPI_INT64, size, 0), GOMPI_ERR_ARGUMENT, "to rank");
+	FAILS(gompi_send(w, x, 1, GOMPI_INT64, 0, -5), GOMPI_ERR_ARGUMENT, "tag -5");
+	FAILS(gompi_send(w, x, 1, 20, 0, 0), GOMPI_ERR_ARGUMENT, "type is 20");
+	FAILS(gompi_send(w, NULL, 3, GOMPI_INT8, 0, 0), GOMPI_ERR_ARGUMENT, "buf is NULL: want 3 elements of int8");
+	FAILS(gompi_send(w, x, SIZE_MAX, GOMPI_INT64, 0, 0), GOMPI_ERR_ARGUMENT, "18446744073709551615 elements");
+	FAILS(gompi_recv(w, x, 1, GOMPI_INT64, -2, 0, NULL), GOMPI_ERR_ARGUMENT, "from rank -2");
+	FAILS(gompi_irecv(w, x, 1, GOMPI_INT64, size, 0, &r), GOMPI_ERR_ARGUMENT, "from rank");
+	CHECK(r == GOMPI_REQUEST_NULL, "the request is %ld", (long)r);
+	FAILS(gompi_isend(w, x, 1, GOMPI_INT64, size, 0, &r), GOMPI_ERR_ARGUMENT, "to rank");
+	FAILS(gompi_isend(w, x, 1, GOMPI_INT64, 0, 0, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
+	FAILS(gompi_irecv(w, x, 1, GOMPI_INT64, 0, 0, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
+	FAILS(gompi_probe(w, size, 0, NULL), GOMPI_ERR_ARGUMENT, "from rank");
+	FAILS(gompi_wait(NULL, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
+	FAILS(gompi_test(NULL, &i, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
+	FAILS(gompi_test(&r, NULL, NULL), GOMPI_ERR_ARGUMENT, "done is NULL");
+	r = 4711;
+	FAILS(gompi_wait(&r, NULL), GOMPI_ERR_ARGUMENT, "no request 4711");
+
+	FAILS(gompi_bcast(w, NULL, 2, GOMPI_INT64, 0), GOMPI_ERR_ARGUMENT, "recv is NULL");
+	FAILS(gompi_bcast(w, x, 2, GOMPI_INT64, -1), GOMPI_ERR_ARGUMENT, "root -1");
+	FAILS(gompi_bcast(w, x, 2, 0, 0), GOMPI_ERR_ARGUMENT, "type is 0");
+	FAILS(gompi_allreduce(w, x, x, 1, GOMPI_INT64, 0), GOMPI_ERR_ARGUMENT, "op is 0");
+	FAILS(gompi_allreduce(w, x, x, 1, GOMPI_INT64, 14), GOMPI_ERR_ARGUMENT, "op is 14");
+	FAILS(gompi_allreduce(w, x, x, 1, GOMPI_FLOAT32, GOMPI_BAND), GOMPI_ERR_ARGUMENT, "float32");
+	FAILS(gompi_allreduce(w, NULL, x, 1, GOMPI_INT64, GOMPI_SUM), GOMPI_ERR_ARGUMENT, "send is NULL");
+	FAILS(gompi_allreduce(w, x, x + 1, 2, GOMPI_INT64, GOMPI_SUM), GOMPI_ERR_ARGUMENT, "overlap");
+	FAILS(gompi_allgather(w, x, x, SIZE_MAX / 2, GOMPI_INT64), GOMPI_ERR_ARGUMENT, "not as much memory");
+	FAILS(gompi_allgatherv(w, x, x + 8, NULL, NULL, GOMPI_INT64), GOMPI_ERR_ARGUMENT, "counts are NULL");
+	FAILS(gompi_reduce_scatter(w, x, x + 32, NULL, GOMPI_INT64, GOMPI_SUM), GOMPI_ERR_ARGUMENT, "counts of send are NULL");
+	FAILS(gompi_reduce_scatter(w, x, x + 32, negative, GOMPI_INT64, GOMPI_SUM), GOMPI_ERR_ARGUMENT, "-3 elements");
+	FAILS(gompi_alltoallv(w, x, counts, negative, x + 32, counts, NULL, GOMPI_INT64), GOMPI_ERR_ARGUMENT, "from -3 on");
+	FAILS(gompi_alltoallv(w, x, counts, NULL, x + 32, NULL, NULL, GOMPI_INT64), GOMPI_ERR_ARGUMENT, "counts of recv are NULL");
+
+	/* A text names no place in Go's code, which is none of the program. */
+	CHECK(!strstr(gompi_error(), ".go:"), "the error is \"%s\"", gompi_error());
+}
+
+/* Messages that do not fit leave the communicator as it is. */
+static void messages(void) {
+	int32_t out[4] = {1, 2, 3, 4}, in[2] = {0, 0};
+	gompi_request r;
+	gompi_status st;
+
+	OK(gompi_isend(GOMPI_WORLD, out, 4, GOMPI_INT32, me, 1, &r));
+	FAILS(gompi_recv(GOMPI_WORLD, in, 2, GOMPI_INT32, me, 1, &st), GOMPI_ERR_TRUNCATED, "");
+	CHECK(st.count == 4 && in[0] == 1 && in[1] == 2, "%zu elements, %d, %d", st.count, in[0], in[1]);
+	OK(gompi_wait(&r, NULL));
+	OK(gompi_isend(GOMPI_WORLD, out, 2, GOMPI_INT32, me, 2, &r));
+	FAILS(gompi_recv(GOMPI_WORLD, in, 2, GOMPI_FLOAT32, me, 2, &st), GOMPI_ERR_TYPE, "float32");
+	CHECK(st.type == GOMPI_INT32, "the type is %d", st.type);
+	OK(gompi_wait(&r, NULL));
+}
+
+static void mismatch(void) {
+	gompi_comm c;
+	int64_t x = 1, y[64];
+
+	if (size == 1)
+		return;
+	OK(gompi_dup(GOMPI_WORLD, &c));
+	if (me == 0)
+		FAILS(gompi_allreduce(c, &x, y, 1, GOMPI_INT64, GOMPI_SUM), GOMPI_ERR_MISMATCH, "bcast");
+	else
+		FAILS(gompi_bcast(c, y, 2, GOMPI_INT64, 0), GOMPI_ERR_MISMATCH, "allreduce");
+	CHECK(gompi_barrier(c) == GOMPI_ERR_MISMATCH || gompi_barrier(c) == GOMPI_ERR_REVOKED, "%s", gompi_error());
+	gompi_free(c);
+	OK(gompi_barrier(GOMPI_WORLD));
+}
+
+static void timeouts(void) {
+	gompi_comm c;
+	gompi_request r;
+	int32_t x = 0, seven = 7;
+
+	OK(gompi_dup(GOMPI_WORLD, &c));
+	OK(gompi_set_timeout(c, 50));
+	FAILS(gompi_recv(c, &x, 1, GOMPI_INT32, me, 1, NULL), GOMPI_ERR_TIMEOUT, "50ms");
+	FAILS(gompi_probe(c, me, 1, NULL), GOMPI_ERR_TIMEOUT, "50ms");
+	OK(gompi_irecv(c, &x, 1, GOMPI_INT32, me, 2, &r));
+	FAILS(gompi_wait(&r, NULL), GOMPI_ERR_TIMEOUT, "50ms");
+	CHECK(r != GOMPI_REQUEST_NULL, "the request is gone");
+	OK(gompi_send(c, &seven, 1, GOMPI_INT32, me, 2));
+	OK(gompi_wait(&r, NULL));
+	CHECK(x == 7, "received %d", x);
+	OK(gompi_set_timeout(c, 0));
+	OK(gompi_barrier(c)); /* all have come so far */
+	if (me == 0) {
+		OK(gompi_set_timeout(c, 50));
+		if (size > 1) {
+			FAILS(gompi_barrier(c), GOMPI_ERR_TIMEOUT, "50ms");
+			FAILS(gompi_barrier(c), GOMPI_ERR_REVOKED, "barrier");
+		}
+	}
+	OK(gompi_barrier(GOMPI_WORLD));
+	if (me > 0)
+		FAILS(gompi_barrier(c), GOMPI_ERR_REVOKED, "rank 0");
+	gompi_free(c);
+}
+
+/* One rank more memory than any machine has. */
+static void no_memory(void) {
+	void *memory = &memory;
+
+	FAILS(gompi_alloc(GOMPI_WORLD, (size_t)1 << 46, &memory), GOMPI_ERR_MEMORY, "");
+	OK(gompi_barrier(GOMPI_WORLD));
+}
+
+int main(void) {
+	OK(gompi_init());
+	me = rank_of(GOMPI_WORLD);
+	size = size_of(GOMPI_WORLD);
+	arguments();
+	messages();
+	mismatch();
+	timeouts();
+	if (size > 1)
+		no_memory();
+	OK(gompi_finalize());
+	printf("rank %d of %d done\n", me, size);
+	return 0;
+}
