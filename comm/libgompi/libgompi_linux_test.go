@@ -201,8 +201,10 @@ func (k kit) unled(t *testing.T, np int, transport string, args ...string) []*ex
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { release.Close() })
-	defer hold.Close()
+	t.Cleanup(func() {
+		release.Close()
+		hold.Close()
+	})
 	for r := range ranks {
 		cmd := command(t, args...)
 		cmd.Stdin = hold
