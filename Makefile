@@ -41,7 +41,7 @@ libgompi: ## bin/lib: gompi for C, libgompi.so with its other half and gompi.h (
 	@mkdir -p $(LIB)
 	CGO_ENABLED=1 $(GO) build -trimpath -buildmode=c-shared -ldflags '-s -w -X main.version=$(VERSION)' -o $(LIB)/libgompi-core.so ./comm/libgompi
 	@rm -f $(LIB)/libgompi-core.h
-	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread -DGOMPI_VERSION='"$(VERSION)"' -Wl,-soname,libgompi.so \
+	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread -DGOMPI_VERSION='"$(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
 	  -o $(LIB)/libgompi.so comm/libgompi/shim/gompi.c -ldl
 	@cp comm/libgompi/gompi.h $(LIB)
 

@@ -67,11 +67,11 @@ var ops = [...]comm.Op{
 	C.GOMPI_MINLOC: comm.MinLoc, C.GOMPI_MAXLOC: comm.MaxLoc,
 }
 
-// A layout is where the parts of a buffer are.
-type layout struct {
+// A vector is what C says of a buffer.
+type vector struct {
 	what           string
 	p              unsafe.Pointer
-	counts, displs []int
+	counts, displs *C.int64_t
 }
 
 // run makes the call o of C on c.
@@ -88,10 +88,10 @@ func (c *communicator) run(o *C.struct_gompi_call) error {
 		}
 		root := c.Rank() == int(o.root)
 		if f.onlyRoot != sends || root {
-			send, err = c.side(f.send, uint64(o.n), t, layout{"send", o.send, c.list(o.send_counts), c.list(o.send_displs)}, o.recv_counts)
+			send, err = c.buffer(f.send, o, t, vector{"send", o.send, o.send_counts, o.send_displs}, o.recv_counts)
 		}
 		if err == nil && (f.onlyRoot != receives || root) {
-			recv, err = c.side(f.recv, uint64(o.n), t, layout{"recv", o.recv, c.list(o.recv_counts), c.list(o.recv_displs)}, o.send_counts)
+			recv, err = c.buffer(f.recv, o, t, vector{"recv", o.recv, o.recv_counts, o.recv_displs}, o.send_counts)
 		}
 		if err != nil {
 			return err
@@ -114,10 +114,12 @@ func (c *communicator) list(p *C.int64_t) []int {
 	return unsafe.Slice((*int)(unsafe.Pointer(p)), c.Size())
 }
 
-// side returns a buffer of a collective. If it has one part, others are the counts of the parts that
-// the other buffer has.
-func (c *communicator) side(e extent, n uint64, t mem.Type, l layout, others *C.int64_t) (comm.Buffer, error) {
+// buffer returns a buffer of o. If it has one part, others are the counts of the parts that the other
+// buffer has.
+func (c *communicator) buffer(e extent, o *C.struct_gompi_call, t mem.Type, v vector, others *C.int64_t) (comm.Buffer, error) {
+	n := uint64(o.n)
 	switch e {
+	case block:
 	case none:
 		return comm.Buffer{}, nil
 	case blocks:
@@ -127,10 +129,11 @@ func (c *communicator) side(e extent, n uint64, t mem.Type, l layout, others *C.
 			n *= uint64(c.Size())
 		}
 	case parts:
-		if l.counts == nil {
-			return comm.Buffer{}, wrong("the counts of %s are NULL: want %d", l.what, c.Size())
+		counts := c.list(v.counts)
+		if counts == nil {
+			return comm.Buffer{}, wrong("the counts of %s are NULL: want %d", v.what, c.Size())
 		}
-		n = l.end()
+		n = end(counts, c.list(v.displs))
 	case part:
 		counts := c.list(others)
 		if counts == nil {
@@ -138,16 +141,16 @@ func (c *communicator) side(e extent, n uint64, t mem.Type, l layout, others *C.
 		}
 		n = uint64(max(counts[c.Rank()], 0)) // comm refuses what is less
 	}
-	return buffer(l.what, l.p, n, t)
+	return buffer(v.what, v.p, n, t)
 }
 
 // end returns the element behind the last of all parts. Parts that cannot be do not count: comm
 // refuses them.
-func (l *layout) end() (end uint64) {
+func end(counts, displs []int) (end uint64) {
 	at := 0
-	for i, n := range l.counts {
-		if l.displs != nil {
-			at = l.displs[i]
+	for i, n := range counts {
+		if displs != nil {
+			at = displs[i]
 		}
 		if n < 0 || at < 0 || n > math.MaxInt-at {
 			continue

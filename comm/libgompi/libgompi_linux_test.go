@@ -72,7 +72,7 @@ func (k kit) program(t *testing.T, source string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
 	cmd := exec.Command("gcc", "-O1", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", `-DWANT_VERSION="`+testVersion+`"`,
-		"-I"+k.lib, source, "-o", out, "-L"+k.lib, "-lgompi", "-ldl", "-Wl,-rpath,"+k.lib)
+		"-I"+k.lib, source, "-o", out, "-L"+k.lib, "-Wl,--as-needed", "-lgompi", "-ldl", "-Wl,-rpath,"+k.lib)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd, err, said)
 	}
@@ -318,6 +318,13 @@ func TestInterruptsReachPython(t *testing.T) {
 	out, state := interrupted(t, command(t, "python3", "testdata/interrupt.py", filepath.Join(k.lib, "libgompi.so")))
 	if !state.Success() || !strings.Contains(out, "interrupted\n") {
 		t.Errorf("%v: want it interrupted: %s", state, out)
+	}
+}
+
+func TestTheLibraryStaysWhenItIsClosed(t *testing.T) {
+	k := start(t)
+	if out, status := said(command(t, k.program(t, "testdata/reopen.c"), filepath.Join(k.lib, "libgompi.so"))); status != 0 {
+		t.Error(out)
 	}
 }
 
