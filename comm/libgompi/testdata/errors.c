@@ -137,6 +137,14 @@ static void no_memory(void) {
 	OK(gompi_barrier(GOMPI_WORLD));
 }
 
+/* A peer that has left, and will send nothing. */
+static void left(void) {
+	int32_t x;
+
+	if (size > 1 && me == 0)
+		FAILS(gompi_recv(GOMPI_WORLD, &x, 1, GOMPI_INT32, 1, 1, NULL), GOMPI_ERR_LEFT, "left");
+}
+
 int main(void) {
 	OK(gompi_init());
 	me = rank_of(GOMPI_WORLD);
@@ -147,6 +155,7 @@ int main(void) {
 	timeouts();
 	if (size > 1)
 		no_memory();
+	left();
 	OK(gompi_finalize());
 	printf("rank %d of %d done\n", me, size);
 	return 0;

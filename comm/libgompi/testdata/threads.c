@@ -1,4 +1,4 @@
-/* Threads, each with a communicator of its own. */
+/* Threads, each with a communicator of its own, and two in one. */
 #include <pthread.h>
 
 #include "check.h"
@@ -22,6 +22,40 @@ static void *sums(void *arg) {
 	return NULL;
 }
 
+/*
+ * Enters a barrier of the last communicator. Of two threads one is refused, whichever comes second;
+ * it lets the other ranks come.
+ */
+static void *meet(void *refused) {
+	gompi_comm c = comms[THREADS - 1];
+	int code = gompi_barrier(c);
+
+	if (code == GOMPI_OK)
+		return NULL;
+	CHECK(code == GOMPI_ERR_CONCURRENT, "returned %d: %s", code, gompi_error());
+	++*(int *)refused;
+	for (int r = 1; r < size; r++)
+		OK(gompi_send(c, NULL, 0, GOMPI_INT8, r, 1));
+	return NULL;
+}
+
+static void two_in_one(int me) {
+	pthread_t other;
+	int refused[2] = {0, 0};
+
+	if (size == 1)
+		return; /* a barrier of one is over at once */
+	if (me > 0) {
+		OK(gompi_recv(comms[THREADS - 1], NULL, 0, GOMPI_INT8, 0, 1, NULL));
+		OK(gompi_barrier(comms[THREADS - 1]));
+		return;
+	}
+	CHECK(pthread_create(&other, NULL, meet, &refused[0]) == 0, "no thread");
+	meet(&refused[1]);
+	pthread_join(other, NULL);
+	CHECK(refused[0] + refused[1] == 1, "%d threads were refused", refused[0] + refused[1]);
+}
+
 int main(void) {
 	pthread_t threads[THREADS];
 	int me;
@@ -36,6 +70,7 @@ int main(void) {
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	CHECK(gompi_error()[0] == 0, "an error of another thread: %s", gompi_error());
+	two_in_one(me);
 	OK(gompi_finalize());
 	printf("rank %d of %d done\n", me, size);
 	return 0;
