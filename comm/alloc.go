@@ -80,13 +80,15 @@ func (l *loans) find(b Buffer) (x loan, ok bool) {
 	return x, false
 }
 
-// remove removes one loan of b: empty ones are all the same.
-func (l *loans) remove(b Buffer) {
+// take removes one loan of b and returns it: empty ones are all the same.
+func (l *loans) take(b Buffer) (x loan, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := l.index(b); i >= 0 {
+		x, ok = l.all[i], true
 		l.all = slices.Delete(l.all, i, i+1)
 	}
+	return x, ok
 }
 
 // Alloc is the function Alloc for Buffers, of host memory.
@@ -120,7 +122,7 @@ func (c *Comm) takeBack(ctx context.Context, b Buffer) error {
 	if err := c.ops.run(ctx, c, &o); err != nil {
 		return err
 	}
-	if c.loans.remove(b); x.off >= 0 {
+	if c.loans.take(b); x.off >= 0 {
 		c.lent(-1)
 	}
 	c.giveBack(x)

@@ -33,19 +33,22 @@ type Comm struct {
 	onHost   bool          // no rank's buffers are on a device
 	block    shmsync.Token // of exec.Shared or exec.Hier.Shared, 0 if none
 	loans    loans         // of Alloc
+	maker    maker         // of CreateGroup
 	shut     atomic.Bool   // Close was called
 }
 
 // A process holds what the communicators of one rank share.
 type process struct {
-	e      *engine.Engine
-	boot   boot.Boot
-	rec    *seg.Rank   // nil without a host segment
-	memory *hostMemory // nil without one that all may map
-	log    *slog.Logger
-	open   atomic.Int32 // communicators not closed
-	leave  func(ctx context.Context) error
-	mapped loans // given back, but a peer or a transport may still use them
+	e       *engine.Engine
+	boot    boot.Boot
+	rec     *seg.Rank   // nil without a host segment
+	memory  *hostMemory // nil without one that all may map
+	log     *slog.Logger
+	open    atomic.Int32 // communicators not closed
+	leave   func(ctx context.Context) error
+	mapped  loans       // given back, but a peer or a transport may still use them
+	local   loans       // of AllocLocal
+	suspect atomic.Bool // a collective has: peers may still write to vectors that it had in the heap
 
 	staging     staging.Pool
 	withDevices []bool // world ranks whose buffers may be in devices' memory
@@ -105,6 +108,7 @@ func (c *Comm) Close(ctx context.Context) error {
 	if c.shut.Swap(true) {
 		return nil
 	}
+	c.maker.close(ctx, c)
 	alone := c.ops.begin() // until the Channel is closed: nothing begins in between
 	broken := c.part(ctx, alone)
 	c.ch.Close()

@@ -185,14 +185,24 @@ func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Com
 		return nil, nil
 	}
 	ranks, at := part(all, int64(color))
-	members, blocks := make([]world.Rank, len(ranks)), make([]shmsync.Token, len(ranks))
+	worlds, members := make([]world.Rank, len(ranks)), make([]member, len(ranks))
 	for i, r := range ranks {
-		members[i], blocks[i] = c.ch.World(r), shmsync.Token(at(r).block)
+		worlds[i], members[i] = c.ch.World(r), at(r)
 	}
-	id := engine.NextID(members[0], uint32(at(ranks[0]).counter))
-	d := c.newComm(c.name+"/"+kind.String(), c.e.Open(id, members), c.rulesFor(members))
-	d.setUp(block, blocks)
-	return d, nil
+	return c.assemble(kind.String(), worlds, members, block), nil
+}
+
+// assemble returns the communicator of some of c's ranks, which all know what each has told. mine is
+// the shared memory that this one has taken for it.
+func (c *Comm) assemble(kind string, ranks []world.Rank, members []member, mine shmsync.Token) *Comm {
+	blocks := make([]shmsync.Token, len(members))
+	for i, m := range members {
+		blocks[i] = shmsync.Token(m.block)
+	}
+	id := engine.NextID(ranks[0], uint32(members[0].counter))
+	d := c.newComm(c.name+"/"+kind, c.e.Open(id, ranks), c.rulesFor(ranks))
+	d.setUp(mine, blocks)
+	return d
 }
 
 // rulesFor returns c's rules for a part of its ranks, which may be on fewer hosts.

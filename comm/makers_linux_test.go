@@ -19,6 +19,10 @@ var makers = map[string]func(ctx context.Context, c *comm.Comm, v []int64) (*com
 		d, err := c.Dup(ctx)
 		return d, v, err
 	},
+	"create_group": func(ctx context.Context, c *comm.Comm, v []int64) (*comm.Comm, []int64, error) {
+		d, err := c.CreateGroup(ctx, c.Group(), 3)
+		return d, v, err
+	},
 	"alloc": func(ctx context.Context, c *comm.Comm, v []int64) (*comm.Comm, []int64, error) {
 		v, err := comm.Alloc[int64](ctx, c, len(v))
 		return c, v, err

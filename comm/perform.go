@@ -41,6 +41,7 @@ func (c *Comm) perform(ctx context.Context, o *call.Call, quiet bool) (err error
 		c.rec.EndCall(c.port.ticket)
 	}
 	if err != nil { // if it is this rank's alone, the others wait in vain
+		c.suspect.Store(true)
 		c.ch.Break("failed in " + o.String() + ": " + err.Error())
 	}
 	c.performs = false
@@ -55,6 +56,7 @@ func (c *Comm) unwind(o *call.Call) {
 		return
 	}
 	c.performs = false
+	c.suspect.Store(true)
 	c.ch.Break("panicked, or ended its goroutine, in " + o.String())
 	if c.rounds {
 		c.ch.Round().End()

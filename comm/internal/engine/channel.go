@@ -36,6 +36,10 @@ func NextID(first world.Rank, counter uint32) uint64 {
 	return uint64(first)<<32 | uint64(counter)
 }
 
+// MakerID returns the context id by which members of the communicator with the given one make
+// communicators among themselves. There is no world rank with such a bit.
+func MakerID(id uint64) uint64 { return id | 1<<62 }
+
 // Counter returns the counter for the next context id with this rank as first
 // member, and advances it.
 func (e *Engine) Counter() uint32 {
