@@ -97,11 +97,7 @@ func (c *communicator) run(o *C.struct_gompi_call) error {
 			return err
 		}
 	}
-	limit := c.limit.Load()
-	if limit == 0 {
-		return c.perform(context.Background(), o, send, recv)
-	}
-	ctx, cancel := limited(limit)
+	ctx, cancel := c.context()
 	defer cancel()
 	return c.perform(ctx, o, send, recv)
 }

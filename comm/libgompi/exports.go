@@ -88,6 +88,30 @@ func gompi_core_split(number C.gompi_comm, color, key C.int, made *C.gompi_comm,
 	})
 }
 
+//export gompi_core_create_group
+func gompi_core_create_group(number C.gompi_comm, ranks *C.int, n C.size_t, tag C.int, made *C.gompi_comm, text *C.char) C.int {
+	return on(number, text, func(c *communicator) error {
+		ctx, cancel := c.context()
+		defer cancel()
+		if uint64(n) > uint64(c.Size()) {
+			return wrong("n is %d: want 1 to %d", n, c.Size())
+		}
+		g, err := c.Group().Incl(list(ranks, int(n))...)
+		if err != nil {
+			return err
+		}
+		return store(made)(c.CreateGroup(ctx, g, int(tag)))
+	})
+}
+
+// list returns n numbers of C.
+func list(p *C.int, n int) (all []int) {
+	for _, x := range unsafe.Slice(p, n) {
+		all = append(all, int(x))
+	}
+	return all
+}
+
 //export gompi_core_dup
 func gompi_core_dup(number C.gompi_comm, made *C.gompi_comm, text *C.char) C.int {
 	return on(number, text, func(c *communicator) error {
@@ -126,6 +150,19 @@ func gompi_core_dealloc(number C.gompi_comm, memory unsafe.Pointer, text *C.char
 	return on(number, text, func(c *communicator) error { return c.takeBack(memory) })
 }
 
+//export gompi_core_alloc_local
+func gompi_core_alloc_local(bytes C.size_t, memory *unsafe.Pointer, text *C.char) C.int {
+	return on(world, text, func(c *communicator) (err error) {
+		*memory, err = c.lendLocal(uint64(bytes))
+		return err
+	})
+}
+
+//export gompi_core_dealloc_local
+func gompi_core_dealloc_local(memory unsafe.Pointer, text *C.char) C.int {
+	return on(world, text, func(c *communicator) error { return c.takeLocalBack(memory) })
+}
+
 //export gompi_core_send
 func gompi_core_send(m *C.struct_gompi_message, text *C.char) C.int {
 	return on(m.comm, text, func(c *communicator) error { return c.send(m) })
@@ -147,8 +184,8 @@ func gompi_core_irecv(m *C.struct_gompi_message, number *C.gompi_request, text *
 }
 
 //export gompi_core_wait
-func gompi_core_wait(number *C.gompi_request, status *C.gompi_status, text *C.char) C.int {
-	return guarded(text, func() error { return wait(number, status) })
+func gompi_core_wait(number *C.gompi_request, milliseconds C.int64_t, status *C.gompi_status, text *C.char) C.int {
+	return guarded(text, func() error { return wait(number, int64(milliseconds), status) })
 }
 
 //export gompi_core_test

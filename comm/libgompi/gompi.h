@@ -177,11 +177,19 @@ int gompi_set_timeout(gompi_comm c, int64_t milliseconds);
  */
 int gompi_split(gompi_comm c, int color, int key, gompi_comm *result);
 
+/*
+ * gompi_create_group stores a communicator of n ranks, of which this is one: their numbers in c, in
+ * the order of the new communicator. They alone call it, with the same ranks and tag, 0 or more;
+ * groups that are made at the same time have different tags. It blocks. If it fails in the midst,
+ * so it does for the others, and later calls of gompi_create_group on c fail.
+ */
+int gompi_create_group(gompi_comm c, const int *ranks, size_t n, int tag, gompi_comm *result);
+
 /* gompi_dup stores a communicator of the same ranks. All ranks of c call it; it blocks. */
 int gompi_dup(gompi_comm c, gompi_comm *result);
 
 /*
- * gompi_free frees what gompi_split or gompi_dup has returned, with its memory of gompi_alloc. All
+ * gompi_free frees what gompi_split, gompi_create_group or gompi_dup has stored, with its memory of gompi_alloc. All
  * calls on c are over by then, but for requests, which it ends with GOMPI_ERR_CLOSED. Ranks may call
  * it at different times; it may wait for the others for up to a second.
  */
@@ -203,6 +211,21 @@ int gompi_alloc(gompi_comm c, size_t bytes, void **memory);
  * order; it blocks. The memory must not be touched any more.
  */
 int gompi_dealloc(gompi_comm c, void *memory);
+
+/*
+ * gompi_alloc_local stores the address of zeroed memory as gompi_alloc does, of 1 byte or more, but
+ * for this rank alone: it tells the others nothing, and does not block. The others read and write it
+ * while a call with it is under way on this rank. The communicator of such a call gains by it if
+ * gompi_alloc has given it memory, if only a byte. What a child made by fork() writes there its
+ * parent sees.
+ */
+int gompi_alloc_local(size_t bytes, void **memory);
+
+/*
+ * gompi_dealloc_local gives back what gompi_alloc_local has stored, on any thread. After a collective
+ * has failed on this rank, the memory is not used again, since other ranks may still be in it.
+ */
+int gompi_dealloc_local(void *memory);
 
 /* ---- Messages ---- */
 
@@ -231,6 +254,12 @@ int gompi_irecv(gompi_comm c, void *buf, size_t n, gompi_type type, int from, in
  * it is done, by one thread: else it takes memory until gompi_finalize.
  */
 int gompi_wait(gompi_request *request, gompi_status *status);
+
+/*
+ * gompi_wait_for is gompi_wait for at most so many milliseconds, 1 or more. When they have passed it
+ * returns GOMPI_ERR_TIMEOUT, and the request goes on: *request is as it was.
+ */
+int gompi_wait_for(gompi_request *request, int64_t milliseconds, gompi_status *status);
 
 /*
  * gompi_test sets *done to 1 if the request is complete, with all that gompi_wait does, else to 0.

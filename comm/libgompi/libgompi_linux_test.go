@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// limit bounds every program: one that hangs has failed.
-const limit = time.Minute
+// testLimit bounds every program: one that hangs has failed.
+const testLimit = time.Minute
 
 // version is what the library says of itself here.
 const testVersion = "v-test"
@@ -84,7 +84,7 @@ func (k kit) command(t *testing.T, np int, args ...string) *exec.Cmd {
 }
 
 func command(t *testing.T, args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), testLimit)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.WaitDelay = time.Second

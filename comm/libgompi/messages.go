@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"errors"
+	"time"
 
 	"gompi/comm"
 )
@@ -78,11 +79,16 @@ func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request,
 	return nil
 }
 
-// wait is gompi_wait.
-func wait(number *C.gompi_request, status *C.gompi_status) error {
+// wait is gompi_wait, and gompi_wait_for if milliseconds is not 0.
+func wait(number *C.gompi_request, milliseconds int64, status *C.gompi_status) error {
 	return finish(number, status, func(r request) (comm.Status, bool, error) {
 		ctx, cancel := r.on.context()
 		defer cancel()
+		if milliseconds > 0 {
+			l := newLimit(time.Duration(min(milliseconds, maxMilliseconds)) * time.Millisecond)
+			defer l.stop()
+			ctx = l
+		}
 		st, err := r.Wait(ctx)
 		return st, !errors.Is(err, errTimeout), err
 	})

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,9 +19,7 @@ import (
 type communicator struct {
 	*comm.Comm
 	limit atomic.Int64 // of blocking calls, in ns; 0 is none
-
-	mu    sync.Mutex
-	loans map[uintptr]loan // by address
+	loans loans
 }
 
 var (
@@ -134,28 +131,19 @@ func dissolve(number int64) error {
 	return c.Close(ctx)
 }
 
-// errTimeout is wrapped by the cause of a context that the limit of a communicator has ended.
-var errTimeout = errors.New("took longer than gompi_set_timeout allows")
-
-// limited returns the context of a call that may take so many nanoseconds.
-func limited(limit int64) (context.Context, context.CancelFunc) {
-	d := time.Duration(limit)
-	return context.WithTimeoutCause(context.Background(), d, fmt.Errorf("%w, %v", errTimeout, d))
-}
-
 // context returns that of a call that blocks.
 func (c *communicator) context() (context.Context, context.CancelFunc) {
 	if limit := c.limit.Load(); limit > 0 {
-		return limited(limit)
+		l := newLimit(time.Duration(limit))
+		return l, l.stop
 	}
 	return context.Background(), func() {}
 }
 
 // setLimit is gompi_set_timeout.
 func (c *communicator) setLimit(milliseconds int64) error {
-	const most = int64(1<<63-1) / int64(time.Millisecond)
-	if milliseconds < 0 || milliseconds > most {
-		return wrong("milliseconds is %d: want 0 to %d", milliseconds, most)
+	if milliseconds < 0 || milliseconds > maxMilliseconds {
+		return wrong("milliseconds is %d: want 0 to %d", milliseconds, maxMilliseconds)
 	}
 	c.limit.Store(milliseconds * int64(time.Millisecond))
 	return nil

@@ -57,15 +57,18 @@ struct gompi_core {
 	int (*size)(gompi_comm c, int *size, char *text);
 	int (*set_timeout)(gompi_comm c, int64_t milliseconds, char *text);
 	int (*split)(gompi_comm c, int color, int key, gompi_comm *result, char *text);
+	int (*create_group)(gompi_comm c, int *ranks, size_t n, int tag, gompi_comm *result, char *text);
 	int (*dup)(gompi_comm c, gompi_comm *result, char *text);
 	int (*free)(gompi_comm c, char *text);
 	int (*alloc)(gompi_comm c, size_t bytes, void **memory, char *text);
 	int (*dealloc)(gompi_comm c, void *memory, char *text);
+	int (*alloc_local)(size_t bytes, void **memory, char *text);
+	int (*dealloc_local)(void *memory, char *text);
 	int (*send)(struct gompi_message *m, char *text);
 	int (*recv)(struct gompi_message *m, gompi_status *status, char *text);
 	int (*isend)(struct gompi_message *m, gompi_request *request, char *text);
 	int (*irecv)(struct gompi_message *m, gompi_request *request, char *text);
-	int (*wait)(gompi_request *request, gompi_status *status, char *text);
+	int (*wait)(gompi_request *request, int64_t milliseconds, gompi_status *status, char *text); /* 0: no limit */
 	int (*test)(gompi_request *request, int *done, gompi_status *status, char *text);
 	int (*probe)(struct gompi_message *m, gompi_status *status, char *text);
 	int (*collective)(struct gompi_call *call, char *text);

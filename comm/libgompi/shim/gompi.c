@@ -238,6 +238,16 @@ int gompi_split(gompi_comm c, int color, int key, gompi_comm *result) {
 	return err ? err : core.split(c, color, key, result, text);
 }
 
+int gompi_create_group(gompi_comm c, const int *ranks, size_t n, int tag, gompi_comm *result) {
+	int err = enter();
+
+	if (!err && !ranks)
+		err = null_argument("ranks", "the numbers of the members");
+	if (!err && !result)
+		err = null_argument("result", "where to store a communicator");
+	return err ? err : core.create_group(c, (int *)ranks, n, tag, result, text);
+}
+
 int gompi_dup(gompi_comm c, gompi_comm *result) {
 	int err = enter();
 
@@ -264,6 +274,20 @@ int gompi_dealloc(gompi_comm c, void *memory) {
 	int err = enter();
 
 	return err ? err : core.dealloc(c, memory, text);
+}
+
+int gompi_alloc_local(size_t bytes, void **memory) {
+	int err = enter();
+
+	if (!err && !memory)
+		err = null_argument("memory", "where to store an address");
+	return err ? err : core.alloc_local(bytes, memory, text);
+}
+
+int gompi_dealloc_local(void *memory) {
+	int err = enter();
+
+	return err ? err : core.dealloc_local(memory, text);
 }
 
 /* ---- Messages ---- */
@@ -301,13 +325,21 @@ int gompi_irecv(gompi_comm c, void *buf, size_t n, gompi_type type, int from, in
 	return err ? err : core.irecv(&m, request, text);
 }
 
-int gompi_wait(gompi_request *request, gompi_status *status) {
+static int wait_for(gompi_request *request, int64_t milliseconds, gompi_status *status) {
 	gompi_status unwanted;
 	int err = enter();
 
 	if (!err && !request)
 		err = null_argument("request", "the address of a request");
-	return err ? err : core.wait(request, status ? status : &unwanted, text);
+	return err ? err : core.wait(request, milliseconds, status ? status : &unwanted, text);
+}
+
+int gompi_wait(gompi_request *request, gompi_status *status) { return wait_for(request, 0, status); }
+
+int gompi_wait_for(gompi_request *request, int64_t milliseconds, gompi_status *status) {
+	if (milliseconds < 1)
+		return fail(GOMPI_ERR_ARGUMENT, "milliseconds is %lld: want 1 or more", (long long)milliseconds);
+	return wait_for(request, milliseconds, status);
 }
 
 int gompi_test(gompi_request *request, int *done, gompi_status *status) {

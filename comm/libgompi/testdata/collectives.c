@@ -297,6 +297,46 @@ static void vectors(void) {
 	free(a);
 }
 
+/* Memory of one rank: odd ones have some, of a length of their own. */
+static void local_vectors(void) {
+	enum { LONG = 1 << 16 };
+	void *lent, *memory = NULL;
+	int64_t *a;
+
+	OK(gompi_alloc(GOMPI_WORLD, 1, &lent));
+	if (me % 2)
+		OK(gompi_alloc_local((LONG + me) * sizeof *a, &memory));
+	a = memory ? memory : calloc(LONG, sizeof *a);
+	CHECK(a[0] == 0 && a[LONG - 1] == 0, "memory of gompi_alloc_local is not zero");
+	for (int i = 0; i < LONG; i++)
+		a[i] = i + me;
+	OK(gompi_allreduce(GOMPI_WORLD, a, a, LONG, GOMPI_INT64, GOMPI_SUM));
+	for (int i = 0; i < LONG; i++)
+		CHECK(a[i] == (int64_t)i * size + size * (size - 1) / 2, "a[%d] is %ld", i, (long)a[i]);
+	if (memory)
+		OK(gompi_dealloc_local(memory));
+	else
+		free(a);
+	OK(gompi_dealloc(GOMPI_WORLD, lent));
+}
+
+/* The ranks from 0 to the last but one, from the highest to 0: the last one makes no call. */
+static void groups(void) {
+	int members[64], n = size > 1 ? size - 1 : 1;
+	int32_t x = me;
+	gompi_comm c;
+
+	for (int i = 0; i < n; i++)
+		members[i] = n - 1 - i;
+	if (me >= n)
+		return;
+	OK(gompi_create_group(GOMPI_WORLD, members, (size_t)n, 3, &c));
+	CHECK(rank_of(c) == n - 1 - me && size_of(c) == n, "rank %d of %d", rank_of(c), size_of(c));
+	OK(gompi_allreduce(c, &x, &x, 1, GOMPI_INT32, GOMPI_SUM));
+	CHECK(x == n * (n - 1) / 2, "the sum is %d", x);
+	OK(gompi_free(c));
+}
+
 int main(void) {
 	OK(gompi_init());
 	me = rank_of(GOMPI_WORLD);
@@ -314,6 +354,8 @@ int main(void) {
 	operators();
 	pairs();
 	vectors();
+	local_vectors();
+	groups();
 	OK(gompi_finalize());
 	printf("rank %d of %d done\n", me, size);
 	return 0;

@@ -9,7 +9,7 @@ static void arguments(void) {
 	gompi_request r = 12345;
 	gompi_comm c;
 	void *memory;
-	int i;
+	int i, nobody = 1000000;
 
 	for (i = 0; i < 64; i++) {
 		counts[i] = 1;
@@ -29,6 +29,15 @@ static void arguments(void) {
 	FAILS(gompi_alloc(w, 8, NULL), GOMPI_ERR_ARGUMENT, "memory is NULL");
 	FAILS(gompi_alloc(w, 0, &memory), GOMPI_ERR_ARGUMENT, "bytes is 0");
 	FAILS(gompi_dealloc(w, x), GOMPI_ERR_ARGUMENT, "want what gompi_alloc");
+	FAILS(gompi_alloc_local(0, &memory), GOMPI_ERR_ARGUMENT, "bytes is 0");
+	FAILS(gompi_alloc_local(8, NULL), GOMPI_ERR_ARGUMENT, "memory is NULL");
+	FAILS(gompi_dealloc_local(x), GOMPI_ERR_ARGUMENT, "want what gompi_alloc_local");
+	FAILS(gompi_create_group(w, NULL, 1, 0, &c), GOMPI_ERR_ARGUMENT, "ranks is NULL");
+	FAILS(gompi_create_group(w, &nobody, 1, 0, &c), GOMPI_ERR_ARGUMENT, "rank 1000000");
+	FAILS(gompi_create_group(w, &me, SIZE_MAX, 0, &c), GOMPI_ERR_ARGUMENT, "n is 18446744073709551615");
+	FAILS(gompi_create_group(w, &me, 1, -1, &c), GOMPI_ERR_ARGUMENT, "tag -1");
+	FAILS(gompi_create_group(w, &me, 1, 0, NULL), GOMPI_ERR_ARGUMENT, "result is NULL");
+	FAILS(gompi_wait_for(&r, 0, NULL), GOMPI_ERR_ARGUMENT, "milliseconds is 0");
 
 	FAILS(gompi_send(w, x, 1, GOMPI_INT64, size, 0), GOMPI_ERR_ARGUMENT, "to rank");
 	FAILS(gompi_send(w, x, 1, GOMPI_INT64, 0, -5), GOMPI_ERR_ARGUMENT, "tag -5");
@@ -111,8 +120,11 @@ static void timeouts(void) {
 	OK(gompi_irecv(c, &x, 1, GOMPI_INT32, me, 2, &r));
 	FAILS(gompi_wait(&r, NULL), GOMPI_ERR_TIMEOUT, "50ms");
 	CHECK(r != GOMPI_REQUEST_NULL, "the request is gone");
+	FAILS(gompi_wait_for(&r, 20, NULL), GOMPI_ERR_TIMEOUT, "20ms");
+	CHECK(r != GOMPI_REQUEST_NULL, "the request is gone");
 	OK(gompi_send(c, &seven, 1, GOMPI_INT32, me, 2));
-	OK(gompi_wait(&r, NULL));
+	OK(gompi_wait_for(&r, 20000, NULL));
+	CHECK(r == GOMPI_REQUEST_NULL, "the request is still there");
 	CHECK(x == 7, "received %d", x);
 	OK(gompi_set_timeout(c, 0));
 	OK(gompi_barrier(c)); /* all have come so far */
