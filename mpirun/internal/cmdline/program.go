@@ -16,6 +16,7 @@ type programFlags struct {
 	path             string   // where to look for the program before PATH
 	exports          []string // the values of -x
 	module, noPython bool
+	torchBackend     string // what torch.distributed is to use, whatever the script asks for
 }
 
 // declare declares the flags of one program.
@@ -28,12 +29,13 @@ func (f *programFlags) declare(set *cli.Set) {
 	set.StringArrayVarP(&f.exports, "x", "x", nil, "")
 	set.BoolVarP(&f.module, "module", "m", false, "")
 	set.BoolVar(&f.noPython, "no-python", false, "")
+	set.StringVar(&f.torchBackend, "torch-backend", "", "")
 }
 
 // finish applies the flags to what stands on the line as the program.
 func (f *programFlags) finish(argv []string, getenv func(string) (string, bool), note func(string)) (p Program, err error) {
 	p = f.program
-	if p.Argv, err = underPython(argv, f.module, f.noPython); err != nil {
+	if p.Argv, err = f.underPython(argv); err != nil {
 		return p, err
 	}
 	if p.Wdir != "" {
@@ -51,14 +53,24 @@ func (f *programFlags) finish(argv []string, getenv func(string) (string, bool),
 // underPython returns the command that runs a program: a script whose name ends
 // in .py, and a module, under the python3 of PATH, as torchrun does. Whether
 // the script could be run by itself makes no difference.
-func underPython(argv []string, module, noPython bool) ([]string, error) {
+func (f *programFlags) underPython(argv []string) ([]string, error) {
+	python := []string{"python3", "-u"}
+	isScript := strings.HasSuffix(argv[0], ".py") && !f.noPython
 	switch {
-	case module && noPython:
+	case f.module && f.noPython:
 		return nil, errors.New("-m and -no-python: want one of them")
-	case module:
-		return append([]string{"python3", "-u", "-m"}, argv...), nil
-	case strings.HasSuffix(argv[0], ".py") && !noPython:
-		return append([]string{"python3", "-u"}, argv...), nil
+	case f.torchBackend != "" && f.torchBackend != "gompi":
+		return nil, fmt.Errorf("-torch-backend %q: want gompi", f.torchBackend)
+	case f.torchBackend != "" && !f.module && !isScript:
+		return nil, fmt.Errorf("-torch-backend %s %s: want a script whose name ends in .py, or -m and a module", f.torchBackend, argv[0])
+	case f.torchBackend != "":
+		python = append(python, "-m", "gompi_torch")
+	}
+	switch {
+	case f.module:
+		return append(append(python, "-m"), argv...), nil
+	case isScript:
+		return append(python, argv...), nil
 	}
 	return argv, nil
 }

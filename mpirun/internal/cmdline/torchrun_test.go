@@ -11,6 +11,8 @@ func TestScriptsAndModulesRunUnderPython(t *testing.T) {
 		{"./train.py", "python3 -u ./train.py"},
 		{"-m pkg.train -x", "python3 -u -m pkg.train -x"},
 		{"-no-python train.py", "train.py"},
+		{"-torch-backend gompi train.py -x 1", "python3 -u -m gompi_torch train.py -x 1"},
+		{"-torch-backend gompi -m pkg.train -x", "python3 -u -m gompi_torch -m pkg.train -x"},
 		{"--no_python=false train.py", "python3 -u train.py"},
 		{"python3 train.py", "python3 train.py"},
 		{"train.pyc", "train.pyc"},

@@ -54,6 +54,9 @@ as torchrun
   -m, -module               program is a Python module
   -no-python                run a program whose name ends in .py by itself (default:
                             under "python3 -u")
+  -torch-backend gompi      a script that asks torch.distributed for gloo, mpi or, where
+                            there is no GPU, nccl gets gompi (needs gompi_torch, see
+                            examples/pytorch)
   -rdzv-id NAME             what TORCHELASTIC_RUN_ID says to the ranks
   -node-rank R              which node this is, where one gompirun is started on each
                             (default: node 0 is where all meet, the others as they come)

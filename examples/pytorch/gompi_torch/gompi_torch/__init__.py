@@ -1,0 +1,20 @@
+"""A backend "gompi" of torch.distributed:
+
+    import gompi_torch
+    torch.distributed.init_process_group("gompi")
+
+`python -m gompi_torch train.py` and `gompirun -torch-backend gompi train.py` run scripts that ask
+for another backend as they are.
+"""
+
+from . import _backend, _end
+from ._map import map_backends
+
+__all__ = ["map_backends"]
+
+_backend.register()
+_end.watch()
+
+
+def _autoload():
+    """What torch calls that imports backends by itself."""

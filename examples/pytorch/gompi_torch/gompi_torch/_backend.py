@@ -1,0 +1,163 @@
+"""What torch.distributed calls: groups, the store, and the barrier that tells who is missing."""
+
+import functools
+import os
+import sys
+import time
+import zlib
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch.distributed import distributed_c10d as c10d
+
+from . import _C
+
+_V2 = int(torch.__version__.split(".")[0]) >= 2
+
+# The stores of the groups that there are, by the groups' names.
+_stores = {}
+
+
+def register():
+    dist.Backend.register_backend("gompi", _new_group, extended_api=True, **({"devices": ["cpu"]} if _V2 else {}))
+    dist.register_rendezvous_handler("gompi", _rendezvous)
+    replace("init_process_group", _with_store)
+    replace("monitored_barrier", _by_store)
+    for name in ("__init__", "_rebuild_buckets"):
+        setattr(dist.Reducer, name, _in_heap(getattr(dist.Reducer, name)))
+    _C.explain_mismatches(_where)
+
+
+def replace(name, change):
+    """Has torch.distributed do change(f) in place of its function f."""
+    changed = change(getattr(c10d, name))
+    setattr(c10d, name, changed)
+    setattr(dist, name, changed)
+
+
+def _new_group(options, _):
+    ranks = list(options.global_ranks_in_group)
+    size = _C.join()[1]
+    if options.group_size == size and ranks in ([], list(range(size))):
+        group = _C.world_group(options.group_id, options.timeout)
+    else:
+        # Groups that are made at the same time differ in their tags.
+        tag = zlib.crc32(options.group_id.encode()) >> 1
+        group = _C.group(ranks, options.group_rank, tag, options.group_id, options.timeout)
+    _stores[options.group_id] = options.store
+    return group
+
+
+def _rendezvous(url, timeout=c10d.default_pg_timeout, **_):
+    rank, size = _C.join()
+    yield _C.store(), rank, size
+    raise RuntimeError("gompi: a job has one rendezvous: want to start it anew, as gompirun -max-restarts does")
+
+
+def _with_store(init):
+    """init_process_group with a store of the job's own: where the ranks know each other, there is
+    nobody to look for."""
+
+    @functools.wraps(init)
+    def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, *args, **kwargs):
+        if timeout is not None:
+            kwargs["timeout"] = timeout
+        if not is_gompi(backend) or store is not None or not (init_method or "env://").startswith("env://"):
+            return init(backend, init_method, *args, world_size=world_size, rank=rank, store=store, **kwargs)
+        for said, what, is_so in ((rank, "rank", _C.join()[0]), (world_size, "world_size", _C.join()[1])):
+            if said not in (-1, is_so):
+                raise ValueError(f"gompi: init_process_group({what}={said}): this is {what} {is_so}, as the launcher says")
+        rank, world_size = _C.join()
+        store = _C.store()
+        store.set_timeout(timeout or c10d.default_pg_timeout)
+        return init(backend, None, *args, world_size=world_size, rank=rank, store=store, **kwargs)
+
+    return init_process_group
+
+
+def is_gompi(backend):
+    return backend is not None and "gompi" in str(backend).lower()
+
+
+def _name(group):
+    return (c10d._world.pg_names if _V2 else c10d._pg_names)[group]
+
+
+def _by_store(barrier):
+    """monitored_barrier, which torch has for gloo alone: by the group's store, so that those who came
+    are told who did not."""
+    counts = {}
+
+    @functools.wraps(barrier)
+    def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
+        group = group or c10d._get_default_group()
+        if not is_gompi(dist.get_backend(group)):
+            return barrier(group, timeout, wait_all_ranks)
+        name, rank, size = _name(group), dist.get_rank(group), dist.get_world_size(group)
+        count = counts[name] = counts.get(name, 0) + 1
+        store = dist.PrefixStore(f"monitored_barrier/{count}", _stores[name])
+        timeout = timeout or c10d.default_pg_timeout
+        if rank != 0:
+            store.set(str(rank), "")
+            store.wait(["end"], timeout + timedelta(seconds=10))  # rank 0 says when the time is over
+            said = store.get("end").decode()
+        else:
+            missing = _missing(store, size, timeout, wait_all_ranks)
+            late = f"gompi: monitored_barrier: within {timeout.total_seconds():g} s these ranks did not come: {missing}"
+            said = late if missing else ""
+            store.set("end", said)
+        if said:
+            raise RuntimeError(said)
+
+    return monitored_barrier
+
+
+def _missing(store, size, timeout, all_of_them):
+    """The ranks that do not come in time, the first or all, in words."""
+    deadline = time.monotonic() + timeout.total_seconds()
+    missing = []
+    for r in range(1, size):
+        try:
+            store.wait([str(r)], timedelta(seconds=max(deadline - time.monotonic(), 0.001)))
+        except RuntimeError:
+            missing.append(str(r))
+            if not all_of_them:
+                break
+    return ", ".join(missing)
+
+
+def _in_heap(f):
+    """f, which makes gradients' buckets: they lie in memory that the ranks of a host read in place."""
+
+    @functools.wraps(f)
+    def inner(*args, **kwargs):
+        _C.enter_heap()
+        try:
+            return f(*args, **kwargs)
+        finally:
+            _C.leave_heap()
+
+    return inner
+
+
+_packages = tuple(os.path.dirname(p) + os.sep for p in (torch.__file__, __file__))
+
+
+def _where(name, rank, size):
+    """Where the ranks of a group are that called different collectives, in words."""
+    frame = sys._getframe()
+    while frame and frame.f_code.co_filename.startswith(_packages):
+        frame = frame.f_back
+    here = f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}" if frame else "not in Python"
+    store = dist.PrefixStore("where", _stores[name])
+    store.set(str(rank), here)
+    deadline = time.monotonic() + 2
+    ranks_at = {}
+    for r in range(size):
+        try:
+            store.wait([str(r)], timedelta(seconds=max(deadline - time.monotonic(), 0.001)))
+            ranks_at.setdefault(store.get(str(r)).decode(), []).append(str(r))
+        except RuntimeError:
+            ranks_at.setdefault("somewhere else", []).append(str(r))
+    return "".join(f"\n    rank {', '.join(ranks)}: {place}" for place, ranks in ranks_at.items())

@@ -1,0 +1,79 @@
+// A process group of torch.distributed over a communicator of gompi.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include <torch/version.h>
+#if TORCH_VERSION_MAJOR >= 2
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#else
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#endif
+
+#include "gompi.h"
+#include "queue.h"
+
+namespace gompi_torch {
+
+#if TORCH_VERSION_MAJOR >= 2
+using GroupBase = c10d::Backend;
+#else
+using GroupBase = c10d::ProcessGroup;
+#endif
+
+using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+using Tensors = std::vector<at::Tensor>;
+using TensorLists = std::vector<Tensors>;
+
+// A Group does what torch documents, for tensors in the memory of the processor. A collective of
+// which a rank has not heard when the timeout has passed fails there, and the group is broken.
+class Group : public GroupBase {
+public:
+	// Takes over the communicator. The name is that by which torch knows it.
+	Group(gompi_comm comm, int rank, int size, const std::string& name, std::chrono::milliseconds timeout);
+	// Blocks until all collectives that were called are over.
+	~Group() override;
+
+	const std::string getBackendName() const override { return "gompi"; }
+
+	WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& o) override;
+	WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& o) override;
+	WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& o) override;
+	WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& o) override;
+	WorkPtr allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) override;
+	WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& o) override;
+	WorkPtr allgather_coalesced(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) override;
+	WorkPtr gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& o) override;
+	WorkPtr scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& o) override;
+	WorkPtr reduce_scatter(Tensors& outputs, TensorLists& inputs, const c10d::ReduceScatterOptions& o) override;
+	WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& o) override;
+	WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& outputSplits,
+	                      std::vector<int64_t>& inputSplits, const c10d::AllToAllOptions& o) override;
+	WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& o) override;
+	WorkPtr barrier(const c10d::BarrierOptions& o) override;
+
+	WorkPtr send(Tensors& tensors, int to, int tag) override;
+	WorkPtr recv(Tensors& tensors, int from, int tag) override;
+	WorkPtr recvAnysource(Tensors& tensors, int tag) override;
+
+#if TORCH_VERSION_MAJOR >= 2
+	WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) override;
+	WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& o) override;
+#endif
+
+	// Collectives are numbered; the numbers are those that errors tell.
+	void setSequenceNumberForGroup() override {}
+	uint64_t getSequenceNumberForGroup() override { return called; }
+
+private:
+	WorkPtr submit(c10d::OpType op, const char* title, Tensors outputs, std::function<int()> run);
+	WorkPtr sumSparse(at::Tensor& t, const c10d::ReduceOp& op);
+
+	gompi_comm comm;
+	std::shared_ptr<Queue> queue;
+	uint64_t called = 0;
+};
+
+} // namespace gompi_torch

@@ -1,0 +1,80 @@
+// gompi_torch._C: what the Python side of gompi_torch uses.
+#include <torch/extension.h>
+
+#include <pybind11/chrono.h>
+
+#include "group.h"
+#include "heap.h"
+#include "store.h"
+#include "tensors.h"
+
+namespace gompi_torch {
+
+namespace {
+
+// A communicator of the same ranks as GOMPI_WORLD, for one group or store: when that breaks, the
+// others are whole.
+gompi_comm world() {
+	gompi_comm c;
+	check(gompi_dup(GOMPI_WORLD, &c));
+	return c;
+}
+
+std::atomic<bool> joined{false};
+
+std::pair<int, int> join() {
+	static std::mutex once;
+	std::lock_guard<std::mutex> lock(once);
+	if (!joined) {
+		check(gompi_init());
+		joined = true;
+	}
+	int rank, size;
+	check(gompi_rank(GOMPI_WORLD, &rank));
+	check(gompi_size(GOMPI_WORLD, &size));
+	return {rank, size};
+}
+
+c10::intrusive_ptr<GroupBase> worldGroup(const std::string& name, std::chrono::milliseconds timeout) {
+	auto [rank, size] = join();
+	heap::open();
+	return c10::make_intrusive<Group>(world(), rank, size, name, timeout);
+}
+
+// A group of some ranks, which alone call it, with the same tag.
+c10::intrusive_ptr<GroupBase> group(const std::vector<int>& ranks, int rank, int tag, const std::string& name, std::chrono::milliseconds timeout) {
+	gompi_comm c;
+	check(gompi_create_group(GOMPI_WORLD, ranks.data(), ranks.size(), tag, &c));
+	return c10::make_intrusive<Group>(c, rank, static_cast<int>(ranks.size()), name, timeout);
+}
+
+c10::intrusive_ptr<c10d::Store> store() {
+	auto [rank, size] = join();
+	return c10::make_intrusive<Store>(world(), rank);
+}
+
+} // namespace
+
+} // namespace gompi_torch
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+	using namespace gompi_torch;
+	py::call_guard<py::gil_scoped_release> blocks;
+	m.def("join", &join, blocks, "Joins the job, once; returns this rank and their number.");
+	m.def("joined", [] { return joined.load(); }, "Whether join has been called.");
+	m.def("world_group", &worldGroup, blocks, "A group of all ranks, which all call it.");
+	m.def("group", &group, blocks, "A group of some ranks, which all of them call, with the same tag.");
+	m.def("store", &store, blocks, "A store of all ranks, which all call it.");
+	m.def("explain_mismatches", [](py::function explain) {
+		explain.inc_ref(); // it is used until the process ends
+		explainMismatch = [f = explain.ptr()](const std::string& group, int rank, int size) {
+			py::gil_scoped_acquire lock;
+			return py::cast<std::string>(py::handle(f)(group, rank, size));
+		};
+	}, "Has a function say where ranks that called different collectives are.");
+	m.def("abort", [](int status, const std::string& why) { gompi_abort(status, why.c_str()); }, blocks, "Ends the job.");
+	m.def("finalize", [] { check(gompi_finalize()); }, blocks, "Leaves the job.");
+	m.def("enter_heap", &heap::enter);
+	m.def("leave_heap", &heap::leave);
+	m.def("heap_tensors", &heap::tensors);
+}

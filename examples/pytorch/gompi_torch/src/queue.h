@@ -1,0 +1,85 @@
+// Collectives of a group, which run one after the other, in the order in which they were called.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+namespace gompi_torch {
+
+class Queue;
+
+// explainMismatch returns where the ranks of a group are when they have called different collectives,
+// in words. Every rank of the group calls it, on the thread that gets the error.
+extern std::function<std::string(const std::string& group, int rank, int size)> explainMismatch;
+
+// A Collective is one call. It ends with an error, or with its outputs.
+class Collective : public c10d::Work {
+public:
+	Collective(std::shared_ptr<Queue> queue, c10d::OpType op, const char* title,
+	           std::vector<at::Tensor> outputs, std::function<int()> run);
+
+	bool isCompleted() override { return over.load(); }
+	bool isSuccess() const override { return over.load() && !error; }
+	std::exception_ptr exception() const override { return error; }
+	std::vector<at::Tensor> result() override { return outputs; }
+	// Blocks until it is over, and throws its error. Without a timeout the caller runs it, and those
+	// before it, if nobody does yet.
+	bool wait(std::chrono::milliseconds timeout) override;
+	c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+
+private:
+	friend class Queue;
+
+	std::shared_ptr<Queue> queue;
+	std::vector<at::Tensor> outputs;
+	std::function<int()> run;
+	int code = 0; // what run has returned
+	std::exception_ptr error;
+	c10::intrusive_ptr<c10::ivalue::Future> future; // once somebody has asked; Queue::mutex guards it
+	std::atomic<bool> over{false};
+};
+
+// A Queue runs the collectives of one group on a thread of its own, or on that of who waits for
+// them: what is called and waited for at once costs no change of threads.
+//
+// Callbacks of futures run on the thread that ran the collective, and may wait for later ones, as
+// PowerSGD's do. So before they run, another thread takes the thread's place.
+class Queue : public std::enable_shared_from_this<Queue> {
+public:
+	Queue(std::string group, int rank, int size) : group(std::move(group)), rank(rank), size(size) {}
+
+	void push(const c10::intrusive_ptr<Collective>& c);
+	// Blocks until all are over that were called before. None is called after it.
+	void close();
+
+private:
+	friend class Collective;
+	using Lock = std::unique_lock<std::mutex>;
+
+	bool wait(Collective& c, std::chrono::milliseconds timeout);
+	void runNext(Lock& lock);
+	void findRunner();
+	void serve();
+
+	const std::string group;
+	const int rank, size;
+
+	std::mutex mutex;
+	std::deque<c10::intrusive_ptr<Collective>> queue;
+	bool running = false; // a collective runs now
+	bool closed = false;
+	int idle = 0;    // threads that wait for work
+	int waiting = 0; // threads that wait for an end
+	std::condition_variable work, end;
+};
+
+} // namespace gompi_torch

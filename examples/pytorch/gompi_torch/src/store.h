@@ -1,0 +1,52 @@
+// The store of a job: keys and values that all ranks see, as in c10d's TCPStore.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "gompi.h"
+
+namespace gompi_torch {
+
+// A Table has the keys. It lies in rank 0.
+class Table;
+
+// A Store of the ranks of a communicator of its own. Rank 0 has all keys, and a thread that answers
+// the others. What waits for keys does so for the timeout at most.
+class Store : public c10d::Store {
+public:
+	using Bytes = std::vector<uint8_t>;
+	using Milliseconds = std::chrono::milliseconds;
+
+	// Takes over the communicator.
+	Store(gompi_comm comm, int rank);
+	~Store() override;
+
+	void set(const std::string& key, const Bytes& value) override;
+	Bytes compareSet(const std::string& key, const Bytes& expected, const Bytes& desired) override;
+	Bytes get(const std::string& key) override;
+	int64_t add(const std::string& key, int64_t value) override;
+	bool deleteKey(const std::string& key) override;
+	bool check(const std::vector<std::string>& keys) override;
+	int64_t getNumKeys() override;
+	void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
+	void wait(const std::vector<std::string>& keys, const Milliseconds& timeout) override;
+
+private:
+	bool ask(const Bytes& question, Milliseconds timeout, Bytes& result);
+	Bytes perform(const Bytes& question);
+	Bytes await(const std::vector<std::string>& keys, bool value, Milliseconds timeout);
+
+	gompi_comm comm;
+	std::shared_ptr<Table> table; // of rank 0
+	std::mutex mutex;             // guards next
+	int next = 0;                 // tag of the next answer
+};
+
+} // namespace gompi_torch
