@@ -7,9 +7,11 @@ cell by cell. It finds the other ranks by torch's variables:
 It has to stay what bench/internal/measure does, constant by constant. Where gloo
 works in place alone (reduce, allreduce), it does: it is not charged for a copy.
 With --device cuda the tensors are on GPUs, which the ranks take in turn, and a call
-is over when the GPU is done; --backend nccl sends them by NCCL.
+is over when the GPU is done; --backend nccl sends them by NCCL. --backend gompi is gompi_torch
+(examples/pytorch), with --alloc with tensors where gradients lie: in gompi's heap.
 """
 import argparse
+import contextlib
 import datetime
 import os
 import sys
@@ -50,7 +52,8 @@ def arguments():
     p.add_argument("-budget", default=0.06, type=seconds)
     p.add_argument("-dirty", action="store_true")
     p.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    p.add_argument("--backend", default="gloo", choices=["gloo", "nccl"])
+    p.add_argument("--backend", default="gloo", choices=["gloo", "nccl", "gompi"])
+    p.add_argument("--alloc", action="store_true")
     p.add_argument("ops", nargs="+", choices=OPS, metavar="OP")
     return p.parse_intermixed_args()
 
@@ -63,8 +66,9 @@ class Cell:
         self.n = nbytes // element
         self.window = min(max(WINDOW_BYTES // max(nbytes, 1), LEAST_WINDOW), MOST_WINDOW)
         send, recv = self.op.blocks()
-        self.send = torch.empty(send * self.n, dtype=TYPES[args.type], device=args.device)
-        self.recv = torch.empty(recv * self.n, dtype=TYPES[args.type], device=args.device)
+        with gompi_torch.heap() if args.alloc else contextlib.nullcontext():
+            self.send = torch.empty(send * self.n, dtype=TYPES[args.type], device=args.device)
+            self.recv = torch.empty(recv * self.n, dtype=TYPES[args.type], device=args.device)
         self.sent, self.got = self.blocks(self.send, send), self.blocks(self.recv, recv)
         self.prepare()
 
@@ -255,7 +259,9 @@ if args.device == "cuda":
     if not torch.cuda.is_available():
         raise SystemExit("torchbench: --device cuda: torch sees no GPU")
     torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
-backend = "gloo" if args.backend == "gloo" else "cpu:gloo,cuda:nccl"
+if args.backend == "gompi":
+    import gompi_torch
+backend = "cpu:gloo,cuda:nccl" if args.backend == "nccl" else args.backend
 dist.init_process_group(backend, timeout=datetime.timedelta(seconds=60))
 rank, world = dist.get_rank(), dist.get_world_size()
 element = torch.empty(0, dtype=TYPES[args.type]).element_size()

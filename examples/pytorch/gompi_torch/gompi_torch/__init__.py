@@ -8,9 +8,10 @@ for another backend as they are.
 """
 
 from . import _backend, _end
+from ._backend import heap
 from ._map import map_backends
 
-__all__ = ["map_backends"]
+__all__ = ["heap", "map_backends"]
 
 _backend.register()
 _end.watch()

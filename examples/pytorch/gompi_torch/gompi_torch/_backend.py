@@ -1,6 +1,8 @@
 """What torch.distributed calls: groups, the store, and the barrier that tells who is missing."""
 
+import contextlib
 import functools
+import inspect
 import os
 import sys
 import time
@@ -24,6 +26,10 @@ def register():
     dist.register_rendezvous_handler("gompi", _rendezvous)
     replace("init_process_group", _with_store)
     replace("monitored_barrier", _by_store)
+    for name in dir(c10d):
+        f = getattr(c10d, name)
+        if inspect.isfunction(f) and "async_op" in inspect.signature(f).parameters:
+            replace(name, _inline)
     for name in ("__init__", "_rebuild_buckets"):
         setattr(dist.Reducer, name, _in_heap(getattr(dist.Reducer, name)))
     _C.explain_mismatches(_where)
@@ -127,16 +133,42 @@ def _missing(store, size, timeout, all_of_them):
     return ", ".join(missing)
 
 
-def _in_heap(f):
-    """f, which makes gradients' buckets: they lie in memory that the ranks of a host read in place."""
+def _inline(f):
+    """f, a collective, which says first whether its caller waits for it: who waits runs it."""
+    at = list(inspect.signature(f).parameters).index("async_op")
 
     @functools.wraps(f)
     def inner(*args, **kwargs):
-        _C.enter_heap()
+        if kwargs.get("async_op") or len(args) > at and args[at]:
+            return f(*args, **kwargs)
+        _C.waits_for_next(True)
         try:
             return f(*args, **kwargs)
         finally:
-            _C.leave_heap()
+            _C.waits_for_next(False)
+
+    return inner
+
+
+@contextlib.contextmanager
+def heap():
+    """The tensors of 4 KiB and more that this thread makes in the meantime lie in memory that the other
+    ranks of the host read and write in place, while a collective or a message with them is under way.
+    Collectives with them are faster. What a child of fork writes there its parent sees."""
+    _C.enter_heap()
+    try:
+        yield
+    finally:
+        _C.leave_heap()
+
+
+def _in_heap(f):
+    """f, which makes gradients' buckets."""
+
+    @functools.wraps(f)
+    def inner(*args, **kwargs):
+        with heap():
+            return f(*args, **kwargs)
 
     return inner
 

@@ -74,6 +74,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 	}, "Has a function say where ranks that called different collectives are.");
 	m.def("abort", [](int status, const std::string& why) { gompi_abort(status, why.c_str()); }, blocks, "Ends the job.");
 	m.def("finalize", [] { check(gompi_finalize()); }, blocks, "Leaves the job.");
+	m.def("waits_for_next", &Queue::waitsForNext);
 	m.def("enter_heap", &heap::enter);
 	m.def("leave_heap", &heap::leave);
 	m.def("heap_tensors", &heap::tensors);

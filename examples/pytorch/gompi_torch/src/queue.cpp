@@ -47,12 +47,22 @@ c10::intrusive_ptr<c10::ivalue::Future> Collective::getFuture() {
 	return future;
 }
 
+namespace {
+
+thread_local bool waits = false;
+
+} // namespace
+
+void Queue::waitsForNext(bool does) { waits = does; }
+
 void Queue::push(const c10::intrusive_ptr<Collective>& c) {
 	std::lock_guard<std::mutex> lock(mutex);
 	TORCH_CHECK(!closed, "gompi: a collective of a group that was destroyed");
+	bool alone = queue.empty();
 	queue.push_back(c);
-	if (!running)
+	if (!running && !(alone && waits))
 		findRunner();
+	waits = false;
 }
 
 void Queue::close() {
