@@ -40,12 +40,12 @@ setup(
             "gompi_torch._C",
             ["src/" + name for name in ("module.cpp", "group.cpp", "queue.cpp", "store.cpp", "heap.cpp", "tensors.cpp")],
             include_dirs=[libgompi],
-            extra_compile_args=["-O2", "-std=c++17", "-Wall", "-Wno-sign-compare"],
+            extra_compile_args=["-O2", "-std=c++17", "-g0", "-Wall", "-Wno-sign-compare", "-Wno-deprecated-declarations"],
             library_dirs=[libgompi],
             libraries=["gompi"],
             extra_link_args=["-Wl,-rpath,$ORIGIN"],
         )
     ],
-    cmdclass={"build_ext": Build.with_options(use_ninja=False)},
+    cmdclass={"build_ext": Build},
     entry_points={"torch.backends": ["gompi = gompi_torch:_autoload"]},
 )
