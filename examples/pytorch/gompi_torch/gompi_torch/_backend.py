@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 import time
+import types
 import zlib
 from datetime import timedelta
 
@@ -26,9 +27,8 @@ def register():
     dist.register_rendezvous_handler("gompi", _rendezvous)
     replace("init_process_group", _with_store)
     replace("monitored_barrier", _by_store)
-    for name in dir(c10d):
-        f = getattr(c10d, name)
-        if inspect.isfunction(f) and "async_op" in inspect.signature(f).parameters:
+    for name, f in list(vars(c10d).items()):
+        if type(f) is types.FunctionType and "async_op" in inspect.signature(f).parameters:
             replace(name, _inline)
     for name in ("__init__", "_rebuild_buckets"):
         setattr(dist.Reducer, name, _in_heap(getattr(dist.Reducer, name)))
