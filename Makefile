@@ -136,6 +136,10 @@ launchbench-slurm: build ## the same in an allocation of a real Slurm made for i
 rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gcc, libucx0 and apt-get; 90 MB once, some minutes)
 	./.ci/rdma
 
+.PHONY: torch
+torch: build libgompi ## gompi_torch, a backend of torch.distributed, in the Python environment bin/torch, and its tests (Debian's packages; ONLY=build: no tests)
+	@GO='$(GO)' ./.ci/torch $(ONLY) || [ $$? = 77 ]
+
 gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there and type ./run (less than 8 minutes; ./run PART for some)
 	@rm -rf $(BIN)/gpu && mkdir -p $(BIN)/gpu/text
 	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/cudaops.test ./cudaops
