@@ -20,13 +20,14 @@ const pollsPerLook = 4096
 func (p *Engine) Await(ctx context.Context, w *Waiter) error {
 	var s stall
 	defer s.stop()
+	w.since, w.polls = time.Time{}, 0
 	for !w.ready && ctx.Err() == nil {
 		switch {
 		case p.rests(w):
 			p.release(w)
 			p.PassDrive()
 			p.block(ctx, w, &s)
-		case p.driver == w || !p.Polled():
+		case p.driver == w || !p.Polled() || p.driver.waitsLong() && !w.waitsLong() && !w.Background:
 			p.takeDrive(w)
 			p.drive(ctx, w, &s)
 		default:
@@ -47,6 +48,7 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) error {
 // drive polls until w is ready, ctx ends, or w has the drive no more.
 func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 	for polls, idle := 1, 0; !w.ready && p.driver == w && !p.rests(w); polls++ {
+		w.polls++
 		if p.cfg.Source.Poll(p.hint(w)) > 0 {
 			idle = 0
 		} else {
@@ -121,9 +123,10 @@ func (p *Engine) busy() bool {
 	return p.pending > 0 || p.overdue || p.cfg.Source.Pending()
 }
 
-// takeDrive makes w the driver. It takes the drive from a parked driver.
+// takeDrive makes w the driver. It takes the drive from a parked driver, and from one that has waited
+// for long: that polls for others mostly, each of which it has to wake.
 func (p *Engine) takeDrive(w *Waiter) {
-	if old := p.driver; old != nil && old != w {
+	if old := p.driver; old != nil && old != w && old.parked {
 		p.cfg.Parker.Disarm()
 		old.parked = false
 	}
@@ -151,6 +154,15 @@ func (p *Engine) PassDrive() {
 		return
 	}
 	next := p.successor()
+	if next != nil && next.waitsLong() && !p.busy() {
+		p.startGrace()
+		return
+	}
+	p.hand(next)
+}
+
+// hand gives the drive to a sleeper, if there is one: parked, if it may be.
+func (p *Engine) hand(next *Waiter) {
 	switch {
 	case next == nil:
 	case next.parkable && !p.sooner(next) && p.arm():
@@ -169,7 +181,9 @@ func (p *Engine) successor() *Waiter {
 		}
 	}
 	if !p.busy() {
-		p.startGrace()
+		if p.deferred > 0 {
+			p.startGrace()
+		}
 		return nil
 	}
 	if p.background == nil {
@@ -213,6 +227,9 @@ func (p *Engine) sooner(w *Waiter) bool {
 // can be made the parked driver while it sleeps.
 func (p *Engine) block(ctx context.Context, w *Waiter, s *stall) {
 	w.asleep, w.parkable = true, w.parked || w == p.background
+	if w.since.IsZero() {
+		w.since = time.Now()
+	}
 	p.sleepers = append(p.sleepers, w)
 	if !w.Background {
 		p.foreground++

@@ -250,6 +250,56 @@ func TestOperationsAreDrivenForInTheBackground(t *testing.T) {
 	})
 }
 
+// One that has slept for long is not given the drive at once by one that goes, and mostly comes again;
+// one that has just gone to sleep is.
+func TestASleeperIsGivenTheDriveAfterAWhile(t *testing.T) {
+	const grace = time.Millisecond
+	for _, slept := range []time.Duration{grace, grace / 2} {
+		bubble(t, slept+grace, func(t *testing.T) {
+			r, first, second := newRank(false), newWord(), newWord()
+			done := r.start(t.Context(), first)
+			synctest.Wait()
+			time.Sleep(slept)
+			second.stored.Store(true)
+			if err := r.wait(t.Context(), second); err != nil {
+				t.Error(err)
+			}
+			if got, want := get(r, r.Driven), slept < grace; got != want {
+				t.Errorf("after %v of sleep: driven at once: %v, want %v", slept, got, want)
+			}
+			time.Sleep(grace)
+			synctest.Wait()
+			if !get(r, r.Driven) {
+				t.Errorf("after %v of sleep: nobody drives", slept)
+			}
+			r.store(first)
+			want(t, done)
+		})
+	}
+}
+
+// Who comes takes the drive from one that has polled for long, and so mostly for others.
+func TestWhoComesTakesTheDriveFromOneThatWaitsLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, first, second := newRank(false), newWord(), newWord()
+		r.SetSpin(0, 1<<30, true, nil, 0)
+		first.Hint, second.Hint = 1, 2
+		one := r.start(t.Context(), first)
+		for get(r, func() bool { return r.polls < 5000 }) {
+			runtime.Gosched()
+		}
+		two := r.start(t.Context(), second)
+		for get(r, func() bool { return r.hinted != second.Hint }) {
+			runtime.Gosched()
+		}
+		going(t, one, two)
+		r.store(second)
+		want(t, two)
+		r.store(first)
+		want(t, one)
+	})
+}
+
 // The background leaves the drive to one that waits, and takes it back.
 func TestTheBackgroundDrivesWhenNobodyWaits(t *testing.T) {
 	bubble(t, 0, func(t *testing.T) {

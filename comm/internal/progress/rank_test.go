@@ -25,6 +25,7 @@ type rank struct {
 	onStall  func()
 	deadline time.Duration
 	polls    int
+	hinted   world.Rank // at the last poll
 	stalls   int
 }
 
@@ -76,8 +77,9 @@ func newRank(watch bool) *rank {
 	return r
 }
 
-func (r *rank) Poll(world.Rank) int {
+func (r *rank) Poll(hint world.Rank) int {
 	r.polls++
+	r.hinted = hint
 	r.asleep.Store(false)
 	n := 0
 	for _, w := range r.words {

@@ -18,6 +18,8 @@ type Waiter struct {
 	asleep   bool        // in sleepers
 	parkable bool        // asleep, and receiving from the Parker
 	parked   bool        // asleep as the driver
+	since    time.Time   // when its goroutine first slept in this wait
+	polls    int         // that it has made in this wait
 	due      time.Time   // when it wakes for the Source's deadline
 	dueTimer *time.Timer // made once
 	timer    *time.Timer // of stalls, made once
