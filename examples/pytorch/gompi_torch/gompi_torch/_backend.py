@@ -173,23 +173,35 @@ def _in_heap(f):
     return inner
 
 
+told_of_mismatch = False
+
 _packages = tuple(os.path.dirname(p) + os.sep for p in (torch.__file__, __file__))
 
 
 def _where(name, rank, size):
     """Where the ranks of a group are that called different collectives, in words."""
+    global told_of_mismatch
+    told_of_mismatch = True
     frame = sys._getframe()
     while frame and frame.f_code.co_filename.startswith(_packages):
         frame = frame.f_back
     here = f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}" if frame else "not in Python"
     store = dist.PrefixStore("where", _stores[name])
-    store.set(str(rank), here)
     deadline = time.monotonic() + 2
+
+    def have(*keys):
+        try:
+            store.wait(list(keys), timedelta(seconds=max(deadline - time.monotonic(), 0.001)))
+        except RuntimeError:
+            return False
+        return True
+
+    store.set(str(rank), here)
     ranks_at = {}
     for r in range(size):
-        try:
-            store.wait([str(r)], timedelta(seconds=max(deadline - time.monotonic(), 0.001)))
-            ranks_at.setdefault(store.get(str(r)).decode(), []).append(str(r))
-        except RuntimeError:
-            ranks_at.setdefault("somewhere else", []).append(str(r))
+        place = here if r == rank else store.get(str(r)).decode() if have(str(r)) else "somewhere else"
+        ranks_at.setdefault(place, []).append(str(r))
+    store.set(f"{rank} knows", "")
+    if _C.join()[0] == 0:  # whose store it is, and which may end at once
+        have(*(f"{r} knows" for r in range(size)))
     return "".join(f"\n    rank {', '.join(ranks)}: {place}" for place, ranks in ranks_at.items())

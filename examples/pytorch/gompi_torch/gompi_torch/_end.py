@@ -3,8 +3,9 @@
 import atexit
 import os
 import sys
+import time
 
-from . import _C
+from . import _C, _backend
 
 _failure = None
 
@@ -16,7 +17,7 @@ def watch():
     def note(kind, value, trace):
         global _failure
         said = str(value).split("\n")[0]  # those of torch have a page
-        _failure = (130 if issubclass(kind, KeyboardInterrupt) else 1, f"{kind.__name__}: {said}")
+        _failure = (130 if issubclass(kind, KeyboardInterrupt) else 1, ": ".join(filter(None, (kind.__name__, said))))
         show(kind, value, trace)
 
     sys.excepthook = note
@@ -26,7 +27,15 @@ def watch():
 def _leave():
     if not _C.joined():
         return
-    if _failure:
-        _C.abort(*_failure)
-    else:
-        _C.finalize()
+    if not _failure:
+        try:
+            _C.finalize()
+        except RuntimeError as e:
+            if not _backend.told_of_mismatch:  # it comes to light only now, and the program has ended well
+                print(f"gompi_torch: {e}", file=sys.stderr)
+                sys.stdout.flush()
+                os._exit(1)
+        return
+    if "communicator revoked" in _failure[1] or "has left" in _failure[1]:
+        time.sleep(1)  # another rank is to blame: the launcher is to hear of that one first, and ends this one then
+    _C.abort(*_failure)

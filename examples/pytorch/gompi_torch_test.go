@@ -1,0 +1,197 @@
+//go:build linux
+
+package pytorch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The tests of gompi_torch, by scripts in its folder tests. make torch installs it and runs them.
+
+// torchPython names a Python that has gompi_torch.
+const torchPython = "GOMPI_TORCH_PYTHON"
+
+// A bed has what the scripts are run with.
+type bed struct{ gompirun, python string }
+
+var buildGompirun = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "gompi_torch")
+	if err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", dir, "gompi/mpirun/gompirun").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return filepath.Join(dir, "gompirun"), err
+})
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if path, _ := buildGompirun(); os.Getenv(torchPython) != "" {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(status)
+}
+
+func torchBed(t *testing.T) bed {
+	t.Helper()
+	python := os.Getenv(torchPython)
+	if python == "" {
+		t.Skip("gompi_torch is tested by make torch")
+	}
+	path, err := buildGompirun()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bed{path, python}
+}
+
+// runs runs a command, which is to end by itself, and returns what it says and its status.
+func (b bed) runs(t *testing.T, argv ...string) (said string, status int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "PATH="+filepath.Dir(b.python)+":"+os.Getenv("PATH"))
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%q: %v\n%s", argv, err, out)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// script is runs for a script of the tests and as many ranks, with flags of gompirun before it.
+func (b bed) script(t *testing.T, np int, flags []string, name string, args ...string) (said string, status int) {
+	t.Helper()
+	argv := append([]string{b.gompirun, "-oversubscribe", "-np", strconv.Itoa(np)}, flags...)
+	return b.runs(t, append(append(argv, b.python, filepath.Join("gompi_torch", "tests", name)), args...)...)
+}
+
+// tell fails the test unless as many ranks have said something that ends so, and the job has ended
+// well. Under torchrun lines of ranks may run into each other.
+func tell(t *testing.T, np int, end, said string, status int) {
+	t.Helper()
+	tellers := regexp.MustCompile(`rank \d.*?`+end).FindAllString(said, -1)
+	if len(tellers) != np || status != 0 {
+		t.Errorf("status %d, %d ranks say %q, want %d:\n%s", status, len(tellers), end, np, said)
+	}
+}
+
+// twoHosts are gompirun's flags for two hosts of two ranks, which are this one.
+func twoHosts(t *testing.T) []string {
+	rsh := filepath.Join(t.TempDir(), "rsh")
+	if err := os.WriteFile(rsh, []byte("#!/bin/sh\nshift\nexec sh -c \"$*\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"-rsh", rsh, "-H", "127.0.0.2:2,127.0.0.3:2"}
+}
+
+func TestTorchCollectivesAreGloos(t *testing.T) {
+	b := torchBed(t)
+	for np := 1; np <= 4; np++ {
+		said, status := b.script(t, np, nil, "collectives.py")
+		tell(t, np, "results are right", said, status)
+	}
+	said, status := b.script(t, 4, twoHosts(t), "collectives.py")
+	tell(t, 4, "results are right", said, status)
+}
+
+func TestTorchTrainsAsWithGloo(t *testing.T) {
+	b := torchBed(t)
+	for np := 1; np <= 4; np++ {
+		said, status := b.script(t, np, nil, "ddp.py")
+		end := "gradients in the heap: True"
+		if np == 1 {
+			end = "gradients in the heap: (True|False)"
+		}
+		tell(t, np, end, said, status)
+	}
+	said, status := b.script(t, 4, twoHosts(t), "ddp.py")
+	tell(t, 4, "gradients in the heap: .*", said, status)
+}
+
+// Whatever way rank 1 ends, it is rank 1 that is named, and nothing is left waiting.
+func TestTorchNamesTheRankThatEnds(t *testing.T) {
+	b := torchBed(t)
+	for way, want := range map[string]struct {
+		status int
+		blame  string
+	}{
+		"return":  {0, ""},
+		"destroy": {0, ""},
+		"raise":   {1, "rank 1 on localhost aborted the job with status 1: ValueError: no such sample: 17"},
+		"exit":    {3, "rank 1 on localhost exited with status 3"},
+		"_exit":   {7, "rank 1 on localhost exited with status 7"},
+		"segv":    {139, "rank 1 on localhost was killed by signal 11 (SIGSEGV)"},
+		"abort":   {134, "rank 1 on localhost was killed by signal 6 (SIGABRT)"},
+		"SIGKILL": {137, "rank 1 on localhost was killed by signal 9 (SIGKILL)"},
+		"SIGINT":  {130, "rank 1 on localhost aborted the job with status 130: KeyboardInterrupt"},
+	} {
+		said, status := b.script(t, 3, nil, "endings.py", way)
+		if status != want.status || want.blame != "" && !strings.Contains(said, "gompirun: "+want.blame) {
+			t.Errorf("%s: status %d, want %d and %q:\n%s", way, status, want.status, want.blame, said)
+		}
+		if regexp.MustCompile(`gompirun: rank [02]`).MatchString(said) {
+			t.Errorf("%s: another rank is blamed:\n%s", way, said)
+		}
+	}
+}
+
+func TestTorchTellsWhatWentWrong(t *testing.T) {
+	b := torchBed(t)
+	for _, name := range []string{"mismatch.py", "late.py", "store.py", "loaders.py"} {
+		said, status := b.script(t, 3, nil, name)
+		tell(t, 3, "is told", said, status)
+	}
+}
+
+// A rank that is killed while a child of its lives has the others told as soon as without.
+func TestTorchHearsOfADeathInSpiteOfChildren(t *testing.T) {
+	b := torchBed(t)
+	said, status := b.script(t, 3, nil, "loaders.py", "orphans")
+	if status != 137 || !strings.Contains(said, "rank 1 (host localhost) is lost") {
+		t.Errorf("status %d, want 137 and that rank 1 is lost:\n%s", status, said)
+	}
+}
+
+func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
+	b := torchBed(t)
+	said, status := b.runs(t, b.gompirun, "-torch-backend", "gompi", "-np", "2", "gompi_torch/tests/nccl.py", "--lr", "0.1")
+	tell(t, 2, `has \[2\.0, 2\.0\], \['--lr', '0\.1'\], gompi`, said, status)
+	if n := strings.Count(said, `"nccl" wants a GPU, and there is none`); n != 1 {
+		t.Errorf("%d lines say that there is no GPU, want 1:\n%s", n, said)
+	}
+	said, status = b.runs(t, b.gompirun, "-torch-backend", "gompi", "-np", "2", "ddp.py", "--steps", "20")
+	tell(t, 2, "all ranks agree", said, status)
+
+	dir := t.TempDir()
+	module := []byte("import sys, torch.distributed as d\nd.init_process_group('gloo')\nprint(f'rank {d.get_rank()} runs {sys.argv[1:]} by {d.get_backend()}')\n")
+	if err := os.WriteFile(filepath.Join(dir, "mine.py"), module, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said, status = b.runs(t, b.gompirun, "-x", "PYTHONPATH="+dir, "-torch-backend", "gompi", "-np", "2", "-m", "mine", "-x", "1")
+	tell(t, 2, `runs \['-x', '1'\] by gompi`, said, status)
+}
+
+func TestTorchRunsUnderTorchrun(t *testing.T) {
+	b := torchBed(t)
+	said, status := b.runs(t, b.python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3",
+		"--standalone", "--nproc_per_node", "2", "gompi_torch/tests/store.py")
+	tell(t, 2, "is told", said, status)
+}
