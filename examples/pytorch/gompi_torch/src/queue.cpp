@@ -69,6 +69,8 @@ void Queue::close() {
 	Lock lock(mutex);
 	closed = true;
 	work.notify_all();
+	if (!running && !queue.empty())
+		findRunner(); // who was to wait for it does not
 	waiting++;
 	end.wait(lock, [this] { return queue.empty() && !running; });
 	waiting--;
