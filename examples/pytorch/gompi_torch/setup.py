@@ -8,12 +8,18 @@ LIBGOMPI is that folder, if it is not bin/lib of the repository around this one.
 import os
 import shutil
 
+# Or torch imports the gompi_torch that it finds here, which is not built, if an older one is installed.
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+
+import torch
 from setuptools import setup
 from torch.utils.cpp_extension import BuildExtension, CppExtension
 
 here = os.path.dirname(os.path.abspath(__file__))
 libgompi = os.path.abspath(os.environ.get("LIBGOMPI", os.path.join(here, "../../../bin/lib")))
 libraries = ["libgompi.so", "libgompi-core.so"]
+# Later versions choose what their headers need: C++17, or 20.
+standard = ["-std=c++17"] if tuple(int(n) for n in torch.__version__.split(".")[:2]) < (2, 1) else []
 
 
 class Build(BuildExtension):
@@ -40,7 +46,7 @@ setup(
             "gompi_torch._C",
             ["src/" + name for name in ("module.cpp", "group.cpp", "queue.cpp", "store.cpp", "heap.cpp", "tensors.cpp")],
             include_dirs=[libgompi],
-            extra_compile_args=["-O2", "-std=c++17", "-g0", "-Wall", "-Wno-sign-compare", "-Wno-deprecated-declarations"],
+            extra_compile_args=[*standard, "-O2", "-g0", "-Wall", "-Wno-sign-compare", "-Wno-deprecated-declarations"],
             library_dirs=[libgompi],
             libraries=["gompi"],
             extra_link_args=["-Wl,-rpath,$ORIGIN"],

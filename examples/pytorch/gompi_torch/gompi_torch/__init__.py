@@ -7,6 +7,12 @@
 for another backend as they are.
 """
 
+
+def _autoload():
+    """What torch >= 2.5 calls when it is imported, so that who imports torch has the backend. It is
+    there before torch is: `import gompi_torch` imports torch, which calls it in the midst of that."""
+
+
 from . import _backend, _end
 from ._backend import heap
 from ._map import map_backends
@@ -15,7 +21,3 @@ __all__ = ["heap", "map_backends"]
 
 _backend.register()
 _end.watch()
-
-
-def _autoload():
-    """What torch calls that imports backends by itself."""

@@ -16,14 +16,14 @@ from torch.distributed import distributed_c10d as c10d
 
 from . import _C
 
-_V2 = int(torch.__version__.split(".")[0]) >= 2
+is_v2 = int(torch.__version__.split(".")[0]) >= 2
 
 # The stores of the groups that there are, by the groups' names.
 _stores = {}
 
 
 def register():
-    dist.Backend.register_backend("gompi", _new_group, extended_api=True, **({"devices": ["cpu"]} if _V2 else {}))
+    dist.Backend.register_backend("gompi", _new_group, extended_api=True, **({"devices": ["cpu"]} if is_v2 else {}))
     dist.register_rendezvous_handler("gompi", _rendezvous)
     replace("init_process_group", _with_store)
     replace("monitored_barrier", _by_store)
@@ -36,10 +36,13 @@ def register():
 
 
 def replace(name, change):
-    """Has torch.distributed do change(f) in place of its function f."""
-    changed = change(getattr(c10d, name))
-    setattr(c10d, name, changed)
-    setattr(dist, name, changed)
+    """Has torch.distributed do change(f) in place of its function f, in those of its modules, too, that
+    have it by name, as device_mesh has init_process_group."""
+    f = getattr(c10d, name)
+    changed = change(f)
+    for module in [m for path, m in sys.modules.items() if path.startswith("torch.distributed")]:
+        if vars(module).get(name) is f:
+            setattr(module, name, changed)
 
 
 def _new_group(options, _):
@@ -64,20 +67,21 @@ def _rendezvous(url, timeout=c10d.default_pg_timeout, **_):
 def _with_store(init):
     """init_process_group with a store of the job's own: where the ranks know each other, there is
     nobody to look for."""
+    default = inspect.signature(init).parameters["timeout"].default
 
     @functools.wraps(init)
     def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, *args, **kwargs):
-        if timeout is not None:
-            kwargs["timeout"] = timeout
+        if timeout is None:
+            timeout = default
         if not is_gompi(backend) or store is not None or not (init_method or "env://").startswith("env://"):
-            return init(backend, init_method, *args, world_size=world_size, rank=rank, store=store, **kwargs)
+            return init(backend, init_method, timeout, world_size, rank, store, *args, **kwargs)
         for said, what, is_so in ((rank, "rank", _C.join()[0]), (world_size, "world_size", _C.join()[1])):
             if said not in (-1, is_so):
                 raise ValueError(f"gompi: init_process_group({what}={said}): this is {what} {is_so}, as the launcher says")
         rank, world_size = _C.join()
         store = _C.store()
         store.set_timeout(timeout or c10d.default_pg_timeout)
-        return init(backend, None, *args, world_size=world_size, rank=rank, store=store, **kwargs)
+        return init(backend, None, timeout, world_size, rank, store, *args, **kwargs)
 
     return init_process_group
 
@@ -87,7 +91,7 @@ def is_gompi(backend):
 
 
 def _name(group):
-    return (c10d._world.pg_names if _V2 else c10d._pg_names)[group]
+    return (c10d._world.pg_names if is_v2 else c10d._pg_names)[group]
 
 
 def _by_store(barrier):

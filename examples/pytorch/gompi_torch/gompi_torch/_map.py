@@ -11,19 +11,24 @@ from . import _backend
 
 def map_backends():
     """Has torch.distributed take "gloo", "mpi" and no backend for "gompi", and "nccl", too, where torch
-    finds no GPU."""
-    _backend.replace("init_process_group", _with_gompi)
-    _backend.replace("new_group", _with_gompi)
+    finds no GPU. A group without a backend of its own has that of all ranks."""
+    # With none torch 2 takes nccl, too, for what is on a GPU.
+    none = "cpu:gompi,cuda:nccl" if _backend.is_v2 and torch.cuda.is_available() else "gompi"
+    _backend.replace("init_process_group", functools.partial(_with_gompi, none, 0))
+    _backend.replace("new_group", functools.partial(_with_gompi, None, 2))
 
 
-def _with_gompi(f):
+def _with_gompi(none, at, f):
+    """f, whose argument at that place is a backend, or none."""
+
     @functools.wraps(f)
     def inner(*args, **kwargs):
-        at = 0 if f.__name__ == "init_process_group" else 2  # new_group(ranks, timeout, backend)
+        backend = args[at] if len(args) > at else kwargs.pop("backend", None)
+        backend = none if backend is None else _mapped(backend)
         if len(args) > at:
-            args = (*args[:at], _mapped(args[at]), *args[at + 1 :])
+            args = (*args[:at], backend, *args[at + 1 :])
         else:
-            kwargs["backend"] = _mapped(kwargs.get("backend"))
+            kwargs["backend"] = backend
         return f(*args, **kwargs)
 
     return inner
@@ -31,7 +36,9 @@ def _with_gompi(f):
 
 def _mapped(backend):
     name = str(backend).lower()
-    if name in ("none", "gloo", "mpi"):
+    if ":" in name:  # as in "cpu:gloo,cuda:nccl"
+        return ",".join(f"{device}:{_mapped(one)}" for device, one in (part.split(":") for part in name.split(",")))
+    if name in ("gloo", "mpi"):
         return "gompi"
     if name == "nccl" and not torch.cuda.is_available():
         if os.environ.get("RANK", "0") == "0":

@@ -2,6 +2,7 @@
 
 #include <list>
 #include <numeric>
+#include <utility>
 
 #include "tensors.h"
 
@@ -23,7 +24,13 @@ WorkPtr Group::submit(c10d::OpType op, const char* title, Tensors outputs, std::
 	auto c = c10::make_intrusive<Collective>(queue, op, title, std::move(outputs), std::move(run));
 	called++;
 	queue->push(c);
-	return c;
+	return note(c);
+}
+
+WorkPtr Group::note(WorkPtr work) {
+	if (coalescing)
+		coalesced.push_back(work);
+	return work;
 }
 
 WorkPtr Group::broadcast(Tensors& tensors, const c10d::BroadcastOptions& o) {
@@ -283,6 +290,18 @@ WorkPtr Group::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs
 	});
 }
 
+void Group::startCoalescing() { coalescing = true; }
+
+WorkPtr Group::endCoalescing() {
+	coalescing = false;
+	// It comes behind them, so of the collectives it only asks for errors.
+	return submit(c10d::OpType::COALESCED, "gompi:coalesced", {}, [works = std::exchange(coalesced, {})] {
+		for (auto& w : works)
+			w->wait();
+		return GOMPI_OK;
+	});
+}
+
 #endif
 
 namespace {
@@ -380,7 +399,7 @@ WorkPtr Group::send(Tensors& tensors, int to, int tag) {
 	wantDense(t);
 	gompi_request r;
 	check(gompi_isend(comm, t.data_ptr(), t.numel(), typeOf(t), to, tag, &r));
-	return c10::make_intrusive<Message>(c10d::OpType::SEND, t, r);
+	return note(c10::make_intrusive<Message>(c10d::OpType::SEND, t, r));
 }
 
 WorkPtr Group::recv(Tensors& tensors, int from, int tag) {
@@ -388,7 +407,7 @@ WorkPtr Group::recv(Tensors& tensors, int from, int tag) {
 	wantDense(t);
 	gompi_request r;
 	check(gompi_irecv(comm, t.data_ptr(), t.numel(), typeOf(t), from, tag, &r));
-	return c10::make_intrusive<Message>(c10d::OpType::RECV, t, r);
+	return note(c10::make_intrusive<Message>(c10d::OpType::RECV, t, r));
 }
 
 WorkPtr Group::recvAnysource(Tensors& tensors, int tag) { return recv(tensors, GOMPI_ANY_SOURCE, tag); }

@@ -61,6 +61,11 @@ public:
 #if TORCH_VERSION_MAJOR >= 2
 	WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) override;
 	WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& o) override;
+
+	// What is called between the two starts at once; the second returns a work that is over when all
+	// of that is.
+	void startCoalescing() override;
+	WorkPtr endCoalescing() override;
 #endif
 
 	// Collectives are numbered; the numbers are those that errors tell.
@@ -69,11 +74,14 @@ public:
 
 private:
 	WorkPtr submit(c10d::OpType op, const char* title, Tensors outputs, std::function<int()> run);
+	WorkPtr note(WorkPtr work);
 	WorkPtr sumSparse(at::Tensor& t, const c10d::ReduceOp& op);
 
 	gompi_comm comm;
 	std::shared_ptr<Queue> queue;
 	uint64_t called = 0;
+	bool coalescing = false;
+	std::vector<WorkPtr> coalesced; // what was called since startCoalescing
 };
 
 } // namespace gompi_torch

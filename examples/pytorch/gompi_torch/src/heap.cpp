@@ -1,10 +1,10 @@
 #include "heap.h"
 
+#include <cstring>
 #include <mutex>
 #include <unordered_set>
 
 #include <c10/core/CPUAllocator.h>
-#include <torch/version.h>
 
 #include "gompi.h"
 
@@ -18,11 +18,16 @@ constexpr size_t least = 4 << 10;
 thread_local int depth = 0;
 
 struct Allocator : c10::Allocator {
-#if TORCH_VERSION_MAJOR >= 2
-	at::DataPtr allocate(size_t n) override {
-#else
-	at::DataPtr allocate(size_t n) const override {
-#endif
+	// Either may be what torch declares: from some 2.x on it is no longer const.
+	at::DataPtr allocate(size_t n) { return take(n); }
+	at::DataPtr allocate(size_t n) const { return take(n); }
+
+	// Of torch 2.
+	void copy_data(void* to, const void* from, size_t n) const { std::memcpy(to, from, n); }
+
+	c10::DeleterFnPtr raw_deleter() const override { return &give; }
+
+	at::DataPtr take(size_t n) const {
 		void* p = nullptr;
 		if (depth == 0 || n < least || gompi_alloc_local(n, &p) != GOMPI_OK)
 			return ordinary->allocate(n);
@@ -30,12 +35,6 @@ struct Allocator : c10::Allocator {
 		taken.insert(p);
 		return {p, p, &give, c10::Device(c10::kCPU)};
 	}
-
-#if TORCH_VERSION_MAJOR >= 2
-	void copy_data(void* to, const void* from, size_t n) const override { default_copy_data(to, from, n); }
-#endif
-
-	c10::DeleterFnPtr raw_deleter() const override { return &give; }
 
 	static void give(void* p);
 
@@ -74,6 +73,5 @@ int64_t tensors() {
 	std::lock_guard<std::mutex> lock(allocator.mutex);
 	return allocator.taken.size();
 }
-
 
 } // namespace gompi_torch::heap

@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include <torch/version.h>
+
 namespace gompi_torch {
 
 void check(int code) {
@@ -23,7 +25,12 @@ gompi_type typeOf(const at::Tensor& t) {
 	case at::kDouble: return GOMPI_FLOAT64;
 	case at::kComplexFloat: return GOMPI_COMPLEX64;
 	case at::kComplexDouble: return GOMPI_COMPLEX128;
-	default: TORCH_CHECK(false, "gompi: a tensor of ", t.scalar_type(), ": want one of int8 to int64, uint8, bool, float16, bfloat16, float32, float64, complex64, complex128");
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
+	case at::kUInt16: return GOMPI_UINT16;
+	case at::kUInt32: return GOMPI_UINT32;
+	case at::kUInt64: return GOMPI_UINT64;
+#endif
+	default: TORCH_CHECK(false, "gompi: a tensor of ", t.scalar_type(), ": want one of int8 to int64, uint8 to uint64, bool, float16, bfloat16, float32, float64, complex64, complex128");
 	}
 }
 

@@ -9,7 +9,8 @@ import torch.distributed as dist
 
 import gompi_torch
 
-warnings.simplefilter("ignore", UserWarning)  # names that newer torch calls otherwise
+for kind in UserWarning, FutureWarning:  # names that newer torch calls otherwise
+    warnings.simplefilter("ignore", kind)
 
 OPS = {"sum": dist.ReduceOp.SUM, "product": dist.ReduceOp.PRODUCT, "min": dist.ReduceOp.MIN, "max": dist.ReduceOp.MAX}
 BITS = {"band": dist.ReduceOp.BAND, "bor": dist.ReduceOp.BOR, "bxor": dist.ReduceOp.BXOR}
@@ -263,6 +264,67 @@ def groups():
     dist.monitored_barrier()
 
 
+def coalescing():
+    """What torch 2 has to call several collectives as one: by kinds, and all between two calls."""
+    for device in (None, torch.device("cpu")):
+        for wait_later in (False, True):
+            sums, gathered = [torch.ones(3), torch.ones(2, 2)], [torch.zeros(2 * size) for _ in range(2)]
+            parts = [torch.zeros(2), torch.zeros(3)]
+            calls = (
+                lambda: [dist.all_reduce(t) for t in sums],
+                lambda: [dist.all_gather_into_tensor(t, torch.full((2,), float(rank))) for t in gathered],
+                lambda: [dist.reduce_scatter_tensor(t, torch.ones(len(t) * size)) for t in parts],
+            )
+            for call in calls:
+                with dist._coalescing_manager(device=device, async_ops=wait_later) as together:
+                    call()
+                if wait_later:
+                    together.wait()
+            for t in sums + parts:
+                same(t, torch.full_like(t, float(size)), "coalesced sums")
+            for t in gathered:
+                same(t, torch.arange(float(size)).repeat_interleave(2), "coalesced all_gather")
+
+
+def functional():
+    """What torch 2's DTensor calls, and what it calls it for: a matrix that lies in parts on the ranks."""
+    import torch.distributed._functional_collectives as calls
+    from torch.distributed.device_mesh import init_device_mesh
+
+    v, world = values(torch.float32, (2 * size,)), dist.group.WORLD
+    both("functional all_reduce", lambda g, t: t[0].copy_(calls.all_reduce(v, "sum", g)), lambda: [torch.zeros(2 * size)])
+    both("functional all_gather", lambda g, t: t[0].copy_(calls.all_gather_tensor(v, 0, g)), lambda: [torch.zeros(2 * size * size)])
+    blocks = calls.all_to_all_single(v, None, None, world)
+    want = torch.zeros(2 * size)
+    dist.all_to_all_single(want, v)
+    same(blocks + 0, want, "functional all_to_all")
+    mesh = init_device_mesh("cpu", (1, size), mesh_dim_names=("one", "all"))
+    try:
+        from torch.distributed.tensor import Shard, distribute_tensor
+    except ImportError:  # before torch 2.5
+        from torch.distributed._tensor import Shard, distribute_tensor
+    whole = torch.arange(12.0 * size).reshape(-1, 3)
+    split = distribute_tensor(whole, mesh["all"], [Shard(0)])
+    same(split.full_tensor(), whole, "a tensor in parts")
+    same((split.t() @ split).full_tensor(), whole.t() @ whole, "the product of parts")
+
+
+def newer_types():
+    for dtype in (torch.uint16, torch.uint32, torch.uint64):
+        t = torch.arange(5).add(rank).to(dtype)
+        whole = torch.zeros(5 * size, dtype=dtype)
+        dist.all_gather_into_tensor(whole, t)
+        want = torch.cat([torch.arange(5) + r for r in range(size)])
+        same(whole.long(), want, f"all_gather of {dtype}")
+        dist.all_reduce(t)
+        same(t.long(), want.reshape(size, 5).sum(0), f"all_reduce of {dtype}")
+
+
+has = {
+    coalescing: hasattr(dist, "_coalescing_manager"),
+    functional: hasattr(dist, "init_device_mesh"),
+    newer_types: hasattr(torch, "uint16"),
+}
 for part in (
     reductions,
     reductions_that_gloo_lacks,
@@ -275,6 +337,7 @@ for part in (
     objects,
     asynchronous,
     groups,
+    *(part for part, torch_has_it in has.items() if torch_has_it),
 ):
     part()
 
