@@ -140,6 +140,10 @@ rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gc
 torch: build libgompi ## gompi_torch, a backend of torch.distributed, in the Python environment bin/torch, and its tests (Debian's packages; ONLY=build: no tests)
 	@GO='$(GO)' ./.ci/torch $(ONLY) || [ $$? = 77 ]
 
+.PHONY: torch2
+torch2: build libgompi ## gompi_torch with PyTorch 2, in a root of Debian trixie that debootstrap makes (needs root; 2 GB once)
+	@./.ci/torch2 || [ $$? = 77 ]
+
 gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there and type ./run (less than 8 minutes; ./run PART for some)
 	@rm -rf $(BIN)/gpu && mkdir -p $(BIN)/gpu/text
 	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/cudaops.test ./cudaops
