@@ -37,5 +37,5 @@ def _leave():
                 os._exit(1)
         return
     if "communicator revoked" in _failure[1] or "has left" in _failure[1]:
-        time.sleep(1)  # another rank is to blame: the launcher is to hear of that one first, and ends this one then
+        time.sleep(3)  # another rank is to blame: the launcher is to hear of that one first, and ends this one then
     _C.abort(*_failure)
