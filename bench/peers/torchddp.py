@@ -56,10 +56,18 @@ def resnet50():
     return Parameters(), lambda: torch.randn(1)
 
 
+def unsent(_, bucket: dist.GradBucket):
+    """A communication hook that leaves the bucket as it is."""
+    done = torch.futures.Future()
+    done.set_result(bucket.buffer())
+    return done
+
+
 def main():
     flags = argparse.ArgumentParser()
     flags.add_argument("--backend", default="gloo")
     flags.add_argument("--views", action="store_true", help="gradient_as_bucket_view")
+    flags.add_argument("--alone", action="store_true", help="a hook that sends nothing: what DDP's own copies cost")
     flags.add_argument("--threads", type=int, default=1, help="of OpenMP, for each rank")
     flags.add_argument("--seconds", type=float, default=3)
     flags.add_argument("models", nargs="+", choices=["toy", "mlp", "cnn", "resnet50"])
@@ -77,6 +85,8 @@ def main():
         torch.manual_seed(1)
         network, batch = globals()[name]()
         parallel = DistributedDataParallel(network, gradient_as_bucket_view=args.views)
+        if args.alone:
+            parallel.register_comm_hook(None, unsent)
         optimizer = torch.optim.SGD(parallel.parameters(), lr=1e-4)
 
         def step():
