@@ -172,28 +172,38 @@ func (p *Engine) hand(next *Waiter) {
 	}
 }
 
-// successor returns the sleeper that drives next: the background's Waiter only if there is no
-// other, and only if something is pending.
+// successor returns the sleeper that drives next: one that has waited for long only if all have,
+// and the background's Waiter only if there is no other, and only if something is pending.
 func (p *Engine) successor() *Waiter {
+	var long *Waiter
+	var now time.Time // told once: each look at the clock takes 40 ns, and there may be many sleepers
+	if len(p.sleepers) > 0 {
+		now = time.Now()
+	}
 	for _, w := range p.sleepers {
-		if w != p.background {
+		switch {
+		case w == p.background:
+		case !w.waitsLongAt(now):
 			return w
+		case long == nil:
+			long = w
 		}
 	}
-	if !p.busy() {
+	switch {
+	case long != nil:
+		return long
+	case !p.busy():
 		if p.deferred > 0 {
 			p.startGrace()
 		}
 		return nil
-	}
-	if p.background == nil {
+	case p.background == nil:
 		p.background, p.backgroundEnded = new(Waiter), make(chan struct{})
 		p.background.Init(nil)
 		p.background.Background = true
 		go p.runBackground(p.background) // ends with Close
 		return nil
-	}
-	if p.background.asleep {
+	case p.background.asleep:
 		return p.background
 	}
 	return nil // the background runs, and is about to look whether it is needed

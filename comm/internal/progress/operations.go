@@ -26,8 +26,8 @@ type operations struct {
 // background parks at once). The price: a synchronous send to such a receive waits for up to grace
 // if its receiver computes.
 //
-// So do goroutines that wait and have slept for as long, when another has driven and goes: it mostly
-// comes again soon, and each message for it would wake the one that is parked (allreduce of 8 bytes
+// So do goroutines that wait, if all have slept for as long, when another has driven and goes: it
+// mostly comes again soon, and each message for it would wake the one that is parked (allreduce of 8 bytes
 // over TCP by two ranks, of which one has a goroutine that waits for a message: 28 us, else 8). The
 // price: their waits last twice as long at most.
 const grace = time.Millisecond
@@ -36,8 +36,10 @@ const grace = time.Millisecond
 const manyPolls = 2048
 
 // waitsLong reports whether w's goroutine has waited for about grace.
-func (w *Waiter) waitsLong() bool {
-	return w.polls >= manyPolls || !w.since.IsZero() && time.Since(w.since) >= grace
+func (w *Waiter) waitsLong() bool { return w.waitsLongAt(time.Now()) }
+
+func (w *Waiter) waitsLongAt(now time.Time) bool {
+	return w.polls >= manyPolls || !w.since.IsZero() && now.Sub(w.since) >= grace
 }
 
 // Begin counts an operation of class c. Until End there is a driver for it, as soon as c says.

@@ -3,17 +3,13 @@ package progress_test
 import (
 	"bytes"
 	"context"
-	"errors"
-	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"gompi/comm/internal/progress"
-	"gompi/internal/stress"
 )
 
 func TestNewsWakeWhoSleeps(t *testing.T) {
@@ -278,6 +274,30 @@ func TestASleeperIsGivenTheDriveAfterAWhile(t *testing.T) {
 	}
 }
 
+// Where several sleep, one that has just gone to sleep is given the drive at once, although another
+// has slept for long.
+func TestASleeperIsGivenTheDriveBeforeOneThatWaitsLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, first, second, third := newRank(false), newWord(), newWord(), newWord()
+		one := r.start(t.Context(), first)
+		synctest.Wait()
+		time.Sleep(time.Millisecond)
+		two := r.start(t.Context(), second)
+		synctest.Wait()
+		third.stored.Store(true)
+		if err := r.wait(t.Context(), third); err != nil {
+			t.Error(err)
+		}
+		if !get(r, r.Driven) {
+			t.Error("nobody drives")
+		}
+		r.store(second)
+		want(t, two)
+		r.store(first)
+		want(t, one)
+	})
+}
+
 // Who comes takes the drive from one that has polled for long, and so mostly for others.
 func TestWhoComesTakesTheDriveFromOneThatWaitsLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -466,60 +486,4 @@ func TestALongWaitThatNeverBlocksIsToldOnceInAWhile(t *testing.T) {
 			t.Errorf("it was told %d times, want between %d and %d", w.told, times, 2*times+1)
 		}
 	})
-}
-
-// Goroutines that wait, give up and begin operations, and others that store what they wait
-// for, forget nobody. If one were, the clock of the bubble would go on until a timer wakes it.
-func TestNobodyIsForgottenWithAnyTiming(t *testing.T) {
-	for end := stress.Until(t); time.Now().Before(end) && !t.Failed(); {
-		seed := rand.Uint64()
-		for i, p := range []struct{ spin, yields int }{{0, 0}, {0, 3}, {20, 2}, {0, 0}} {
-			bubble(t, 0, func(t *testing.T) {
-				r := newRank(false)
-				r.blind = i%2 == 1
-				r.SetSpin(p.spin, p.yields, true, func() bool { return true }, time.Hour)
-				var all sync.WaitGroup
-				for i := range 6 {
-					rng := rand.New(rand.NewPCG(seed, uint64(i)))
-					all.Go(func() { waitOften(t, r, rng) })
-				}
-				all.Wait()
-				r.close(t)
-			})
-		}
-	}
-}
-
-// waitOften has r wait for words that another goroutine stores.
-func waitOften(t *testing.T, r *rank, rng *rand.Rand) {
-	pause := func(n int) {
-		for range n {
-			runtime.Gosched()
-		}
-	}
-	for range 50 {
-		w, n, m := newWord(), rng.IntN(8), rng.IntN(8)
-		switch rng.IntN(4) {
-		case 0: // what nobody waits for ends by itself
-			w = r.operate(progress.Pending)
-			pause(n)
-			r.store(w)
-			for !get(r, w.Ready) {
-				runtime.Gosched()
-			}
-			continue
-		case 1: // who gives up waits again
-			ctx, cancel := context.WithCancelCause(t.Context())
-			go func() { pause(n); cancel(errGaveUp) }()
-			if err := r.wait(ctx, w); !errors.Is(err, errGaveUp) {
-				t.Errorf("got %v, want %v", err, errGaveUp)
-			}
-		}
-		w.Background = m == 0
-		go func() { pause(m); r.store(w) }()
-		if err := r.wait(t.Context(), w); err != nil {
-			t.Error(err)
-		}
-		get(r, func() bool { w.Reset(); return true })
-	}
 }

@@ -25,7 +25,8 @@ type rank struct {
 	onStall  func()
 	deadline time.Duration
 	polls    int
-	hinted   world.Rank // at the last poll
+	hinted   world.Rank         // at the last poll
+	polled   map[world.Rank]int // how often, with this hint
 	stalls   int
 }
 
@@ -71,7 +72,7 @@ func (b *bell) ring() {
 }
 
 func newRank(watch bool) *rank {
-	r := &rank{}
+	r := &rank{polled: map[world.Rank]int{}}
 	r.bell = bell{r: r, c: make(chan struct{}, 1)}
 	r.Init(progress.Config{Source: r, Parker: &r.bell, Yield: runtime.Gosched, Watch: watch})
 	return r
@@ -80,6 +81,7 @@ func newRank(watch bool) *rank {
 func (r *rank) Poll(hint world.Rank) int {
 	r.polls++
 	r.hinted = hint
+	r.polled[hint]++
 	r.asleep.Store(false)
 	n := 0
 	for _, w := range r.words {
