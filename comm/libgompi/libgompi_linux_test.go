@@ -234,7 +234,7 @@ func TestPeersHearOfADeathAlthoughAChildLives(t *testing.T) {
 				}
 				for r, cmd := range ranks {
 					err := cmd.Wait()
-					if want := fmt.Sprintf("rank %d heard after", r); r != dies && (err != nil || !strings.Contains(out[r].String(), want)) {
+					if want := fmt.Sprintf("rank %d heard\n", r); r != dies && (err != nil || !strings.Contains(out[r].String(), want)) {
 						t.Errorf("rank %d: %v: want %q: %s", r, err, want, &out[r])
 					}
 				}
@@ -249,17 +249,20 @@ func TestPeersHearOfADeathAlthoughAChildLives(t *testing.T) {
 func TestRanksThatEndTooEarlyAreNamed(t *testing.T) {
 	k := start(t)
 	prog := k.program(t, "testdata/death.c")
+	end := func(how string) (string, int) { // nobody is killed who has yet to hear
+		return said(k.command(t, 3, "-kill-delay", "1m", prog, how))
+	}
 	for how, want := range map[string]string{
 		"exit":   "rank 1 on localhost ended with status 0 without closing its communicators",
 		"return": "rank 1 on localhost ended with status 0 without closing its communicators",
 		"kill":   "rank 1 on localhost was killed",
 	} {
-		out, status := said(k.command(t, 3, prog, how))
+		out, status := end(how)
 		if status == 0 || !strings.Contains(out, want) || !strings.Contains(out, "rank 0 heard\n") || !strings.Contains(out, "rank 2 heard\n") {
 			t.Errorf("%s: status %d: want %q, and ranks 0 and 2 to hear of it: %s", how, status, want, out)
 		}
 	}
-	if out, status := said(k.command(t, 3, prog, "abort")); status != 7 || !strings.Contains(out, "no more work") {
+	if out, status := end("abort"); status != 7 || !strings.Contains(out, "no more work") {
 		t.Errorf("abort: status %d, want 7 and the reason: %s", status, out)
 	}
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "gompi.h"
 
@@ -28,13 +27,6 @@
 		CHECK(got == (code), "returned %d, want %d: %s", got, code, gompi_error()); \
 		CHECK(strstr(gompi_error(), part), "the error is \"%s\", want one with \"%s\"", gompi_error(), part); \
 	} while (0)
-
-static inline double now(void) {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static inline int rank_of(gompi_comm c) {
 	int rank = -1;

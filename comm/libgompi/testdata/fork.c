@@ -2,7 +2,8 @@
  * Children made by fork().
  *   before: each process loads the library and forks; the child is the rank.
  *   after: a child of a rank is refused at once, and has none of its connections.
- *   lives: rank argv[2] dies while a child of it lives until the end of its input; the others hear of it.
+ *   lives: rank argv[2] dies while a child of it lives until the end of its input; the others hear of it
+ *   before that, as the test ends the input when they have ended.
  */
 #include <signal.h>
 #include <sys/socket.h>
@@ -53,7 +54,6 @@ static int is_socket(int fd) {
 
 /* own is a socket of the program's, which it keeps. */
 static void in_child(int own) {
-	double begin = now();
 	int x, fd;
 	gompi_request r = 1;
 
@@ -63,7 +63,6 @@ static void in_child(int own) {
 	FAILS(gompi_wait(&r, NULL), GOMPI_ERR_FORKED, "fork");
 	FAILS(gompi_send(GOMPI_WORLD, &x, 1, GOMPI_INT32, 0, 0), GOMPI_ERR_FORKED, "fork");
 	FAILS(gompi_finalize(), GOMPI_ERR_FORKED, "fork");
-	CHECK(now() - begin < 1, "refused after %g s", now() - begin);
 	CHECK(is_socket(own), "the program's own socket is closed");
 	for (fd = 3; fd < 1024; fd++)
 		CHECK(fd == own || !is_socket(fd), "descriptor %d is a socket", fd);
@@ -92,19 +91,17 @@ static void after(void) {
 	done();
 }
 
-/* Forks, tells the others when, and dies once all have heard. */
+/* Forks, tells the others, and dies once all have answered. */
 static void die(int size) {
 	char byte;
-	double when;
 
 	if (fork() == 0) {
 		CHECK(read(0, &byte, 1) == 0, "no input");
 		_exit(0);
 	}
-	when = now();
 	for (int r = 0; r < size; r++)
 		if (r != rank_of(GOMPI_WORLD)) {
-			OK(gompi_send(GOMPI_WORLD, &when, 1, GOMPI_FLOAT64, r, 1));
+			OK(gompi_send(GOMPI_WORLD, NULL, 0, GOMPI_INT8, r, 1));
 			OK(gompi_recv(GOMPI_WORLD, NULL, 0, GOMPI_INT8, r, 2, NULL));
 		}
 	raise(SIGKILL);
@@ -112,7 +109,6 @@ static void die(int size) {
 
 static void lives(int dies) {
 	int me, size;
-	double when;
 
 	OK(gompi_init());
 	me = rank_of(GOMPI_WORLD);
@@ -120,11 +116,10 @@ static void lives(int dies) {
 	sum_is_size();
 	if (me == dies)
 		die(size);
-	OK(gompi_recv(GOMPI_WORLD, &when, 1, GOMPI_FLOAT64, dies, 1, NULL));
+	OK(gompi_recv(GOMPI_WORLD, NULL, 0, GOMPI_INT8, dies, 1, NULL));
 	OK(gompi_send(GOMPI_WORLD, NULL, 0, GOMPI_INT8, dies, 2));
-	FAILS(gompi_recv(GOMPI_WORLD, &when, 1, GOMPI_FLOAT64, dies, 3, NULL), GOMPI_ERR_REVOKED, "");
-	printf("rank %d heard after %.3f s\n", me, now() - when);
-	CHECK(now() - when < 1, "heard after %g s", now() - when);
+	FAILS(gompi_recv(GOMPI_WORLD, NULL, 0, GOMPI_INT8, dies, 3, NULL), GOMPI_ERR_REVOKED, "");
+	printf("rank %d heard\n", me);
 }
 
 int main(int argc, char **argv) {
