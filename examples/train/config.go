@@ -7,7 +7,7 @@ import (
 	"io"
 	"strconv"
 
-	"gompi/examples/train/internal/nn"
+	"gompi/examples/train/internal/bytelm"
 )
 
 // A config is what the command line says. All ranks have the same.
@@ -28,14 +28,14 @@ type config struct {
 	overlap       bool
 	device        string // host or cuda
 
-	shape nn.Shape
+	shape bytelm.Shape
 }
 
 // defaults make a run of about a minute on two cores.
 func defaults() config {
 	return config{
 		epochSamples: 1 << 16, batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true, device: "host",
-		shape: nn.Shape{Context: 8, Width: 32, Hidden: []int{512, 256}},
+		shape: bytelm.Shape{Context: 8, Width: 32, Hidden: []int{512, 256}},
 	}
 }
 

@@ -10,7 +10,7 @@
 // With -device cuda the network is on GPUs, one for each rank of a host or shared.
 //
 // Reading order: trainer.go is the training loop and all that has to do with
-// ranks; internal/nn is the network, internal/cudann the same on a GPU, internal/text
+// ranks; internal/bytelm is the network, internal/cudann the same on a GPU, internal/text
 // the data.
 package main
 

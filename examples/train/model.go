@@ -7,12 +7,13 @@ import (
 	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/cudaops"
+	"gompi/examples/internal/nn"
+	"gompi/examples/train/internal/bytelm"
 	"gompi/examples/train/internal/cudann"
-	"gompi/examples/train/internal/nn"
 )
 
 // A model is the network with its optimiser, in host memory or on a device. Package
-// nn says what its methods do.
+// bytelm says what its methods do.
 type model interface {
 	Rows() int
 	Loss(contexts, targets []byte) (float64, error)
@@ -31,9 +32,9 @@ type model interface {
 
 // newModel returns the model where the flag wants it: in host memory, or on a device
 // of this host, which its ranks take in turn.
-func newModel(ctx context.Context, c *comm.Comm, device string, shape nn.Shape, seed uint64) (model, error) {
+func newModel(ctx context.Context, c *comm.Comm, device string, shape bytelm.Shape, seed uint64) (model, error) {
 	if device == "host" {
-		net := nn.New(shape, seed)
+		net := bytelm.New(shape, seed)
 		return &hostModel{net, nn.NewAdam(net.Params()), shape.Workers}, nil
 	}
 	d, err := deviceOf(ctx, c)
@@ -65,7 +66,7 @@ func deviceOf(ctx context.Context, c *comm.Comm) (*cudaops.Device, error) {
 }
 
 type hostModel struct {
-	*nn.Network
+	*bytelm.Network
 	adam    *nn.Adam
 	workers nn.Workers
 }

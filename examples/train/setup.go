@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 
 	"gompi/comm"
 	"gompi/comm/ddp"
-	"gompi/examples/train/internal/nn"
+	"gompi/examples/internal/nn"
 	"gompi/examples/train/internal/text"
 )
 
@@ -29,7 +28,7 @@ func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*
 	t := &trainer{cfg: cfg, c: c, corpus: corpus}
 	shape := cfg.shape
 	shape.Rows = max(64, (cfg.batch/c.Size()+cfg.accumulate)/cfg.accumulate)
-	shape.Workers = computeWorkers(c.Size())
+	shape.Workers = nn.WorkersOf(c.Size())
 	if t.model, err = newModel(ctx, c, cfg.device, shape, cfg.seed); err != nil {
 		return nil, err
 	}
@@ -55,16 +54,6 @@ func (t *trainer) prepare(ctx context.Context, out io.Writer) (err error) {
 		Accumulate: t.cfg.accumulate, NoOverlap: !t.cfg.overlap,
 	})
 	return err
-}
-
-// computeWorkers leaves one processor of this process for communication, unless
-// there is nobody to communicate with.
-func computeWorkers(size int) nn.Workers {
-	n := runtime.GOMAXPROCS(0)
-	if size > 1 {
-		n = max(1, n-1)
-	}
-	return nn.Workers(n)
 }
 
 // stepsPerEpoch returns how many batches make an epoch, which begins where the one

@@ -15,14 +15,14 @@ import (
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/comm/ddp"
-	"gompi/examples/train/internal/nn"
+	"gompi/examples/train/internal/bytelm"
 )
 
 // small is a configuration that trains in a moment on this folder's files.
 func small() config {
 	cfg := defaults()
 	cfg.data, cfg.steps, cfg.batch, cfg.every, cfg.rate = ".", 20, 48, 1, 0.02
-	cfg.shape = nn.Shape{Context: 4, Width: 8, Hidden: []int{24, 16}}
+	cfg.shape = bytelm.Shape{Context: 4, Width: 8, Hidden: []int{24, 16}}
 	return cfg
 }
 

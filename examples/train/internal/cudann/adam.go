@@ -3,7 +3,7 @@ package cudann
 import (
 	"gompi/comm/ddp"
 	"gompi/cudaops"
-	"gompi/examples/train/internal/nn"
+	"gompi/examples/internal/nn"
 )
 
 // Adam is nn's Adam for a Network, in the memory of its device.

@@ -15,7 +15,8 @@ import (
 	"gompi/comm/ddp"
 	"gompi/cudaops"
 	"gompi/cudaops/cudatest"
-	"gompi/examples/train/internal/nn"
+	"gompi/examples/internal/nn"
+	"gompi/examples/train/internal/bytelm"
 )
 
 func TestMain(m *testing.M) {
@@ -54,7 +55,7 @@ func device(t *testing.T) *cudaops.Device {
 	return d
 }
 
-var shape = nn.Shape{Context: 3, Width: 5, Hidden: []int{17, 9}, Rows: 40, Workers: 1}
+var shape = bytelm.Shape{Context: 3, Width: 5, Hidden: []int{17, 9}, Rows: 40, Workers: 1}
 
 // newNetwork returns a Network whose gradients have memory, with products by cuBLAS
 // or by the kernel.
@@ -116,7 +117,7 @@ func near(t *testing.T, what string, got cudaops.Buffer, want []float32) {
 func TestNetworkIsThatOfTheHost(t *testing.T) {
 	for _, blas := range []bool{true, false} {
 		t.Run(map[bool]string{true: "cuBLAS", false: "kernel"}[blas], func(t *testing.T) {
-			host, n := nn.New(shape, 3), newNetwork(t, device(t), blas)
+			host, n := bytelm.New(shape, 3), newNetwork(t, device(t), blas)
 			for i, p := range n.Params() {
 				near(t, "first "+p.Name, p.Data, host.Params()[i].Data)
 			}
@@ -147,7 +148,7 @@ func TestNetworkIsThatOfTheHost(t *testing.T) {
 // bits, and saves the same names.
 func TestAdamIsThatOfTheHostBitForBit(t *testing.T) {
 	n := newNetwork(t, device(t), true)
-	host := nn.New(shape, 3)
+	host := bytelm.New(shape, 3)
 	want, err := nn.NewAdam(host.Params()), error(nil)
 	got, err := NewAdam(n)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package cudann is package nn on a CUDA device: the same network and optimiser,
+// Package cudann is package bytelm on a CUDA device: the same network and optimiser,
 // step by step, in kernels of its own and products by cuBLAS, or by a plain kernel
 // where cuBLAS is not there. All work is put on one stream; the host waits for the
 // loss alone.
@@ -11,15 +11,15 @@ import (
 
 	"gompi/comm/ddp"
 	"gompi/cudaops"
-	"gompi/examples/train/internal/nn"
+	"gompi/examples/train/internal/bytelm"
 )
 
-// A Network is nn's Network with its parameters and activations in the memory of a
+// A Network is bytelm's Network with its parameters and activations in the memory of a
 // device. It is used by one goroutine at a time.
 type Network struct {
 	e        *engine
 	products string
-	shape    nn.Shape
+	shape    bytelm.Shape
 	table    *ddp.Tensor // of the embedding
 	x        cudaops.Buffer
 	layers   []layer
@@ -37,9 +37,9 @@ type layer struct {
 	dx           cudaops.Buffer
 }
 
-// New returns a Network on d with the weights of nn.New. Products are cuBLAS's if
+// New returns a Network on d with the weights of bytelm.New. Products are cuBLAS's if
 // its library is there. Close gives the device's memory back.
-func New(d *cudaops.Device, shape nn.Shape, seed uint64) (*Network, error) {
+func New(d *cudaops.Device, shape bytelm.Shape, seed uint64) (*Network, error) {
 	e, err := newEngine(d)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func New(d *cudaops.Device, shape nn.Shape, seed uint64) (*Network, error) {
 		n.products = fmt.Sprintf("products by a plain kernel (%v)", err)
 	}
 	shape.Rows = 0 // the host's network lends its weights, and needs no room for batches
-	n.build(nn.New(shape, seed).Params())
+	n.build(bytelm.New(shape, seed).Params())
 	if e.err != nil {
 		return nil, n.Close()
 	}
@@ -86,7 +86,7 @@ func (n *Network) Rows() int { return n.shape.Rows }
 // Stream returns the stream that all work is put on.
 func (n *Network) Stream() *cudaops.Stream { return n.e.s }
 
-// Params returns the parameters in the order of nn's.
+// Params returns the parameters in the order of bytelm's.
 func (n *Network) Params() []*ddp.Tensor {
 	ps := []*ddp.Tensor{n.table}
 	for _, l := range n.layers {
@@ -95,14 +95,14 @@ func (n *Network) Params() []*ddp.Tensor {
 	return ps
 }
 
-// Loss is nn's Loss.
+// Loss is bytelm's Loss.
 func (n *Network) Loss(contexts, targets []byte) (float64, error) {
 	n.forward(contexts)
 	n.crossEntropy(targets, 0)
 	return n.losses.sum(len(targets))
 }
 
-// Backward is nn's Backward, but for when it calls ready(i): as soon as the work that
+// Backward is bytelm's Backward, but for when it calls ready(i): as soon as the work that
 // makes the gradient of parameter i is on the stream.
 func (n *Network) Backward(contexts, targets []byte, scale float32, ready func(i int)) (float64, error) {
 	rows := len(targets)

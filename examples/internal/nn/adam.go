@@ -10,6 +10,10 @@ import (
 // Adam is the optimiser of Kingma and Ba (2014). Every rank steps its own copy:
 // equal gradients keep equal parameters equal.
 type Adam struct {
+	// Decay, if not 0, is how much of itself each parameter loses in a step at rate 1, beside what
+	// its gradient does (AdamW, Loshchilov and Hutter 2019).
+	Decay float64
+
 	params []*ddp.Param
 	mean   [][]float32 // running mean of each gradient
 	square [][]float32 // running mean of its square
@@ -50,8 +54,19 @@ func AdamMemory(param string, mean, square comm.Buffer) []ddp.Slice {
 // Step changes the parameters by their gradients. step counts from 1.
 func (a *Adam) Step(step int64, rate float64) {
 	k, root := AdamFactors(step, rate)
+	keep := float32(1 - rate*a.Decay)
 	for i, p := range a.params {
+		scale(p.Data, keep)
 		adamStep(p.Data, p.Grad, a.mean[i], a.square[i], k, root)
+	}
+}
+
+func scale(data []float32, by float32) {
+	if by == 1 {
+		return
+	}
+	for i := range data {
+		data[i] *= by
 	}
 }
 

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"runtime"
 	"sync"
 
 	"gonum.org/v1/gonum/blas"
@@ -10,13 +11,21 @@ import (
 // A Matrix is a dense matrix in row-major order, a row per sample.
 type Matrix = blas32.General
 
-func newMatrix(rows, cols int) Matrix {
-	return Matrix{Rows: rows, Cols: cols, Stride: max(1, cols), Data: make([]float32, rows*cols)}
+// NewMatrix returns a matrix of zeros.
+func NewMatrix(rows, cols int) Matrix { return View(make([]float32, rows*cols), rows, cols) }
+
+// View returns data as a matrix of that shape.
+func View(data []float32, rows, cols int) Matrix {
+	return Matrix{Rows: rows, Cols: cols, Stride: max(1, cols), Data: data}
 }
 
-// view returns data as a matrix of that shape.
-func view(data []float32, rows, cols int) Matrix {
-	return Matrix{Rows: rows, Cols: cols, Stride: max(1, cols), Data: data}
+// room returns a matrix of that shape in the memory of m, which gets more if it has too little.
+// What is in it is left over.
+func room(m *Matrix, rows, cols int) Matrix {
+	if len(m.Data) < rows*cols {
+		*m = NewMatrix(rows, cols)
+	}
+	return View(m.Data[:rows*cols], rows, cols)
 }
 
 // top returns the first rows of m.
@@ -47,6 +56,16 @@ const (
 // Workers is how many goroutines share the work of one matrix product. The
 // result does not depend on it: each element is summed in one order.
 type Workers int
+
+// WorkersOf returns how many goroutines a rank of as many computes with. One processor of the
+// process is left for communication, unless there is nobody to communicate with.
+func WorkersOf(ranks int) Workers {
+	n := runtime.GOMAXPROCS(0)
+	if ranks > 1 {
+		n = max(1, n-1)
+	}
+	return Workers(n)
+}
 
 // each calls do(lo, hi) for ranges of whole tiles that make up [0, rows).
 func (w Workers) each(rows int, do func(lo, hi int)) {

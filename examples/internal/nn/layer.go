@@ -1,0 +1,68 @@
+// Package nn has the layers, losses and optimisers of the examples: small networks of float32
+// numbers on the processor. Each layer has a forward and a backward that a reader can check with a
+// pencil; matrix products are gonum's.
+package nn
+
+import (
+	"slices"
+
+	"gompi/comm/ddp"
+)
+
+// A Layer turns a batch, which has a row for each sample, into another. It has room for one batch,
+// and is used by one goroutine at a time.
+type Layer interface {
+	// Params returns the parameters, if it has any.
+	Params() []*ddp.Param
+	// Forward returns the output for x, valid until the next Forward. It may change x.
+	Forward(x Matrix) Matrix
+	// Backward takes the gradient of the loss by the last output, which it may change, and adds to
+	// the gradients of the parameters.
+	Backward(dy Matrix)
+	// InputGradient returns the gradient by the last input, given what Backward has left in dy. It
+	// is a step of its own because the gradients of the parameters can travel meanwhile.
+	InputGradient(dy Matrix) Matrix
+}
+
+// A Stack is layers each of which takes the output of the one before it.
+type Stack []Layer
+
+// Params returns the parameters from the first layer to the last.
+func (s Stack) Params() (all []*ddp.Param) {
+	for _, l := range s {
+		all = append(all, l.Params()...)
+	}
+	return all
+}
+
+// Forward returns the output of the last layer, valid until the next Forward.
+func (s Stack) Forward(x Matrix) Matrix {
+	for _, l := range s {
+		x = l.Forward(x)
+	}
+	return x
+}
+
+// Backward takes the gradient of the loss by the last output and adds to the gradients of all
+// parameters. It calls ready(i) as soon as parameter i of Params has all of it, from the last to
+// the first: from then on the gradient may travel while the layers below are still computed.
+// Backward returns what the first layer has left of the gradient by its output, for its
+// InputGradient.
+func (s Stack) Backward(dy Matrix, ready func(i int)) Matrix {
+	i := len(s.Params())
+	for k, l := range slices.Backward(s) {
+		l.Backward(dy)
+		for range l.Params() {
+			i--
+			ready(i)
+		}
+		if k > 0 {
+			dy = l.InputGradient(dy)
+		}
+	}
+	return dy
+}
+
+func newParam(name string, n int) *ddp.Param {
+	return &ddp.Param{Name: name, Data: make([]float32, n), Grad: make([]float32, n)}
+}
