@@ -116,6 +116,7 @@ def main():
         whole, alone = (statistics.median(times[sync]) for sync in (True, False))
         if rank == 0:
             print(f"{args.backend},{name},{args.threads},{init:.1f},{whole:.3f},{alone:.3f},{whole - alone:.3f},{len(times[True])}", flush=True)
+    time.sleep(0.2)  # PyTorch 1.13's gloo hangs if its threads still hold a tensor of the last call when the group ends
     dist.destroy_process_group()
 
 
