@@ -1,39 +1,175 @@
 package ddp
 
 import (
+	"cmp"
+	"context"
+	"slices"
+
 	"gompi/comm"
 )
 
 // A bucket is a run of memory that holds the gradients of some parameters and
-// is averaged over the ranks by one allreduce. Sending many small gradients as
+// is averaged over the ranks at once. Sending many small gradients as
 // one message saves their latency; sending the model in several lets the first
 // travel while the others are still computed.
 type bucket struct {
-	params  []int            // indexes, in the order in which their gradients lie in grads
-	grads   comm.Buffer      // in host memory from comm.Alloc: ranks of one host average them in place
-	sum     *comm.Persistent // averages grads in place, in host memory
-	average comm.Request     // of this step, in host memory
-	pending int              // parameters not yet ready in this step
+	params  []int       // indexes, in the order in which their gradients lie in grads
+	grads   comm.Buffer // in host memory from comm.Alloc: ranks of one host average them in place
+	sparse  bool        // it is one parameter of rows, which has no grads
+	reducer reducer     // in host memory
+	pending int         // parameters not yet ready in this step
 }
 
-// layout assigns parameters of the given sizes in bytes to buckets. Backward reaches
-// the last parameter first, so the first bucket begins with the last one. A
-// bucket holds at most its limit of bytes, or one parameter that is larger.
-func layout(sizes []int, firstBytes, bytes int) [][]int {
-	var buckets [][]int
-	room := 0
-	for i := len(sizes) - 1; i >= 0; i-- {
-		size := sizes[i]
-		if len(buckets) == 0 {
-			room = firstBytes
-			buckets = append(buckets, nil)
-		} else if last := buckets[len(buckets)-1]; size > room && len(last) > 0 {
-			room = bytes
-			buckets = append(buckets, nil)
+// bytes is the size of the averages.
+func (b *bucket) bytes() int {
+	if b.sparse {
+		return b.reducer.(*rowReducer).result.bytes()
+	}
+	return b.grads.Size()
+}
+
+// layout assigns parameters, in the order in which backward reaches them, to buckets, each of one
+// type of numbers. The first bucket of a type holds at most firstBytes, another at most bytes, or
+// one parameter that is larger. One with rows has a bucket of its own. Buckets are in the order in
+// which they are complete.
+func layout(order []int, params []*Tensor, firstBytes, bytes int) [][]int {
+	type group struct {
+		params []int
+		last   int // place in order
+		room   int
+	}
+	var all []*group
+	open := map[comm.Type]*group{} // the last of each type
+	for at, i := range order {
+		t, size := params[i].Data.Type(), params[i].Data.Size()
+		g := open[t]
+		switch {
+		case params[i].Row > 0:
+			g = &group{}
+			all = append(all, g)
+		case g == nil:
+			g = &group{room: firstBytes}
+			all, open[t] = append(all, g), g
+		case size > g.room:
+			g = &group{room: bytes}
+			all, open[t] = append(all, g), g
 		}
-		last := &buckets[len(buckets)-1]
-		*last = append(*last, i)
-		room -= size
+		g.params, g.last = append(g.params, i), at
+		g.room -= size
+	}
+	slices.SortFunc(all, func(a, b *group) int { return cmp.Compare(a.last, b.last) })
+	var buckets [][]int
+	for _, g := range all {
+		buckets = append(buckets, g.params)
 	}
 	return buckets
+}
+
+// lastToFirst is the order in which backward reaches n parameters, as long as nothing else is known.
+func lastToFirst(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = n - 1 - i
+	}
+	return order
+}
+
+// makeBuckets makes the buckets that the order of the parameters and the limits ask for.
+func (d *DDP) makeBuckets(ctx context.Context) error {
+	d.buckets, d.fresh = nil, true
+	for _, members := range layout(d.order, d.params, d.opts.FirstBucketBytes, d.opts.BucketBytes) {
+		b := &bucket{params: members, pending: len(members)}
+		d.buckets = append(d.buckets, b)
+		for _, i := range members {
+			d.home[i] = b
+		}
+		if rows := d.rows[members[0]]; rows != nil {
+			b.sparse, b.reducer = true, rows
+		} else if err := d.fillBucket(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillBucket gives the gradients of b memory and a reducer.
+func (d *DDP) fillBucket(ctx context.Context, b *bucket) error {
+	n := 0
+	for _, i := range b.params {
+		d.offset[i] = n
+		n += d.params[i].Data.Len()
+	}
+	var err error
+	if b.grads, err = d.alloc(ctx, d.params[b.params[0]].Data.Type(), n); err != nil {
+		return err
+	}
+	for _, i := range b.params {
+		d.setGrad(i, b.grads.Slice(d.offset[i], d.offset[i]+d.params[i].Data.Len()))
+	}
+	if d.device == nil {
+		b.reducer, err = d.newReducer(ctx, b)
+	}
+	return err
+}
+
+func (d *DDP) setGrad(i int, grad comm.Buffer) {
+	d.params[i].Grad = grad
+	if d.slices != nil {
+		d.slices[i].Grad = comm.Slice[float32](grad)
+	}
+}
+
+// alloc returns memory for the gradients of a bucket, freeBuckets gives it back.
+func (d *DDP) alloc(ctx context.Context, t comm.Type, n int) (comm.Buffer, error) {
+	if d.device != nil {
+		return d.device.stream.Space().Alloc(t, n)
+	}
+	return d.c.Alloc(ctx, t, n)
+}
+
+// freeBuckets ignores errors: they mean that the communicator is broken, and its Close gives the
+// memory back.
+func (d *DDP) freeBuckets(ctx context.Context, buckets []*bucket) {
+	for _, b := range buckets {
+		switch {
+		case b.sparse || b.grads == (comm.Buffer{}): // nothing was allocated
+		case d.device != nil:
+			d.device.stream.Space().Free(b.grads)
+		default:
+			_ = d.c.Free(ctx, b.grads)
+		}
+		if b.reducer != nil {
+			b.reducer.free(ctx)
+		}
+	}
+}
+
+// rebuild makes the buckets anew after a step, for another order of parameters or other limits,
+// unless that gives the same ones. Gradients keep their values.
+func (d *DDP) rebuild(ctx context.Context) error {
+	want := layout(d.order, d.params, d.opts.FirstBucketBytes, d.opts.BucketBytes)
+	if slices.EqualFunc(want, d.buckets, func(w []int, b *bucket) bool { return sameSet(w, b.params) }) {
+		return nil
+	}
+	old := d.buckets
+	grads := make([]comm.Buffer, len(d.params))
+	for i, p := range d.params {
+		grads[i] = p.Grad
+	}
+	if err := d.makeBuckets(ctx); err != nil {
+		return err
+	}
+	for i, p := range d.params {
+		if d.rows[i] == nil {
+			if err := copyAll(p.Grad, grads[i]); err != nil {
+				return err
+			}
+		}
+	}
+	d.freeBuckets(ctx, old)
+	return nil
+}
+
+func sameSet(a, b []int) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }

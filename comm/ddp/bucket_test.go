@@ -3,6 +3,8 @@ package ddp
 import (
 	"fmt"
 	"testing"
+
+	"gompi/comm"
 )
 
 func TestBucketsHoldAtMostTheirLimitAndBeginWithTheLastParameter(t *testing.T) {
@@ -19,8 +21,12 @@ func TestBucketsHoldAtMostTheirLimitAndBeginWithTheLastParameter(t *testing.T) {
 		{[]int{4, 400, 4, 4}, 4, 8, "[[3] [2] [1] [0]]"},
 		{[]int{0, 0, 8, 0}, 8, 8, "[[3 2 1 0]]"},
 	} {
-		if got := fmt.Sprint(layout(tc.sizes, tc.first, tc.bytes)); got != tc.want {
-			t.Errorf("layout(%v, %d, %d) = %s, want %s", tc.sizes, tc.first, tc.bytes, got, tc.want)
+		var params []*Tensor
+		for _, size := range tc.sizes {
+			params = append(params, &Tensor{Data: comm.Of(make([]float32, size/4))})
+		}
+		if got := fmt.Sprint(layout(lastToFirst(len(params)), params, tc.first, tc.bytes)); got != tc.want {
+			t.Errorf("layout of %v, %d, %d is %s, want %s", tc.sizes, tc.first, tc.bytes, got, tc.want)
 		}
 	}
 }

@@ -39,10 +39,16 @@ func sameModel(ctx context.Context, c *comm.Comm, params []*Tensor, opts Options
 
 // describe returns a line for the options and one for each parameter.
 func describe(params []*Tensor, opts Options) []string {
-	list := []string{fmt.Sprintf("buckets of %d and %d bytes, %d backward passes",
-		opts.FirstBucketBytes, opts.BucketBytes, opts.Accumulate)}
+	list := []string{opts.String()}
 	for i, p := range params {
-		list = append(list, fmt.Sprintf("parameter %d %q of %d %v", i, p.Name, p.Data.Len(), p.Data.Type()))
+		text := fmt.Sprintf("parameter %d %q of %d %v", i, p.Name, p.Data.Len(), p.Data.Type())
+		if p.Shape != nil {
+			text += fmt.Sprintf(" with the shape %v", p.Shape)
+		}
+		if p.Row != 0 {
+			text += fmt.Sprintf(" in rows of %d", p.Row)
+		}
+		list = append(list, text)
 	}
 	return list
 }

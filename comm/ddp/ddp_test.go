@@ -226,7 +226,7 @@ func TestDifferentModelsAreRefusedOnEveryRank(t *testing.T) {
 func TestNegativeOptionsAreRefused(t *testing.T) {
 	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
 		_, err := New(ctx, c, nil, Options{Accumulate: -1})
-		return wantError(err, "Accumulate:-1")
+		return wantError(err, "Accumulate is -1: want no negative number")
 	})
 }
 

@@ -105,11 +105,11 @@ func (s *deviceStep) follow(finished comm.Event, averages []comm.Request) {
 }
 
 // mayNotStop reports whether this is a step on a device in which no stream may stop. In the first
-// step, kernels are loaded and allreduces allocate memory that they keep. In both, the driver may
-// wait until no stream is stopped. Other ranks may stop their streams in the same step: all ranks
-// do the same allreduces in the same order.
+// step with new buckets, kernels are loaded and allreduces allocate memory that they keep. In both,
+// the driver may wait until no stream is stopped. Other ranks may stop their streams in the same
+// step: all ranks do the same allreduces in the same order.
 func (d *DDP) mayNotStop() bool {
-	return d.device != nil && (d.stats.Steps == 0 || !d.device.stops)
+	return d.device != nil && (d.fresh || !d.device.stops)
 }
 
 // averageAll averages the gradients without stopping a stream.

@@ -138,7 +138,7 @@ func TestBucketsAreAveragedWhileTheDeviceComputes(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for i := range params {
+		for i := range slices.Backward(params) {
 			d.Ready(i)
 		}
 		if err := d.Finish(ctx); err != nil { // the first one waits
@@ -395,11 +395,11 @@ func TestParametersThatTheStreamCannotComputeAreRefused(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if params[1].Data, err = here.Alloc(comm.Of([]float64{}).Type(), 3); err != nil {
+		if params[1].Data, err = here.Alloc(comm.Of([]bool{}).Type(), 3); err != nil {
 			return err
 		}
 		_, err = NewOn(ctx, c, q, params, Options{})
-		return wantError(err, `parameter "p1" has numbers of float64, the first float32`)
+		return wantError(err, `parameter "p1" has numbers of bool: want a type that has averages`)
 	})
 }
 

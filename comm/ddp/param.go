@@ -1,6 +1,10 @@
 package ddp
 
-import "gompi/comm"
+import (
+	"fmt"
+
+	"gompi/comm"
+)
 
 // A Param is one parameter of a model in host memory, as ddp sees it: a name for
 // messages and two slices of one length. New gives Grad its memory; the backward
@@ -9,12 +13,57 @@ type Param struct {
 	Name string
 	Data []float32
 	Grad []float32
+	// Shape is the sizes of its dimensions, for PowerSGD; nil means one dimension.
+	Shape []int
+	// Row, if not 0, is the length of a row of an embedding's table. Its gradient is sparse: New
+	// leaves Grad nil, and ReadyRows takes the place of Ready.
+	Row int
 }
 
-// A Tensor is one parameter of a model in device memory: what a Param is, with
-// Buffers of one Type and length. NewOn gives Grad its memory.
+// A Tensor is what a Param is, with Buffers of one Type and length, in host memory or in
+// that of a device. NewTensors and NewOn give Grad its memory.
 type Tensor struct {
-	Name string
-	Data comm.Buffer
-	Grad comm.Buffer
+	Name  string
+	Data  comm.Buffer
+	Grad  comm.Buffer
+	Shape []int
+	Row   int
+}
+
+// tensors returns params as Tensors of the same memory.
+func tensors(params []*Param) []*Tensor {
+	ts := make([]*Tensor, len(params))
+	for i, p := range params {
+		ts[i] = &Tensor{Name: p.Name, Data: comm.Of(p.Data), Shape: p.Shape, Row: p.Row}
+	}
+	return ts
+}
+
+// check returns an error unless t has numbers that have averages, and as many as its
+// dimensions say.
+func (t *Tensor) check() error {
+	typ, n := t.Data.Type(), t.Data.Len()
+	if !comm.Avg.Defined(typ) {
+		return fmt.Errorf("ddp: parameter %q has numbers of %v: want a type that has averages", t.Name, typ)
+	}
+	if t.Shape != nil && size(t.Shape) != n {
+		return fmt.Errorf("ddp: parameter %q of %d numbers has the shape %v, which is %d", t.Name, n, t.Shape, size(t.Shape))
+	}
+	switch {
+	case t.Row == 0:
+		return nil
+	case t.Row < 0 || n%t.Row != 0:
+		return fmt.Errorf("ddp: parameter %q of %d numbers has rows of %d: want a divisor", t.Name, n, t.Row)
+	case typ != comm.TypeOf[float32]() || !t.Data.IsHost():
+		return fmt.Errorf("ddp: parameter %q has rows of %v in %s: want float32 in host memory", t.Name, typ, t.Data.Space().Name())
+	}
+	return nil
+}
+
+func size(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
 }

@@ -1,0 +1,149 @@
+package ddp
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"gompi/comm"
+)
+
+// Options are the settings of New. The zero value is right for most jobs. All
+// ranks must pass the same. Those from FindUnused on are for parameters in host memory.
+type Options struct {
+	// FirstBucketBytes is the most bytes of the bucket that is sent first;
+	// 0 means 1 MiB. It is small so that communication begins early.
+	FirstBucketBytes int
+	// BucketBytes is the most bytes of each other bucket; 0 means 25 MiB.
+	BucketBytes int
+	// Accumulate is the number of backward passes whose gradients add up
+	// before they are averaged over ranks; 0 means 1.
+	Accumulate int
+	// NoOverlap makes Finish do all communication, for comparison.
+	NoOverlap bool
+
+	// FindUnused lets backward leave parameters out: Finish calls Skip for those that were not
+	// announced, and Used says which had a gradient on any rank. It costs an allreduce of a byte
+	// for each parameter.
+	FindUnused bool
+	// Hook, if not nil, averages gradients in place of an allreduce. Each rank makes one of its own.
+	// Package compress has some. float32 only.
+	Hook Hook
+	// Quantum, if not 0, makes sums exact, so that they depend neither on the number of ranks nor
+	// on which rank computes what: the gradient of each backward pass is rounded to a multiple of
+	// Quantum, a power of two, and Finish leaves the sum over all passes and ranks, not the average.
+	// To make the same steps on any number of ranks, bit by bit, a job also needs passes that compute
+	// the same on any rank: of as many samples each, scaled by 1/(samples of the whole batch). See
+	// Sampler.Micro. 0x1p-44 suits most models. A sum costs twice the bytes of an average. float32
+	// only.
+	Quantum float64
+	// Buffers are what a model has beside parameters, such as the statistics of batch
+	// normalisation, of any types. All ranks get rank 0's from New and from SyncBuffers.
+	Buffers []Slice
+}
+
+func (o Options) withDefaults() Options {
+	if o.FirstBucketBytes == 0 {
+		o.FirstBucketBytes = 1 << 20
+	}
+	if o.BucketBytes == 0 {
+		o.BucketBytes = 25 << 20
+	}
+	if o.Accumulate == 0 {
+		o.Accumulate = 1
+	}
+	return o
+}
+
+// check returns an error unless the options make sense.
+func (o Options) check() error {
+	for _, n := range []struct {
+		name string
+		n    int
+	}{
+		{"FirstBucketBytes", o.FirstBucketBytes}, {"BucketBytes", o.BucketBytes}, {"Accumulate", o.Accumulate},
+	} {
+		if n.n < 0 {
+			return fmt.Errorf("ddp: %s is %d: want no negative number", n.name, n.n)
+		}
+	}
+	if f, _ := math.Frexp(o.Quantum); o.Quantum != 0 && f != 0.5 {
+		return fmt.Errorf("ddp: Quantum is %g: want a power of two", o.Quantum)
+	}
+	if names := o.reducers(); len(names) > 1 {
+		return fmt.Errorf("ddp: %s are set: want one of them", strings.Join(names, " and "))
+	}
+	return nil
+}
+
+// reducers names the options that are set and replace the allreduce of a bucket.
+func (o Options) reducers() []string {
+	var names []string
+	for _, w := range []struct {
+		name string
+		set  bool
+	}{{"Hook", o.Hook != nil}, {"Quantum", o.Quantum != 0}} {
+		if w.set {
+			names = append(names, w.name)
+		}
+	}
+	return names
+}
+
+// hostOnly names the first option that is set and wants host memory.
+func (o Options) hostOnly() string {
+	for _, w := range []struct {
+		name string
+		set  bool
+	}{{"FindUnused", o.FindUnused}, {"Buffers", len(o.Buffers) > 0}} {
+		if w.set {
+			return w.name
+		}
+	}
+	return strings.Join(o.reducers(), "")
+}
+
+// fit returns an error unless the options suit the parameters. It is the same on all ranks.
+func (o Options) fit(params []*Tensor) error {
+	var only string // option that wants float32
+	switch {
+	case o.Hook != nil:
+		only = "Hook"
+	case o.Quantum != 0:
+		only = "Quantum"
+	}
+	for _, p := range params {
+		if err := p.check(); err != nil {
+			return err
+		}
+		if t := p.Data.Type(); only != "" && t != comm.TypeOf[float32]() {
+			return fmt.Errorf("ddp: %s is set and parameter %q has numbers of %v: want float32", only, p.Name, t)
+		}
+	}
+	for _, b := range o.Buffers {
+		if !b.Data.IsHost() {
+			return fmt.Errorf("ddp: buffer %q is in %s: want host memory", b.Name, b.Data.Space().Name())
+		}
+	}
+	return nil
+}
+
+// String says what must be equal on all ranks.
+func (o Options) String() string {
+	text := fmt.Sprintf("buckets of %d and %d bytes, %d backward passes", o.FirstBucketBytes, o.BucketBytes, o.Accumulate)
+	for _, w := range []struct {
+		set  bool
+		text string
+	}{
+		{o.FindUnused, "unused parameters"},
+		{o.Hook != nil, fmt.Sprintf("hook %v", o.Hook)}, {o.Quantum != 0, fmt.Sprintf("quantum %g", o.Quantum)},
+	} {
+		if w.set {
+			text += ", " + w.text
+		}
+	}
+	for _, b := range o.Buffers {
+		text += fmt.Sprintf(", buffer %q of %d %v", b.Name, b.Data.Len(), b.Data.Type())
+	}
+	return text
+}

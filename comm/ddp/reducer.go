@@ -1,0 +1,41 @@
+package ddp
+
+import (
+	"context"
+
+	"gompi/comm"
+)
+
+// A reducer makes the gradients of one bucket, in host memory, what Finish promises. All ranks
+// start the reducers of their buckets in the same order.
+type reducer interface {
+	start() // returns at once
+	wait(ctx context.Context) error
+	free(ctx context.Context) // while no operation is under way
+}
+
+// newReducer returns the reducer that the options ask for.
+func (d *DDP) newReducer(ctx context.Context, b *bucket) (reducer, error) {
+	switch {
+	case d.opts.Hook != nil:
+		return d.newHookReducer(b), nil
+	case d.opts.Quantum != 0:
+		return newExactReducer(ctx, d, b)
+	}
+	return &collective{op: d.c.AllreduceInit(b.grads, b.grads, comm.Avg)}, nil
+}
+
+// A collective is the reducer that needs one operation.
+type collective struct {
+	op *comm.Persistent
+	r  comm.Request
+}
+
+func (w *collective) start() { w.r = w.op.Start() }
+
+func (w *collective) wait(ctx context.Context) error {
+	_, err := w.r.Wait(ctx)
+	return err
+}
+
+func (w *collective) free(context.Context) {}

@@ -1,0 +1,198 @@
+package ddp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gompi/comm"
+)
+
+// ZeroGrad sets all gradients to zero. It belongs between one Finish and the
+// backward pass of the next step. On a device it puts that on the stream, and Finish
+// says if something is wrong.
+func (d *DDP) ZeroGrad() {
+	for _, b := range d.buckets {
+		switch {
+		case b.sparse:
+		case d.device == nil:
+			clear(b.grads.HostSlice())
+		default:
+			if err := d.device.stream.Clear(b.grads); err != nil {
+				d.note(fmt.Errorf("ddp: %w", err))
+			}
+		}
+	}
+}
+
+// Ready says that this backward pass has added to Params[i].Grad all it will.
+// Backward calls it once for every parameter, best from the last to the first.
+// In the last pass of a step the gradient must not be touched from then on
+// until Finish returns: it may be on its way. Ready never waits for another
+// rank; if something is wrong, Finish says so.
+func (d *DDP) Ready(i int) {
+	switch {
+	case !d.mayBeReady(i):
+	case d.rows[i] != nil:
+		d.note(fmt.Errorf("ddp: Ready(%d): %q has rows: want ReadyRows", i, d.params[i].Name))
+	default:
+		if w, ok := d.home[i].reducer.(*exactReducer); ok {
+			w.add(d.offset[i], comm.Slice[float32](d.params[i].Grad))
+		}
+		d.endPass(i)
+	}
+}
+
+// mayBeReady reports whether a pass for parameter i can be done.
+func (d *DDP) mayBeReady(i int) bool {
+	switch {
+	case d.err != nil:
+	case i < 0 || i >= len(d.params):
+		d.err = fmt.Errorf("ddp: Ready(%d): want 0 to %d", i, len(d.params)-1)
+	case d.passes[i] == d.opts.Accumulate:
+		d.err = fmt.Errorf("ddp: Ready was called more than %d times in one step for %q",
+			d.opts.Accumulate, d.params[i].Name)
+	}
+	return d.err == nil
+}
+
+// endPass notes a pass for parameter i.
+func (d *DDP) endPass(i int) {
+	d.used.mark(i)
+	if d.passes[i]++; d.passes[i] == d.opts.Accumulate {
+		d.endStep(i)
+	}
+}
+
+// endStep notes that parameter i gets nothing more in this step.
+func (d *DDP) endStep(i int) {
+	d.complete = append(d.complete, i)
+	d.home[i].pending--
+	if !d.opts.NoOverlap && !d.mayNotStop() {
+		defer d.expose(time.Now())
+		d.startComplete()
+	}
+}
+
+// expose counts the time since begin as exposed, but for a device: that has other
+// things to do.
+func (d *DDP) expose(begin time.Time) {
+	if d.device == nil {
+		d.stats.Exposed += time.Since(begin)
+	}
+}
+
+// startComplete begins the averages of complete buckets, always in the order
+// of the buckets: a bucket that is complete early waits, since all ranks must
+// start the same operations in the same order.
+func (d *DDP) startComplete() {
+	for d.err == nil && d.started < len(d.buckets) && d.buckets[d.started].pending == 0 {
+		b := d.buckets[d.started]
+		if d.device == nil {
+			b.reducer.start()
+		} else if err := d.device.average(d.c, b); err != nil {
+			d.note(ofBucket(d.started, err))
+			return
+		}
+		d.started++
+	}
+}
+
+// Finish waits until every gradient is the average over ranks. On a device it makes the stream wait
+// instead, and itself waits only for the averages of the step before: the host is at most one step
+// ahead. In the first step with new buckets, or if streams cannot be stopped, it waits as in host
+// memory. It returns an error if Ready was called too rarely or too often for a parameter, or if
+// averaging failed: on a device, at the latest in the next Finish. After an error the DDP can only
+// be closed.
+func (d *DDP) Finish(ctx context.Context) error {
+	begin := time.Now()
+	if err := d.finish(ctx); err != nil {
+		d.note(err)
+		return d.err
+	}
+	d.expose(begin)
+	d.note(d.improveBuckets(ctx))
+	return d.err
+}
+
+func (d *DDP) finish(ctx context.Context) error {
+	if err := d.Wait(ctx); err != nil {
+		return err
+	}
+	if d.opts.FindUnused {
+		d.SkipRest()
+	}
+	if missing := d.missing(); missing != "" {
+		return fmt.Errorf("ddp: no gradient for %s: Ready was called fewer than %d times", missing, d.opts.Accumulate)
+	}
+	if d.mayNotStop() {
+		d.averageAll(ctx)
+	} else {
+		d.startComplete()
+		d.waitForAverages(ctx)
+	}
+	if d.err != nil {
+		return d.err
+	}
+	for _, b := range d.buckets {
+		b.pending = len(b.params)
+		d.stats.Bytes += int64(b.bytes())
+	}
+	clear(d.passes)
+	d.started, d.fresh = 0, false
+	d.stats.Steps++
+	return nil
+}
+
+// waitForAverages waits for them, or makes the device wait.
+func (d *DDP) waitForAverages(ctx context.Context) {
+	if d.device != nil && d.err == nil {
+		d.note(d.device.finish())
+		return
+	}
+	d.used.start()
+	for i := 0; i < len(d.buckets) && d.err == nil; i++ {
+		d.note(ofBucket(i, d.buckets[i].reducer.wait(ctx)))
+	}
+	if d.err == nil {
+		d.note(d.used.wait(ctx))
+	}
+	if d.err == nil {
+		d.note(d.joined.wait(ctx))
+	}
+}
+
+// improveBuckets makes better buckets after the first step, which has shown the order in which
+// backward reaches parameters.
+func (d *DDP) improveBuckets(ctx context.Context) error {
+	order := d.complete
+	d.complete = d.complete[:0]
+	if d.stats.Steps != 1 {
+		return nil
+	}
+	// All ranks do as rank 0, whose order may be another.
+	if err := comm.Bcast(ctx, d.c, 0, order); err != nil {
+		return fmt.Errorf("ddp: %w", err)
+	}
+	d.order = slices.Clone(order)
+	if err := d.rebuild(ctx); err != nil {
+		return fmt.Errorf("ddp: buckets: %w", err)
+	}
+	return nil
+}
+
+// missing names the parameters whose gradients are not ready, at most four.
+func (d *DDP) missing() string {
+	var names []string
+	for i, n := range d.passes {
+		if n < d.opts.Accumulate {
+			names = append(names, fmt.Sprintf("%q", d.params[i].Name))
+		}
+	}
+	if more := len(names) - 4; more > 0 {
+		names = append(names[:4], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,71 @@
+package ddp
+
+import (
+	"context"
+	"fmt"
+
+	"gompi/comm"
+)
+
+// Skip says that this rank adds nothing more to the gradient of parameter i in this step: no further
+// pass calls Ready for it. What earlier passes of the step have added counts.
+func (d *DDP) Skip(i int) {
+	if !d.mayBeReady(i) {
+		return
+	}
+	d.passes[i] = d.opts.Accumulate
+	d.endStep(i)
+}
+
+// SkipRest calls Skip for every parameter that is not ready, in the order of the buckets.
+func (d *DDP) SkipRest() {
+	for _, b := range d.buckets {
+		for _, i := range b.params {
+			if d.passes[i] < d.opts.Accumulate {
+				d.Skip(i)
+			}
+		}
+	}
+}
+
+// Used reports, with FindUnused, whether any rank had a gradient for parameter i in the last step: if
+// none had, an optimiser leaves the parameter as it is, even one that would change it without a
+// gradient. Without FindUnused it is true.
+func (d *DDP) Used(i int) bool { return d.used == nil || d.used.any[i] != 0 }
+
+// A usedParams finds out which parameters had a gradient on any rank. Methods of a nil one do
+// nothing.
+type usedParams struct {
+	own, any []uint8 // 1: had one
+	op       *comm.Persistent
+	r        comm.Request
+}
+
+func newUsedParams(c *comm.Comm, n int) *usedParams {
+	u := &usedParams{own: make([]uint8, n), any: make([]uint8, n)}
+	u.op = c.AllreduceInit(comm.Of(u.own), comm.Of(u.any), comm.Max)
+	return u
+}
+
+func (u *usedParams) mark(i int) {
+	if u != nil {
+		u.own[i] = 1
+	}
+}
+
+func (u *usedParams) start() {
+	if u != nil {
+		u.r = u.op.Start()
+	}
+}
+
+func (u *usedParams) wait(ctx context.Context) error {
+	if u == nil {
+		return nil
+	}
+	if _, err := u.r.Wait(ctx); err != nil {
+		return fmt.Errorf("ddp: used parameters: %w", err)
+	}
+	clear(u.own)
+	return nil
+}
