@@ -3,6 +3,7 @@ package ddp
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"gompi/comm"
@@ -26,6 +27,15 @@ func (b *bucket) bytes() int {
 		return b.reducer.(*rowReducer).result.bytes()
 	}
 	return b.grads.Size()
+}
+
+// namesOf says which parameters b holds.
+func (d *DDP) namesOf(b *bucket) string {
+	first, last := d.params[b.params[0]].Name, d.params[b.params[len(b.params)-1]].Name
+	if len(b.params) == 1 {
+		return fmt.Sprintf("%q", first)
+	}
+	return fmt.Sprintf("%q to %q", first, last)
 }
 
 // layout assigns parameters, in the order in which backward reaches them, to buckets, each of one

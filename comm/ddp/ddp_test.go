@@ -307,3 +307,48 @@ func TestEndedContextEndsFinish(t *testing.T) {
 		return nil
 	})
 }
+
+// bucketParams returns the parameters of each bucket.
+func bucketParams(d *DDP) [][]int {
+	var all [][]int
+	for _, b := range d.buckets {
+		all = append(all, b.params)
+	}
+	return all
+}
+
+// Each rank has an order of its own. After the first step rank 0's makes the buckets, once: the
+// second step has another, and changes nothing.
+func TestFirstStepsOrderMakesTheBuckets(t *testing.T) {
+	orders := [][]int{{2, 0, 3, 1}, {0, 1, 2, 3}, {3, 2, 1, 0}}
+	opts := Options{FirstBucketBytes: 16, BucketBytes: 32}
+	for _, size := range []int{1, 3} {
+		commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
+			params := testParams(0, 4, 4, 4, 4)
+			d, err := New(ctx, c, params, opts)
+			if err != nil {
+				return err
+			}
+			before := fmt.Sprint(bucketParams(d))
+			for s := range 3 {
+				d.ZeroGrad()
+				for _, i := range orders[(c.Rank()+s)%3] {
+					params[i].Grad[0] = gradient(c.Rank(), s, i, 0)
+					d.Ready(i)
+				}
+				if err := d.Finish(ctx); err != nil {
+					return err
+				}
+				for i, p := range params {
+					if want := average(size, s, i, 0); p.Grad[0] != want {
+						return fmt.Errorf("step %d: %s is %v, want %v", s, p.Name, p.Grad[0], want)
+					}
+				}
+				if got := fmt.Sprint(bucketParams(d)); before != "[[3] [2 1] [0]]" || got != "[[2] [0 3] [1]]" {
+					return fmt.Errorf("buckets were %v, are %v", before, got)
+				}
+			}
+			return d.Close(ctx)
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package ddp
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gompi/comm"
+	"gompi/comm/commtest"
+)
+
+// step adds gradient to every parameter and averages.
+func step(ctx context.Context, d *DDP, params []*Param, rank, step int) error {
+	d.ZeroGrad()
+	for i, p := range slices.Backward(params) {
+		for j := range p.Grad {
+			p.Grad[j] += gradient(rank, step, i, j)
+		}
+		d.Ready(i)
+	}
+	return d.Finish(ctx)
+}
+
+func TestGradientsAreClippedToTheirCommonNorm(t *testing.T) {
+	lengths := []int{3, 1001, 7}
+	var squares float64
+	for i, n := range lengths {
+		for j := range n {
+			squares += float64(average(2, 0, i, j)) * float64(average(2, 0, i, j))
+		}
+	}
+	norm := math.Sqrt(squares)
+	for _, limit := range []float64{1, norm * 2, math.Inf(1)} {
+		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+			params := testParams(0, lengths...)
+			d, err := New(ctx, c, params, Options{FirstBucketBytes: 4, BucketBytes: 4})
+			if err != nil {
+				return err
+			}
+			if err := step(ctx, d, params, c.Rank(), 0); err != nil {
+				return err
+			}
+			got, err := d.ClipGradNorm(ctx, limit)
+			if err != nil || math.Abs(got-norm) > 1e-12*norm {
+				return fmt.Errorf("norm is %v (%v), want %v", got, err, norm)
+			}
+			scale := min(1, limit/norm)
+			for i, p := range params {
+				for j, g := range p.Grad {
+					if want := float64(average(2, 0, i, j)) * scale; math.Abs(float64(g)-want) > 1e-6*want {
+						return fmt.Errorf("limit %v: %s[%d] is %v, want %v", limit, p.Name, j, g, want)
+					}
+				}
+			}
+			return d.Close(ctx)
+		})
+	}
+}
+
+func TestNormsThatMakeNoSenseAreErrors(t *testing.T) {
+	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		params := testParams(0, 4)
+		d, err := New(ctx, c, params, Options{})
+		if err != nil {
+			return err
+		}
+		for _, limit := range []float64{0, -1, math.NaN()} {
+			_, err := d.ClipGradNorm(ctx, limit)
+			if err := wantError(err, fmt.Sprintf("ClipGradNorm(%v): want a positive limit", limit)); err != nil {
+				return err
+			}
+		}
+		if c.Rank() == 1 {
+			params[0].Grad[2] = float32(math.Inf(1))
+		}
+		d.Ready(0)
+		if err := d.Finish(ctx); err != nil {
+			return err
+		}
+		before := slices.Clone(params[0].Grad)
+		_, err = d.ClipGradNorm(ctx, 1)
+		if err := wantError(err, "norm of the gradients is +Inf"); err != nil {
+			return err
+		}
+		if !slices.Equal(params[0].Grad, before) {
+			return fmt.Errorf("gradients became %v", params[0].Grad)
+		}
+		return d.Close(ctx)
+	})
+	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
+		p := &Tensor{Name: "p", Data: comm.Of(make([]comm.Float16, 2))}
+		d, err := NewTensors(ctx, c, []*Tensor{p}, Options{})
+		if err != nil {
+			return err
+		}
+		_, err = d.ClipGradNorm(ctx, 1)
+		if err := wantError(err, "gradients of float16: want float32 or float64"); err != nil {
+			return err
+		}
+		return d.Close(ctx)
+	})
+}
