@@ -31,7 +31,7 @@ func newExactReducer(ctx context.Context, d *DDP, b *bucket) (*exactReducer, err
 		grads:      comm.Slice[float32](b.grads), sums: sums,
 		quantum: d.opts.Quantum, most: mostOf(d.opts.Quantum, d.c.Size()*d.opts.Accumulate),
 	}
-	w.names = fmt.Sprintf("%q to %q", d.params[b.params[0]].Name, d.params[b.params[len(b.params)-1]].Name)
+	w.names = d.namesOf(b)
 	w.release = func(ctx context.Context) { _ = comm.Free(ctx, d.c, sums) }
 	return w, nil
 }

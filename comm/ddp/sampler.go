@@ -9,6 +9,7 @@ import "fmt"
 // shuffled order and may be used by many goroutines.
 type Sampler struct {
 	n, batch int64
+	micro    int64 // samples of a micro-batch, which no two ranks share
 	seed     uint64
 	tail     Tail
 }
@@ -40,7 +41,30 @@ func NewSampler(n, batch int, seed uint64, tail Tail) (*Sampler, error) {
 	if tail == Drop && batch > n {
 		return nil, fmt.Errorf("ddp: a batch of %d samples of %d would drop them all: want a smaller batch", batch, n)
 	}
-	return &Sampler{n: int64(n), batch: int64(batch), seed: seed, tail: tail}, nil
+	return &Sampler{n: int64(n), batch: int64(batch), micro: 1, seed: seed, tail: tail}, nil
+}
+
+// Micro returns a Sampler of the same batches that divides each into micro-batches of n samples,
+// of which the last may be shorter, and deals whole ones. So the k-th micro-batch of a batch is the
+// same on any number of ranks, as Options.Quantum wants it: a rank makes a pass for each n
+// samples of its share.
+func (s *Sampler) Micro(n int) (*Sampler, error) {
+	if n < 1 {
+		return nil, fmt.Errorf("ddp: micro-batches of %d samples: want at least 1", n)
+	}
+	other := *s
+	other.micro = int64(n)
+	return &other, nil
+}
+
+// Passes returns the most micro-batches that a rank, of size, gets of a batch: what
+// Options.Accumulate should be. A rank that gets fewer calls SkipRest after its last.
+func (s *Sampler) Passes(size int) int {
+	return (s.microBatches(int(s.batch)) + size - 1) / size
+}
+
+func (s *Sampler) microBatches(samples int) int {
+	return int((int64(samples) + s.micro - 1) / s.micro)
 }
 
 // Next appends to share the samples that rank, of size, takes from the batch
@@ -56,8 +80,8 @@ func (s *Sampler) Next(share []int, p Position, rank, size int) (mine []int, tot
 	}
 	total = int(end - p.Offset)
 	order := newPermutation(uint64(s.n), s.seed, uint64(p.Epoch))
-	lo, hi := Shard(total, rank, size)
-	for i := lo; i < hi; i++ {
+	lo, hi := Shard(s.microBatches(total), rank, size)
+	for i := lo * int(s.micro); i < min(hi*int(s.micro), total); i++ {
 		at := uint64(p.Offset+int64(i)) % uint64(s.n)
 		share = append(share, int(order.at(at)))
 	}

@@ -172,3 +172,37 @@ func BenchmarkNext(b *testing.B) {
 		share, _, _ = s.Next(share[:0], Position{Offset: 77}, 0, 1)
 	}
 }
+
+func TestMicroBatchesAreTheSameOnAnyNumberOfRanks(t *testing.T) {
+	for _, tail := range []Tail{Short, Drop, Pad} {
+		s, err := NewSampler(103, 20, 5, tail)
+		if err != nil {
+			t.Fatal(err)
+		}
+		micro, err := s.Micro(3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for size := 1; size <= 9; size++ {
+			for at, step := (Position{}), 0; step < 12; step++ {
+				want, total, next := s.Next(nil, at, 0, 1)
+				var all []int
+				for rank := range size {
+					share, n, after := micro.Next(nil, at, rank, size)
+					if n != total || after != next || len(all)%3 != 0 && len(share) > 0 || len(share) > 3*micro.Passes(size) {
+						t.Fatalf("rank %d of %d: share of %d after %d samples, %d and %+v; want %d and %+v", rank, size, len(share), len(all), n, after, total, next)
+					}
+					all = append(all, share...)
+				}
+				if !slices.Equal(all, want) {
+					t.Fatalf("%d ranks draw %v, want %v", size, all, want)
+				}
+				at = next
+			}
+		}
+	}
+	s, _ := NewSampler(103, 20, 5, Short)
+	if _, err := s.Micro(0); wantError(err, "micro-batches of 0 samples: want at least 1") != nil {
+		t.Errorf("error is %v", err)
+	}
+}

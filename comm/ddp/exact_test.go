@@ -1,0 +1,190 @@
+package ddp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"gompi/comm"
+	"gompi/comm/commtest"
+)
+
+// A run trains a toy in batches of 12 micro-batches of 5 samples.
+type run struct {
+	opts     Options
+	from, to int64 // steps; from a snapshot if not 0
+	snapshot string
+}
+
+const toySamples, toyBatch, toyMicro = 400, 60, 5
+
+// trainToy returns rank 0's parameters and the loss of each step.
+func trainToy(t *testing.T, size int, r run) (numbers []float32, curve []float64) {
+	t.Helper()
+	commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
+		model, losses, err := r.rank(ctx, c)
+		if err == nil && c.Rank() == 0 {
+			numbers, curve = model.numbers(), losses
+		}
+		return err
+	})
+	return numbers, curve
+}
+
+func (r run) rank(ctx context.Context, c *comm.Comm) (*toy, []float64, error) {
+	s, err := NewSampler(toySamples, toyBatch, 7, Short)
+	if err != nil {
+		return nil, nil, err
+	}
+	if s, err = s.Micro(toyMicro); err != nil {
+		return nil, nil, err
+	}
+	model := newToy(3)
+	state := Snapshot{Seed: 7, Slices: model.state()}
+	if r.from > 0 {
+		if found, err := Load(ctx, c, r.snapshot, &state); !found || err != nil || state.Step != r.from {
+			return nil, nil, fmt.Errorf("found %v at step %d: %v", found, state.Step, err)
+		}
+	}
+	r.opts.Accumulate = s.Passes(c.Size())
+	d, err := New(ctx, c, model.params, r.opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	var curve []float64
+	for state.Step < r.to {
+		share, total, next := s.Next(nil, state.Position, c.Rank(), c.Size())
+		scale := 1 / float32(total)
+		if r.opts.Quantum == 0 {
+			scale *= float32(c.Size())
+		}
+		d.ZeroGrad()
+		var losses float64
+		for pass := range slices.Chunk(share, toyMicro) {
+			losses += model.backward(pass, scale, d.Ready)
+		}
+		d.SkipRest()
+		if err := d.Finish(ctx); err != nil {
+			return nil, nil, err
+		}
+		model.update()
+		loss, err := Mean(ctx, c, losses, len(share))
+		if err != nil {
+			return nil, nil, err
+		}
+		curve = append(curve, loss)
+		state.Step, state.Position = state.Step+1, next
+	}
+	if err := d.CheckReplicas(ctx); err != nil {
+		return nil, nil, err
+	}
+	if r.snapshot != "" {
+		if err := Save(ctx, c, r.snapshot, &state); err != nil {
+			return nil, nil, err
+		}
+	}
+	return model, curve, d.Close(ctx)
+}
+
+// With exact sums the parameters are the same bits on any number of ranks; with averages they are
+// not, which shows that the test can tell.
+func TestExactSumsMakeTheSameStepsOnAnyNumberOfRanks(t *testing.T) {
+	for name, opts := range map[string]Options{"one bucket": {}, "small buckets": {FirstBucketBytes: 40, BucketBytes: 40}} {
+		rounded := 0
+		plain, curve := trainToy(t, 1, run{opts: opts, to: 25})
+		if !(curve[24] < 0.5*curve[0]) {
+			t.Fatalf("nothing was learnt: the loss went from %v to %v", curve[0], curve[24])
+		}
+		opts.Quantum = 0x1p-44
+		want, wantCurve := trainToy(t, 1, run{opts: opts, to: 25})
+		for _, size := range []int{2, 3, 4, 5} {
+			got, gotCurve := trainToy(t, size, run{opts: opts, to: 25})
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %d ranks end with other parameters than one", name, size)
+			}
+			opts := opts
+			opts.Quantum = 0
+			averaged, _ := trainToy(t, size, run{opts: opts, to: 25})
+			if !slices.Equal(averaged, plain) {
+				rounded++
+			}
+			for i := range gotCurve {
+				if math.Abs(gotCurve[i]-wantCurve[i]) > 1e-12*wantCurve[i] || math.Abs(gotCurve[i]-curve[i]) > 1e-4*curve[i] {
+					t.Errorf("%s: %d ranks: loss at step %d is %v, want %v, and about %v", name, size, i, gotCurve[i], wantCurve[i], curve[i])
+				}
+			}
+		}
+		if rounded == 0 {
+			t.Errorf("%s: averages are exact, too: the test shows nothing", name)
+		}
+	}
+}
+
+// A job that goes on with another number of ranks follows the curve of one that never stopped.
+func TestSnapshotGoesOnWithAnotherNumberOfRanks(t *testing.T) {
+	for _, opts := range []Options{{Quantum: 0x1p-44}, {}} {
+		want, curve := trainToy(t, 2, run{opts: opts, to: 30})
+		for _, size := range []int{1, 3, 4} {
+			path := filepath.Join(t.TempDir(), "snapshot")
+			trainToy(t, 2, run{opts: opts, to: 10, snapshot: path}) // in the middle of an epoch of 7 steps
+			got, rest := trainToy(t, size, run{opts: opts, from: 10, to: 30, snapshot: path})
+			if opts.Quantum != 0 && !slices.Equal(got, want) {
+				t.Errorf("%d ranks after 2 end with other parameters", size)
+			}
+			for i, loss := range rest {
+				if tolerance := 1e-4; math.Abs(loss-curve[10+i]) > tolerance*curve[10+i] {
+					t.Errorf("%d ranks after 2: loss at step %d is %v, want %v", size, 10+i, loss, curve[10+i])
+				}
+			}
+		}
+	}
+}
+
+// What does not fit is an error on all ranks, on whichever it is.
+func TestGradientsThatDoNotFitTheQuantumAreErrors(t *testing.T) {
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1)), 1e30} {
+		for _, row := range []int{0, 2} {
+			commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
+				params := testParams(0, 4)
+				params[0].Row = row
+				d, err := New(ctx, c, params, Options{Quantum: 0x1p-44})
+				if err != nil {
+					return err
+				}
+				grad := []float32{0, 0, 0, 0}
+				if c.Rank() == 1 {
+					grad[2] = bad
+				}
+				if row > 0 {
+					d.ReadyRows(0, []int32{0, 1}, grad)
+				} else {
+					copy(params[0].Grad, grad)
+					d.Ready(0)
+				}
+				err = d.Finish(ctx)
+				return errors.Join(wantError(err, `"p0"`, "are not finite, or larger than ", "want a Quantum of more than 5.68"), d.Close(ctx))
+			})
+		}
+	}
+}
+
+func TestFixedPointRoundsToTheNearest(t *testing.T) {
+	for _, tc := range []struct {
+		v    float32
+		want int64
+	}{{0, 0}, {0.25, 1}, {-0.25, -1}, {0.3, 1}, {0.375, 2}, {0.125, 0}, {-0.4, -2}, {100, 400}} {
+		if got, ok := fixedPoint(tc.v, 0.25, 100); got != tc.want || !ok {
+			t.Errorf("%v is %d quarters (%v), want %d", tc.v, got, ok, tc.want)
+		}
+	}
+	if _, ok := fixedPoint(100.5, 0.25, 100); ok {
+		t.Error("more than the most fits")
+	}
+	if most := mostOf(0x1p-44, 3); most*3 > 0x1p18 || most*3 < 0x1p18*0.999 {
+		t.Errorf("most of 3 is %v", most)
+	}
+}
