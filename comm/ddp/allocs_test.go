@@ -20,7 +20,7 @@ func TestStepsAllocateNothing(t *testing.T) {
 	const warmUp, steps, tries, tolerated = 20, 100, 6, 0.5
 	for name, opts := range map[string]Options{
 		"average": {}, "small buckets": {FirstBucketBytes: 4, BucketBytes: 4}, "hook": {Hook: meanHook{}},
-		"exact": {Quantum: 0.5}, "unused": {FindUnused: true},
+		"exact": {Quantum: 0.5}, "shards": {Shard: true}, "alone": {LocalSteps: 5}, "unused": {FindUnused: true},
 	} {
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 			params := testParams(0, 300, 200)

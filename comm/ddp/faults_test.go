@@ -27,6 +27,8 @@ func TestDifferentOptionsAreRefusedOnEveryRank(t *testing.T) {
 		"unused":       {func(_ []*Param, o *Options) { o.FindUnused = true }, "unused parameters"},
 		"hook":         {func(_ []*Param, o *Options) { o.Hook = describer("half as many bits") }, "hook half as many bits"},
 		"quantum":      {func(_ []*Param, o *Options) { o.Quantum = 0.25 }, "quantum 0.25"},
+		"shards":       {func(_ []*Param, o *Options) { o.Shard = true }, "shards"},
+		"local":        {func(_ []*Param, o *Options) { o.LocalSteps, o.LocalAfter = 4, 9 }, "local steps 4 after 9"},
 		"buffers":      {func(_ []*Param, o *Options) { o.Buffers = []Slice{{"mean", comm.Of([]float32{1})}} }, `buffer "mean" of 1 float32`},
 		"rows":         {func(ps []*Param, _ *Options) { ps[1].Row = 7 }, `"p1" of 7 float32 in rows of 7`},
 		"shape":        {func(ps []*Param, _ *Options) { ps[1].Shape = []int{1, 7} }, `"p1" of 7 float32 with the shape [1 7]`},
@@ -53,6 +55,8 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		"Quantum is 0.3: want a power of two":                                {Options{Quantum: 0.3}, comm.Of([]float32{1})},
 		"Quantum is -0.5: want a power of two":                               {Options{Quantum: -0.5}, comm.Of([]float32{1})},
 		"Hook and Quantum are set: want one of them":                         {Options{Quantum: 0.5, Hook: describer("")}, comm.Of([]float32{1})},
+		"Shard and LocalSteps are set: want one of them":                     {Options{Shard: true, LocalSteps: 2}, comm.Of([]float32{1})},
+		"LocalAfter is 3 without LocalSteps: want both":                      {Options{LocalAfter: 3}, comm.Of([]float32{1})},
 		`Hook is set and parameter "p" has numbers of float64: want float32`: {Options{Hook: describer("")}, comm.Of([]float64{1})},
 		`Quantum is set and parameter "p" has numbers of float64`:            {Options{Quantum: 0.5}, comm.Of([]float64{1})},
 	} {
@@ -68,7 +72,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 func TestRankThatDiesEndsFinishOfTheOthers(t *testing.T) {
 	for name, opts := range map[string]Options{
 		"average": {}, "small buckets": {FirstBucketBytes: 4, BucketBytes: 4}, "hook": {Hook: meanHook{}},
-		"exact": {Quantum: 0.5}, "unused": {FindUnused: true},
+		"exact": {Quantum: 0.5}, "shards": {Shard: true}, "unused": {FindUnused: true},
 	} {
 		errs := commtest.Ranks(t.Context(), 3, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
 			params := testParams(0, 40, 30)

@@ -11,8 +11,10 @@ import (
 
 // ClipGradNorm scales all gradients, after Finish, so that the norm of all of them together is at
 // most limit, and returns what it was. It is equal on all ranks. Gradients are equal there, too, so
-// nothing is sent. An infinite limit only measures. A norm that is no
-// finite number is an error, and the gradients stay as they are.
+// nothing is sent, but with Shard: then an allreduce of one number adds up the squares of the shards,
+// and all ranks have to call it. With LocalSteps each rank clips its own. An infinite limit only
+// measures. A norm that is no finite number is an error, and the gradients stay as they are.
+// Gradients are of float32 or float64, in host memory.
 func (d *DDP) ClipGradNorm(ctx context.Context, limit float64) (float64, error) {
 	if !(limit > 0) {
 		return 0, fmt.Errorf("ddp: ClipGradNorm(%v): want a positive limit", limit)
@@ -24,7 +26,7 @@ func (d *DDP) ClipGradNorm(ctx context.Context, limit float64) (float64, error) 
 	if err != nil {
 		return 0, err
 	}
-	norm, err := d.norm(parts)
+	norm, err := d.norm(ctx, parts)
 	if err != nil {
 		return 0, err
 	}
@@ -36,25 +38,39 @@ func (d *DDP) ClipGradNorm(ctx context.Context, limit float64) (float64, error) 
 	return norm, nil
 }
 
-// norm returns the root of the sum of squares.
-func (d *DDP) norm(parts []gradients) (float64, error) {
-	var sum float64
-	for _, g := range parts {
-		sum += g.squares()
+// norm returns the root of the sum of squares, shards of all ranks included.
+func (d *DDP) norm(ctx context.Context, parts []gradients) (float64, error) {
+	var sparse float64 // equal on all ranks
+	sum := []float64{0}
+	for n, g := range parts {
+		if d.buckets[n].sparse {
+			sparse += g.squares()
+		} else {
+			sum[0] += g.squares()
+		}
 	}
-	if math.IsNaN(sum) || math.IsInf(sum, 0) {
-		return math.Sqrt(sum), fmt.Errorf("ddp: ClipGradNorm: the norm of the gradients is %v", sum)
+	if d.opts.Shard {
+		if err := comm.Allreduce(ctx, d.c, sum, sum, comm.Sum); err != nil {
+			d.note(fmt.Errorf("ddp: ClipGradNorm: %w", err))
+			return 0, d.err
+		}
 	}
-	return math.Sqrt(sum), nil
+	squares := sum[0] + sparse
+	if math.IsNaN(squares) || math.IsInf(squares, 0) {
+		return math.Sqrt(squares), fmt.Errorf("ddp: ClipGradNorm: the norm of the gradients is %v", squares)
+	}
+	return math.Sqrt(squares), nil
 }
 
-// averages returns what this rank has of them.
+// averages returns what this rank has of them, for each bucket.
 func (d *DDP) averages() ([]gradients, error) {
 	var all []gradients
 	for _, b := range d.buckets {
 		grads := b.grads
 		if w, ok := b.reducer.(*rowReducer); ok {
 			grads = comm.Of(w.result.values)
+		} else if d.opts.Shard {
+			grads, _ = ownPart(d.c, b.grads)
 		}
 		switch grads.Type() {
 		case comm.TypeOf[float32]():

@@ -37,6 +37,14 @@ type Options struct {
 	// Sampler.Micro. 0x1p-44 suits most models. A sum costs twice the bytes of an average. float32
 	// only.
 	Quantum float64
+	// Shard leaves on each rank the averages of a part of the gradients only, for which alone its
+	// optimiser keeps what it remembers (ZeRO, stage 1): see Shards and GatherParams. The order of
+	// the first step does not change the buckets.
+	Shard bool
+	// LocalSteps, if not 0, averages the parameters after every so many steps, and no gradients
+	// (local SGD): see AverageDue and AverageParams. The first LocalAfter steps average gradients all
+	// the same (post-local SGD).
+	LocalSteps, LocalAfter int
 	// Buffers are what a model has beside parameters, such as the statistics of batch
 	// normalisation, of any types. All ranks get rank 0's from New and from SyncBuffers.
 	Buffers []Slice
@@ -62,6 +70,7 @@ func (o Options) check() error {
 		n    int
 	}{
 		{"FirstBucketBytes", o.FirstBucketBytes}, {"BucketBytes", o.BucketBytes}, {"Accumulate", o.Accumulate},
+		{"LocalSteps", o.LocalSteps}, {"LocalAfter", o.LocalAfter},
 	} {
 		if n.n < 0 {
 			return fmt.Errorf("ddp: %s is %d: want no negative number", n.name, n.n)
@@ -73,6 +82,9 @@ func (o Options) check() error {
 	if names := o.reducers(); len(names) > 1 {
 		return fmt.Errorf("ddp: %s are set: want one of them", strings.Join(names, " and "))
 	}
+	if o.LocalAfter > 0 && o.LocalSteps == 0 {
+		return fmt.Errorf("ddp: LocalAfter is %d without LocalSteps: want both", o.LocalAfter)
+	}
 	return nil
 }
 
@@ -82,7 +94,7 @@ func (o Options) reducers() []string {
 	for _, w := range []struct {
 		name string
 		set  bool
-	}{{"Hook", o.Hook != nil}, {"Quantum", o.Quantum != 0}} {
+	}{{"Hook", o.Hook != nil}, {"Quantum", o.Quantum != 0}, {"Shard", o.Shard}, {"LocalSteps", o.LocalSteps != 0}} {
 		if w.set {
 			names = append(names, w.name)
 		}
@@ -137,6 +149,8 @@ func (o Options) String() string {
 	}{
 		{o.FindUnused, "unused parameters"},
 		{o.Hook != nil, fmt.Sprintf("hook %v", o.Hook)}, {o.Quantum != 0, fmt.Sprintf("quantum %g", o.Quantum)},
+		{o.Shard, "shards"},
+		{o.LocalSteps != 0, fmt.Sprintf("local steps %d after %d", o.LocalSteps, o.LocalAfter)},
 	} {
 		if w.set {
 			text += ", " + w.text

@@ -21,6 +21,9 @@ func (d *DDP) newReducer(ctx context.Context, b *bucket) (reducer, error) {
 		return d.newHookReducer(b), nil
 	case d.opts.Quantum != 0:
 		return newExactReducer(ctx, d, b)
+	case d.opts.Shard:
+		own, counts := ownPart(d.c, b.grads)
+		return &collective{op: d.c.ReduceScatterInit(b.grads, own, counts, comm.Avg)}, nil
 	}
 	return &collective{op: d.c.AllreduceInit(b.grads, b.grads, comm.Avg)}, nil
 }

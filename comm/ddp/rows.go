@@ -103,6 +103,12 @@ func (w *rowReducer) reduce(ctx context.Context, c *comm.Comm) error {
 	return nil
 }
 
+// keepOwn leaves in result the rows of this rank.
+func (w *rowReducer) keepOwn() {
+	merge(w, &w.result, &w.own)
+	w.own.resize(0, w.row)
+}
+
 // reduceExactly first learns how many addends there are, which says how large one may be.
 func (w *rowReducer) reduceExactly(ctx context.Context, c *comm.Comm) error {
 	total := []int{len(w.own.ids)}

@@ -90,11 +90,18 @@ func (d *DDP) expose(begin time.Time) {
 func (d *DDP) startComplete() {
 	for d.err == nil && d.started < len(d.buckets) && d.buckets[d.started].pending == 0 {
 		b := d.buckets[d.started]
-		if d.device == nil {
+		switch {
+		case d.device != nil:
+			if err := d.device.average(d.c, b); err != nil {
+				d.note(ofBucket(d.started, err))
+				return
+			}
+		case d.trainsAlone():
+			if b.sparse {
+				b.reducer.(*rowReducer).keepOwn()
+			}
+		default:
 			b.reducer.start()
-		} else if err := d.device.average(d.c, b); err != nil {
-			d.note(ofBucket(d.started, err))
-			return
 		}
 		d.started++
 	}
@@ -138,7 +145,9 @@ func (d *DDP) finish(ctx context.Context) error {
 	}
 	for _, b := range d.buckets {
 		b.pending = len(b.params)
-		d.stats.Bytes += int64(b.bytes())
+		if !d.trainsAlone() {
+			d.stats.Bytes += int64(b.bytes())
+		}
 	}
 	clear(d.passes)
 	d.started, d.fresh = 0, false
@@ -153,7 +162,7 @@ func (d *DDP) waitForAverages(ctx context.Context) {
 		return
 	}
 	d.used.start()
-	for i := 0; i < len(d.buckets) && d.err == nil; i++ {
+	for i := 0; i < len(d.buckets) && d.err == nil && !d.trainsAlone(); i++ {
 		d.note(ofBucket(i, d.buckets[i].reducer.wait(ctx)))
 	}
 	if d.err == nil {
@@ -169,7 +178,7 @@ func (d *DDP) waitForAverages(ctx context.Context) {
 func (d *DDP) improveBuckets(ctx context.Context) error {
 	order := d.complete
 	d.complete = d.complete[:0]
-	if d.stats.Steps != 1 {
+	if d.stats.Steps != 1 || d.opts.Shard {
 		return nil
 	}
 	// All ranks do as rank 0, whose order may be another.

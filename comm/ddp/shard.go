@@ -1,0 +1,147 @@
+package ddp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gompi/comm"
+)
+
+// A ShardPart is numbers of one parameter whose average is on this rank, with Options.Shard.
+type ShardPart struct {
+	Param      int // its index
+	Begin, End int // which of its numbers
+	Data, Grad comm.Buffer
+}
+
+// Shards returns the parts of the parameters that this rank's optimiser steps: with Options.Shard
+// about 1/Size() of all numbers, no matter where parameters begin; without, all. They stay the same
+// until Close. Parameters with rows are not among them: Rows gives every rank all of theirs.
+//
+//	shards := d.Shards() // and the optimiser remembers its momentum for these alone
+//	...
+//	if err := d.Finish(ctx); err != nil {
+//		return err
+//	}
+//	for k, s := range shards {
+//		step(comm.Slice[float32](s.Data), comm.Slice[float32](s.Grad), momentum[k])
+//	}
+//	if err := d.GatherParams(ctx); err != nil {
+//		return err
+//	}
+//
+// Without Options.Shard the gradients of Shards move when New says that Grad does.
+func (d *DDP) Shards() []ShardPart {
+	var parts []ShardPart
+	for _, b := range d.buckets {
+		if b.sparse {
+			continue
+		}
+		lo, hi := 0, b.grads.Len()
+		if d.opts.Shard {
+			lo, hi = Shard(b.grads.Len(), d.c.Rank(), d.c.Size())
+		}
+		for _, i := range b.params {
+			p, at := d.params[i], d.offset[i]
+			begin, end := max(lo-at, 0), min(hi-at, p.Data.Len())
+			if begin < end {
+				parts = append(parts, ShardPart{i, begin, end, p.Data.Slice(begin, end), p.Grad.Slice(begin, end)})
+			}
+		}
+	}
+	return parts
+}
+
+// GatherParams copies each rank's Shards of the parameters to all others: an allgather for each
+// bucket. It belongs after the optimiser's step, is collective, and overwrites the gradients.
+// Without Options.Shard it does nothing.
+func (d *DDP) GatherParams(ctx context.Context) error {
+	if !d.opts.Shard {
+		return d.err
+	}
+	data := make([]comm.Buffer, len(d.params))
+	for i, p := range d.params {
+		data[i] = p.Data
+	}
+	var own []comm.Buffer
+	for _, s := range d.Shards() {
+		own = append(own, s.Data)
+	}
+	return d.GatherShards(ctx, own, data)
+}
+
+// GatherShards collects what an optimiser remembers of its Shards, for a snapshot: own[k] belongs to
+// Shards()[k] and is copied to its place in all[i], which is as long as parameter i, on every rank.
+// For a parameter that has rows, all[i] is left alone. It is collective and overwrites the gradients.
+// The way back needs no communication: own[k] is all[s.Param].Slice(s.Begin, s.End).
+func (d *DDP) GatherShards(ctx context.Context, own, all []comm.Buffer) error {
+	if d.err != nil {
+		return d.err
+	}
+	if d.device != nil {
+		return errors.New("ddp: GatherShards: want parameters in host memory")
+	}
+	shards := d.Shards()
+	if len(own) != len(shards) || len(all) != len(d.params) {
+		return fmt.Errorf("ddp: GatherShards of %d and %d buffers: want one for each of the %d shards and %d parameters",
+			len(own), len(all), len(shards), len(d.params))
+	}
+	for k, s := range shards {
+		if err := d.fitsShard(s, own[k], all[s.Param]); err != nil {
+			return err
+		}
+		to := all[s.Param].Slice(s.Begin, s.End)
+		if d.opts.Shard {
+			to = s.Grad // whose memory carries them to the other ranks
+		}
+		if err := copyAll(to, own[k]); err != nil {
+			return fmt.Errorf("ddp: %w", err)
+		}
+	}
+	if d.opts.Shard {
+		d.note(d.gatherBuckets(ctx, all))
+	}
+	return d.err
+}
+
+func (d *DDP) fitsShard(s ShardPart, own, all comm.Buffer) error {
+	p := d.params[s.Param]
+	if own.Len() != s.End-s.Begin || all.Len() != p.Data.Len() || own.Type() != p.Data.Type() || all.Type() != p.Data.Type() {
+		return fmt.Errorf("ddp: GatherShards: %d %v of %d %v for numbers %d to %d of %q: want as many of %d %v",
+			own.Len(), own.Type(), all.Len(), all.Type(), s.Begin, s.End-1, p.Name, p.Data.Len(), p.Data.Type())
+	}
+	return nil
+}
+
+// gatherBuckets completes the memory of each bucket, in which the ranks have set their parts, and
+// copies it to all.
+func (d *DDP) gatherBuckets(ctx context.Context, all []comm.Buffer) error {
+	for n, b := range d.buckets {
+		if b.sparse {
+			continue
+		}
+		own, counts := ownPart(d.c, b.grads)
+		if err := d.c.Allgatherv(ctx, own, b.grads, counts, nil); err != nil {
+			return ofBucket(n, err)
+		}
+		for _, i := range b.params {
+			if err := copyAll(all[i], d.params[i].Grad); err != nil {
+				return ofBucket(n, err)
+			}
+		}
+	}
+	return nil
+}
+
+// ownPart returns this rank's part of the memory of a bucket, and the lengths of all ranks' parts.
+func ownPart(c *comm.Comm, grads comm.Buffer) (own comm.Buffer, counts []int) {
+	for rank := range c.Size() {
+		lo, hi := Shard(grads.Len(), rank, c.Size())
+		counts = append(counts, hi-lo)
+		if rank == c.Rank() {
+			own = grads.Slice(lo, hi)
+		}
+	}
+	return own, counts
+}
