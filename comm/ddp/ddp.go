@@ -31,8 +31,9 @@ type DDP struct {
 	started  int         // buckets whose averages have begun in this step
 	used     *usedParams // nil: without FindUnused
 	joined   *joinCounter
-	packed   []byte // Buffers on their way
-	err      error  // why this DDP can no longer be used
+	tuning   *tuning // nil: over, or none was wanted
+	packed   []byte  // Buffers on their way
+	err      error   // why this DDP can no longer be used
 	stats    Stats
 }
 
@@ -58,7 +59,8 @@ type Stats struct {
 //
 // If the first step shows that backward reaches parameters in another order than from the last to
 // the first, its Finish makes buckets that fit this order, of rank 0. Then it sets every Grad to
-// new memory with the same numbers. So a program reads Grad anew in each step.
+// new memory with the same numbers. TuneBuckets does so, too. So a program reads Grad anew in each
+// step.
 func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP, error) {
 	return start(ctx, c, nil, tensors(params), params, opts)
 }

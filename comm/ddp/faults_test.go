@@ -56,6 +56,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		"Quantum is -0.5: want a power of two":                               {Options{Quantum: -0.5}, comm.Of([]float32{1})},
 		"Hook and Quantum are set: want one of them":                         {Options{Quantum: 0.5, Hook: describer("")}, comm.Of([]float32{1})},
 		"Shard and LocalSteps are set: want one of them":                     {Options{Shard: true, LocalSteps: 2}, comm.Of([]float32{1})},
+		"Shard and TuneBuckets are set: want one of them":                    {Options{Shard: true, TuneBuckets: true}, comm.Of([]float32{1})},
 		"LocalAfter is 3 without LocalSteps: want both":                      {Options{LocalAfter: 3}, comm.Of([]float32{1})},
 		`Hook is set and parameter "p" has numbers of float64: want float32`: {Options{Hook: describer("")}, comm.Of([]float64{1})},
 		`Quantum is set and parameter "p" has numbers of float64`:            {Options{Quantum: 0.5}, comm.Of([]float64{1})},

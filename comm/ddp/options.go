@@ -1,6 +1,7 @@
 package ddp
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -26,6 +27,10 @@ type Options struct {
 	// announced, and Used says which had a gradient on any rank. It costs an allreduce of a byte
 	// for each parameter.
 	FindUnused bool
+	// TuneBuckets tries several BucketBytes after the first step, in 5 steps each, and keeps the one
+	// with which steps are fastest; Stats tells which. They take the place of BucketBytes and
+	// FirstBucketBytes.
+	TuneBuckets bool
 	// Hook, if not nil, averages gradients in place of an allreduce. Each rank makes one of its own.
 	// Package compress has some. float32 only.
 	Hook Hook
@@ -82,6 +87,9 @@ func (o Options) check() error {
 	if names := o.reducers(); len(names) > 1 {
 		return fmt.Errorf("ddp: %s are set: want one of them", strings.Join(names, " and "))
 	}
+	if o.Shard && o.TuneBuckets {
+		return errors.New("ddp: Shard and TuneBuckets are set: want one of them, as shards stay where they are")
+	}
 	if o.LocalAfter > 0 && o.LocalSteps == 0 {
 		return fmt.Errorf("ddp: LocalAfter is %d without LocalSteps: want both", o.LocalAfter)
 	}
@@ -107,7 +115,7 @@ func (o Options) hostOnly() string {
 	for _, w := range []struct {
 		name string
 		set  bool
-	}{{"FindUnused", o.FindUnused}, {"Buffers", len(o.Buffers) > 0}} {
+	}{{"FindUnused", o.FindUnused}, {"TuneBuckets", o.TuneBuckets}, {"Buffers", len(o.Buffers) > 0}} {
 		if w.set {
 			return w.name
 		}
@@ -149,7 +157,7 @@ func (o Options) String() string {
 	}{
 		{o.FindUnused, "unused parameters"},
 		{o.Hook != nil, fmt.Sprintf("hook %v", o.Hook)}, {o.Quantum != 0, fmt.Sprintf("quantum %g", o.Quantum)},
-		{o.Shard, "shards"},
+		{o.TuneBuckets, "tuned buckets"}, {o.Shard, "shards"},
 		{o.LocalSteps != 0, fmt.Sprintf("local steps %d after %d", o.LocalSteps, o.LocalAfter)},
 	} {
 		if w.set {

@@ -173,23 +173,37 @@ func (d *DDP) waitForAverages(ctx context.Context) {
 	}
 }
 
-// improveBuckets makes better buckets after the first step, which has shown the order in which
-// backward reaches parameters.
+// improveBuckets makes better buckets: after the first step, which has shown the order in which
+// backward reaches parameters, and while TuneBuckets tries sizes.
 func (d *DDP) improveBuckets(ctx context.Context) error {
 	order := d.complete
 	d.complete = d.complete[:0]
-	if d.stats.Steps != 1 || d.opts.Shard {
-		return nil
+	var err error
+	switch {
+	case d.opts.Shard: // shards stay where they are
+	case d.stats.Steps == 1:
+		err = d.reorder(ctx, order)
+	default:
+		err = d.tune(ctx)
 	}
-	// All ranks do as rank 0, whose order may be another.
-	if err := comm.Bcast(ctx, d.c, 0, order); err != nil {
-		return fmt.Errorf("ddp: %w", err)
-	}
-	d.order = slices.Clone(order)
-	if err := d.rebuild(ctx); err != nil {
+	if err != nil {
 		return fmt.Errorf("ddp: buckets: %w", err)
 	}
 	return nil
+}
+
+// reorder makes buckets for this order of the parameters, which on rank 0 counts.
+func (d *DDP) reorder(ctx context.Context, order []int) error {
+	if err := comm.Bcast(ctx, d.c, 0, order); err != nil {
+		return err
+	}
+	d.order = slices.Clone(order)
+	if d.opts.TuneBuckets {
+		if err := d.startTuning(ctx); err != nil || d.tuning != nil {
+			return err
+		}
+	}
+	return d.rebuild(ctx)
 }
 
 // missing names the parameters whose gradients are not ready, at most four.
