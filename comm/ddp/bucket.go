@@ -14,25 +14,27 @@ import (
 // one message saves their latency; sending the model in several lets the first
 // travel while the others are still computed.
 type bucket struct {
-	params  []int       // indexes, in the order in which their gradients lie in grads
-	grads   comm.Buffer // in host memory from comm.Alloc: ranks of one host average them in place
-	sparse  bool        // it is one parameter of rows, which has no grads
-	reducer reducer     // in host memory
-	pending int         // parameters not yet ready in this step
+	params  []int         // indexes, in the order in which their gradients lie in grads
+	grads   comm.Buffer   // in host memory from comm.Alloc: ranks of one host average them in place
+	rows    *rowReducer   // not nil: it is one parameter of rows, which has no grads
+	exact   *exactReducer // nil: sums are not exact
+	reducer reducer       // in host memory
+	names   string        // of the parameters, for messages
+	pending int           // parameters not yet ready in this step
 }
 
 // bytes is the size of the averages.
 func (b *bucket) bytes() int {
-	if b.sparse {
-		return b.reducer.(*rowReducer).result.bytes()
+	if b.rows != nil {
+		return b.rows.result.bytes()
 	}
 	return b.grads.Size()
 }
 
-// namesOf says which parameters b holds.
-func (d *DDP) namesOf(b *bucket) string {
-	first, last := d.params[b.params[0]].Name, d.params[b.params[len(b.params)-1]].Name
-	if len(b.params) == 1 {
+// namesOf says which parameters these are.
+func (d *DDP) namesOf(members []int) string {
+	first, last := d.params[members[0]].Name, d.params[members[len(members)-1]].Name
+	if len(members) == 1 {
 		return fmt.Sprintf("%q", first)
 	}
 	return fmt.Sprintf("%q to %q", first, last)
@@ -88,17 +90,19 @@ func lastToFirst(n int) []int {
 func (d *DDP) makeBuckets(ctx context.Context) error {
 	d.buckets, d.fresh = nil, true
 	for _, members := range layout(d.order, d.params, d.opts.FirstBucketBytes, d.opts.BucketBytes) {
-		b := &bucket{params: members, pending: len(members)}
+		b := &bucket{params: members, names: d.namesOf(members), pending: len(members)}
 		d.buckets = append(d.buckets, b)
 		for _, i := range members {
 			d.home[i] = b
 		}
-		if rows := d.rows[members[0]]; rows != nil {
-			b.sparse, b.reducer = true, rows
+		if b.rows = d.rows[members[0]]; b.rows != nil {
+			b.reducer = b.rows
 		} else if err := d.fillBucket(ctx, b); err != nil {
 			return err
 		}
+		b.reducer = d.trace.follow(b.reducer, len(d.buckets)-1)
 	}
+	d.trace.resize(len(d.buckets))
 	return nil
 }
 
@@ -142,7 +146,7 @@ func (d *DDP) alloc(ctx context.Context, t comm.Type, n int) (comm.Buffer, error
 func (d *DDP) freeBuckets(ctx context.Context, buckets []*bucket) {
 	for _, b := range buckets {
 		switch {
-		case b.sparse || b.grads == (comm.Buffer{}): // nothing was allocated
+		case b.rows != nil || b.grads == (comm.Buffer{}): // nothing was allocated
 		case d.device != nil:
 			d.device.stream.Space().Free(b.grads)
 		default:

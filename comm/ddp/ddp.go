@@ -13,24 +13,26 @@ import (
 // A DDP keeps the parameters of one model equal on all ranks by averaging
 // their gradients. Its methods are called from one goroutine at a time.
 type DDP struct {
-	c       *comm.Comm
-	opts    Options
-	device  *device   // that computes gradients; nil: in host memory
-	params  []*Tensor // in host memory: the memory of slices
-	slices  []*Param  // nil: New was given Tensors
-	order   []int     // of the parameters, in which backward reaches them
-	buckets []*bucket
-	home    []*bucket     // of each parameter
-	offset  []int         // of each parameter's gradient in its bucket
-	rows    []*rowReducer // of each parameter that has rows, else nil
-	hooks   *hookRunner   // runs hooks and sparse gradients; nil: there are none
-	fresh   bool          // the buckets have not been averaged yet
+	c        *comm.Comm
+	opts     Options
+	device   *device   // that computes gradients; nil: in host memory
+	params   []*Tensor // in host memory: the memory of slices
+	slices   []*Param  // nil: New was given Tensors
+	order    []int     // of the parameters, in which backward reaches them
+	buckets  []*bucket
+	home     []*bucket     // of each parameter
+	offset   []int         // of each parameter's gradient in its bucket
+	rows     []*rowReducer // of each parameter that has rows, else nil
+	hooks    *runner       // of hooks and sparse gradients; nil: there are none
+	hookComm *comm.Comm    // theirs alone, since their calls block beside those of the DDP
+	fresh    bool          // the buckets have not been averaged yet
 
 	passes   []int       // calls of Ready in this step, for each parameter
 	complete []int       // parameters in the order in which their last pass was done
 	started  int         // buckets whose averages have begun in this step
 	used     *usedParams // nil: without FindUnused
 	joined   *joinCounter
+	trace    *tracer // nil: none is wanted
 	tuning   *tuning // nil: over, or none was wanted
 	packed   []byte  // Buffers on their way
 	err      error   // why this DDP can no longer be used
@@ -135,14 +137,18 @@ func (d *DDP) prepare(ctx context.Context, q Stream) (err error) {
 		}
 	}
 	if d.opts.Hook != nil || slices.ContainsFunc(d.params, func(p *Tensor) bool { return p.Row > 0 }) {
-		if d.hooks, err = newHookRunner(ctx, d.c, len(d.params)); err != nil {
+		if d.hookComm, err = d.c.Dup(ctx); err != nil {
 			return err
 		}
+		d.hooks = newRunner(len(d.params))
 	}
 	if d.opts.FindUnused {
 		d.used = newUsedParams(d.c, len(d.params))
 	}
 	d.joined = newJoinCounter(d.c)
+	if d.opts.Trace {
+		d.trace = newTracer(len(d.params))
+	}
 	for i, p := range d.params {
 		if p.Row > 0 {
 			d.rows[i] = newRowReducer(d, p)
@@ -161,7 +167,7 @@ func (d *DDP) prepare(ctx context.Context, q Stream) (err error) {
 // use, carry them, so that a model of many small parameters needs few messages.
 func (d *DDP) bcastParams(ctx context.Context) error {
 	for _, b := range d.buckets {
-		if b.sparse {
+		if b.rows != nil {
 			if err := d.c.Bcast(ctx, 0, d.params[b.params[0]].Data); err != nil {
 				return err
 			}
@@ -177,7 +183,7 @@ func (d *DDP) bcastParams(ctx context.Context) error {
 			return err
 		}
 	}
-	d.ZeroGrad()
+	d.clearGrads()
 	return d.err
 }
 
@@ -248,8 +254,10 @@ func (d *DDP) Close(ctx context.Context) error {
 	if d.err == nil {
 		failed = append(failed, d.Wait(ctx))
 	}
+	d.trace.close()
 	if d.hooks != nil {
-		failed = append(failed, d.hooks.close(ctx))
+		d.hooks.close()
+		failed = append(failed, d.hookComm.Close(ctx))
 	}
 	if d.started == 0 && (d.device == nil || d.device.step == nil) {
 		d.freeBuckets(ctx, d.buckets)

@@ -30,8 +30,8 @@ func newExactReducer(ctx context.Context, d *DDP, b *bucket) (*exactReducer, err
 		collective: collective{op: d.c.AllreduceInit(all, all, comm.Sum)},
 		grads:      comm.Slice[float32](b.grads), sums: sums,
 		quantum: d.opts.Quantum, most: mostOf(d.opts.Quantum, d.c.Size()*d.opts.Accumulate),
+		names: b.names,
 	}
-	w.names = d.namesOf(b)
 	w.release = func(ctx context.Context) { _ = comm.Free(ctx, d.c, sums) }
 	return w, nil
 }

@@ -73,7 +73,7 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 func TestRankThatDiesEndsFinishOfTheOthers(t *testing.T) {
 	for name, opts := range map[string]Options{
 		"average": {}, "small buckets": {FirstBucketBytes: 4, BucketBytes: 4}, "hook": {Hook: meanHook{}},
-		"exact": {Quantum: 0.5}, "shards": {Shard: true}, "unused": {FindUnused: true},
+		"exact": {Quantum: 0.5}, "shards": {Shard: true}, "unused": {FindUnused: true}, "trace": {Trace: true},
 	} {
 		errs := commtest.Ranks(t.Context(), 3, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
 			params := testParams(0, 40, 30)

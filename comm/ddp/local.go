@@ -48,7 +48,7 @@ func (d *DDP) AverageParams(ctx context.Context) error {
 }
 
 func (d *DDP) averageParams(ctx context.Context, b *bucket) error {
-	if b.sparse {
+	if b.rows != nil {
 		table := d.params[b.params[0]].Data
 		return d.c.Allreduce(ctx, table, table, comm.Avg)
 	}

@@ -43,7 +43,7 @@ func (d *DDP) norm(ctx context.Context, parts []gradients) (float64, error) {
 	var sparse float64 // equal on all ranks
 	sum := []float64{0}
 	for n, g := range parts {
-		if d.buckets[n].sparse {
+		if d.buckets[n].rows != nil {
 			sparse += g.squares()
 		} else {
 			sum[0] += g.squares()
@@ -67,8 +67,8 @@ func (d *DDP) averages() ([]gradients, error) {
 	var all []gradients
 	for _, b := range d.buckets {
 		grads := b.grads
-		if w, ok := b.reducer.(*rowReducer); ok {
-			grads = comm.Of(w.result.values)
+		if b.rows != nil {
+			grads = comm.Of(b.rows.result.values)
 		} else if d.opts.Shard {
 			grads, _ = ownPart(d.c, b.grads)
 		}

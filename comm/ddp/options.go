@@ -53,6 +53,9 @@ type Options struct {
 	// Buffers are what a model has beside parameters, such as the statistics of batch
 	// normalisation, of any types. All ranks get rank 0's from New and from SyncBuffers.
 	Buffers []Slice
+	// Trace keeps the times of the last 1000 steps, for WriteTrace. A goroutine waits for each bucket to
+	// know when it is done, which slows steps down where processors are scarce.
+	Trace bool
 }
 
 func (o Options) withDefaults() Options {
@@ -115,7 +118,7 @@ func (o Options) hostOnly() string {
 	for _, w := range []struct {
 		name string
 		set  bool
-	}{{"FindUnused", o.FindUnused}, {"TuneBuckets", o.TuneBuckets}, {"Buffers", len(o.Buffers) > 0}} {
+	}{{"FindUnused", o.FindUnused}, {"TuneBuckets", o.TuneBuckets}, {"Trace", o.Trace}, {"Buffers", len(o.Buffers) > 0}} {
 		if w.set {
 			return w.name
 		}
@@ -157,7 +160,7 @@ func (o Options) String() string {
 	}{
 		{o.FindUnused, "unused parameters"},
 		{o.Hook != nil, fmt.Sprintf("hook %v", o.Hook)}, {o.Quantum != 0, fmt.Sprintf("quantum %g", o.Quantum)},
-		{o.TuneBuckets, "tuned buckets"}, {o.Shard, "shards"},
+		{o.TuneBuckets, "tuned buckets"}, {o.Trace, "trace"}, {o.Shard, "shards"},
 		{o.LocalSteps != 0, fmt.Sprintf("local steps %d after %d", o.LocalSteps, o.LocalAfter)},
 	} {
 		if w.set {

@@ -20,7 +20,9 @@ func (d *DDP) newReducer(ctx context.Context, b *bucket) (reducer, error) {
 	case d.opts.Hook != nil:
 		return d.newHookReducer(b), nil
 	case d.opts.Quantum != 0:
-		return newExactReducer(ctx, d, b)
+		var err error
+		b.exact, err = newExactReducer(ctx, d, b)
+		return b.exact, err
 	case d.opts.Shard:
 		own, counts := ownPart(d.c, b.grads)
 		return &collective{op: d.c.ReduceScatterInit(b.grads, own, counts, comm.Avg)}, nil

@@ -49,7 +49,7 @@ func (d *DDP) Rows(i int) (rows []int32, values []float32) {
 // rows on each of p ranks that is (p-1)*n*(4+4*Row) bytes to each, where an allreduce of the table
 // takes about two times its bytes. It keeps its memory from step to step.
 type rowReducer struct {
-	*hookCall
+	*task
 	name    string
 	row     int     // numbers of a row
 	table   int     // rows of the table
@@ -69,7 +69,7 @@ func newRowReducer(d *DDP, p *Tensor) *rowReducer {
 	n := d.c.Size()
 	w := &rowReducer{name: p.Name, row: p.Row, table: p.Data.Len() / p.Row, quantum: d.opts.Quantum,
 		counts: make([]int, n), sizes: make([]int, n)}
-	w.hookCall = d.hooks.newCall(w.reduce)
+	w.task = d.hooks.newTask(func(ctx context.Context) error { return w.reduce(ctx, d.hookComm) })
 	return w
 }
 

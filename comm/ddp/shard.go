@@ -35,7 +35,7 @@ type ShardPart struct {
 func (d *DDP) Shards() []ShardPart {
 	var parts []ShardPart
 	for _, b := range d.buckets {
-		if b.sparse {
+		if b.rows != nil {
 			continue
 		}
 		lo, hi := 0, b.grads.Len()
@@ -118,7 +118,7 @@ func (d *DDP) fitsShard(s ShardPart, own, all comm.Buffer) error {
 // copies it to all.
 func (d *DDP) gatherBuckets(ctx context.Context, all []comm.Buffer) error {
 	for n, b := range d.buckets {
-		if b.sparse {
+		if b.rows != nil {
 			continue
 		}
 		own, counts := ownPart(d.c, b.grads)

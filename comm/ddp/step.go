@@ -14,9 +14,14 @@ import (
 // backward pass of the next step. On a device it puts that on the stream, and Finish
 // says if something is wrong.
 func (d *DDP) ZeroGrad() {
+	d.trace.begin()
+	d.clearGrads()
+}
+
+func (d *DDP) clearGrads() {
 	for _, b := range d.buckets {
 		switch {
-		case b.sparse:
+		case b.rows != nil:
 		case d.device == nil:
 			clear(b.grads.HostSlice())
 		default:
@@ -38,7 +43,7 @@ func (d *DDP) Ready(i int) {
 	case d.rows[i] != nil:
 		d.note(fmt.Errorf("ddp: Ready(%d): %q has rows: want ReadyRows", i, d.params[i].Name))
 	default:
-		if w, ok := d.home[i].reducer.(*exactReducer); ok {
+		if w := d.home[i].exact; w != nil {
 			w.add(d.offset[i], comm.Slice[float32](d.params[i].Grad))
 		}
 		d.endPass(i)
@@ -97,8 +102,8 @@ func (d *DDP) startComplete() {
 				return
 			}
 		case d.trainsAlone():
-			if b.sparse {
-				b.reducer.(*rowReducer).keepOwn()
+			if b.rows != nil {
+				b.rows.keepOwn()
 			}
 		default:
 			b.reducer.start()
@@ -115,11 +120,13 @@ func (d *DDP) startComplete() {
 // be closed.
 func (d *DDP) Finish(ctx context.Context) error {
 	begin := time.Now()
+	d.trace.finish()
 	if err := d.finish(ctx); err != nil {
 		d.note(err)
 		return d.err
 	}
 	d.expose(begin)
+	d.trace.end(d)
 	d.note(d.improveBuckets(ctx))
 	return d.err
 }
