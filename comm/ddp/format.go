@@ -13,15 +13,16 @@ import (
 	"gompi/comm"
 )
 
-// A snapshot file is, all numbers little-endian:
+// A snapshot file is, all numbers little-endian, as they are in the memory of amd64 and arm64:
 //
 //	fileHeader
-//	for each slice: length of its name (2 bytes), name, count of numbers (8)
-//	the numbers of each slice, 4 bytes each
+//	for each slice: length of its name (2 bytes), name, length of its type's name (1), that, count of
+//	numbers (8)
+//	the numbers of each slice, as they lie in memory
 //	CRC-32C of all before it (4)
 const (
 	fileMagic   = "gompi-sn"
-	fileVersion = 1
+	fileVersion = 2
 	trailerSize = 4
 )
 
@@ -37,9 +38,6 @@ type fileHeader struct {
 
 var order = binary.LittleEndian
 
-// float32s is the type of all numbers.
-var float32s = comm.Of([]float32(nil)).Type()
-
 // encode writes s to w.
 func encode(w io.Writer, s *Snapshot) error {
 	head := fileHeader{
@@ -52,10 +50,7 @@ func encode(w io.Writer, s *Snapshot) error {
 		if len(slice.Name) > math.MaxUint16 {
 			return fmt.Errorf("name of a slice has %d bytes: want at most %d", len(slice.Name), math.MaxUint16)
 		}
-		if slice.Data.Type() != float32s {
-			return fmt.Errorf("slice %q has numbers of %v: want %v", slice.Name, slice.Data.Type(), float32s)
-		}
-		head.Size += int64(2 + len(slice.Name) + 8 + slice.Data.Size())
+		head.Size += int64(entrySize(slice) + slice.Data.Size())
 	}
 	sum := newSum()
 	out := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)
@@ -66,6 +61,8 @@ func encode(w io.Writer, s *Snapshot) error {
 	for _, slice := range s.Slices {
 		buf = order.AppendUint16(buf, uint16(len(slice.Name)))
 		buf = append(buf, slice.Name...)
+		typ := slice.Data.Type().String()
+		buf = append(append(buf, byte(len(typ))), typ...)
 		buf = order.AppendUint64(buf, uint64(slice.Data.Len()))
 	}
 	out.Write(buf) // a bufio.Writer keeps its error for Flush
@@ -156,7 +153,7 @@ func verify(r io.ReadSeeker, size int64) error {
 	return err
 }
 
-// matchTable reads the names and lengths of the file's slices and returns an
+// matchTable reads the names, types and lengths of the file's slices and returns an
 // error at the first that is not the one wanted.
 func matchTable(in io.Reader, head fileHeader, want []Slice) error {
 	if int(head.Slices) != len(want) {
@@ -164,15 +161,15 @@ func matchTable(in io.Reader, head fileHeader, want []Slice) error {
 	}
 	room := head.Size - int64(binary.Size(head)) - trailerSize
 	for i, slice := range want {
-		name, count, err := readEntry(in)
+		name, typ, count, err := readEntry(in)
 		if err != nil {
 			return fmt.Errorf("slice %d: %w", i, err)
 		}
-		if name != slice.Name || count != uint64(slice.Data.Len()) {
-			return fmt.Errorf("file is of another model: slice %d is %q of %d numbers, want %q of %d",
-				i, name, count, slice.Name, slice.Data.Len())
+		if name != slice.Name || typ != slice.Data.Type().String() || count != uint64(slice.Data.Len()) {
+			return fmt.Errorf("file is of another model: slice %d is %q of %d %s, want %q of %d %v",
+				i, name, count, typ, slice.Name, slice.Data.Len(), slice.Data.Type())
 		}
-		room -= int64(2 + len(name) + 8 + slice.Data.Size())
+		room -= int64(entrySize(slice) + slice.Data.Size())
 	}
 	if room != 0 {
 		return errors.New("file's table does not account for its length")
@@ -180,29 +177,48 @@ func matchTable(in io.Reader, head fileHeader, want []Slice) error {
 	return nil
 }
 
-func readEntry(in io.Reader) (name string, count uint64, err error) {
-	var length uint16
-	if err := binary.Read(in, order, &length); err != nil {
-		return "", 0, err
+// entrySize is the bytes of a slice's line in the table.
+func entrySize(s Slice) int { return 2 + len(s.Name) + 1 + len(s.Data.Type().String()) + 8 }
+
+func readEntry(in io.Reader) (name, typ string, count uint64, err error) {
+	var long uint16
+	if err := binary.Read(in, order, &long); err != nil {
+		return "", "", 0, err
 	}
-	bytes := make([]byte, length)
-	if _, err := io.ReadFull(in, bytes); err != nil {
-		return "", 0, err
+	if name, err = readText(in, int(long)); err != nil {
+		return "", "", 0, err
+	}
+	var short uint8
+	if err := binary.Read(in, order, &short); err != nil {
+		return "", "", 0, err
+	}
+	if typ, err = readText(in, int(short)); err != nil {
+		return "", "", 0, err
 	}
 	err = binary.Read(in, order, &count)
-	return string(bytes), count, err
+	return name, typ, count, err
 }
 
-// Numbers pass through host memory in chunks of at most so many.
-const chunk = 64 << 10
+func readText(in io.Reader, n int) (string, error) {
+	text := make([]byte, n)
+	_, err := io.ReadFull(in, text)
+	return string(text), err
+}
 
-// chunks calls do with stretches of data, one after the other, and room for as many
-// numbers in host memory.
-func chunks(data comm.Buffer, do func(stretch comm.Buffer, room []float32) error) error {
-	room := make([]float32, min(data.Len(), chunk))
-	for i := 0; i < data.Len(); i += len(room) {
-		n := min(len(room), data.Len()-i)
-		if err := do(data.Slice(i, i+n), room[:n]); err != nil {
+// Numbers of a device pass through host memory in chunks of at most so many bytes.
+const chunk = 256 << 10
+
+// chunks calls do with stretches of data, one after the other: of host memory as they are, of a
+// device's with as many bytes of room in host memory.
+func chunks(data comm.Buffer, do func(stretch comm.Buffer, room []byte) error) error {
+	raw := data.Raw()
+	var room []byte
+	if !data.IsHost() {
+		room = make([]byte, min(raw.Len(), chunk))
+	}
+	for i := 0; i < raw.Len(); i += chunk {
+		n := min(chunk, raw.Len()-i)
+		if err := do(raw.Slice(i, i+n), room[:min(n, len(room))]); err != nil {
 			return err
 		}
 	}
@@ -210,28 +226,25 @@ func chunks(data comm.Buffer, do func(stretch comm.Buffer, room []float32) error
 }
 
 func writeNumbers(out io.Writer, src comm.Buffer) error {
-	var bytes []byte
-	return chunks(src, func(stretch comm.Buffer, room []float32) error {
-		if err := stretch.Space().Copy(comm.Of(room), stretch); err != nil {
+	return chunks(src, func(stretch comm.Buffer, room []byte) error {
+		if stretch.IsHost() {
+			room = stretch.HostSlice()
+		} else if err := stretch.Space().Copy(comm.Of(room), stretch); err != nil {
 			return err
 		}
-		bytes = bytes[:0]
-		for _, v := range room {
-			bytes = order.AppendUint32(bytes, math.Float32bits(v))
-		}
-		_, err := out.Write(bytes)
+		_, err := out.Write(room)
 		return err
 	})
 }
 
 func readNumbers(in io.Reader, dst comm.Buffer) error {
-	bytes := make([]byte, 4*min(dst.Len(), chunk))
-	return chunks(dst, func(stretch comm.Buffer, room []float32) error {
-		if _, err := io.ReadFull(in, bytes[:stretch.Size()]); err != nil {
+	return chunks(dst, func(stretch comm.Buffer, room []byte) error {
+		if stretch.IsHost() {
+			_, err := io.ReadFull(in, stretch.HostSlice())
 			return err
 		}
-		for i := range room {
-			room[i] = math.Float32frombits(order.Uint32(bytes[4*i:]))
+		if _, err := io.ReadFull(in, room); err != nil {
+			return err
 		}
 		return stretch.Space().Copy(stretch, comm.Of(room))
 	})

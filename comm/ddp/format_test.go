@@ -23,6 +23,9 @@ func testSnapshot() *Snapshot {
 			{"weights", comm.Of(big)},
 			{"none", comm.Of([]float32{})},
 			{"odd", comm.Of([]float32{float32(math.Inf(-1)), math.SmallestNonzeroFloat32, float32(math.Copysign(0, -1))})},
+			{"generator", comm.Of([]uint64{1, math.MaxUint64})},
+			{"double", comm.Of([]float64{math.Pi})},
+			{"half", comm.Of([]comm.BFloat16{comm.ToBFloat16(1.5)})},
 		},
 	}
 }
@@ -31,7 +34,7 @@ func testSnapshot() *Snapshot {
 func emptied(s *Snapshot) *Snapshot {
 	e := &Snapshot{}
 	for _, slice := range s.Slices {
-		e.Slices = append(e.Slices, Slice{slice.Name, comm.Of(make([]float32, slice.Data.Len()))})
+		e.Slices = append(e.Slices, Slice{slice.Name, comm.Of(make([]byte, slice.Data.Size())).As(slice.Data)})
 	}
 	return e
 }
@@ -85,7 +88,7 @@ func TestDamagedFileIsRefusedAndChangesNothing(t *testing.T) {
 		{"cut", whole[:len(whole)-1], "cut short"},
 		{"extended", append(bytes.Clone(whole), 0), "added to"},
 		{"not a snapshot", flip(0), "begins with"},
-		{"other version", resum(flip(8)), "version 17: want 1"},
+		{"other version", resum(flip(8)), "version 18: want 2"},
 		{"bit of the step", flip(24), "damaged"},
 		{"bit of a number", flip(len(whole) / 2), "damaged"},
 		{"bit of the checksum", flip(len(whole) - 1), "damaged"},
@@ -110,9 +113,10 @@ func TestFileOfAnotherModelIsRefusedByName(t *testing.T) {
 		change func(s *Snapshot)
 		want   string
 	}{
-		{"fewer slices", func(s *Snapshot) { s.Slices = s.Slices[:2] }, "it has 3 slices, want 2"},
-		{"other name", func(s *Snapshot) { s.Slices[2].Name = "even" }, `slice 2 is "odd" of 3 numbers, want "even" of 3`},
-		{"other length", func(s *Snapshot) { s.Slices[2].Data = comm.Of(make([]float32, 4)) }, `slice 2 is "odd" of 3 numbers, want "odd" of 4`},
+		{"fewer slices", func(s *Snapshot) { s.Slices = s.Slices[:2] }, "it has 6 slices, want 2"},
+		{"other name", func(s *Snapshot) { s.Slices[2].Name = "even" }, `slice 2 is "odd" of 3 float32, want "even" of 3 float32`},
+		{"other length", func(s *Snapshot) { s.Slices[2].Data = comm.Of(make([]float32, 4)) }, `slice 2 is "odd" of 3 float32, want "odd" of 4 float32`},
+		{"other type", func(s *Snapshot) { s.Slices[2].Data = comm.Of(make([]int32, 3)) }, `slice 2 is "odd" of 3 float32, want "odd" of 3 int32`},
 	} {
 		s := emptied(testSnapshot())
 		tc.change(s)

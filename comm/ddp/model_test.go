@@ -3,6 +3,7 @@ package ddp
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gompi/comm"
 )
@@ -74,14 +75,31 @@ func (m *toy) backward(samples []int, scale float32, ready func(i int)) (loss fl
 	return loss
 }
 
-// update makes a step of gradient descent with momentum.
-func (m *toy) update() {
-	for i, p := range m.params {
-		for j, g := range p.Grad {
-			m.momentum[i][j] = 0.9*m.momentum[i][j] + g
-			p.Data[j] -= 0.03 * m.momentum[i][j]
+// memory returns the momentum of each shard, a copy.
+func (m *toy) memory(shards []ShardPart) (own []comm.Buffer) {
+	for _, s := range shards {
+		own = append(own, comm.Of(slices.Clone(m.momentum[s.Param][s.Begin:s.End])))
+	}
+	return own
+}
+
+// update makes a step of gradient descent with momentum, of these shards.
+func (m *toy) update(shards []ShardPart, own []comm.Buffer) {
+	for k, s := range shards {
+		data, momentum := comm.Slice[float32](s.Data), comm.Slice[float32](own[k])
+		for j, g := range comm.Slice[float32](s.Grad) {
+			momentum[j] = 0.9*momentum[j] + g
+			data[j] -= 0.03 * momentum[j]
 		}
 	}
+}
+
+// all returns the momentum of all parameters.
+func (m *toy) all() (all []comm.Buffer) {
+	for _, momentum := range m.momentum {
+		all = append(all, comm.Of(momentum))
+	}
+	return all
 }
 
 // state is what a snapshot keeps.

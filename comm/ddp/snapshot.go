@@ -19,7 +19,7 @@ type Snapshot struct {
 	Slices   []Slice  // parameters and what the optimiser remembers
 }
 
-// A Slice is a named part of a model's or an optimiser's state: float32 numbers in
+// A Slice is a named part of a model's or an optimiser's state: numbers of any type in
 // host or device memory. What is saved of one can be loaded into the other.
 type Slice struct {
 	Name string

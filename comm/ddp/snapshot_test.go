@@ -3,8 +3,10 @@ package ddp
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"gompi/comm"
@@ -92,5 +94,26 @@ func TestFailedSaveLeavesTheOldFileAndNoOther(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 || !entries[0].IsDir() {
 		t.Errorf("folder holds %v, %v: want what it held", entries, err)
+	}
+}
+
+// A job that goes on with another number of ranks follows the curve of one that never stopped. What
+// an optimiser of shards remembers is saved whole.
+func TestSnapshotGoesOnWithAnotherNumberOfRanks(t *testing.T) {
+	for name, opts := range map[string]Options{"exact": {Quantum: 0x1p-44}, "average": {}, "shards": {Shard: true, FirstBucketBytes: 40, BucketBytes: 40}} {
+		want, curve := trainToy(t, 2, run{opts: opts, to: 30})
+		for _, size := range []int{1, 3, 4} {
+			path := filepath.Join(t.TempDir(), "snapshot")
+			trainToy(t, 2, run{opts: opts, to: 10, snapshot: path}) // in the middle of an epoch of 7 steps
+			got, rest := trainToy(t, size, run{opts: opts, from: 10, to: 30, snapshot: path})
+			if opts.Quantum != 0 && !slices.Equal(got, want) {
+				t.Errorf("%d ranks after 2 end with other parameters", size)
+			}
+			for i, loss := range rest {
+				if math.Abs(loss-curve[10+i]) > 1e-4*curve[10+i] {
+					t.Errorf("%s: %d ranks after 2: loss at step %d is %v, want %v", name, size, 10+i, loss, curve[10+i])
+				}
+			}
+		}
 	}
 }
