@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"gompi/examples/train/internal/bytelm"
@@ -24,7 +25,12 @@ type config struct {
 	resume        bool
 	evalOnly      bool
 	every         int // steps between progress lines
+	evalEvery     int // epochs or steps, as saveEvery; 0: only at the end
+	keepBest      bool
+	clipNorm      float64 // 0: gradients are not clipped
+	scaleRate     string  // how the rate follows the batch: none, sqrt or linear
 	csv, plot     string
+	trace         string
 	overlap       bool
 	device        string // host or cuda
 
@@ -34,12 +40,15 @@ type config struct {
 // defaults make a run of about a minute on two cores.
 func defaults() config {
 	return config{
-		epochSamples: 1 << 16, batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true, device: "host",
+		epochSamples: 1 << 16, batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true, device: "host", scaleRate: "none",
 		shape: bytelm.Shape{Context: 8, Width: 32, Hidden: []int{512, 256}},
 	}
 }
 
 const defaultSteps = 500
+
+// rateBatch is the batch that -lr is for, from which -scale-lr scales.
+const rateBatch = 1024
 
 // defaultSnapshot is in the current folder, as PyTorch's tutorial has its snapshot.pt.
 const defaultSnapshot = "train.snapshot"
@@ -86,7 +95,7 @@ func parse(args []string, help io.Writer) (config, error) {
 	if cfg.epochs == 0 && cfg.steps == 0 {
 		cfg.steps = defaultSteps
 	}
-	if cfg.snapshot == "" && (cfg.evalOnly || cfg.saveEvery > 0) {
+	if cfg.snapshot == "" && (cfg.evalOnly || cfg.saveEvery > 0 || cfg.keepBest) {
 		cfg.snapshot = defaultSnapshot
 	}
 	return cfg, cfg.check()
@@ -99,15 +108,20 @@ func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
 	fs.IntVar(&cfg.batch, "batch", cfg.batch, "samples of one step, of all ranks together")
 	fs.IntVar(&cfg.accumulate, "accumulate", cfg.accumulate, "backward passes into which each rank divides its share of a batch")
 	fs.Float64Var(&cfg.rate, "lr", cfg.rate, "learning rate after the warm-up")
+	fs.StringVar(&cfg.scaleRate, "scale-lr", cfg.scaleRate, fmt.Sprintf("how -lr, which is for a batch of %d, follows -batch: none, linear, or sqrt for its square root", rateBatch))
+	fs.Float64Var(&cfg.clipNorm, "clip-norm", 0, "scale gradients down to this norm, of all of them together, if theirs is larger; 0: never")
 	fs.Uint64Var(&cfg.seed, "seed", cfg.seed, "seed of the first weights and of the order of samples")
 	fs.StringVar(&cfg.data, "data", "", "folder of text files, read by rank 0 alone (default the source of the Go installation)")
 	fs.StringVar(&cfg.snapshot, "snapshot", "", "file to save the training to and to resume it from, read and written by rank 0 alone\n(default "+defaultSnapshot+" with -save-every and -eval, else none)")
 	fs.IntVar(&cfg.saveEvery, "save-every", 0, "save after so many epochs, or steps if -epochs is not given (default only at the end)")
+	fs.IntVar(&cfg.evalEvery, "eval-every", 0, "judge the network by text held out after so many epochs, or steps if -epochs is not given (default only at the end)")
+	fs.BoolVar(&cfg.keepBest, "keep-best", false, "save to -snapshot with .best added whenever -eval-every finds the network better than before")
 	resume = fs.String("resume", "auto", "auto: go on from -snapshot if the file exists; never: start afresh")
 	fs.BoolVar(&cfg.evalOnly, "eval", false, "only judge the network in -snapshot")
 	fs.IntVar(&cfg.every, "print-every", cfg.every, "steps between lines of progress")
 	fs.StringVar(&cfg.csv, "csv", "", "file for the lines of progress as comma-separated values")
 	fs.StringVar(&cfg.plot, "plot", "", "file for the loss curve as a picture, .png or .svg")
+	fs.StringVar(&cfg.trace, "trace", "", "file for what every rank did when, as JSON for ui.perfetto.dev or chrome://tracing")
 	fs.BoolVar(&cfg.overlap, "overlap", cfg.overlap, "average gradients while the backward pass computes; =false: after it")
 	fs.StringVar(&cfg.device, "device", cfg.device, "where to compute: host, or cuda for GPUs, which the ranks of a host take in turn")
 	return resume
@@ -135,7 +149,7 @@ func (cfg *config) check() error {
 		got, want int
 	}{
 		{"epochs", cfg.epochs, 0}, {"epoch-samples", cfg.epochSamples, 0}, {"steps", cfg.steps, 0}, {"batch", cfg.batch, 1},
-		{"accumulate", cfg.accumulate, 1}, {"save-every", cfg.saveEvery, 0}, {"print-every", cfg.every, 1},
+		{"accumulate", cfg.accumulate, 1}, {"save-every", cfg.saveEvery, 0}, {"print-every", cfg.every, 1}, {"eval-every", cfg.evalEvery, 0},
 	} {
 		if n.got < n.want {
 			return fmt.Errorf("-%s %d: want at least %d", n.name, n.got, n.want)
@@ -144,8 +158,39 @@ func (cfg *config) check() error {
 	if !(cfg.rate > 0) {
 		return fmt.Errorf("-lr %v: want a positive number", cfg.rate)
 	}
-	if cfg.device != "host" && cfg.device != "cuda" {
+	if !(cfg.clipNorm >= 0) {
+		return fmt.Errorf("-clip-norm %v: want a positive number, or 0 for none", cfg.clipNorm)
+	}
+	if _, ok := scales[cfg.scaleRate]; !ok {
+		return fmt.Errorf("-scale-lr %q: want none, linear or sqrt", cfg.scaleRate)
+	}
+	if cfg.keepBest && cfg.evalEvery == 0 {
+		return errors.New("-keep-best without -eval-every: want both")
+	}
+	return cfg.checkDevice()
+}
+
+func (cfg *config) checkDevice() error {
+	switch {
+	case cfg.device == "host":
+	case cfg.device != "cuda":
 		return fmt.Errorf("-device %q: want host or cuda", cfg.device)
+	case cfg.trace != "":
+		return errors.New("-trace with -device cuda: want -device host")
+	case cfg.clipNorm > 0:
+		return errors.New("-clip-norm with -device cuda: want -device host")
 	}
 	return nil
+}
+
+// scales are the factors of the learning rate, by the batch over rateBatch.
+var scales = map[string]func(ratio float64) float64{
+	"none":   func(float64) float64 { return 1 },
+	"linear": func(ratio float64) float64 { return ratio },
+	"sqrt":   math.Sqrt,
+}
+
+// peakRate is the learning rate after the warm-up.
+func (cfg *config) peakRate() float64 {
+	return cfg.rate * scales[cfg.scaleRate](float64(cfg.batch)/rateBatch)
 }

@@ -46,6 +46,17 @@ func TestASnapshotThatIsNeededHasAName(t *testing.T) {
 	}
 }
 
+func TestLearningRateFollowsTheBatchIfAsked(t *testing.T) {
+	for args, want := range map[string]float64{
+		"-batch 4096 -lr 0.5": 0.5, "-batch 4096 -lr 0.5 -scale-lr linear": 2, "-batch 4096 -lr 0.5 -scale-lr sqrt": 1,
+		"-batch 256 -lr 1 -scale-lr linear": 0.25, "-lr 0.5 -scale-lr linear": 0.5,
+	} {
+		if cfg, err := parse(strings.Fields(args), nil); err != nil || cfg.peakRate() != want {
+			t.Errorf("%q: learning rate %v, error %v; want %v", args, cfg.peakRate(), err, want)
+		}
+	}
+}
+
 func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 	for args, want := range map[string]string{
 		"-nosuch":            "-nosuch",
@@ -61,6 +72,13 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"-accumulate 0":      "-accumulate 0",
 		"-device gpu":        `-device "gpu": want host or cuda`,
 		"-save-every -1 -10": "-10",
+		"-eval-every -1":     "-eval-every -1: want at least 0",
+		"-scale-lr cubic":    `-scale-lr "cubic": want none, linear or sqrt`,
+		"-clip-norm -1":      "-clip-norm -1: want a positive number",
+		"-keep-best":         "-keep-best without -eval-every: want both",
+
+		"-trace f -device cuda":     "-trace with -device cuda: want -device host",
+		"-clip-norm 1 -device cuda": "-clip-norm with -device cuda: want -device host",
 	} {
 		if _, err := parse(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %s", args, err, want)
@@ -73,7 +91,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error is %v", err)
 	}
-	for _, name := range []string{"usage:", "-epochs", "-steps", "-batch", "-lr", "-seed", "-save-every", "-snapshot", "-csv", "-plot", "-overlap"} {
+	for _, name := range []string{"usage:", "-epochs", "-steps", "-batch", "-lr", "-seed", "-save-every", "-snapshot", "-csv", "-plot", "-overlap", "-eval-every", "-keep-best", "-clip-norm", "-scale-lr", "-trace"} {
 		if !strings.Contains(help.String(), name) {
 			t.Errorf("help lacks %s:\n%s", name, help.String())
 		}

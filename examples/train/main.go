@@ -67,7 +67,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "train: rank %d: %v\n", c.Rank(), err)
 		return 1
 	}
-	fmt.Fprintf(out, "result: loss %.3f bits/byte, unigram %.3f, flate %.3f\n", res.loss, res.unigram, res.flate)
+	fmt.Fprintf(out, "result: loss %.3f bits/byte, accuracy %.1f %%, unigram %.3f, flate %.3f\n", res.loss, 100*res.accuracy, res.unigram, res.flate)
 	fmt.Fprintf(out, "start-up %.2f s, run %.2f s, shutdown %.2f s\n",
 		ready.Sub(began).Seconds(), done.Sub(ready).Seconds(), time.Since(done).Seconds())
 	if c.Rank() == 0 && !(res.loss < res.unigram) { // also if it is not a number

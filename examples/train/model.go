@@ -16,7 +16,7 @@ import (
 // bytelm says what its methods do.
 type model interface {
 	Rows() int
-	Loss(contexts, targets []byte) (float64, error)
+	Evaluate(contexts, targets []byte) (loss float64, right int, err error)
 	Backward(contexts, targets []byte, scale float32, ready func(i int)) (float64, error)
 	Step(step int64, rate float64) error
 	Memory() []ddp.Slice
@@ -71,8 +71,9 @@ type hostModel struct {
 	workers nn.Workers
 }
 
-func (m *hostModel) Loss(contexts, targets []byte) (float64, error) {
-	return m.Network.Loss(contexts, targets), nil
+func (m *hostModel) Evaluate(contexts, targets []byte) (loss float64, right int, err error) {
+	loss, right = m.Network.Evaluate(contexts, targets)
+	return loss, right, nil
 }
 
 func (m *hostModel) Backward(contexts, targets []byte, scale float32, ready func(i int)) (float64, error) {

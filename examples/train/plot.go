@@ -27,6 +27,13 @@ func draw(file string, res *result) error {
 	if err := addLine(p, "training batches", curve, color.RGBA{0x1f, 0x5f, 0xa8, 0xff}, false); err != nil {
 		return err
 	}
+	var held plotter.XYs
+	for _, e := range res.evaluations {
+		held = append(held, plotter.XY{X: float64(e.step), Y: e.loss})
+	}
+	if err := addLine(p, "held-out text during training", held, color.RGBA{0xc0, 0x39, 0x2b, 0xff}, false); err != nil {
+		return err
+	}
 	for _, level := range []struct {
 		name  string
 		y     float64

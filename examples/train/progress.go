@@ -23,12 +23,14 @@ type point struct {
 
 // A progress collects a rank's figures and prints their means on rank 0.
 type progress struct {
-	t      *trainer
-	out    io.Writer
-	csv    io.WriteCloser // nil: none wanted, or not rank 0
-	points []point
-	first  int64     // the step this run has begun after,
-	start  time.Time // and when
+	t           *trainer
+	out         io.Writer
+	csv         io.WriteCloser // nil: none wanted, or not rank 0
+	trace       io.WriteCloser // the same
+	points      []point
+	evaluations []evaluation
+	first       int64     // the step this run has begun after,
+	start       time.Time // and when
 
 	// since the last line
 	loss    float64
@@ -42,18 +44,30 @@ type progress struct {
 func newProgress(ctx context.Context, t *trainer, out io.Writer) (*progress, error) {
 	now := time.Now()
 	p := &progress{t: t, out: out, first: t.state.Step, start: now, begin: now, exposed: t.d.Stats().Exposed}
-	return p, ddp.OnRankZero(ctx, t.c, func() error {
-		if t.cfg.csv == "" {
-			return nil
-		}
-		f, err := os.Create(t.cfg.csv)
-		if err != nil {
+	return p, ddp.OnRankZero(ctx, t.c, p.createFiles)
+}
+
+// createFiles makes the files now, so that a wrong name does not cost a training.
+func (p *progress) createFiles() (err error) {
+	if name := p.t.cfg.trace; name != "" {
+		if p.trace, err = os.Create(name); err != nil {
 			return err
 		}
-		p.csv = f
-		_, err = fmt.Fprintln(f, "step,bits_per_byte,samples_per_s,compute_ms,exposed_ms")
-		return err
-	})
+	}
+	if name := p.t.cfg.csv; name != "" {
+		if p.csv, err = os.Create(name); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(p.csv, "step,bits_per_byte,samples_per_s,compute_ms,exposed_ms")
+	}
+	return err
+}
+
+// evaluated prints and keeps an evaluation, whose time does not count for the speed of training.
+func (p *progress) evaluated(e evaluation, took time.Duration) {
+	p.evaluations = append(p.evaluations, e)
+	fmt.Fprintf(p.out, "step %5d/%d  held out: %.3f bits/byte, accuracy %.1f %%\n", e.step, p.t.last, e.loss, 100*e.accuracy)
+	p.begin = p.begin.Add(took)
 }
 
 // add notes a step of this rank.
@@ -109,7 +123,8 @@ func (p *progress) mean(ctx context.Context) (pt point, err error) {
 	now := time.Now()
 	pt.step = p.t.state.Step
 	pt.speed = float64(p.steps*p.t.cfg.batch) / now.Sub(p.begin).Seconds()
-	*p = progress{t: p.t, out: p.out, csv: p.csv, points: p.points, first: p.first, start: p.start, exposed: exposed, begin: now}
+	p.loss, p.samples, p.busy, p.steps = 0, 0, 0, 0
+	p.exposed, p.begin = exposed, now
 	return pt, nil
 }
 
@@ -120,12 +135,19 @@ func (p *progress) left() time.Duration {
 	return time.Duration(took * float64(rest) * float64(time.Second)).Round(time.Second)
 }
 
-// finish closes the table and draws the curve.
+// finish closes the files and draws the curve.
 func (p *progress) finish(ctx context.Context, res *result) error {
+	if p.t.cfg.trace != "" {
+		if err := p.t.d.WriteTrace(ctx, p.trace); err != nil {
+			return err
+		}
+	}
 	return ddp.OnRankZero(ctx, p.t.c, func() error {
-		if p.csv != nil {
-			if err := p.csv.Close(); err != nil {
-				return err
+		for _, f := range []io.WriteCloser{p.csv, p.trace} {
+			if f != nil {
+				if err := f.Close(); err != nil {
+					return err
+				}
 			}
 		}
 		if p.t.cfg.plot == "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"gompi/comm"
 	"gompi/comm/ddp"
@@ -51,7 +52,7 @@ func (t *trainer) prepare(ctx context.Context, out io.Writer) (err error) {
 	t.describe(out)
 	t.d, err = t.model.share(ctx, t.c, ddp.Options{
 		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes,
-		Accumulate: t.cfg.accumulate, NoOverlap: !t.cfg.overlap,
+		Accumulate: t.cfg.accumulate, NoOverlap: !t.cfg.overlap, Trace: t.cfg.trace != "",
 	})
 	return err
 }
@@ -83,7 +84,9 @@ func (t *trainer) lastStep() int64 {
 // the snapshot if there is one to resume from.
 func (t *trainer) restore(ctx context.Context) error {
 	t.state.Seed = t.cfg.seed
+	t.best[0] = math.Inf(1)
 	t.state.Slices = append(t.model.parameters(), t.model.Memory()...)
+	t.state.Slices = append(t.state.Slices, ddp.Slice{Name: "best held-out loss", Data: comm.Of(t.best[:])})
 	if t.cfg.snapshot == "" || !t.cfg.resume && !t.cfg.evalOnly {
 		return nil
 	}
@@ -139,6 +142,6 @@ func (t *trainer) describe(out io.Writer) {
 	if t.state.Step < t.last {
 		steps = fmt.Sprintf("steps %d to %d", t.state.Step+1, t.last)
 	}
-	fmt.Fprintf(out, "run: %s of %d samples, on %d ranks of %s, overlap %v\n",
-		steps, t.cfg.batch, t.c.Size(), t.model, t.cfg.overlap)
+	fmt.Fprintf(out, "run: %s of %d samples, learning rate %.4g, on %d ranks of %s, overlap %v\n",
+		steps, t.cfg.batch, t.cfg.peakRate(), t.c.Size(), t.model, t.cfg.overlap)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -177,6 +178,74 @@ func TestEvaluationAloneGivesTheSavedNetworksLoss(t *testing.T) {
 	})
 }
 
+// The network is judged while it learns, on the same text as at the end, and -keep-best keeps
+// the best of those, also over a resumed run that only makes it worse.
+func TestBestNetworkIsKept(t *testing.T) {
+	cfg := small()
+	cfg.snapshot, cfg.evalEvery, cfg.keepBest = filepath.Join(t.TempDir(), "snapshot"), 5, true
+	res := trained(t, 2, cfg)
+	if n := len(res.evaluations); n != 4 || res.evaluations[3] != res.evaluation || res.step != 20 {
+		t.Fatalf("%d evaluations, the last %+v, at the end %+v", n, res.evaluations[n-1], res.evaluation)
+	}
+	if !(res.accuracy > 0.05 && res.accuracy < 1) {
+		t.Errorf("accuracy is %v", res.accuracy)
+	}
+	best := res.evaluations[0]
+	for _, e := range res.evaluations {
+		if e.loss < best.loss {
+			best = e
+		}
+	}
+	cfg.rate, cfg.steps = 50, 40
+	worse := trained(t, 3, cfg)
+	if first := worse.evaluations[0]; first.step != 25 || first.loss < best.loss {
+		t.Fatalf("the resumed run begins with %+v: want one that is worse than %+v", first, best)
+	}
+	cfg.evalOnly, cfg.snapshot = true, cfg.snapshot+".best"
+	if got := trained(t, 2, cfg); got.evaluation != best {
+		t.Errorf("the network kept is judged %+v, want %+v", got.evaluation, best)
+	}
+}
+
+// All ranks clip to the norm of all gradients, so the curve is one; and it is another than without.
+func TestClippedGradientsFollowOneCurve(t *testing.T) {
+	cfg := small()
+	without := trained(t, 1, cfg)
+	cfg.clipNorm = 0.01
+	want := trained(t, 1, cfg)
+	if want.loss == without.loss {
+		t.Error("clipping changes nothing")
+	}
+	sameCurve(t, "3 ranks", trained(t, 3, cfg), want, 1e-4)
+}
+
+func TestTraceShowsEveryRank(t *testing.T) {
+	cfg := small()
+	cfg.trace, cfg.evalEvery = filepath.Join(t.TempDir(), "trace.json"), 10
+	trained(t, 2, cfg)
+	var trace struct {
+		TraceEvents []struct {
+			Name string
+			PID  int
+			Dur  float64
+		}
+	}
+	if err := json.Unmarshal(readFile(t, cfg.trace), &trace); err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, e := range trace.TraceEvents {
+		counts[fmt.Sprint(e.PID, " ", e.Name)]++
+	}
+	for _, rank := range []string{"0 ", "1 "} {
+		for name, want := range map[string]int{"step 1": 1, "step 20": 1, "computation": 20, "exposed communication": 20, "optimiser": 20, "bucket 0": 20, "evaluate": 3} {
+			if got := counts[rank+name]; got != want {
+				t.Errorf("rank %s has %d of %q, want %d", rank, got, name, want)
+			}
+		}
+	}
+}
+
 func TestCurveGoesToTableAndPicture(t *testing.T) {
 	cfg := small()
 	dir := t.TempDir()
@@ -195,6 +264,7 @@ func TestMissingFoldersFailOnEveryRank(t *testing.T) {
 	for name, change := range map[string]func(*config){
 		"data":     func(cfg *config) { cfg.data = "/no/such/folder" },
 		"snapshot": func(cfg *config) { cfg.snapshot = "/no/such/folder/file" },
+		"trace":    func(cfg *config) { cfg.trace = "/no/such/folder/file" },
 		"csv":      func(cfg *config) { cfg.csv = "/no/such/folder/file" },
 		"plot":     func(cfg *config) { cfg.plot = "/no/such/folder/file.png" },
 	} {

@@ -15,8 +15,17 @@ import (
 // A result is how well the network predicts text it has not seen, beside what
 // two simple methods make of the same text, in bits per byte.
 type result struct {
-	loss, unigram, flate float64
-	curve                []point
+	evaluation
+	unigram, flate float64
+	curve          []point
+	evaluations    []evaluation // of -eval-every
+}
+
+// An evaluation is how the network does on text held out.
+type evaluation struct {
+	step     int64
+	loss     float64 // bits per byte
+	accuracy float64 // share of bytes that the network holds for the most probable
 }
 
 // A trainer is one rank's part of the training.
@@ -31,6 +40,7 @@ type trainer struct {
 	resumed    bool         // state is from a snapshot
 	epochSteps int64        // steps of an epoch
 	last       int64        // the step to stop after
+	best       [1]float64   // least loss of an evaluation
 
 	share             []int  // room for this rank's samples of a batch,
 	contexts, targets []byte // and for what the network gets of them
@@ -57,10 +67,12 @@ func train(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (res *r
 	if err := t.d.CheckReplicas(ctx); err != nil {
 		return nil, err
 	}
-	if res, err = t.judge(ctx); err != nil {
+	e, err := t.evaluate(ctx)
+	if err != nil {
 		return nil, err
 	}
-	res.curve = show.points
+	held := t.corpus.Held
+	res = &result{evaluation: e, unigram: text.Unigram(held), flate: text.Flate(held), curve: show.points, evaluations: show.evaluations}
 	return res, show.finish(ctx, res)
 }
 
@@ -73,16 +85,44 @@ func (t *trainer) loop(ctx context.Context, show *progress) error {
 		if err := show.after(ctx); err != nil {
 			return err
 		}
-		if t.saveNow() {
-			if err := errors.Join(t.d.Wait(ctx), t.model.Sync()); err != nil {
+		if t.cfg.evalEvery > 0 && t.due(t.cfg.evalEvery) {
+			if err := t.evaluateNow(ctx, show); err != nil {
 				return err
 			}
-			if err := ddp.Save(ctx, t.c, t.cfg.snapshot, &t.state); err != nil {
+		}
+		if t.saveNow() {
+			if err := t.save(ctx, t.cfg.snapshot); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+func (t *trainer) save(ctx context.Context, path string) error {
+	defer t.d.Span("save")()
+	if err := errors.Join(t.d.Wait(ctx), t.model.Sync()); err != nil {
+		return err
+	}
+	return ddp.Save(ctx, t.c, path, &t.state)
+}
+
+// evaluateNow shows how the network does, and keeps it if it is the best so far.
+func (t *trainer) evaluateNow(ctx context.Context, show *progress) error {
+	begin := time.Now()
+	e, err := t.evaluate(ctx)
+	if err != nil {
+		return err
+	}
+	show.evaluated(e, time.Since(begin))
+	if !(e.loss < t.best[0]) {
+		return nil
+	}
+	t.best[0] = e.loss
+	if !t.cfg.keepBest {
+		return nil
+	}
+	return t.save(ctx, t.cfg.snapshot+".best")
 }
 
 // step trains on one batch.
@@ -106,9 +146,16 @@ func (t *trainer) step(ctx context.Context, show *progress) error {
 	if err := t.d.Finish(ctx); err != nil {
 		return err
 	}
+	if t.cfg.clipNorm > 0 {
+		if _, err := t.d.ClipGradNorm(ctx, t.cfg.clipNorm); err != nil {
+			return err
+		}
+	}
+	end := t.d.Span("optimiser")
 	if err := t.model.Step(t.state.Step+1, t.rate()); err != nil {
 		return err
 	}
+	end()
 	t.share, t.state.Position = share, next
 	t.state.Step++
 	show.add(loss, len(share), time.Since(begin))
@@ -138,38 +185,46 @@ func appendContext(dst, text []byte, at, n int) []byte {
 func (t *trainer) rate() float64 {
 	const warmUp = 20
 	step := float64(t.state.Step + 1)
-	return t.cfg.rate * min(1, step/warmUp) * (1 + math.Cos(math.Pi*step/float64(t.last+1))) / 2
+	return t.cfg.peakRate() * min(1, step/warmUp) * (1 + math.Cos(math.Pi*step/float64(t.last+1))) / 2
 }
 
 // saveNow reports whether to save after the step that is done.
 func (t *trainer) saveNow() bool {
-	every, done := int64(t.cfg.saveEvery), t.state.Step
-	if t.cfg.epochs > 0 {
-		every *= t.epochSteps
-	}
-	return t.cfg.snapshot != "" && (done == t.last || every > 0 && done%every == 0)
+	return t.cfg.snapshot != "" && (t.state.Step == t.last || t.cfg.saveEvery > 0 && t.due(t.cfg.saveEvery))
 }
 
-// judge measures the network on the text held out. Each rank takes a part.
-func (t *trainer) judge(ctx context.Context) (*result, error) {
+// due reports whether the step that is done ends so many epochs, or steps if -epochs is not given.
+func (t *trainer) due(every int) bool {
+	steps := int64(every)
+	if t.cfg.epochs > 0 {
+		steps *= t.epochSteps
+	}
+	return t.state.Step%steps == 0
+}
+
+// evaluate measures the network on the text held out. Each rank takes a part.
+func (t *trainer) evaluate(ctx context.Context) (evaluation, error) {
+	defer t.d.Span("evaluate")()
 	held := t.corpus.Held
 	lo, hi := ddp.Shard(len(held), t.c.Rank(), t.c.Size())
-	var sum float64
+	var loss, right float64
 	for at := lo; at < hi; at += t.model.Rows() {
 		targets := held[at:min(hi, at+t.model.Rows())]
 		t.contexts = t.contexts[:0]
 		for i := range targets {
 			t.contexts = appendContext(t.contexts, held, at+i, t.cfg.shape.Context)
 		}
-		part, err := t.model.Loss(t.contexts, targets)
+		part, hits, err := t.model.Evaluate(t.contexts, targets)
 		if err != nil {
-			return nil, err
+			return evaluation{}, err
 		}
-		sum += part
+		loss += part
+		right += float64(hits)
 	}
-	mean, err := ddp.Mean(ctx, t.c, sum, hi-lo)
+	loss, err := ddp.Mean(ctx, t.c, loss, hi-lo)
 	if err != nil {
-		return nil, err
+		return evaluation{}, err
 	}
-	return &result{loss: mean / math.Ln2, unigram: text.Unigram(held), flate: text.Flate(held)}, nil
+	accuracy, err := ddp.Mean(ctx, t.c, right, hi-lo)
+	return evaluation{t.state.Step, loss / math.Ln2, accuracy}, err
 }

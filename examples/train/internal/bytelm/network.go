@@ -40,7 +40,7 @@ func New(s Shape, seed uint64) *Network {
 	return n
 }
 
-// Rows returns how many samples Loss and Backward take at most.
+// Rows returns how many samples Evaluate and Backward take at most.
 func (n *Network) Rows() int { return n.shape.Rows }
 
 // Params returns the parameters from the first layer to the last. Backward
@@ -49,13 +49,15 @@ func (n *Network) Params() []*ddp.Param {
 	return append([]*ddp.Param{n.embed.Table}, n.layers.Params()...)
 }
 
-// Loss returns the sum of -ln p over targets. contexts holds the context of
-// each target, one after the other.
-func (n *Network) Loss(contexts, targets []byte) float64 {
-	return nn.CrossEntropy(n.forward(contexts), targets, 0)
+// Evaluate returns the loss, the sum of -ln p over targets, and for how many targets the network
+// finds no byte more probable. contexts holds the context of each target, one after the other.
+func (n *Network) Evaluate(contexts, targets []byte) (loss float64, right int) {
+	logits := n.forward(contexts)
+	right = nn.Hits(logits, targets, 1)
+	return nn.CrossEntropy(logits, targets, 0), right
 }
 
-// Backward computes the Loss and adds scale times its gradient to the
+// Backward computes the loss and adds scale times its gradient to the
 // parameters' gradients. It calls ready(i) as soon as parameter i has all of
 // it, from the last layer to the first: from then on the gradient may travel
 // while the layers below are still computed.

@@ -136,9 +136,10 @@ func TestNetworkIsThatOfTheHost(t *testing.T) {
 			for i, p := range n.Params() {
 				near(t, "gradient of "+p.Name, p.Grad, host.Params()[i].Grad)
 			}
-			loss, err := n.Loss(contexts, targets)
-			if want := host.Loss(contexts, targets); err != nil || math.Abs(loss-want) > tolerance*want {
-				t.Errorf("loss alone is %v (%v), want %v", loss, err, want)
+			loss, right, err := n.Evaluate(contexts, targets)
+			want, wantRight := host.Evaluate(contexts, targets)
+			if err != nil || math.Abs(loss-want) > tolerance*want || right != wantRight {
+				t.Errorf("loss alone is %v with %d right (%v), want %v with %d", loss, right, err, want, wantRight)
 			}
 		})
 	}

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"slices"
 
+	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/cudaops"
+	"gompi/examples/internal/nn"
 	"gompi/examples/train/internal/bytelm"
 )
 
@@ -26,6 +28,7 @@ type Network struct {
 	contexts *input
 	targets  *input
 	losses   *output
+	logits   cudaops.Buffer // in host memory, for Evaluate
 }
 
 // A layer computes y = x W + b, and max(0, y) if relu is set.
@@ -75,12 +78,13 @@ func (n *Network) build(params []*ddp.Param) {
 		x, in = l.y, out
 	}
 	n.contexts, n.targets, n.losses = newInput(e, s.Rows*s.Context), newInput(e, s.Rows), newOutput(e, s.Rows)
+	n.logits = pinned[float32](e, s.Rows*in)
 }
 
 // Products says what multiplies matrices.
 func (n *Network) Products() string { return n.products }
 
-// Rows returns how many samples Loss and Backward take at most.
+// Rows returns how many samples Evaluate and Backward take at most.
 func (n *Network) Rows() int { return n.shape.Rows }
 
 // Stream returns the stream that all work is put on.
@@ -95,11 +99,18 @@ func (n *Network) Params() []*ddp.Tensor {
 	return ps
 }
 
-// Loss is bytelm's Loss.
-func (n *Network) Loss(contexts, targets []byte) (float64, error) {
+// Evaluate is bytelm's Evaluate. The logits come to the host, which compares them.
+func (n *Network) Evaluate(contexts, targets []byte) (loss float64, right int, err error) {
 	n.forward(contexts)
+	last := n.layers[len(n.layers)-1]
+	here := n.logits.Slice(0, len(targets)*last.out)
+	n.e.copy(here, last.y.Slice(0, here.Len()))
 	n.crossEntropy(targets, 0)
-	return n.losses.sum(len(targets))
+	if loss, err = n.losses.sum(len(targets)); err != nil { // waits for here, too
+		return 0, 0, err
+	}
+	logits := nn.Matrix{Rows: len(targets), Cols: last.out, Stride: last.out, Data: comm.Slice[float32](here)}
+	return loss, nn.Hits(logits, targets, 1), nil
 }
 
 // Backward is bytelm's Backward, but for when it calls ready(i): as soon as the work that
