@@ -14,8 +14,8 @@ import (
 	"gompi/comm/commtest"
 )
 
-// A step makes no work for the collector, whatever averages. The runtime itself may allocate now and
-// then, so the best of some tries counts.
+// A step makes no work for the collector, whatever averages. The runtime itself may allocate now
+// and then, so the best of some tries counts.
 func TestStepsAllocateNothing(t *testing.T) {
 	const warmUp, steps, tries, tolerated = 20, 100, 6, 0.5
 	for name, opts := range map[string]Options{

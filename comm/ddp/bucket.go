@@ -77,7 +77,8 @@ func layout(order []int, params []*Tensor, firstBytes, bytes int) [][]int {
 	return buckets
 }
 
-// lastToFirst is the order in which backward reaches n parameters, as long as nothing else is known.
+// lastToFirst is the order in which backward reaches n parameters, as long as nothing else is
+// known.
 func lastToFirst(n int) []int {
 	order := make([]int, n)
 	for i := range order {

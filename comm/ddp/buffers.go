@@ -7,9 +7,9 @@ import (
 	"gompi/comm"
 )
 
-// SyncBuffers copies the Options' Buffers of rank 0 to all ranks, as torch's DistributedDataParallel
-// does before each forward pass. They travel as one broadcast. It is collective. New has done it
-// once.
+// SyncBuffers copies the Options' Buffers of rank 0 to all ranks, as torch's
+// DistributedDataParallel does before each forward pass. They travel as one broadcast. It is
+// collective. New has done it once.
 func (d *DDP) SyncBuffers(ctx context.Context) error {
 	if d.err != nil {
 		return d.err

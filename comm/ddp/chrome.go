@@ -15,9 +15,9 @@ import (
 // ui.perfetto.dev. It is collective; the other ranks' w is not used. All ranks get the same error.
 //
 // Each rank is a process of three threads. "steps" shows each step: the computation before Finish,
-// and the exposed communication in it, which is what that did not overlap. "communication" shows each
-// bucket, from when it is its turn until it is averaged. "program" shows the Spans. Ranks' clocks
-// are compared by messages, so that times fit to the half of a round trip.
+// and the exposed communication in it, which is what that did not overlap. "communication" shows
+// each bucket, from when it is its turn until it is averaged. "program" shows the Spans. Ranks'
+// clocks are compared by messages, so that times fit to the half of a round trip.
 func (d *DDP) WriteTrace(ctx context.Context, w io.Writer) error {
 	if d.trace == nil {
 		return errors.New("ddp: WriteTrace: want the option Trace")
@@ -128,8 +128,8 @@ func (l *eventList) spans(spans []spanTimes) {
 
 func micros(d time.Duration) float64 { return float64(d) / 1e3 }
 
-// clockShift returns what has to be added to this rank's clock to make it rank 0's: rank 0 asks each
-// rank for its time some times, and believes the fastest answer.
+// clockShift returns what has to be added to this rank's clock to make it rank 0's: rank 0 asks
+// each rank for its time some times, and believes the fastest answer.
 func clockShift(ctx context.Context, c *comm.Comm, clock func() time.Duration) (time.Duration, error) {
 	const rounds, tag = 8, 0
 	var ask, answer, shift [1]int64

@@ -88,7 +88,8 @@ func NewTensors(ctx context.Context, c *comm.Comm, params []*Tensor, opts Option
 // stream-ordered collectives apply. A program calls Wait after Finish if one step overfills the
 // queue of q, or if it needs a call that is restricted. In the first step with new buckets, when
 // kernels are launched for the first time, no stream stops and Finish waits. It waits in every step
-// if the driver cannot stop a stream, which is tested once (CUDA 11.7 or newer, but not everywhere).
+// if the driver cannot stop a stream, which is tested once (CUDA 11.7 or newer, but not
+// everywhere).
 func NewOn(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, opts Options) (*DDP, error) {
 	for _, p := range params {
 		if p.Data.Len() > 0 && p.Data.Space() != q.Space() {

@@ -1,9 +1,9 @@
-// Package ddp is data-parallel training over comm: every rank holds the whole
-// model, computes gradients from its share of each batch, and all ranks make
-// the same step with the average of them.
+// Package ddp is data-parallel training over comm: every rank holds the whole model, computes
+// gradients from its share of each batch, and all ranks make the same step with the average of
+// them.
 //
-// It knows slices, not tensors, so any way to compute gradients can sit on it.
-// A job looks like this:
+// It knows slices, not tensors, so any way to compute gradients can sit on it. A job looks like
+// this:
 //
 //	d, err := ddp.New(ctx, c, model.Params(), ddp.Options{})
 //	sampler, err := ddp.NewSampler(len(data), batch, seed, ddp.Short)
@@ -19,29 +19,67 @@
 //		at = next
 //	}
 //
-// Backward adds to each Param.Grad and calls Ready(i) as soon as it has added
-// all it will, best from the last layer to the first. Gradients lie in a few
-// buckets; a bucket that is complete is averaged over the ranks while backward
-// goes on below it, so that only the last bucket's communication is waited for
-// in Finish. That needs a processor: a process that computes with as many
-// goroutines as GOMAXPROCS leaves none for communication, and gains nothing.
+// Backward adds to each Param.Grad and calls Ready(i) as soon as it has added all it will, best
+// from the last layer to the first. Gradients lie in a few buckets. A bucket that is complete is
+// averaged over the ranks while backward goes on below it, so that only the last bucket's
+// communication is waited for in Finish. That needs a processor: a process that computes with as
+// many goroutines as GOMAXPROCS leaves none for communication, and gains nothing. Buckets are
+// averaged in one order on all ranks, whatever the order in which each rank calls Ready. After the
+// first step they are made anew in the order of rank 0, so Param.Grad may move then, and while
+// TuneBuckets tries sizes.
 //
-// Finish averages over ranks. For the average over samples a rank multiplies
-// its gradients by (number of ranks) / (samples of the whole batch), as above;
-// then one rank and many follow the same curve, even if their shares are uneven.
+// Finish averages over ranks. For the average over samples a rank multiplies its gradients by
+// (number of ranks) / (samples of the whole batch), as above; then one rank and many follow the
+// same curve, even if their shares are uneven.
 //
-// NewOn is the same for a model in the memory of a GPU: parameters are Tensors, work
-// is put on a Stream, and a bucket is averaged when the device has come to the end of
-// its gradients, while it computes the next. Finish does not wait for the averages: the
-// Stream does, before what is put there next, such as the optimiser's step. Wait is for
-// programs that must know, before they save what came of them, say.
+// # Parameters
 //
-// What all ranks must do in the same way is checked where it is cheap: the
-// model when training starts, that each gradient is announced exactly once a
-// step, and, where the caller asks with CheckReplicas, that the models are still
-// equal. Ranks stay equal bit for bit, because an allreduce gives every rank
-// the same bits and everything else is computed from equal numbers.
+// New takes float32 parameters, NewTensors those of any types that have averages, also mixed. NewOn
+// is for a model in the memory of a GPU: work is put on a Stream, and a bucket is averaged when the
+// device has come to the end of its gradients, while it computes the next. Finish does not wait for
+// the averages: the Stream does, before what is put there next, such as the optimiser's step. Wait
+// is for programs that must know, before they save what came of them, say.
 //
-// Save and Load keep a job's state in one file, which rank 0 alone writes and
-// reads. A job may go on with another number of ranks than it was saved with.
+// A Param with a Row is an embedding table: ReadyRows announces the rows that a batch reached, Rows
+// returns the average of all ranks' rows, and only those travel. What a model has beside
+// parameters, such as the statistics of batch normalisation, is in Options.Buffers, and SyncBuffers
+// copies rank 0's to all.
+//
+// # Steps that differ
+//
+//   - Accumulate: several backward passes add up, and only the last communicates.
+//   - Skip and SkipRest announce parameters that backward left out. With FindUnused Finish does it,
+//     and Used tells which parameters had no gradient on any rank.
+//   - More and Active: ranks with unequal numbers of batches. Those that have ended add zeros.
+//   - ClipGradNorm, after Finish, limits the norm of all gradients together.
+//
+// # What averages
+//
+// One of these takes the place of the allreduce of a bucket:
+//
+//   - Hook: a function of yours, or one of package compress, which sends fewer bytes.
+//   - Quantum: sums in fixed point, which are the same bits on any number of ranks. With
+//     Sampler.Micro a job makes the same steps, bit by bit, whether one rank computes or four.
+//   - Shard (ZeRO, stage 1): a reduce-scatter. Each rank's optimiser steps its Shards, and keeps
+//     its memory for these alone; GatherParams then completes the parameters on all ranks.
+//   - LocalSteps (local SGD): nothing. Ranks train alone, and AverageParams averages parameters
+//     when AverageDue says so.
+//
+// TuneBuckets finds the size of buckets with which steps are fastest. With Trace, WriteTrace writes
+// what every rank did when, for ui.perfetto.dev. Stats tells what communication has cost.
+//
+// # What is promised
+//
+// What all ranks must do in the same way is checked where it is cheap: the model and the options
+// when training starts, that each gradient is announced exactly once a step, and, where the caller
+// asks with CheckReplicas, that the models are still equal. Ranks stay equal bit for bit, because
+// an allreduce gives every rank the same bits and everything else is computed from equal numbers. A
+// rank that dies ends More, Finish and every other call of the others with an error that names it.
+// A step allocates no memory, but where gradients have rows or Trace is set.
+//
+// Save and Load keep a job's state in one file, which rank 0 alone writes and reads. A job may go
+// on with another number of ranks than it was saved with, from the same place in the epoch: a
+// Position counts samples of all ranks. With Shard, GatherShards completes what the optimiser
+// remembers before it is saved. A Hook's own memory, such as the error that it feeds back, is not
+// saved.
 package ddp

@@ -18,8 +18,8 @@ type Hook interface {
 }
 
 // A Bucket is what a Hook sees of one. It is the same pointer in every step, until the buckets are
-// made anew: after the first step, or while TuneBuckets tries several sizes. A Hook may use it as a key
-// for what it remembers of a bucket, or the names of the parameters, which stay.
+// made anew: after the first step, or while TuneBuckets tries several sizes. A Hook may use it as a
+// key for what it remembers of a bucket, or the names of the parameters, which stay.
 type Bucket struct {
 	Grads  []float32    // of all its parameters, one after the other
 	Params []BucketPart // the parameters

@@ -10,8 +10,8 @@ import (
 
 // More begins a step of a job whose ranks have unequal numbers of batches, as torch's Join does. It
 // reports whether there is a step to make, which is so while any rank has a batch: a rank that has
-// none makes the step without backward. It calls SkipRest and Finish, and steps its optimiser as the
-// others do, so that all stay equal.
+// none makes the step without backward. It calls SkipRest and Finish, and steps its optimiser as
+// the others do, so that all stay equal.
 //
 //	for {
 //		batch, has := loader.Next()
@@ -54,9 +54,9 @@ func (d *DDP) More(ctx context.Context, has bool) (bool, error) {
 	return d.Active() > 0, nil
 }
 
-// Active returns how many ranks had a batch in the last step that began with More, after its Finish.
-// Finish divides by the number of all ranks: multiplied by Size()/Active(), the average becomes that
-// of those that had one.
+// Active returns how many ranks had a batch in the last step that began with More, after its
+// Finish. Finish divides by the number of all ranks: multiplied by Size()/Active(), the average
+// becomes that of those that had one.
 func (d *DDP) Active() int { return int(d.joined.active[0]) }
 
 // A joinCounter counts the ranks that have a batch.

@@ -27,10 +27,10 @@ func (d *DDP) AverageDue() bool {
 	return d.opts.LocalSteps > 0 && alone > 0 && alone%d.opts.LocalSteps == 0
 }
 
-// AverageParams makes the parameters of all ranks their average: an allreduce for each bucket. It is
-// collective and overwrites the gradients. What an optimiser remembers stays each rank's own. A job
-// with LocalSteps calls it when AverageDue says so, and once more before it evaluates, saves or ends,
-// if it does that between two averages.
+// AverageParams makes the parameters of all ranks their average: an allreduce for each bucket. It
+// is collective and overwrites the gradients. What an optimiser remembers stays each rank's own. A
+// job with LocalSteps calls it when AverageDue says so, and once more before it evaluates, saves or
+// ends, if it does that between two averages.
 func (d *DDP) AverageParams(ctx context.Context) error {
 	if d.device != nil {
 		return errors.New("ddp: AverageParams: want parameters in host memory")

@@ -11,9 +11,9 @@ import (
 
 // ClipGradNorm scales all gradients, after Finish, so that the norm of all of them together is at
 // most limit, and returns what it was. It is equal on all ranks. Gradients are equal there, too, so
-// nothing is sent, but with Shard: then an allreduce of one number adds up the squares of the shards,
-// and all ranks have to call it. With LocalSteps each rank clips its own. An infinite limit only
-// measures. A norm that is no finite number is an error, and the gradients stay as they are.
+// nothing is sent, but with Shard: then an allreduce of one number adds up the squares of the
+// shards, and all ranks have to call it. With LocalSteps each rank clips its own. An infinite limit
+// only measures. A norm that is no finite number is an error, and the gradients stay as they are.
 // Gradients are of float32 or float64, in host memory.
 func (d *DDP) ClipGradNorm(ctx context.Context, limit float64) (float64, error) {
 	if !(limit > 0) {

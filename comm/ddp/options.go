@@ -27,34 +27,34 @@ type Options struct {
 	// announced, and Used says which had a gradient on any rank. It costs an allreduce of a byte
 	// for each parameter.
 	FindUnused bool
-	// TuneBuckets tries several BucketBytes after the first step, in 5 steps each, and keeps the one
-	// with which steps are fastest; Stats tells which. They take the place of BucketBytes and
+	// TuneBuckets tries several BucketBytes after the first step, in 5 steps each, and keeps the
+	// one with which steps are fastest; Stats tells which. They take the place of BucketBytes and
 	// FirstBucketBytes.
 	TuneBuckets bool
-	// Hook, if not nil, averages gradients in place of an allreduce. Each rank makes one of its own.
-	// Package compress has some. float32 only.
+	// Hook, if not nil, averages gradients in place of an allreduce. Each rank makes one of its
+	// own. Package compress has some. float32 only.
 	Hook Hook
 	// Quantum, if not 0, makes sums exact, so that they depend neither on the number of ranks nor
 	// on which rank computes what: the gradient of each backward pass is rounded to a multiple of
-	// Quantum, a power of two, and Finish leaves the sum over all passes and ranks, not the average.
-	// To make the same steps on any number of ranks, bit by bit, a job also needs passes that compute
-	// the same on any rank: of as many samples each, scaled by 1/(samples of the whole batch). See
-	// Sampler.Micro. 0x1p-44 suits most models. A sum costs twice the bytes of an average. float32
-	// only.
+	// Quantum, a power of two, and Finish leaves the sum over all passes and ranks, not the
+	// average. To make the same steps on any number of ranks, bit by bit, a job also needs passes
+	// that compute the same on any rank: of as many samples each, scaled by 1/(samples of the whole
+	// batch). See Sampler.Micro. 0x1p-44 suits most models. A sum costs twice the bytes of an
+	// average. float32 only.
 	Quantum float64
 	// Shard leaves on each rank the averages of a part of the gradients only, for which alone its
 	// optimiser keeps what it remembers (ZeRO, stage 1): see Shards and GatherParams. The order of
 	// the first step does not change the buckets.
 	Shard bool
 	// LocalSteps, if not 0, averages the parameters after every so many steps, and no gradients
-	// (local SGD): see AverageDue and AverageParams. The first LocalAfter steps average gradients all
-	// the same (post-local SGD).
+	// (local SGD): see AverageDue and AverageParams. The first LocalAfter steps average gradients
+	// all the same (post-local SGD).
 	LocalSteps, LocalAfter int
 	// Buffers are what a model has beside parameters, such as the statistics of batch
 	// normalisation, of any types. All ranks get rank 0's from New and from SyncBuffers.
 	Buffers []Slice
-	// Trace keeps the times of the last 1000 steps, for WriteTrace. A goroutine waits for each bucket to
-	// know when it is done, which slows steps down where processors are scarce.
+	// Trace keeps the times of the last 1000 steps, for WriteTrace. A goroutine waits for each
+	// bucket to know when it is done, which slows steps down where processors are scarce.
 	Trace bool
 }
 

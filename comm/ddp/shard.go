@@ -71,10 +71,10 @@ func (d *DDP) GatherParams(ctx context.Context) error {
 	return d.GatherShards(ctx, own, data)
 }
 
-// GatherShards collects what an optimiser remembers of its Shards, for a snapshot: own[k] belongs to
-// Shards()[k] and is copied to its place in all[i], which is as long as parameter i, on every rank.
-// For a parameter that has rows, all[i] is left alone. It is collective and overwrites the gradients.
-// The way back needs no communication: own[k] is all[s.Param].Slice(s.Begin, s.End).
+// GatherShards collects what an optimiser remembers of its Shards, for a snapshot: own[k] belongs
+// to Shards()[k] and is copied to its place in all[i], which is as long as parameter i, on every
+// rank. For a parameter that has rows, all[i] is left alone. It is collective and overwrites the
+// gradients. The way back needs no communication: own[k] is all[s.Param].Slice(s.Begin, s.End).
 func (d *DDP) GatherShards(ctx context.Context, own, all []comm.Buffer) error {
 	if d.err != nil {
 		return d.err

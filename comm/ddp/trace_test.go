@@ -74,8 +74,8 @@ func (e traceEvent) String() string {
 	return fmt.Sprintf("%d/%d %s %g+%g", e.PID, e.TID, e.Name, e.Begin/1e3, e.Dur/1e3)
 }
 
-// In a bubble computation takes as long as the test says and communication no time, so all times are
-// known: rank 0 waits for rank 1.
+// In a bubble computation takes as long as the test says and communication no time, so all times
+// are known: rank 0 waits for rank 1.
 func TestTraceShowsWhatEachRankDid(t *testing.T) {
 	var got []string
 	for _, e := range traced(t, 2, Options{FirstBucketBytes: 4, BucketBytes: 4}) {
@@ -94,8 +94,8 @@ func TestTraceShowsWhatEachRankDid(t *testing.T) {
 				fmt.Sprintf("%d/0 computation %d+%d", rank, begin, computes),
 				fmt.Sprintf("%d/0 exposed communication %d+%d", rank, begin+computes, 45-computes))
 		}
-		// Rank 0 starts its buckets 5, 10 and 15 ms after ZeroGrad. One is done, and the next's turn,
-		// when rank 1 has started it, too.
+		// Rank 0 starts its buckets 5, 10 and 15 ms after ZeroGrad. One is done, and the next's
+		// turn, when rank 1 has started it, too.
 		want = append(want,
 			fmt.Sprintf("0/1 bucket 0 %d+10", at+6), fmt.Sprintf("0/1 bucket 1 %d+15", at+16), fmt.Sprintf("0/1 bucket 2 %d+15", at+31),
 			fmt.Sprintf("1/1 bucket 0 %d+0", at+16), fmt.Sprintf("1/1 bucket 1 %d+0", at+31), fmt.Sprintf("1/1 bucket 2 %d+0", at+46))

@@ -7,8 +7,8 @@ import (
 	"gompi/comm"
 )
 
-// Skip says that this rank adds nothing more to the gradient of parameter i in this step: no further
-// pass calls Ready for it. What earlier passes of the step have added counts.
+// Skip says that this rank adds nothing more to the gradient of parameter i in this step: no
+// further pass calls Ready for it. What earlier passes of the step have added counts.
 func (d *DDP) Skip(i int) {
 	if !d.mayBeReady(i) {
 		return
@@ -28,8 +28,8 @@ func (d *DDP) SkipRest() {
 	}
 }
 
-// Used reports, with FindUnused, whether any rank had a gradient for parameter i in the last step: if
-// none had, an optimiser leaves the parameter as it is, even one that would change it without a
+// Used reports, with FindUnused, whether any rank had a gradient for parameter i in the last step:
+// if none had, an optimiser leaves the parameter as it is, even one that would change it without a
 // gradient. Without FindUnused it is true.
 func (d *DDP) Used(i int) bool { return d.used == nil || d.used.any[i] != 0 }
 
