@@ -1,0 +1,58 @@
+package compress
+
+import "math"
+
+// largest finds the numbers of largest magnitude by radix selection: three passes count how many
+// numbers have which leading bits, 11 and two times 10 of the 31 without the sign, and so narrow down
+// the least magnitude that belongs to them. The bits of magnitudes are in the order of the magnitudes, with
+// infinity and NaN above all. Unlike quickselect it copies no number, and no input makes it slow.
+type largest struct {
+	counts [1 << 11]int
+}
+
+// find fills places with those of the numbers of largest magnitude, in ascending order. Of
+// equal ones it takes the first. places are at least one and at most as many as x.
+func (l *largest) find(places []uint32, x []float32) {
+	least, ties := l.least(x, len(places))
+	n := 0
+	for i, v := range x {
+		switch m := magnitude(v); {
+		case m < least:
+			continue
+		case m == least:
+			if ties == 0 {
+				continue
+			}
+			ties--
+		}
+		places[n] = uint32(i)
+		n++
+	}
+}
+
+// least returns the k-th largest magnitude, and how many numbers of exactly that are among the k
+// largest.
+func (l *largest) least(x []float32, k int) (magn uint32, ties int) {
+	shift := 31
+	for _, bits := range [...]int{11, 10, 10} {
+		counts, mask := l.counts[:1<<bits], uint32(1)<<bits-1
+		clear(counts)
+		above := shift
+		shift -= bits
+		for _, v := range x {
+			if m := magnitude(v); m>>above == magn {
+				counts[m>>shift&mask]++
+			}
+		}
+		digit := mask
+		for k > counts[digit] {
+			k -= counts[digit]
+			digit--
+		}
+		magn = magn<<bits | digit
+	}
+	return magn, k
+}
+
+// magnitude returns the bits of v without its sign.
+func magnitude(v float32) uint32 { return math.Float32bits(v) &^ (1 << 31) }

@@ -1,0 +1,172 @@
+package compress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gompi/comm"
+	"gompi/comm/ddp"
+)
+
+// PowerSGDOptions are the settings of PowerSGD.
+type PowerSGDOptions struct {
+	// Rank is the rank of the matrices that are sent, at least 1. 1 to 4 are usual.
+	Rank int
+	// StartStep is the number of first steps that take plain averages. While gradients still change
+	// much from step to step, low rank costs accuracy: PyTorch advises to begin after a tenth of
+	// training.
+	StartStep int
+}
+
+// A matrix is compressed if it then takes less than a minGain-th of the numbers.
+const minGain = 2
+
+// PowerSGD returns a Hook that sends approximations of low rank r of those gradients that are
+// matrices. A parameter whose Shape has at least two dimensions is a matrix of Shape[0] rows, M.
+// All ranks begin with the same random Q of r columns. In each step they average P = M*Q, make the
+// columns of P orthonormal, average Q = Mᵀ*P, and M becomes P*Qᵀ: the part of the average of all M
+// that lies in the column space of P. What it lacks of a rank's own M the rank remembers and adds
+// to its next gradient (error feedback). The next step begins with that Q (warm start). A column of Q
+// that comes to nothing, as all do where a gradient is zero, begins anew with random numbers.
+//
+// Parameters of one dimension, and matrices of n*m numbers whose P and Q together have half as many
+// or more, r*(n+m), are averaged as they are, beside all P of the bucket. So a bucket costs two
+// allreduces: one of the numbers of what is not compressed and of r*n for each matrix, and one of
+// r*m for each. Computation takes about 6*r operations for each number. Memory takes four bytes for each
+// number of a compressed matrix, and P and Q.
+//
+// A number that is not finite is an error on all ranks, since it would be remembered for ever.
+//
+// Source: Vogels, Karimireddy and Jaggi, "PowerSGD: Practical Low-Rank Gradient Compression for
+// Distributed Optimization" (NeurIPS 2019), algorithms 1 and 2.
+func PowerSGD(opts PowerSGDOptions) (ddp.Hook, error) {
+	switch {
+	case opts.Rank < 1:
+		return nil, fmt.Errorf("compress: PowerSGD: Rank is %d: want at least 1", opts.Rank)
+	case opts.StartStep < 0:
+		return nil, fmt.Errorf("compress: PowerSGD: StartStep is %d: want no negative number", opts.StartStep)
+	}
+	return &powerSGD{PowerSGDOptions: opts, states: states{}}, nil
+}
+
+type powerSGD struct {
+	PowerSGDOptions
+	states states
+
+	// Of the bucket that is averaged, kept for the next:
+	whole    [][]float32 // gradients that are not compressed
+	matrices []*matrix
+	first    []float32 // what the first allreduce averages: whole, then each P
+	second   []float32 // each Q
+}
+
+func (h *powerSGD) String() string {
+	return fmt.Sprintf("powersgd of rank %d from step %d", h.Rank, h.StartStep)
+}
+
+func (h *powerSGD) Average(ctx context.Context, c *comm.Comm, b *ddp.Bucket) error {
+	if b.Step < h.StartStep {
+		return comm.Allreduce(ctx, c, b.Grads, b.Grads, comm.Avg)
+	}
+	if err := h.lay(b); err != nil {
+		return err
+	}
+	h.pack()
+	err := h.average(ctx, c, h.first)
+	if err == nil {
+		h.unpack()
+		err = h.average(ctx, c, h.second)
+	}
+	if err == errNotFinite {
+		return findNotFinite(ctx, c, b)
+	}
+	if err != nil {
+		return err
+	}
+	for _, m := range h.matrices {
+		m.restore()
+	}
+	return nil
+}
+
+// lay finds the matrices of b, and gives what is sent its place.
+func (h *powerSGD) lay(b *ddp.Bucket) error {
+	h.whole, h.matrices = h.whole[:0], h.matrices[:0]
+	whole, left, right := 0, 0, 0
+	for _, p := range b.Params {
+		rows, cols := dimensions(p.Shape)
+		if minGain*h.Rank*(rows+cols) >= rows*cols {
+			h.whole = append(h.whole, p.Grad)
+			whole += len(p.Grad)
+			continue
+		}
+		s, err := h.states.of(p, b.Step)
+		if err != nil {
+			return err
+		}
+		if s.matrix == nil {
+			s.matrix = newMatrix(p.Name, rows, cols, h.Rank, s.errors)
+		}
+		s.matrix.grad = p.Grad
+		h.matrices = append(h.matrices, s.matrix)
+		left, right = left+h.Rank*rows, right+h.Rank*cols
+	}
+	h.first, h.second = resize(h.first, whole+left), resize(h.second, right)
+	ps, qs := h.first[whole:], h.second
+	for _, m := range h.matrices {
+		m.p, ps = ps[:m.rank*m.rows], ps[m.rank*m.rows:]
+		m.next, qs = qs[:m.rank*m.cols], qs[m.rank*m.cols:]
+	}
+	return nil
+}
+
+// pack fills first.
+func (h *powerSGD) pack() {
+	to := h.first
+	for _, grad := range h.whole {
+		to = to[copy(to, grad):]
+	}
+	for _, m := range h.matrices {
+		m.project()
+	}
+}
+
+// unpack takes the averages of first, and fills second.
+func (h *powerSGD) unpack() {
+	from := h.first
+	for _, grad := range h.whole {
+		from = from[copy(grad, from):]
+	}
+	for _, m := range h.matrices {
+		m.projectBack()
+	}
+}
+
+var errNotFinite = errors.New("averages are not finite")
+
+// average averages x, which is equal on all ranks then: so all find that it is not finite, or none.
+func (h *powerSGD) average(ctx context.Context, c *comm.Comm, x []float32) error {
+	if len(x) == 0 {
+		return nil
+	}
+	if err := comm.Allreduce(ctx, c, x, x, comm.Avg); err != nil {
+		return err
+	}
+	if !allFinite(x) {
+		return errNotFinite
+	}
+	return nil
+}
+
+// dimensions returns those of a parameter as a matrix, zeros if it is none.
+func dimensions(shape []int) (rows, cols int) {
+	if len(shape) < 2 {
+		return 0, 0
+	}
+	cols = 1
+	for _, d := range shape[1:] {
+		cols *= d
+	}
+	return shape[0], cols
+}
