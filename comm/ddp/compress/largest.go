@@ -33,15 +33,15 @@ func (l *largest) find(places []uint32, x []float32) {
 // least returns the k-th largest magnitude, and how many numbers of exactly that are among the k
 // largest.
 func (l *largest) least(x []float32, k int) (magn uint32, ties int) {
-	shift := 31
-	for _, bits := range [...]int{11, 10, 10} {
+	shift := uint32(31)
+	for _, bits := range [...]uint32{11, 10, 10} {
 		counts, mask := l.counts[:1<<bits], uint32(1)<<bits-1
 		clear(counts)
 		above := shift
 		shift -= bits
 		for _, v := range x {
-			if m := magnitude(v); m>>above == magn {
-				counts[m>>shift&mask]++
+			if m := magnitude(v); m>>(above&31) == magn { // &31 saves a comparison
+				counts[m>>(shift&31)&mask]++
 			}
 		}
 		digit := mask

@@ -2,7 +2,6 @@ package compress
 
 import (
 	"hash/fnv"
-	"math"
 	"math/rand/v2"
 )
 
@@ -28,16 +27,20 @@ func newMatrix(name string, rows, cols, rank int, errors []float32) *matrix {
 		random: rand.New(rand.NewPCG(h.Sum64(), uint64(rows)<<32|uint64(cols)))}
 }
 
+// block is how many rows are read at a time: they stay in the first-level cache for all columns.
+const block = 4
+
 // project adds the errors to grad, and makes p this rank's M*Q.
 func (m *matrix) project() {
 	for k := range m.rank {
 		m.renew(m.column(m.q, k, m.cols))
 	}
-	for i := range m.rows {
-		row := m.row(m.grad, i)
-		add(row, m.row(m.errors, i))
+	for i := 0; i < m.rows; i += block {
+		n := min(block, m.rows-i)
+		rows := m.row(m.grad, i, n)
+		add(rows, m.row(m.errors, i, n))
 		for k := range m.rank {
-			m.p[k*m.rows+i] = dot(row, m.column(m.q, k, m.cols))
+			dots(m.column(m.p, k, m.rows)[i:][:n], rows, m.column(m.q, k, m.cols))
 		}
 	}
 }
@@ -59,10 +62,10 @@ func (m *matrix) renew(col []float32) {
 func (m *matrix) projectBack() {
 	orthonormalize(m.p, m.rows)
 	clear(m.next)
-	for i := range m.rows {
-		row := m.row(m.grad, i)
+	for i := 0; i < m.rows; i += block {
+		n := min(block, m.rows-i)
 		for k := range m.rank {
-			addScaled(m.column(m.next, k, m.cols), row, m.p[k*m.rows+i])
+			addRows(m.column(m.next, k, m.cols), m.row(m.grad, i, n), m.column(m.p, k, m.rows)[i:], 1)
 		}
 	}
 }
@@ -71,93 +74,16 @@ func (m *matrix) projectBack() {
 func (m *matrix) restore() {
 	copy(m.q, m.next)
 	for i := range m.rows {
-		grad, errors := m.row(m.grad, i), m.row(m.errors, i)
+		grad, errors := m.row(m.grad, i, 1), m.row(m.errors, i, 1)
 		clear(errors)
-		for k := range m.rank {
-			addScaled(errors, m.column(m.q, k, m.cols), m.p[k*m.rows+i])
-		}
+		addRows(errors, m.q, m.p[i:], m.rows)
 		for j, sent := range errors {
 			grad[j], errors[j] = sent, grad[j]-sent
 		}
 	}
 }
 
-func (m *matrix) row(of []float32, i int) []float32 { return of[i*m.cols:][:m.cols] }
+// row returns n rows from i on.
+func (m *matrix) row(of []float32, i, n int) []float32 { return of[i*m.cols:][:n*m.cols] }
 
 func (m *matrix) column(of []float32, k, n int) []float32 { return of[k*n:][:n] }
-
-// negligible is what a column must keep of its length, beside those before it, to count: less
-// is mostly rounding errors of float32.
-const negligible = 1e-5
-
-// orthonormalize makes the columns of p, of n numbers, orthogonal to each other and of length 1, one
-// after the other (modified Gram-Schmidt), each twice, since the first time leaves rounding
-// errors. It makes those zero that depend on columns before them.
-func orthonormalize(p []float32, n int) {
-	for k := 0; k < len(p); k += n {
-		col := p[k:][:n]
-		before := norm(col)
-		for range 2 {
-			for i := 0; i < k; i += n {
-				addScaled(col, p[i:][:n], -float32(dot64(col, p[i:][:n])))
-			}
-		}
-		if after := norm(col); after > negligible*before {
-			scale(col, 1/after)
-		} else {
-			clear(col)
-		}
-	}
-}
-
-// norm returns the length of x.
-func norm(x []float32) float64 { return math.Sqrt(dot64(x, x)) }
-
-func dot64(a, b []float32) float64 {
-	b = b[:len(a)]
-	var s float64
-	for i, v := range a {
-		s += float64(v) * float64(b[i])
-	}
-	return s
-}
-
-// dot adds up four sums side by side, so that no addition waits for the one before it.
-func dot(a, b []float32) float32 {
-	b = b[:len(a)]
-	var s0, s1, s2, s3 float32
-	for len(a) >= 4 && len(b) >= 4 {
-		s0 += a[0] * b[0]
-		s1 += a[1] * b[1]
-		s2 += a[2] * b[2]
-		s3 += a[3] * b[3]
-		a, b = a[4:], b[4:]
-	}
-	for i, v := range a {
-		s0 += v * b[i]
-	}
-	return s0 + s1 + (s2 + s3)
-}
-
-// add adds x to dst.
-func add(dst, x []float32) {
-	x = x[:len(dst)]
-	for i := range dst {
-		dst[i] += x[i]
-	}
-}
-
-// addScaled adds by*x to dst.
-func addScaled(dst, x []float32, by float32) {
-	x = x[:len(dst)]
-	for i := range dst {
-		dst[i] += by * x[i]
-	}
-}
-
-// scale multiplies x by a number.
-func scale(x []float32, by float64) {
-	for i, v := range x {
-		x[i] = float32(float64(v) * by)
-	}
-}

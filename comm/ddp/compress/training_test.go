@@ -45,7 +45,7 @@ func newLeastSquares(rank int) *leastSquares {
 func (l *leastSquares) sample(s int) []float32 { return l.x[s*features:][:features] }
 
 func (l *leastSquares) predict(s, output int) float32 {
-	return dot(l.weight.Data[output*features:][:features], l.sample(s)) + l.bias.Data[output]
+	return float32(dot64(l.weight.Data[output*features:][:features], l.sample(s))) + l.bias.Data[output]
 }
 
 // loss returns the mean of the squares, and adds its gradients to those of the parameters.
