@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 
+	"gompi/examples/internal/job"
 	"gompi/examples/train/internal/bytelm"
 )
 
@@ -68,24 +68,16 @@ func parse(args []string, help io.Writer) (config, error) {
 	cfg := defaults()
 	fs := flag.NewFlagSet("train", flag.ContinueOnError)
 	resume := cfg.define(fs)
-	fs.SetOutput(io.Discard) // the caller prints the error, once
-	var numbers []string
-	for len(args) > 0 {
-		err := fs.Parse(args)
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprint(help, usage)
-			fs.SetOutput(help)
-			fs.PrintDefaults()
-		}
-		if err != nil {
-			return cfg, err
-		}
-		args = fs.Args()
-		if len(args) > 0 {
-			numbers, args = append(numbers, args[0]), args[1:]
-		}
+	numbers, err := job.ParseMixed(fs, args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(help, usage)
+		fs.SetOutput(help)
+		fs.PrintDefaults()
 	}
-	if err := cfg.positional(numbers); err != nil {
+	if err != nil {
+		return cfg, err
+	}
+	if err := job.Numbers(numbers, &cfg.epochs, &cfg.saveEvery); err != nil {
 		return cfg, err
 	}
 	cfg.resume = *resume == "auto"
@@ -125,22 +117,6 @@ func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
 	fs.BoolVar(&cfg.overlap, "overlap", cfg.overlap, "average gradients while the backward pass computes; =false: after it")
 	fs.StringVar(&cfg.device, "device", cfg.device, "where to compute: host, or cuda for GPUs, which the ranks of a host take in turn")
 	return resume
-}
-
-// positional takes "EPOCHS [SAVE-EVERY]".
-func (cfg *config) positional(numbers []string) error {
-	targets := []*int{&cfg.epochs, &cfg.saveEvery}
-	if len(numbers) > len(targets) {
-		return fmt.Errorf("argument %q: want at most two numbers, EPOCHS and SAVE-EVERY", numbers[2])
-	}
-	for i, s := range numbers {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			return fmt.Errorf("argument %q: want a number, EPOCHS or SAVE-EVERY", s)
-		}
-		*targets[i] = n
-	}
-	return nil
 }
 
 func (cfg *config) check() error {

@@ -1,0 +1,66 @@
+// Package job is what the examples that train have in common: flags, the start and the end of a
+// program, and the loop over epochs and batches. Train, in train.go, is that loop, and all that has
+// to do with ranks is there.
+package job
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"gompi/comm"
+	"gompi/internal/env"
+)
+
+// Run is the main of a program: it parses the arguments, joins the job, calls train on every rank,
+// leaves the job, and prints how long that took. Only rank 0 prints: out is nowhere on the others.
+// Run returns the exit status: 0, 1 on an error, 2 if the arguments make no sense.
+func Run(name string, stdout, stderr io.Writer, parse func() error,
+	train func(ctx context.Context, c *comm.Comm, out io.Writer) error) int {
+	began := launched()
+	if err := parse(); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		fmt.Fprintf(stderr, "%s: %v (%s -h lists the flags)\n", name, err, name)
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c, err := comm.Init(ctx)
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return 1
+	}
+	ready := time.Now()
+	out := stdout
+	if c.Rank() != 0 {
+		out = io.Discard
+	}
+	err = train(ctx, c, out)
+	done := time.Now()
+	if err == nil {
+		err = c.Close(ctx)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "%s: rank %d: %v\n", name, c.Rank(), err)
+		return 1
+	}
+	fmt.Fprintf(out, "start-up %.2f s, run %.2f s, shutdown %.2f s\n",
+		ready.Sub(began).Seconds(), done.Sub(ready).Seconds(), time.Since(done).Seconds())
+	return 0
+}
+
+// launched returns when gompirun began to start the ranks, if it says so, else the time now.
+func launched() time.Time {
+	if ns, err := strconv.ParseInt(os.Getenv(env.StartNS), 10, 64); err == nil {
+		return time.Unix(0, ns)
+	}
+	return time.Now()
+}

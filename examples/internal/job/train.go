@@ -1,0 +1,252 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"gompi/comm"
+	"gompi/comm/ddp"
+)
+
+// A Model is what is trained: a network with its optimiser and its data. A rank's Model is used by
+// one goroutine.
+type Model interface {
+	// Params returns what ddp averages the gradients of.
+	Params() []*ddp.Param
+	// Memory returns what the optimiser remembers from step to step.
+	Memory() []ddp.Slice
+	// Load collects these samples, of those to train on or of those held out, for the next Learn
+	// or Judge.
+	Load(samples []int, held bool)
+	// Learn adds scale times the gradient of the sum of losses, over the samples loaded, to the
+	// gradients, and announces to d each that is complete. It returns the sums that Spec.Meters are
+	// the means of.
+	Learn(d *ddp.DDP, scale float32) []float64
+	// Judge returns the same sums, and learns nothing.
+	Judge() []float64
+	// Update makes a step with the averages that d has left in the gradients.
+	Update(d *ddp.DDP, at At)
+}
+
+// At is where a training is.
+type At struct {
+	Epoch, Step int64 // done before; of Step in all epochs
+}
+
+// A Spec says the rest about a training.
+type Spec struct {
+	Samples, Held int     // how many there are to train on, and held out
+	Meters        []Meter // the first is the loss
+	Best          int     // the meter, of what was held out, that -keep-best goes by
+	Options       ddp.Options
+}
+
+// A Meter is a mean over samples that is shown.
+type Meter struct {
+	Name   string
+	Show   func(mean float64) string
+	Higher bool // higher is better
+}
+
+// A Result is what a training came to.
+type Result struct {
+	Curve   [][]float64 // of each epoch, the means of the meters over what was trained on
+	Held    []float64   // the means over what was held out, after the last epoch
+	Bytes   int64       // of gradients that this rank has averaged with others
+	Steps   int64       // in all, those before the snapshot included
+	Resumed bool
+}
+
+// judged is how many samples are judged at a time.
+const judged = 256
+
+// A trainer is one rank's part of a training.
+type trainer struct {
+	c       *comm.Comm
+	f       *Flags
+	m       Model
+	spec    Spec
+	out     io.Writer
+	d       *ddp.DDP
+	sampler *ddp.Sampler
+	state   ddp.Snapshot // what is saved; refers to the memory of the parameters and the optimiser
+	best    []float32    // of all epochs, by the meter that says so
+	result  Result
+
+	share []int  // room for this rank's samples of a batch
+	since meters // of the epoch
+	lines meters // since the last line of progress
+}
+
+// Train trains m as f says. All ranks call it with equal arguments.
+func Train(ctx context.Context, c *comm.Comm, f *Flags, m Model, spec Spec, out io.Writer) (res *Result, err error) {
+	t := &trainer{c: c, f: f, m: m, spec: spec, out: out, best: []float32{float32(math.NaN())}}
+	if f.Eval && spec.Held == 0 {
+		return nil, errors.New("-eval: this program holds no samples out to judge by")
+	}
+	if err := t.restore(ctx); err != nil {
+		return nil, err
+	}
+	batch, err := f.batchOfAll(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if t.sampler, err = ddp.NewSampler(spec.Samples, batch, t.state.Seed, ddp.Short); err != nil {
+		return nil, err
+	}
+	if t.d, err = ddp.New(ctx, c, m.Params(), spec.Options); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if closing := t.d.Close(ctx); err == nil {
+			err = closing
+		}
+	}()
+	t.describe(batch)
+	for t.state.Position.Epoch < int64(f.Epochs) && !f.Eval {
+		if err := t.epoch(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return t.finish(ctx)
+}
+
+// epoch trains on all samples once, judges the model by those held out, and saves it.
+func (t *trainer) epoch(ctx context.Context) error {
+	t.since, t.lines = newMeters(t), newMeters(t)
+	for now := t.state.Position.Epoch; t.state.Position.Epoch == now; {
+		if err := t.step(ctx); err != nil {
+			return err
+		}
+		if err := t.showProgress(ctx); err != nil {
+			return err
+		}
+	}
+	took := time.Since(t.since.begin)
+	means, err := t.since.means(ctx)
+	if err != nil {
+		return err
+	}
+	t.result.Curve = append(t.result.Curve, means[:len(t.spec.Meters)])
+	if err := t.judge(ctx); err != nil {
+		return err
+	}
+	t.showEpoch(means, took)
+	return t.save(ctx)
+}
+
+// step trains on one batch, of which every rank takes a share.
+func (t *trainer) step(ctx context.Context) error {
+	begin := time.Now()
+	share, total, next := t.sampler.Next(t.share[:0], t.state.Position, t.c.Rank(), t.c.Size())
+	t.m.Load(share, false)
+	loaded := time.Now()
+	t.d.ZeroGrad()
+	// Finish averages over ranks. Divided by this, gradients become averages over the samples of
+	// the whole batch, even if shares are uneven.
+	scale := float32(t.c.Size()) / float32(total)
+	sums := t.m.Learn(t.d, scale)
+	if err := t.d.Finish(ctx); err != nil {
+		return err
+	}
+	t.m.Update(t.d, At{Epoch: t.state.Position.Epoch, Step: t.state.Step})
+	t.share, t.state.Position = share, next
+	t.state.Step++
+	for _, m := range []*meters{&t.since, &t.lines} {
+		m.add(sums, len(share), loaded.Sub(begin), time.Since(begin))
+	}
+	return nil
+}
+
+// judge measures the model on the samples held out. Each rank takes a part, and no sample counts
+// twice.
+func (t *trainer) judge(ctx context.Context) error {
+	if t.spec.Held == 0 {
+		return nil
+	}
+	all := newMeters(t)
+	lo, hi := ddp.Shard(t.spec.Held, t.c.Rank(), t.c.Size())
+	for at := lo; at < hi; at += judged {
+		t.share = t.share[:0]
+		for i := at; i < min(hi, at+judged); i++ {
+			t.share = append(t.share, i)
+		}
+		t.m.Load(t.share, true)
+		all.add(t.m.Judge(), len(t.share), 0, 0)
+	}
+	means, err := all.means(ctx)
+	if err != nil {
+		return err
+	}
+	t.result.Held = means[:len(t.spec.Meters)]
+	return nil
+}
+
+// restore makes state refer to all that a job must remember, and fills it from the snapshot if
+// there is one to go on from.
+func (t *trainer) restore(ctx context.Context) error {
+	t.state.Seed = t.f.Seed
+	for _, p := range t.m.Params() {
+		t.state.Slices = append(t.state.Slices, ddp.Slice{Name: p.Name, Data: comm.Of(p.Data)})
+	}
+	t.state.Slices = append(t.state.Slices, t.m.Memory()...)
+	t.state.Slices = append(t.state.Slices, ddp.Slice{Name: "best", Data: comm.Of(t.best)})
+	path, must := t.f.fileToResume(), true
+	if path == "" {
+		path, must = t.f.Snapshot, t.f.Eval
+	}
+	if path == "" || t.f.Resume == "never" {
+		return nil
+	}
+	found, err := ddp.Load(ctx, t.c, path, &t.state)
+	if err != nil {
+		return err
+	}
+	if must && !found {
+		return fmt.Errorf("snapshot %s: no such file", path)
+	}
+	if t.result.Resumed = found; found {
+		fmt.Fprintf(t.out, "snapshot: going on from %s, saved after epoch %d and step %d\n", path, t.state.Position.Epoch, t.state.Step)
+	}
+	return nil
+}
+
+// save writes the snapshot if it is due, and a second one if the model is the best so far.
+func (t *trainer) save(ctx context.Context) error {
+	done := t.state.Position.Epoch
+	if t.f.KeepBest && len(t.result.Held) > 0 {
+		now := float32(t.result.Held[t.spec.Best])
+		if t.best[0] != t.best[0] || now < t.best[0] != t.spec.Meters[t.spec.Best].Higher && now != t.best[0] {
+			t.best[0] = now
+			if err := ddp.Save(ctx, t.c, t.f.Snapshot+".best", &t.state); err != nil {
+				return err
+			}
+		}
+	}
+	due := done == int64(t.f.Epochs) || t.f.SaveEvery > 0 && done%int64(t.f.SaveEvery) == 0
+	if t.f.Snapshot == "" || !due {
+		return nil
+	}
+	return ddp.Save(ctx, t.c, t.f.Snapshot, &t.state)
+}
+
+// finish makes sure that all ranks have the same model, and returns what it can.
+func (t *trainer) finish(ctx context.Context) (*Result, error) {
+	if err := t.d.CheckReplicas(ctx); err != nil {
+		return nil, err
+	}
+	if len(t.result.Curve) == 0 { // no epoch has judged it
+		if err := t.judge(ctx); err != nil {
+			return nil, err
+		}
+		if len(t.result.Held) > 0 {
+			fmt.Fprintf(t.out, "held out: %s\n", t.texts(t.result.Held))
+		}
+	}
+	t.result.Steps, t.result.Bytes = t.state.Step, t.d.Stats().Bytes
+	return &t.result, nil
+}
