@@ -30,7 +30,7 @@ type Convolution struct {
 	pictures int
 }
 
-// NewConvolution returns a Convolution with He's weights, and the shape of its output.
+// NewConvolution returns a Convolution with Cautious weights, and the shape of its output.
 func NewConvolution(name string, in Image, k, channels int, workers Workers, rng *rand.Rand) (*Convolution, Image) {
 	inputs := k * k * in.Channels
 	c := &Convolution{
@@ -38,7 +38,7 @@ func NewConvolution(name string, in Image, k, channels int, workers Workers, rng
 		in: in, out: Image{in.Height - k + 1, in.Width - k + 1, channels}, k: k, workers: workers,
 	}
 	for i := range c.Weight.Data {
-		c.Weight.Data[i] = float32(rng.NormFloat64() * BeforeReLU(inputs))
+		c.Weight.Data[i] = float32(rng.NormFloat64() * Cautious(inputs))
 	}
 	return c, c.out
 }

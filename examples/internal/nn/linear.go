@@ -30,6 +30,10 @@ func NewLinear(name string, in, out int, deviation float64, workers Workers, rng
 // a signal survives a layer and the ReLU after it (He et al. 2015).
 func BeforeReLU(in int) float64 { return math.Sqrt(2 / float64(in)) }
 
+// Cautious is a smaller deviation than BeforeReLU, with which high learning rates do not throw a
+// network off at once. PyTorch's layers begin with it.
+func Cautious(in int) float64 { return 1 / math.Sqrt(3*float64(in)) }
+
 // Output is the deviation of the weights of the last layer: small, so that the first guess is
 // nearly the same for all classes.
 func Output(in int) float64 { return 0.1 / math.Sqrt(float64(in)) }

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"gompi/comm"
+	"gompi/comm/ddp"
+	"gompi/examples/cnn/internal/digits"
+	"gompi/examples/cnn/internal/idx"
+)
+
+// A source says where pictures come from.
+type source struct {
+	dir     string // "": they are made up
+	write   bool   // made-up ones to dir
+	samples int    // made up to train on
+}
+
+func (d *source) define(fs *flag.FlagSet) {
+	fs.StringVar(&d.dir, "data", "", "folder with MNIST's four files, "+idx.TrainImages+" and so on, compressed or not, which rank 0 alone reads\n(default: digits are made up)")
+	fs.BoolVar(&d.write, "gen", false, "write made-up digits into the folder -data first, if there are none")
+	fs.IntVar(&d.samples, "samples", d.samples, "digits to make up to train on; a fifth as many are held out")
+}
+
+func (d *source) check() error {
+	if d.samples < 5 {
+		return fmt.Errorf("-samples %d: want at least 5", d.samples)
+	}
+	if d.write && d.dir == "" {
+		return errors.New("-gen without -data: want the folder to write to")
+	}
+	return nil
+}
+
+// share reads or makes up the pictures on rank 0 and sends them to the others.
+func (d source) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Writer) (learnt, held *idx.Set, err error) {
+	err = ddp.OnRankZero(ctx, c, func() (err error) {
+		learnt, held, err = d.open(seed, out)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, set := range []**idx.Set{&learnt, &held} {
+		if *set, err = bcastSet(ctx, c, *set); err != nil {
+			return nil, nil, err
+		}
+	}
+	return learnt, held, nil
+}
+
+// open returns the pictures to train on and those to judge by.
+func (d source) open(seed uint64, out io.Writer) (learnt, held *idx.Set, err error) {
+	if d.dir == "" {
+		fmt.Fprintf(out, "pictures: digits that are made up, with seed %d\n", seed)
+		learnt, held = d.make(seed)
+		return learnt, held, nil
+	}
+	if d.write {
+		if err := d.generate(seed); err != nil {
+			return nil, nil, err
+		}
+	}
+	fmt.Fprintf(out, "pictures: the files in %s\n", d.dir)
+	if learnt, err = idx.Read(d.dir, idx.TrainImages, idx.TrainLabels); err != nil {
+		return nil, nil, err
+	}
+	if held, err = idx.Read(d.dir, idx.TestImages, idx.TestLabels); err != nil {
+		return nil, nil, err
+	}
+	return learnt, held, check(d.dir, learnt, held)
+}
+
+// check returns an error unless the network can take the pictures.
+func check(dir string, learnt, held *idx.Set) error {
+	if held.Height != learnt.Height || held.Width != learnt.Width || held.Height < 16 || held.Width < 16 {
+		return fmt.Errorf("pictures in %s of %d x %d and %d x %d pixels: want one size, of 16 x 16 or more",
+			dir, learnt.Height, learnt.Width, held.Height, held.Width)
+	}
+	for _, set := range []*idx.Set{learnt, held} {
+		for i, l := range set.Labels {
+			if l > 9 {
+				return fmt.Errorf("label %d in %s is %d: want 0 to 9", i, dir, l)
+			}
+		}
+	}
+	return nil
+}
+
+func (d source) make(seed uint64) (learnt, held *idx.Set) {
+	return digits.Make(d.samples, seed), digits.Make(d.samples/5, ^seed)
+}
+
+// generate writes the files, unless any is there.
+func (d source) generate(seed uint64) error {
+	for _, name := range []string{idx.TrainImages, idx.TrainLabels, idx.TestImages, idx.TestLabels} {
+		for _, name := range []string{name, name + ".gz"} {
+			if _, err := os.Stat(filepath.Join(d.dir, name)); err == nil {
+				return nil
+			}
+		}
+	}
+	learnt, held := d.make(seed)
+	return errors.Join(os.MkdirAll(d.dir, 0o755),
+		learnt.Write(d.dir, idx.TrainImages, idx.TrainLabels), held.Write(d.dir, idx.TestImages, idx.TestLabels))
+}
+
+// bcastSet returns rank 0's set on every rank.
+func bcastSet(ctx context.Context, c *comm.Comm, s *idx.Set) (*idx.Set, error) {
+	shape := make([]int, 3)
+	if c.Rank() == 0 {
+		shape = []int{len(s.Labels), s.Height, s.Width}
+	}
+	if err := comm.Bcast(ctx, c, 0, shape); err != nil {
+		return nil, err
+	}
+	if c.Rank() != 0 {
+		s = &idx.Set{Height: shape[1], Width: shape[2], Labels: make([]byte, shape[0]), Pixels: make([]byte, shape[0]*shape[1]*shape[2])}
+	}
+	return s, errors.Join(comm.Bcast(ctx, c, 0, s.Labels), comm.Bcast(ctx, c, 0, s.Pixels))
+}

@@ -1,0 +1,123 @@
+// Package idx reads and writes the files that MNIST comes in: bytes with one to three dimensions.
+// A file has two bytes of zero, the type of its numbers, how many dimensions it has, the size of
+// each as four bytes, the most significant first, and the numbers.
+package idx
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A Set is pictures, one byte for each pixel, and what each of them shows.
+type Set struct {
+	Height, Width int
+	Pixels        []byte // picture by picture, line by line
+	Labels        []byte
+}
+
+// The names of MNIST's files; any of them may have .gz after it.
+const (
+	TrainImages = "train-images-idx3-ubyte"
+	TrainLabels = "train-labels-idx1-ubyte"
+	TestImages  = "t10k-images-idx3-ubyte"
+	TestLabels  = "t10k-labels-idx1-ubyte"
+)
+
+const bytesType = 0x08
+
+// mostNumbers bounds what a file is believed to have.
+const mostNumbers = 1 << 30
+
+// Read returns the set of two files of the folder.
+func Read(dir, images, labels string) (*Set, error) {
+	sizes, pixels, err := readFile(dir, images, 3)
+	if err != nil {
+		return nil, err
+	}
+	count, kinds, err := readFile(dir, labels, 1)
+	if err != nil {
+		return nil, err
+	}
+	if count[0] != sizes[0] {
+		return nil, fmt.Errorf("%s has %d pictures, %s %d labels: want as many", filepath.Join(dir, images), sizes[0], labels, count[0])
+	}
+	return &Set{Height: sizes[1], Width: sizes[2], Pixels: pixels, Labels: kinds}, nil
+}
+
+// readFile returns the sizes of the dimensions and the numbers of a file, compressed or not.
+func readFile(dir, name string, dimensions int) (sizes []int, data []byte, err error) {
+	path := filepath.Join(dir, name)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if packed, none := os.Open(path + ".gz"); none == nil {
+			f, err, path = packed, nil, path+".gz"
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if sizes, data, err = decode(bufio.NewReader(f), dimensions); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return sizes, data, nil
+}
+
+// decode reads a file, which it finds out to be compressed by its first bytes.
+func decode(r *bufio.Reader, dimensions int) (sizes []int, data []byte, err error) {
+	if start, _ := r.Peek(2); bytes.Equal(start, []byte{0x1f, 0x8b}) {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return nil, nil, err
+		}
+		r = bufio.NewReader(z)
+	}
+	head := make([]byte, 4+4*dimensions)
+	if n, err := io.ReadFull(r, head); err != nil && n < 4 {
+		return nil, nil, fmt.Errorf("%d bytes: want an idx file", n)
+	} else if head[0] != 0 || head[1] != 0 || head[2] != bytesType || int(head[3]) != dimensions {
+		return nil, nil, fmt.Errorf("it begins with %#02x: want an idx file of bytes with %d dimensions, 0x0000%02x%02x", head[:4], dimensions, bytesType, dimensions)
+	} else if err != nil {
+		return nil, nil, errors.New("it ends within the sizes of its dimensions")
+	}
+	all := 1
+	for i := range dimensions {
+		n := int(binary.BigEndian.Uint32(head[4+4*i:]))
+		if sizes = append(sizes, n); n == 0 || all > mostNumbers/n {
+			return nil, nil, fmt.Errorf("dimensions of %d: want at least 1 and at most %d numbers", sizes, mostNumbers)
+		}
+		all *= n
+	}
+	data, err = io.ReadAll(io.LimitReader(r, int64(all)+1))
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(data) != all {
+		return nil, nil, fmt.Errorf("dimensions of %d, but %d numbers or more: want %d", sizes, len(data), all)
+	}
+	return sizes, data, nil
+}
+
+// Write writes the set as two files into the folder.
+func (s *Set) Write(dir, images, labels string) error {
+	n := len(s.Labels)
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, images), encode(s.Pixels, n, s.Height, s.Width), 0o644),
+		os.WriteFile(filepath.Join(dir, labels), encode(s.Labels, n), 0o644))
+}
+
+func encode(data []byte, sizes ...int) []byte {
+	file := []byte{0, 0, bytesType, byte(len(sizes))}
+	for _, n := range sizes {
+		file = binary.BigEndian.AppendUint32(file, uint32(n))
+	}
+	return append(file, data...)
+}
