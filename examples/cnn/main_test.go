@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gompi/comm"
+	"gompi/comm/commtest"
+	"gompi/examples/cnn/internal/idx"
+	"gompi/examples/internal/job"
+	"gompi/examples/internal/job/jobtest"
+)
+
+// on returns a training with made-up digits.
+func on(samples int) jobtest.Train {
+	return func(ctx context.Context, c *comm.Comm, f *job.Flags, out io.Writer) (*job.Result, error) {
+		return train(ctx, c, f, source{samples: samples}, out)
+	}
+}
+
+func small() job.Flags {
+	f := defaults()
+	f.Epochs, f.Batch, f.BatchPer, f.Every = 2, 24, "all", 0
+	return f
+}
+
+func TestDigitsAreLearnt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes for seconds")
+	}
+	f := small()
+	f.Epochs, f.Batch, f.Rate = 1, 32, 0.02
+	res, said := jobtest.Run(t, 2, f, on(2400))
+	loss, top1, top5 := res.Held[0], res.Held[1], res.Held[2]
+	if !(loss < 1 && top1 > 0.75 && top5 > 0.96) {
+		t.Errorf("after an epoch of 2400 digits loss %.3f, top-1 %.3f, top-5 %.3f of those held out; want less than 1, more than 0.75, 0.96\n%s", loss, top1, top5, said)
+	}
+}
+
+func TestAnyNumberOfRanksFollowsOneCurve(t *testing.T) {
+	jobtest.AnyRanks(t, small(), on(60), 1e-3)
+}
+
+func TestSnapshotsGoOnWithAnyNumberOfRanks(t *testing.T) {
+	jobtest.Resumes(t, small(), on(60), 1e-3)
+}
+
+// The digits that -gen writes are those that are made up without, and are read, not made, again.
+func TestFilesAreWrittenOnceAndRead(t *testing.T) {
+	f := small()
+	f.Epochs = 1
+	want, _ := jobtest.Run(t, 2, f, on(60))
+	dir := filepath.Join(t.TempDir(), "made")
+	files := func(write bool) jobtest.Train {
+		return func(ctx context.Context, c *comm.Comm, f *job.Flags, out io.Writer) (*job.Result, error) {
+			return train(ctx, c, f, source{dir: dir, write: write, samples: 60}, out)
+		}
+	}
+	for _, write := range []bool{true, true, false} {
+		got, said := jobtest.Run(t, 2, f, files(write))
+		if got.Held[0] != want.Held[0] || !strings.Contains(said, "pictures: the files in "+dir) {
+			t.Errorf("from files the loss is %v, want %v\n%s", got.Held[0], want.Held[0], said)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, idx.TestLabels), []byte("<html>"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		if _, err := files(true)(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), idx.TestLabels) {
+			return fmt.Errorf("a damaged file gives error %v", err)
+		}
+		return nil
+	})
+}
+
+func TestPicturesOfNoDigitsAreRefused(t *testing.T) {
+	good := &idx.Set{Height: 28, Width: 28, Labels: []byte{3, 9}}
+	for _, tc := range []struct {
+		held *idx.Set
+		want string
+	}{
+		{good, ""},
+		{&idx.Set{Height: 28, Width: 27, Labels: []byte{1}}, "28 x 28 and 28 x 27"},
+		{&idx.Set{Height: 28, Width: 28, Labels: []byte{1, 10}}, "label 1 in d is 10"},
+	} {
+		err := check("d", good, tc.held)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("error %v, want %q", err, tc.want)
+		}
+	}
+}
+
+func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
+	for args, want := range map[string]string{
+		"-gen":         "-gen without -data: want the folder to write to",
+		"-samples 1":   "-samples 1: want at least 5",
+		"-batch-per x": `-batch-per "x"`,
+	} {
+		var errs strings.Builder
+		if status := run(strings.Fields(args), io.Discard, &errs); status != 2 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%q: status %d and %q, want 2 and %q", args, status, errs.String(), want)
+		}
+	}
+}
