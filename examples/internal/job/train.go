@@ -58,6 +58,7 @@ type Result struct {
 	Held    []float64   // the means over what was held out, after the last epoch
 	Bytes   int64       // of gradients that this rank has averaged with others
 	Steps   int64       // in all, those before the snapshot included
+	Own     int64       // of these, those of this run
 	Resumed bool
 }
 
@@ -247,6 +248,6 @@ func (t *trainer) finish(ctx context.Context) (*Result, error) {
 			fmt.Fprintf(t.out, "held out: %s\n", t.texts(t.result.Held))
 		}
 	}
-	t.result.Steps, t.result.Bytes = t.state.Step, t.d.Stats().Bytes
+	t.result.Steps, t.result.Own, t.result.Bytes = t.state.Step, int64(t.d.Stats().Steps), t.d.Stats().Bytes
 	return &t.result, nil
 }

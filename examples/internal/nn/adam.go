@@ -51,13 +51,30 @@ func AdamMemory(param string, mean, square comm.Buffer) []ddp.Slice {
 	return []ddp.Slice{{Name: "adam.mean/" + param, Data: mean}, {Name: "adam.square/" + param, Data: square}}
 }
 
-// Step changes the parameters by their gradients. step counts from 1.
+// Step changes the parameters by their gradients, but for those of rows. step counts from 1.
 func (a *Adam) Step(step int64, rate float64) {
 	k, root := AdamFactors(step, rate)
 	keep := float32(1 - rate*a.Decay)
 	for i, p := range a.params {
-		scale(p.Data, keep)
-		adamStep(p.Data, p.Grad, a.mean[i], a.square[i], k, root)
+		if p.Row == 0 {
+			scale(p.Data, keep)
+			adamStep(p.Data, p.Grad, a.mean[i], a.square[i], k, root)
+		}
+	}
+}
+
+// StepRows changes, of parameter i of those given to NewAdam, the rows of which values has the
+// gradients. Other rows stay as they are, and so do their means: a step costs what its rows cost,
+// and the curve is not that of Step, for which all other gradients are 0. torch.optim.SparseAdam
+// does the same.
+func (a *Adam) StepRows(i int, rows []int32, values []float32, step int64, rate float64) {
+	k, root := AdamFactors(step, rate)
+	keep := float32(1 - rate*a.Decay)
+	p := a.params[i]
+	for j, r := range rows {
+		lo, hi := int(r)*p.Row, (int(r)+1)*p.Row
+		scale(p.Data[lo:hi], keep)
+		adamStep(p.Data[lo:hi], values[j*p.Row:], a.mean[i][lo:hi], a.square[i][lo:hi], k, root)
 	}
 }
 

@@ -203,3 +203,29 @@ func TestAdamWithDecayShrinksWhatHasNoGradient(t *testing.T) {
 		t.Errorf("parameters are %v, want 0.95 and -1.9", p.Data)
 	}
 }
+
+// With gradients of all rows, StepRows is Step bit for bit; with those of some, other rows stay.
+func TestAdamStepsRows(t *testing.T) {
+	whole, rows := newParam("p", 6), newParam("p", 6)
+	rows.Row, rows.Grad = 2, nil
+	a, b := NewAdam([]*ddp.Param{whole}), NewAdam([]*ddp.Param{rows})
+	a.Decay, b.Decay = 0.1, 0.1
+	for step := range int64(3) {
+		for i := range whole.Grad {
+			whole.Grad[i] = float32(i+1) * float32(step-1)
+		}
+		g := whole.Grad
+		a.Step(step+1, 0.1)
+		b.Step(step+1, 0.1) // has nothing to do
+		b.StepRows(0, []int32{2, 0, 1}, []float32{g[4], g[5], g[0], g[1], g[2], g[3]}, step+1, 0.1)
+	}
+	if !slices.Equal(whole.Data, rows.Data) {
+		t.Errorf("by rows the parameters are %v, want %v", rows.Data, whole.Data)
+	}
+	b.StepRows(0, []int32{1}, []float32{1, 1}, 4, 0.1)
+	for i := range rows.Data {
+		if moved := rows.Data[i] != whole.Data[i]; moved != (i/2 == 1) {
+			t.Errorf("after a step of row 1 number %d is %v, before it was %v", i, rows.Data[i], whole.Data[i])
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"gompi/comm"
+	"gompi/comm/ddp"
+	"gompi/examples/movielens/internal/ratings"
+)
+
+// options are what the command line says beside job.Flags.
+type options struct {
+	dir    string // with ratings; "": they are made up
+	write  bool   // made-up ones to dir
+	sparse bool
+	width  int // of the vectors of users and films
+	decay  float64
+	plan   ratings.Plan // for made-up ones
+}
+
+func (o *options) define(fs *flag.FlagSet) {
+	fs.StringVar(&o.dir, "data", "", "folder with "+ratings.RatingsFile+" and "+ratings.MoviesFile+" of MovieLens, such as ml-latest-small, which rank 0 alone reads\n(default: ratings are made up)")
+	fs.BoolVar(&o.write, "gen", false, "write made-up ratings into the folder -data first, if there are none")
+	fs.BoolVar(&o.sparse, "sparse", o.sparse, "send and update only the vectors that a batch has reached; =false: all")
+	fs.Float64Var(&o.decay, "decay", o.decay, "weight decay of AdamW")
+	fs.IntVar(&o.width, "width", o.width, "numbers of the vector of a user and of a film")
+}
+
+func (o *options) check() error {
+	if o.width < 1 {
+		return fmt.Errorf("-width %d: want at least 1", o.width)
+	}
+	if o.write && o.dir == "" {
+		return errors.New("-gen without -data: want the folder to write to")
+	}
+	return nil
+}
+
+// share reads or makes up the ratings on rank 0 and sends them to the others.
+func (o options) share(ctx context.Context, c *comm.Comm, seed uint64, out io.Writer) (set *ratings.Set, err error) {
+	err = ddp.OnRankZero(ctx, c, func() (err error) {
+		set, err = o.open(seed, out)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return bcastSet(ctx, c, set)
+}
+
+func (o options) open(seed uint64, out io.Writer) (*ratings.Set, error) {
+	if o.dir == "" {
+		fmt.Fprintf(out, "ratings: made up, with seed %d\n", seed)
+		return ratings.Make(o.plan, seed).Set(), nil
+	}
+	if _, err := os.Stat(filepath.Join(o.dir, ratings.RatingsFile)); o.write && errors.Is(err, os.ErrNotExist) {
+		if err := ratings.Make(o.plan, seed).Write(o.dir); err != nil {
+			return nil, err
+		}
+	}
+	fmt.Fprintf(out, "ratings: the files in %s\n", o.dir)
+	return ratings.Read(o.dir)
+}
+
+// bcastSet returns rank 0's set on every rank.
+func bcastSet(ctx context.Context, c *comm.Comm, s *ratings.Set) (*ratings.Set, error) {
+	sizes, reachable := make([]int, 4), []float64{0}
+	if c.Rank() == 0 {
+		sizes = []int{s.Users, s.Films, len(s.Learnt.Stars), len(s.Held.Stars)}
+		reachable[0] = s.Reachable
+	}
+	if err := errors.Join(comm.Bcast(ctx, c, 0, sizes), comm.Bcast(ctx, c, 0, reachable)); err != nil {
+		return nil, err
+	}
+	if c.Rank() != 0 {
+		s = &ratings.Set{Users: sizes[0], Films: sizes[1], Learnt: roomFor(sizes[2]), Held: roomFor(sizes[3]), Reachable: reachable[0]}
+	}
+	for _, l := range []ratings.List{s.Learnt, s.Held} {
+		if err := errors.Join(comm.Bcast(ctx, c, 0, l.Users), comm.Bcast(ctx, c, 0, l.Films), comm.Bcast(ctx, c, 0, l.Stars)); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func roomFor(n int) ratings.List {
+	return ratings.List{Users: make([]int32, n), Films: make([]int32, n), Stars: make([]float32, n)}
+}

@@ -1,0 +1,151 @@
+package ratings
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+// A Plan is how many ratings to make up. The zero Plan means that of ml-latest-small: 100,836
+// ratings by 610 users of 9,742 films.
+type Plan struct{ Users, Films, Ratings int }
+
+func (p Plan) orDefault() Plan {
+	if p == (Plan{}) {
+		return Plan{610, 9742, 100836}
+	}
+	return p
+}
+
+// What ratings are made of: how a user and a film differ from the mean, how well a film's
+// properties go with a user's taste, and chance.
+const (
+	mean       = 3.5
+	userBias   = 0.4 // deviations, in stars
+	filmBias   = 0.4
+	taste      = 0.7
+	chance     = 0.4
+	properties = 3 // that a taste and a film have
+)
+
+// A Made is ratings that were made up.
+type Made struct {
+	plan      Plan
+	seed      uint64
+	lines     []line
+	reachable float64
+}
+
+// Make makes up ratings that follow from seed alone. Users choose films by how well known they are:
+// the best known gets 400 ratings, a thousand of films get four fifths of all, and half of them none
+// or one, much as in ml-latest-small.
+func Make(p Plan, seed uint64) *Made {
+	p = p.orDefault()
+	m := &Made{plan: p, seed: seed}
+	rng := rand.New(rand.NewPCG(seed, 0x66696c6d73))
+	users, films := newTraits(p.Users, userBias, 1, rng), newTraits(p.Films, filmBias, taste/math.Sqrt(properties), rng)
+	var weights []float64
+	sum := 0.0
+	for k := range p.Films {
+		sum += math.Pow(float64(k+500), -3)
+		weights = append(weights, sum)
+	}
+	films.order = rng.Perm(p.Films)
+	var square float64
+	held := 0
+	given := map[[2]int]bool{}
+	for len(m.lines) < p.Ratings {
+		user, film := rng.IntN(p.Users), films.order[search(weights, rng.Float64()*sum)]
+		if given[[2]int{user, film}] {
+			continue
+		}
+		given[[2]int{user, film}] = true
+		truth := mean + users.bias[user] + films.bias[film]
+		for i, v := range users.traits[user] {
+			truth += v * films.traits[film][i]
+		}
+		stars := halfStars(truth + chance*rng.NormFloat64())
+		l := line{user + 1, film + 1, stars}
+		m.lines = append(m.lines, l)
+		if Held(l.user, l.film) {
+			square += math.Pow(stars-min(5, max(0.5, truth)), 2)
+			held++
+		}
+	}
+	m.reachable = math.Sqrt(square / float64(max(1, held)))
+	return m
+}
+
+func halfStars(v float64) float64 { return min(5, max(0.5, math.Round(2*v)/2)) }
+
+// search returns the first place of sums whose sum is more than v.
+func search(sums []float64, v float64) int {
+	lo, hi := 0, len(sums)-1
+	for lo < hi {
+		if mid := (lo + hi) / 2; sums[mid] > v {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+type traits struct {
+	bias   []float64
+	traits [][]float64
+	order  []int // of films, from those that most have rated
+}
+
+func newTraits(n int, bias, deviation float64, rng *rand.Rand) traits {
+	var t traits
+	for range n {
+		t.bias = append(t.bias, bias*rng.NormFloat64())
+		var own []float64
+		for range properties {
+			own = append(own, deviation*rng.NormFloat64())
+		}
+		t.traits = append(t.traits, own)
+	}
+	return t
+}
+
+// Set returns what Read returns of the files that Write writes.
+func (m *Made) Set() *Set {
+	s := divide(m.lines)
+	s.Reachable = m.reachable
+	return s
+}
+
+// Write writes the ratings into the folder.
+func (m *Made) Write(dir string) error {
+	return errors.Join(os.MkdirAll(dir, 0o755),
+		writeTable(filepath.Join(dir, RatingsFile), "userId,movieId,rating,timestamp", func(w *bufio.Writer) {
+			for i, l := range m.lines {
+				fmt.Fprintf(w, "%d,%d,%.1f,%d\n", l.user, l.film, l.stars, 1000000000+i)
+			}
+		}),
+		writeTable(filepath.Join(dir, MoviesFile), "movieId,title,genres", func(w *bufio.Writer) {
+			for i := range m.plan.Films {
+				fmt.Fprintf(w, "%d,\"Film %d, made up (2000)\",(no genres listed)\n", i+1, i+1)
+			}
+		}),
+		writeTable(filepath.Join(dir, MadeFile), "seed,reachable_rmse", func(w *bufio.Writer) {
+			fmt.Fprintf(w, "%d,%v\n", m.seed, m.reachable)
+		}))
+}
+
+func writeTable(path, header string, lines func(w *bufio.Writer)) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	fmt.Fprintln(w, header)
+	lines(w)
+	return errors.Join(w.Flush(), f.Close())
+}

@@ -1,0 +1,169 @@
+// Package ratings reads and makes up ratings of films in the files of MovieLens, and predicts them
+// in two simple ways that a model has to beat.
+package ratings
+
+import (
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The files of MovieLens, and one that made-up ratings have beside them.
+const (
+	RatingsFile = "ratings.csv" // userId,movieId,rating,timestamp
+	MoviesFile  = "movies.csv"  // movieId,title,genres
+	MadeFile    = "made-up.csv" // seed,reachable_rmse
+)
+
+// A List is ratings. Users and films have numbers from 0 on, not those of the files.
+type List struct {
+	Users, Films []int32
+	Stars        []float32
+}
+
+func (l *List) add(user, film int32, stars float32) {
+	l.Users, l.Films, l.Stars = append(l.Users, user), append(l.Films, film), append(l.Stars, stars)
+}
+
+// A Set is the ratings of a folder, divided in two.
+type Set struct {
+	Users, Films int // how many have a rating in either
+	Learnt, Held List
+	Reachable    float64 // error on Held of the model that made the ratings; 0: nobody knows
+}
+
+// Held reports whether a rating is held out: a fifth of them are, and which follows from the
+// numbers of user and film in the files, not from the order of the lines.
+func Held(user, film int) bool {
+	return crc32.ChecksumIEEE(fmt.Appendf(nil, "%d,%d", user, film))%5 == 0
+}
+
+// A line is one of RatingsFile.
+type line struct {
+	user, film int
+	stars      float64
+}
+
+// Read returns the ratings in the folder of the films that are in it.
+func Read(dir string) (*Set, error) {
+	films := map[int]bool{}
+	err := readTable(filepath.Join(dir, MoviesFile), "movieId,title,genres", func(fields []string) error {
+		film, err := number(fields[0])
+		films[film] = true
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var lines []line
+	path := filepath.Join(dir, RatingsFile)
+	err = readTable(path, "userId,movieId,rating,timestamp", func(fields []string) error {
+		l, err := parse(fields)
+		if films[l.film] {
+			lines = append(lines, l)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := divide(lines)
+	if len(s.Learnt.Stars) == 0 || len(s.Held.Stars) == 0 {
+		return nil, fmt.Errorf("%s: %d ratings of films in %s: want enough to train on and to hold out", path, len(lines), MoviesFile)
+	}
+	s.Reachable, err = readReachable(filepath.Join(dir, MadeFile))
+	return s, err
+}
+
+// readTable calls each with the fields of every line after the first, which must be header.
+func readTable(path, header string, each func(fields []string) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.ReuseRecord = true
+	first, err := r.Read()
+	if got := strings.TrimPrefix(strings.Join(first, ","), "\ufeff"); err == nil && got != header || err == io.EOF {
+		return fmt.Errorf("%s begins with %q: want %q", path, got, header)
+	}
+	for err == nil {
+		var fields []string
+		if fields, err = r.Read(); err == nil {
+			if err = each(fields); err != nil {
+				at, _ := r.FieldPos(0)
+				err = fmt.Errorf("line %d: %w", at, err)
+			}
+		}
+	}
+	if err != io.EOF {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func number(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("number %q: want one that is not negative", s)
+	}
+	return n, nil
+}
+
+func parse(fields []string) (l line, err error) {
+	var users, films, stars error
+	l.user, users = number(fields[0])
+	l.film, films = number(fields[1])
+	if l.stars, stars = strconv.ParseFloat(fields[2], 64); stars != nil || !(l.stars >= 0.5 && l.stars <= 5) {
+		stars = fmt.Errorf("rating %q: want 0.5 to 5", fields[2])
+	}
+	return l, errors.Join(users, films, stars)
+}
+
+// divide numbers users and films in the order of their numbers in the files.
+func divide(lines []line) *Set {
+	users := places(lines, func(l line) int { return l.user })
+	films := places(lines, func(l line) int { return l.film })
+	s := &Set{Users: len(users), Films: len(films)}
+	for _, l := range lines {
+		to := &s.Learnt
+		if Held(l.user, l.film) {
+			to = &s.Held
+		}
+		to.add(users[l.user], films[l.film], float32(l.stars))
+	}
+	return s
+}
+
+func places(lines []line, of func(line) int) map[int]int32 {
+	var all []int
+	for _, l := range lines {
+		all = append(all, of(l))
+	}
+	slices.SortFunc(all, cmp.Compare)
+	at := map[int]int32{}
+	for i, id := range slices.Compact(all) {
+		at[id] = int32(i)
+	}
+	return at
+}
+
+func readReachable(path string) (rmse float64, err error) {
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	err = readTable(path, "seed,reachable_rmse", func(fields []string) error {
+		rmse, err = strconv.ParseFloat(fields[1], 64)
+		return err
+	})
+	return rmse, err
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gompi/comm"
+	"gompi/comm/commtest"
+	"gompi/examples/internal/job"
+	"gompi/examples/internal/job/jobtest"
+	"gompi/examples/movielens/internal/ratings"
+)
+
+func with(o options) jobtest.Train {
+	return func(ctx context.Context, c *comm.Comm, f *job.Flags, out io.Writer) (*job.Result, error) {
+		return train(ctx, c, f, o, out)
+	}
+}
+
+// small is a training of a moment.
+func small() (job.Flags, options) {
+	f, o := defaults()
+	f.Epochs, f.Batch, f.BatchPer = 4, 64, "all"
+	o.plan, o.width = ratings.Plan{Users: 60, Films: 80, Ratings: 1500}, 8
+	return f, o
+}
+
+// Made-up ratings have an error that nobody can beat: the model comes near, and is far better than
+// biases. So it is with all of the gradient, which is many times as much.
+func TestKnownErrorIsApproached(t *testing.T) {
+	if testing.Short() {
+		t.Skip("computes for seconds")
+	}
+	f, o := defaults()
+	f.Epochs, f.Batch, f.BatchPer = 12, 128, "all"
+	o.plan, o.width = ratings.Plan{Users: 300, Films: 400, Ratings: 40000}, 16
+	set := ratings.Make(o.plan, f.Seed).Set()
+	var bytes []int64
+	for _, o.sparse = range []bool{true, false} {
+		res, said := jobtest.Run(t, 2, f, with(o))
+		rmse := math.Sqrt(res.Held[0])
+		if !(rmse < 1.25*set.Reachable && rmse < 0.7*set.BiasError()) || rmse < set.Reachable {
+			t.Errorf("sparse %v: RMSE %.4f; %.4f can be reached, biases have %.4f\n%s", o.sparse, rmse, set.Reachable, set.BiasError(), said)
+		}
+		bytes = append(bytes, res.Bytes)
+		if want := fmt.Sprintf("; the model that made them %.4f", set.Reachable); !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+	if bytes[0] > bytes[1]*2/3 {
+		t.Errorf("sparse gradients have %d bytes, all of them %d", bytes[0], bytes[1])
+	}
+}
+
+func TestAnyNumberOfRanksFollowsOneCurve(t *testing.T) {
+	f, o := small()
+	for _, o.sparse = range []bool{true, false} {
+		jobtest.AnyRanks(t, f, with(o), 1e-3)
+	}
+}
+
+func TestSnapshotsGoOnWithAnyNumberOfRanks(t *testing.T) {
+	f, o := small()
+	for _, o.sparse = range []bool{true, false} {
+		jobtest.Resumes(t, f, with(o), 1e-3)
+	}
+}
+
+// The ratings that -gen writes are those that are made up without, and are read, not made, again.
+func TestFilesAreWrittenOnceAndRead(t *testing.T) {
+	f, o := small()
+	want, _ := jobtest.Run(t, 2, f, with(o))
+	o.dir, o.write = filepath.Join(t.TempDir(), "made"), true
+	for range 2 {
+		got, said := jobtest.Run(t, 2, f, with(o))
+		if got.Held[0] != want.Held[0] || !strings.Contains(said, "ratings: the files in "+o.dir) {
+			t.Errorf("from files the error is %v, want %v\n%s", got.Held[0], want.Held[0], said)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(o.dir, ratings.RatingsFile), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		if _, err := with(o)(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), ratings.RatingsFile) {
+			return fmt.Errorf("a damaged file gives error %v", err)
+		}
+		return nil
+	})
+}
+
+func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
+	for args, want := range map[string]string{
+		"-gen":     "-gen without -data: want the folder to write to",
+		"-width 0": "-width 0: want at least 1",
+		"ten":      `"ten"`,
+	} {
+		var errs strings.Builder
+		if status := run(strings.Fields(args), io.Discard, &errs); status != 2 || !strings.Contains(errs.String(), want) {
+			t.Errorf("%q: status %d and %q, want 2 and %q", args, status, errs.String(), want)
+		}
+	}
+}
