@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gompi/bench/internal/contest"
+	"gompi/bench/internal/limits"
 	"gompi/bench/internal/measure"
 	"gompi/internal/cli"
 )
@@ -18,10 +19,10 @@ type config struct {
 	peers           []contest.Competitor
 	gloo, ucx       bool // are peers, too
 	transport       string
-	csv, html       string    // files
-	busy            cli.Count // threads that compute beside all entrants
-	hosts, rsh      []string  // other hosts to run on, and the command that logs in
-	link            link      // of each of them
+	csv, html       string          // files
+	busy            cli.Count       // threads that compute beside all entrants
+	hosts, rsh      []string        // other hosts to run on, and the command that logs in
+	link            limits.LinkFlag // of each of them
 	measured        measure.Options
 	plan            contest.Plan
 	set             *cli.Set
@@ -75,7 +76,7 @@ func parse(args []string) (config, error) {
 	s.Var(&cfg.busy, "busy", "how many threads of gompi-compare compute meanwhile, as loaders of data would")
 	s.StringVar(&file, "hostfile", "", "other hosts to run on; ranks are dealt out evenly")
 	s.StringVar(&rsh, "rsh", "ssh", "the command that logs in to them")
-	s.Var(&cfg.link, "link", "what the link of each host carries each way, with what passes at once after a pause: 1gbit or 1gbit,256K; results are held against it")
+	s.Var(&cfg.link, "link", limits.LinkUsage)
 	s.StringVar(&cfg.transport, "transport", "", "what gompi is to use (default its own choice)")
 	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
 	s.Var(&limit, "limit", "how long one run may take: an operation of one entrant, all sizes")

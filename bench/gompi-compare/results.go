@@ -272,7 +272,7 @@ func (r *results) section() report.Section {
 	for _, is := range []struct {
 		so   bool
 		text string
-	}{{len(r.cfg.hosts) > 0, fmt.Sprintf("%d hosts", len(r.cfg.hosts))}, {r.cfg.link.Rate > 0, r.cfg.link.text}, {r.cfg.transport != "", r.cfg.transport}, {r.cfg.measured.InPlace, "in place"}, {r.cfg.measured.Alloc, "gompi's vectors from comm.Alloc"}, {r.cfg.measured.Dirty, "vectors written before each call"}, {r.cfg.busy > 0, r.busy()}} {
+	}{{len(r.cfg.hosts) > 0, fmt.Sprintf("%d hosts", len(r.cfg.hosts))}, {r.cfg.link.Rate > 0, r.cfg.link.String()}, {r.cfg.transport != "", r.cfg.transport}, {r.cfg.measured.InPlace, "in place"}, {r.cfg.measured.Alloc, "gompi's vectors from comm.Alloc"}, {r.cfg.measured.Dirty, "vectors written before each call"}, {r.cfg.busy > 0, r.busy()}} {
 		if is.so {
 			title += ", " + is.text
 		}

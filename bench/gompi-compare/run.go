@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -47,7 +45,7 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	res := results{cfg: cfg, began: time.Now(), load: contest.Load()}
 	res.entrants, res.absent = cfg.enter(ctx, shop)
-	raw, err := createRaw(cfg.csv)
+	raw, err := contest.CreateRaw(cfg.csv)
 	if err != nil {
 		return err
 	}
@@ -67,7 +65,7 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 		if s.Impl != report.Limit {
 			fmt.Fprintf(stderr, "round %d of %d: %s, np=%d, %s of %s: %s us\n", s.Round, plan.Rounds, s.Impl, s.NP, s.Op, report.Bytes(s.Bytes), report.Usec(s.Median))
 		}
-		return raw.write(s)
+		return raw.Write(s)
 	}, func(m contest.Miss) {
 		res.misses = append(res.misses, m)
 		fmt.Fprintln(stderr, m)
@@ -78,7 +76,7 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	res.took = time.Since(res.began)
 	res.load = max(res.load, contest.Load())
-	ended = errors.Join(ended, raw.close(), res.write(stdout))
+	ended = errors.Join(ended, raw.Close(), res.write(stdout))
 	if cfg.html != "" {
 		ended = errors.Join(ended, res.section().AddTo(cfg.html))
 	}
@@ -164,7 +162,7 @@ func (cfg config) env() []string {
 // to use, and on other hosts unless their links are known.
 func (cfg config) yardstick() func(op string, np int) []report.Row {
 	if cfg.link.Rate > 0 {
-		return cfg.link.yardstick(cfg)
+		return cfg.linkYardstick()
 	}
 	processors := runtime.NumCPU()
 	if processors < 2 || cfg.busy > 0 || cfg.transport != "" || len(cfg.hosts) > 0 {
@@ -190,39 +188,4 @@ func (cfg config) yardstick() func(op string, np int) []report.Row {
 		}
 		return rows
 	}
-}
-
-// A rawFile takes every sample as it comes; without a name it is nothing.
-type rawFile struct {
-	f *os.File
-	w *bufio.Writer
-}
-
-func createRaw(name string) (*rawFile, error) {
-	if name == "" {
-		return &rawFile{}, nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, err
-	}
-	r := &rawFile{f: f, w: bufio.NewWriter(f)}
-	fmt.Fprintf(r.w, "# %s\n%s\n", contest.Machine(), report.SampleHeader)
-	return r, nil
-}
-
-// write writes s at once, so that a run that is cut short leaves its rows.
-func (r *rawFile) write(s report.Sample) error {
-	if r.f == nil {
-		return nil
-	}
-	fmt.Fprintf(r.w, "%d,%s,%s\n", s.Round, s.State, strings.Join(s.Fields(), ","))
-	return r.w.Flush()
-}
-
-func (r *rawFile) close() error {
-	if r.f == nil {
-		return nil
-	}
-	return errors.Join(r.w.Flush(), r.f.Close())
 }

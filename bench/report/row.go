@@ -26,8 +26,10 @@ type Row struct {
 	BusBW  float64 `json:"busbw_gbps"` // AlgBW in terms of what each link had to carry, as nccl-tests has it
 }
 
-// PlainOp returns the operation of a Row's Op, without what says how it was called.
+// PlainOp returns the operation of a Row's Op, without what says how it was called, and which part
+// of it was timed: "mlp" of "mlp/backward".
 func PlainOp(op string) string {
+	op, _, _ = strings.Cut(op, "/")
 	return strings.TrimSuffix(strings.TrimSuffix(op, "_dirty"), "_ip")
 }
 

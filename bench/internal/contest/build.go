@@ -42,6 +42,9 @@ func NewWorkshop() (*Workshop, error) {
 // Close removes all that was built.
 func (w *Workshop) Close() error { return os.RemoveAll(w.dir) }
 
+// Dir returns the folder, where others may put files for programs to read.
+func (w *Workshop) Dir() string { return w.dir }
+
 func unpack(dir string) error {
 	return fs.WalkDir(bench.Peers, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

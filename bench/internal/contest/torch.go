@@ -19,9 +19,9 @@ type Torch struct {
 	dir     string // of our scripts
 }
 
-// Torch finds a Python that has PyTorch.
-func (w *Workshop) Torch(ctx context.Context) (*Torch, error) {
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
+// Torch finds a Python that has PyTorch, first among those that are given.
+func (w *Workshop) Torch(ctx context.Context, pythons ...string) (*Torch, error) {
+	for _, python := range append(pythons, "python3", "/usr/bin/python3") {
 		if _, err := exec.LookPath(python); err != nil {
 			continue
 		}
@@ -111,5 +111,38 @@ func (t *Torch) Gompi(gompirun string, h *Hosts, args ...string) Entrant {
 // WithFlags returns e with flags for its launcher.
 func (e Entrant) WithFlags(flags ...string) Entrant {
 	e.flags = append(e.flags[:len(e.flags):len(e.flags)], flags...)
+	return e
+}
+
+// BLAS names the library that PyTorch's matrix products are computed by, as the process has it in
+// its memory.
+func (t *Torch) BLAS(ctx context.Context) string {
+	const ask = `import re, torch
+torch.ones(64, 64) @ torch.ones(64, 64)
+libraries = {line.split("/")[-1].strip() for line in open("/proc/self/maps") if re.search(r"/lib[^/]*(blas|mkl_core)[^/]*\.so", line)}
+print(" ".join(sorted(libraries)))`
+	out, err := Command{Args: []string{t.python, "-c", ask}}.Run(ctx, toolLimit)
+	if found := strings.TrimSpace(string(out.Stdout)); err == nil && found != "" {
+		return found
+	}
+	return "unknown"
+}
+
+// HasGompi reports, as an error, that this PyTorch has no backend "gompi".
+func (t *Torch) HasGompi(ctx context.Context) error {
+	if _, err := (Command{Args: []string{t.python, "-c", "import gompi_torch"}}).Run(ctx, toolLimit); err != nil {
+		return fmt.Errorf("%s has no gompi_torch (make torch ONLY=build makes bin/torch/bin/python, which has)", t.python)
+	}
+	return nil
+}
+
+// DDP returns gompirun as an Entrant that starts our script of that name, whose ranks train over the
+// backend gloo or gompi. They are not bound, as those of Gloo. h is nil for this machine.
+func (t *Torch) DDP(gompirun, name, script, backend string, h *Hosts, env ...string) Entrant {
+	e := t.Gompi(gompirun, h)
+	e.Name, e.Version, e.env = name, "of PyTorch "+t.Version, env
+	e.flags = append([]string{"-bind-to", "none"}, e.flags...)
+	e.program = []string{t.python, filepath.Join(t.dir, script), "--backend", backend, "-impl", name}
+	e.slow = true
 	return e
 }

@@ -241,7 +241,7 @@ func TestValidate(t *testing.T) {
 		{"good", 2, func(*Options) {}, ""},
 		{"no operation", 2, func(o *Options) { o.Ops = nil }, fmt.Sprintf("no operation: want some of %v", Names())},
 		{"unknown", 2, func(o *Options) { o.Ops = []string{"allredcue"} },
-			`operation "allredcue": want one of latency, bw, bibw, mbw_mr, barrier, skew, bcast, reduce, allreduce, iallreduce, allgather, reducescatter, alltoall, gather, scatter, scan, ddp-resnet18, ddp-resnet50, ddp-bert-base`},
+			`operation "allredcue": want one of latency, bw, bibw, mbw_mr, barrier, skew, bcast, reduce, allreduce, iallreduce, allgather, reducescatter, alltoall, gather, scatter, scan, ddp-resnet18, ddp-resnet18-cifar10, ddp-resnet50, ddp-bert-base, ddp-recommender`},
 		{"too few ranks", 1, func(*Options) {}, "bw with 1 rank: want at least 2"},
 		{"odd size", 2, func(o *Options) { o.Sizes = []int{8, 6} }, "size 6: want a multiple of the 4 bytes of float32"},
 		{"operator", 2, func(o *Options) { o.Redop = mem.BAnd }, "operator band is not defined for float32"},

@@ -2,6 +2,8 @@
 // from the models' definitions: what data-parallel training of them sends.
 package shapes
 
+import "math"
+
 // A Model is a name and the length of each parameter, from the first layer to the last.
 type Model struct {
 	Name    string
@@ -20,17 +22,19 @@ func (m Model) Size() int {
 // All returns the models that there are.
 func All() []Model {
 	return []Model{
-		{"resnet18", resnet([]int{2, 2, 2, 2}, basic, 1)},
-		{"resnet50", resnet([]int{3, 4, 6, 3}, bottleneck, 4)},
+		{"resnet18", resnet([]int{2, 2, 2, 2}, basic, 1, 1000)},
+		{"resnet18-cifar10", resnet([]int{2, 2, 2, 2}, basic, 1, 10)},
+		{"resnet50", resnet([]int{3, 4, 6, 3}, bottleneck, 4, 1000)},
 		{"bert-base", bert(12, 768, 30522, 512)},
+		{"recommender", recommender(610, 9724)},
 	}
 }
 
-// resnet is a residual network for ImageNet's 1000 classes (He et al. 2015, table 1)
+// resnet is a residual network (He et al. 2015, table 1, for ImageNet's 1000 classes)
 // of four stages of blocks, as torchvision builds it: convolutions without bias, each
 // followed by a normalization with a weight and a bias per channel. The first block of
 // a stage projects its input where the number of channels changes.
-func resnet(blocks []int, block func(in, width int) []int, expansion int) []int {
+func resnet(blocks []int, block func(in, width int) []int, expansion, classes int) []int {
 	p := conv(3, 64, 7)
 	in := 64
 	for stage, n := range blocks {
@@ -43,7 +47,7 @@ func resnet(blocks []int, block func(in, width int) []int, expansion int) []int 
 			}
 		}
 	}
-	return append(p, linear(in, 1000)...)
+	return append(p, linear(in, classes)...)
 }
 
 func basic(in, width int) []int {
@@ -76,4 +80,13 @@ func bert(layers, width, words, positions int) []int {
 		p = append(p, norm...)
 	}
 	return append(p, linear(width, width)...)
+}
+
+// recommender predicts a rating from an embedding of the user and one of the film, by one linear
+// layer: 610 users and 9724 films are those of MovieLens' ml-latest-small. Widths of embeddings
+// follow fastai's rule, 1.6 n^0.56.
+func recommender(users, films int) []int {
+	width := func(n int) int { return min(600, int(math.Round(1.6*math.Pow(float64(n), 0.56)))) }
+	u, f := width(users), width(films)
+	return append([]int{users * u, films * f}, linear(u+f, 1)...)
 }

@@ -2,12 +2,13 @@ package shapes
 
 import "testing"
 
-// The numbers of parameters are those that torchvision and the BERT paper's code give.
+// The numbers of parameters are those that torchvision and the BERT paper's code give; of the
+// recommender those of 610 users in 58 dimensions and 9724 films in 274.
 func TestModelsHaveTheirPublishedSizes(t *testing.T) {
 	for _, want := range []struct {
 		name          string
 		tensors, size int
-	}{{"resnet18", 62, 11689512}, {"resnet50", 161, 25557032}, {"bert-base", 199, 109482240}} {
+	}{{"resnet18", 62, 11689512}, {"resnet18-cifar10", 62, 11181642}, {"resnet50", 161, 25557032}, {"bert-base", 199, 109482240}, {"recommender", 4, 2700089}} {
 		found := false
 		for _, m := range All() {
 			if m.Name != want.name {
