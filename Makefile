@@ -2,8 +2,8 @@
 
 GO      ?= go
 BIN     := bin
-PROGS   := ./mpirun/gompirun ./bench/gompi-bench ./bench/gompi-compare ./bench/gompi-launchbench \
-           ./examples/train ./examples/hello ./examples/pi ./examples/ring
+PROGS   := ./mpirun/gompirun ./bench/gompi-bench ./bench/gompi-compare ./bench/gompi-launchbench ./bench/gompi-ddpbench \
+           ./examples/steps ./examples/train ./examples/hello ./examples/pi ./examples/ring
 VERSION := $(shell git describe --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X gompi/mpirun.commit=$(VERSION)
 PREFIX  ?= /usr/local

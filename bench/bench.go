@@ -4,8 +4,8 @@ package bench
 
 import "embed"
 
-// Peers has peers/mpibench.c and peers/ucxbench.c, with the headers they include,
-// peers/mpihello.c, peers/torchbench.py and peers/torchhello.py.
+// Peers has peers/mpibench.c, peers/mpiddp.c and peers/ucxbench.c, with the headers they include,
+// peers/mpihello.c, and the scripts for PyTorch.
 //
 //go:embed peers/*.c peers/*.h peers/*.py
 var Peers embed.FS

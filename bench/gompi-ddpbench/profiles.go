@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gompi/bench/internal/shapes"
+)
+
+// operation is the name of a profile in gompi-bench, and in all rows.
+func operation(m shapes.Model) string { return "ddp-" + m.Name }
+
+// Limits of comm/ddp's buckets, in numbers of four bytes: of the first, and of the others.
+const (
+	firstBucket = 1 << 20 / 4
+	nextBucket  = 25 << 20 / 4
+)
+
+// buckets returns the lengths of the buckets in which comm/ddp, and PyTorch from its second step
+// on, average the gradients of parameters of these lengths: filled from the last parameter to the
+// first, the first bucket small, so that it can be sent early. A parameter that is larger than a
+// bucket has one of its own.
+func buckets(lengths []int) []int {
+	var all []int
+	room := firstBucket
+	for i := len(lengths) - 1; i >= 0; i-- {
+		n := lengths[i]
+		switch {
+		case len(all) == 0:
+			all = append(all, 0)
+		case n > room:
+			all, room = append(all, 0), nextBucket
+		}
+		all[len(all)-1] += n
+		room -= n
+	}
+	return all
+}
+
+// The files of profiles that the peers read, in a folder. A line is the name of an operation and
+// lengths: of each parameter, or of each bucket.
+func tensorsIn(dir string) string { return filepath.Join(dir, "profiles.tensors") }
+func bucketsIn(dir string) string { return filepath.Join(dir, "profiles.buckets") }
+
+// writeProfiles makes both files.
+func writeProfiles(dir string, profiles []shapes.Model) error {
+	var tensors, sums strings.Builder
+	line := func(b *strings.Builder, m shapes.Model, lengths []int) {
+		fmt.Fprintf(b, "%s %s\n", operation(m), strings.Trim(fmt.Sprint(lengths), "[]"))
+	}
+	for _, m := range profiles {
+		line(&tensors, m, m.Lengths)
+		line(&sums, m, buckets(m.Lengths))
+	}
+	if err := os.WriteFile(tensorsIn(dir), []byte(tensors.String()), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(bucketsIn(dir), []byte(sums.String()), 0o600)
+}
