@@ -127,6 +127,31 @@ launchbench-hosts: build ## the same over four hosts made of network namespaces,
 	$(HOSTS) -hosts 4 \
 	  -command '$(CURDIR)/$(BIN)/gompi-launchbench -hostfile $$HOSTFILE -rsh "$$RSH" -np 8 -torch-np 4 -rounds 5'
 
+# PyTorch over gompi takes part where make torch ONLY=build was made. Less than ten minutes on two
+# processors; QUICK=1 in two.
+.PHONY: ddpbench ddpbench-hosts
+DDPBENCH := $(CURDIR)/$(BIN)/gompi-ddpbench -html $(CURDIR)/$(BIN)/compare.html -csv $(CURDIR)/$(BIN)/ddpbench
+ddpbench: build ## measure data-parallel training beside PyTorch's DDP over gompi and gloo, and beside Open MPI (QUICK=1: two minutes)
+	@bench/peers/install
+ifdef QUICK
+	$(DDPBENCH).csv -np 2 -rounds 1 -limit 60s resnet50 mlp
+else
+	$(DDPBENCH)-2.csv -np 1,2 -rounds 5 resnet18-cifar10 resnet50 recommender
+	$(DDPBENCH)-4.csv -np 4 -rounds 5 resnet50 recommender
+	$(DDPBENCH)-tcp.csv -np 2 -rounds 5 -transport tcp resnet50
+	$(DDPBENCH)-bert.csv -np 2 -rounds 1 bert-base
+	$(DDPBENCH)-steps.csv -np 1,2 -rounds 5 mlp cnn
+endif
+
+# Backward is about as long as the averages of 105 MB take at 1gbit: -busy says by how much longer.
+BUSY ?= 800ms
+ddpbench-hosts: build ## the same between two hosts made of network namespaces, and with links that carry RATE (default 1gbit) how much of it backward hides (needs root)
+	@bench/peers/install
+	$(HOSTS) -hosts 2 -command \
+	  '$(DDPBENCH)-hosts.csv -hostfile $$HOSTFILE -rsh "$$RSH" -np 2 -rounds $(or $(QUICK),5) resnet50'
+	$(HOSTS) -hosts 2 -rate $(RATE) -command \
+	  '$(DDPBENCH)-link.csv -hostfile $$HOSTFILE -rsh "$$RSH" -link $$LINK -np 2 -rounds $(or $(QUICK),5) -busy $(BUSY) resnet50 deep'
+
 .PHONY: launchbench-slurm
 launchbench-slurm: build ## the same in an allocation of a real Slurm made for it: two nodes on this machine (needs root, slurm-wlm, munge)
 	$(GO) test ./mpirun/internal/slurmbed -run RunCommand -v -timeout 0 -args -nodes 2 \

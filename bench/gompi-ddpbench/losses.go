@@ -50,7 +50,7 @@ func agree(mine, theirs []float64) error {
 }
 
 // agreed returns those of entrants, the first of which is gompi, whose losses of a model are
-// gompi's. Others are misses. An error means that ctx has ended.
+// gompi's. Others are misses of no round. An error means that ctx has ended.
 func agreed(ctx context.Context, p contest.Plan, entrants []contest.Entrant, np int, model string, miss func(contest.Miss)) ([]contest.Entrant, error) {
 	var all []contest.Entrant
 	var mine []float64
@@ -69,7 +69,7 @@ func agreed(ctx context.Context, p contest.Plan, entrants []contest.Entrant, np 
 			err = agree(mine, losses)
 		}
 		if err != nil {
-			miss(contest.Miss{NP: np, Entrant: e.Name, Op: model + " -losses", Err: err})
+			miss(contest.Miss{NP: np, Entrant: e.Name, Op: model, Err: err})
 		}
 		if err != nil && i == 0 {
 			return nil, nil // there is nothing to compare with

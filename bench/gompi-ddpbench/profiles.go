@@ -18,10 +18,10 @@ const (
 	nextBucket  = 25 << 20 / 4
 )
 
-// buckets returns the lengths of the buckets in which comm/ddp, and PyTorch from its second step
-// on, average the gradients of parameters of these lengths: filled from the last parameter to the
-// first, the first bucket small, so that it can be sent early. A parameter that is larger than a
-// bucket has one of its own.
+// buckets returns the lengths of the buckets in which comm/ddp averages the gradients of parameters
+// of these lengths: filled from the last parameter to the first, the first bucket small, so that it
+// can be sent early. A parameter that is larger than a bucket has one of its own. PyTorch's differ
+// a little: it ends a bucket when it is full or more.
 func buckets(lengths []int) []int {
 	var all []int
 	room := firstBucket

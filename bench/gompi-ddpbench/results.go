@@ -93,7 +93,11 @@ func (r *results) allNames() []string {
 func (r *results) missed() []string {
 	var lines []string
 	for _, m := range r.misses {
-		lines = append(lines, m.String())
+		line := m.String()
+		if m.Round == 0 { // before the rounds
+			line = fmt.Sprintf("%s, %s, np=%d: %v", m.Entrant, m.Op, m.NP, m.Err)
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }

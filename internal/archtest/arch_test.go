@@ -96,6 +96,7 @@ var rules = []rule{
 	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/rdma", "internal/machine", "internal/env", "internal/route", "internal/accept", "internal/challenge", "internal/cgroup"}},
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"examples/internal", "comm", "cudaops", "internal/env"}},
+	{"examples/steps", []string{"examples/internal", "comm", "bench/report"}}, // its rows are a benchmark's
 	{"examples", []string{"examples/internal", "comm", "internal/env"}},
 	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env", "internal/machine"}},
 	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "internal/machine", "hostfile"}},
