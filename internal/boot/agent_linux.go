@@ -35,6 +35,9 @@ type linked struct {
 	watched bool // there is a goroutine that reads the socket, too
 }
 
+// maxSpans bounds the members of an agreement, so that a vote is no longer than wire.MaxUp.
+const maxSpans = 6000
+
 // maxOut bounds what waits for an agent that does not read.
 const maxOut = 256 << 10
 
@@ -75,7 +78,7 @@ func (l *linked) welcome(w *wire.Welcome, s *seg.Segment, bells []int) error {
 	l.info = Info{
 		Rank: w.Rank, Size: w.Size, LocalRank: w.LocalRank, LocalSize: w.LocalSize,
 		Node: w.Node, Nodes: len(w.Hosts), JobID: w.JobID, Secret: w.Secret, Hosts: w.Hosts,
-		Segment: s, Bells: bells,
+		Segment: s, Bells: bells, Recover: w.Recover,
 	}
 	var err error
 	l.info.NodeOf, err = nodesOf(w)
@@ -227,6 +230,8 @@ func (l *linked) accept(m wire.Message) error {
 		l.events = append(l.events, Event{Kind: Left, Rank: m.Rank})
 	case *wire.Revoked:
 		l.events = append(l.events, Event{Kind: Revoked, Rank: m.Rank, Comm: m.Comm, Text: append([]byte(nil), m.Cause...)})
+	case *wire.Outcome:
+		l.events = append(l.events, Event{Kind: Agreed, Rank: world.None, Comm: m.Comm, Outcome: m.Clone()})
 	case *wire.Describe:
 		l.tellStacks()
 	case *wire.Terminate:
@@ -245,6 +250,16 @@ func (l *linked) Revoke(comm uint64, cause []byte) error {
 }
 
 func (l *linked) Inquire(rank world.Rank) error { return l.send(&wire.Inquire{Rank: rank}) }
+
+func (l *linked) Vote(v *wire.Vote) error {
+	switch {
+	case !l.info.Recover:
+		return errNoVoting
+	case len(v.Members) > maxSpans:
+		return fmt.Errorf("an agreement of ranks in %d rows: want %d at most", len(v.Members), maxSpans)
+	}
+	return l.send(v)
+}
 
 func (l *linked) Abort(code int, reason string) error {
 	return l.send(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]})

@@ -246,12 +246,35 @@ func TestLargeCardsPassThroughASmallSocket(t *testing.T) {
 	}
 }
 
+func TestRanksAgreeIfTheJobGoesOnWithoutTheDead(t *testing.T) {
+	a := newFakeAgent(t)
+	vote := &wire.Vote{Comm: 5, Seq: 1, Kind: wire.Agree, Flags: 6, Members: []wire.Span{{First: 0, Count: 3}}, Part: []byte("part")}
+	l := a.joined()
+	if err := l.Vote(vote); !errors.Is(err, errNoVoting) {
+		t.Errorf("without -recover: %v, want %v", err, errNoVoting)
+	}
+	l.info.Recover = true
+	if err := l.Vote(vote); err != nil {
+		t.Fatal(err)
+	}
+	if m := a.next(); !reflect.DeepEqual(m, vote) {
+		t.Errorf("the agent gets %+v, want %+v", m, vote)
+	}
+	outcome := &wire.Outcome{Comm: 5, Seq: 1, Flags: 2, Living: []wire.Voter{{Rank: 1, Part: []byte("part")}}, Dead: []world.Rank{0, 2}}
+	a.send(outcome)
+	a.seg.Bump()
+	want := []Event{{Kind: Agreed, Rank: -1, Comm: 5, Outcome: outcome}}
+	if got := l.Events(); !reflect.DeepEqual(got, want) {
+		t.Errorf("events %+v, want %+v", got, want)
+	}
+}
+
 func TestNewsComesInOrderAndGoneOnce(t *testing.T) {
 	a := newFakeAgent(t)
 	l := a.joined()
 	a.send(&wire.Left{Rank: 3}, &wire.Revoked{Rank: 2, Comm: 1 << 40, Cause: []byte("why")}, &wire.Terminate{Text: "time"})
 	a.seg.Bump()
-	want := []Event{{Left, 3, 0, nil}, {Revoked, 2, 1 << 40, []byte("why")}, {Terminate, -1, 0, []byte("time")}}
+	want := []Event{{Kind: Left, Rank: 3}, {Kind: Revoked, Rank: 2, Comm: 1 << 40, Text: []byte("why")}, {Kind: Terminate, Rank: -1, Text: []byte("time")}}
 	if got := l.Events(); !reflect.DeepEqual(got, want) {
 		t.Errorf("events %v, want %v", got, want)
 	}

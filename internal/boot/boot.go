@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"time"
 
+	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 )
@@ -33,6 +34,7 @@ type Info struct {
 	Secret      [32]byte // keys the handshake of every data connection
 	NodeOf      []int32  // node of each rank; nil means all on node 0
 	Hosts       []string // host name of each node
+	Recover     bool     // the job goes on when a rank dies, and ranks can agree on who lives
 
 	// What the ranks of this host share, with their agent if there is one; nil if
 	// there is nothing. They stay open as long as the process.
@@ -107,6 +109,11 @@ type Boot interface {
 	// launcher, nobody answers any more when it has left itself.
 	Inquire(rank world.Rank) error
 
+	// Vote takes part in an agreement of the living members of a communicator. The Agreed event
+	// follows when all have voted or ended, behind the Died events of all that it leaves out. It
+	// fails unless the Info says Recover.
+	Vote(v *wire.Vote) error
+
 	// Abort asks the launcher to end the whole job with the given status.
 	Abort(code int, reason string) error
 
@@ -126,6 +133,7 @@ const (
 	Terminate                      // the job is to end; Text says why
 	Gone                           // the launcher itself is gone; Text says how
 	Left                           // Rank has said goodbye; told if somebody inquired
+	Agreed                         // an agreement is decided: Outcome
 )
 
 // An Event is one piece of news from the launcher.
@@ -134,6 +142,8 @@ type Event struct {
 	Rank world.Rank
 	Comm uint64
 	Text []byte
+
+	Outcome *wire.Outcome // shared: nobody changes it
 }
 
 // asError says why an Allgather cannot succeed after e, to a rank that knows in.
@@ -152,4 +162,7 @@ func (e *Event) asError(in *Info) error {
 	return errGone
 }
 
-var errGone = errors.New("the launcher is gone")
+var (
+	errGone     = errors.New("the launcher is gone")
+	errNoVoting = errors.New("this job ends when a rank dies: want gompirun -recover")
+)

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gompi/internal/boot/agree"
+	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 )
@@ -28,6 +30,7 @@ type group struct {
 	failed   error
 	revoked  map[uint64]bool // communicators
 	inquired map[world.Rank]bool
+	votes    agree.Table
 }
 
 // A Member is one rank of a Group.
@@ -67,7 +70,7 @@ func newGroup(n int, host string) *group {
 		g.members[i].group = g
 		g.members[i].info = Info{
 			Rank: world.Rank(i), Size: n, LocalRank: world.LocalRank(i), LocalSize: n, Nodes: 1,
-			JobID: id, Secret: secret, Hosts: hosts,
+			JobID: id, Secret: secret, Hosts: hosts, Recover: true,
 		}
 	}
 	return g
@@ -211,7 +214,40 @@ func (m *Member) Goodbye(bool) error {
 	}
 	g.mu.Unlock()
 	g.tellLeft(m.info.Rank)
+	g.ended(m.info.Rank, false)
 	return nil
+}
+
+// Vote implements Boot.
+func (m *Member) Vote(v *wire.Vote) error {
+	g := m.group
+	g.mu.Lock()
+	d, err := g.votes.Vote(m.info.Rank, v)
+	if d != nil {
+		g.record(agreed(d))
+	}
+	g.mu.Unlock()
+	if d != nil {
+		g.wakeAll()
+	}
+	return err
+}
+
+// ended notes for agreements that a rank has ended.
+func (g *group) ended(rank world.Rank, died bool) {
+	g.mu.Lock()
+	all := g.votes.Ended(rank, died)
+	for _, d := range all {
+		g.record(agreed(d))
+	}
+	g.mu.Unlock()
+	if len(all) > 0 {
+		g.wakeAll()
+	}
+}
+
+func agreed(d *agree.Decision) Event {
+	return Event{Kind: Agreed, Rank: world.None, Comm: d.Comm, Outcome: d.Outcome}
 }
 
 // Die makes all ranks believe that this one ended without goodbye; text says
@@ -226,6 +262,7 @@ func (m *Member) Die(text string) {
 	g.mu.Unlock()
 	if !over {
 		g.announce(Event{Kind: Died, Rank: m.info.Rank, Text: []byte(text)}, fmt.Errorf("rank %d died: %s", m.info.Rank, text))
+		g.ended(m.info.Rank, true)
 	}
 }
 

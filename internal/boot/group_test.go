@@ -10,6 +10,9 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/world"
 )
 
 func TestGroupAllgatherGivesEverybodyEveryCard(t *testing.T) {
@@ -93,7 +96,7 @@ func TestGroupNewsReachesEveryMemberOnceAndInOrder(t *testing.T) {
 		if woken[i] != 2 || !b.Pending() {
 			t.Errorf("rank %d: woken %d times, pending %v; want 2, true", i, woken[i], b.Pending())
 		}
-		want := []Event{{Revoked, 2, 7, []byte("because")}, {Died, 1, 0, []byte("killed")}}
+		want := []Event{{Kind: Revoked, Rank: 2, Comm: 7, Text: []byte("because")}, {Kind: Died, Rank: 1, Text: []byte("killed")}}
 		if got := b.Events(); !reflect.DeepEqual(got, want) {
 			t.Errorf("rank %d: events %v, want %v", i, got, want)
 		}
@@ -141,6 +144,30 @@ func TestGroupMemberThatLeftIsToldOfWhenSomebodyInquires(t *testing.T) {
 	want := []Event{{Kind: Left, Rank: 1}, {Kind: Left, Rank: 2}}
 	if got := boots[0].Events(); !slices.EqualFunc(got, want, func(a, b Event) bool { return a.Kind == b.Kind && a.Rank == b.Rank }) {
 		t.Errorf("events %v, want %v", got, want)
+	}
+}
+
+// The outcome comes behind the news of all deaths that it leaves out.
+func TestGroupMembersThatLiveAgree(t *testing.T) {
+	boots := Group(4)
+	vote := &wire.Vote{Comm: 5, Seq: 1, Kind: wire.Shrink, Members: wire.Spans([]world.Rank{0, 1, 2, 3})}
+	for _, r := range []int{0, 3} {
+		if err := boots[r].Vote(vote); err != nil {
+			t.Fatal(err)
+		}
+	}
+	boots[1].Goodbye(false)
+	if boots[0].Pending() {
+		t.Fatalf("news %v before rank 2 has voted or ended", boots[0].Events())
+	}
+	boots[2].(*Member).Die("killed")
+	got := boots[0].Events()
+	if len(got) != 2 || got[0].Kind != Died || got[1].Kind != Agreed {
+		t.Fatalf("events %v, want a death and an outcome", got)
+	}
+	o := got[1].Outcome
+	if len(o.Living) != 2 || o.Living[0].Rank != 0 || o.Living[1].Rank != 3 || !slices.Equal(o.Dead, []world.Rank{2}) {
+		t.Errorf("outcome %+v, want that 0 and 3 live and 2 is dead", o)
 	}
 }
 

@@ -276,6 +276,9 @@ func (s *spoke) Revoke(comm uint64, cause []byte) error {
 // Inquire implements Boot.
 func (s *spoke) Inquire(rank world.Rank) error { return s.tell(&wire.Inquire{Rank: rank}) }
 
+// Vote implements Boot: launchers that have no agent end a job when a rank dies.
+func (s *spoke) Vote(*wire.Vote) error { return errNoVoting }
+
 // Abort implements Boot: all ranks are told to end, and so is their launcher if
 // there is a way.
 func (s *spoke) Abort(code int, reason string) error {

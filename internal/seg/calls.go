@@ -46,6 +46,8 @@ const (
 	Recv
 	Probe
 	Wait
+	Shrink
+	Agree
 	numKinds
 )
 
@@ -53,7 +55,7 @@ var kindNames = [numKinds]string{
 	"none", "barrier", "bcast", "reduce", "allreduce", "reducescatter", "reducescatterblock",
 	"allgather", "allgatherv", "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv",
 	"alltoallw",
-	"scan", "exscan", "dup", "split", "create", "alloc", "free", "init", "close", "send", "recv", "probe", "wait",
+	"scan", "exscan", "dup", "split", "create", "alloc", "free", "init", "close", "send", "recv", "probe", "wait", "shrink", "agree",
 }
 
 func (k Kind) String() string {

@@ -26,7 +26,7 @@ const (
 type Message interface{ fields(*Codec) }
 
 var protocol = NewProtocol[Message](Message.fields, &Attach{}, &Card{}, &Revoke{}, &Abort{}, &Welcome{}, &Cards{}, &Died{}, &Revoked{}, &Terminate{},
-	&Join{}, &Leave{}, &Closing{}, &Describe{}, &Stacks{}, &Inquire{}, &Left{})
+	&Join{}, &Leave{}, &Closing{}, &Describe{}, &Stacks{}, &Inquire{}, &Left{}, &Vote{}, &Outcome{})
 
 // Append appends m's frame.
 func Append(b []byte, m Message) []byte { return protocol.Append(b, m) }
@@ -87,6 +87,7 @@ type Welcome struct {
 	Placement       []Run // of all ranks, in rank order
 	Hosts           []string
 	Watch           bool   // be ready to answer Describe at any time
+	Recover         bool   // the job goes on when a rank dies
 	Door            string // where ranks without an agent get their host's segment, "" nowhere
 }
 
@@ -100,7 +101,7 @@ func (m *Welcome) fields(c *Codec) {
 	c.Fixed(m.Secret[:])
 	c.Placement(&m.Placement)
 	c.Strings(&m.Hosts, MaxRanks, maxName)
-	c.Bools(&m.Watch)
+	c.Bools(&m.Watch, &m.Recover)
 	c.String(&m.Door, maxName)
 }
 

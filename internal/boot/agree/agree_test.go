@@ -1,0 +1,122 @@
+package agree
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/world"
+)
+
+func vote(kind wire.VoteKind, seq, flags uint64, members ...world.Rank) *wire.Vote {
+	return &wire.Vote{Comm: 7, Seq: seq, Kind: kind, Flags: flags, Members: wire.Spans(members), Part: []byte{byte(flags)}}
+}
+
+// must passes a vote that is one.
+func must(t *testing.T, table *Table, rank world.Rank, v *wire.Vote) *Decision {
+	t.Helper()
+	d, err := table.Vote(rank, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestAnAgreementIsDecidedWhenAllHaveVotedOrEnded(t *testing.T) {
+	var table Table
+	members := []world.Rank{1, 2, 3, 5, 6}
+	table.Ended(6, false) // well, and before anybody votes
+	if d := must(t, &table, 5, vote(wire.Shrink, 1, 0b110, members...)); d != nil {
+		t.Fatalf("decided with one vote: %+v", d.Outcome)
+	}
+	must(t, &table, 2, vote(wire.Shrink, 1, 0, members...))
+	if made := table.Ended(2, true); made != nil { // its vote does not count any more
+		t.Fatalf("decided without rank 1 and 3: %+v", made[0].Outcome)
+	}
+	must(t, &table, 1, vote(wire.Shrink, 1, 0b011, members...))
+	made := table.Ended(3, true)
+	want := &Decision{wire.Shrink, &wire.Outcome{Comm: 7, Seq: 1, Flags: 0b010,
+		Living: []wire.Voter{{Rank: 1, Part: []byte{3}}, {Rank: 5, Part: []byte{6}}}, Dead: []world.Rank{2, 3}}}
+	if len(made) != 1 || !reflect.DeepEqual(made[0], want) {
+		t.Fatalf("got %+v, want %+v", made, want)
+	}
+	if len(table.open) != 0 {
+		t.Errorf("%d agreements are still open", len(table.open))
+	}
+}
+
+func TestCallsThatDifferAreTold(t *testing.T) {
+	var table Table
+	must(t, &table, 0, vote(wire.Agree, 1, 1, 0, 1))
+	d := must(t, &table, 1, vote(wire.Shrink, 1, 1, 0, 1))
+	if d == nil || !strings.Contains(d.Differ, "rank 0 called agree, but rank 1 called shrink") {
+		t.Errorf("got %+v, want that the calls differ", d)
+	}
+}
+
+func TestVotesThatCannotBeAreErrors(t *testing.T) {
+	var table Table
+	must(t, &table, 0, vote(wire.Agree, 1, 1, 0, 1))
+	if _, err := table.Vote(0, vote(wire.Agree, 1, 1, 0, 1)); err == nil {
+		t.Error("a second vote counts")
+	}
+	if _, err := table.Vote(2, vote(wire.Agree, 1, 1, 0, 1)); err == nil {
+		t.Error("the vote of a stranger counts")
+	}
+	table.Ended(1, true)
+	if d, err := table.Vote(1, vote(wire.Agree, 2, 1, 0, 1)); d != nil || err != nil {
+		t.Errorf("the vote of the dead: %v, %v; want that it is ignored", d, err)
+	}
+}
+
+// TestEachAgreementIsDecidedOnce lets ranks vote in turn and die at random. Every agreement in which
+// a living rank voted is decided once, among all that live.
+func TestEachAgreementIsDecidedOnce(t *testing.T) {
+	const ranks = 6
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var table Table
+		var dead [ranks]bool
+		decided := map[uint64]*Decision{}
+		note := func(ds ...*Decision) {
+			for _, d := range ds {
+				if d == nil {
+					continue
+				}
+				if decided[d.Seq] != nil {
+					t.Fatalf("seed %d: agreement %d is decided twice", seed, d.Seq)
+				}
+				decided[d.Seq] = d
+				for _, v := range d.Living {
+					if dead[v.Rank] {
+						t.Fatalf("seed %d: rank %d is dead and lives in agreement %d", seed, v.Rank, d.Seq)
+					}
+				}
+				if len(d.Living)+len(d.Dead) != ranks {
+					t.Fatalf("seed %d: agreement %d is of %d and %d ranks", seed, d.Seq, len(d.Living), len(d.Dead))
+				}
+			}
+		}
+		all := []world.Rank{0, 1, 2, 3, 4, 5}
+		const last = 4
+		for seq := uint64(1); seq <= last; seq++ {
+			for _, r := range rng.Perm(ranks) {
+				if rng.IntN(12) == 0 && !dead[r] && r != 0 {
+					dead[r] = true
+					note(table.Ended(world.Rank(r), true)...)
+				}
+				if !dead[r] {
+					note(must(t, &table, world.Rank(r), vote(wire.Shrink, seq, 1, all...)))
+				}
+			}
+			if decided[seq] == nil {
+				t.Fatalf("seed %d: agreement %d is not decided, though all have voted or died", seed, seq)
+			}
+		}
+		if len(table.open) != 0 || len(decided) != last {
+			t.Fatalf("seed %d: %d decided, %d open; want %d and none", seed, len(decided), len(table.open), last)
+		}
+	}
+}
