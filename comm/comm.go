@@ -34,6 +34,7 @@ type Comm struct {
 	block    shmsync.Token // of exec.Shared or exec.Hier.Shared, 0 if none
 	loans    loans         // of Alloc
 	maker    maker         // of CreateGroup
+	votes    atomic.Uint64 // calls of Shrink and Agree
 	shut     atomic.Bool   // Close was called
 }
 

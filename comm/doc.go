@@ -89,6 +89,11 @@
 // Comm installs no signal handler and never ends the process. A process that called Init ends well
 // if it has closed its communicators and exits with status 0; otherwise gompirun ends the job.
 //
+// With gompirun -recover a process that fails does not end the job: the others call Shrink, which
+// works on a broken Comm, and go on with the one that it returns. Agree tells them what all that live
+// have in common, and Revoke calls those that wait in other communicators. docs/recovery.md has a
+// training loop.
+//
 // # Goroutines
 //
 // All but Comm.SetName and a Persistent may be used by several goroutines at once. Collectives of

@@ -102,7 +102,9 @@ type Engine struct {
 	recent         *peer // the one last looked up
 	lost           int   // peers that are lost
 	suspects       fifo.Queue[suspect]
-	jobEnding      bool // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
+	jobEnding      bool   // the launcher ends the job, or is gone, or this rank leaves: its news is not waited for
+	ending         string // why, as the launcher says
+	ballots        map[ballotKey]*ballot
 	channels       map[uint64]*Channel
 	reads          Range                   // bytes of messages that a peer of the host reads where they lie
 	tries          int                     // bytes from which on trials find out which
@@ -138,6 +140,7 @@ func New(cfg Config) *Engine {
 		closed:   ids{in: map[uint64]bool{}},
 		revoked:  map[uint64]revokeReason{},
 		early:    map[uint64][]*message{},
+		ballots:  map[ballotKey]*ballot{},
 	}
 	e.progress.Init(progress.Config{Source: e, Parker: cfg.Parker, Yield: cfg.Yield, Watch: cfg.Left != nil})
 	if cfg.Boot != nil {

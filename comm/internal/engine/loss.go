@@ -253,8 +253,11 @@ func (e *Engine) news() int {
 			}
 		case boot.Revoked:
 			e.revoke(ev.Rank, ev.Comm, ev.Text)
+		case boot.Agreed:
+			e.agreed(ev.Outcome)
 		case boot.Terminate, boot.Gone:
-			e.jobEnding = true
+			e.jobEnding, e.ending = true, string(ev.Text)
+			e.endBallots()
 			e.failAll(fmt.Sprintf("the job ends: %s", ev.Text))
 		}
 	}

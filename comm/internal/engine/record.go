@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gompi/comm/internal/progress"
+	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 )
 
@@ -54,6 +55,8 @@ func (w *waiter) call() seg.Call {
 	switch {
 	case w.probed != nil:
 		return seg.Call{Comm: w.probed.ID, Kind: seg.Probe, Peer: int(w.Hint), Seq: Any}
+	case w.voted != nil:
+		return seg.Call{Comm: w.voted.Comm, Kind: kindOf(w.voted.Kind), Peer: -1, Seq: int64(w.voted.Seq)}
 	case r == nil || r.ch == nil:
 		return seg.Call{Kind: seg.Wait, Peer: -1} // for a collective that has a record of its own
 	}
@@ -65,6 +68,14 @@ func (w *waiter) call() seg.Call {
 		Comm: r.ch.ID, Kind: kind, Type: r.buf.Type(), Peer: int(r.peer),
 		Count: int64(r.buf.Len()), Bytes: int64(r.buf.Size()), Seq: int64(r.tag),
 	}
+}
+
+// kindOf returns the kind of a call that votes.
+func kindOf(k wire.VoteKind) seg.Kind {
+	if k == wire.Shrink {
+		return seg.Shrink
+	}
+	return seg.Agree
 }
 
 // Ended implements progress.Owner.

@@ -7,7 +7,10 @@ import "context"
 func (e *Engine) Shutdown(ctx context.Context) error {
 	e.progress.Lock()
 	defer e.progress.Unlock()
-	e.jobEnding = true
+	if e.jobEnding = true; e.ending == "" {
+		e.ending = "this rank has closed its communicators"
+	}
+	e.endBallots()
 	e.judgeSuspects()
 	err := e.progress.Close(ctx, func() bool {
 		if b := e.cfg.Boot; b != nil && b.Pending() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gompi/comm/internal/progress"
+	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/transport"
@@ -23,7 +24,8 @@ type waiter struct {
 
 	request  *Request // one of those waited for, for the flight recorder; nil when it is done
 	probed   *Channel // where a message is probed for
-	recorded bool     // the wait is in the flight recorder
+	voted    *wire.Vote
+	recorded bool // the wait is in the flight recorder
 	ticket   seg.Ticket
 }
 
@@ -41,7 +43,7 @@ func (e *Engine) newWaiter() *waiter {
 func (e *Engine) freeWaiter(w *waiter) {
 	w.Reset()
 	w.left, w.round, w.flagWait = 0, nil, nil
-	w.request, w.probed, w.recorded = nil, nil, false
+	w.request, w.probed, w.voted, w.recorded = nil, nil, nil, false
 	e.waiters = append(e.waiters, w)
 }
 

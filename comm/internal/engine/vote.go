@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gompi/internal/boot/wire"
+)
+
+// This file lets the living members of a communicator agree. The launcher decides, since it alone
+// knows which ranks live: a member votes, and hears the outcome when all have voted or ended.
+
+// A ballot is an agreement in which this rank has voted, and whose outcome has not come.
+type ballot struct {
+	waiter  *waiter // nil when nobody waits any more
+	outcome *wire.Outcome
+	// revokes returns the communicator to be revoked because this rank gave up before the outcome
+	// came, false if there is none.
+	revokes func(*wire.Outcome) (id uint64, ok bool)
+}
+
+type ballotKey struct{ comm, seq uint64 }
+
+// errNoLauncher: nobody can decide.
+var errNoLauncher = errors.New("there is no launcher to decide it")
+
+// Vote votes, and returns what the living members have agreed on. If ctx ends before, this rank has
+// voted all the same: the others may count on it in the communicator that revokes names, which is
+// then revoked. revokes may be nil.
+func (e *Engine) Vote(ctx context.Context, v *wire.Vote, revokes func(*wire.Outcome) (uint64, bool)) (*wire.Outcome, error) {
+	e.progress.Lock()
+	defer e.exitPolling()
+	switch {
+	case e.cfg.Boot == nil:
+		return nil, errNoLauncher
+	case e.jobEnding:
+		return nil, e.whyEnding()
+	}
+	w := e.newWaiter()
+	defer e.freeWaiter(w)
+	w.voted = v
+	b, key := &ballot{waiter: w, revokes: revokes}, ballotKey{v.Comm, v.Seq}
+	e.ballots[key] = b
+	if err := e.cfg.Boot.Vote(v); err != nil {
+		delete(e.ballots, key)
+		return nil, err
+	}
+	err := e.progress.Await(ctx, &w.Waiter)
+	b.waiter = nil
+	switch {
+	case b.outcome != nil:
+		return b.outcome, nil
+	case err == nil: // nothing will come
+		delete(e.ballots, key)
+		return nil, e.whyEnding()
+	}
+	return nil, err
+}
+
+// agreed takes an outcome.
+func (e *Engine) agreed(o *wire.Outcome) {
+	key := ballotKey{o.Comm, o.Seq}
+	b := e.ballots[key]
+	if b == nil || e.jobEnding {
+		return
+	}
+	delete(e.ballots, key)
+	if b.waiter != nil {
+		b.outcome = o
+		e.rouse(b.waiter)
+		return
+	}
+	if b.revokes == nil {
+		return
+	}
+	if id, ok := b.revokes(o); ok {
+		e.closed.add(id)
+		text := revokeReason{rank: e.cfg.Rank, cause: "gave up before all had agreed on it"}.encode()
+		if err := e.cfg.Boot.Revoke(id, text); err != nil {
+			e.cfg.Log.Warn("cannot tell the others that a communicator broke", "comm", id, "err", err)
+		}
+	}
+}
+
+// endBallots ends all waits for outcomes, because none will come.
+func (e *Engine) endBallots() {
+	for _, b := range e.ballots {
+		e.rouse(b.waiter)
+	}
+}
+
+// whyEnding returns why no outcome will come.
+func (e *Engine) whyEnding() error {
+	return &RevokedError{Rank: -1, Cause: fmt.Sprintf("the job ends: %s", e.ending)}
+}
