@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		"pmi":      pmiMain,
 		"world":    worldMain,
 		"struck":   struckMain,
+		"survive":  surviveMain,
 		"parting":  partingMain,
 	})
 }

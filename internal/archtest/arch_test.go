@@ -77,7 +77,7 @@ var rules = []rule{
 	// of link the events.
 	{"mpirun/internal/job", []string{"mpirun/internal/link", "mpirun/internal/attach", "mpirun/internal/stall", "mpirun/internal/output", "mpirun/internal/plan",
 		"mpirun/internal/preload", "mpirun/internal/launchenv", "mpirun/internal/allocation", "mpirun/internal/cmdline", "mpirun/internal/ctl",
-		"mpirun/internal/pattern", "hostfile", "internal/boot", "internal/env", "internal/route", "cudaops/topo"}},
+		"mpirun/internal/pattern", "hostfile", "internal/boot", "internal/world", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/ctl", "hostfile"}},
 	{"mpirun/internal/preload", []string{"mpirun/internal/cmdline", "mpirun/internal/ctl"}},
 	{"mpirun/internal/watchdog", []string{"mpirun/internal/tree", "mpirun/internal/killgroup", "mpirun/internal/program"}},

@@ -12,6 +12,15 @@ const (
 	debugger = "start the job, then type gompirun -attach RANK"
 )
 
+// withFT returns the flags for Open MPI's kinds of fault tolerance.
+func withFT(args []string) []string {
+	switch strings.ToLower(args[0]) {
+	case "ulfm", "mpi", "yes", "true":
+		return []string{"-recover"}
+	}
+	return []string{}
+}
+
 // openMPIHabits returns what is Open MPI's.
 func openMPIHabits() []Habit {
 	return []Habit{
@@ -21,8 +30,9 @@ func openMPIHabits() []Habit {
 		{Names: []string{"prefix"}, Args: 1, Why: "nothing has to be installed at the same place on every host"},
 		{Names: []string{"noprefix"}, Why: "there is no prefix"},
 		{Names: []string{"personality"}, Args: 1, Why: "ranks of every kind find their variables"},
-		{Names: []string{"with-ft"}, Args: 1, Why: "a rank that fails ends the job; -max-restarts N starts all again"},
-		{Names: []string{"enable-recovery", "continuous"}, Why: "a rank that fails ends the job; -max-restarts N starts all again"},
+		{Names: []string{"with-ft"}, Args: 1, To: withFT},
+		{Names: []string{"enable-recovery"}, To: always("-recover")},
+		{Names: []string{"continuous"}, Why: "a rank that fails ends the job, or with -recover is left out; -max-restarts N starts all again"},
 		{Names: []string{"disable-recovery", "show-progress", "report-state-on-timeout"}, To: always()},
 		{Names: []string{"keep-fqdn-hostnames"}, Why: "names of hosts are never shortened"},
 		{Names: []string{"hetero-nodes"}, Why: "every host is looked at by itself"},
@@ -75,7 +85,7 @@ func hydraHabits() []Habit {
 		{Names: []string{"membind"}, Args: 1, Why: "memory comes from where a rank first touches it; -bind-to numa keeps ranks near it"},
 		{Names: []string{"order-nodes"}, Args: 1, Why: "hosts are taken in the order in which they are listed"},
 		{Names: []string{"rankmap"}, Args: 1, Why: "-rank-by numbers ranks"},
-		{Names: []string{"disable-auto-cleanup"}, Why: "a rank that fails always ends the job"},
+		{Names: []string{"disable-auto-cleanup"}, Why: "a rank that fails ends the job; with -recover the others may go on without it"},
 		{Names: []string{"disable-hostname-propagation"}, Why: "ranks have the hosts' names as they are listed"},
 		{Names: []string{"skip-launch-node"}, Instead: others},
 		{Names: []string{"genvall", "envall"}, Why: "ranks always get the environment"},

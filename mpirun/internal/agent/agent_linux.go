@@ -296,6 +296,8 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.Left:
 		a.left[world.Rank(m.Rank)] = true
 		a.tell(&wire.Left{Rank: world.Rank(m.Rank)})
+	case *ctl.Outcome:
+		a.tellLiving(&m.Outcome)
 	case *ctl.Absent:
 		rank := world.Rank(m.Rank)
 		a.absent = append(a.absent, rank)

@@ -106,6 +106,9 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	} else {
 		m.Code = ws.ExitStatus()
 	}
+	if a.launch.Recover && (m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed) {
+		unix.Kill(-p.pid, unix.SIGKILL) // a wrapper's child must not go on as the rank that is said to be dead
+	}
 	a.report(m)
 }
 

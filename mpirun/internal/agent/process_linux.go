@@ -173,7 +173,7 @@ func (a *agent) welcome(p *process) *wire.Welcome {
 	return &wire.Welcome{
 		Rank: world.Rank(p.Rank.Rank), Size: a.launch.Size, LocalRank: p.local(), LocalSize: len(a.ranks),
 		Node: a.launch.Node, JobID: a.launch.JobID, Secret: a.launch.Secret,
-		Placement: a.launch.Placement, Hosts: a.launch.Hosts, Watch: a.launch.Stacks,
+		Placement: a.launch.Placement, Hosts: a.launch.Hosts, Watch: a.launch.Stacks, Recover: a.launch.Recover,
 	}
 }
 

@@ -34,6 +34,17 @@ func (a *agent) tell(m wire.Message) {
 	a.segment.Bump() // after the news is in the sockets: see seg.Segment.Bump
 }
 
+// tellLiving tells the ranks that have agreed, and no others, on what.
+func (a *agent) tellLiving(o *wire.Outcome) {
+	frame := wire.Append(nil, o)
+	for _, v := range o.Living {
+		if i, ours := a.local[int(v.Rank)]; ours {
+			a.send(a.ranks[i], frame)
+		}
+	}
+	a.segment.Bump()
+}
+
 // send sends a frame to a rank, now or when its socket has room.
 func (a *agent) send(p *process, frame []byte) {
 	if p.boot < 0 {
@@ -161,6 +172,11 @@ func (a *agent) heard(p *process, m wire.Message) error {
 			a.inquired[m.Rank] = true
 			a.report(&ctl.Inquire{Rank: int(m.Rank)})
 		}
+	case *wire.Vote:
+		if !a.launch.Recover {
+			return fmt.Errorf("%w: a vote in a job without -recover", wire.ErrFrame)
+		}
+		a.report(&ctl.Vote{Rank: p.Rank.Rank, Vote: *m})
 	case *wire.Abort:
 		a.report(&ctl.Abort{Rank: p.Rank.Rank, Code: m.Code, Time: time.Now().UnixNano(), Reason: m.Reason})
 	default:

@@ -40,6 +40,7 @@ type Spec struct {
 	Report     Report
 	Stall      Stall
 	Restart    Restart
+	Recover    bool   // a rank that dies does not end the job
 	Attach     Attach // if it names a rank, nothing else counts
 
 	Quiet, Verbose bool

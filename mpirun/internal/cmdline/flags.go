@@ -78,6 +78,7 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	s.torchFlags(set)
 	set.Var(cli.Number(&s.Restart.Max, 0, math.MaxInt, "a whole number, 0 or more", "N"), "max-restarts", "")
 	set.Var((*cli.Count)(&s.Restart.MinNP), "min-np", "")
+	set.BoolVar(&s.Recover, "recover", false, "")
 	return func() error {
 		if s.Attach.Debugger != "" || s.Attach.Job != "" {
 			return errors.New("-debugger and -job are for a job that runs: start it, then type gompirun -attach RANK with them")

@@ -105,6 +105,8 @@ ending
   -kill-delay T             time between TERM and KILL (default 2)
   -max-restarts N           start all ranks again, up to N times, when one has failed
                             (default 0); the program goes on from what it has saved
+  -recover                  a rank that dies does not end the job: the others may go on
+                            without it, by comm.Shrink (docs/recovery.md)
   -min-np M                 when a host is lost, start again on the others, if they
                             had M ranks or more
   -heartbeat T              launcher and agents look every T whether the other is there

@@ -16,7 +16,7 @@ import (
 )
 
 // Magic opens an agent's output. Its number is raised whenever a message changes.
-const Magic = "\x00gompi agent 2\n"
+const Magic = "\x00gompi agent 3\n"
 
 // Version is gompirun's own. Launcher and agents of one job have the same.
 const Version = "0.1.0"
@@ -43,7 +43,7 @@ var protocol = wire.NewProtocol[Message](Message.fields,
 	&Exited{}, &Doing{}, &Drained{}, &Note{}, &Launch{}, &Input{}, &Credit{}, &Signal{}, &Ask{},
 	&Gathered{}, &Died{}, &Absent{}, &Revoked{}, &Terminate{}, &Stalled{}, &Ping{}, &Pong{},
 	&Stacks{}, &Fence{}, &Fenced{}, &Examine{}, &Findings{}, &Reach{}, &Reached{}, &Want{},
-	&Piece{}, &FindGPUs{}, &GPUs{}, &Nudge{}, &Inquire{}, &Left{},
+	&Piece{}, &FindGPUs{}, &GPUs{}, &Nudge{}, &Inquire{}, &Left{}, &Vote{}, &Outcome{},
 )
 
 // Append appends m's frame.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/world"
 )
 
 // examples holds at least one message of every kind.
@@ -27,6 +28,8 @@ func examples() []Message {
 		&Revoke{Rank: 1, Comm: 1 << 63, Cause: []byte("c")},
 		&Inquire{Rank: 5},
 		&Left{Rank: 5},
+		&Vote{Rank: 2, Vote: wire.Vote{Comm: 1, Seq: 2, Kind: wire.Agree, Flags: 3, Members: []wire.Span{{First: 0, Count: 4}}, Part: []byte("part")}},
+		&Outcome{wire.Outcome{Comm: 1, Seq: 2, Flags: 3, Living: []wire.Voter{{Rank: 2, Part: []byte("part")}}, Dead: []world.Rank{1}, Differ: "d"}},
 		&Abort{Rank: 1, Code: -7, Time: 1 << 60, Reason: "r"},
 		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, NoMemory: true, RSS: 1 << 40, Tail: []byte("tail")},
 		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, PMI: true, Tail: []byte{}},
@@ -45,7 +48,7 @@ func examples() []Message {
 		&Nudge{},
 		&Launch{
 			JobID: "id", Secret: [32]byte{3}, Size: 4, Node: 1, Placement: []wire.Run{{Node: 0, Count: 2}, {Node: 1, Count: 2}},
-			Hosts: []string{"a", "b"}, MasterAddr: "127.0.0.1", MasterPort: 1024, Remote: true, Dir: "/tmp", Window: 1 << 20, StallWarning: time.Second, Heartbeat: 2, Stacks: true, Stdin: StdinAll, Bindings: true, Merge: true, Cores: 2,
+			Hosts: []string{"a", "b"}, MasterAddr: "127.0.0.1", MasterPort: 1024, Remote: true, Dir: "/tmp", Window: 1 << 20, StallWarning: time.Second, Heartbeat: 2, Stacks: true, Stdin: StdinAll, Bindings: true, Merge: true, Recover: true, Cores: 2,
 			Env:      []string{"A=b", "EMPTY="},
 			Files:    []File{{Name: "data", Sum: "ff", Size: 9, Mode: 0o640}},
 			Programs: []Program{{Argv: []string{"p", ""}, Env: []string{"X=y"}, Wdir: "/", Sum: "ab12", Size: 1 << 40}, {Argv: []string{"q"}}},

@@ -10,7 +10,7 @@
 //     which ranks to start.
 //  3. job handles events: input, signals, heartbeat, fence, questions, and, with internal/stall,
 //     ranks that wait for long.
-//  4. shutdown decides when the job is over, and why; later and stacks add what else is known;
+//  4. recovery lets a job go on when a rank dies; shutdown decides when the job is over, and why; later and stacks add what else is known;
 //     restart decides whether another run follows.
 package job
 
@@ -107,6 +107,7 @@ type Job struct {
 	revoked map[uint64]bool // communicators, as their ranks have said
 	leaving leaving
 	fences  fences
+	recover recovery
 	watch   stall.Watch
 	stacks  lastStacks
 	end     shutdown
@@ -296,6 +297,8 @@ func (j *Job) handle(e link.Event) {
 		j.leaving.inquire(h, m.Rank)
 	case *ctl.Left:
 		j.leaving.left(m.Rank)
+	case *ctl.Vote:
+		j.voted(h, m)
 	case *ctl.Abort:
 		j.aborted(h, m)
 	case *ctl.Exited:

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -79,6 +80,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 			j.broadcast(&ctl.Absent{Rank: m.Rank}) // others may wait for it, in Init or in a barrier of PMI
 		}
 		j.leaving.left(m.Rank)
+		j.decided(j.recover.votes.Ended(world.Rank(m.Rank), false))
 		return
 	}
 	how := howEnded(m)
@@ -96,7 +98,12 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 		tail:   m.Tail, time: m.Time, host: h,
 	}
 	j.failedToo(m, how, c)
-	j.endFor(c)
+	if j.survives(m) {
+		j.goOn(m, c)
+	} else {
+		j.endFor(c)
+	}
+	j.decided(j.recover.votes.Ended(world.Rank(m.Rank), true))
 }
 
 // howEnded says how a rank ended.
@@ -216,6 +223,9 @@ func (j *Job) conclude() int {
 	if j.end.unwritten != nil && j.end.cause == nil {
 		j.endFor(&cause{status: StatusFailed, text: fmt.Sprintf("all ranks ended well, but output is lost: %v", j.end.unwritten)})
 		j.end.unwritten = nil
+	}
+	for _, c := range j.recover.unanswered() {
+		j.endFor(c)
 	}
 	status := 0
 	if j.end.cause != nil {

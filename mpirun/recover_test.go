@@ -1,0 +1,244 @@
+package mpirun
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gompi/comm"
+	"gompi/internal/stress"
+	"gompi/mpirun/internal/testbed"
+)
+
+// surviveMain is a rank of a job that goes on without its dead. Its arguments are how many steps to
+// make, and optionally "deaf" for ranks that do not shrink, and "strike" or "strike-parent" with
+// ranks of which each kills itself, or the process that started it, in the midst.
+func surviveMain() {
+	s := &survivor{}
+	steps, err := strconv.Atoi(os.Args[1])
+	for i, arg := range os.Args[2:] {
+		switch arg {
+		case "deaf":
+			s.deaf = true
+		case "strike", "strike-parent":
+			s.strikes, s.parent = os.Args[i+3:], arg == "strike-parent"
+		}
+	}
+	if err == nil {
+		err = s.live(context.Background(), int64(steps))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+}
+
+// A survivor is such a rank. Its state is what a training would have: equal on all ranks after each
+// step, and a function of the number of steps alone.
+type survivor struct {
+	c     *comm.Comm
+	step  int64
+	state uint64
+	heap  []int64 // from Alloc
+
+	deaf    bool     // it does not shrink
+	strikes []string // world ranks that kill themselves
+	parent  bool     // they kill what started them
+}
+
+func (s *survivor) live(ctx context.Context, steps int64) error {
+	world, err := comm.Init(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("rank %d is process %d\n", world.Rank(), os.Getpid())
+	s.c = world
+	for {
+		err := s.train(ctx, steps)
+		if err == nil {
+			break
+		}
+		if s.deaf || !errors.Is(err, comm.ErrRevoked) && !errors.Is(err, comm.ErrLeft) {
+			return err
+		}
+		next, err := s.c.Shrink(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.c.Close(ctx); err != nil {
+			return err
+		}
+		s.c = next
+	}
+	fmt.Printf("%d ranks end with state %d\n", s.c.Size(), s.state)
+	return s.c.Close(ctx)
+}
+
+// train takes the state of the rank that is ahead, and makes the steps that are left.
+func (s *survivor) train(ctx context.Context, steps int64) error {
+	ahead := []int64{s.step, -int64(s.c.Rank())}
+	all := make([]int64, 2*s.c.Size())
+	if err := comm.Allgather(ctx, s.c, ahead, all); err != nil {
+		return err
+	}
+	best := 0
+	for r := range s.c.Size() {
+		if all[2*r] > all[2*best] {
+			best = r
+		}
+	}
+	state := []uint64{s.state}
+	if err := comm.Bcast(ctx, s.c, best, state); err != nil {
+		return err
+	}
+	s.step, s.state = all[2*best], state[0]
+	heap, err := comm.Alloc[int64](ctx, s.c, 60_000)
+	if err != nil {
+		return err
+	}
+	s.heap = heap
+	for s.step < steps {
+		s.strike()
+		if err := s.exchange(ctx); err != nil {
+			return err
+		}
+		s.step++
+		s.state = advance(s.state, s.step)
+	}
+	return nil
+}
+
+// strike kills this rank, if it is to be, in a step of its own.
+func (s *survivor) strike() {
+	rank := os.Getenv("RANK")
+	if i := slices.Index(s.strikes, rank); i < 0 || s.step != int64(10*(i+1)) {
+		return
+	}
+	pid := os.Getpid()
+	if s.parent {
+		pid = os.Getppid()
+	}
+	syscall.Kill(pid, syscall.SIGKILL)
+}
+
+// advance returns the state after one more step.
+func advance(state uint64, step int64) uint64 { return state*0x9e3779b97f4a7c15 + uint64(step) }
+
+// exchange sums a vector over all ranks, whose length, and whose place in memory, differ from step to
+// step, and sends messages around.
+func (s *survivor) exchange(ctx context.Context) error {
+	lengths := []int{1, 100, 3000, 60_000}
+	n := lengths[s.step%4]
+	x := s.heap[:n]
+	if s.step%3 == 0 {
+		x = make([]int64, n)
+	}
+	for i := range x {
+		x[i] = s.step + int64(i)
+	}
+	if err := comm.Allreduce(ctx, s.c, x, x, comm.Sum); err != nil {
+		return err
+	}
+	for i, got := range x {
+		if want := int64(s.c.Size()) * (s.step + int64(i)); got != want {
+			return fmt.Errorf("%v, step %d: element %d is %d, want %d", s.c, s.step, i, got, want)
+		}
+	}
+	if s.c.Size() == 1 {
+		return nil
+	}
+	next, last := (s.c.Rank()+1)%s.c.Size(), (s.c.Rank()+s.c.Size()-1)%s.c.Size()
+	got := make([]int64, n)
+	if _, err := comm.Sendrecv(ctx, s.c, next, 1, x, last, 1, got); err != nil {
+		return err
+	}
+	if got[n-1] != x[n-1] {
+		return fmt.Errorf("%v, step %d: the message ends with %d, want %d", s.c, s.step, got[n-1], x[n-1])
+	}
+	return nil
+}
+
+// finalState is what every survivor ends with.
+func finalState(steps int64) (state uint64) {
+	for step := range steps {
+		state = advance(state, step+1)
+	}
+	return state
+}
+
+// playDeaths runs survivors with the given flags of gompirun, kills some of them at random, and checks
+// what the others say at the end.
+func playDeaths(t *testing.T, rng *rand.Rand, np, deaths, steps int, flags ...string) {
+	t.Helper()
+	args := append(flags, "-recover", "-timeout", "100", "-np", fmt.Sprint(np), "survive", fmt.Sprint(steps))
+	cmd := exec.Command("gompirun", args...)
+	var said strings.Builder
+	cmd.Stderr = &said
+	lines := started(t, cmd)
+	pids := processes(t, lines, np)
+	victims := rng.Perm(np)[:deaths]
+	for _, v := range victims {
+		time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond) // somewhere in the training
+		syscall.Kill(pids[v], syscall.SIGKILL)
+	}
+	ends := 0
+	for line, err := lines.ReadString('\n'); err == nil; line, err = lines.ReadString('\n') {
+		ranks, state, _ := strings.Cut(strings.TrimSpace(line), " ranks end with state ")
+		n, err := strconv.Atoi(ranks)
+		if err != nil || n > np || state != fmt.Sprint(finalState(int64(steps))) {
+			t.Errorf("a rank says %q, want state %d", line, finalState(int64(steps)))
+		}
+		ends++
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v killed of %d: gompirun: %v\n%s", victims, np, err, said.String())
+	}
+	if hit := strings.Count(said.String(), "the job goes on without it"); hit == 0 || ends != np-hit {
+		t.Errorf("%d of %d ranks came to the end and %d died: want %d deaths that hit\n%s", ends, np, hit, deaths, said.String())
+	}
+}
+
+// processes reads which process each rank is.
+func processes(t *testing.T, lines *bufio.Reader, np int) map[int]int {
+	t.Helper()
+	pids := map[int]int{}
+	for len(pids) < np {
+		var rank, pid int
+		line, err := lines.ReadString('\n')
+		if _, scan := fmt.Sscanf(line, "rank %d is process %d", &rank, &pid); err != nil || scan != nil {
+			t.Fatalf("%q, %v: want the processes of %d ranks", line, err, np)
+		}
+		pids[rank] = pid
+	}
+	return pids
+}
+
+// TestStressSurvivorsOfKilledRanksGoOn kills ranks at random, over shared memory, TCP, and two hosts.
+func TestStressSurvivorsOfKilledRanksGoOn(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for round, end := 0, stress.Until(t); round < 2 || time.Now().Before(end); round++ {
+		playDeaths(t, rng, 4, 1+round%3, 3000)
+		playDeaths(t, rng, 4, 1+round%3, 1000, "-x", "GOMPI_TRANSPORT=tcp")
+	}
+}
+
+func TestSurvivorsOnTwoHostsGoOn(t *testing.T) {
+	b := testbed.New(t, 2)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, deaths := range []int{1, 2} {
+		playDeaths(t, rng, 4, deaths, 1500, "-rsh", b.RSH(), "-H", "host1:2,host2:2")
+	}
+	b.AwaitEmpty(soon)
+}
