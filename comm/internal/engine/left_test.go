@@ -32,6 +32,29 @@ func TestRecvOfALongMessageWhoseSenderHasLeftFails(t *testing.T) {
 	})
 }
 
+// When all others have left, a receive from anybody ends, and one from this rank itself does not.
+func TestReceivesFromThisRankGoOnWhenAllOthersHaveLeft(t *testing.T) {
+	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if ch.Rank() == 1 {
+			return ch.Send(ctx, 0, 1, mem.Buffer{}, false)
+		}
+		own, anybody := ch.Irecv(0, 2, mem.Buffer{}), ch.Irecv(engine.Any, 3, mem.Buffer{})
+		if _, err := ch.Recv(ctx, 1, 1, mem.Buffer{}); err != nil {
+			return err
+		}
+		if _, _, err := e.Wait(ctx, anybody); !errors.Is(err, engine.ErrLeft) {
+			return fmt.Errorf("from anybody: got %v, want ErrLeft", err)
+		}
+		if err := ch.Send(ctx, 0, 2, mem.Buffer{}, false); err != nil {
+			return err
+		}
+		if st, _, err := e.Wait(ctx, own); err != nil || st.Source != 0 {
+			return fmt.Errorf("from this rank: got %v of rank %d, want it received from rank 0", err, st.Source)
+		}
+		return nil
+	})
+}
+
 func TestLookingDoesNotDeafenOneWhoSleeps(t *testing.T) {
 	run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
 		if ch.Rank() == 1 {

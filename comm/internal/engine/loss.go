@@ -190,9 +190,20 @@ func (ch *Channel) depart(p *peer) {
 	ch.round.dismiss(p)
 	ch.flagWait.dismiss(p)
 	if ch.alone() {
-		ch.cancelPosted(ErrLeft)
+		ch.dismissWildcards()
 	}
 	ch.askAwaited()
+}
+
+// dismissWildcards ends receives from anybody when all other members have left. Those from this rank
+// itself go on: it may still send.
+func (ch *Channel) dismissWildcards() {
+	for n := range ch.q.Posted() {
+		if n.Source == Any {
+			ch.q.Cancel(n)
+			ch.e.finish(n.Val, ErrLeft)
+		}
+	}
 }
 
 // alone reports whether there were other members and all have left.
