@@ -28,11 +28,17 @@ func (o *options) define(fs *flag.FlagSet) {
 	fs.StringVar(&o.dir, "data", "", "folder with "+ratings.RatingsFile+" and "+ratings.MoviesFile+" of MovieLens, such as ml-latest-small, which rank 0 alone reads\n(default: ratings are made up)")
 	fs.BoolVar(&o.write, "gen", false, "write made-up ratings into the folder -data first, if there are none")
 	fs.BoolVar(&o.sparse, "sparse", o.sparse, "send and update only the vectors that a batch has reached; =false: all")
+	fs.IntVar(&o.plan.Ratings, "ratings", o.plan.Ratings, "ratings to make up, by as many users of as many films as MovieLens would have")
 	fs.Float64Var(&o.decay, "decay", o.decay, "weight decay of AdamW")
 	fs.IntVar(&o.width, "width", o.width, "numbers of the vector of a user and of a film")
 }
 
 func (o *options) check() error {
+	const least, most = 1000, 1000000
+	if n := o.plan.Ratings; n < least || n > most {
+		return fmt.Errorf("-ratings %d: want %d to %d", n, least, most)
+	}
+	o.plan = ratings.MovieLens(o.plan.Ratings)
 	if o.width < 1 {
 		return fmt.Errorf("-width %d: want at least 1", o.width)
 	}

@@ -55,7 +55,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 func defaults() (job.Flags, options) {
 	return job.Flags{Epochs: 10, Batch: 256, BatchPer: "rank", Rate: 3e-3, Seed: 1, Resume: "auto"},
-		options{sparse: true, width: 64, decay: 0.3}
+		options{sparse: true, width: 64, decay: 0.3, plan: ratings.MovieLens(ratings.Small)}
 }
 
 func train(ctx context.Context, c *comm.Comm, f *job.Flags, o options, out io.Writer) (*job.Result, error) {

@@ -96,9 +96,10 @@ func TestFilesAreWrittenOnceAndRead(t *testing.T) {
 
 func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 	for args, want := range map[string]string{
-		"-gen":     "-gen without -data: want the folder to write to",
-		"-width 0": "-width 0: want at least 1",
-		"ten":      `"ten"`,
+		"-gen":        "-gen without -data: want the folder to write to",
+		"-width 0":    "-width 0: want at least 1",
+		"-ratings 10": "-ratings 10: want 1000 to 1000000",
+		"ten":         `"ten"`,
 	} {
 		var errs strings.Builder
 		if status := run(strings.Fields(args), io.Discard, &errs); status != 2 || !strings.Contains(errs.String(), want) {

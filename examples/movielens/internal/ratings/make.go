@@ -10,16 +10,18 @@ import (
 	"path/filepath"
 )
 
-// A Plan is how many ratings to make up. The zero Plan means that of ml-latest-small: 100,836
-// ratings by 610 users of 9,742 films.
+// A Plan is how many ratings to make up.
 type Plan struct{ Users, Films, Ratings int }
 
-func (p Plan) orDefault() Plan {
-	if p == (Plan{}) {
-		return Plan{610, 9742, 100836}
-	}
-	return p
+// MovieLens is the Plan of as many ratings as asked for, with users and films in the proportion of
+// ml-latest-small: that has 100,836 ratings by 610 users of 9,742 films.
+func MovieLens(ratings int) Plan {
+	root := math.Sqrt(float64(ratings) / Small)
+	return Plan{int(610 * root), int(9742 * root), ratings}
 }
+
+// Small is how many ratings ml-latest-small has.
+const Small = 100836
 
 // What ratings are made of: how a user and a film differ from the mean, how well a film's
 // properties go with a user's taste, and chance.
@@ -41,10 +43,9 @@ type Made struct {
 }
 
 // Make makes up ratings that follow from seed alone. Users choose films by how well known they are:
-// the best known gets 400 ratings, a thousand of films get four fifths of all, and half of them none
+// the best known gets 400 ratings, a thousand of films get nine tenths of all, and half of them none
 // or one, much as in ml-latest-small.
 func Make(p Plan, seed uint64) *Made {
-	p = p.orDefault()
 	m := &Made{plan: p, seed: seed}
 	rng := rand.New(rand.NewPCG(seed, 0x66696c6d73))
 	users, films := newTraits(p.Users, userBias, 1, rng), newTraits(p.Films, filmBias, taste/math.Sqrt(properties), rng)

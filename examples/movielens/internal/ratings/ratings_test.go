@@ -108,7 +108,7 @@ func TestMadeRatingsAreThoseOfTheirFiles(t *testing.T) {
 // The defaults have the size and the shape of ml-latest-small: 610 users, 9,724 films with ratings,
 // of which the best known has 329. A model without the noise beats biases, and these the mean.
 func TestMadeRatingsAreLikeTheRealOnes(t *testing.T) {
-	s := Make(Plan{}, 1).Set()
+	s := Make(MovieLens(Small), 1).Set()
 	counts := make([]int, s.Films)
 	for _, l := range []List{s.Learnt, s.Held} {
 		for _, f := range l.Films {
