@@ -68,6 +68,52 @@ func TestSlurmExamples(t *testing.T) {
 	}
 }
 
+// The trainings of examples run from their batch scripts, on two nodes with two ranks each, and a
+// script of theirs for PyTorch under srun alone.
+func TestSlurmWorkloads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a Slurm")
+	}
+	t.Parallel() // it waits most of the time
+	bed := slurmbed.New(t, 2)
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", dir, "gompi/examples/toy", "gompi/examples/cnn", "gompi/examples/movielens").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	for _, tt := range []struct{ script, flags, want string }{
+		{"toy", "6 3", "epoch 6/6: squared error "},
+		{"cnn", "-samples 60 -batch 10 -epochs 1", "a step has 20 samples of all 4 ranks, -batch 10 per node"},
+		{"movielens", "-ratings 1500 -width 8 -epochs 1", "result: RMSE "},
+	} {
+		t.Run(tt.script, func(t *testing.T) {
+			script, err := filepath.Abs("../examples/slurm/" + tt.script + ".sbatch")
+			if err != nil {
+				t.Fatal(err)
+			}
+			args := append([]string{"--chdir=" + dir, script}, strings.Fields(tt.flags)...)
+			out := submit(t, bed, []string{"HOME=" + dir, "PATH=" + dir + ":" + os.Getenv("PATH")}, dir, args...)
+			if !strings.Contains(out, tt.want) || !strings.Contains(out, " of all 4 ranks") {
+				t.Errorf("want %q and 4 ranks:\n%s", tt.want, out)
+			}
+		})
+	}
+	t.Run("toy.py", func(t *testing.T) {
+		python := ""
+		for _, path := range []string{"python3", "/usr/bin/python3"} {
+			if python == "" && exec.Command(path, "-c", "import torch").Run() == nil {
+				python = path
+			}
+		}
+		if python == "" {
+			t.Skip("no python3 with torch: apt-get install python3-torch")
+		}
+		out, err := bed.Command("srun", "--mpi=none", "-N1", "-n2", "--cpu-bind=none", python, "../examples/pytorch/toy.py", "1").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "of all 2 ranks") || !strings.Contains(string(out), "all ranks agree") {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+}
+
 // The launcher of examples/k8s is a command line that gompirun understands, and
 // finds its hosts where the operator says that they are.
 func TestOperatorExample(t *testing.T) {
