@@ -19,6 +19,11 @@ func soon(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, time.Second, errEnough)
 }
 
+// asked returns a context whose check fails with errEnough when it is first asked.
+func asked(ctx context.Context) (context.Context, context.CancelFunc) {
+	return comm.WithCheck(ctx, func(time.Duration) (time.Duration, error) { return 0, errEnough }), func() {}
+}
+
 // A rank whose context ends in a collective gets the cause, the others hear who
 // gave up, and all get the same from later calls.
 func TestContextThatEndsInACollectiveBreaksIt(t *testing.T) {
@@ -28,13 +33,14 @@ func TestContextThatEndsInACollectiveBreaksIt(t *testing.T) {
 				if testing.Short() && n > 10 && kind != "allreduce" {
 					continue
 				}
-				giveUpIn(t, question{kind: kind, ranks: p, n: n, root: 0, gaps: true})
+				giveUpIn(t, question{kind: kind, ranks: p, n: n, root: 0, gaps: true}, soon)
 			}
+			giveUpIn(t, question{kind: kind, ranks: p, n: 10, root: 0, gaps: true}, asked)
 		}
 	}
 }
 
-func giveUpIn(t *testing.T, q question) {
+func giveUpIn(t *testing.T, q question, ends func(context.Context) (context.Context, context.CancelFunc)) {
 	t.Helper()
 	if reduces(q.kind) {
 		q.op = comm.Sum
@@ -53,7 +59,7 @@ func giveUpIn(t *testing.T, q question) {
 		}
 		on := ctx
 		if c.Rank() == quitter {
-			short, cancel := soon(ctx)
+			short, cancel := ends(ctx)
 			defer cancel()
 			on = short
 		}
@@ -75,8 +81,8 @@ func giveUpIn(t *testing.T, q question) {
 
 func TestRecvThatIsGivenUpBreaksNothing(t *testing.T) {
 	inBubble(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		for range 3 {
-			short, cancel := soon(ctx)
+		for _, ends := range []func(context.Context) (context.Context, context.CancelFunc){soon, asked, soon} {
+			short, cancel := ends(ctx)
 			defer cancel()
 			if _, err := comm.Recv(short, c, 1-c.Rank(), 0, make([]int, 1)); !errors.Is(err, errEnough) {
 				return fmt.Errorf("got %v, want %v", err, errEnough)

@@ -2,7 +2,12 @@
 
 #include "_cgo_export.h"
 
-const char *gompi_core_fill(struct gompi_core *table) {
+static int64_t (*ask_check)(int64_t milliseconds);
+
+int64_t gompi_core_ask(int64_t milliseconds) { return ask_check(milliseconds); }
+
+const char *gompi_core_fill(struct gompi_core *table, int64_t (*ask)(int64_t milliseconds)) {
+	ask_check = ask;
 	*table = (struct gompi_core){
 		.init = gompi_core_init,
 		.finalize = gompi_core_finalize,
@@ -25,6 +30,7 @@ const char *gompi_core_fill(struct gompi_core *table) {
 		.wait = gompi_core_wait,
 		.test = gompi_core_test,
 		.probe = gompi_core_probe,
+		.iprobe = gompi_core_iprobe,
 		.collective = gompi_core_collective,
 	};
 	return gompi_core_version();

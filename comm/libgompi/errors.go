@@ -23,6 +23,7 @@ var codes = [...]struct {
 	{comm.ErrArgument, C.GOMPI_ERR_ARGUMENT},
 	{comm.ErrMismatch, C.GOMPI_ERR_MISMATCH},
 	{errTimeout, C.GOMPI_ERR_TIMEOUT},
+	{errInterrupted, C.GOMPI_ERR_INTERRUPTED},
 	{comm.ErrRevoked, C.GOMPI_ERR_REVOKED},
 	{comm.ErrLeft, C.GOMPI_ERR_LEFT},
 	{comm.ErrTruncated, C.GOMPI_ERR_TRUNCATED},

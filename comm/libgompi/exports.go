@@ -198,6 +198,11 @@ func gompi_core_probe(m *C.struct_gompi_message, status *C.gompi_status, text *C
 	return on(m.comm, text, func(c *communicator) error { return c.probe(m, status) })
 }
 
+//export gompi_core_iprobe
+func gompi_core_iprobe(m *C.struct_gompi_message, found *C.int, status *C.gompi_status, text *C.char) C.int {
+	return on(m.comm, text, func(c *communicator) error { return c.iprobe(m, found, status) })
+}
+
 //export gompi_core_collective
 func gompi_core_collective(o *C.struct_gompi_call, text *C.char) C.int {
 	return on(o.comm, text, func(c *communicator) error { return c.run(o) })

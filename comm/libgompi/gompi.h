@@ -51,7 +51,8 @@ enum {
 	GOMPI_ERR_FORKED = 11,     /* this is a child of the process that called gompi_init */
 	GOMPI_ERR_LIBRARY = 12,    /* libgompi-core.so is not there, or is of another version */
 	GOMPI_ERR_OTHER = 13,      /* anything else; gompi_error() says what */
-	GOMPI_ERR_TIMEOUT = 14     /* a call took longer than gompi_set_timeout allows */
+	GOMPI_ERR_TIMEOUT = 14,    /* a call took longer than gompi_set_timeout allows */
+	GOMPI_ERR_INTERRUPTED = 15 /* the function of gompi_set_check has ended the call */
 };
 
 /* The types of elements. The numbers stay as they are. */
@@ -171,6 +172,18 @@ int gompi_size(gompi_comm c, int *size);
 int gompi_set_timeout(gompi_comm c, int64_t milliseconds);
 
 /*
+ * gompi_set_check has the later calls of this thread that block ask check(arg, milliseconds), on this
+ * thread, with the time that they have waited: first after about a millisecond, and again when as many
+ * milliseconds have passed as check has returned; 0 is not again in this call. If it returns -1, the
+ * call returns GOMPI_ERR_INTERRUPTED, and all is as if its time of gompi_set_timeout were over. It is for
+ * what a thread does while it waits, such as an interpreter's signal handlers. check may call gompi,
+ * and is not asked meanwhile. A collective of several steps may count each from its beginning. NULL, as
+ * in the beginning, is no check.
+ */
+typedef int64_t (*gompi_check)(void *arg, int64_t milliseconds);
+int gompi_set_check(gompi_check check, void *arg);
+
+/*
  * gompi_split stores a communicator of the ranks that gave the same color, 0 or more, numbered by
  * key and, where keys are equal, by their number in c. A rank with the color GOMPI_UNDEFINED gets
  * GOMPI_COMM_NULL. All ranks of c call it; it blocks.
@@ -272,6 +285,12 @@ int gompi_test(gompi_request *request, int *done, gompi_status *status);
  * receive, and describes it.
  */
 int gompi_probe(gompi_comm c, int from, int tag, gompi_status *status);
+
+/*
+ * gompi_iprobe is gompi_probe without waiting: it sets *found to 1 if there is such a message, else to
+ * 0. It makes some progress.
+ */
+int gompi_iprobe(gompi_comm c, int from, int tag, int *found, gompi_status *status);
 
 /*
  * ---- Collectives ----

@@ -28,7 +28,11 @@ type limit struct {
 	err   error
 }
 
-func newLimit(d time.Duration) *limit { return &limit{Context: context.Background(), d: d} }
+// within returns the context of a call that may take so long.
+func within(d time.Duration) (context.Context, context.CancelFunc) {
+	l := &limit{Context: checked, d: d}
+	return l, l.stop
+}
 
 func (l *limit) Done() <-chan struct{} {
 	l.mu.Lock()

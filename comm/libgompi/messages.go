@@ -62,6 +62,16 @@ func (c *communicator) probe(m *C.struct_gompi_message, status *C.gompi_status) 
 	return err
 }
 
+// iprobe is gompi_iprobe.
+func (c *communicator) iprobe(m *C.struct_gompi_message, found *C.int, status *C.gompi_status) error {
+	st, ok, err := c.Iprobe(int(m.peer), int(m.tag))
+	describe(status, st)
+	if *found = 0; ok {
+		*found = 1
+	}
+	return err
+}
+
 // start starts a message. An argument that is wrong is an error now: there is no request then.
 func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request, begin func(peer, tag int, b comm.Buffer) comm.Request) error {
 	*number = 0
@@ -83,14 +93,12 @@ func (c *communicator) start(m *C.struct_gompi_message, number *C.gompi_request,
 func wait(number *C.gompi_request, milliseconds int64, status *C.gompi_status) error {
 	return finish(number, status, func(r request) (comm.Status, bool, error) {
 		ctx, cancel := r.on.context()
-		defer cancel()
 		if milliseconds > 0 {
-			l := newLimit(time.Duration(min(milliseconds, maxMilliseconds)) * time.Millisecond)
-			defer l.stop()
-			ctx = l
+			ctx, cancel = within(time.Duration(min(milliseconds, maxMilliseconds)) * time.Millisecond)
 		}
+		defer cancel()
 		st, err := r.Wait(ctx)
-		return st, !errors.Is(err, errTimeout), err
+		return st, !errors.Is(err, errTimeout) && !errors.Is(err, errInterrupted), err
 	})
 }
 

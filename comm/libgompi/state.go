@@ -134,10 +134,9 @@ func dissolve(number int64) error {
 // context returns that of a call that blocks.
 func (c *communicator) context() (context.Context, context.CancelFunc) {
 	if limit := c.limit.Load(); limit > 0 {
-		l := newLimit(time.Duration(limit))
-		return l, l.stop
+		return within(time.Duration(limit))
 	}
-	return context.Background(), func() {}
+	return checked, func() {}
 }
 
 // setLimit is gompi_set_timeout.

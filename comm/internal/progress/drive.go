@@ -15,23 +15,27 @@ const PollsPerCheck = 64
 // pollsPerLook is how many polls a driver that never blocks makes between two looks at the clock.
 const pollsPerLook = 4096
 
-// Await returns when w is ready, or with the cause when ctx has ended. The lock is held on entry
-// and on return.
-func (p *Engine) Await(ctx context.Context, w *Waiter) error {
+// Await returns when w is ready, or with the cause when ctx has ended, or with the error of its Check.
+// The lock is held on entry and on return.
+func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 	var s stall
 	defer s.stop()
+	var k checking
+	defer k.stop()
 	w.since, w.polls = time.Time{}, 0
-	for !w.ready && ctx.Err() == nil {
+	for !w.ready && err == nil && ctx.Err() == nil {
 		switch {
+		case k.due:
+			err = p.ask(w, &k)
 		case p.rests(w):
 			p.release(w)
 			p.PassDrive()
-			p.block(ctx, w, &s)
+			p.block(ctx, w, &s, &k)
 		case p.driver == w || !p.Polled() || p.driver.waitsLong() && !w.waitsLong() && !w.Background:
 			p.takeDrive(w)
-			p.drive(ctx, w, &s)
+			p.drive(ctx, w, &s, &k)
 		default:
-			p.block(ctx, w, &s)
+			p.block(ctx, w, &s, &k)
 		}
 	}
 	p.release(w)
@@ -42,12 +46,15 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) error {
 	if w.ready {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
 	return context.Cause(ctx)
 }
 
-// drive polls until w is ready, ctx ends, or w has the drive no more.
-func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
-	for polls, idle := 1, 0; !w.ready && p.driver == w && !p.rests(w); polls++ {
+// drive polls until w is ready, ctx ends, its Check is due, or w has the drive no more.
+func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
+	for polls, idle := 1, 0; !w.ready && p.driver == w && !p.rests(w) && !k.due; polls++ {
 		w.polls++
 		if p.cfg.Source.Poll(p.hint(w)) > 0 {
 			idle = 0
@@ -57,8 +64,13 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 		if polls%PollsPerCheck == 0 && ctx.Err() != nil {
 			return
 		}
-		if polls%pollsPerLook == 0 && s.rings() {
-			p.notice(w, s)
+		if polls%pollsPerLook == 0 {
+			if s.rings() {
+				p.notice(w, s)
+			}
+			if k.rings(ctx) {
+				return
+			}
 		}
 		spin, yields := p.patience(w)
 		switch {
@@ -80,7 +92,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall) {
 			return
 		case p.arm():
 			w.parked = true
-			p.block(ctx, w, s)
+			p.block(ctx, w, s, k)
 			idle = 0
 		}
 	}
@@ -235,7 +247,7 @@ func (p *Engine) sooner(w *Waiter) bool {
 // block sleeps: as the parked driver if w.parked, else until another driver makes w ready or
 // the drive is passed to it. The background receives from the Parker in both cases, so that it
 // can be made the parked driver while it sleeps.
-func (p *Engine) block(ctx context.Context, w *Waiter, s *stall) {
+func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	w.asleep, w.parkable = true, w.parked || w == p.background
 	if w.since.IsZero() {
 		w.since = time.Now()
@@ -248,7 +260,7 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall) {
 	if w.parkable {
 		ring = p.cfg.Parker.C()
 	}
-	due := p.deadline(w)
+	due, check := p.deadline(w), k.after(ctx, w)
 	p.Unlock()
 	rang := false
 	select {
@@ -257,6 +269,8 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall) {
 	case <-due:
 	case <-w.wake:
 	case <-ctx.Done():
+	case <-check:
+		k.due = true
 	case <-s.after(p, w):
 		s.fired = true
 	}

@@ -23,6 +23,8 @@ type Waiter struct {
 	due      time.Time   // when it wakes for the Source's deadline
 	dueTimer *time.Timer // made once
 	timer    *time.Timer // of stalls, made once
+
+	checkTimer *time.Timer // made once
 }
 
 // An Owner learns that its Waiter waits for long. The waiting goroutine calls it.

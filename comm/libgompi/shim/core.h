@@ -71,13 +71,15 @@ struct gompi_core {
 	int (*wait)(gompi_request *request, int64_t milliseconds, gompi_status *status, char *text); /* 0: no limit */
 	int (*test)(gompi_request *request, int *done, gompi_status *status, char *text);
 	int (*probe)(struct gompi_message *m, gompi_status *status, char *text);
+	int (*iprobe)(struct gompi_message *m, int *found, gompi_status *status, char *text);
 	int (*collective)(struct gompi_call *call, char *text);
 };
 
 /*
- * gompi_core_fill, the one symbol of the core that is looked up, fills in the table. It returns the
- * version of the core: a shim of another version must not use the table.
+ * gompi_core_fill, the one symbol of the core that is looked up, fills in the table, and is told what
+ * asks the check of gompi_set_check, on the thread that has set it. It returns the version of the core:
+ * a shim of another version must not use the table.
  */
-const char *gompi_core_fill(struct gompi_core *table);
+const char *gompi_core_fill(struct gompi_core *table, int64_t (*ask)(int64_t milliseconds));
 
 #endif

@@ -38,6 +38,10 @@ static int forked;
 /* The text of the last error of each thread. */
 static _Thread_local char text[GOMPI_TEXT];
 
+/* What gompi_set_check has set, for each thread. */
+static _Thread_local gompi_check check;
+static _Thread_local void *check_arg;
+
 static char core_path[PATH_MAX];
 
 /* The inodes of the core's sockets, by descriptor, 0 where there is none. The core stores them. */
@@ -154,9 +158,22 @@ static int is_go(struct dl_phdr_info *module, size_t size, void *found) {
 	return 0;
 }
 
+/* Asks the check of this thread. What that calls asks none. */
+static int64_t ask(int64_t milliseconds) {
+	gompi_check asked = check;
+	int64_t again;
+
+	if (!asked)
+		return 0;
+	check = NULL;
+	again = asked(check_arg, milliseconds);
+	check = asked;
+	return again;
+}
+
 /* Opens the core if it is not open. The lock is held. */
 static int open_core(void) {
-	const char *(*fill)(struct gompi_core *);
+	const char *(*fill)(struct gompi_core *, int64_t (*)(int64_t));
 	const char *version, *other;
 	void *library;
 
@@ -175,7 +192,7 @@ static int open_core(void) {
 	*(void **)&fill = dlsym(library, "gompi_core_fill");
 	if (!fill)
 		return fail(GOMPI_ERR_LIBRARY, "%s is not of gompi: %s", core_path, dlerror());
-	version = fill(&core);
+	version = fill(&core, ask);
 	if (strcmp(version, GOMPI_VERSION) != 0)
 		return fail(GOMPI_ERR_LIBRARY, "%s is of version %s: want %s, as libgompi.so", core_path, version, GOMPI_VERSION);
 	return GOMPI_OK;
@@ -228,6 +245,16 @@ int gompi_set_timeout(gompi_comm c, int64_t milliseconds) {
 	int err = enter();
 
 	return err ? err : core.set_timeout(c, milliseconds, text);
+}
+
+int gompi_set_check(gompi_check function, void *arg) {
+	int err = enter();
+
+	if (!err) {
+		check = function;
+		check_arg = arg;
+	}
+	return err;
 }
 
 int gompi_split(gompi_comm c, int color, int key, gompi_comm *result) {
@@ -359,6 +386,16 @@ int gompi_probe(gompi_comm c, int from, int tag, gompi_status *status) {
 	int err = enter();
 
 	return err ? err : core.probe(&m, status ? status : &unwanted, text);
+}
+
+int gompi_iprobe(gompi_comm c, int from, int tag, int *found, gompi_status *status) {
+	struct gompi_message m = {.comm = c, .peer = from, .tag = tag};
+	gompi_status unwanted;
+	int err = enter();
+
+	if (!err && !found)
+		err = null_argument("found", "where to store an int");
+	return err ? err : core.iprobe(&m, found, status ? status : &unwanted, text);
 }
 
 /* ---- Collectives ---- */

@@ -51,6 +51,8 @@ static void arguments(void) {
 	FAILS(gompi_isend(w, x, 1, GOMPI_INT64, 0, 0, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
 	FAILS(gompi_irecv(w, x, 1, GOMPI_INT64, 0, 0, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
 	FAILS(gompi_probe(w, size, 0, NULL), GOMPI_ERR_ARGUMENT, "from rank");
+	FAILS(gompi_iprobe(w, size, 0, &i, NULL), GOMPI_ERR_ARGUMENT, "from rank");
+	FAILS(gompi_iprobe(w, 0, 0, NULL, NULL), GOMPI_ERR_ARGUMENT, "found is NULL");
 	FAILS(gompi_wait(NULL, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
 	FAILS(gompi_test(NULL, &i, NULL), GOMPI_ERR_ARGUMENT, "request is NULL");
 	FAILS(gompi_test(&r, NULL, NULL), GOMPI_ERR_ARGUMENT, "done is NULL");
@@ -142,6 +144,57 @@ static void timeouts(void) {
 	gompi_free(c);
 }
 
+/* Ends the call when it is asked for the third time. */
+static int64_t thrice(void *asked, int64_t waited) {
+	int n = ++*(int *)asked;
+
+	CHECK(waited >= n, "asked for the %dth time after %ld ms", n, (long)waited);
+	return n < 3 ? 1 : -1;
+}
+
+/* Sends what this rank waits for, and waits itself. */
+static int64_t sends(void *asked, int64_t waited) {
+	int32_t x, seven = 7;
+
+	CHECK(waited >= 1 && ++*(int *)asked == 1, "asked again after %ld ms", (long)waited);
+	OK(gompi_set_timeout(GOMPI_WORLD, 20));
+	FAILS(gompi_recv(GOMPI_WORLD, &x, 1, GOMPI_INT32, me, 3, NULL), GOMPI_ERR_TIMEOUT, "20ms");
+	OK(gompi_set_timeout(GOMPI_WORLD, 0));
+	OK(gompi_send(GOMPI_WORLD, &seven, 1, GOMPI_INT32, me, 2));
+	return 0;
+}
+
+static void checks(void) {
+	gompi_comm c;
+	gompi_request r;
+	int32_t x = 0;
+	int asked = 0;
+
+	OK(gompi_dup(GOMPI_WORLD, &c));
+	OK(gompi_set_check(thrice, &asked));
+	FAILS(gompi_recv(GOMPI_WORLD, &x, 1, GOMPI_INT32, me, 1, NULL), GOMPI_ERR_INTERRUPTED, "interrupted");
+	CHECK(asked == 3, "asked %d times", asked);
+	OK(gompi_irecv(GOMPI_WORLD, &x, 1, GOMPI_INT32, me, 2, &r));
+	asked = 0;
+	FAILS(gompi_wait_for(&r, 20000, NULL), GOMPI_ERR_INTERRUPTED, "interrupted");
+	CHECK(r != GOMPI_REQUEST_NULL, "the request is gone");
+	asked = 0;
+	OK(gompi_set_check(sends, &asked));
+	OK(gompi_wait(&r, NULL));
+	CHECK(x == 7 && asked == 1, "received %d, asked %d times", x, asked);
+	OK(gompi_set_check(NULL, NULL));
+	OK(gompi_barrier(c)); /* all have come so far */
+	asked = 0;
+	OK(gompi_set_check(me == 0 ? thrice : NULL, &asked));
+	if (me == 0 && size > 1)
+		FAILS(gompi_barrier(c), GOMPI_ERR_INTERRUPTED, "interrupted");
+	OK(gompi_set_check(NULL, NULL));
+	OK(gompi_barrier(GOMPI_WORLD));
+	if (me > 0)
+		FAILS(gompi_barrier(c), GOMPI_ERR_REVOKED, "interrupted");
+	gompi_free(c);
+}
+
 /* One rank more memory than any machine has. */
 static void no_memory(void) {
 	void *memory = &memory;
@@ -166,6 +219,7 @@ int main(void) {
 	messages();
 	mismatch();
 	timeouts();
+	checks();
 	if (size > 1)
 		no_memory();
 	left();

@@ -11,11 +11,16 @@ static void ring(gompi_comm c) {
 	int32_t out[3] = {rank, rank + 1, rank + 2}, in[5] = {0};
 	gompi_status st;
 	gompi_request r;
+	int found = -1;
 
+	OK(gompi_iprobe(c, GOMPI_ANY_SOURCE, 8, &found, &st));
+	CHECK(found == 0 && st.source == GOMPI_ANY_SOURCE && st.count == 0, "found is %d of no message, source %d", found, st.source);
 	OK(gompi_isend(c, out, 3, GOMPI_INT32, to, 7, &r));
 	OK(gompi_probe(c, from, GOMPI_ANY_TAG, &st));
 	CHECK(st.source == from && st.tag == 7 && st.type == GOMPI_INT32 && st.count == 3 && st.bytes == 12,
 	      "probe: source %d tag %d type %d count %zu bytes %zu", st.source, st.tag, st.type, st.count, st.bytes);
+	OK(gompi_iprobe(c, GOMPI_ANY_SOURCE, 7, &found, &st));
+	CHECK(found == 1 && st.source == from && st.tag == 7 && st.count == 3, "found is %d, source %d count %zu", found, st.source, st.count);
 	OK(gompi_recv(c, in, 5, GOMPI_INT32, GOMPI_ANY_SOURCE, 7, &st));
 	CHECK(st.source == from && st.tag == 7 && st.count == 3, "recv: source %d tag %d count %zu", st.source, st.tag, st.count);
 	CHECK(in[0] == from && in[2] == from + 2 && in[3] == 0, "received %d, %d, %d", in[0], in[2], in[3]);

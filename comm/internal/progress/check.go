@@ -1,0 +1,88 @@
+package progress
+
+import (
+	"context"
+	"time"
+)
+
+// A Check is asked by a goroutine that has waited for so long, with no lock held. It returns when it
+// wants to be asked again, 0 for not in this wait; an error ends the wait.
+type Check func(waited time.Duration) (again time.Duration, err error)
+
+// CheckAfter is how long a goroutine waits before it asks the Check of its context.
+const CheckAfter = time.Millisecond
+
+type checkKey struct{}
+
+// WithCheck returns a context whose waits ask c.
+func WithCheck(ctx context.Context, c Check) context.Context {
+	return context.WithValue(ctx, checkKey{}, c)
+}
+
+// A checking is what one wait has to do with the Check of its context. It is looked for when the wait
+// first blocks: shorter ones have no cost.
+type checking struct {
+	known bool
+	check Check
+	since time.Time // when it was looked for
+	next  time.Time // when it is to be asked
+	timer *time.Timer
+	due   bool
+}
+
+func (k *checking) look(ctx context.Context) {
+	if k.known {
+		return
+	}
+	k.known = true
+	if k.check, _ = ctx.Value(checkKey{}).(Check); k.check != nil {
+		k.since = time.Now()
+		k.next = k.since.Add(CheckAfter)
+	}
+}
+
+// after returns a channel that delivers when the Check is to be asked, nil if there is none.
+func (k *checking) after(ctx context.Context, w *Waiter) <-chan time.Time {
+	k.look(ctx)
+	if k.check == nil {
+		return nil
+	}
+	if k.timer == nil {
+		if w.checkTimer == nil {
+			w.checkTimer = time.NewTimer(time.Until(k.next))
+		} else {
+			w.checkTimer.Reset(time.Until(k.next))
+		}
+		k.timer = w.checkTimer
+	}
+	return k.timer.C
+}
+
+// rings reports whether the Check is to be asked by a driver that never blocks.
+func (k *checking) rings(ctx context.Context) bool {
+	k.look(ctx)
+	k.due = k.check != nil && time.Now().After(k.next)
+	return k.due
+}
+
+// ask asks the Check. Another goroutine may drive meanwhile.
+func (p *Engine) ask(w *Waiter, k *checking) error {
+	p.release(w)
+	p.PassDrive()
+	p.Unlock()
+	defer p.Lock()
+	k.stop()
+	again, err := k.check(time.Since(k.since))
+	if again <= 0 {
+		k.check = nil
+	}
+	k.next, k.due = time.Now().Add(again), false
+	return err
+}
+
+func (k *checking) stop() {
+	if k.timer != nil {
+		k.timer.Stop()
+		k.timer = nil
+	}
+}
