@@ -1,6 +1,5 @@
 #include "group.h"
 
-#include <list>
 #include <numeric>
 #include <utility>
 
@@ -9,7 +8,7 @@
 namespace gompi_torch {
 
 Group::Group(gompi_comm comm, int rank, int size, const std::string& name, std::chrono::milliseconds timeout)
-	: GroupBase(rank, size), comm(comm), queue(std::make_shared<Queue>(name, rank, size)) {
+	: GroupBase(rank, size), comm(comm), timeout(timeout), queue(std::make_shared<Queue>(name, rank, size)), messages(comm) {
 	void* byte; // which goes with the communicator: its ranks then look whether tensors lie in the heap
 	check(gompi_set_timeout(comm, timeout.count()));
 	check(gompi_alloc(comm, 1, &byte));
@@ -17,6 +16,7 @@ Group::Group(gompi_comm comm, int rank, int size, const std::string& name, std::
 
 Group::~Group() {
 	queue->close();
+	messages.close();
 	gompi_free(comm);
 }
 
@@ -304,110 +304,19 @@ WorkPtr Group::endCoalescing() {
 
 #endif
 
-namespace {
-
-// Messages under way for which nobody can wait any more. Their tensors stay until they are over.
-class Abandoned {
-public:
-	void add(at::Tensor t, gompi_request r) {
-		std::lock_guard<std::mutex> lock(mutex);
-		messages.emplace_back(std::move(t), r);
-	}
-
-	void sweep() {
-		std::lock_guard<std::mutex> lock(mutex);
-		messages.remove_if([](auto& m) {
-			int done = 0;
-			return gompi_test(&m.second, &done, nullptr) != GOMPI_OK || done;
-		});
-	}
-
-private:
-	std::mutex mutex;
-	std::list<std::pair<at::Tensor, gompi_request>> messages;
-};
-
-Abandoned& abandoned() {
-	static auto* all = new Abandoned; // it outlives whatever may add to it
-	return *all;
-}
-
-// A Message is a send or a receive under way.
-class Message : public c10d::Work {
-public:
-	Message(c10d::OpType op, at::Tensor t, gompi_request request) : c10d::Work(-1, op), tensor(std::move(t)), request(request) {}
-
-	~Message() override {
-		if (!over)
-			abandoned().add(std::move(tensor), request);
-		abandoned().sweep();
-	}
-
-	bool isCompleted() override {
-		std::lock_guard<std::mutex> lock(mutex);
-		int done = over;
-		if (!over)
-			settle(gompi_test(&request, &done, &status), done);
-		return done;
-	}
-
-	bool isSuccess() const override { return over && !error; }
-	std::exception_ptr exception() const override { return error; }
-	int sourceRank() const override { return status.source; }
-	Tensors result() override { return {tensor}; }
-
-	bool wait(std::chrono::milliseconds timeout) override {
-		std::lock_guard<std::mutex> lock(mutex);
-		if (!over) {
-			int code = timeout == kNoTimeout ? gompi_wait(&request, &status) : gompi_wait_for(&request, timeout.count(), &status);
-			settle(code, code != GOMPI_ERR_TIMEOUT || request == GOMPI_REQUEST_NULL);
-			if (!over)
-				check(code);
-		}
-		if (error)
-			std::rethrow_exception(error);
-		return true;
-	}
-
-	c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
-		TORCH_CHECK(false, "gompi: a message has no future: want wait() or is_completed()");
-	}
-
-private:
-	void settle(int code, int done) {
-		over = done;
-		try {
-			if (done)
-				check(code);
-		} catch (...) {
-			error = std::current_exception();
-		}
-	}
-
-	std::mutex mutex;
-	at::Tensor tensor;
-	gompi_request request;
-	gompi_status status{};
-	std::exception_ptr error;
-	bool over = false;
-};
-
-} // namespace
-
 WorkPtr Group::send(Tensors& tensors, int to, int tag) {
 	auto& t = only(tensors);
 	wantDense(t);
-	gompi_request r;
-	check(gompi_isend(comm, t.data_ptr(), t.numel(), typeOf(t), to, tag, &r));
-	return note(c10::make_intrusive<Message>(c10d::OpType::SEND, t, r));
+	Transfer m;
+	m.tensor = t;
+	check(gompi_isend(comm, t.data_ptr(), t.numel(), typeOf(t), to, tag, &m.request));
+	return note(c10::make_intrusive<Message>(c10d::OpType::SEND, std::move(m), timeout));
 }
 
 WorkPtr Group::recv(Tensors& tensors, int from, int tag) {
 	auto& t = only(tensors);
 	wantDense(t);
-	gompi_request r;
-	check(gompi_irecv(comm, t.data_ptr(), t.numel(), typeOf(t), from, tag, &r));
-	return note(c10::make_intrusive<Message>(c10d::OpType::RECV, t, r));
+	return note(c10::make_intrusive<Message>(c10d::OpType::RECV, messages.receive(t, from, tag), timeout));
 }
 
 WorkPtr Group::recvAnysource(Tensors& tensors, int tag) { return recv(tensors, GOMPI_ANY_SOURCE, tag); }

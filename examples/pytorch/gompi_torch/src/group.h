@@ -13,6 +13,7 @@
 #endif
 
 #include "gompi.h"
+#include "messages.h"
 #include "queue.h"
 
 namespace gompi_torch {
@@ -78,7 +79,9 @@ private:
 	WorkPtr sumSparse(at::Tensor& t, const c10d::ReduceOp& op);
 
 	gompi_comm comm;
+	std::chrono::milliseconds timeout;
 	std::shared_ptr<Queue> queue;
+	Messages messages;
 	uint64_t called = 0;
 	bool coalescing = false;
 	std::vector<WorkPtr> coalesced; // what was called since startCoalescing

@@ -1,7 +1,10 @@
 #include "queue.h"
 
+#include <algorithm>
 #include <thread>
 
+#include "future.h"
+#include "interrupt.h"
 #include "tensors.h"
 
 namespace gompi_torch {
@@ -26,21 +29,10 @@ bool Collective::wait(std::chrono::milliseconds timeout) {
 	}
 }
 
-namespace {
-
-void settle(c10::ivalue::Future& future, const std::vector<at::Tensor>& outputs, const std::exception_ptr& error) {
-	if (error)
-		future.setError(error);
-	else
-		future.markCompleted(at::IValue(outputs));
-}
-
-} // namespace
-
 c10::intrusive_ptr<c10::ivalue::Future> Collective::getFuture() {
 	std::lock_guard<std::mutex> lock(queue->mutex);
 	if (!future) {
-		future = c10::make_intrusive<at::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+		future = newFuture();
 		if (over.load())
 			settle(*future, outputs, error);
 	}
@@ -77,27 +69,48 @@ void Queue::close() {
 }
 
 bool Queue::wait(Collective& c, std::chrono::milliseconds timeout) {
+	constexpr std::chrono::milliseconds century = std::chrono::hours(24 * 365 * 100);
 	bool forever = timeout == kNoTimeout;
-	auto deadline = std::chrono::steady_clock::now() + timeout;
+	auto deadline = std::chrono::steady_clock::now() + (forever ? century : std::min(timeout, century));
+	Interruptible scope;
 	Lock lock(mutex);
-	while (!c.over.load()) {
-		if (forever && !running && !queue.empty()) {
-			runNext(lock);
-			continue;
+	try {
+		while (!c.over.load() && std::chrono::steady_clock::now() < deadline) {
+			if (forever && !running && !queue.empty()) {
+				runNext(lock);
+				Interruptible::rethrow();
+			} else if (sleep(lock, deadline)) {
+				lock.unlock();
+				Interruptible::poll();
+				lock.lock();
+			}
 		}
-		waiting++;
-		auto woken = std::cv_status::no_timeout;
-		if (forever)
-			end.wait(lock);
-		else
-			woken = end.wait_until(lock, deadline);
-		waiting--;
-		if (woken == std::cv_status::timeout && !c.over.load())
-			return false;
+	} catch (...) {
+		if (!lock.owns_lock())
+			lock.lock();
+		leave();
+		throw;
 	}
+	leave();
+	return c.over.load();
+}
+
+// Waits for the end of some collective. It reports whether this is the main thread, and it is time to
+// run signal handlers.
+bool Queue::sleep(Lock& lock, std::chrono::steady_clock::time_point deadline) {
+	bool handles = Interruptible::here();
+	if (handles)
+		deadline = std::min(deadline, std::chrono::steady_clock::now() + std::chrono::milliseconds(Interruptible::period));
+	waiting++;
+	auto woken = end.wait_until(lock, deadline);
+	waiting--;
+	return handles && woken == std::cv_status::timeout;
+}
+
+// Has another thread run what is queued, since this one waits no more.
+void Queue::leave() {
 	if (!running && !queue.empty())
 		findRunner();
-	return true;
 }
 
 // Runs the first of the queue. The lock is held before and after.

@@ -69,6 +69,8 @@ private:
 	using Lock = std::unique_lock<std::mutex>;
 
 	bool wait(Collective& c, std::chrono::milliseconds timeout);
+	bool sleep(Lock& lock, std::chrono::steady_clock::time_point deadline);
+	void leave();
 	void runNext(Lock& lock);
 	void findRunner();
 	void serve();

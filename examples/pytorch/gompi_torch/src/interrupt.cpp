@@ -1,0 +1,73 @@
+#include "interrupt.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <pybind11/pybind11.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace gompi_torch {
+
+constexpr int64_t Interruptible::period;
+
+namespace {
+
+thread_local Interruptible* innermost;
+thread_local std::exception_ptr raised;
+
+// Runs the signal handlers that are due, and keeps what one raises.
+bool handlersRaise() {
+	pybind11::gil_scoped_acquire lock;
+	if (PyErr_CheckSignals() == 0)
+		return false;
+	raised = std::make_exception_ptr(pybind11::error_already_set());
+	return true;
+}
+
+} // namespace
+
+bool Interruptible::here() {
+	static thread_local const bool main = getpid() == syscall(SYS_gettid);
+	return main;
+}
+
+Interruptible::Interruptible(gompi_check help, void* arg) : help(help), arg(arg), outer(innermost) {
+	innermost = this;
+	if (help || here())
+		gompi_set_check(ask, this);
+}
+
+Interruptible::~Interruptible() {
+	innermost = outer;
+	if (outer || help || here())
+		gompi_set_check(outer ? ask : nullptr, outer);
+}
+
+int64_t Interruptible::ask(void* self, int64_t waited) {
+	auto& i = *static_cast<Interruptible*>(self);
+	int64_t again = i.help ? i.help(i.arg, waited) : 0;
+	if (!here())
+		return again;
+	if (waited < i.last)
+		i.last = 0; // it is another wait of the call
+	if (waited - i.last >= period) {
+		i.last = waited;
+		if (handlersRaise())
+			return -1;
+	}
+	return again > 0 ? std::min(again, period) : period;
+}
+
+void Interruptible::poll() {
+	if (here() && handlersRaise())
+		rethrow();
+}
+
+void Interruptible::rethrow() {
+	if (raised)
+		std::rethrow_exception(std::exchange(raised, nullptr));
+}
+
+} // namespace gompi_torch

@@ -1,0 +1,38 @@
+// Signals that come while a thread waits in gompi.
+#pragma once
+
+#include "gompi.h"
+
+namespace gompi_torch {
+
+// Python runs signal handlers between its instructions, on the main thread. While there is an
+// Interruptible there, calls of gompi that wait run them about every 200 ms. If one raises, as that of
+// SIGINT does, the call ends with GOMPI_ERR_INTERRUPTED, and rethrow throws it. On other threads it only
+// asks help.
+class Interruptible {
+public:
+	// help, if there is one, is asked as gompi_set_check says, but never ends a call.
+	explicit Interruptible(gompi_check help = nullptr, void* arg = nullptr);
+	~Interruptible();
+	Interruptible(const Interruptible&) = delete;
+
+	// How often handlers run, in milliseconds.
+	static constexpr int64_t period = 200;
+
+	// Whether this is the main thread.
+	static bool here();
+	// Runs the handlers on the main thread, and throws what one raises.
+	static void poll();
+	// Throws what a handler has raised in a call of this thread, if one has.
+	static void rethrow();
+
+private:
+	static int64_t ask(void* self, int64_t waited);
+
+	const gompi_check help;
+	void* const arg;
+	Interruptible* const outer;
+	int64_t last = 0; // when handlers ran, of the milliseconds that a call has waited
+};
+
+} // namespace gompi_torch

@@ -1,0 +1,264 @@
+#include "messages.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "future.h"
+#include "interrupt.h"
+#include "tensors.h"
+#include "watcher.h"
+
+namespace gompi_torch {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr milliseconds Messages::sendHelpsAfter, Messages::receiveHelpsAfter;
+
+void Transfer::deliver() {
+	auto of = " from rank " + std::to_string(status.source) + " with tag " + std::to_string(status.tag);
+	TORCH_CHECK(status.type == typeOf(tensor), "gompi: recv: message of another element type", of, ": want ", tensor.scalar_type());
+	if (size_t n = std::min(status.bytes, tensor.nbytes()))
+		std::memcpy(tensor.data_ptr(), early.data_ptr(), n);
+	early = at::Tensor();
+	TORCH_CHECK(status.bytes <= tensor.nbytes(), "gompi: recv: message longer than the buffer", of, ": ", status.bytes, " bytes for a tensor of ", tensor.nbytes());
+}
+
+namespace {
+
+// Transfers under way for which nobody can wait any more. Their tensors stay until they are over.
+class Abandoned {
+public:
+	void add(Transfer t) {
+		std::lock_guard<std::mutex> lock(mutex);
+		transfers.push_back(std::move(t));
+	}
+
+	void sweep() {
+		std::lock_guard<std::mutex> lock(mutex);
+		transfers.remove_if([](auto& t) {
+			int done = 0;
+			if (gompi_test(&t.request, &done, &t.status) != GOMPI_OK)
+				return true;
+			if (done && t.early.defined() && t.tensor.defined())
+				try {
+					t.deliver();
+				} catch (std::exception&) { // there is nobody to be told
+				}
+			return done != 0;
+		});
+	}
+
+private:
+	std::mutex mutex;
+	std::list<Transfer> transfers;
+};
+
+Abandoned& abandoned() {
+	static auto* all = new Abandoned; // it outlives whatever may add to it
+	return *all;
+}
+
+} // namespace
+
+// All that there are. A rank that waits in one group may be waited for in another.
+struct Messages::All {
+	std::mutex mutex;
+	std::list<Messages*> list;
+};
+
+Messages::All& Messages::all() {
+	static auto* one = new All; // groups may outlive main
+	return *one;
+}
+
+Messages::Messages(gompi_comm comm) : comm(comm) {
+	std::lock_guard<std::mutex> lock(all().mutex);
+	place = all().list.insert(all().list.end(), this);
+}
+
+Transfer Messages::receive(const at::Tensor& t, int from, int tag) {
+	std::lock_guard<std::mutex> lock(mutex);
+	auto fits = [&](auto& e) { return e.status.tag == tag && (from == GOMPI_ANY_SOURCE || e.status.source == from); };
+	auto found = std::find_if(early.begin(), early.end(), fits);
+	Transfer r;
+	if (found != early.end()) {
+		r = std::move(*found);
+		early.erase(found);
+		kept -= r.status.bytes;
+	}
+	r.tensor = t;
+	if (!r.early.defined())
+		check(gompi_irecv(comm, t.data_ptr(), t.numel(), typeOf(t), from, tag, &r.request));
+	return r;
+}
+
+void Messages::help() {
+	std::lock_guard<std::mutex> lock(all().mutex);
+	for (auto* m : all().list) {
+		std::lock_guard<std::mutex> lock(m->mutex);
+		while (m->takeOne()) {
+		}
+	}
+}
+
+// Begins to receive the oldest message that nobody has asked for, if there is one that may be kept.
+bool Messages::takeOne() {
+	auto now = Clock::now();
+	if (kept >= mostKept && now - lastTaken < std::chrono::seconds(1))
+		return false;
+	Transfer e;
+	int found = 0;
+	if (gompi_iprobe(comm, GOMPI_ANY_SOURCE, GOMPI_ANY_TAG, &found, &e.status) != GOMPI_OK || !found)
+		return false; // or the send that waits is told why
+	auto s = e.status;
+	try {
+		e.early = at::empty({static_cast<int64_t>(s.bytes)}, at::kByte);
+	} catch (std::exception&) {
+		return false; // there is no memory for it: it stays at its sender
+	}
+	if (gompi_irecv(comm, e.early.data_ptr(), s.count, static_cast<gompi_type>(s.type), s.source, s.tag, &e.request) != GOMPI_OK)
+		return false;
+	early.push_back(std::move(e));
+	kept += s.bytes;
+	lastTaken = now;
+	return true;
+}
+
+void Messages::close() {
+	{
+		std::lock_guard<std::mutex> lock(all().mutex);
+		all().list.erase(place);
+	}
+	std::lock_guard<std::mutex> lock(mutex);
+	for (auto& e : early)
+		abandoned().add(std::move(e));
+	early.clear();
+	abandoned().sweep();
+}
+
+namespace {
+
+// More than a clock can be asked to wait for is as good as for ever.
+constexpr milliseconds longest = std::chrono::hours(24 * 365 * 100);
+
+milliseconds bounded(milliseconds time) { return std::min(time, longest); }
+
+struct Counted {
+	explicit Counted(std::atomic<int>& n) : n(n) { n++; }
+	~Counted() { n--; }
+	std::atomic<int>& n;
+};
+
+} // namespace
+
+Message::Message(c10d::OpType op, Transfer transfer, milliseconds limit)
+	: c10d::Work(-1, op), limit(limit), transfer(std::move(transfer)) {}
+
+Message::~Message() {
+	if (!over)
+		abandoned().add(std::move(transfer));
+	abandoned().sweep();
+}
+
+bool Message::isCompleted() {
+	if (!over)
+		helpIfLate();
+	if (ask(milliseconds(0)))
+		announce();
+	return over;
+}
+
+// How long it waits before it helps.
+milliseconds Message::patience() const { return opType_ == c10d::OpType::SEND ? Messages::sendHelpsAfter : Messages::receiveHelpsAfter; }
+
+// What a wait asks gompi for, too: that has waited for so many milliseconds, and is told when to do it again.
+int64_t Message::help(void* self, int64_t waited) {
+	auto patience = static_cast<Message*>(self)->patience().count();
+	if (waited < patience)
+		return patience - waited;
+	Messages::help();
+	return std::clamp<int64_t>(waited / 4, 1, 20);
+}
+
+bool Message::wait(milliseconds timeout) {
+	auto whole = bounded(timeout != kNoTimeout ? timeout : limit.count() > 0 ? limit : longest);
+	auto begin = Clock::now();
+	{
+		Interruptible scope(help, this);
+		Counted one(waiting);
+		while (!over) {
+			auto waited = std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
+			TORCH_CHECK(waited < whole, "gompi: ", c10d::opTypeToString(opType_), " is not over after ", whole.count(), " ms");
+			ask(whole - waited);
+			Interruptible::rethrow();
+		}
+	}
+	announce();
+	if (error)
+		std::rethrow_exception(error);
+	return true;
+}
+
+void Message::helpIfLate() {
+	auto now = Clock::now().time_since_epoch();
+	Clock::rep first = 0;
+	if (!asked.compare_exchange_strong(first, now.count()) && now - Clock::duration(first) >= patience())
+		Messages::help();
+}
+
+bool Message::ask(milliseconds time) {
+	std::unique_lock<std::mutex> lock(mutex, std::defer_lock);
+	if (time.count() > 0)
+		lock.lock();
+	else if (!lock.try_lock())
+		return over; // another thread asks, and does what is to be done
+	if (over)
+		return true;
+	int done = 0;
+	int code = time.count() > 0 ? gompi_wait_for(&transfer.request, time.count(), &transfer.status)
+	                            : gompi_test(&transfer.request, &done, &transfer.status);
+	if (transfer.request == GOMPI_REQUEST_NULL || (code != GOMPI_OK && code != GOMPI_ERR_TIMEOUT && code != GOMPI_ERR_INTERRUPTED))
+		end(code);
+	return over;
+}
+
+void Message::end(int code) {
+	std::exception_ptr failure;
+	try {
+		check(code);
+		if (transfer.early.defined())
+			transfer.deliver();
+	} catch (...) {
+		failure = std::current_exception();
+	}
+	std::lock_guard<std::mutex> lock(ending);
+	error = failure;
+	over = true;
+}
+
+void Message::announce() {
+	{
+		std::lock_guard<std::mutex> lock(ending);
+		if (!over || !future || announced)
+			return;
+		announced = true;
+	}
+	settle(*future, {transfer.tensor}, error);
+}
+
+FuturePtr Message::getFuture() {
+	bool watch;
+	{
+		std::lock_guard<std::mutex> lock(ending);
+		watch = !future && !over;
+		if (!future)
+			future = newFuture();
+	}
+	if (watch)
+		Watcher::get().add(c10::intrusive_ptr<Message>::unsafe_reclaim_from_nonowning(this));
+	announce();
+	return future;
+}
+
+} // namespace gompi_torch

@@ -1,0 +1,117 @@
+// Messages of a group. A send may wait for its receive while that rank waits in a send to this one:
+// then messages are received here before anybody asks for them.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <list>
+#include <mutex>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include "gompi.h"
+
+namespace gompi_torch {
+
+// A Transfer is a message under way, and what must stay as it is until that is over.
+struct Transfer {
+	at::Tensor tensor;
+	gompi_request request = GOMPI_REQUEST_NULL;
+	gompi_status status{};
+	at::Tensor early; // of bytes: where the message is received, if it came before its receive was called
+
+	// Copies what came early to the tensor. It throws if the message is not as the tensor wants.
+	void deliver();
+};
+
+// Messages are those of one communicator that are received. All receives go through it.
+//
+// A long send waits for its receive. If two ranks send before they receive, each waits for the other,
+// and so does a ring of them. So who has waited for some time helps: it receives what has come and
+// nobody has asked for, into memory of its own; receives look there first. Of each source and tag the
+// messages stay in order: one lock is held from the look until the receive is posted.
+//
+// What is kept so may be mostKept bytes of a group, and one message of any length more. Beyond that one
+// is received each second: a rank that sends without end is slowed down, and two that wait for each other
+// go on.
+class Messages {
+public:
+	// How long a send waits before it helps, and a receive. A receive that its rank calls within that time
+	// finds its message at the sender, and no copy is made. A rank that helps has nothing else to do; but
+	// receives wait long in the best of programs, and only rarely for a rank that waits in a send to
+	// this one of something else.
+	static constexpr std::chrono::milliseconds sendHelpsAfter{1}, receiveHelpsAfter{1000};
+	static constexpr size_t mostKept = size_t(256) << 20;
+
+	explicit Messages(gompi_comm comm);
+
+	// Begins the receive of t.
+	Transfer receive(const at::Tensor& t, int from, int tag);
+	// Receives what has come and nobody has asked for, in all groups.
+	static void help();
+	// Forgets what was kept, before the communicator is freed.
+	void close();
+
+private:
+	struct All;
+	static All& all();
+
+	bool takeOne();
+
+	const gompi_comm comm;
+	std::list<Messages*>::iterator place; // in the list of all
+	std::mutex mutex;
+	std::list<Transfer> early; // those that nobody has asked for, in the order in which they came
+	size_t kept = 0;           // bytes of them
+	std::chrono::steady_clock::time_point lastTaken;
+};
+
+// A Message is the work of one send or receive.
+class Message : public c10d::Work {
+public:
+	// A wait takes the limit at most, if it is given none of its own.
+	Message(c10d::OpType op, Transfer transfer, std::chrono::milliseconds limit);
+	// The message goes on, also if nobody waits for it any more.
+	~Message() override;
+
+	// It does not block. Who asks again and again helps as wait does.
+	bool isCompleted() override;
+	bool isSuccess() const override { return over && !error; }
+	std::exception_ptr exception() const override { return error; }
+	int sourceRank() const override { return transfer.status.source; }
+	std::vector<at::Tensor> result() override { return {transfer.tensor}; }
+	// Blocks until the message is received, or the tensor that was sent may be changed.
+	bool wait(std::chrono::milliseconds timeout) override;
+	// The future has the tensor in a list, as those of collectives.
+	c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+
+private:
+	friend class Watcher;
+	using Lock = std::unique_lock<std::mutex>;
+	using Clock = std::chrono::steady_clock;
+
+	// Asks gompi whether it is over, for so long. The caller calls announce then, with no lock held.
+	bool ask(std::chrono::milliseconds time);
+	void end(int code);
+	// Completes the future, if there is one and the message is over.
+	void announce();
+	std::chrono::milliseconds patience() const;
+	static int64_t help(void* self, int64_t waited);
+	// Helps if it is not over its patience after the first call.
+	void helpIfLate();
+
+	const std::chrono::milliseconds limit;
+	std::atomic<int> waiting{0}; // threads in wait
+	std::mutex mutex;            // held by the one that asks gompi
+	Transfer transfer;
+	std::atomic<Clock::rep> asked{0}; // when somebody first asked whether it is over
+
+	std::mutex ending; // guards the change of over, and the future
+	std::atomic<bool> over{false};
+	std::exception_ptr error;
+	c10::intrusive_ptr<c10::ivalue::Future> future; // once somebody has asked for it
+	bool announced = false;
+};
+
+} // namespace gompi_torch
