@@ -3,7 +3,7 @@
 GO      ?= go
 BIN     := bin
 PROGS   := ./mpirun/gompirun ./bench/gompi-bench ./bench/gompi-compare ./bench/gompi-launchbench ./bench/gompi-ddpbench \
-           ./examples/steps ./examples/train ./examples/hello ./examples/pi ./examples/ring
+           ./examples/train ./examples/toy ./examples/cnn ./examples/movielens ./examples/steps ./examples/hello ./examples/pi ./examples/ring
 VERSION := $(shell git describe --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X gompi/mpirun.commit=$(VERSION)
 PREFIX  ?= /usr/local
