@@ -31,6 +31,8 @@ type config struct {
 	scaleRate     string  // how the rate follows the batch: none, sqrt or linear
 	csv, plot     string
 	trace         string
+	hook          string // what averages gradients, of hookNames
+	exact         int    // samples of a pass whose gradients are summed exactly; 0: averages
 	overlap       bool
 	device        string // host or cuda
 
@@ -40,7 +42,7 @@ type config struct {
 // defaults make a run of about a minute on two cores.
 func defaults() config {
 	return config{
-		epochSamples: 1 << 16, batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true, device: "host", scaleRate: "none",
+		epochSamples: 1 << 16, batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true, device: "host", scaleRate: "none", hook: "none",
 		shape: bytelm.Shape{Context: 8, Width: 32, Hidden: []int{512, 256}},
 	}
 }
@@ -115,6 +117,8 @@ func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
 	fs.StringVar(&cfg.plot, "plot", "", "file for the loss curve as a picture, .png or .svg")
 	fs.StringVar(&cfg.trace, "trace", "", "file for what every rank did when, as JSON for ui.perfetto.dev or chrome://tracing")
 	fs.BoolVar(&cfg.overlap, "overlap", cfg.overlap, "average gradients while the backward pass computes; =false: after it")
+	fs.StringVar(&cfg.hook, "hook", cfg.hook, "send gradients in fewer bytes: none, fp16, bf16, powersgd (rank 2, after a tenth of the steps) or topk (1 %)")
+	fs.IntVar(&cfg.exact, "exact", 0, "compute in passes of so many samples and sum gradients exactly, so that any number of ranks\nends with the same network, bit by bit; 0: average them")
 	fs.StringVar(&cfg.device, "device", cfg.device, "where to compute: host, or cuda for GPUs, which the ranks of a host take in turn")
 	return resume
 }
@@ -125,7 +129,7 @@ func (cfg *config) check() error {
 		got, want int
 	}{
 		{"epochs", cfg.epochs, 0}, {"epoch-samples", cfg.epochSamples, 0}, {"steps", cfg.steps, 0}, {"batch", cfg.batch, 1},
-		{"accumulate", cfg.accumulate, 1}, {"save-every", cfg.saveEvery, 0}, {"print-every", cfg.every, 1}, {"eval-every", cfg.evalEvery, 0},
+		{"accumulate", cfg.accumulate, 1}, {"save-every", cfg.saveEvery, 0}, {"print-every", cfg.every, 1}, {"eval-every", cfg.evalEvery, 0}, {"exact", cfg.exact, 0},
 	} {
 		if n.got < n.want {
 			return fmt.Errorf("-%s %d: want at least %d", n.name, n.got, n.want)
@@ -143,6 +147,9 @@ func (cfg *config) check() error {
 	if cfg.keepBest && cfg.evalEvery == 0 {
 		return errors.New("-keep-best without -eval-every: want both")
 	}
+	if err := cfg.checkAverage(); err != nil {
+		return err
+	}
 	return cfg.checkDevice()
 }
 
@@ -155,6 +162,10 @@ func (cfg *config) checkDevice() error {
 		return errors.New("-trace with -device cuda: want -device host")
 	case cfg.clipNorm > 0:
 		return errors.New("-clip-norm with -device cuda: want -device host")
+	case cfg.hook != "none":
+		return errors.New("-hook with -device cuda: want -device host")
+	case cfg.exact > 0:
+		return errors.New("-exact with -device cuda: want -device host")
 	}
 	return nil
 }

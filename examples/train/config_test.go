@@ -79,6 +79,12 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 
 		"-trace f -device cuda":     "-trace with -device cuda: want -device host",
 		"-clip-norm 1 -device cuda": "-clip-norm with -device cuda: want -device host",
+		"-hook bf16 -device cuda":   "-hook with -device cuda: want -device host",
+		"-exact 8 -device cuda":     "-exact with -device cuda: want -device host",
+		"-hook fp8":                 `-hook "fp8": want one of [none fp16 bf16 powersgd topk]`,
+		"-exact -1":                 "-exact -1: want at least 0",
+		"-exact 8 -hook bf16":       "-exact with -hook: want one of them",
+		"-exact 8 -accumulate 2":    "-exact with -accumulate: want one of them",
 	} {
 		if _, err := parse(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %s", args, err, want)
@@ -91,7 +97,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error is %v", err)
 	}
-	for _, name := range []string{"usage:", "-epochs", "-steps", "-batch", "-lr", "-seed", "-save-every", "-snapshot", "-csv", "-plot", "-overlap", "-eval-every", "-keep-best", "-clip-norm", "-scale-lr", "-trace"} {
+	for _, name := range []string{"usage:", "-epochs", "-steps", "-batch", "-lr", "-seed", "-save-every", "-snapshot", "-csv", "-plot", "-overlap", "-eval-every", "-keep-best", "-clip-norm", "-scale-lr", "-trace", "-hook", "-exact"} {
 		if !strings.Contains(help.String(), name) {
 			t.Errorf("help lacks %s:\n%s", name, help.String())
 		}

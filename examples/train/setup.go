@@ -28,7 +28,7 @@ func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*
 	}
 	t := &trainer{cfg: cfg, c: c, corpus: corpus}
 	shape := cfg.shape
-	shape.Rows = max(64, (cfg.batch/c.Size()+cfg.accumulate)/cfg.accumulate)
+	shape.Rows = max(64, cfg.exact, (cfg.batch/c.Size()+cfg.accumulate)/cfg.accumulate)
 	shape.Workers = nn.WorkersOf(c.Size())
 	if t.model, err = newModel(ctx, c, cfg.device, shape, cfg.seed); err != nil {
 		return nil, err
@@ -47,13 +47,19 @@ func (t *trainer) prepare(ctx context.Context, out io.Writer) (err error) {
 	if t.sampler, err = ddp.NewSampler(len(t.corpus.Train), t.cfg.batch, t.state.Seed, ddp.Drop); err != nil {
 		return err
 	}
+	if t.cfg.exact > 0 {
+		if t.sampler, err = t.sampler.Micro(t.cfg.exact); err != nil {
+			return err
+		}
+	}
 	t.epochSteps = t.stepsPerEpoch()
 	t.last = t.lastStep()
 	t.describe(out)
-	t.d, err = t.model.share(ctx, t.c, ddp.Options{
-		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes,
-		Accumulate: t.cfg.accumulate, NoOverlap: !t.cfg.overlap, Trace: t.cfg.trace != "",
-	})
+	opts, err := t.options()
+	if err != nil {
+		return err
+	}
+	t.d, err = t.model.share(ctx, t.c, opts)
 	return err
 }
 
@@ -142,6 +148,6 @@ func (t *trainer) describe(out io.Writer) {
 	if t.state.Step < t.last {
 		steps = fmt.Sprintf("steps %d to %d", t.state.Step+1, t.last)
 	}
-	fmt.Fprintf(out, "run: %s of %d samples, learning rate %.4g, on %d ranks of %s, overlap %v\n",
-		steps, t.cfg.batch, t.cfg.peakRate(), t.c.Size(), t.model, t.cfg.overlap)
+	fmt.Fprintf(out, "run: %s of %d samples, learning rate %.4g, on %d ranks of %s, overlap %v, hook %s, exact %d\n",
+		steps, t.cfg.batch, t.cfg.peakRate(), t.c.Size(), t.model, t.cfg.overlap, t.cfg.hook, t.cfg.exact)
 }

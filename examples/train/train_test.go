@@ -219,6 +219,45 @@ func TestClippedGradientsFollowOneCurve(t *testing.T) {
 	sameCurve(t, "3 ranks", trained(t, 3, cfg), want, 1e-4)
 }
 
+// With exact sums not only the curve is one: the networks are the same bits. A run that died goes on
+// with fewer ranks as if nothing had been.
+func TestExactRunsOnAnyNumberOfRanksAreEqualBitForBit(t *testing.T) {
+	cfg := small()
+	cfg.exact, cfg.saveEvery, cfg.clipNorm = 8, 5, 0.5 // a batch is 6 passes
+	want := saved(t, 1, cfg)
+	if bytes.Equal(want, saved(t, 1, small())) {
+		t.Error("averages give the same network: the test shows nothing")
+	}
+	for _, n := range []int{2, 3, 4} {
+		if !bytes.Equal(saved(t, n, cfg), want) {
+			t.Errorf("%d ranks end with another network than one", n)
+		}
+	}
+	cfg.snapshot = filepath.Join(t.TempDir(), "snapshot")
+	interrupted(t, 3, cfg, 12)
+	trained(t, 2, cfg)
+	if !bytes.Equal(readFile(t, cfg.snapshot), want) {
+		t.Error("2 ranks that go on for 3 end with another network")
+	}
+}
+
+// What is sent is rounded, or a part, and the network learns nearly as well.
+func TestNetworkLearnsFromCompressedGradients(t *testing.T) {
+	cfg := small()
+	cfg.steps = 60
+	want := trained(t, 2, cfg)
+	for _, hook := range hookNames[1:] {
+		cfg.hook = hook
+		got := trained(t, 2, cfg)
+		if got.loss == want.loss {
+			t.Errorf("%s: the loss is the same as without: nothing was compressed", hook)
+		}
+		if !(got.loss < 1.1*want.loss) {
+			t.Errorf("%s: loss %.3f, without a hook %.3f", hook, got.loss, want.loss)
+		}
+	}
+}
+
 func TestTraceShowsEveryRank(t *testing.T) {
 	cfg := small()
 	cfg.trace, cfg.evalEvery = filepath.Join(t.TempDir(), "trace.json"), 10

@@ -129,20 +129,17 @@ func (t *trainer) evaluateNow(ctx context.Context, show *progress) error {
 func (t *trainer) step(ctx context.Context, show *progress) error {
 	begin := time.Now()
 	share, total, next := t.sampler.Next(t.share[:0], t.state.Position, t.c.Rank(), t.c.Size())
-	// Finish averages over ranks. Divided by this, gradients become averages
-	// over the samples of the whole batch, even if shares are uneven.
-	scale := float32(t.c.Size()) / float32(total)
 	t.d.ZeroGrad()
 	var loss float64
-	for i := range t.cfg.accumulate {
-		lo, hi := ddp.Shard(len(share), i, t.cfg.accumulate)
-		t.gather(share[lo:hi])
-		part, err := t.model.Backward(t.contexts, t.targets, scale, t.d.Ready)
+	for _, pass := range t.passes(share) {
+		t.gather(pass)
+		part, err := t.model.Backward(t.contexts, t.targets, t.scale(total), t.d.Ready)
 		if err != nil {
 			return err
 		}
 		loss += part
 	}
+	t.d.SkipRest() // with -exact another rank may have a pass more
 	if err := t.d.Finish(ctx); err != nil {
 		return err
 	}

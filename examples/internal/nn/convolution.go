@@ -34,7 +34,7 @@ type Convolution struct {
 func NewConvolution(name string, in Image, k, channels int, workers Workers, rng *rand.Rand) (*Convolution, Image) {
 	inputs := k * k * in.Channels
 	c := &Convolution{
-		Weight: newParam(name+".weight", inputs*channels), Bias: newParam(name+".bias", channels),
+		Weight: newParam(name+".weight", inputs, channels), Bias: newParam(name+".bias", channels),
 		in: in, out: Image{in.Height - k + 1, in.Width - k + 1, channels}, k: k, workers: workers,
 	}
 	for i := range c.Weight.Data {

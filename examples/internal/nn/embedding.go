@@ -19,7 +19,7 @@ type Embedding[I byte | int32] struct {
 // NewEmbedding returns an Embedding of the numbers 0 to n-1, of which a sample has per. Vectors
 // are drawn with the given deviation.
 func NewEmbedding[I byte | int32](name string, n, width, per int, deviation float64, rng *rand.Rand) *Embedding[I] {
-	e := &Embedding[I]{Table: newParam(name, n*width), width: width, per: per}
+	e := &Embedding[I]{Table: newParam(name, n, width), width: width, per: per}
 	for i := range e.Table.Data {
 		e.Table.Data[i] = float32(rng.NormFloat64() * deviation)
 	}

@@ -63,6 +63,11 @@ func (s Stack) Backward(dy Matrix, ready func(i int)) Matrix {
 	return dy
 }
 
-func newParam(name string, n int) *ddp.Param {
-	return &ddp.Param{Name: name, Data: make([]float32, n), Grad: make([]float32, n)}
+// newParam returns a parameter of these dimensions.
+func newParam(name string, shape ...int) *ddp.Param {
+	n := 1
+	for _, size := range shape {
+		n *= size
+	}
+	return &ddp.Param{Name: name, Shape: shape, Data: make([]float32, n), Grad: make([]float32, n)}
 }

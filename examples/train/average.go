@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"gompi/comm/ddp"
+	"gompi/comm/ddp/compress"
+)
+
+// hookNames are what -hook takes.
+var hookNames = []string{"none", "fp16", "bf16", "powersgd", "topk"}
+
+// newHook returns what averages gradients in a job of so many steps, nil for -hook none.
+func newHook(name string, steps int64) (ddp.Hook, error) {
+	switch name {
+	case "fp16":
+		return compress.FP16(), nil
+	case "bf16":
+		return compress.BF16(), nil
+	case "powersgd":
+		return compress.PowerSGD(compress.PowerSGDOptions{Rank: 2, StartStep: int(steps / 10)})
+	case "topk":
+		return compress.TopK(0.01)
+	}
+	return nil, nil
+}
+
+// quantum is what -exact rounds gradients to multiples of, far below what float32 resolves of them.
+const quantum = 0x1p-44
+
+// options say how gradients are averaged.
+func (t *trainer) options() (ddp.Options, error) {
+	hook, err := newHook(t.cfg.hook, t.last)
+	opts := ddp.Options{
+		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes,
+		Accumulate: t.cfg.accumulate, NoOverlap: !t.cfg.overlap, Trace: t.cfg.trace != "", Hook: hook,
+	}
+	if t.cfg.exact > 0 {
+		opts.Quantum, opts.Accumulate = quantum, t.sampler.Passes(t.c.Size())
+	}
+	return opts, err
+}
+
+// passes divides this rank's share of a batch into backward passes.
+func (t *trainer) passes(share []int) [][]int {
+	if t.cfg.exact > 0 {
+		return slices.Collect(slices.Chunk(share, t.cfg.exact))
+	}
+	var parts [][]int
+	for i := range t.cfg.accumulate {
+		lo, hi := ddp.Shard(len(share), i, t.cfg.accumulate)
+		parts = append(parts, share[lo:hi])
+	}
+	return parts
+}
+
+// scale is what gradients are multiplied by to become averages over the samples of a batch, even
+// if shares are uneven: Finish averages over ranks, or, with -exact, adds up.
+func (t *trainer) scale(samples int) float32 {
+	if t.cfg.exact > 0 {
+		return 1 / float32(samples)
+	}
+	return float32(t.c.Size()) / float32(samples)
+}
+
+// checkAverage returns an error unless the flags that say how gradients are averaged fit together.
+func (cfg *config) checkAverage() error {
+	switch {
+	case !slices.Contains(hookNames, cfg.hook):
+		return fmt.Errorf("-hook %q: want one of %v", cfg.hook, hookNames)
+	case cfg.exact > 0 && cfg.hook != "none":
+		return errors.New("-exact with -hook: want one of them")
+	case cfg.exact > 0 && cfg.accumulate > 1:
+		return errors.New("-exact with -accumulate: want one of them, as -exact says how many samples a pass has")
+	}
+	return nil
+}
