@@ -12,8 +12,8 @@ import (
 	"gompi/internal/env"
 )
 
-// BenchmarkSteps measures a step of training that averages 25 MiB of gradients and computes nothing.
-// Alone it shows what a hook computes. Under gompirun it is collective:
+// BenchmarkSteps measures a step of training that averages 25 MiB of gradients and computes
+// nothing. Alone it shows what a hook computes. Under gompirun it is collective:
 //
 //	go test -c ./comm/ddp/compress
 //	gompirun -np 2 -hostfile hosts ./compress.test -test.run XXX -test.bench Steps -test.benchtime 10x

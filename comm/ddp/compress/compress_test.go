@@ -130,8 +130,8 @@ func TestAllRanksGetTheSameBits(t *testing.T) {
 	}
 }
 
-// What was sent in all steps, and the average of what the ranks remember, is the sum of the averages
-// of their gradients.
+// What was sent in all steps, and the average of what the ranks remember, is the sum of the
+// averages of their gradients.
 func TestErrorFeedbackLosesNothing(t *testing.T) {
 	const ranks, steps = 3, 12
 	for _, name := range []string{"powersgd", "topk"} {

@@ -3,9 +3,10 @@ package compress
 import "math"
 
 // largest finds the numbers of largest magnitude by radix selection: three passes count how many
-// numbers have which leading bits, 11 and two times 10 of the 31 without the sign, and so narrow down
-// the least magnitude that belongs to them. The bits of magnitudes are in the order of the magnitudes, with
-// infinity and NaN above all. Unlike quickselect it copies no number, and no input makes it slow.
+// numbers have which leading bits, 11 and two times 10 of the 31 without the sign, and so narrow
+// down the least magnitude that belongs to them. The bits of magnitudes are in the order of the
+// magnitudes, with infinity and NaN above all. Unlike quickselect it copies no number, and no input
+// makes it slow.
 type largest struct {
 	counts [1 << 11]int
 }

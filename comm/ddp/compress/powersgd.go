@@ -27,14 +27,14 @@ const minGain = 2
 // All ranks begin with the same random Q of r columns. In each step they average P = M*Q, make the
 // columns of P orthonormal, average Q = Mᵀ*P, and M becomes P*Qᵀ: the part of the average of all M
 // that lies in the column space of P. What it lacks of a rank's own M the rank remembers and adds
-// to its next gradient (error feedback). The next step begins with that Q (warm start). A column of Q
-// that comes to nothing, as all do where a gradient is zero, begins anew with random numbers.
+// to its next gradient (error feedback). The next step begins with that Q (warm start). A column of
+// Q that comes to nothing, as all do where a gradient is zero, begins anew with random numbers.
 //
 // Parameters of one dimension, and matrices of n*m numbers whose P and Q together have half as many
 // or more, r*(n+m), are averaged as they are, beside all P of the bucket. So a bucket costs two
 // allreduces: one of the numbers of what is not compressed and of r*n for each matrix, and one of
-// r*m for each. Computation takes about 6*r operations for each number. Memory takes four bytes for each
-// number of a compressed matrix, and P and Q.
+// r*m for each. Computation takes about 6*r operations for each number. Memory takes four bytes for
+// each number of a compressed matrix, and P and Q.
 //
 // A number that is not finite is an error on all ranks, since it would be remembered for ever.
 //

@@ -12,8 +12,8 @@ import (
 	"gompi/comm/commtest"
 )
 
-// lowRank makes x, of rows and cols, the sum of rank products of a column that all ranks share and a row of
-// this rank's own: so the average is of that rank.
+// lowRank makes x, of rows and cols, the sum of rank products of a column that all ranks share and
+// a row of this rank's own: so the average is of that rank.
 func lowRank(x []float32, rows, cols, rank, comm int) {
 	shared, own := rand.New(rand.NewPCG(7, 7)), rand.New(rand.NewPCG(8, uint64(comm)))
 	clear(x)
@@ -112,8 +112,8 @@ func TestPowerSGDBeginsAtItsStep(t *testing.T) {
 	})
 }
 
-// As long as the gradient is the same, warm start makes each step a step of the power iteration: what it
-// lacks of the best approximation shrinks. Without errors, so that it stays the same.
+// As long as the gradient is the same, warm start makes each step a step of the power iteration:
+// what it lacks of the best approximation shrinks. Without errors, so that it stays the same.
 func TestWarmStartFindsTheLargestSingularVectors(t *testing.T) {
 	const rows, cols = 30, 40
 	x := make([]float32, rows*cols)

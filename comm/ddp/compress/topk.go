@@ -10,14 +10,14 @@ import (
 )
 
 // TopK returns a Hook that sends of each bucket the numbers of largest magnitude: ratio of them,
-// above 0 and at most 1, rounded, but at least one. What a rank does not send it remembers and adds to
-// its next gradient (error feedback), so that all of it arrives in time. The ranks' numbers, each
-// divided by the number of ranks, are added up in the order of the ranks, and all others are zero.
-// Of equal magnitudes, the first in the bucket is sent.
+// above 0 and at most 1, rounded, but at least one. What a rank does not send it remembers and adds
+// to its next gradient (error feedback), so that all of it arrives in time. The ranks' numbers,
+// each divided by the number of ranks, are added up in the order of the ranks, and all others are
+// zero. Of equal magnitudes, the first in the bucket is sent.
 //
 // A bucket of n numbers costs an allgather of k = ratio*n numbers with their places: 8*k bytes
 // from each of p ranks to each other. That is less than the allreduce of float32 only if ratio is
-// below 1/p, and grows with p where the allreduce does not. It takes five passes over the bucket,
+// below 1/p, and grows with p where the allreduce does not. It takes seven passes over the bucket,
 // and four bytes of memory for each number of the model. A number
 // that is not finite is an error on all ranks, since it would be remembered for ever.
 //

@@ -110,8 +110,8 @@ func TestTrainingReachesTheLossOfPlainAverages(t *testing.T) {
 	}
 }
 
-// The first step shows that backward goes from the first parameter to the last, and that makes other
-// buckets. What was not sent in that step is sent later.
+// The first step shows that backward goes from the first parameter to the last, and that makes
+// other buckets. What was not sent in that step is sent later.
 func TestWhatIsRememberedOutlivesBuckets(t *testing.T) {
 	const ranks, steps = 2, 4
 	shapes := [][]int{{40, 30}, nil, {20, 50}}

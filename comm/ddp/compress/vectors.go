@@ -6,8 +6,8 @@ import "math"
 // is mostly rounding errors of float32.
 const negligible = 1e-5
 
-// orthonormalize makes the columns of p, of n numbers, orthogonal to each other and of length 1, one
-// after the other (modified Gram-Schmidt), each twice, since the first time leaves rounding
+// orthonormalize makes the columns of p, of n numbers, orthogonal to each other and of length 1,
+// one after the other (modified Gram-Schmidt), each twice, since the first time leaves rounding
 // errors. It makes those zero that depend on columns before them.
 func orthonormalize(p []float32, n int) {
 	for k := 0; k < len(p); k += n {
