@@ -153,9 +153,22 @@ func TestTorchNamesTheRankThatEnds(t *testing.T) {
 	}
 }
 
+// Ranks that all send before they receive do not wait for each other for ever.
+func TestTorchRanksMaySendFirst(t *testing.T) {
+	b := torchBed(t)
+	for np := 2; np <= 4; np++ {
+		said, status := b.script(t, np, nil, "messages.py")
+		tell(t, np, "has all messages", said, status)
+	}
+	said, status := b.script(t, 2, []string{"-x", "GOMPI_TRANSPORT=tcp"}, "messages.py")
+	tell(t, 2, "has all messages", said, status)
+	said, status = b.script(t, 2, nil, "messages.py", "large")
+	tell(t, 2, "has all messages", said, status)
+}
+
 func TestTorchTellsWhatWentWrong(t *testing.T) {
 	b := torchBed(t)
-	for _, name := range []string{"mismatch.py", "late.py", "store.py", "loaders.py"} {
+	for _, name := range []string{"mismatch.py", "late.py", "store.py", "loaders.py", "interrupt.py"} {
 		said, status := b.script(t, 3, nil, name)
 		tell(t, 3, "is told", said, status)
 	}

@@ -202,11 +202,6 @@ def messages():
     else:
         dist.send(torch.tensor([rank, rank * rank]), 0)
     dist.barrier()
-    if size > 1 and rank < 2:  # both send first; the tensors fit into what the transports hold
-        t = torch.full((1000,), float(rank))
-        dist.send(t, 1 - rank)
-        dist.recv(t, 1 - rank)
-        assert t[0] == 1 - rank
 
 
 def objects():
