@@ -35,15 +35,18 @@ build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(PROGS)
 	@$(call topo,$(BIN))
 
+# gompi for C, in a folder.
+makelib = mkdir -p $(1) && \
+	CGO_ENABLED=1 $(GO) build -trimpath -buildmode=c-shared -ldflags '-s -w -X main.version=$(VERSION)' -o $(1)/libgompi-core.so ./comm/libgompi && \
+	rm -f $(1)/libgompi-core.h && \
+	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread -DGOMPI_VERSION='"$(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
+	  -o $(1)/libgompi.so comm/libgompi/shim/gompi.c -ldl && \
+	cp comm/libgompi/gompi.h $(1)
+
 LIB := $(BIN)/lib
 .PHONY: libgompi
 libgompi: ## bin/lib: gompi for C, libgompi.so with its other half and gompi.h (needs a C compiler; docs/c.md)
-	@mkdir -p $(LIB)
-	CGO_ENABLED=1 $(GO) build -trimpath -buildmode=c-shared -ldflags '-s -w -X main.version=$(VERSION)' -o $(LIB)/libgompi-core.so ./comm/libgompi
-	@rm -f $(LIB)/libgompi-core.h
-	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread -DGOMPI_VERSION='"$(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
-	  -o $(LIB)/libgompi.so comm/libgompi/shim/gompi.c -ldl
-	@cp comm/libgompi/gompi.h $(LIB)
+	$(call makelib,$(LIB))
 
 run: build ## train a language model on real text with 4 ranks on this machine (about a minute)
 	@echo 'localhost slots=$(NP)' > $(BIN)/hosts
@@ -190,13 +193,14 @@ ptx: ## the CUDA kernels as the text that is embedded (needs clang-14; PTXDIR=fo
 # The whole source is in them, as README and docs link to it, with the licences of all
 # that is linked into the programs.
 FILES = git ls-files 2>/dev/null || find . -type f ! -path './$(BIN)/*' ! -path './$(DIST)/*'
-dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo, which is not static, in that of this machine)
+dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo and libgompi, which are not static, in that of this machine)
 	@for arch in $(ARCHS); do \
 	  d=$(DIST)/gompi-$(VERSION)-linux-$$arch; rm -rf $$d && mkdir -p $$d/bin && \
 	  GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$d/bin/ $(PROGS) && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || { $(call topo,$$d/bin); }; } && \
+	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || { $(call makelib,$$d/bin/lib); }; } && \
 	  { $(FILES); } | tar -cf - -T - | tar -xf - -C $$d && echo $(VERSION) >$$d/VERSION && \
-	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo && \
+	  .ci/licences $$d/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi && \
 	  tar -C $(DIST) -czf $$d.tar.gz $$(basename $$d) && rm -r $$d && echo $$d.tar.gz || exit 1; done
 
 # Without Go, too: a tarball of make dist has its programs built.
