@@ -162,6 +162,44 @@ func TestBucketsAreAveragedWhileTheDeviceComputes(t *testing.T) {
 	})
 }
 
+// The first step makes the buckets anew, in the device's memory. The second, which waits as the first
+// does, and those after it find the right averages there.
+func TestFirstStepsOrderMakesTheBucketsOnDevices(t *testing.T) {
+	device := memtest.NewDevice("device")
+	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		q := newStream(t, device)
+		params, err := onDevice(device, c.Rank(), 4, 4, 4)
+		if err != nil {
+			return err
+		}
+		d, err := NewOn(ctx, c, q, params, Options{FirstBucketBytes: 4, BucketBytes: 4})
+		if err != nil {
+			return err
+		}
+		for step := range 4 {
+			d.ZeroGrad()
+			for i, p := range params {
+				add(q, p, c.Rank(), step, i)
+				d.Ready(i)
+			}
+			if waits := d.mayNotStop(); waits != (step < 2) {
+				return fmt.Errorf("step %d waits: %v", step, waits)
+			}
+			if err := d.Finish(ctx); err != nil {
+				return err
+			}
+			seeAverages(q, params, 2, step)
+			if got := fmt.Sprint(bucketParams(d)); got != "[[0] [1] [2]]" {
+				return fmt.Errorf("buckets are %v", got)
+			}
+		}
+		return errors.Join(q.Sync(), d.Close(ctx))
+	})
+	if got := device.InUse(); got != 2*3 {
+		t.Errorf("%d blocks are in use, want those of the parameters", got)
+	}
+}
+
 // seeAverage looks at p's gradient until it is the average.
 func seeAverage(ctx context.Context, p *Tensor, size, i int) error {
 	for ctx.Err() == nil {

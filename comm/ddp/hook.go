@@ -23,7 +23,7 @@ type Hook interface {
 type Bucket struct {
 	Grads  []float32    // of all its parameters, one after the other
 	Params []BucketPart // the parameters
-	Step   int          // steps done before this one
+	Step   int          // steps done since New
 }
 
 // A BucketPart is one parameter's gradient in a Bucket.

@@ -59,6 +59,27 @@ func TestGradientsAreClippedToTheirCommonNorm(t *testing.T) {
 	}
 }
 
+func TestGradientsOfTwoTypesAreClippedTogether(t *testing.T) {
+	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		params := []*Tensor{{Name: "a", Data: comm.Of(make([]float32, 2))}, {Name: "b", Data: comm.Of(make([]float64, 5))}}
+		d, err := NewTensors(ctx, c, params, Options{})
+		if err != nil {
+			return err
+		}
+		comm.Slice[float32](params[0].Grad)[1], comm.Slice[float64](params[1].Grad)[4] = 3, 4
+		d.Ready(1)
+		d.Ready(0)
+		if err := d.Finish(ctx); err != nil {
+			return err
+		}
+		norm, err := d.ClipGradNorm(ctx, 2.5)
+		if a, b := comm.Slice[float32](params[0].Grad)[1], comm.Slice[float64](params[1].Grad)[4]; err != nil || norm != 5 || a != 1.5 || b != 2 {
+			return fmt.Errorf("norm is %v (%v), gradients %v and %v; want 5, 1.5 and 2", norm, err, a, b)
+		}
+		return d.Close(ctx)
+	})
+}
+
 func TestNormsThatMakeNoSenseAreErrors(t *testing.T) {
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		params := testParams(0, 4)

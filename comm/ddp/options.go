@@ -47,8 +47,8 @@ type Options struct {
 	// the first step does not change the buckets.
 	Shard bool
 	// LocalSteps, if not 0, averages the parameters after every so many steps, and no gradients
-	// (local SGD): see AverageDue and AverageParams. The first LocalAfter steps average gradients
-	// all the same (post-local SGD).
+	// (local SGD): see AverageDue and AverageParams. The first LocalAfter steps since New
+	// average gradients all the same (post-local SGD).
 	LocalSteps, LocalAfter int
 	// Buffers are what a model has beside parameters, such as the statistics of batch
 	// normalisation, of any types. All ranks get rank 0's from New and from SyncBuffers.

@@ -15,8 +15,8 @@ import (
 // rankVariable makes this test binary a rank, and says what it averages with.
 const rankVariable = "GOMPI_DDP_TEST_RANK"
 
-// ways are trainings whose result does not depend on how messages travel.
-var ways = map[string]Options{
+// trainings have results that do not depend on how messages travel.
+var trainings = map[string]Options{
 	"exact":  {Quantum: 0x1p-44},
 	"small":  {Quantum: 0x1p-44, FirstBucketBytes: 4, BucketBytes: 40},
 	"shards": {Shard: true},
@@ -24,8 +24,8 @@ var ways = map[string]Options{
 }
 
 func TestMain(m *testing.M) {
-	if way := os.Getenv(rankVariable); way != "" {
-		if err := rankProcess(way); err != nil {
+	if name := os.Getenv(rankVariable); name != "" {
+		if err := rankProcess(name); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -35,13 +35,13 @@ func TestMain(m *testing.M) {
 }
 
 // rankProcess is one rank, a process, which meets the others by torchrun's variables.
-func rankProcess(way string) error {
+func rankProcess(name string) error {
 	ctx := context.Background()
 	c, err := comm.Init(ctx)
 	if err != nil {
 		return err
 	}
-	model, _, err := run{opts: ways[way], to: 12}.rank(ctx, c)
+	model, _, err := run{opts: trainings[name], to: 12}.rank(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -79,29 +79,29 @@ func second[A, B any](_ A, b B) B { return b }
 // Ranks that are processes share memory of their host, in which buckets lie and are averaged in
 // place. What they train is what goroutines do that exchange messages.
 func TestProcessesOfAHostTrainAsGoroutinesDo(t *testing.T) {
-	for way := range ways {
-		want, _ := trainToy(t, 2, run{opts: ways[way], to: 12})
-		outputs, err := processes(t, 2, way)
+	for name := range trainings {
+		want, _ := trainToy(t, 2, run{opts: trainings[name], to: 12})
+		outputs, err := processes(t, 2, name)
 		if err != nil {
-			t.Fatalf("%s: %v", way, err)
+			t.Fatalf("%s: %v", name, err)
 		}
 		for rank, out := range outputs {
 			if !strings.HasPrefix(out, fmt.Sprintf("%x ", want)) || out != outputs[0] {
-				t.Errorf("%s: rank %d of two processes ends with other parameters than goroutines:\n%s\nwant\n%x", way, rank, out, want)
+				t.Errorf("%s: rank %d of two processes ends with other parameters than goroutines:\n%s\nwant\n%x", name, rank, out, want)
 			}
 		}
 	}
 }
 
 // processes runs n ranks and returns their output.
-func processes(t *testing.T, n int, way string) ([]string, error) {
+func processes(t *testing.T, n int, name string) ([]string, error) {
 	t.Helper()
 	rdzv := "file://" + t.TempDir()
 	outputs, errs := make([]string, n), make([]error, n)
 	done := make(chan struct{})
 	for rank := range n {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), rankVariable+"="+way, "GOMPI_RDZV="+rdzv, fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", n),
+		cmd.Env = append(os.Environ(), rankVariable+"="+name, "GOMPI_RDZV="+rdzv, fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", n),
 			fmt.Sprint("LOCAL_RANK=", rank), fmt.Sprint("LOCAL_WORLD_SIZE=", n))
 		go func() {
 			out, err := cmd.Output()

@@ -12,15 +12,16 @@ import (
 // hookNames are what -hook takes.
 var hookNames = []string{"none", "fp16", "bf16", "powersgd", "topk"}
 
-// newHook returns what averages gradients in a job of so many steps, nil for -hook none.
-func newHook(name string, steps int64) (ddp.Hook, error) {
+// newHook returns what averages gradients in a job of so many steps, of which some are done, nil
+// for -hook none.
+func newHook(name string, steps, done int64) (ddp.Hook, error) {
 	switch name {
 	case "fp16":
 		return compress.FP16(), nil
 	case "bf16":
 		return compress.BF16(), nil
 	case "powersgd":
-		return compress.PowerSGD(compress.PowerSGDOptions{Rank: 2, StartStep: int(steps / 10)})
+		return compress.PowerSGD(compress.PowerSGDOptions{Rank: 2, StartStep: int(max(0, steps/10-done))})
 	case "topk":
 		return compress.TopK(0.01)
 	}
@@ -32,7 +33,7 @@ const quantum = 0x1p-44
 
 // options say how gradients are averaged.
 func (t *trainer) options() (ddp.Options, error) {
-	hook, err := newHook(t.cfg.hook, t.last)
+	hook, err := newHook(t.cfg.hook, t.last, t.state.Step)
 	opts := ddp.Options{
 		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes,
 		Accumulate: t.cfg.accumulate, NoOverlap: !t.cfg.overlap, Trace: t.cfg.trace != "", Hook: hook,
