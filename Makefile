@@ -124,11 +124,11 @@ compare-hosts: build ## measure gompi beside Open MPI and MPICH between hosts ma
 	  '$(COMPAREHOSTS)-4-others.csv -np 8 -rounds $(ROUNDS) -limit 45s -sizes 64K,1M,8M bcast reduce allgather reducescatter'
 
 launchbench: build ## measure start to finish beside Open MPI, MPICH, srun and torchrun
-	$(BIN)/gompi-launchbench -np 1,4,16,64 -rounds 3 -limit 30s
+	$(BIN)/gompi-launchbench -html $(BIN)/compare.html -np 1,4,16,64 -rounds 3 -limit 30s
 
 launchbench-hosts: build ## the same over four hosts made of network namespaces, each with a real sshd and an empty home (needs root)
 	$(HOSTS) -hosts 4 \
-	  -command '$(CURDIR)/$(BIN)/gompi-launchbench -hostfile $$HOSTFILE -rsh "$$RSH" -np 8 -torch-np 4 -rounds 5'
+	  -command '$(CURDIR)/$(BIN)/gompi-launchbench -html $(CURDIR)/$(BIN)/compare.html -hostfile $$HOSTFILE -rsh "$$RSH" -np 8 -torch-np 4 -rounds 5'
 
 # PyTorch over gompi takes part where make torch ONLY=build was made. Less than ten minutes on two
 # processors; QUICK=1 in two.
@@ -154,6 +154,8 @@ ddpbench-hosts: build ## the same between two hosts made of network namespaces, 
 	  '$(DDPBENCH)-hosts.csv -hostfile $$HOSTFILE -rsh "$$RSH" -np 2 -rounds $(or $(QUICK),5) resnet50'
 	$(HOSTS) -hosts 2 -rate $(RATE) -command \
 	  '$(DDPBENCH)-link.csv -hostfile $$HOSTFILE -rsh "$$RSH" -link $$LINK -np 2 -rounds $(or $(QUICK),5) -busy $(BUSY) resnet50 deep'
+	$(HOSTS) -hosts 2 -rate $(RATE) -command \
+	  '$(DDPBENCH)-bucket.csv -hostfile $$HOSTFILE -rsh "$$RSH" -link $$LINK -np 2 -rounds $(or $(QUICK),5) -busy $(BUSY) -bucket 4M deep'
 
 .PHONY: launchbench-slurm
 launchbench-slurm: build ## the same in an allocation of a real Slurm made for it: two nodes on this machine (needs root, slurm-wlm, munge)

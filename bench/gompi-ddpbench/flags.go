@@ -42,6 +42,9 @@ const (
 // ours names comm/ddp.
 const ours = "gompi"
 
+// defaultBucket is the most bytes of a bucket of gradients, where nothing else is said.
+const defaultBucket = 25 << 20
+
 // stepModels are the models of examples/steps.
 func stepModels() []string { return []string{"mlp", "cnn", "deep"} }
 
@@ -73,7 +76,7 @@ With -hostfile it measures on other hosts, which have the same files.
 // parse reads the command line. Models may stand between the flags. The config has its set also
 // after an error.
 func parse(args []string) (config, error) {
-	cfg := config{set: cli.New("gompi-ddpbench"), bucket: 25 << 20, budget: cli.Duration(100 * time.Millisecond)}
+	cfg := config{set: cli.New("gompi-ddpbench"), bucket: defaultBucket, budget: cli.Duration(100 * time.Millisecond)}
 	rounds, limit, busy := cli.Count(5), cli.Duration(2*time.Minute), cli.Duration(0)
 	var peers, np, file, rsh string
 	s := cfg.set

@@ -155,7 +155,7 @@ func (r *results) section() report.Section {
 	}{
 		{len(r.cfg.hosts) > 0, fmt.Sprintf("%d hosts", len(r.cfg.hosts))}, {r.cfg.link.Rate > 0, r.cfg.link.String()},
 		{r.cfg.transport != "", r.cfg.transport}, {r.cfg.busy > 0, fmt.Sprintf("backward %v longer", r.cfg.busy)},
-		{len(r.cfg.profiles) == 0, strings.Join(r.cfg.models, ", ")},
+		{r.cfg.bucket != defaultBucket, fmt.Sprintf("buckets of %v", &r.cfg.bucket)}, {len(r.cfg.profiles) == 0, strings.Join(r.cfg.models, ", ")},
 	} {
 		if is.so {
 			title += ", " + is.text

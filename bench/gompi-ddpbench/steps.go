@@ -31,7 +31,7 @@ func (r *results) stepTable(b *strings.Builder, cells []report.Cell) error {
 	if r.cfg.busy > 0 {
 		fmt.Fprintf(b, " Backward is %v longer by matrix products that nothing needs, as many for each step as took that long before.", r.cfg.busy)
 	}
-	if r.cfg.bucket != 25<<20 {
+	if r.cfg.bucket != defaultBucket {
 		fmt.Fprintf(b, " Buckets have at most %s.", report.Bytes(int(r.cfg.bucket)))
 	}
 	if r.cfg.link.Rate > 0 {

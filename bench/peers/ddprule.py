@@ -1,7 +1,7 @@
 """The rule of timing, the command line and the rows that ddpcomm.py and ddpsteps.py share.
 
 It has to stay what bench/internal/measure does, constant by constant. It is imported before torch:
-each rank computes with one thread, which some libraries of matrix products are told by variables alone.
+each rank computes with one thread, and some libraries are told so by variables alone.
 """
 import argparse
 import math

@@ -90,8 +90,8 @@ class Problem:
 
 
 class Busy:
-    """Makes backward longer by so much, by matrix products that nothing needs: before a parameter's
-    gradient is ready it does the parameter's share of them. How many there are is found out once."""
+    """Makes backward longer by so much, by matrix products that nothing needs. Before a parameter's
+    gradient is ready it does the parameter's share of them; how many is found out once."""
 
     def __init__(self, parameters, total):
         self.a, self.out = torch.ones(BUSY_SIDE, BUSY_SIDE), torch.empty(BUSY_SIDE, BUSY_SIDE)

@@ -13,8 +13,8 @@ import (
 )
 
 // A busy makes backward longer by matrix products that nothing needs: before a parameter's gradient
-// is ready it does the parameter's share of them. How many there are is found out once; so they take
-// longer if something takes the processor away, as real work would.
+// is ready it does the parameter's share of them. How many there are is found out once: they take
+// longer if something takes the processor away, as real work does.
 type busy struct {
 	product *nn.Linear
 	x       nn.Matrix
