@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,7 +71,7 @@ func newLinked(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*lin
 
 // welcome checks w and turns it into Info.
 func (l *linked) welcome(w *wire.Welcome, s *seg.Segment, bells []int) error {
-	if int(w.Rank) >= w.Size || int(w.LocalRank) >= w.LocalSize || w.LocalSize != s.Ranks() || w.LocalSize != len(bells) ||
+	if int(w.Rank) >= w.Size+w.Spares*len(w.Hosts) || int(w.LocalRank) >= w.LocalSize || w.LocalSize != s.Ranks() || w.LocalSize != len(bells) ||
 		s.WorldRank(w.LocalRank) != w.Rank {
 		return fmt.Errorf("agent's welcome as rank %d of %d, %d of %d on this host, does not fit a segment of %d ranks with %d doorbells",
 			w.Rank, w.Size, w.LocalRank, w.LocalSize, s.Ranks(), len(bells))
@@ -78,7 +79,10 @@ func (l *linked) welcome(w *wire.Welcome, s *seg.Segment, bells []int) error {
 	l.info = Info{
 		Rank: w.Rank, Size: w.Size, LocalRank: w.LocalRank, LocalSize: w.LocalSize,
 		Node: w.Node, Nodes: len(w.Hosts), JobID: w.JobID, Secret: w.Secret, Hosts: w.Hosts,
-		Segment: s, Bells: bells, Recover: w.Recover,
+		Segment: s, Bells: bells, Recover: w.Recover, Spares: w.Spares,
+	}
+	if w.Invited {
+		l.info.Invite = &wire.Invite{Comm: w.Invite.Comm, Seq: w.Invite.Seq, Members: slices.Clone(w.Invite.Members)}
 	}
 	var err error
 	l.info.NodeOf, err = nodesOf(w)
@@ -125,8 +129,8 @@ func (l *linked) Allgather(ctx context.Context, mine []byte) ([][]byte, error) {
 		}
 	}
 	cards := l.cards
-	if len(cards) != l.info.Size {
-		return nil, fmt.Errorf("boot allgather: %d cards, want %d", len(cards), l.info.Size)
+	if len(cards) != l.info.Places() {
+		return nil, fmt.Errorf("boot allgather: %d cards, want %d", len(cards), l.info.Places())
 	}
 	if l.watched {
 		l.watch()

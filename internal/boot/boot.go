@@ -36,6 +36,11 @@ type Info struct {
 	Hosts       []string // host name of each node
 	Recover     bool     // the job goes on when a rank dies, and ranks can agree on who lives
 
+	// Ranks from Size on are those of replacements, Spares on each node. Invite, if not nil, says
+	// that this one is a replacement, and in which agreement it votes first.
+	Spares int
+	Invite *wire.Invite
+
 	// What the ranks of this host share, with their agent if there is one; nil if
 	// there is nothing. They stay open as long as the process.
 	Segment  *seg.Segment
@@ -51,10 +56,7 @@ func (in *Info) Flight() *seg.Rank { return in.flight }
 
 // Host returns the name of rank's host.
 func (in *Info) Host(rank world.Rank) string {
-	n := 0
-	if in.NodeOf != nil {
-		n = int(in.NodeOf[rank])
-	}
+	n := in.NodeIndex(rank)
 	if n >= len(in.Hosts) {
 		return "localhost"
 	}
@@ -63,19 +65,25 @@ func (in *Info) Host(rank world.Rank) string {
 
 // NodeIndex returns the node that rank runs on.
 func (in *Info) NodeIndex(rank world.Rank) int {
+	if past := int(rank) - in.Size; past >= 0 && in.Spares > 0 {
+		return past / in.Spares
+	}
 	if in.NodeOf == nil {
 		return 0
 	}
 	return int(in.NodeOf[rank])
 }
 
+// Places returns how many ranks there may be, with all replacements.
+func (in *Info) Places() int { return in.Size + in.Spares*max(in.Nodes, 1) }
+
 // A Boot connects a rank with its launcher. Methods may be called from any
 // goroutine; only Allgather blocks.
 type Boot interface {
 	Info() *Info
 
-	// Allgather sends mine up and returns what every rank sent, by rank. It is
-	// called once, by all ranks. It fails when ctx ends, when a rank died or
+	// Allgather sends mine up and returns what every rank sent, by rank, and nothing for places of
+	// replacements that have not come. It is called once, by all ranks. It fails when ctx ends, when a rank died or
 	// ended before it contributed, or when the launcher is gone.
 	Allgather(ctx context.Context, mine []byte) ([][]byte, error)
 
@@ -150,7 +158,7 @@ type Event struct {
 func (e *Event) asError(in *Info) error {
 	switch e.Kind {
 	case Died:
-		if int(e.Rank) < in.Size && len(in.Hosts) > 0 {
+		if int(e.Rank) < in.Places() && len(in.Hosts) > 0 {
 			return fmt.Errorf("rank %d (host %s): %s", e.Rank, in.Host(e.Rank), e.Text)
 		}
 		return fmt.Errorf("rank %d: %s", e.Rank, e.Text)

@@ -35,6 +35,11 @@ func openAgent() (Boot, error) {
 	if err != nil {
 		return nil, err
 	}
+	spares, err := env.Int(env.Spares)
+	if err != nil {
+		return nil, err
+	}
+	ranks += spares
 	local := world.LocalRank(n)
 	// Children of this process are not this rank.
 	if fd := env.FD(env.PMIFD); fd >= 0 {

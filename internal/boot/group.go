@@ -223,31 +223,37 @@ func (m *Member) Vote(v *wire.Vote) error {
 	g := m.group
 	g.mu.Lock()
 	d, err := g.votes.Vote(m.info.Rank, v)
-	if d != nil {
-		g.record(agreed(d))
-	}
+	news := g.decided(d)
 	g.mu.Unlock()
-	if d != nil {
+	if news {
 		g.wakeAll()
 	}
 	return err
 }
 
+// decided tells all what was agreed on, and that nobody can be replaced, and reports whether there
+// was something to tell. g.mu is held.
+func (g *group) decided(all ...*agree.Decision) (news bool) {
+	for _, w := range g.votes.Wanted() {
+		all = append(all, g.votes.Refuse(&w, fmt.Sprintf("rank %d cannot be replaced: it is a goroutine", w.Dead)))
+	}
+	for _, d := range all {
+		if d != nil {
+			g.record(Event{Kind: Agreed, Rank: world.None, Comm: d.Comm, Outcome: d.Outcome})
+			news = true
+		}
+	}
+	return news
+}
+
 // ended notes for agreements that a rank has ended.
 func (g *group) ended(rank world.Rank, died bool) {
 	g.mu.Lock()
-	all := g.votes.Ended(rank, died)
-	for _, d := range all {
-		g.record(agreed(d))
-	}
+	news := g.decided(g.votes.Ended(rank, died)...)
 	g.mu.Unlock()
-	if len(all) > 0 {
+	if news {
 		g.wakeAll()
 	}
-}
-
-func agreed(d *agree.Decision) Event {
-	return Event{Kind: Agreed, Rank: world.None, Comm: d.Comm, Outcome: d.Outcome}
 }
 
 // Die makes all ranks believe that this one ended without goodbye; text says

@@ -12,6 +12,7 @@ const (
 	Size      = "GOMPI_SIZE"
 	LocalRank = "GOMPI_LOCAL_RANK"
 	LocalSize = "GOMPI_LOCAL_SIZE"
+	Spares    = "GOMPI_SPARES"
 	Node      = "GOMPI_NODE"
 	JobID     = "GOMPI_JOB_ID"
 	StartNS   = "GOMPI_START_NS"
@@ -132,6 +133,7 @@ func launched() []Var {
 		{Size, "", byBoot, "number of ranks in the job", true},
 		{LocalRank, "", byBoot, "rank among the ranks of this host, from 0", true},
 		{LocalSize, "", byBoot, "number of ranks on this host", true},
+		{Spares, "", byBoot, "places on this host for ranks that replace others, see `-spares`", true},
 		{Node, "", byBoot, "index of this host in the job, from 0", true},
 		{JobID, "", byPrograms, "UUID of the job", true},
 		{StartNS, "", byPrograms, "when gompirun was started, in nanoseconds since 1970 by its host's clock", true},

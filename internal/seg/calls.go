@@ -48,6 +48,7 @@ const (
 	Wait
 	Shrink
 	Agree
+	Restore
 	numKinds
 )
 
@@ -55,7 +56,7 @@ var kindNames = [numKinds]string{
 	"none", "barrier", "bcast", "reduce", "allreduce", "reducescatter", "reducescatterblock",
 	"allgather", "allgatherv", "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv",
 	"alltoallw",
-	"scan", "exscan", "dup", "split", "create", "alloc", "free", "init", "close", "send", "recv", "probe", "wait", "shrink", "agree",
+	"scan", "exscan", "dup", "split", "create", "alloc", "free", "init", "close", "send", "recv", "probe", "wait", "shrink", "agree", "restore",
 }
 
 func (k Kind) String() string {

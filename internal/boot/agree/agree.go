@@ -3,7 +3,8 @@
 // is what happened: no rank has to guess whether another lives.
 //
 // An agreement is decided when every member has voted or has ended. A member that voted and then
-// ended counts as ended.
+// ended counts as ended. In a Restore each member that died needs a replacement that has voted,
+// too: Wanted tells for whom one is to be started, and Assign or Refuse answer.
 package agree
 
 import (
@@ -17,8 +18,9 @@ import (
 // A Table holds the agreements that are not decided. The zero Table is empty. It is not for
 // concurrent use.
 type Table struct {
-	ended map[world.Rank]bool // whether it died
-	open  map[key]*agreement
+	ended    map[world.Rank]bool // whether it died
+	open     map[key]*agreement
+	assigned map[world.Rank]key // replacements, until they are members of a communicator
 }
 
 // A key names an agreement: the communicator, and the number of the call on it.
@@ -29,14 +31,24 @@ type agreement struct {
 	by      world.Rank // who sent first
 	members []world.Rank
 	votes   map[world.Rank]*wire.Vote
+	stands  map[world.Rank]world.Rank // the newest replacement, by the member that died
 	differ  string
+	failed  string
 }
 
-// A Decision is an outcome, and the kind of call that it ends.
+// A Decision is an outcome, and the kind of call that it ends. Cards of replacements are missing.
 type Decision struct {
 	Kind wire.VoteKind
 	*wire.Outcome
 }
+
+// A Want is a member that died and is to be replaced.
+type Want struct {
+	Dead   world.Rank
+	Invite wire.Invite
+}
+
+func (w *Want) key() key { return key{w.Invite.Comm, w.Invite.Seq} }
 
 // Vote takes the vote of a rank, which the Table keeps. It returns the decision that this makes,
 // nil if there is none yet. A vote that cannot be is an error, and does not count: of a rank that
@@ -44,13 +56,17 @@ type Decision struct {
 func (t *Table) Vote(rank world.Rank, v *wire.Vote) (*Decision, error) {
 	k := key{v.Comm, v.Seq}
 	a := t.open[k]
-	if a == nil {
-		a = &agreement{first: v, by: rank, members: ranks(v.Members), votes: map[world.Rank]*wire.Vote{}}
-	}
+	_, stands := t.assigned[rank]
 	switch {
 	case t.has(rank):
 		return nil, nil
-	case !slices.Contains(a.members, rank):
+	case a == nil && stands:
+		return &Decision{v.Kind, &wire.Outcome{Comm: v.Comm, Seq: v.Seq, Living: []wire.Voter{{Rank: rank}}, Failed: "the others have not waited for it"}}, nil
+	case a == nil:
+		a = &agreement{first: v, by: rank, members: wire.Ranks(v.Members), votes: map[world.Rank]*wire.Vote{}, stands: map[world.Rank]world.Rank{}}
+	}
+	switch {
+	case !stands && !slices.Contains(a.members, rank):
 		return nil, fmt.Errorf("rank %d votes in %v %d of communicator %d, whose members are %v", rank, v.Kind, v.Seq, v.Comm, a.members)
 	case a.votes[rank] != nil:
 		return nil, fmt.Errorf("rank %d votes twice in %v %d of communicator %d", rank, v.Kind, v.Seq, v.Comm)
@@ -63,17 +79,6 @@ func (t *Table) Vote(rank world.Rank, v *wire.Vote) (*Decision, error) {
 	t.open[k] = a
 	a.votes[rank] = v
 	return t.decide(k), nil
-}
-
-// ranks returns the ranks of spans.
-func ranks(spans []wire.Span) []world.Rank {
-	var all []world.Rank
-	for _, s := range spans {
-		for i := range s.Count {
-			all = append(all, s.First+world.Rank(i))
-		}
-	}
-	return all
 }
 
 func (t *Table) has(rank world.Rank) bool {
@@ -97,23 +102,83 @@ func (t *Table) Ended(rank world.Rank, died bool) []*Decision {
 	return made
 }
 
-// decide decides an agreement if every member has voted or ended, and forgets it.
+// Wanted returns the members of Restores that died and have no living replacement.
+func (t *Table) Wanted() (all []Want) {
+	for k, a := range t.open {
+		for _, r := range a.members {
+			by, assigned := a.stands[r]
+			if a.replaces() && t.ended[r] && (!assigned || t.has(by)) {
+				all = append(all, Want{r, wire.Invite{Comm: k.comm, Seq: k.seq, Members: a.first.Members}})
+			}
+		}
+	}
+	return all
+}
+
+// replaces reports whether those that died have to be replaced.
+func (a *agreement) replaces() bool {
+	return a.first.Kind == wire.Restore && a.differ == "" && a.failed == ""
+}
+
+// Assign notes that a rank is started to replace one.
+func (t *Table) Assign(w *Want, by world.Rank) {
+	if t.assigned == nil {
+		t.assigned = map[world.Rank]key{}
+	}
+	t.assigned[by] = w.key()
+	t.open[w.key()].stands[w.Dead] = by
+}
+
+// Refuse notes that a member cannot be replaced, and why: the Restore fails, when all have voted.
+func (t *Table) Refuse(w *Want, why string) *Decision {
+	if a := t.open[w.key()]; a != nil && a.failed == "" {
+		a.failed = why
+		return t.decide(w.key())
+	}
+	return nil
+}
+
+// Joined reports whether a rank is a member of a communicator, not a replacement yet to be one.
+func (t *Table) Joined(rank world.Rank) bool {
+	_, stands := t.assigned[rank]
+	return !stands
+}
+
+// decide decides an agreement if every member has voted or ended, and all are replaced that are to
+// be, and forgets it.
 func (t *Table) decide(k key) *Decision {
 	a := t.open[k]
-	o := &wire.Outcome{Comm: k.comm, Seq: k.seq, Flags: ^uint64(0), Differ: a.differ}
-	for _, r := range a.members {
-		died, ended := t.ended[r]
+	o := &wire.Outcome{Comm: k.comm, Seq: k.seq, Flags: ^uint64(0), Differ: a.differ, Failed: a.failed}
+	live := func(r world.Rank) bool {
 		v := a.votes[r]
-		switch {
-		case died:
-			o.Dead = append(o.Dead, r)
-		case ended:
-		case v == nil:
-			return nil
-		default:
+		if v != nil {
 			o.Flags &= v.Flags
 			o.Living = append(o.Living, wire.Voter{Rank: r, Part: v.Part})
 		}
+		return v != nil
+	}
+	for _, r := range a.members {
+		died, ended := t.ended[r]
+		switch {
+		case died:
+			o.Dead = append(o.Dead, r)
+		case !ended && !live(r):
+			return nil
+		}
+	}
+	for _, r := range o.Dead {
+		by, assigned := a.stands[r]
+		there := assigned && !t.has(by) && live(by)
+		switch {
+		case !a.replaces():
+		case !there:
+			return nil
+		default:
+			o.Replaced = append(o.Replaced, wire.Replacement{Dead: r, By: by})
+		}
+	}
+	for _, r := range o.Replaced {
+		delete(t.assigned, r.By)
 	}
 	delete(t.open, k)
 	return &Decision{a.first.Kind, o}

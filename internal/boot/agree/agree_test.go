@@ -47,6 +47,53 @@ func TestAnAgreementIsDecidedWhenAllHaveVotedOrEnded(t *testing.T) {
 	}
 }
 
+func TestADeadMemberIsReplaced(t *testing.T) {
+	var table Table
+	members := []world.Rank{2, 0, 1}
+	must(t, &table, 0, vote(wire.Restore, 1, 1, members...))
+	table.Ended(1, true)
+	wants := table.Wanted()
+	if len(wants) != 1 || wants[0].Dead != 1 || !reflect.DeepEqual(wire.Ranks(wants[0].Invite.Members), members) {
+		t.Fatalf("wanted: %+v, want a replacement of rank 1", wants)
+	}
+	table.Assign(&wants[0], 7)
+	if d := must(t, &table, 2, vote(wire.Restore, 1, 2, members...)); d != nil || table.Wanted() != nil {
+		t.Fatalf("decided %+v before the replacement has voted", d)
+	}
+	table.Ended(7, true) // the replacement dies, too
+	wants = table.Wanted()
+	if len(wants) != 1 {
+		t.Fatalf("wanted: %+v, want another replacement", wants)
+	}
+	table.Assign(&wants[0], 8)
+	d := must(t, &table, 8, vote(wire.Restore, 1, 4, members...))
+	want := &wire.Outcome{Comm: 7, Seq: 1,
+		Living: []wire.Voter{{Rank: 2, Part: []byte{2}}, {Rank: 0, Part: []byte{1}}, {Rank: 8, Part: []byte{4}}},
+		Dead:   []world.Rank{1}, Replaced: []wire.Replacement{{Dead: 1, By: 8}}}
+	if d == nil || !reflect.DeepEqual(d.Outcome, want) || !table.Joined(8) || table.Joined(7) {
+		t.Errorf("got %+v, want %+v", d, want)
+	}
+}
+
+func TestARestoreFailsWithoutReplacements(t *testing.T) {
+	var table Table
+	must(t, &table, 0, vote(wire.Restore, 1, 1, 0, 1, 2, 3))
+	table.Ended(2, true)
+	table.Assign(&table.Wanted()[0], 7)
+	table.Ended(3, true)
+	wants := table.Wanted()
+	if d := table.Refuse(&wants[0], "no place"); d != nil || table.Wanted() != nil {
+		t.Fatalf("decided %+v before rank 1 has voted", d)
+	}
+	d := must(t, &table, 1, vote(wire.Restore, 1, 1, 0, 1, 2, 3))
+	if d == nil || d.Failed != "no place" || len(d.Living) != 2 || d.Replaced != nil {
+		t.Errorf("got %+v, want that it failed", d)
+	}
+	if d := must(t, &table, 7, vote(wire.Restore, 1, 1, 0, 1, 2, 3)); d == nil || d.Failed == "" || len(d.Living) != 1 {
+		t.Errorf("a replacement that comes too late gets %+v, want that it failed", d)
+	}
+}
+
 func TestCallsThatDifferAreTold(t *testing.T) {
 	var table Table
 	must(t, &table, 0, vote(wire.Agree, 1, 1, 0, 1))
@@ -71,8 +118,8 @@ func TestVotesThatCannotBeAreErrors(t *testing.T) {
 	}
 }
 
-// TestEachAgreementIsDecidedOnce lets ranks vote in turn and die at random. Every agreement in which
-// a living rank voted is decided once, among all that live.
+// TestEachAgreementIsDecidedOnce lets ranks vote in turn and die at random. Every agreement in
+// which a living rank voted is decided once, among all that live.
 func TestEachAgreementIsDecidedOnce(t *testing.T) {
 	const ranks = 6
 	for seed := range uint64(300) {

@@ -86,8 +86,11 @@ type Welcome struct {
 	Secret          [32]byte
 	Placement       []Run // of all ranks, in rank order
 	Hosts           []string
-	Watch           bool   // be ready to answer Describe at any time
-	Recover         bool   // the job goes on when a rank dies
+	Watch           bool // be ready to answer Describe at any time
+	Recover         bool // the job goes on when a rank dies
+	Spares          int  // places on each node for ranks that replace others; their ranks follow those of the job, by node
+	Invited         bool // it replaces a rank, as Invite says
+	Invite          Invite
 	Door            string // where ranks without an agent get their host's segment, "" nowhere
 }
 
@@ -101,7 +104,9 @@ func (m *Welcome) fields(c *Codec) {
 	c.Fixed(m.Secret[:])
 	c.Placement(&m.Placement)
 	c.Strings(&m.Hosts, MaxRanks, maxName)
-	c.Bools(&m.Watch, &m.Recover)
+	c.Bools(&m.Watch, &m.Recover, &m.Invited)
+	c.Rank(&m.Spares)
+	m.Invite.Fields(c)
 	c.String(&m.Door, maxName)
 }
 

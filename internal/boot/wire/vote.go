@@ -17,23 +17,28 @@ type VoteKind uint8
 const (
 	Agree VoteKind = iota + 1
 	Shrink
+	Restore
 )
 
 // String returns the name of the call.
 func (k VoteKind) String() string {
-	if k == Shrink {
+	switch k {
+	case Shrink:
 		return "shrink"
+	case Restore:
+		return "restore"
 	}
 	return "agree"
 }
 
-// Vote is a rank's part in an agreement of the living members of a communicator.
+// Vote is a rank's part in an agreement of the living members of a communicator, and of those that
+// are to replace the dead.
 type Vote struct {
 	Comm    uint64
 	Seq     uint64 // counts the agreements of Comm
 	Kind    VoteKind
 	Flags   uint64
-	Members []Span // world ranks of Comm, in ascending order
+	Members []Span // world ranks of Comm, in its order
 	Part    []byte // of a new communicator; opaque
 }
 
@@ -43,10 +48,10 @@ type Span struct {
 	Count int
 }
 
-// Spans returns the spans of some ranks, each of which is there once.
+// Spans returns the spans of some ranks, in their order.
 func Spans(ranks []world.Rank) []Span {
 	var spans []Span
-	for _, r := range slices.Sorted(slices.Values(ranks)) {
+	for _, r := range ranks {
 		if last := len(spans) - 1; last >= 0 && spans[last].First+world.Rank(spans[last].Count) == r {
 			spans[last].Count++
 		} else {
@@ -56,35 +61,58 @@ func Spans(ranks []world.Rank) []Span {
 	return spans
 }
 
+// Ranks returns the ranks of spans, in their order.
+func Ranks(spans []Span) []world.Rank {
+	var ranks []world.Rank
+	for _, s := range spans {
+		for i := range s.Count {
+			ranks = append(ranks, s.First+world.Rank(i))
+		}
+	}
+	return ranks
+}
+
+func spans(c *Codec, v *[]Span) {
+	List(c, v, MaxRanks, func(s *Span) {
+		rank(c, &s.First)
+		Int(c, &s.Count, 1, MaxRanks)
+	})
+}
+
 func (m *Vote) fields(c *Codec) { m.Fields(c) }
 
 // Fields goes over what m is made of.
 func (m *Vote) Fields(c *Codec) {
 	Uint(c, &m.Comm, math.MaxUint64)
 	Uint(c, &m.Seq, math.MaxUint64)
-	Uint(c, &m.Kind, uint64(Shrink))
+	Uint(c, &m.Kind, uint64(Restore))
 	Uint(c, &m.Flags, math.MaxUint64)
-	List(c, &m.Members, MaxRanks, func(s *Span) {
-		rank(c, &s.First)
-		Int(c, &s.Count, 1, MaxRanks)
-	})
+	spans(c, &m.Members)
 	c.Bytes(&m.Part, MaxPart)
 }
 
 // Outcome is what the living members of a communicator have agreed on.
 type Outcome struct {
-	Comm   uint64
-	Seq    uint64
-	Flags  uint64       // the bitwise AND of those of the living
-	Living []Voter      // in ascending order
-	Dead   []world.Rank // members that ended, but not well, in ascending order
-	Differ string       // why the calls of the members are not one agreement, "" if they are
+	Comm     uint64
+	Seq      uint64
+	Flags    uint64        // the bitwise AND of those of the living
+	Living   []Voter       // members in the order of Comm, then replacements
+	Dead     []world.Rank  // members that ended, but not well, in the order of Comm
+	Replaced []Replacement // of Dead, if all are to be replaced
+	Differ   string        // why the calls of the members are not one agreement, "" if they are
+	Failed   string        // why not all could be replaced that are to be, "" if they are
 }
 
-// A Voter is a member that lives.
+// A Voter is a member that lives, or a replacement.
 type Voter struct {
 	Rank world.Rank
 	Part []byte
+}
+
+// A Replacement is a rank in the place of one that died.
+type Replacement struct {
+	Dead, By world.Rank
+	Card     []byte // of By
 }
 
 func (m *Outcome) fields(c *Codec) { m.Fields(c) }
@@ -99,15 +127,38 @@ func (m *Outcome) Fields(c *Codec) {
 		c.Bytes(&v.Part, MaxPart)
 	})
 	List(c, &m.Dead, MaxRanks, func(r *world.Rank) { rank(c, r) })
+	List(c, &m.Replaced, MaxRanks, func(r *Replacement) {
+		rank(c, &r.Dead)
+		rank(c, &r.By)
+		c.Bytes(&r.Card, MaxCard)
+	})
 	c.String(&m.Differ, MaxText)
+	c.String(&m.Failed, MaxText)
 }
 
 // Clone returns a copy that shares no memory with m.
 func (m *Outcome) Clone() *Outcome {
 	o := *m
-	o.Living, o.Dead = slices.Clone(m.Living), slices.Clone(m.Dead)
+	o.Living, o.Dead, o.Replaced = slices.Clone(m.Living), slices.Clone(m.Dead), slices.Clone(m.Replaced)
 	for i := range o.Living {
 		o.Living[i].Part = slices.Clone(o.Living[i].Part)
 	}
+	for i := range o.Replaced {
+		o.Replaced[i].Card = slices.Clone(o.Replaced[i].Card)
+	}
 	return &o
+}
+
+// Invite tells a rank that it replaces one that died, and in which agreement it votes to do so.
+type Invite struct {
+	Comm    uint64
+	Seq     uint64
+	Members []Span // as those of Comm vote
+}
+
+// Fields goes over what m is made of.
+func (m *Invite) Fields(c *Codec) {
+	Uint(c, &m.Comm, math.MaxUint64)
+	Uint(c, &m.Seq, math.MaxUint64)
+	spans(c, &m.Members)
 }

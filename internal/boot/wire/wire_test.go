@@ -20,7 +20,7 @@ func examples() []Message {
 		&Abort{Code: -3, Reason: "no disk"},
 		&Welcome{
 			Rank: 5, Size: 1 << 20, LocalRank: 1, LocalSize: 64, Node: 3, JobID: "id", Secret: [32]byte{1, 31: 2},
-			Placement: []Run{{0, 4}, {3, 2}, {0, 1}}, Hosts: []string{"a", "", "c"}, Watch: true, Recover: true,
+			Placement: []Run{{0, 4}, {3, 2}, {0, 1}}, Hosts: []string{"a", "", "c"}, Watch: true, Recover: true, Spares: 2, Invited: true, Invite: Invite{Comm: 9, Seq: 1, Members: []Span{{3, 1}, {0, 2}}},
 		},
 		&Welcome{Size: 1, LocalSize: 1, Door: "@00a1b"},
 		&Cards{Data: [][]byte{{1}, {}, []byte(strings.Repeat("x", MaxCard))}},
@@ -33,6 +33,7 @@ func examples() []Message {
 		&Left{Rank: 6},
 		&Vote{Comm: 1 << 63, Seq: 2, Kind: Shrink, Flags: math.MaxUint64, Members: []Span{{0, 3}, {7, 1}}, Part: []byte("part")},
 		&Outcome{Comm: 1, Seq: 2, Flags: 6, Living: []Voter{{3, []byte("part")}, {4, []byte{}}}, Dead: []world.Rank{1, 5}, Differ: "x"},
+		&Outcome{Dead: []world.Rank{1}, Replaced: []Replacement{{1, 8, []byte("card")}}, Failed: "y"},
 		&Closing{},
 		&Describe{},
 		&Stacks{Text: []byte("goroutine 1 [running]:")},
