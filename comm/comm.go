@@ -15,6 +15,7 @@ import (
 	"gompi/comm/internal/staging"
 	"gompi/internal/boot"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 )
 
 // A Comm is a communicator: an ordered group of ranks, with messages that no other Comm sees. Its
@@ -50,6 +51,9 @@ type process struct {
 	mapped  loans       // given back, but a peer or a transport may still use them
 	local   loans       // of AllocLocal
 	suspect atomic.Bool // a collective has: peers may still write to vectors that it had in the heap
+
+	admits   func(rank world.Rank, card []byte) error // of transports: a rank that comes later; nil if none can
+	restored bool                                     // this rank replaces one that died
 
 	staging     staging.Pool
 	withDevices []bool // world ranks whose buffers may be in devices' memory

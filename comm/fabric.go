@@ -41,6 +41,8 @@ type Fabric struct {
 
 	memory   func() *hostMemory // nil, or what Connect found to share
 	setRules func(*path.Rules)  // nil, or takes the rules that all ranks agree on
+	// admit takes the card of a rank that comes later; nil if none can.
+	admit func(rank world.Rank, card []byte) error
 }
 
 // How a rank waits before it sleeps.
@@ -114,7 +116,7 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 		return Fabric{}, err
 	}
 	own := tcp.Config{
-		Rank: info.Rank, Size: info.Size, JobID: info.JobID, Secret: info.Secret,
+		Rank: info.Rank, Size: info.Places(), JobID: info.JobID, Secret: info.Secret,
 		SameHost:   func(r world.Rank) bool { return info.NodeIndex(r) == info.Node },
 		Interfaces: env.String(env.Iface), PortLow: lo, PortHigh: hi, FrameMAC: macs,
 		Logger: cfg.Logger.With(logging.Part, logging.TCP),
@@ -157,21 +159,25 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 		SetCards: func(cards [][]byte) error {
 			rest, rdmaCards := make([][]byte, len(cards)), make([]rdmaCard, len(cards))
 			for r, c := range cards {
-				if len(c) == 0 {
-					return card.ErrCard
-				}
-				if shared != nil && c[0] == sharing(nil) {
-					shared.Exclude(world.Rank(r))
+				if r >= info.Size && len(c) == 0 {
+					continue // nobody has taken this place
 				}
 				var err error
-				if rest[r], err = rdmaCards[r].cut(c[1:]); err != nil {
+				if rest[r], err = cutCard(world.Rank(r), c, shared, &rdmaCards[r]); err != nil {
 					return err
 				}
 			}
-			if err := rdma.setCards(cfg, info, rdmaCards); err != nil {
+			if err := rdma.setCards(cfg, info, rdmaCards[:info.Size]); err != nil {
 				return err
 			}
 			return t.SetCards(rest)
+		},
+		admit: func(rank world.Rank, b []byte) error {
+			rest, err := cutCard(rank, b, shared, new(rdmaCard))
+			if err != nil {
+				return err
+			}
+			return t.SetCard(rank, rest)
 		},
 		memory: func() *hostMemory { return memory },
 		setRules: func(r *path.Rules) {
@@ -181,6 +187,17 @@ func (cfg Config) network(b boot.Boot, set *poll.Set) (Fabric, error) {
 			}
 		},
 	}, nil
+}
+
+// cutCard takes what is not TCP's from a rank's card, and returns the rest.
+func cutCard(rank world.Rank, b []byte, shared *shm.Transport, rdma *rdmaCard) (rest []byte, err error) {
+	if len(b) == 0 {
+		return nil, card.ErrCard
+	}
+	if shared != nil && b[0] == sharing(nil) {
+		shared.Exclude(rank)
+	}
+	return rdma.cut(b[1:])
 }
 
 // sharing is the first byte of a rank's card: whether it has the transport through shared memory.

@@ -28,6 +28,7 @@ var (
 	errOnlyTCP = fmt.Errorf("%s is tcp there", env.Transport)
 	errMACs    = fmt.Errorf("UCX's messages have no MACs, which %s asks for", env.FrameMAC)
 	errOneHost = errors.New("all ranks are on one host")
+	errSpares  = errors.New("UCX reaches no ranks that come later, as with -spares")
 )
 
 // rdmaAsked reports whether cfg asks for UCX, and which of its transports it names: "ucx" leaves
@@ -45,6 +46,8 @@ func (r *rdmaTransport) open(cfg Config, info *boot.Info, macs bool, sink transp
 		r.err = errOnlyTCP
 	case macs:
 		r.err = errMACs
+	case info.Spares > 0:
+		r.err = errSpares
 	case !asked && info.Nodes == 1:
 		r.err = errOneHost
 	default:

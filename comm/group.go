@@ -195,23 +195,28 @@ func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Com
 // assemble returns the communicator of some of c's ranks, which all know what each has told. mine is
 // the shared memory that this one has taken for it.
 func (c *Comm) assemble(kind string, ranks []world.Rank, members []member, mine shmsync.Token) *Comm {
+	return c.process.assemble(c.name+"/"+kind, c.rules, ranks, members, mine)
+}
+
+// assemble is the same for a communicator with a name, by given rules.
+func (p *process) assemble(name string, rules *path.Rules, ranks []world.Rank, members []member, mine shmsync.Token) *Comm {
 	blocks := make([]shmsync.Token, len(members))
 	for i, m := range members {
 		blocks[i] = shmsync.Token(m.block)
 	}
 	id := engine.NextID(ranks[0], uint32(members[0].counter))
-	d := c.newComm(c.name+"/"+kind, c.e.Open(id, ranks), c.rulesFor(ranks))
+	d := p.newComm(name, p.e.Open(id, ranks), p.rulesFor(rules, ranks))
 	d.setUp(mine, blocks)
 	return d
 }
 
-// rulesFor returns c's rules for a part of its ranks, which may be on fewer hosts.
-func (c *Comm) rulesFor(members []world.Rank) *path.Rules {
+// rulesFor returns rules for some ranks, which may be on fewer hosts than all.
+func (p *process) rulesFor(rules *path.Rules, members []world.Rank) *path.Rules {
 	hosts := map[int]bool{}
 	for _, r := range members {
-		hosts[c.boot.Info().NodeIndex(r)] = true
+		hosts[p.boot.Info().NodeIndex(r)] = true
 	}
-	r := *c.rules
+	r := *rules
 	r.Hosts = len(hosts)
 	return &r
 }

@@ -111,7 +111,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	info := f.Boot.Info()
 	p := &process{boot: f.Boot, rec: info.Flight(), log: cfg.Logger}
 	e := engine.New(engine.Config{
-		Rank: info.Rank, Size: info.Size, Host: info.Host, Boot: f.Boot, Parker: f.Parker,
+		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,
 		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), Log: cfg.Logger, Left: leftOf(info),
 		Lender: &p.staging,
 	})
@@ -143,7 +143,11 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		f.setRules(all.rules)
 	}
 	p.withDevices, p.wantsNCCL, p.arena = all.devices, all.nccl, max(cfg.DeviceArena, 0)
-	c := p.newComm("world", e.Open(engine.NextID(0, 0), nil), all.rules)
+	p.admits = f.admit
+	if info.Invite != nil {
+		return p.replace(ctx, info.Invite, all)
+	}
+	c := p.newComm("world", e.Open(engine.NextID(0, 0), worldMembers(info)), all.rules)
 	c.setUp(all.block, all.blocks)
 	if r := c.withoutDevices(); p.wantsNCCL && r >= 0 {
 		c.warn(exec.WithoutNCCL, fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))
@@ -152,6 +156,18 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		c.logWays(ctx)
 	}
 	return c, nil
+}
+
+// worldMembers returns the ranks of the world, nil for all that there may be.
+func worldMembers(info *boot.Info) []world.Rank {
+	if info.Spares == 0 {
+		return nil
+	}
+	ranks := make([]world.Rank, info.Size)
+	for i := range ranks {
+		ranks[i] = world.Rank(i)
+	}
+	return ranks
 }
 
 // leave ends this rank's part in the job.
@@ -239,21 +255,32 @@ func (cfg Config) exchangeCards(ctx context.Context, f Fabric, p *process) (m ag
 			return m, err
 		}
 	}
-	all, err := card.Decode(encoded)
+	all, err := card.Decode(encoded[:info.Size])
 	if err != nil {
 		return m, err
 	}
+	m.devices = all.Devices()
+	transports := all.Transports()
+	for _, b := range encoded[info.Size:] { // of replacements
+		var late card.Card
+		if len(b) > 0 {
+			if late, err = card.DecodeOne(b); err != nil {
+				return m, err
+			}
+		}
+		m.devices, transports = append(m.devices, late.Devices), append(transports, late.Transport)
+	}
 	if f.SetCards != nil {
-		if err := f.SetCards(all.Transports()); err != nil {
+		if err := f.SetCards(transports); err != nil {
 			return m, err
 		}
 	}
 	notOversubscribed := all.Loads(info)[info.Node] <= 1
-	p.e.SetSpinPolicy(f.Spin, yields, notOversubscribed, all.Monitor(info), loadEvery)
+	p.e.SetSpinPolicy(f.Spin, yields, notOversubscribed, all.Monitor(info, mine), loadEvery)
 	for _, c := range all {
 		m.blocks = append(m.blocks, shmsync.Token(c.Block))
 	}
-	m.devices, m.nccl = all.Devices(), all[0].NCCL
+	m.nccl = all[0].NCCL
 	m.rules, err = all.Agreed(info)
 	return m, err
 }

@@ -2,11 +2,9 @@ package comm
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 
-	"gompi/comm/internal/engine"
 	"gompi/internal/boot/wire"
 	"gompi/internal/world"
 )
@@ -18,36 +16,29 @@ import (
 //
 // Shrink waits until every member of c has called it or has ended; members that wait in c for
 // something else have got ErrRevoked, but those that wait in other communicators may need a Revoke.
-// If ctx ends before, this rank is expected in the new communicator all the same, and breaks it. The
-// ranks must be started by gompirun -recover, or be goroutines of one process. Members call Shrink
-// and Agree of one c in the same order, one at a time; else all get ErrMismatch.
+// If ctx ends before, this rank is expected in the new communicator all the same, and breaks it.
+// The ranks must be started by gompirun -recover, or be goroutines of one process. Members call
+// Shrink and Agree of one c in the same order, one at a time; else all get ErrMismatch.
 //
-// c stays as it is; its memory is free again when it is closed. Shrink sends the launcher one message
-// from each member, of about 30 bytes if the members' world ranks are consecutive, and gets one back,
-// of about 20 bytes for each member.
+// c stays as it is; its memory is free again when it is closed. Shrink sends the launcher one
+// message from each member, of about 30 bytes if the members' world ranks are consecutive, and gets
+// one back, of about 20 bytes for each member.
 func (c *Comm) Shrink(ctx context.Context) (*Comm, error) {
-	d, err := c.shrink(ctx)
+	d, err := c.renew(ctx, wire.Shrink)
 	return d, c.fault("shrink", -1, err)
 }
 
-func (c *Comm) shrink(ctx context.Context) (*Comm, error) {
+// renew returns a communicator in the place of c.
+func (c *Comm) renew(ctx context.Context, kind wire.VoteKind) (*Comm, error) {
 	if c.shut.Load() {
 		return nil, ErrClosed
 	}
-	block := c.take()
-	part := binary.LittleEndian.AppendUint64(nil, uint64(c.e.Counter()))
-	part = binary.LittleEndian.AppendUint64(part, uint64(block))
-	o, err := c.vote(ctx, &wire.Vote{Kind: wire.Shrink, Part: part}, func(o *wire.Outcome) (uint64, bool) {
-		ranks, members, err := c.living(o)
-		if err != nil {
-			return 0, false
-		}
-		return engine.NextID(ranks[0], uint32(members[0].counter)), true
-	})
+	block, order := c.take(), c.Group().ranks
+	o, err := c.vote(ctx, &wire.Vote{Kind: kind, Part: c.tells(block)}, revokes(order))
 	var ranks []world.Rank
 	var members []member
 	if err == nil {
-		ranks, members, err = c.living(o)
+		ranks, members, err = living(order, o)
 	}
 	if err != nil {
 		if ctx.Err() == nil { // else others may use the block by now
@@ -55,35 +46,14 @@ func (c *Comm) shrink(ctx context.Context) (*Comm, error) {
 		}
 		return nil, err
 	}
-	return c.assemble("shrink", ranks, members, block), nil
-}
-
-// living returns the members of c that live, in c's order, and what they have told.
-func (c *Comm) living(o *wire.Outcome) ([]world.Rank, []member, error) {
-	if o.Differ != "" {
-		return nil, nil, fmt.Errorf("%w: %s", ErrMismatch, o.Differ)
-	}
-	at := make(map[world.Rank]member, len(o.Living))
-	for _, v := range o.Living {
-		if len(v.Part) != 16 {
-			return nil, nil, fmt.Errorf("rank %d tells %d bytes: want 16; are all ranks of one gompi version?", v.Rank, len(v.Part))
-		}
-		at[v.Rank] = member{counter: int64(binary.LittleEndian.Uint64(v.Part)), block: int64(binary.LittleEndian.Uint64(v.Part[8:]))}
-	}
-	var ranks []world.Rank
-	var members []member
-	for _, r := range c.Group().ranks {
-		if m, lives := at[r]; lives {
-			ranks, members = append(ranks, r), append(members, m)
-		}
-	}
-	return ranks, members, nil
+	late := c.admit(o)
+	return c.assemble(kind.String(), ranks, members, block).unless(ctx, late)
 }
 
 // Agree returns the bitwise AND of the flags of all members of c that live (MPIX_Comm_agree of
 // ULFM). All members that get a result get the same. If members have died, Agree returns the result
-// of the others, and an ErrRevoked that names one of the dead, the same on all. It works on a broken
-// c, and breaks nothing. What else holds for Shrink holds for Agree.
+// of the others, and an ErrRevoked that names one of the dead, the same on all. It works on a
+// broken c, and breaks nothing. What else holds for Shrink holds for Agree.
 func (c *Comm) Agree(ctx context.Context, flags uint64) (uint64, error) {
 	flags, err := c.agree(ctx, flags)
 	return flags, c.fault("agree", -1, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -89,8 +90,8 @@ func useAll(ctx context.Context, c *comm.Comm) error {
 	return errors.Join(comm.Barrier(ctx, half), half.Close(ctx))
 }
 
-// TestStressDeathsAtRandom lets ranks die anywhere: in collectives, before they shrink, while others
-// do, and after. Those that live come to the end.
+// TestStressDeathsAtRandom lets ranks die anywhere: in collectives, before they shrink, while
+// others do, and after. Those that live come to the end.
 func TestStressDeathsAtRandom(t *testing.T) {
 	for round, end := 0, stress.Until(t); round < 40 || time.Now().Before(end); round++ {
 		seed := rand.Uint64()
@@ -280,6 +281,31 @@ func TestTheEndOfTheJobEndsShrink(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Goroutines are not replaced: Restore fails on all, and Shrink remains.
+func TestGoroutinesAreNotReplaced(t *testing.T) {
+	const p, victim = 4, 1
+	errs := outcomes(t, p, func(ctx context.Context, world *comm.Comm) error {
+		if world.Rank() == victim {
+			synctest.Wait()
+			return errBoom
+		}
+		comm.Barrier(ctx, world) // learns of it
+		if _, err := world.Restore(ctx); err == nil || !strings.Contains(err.Error(), "cannot be replaced") {
+			return fmt.Errorf("restore: %w, want that rank %d cannot be replaced", err, victim)
+		}
+		c, err := world.Shrink(ctx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(world.Close(ctx), useAll(ctx, c), c.Close(ctx))
+	})
+	for r, err := range errs {
+		if r != victim && err != nil {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
 }
 
 func TestShrinkOfAClosedComm(t *testing.T) {

@@ -197,6 +197,15 @@ func (t *Transport) SetCards(cards [][]byte) error {
 	return nil
 }
 
+// SetCard sets the card of one rank that had none, after SetCards.
+func (t *Transport) SetCard(rank world.Rank, b []byte) error {
+	if _, err := decodeCard(b); err != nil {
+		return fmt.Errorf("rank %d: %w", rank, err)
+	}
+	t.cards[rank] = b
+	return nil
+}
+
 // Name implements transport.Transport.
 func (t *Transport) Name() string { return "tcp" }
 

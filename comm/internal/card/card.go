@@ -87,6 +87,9 @@ func Decode(all [][]byte) (Cards, error) {
 	return cs, nil
 }
 
+// DecodeOne decodes the Card of one rank.
+func DecodeOne(b []byte) (Card, error) { return decode(b) }
+
 // Transports returns the parts of the transports, by rank.
 func (cs Cards) Transports() [][]byte {
 	parts := make([][]byte, len(cs))

@@ -13,6 +13,7 @@ import (
 // each.
 type loadMonitor struct {
 	cards    Cards // of Init
+	own      Card  // of this rank, then
 	info     *boot.Info
 	root     string // of the control groups' files: "/" but in tests
 	affinity func() CPUs
@@ -20,8 +21,8 @@ type loadMonitor struct {
 
 // Monitor returns a function that reports whether the ranks of this host have a processor each now.
 // A call reads files for 0.15 ms, and makes a hundred allocations.
-func (cs Cards) Monitor(info *boot.Info) func() bool {
-	return loadMonitor{cs, info, "/", affinity}.notOversubscribed
+func (cs Cards) Monitor(info *boot.Info, own Card) func() bool {
+	return loadMonitor{cs, own, info, "/", affinity}.notOversubscribed
 }
 
 // Mine returns a Card with this rank's processors. Where ranks run on several nodes, it has the
@@ -39,7 +40,7 @@ func Mine(nodes int) Card {
 // the host that had the same in Init: mostly they change by a control group, or by a hand, for the
 // whole job. Algorithms stay as agreed in Init.
 func (o loadMonitor) notOversubscribed() bool {
-	then := o.cards[o.info.Rank]
+	then := o.own
 	now := Card{CPUs: o.affinity(), Quota: cgroup.WholeCPUs(o.root)}
 	cs := o.cards
 	if now.Quota != then.Quota || !bytes.Equal(now.CPUs, then.CPUs) {

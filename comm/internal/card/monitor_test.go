@@ -51,7 +51,7 @@ func TestMonitorFollowsProcessorsAndQuota(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		o := loadMonitor{tt.cards, tt.info, root, func() CPUs { return tt.cpus }}
+		o := loadMonitor{tt.cards, tt.cards[tt.info.Rank], tt.info, root, func() CPUs { return tt.cpus }}
 		if got := o.notOversubscribed(); got != tt.want {
 			t.Errorf("%s: a processor for each: %v, want %v", tt.name, got, tt.want)
 		}

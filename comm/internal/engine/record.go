@@ -72,8 +72,11 @@ func (w *waiter) call() seg.Call {
 
 // kindOf returns the kind of a call that votes.
 func kindOf(k wire.VoteKind) seg.Kind {
-	if k == wire.Shrink {
+	switch k {
+	case wire.Shrink:
 		return seg.Shrink
+	case wire.Restore:
+		return seg.Restore
 	}
 	return seg.Agree
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/world"
 )
 
 // This file lets the living members of a communicator agree. The launcher decides, since it alone
@@ -56,6 +57,17 @@ func (e *Engine) Vote(ctx context.Context, v *wire.Vote, revokes func(*wire.Outc
 		return nil, e.whyEnding()
 	}
 	return nil, err
+}
+
+// Admit calls set, which lets transports reach a rank that they have not reached so far.
+func (e *Engine) Admit(rank world.Rank, set func() error) error {
+	e.progress.Lock()
+	defer e.progress.Unlock()
+	if err := set(); err != nil {
+		return err
+	}
+	e.peer(rank)
+	return nil
 }
 
 // agreed takes an outcome.

@@ -1,0 +1,131 @@
+package comm
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"gompi/comm/internal/card"
+	"gompi/comm/internal/engine"
+	"gompi/comm/internal/shmsync"
+	"gompi/internal/boot/wire"
+	"gompi/internal/world"
+)
+
+// Restore returns a communicator of the size of c, in which new processes have the places of
+// members that died. It is Shrink in everything else: collective over the members that live, for
+// broken communicators, and the same for all that get one. gompirun starts a replacement for each
+// of the dead on its host, where -spares has left places. Restore waits until the replacements have
+// called Init, which returns the same communicator to them, with the rank of the dead. Restored
+// tells them that they replace a rank: they have nothing of what that had, and get it from another
+// rank.
+//
+// Without a place that is left, Restore fails on all ranks, and Shrink remains. Members that have
+// ended well are not replaced: the communicator is smaller by these.
+func (c *Comm) Restore(ctx context.Context) (*Comm, error) {
+	d, err := c.renew(ctx, wire.Restore)
+	return d, c.fault("restore", -1, err)
+}
+
+// Restored reports whether this process replaces a rank that died.
+func (c *Comm) Restored() bool { return c.restored }
+
+// admit lets the transports reach the replacements that others have.
+func (p *process) admit(o *wire.Outcome) error {
+	for _, r := range o.Replaced {
+		if r.By == p.boot.Info().Rank {
+			continue
+		}
+		if p.admits == nil {
+			return errors.New("this rank reaches no ranks that come later")
+		}
+		late, err := card.DecodeOne(r.Card)
+		if err != nil {
+			return fmt.Errorf("rank %d, in the place of %d: %w", r.By, r.Dead, err)
+		}
+		if err := p.e.Admit(r.By, func() error { return p.admits(r.By, late.Transport) }); err != nil {
+			return fmt.Errorf("rank %d, in the place of %d: %w", r.By, r.Dead, err)
+		}
+		p.withDevices[r.By] = late.Devices
+	}
+	return nil
+}
+
+// replace makes this process a member of the communicator to which it is invited.
+func (p *process) replace(ctx context.Context, in *wire.Invite, all agreement) (*Comm, error) {
+	p.restored = true
+	v := &wire.Vote{Comm: in.Comm, Seq: in.Seq, Kind: wire.Restore, Members: in.Members, Part: p.tells(all.block)}
+	order := wire.Ranks(in.Members)
+	var ranks []world.Rank
+	var members []member
+	o, err := p.e.Vote(ctx, v, revokes(order))
+	if err == nil {
+		ranks, members, err = living(order, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.leave(canceled()))
+	}
+	late := p.admit(o)
+	return p.assemble("world", all.rules, ranks, members, all.block).unless(ctx, late)
+}
+
+// unless returns c, or breaks it and returns the reason if there is one.
+func (c *Comm) unless(ctx context.Context, err error) (*Comm, error) {
+	if err == nil {
+		return c, nil
+	}
+	c.Revoke(err.Error())
+	return nil, errors.Join(err, c.Close(ctx))
+}
+
+// tells is what this rank tells for a communicator to be made: the counter for its id, and the
+// block that it has taken.
+func (p *process) tells(block shmsync.Token) []byte {
+	part := binary.LittleEndian.AppendUint64(nil, uint64(p.e.Counter()))
+	return binary.LittleEndian.AppendUint64(part, uint64(block))
+}
+
+// revokes returns which communicator of ranks, in the given order, an outcome makes.
+func revokes(order []world.Rank) func(*wire.Outcome) (uint64, bool) {
+	return func(o *wire.Outcome) (uint64, bool) {
+		ranks, members, err := living(order, o)
+		if err != nil {
+			return 0, false
+		}
+		return engine.NextID(ranks[0], uint32(members[0].counter)), true
+	}
+}
+
+// living returns the members of a new communicator, and what they have told: of ranks in the given
+// order those that live, and replacements in the places of those that died.
+func living(order []world.Rank, o *wire.Outcome) ([]world.Rank, []member, error) {
+	switch {
+	case o.Differ != "":
+		return nil, nil, fmt.Errorf("%w: %s", ErrMismatch, o.Differ)
+	case o.Failed != "":
+		return nil, nil, errors.New(o.Failed)
+	}
+	by := map[world.Rank]world.Rank{}
+	for _, r := range o.Replaced {
+		by[r.Dead] = r.By
+	}
+	at := make(map[world.Rank]member, len(o.Living))
+	for _, v := range o.Living {
+		if len(v.Part) != 16 {
+			return nil, nil, fmt.Errorf("rank %d tells %d bytes: want 16; are all ranks of one gompi version?", v.Rank, len(v.Part))
+		}
+		at[v.Rank] = member{counter: int64(binary.LittleEndian.Uint64(v.Part)), block: int64(binary.LittleEndian.Uint64(v.Part[8:]))}
+	}
+	var ranks []world.Rank
+	var members []member
+	for _, r := range order {
+		if late, replaced := by[r]; replaced {
+			r = late
+		}
+		if m, lives := at[r]; lives {
+			ranks, members = append(ranks, r), append(members, m)
+		}
+	}
+	return ranks, members, nil
+}
