@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +22,10 @@ import (
 )
 
 // surviveMain is a rank of a job that goes on without its dead. Its arguments are how many steps to
-// make, and optionally "deaf" for ranks that do not shrink, and "strike" or "strike-parent" with
-// ranks of which each kills itself, or the process that started it, in the midst.
+// make, and optionally "deaf" for ranks that do not shrink, "restore" for those that have the dead
+// replaced, "gate" and a file before which none makes the last step, and "strike" or
+// "strike-parent" with ranks of which each kills itself, or the process that started it, in the
+// midst.
 func surviveMain() {
 	s := &survivor{}
 	steps, err := strconv.Atoi(os.Args[1])
@@ -30,6 +33,10 @@ func surviveMain() {
 		switch arg {
 		case "deaf":
 			s.deaf = true
+		case "restore":
+			s.restores = true
+		case "gate":
+			s.gate = os.Args[i+3]
 		case "strike", "strike-parent":
 			s.strikes, s.parent = os.Args[i+3:], arg == "strike-parent"
 		}
@@ -51,9 +58,11 @@ type survivor struct {
 	state uint64
 	heap  []int64 // from Alloc
 
-	deaf    bool     // it does not shrink
-	strikes []string // world ranks that kill themselves
-	parent  bool     // they kill what started them
+	deaf     bool     // it does not shrink
+	restores bool     // the dead are replaced
+	gate     string   // a file that is there when the last step may be made; "" for none
+	strikes  []string // world ranks that kill themselves, their replacements do not
+	parent   bool     // they kill what started them
 }
 
 func (s *survivor) live(ctx context.Context, steps int64) error {
@@ -66,12 +75,19 @@ func (s *survivor) live(ctx context.Context, steps int64) error {
 	for {
 		err := s.train(ctx, steps)
 		if err == nil {
+			err = comm.Barrier(ctx, s.c) // so that all that are needed are there
+		}
+		if err == nil {
 			break
 		}
 		if s.deaf || !errors.Is(err, comm.ErrRevoked) && !errors.Is(err, comm.ErrLeft) {
 			return err
 		}
-		next, err := s.c.Shrink(ctx)
+		renew := s.c.Shrink
+		if s.restores {
+			renew = s.c.Restore
+		}
+		next, err := renew(ctx)
 		if err != nil {
 			return err
 		}
@@ -109,6 +125,9 @@ func (s *survivor) train(ctx context.Context, steps int64) error {
 	s.heap = heap
 	for s.step < steps {
 		s.strike()
+		if err := s.await(ctx, s.step == steps-1); err != nil {
+			return err
+		}
 		if err := s.exchange(ctx); err != nil {
 			return err
 		}
@@ -118,10 +137,26 @@ func (s *survivor) train(ctx context.Context, steps int64) error {
 	return nil
 }
 
+// await goes on with exchanges until the last step may be made, if it is that.
+func (s *survivor) await(ctx context.Context, last bool) error {
+	for open := []int{0}; last && s.gate != "" && open[0] == 0; {
+		if _, err := os.Stat(s.gate); err == nil {
+			open[0] = 1
+		}
+		if err := comm.Bcast(ctx, s.c, 0, open); err != nil {
+			return err
+		}
+		if err := s.exchange(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // strike kills this rank, if it is to be, in a step of its own.
 func (s *survivor) strike() {
 	rank := os.Getenv("RANK")
-	if i := slices.Index(s.strikes, rank); i < 0 || s.step != int64(10*(i+1)) {
+	if i := slices.Index(s.strikes, rank); i < 0 || s.c.Restored() || s.step != int64(10*(i+1)) {
 		return
 	}
 	pid := os.Getpid()
@@ -134,8 +169,8 @@ func (s *survivor) strike() {
 // advance returns the state after one more step.
 func advance(state uint64, step int64) uint64 { return state*0x9e3779b97f4a7c15 + uint64(step) }
 
-// exchange sums a vector over all ranks, whose length, and whose place in memory, differ from step to
-// step, and sends messages around.
+// exchange sums a vector over all ranks, whose length, and whose place in memory, differ from step
+// to step, and sends messages around.
 func (s *survivor) exchange(ctx context.Context) error {
 	lengths := []int{1, 100, 3000, 60_000}
 	n := lengths[s.step%4]
@@ -176,35 +211,55 @@ func finalState(steps int64) (state uint64) {
 	return state
 }
 
-// playDeaths runs survivors with the given flags of gompirun, kills some of them at random, and checks
-// what the others say at the end.
-func playDeaths(t *testing.T, rng *rand.Rand, np, deaths, steps int, flags ...string) {
+// A siege is a job of survivors of whose ranks some are killed.
+type siege struct {
+	np, deaths, steps int
+	restore           bool     // the dead are replaced
+	flags             []string // of gompirun
+}
+
+// play kills ranks of the siege at random, and checks what the others say at the end.
+func (s siege) play(t *testing.T, rng *rand.Rand) {
 	t.Helper()
-	args := append(flags, "-recover", "-timeout", "100", "-np", fmt.Sprint(np), "survive", fmt.Sprint(steps))
-	cmd := exec.Command("gompirun", args...)
+	args := append(s.flags, "-recover", "-timeout", "100", "-np", fmt.Sprint(s.np))
+	gate := filepath.Join(t.TempDir(), "gate")
+	program := []string{"survive", fmt.Sprint(s.steps), "gate", gate}
+	if s.restore {
+		args, program = append(args, "-spares", fmt.Sprint(s.deaths)), append(program, "restore")
+	}
+	cmd := exec.Command("gompirun", append(args, program...)...)
 	var said strings.Builder
 	cmd.Stderr = &said
 	lines := started(t, cmd)
-	pids := processes(t, lines, np)
-	victims := rng.Perm(np)[:deaths]
+	pids := processes(t, lines, s.np)
+	victims := rng.Perm(s.np)[:s.deaths]
 	for _, v := range victims {
 		time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond) // somewhere in the training
 		syscall.Kill(pids[v], syscall.SIGKILL)
 	}
+	if err := os.WriteFile(gate, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	ends := 0
 	for line, err := lines.ReadString('\n'); err == nil; line, err = lines.ReadString('\n') {
-		ranks, state, _ := strings.Cut(strings.TrimSpace(line), " ranks end with state ")
+		ranks, state, end := strings.Cut(strings.TrimSpace(line), " ranks end with state ")
+		if !end {
+			continue // a replacement says where it is
+		}
 		n, err := strconv.Atoi(ranks)
-		if err != nil || n > np || state != fmt.Sprint(finalState(int64(steps))) {
-			t.Errorf("a rank says %q, want state %d", line, finalState(int64(steps)))
+		if err != nil || n > s.np || state != fmt.Sprint(finalState(int64(s.steps))) {
+			t.Errorf("a rank says %q, want state %d", line, finalState(int64(s.steps)))
 		}
 		ends++
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v killed of %d: gompirun: %v\n%s", victims, np, err, said.String())
+	err := cmd.Wait()
+	hit := strings.Count(said.String(), "the job goes on without it")
+	least := s.np - hit
+	if s.restore {
+		least = s.np
 	}
-	if hit := strings.Count(said.String(), "the job goes on without it"); hit == 0 || ends != np-hit {
-		t.Errorf("%d of %d ranks came to the end and %d died: want %d deaths that hit\n%s", ends, np, hit, deaths, said.String())
+	if err != nil || hit != s.deaths || ends != least {
+		t.Errorf("%+v: %v killed, %d died; %d ranks came to the end, want %d; gompirun: %v\n%s", s, victims, hit, ends, least, err, said.String())
 	}
 }
 
@@ -223,22 +278,38 @@ func processes(t *testing.T, lines *bufio.Reader, np int) map[int]int {
 	return pids
 }
 
-// TestStressSurvivorsOfKilledRanksGoOn kills ranks at random, over shared memory, TCP, and two hosts.
+// TestStressSurvivorsOfKilledRanksGoOn kills ranks at random, over shared memory and TCP.
 func TestStressSurvivorsOfKilledRanksGoOn(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for round, end := 0, stress.Until(t); round < 2 || time.Now().Before(end); round++ {
-		playDeaths(t, rng, 4, 1+round%3, 3000)
-		playDeaths(t, rng, 4, 1+round%3, 1000, "-x", "GOMPI_TRANSPORT=tcp")
+	tcp := []string{"-x", "GOMPI_TRANSPORT=tcp"}
+	for round, end := 0, stress.Until(t); (round < 2 || time.Now().Before(end)) && !t.Failed(); round++ {
+		deaths := 1 + round%3
+		for _, restore := range []bool{false, true} {
+			siege{np: 4, deaths: deaths, steps: 300, restore: restore}.play(t, rng)
+			siege{np: 4, deaths: deaths, steps: 300, restore: restore, flags: tcp}.play(t, rng)
+		}
 	}
 }
 
 func TestSurvivorsOnTwoHostsGoOn(t *testing.T) {
 	b := testbed.New(t, 2)
-	rng := rand.New(rand.NewPCG(1, 2))
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, deaths := range []int{1, 2} {
-		playDeaths(t, rng, 4, deaths, 1500, "-rsh", b.RSH(), "-H", "host1:2,host2:2")
+		for _, restore := range []bool{false, true} {
+			siege{np: 4, deaths: deaths, steps: 300, restore: restore, flags: []string{"-rsh", b.RSH(), "-H", "host1:2,host2:2"}}.play(t, rng)
+		}
 	}
+	b.AwaitEmpty(soon)
+}
+
+// A host all of whose ranks have died gets replacements, too.
+func TestTheOnlyRankOfAHostIsReplaced(t *testing.T) {
+	b := testbed.New(t, 2)
+	rng := rand.New(rand.NewPCG(7, 0))
+	siege{np: 2, deaths: 1, steps: 300, restore: true, flags: []string{"-rsh", b.RSH(), "-H", "host1,host2"}}.play(t, rng)
 	b.AwaitEmpty(soon)
 }

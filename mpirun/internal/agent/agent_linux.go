@@ -298,6 +298,12 @@ func (a *agent) follow(m ctl.Message) {
 		a.tell(&wire.Left{Rank: world.Rank(m.Rank)})
 	case *ctl.Outcome:
 		a.tellLiving(&m.Outcome)
+	case *ctl.Replace:
+		a.replace(m)
+	case *ctl.Brief:
+		a.brief(m)
+	case *ctl.NoMore:
+		a.end.noMore = true
 	case *ctl.Absent:
 		rank := world.Rank(m.Rank)
 		a.absent = append(a.absent, rank)

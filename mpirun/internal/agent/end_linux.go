@@ -32,6 +32,7 @@ type shutdown struct {
 	givenUp  bool      // there are processes that do not die
 	left     int       // processes that ranks left behind, and were killed
 	drained  bool      // the launcher has been told
+	noMore   bool      // no rank will be replaced
 	over     bool
 }
 
@@ -213,9 +214,14 @@ func (a *agent) tick(now time.Time) {
 		a.lookForSingletons(now)
 	}
 	a.beat(now)
-	if a.launch != nil && a.alive == 0 && (!a.fetching.waiting || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
+	if a.launch != nil && a.alive == 0 && !a.mayReplace() && (!a.fetching.waiting || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)
 	}
+}
+
+// mayReplace reports whether the launcher may still have a rank replaced.
+func (a *agent) mayReplace() bool {
+	return a.launch.Spares > 0 && !a.end.noMore && !a.end.ordered && !a.orphaned
 }
 
 func (a *agent) sendPartials(now time.Time) {

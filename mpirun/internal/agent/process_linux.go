@@ -39,6 +39,11 @@ type process struct {
 	cardAt  int64     // when it came, as seg.Now
 	asked   time.Time // deadline for its stacks; zero if they were not asked for
 
+	// Of a rank that replaces one:
+	stands    int          // the local rank in whose place it is
+	invite    *wire.Invite // nil for others
+	unbriefed bool         // it has not got the cards of all: no other news comes before
+
 	pmi client
 }
 
@@ -170,12 +175,19 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 
 // welcome returns the message that tells p its rank and the layout of the job.
 func (a *agent) welcome(p *process) *wire.Welcome {
-	return &wire.Welcome{
-		Rank: world.Rank(p.Rank.Rank), Size: a.launch.Size, LocalRank: p.local(), LocalSize: len(a.ranks),
+	w := &wire.Welcome{
+		Rank: world.Rank(p.Rank.Rank), Size: a.launch.Size, LocalRank: p.local(), LocalSize: a.places(),
 		Node: a.launch.Node, JobID: a.launch.JobID, Secret: a.launch.Secret,
-		Placement: a.launch.Placement, Hosts: a.launch.Hosts, Watch: a.launch.Stacks, Recover: a.launch.Recover,
+		Placement: a.launch.Placement, Hosts: a.launch.Hosts, Watch: a.launch.Stacks, Recover: a.launch.Recover, Spares: a.launch.Spares,
 	}
+	if p.invite != nil {
+		w.Invited, w.Invite = true, *p.invite
+	}
+	return w
 }
+
+// places returns how many ranks this host may have, with all replacements.
+func (a *agent) places() int { return len(a.launch.Ranks) + a.launch.Spares }
 
 // node returns what the ranks of this host are told of it.
 func (a *agent) node() *launchenv.Node {
@@ -186,8 +198,8 @@ func (a *agent) node() *launchenv.Node {
 			n.Counts[run.Node] += run.Count
 		}
 	}
-	for _, p := range a.ranks {
-		n.Ranks = append(n.Ranks, p.Rank.Rank)
+	for _, r := range l.Ranks {
+		n.Ranks = append(n.Ranks, r.Rank)
 	}
 	return n
 }
@@ -198,6 +210,7 @@ func (a *agent) descriptors() []string {
 	return []string{
 		fmt.Sprintf("%s=%d", env.BootFD, bootFD), fmt.Sprintf("%s=%d", env.SegFD, segFD), fmt.Sprintf("%s=%d", env.PMIFD, pmiFD),
 		fmt.Sprintf("%s=%d", env.BellFD, a.bells[0]), env.BootAddr + "=" + a.address,
+		fmt.Sprintf("%s=%d", env.Spares, a.launch.Spares),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/cgroup"
+	"gompi/internal/env"
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
@@ -32,12 +33,19 @@ func (a *agent) start(l *ctl.Launch) {
 	a.setEnvironment()
 	a.pmi.Host, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, l.Placement
 	for i, r := range l.Ranks {
-		a.ranks = append(a.ranks, &process{Rank: r, index: i, pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{Client: &pmiserver.Client{Rank: r.Rank, Program: r.Program}, fd: -1},
-			stdout: stream{rank: r.Rank, kind: ctl.Stdout, fd: -1}, stderr: stream{rank: r.Rank, kind: ctl.Stderr, fd: -1}})
-		a.local[r.Rank] = i
+		a.add(r)
 		a.pmi.Clients = append(a.pmi.Clients, a.ranks[i].pmi.Client)
 	}
 	a.begin(a.fetching.intake.Find(l, a.dir))
+}
+
+// add adds a rank that is not started yet.
+func (a *agent) add(r ctl.Rank) *process {
+	p := &process{Rank: r, index: len(a.ranks), pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{Client: &pmiserver.Client{Rank: r.Rank, Program: r.Program}, fd: -1},
+		stdout: stream{rank: r.Rank, kind: ctl.Stdout, fd: -1}, stderr: stream{rank: r.Rank, kind: ctl.Stderr, fd: -1}}
+	p.stands = p.index
+	a.ranks, a.local[r.Rank] = append(a.ranks, p), p.index
+	return p
 }
 
 // begin starts the ranks, unless a program or file is still to be fetched. err, if not nil, is why
@@ -72,7 +80,6 @@ func (a *agent) startAll() (int, error) {
 		return first, err
 	}
 	a.group = killgroup.New()
-	gloo, node := a.glooInterface(), a.node()
 	programs := make([]*program.Program, len(a.launch.Programs))
 	for _, p := range a.ranks {
 		prog := programs[p.Program]
@@ -83,9 +90,7 @@ func (a *agent) startAll() (int, error) {
 			}
 			programs[p.Program] = prog
 		}
-		vars := launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.facts.Quota, len(a.ranks)), gloo, prog.Env, launchenv.GPUs(p.GPUs), // defaults first
-			node.Slurm(p.index, prog.Env), node.Identity(p.index), a.descriptors())
-		if err := a.spawn(p, prog, vars); err != nil {
+		if err := a.spawn(p, prog, a.variables(p, prog)); err != nil {
 			return p.Rank.Rank, prog.StartError(err)
 		}
 		a.alive++
@@ -98,11 +103,22 @@ func (a *agent) startAll() (int, error) {
 	return 0, nil
 }
 
+// variables returns the environment of a rank: defaults first. One that replaces another has that
+// one's, but for its place on this host.
+func (a *agent) variables(p *process, prog *program.Program) []string {
+	node := a.node()
+	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.facts.Quota, len(a.launch.Ranks)), a.glooInterface(), prog.Env, launchenv.GPUs(p.GPUs),
+		node.Slurm(p.stands, prog.Env), node.Identity(p.stands), a.descriptors(), []string{fmt.Sprintf("%s=%d", env.LocalRank, p.index)})
+}
+
 // makeShared makes what the ranks of this host share.
 func (a *agent) makeShared() error {
-	ranks := make([]world.Rank, len(a.ranks))
+	ranks := make([]world.Rank, len(a.ranks), a.places())
 	for i, p := range a.ranks {
 		ranks[i] = world.Rank(p.Rank.Rank)
+	}
+	for len(ranks) < a.places() {
+		ranks = append(ranks, world.Rank(a.placeOf(len(ranks))))
 	}
 	if !slices.IsSorted(ranks) {
 		return fmt.Errorf("ranks %v: want them in ascending order", ranks)

@@ -26,8 +26,9 @@ func (a *agent) tell(m wire.Message) {
 		return
 	}
 	frame := wire.Append(nil, m)
+	_, ending := m.(*wire.Terminate)
 	for _, p := range a.ranks {
-		if a.segment.State(p.local()) < seg.Closed {
+		if a.segment.State(p.local()) < seg.Closed && (!p.unbriefed || ending) {
 			a.send(p, frame)
 		}
 	}
@@ -142,14 +143,18 @@ func (a *agent) heard(p *process, m wire.Message) error {
 			return fmt.Errorf("%w: a second card", wire.ErrFrame)
 		}
 		p.card, p.hasCard, p.cardAt = append([]byte(nil), m.Data...), true, seg.Now()
+		if p.invite != nil {
+			a.report(&ctl.LateCard{Rank: p.Rank.Rank, Data: p.card})
+			break
+		}
 		a.cards++
 		a.pmi.Mixed()
 		for _, r := range a.absent {
 			a.send(p, wire.Append(nil, absence(r)))
 		}
-		if a.cards == len(a.ranks) {
+		if a.cards == len(a.launch.Ranks) {
 			all := &ctl.Cards{}
-			for _, r := range a.ranks {
+			for _, r := range a.ranks[:a.cards] {
 				all.Data = append(all.Data, r.card)
 			}
 			a.report(all)

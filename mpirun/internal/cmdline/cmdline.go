@@ -41,6 +41,7 @@ type Spec struct {
 	Stall      Stall
 	Restart    Restart
 	Recover    bool   // a rank that dies does not end the job
+	Spares     int    // places on each host for ranks that replace others
 	Attach     Attach // if it names a rank, nothing else counts
 
 	Quiet, Verbose bool

@@ -79,9 +79,13 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	set.Var(cli.Number(&s.Restart.Max, 0, math.MaxInt, "a whole number, 0 or more", "N"), "max-restarts", "")
 	set.Var((*cli.Count)(&s.Restart.MinNP), "min-np", "")
 	set.BoolVar(&s.Recover, "recover", false, "")
+	set.Var(cli.Number(&s.Spares, 0, maxSpares, "a whole number from 0 to 64", "N"), "spares", "")
 	return func() error {
 		if s.Attach.Debugger != "" || s.Attach.Job != "" {
 			return errors.New("-debugger and -job are for a job that runs: start it, then type gompirun -attach RANK with them")
+		}
+		if s.Spares > 0 && !s.Recover {
+			return errors.New("-spares: want -recover, too: without it a rank that dies ends the job")
 		}
 		for _, finish := range []func() error{s.finishTorch, finishPlacement, s.Output.finish, s.checkPorts} {
 			if err := finish(); err != nil {
@@ -93,6 +97,9 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 		return err
 	}
 }
+
+// maxSpares bounds -spares: each place takes doorbells and rings among all ranks of its host.
+const maxSpares = 64
 
 // hostfileFlag declares the flag that names the hosts.
 func (s *Spec) hostfileFlag(set *cli.Set) {

@@ -107,6 +107,8 @@ ending
                             (default 0); the program goes on from what it has saved
   -recover                  a rank that dies does not end the job: the others may go on
                             without it, by comm.Shrink (docs/recovery.md)
+  -spares N                 with -recover: up to N ranks of each host that died may be
+                            replaced by new processes, by comm.Restore (default 0)
   -min-np M                 when a host is lost, start again on the others, if they
                             had M ranks or more
   -heartbeat T              launcher and agents look every T whether the other is there

@@ -44,6 +44,7 @@ var protocol = wire.NewProtocol[Message](Message.fields,
 	&Gathered{}, &Died{}, &Absent{}, &Revoked{}, &Terminate{}, &Stalled{}, &Ping{}, &Pong{},
 	&Stacks{}, &Fence{}, &Fenced{}, &Examine{}, &Findings{}, &Reach{}, &Reached{}, &Want{},
 	&Piece{}, &FindGPUs{}, &GPUs{}, &Nudge{}, &Inquire{}, &Left{}, &Vote{}, &Outcome{},
+	&Replace{}, &LateCard{}, &Brief{}, &NoMore{},
 )
 
 // Append appends m's frame.

@@ -29,6 +29,7 @@ type Launch struct {
 	Stdin     int      // the rank that gets input; StdinAll, StdinNone
 	Bindings  bool     // report what the ranks are bound to
 	Recover   bool     // the job goes on when a rank dies
+	Spares    int      // places on each node for ranks that replace others
 	Merge     bool     // stderr of the ranks goes into the pipe of their stdout
 	Cores     int      // of this host, to be shared by its ranks
 	Env       []string // of all programs
@@ -93,6 +94,7 @@ func (m *Launch) fields(c *wire.Codec) {
 	wire.Int(c, &m.StallWarning, 0, math.MaxInt64)
 	wire.Int(c, &m.Heartbeat, 0, math.MaxInt64)
 	c.Bools(&m.Stacks, &m.Bindings, &m.Merge, &m.Recover)
+	c.Rank(&m.Spares)
 	wire.Int(c, &m.Cores, 0, maxCPU)
 	c.Strings(&m.Env, maxList, maxString)
 	wire.List(c, &m.Programs, maxList, func(p *Program) { p.Fields(c) })

@@ -17,3 +17,46 @@ func (m *Vote) fields(c *wire.Codec) {
 type Outcome struct{ Outcome wire.Outcome }
 
 func (m *Outcome) fields(c *wire.Codec) { m.Outcome.Fields(c) }
+
+// Replace tells an agent to start a process in one of its spare places, as that of one of its first
+// ranks was started. The answer is LateCard, or Exited or Failed.
+type Replace struct {
+	Rank   int // of the place, the next that is free
+	Stands int // the rank of Launch in whose place it is
+	Invite wire.Invite
+}
+
+func (m *Replace) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	c.Rank(&m.Stands)
+	m.Invite.Fields(c)
+}
+
+// LateCard is the card of a rank that replaces one.
+type LateCard struct {
+	Rank int
+	Data []byte
+}
+
+func (m *LateCard) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	c.Bytes(&m.Data, wire.MaxCard)
+}
+
+// Brief answers LateCard: the cards of all places, and who has died so far.
+type Brief struct {
+	Rank int
+	Data [][]byte
+	Dead []Died
+}
+
+func (m *Brief) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	c.Cards(&m.Data)
+	wire.List(c, &m.Dead, wire.MaxRanks, func(d *Died) { d.fields(c) })
+}
+
+// NoMore tells an agent whose ranks have all ended that none will be replaced.
+type NoMore struct{}
+
+func (*NoMore) fields(*wire.Codec) {}

@@ -276,6 +276,7 @@ func (j *Job) handle(e link.Event) {
 	}
 	switch m := e.Message.(type) {
 	case *ctl.Output:
+		m.Rank = j.recover.first(m.Rank)
 		j.out.Write(m, func(n int) { h.Send(&ctl.Credit{Bytes: n}) })
 	case *ctl.Consumed:
 		j.input.consumed(h, m.Bytes)
@@ -299,6 +300,8 @@ func (j *Job) handle(e link.Event) {
 		j.leaving.left(m.Rank)
 	case *ctl.Vote:
 		j.voted(h, m)
+	case *ctl.LateCard:
+		j.introduce(h, m)
 	case *ctl.Abort:
 		j.aborted(h, m)
 	case *ctl.Exited:

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,11 +12,20 @@ import (
 )
 
 // A recovery is what a job knows of ranks that died and did not end it (-recover): what the others
-// agree on, and which deaths they have answered. A death is answered when a Shrink has left the dead
-// rank out.
+// agree on, which deaths they have answered, and which ranks replace others. A death is answered
+// when a Shrink or Restore has left the dead rank out.
 type recovery struct {
 	votes  agree.Table
 	deaths []death
+	told   []ctl.Died // all deaths
+	alive  int        // ranks
+
+	size   int         // ranks at first; those of spare places follow, by node
+	nodes  []*host     // by node
+	nodeOf []int       // of the first ranks
+	spares int         // places on each node
+	used   []int       // of these, by node
+	stands map[int]int // the first rank in whose place a later one is
 }
 
 type death struct {
@@ -24,15 +34,39 @@ type death struct {
 	answered bool
 }
 
+func (r *recovery) prepare(nodes []*host, nodeOf []int, spares int) {
+	r.nodes, r.nodeOf, r.spares, r.size = nodes, nodeOf, spares, len(nodeOf)
+	r.alive, r.used, r.stands = len(nodeOf), make([]int, len(nodes)), map[int]int{}
+}
+
+// first returns the first rank in whose place a rank is.
+func (r *recovery) first(rank int) int {
+	if first, late := r.stands[rank]; late {
+		return first
+	}
+	return rank
+}
+
+// name names a rank to the user.
+func (r *recovery) name(rank int) string {
+	if first, late := r.stands[rank]; late {
+		return fmt.Sprintf("the replacement of rank %d", first)
+	}
+	return fmt.Sprintf("rank %d", rank)
+}
+
 // survives reports whether the job goes on although a rank has failed. All ranks must have met, or
 // some would wait in Init for ever.
 func (j *Job) survives(m *ctl.Exited) bool {
-	return j.spec.Recover && j.end.cause == nil && m.Joined && !m.PMI && j.came == j.nodes
+	late := m.Rank >= j.recover.size
+	return j.spec.Recover && j.end.cause == nil && (m.Joined && !m.PMI || late) && j.came == j.nodes
 }
 
-// goOn notes a death that does not end the job.
+// goOn notes a death that does not end the job. That of a replacement that nobody has counted on
+// yet needs no answer.
 func (j *Job) goOn(m *ctl.Exited, c *cause) {
-	j.recover.deaths = append(j.recover.deaths, death{rank: world.Rank(m.Rank), cause: c})
+	counts := j.recover.votes.Joined(world.Rank(m.Rank))
+	j.recover.deaths = append(j.recover.deaths, death{rank: world.Rank(m.Rank), cause: c, answered: !counts})
 	j.notef("%s: the job goes on without it (-recover)", c.text)
 }
 
@@ -42,28 +76,51 @@ func (j *Job) voted(h *host, m *ctl.Vote) {
 	if err != nil {
 		j.notef("%s: %v", h.name, err)
 	}
-	if d != nil {
-		j.decided([]*agree.Decision{d})
+	j.decided(d)
+	j.replace()
+}
+
+// endedRank draws the conclusions of a rank's end.
+func (j *Job) endedRank(rank world.Rank, died bool) {
+	j.decided(j.recover.votes.Ended(rank, died)...)
+	j.replace()
+	if j.recover.alive--; j.recover.alive == 0 && j.recover.spares > 0 {
+		j.broadcast(&ctl.NoMore{})
 	}
 }
 
 // decided tells the ranks what they have agreed on.
-func (j *Job) decided(all []*agree.Decision) {
+func (j *Job) decided(all ...*agree.Decision) {
 	for _, d := range all {
+		if d == nil {
+			continue
+		}
 		j.recover.answer(d)
+		for i := range d.Replaced {
+			d.Replaced[i].Card = j.cards[d.Replaced[i].By]
+		}
 		j.verbosef("%d ranks have agreed in %v %d of communicator %d, after %v; dead: %v",
 			len(d.Living), d.Kind, d.Seq, d.Comm, time.Since(j.begun).Round(time.Millisecond), d.Dead)
-		for _, h := range j.hosts {
-			if !h.drained && slices.ContainsFunc(d.Living, func(v wire.Voter) bool { return slices.Contains(h.ranks, int(v.Rank)) }) {
+		for node, h := range j.recover.nodes {
+			here := func(v wire.Voter) bool { return j.recover.node(int(v.Rank)) == node }
+			if !h.drained && slices.ContainsFunc(d.Living, here) {
 				h.Send(&ctl.Outcome{Outcome: *d.Outcome})
 			}
 		}
 	}
 }
 
+// node returns the node of a rank.
+func (r *recovery) node(rank int) int {
+	if rank < r.size {
+		return r.nodeOf[rank]
+	}
+	return (rank - r.size) / r.spares
+}
+
 // answer notes which deaths a decision answers.
 func (r *recovery) answer(d *agree.Decision) {
-	if d.Kind != wire.Shrink || d.Differ != "" || len(d.Living) == 0 {
+	if d.Kind == wire.Agree || d.Differ != "" || d.Failed != "" || len(d.Living) == 0 {
 		return
 	}
 	for i := range r.deaths {
@@ -82,4 +139,37 @@ func (r *recovery) unanswered() []*cause {
 		}
 	}
 	return causes
+}
+
+// replace has the ranks started that others wait for.
+func (j *Job) replace() {
+	r := &j.recover
+	for _, w := range r.votes.Wanted() {
+		first := r.first(int(w.Dead))
+		node := r.nodeOf[first]
+		h := r.nodes[node]
+		if j.end.cause != nil {
+			return
+		}
+		if r.used[node] == r.spares || h.drained {
+			j.decided(r.votes.Refuse(&w, fmt.Sprintf("rank %d cannot be replaced: %d of %d spare places on %s are used (-spares)", first, r.used[node], r.spares, h.name)))
+			continue
+		}
+		rank := r.size + node*r.spares + r.used[node]
+		r.used[node]++
+		r.stands[rank] = first
+		r.alive++
+		r.votes.Assign(&w, world.Rank(rank))
+		h.Send(&ctl.Replace{Rank: rank, Stands: first, Invite: w.Invite})
+	}
+}
+
+// introduce takes the card of a rank that replaces another, and tells it what the others know.
+func (j *Job) introduce(h *host, m *ctl.LateCard) {
+	if _, late := j.recover.stands[m.Rank]; !late {
+		j.notef("%s: a card of rank %d, which replaces none", h.name, m.Rank)
+		return
+	}
+	j.cards[m.Rank] = m.Data
+	h.Send(&ctl.Brief{Rank: m.Rank, Data: j.cards, Dead: j.recover.told})
 }

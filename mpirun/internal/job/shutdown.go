@@ -74,17 +74,20 @@ func clip(s string) string { return s[:min(len(s), wire.MaxText)] }
 
 // exited handles the end of a rank's process.
 func (j *Job) exited(h *host, m *ctl.Exited) {
-	j.verbosef("rank %d on %s %s (pid %d, %d MiB)", m.Rank, h.name, howEnded(m), m.PID, m.RSS>>20)
+	who := j.recover.name(m.Rank)
+	j.verbosef("%s on %s %s (pid %d, %d MiB)", who, h.name, howEnded(m), m.PID, m.RSS>>20)
 	if m.Code == 0 && m.Signal == 0 && m.Joined == m.Closed {
 		if !m.Joined || m.PMI {
 			j.broadcast(&ctl.Absent{Rank: m.Rank}) // others may wait for it, in Init or in a barrier of PMI
 		}
 		j.leaving.left(m.Rank)
-		j.decided(j.recover.votes.Ended(world.Rank(m.Rank), false))
+		j.endedRank(world.Rank(m.Rank), false)
 		return
 	}
 	how := howEnded(m)
-	j.broadcast(&ctl.Died{Rank: m.Rank, Text: fmt.Sprintf("%s (pid %d)", how, m.PID)})
+	died := ctl.Died{Rank: m.Rank, Text: fmt.Sprintf("%s (pid %d)", how, m.PID)}
+	j.recover.told = append(j.recover.told, died)
+	j.broadcast(&died)
 	status := m.Code
 	switch {
 	case m.Signal != 0:
@@ -94,7 +97,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	}
 	c := &cause{
 		status: status,
-		text:   fmt.Sprintf("rank %d on %s %s (pid %d)", m.Rank, h.name, how, m.PID),
+		text:   fmt.Sprintf("%s on %s %s (pid %d)", who, h.name, how, m.PID),
 		tail:   m.Tail, time: m.Time, host: h,
 	}
 	j.failedToo(m, how, c)
@@ -103,7 +106,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	} else {
 		j.endFor(c)
 	}
-	j.decided(j.recover.votes.Ended(world.Rank(m.Rank), true))
+	j.endedRank(world.Rank(m.Rank), true)
 }
 
 // howEnded says how a rank ended.
@@ -149,6 +152,11 @@ func (j *Job) aborted(h *host, m *ctl.Abort) {
 
 // failed ends the job because a rank could not be started.
 func (j *Job) failed(h *host, m *ctl.Failed) {
+	if m.Rank >= len(j.plan.Ranks) && j.end.cause == nil {
+		j.notef("%s on %s: %s", j.recover.name(m.Rank), h.name, m.Text)
+		j.endedRank(world.Rank(m.Rank), true)
+		return
+	}
 	j.endFor(&cause{status: m.Code, text: fmt.Sprintf("rank %d on %s: %s", m.Rank, h.name, m.Text)})
 }
 

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"fmt"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/world"
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/program"
+)
+
+// With -spares, a host has places for ranks that replace those that died: in its segment, and among
+// its doorbells. A process is started there when the launcher says so.
+
+// placeOf returns the rank of a spare place, by its local rank: the places of all nodes follow the
+// job's ranks.
+func (a *agent) placeOf(local int) int {
+	return a.launch.Size + a.launch.Node*a.launch.Spares + local - len(a.launch.Ranks)
+}
+
+// replace starts a rank that replaces another.
+func (a *agent) replace(m *ctl.Replace) {
+	first, ours := a.local[m.Stands]
+	if !ours || first >= len(a.launch.Ranks) || len(a.ranks) >= a.places() || m.Rank != a.placeOf(len(a.ranks)) {
+		a.report(&ctl.Failed{Rank: m.Rank, Code: program.CannotStart, Text: fmt.Sprintf("no place for it instead of rank %d", m.Stands)})
+		return
+	}
+	r := a.launch.Ranks[first]
+	r.Rank = m.Rank
+	p := a.add(r)
+	p.stands, p.invite, p.unbriefed = first, &m.Invite, true
+	prog, err := a.lookUp(&a.launch.Programs[r.Program], a.fetching.intake.Path(r.Program))
+	if err == nil {
+		err = a.spawn(p, prog, a.variables(p, prog))
+	}
+	a.bind(nil)
+	if err != nil {
+		p.ended = true
+		a.segment.SetEnded(p.local())
+		a.report(&ctl.Failed{Rank: m.Rank, Code: program.Status(err), Text: err.Error()})
+		return
+	}
+	a.alive++
+}
+
+// brief tells a rank that replaces another the cards of all, and who has died.
+func (a *agent) brief(m *ctl.Brief) {
+	i, ours := a.local[m.Rank]
+	if !ours {
+		return
+	}
+	p := a.ranks[i]
+	p.unbriefed = false
+	frame := wire.Append(nil, &wire.Cards{Data: m.Data})
+	for _, d := range m.Dead {
+		frame = wire.Append(frame, &wire.Died{Rank: world.Rank(d.Rank), Text: d.Text})
+	}
+	a.send(p, frame)
+	a.segment.Bump()
+}
