@@ -17,16 +17,21 @@ var errTimeout = errors.New("took longer than the limit")
 const maxMilliseconds = math.MaxInt64 / int64(time.Millisecond)
 
 // A limit is the context of a call that may take so long. Its time begins when somebody asks for
-// Done, which comm does when it has waited for some microseconds: a short call starts no timer.
+// Done, or often for Err. Comm asks for Done when it sleeps, and for Err again and again while it polls,
+// which it may do for ever beside the messages of other threads. So a short call starts no timer.
 type limit struct {
 	context.Context
 	d time.Duration
 
 	mu    sync.Mutex
-	done  chan struct{} // nil until somebody has asked
+	asked int           // for Err
+	done  chan struct{} // nil until the time has begun
 	timer *time.Timer
 	err   error
 }
+
+// often is how many times Err is asked for before the time begins. Comm polls 64 times in between.
+const often = 16
 
 // within returns the context of a call that may take so long.
 func within(d time.Duration) (context.Context, context.CancelFunc) {
@@ -37,11 +42,15 @@ func within(d time.Duration) (context.Context, context.CancelFunc) {
 func (l *limit) Done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.begin()
+	return l.done
+}
+
+func (l *limit) begin() {
 	if l.done == nil {
 		l.done = make(chan struct{})
 		l.timer = time.AfterFunc(l.d, l.pass)
 	}
-	return l.done
 }
 
 func (l *limit) pass() {
@@ -54,6 +63,9 @@ func (l *limit) pass() {
 func (l *limit) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.asked++; l.asked == often {
+		l.begin()
+	}
 	return l.err
 }
 
