@@ -21,10 +21,10 @@ import (
 // rank 0's trace.
 func traced(t *testing.T, steps int, opts Options) []traceEvent {
 	t.Helper()
+	opts.Trace = true
 	var file bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-			opts.Trace = true
 			params := testParams(0, 5, 4, 3)
 			params[0].Row = 5
 			d, err := New(ctx, c, params, opts)
