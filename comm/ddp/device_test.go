@@ -162,8 +162,8 @@ func TestBucketsAreAveragedWhileTheDeviceComputes(t *testing.T) {
 	})
 }
 
-// The first step makes the buckets anew, in the device's memory. The second, which waits as the first
-// does, and those after it find the right averages there.
+// The first step makes the buckets anew, in the device's memory. The second, which waits as the
+// first does, and those after it find the right averages there.
 func TestFirstStepsOrderMakesTheBucketsOnDevices(t *testing.T) {
 	device := memtest.NewDevice("device")
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {

@@ -49,10 +49,11 @@ func (d *DDP) Rows(i int) (rows []int32, values []float32) {
 // each of p ranks, (p-1)*n*(4+4*Row) bytes reach each; an allreduce of the table takes about two
 // times its bytes. It keeps its memory from step to step.
 //
-// Over a network bytes decide. Inside a host the sorting does: for a table of 9724 rows of 50 and two
-// ranks (AMD EPYC), 32 rows take 0.01 ms, 256 take 0.15 and 1024 take 0.39, the whole table 0.1. So
-// a program whose batches reach many rows of a small table leaves Row at 0, which is why there is no
-// switch here: what is faster depends on the network, and the optimiser's loop on the choice.
+// Over a network bytes decide. Inside a host the sorting does: for a table of 9724 rows of 50 and
+// two ranks (AMD EPYC), 32 rows take 0.01 ms, 256 take 0.15 and 1024 take 0.39, the whole table
+// 0.1. So a program whose batches reach many rows of a small table leaves Row at 0, which is why
+// there is no switch here: what is faster depends on the network, and the optimiser's loop on the
+// choice.
 type rowReducer struct {
 	*task
 	name    string
