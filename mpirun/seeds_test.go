@@ -78,7 +78,7 @@ func TestSeedsPageNamesTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	var code strings.Builder
-	for _, pattern := range []string{"*_test.go", "../examples/*/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../examples/*/*_test.go", "../examples/internal/*/*_test.go"} {
 		files, _ := filepath.Glob(pattern)
 		for _, f := range files {
 			text, err := os.ReadFile(f)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"strings"
 	"testing"
 
@@ -48,7 +47,9 @@ func TestNumbersAreEpochsAndSaveEvery(t *testing.T) {
 			t.Fatalf("toy %s: status %d, want %q in\n%s%s", tc.args, status, tc.want, &out, &errs)
 		}
 	}
-	if _, err := os.Stat("toy.snapshot"); err != nil {
-		t.Error(err)
+	// With another seed the samples would be others.
+	var out, errs bytes.Buffer
+	if status := run(strings.Fields("-seed 7 9 -snapshot toy.snapshot"), &out, &errs); status != 1 || !strings.Contains(errs.String(), "trained with -seed 1, not 7") {
+		t.Errorf("status %d with another seed\n%s", status, &errs)
 	}
 }

@@ -210,6 +210,9 @@ func (t *trainer) restore(ctx context.Context) error {
 	if must && !found {
 		return fmt.Errorf("snapshot %s: no such file", path)
 	}
+	if found && t.state.Seed != t.f.Seed && !t.f.Eval {
+		return fmt.Errorf("snapshot %s: it was trained with -seed %d, not %d: want the same, or -resume never", path, t.state.Seed, t.f.Seed)
+	}
 	if t.result.Resumed = found; found {
 		fmt.Fprintf(t.out, "snapshot: going on from %s, saved after epoch %d and step %d\n", path, t.state.Position.Epoch, t.state.Step)
 	}
