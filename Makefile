@@ -139,14 +139,15 @@ ddpbench: build ## measure data-parallel training beside PyTorch's DDP over gomp
 ifdef QUICK
 	$(DDPBENCH).csv -np 2 -rounds 1 -limit 60s resnet50 mlp
 else
-	$(DDPBENCH)-2.csv -np 1,2 -rounds 5 resnet18-cifar10 resnet50 recommender
-	$(DDPBENCH)-4.csv -np 4 -rounds 5 resnet50 recommender
+	$(DDPBENCH)-2.csv -np 2 -rounds 5 resnet18-cifar10 resnet50 recommender mlp cnn
+	$(DDPBENCH)-4.csv -np 4 -rounds 5 resnet50
+	$(DDPBENCH)-1-4.csv -np 1,4 -rounds 1 recommender mlp
 	$(DDPBENCH)-tcp.csv -np 2 -rounds 5 -transport tcp resnet50
 	$(DDPBENCH)-bert.csv -np 2 -rounds 1 bert-base
-	$(DDPBENCH)-steps.csv -np 1,2 -rounds 5 mlp cnn
 endif
 
-# Backward is about as long as the averages of 105 MB take at 1gbit: -busy says by how much longer.
+# At 1gbit backward takes about as long as the averages of 105 MB do: BUSY makes it so much longer.
+# Twenty-five minutes on two processors; QUICK=1 (one round) in five.
 BUSY ?= 800ms
 ddpbench-hosts: build ## the same between two hosts made of network namespaces, and with links that carry RATE (default 1gbit) how much of it backward hides (needs root)
 	@bench/peers/install
