@@ -82,7 +82,7 @@ func (r *results) enter(ctx context.Context, shop *contest.Workshop) error {
 	for _, model := range cfg.models {
 		write := contest.Command{Args: []string{cfg.steps, "-write", "-rows", strconv.Itoa(cfg.rows), "-in", dir, model}}
 		if _, err := write.Run(ctx, cfg.plan.Limit); err != nil {
-			return fmt.Errorf("%v: %w", write, err)
+			return fmt.Errorf("%v: %w (make build makes the program; -steps says where it is)", write, err)
 		}
 	}
 	return nil
