@@ -18,7 +18,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 LOSS_STEPS, WARM_UPS, LEAST_STEPS = 20, 3, 5
-BUSY_SIDE = 256
+BUSY_SIDE, BUSY_TRIALS = 256, 120
 
 
 class Pictures(nn.Module):
@@ -96,11 +96,11 @@ class Busy:
     def __init__(self, parameters, total):
         self.a, self.out = torch.ones(BUSY_SIDE, BUSY_SIDE), torch.empty(BUSY_SIDE, BUSY_SIDE)
         times = []
-        for _ in range(30):
+        for _ in range(BUSY_TRIALS):
             start = time.perf_counter_ns()
             torch.mm(self.a, self.a, out=self.out)
             times.append(time.perf_counter_ns() - start)
-        n = int(1e9 * total / max(rule.agree(sorted(times)[15]), 1))
+        n = int(1e9 * total / max(rule.agree(sorted(times[BUSY_TRIALS // 4 :])[BUSY_TRIALS * 3 // 8]), 1))
         every, done, given = sum(p.numel() for p in parameters), 0, 0
         for p in reversed(parameters):  # as backward comes to them
             done += p.numel()

@@ -21,7 +21,10 @@ type busy struct {
 	counts  []int // products of each parameter
 }
 
-const busySide = 256 // of the matrices
+const (
+	busySide   = 256 // of the matrices
+	busyTrials = 120 // products that are timed, of which the first quarter does not count
+)
 
 // newBusy returns products for so long a time in all, divided among the parameters by their
 // lengths. It is collective: all ranks do as many.
@@ -36,11 +39,12 @@ func newBusy(ctx context.Context, c *comm.Comm, params []*ddp.Param, total time.
 		b.x.Data[i] = 1
 	}
 	var times []time.Duration
-	for range 30 {
+	for range busyTrials {
 		start := time.Now()
 		b.product.Forward(b.x)
 		times = append(times, time.Since(start))
 	}
+	times = times[busyTrials/4:] // the processor has come to its speed
 	slices.Sort(times)
 	one := []int64{int64(times[len(times)/2])}
 	if err := comm.Allreduce(ctx, c, one, one, comm.Max); err != nil {
