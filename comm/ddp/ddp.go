@@ -260,7 +260,7 @@ func (d *DDP) Close(ctx context.Context) error {
 		d.hooks.close()
 		failed = append(failed, d.hookComm.Close(ctx))
 	}
-	if d.started == 0 && (d.device == nil || d.device.step == nil) {
+	if d.mayFree() {
 		d.freeBuckets(ctx, d.buckets)
 	}
 	d.buckets = nil
@@ -270,4 +270,13 @@ func (d *DDP) Close(ctx context.Context) error {
 		d.device = nil
 	}
 	return errors.Join(failed...)
+}
+
+// mayFree reports whether nothing uses the gradients. Host memory is given back by a collective, and
+// after an error another rank may be in another one: then the communicator's Close gives it back.
+func (d *DDP) mayFree() bool {
+	if d.device != nil {
+		return d.started == 0 && d.device.step == nil
+	}
+	return d.started == 0 && d.err == nil
 }

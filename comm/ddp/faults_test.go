@@ -113,20 +113,26 @@ func closing(err error) error {
 
 // One rank announces one parameter too few, and so starts fewer averages: all ranks get an error.
 func TestRankThatStopsHalfwayDoesNotHangTheOthers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		errs := commtest.Ranks(t.Context(), 2, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
-			d, err := New(ctx, c, testParams(0, 40, 30), Options{FirstBucketBytes: 4, BucketBytes: 4})
-			if err != nil {
-				return err
+	for _, opts := range []Options{
+		{FirstBucketBytes: 4, BucketBytes: 4}, // one has begun to average on both
+		{},                                    // on rank 0 alone
+		{NoOverlap: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			errs := commtest.Ranks(t.Context(), 2, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
+				d, err := New(ctx, c, testParams(0, 40, 30), opts)
+				if err != nil {
+					return err
+				}
+				d.Ready(1)
+				if c.Rank() == 0 {
+					d.Ready(0)
+				}
+				return errors.Join(d.Finish(ctx), closing(d.Close(ctx)))
+			})
+			if errs[0] == nil || errs[1] == nil || !strings.Contains(errs[1].Error(), `no gradient for "p0"`) {
+				t.Errorf("%v: errors are %v and %v", opts, errs[0], errs[1])
 			}
-			d.Ready(1)
-			if c.Rank() == 0 {
-				d.Ready(0)
-			}
-			return errors.Join(d.Finish(ctx), closing(d.Close(ctx)))
 		})
-		if errs[0] == nil || errs[1] == nil || !strings.Contains(errs[1].Error(), `no gradient for "p0"`) {
-			t.Errorf("errors are %v and %v", errs[0], errs[1])
-		}
-	})
+	}
 }

@@ -56,7 +56,7 @@ func (d *DDP) More(ctx context.Context, has bool) (bool, error) {
 
 // Active returns how many ranks had a batch in the last step that began with More, after its
 // Finish. Finish divides by the number of all ranks: multiplied by Size()/Active(), the average
-// becomes that of those that had one.
+// becomes that of those that had one. So does the sum that Quantum leaves, divided by Active().
 func (d *DDP) Active() int { return int(d.joined.active[0]) }
 
 // A joinCounter counts the ranks that have a batch.

@@ -61,6 +61,11 @@ func (t *task) wait(ctx context.Context) error {
 	case err := <-t.done:
 		return err
 	case <-ctx.Done():
+	}
+	select {
+	case err := <-t.done: // it ended, too, and others may follow
+		return err
+	default:
 		t.runner.cancel(context.Cause(ctx))
 		return <-t.done
 	}

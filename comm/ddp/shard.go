@@ -91,6 +91,8 @@ func (d *DDP) GatherShards(ctx context.Context, own, all []comm.Buffer) error {
 		if err := d.fitsShard(s, own[k], all[s.Param]); err != nil {
 			return err
 		}
+	}
+	for k, s := range shards {
 		to := all[s.Param].Slice(s.Begin, s.End)
 		if d.opts.Shard {
 			to = s.Grad // whose memory carries them to the other ranks

@@ -139,7 +139,9 @@ func (t *trainer) step(ctx context.Context, show *progress) error {
 		}
 		loss += part
 	}
-	t.d.SkipRest() // with -exact another rank may have a pass more
+	if t.cfg.exact > 0 {
+		t.d.SkipRest() // another rank may have a pass more
+	}
 	if err := t.d.Finish(ctx); err != nil {
 		return err
 	}

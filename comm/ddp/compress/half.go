@@ -11,9 +11,9 @@ import (
 // magnitudes from 2^-24 to 65504.
 //
 // Each rank divides its gradient by the number of ranks in float32, rounds the quotient to float16,
-// and the quotients are summed by an allreduce. So the sum overflows only where the average does:
-// then it is infinite, on all ranks. A quotient below 2^-14 has fewer significant bits, and one
-// below 2^-25 is lost. The sum is rounded once where comm adds up all ranks' numbers in one place,
+// and the quotients are summed by an allreduce. So it overflows only where a quotient, or a sum of
+// some, does: then it is infinite, on all ranks. A quotient below 2^-14 has fewer significant bits,
+// and one below 2^-25 is lost. The sum is rounded once where comm adds up all ranks' numbers in one place,
 // as in the memory of a host, and where it adds them up on their way, in each of at most Size()-1
 // additions. NaN and infinity reach all ranks, as in plain averages.
 //

@@ -36,7 +36,9 @@ const grace = time.Millisecond
 const manyPolls = 2048
 
 // waitsLong reports whether w's goroutine has waited for about grace.
-func (w *Waiter) waitsLong() bool { return w.waitsLongAt(time.Now()) }
+func (w *Waiter) waitsLong() bool {
+	return w.polls >= manyPolls || !w.since.IsZero() && w.waitsLongAt(time.Now())
+}
 
 func (w *Waiter) waitsLongAt(now time.Time) bool {
 	return w.polls >= manyPolls || !w.since.IsZero() && now.Sub(w.since) >= grace
