@@ -33,6 +33,8 @@ def flags(doc, epochs, batch, per, rate):
 
 def parse(parser):
     args = parser.parse_intermixed_args()
+    if args.eval and args.resume == "never":
+        parser.error("--eval with --resume never: want a snapshot to judge")
     if not args.snapshot and (args.save_every or args.keep_best or args.eval and args.resume == "auto"):
         args.snapshot = os.path.splitext(parser.prog)[0] + ".snapshot.pt"
     return args

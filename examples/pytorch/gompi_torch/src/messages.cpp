@@ -35,21 +35,29 @@ public:
 	}
 
 	void sweep() {
+		std::list<Transfer> over; // freed without the lock: a tensor of Python's may want the interpreter's
 		std::lock_guard<std::mutex> lock(mutex);
-		transfers.remove_if([](auto& t) {
-			int done = 0;
-			if (gompi_test(&t.request, &done, &t.status) != GOMPI_OK)
-				return true;
-			if (done && t.early.defined() && t.tensor.defined())
-				try {
-					t.deliver();
-				} catch (std::exception&) { // there is nobody to be told
-				}
-			return done != 0;
-		});
+		for (auto t = transfers.begin(); t != transfers.end();) {
+			auto next = std::next(t);
+			if (isOver(*t))
+				over.splice(over.end(), transfers, t);
+			t = next;
+		}
 	}
 
 private:
+	static bool isOver(Transfer& t) {
+		int done = 0;
+		if (gompi_test(&t.request, &done, &t.status) != GOMPI_OK)
+			return true;
+		if (done && t.early.defined() && t.tensor.defined())
+			try {
+				t.deliver();
+			} catch (std::exception&) { // there is nobody to be told
+			}
+		return done != 0;
+	}
+
 	std::mutex mutex;
 	std::list<Transfer> transfers;
 };
@@ -60,6 +68,11 @@ Abandoned& abandoned() {
 }
 
 } // namespace
+
+// What a message that is kept costs beside its bytes, about; and how many are taken at once: others may
+// come for as long as a rank sends.
+constexpr size_t perMessage = 512;
+constexpr int atOnce = 64;
 
 // All that there are. A rank that waits in one group may be waited for in another.
 struct Messages::All {
@@ -85,7 +98,7 @@ Transfer Messages::receive(const at::Tensor& t, int from, int tag) {
 	if (found != early.end()) {
 		r = std::move(*found);
 		early.erase(found);
-		kept -= r.status.bytes;
+		kept -= r.status.bytes + perMessage;
 	}
 	r.tensor = t;
 	if (!r.early.defined())
@@ -97,7 +110,7 @@ void Messages::help() {
 	std::lock_guard<std::mutex> lock(all().mutex);
 	for (auto* m : all().list) {
 		std::lock_guard<std::mutex> lock(m->mutex);
-		while (m->takeOne()) {
+		for (int i = 0; i < atOnce && m->takeOne(); i++) {
 		}
 	}
 }
@@ -120,7 +133,7 @@ bool Messages::takeOne() {
 	if (gompi_irecv(comm, e.early.data_ptr(), s.count, static_cast<gompi_type>(s.type), s.source, s.tag, &e.request) != GOMPI_OK)
 		return false;
 	early.push_back(std::move(e));
-	kept += s.bytes;
+	kept += s.bytes + perMessage;
 	lastTaken = now;
 	return true;
 }
@@ -130,10 +143,12 @@ void Messages::close() {
 		std::lock_guard<std::mutex> lock(all().mutex);
 		all().list.erase(place);
 	}
-	std::lock_guard<std::mutex> lock(mutex);
-	for (auto& e : early)
-		abandoned().add(std::move(e));
-	early.clear();
+	{
+		std::lock_guard<std::mutex> lock(mutex);
+		for (auto& e : early)
+			abandoned().add(std::move(e));
+		early.clear();
+	}
 	abandoned().sweep();
 }
 
