@@ -50,7 +50,7 @@ c10::intrusive_ptr<GroupBase> group(const std::vector<int>& ranks, int rank, int
 
 c10::intrusive_ptr<c10d::Store> store() {
 	auto [rank, size] = join();
-	return c10::make_intrusive<Store>(world(), rank);
+	return c10::make_intrusive<Store>(world(), rank, size);
 }
 
 } // namespace
@@ -73,7 +73,10 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 		};
 	}, "Has a function say where ranks that called different collectives are.");
 	m.def("abort", [](int status, const std::string& why) { gompi_abort(status, why.c_str()); }, blocks, "Ends the job.");
-	m.def("finalize", [] { check(gompi_finalize()); }, blocks, "Leaves the job.");
+	m.def("finalize", [] {
+		Store::awaitOthers();
+		check(gompi_finalize());
+	}, blocks, "Leaves the job, on rank 0 when the other ranks need its store no more.");
 	m.def("waits_for_next", &Queue::waitsForNext);
 	m.def("enter_heap", &heap::enter);
 	m.def("leave_heap", &heap::leave);

@@ -80,13 +80,43 @@ void answer(gompi_comm comm, int rank, int tag, const Bytes* bytes) {
 
 } // namespace
 
-// A Table is used by threads of rank 0, and serves the questions of other ranks.
-class Table {
-public:
-	explicit Table(gompi_comm comm) : comm(comm), server([this] { serve(); }) {}
+namespace {
 
-	// The communicator is closed.
-	~Table() { server.join(); }
+// How many Tables serve other ranks.
+struct Servers {
+	std::mutex mutex;
+	std::condition_variable ended;
+	int count = 0;
+};
+
+Servers& servers() {
+	static auto* all = new Servers; // threads outlive main
+	return *all;
+}
+
+} // namespace
+
+// A Table is used by threads of rank 0, and serves the questions of other ranks: until these have closed
+// their stores, also when that of rank 0 is closed. Who comes first out of a barrier over the store may
+// close it while others still ask whether all have come.
+class Table : public std::enable_shared_from_this<Table> {
+public:
+	explicit Table(gompi_comm comm) : comm(comm) {}
+
+	// Serves in a thread, which gives the communicator back.
+	void start() {
+		{
+			std::lock_guard<std::mutex> lock(servers().mutex);
+			servers().count++;
+		}
+		std::thread([self = shared_from_this()] {
+			self->serve();
+			gompi_free(self->comm);
+			std::lock_guard<std::mutex> lock(servers().mutex);
+			servers().count--;
+			servers().ended.notify_all();
+		}).detach();
+	}
 
 	// Does what a question asks for, other than to wait.
 	Bytes perform(const Bytes& question) {
@@ -227,15 +257,24 @@ private:
 	std::condition_variable changed;
 	std::map<std::string, Bytes> values;
 	std::list<Waiter> waiters;
-	std::thread server; // the last one: it uses the others
 };
 
-Store::Store(gompi_comm comm, int rank) : comm(comm) {
+Store::Store(gompi_comm comm, int rank, int size) : comm(comm), serves(rank == 0 && size > 1) {
 	if (rank == 0)
 		table = std::make_shared<Table>(comm);
+	if (serves)
+		table->start();
 }
 
-Store::~Store() { gompi_free(comm); }
+Store::~Store() {
+	if (!serves)
+		gompi_free(comm);
+}
+
+void Store::awaitOthers() {
+	std::unique_lock<std::mutex> lock(servers().mutex);
+	servers().ended.wait(lock, [] { return servers().count == 0; });
+}
 
 // Sends a question and returns true and the answer, or false if timeout has passed. Only those that
 // wait for keys take long.

@@ -25,8 +25,11 @@ public:
 	using Milliseconds = std::chrono::milliseconds;
 
 	// Takes over the communicator.
-	Store(gompi_comm comm, int rank);
+	Store(gompi_comm comm, int rank, int size);
 	~Store() override;
+	// Blocks until the other ranks need no store of this process any more: they have closed it, or left,
+	// or it is broken.
+	static void awaitOthers();
 
 	void set(const std::string& key, const Bytes& value) override;
 	Bytes compareSet(const std::string& key, const Bytes& expected, const Bytes& desired) override;
@@ -44,6 +47,7 @@ private:
 	Bytes await(const std::vector<std::string>& keys, bool value, Milliseconds timeout);
 
 	gompi_comm comm;
+	const bool serves;            // the thread of table frees comm
 	std::shared_ptr<Table> table; // of rank 0
 	std::mutex mutex;             // guards next
 	int next = 0;                 // tag of the next answer
