@@ -234,8 +234,9 @@ func (m *Member) Vote(v *wire.Vote) error {
 // decided tells all what was agreed on, and that nobody can be replaced, and reports whether there
 // was something to tell. g.mu is held.
 func (g *group) decided(all ...*agree.Decision) (news bool) {
-	for _, w := range g.votes.Wanted() {
-		all = append(all, g.votes.Refuse(&w, fmt.Sprintf("rank %d cannot be replaced: it is a goroutine", w.Dead)))
+	for _, wants := range g.votes.Wanted() {
+		w := &wants[0]
+		all = append(all, g.votes.Refuse(w, fmt.Sprintf("rank %d cannot be replaced: it is a goroutine", w.Dead)))
 	}
 	for _, d := range all {
 		if d != nil {

@@ -92,7 +92,7 @@ func (t *Table) Ended(rank world.Rank, died bool) []*Decision {
 	if t.ended == nil {
 		t.ended = map[world.Rank]bool{}
 	}
-	t.ended[rank] = died
+	t.ended[rank] = t.ended[rank] || died
 	var made []*Decision
 	for k := range t.open {
 		if d := t.decide(k); d != nil {
@@ -102,14 +102,22 @@ func (t *Table) Ended(rank world.Rank, died bool) []*Decision {
 	return made
 }
 
-// Wanted returns the members of Restores that died and have no living replacement.
-func (t *Table) Wanted() (all []Want) {
+// Wanted returns the members of Restores that died and have no living replacement, by Restore.
+// Nobody is wanted while no member that lives has voted: nobody could tell a replacement the state.
+func (t *Table) Wanted() (all [][]Want) {
 	for k, a := range t.open {
+		if !a.replaces() || !slices.ContainsFunc(a.members, func(r world.Rank) bool { return !t.has(r) && a.votes[r] != nil }) {
+			continue
+		}
+		var wants []Want
 		for _, r := range a.members {
 			by, assigned := a.stands[r]
-			if a.replaces() && t.ended[r] && (!assigned || t.has(by)) {
-				all = append(all, Want{r, wire.Invite{Comm: k.comm, Seq: k.seq, Members: a.first.Members}})
+			if t.ended[r] && (!assigned || t.has(by)) {
+				wants = append(wants, Want{r, wire.Invite{Comm: k.comm, Seq: k.seq, Members: a.first.Members}})
 			}
+		}
+		if wants != nil {
+			all = append(all, wants)
 		}
 	}
 	return all
@@ -120,13 +128,18 @@ func (a *agreement) replaces() bool {
 	return a.first.Kind == wire.Restore && a.differ == "" && a.failed == ""
 }
 
-// Assign notes that a rank is started to replace one.
-func (t *Table) Assign(w *Want, by world.Rank) {
+// Assign notes that a rank is started to replace one. It reports false if nobody waits for it.
+func (t *Table) Assign(w *Want, by world.Rank) bool {
+	a := t.open[w.key()]
+	if a == nil || !a.replaces() {
+		return false
+	}
 	if t.assigned == nil {
 		t.assigned = map[world.Rank]key{}
 	}
 	t.assigned[by] = w.key()
-	t.open[w.key()].stands[w.Dead] = by
+	a.stands[w.Dead] = by
+	return true
 }
 
 // Refuse notes that a member cannot be replaced, and why: the Restore fails, when all have voted.
@@ -165,6 +178,10 @@ func (t *Table) decide(k key) *Decision {
 		case !ended && !live(r):
 			return nil
 		}
+	}
+	if a.replaces() && len(o.Dead) > 0 && len(o.Living) == 0 {
+		a.failed = "no member is left that has the state"
+		o.Failed = a.failed
 	}
 	for _, r := range o.Dead {
 		by, assigned := a.stands[r]

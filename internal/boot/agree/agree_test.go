@@ -3,6 +3,7 @@ package agree
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,9 @@ func must(t *testing.T, table *Table, rank world.Rank, v *wire.Vote) *Decision {
 	}
 	return d
 }
+
+// wanted returns all that are wanted.
+func wanted(table *Table) []Want { return slices.Concat(table.Wanted()...) }
 
 func TestAnAgreementIsDecidedWhenAllHaveVotedOrEnded(t *testing.T) {
 	var table Table
@@ -52,7 +56,7 @@ func TestADeadMemberIsReplaced(t *testing.T) {
 	members := []world.Rank{2, 0, 1}
 	must(t, &table, 0, vote(wire.Restore, 1, 1, members...))
 	table.Ended(1, true)
-	wants := table.Wanted()
+	wants := wanted(&table)
 	if len(wants) != 1 || wants[0].Dead != 1 || !reflect.DeepEqual(wire.Ranks(wants[0].Invite.Members), members) {
 		t.Fatalf("wanted: %+v, want a replacement of rank 1", wants)
 	}
@@ -61,7 +65,7 @@ func TestADeadMemberIsReplaced(t *testing.T) {
 		t.Fatalf("decided %+v before the replacement has voted", d)
 	}
 	table.Ended(7, true) // the replacement dies, too
-	wants = table.Wanted()
+	wants = wanted(&table)
 	if len(wants) != 1 {
 		t.Fatalf("wanted: %+v, want another replacement", wants)
 	}
@@ -79,9 +83,9 @@ func TestARestoreFailsWithoutReplacements(t *testing.T) {
 	var table Table
 	must(t, &table, 0, vote(wire.Restore, 1, 1, 0, 1, 2, 3))
 	table.Ended(2, true)
-	table.Assign(&table.Wanted()[0], 7)
+	table.Assign(&wanted(&table)[0], 7)
 	table.Ended(3, true)
-	wants := table.Wanted()
+	wants := wanted(&table)
 	if d := table.Refuse(&wants[0], "no place"); d != nil || table.Wanted() != nil {
 		t.Fatalf("decided %+v before rank 1 has voted", d)
 	}
@@ -165,5 +169,83 @@ func TestEachAgreementIsDecidedOnce(t *testing.T) {
 		if len(table.open) != 0 || len(decided) != last {
 			t.Fatalf("seed %d: %d decided, %d open; want %d and none", seed, len(decided), len(table.open), last)
 		}
+	}
+}
+
+// TestEachRestoreIsDecidedOnce lets members and replacements vote and die at random, while places
+// are assigned and refused at random. A Restore has no outcome but these: all dead are replaced and
+// a member lives, or it has failed.
+func TestEachRestoreIsDecidedOnce(t *testing.T) {
+	outcomes := map[string]int{}
+	for seed := range uint64(2000) {
+		d := playRestore(t, seed)
+		switch {
+		case d.Failed != "":
+			outcomes[d.Failed]++
+		case len(d.Replaced) != len(d.Dead) || !slices.ContainsFunc(d.Living, func(v wire.Voter) bool { return v.Rank < 4 }):
+			t.Fatalf("seed %d: %+v", seed, d.Outcome)
+		default:
+			outcomes["ok"]++
+		}
+	}
+	if outcomes["ok"] == 0 || outcomes["no place"] == 0 || outcomes["no member is left that has the state"] == 0 || len(outcomes) != 3 {
+		t.Errorf("outcomes: %v", outcomes)
+	}
+}
+
+// playRestore returns the decision of one Restore of 4 ranks.
+func playRestore(t *testing.T, seed uint64) (decided *Decision) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var table Table
+	all := []world.Rank{0, 1, 2, 3}
+	note := func(ds ...*Decision) {
+		for _, d := range ds {
+			if d != nil && decided != nil {
+				t.Fatalf("seed %d: decided twice: %+v", seed, d.Outcome)
+			}
+			if d != nil {
+				decided = d
+			}
+		}
+	}
+	note(must(t, &table, 0, vote(wire.Restore, 1, 1, all...)))
+	living, next := []world.Rank{0, 1, 2, 3}, world.Rank(4)
+	voted := map[world.Rank]bool{0: true}
+	for decided == nil && len(living) > 0 {
+		i := rng.IntN(len(living))
+		r := living[i]
+		switch {
+		case rng.IntN(3) == 0:
+			living = slices.Delete(living, i, i+1)
+			note(table.Ended(r, true)...)
+		case !voted[r]:
+			voted[r] = true
+			note(must(t, &table, r, vote(wire.Restore, 1, 1, all...)))
+		}
+		for _, wants := range table.Wanted() {
+			if rng.IntN(10) == 0 {
+				note(table.Refuse(&wants[0], "no place"))
+			}
+			for i := range wants {
+				if table.Assign(&wants[i], next) {
+					living = append(living, next)
+					next++
+				}
+			}
+		}
+	}
+	if decided == nil || len(table.open) != 0 {
+		t.Fatalf("seed %d: %v decided, %d open", seed, decided, len(table.open))
+	}
+	return decided
+}
+
+func TestADeathStaysOneWhenTheRankEndsAgain(t *testing.T) {
+	var table Table
+	table.Ended(1, true)
+	table.Ended(1, false)
+	d := must(t, &table, 0, vote(wire.Shrink, 1, 1, 0, 1))
+	if d == nil || !slices.Equal(d.Dead, []world.Rank{1}) {
+		t.Errorf("got %+v, want that rank 1 is dead", d)
 	}
 }

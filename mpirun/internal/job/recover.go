@@ -141,27 +141,50 @@ func (r *recovery) unanswered() []*cause {
 	return causes
 }
 
-// replace has the ranks started that others wait for.
+// replace has the ranks started that others wait for: all that a Restore needs, or none.
 func (j *Job) replace() {
-	r := &j.recover
-	for _, w := range r.votes.Wanted() {
-		first := r.first(int(w.Dead))
-		node := r.nodeOf[first]
-		h := r.nodes[node]
+	for _, wants := range j.recover.votes.Wanted() {
 		if j.end.cause != nil {
 			return
 		}
-		if r.used[node] == r.spares || h.drained {
-			j.decided(r.votes.Refuse(&w, fmt.Sprintf("rank %d cannot be replaced: %d of %d spare places on %s are used (-spares)", first, r.used[node], r.spares, h.name)))
+		if why := j.recover.noPlaces(wants); why != "" {
+			j.decided(j.recover.votes.Refuse(&wants[0], why))
 			continue
 		}
-		rank := r.size + node*r.spares + r.used[node]
-		r.used[node]++
-		r.stands[rank] = first
-		r.alive++
-		r.votes.Assign(&w, world.Rank(rank))
-		h.Send(&ctl.Replace{Rank: rank, Stands: first, Invite: w.Invite})
+		for i := range wants {
+			j.assign(&wants[i])
+		}
 	}
+}
+
+// noPlaces returns why not all can be replaced that are wanted, "" if they can.
+func (r *recovery) noPlaces(wants []agree.Want) string {
+	need := make([]int, len(r.nodes))
+	for i := range wants {
+		first := r.first(int(wants[i].Dead))
+		node := r.nodeOf[first]
+		need[node]++
+		if h := r.nodes[node]; r.used[node]+need[node] > r.spares || h.drained {
+			return fmt.Sprintf("rank %d cannot be replaced: %d of %d spare places on %s are used, and %d needed (-spares)",
+				first, r.used[node], r.spares, h.name, need[node])
+		}
+	}
+	return ""
+}
+
+// assign has a rank started in a spare place.
+func (j *Job) assign(w *agree.Want) {
+	r := &j.recover
+	first := r.first(int(w.Dead))
+	node := r.nodeOf[first]
+	rank := r.size + node*r.spares + r.used[node]
+	if !r.votes.Assign(w, world.Rank(rank)) {
+		return
+	}
+	r.used[node]++
+	r.stands[rank] = first
+	r.alive++
+	r.nodes[node].Send(&ctl.Replace{Rank: rank, Stands: first, Invite: w.Invite})
 }
 
 // introduce takes the card of a rank that replaces another, and tells it what the others know.

@@ -1,0 +1,54 @@
+package job
+
+import (
+	"strings"
+	"testing"
+
+	"gompi/internal/boot/wire"
+	"gompi/internal/world"
+	"gompi/mpirun/internal/cmdline"
+	"gompi/mpirun/internal/ctl"
+)
+
+// afterDeaths returns a job of three ranks on host a and one on b, with one spare place on each,
+// whose ranks die and then the rest call Restore.
+func afterDeaths(t *testing.T, dead ...world.Rank) (*Job, []*fakeLink) {
+	k := newTestJob(t, &cmdline.Spec{Recover: true}, nil)
+	j := k.job
+	var hosts []*host
+	var links []*fakeLink
+	for _, name := range []string{"a", "b"} {
+		l := &fakeLink{name: name, wake: make(chan struct{}, 1)}
+		links, hosts = append(links, l), append(hosts, &host{name: name, link: l})
+	}
+	j.recover.prepare(hosts, []int{0, 0, 0, 1}, 1)
+	j.cards = make([][]byte, 6)
+	for _, r := range dead {
+		j.endedRank(r, true)
+	}
+	for r := range 4 {
+		v := wire.Vote{Comm: 1, Seq: 1, Kind: wire.Restore, Members: []wire.Span{{First: 0, Count: 4}}}
+		j.voted(hosts[j.recover.nodeOf[r]], &ctl.Vote{Rank: r, Vote: v})
+	}
+	return j, links
+}
+
+// One place for two dead of a host: none is started in vain, and no place is used.
+func TestAllThatDiedAreReplacedOrNone(t *testing.T) {
+	_, links := afterDeaths(t, 1, 2, 3)
+	for _, l := range links {
+		if started := got[*ctl.Replace](l); started != nil {
+			t.Errorf("%s has a rank started in vain: %+v", l.name, started[0])
+		}
+	}
+	o := got[*ctl.Outcome](links[0])
+	if len(o) != 1 || !strings.Contains(o[0].Outcome.Failed, "cannot be replaced") {
+		t.Errorf("outcomes %+v, want one that fails", o)
+	}
+	_, links = afterDeaths(t, 2, 3)
+	for i, l := range links {
+		if started := got[*ctl.Replace](l); len(started) != 1 || started[0].Rank != 4+i {
+			t.Errorf("%s: %+v, want rank %d started", l.name, started, 4+i)
+		}
+	}
+}
