@@ -36,6 +36,7 @@ type Comm struct {
 	loans    loans         // of Alloc
 	maker    maker         // of CreateGroup
 	votes    atomic.Uint64 // calls of Shrink and Agree
+	gaveUp   atomic.Bool   // in a Shrink or Restore: this rank votes no more
 	shut     atomic.Bool   // Close was called
 }
 

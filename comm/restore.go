@@ -22,7 +22,8 @@ import (
 // rank.
 //
 // Without a place that is left, Restore fails on all ranks, and Shrink remains. Members that have
-// ended well are not replaced: the communicator is smaller by these.
+// ended well are not replaced: the communicator is smaller by these. A rank whose ctx ended in
+// Restore must end, as in Shrink.
 func (c *Comm) Restore(ctx context.Context) (*Comm, error) {
 	d, err := c.renew(ctx, wire.Restore)
 	return d, c.fault("restore", -1, err)

@@ -2,6 +2,7 @@ package comm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,8 @@ import (
 // Shrink waits until every member of c has called it or has ended; members that wait in c for
 // something else have got ErrRevoked, but those that wait in other communicators may need a Revoke.
 // If ctx ends before, this rank is expected in the new communicator all the same, and breaks it.
+// Later calls of Shrink, Restore and Agree on c then fail at once on this rank, which must end, so
+// that the others go on without it.
 // The ranks must be started by gompirun -recover, or be goroutines of one process. Members call
 // Shrink and Agree of one c in the same order, one at a time; else all get ErrMismatch.
 //
@@ -41,6 +44,9 @@ func (c *Comm) renew(ctx context.Context, kind wire.VoteKind) (*Comm, error) {
 		ranks, members, err = living(order, o)
 	}
 	if err != nil {
+		if o == nil && ctx.Err() != nil {
+			c.gaveUp.Store(true)
+		}
 		if ctx.Err() == nil { // else others may use the block by now
 			c.give(block)
 		}
@@ -76,7 +82,13 @@ func (c *Comm) agree(ctx context.Context, flags uint64) (uint64, error) {
 	return o.Flags, nil
 }
 
+// errGaveUp: the others have gone on to a communicator that this rank has not got.
+var errGaveUp = errors.New("this rank gave up in the Shrink or Restore before, and must end")
+
 func (c *Comm) vote(ctx context.Context, v *wire.Vote, revokes func(*wire.Outcome) (uint64, bool)) (*wire.Outcome, error) {
+	if c.gaveUp.Load() {
+		return nil, errGaveUp
+	}
 	v.Comm, v.Seq, v.Members = c.ch.ID, c.votes.Add(1), wire.Spans(c.Group().ranks)
 	return c.e.Vote(ctx, v, revokes)
 }

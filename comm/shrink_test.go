@@ -217,6 +217,34 @@ func TestWhoGivesUpInShrinkBreaksTheNewComm(t *testing.T) {
 	})
 }
 
+func TestWhoGaveUpInShrinkVotesNoMore(t *testing.T) {
+	outcomes(t, 3, func(ctx context.Context, world *comm.Comm) error {
+		if world.Rank() != 0 {
+			c, err := world.Shrink(ctx)
+			for ; err == nil && c.Size() == 3; c, err = c.Shrink(ctx) { // until rank 0 ends
+			}
+			if err != nil || c.Size() != 2 {
+				t.Errorf("rank %d: %v, %v; want a communicator of 2", world.Rank(), c, err)
+			}
+			return err
+		}
+		early, cancel := context.WithCancelCause(ctx)
+		cancel(errBoom)
+		if _, err := world.Shrink(early); !errors.Is(err, errBoom) {
+			t.Errorf("rank 0 gives up: %v, want %v", err, errBoom)
+		}
+		_, shrink := world.Shrink(ctx)
+		_, restore := world.Restore(ctx)
+		_, agree := world.Agree(ctx, 1)
+		for _, err := range []error{shrink, restore, agree} {
+			if err == nil || !strings.Contains(err.Error(), "must end") {
+				t.Errorf("rank 0 votes again: %v, want that it must end", err)
+			}
+		}
+		return errBoom
+	})
+}
+
 func TestShrinkAndAgreeDiffer(t *testing.T) {
 	outcomes(t, 3, func(ctx context.Context, c *comm.Comm) error {
 		var err error
