@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -22,7 +23,8 @@ import (
 )
 
 // surviveMain is a rank of a job that goes on without its dead. Its arguments are how many steps to
-// make, and optionally "deaf" for ranks that do not shrink, "restore" for those that have the dead
+// make, and optionally "input" for ranks that
+// read all their input first, "deaf" for ranks that do not shrink, "restore" for those that have the dead
 // replaced, "gate" and a file before which none makes the last step, and "strike" or
 // "strike-parent" with ranks of which each kills itself, or the process that started it, in the
 // midst.
@@ -35,6 +37,8 @@ func surviveMain() {
 			s.deaf = true
 		case "restore":
 			s.restores = true
+		case "input":
+			io.Copy(io.Discard, os.Stdin)
 		case "gate":
 			s.gate = os.Args[i+3]
 		case "strike", "strike-parent":
@@ -215,6 +219,7 @@ func finalState(steps int64) (state uint64) {
 type siege struct {
 	np, deaths, steps int
 	restore           bool     // the dead are replaced
+	input             bool     // ranks read their input first
 	flags             []string // of gompirun
 }
 
@@ -226,6 +231,9 @@ func (s siege) play(t *testing.T, rng *rand.Rand) {
 	program := []string{"survive", fmt.Sprint(s.steps), "gate", gate}
 	if s.restore {
 		args, program = append(args, "-spares", fmt.Sprint(s.deaths)), append(program, "restore")
+	}
+	if s.input {
+		program = append(program, "input")
 	}
 	cmd := exec.Command("gompirun", append(args, program...)...)
 	var said strings.Builder
@@ -312,4 +320,10 @@ func TestTheOnlyRankOfAHostIsReplaced(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 0))
 	siege{np: 2, deaths: 1, steps: 300, restore: true, flags: []string{"-rsh", b.RSH(), "-H", "host1,host2"}}.play(t, rng)
 	b.AwaitEmpty(soon)
+}
+
+// A replacement comes when the input has ended: its own ends at once.
+func TestTheInputOfAReplacementEnds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 0))
+	siege{np: 2, deaths: 1, steps: 50, restore: true, input: true, flags: []string{"-stdin", "all"}}.play(t, rng)
 }

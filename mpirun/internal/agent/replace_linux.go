@@ -41,6 +41,9 @@ func (a *agent) replace(m *ctl.Replace) {
 		return
 	}
 	a.alive++
+	if p.stdin >= 0 && a.feed.ended {
+		a.closeInput(p)
+	}
 }
 
 // brief tells a rank that replaces another the cards of all, and who has died.
