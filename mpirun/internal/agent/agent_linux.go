@@ -17,6 +17,7 @@ import (
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/facts"
 	"gompi/mpirun/internal/killgroup"
+	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/tree"
@@ -35,9 +36,11 @@ type agent struct {
 
 	launch  *ctl.Launch
 	facts   *ctl.Hello
-	vars    []string // that ranks get, before those of their programs
-	dir     string   // where ranks work whose program does not say; "" for here
-	held    int      // the socket that holds MASTER_PORT
+	vars    []string        // that ranks get, before those of their programs
+	dir     string          // where ranks work whose program does not say; "" for here
+	told    *launchenv.Node // what ranks are told of this host
+	gloo    []string        // a variable for gloo, if it needs one
+	held    int             // the socket that holds MASTER_PORT
 	segment *seg.Segment
 	bells   []int
 	address string // of the listener

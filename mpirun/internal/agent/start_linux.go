@@ -31,6 +31,7 @@ func (a *agent) start(l *ctl.Launch) {
 	}
 	a.launch, a.window, a.memory = l, l.Window, cgroup.WatchKills("/")
 	a.setEnvironment()
+	a.told, a.gloo = a.node(), a.glooInterface()
 	a.pmi.Host, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, l.Placement
 	for i, r := range l.Ranks {
 		a.add(r)
@@ -106,8 +107,8 @@ func (a *agent) startAll() (int, error) {
 // variables returns the environment of a rank: defaults first. One that replaces another has that
 // one's, but for its place on this host.
 func (a *agent) variables(p *process, prog *program.Program) []string {
-	node := a.node()
-	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.facts.Quota, len(a.launch.Ranks)), a.glooInterface(), prog.Env, launchenv.GPUs(p.GPUs),
+	node := a.told
+	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.facts.Quota, len(a.launch.Ranks)), a.gloo, prog.Env, launchenv.GPUs(p.GPUs),
 		node.Slurm(p.stands, prog.Env), node.Identity(p.stands), a.descriptors(), []string{fmt.Sprintf("%s=%d", env.LocalRank, p.index)})
 }
 
