@@ -72,10 +72,13 @@ func Ranks(spans []Span) []world.Rank {
 	return ranks
 }
 
+// spans goes over spans of at most MaxRanks ranks in all.
 func spans(c *Codec, v *[]Span) {
+	left := int64(MaxRanks)
 	List(c, v, MaxRanks, func(s *Span) {
 		rank(c, &s.First)
-		Int(c, &s.Count, 1, MaxRanks)
+		Int(c, &s.Count, 1, left)
+		left -= int64(s.Count)
 	})
 }
 

@@ -127,6 +127,9 @@ func TestFramesTakesMemoryOnlyForWhatArrives(t *testing.T) {
 	}
 }
 
+// manyMembers has spans that are small enough each, but not all together.
+var manyMembers = &Vote{Members: []Span{{0, MaxRanks / 2}, {1, MaxRanks/2 + 1}}}
+
 func TestParseRefusesWhatNobodySends(t *testing.T) {
 	kind := func(m Message) byte { return Append(nil, m)[4] }
 	body := func(m Message) []byte { return Append(nil, m)[headSize:] }
@@ -146,6 +149,7 @@ func TestParseRefusesWhatNobodySends(t *testing.T) {
 		{"more cards than bytes", kind(&Cards{}), body(&Attach{Local: 1000})},
 		{"number without end", kind(&Attach{}), bytes.Repeat([]byte{0xff}, 20)},
 		{"no truth value", kind(&Welcome{}), append(body(&Welcome{})[:5+1+32+2], 2, 0)},
+		{"too many members in all", kind(&Vote{}), body(manyMembers)},
 		{"welcome without secret", kind(&Welcome{}), []byte{0, 2, 0, 2, 0, 0, 1, 2, 3}},
 	}
 	for _, tt := range tests {
@@ -173,7 +177,7 @@ func TestRunsFoldsNeighbours(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, m := range examples() {
+	for _, m := range append(examples(), manyMembers) {
 		frame := Append(nil, m)
 		f.Add(frame[4], frame[headSize:])
 	}
