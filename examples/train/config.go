@@ -35,6 +35,7 @@ type config struct {
 	exact         int    // samples of a pass whose gradients are summed exactly; 0: averages
 	overlap       bool
 	device        string // host or cuda
+	recover       string // what to do when a rank dies: no, shrink or restore
 
 	shape bytelm.Shape
 }
@@ -42,7 +43,7 @@ type config struct {
 // defaults make a run of about a minute on two cores.
 func defaults() config {
 	return config{
-		epochSamples: 1 << 16, batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true, device: "host", scaleRate: "none", hook: "none",
+		epochSamples: 1 << 16, batch: 1024, accumulate: 1, rate: 0.01, seed: 1, resume: true, every: 10, overlap: true, device: "host", scaleRate: "none", hook: "none", recover: endWithRank,
 		shape: bytelm.Shape{Context: 8, Width: 32, Hidden: []int{512, 256}},
 	}
 }
@@ -120,6 +121,7 @@ func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
 	fs.StringVar(&cfg.hook, "hook", cfg.hook, "send gradients in fewer bytes: none, fp16, bf16, powersgd (rank 2, after a tenth of the steps) or topk (1 %)")
 	fs.IntVar(&cfg.exact, "exact", 0, "compute in passes of so many samples and sum gradients exactly, so that any number of ranks\nends with the same network, bit by bit; 0: average them")
 	fs.StringVar(&cfg.device, "device", cfg.device, "where to compute: host, or cuda for GPUs, which the ranks of a host take in turn")
+	fs.StringVar(&cfg.recover, "recover", cfg.recover, "when a rank dies, under gompirun -recover: shrink, to go on with the others; restore, to go on with a new one in its place\n(-spares); or no")
 	return resume
 }
 
@@ -148,6 +150,9 @@ func (cfg *config) check() error {
 		return errors.New("-keep-best without -eval-every: want both")
 	}
 	if err := cfg.checkAverage(); err != nil {
+		return err
+	}
+	if err := cfg.checkRecover(); err != nil {
 		return err
 	}
 	return cfg.checkDevice()

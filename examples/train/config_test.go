@@ -77,14 +77,17 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 		"-clip-norm -1":      "-clip-norm -1: want a positive number",
 		"-keep-best":         "-keep-best without -eval-every: want both",
 
-		"-trace f -device cuda":     "-trace with -device cuda: want -device host",
-		"-clip-norm 1 -device cuda": "-clip-norm with -device cuda: want -device host",
-		"-hook bf16 -device cuda":   "-hook with -device cuda: want -device host",
-		"-exact 8 -device cuda":     "-exact with -device cuda: want -device host",
-		"-hook fp8":                 `-hook "fp8": want one of [none fp16 bf16 powersgd topk]`,
-		"-exact -1":                 "-exact -1: want at least 0",
-		"-exact 8 -hook bf16":       "-exact with -hook: want one of them",
-		"-exact 8 -accumulate 2":    "-exact with -accumulate: want one of them",
+		"-trace f -device cuda":        "-trace with -device cuda: want -device host",
+		"-clip-norm 1 -device cuda":    "-clip-norm with -device cuda: want -device host",
+		"-hook bf16 -device cuda":      "-hook with -device cuda: want -device host",
+		"-exact 8 -device cuda":        "-exact with -device cuda: want -device host",
+		"-hook fp8":                    `-hook "fp8": want one of [none fp16 bf16 powersgd topk]`,
+		"-exact -1":                    "-exact -1: want at least 0",
+		"-exact 8 -hook bf16":          "-exact with -hook: want one of them",
+		"-recover maybe":               `-recover "maybe": want no, shrink or restore`,
+		"-device cuda -recover shrink": "-recover shrink with -device cuda: want -device host",
+		"-trace f -recover restore":    "-recover restore with -trace: want one of them",
+		"-exact 8 -accumulate 2":       "-exact with -accumulate: want one of them",
 	} {
 		if _, err := parse(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %s", args, err, want)
@@ -97,7 +100,7 @@ func TestHelpNamesEveryFlag(t *testing.T) {
 	if _, err := parse([]string{"-h"}, &help); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("error is %v", err)
 	}
-	for _, name := range []string{"usage:", "-epochs", "-steps", "-batch", "-lr", "-seed", "-save-every", "-snapshot", "-csv", "-plot", "-overlap", "-eval-every", "-keep-best", "-clip-norm", "-scale-lr", "-trace", "-hook", "-exact"} {
+	for _, name := range []string{"usage:", "-epochs", "-steps", "-batch", "-lr", "-seed", "-save-every", "-snapshot", "-csv", "-plot", "-overlap", "-eval-every", "-keep-best", "-clip-norm", "-scale-lr", "-trace", "-hook", "-exact", "-recover"} {
 		if !strings.Contains(help.String(), name) {
 			t.Errorf("help lacks %s:\n%s", name, help.String())
 		}

@@ -35,8 +35,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		cfg, err = parse(args, stdout)
 		return err
 	}
-	return job.Run("train", stdout, stderr, parse, func(ctx context.Context, c *comm.Comm, out io.Writer) error {
-		res, err := train(ctx, c, cfg, out)
+	var k kept
+	return job.RunOn("train", stdout, stderr, parse, cfg.renew, func(ctx context.Context, c *comm.Comm, out io.Writer) error {
+		res, err := train(ctx, c, cfg, out, &k)
 		if err != nil {
 			return err
 		}

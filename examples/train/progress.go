@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -41,9 +42,11 @@ type progress struct {
 	begin   time.Time
 }
 
-func newProgress(ctx context.Context, t *trainer, out io.Writer) (*progress, error) {
+// newProgress returns the progress of a training that has come to what k says before.
+func newProgress(ctx context.Context, t *trainer, out io.Writer, k *kept) (*progress, error) {
 	now := time.Now()
-	p := &progress{t: t, out: out, first: t.state.Step, start: now, begin: now, exposed: t.d.Stats().Exposed}
+	p := &progress{t: t, out: out, points: k.points, evaluations: k.evaluations,
+		first: t.state.Step, start: now, begin: now, exposed: t.d.Stats().Exposed}
 	return p, ddp.OnRankZero(ctx, t.c, p.createFiles)
 }
 
@@ -59,6 +62,9 @@ func (p *progress) createFiles() (err error) {
 			return err
 		}
 		_, err = fmt.Fprintln(p.csv, "step,bits_per_byte,samples_per_s,compute_ms,exposed_ms")
+		for _, pt := range p.points {
+			err = errors.Join(err, p.row(pt))
+		}
 	}
 	return err
 }
@@ -68,6 +74,12 @@ func (p *progress) evaluated(e evaluation, took time.Duration) {
 	p.evaluations = append(p.evaluations, e)
 	fmt.Fprintf(p.out, "step %5d/%d  held out: %.3f bits/byte, accuracy %.1f %%\n", e.step, p.t.last, e.loss, 100*e.accuracy)
 	p.begin = p.begin.Add(took)
+}
+
+// hasEvaluated reports whether the last evaluation was after step.
+func (p *progress) hasEvaluated(step int64) bool {
+	n := len(p.evaluations)
+	return n > 0 && p.evaluations[n-1].step == step
 }
 
 // add notes a step of this rank.
@@ -99,7 +111,12 @@ func (p *progress) after(ctx context.Context) error {
 	if p.csv == nil {
 		return nil
 	}
-	_, err = fmt.Fprintf(p.csv, "%d,%.5f,%.1f,%.3f,%.3f\n", pt.step, pt.loss, pt.speed, pt.compute, pt.exposed)
+	return p.row(pt)
+}
+
+// row writes a point to the table.
+func (p *progress) row(pt point) error {
+	_, err := fmt.Fprintf(p.csv, "%d,%.5f,%.1f,%.3f,%.3f\n", pt.step, pt.loss, pt.speed, pt.compute, pt.exposed)
 	return err
 }
 
@@ -143,16 +160,23 @@ func (p *progress) finish(ctx context.Context, res *result) error {
 		}
 	}
 	return ddp.OnRankZero(ctx, p.t.c, func() error {
-		for _, f := range []io.WriteCloser{p.csv, p.trace} {
-			if f != nil {
-				if err := f.Close(); err != nil {
-					return err
-				}
-			}
+		if err := p.closeFiles(); err != nil {
+			return err
 		}
 		if p.t.cfg.plot == "" {
 			return nil
 		}
 		return draw(p.t.cfg.plot, res)
 	})
+}
+
+// closeFiles closes what is still open.
+func (p *progress) closeFiles() (err error) {
+	for _, f := range []*io.WriteCloser{&p.csv, &p.trace} {
+		if *f != nil {
+			err = errors.Join(err, (*f).Close())
+		}
+		*f = nil
+	}
+	return err
 }

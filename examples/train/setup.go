@@ -20,8 +20,8 @@ import (
 const bucketBytes = 528 << 10
 
 // newTrainer gives every rank the text, the same network, and the state in
-// which an earlier job left it.
-func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*trainer, error) {
+// which an earlier job left it, or, with -recover, this one: k.
+func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer, k *kept) (*trainer, error) {
 	corpus, err := shareCorpus(ctx, c, cfg.data)
 	if err != nil {
 		return nil, err
@@ -33,16 +33,21 @@ func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (*
 	if t.model, err = newModel(ctx, c, cfg.device, shape, cfg.seed); err != nil {
 		return nil, err
 	}
-	if err := t.prepare(ctx, out); err != nil {
+	if err := t.prepare(ctx, out, k); err != nil {
 		return nil, errors.Join(err, t.model.Close())
 	}
 	return t, nil
 }
 
 // prepare makes all that training needs beside the model.
-func (t *trainer) prepare(ctx context.Context, out io.Writer) (err error) {
+func (t *trainer) prepare(ctx context.Context, out io.Writer, k *kept) (err error) {
 	if err := t.restore(ctx); err != nil {
 		return err
+	}
+	if t.cfg.recovers() {
+		if err := t.adopt(ctx, k, out); err != nil {
+			return err
+		}
 	}
 	if t.sampler, err = ddp.NewSampler(len(t.corpus.Train), t.cfg.batch, t.state.Seed, ddp.Drop); err != nil {
 		return err

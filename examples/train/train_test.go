@@ -32,7 +32,7 @@ func trained(t *testing.T, n int, cfg config) *result {
 	t.Helper()
 	var first *result
 	commtest.Run(t, n, func(ctx context.Context, c *comm.Comm) error {
-		res, err := train(ctx, c, cfg, io.Discard)
+		res, err := train(ctx, c, cfg, io.Discard, new(kept))
 		if c.Rank() == 0 {
 			first = res
 		}
@@ -128,7 +128,7 @@ func interrupted(t *testing.T, n int, cfg config, step int) {
 				cancel(errors.New("killed"))
 			}
 		})
-		if _, err := train(ctx, c, cfg, out); err == nil {
+		if _, err := train(ctx, c, cfg, out, new(kept)); err == nil {
 			return errors.New("the run was not interrupted")
 		}
 		return nil
@@ -171,7 +171,7 @@ func TestEvaluationAloneGivesTheSavedNetworksLoss(t *testing.T) {
 	}
 	cfg.snapshot += ".missing"
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		if _, err := train(ctx, c, cfg, io.Discard); err == nil || !strings.Contains(err.Error(), "no such file") {
+		if _, err := train(ctx, c, cfg, io.Discard, new(kept)); err == nil || !strings.Contains(err.Error(), "no such file") {
 			return fmt.Errorf("a missing snapshot gives error %v", err)
 		}
 		return nil
@@ -311,7 +311,7 @@ func TestMissingFoldersFailOnEveryRank(t *testing.T) {
 		cfg.steps = 1
 		change(&cfg)
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-			if _, err := train(ctx, c, cfg, io.Discard); err == nil || !strings.Contains(err.Error(), "/no/such/folder") {
+			if _, err := train(ctx, c, cfg, io.Discard, new(kept)); err == nil || !strings.Contains(err.Error(), "/no/such/folder") {
 				return fmt.Errorf("%s: error %v, want one that names the folder", name, err)
 			}
 			return nil

@@ -38,6 +38,7 @@ type trainer struct {
 	sampler    *ddp.Sampler
 	state      ddp.Snapshot // what is saved; refers to the parameters and Adam's memory
 	resumed    bool         // state is from a snapshot
+	recovered  bool         // or from what a rank had in memory when another died
 	epochSteps int64        // steps of an epoch
 	last       int64        // the step to stop after
 	best       [1]float64   // least loss of an evaluation
@@ -46,21 +47,31 @@ type trainer struct {
 	contexts, targets []byte // and for what the network gets of them
 }
 
-// train does the whole job. All ranks call it with the same configuration.
-func train(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (res *result, err error) {
-	t, err := newTrainer(ctx, c, cfg, out)
+// train does the whole job. All ranks call it with the same configuration. It goes on from k, which
+// holds, if it fails with -recover, what has been reached.
+func train(ctx context.Context, c *comm.Comm, cfg config, out io.Writer, k *kept) (res *result, err error) {
+	t, err := newTrainer(ctx, c, cfg, out, k)
 	if err != nil {
 		return nil, err
 	}
+	show, err := newProgress(ctx, t, out, k)
 	defer func() {
-		if closing := errors.Join(t.d.Close(ctx), t.model.Close()); err == nil {
+		closing := errors.Join(t.d.Close(ctx), t.model.Close(), show.closeFiles())
+		if err == nil {
 			err = closing
 		}
+		if err != nil && cfg.recovers() {
+			k.keep(t, show.points, show.evaluations)
+		}
 	}()
-	show, err := newProgress(ctx, t, out)
 	if err != nil {
 		return nil, err
 	}
+	return t.run(ctx, show)
+}
+
+// run trains and judges.
+func (t *trainer) run(ctx context.Context, show *progress) (*result, error) {
 	if err := t.loop(ctx, show); err != nil {
 		return nil, err
 	}
@@ -72,12 +83,23 @@ func train(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) (res *r
 		return nil, err
 	}
 	held := t.corpus.Held
-	res = &result{evaluation: e, unigram: text.Unigram(held), flate: text.Flate(held), curve: show.points, evaluations: show.evaluations}
-	return res, show.finish(ctx, res)
+	res := &result{evaluation: e, unigram: text.Unigram(held), flate: text.Flate(held), curve: show.points, evaluations: show.evaluations}
+	if err := show.finish(ctx, res); err != nil {
+		return nil, err
+	}
+	if t.cfg.recovers() { // nobody leaves whom others need to go on
+		return res, comm.Barrier(ctx, t.c)
+	}
+	return res, nil
 }
 
 // loop is the training itself.
 func (t *trainer) loop(ctx context.Context, show *progress) error {
+	if t.recovered { // what was due after the last step may have been interrupted
+		if err := t.judgeAndSave(ctx, show); err != nil {
+			return err
+		}
+	}
 	for t.state.Step < t.last {
 		if err := t.step(ctx, show); err != nil {
 			return err
@@ -85,16 +107,22 @@ func (t *trainer) loop(ctx context.Context, show *progress) error {
 		if err := show.after(ctx); err != nil {
 			return err
 		}
-		if t.cfg.evalEvery > 0 && t.due(t.cfg.evalEvery) {
-			if err := t.evaluateNow(ctx, show); err != nil {
-				return err
-			}
+		if err := t.judgeAndSave(ctx, show); err != nil {
+			return err
 		}
-		if t.saveNow() {
-			if err := t.save(ctx, t.cfg.snapshot); err != nil {
-				return err
-			}
+	}
+	return nil
+}
+
+// judgeAndSave does what is due after a step and has not been done.
+func (t *trainer) judgeAndSave(ctx context.Context, show *progress) error {
+	if t.cfg.evalEvery > 0 && t.due(t.cfg.evalEvery) && !show.hasEvaluated(t.state.Step) {
+		if err := t.evaluateNow(ctx, show); err != nil {
+			return err
 		}
+	}
+	if t.saveNow() {
+		return t.save(ctx, t.cfg.snapshot)
 	}
 	return nil
 }
@@ -114,15 +142,18 @@ func (t *trainer) evaluateNow(ctx context.Context, show *progress) error {
 	if err != nil {
 		return err
 	}
-	show.evaluated(e, time.Since(begin))
-	if !(e.loss < t.best[0]) {
-		return nil
+	took := time.Since(begin)
+	if before := t.best[0]; e.loss < before {
+		t.best[0] = e.loss
+		if t.cfg.keepBest {
+			if err := t.save(ctx, t.cfg.snapshot+".best"); err != nil {
+				t.best[0] = before // to be judged again with -recover, as it is not saved
+				return err
+			}
+		}
 	}
-	t.best[0] = e.loss
-	if !t.cfg.keepBest {
-		return nil
-	}
-	return t.save(ctx, t.cfg.snapshot+".best")
+	show.evaluated(e, took)
+	return nil
 }
 
 // step trains on one batch.

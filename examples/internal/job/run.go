@@ -24,6 +24,15 @@ import (
 // Run returns the exit status: 0, 1 on an error, 2 if the arguments make no sense.
 func Run(name string, stdout, stderr io.Writer, parse func() error,
 	train func(ctx context.Context, c *comm.Comm, out io.Writer) error) int {
+	end := func(context.Context, *comm.Comm) (*comm.Comm, error) { return nil, nil }
+	return RunOn(name, stdout, stderr, parse, end, train)
+}
+
+// RunOn is Run that goes on when ranks die: it then calls train again, with the communicator that
+// renew returns. Another rank may be rank 0 of that. If renew returns nil the death ends the job.
+func RunOn(name string, stdout, stderr io.Writer, parse func() error,
+	renew func(ctx context.Context, c *comm.Comm) (*comm.Comm, error),
+	train func(ctx context.Context, c *comm.Comm, out io.Writer) error) int {
 	began := launched()
 	if err := parse(); errors.Is(err, flag.ErrHelp) {
 		return 0
@@ -39,11 +48,22 @@ func Run(name string, stdout, stderr io.Writer, parse func() error,
 		return 1
 	}
 	ready := time.Now()
-	out := stdout
-	if c.Rank() != 0 {
-		out = io.Discard
+	out := outputOf(c, stdout)
+	for {
+		err = train(ctx, c, out)
+		if !errors.Is(err, comm.ErrRevoked) && !errors.Is(err, comm.ErrLeft) {
+			break
+		}
+		next, failed := renew(ctx, c)
+		if next == nil {
+			err = errors.Join(err, failed)
+			break
+		}
+		if err = c.Close(ctx); err != nil {
+			break
+		}
+		c, out = next, outputOf(next, stdout)
 	}
-	err = train(ctx, c, out)
 	done := time.Now()
 	if err == nil {
 		err = c.Close(ctx)
@@ -55,6 +75,13 @@ func Run(name string, stdout, stderr io.Writer, parse func() error,
 	fmt.Fprintf(out, "start-up %.2f s, run %.2f s, shutdown %.2f s\n",
 		ready.Sub(began).Seconds(), done.Sub(ready).Seconds(), time.Since(done).Seconds())
 	return 0
+}
+
+func outputOf(c *comm.Comm, stdout io.Writer) io.Writer {
+	if c.Rank() != 0 {
+		return io.Discard
+	}
+	return stdout
 }
 
 // launched returns when gompirun began to start the ranks, if it says so, else the time now.
