@@ -23,7 +23,7 @@ import (
 // the loss, the evaluations, the best network and the parameters of one that nothing has happened
 // to, bit by bit.
 func TestTrainingGoesOnWithReplacementsOfKilledRanks(t *testing.T) {
-	g := newTraining(t, "-recover", "restore", "-eval-every", "10", "-keep-best")
+	g := newTraining(t, "-recover", "restore", "-eval-every", "20", "-keep-best")
 	g.goesOn(t, []int{1, 3})
 }
 
