@@ -16,7 +16,7 @@ import (
 // nothing. Alone it shows what a hook computes. Under gompirun it is collective:
 //
 //	go test -c ./comm/ddp/compress
-//	gompirun -np 2 -hostfile hosts ./compress.test -test.run XXX -test.bench Steps -test.benchtime 10x
+//	gompirun -np 2 -hostfile hosts ./compress.test -test.run '^$' -test.bench Steps -test.benchtime 10x
 //
 // There -test.benchtime is a number of steps, the same on all ranks.
 func BenchmarkSteps(b *testing.B) {

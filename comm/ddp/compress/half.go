@@ -10,12 +10,12 @@ import (
 // FP16 returns a Hook that sends gradients as float16, in half the bytes: 11 significant bits, and
 // magnitudes from 2^-24 to 65504.
 //
-// Each rank divides its gradient by the number of ranks in float32, rounds the quotient to float16,
-// and the quotients are summed by an allreduce. So it overflows only where a quotient, or a sum of
-// some, does: then it is infinite, on all ranks. A quotient below 2^-14 has fewer significant bits,
-// and one below 2^-25 is lost. The sum is rounded once where comm adds up all ranks' numbers in one place,
-// as in the memory of a host, and where it adds them up on their way, in each of at most Size()-1
-// additions. NaN and infinity reach all ranks, as in plain averages.
+// Each rank divides its gradient by the number of ranks in float32, rounds the quotient to
+// float16, and the quotients are summed by an allreduce. So it overflows only where a quotient, or
+// a sum of some, does: then it is infinite, on all ranks. A quotient below 2^-14 has fewer
+// significant bits, and one below 2^-25 is lost. The sum is rounded once where comm adds up all
+// ranks' numbers in one place, as in the memory of a host, and where it adds them up on their way,
+// in each of at most Size()-1 additions. NaN and infinity reach all ranks, as in plain averages.
 //
 // It costs the steps of an allreduce, half of its bytes, and two bytes of memory for each number
 // of the largest bucket. It is DDP's fp16_compress_hook of PyTorch.
