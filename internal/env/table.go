@@ -131,7 +131,7 @@ func launched() []Var {
 	return []Var{
 		{Rank, "", byBoot, "rank of this process in the job, from 0", true},
 		{Size, "", byBoot, "number of ranks in the job", true},
-		{LocalRank, "", byBoot, "rank among the ranks of this host, from 0", true},
+		{LocalRank, "", byBoot, "rank among the ranks of this host, from 0; of a [replacement](recovery.md) (`-spares`) its place behind them, and LOCAL_RANK the number of the rank that it replaces", true},
 		{LocalSize, "", byBoot, "number of ranks on this host", true},
 		{Spares, "", byBoot, "places on this host for ranks that replace others, see `-spares`", true},
 		{Node, "", byBoot, "index of this host in the job, from 0", true},
