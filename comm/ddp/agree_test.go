@@ -10,12 +10,13 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/comm/ddp/sampler"
 )
 
 func TestMeanCountsEverySampleOnce(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 10, 101} {
 		commtest.Run(t, 4, func(ctx context.Context, c *comm.Comm) error {
-			lo, hi := Shard(n, c.Rank(), c.Size())
+			lo, hi := sampler.Shard(n, c.Rank(), c.Size())
 			var sum float64
 			for i := lo; i < hi; i++ {
 				sum += float64(i)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -370,49 +369,6 @@ func TestParametersOnDevicesAreThoseOfRankZero(t *testing.T) {
 			q.Do(func() error { return device.Copy(params[2].Data.Slice(0, 1), comm.Of([]float32{-1})) })
 		}
 		return errors.Join(wantError(d.CheckReplicas(ctx), "rank 1", `first "p2"`), d.Close(ctx))
-	})
-}
-
-func TestSnapshotsGoFromDeviceToHostAndBack(t *testing.T) {
-	device := memtest.NewDevice("device")
-	path := filepath.Join(t.TempDir(), "snapshot")
-	numbersOf := func(params []*Tensor) *Snapshot {
-		s := &Snapshot{Step: 1}
-		for _, p := range params {
-			s.Slices = append(s.Slices, Slice{p.Name, p.Data})
-		}
-		return s
-	}
-	lengths := []int{3, 0, chunk + 1}
-	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		params, err := onDevice(device, 7, lengths...)
-		if err != nil {
-			return err
-		}
-		if err := Save(ctx, c, path, numbersOf(params)); err != nil {
-			return err
-		}
-		host := testParams(0, lengths...)
-		s := &Snapshot{}
-		for _, p := range host {
-			s.Slices = append(s.Slices, Slice{p.Name, comm.Of(p.Data)})
-		}
-		others, err := onDevice(device, 0, lengths...)
-		if err != nil {
-			return err
-		}
-		for _, into := range []*Snapshot{s, numbersOf(others)} {
-			if found, err := Load(ctx, c, path, into); !found || err != nil {
-				return fmt.Errorf("found %v: %v", found, err)
-			}
-		}
-		for i, want := range testParams(7, lengths...) {
-			got, err := numbers(others[i].Data)
-			if err != nil || !slices.Equal(got, want.Data) || !slices.Equal(host[i].Data, want.Data) {
-				return fmt.Errorf("%s was not loaded as it was saved (%v)", want.Name, err)
-			}
-		}
-		return nil
 	})
 }
 

@@ -6,10 +6,10 @@
 // this:
 //
 //	d, err := ddp.New(ctx, c, model.Params(), ddp.Options{})
-//	sampler, err := ddp.NewSampler(len(data), batch, seed, ddp.Short)
-//	at := ddp.Position{}
+//	s, err := sampler.New(len(data), batch, seed, sampler.Short)
+//	at := sampler.Position{}
 //	for at.Epoch < epochs {
-//		share, total, next := sampler.Next(nil, at, c.Rank(), c.Size())
+//		share, total, next := s.Next(nil, at, c.Rank(), c.Size())
 //		d.ZeroGrad()
 //		model.Backward(data, share, c.Size()/total, d.Ready)
 //		if err := d.Finish(ctx); err != nil {
@@ -59,7 +59,8 @@
 //
 //   - Hook: a function of yours, or one of package compress, which sends fewer bytes.
 //   - Quantum: sums in fixed point, which are the same bits on any number of ranks. With
-//     Sampler.Micro a job makes the same steps, bit by bit, whether one rank computes or four.
+//     package sampler's Micro a job makes the same steps, bit by bit, whether one rank computes or
+//     four.
 //   - Shard (ZeRO, stage 1): a reduce-scatter. Each rank's optimiser steps its Shards, and keeps
 //     its memory for these alone; GatherParams then completes the parameters on all ranks.
 //   - LocalSteps (local SGD): nothing. Ranks train alone, and AverageParams averages parameters
@@ -77,9 +78,9 @@
 // rank that dies ends More, Finish and every other call of the others with an error that names it.
 // A step allocates no memory, but where gradients have rows or Trace is set.
 //
-// Save and Load keep a job's state in one file, which rank 0 alone writes and reads. A job may go
-// on with another number of ranks than it was saved with, from the same place in the epoch: a
-// Position counts samples of all ranks. With Shard, GatherShards completes what the optimiser
-// remembers before it is saved. A Hook's own memory, such as the error that it feeds back, is not
-// saved.
+// # Beside it
+//
+// Package sampler deals the samples of a data set to the ranks. Package snapshot keeps a job's state
+// in a file, from which it goes on with any number of ranks: bit by bit with the same number, also
+// with a Hook, whose memory MemoryOf finds.
 package ddp

@@ -3,20 +3,19 @@ package ddp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/comm/ddp/sampler"
 )
 
 // A run trains a toy in batches of 12 micro-batches of 5 samples.
 type run struct {
-	opts     Options
-	from, to int64 // steps; from a snapshot if not 0
-	snapshot string
+	opts  Options
+	steps int
 }
 
 const toySamples, toyBatch, toyMicro = 400, 60, 5
@@ -35,7 +34,7 @@ func trainToy(t *testing.T, size int, r run) (numbers []float32, curve []float64
 }
 
 func (r run) rank(ctx context.Context, c *comm.Comm) (*toy, []float64, error) {
-	s, err := NewSampler(toySamples, toyBatch, 7, Short)
+	s, err := sampler.New(toySamples, toyBatch, 7, sampler.Short)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,12 +42,6 @@ func (r run) rank(ctx context.Context, c *comm.Comm) (*toy, []float64, error) {
 		return nil, nil, err
 	}
 	model := newToy(3)
-	state := Snapshot{Seed: 7, Slices: model.state()}
-	if r.from > 0 {
-		if found, err := Load(ctx, c, r.snapshot, &state); !found || err != nil || state.Step != r.from {
-			return nil, nil, fmt.Errorf("found %v at step %d: %v", found, state.Step, err)
-		}
-	}
 	r.opts.Accumulate = s.Passes(c.Size())
 	d, err := New(ctx, c, model.params, r.opts)
 	if err != nil {
@@ -56,8 +49,9 @@ func (r run) rank(ctx context.Context, c *comm.Comm) (*toy, []float64, error) {
 	}
 	var curve []float64
 	own := model.memory(d.Shards())
-	for state.Step < r.to {
-		share, total, next := s.Next(nil, state.Position, c.Rank(), c.Size())
+	at := sampler.Position{}
+	for range r.steps {
+		share, total, next := s.Next(nil, at, c.Rank(), c.Size())
 		scale := 1 / float32(total)
 		if r.opts.Quantum == 0 {
 			scale *= float32(c.Size())
@@ -79,19 +73,10 @@ func (r run) rank(ctx context.Context, c *comm.Comm) (*toy, []float64, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		curve = append(curve, loss)
-		state.Step, state.Position = state.Step+1, next
+		curve, at = append(curve, loss), next
 	}
 	if err := d.CheckReplicas(ctx); err != nil {
 		return nil, nil, err
-	}
-	if err := d.GatherShards(ctx, own, model.all()); err != nil {
-		return nil, nil, err
-	}
-	if r.snapshot != "" {
-		if err := Save(ctx, c, r.snapshot, &state); err != nil {
-			return nil, nil, err
-		}
 	}
 	return model, curve, d.Close(ctx)
 }
@@ -101,20 +86,20 @@ func (r run) rank(ctx context.Context, c *comm.Comm) (*toy, []float64, error) {
 func TestExactSumsMakeTheSameStepsOnAnyNumberOfRanks(t *testing.T) {
 	for name, opts := range map[string]Options{"one bucket": {}, "small buckets": {FirstBucketBytes: 40, BucketBytes: 40}} {
 		rounded := 0
-		plain, curve := trainToy(t, 1, run{opts: opts, to: 25})
+		plain, curve := trainToy(t, 1, run{opts: opts, steps: 25})
 		if !(curve[24] < 0.5*curve[0]) {
 			t.Fatalf("nothing was learnt: the loss went from %v to %v", curve[0], curve[24])
 		}
 		opts.Quantum = 0x1p-44
-		want, wantCurve := trainToy(t, 1, run{opts: opts, to: 25})
+		want, wantCurve := trainToy(t, 1, run{opts: opts, steps: 25})
 		for _, size := range []int{2, 3, 4, 5} {
-			got, gotCurve := trainToy(t, size, run{opts: opts, to: 25})
+			got, gotCurve := trainToy(t, size, run{opts: opts, steps: 25})
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: %d ranks end with other parameters than one", name, size)
 			}
 			opts := opts
 			opts.Quantum = 0
-			averaged, _ := trainToy(t, size, run{opts: opts, to: 25})
+			averaged, _ := trainToy(t, size, run{opts: opts, steps: 25})
 			if !slices.Equal(averaged, plain) {
 				rounded++
 			}

@@ -17,6 +17,38 @@ type Hook interface {
 	Average(ctx context.Context, c *comm.Comm, b *Bucket) error
 }
 
+// A StatefulHook is a Hook that remembers something of parameters from step to step, for snapshots.
+// Memory returns where: names begin with that of the Hook. It is called before the first step, with
+// all parameters that the Hook averages, and what is then written there counts as remembered.
+type StatefulHook interface {
+	Hook
+	Memory(params []*Param) (Memory, error)
+}
+
+// A Memory is what a Hook remembers, in host memory. It may be read and written between steps.
+type Memory struct {
+	Shared []Slice // the same bits on all ranks
+	// Own is what each rank has for itself, float32, such as what it has not sent. It is added to
+	// its gradients, of which the average counts: so ranks may exchange it, or all take the average.
+	Own []Slice
+}
+
+// MemoryOf returns what h remembers of these parameters, nothing if h is nil or no StatefulHook. It is
+// called before the first step, also before New. Package snapshot saves and loads it.
+func MemoryOf(h Hook, params []*Param) (Memory, error) {
+	r, ok := h.(StatefulHook)
+	if !ok {
+		return Memory{}, nil
+	}
+	var dense []*Param
+	for _, p := range params {
+		if p.Row == 0 {
+			dense = append(dense, p)
+		}
+	}
+	return r.Memory(dense)
+}
+
 // A Bucket is what a Hook sees of one. It is the same pointer in every step, until the buckets are
 // made anew: after the first step, or while TuneBuckets tries several sizes. A Hook may use it as a
 // key for what it remembers of a bucket, or the names of the parameters, which stay.

@@ -94,22 +94,6 @@ func (m *toy) update(shards []ShardPart, own []comm.Buffer) {
 	}
 }
 
-// all returns the momentum of all parameters.
-func (m *toy) all() (all []comm.Buffer) {
-	for _, momentum := range m.momentum {
-		all = append(all, comm.Of(momentum))
-	}
-	return all
-}
-
-// state is what a snapshot keeps.
-func (m *toy) state() (all []Slice) {
-	for i, p := range m.params {
-		all = append(all, Slice{p.Name, comm.Of(p.Data)}, Slice{"momentum of " + p.Name, comm.Of(m.momentum[i])})
-	}
-	return all
-}
-
 // numbers returns all parameters, one after the other.
 func (m *toy) numbers() (all []float32) {
 	for _, p := range m.params {

@@ -30,6 +30,13 @@ type Tensor struct {
 	Row   int
 }
 
+// A Slice is a named part of a model's or an optimiser's state, as a snapshot keeps it: numbers of
+// any type in host memory or in that of a device.
+type Slice struct {
+	Name string
+	Data comm.Buffer
+}
+
 // tensors returns params as Tensors of the same memory.
 func tensors(params []*Param) []*Tensor {
 	ts := make([]*Tensor, len(params))

@@ -41,7 +41,7 @@ func rankProcess(name string) error {
 	if err != nil {
 		return err
 	}
-	model, _, err := run{opts: trainings[name], to: 12}.rank(ctx, c)
+	model, _, err := run{opts: trainings[name], steps: 12}.rank(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func second[A, B any](_ A, b B) B { return b }
 // place. What they train is what goroutines do that exchange messages.
 func TestProcessesOfAHostTrainAsGoroutinesDo(t *testing.T) {
 	for name := range trainings {
-		want, _ := trainToy(t, 2, run{opts: trainings[name], to: 12})
+		want, _ := trainToy(t, 2, run{opts: trainings[name], steps: 12})
 		outputs, err := processes(t, 2, name)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"gompi/comm"
+	"gompi/comm/ddp/sampler"
 )
 
 // A ShardPart is numbers of one parameter whose average is on this rank, with Options.Shard.
@@ -40,7 +41,7 @@ func (d *DDP) Shards() []ShardPart {
 		}
 		lo, hi := 0, b.grads.Len()
 		if d.opts.Shard {
-			lo, hi = Shard(b.grads.Len(), d.c.Rank(), d.c.Size())
+			lo, hi = sampler.Shard(b.grads.Len(), d.c.Rank(), d.c.Size())
 		}
 		for _, i := range b.params {
 			p, at := d.params[i], d.offset[i]
@@ -139,7 +140,7 @@ func (d *DDP) gatherBuckets(ctx context.Context, all []comm.Buffer) error {
 // ownPart returns this rank's part of the memory of a bucket, and the lengths of all ranks' parts.
 func ownPart(c *comm.Comm, grads comm.Buffer) (own comm.Buffer, counts []int) {
 	for rank := range c.Size() {
-		lo, hi := Shard(grads.Len(), rank, c.Size())
+		lo, hi := sampler.Shard(grads.Len(), rank, c.Size())
 		counts = append(counts, hi-lo)
 		if rank == c.Rank() {
 			own = grads.Slice(lo, hi)

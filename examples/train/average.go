@@ -7,21 +7,21 @@ import (
 
 	"gompi/comm/ddp"
 	"gompi/comm/ddp/compress"
+	"gompi/comm/ddp/sampler"
 )
 
 // hookNames are what -hook takes.
 var hookNames = []string{"none", "fp16", "bf16", "powersgd", "topk"}
 
-// newHook returns what averages gradients in a job of so many steps, of which some are done, nil
-// for -hook none.
-func newHook(name string, steps, done int64) (ddp.Hook, error) {
+// newHook returns what averages gradients in a training of so many steps, nil for -hook none.
+func newHook(name string, steps int64) (ddp.Hook, error) {
 	switch name {
 	case "fp16":
 		return compress.FP16(), nil
 	case "bf16":
 		return compress.BF16(), nil
 	case "powersgd":
-		return compress.PowerSGD(compress.PowerSGDOptions{Rank: 2, StartStep: int(max(0, steps/10-done))})
+		return compress.PowerSGD(compress.PowerSGDOptions{Rank: 2, StartStep: int(steps / 10)})
 	case "topk":
 		return compress.TopK(0.01)
 	}
@@ -32,16 +32,15 @@ func newHook(name string, steps, done int64) (ddp.Hook, error) {
 const quantum = 0x1p-44
 
 // options say how gradients are averaged.
-func (t *trainer) options() (ddp.Options, error) {
-	hook, err := newHook(t.cfg.hook, t.last, t.state.Step)
+func (t *trainer) options() ddp.Options {
 	opts := ddp.Options{
 		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes,
-		Accumulate: t.cfg.accumulate, NoOverlap: !t.cfg.overlap, Trace: t.cfg.trace != "", Hook: hook,
+		Accumulate: t.cfg.accumulate, NoOverlap: !t.cfg.overlap, Trace: t.cfg.trace != "", Hook: t.hook,
 	}
 	if t.cfg.exact > 0 {
 		opts.Quantum, opts.Accumulate = quantum, t.sampler.Passes(t.c.Size())
 	}
-	return opts, err
+	return opts
 }
 
 // passes divides this rank's share of a batch into backward passes.
@@ -51,7 +50,7 @@ func (t *trainer) passes(share []int) [][]int {
 	}
 	var parts [][]int
 	for i := range t.cfg.accumulate {
-		lo, hi := ddp.Shard(len(share), i, t.cfg.accumulate)
+		lo, hi := sampler.Shard(len(share), i, t.cfg.accumulate)
 		parts = append(parts, share[lo:hi])
 	}
 	return parts

@@ -21,6 +21,8 @@ type model interface {
 	Step(step int64, rate float64) error
 	Memory() []ddp.Slice
 	parameters() []ddp.Slice
+	// hookMemory returns what h remembers of the parameters.
+	hookMemory(h ddp.Hook) (ddp.Memory, error)
 	// share makes the ranks of c train it together.
 	share(ctx context.Context, c *comm.Comm, opts ddp.Options) (*ddp.DDP, error)
 	// Sync waits until parameters and Memory hold what the last Step has made.
@@ -94,6 +96,8 @@ func (m *hostModel) parameters() (all []ddp.Slice) {
 	return all
 }
 
+func (m *hostModel) hookMemory(h ddp.Hook) (ddp.Memory, error) { return ddp.MemoryOf(h, m.Params()) }
+
 func (m *hostModel) share(ctx context.Context, c *comm.Comm, opts ddp.Options) (*ddp.DDP, error) {
 	return ddp.New(ctx, c, m.Params(), opts)
 }
@@ -114,6 +118,9 @@ func (m *deviceModel) parameters() (all []ddp.Slice) {
 	}
 	return all
 }
+
+// hookMemory returns none: hooks are for host memory.
+func (m *deviceModel) hookMemory(ddp.Hook) (ddp.Memory, error) { return ddp.Memory{}, nil }
 
 func (m *deviceModel) share(ctx context.Context, c *comm.Comm, opts ddp.Options) (*ddp.DDP, error) {
 	return ddp.NewOn(ctx, c, m.Stream(), m.Params(), opts)

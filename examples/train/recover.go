@@ -8,12 +8,14 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/ddp"
+	"gompi/comm/ddp/sampler"
 )
 
 // With -recover the ranks that are left go on when one dies: gompirun -recover lets them live. All
 // ranks have the same state after each step. So what a survivor has in memory is as good as any
-// other's, and the one that has come farthest hands its state to the others, and to new ranks. The
-// memory of -hook starts anew, and so do the means of a line of progress that was interrupted.
+// other's, and the one that has come farthest hands its state to the others, and to new ranks. What
+// each rank has for itself starts anew: what -hook has not sent, and the means of a line of progress
+// that was interrupted.
 
 // The values of -recover.
 const (
@@ -52,16 +54,19 @@ func (cfg *config) renew(ctx context.Context, c *comm.Comm) (*comm.Comm, error) 
 type kept struct {
 	step        int64
 	seed        uint64
-	position    ddp.Position
-	slices      [][]byte // of ddp.Snapshot; nil if there is no state
+	position    sampler.Position
+	slices      [][]byte // of shared; nil if there is no state
 	points      []point
 	evaluations []evaluation
 }
 
+// shared is the part of the state, with that of -hook, that is the same on all ranks.
+func (t *trainer) shared() []ddp.Slice { return slices.Concat(t.state.Slices, t.state.Hook.Shared) }
+
 // keep copies the state of t.
 func (k *kept) keep(t *trainer, points []point, evaluations []evaluation) {
 	*k = kept{step: t.state.Step, seed: t.state.Seed, position: t.state.Position, points: points, evaluations: evaluations}
-	for _, s := range t.state.Slices {
+	for _, s := range t.shared() {
 		k.slices = append(k.slices, slices.Clone(s.Data.HostSlice()))
 	}
 }
@@ -72,7 +77,7 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 	saved := t.state.Step
 	if k.slices != nil && k.step >= saved {
 		t.state.Step, t.state.Seed, t.state.Position = k.step, k.seed, k.position
-		for i, s := range t.state.Slices {
+		for i, s := range t.shared() {
 			copy(s.Data.HostSlice(), k.slices[i])
 		}
 	}
@@ -91,12 +96,17 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 		}
 	}
 	a := of(best)
-	t.state.Step, t.state.Seed, t.state.Position = a[0], uint64(a[3]), ddp.Position{Epoch: a[4], Offset: a[5]}
+	t.state.Step, t.state.Seed, t.state.Position = a[0], uint64(a[3]), sampler.Position{Epoch: a[4], Offset: a[5]}
 	if t.recovered = a[0] > 0 && (a[0] > saved || a[1] > 0); t.recovered {
 		fmt.Fprintf(out, "recovery: going on after step %d on %d ranks\n", a[0], t.c.Size())
 	}
+	if a[0] > saved {
+		for _, own := range t.state.Hook.Own {
+			clear(own.Data.HostSlice()) // of another step
+		}
+	}
 	if a[0] > 0 {
-		for _, s := range t.state.Slices {
+		for _, s := range t.shared() {
 			if err := t.c.Bcast(ctx, best, s.Data); err != nil {
 				return err
 			}

@@ -10,6 +10,8 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/ddp"
+	"gompi/comm/ddp/sampler"
+	"gompi/comm/ddp/snapshot"
 	"gompi/examples/internal/nn"
 	"gompi/examples/train/internal/text"
 )
@@ -41,6 +43,13 @@ func newTrainer(ctx context.Context, c *comm.Comm, cfg config, out io.Writer, k 
 
 // prepare makes all that training needs beside the model.
 func (t *trainer) prepare(ctx context.Context, out io.Writer, k *kept) (err error) {
+	if err := t.newSampler(t.cfg.seed); err != nil {
+		return err
+	}
+	t.epochSteps = t.stepsPerEpoch() // whatever the seed
+	if t.hook, err = newHook(t.cfg.hook, t.lastStep()); err != nil {
+		return err
+	}
 	if err := t.restore(ctx); err != nil {
 		return err
 	}
@@ -49,22 +58,20 @@ func (t *trainer) prepare(ctx context.Context, out io.Writer, k *kept) (err erro
 			return err
 		}
 	}
-	if t.sampler, err = ddp.NewSampler(len(t.corpus.Train), t.cfg.batch, t.state.Seed, ddp.Drop); err != nil {
+	if err := t.newSampler(t.state.Seed); err != nil {
 		return err
 	}
-	if t.cfg.exact > 0 {
-		if t.sampler, err = t.sampler.Micro(t.cfg.exact); err != nil {
-			return err
-		}
-	}
-	t.epochSteps = t.stepsPerEpoch()
 	t.last = t.lastStep()
 	t.describe(out)
-	opts, err := t.options()
-	if err != nil {
-		return err
+	t.d, err = t.model.share(ctx, t.c, t.options())
+	return err
+}
+
+func (t *trainer) newSampler(seed uint64) (err error) {
+	t.sampler, err = sampler.New(len(t.corpus.Train), t.cfg.batch, seed, sampler.Drop)
+	if err == nil && t.cfg.exact > 0 {
+		t.sampler, err = t.sampler.Micro(t.cfg.exact)
 	}
-	t.d, err = t.model.share(ctx, t.c, opts)
 	return err
 }
 
@@ -93,17 +100,19 @@ func (t *trainer) lastStep() int64 {
 
 // restore makes state refer to all that a job must remember, and fills it from
 // the snapshot if there is one to resume from.
-func (t *trainer) restore(ctx context.Context) error {
+func (t *trainer) restore(ctx context.Context) (err error) {
 	t.state.Seed = t.cfg.seed
 	t.best[0] = math.Inf(1)
 	t.state.Slices = append(t.model.parameters(), t.model.Memory()...)
 	t.state.Slices = append(t.state.Slices, ddp.Slice{Name: "best held-out loss", Data: comm.Of(t.best[:])})
+	if t.state.Hook, err = t.model.hookMemory(t.hook); err != nil {
+		return err
+	}
 	if t.cfg.snapshot == "" || !t.cfg.resume && !t.cfg.evalOnly {
 		return nil
 	}
-	var err error
-	t.resumed, err = ddp.Load(ctx, t.c, t.cfg.snapshot, &t.state)
-	if err == nil && t.cfg.evalOnly && !t.resumed {
+	t.loaded, err = snapshot.Load(ctx, t.c, t.cfg.snapshot, &t.state)
+	if err == nil && t.cfg.evalOnly && !t.loaded.Found {
 		return fmt.Errorf("snapshot %s: no such file", t.cfg.snapshot)
 	}
 	return err
@@ -146,8 +155,11 @@ func (t *trainer) describe(out io.Writer) {
 		t.corpus.Source, len(t.corpus.Train), len(t.corpus.Held), t.corpus.Digest())
 	fmt.Fprintf(out, "model: %d bytes of context, hidden layers %v, %d parameters (%.1f MB of gradients)\n",
 		t.cfg.shape.Context, t.cfg.shape.Hidden, size, float64(4*size)/1e6)
-	if t.resumed {
+	if t.loaded.Found {
 		fmt.Fprintf(out, "snapshot: going on from %s, saved after step %d\n", t.cfg.snapshot, t.state.Step)
+		if how := t.loaded.Hook; how != snapshot.NoMemory {
+			fmt.Fprintf(out, "snapshot: memory of the hook: %v\n", how)
+		}
 	}
 	steps := "no steps"
 	if t.state.Step < t.last {

@@ -15,7 +15,7 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
-	"gompi/comm/ddp"
+	"gompi/comm/ddp/sampler"
 	"gompi/examples/train/internal/bytelm"
 )
 
@@ -159,6 +159,64 @@ func TestRunThatDiedGoesOnBitForBit(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameCurve(t, "3 ranks after 2", trained(t, 3, cfg), res, 1e-4)
+}
+
+// What a hook has not sent is in the snapshot, for each rank: so with hooks, too, a run that died goes
+// on bit for bit, and its last snapshot is that of one that did not.
+func TestRunWithAHookThatDiedGoesOnBitForBit(t *testing.T) {
+	for _, hook := range hookNames[1:] {
+		for _, n := range []int{2, 3} { // one rank alone is not interrupted
+			cfg := small()
+			cfg.hook, cfg.saveEvery = hook, 5
+			want := saved(t, n, cfg)
+			cfg.snapshot = filepath.Join(t.TempDir(), "snapshot")
+			interrupted(t, n, cfg, 12)
+			if res := trained(t, n, cfg); res.curve[0].step != 11 {
+				t.Errorf("%s: the run goes on with step %d, want 11", hook, res.curve[0].step)
+			}
+			if !bytes.Equal(readFile(t, cfg.snapshot), want) {
+				t.Errorf("%s: the resumed run of %d ranks ends with other parameters, or another memory", hook, n)
+			}
+		}
+	}
+}
+
+// A run says what has become of the hook's memory. The network is the same in any case.
+func TestRunSaysWhatBecameOfTheHooksMemory(t *testing.T) {
+	cfg := small()
+	cfg.hook, cfg.steps = "powersgd", 10
+	file := saved(t, 2, cfg)
+	for _, tc := range []struct {
+		name, hook string
+		ranks      int
+		want       string
+	}{
+		{"the same", "powersgd", 2, "snapshot: memory of the hook: restored\n"},
+		{"another number of ranks", "powersgd", 3, "snapshot: memory of the hook: each rank has the average, as another number of ranks has saved it\n"},
+		{"another hook", "topk", 2, "snapshot: memory of the hook: not in the file, it starts with zeros\n"},
+		{"no hook", "none", 2, "snapshot: memory of the hook: in the file, and not used\n"},
+	} {
+		again := cfg
+		again.snapshot, again.hook, again.steps = filepath.Join(t.TempDir(), "snapshot"), tc.hook, 15
+		if err := os.WriteFile(again.snapshot, file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		commtest.Run(t, tc.ranks, func(ctx context.Context, c *comm.Comm) error {
+			mine := io.Writer(io.Discard)
+			if c.Rank() == 0 {
+				mine = &out
+			}
+			res, err := train(ctx, c, again, mine, new(kept))
+			if err == nil && res.curve[0].step != 11 {
+				err = fmt.Errorf("the run goes on with step %d, want 11", res.curve[0].step)
+			}
+			return err
+		})
+		if !strings.Contains(out.String(), "saved after step 10\n"+tc.want) {
+			t.Errorf("%s: output lacks %q:\n%s", tc.name, tc.want, &out)
+		}
+	}
 }
 
 func TestEvaluationAloneGivesTheSavedNetworksLoss(t *testing.T) {
@@ -374,12 +432,12 @@ func TestEpochsAndSaveEveryAloneSaveAndResume(t *testing.T) {
 
 // An epoch of the defaults is minutes at the most on two cores, whatever the text.
 func TestAnEpochHasTheSamplesAskedFor(t *testing.T) {
-	sampler, err := ddp.NewSampler(1000, 10, 1, ddp.Drop)
+	s, err := sampler.New(1000, 10, 1, sampler.Drop)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for samples, want := range map[int]int64{0: 100, 5: 1, 10: 1, 95: 9, 1000: 100, 5000: 100} {
-		tr := &trainer{cfg: config{batch: 10, epochSamples: samples, epochs: 3}, sampler: sampler}
+		tr := &trainer{cfg: config{batch: 10, epochSamples: samples, epochs: 3}, sampler: s}
 		tr.epochSteps = tr.stepsPerEpoch()
 		if tr.epochSteps != want || tr.lastStep() != 3*want {
 			t.Errorf("-epoch-samples %d: %d steps of %d, want %d", samples, tr.lastStep(), tr.epochSteps, want)

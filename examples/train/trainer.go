@@ -9,6 +9,8 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/ddp"
+	"gompi/comm/ddp/sampler"
+	"gompi/comm/ddp/snapshot"
 	"gompi/examples/train/internal/text"
 )
 
@@ -35,13 +37,14 @@ type trainer struct {
 	corpus     *text.Corpus
 	model      model
 	d          *ddp.DDP
-	sampler    *ddp.Sampler
-	state      ddp.Snapshot // what is saved; refers to the parameters and Adam's memory
-	resumed    bool         // state is from a snapshot
-	recovered  bool         // or from what a rank had in memory when another died
-	epochSteps int64        // steps of an epoch
-	last       int64        // the step to stop after
-	best       [1]float64   // least loss of an evaluation
+	sampler    *sampler.Sampler
+	hook       ddp.Hook        // nil: none
+	state      snapshot.State  // what is saved; refers to the parameters and Adam's and the hook's memory
+	loaded     snapshot.Loaded // the snapshot that state is from
+	recovered  bool            // or state is from what a rank had in memory when another died
+	epochSteps int64           // steps of an epoch
+	last       int64           // the step to stop after
+	best       [1]float64      // least loss of an evaluation
 
 	share             []int  // room for this rank's samples of a batch,
 	contexts, targets []byte // and for what the network gets of them
@@ -132,7 +135,7 @@ func (t *trainer) save(ctx context.Context, path string) error {
 	if err := errors.Join(t.d.Wait(ctx), t.model.Sync()); err != nil {
 		return err
 	}
-	return ddp.Save(ctx, t.c, path, &t.state)
+	return snapshot.Save(ctx, t.c, path, &t.state)
 }
 
 // evaluateNow shows how the network does, and keeps it if it is the best so far.
@@ -236,7 +239,7 @@ func (t *trainer) due(every int) bool {
 func (t *trainer) evaluate(ctx context.Context) (evaluation, error) {
 	defer t.d.Span("evaluate")()
 	held := t.corpus.Held
-	lo, hi := ddp.Shard(len(held), t.c.Rank(), t.c.Size())
+	lo, hi := sampler.Shard(len(held), t.c.Rank(), t.c.Size())
 	var loss, right float64
 	for at := lo; at < hi; at += t.model.Rows() {
 		targets := held[at:min(hi, at+t.model.Rows())]

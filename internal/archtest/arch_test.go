@@ -61,6 +61,7 @@ var rules = []rule{
 	{"comm/internal/exec", []string{"comm/internal/call", "comm/internal/path", "comm/internal/coll", "comm/internal/hier", "comm/internal/shmcoll", "comm/internal/devcoll", "comm/internal/staging", "comm/internal/engine", "internal/mem"}},
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},
+	{"comm/ddp/sampler", nil}, // computes alone
 	{"comm/ddp", []string{"comm"}},
 	{"comm/libgompi", []string{"comm", "internal/mem", "internal/boot", "internal/env", "internal/forked"}},
 	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/poll", "internal/cgroup", "internal/machine"}},

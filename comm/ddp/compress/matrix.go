@@ -1,6 +1,7 @@
 package compress
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
 )
@@ -11,7 +12,10 @@ type matrix struct {
 	rows, cols, rank int
 	errors           []float32
 	q                []float32 // of the last step; its columns are of length 1 from project to restore
-	random           *rand.Rand
+	seed             uint64
+	drawn            [1]uint64  // columns of q that were random: column n follows from seed and n
+	source           *rand.PCG  // that makes the next
+	random           *rand.Rand // of source
 
 	// In the step that is under way:
 	grad []float32
@@ -22,9 +26,11 @@ type matrix struct {
 // newMatrix returns one that is the same on all ranks.
 func newMatrix(name string, rows, cols, rank int, errors []float32) *matrix {
 	h := fnv.New64a()
-	h.Write([]byte(name))
-	return &matrix{rows: rows, cols: cols, rank: rank, errors: errors, q: make([]float32, rank*cols),
-		random: rand.New(rand.NewPCG(h.Sum64(), uint64(rows)<<32|uint64(cols)))}
+	fmt.Fprint(h, name, rows, cols)
+	m := &matrix{rows: rows, cols: cols, rank: rank, errors: errors, q: make([]float32, rank*cols),
+		seed: h.Sum64(), source: &rand.PCG{}}
+	m.random = rand.New(m.source)
+	return m
 }
 
 // block is how many rows are read at a time: they stay in the first-level cache for all columns.
@@ -50,6 +56,8 @@ func (m *matrix) project() {
 func (m *matrix) renew(col []float32) {
 	length := norm(col)
 	if length == 0 {
+		m.source.Seed(m.seed, m.drawn[0])
+		m.drawn[0]++
 		for j := range col {
 			col[j] = float32(m.random.NormFloat64())
 		}

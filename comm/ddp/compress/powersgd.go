@@ -13,9 +13,9 @@ import (
 type PowerSGDOptions struct {
 	// Rank is the rank of the matrices that are sent, at least 1. 1 to 4 are usual.
 	Rank int
-	// StartStep is the number of first steps that take plain averages. While gradients still change
-	// much from step to step, low rank costs accuracy: PyTorch advises to begin after a tenth of
-	// training.
+	// StartStep is the number of first steps that take plain averages, counted over all jobs that go
+	// on from a snapshot with the Hook's memory. While gradients still change much from step to step,
+	// low rank costs accuracy: PyTorch advises to begin after a tenth of training.
 	StartStep int
 }
 
@@ -53,6 +53,9 @@ func PowerSGD(opts PowerSGDOptions) (ddp.Hook, error) {
 type powerSGD struct {
 	PowerSGDOptions
 	states states
+	done   [1]uint64 // steps that have begun, those before the snapshot included
+	before uint64    // of these, before the snapshot
+	begun  bool
 
 	// Of the bucket that is averaged, kept for the next:
 	whole    [][]float32 // gradients that are not compressed
@@ -65,8 +68,43 @@ func (h *powerSGD) String() string {
 	return fmt.Sprintf("powersgd of rank %d from step %d", h.Rank, h.StartStep)
 }
 
+// Memory returns the number of steps, Q and the count of its random columns, and, for each rank, what
+// it has not sent.
+func (h *powerSGD) Memory(params []*ddp.Param) (m ddp.Memory, err error) {
+	var compressed []*ddp.Param
+	for _, p := range params {
+		if h.compresses(dimensions(p.Shape)) {
+			compressed = append(compressed, p)
+		}
+	}
+	all, err := h.states.begin(compressed)
+	if err != nil {
+		return m, fmt.Errorf("powersgd: %w", err)
+	}
+	m.Shared = append(m.Shared, ddp.Slice{Name: "powersgd.steps", Data: comm.Of(h.done[:])})
+	for i, s := range all {
+		name, x := compressed[i].Name, h.matrixOf(s, compressed[i].Name, compressed[i].Shape)
+		m.Shared = append(m.Shared, ddp.Slice{Name: "powersgd.q/" + name, Data: comm.Of(x.q)},
+			ddp.Slice{Name: "powersgd.drawn/" + name, Data: comm.Of(x.drawn[:])})
+		m.Own = append(m.Own, ddp.Slice{Name: "powersgd.error/" + name, Data: comm.Of(x.errors)})
+	}
+	return m, nil
+}
+
+// compresses reports whether a parameter of these dimensions is sent as P and Q.
+func (h *powerSGD) compresses(rows, cols int) bool { return minGain*h.Rank*(rows+cols) < rows*cols }
+
+// matrixOf returns the matrix of s, which is made if there is none.
+func (h *powerSGD) matrixOf(s *state, name string, shape []int) *matrix {
+	if s.matrix == nil {
+		rows, cols := dimensions(shape)
+		s.matrix = newMatrix(name, rows, cols, h.Rank, s.errors)
+	}
+	return s.matrix
+}
+
 func (h *powerSGD) Average(ctx context.Context, c *comm.Comm, b *ddp.Bucket) error {
-	if b.Step < h.StartStep {
+	if h.steps(b) < h.StartStep {
 		return comm.Allreduce(ctx, c, b.Grads, b.Grads, comm.Avg)
 	}
 	if err := h.lay(b); err != nil {
@@ -90,13 +128,23 @@ func (h *powerSGD) Average(ctx context.Context, c *comm.Comm, b *ddp.Bucket) err
 	return nil
 }
 
+// steps returns how many steps were done before that of b, by this job and those before it.
+func (h *powerSGD) steps(b *ddp.Bucket) int {
+	if !h.begun {
+		h.begun, h.before = true, h.done[0]
+	}
+	n := h.before + uint64(b.Step)
+	h.done[0] = n + 1
+	return int(n)
+}
+
 // lay finds the matrices of b, and gives what is sent its place.
 func (h *powerSGD) lay(b *ddp.Bucket) error {
 	h.whole, h.matrices = h.whole[:0], h.matrices[:0]
 	whole, left, right := 0, 0, 0
 	for _, p := range b.Params {
 		rows, cols := dimensions(p.Shape)
-		if minGain*h.Rank*(rows+cols) >= rows*cols {
+		if !h.compresses(rows, cols) {
 			h.whole = append(h.whole, p.Grad)
 			whole += len(p.Grad)
 			continue
@@ -105,11 +153,9 @@ func (h *powerSGD) lay(b *ddp.Bucket) error {
 		if err != nil {
 			return err
 		}
-		if s.matrix == nil {
-			s.matrix = newMatrix(p.Name, rows, cols, h.Rank, s.errors)
-		}
-		s.matrix.grad = p.Grad
-		h.matrices = append(h.matrices, s.matrix)
+		m := h.matrixOf(s, p.Name, p.Shape)
+		m.grad = p.Grad
+		h.matrices = append(h.matrices, m)
 		left, right = left+h.Rank*rows, right+h.Rank*cols
 	}
 	h.first, h.second = resize(h.first, whole+left), resize(h.second, right)

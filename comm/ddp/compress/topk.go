@@ -42,6 +42,18 @@ type topK struct {
 
 func (h *topK) String() string { return fmt.Sprintf("topk of %g", h.ratio) }
 
+// Memory returns, for each rank, what it has not sent.
+func (h *topK) Memory(params []*ddp.Param) (m ddp.Memory, err error) {
+	all, err := h.states.begin(params)
+	if err != nil {
+		return m, fmt.Errorf("topk: %w", err)
+	}
+	for i, s := range all {
+		m.Own = append(m.Own, ddp.Slice{Name: "topk.error/" + params[i].Name, Data: comm.Of(s.errors)})
+	}
+	return m, nil
+}
+
 func (h *topK) Average(ctx context.Context, c *comm.Comm, b *ddp.Bucket) error {
 	n := len(b.Grads)
 	switch {

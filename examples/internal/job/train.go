@@ -10,6 +10,8 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/ddp"
+	"gompi/comm/ddp/sampler"
+	"gompi/comm/ddp/snapshot"
 )
 
 // A Model is what is trained: a network with its optimiser and its data. A rank's Model is used by
@@ -73,9 +75,9 @@ type trainer struct {
 	spec    Spec
 	out     io.Writer
 	d       *ddp.DDP
-	sampler *ddp.Sampler
-	state   ddp.Snapshot // what is saved; refers to the memory of the parameters and the optimiser
-	best    []float32    // of all epochs, by the meter that says so
+	sampler *sampler.Sampler
+	state   snapshot.State // what is saved; refers to the memory of the parameters and the optimiser
+	best    []float32      // of all epochs, by the meter that says so
 	result  Result
 
 	share []int  // room for this rank's samples of a batch
@@ -96,7 +98,7 @@ func Train(ctx context.Context, c *comm.Comm, f *Flags, m Model, spec Spec, out 
 	if err != nil {
 		return nil, err
 	}
-	if t.sampler, err = ddp.NewSampler(spec.Samples, batch, t.state.Seed, ddp.Short); err != nil {
+	if t.sampler, err = sampler.New(spec.Samples, batch, t.state.Seed, sampler.Short); err != nil {
 		return nil, err
 	}
 	if t.d, err = ddp.New(ctx, c, m.Params(), spec.Options); err != nil {
@@ -170,7 +172,7 @@ func (t *trainer) judge(ctx context.Context) error {
 		return nil
 	}
 	all := newMeters(t)
-	lo, hi := ddp.Shard(t.spec.Held, t.c.Rank(), t.c.Size())
+	lo, hi := sampler.Shard(t.spec.Held, t.c.Rank(), t.c.Size())
 	for at := lo; at < hi; at += judged {
 		t.share = t.share[:0]
 		for i := at; i < min(hi, at+judged); i++ {
@@ -189,13 +191,16 @@ func (t *trainer) judge(ctx context.Context) error {
 
 // restore makes state refer to all that a job must remember, and fills it from the snapshot if
 // there is one to go on from.
-func (t *trainer) restore(ctx context.Context) error {
+func (t *trainer) restore(ctx context.Context) (err error) {
 	t.state.Seed = t.f.Seed
 	for _, p := range t.m.Params() {
 		t.state.Slices = append(t.state.Slices, ddp.Slice{Name: p.Name, Data: comm.Of(p.Data)})
 	}
 	t.state.Slices = append(t.state.Slices, t.m.Memory()...)
 	t.state.Slices = append(t.state.Slices, ddp.Slice{Name: "best", Data: comm.Of(t.best)})
+	if t.state.Hook, err = ddp.MemoryOf(t.spec.Options.Hook, t.m.Params()); err != nil {
+		return err
+	}
 	path, must := t.f.fileToResume(), true
 	if path == "" {
 		path, must = t.f.Snapshot, t.f.Eval
@@ -203,17 +208,17 @@ func (t *trainer) restore(ctx context.Context) error {
 	if path == "" || t.f.Resume == "never" {
 		return nil
 	}
-	found, err := ddp.Load(ctx, t.c, path, &t.state)
+	loaded, err := snapshot.Load(ctx, t.c, path, &t.state)
 	if err != nil {
 		return err
 	}
-	if must && !found {
+	if must && !loaded.Found {
 		return fmt.Errorf("snapshot %s: no such file", path)
 	}
-	if found && t.state.Seed != t.f.Seed && !t.f.Eval {
+	if loaded.Found && t.state.Seed != t.f.Seed && !t.f.Eval {
 		return fmt.Errorf("snapshot %s: it was trained with -seed %d, not %d: want the same, or -resume never", path, t.state.Seed, t.f.Seed)
 	}
-	if t.result.Resumed = found; found {
+	if t.result.Resumed = loaded.Found; loaded.Found {
 		fmt.Fprintf(t.out, "snapshot: going on from %s, saved after epoch %d and step %d\n", path, t.state.Position.Epoch, t.state.Step)
 	}
 	return nil
@@ -226,7 +231,7 @@ func (t *trainer) save(ctx context.Context) error {
 		now := float32(t.result.Held[t.spec.Best])
 		if t.best[0] != t.best[0] || now < t.best[0] != t.spec.Meters[t.spec.Best].Higher && now != t.best[0] {
 			t.best[0] = now
-			if err := ddp.Save(ctx, t.c, t.f.Snapshot+".best", &t.state); err != nil {
+			if err := snapshot.Save(ctx, t.c, t.f.Snapshot+".best", &t.state); err != nil {
 				return err
 			}
 		}
@@ -235,7 +240,7 @@ func (t *trainer) save(ctx context.Context) error {
 	if t.f.Snapshot == "" || !due {
 		return nil
 	}
-	return ddp.Save(ctx, t.c, t.f.Snapshot, &t.state)
+	return snapshot.Save(ctx, t.c, t.f.Snapshot, &t.state)
 }
 
 // finish makes sure that all ranks have the same model, and returns what it can.

@@ -1,4 +1,14 @@
-package ddp
+// Package sampler deals the samples of a data set to the ranks of a data-parallel training, batch
+// by batch. It computes and communicates nothing else:
+//
+//	s, err := sampler.New(len(data), batch, seed, sampler.Short)
+//	at := sampler.Position{}
+//	for at.Epoch < epochs {
+//		share, total, next := s.Next(nil, at, c.Rank(), c.Size())
+//		...
+//		at = next
+//	}
+package sampler
 
 import "fmt"
 
@@ -32,25 +42,25 @@ type Position struct {
 	Offset int64
 }
 
-// NewSampler returns a Sampler over samples 0 to n-1, in batches of batch
+// New returns a Sampler over samples 0 to n-1, in batches of batch
 // samples of all ranks together.
-func NewSampler(n, batch int, seed uint64, tail Tail) (*Sampler, error) {
+func New(n, batch int, seed uint64, tail Tail) (*Sampler, error) {
 	if n < 1 || batch < 1 {
-		return nil, fmt.Errorf("ddp: a sampler of %d samples in batches of %d: want at least 1 of each", n, batch)
+		return nil, fmt.Errorf("sampler: %d samples in batches of %d: want at least 1 of each", n, batch)
 	}
 	if tail == Drop && batch > n {
-		return nil, fmt.Errorf("ddp: a batch of %d samples of %d would drop them all: want a smaller batch", batch, n)
+		return nil, fmt.Errorf("sampler: a batch of %d samples of %d would drop them all: want a smaller batch", batch, n)
 	}
 	return &Sampler{n: int64(n), batch: int64(batch), micro: 1, seed: seed, tail: tail}, nil
 }
 
 // Micro returns a Sampler of the same batches that divides each into micro-batches of n samples,
 // of which the last may be shorter, and deals whole ones. So the k-th micro-batch of a batch is the
-// same on any number of ranks, as Options.Quantum wants it: a rank makes a pass for each n
+// same on any number of ranks, as ddp.Options.Quantum wants it: a rank makes a pass for each n
 // samples of its share.
 func (s *Sampler) Micro(n int) (*Sampler, error) {
 	if n < 1 {
-		return nil, fmt.Errorf("ddp: micro-batches of %d samples: want at least 1", n)
+		return nil, fmt.Errorf("sampler: micro-batches of %d samples: want at least 1", n)
 	}
 	other := *s
 	other.micro = int64(n)
@@ -58,7 +68,7 @@ func (s *Sampler) Micro(n int) (*Sampler, error) {
 }
 
 // Passes returns the most micro-batches that a rank, of size, gets of a batch: what
-// Options.Accumulate should be. A rank that gets fewer calls SkipRest after its last.
+// ddp.Options.Accumulate should be. A rank that gets fewer calls SkipRest after its last.
 func (s *Sampler) Passes(size int) int {
 	return (s.microBatches(int(s.batch)) + size - 1) / size
 }
@@ -105,9 +115,9 @@ func (s *Sampler) Steps() int {
 	return int((s.end() + s.batch - 1) / s.batch)
 }
 
-// Shard returns the range [lo, hi) of n samples that belongs to rank, of size:
-// every sample to one rank, and as evenly as that allows. It is what an
-// evaluation wants, which must count no sample twice.
+// Shard returns the range [lo, hi) of n samples, or of anything else, that belongs to rank, of
+// size: each to one rank, and as evenly as that allows. It is what an evaluation wants, which must
+// count no sample twice.
 func Shard(n, rank, size int) (lo, hi int) {
 	return n * rank / size, n * (rank + 1) / size
 }

@@ -1,4 +1,4 @@
-package ddp
+package sampler
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func TestEpochDealsEverySampleAsItsTailSays(t *testing.T) {
 		{1, 1, Drop, 1, 1, 1},
 	} {
 		for _, size := range []int{1, 3, 8} {
-			s, err := NewSampler(tc.n, tc.batch, 5, tc.tail)
+			s, err := New(tc.n, tc.batch, 5, tc.tail)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,7 +65,7 @@ func TestEpochDealsEverySampleAsItsTailSays(t *testing.T) {
 }
 
 func TestAnyNumberOfRanksDrawsTheSameBatches(t *testing.T) {
-	s, err := NewSampler(1000, 64, 1, Short)
+	s, err := New(1000, 64, 1, Short)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +79,8 @@ func TestAnyNumberOfRanksDrawsTheSameBatches(t *testing.T) {
 }
 
 func TestAnotherBatchSizeGoesOnWhereOneStopped(t *testing.T) {
-	small, _ := NewSampler(1000, 10, 1, Short)
-	large, _ := NewSampler(1000, 90, 1, Short)
+	small, _ := New(1000, 10, 1, Short)
+	large, _ := New(1000, 90, 1, Short)
 	whole, _ := drawEpoch(small, Position{}, 1)
 	_, _, p := large.Next(nil, Position{}, 0, 1)
 	rest, _ := drawEpoch(small, p, 3)
@@ -92,7 +92,7 @@ func TestAnotherBatchSizeGoesOnWhereOneStopped(t *testing.T) {
 func TestEpochsAndSeedsShuffleDifferently(t *testing.T) {
 	seen := map[string]string{}
 	for seed := range uint64(4) {
-		s, _ := NewSampler(500, 500, seed, Short)
+		s, _ := New(500, 500, seed, Short)
 		for epoch := range int64(4) {
 			order, _, _ := s.Next(nil, Position{Epoch: epoch}, 0, 1)
 			name := fmt.Sprintf("seed %d epoch %d", seed, epoch)
@@ -140,8 +140,8 @@ func TestSamplerRefusesWhatCannotBeDealt(t *testing.T) {
 		n, batch int
 		tail     Tail
 	}{{0, 1, Short}, {1, 0, Short}, {-1, 1, Pad}, {7, 8, Drop}} {
-		if s, err := NewSampler(tc.n, tc.batch, 0, tc.tail); err == nil {
-			t.Errorf("NewSampler(%d, %d, %v) = %+v: want an error", tc.n, tc.batch, tc.tail, s)
+		if s, err := New(tc.n, tc.batch, 0, tc.tail); err == nil {
+			t.Errorf("New(%d, %d, %v) = %+v: want an error", tc.n, tc.batch, tc.tail, s)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestShardsCoverEverySampleOnce(t *testing.T) {
 }
 
 func BenchmarkNext(b *testing.B) {
-	s, _ := NewSampler(1<<23, 1024, 1, Short)
+	s, _ := New(1<<23, 1024, 1, Short)
 	share := make([]int, 0, 1024)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -175,7 +175,7 @@ func BenchmarkNext(b *testing.B) {
 
 func TestMicroBatchesAreTheSameOnAnyNumberOfRanks(t *testing.T) {
 	for _, tail := range []Tail{Short, Drop, Pad} {
-		s, err := NewSampler(103, 20, 5, tail)
+		s, err := New(103, 20, 5, tail)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,8 +201,8 @@ func TestMicroBatchesAreTheSameOnAnyNumberOfRanks(t *testing.T) {
 			}
 		}
 	}
-	s, _ := NewSampler(103, 20, 5, Short)
-	if _, err := s.Micro(0); wantError(err, "micro-batches of 0 samples: want at least 1") != nil {
+	s, _ := New(103, 20, 5, Short)
+	if _, err := s.Micro(0); err == nil || err.Error() != "sampler: micro-batches of 0 samples: want at least 1" {
 		t.Errorf("error is %v", err)
 	}
 }

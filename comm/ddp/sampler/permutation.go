@@ -1,4 +1,4 @@
-package ddp
+package sampler
 
 import "math/bits"
 

@@ -1,0 +1,391 @@
+package snapshot
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+
+	"gompi/comm"
+	"gompi/comm/ddp"
+	"gompi/comm/ddp/sampler"
+)
+
+// A snapshot file is, all numbers little-endian, as they are in the memory of amd64 and arm64:
+//
+//	fileHeader, hookHeader
+//	for each slice, of Slices, then of Hook.Shared, then of Hook.Own: length of its name (2 bytes),
+//	name, length of its type's name (1), that, count of numbers (8)
+//	the numbers of each slice of Slices and of Hook.Shared, as they lie in memory
+//	for each slice of Hook.Own: the numbers of rank 0, of rank 1 and so on
+//	CRC-32C of all before it (4)
+//
+// Version 2 has no hookHeader, and nothing of a Hook.
+const (
+	fileMagic   = "gompi-sn"
+	fileVersion = 3
+	oldVersion  = 2
+	trailerSize = 4
+)
+
+type fileHeader struct {
+	Magic         [8]byte
+	Version       uint32
+	Slices        uint32
+	Size          int64 // bytes of the whole file
+	Step          int64
+	Epoch, Offset int64
+	Seed          uint64
+}
+
+type hookHeader struct {
+	Shared, Own uint32 // slices
+	Ranks       uint32 // that have saved
+}
+
+// A header is both.
+type header struct {
+	fileHeader
+	hookHeader
+}
+
+// size is the bytes of the header in the file.
+func (h *header) size() int {
+	if h.Version == oldVersion {
+		return binary.Size(h.fileHeader)
+	}
+	return binary.Size(h)
+}
+
+var order = binary.LittleEndian
+
+// newHeader returns the header of a file of s.
+func newHeader(s *State, ranks int) (h header, err error) {
+	copy(h.Magic[:], fileMagic)
+	h.Version, h.Slices = fileVersion, uint32(len(s.Slices))
+	h.Step, h.Epoch, h.Offset, h.Seed = s.Step, s.Position.Epoch, s.Position.Offset, s.Seed
+	h.hookHeader = hookHeader{uint32(len(s.Hook.Shared)), uint32(len(s.Hook.Own)), uint32(ranks)}
+	size := h.size() + trailerSize
+	for _, slice := range s.shared() {
+		size += entrySize(slice) + slice.Data.Size()
+	}
+	for _, slice := range s.Hook.Own {
+		size += entrySize(slice) + slice.Data.Size()*ranks
+	}
+	h.Size = int64(size)
+	for _, slice := range append(s.shared(), s.Hook.Own...) {
+		if len(slice.Name) > math.MaxUint16 {
+			return h, fmt.Errorf("name of a slice has %d bytes: want at most %d", len(slice.Name), math.MaxUint16)
+		}
+	}
+	return h, nil
+}
+
+// encode writes s to w. For each slice of Hook.Own it calls own once, which returns the numbers of
+// all ranks.
+func encode(w io.Writer, s *State, ranks int, own func() ([]byte, error)) error {
+	head, err := newHeader(s, ranks)
+	if err != nil {
+		return err
+	}
+	sum := newSum()
+	out := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)
+	buf, err := binary.Append(nil, order, head)
+	if err != nil {
+		return err
+	}
+	for _, slice := range append(s.shared(), s.Hook.Own...) {
+		buf = appendEntry(buf, slice)
+	}
+	out.Write(buf) // a bufio.Writer keeps its error for Flush
+	for _, slice := range s.shared() {
+		if err := writeNumbers(out, slice.Data); err != nil {
+			return err
+		}
+	}
+	for range s.Hook.Own {
+		all, err := own()
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(all); err != nil {
+			return err
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	_, err = w.Write(order.AppendUint32(nil, sum.Sum32()))
+	return err
+}
+
+func appendEntry(buf []byte, slice ddp.Slice) []byte {
+	buf = order.AppendUint16(buf, uint16(len(slice.Name)))
+	buf = append(buf, slice.Name...)
+	typ := slice.Data.Type().String()
+	buf = append(append(buf, byte(len(typ))), typ...)
+	return order.AppendUint64(buf, uint64(slice.Data.Len()))
+}
+
+// A reader reads a file whose checksum is right.
+type reader struct {
+	file *os.File
+	head header
+	in   io.Reader
+	fits bool // the file's memory of a Hook is that of the State
+}
+
+// close may be called on nil.
+func (r *reader) close() {
+	if r != nil {
+		_ = r.file.Close() // it was only read
+	}
+}
+
+// hookMemory says what becomes of the file's memory of a Hook on so many ranks.
+func (r *reader) hookMemory(ranks int, s *State) HookMemory {
+	saved, want := r.head.Shared+r.head.Own > 0, len(s.Hook.Shared)+len(s.Hook.Own) > 0
+	switch {
+	case want && !r.fits:
+		return Absent
+	case saved && !want:
+		return Unused
+	case !want:
+		return NoMemory
+	case int(r.head.Ranks) != ranks:
+		return Averaged
+	}
+	return Restored
+}
+
+// decode reads into s what encode wrote, but for the numbers of Hook.Own, which are then next in the
+// reader if the file's fit. It reads the file twice: nothing in s changes before the checksum has
+// been found right.
+func decode(f io.ReadSeeker, s *State) (*reader, error) {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{}
+	if r.head, err = readHeader(f, size); err != nil {
+		return nil, err
+	}
+	if err := verify(f, size); err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(int64(r.head.size()), io.SeekStart); err != nil {
+		return nil, err
+	}
+	r.in = bufio.NewReaderSize(io.LimitReader(f, size-int64(r.head.size())-trailerSize), 1<<16)
+	if err := r.matchTable(s); err != nil {
+		return nil, err
+	}
+	slices := s.Slices
+	if r.fits {
+		slices = s.shared()
+	}
+	for _, slice := range slices {
+		if err := readNumbers(r.in, slice.Data); err != nil {
+			return nil, err
+		}
+	}
+	h := r.head
+	s.Step, s.Position, s.Seed = h.Step, sampler.Position{Epoch: h.Epoch, Offset: h.Offset}, h.Seed
+	return r, nil
+}
+
+// readHeader returns the header if it is of a version that is known and the file, of size bytes, is
+// whole.
+func readHeader(r io.ReadSeeker, size int64) (h header, err error) {
+	if size < int64(binary.Size(h.fileHeader))+trailerSize {
+		return h, fmt.Errorf("file of %d bytes is too short to be a snapshot", size)
+	}
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return h, err
+	}
+	if err := binary.Read(r, order, &h.fileHeader); err != nil {
+		return h, err
+	}
+	switch {
+	case string(h.Magic[:]) != fileMagic:
+		return h, fmt.Errorf("file begins with %q: want %q, a snapshot", h.Magic, fileMagic)
+	case h.Version != fileVersion && h.Version != oldVersion:
+		return h, fmt.Errorf("file has version %d: want %d or %d", h.Version, oldVersion, fileVersion)
+	case size < int64(h.size())+trailerSize:
+		return h, fmt.Errorf("file of %d bytes is too short to be a snapshot of version %d", size, h.Version)
+	case h.Size != size:
+		return h, fmt.Errorf("file has %d bytes: want %d, it was cut short or added to", size, h.Size)
+	case h.Step < 0 || h.Epoch < 0 || h.Offset < 0:
+		return h, fmt.Errorf("step %d, epoch %d, offset %d: want none negative", h.Step, h.Epoch, h.Offset)
+	case h.Version == oldVersion:
+		return h, nil
+	}
+	if err := binary.Read(r, order, &h.hookHeader); err != nil {
+		return h, err
+	}
+	if h.Ranks == 0 {
+		return h, errors.New("file was saved by 0 ranks: want at least 1")
+	}
+	return h, nil
+}
+
+// verify compares the checksum.
+func verify(r io.ReadSeeker, size int64) error {
+	if _, err := r.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	sum := newSum()
+	if _, err := io.CopyN(sum, r, size-trailerSize); err != nil {
+		return err
+	}
+	var trailer [trailerSize]byte
+	if _, err := io.ReadFull(r, trailer[:]); err != nil {
+		return err
+	}
+	if want := order.Uint32(trailer[:]); sum.Sum32() != want {
+		return fmt.Errorf("file is damaged: its checksum is %08x, want %08x", sum.Sum32(), want)
+	}
+	return nil
+}
+
+// matchTable reads the names, types and lengths of the file's slices, returns an error at the first
+// of Slices that is not the one wanted, and finds out whether those of the Hook are.
+func (r *reader) matchTable(s *State) error {
+	h := &r.head
+	if int(h.Slices) != len(s.Slices) {
+		return fmt.Errorf("file is of another model: it has %d slices, want %d", h.Slices, len(s.Slices))
+	}
+	for i, want := range s.Slices {
+		got, err := readEntry(r.in)
+		if err != nil {
+			return fmt.Errorf("slice %d: %w", i, err)
+		}
+		if got != entryOf(want) {
+			return fmt.Errorf("file is of another model: slice %d is %v, want %v", i, got, entryOf(want))
+		}
+	}
+	hook := append(s.Hook.Shared[:len(s.Hook.Shared):len(s.Hook.Shared)], s.Hook.Own...)
+	r.fits = int(h.Shared) == len(s.Hook.Shared) && int(h.Own) == len(s.Hook.Own)
+	for i := range int(h.Shared) + int(h.Own) {
+		got, err := readEntry(r.in)
+		if err != nil {
+			return fmt.Errorf("slice %d of the hook: %w", i, err)
+		}
+		r.fits = r.fits && got == entryOf(hook[i])
+	}
+	if r.fits && !r.accounts(s) {
+		return errors.New("file's table does not account for its length")
+	}
+	return nil
+}
+
+// accounts reports whether the file is as long as one of s is.
+func (r *reader) accounts(s *State) bool {
+	room := r.head.Size - int64(r.head.size()) - trailerSize
+	for _, slice := range s.shared() {
+		room -= int64(entrySize(slice) + slice.Data.Size())
+	}
+	ofRank := 0
+	for _, slice := range s.Hook.Own {
+		room -= int64(entrySize(slice))
+		ofRank += slice.Data.Size()
+	}
+	if ofRank == 0 {
+		return room == 0
+	}
+	return room%int64(ofRank) == 0 && room/int64(ofRank) == int64(r.head.Ranks)
+}
+
+// An entry is a slice's line in the table.
+type entry struct {
+	name, typ string
+	count     uint64
+}
+
+func (e entry) String() string { return fmt.Sprintf("%q of %d %s", e.name, e.count, e.typ) }
+
+func entryOf(s ddp.Slice) entry {
+	return entry{s.Name, s.Data.Type().String(), uint64(s.Data.Len())}
+}
+
+// entrySize is the bytes of a slice's line in the table.
+func entrySize(s ddp.Slice) int { return 2 + len(s.Name) + 1 + len(s.Data.Type().String()) + 8 }
+
+func readEntry(in io.Reader) (e entry, err error) {
+	var long uint16
+	if err := binary.Read(in, order, &long); err != nil {
+		return e, err
+	}
+	if e.name, err = readText(in, int(long)); err != nil {
+		return e, err
+	}
+	var short uint8
+	if err := binary.Read(in, order, &short); err != nil {
+		return e, err
+	}
+	if e.typ, err = readText(in, int(short)); err != nil {
+		return e, err
+	}
+	err = binary.Read(in, order, &e.count)
+	return e, err
+}
+
+func readText(in io.Reader, n int) (string, error) {
+	text := make([]byte, n)
+	_, err := io.ReadFull(in, text)
+	return string(text), err
+}
+
+// Numbers of a device pass through host memory in chunks of at most so many bytes.
+const chunk = 256 << 10
+
+// chunks calls do with stretches of data, one after the other: of host memory as they are, of a
+// device's with as many bytes of room in host memory.
+func chunks(data comm.Buffer, do func(stretch comm.Buffer, room []byte) error) error {
+	raw := data.Raw()
+	var room []byte
+	if !data.IsHost() {
+		room = make([]byte, min(raw.Len(), chunk))
+	}
+	for i := 0; i < raw.Len(); i += chunk {
+		n := min(chunk, raw.Len()-i)
+		if err := do(raw.Slice(i, i+n), room[:min(n, len(room))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeNumbers(out io.Writer, src comm.Buffer) error {
+	return chunks(src, func(stretch comm.Buffer, room []byte) error {
+		if stretch.IsHost() {
+			room = stretch.HostSlice()
+		} else if err := stretch.Space().Copy(comm.Of(room), stretch); err != nil {
+			return err
+		}
+		_, err := out.Write(room)
+		return err
+	})
+}
+
+func readNumbers(in io.Reader, dst comm.Buffer) error {
+	return chunks(dst, func(stretch comm.Buffer, room []byte) error {
+		if stretch.IsHost() {
+			_, err := io.ReadFull(in, stretch.HostSlice())
+			return err
+		}
+		if _, err := io.ReadFull(in, room); err != nil {
+			return err
+		}
+		return stretch.Space().Copy(stretch, comm.Of(room))
+	})
+}
+
+func newSum() hash.Hash32 {
+	return crc32.New(crc32.MakeTable(crc32.Castagnoli))
+}

@@ -1,0 +1,180 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"gompi/comm"
+	"gompi/comm/ddp"
+	"gompi/comm/ddp/sampler"
+)
+
+// A State is what a job needs to go on as if it had never stopped. Save reads, and Load writes, the
+// memory to which Slices and Hook refer.
+type State struct {
+	Step     int64            // steps done
+	Position sampler.Position // of the Sampler
+	Seed     uint64           // of the Sampler
+	Slices   []ddp.Slice      // the same on all ranks: parameters and what the optimiser remembers
+	Hook     ddp.Memory       // from ddp.MemoryOf; empty if no Hook remembers anything
+}
+
+// Save writes s to the file at path. It is collective, between two steps. Rank 0 writes, and all get
+// the same error. Whatever happens, the file is either the old one or the new one in full: it is
+// written under another name, flushed to the disk and renamed.
+//
+// It costs a gather to rank 0 of each of Hook.Own, for all of which together the file needs
+// Size()*4 bytes for each number of a rank.
+func Save(ctx context.Context, c *comm.Comm, path string, s *State) error {
+	if err := s.check(); err != nil {
+		return fmt.Errorf("snapshot %s: %w", path, err)
+	}
+	own := &gatherer{c: c, slices: s.Hook.Own}
+	if c.Rank() != 0 {
+		if err := own.rest(ctx); err != nil {
+			return fmt.Errorf("snapshot %s: %w", path, err)
+		}
+	}
+	return ddp.OnRankZero(ctx, c, func() error {
+		err := replace(path, func(f *os.File) error {
+			return encode(f, s, c.Size(), func() ([]byte, error) { return own.next(ctx) })
+		})
+		// The other ranks send all they have, also if it cannot be written.
+		if err = errors.Join(err, own.rest(ctx)); err != nil {
+			return fmt.Errorf("snapshot %s: %w", path, err)
+		}
+		return nil
+	})
+}
+
+// Loaded says what Load has found.
+type Loaded struct {
+	Found bool // there was a file; if not, the rest is zero
+	Ranks int  // that saved it; 0 in files of version 2, which did not say
+	Hook  HookMemory
+}
+
+// Load reads what Save wrote into s, whose Slices must have the names, types and lengths of those
+// saved, and says what it has found. It is collective, and comes before the first step. Only rank 0
+// reads; all ranks get the same answer. If the file is damaged, or of another model, s is unchanged.
+//
+// It costs a broadcast of all Slices, and a scatter or, with another number of ranks, a broadcast of
+// each of Hook.Own.
+func Load(ctx context.Context, c *comm.Comm, path string, s *State) (Loaded, error) {
+	var r *reader // nil: another rank, or there is no file
+	err := s.check()
+	if err == nil {
+		err = ddp.OnRankZero(ctx, c, func() (err error) {
+			r, err = open(path, s)
+			return err
+		})
+	}
+	defer r.close()
+	var l Loaded
+	if err == nil {
+		l, err = spread(ctx, c, r, s)
+	}
+	if err == nil && l.Hook.inUse() {
+		err = loadOwn(ctx, c, r, l.Ranks, s.Hook.Own)
+	}
+	if err != nil {
+		return Loaded{}, fmt.Errorf("snapshot %s: %w", path, err)
+	}
+	return l, nil
+}
+
+// spread sends what rank 0 has read, but for ranks' own memory, to the others.
+func spread(ctx context.Context, c *comm.Comm, r *reader, s *State) (l Loaded, err error) {
+	if r != nil {
+		l = Loaded{Found: true, Ranks: int(r.head.Ranks), Hook: r.hookMemory(c.Size(), s)}
+	}
+	found := int64(0)
+	if l.Found {
+		found = 1
+	}
+	numbers := []int64{found, int64(l.Ranks), int64(l.Hook), s.Step, s.Position.Epoch, s.Position.Offset, int64(s.Seed)}
+	if err := comm.Bcast(ctx, c, 0, numbers); err != nil {
+		return l, err
+	}
+	if numbers[0] == 0 {
+		return l, nil
+	}
+	l = Loaded{true, int(numbers[1]), HookMemory(numbers[2])}
+	s.Step, s.Position, s.Seed = numbers[3], sampler.Position{Epoch: numbers[4], Offset: numbers[5]}, uint64(numbers[6])
+	slices := s.Slices
+	if l.Hook.inUse() {
+		slices = s.shared()
+	}
+	for _, slice := range slices {
+		if err := c.Bcast(ctx, 0, slice.Data); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}
+
+// shared returns all that is the same on all ranks.
+func (s *State) shared() []ddp.Slice {
+	return append(s.Slices[:len(s.Slices):len(s.Slices)], s.Hook.Shared...)
+}
+
+// check returns an error unless s can be saved.
+func (s *State) check() error {
+	for _, own := range s.Hook.Own {
+		if t := own.Data.Type(); t != comm.TypeOf[float32]() || !own.Data.IsHost() {
+			return fmt.Errorf("%q, of which each rank has its own, is of %v in %s: want float32 in host memory",
+				own.Name, t, own.Data.Space().Name())
+		}
+	}
+	return nil
+}
+
+// open returns a reader that has read into s all but ranks' own memory, nil if there is no file.
+func open(path string, s *State) (*reader, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := decode(f, s)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r.file = f
+	return r, nil
+}
+
+// replace calls write with a new file that then takes the place of path. Both the file and the
+// folder that names it are flushed, so that the order of the two survives a power failure.
+func replace(path string, write func(f *os.File) error) error {
+	dir, base := filepath.Split(path)
+	if dir == "" {
+		dir = "."
+	}
+	f, err := os.CreateTemp(dir, "."+base+".*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncFolder(dir)
+}
+
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
