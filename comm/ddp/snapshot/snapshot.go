@@ -30,24 +30,30 @@ type State struct {
 // It costs a gather to rank 0 of each of Hook.Own, for all of which together the file needs
 // Size()*4 bytes for each number of a rank.
 func Save(ctx context.Context, c *comm.Comm, path string, s *State) error {
-	if err := s.check(); err != nil {
+	if err := save(ctx, c, path, s); err != nil {
 		return fmt.Errorf("snapshot %s: %w", path, err)
+	}
+	return nil
+}
+
+func save(ctx context.Context, c *comm.Comm, path string, s *State) error {
+	if err := s.check(); err != nil {
+		return err
 	}
 	own := &gatherer{c: c, slices: s.Hook.Own}
 	if c.Rank() != 0 {
 		if err := own.rest(ctx); err != nil {
-			return fmt.Errorf("snapshot %s: %w", path, err)
+			return err
 		}
 	}
 	return ddp.OnRankZero(ctx, c, func() error {
 		err := replace(path, func(f *os.File) error {
 			return encode(f, s, c.Size(), func() ([]byte, error) { return own.next(ctx) })
 		})
-		// The other ranks send all they have, also if it cannot be written.
-		if err = errors.Join(err, own.rest(ctx)); err != nil {
-			return fmt.Errorf("snapshot %s: %w", path, err)
+		if err != nil {
+			_ = own.rest(ctx) // the other ranks send all they have
 		}
-		return nil
+		return err
 	})
 }
 

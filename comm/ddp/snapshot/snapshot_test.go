@@ -217,3 +217,44 @@ func TestSnapshotsGoFromDeviceToHostAndBack(t *testing.T) {
 		return nil
 	})
 }
+
+// A rank that does not come ends Save on the others, and leaves the old file.
+func TestRankThatDiesEndsSave(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "snapshot")
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for dead := range 3 {
+		errs := commtest.Ranks(t.Context(), 3, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
+			if c.Rank() == dead {
+				return errors.New("a reason of its own")
+			}
+			return Save(ctx, c, path, withHook(c.Rank()))
+		})
+		for rank, err := range errs {
+			if rank != dead && (wantError(err, path, fmt.Sprintf("rank %d", dead)) != nil || !errors.Is(err, comm.ErrRevoked)) {
+				t.Errorf("rank %d is dead: rank %d gets %v", dead, rank, err)
+			}
+		}
+		if data, err := os.ReadFile(path); err != nil || string(data) != "old" {
+			t.Errorf("rank %d is dead: the file holds %q (%v)", dead, data, err)
+		}
+		if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+			t.Errorf("rank %d is dead: the folder holds %v (%v)", dead, entries, err)
+		}
+	}
+}
+
+// The disk may fail after the checksum was found right, while other ranks wait for their part.
+func TestEveryRankLearnsThatItsMemoryCannotBeRead(t *testing.T) {
+	for _, ranks := range []int{2, 3} { // that have saved
+		commtest.Run(t, 3, func(ctx context.Context, c *comm.Comm) error {
+			var r *reader
+			if c.Rank() == 0 {
+				r = &reader{in: strings.NewReader("short")}
+			}
+			err := loadOwn(ctx, c, r, ranks, withHook(0).Hook.Own)
+			return errors.Join(wantError(err, "EOF"), comm.Barrier(ctx, c))
+		})
+	}
+}
