@@ -9,6 +9,7 @@ import (
 	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/comm/ddp/sampler"
+	"gompi/comm/ddp/snapshot"
 )
 
 // With -recover the ranks that are left go on when one dies: gompirun -recover lets them live. All
@@ -101,9 +102,7 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 		fmt.Fprintf(out, "recovery: going on after step %d on %d ranks\n", a[0], t.c.Size())
 	}
 	if a[0] > saved {
-		for _, own := range t.state.Hook.Own {
-			clear(own.Data.HostSlice()) // of another step
-		}
+		t.forget(out)
 	}
 	if a[0] > 0 {
 		for _, s := range t.shared() {
@@ -117,6 +116,17 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 		k.keep(t, points, evaluations)
 	}
 	return err
+}
+
+// forget drops what is of a snapshot alone, when the ranks have gone beyond its step.
+func (t *trainer) forget(out io.Writer) {
+	t.loaded = snapshot.Loaded{}
+	for _, own := range t.state.Hook.Own {
+		clear(own.Data.HostSlice())
+	}
+	if len(t.state.Hook.Own) > 0 {
+		fmt.Fprintf(out, "recovery: what -hook %s had not sent is forgotten\n", t.cfg.hook)
+	}
 }
 
 // shareCurve returns, on all ranks, the n points and m evaluations of rank best.

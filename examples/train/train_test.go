@@ -117,9 +117,10 @@ func (w lineWriter) Write(p []byte) (int, error) {
 }
 
 // interrupted runs the training on n ranks until rank 0 has printed the line of a
-// step.
-func interrupted(t *testing.T, n int, cfg config, step int) {
+// step, and returns what each rank has kept, with -recover.
+func interrupted(t *testing.T, n int, cfg config, step int) []kept {
 	t.Helper()
+	ks := make([]kept, n)
 	last := fmt.Sprintf("step %5d", step)
 	commtest.Run(t, n, func(ctx context.Context, c *comm.Comm) error {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -128,11 +129,12 @@ func interrupted(t *testing.T, n int, cfg config, step int) {
 				cancel(errors.New("killed"))
 			}
 		})
-		if _, err := train(ctx, c, cfg, out, new(kept)); err == nil {
+		if _, err := train(ctx, c, cfg, out, &ks[c.Rank()]); err == nil {
 			return errors.New("the run was not interrupted")
 		}
 		return nil
 	})
+	return ks
 }
 
 func TestRunThatDiedGoesOnBitForBit(t *testing.T) {
@@ -215,6 +217,39 @@ func TestRunSaysWhatBecameOfTheHooksMemory(t *testing.T) {
 		})
 		if !strings.Contains(out.String(), "saved after step 10\n"+tc.want) {
 			t.Errorf("%s: output lacks %q:\n%s", tc.name, tc.want, &out)
+		}
+	}
+}
+
+// Ranks that have gone beyond the snapshot begin with what they share. What the snapshot's hook had
+// not sent is of an earlier step: they end as without a snapshot.
+func TestRecoveryForgetsWhatAHookHadNotSent(t *testing.T) {
+	for _, hook := range []string{"powersgd", "topk"} {
+		cfg := small()
+		cfg.hook, cfg.saveEvery, cfg.recover = hook, 5, restore
+		cfg.snapshot = filepath.Join(t.TempDir(), "snapshot")
+		ks := interrupted(t, 2, cfg, 13)
+		var ends [][]byte
+		for range 2 { // with the snapshot of step 10, and without
+			var out bytes.Buffer
+			commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+				k, mine := ks[c.Rank()], io.Writer(io.Discard)
+				if c.Rank() == 0 {
+					mine = &out
+				}
+				_, err := train(ctx, c, cfg, mine, &k)
+				return err
+			})
+			if want := "recovery: what -hook " + hook + " had not sent is forgotten\n"; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "snapshot:") {
+				t.Errorf("output lacks %q, or speaks of a snapshot:\n%s", want, &out)
+			}
+			ends = append(ends, readFile(t, cfg.snapshot))
+			if err := os.Remove(cfg.snapshot); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(ends[0], ends[1]) {
+			t.Errorf("%s: with a snapshot of an earlier step the run ends with other parameters", hook)
 		}
 	}
 }
