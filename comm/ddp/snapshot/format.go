@@ -45,7 +45,7 @@ type fileHeader struct {
 
 type hookHeader struct {
 	Shared, Own uint32 // slices
-	Ranks       uint32 // that have saved
+	Ranks       uint32 // whose own there are; 0 if there are none: then the file is the same on any number
 }
 
 // A header is both.
@@ -69,7 +69,10 @@ func newHeader(s *State, ranks int) (h header, err error) {
 	copy(h.Magic[:], fileMagic)
 	h.Version, h.Slices = fileVersion, uint32(len(s.Slices))
 	h.Step, h.Epoch, h.Offset, h.Seed = s.Step, s.Position.Epoch, s.Position.Offset, s.Seed
-	h.hookHeader = hookHeader{uint32(len(s.Hook.Shared)), uint32(len(s.Hook.Own)), uint32(ranks)}
+	h.Shared, h.Own = uint32(len(s.Hook.Shared)), uint32(len(s.Hook.Own))
+	if h.Own > 0 {
+		h.Ranks = uint32(ranks)
+	}
 	size := h.size() + trailerSize
 	for _, slice := range s.shared() {
 		size += entrySize(slice) + slice.Data.Size()
@@ -157,7 +160,7 @@ func (r *reader) hookMemory(ranks int, s *State) HookMemory {
 		return Unused
 	case !want:
 		return NoMemory
-	case int(r.head.Ranks) != ranks:
+	case r.head.Own > 0 && int(r.head.Ranks) != ranks:
 		return Averaged
 	}
 	return Restored
@@ -228,8 +231,8 @@ func readHeader(r io.ReadSeeker, size int64) (h header, err error) {
 	if err := binary.Read(r, order, &h.hookHeader); err != nil {
 		return h, err
 	}
-	if h.Ranks == 0 {
-		return h, errors.New("file was saved by 0 ranks: want at least 1")
+	if (h.Ranks == 0) != (h.Own == 0) {
+		return h, fmt.Errorf("file has %d slices of each of %d ranks: want none of either, or some of both", h.Own, h.Ranks)
 	}
 	return h, nil
 }
@@ -296,7 +299,7 @@ func (r *reader) accounts(s *State) bool {
 		ofRank += slice.Data.Size()
 	}
 	if ofRank == 0 {
-		return room == 0
+		return room == 0 // of any number of ranks
 	}
 	return room%int64(ofRank) == 0 && room/int64(ofRank) == int64(r.head.Ranks)
 }

@@ -60,7 +60,7 @@ func save(ctx context.Context, c *comm.Comm, path string, s *State) error {
 // Loaded says what Load has found.
 type Loaded struct {
 	Found bool // there was a file; if not, the rest is zero
-	Ranks int  // that saved it; 0 in files of version 2, which did not say
+	Ranks int  // of which it has memory of a Hook; 0 if it has none
 	Hook  HookMemory
 }
 
