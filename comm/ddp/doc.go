@@ -80,7 +80,7 @@
 //
 // # Beside it
 //
-// Package sampler deals the samples of a data set to the ranks. Package snapshot keeps a job's state
-// in a file, from which it goes on with any number of ranks: bit by bit with the same number, also
-// with a Hook, whose memory MemoryOf finds.
+// Package sampler deals the samples of a data set to the ranks. Package snapshot keeps a job's
+// state in a file, from which it goes on with any number of ranks: bit by bit with the same number,
+// also with a Hook, whose memory MemoryOf finds.
 package ddp

@@ -29,12 +29,13 @@ type StatefulHook interface {
 type Memory struct {
 	Shared []Slice // the same bits on all ranks
 	// Own is what each rank has for itself, float32, such as what it has not sent. It is added to
-	// its gradients, of which the average counts: so ranks may exchange it, or all take the average.
+	// its gradients, of which the average counts: so ranks may exchange it, or all take the
+	// average.
 	Own []Slice
 }
 
-// MemoryOf returns what h remembers of these parameters, nothing if h is nil or no StatefulHook. It is
-// called before the first step, also before New. Package snapshot saves and loads it.
+// MemoryOf returns what h remembers of these parameters, nothing if h is nil or no StatefulHook. It
+// is called before the first step, also before New. Package snapshot saves and loads it.
 func MemoryOf(h Hook, params []*Param) (Memory, error) {
 	r, ok := h.(StatefulHook)
 	if !ok {

@@ -15,8 +15,8 @@ import (
 // With -recover the ranks that are left go on when one dies: gompirun -recover lets them live. All
 // ranks have the same state after each step. So what a survivor has in memory is as good as any
 // other's, and the one that has come farthest hands its state to the others, and to new ranks. What
-// each rank has for itself starts anew: what -hook has not sent, and the means of a line of progress
-// that was interrupted.
+// each rank has for itself starts anew: what -hook has not sent, and the means of a line of
+// progress that was interrupted.
 
 // The values of -recover.
 const (

@@ -4,9 +4,9 @@
 //	...
 //	d, err := ddp.New(ctx, c, model.Params(), ddp.Options{Hook: hook})
 //
-// Each rank makes a Hook of its own, with the same settings, for one DDP. PowerSGD and TopK remember
-// what they have not sent: ddp.MemoryOf returns that for package snapshot, so that a job that goes
-// on forgets nothing.
+// Each rank makes a Hook of its own, with the same settings, for one DDP. PowerSGD and TopK
+// remember what they have not sent: ddp.MemoryOf returns that for package snapshot, so that a job
+// that goes on forgets nothing.
 //
 // # Which one, and when none
 //

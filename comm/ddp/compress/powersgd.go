@@ -13,9 +13,9 @@ import (
 type PowerSGDOptions struct {
 	// Rank is the rank of the matrices that are sent, at least 1. 1 to 4 are usual.
 	Rank int
-	// StartStep is the number of first steps that take plain averages, counted over all jobs that go
-	// on from a snapshot with the Hook's memory. While gradients still change much from step to step,
-	// low rank costs accuracy: PyTorch advises to begin after a tenth of training.
+	// StartStep is the number of first steps that take plain averages, counted over all jobs that
+	// go on from a snapshot with the Hook's memory. While gradients still change much from step to
+	// step, low rank costs accuracy: PyTorch advises to begin after a tenth of training.
 	StartStep int
 }
 
@@ -68,8 +68,8 @@ func (h *powerSGD) String() string {
 	return fmt.Sprintf("powersgd of rank %d from step %d", h.Rank, h.StartStep)
 }
 
-// Memory returns the number of steps, Q and the count of its random columns, and, for each rank, what
-// it has not sent.
+// Memory returns the number of steps, Q and the count of its random columns, and, for each rank,
+// what it has not sent.
 func (h *powerSGD) Memory(params []*ddp.Param) (m ddp.Memory, err error) {
 	var compressed []*ddp.Param
 	for _, p := range params {

@@ -1,6 +1,6 @@
-// Package snapshot keeps the state of a data-parallel training in one file, from which a job goes on
-// as if it had never stopped, with as many ranks as it then has. Rank 0 alone reads and writes the
-// file, so no other host needs it.
+// Package snapshot keeps the state of a data-parallel training in one file, from which a job goes
+// on as if it had never stopped, with as many ranks as it then has. Rank 0 alone reads and writes
+// the file, so no other host needs it.
 //
 //	hook, err := compress.PowerSGD(compress.PowerSGDOptions{Rank: 2})
 //	...
@@ -20,8 +20,9 @@
 // # What goes on in the same way
 //
 // With as many ranks as saved it, a job ends with the bits of one that never stopped, if backward
-// reaches parameters from the last to the first. If it does not, the first step after Load has other
-// buckets than the last before Save, where sums may be rounded, and TopK may choose, in another way.
+// reaches parameters from the last to the first. If it does not, the first step after Load has
+// other buckets than the last before Save, where sums may be rounded, and TopK may choose, in
+// another way.
 //
 // With another number of ranks the batches are the same, since a Position counts samples of all
 // ranks. Averages are rounded in another way, but not with ddp.Options.Quantum.
@@ -30,8 +31,9 @@
 //
 // A Hook may remember what it has not sent yet, and each rank has its own. The file has that of all
 // ranks. If their number is another, each gets the average: that is what Hooks add to an average of
-// gradients, so all that was not sent before is sent later. A file without such memory, or with that
-// of another Hook, can be loaded, too: the Hook then begins with zeros. Load says which it was.
+// gradients, so all that was not sent before is sent later. A file without such memory, or with
+// that of another Hook, can be loaded, too: the Hook then begins with zeros. Load says which it
+// was.
 //
 // With ddp.Options.Shard an optimiser remembers its shards alone: ddp.DDP.GatherShards completes
 // them before Save. With ddp.Options.LocalSteps the optimisers' memory differs from rank to rank:

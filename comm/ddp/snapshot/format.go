@@ -45,7 +45,7 @@ type fileHeader struct {
 
 type hookHeader struct {
 	Shared, Own uint32 // slices
-	Ranks       uint32 // whose own there are; 0 if there are none: then the file is the same on any number
+	Ranks       uint32 // whose own these are; 0 if there are none, since then any number saves the same
 }
 
 // A header is both.
@@ -166,9 +166,9 @@ func (r *reader) hookMemory(ranks int, s *State) HookMemory {
 	return Restored
 }
 
-// decode reads into s what encode wrote, but for the numbers of Hook.Own, which are then next in the
-// reader if the file's fit. It reads the file twice: nothing in s changes before the checksum has
-// been found right.
+// decode reads into s what encode wrote, but for the numbers of Hook.Own, which are then next in
+// the reader if the file's fit. It reads the file twice: nothing in s changes before the checksum
+// has been found right.
 func decode(f io.ReadSeeker, s *State) (*reader, error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil {

@@ -40,8 +40,8 @@ func (m HookMemory) String() string {
 // inUse reports whether the memory of the file is that of the State.
 func (m HookMemory) inUse() bool { return m == Restored || m == Averaged }
 
-// A gatherer collects the memory that ranks have for themselves on rank 0, slice by slice. All ranks
-// call its methods for the same slices.
+// A gatherer collects the memory that ranks have for themselves on rank 0, slice by slice. All
+// ranks call its methods for the same slices.
 type gatherer struct {
 	c      *comm.Comm
 	slices []ddp.Slice // that are left

@@ -23,9 +23,9 @@ type State struct {
 	Hook     ddp.Memory       // from ddp.MemoryOf; empty if no Hook remembers anything
 }
 
-// Save writes s to the file at path. It is collective, between two steps. Rank 0 writes, and all get
-// the same error. Whatever happens, the file is either the old one or the new one in full: it is
-// written under another name, flushed to the disk and renamed.
+// Save writes s to the file at path. It is collective, between two steps. Rank 0 writes, and all
+// get the same error. Whatever happens, the file is either the old one or the new one in full: it
+// is written under another name, flushed to the disk and renamed.
 //
 // It costs a gather to rank 0 of each of Hook.Own, for all of which together the file needs
 // Size()*4 bytes for each number of a rank.
@@ -66,10 +66,11 @@ type Loaded struct {
 
 // Load reads what Save wrote into s, whose Slices must have the names, types and lengths of those
 // saved, and says what it has found. It is collective, and comes before the first step. Only rank 0
-// reads; all ranks get the same answer. If the file is damaged, or of another model, s is unchanged.
+// reads; all ranks get the same answer. If the file is damaged, or of another model, s is
+// unchanged.
 //
-// It costs a broadcast of all Slices, and a scatter or, with another number of ranks, a broadcast of
-// each of Hook.Own.
+// It costs a broadcast of all Slices, and a scatter or, with another number of ranks, a broadcast
+// of each of Hook.Own.
 func Load(ctx context.Context, c *comm.Comm, path string, s *State) (Loaded, error) {
 	var r *reader // nil: another rank, or there is no file
 	err := s.check()
