@@ -2,8 +2,13 @@ package ddp
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"time"
+
+	"gompi/comm/ddp/internal/trace"
 )
 
 // traceSteps is how many steps a tracer keeps, the last ones.
@@ -11,32 +16,12 @@ const traceSteps = 1000
 
 // A tracer notes when a step's parts begin and end. Methods of a nil one do nothing.
 type tracer struct {
-	epoch  time.Time   // times are since then
-	waiter *runner     // learns when buckets are done
-	steps  []stepTimes // the last ones,
-	oldest int         // of which this is the first
-	now    stepTimes   // of the step under way
-}
-
-// stepTimes are those of one step.
-type stepTimes struct {
-	step               int
-	begun              bool
-	begin, finish, end time.Duration // ZeroGrad and Finish were called, Finish returned
-	buckets            []bucketTimes
-	spans              []spanTimes // of the program
-}
-
-// bucketTimes are when the average of a bucket was started and was done.
-type bucketTimes struct {
-	start, done time.Duration
-	bytes       int
-	params      string
-}
-
-type spanTimes struct {
-	name       string
-	begin, end time.Duration
+	epoch  time.Time    // times are since then
+	waiter *runner      // learns when buckets are done
+	steps  []trace.Step // the last ones,
+	oldest int          // of which this is the first
+	now    trace.Step   // that is under way
+	begun  bool
 }
 
 func newTracer(params int) *tracer {
@@ -67,7 +52,7 @@ func (t *tracer) follow(r reducer, index int) reducer {
 	f := &followedReducer{reducer: r, t: t, index: index}
 	f.task = t.waiter.newTask(func(ctx context.Context) error {
 		err := r.wait(ctx)
-		t.now.buckets[index].done = t.since()
+		t.now.Buckets[index].Done = t.since()
 		return err
 	})
 	return f
@@ -75,7 +60,7 @@ func (t *tracer) follow(r reducer, index int) reducer {
 
 func (f *followedReducer) start() {
 	f.t.begin()
-	f.t.now.buckets[f.index].start = f.t.since()
+	f.t.now.Buckets[f.index].Start = f.t.since()
 	f.reducer.start()
 	f.task.start()
 }
@@ -85,21 +70,21 @@ func (f *followedReducer) wait(ctx context.Context) error { return f.task.wait(c
 // resize is called when there are so many new buckets, between two steps.
 func (t *tracer) resize(buckets int) {
 	if t != nil {
-		t.now.buckets = make([]bucketTimes, buckets)
+		t.now.Buckets = make([]trace.Bucket, buckets)
 	}
 }
 
 // begin notes that a step begins, unless it has.
 func (t *tracer) begin() {
-	if t != nil && !t.now.begun {
-		t.now.begun, t.now.begin = true, t.since()
+	if t != nil && !t.begun {
+		t.begun, t.now.Begin = true, t.since()
 	}
 }
 
 func (t *tracer) finish() {
 	if t != nil {
 		t.begin()
-		t.now.finish = t.since()
+		t.now.Finish = t.since()
 	}
 }
 
@@ -108,19 +93,19 @@ func (t *tracer) end(d *DDP) {
 	if t == nil {
 		return
 	}
-	t.now.end, t.now.step = t.since(), d.stats.Steps
+	t.begun, t.now.End, t.now.Number = false, t.since(), d.stats.Steps
 	for i, b := range d.buckets {
-		t.now.buckets[i].bytes, t.now.buckets[i].params = b.bytes(), b.names
+		t.now.Buckets[i].Bytes, t.now.Buckets[i].Params = b.bytes(), b.names
 	}
-	var reuse stepTimes
+	var reuse trace.Step
 	if len(t.steps) < traceSteps {
 		t.steps = append(t.steps, t.now)
 	} else {
 		t.steps[t.oldest], reuse = t.now, t.steps[t.oldest]
 		t.oldest = (t.oldest + 1) % traceSteps
 	}
-	t.now = stepTimes{buckets: slices.Grow(reuse.buckets[:0], len(d.buckets))[:len(d.buckets)], spans: reuse.spans[:0]}
-	clear(t.now.buckets)
+	t.now = trace.Step{Buckets: slices.Grow(reuse.Buckets[:0], len(d.buckets))[:len(d.buckets)], Spans: reuse.Spans[:0]}
+	clear(t.now.Buckets)
 }
 
 // Span notes, with Trace, that the program does something of this name, such as reading data, until
@@ -135,5 +120,30 @@ func (d *DDP) Span(name string) (end func()) {
 		return func() {}
 	}
 	begin := t.since()
-	return func() { t.now.spans = append(t.now.spans, spanTimes{name, begin, t.since()}) }
+	return func() { t.now.Spans = append(t.now.Spans, trace.Span{Name: name, Begin: begin, End: t.since()}) }
+}
+
+// WriteTrace writes what Trace has kept, of all ranks, to rank 0's w, for chrome://tracing or
+// ui.perfetto.dev. It is collective; the other ranks' w is not used. All ranks get the same error.
+//
+// Each rank is a process of three threads. "steps" shows each step: the computation before Finish,
+// and the exposed communication in it, which is what that did not overlap. "communication" shows
+// each bucket, from when it is its turn until it is averaged. "program" shows the Spans. Ranks'
+// clocks are compared by messages, so that times fit to the half of a round trip.
+func (d *DDP) WriteTrace(ctx context.Context, w io.Writer) error {
+	t := d.trace
+	if t == nil {
+		return errors.New("ddp: WriteTrace: want the option Trace")
+	}
+	steps := slices.Concat(t.steps[t.oldest:], t.steps[:t.oldest])
+	lists, err := trace.Gather(ctx, d.c, t.since, steps, t.now.Spans)
+	if err != nil {
+		return fmt.Errorf("ddp: WriteTrace: %w", err)
+	}
+	return OnRankZero(ctx, d.c, func() error {
+		if err := trace.Write(w, lists); err != nil {
+			return fmt.Errorf("ddp: WriteTrace: %w", err)
+		}
+		return nil
+	})
 }

@@ -17,6 +17,23 @@ import (
 	"gompi/comm/commtest"
 )
 
+// A traceEvent is an event of the file.
+type traceEvent struct {
+	Name  string         `json:"name"`
+	Phase string         `json:"ph"`
+	PID   int            `json:"pid"`
+	TID   int            `json:"tid"`
+	Begin float64        `json:"ts"`
+	Dur   float64        `json:"dur"`
+	Args  map[string]any `json:"args"`
+}
+
+// The threads of a rank.
+const (
+	stepThread = iota
+	communicationThread
+)
+
 // traced runs steps on two ranks, whose backward takes 10 and 30 ms of a bubble's time, and returns
 // rank 0's trace.
 func traced(t *testing.T, steps int, opts Options) []traceEvent {
@@ -200,20 +217,6 @@ func TestTraceKeepsTheLastSteps(t *testing.T) {
 	if n := len(steps); n != traceSteps || steps[0] != "step 4" || steps[n-1] != fmt.Sprint("step ", traceSteps+3) {
 		t.Errorf("%d steps from %s to %s", n, steps[0], steps[n-1])
 	}
-}
-
-func TestClocksOfRanksAreCompared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		commtest.Run(t, 4, func(ctx context.Context, c *comm.Comm) error {
-			off := time.Duration(c.Rank()*c.Rank()) * time.Hour
-			got, err := clockShift(ctx, c, func() time.Duration { return time.Since(begin) + off })
-			if err == nil && got != -off {
-				err = fmt.Errorf("a clock that is %v ahead is shifted by %v", off, got)
-			}
-			return err
-		})
-	})
 }
 
 type brokenWriter struct{}
