@@ -276,3 +276,40 @@ func TestRanksWithDifferentHooksAreRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestMemoryIsOfWhatIsCompressed(t *testing.T) {
+	params := []*ddp.Param{
+		{Name: "matrix", Data: make([]float32, 40*30), Shape: []int{40, 30}},
+		{Name: "table", Data: make([]float32, 40*30), Shape: []int{40, 30}, Row: 30}, // is averaged without a Hook
+		{Name: "bias", Data: make([]float32, 30)},
+	}
+	for name, want := range map[string][2]string{
+		"fp16":     {},
+		"bf16":     {},
+		"powersgd": {"powersgd.steps:1 powersgd.q/matrix:60 powersgd.drawn/matrix:1", "powersgd.error/matrix:1200"},
+		"topk":     {"", "topk.error/matrix:1200 topk.error/bias:30"},
+	} {
+		m, err := ddp.MemoryOf(hooks(t)[name](), params)
+		if got := [2]string{lengths(m.Shared), lengths(m.Own)}; err != nil || got != want {
+			t.Errorf("%s remembers %q (%v), want %q", name, got, err, want)
+		}
+		if want == [2]string{} {
+			continue
+		}
+		_, err = ddp.MemoryOf(hooks(t)[name](), append(params, params[0]))
+		if err := wantError(err, name+`: two parameters are named "matrix"`); err != nil {
+			t.Error(err)
+		}
+	}
+	if m, err := ddp.MemoryOf(nil, params); err != nil || lengths(m.Shared)+lengths(m.Own) != "" {
+		t.Errorf("without a Hook there is %+v (%v)", m, err)
+	}
+}
+
+func lengths(all []ddp.Slice) string {
+	var words []string
+	for _, s := range all {
+		words = append(words, fmt.Sprintf("%s:%d", s.Name, s.Data.Len()))
+	}
+	return strings.Join(words, " ")
+}

@@ -220,7 +220,10 @@ func TestSnapshotGoesOnWithAnotherNumberOfRanks(t *testing.T) {
 // remembering are Hooks that remember what they have not sent.
 var remembering = map[string]func() (ddp.Hook, error){
 	"powersgd": func() (ddp.Hook, error) { return compress.PowerSGD(compress.PowerSGDOptions{Rank: 2}) },
-	"topk":     func() (ddp.Hook, error) { return compress.TopK(0.05) },
+	"powersgd from step 15": func() (ddp.Hook, error) {
+		return compress.PowerSGD(compress.PowerSGDOptions{Rank: 2, StartStep: 15}) // in the second of three jobs
+	},
+	"topk": func() (ddp.Hook, error) { return compress.TopK(0.05) },
 }
 
 // With the memory of its Hook a job that goes on ends with the bits of one that never stopped;
