@@ -35,7 +35,7 @@ type Memory struct {
 }
 
 // MemoryOf returns what h remembers of these parameters, nothing if h is nil or no StatefulHook. It
-// is called before the first step, also before New. Package snapshot saves and loads it.
+// is called before the first step, before New or after it. Package snapshot saves and loads it.
 func MemoryOf(h Hook, params []*Param) (Memory, error) {
 	r, ok := h.(StatefulHook)
 	if !ok {
