@@ -60,6 +60,13 @@ int64_t Interruptible::ask(void* self, int64_t waited) {
 	return again > 0 ? std::min(again, period) : period;
 }
 
+Interruptible::Unlocked::Unlocked() : thread(PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
+
+Interruptible::Unlocked::~Unlocked() {
+	if (thread)
+		PyEval_RestoreThread(static_cast<PyThreadState*>(thread));
+}
+
 void Interruptible::poll() {
 	if (here() && handlersRaise())
 		rethrow();

@@ -107,6 +107,7 @@ Transfer Messages::receive(const at::Tensor& t, int from, int tag) {
 }
 
 void Messages::help() {
+	Interruptible::Unlocked unlocked; // what comes may be long, and another thread may be receiving it
 	std::lock_guard<std::mutex> lock(all().mutex);
 	for (auto* m : all().list) {
 		std::lock_guard<std::mutex> lock(m->mutex);
@@ -223,19 +224,34 @@ void Message::helpIfLate() {
 }
 
 bool Message::ask(milliseconds time) {
-	std::unique_lock<std::mutex> lock(mutex, std::defer_lock);
-	if (time.count() > 0)
-		lock.lock();
-	else if (!lock.try_lock())
-		return over; // another thread asks, and does what is to be done
-	if (over)
-		return true;
+	const auto me = std::this_thread::get_id();
+	{
+		Lock lock(mutex);
+		if (!over && asker != std::thread::id())
+			awaitAsker(lock, time);
+		if (over || asker != std::thread::id())
+			return over;
+		asker = me;
+	}
 	int done = 0;
 	int code = time.count() > 0 ? gompi_wait_for(&transfer.request, time.count(), &transfer.status)
 	                            : gompi_test(&transfer.request, &done, &transfer.status);
 	if (transfer.request == GOMPI_REQUEST_NULL || (code != GOMPI_OK && code != GOMPI_ERR_TIMEOUT && code != GOMPI_ERR_INTERRUPTED))
 		end(code);
+	Lock lock(mutex);
+	asker = std::thread::id();
+	changed.notify_all();
 	return over;
+}
+
+void Message::awaitAsker(Lock& lock, milliseconds time) {
+	if (time.count() == 0)
+		return; // it does what is to be done
+	TORCH_CHECK(asker != std::this_thread::get_id(), "gompi: ", c10d::opTypeToString(opType_), ": a signal handler waits for the message for which the thread waited when the signal came");
+	changed.wait_for(lock, std::min(time, milliseconds(Interruptible::period)), [&] { return over || asker == std::thread::id(); });
+	lock.unlock();
+	Interruptible::poll();
+	lock.lock();
 }
 
 void Message::end(int code) {
@@ -247,14 +263,14 @@ void Message::end(int code) {
 	} catch (...) {
 		failure = std::current_exception();
 	}
-	std::lock_guard<std::mutex> lock(ending);
+	Lock lock(mutex);
 	error = failure;
 	over = true;
 }
 
 void Message::announce() {
 	{
-		std::lock_guard<std::mutex> lock(ending);
+		Lock lock(mutex);
 		if (!over || !future || announced)
 			return;
 		announced = true;
@@ -265,7 +281,7 @@ void Message::announce() {
 FuturePtr Message::getFuture() {
 	bool watch;
 	{
-		std::lock_guard<std::mutex> lock(ending);
+		Lock lock(mutex);
 		watch = !future && !over;
 		if (!future)
 			future = newFuture();

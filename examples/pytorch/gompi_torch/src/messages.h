@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <list>
 #include <mutex>
+#include <thread>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
@@ -75,7 +77,7 @@ public:
 	// The message goes on, also if nobody waits for it any more.
 	~Message() override;
 
-	// It does not block. Who asks again and again helps as wait does.
+	// It does not wait for the message. Who asks again and again helps as wait does, without Python's lock.
 	bool isCompleted() override;
 	bool isSuccess() const override { return over && !error; }
 	std::exception_ptr exception() const override { return error; }
@@ -91,8 +93,11 @@ private:
 	using Lock = std::unique_lock<std::mutex>;
 	using Clock = std::chrono::steady_clock;
 
-	// Asks gompi whether it is over, for so long. The caller calls announce then, with no lock held.
+	// Asks gompi whether it is over, for so long, or waits as long for another thread that asks, and may
+	// return sooner. The caller calls announce then, with no lock held.
 	bool ask(std::chrono::milliseconds time);
+	// Waits for as long until the message is over or the thread that asks gompi asks no more.
+	void awaitAsker(Lock& lock, std::chrono::milliseconds time);
 	void end(int code);
 	// Completes the future, if there is one and the message is over.
 	void announce();
@@ -102,12 +107,13 @@ private:
 	void helpIfLate();
 
 	const std::chrono::milliseconds limit;
-	std::atomic<int> waiting{0}; // threads in wait
-	std::mutex mutex;            // held by the one that asks gompi
-	Transfer transfer;
+	std::atomic<int> waiting{0};      // threads in wait
+	Transfer transfer;                // of the asker, until the message is over
 	std::atomic<Clock::rep> asked{0}; // when somebody first asked whether it is over
 
-	std::mutex ending; // guards the change of over, and the future
+	std::mutex mutex; // guards the asker, the change of over, and the future; nobody waits for gompi with it
+	std::condition_variable changed; // there is no asker any more, or the message is over
+	std::thread::id asker;           // the one thread that asks gompi, if there is one
 	std::atomic<bool> over{false};
 	std::exception_ptr error;
 	c10::intrusive_ptr<c10::ivalue::Future> future; // once somebody has asked for it

@@ -2,10 +2,9 @@
 it ran is broken on all ranks, and nothing else is. A handler that raises nothing leaves all as it is."""
 
 import os
+import queue
 import signal
-import sys
 import threading
-import time
 from datetime import timedelta
 
 import torch
@@ -16,18 +15,24 @@ import gompi_torch
 dist.init_process_group("gompi", timeout=timedelta(seconds=60))
 rank, size = dist.get_rank(), dist.get_world_size()
 store = dist.distributed_c10d._get_default_store()
-main = threading.main_thread().ident
+handled = queue.SimpleQueue()
+signal.signal(signal.SIGUSR1, lambda _, frame: handled.put((id(frame), frame.f_code, frame.f_lasti)))
 
 
 def interrupt():
-    """Sends SIGINT when the main thread has been at one place of torch.distributed for half a second."""
-    at, since = None, time.monotonic()
-    while time.monotonic() - since < 0.5:
-        frame = sys._current_frames()[main]
-        now = (frame.f_code.co_filename, frame.f_lasti)
-        if now != at or "interrupt.py" in now[0] and frame.f_code.co_name != "waits":
-            at, since = now, time.monotonic()
-        time.sleep(0.01)
+    """Sends SIGINT when the main thread waits in a call of torch.distributed.
+
+    Python runs signal handlers between instructions, and gompi where it waits. So the main thread is in
+    a call that waits when handlers have run twice in a row at one instruction.
+    """
+    before = None
+    while True:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        at = handled.get(timeout=60)
+        name, function = at[1].co_filename, at[1].co_name
+        if at == before and ("torch/distributed" in name or function == "waits"):
+            break
+        before = at
     os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -66,6 +71,23 @@ if rank == 0:
 elif rank == 1:
     w.wait()
     assert got.tolist() == [1, 1, 1]
+
+# So does one for which another thread waits, too.
+if rank == 1:
+    w = dist.irecv(got, 0)
+    other = threading.Thread(target=w.wait)
+    other.start()
+    try:
+        w.wait(timedelta(milliseconds=20))  # then the other one asks for it
+    except RuntimeError as e:
+        assert "is not over after 20 ms" in str(e), e
+    assert interrupted(waits)
+others_wait_for("received by two")
+if rank == 0:
+    dist.send(torch.ones(3) + 1, 1)
+elif rank == 1:
+    other.join()
+    assert got.tolist() == [2, 2, 2]
 
 # So does a long send.
 if rank == 1:

@@ -3,6 +3,8 @@ messages; and what of several messages comes first."""
 
 import sys
 import threading
+import time
+from datetime import timedelta
 
 import torch
 import torch.distributed as dist
@@ -199,7 +201,58 @@ def threads(n):
         want(t, n, left, i, "threads")
 
 
-parts = [ring, several, some_posted, any_source, sends_begun, batch, two_groups, futures, threads]
+def two_wait(n):
+    """Of two threads that wait for one message each has its own limit."""
+    got, errors = torch.zeros(n, dtype=torch.int64), []
+    w = dist.irecv(got, left, tag=9)
+
+    def waits():
+        try:
+            w.wait(timedelta(seconds=30))
+        except RuntimeError as e:
+            errors.append(e)
+
+    other = threading.Thread(target=waits)
+    other.start()
+    for _ in range(3):  # the other thread is there first, in the end
+        fails("a short wait", "is not over after 20 ms", lambda: w.wait(timedelta(milliseconds=20)))
+    dist.barrier()
+    dist.send(numbered(n, rank, 0), right, tag=9)
+    other.join()
+    assert not errors, errors
+    w.wait()
+    want(got, n, left, 0, "two wait")
+
+
+def others_run_while_one_polls():
+    """A thread that asks again and again whether a send is over lets others run, whatever Python does."""
+    store = dist.distributed_c10d._get_default_store()
+    n, got, told = 1 << 20, torch.zeros(1, dtype=torch.int64), []
+    if rank == 1:
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1000)
+        other = threading.Thread(target=lambda: told.append(dist.recv(got, 0)))
+        other.start()
+        w = dist.isend(numbered(n, rank, 0), 0)
+        store.set("polls", "")
+        late = time.monotonic() + 30
+        while not told:
+            w.is_completed()
+            assert time.monotonic() < late, "the thread that has its message does not run"
+        sys.setswitchinterval(interval)
+        other.join()
+        store.set("has polled", "")
+        w.wait()
+    elif rank == 0:
+        store.wait(["polls"])
+        dist.send(torch.ones(1, dtype=torch.int64), 1)
+        store.wait(["has polled"])
+        got = torch.zeros(n, dtype=torch.int64)
+        dist.recv(got, 1)
+        want(got, n, 1, 0, "polls")
+
+
+parts = [ring, several, some_posted, any_source, sends_begun, batch, two_groups, futures, threads, two_wait]
 if sys.argv[1:] == ["large"]:
     more_than_is_kept()
 else:
@@ -209,5 +262,6 @@ else:
     for n in LENGTHS[1:]:
         wrong_ones(n)
     many_futures()
+    others_run_while_one_polls()
 dist.barrier()
 print(f"rank {rank} has all messages")
