@@ -9,6 +9,7 @@ import argparse
 import os
 import subprocess
 import time
+import zlib
 
 import torch
 import torch.distributed as dist
@@ -45,11 +46,11 @@ def start():
     env = os.environ
     if "RANK" not in env and int(env.get("SLURM_NTASKS", 1)) > 1:  # srun alone
         env["RANK"], env["WORLD_SIZE"], env["LOCAL_RANK"] = env["SLURM_PROCID"], env["SLURM_NTASKS"], env["SLURM_LOCALID"]
-        env.setdefault("LOCAL_WORLD_SIZE", env["SLURM_STEP_TASKS_PER_NODE"].split("(")[0].split(",")[0])
         env.setdefault("MASTER_PORT", str(20000 + int(env["SLURM_JOB_ID"]) % 10000))
-        env.setdefault("MASTER_ADDR", first_node(env["SLURM_STEP_NODELIST"]))
+        if "MASTER_ADDR" not in env:
+            env["MASTER_ADDR"] = first_node(env["SLURM_STEP_NODELIST"])
     elif "RANK" not in env:
-        env.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", LOCAL_WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+        env.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
     device = torch.device("cpu")
     if torch.cuda.is_available():
         device = torch.device("cuda", int(env["LOCAL_RANK"]) % torch.cuda.device_count())
@@ -81,34 +82,91 @@ def sums(values, device):
     return t.tolist()
 
 
-def load(args, network, optimizer):
+def together(f):
+    """Calls f on every rank, and returns what it returns. If it fails on any, all exit and say why."""
+    result = why = None
+    try:
+        result = f()
+    except SystemExit as e:
+        why = f"rank {dist.get_rank()}: {e}"
+    except Exception as e:
+        why = f"rank {dist.get_rank()}: {type(e).__name__}: {e}"
+    reasons = [why for why in gather(why) if why]
+    if reasons:
+        leave(reasons[0])
+    return result
+
+
+def gather(value):
+    """The values of all ranks."""
+    values = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values
+
+
+def leave(why):
+    """Ends all ranks, which call it together, with the reason."""
+    dist.barrier()  # rank 0 must not leave while others still need its store
+    raise SystemExit(why)
+
+
+def digest(*lists):
+    """What tells the samples in files from others: how many there are, and a checksum."""
+    sum = 0
+    for tensors in lists:
+        for t in tensors or []:
+            sum = zlib.crc32(t.contiguous().numpy(), sum)
+    return f"{' and '.join(str(len(tensors[0])) for tensors in lists if tensors)} samples, checksum {sum:08x}"
+
+
+def compare(args, data):
+    """Makes sure that all ranks make the same steps: by the same flags, but for names of files, and data."""
+    zero, *others = gather({**vars(args), "data": data, "snapshot": bool(args.snapshot), "resume": None})
+    for rank, theirs in enumerate(others, 1):
+        for name, value in theirs.items():
+            if value != zero[name]:
+                leave(f"rank {rank} has {name} {value}, rank 0 {name} {zero[name]}: want the same on all ranks")
+
+
+def load(args, network, optimizer, data):
     """Fills both from the snapshot that rank 0 finds, and returns the epochs done and the best result."""
     path = args.snapshot if args.resume in ("auto", "never") else args.resume
-    saved = [None]
-    if dist.get_rank() == 0 and path and args.resume != "never":
+
+    def read():
+        if dist.get_rank() > 0 or not path or args.resume == "never":
+            return None
         if os.path.exists(path):
-            saved = [torch.load(path, map_location="cpu")]
-        elif args.eval or args.resume != "auto":
+            return torch.load(path, map_location="cpu")
+        if args.eval or args.resume != "auto":
             raise SystemExit(f"snapshot {path}: no such file")
+
+    saved = [together(read)]
     dist.broadcast_object_list(saved, src=0)
     if saved[0] is None:
         return 0, None
+    for key, now, flag in (("seed", args.seed, "--seed "), ("data", data, "")):
+        before = saved[0].get(key, now)
+        if before != now and not args.eval:
+            leave(f"snapshot {path}: it was trained with {flag}{before}, not {now}: want the same, or --resume never")
     network.load_state_dict(saved[0]["network"])
     optimizer.load_state_dict(saved[0]["optimizer"])
     say(f"snapshot: going on from {path}, saved after epoch {saved[0]['epoch']}")
     return saved[0]["epoch"], saved[0]["best"]
 
 
-def save(path, network, optimizer, epoch, best):
+def save(path, args, data, network, optimizer, epoch, best):
     """Leaves the old snapshot or the new one, whatever happens. Rank 0 writes."""
-    if dist.get_rank() == 0:
+    def write():
+        if dist.get_rank() > 0:
+            return
         state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch, "best": best}
         with open(path + ".new", "wb") as f:
-            torch.save(state, f)
+            torch.save({**state, "seed": args.seed, "data": data}, f)
             f.flush()
             os.fsync(f.fileno())
         os.replace(path + ".new", path)
-    dist.barrier()
+
+    together(write)
 
 
 def train(args, device, network, optimizer, learnt, held, compute, meters, better=None, schedule=None):
@@ -118,11 +176,14 @@ def train(args, device, network, optimizer, learnt, held, compute, meters, bette
     the means of: pairs of a name and what shows a mean. better(a, b) compares lists of means.
     """
     network.to(device)
-    done, best = load(args, network, optimizer)
+    # Samples that are made up follow from the seed, and may differ by roundings.
+    data = digest(learnt, held) if "data" in args else f"{len(learnt[0])} samples"
+    compare(args, data)
+    done, best = load(args, network, optimizer, data)
     parallel = DistributedDataParallel(network)
     ranks, n = dist.get_world_size(), len(learnt[0])
-    hosts = sums([1 / int(os.environ.get("LOCAL_WORLD_SIZE", 1))], device)[0]
-    batch = {"rank": args.batch * ranks, "node": args.batch * round(hosts), "all": args.batch}[args.batch_per]
+    nodes = round(sums([float(os.environ["LOCAL_RANK"] == "0")], device)[0])
+    batch = {"rank": args.batch * ranks, "node": args.batch * nodes, "all": args.batch}[args.batch_per]
     say(f"data: {n} samples to train on, {len(held[0]) if held else 0} held out")
     say(f"run: steps of {batch} samples of all {ranks} ranks, --batch {args.batch} per {args.batch_per}, on {device.type}, {dist.get_backend()}")
     means = None
@@ -137,9 +198,9 @@ def train(args, device, network, optimizer, learnt, held, compute, meters, bette
         say(line + (f"; held out: {show(meters, means)}" if means else "") + f"; {took:.3f} s, {n / took:.0f} samples/s")
         if args.keep_best and means and (best is None or better(means, best)):
             best = means
-            save(args.snapshot + ".best", network, optimizer, epoch + 1, best)
+            save(args.snapshot + ".best", args, data, network, optimizer, epoch + 1, best)
         if args.snapshot and (epoch + 1 == args.epochs or args.save_every and (epoch + 1) % args.save_every == 0):
-            save(args.snapshot, network, optimizer, epoch + 1, best)
+            save(args.snapshot, args, data, network, optimizer, epoch + 1, best)
     if means is None and held:
         means = judge(device, network, held, compute)
         say(f"held out: {show(meters, means)}")
@@ -192,7 +253,7 @@ def agree(network):
     theirs = mine.clone()
     dist.broadcast(theirs, src=0)
     if sums([float(not torch.equal(mine, theirs))], mine.device)[0]:
-        raise SystemExit(f"rank {dist.get_rank()}: the ranks do not agree")
+        leave(f"rank {dist.get_rank()}: the ranks do not agree")
     say("all ranks agree")
 
 

@@ -68,7 +68,7 @@ def main():
     flags.add_argument("--decay", type=float, default=0.3)
     args = job.parse(flags)
     device = job.start()
-    users, films, learnt, held = ratings(args.data)
+    users, films, learnt, held = job.together(lambda: ratings(args.data))
     mean = learnt[2].mean().item()
     torch.manual_seed(args.seed)
     with torch.no_grad():
