@@ -2,9 +2,12 @@ package ddp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"gompi/comm"
 	"gompi/comm/commtest"
@@ -95,6 +98,51 @@ func TestRanksTrainAloneBetweenAveragesOfParameters(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Between two averages a rank waits for no other, with FindUnused too, and Used says what it had
+// itself: rank 0 makes its steps before rank 1 begins with them.
+func TestTrainingAloneWaitsForNobody(t *testing.T) {
+	first := make(chan struct{})
+	done := sync.OnceFunc(func() { close(first) })
+	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		params := testParams(0, 2, 2)
+		d, err := New(ctx, c, params, Options{LocalSteps: 3, LocalAfter: 1, FindUnused: true})
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			defer done()
+		}
+		for s := range 4 {
+			if s == 1 && c.Rank() == 1 {
+				<-first
+			}
+			d.ZeroGrad()
+			d.Ready(c.Rank())
+			soon, cancel := context.WithTimeout(ctx, 10*time.Second)
+			err := d.Finish(soon)
+			cancel()
+			if s == 3 && c.Rank() == 0 {
+				done()
+			}
+			if err != nil {
+				return fmt.Errorf("step %d: %w", s, err)
+			}
+			for i := range params {
+				if want := s == 0 || i == c.Rank(); d.Used(i) != want {
+					return fmt.Errorf("step %d: parameter %d is used: %v, want %v", s, i, d.Used(i), want)
+				}
+			}
+		}
+		if !d.AverageDue() {
+			return errors.New("no average is due")
+		}
+		if err := d.AverageParams(ctx); err != nil {
+			return err
+		}
+		return d.Close(ctx)
+	})
 }
 
 // Sparse gradients stay each rank's own, too, and their tables are averaged.

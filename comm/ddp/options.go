@@ -25,7 +25,7 @@ type Options struct {
 
 	// FindUnused lets backward leave parameters out: Finish calls Skip for those that were not
 	// announced, and Used says which had a gradient on any rank. It costs an allreduce of a byte
-	// for each parameter.
+	// for each parameter in each step that averages gradients.
 	FindUnused bool
 	// TuneBuckets tries several BucketBytes after the first step, in 5 steps each, and keeps the
 	// one with which steps are fastest; Stats tells which. They take the place of BucketBytes and

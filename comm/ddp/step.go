@@ -168,15 +168,23 @@ func (d *DDP) waitForAverages(ctx context.Context) {
 		d.note(d.device.finish())
 		return
 	}
+	if d.trainsAlone() {
+		d.used.keepOwn()
+	} else {
+		d.waitForReducers(ctx)
+	}
+	if d.err == nil {
+		d.note(d.joined.wait(ctx))
+	}
+}
+
+func (d *DDP) waitForReducers(ctx context.Context) {
 	d.used.start()
-	for i := 0; i < len(d.buckets) && d.err == nil && !d.trainsAlone(); i++ {
+	for i := 0; i < len(d.buckets) && d.err == nil; i++ {
 		d.note(ofBucket(i, d.buckets[i].reducer.wait(ctx)))
 	}
 	if d.err == nil {
 		d.note(d.used.wait(ctx))
-	}
-	if d.err == nil {
-		d.note(d.joined.wait(ctx))
 	}
 }
 

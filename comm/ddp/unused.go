@@ -30,8 +30,9 @@ func (d *DDP) SkipRest() {
 
 // Used reports, with FindUnused, whether any rank had a gradient for parameter i in the last step:
 // if none had, an optimiser leaves the parameter as it is, even one that would change it without a
-// gradient. It is true without FindUnused, and with a Hook: that may send what it remembers of earlier
-// steps.
+// gradient. After a step that averages no gradients, with LocalSteps, it says that of this rank
+// alone. It is true without FindUnused, and with a Hook: that may send what it remembers of
+// earlier steps.
 func (d *DDP) Used(i int) bool { return d.used == nil || d.opts.Hook != nil || d.used.any[i] != 0 }
 
 // A usedParams finds out which parameters had a gradient on any rank. Methods of a nil one do
@@ -57,6 +58,14 @@ func (u *usedParams) mark(i int) {
 func (u *usedParams) start() {
 	if u != nil {
 		u.r = u.op.Start()
+	}
+}
+
+// keepOwn ends a step in which each rank trains alone.
+func (u *usedParams) keepOwn() {
+	if u != nil {
+		copy(u.any, u.own)
+		clear(u.own)
 	}
 }
 
