@@ -7,10 +7,11 @@ import (
 	"gompi/comm/internal/progress"
 )
 
-// WithCheck returns a context whose calls ask check while they wait: on the goroutine of the call, with
-// no lock held, and first after about a millisecond. check is told how long they have waited, and
-// returns how long it is until it wants to be asked again, 0 for not in this wait. An error ends the
-// call as the end of the context does, with the error as the cause: a collective breaks its Comm.
+// WithCheck returns a context whose calls ask check while they wait: on the goroutine of the call,
+// with no lock held, and first after about a millisecond. check is told how long they have waited,
+// and returns how long it is until it wants to be asked again, 0 for not in this wait. An error
+// ends the call as the end of the context does, with the error as the cause: a collective breaks
+// its Comm.
 //
 // It is for what a thread has to do while it waits, such as an interpreter's signal handlers. check
 // may send and receive. Calls that do not sleep do not ask, and one that takes several steps counts

@@ -11,8 +11,8 @@ import (
 	"gompi/bench/report"
 )
 
-// bar returns what this project wants to reach in a cell: so many times as fast as torch-gloo, 0 for
-// nothing.
+// bar returns what this project wants to reach in a cell: so many times as fast as torch-gloo, 0
+// for nothing.
 func (cfg config) bar(profile string, np, processors int) float64 {
 	switch {
 	case profile != "resnet50" || cfg.link.Rate > 0 || cfg.transport != "":

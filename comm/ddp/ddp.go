@@ -272,8 +272,9 @@ func (d *DDP) Close(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// mayFree reports whether nothing uses the gradients. Host memory is given back by a collective, and
-// after an error another rank may be in another one: then the communicator's Close gives it back.
+// mayFree reports whether nothing uses the gradients. Host memory is given back by a collective,
+// and after an error another rank may be in another one: then the communicator's Close gives it
+// back.
 func (d *DDP) mayFree() bool {
 	if d.device != nil {
 		return d.started == 0 && d.device.step == nil

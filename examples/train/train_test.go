@@ -312,8 +312,8 @@ func TestClippedGradientsFollowOneCurve(t *testing.T) {
 	sameCurve(t, "3 ranks", trained(t, 3, cfg), want, 1e-4)
 }
 
-// With exact sums not only the curve is one: the networks are the same bits. A run that died goes on
-// with fewer ranks as if nothing had been.
+// With exact sums not only the curve is one: the networks are the same bits. A run that died goes
+// on with fewer ranks as if nothing had been.
 func TestExactRunsOnAnyNumberOfRanksAreEqualBitForBit(t *testing.T) {
 	cfg := small()
 	cfg.exact, cfg.saveEvery, cfg.clipNorm = 8, 5, 0.5 // a batch is 6 passes

@@ -136,8 +136,8 @@ func (t *Torch) HasGompi(ctx context.Context) error {
 	return nil
 }
 
-// DDP returns gompirun as an Entrant that starts our script of that name, whose ranks train over the
-// backend gloo or gompi. They are not bound, as those of Gloo. h is nil for this machine.
+// DDP returns gompirun as an Entrant that starts our script of that name, whose ranks train over
+// the backend gloo or gompi. They are not bound, as those of Gloo. h is nil for this machine.
 func (t *Torch) DDP(gompirun, name, script, backend string, h *Hosts, env ...string) Entrant {
 	e := t.Gompi(gompirun, h)
 	e.Name, e.Version, e.env = name, "of PyTorch "+t.Version, env
