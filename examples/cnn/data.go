@@ -8,11 +8,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/examples/cnn/internal/digits"
 	"gompi/examples/cnn/internal/idx"
+	"gompi/examples/internal/atomicfile"
 )
 
 // A source says where pictures come from.
@@ -97,18 +100,31 @@ func (d source) make(seed uint64) (learnt, held *idx.Set) {
 	return digits.Make(d.samples, seed), digits.Make(d.samples/5, ^seed)
 }
 
-// generate writes the files, unless any is there.
+// generate writes the files, unless they are there. Some of them without the others are left as they
+// are, and refused.
 func (d source) generate(seed uint64) error {
+	var there, missing []string
 	for _, name := range []string{idx.TrainImages, idx.TrainLabels, idx.TestImages, idx.TestLabels} {
-		for _, name := range []string{name, name + ".gz"} {
-			if _, err := os.Stat(filepath.Join(d.dir, name)); err == nil {
-				return nil
-			}
+		if found(d.dir, name) || found(d.dir, name+".gz") {
+			there = append(there, name)
+		} else {
+			missing = append(missing, name)
 		}
 	}
+	switch {
+	case len(missing) == 0:
+		return nil
+	case len(there) > 0:
+		return fmt.Errorf("-gen: the folder %s has %s but not %s: want all four files, or none to have them made",
+			d.dir, strings.Join(there, " and "), strings.Join(missing, " and "))
+	}
 	learnt, held := d.make(seed)
-	return errors.Join(os.MkdirAll(d.dir, 0o755),
-		learnt.Write(d.dir, idx.TrainImages, idx.TrainLabels), held.Write(d.dir, idx.TestImages, idx.TestLabels))
+	return atomicfile.Write(d.dir, slices.Concat(learnt.Files(idx.TrainImages, idx.TrainLabels), held.Files(idx.TestImages, idx.TestLabels))...)
+}
+
+func found(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
 }
 
 // bcastSet returns rank 0's set on every rank.

@@ -10,7 +10,8 @@
 // rate of 0.1 is 0.03: a network without normalisation may be thrown off by more.
 //
 // Reading order: newNetwork and Learn below; data.go has what rank 0 reads and the others get; the
-// loop over batches is that of examples/internal/job, in train.go; layers are in examples/internal/nn.
+// loop over batches is that of examples/internal/job, in train.go; layers are in
+// examples/internal/nn.
 package main
 
 import (
@@ -62,7 +63,7 @@ func train(ctx context.Context, c *comm.Comm, f *job.Flags, d source, out io.Wri
 	m := newModel(learnt, held, f, nn.WorkersOf(c.Size()))
 	percent := func(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
 	return job.Train(ctx, c, f, m, job.Spec{
-		Samples: len(learnt.Labels), Held: len(held.Labels),
+		Samples: len(learnt.Labels), Held: len(held.Labels), Checksum: idx.Checksum(learnt, held),
 		Meters: []job.Meter{
 			{Name: "loss", Show: func(v float64) string { return fmt.Sprintf("%.4f", v) }},
 			{Name: "top-1", Show: percent, Higher: true},
@@ -90,7 +91,8 @@ func newModel(learnt, held *idx.Set, f *job.Flags, workers nn.Workers) *model {
 	return m
 }
 
-// newNetwork returns convolutions with 20 and 50 channels and linear layers with 500 and 10 outputs.
+// newNetwork returns convolutions with 20 and 50 channels and linear layers with 500 and 10
+// outputs.
 func newNetwork(in nn.Image, seed uint64, workers nn.Workers) nn.Stack {
 	rng := rand.New(rand.NewPCG(seed, 0x636e6e))
 	conv1, at := nn.NewConvolution("conv1", in, 5, 20, workers, rng)

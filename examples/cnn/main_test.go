@@ -78,6 +78,35 @@ func TestFilesAreWrittenOnceAndRead(t *testing.T) {
 	})
 }
 
+func TestSnapshotsOfOtherDigitsAreRefused(t *testing.T) {
+	f := small()
+	f.Epochs, f.Snapshot = 1, filepath.Join(t.TempDir(), "s")
+	jobtest.Run(t, 2, f, on(60))
+	f.Epochs = 2
+	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		const before, now = "it was trained with 60 samples and 12 held out", "not with 90 samples and 18 held out"
+		if _, err := on(90)(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), before) || !strings.Contains(err.Error(), now) {
+			return fmt.Errorf("error %v, want %q and %q", err, before, now)
+		}
+		return nil
+	})
+}
+
+// What was written in part, as by another program, is not completed with other digits.
+func TestSomeFilesWithoutTheOthersAreRefused(t *testing.T) {
+	d := source{dir: filepath.Join(t.TempDir(), "made"), write: true, samples: 10}
+	if _, _, err := d.open(1, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(d.dir, idx.TestImages)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := d.open(1, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), d.dir) || !strings.Contains(err.Error(), "but not "+idx.TestImages) {
+		t.Errorf("error %v, want one that names the folder and %s", err, idx.TestImages)
+	}
+}
+
 func TestPicturesOfNoDigitsAreRefused(t *testing.T) {
 	good := &idx.Set{Height: 28, Width: 28, Labels: []byte{3, 9}}
 	for _, tc := range []struct {

@@ -2,8 +2,8 @@
 //
 //	gompirun -np 4 movielens -data ml-latest-small
 //
-// reads ratings.csv and movies.csv of MovieLens from that folder. Without -data it makes ratings up,
-// by a model whose error is known: no other can do better.
+// reads ratings.csv and movies.csv of MovieLens from that folder. Without -data it makes ratings
+// up, by a model whose error is known: no other can do better.
 //
 // A user and a film have a learnt vector each (an embedding). A prediction is linear in these two
 // and in their product, number by number. A batch reaches few of the vectors, so the gradient is
@@ -66,7 +66,7 @@ func train(ctx context.Context, c *comm.Comm, f *job.Flags, o options, out io.Wr
 	m := newModel(set, f, o, nn.WorkersOf(c.Size()))
 	rmse := job.Meter{Name: "RMSE", Show: func(mean float64) string { return fmt.Sprintf("%.4f", math.Sqrt(mean)) }}
 	res, err := job.Train(ctx, c, f, m, job.Spec{
-		Samples: len(set.Learnt.Stars), Held: len(set.Held.Stars), Meters: []job.Meter{rmse},
+		Samples: len(set.Learnt.Stars), Held: len(set.Held.Stars), Checksum: set.Checksum(), Meters: []job.Meter{rmse},
 	}, out)
 	if err != nil {
 		return nil, err

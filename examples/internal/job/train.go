@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"gompi/comm"
@@ -42,6 +43,7 @@ type At struct {
 // A Spec says the rest about a training.
 type Spec struct {
 	Samples, Held int     // how many there are to train on, and held out
+	Checksum      uint32  // of all of them, which snapshots remember; 0 if they follow from the seed
 	Meters        []Meter // the first is the loss
 	Best          int     // the meter, of what was held out, that -keep-best goes by
 	Options       ddp.Options
@@ -78,6 +80,7 @@ type trainer struct {
 	sampler *sampler.Sampler
 	state   snapshot.State // what is saved; refers to the memory of the parameters and the optimiser
 	best    []float32      // of all epochs, by the meter that says so
+	data    []int64        // Samples, Held and Checksum
 	result  Result
 
 	share []int  // room for this rank's samples of a batch
@@ -88,6 +91,7 @@ type trainer struct {
 // Train trains m as f says. All ranks call it with equal arguments.
 func Train(ctx context.Context, c *comm.Comm, f *Flags, m Model, spec Spec, out io.Writer) (res *Result, err error) {
 	t := &trainer{c: c, f: f, m: m, spec: spec, out: out, best: []float32{float32(math.NaN())}}
+	t.data = []int64{int64(spec.Samples), int64(spec.Held), int64(spec.Checksum)}
 	if f.Eval && spec.Held == 0 {
 		return nil, errors.New("-eval: this program holds no samples out to judge by")
 	}
@@ -197,10 +201,12 @@ func (t *trainer) restore(ctx context.Context) (err error) {
 		t.state.Slices = append(t.state.Slices, ddp.Slice{Name: p.Name, Data: comm.Of(p.Data)})
 	}
 	t.state.Slices = append(t.state.Slices, t.m.Memory()...)
-	t.state.Slices = append(t.state.Slices, ddp.Slice{Name: "best", Data: comm.Of(t.best)})
+	t.state.Slices = append(t.state.Slices,
+		ddp.Slice{Name: "best", Data: comm.Of(t.best)}, ddp.Slice{Name: "data", Data: comm.Of(t.data)})
 	if t.state.Hook, err = ddp.MemoryOf(t.spec.Options.Hook, t.m.Params()); err != nil {
 		return err
 	}
+	data := slices.Clone(t.data)
 	path, must := t.f.fileToResume(), true
 	if path == "" {
 		path, must = t.f.Snapshot, t.f.Eval
@@ -218,10 +224,19 @@ func (t *trainer) restore(ctx context.Context) (err error) {
 	if loaded.Found && t.state.Seed != t.f.Seed && !t.f.Eval {
 		return fmt.Errorf("snapshot %s: it was trained with -seed %d, not %d: want the same, or -resume never", path, t.state.Seed, t.f.Seed)
 	}
+	if loaded.Found && !slices.Equal(t.data, data) && !t.f.Eval {
+		return fmt.Errorf("snapshot %s: it was trained with %s, not with %s: want the same data, or -resume never",
+			path, dataText(t.data), dataText(data))
+	}
+	copy(t.data, data)
 	if t.result.Resumed = loaded.Found; loaded.Found {
 		fmt.Fprintf(t.out, "snapshot: going on from %s, saved after epoch %d and step %d\n", path, t.state.Position.Epoch, t.state.Step)
 	}
 	return nil
+}
+
+func dataText(data []int64) string {
+	return fmt.Sprintf("%d samples and %d held out, whose checksum is %08x", data[0], data[1], data[2])
 }
 
 // save writes the snapshot if it is due, and a second one if the model is the best so far.

@@ -122,6 +122,41 @@ func TestBestModelIsKept(t *testing.T) {
 	}
 }
 
+// A snapshot of other samples may be judged, but not gone on from: both are quoted.
+func TestASnapshotGoesOnWithItsDataOnly(t *testing.T) {
+	f := Flags{Epochs: 1, Batch: 1, BatchPer: "all", Rate: 1, Resume: "auto", Snapshot: filepath.Join(t.TempDir(), "s")}
+	spec := Spec{Samples: 3, Held: 1, Checksum: 0xabc, Meters: plain}
+	ok := func(*comm.Comm, *count, *Result, string) error { return nil }
+	trains(t, 2, f, spec, []float64{0}, ok)
+	f.Epochs = 2
+	for name, change := range map[string]func(s *Spec){
+		"not with 4 samples and 1 held out, whose checksum is 00000abc": func(s *Spec) { s.Samples = 4 },
+		"not with 3 samples and 2 held out, whose checksum is 00000abc": func(s *Spec) { s.Held = 2 },
+		"not with 3 samples and 1 held out, whose checksum is 00000abd": func(s *Spec) { s.Checksum++ },
+	} {
+		other := spec
+		change(&other)
+		want := "snapshot " + f.Snapshot + ": it was trained with 3 samples and 1 held out, whose checksum is 00000abc, " + name
+		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+			m := newCount()
+			m.script = []float64{0}
+			if _, err := Train(ctx, c, &f, m, other, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+				return fmt.Errorf("error %v, want one with %q", err, want)
+			}
+			return nil
+		})
+		judge := f
+		judge.Eval = true
+		trains(t, 2, judge, other, []float64{0}, ok)
+	}
+	trains(t, 2, f, spec, []float64{0}, func(_ *comm.Comm, _ *count, res *Result, _ string) error {
+		if !res.Resumed || res.Steps != 6 {
+			return fmt.Errorf("resumed %v, %d steps; want true, 6", res.Resumed, res.Steps)
+		}
+		return nil
+	})
+}
+
 func TestMissingSnapshotsAndFoldersFailOnEveryRank(t *testing.T) {
 	base := Flags{Epochs: 1, Batch: 1, BatchPer: "all", Rate: 1, Resume: "auto", Snapshot: "/no/such/folder/s"}
 	for name, change := range map[string]func(f *Flags, s *Spec){

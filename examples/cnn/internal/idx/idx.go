@@ -10,10 +10,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"gompi/examples/internal/atomicfile"
 )
 
 // A Set is pictures, one byte for each pixel, and what each of them shows.
@@ -106,12 +109,24 @@ func decode(r *bufio.Reader, dimensions int) (sizes []int, data []byte, err erro
 	return sizes, data, nil
 }
 
-// Write writes the set as two files into the folder.
-func (s *Set) Write(dir, images, labels string) error {
+// Checksum tells sets from others: a CRC-32C of their sizes, pixels and labels.
+func Checksum(sets ...*Set) uint32 {
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	for _, s := range sets {
+		fmt.Fprintf(h, "%d of %d x %d:", len(s.Labels), s.Height, s.Width)
+		h.Write(s.Pixels)
+		h.Write(s.Labels)
+	}
+	return h.Sum32()
+}
+
+// Files are the set as two files.
+func (s *Set) Files(images, labels string) []atomicfile.File {
 	n := len(s.Labels)
-	return errors.Join(
-		os.WriteFile(filepath.Join(dir, images), encode(s.Pixels, n, s.Height, s.Width), 0o644),
-		os.WriteFile(filepath.Join(dir, labels), encode(s.Labels, n), 0o644))
+	return []atomicfile.File{
+		{Name: images, Write: func(w io.Writer) { w.Write(encode(s.Pixels, n, s.Height, s.Width)) }},
+		{Name: labels, Write: func(w io.Writer) { w.Write(encode(s.Labels, n)) }},
+	}
 }
 
 func encode(data []byte, sizes ...int) []byte {

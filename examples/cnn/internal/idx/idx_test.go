@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"gompi/examples/internal/atomicfile"
 )
 
 var set = &Set{Height: 2, Width: 3, Pixels: []byte{0, 1, 2, 3, 4, 255, 6, 7, 8, 9, 10, 11}, Labels: []byte{9, 0}}
@@ -16,7 +18,7 @@ var set = &Set{Height: 2, Width: 3, Pixels: []byte{0, 1, 2, 3, 4, 255, 6, 7, 8, 
 // The bytes are those of the format's description: 2051 and 2049 are the first numbers of MNIST's.
 func TestFilesAreThoseOfMNIST(t *testing.T) {
 	dir := t.TempDir()
-	if err := set.Write(dir, TrainImages, TrainLabels); err != nil {
+	if err := atomicfile.Write(dir, set.Files(TrainImages, TrainLabels)...); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
@@ -35,7 +37,7 @@ func TestFilesAreThoseOfMNIST(t *testing.T) {
 
 func TestCompressedFilesAreRead(t *testing.T) {
 	dir := t.TempDir()
-	if err := set.Write(dir, TestImages, TestLabels); err != nil {
+	if err := atomicfile.Write(dir, set.Files(TestImages, TestLabels)...); err != nil {
 		t.Fatal(err)
 	}
 	for name, as := range map[string]string{TestImages: TestImages + ".gz", TestLabels: TestLabels} { // one keeps its name
@@ -74,7 +76,7 @@ func TestDamagedFilesAreNamedAndQuoted(t *testing.T) {
 		{string(encode(set.Pixels[:6], 1, 2, 3)), "1 pictures, " + TrainLabels + " 2 labels"},
 	} {
 		dir := t.TempDir()
-		if err := set.Write(dir, TrainImages, TrainLabels); err != nil {
+		if err := atomicfile.Write(dir, set.Files(TrainImages, TrainLabels)...); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, TrainImages), []byte(tc.images), 0o644); err != nil {

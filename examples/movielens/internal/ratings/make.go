@@ -1,13 +1,12 @@
 package ratings
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
+
+	"gompi/examples/internal/atomicfile"
 )
 
 // A Plan is how many ratings to make up.
@@ -43,8 +42,8 @@ type Made struct {
 }
 
 // Make makes up ratings that follow from seed alone. Users choose films by how well known they are:
-// the best known gets 400 ratings, a thousand of films get nine tenths of all, and half of them none
-// or one, much as in ml-latest-small.
+// the best known gets 400 ratings, a thousand of films get nine tenths of all, and half of them
+// none or one, much as in ml-latest-small.
 func Make(p Plan, seed uint64) *Made {
 	m := &Made{plan: p, seed: seed}
 	rng := rand.New(rand.NewPCG(seed, 0x66696c6d73))
@@ -122,31 +121,27 @@ func (m *Made) Set() *Set {
 	return s
 }
 
-// Write writes the ratings into the folder.
+// Write writes the ratings into the folder: RatingsFile is not there before all are whole.
 func (m *Made) Write(dir string) error {
-	return errors.Join(os.MkdirAll(dir, 0o755),
-		writeTable(filepath.Join(dir, RatingsFile), "userId,movieId,rating,timestamp", func(w *bufio.Writer) {
-			for i, l := range m.lines {
-				fmt.Fprintf(w, "%d,%d,%.1f,%d\n", l.user, l.film, l.stars, 1000000000+i)
-			}
-		}),
-		writeTable(filepath.Join(dir, MoviesFile), "movieId,title,genres", func(w *bufio.Writer) {
+	return atomicfile.Write(dir,
+		table(MoviesFile, "movieId,title,genres", func(w io.Writer) {
 			for i := range m.plan.Films {
 				fmt.Fprintf(w, "%d,\"Film %d, made up (2000)\",(no genres listed)\n", i+1, i+1)
 			}
 		}),
-		writeTable(filepath.Join(dir, MadeFile), "seed,reachable_rmse", func(w *bufio.Writer) {
+		table(MadeFile, "seed,reachable_rmse", func(w io.Writer) {
 			fmt.Fprintf(w, "%d,%v\n", m.seed, m.reachable)
+		}),
+		table(RatingsFile, "userId,movieId,rating,timestamp", func(w io.Writer) {
+			for i, l := range m.lines {
+				fmt.Fprintf(w, "%d,%d,%.1f,%d\n", l.user, l.film, l.stars, 1000000000+i)
+			}
 		}))
 }
 
-func writeTable(path, header string, lines func(w *bufio.Writer)) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriter(f)
-	fmt.Fprintln(w, header)
-	lines(w)
-	return errors.Join(w.Flush(), f.Close())
+func table(name, header string, lines func(w io.Writer)) atomicfile.File {
+	return atomicfile.File{Name: name, Write: func(w io.Writer) {
+		fmt.Fprintln(w, header)
+		lines(w)
+	}}
 }

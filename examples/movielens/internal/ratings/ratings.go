@@ -4,11 +4,13 @@ package ratings
 
 import (
 	"cmp"
+	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,6 +40,19 @@ type Set struct {
 	Users, Films int // how many have a rating in either
 	Learnt, Held List
 	Reachable    float64 // error on Held of the model that made the ratings; 0: nobody knows
+}
+
+// Checksum tells sets from others: a CRC-32C of all ratings.
+func (s *Set) Checksum() uint32 {
+	var all []byte
+	for _, l := range []List{s.Learnt, s.Held} {
+		for i, stars := range l.Stars {
+			for _, n := range []uint32{uint32(l.Users[i]), uint32(l.Films[i]), math.Float32bits(stars)} {
+				all = binary.LittleEndian.AppendUint32(all, n)
+			}
+		}
+	}
+	return crc32.Checksum(all, crc32.MakeTable(crc32.Castagnoli))
 }
 
 // Held reports whether a rating is held out: a fifth of them are, and which follows from the

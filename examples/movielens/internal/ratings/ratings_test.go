@@ -147,3 +147,27 @@ func TestBiasesAreEstimated(t *testing.T) {
 		t.Errorf("error of biases is %v, want about 0", bias)
 	}
 }
+
+// RatingsFile is what tells that ratings are there, so it comes last: here a folder is in its way.
+func TestRatingsComeAfterAllElse(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, RatingsFile, "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := Make(Plan{Users: 5, Films: 5, Ratings: 20}, 1).Write(dir); err == nil || !strings.Contains(err.Error(), RatingsFile) {
+		t.Errorf("error %v, want one that names %s", err, RatingsFile)
+	}
+	for _, name := range []string{MoviesFile, MadeFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestChecksumTellsRatings(t *testing.T) {
+	p := Plan{Users: 5, Films: 5, Ratings: 20}
+	a, b, other := Make(p, 1).Set(), Make(p, 1).Set(), Make(p, 2).Set()
+	if a.Checksum() != b.Checksum() || a.Checksum() == other.Checksum() {
+		t.Errorf("checksums %08x, %08x of the same and %08x of others", a.Checksum(), b.Checksum(), other.Checksum())
+	}
+}

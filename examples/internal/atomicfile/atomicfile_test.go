@@ -1,0 +1,71 @@
+package atomicfile
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func text(name, s string) File {
+	return File{name, func(w io.Writer) { io.WriteString(w, s) }}
+}
+
+// visible returns the files of the folder whose names do not begin with a dot.
+func visible(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// Were the process killed within the last Write, no file would be there.
+func TestNoFileIsSeenBeforeAllAreWhole(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	last := File{"b", func(w io.Writer) {
+		io.WriteString(w, "half")
+		if seen := visible(t, dir); len(seen) > 0 {
+			t.Errorf("%q are there while the last file is written", seen)
+		}
+		io.WriteString(w, " and half")
+	}}
+	if err := Write(dir, text("a", "one"), last); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a": "one", "b": "half and half"} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
+			t.Errorf("%s is %q (%v), want %q", name, got, err, want)
+		}
+	}
+	if all, _ := os.ReadDir(dir); len(all) != 2 {
+		t.Errorf("%d files are there, want 2", len(all))
+	}
+}
+
+// A folder in the way of the second file: the first has been renamed, nothing else is left.
+func TestAnErrorLeavesNoOtherNames(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "b", "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := Write(dir, text("a", "1"), text("b", "2"), text("c", "3"))
+	if err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "b")) {
+		t.Errorf("error %v, want one that names b", err)
+	}
+	all, _ := os.ReadDir(dir)
+	if got := visible(t, dir); !slices.Equal(got, []string{"a", "b"}) || len(all) != 2 {
+		t.Errorf("%q of %d files are there, want a and b", got, len(all))
+	}
+	if err := Write(filepath.Join(dir, "a", "x"), text("f", "")); err == nil {
+		t.Error("a folder in a file is made")
+	}
+}
