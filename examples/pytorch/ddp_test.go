@@ -10,34 +10,37 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// setUp returns a command that finds a fresh gompirun and a Python with PyTorch.
+// findTorch returns the folder of a python3 that has torch, or "".
+var findTorch = sync.OnceValue(func() string {
+	const has = `import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)`
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/bin") {
+		if exec.Command(filepath.Join(dir, "python3"), "-c", has).Run() == nil {
+			return dir
+		}
+	}
+	return ""
+})
+
+// setUp returns a command that finds gompirun and a Python with PyTorch.
 func setUp(t *testing.T) func(name string, args ...string) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("importing torch takes seconds")
 	}
-	path := ""
-	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/bin") {
-		if exec.Command(filepath.Join(dir, "python3"), "-c", "import torch").Run() == nil {
-			path = dir
-			break
-		}
-	}
+	path := findTorch()
 	if path == "" {
 		t.Skip("no python3 with torch: apt-get install python3-torch")
 	}
-	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin, "gompi/mpirun/gompirun").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	gompirun := build(t, "mpirun/gompirun")
 	return func(name string, args ...string) string {
 		t.Helper()
 		cmd := exec.Command("sh", append([]string{"-c", `exec "$0" "$@"`, name}, args...)...)
-		cmd.Env = append(os.Environ(), "PATH="+bin+":"+path+":"+os.Getenv("PATH"))
+		cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "PATH="+filepath.Dir(gompirun)+":"+path+":"+os.Getenv("PATH"))
 		cmd.WaitDelay = time.Second
 		late := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
 		defer late.Stop()

@@ -26,23 +26,37 @@ const torchPython = "GOMPI_TORCH_PYTHON"
 // A bed has what the scripts are run with.
 type bed struct{ gompirun, python string }
 
-var buildGompirun = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "gompi_torch")
-	if err != nil {
-		return "", err
+// programs are in one folder, each built once.
+var programs = struct {
+	sync.Mutex
+	dir   string
+	built map[string]bool
+}{built: map[string]bool{}}
+
+// build returns the path of a program of this module, whose package is given without the module's name.
+func build(t *testing.T, pkg string) string {
+	t.Helper()
+	programs.Lock()
+	defer programs.Unlock()
+	path := filepath.Join(programs.dir, filepath.Base(pkg))
+	if programs.built[pkg] {
+		return path
 	}
-	out, err := exec.Command("go", "build", "-o", dir, "gompi/mpirun/gompirun").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("go build: %w\n%s", err, out)
+	if out, err := exec.Command("go", "build", "-o", path, "gompi/"+pkg).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	return filepath.Join(dir, "gompirun"), err
-})
+	programs.built[pkg] = true
+	return path
+}
 
 func TestMain(m *testing.M) {
-	status := m.Run()
-	if path, _ := buildGompirun(); os.Getenv(torchPython) != "" {
-		os.RemoveAll(filepath.Dir(path))
+	var err error
+	if programs.dir, err = os.MkdirTemp("", "pytorch"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
+	status := m.Run()
+	os.RemoveAll(programs.dir)
 	os.Exit(status)
 }
 
@@ -52,11 +66,7 @@ func torchBed(t *testing.T) bed {
 	if python == "" {
 		t.Skip("gompi_torch is tested by make torch")
 	}
-	path, err := buildGompirun()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bed{path, python}
+	return bed{build(t, "mpirun/gompirun"), python}
 }
 
 // runs runs a command, which is to end by itself, and returns what it says and its status.

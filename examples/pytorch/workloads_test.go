@@ -3,11 +3,13 @@
 package pytorch
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,10 +37,7 @@ func (w workload) generate(t *testing.T) []string {
 		return script
 	}
 	dir := filepath.Join(t.TempDir(), "data")
-	program := filepath.Join(t.TempDir(), w.name)
-	if out, err := exec.Command("go", "build", "-o", program, "gompi/examples/"+w.name).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	program := build(t, "examples/"+w.name)
 	if out, err := exec.Command(program, append([]string{"-data", dir}, w.files...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", w.name, err, out)
 	}
@@ -59,29 +58,49 @@ func (w workload) result(t *testing.T, epoch, out string) float64 {
 	return v
 }
 
-// Each script learns, and a run that stops after two epochs and goes on with another number of ranks
-// ends where one that does not stop does.
+// Each script learns, and a run that stops after two epochs and goes on with another number of
+// ranks ends where one that does not stop does. What one rank does is done by one process.
 func TestWorkloadsGoOnWithAnyNumberOfRanks(t *testing.T) {
 	run := setUp(t)
+	var scripts [][]string
+	var dirs []string
+	var after2 []float64
 	for _, w := range workloads {
-		t.Run(w.name, func(t *testing.T) {
-			t.Parallel()
-			script, dir := w.generate(t), t.TempDir()
-			snapshot := filepath.Join(dir, "snapshot")
-			first := w.result(t, "2/2", run("gompirun", append(append([]string{"-oversubscribe", "-np", "2"}, script...), "2", "--snapshot", snapshot)...))
-			out := run("gompirun", append(append([]string{"-oversubscribe", "-np", "1"}, script...), "4", "--snapshot", snapshot)...)
-			if !strings.Contains(out, "saved after epoch 2\n") {
-				t.Errorf("it does not go on:\n%s", out)
-			}
-			got := w.result(t, "4/4", out)
-			want := w.result(t, "4/4", run("gompirun", append(append([]string{"-np", "1"}, script...), "4", "--snapshot", filepath.Join(dir, "whole"))...))
-			if math.Abs(got-want) > 1e-3*want || !(want < first) {
-				t.Errorf("2 ranks end with %v after 2 epochs, then one rank with %v after 4, one rank alone with %v", first, got, want)
-			}
-			if left, _ := filepath.Glob(filepath.Join(dir, "*.new")); len(left) > 0 {
-				t.Errorf("%v is left", left)
-			}
-		})
+		script, dir := w.generate(t), t.TempDir()
+		on2 := append([]string{"-oversubscribe", "-np", "2"}, script...)
+		out := run("gompirun", append(on2, "2", "--snapshot", filepath.Join(dir, "snapshot"))...)
+		after2, dirs = append(after2, w.result(t, "2/2", out)), append(dirs, dir)
+		for _, snapshot := range []string{"snapshot", "whole"} {
+			scripts = append(scripts, append(slices.Clip(script), "4", "--snapshot", filepath.Join(dir, snapshot)))
+		}
+	}
+	list, err := json.Marshal(scripts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outs := strings.Split(run("gompirun", "-np", "1", "testdata/in_turn.py", string(list)), "runs ")[1:]
+	if len(outs) != len(scripts) {
+		t.Fatalf("%d scripts ran, want %d:\n%s", len(outs), len(scripts), outs)
+	}
+	for i, w := range workloads {
+		if on := "going on from " + filepath.Join(dirs[i], "snapshot") + ", saved after epoch 2\n"; !strings.Contains(outs[2*i], on) {
+			t.Errorf("it does not go on:\n%s", outs[2*i])
+		}
+		first, got, want := after2[i], w.result(t, "4/4", outs[2*i]), w.result(t, "4/4", outs[2*i+1])
+		if math.Abs(got-want) > 1e-3*want || !(want < first) {
+			t.Errorf("%s: 2 ranks end with %v after 2 epochs, then one rank with %v after 4, one rank alone with %v", w.name, first, got, want)
+		}
+		if left, _ := filepath.Glob(filepath.Join(dirs[i], "*.new")); len(left) > 0 {
+			t.Errorf("%v is left", left)
+		}
+	}
+}
+
+// What is wrong on one rank ends all with one reason, by a script whose ranks are its forks.
+func TestWhatIsWrongOnOneRankEndsAll(t *testing.T) {
+	run := setUp(t)
+	if out := run("python3", "job_test.py"); !strings.HasSuffix(out, "all ranks are told\n") {
+		t.Errorf("it says\n%s", out)
 	}
 }
 
@@ -99,14 +118,14 @@ func TestAWorkloadRunsUnderTorchrun(t *testing.T) {
 	}
 }
 
-// --batch 100 is for each of two hosts, not for each of their four ranks; the best model is kept.
+// --batch 100 is for each of two hosts, not for each of their three ranks; the best model is kept.
 func TestScriptsCountNodesAndKeepTheBest(t *testing.T) {
 	run := setUp(t)
 	dir := t.TempDir()
 	w := workloads[2]
 	script := append(w.generate(t), "--batch-per", "node", "--batch", "100", "3", "1", "--keep-best", "--snapshot", filepath.Join(dir, "s"))
-	out := run("gompirun", append(append([]string{"-oversubscribe"}, twoHosts(t)...), script...)...)
-	if !strings.Contains(out, "run: steps of 200 samples of all 4 ranks, --batch 100 per node") {
+	out := run("gompirun", append(append([]string{"-oversubscribe", "-np", "3"}, twoHosts(t)...), script...)...)
+	if !strings.Contains(out, "run: steps of 200 samples of all 3 ranks, --batch 100 per node") {
 		t.Errorf("want 200 samples for two hosts:\n%s", out)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "s.best")); err != nil {
