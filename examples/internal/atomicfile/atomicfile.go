@@ -15,10 +15,10 @@ type File struct {
 	Write func(w io.Writer)
 }
 
-// Write makes the folder, if it is not there, and writes the files into it: first under other names,
-// which begin with a dot, and when all are whole it renames them, in order. So where the last one is,
-// all are, whenever the process was killed. Files of these names are replaced. After an error, those
-// that were not renamed are removed.
+// Write makes the folder, if it is not there, and writes the files into it: first under other
+// names, which begin with a dot, and when all are whole it renames them, in order. So where the
+// last one is, all are, whenever the process was killed. Files of these names are replaced. After
+// an error, those that were not renamed are removed.
 func Write(dir string, files ...File) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
