@@ -85,6 +85,33 @@ func BenchmarkDivide(b *testing.B) {
 	}
 }
 
+// BenchmarkConvert reports bytes of float32 per second, in the second-level cache and in memory.
+func BenchmarkConvert(b *testing.B) {
+	for _, n := range []int{4 << 10, 6_553_600} {
+		benchmarkConvert[Float16](b, n)
+		benchmarkConvert[BFloat16](b, n)
+	}
+}
+
+func benchmarkConvert[T Half](b *testing.B, n int) {
+	wide, half := make([]float32, n), make([]T, n)
+	for i := range wide {
+		wide[i] = float32(i%1000) / 7
+	}
+	b.Run(fmt.Sprintf("narrow/%v/%d", TypeOf[T](), n), func(b *testing.B) {
+		b.SetBytes(int64(4 * n))
+		for b.Loop() {
+			Narrow(half, wide, 2)
+		}
+	})
+	b.Run(fmt.Sprintf("widen/%v/%d", TypeOf[T](), n), func(b *testing.B) {
+		b.SetBytes(int64(4 * n))
+		for b.Loop() {
+			Widen(wide, half)
+		}
+	})
+}
+
 // benchmarkOperand returns size bytes of t whose elements are ordinary numbers.
 func benchmarkOperand(b *testing.B, t Type, size int) Buffer {
 	x, err := Host.Alloc(t, size/t.Size())

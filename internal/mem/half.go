@@ -5,15 +5,18 @@ import (
 	"unsafe"
 )
 
-// Float32 returns the value of h, exactly.
+// Float32 returns the value of h, exactly. A NaN becomes quiet.
 func (h Float16) Float32() float32 {
 	// Shifted into place, h's exponent is a float32's that lacks the difference
 	// of the two biases, 127-15. Multiplying by 2^112 adds it, and normalises
 	// subnormal numbers on the way.
 	f := math.Float32frombits(uint32(h.Bits&0x7fff)<<13) * 0x1p112
 	b := math.Float32bits(f) | uint32(h.Bits&0x8000)<<16
-	if h.Bits&0x7c00 == 0x7c00 {
-		b |= 0x7f800000 // infinity or NaN
+	switch {
+	case h.Bits&0x7fff > 0x7c00:
+		b |= 0x7fc00000 // a quiet NaN
+	case h.Bits&0x7c00 == 0x7c00:
+		b |= 0x7f800000
 	}
 	return math.Float32frombits(b)
 }
@@ -61,6 +64,13 @@ func ToBFloat16(f float32) BFloat16 {
 // blocks of float32 fit on a small stack and well into the first-level cache.
 const halfBlock = 512
 
+const (
+	// vectorHalves is how many 16-bit floats one step of a vector conversion does.
+	vectorHalves = 32
+	// stretchHalves is how many it converts in one call.
+	stretchHalves = stretch / 4
+)
+
 // halfKernel returns the kernel of op for t, F16 or BF16.
 func halfKernel(op Op, t Type) kernel {
 	return func(dst, a, b unsafe.Pointer, n int) {
@@ -83,10 +93,11 @@ func foldHalf(op Op, dst Buffer, srcs []Buffer, from int) {
 			widen(dst.kind.typ, in[:m], unsafe.Add(src.host, 2*i))
 			combineFloat32(op.Base(), acc[:m], in[:m])
 		}
+		by := float32(1)
 		if op == Avg {
-			quotients(acc[:m], float32(len(srcs)))
+			by = float32(len(srcs))
 		}
-		narrow(dst.kind.typ, unsafe.Add(dst.host, 2*i), acc[:m])
+		narrow(dst.kind.typ, unsafe.Add(dst.host, 2*i), acc[:m], by)
 	}
 }
 
@@ -111,41 +122,67 @@ func divideHalf(t Type, p unsafe.Pointer, n int, by float32) {
 	for i := 0; i < n; i += halfBlock {
 		block := x[:min(halfBlock, n-i)]
 		widen(t, block, unsafe.Add(p, 2*i))
-		quotients(block, by)
-		narrow(t, unsafe.Add(p, 2*i), block)
+		narrow(t, unsafe.Add(p, 2*i), block, by)
 	}
 }
 
-func quotients(x []float32, by float32) {
-	for i := range x {
-		x[i] /= by
-	}
+// A Half is a float of 16 bits.
+type Half interface{ Float16 | BFloat16 }
+
+// Widen stores the values of src, as Float32 returns them, in dst, which is not shorter and does
+// not overlap src.
+func Widen[T Half](dst []float32, src []T) {
+	widen(TypeOf[T](), dst[:len(src)], unsafe.Pointer(unsafe.SliceData(src)))
+}
+
+// Narrow divides the numbers of src by by and stores the quotients in dst, each rounded once more,
+// as ToFloat16 and ToBFloat16 do. dst is not shorter than src and does not overlap it.
+func Narrow[T Half](dst []T, src []float32, by float32) {
+	narrow(TypeOf[T](), unsafe.Pointer(unsafe.SliceData(dst[:len(src)])), src, by)
 }
 
 // widen stores the value of len(dst) elements of t, F16 or BF16, at src.
 func widen(t Type, dst []float32, src unsafe.Pointer) {
-	if t == BF16 {
-		for i, h := range unsafe.Slice((*BFloat16)(src), len(dst)) {
-			dst[i] = h.Float32()
+	done := 0
+	if vectors[Sum][t] != noLoop {
+		done = len(dst) - len(dst)%vectorHalves
+		for at := 0; at < done; at += stretchHalves {
+			widenVectors(t, &dst[at], unsafe.Add(src, 2*at), min(stretchHalves, done-at))
 		}
-		return
 	}
-	for i, h := range unsafe.Slice((*Float16)(src), len(dst)) {
-		dst[i] = h.Float32()
+	switch {
+	case done == len(dst):
+	case t == BF16:
+		for i, h := range unsafe.Slice((*BFloat16)(src), len(dst))[done:] {
+			dst[done+i] = h.Float32()
+		}
+	default:
+		for i, h := range unsafe.Slice((*Float16)(src), len(dst))[done:] {
+			dst[done+i] = h.Float32()
+		}
 	}
 }
 
-// narrow rounds src to elements of t, F16 or BF16, at dst.
-func narrow(t Type, dst unsafe.Pointer, src []float32) {
-	if t == BF16 {
-		h := unsafe.Slice((*BFloat16)(dst), len(src))
-		for i, f := range src {
-			h[i] = ToBFloat16(f)
+// narrow divides src by by and rounds the quotients to elements of t, F16 or BF16, at dst.
+func narrow(t Type, dst unsafe.Pointer, src []float32, by float32) {
+	done := 0
+	if vectors[Sum][t] != noLoop {
+		done = len(src) - len(src)%vectorHalves
+		for at := 0; at < done; at += stretchHalves {
+			narrowVectors(t, unsafe.Add(dst, 2*at), &src[at], min(stretchHalves, done-at), by)
 		}
-		return
 	}
-	h := unsafe.Slice((*Float16)(dst), len(src))
-	for i, f := range src {
-		h[i] = ToFloat16(f)
+	switch {
+	case done == len(src):
+	case t == BF16:
+		h := unsafe.Slice((*BFloat16)(dst), len(src))[done:]
+		for i, f := range src[done:] {
+			h[i] = ToBFloat16(f / by)
+		}
+	default:
+		h := unsafe.Slice((*Float16)(dst), len(src))[done:]
+		for i, f := range src[done:] {
+			h[i] = ToFloat16(f / by)
+		}
 	}
 }

@@ -129,3 +129,75 @@ func TestHalfAveragesRoundOnce(t *testing.T) {
 		t.Errorf("the average of 300, 2, 1, 1 and 1 = %v, want 61", got.Float32())
 	}
 }
+
+// Conversions of slices give the bits that those of one number give: of every 16-bit number, and of
+// the float32 around every boundary between two roundings, infinities and NaNs included.
+func TestConversionsOfSlicesAreThoseOfNumbers(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		testConversions(t, Float16.Float32, ToFloat16, func(b uint16) Float16 { return Float16{b} })
+		testConversions(t, BFloat16.Float32, ToBFloat16, func(b uint16) BFloat16 { return BFloat16{b} })
+	})
+}
+
+func testConversions[T Half](t *testing.T, widen func(T) float32, narrow func(float32) T, of func(uint16) T) {
+	var all []T
+	var wide []float32
+	for b := range 1 << 16 {
+		h := of(uint16(b))
+		all = append(all, h)
+		x, next := math.Float32bits(widen(h)), math.Float32bits(widen(of(uint16(b+1))))
+		for _, bits := range []uint32{x, x + 1, x - 1, x/2 + next/2, x/2 + next/2 + 1, x/2 + next/2 - 1, uint32(b) << 16, uint32(b)<<16 | 0x8000, uint32(b)} {
+			wide = append(wide, math.Float32frombits(bits))
+		}
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 1 << 18 {
+		wide = append(wide, math.Float32frombits(r.Uint32()))
+	}
+	widened := make([]float32, len(all))
+	Widen(widened, all)
+	for i, got := range widened {
+		if want := widen(all[i]); math.Float32bits(got) != math.Float32bits(want) {
+			t.Fatalf("%#04x widens to %#08x, want %#08x", all[i], math.Float32bits(got), math.Float32bits(want))
+		}
+	}
+	for _, by := range []float32{1, 2, 3} {
+		narrowed := make([]T, len(wide))
+		Narrow(narrowed, wide, by)
+		for i, got := range narrowed {
+			if want := narrow(wide[i] / by); got != want {
+				t.Fatalf("%#08x / %v narrows to %#04x, want %#04x", math.Float32bits(wide[i]), by, got, want)
+			}
+		}
+	}
+}
+
+// Every length and alignment converts so many elements and no more.
+func TestConversionsOfSlicesKeepToTheirLength(t *testing.T) {
+	eachLevel(t, func(t *testing.T) {
+		const guard = 12345
+		for n := range 200 {
+			wide, half := make([]float32, n+2), make([]BFloat16, n+2)
+			for i := range wide {
+				wide[i] = guard
+				half[i] = ToBFloat16(float32(i))
+			}
+			Widen(wide[1:], half[1:n+1])
+			for i, x := range wide {
+				if inside := i > 0 && i <= n; inside && x != float32(i) || !inside && x != guard {
+					t.Fatalf("of %d elements, number %d widens to %v", n, i-1, x)
+				}
+			}
+			Narrow(half[1:], wide[1:n+1], 0.5)
+			for i, x := range half {
+				want := float32(i)
+				if i > 0 && i <= n {
+					want *= 2
+				}
+				if x.Float32() != want {
+					t.Fatalf("of %d elements, number %d narrows to %v, want %v", n, i-1, x.Float32(), want)
+				}
+			}
+		}
+	})
+}

@@ -6005,6 +6005,170 @@ by1done:
 	VZEROUPPER
 	RET
 
+// func widenF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, F16C
+TEXT ·widenF16AVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ n+16(FP), DX
+
+next:
+	VCVTPH2PS (CX), Y0
+	VMOVDQU   Y0, (AX)
+	VCVTPH2PS 16(CX), Y1
+	VMOVDQU   Y1, 32(AX)
+	VCVTPH2PS 32(CX), Y2
+	VMOVDQU   Y2, 64(AX)
+	VCVTPH2PS 48(CX), Y3
+	VMOVDQU   Y3, 96(AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x00000020, DX
+	JNE       next
+	VZEROUPPER
+	RET
+
+// func narrowF16AVX2(dst *byte, src *byte, n int, by float32)
+// Requires: AVX, F16C
+TEXT ·narrowF16AVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS by+24(FP), Y7
+
+next:
+	VMOVDQU   (CX), Y0
+	VDIVPS    Y7, Y0, Y0
+	VCVTPS2PH $0x00, Y0, (AX)
+	VMOVDQU   32(CX), Y1
+	VDIVPS    Y7, Y1, Y1
+	VCVTPS2PH $0x00, Y1, 16(AX)
+	VMOVDQU   64(CX), Y2
+	VDIVPS    Y7, Y2, Y2
+	VCVTPS2PH $0x00, Y2, 32(AX)
+	VMOVDQU   96(CX), Y3
+	VDIVPS    Y7, Y3, Y3
+	VCVTPS2PH $0x00, Y3, 48(AX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000020, DX
+	JNE       next
+	VZEROUPPER
+	RET
+
+// func widenBF16AVX2(dst *byte, src *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·widenBF16AVX2(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         $0x00000001, BX
+	VMOVD        BX, X13
+	VPBROADCASTD X13, Y13
+	MOVL         $0x00007fff, BX
+	VMOVD        BX, X14
+	VPBROADCASTD X14, Y14
+	MOVL         $0x00000040, BX
+	VMOVD        BX, X15
+	VPBROADCASTD X15, Y15
+
+next:
+	VPMOVZXWD (CX), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVDQU   Y0, (AX)
+	VPMOVZXWD 16(CX), Y1
+	VPSLLD    $0x10, Y1, Y1
+	VMOVDQU   Y1, 32(AX)
+	VPMOVZXWD 32(CX), Y2
+	VPSLLD    $0x10, Y2, Y2
+	VMOVDQU   Y2, 64(AX)
+	VPMOVZXWD 48(CX), Y3
+	VPSLLD    $0x10, Y3, Y3
+	VMOVDQU   Y3, 96(AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x00000020, DX
+	JNE       next
+	VZEROUPPER
+	RET
+
+// func narrowBF16AVX2(dst *byte, src *byte, n int, by float32)
+// Requires: AVX, AVX2
+TEXT ·narrowBF16AVX2(SB), NOSPLIT, $0-28
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVL         $0x00000001, BX
+	VMOVD        BX, X13
+	VPBROADCASTD X13, Y13
+	MOVL         $0x00007fff, BX
+	VMOVD        BX, X14
+	VPBROADCASTD X14, Y14
+	MOVL         $0x00000040, BX
+	VMOVD        BX, X15
+	VPBROADCASTD X15, Y15
+	VBROADCASTSS by+24(FP), Y7
+
+next:
+	VMOVDQU   (CX), Y0
+	VDIVPS    Y7, Y0, Y0
+	VPSRLD    $0x10, Y0, Y8
+	VPAND     Y13, Y8, Y9
+	VPADDD    Y14, Y9, Y9
+	VPADDD    Y0, Y9, Y9
+	VPSRLD    $0x10, Y9, Y9
+	VCMPPS    $0x03, Y0, Y0, Y10
+	VPOR      Y15, Y8, Y8
+	VPBLENDVB Y10, Y8, Y9, Y9
+	VPACKUSDW Y9, Y9, Y9
+	VPERMQ    $0xd8, Y9, Y9
+	VMOVDQU   X9, (AX)
+	VMOVDQU   32(CX), Y1
+	VDIVPS    Y7, Y1, Y1
+	VPSRLD    $0x10, Y1, Y8
+	VPAND     Y13, Y8, Y9
+	VPADDD    Y14, Y9, Y9
+	VPADDD    Y1, Y9, Y9
+	VPSRLD    $0x10, Y9, Y9
+	VCMPPS    $0x03, Y1, Y1, Y10
+	VPOR      Y15, Y8, Y8
+	VPBLENDVB Y10, Y8, Y9, Y9
+	VPACKUSDW Y9, Y9, Y9
+	VPERMQ    $0xd8, Y9, Y9
+	VMOVDQU   X9, 16(AX)
+	VMOVDQU   64(CX), Y2
+	VDIVPS    Y7, Y2, Y2
+	VPSRLD    $0x10, Y2, Y8
+	VPAND     Y13, Y8, Y9
+	VPADDD    Y14, Y9, Y9
+	VPADDD    Y2, Y9, Y9
+	VPSRLD    $0x10, Y9, Y9
+	VCMPPS    $0x03, Y2, Y2, Y10
+	VPOR      Y15, Y8, Y8
+	VPBLENDVB Y10, Y8, Y9, Y9
+	VPACKUSDW Y9, Y9, Y9
+	VPERMQ    $0xd8, Y9, Y9
+	VMOVDQU   X9, 32(AX)
+	VMOVDQU   96(CX), Y3
+	VDIVPS    Y7, Y3, Y3
+	VPSRLD    $0x10, Y3, Y8
+	VPAND     Y13, Y8, Y9
+	VPADDD    Y14, Y9, Y9
+	VPADDD    Y3, Y9, Y9
+	VPSRLD    $0x10, Y9, Y9
+	VCMPPS    $0x03, Y3, Y3, Y10
+	VPOR      Y15, Y8, Y8
+	VPBLENDVB Y10, Y8, Y9, Y9
+	VPACKUSDW Y9, Y9, Y9
+	VPERMQ    $0xd8, Y9, Y9
+	VMOVDQU   X9, 48(AX)
+	ADDQ      $0x00000080, CX
+	ADDQ      $0x00000040, AX
+	SUBQ      $0x00000020, DX
+	JNE       next
+	VZEROUPPER
+	RET
+
 // func copyNonTemporalAVX2(dst *byte, src *byte, n int)
 // Requires: AVX, MMX+
 TEXT ·copyNonTemporalAVX2(SB), NOSPLIT, $0-24

@@ -424,6 +424,26 @@ func avgF32AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int,
 //go:noescape
 func avgF64AVX512NonTemporal(dsts **byte, m int, also *byte, srcs **byte, k int, from int, to int)
 
+// widenF16AVX2 stores the values of n elements as float32. n is a multiple of 32 that is not 0.
+//
+//go:noescape
+func widenF16AVX2(dst *byte, src *byte, n int)
+
+// narrowF16AVX2 divides n float32 and rounds the quotients. n is a multiple of 32 that is not 0.
+//
+//go:noescape
+func narrowF16AVX2(dst *byte, src *byte, n int, by float32)
+
+// widenBF16AVX2 stores the values of n elements as float32. n is a multiple of 32 that is not 0.
+//
+//go:noescape
+func widenBF16AVX2(dst *byte, src *byte, n int)
+
+// narrowBF16AVX2 divides n float32 and rounds the quotients. n is a multiple of 32 that is not 0.
+//
+//go:noescape
+func narrowBF16AVX2(dst *byte, src *byte, n int, by float32)
+
 // copyNonTemporalAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.
 //
 //go:noescape

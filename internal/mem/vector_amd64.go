@@ -1,6 +1,10 @@
 package mem
 
-import "golang.org/x/sys/cpu"
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
 
 // vectorUnit is a multiple of the bytes that one step of any loop combines.
 const vectorUnit = 64
@@ -36,5 +40,23 @@ func fork(dst, also, src *byte, n int, nonTemporal bool) {
 		forkNonTemporalAVX2(dst, also, src, n)
 	} else {
 		forkAVX2(dst, also, src, n)
+	}
+}
+
+// widenVectors is widen of n elements, whole steps.
+func widenVectors(t Type, dst *float32, src unsafe.Pointer, n int) {
+	if t == BF16 {
+		widenBF16AVX2((*byte)(unsafe.Pointer(dst)), (*byte)(src), n)
+	} else {
+		widenF16AVX2((*byte)(unsafe.Pointer(dst)), (*byte)(src), n)
+	}
+}
+
+// narrowVectors is narrow of n elements, whole steps.
+func narrowVectors(t Type, dst unsafe.Pointer, src *float32, n int, by float32) {
+	if t == BF16 {
+		narrowBF16AVX2((*byte)(dst), (*byte)(unsafe.Pointer(src)), n, by)
+	} else {
+		narrowF16AVX2((*byte)(dst), (*byte)(unsafe.Pointer(src)), n, by)
 	}
 }

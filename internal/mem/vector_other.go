@@ -2,6 +2,8 @@
 
 package mem
 
+import "unsafe"
+
 const (
 	noLoop     loop = 0
 	vectorUnit      = 64
@@ -23,3 +25,11 @@ const canNonTemporal = false
 func copyNonTemporal(dst, src *byte, n int) { panic("mem: no non-temporal stores") }
 
 func fork(dst, also, src *byte, n int, nonTemporal bool) { panic("mem: no non-temporal stores") }
+
+func widenVectors(t Type, dst *float32, src unsafe.Pointer, n int) {
+	panic("mem: no vector loops")
+}
+
+func narrowVectors(t Type, dst unsafe.Pointer, src *float32, n int, by float32) {
+	panic("mem: no vector loops")
+}

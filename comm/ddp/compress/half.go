@@ -20,59 +20,29 @@ import (
 // It costs the steps of an allreduce, half of its bytes, and two bytes of memory for each number
 // of the largest bucket. It is DDP's fp16_compress_hook of PyTorch.
 func FP16() ddp.Hook {
-	return &half[comm.Float16]{name: "fp16", narrow: toFloat16, widen: fromFloat16}
+	return &half[comm.Float16]{name: "fp16"}
 }
 
 // BF16 is FP16 with bfloat16: 8 significant bits, and the range of float32, so that nothing is lost
 // or infinite that is not in plain averages. It is DDP's bf16_compress_hook of PyTorch.
 func BF16() ddp.Hook {
-	return &half[comm.BFloat16]{name: "bf16", narrow: toBFloat16, widen: fromBFloat16}
+	return &half[comm.BFloat16]{name: "bf16"}
 }
 
 // half is a Hook that sends numbers of T.
-type half[T comm.Scalar] struct {
-	name   string
-	narrow func(dst []T, src []float32, by float32) // divides
-	widen  func(dst []float32, src []T)
-	sums   []T // of the bucket that is averaged, kept for the next
+type half[T comm.Float16 | comm.BFloat16] struct {
+	name string
+	sums []T // of the bucket that is averaged, kept for the next
 }
 
 func (h *half[T]) String() string { return h.name }
 
 func (h *half[T]) Average(ctx context.Context, c *comm.Comm, b *ddp.Bucket) error {
 	h.sums = resize(h.sums, len(b.Grads))
-	h.narrow(h.sums, b.Grads, float32(c.Size()))
+	comm.Narrow(h.sums, b.Grads, float32(c.Size()))
 	if err := comm.Allreduce(ctx, c, h.sums, h.sums, comm.Sum); err != nil {
 		return err
 	}
-	h.widen(b.Grads, h.sums)
+	comm.Widen(b.Grads, h.sums)
 	return nil
-}
-
-func toFloat16(dst []comm.Float16, src []float32, by float32) {
-	dst = dst[:len(src)]
-	for i, v := range src {
-		dst[i] = comm.ToFloat16(v / by)
-	}
-}
-
-func fromFloat16(dst []float32, src []comm.Float16) {
-	dst = dst[:len(src)]
-	for i, v := range src {
-		dst[i] = v.Float32()
-	}
-}
-
-func toBFloat16(dst []comm.BFloat16, src []float32, by float32) {
-	dst = dst[:len(src)]
-	for i, v := range src {
-		dst[i] = comm.ToBFloat16(v / by)
-	}
-}
-
-func fromBFloat16(dst []float32, src []comm.BFloat16) {
-	dst = dst[:len(src)]
-	for i, v := range src {
-		dst[i] = v.Float32()
-	}
 }

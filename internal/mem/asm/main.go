@@ -15,7 +15,7 @@
 // float32 when read and rounded once, when written.
 //
 // A few loops store non-temporally, for results that the caches would not hold, to several
-// destinations, and with plain stores to one more. Others copy so.
+// destinations, and with plain stores to one more. Others copy so. Conversions are in convert.go.
 package main
 
 import (
@@ -74,6 +74,13 @@ func main() {
 				g.loop()
 				nonTemporal = append(nonTemporal, g.name())
 			}
+		}
+	}
+	for _, t := range lanes {
+		if t.half {
+			widen, narrow := generator{level: levels[0], lane: t}, generator{level: levels[0], lane: t, op: "avg"}
+			widen.widen()
+			narrow.narrow()
 		}
 	}
 	copies("copyNonTemporalAVX2", "copyNonTemporalAVX2 copies n bytes, a multiple of 64 that is not 0, to dst, which is at a multiple of 64.", true, false)
