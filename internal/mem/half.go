@@ -141,7 +141,8 @@ func Narrow[T Half](dst []T, src []float32, by float32) {
 	narrow(TypeOf[T](), unsafe.Pointer(unsafe.SliceData(dst[:len(src)])), src, by)
 }
 
-// widen stores the value of len(dst) elements of t, F16 or BF16, at src.
+// widen stores the value of len(dst) elements of t, F16 or BF16, at src. With AVX2 6,553,600
+// elements of F16 take 1.2 ms instead of 7.3, of BF16 1.3 instead of 2.2 (BenchmarkConvert, AMD EPYC).
 func widen(t Type, dst []float32, src unsafe.Pointer) {
 	done := 0
 	if vectors[Sum][t] != noLoop {
@@ -163,7 +164,9 @@ func widen(t Type, dst []float32, src unsafe.Pointer) {
 	}
 }
 
-// narrow divides src by by and rounds the quotients to elements of t, F16 or BF16, at dst.
+// narrow divides src by by and rounds the quotients to elements of t, F16 or BF16, at dst. With
+// AVX2 6,553,600 elements of F16 take 1.3 ms instead of 13.4, of BF16 1.6 instead of 7.3
+// (BenchmarkConvert, AMD EPYC).
 func narrow(t Type, dst unsafe.Pointer, src []float32, by float32) {
 	done := 0
 	if vectors[Sum][t] != noLoop {

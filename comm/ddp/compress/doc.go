@@ -11,23 +11,26 @@
 // # Which one, and when none
 //
 // Compression pays where the network is slow. On one host every Hook loses, since copies through
-// the host's memory are faster than any of these computations, and at 10 Gbit/s none wins.
+// the host's memory are faster than any of these computations.
 // Milliseconds of a step that does nothing but average 25 MiB of gradients, eight matrices of 800
 // by 1024, on two ranks (BenchmarkSteps; AMD EPYC, two virtual processors; hosts were network
 // namespaces whose links carried so much each way; means):
 //
 //	                  one host   10 Gbit/s   1 Gbit/s   100 Mbit/s
-//	no Hook                  4          28        218         2192
-//	FP16                    27          40        130         1094
-//	BF16                    17          28        120         1094
+//	no Hook                  3          28        218         2192
+//	FP16                     6          40        130         1094
+//	BF16                     6          28        120         1094
 //	PowerSGD, rank 2        27          35         23           39
 //	PowerSGD, rank 8        53          52         67           74
 //	TopK, 1 %               54          41         57           76
 //
+// Over links, FP16 and BF16 were measured with conversions in Go. On one host they convert with
+// AVX2, which takes 18 and 7 ms off a step.
+//
 // The computation takes a processor that backward may want, too. So:
 //
-//   - BF16 changes little in training: it rounds to 8 bits. FP16 rounds to 11 bits, takes a little
-//     longer, and loses gradients below 3e-8 times the number of ranks.
+//   - BF16 changes little in training: it rounds to 8 bits. FP16 rounds to 11 bits, and loses
+//     gradients below 3e-8 times the number of ranks.
 //   - PowerSGD sends least, and its bytes do not grow with the number of ranks. It changes what is
 //     learned: compare a short run with plain averages, and begin after the first tenth of the
 //     steps. It does nothing for models without large matrices.
