@@ -68,7 +68,7 @@ class Problem:
                     layers.append(Pictures(l["height"], l["width"], l["in"]))
                 k, i, o = l["k"], l["in"], l["out"]
                 layer = nn.Conv2d(i, o, k)
-                weight = torch.from_numpy(self.numbers(f, k * k * i * o)).view(k, k, i, o).permute(3, 2, 0, 1)
+                weight = torch.from_numpy(self.numbers(f, k * k * i * o)).view(o, k, k, i).permute(0, 3, 2, 1)
                 pictures = True
             elif l["kind"] == "linear":
                 if pictures:

@@ -9,8 +9,10 @@ import (
 	"gompi/examples/internal/nn"
 )
 
-// A layer is one of a model, as a problem file has it. Its matrix has In or K K In rows and Out
-// columns; a picture is a row of its pixels, line by line, each with its channels side by side.
+// A layer is one of a model, as a problem file has it. The matrix of a linear one has In rows and
+// Out columns. That of a conv has Out rows, each with the weights of the columns of the square, and
+// of each column its K pixels. A picture is a row of its pixels, line by line. The In channels of a
+// pixel are side by side, in a picture as under a square.
 type layer struct {
 	Kind   string `json:"kind"` // linear, relu, conv, pool
 	In     int    `json:"in,omitempty"`

@@ -1,7 +1,6 @@
 package nn
 
 import (
-	"math"
 	"math/rand/v2"
 
 	"gompi/comm/ddp"
@@ -15,27 +14,36 @@ type Image struct{ Height, Width, Channels int }
 func (s Image) Len() int { return s.Height * s.Width * s.Channels }
 
 // A Convolution moves a square of k x k pixels over a picture, without padding. At each place the
-// pixels under the square, times a matrix, give a pixel of the output. Those of all places are
-// copied side by side first (im2col), so that one matrix product does a whole batch.
+// pixels under the square, times a matrix, give a pixel of the output.
+//
+// For each line of the output the k lines that the square is on are copied into a strip, column by
+// column. The square moves over a strip by a column from place to place, and the numbers under it
+// are next to each other. With squares of 2 x 2 and one channel:
+//
+//	a b c d    strip of the first line:   a e b f c g d h
+//	e f g h    under the first square:    a e b f
+//	i j k l    under the second:              b f c g
+//
+// A copy of what is under each square (im2col) would be k times as large. All that is computed are
+// multiples of rows of numbers, which are added to others. Those by zero are left out: most of a
+// gradient is zero that a MaxPool or a ReLU hands down.
 type Convolution struct {
-	Weight, Bias *ddp.Param // k*k*channels x channels of the output
+	Weight, Bias *ddp.Param // Weight has a row for each channel of the output, in the order of strips
 	in, out      Image
 	k            int
+	column       int // numbers of a column of a strip
 	workers      Workers
 
-	places   Matrix // a row for each place of each picture: what is under the square
-	dPlaces  Matrix
-	y, flat  Matrix // the output, and the same memory with a row for each pixel
-	dx       Matrix
-	pictures int
+	strips Matrix // a row for each line of each picture of the output
+	y, dx  Matrix
 }
 
 // NewConvolution returns a Convolution with Cautious weights, and the shape of its output.
 func NewConvolution(name string, in Image, k, channels int, workers Workers, rng *rand.Rand) (*Convolution, Image) {
 	inputs := k * k * in.Channels
 	c := &Convolution{
-		Weight: newParam(name+".weight", inputs, channels), Bias: newParam(name+".bias", channels),
-		in: in, out: Image{in.Height - k + 1, in.Width - k + 1, channels}, k: k, workers: workers,
+		Weight: newParam(name+".weight", channels, inputs), Bias: newParam(name+".bias", channels),
+		in: in, out: Image{in.Height - k + 1, in.Width - k + 1, channels}, k: k, column: k * in.Channels, workers: workers,
 	}
 	for i := range c.Weight.Data {
 		c.Weight.Data[i] = float32(rng.NormFloat64() * Cautious(inputs))
@@ -46,128 +54,125 @@ func NewConvolution(name string, in Image, k, channels int, workers Workers, rng
 // Params returns the matrix and the bias of each channel.
 func (c *Convolution) Params() []*ddp.Param { return []*ddp.Param{c.Weight, c.Bias} }
 
+func (c *Convolution) weights(data []float32) Matrix {
+	return View(data, c.out.Channels, c.k*c.column)
+}
+
+// lines returns pictures of the output as a matrix with a row for each line.
+func (c *Convolution) lines(y Matrix) Matrix {
+	return View(y.Data, y.Rows*c.out.Height, c.out.Width*c.out.Channels)
+}
+
 // Forward returns the output pictures.
 func (c *Convolution) Forward(x Matrix) Matrix {
-	c.pictures = x.Rows
-	places := room(&c.places, x.Rows*c.out.Height*c.out.Width, len(c.Weight.Data)/c.out.Channels)
-	c.eachLine(func(picture, pixel, place, n int) {
-		copy(places.Data[place:][:n], x.Data[picture*x.Stride+pixel:])
-	})
 	y := room(&c.y, x.Rows, c.out.Len())
-	c.flat = View(y.Data, places.Rows, c.out.Channels)
-	for i := range c.flat.Rows {
-		copy(c.flat.Data[i*c.flat.Stride:], c.Bias.Data)
-	}
-	c.workers.mul(c.flat, places, c.weights(c.Weight.Data))
+	strips := room(&c.strips, x.Rows*c.out.Height, c.in.Width*c.column)
+	lines, w := c.lines(y), c.byInput()
+	c.workers.each(x.Rows, 1, func(lo, hi int) {
+		for p := lo; p < hi; p++ {
+			first, last := p*c.out.Height, (p+1)*c.out.Height
+			for i := first; i < last; i++ {
+				c.eachPixel(row(x, p), i-first, row(strips, i), func(pixel, copied []float32) {
+					for channel, v := range pixel {
+						copied[channel] = v
+					}
+				})
+			}
+			c.forward(rows(lines, first, last), rows(strips, first, last), w)
+		}
+	})
 	return y
 }
 
-// eachLine calls do for each line of the square at each place: its first number is number pixel of
-// the picture and number place of the matrix of places, and it has n.
-func (c *Convolution) eachLine(do func(picture, pixel, place, n int)) {
-	n := c.k * c.in.Channels
-	for p := range c.pictures {
-		for i := range c.out.Height {
-			for j := range c.out.Width {
-				place := ((p*c.out.Height+i)*c.out.Width + j) * c.k * n
-				for line := range c.k {
-					do(p, ((i+line)*c.in.Width+j)*c.in.Channels, place+line*n, n)
-				}
-			}
+// eachPixel calls do for each pixel of the strip of line i, with its channels in the picture and
+// in the strip.
+func (c *Convolution) eachPixel(picture []float32, i int, strip []float32, do func(pixel, copied []float32)) {
+	n := c.in.Channels
+	for j := range c.in.Width {
+		for line := i; line < i+c.k; line++ {
+			do(picture[(line*c.in.Width+j)*n:][:n], strip[:n])
+			strip = strip[n:]
 		}
 	}
 }
 
-func (c *Convolution) weights(data []float32) Matrix {
-	return View(data, len(data)/c.out.Channels, c.out.Channels)
+// byInput returns the weights with a row for each number of a column of a strip: those of the
+// outputs of all the places where the column is under the square, from left to right. At the
+// first of these it is the last column of the square.
+func (c *Convolution) byInput() Matrix {
+	n, w := c.out.Channels, c.weights(c.Weight.Data)
+	turned := NewMatrix(c.column, c.k*n)
+	for channel := range n {
+		for j := range c.k {
+			for i, v := range row(w, channel)[j*c.column:][:c.column] {
+				row(turned, i)[(c.k-1-j)*n+channel] = v
+			}
+		}
+	}
+	return turned
 }
 
-// Backward adds to the gradients of the matrix and the bias.
+// forward computes the lines of a picture from their strips and the weights by input.
+func (c *Convolution) forward(y, strips, w Matrix) {
+	n := c.out.Channels
+	for i := range y.Rows {
+		for j := range c.out.Width {
+			copy(row(y, i)[j*n:], c.Bias.Data)
+		}
+	}
+	for j := range c.in.Width {
+		first := j - c.k + 1 // the first place where column j is under the square; < 0: there is none
+		lo, hi := max(0, first), min(j+1, c.out.Width)
+		mul(columns(y, lo*n, hi*n), columns(strips, j*c.column, (j+1)*c.column), columns(w, (lo-first)*n, (hi-first)*n))
+	}
+}
+
+// Backward adds to the gradients of the matrix and the bias. Each worker does some columns of the
+// matrix, for all pictures.
 func (c *Convolution) Backward(dy Matrix) {
-	flat := View(dy.Data, c.flat.Rows, c.out.Channels)
-	addRows(c.Bias.Grad, flat)
-	c.workers.mulTransA(c.weights(c.Weight.Grad), top(c.places, c.flat.Rows), flat)
+	addRows(c.Bias.Grad, View(dy.Data, dy.Rows*c.out.Height*c.out.Width, c.out.Channels))
+	lines, dw := c.lines(dy), c.weights(c.Weight.Grad)
+	c.workers.each(dw.Cols, 16, func(lo, hi int) {
+		at := make([]int, c.out.Channels)
+		for i := range lines.Rows {
+			c.eachGradient(row(lines, i), row(c.strips, i), at, func(channel int, g float32, under []float32) {
+				addTimes(row(dw, channel)[lo:hi], g, under[lo:hi])
+			})
+		}
+	})
+}
+
+// eachGradient calls do for each number of a line of the output whose gradient is not zero, with
+// its channel, the gradient and what is under the square in strip.
+func (c *Convolution) eachGradient(dy, strip []float32, at []int, do func(channel int, g float32, under []float32)) {
+	for j := range c.out.Width {
+		pixel := dy[j*c.out.Channels:][:c.out.Channels]
+		for _, channel := range nonZero(at, pixel) {
+			do(channel, pixel[channel], strip[j*c.column:][:c.k*c.column])
+		}
+	}
 }
 
 // InputGradient adds up, for each pixel, the gradients of all places it was under the square of.
 func (c *Convolution) InputGradient(dy Matrix) Matrix {
-	flat := View(dy.Data, c.flat.Rows, c.out.Channels)
-	dPlaces := room(&c.dPlaces, flat.Rows, len(c.Weight.Data)/c.out.Channels)
-	clear(dPlaces.Data)
-	c.workers.mulTransB(dPlaces, flat, c.weights(c.Weight.Data))
-	dx := room(&c.dx, c.pictures, c.in.Len())
+	dx := room(&c.dx, dy.Rows, c.in.Len())
 	clear(dx.Data)
-	c.eachLine(func(picture, pixel, place, n int) {
-		to := dx.Data[picture*dx.Stride+pixel:][:n]
-		for i, v := range dPlaces.Data[place:][:n] {
-			to[i] += v
-		}
-	})
-	return dx
-}
-
-// A MaxPool takes of each square of 2 x 2 pixels, in each channel, the largest number. A last line
-// or column that fills no square is left out.
-type MaxPool struct {
-	in, out Image
-	from    []int32 // the number of the picture that each output is
-	y, dx   Matrix
-}
-
-// NewMaxPool returns a MaxPool, and the shape of its output.
-func NewMaxPool(in Image) (*MaxPool, Image) {
-	out := Image{in.Height / 2, in.Width / 2, in.Channels}
-	return &MaxPool{in: in, out: out}, out
-}
-
-// Params returns nil.
-func (m *MaxPool) Params() []*ddp.Param { return nil }
-
-// Forward returns the smaller pictures.
-func (m *MaxPool) Forward(x Matrix) Matrix {
-	y := room(&m.y, x.Rows, m.out.Len())
-	if len(m.from) < len(y.Data) {
-		m.from = make([]int32, len(y.Data))
-	}
-	at := 0
-	for p := range x.Rows {
-		picture := x.Data[p*x.Stride:][:x.Cols]
-		for i := range m.out.Height {
-			for j := range m.out.Width {
-				for c := range m.in.Channels {
-					m.from[at], y.Data[at] = m.largest(picture, ((2*i)*m.in.Width+2*j)*m.in.Channels+c)
-					at++
-				}
+	lines, w := c.lines(dy), c.weights(c.Weight.Data)
+	c.workers.each(dy.Rows, 1, func(lo, hi int) {
+		at, strip := make([]int, c.out.Channels), make([]float32, c.in.Width*c.column)
+		for p := lo; p < hi; p++ {
+			for i := range c.out.Height {
+				clear(strip)
+				c.eachGradient(row(lines, p*c.out.Height+i), strip, at, func(channel int, g float32, under []float32) {
+					addTimes(under, g, row(w, channel))
+				})
+				c.eachPixel(row(dx, p), i, strip, func(pixel, copied []float32) {
+					for channel, g := range copied {
+						pixel[channel] += g
+					}
+				})
 			}
 		}
-	}
-	return y
-}
-
-// largest returns the largest of the square whose first pixel is number first, and its number.
-func (m *MaxPool) largest(picture []float32, first int) (int32, float32) {
-	from, most := first, float32(math.Inf(-1))
-	right, down := m.in.Channels, m.in.Width*m.in.Channels
-	for _, at := range [4]int{first, first + right, first + down, first + down + right} {
-		if v := picture[at]; v > most {
-			from, most = at, v
-		}
-	}
-	return int32(from), most
-}
-
-// Backward has nothing to do.
-func (m *MaxPool) Backward(Matrix) {}
-
-// InputGradient gives each gradient to the number that was the largest.
-func (m *MaxPool) InputGradient(dy Matrix) Matrix {
-	dx := room(&m.dx, dy.Rows, m.in.Len())
-	clear(dx.Data)
-	for p := range dy.Rows {
-		picture := dx.Data[p*dx.Stride:]
-		for i, g := range dy.Data[p*dy.Stride:][:dy.Cols] {
-			picture[m.from[p*dy.Cols+i]] += g
-		}
-	}
+	})
 	return dx
 }

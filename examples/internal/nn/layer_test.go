@@ -108,7 +108,7 @@ func TestConvolutionIsASumOverTheSquare(t *testing.T) {
 			for b := range 4 {
 				for in := range picture.Channels {
 					want += x.Data[p*x.Stride+((i+a)*picture.Width+j+b)*picture.Channels+in] *
-						c.Weight.Data[((a*4+b)*picture.Channels+in)*2+channel]
+						c.Weight.Data[((channel*4+b)*4+a)*picture.Channels+in]
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/gonum"
 )
 
 // A Matrix is a dense matrix in row-major order, a row per sample.
@@ -28,9 +29,18 @@ func room(m *Matrix, rows, cols int) Matrix {
 	return View(m.Data[:rows*cols], rows, cols)
 }
 
-// top returns the first rows of m.
-func top(m Matrix, rows int) Matrix {
-	m.Rows, m.Data = rows, m.Data[:rows*m.Stride]
+// row returns row i of m.
+func row(m Matrix, i int) []float32 { return m.Data[i*m.Stride:][:m.Cols] }
+
+// rows returns rows [lo, hi) of m.
+func rows(m Matrix, lo, hi int) Matrix {
+	m.Rows, m.Data = hi-lo, m.Data[lo*m.Stride:]
+	return m
+}
+
+// columns returns columns [lo, hi) of m.
+func columns(m Matrix, lo, hi int) Matrix {
+	m.Cols, m.Data = hi-lo, m.Data[lo:]
 	return m
 }
 
@@ -47,11 +57,21 @@ func block(m Matrix, i, j, rows, cols int) Matrix {
 // gonum start a goroutine for every processor of the process, where one must
 // stay free for communication: tiles are smaller than that, and Workers says
 // how many goroutines work on them.
+//
+// gonum works along the rows of a tile, and each costs a call: so they are as
+// long as they may be, and those of one product about equally long.
 const (
-	tileRows  = 64
-	tileCols  = 128
+	tileRows  = 32
+	tileCols  = 192 // at most
 	tileInner = 128
 )
+
+// tileWidth returns the columns of a tile of a product that has so many.
+func tileWidth(cols int) int {
+	tiles := (cols + tileCols - 1) / tileCols
+	width := (cols + tiles - 1) / max(1, tiles)
+	return (width + 15) / 16 * 16 // gonum takes 16 numbers at a time
+}
 
 // Workers is how many goroutines share the work of one matrix product. The
 // result does not depend on it: each element is summed in one order.
@@ -67,42 +87,47 @@ func WorkersOf(ranks int) Workers {
 	return Workers(n)
 }
 
-// each calls do(lo, hi) for ranges of whole tiles that make up [0, rows).
-func (w Workers) each(rows int, do func(lo, hi int)) {
-	tiles := (rows + tileRows - 1) / tileRows
-	n := max(1, min(int(w), tiles))
+// each calls do(lo, hi) for ranges that make up [0, n), each of whole units but for the last.
+func (w Workers) each(n, unit int, do func(lo, hi int)) {
+	units := (n + unit - 1) / unit
+	workers := max(1, min(int(w), units))
 	var wg sync.WaitGroup
-	for i := 1; i < n; i++ {
-		wg.Go(func() { do(tiles*i/n*tileRows, min(rows, tiles*(i+1)/n*tileRows)) })
+	for i := 1; i < workers; i++ {
+		wg.Go(func() { do(units*i/workers*unit, min(n, units*(i+1)/workers*unit)) })
 	}
-	do(0, min(rows, tiles/n*tileRows))
+	do(0, min(n, units/workers*unit))
 	wg.Wait()
 }
 
 // mul adds a b to c.
 func (w Workers) mul(c, a, b Matrix) {
-	w.each(c.Rows, func(lo, hi int) {
-		for i := lo; i < hi; i += tileRows {
-			for k := 0; k < a.Cols; k += tileInner {
-				for j := 0; j < c.Cols; j += tileCols {
-					blas32.Gemm(blas.NoTrans, blas.NoTrans,
-						1, block(a, i, k, tileRows, tileInner), block(b, k, j, tileInner, tileCols),
-						1, block(c, i, j, tileRows, tileCols))
-				}
+	w.each(c.Rows, tileRows, func(lo, hi int) { mul(rows(c, lo, hi), rows(a, lo, hi), b) })
+}
+
+// mul adds a b to c.
+func mul(c, a, b Matrix) {
+	width := tileWidth(c.Cols)
+	for i := 0; i < c.Rows; i += tileRows {
+		for k := 0; k < a.Cols; k += tileInner {
+			for j := 0; j < c.Cols; j += width {
+				blas32.Gemm(blas.NoTrans, blas.NoTrans,
+					1, block(a, i, k, tileRows, tileInner), block(b, k, j, tileInner, width),
+					1, block(c, i, j, tileRows, width))
 			}
 		}
-	})
+	}
 }
 
 // mulTransA adds aᵀ b to c.
 func (w Workers) mulTransA(c, a, b Matrix) {
-	w.each(c.Rows, func(lo, hi int) {
+	width := tileWidth(c.Cols)
+	w.each(c.Rows, tileRows, func(lo, hi int) {
 		for i := lo; i < hi; i += tileRows {
 			for k := 0; k < a.Rows; k += tileInner {
-				for j := 0; j < c.Cols; j += tileCols {
+				for j := 0; j < c.Cols; j += width {
 					blas32.Gemm(blas.Trans, blas.NoTrans,
-						1, block(a, k, i, tileInner, tileRows), block(b, k, j, tileInner, tileCols),
-						1, block(c, i, j, tileRows, tileCols))
+						1, block(a, k, i, tileInner, tileRows), block(b, k, j, tileInner, width),
+						1, block(c, i, j, tileRows, width))
 				}
 			}
 		}
@@ -112,7 +137,7 @@ func (w Workers) mulTransA(c, a, b Matrix) {
 // mulTransB adds a bᵀ to c. Its inner loop is a dot product, which gains
 // nothing from cutting the rows it runs along.
 func (w Workers) mulTransB(c, a, b Matrix) {
-	w.each(c.Rows, func(lo, hi int) {
+	w.each(c.Rows, tileRows, func(lo, hi int) {
 		for i := lo; i < hi; i += tileRows {
 			for j := 0; j < c.Cols; j += tileRows {
 				blas32.Gemm(blas.NoTrans, blas.Trans,
@@ -121,4 +146,21 @@ func (w Workers) mulTransB(c, a, b Matrix) {
 			}
 		}
 	})
+}
+
+// addTimes adds a x to y. x may be longer.
+func addTimes(y []float32, a float32, x []float32) {
+	gonum.Implementation{}.Saxpy(len(y), a, x, 1, y, 1)
+}
+
+// nonZero returns the places of the numbers of x that are not zero, in the memory of at.
+func nonZero(at []int, x []float32) []int {
+	n, at := 0, at[:len(x)]
+	for i, v := range x {
+		at[n] = i
+		if v != 0 {
+			n++ // needs no branch, of which the processor would guess many wrong
+		}
+	}
+	return at[:n]
 }
