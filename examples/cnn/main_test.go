@@ -11,6 +11,7 @@ import (
 
 	"gompi/comm"
 	"gompi/comm/commtest"
+	"gompi/examples/cnn/internal/digits"
 	"gompi/examples/cnn/internal/idx"
 	"gompi/examples/internal/job"
 	"gompi/examples/internal/job/jobtest"
@@ -135,4 +136,26 @@ func TestArgumentsThatMakeNoSenseAreQuoted(t *testing.T) {
 			t.Errorf("%q: status %d and %q, want 2 and %q", args, status, errs.String(), want)
 		}
 	}
+}
+
+// A step of one rank, without the averages.
+func BenchmarkStep(b *testing.B) {
+	const batch = 128
+	f, set := defaults(), digits.Make(batch, 1)
+	m := newModel(set, set, &f, 1)
+	samples := make([]int, batch)
+	for i := range samples {
+		samples[i] = i
+	}
+	for b.Loop() {
+		m.Load(samples, false)
+		logits := m.network.Forward(m.x)
+		m.sums(logits, 1./batch)
+		m.network.Backward(logits, func(int) {})
+		m.sgd.Step(0.001)
+		for _, p := range m.Params() {
+			clear(p.Grad)
+		}
+	}
+	b.ReportMetric(batch*float64(b.N)/b.Elapsed().Seconds(), "samples/s")
 }

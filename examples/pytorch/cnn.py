@@ -40,9 +40,10 @@ def pictures(folder, images, labels):
 
 
 def network():
+    # The ReLU of the largest is the largest of the ReLUs, and fewer.
     return nn.Sequential(
-        nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(20, 50, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Conv2d(1, 20, 5), nn.MaxPool2d(2), nn.ReLU(),
+        nn.Conv2d(20, 50, 5), nn.MaxPool2d(2), nn.ReLU(), nn.Flatten(),
         nn.Linear(4 * 4 * 50, 500), nn.ReLU(), nn.Linear(500, 10),
     )
 
