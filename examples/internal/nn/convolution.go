@@ -24,9 +24,10 @@ func (s Image) Len() int { return s.Height * s.Width * s.Channels }
 //	e f g h    under the first square:    a e b f
 //	i j k l    under the second:              b f c g
 //
-// A copy of what is under each square (im2col) would be k times as large. All that is computed are
-// multiples of rows of numbers, which are added to others. Those by zero are left out: most of a
-// gradient is zero that a MaxPool or a ReLU hands down.
+// A copy of what is under each square (im2col) would be k times as large. All that is computed is
+// multiples of rows, added to other rows: rows of up to k times the channels of the output forward,
+// of all numbers under a square backward. Nothing is computed for a gradient of zero, which most
+// are behind a MaxPool.
 type Convolution struct {
 	Weight, Bias *ddp.Param // Weight has a row for each channel of the output, in the order of strips
 	in, out      Image
@@ -73,7 +74,7 @@ func (c *Convolution) Forward(x Matrix) Matrix {
 			first, last := p*c.out.Height, (p+1)*c.out.Height
 			for i := first; i < last; i++ {
 				c.eachPixel(row(x, p), i-first, row(strips, i), func(pixel, copied []float32) {
-					for channel, v := range pixel {
+					for channel, v := range pixel { // few: copy would take longer
 						copied[channel] = v
 					}
 				})

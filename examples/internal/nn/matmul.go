@@ -148,7 +148,7 @@ func (w Workers) mulTransB(c, a, b Matrix) {
 	})
 }
 
-// addTimes adds a x to y. x may be longer.
+// addTimes adds a x to y. x may be longer. It is blas32.Axpy with less around it.
 func addTimes(y []float32, a float32, x []float32) {
 	gonum.Implementation{}.Saxpy(len(y), a, x, 1, y, 1)
 }
