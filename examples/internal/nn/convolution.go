@@ -121,12 +121,6 @@ func (c *Convolution) forward(y, strips, w Matrix) {
 			copy(row(y, i)[j*n:], c.Bias.Data)
 		}
 	}
-	if c.column >= n { // rows of squares are longer than rows of outputs, and their products faster
-		for j := range c.out.Width {
-			Workers(1).mulTransB(columns(y, j*n, (j+1)*n), columns(strips, j*c.column, (j+c.k)*c.column), c.weights(c.Weight.Data))
-		}
-		return
-	}
 	for j := range c.in.Width {
 		first := j - c.k + 1 // the first place where column j is under the square; < 0: there is none
 		lo, hi := max(0, first), min(j+1, c.out.Width)
