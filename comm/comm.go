@@ -49,6 +49,7 @@ type process struct {
 	log     *slog.Logger
 	open    atomic.Int32 // communicators not closed
 	leave   func(ctx context.Context) error
+	detach  *detacher   // nil where nobody takes back the memory of ranks that died
 	mapped  loans       // given back, but a peer or a transport may still use them
 	local   loans       // of AllocLocal
 	suspect atomic.Bool // a collective has: peers may still write to vectors that it had in the heap
@@ -166,6 +167,7 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 	c.ops.whenOver(func() {
 		c.closeDevices()
 		c.give(c.block)
+		c.detach.over(c)
 		if c.exec.NCCL != nil {
 			c.exec.NCCL.Close(broken, func() { close(over) })
 		} else {
@@ -182,6 +184,7 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 func (p *process) newComm(name string, ch *engine.Channel, rules *path.Rules) *Comm {
 	p.open.Add(1)
 	c := &Comm{process: p, ch: ch, name: name, rules: rules, rounds: true}
+	p.detach.opened(c)
 	c.exec = exec.Exec{Rank: c.Rank(), Size: c.Size(), Round: ch.Round(), Waits: ch.Round(), Staging: &p.staging}
 	c.onHost = !c.mayHaveDevices()
 	c.setUpNCCL()

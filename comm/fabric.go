@@ -224,7 +224,7 @@ func (cfg Config) shared(info *boot.Info, sink transport.Sink) *shm.Transport {
 		ranks[i] = s.WorldRank(world.LocalRank(i))
 	}
 	t, err := shm.New(shm.Config{
-		Local: info.LocalRank, Ranks: ranks, Area: s.Area(), Claim: s.Claim,
+		Local: info.LocalRank, Ranks: ranks, Area: s.Area(), Claim: s.Claim, Release: s.Release,
 		Heap: func(local world.LocalRank) []byte {
 			_, heap := symheap.Divide(s.Arena(local))
 			return heap

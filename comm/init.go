@@ -109,13 +109,14 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 		return nil, err
 	}
 	info := f.Boot.Info()
-	p := &process{boot: f.Boot, rec: info.Flight(), log: cfg.Logger}
+	p := &process{boot: f.Boot, rec: info.Flight(), log: cfg.Logger, detach: newDetacher(f.Boot)}
 	e := engine.New(engine.Config{
 		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,
 		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), Log: cfg.Logger, Left: leftOf(info),
-		Lender: &p.staging,
+		Died: p.detach.died(), Lender: &p.staging,
 	})
 	p.e = e
+	p.detach.of(e)
 	f.Boot.SetWake(f.Parker.Wake)
 	trs, err := f.Connect(e, e.News)
 	if err != nil {

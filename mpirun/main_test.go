@@ -35,6 +35,7 @@ func TestMain(m *testing.M) {
 		"world":    worldMain,
 		"struck":   struckMain,
 		"survive":  surviveMain,
+		"hoard":    hoardMain,
 		"parting":  partingMain,
 	})
 }

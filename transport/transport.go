@@ -152,6 +152,14 @@ type DeathObserver interface {
 	Ended(peer world.Rank, err error)
 }
 
+// A Detacher is a Transport that shares memory with its peers.
+type Detacher interface {
+	// Detach gives up a rank whose process has ended: what is under way with it ends, and the
+	// memory that only the two have used is freed. The Transport does not touch memory of the rank
+	// again.
+	Detach(peer world.Rank)
+}
+
 // An InlineSender is a Transport that can send a small frame without a token, and receive
 // one without the Sink.
 type InlineSender interface {

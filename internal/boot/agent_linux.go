@@ -255,6 +255,9 @@ func (l *linked) Revoke(comm uint64, cause []byte) error {
 
 func (l *linked) Inquire(rank world.Rank) error { return l.send(&wire.Inquire{Rank: rank}) }
 
+// Detached implements Detacher.
+func (l *linked) Detached(rank world.Rank) error { return l.send(&wire.Detached{Rank: rank}) }
+
 func (l *linked) Vote(v *wire.Vote) error {
 	switch {
 	case !l.info.Recover:

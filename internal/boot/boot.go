@@ -131,6 +131,15 @@ type Boot interface {
 	Goodbye(aloud bool) error
 }
 
+// A Detacher is a Boot whose launcher takes back the shared memory of ranks that died while the job
+// goes on.
+type Detacher interface {
+	Boot
+	// Detached tells that this rank will not touch the arena of a rank of its host again, whose
+	// Died event it has had. When all ranks of the host have told so, the arena is freed.
+	Detached(rank world.Rank) error
+}
+
 // An EventKind says what an Event reports.
 type EventKind uint8
 

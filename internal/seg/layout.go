@@ -59,7 +59,8 @@
 // is sealed against shrinking. Those of the area and the arenas are holes until a
 // rank claims them. So running out of memory is an error at one of these moments, and
 // touching what exists never raises SIGBUS. Memory of the heap becomes a hole again
-// when it is freed. Long parts of the heap are claimed on huge pages, if there are any.
+// when it is freed, and so do the arena and the rings of a rank that died, if the job goes
+// on. Long parts of the heap are claimed on huge pages, if there are any.
 package seg
 
 import (

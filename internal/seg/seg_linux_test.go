@@ -410,3 +410,27 @@ func TestACallAfterOneThatIsBeingWrittenIsRecorded(t *testing.T) {
 		t.Error("the call after it is not recorded")
 	}
 }
+
+// Of memory that is released only whole pages become holes: what is beside it stays.
+func TestReleaseLeavesThePagesThatOthersUse(t *testing.T) {
+	s := newSegment(t, 0, 1)
+	if err := s.Claim(0, 4*pageSize); err != nil {
+		t.Fatal(err)
+	}
+	area := s.Area()[:4*pageSize]
+	for i := range area {
+		area[i] = 7
+	}
+	before := held(t, s)
+	for _, part := range [][2]int{{100, pageSize}, {1, pageSize - 1}, {pageSize + 1, 2*pageSize - 2}} {
+		if err := s.Release(part[0], part[1]); err != nil || held(t, s) != before {
+			t.Errorf("%d bytes at %d are no whole page: %v, and %d bytes are freed", part[1], part[0], err, before-held(t, s))
+		}
+	}
+	if err := s.Release(pageSize-1, 2*pageSize+2); err != nil || before-held(t, s) != 2*pageSize {
+		t.Errorf("%v, and %d bytes are freed, want 2 pages", err, before-held(t, s))
+	}
+	if area[pageSize-1] != 7 || area[pageSize] != 0 || area[3*pageSize-1] != 0 || area[3*pageSize] != 7 {
+		t.Errorf("%d, %d to %d, %d: want 7, zeros, 7", area[pageSize-1], area[pageSize], area[3*pageSize-1], area[3*pageSize])
+	}
+}

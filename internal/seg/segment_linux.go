@@ -134,6 +134,16 @@ const (
 	spare = 32 << 20
 )
 
+// Release makes holes again of the whole pages among n bytes of the area from off on. What is there
+// when they are claimed or touched again is zero.
+func (s *Segment) Release(off, n int) error {
+	from, to := (off+pageSize-1)&^(pageSize-1), (off+n)&^(pageSize-1)
+	if from >= to {
+		return nil
+	}
+	return unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(s.head.end)+int64(from), int64(to-from))
+}
+
 // ClaimArena makes sure that n bytes from off on of a local rank's arena exist. It
 // may be called again for the same bytes.
 func (s *Segment) ClaimArena(local world.LocalRank, off, n int) error {
@@ -143,8 +153,7 @@ func (s *Segment) ClaimArena(local world.LocalRank, off, n int) error {
 // ReleaseArena makes a hole again of n bytes from off on of a local rank's arena,
 // whole pages. What is there when they are claimed or touched again is zero.
 func (s *Segment) ReleaseArena(local world.LocalRank, off, n int) error {
-	at := int64(s.head.end) + int64(s.arenaAt(local)+off)
-	return unix.Fallocate(s.fd, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, at, int64(n))
+	return s.Release(s.arenaAt(local)+off, n)
 }
 
 // arenaAt returns where a local rank's arena begins, from the area on.

@@ -23,6 +23,9 @@ func (s *Segment) ClaimArena(local world.LocalRank, off, n int) error { return e
 // ClaimHuge fails.
 func (s *Segment) ClaimHuge(local world.LocalRank, off, n int) error { return errors.ErrUnsupported }
 
+// Release fails.
+func (s *Segment) Release(off, n int) error { return errors.ErrUnsupported }
+
 // ReleaseArena fails.
 func (s *Segment) ReleaseArena(local world.LocalRank, off, n int) error { return errors.ErrUnsupported }
 

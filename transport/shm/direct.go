@@ -182,7 +182,10 @@ func (t *Transport) Put(rank world.Rank, place uint64, src mem.Buffer, token uin
 }
 
 func (t *Transport) begin(p *peer, x move) {
-	if len(x.src) != len(x.dst) && x.source == 0 && x.sink == 0 {
+	switch {
+	case p.lost:
+		x.err = transport.ErrCut // its memory may be freed
+	case len(x.src) != len(x.dst) && x.source == 0 && x.sink == 0:
 		x.err = transport.ErrRecalled
 	}
 	p.moves.Push(x)

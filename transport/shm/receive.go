@@ -63,7 +63,7 @@ func (t *Transport) Poll(rank world.Rank) int {
 // enough for this Poll, if nothing came.
 func (t *Transport) await(rank world.Rank) (n int, enough bool) {
 	p := t.talker(rank)
-	if p == nil {
+	if p == nil || p.lost {
 		return 0, false
 	}
 	if !p.reads || p.r.idle() && p.out.Empty() {
@@ -249,7 +249,10 @@ func (t *Transport) Arm() bool {
 // this rank when there is room.
 func (t *Transport) ready() bool {
 	for _, p := range t.readers {
-		if kind, _ := p.r.next(); kind != 0 && !p.lost {
+		if p.lost {
+			continue // its ring may be freed
+		}
+		if kind, _ := p.r.next(); kind != 0 {
 			return true
 		}
 	}

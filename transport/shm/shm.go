@@ -104,6 +104,9 @@ type Config struct {
 	// Claim makes sure that a part of Area exists, so that touching it cannot
 	// fail. It may be called again for the same part.
 	Claim func(off, n int) error
+	// Release frees the whole pages of a part of Area that no living rank uses. What is there when
+	// they are claimed again is zero. It may be nil.
+	Release func(off, n int) error
 	// Ring rings the doorbell of a local rank: it wakes its Parker.
 	Ring func(local world.LocalRank)
 	// PID returns the process of a local rank, whose memory its peers may reach. nil if they are
@@ -221,7 +224,7 @@ func (t *Transport) Reaches(rank world.Rank) bool {
 		return false
 	}
 	p := t.peer(local)
-	if p.w.mem == nil {
+	if p.w.mem == nil && !p.lost {
 		mem, err := t.ring(local, t.Local)
 		if err != nil {
 			return false
@@ -317,6 +320,9 @@ func (t *Transport) findWriters() {
 // listen begins to read from a rank. The ring exists: its writer has claimed it.
 func (t *Transport) listen(local world.LocalRank) {
 	p := t.peer(local)
+	if p.lost {
+		return
+	}
 	mem, err := t.ring(t.Local, local)
 	if err != nil { // cannot be: it exists
 		t.lose(p, fmt.Errorf("%w: %w", transport.ErrCut, err))
@@ -331,7 +337,7 @@ func (t *Transport) lose(p *peer, err error) {
 	if p.lost {
 		return
 	}
-	p.lost = true
+	p.lost, p.hungry = true, false
 	p.in = arrival.Frame{}
 	t.endMoves(p, err)
 	for !p.out.Empty() {

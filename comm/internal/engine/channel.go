@@ -142,6 +142,9 @@ func (ch *Channel) World(rank int) world.Rank {
 // Host returns the name of a member's host.
 func (ch *Channel) Host(rank int) string { return ch.e.cfg.Host(ch.World(rank)) }
 
+// Has reports whether a world rank is a member.
+func (ch *Channel) Has(rank world.Rank) bool { return ch.member(rank) >= 0 }
+
 // member returns the rank of a world rank, -1 if it is none of the members.
 func (ch *Channel) member(rank world.Rank) int {
 	if ch.members == nil {

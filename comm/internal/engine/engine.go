@@ -83,6 +83,7 @@ type Config struct {
 	Yield  func()                     // gives the processor to other goroutines and processes
 	Eager  int                        // largest eager point-to-point payload in bytes
 	Left   func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
+	Died   func(rank world.Rank)      // is called when the launcher tells of a death, with the engine's lock held; may be nil
 	Lender Lender                     // for Buffers of devices; nil if there are none
 	Log    *slog.Logger
 }

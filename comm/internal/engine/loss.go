@@ -257,6 +257,9 @@ func (e *Engine) news() int {
 		case boot.Died:
 			e.ended(ev.Rank, transport.ErrCut)
 			e.lose(ev.Rank, fmt.Errorf("%s", ev.Text), true)
+			if e.cfg.Died != nil {
+				e.cfg.Died(ev.Rank)
+			}
 		case boot.Left:
 			e.ended(ev.Rank, transport.ErrGone)
 			if e.isSuspect(e.peer(ev.Rank)) {

@@ -143,7 +143,7 @@ func (b *block) vacant(lost func(world.Rank) bool) bool {
 		return false
 	}
 	for _, g := range b.guests {
-		if g.flags.uses.Load() == g.uses && !lost(g.rank) {
+		if !lost(g.rank) && g.flags.uses.Load() == g.uses { // the memory of one that is lost may be freed
 			return false
 		}
 	}

@@ -26,7 +26,7 @@ const (
 type Message interface{ fields(*Codec) }
 
 var protocol = NewProtocol[Message](Message.fields, &Attach{}, &Card{}, &Revoke{}, &Abort{}, &Welcome{}, &Cards{}, &Died{}, &Revoked{}, &Terminate{},
-	&Join{}, &Leave{}, &Closing{}, &Describe{}, &Stacks{}, &Inquire{}, &Left{}, &Vote{}, &Outcome{})
+	&Join{}, &Leave{}, &Closing{}, &Describe{}, &Stacks{}, &Inquire{}, &Left{}, &Vote{}, &Outcome{}, &Detached{})
 
 // Append appends m's frame.
 func Append(b []byte, m Message) []byte { return protocol.Append(b, m) }
@@ -177,6 +177,12 @@ func (m *Inquire) fields(c *Codec) { rank(c, &m.Rank) }
 type Left struct{ Rank world.Rank }
 
 func (m *Left) fields(c *Codec) { rank(c, &m.Rank) }
+
+// Detached tells that a rank touches no more of what a rank of its host that died has shared with
+// it.
+type Detached struct{ Rank world.Rank }
+
+func (m *Detached) fields(c *Codec) { rank(c, &m.Rank) }
 
 // Terminate tells that the job ends, and why.
 type Terminate struct{ Text string }

@@ -31,6 +31,7 @@ func examples() []Message {
 		&Leave{},
 		&Inquire{Rank: 6},
 		&Left{Rank: 6},
+		&Detached{Rank: 6},
 		&Vote{Comm: 1 << 63, Seq: 2, Kind: Shrink, Flags: math.MaxUint64, Members: []Span{{0, 3}, {7, 1}}, Part: []byte("part")},
 		&Outcome{Comm: 1, Seq: 2, Flags: 6, Living: []Voter{{3, []byte("part")}, {4, []byte{}}}, Dead: []world.Rank{1, 5}, Differ: "x"},
 		&Outcome{Dead: []world.Rank{1}, Replaced: []Replacement{{1, 8, []byte("card")}}, Failed: "y"},

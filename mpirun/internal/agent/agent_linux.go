@@ -55,6 +55,7 @@ type agent struct {
 	alive  int
 	cards  int          // ranks whose card has come
 	absent []world.Rank // ranks of the job that ended without joining
+	dead   reclaims
 	memory cgroup.Kills
 	group  *killgroup.Group
 

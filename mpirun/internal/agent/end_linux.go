@@ -93,7 +93,6 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		a.flushPartial(s)
 	}
 	state := a.segment.State(p.local())
-	a.segment.SetEnded(p.local())
 	m := &ctl.Exited{
 		Rank: p.Rank.Rank, PID: p.pid, Time: a.failedAt(p, ws, now), RSS: used.Maxrss << 10, Tail: lastLines(p.tail, tailLines),
 		Joined: state >= seg.Joined, Closed: state == seg.Closed,
@@ -109,7 +108,10 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	}
 	if a.launch.Recover && (m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed) {
 		unix.Kill(-p.pid, unix.SIGKILL) // a wrapper's child must not go on as the rank that is said to be dead
+		a.lostRank(p)
 	}
+	a.segment.SetEnded(p.local())
+	a.reclaim()
 	a.report(m)
 }
 

@@ -177,6 +177,8 @@ func (a *agent) heard(p *process, m wire.Message) error {
 			a.inquired[m.Rank] = true
 			a.report(&ctl.Inquire{Rank: int(m.Rank)})
 		}
+	case *wire.Detached:
+		a.detached(p, m.Rank)
 	case *wire.Vote:
 		if !a.launch.Recover {
 			return fmt.Errorf("%w: a vote in a job without -recover", wire.ErrFrame)

@@ -1,0 +1,31 @@
+package engine
+
+import (
+	"gompi/internal/world"
+	"gompi/transport"
+)
+
+// Detach gives up what a rank that has died shares with this one, and reports whether it has: not if
+// the job ends. From then on no transport reads or writes memory of that rank, and every Channel that
+// holds it is broken, also one that is opened later. The caller makes sure that no collective through
+// shared memory runs that holds it.
+func (e *Engine) Detach(rank world.Rank) bool {
+	e.progress.Lock()
+	defer e.progress.Exit()
+	if e.jobEnding {
+		return false
+	}
+	p := e.peer(rank)
+	if p.fate != nil { // it died after it had left: Channels go on without it, but may not any more
+		p.lost = p.fate
+		for _, ch := range e.channels {
+			ch.dismiss(p, true)
+		}
+	}
+	for _, t := range e.transports {
+		if d, ok := t.(transport.Detacher); ok {
+			d.Detach(rank)
+		}
+	}
+	return true
+}
