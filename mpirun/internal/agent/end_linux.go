@@ -17,6 +17,7 @@ import (
 const (
 	reapPeriod   = 10 * time.Millisecond // for ended ranks, on kernels without pidfd
 	orphanPeriod = 10 * time.Second      // for ended orphans
+	groupEndTime = 20 * time.Millisecond // for the rest of a dead rank's process group, at most
 	// lingering is how long the agent waits, after all ranks ended well, for
 	// what they left running with their output open.
 	lingering = 2 * time.Second
@@ -107,12 +108,27 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		m.Code = ws.ExitStatus()
 	}
 	if a.launch.Recover && (m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed) {
-		unix.Kill(-p.pid, unix.SIGKILL) // a wrapper's child must not go on as the rank that is said to be dead
+		a.killGroup(p)
 		a.lostRank(p)
 	}
 	a.segment.SetEnded(p.local())
 	a.reclaim()
 	a.report(m)
+}
+
+// killGroup kills what is left of the process group of a rank that has died: a wrapper's child must
+// not go on as the rank that is said to be dead, and must not touch shared memory when the others
+// are told that the rank does not. So this waits until the kernel has ended what it killed, but not
+// for long: what has been killed runs no more, and its memory may take long to free.
+func (a *agent) killGroup(p *process) {
+	if unix.Kill(-p.pid, unix.SIGKILL) != nil {
+		return // nothing is left of it
+	}
+	for end := time.Now().Add(groupEndTime); time.Now().Before(end); time.Sleep(groupEndTime / 200) {
+		if _, err := unix.Wait4(-p.pid, nil, unix.WNOHANG, nil); err == unix.ECHILD {
+			return
+		}
+	}
 }
 
 // failedAt returns when p failed, in Unix nanoseconds. A rank that closes its communicators and
