@@ -75,6 +75,8 @@ func (c *Comm) agree(ctx context.Context, flags uint64) (uint64, error) {
 		return 0, err
 	case o.Differ != "":
 		return 0, fmt.Errorf("%w: %s", ErrMismatch, o.Differ)
+	case o.Failed != "":
+		return 0, errors.New(o.Failed)
 	case len(o.Dead) > 0:
 		r := slices.Index(c.Group().ranks, o.Dead[0])
 		return o.Flags, &RevokedError{Rank: r, Host: c.Host(r), Cause: "has died"}

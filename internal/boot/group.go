@@ -65,7 +65,7 @@ func Group(n int) []Boot {
 func newGroup(n int, host string) *group {
 	id, secret := NewJob()
 	hosts := []string{host}
-	g := &group{members: make([]Member, n), cards: make([][]byte, n), missing: n, complete: make(chan struct{}), revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}}
+	g := &group{members: make([]Member, n), cards: make([][]byte, n), missing: n, complete: make(chan struct{}), revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}, votes: agree.Table{Ranks: n}}
 	for i := range g.members {
 		g.members[i].group = g
 		g.members[i].info = Info{
@@ -223,7 +223,7 @@ func (m *Member) Vote(v *wire.Vote) error {
 	g := m.group
 	g.mu.Lock()
 	d, err := g.votes.Vote(m.info.Rank, v)
-	news := g.decided(d)
+	news := err == nil && g.decided(d) // what failed for this one alone is no news for the others
 	g.mu.Unlock()
 	if news {
 		g.wakeAll()

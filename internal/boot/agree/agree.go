@@ -15,9 +15,11 @@ import (
 	"gompi/internal/world"
 )
 
-// A Table holds the agreements that are not decided. The zero Table is empty. It is not for
-// concurrent use.
+// A Table holds the agreements that are not decided. It is empty at first, and not for concurrent
+// use.
 type Table struct {
+	Ranks int // that the job may have, with all replacements; set before the first vote
+
 	ended    map[world.Rank]bool // whether it died
 	open     map[key]*agreement
 	assigned map[world.Rank]key // replacements, until they are members of a communicator
@@ -52,22 +54,29 @@ func (w *Want) key() key { return key{w.Invite.Comm, w.Invite.Seq} }
 
 // Vote takes the vote of a rank, which the Table keeps. It returns the decision that this makes,
 // nil if there is none yet. A vote that cannot be is an error, and does not count: of a rank that
-// is no member, or has voted already.
+// is no member or has voted already, or with members that the job has not. Then the decision is for
+// its sender alone: a failed one, so that it does not wait. It is nil if the sender waits for
+// another, or is no rank of the job.
 func (t *Table) Vote(rank world.Rank, v *wire.Vote) (*Decision, error) {
 	k := key{v.Comm, v.Seq}
 	a := t.open[k]
 	_, stands := t.assigned[rank]
+	alien, has := t.alien(v.Members)
 	switch {
+	case int(rank) >= t.Ranks:
+		return nil, fmt.Errorf("rank %d votes: want one of 0 to %d", rank, t.Ranks-1)
 	case t.has(rank):
 		return nil, nil
+	case has:
+		return refusal(rank, v, "it names rank %d as a member: want ranks 0 to %d", alien, t.Ranks-1)
 	case a == nil && stands:
-		return &Decision{v.Kind, &wire.Outcome{Comm: v.Comm, Seq: v.Seq, Living: []wire.Voter{{Rank: rank}}, Failed: "the others have not waited for it"}}, nil
+		return failed(rank, v, "the others have not waited for it"), nil
 	case a == nil:
 		a = &agreement{first: v, by: rank, members: wire.Ranks(v.Members), votes: map[world.Rank]*wire.Vote{}, stands: map[world.Rank]world.Rank{}}
 	}
 	switch {
 	case !stands && !slices.Contains(a.members, rank):
-		return nil, fmt.Errorf("rank %d votes in %v %d of communicator %d, whose members are %v", rank, v.Kind, v.Seq, v.Comm, a.members)
+		return refusal(rank, v, "its members are %v", a.members)
 	case a.votes[rank] != nil:
 		return nil, fmt.Errorf("rank %d votes twice in %v %d of communicator %d", rank, v.Kind, v.Seq, v.Comm)
 	case v.Kind != a.first.Kind && a.differ == "":
@@ -79,6 +88,28 @@ func (t *Table) Vote(rank world.Rank, v *wire.Vote) (*Decision, error) {
 	t.open[k] = a
 	a.votes[rank] = v
 	return t.decide(k), nil
+}
+
+// alien returns the first member that the job has not, if there is one.
+func (t *Table) alien(members []wire.Span) (rank world.Rank, has bool) {
+	for _, s := range members {
+		if end := int(s.First) + s.Count; end > t.Ranks {
+			return world.Rank(max(int(s.First), t.Ranks)), true
+		}
+	}
+	return 0, false
+}
+
+// refusal returns the answer to a vote that does not count, and why it does not.
+func refusal(rank world.Rank, v *wire.Vote, format string, args ...any) (*Decision, error) {
+	why := fmt.Sprintf(format, args...)
+	return failed(rank, v, "its vote does not count: "+why[:min(len(why), 1000)]),
+		fmt.Errorf("the vote of rank %d in %v %d of communicator %d does not count: %s", rank, v.Kind, v.Seq, v.Comm, why)
+}
+
+// failed returns a failed decision for one rank.
+func failed(rank world.Rank, v *wire.Vote, why string) *Decision {
+	return &Decision{v.Kind, &wire.Outcome{Comm: v.Comm, Seq: v.Seq, Living: []wire.Voter{{Rank: rank}}, Failed: why}}
 }
 
 func (t *Table) has(rank world.Rank) bool {

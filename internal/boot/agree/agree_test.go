@@ -29,7 +29,7 @@ func must(t *testing.T, table *Table, rank world.Rank, v *wire.Vote) *Decision {
 func wanted(table *Table) []Want { return slices.Concat(table.Wanted()...) }
 
 func TestAnAgreementIsDecidedWhenAllHaveVotedOrEnded(t *testing.T) {
-	var table Table
+	table := Table{Ranks: 20}
 	members := []world.Rank{1, 2, 3, 5, 6}
 	table.Ended(6, false) // well, and before anybody votes
 	if d := must(t, &table, 5, vote(wire.Shrink, 1, 0b110, members...)); d != nil {
@@ -52,7 +52,7 @@ func TestAnAgreementIsDecidedWhenAllHaveVotedOrEnded(t *testing.T) {
 }
 
 func TestADeadMemberIsReplaced(t *testing.T) {
-	var table Table
+	table := Table{Ranks: 20}
 	members := []world.Rank{2, 0, 1}
 	must(t, &table, 0, vote(wire.Restore, 1, 1, members...))
 	table.Ended(1, true)
@@ -80,7 +80,7 @@ func TestADeadMemberIsReplaced(t *testing.T) {
 }
 
 func TestARestoreFailsWithoutReplacements(t *testing.T) {
-	var table Table
+	table := Table{Ranks: 20}
 	must(t, &table, 0, vote(wire.Restore, 1, 1, 0, 1, 2, 3))
 	table.Ended(2, true)
 	table.Assign(&wanted(&table)[0], 7)
@@ -99,7 +99,7 @@ func TestARestoreFailsWithoutReplacements(t *testing.T) {
 }
 
 func TestCallsThatDifferAreTold(t *testing.T) {
-	var table Table
+	table := Table{Ranks: 20}
 	must(t, &table, 0, vote(wire.Agree, 1, 1, 0, 1))
 	d := must(t, &table, 1, vote(wire.Shrink, 1, 1, 0, 1))
 	if d == nil || !strings.Contains(d.Differ, "rank 0 called agree, but rank 1 called shrink") {
@@ -108,13 +108,31 @@ func TestCallsThatDifferAreTold(t *testing.T) {
 }
 
 func TestVotesThatCannotBeAreErrors(t *testing.T) {
-	var table Table
+	table := Table{Ranks: 20}
 	must(t, &table, 0, vote(wire.Agree, 1, 1, 0, 1))
-	if _, err := table.Vote(0, vote(wire.Agree, 1, 1, 0, 1)); err == nil {
-		t.Error("a second vote counts")
+	if d, err := table.Vote(0, vote(wire.Agree, 1, 1, 0, 1)); d != nil || err == nil {
+		t.Errorf("a second vote counts, or ends the wait for the outcome of the first: %+v, %v", d, err)
 	}
-	if _, err := table.Vote(2, vote(wire.Agree, 1, 1, 0, 1)); err == nil {
-		t.Error("the vote of a stranger counts")
+	for what, c := range map[string]struct {
+		by    world.Rank
+		v     *wire.Vote
+		wants string
+	}{
+		"a stranger":                      {2, vote(wire.Agree, 1, 1, 0, 1), "its members are [0 1]"},
+		"members that the job has not":    {0, vote(wire.Shrink, 9, 1, 0, 18, 19, 20), "it names rank 20 as a member: want ranks 0 to 19"},
+		"members far beyond those it has": {0, vote(wire.Shrink, 9, 1, 0, 500), "it names rank 500 as a member"},
+	} {
+		d, err := table.Vote(c.by, c.v)
+		if err == nil || !strings.Contains(err.Error(), c.wants) || d == nil || !strings.Contains(d.Failed, c.wants) ||
+			d.Seq != c.v.Seq || len(d.Living) != 1 || d.Living[0].Rank != c.by {
+			t.Errorf("the vote of %s: %+v, %v; want an error and a failed outcome for rank %d alone with %q", what, d, err, c.by, c.wants)
+		}
+	}
+	if d, err := table.Vote(20, vote(wire.Agree, 1, 1, 0, 1)); d != nil || err == nil {
+		t.Errorf("the vote of a rank that the job has not: %+v, %v; want an error, and nobody to answer", d, err)
+	}
+	if len(table.open) != 1 {
+		t.Errorf("%d agreements are open, want that of the vote that counts", len(table.open))
 	}
 	table.Ended(1, true)
 	if d, err := table.Vote(1, vote(wire.Agree, 2, 1, 0, 1)); d != nil || err != nil {
@@ -128,7 +146,7 @@ func TestEachAgreementIsDecidedOnce(t *testing.T) {
 	const ranks = 6
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		var table Table
+		table := Table{Ranks: 20}
 		var dead [ranks]bool
 		decided := map[uint64]*Decision{}
 		note := func(ds ...*Decision) {
@@ -196,7 +214,7 @@ func TestEachRestoreIsDecidedOnce(t *testing.T) {
 // playRestore returns the decision of one Restore of 4 ranks.
 func playRestore(t *testing.T, seed uint64) (decided *Decision) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	var table Table
+	table := Table{Ranks: 20}
 	all := []world.Rank{0, 1, 2, 3}
 	note := func(ds ...*Decision) {
 		for _, d := range ds {
@@ -241,7 +259,7 @@ func playRestore(t *testing.T, seed uint64) (decided *Decision) {
 }
 
 func TestADeathStaysOneWhenTheRankEndsAgain(t *testing.T) {
-	var table Table
+	table := Table{Ranks: 20}
 	table.Ended(1, true)
 	table.Ended(1, false)
 	d := must(t, &table, 0, vote(wire.Shrink, 1, 1, 0, 1))

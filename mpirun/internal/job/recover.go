@@ -36,6 +36,7 @@ type death struct {
 
 func (r *recovery) prepare(nodes []*host, nodeOf []int, spares int) {
 	r.nodes, r.nodeOf, r.spares, r.size = nodes, nodeOf, spares, len(nodeOf)
+	r.votes.Ranks = r.size + spares*len(nodes)
 	r.alive, r.used, r.stands = len(nodeOf), make([]int, len(nodes)), map[int]int{}
 }
 

@@ -52,3 +52,20 @@ func TestAllThatDiedAreReplacedOrNone(t *testing.T) {
 		}
 	}
 }
+
+// A vote that cannot be counted is answered: its sender does not wait for the rest of its time.
+func TestAVoteThatDoesNotCountIsAnswered(t *testing.T) {
+	j, links := afterDeaths(t)
+	answered := len(got[*ctl.Outcome](links[0]))
+	v := wire.Vote{Comm: 2, Seq: 1, Kind: wire.Shrink, Members: []wire.Span{{First: 0, Count: 7}}}
+	j.voted(j.recover.nodes[0], &ctl.Vote{Rank: 1, Vote: v})
+	o := got[*ctl.Outcome](links[0])[answered:]
+	if len(o) != 1 || !strings.Contains(o[0].Outcome.Failed, "it names rank 6 as a member: want ranks 0 to 5") || len(o[0].Outcome.Living) != 1 || o[0].Outcome.Living[0].Rank != 1 {
+		t.Errorf("outcomes %+v, want one that fails for rank 1", o)
+	}
+	v.Members[0].Count = 6
+	j.voted(j.recover.nodes[0], &ctl.Vote{Rank: 6, Vote: v}) // there is nobody to answer
+	if more := got[*ctl.Outcome](links[0])[answered+1:]; len(more) != 0 {
+		t.Errorf("an outcome for no rank of the job: %+v", more)
+	}
+}
