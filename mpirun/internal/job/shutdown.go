@@ -80,6 +80,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 		if !m.Joined || m.PMI {
 			j.broadcast(&ctl.Absent{Rank: m.Rank}) // others may wait for it, in Init or in a barrier of PMI
 		}
+		j.noteUnused(h, m)
 		j.leaving.left(m.Rank)
 		j.endedRank(world.Rank(m.Rank), false)
 		return
