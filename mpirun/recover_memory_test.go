@@ -137,6 +137,7 @@ func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 		}
 		if has > most {
 			t.Errorf("after %d deaths: %d bytes of shared memory, want %d at most", n+1, has, most)
+			break
 		}
 	}
 	if err := os.WriteFile(gate, nil, 0o644); err != nil {
@@ -144,7 +145,7 @@ func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 	}
 	for _, err := lines.ReadString('\n'); err == nil; _, err = lines.ReadString('\n') {
 	}
-	if err := cmd.Wait(); err != nil || strings.Count(said.String(), "the job goes on without it") != deaths {
+	if err := cmd.Wait(); err != nil || !t.Failed() && strings.Count(said.String(), "the job goes on without it") != deaths {
 		t.Errorf("gompirun: %v, want %d deaths:\n%s", err, deaths, said.String())
 	}
 }
