@@ -56,6 +56,7 @@ type agent struct {
 	cards  int          // ranks whose card has come
 	absent []world.Rank // ranks of the job that ended without joining
 	dead   reclaims
+	stands stands
 	memory cgroup.Kills
 	group  *killgroup.Group
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/pmiserver"
@@ -44,7 +45,11 @@ func (a *agent) doing() *ctl.Doing {
 		case !a.gathered && p.hasCard:
 			d.Text, d.Since = "waits in Init for all others", time.Duration(max(1, now-p.cardAt))
 		default:
-			if at := describe(&d, a.segment.Calls(p.local()), now); at != 0 {
+			calls := a.segment.Calls(p.local())
+			for i := range calls { // roots are less than any replacement
+				calls[i].Peer = int(a.stands.named(world.Rank(calls[i].Peer)))
+			}
+			if at := describe(&d, calls, now); at != 0 {
 				d.Site = a.segment.Site(p.local(), at)
 			}
 		}

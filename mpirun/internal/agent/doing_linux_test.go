@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
+	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -29,6 +31,17 @@ func TestARankIsInItsNewestCallThatIsNotDone(t *testing.T) {
 		var got ctl.RankDoing
 		if at := describe(&got, tt.calls, 100); at != tt.at || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: %+v at %d, want %+v at %d", tt.name, got, at, tt.want, tt.at)
+		}
+	}
+}
+
+func TestAReplacementOfAReplacementIsKnownByTheFirst(t *testing.T) {
+	var s stands
+	s.learn([]wire.Replacement{{Dead: 1, By: 4}})
+	s.learn([]wire.Replacement{{Dead: 4, By: 6}, {Dead: 0, By: 5}})
+	for rank, want := range map[world.Rank]world.Rank{0: 0, 3: 3, 4: 1, 5: 0, 6: 1, -1: -1} {
+		if got := s.named(rank); got != want {
+			t.Errorf("rank %d is known by %d, want %d", rank, got, want)
 		}
 	}
 }

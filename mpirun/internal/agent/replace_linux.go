@@ -61,3 +61,23 @@ func (a *agent) brief(m *ctl.Brief) {
 	a.send(p, frame)
 	a.segment.Bump()
 }
+
+// stands tells which rank the user knows a replacement by: that in whose place it is, on any host.
+type stands map[world.Rank]world.Rank
+
+func (s *stands) learn(all []wire.Replacement) {
+	for _, r := range all {
+		if *s == nil {
+			*s = stands{}
+		}
+		(*s)[r.By] = s.named(r.Dead)
+	}
+}
+
+// named returns the rank that the user knows a rank by.
+func (s *stands) named(rank world.Rank) world.Rank {
+	if first, late := (*s)[rank]; late {
+		return first
+	}
+	return rank
+}

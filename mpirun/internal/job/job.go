@@ -119,7 +119,7 @@ type Job struct {
 func New(spec *cmdline.Spec, world *World) *Job {
 	j := &Job{spec: spec, world: world, begun: time.Now(), events: make(chan link.Event, 64), done: make(chan struct{}), release: func() {}, revoked: map[uint64]bool{}}
 	j.attempt.first = j.begun
-	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Hosts: j.surveyed, Say: j.notef}
+	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Hosts: j.surveyed, Say: j.notef, Named: j.recover.first}
 	j.id, j.secret = boot.NewJob()
 	if j.attempt.name = spec.RunID; j.attempt.name == "" {
 		j.attempt.name = j.id

@@ -30,7 +30,7 @@ func (j *Job) failedToo(m *ctl.Exited, how string, c *cause) {
 	if j.end.cause != nil && (ours(m.Signal) || ours(m.Code-128)) {
 		return
 	}
-	j.later.ranks = append(j.later.ranks, failure{m.Rank, how, c})
+	j.later.ranks = append(j.later.ranks, failure{j.recover.first(m.Rank), how, c})
 }
 
 // then prints the later failures, those alike in one line.
@@ -49,7 +49,7 @@ func (f *laterFailures) then(first *cause) []string {
 	var lines []string
 	for _, how := range hows {
 		slices.Sort(alike[how])
-		lines = append(lines, fmt.Sprintf("then: rank %s %s", plan.Ranges(alike[how]), how))
+		lines = append(lines, fmt.Sprintf("then: rank %s %s", plan.Ranges(slices.Compact(alike[how])), how))
 	}
 	for _, c := range f.agents {
 		if c != first {

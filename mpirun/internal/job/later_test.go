@@ -31,3 +31,21 @@ func TestWhatFailedAlikeIsToldInOneLine(t *testing.T) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
+
+// Ranks 4 and 5 were in the place of rank 1.
+func TestAReplacementThatFailedIsToldByItsRank(t *testing.T) {
+	j := &Job{}
+	j.recover.stands = map[int]int{4: 1, 5: 1}
+	for _, rank := range []int{5, 4, 2} {
+		j.failedToo(&ctl.Exited{Rank: rank, Code: 3}, "exited with status 3", &cause{})
+	}
+	want := []string{"then: rank 1-2 exited with status 3"}
+	if got := j.later.then(nil); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for rank, want := range map[int]int{0: 0, 1: 5, 4: 5, 5: 5, 2: 2} {
+		if got := j.recover.current(rank); got != want {
+			t.Errorf("rank %d is now %d, want %d", rank, got, want)
+		}
+	}
+}

@@ -26,7 +26,7 @@ func (j *Job) askedFor(q attach.Question) {
 	}
 	for _, h := range j.hosts {
 		for _, r := range h.ranks {
-			if r == q.Rank && !h.drained {
+			if r == j.recover.first(q.Rank) && !h.drained {
 				h.asking = append(h.asking, q)
 				h.Send(&ctl.Ask{})
 				return
@@ -41,7 +41,7 @@ func (j *Job) tellWhere(h *host, m *ctl.Doing) {
 	for _, q := range h.asking {
 		w := attach.Whereabouts{Err: fmt.Sprintf("rank %d on %s has ended", q.Rank, h.name)}
 		for _, r := range m.Ranks {
-			if r.Rank == q.Rank {
+			if r.Rank == j.recover.current(q.Rank) {
 				w = attach.Whereabouts{Host: h.name, PID: r.PID, Login: h.agent.Login}
 				if !h.here() && w.Login == nil {
 					w.Err = fmt.Sprintf("rank %d is process %d on %s, where gompirun did not log in: run the debugger there", q.Rank, r.PID, h.name)

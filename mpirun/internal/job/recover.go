@@ -48,6 +48,16 @@ func (r *recovery) first(rank int) int {
 	return rank
 }
 
+// current returns the rank of the process that is, or was last, in the place of a rank.
+func (r *recovery) current(rank int) int {
+	for late, first := range r.stands {
+		if first == r.first(rank) {
+			rank = max(rank, late) // places are taken in order
+		}
+	}
+	return rank
+}
+
 // name names a rank to the user.
 func (r *recovery) name(rank int) string {
 	if first, late := r.stands[rank]; late {

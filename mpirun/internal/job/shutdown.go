@@ -144,7 +144,7 @@ func (j *Job) aborted(h *host, m *ctl.Abort) {
 	if status == 0 {
 		status = 1
 	}
-	text := fmt.Sprintf("rank %d on %s aborted the job with status %d", m.Rank, h.name, m.Code)
+	text := fmt.Sprintf("%s on %s aborted the job with status %d", j.recover.name(m.Rank), h.name, m.Code)
 	if m.Reason != "" {
 		text += ": " + strings.TrimRight(m.Reason, "\n")
 	}

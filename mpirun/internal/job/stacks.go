@@ -25,7 +25,9 @@ func (j *Job) outOfTime() {
 	var all []int
 	for _, h := range j.hosts {
 		if !h.drained {
-			all = append(all, h.ranks...)
+			for _, r := range h.ranks {
+				all = append(all, j.recover.current(r))
+			}
 		}
 	}
 	for _, r := range all {

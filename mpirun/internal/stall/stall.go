@@ -33,6 +33,10 @@ type Watch struct {
 	Hosts   func() []Host // whose agents answer now
 	Say     func(format string, args ...any)
 
+	// Named returns the rank that the user knows a process by: a replacement is known by the rank in
+	// whose place it is. nil if each is known by its own.
+	Named func(rank int) int
+
 	Late  <-chan time.Time // when agents have taken too long to answer
 	Again <-chan time.Time // when to tell again of ranks that wait
 
@@ -85,7 +89,7 @@ func (w *Watch) Conclude() {
 	if w.answers == nil {
 		return
 	}
-	lines, missing := tell(w.asked, w.answers)
+	lines, missing := w.tell()
 	for _, line := range lines {
 		w.Say("%s", line)
 	}
@@ -144,7 +148,7 @@ func (w *Watch) askStacks(ranks []int) {
 
 // Stack tells an agent's answer to the question where a rank is.
 func (w *Watch) Stack(h Host, m *ctl.Stacks) {
-	w.Say("%s: rank %d stands in%s", h.Name(), m.Rank, indented(m.Text))
+	w.Say("%s: rank %d stands in%s", h.Name(), w.named(m.Rank), indented(m.Text))
 }
 
 // indented returns the lines of text, each on a line of its own and marked as said by
@@ -167,7 +171,7 @@ func (w *Watch) sayDetails() {
 		for _, r := range w.answers[h].Ranks {
 			if first, rest, _ := strings.Cut(r.Details, "\n"); first != "" && left > 0 {
 				left--
-				w.Say("%s: rank %d: %s%s", h.Name(), r.Rank, first, indented(rest))
+				w.Say("%s: rank %d: %s%s", h.Name(), w.named(r.Rank), first, indented(rest))
 			}
 		}
 	}

@@ -177,10 +177,11 @@ func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
 	out := func(rank int, marks ...ctl.Mark) ctl.RankDoing {
 		return ctl.RankDoing{Rank: rank, Text: "is in no call", Marks: marks}
 	}
-	got, missing := tell([]Host{a, b}, map[Host]*ctl.Doing{
+	w := Watch{asked: []Host{a, b}, answers: map[Host]*ctl.Doing{
 		a: {Ranks: []ctl.RankDoing{in(0, 0, 5), in(1, 0, 5), out(2, ctl.Mark{Comm: 0, Seq: 5})}},
 		b: {Ranks: []ctl.RankDoing{in(3, 0, 4), out(4), in(5, 1<<32, 7), out(6, ctl.Mark{Comm: 1 << 32, Seq: 6})}},
-	})
+	}}
+	got, missing := w.tell()
 	want := []string{
 		"barrier() number 4: arrived: rank 3; missing: rank 4-6",
 		"barrier() number 5: arrived: rank 0-1; missing: rank 3-6",
@@ -195,5 +196,42 @@ func TestSurveyNamesThoseWhoAreMissing(t *testing.T) {
 	}
 	if want := []int{3, 4, 5, 6}; !reflect.DeepEqual(missing, want) {
 		t.Errorf("missing ranks %v, want %v", missing, want)
+	}
+}
+
+// Processes 4 and 5 are in the places of ranks 1 and 2. The user reads these numbers; agents are
+// asked by those of the processes.
+func TestReplacementsAreKnownByTheRanksInWhosePlacesTheyAre(t *testing.T) {
+	a := &fakeHost{name: "a"}
+	world, restored := ctl.Mark{Seq: 9}, ctl.Mark{Comm: 1 << 32, Seq: 2}
+	doing := func(rank int, in ctl.Mark, marks ...ctl.Mark) ctl.RankDoing {
+		return ctl.RankDoing{Rank: rank, Text: "is in barrier() number " + fmt.Sprint(in.Seq), In: in, Marks: marks}
+	}
+	var said []string
+	w := Watch{
+		Hosts: func() []Host { return []Host{a} }, Stacks: true,
+		Say:   func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) },
+		Named: func(rank int) int { return []int{0, 1, 2, 3, 1, 2}[rank] },
+	}
+	w.Survey()
+	w.Answered(a, &ctl.Doing{Ranks: []ctl.RankDoing{
+		doing(0, restored, restored), doing(3, world, world), doing(4, restored, restored),
+		{Rank: 5, Text: "is in no call", Details: "more", Marks: []ctl.Mark{{Comm: 1 << 32, Seq: 1}}},
+	}})
+	w.Stack(a, &ctl.Stacks{Rank: 5, Text: "main"})
+	want := []string{
+		"barrier() number 9: arrived: rank 3; missing: rank 0",
+		"barrier() number 2: arrived: rank 0-1; missing: rank 2",
+		"a: rank 0-1 is in barrier() number 2",
+		"a: rank 3 is in barrier() number 9",
+		"a: rank 2 is in no call",
+		"a: rank 2: more",
+		"a: rank 2 stands in\n  | main",
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("said %q\nwant %q", said, want)
+	}
+	if last := a.asked[len(a.asked)-1].Stacks; !slices.Equal(last, []int{0, 5}) {
+		t.Errorf("asked for the stacks of %v, want those of processes 0 and 5", last)
 	}
 }

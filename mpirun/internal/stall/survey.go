@@ -21,16 +21,16 @@ type doing struct {
 
 // tell returns a line for each collective that lacks ranks, then a line for each group of ranks
 // that are in the same call. missing are the ranks that a collective lacks, or else those that are
-// in no call.
-func tell(hosts []Host, answers map[Host]*ctl.Doing) (lines []string, missing []int) {
+// in no call, as agents know them.
+func (w *Watch) tell() (lines []string, missing []int) {
 	var all []ctl.RankDoing
 	var groups []*doing
 	index := map[string]*doing{}
-	for _, h := range hosts {
-		if answers[h] == nil {
+	for _, h := range w.asked {
+		if w.answers[h] == nil {
 			continue
 		}
-		for _, r := range answers[h].Ranks {
+		for _, r := range w.answers[h].Ranks {
 			all = append(all, r)
 			text := r.Text
 			if r.Site != "" {
@@ -41,13 +41,13 @@ func tell(hosts []Host, answers map[Host]*ctl.Doing) (lines []string, missing []
 				g = &doing{text: text}
 				index[text], groups = g, append(groups, g)
 			}
-			g.ranks, g.since = append(g.ranks, r.Rank), max(g.since, r.Since)
+			g.ranks, g.since = append(g.ranks, w.named(r.Rank)), max(g.since, r.Since)
 			if !slices.Contains(g.hosts, h.Name()) {
 				g.hosts = append(g.hosts, h.Name())
 			}
 		}
 	}
-	lines, missing = gaps(all)
+	lines, missing = w.gaps(all)
 	if len(missing) == 0 {
 		for _, r := range all {
 			if r.Since == 0 {
@@ -68,7 +68,7 @@ func tell(hosts []Host, answers map[Host]*ctl.Doing) (lines []string, missing []
 
 // gaps lists, for each collective that ranks are in, which have arrived and which have not. The
 // members of a communicator other than the world are known only from their recent collectives.
-func gaps(all []ctl.RankDoing) (lines []string, anywhere []int) {
+func (w *Watch) gaps(all []ctl.RankDoing) (lines []string, anywhere []int) {
 	var in []ctl.Mark
 	texts := map[ctl.Mark]string{}
 	for _, r := range all {
@@ -83,21 +83,29 @@ func gaps(all []ctl.RankDoing) (lines []string, anywhere []int) {
 			i := slices.IndexFunc(r.Marks, func(k ctl.Mark) bool { return k.Comm == m.Comm })
 			switch {
 			case r.In == m:
-				here = append(here, r.Rank)
+				here = append(here, w.named(r.Rank))
 			case i >= 0 && r.Marks[i].Seq >= m.Seq: // it has been through
-			case i >= 0 || m.Comm == 0:
-				missing = append(missing, r.Rank)
+			case i >= 0 || m.Comm == 0 && w.named(r.Rank) == r.Rank: // no replacement is in the world
+				missing = append(missing, w.named(r.Rank))
+				anywhere = append(anywhere, r.Rank)
 			}
 		}
 		if len(missing) > 0 {
 			slices.Sort(here)
 			slices.Sort(missing)
-			anywhere = append(anywhere, missing...)
 			lines = append(lines, fmt.Sprintf("%s: arrived: rank %s; missing: rank %s", texts[m], plan.Ranges(here), plan.Ranges(missing)))
 		}
 	}
 	slices.Sort(anywhere)
 	return lines, slices.Compact(anywhere)
+}
+
+// named returns the rank that the user knows a process by.
+func (w *Watch) named(rank int) int {
+	if w.Named == nil {
+		return rank
+	}
+	return w.Named(rank)
 }
 
 // hostsText names hosts, if there are few.
