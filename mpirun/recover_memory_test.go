@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,7 +118,8 @@ func sharedMemory(t *testing.T, pid int) int64 {
 }
 
 // TestTheMemoryOfDeadRanksIsFreed kills ranks one after the other, each of which is replaced. Each
-// replacement takes memory for its heap, and so much is freed.
+// replacement takes memory for its heap, and so much is freed. Those that were reading what is freed
+// get an error, not zeros.
 func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 	const np, deaths = 3, 6
 	const most = np*hoardWords*8 + 8<<20 // the heaps, and less than one for all else
@@ -127,8 +129,12 @@ func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 	cmd.Stderr = &said
 	lines := started(t, cmd)
 	pids := processes(t, lines, np)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
 	for n := range deaths {
 		victim := n % np
+		time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond) // while others read its memory
 		syscall.Kill(pids[victim], syscall.SIGKILL)
 		pids = processes(t, lines, np) // as each takes its memory in the new communicator
 		has := sharedMemory(t, pids[victim])

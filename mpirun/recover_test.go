@@ -327,3 +327,22 @@ func TestTheInputOfAReplacementEnds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 0))
 	siege{np: 2, deaths: 1, steps: 50, restore: true, input: true, flags: []string{"-stdin", "all"}}.play(t, rng)
 }
+
+// Between two hosts that are one machine, over UCX's own tcp.
+func TestSurvivorsOverUCXGoOn(t *testing.T) {
+	flags := []string{"-H", "localhost:2,127.0.0.2:2", "-x", "GOMPI_TRANSPORT=ucx:tcp"}
+	args := append(slices.Clone(flags), "-x", "GOMPI_LOG=info", "-recover", "-timeout", "100", "-np", "4", "survive", "50", "strike", "1")
+	out, err := exec.Command("gompirun", args...).CombinedOutput()
+	if strings.Contains(string(out), "no RDMA: all ranks use TCP") {
+		t.Skip("left out: no UCX here")
+	}
+	if said := string(out); err != nil || strings.Count(said, "3 ranks end with state") != 3 || strings.Count(said, "msg=used part=ucx") != 3 {
+		t.Errorf("%v, want 3 ranks that have used UCX, and end:\n%s", err, out)
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for deaths := 1; deaths <= 2; deaths++ {
+		siege{np: 4, deaths: deaths, steps: 300, flags: flags}.play(t, rng)
+	}
+}
