@@ -16,13 +16,16 @@ import (
 // Only collectives of a Comm that holds the dead rank, and transports, touch its arena. Why they do
 // so no more when Detached is sent:
 //
-//  1. The engine has handled the news of the death: so every Channel that holds the dead rank is
-//     broken, and one that is opened later is broken from the beginning. No collective begins on a
-//     broken Channel.
-//  2. Then every Comm that holds the dead rank is found to be closed, and its collectives to be
+//  1. The engine gives up the rank. Under its lock, under which transports copy, it has them give up
+//     the rank, and breaks every Channel that holds it. A Channel that is opened later is broken
+//     from the beginning. No collective begins on a broken Channel.
+//  2. Behind that, every Comm that holds the rank is found to be closed, and its collectives to be
 //     over: closing removes the Comm from comms behind the last collective. A Comm is added before
-//     its first collective. One that is added after the look has a broken Channel, by 1.
-//  3. Then the transports give up the rank, under the engine's lock, under which they copy.
+//     its first collective; so one that is added later begins none, by 1.
+//
+// Channels that hold the rank are broken by the news of its death, so step 1 breaks only those that
+// the rank has left in good order before it died. It is not done before all Comms are closed: those
+// that a rank has left are useful yet.
 //
 // Two deaths are independent of each other: each waits for its own Comms.
 type detacher struct {
@@ -92,24 +95,37 @@ func (d *detacher) died() func(world.Rank) {
 // detach gives up the dead ranks that no Comm holds any more.
 func (d *detacher) detach() {
 	for _, rank := range d.unused() {
-		if d.e.Detach(rank) {
+		if d.e.Detach(rank) && d.take(rank) {
 			_ = d.boot.Detached(rank) // without its agent the job ends
 		}
 	}
 }
 
-// unused removes those ranks from dead and returns them.
-func (d *detacher) unused() (ranks []world.Rank) {
+// unused returns the dead ranks that no Comm holds.
+func (d *detacher) unused() []world.Rank {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.dead = slices.DeleteFunc(d.dead, func(rank world.Rank) bool {
-		for c := range d.comms {
-			if c.ch.Has(rank) {
-				return false
-			}
+	return slices.DeleteFunc(slices.Clone(d.dead), d.held)
+}
+
+// take removes rank from dead if no Comm holds it, and reports whether it has.
+func (d *detacher) take(rank world.Rank) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := slices.Index(d.dead, rank)
+	if i < 0 || d.held(rank) {
+		return false // another call has told, or will when the Comm is closed
+	}
+	d.dead = slices.Delete(d.dead, i, i+1)
+	return true
+}
+
+// held reports whether a Comm holds rank. The lock is held.
+func (d *detacher) held(rank world.Rank) bool {
+	for c := range d.comms {
+		if c.ch.Has(rank) {
+			return true
 		}
-		ranks = append(ranks, rank)
-		return true
-	})
-	return ranks
+	}
+	return false
 }

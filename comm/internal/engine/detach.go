@@ -7,8 +7,8 @@ import (
 
 // Detach gives up what a rank that has died shares with this one, and reports whether it has: not if
 // the job ends. From then on no transport reads or writes memory of that rank, and every Channel that
-// holds it is broken, also one that is opened later. The caller makes sure that no collective through
-// shared memory runs that holds it.
+// holds it is broken, also one that is opened later. Collectives through shared memory that run may
+// still touch that rank's.
 func (e *Engine) Detach(rank world.Rank) bool {
 	e.progress.Lock()
 	defer e.progress.Exit()
