@@ -5,10 +5,10 @@ import (
 	"gompi/transport"
 )
 
-// Detach gives up what a rank that has died shares with this one, and reports whether it has: not if
-// the job ends. From then on no transport reads or writes memory of that rank, and every Channel that
-// holds it is broken, also one that is opened later. Collectives through shared memory that run may
-// still touch that rank's.
+// Detach gives up what a rank that has died shares with this one, and reports whether it has: not
+// if the job ends. From then on no transport reads or writes memory of that rank, and every Channel
+// that holds it is broken, also one that is opened later. Collectives through shared memory that
+// run may still touch that rank's.
 func (e *Engine) Detach(rank world.Rank) bool {
 	e.progress.Lock()
 	defer e.progress.Exit()
