@@ -7,6 +7,7 @@ import (
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/progress"
 	"gompi/internal/fifo"
 	"gompi/internal/mem"
 )
@@ -128,7 +129,7 @@ func (q *opQueue) run(ctx context.Context, c *Comm, o *call.Call) error {
 	if err := q.wait(ctx, c, begins, o); err != nil {
 		return err
 	}
-	return c.perform(ctx, o, false)
+	return c.perform(ctx, o, progress.IsInBackground(ctx))
 }
 
 // wait waits until a blocking call may begin. Other ranks wait for this one, so to give up breaks

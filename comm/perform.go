@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gompi/comm/internal/call"
+	"gompi/comm/internal/progress"
 	"gompi/comm/internal/shmsync"
 )
 
@@ -16,7 +17,7 @@ func (c *Comm) do(ctx context.Context, o *call.Call) (err error) {
 		err = badArgument("%v", err)
 	} else if c.ops.begin() {
 		defer c.ops.endOf(c, o) // also if a function panics
-		err = c.perform(ctx, o, false)
+		err = c.perform(ctx, o, progress.IsInBackground(ctx))
 	} else {
 		err = c.ops.run(ctx, c, o)
 	}

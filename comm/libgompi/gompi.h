@@ -184,6 +184,13 @@ typedef int64_t (*gompi_check)(void *arg, int64_t milliseconds);
 int gompi_set_check(gompi_check check, void *arg);
 
 /*
+ * gompi_set_background, with yes not 0, has the later collectives of this thread leave the processors to
+ * other threads while they wait, if ranks of the communicator are on other hosts. It is for a thread that
+ * communicates while others compute. In such a collective gompi_set_check's function is not asked.
+ */
+int gompi_set_background(int yes);
+
+/*
  * gompi_split stores a communicator of the ranks that gave the same color, 0 or more, numbered by
  * key and, where keys are equal, by their number in c. A rank with the color GOMPI_UNDEFINED gets
  * GOMPI_COMM_NULL. All ranks of c call it; it blocks.

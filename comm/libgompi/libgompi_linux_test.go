@@ -134,6 +134,16 @@ func TestFunctionsOfTheHeaderOverTCP(t *testing.T) {
 	}
 }
 
+func TestFunctionsOfTheHeaderOnTwoHosts(t *testing.T) {
+	k := start(t)
+	for _, name := range []string{"collectives", "threads"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			allDone(t, 4, k.command(t, 4, "-H", "localhost:2,127.0.0.2:2", k.program(t, "testdata/"+name+".c")))
+		})
+	}
+}
+
 func TestProgramsNeedNoLauncher(t *testing.T) {
 	k := start(t)
 	allDone(t, 1, command(t, k.program(t, "testdata/messages.c")))

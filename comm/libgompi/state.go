@@ -18,6 +18,7 @@ import (
 // A communicator is what C has a number for.
 type communicator struct {
 	*comm.Comm
+	apart bool         // some rank is on another host
 	limit atomic.Int64 // of blocking calls, in ns; 0 is none
 	loans loans
 }
@@ -64,7 +65,17 @@ func find(number int64) (*communicator, error) {
 }
 
 func newCommunicator(c *comm.Comm) int64 {
-	return communicators.add(&communicator{Comm: c})
+	return communicators.add(&communicator{Comm: c, apart: apart(c)})
+}
+
+// apart reports whether some rank of c is on another host.
+func apart(c *comm.Comm) bool {
+	for r := range c.Size() {
+		if c.Host(r) != c.Host(c.Rank()) {
+			return true
+		}
+	}
+	return false
 }
 
 // join is gompi_init. current are the variables that C has now.

@@ -31,6 +31,7 @@ enum {
 struct gompi_call {
 	gompi_comm comm;
 	int kind, type, op, root;
+	int background; /* as gompi_set_background says */
 	size_t n; /* elements of a block */
 	const void *send;
 	void *recv;

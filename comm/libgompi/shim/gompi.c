@@ -42,6 +42,9 @@ static _Thread_local char text[GOMPI_TEXT];
 static _Thread_local gompi_check check;
 static _Thread_local void *check_arg;
 
+/* What gompi_set_background has set, for each thread. */
+static _Thread_local int background;
+
 static char core_path[PATH_MAX];
 
 /* The inodes of the core's sockets, by descriptor, 0 where there is none. The core stores them. */
@@ -257,6 +260,14 @@ int gompi_set_check(gompi_check function, void *arg) {
 	return err;
 }
 
+int gompi_set_background(int yes) {
+	int err = enter();
+
+	if (!err)
+		background = yes;
+	return err;
+}
+
 int gompi_split(gompi_comm c, int color, int key, gompi_comm *result) {
 	int err = enter();
 
@@ -403,6 +414,7 @@ int gompi_iprobe(gompi_comm c, int from, int tag, int *found, gompi_status *stat
 static int collective(struct gompi_call *call) {
 	int err = enter();
 
+	call->background = background;
 	return err ? err : core.collective(call, text);
 }
 

@@ -337,10 +337,7 @@ static void groups(void) {
 	OK(gompi_free(c));
 }
 
-int main(void) {
-	OK(gompi_init());
-	me = rank_of(GOMPI_WORLD);
-	size = size_of(GOMPI_WORLD);
+static void all(void) {
 	barrier_and_bcast();
 	reduce();
 	allreduce();
@@ -356,6 +353,15 @@ int main(void) {
 	vectors();
 	local_vectors();
 	groups();
+}
+
+int main(void) {
+	OK(gompi_init());
+	me = rank_of(GOMPI_WORLD);
+	size = size_of(GOMPI_WORLD);
+	all();
+	OK(gompi_set_background(1));
+	all();
 	OK(gompi_finalize());
 	printf("rank %d of %d done\n", me, size);
 	return 0;

@@ -110,6 +110,17 @@ static void mismatch(void) {
 	OK(gompi_barrier(GOMPI_WORLD));
 }
 
+/*
+ * c is broken by rank 0, which gave up in a barrier. It had come to it: so a rank that has not heard of
+ * the rest may still get through, but once.
+ */
+static void broken(gompi_comm c, const char *says) {
+	if (me == 0)
+		return;
+	gompi_barrier(c);
+	FAILS(gompi_barrier(c), GOMPI_ERR_REVOKED, says);
+}
+
 static void timeouts(void) {
 	gompi_comm c;
 	gompi_request r;
@@ -139,8 +150,7 @@ static void timeouts(void) {
 		}
 	}
 	OK(gompi_barrier(GOMPI_WORLD));
-	if (me > 0)
-		FAILS(gompi_barrier(c), GOMPI_ERR_REVOKED, "rank 0");
+	broken(c, "rank 0");
 	gompi_free(c);
 }
 
@@ -190,8 +200,7 @@ static void checks(void) {
 		FAILS(gompi_barrier(c), GOMPI_ERR_INTERRUPTED, "interrupted");
 	OK(gompi_set_check(NULL, NULL));
 	OK(gompi_barrier(GOMPI_WORLD));
-	if (me > 0)
-		FAILS(gompi_barrier(c), GOMPI_ERR_REVOKED, "interrupted");
+	broken(c, "interrupted");
 	gompi_free(c);
 }
 

@@ -11,6 +11,7 @@ static gompi_comm comms[THREADS];
 static void *sums(void *arg) {
 	gompi_comm c = *(gompi_comm *)arg;
 
+	OK(gompi_set_background(c % 2));
 	for (int64_t i = 0; i < ROUNDS; i++) {
 		int64_t x = i;
 

@@ -153,6 +153,7 @@ void Queue::findRunner() {
 
 // serve is what threads do until the queue is closed.
 void Queue::serve() {
+	gompi_set_background(1); // others compute meanwhile
 	Lock lock(mutex);
 	for (;;) {
 		while (!queue.empty() && !running)

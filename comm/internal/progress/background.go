@@ -1,0 +1,16 @@
+package progress
+
+import "context"
+
+// InBackground returns a context whose collectives wait as those in the background do: they leave the
+// processors to threads that compute. Only the outermost context counts, so that it costs a blocking
+// collective a nanosecond to look. Go programs have nonblocking collectives; this is for C.
+func InBackground(ctx context.Context) context.Context { return background{ctx} }
+
+type background struct{ context.Context }
+
+// IsInBackground reports whether InBackground has made ctx.
+func IsInBackground(ctx context.Context) bool {
+	_, is := ctx.(background)
+	return is
+}
