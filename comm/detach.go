@@ -96,7 +96,11 @@ func (d *detacher) died() func(world.Rank) {
 func (d *detacher) detach() {
 	for _, rank := range d.unused() {
 		if d.e.Detach(rank) && d.take(rank) {
-			_ = d.boot.Detached(rank) // without its agent the job ends
+			if d.boot.Detached(rank) != nil { // the agent reads nothing now; if it is gone the job ends
+				d.mu.Lock()
+				d.dead = append(d.dead, rank)
+				d.mu.Unlock()
+			}
 		}
 	}
 }

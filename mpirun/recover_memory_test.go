@@ -134,7 +134,7 @@ func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for n := range deaths {
 		victim := n % np
-		time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond) // while others read its memory
+		time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond) // any moment will do: others read its memory
 		syscall.Kill(pids[victim], syscall.SIGKILL)
 		pids = processes(t, lines, np) // as each takes its memory in the new communicator
 		has := sharedMemory(t, pids[victim])

@@ -100,18 +100,20 @@ func (c *communicator) run(o *C.struct_gompi_call) error {
 			return err
 		}
 	}
+	if o.background != 0 && c.apart {
+		return c.performInBackground(o, send, recv)
+	}
 	ctx, cancel := c.context()
 	defer cancel()
-	if o.background != 0 && c.apart {
-		return c.performInBackground(ctx, o, send, recv)
-	}
 	return c.perform(ctx, o, send, recv)
 }
 
 // performInBackground performs o on a goroutine of its own, which wakes up sooner: one that C has called
-// is bound to its thread, and four threads are switched to wake it. On one host this gains nothing
-// (gompi-ddpbench mlp, np=2: 8.2 and 11.6 ms exposed with it, 8.3 and 8.0 without).
-func (c *communicator) performInBackground(ctx context.Context, o *C.struct_gompi_call, send, recv comm.Buffer) error {
+// is bound to a thread, and waking it takes several switches of threads. On one host it gains
+// nothing: gompi-ddpbench mlp, np=2, exposed 8.2 and 11.6 ms in two rounds with it, 8.3 and 8.0 without.
+func (c *communicator) performInBackground(o *C.struct_gompi_call, send, recv comm.Buffer) error {
+	ctx, cancel := c.within(context.Background()) // nothing is asked on another thread
+	defer cancel()
 	done := make(chan error, 1)
 	go func() {
 		err := errors.New("ended its goroutine")

@@ -33,9 +33,9 @@ type limit struct {
 // often is how many times Err is asked for before the time begins. Comm polls 64 times in between.
 const often = 16
 
-// within returns the context of a call that may take so long.
-func within(d time.Duration) (context.Context, context.CancelFunc) {
-	l := &limit{Context: checked, d: d}
+// within returns the context, in base, of a call that may take so long.
+func within(base context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	l := &limit{Context: base, d: d}
 	return l, l.stop
 }
 

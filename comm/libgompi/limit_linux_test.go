@@ -11,7 +11,7 @@ import (
 
 // A call that only ever polls does not ask for Done.
 func TestALimitPassesAlsoForACallThatPolls(t *testing.T) {
-	ctx, cancel := within(time.Millisecond)
+	ctx, cancel := within(checked, time.Millisecond)
 	defer cancel()
 	for late := time.Now().Add(time.Minute); ctx.Err() == nil; runtime.Gosched() {
 		if time.Now().After(late) {

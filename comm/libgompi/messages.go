@@ -94,7 +94,7 @@ func wait(number *C.gompi_request, milliseconds int64, status *C.gompi_status) e
 	return finish(number, status, func(r request) (comm.Status, bool, error) {
 		ctx, cancel := r.on.context()
 		if milliseconds > 0 {
-			ctx, cancel = within(time.Duration(min(milliseconds, maxMilliseconds)) * time.Millisecond)
+			ctx, cancel = within(checked, time.Duration(min(milliseconds, maxMilliseconds))*time.Millisecond)
 		}
 		defer cancel()
 		st, err := r.Wait(ctx)

@@ -143,11 +143,14 @@ func dissolve(number int64) error {
 }
 
 // context returns that of a call that blocks.
-func (c *communicator) context() (context.Context, context.CancelFunc) {
+func (c *communicator) context() (context.Context, context.CancelFunc) { return c.within(checked) }
+
+// within returns a context in base that holds to the limit of c.
+func (c *communicator) within(base context.Context) (context.Context, context.CancelFunc) {
 	if limit := c.limit.Load(); limit > 0 {
-		return within(time.Duration(limit))
+		return within(base, time.Duration(limit))
 	}
-	return checked, func() {}
+	return base, func() {}
 }
 
 // setLimit is gompi_set_timeout.

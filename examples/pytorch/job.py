@@ -182,7 +182,7 @@ def train(args, device, network, optimizer, learnt, held, compute, meters, bette
     done, best = load(args, network, optimizer, data)
     parallel = DistributedDataParallel(network)
     ranks, n = dist.get_world_size(), len(learnt[0])
-    nodes = round(sums([float(os.environ["LOCAL_RANK"] == "0")], device)[0])
+    nodes = round(sums([float(os.environ.get("LOCAL_RANK", "0") == "0")], device)[0])
     batch = {"rank": args.batch * ranks, "node": args.batch * nodes, "all": args.batch}[args.batch_per]
     say(f"data: {n} samples to train on, {len(held[0]) if held else 0} held out")
     say(f"run: steps of {batch} samples of all {ranks} ranks, --batch {args.batch} per {args.batch_per}, on {device.type}, {dist.get_backend()}")

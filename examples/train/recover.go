@@ -13,8 +13,8 @@ import (
 )
 
 // With -recover the ranks that are left go on when one dies: gompirun -recover lets them live. All
-// ranks have the same state after each step. So what a survivor has in memory is as good as any
-// other's, and the one that has come farthest hands its state to the others, and to new ranks. What
+// ranks have the same state after each step. So what a survivor had then is as good as any other's,
+// and the one that has come farthest hands its state to the others, and to new ranks. What
 // each rank has for itself starts anew: what -hook has not sent, and the means of a line of
 // progress that was interrupted.
 
@@ -67,8 +67,22 @@ func (t *trainer) shared() []ddp.Slice { return slices.Concat(t.state.Slices, t.
 // keep copies the state of t.
 func (k *kept) keep(t *trainer, points []point, evaluations []evaluation) {
 	*k = kept{step: t.state.Step, seed: t.state.Seed, position: t.state.Position, points: points, evaluations: evaluations}
-	for _, s := range t.shared() {
+	for _, s := range t.state.Slices {
 		k.slices = append(k.slices, slices.Clone(s.Data.HostSlice()))
+	}
+	for _, b := range t.settled {
+		k.slices = append(k.slices, slices.Clone(b))
+	}
+}
+
+// settle copies what the hook remembers at the end of a step: one that fails has changed some of it,
+// and is made again.
+func (t *trainer) settle() {
+	if len(t.settled) == 0 {
+		t.settled = make([][]byte, len(t.state.Hook.Shared))
+	}
+	for i, s := range t.state.Hook.Shared {
+		t.settled[i] = append(t.settled[i][:0], s.Data.HostSlice()...)
 	}
 }
 
@@ -113,6 +127,7 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 	}
 	points, evaluations, err := t.shareCurve(ctx, k, best, int(a[1]), int(a[2]))
 	if err == nil {
+		t.settle()
 		k.keep(t, points, evaluations)
 	}
 	return err

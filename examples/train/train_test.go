@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -503,6 +505,27 @@ func TestSavesFallOnEpochsOrSteps(t *testing.T) {
 		trainer.cfg.snapshot = ""
 		if trainer.saveNow() {
 			t.Errorf("%s: saves without a file", tc.name)
+		}
+	}
+}
+
+// A step that failed is made again. So what the hook remembers is kept as it was before: PowerSGD
+// counts steps, and all ranks have to begin to compress at the same one.
+func TestAStepThatFailedIsNothingToTheHook(t *testing.T) {
+	cfg := small()
+	cfg.hook, cfg.recover = "powersgd", restore
+	cfg.snapshot = ""
+	for _, step := range []int{1, 13} {
+		for rank, k := range interrupted(t, 2, cfg, step) {
+			var numbers []int64 // among what ranks share; the hook's count of steps is one of them
+			for _, b := range k.slices {
+				if len(b) == 8 {
+					numbers = append(numbers, int64(binary.NativeEndian.Uint64(b)))
+				}
+			}
+			if !slices.Contains(numbers, k.step) || slices.Contains(numbers, k.step+1) {
+				t.Errorf("rank %d was interrupted after step %d, and its hook remembers %d", rank, k.step, numbers)
+			}
 		}
 	}
 }

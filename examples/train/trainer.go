@@ -48,6 +48,8 @@ type trainer struct {
 
 	share             []int  // room for this rank's samples of a batch,
 	contexts, targets []byte // and for what the network gets of them
+
+	settled [][]byte // with -recover: state.Hook.Shared after the last step
 }
 
 // train does the whole job. All ranks call it with the same configuration. It goes on from k, which
@@ -191,6 +193,9 @@ func (t *trainer) step(ctx context.Context, show *progress) error {
 	end()
 	t.share, t.state.Position = share, next
 	t.state.Step++
+	if t.cfg.recovers() {
+		t.settle()
+	}
 	show.add(loss, len(share), time.Since(begin))
 	return nil
 }

@@ -132,14 +132,17 @@ type Half interface{ Float16 | BFloat16 }
 // Widen stores the values of src, as Float32 returns them, in dst, which is not shorter and does
 // not overlap src.
 func Widen[T Half](dst []float32, src []T) {
-	widen(TypeOf[T](), dst[:len(src)], unsafe.Pointer(unsafe.SliceData(src)))
+	widen(TypeOf[T](), part(dst, len(src)), unsafe.Pointer(unsafe.SliceData(src)))
 }
 
 // Narrow divides the numbers of src by by and stores the quotients in dst, each rounded once more,
 // as ToFloat16 and ToBFloat16 do. dst is not shorter than src and does not overlap it.
 func Narrow[T Half](dst []T, src []float32, by float32) {
-	narrow(TypeOf[T](), unsafe.Pointer(unsafe.SliceData(dst[:len(src)])), src, by)
+	narrow(TypeOf[T](), unsafe.Pointer(unsafe.SliceData(part(dst, len(src)))), src, by)
 }
+
+// part returns the first n elements of s. It panics if s has fewer, whatever its capacity.
+func part[T any](s []T, n int) []T { return s[:len(s):len(s)][:n] }
 
 // widen stores the value of len(dst) elements of t, F16 or BF16, at src. With AVX2
 // 6,553,600 elements of F16 take 1.2 ms instead of 7.3, of BF16 1.3 instead of 2.2

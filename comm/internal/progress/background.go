@@ -2,7 +2,7 @@ package progress
 
 import "context"
 
-// InBackground returns a context whose collectives wait as those in the background do: they leave the
+// InBackground returns a context whose collectives do not spin: while they wait, they leave the
 // processors to threads that compute. Only the outermost context counts, so that it costs a blocking
 // collective a nanosecond to look. Go programs have nonblocking collectives; this is for C.
 func InBackground(ctx context.Context) context.Context { return background{ctx} }

@@ -228,6 +228,10 @@ int main(void) {
 	messages();
 	mismatch();
 	timeouts();
+	OK(gompi_set_background(1));
+	mismatch();
+	timeouts();
+	OK(gompi_set_background(0));
 	checks();
 	if (size > 1)
 		no_memory();

@@ -1,4 +1,4 @@
-// Package atomicfile writes files of which none is seen before all are whole.
+// Package atomicfile writes files that are whole, or not there.
 package atomicfile
 
 import (
@@ -16,9 +16,9 @@ type File struct {
 }
 
 // Write makes the folder, if it is not there, and writes the files into it: first under other
-// names, which begin with a dot, and when all are whole it renames them, in order. So where the
-// last one is, all are, whenever the process was killed. Files of these names are replaced. After
-// an error, those that were not renamed are removed.
+// names, which begin with a dot, and when all are whole it renames them, in order. A process that is
+// killed between two names leaves new files beside old ones, or beside none. Files of these names
+// are replaced. After an error, those that were not renamed are removed; a kill leaves them.
 func Write(dir string, files ...File) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -56,9 +57,11 @@ type agent struct {
 	cards  int          // ranks whose card has come
 	absent []world.Rank // ranks of the job that ended without joining
 	dead   reclaims
-	stands stands
-	memory cgroup.Kills
-	group  *killgroup.Group
+	// releases frees arenas; a process that ends need not wait for it.
+	releases sync.WaitGroup
+	stands   stands
+	memory   cgroup.Kills
+	group    *killgroup.Group
 
 	looks          int       // how often the ranks have been looked at for singletons
 	nextSingletons time.Time // when to do it again

@@ -46,7 +46,7 @@ func (a *agent) doing() *ctl.Doing {
 			d.Text, d.Since = "waits in Init for all others", time.Duration(max(1, now-p.cardAt))
 		default:
 			calls := a.segment.Calls(p.local())
-			for i := range calls { // roots are less than any replacement
+			for i := range calls { // a root is less than np, and replacements begin there
 				calls[i].Peer = int(a.stands.named(world.Rank(calls[i].Peer)))
 			}
 			if at := describe(&d, calls, now); at != 0 {

@@ -25,6 +25,7 @@ func TestNothingOfADeadRankRunsWhenItsStateSaysSo(t *testing.T) {
 	}
 	defer s.Close()
 	a := &agent{launch: &ctl.Launch{Recover: true}, segment: s, local: map[int]int{}}
+	defer a.releases.Wait() // before the segment is closed
 	p := a.add(ctl.Rank{})
 	cmd := exec.Command("sh", "-c", "sleep 1000 & echo; wait")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -74,6 +74,9 @@ func (a *agent) deliver(p *process) {
 		}
 		if err != nil {
 			a.hangUp(p)
+			if !p.ended {
+				a.reclaim() // it has closed its communicators, and touches nothing any more
+			}
 			return
 		}
 		p.out = p.out[n:]

@@ -44,15 +44,18 @@ type Set struct {
 
 // Checksum tells sets from others: a CRC-32C of all ratings.
 func (s *Set) Checksum() uint32 {
-	var all []byte
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	var b []byte
 	for _, l := range []List{s.Learnt, s.Held} {
 		for i, stars := range l.Stars {
-			for _, n := range []uint32{uint32(l.Users[i]), uint32(l.Films[i]), math.Float32bits(stars)} {
-				all = binary.LittleEndian.AppendUint32(all, n)
+			b = b[:0]
+			for _, n := range [3]uint32{uint32(l.Users[i]), uint32(l.Films[i]), math.Float32bits(stars)} {
+				b = binary.LittleEndian.AppendUint32(b, n)
 			}
+			sum.Write(b)
 		}
 	}
-	return crc32.Checksum(all, crc32.MakeTable(crc32.Castagnoli))
+	return sum.Sum32()
 }
 
 // Held reports whether a rating is held out: a fifth of them are, and which follows from the

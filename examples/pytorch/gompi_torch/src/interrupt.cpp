@@ -60,7 +60,7 @@ int64_t Interruptible::ask(void* self, int64_t waited) {
 	return again > 0 ? std::min(again, period) : period;
 }
 
-Interruptible::Unlocked::Unlocked() : thread(PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
+Interruptible::Unlocked::Unlocked() : thread(Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr) {}
 
 Interruptible::Unlocked::~Unlocked() {
 	if (thread)
