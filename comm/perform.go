@@ -2,6 +2,7 @@ package comm
 
 import (
 	"context"
+	"errors"
 
 	"gompi/comm/internal/call"
 	"gompi/comm/internal/progress"
@@ -86,8 +87,10 @@ func (c *Comm) inRound(ctx context.Context, o *call.Call, quiet bool) error {
 	if err != nil {
 		rd.Fail(err)
 	}
-	if ended := rd.End(); ended != nil {
-		err = ended
+	ended := rd.End()
+	var revoked *RevokedError
+	if ended == nil || err != nil && errors.As(ended, &revoked) && revoked.Rank == c.Rank() {
+		return err // c is broken because of it
 	}
-	return err
+	return ended
 }

@@ -136,7 +136,7 @@ func TestFunctionsOfTheHeaderOverTCP(t *testing.T) {
 
 func TestFunctionsOfTheHeaderOnTwoHosts(t *testing.T) {
 	k := start(t)
-	for _, name := range []string{"collectives", "threads"} {
+	for _, name := range []string{"collectives", "errors", "threads"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			allDone(t, 4, k.command(t, 4, "-H", "localhost:2,127.0.0.2:2", k.program(t, "testdata/"+name+".c")))
