@@ -88,9 +88,14 @@ func (c *Comm) inRound(ctx context.Context, o *call.Call, quiet bool) error {
 		rd.Fail(err)
 	}
 	ended := rd.End()
-	var revoked *RevokedError
-	if ended == nil || err != nil && errors.As(ended, &revoked) && revoked.Rank == c.Rank() {
-		return err // c is broken because of it
+	if ended == nil || err != nil && c.brokeIt(ended) {
+		return err
 	}
 	return ended
+}
+
+// brokeIt reports whether err says that this rank has broken c.
+func (c *Comm) brokeIt(err error) bool {
+	var revoked *RevokedError
+	return errors.As(err, &revoked) && revoked.Rank == c.Rank()
 }
