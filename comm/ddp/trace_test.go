@@ -193,12 +193,11 @@ func TestEventsOfAThreadAreNestedOrApart(t *testing.T) {
 			t.Errorf("rank %d has %d buckets, want at least 60", rank, n)
 		}
 	}
-	const rounding = 0.002 // of a microsecond's fraction in a float64 and in ns
 	for _, events := range threads {
 		for i, a := range events {
 			for _, b := range events[:i] {
-				apart := a.Begin >= b.Begin+b.Dur-rounding || b.Begin >= a.Begin+a.Dur-rounding
-				inside := a.Begin >= b.Begin-rounding && a.Begin+a.Dur <= b.Begin+b.Dur+rounding
+				apart := a.Begin >= b.Begin+b.Dur || b.Begin >= a.Begin+a.Dur
+				inside := a.Begin >= b.Begin && a.Begin+a.Dur <= b.Begin+b.Dur
 				if !apart && !inside || a.Dur < 0 {
 					t.Fatalf("%v and %v cross", a, b)
 				}
