@@ -16,8 +16,8 @@ import (
 // Only collectives of a Comm that holds the dead rank, and transports, touch its arena. Why they do
 // so no more when Detached is sent:
 //
-//  1. The engine gives up the rank. Under its lock, under which transports copy, it has them give up
-//     the rank, and breaks every Channel that holds it. A Channel that is opened later is broken
+//  1. The engine gives up the rank. Under its lock, under which transports copy, it has them give
+//     up the rank, and breaks every Channel that holds it. A Channel that is opened later is broken
 //     from the beginning. No collective begins on a broken Channel.
 //  2. Behind that, every Comm that holds the rank is found to be closed, and its collectives to be
 //     over: closing removes the Comm from comms behind the last collective. A Comm is added before

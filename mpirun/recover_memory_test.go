@@ -139,7 +139,7 @@ func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 		pids = processes(t, lines, np) // as each takes its memory in the new communicator
 		has := sharedMemory(t, pids[victim])
 		for end := time.Now().Add(soon); has > most && time.Now().Before(end); has = sharedMemory(t, pids[victim]) {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // there is no event for memory that is freed
 		}
 		if has > most {
 			t.Errorf("after %d deaths: %d bytes of shared memory, want %d at most", n+1, has, most)

@@ -8,7 +8,6 @@ import "C"
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"unsafe"
 
@@ -108,9 +107,10 @@ func (c *communicator) run(o *C.struct_gompi_call) error {
 	return c.perform(ctx, o, send, recv)
 }
 
-// performInBackground performs o on a goroutine of its own, which wakes up sooner: one that C has called
-// is bound to a thread, and waking it takes several switches of threads. On one host it gains
-// nothing: gompi-ddpbench mlp, np=2, exposed 8.2 and 11.6 ms in two rounds with it, 8.3 and 8.0 without.
+// performInBackground performs o on a goroutine of its own, which wakes up sooner: one that C has
+// called is bound to a thread, and waking it takes several switches of threads. On one host it
+// gains nothing: gompi-ddpbench mlp, np=2, exposed 8.2 and 11.6 ms in two rounds with it, 8.3 and
+// 8.0 without.
 func (c *communicator) performInBackground(o *C.struct_gompi_call, send, recv comm.Buffer) error {
 	ctx, cancel := c.within(context.Background()) // nothing is asked on another thread
 	defer cancel()
@@ -119,7 +119,7 @@ func (c *communicator) performInBackground(o *C.struct_gompi_call, send, recv co
 		err := errors.New("ended its goroutine")
 		defer func() {
 			if p := recover(); p != nil {
-				err = fmt.Errorf("panic in gompi: %v", p)
+				err = panicked(p)
 			}
 			done <- err
 		}()

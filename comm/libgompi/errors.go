@@ -60,6 +60,8 @@ func write(s string, text *C.char) {
 // caught makes an error of a panic: the process is not Go's to end.
 func caught(code *C.int, text *C.char) {
 	if p := recover(); p != nil {
-		*code = result(fmt.Errorf("panic in gompi: %v", p), text)
+		*code = result(panicked(p), text)
 	}
 }
+
+func panicked(p any) error { return fmt.Errorf("panic in gompi: %v", p) }

@@ -100,8 +100,8 @@ func (d source) make(seed uint64) (learnt, held *idx.Set) {
 	return digits.Make(d.samples, seed), digits.Make(d.samples/5, ^seed)
 }
 
-// generate writes the files, unless they are there. Some of them without the others are left as they
-// are, and refused.
+// generate writes the files, unless they are there. Some of them without the others are left as
+// they are, and refused.
 func (d source) generate(seed uint64) error {
 	var there, missing []string
 	for _, name := range []string{idx.TrainImages, idx.TrainLabels, idx.TestImages, idx.TestLabels} {

@@ -33,7 +33,8 @@ var programs = struct {
 	built map[string]bool
 }{built: map[string]bool{}}
 
-// build returns the path of a program of this module, whose package is given without the module's name.
+// build returns the path of a program of this module, whose package is given without the module's
+// name.
 func build(t *testing.T, pkg string) string {
 	t.Helper()
 	programs.Lock()

@@ -3,7 +3,7 @@ package progress
 import "context"
 
 // InBackground returns a context whose collectives do not spin: while they wait, they leave the
-// processors to threads that compute. Only the outermost context counts, so that it costs a blocking
+// processors to threads that compute. Only the outermost context counts: so it costs a blocking
 // collective a nanosecond to look. Go programs have nonblocking collectives; this is for C.
 func InBackground(ctx context.Context) context.Context { return background{ctx} }
 
