@@ -54,18 +54,11 @@ func parse(args []string) (config, error) {
 	s.StringVar(&cfg.memory, "mem", "host", "memory of the vectors: host, or cuda for GPUs, which local ranks take in turn")
 	s.BoolVar(&cfg.profile, "profile", false, "measure, without gompirun, what this machine's processors are good at, and keep it for its jobs")
 	s.StringVar(&cfg.format, "format", "table", "table, csv or json")
-	for len(args) > 0 {
-		rest, err := s.Parse(args)
-		if err != nil {
-			return cfg, err
-		}
-		if len(rest) > 0 {
-			cfg.Ops, rest = append(cfg.Ops, rest[0]), rest[1:]
-		}
-		args = rest
+	var err error
+	if cfg.Ops, err = s.ParseAll(args); err != nil {
+		return cfg, err
 	}
 	cfg.Budget = time.Duration(budget)
-	var err error
 	if cfg.Type, err = mem.ParseType(element); err != nil {
 		return cfg, err
 	}

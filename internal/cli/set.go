@@ -71,6 +71,18 @@ func (s *Set) Parse(args []string) (rest []string, err error) {
 	return rest, nil
 }
 
+// ParseAll is Parse for a command whose flags and operands may stand in any order. It returns the
+// operands.
+func (s *Set) ParseAll(args []string) (operands []string, err error) {
+	for {
+		rest, err := s.Parse(args)
+		if err != nil || len(rest) == 0 {
+			return operands, err
+		}
+		operands, args = append(operands, rest[0]), rest[1:]
+	}
+}
+
 // explain puts pflag's complaint about a value into the words used elsewhere.
 func explain(err error) error {
 	var bad *pflag.InvalidValueError

@@ -119,6 +119,17 @@ func TestNothingFromTheProgramOnIsTouched(t *testing.T) {
 	}
 }
 
+func TestOperandsMayStandBetweenFlags(t *testing.T) {
+	c := newCommand()
+	operands, err := c.ParseAll([]string{"bcast", "-np", "4", "scan", "-q", "--", "-x", "-tag-output"})
+	if want := []string{"bcast", "scan", "-x"}; err != nil || !slices.Equal(operands, want) || c.np != 4 || !c.quiet || !c.tag {
+		t.Errorf("operands %q, error %v, flags %s; want %q, -np 4, -q and -tag-output", operands, err, c.state(), want)
+	}
+	if _, err := c.ParseAll([]string{"bcast", "-np", "x"}); err == nil || err.Error() != `-np "x": want a whole number, 1 or more` {
+		t.Errorf("-np x behind an operand: %v, want an error that quotes it", err)
+	}
+}
+
 func TestParseErrorsSayWhatWasWanted(t *testing.T) {
 	tests := []struct{ args, want string }{
 		{"-np", "-np needs a value"},
