@@ -112,11 +112,8 @@ func (b bar) met(c report.Cell, ours string) (met, ok bool) {
 // in shows b as the column of a table: whether ours has reached it in c.
 func (b bar) in(c report.Cell, ours string) string {
 	met, ok := b.met(c, ours)
-	switch {
-	case !ok:
+	if !ok {
 		return "-"
-	case met:
-		return fmt.Sprintf("%.1f met", b.ratio)
 	}
-	return fmt.Sprintf("**%.1f missed**", b.ratio)
+	return report.FormatBar(fmt.Sprintf("%.1f", b.ratio), met)
 }

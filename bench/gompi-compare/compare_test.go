@@ -152,9 +152,7 @@ func TestParseRefuses(t *testing.T) {
 // TestMain lets the test binary be the rank whose memory is measured, as the
 // command is.
 func TestMain(m *testing.M) {
-	if len(os.Args) >= 2 && os.Args[1] == hello.AsRank {
-		os.Exit(hello.Rank(os.Args[2:], os.Stdout, os.Stderr))
-	}
+	hello.ExitIfRank()
 	os.Exit(m.Run())
 }
 
@@ -310,18 +308,5 @@ func TestStatesAreSummedUp(t *testing.T) {
 	probes := []contest.Probe{{Nanoseconds: 50}, {Nanoseconds: 245}, {Nanoseconds: 30}}
 	if got, want := states(probes), "near in 2 of 3 probes (30 to 50 ns), far in 1 of 3 probes (245 to 245 ns)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func TestFiguresOfABusyMachineCarryAWarning(t *testing.T) {
-	quiet := results{probes: []contest.Probe{{Nanoseconds: 40}, {Nanoseconds: 250}}}
-	if w := quiet.warning(); w != "" {
-		t.Errorf("a quiet machine has the warning %q", w)
-	}
-	for _, busy := range []results{{load: 1}, {probes: []contest.Probe{{Nanoseconds: 40}, {Nanoseconds: 2500}}}} {
-		busy.entrants = []contest.Entrant{{Name: "gompi"}}
-		if w := busy.warning(); !strings.Contains(w, "the machine was busy") || busy.section().Warning != w {
-			t.Errorf("%+v: warning %q, want one that the page has, too", busy, w)
-		}
 	}
 }

@@ -31,10 +31,10 @@ func (cfg config) memory(ctx context.Context, shop *contest.Workshop) ([]footpri
 	peers, _ := shop.EnterAll(ctx, cfg.peers, "mpihello") // who is absent is known already
 	entrants := append([]contest.Entrant{cfg.ours(self).WithArgs(hello.AsRank)}, peers...)
 	var all []footprint
-	for _, np := range cfg.plan.NPs {
+	for _, np := range cfg.NPs {
 		for _, e := range entrants {
 			// A rank that fails prints no peak.
-			out, _ := e.Command(np, runtime.NumCPU()).Run(ctx, cfg.plan.Limit)
+			out, _ := e.Command(np, runtime.NumCPU()).Run(ctx, cfg.Limit)
 			if ctx.Err() != nil {
 				return all, context.Cause(ctx)
 			}

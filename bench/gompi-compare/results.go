@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"gompi/bench/internal/contest"
 	"gompi/bench/report"
@@ -17,31 +16,19 @@ import (
 type results struct {
 	cfg      config
 	entrants []contest.Entrant // gompi first
-	absent   []string
-	probes   []contest.Probe
-	samples  []report.Sample
-	misses   []contest.Miss
 	memory   []footprint
-	load     float64 // processors that others used before and after the runs, the larger
-	began    time.Time
-	took     time.Duration
+	record   contest.Record
 }
 
 func (r *results) ours() string { return r.entrants[0].Name }
 
-func (r *results) names() []string {
-	var names []string
-	for _, e := range r.entrants {
-		names = append(names, e.Name)
-	}
-	return names
-}
+func (r *results) names() []string { return contest.Names(r.entrants) }
 
 // cells returns the medians, and apart from them those of the skew, which is
 // nothing to win by.
 func (r *results) cells() (cells, skews []report.Cell) {
 	isSkew := func(c report.Cell) bool { return report.PlainOp(c.Op) == "skew" }
-	all := report.Cells(r.samples)
+	all := report.Cells(r.record.Samples)
 	cells = slices.DeleteFunc(slices.Clone(all), isSkew)
 	skews = slices.DeleteFunc(all, func(c report.Cell) bool { return !isSkew(c) })
 	return cells, skews
@@ -51,12 +38,6 @@ func (r *results) cells() (cells, skews []report.Cell) {
 func (r *results) write(out io.Writer) error {
 	var b strings.Builder
 	cells, skews := r.cells()
-	fmt.Fprintf(&b, "# %s\n", strings.Join(r.names(), ", "))
-	if w := r.warning(); w != "" {
-		fmt.Fprintf(&b, "\n**Warning: %s**\n", w)
-	}
-	list(&b, "", r.head())
-	list(&b, "Commands", r.commands())
 	fmt.Fprintf(&b, "\nTimes in us: %s. The ratio is the time of the fastest peer, divided by that of %s.%s\n\n", r.times(), r.ours(), r.explained())
 	if err := report.RatioTable(&b, cells, r.ours(), r.names(), r.columns()...); err != nil {
 		return err
@@ -71,10 +52,7 @@ func (r *results) write(out io.Writer) error {
 	if err := r.writeAside(&b, skews); err != nil {
 		return err
 	}
-	list(&b, "Not here", r.absent)
-	list(&b, "Runs that did not come to their end", r.missed())
-	_, err := io.WriteString(out, b.String())
-	return err
+	return r.record.Write(out, strings.Join(r.names(), ", "), r.head(), r.commands(), b.String())
 }
 
 // writeAside writes what is measured beside times.
@@ -87,7 +65,7 @@ func (r *results) writeAside(b *strings.Builder, skews []report.Cell) error {
 			for _, name := range r.names() {
 				cell := "missing"
 				if row, ok := c.Rows[name]; ok {
-					cell = report.Usec(row.Median)
+					cell = report.Time(row.Median)
 				}
 				line = append(line, cell)
 			}
@@ -120,9 +98,9 @@ func (r *results) explained() string {
 			"; where ranks outnumber processors it is against openmpi, as mpich does not yield and loses whole ticks of the scheduler."
 	}
 	switch {
-	case r.cfg.link.Rate > 0:
+	case r.cfg.Link.Rate > 0:
 		text += fmt.Sprintf(" The limit is the time that the bytes which have to cross the busiest link take there (%v, without headers);"+
-			" for an allreduce of n bytes between h hosts 2(h-1)/h n. A burst may make an operation faster.", &r.cfg.link)
+			" for an allreduce of n bytes between h hosts 2(h-1)/h n. A burst may make an operation faster.", &r.cfg.Link)
 	case r.hasLimit():
 		text += " The limit is the time for one flag to cross between processors and for all processors together to read each input once and" +
 			" write each result once, as fast as plain loops over as many bytes did in the same run; with private buffers, bytes that pass through shared memory are moved twice."
@@ -132,14 +110,16 @@ func (r *results) explained() string {
 
 // hasBars reports whether there are aims for what is compared.
 func (r *results) hasBars() bool {
-	return r.cfg.transport == "" && r.cfg.busy == 0 && len(r.cfg.hosts) == 0
+	return r.cfg.Transport == "" && r.cfg.busy == 0 && len(r.cfg.HostNames) == 0
 }
 
-// busy says what computes beside the entrants.
-func (r *results) busy() string { return fmt.Sprintf("threads that compute meanwhile: %d", r.cfg.busy) }
+// busy says what computes beside the entrants, "" if nothing does.
+func (r *results) busy() string {
+	return contest.When(r.cfg.busy > 0, fmt.Sprintf("threads that compute meanwhile: %d", r.cfg.busy))
+}
 
 func (r *results) hasLimit() bool {
-	return slices.ContainsFunc(r.samples, func(s report.Sample) bool { return s.Impl == report.Limit })
+	return slices.ContainsFunc(r.record.Samples, func(s report.Sample) bool { return s.Impl == report.Limit })
 }
 
 // columns are those of the table beside times and ratios.
@@ -180,54 +160,10 @@ func (r *results) barsMet(cells []report.Cell) string {
 	return fmt.Sprintf("%d of %d bars are met.", reached, known)
 }
 
-func (r *results) missed() []string {
-	var lines []string
-	for _, m := range r.misses {
-		lines = append(lines, m.String())
-	}
-	return lines
-}
-
 // head says on what was measured, and how.
 func (r *results) head() []string {
-	lines := []string{contest.Machine()}
-	if r.cfg.busy > 0 {
-		lines = append(lines, r.busy())
-	}
-	if len(r.cfg.hosts) > 0 {
-		lines = append(lines, r.onHosts())
-	} else {
-		lines = append(lines, fmt.Sprintf("flag between two processors: %s", states(r.probes)))
-	}
-	return append(lines, fmt.Sprintf("rounds, in turn: %d; %s, %v in all", r.cfg.plan.Rounds, r.began.Format(time.DateOnly), r.took.Round(time.Second)))
-}
-
-// onHosts says on which other hosts was measured.
-func (r *results) onHosts() string {
-	text := fmt.Sprintf("%d other hosts, by %s", len(r.cfg.hosts), strings.Join(r.cfg.rsh, " "))
-	if r.cfg.link.Rate > 0 {
-		text += fmt.Sprintf("; the link of each carries %v each way", &r.cfg.link)
-	}
-	return text
-}
-
-// warning says why the figures may be worth little, "" if nothing speaks against them.
-func (r *results) warning() string {
-	busy := 0
-	for _, p := range r.probes {
-		if p.State() == contest.Busy {
-			busy++
-		}
-	}
-	if busy == 0 && r.load < contest.IdleLoad {
-		return ""
-	}
-	if len(r.cfg.hosts) > 0 {
-		return fmt.Sprintf("the machine was busy: other processes used %.1f of %d processors before or after the runs. Measure again when it is idle.",
-			r.load, runtime.NumCPU())
-	}
-	return fmt.Sprintf("the machine was busy: other processes used %.1f of %d processors before or after the runs, and %d of %d probes during them were disturbed. Measure again when it is idle.",
-		r.load, runtime.NumCPU(), busy, len(r.probes))
+	flag := contest.When(len(r.cfg.HostNames) == 0, "flag between two processors: "+states(r.record.Probes))
+	return r.record.Head(&r.cfg.Flags, r.busy(), flag)
 }
 
 // states sums up probes: the states in their order, and the span of their times.
@@ -258,39 +194,26 @@ func states(probes []contest.Probe) string {
 func (r *results) commands() []string {
 	var lines []string
 	for _, e := range r.entrants {
-		for _, np := range r.cfg.plan.NPs {
-			lines = append(lines, fmt.Sprintf("%v: `%v`", e, r.cfg.plan.Command(e, np)))
+		for _, np := range r.cfg.NPs {
+			lines = append(lines, fmt.Sprintf("%v: `%v`", e, r.cfg.Command(e, np)))
 		}
 	}
 	return lines
 }
 
-// section returns the medians for a page. Its title has what tells one
-// comparison from another.
+// section returns the medians for a page.
 func (r *results) section() report.Section {
-	title := fmt.Sprintf("gompi-compare, %s ranks", strings.Trim(strings.ReplaceAll(fmt.Sprint(r.cfg.plan.NPs), " ", ", "), "[]"))
-	for _, is := range []struct {
-		so   bool
-		text string
-	}{{len(r.cfg.hosts) > 0, fmt.Sprintf("%d hosts", len(r.cfg.hosts))}, {r.cfg.link.Rate > 0, r.cfg.link.String()}, {r.cfg.transport != "", r.cfg.transport}, {r.cfg.measured.InPlace, "in place"}, {r.cfg.measured.Alloc, "gompi's vectors from comm.Alloc"}, {r.cfg.measured.Dirty, "vectors written before each call"}, {r.cfg.busy > 0, r.busy()}} {
-		if is.so {
-			title += ", " + is.text
-		}
-	}
+	title := r.cfg.Title("gompi-compare", contest.When(r.cfg.measured.InPlace, "in place"),
+		contest.When(r.cfg.measured.Alloc, "gompi's vectors from comm.Alloc"),
+		contest.When(r.cfg.measured.Dirty, "vectors written before each call"), r.busy())
 	cells, _ := r.cells()
 	facts := append(r.head(), r.commands()...)
 	if r.hasBars() {
 		facts = append(facts, r.barsMet(cells)+" A bar is the ratio that this project wants to reach in a cell: so many times as fast as the fastest of the others.")
 	}
-	for _, line := range r.absent {
-		facts = append(facts, "not here: "+line)
-	}
-	for _, line := range r.missed() {
-		facts = append(facts, "did not come to its end: "+line)
-	}
 	points := meanPoints(report.Means(cells, r.ours()))
 	points = append(points, report.Points(cells, append(r.names(), report.Limit))...)
-	return report.Section{Title: title, Warning: r.warning(), Facts: facts, Points: append(points, memoryPoints(r.memory)...)}
+	return r.record.Section(title, facts, append(points, memoryPoints(r.memory)...))
 }
 
 // meanPoints returns the means as charts, one for each number of ranks.
@@ -306,17 +229,4 @@ func meanPoints(means []report.Mean) []report.Point {
 		}
 	}
 	return points
-}
-
-func list(b *strings.Builder, title string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	if title != "" {
-		fmt.Fprintf(b, "\n%s:\n", title)
-	}
-	b.WriteString("\n")
-	for _, line := range lines {
-		fmt.Fprintf(b, "- %s\n", line)
-	}
 }

@@ -15,10 +15,10 @@ import (
 // for nothing.
 func (cfg config) bar(profile string, np, processors int) float64 {
 	switch {
-	case profile != "resnet50" || cfg.link.Rate > 0 || cfg.transport != "":
+	case profile != "resnet50" || cfg.Link.Rate > 0 || cfg.Transport != "":
 		return 0
-	case len(cfg.hosts) > 0:
-		if np == len(cfg.hosts) {
+	case len(cfg.HostNames) > 0:
+		if np == len(cfg.HostNames) {
 			return 1.5
 		}
 	case np <= processors && np == 2:
@@ -36,10 +36,8 @@ func barCell(bar, got float64, ok bool) string {
 		return "-"
 	case !ok:
 		return "missing"
-	case got >= bar:
-		return fmt.Sprintf("%.1f met", bar)
 	}
-	return fmt.Sprintf("**%.1f missed**", bar)
+	return report.FormatBar(fmt.Sprintf("%.1f", bar), got >= bar)
 }
 
 // commTable writes the times of the communication alone.
@@ -52,7 +50,7 @@ func (r *results) commTable(b *strings.Builder, cells []report.Cell) error {
 		"; PyTorch's backward pass does the same with the derivative of a sum, which torch-unsent does without sending; Open MPI sums" +
 		" the same buckets by MPI_Iallreduce, or one after the other by MPI_Allreduce. One rank averages nothing: what is left is the layer's own." +
 		" The bar is against " + torchGloo + ".")
-	if r.cfg.link.Rate > 0 {
+	if r.cfg.Link.Rate > 0 {
 		b.WriteString(" The limit is the time that the bytes take on the link.")
 	}
 	b.WriteString("\n\n")
@@ -64,12 +62,12 @@ func (r *results) commTable(b *strings.Builder, cells []report.Cell) error {
 		}
 	}
 	head = append(head, "bar")
-	if r.cfg.link.Rate > 0 {
+	if r.cfg.Link.Rate > 0 {
 		head = append(head, "limit")
 	}
 	lines := [][]string{head}
 	for _, m := range r.cfg.profiles {
-		for _, np := range r.cfg.plan.NPs {
+		for _, np := range r.cfg.NPs {
 			lines = append(lines, r.commLine(m, np, find(cells, operation(m), np)))
 		}
 	}
@@ -95,7 +93,7 @@ func (r *results) commLine(m shapes.Model, np int, c report.Cell) []string {
 	}
 	got, ok := c.RatioTo(ours, report.ByMedian, torchGloo)
 	line = append(line, barCell(r.cfg.bar(m.Name, np, runtime.NumCPU()), got, ok))
-	if r.cfg.link.Rate > 0 {
+	if r.cfg.Link.Rate > 0 {
 		line = append(line, r.limit(m, np))
 	}
 	return line
@@ -111,9 +109,7 @@ func ratioCell(c report.Cell, np int, who string) string {
 
 // limit shows the least time that the bytes of a model take on the links.
 func (r *results) limit(m shapes.Model, np int) string {
-	on := r.cfg.link.Link
-	on.Hosts, on.Ranks = len(r.cfg.hosts), np/len(r.cfg.hosts)
-	us, ok := on.Time("allreduce", 4*m.Size())
+	us, ok := r.cfg.Links(np).Time("allreduce", 4*m.Size())
 	if !ok {
 		return "-"
 	}
@@ -132,7 +128,7 @@ func timeOf(c report.Cell, impl string) string {
 // commPoints returns the times as charts, one for each number of ranks.
 func (r *results) commPoints(cells []report.Cell) []report.Point {
 	var points []report.Point
-	for _, np := range r.cfg.plan.NPs {
+	for _, np := range r.cfg.NPs {
 		for _, m := range r.cfg.profiles {
 			c := find(cells, operation(m), np)
 			for _, e := range r.comm {

@@ -232,9 +232,9 @@ func TestWhatIsHiddenIsHeldAgainstTheBar(t *testing.T) {
 
 func TestBars(t *testing.T) {
 	var shared, tcp, hosts, shaped config
-	tcp.transport = "tcp"
-	hosts.hosts, shaped.hosts = []string{"a", "b"}, []string{"a", "b"}
-	if err := shaped.link.Set("1gbit"); err != nil {
+	tcp.Transport = "tcp"
+	hosts.HostNames, shaped.HostNames = []string{"a", "b"}, []string{"a", "b"}
+	if err := shaped.Link.Set("1gbit"); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -248,7 +248,7 @@ func TestBars(t *testing.T) {
 		{shared, "resnet50", 2, 1, 0}, {shared, "recommender", 2, 2, 0}, {tcp, "resnet50", 2, 2, 0}, {hosts, "resnet50", 2, 2, 1.5}, {shaped, "resnet50", 2, 2, 0},
 	} {
 		if got := tt.cfg.bar(tt.model, tt.np, tt.processors); got != tt.want {
-			t.Errorf("%s, %d ranks on %d processors, %d hosts: %v, want %v", tt.model, tt.np, tt.processors, len(tt.cfg.hosts), got, tt.want)
+			t.Errorf("%s, %d ranks on %d processors, %d hosts: %v, want %v", tt.model, tt.np, tt.processors, len(tt.cfg.HostNames), got, tt.want)
 		}
 	}
 	for want, got := range map[string]string{"-": barCell(0, 9, true), "missing": barCell(8, 0, false), "8.0 met": barCell(8, 8, true), "**8.0 missed**": barCell(8, 7.99, true)} {
@@ -296,7 +296,8 @@ func TestPeersAreCompared(t *testing.T) {
 }
 
 func TestAnInterruptedComparisonReportsWhatItHas(t *testing.T) {
-	r := results{cfg: config{plan: contest.Plan{Rounds: 1, NPs: []int{2}}}, misses: []contest.Miss{{Round: 1, NP: 2, Entrant: torchGloo, Op: "ddp-resnet50", Err: errors.New("exit status 9")}}}
+	r := results{cfg: config{Flags: contest.Flags{Plan: contest.Plan{Rounds: 1, NPs: []int{2}}}}}
+	r.record.Misses = []contest.Miss{{Round: 1, NP: 2, Entrant: torchGloo, Op: "ddp-resnet50", Err: errors.New("exit status 9")}}
 	r.cfg.profiles = shapes.All()[:1]
 	r.comm = []contest.Entrant{contest.Gompi("gompirun", "gompi-bench")}
 	var out strings.Builder

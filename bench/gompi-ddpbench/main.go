@@ -8,19 +8,15 @@
 package main
 
 import (
-	"context"
 	"io"
 	"os"
 
 	"gompi/bench/internal/contest"
-	"gompi/internal/cli"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	return contest.Program{Name: "gompi-ddpbench", Usage: usage(), Parse: func(args []string) (*cli.Set, contest.Measure, error) {
-		cfg, err := parse(args)
-		return cfg.set, func(ctx context.Context, report, progress io.Writer) error { return cfg.compare(ctx, report, progress) }, err
-	}}.Main(args, stdout, stderr)
+	cfg, err := parse(args)
+	return contest.Main(cfg.set, err, usage(), cfg.compare, stdout, stderr)
 }

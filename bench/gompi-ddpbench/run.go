@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"time"
 
 	"gompi/bench/internal/contest"
 	"gompi/bench/report"
@@ -22,53 +21,34 @@ func (cfg config) compare(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer shop.Close()
-	if len(cfg.hosts) > 0 {
-		if cfg.plan.Hosts, err = shop.NewHosts(ctx, cfg.hosts, cfg.rsh, cfg.plan.NPs); err != nil {
-			return err
-		}
+	if cfg.Hosts, err = shop.NewHosts(ctx, cfg.HostNames, cfg.RSH, cfg.NPs); err != nil {
+		return err
 	}
-	res := results{cfg: cfg, began: time.Now(), load: contest.Load()}
+	res := results{cfg: cfg, record: contest.Begin(stderr)}
 	if err := res.enter(ctx, shop); err != nil {
 		return err
 	}
-	raw, err := contest.CreateRaw(cfg.csv)
-	if err != nil {
+	if err := res.record.Create(cfg.CSV); err != nil {
 		return err
 	}
-	sample := func(s report.Sample) error {
-		res.samples = append(res.samples, s)
-		fmt.Fprintf(stderr, "round %d of %d: %s, np=%d, %s: %s ms\n", s.Round, cfg.plan.Rounds, s.Impl, s.NP, s.Op, millis(s.Median))
-		return raw.Write(s)
-	}
-	miss := func(m contest.Miss) {
-		res.misses = append(res.misses, m)
-		fmt.Fprintln(stderr, m)
-	}
-	ended := res.measure(ctx, shop.Dir(), sample, miss)
-	res.took = time.Since(res.began)
-	res.load = max(res.load, contest.Load())
-	ended = errors.Join(ended, raw.Close(), res.write(stdout))
-	if cfg.html != "" {
-		ended = errors.Join(ended, res.section().AddTo(cfg.html))
-	}
-	return ended
+	ended := res.measure(ctx, func(s report.Sample) error {
+		fmt.Fprintf(stderr, "round %d of %d: %s, np=%d, %s: %s ms\n", s.Round, cfg.Rounds, s.Impl, s.NP, s.Op, millis(s.Median))
+		return res.record.Sample(s)
+	})
+	return errors.Join(ended, res.record.End(), res.write(stdout), res.section().AddTo(cfg.HTML))
 }
 
 // enter finds out who is here, for both kinds of measurement, and who is not.
 func (r *results) enter(ctx context.Context, shop *contest.Workshop) error {
 	cfg := r.cfg
-	var env []string
-	if cfg.transport != "" {
-		env = []string{"GOMPI_TRANSPORT=" + cfg.transport}
-	}
-	dir := shop.Dir()
-	r.comm = []contest.Entrant{contest.Gompi(cfg.gompirun, cfg.bench, env...)}
-	r.steps = []contest.Entrant{contest.Gompi(cfg.gompirun, cfg.steps, env...).WithArgs("-in", dir)}
+	env, dir := cfg.Env(), shop.Dir()
+	r.comm = []contest.Entrant{contest.Gompi(cfg.Gompirun, cfg.Bench, env...)}
+	r.steps = []contest.Entrant{contest.Gompi(cfg.Gompirun, cfg.steps, env...).WithArgs("-in", dir)}
 	r.facts = append(r.facts, "gompi computes with gonum's BLAS "+gonum(cfg.steps)+", one goroutine for each rank")
 	r.enterTorch(ctx, shop, env)
 	if len(cfg.profiles) > 0 {
 		here, absent := shop.EnterAll(ctx, cfg.libraries, "mpiddp")
-		r.absent = append(r.absent, absent...)
+		r.record.Absent = append(r.record.Absent, absent...)
 		for _, e := range here {
 			e = e.WithArgs("-buckets", bucketsIn(dir))
 			blocking := e.WithArgs("-impl", e.Name+"-blocking", "-blocking")
@@ -81,7 +61,7 @@ func (r *results) enter(ctx context.Context, shop *contest.Workshop) error {
 	}
 	for _, model := range cfg.models {
 		write := contest.Command{Args: []string{cfg.steps, "-write", "-rows", strconv.Itoa(cfg.rows), "-in", dir, model}}
-		if _, err := write.Run(ctx, cfg.plan.Limit); err != nil {
+		if _, err := write.Run(ctx, cfg.Limit); err != nil {
 			return fmt.Errorf("%v: %w (make build makes the program; -steps says where it is)", write, err)
 		}
 	}
@@ -97,7 +77,7 @@ func (r *results) enterTorch(ctx context.Context, shop *contest.Workshop, env []
 	torch, err := shop.Torch(ctx, cfg.python)
 	if err != nil {
 		for _, name := range cfg.torch {
-			r.absent = append(r.absent, fmt.Sprintf("%s: %v", name, err))
+			r.record.Absent = append(r.record.Absent, fmt.Sprintf("%s: %v", name, err))
 		}
 		return
 	}
@@ -107,17 +87,17 @@ func (r *results) enterTorch(ctx context.Context, shop *contest.Workshop, env []
 		if name == torchGompi {
 			backend = "gompi"
 			if err := torch.HasGompi(ctx); err != nil {
-				r.absent = append(r.absent, fmt.Sprintf("%s: %v", name, err))
+				r.record.Absent = append(r.record.Absent, fmt.Sprintf("%s: %v", name, err))
 				continue
 			}
 		}
-		comm := torch.DDP(cfg.gompirun, name, "ddpcomm.py", backend, cfg.plan.Hosts, env...).WithArgs("-tensors", tensorsIn(shop.Dir()))
+		comm := torch.DDP(cfg.Gompirun, name, "ddpcomm.py", backend, cfg.Hosts, env...).WithArgs("-tensors", tensorsIn(shop.Dir()))
 		if name == torchUnsent {
 			r.comm = append(r.comm, comm.WithArgs("--unsent"))
 			continue
 		}
 		r.comm = append(r.comm, comm)
-		r.steps = append(r.steps, torch.DDP(cfg.gompirun, name, "ddpsteps.py", backend, cfg.plan.Hosts, env...).WithArgs("-in", shop.Dir()))
+		r.steps = append(r.steps, torch.DDP(cfg.Gompirun, name, "ddpsteps.py", backend, cfg.Hosts, env...).WithArgs("-in", shop.Dir()))
 	}
 }
 
@@ -136,17 +116,17 @@ func gonum(program string) string {
 }
 
 // measure runs all rounds.
-func (r *results) measure(ctx context.Context, dir string, sample func(report.Sample) error, miss func(contest.Miss)) error {
+func (r *results) measure(ctx context.Context, sample func(report.Sample) error) error {
 	p := r.commPlan()
 	if len(p.Ops) > 0 {
-		if err := p.Run(ctx, r.comm, sample, miss); err != nil {
+		if err := p.Run(ctx, r.comm, sample, r.record.Miss); err != nil {
 			return err
 		}
 	}
 	for _, model := range r.cfg.models {
-		for _, np := range r.cfg.plan.NPs {
-			untimed := r.cfg.plan // programs get no flags of timing
-			entrants, err := agreed(ctx, untimed, r.steps, np, model, miss)
+		for _, np := range r.cfg.NPs {
+			untimed := r.cfg.Plan // programs get no flags of timing
+			entrants, err := agreed(ctx, untimed, r.steps, np, model, r.record.Miss)
 			if err != nil {
 				return err
 			}
@@ -155,7 +135,7 @@ func (r *results) measure(ctx context.Context, dir string, sample func(report.Sa
 			}
 			p := r.stepPlan(model)
 			p.NPs = []int{np}
-			if err := p.Run(ctx, entrants, sample, miss); err != nil {
+			if err := p.Run(ctx, entrants, sample, r.record.Miss); err != nil {
 				return err
 			}
 		}
@@ -165,7 +145,7 @@ func (r *results) measure(ctx context.Context, dir string, sample func(report.Sa
 
 // commPlan and stepPlan say what is measured.
 func (r *results) commPlan() contest.Plan {
-	p := r.cfg.plan
+	p := r.cfg.Plan
 	p.Args = []string{"-format", "csv", "-budget", r.cfg.budget.String()}
 	for _, m := range r.cfg.profiles {
 		p.Ops = append(p.Ops, operation(m))

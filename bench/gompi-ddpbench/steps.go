@@ -34,7 +34,7 @@ func (r *results) stepTable(b *strings.Builder, cells []report.Cell) error {
 	if r.cfg.bucket != defaultBucket {
 		fmt.Fprintf(b, " Buckets have at most %s.", report.Bytes(int(r.cfg.bucket)))
 	}
-	if r.cfg.link.Rate > 0 {
+	if r.cfg.Link.Rate > 0 {
 		b.WriteString(" Hidden is (communication alone - exposed) / communication alone.")
 	}
 	b.WriteString("\n\n")
@@ -42,12 +42,12 @@ func (r *results) stepTable(b *strings.Builder, cells []report.Cell) error {
 	for _, p := range stepParts {
 		head = append(head, p.title)
 	}
-	if r.cfg.link.Rate > 0 {
+	if r.cfg.Link.Rate > 0 {
 		head = append(head, "hidden", "bar")
 	}
 	lines := [][]string{append(head, "ratio")}
 	for _, model := range r.cfg.models {
-		for _, np := range r.cfg.plan.NPs {
+		for _, np := range r.cfg.NPs {
 			for _, e := range r.steps {
 				lines = append(lines, r.stepLine(cells, model, np, e.Name))
 			}
@@ -65,7 +65,7 @@ func (r *results) stepLine(cells []report.Cell, model string, np int, who string
 	for _, p := range stepParts {
 		line = append(line, timeOf(part(cells, model, p.name, np), who))
 	}
-	if r.cfg.link.Rate > 0 {
+	if r.cfg.Link.Rate > 0 {
 		line = append(line, hiddenCells(cells, model, np, who)...)
 	}
 	if who == ours {
@@ -94,17 +94,15 @@ func hiddenCells(cells []report.Cell, model string, np int, who string) []string
 		return []string{"-", "-"}
 	case who != ours && who != torchGompi:
 		return []string{percent(share), "-"}
-	case share >= hiddenBar:
-		return []string{percent(share), percent(hiddenBar) + " met"}
 	}
-	return []string{percent(share), "**" + percent(hiddenBar) + " missed**"}
+	return []string{percent(share), report.FormatBar(percent(hiddenBar), share >= hiddenBar)}
 }
 
 // stepPoints returns the parts as charts, one for each model and number of ranks.
 func (r *results) stepPoints(cells []report.Cell) []report.Point {
 	var points []report.Point
 	for _, model := range r.cfg.models {
-		for _, np := range r.cfg.plan.NPs {
+		for _, np := range r.cfg.NPs {
 			for _, p := range stepParts {
 				for _, e := range r.steps {
 					if row, ok := part(cells, model, p.name, np).Rows[e.Name]; ok {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 
 	"gompi/bench/internal/contest"
@@ -27,29 +26,25 @@ type entrant struct {
 	restart       func(np int, marker string) contest.Job // nil if it cannot
 }
 
-// enter returns the groups, and which entrants are missing and why. dir is for files.
+// enter returns the groups, and which entrants are missing and why.
 func (cfg config) enter(ctx context.Context, shop *contest.Workshop) (groups []group, absent []string, err error) {
-	hosts, err := cfg.reach(ctx, shop)
-	if err != nil {
-		return nil, nil, err
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
 	}
 	peers, absent := shop.EnterAll(ctx, cfg.peers, "mpihello")
-	ours := contest.Gompi(cfg.gompirun, self).WithArgs(hello.AsRank)
-	greeters := group{name: "hello", nps: cfg.nps, figures: helloFigures, entrants: []entrant{{
-		name: "gompi", job: on(hosts, ours),
+	ours := contest.Gompi(cfg.Gompirun, self).WithArgs(hello.AsRank)
+	greeters := group{name: "hello", nps: cfg.NPs, figures: helloFigures, entrants: []entrant{{
+		name: "gompi", job: cfg.job(ours),
 		restart: func(np int, marker string) contest.Job {
-			return contest.Job{ours.WithArgs(hello.AsRank, marker).WithFlags("-max-restarts", "1").Command(np, runtime.NumCPU())}
+			return cfg.job(ours.WithArgs(hello.AsRank, marker).WithFlags("-max-restarts", "1"))(np)
 		},
 	}}}
 	for _, p := range peers {
-		greeters.entrants = append(greeters.entrants, entrant{name: p.Name, version: p.Version, job: on(hosts, p)})
+		greeters.entrants = append(greeters.entrants, entrant{name: p.Name, version: p.Version, job: cfg.job(p)})
 	}
-	if hosts != nil {
-		greeters.entrants = append(greeters.entrants, entrant{name: floor, job: func(int) contest.Job { return hosts.Logins() }})
+	if cfg.Hosts != nil {
+		greeters.entrants = append(greeters.entrants, entrant{name: floor, job: func(int) contest.Job { return cfg.Hosts.Logins() }})
 	}
 	groups = []group{greeters}
 	if len(cfg.torchNP) > 0 && len(cfg.torchruns) > 0 {
@@ -57,43 +52,30 @@ func (cfg config) enter(ctx context.Context, shop *contest.Workshop) (groups []g
 		if err != nil {
 			return groups, append(absent, fmt.Sprintf("torchrun: %v", err)), nil
 		}
-		groups = append(groups, cfg.torchGroup(torch, hosts))
+		groups = append(groups, cfg.torchGroup(torch))
 	}
 	return groups, absent, nil
 }
 
-// reach prepares the hosts of -hostfile, if there is one.
-func (cfg config) reach(ctx context.Context, shop *contest.Workshop) (*contest.Hosts, error) {
-	if len(cfg.hosts) == 0 {
-		return nil, nil
-	}
-	return shop.NewHosts(ctx, cfg.hosts, cfg.rsh, append(append([]int(nil), cfg.nps...), cfg.torchNP...))
-}
-
-// on returns how e runs on hosts, or here.
-func on(hosts *contest.Hosts, e contest.Entrant) func(np int) contest.Job {
-	return func(np int) contest.Job {
-		if hosts != nil {
-			return contest.Job{e.Over(hosts, np)}
-		}
-		return contest.Job{e.Command(np, runtime.NumCPU())}
-	}
+// job returns how e runs.
+func (cfg config) job(e contest.Entrant) func(np int) contest.Job {
+	return func(np int) contest.Job { return contest.Job{cfg.Command(e, np)} }
 }
 
 // torchGroup returns those that run the PyTorch script.
-func (cfg config) torchGroup(torch *contest.Torch, hosts *contest.Hosts) group {
+func (cfg config) torchGroup(torch *contest.Torch) group {
 	g := group{name: "PyTorch script", nps: cfg.torchNP, figures: torchFigures, entrants: []entrant{{
-		name: "gompirun", job: on(hosts, torch.Gompi(cfg.gompirun, hosts)),
+		name: "gompirun", job: cfg.job(torch.Gompi(cfg.Gompirun, cfg.Hosts)),
 		restart: func(np int, marker string) contest.Job {
-			return contest.Job{torch.Gompi(cfg.gompirun, nil, marker).WithFlags("-max-restarts", "1").Command(np, runtime.NumCPU())}
+			return cfg.job(torch.Gompi(cfg.Gompirun, cfg.Hosts, marker).WithFlags("-max-restarts", "1"))(np)
 		},
 	}}}
 	for _, way := range cfg.torchruns {
 		g.entrants = append(g.entrants, entrant{
 			name: way.Name, version: torch.Version,
-			job: func(np int) contest.Job { return torch.Run(way, hosts, np, nil) },
+			job: func(np int) contest.Job { return torch.Run(way, cfg.Hosts, np, nil) },
 			restart: func(np int, marker string) contest.Job {
-				return torch.Run(way, nil, np, []string{"--max_restarts", strconv.Itoa(1)}, marker)
+				return torch.Run(way, cfg.Hosts, np, []string{"--max_restarts", strconv.Itoa(1)}, marker)
 			},
 		})
 	}

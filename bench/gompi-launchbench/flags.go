@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,16 +13,12 @@ import (
 
 // A config is what the command line says.
 type config struct {
-	gompirun     string // path
-	peers        []contest.Competitor
-	torchruns    []contest.Torchrun
-	nps, torchNP []int
-	rounds       int
-	restart      int // ranks of the jobs that are restarted, 0 for none
-	limit        time.Duration
-	hosts, rsh   []string
-	csv, html    string // files
-	set          *cli.Set
+	contest.Flags
+	peers     []contest.Competitor
+	torchruns []contest.Torchrun
+	torchNP   []int
+	restart   int // ranks of the jobs that are restarted, 0 for none
+	set       *cli.Set
 }
 
 const usage = `usage: gompi-launchbench [flags]
@@ -35,32 +32,25 @@ them at the same time: no launcher can be faster.
 
 `
 
-// defaultPeers is everybody.
-func defaultPeers() string {
-	names := []string{"openmpi", "openmpi-ob1", "mpich", "srun"}
+func torchrunNames() []string {
+	var names []string
 	for _, t := range contest.Torchruns() {
 		names = append(names, t.Name)
 	}
-	return strings.Join(names, ",")
+	return names
 }
 
 // parse reads the command line. The config has its set also after an error.
 func parse(args []string) (config, error) {
 	cfg := config{set: cli.New("gompi-launchbench")}
-	rounds, limit := cli.Count(5), cli.Duration(30*time.Second)
-	var peers, nps, torchNP, file, rsh string
+	var peers, torchNP string
 	s := cfg.set
-	s.StringVar(&peers, "peers", defaultPeers(), "whom to compare with")
-	s.StringVar(&nps, "np", "1,4,16,64", "numbers of ranks")
+	everybody := append([]string{"openmpi", "openmpi-ob1", "mpich", "srun"}, torchrunNames()...)
+	s.StringVar(&peers, "peers", strings.Join(everybody, ","), "whom to compare with")
+	cfg.Declare(s, "1,4,16,64", 30*time.Second, "job may take")
 	s.StringVar(&torchNP, "torch-np", "1,2,4", "numbers of ranks of PyTorch scripts, which take 230 MB each; 0 for none")
 	s.IntVar(&cfg.restart, "restart", 2, "ranks of the jobs that are restarted; 0 for none")
-	s.Var(&rounds, "rounds", "how often everything is measured")
-	s.Var(&limit, "limit", "how long one job may take")
-	s.StringVar(&file, "hostfile", "", "other hosts to run on; ranks are dealt out evenly")
-	s.StringVar(&rsh, "rsh", "ssh", "the command that logs in to them")
-	s.StringVar(&cfg.gompirun, "gompirun", contest.Beside("gompirun"), "the launcher")
-	s.StringVar(&cfg.csv, "csv", "", "file for the figures of every job")
-	s.StringVar(&cfg.html, "html", "", "page with plots to add the medians to; made if there is none")
+	s.StringVar(&cfg.CSV, "csv", "", "file for the figures of every job")
 	rest, err := s.Parse(args)
 	if err != nil {
 		return cfg, err
@@ -68,44 +58,21 @@ func parse(args []string) (config, error) {
 	if len(rest) > 0 {
 		return cfg, fmt.Errorf("argument %q: want flags only", rest[0])
 	}
-	cfg.rounds, cfg.limit, cfg.rsh = int(rounds), time.Duration(limit), strings.Fields(rsh)
-	if len(cfg.rsh) == 0 {
-		return cfg, fmt.Errorf("-rsh %q: want a command", rsh)
-	}
 	if cfg.restart < 0 || cfg.restart == 1 {
 		return cfg, fmt.Errorf("-restart %d: want 2 ranks or more, or 0", cfg.restart)
 	}
-	if cfg.nps, err = contest.Numbers("-np", nps); err != nil {
-		return cfg, err
-	}
 	if torchNP != "0" {
-		if cfg.torchNP, err = contest.Numbers("-torch-np", torchNP); err != nil {
-			return cfg, err
-		}
+		cfg.torchNP, err = contest.Numbers("-torch-np", torchNP)
 	}
-	if file != "" {
-		if cfg.hosts, err = contest.HostNames(file); err != nil {
-			return cfg, err
-		}
-	}
-	return cfg, cfg.choose(strings.Split(peers, ","))
+	return cfg, errors.Join(err, cfg.Read(), cfg.choose(strings.Split(peers, ",")))
 }
 
 // choose finds the peers with the given names.
 func (cfg *config) choose(names []string) error {
-	all := contest.Torchruns()
-	var others []string
-	for _, name := range names {
-		i := slices.IndexFunc(all, func(t contest.Torchrun) bool { return t.Name == name })
-		if i < 0 {
-			others = append(others, name)
-			continue
-		}
-		cfg.torchruns = append(cfg.torchruns, all[i])
-	}
-	var err error
-	if len(others) > 0 {
-		cfg.peers, err = contest.Find(others)
+	found, others, err := contest.Find(names, torchrunNames()...)
+	cfg.peers = found
+	for _, name := range others {
+		cfg.torchruns = append(cfg.torchruns, contest.Torchruns()[slices.Index(torchrunNames(), name)])
 	}
 	return err
 }

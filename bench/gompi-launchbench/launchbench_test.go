@@ -44,7 +44,7 @@ func fakes(names ...string) []entrant {
 }
 
 func TestReportCountsFailuresAndMarksLosses(t *testing.T) {
-	r := results{cfg: config{rounds: 3, restart: 2, limit: 30 * time.Second}, absent: []string{"srun: not installed"}, groups: []group{
+	r := results{cfg: config{restart: 2, Flags: contest.Flags{Plan: contest.Plan{Rounds: 3, Limit: 30 * time.Second}}}, absent: []string{"srun: not installed"}, groups: []group{
 		{name: "hello", nps: []int{1, 4}, figures: helloFigures, entrants: fakes("gompi", "mpich", floor)},
 	}}
 	hung := errors.New("time limit of 30s")

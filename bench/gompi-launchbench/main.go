@@ -13,8 +13,6 @@ import (
 )
 
 func main() {
-	if len(os.Args) >= 2 && os.Args[1] == hello.AsRank {
-		os.Exit(hello.Rank(os.Args[2:], os.Stdout, os.Stderr))
-	}
+	hello.ExitIfRank()
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -121,9 +121,9 @@ func title(g group, f figure) string { return names[f].title + " (" + g.name + "
 
 // head says on what was measured, and how.
 func (r *results) head() []string {
-	head := []string{contest.Machine(), fmt.Sprintf("%d rounds, in turn; medians", r.cfg.rounds), "Ratios are the fastest peer's time, divided by gompirun's"}
-	if n := len(r.cfg.hosts); n > 0 {
-		head = append(head, fmt.Sprintf("%d other hosts, by %s", n, strings.Join(r.cfg.rsh, " ")))
+	head := []string{contest.Machine(), fmt.Sprintf("%d rounds, in turn; medians", r.cfg.Rounds), "Ratios are the fastest peer's time, divided by gompirun's"}
+	if hosts := r.cfg.OnHosts(); hosts != "" {
+		head = append(head, hosts)
 	}
 	return head
 }
@@ -260,7 +260,7 @@ func (r *results) restartTable(b *strings.Builder) error {
 		}
 		lines = append(lines, line)
 	}
-	fmt.Fprintf(b, "\nUntil all of %d ranks were there again after the last was hit (\"never\": not within %v), ms:\n\n", r.cfg.restart, r.cfg.limit)
+	fmt.Fprintf(b, "\nUntil all of %d ranks were there again after the last was hit (\"never\": not within %v), ms:\n\n", r.cfg.restart, r.cfg.Limit)
 	if err := report.Table(b, 1, lines); err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (r *results) restarted() []string {
 // section returns the medians for a page.
 func (r *results) section() report.Section {
 	s := report.Section{Title: "gompi-launchbench", Facts: append(r.head(), r.commands()...)}
-	if n := len(r.cfg.hosts); n > 0 {
+	if n := len(r.cfg.HostNames); n > 0 {
 		s.Title += fmt.Sprintf(", %d hosts", n)
 	}
 	for _, line := range r.absent {

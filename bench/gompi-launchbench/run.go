@@ -11,14 +11,11 @@ import (
 
 	"gompi/bench/internal/contest"
 	"gompi/bench/internal/hello"
-	"gompi/internal/cli"
 )
 
 func run(args []string, stdout, stderr io.Writer) int {
-	return contest.Program{Name: "gompi-launchbench", Usage: usage, Parse: func(args []string) (*cli.Set, contest.Measure, error) {
-		cfg, err := parse(args)
-		return cfg.set, cfg.launch, err
-	}}.Main(args, stdout, stderr)
+	cfg, err := parse(args)
+	return contest.Main(cfg.set, err, usage, cfg.launch, stdout, stderr)
 }
 
 // launch measures and writes the report of what it has measured, also if it was
@@ -29,21 +26,21 @@ func (cfg config) launch(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer shop.Close()
+	if cfg.Hosts, err = shop.NewHosts(ctx, cfg.HostNames, cfg.RSH, slices.Concat(cfg.NPs, cfg.torchNP)); err != nil {
+		return err
+	}
 	res := results{cfg: cfg}
 	if res.groups, res.absent, err = cfg.enter(ctx, shop); err != nil {
 		return err
 	}
 	ended := res.race(ctx, stderr)
-	if ended == nil && cfg.restart > 0 && len(cfg.hosts) == 0 {
+	if ended == nil && cfg.restart > 0 && cfg.Hosts == nil {
 		ended = res.restarts(ctx, stderr)
 	}
-	if cfg.csv != "" {
-		ended = errors.Join(ended, os.WriteFile(cfg.csv, []byte(res.raw()), 0o644))
+	if cfg.CSV != "" {
+		ended = errors.Join(ended, os.WriteFile(cfg.CSV, []byte(res.raw()), 0o644))
 	}
-	if cfg.html != "" {
-		ended = errors.Join(ended, res.section().AddTo(cfg.html))
-	}
-	return errors.Join(ended, res.write(stdout))
+	return errors.Join(ended, res.section().AddTo(cfg.HTML), res.write(stdout))
 }
 
 // A key is one cell: an entrant, and how many ranks.
@@ -88,11 +85,11 @@ type results struct {
 
 // race runs the entrants in turn, for each number of ranks, round after round.
 func (r *results) race(ctx context.Context, progress io.Writer) error {
-	for round := 1; round <= r.cfg.rounds; round++ {
+	for round := 1; round <= r.cfg.Rounds; round++ {
 		for _, g := range r.groups {
 			for _, np := range g.nps {
 				for _, e := range g.entrants {
-					out, err := e.job(np).Run(ctx, r.cfg.limit)
+					out, err := e.job(np).Run(ctx, r.cfg.Limit)
 					if ctx.Err() != nil {
 						return context.Cause(ctx)
 					}
@@ -134,14 +131,14 @@ func (r *results) restarts(ctx context.Context, progress io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	for round := 1; round <= r.cfg.rounds; round++ {
+	for round := 1; round <= r.cfg.Rounds; round++ {
 		for _, s := range signals {
 			for _, g := range r.groups {
 				for _, e := range g.entrants {
 					if e.restart == nil || r.hopeless(e.name, s.name) {
 						continue
 					}
-					took, err := restart(ctx, e.restart(r.cfg.restart, markerIn(dir, len(r.agains))), markerIn(dir, len(r.agains)), r.cfg.restart, s, r.cfg.limit)
+					took, err := restart(ctx, e.restart(r.cfg.restart, markerIn(dir, len(r.agains))), markerIn(dir, len(r.agains)), r.cfg.restart, s, r.cfg.Limit)
 					if ctx.Err() != nil {
 						return context.Cause(ctx)
 					}

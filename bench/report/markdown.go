@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -43,9 +44,9 @@ func times(c Cell, impl string) string {
 	case !ok:
 		return "missing"
 	case r.B2B == 0:
-		return Usec(r.Median) + " / -"
+		return Time(r.Median) + " / -"
 	}
-	return Usec(r.Median) + " / " + Usec(r.B2B)
+	return Time(r.Median) + " / " + Time(r.B2B)
 }
 
 // b2bRatio is "-" where nobody has measured back to back.
@@ -65,6 +66,14 @@ func FormatRatio(ratio float64, ok bool) string {
 		return fmt.Sprintf("**%.2f lost**", ratio)
 	}
 	return fmt.Sprintf("%.2f", ratio)
+}
+
+// FormatBar shows a bar, which is what a project wants to reach, and whether it is met.
+func FormatBar(bar string, met bool) string {
+	if met {
+		return bar + " met"
+	}
+	return "**" + bar + " missed**"
 }
 
 // A Mean is the geometric mean of the ratios of some cells.
@@ -188,13 +197,13 @@ func Bytes(n int) string {
 	return fmt.Sprintf("%d %s", n, units[i])
 }
 
-// Usec writes microseconds with about three digits that matter.
-func Usec(us float64) string {
-	switch {
-	case us < 10:
-		return fmt.Sprintf("%.2f", us)
-	case us < 100:
-		return fmt.Sprintf("%.1f", us)
+// Time writes a time in any unit with about three digits that matter.
+func Time(t float64) string {
+	switch size := math.Abs(t); {
+	case size < 10:
+		return fmt.Sprintf("%.2f", t)
+	case size < 100:
+		return fmt.Sprintf("%.1f", t)
 	}
-	return fmt.Sprintf("%.0f", us)
+	return fmt.Sprintf("%.0f", t)
 }

@@ -195,8 +195,11 @@ func Put(sections []Section, s Section) []Section {
 }
 
 // AddTo adds s to the page in the named file, which it makes if there is none.
-// A file that is no such page is left alone.
+// A file that is no such page is left alone. Without a name it does nothing.
 func (s Section) AddTo(file string) error {
+	if file == "" {
+		return nil
+	}
 	var sections []Section
 	f, err := os.Open(file)
 	switch {

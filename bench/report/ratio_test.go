@@ -134,9 +134,9 @@ func TestSizesAndTimesAreWrittenShort(t *testing.T) {
 			t.Errorf("Bytes(%d) = %q, want %q", n, got, want)
 		}
 	}
-	for us, want := range map[float64]string{0.1234: "0.12", 9.994: "9.99", 12.345: "12.3", 123.4: "123", 12345.6: "12346"} {
-		if got := Usec(us); got != want {
-			t.Errorf("Usec(%v) = %q, want %q", us, got, want)
+	for us, want := range map[float64]string{0.1234: "0.12", 9.994: "9.99", 12.345: "12.3", 123.4: "123", 12345.6: "12346", -12.345: "-12.3"} {
+		if got := Time(us); got != want {
+			t.Errorf("Time(%v) = %q, want %q", us, got, want)
 		}
 	}
 }

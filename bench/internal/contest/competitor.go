@@ -119,26 +119,28 @@ func Competitors() []Competitor {
 	}
 }
 
-// Find returns the competitors with the given names.
-func Find(names []string) ([]Competitor, error) {
+// Find returns the competitors with the given names, and apart from them those names that are among
+// others, which the caller knows.
+func Find(names []string, others ...string) (found []Competitor, rest []string, err error) {
 	all := Competitors()
-	var known, found []string
+	var known []string
 	for _, c := range all {
 		known = append(known, c.Name)
 	}
-	var entered []Competitor
-	for _, name := range names {
+	for n, name := range names {
 		i := slices.Index(known, name)
-		if i < 0 {
-			return nil, fmt.Errorf("peer %q: want some of %s", name, strings.Join(known, ","))
+		switch {
+		case slices.Contains(names[:n], name):
+			return nil, nil, fmt.Errorf("peer %q is named twice", name)
+		case i >= 0:
+			found = append(found, all[i])
+		case slices.Contains(others, name):
+			rest = append(rest, name)
+		default:
+			return nil, nil, fmt.Errorf("peer %q: want some of %s", name, strings.Join(append(known, others...), ","))
 		}
-		if slices.Contains(found, name) {
-			return nil, fmt.Errorf("peer %q is named twice", name)
-		}
-		found = append(found, name)
-		entered = append(entered, all[i])
 	}
-	return entered, nil
+	return found, rest, nil
 }
 
 // An Entrant is a competitor that is ready to run one program.
@@ -154,6 +156,15 @@ type Entrant struct {
 	env      []string
 	slow     bool     // to start: it runs all operations in one go
 	lacks    []string // operations
+}
+
+// Names returns the names of entrants.
+func Names(entrants []Entrant) []string {
+	var names []string
+	for _, e := range entrants {
+		names = append(names, e.Name)
+	}
+	return names
 }
 
 // can returns those of ops that e has.

@@ -155,18 +155,19 @@ func TestNumbers(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	found, err := Find([]string{"mpich-tcp", "openmpi-tcp"})
-	if err != nil || len(found) != 2 || found[0].Name != "mpich-tcp" || found[1].Name != "openmpi-tcp" {
-		t.Errorf("got %v and %v, want both in the order asked for", found, err)
+	found, rest, err := Find([]string{"mpich-tcp", "gloo", "openmpi-tcp"}, "ucx", "gloo")
+	if err != nil || len(found) != 2 || found[0].Name != "mpich-tcp" || found[1].Name != "openmpi-tcp" || !slices.Equal(rest, []string{"gloo"}) {
+		t.Errorf("got %v, %v and %v, want both in the order asked for, and gloo", found, rest, err)
 	}
 	for _, tt := range []struct {
 		names []string
 		want  string
 	}{
-		{[]string{"mvapich"}, `peer "mvapich": want some of openmpi-tcp,openmpi,openmpi-xhc,openmpi-acoll,openmpi-ob1,mpich-tcp,mpich,openmpi-hosts,mpich-hosts,srun`},
+		{[]string{"mvapich"}, `peer "mvapich": want some of openmpi-tcp,openmpi,openmpi-xhc,openmpi-acoll,openmpi-ob1,mpich-tcp,mpich,openmpi-hosts,mpich-hosts,srun,gloo`},
 		{[]string{"mpich", "mpich"}, `peer "mpich" is named twice`},
+		{[]string{"gloo", "mpich", "gloo"}, `peer "gloo" is named twice`},
 	} {
-		if _, err := Find(tt.names); err == nil || err.Error() != tt.want {
+		if _, _, err := Find(tt.names, "gloo"); err == nil || err.Error() != tt.want {
 			t.Errorf("%v: %v, want %s", tt.names, err, tt.want)
 		}
 	}
@@ -183,7 +184,7 @@ func TestCommandsBindOnlyIfThereAreProcessors(t *testing.T) {
 		{"mpich-tcp", 2, "MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self UCX_NET_DEVICES=lo mpirun -np 2 -bind-to core mpibench -impl x bcast"},
 		{"mpich", 3, "mpirun -np 3 mpibench -impl x bcast"},
 	} {
-		found, err := Find([]string{tt.name})
+		found, _, err := Find([]string{tt.name})
 		if err != nil {
 			t.Fatal(err)
 		}

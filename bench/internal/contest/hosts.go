@@ -54,8 +54,11 @@ func HostNames(file string) ([]string, error) {
 }
 
 // NewHosts logs in to each host once and writes the files that launchers want
-// for each of nps ranks into the workshop's folder.
+// for each of nps ranks into the workshop's folder. It returns nil if there are no names.
 func (w *Workshop) NewHosts(ctx context.Context, names, rsh []string, nps []int) (*Hosts, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
 	h := &Hosts{Names: names, rsh: rsh, dir: w.dir}
 	if err := os.WriteFile(h.Login(), []byte("#!/bin/sh\nexec "+h.RSH()+" \"$@\"\n"), 0o700); err != nil {
 		return nil, err

@@ -14,36 +14,28 @@ import (
 	"gompi/internal/cli"
 )
 
-// A Program is a command that measures gompi beside others.
-type Program struct {
-	Name  string
-	Usage string // above the list of flags
-
-	// Parse reads the command line. The set is needed after an error, too.
-	Parse func(args []string) (*cli.Set, Measure, error)
-}
-
 // A Measure measures, with a line of progress for each run, and writes the
 // report of what it has measured, also if ctx has ended.
 type Measure func(ctx context.Context, report, progress io.Writer) error
 
-// Main runs the program until it is done or interrupted and returns its exit
-// status: 0, 1 after an error, 2 if the arguments make no sense. A peer that is
-// not here or fails is said in the report, and no error.
-func (p Program) Main(args []string, stdout, stderr io.Writer) int {
-	set, measure, err := p.Parse(args)
-	if errors.Is(err, cli.ErrHelp) {
-		fmt.Fprint(stdout, p.Usage, set.FlagUsages())
+// Main measures until it is done or interrupted and returns the exit status of a program: 0, 1 after
+// an error, 2 if the arguments make no sense. A peer that is not here or fails is said in the
+// report, and no error. set has read the command line, and wrong is what is wrong with it; usage
+// stands above the list of flags.
+func Main(set *cli.Set, wrong error, usage string, measure Measure, stdout, stderr io.Writer) int {
+	if errors.Is(wrong, cli.ErrHelp) {
+		fmt.Fprint(stdout, usage, set.FlagUsages())
 		return 0
 	}
-	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v (%s -h lists the flags)\n", p.Name, err, p.Name)
+	name := set.Name()
+	if wrong != nil {
+		fmt.Fprintf(stderr, "%s: %v (%s -h lists the flags)\n", name, wrong, name)
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := measure(ctx, stdout, stderr); err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", p.Name, err)
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return 1
 	}
 	return 0

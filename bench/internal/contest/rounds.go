@@ -31,7 +31,7 @@ type Plan struct {
 	Yardstick func(op string, np int) []report.Row
 }
 
-// A Miss is a run that did not come to its end.
+// A Miss is a run that did not come to its end. One before the rounds is of round 0.
 type Miss struct {
 	Round, NP   int
 	Entrant, Op string
@@ -40,7 +40,8 @@ type Miss struct {
 
 // String says what is missing and why.
 func (m Miss) String() string {
-	return fmt.Sprintf("%s, %s, np=%d, round %d: %v", m.Entrant, m.Op, m.NP, m.Round, m.Err)
+	round := When(m.Round > 0, fmt.Sprintf(", round %d", m.Round))
+	return fmt.Sprintf("%s, %s, np=%d%s: %v", m.Entrant, m.Op, m.NP, round, m.Err)
 }
 
 // Run measures the entrants in turn, operation by operation, round after round:

@@ -18,6 +18,13 @@ import (
 // AsRank is the argument that makes a benchmark be a rank.
 const AsRank = "rank"
 
+// ExitIfRank runs this process as a rank and exits, if its first argument says so.
+func ExitIfRank() {
+	if len(os.Args) >= 2 && os.Args[1] == AsRank {
+		os.Exit(Rank(os.Args[2:], os.Stdout, os.Stderr))
+	}
+}
+
 // Rank runs one rank and returns its exit status. If its argument names a file that does not exist,
 // it then waits to be killed. If the file exists, this is the restarted rank.
 func Rank(args []string, stdout, stderr io.Writer) int {
