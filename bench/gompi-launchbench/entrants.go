@@ -37,7 +37,7 @@ func (cfg config) enter(ctx context.Context, shop *contest.Workshop) (groups []g
 	greeters := group{name: "hello", nps: cfg.NPs, figures: helloFigures, entrants: []entrant{{
 		name: "gompi", job: cfg.job(ours),
 		restart: func(np int, marker string) contest.Job {
-			return cfg.job(ours.WithArgs(hello.AsRank, marker).WithFlags("-max-restarts", "1"))(np)
+			return cfg.job(ours.WithArgs(marker).WithFlags("-max-restarts", "1"))(np)
 		},
 	}}}
 	for _, p := range peers {

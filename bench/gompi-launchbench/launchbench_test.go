@@ -151,3 +151,23 @@ echo "ready 0 $$"; echo "ready 1 $$"`
 		t.Error("a job that is not restarted is no error")
 	}
 }
+
+// Ranks that are told of another file than the one that is made never learn that they were
+// restarted: their job ends at its time limit.
+func TestRanksThatAreRestartedAreToldOfTheMarker(t *testing.T) {
+	shop, err := contest.NewWorkshop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shop.Close()
+	cfg := config{Flags: contest.Flags{Gompirun: "gompirun", Plan: contest.Plan{NPs: []int{2}}}}
+	groups, _, err := cfg.enter(t.Context(), shop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := groups[0].entrants[0].restart(2, "marker")
+	self, err := os.Executable()
+	if want := "gompirun -np 2 -max-restarts 1 " + self + " rank marker"; err != nil || job.String() != want {
+		t.Errorf("got %s, want %s, error %v", job, want, err)
+	}
+}
