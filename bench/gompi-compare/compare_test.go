@@ -136,6 +136,8 @@ func TestParseRefuses(t *testing.T) {
 		{"-busy -1", "want a whole number, 1 or more"},
 		{"-np 2 -peers ucx -transport tcp", "peer ucx: want -np 2, -transport ucx:NAMES"},
 		{"-np 2 -link 1gbit", "-link 1gbit: want -hostfile, too"},
+		{"-np 2 -rsh=", `-rsh "": want a command`},
+		{"-np 2 -peers gloo,mpich,gloo", `peer "gloo" is named twice`},
 		{"-link 1mb", `want a rate as 1gbit or 100mbit, not "1mb"`},
 		{"-link 1gbit,x", `"x"`},
 		{"-hostfile /nowhere/hosts", "-hostfile: open /nowhere/hosts"},

@@ -18,8 +18,8 @@ import (
 // report of what it has measured, also if ctx has ended.
 type Measure func(ctx context.Context, report, progress io.Writer) error
 
-// Main measures until it is done or interrupted and returns the exit status of a program: 0, 1 after
-// an error, 2 if the arguments make no sense. A peer that is not here or fails is said in the
+// Main measures until it is done or interrupted and returns the exit status of a program: 0, 1
+// after an error, 2 if the arguments make no sense. A peer that is not here or fails is said in the
 // report, and no error. set has read the command line, and wrong is what is wrong with it; usage
 // stands above the list of flags.
 func Main(set *cli.Set, wrong error, usage string, measure Measure, stdout, stderr io.Writer) int {
