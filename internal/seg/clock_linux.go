@@ -6,11 +6,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A moment of this process, on Go's clock and on the host's.
-var (
-	started = time.Now()
-	origin  = monotonic()
+// Two processes of a host read the same clock if the two readings of a moment are close together. A
+// process that starts on a busy machine may lose its processor between them, and then reads again.
+const (
+	closeReadings = 5 * time.Microsecond
+	mostReadings  = 20
 )
+
+func moment() (started time.Time, origin int64) {
+	least := time.Duration(-1)
+	for range mostReadings {
+		before := time.Now()
+		at := monotonic()
+		gap := time.Since(before)
+		if least < 0 || gap < least {
+			least, started, origin = gap, before, at
+		}
+		if gap < closeReadings {
+			break
+		}
+	}
+	return started, origin
+}
 
 func monotonic() int64 {
 	var ts unix.Timespec
@@ -19,7 +36,3 @@ func monotonic() int64 {
 	}
 	return ts.Nano()
 }
-
-// Now returns nanoseconds of the host's monotonic clock, which all its
-// processes share.
-func Now() int64 { return origin + int64(time.Since(started)) }

@@ -73,7 +73,7 @@ func (a *agent) reapAny() bool {
 
 // exited reports a rank's end, after all that it said and wrote before.
 func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
-	now := time.Now()
+	now := seg.Now()
 	p.ended = true
 	a.alive--
 	if p.pidfd >= 0 {
@@ -95,7 +95,7 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	}
 	state := a.segment.State(p.local())
 	m := &ctl.Exited{
-		Rank: p.Rank.Rank, PID: p.pid, Time: a.failedAt(p, ws, now), RSS: used.Maxrss << 10, Tail: lastLines(p.tail, tailLines),
+		Rank: p.Rank.Rank, PID: p.pid, Time: seg.Unix(a.failedAt(p, ws, now)), RSS: used.Maxrss << 10, Tail: lastLines(p.tail, tailLines),
 		Joined: state >= seg.Joined, Closed: state == seg.Closed,
 	}
 	if s := p.pmi.State(); s != pmiserver.Silent {
@@ -131,15 +131,15 @@ func (a *agent) killGroup(p *process) {
 	}
 }
 
-// failedAt returns when p failed, in Unix nanoseconds. A rank that closes its communicators and
-// then exits with an error makes others fail that still need it, and they may end first: so it
-// counts from when it closed them. A status above 128 is a shell's report of a signal, perhaps one
-// that we sent.
-func (a *agent) failedAt(p *process, ws unix.WaitStatus, now time.Time) int64 {
+// failedAt returns when p failed, on the clock of seg.Now, by which its process ended at now. A rank
+// that closes its communicators and then exits with an error makes others fail that still need it,
+// and they may end first: so it counts from when it closed them. A status above 128 is a shell's
+// report of a signal, perhaps one that we sent.
+func (a *agent) failedAt(p *process, ws unix.WaitStatus, now int64) int64 {
 	if left := a.segment.LeftAt(p.local()); left != 0 && ws.Exited() && ws.ExitStatus() != 0 && ws.ExitStatus() <= 128 {
-		now = now.Add(-time.Duration(max(0, seg.Now()-left)))
+		return min(left, now)
 	}
-	return now.UnixNano()
+	return now
 }
 
 // signal passes a signal on to the process groups of all ranks.

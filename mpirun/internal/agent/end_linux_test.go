@@ -58,3 +58,28 @@ func TestNothingOfADeadRankRunsWhenItsStateSaysSo(t *testing.T) {
 		t.Errorf("its process group, when its state says that it has ended: %v, want %v", err, unix.ESRCH)
 	}
 }
+
+// A rank that leaves because another has ended failed later, however long the agent takes over it.
+func TestARankThatLeavesBecauseAnotherEndedFailedLater(t *testing.T) {
+	s, err := seg.New([]world.Rank{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	a := &agent{segment: s, local: map[int]int{}}
+	killed, follower := a.add(ctl.Rank{Rank: 0}), a.add(ctl.Rank{Rank: 1})
+	first := a.failedAt(killed, unix.WaitStatus(unix.SIGKILL), seg.Now())
+	s.Rank(1).Leaving(seg.Now())
+	left := s.LeftAt(1)
+	exited := unix.WaitStatus(1 << 8)
+	ended := seg.Now()
+	for seg.Now() < ended+left-first { // the agent loses its processor in the midst
+		runtime.Gosched()
+	}
+	if got := a.failedAt(follower, exited, ended); got != left || seg.Unix(got) < seg.Unix(first) {
+		t.Errorf("it failed %d ns after the first, want %d, when it left", got-first, left-first)
+	}
+	if got := a.failedAt(follower, unix.WaitStatus(unix.SIGSEGV), ended); got != ended {
+		t.Errorf("one that is killed failed %d ns before its end, want at its end", ended-got)
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/watchdog"
 )
@@ -61,5 +62,5 @@ func (a *agent) loseWatchdog() {
 
 func (a *agent) pong(m *ctl.Ping) {
 	a.asleep = false
-	a.report(&ctl.Pong{Sent: m.Sent, Now: time.Now().UnixNano()})
+	a.report(&ctl.Pong{Sent: m.Sent, Now: seg.Unix(seg.Now())})
 }

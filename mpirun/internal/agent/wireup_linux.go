@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -189,7 +188,7 @@ func (a *agent) heard(p *process, m wire.Message) error {
 		}
 		a.report(&ctl.Vote{Rank: p.Rank.Rank, Vote: *m})
 	case *wire.Abort:
-		a.report(&ctl.Abort{Rank: p.Rank.Rank, Code: m.Code, Time: time.Now().UnixNano(), Reason: m.Reason})
+		a.report(&ctl.Abort{Rank: p.Rank.Rank, Code: m.Code, Time: seg.Unix(seg.Now()), Reason: m.Reason})
 	default:
 		return fmt.Errorf("%w: unexpected %T", wire.ErrFrame, m)
 	}
