@@ -3,10 +3,12 @@
 package mpirun
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -90,6 +92,52 @@ func TestAnExitAmidACollectiveIsBlamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An agent that does not get to run for longer than ranks wait for news of the lost peer tells of
+// the death after the ranks that failed because of it have ended.
+func TestADeathThatBecomesKnownLateIsBlamed(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	cmd := exec.Command("gompirun", "-v", "-np", "2", "-H", "127.0.0.2:1,localhost:1", "loop")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	victim, lines := 0, started(t, cmd)
+	for range 2 {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%q, %v; want ready from each rank", line, err)
+		}
+		if rest, ok := strings.CutPrefix(line, "ready 1 "); ok {
+			victim = atoi(t, strings.TrimSpace(rest))
+		}
+	}
+	agent := 0
+	for _, pid := range childrenOf(cmd.Process.Pid) {
+		if slices.Contains(childrenOf(pid), victim) {
+			agent = pid
+		}
+	}
+	if agent == 0 {
+		t.Fatalf("no agent of gompirun has the child %d", victim)
+	}
+	syscall.Kill(agent, syscall.SIGSTOP)
+	syscall.Kill(victim, syscall.SIGKILL)
+	var all strings.Builder
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		fmt.Fprintln(&all, lines.Text())
+		if strings.HasPrefix(lines.Text(), "gompirun: ending the job: ") {
+			syscall.Kill(agent, syscall.SIGCONT)
+		}
+	}
+	cmd.Wait()
+	_, rest, _ := strings.Cut(all.String(), "gompirun: ending the job: ")
+	if !strings.HasPrefix(rest, "rank 0 ") {
+		t.Errorf("want the end of rank 0 to be what gompirun hears of first:\n%s", &all)
+	}
+	_, rest, _ = strings.Cut(rest, "MiB)\n") // what -v says of the death of rank 1
+	checkBlame(t, cmd, rest, 137, "was killed by signal 9 (SIGKILL)")
 }
 
 // checkBlame checks that gompirun ended because of rank 1.

@@ -34,6 +34,7 @@ type agent struct {
 	reports  []byte // not yet sent to the launcher
 	clogged  bool   // the channel was full when last written to
 	orphaned bool   // the launcher is gone
+	aware    bool   // the launcher has told of a failure, or of the job's end
 
 	launch  *ctl.Launch
 	facts   *ctl.Hello
@@ -272,6 +273,10 @@ func (a *agent) hear() {
 
 // follow does what m says.
 func (a *agent) follow(m ctl.Message) {
+	switch m.(type) {
+	case *ctl.Died, *ctl.Absent, *ctl.Revoked, *ctl.Terminate:
+		a.learnOfFailure()
+	}
 	switch m := m.(type) {
 	case *ctl.Ping:
 		a.pong(m)

@@ -96,7 +96,7 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	state := a.segment.State(p.local())
 	m := &ctl.Exited{
 		Rank: p.Rank.Rank, PID: p.pid, Time: seg.Unix(a.failedAt(p, ws, now)), RSS: used.Maxrss << 10, Tail: lastLines(p.tail, tailLines),
-		Joined: state >= seg.Joined, Closed: state == seg.Closed,
+		Joined: state >= seg.Joined, Closed: state == seg.Closed, Unaware: p.unaware || !a.aware,
 	}
 	if s := p.pmi.State(); s != pmiserver.Silent {
 		m.PMI, m.Joined, m.Closed = true, true, s == pmiserver.Finalized
@@ -114,6 +114,25 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	a.segment.SetEnded(p.local())
 	a.reclaim()
 	a.report(m)
+}
+
+// learnOfFailure is called before this host hears of a failure or of the job's end. Ranks that have
+// ended by then did so for another reason. They are reaped later, in the order of their ends.
+func (a *agent) learnOfFailure() {
+	if a.aware {
+		return
+	}
+	a.aware = true
+	for _, p := range a.ranks {
+		p.unaware = !p.ended && hasEnded(p.pid)
+	}
+}
+
+// hasEnded reports whether a child has ended that is not reaped yet.
+func hasEnded(pid int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	return err == nil && info.Signo == int32(unix.SIGCHLD)
 }
 
 // killGroup kills what is left of the process group of a rank that has died: a wrapper's child must

@@ -23,6 +23,8 @@ type process struct {
 	pidfd int // -1 where the kernel has none
 	ended bool
 
+	unaware bool // it ended before this host heard of a failure
+
 	stdout, stderr stream
 	tail           []byte // the end of stderr, or of both
 	said           []byte // the end of both

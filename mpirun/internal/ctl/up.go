@@ -168,8 +168,10 @@ type Exited struct {
 	Core   bool  // it left a core dump
 	// NoMemory says that meanwhile the kernel killed for want of memory.
 	NoMemory bool
-	RSS      int64 // largest resident set, in bytes
-	Tail     []byte
+	// Unaware says that the launcher had told this host of no failure, and of no end of the job.
+	Unaware bool
+	RSS     int64 // largest resident set, in bytes
+	Tail    []byte
 }
 
 func (m *Exited) fields(c *wire.Codec) {
@@ -178,7 +180,7 @@ func (m *Exited) fields(c *wire.Codec) {
 	wire.Int(c, &m.Code, 0, 255)
 	wire.Int(c, &m.Signal, 0, 255)
 	wire.Int(c, &m.Time, math.MinInt64, math.MaxInt64)
-	c.Bools(&m.Joined, &m.Closed, &m.Core, &m.PMI, &m.NoMemory)
+	c.Bools(&m.Joined, &m.Closed, &m.Core, &m.PMI, &m.NoMemory, &m.Unaware)
 	wire.Int(c, &m.RSS, 0, math.MaxInt64)
 	c.Bytes(&m.Tail, MaxText)
 }

@@ -295,6 +295,9 @@ func (j *Job) handle(e link.Event) {
 		j.revoked[m.Comm] = true
 		j.broadcast(&ctl.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Inquire:
+		if j.end.cause == nil {
+			j.leaving.miss(m.Rank)
+		}
 		j.leaving.inquire(h, m.Rank)
 	case *ctl.Left:
 		j.leaving.left(m.Rank)

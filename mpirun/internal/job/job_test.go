@@ -86,6 +86,38 @@ func TestARankThatFailsEndsTheJob(t *testing.T) {
 	}
 }
 
+// The death of a rank that others missed is the cause of their failures, although it becomes known
+// later, if nothing of their failures was known on its host.
+func TestTheDeathOfARankThatOthersMissedIsTheCause(t *testing.T) {
+	for _, tt := range []struct {
+		missed, unaware bool
+		status          int
+		says            []string
+	}{
+		{true, true, 137, []string{"gompirun: rank 1 on b was killed by signal 9 (SIGKILL) (pid 101)", "gompirun: then: rank 0 exited with status 1"}},
+		{true, false, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)"}},
+		{false, true, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)"}},
+	} {
+		t.Run(fmt.Sprintf("missed %v, unaware %v", tt.missed, tt.unaware), inBubble(func(t *testing.T) {
+			script := obedient(func(l *fakeLink, rank int) {
+				if rank == 0 && tt.missed {
+					l.say(&ctl.Inquire{Rank: 1})
+				}
+				if rank == 0 {
+					l.exits(ctl.Exited{Code: 1})
+				}
+			})
+			k := newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
+				if _, ok := m.(*ctl.Terminate); ok && l.name == "b" {
+					l.exits(ctl.Exited{Signal: 9, Unaware: tt.unaware})
+				}
+				script(l, m)
+			})
+			k.wants(tt.status, tt.says...)
+		}))
+	}
+}
+
 func TestARankThatLeavesWithoutInitIsAbsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestJob(t, &cmdline.Spec{}, obedient(func(l *fakeLink, rank int) { l.exits(ctl.Exited{}) }))

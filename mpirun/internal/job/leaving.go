@@ -4,10 +4,12 @@ import "gompi/mpirun/internal/ctl"
 
 // leaving is which ranks have left, or ended well, and which hosts want to know it of whom. Their
 // ranks ask when a rank does not answer that they have no connection to: most transports notice for
-// themselves that a rank leaves, so not all hosts are told of all ranks.
+// themselves that a rank leaves, so not all hosts are told of all ranks. They ask, too, when the
+// connection to a rank breaks.
 type leaving struct {
 	gone   map[int]bool
 	asking map[int][]*host
+	missed map[int]bool // ranks that others asked about before the job began to end
 }
 
 // inquire tells h that a rank has left, now or when it has.
@@ -20,6 +22,14 @@ func (l *leaving) inquire(h *host, rank int) {
 		l.asking = map[int][]*host{}
 	}
 	l.asking[rank] = append(l.asking[rank], h)
+}
+
+// miss notes that a rank does not answer others.
+func (l *leaving) miss(rank int) {
+	if l.missed == nil {
+		l.missed = map[int]bool{}
+	}
+	l.missed[rank] = true
 }
 
 // left notes that a rank has left, and tells those who asked.

@@ -31,12 +31,20 @@ type cause struct {
 	tail   []byte // the end of the rank's stderr
 	time   int64  // when by its host's clock, nanoseconds since 1970; 0 for what is no rank's doing
 	host   *host  // that host
+	missed bool   // others missed this rank when nobody knew of a failure yet
 }
 
 // before reports whether c was certainly earlier than d. On one host its own clock decides. Between
 // hosts the difference must be larger than their clocks are uncertain. That suffices to tell a
 // cause from its effects: a rank's end takes a round trip to reach other hosts.
+//
+// It is different if an agent does not get to run when a rank of its host dies. Other ranks see
+// their connections to that rank break, wait for news of it, and at last fail. So the death is the
+// cause, although the agent dates it later.
 func (c *cause) before(d *cause) bool {
+	if c.missed != d.missed && d.time != 0 {
+		return c.missed
+	}
 	if c.time == 0 || d.time == 0 || c.host == d.host {
 		return c.time != 0 && c.time < d.time
 	}
@@ -99,7 +107,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	c := &cause{
 		status: status,
 		text:   fmt.Sprintf("%s on %s %s (pid %d)", who, h.name, how, m.PID),
-		tail:   m.Tail, time: m.Time, host: h,
+		tail:   m.Tail, time: m.Time, host: h, missed: m.Unaware && j.leaving.missed[m.Rank],
 	}
 	j.failedToo(m, how, c)
 	if j.survives(m) {
