@@ -293,14 +293,7 @@ func (a *agent) follow(m ctl.Message) {
 		a.asleep = m.Number == int(unix.SIGTSTP)
 		a.signal(unix.Signal(m.Number))
 	case *ctl.Ask:
-		if len(m.Stacks) == 0 {
-			m := a.doing()
-			a.lookInto(m)
-			a.report(m)
-			return
-		}
-		a.askStacks(m.Stacks)
-		a.lateStacks(time.Now())
+		a.answer(m)
 	case *ctl.Gathered:
 		a.gathered = true
 		a.tell(&wire.Cards{Data: m.Data})
@@ -318,12 +311,7 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.NoMore:
 		a.end.noMore = true
 	case *ctl.Absent:
-		rank := world.Rank(m.Rank)
-		a.absent = append(a.absent, rank)
-		if a.cards > 0 {
-			a.tell(absence(rank))
-		}
-		a.pmi.Absent(m.Rank)
+		a.noteAbsent(world.Rank(m.Rank))
 	case *ctl.Fenced:
 		a.pmi.Fenced(m.Puts)
 	case *ctl.Revoked:
@@ -338,6 +326,27 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.Reach:
 		a.reach(m)
 	}
+}
+
+// answer tells what the ranks are doing, or asks those whose stacks are wanted for them.
+func (a *agent) answer(m *ctl.Ask) {
+	if len(m.Stacks) > 0 {
+		a.askStacks(m.Stacks)
+		a.lateStacks(time.Now())
+		return
+	}
+	now := a.doing()
+	a.lookInto(now)
+	a.report(now)
+}
+
+// noteAbsent tells ranks that wait for one that has ended without joining.
+func (a *agent) noteAbsent(rank world.Rank) {
+	a.absent = append(a.absent, rank)
+	if a.cards > 0 {
+		a.tell(absence(rank))
+	}
+	a.pmi.Absent(int(rank))
 }
 
 // launcherLost begins the end that comes when the launcher is gone.

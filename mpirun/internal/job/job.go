@@ -289,16 +289,9 @@ func (j *Job) handle(e link.Event) {
 	case *ctl.Cards:
 		j.gather(h, m)
 	case *ctl.Revoke:
-		if j.revoked[m.Comm] {
-			break // another host has said it
-		}
-		j.revoked[m.Comm] = true
-		j.broadcast(&ctl.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
+		j.revoke(m)
 	case *ctl.Inquire:
-		if j.end.cause == nil {
-			j.leaving.miss(m.Rank)
-		}
-		j.leaving.inquire(h, m.Rank)
+		j.leaving.inquire(h, m.Rank, j.end.cause == nil)
 	case *ctl.Left:
 		j.leaving.left(m.Rank)
 	case *ctl.Vote:
@@ -368,6 +361,14 @@ func (j *Job) gather(h *host, m *ctl.Cards) {
 	if j.came == j.nodes {
 		j.broadcast(&ctl.Gathered{Data: j.cards})
 		j.verbosef("ranks have met after %v", time.Since(j.begun).Round(time.Millisecond))
+	}
+}
+
+// revoke tells all ranks that one of them broke a communicator, unless another host has said it.
+func (j *Job) revoke(m *ctl.Revoke) {
+	if !j.revoked[m.Comm] {
+		j.revoked[m.Comm] = true
+		j.broadcast(&ctl.Revoked{Rank: m.Rank, Comm: m.Comm, Cause: m.Cause})
 	}
 }
 

@@ -12,8 +12,14 @@ type leaving struct {
 	missed map[int]bool // ranks that others asked about before the job began to end
 }
 
-// inquire tells h that a rank has left, now or when it has.
-func (l *leaving) inquire(h *host, rank int) {
+// inquire tells h that a rank has left, now or when it has. early says that the job goes on.
+func (l *leaving) inquire(h *host, rank int, early bool) {
+	if early {
+		if l.missed == nil {
+			l.missed = map[int]bool{}
+		}
+		l.missed[rank] = true
+	}
 	if l.gone[rank] {
 		h.Send(&ctl.Left{Rank: rank})
 		return
@@ -22,14 +28,6 @@ func (l *leaving) inquire(h *host, rank int) {
 		l.asking = map[int][]*host{}
 	}
 	l.asking[rank] = append(l.asking[rank], h)
-}
-
-// miss notes that a rank does not answer others.
-func (l *leaving) miss(rank int) {
-	if l.missed == nil {
-		l.missed = map[int]bool{}
-	}
-	l.missed[rank] = true
 }
 
 // left notes that a rank has left, and tells those who asked.
