@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"fmt"
+
+	"gompi/internal/mem"
+	"gompi/transport"
+)
+
+// This file pairs receives with messages, whichever comes first, and then gets the payload into the
+// receive's buffer.
+
+// expect begins a receive: it matches an unexpected message or posts r.
+func (ch *Channel) expect(r *Request, src, tag int, b mem.Buffer) {
+	e := ch.e
+	r.begin(ch, posted, b, Any, tag)
+	if ch.err != nil {
+		e.finish(r, ch.err)
+		return
+	}
+	if src != Any {
+		r.peer = ch.World(src)
+	}
+	r.node.Source, r.node.Tag, r.node.Val = src, tag, r
+	if m := ch.q.Post(&r.node); m != nil {
+		ch.pair(r, m.Val)
+		return
+	}
+	if err := ch.unreachable(src); err != nil {
+		ch.q.Cancel(&r.node)
+		e.finish(r, err)
+	}
+}
+
+// unreachable returns why no message will come from src any more, nil if one may.
+func (ch *Channel) unreachable(src int) error {
+	switch {
+	case src == Any && ch.alone():
+		return ErrLeft
+	case src == Any || src == ch.rank:
+		return nil
+	}
+	return ch.gone(src)
+}
+
+// arrived gives a message to the receive that it matches, or keeps it as unexpected.
+func (ch *Channel) arrived(m *message) {
+	if n := ch.q.Arrive(m.envelope()); n != nil {
+		ch.pair(n.Val, m)
+		return
+	}
+	for _, w := range ch.probes {
+		ch.e.rouse(w)
+	}
+}
+
+// matched notes which message r gets, and refuses another element type.
+func (r *Request) matched(src, tag, size int, t mem.Type) {
+	r.status = Status{Source: src, Tag: tag, Bytes: size, Type: t}
+	r.size = size
+	want := r.buf.Type()
+	switch {
+	case t != want && t != mem.U8 && want != mem.U8 && size > 0:
+		r.err = fmt.Errorf("%w: %v, want %v", ErrType, t, want)
+	case size > r.buf.Size():
+		r.err = fmt.Errorf("%w: %d bytes for a buffer of %d", ErrTruncated, size, r.buf.Size())
+	}
+}
+
+// pair gives a kept message to r.
+func (ch *Channel) pair(r *Request, m *message) {
+	e := ch.e
+	r.matched(m.src, m.tag, m.size, m.typ)
+	switch {
+	case m.local:
+		s, _ := e.slots.get(m.offer)
+		if s == nil { // given up, which broke the Channel
+			e.freeMessage(m)
+			e.finish(r, ch.err)
+			return
+		}
+		e.freeMessage(m)
+		if s.later {
+			r.stage, s.wanted, s.other = filling, true, e.stamp(r)
+			return
+		}
+		e.finishLocal(r, s)
+	case m.kind == transport.RTS:
+		ch.ask(r, m)
+		e.freeMessage(m)
+	case m.ready:
+		ch.consume(r, m)
+	default:
+		r.stage, m.taken = filling, r
+	}
+}
+
+// finishLocal gives r the message of s, a send of this rank to itself.
+func (e *Engine) finishLocal(r, s *Request) {
+	n := min(s.size, r.buf.Size())
+	if !r.buf.IsHost() || !s.buf.IsHost() {
+		e.localCopy(r, s, n)
+		return
+	}
+	err := mem.Copy(r.buf.Raw().Slice(0, n), s.buf.Raw().Slice(0, n))
+	e.finish(s, err)
+	e.finish(r, err)
+}
+
+// consume copies a message that has arrived completely to r.
+func (ch *Channel) consume(r *Request, m *message) {
+	e := ch.e
+	data := m.data
+	var err error
+	landing := r.toDevice(m.size)
+	if landing {
+		m.data = nil
+	} else {
+		err = r.store(data)
+	}
+	switch {
+	case m.p == nil:
+	case m.kind == transport.Eager:
+		e.returnCredit(m.p, m.size)
+	default:
+		ch.round.queue(m.src).returnCredit(m.size)
+	}
+	e.freeMessage(m)
+	if landing {
+		e.storeEager(r, data, len(data))
+		return
+	}
+	e.finish(r, err)
+}
+
+// ask gets the payload of a message by rendezvous: r copies it, or asks the sender for it.
+func (ch *Channel) ask(r *Request, m *message) {
+	e, p := ch.e, m.p
+	if p.lost != nil { // it cannot be asked any more
+		e.finish(r, p.lost)
+		return
+	}
+	r.peer, r.other = p.rank, m.offer
+	switch whole := r.err == nil && r.buf.IsHost() && p.direct != nil; {
+	case whole && m.place != 0 && p.getter != nil && e.fetches(p, r, m.place):
+		r.stage = fetching
+		p.tell(r)
+		p.carried.add(r.size)
+		p.getter.Get(p.rank, m.place, r.buf.Raw().Slice(0, r.size), e.stamp(r))
+	case whole:
+		r.stage = filling
+		e.clear(p, r, p.tell(r))
+	default:
+		e.requestData(p, r)
+	}
+}
