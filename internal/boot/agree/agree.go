@@ -33,7 +33,7 @@ type agreement struct {
 	by      world.Rank // who sent first
 	members []world.Rank
 	votes   map[world.Rank]*wire.Vote
-	stands  map[world.Rank]world.Rank // the newest replacement, by the member that died
+	newest  map[world.Rank]world.Rank // the newest replacement, by the member that died
 	differ  string
 	failed  string
 }
@@ -60,7 +60,7 @@ func (w *Want) key() key { return key{w.Invite.Comm, w.Invite.Seq} }
 func (t *Table) Vote(rank world.Rank, v *wire.Vote) (*Decision, error) {
 	k := key{v.Comm, v.Seq}
 	a := t.open[k]
-	_, stands := t.assigned[rank]
+	_, replaces := t.assigned[rank]
 	alien, has := t.alien(v.Members)
 	switch {
 	case int(rank) >= t.Ranks:
@@ -69,13 +69,13 @@ func (t *Table) Vote(rank world.Rank, v *wire.Vote) (*Decision, error) {
 		return nil, nil
 	case has:
 		return refusal(rank, v, "it names rank %d as a member: want ranks 0 to %d", alien, t.Ranks-1)
-	case a == nil && stands:
+	case a == nil && replaces:
 		return failed(rank, v, "the others have not waited for it"), nil
 	case a == nil:
-		a = &agreement{first: v, by: rank, members: wire.Ranks(v.Members), votes: map[world.Rank]*wire.Vote{}, stands: map[world.Rank]world.Rank{}}
+		a = &agreement{first: v, by: rank, members: wire.Ranks(v.Members), votes: map[world.Rank]*wire.Vote{}, newest: map[world.Rank]world.Rank{}}
 	}
 	switch {
-	case !stands && !slices.Contains(a.members, rank):
+	case !replaces && !slices.Contains(a.members, rank):
 		return refusal(rank, v, "its members are %v", a.members)
 	case a.votes[rank] != nil:
 		return nil, fmt.Errorf("rank %d votes twice in %v %d of communicator %d", rank, v.Kind, v.Seq, v.Comm)
@@ -142,7 +142,7 @@ func (t *Table) Wanted() (all [][]Want) {
 		}
 		var wants []Want
 		for _, r := range a.members {
-			by, assigned := a.stands[r]
+			by, assigned := a.newest[r]
 			if t.ended[r] && (!assigned || t.has(by)) {
 				wants = append(wants, Want{r, wire.Invite{Comm: k.comm, Seq: k.seq, Members: a.first.Members}})
 			}
@@ -169,7 +169,7 @@ func (t *Table) Assign(w *Want, by world.Rank) bool {
 		t.assigned = map[world.Rank]key{}
 	}
 	t.assigned[by] = w.key()
-	a.stands[w.Dead] = by
+	a.newest[w.Dead] = by
 	return true
 }
 
@@ -184,8 +184,8 @@ func (t *Table) Refuse(w *Want, why string) *Decision {
 
 // Joined reports whether a rank is a member of a communicator, not a replacement yet to be one.
 func (t *Table) Joined(rank world.Rank) bool {
-	_, stands := t.assigned[rank]
-	return !stands
+	_, replaces := t.assigned[rank]
+	return !replaces
 }
 
 // decide decides an agreement if every member has voted or ended, and all are replaced that are to
@@ -215,7 +215,7 @@ func (t *Table) decide(k key) *Decision {
 		o.Failed = a.failed
 	}
 	for _, r := range o.Dead {
-		by, assigned := a.stands[r]
+		by, assigned := a.newest[r]
 		there := assigned && !t.has(by) && live(by)
 		switch {
 		case !a.replaces():

@@ -59,10 +59,10 @@ type agent struct {
 	absent []world.Rank // ranks of the job that ended without joining
 	dead   reclaims
 	// releases frees arenas; a process that ends need not wait for it.
-	releases sync.WaitGroup
-	stands   stands
-	memory   cgroup.Kills
-	group    *killgroup.Group
+	releases  sync.WaitGroup
+	originals originals
+	memory    cgroup.Kills
+	group     *killgroup.Group
 
 	looks          int       // how often the ranks have been looked at for singletons
 	nextSingletons time.Time // when to do it again

@@ -47,7 +47,7 @@ func (a *agent) doing() *ctl.Doing {
 		default:
 			calls := a.segment.Calls(p.local())
 			for i := range calls { // a root is less than np, and replacements begin there
-				calls[i].Peer = int(a.stands.named(world.Rank(calls[i].Peer)))
+				calls[i].Peer = int(a.originals.named(world.Rank(calls[i].Peer)))
 			}
 			if at := describe(&d, calls, now); at != 0 {
 				d.Site = a.segment.Site(p.local(), at)

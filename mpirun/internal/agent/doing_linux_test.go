@@ -36,7 +36,7 @@ func TestARankIsInItsNewestCallThatIsNotDone(t *testing.T) {
 }
 
 func TestAReplacementOfAReplacementIsKnownByTheFirst(t *testing.T) {
-	var s stands
+	var s originals
 	s.learn([]wire.Replacement{{Dead: 1, By: 4}})
 	s.learn([]wire.Replacement{{Dead: 4, By: 6}, {Dead: 0, By: 5}})
 	for rank, want := range map[world.Rank]world.Rank{0: 0, 3: 3, 4: 1, 5: 0, 6: 1, -1: -1} {

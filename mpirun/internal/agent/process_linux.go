@@ -42,7 +42,7 @@ type process struct {
 	asked   time.Time // deadline for its stacks; zero if they were not asked for
 
 	// Of a rank that replaces one:
-	stands    int          // the local rank in whose place it is
+	original  int          // the index of the rank in whose place it is; of others their own
 	invite    *wire.Invite // nil for others
 	unbriefed bool         // it has not got the cards of all: no other news comes before
 

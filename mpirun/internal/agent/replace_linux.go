@@ -20,15 +20,15 @@ func (a *agent) placeOf(local int) int {
 
 // replace starts a rank that replaces another.
 func (a *agent) replace(m *ctl.Replace) {
-	first, ours := a.local[m.Stands]
+	first, ours := a.local[m.Original]
 	if !ours || first >= len(a.launch.Ranks) || len(a.ranks) >= a.places() || m.Rank != a.placeOf(len(a.ranks)) {
-		a.report(&ctl.Failed{Rank: m.Rank, Code: program.CannotStart, Text: fmt.Sprintf("no place for it instead of rank %d", m.Stands)})
+		a.report(&ctl.Failed{Rank: m.Rank, Code: program.CannotStart, Text: fmt.Sprintf("no place for it instead of rank %d", m.Original)})
 		return
 	}
 	r := a.launch.Ranks[first]
 	r.Rank = m.Rank
 	p := a.add(r)
-	p.stands, p.invite, p.unbriefed = first, &m.Invite, true
+	p.original, p.invite, p.unbriefed = first, &m.Invite, true
 	prog, err := a.lookUp(&a.launch.Programs[r.Program], a.fetching.intake.Path(r.Program))
 	if err == nil {
 		err = a.spawn(p, prog, a.variables(p, prog))
@@ -62,21 +62,22 @@ func (a *agent) brief(m *ctl.Brief) {
 	a.segment.Bump()
 }
 
-// stands tells which rank the user knows a replacement by: that in whose place it is, on any host.
-type stands map[world.Rank]world.Rank
+// originals tells which rank the user knows a replacement by: the rank of the launch in whose place
+// it is, on any host.
+type originals map[world.Rank]world.Rank
 
-func (s *stands) learn(all []wire.Replacement) {
+func (o *originals) learn(all []wire.Replacement) {
 	for _, r := range all {
-		if *s == nil {
-			*s = stands{}
+		if *o == nil {
+			*o = originals{}
 		}
-		(*s)[r.By] = s.named(r.Dead)
+		(*o)[r.By] = o.named(r.Dead)
 	}
 }
 
 // named returns the rank that the user knows a rank by.
-func (s *stands) named(rank world.Rank) world.Rank {
-	if first, late := (*s)[rank]; late {
+func (o *originals) named(rank world.Rank) world.Rank {
+	if first, late := (*o)[rank]; late {
 		return first
 	}
 	return rank

@@ -44,7 +44,7 @@ func (a *agent) start(l *ctl.Launch) {
 func (a *agent) add(r ctl.Rank) *process {
 	p := &process{Rank: r, index: len(a.ranks), pidfd: -1, boot: -1, stdin: -1, in: rankFrames(), pmi: client{Client: &pmiserver.Client{Rank: r.Rank, Program: r.Program}, fd: -1},
 		stdout: stream{rank: r.Rank, kind: ctl.Stdout, fd: -1}, stderr: stream{rank: r.Rank, kind: ctl.Stderr, fd: -1}}
-	p.stands = p.index
+	p.original = p.index
 	a.ranks, a.local[r.Rank] = append(a.ranks, p), p.index
 	return p
 }
@@ -109,7 +109,7 @@ func (a *agent) startAll() (int, error) {
 func (a *agent) variables(p *process, prog *program.Program) []string {
 	node := a.told
 	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.facts.Quota, len(a.launch.Ranks)), a.gloo, prog.Env, launchenv.GPUs(p.GPUs),
-		node.Slurm(p.stands, prog.Env), node.Identity(p.stands), a.descriptors(), []string{fmt.Sprintf("%s=%d", env.LocalRank, p.index)})
+		node.Slurm(p.original, prog.Env), node.Identity(p.original), a.descriptors(), []string{fmt.Sprintf("%s=%d", env.LocalRank, p.index)})
 }
 
 // makeShared makes what the ranks of this host share.

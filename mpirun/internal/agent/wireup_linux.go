@@ -36,7 +36,7 @@ func (a *agent) tell(m wire.Message) {
 
 // tellLiving tells the ranks that have agreed, and no others, on what.
 func (a *agent) tellLiving(o *wire.Outcome) {
-	a.stands.learn(o.Replaced)
+	a.originals.learn(o.Replaced)
 	frame := wire.Append(nil, o)
 	for _, v := range o.Living {
 		if i, ours := a.local[int(v.Rank)]; ours {

@@ -30,7 +30,7 @@ func examples() []Message {
 		&Left{Rank: 5},
 		&Vote{Rank: 2, Vote: wire.Vote{Comm: 1, Seq: 2, Kind: wire.Agree, Flags: 3, Members: []wire.Span{{First: 0, Count: 4}}, Part: []byte("part")}},
 		&Outcome{wire.Outcome{Comm: 1, Seq: 2, Flags: 3, Living: []wire.Voter{{Rank: 2, Part: []byte("part")}}, Dead: []world.Rank{1}, Differ: "d"}},
-		&Replace{Rank: 9, Stands: 1, Invite: wire.Invite{Comm: 1, Seq: 2, Members: []wire.Span{{First: 0, Count: 4}}}},
+		&Replace{Rank: 9, Original: 1, Invite: wire.Invite{Comm: 1, Seq: 2, Members: []wire.Span{{First: 0, Count: 4}}}},
 		&LateCard{Rank: 9, Data: []byte("card")},
 		&Brief{Rank: 9, Data: [][]byte{{1}, {}}, Dead: []Died{{Rank: 1, Text: "was killed"}}},
 		&NoMore{},

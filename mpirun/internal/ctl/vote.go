@@ -21,14 +21,14 @@ func (m *Outcome) fields(c *wire.Codec) { m.Outcome.Fields(c) }
 // Replace tells an agent to start a process in one of its spare places, as that of one of its first
 // ranks was started. The answer is LateCard, or Exited or Failed.
 type Replace struct {
-	Rank   int // of the place, the next that is free
-	Stands int // the rank of Launch in whose place it is
-	Invite wire.Invite
+	Rank     int // of the place, the next that is free
+	Original int // the rank of Launch in whose place it is
+	Invite   wire.Invite
 }
 
 func (m *Replace) fields(c *wire.Codec) {
 	c.Rank(&m.Rank)
-	c.Rank(&m.Stands)
+	c.Rank(&m.Original)
 	m.Invite.Fields(c)
 }
 

@@ -119,7 +119,7 @@ type Job struct {
 func New(spec *cmdline.Spec, world *World) *Job {
 	j := &Job{spec: spec, world: world, begun: time.Now(), events: make(chan link.Event, 64), done: make(chan struct{}), release: func() {}, revoked: map[uint64]bool{}}
 	j.attempt.first = j.begun
-	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Hosts: j.surveyed, Say: j.notef, Named: j.recover.first}
+	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Hosts: j.surveyed, Say: j.notef, Named: j.recover.original}
 	j.id, j.secret = boot.NewJob()
 	if j.attempt.name = spec.RunID; j.attempt.name == "" {
 		j.attempt.name = j.id
@@ -276,7 +276,7 @@ func (j *Job) handle(e link.Event) {
 	}
 	switch m := e.Message.(type) {
 	case *ctl.Output:
-		m.Rank = j.recover.first(m.Rank)
+		m.Rank = j.recover.original(m.Rank)
 		j.out.Write(m, func(n int) { h.Send(&ctl.Credit{Bytes: n}) })
 	case *ctl.Consumed:
 		j.input.consumed(h, m.Bytes)

@@ -30,7 +30,7 @@ func (j *Job) failedToo(m *ctl.Exited, how string, c *cause) {
 	if j.end.cause != nil && (ours(m.Signal) || ours(m.Code-128)) {
 		return
 	}
-	j.later.ranks = append(j.later.ranks, failure{j.recover.first(m.Rank), how, c})
+	j.later.ranks = append(j.later.ranks, failure{j.recover.original(m.Rank), how, c})
 }
 
 // then prints the later failures, those alike in one line.

@@ -35,7 +35,7 @@ func TestWhatFailedAlikeIsToldInOneLine(t *testing.T) {
 // Ranks 4 and 5 were in the place of rank 1.
 func TestAReplacementThatFailedIsToldByItsRank(t *testing.T) {
 	j := &Job{}
-	j.recover.stands = map[int]int{4: 1, 5: 1}
+	j.recover.originals = map[int]int{4: 1, 5: 1}
 	for _, rank := range []int{5, 4, 2} {
 		j.failedToo(&ctl.Exited{Rank: rank, Code: 3}, "exited with status 3", &cause{})
 	}

@@ -26,7 +26,7 @@ func (j *Job) askedFor(q attach.Question) {
 	}
 	for _, h := range j.hosts {
 		for _, r := range h.ranks {
-			if r == j.recover.first(q.Rank) && !h.drained {
+			if r == j.recover.original(q.Rank) && !h.drained {
 				h.asking = append(h.asking, q)
 				h.Send(&ctl.Ask{})
 				return

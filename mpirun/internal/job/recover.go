@@ -20,12 +20,12 @@ type recovery struct {
 	told   []ctl.Died // all deaths
 	alive  int        // ranks
 
-	size   int         // ranks at first; those of spare places follow, by node
-	nodes  []*host     // by node
-	nodeOf []int       // of the first ranks
-	spares int         // places on each node
-	used   []int       // of these, by node
-	stands map[int]int // the first rank in whose place a later one is
+	size      int         // ranks at first; those of spare places follow, by node
+	nodes     []*host     // by node
+	nodeOf    []int       // of the first ranks
+	spares    int         // places on each node
+	used      []int       // of these, by node
+	originals map[int]int // the first rank in whose place a later one is
 }
 
 type death struct {
@@ -37,12 +37,12 @@ type death struct {
 func (r *recovery) prepare(nodes []*host, nodeOf []int, spares int) {
 	r.nodes, r.nodeOf, r.spares, r.size = nodes, nodeOf, spares, len(nodeOf)
 	r.votes.Ranks = r.size + spares*len(nodes)
-	r.alive, r.used, r.stands = len(nodeOf), make([]int, len(nodes)), map[int]int{}
+	r.alive, r.used, r.originals = len(nodeOf), make([]int, len(nodes)), map[int]int{}
 }
 
-// first returns the first rank in whose place a rank is.
-func (r *recovery) first(rank int) int {
-	if first, late := r.stands[rank]; late {
+// original returns the first rank in whose place a rank is.
+func (r *recovery) original(rank int) int {
+	if first, late := r.originals[rank]; late {
 		return first
 	}
 	return rank
@@ -50,8 +50,8 @@ func (r *recovery) first(rank int) int {
 
 // current returns the rank of the process that is, or was last, in the place of a rank.
 func (r *recovery) current(rank int) int {
-	for late, first := range r.stands {
-		if first == r.first(rank) {
+	for late, first := range r.originals {
+		if first == r.original(rank) {
 			rank = max(rank, late) // places are taken in order
 		}
 	}
@@ -60,7 +60,7 @@ func (r *recovery) current(rank int) int {
 
 // name names a rank to the user.
 func (r *recovery) name(rank int) string {
-	if first, late := r.stands[rank]; late {
+	if first, late := r.originals[rank]; late {
 		return fmt.Sprintf("the replacement of rank %d", first)
 	}
 	return fmt.Sprintf("rank %d", rank)
@@ -83,7 +83,7 @@ func (j *Job) goOn(m *ctl.Exited, c *cause) {
 
 // noteUnused tells of a replacement that has ended well before Init: another one takes the next place.
 func (j *Job) noteUnused(h *host, m *ctl.Exited) {
-	if _, late := j.recover.stands[m.Rank]; late && !m.Joined && j.end.cause == nil {
+	if _, late := j.recover.originals[m.Rank]; late && !m.Joined && j.end.cause == nil {
 		j.notef("%s on %s exited with status 0 (pid %d) and never called Init: it has used up a spare place", j.recover.name(m.Rank), h.name, m.PID)
 	}
 }
@@ -179,7 +179,7 @@ func (j *Job) replace() {
 func (r *recovery) noPlaces(wants []agree.Want) string {
 	need := make([]int, len(r.nodes))
 	for i := range wants {
-		first := r.first(int(wants[i].Dead))
+		first := r.original(int(wants[i].Dead))
 		node := r.nodeOf[first]
 		need[node]++
 		if h := r.nodes[node]; r.used[node]+need[node] > r.spares || h.drained {
@@ -193,21 +193,21 @@ func (r *recovery) noPlaces(wants []agree.Want) string {
 // assign has a rank started in a spare place.
 func (j *Job) assign(w *agree.Want) {
 	r := &j.recover
-	first := r.first(int(w.Dead))
+	first := r.original(int(w.Dead))
 	node := r.nodeOf[first]
 	rank := r.size + node*r.spares + r.used[node]
 	if !r.votes.Assign(w, world.Rank(rank)) {
 		return
 	}
 	r.used[node]++
-	r.stands[rank] = first
+	r.originals[rank] = first
 	r.alive++
-	r.nodes[node].Send(&ctl.Replace{Rank: rank, Stands: first, Invite: w.Invite})
+	r.nodes[node].Send(&ctl.Replace{Rank: rank, Original: first, Invite: w.Invite})
 }
 
 // introduce takes the card of a rank that replaces another, and tells it what the others know.
 func (j *Job) introduce(h *host, m *ctl.LateCard) {
-	if _, late := j.recover.stands[m.Rank]; !late {
+	if _, late := j.recover.originals[m.Rank]; !late {
 		j.notef("%s: a card of rank %d, which replaces none", h.name, m.Rank)
 		return
 	}
