@@ -8,8 +8,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"gompi/internal/atomicfile"
 )
 
 // style is the page's style sheet. The colours are told apart by most people who
@@ -213,22 +214,5 @@ func (s Section) AddTo(file string) error {
 			return fmt.Errorf("%s: cannot add to it: %w", file, err)
 		}
 	}
-	return replace(file, Put(sections, s))
-}
-
-// replace writes the page beside file and moves it there: a reader sees
-// a whole one.
-func replace(file string, sections []Section) error {
-	tmp, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+".")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(WritePage(tmp, sections), tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-	}
-	return err
+	return atomicfile.Replace(file, func(w io.Writer) error { return WritePage(w, Put(sections, s)) })
 }

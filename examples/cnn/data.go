@@ -15,7 +15,7 @@ import (
 	"gompi/comm/ddp"
 	"gompi/examples/cnn/internal/digits"
 	"gompi/examples/cnn/internal/idx"
-	"gompi/examples/internal/atomicfile"
+	"gompi/internal/atomicfile"
 )
 
 // A source says where pictures come from.

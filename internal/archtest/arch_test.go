@@ -24,13 +24,14 @@ var rules = []rule{
 	{"internal/mem", nil},
 	{"internal/world", nil},
 	{"internal/fifo", nil},
+	{"internal/atomicfile", nil},
 	{"internal/env", nil},
 	{"internal/forked", nil},
 	{"internal/cli", nil},
 	{"internal/poll", nil},
 	{"internal/rdma", nil},
 	{"internal/procmem", nil},
-	{"internal/machine", []string{"internal/env"}},
+	{"internal/machine", []string{"internal/env", "internal/atomicfile"}},
 	{"internal/route", nil},
 	{"internal/accept", nil},
 	{"internal/seal", nil},
@@ -62,7 +63,7 @@ var rules = []rule{
 	{"comm/internal/randprog", []string{"comm", "internal/mem", "internal/stress"}},
 	{"comm/commtest", []string{"comm", "transport", "internal/boot", "internal/seg", "internal/world"}},
 	{"comm/ddp/sampler", nil}, // computes alone
-	{"comm/ddp", []string{"comm"}},
+	{"comm/ddp", []string{"comm", "internal/atomicfile"}},
 	{"comm/libgompi", []string{"comm", "internal/mem", "internal/boot", "internal/env", "internal/forked"}},
 	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/poll", "internal/cgroup", "internal/machine"}},
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
@@ -98,9 +99,9 @@ var rules = []rule{
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"examples/internal", "comm", "cudaops", "internal/env"}},
 	{"examples/steps", []string{"examples/internal", "comm", "bench/report"}}, // its rows are a benchmark's
-	{"examples", []string{"examples/internal", "comm", "internal/env"}},
+	{"examples", []string{"examples/internal", "comm", "internal/env", "internal/atomicfile"}},
 	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env", "internal/machine"}},
-	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "internal/machine", "hostfile"}},
+	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "internal/machine", "internal/atomicfile", "hostfile"}},
 }
 
 type pkg struct {

@@ -19,6 +19,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"gompi/internal/atomicfile"
 )
 
 // A Profile is what one kind of processor is good at.
@@ -132,9 +134,6 @@ func Keep(s Settings, measured string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return "", err
-	}
 	text := fmt.Sprintf("# What %s is good at, as gompi-bench -profile has measured it.\n", identity())
 	for line := range strings.Lines(measured) {
 		text += "# " + line
@@ -142,11 +141,10 @@ func Keep(s Settings, measured string) (string, error) {
 	for item := range strings.SplitSeq(s.String(), ";") {
 		text += item + "\n"
 	}
-	draft := fmt.Sprintf("%s.%d", file, os.Getpid()) // a job that starts meanwhile reads a whole file
-	if err := os.WriteFile(draft, []byte(text), 0o644); err != nil {
-		return "", err
-	}
-	return file, os.Rename(draft, file)
+	return file, atomicfile.Write(filepath.Dir(file), atomicfile.File{Name: filepath.Base(file), Write: func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}})
 }
 
 // File returns where this machine's profile is kept. It fails where a user has no cache folder.

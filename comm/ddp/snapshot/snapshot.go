@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/comm/ddp/sampler"
+	"gompi/internal/atomicfile"
 )
 
 // A State is what a job needs to go on as if it had never stopped. Save reads, and Load writes, the
@@ -47,8 +48,8 @@ func save(ctx context.Context, c *comm.Comm, path string, s *State) error {
 		}
 	}
 	return ddp.OnRankZero(ctx, c, func() error {
-		err := replace(path, func(f *os.File) error {
-			return encode(f, s, c.Size(), func() ([]byte, error) { return own.next(ctx) })
+		err := atomicfile.Replace(path, func(w io.Writer) error {
+			return encode(w, s, c.Size(), func() ([]byte, error) { return own.next(ctx) })
 		})
 		if err != nil {
 			_ = own.rest(ctx) // the other ranks send all they have
@@ -155,33 +156,4 @@ func open(path string, s *State) (*reader, error) {
 	}
 	r.file = f
 	return r, nil
-}
-
-// replace calls write with a new file that then takes the place of path. Both the file and the
-// folder that names it are flushed, so that the order of the two survives a power failure.
-func replace(path string, write func(f *os.File) error) error {
-	dir, base := filepath.Split(path)
-	if dir == "" {
-		dir = "."
-	}
-	f, err := os.CreateTemp(dir, "."+base+".*")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncFolder(dir)
-}
-
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

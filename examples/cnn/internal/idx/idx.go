@@ -16,7 +16,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"gompi/examples/internal/atomicfile"
+	"gompi/internal/atomicfile"
 )
 
 // A Set is pictures, one byte for each pixel, and what each of them shows.
@@ -123,10 +123,13 @@ func Checksum(sets ...*Set) uint32 {
 // Files are the set as two files.
 func (s *Set) Files(images, labels string) []atomicfile.File {
 	n := len(s.Labels)
-	return []atomicfile.File{
-		{Name: images, Write: func(w io.Writer) { w.Write(encode(s.Pixels, n, s.Height, s.Width)) }},
-		{Name: labels, Write: func(w io.Writer) { w.Write(encode(s.Labels, n)) }},
+	file := func(name string, data []byte) atomicfile.File {
+		return atomicfile.File{Name: name, Write: func(w io.Writer) error {
+			_, err := w.Write(data)
+			return err
+		}}
 	}
+	return []atomicfile.File{file(images, encode(s.Pixels, n, s.Height, s.Width)), file(labels, encode(s.Labels, n))}
 }
 
 func encode(data []byte, sizes ...int) []byte {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"gompi/examples/internal/atomicfile"
+	"gompi/internal/atomicfile"
 )
 
 var set = &Set{Height: 2, Width: 3, Pixels: []byte{0, 1, 2, 3, 4, 255, 6, 7, 8, 9, 10, 11}, Labels: []byte{9, 0}}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gompi/examples/internal/atomicfile"
+	"gompi/internal/atomicfile"
 )
 
 // A Plan is how many ratings to make up.
@@ -140,8 +140,9 @@ func (m *Made) Write(dir string) error {
 }
 
 func table(name, header string, lines func(w io.Writer)) atomicfile.File {
-	return atomicfile.File{Name: name, Write: func(w io.Writer) {
-		fmt.Fprintln(w, header)
-		lines(w)
+	return atomicfile.File{Name: name, Write: func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, header)
+		lines(w) // w keeps its first error
+		return err
 	}}
 }

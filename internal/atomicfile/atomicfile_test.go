@@ -1,7 +1,9 @@
 package atomicfile
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +12,10 @@ import (
 )
 
 func text(name, s string) File {
-	return File{name, func(w io.Writer) { io.WriteString(w, s) }}
+	return File{name, func(w io.Writer) error {
+		_, err := io.WriteString(w, s)
+		return err
+	}}
 }
 
 // visible returns the files of the folder whose names do not begin with a dot.
@@ -31,12 +36,13 @@ func visible(t *testing.T, dir string) (names []string) {
 // Were the process killed within the last Write, no file would be there.
 func TestNoFileIsSeenBeforeAllAreWhole(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "folder")
-	last := File{"b", func(w io.Writer) {
+	last := File{"b", func(w io.Writer) error {
 		io.WriteString(w, "half")
 		if seen := visible(t, dir); len(seen) > 0 {
 			t.Errorf("%q are there while the last file is written", seen)
 		}
-		io.WriteString(w, " and half")
+		io.WriteString(w, " and half") // a bufio.Writer keeps its error for Flush
+		return nil
 	}}
 	if err := Write(dir, text("a", "one"), last); err != nil {
 		t.Fatal(err)
@@ -67,5 +73,41 @@ func TestAnErrorLeavesNoOtherNames(t *testing.T) {
 	}
 	if err := Write(filepath.Join(dir, "a", "x"), text("f", "")); err == nil {
 		t.Error("a folder in a file is made")
+	}
+}
+
+func TestAFileThatIsNotWrittenWholeLeavesTheOldOne(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	write := func(s string, err error) error {
+		return Replace(path, func(w io.Writer) error {
+			io.WriteString(w, s)
+			return err
+		})
+	}
+	if err := write("old", nil); err != nil {
+		t.Fatal(err)
+	}
+	reason := errors.New("no more numbers")
+	if err := write("ne", reason); !errors.Is(err, reason) {
+		t.Errorf("error %v, want %v", err, reason)
+	}
+	got, err := os.ReadFile(path)
+	all, _ := os.ReadDir(dir)
+	if string(got) != "old" || err != nil || len(all) != 1 {
+		t.Errorf("it is %q (%v), among %d files: want the old one, alone", got, err, len(all))
+	}
+	if err := Replace(filepath.Join(dir, "missing", "f"), text("", "").Write); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v in a folder that is not there, want %v", err, fs.ErrNotExist)
+	}
+}
+
+func TestAFileOfTheWorkingFolderNeedsNoFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := Replace("f", text("", "here").Write); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile("f"); err != nil || string(got) != "here" {
+		t.Errorf("it is %q (%v), want here", got, err)
 	}
 }

@@ -1,0 +1,79 @@
+// Package atomicfile writes files that are whole, or not there.
+package atomicfile
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// A File is one to write.
+type File struct {
+	Name  string // in the folder
+	Write func(w io.Writer) error
+}
+
+// Replace writes one file in a folder that is there, as Write does. Whatever happens, the file is
+// the old one or the new one.
+func Replace(path string, write func(w io.Writer) error) error {
+	dir, base := filepath.Split(path)
+	if dir == "" {
+		dir = "."
+	}
+	return put(dir, []File{{base, write}})
+}
+
+// Write makes the folder, if it is not there, and writes the files into it: first under other
+// names, which begin with a dot, and when all are whole and on the disk it renames them, in order. A
+// process that is killed between two names leaves new files beside old ones, or beside none. Files
+// of these names are replaced. After an error, those that were not renamed are removed; a kill
+// leaves them.
+func Write(dir string, files ...File) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return put(dir, files)
+}
+
+func put(dir string, files []File) (err error) {
+	var staged []string
+	defer func() {
+		for _, name := range staged {
+			err = errors.Join(err, os.Remove(name))
+		}
+	}()
+	for _, file := range files {
+		f, err := os.CreateTemp(dir, "."+file.Name+".*")
+		if err != nil {
+			return err
+		}
+		staged = append(staged, f.Name())
+		w := bufio.NewWriter(f)
+		if err := errors.Join(file.Write(w), w.Flush(), f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+			return err
+		}
+	}
+	for _, file := range files {
+		if err := os.Rename(staged[0], filepath.Join(dir, file.Name)); err != nil {
+			return err
+		}
+		staged = staged[1:]
+	}
+	return syncFolder(dir)
+}
+
+// syncFolder flushes the new names to the disk, where the file system can.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}
