@@ -9,6 +9,7 @@ import argparse
 import os
 import subprocess
 import time
+import traceback
 import zlib
 
 import torch
@@ -83,13 +84,16 @@ def sums(values, device):
 
 
 def together(f):
-    """Calls f on every rank, and returns what it returns. If it fails on any, all exit and say why."""
+    """Calls f on every rank, and returns what it returns. If it fails on any, all exit and say why, and the
+    rank that it fails on says where.
+    """
     result = why = None
     try:
         result = f()
     except SystemExit as e:
         why = f"rank {dist.get_rank()}: {e}"
     except Exception as e:
+        traceback.print_exc()
         why = f"rank {dist.get_rank()}: {type(e).__name__}: {e}"
     reasons = [why for why in gather(why) if why]
     if reasons:

@@ -44,7 +44,7 @@ def ends(script, arguments, ranks=3, env=launcher):
             os.write(w, json.dumps(end(script.main)).encode())
             os._exit(0)
         os.close(w)
-    outcomes = [json.loads(p.read() or '["", "nothing, after a minute"]') for p in pipes]
+    outcomes = [json.loads(p.read() or '["", "nothing, after a minute", ""]') for p in pipes]
     for p in pipes:
         p.close()
         os.wait()
@@ -52,21 +52,29 @@ def ends(script, arguments, ranks=3, env=launcher):
 
 
 def end(main):
-    said, why = io.StringIO(), None
+    said, errors, why = io.StringIO(), io.StringIO(), None
     try:
-        with contextlib.redirect_stdout(said):
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
             main()
     except SystemExit as e:
         why = str(e)
     except BaseException:
         why = traceback.format_exc()
-    return said.getvalue(), why
+    return said.getvalue(), why, errors.getvalue()
 
 
 def want(what, outcomes, *texts):
     """All ranks end with the same reason, which has these texts."""
-    reasons = {why for _, why in outcomes}
+    reasons = {why for _, why, _ in outcomes}
     assert len(reasons) == 1 and all(t in str(*reasons) for t in texts), f"{what}: want {texts} from all ranks\n{outcomes}"
+
+
+def want_traceback(what, outcomes, *frames):
+    """The rank that fails, and no other, says where: with these texts."""
+    for rank, (_, why, errors) in enumerate(outcomes):
+        failed = why.startswith(f"rank {rank}: ")
+        told = errors.count("Traceback") == 1 and all(f in errors for f in frames)
+        assert told if failed else "Traceback" not in errors, f"{what}: rank {rank}, want {frames} of the rank that failed\n{errors}"
 
 
 def films(folder, ratings):
@@ -88,7 +96,9 @@ def on_one_rank(folder):
     damaged = os.path.join(folder, "damaged")
     with open(damaged, "wb") as f:
         f.write(b"<html>")
-    want("damaged", ends(toy, lambda rank: f"1 --resume {damaged}"), "rank 0: UnpicklingError")
+    outcomes = ends(toy, lambda rank: f"1 --resume {damaged}")
+    want("damaged", outcomes, "rank 0: UnpicklingError")
+    want_traceback("damaged", outcomes, "in read", "torch.load")
 
 
 def ranks_differ(folder):
