@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 
 	"gompi/internal/atomicfile"
 )
@@ -121,22 +123,32 @@ func (m *Made) Set() *Set {
 	return s
 }
 
-// Write writes the ratings into the folder: RatingsFile is not there before all are whole.
+// Write writes the ratings into the folder, unless it has films that are not made up: those would be
+// lost. RatingsFile comes last, and tells that the others are there and whole. MadeFile comes first:
+// after a process was killed within Write, it tells that the rest may be replaced.
 func (m *Made) Write(dir string) error {
+	if there(dir, MoviesFile) && !there(dir, MadeFile) {
+		return fmt.Errorf("the folder %s has a %s that was not made up, without %s: want both, or neither to have them made", dir, MoviesFile, RatingsFile)
+	}
 	return atomicfile.Write(dir,
+		table(MadeFile, "seed,reachable_rmse", func(w io.Writer) {
+			fmt.Fprintf(w, "%d,%v\n", m.seed, m.reachable)
+		}),
 		table(MoviesFile, "movieId,title,genres", func(w io.Writer) {
 			for i := range m.plan.Films {
 				fmt.Fprintf(w, "%d,\"Film %d, made up (2000)\",(no genres listed)\n", i+1, i+1)
 			}
-		}),
-		table(MadeFile, "seed,reachable_rmse", func(w io.Writer) {
-			fmt.Fprintf(w, "%d,%v\n", m.seed, m.reachable)
 		}),
 		table(RatingsFile, "userId,movieId,rating,timestamp", func(w io.Writer) {
 			for i, l := range m.lines {
 				fmt.Fprintf(w, "%d,%d,%.1f,%d\n", l.user, l.film, l.stars, 1000000000+i)
 			}
 		}))
+}
+
+func there(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
 }
 
 func table(name, header string, lines func(w io.Writer)) atomicfile.File {

@@ -164,6 +164,34 @@ func TestRatingsComeAfterAllElse(t *testing.T) {
 	}
 }
 
+// What a Write leaves that was killed between two names is replaced; a user's films are not.
+func TestOnlyFilesThatAreMadeUpAreReplaced(t *testing.T) {
+	made := Make(Plan{Users: 5, Films: 5, Ratings: 20}, 1)
+	for _, tt := range []struct {
+		there []string
+		fails bool
+	}{
+		{[]string{MadeFile}, false},
+		{[]string{MadeFile, MoviesFile}, false},
+		{[]string{MoviesFile}, true},
+	} {
+		dir := t.TempDir()
+		for _, name := range tt.there {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("old"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := made.Write(dir)
+		if fails := err != nil && strings.Contains(err.Error(), MoviesFile+" that was not made up"); fails != tt.fails {
+			t.Errorf("%q are there: error %v, want one: %v", tt.there, err, tt.fails)
+		}
+		data, _ := os.ReadFile(filepath.Join(dir, MoviesFile))
+		if kept := string(data) == "old"; kept != tt.fails {
+			t.Errorf("%q are there: the films are kept: %v, want %v", tt.there, kept, tt.fails)
+		}
+	}
+}
+
 func TestChecksumTellsRatings(t *testing.T) {
 	p := Plan{Users: 5, Films: 5, Ratings: 20}
 	a, b, other := Make(p, 1).Set(), Make(p, 1).Set(), Make(p, 2).Set()
