@@ -12,15 +12,15 @@ import (
 // other ranks need not call it, nor with the same n. So it is for memory that comes and goes on one
 // rank, like tensors.
 //
-// Others read and write it only while its owner is inside a call with it: a collective, or a message
-// until its request is complete. In a collective, the Comm that is called must have memory from its
-// own Alloc, if only an element: that is how the ranks know that some vectors may lie in the heap. A
-// child made by fork() shares the memory: what it writes there its parent sees.
+// Others read and write it only while its owner is inside a call with it: a collective, or a
+// message until its request is complete. In a collective, the Comm that is called must have memory
+// from its own Alloc, if only an element: that is how the ranks know that some vectors may lie in
+// the heap. A child made by fork() shares the memory: what it writes there its parent sees.
 //
-// The memory belongs to the process. It is given back by FreeLocal, which takes the same n elements,
-// or with the last Comm. Once a collective has failed on this rank, what FreeLocal takes is not used
-// again: other ranks may still be in it. ErrMemory says that the heap or the host has no room. Both are for
-// concurrent use.
+// The memory belongs to the process. It is given back by FreeLocal, which takes the same n
+// elements, or with the last Comm. Once a collective has failed on this rank, what FreeLocal takes
+// is not used again: other ranks may still be in it. ErrMemory says that the heap or the host has
+// no room. Both are for concurrent use.
 func AllocLocal[T Scalar](c *Comm, n int) ([]T, error) {
 	b, err := c.AllocLocal(mem.TypeOf[T](), n)
 	if err != nil {

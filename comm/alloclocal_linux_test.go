@@ -134,7 +134,8 @@ func TestMemoryOfOneRankThatIsNotThereIsToldOf(t *testing.T) {
 	}
 }
 
-// After a collective that failed, others may still write to its vectors: that memory is nobody else's.
+// After a collective that failed, others may still write to its vectors: that memory is nobody
+// else's.
 func TestMemoryOfAFailedCollectiveIsNotUsedAgain(t *testing.T) {
 	errs := inRooms(t, 2, func(ctx context.Context, c *comm.Comm) error {
 		d, err := c.Dup(ctx)

@@ -16,9 +16,9 @@ import (
 // one communicator, by several goroutines or with some ranks in common, differ in their tags.
 //
 // One rank, that with the lowest number in the world, receives a message of 8 bytes for each rank
-// from each of the others, and then sends them one of 16 bytes for each rank. Groups that differ are
-// an ErrMismatch if the ranks that call take the same one for that lowest; else they wait for each
-// other until ctx ends.
+// from each of the others, and then sends them one of 16 bytes for each rank. Groups that differ
+// are an ErrMismatch if the ranks that call take the same one for that lowest; else they wait for
+// each other until ctx ends.
 //
 // If it fails after a message was sent, so do all that wait for this rank, and all later calls of
 // CreateGroup on c. c itself stays whole.

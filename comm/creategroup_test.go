@@ -20,7 +20,8 @@ func made(ctx context.Context, c *comm.Comm, tag int, ranks ...int) (*comm.Comm,
 	return c.CreateGroup(ctx, g, tag)
 }
 
-// sumsRanks checks that an Allreduce of d sums what its ranks give: their numbers in c, which are ranks.
+// sumsRanks checks that an Allreduce of d sums what its ranks give: their numbers in c, which are
+// ranks.
 func sumsRanks(ctx context.Context, c, d *comm.Comm, ranks ...int) error {
 	want := 0
 	for i, r := range ranks {

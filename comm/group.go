@@ -192,8 +192,8 @@ func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Com
 	return c.assemble(kind.String(), worlds, members, block), nil
 }
 
-// assemble returns the communicator of some of c's ranks, which all know what each has told. mine is
-// the shared memory that this one has taken for it.
+// assemble returns the communicator of some of c's ranks, which all know what each has told. mine
+// is the shared memory that this one has taken for it.
 func (c *Comm) assemble(kind string, ranks []world.Rank, members []member, mine shmsync.Token) *Comm {
 	return c.process.assemble(c.name+"/"+kind, c.rules, ranks, members, mine)
 }

@@ -16,8 +16,8 @@ import (
 // called. A blocking one runs on its caller's goroutine, which can so recover from a panic of an
 // operator of its own. Nonblocking ones queue, and one goroutine runs them: a new one, or, if that
 // has not begun yet, a caller that waits for one of them (to wait for the new one's thread takes 20
-// to 100 us, where the ranks have a processor each). A blocking one behind them queues too, and that
-// goroutine ends when it comes to it.
+// to 100 us, where the ranks have a processor each). A blocking one behind them queues too, and
+// that goroutine ends when it comes to it.
 //
 // While a collective runs, nothing is locked: it may call functions of the user's and devices,
 // which may block, panic or call comm.

@@ -113,8 +113,8 @@ func (r Request) Done() bool { return r.h.Done() }
 // Wait waits until the operation is complete and returns its outcome. If ctx
 // ends first Wait returns its cause, and the operation goes on.
 //
-// A collective runs on a goroutine of its own, which begins some microseconds after the call. With a
-// ctx that cannot end, one that has not begun runs on the caller's: where ranks have a processor
+// A collective runs on a goroutine of its own, which begins some microseconds after the call. With
+// a ctx that cannot end, one that has not begun runs on the caller's: where ranks have a processor
 // each that saves 50 us and more.
 func (r Request) Wait(ctx context.Context) (Status, error) {
 	if r.h == (engine.Handle{}) {

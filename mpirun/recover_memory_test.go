@@ -18,8 +18,8 @@ import (
 	"gompi/comm"
 )
 
-// hoardWords is how much each rank of hoardMain has from Alloc, in words: more than all else that it
-// shares.
+// hoardWords is how much each rank of hoardMain has from Alloc, in words: more than all else that
+// it shares.
 const hoardWords = 2 << 20
 
 // hoardMain is a rank that has much memory in its heap, and whose dead are replaced, until the file
@@ -118,8 +118,8 @@ func sharedMemory(t *testing.T, pid int) int64 {
 }
 
 // TestTheMemoryOfDeadRanksIsFreed kills ranks one after the other, each of which is replaced. Each
-// replacement takes memory for its heap, and so much is freed. Those that were reading what is freed
-// get an error, not zeros.
+// replacement takes memory for its heap, and so much is freed. Those that were reading what is
+// freed get an error, not zeros.
 func TestTheMemoryOfDeadRanksIsFreed(t *testing.T) {
 	const np, deaths = 3, 6
 	const most = np*hoardWords*8 + 8<<20 // the heaps, and less than one for all else

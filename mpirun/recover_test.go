@@ -24,8 +24,8 @@ import (
 
 // surviveMain is a rank of a job that goes on without its dead. Its arguments are how many steps to
 // make, and optionally "input" for ranks that
-// read all their input first, "deaf" for ranks that do not shrink, "restore" for those that have the dead
-// replaced, "gate" and a file before which none makes the last step, and "strike" or
+// read all their input first, "deaf" for ranks that do not shrink, "restore" for those that have
+// the dead replaced, "gate" and a file before which none makes the last step, and "strike" or
 // "strike-parent" with ranks of which each kills itself, or the process that started it, in the
 // midst.
 func surviveMain() {

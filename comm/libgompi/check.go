@@ -17,8 +17,8 @@ import (
 // errInterrupted is the error of a call that gompi_set_check's function has ended.
 var errInterrupted = errors.New("interrupted")
 
-// checked is the context of calls that block: those that wait for long ask what gompi_set_check has set
-// for their thread. A goroutine that C has called stays on that thread.
+// checked is the context of calls that block: those that wait for long ask what gompi_set_check has
+// set for their thread. A goroutine that C has called stays on that thread.
 var checked = comm.WithCheck(context.Background(), func(waited time.Duration) (time.Duration, error) {
 	again := int64(C.gompi_core_ask(C.int64_t(waited.Milliseconds())))
 	if again < 0 {

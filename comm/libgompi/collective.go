@@ -136,8 +136,8 @@ func (c *communicator) list(p *C.int64_t) []int {
 	return unsafe.Slice((*int)(unsafe.Pointer(p)), c.Size())
 }
 
-// buffer returns a buffer of o. If it has one part, others are the counts of the parts that the other
-// buffer has.
+// buffer returns a buffer of o. If it has one part, others are the counts of the parts that the
+// other buffer has.
 func (c *communicator) buffer(e extent, o *C.struct_gompi_call, t mem.Type, v vector, others *C.int64_t) (comm.Buffer, error) {
 	n := uint64(o.n)
 	switch e {

@@ -121,7 +121,8 @@ func gompi_core_dup(number C.gompi_comm, made *C.gompi_comm, text *C.char) C.int
 	})
 }
 
-// store returns a function that stores the number of a new communicator, of which there may be none.
+// store returns a function that stores the number of a new communicator, of which there may be
+// none.
 func store(made *C.gompi_comm) func(*comm.Comm, error) error {
 	return func(c *comm.Comm, err error) error {
 		*made = 0

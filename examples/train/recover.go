@@ -75,8 +75,8 @@ func (k *kept) keep(t *trainer, points []point, evaluations []evaluation) {
 	}
 }
 
-// settle copies what the hook remembers at the end of a step: one that fails has changed some of it,
-// and is made again.
+// settle copies what the hook remembers at the end of a step: one that fails has changed some of
+// it, and is made again.
 func (t *trainer) settle() {
 	if len(t.settled) == 0 {
 		t.settled = make([][]byte, len(t.state.Hook.Shared))

@@ -165,8 +165,8 @@ func TestRunThatDiedGoesOnBitForBit(t *testing.T) {
 	sameCurve(t, "3 ranks after 2", trained(t, 3, cfg), res, 1e-4)
 }
 
-// What a hook has not sent is in the snapshot, for each rank: so with hooks, too, a run that died goes
-// on bit for bit, and its last snapshot is that of one that did not.
+// What a hook has not sent is in the snapshot, for each rank: so with hooks, too, a run that died
+// goes on bit for bit, and its last snapshot is that of one that did not.
 func TestRunWithAHookThatDiedGoesOnBitForBit(t *testing.T) {
 	for _, hook := range hookNames[1:] {
 		for _, n := range []int{2, 3} { // one rank alone is not interrupted

@@ -27,10 +27,10 @@ func Replace(path string, write func(w io.Writer) error) error {
 }
 
 // Write makes the folder, if it is not there, and writes the files into it: first under other
-// names, which begin with a dot, and when all are whole and on the disk it renames them, in order. A
-// process that is killed between two names leaves new files beside old ones, or beside none. Files
-// of these names are replaced. After an error, those that were not renamed are removed; a kill
-// leaves them.
+// names, which begin with a dot, and when all are whole and on the disk it renames them, in order.
+// A process that is killed between two names leaves new files beside old ones, or beside none.
+// Files of these names are replaced. After an error, those that were not renamed are removed; a
+// kill leaves them.
 func Write(dir string, files ...File) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -195,8 +195,8 @@ func (ch *Channel) depart(p *peer) {
 	ch.askAwaited()
 }
 
-// dismissWildcards ends receives from anybody when all other members have left. Those from this rank
-// itself go on: it may still send.
+// dismissWildcards ends receives from anybody when all other members have left. Those from this
+// rank itself go on: it may still send.
 func (ch *Channel) dismissWildcards() {
 	for n := range ch.q.Posted() {
 		if n.Source == Any {

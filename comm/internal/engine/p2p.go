@@ -16,8 +16,8 @@ const Any = -1
 // envelope, and the payload stays with the sender until a receive has matched and asked for it.
 // Large and synchronous messages go by rendezvous, and so do all messages while the sender has
 // no credit. Where one side reaches the other's memory, the payload is copied directly: see
-// direct.go. This file has the calls and the sends; pairing.go has what follows when a receive and a
-// message match.
+// direct.go. This file has the calls and the sends; pairing.go has what follows when a receive and
+// a message match.
 
 // Send sends b and waits until b may be reused.
 func (ch *Channel) Send(ctx context.Context, dst, tag int, b mem.Buffer, sync bool) error {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Check is asked by a goroutine that has waited for so long, with no lock held. It returns when it
-// wants to be asked again, 0 for not in this wait; an error ends the wait.
+// A Check is asked by a goroutine that has waited for so long, with no lock held. It returns when
+// it wants to be asked again, 0 for not in this wait; an error ends the wait.
 type Check func(waited time.Duration) (again time.Duration, err error)
 
 // CheckAfter is how long a goroutine waits before it asks the Check of its context.
@@ -19,8 +19,8 @@ func WithCheck(ctx context.Context, c Check) context.Context {
 	return context.WithValue(ctx, checkKey{}, c)
 }
 
-// A checking is what one wait has to do with the Check of its context. It is looked for when the wait
-// first blocks: shorter ones have no cost.
+// A checking is what one wait has to do with the Check of its context. It is looked for when the
+// wait first blocks: shorter ones have no cost.
 type checking struct {
 	known bool
 	check Check

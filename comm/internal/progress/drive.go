@@ -15,8 +15,8 @@ const PollsPerCheck = 64
 // pollsPerLook is how many polls a driver that never blocks makes between two looks at the clock.
 const pollsPerLook = 4096
 
-// Await returns when w is ready, or with the cause when ctx has ended, or with the error of its Check.
-// The lock is held on entry and on return.
+// Await returns when w is ready, or with the cause when ctx has ended, or with the error of its
+// Check. The lock is held on entry and on return.
 func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 	var s stall
 	defer s.stop()
@@ -145,8 +145,8 @@ func (p *Engine) busy() bool {
 	return p.pending > 0 || p.overdue || p.cfg.Source.Pending()
 }
 
-// takeDrive makes w the driver. It takes the drive from a parked driver, and from one that has waited
-// for long: that polls for others mostly, each of which it has to wake.
+// takeDrive makes w the driver. It takes the drive from a parked driver, and from one that has
+// waited for long: that polls for others mostly, each of which it has to wake.
 func (p *Engine) takeDrive(w *Waiter) {
 	if old := p.driver; old != nil && old != w && old.parked {
 		p.cfg.Parker.Disarm()

@@ -27,9 +27,9 @@ type operations struct {
 // if its receiver computes.
 //
 // So do goroutines that wait, if all have slept for as long, when another has driven and goes: it
-// mostly comes again soon, and each message for it would wake the one that is parked (allreduce of 8 bytes
-// over TCP by two ranks, of which one has a goroutine that waits for a message: 28 us, else 8). The
-// price: their waits last twice as long at most.
+// mostly comes again soon, and each message for it would wake the one that is parked (allreduce of
+// 8 bytes over TCP by two ranks, of which one has a goroutine that waits for a message: 28 us, else
+// 8). The price: their waits last twice as long at most.
 const grace = time.Millisecond
 
 // manyPolls take about as long as grace.

@@ -246,8 +246,8 @@ func TestOperationsAreDrivenForInTheBackground(t *testing.T) {
 	})
 }
 
-// One that has slept for long is not given the drive at once by one that goes, and mostly comes again;
-// one that has just gone to sleep is.
+// One that has slept for long is not given the drive at once by one that goes, and mostly comes
+// again; one that has just gone to sleep is.
 func TestASleeperIsGivenTheDriveAfterAWhile(t *testing.T) {
 	const grace = time.Millisecond
 	for _, slept := range []time.Duration{grace, grace / 2} {

@@ -16,8 +16,8 @@ import (
 )
 
 // Goroutines that wait, give up and begin operations, and others that store what they wait
-// for, forget nobody. If one were, the clock of the bubble would go on until a timer wakes it. It may
-// go on for a moment where all that wait have polled for long.
+// for, forget nobody. If one were, the clock of the bubble would go on until a timer wakes it. It
+// may go on for a moment where all that wait have polled for long.
 func TestNobodyIsForgottenWithAnyTiming(t *testing.T) {
 	for end := stress.Until(t); time.Now().Before(end) && !t.Failed(); {
 		seed := rand.Uint64()
@@ -72,8 +72,9 @@ func waitOften(t *testing.T, r *rank, me world.Rank, rng *rand.Rand) {
 	}
 }
 
-// waitInTime waits for a word of rank me. The wait takes no time, as all that happens is that others
-// run; but grace at most if its goroutine has polled so often that it may be left asleep for as long.
+// waitInTime waits for a word of rank me. The wait takes no time, as all that happens is that
+// others run; but grace at most if its goroutine has polled so often that it may be left asleep for
+// as long.
 func waitInTime(ctx context.Context, t *testing.T, r *rank, me world.Rank, w *word) error {
 	const manyPolls, grace = 2048, time.Millisecond
 	before, begin := get(r, func() int { return r.polled[me] }), time.Now()

@@ -150,10 +150,10 @@ func (a *agent) killGroup(p *process) {
 	}
 }
 
-// failedAt returns when p failed, on the clock of seg.Now, by which its process ended at now. A rank
-// that closes its communicators and then exits with an error makes others fail that still need it,
-// and they may end first: so it counts from when it closed them. A status above 128 is a shell's
-// report of a signal, perhaps one that we sent.
+// failedAt returns when p failed, on the clock of seg.Now, by which its process ended at now. A
+// rank that closes its communicators and then exits with an error makes others fail that still need
+// it, and they may end first: so it counts from when it closed them. A status above 128 is a
+// shell's report of a signal, perhaps one that we sent.
 func (a *agent) failedAt(p *process, ws unix.WaitStatus, now int64) int64 {
 	if left := a.segment.LeftAt(p.local()); left != 0 && ws.Exited() && ws.ExitStatus() != 0 && ws.ExitStatus() <= 128 {
 		return min(left, now)

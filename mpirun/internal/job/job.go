@@ -10,8 +10,8 @@
 //     which ranks to start.
 //  3. job handles events: input, signals, heartbeat, fence, questions, and, with internal/stall,
 //     ranks that wait for long.
-//  4. recovery lets a job go on when a rank dies; shutdown decides when the job is over, and why; later and stacks add what else is known;
-//     restart decides whether another run follows.
+//  4. recover lets a job go on when a rank dies; shutdown decides when the job is over, and why;
+//     later and stacks add what else is known; restart decides whether another run follows.
 package job
 
 import (

@@ -81,7 +81,8 @@ func (j *Job) goOn(m *ctl.Exited, c *cause) {
 	j.notef("%s: the job goes on without it (-recover)", c.text)
 }
 
-// noteUnused tells of a replacement that has ended well before Init: another one takes the next place.
+// noteUnused tells of a replacement that has ended well before Init: another one takes the next
+// place.
 func (j *Job) noteUnused(h *host, m *ctl.Exited) {
 	if _, late := j.recover.originals[m.Rank]; late && !m.Joined && j.end.cause == nil {
 		j.notef("%s on %s exited with status 0 (pid %d) and never called Init: it has used up a spare place", j.recover.name(m.Rank), h.name, m.PID)

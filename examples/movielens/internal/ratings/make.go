@@ -123,9 +123,9 @@ func (m *Made) Set() *Set {
 	return s
 }
 
-// Write writes the ratings into the folder, unless it has films that are not made up: those would be
-// lost. RatingsFile comes last, and tells that the others are there and whole. MadeFile comes first:
-// after a process was killed within Write, it tells that the rest may be replaced.
+// Write writes the ratings into the folder, unless it has films that are not made up: those would
+// be lost. RatingsFile comes last, and tells that the others are there and whole. MadeFile comes
+// first: after a process was killed within Write, it tells that the rest may be replaced.
 func (m *Made) Write(dir string) error {
 	if there(dir, MoviesFile) && !there(dir, MadeFile) {
 		return fmt.Errorf("the folder %s has a %s that was not made up, without %s: want both, or neither to have them made", dir, MoviesFile, RatingsFile)
