@@ -40,7 +40,7 @@ makelib = mkdir -p $(1) && \
 	CGO_ENABLED=1 $(GO) build -trimpath -buildmode=c-shared -ldflags '-s -w -X main.version=$(VERSION)' -o $(1)/libgompi-core.so ./comm/libgompi && \
 	rm -f $(1)/libgompi-core.h && \
 	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread -DGOMPI_VERSION='"$(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
-	  -o $(1)/libgompi.so comm/libgompi/shim/gompi.c -ldl && \
+	  -o $(1)/libgompi.so comm/libgompi/shim/*.c -ldl && \
 	cp comm/libgompi/gompi.h $(1)
 
 LIB := $(BIN)/lib

@@ -395,7 +395,7 @@ func TestTheOtherHalfMustBeThereAndFit(t *testing.T) {
 	refused(filepath.Join(dir, "libgompi-core.so") + ": cannot open shared object file")
 	copyTo("libgompi.so", "libgompi-core.so")
 	refused("is not of gompi")
-	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-DGOMPI_VERSION=\"v-other\"", "-o", filepath.Join(dir, "libgompi.so"), "shim/gompi.c", "-ldl").CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-DGOMPI_VERSION=\"v-other\"", "-o", filepath.Join(dir, "libgompi.so"), "shim/gompi.c", "shim/load.c", "-ldl").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	os.Remove(filepath.Join(dir, "libgompi-core.so"))
