@@ -123,6 +123,7 @@ func TestADeathThatBecomesKnownLateIsBlamed(t *testing.T) {
 		t.Fatalf("no agent of gompirun has the child %d", victim)
 	}
 	syscall.Kill(agent, syscall.SIGSTOP)
+	awaitState(t, agent, "T")
 	syscall.Kill(victim, syscall.SIGKILL)
 	var all strings.Builder
 	for lines := bufio.NewScanner(said); lines.Scan(); {
