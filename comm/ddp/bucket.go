@@ -77,16 +77,6 @@ func layout(order []int, params []*Tensor, firstBytes, bytes int) [][]int {
 	return buckets
 }
 
-// lastToFirst is the order in which backward reaches n parameters, as long as nothing else is
-// known.
-func lastToFirst(n int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = n - 1 - i
-	}
-	return order
-}
-
 // makeBuckets makes the buckets that the order of the parameters and the limits ask for.
 func (d *DDP) makeBuckets(ctx context.Context) error {
 	d.buckets, d.fresh = nil, true

@@ -18,6 +18,7 @@ type DDP struct {
 	device   *device   // that computes gradients; nil: in host memory
 	params   []*Tensor // in host memory: the memory of slices
 	slices   []*Param  // nil: New was given Tensors
+	ordered  bool      // the order is known: from Options, or from the first step
 	order    []int     // of the parameters, in which backward reaches them
 	buckets  []*bucket
 	home     []*bucket     // of each parameter
@@ -62,7 +63,7 @@ type Stats struct {
 // If the first step shows that backward reaches parameters in another order than from the last to
 // the first, its Finish makes buckets that fit this order, of rank 0. Then it sets every Grad to
 // new memory with the same numbers. TuneBuckets does so, too. So a program reads Grad anew in each
-// step.
+// step. With Options.BucketOrder the first step changes no buckets.
 func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP, error) {
 	return start(ctx, c, nil, tensors(params), params, opts)
 }
@@ -122,8 +123,9 @@ func start(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, slices
 		return nil, fmt.Errorf("ddp: %w", err)
 	}
 	n := len(params)
-	d := &DDP{c: own, opts: opts, params: params, slices: slices, order: lastToFirst(n),
+	d := &DDP{c: own, opts: opts, params: params, slices: slices,
 		home: make([]*bucket, n), offset: make([]int, n), rows: make([]*rowReducer, n), passes: make([]int, n)}
+	d.setOrder()
 	if err := d.prepare(ctx, q); err != nil {
 		return nil, errors.Join(fmt.Errorf("ddp: %w", err), d.Close(ctx))
 	}

@@ -20,6 +20,10 @@ type Options struct {
 	// Accumulate is the number of backward passes whose gradients add up
 	// before they are averaged over ranks; 0 means 1.
 	Accumulate int
+	// BucketOrder, if not nil, is what DDP.BucketOrder returned in the job that this one goes on from.
+	// With the same sizes, the first step then has the buckets that the last step of that job had, and
+	// keeps them. An order of another number of parameters is of another model, and is not used.
+	BucketOrder []int
 	// NoOverlap makes Finish do all communication, for comparison.
 	NoOverlap bool
 
@@ -143,6 +147,9 @@ func (o Options) fit(params []*Tensor) error {
 			return fmt.Errorf("ddp: %s is set and parameter %q has numbers of %v: want float32", only, p.Name, t)
 		}
 	}
+	if err := o.checkOrder(len(params)); err != nil {
+		return err
+	}
 	for _, b := range o.Buffers {
 		if !b.Data.IsHost() {
 			return fmt.Errorf("ddp: buffer %q is in %s: want host memory", b.Name, b.Data.Space().Name())
@@ -158,6 +165,7 @@ func (o Options) String() string {
 		set  bool
 		text string
 	}{
+		{o.BucketOrder != nil, fmt.Sprintf("bucket order of digest %016x", digest(fmt.Append(nil, o.BucketOrder)))},
 		{o.FindUnused, "unused parameters"},
 		{o.Hook != nil, fmt.Sprintf("hook %v", o.Hook)}, {o.Quantum != 0, fmt.Sprintf("quantum %g", o.Quantum)},
 		{o.TuneBuckets, "tuned buckets"}, {o.Trace, "trace"}, {o.Shard, "shards"},

@@ -3,7 +3,6 @@ package ddp
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -197,7 +196,7 @@ func (d *DDP) improveBuckets(ctx context.Context) error {
 	switch {
 	case d.opts.Shard: // shards stay where they are
 	case d.stats.Steps == 1:
-		err = d.reorder(ctx, order)
+		err = d.afterFirst(ctx, order)
 	default:
 		err = d.tune(ctx)
 	}
@@ -205,20 +204,6 @@ func (d *DDP) improveBuckets(ctx context.Context) error {
 		return fmt.Errorf("ddp: buckets: %w", err)
 	}
 	return nil
-}
-
-// reorder makes buckets for this order of the parameters, which on rank 0 counts.
-func (d *DDP) reorder(ctx context.Context, order []int) error {
-	if err := comm.Bcast(ctx, d.c, 0, order); err != nil {
-		return err
-	}
-	d.order = slices.Clone(order)
-	if d.opts.TuneBuckets {
-		if err := d.startTuning(ctx); err != nil || d.tuning != nil {
-			return err
-		}
-	}
-	return d.rebuild(ctx)
 }
 
 // missing names the parameters whose gradients are not ready, at most four.
