@@ -26,7 +26,8 @@
 // many goroutines as GOMAXPROCS leaves none for communication, and gains nothing. Buckets are
 // averaged in one order on all ranks, whatever the order in which each rank calls Ready. After the
 // first step they are made anew in the order of rank 0, so Param.Grad may move then, and while
-// TuneBuckets tries sizes.
+// TuneBuckets tries sizes. A job that goes on from a snapshot begins with the order of the one
+// before: Options.BucketOrder.
 //
 // Finish averages over ranks. For the average over samples a rank multiplies its gradients by
 // (number of ranks) / (samples of the whole batch), as above; then one rank and many follow the

@@ -9,23 +9,27 @@
 //	...
 //	loaded, err := snapshot.Load(ctx, c, path, &state)
 //	...
-//	d, err := ddp.New(ctx, c, model.Params(), ddp.Options{Hook: hook})
+//	d, err := ddp.New(ctx, c, model.Params(), ddp.Options{Hook: hook, BucketOrder: state.BucketOrder})
 //	for state.Step < steps {
 //		... // a step, which changes Step and Position
 //		if state.Step%100 == 0 {
+//			state.BucketOrder = d.BucketOrder()
 //			err = snapshot.Save(ctx, c, path, &state)
 //		}
 //	}
 //
 // # What goes on in the same way
 //
-// With as many ranks as saved it, a job ends with the bits of one that never stopped, if backward
-// reaches parameters from the last to the first. If it does not, the first step after Load has
-// other buckets than the last before Save, where sums may be rounded, and TopK may choose, in
-// another way.
+// With as many ranks as saved it, and buckets of the same sizes, a job ends with the bits of one
+// that never stopped. The file has the order of the parameters in the buckets, so the first step
+// after Load has the buckets of the last before Save. A file of an earlier version has no order.
+// Then the first step has buckets from the last parameter to the first, as that of a new job: if
+// backward has another order, sums may be rounded, and TopK may choose, in another way. So it is
+// with another size of buckets, and with ddp.Options.TuneBuckets, which begins anew.
 //
 // With another number of ranks the batches are the same, since a Position counts samples of all
-// ranks. Averages are rounded in another way, but not with ddp.Options.Quantum.
+// ranks, and so are the buckets. Averages are rounded in another way, but not with
+// ddp.Options.Quantum.
 //
 // # What ranks have for themselves
 //

@@ -18,19 +18,21 @@ import (
 
 // A snapshot file is, all numbers little-endian, as they are in the memory of amd64 and arm64:
 //
-//	fileHeader, hookHeader
+//	fileHeader, hookHeader, length of BucketOrder (4 bytes), BucketOrder (8 for each)
 //	for each slice, of Slices, then of Hook.Shared, then of Hook.Own: length of its name (2 bytes),
 //	name, length of its type's name (1), that, count of numbers (8)
 //	the numbers of each slice of Slices and of Hook.Shared, as they lie in memory
 //	for each slice of Hook.Own: the numbers of rank 0, of rank 1 and so on
 //	CRC-32C of all before it (4)
 //
-// Version 2 has no hookHeader, and nothing of a Hook.
+// Version 3 has nothing of BucketOrder. Version 2 has no hookHeader either, and nothing of a Hook.
 const (
-	fileMagic   = "gompi-sn"
-	fileVersion = 3
-	oldVersion  = 2
-	trailerSize = 4
+	fileMagic     = "gompi-sn"
+	fileVersion   = 4
+	oldestVersion = 2 // that can be read
+	hookVersion   = 3 // the first with a hookHeader
+	orderVersion  = 4 // the first with BucketOrder
+	trailerSize   = 4
 )
 
 type fileHeader struct {
@@ -48,19 +50,31 @@ type hookHeader struct {
 	Ranks       uint32 // whose own these are; 0 if there are none, since then any number saves the same
 }
 
-// A header is both.
+type orderHeader struct {
+	Params uint32 // in BucketOrder
+}
+
+// A header is all of them.
 type header struct {
 	fileHeader
 	hookHeader
+	orderHeader
 }
 
 // size is the bytes of the header in the file.
 func (h *header) size() int {
-	if h.Version == oldVersion {
-		return binary.Size(h.fileHeader)
+	size := binary.Size(h.fileHeader)
+	if h.Version >= hookVersion {
+		size += binary.Size(h.hookHeader)
 	}
-	return binary.Size(h)
+	if h.Version >= orderVersion {
+		size += binary.Size(h.orderHeader)
+	}
+	return size
 }
+
+// orderSize is the bytes of BucketOrder.
+func (h *header) orderSize() int64 { return 8 * int64(h.Params) }
 
 var order = binary.LittleEndian
 
@@ -73,7 +87,8 @@ func newHeader(s *State, ranks int) (h header, err error) {
 	if h.Own > 0 {
 		h.Ranks = uint32(ranks)
 	}
-	size := h.size() + trailerSize
+	h.Params = uint32(len(s.BucketOrder))
+	size := h.size() + int(h.orderSize()) + trailerSize
 	for _, slice := range s.shared() {
 		size += entrySize(slice) + slice.Data.Size()
 	}
@@ -101,6 +116,9 @@ func encode(w io.Writer, s *State, ranks int, own func() ([]byte, error)) error 
 	buf, err := binary.Append(nil, order, head)
 	if err != nil {
 		return err
+	}
+	for _, i := range s.BucketOrder {
+		buf = order.AppendUint64(buf, uint64(i))
 	}
 	for _, slice := range append(s.shared(), s.Hook.Own...) {
 		buf = appendEntry(buf, slice)
@@ -185,6 +203,10 @@ func decode(f io.ReadSeeker, s *State) (*reader, error) {
 		return nil, err
 	}
 	r.in = bufio.NewReaderSize(io.LimitReader(f, size-int64(r.head.size())-trailerSize), 1<<16)
+	bucketOrder, err := r.readOrder()
+	if err != nil {
+		return nil, err
+	}
 	if err := r.matchTable(s); err != nil {
 		return nil, err
 	}
@@ -199,7 +221,20 @@ func decode(f io.ReadSeeker, s *State) (*reader, error) {
 	}
 	h := r.head
 	s.Step, s.Position, s.Seed = h.Step, sampler.Position{Epoch: h.Epoch, Offset: h.Offset}, h.Seed
+	s.BucketOrder = bucketOrder
 	return r, nil
+}
+
+// readOrder returns BucketOrder, nil if the file has none.
+func (r *reader) readOrder() (all []int, err error) {
+	for range r.head.Params {
+		var i int64
+		if err := binary.Read(r.in, order, &i); err != nil {
+			return nil, fmt.Errorf("bucket order of %d parameters: %w", r.head.Params, err)
+		}
+		all = append(all, int(i))
+	}
+	return all, nil
 }
 
 // readHeader returns the header if it is of a version that is known and the file, of size bytes, is
@@ -217,19 +252,24 @@ func readHeader(r io.ReadSeeker, size int64) (h header, err error) {
 	switch {
 	case string(h.Magic[:]) != fileMagic:
 		return h, fmt.Errorf("file begins with %q: want %q, a snapshot", h.Magic, fileMagic)
-	case h.Version != fileVersion && h.Version != oldVersion:
-		return h, fmt.Errorf("file has version %d: want %d or %d", h.Version, oldVersion, fileVersion)
+	case h.Version < oldestVersion || h.Version > fileVersion:
+		return h, fmt.Errorf("file has version %d: want %d to %d", h.Version, oldestVersion, fileVersion)
 	case size < int64(h.size())+trailerSize:
 		return h, fmt.Errorf("file of %d bytes is too short to be a snapshot of version %d", size, h.Version)
 	case h.Size != size:
 		return h, fmt.Errorf("file has %d bytes: want %d, it was cut short or added to", size, h.Size)
 	case h.Step < 0 || h.Epoch < 0 || h.Offset < 0:
 		return h, fmt.Errorf("step %d, epoch %d, offset %d: want none negative", h.Step, h.Epoch, h.Offset)
-	case h.Version == oldVersion:
-		return h, nil
 	}
-	if err := binary.Read(r, order, &h.hookHeader); err != nil {
-		return h, err
+	if h.Version >= hookVersion {
+		if err := binary.Read(r, order, &h.hookHeader); err != nil {
+			return h, err
+		}
+	}
+	if h.Version >= orderVersion {
+		if err := binary.Read(r, order, &h.orderHeader); err != nil {
+			return h, err
+		}
 	}
 	if (h.Ranks == 0) != (h.Own == 0) {
 		return h, fmt.Errorf("file has %d slices of each of %d ranks: want none of either, or some of both", h.Own, h.Ranks)
@@ -289,7 +329,7 @@ func (r *reader) matchTable(s *State) error {
 
 // accounts reports whether the file is as long as one of s is.
 func (r *reader) accounts(s *State) bool {
-	room := r.head.Size - int64(r.head.size()) - trailerSize
+	room := r.head.Size - int64(r.head.size()) - r.head.orderSize() - trailerSize
 	for _, slice := range s.shared() {
 		room -= int64(entrySize(slice) + slice.Data.Size())
 	}

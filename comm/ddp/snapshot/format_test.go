@@ -21,7 +21,7 @@ func testState() *State {
 		big[i] = float32(i) / 3
 	}
 	return &State{
-		Step: 12, Position: sampler.Position{Epoch: 3, Offset: 456}, Seed: math.MaxUint64,
+		Step: 12, Position: sampler.Position{Epoch: 3, Offset: 456}, Seed: math.MaxUint64, BucketOrder: []int{2, 0, 1},
 		Slices: []ddp.Slice{
 			{Name: "weights", Data: comm.Of(big)},
 			{Name: "none", Data: comm.Of([]float32{})},
@@ -57,7 +57,7 @@ func emptied(s *State) *State {
 }
 
 func same(a, b *State) bool {
-	return a.Step == b.Step && a.Position == b.Position && a.Seed == b.Seed && sameSlices(a.Slices, b.Slices) &&
+	return a.Step == b.Step && a.Position == b.Position && a.Seed == b.Seed && slices.Equal(a.BucketOrder, b.BucketOrder) && sameSlices(a.Slices, b.Slices) &&
 		sameSlices(a.Hook.Shared, b.Hook.Shared) && sameSlices(a.Hook.Own, b.Hook.Own)
 }
 
@@ -129,11 +129,11 @@ func TestDamagedFileIsRefusedAndChangesNothing(t *testing.T) {
 	}{
 		{"empty", nil, "too short"},
 		{"header only", whole[:20], "too short"},
-		{"first header only", withSize(whole[:62]), "too short to be a snapshot of version 3"},
+		{"first header only", withSize(whole[:62]), "too short to be a snapshot of version 4"},
 		{"cut", whole[:len(whole)-1], "cut short"},
 		{"extended", append(bytes.Clone(whole), 0), "added to"},
 		{"not a snapshot", flip(0), "begins with"},
-		{"other version", resum(flip(8)), "version 19: want 2 or 3"},
+		{"other version", resum(flip(8)), "version 20: want 2 to 4"},
 		{"bit of the step", flip(24), "damaged"},
 		{"bit of a number", flip(len(whole) / 2), "damaged"},
 		{"bit of the checksum", flip(len(whole) - 1), "damaged"},
@@ -142,7 +142,9 @@ func TestDamagedFileIsRefusedAndChangesNothing(t *testing.T) {
 		{"other ranks", resum(set(64, 2)), "does not account for its length"},
 		{"very many ranks", resum(set(67, 0xff)), "does not account for its length"},
 		{"very many slices of the hook", resum(set(59, 0xff)), "slice"},
-		{"name longer than the file", resum(set(69, 0xff)), "slice 0"},
+		{"very many parameters", resum(set(71, 0xff)), "bucket order of 4278190083 parameters"},
+		{"fewer parameters", resum(set(68, 2)), "slice 0"},
+		{"name longer than the file", resum(set(97, 0xff)), "slice 0"},
 	} {
 		s := emptied(withHook(3))
 		err := decoded(tc.file, s)
@@ -162,16 +164,38 @@ func withSize(file []byte) []byte {
 	return file
 }
 
-// Version 2 had nothing of a Hook.
+// Version 2 had nothing of a Hook, version 3 nothing of buckets.
 const fileOfVersion2 = "676f6d70692d736e020000000200000071000000000000000c000000000000000300000000000000c801000000000000" +
 	"070000000000000001007707666c6f61743332020000000000000001006d0675696e74363401000000000000000000803f000020c00900000000000000" +
 	"786bbb53"
+const fileOfVersion3 = "676f6d70692d736e0300000002000000b6000000000000000c000000000000000300000000000000c801000000000000" +
+	"070000000000000001000000010000000100000001007707666c6f61743332020000000000000001006d0675696e743634010000000000000003006" +
+	"82e710675696e74363401000000000000000300682e6507666c6f6174333202000000000000000000803f000020c009000000000000000500000000" +
+	"0000000000003f00004040d6ce8ce0"
 
-func TestFileOfVersion2CanBeRead(t *testing.T) {
-	file, err := hex.DecodeString(fileOfVersion2)
+// unhex returns the bytes of a file.
+func unhex(t *testing.T, text string) []byte {
+	file, err := hex.DecodeString(text)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+func TestFileOfVersion3CanBeRead(t *testing.T) {
+	want := &State{Step: 12, Position: sampler.Position{Epoch: 3, Offset: 456}, Seed: 7,
+		Slices: []ddp.Slice{{Name: "w", Data: comm.Of([]float32{1, -2.5})}, {Name: "m", Data: comm.Of([]uint64{9})}},
+		Hook: ddp.Memory{Shared: []ddp.Slice{{Name: "h.q", Data: comm.Of([]uint64{5})}},
+			Own: []ddp.Slice{{Name: "h.e", Data: comm.Of([]float32{0.5, 3})}}}}
+	got := emptied(want)
+	got.BucketOrder = []int{1, 0} // of nothing that the file knows
+	if err := decoded(unhex(t, fileOfVersion3), got); err != nil || !same(got, want) {
+		t.Errorf("decoded %+v (%v), want %+v", got, err, want)
+	}
+}
+
+func TestFileOfVersion2CanBeRead(t *testing.T) {
+	file := unhex(t, fileOfVersion2)
 	want := &State{Step: 12, Position: sampler.Position{Epoch: 3, Offset: 456}, Seed: 7,
 		Slices: []ddp.Slice{{Name: "w", Data: comm.Of([]float32{1, -2.5})}, {Name: "m", Data: comm.Of([]uint64{9})}}}
 	got := emptied(want)

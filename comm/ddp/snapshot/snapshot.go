@@ -22,6 +22,8 @@ type State struct {
 	Seed     uint64           // of the Sampler
 	Slices   []ddp.Slice      // the same on all ranks: parameters and what the optimiser remembers
 	Hook     ddp.Memory       // from ddp.MemoryOf; empty if no Hook remembers anything
+	// BucketOrder is that of the DDP, for Options.BucketOrder of the next; nil: not known, or not saved.
+	BucketOrder []int
 }
 
 // Save writes s to the file at path. It is collective, between two steps. Rank 0 writes, and all
@@ -104,7 +106,8 @@ func spread(ctx context.Context, c *comm.Comm, r *reader, s *State) (l Loaded, e
 	if l.Found {
 		found = 1
 	}
-	numbers := []int64{found, int64(l.Ranks), int64(l.Hook), s.Step, s.Position.Epoch, s.Position.Offset, int64(s.Seed)}
+	numbers := []int64{found, int64(l.Ranks), int64(l.Hook), s.Step, s.Position.Epoch, s.Position.Offset, int64(s.Seed),
+		int64(len(s.BucketOrder))}
 	if err := comm.Bcast(ctx, c, 0, numbers); err != nil {
 		return l, err
 	}
@@ -113,6 +116,12 @@ func spread(ctx context.Context, c *comm.Comm, r *reader, s *State) (l Loaded, e
 	}
 	l = Loaded{true, int(numbers[1]), HookMemory(numbers[2])}
 	s.Step, s.Position, s.Seed = numbers[3], sampler.Position{Epoch: numbers[4], Offset: numbers[5]}, uint64(numbers[6])
+	if c.Rank() != 0 {
+		s.BucketOrder = append([]int(nil), make([]int, numbers[7])...) // nil if there is none
+	}
+	if err := comm.Bcast(ctx, c, 0, s.BucketOrder); err != nil {
+		return l, err
+	}
 	slices := s.Slices
 	if l.Hook.inUse() {
 		slices = s.shared()

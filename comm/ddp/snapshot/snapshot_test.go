@@ -158,7 +158,7 @@ func TestMemoryThatDoesNotFitIsLeftAlone(t *testing.T) {
 			if err != nil || loaded.Hook != tc.want || !sameSlices(s.Slices, tc.saved.Slices) {
 				return fmt.Errorf("%s: %v, %v; want %v, and the slices of the file", tc.name, loaded.Hook, err, tc.want)
 			}
-			s.Slices, s.Step, s.Position, s.Seed = emptied(tc.into).Slices, 0, emptied(tc.into).Position, 0
+			s.Slices, s.Step, s.Position, s.Seed, s.BucketOrder = emptied(tc.into).Slices, 0, emptied(tc.into).Position, 0, nil
 			if !same(s, emptied(tc.into)) {
 				return fmt.Errorf("%s: the memory of the hook has changed: %+v", tc.name, s.Hook)
 			}

@@ -25,24 +25,43 @@ type job struct {
 	path     string                   // "": none is saved
 	recalls  HookMemory               // what Load has to say
 	forgets  bool                     // saves nothing of the hook
+	order    []int                    // of the parameters in backward; nil: from the last to the first
+	unsorted bool                     // saves nothing of BucketOrder
 }
 
 const features, outputs, samples, batch, micro = 30, 20, 400, 60, 5
 
-// A linear is the model: a weight, which PowerSGD compresses, and a bias, with their momentum.
+// half is how many outputs belong to each of the two weights.
+const half = outputs / 2
+
+// A linear is the model: two weights, which PowerSGD compresses, and a bias, with their momentum.
 type linear struct {
 	params   []*ddp.Param
 	momentum [][]float32
+	order    []int // in which backward announces them
 }
 
-func newLinear() *linear {
-	return &linear{
-		params: []*ddp.Param{
-			{Name: "weight", Data: make([]float32, outputs*features), Shape: []int{outputs, features}},
-			{Name: "bias", Data: make([]float32, outputs)},
-		},
-		momentum: [][]float32{make([]float32, outputs*features), make([]float32, outputs)},
+func newLinear(order []int) *linear {
+	if order == nil {
+		order = []int{2, 1, 0}
 	}
+	m := &linear{order: order, params: []*ddp.Param{
+		{Name: "upper", Data: make([]float32, half*features), Shape: []int{half, features}},
+		{Name: "lower", Data: make([]float32, half*features), Shape: []int{half, features}},
+		{Name: "bias", Data: make([]float32, outputs)},
+	}}
+	for _, p := range m.params {
+		m.momentum = append(m.momentum, make([]float32, len(p.Data)))
+	}
+	return m
+}
+
+// numbers returns a copy of all parameters.
+func (m *linear) numbers() (all []float32) {
+	for _, p := range m.params {
+		all = append(all, p.Data...)
+	}
+	return all
 }
 
 // sample returns sample i of a linear function with noise.
@@ -64,23 +83,25 @@ func sample(i int) (x, y []float32) {
 // backward adds the gradients of a batch's samples, times scale, and returns the sum of the squared
 // errors.
 func (m *linear) backward(batch []int, scale float32, ready func(i int)) (loss float64) {
-	weight, bias := m.params[0], m.params[1]
+	bias := m.params[2]
 	for _, s := range batch {
 		x, y := sample(s)
 		for o := range y {
+			weight, row := m.params[o/half], o%half*features
 			e := bias.Data[o] - y[o]
 			for j, v := range x {
-				e += weight.Data[o*features+j] * v
+				e += weight.Data[row+j] * v
 			}
 			loss += float64(e) * float64(e)
 			bias.Grad[o] += e * scale
 			for j, v := range x {
-				weight.Grad[o*features+j] += e * scale * v
+				weight.Grad[row+j] += e * scale * v
 			}
 		}
 	}
-	ready(1)
-	ready(0)
+	for _, i := range m.order {
+		ready(i)
+	}
 	return loss
 }
 
@@ -100,7 +121,7 @@ func (j job) train(t *testing.T, size int) (numbers []float32, curve []float64) 
 	commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
 		m, losses, err := j.rank(ctx, c)
 		if err == nil && c.Rank() == 0 {
-			numbers, curve = slices.Concat(m.params[0].Data, m.params[1].Data), losses
+			numbers, curve = m.numbers(), losses
 		}
 		return err
 	})
@@ -108,7 +129,7 @@ func (j job) train(t *testing.T, size int) (numbers []float32, curve []float64) 
 }
 
 func (j job) rank(ctx context.Context, c *comm.Comm) (m *linear, curve []float64, err error) {
-	m = newLinear()
+	m = newLinear(j.order)
 	state := m.state()
 	if j.hook != nil {
 		if j.opts.Hook, err = j.hook(); err != nil {
@@ -132,6 +153,7 @@ func (j job) rank(ctx context.Context, c *comm.Comm) (m *linear, curve []float64
 		return nil, nil, err
 	}
 	j.opts.Accumulate = s.Passes(c.Size())
+	j.opts.BucketOrder = state.BucketOrder
 	d, err := ddp.New(ctx, c, m.params, j.opts)
 	if err != nil {
 		return nil, nil, err
@@ -144,16 +166,27 @@ func (j job) rank(ctx context.Context, c *comm.Comm) (m *linear, curve []float64
 		}
 		curve = append(curve, loss)
 	}
-	if err := d.GatherShards(ctx, own, []comm.Buffer{comm.Of(m.momentum[0]), comm.Of(m.momentum[1])}); err != nil {
+	var momentum []comm.Buffer
+	for _, v := range m.momentum {
+		momentum = append(momentum, comm.Of(v))
+	}
+	if err := d.GatherShards(ctx, own, momentum); err != nil {
 		return nil, nil, err
+	}
+	if j.path != "" {
+		err = j.save(ctx, c, d, state)
+	}
+	return m, curve, errors.Join(err, d.CheckReplicas(ctx), d.Close(ctx))
+}
+
+func (j job) save(ctx context.Context, c *comm.Comm, d *ddp.DDP, state *State) error {
+	if state.BucketOrder = d.BucketOrder(); j.unsorted {
+		state.BucketOrder = nil
 	}
 	if j.forgets {
 		state.Hook = ddp.Memory{}
 	}
-	if j.path != "" {
-		err = Save(ctx, c, j.path, state)
-	}
-	return m, curve, errors.Join(err, d.CheckReplicas(ctx), d.Close(ctx))
+	return Save(ctx, c, j.path, state)
 }
 
 // ownMomentum returns a copy of the momentum of each shard.
