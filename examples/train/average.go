@@ -34,7 +34,7 @@ const quantum = 0x1p-44
 // options say how gradients are averaged.
 func (t *trainer) options() ddp.Options {
 	opts := ddp.Options{
-		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes,
+		FirstBucketBytes: bucketBytes, BucketBytes: bucketBytes, BucketOrder: t.state.BucketOrder,
 		Accumulate: t.cfg.accumulate, NoOverlap: !t.cfg.overlap, Trace: t.cfg.trace != "", Hook: t.hook,
 	}
 	if t.cfg.exact > 0 {

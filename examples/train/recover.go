@@ -57,6 +57,7 @@ type kept struct {
 	seed        uint64
 	position    sampler.Position
 	slices      [][]byte // of shared; nil if there is no state
+	bucketOrder []int
 	points      []point
 	evaluations []evaluation
 }
@@ -66,7 +67,8 @@ func (t *trainer) shared() []ddp.Slice { return slices.Concat(t.state.Slices, t.
 
 // keep copies the state of t.
 func (k *kept) keep(t *trainer, points []point, evaluations []evaluation) {
-	*k = kept{step: t.state.Step, seed: t.state.Seed, position: t.state.Position, points: points, evaluations: evaluations}
+	*k = kept{step: t.state.Step, seed: t.state.Seed, position: t.state.Position, bucketOrder: t.state.BucketOrder,
+		points: points, evaluations: evaluations}
 	for _, s := range t.state.Slices {
 		k.slices = append(k.slices, slices.Clone(s.Data.HostSlice()))
 	}
@@ -91,14 +93,14 @@ func (t *trainer) settle() {
 func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 	saved := t.state.Step
 	if k.slices != nil && k.step >= saved {
-		t.state.Step, t.state.Seed, t.state.Position = k.step, k.seed, k.position
+		t.state.Step, t.state.Seed, t.state.Position, t.state.BucketOrder = k.step, k.seed, k.position, k.bucketOrder
 		for i, s := range t.shared() {
 			copy(s.Data.HostSlice(), k.slices[i])
 		}
 	}
 	// How far a rank has come: its step, and what was due after that.
-	mine := [6]int64{t.state.Step, int64(len(k.points)), int64(len(k.evaluations)),
-		int64(t.state.Seed), t.state.Position.Epoch, t.state.Position.Offset}
+	mine := [7]int64{t.state.Step, int64(len(k.points)), int64(len(k.evaluations)),
+		int64(t.state.Seed), t.state.Position.Epoch, t.state.Position.Offset, int64(len(t.state.BucketOrder))}
 	all := make([]int64, len(mine)*t.c.Size())
 	if err := comm.Allgather(ctx, t.c, mine[:], all); err != nil {
 		return err
@@ -119,10 +121,8 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 		t.forget(out)
 	}
 	if a[0] > 0 {
-		for _, s := range t.shared() {
-			if err := t.c.Bcast(ctx, best, s.Data); err != nil {
-				return err
-			}
+		if err := t.bcastState(ctx, best, int(a[6])); err != nil {
+			return err
 		}
 	}
 	points, evaluations, err := t.shareCurve(ctx, k, best, int(a[1]), int(a[2]))
@@ -131,6 +131,23 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 		k.keep(t, points, evaluations)
 	}
 	return err
+}
+
+// bcastState gives all ranks what is shared of the state of rank best, whose BucketOrder has so many
+// parameters.
+func (t *trainer) bcastState(ctx context.Context, best, params int) error {
+	if t.c.Rank() != best {
+		t.state.BucketOrder = append([]int(nil), make([]int, params)...) // nil if there is none
+	}
+	if err := comm.Bcast(ctx, t.c, best, t.state.BucketOrder); err != nil {
+		return err
+	}
+	for _, s := range t.shared() {
+		if err := t.c.Bcast(ctx, best, s.Data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forget drops what is of a snapshot alone, when the ranks have gone beyond its step.

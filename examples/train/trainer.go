@@ -193,6 +193,7 @@ func (t *trainer) step(ctx context.Context, show *progress) error {
 	end()
 	t.share, t.state.Position = share, next
 	t.state.Step++
+	t.state.BucketOrder = t.d.BucketOrder()
 	if t.cfg.recovers() {
 		t.settle()
 	}

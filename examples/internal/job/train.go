@@ -105,6 +105,7 @@ func Train(ctx context.Context, c *comm.Comm, f *Flags, m Model, spec Spec, out 
 	if t.sampler, err = sampler.New(spec.Samples, batch, t.state.Seed, sampler.Short); err != nil {
 		return nil, err
 	}
+	spec.Options.BucketOrder = t.state.BucketOrder
 	if t.d, err = ddp.New(ctx, c, m.Params(), spec.Options); err != nil {
 		return nil, err
 	}
@@ -241,6 +242,7 @@ func dataText(data []int64) string {
 
 // save writes the snapshot if it is due, and a second one if the model is the best so far.
 func (t *trainer) save(ctx context.Context) error {
+	t.state.BucketOrder = t.d.BucketOrder()
 	done := t.state.Position.Epoch
 	if t.f.KeepBest && len(t.result.Held) > 0 {
 		now := float32(t.result.Held[t.spec.Best])
