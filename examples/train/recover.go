@@ -14,9 +14,9 @@ import (
 
 // With -recover the ranks that are left go on when one dies: gompirun -recover lets them live. All
 // ranks have the same state after each step. So what a survivor had then is as good as any other's,
-// and the one that has come farthest hands its state to the others, and to new ranks. What
-// each rank has for itself starts anew: what -hook has not sent, and the means of a line of
-// progress that was interrupted.
+// and the one that has come farthest hands its state to the others, and to new ranks. What -hook has
+// not sent each rank has for itself: survivors keep theirs, as it was after that step, and that of the
+// dead is lost. The means of a line of progress that was interrupted start anew.
 
 // The values of -recover.
 const (
@@ -56,7 +56,9 @@ type kept struct {
 	step        int64
 	seed        uint64
 	position    sampler.Position
+	ranks       int      // that have trained
 	slices      [][]byte // of shared; nil if there is no state
+	own         [][]byte // of state.Hook.Own
 	bucketOrder []int
 	points      []point
 	evaluations []evaluation
@@ -68,24 +70,37 @@ func (t *trainer) shared() []ddp.Slice { return slices.Concat(t.state.Slices, t.
 // keep copies the state of t.
 func (k *kept) keep(t *trainer, points []point, evaluations []evaluation) {
 	*k = kept{step: t.state.Step, seed: t.state.Seed, position: t.state.Position, bucketOrder: t.state.BucketOrder,
-		points: points, evaluations: evaluations}
+		ranks: t.c.Size(), points: points, evaluations: evaluations}
 	for _, s := range t.state.Slices {
 		k.slices = append(k.slices, slices.Clone(s.Data.HostSlice()))
 	}
-	for _, b := range t.settled {
+	for _, b := range t.settled.shared {
 		k.slices = append(k.slices, slices.Clone(b))
+	}
+	for _, b := range t.settled.own {
+		k.own = append(k.own, slices.Clone(b))
 	}
 }
 
-// settle copies what the hook remembers at the end of a step: one that fails has changed some of
-// it, and is made again.
+// A settled is a copy of what the hook remembered at the end of a step.
+type settled struct{ shared, own [][]byte }
+
+// settle copies what the hook remembers at the end of a step: one that fails has changed some of it,
+// and is made again.
 func (t *trainer) settle() {
-	if len(t.settled) == 0 {
-		t.settled = make([][]byte, len(t.state.Hook.Shared))
+	t.settled.shared = copyInto(t.settled.shared, t.state.Hook.Shared)
+	t.settled.own = copyInto(t.settled.own, t.state.Hook.Own)
+}
+
+// copyInto returns a copy of what all hold, in dst if that is not nil.
+func copyInto(dst [][]byte, all []ddp.Slice) [][]byte {
+	if dst == nil {
+		dst = make([][]byte, len(all))
 	}
-	for i, s := range t.state.Hook.Shared {
-		t.settled[i] = append(t.settled[i][:0], s.Data.HostSlice()...)
+	for i, s := range all {
+		dst[i] = append(dst[i][:0], s.Data.HostSlice()...)
 	}
+	return dst
 }
 
 // adopt gives t and k, on all ranks, the state of the rank that has come farthest: in this process
@@ -99,26 +114,35 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 		}
 	}
 	// How far a rank has come: its step, and what was due after that.
-	mine := [7]int64{t.state.Step, int64(len(k.points)), int64(len(k.evaluations)),
-		int64(t.state.Seed), t.state.Position.Epoch, t.state.Position.Offset, int64(len(t.state.BucketOrder))}
+	mine := [8]int64{t.state.Step, int64(len(k.points)), int64(len(k.evaluations)), int64(t.state.Seed),
+		t.state.Position.Epoch, t.state.Position.Offset, int64(len(t.state.BucketOrder)), int64(k.ranks)}
 	all := make([]int64, len(mine)*t.c.Size())
 	if err := comm.Allgather(ctx, t.c, mine[:], all); err != nil {
 		return err
 	}
 	of := func(r int) []int64 { return all[len(mine)*r:][:len(mine)] }
-	best := 0
+	best, keepers := 0, 0 // keepers have come as far, and have what they had not sent
 	for r := range t.c.Size() {
 		if slices.Compare(of(r)[:3], of(best)[:3]) > 0 {
 			best = r
 		}
 	}
 	a := of(best)
+	for r := range t.c.Size() {
+		if of(r)[0] == a[0] && of(r)[7] > 0 {
+			keepers++
+		}
+	}
 	t.state.Step, t.state.Seed, t.state.Position = a[0], uint64(a[3]), sampler.Position{Epoch: a[4], Offset: a[5]}
 	if t.recovered = a[0] > 0 && (a[0] > saved || a[1] > 0); t.recovered {
 		fmt.Fprintf(out, "recovery: going on after step %d on %d ranks\n", a[0], t.c.Size())
 	}
 	if a[0] > saved {
-		t.forget(out)
+		t.loaded = snapshot.Loaded{} // the ranks have gone beyond it
+		t.keepOwn(k)
+		if len(t.state.Hook.Own) > 0 {
+			fmt.Fprintf(out, "recovery: %d of %d ranks keep what -hook %s had not sent\n", keepers, a[7], t.cfg.hook)
+		}
 	}
 	if a[0] > 0 {
 		if err := t.bcastState(ctx, best, int(a[6])); err != nil {
@@ -150,14 +174,22 @@ func (t *trainer) bcastState(ctx context.Context, best, params int) error {
 	return nil
 }
 
-// forget drops what is of a snapshot alone, when the ranks have gone beyond its step.
-func (t *trainer) forget(out io.Writer) {
-	t.loaded = snapshot.Loaded{}
-	for _, own := range t.state.Hook.Own {
-		clear(own.Data.HostSlice())
-	}
-	if len(t.state.Hook.Own) > 0 {
-		fmt.Fprintf(out, "recovery: what -hook %s had not sent is forgotten\n", t.cfg.hook)
+// keepOwn takes from k what the hook had not sent of this rank's gradients. It is that of the step
+// after which all go on, or zero: a rank that has not completed that step cannot tell what the others
+// have got of it. The hook divides by the number of ranks: where that has changed, what each
+// contributes stays the same.
+func (t *trainer) keepOwn(k *kept) {
+	by := float32(t.c.Size()) / float32(k.ranks)
+	for i, s := range t.state.Hook.Own {
+		own := comm.Slice[float32](s.Data)
+		if k.ranks == 0 || k.step != t.state.Step {
+			clear(own)
+			continue
+		}
+		copy(s.Data.HostSlice(), k.own[i])
+		for j := range own {
+			own[j] *= by
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -219,39 +217,6 @@ func TestRunSaysWhatBecameOfTheHooksMemory(t *testing.T) {
 		})
 		if !strings.Contains(out.String(), "saved after step 10\n"+tc.want) {
 			t.Errorf("%s: output lacks %q:\n%s", tc.name, tc.want, &out)
-		}
-	}
-}
-
-// Ranks that have gone beyond the snapshot begin with what they share. What the snapshot's hook had
-// not sent is of an earlier step: they end as without a snapshot.
-func TestRecoveryForgetsWhatAHookHadNotSent(t *testing.T) {
-	for _, hook := range []string{"powersgd", "topk"} {
-		cfg := small()
-		cfg.hook, cfg.saveEvery, cfg.recover = hook, 5, restore
-		cfg.snapshot = filepath.Join(t.TempDir(), "snapshot")
-		ks := interrupted(t, 2, cfg, 13)
-		var ends [][]byte
-		for range 2 { // with the snapshot of step 10, and without
-			var out bytes.Buffer
-			commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-				k, mine := ks[c.Rank()], io.Writer(io.Discard)
-				if c.Rank() == 0 {
-					mine = &out
-				}
-				_, err := train(ctx, c, cfg, mine, &k)
-				return err
-			})
-			if want := "recovery: what -hook " + hook + " had not sent is forgotten\n"; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "snapshot:") {
-				t.Errorf("output lacks %q, or speaks of a snapshot:\n%s", want, &out)
-			}
-			ends = append(ends, readFile(t, cfg.snapshot))
-			if err := os.Remove(cfg.snapshot); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if !bytes.Equal(ends[0], ends[1]) {
-			t.Errorf("%s: with a snapshot of an earlier step the run ends with other parameters", hook)
 		}
 	}
 }
@@ -505,27 +470,6 @@ func TestSavesFallOnEpochsOrSteps(t *testing.T) {
 		trainer.cfg.snapshot = ""
 		if trainer.saveNow() {
 			t.Errorf("%s: saves without a file", tc.name)
-		}
-	}
-}
-
-// A step that failed is made again. So what the hook remembers is kept as it was before: PowerSGD
-// counts steps, and all ranks have to begin to compress at the same one.
-func TestAStepThatFailedIsNothingToTheHook(t *testing.T) {
-	cfg := small()
-	cfg.hook, cfg.recover = "powersgd", restore
-	cfg.snapshot = ""
-	for _, step := range []int{1, 13} {
-		for rank, k := range interrupted(t, 2, cfg, step) {
-			var numbers []int64 // among what ranks share; the hook's count of steps is one of them
-			for _, b := range k.slices {
-				if len(b) == 8 {
-					numbers = append(numbers, int64(binary.NativeEndian.Uint64(b)))
-				}
-			}
-			if !slices.Contains(numbers, k.step) || slices.Contains(numbers, k.step+1) {
-				t.Errorf("rank %d was interrupted after step %d, and its hook remembers %d", rank, k.step, numbers)
-			}
 		}
 	}
 }

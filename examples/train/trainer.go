@@ -49,7 +49,7 @@ type trainer struct {
 	share             []int  // room for this rank's samples of a batch,
 	contexts, targets []byte // and for what the network gets of them
 
-	settled [][]byte // with -recover: state.Hook.Shared after the last step
+	settled settled // with -recover: of the hook after the last step
 }
 
 // train does the whole job. All ranks call it with the same configuration. It goes on from k, which
