@@ -24,6 +24,8 @@ type Comm struct {
 	*process
 	ch       *engine.Channel
 	name     string
+	base     string // name without what Shrink and Restore have added
+	renewals int    // by Shrink and Restore, in a row
 	rules    *path.Rules
 	exec     exec.Exec // of collectives
 	ops      opQueue
@@ -39,6 +41,9 @@ type Comm struct {
 	gaveUp   atomic.Bool   // in a Shrink or Restore: this rank votes no more
 	shut     atomic.Bool   // Close was called
 }
+
+// firstName is the name of the first communicator.
+const firstName = "world"
 
 // A process holds what the communicators of one rank share.
 type process struct {
@@ -69,11 +74,14 @@ func (c *Comm) Rank() int { return c.ch.Rank() }
 // Size returns the number of ranks in c.
 func (c *Comm) Size() int { return c.ch.Size() }
 
-// Name returns c's name, "world" for the first communicator, for messages.
+// Name returns c's name, for messages: "world" for the first communicator, "world/split" for one
+// that Split has made of it. Shrink and Restore count instead, so that the name does not grow:
+// "world/shrink(3)" was made by Shrink, and two communicators between world and it by Shrink or
+// Restore.
 func (c *Comm) Name() string { return c.name }
 
 // SetName names c, on this rank only. It must not run beside other methods.
-func (c *Comm) SetName(name string) { c.name = name }
+func (c *Comm) SetName(name string) { c.name, c.base = name, name }
 
 // Host returns the name of the host that a rank of c runs on.
 func (c *Comm) Host(rank int) string {
@@ -183,7 +191,7 @@ func (c *Comm) abandon(ctx context.Context, broken error) {
 // newComm returns the communicator with a Channel of p.
 func (p *process) newComm(name string, ch *engine.Channel, rules *path.Rules) *Comm {
 	p.open.Add(1)
-	c := &Comm{process: p, ch: ch, name: name, rules: rules, rounds: true}
+	c := &Comm{process: p, ch: ch, name: name, base: name, rules: rules, rounds: true}
 	p.detach.opened(c)
 	c.exec = exec.Exec{Rank: c.Rank(), Size: c.Size(), Round: ch.Round(), Waits: ch.Round(), Staging: &p.staging}
 	c.onHost = !c.mayHaveDevices()

@@ -167,8 +167,9 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 
 // A member is what a rank tells the others when a communicator is split. The counter of the first
 // rank of a part makes the part's context id, so no second exchange is needed to agree on one.
-// block is the shared memory that the rank has taken for the part.
-type member struct{ color, key, counter, block int64 }
+// block is the shared memory that the rank has taken for the part. renewals are those of the
+// communicator that Shrink or Restore renews.
+type member struct{ color, key, counter, block, renewals int64 }
 
 func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Comm, error) {
 	block := c.take()
@@ -224,7 +225,9 @@ func (p *process) rulesFor(rules *path.Rules, members []world.Rank) *path.Rules 
 // part returns the ranks with a color, ordered by key and rank, and a function that returns the
 // member that a rank has told.
 func part(all []int64, color int64) ([]int, func(int) member) {
-	at := func(r int) member { return member{all[4*r], all[4*r+1], all[4*r+2], all[4*r+3]} }
+	at := func(r int) member {
+		return member{color: all[4*r], key: all[4*r+1], counter: all[4*r+2], block: all[4*r+3]}
+	}
 	var ranks []int
 	for r := range len(all) / 4 {
 		if at(r).color == color {

@@ -148,7 +148,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	if info.Invite != nil {
 		return p.replace(ctx, info.Invite, all)
 	}
-	c := p.newComm("world", e.Open(engine.NextID(0, 0), worldMembers(info)), all.rules)
+	c := p.newComm(firstName, e.Open(engine.NextID(0, 0), worldMembers(info)), all.rules)
 	c.setUp(all.block, all.blocks)
 	if r := c.withoutDevices(); p.wantsNCCL && r >= 0 {
 		c.warn(exec.WithoutNCCL, fmt.Errorf("rank %d (host %s) has no devices", r, c.ch.Host(r)))
@@ -350,7 +350,7 @@ func (cfg *Config) resolve() error {
 }
 
 func initError(rank world.Rank, err error) error {
-	return &Error{Op: "init", Comm: "world", Rank: int(rank), Peer: -1, Err: err}
+	return &Error{Op: "init", Comm: firstName, Rank: int(rank), Peer: -1, Err: err}
 }
 
 func canceled() context.Context {

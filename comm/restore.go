@@ -8,6 +8,7 @@ import (
 
 	"gompi/comm/internal/card"
 	"gompi/comm/internal/engine"
+	"gompi/comm/internal/path"
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/boot/wire"
 	"gompi/internal/world"
@@ -56,7 +57,7 @@ func (p *process) admit(o *wire.Outcome) error {
 // replace makes this process a member of the communicator to which it is invited.
 func (p *process) replace(ctx context.Context, in *wire.Invite, all agreement) (*Comm, error) {
 	p.restored = true
-	v := &wire.Vote{Comm: in.Comm, Seq: in.Seq, Kind: wire.Restore, Members: in.Members, Part: p.tells(all.block)}
+	v := &wire.Vote{Comm: in.Comm, Seq: in.Seq, Kind: wire.Restore, Members: in.Members, Part: p.tells(all.block, 0)}
 	order := wire.Ranks(in.Members)
 	var ranks []world.Rank
 	var members []member
@@ -68,7 +69,23 @@ func (p *process) replace(ctx context.Context, in *wire.Invite, all agreement) (
 		return nil, errors.Join(err, p.leave(canceled()))
 	}
 	late := p.admit(o)
-	return p.assemble("world", all.rules, ranks, members, all.block).unless(ctx, late)
+	return p.assembleRenewal(wire.Restore, firstName, all.rules, ranks, members, all.block).unless(ctx, late)
+}
+
+// assembleRenewal returns the communicator that a Shrink or Restore makes, in a row of them that
+// began with the one named base. Replacements learn from the others how long that row is.
+func (p *process) assembleRenewal(kind wire.VoteKind, base string, rules *path.Rules, ranks []world.Rank, members []member, mine shmsync.Token) *Comm {
+	times := 1
+	for _, m := range members {
+		times = max(times, int(m.renewals)+1)
+	}
+	name := base + "/" + kind.String()
+	if times > 1 {
+		name += fmt.Sprintf("(%d)", times)
+	}
+	c := p.assemble(name, rules, ranks, members, mine)
+	c.base, c.renewals = base, times
+	return c
 }
 
 // unless returns c, or breaks it and returns the reason if there is one.
@@ -80,11 +97,21 @@ func (c *Comm) unless(ctx context.Context, err error) (*Comm, error) {
 	return nil, errors.Join(err, c.Close(ctx))
 }
 
-// tells is what this rank tells for a communicator to be made: the counter for its id, and the
-// block that it has taken.
-func (p *process) tells(block shmsync.Token) []byte {
+// partSize is the bytes of what a rank tells.
+const partSize = 24
+
+// tells is what this rank tells for a communicator to be made: the counter for its id, the block
+// that it has taken, and the renewals before.
+func (p *process) tells(block shmsync.Token, renewals int) []byte {
 	part := binary.LittleEndian.AppendUint64(nil, uint64(p.e.Counter()))
-	return binary.LittleEndian.AppendUint64(part, uint64(block))
+	part = binary.LittleEndian.AppendUint64(part, uint64(block))
+	return binary.LittleEndian.AppendUint64(part, uint64(renewals))
+}
+
+// told is what a member has told.
+func told(part []byte) member {
+	word := func(i int) int64 { return int64(binary.LittleEndian.Uint64(part[8*i:])) }
+	return member{counter: word(0), block: word(1), renewals: word(2)}
 }
 
 // revokes returns which communicator of ranks, in the given order, an outcome makes.
@@ -113,10 +140,10 @@ func living(order []world.Rank, o *wire.Outcome) ([]world.Rank, []member, error)
 	}
 	at := make(map[world.Rank]member, len(o.Living))
 	for _, v := range o.Living {
-		if len(v.Part) != 16 {
-			return nil, nil, fmt.Errorf("rank %d tells %d bytes: want 16; are all ranks of one gompi version?", v.Rank, len(v.Part))
+		if len(v.Part) != partSize {
+			return nil, nil, fmt.Errorf("rank %d tells %d bytes: want %d; are all ranks of one gompi version?", v.Rank, len(v.Part), partSize)
 		}
-		at[v.Rank] = member{counter: int64(binary.LittleEndian.Uint64(v.Part)), block: int64(binary.LittleEndian.Uint64(v.Part[8:]))}
+		at[v.Rank] = told(v.Part)
 	}
 	var ranks []world.Rank
 	var members []member

@@ -24,8 +24,8 @@ import (
 // Shrink and Agree of one c in the same order, one at a time; else all get ErrMismatch.
 //
 // c stays as it is; its memory is free again when it is closed. Shrink sends the launcher one
-// message from each member, of about 30 bytes if the members' world ranks are consecutive, and gets
-// one back, of about 20 bytes for each member.
+// message from each member, of about 40 bytes if the members' world ranks are consecutive, and gets
+// one back, of about 30 bytes for each member.
 func (c *Comm) Shrink(ctx context.Context) (*Comm, error) {
 	d, err := c.renew(ctx, wire.Shrink)
 	return d, c.fault("shrink", -1, err)
@@ -37,7 +37,7 @@ func (c *Comm) renew(ctx context.Context, kind wire.VoteKind) (*Comm, error) {
 		return nil, ErrClosed
 	}
 	block, order := c.take(), c.Group().ranks
-	o, err := c.vote(ctx, &wire.Vote{Kind: kind, Part: c.tells(block)}, revokes(order))
+	o, err := c.vote(ctx, &wire.Vote{Kind: kind, Part: c.tells(block, c.renewals)}, revokes(order))
 	var ranks []world.Rank
 	var members []member
 	if err == nil {
@@ -53,7 +53,7 @@ func (c *Comm) renew(ctx context.Context, kind wire.VoteKind) (*Comm, error) {
 		return nil, err
 	}
 	late := c.admit(o)
-	return c.assemble(kind.String(), ranks, members, block).unless(ctx, late)
+	return c.assembleRenewal(kind, c.base, c.rules, ranks, members, block).unless(ctx, late)
 }
 
 // Agree returns the bitwise AND of the flags of all members of c that live (MPIX_Comm_agree of

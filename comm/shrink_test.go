@@ -56,6 +56,66 @@ func TestSurvivorsShrinkAndGoOn(t *testing.T) {
 	}
 }
 
+// A name counts the recoveries in a row, the same on all ranks, and does not grow with them.
+func TestNamesCountRecoveries(t *testing.T) {
+	const p = 4
+	errs := outcomes(t, p, func(ctx context.Context, c *comm.Comm) error {
+		shrinkTo := func(want string) error {
+			dead := c.Size() - 1
+			if c.Rank() == dead {
+				synctest.Wait() // the others are in the collective
+				return errBoom
+			}
+			err := comm.Barrier(ctx, c)
+			if problem := wrongCause(err, dead, "boom"); problem != nil || !strings.Contains(err.Error(), "of "+c.Name()+": ") {
+				return fmt.Errorf("%v (%v): want the cause and the name %s", err, problem, c.Name())
+			}
+			next, err := c.Shrink(ctx)
+			if err != nil {
+				return err
+			}
+			if next.Name() != want {
+				return fmt.Errorf("the name after %s is %q, want %q", c.Name(), next.Name(), want)
+			}
+			err = c.Close(ctx)
+			c = next
+			return err
+		}
+		for _, want := range []string{"world/shrink", "world/shrink(2)"} {
+			if err := shrinkTo(want); err != nil {
+				return err
+			}
+		}
+		dup, err := c.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		if err := c.Close(ctx); err != nil {
+			return err
+		}
+		if c = dup; c.Name() != "world/shrink(2)/dup" {
+			return fmt.Errorf("the name of a duplicate is %q", c.Name())
+		}
+		if err := shrinkTo("world/shrink(2)/dup/shrink"); err != nil {
+			return err
+		}
+		c.SetName("rows")
+		again, err := c.Shrink(ctx) // of a communicator that is whole
+		if err != nil {
+			return err
+		}
+		if again.Name() != "rows/shrink(2)" {
+			return fmt.Errorf("the name after rows is %q, want that it counts", again.Name())
+		}
+		return errors.Join(c.Close(ctx), again.Close(ctx))
+	})
+	for r, err := range errs {
+		if err != nil && !(died(err) && r > 0) {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+}
+
 // useAll does collectives, messages and a Split with all of c.
 func useAll(ctx context.Context, c *comm.Comm) error {
 	sum := []int{0}
