@@ -37,6 +37,15 @@ func goOn(t *testing.T, cfg config, ks []kept) (out string, file []byte) {
 	return said.String(), readFile(t, cfg.snapshot)
 }
 
+// survivors runs the training on n ranks until one ends after a step, and returns what all others
+// have kept, who have begun the next step. It does so for two that end: so that it has what each rank
+// keeps when another dies.
+func survivors(t *testing.T, n int, cfg config, step int) []kept {
+	t.Helper()
+	others := ended(t, n, cfg, step, func(rank int) bool { return rank == 0 })
+	return append(ended(t, n, cfg, step, func(rank int) bool { return rank == n-1 })[:n-1], others[n-1])
+}
+
 // A step that failed is undone on each rank, also in what its hook has not sent. So ranks that all
 // live go on bit for bit, whatever the snapshot is of.
 func TestSurvivorsKeepWhatAHookHadNotSent(t *testing.T) {
@@ -46,7 +55,7 @@ func TestSurvivorsKeepWhatAHookHadNotSent(t *testing.T) {
 				cfg := recovering(t, hook)
 				cfg.saveEvery = saveEvery
 				want := saved(t, n, cfg)
-				out, got := goOn(t, cfg, interrupted(t, n, cfg, 13))
+				out, got := goOn(t, cfg, survivors(t, n, cfg, 13))
 				if line := fmt.Sprintf("recovery: %d of %d ranks keep what -hook %s had not sent\n", n, n, hook); !strings.Contains(out, line) || strings.Contains(out, "snapshot:") {
 					t.Errorf("output lacks %q, or speaks of a snapshot:\n%s", line, out)
 				}
@@ -175,7 +184,7 @@ func TestAStepThatFailedIsNothingToTheHook(t *testing.T) {
 	cfg.hook, cfg.recover = "powersgd", restore
 	cfg.snapshot = ""
 	for _, step := range []int{1, 13} {
-		for rank, k := range interrupted(t, 2, cfg, step) {
+		for rank, k := range survivors(t, 2, cfg, step) {
 			var numbers []int64 // among what ranks share; the hook's count of steps is one of them
 			for _, b := range k.slices {
 				if len(b) == 8 {

@@ -116,16 +116,23 @@ func (w lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// interrupted runs the training on n ranks until rank 0 has printed the line of a
-// step, and returns what each rank has kept, with -recover.
+// interrupted runs the training on n ranks until each has printed the line of a step, and returns
+// what they have kept, with -recover.
 func interrupted(t *testing.T, n int, cfg config, step int) []kept {
+	t.Helper()
+	return ended(t, n, cfg, step, func(int) bool { return true })
+}
+
+// ended is the same for ranks of which some end after that step. The others begin the next one.
+func ended(t *testing.T, n int, cfg config, step int, ends func(rank int) bool) []kept {
 	t.Helper()
 	ks := make([]kept, n)
 	last := fmt.Sprintf("step %5d", step)
 	commtest.Run(t, n, func(ctx context.Context, c *comm.Comm) error {
 		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
 		out := lineWriter(func(line string) {
-			if strings.HasPrefix(line, last) {
+			if strings.HasPrefix(line, last) && ends(c.Rank()) {
 				cancel(errors.New("killed"))
 			}
 		})

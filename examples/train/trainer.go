@@ -106,6 +106,9 @@ func (t *trainer) loop(ctx context.Context, show *progress) error {
 		}
 	}
 	for t.state.Step < t.last {
+		if err := context.Cause(ctx); err != nil { // before a step that could not be completed
+			return err
+		}
 		if err := t.step(ctx, show); err != nil {
 			return err
 		}
