@@ -103,3 +103,24 @@ func TestAnyRanksAndSizesTakeUpTheOrderOfTheBuckets(t *testing.T) {
 		}
 	}
 }
+
+// What a Hook has not sent belongs to parameters, not to buckets: of another size, they go on with
+// it, and learn as well.
+func TestHooksGoOnWithBucketsOfAnotherSize(t *testing.T) {
+	for name, hook := range remembering {
+		whole := scattered(hook)
+		whole.to = 60
+		_, curve := whole.train(t, 2)
+		for _, bucketBytes := range []int{4, 1 << 20} {
+			first := scattered(hook)
+			first.to, first.path = 30, filepath.Join(t.TempDir(), "snapshot")
+			first.train(t, 2)
+			j := scattered(hook)
+			j.from, j.to, j.path, j.recalls = 30, 60, first.path, Restored
+			j.opts.FirstBucketBytes, j.opts.BucketBytes = bucketBytes, bucketBytes
+			if _, rest := j.train(t, 2); !(rest[29] < 1.2*curve[59]) {
+				t.Errorf("%s: buckets of %d bytes end with the loss %v, those of before with %v, from %v", name, bucketBytes, rest[29], curve[59], curve[29])
+			}
+		}
+	}
+}

@@ -177,3 +177,44 @@ func TestMissingSnapshotsAndFoldersFailOnEveryRank(t *testing.T) {
 		})
 	}
 }
+
+// A threefold has three parameters, which its backward reaches in another order than ddp expects.
+type threefold struct {
+	*count
+	params []*ddp.Param
+	begins []int // the order of the buckets in the first step
+}
+
+func (m *threefold) Params() []*ddp.Param { return m.params }
+
+func (m *threefold) Learn(d *ddp.DDP, _ float32) []float64 {
+	if m.begins == nil {
+		m.begins = append([]int{}, d.BucketOrder()...)
+	}
+	for _, i := range []int{1, 2, 0} {
+		d.Ready(i)
+	}
+	return m.means(2)
+}
+
+// A job begins with the buckets that the one before has ended with.
+func TestASnapshotGoesOnWithItsBuckets(t *testing.T) {
+	f := Flags{Batch: 1, BatchPer: "all", Rate: 1, Resume: "auto", Snapshot: filepath.Join(t.TempDir(), "s")}
+	spec := Spec{Samples: 3, Meters: plain, Options: ddp.Options{FirstBucketBytes: 4, BucketBytes: 4}}
+	for done, want := range []string{"[]", "[1 2 0]", "[1 2 0]"} {
+		f.Epochs = done + 1
+		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+			m, own := &threefold{count: newCount()}, f
+			for i := range 3 {
+				m.params = append(m.params, &ddp.Param{Name: fmt.Sprint(i), Data: make([]float32, 1)})
+			}
+			if _, err := Train(ctx, c, &own, m, spec, io.Discard); err != nil {
+				return err
+			}
+			if got := fmt.Sprint(m.begins); got != want {
+				return fmt.Errorf("training to epoch %d begins with buckets in the order %s, want %s", own.Epochs, got, want)
+			}
+			return nil
+		})
+	}
+}
