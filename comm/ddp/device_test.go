@@ -192,11 +192,38 @@ func TestFirstStepsOrderMakesTheBucketsOnDevices(t *testing.T) {
 				return fmt.Errorf("buckets are %v", got)
 			}
 		}
-		return errors.Join(q.Sync(), d.Close(ctx))
+		order := d.BucketOrder()
+		if err := errors.Join(q.Sync(), d.Close(ctx)); err != nil {
+			return err
+		}
+		return goesOnInOrder(ctx, c, q, params, order)
 	})
 	if got := device.InUse(); got != 2*3 {
 		t.Errorf("%d blocks are in use, want those of the parameters", got)
 	}
+}
+
+// goesOnInOrder makes steps with buckets of a known order: the first alone waits.
+func goesOnInOrder(ctx context.Context, c *comm.Comm, q *memtest.Stream, params []*Tensor, order []int) error {
+	d, err := NewOn(ctx, c, q, params, Options{FirstBucketBytes: 4, BucketBytes: 4, BucketOrder: order})
+	if err != nil {
+		return err
+	}
+	for step := range 3 {
+		d.ZeroGrad()
+		for i, p := range params {
+			add(q, p, c.Rank(), step, i)
+			d.Ready(i)
+		}
+		if waits := d.mayNotStop(); waits != (step < 1) || fmt.Sprint(bucketParams(d)) != "[[0] [1] [2]]" {
+			return fmt.Errorf("step %d waits: %v, buckets are %v", step, waits, bucketParams(d))
+		}
+		if err := d.Finish(ctx); err != nil {
+			return err
+		}
+		seeAverages(q, params, 2, step)
+	}
+	return errors.Join(q.Sync(), d.Close(ctx))
 }
 
 // seeAverage looks at p's gradient until it is the average.

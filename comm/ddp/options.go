@@ -20,9 +20,10 @@ type Options struct {
 	// Accumulate is the number of backward passes whose gradients add up
 	// before they are averaged over ranks; 0 means 1.
 	Accumulate int
-	// BucketOrder, if not nil, is what DDP.BucketOrder returned in the job that this one goes on from.
-	// With the same sizes, the first step then has the buckets that the last step of that job had, and
-	// keeps them. An order of another number of parameters is of another model, and is not used.
+	// BucketOrder, if not nil, is what DDP.BucketOrder returned in the job that this one goes on
+	// from. With the same sizes, the first step then has the buckets that the last step of that job
+	// had, and keeps them. An order of another number of parameters is of another model, and is not
+	// used.
 	BucketOrder []int
 	// NoOverlap makes Finish do all communication, for comparison.
 	NoOverlap bool

@@ -14,9 +14,9 @@ import (
 
 // With -recover the ranks that are left go on when one dies: gompirun -recover lets them live. All
 // ranks have the same state after each step. So what a survivor had then is as good as any other's,
-// and the one that has come farthest hands its state to the others, and to new ranks. What -hook has
-// not sent each rank has for itself: survivors keep theirs, as it was after that step, and that of the
-// dead is lost. The means of a line of progress that was interrupted start anew.
+// and the one that has come farthest hands its state to the others, and to new ranks. What -hook
+// has not sent each rank has for itself: survivors keep theirs, as it was after that step, and that
+// of the dead is lost. The means of a line of progress that was interrupted start anew.
 
 // The values of -recover.
 const (
@@ -157,8 +157,8 @@ func (t *trainer) adopt(ctx context.Context, k *kept, out io.Writer) error {
 	return err
 }
 
-// bcastState gives all ranks what is shared of the state of rank best, whose BucketOrder has so many
-// parameters.
+// bcastState gives all ranks what is shared of the state of rank best, whose BucketOrder has so
+// many parameters.
 func (t *trainer) bcastState(ctx context.Context, best, params int) error {
 	if t.c.Rank() != best {
 		t.state.BucketOrder = append([]int(nil), make([]int, params)...) // nil if there is none
@@ -175,8 +175,8 @@ func (t *trainer) bcastState(ctx context.Context, best, params int) error {
 }
 
 // keepOwn takes from k what the hook had not sent of this rank's gradients. It is that of the step
-// after which all go on, or zero: a rank that has not completed that step cannot tell what the others
-// have got of it. The hook divides by the number of ranks: where that has changed, what each
+// after which all go on, or zero: a rank that has not completed that step cannot tell what the
+// others have got of it. The hook divides by the number of ranks: where that has changed, what each
 // contributes stays the same.
 func (t *trainer) keepOwn(k *kept) {
 	by := float32(t.c.Size()) / float32(k.ranks)

@@ -37,9 +37,9 @@ func goOn(t *testing.T, cfg config, ks []kept) (out string, file []byte) {
 	return said.String(), readFile(t, cfg.snapshot)
 }
 
-// survivors runs the training on n ranks until one ends after a step, and returns what all others
-// have kept, who have begun the next step. It does so for two that end: so that it has what each rank
-// keeps when another dies.
+// survivors runs the training on n ranks until one ends after a step, and returns what the others
+// have kept, who have begun the next step. It does so twice, with another rank that ends, to have
+// what each rank keeps when another dies.
 func survivors(t *testing.T, n int, cfg config, step int) []kept {
 	t.Helper()
 	others := ended(t, n, cfg, step, func(rank int) bool { return rank == 0 })
@@ -130,9 +130,9 @@ func (k *kept) scaled(by float32) (own []float32) {
 	return own
 }
 
-// What the dead rank had not sent is lost; so is that of a rank that has not completed the last step
-// of others. The others contribute as much as they would have done, on fewer ranks, too. All begin
-// with the buckets of the rank that has come farthest.
+// What the dead rank had not sent is lost; so is that of a rank that has not completed the last
+// step of others. The others contribute as much as they would have done, on fewer ranks, too. All
+// begin with the buckets of the rank that has come farthest.
 func TestRanksBeginWithWhatTheyHadNotSent(t *testing.T) {
 	for _, hook := range []string{"powersgd", "topk"} {
 		cfg := recovering(t, hook)

@@ -9,7 +9,8 @@
 //	...
 //	loaded, err := snapshot.Load(ctx, c, path, &state)
 //	...
-//	d, err := ddp.New(ctx, c, model.Params(), ddp.Options{Hook: hook, BucketOrder: state.BucketOrder})
+//	opts := ddp.Options{Hook: hook, BucketOrder: state.BucketOrder}
+//	d, err := ddp.New(ctx, c, model.Params(), opts)
 //	for state.Step < steps {
 //		... // a step, which changes Step and Position
 //		if state.Step%100 == 0 {

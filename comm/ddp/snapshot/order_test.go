@@ -35,8 +35,8 @@ func (j job) file(t *testing.T, size int) []byte {
 }
 
 // Backward has an order of its own. A job that goes on begins with the buckets of the last step
-// before, and ends with the file of one that never stopped, of which all bytes are compared. Without
-// the order it does not, which shows that the test can tell.
+// before, and ends with the file of one that never stopped, of which all bytes are compared.
+// Without the order it does not, which shows that the test can tell.
 func TestBucketsInTheOrderOfBackwardGoOnBitForBit(t *testing.T) {
 	hooks := map[string]func() (ddp.Hook, error){"none": nil}
 	for name, hook := range remembering {

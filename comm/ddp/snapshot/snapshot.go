@@ -22,7 +22,8 @@ type State struct {
 	Seed     uint64           // of the Sampler
 	Slices   []ddp.Slice      // the same on all ranks: parameters and what the optimiser remembers
 	Hook     ddp.Memory       // from ddp.MemoryOf; empty if no Hook remembers anything
-	// BucketOrder is that of the DDP, for Options.BucketOrder of the next; nil: not known, or not saved.
+	// BucketOrder is that of the DDP, for Options.BucketOrder of the next; nil: not known, or not
+	// saved.
 	BucketOrder []int
 }
 
