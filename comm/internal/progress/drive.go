@@ -31,7 +31,7 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 			p.release(w)
 			p.PassDrive()
 			p.block(ctx, w, &s, &k)
-		case p.driver == w || !p.Polled() || p.driver.waitsLong() && !w.waitsLong():
+		case p.mayTake(w):
 			p.takeDrive(w)
 			p.drive(ctx, w, &s, &k)
 		default:
@@ -50,6 +50,13 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 		return err
 	}
 	return context.Cause(ctx)
+}
+
+// mayTake reports whether w has the drive, or takes it. One that has waited for long takes it from
+// nobody: it has been woken by the Parker in the driver's place, or by a timer.
+func (p *Engine) mayTake(w *Waiter) bool {
+	d := p.driver
+	return d == w || d == nil || (d.parked || d.waitsLong()) && !w.waitsLong()
 }
 
 // drive polls until w is ready, ctx ends, its Check is due, or w has the drive no more.

@@ -365,6 +365,37 @@ func TestWhoWaitsPollsInThePlaceOfTheBackground(t *testing.T) {
 	})
 }
 
+// One that has slept for long is not woken to poll for an operation: the background is.
+func TestTheBackgroundPollsInThePlaceOfOneThatWaitsLong(t *testing.T) {
+	const grace = time.Millisecond
+	bubble(t, 2*grace, func(t *testing.T) { // the second passes before the sleeper is given the drive
+		r, long, short := newRank(false), newWord(), newWord()
+		done := r.start(t.Context(), long)
+		synctest.Wait()
+		time.Sleep(grace)
+		op := r.operate(progress.Pending)
+		short.stored.Store(true)
+		if err := r.wait(t.Context(), short); err != nil { // which takes the drive, and gives it away
+			t.Error(err)
+		}
+		synctest.Wait()
+		var poller []byte
+		get(r, func() int {
+			r.onPoll = func() int { poller = debug.Stack(); return 0 }
+			return 0
+		})
+		r.store(op)
+		synctest.Wait()
+		if !get(r, op.Ready) || !bytes.Contains(poller, []byte("runBackground")) {
+			t.Errorf("the operation has ended: %v, polled for by\n%s", op.Ready(), poller)
+		}
+		going(t, done)
+		r.store(long)
+		want(t, done)
+		r.close(t)
+	})
+}
+
 func TestCloseWaitsUntilClosedOrItsContextEnds(t *testing.T) {
 	const late = 120 * time.Millisecond
 	bubble(t, 2*late, func(t *testing.T) {
