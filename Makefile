@@ -84,7 +84,7 @@ examples: build ## run every example on 1 to 4 ranks
 bench: build ## measure this library alone: latency, bandwidth, allreduce
 	$(BIN)/gompirun -np 2 -bind-to core $(BIN)/gompi-bench latency bw allreduce
 
-# All in less than a quarter of an hour on two processors; QUICK=1 in two minutes.
+# All in a quarter of an hour or more on two processors; QUICK=1 in two minutes.
 COMPARE := $(BIN)/gompi-compare -html $(BIN)/compare.html
 compare: build ## measure gompi beside Open MPI, MPICH and gloo on this machine: tables, CSV and a page in bin/ (QUICK=1: two minutes)
 	@bench/peers/install
