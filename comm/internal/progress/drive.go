@@ -275,7 +275,7 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	if w.parkable {
 		ring = p.cfg.Parker.C()
 	}
-	due, check := p.deadline(w), k.after(ctx, w)
+	due, check, stalled := p.deadline(w), k.after(ctx, w), s.after(p, w)
 	p.Unlock()
 	rang := false
 	select {
@@ -286,7 +286,7 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	case <-ctx.Done():
 	case <-check:
 		k.due = true
-	case <-s.after(p, w):
+	case <-stalled:
 		s.fired = true
 	}
 	p.Lock()
