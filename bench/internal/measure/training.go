@@ -48,6 +48,9 @@ func newTraining(ctx context.Context, c *comm.Comm, m *shapes.Model, t mem.Type,
 	if err != nil {
 		return nil, err
 	}
+	if err := q.Sync(); err != nil { // patterns are written past the stream, which zeroes gradients first
+		return nil, err
+	}
 	tr := &training{d: d}
 	for _, p := range tensors {
 		tr.grads = append(tr.grads, p.Grad)
