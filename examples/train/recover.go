@@ -85,8 +85,8 @@ func (k *kept) keep(t *trainer, points []point, evaluations []evaluation) {
 // A settled is a copy of what the hook remembered at the end of a step.
 type settled struct{ shared, own [][]byte }
 
-// settle copies what the hook remembers at the end of a step: one that fails has changed some of it,
-// and is made again.
+// settle copies what the hook remembers at the end of a step: one that fails has changed some of
+// it, and is made again.
 func (t *trainer) settle() {
 	t.settled.shared = copyInto(t.settled.shared, t.state.Hook.Shared)
 	t.settled.own = copyInto(t.settled.own, t.state.Hook.Own)

@@ -106,11 +106,11 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 }
 
 // patience returns how often w's goroutine polls in a row, and then with yields, before it parks.
-// In the background it does not spin: it leaves the processors to goroutines that compute. It yields as
-// often as others do, since on busy processors a yield lasts, and what has come meanwhile is polled at
-// once: who parks sooner is woken for each packet (gompi-ddpbench -busy 1700ms deep, np=2 on two hosts, a
-// link of 1 Gbit/s, PyTorch over gompi: 72 to 79 % of the communication is hidden; with a sixteenth of
-// the yields 71 to 73, with one yield 53 to 62).
+// In the background it does not spin: it leaves the processors to goroutines that compute. It
+// yields as often as others do, since on busy processors a yield lasts, and what has come meanwhile
+// is polled at once: who parks sooner is woken for each packet (gompi-ddpbench -busy 1700ms deep,
+// np=2 on two hosts, a link of 1 Gbit/s, PyTorch over gompi: one sweep hid 72 to 79 % of the
+// communication, with a sixteenth of the yields 71 to 73, with one yield 53 to 62).
 func (p *Engine) patience(w *Waiter) (spin, yields int) {
 	if w.Background && !p.awaited() {
 		return 0, p.yields
@@ -118,8 +118,8 @@ func (p *Engine) patience(w *Waiter) (spin, yields int) {
 	return p.spin, p.yields
 }
 
-// awaited reports whether a goroutine in the foreground sleeps that has not waited for long yet. One that
-// has is mostly a server that waits for the next request, and is no reason to spin.
+// awaited reports whether a goroutine in the foreground sleeps that has not waited for long yet.
+// One that has is mostly a server that waits for the next request, and is no reason to spin.
 func (p *Engine) awaited() bool {
 	if p.foreground == 0 {
 		return false
