@@ -143,9 +143,7 @@ func (p *Engine) hint(w *Waiter) world.Rank {
 
 // rests reports whether w is the background's Waiter and should not drive: nothing is pending, or
 // another goroutine waits, not for long yet, and can drive.
-func (p *Engine) rests(w *Waiter) bool { return w == p.background && p.unneeded() }
-
-func (p *Engine) unneeded() bool { return p.awaited() || !p.busy() }
+func (p *Engine) rests(w *Waiter) bool { return w == p.background && (p.awaited() || !p.busy()) }
 
 // busy reports whether something needs polling although no goroutine waits for it.
 func (p *Engine) busy() bool {
