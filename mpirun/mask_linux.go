@@ -7,10 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// blockSignal blocks sig on this thread, but not in processes that other threads start.
-func blockSignal(sig syscall.Signal) {
-	var set unix.Sigset_t
+// blockSignal blocks sig on this thread, but not in processes that other threads start, until
+// restore is called.
+func blockSignal(sig syscall.Signal) (restore func()) {
+	var set, old unix.Sigset_t
 	n := uint(sig) - 1
 	set.Val[n/bits.UintSize] |= 1 << (n % bits.UintSize)
-	unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil) // fails only for an unknown first argument
+	unix.PthreadSigmask(unix.SIG_BLOCK, &set, &old) // fails only for an unknown first argument
+	return func() { unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }
 }

@@ -19,9 +19,11 @@ func readInput(f *os.File) <-chan []byte {
 	go func() {
 		defer close(ch)
 		// Reading the terminal in the background would stop this process by SIGTTIN. In a thread
-		// that blocks SIGTTIN the read fails with EIO instead.
+		// that blocks SIGTTIN the read fails with EIO instead. The thread must not end with this
+		// goroutine: that would continue stopped agents which it has started (see agent.Run).
 		runtime.LockOSThread()
-		blockSignal(syscall.SIGTTIN)
+		defer runtime.UnlockOSThread()
+		defer blockSignal(syscall.SIGTTIN)()
 		for {
 			buf := make([]byte, ctl.MaxChunk/2)
 			n, err := f.Read(buf)

@@ -90,6 +90,7 @@ func Run(in, out int, guarded bool) int {
 	runtime.LockOSThread()
 	watchdog.NameProcess("gompi-agent")
 	// A stopped agent is continued when its launcher or watchdog dies, so that it ends its ranks.
+	// Linux means the thread that started it.
 	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0) // any Linux has it
 	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: -1}}
 	if guarded {
