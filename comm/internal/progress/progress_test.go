@@ -396,6 +396,33 @@ func TestTheBackgroundPollsInThePlaceOfOneThatWaitsLong(t *testing.T) {
 	})
 }
 
+// Who has waited for long and is woken, here by its Check, takes the drive from one that is parked
+// if it waits in the background.
+func TestALongWaitTakesTheDriveInTheBackgroundOnly(t *testing.T) {
+	for _, background := range []bool{false, true} {
+		bubble(t, progress.CheckAfter, func(t *testing.T) {
+			r, long, parked := newRank(false), newWord(), newWord()
+			long.Hint, long.Background, parked.Hint, parked.Background = 1, background, 2, true
+			ctx := progress.WithCheck(t.Context(), func(time.Duration) (time.Duration, error) {
+				get(r, func() int { clear(r.polled); return 0 })
+				return 0, nil
+			})
+			first := r.start(ctx, long)
+			synctest.Wait()
+			second := r.start(t.Context(), parked)
+			time.Sleep(progress.CheckAfter)
+			synctest.Wait()
+			if got := get(r, func() bool { return r.polled[1] > 0 }); got != background {
+				t.Errorf("in the background %v: has polled %v", background, got)
+			}
+			going(t, first, second)
+			r.store(long)
+			r.store(parked)
+			want(t, first, second)
+		})
+	}
+}
+
 func TestCloseWaitsUntilClosedOrItsContextEnds(t *testing.T) {
 	const late = 120 * time.Millisecond
 	bubble(t, 2*late, func(t *testing.T) {
