@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -78,8 +79,12 @@ func (j *Job) giveUp(h *host) {
 	h.link.Kill()
 }
 
+// clock returns the time by the launcher's clock, which nobody sets while the job runs: so agents
+// have it, too.
+func clock() int64 { return seg.Unix(seg.Now()) }
+
 // ping asks the agent for an answer, and for its clock.
-func (h *host) ping() { h.Send(&ctl.Ping{Sent: time.Now().UnixNano()}) }
+func (h *host) ping() { h.Send(&ctl.Ping{Sent: clock()}) }
 
 // manyPongs is how many pings are sent at once at first.
 const manyPongs = 5

@@ -32,6 +32,11 @@ func TestFailuresOfTwoHostsAreComparedWithDoubt(t *testing.T) {
 	at := func(h *host, ms int) *cause {
 		return &cause{time: int64(time.Duration(ms+1000) * time.Millisecond), host: h}
 	}
+	missed := func(h *host, ms, asked int) *cause {
+		c := at(h, ms)
+		c.asked = at(h, asked).time
+		return c
+	}
 	tests := []struct {
 		c, d *cause
 		want bool
@@ -42,6 +47,12 @@ func TestFailuresOfTwoHostsAreComparedWithDoubt(t *testing.T) {
 		{at(b, 1), at(a, 7), true},
 		{&cause{host: a}, at(a, 1), false}, // no rank's doing
 		{at(a, 1), &cause{}, false},
+		{missed(b, 700, 0), at(a, 510), true}, // told late
+		{at(a, 510), missed(b, 700, 0), false},
+		{missed(a, 700, 0), at(a, 510), false},     // one clock has both
+		{missed(b, 700, 520), at(a, 510), false},   // asked about when the other had failed
+		{missed(b, 20700, 0), at(a, 20510), false}, // long before
+		{missed(b, 700, 0), missed(a, 510, 0), false},
 	}
 	for i, tt := range tests {
 		if got := tt.c.before(tt.d); got != tt.want {

@@ -308,7 +308,7 @@ func (j *Job) handle(e link.Event) {
 		j.tellWhere(h, m)
 		j.watch.Answered(h, m)
 	case *ctl.Pong:
-		h.ponged(m, time.Now().UnixNano())
+		h.ponged(m, clock())
 	case *ctl.Stacks:
 		j.watch.Stack(h, m)
 		j.heardStacks(m.Rank)

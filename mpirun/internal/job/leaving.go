@@ -9,16 +9,16 @@ import "gompi/mpirun/internal/ctl"
 type leaving struct {
 	gone   map[int]bool
 	asking map[int][]*host
-	missed map[int]bool // ranks that others asked about before the job began to end
+	asked  map[int]int64 // when ranks were last asked about before the job began to end
 }
 
 // inquire tells h that a rank has left, now or when it has. early says that the job goes on.
 func (l *leaving) inquire(h *host, rank int, early bool) {
 	if early {
-		if l.missed == nil {
-			l.missed = map[int]bool{}
+		if l.asked == nil {
+			l.asked = map[int]int64{}
 		}
-		l.missed[rank] = true
+		l.asked[rank] = clock()
 	}
 	if l.gone[rank] {
 		h.Send(&ctl.Left{Rank: rank})

@@ -31,7 +31,7 @@ type cause struct {
 	tail   []byte // the end of the rank's stderr
 	time   int64  // when by its host's clock, nanoseconds since 1970; 0 for what is no rank's doing
 	host   *host  // that host
-	missed bool   // others missed this rank when nobody knew of a failure yet
+	asked  int64  // when others asked about this rank, by the launcher's clock; 0: nobody did, or it knew of a failure
 }
 
 // before reports whether c was certainly earlier than d. On one host its own clock decides. Between
@@ -42,14 +42,27 @@ type cause struct {
 // their connections to that rank break, wait for news of it, and at last fail. So the death is the
 // cause, although the agent dates it later.
 func (c *cause) before(d *cause) bool {
-	if c.missed != d.missed && d.time != 0 {
-		return c.missed
+	if missed := c.missedBefore(d); missed != d.missedBefore(c) {
+		return missed
 	}
 	if c.time == 0 || d.time == 0 || c.host == d.host {
 		return c.time != 0 && c.time < d.time
 	}
 	doubt := int64(c.host.pulse.round/2 + d.host.pulse.round/2)
 	return c.host.pulse.ours(c.time)+doubt < d.host.pulse.ours(d.time)
+}
+
+// missedTime is how long after a rank was asked about others may fail for it: they wait half a
+// second for news, and may have to wait for a processor.
+const missedTime = 10 * time.Second
+
+// missedBefore reports whether d, on another host, failed after c's rank had been asked about.
+func (c *cause) missedBefore(d *cause) bool {
+	if c.asked == 0 || d.time == 0 || c.host == d.host {
+		return false
+	}
+	after := d.host.pulse.ours(d.time) - c.asked
+	return after >= 0 && after < int64(missedTime)
 }
 
 // A shutdown is the state of a job's end.
@@ -107,7 +120,10 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	c := &cause{
 		status: status,
 		text:   fmt.Sprintf("%s on %s %s (pid %d)", who, h.name, how, m.PID),
-		tail:   m.Tail, time: m.Time, host: h, missed: m.Unaware && j.leaving.missed[m.Rank],
+		tail:   m.Tail, time: m.Time, host: h,
+	}
+	if m.Unaware {
+		c.asked = j.leaving.asked[m.Rank]
 	}
 	j.failedToo(m, how, c)
 	if j.survives(m) {
