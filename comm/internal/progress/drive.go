@@ -30,7 +30,9 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 		case p.rests(w):
 			p.release(w)
 			p.PassDrive()
-			p.block(ctx, w, &s, &k)
+			if p.rests(w) { // else who waits has done so for long by now, and has not been given the drive
+				p.block(ctx, w, &s, &k)
+			}
 		case p.mayTake(w):
 			p.takeDrive(w)
 			p.drive(ctx, w, &s, &k)
@@ -52,11 +54,12 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 	return context.Cause(ctx)
 }
 
-// mayTake reports whether w has the drive, or takes it. Once w has waited for long in the foreground
-// it takes it from nobody: it has been woken by the Parker in the driver's place, or by a timer. In
-// the background, where collectives wait as long as a slow link needs, it takes it from one that is
-// parked, rather than wake that (gompi-ddpbench -bucket 4M -busy 1700ms deep, comm/ddp, np=2 on a
-// link of 1 Gbit/s: 69 % hidden without, 78 with; medians of five and four runs).
+// mayTake reports whether w has the drive, or takes it. Once w has waited for long in the
+// foreground it takes it from nobody: it has been woken by the Parker in the driver's place, or by
+// a timer. In the background, where collectives wait as long as a slow link needs, it takes it from
+// one that is parked: it runs already, while that has a processor to wait for (gompi-ddpbench
+// -bucket 4M -busy 1700ms deep, comm/ddp, np=2 on a link of 1 Gbit/s: 69 % hidden without, 78 with;
+// medians of five and four runs).
 func (p *Engine) mayTake(w *Waiter) bool {
 	d := p.driver
 	return d == w || d == nil || d.parked && (w.Background || !w.waitsLong()) || d.waitsLong() && !w.waitsLong()
@@ -109,11 +112,12 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 }
 
 // patience returns how often w's goroutine polls in a row, and then with yields, before it parks.
-// In the background it does not spin: it leaves the processors to goroutines that compute. It
-// yields as often as others do, since on busy processors a yield lasts, and what has come meanwhile
-// is polled at once: who parks sooner is woken for each packet (gompi-ddpbench -busy 1700ms deep,
-// np=2 on two hosts, a link of 1 Gbit/s, PyTorch over gompi: one sweep hid 72 to 79 % of the
-// communication, with a sixteenth of the yields 71 to 73, with one yield 53 to 62).
+// In the background it does not spin, unless one in the foreground waits, and not for long yet: it
+// leaves the processors to goroutines that compute. It yields as often as others do, since on busy
+// processors a yield lasts, and what has come meanwhile is polled at once: who parks sooner is
+// woken for each packet (gompi-ddpbench -busy 1700ms deep, np=2 on two hosts, a link of 1 Gbit/s,
+// PyTorch over gompi: one sweep hid 72 to 79 % of the communication, with a sixteenth of the yields
+// 71 to 73, with one yield 53 to 62).
 func (p *Engine) patience(w *Waiter) (spin, yields int) {
 	if w.Background && !p.awaited() {
 		return 0, p.yields
@@ -128,6 +132,9 @@ func (p *Engine) awaited() bool {
 		return false
 	}
 	now := time.Now()
+	if now.Sub(p.began) >= grace {
+		return false // told at once, however many wait
+	}
 	return slices.ContainsFunc(p.sleepers, func(s *Waiter) bool { return !s.Background && !s.waitsLongAt(now) })
 }
 
@@ -267,6 +274,9 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	w.asleep, w.parkable = true, w.parked || w == p.background
 	if w.since.IsZero() {
 		w.since = time.Now()
+		if !w.Background {
+			p.began = w.since
+		}
 	}
 	p.sleepers = append(p.sleepers, w)
 	if !w.Background {

@@ -18,10 +18,11 @@
 // fraction of a wake-up. The parked goroutine stays asleep. When the new driver returns, it can
 // hand the drive back to that goroutine without waking it.
 //
-// While operations are pending and nobody waits, one goroutine in the background drives. Its
-// Waiter never spins, and becomes ready only when the Engine closes. It leaves the drive to any
-// other goroutine that waits, unless that has waited for long: it mostly serves requests that come
-// some time, and waking it for each message of others costs more than the background does.
+// While operations are pending and nobody waits, one goroutine in the background drives. Its Waiter
+// spins only while another waits, and becomes ready only when the Engine closes. It leaves the
+// drive to any other goroutine that waits, unless that has waited for long: it mostly serves
+// requests that come some time, and waking it for each message of others costs more than the
+// background does.
 //
 // # Who sleeps, and who is woken
 //
@@ -109,6 +110,7 @@ type Engine struct {
 	driver          *Waiter   // polling or parked
 	sleepers        []*Waiter // in the order in which they went to sleep
 	foreground      int       // sleepers that are not in the background
+	began           time.Time // when one of these last went to sleep for the first time in its wait
 	background      *Waiter   // polls when nobody else waits; nil until it is needed
 	backgroundEnded chan struct{}
 	woken           bool // a goroutine has become runnable, and no driver has yielded to it
