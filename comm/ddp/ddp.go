@@ -63,7 +63,8 @@ type Stats struct {
 // If the first step shows that backward reaches parameters in another order than from the last to
 // the first, its Finish makes buckets that fit this order, of rank 0. Then it sets every Grad to
 // new memory with the same numbers. TuneBuckets does so, too. So a program reads Grad anew in each
-// step. With Options.BucketOrder the first step changes no buckets.
+// step. With Options.BucketOrder of this model, and without TuneBuckets, the first step changes no
+// buckets.
 func New(ctx context.Context, c *comm.Comm, params []*Param, opts Options) (*DDP, error) {
 	return start(ctx, c, nil, tensors(params), params, opts)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gompi/comm"
 	"gompi/comm/ddp/sampler"
@@ -17,8 +18,9 @@ type ShardPart struct {
 }
 
 // Shards returns the parts of the parameters that this rank's optimiser steps: with Options.Shard
-// about 1/Size() of all numbers, no matter where parameters begin; without, all. They stay the same
-// until Close. Parameters with rows are not among them: Rows gives every rank all of theirs.
+// about 1/Size() of all numbers, no matter where parameters begin; without, all. They are in the
+// order of the parameters, and stay the same until Close. Parameters with rows are not among them:
+// Rows gives every rank all of theirs.
 //
 //	shards := d.Shards() // and the optimiser remembers its momentum for these alone
 //	...
@@ -51,6 +53,7 @@ func (d *DDP) Shards() []ShardPart {
 			}
 		}
 	}
+	slices.SortFunc(parts, func(a, b ShardPart) int { return a.Param - b.Param }) // buckets may change
 	return parts
 }
 

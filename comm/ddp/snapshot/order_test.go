@@ -17,10 +17,11 @@ import (
 
 // scattered is a job whose backward reaches parameters neither from the last to the first nor the
 // other way, so that its first step makes other buckets than it began with: the bias and the upper
-// weight are in one, instead of the bias and the lower.
+// weight are in one, instead of the bias and the lower. In a ring the place in a bucket decides in
+// which order the ranks' gradients are added up.
 func scattered(hook func() (ddp.Hook, error)) job {
 	const bytes = 4 * (half*features + outputs)
-	return job{hook: hook, opts: ddp.Options{FirstBucketBytes: bytes, BucketBytes: bytes}, order: []int{2, 0, 1}}
+	return job{hook: hook, tuning: "allreduce:ring", opts: ddp.Options{FirstBucketBytes: bytes, BucketBytes: bytes}, order: []int{2, 0, 1}}
 }
 
 // file trains and returns what is saved.

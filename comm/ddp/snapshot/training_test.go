@@ -27,6 +27,7 @@ type job struct {
 	forgets  bool                     // saves nothing of the hook
 	order    []int                    // of the parameters in backward; nil: from the last to the first
 	unsorted bool                     // saves nothing of BucketOrder
+	tuning   string                   // of collectives
 }
 
 const features, outputs, samples, batch, micro = 30, 20, 400, 60, 5
@@ -118,7 +119,7 @@ func (m *linear) state() *State {
 // train returns rank 0's parameters and the loss of each step.
 func (j job) train(t *testing.T, size int) (numbers []float32, curve []float64) {
 	t.Helper()
-	commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
+	commtest.RunConfig(t, size, comm.Config{Tuning: j.tuning}, func(ctx context.Context, c *comm.Comm) error {
 		m, losses, err := j.rank(ctx, c)
 		if err == nil && c.Rank() == 0 {
 			numbers, curve = m.numbers(), losses
