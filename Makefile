@@ -28,7 +28,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 .PHONY: help build run test tally check race stress regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launchbench launchbench-hosts ptx gpu dist install clean
 
 help: ## print this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 	@mkdir -p $(BIN)
@@ -77,7 +77,7 @@ fuzz: ## every fuzz target for 30 seconds
 	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
 	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 30s -fuzzminimizetime 10x $$p || exit 1; done; done
 
-examples: build ## run every example on 1 to 4 ranks
+examples: build ## run the examples hello, pi and ring on 1 to 4 ranks
 	@for n in 1 2 3 4; do for e in hello pi ring; do \
 	  echo "== $$e, $$n ranks"; $(BIN)/gompirun -np $$n $(BIN)/$$e || exit 1; done; done
 
@@ -208,7 +208,7 @@ dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo an
 
 # Without Go, too: a tarball of make dist has its programs built.
 DOC = $(DESTDIR)$(PREFIX)/share/doc/gompi
-install: ## what make build has built into PREFIX (default /usr/local; DESTDIR=folder before it), the examples' source with the docs
+install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it), libgompi if it was made, the docs and the examples' source
 	@[ -x $(BIN)/gompirun ] || $(MAKE) build
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DOC)
 	@install -m 755 $(BIN)/gompi* $(DESTDIR)$(PREFIX)/bin

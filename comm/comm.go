@@ -77,7 +77,7 @@ func (c *Comm) Size() int { return c.ch.Size() }
 // Name returns c's name, for messages: "world" for the first communicator, "world/split" for one
 // that Split has made of it. Shrink and Restore count instead, so that the name does not grow:
 // "world/shrink(3)" was made by Shrink, and two communicators between world and it by Shrink or
-// Restore.
+// Restore. SetName does not begin the count anew.
 func (c *Comm) Name() string { return c.name }
 
 // SetName names c, on this rank only. It must not run beside other methods.

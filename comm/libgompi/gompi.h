@@ -49,7 +49,7 @@ enum {
 	GOMPI_ERR_MEMORY = 9,      /* gompi_alloc: some rank has not as much memory */
 	GOMPI_ERR_STATE = 10,      /* before gompi_init, after gompi_finalize, or gompi_init twice */
 	GOMPI_ERR_FORKED = 11,     /* this is a child of the process that called gompi_init */
-	GOMPI_ERR_LIBRARY = 12,    /* libgompi-core.so is not there, or is of another version */
+	GOMPI_ERR_LIBRARY = 12,    /* libgompi-core.so is not there or of another version, or Go runs here already */
 	GOMPI_ERR_OTHER = 13,      /* anything else; gompi_error() says what */
 	GOMPI_ERR_TIMEOUT = 14,    /* a call took longer than gompi_set_timeout allows */
 	GOMPI_ERR_INTERRUPTED = 15 /* the function of gompi_set_check has ended the call */

@@ -107,7 +107,7 @@ func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
 	fs.Float64Var(&cfg.clipNorm, "clip-norm", 0, "scale gradients down to this norm, of all of them together, if theirs is larger; 0: never")
 	fs.Uint64Var(&cfg.seed, "seed", cfg.seed, "seed of the first weights and of the order of samples")
 	fs.StringVar(&cfg.data, "data", "", "folder of text files, read by rank 0 alone (default the source of the Go installation)")
-	fs.StringVar(&cfg.snapshot, "snapshot", "", "file to save the training to and to resume it from, read and written by rank 0 alone\n(default "+defaultSnapshot+" with -save-every and -eval, else none)")
+	fs.StringVar(&cfg.snapshot, "snapshot", "", "file to save the training to and to resume it from, read and written by rank 0 alone\n(default "+defaultSnapshot+" with -save-every, -keep-best and -eval, else none)")
 	fs.IntVar(&cfg.saveEvery, "save-every", 0, "save after so many epochs, or steps if -epochs is not given (default only at the end)")
 	fs.IntVar(&cfg.evalEvery, "eval-every", 0, "judge the network by text held out after so many epochs, or steps if -epochs is not given (default only at the end)")
 	fs.BoolVar(&cfg.keepBest, "keep-best", false, "save to -snapshot with .best added whenever -eval-every finds the network better than before")

@@ -40,8 +40,8 @@ func New(spec string, w io.Writer) (*slog.Logger, error) {
 		}
 		level, ok := levels[name]
 		if !ok || !known {
-			return nil, fmt.Errorf("GOMPI_LOG=%q: %q: want %s, %s or %s, or a part=level", spec, item,
-				strings.Join(slices.Sorted(maps.Keys(levels)), ", "), Tuning, TCP)
+			return nil, fmt.Errorf("GOMPI_LOG=%q: %q: want %s, %s, %s or %s, or a part=level", spec, item,
+				strings.Join(slices.Sorted(maps.Keys(levels)), ", "), Tuning, TCP, UCX)
 		}
 		h.least[part] = level
 	}

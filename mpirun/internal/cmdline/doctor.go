@@ -12,7 +12,8 @@ const DoctorUsage = `usage: gompirun doctor [-hostfile F] [-H LIST] [flags]
 Examines hosts and what is between them: logs in to each as a job would, looks at
 what it grants and what it has, and lets each connect to each on the ports that
 ranks would use. Prints tables, and below what to mend and how. The exit status is
-0 if jobs can run on all hosts, 1 if not.
+0 if jobs can run on all hosts, 1 if not, 125 if the command line or the hostfile
+is wrong.
 
   -hostfile F, -machinefile the hosts
   -H LIST, -host LIST       hosts on the command line, or which of the hostfile's

@@ -40,7 +40,8 @@ ranks and hosts
 
 program
   -x NAME[=value]           set a variable for the ranks; the environment is handed
-                            on in any case
+                            on in any case, to other hosts without HOME, USER,
+                            SSH_... and the like
   -wdir DIR                 working directory of the ranks
   -path DIRS                where to look for program before PATH
   -app F, -configfile F     the programs stand in F, a line for each, as between ":"
@@ -83,7 +84,8 @@ other hosts
   -preload-binary           send programs to hosts that do not have them
   -preload-files LIST       put copies of these files, a,b, into the ranks' working
                             directory on other hosts
-  -start-timeout T          how long they may take to start (default 30); if given,
+  -start-timeout T          how long they may take to start (default 30; nodes that are
+                            started one by one wait 10m for each other); if given,
                             hosts that refuse or do not resolve are tried again
 
 input and output
@@ -132,9 +134,9 @@ what happens
   -version, -h
 
 Exit status: 0 if all ranks end well; that of the first rank that fails, or 128+N
-if signal N killed it; 124 after -timeout, 125 if the job could not be started or
-its output not be written, 126 if the program cannot be executed, 127 if there is
-none, 130 after Ctrl-C; 1 without any arguments.
+if signal N killed it; 124 after -timeout, 125 if the job could not be started, a
+host was lost or output could not be written, 126 if the program cannot be executed,
+127 if there is none, 130 after Ctrl-C; 1 without any arguments.
 
 examples
   gompirun -np 4 ./train
