@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
 )
 
@@ -79,9 +78,11 @@ func (j *Job) giveUp(h *host) {
 	h.link.Kill()
 }
 
-// clock returns the time by the launcher's clock, which nobody sets while the job runs: so agents
-// have it, too.
-func clock() int64 { return seg.Unix(seg.Now()) }
+var started = time.Now()
+
+// clock returns nanoseconds since 1970 by a clock that nobody sets while this process runs. Those of
+// agents are such, too.
+func clock() int64 { return started.UnixNano() + int64(time.Since(started)) }
 
 // ping asks the agent for an answer, and for its clock.
 func (h *host) ping() { h.Send(&ctl.Ping{Sent: clock()}) }
