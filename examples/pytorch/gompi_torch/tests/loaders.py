@@ -2,6 +2,7 @@
 forked child that takes itself for a rank."""
 
 import os
+import signal
 import sys
 import time
 
@@ -19,6 +20,14 @@ class Squares(Dataset):
 
     def __getitem__(self, i):
         return torch.tensor([float(i * i)])
+
+
+def leave_an_orphan():
+    if os.fork() == 0:  # it lives on with what it has of its parent's
+        print("orphan", os.getpid(), flush=True)
+        time.sleep(600)
+    time.sleep(0.2)  # so that the child is in its sleep: it has nothing to tell by then
+    os.kill(os.getpid(), 9)
 
 
 def main():
@@ -42,12 +51,10 @@ def main():
             os._exit(0 if "made by fork()" in str(e) and time.monotonic() - begin < 5 else 2)
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0, "the child was not refused"
-    if sys.argv[1:] == ["orphans"] and dist.get_rank() == 1:
-        if os.fork() == 0:  # it lives on with what it has of its parent's
-            print("orphan", os.getpid(), flush=True)
-            time.sleep(600)
-        time.sleep(0.2)  # so that the child is in its sleep: it has nothing to tell by then
-        os.kill(os.getpid(), 9)
+    if sys.argv[1:] == ["orphans"]:
+        if dist.get_rank() == 1:
+            leave_an_orphan()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # gompirun ends the job: what is said of it must come out
     dist.all_reduce(t)
     print(f"rank {dist.get_rank()} is told")
 
