@@ -9,6 +9,7 @@ import ddprule as rule  # before torch
 import contextlib
 import json
 import os
+import statistics
 import time
 
 import numpy as np
@@ -18,7 +19,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 LOSS_STEPS, WARM_UPS, LEAST_STEPS = 20, 3, 5
-BUSY_SIDE, BUSY_TRIALS = 256, 120
+BUSY_SIDE, BUSY_TRIALS = 256, 600
 
 
 class Pictures(nn.Module):
@@ -91,7 +92,8 @@ class Problem:
 
 class Busy:
     """Makes backward longer by so much, by matrix products that nothing needs. Before a parameter's
-    gradient is ready it does the parameter's share of them; how many is found out once."""
+    gradient is ready it does the parameter's share of them; how many is found out once, by the
+    second half of some: a processor may take half a second to come to its speed."""
 
     def __init__(self, parameters, total):
         self.a, self.out = torch.ones(BUSY_SIDE, BUSY_SIDE), torch.empty(BUSY_SIDE, BUSY_SIDE)
@@ -100,7 +102,7 @@ class Busy:
             start = time.perf_counter_ns()
             torch.mm(self.a, self.a, out=self.out)
             times.append(time.perf_counter_ns() - start)
-        n = int(1e9 * total / max(rule.agree(sorted(times[BUSY_TRIALS // 4 :])[BUSY_TRIALS * 3 // 8]), 1))
+        n = int(1e9 * total / max(rule.agree(int(statistics.median(times[BUSY_TRIALS // 2 :]))), 1))
         every, done, given = sum(p.numel() for p in parameters), 0, 0
         for p in reversed(parameters):  # as backward comes to them
             done += p.numel()

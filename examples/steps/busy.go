@@ -23,7 +23,7 @@ type busy struct {
 
 const (
 	busySide   = 256 // of the matrices
-	busyTrials = 120 // products that are timed, of which the first quarter does not count
+	busyTrials = 600 // products that are timed, of which the first half does not count
 )
 
 // newBusy returns products for so long a time in all, divided among the parameters by their
@@ -44,7 +44,7 @@ func newBusy(ctx context.Context, c *comm.Comm, params []*ddp.Param, total time.
 		b.product.Forward(b.x)
 		times = append(times, time.Since(start))
 	}
-	times = times[busyTrials/4:] // the processor has come to its speed
+	times = times[busyTrials/2:] // the processor has come to its speed, which may take half a second
 	slices.Sort(times)
 	one := []int64{int64(times[len(times)/2])}
 	if err := comm.Allreduce(ctx, c, one, one, comm.Max); err != nil {
