@@ -22,7 +22,7 @@ type Options struct {
 	Accumulate int
 	// BucketOrder, if not nil, is what DDP.BucketOrder returned in the job that this one goes on
 	// from. With the same sizes, the first step then has the buckets that the last step of that job
-	// had, and keeps them without TuneBuckets. An order of another number of parameters is of
+	// had, and keeps them unless TuneBuckets is set. An order of another number of parameters is of
 	// another model, and is not used.
 	BucketOrder []int
 	// NoOverlap makes Finish do all communication, for comparison.

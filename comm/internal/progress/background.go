@@ -2,9 +2,10 @@ package progress
 
 import "context"
 
-// InBackground returns a context whose collectives do not spin: while they wait, they leave the
-// processors to threads that compute. Only the outermost context counts: so it costs a blocking
-// collective a nanosecond to look. Go programs have nonblocking collectives; this is for C.
+// InBackground returns a context whose collectives spin only while another goroutine has just begun
+// to wait: else they leave the processors to threads that compute while they wait. Only the
+// outermost context counts: so it costs a blocking collective a nanosecond to look. Go programs
+// have nonblocking collectives; this is for C.
 func InBackground(ctx context.Context) context.Context { return background{ctx} }
 
 type background struct{ context.Context }

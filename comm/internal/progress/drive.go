@@ -57,7 +57,7 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 // mayTake reports whether w has the drive, or takes it. Once w has waited for long in the
 // foreground it takes it from nobody: it has been woken by the Parker in the driver's place, or by
 // a timer. In the background, where collectives wait as long as a slow link needs, it takes it from
-// one that is parked: it runs already, while that has a processor to wait for (gompi-ddpbench
+// one that is parked: w runs already, that would first have to get a processor (gompi-ddpbench
 // -bucket 4M -busy 1700ms deep, comm/ddp, np=2 on a link of 1 Gbit/s: 69 % hidden without, 78 with;
 // medians of five and four runs).
 func (p *Engine) mayTake(w *Waiter) bool {

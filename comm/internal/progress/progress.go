@@ -19,10 +19,9 @@
 // hand the drive back to that goroutine without waking it.
 //
 // While operations are pending and nobody waits, one goroutine in the background drives. Its Waiter
-// spins only while another waits, and becomes ready only when the Engine closes. It leaves the
-// drive to any other goroutine that waits, unless that has waited for long: it mostly serves
-// requests that come some time, and waking it for each message of others costs more than the
-// background does.
+// never spins, and becomes ready only when the Engine closes. It leaves the drive to any other
+// goroutine that waits, unless that has waited for long: it mostly serves requests that come some
+// time, and waking it for each message of others costs more than the background does.
 //
 // # Who sleeps, and who is woken
 //

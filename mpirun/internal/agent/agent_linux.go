@@ -69,8 +69,7 @@ type agent struct {
 	stall
 	pulse
 	revoked  map[uint64]bool     // communicators that are known to be broken
-	inquired map[world.Rank]bool // ranks of other hosts of which it is told, or will be, when they leave
-	left     map[world.Rank]bool // those that have
+	left     map[world.Rank]bool // ranks of other hosts of which it is told that they have left
 	window   int                 // bytes of output that the launcher still takes
 	halted   []*stream
 	feed     feed
@@ -90,9 +89,9 @@ func Run(in, out int, guarded bool) int {
 	runtime.LockOSThread()
 	watchdog.NameProcess("gompi-agent")
 	// A stopped agent is continued when its launcher or watchdog dies, so that it ends its ranks.
-	// Linux means the thread that started it.
+	// To Linux the parent is the thread that has started this process.
 	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0) // any Linux has it
-	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, inquired: map[world.Rank]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: -1}}
+	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: -1}}
 	if guarded {
 		a.watchdog = watchdog.FD
 	}

@@ -172,14 +172,12 @@ func (a *agent) heard(p *process, m wire.Message) error {
 	case *wire.Leave:
 		a.report(&ctl.Left{Rank: p.Rank.Rank})
 	case *wire.Inquire:
-		switch {
-		case a.left[m.Rank]:
+		if a.left[m.Rank] {
 			a.send(p, wire.Append(nil, &wire.Left{Rank: m.Rank}))
 			a.segment.Bump()
-		case !a.inquired[m.Rank]: // the answer goes to all ranks of the host
-			a.inquired[m.Rank] = true
-			a.report(&ctl.Inquire{Rank: int(m.Rank)})
+			break
 		}
+		a.report(&ctl.Inquire{Rank: int(m.Rank), Time: seg.Unix(seg.Now())}) // the answer goes to all ranks of the host
 	case *wire.Detached:
 		a.detached(p, m.Rank)
 	case *wire.Vote:

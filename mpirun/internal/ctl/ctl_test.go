@@ -26,7 +26,7 @@ func examples() []Message {
 		&Consumed{Bytes: 9},
 		&Cards{Data: [][]byte{{1}, {}}},
 		&Revoke{Rank: 1, Comm: 1 << 63, Cause: []byte("c")},
-		&Inquire{Rank: 5},
+		&Inquire{Rank: 5, Time: 1753},
 		&Left{Rank: 5},
 		&Vote{Rank: 2, Vote: wire.Vote{Comm: 1, Seq: 2, Kind: wire.Agree, Flags: 3, Members: []wire.Span{{First: 0, Count: 4}}, Part: []byte("part")}},
 		&Outcome{wire.Outcome{Comm: 1, Seq: 2, Flags: 3, Living: []wire.Voter{{Rank: 2, Part: []byte("part")}}, Dead: []world.Rank{1}, Differ: "d"}},

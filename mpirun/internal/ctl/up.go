@@ -135,9 +135,15 @@ func (m *Revoke) fields(c *wire.Codec) {
 }
 
 // Inquire asks for Left, once a rank has left.
-type Inquire struct{ Rank int }
+type Inquire struct {
+	Rank int
+	Time int64 // when a rank asked, nanoseconds since 1970
+}
 
-func (m *Inquire) fields(c *wire.Codec) { c.Rank(&m.Rank) }
+func (m *Inquire) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	wire.Int(c, &m.Time, math.MinInt64, math.MaxInt64)
+}
 
 // Abort passes a rank's wish to end the job on.
 type Abort struct {

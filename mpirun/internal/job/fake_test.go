@@ -231,7 +231,7 @@ func (l *fakeLink) exits(m ctl.Exited) {
 		return
 	}
 	l.ended = true
-	m.Rank, m.PID, m.Time = l.rank(), 100+l.number, clock()
+	m.Rank, m.PID, m.Time = l.rank(), 100+l.number, time.Now().UnixNano()
 	l.say(&m, &ctl.Drained{})
 }
 

@@ -63,7 +63,7 @@ func (j *Job) beat() {
 			j.giveUp(h)
 			continue
 		}
-		h.ping()
+		h.ping(j.clock())
 	}
 }
 
@@ -78,14 +78,12 @@ func (j *Job) giveUp(h *host) {
 	h.link.Kill()
 }
 
-var started = time.Now()
-
-// clock returns nanoseconds since 1970 by a clock that nobody sets while this process runs. Those of
-// agents are such, too.
-func clock() int64 { return started.UnixNano() + int64(time.Since(started)) }
+// clock returns nanoseconds since 1970 by a clock that nobody sets while the job runs. Those of
+// agents, which start with it, are such, too.
+func (j *Job) clock() int64 { return j.begun.UnixNano() + int64(time.Since(j.begun)) }
 
 // ping asks the agent for an answer, and for its clock.
-func (h *host) ping() { h.Send(&ctl.Ping{Sent: clock()}) }
+func (h *host) ping(now int64) { h.Send(&ctl.Ping{Sent: now}) }
 
 // manyPongs is how many pings are sent at once at first.
 const manyPongs = 5
@@ -95,7 +93,7 @@ const manyPongs = 5
 func (h *host) ponged(m *ctl.Pong, now int64) {
 	p := &h.pulse
 	if p.pongs++; p.pongs < manyPongs && h.agent != nil && !h.here() {
-		h.ping() // the first answers may be slow: ranks are being started
+		h.ping(now) // the first answers may be slow: ranks are being started
 	}
 	round := time.Duration(now - m.Sent)
 	if h.here() || round < 0 || p.round != 0 && round >= p.round {

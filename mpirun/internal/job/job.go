@@ -291,7 +291,7 @@ func (j *Job) handle(e link.Event) {
 	case *ctl.Revoke:
 		j.revoke(m)
 	case *ctl.Inquire:
-		j.leaving.inquire(h, m.Rank, j.end.cause == nil)
+		j.leaving.inquire(h, m, j.end.cause == nil)
 	case *ctl.Left:
 		j.leaving.left(m.Rank)
 	case *ctl.Vote:
@@ -308,7 +308,7 @@ func (j *Job) handle(e link.Event) {
 		j.tellWhere(h, m)
 		j.watch.Answered(h, m)
 	case *ctl.Pong:
-		h.ponged(m, clock())
+		h.ponged(m, j.clock())
 	case *ctl.Stacks:
 		j.watch.Stack(h, m)
 		j.heardStacks(m.Rank)

@@ -101,7 +101,7 @@ func TestTheDeathOfARankThatOthersMissedIsTheCause(t *testing.T) {
 		t.Run(fmt.Sprintf("missed %v, unaware %v", tt.missed, tt.unaware), inBubble(func(t *testing.T) {
 			script := obedient(func(l *fakeLink, rank int) {
 				if rank == 0 && tt.missed {
-					l.say(&ctl.Inquire{Rank: 1})
+					l.say(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()})
 				}
 				if rank == 0 {
 					l.exits(ctl.Exited{Code: 1})
@@ -134,7 +134,7 @@ func TestWhoInquiresIsToldThatARankHasLeft(t *testing.T) {
 		var k *testJob
 		script := obedient(func(l *fakeLink, rank int) {
 			if l.number == 0 {
-				l.say(&ctl.Inquire{Rank: 1})
+				l.say(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()})
 				return
 			}
 			l.say(&ctl.Left{Rank: 1}) // its process goes on
@@ -146,7 +146,7 @@ func TestWhoInquiresIsToldThatARankHasLeft(t *testing.T) {
 			switch m.(type) {
 			case *ctl.Left:
 				if left := got[*ctl.Left](l); len(left) == 1 {
-					l.say(&ctl.Inquire{Rank: 1}) // it has left by now
+					l.say(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()}) // it has left by now
 					return
 				} else if len(left) == 2 {
 					k.links[0][1].exits(ctl.Exited{Joined: true, Closed: true})

@@ -62,7 +62,7 @@ func (j *Job) launch() {
 		}
 		if !h.here() { // whose end needs no heartbeat to be noticed
 			m.Heartbeat = j.spec.Heartbeat
-			h.ping()
+			h.ping(j.clock())
 		}
 		h.Send(&m)
 	}

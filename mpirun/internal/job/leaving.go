@@ -1,6 +1,10 @@
 package job
 
-import "gompi/mpirun/internal/ctl"
+import (
+	"slices"
+
+	"gompi/mpirun/internal/ctl"
+)
 
 // leaving is which ranks have left, or ended well, and which hosts want to know it of whom. Their
 // ranks ask when a rank does not answer that they have no connection to: most transports notice for
@@ -9,25 +13,35 @@ import "gompi/mpirun/internal/ctl"
 type leaving struct {
 	gone   map[int]bool
 	asking map[int][]*host
-	asked  map[int]int64 // when ranks were last asked about before the job began to end
+	asked  map[int]int64 // when ranks were last asked about while all was well, by the launcher's clock
 }
 
 // inquire tells h that a rank has left, now or when it has. early says that the job goes on.
-func (l *leaving) inquire(h *host, rank int, early bool) {
+func (l *leaving) inquire(h *host, m *ctl.Inquire, early bool) {
 	if early {
-		if l.asked == nil {
-			l.asked = map[int]int64{}
-		}
-		l.asked[rank] = clock()
+		l.note(m.Rank, h.pulse.ours(m.Time))
 	}
-	if l.gone[rank] {
-		h.Send(&ctl.Left{Rank: rank})
+	if l.gone[m.Rank] {
+		h.Send(&ctl.Left{Rank: m.Rank})
 		return
 	}
 	if l.asking == nil {
 		l.asking = map[int][]*host{}
 	}
-	l.asking[rank] = append(l.asking[rank], h)
+	if !slices.Contains(l.asking[m.Rank], h) {
+		l.asking[m.Rank] = append(l.asking[m.Rank], h)
+	}
+}
+
+// note notes when a rank was asked about. Of questions that come soon after each other the first
+// counts: who asked it may be the first to fail.
+func (l *leaving) note(rank int, now int64) {
+	if l.asked == nil {
+		l.asked = map[int]int64{}
+	}
+	if last, ok := l.asked[rank]; !ok || now-last > int64(missedTime/2) {
+		l.asked[rank] = now
+	}
 }
 
 // left notes that a rank has left, and tells those who asked.

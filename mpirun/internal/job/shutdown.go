@@ -31,7 +31,7 @@ type cause struct {
 	tail   []byte // the end of the rank's stderr
 	time   int64  // when by its host's clock, nanoseconds since 1970; 0 for what is no rank's doing
 	host   *host  // that host
-	asked  int64  // when others asked about this rank, by the launcher's clock; 0: nobody did, or it knew of a failure
+	asked  int64  // when others asked about this rank, by the launcher's clock; 0: nobody did, or its host knew of a failure
 }
 
 // before reports whether c was certainly earlier than d. On one host its own clock decides. Between
