@@ -410,7 +410,7 @@ func TestALongWaitTakesTheDriveInTheBackgroundOnly(t *testing.T) {
 			first := r.start(ctx, long)
 			synctest.Wait()
 			second := r.start(t.Context(), parked)
-			time.Sleep(progress.CheckAfter)
+			time.Sleep(progress.CheckAfter) // by the bubble's clock: no real time
 			synctest.Wait()
 			if got := get(r, func() bool { return r.polled[1] > 0 }); got != background {
 				t.Errorf("in the background %v: has polled %v", background, got)

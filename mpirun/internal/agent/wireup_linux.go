@@ -175,9 +175,9 @@ func (a *agent) heard(p *process, m wire.Message) error {
 		if a.left[m.Rank] {
 			a.send(p, wire.Append(nil, &wire.Left{Rank: m.Rank}))
 			a.segment.Bump()
-			break
+		} else { // the answer will go to all ranks of the host
+			a.report(&ctl.Inquire{Rank: int(m.Rank), Time: seg.Unix(seg.Now())})
 		}
-		a.report(&ctl.Inquire{Rank: int(m.Rank), Time: seg.Unix(seg.Now())}) // the answer goes to all ranks of the host
 	case *wire.Detached:
 		a.detached(p, m.Rank)
 	case *wire.Vote:

@@ -13,7 +13,7 @@ import (
 type leaving struct {
 	gone   map[int]bool
 	asking map[int][]*host
-	asked  map[int]int64 // when ranks were last asked about while all was well, by the launcher's clock
+	asked  map[int]int64 // when ranks were asked about while all was well, by the launcher's clock: see note
 }
 
 // inquire tells h that a rank has left, now or when it has. early says that the job goes on.
