@@ -117,7 +117,7 @@ type Job struct {
 
 // New names a job that spec describes, of no hosts yet.
 func New(spec *cmdline.Spec, world *World) *Job {
-	j := &Job{spec: spec, world: world, begun: time.Now(), events: make(chan link.Event, 64), done: make(chan struct{}), release: func() {}, revoked: map[uint64]bool{}}
+	j := &Job{spec: spec, world: world, begun: time.Now(), events: make(chan link.Event, 64), done: make(chan struct{}), release: func() {}, revoked: map[uint64]bool{}, input: &input{ended: true}}
 	j.attempt.first = j.begun
 	j.watch = stall.Watch{Warning: spec.Stall.Warning, Quiet: spec.Quiet, Stacks: spec.Stall.Stacks, Hosts: j.surveyed, Say: j.notef, Named: j.recover.original}
 	j.id, j.secret = boot.NewJob()
@@ -315,14 +315,20 @@ func (j *Job) handle(e link.Event) {
 	case *ctl.Stalled:
 		j.watch.Stalled(h, m, j.end.cause != nil)
 	case *ctl.Drained:
-		h.drained = true
-		j.watch.Gone(h)
+		j.gone(h)
 		if m.Killed > 0 && j.end.cause == nil {
 			j.notef("%s: processes that ranks left behind, and were killed: %d", h.name, m.Killed)
 		}
 	default:
 		j.note(h, m)
 	}
+}
+
+// gone notes that nothing more is expected of a host.
+func (j *Job) gone(h *host) {
+	h.drained = true
+	j.watch.Gone(h)
+	j.input.gone(h)
 }
 
 // started notes that the ranks of a host run.

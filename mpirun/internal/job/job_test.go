@@ -415,6 +415,35 @@ func TestInputGoesToTheRankThatReads(t *testing.T) {
 	})
 }
 
+// A host whose ranks have ended does not hold up the input of the others.
+func TestInputGoesOnWhenAHostsRanksHaveEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pieces = 12 // each a quarter of what may be ahead
+		chunks := make(chan []byte, pieces)
+		for range pieces {
+			chunks <- make([]byte, inputAhead/4)
+		}
+		close(chunks)
+		script := obedient(func(l *fakeLink, rank int) {
+			if rank == 0 {
+				well(l, rank)
+			}
+		})
+		k := newTestJob(t, &cmdline.Spec{Timeout: time.Minute}, func(l *fakeLink, m ctl.Message) {
+			if in, ok := m.(*ctl.Input); ok && l.name == "b" {
+				l.say(&ctl.Consumed{Bytes: len(in.Data)})
+				if len(in.Data) == 0 {
+					well(l, 1)
+				}
+			}
+			script(l, m)
+		})
+		k.job.spec.Stdin = cmdline.Stdin{All: true}
+		k.job.world.Stdin = func() <-chan []byte { return chunks }
+		k.wants(0)
+	})
+}
+
 func TestQuestionsAreAnsweredByTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k *testJob

@@ -192,8 +192,7 @@ func (j *Job) lost(h *host, err error) {
 	if h.drained {
 		return
 	}
-	h.drained = true
-	j.watch.Gone(h)
+	j.gone(h)
 	j.attempt.missing = append(j.attempt.missing, h.index)
 	j.end.agentLost = true
 	j.sweep()
