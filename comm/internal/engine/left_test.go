@@ -156,3 +156,45 @@ func TestWhatBeginsAfterAPartingDoesNotPart(t *testing.T) {
 		return nil
 	})
 }
+
+// A message that a probe has taken cannot be had any more when its sender has closed the Channel: a
+// receive of it that begins then fails, as one that has begun does.
+func TestClaimOfALongMessageWhoseSenderHasClosedTheChannelFails(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+			other := e.Open(2, nil)
+			if ch.Rank() == 1 {
+				other.Isend(0, 1, mem.Bytes(make([]byte, 1<<20)), false)
+				if _, err := ch.Recv(ctx, 0, 1, mem.Buffer{}); err != nil {
+					return err
+				}
+				other.Close()
+				if err := ch.Send(ctx, 0, 2, mem.Buffer{}, false); err != nil {
+					return err
+				}
+				_, err := ch.Recv(ctx, 0, 3, mem.Buffer{})
+				return err
+			}
+			defer other.Close()
+			m, _, err := other.Probe(ctx, 1, 1, true, true)
+			if err != nil {
+				return err
+			}
+			if err := ch.Send(ctx, 1, 1, mem.Buffer{}, false); err != nil {
+				return err
+			}
+			if _, err := ch.Recv(ctx, 1, 2, mem.Buffer{}); err != nil { // now it is closed
+				return err
+			}
+			if before {
+				if _, err := other.Recv(ctx, 1, 2, mem.Buffer{}); !errors.Is(err, engine.ErrLeft) {
+					return fmt.Errorf("another receive: got %v, want ErrLeft", err)
+				}
+			}
+			if _, err := m.Claim(ctx, mem.Bytes(make([]byte, 1<<20))); !errors.Is(err, engine.ErrLeft) {
+				return fmt.Errorf("known to have left: %v: got %v, want ErrLeft", before, err)
+			}
+			return ch.Send(ctx, 1, 3, mem.Buffer{}, false)
+		})
+	}
+}

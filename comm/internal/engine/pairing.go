@@ -133,11 +133,12 @@ func (ch *Channel) consume(r *Request, m *message) {
 	e.finish(r, err)
 }
 
-// ask gets the payload of a message by rendezvous: r copies it, or asks the sender for it.
+// ask gets the payload of a message by rendezvous: r copies it, or asks the sender for it. A probe
+// may have taken the message before the sender left, which then does not answer any more.
 func (ch *Channel) ask(r *Request, m *message) {
 	e, p := ch.e, m.p
-	if p.lost != nil { // it cannot be asked any more
-		e.finish(r, p.lost)
+	if err := ch.gone(m.src); err != nil {
+		e.finish(r, err)
 		return
 	}
 	r.peer, r.other = p.rank, m.offer
