@@ -144,6 +144,15 @@ func TestFunctionsOfTheHeaderOnTwoHosts(t *testing.T) {
 	}
 }
 
+func TestMemoryGoesWithItsCommunicator(t *testing.T) {
+	k := start(t)
+	prog := k.program(t, "testdata/freed.c")
+	for _, np := range []int{1, 2} {
+		allDone(t, np, k.command(t, np, prog))
+	}
+	allDone(t, 2, k.command(t, 2, "-x", "GOMPI_TRANSPORT=tcp", prog))
+}
+
 func TestProgramsNeedNoLauncher(t *testing.T) {
 	k := start(t)
 	allDone(t, 1, command(t, k.program(t, "testdata/messages.c")))

@@ -50,6 +50,17 @@ func (l *loans) remove(p unsafe.Pointer) {
 	delete(l.all, uintptr(p))
 }
 
+// unpinAll forgets what is left when the memory was given back with its communicator. A loan that is
+// dropped while it is pinned ends the process at the next garbage collection.
+func (l *loans) unpinAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, x := range l.all {
+		x.pin.Unpin()
+	}
+	l.all = nil
+}
+
 // lend is gompi_alloc.
 func (c *communicator) lend(bytes uint64) (unsafe.Pointer, error) {
 	if bytes == 0 || bytes > maxBytes {

@@ -122,7 +122,7 @@ func leave() (err error) {
 	for i := len(all) - 1; i >= 0; i-- { // the world, which is the first, delivers what was sent
 		c, _ := communicators.find(all[i])
 		communicators.remove(all[i])
-		err = errors.Join(err, c.Close(ctx))
+		err = errors.Join(err, c.end(ctx))
 	}
 	return err
 }
@@ -139,6 +139,12 @@ func dissolve(number int64) error {
 	ctx, cancel := closing()
 	defer cancel()
 	communicators.remove(number)
+	return c.end(ctx)
+}
+
+// end closes c, whose memory of gompi_alloc goes with it.
+func (c *communicator) end(ctx context.Context) error {
+	defer c.loans.unpinAll()
 	return c.Close(ctx)
 }
 
