@@ -72,10 +72,11 @@ func dialPMI(ctx context.Context) (*pmiRank, error) {
 	if fd := pmiDescriptor(); fd >= 0 {
 		f := os.NewFile(uintptr(fd), "pmi")
 		var err error
-		if p.conn, err = net.FileConn(f); err != nil {
+		p.conn, err = net.FileConn(f)
+		f.Close() // FileConn has its own, which children do not inherit
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", pmi.EnvFD, err)
 		}
-		f.Close() // FileConn has its own, which children do not inherit
 		p.rank, _ = env.Int(pmi.EnvRank)
 		p.size, _ = env.Int(pmi.EnvSize)
 	} else {
