@@ -127,9 +127,28 @@ func fifo(t *testing.T, name string) string {
 
 // Nothing of a job that ends well is lost, however slow its reader is.
 func TestAReaderMayTakeItsTime(t *testing.T) {
-	t.Parallel()
-	out, err := exec.Command("sh", "-c", `gompirun -q -np 1 seq 100000 | { sleep 1.5; tail -n 1; }`).CombinedOutput()
-	if want := fmt.Sprintln(100000); err != nil || string(out) != want {
-		t.Errorf("%v, %q; want %q", err, out, want)
+	for _, rank := range []string{"seq 1000000", "sh -c 'seq 1000000 & exit 0'"} {
+		t.Run(rank, func(t *testing.T) {
+			t.Parallel()
+			out, err := exec.Command("sh", "-c", `gompirun -np 1 `+rank+` | { sleep 2.5; tail -n 1; }`).CombinedOutput()
+			if want := fmt.Sprintln(1000000); err != nil || string(out) != want {
+				t.Errorf("%v, %q; want %q", err, out, want)
+			}
+		})
 	}
+}
+
+// A progress bar, a line that grows all the time, is seen before it is complete.
+func TestAProgressBarIsSeen(t *testing.T) {
+	cmd := exec.Command("gompirun", "-np", "1", "sh", "-c", "while :; do printf .; sleep 0.02; done")
+	bar := started(t, cmd)
+	late := time.AfterFunc(soon, func() { cmd.Process.Kill() })
+	defer late.Stop()
+	for range 3 {
+		if b, err := bar.ReadByte(); b != '.' || err != nil {
+			t.Fatalf("read %q, %v; want a piece of the bar", b, err)
+		}
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	cmd.Wait()
 }

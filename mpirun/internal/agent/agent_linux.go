@@ -72,6 +72,7 @@ type agent struct {
 	left     map[world.Rank]bool // ranks of other hosts of which it is told that they have left
 	window   int                 // bytes of output that the launcher still takes
 	halted   []*stream
+	haltedAt time.Time // when the first of them was
 	feed     feed
 	fetching fetching
 	pmi      pmiserver.Server
@@ -290,8 +291,7 @@ func (a *agent) follow(m ctl.Message) {
 	case *ctl.Credit:
 		a.credit(m.Bytes)
 	case *ctl.Signal:
-		a.asleep = m.Number == int(unix.SIGTSTP)
-		a.signal(unix.Signal(m.Number))
+		a.handOn(unix.Signal(m.Number))
 	case *ctl.Ask:
 		a.answer(m)
 	case *ctl.Gathered:

@@ -89,9 +89,11 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		a.closeInput(p)
 		a.consumed()
 	}
+	failed := !ws.Exited() || ws.ExitStatus() != 0
 	for _, s := range []*stream{&p.stdout, &p.stderr} {
-		a.read(s)
-		a.flushPartial(s)
+		if a.drain(s); failed && a.inTail(s) {
+			a.readRest(s)
+		}
 	}
 	state := a.segment.State(p.local())
 	m := &ctl.Exited{
@@ -159,6 +161,17 @@ func (a *agent) failedAt(p *process, ws unix.WaitStatus, now int64) int64 {
 		return min(left, now)
 	}
 	return now
+}
+
+// handOn passes a signal of the launcher's on. If it stops the ranks, the launcher stops, too. Ranks
+// that have been told to end are not stopped: they would be killed before they could.
+func (a *agent) handOn(sig unix.Signal) {
+	if sig != unix.SIGTSTP {
+		a.awaken()
+	} else if a.asleep = true; a.end.ordered {
+		return
+	}
+	a.signal(sig)
 }
 
 // signal passes a signal on to the process groups of all ranks.
@@ -261,21 +274,6 @@ func (a *agent) mayReplace() bool {
 	return a.launch.Spares > 0 && !a.end.noMore && !a.end.ordered && !a.orphaned
 }
 
-func (a *agent) sendPartials(now time.Time) {
-	a.end.lines = time.Time{}
-	for _, p := range a.ranks {
-		for _, s := range []*stream{&p.stdout, &p.stderr} {
-			switch {
-			case s.due.IsZero():
-			case now.Before(s.due):
-				a.dueAt(s.due)
-			default:
-				a.flushPartial(s)
-			}
-		}
-	}
-}
-
 // kill kills what is left below this process, and notices when nothing is.
 func (a *agent) kill(now time.Time) {
 	children := a.reapAny()
@@ -302,13 +300,16 @@ func (a *agent) kill(now time.Time) {
 // output that is still open, kills what is left, and tells the launcher.
 func (a *agent) finish(now time.Time) {
 	open := len(a.halted) > 0
-	for _, p := range a.ranks {
-		open = open || p.stdout.fd >= 0 || p.stderr.fd >= 0
+	for s := range a.streams() {
+		open = open || s.fd >= 0
 	}
 	children := a.reapAny() && !a.end.givenUp
 	if open && children && !a.end.ordered {
 		if a.end.linger.IsZero() {
 			a.end.linger = now.Add(lingering)
+		}
+		if unread := len(a.halted) > 0 || a.asleep; unread && !now.Before(a.end.linger) {
+			a.end.linger = now.Add(linePatience)
 		}
 		if now.Before(a.end.linger) {
 			return
@@ -329,17 +330,19 @@ func (a *agent) finish(now time.Time) {
 	}
 }
 
+// lingerOn lets what the ranks left running have its time once more: it could not write for a while.
+func (a *agent) lingerOn() {
+	if !a.end.linger.IsZero() {
+		a.end.linger = time.Now().Add(lingering)
+	}
+}
+
 // closeStreams reads what is left in the pipes. Nobody below this process
 // writes to them any more.
 func (a *agent) closeStreams() {
-	for _, p := range a.ranks {
-		for _, s := range []*stream{&p.stdout, &p.stderr} {
-			for s.fd >= 0 && !s.halted && a.pending(s) {
-				a.read(s)
-			}
-			if s.fd >= 0 && !s.halted {
-				a.closeStream(s)
-			}
+	for s := range a.streams() {
+		if a.drain(s); s.fd >= 0 && !s.halted {
+			a.closeStream(s)
 		}
 	}
 }

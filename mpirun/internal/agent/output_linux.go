@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"iter"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -9,16 +10,21 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// Output goes to the launcher in whole lines. A line whose end does not come is
-// sent as it is when nothing more comes for a while, so that a prompt is seen,
-// or when it is very long.
+// Output goes to the launcher in whole lines. A line whose end does not come is sent as it is some
+// time after its first byte has, so that a prompt or a progress bar is seen, or when it is very
+// long.
+//
+// That time counts only while the rank can write the end of its line, and it can be read: not while
+// the launcher takes no output, and not while ranks or agent are stopped.
 const (
 	linePatience = 100 * time.Millisecond
-	longLine     = ctl.MaxOutput - ctl.MaxChunk
-	tailSize     = 4 << 10
-	tailLines    = 10
-	saidSize     = 1 << 10
-	saidLines    = 3
+	// stoppedTime is how late the agent is if it must have been stopped.
+	stoppedTime = 10 * linePatience
+	longLine    = ctl.MaxOutput - ctl.MaxChunk
+	tailSize    = 4 << 10
+	tailLines   = 10
+	saidSize    = 1 << 10
+	saidLines   = 3
 )
 
 // A stream is a rank's standard output or error.
@@ -27,32 +33,47 @@ type stream struct {
 	kind    ctl.Stream
 	fd      int       // -1 when closed
 	partial []byte    // a line without its end
-	due     time.Time // when partial is to be sent; zero if it is empty
+	due     time.Time // when partial is to be sent; zero if it is empty, or cannot be continued now
 	halted  bool      // not watched, for want of credit
 }
 
 // read passes on what is in a rank's pipe, as far as the launcher takes it.
 func (a *agent) read(s *stream) {
-	for s.fd >= 0 {
+	for full := true; full; {
 		if a.window <= 0 {
 			a.halt(s)
 			return
 		}
-		n, err := unix.Read(s.fd, a.buf[:])
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err == unix.EAGAIN:
-			return
-		case err != nil || n == 0:
-			a.closeStream(s)
-			return
-		}
-		a.remember(s, a.buf[:n])
-		a.sendLines(s, a.buf[:n])
-		if n < len(a.buf) {
-			return // the pipe is empty; if not, the loop says so again
-		}
+		full = a.readOnce(s) // if not, the pipe is empty; or the loop says so again
+	}
+}
+
+// readOnce passes on a piece of what is in a rank's pipe, and reports whether it was a full one.
+func (a *agent) readOnce(s *stream) bool {
+	n, err := unix.Read(s.fd, a.buf[:])
+	switch {
+	case err == unix.EINTR:
+		return true
+	case err == unix.EAGAIN:
+		return false
+	case err != nil || n == 0:
+		a.closeStream(s)
+		return false
+	}
+	a.remember(s, a.buf[:n])
+	a.sendLines(s, a.buf[:n])
+	return n == len(a.buf)
+}
+
+// readRest passes on what a rank that has failed has left in its pipe, with or without credit, for
+// the report of its failure. It is no more than a pipe holds.
+func (a *agent) readRest(s *stream) {
+	if s.fd < 0 {
+		return
+	}
+	n, err := unix.IoctlGetInt(s.fd, unix.TIOCINQ)
+	for ; err == nil && n > 0 && s.fd >= 0; n -= len(a.buf) {
+		a.readOnce(s)
 	}
 }
 
@@ -70,8 +91,73 @@ func (a *agent) sendLines(s *stream, data []byte) {
 		return
 	}
 	s.partial = append(s.partial, data[end:]...)
-	s.due = time.Now().Add(linePatience)
-	a.dueAt(s.due)
+	if s.due.IsZero() {
+		a.awaitLineEnd(s)
+	}
+}
+
+// awaitLineEnd makes tick send the partial line of s, if there is one, unless its end comes in time.
+func (a *agent) awaitLineEnd(s *stream) {
+	if len(s.partial) > 0 && !s.halted {
+		s.due = time.Now().Add(linePatience)
+		a.dueAt(s.due)
+	}
+}
+
+// drain reads all that is in a rank's pipe, as far as the launcher takes it.
+func (a *agent) drain(s *stream) {
+	for s.fd >= 0 && !s.halted && a.pending(s) {
+		a.read(s)
+	}
+}
+
+// sendPartials sends the partial lines that are due.
+func (a *agent) sendPartials(now time.Time) {
+	a.end.lines = time.Time{}
+	for s := range a.streams() {
+		if !s.due.IsZero() && !now.Before(s.due) {
+			a.sendPartial(s, now)
+		}
+		if !s.due.IsZero() {
+			a.dueAt(s.due)
+		}
+	}
+}
+
+// sendPartial sends a partial line that was due, unless its end has come meanwhile or may still.
+func (a *agent) sendPartial(s *stream, now time.Time) {
+	due := s.due
+	switch a.drain(s); {
+	case s.due != due: // it is another line, or halted
+	case a.asleep:
+		s.due = time.Time{}
+	case now.Sub(due) > stoppedTime:
+		a.awaitLineEnd(s)
+	default:
+		a.flushPartial(s)
+	}
+}
+
+// awaken goes on with what waited while the launcher and the ranks were stopped.
+func (a *agent) awaken() {
+	if a.asleep {
+		a.asleep = false
+		for s := range a.streams() {
+			a.awaitLineEnd(s)
+		}
+		a.lingerOn()
+	}
+}
+
+// streams returns the output of all ranks.
+func (a *agent) streams() iter.Seq[*stream] {
+	return func(yield func(*stream) bool) {
+		for _, p := range a.ranks {
+			if !yield(&p.stdout) || !yield(&p.stderr) {
+				return
+			}
+		}
+	}
 }
 
 func (a *agent) output(s *stream, data []byte) {
@@ -99,10 +185,13 @@ func (a *agent) closeStream(s *stream) {
 func (a *agent) remember(s *stream, data []byte) {
 	p := a.ranks[a.local[s.rank]]
 	p.said = keepEnd(p.said, data, saidSize)
-	if s.kind == ctl.Stderr || a.launch.Merge {
+	if a.inTail(s) {
 		p.tail = keepEnd(p.tail, data, tailSize)
 	}
 }
+
+// inTail reports whether the report of a rank's failure shows the end of s.
+func (a *agent) inTail(s *stream) bool { return s.kind == ctl.Stderr || a.launch.Merge }
 
 // keepEnd appends data to tail, of which it keeps the last bytes.
 func keepEnd(tail, data []byte, size int) []byte {
@@ -128,8 +217,11 @@ func lastLines(tail []byte, n int) []byte {
 // the rank waits, while orders and news go on.
 func (a *agent) halt(s *stream) {
 	if !s.halted {
-		s.halted = true
+		s.halted, s.due = true, time.Time{}
 		a.forget(s.fd)
+		if len(a.halted) == 0 {
+			a.haltedAt = time.Now()
+		}
 		a.halted = append(a.halted, s)
 	}
 }
@@ -139,8 +231,12 @@ func (a *agent) credit(n int) {
 	a.window += n
 	resumed := a.halted
 	a.halted = nil
+	if len(resumed) > 0 && time.Since(a.haltedAt) > linePatience {
+		a.lingerOn()
+	}
 	for _, s := range resumed {
 		s.halted = false
+		a.awaitLineEnd(s)
 		src := stdout
 		if s.kind == ctl.Stderr {
 			src = stderr

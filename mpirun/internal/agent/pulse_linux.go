@@ -61,6 +61,6 @@ func (a *agent) loseWatchdog() {
 }
 
 func (a *agent) pong(m *ctl.Ping) {
-	a.asleep = false
+	a.awaken()
 	a.report(&ctl.Pong{Sent: m.Sent, Now: seg.Unix(seg.Now())})
 }

@@ -21,7 +21,7 @@ func (s *shutdown) readerTime() time.Duration {
 
 // giveUpReader drops the output that the reader does not read. Then the agents get their credit,
 // and can end.
-func (j *Job) giveUpReader() { j.out.GiveUp(j.end.readerTime()) }
+func (j *Job) giveUpReader() { j.out.GiveUp(int(j.end.readerTime() / readerLook)) }
 
 // flush waits until all output is written or given up.
 func (j *Job) flush() {

@@ -122,11 +122,11 @@ func (o *Writer) Flush() <-chan struct{} {
 	return flushed
 }
 
-// GiveUp gives up screens and files whose write has blocked for idle or longer: what is or will be
-// queued for them is dropped. The others are not affected.
-func (o *Writer) GiveUp(idle time.Duration) {
+// GiveUp gives up screens and files of which so many calls in a row have seen the same write
+// blocked: what is or will be queued for them is dropped. The others are not affected.
+func (o *Writer) GiveUp(looks int) {
 	for _, s := range o.all() {
-		s.giveUp(idle)
+		s.giveUp(looks)
 	}
 }
 

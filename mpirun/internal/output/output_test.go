@@ -176,13 +176,57 @@ func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
 func giveUp(o *Writer, blocked ...*sink) {
 	for flushed := o.Flush(); ; { // what blocks may not have begun
 		for _, s := range blocked {
-			s.giveUp(10 * time.Millisecond)
+			s.giveUp(10)
 		}
 		select {
 		case <-flushed:
 			return
 		case <-time.After(time.Millisecond):
 		}
+	}
+}
+
+// A reader is given up when it has been seen to take nothing for long enough in a row.
+func TestAReaderThatIsSlowIsNotGivenUp(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	o := New(w, w)
+	defer o.Close()
+	o.Write(&ctl.Output{Stream: ctl.Stdout, Data: bytes.Repeat([]byte("x"), pipeSize+2*chunk)}, func(int) {})
+	s := o.screens[ctl.Stdout]
+	blocked := func(left int) {
+		t.Helper()
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // nothing tells
+			s.mu.Lock()
+			is := s.busy && s.left == left
+			s.mu.Unlock()
+			if is {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("no write is blocked with %d bytes left", left)
+			}
+		}
+	}
+	blocked(2 * chunk)
+	s.giveUp(3)
+	s.giveUp(3)
+	if _, err := io.ReadFull(r, make([]byte, chunk)); err != nil {
+		t.Fatal(err)
+	}
+	blocked(chunk)
+	s.giveUp(3)
+	s.giveUp(3)
+	if s.dropped() != 0 {
+		t.Error("it is given up though it has read something")
+	}
+	s.giveUp(3)
+	if n := s.dropped(); n != chunk {
+		t.Errorf("%d bytes are dropped, want %d: it has been seen three times to read nothing", n, chunk)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"time"
 
 	"gompi/internal/fifo"
 	"gompi/mpirun/internal/ctl"
@@ -45,9 +44,10 @@ type sink struct {
 	mu      sync.Mutex
 	more    sync.Cond // signalled when queue, closed or givenUp changes
 	queue   fifo.Queue[piece]
-	current piece     // that is being written
-	left    int       // bytes of it
-	since   time.Time // when the system call under way began; zero if none is
+	current piece // that is being written
+	left    int   // bytes of it
+	busy    bool  // a system call is under way
+	looks   int   // times that giveUp has seen it
 	closed  bool
 	givenUp bool
 	lost    int64 // bytes of ranks that were dropped
@@ -87,11 +87,15 @@ func (s *sink) close() {
 	s.more.Signal()
 }
 
-// giveUp gives the sink up if the system call under way has lasted for so long.
-func (s *sink) giveUp(idle time.Duration) {
+// giveUp gives the sink up if it sees the system call under way for the most-th time. It counts
+// looks, not time: while this process was stopped, the reader may have been, too.
+func (s *sink) giveUp(most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.givenUp || s.since.IsZero() || time.Since(s.since) < idle {
+	if s.givenUp || !s.busy {
+		return
+	}
+	if s.looks++; s.looks < most {
 		return
 	}
 	s.givenUp = true
@@ -240,14 +244,14 @@ func (s *sink) closeFile() {
 func (s *sink) begin(left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left, s.since = left, time.Now()
+	s.left, s.busy, s.looks = left, true, 0
 }
 
 // ended notes that a system call has come to its end, and reports whether the sink
 // has not been given up meanwhile. The first error is reported.
 func (s *sink) ended(err error) bool {
 	s.mu.Lock()
-	s.since = time.Time{}
+	s.busy = false
 	givenUp := s.givenUp
 	s.mu.Unlock()
 	if err != nil && !s.failed && !givenUp {
