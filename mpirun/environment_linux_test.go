@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gompi/internal/env"
 	"gompi/mpirun/internal/slurmbed"
 	"gompi/mpirun/internal/testbed"
 )
@@ -128,5 +129,22 @@ func TestTheMasterHasAnAddressWhereItsNameDoesNotResolve(t *testing.T) {
 	status, out, said := finish(t, exec.Command("gompirun", "-q", "-rsh", rsh, "-H", "pod2,pod1", "printenv", "MASTER_ADDR"))
 	if want := b.Addr(2) + "\n" + b.Addr(2) + "\n"; status != 0 || out != want {
 		t.Errorf("status %d, %q, want %q\n%s", status, out, want, strings.Join(said, "\n"))
+	}
+}
+
+func TestRanksThatAreAloneByTheUsersEnvironmentAreToldOf(t *testing.T) {
+	t.Setenv(env.Boot, "alone")
+	const told = "GOMPI_BOOT=alone is set: each of 2 ranks is rank 0 of 1"
+	if status, out, errs := runJob(t, "-np", "2", "rank", "meet"); status != 0 || strings.Count(out, "rank 0 of 1,") != 2 || !strings.Contains(errs, told) {
+		t.Errorf("status %d, %q, %q; want two ranks alone, and a line about it", status, out, errs)
+	}
+	for _, args := range [][]string{{"-np", "1", "rank", "meet"}, {"-x", env.Boot + "=", "-np", "2", "rank", "meet"}} {
+		if _, _, errs := runJob(t, args...); strings.Contains(errs, told) {
+			t.Errorf("%q: %q", args, errs)
+		}
+	}
+	os.Unsetenv(env.Boot)
+	if _, _, errs := runJob(t, "-x", env.Boot+"=alone", "-np", "2", "rank", "meet"); strings.Contains(errs, told) {
+		t.Errorf("meant so: %q", errs)
 	}
 }

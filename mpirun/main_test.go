@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		"loop":     loopMain,
 		"stall":    stallMain,
 		"pmi":      pmiMain,
+		"alone":    aloneMain,
 		"world":    worldMain,
 		"struck":   struckMain,
 		"survive":  surviveMain,

@@ -64,8 +64,8 @@ type agent struct {
 	memory    cgroup.Kills
 	group     *killgroup.Group
 
-	looks          int       // how often the ranks have been looked at for singletons
-	nextSingletons time.Time // when to do it again
+	started   time.Time // when the ranks were
+	nextAlone time.Time // when to look for those that are jobs of one
 	stall
 	pulse
 	revoked  map[uint64]bool     // communicators that are known to be broken

@@ -227,7 +227,7 @@ func (a *agent) pollTimeout() int {
 		return -1
 	}
 	wait := orphanPeriod
-	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger, a.nextLook, a.nextStacks, a.nextSingletons, a.next} {
+	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger, a.nextLook, a.nextStacks, a.nextAlone, a.next} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
 		}
@@ -260,8 +260,8 @@ func (a *agent) tick(now time.Time) {
 	if !a.nextStacks.IsZero() && !now.Before(a.nextStacks) {
 		a.lateStacks(now)
 	}
-	if !a.nextSingletons.IsZero() && !now.Before(a.nextSingletons) {
-		a.lookForSingletons(now)
+	if !a.nextAlone.IsZero() && !now.Before(a.nextAlone) {
+		a.lookForAlone(now)
 	}
 	a.beat(now)
 	if a.launch != nil && a.alive == 0 && !a.mayReplace() && (!a.fetching.waiting || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {

@@ -24,6 +24,7 @@ type process struct {
 	ended bool
 
 	unaware bool // it ended before this host heard of a failure
+	alone   bool // it is a job of one
 
 	stdout, stderr stream
 	tail           []byte // the end of stderr, or of both

@@ -70,7 +70,8 @@ func (a *agent) begin(err error) {
 	}
 	a.reportStarted()
 	if a.launch.Size > 1 {
-		a.nextSingletons = time.Now().Add(singletonLooks[0])
+		a.started = time.Now()
+		a.nextAlone = a.started.Add(aloneLook)
 	}
 }
 

@@ -39,7 +39,7 @@ const Silence = 3
 type Message interface{ fields(*wire.Codec) }
 
 var protocol = wire.NewProtocol[Message](Message.fields,
-	&Hello{}, &Started{}, &Failed{}, &Output{}, &Consumed{}, &Cards{}, &Revoke{}, &Abort{},
+	&Hello{}, &Started{}, &Failed{}, &Output{}, &Consumed{}, &Cards{}, &Revoke{}, &Abort{}, &Alone{},
 	&Exited{}, &Doing{}, &Drained{}, &Note{}, &Launch{}, &Input{}, &Credit{}, &Signal{}, &Ask{},
 	&Gathered{}, &Died{}, &Absent{}, &Revoked{}, &Terminate{}, &Stalled{}, &Ping{}, &Pong{},
 	&Stacks{}, &Fence{}, &Fenced{}, &Examine{}, &Findings{}, &Reach{}, &Reached{}, &Want{},

@@ -35,6 +35,7 @@ func examples() []Message {
 		&Brief{Rank: 9, Data: [][]byte{{1}, {}}, Dead: []Died{{Rank: 1, Text: "was killed"}}},
 		&NoMore{},
 		&Abort{Rank: 1, Code: -7, Time: 1 << 60, Reason: "r"},
+		&Alone{Rank: 2, PID: 78, Why: "uses Open MPI", Sure: true},
 		&Exited{Rank: 1, PID: 77, Code: 3, Time: 5, Joined: true, Core: true, NoMemory: true, RSS: 1 << 40, Tail: []byte("tail")},
 		&Exited{Rank: 1, PID: 77, Signal: 9, Closed: true, PMI: true, Tail: []byte{}},
 		&Doing{Ranks: []RankDoing{

@@ -160,6 +160,21 @@ func (m *Abort) fields(c *wire.Codec) {
 	c.String(&m.Reason, wire.MaxText)
 }
 
+// Alone says that a rank runs an MPI program as a job of one, since its ranks cannot meet.
+type Alone struct {
+	Rank int
+	PID  int    // of that program
+	Why  string // "it uses Open MPI ..."
+	Sure bool   // nothing else in it can have met its like on the other ranks
+}
+
+func (m *Alone) fields(c *wire.Codec) {
+	c.Rank(&m.Rank)
+	wire.Int(c, &m.PID, 0, math.MaxInt32)
+	c.String(&m.Why, MaxText)
+	c.Bools(&m.Sure)
+}
+
 // Exited says how a rank's process ended. All it wrote before has been sent,
 // unless there was no credit for it.
 type Exited struct {

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gompi/internal/env"
@@ -38,12 +39,20 @@ func (j *Job) environAt(host string) (own []string, programs [][]string) {
 }
 
 // tellReplaced tells the user, once for all attempts, which variables of the environment or of -x
-// are replaced for the ranks, because they say which rank a process is.
+// are replaced for the ranks, because they say which rank a process is, and of one that is not and
+// makes each rank a job of one.
 func (j *Job) tellReplaced(n *launchenv.Node) {
+	if j.attempt.told {
+		return
+	}
+	j.attempt.told = true
 	own, programs := j.environAt(n.Hosts[0])
-	replaced := n.Replaced(launchenv.Merge(append([][]string{own}, programs...)...))
-	if len(replaced) > 0 && !j.attempt.told {
+	all := launchenv.Merge(append([][]string{own}, programs...)...)
+	if replaced := n.Replaced(all); len(replaced) > 0 {
 		j.notef("replaced for the ranks: %s (-master-addr and -master-port choose where they meet)", strings.Join(replaced, ", "))
-		j.attempt.told = true
+	}
+	const alone = env.Boot + "=alone"
+	if slices.Contains(own, alone) && slices.Contains(all, alone) && n.Size() > 1 {
+		j.notef("%s is set: each of %d ranks is rank 0 of 1", alone, n.Size())
 	}
 }

@@ -106,6 +106,7 @@ type Job struct {
 	came    int             // hosts whose cards have come
 	revoked map[uint64]bool // communicators, as their ranks have said
 	leaving leaving
+	lone    map[int]bool // ranks that are jobs of one, and whether that is a failure
 	fences  fences
 	recover recovery
 	watch   stall.Watch
@@ -300,6 +301,8 @@ func (j *Job) handle(e link.Event) {
 		j.introduce(h, m)
 	case *ctl.Abort:
 		j.aborted(h, m)
+	case *ctl.Alone:
+		j.alone(h, m)
 	case *ctl.Exited:
 		j.exited(h, m)
 	case *ctl.Fence:

@@ -96,8 +96,9 @@ func clip(s string) string { return s[:min(len(s), wire.MaxText)] }
 // exited handles the end of a rank's process.
 func (j *Job) exited(h *host, m *ctl.Exited) {
 	who := j.recover.name(m.Rank)
-	j.verbosef("%s on %s %s (pid %d, %d MiB)", who, h.name, howEnded(m), m.PID, m.RSS>>20)
-	if m.Code == 0 && m.Signal == 0 && m.Joined == m.Closed {
+	how, well := j.howEnded(m)
+	j.verbosef("%s on %s %s (pid %d, %d MiB)", who, h.name, how, m.PID, m.RSS>>20)
+	if well {
 		if !m.Joined || m.PMI {
 			j.broadcast(&ctl.Absent{Rank: m.Rank}) // others may wait for it, in Init or in a barrier of PMI
 		}
@@ -106,7 +107,6 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 		j.endedRank(world.Rank(m.Rank), false)
 		return
 	}
-	how := howEnded(m)
 	died := ctl.Died{Rank: m.Rank, Text: fmt.Sprintf("%s (pid %d)", how, m.PID)}
 	j.recover.told = append(j.recover.told, died)
 	j.broadcast(&died)

@@ -25,7 +25,7 @@ func (p *Program) CheckRanksMeet(size int) error {
 		return nil
 	}
 	for _, lib := range libs {
-		if isOpenMPI(lib) {
+		if IsOpenMPI(lib) {
 			return fmt.Errorf("%q is linked with Open MPI (%s), whose ranks meet over PMIx, which gompirun does not speak: each of %d would be rank 0 of 1; start it with Open MPI's mpirun, as in: mpirun -np %d %s",
 				p.Argv[0], lib, size, size, strings.Join(p.Argv, " "))
 		}
@@ -33,11 +33,29 @@ func (p *Program) CheckRanksMeet(size int) error {
 	return nil
 }
 
-// isOpenMPI reports whether a library is Open MPI's. Those of the MPICH family,
-// whose ranks meet over PMI-1, have version 12 of the same name.
-func isOpenMPI(lib string) bool {
-	name, number, _ := strings.Cut(lib, ".so.")
+// IsOpenMPI reports whether a library, like libmpi.so.40.30.4, is Open MPI's.
+func IsOpenMPI(lib string) bool {
+	name, version := nameAndVersion(lib)
 	known := strings.HasPrefix(name, "libmpi_usempi") || slices.Contains([]string{"libmpi", "libmpi_cxx", "libmpi_mpifh", "liboshmem"}, name)
-	version, err := strconv.Atoi(number)
-	return known && err == nil && version != 12
+	return known && version >= 0 && version != mpichVersion
+}
+
+// IsMPICH reports whether a library is of the MPICH family, whose ranks meet over PMI-1.
+func IsMPICH(lib string) bool {
+	name, version := nameAndVersion(lib)
+	return (name == "libmpi" || name == "libmpich") && version == mpichVersion
+}
+
+// mpichVersion is that of MPICH's libraries and of others with its binary interface.
+const mpichVersion = 12
+
+// nameAndVersion returns libmpi and 40 for libmpi.so.40.30.4. Without a version that is -1.
+func nameAndVersion(lib string) (string, int) {
+	name, numbers, _ := strings.Cut(lib, ".so.")
+	first, _, _ := strings.Cut(numbers, ".")
+	version, err := strconv.Atoi(first)
+	if err != nil {
+		return name, -1
+	}
+	return name, version
 }

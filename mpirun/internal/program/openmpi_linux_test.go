@@ -2,15 +2,16 @@ package program
 
 import "testing"
 
-func TestOpenMPIIsKnownByItsLibrary(t *testing.T) {
-	for lib, want := range map[string]bool{
-		"libmpi.so.40": true, "libmpi.so.20": true, "libmpi.so.1": true, "libmpi_cxx.so.40": true,
-		"libmpi_mpifh.so.40": true, "libmpi_usempif08.so.40": true, "liboshmem.so.40": true,
-		"libmpi.so.12": false, "libmpich.so.12": false, "libmpi_abi.so.0": false, "libmpi.so": false, "libc.so.6": false,
-		"libmpifort.so.12": false, "libmpi.so.99999999999999999999": false,
+func TestMPILibrariesAreKnownByTheirNames(t *testing.T) {
+	for lib, want := range map[string]struct{ openMPI, mpich bool }{
+		"libmpi.so.40": {openMPI: true}, "libmpi.so.40.30.4": {openMPI: true}, "libmpi.so.20": {openMPI: true}, "libmpi.so.1": {openMPI: true},
+		"libmpi_cxx.so.40": {openMPI: true}, "libmpi_mpifh.so.40": {openMPI: true}, "libmpi_usempif08.so.40": {openMPI: true},
+		"liboshmem.so.40": {openMPI: true}, "libmpi.so.12": {mpich: true}, "libmpi.so.12.0.0": {mpich: true}, "libmpich.so.12.2.2": {mpich: true},
+		"libmpi_abi.so.0": {}, "libmpi.so": {}, "libc.so.6": {}, "libmpifort.so.12": {}, "libmpi.so.x": {},
+		"libmpi.so.99999999999999999999": {},
 	} {
-		if got := isOpenMPI(lib); got != want {
-			t.Errorf("isOpenMPI(%q) = %v, want %v", lib, got, want)
+		if IsOpenMPI(lib) != want.openMPI || IsMPICH(lib) != want.mpich {
+			t.Errorf("%s: Open MPI's %v, MPICH's %v; want %v", lib, IsOpenMPI(lib), IsMPICH(lib), want)
 		}
 	}
 }

@@ -1,0 +1,94 @@
+package inspect
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gompi/internal/env"
+	"gompi/mpirun/internal/program"
+)
+
+// openMPIMark begins the name of a file that MPI_Init of Open MPI, from version 2 to 5, makes in
+// shared memory to find out whether that works. It unlinks the file and never closes it.
+const openMPIMark = "/open_mpi."
+
+// Alone says why the MPI program of a process is a job of one, "" if it is not, or if that cannot
+// be seen. The process was started by a rank of the job with this id. sure is false if the
+// processes may meet in another way, by PyTorch.
+//
+// A library that is loaded does not matter before MPI_Init: PyTorch may be linked with one that it
+// does not use.
+func Alone(pid int, jobID string) (why string, sure bool) {
+	dir := dirOf(pid)
+	vars, ok := variables(dir)
+	if !ok || slices.ContainsFunc(vars, mayBeAlone) {
+		return "", false
+	}
+	job := slices.IndexFunc(vars, func(kv string) bool { return strings.HasPrefix(kv, env.JobID+"=") })
+	if job >= 0 && vars[job] != env.JobID+"="+jobID {
+		return "", false // a rank of another job, which this one has started
+	}
+	lost, begun := job < 0, beganOpenMPI(dir)
+	if !lost && !begun {
+		return "", false // without a look at the maps, which may be long
+	}
+	maps, _ := os.ReadFile(dir + "maps")
+	sure = !bytes.Contains(maps, []byte("/libtorch"))
+	if lib := mapped(maps, program.IsOpenMPI); begun && lib != "" {
+		return fmt.Sprintf("it uses Open MPI (%s), whose ranks meet over PMIx, which gompirun does not speak. "+
+			"Start it with Open MPI's mpirun, or use MPICH's library, whose ranks meet over PMI; of mpi4py: pip install mpich, or -x MPI4PY_LIBMPI=FILE", lib), sure
+	}
+	if lib := mapped(maps, program.IsMPICH); lost && lib != "" {
+		return fmt.Sprintf("it uses MPI (%s), and the variables by which its ranks meet have been removed by what started it. "+
+			"Let those through that begin with PMI_ and GOMPI_", lib), sure
+	}
+	return "", false
+}
+
+// mayBeAlone reports whether a variable says that a process is a rank of Open MPI's mpirun, or is
+// meant to be alone.
+func mayBeAlone(kv string) bool {
+	return strings.HasPrefix(kv, "PMIX_RANK=") || kv == env.Boot+"=alone"
+}
+
+// variables returns those with which the program of a process began, false if they cannot be read:
+// it is gone, or another user's, or has written its title over them.
+func variables(dir string) ([]string, bool) {
+	environ, err := os.ReadFile(dir + "environ")
+	if err != nil {
+		return nil, false
+	}
+	if len(environ) == 0 {
+		return nil, true
+	}
+	vars := strings.Split(strings.TrimSuffix(string(environ), "\x00"), "\x00")
+	return vars, !slices.ContainsFunc(vars, func(kv string) bool { return !strings.Contains(kv, "=") })
+}
+
+// beganOpenMPI reports whether a process has called MPI_Init of Open MPI, or is one of Open MPI's
+// own programs.
+func beganOpenMPI(dir string) bool {
+	fds, _ := os.ReadDir(dir + "fd")
+	return slices.ContainsFunc(fds, func(fd os.DirEntry) bool {
+		file, _ := os.Readlink(dir + "fd/" + fd.Name())
+		return strings.Contains(file, openMPIMark)
+	})
+}
+
+// mapped returns a library that is has found among the files in maps, "" if there is none.
+func mapped(maps []byte, is func(file string) bool) string {
+	for line := range bytes.Lines(maps) {
+		at := bytes.IndexByte(line, '/')
+		if at < 0 || !bytes.Contains(line, []byte(".so")) {
+			continue
+		}
+		if path := string(bytes.TrimSpace(line[at:])); is(filepath.Base(path)) {
+			return path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,28 @@
+package job
+
+import (
+	"fmt"
+
+	"gompi/internal/env"
+	"gompi/mpirun/internal/ctl"
+)
+
+// alone handles a rank that is a job of one by mistake. The user hears it at once, of the first
+// such rank. That it ends well is a failure then: it has done what all were to do together.
+func (j *Job) alone(h *host, m *ctl.Alone) {
+	if j.lone == nil {
+		j.lone = map[int]bool{}
+		j.notef("%s on %s (process %d) is rank 0 of 1, as each of %d will be: %s (-x %s=alone says that this is meant)",
+			j.recover.name(m.Rank), h.name, m.PID, len(j.plan.Ranks), m.Why, env.Boot)
+	}
+	j.lone[m.Rank] = m.Sure
+}
+
+// howEnded says how a rank ended, and whether it ended well.
+func (j *Job) howEnded(m *ctl.Exited) (how string, well bool) {
+	well = m.Code == 0 && m.Signal == 0 && m.Joined == m.Closed
+	if well && !m.Joined && j.lone[m.Rank] {
+		return fmt.Sprintf("ended with status 0, as rank 0 of 1 and not of %d", len(j.plan.Ranks)), false
+	}
+	return howEnded(m), well
+}
