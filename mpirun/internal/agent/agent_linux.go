@@ -38,8 +38,6 @@ type agent struct {
 
 	launch  *ctl.Launch
 	facts   *ctl.Hello
-	vars    []string        // that ranks get, before those of their programs
-	dir     string          // where ranks work whose program does not say; "" for here
 	told    *launchenv.Node // what ranks are told of this host
 	gloo    []string        // a variable for gloo, if it needs one
 	held    int             // the socket that holds MASTER_PORT
@@ -74,11 +72,12 @@ type agent struct {
 	halted   []*stream
 	haltedAt time.Time // when the first of them was
 	feed     feed
-	fetching fetching
-	pmi      pmiserver.Server
-	end      shutdown
-	health   *checkup.Host // nil if there is no checkup
-	buf      [ctl.MaxChunk]byte
+	aside
+	preparation preparation
+	pmi         pmiserver.Server
+	end         shutdown
+	health      *checkup.Host // nil if there is no checkup
+	buf         [ctl.MaxChunk]byte
 }
 
 // Run serves the launcher behind the descriptors in and out until it is gone or
@@ -97,7 +96,7 @@ func Run(in, out int, guarded bool) int {
 		a.watchdog = watchdog.FD
 	}
 	defer func() { a.group.Remove() }()
-	defer a.fetching.intake.Abandon()
+	defer a.preparation.intake.Abandon()
 	err := a.serve()
 	signal.Ignore(unix.SIGPIPE) // stderr may have lost its reader
 	if err != nil {
@@ -122,6 +121,9 @@ func (a *agent) serve() error {
 		return err
 	}
 	if err := a.open(); err != nil {
+		return err
+	}
+	if err := a.openAside(); err != nil {
 		return err
 	}
 	if err := a.watch(a.in, control, 0, unix.EPOLLIN); err != nil {
@@ -193,6 +195,8 @@ func (a *agent) handle(s source, index int, events uint32) {
 	switch s {
 	case control:
 		a.hear()
+	case asideDone:
+		a.finishAside()
 	case watchdogGone:
 		a.loseWatchdog()
 	case reports:
@@ -319,8 +323,11 @@ func (a *agent) follow(m ctl.Message) {
 		a.tell(&wire.Revoked{Rank: world.Rank(m.Rank), Comm: m.Comm, Cause: m.Cause})
 	case *ctl.Terminate:
 		a.terminate(m)
-	case *ctl.FindGPUs: // may take seconds; nobody is kept waiting, for there are no ranks yet
-		a.report(facts.GPUs())
+	case *ctl.FindGPUs:
+		a.doAside(func() func() {
+			found := facts.GPUs()
+			return func() { a.report(found) }
+		})
 	case *ctl.Examine:
 		a.examine(m)
 	case *ctl.Reach:

@@ -264,7 +264,7 @@ func (a *agent) tick(now time.Time) {
 		a.lookForAlone(now)
 	}
 	a.beat(now)
-	if a.launch != nil && a.alive == 0 && !a.mayReplace() && (!a.fetching.waiting || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
+	if a.launch != nil && a.alive == 0 && !a.mayReplace() && (!a.preparation.underWay || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)
 	}
 }

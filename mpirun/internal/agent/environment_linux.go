@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"os"
 	"slices"
 
@@ -11,20 +12,21 @@ import (
 // setEnvironment sets the environment and working directory of the ranks: those of the launcher, on
 // another host as far as they make sense there.
 func (a *agent) setEnvironment() {
-	a.vars = launchenv.OnHost(a.launch.Env, os.Environ(), a.launch.Remote, isDir)
+	p := &a.preparation
+	p.vars = launchenv.OnHost(a.launch.Env, os.Environ(), a.launch.Remote, isDir)
 	if !a.launch.Remote {
 		return
 	}
-	a.dir = a.launch.Dir
-	if isDir(a.dir) {
+	p.dir = a.launch.Dir
+	if isDir(p.dir) {
 		return
 	}
-	missing := a.dir
-	if a.dir, _ = launchenv.Value(a.vars, "HOME"); !isDir(a.dir) {
-		a.dir = "/"
+	missing := p.dir
+	if p.dir, _ = launchenv.Value(p.vars, "HOME"); !isDir(p.dir) {
+		p.dir = "/"
 	}
 	if slices.ContainsFunc(a.launch.Ranks, func(r ctl.Rank) bool { return a.launch.Programs[r.Program].Wdir == "" }) {
-		a.note("there is no directory %s here: its ranks start in %s", missing, a.dir)
+		p.warning = fmt.Sprintf("there is no directory %s here: its ranks start in %s", missing, p.dir)
 	}
 }
 

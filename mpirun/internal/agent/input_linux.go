@@ -17,8 +17,8 @@ type feed struct {
 // input passes data on to the ranks that get input, when they have been started; none
 // ends it.
 func (a *agent) input(data []byte) {
-	if a.fetching.waiting {
-		a.fetching.input = append(a.fetching.input, bytes.Clone(data))
+	if a.preparation.underWay {
+		a.preparation.input = append(a.preparation.input, bytes.Clone(data))
 		return
 	}
 	a.feed.taken += len(data)

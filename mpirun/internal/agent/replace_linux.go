@@ -29,10 +29,8 @@ func (a *agent) replace(m *ctl.Replace) {
 	r.Rank = m.Rank
 	p := a.add(r)
 	p.original, p.invite, p.unbriefed = first, &m.Invite, true
-	prog, err := a.lookUp(&a.launch.Programs[r.Program], a.fetching.intake.Path(r.Program))
-	if err == nil {
-		err = a.spawn(p, prog, a.variables(p, prog))
-	}
+	prog := a.preparation.programs[r.Program]
+	err := a.spawn(p, prog, a.variables(p, prog))
 	a.bind(nil)
 	if err != nil {
 		p.ended = true

@@ -30,14 +30,17 @@ func (a *agent) start(l *ctl.Launch) {
 		return
 	}
 	a.launch, a.window, a.memory = l, l.Window, cgroup.WatchKills("/")
-	a.setEnvironment()
 	a.told, a.gloo = a.node(), a.glooInterface()
 	a.pmi.Host, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, l.Placement
 	for i, r := range l.Ranks {
 		a.add(r)
 		a.pmi.Clients = append(a.pmi.Clients, a.ranks[i].pmi.Client)
 	}
-	a.begin(a.fetching.intake.Find(l, a.dir))
+	a.prepare(func() (*ctl.Want, error) {
+		a.setEnvironment()
+		a.preparation.intake.Find(l, a.preparation.dir)
+		return nil, nil
+	})
 }
 
 // add adds a rank that is not started yet.
@@ -49,16 +52,8 @@ func (a *agent) add(r ctl.Rank) *process {
 	return p
 }
 
-// begin starts the ranks, unless a program or file is still to be fetched. err, if not nil, is why
-// one cannot be fetched.
-func (a *agent) begin(err error) {
-	rank := a.launch.Ranks[0].Rank
-	if err == nil {
-		var missing bool
-		if missing, err = a.fetch(); missing {
-			return
-		}
-	}
+// begin starts the ranks. err, if not nil, is why a rank cannot be started.
+func (a *agent) begin(rank int, err error) {
 	if err == nil {
 		rank, err = a.startAll()
 	}
@@ -82,16 +77,8 @@ func (a *agent) startAll() (int, error) {
 		return first, err
 	}
 	a.group = killgroup.New()
-	programs := make([]*program.Program, len(a.launch.Programs))
 	for _, p := range a.ranks {
-		prog := programs[p.Program]
-		if prog == nil {
-			var err error
-			if prog, err = a.lookUp(&a.launch.Programs[p.Program], a.fetching.intake.Path(p.Program)); err != nil {
-				return p.Rank.Rank, err
-			}
-			programs[p.Program] = prog
-		}
+		prog := a.preparation.programs[p.Program]
 		if err := a.spawn(p, prog, a.variables(p, prog)); err != nil {
 			return p.Rank.Rank, prog.StartError(err)
 		}
@@ -232,18 +219,35 @@ func (a *agent) reportStarted() {
 	a.report(m)
 }
 
+// lookUpAll finds the programs of this host's ranks. It returns the rank whose program is not found,
+// and why.
+func (a *agent) lookUpAll() (int, error) {
+	programs := make([]*program.Program, len(a.launch.Programs))
+	for _, r := range a.launch.Ranks {
+		if programs[r.Program] != nil {
+			continue
+		}
+		var err error
+		if programs[r.Program], err = a.lookUp(&a.launch.Programs[r.Program], a.preparation.intake.Path(r.Program)); err != nil {
+			return r.Rank, err
+		}
+	}
+	a.preparation.programs = programs
+	return 0, nil
+}
+
 // lookUp finds a program on this host. path is where it has been put, if it has.
 func (a *agent) lookUp(p *ctl.Program, path string) (*program.Program, error) {
 	if len(p.Argv) == 0 || p.Argv[0] == "" {
 		return nil, errors.New("no program to run")
 	}
-	prog := &program.Program{Path: path, Argv: p.Argv, Dir: p.Wdir, Env: launchenv.Merge(a.vars, p.Env)}
+	prog := &program.Program{Path: path, Argv: p.Argv, Dir: p.Wdir, Env: launchenv.Merge(a.preparation.vars, p.Env)}
 	if p.Wdir != "" {
 		if st, err := os.Stat(p.Wdir); err != nil || !st.IsDir() {
 			return nil, fmt.Errorf("working directory %q: no such directory", p.Wdir)
 		}
 	} else {
-		prog.Dir = a.dir
+		prog.Dir = a.preparation.dir
 	}
 	if prog.Dir != "" {
 		prog.Env = launchenv.Merge(prog.Env, []string{"PWD=" + prog.Dir})

@@ -10,40 +10,44 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"syscall"
-
-	"golang.org/x/sys/unix"
+	"sync"
 
 	"gompi/mpirun/internal/ctl"
 )
 
 // An Intake brings programs and files that this host may not have from the launcher,
 // piece by piece: programs into the cache that gompirun itself may have come through,
-// files into the working directories of the ranks. One goroutine uses it.
+// files into the working directories of the ranks. One goroutine at a time uses it, but any
+// may call Abandon.
 type Intake struct {
 	programs int            // of the job: the items before its files
 	wanted   []item         // that have not been looked at
 	paths    map[int]string // by program
 	item     item           // that is being fetched
-	file     *os.File       // where it is until it is complete, nil if none is fetched
+	file     *os.File       // where it is until it is complete
 	size     int64          // of what has come
 	sum      hash.Hash
+
+	mu        sync.Mutex
+	temporary string // the name of file, "" if none is fetched
+	abandoned bool
 }
 
 // An item is a program or a file that this host is to have.
 type item struct {
 	ctl.File
-	number int    // as in ctl.Want
-	path   string // where it is to be
+	number  int      // as in ctl.Want
+	program bool     // it is to be executed
+	places  []string // where it may be put; the first is the one in use
+	refused error    // why it could not be put in those before
 }
 
 // Find lists what is to be on this host, by an order to start ranks. dir is the working
 // directory of programs that have none of their own.
-func (in *Intake) Find(l *ctl.Launch, dir string) error {
+func (in *Intake) Find(l *ctl.Launch, dir string) {
 	in.programs, in.paths = len(l.Programs), map[int]string{}
 	if !l.Remote {
-		return nil
+		return
 	}
 	known := map[int]bool{}
 	var dirs []string // of this host's ranks, each once
@@ -56,36 +60,28 @@ func (in *Intake) Find(l *ctl.Launch, dir string) error {
 			continue
 		}
 		known[r.Program] = true
-		path, err := cachePath(p.Sum, filepath.Base(p.Argv[0]))
-		if err != nil {
-			return err
-		}
-		in.wanted = append(in.wanted, item{ctl.File{Name: p.Argv[0], Sum: p.Sum, Size: p.Size, Mode: 0o700}, r.Program, path})
+		in.wanted = append(in.wanted, item{File: ctl.File{Name: p.Argv[0], Sum: p.Sum, Size: p.Size, Mode: 0o700},
+			number: r.Program, program: true, places: cachePaths(p.Sum, filepath.Base(p.Argv[0]))})
 	}
 	for _, d := range dirs {
 		for i, f := range l.Files {
-			in.wanted = append(in.wanted, item{f, in.programs + i, filepath.Join(d, filepath.Base(f.Name))})
+			in.wanted = append(in.wanted, item{File: f, number: in.programs + i, places: []string{filepath.Join(d, filepath.Base(f.Name))}})
 		}
 	}
-	return nil
 }
 
 // Path returns where a program has been put, "" if it is not brought here.
 func (in *Intake) Path(program int) string { return in.paths[program] }
 
 // Next begins with the next item that is missing here. It returns what to ask the
-// launcher for, nil if nothing is missing.
+// launcher for, nil if nothing is missing. It takes as long as reading all that is here.
 func (in *Intake) Next() (*ctl.Want, error) {
 	m := in.nextMissing()
 	if m == nil {
 		return nil, nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(m.path), ".gompi-preload-*")
-	if err != nil {
-		return nil, fmt.Errorf("preloading %q: %w", m.Name, err)
-	}
-	in.item, in.file, in.size, in.sum = *m, f, 0, sha256.New()
-	return &ctl.Want{Item: m.number}, nil
+	in.item = *m
+	return in.begin()
 }
 
 // nextMissing returns the next item that is to be here and is not, nil if there is
@@ -94,18 +90,149 @@ func (in *Intake) nextMissing() *item {
 	for len(in.wanted) > 0 {
 		m := in.wanted[0]
 		in.wanted = in.wanted[1:]
-		if !holds(m.path, &m.File) {
+		at := slices.IndexFunc(m.places, m.isAt)
+		if at < 0 {
 			return &m
 		}
-		in.got(&m)
+		in.got(&m, m.places[at])
 	}
 	return nil
 }
 
-// holds reports whether a regular file has the content of another.
-func holds(path string, want *ctl.File) bool {
+// got notes that an item is at a path.
+func (in *Intake) got(m *item, path string) {
+	if m.program {
+		in.paths[m.number] = path
+		markUsed(path)
+	}
+}
+
+// begin asks for the item from its start, to be put in the first place that takes it.
+func (in *Intake) begin() (*ctl.Want, error) {
+	m := &in.item
+	for len(m.places) > 0 {
+		err := in.create(m)
+		if err == nil {
+			in.size, in.sum = 0, sha256.New()
+			return &ctl.Want{Item: m.number}, nil
+		}
+		m.refuse(err)
+	}
+	return nil, fmt.Errorf("preloading %q: %w", m.Name, m.refused)
+}
+
+// create makes the file in which m is until it is complete.
+func (in *Intake) create(m *item) error {
+	dir := filepath.Dir(m.places[0])
+	if m.program {
+		if err := makeOwnFolder(dir); err != nil {
+			return err
+		}
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.abandoned {
+		return errors.New("the job has ended")
+	}
+	f, err := os.CreateTemp(dir, ".gompi-preload-*")
+	if err != nil {
+		return err
+	}
+	in.file, in.temporary = f, f.Name()
+	err = f.Chmod(os.FileMode(m.Mode))
+	if err == nil && m.program {
+		err = executable(f.Name())
+	}
+	if err != nil {
+		in.removeTemporary()
+	}
+	return err
+}
+
+// refuse notes that m could not be put in its first place, and goes on to the next.
+func (m *item) refuse(err error) {
+	if m.refused != nil {
+		err = fmt.Errorf("%w; %w", m.refused, err)
+	}
+	m.refused = err
+	m.places = m.places[1:]
+}
+
+// Take takes a piece of what is being fetched; the last one puts the item where it is to
+// be, in place of what may be there. Take returns what to ask for next, nil if the item is
+// complete. What cannot be written in one place is asked for again, for the next.
+func (in *Intake) Take(data []byte) (*ctl.Want, error) {
+	err := in.keep(data)
+	if err == nil && in.size < in.item.Size && len(data) > 0 {
+		return &ctl.Want{Item: in.item.number, Offset: in.size}, nil
+	}
+	if err == nil {
+		err = in.finish()
+	}
+	if err == nil {
+		return nil, nil
+	}
+	in.mu.Lock()
+	in.removeTemporary()
+	in.mu.Unlock()
+	in.item.refuse(err)
+	return in.begin()
+}
+
+func (in *Intake) keep(data []byte) error {
+	if _, err := in.file.Write(data); err != nil {
+		return err
+	}
+	in.sum.Write(data)
+	in.size += int64(len(data))
+	return nil
+}
+
+// finish puts the item where it is to be.
+func (in *Intake) finish() error {
+	if err := in.file.Close(); err != nil {
+		return err
+	}
+	if fmt.Sprintf("%x", in.sum.Sum(nil)) != in.item.Sum {
+		in.item.places = in.item.places[:1] // no other will do
+		return errors.New("it has changed while it was sent")
+	}
+	path := in.item.places[0]
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if err := os.Rename(in.temporary, path); err != nil {
+		return err
+	}
+	in.temporary = ""
+	in.got(&in.item, path)
+	return nil
+}
+
+// removeTemporary removes what is not complete. The caller has locked mu.
+func (in *Intake) removeTemporary() {
+	if in.temporary != "" {
+		in.file.Close() // it may be closed
+		os.Remove(in.temporary)
+		in.temporary = ""
+	}
+}
+
+// Abandon removes what is not complete: the job is over.
+func (in *Intake) Abandon() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.abandoned = true
+	in.removeTemporary()
+}
+
+// isAt reports whether m is at a path: a regular file with its content, that may be executed if it
+// is a program.
+func (m *item) isAt(path string) bool {
+	if m.program && (checkOwnFolders(filepath.Dir(path)) != nil || executable(path) != nil) {
+		return false
+	}
 	st, err := os.Stat(path)
-	if err != nil || !st.Mode().IsRegular() || st.Size() != want.Size {
+	if err != nil || !st.Mode().IsRegular() || st.Size() != m.Size {
 		return false
 	}
 	f, err := os.Open(path)
@@ -115,106 +242,5 @@ func holds(path string, want *ctl.File) bool {
 	defer f.Close()
 	h := sha256.New()
 	_, err = io.Copy(h, f)
-	return err == nil && fmt.Sprintf("%x", h.Sum(nil)) == want.Sum
-}
-
-// got notes that an item is here.
-func (in *Intake) got(m *item) {
-	if m.number < in.programs {
-		in.paths[m.number] = m.path
-	}
-}
-
-// Take takes a piece of what is being fetched; the last one puts the item where it is to
-// be, in place of what may be there. Take returns what to ask for next, nil if the item is
-// complete.
-func (in *Intake) Take(data []byte) (*ctl.Want, error) {
-	done, err := in.keep(data)
-	if err != nil {
-		return nil, fmt.Errorf("preloading %q: %w", in.item.Name, err)
-	}
-	if done {
-		return nil, nil
-	}
-	return &ctl.Want{Item: in.item.number, Offset: in.size}, nil
-}
-
-func (in *Intake) keep(data []byte) (done bool, err error) {
-	if _, err := in.file.Write(data); err != nil {
-		return false, err
-	}
-	in.sum.Write(data)
-	in.size += int64(len(data))
-	if in.size < in.item.Size && len(data) > 0 {
-		return false, nil
-	}
-	if err := in.file.Chmod(os.FileMode(in.item.Mode)); err != nil {
-		return false, err
-	}
-	if err := in.file.Close(); err != nil {
-		return false, err
-	}
-	if fmt.Sprintf("%x", in.sum.Sum(nil)) != in.item.Sum {
-		return false, errors.New("it has changed while it was sent")
-	}
-	if err := os.Rename(in.file.Name(), in.item.path); err != nil {
-		return false, err
-	}
-	in.file = nil
-	in.got(&in.item)
-	return true, nil
-}
-
-// Abandon removes what is not complete.
-func (in *Intake) Abandon() {
-	if in.file != nil {
-		in.file.Close()
-		os.Remove(in.file.Name())
-	}
-}
-
-// cachePath returns where a program with a checksum is, or is to be: in a folder
-// that is the user's, and that nobody else can write.
-func cachePath(sum, name string) (string, error) {
-	caches := []string{os.Getenv("XDG_CACHE_HOME"), os.TempDir()}
-	if home, err := os.UserHomeDir(); err == nil && caches[0] == "" {
-		caches[0] = filepath.Join(home, ".cache")
-	}
-	var refused error
-	for _, dir := range caches {
-		if dir == "" {
-			continue
-		}
-		own := filepath.Join(dir, "gompi-"+strconv.Itoa(os.Getuid()))
-		at := filepath.Join(own, sum)
-		os.MkdirAll(at, 0o700) // what is wrong shows below
-		err := ownFolder(own)
-		if err == nil {
-			err = ownFolder(at)
-		}
-		if err == nil {
-			return filepath.Join(at, name), nil
-		}
-		refused = errors.Join(refused, err)
-	}
-	return "", fmt.Errorf("no folder to put a program in: want to write to HOME or TMPDIR: %w", refused)
-}
-
-// ownFolder returns an error if path is no folder of this user's that it can write
-// and nobody else.
-func ownFolder(path string) error {
-	st, err := os.Lstat(path)
-	if err != nil {
-		return err
-	}
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	switch {
-	case !st.IsDir():
-		return fmt.Errorf("%s is no folder", path)
-	case !ok || int(sys.Uid) != os.Getuid():
-		return fmt.Errorf("%s is another user's", path)
-	case st.Mode().Perm()&0o022 != 0:
-		return fmt.Errorf("others can write %s (%v): want chmod go-w", path, st.Mode().Perm())
-	}
-	return unix.Access(path, unix.W_OK)
+	return err == nil && fmt.Sprintf("%x", h.Sum(nil)) == m.Sum
 }

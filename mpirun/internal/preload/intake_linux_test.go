@@ -17,8 +17,8 @@ import (
 func TestPreloadComparesContents(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("the program")))
-	path, err := cachePath(sum, "prog")
-	if err != nil {
+	path := cachePaths(sum, "prog")[0]
+	if err := makeOwnFolder(filepath.Dir(path)); err != nil {
 		t.Fatal(err)
 	}
 	for held, known := range map[string]bool{"the program": true, "the tampere": false} {
@@ -27,9 +27,7 @@ func TestPreloadComparesContents(t *testing.T) {
 		}
 		program := ctl.Program{Argv: []string{"prog"}, Sum: sum, Size: int64(len(held))}
 		in := &Intake{}
-		if err := in.Find(&ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{program}}, "/"); err != nil {
-			t.Fatal(err)
-		}
+		in.Find(&ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{program}}, "/")
 		if m := in.nextMissing(); (m == nil) != known {
 			t.Errorf("a cache that holds %q: missing %v; want that it is known: %v", held, m, known)
 		}
@@ -49,13 +47,49 @@ func TestPreloadRefusesAFolderThatOthersCanWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	open(cache)
-	if path, err := cachePath("5", "prog"); err != nil || !strings.HasPrefix(path, tmp) {
-		t.Errorf("%q, %v; want one in %s", path, err, tmp)
+	begin := func() (*Intake, error) {
+		in := &Intake{item: item{File: ctl.File{Name: "prog", Mode: 0o700}, program: true, places: cachePaths("5", "prog")}}
+		_, err := in.begin()
+		return in, err
 	}
+	open(cache)
+	in, err := begin()
+	if err != nil || !strings.HasPrefix(in.temporary, tmp) {
+		t.Errorf("%q, %v; want one in %s", in.temporary, err, tmp)
+	}
+	in.Abandon()
 	open(tmp)
-	if path, err := cachePath("5", "prog"); err == nil || strings.Count(err.Error(), "others can write ") != 2 {
-		t.Errorf("%q, %v; want two refusals", path, err)
+	if in, err := begin(); err == nil || strings.Count(err.Error(), "others can write ") != 2 {
+		t.Errorf("%q, %v; want two refusals", in.temporary, err)
+	}
+}
+
+// A program that cannot be written in one folder is asked for again, for the next.
+func TestPreloadGoesOnToTheNextFolder(t *testing.T) {
+	cache, tmp := t.TempDir(), t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", cache)
+	t.Setenv("TMPDIR", tmp)
+	text := "the program"
+	program := ctl.Program{Argv: []string{"prog"}, Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(text))), Size: int64(len(text))}
+	in := &Intake{}
+	in.Find(&ctl.Launch{Remote: true, Ranks: []ctl.Rank{{}}, Programs: []ctl.Program{program}}, "/")
+	first := ctl.Want{Item: 0}
+	if want, err := in.Next(); err != nil || want == nil || *want != first {
+		t.Fatalf("%+v, %v; want %+v", want, err, first)
+	}
+	in.file.Close() // so that it cannot be written
+	if want, err := in.Take([]byte(text[:4])); err != nil || want == nil || *want != first {
+		t.Fatalf("%+v, %v; want %+v again", want, err, first)
+	}
+	if want, err := in.Take([]byte(text)); err != nil || want != nil {
+		t.Fatalf("%+v, %v; want that all has come", want, err)
+	}
+	got, err := os.ReadFile(in.Path(0))
+	if !strings.HasPrefix(in.Path(0), tmp) || err != nil || string(got) != text {
+		t.Errorf("%s: %q, %v; want %q in %s", in.Path(0), got, err, text, tmp)
+	}
+	if left, _ := filepath.Glob(filepath.Join(cache, "*/*/.*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
 	}
 }
 
@@ -67,9 +101,7 @@ func fetching(t *testing.T, dir string, contents ...string) *Intake {
 		l.Files = append(l.Files, ctl.File{Name: fmt.Sprint("file", i), Sum: fmt.Sprintf("%x", sha256.Sum256([]byte(c))), Size: int64(len(c)), Mode: 0o600})
 	}
 	in := &Intake{}
-	if err := in.Find(l, "/"); err != nil {
-		t.Fatal(err)
-	}
+	in.Find(l, "/")
 	return in
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"debug/elf"
+	_ "embed"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -18,37 +19,25 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-// bootstrap turns a login into an agent. It becomes the gompirun at the path
-// where ours is, else the one that an earlier job has left in the user's cache,
-// else one that it asks for and reads from standard input. Its arguments are
-// the path (empty to skip that), the build that is wanted, the kind of machine
-// that it runs on, the name to give it, and its size. It says how it goes in
-// lines that begin as ctl.Magic does.
-//
-// Login shells of all kinds read it as one word: there is no single quote in
-// it and no exclamation mark.
-const bootstrap = `
-m=$(uname -m)
-[ "$m" = "$3" ] || { printf "\000gompi machine %s\n" "$m"; exit 0; }
-[ -f "$1" ] && [ -x "$1" ] && exec "$1" ` + AgentFlag + ` "$2"
-umask 077
-for d in "${XDG_CACHE_HOME:-$HOME/.cache}" "${TMPDIR:-/tmp}"; do
-	d=$d/gompi-$(id -u)
-	mkdir -p "$d/$2" 2>/dev/null
-	[ -h "$d" ] || { [ -O "$d" ] && [ -w "$d/$2" ] && break; }
-	d=
-done
-[ "$d" ] || { echo "no folder to put gompirun in: want to write to HOME or TMPDIR" >&2; exit 1; }
-f=$d/$2/$4
-[ -x "$f" ] && exec "$f" ` + AgentFlag + ` "$2"
-find "$d" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} + 2>/dev/null
-printf "\000gompi want\n"
-head -c "$5" >"$f.$$" && [ "$(wc -c <"$f.$$")" -eq "$5" ] && chmod 700 "$f.$$" && mv -f "$f.$$" "$f" &&
-	exec "$f" ` + AgentFlag + ` "$2"
-rm -f "$f.$$"
-echo "gompirun could not be put in $d" >&2
-exit 1
-`
+//go:embed bootstrap.sh
+var bootstrapText string
+
+// bootstrap is the script that turns a login into an agent, as one line.
+var bootstrap = oneLine(bootstrapText)
+
+// placesTried is in how many folders bootstrap.sh tries to put what it is sent.
+const placesTried = 2
+
+// oneLine returns a script without comments, empty lines, indentation and newlines.
+func oneLine(script string) string {
+	var lines []string
+	for line := range strings.Lines(script) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, " ")
+}
 
 // What a login says before it is an agent: lines that begin so.
 const (

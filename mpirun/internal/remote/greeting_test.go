@@ -50,8 +50,8 @@ func TestTheBootstrapRunsTheProgramAtThePath(t *testing.T) {
 	if want := AgentFlag + " " + me.build + "\n"; err != nil || string(out) != want {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}
-	if strings.ContainsAny(bootstrap, "'!") {
-		t.Error("there is a quote or an exclamation mark in it, which some shells do not take")
+	if strings.ContainsAny(bootstrap, "'!\n") || strings.Contains(bootstrap, `\\`) {
+		t.Errorf("%q: want no quote, exclamation mark, newline or two backslashes, which some shells do not take", bootstrap)
 	}
 	me.machine = "vax"
 	out, err = exec.Command("sh", "-c", me.command("", false)).CombinedOutput()

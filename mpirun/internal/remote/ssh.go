@@ -171,9 +171,10 @@ func withRemedy(last string) string {
 	return strings.TrimSuffix(last, ".") + "; " + remedy
 }
 
-// greet returns the first line of the agent. Before that it sends our program if asked to.
+// greet returns the first line of the agent. Before that it sends our program as often as it is
+// asked to: again if it could not be written in one folder.
 func (s self) greet(agent *Agent) (string, error) {
-	for sent := false; ; sent = true {
+	for sent := 0; ; sent++ {
 		greeting, err := readGreeting(agent.Out)
 		if err != nil {
 			return "", err
@@ -188,7 +189,7 @@ func (s self) greet(agent *Agent) (string, error) {
 		if _, ok := said(saysOther); ok {
 			return "", errOther
 		}
-		if _, ok := said(saysWant); !ok || sent {
+		if _, ok := said(saysWant); !ok || sent == placesTried {
 			return greeting, nil // ctl.Magic; if it is not, ctl.Reader returns an error
 		}
 		s.send(agent.In) // if it fails the login ends, and says why

@@ -33,6 +33,10 @@ type Config struct {
 	// its own. The folders of the test and all others are shared.
 	Private []string
 
+	// Setup returns a shell command that makes a host, numbered from 1, what it is to be, before
+	// anybody logs in: what it mounts is the host's own. It may be nil.
+	Setup func(host int) string
+
 	// Rate is what every host's link carries each way, as tc writes it: 1gbit. Empty: as much as
 	// the processors move.
 	Rate string
@@ -358,6 +362,9 @@ func (b *Bed) configure(i int, c Config) {
 	if u, err := user.Current(); err == nil {
 		rc := filepath.Join(u.HomeDir, ".bashrc")
 		fmt.Fprintf(&script, "{ [ ! -e '%[1]s' ] || mount --bind /dev/null '%[1]s'; } && ", rc)
+	}
+	if c.Setup != nil {
+		fmt.Fprintf(&script, "%s && ", c.Setup(i))
 	}
 	fmt.Fprintf(&script, "hostname %s && exec %s -D -f '%s' -E '%s'", b.Name(i), sshd, b.file(i, "sshd_config"), b.file(i, "log"))
 	b.hosts[i-1].script = script.String()

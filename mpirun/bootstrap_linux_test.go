@@ -1,0 +1,102 @@
+package mpirun
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gompi/mpirun/internal/testbed"
+)
+
+// asShell returns a command that makes shell the login shell of root on a host of a bed.
+func asShell(t *testing.T, shell string) string {
+	t.Helper()
+	users, err := os.ReadFile("/etc/passwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := filepath.Join(t.TempDir(), "passwd")
+	changed := regexp.MustCompile(`(?m)^(root:.*:)[^:]*$`).ReplaceAllString(string(users), "${1}"+shell)
+	if err := os.WriteFile(own, []byte(changed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("mount --bind '%s' /etc/passwd", own)
+}
+
+// Agents start under every login shell, found at our path or sent there.
+func TestEveryLoginShellStartsAgents(t *testing.T) {
+	var shells []string
+	for _, name := range []string{"bash", "dash", "tcsh", "csh", "fish", "zsh", "ksh", "mksh"} {
+		if path, err := exec.LookPath(name); err == nil {
+			shells = append(shells, path)
+		}
+	}
+	private, cache := t.TempDir(), t.TempDir()
+	b := testbed.Make(t, testbed.Config{
+		Hosts: len(shells), Private: []string{private, cache},
+		SSHD:  func(int) string { return "SetEnv XDG_CACHE_HOME=" + cache },
+		Setup: func(i int) string { return asShell(t, shells[i-1]) },
+	})
+	gompirun := filepath.Join(private, "gompirun")
+	copyProgram(t, "gompirun", gompirun)
+	for i, shell := range shells {
+		for _, how := range []string{"gompirun", gompirun} {
+			cmd := exec.Command(how, "-q", "-rsh", b.RSH(), "-H", b.Name(i+1), "-wdir", "/", "sh", "-c", "hostname; getent passwd root")
+			status, out, said := finish(t, cmd)
+			if want := b.Name(i+1) + "\nroot:"; status != 0 || !strings.HasPrefix(out, want) || !strings.Contains(out, ":"+shell+"\n") {
+				t.Errorf("%s, %s: status %d, %q; want 0 and %q and the shell\n%s", shell, how, status, out, want, strings.Join(said, "\n"))
+			}
+		}
+	}
+}
+
+// A folder in which gompirun, or a program that is preloaded, cannot be put is no end: the next is
+// tried. If there is none, it is told what was wrong with each. What is in the way in HOME:
+func TestFoldersThatCannotBeUsedArePassedOver(t *testing.T) {
+	private, home, tmp := t.TempDir(), t.TempDir(), t.TempDir()
+	mount := func(what, dir string) string { return fmt.Sprintf("mount -t tmpfs -o %s tmpfs '%s'", what, dir) }
+	const small = "size=16k"
+	setups := []string{
+		mount(small, home),
+		mount("noexec", home),
+		mount("ro", home),
+		mount(small, home) + " && " + mount("noexec", tmp),
+	}
+	b := testbed.Make(t, testbed.Config{
+		Hosts: len(setups), Private: []string{private, home, tmp},
+		SSHD:  func(int) string { return "SetEnv XDG_CACHE_HOME=" + home + " TMPDIR=" + tmp },
+		Setup: func(i int) string { return setups[i-1] },
+	})
+	gompirun := filepath.Join(private, "gompirun")
+	copyProgram(t, "gompirun", gompirun)
+	copyProgram(t, "rank", filepath.Join(private, "rank"))
+	for i := 1; i < len(setups); i++ {
+		cmd := exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", b.Name(i)+":2", "-wdir", "/", "-preload-binary", private+"/rank", "meet", "goodbye")
+		status, out, said := finish(t, cmd)
+		if status != 0 || strings.Count(out, "cards [0 1]") != 2 {
+			t.Errorf("%s: status %d, %q; want 0 and two cards\n%s", setups[i-1], status, out, strings.Join(said, "\n"))
+		}
+	}
+	_, _, said := finish(t, exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", b.Name(len(setups)), "true"))
+	matches(t, "no folder", said, `^gompirun: host4: .*no folder to put gompirun in.*`+home+`/gompi-0: .*No space left on device; `+tmp+`/gompi-0: .*noexec`)
+}
+
+// Ranks have the umask of a login, whether gompirun has just been sent to their host or was there.
+func TestRanksHaveTheUmaskOfALogin(t *testing.T) {
+	private, cache := t.TempDir(), t.TempDir()
+	b := testbed.Make(t, testbed.Config{Hosts: 1, Private: []string{private, cache}, SSHD: func(int) string {
+		return "SetEnv XDG_CACHE_HOME=" + cache
+	}})
+	gompirun := filepath.Join(private, "gompirun")
+	copyProgram(t, "gompirun", gompirun)
+	for _, how := range []string{"sent", "found"} {
+		status, out, said := finish(t, exec.Command(gompirun, "-q", "-rsh", b.RSH(), "-H", "host1", "-wdir", "/", "sh", "-c", "umask"))
+		if status != 0 || out != "0022\n" {
+			t.Errorf("%s: status %d, %q; want 0022\n%s", how, status, out, strings.Join(said, "\n"))
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"bytes"
+
+	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/preload"
+	"gompi/mpirun/internal/program"
+)
+
+// A preparation is what must be done before the ranks can start: finding their surroundings and
+// programs, and fetching what must arrive. All of it looks at file systems, which may be slow, so it
+// runs aside.
+type preparation struct {
+	underWay bool
+	intake   preload.Intake
+	input    [][]byte // that has come for ranks not yet started
+	// These are set aside, and not read by the loop before the ranks start:
+	vars     []string           // that ranks get, before those of their programs
+	dir      string             // where ranks work whose program does not say; "" for here
+	warning  string             // for the user
+	programs []*program.Program // of the launch; nil for those of no rank here
+}
+
+// prepare goes on with the preparation: by a step that may find that something is to be fetched,
+// and if it does not, by the steps after it. When nothing is left the ranks are started.
+func (a *agent) prepare(step func() (*ctl.Want, error)) {
+	a.preparation.underWay = true
+	a.doAside(func() func() {
+		rank := a.launch.Ranks[0].Rank
+		want, err := step()
+		if want == nil && err == nil {
+			want, err = a.preparation.intake.Next()
+		}
+		if want == nil && err == nil {
+			rank, err = a.lookUpAll()
+		}
+		return func() { a.prepared(want, rank, err) }
+	})
+}
+
+// prepared asks for what is wanted, or else starts the ranks. err, if not nil, is why a rank cannot
+// be started.
+func (a *agent) prepared(want *ctl.Want, rank int, err error) {
+	if a.end.ordered {
+		return
+	}
+	if want != nil && err == nil {
+		a.report(want)
+		return
+	}
+	if a.preparation.warning != "" {
+		a.note("%s", a.preparation.warning)
+	}
+	a.preparation.underWay = false
+	a.begin(rank, err)
+	for _, data := range a.preparation.input {
+		a.input(data)
+	}
+	a.preparation.input = nil
+}
+
+// take takes a piece of what is being fetched.
+func (a *agent) take(data []byte) {
+	if !a.preparation.underWay || a.end.ordered {
+		return
+	}
+	data = bytes.Clone(data)
+	a.prepare(func() (*ctl.Want, error) { return a.preparation.intake.Take(data) })
+}

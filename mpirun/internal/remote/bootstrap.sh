@@ -1,0 +1,47 @@
+# Turns a login into an agent. It becomes the gompirun at the path where ours is, else the one that
+# an earlier job has left in the user's cache, else one that it asks for and reads from standard
+# input. Its arguments are the path (empty to skip that), the build that is wanted, the kind of
+# machine that it runs on, the name to give it, and its size. It says how it goes in lines that
+# begin as ctl.Magic does.
+#
+# Login shells of all kinds read it as one word in single quotes, without these comments and with
+# spaces for the ends of lines: csh takes no newline there, it and bash no exclamation mark, fish
+# no backslash before a backslash.
+m=$(uname -m);
+[ "$m" = "$3" ] || { printf "\000gompi machine %s\n" "$m"; exit 0; };
+[ -f "$1" ] && [ -x "$1" ] && exec "$1" --agent "$2";
+build=$2; name=$4; size=$5; mask=$(umask);
+umask 077;
+set -f;
+exec 3>&1;
+
+# place puts gompirun where $to says, in the folder $own of this user, if it is not there. What
+# goes wrong is on its standard output. Others may be doing the same in a folder that hosts share.
+place() {
+	mkdir -p "$own/$build" || return;
+	[ -h "$own" ] && { echo "a symbolic link"; return 1; };
+	[ -O "$own" ] || { echo "not owned by user $(id -u)"; return 1; };
+	[ -x "$to" ] && { touch -c "$own/$build" 2>/dev/null; return 0; };
+	find "$own" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} + 2>/dev/null;
+	new=$(mktemp "$own/$build/$(uname -n).XXXXXX") || return;
+	chmod 700 "$new" && fill && mv -f "$new" "$to" && return;
+	rm -f "$new";
+	return 1;
+};
+
+# fill has gompirun sent into $new. All that is sent is read, also when it cannot be written.
+fill() {
+	[ -x "$new" ] || { echo "nothing may be executed there (mounted noexec)"; return 1; };
+	printf "\000gompi want\n" >&3;
+	head -c "$size" | (cat >"$new"; wrote=$?; cat >/dev/null; exit $wrote) || return;
+	[ "$(wc -c <"$new")" -eq "$size" ] || { echo "only $(wc -c <"$new") of $size bytes came"; return 1; };
+};
+
+for own in "${XDG_CACHE_HOME:-$HOME/.cache}" "${TMPDIR:-/tmp}"; do
+	own=$own/gompi-$(id -u); to=$own/$build/$name;
+	said=$(place 2>&1) && { umask "$mask"; exec 3>&-; exec "$to" --agent "$build"; };
+	set -- $said;
+	all="$all; $own: $*";
+done;
+echo "no folder to put gompirun in, of HOME and TMPDIR: ${all#; }" >&2;
+exit 1
