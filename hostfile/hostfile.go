@@ -80,6 +80,15 @@ func (h Host) String() string {
 	return b.String()
 }
 
+// Counted returns the item of ParseList for a host and a count of slots. The last part of a bare IPv6
+// address would be read as the count, and the count as a part of the address.
+func Counted(name, count string) string {
+	if validIPv6(name) {
+		name = "[" + name + "]"
+	}
+	return name + ":" + count
+}
+
 // A List is a parsed list of hosts, in the order of their first mention. No
 // two of its hosts are the Same at one port.
 type List struct {

@@ -93,6 +93,7 @@ func TestHostsAreFoundWhereTheyStand(t *testing.T) {
 		{name: "PBS", env: "PBS_NODEFILE=pbs PBS_JOBID=9.server", hosts: "n1:2 n2:1", from: "PBS job 9.server"},
 		{name: "PBS, one slot each", env: "PBS_NODEFILE=each", hosts: "n1:1 n2:1", from: "PBS job"},
 		{name: "LSF", env: "LSB_MCPU_HOSTS=n1_4_n2_2 LSB_DJOB_HOSTFILE=pbs LSB_JOBID=5", hosts: "n1:4 n2:2", from: "LSF job 5"},
+		{name: "LSF, by address", env: "LSB_MCPU_HOSTS=2001:db8::5_4 LSB_JOBID=5", hosts: "2001:db8::5:4", from: "LSF job 5"},
 		{name: "LSF, file", env: "LSB_DJOB_HOSTFILE=pbs LSB_HOSTS=x", hosts: "n1:2 n2:1", from: "LSF job"},
 		{name: "LSF, words", env: "LSB_HOSTS=n1_n2_n1", hosts: "n1:2 n2:1", from: "LSF job"},
 		{name: "Grid Engine", env: "PE_HOSTFILE=pe JOB_ID=3", hosts: "n1:4 n2.site:2", from: "Grid Engine job 3"},

@@ -157,7 +157,7 @@ func (s Surroundings) lsf() (*Allocation, error) {
 		}
 		var items []string
 		for i := 0; i < len(pairs); i += 2 {
-			items = append(items, pairs[i]+":"+pairs[i+1])
+			items = append(items, hostfile.Counted(pairs[i], pairs[i+1]))
 		}
 		return listed("LSB_MCPU_HOSTS", items, from)
 	}
@@ -185,7 +185,7 @@ func (s Surroundings) gridEngine() (*Allocation, error) {
 	for line := range strings.Lines(string(data)) {
 		switch f := strings.Fields(line); {
 		case len(f) >= 2:
-			items = append(items, f[0]+":"+f[1])
+			items = append(items, hostfile.Counted(f[0], f[1]))
 		case len(f) == 1:
 			return nil, fmt.Errorf("PE_HOSTFILE %s: %q: want a host and its slots", file, f[0])
 		}

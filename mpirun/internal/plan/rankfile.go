@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gompi/hostfile"
 )
 
 // A Rankfile says for each rank of a job on which host it runs and on which cores,
@@ -73,6 +75,8 @@ func parseRankLine(line string) (rankLine, error) {
 			return rankLine{}, bad
 		}
 		r.host = ""
+	} else if r.host, err = hostName(r.host); err != nil {
+		return rankLine{}, bad
 	}
 	if len(words) == 7 {
 		if words[4] != "slot" || words[5] != "=" {
@@ -84,6 +88,18 @@ func parseRankLine(line string) (rankLine, error) {
 		}
 	}
 	return r, nil
+}
+
+// hostName returns the name of one host, as a hostfile has it: an IPv6 address may have brackets.
+func hostName(word string) (string, error) {
+	list, err := hostfile.ParseList("rank", word)
+	if err != nil {
+		return "", err
+	}
+	if len(list.Hosts) != 1 || list.Hosts[0] != (hostfile.Host{Name: list.Hosts[0].Name, Slots: 1, Bare: true}) {
+		return "", fmt.Errorf("%q: want the name of one host", word)
+	}
+	return list.Hosts[0].Name, nil
 }
 
 // A slotRange is a part of slot=: cores from first to last of a package, or of the
@@ -131,7 +147,7 @@ func (f *Rankfile) HostList() string {
 		}
 	}
 	for i, name := range names {
-		names[i] = fmt.Sprintf("%s:%d", name, count[name])
+		names[i] = hostfile.Counted(name, strconv.Itoa(count[name]))
 	}
 	return strings.Join(names, ",")
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gompi/hostfile"
 )
 
 func TestRankfilesPlaceAndBind(t *testing.T) {
@@ -58,6 +60,14 @@ func TestRankfilesSayTheirHosts(t *testing.T) {
 	if err != nil || f.HostList() != "b:2,a:1" {
 		t.Errorf("%v, %v", f, err)
 	}
+	f, err = ParseRankfile("f", []byte("rank 0=2001:db8::5\nrank 1=[2001:db8::5]\nrank 2=fe80::1%eth0\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := hostfile.ParseList("-H", f.HostList())
+	if want := []hostfile.Host{{Name: "2001:db8::5", Slots: 2}, {Name: "fe80::1%eth0", Slots: 1}}; err != nil || !slices.Equal(list.Hosts, want) {
+		t.Errorf("%q: %+v, %v; want %+v", f.HostList(), list.Hosts, err, want)
+	}
 }
 
 func TestWrongRankfilesAreRefused(t *testing.T) {
@@ -67,6 +77,8 @@ func TestWrongRankfilesAreRefused(t *testing.T) {
 		"rank x=a":                             "f:1: ",
 		"rank -1=a":                            "f:1: ",
 		"rank 0=+nx":                           "f:1: ",
+		"rank 0=a,b":                           "f:1: ",
+		"rank 0=a:2":                           "f:1: ",
 		"rank 0=a slots=1":                     "f:1: ",
 		"rank 0=a slot=3-1":                    "slot=3-1: want cores",
 		"rank 0=a slot=x:1":                    "slot=x:1: want cores",
