@@ -46,9 +46,11 @@ func newCheckup(spec *cmdline.Spec, note func(string)) (*doctor.Checkup, error) 
 	if err != nil {
 		return nil, err
 	}
-	if c.Starter, err = starter(spec.Reach, source); err != nil {
+	s, err := starter(spec.Reach, source)
+	if err != nil {
 		return nil, err
 	}
+	c.Starter, c.ByHand = s, s.ByHand
 	c.Hosts = hosts
 	if spec.Programs[0].Hosts != "" {
 		c.Hosts = nil

@@ -84,7 +84,7 @@ func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) (
 // through srun where Slurm has granted the hosts, else through ssh or the user's command. If the
 // user says how long hosts may take to start, hosts that cannot be reached are tried again: they
 // may not be up yet.
-func starter(r cmdline.Reach, a *allocation.Allocation) (remote.Starter, error) {
+func starter(r cmdline.Reach, a *allocation.Allocation) (remote.LocalOrRemote, error) {
 	local := remote.Local{Stderr: os.Stderr}
 	if a.SlurmJob != "" {
 		srun, err := remote.NewSrun(a.SlurmJob, r.LaunchAgent)
@@ -102,11 +102,8 @@ func starter(r cmdline.Reach, a *allocation.Allocation) (remote.Starter, error) 
 	}
 	command, err := cli.SplitCommand(rsh)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
+		return remote.LocalOrRemote{}, fmt.Errorf("%s: %w", flag, err)
 	}
 	ssh, err := remote.NewSSH(command, r.LaunchAgent, r.StartTimeout > 0)
-	if err != nil {
-		return nil, err
-	}
-	return remote.LocalOrRemote{Local: local, Remote: ssh, Own: a.Own}, nil
+	return remote.LocalOrRemote{Local: local, Remote: ssh, Own: a.Own}, err
 }

@@ -75,9 +75,13 @@ func cannotUse(p *patient) advice {
 	says := func(what string) bool { return strings.Contains(a.what, what) }
 	switch {
 	case says("Permission denied"):
-		a.remedy = fmt.Sprintf("\"ssh -o BatchMode=yes %s true\" must work: ssh-copy-id %s", p.host.Name, p.host.Name)
+		a.remedy = fmt.Sprintf("%q must work without asking: put your public key there, as ssh-copy-id does", p.byHand)
+	case says("its key is not the one that is known"):
+		a.remedy = "jobs do not run there until the key in known_hosts is the host's"
+	case says("MaxStartups"):
+		a.remedy = fmt.Sprintf("see the log of its sshd, and try by hand: %s", p.byHand)
 	case says("Host key verification failed"):
-		a.remedy = fmt.Sprintf("log in once by hand, to accept its key: ssh %s", p.host.Name)
+		a.remedy = "log in once by hand, to accept its key: " + p.byHand
 	case says("resolve"):
 		a.remedy = "mend the name in the hostfile, or put it into /etc/hosts or ~/.ssh/config"
 	case says("refused"):
@@ -89,7 +93,7 @@ func cannotUse(p *patient) advice {
 	case says("not found"), says("No such file"):
 		a.remedy = "name a gompirun there: -launch-agent /path/to/gompirun"
 	default:
-		a.remedy = fmt.Sprintf("try by hand: ssh %s true", p.host.Name)
+		a.remedy = "try by hand: " + p.byHand
 	}
 	return a
 }

@@ -36,7 +36,8 @@ type Checkup struct {
 	Ports      [2]int // that ranks are to listen on, from and to; 0 for any
 	Interfaces string // for them to use, as internal/route reads them
 	Starter    remote.Starter
-	Limit      time.Duration // of logging in to a host
+	Limit      time.Duration              // of logging in to a host
+	ByHand     func(hostfile.Host) string // the command by which a user may try to log in to one
 
 	patients []*patient
 }
@@ -64,7 +65,7 @@ func (c *Checkup) examine() {
 	rand.Read(order.Secret[:]) // never fails
 	var all sync.WaitGroup
 	for _, h := range c.Hosts {
-		p := &patient{host: h}
+		p := &patient{host: h, byHand: c.ByHand(h)}
 		c.patients = append(c.patients, p)
 		all.Go(func() { p.examine(c.Starter, c.Limit, order) })
 	}
@@ -109,6 +110,7 @@ func (c *Checkup) dismiss() {
 // agent.
 type patient struct {
 	host     hostfile.Host
+	byHand   string        // the command by which a user may try to log in to it
 	agent    *remote.Agent // nil if it did not start
 	reader   *ctl.Reader
 	login    time.Duration // until its agent said hello

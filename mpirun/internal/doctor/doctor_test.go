@@ -53,7 +53,7 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 	}
 	failed := func(why string) func(ps []*patient) {
 		return func(ps []*patient) {
-			ps[1] = &patient{host: ps[1].host, trouble: errors.New(why), reached: make([]*ctl.Reached, len(ps))}
+			ps[1] = &patient{host: ps[1].host, byHand: "rsh -p 7 node1 true", trouble: errors.New(why), reached: make([]*ctl.Reached, len(ps))}
 		}
 	}
 	for _, tt := range []struct {
@@ -62,14 +62,16 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		bad         bool
 		who, remedy string
 	}{
-		{"no key", failed("root@node1: Permission denied (publickey)"), true, "node1", "ssh-copy-id node1"},
-		{"key of the host", failed("Host key verification failed."), true, "node1", "ssh node1"},
+		{"no key", failed("root@node1: Permission denied (publickey)"), true, "node1", `"rsh -p 7 node1 true" must work without asking`},
+		{"key of the host", failed("Host key verification failed."), true, "node1", "rsh -p 7 node1 true"},
+		{"another key of the host", failed("Host key verification failed; its key is not the one that is known"), true, "node1", "until the key"},
+		{"many logins", failed("Connection closed by 1.2.3.4 port 22; want a larger MaxStartups"), true, "node1", "log of its sshd"},
 		{"no such name", failed("ssh: Could not resolve hostname node1: Name or service not known"), true, "node1", "/etc/hosts"},
 		{"no sshd", failed("ssh: connect to host node1 port 22: Connection refused"), true, "node1", "sshd"},
 		{"silence", failed("no agent after 30s (-start-timeout)"), true, "node1", "security group"},
 		{"version", failed("its gompirun is version 0, want 1 as here"), true, "node1", "install this gompirun"},
 		{"no gompirun", failed("ssh exited with status 127: sh: gompirun: not found"), true, "node1", "-launch-agent"},
-		{"something else", failed("it broke"), true, "node1", "ssh node1 true"},
+		{"something else", failed("it broke"), true, "node1", "rsh -p 7 node1 true"},
 		{"firewall", unreached("10.0.0.2:4000: no answer"), true, "node0", "-port-range 47000-47999"},
 		{"no route", unreached("10.0.0.2:4000: no route to host"), true, "node0", "ip route get"},
 		{"no port", func(ps []*patient) { ps[1].findings.Port, ps[1].findings.Trouble = 0, "no free port" }, true, "node1", "-port-range"},

@@ -173,15 +173,15 @@ func (s self) send(w io.Writer) error {
 const maxGreeting = 64 << 10
 
 // readGreeting reads r up to the end of the first line that begins as ctl.Magic
-// does, and returns that line. The login may have printed anything before. It
-// reads byte by byte, so as to take nothing from the agent.
+// does, and returns that line; with an error, all that came. The login may have printed anything
+// before. It reads byte by byte, so as to take nothing from the agent.
 func readGreeting(r io.Reader) (string, error) {
 	const mark = "\x00gompi "
 	var got []byte
 	one := make([]byte, 1)
 	for len(got) < maxGreeting {
 		if _, err := io.ReadFull(r, one); err != nil {
-			return "", err
+			return string(got), err
 		}
 		got = append(got, one[0])
 		if at := bytes.Index(got, []byte(mark)); one[0] == '\n' && at >= 0 {

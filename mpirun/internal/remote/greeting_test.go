@@ -59,14 +59,3 @@ func TestTheBootstrapRunsTheProgramAtThePath(t *testing.T) {
 		t.Errorf("on another machine: %q, %v; want %q", out, err, saysMachine)
 	}
 }
-
-func TestLastWordsAreThoseThatSayWhy(t *testing.T) {
-	for said, want := range map[string]string{
-		"": "", "\n \n": "", "a\nb \r\n\n": "b",
-		"x\nWarning: Permanently added 'h' (ED25519) to the list of known hosts.\n": "x",
-	} {
-		if got := lastWords(said, ""); got != want {
-			t.Errorf("%q: %q, want %q", said, got, want)
-		}
-	}
-}

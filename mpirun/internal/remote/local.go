@@ -36,7 +36,11 @@ func (l Local) Start(_ context.Context, host hostfile.Host) (*Agent, error) {
 // LocalOrRemote starts agents on this machine with Local, and those on other hosts with Remote. A
 // host with a port or a user of its own is another one, whatever its name: a container, perhaps.
 type LocalOrRemote struct {
-	Local, Remote Starter
+	Local  Starter
+	Remote interface {
+		Starter
+		ByHand(hostfile.Host) string
+	}
 	Own           string // a name that is this machine's, too
 }
 
@@ -47,6 +51,10 @@ func (n LocalOrRemote) Start(ctx context.Context, h hostfile.Host) (*Agent, erro
 	}
 	return n.Remote.Start(ctx, h)
 }
+
+// ByHand returns the shell's command by which a user may try what starts an agent on a host other
+// than this one.
+func (n LocalOrRemote) ByHand(h hostfile.Host) string { return n.Remote.ByHand(h) }
 
 // IsLocal reports whether host names this machine without asking a name
 // server: localhost, a loopback address, the machine's own name or one of its

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"gompi/hostfile"
 	"gompi/internal/cli"
@@ -20,6 +22,21 @@ func login(command []string, h hostfile.Host) []string {
 		argv = append(argv, "-l", h.User)
 	}
 	return append(argv, h.Name)
+}
+
+// ByHand returns the shell's command by which a user may try to log in to h.
+func (s *SSH) ByHand(h hostfile.Host) string {
+	words := append(login(s.command, h), "true")
+	for i, w := range words {
+		if strings.ContainsFunc(w, needsQuotes) {
+			words[i] = cli.Quote(w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func needsQuotes(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:@%=+,", r)
 }
 
 // Terminal returns the command that runs a script of one line where login leads

@@ -23,3 +23,11 @@ func TestTerminalLogsInAsTheAgentDid(t *testing.T) {
 		}
 	}
 }
+
+// What users are told to try is what gompirun does.
+func TestByHandIsTheUsersCommand(t *testing.T) {
+	s := &SSH{command: []string{"ssh", "-F", "my config", "-o", "User=bob"}}
+	if got, want := s.ByHand(hostfile.Host{Name: "n1", Port: 2222}), "ssh -F 'my config' -o User=bob -p 2222 n1 true"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -97,6 +97,7 @@ func (a *Agent) Wait() string {
 		return a.conn.Wait()
 	}
 	status, how := a.wait()
+	how += lastWords(a.said(), ": ")
 	switch {
 	case a.Here():
 		return fmt.Sprintf("%s (pid %d)", how, a.PID())
@@ -112,21 +113,25 @@ func (a *Agent) wait() (int, string) {
 	a.mu.Lock()
 	a.waited = true
 	a.mu.Unlock()
-	last := ""
-	if a.words != nil {
-		last = lastWords(a.words.await(), ": ")
-	}
 	var exit *exec.ExitError
 	if err == nil {
-		return 0, "exited with status 0" + last
+		return 0, "exited with status 0"
 	}
 	if !errors.As(err, &exit) {
-		return -1, err.Error() + last
+		return -1, err.Error()
 	}
 	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return -1, fmt.Sprintf("was killed by signal %d (%v)%s", ws.Signal(), ws.Signal(), last)
+		return -1, fmt.Sprintf("was killed by signal %d (%v)", ws.Signal(), ws.Signal())
 	}
-	return exit.ExitCode(), fmt.Sprintf("exited with status %d%s", exit.ExitCode(), last)
+	return exit.ExitCode(), fmt.Sprintf("exited with status %d", exit.ExitCode())
+}
+
+// said returns the end of what the process, which has ended, said on its standard error.
+func (a *Agent) said() string {
+	if a.words == nil {
+		return ""
+	}
+	return a.words.await()
 }
 
 // start starts cmd with pipes as an agent in a session of its own, so that the

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -55,6 +56,11 @@ func (s *Srun) step(ctx context.Context, node string, send bool) (*Agent, error)
 		quicken(a.PID())
 	}
 	return a, err
+}
+
+// ByHand returns the shell's command by which a user may try to start something on h.
+func (s *Srun) ByHand(h hostfile.Host) string {
+	return fmt.Sprintf("srun --jobid=%s --nodes=1 --ntasks=1 --nodelist=%s true", s.job, h.Name)
 }
 
 // srunArgs returns the arguments that make srun start the agent on a node.

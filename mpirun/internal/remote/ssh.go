@@ -101,7 +101,7 @@ func (s *SSH) tryAgain(err error, try int) bool {
 		return false
 	}
 	says := func(what string) bool { return strings.Contains(r.said, what) }
-	if slices.ContainsFunc([]string{"kex_exchange_identification", "ssh_exchange_identification", "Connection reset by"}, says) {
+	if isDropped(r.said) {
 		return s.retryUnreachable || try < tries
 	}
 	notUpYet := []string{"Could not resolve", "Connection refused", "No route to host", "Connection timed out"}
@@ -139,45 +139,23 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 	io.Copy(io.Discard, agent.Out) // Wait wants it at its end
 	agent.In.Close()
 	status, how := agent.wait()
-	said := agent.words.await()
-	last := lastWords(said, "")
+	said := agent.said()
 	switch {
-	case ctx.Err() != nil && last == "":
-		return nil, context.Cause(ctx)
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("%w: %s", context.Cause(ctx), last)
+		return nil, fmt.Errorf("%w%s%s", context.Cause(ctx), lastWords(said, ": "), lastWords(greeting, "; the host says: "))
 	case err != io.EOF:
 		return nil, err
-	case status == sshFailed && last != "":
-		return nil, &refusal{withRemedy(last), said} // ssh's own messages name ssh and the host
 	}
-	return nil, &refusal{agent.Via + " " + how, said}
+	return nil, &refusal{reason(agent.Via, how, status, said, greeting), said}
 }
 
-// sshFailed is the exit status of ssh when it is not that of the command.
-const sshFailed = 255
-
-// withRemedy adds advice to an error message of ssh that contains none.
-func withRemedy(last string) string {
-	remedy := ""
-	switch {
-	case strings.Contains(last, "Permission denied"):
-		remedy = "want a key that ssh may use without asking"
-	case strings.Contains(last, "Host key verification failed"):
-		remedy = "want its key in known_hosts: log in by hand once"
-	default:
-		return last
-	}
-	return strings.TrimSuffix(last, ".") + "; " + remedy
-}
-
-// greet returns the first line of the agent. Before that it sends our program as often as it is
+// greet returns the first line of the agent, or with an error what was printed instead. Before that it sends our program as often as it is
 // asked to: again if it could not be written in one folder.
 func (s self) greet(agent *Agent) (string, error) {
 	for sent := 0; ; sent++ {
 		greeting, err := readGreeting(agent.Out)
 		if err != nil {
-			return "", err
+			return greeting, err
 		}
 		said := func(what string) (string, bool) {
 			rest, ok := strings.CutPrefix(greeting, what)

@@ -51,15 +51,3 @@ func TestSSHIsNotGivenWhatBreaksIt(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
-
-func TestWhatSshSaysEndsInWhatHelps(t *testing.T) {
-	for said, want := range map[string]string{
-		"a@b: Permission denied (publickey,password).": "a@b: Permission denied (publickey,password); want a key that ssh may use without asking",
-		"Host key verification failed.":                "Host key verification failed; want its key in known_hosts: log in by hand once",
-		"Connection refused.":                          "Connection refused.",
-	} {
-		if got := withRemedy(said); got != want {
-			t.Errorf("%q became %q, want %q", said, got, want)
-		}
-	}
-}

@@ -3,7 +3,6 @@ package remote
 import (
 	"errors"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -81,24 +80,4 @@ func (w *words) await() string {
 	<-w.done
 	w.from.Close()
 	return string(w.tail)
-}
-
-// lastWords returns the last line of text that says why something failed,
-// after lead; nothing if there is none.
-func lastWords(text, lead string) string {
-	lines := strings.Split(text, "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		line := strings.TrimSpace(lines[i])
-		if line != "" && !idle(line) {
-			return lead + line
-		}
-	}
-	return ""
-}
-
-// idle reports whether a line of ssh or srun is one that says nothing of a
-// failure.
-func idle(line string) bool {
-	return strings.HasPrefix(line, "Warning: Permanently added") || strings.HasSuffix(line, "lacks support for cpu binding") ||
-		strings.HasPrefix(line, "srun: error: ") && strings.Contains(line, "Exited with exit code") // which we know
 }

@@ -1,6 +1,7 @@
 package mpirun
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -99,4 +100,43 @@ func TestRanksHaveTheUmaskOfALogin(t *testing.T) {
 			t.Errorf("%s: status %d, %q; want 0022\n%s", how, status, out, strings.Join(said, "\n"))
 		}
 	}
+}
+
+// Whatever a server shows to all, and whatever ends a login, its reason is told.
+func TestTheReasonOfAFailedLoginIsTold(t *testing.T) {
+	t.Parallel() // it waits for retries
+	banner := filepath.Join(t.TempDir(), "banner")
+	if err := os.WriteFile(banner, []byte("*******\n* Authorized use only.\n*******\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	hosts := []struct{ sshd, setup, want string }{
+		{"PubkeyAuthentication no", "", `root@.*: Permission denied \(password\); want a key that ssh may use without asking`},
+		{"ForceCommand echo only sftp here; exit 1", "", `ssh exited with status 1: .*; the host says: only sftp here$`},
+		{"", asShell(t, "/usr/sbin/nologin"), `ssh exited with status 1: .*; the host says: This account is currently not available.$`},
+		{"", "", `Host key verification failed; its key is not the one that is known \(.*known_hosts:4\): if it has been installed anew, remove that \(ssh-keygen .*\) and log in by hand once`},
+	}
+	b := testbed.Make(t, testbed.Config{
+		Hosts: len(hosts),
+		SSHD:  func(i int) string { return "Banner " + banner + "\n" + hosts[i-1].sshd },
+		Setup: func(i int) string { return cmp.Or(hosts[i-1].setup, "true") },
+	})
+	known := filepath.Join(filepath.Dir(b.SSHConfig), "known_hosts")
+	keys, err := os.ReadFile(known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(string(keys), "\n")
+	lines[3] = strings.Replace(lines[0], b.Addr(1), b.Addr(4), 1)
+	if err := os.WriteFile(known, []byte(strings.Join(lines, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, _, said := remotely(t, b, "-q", "-H", "host1,host2,host3,host4", "true")
+	if status != statusFailed {
+		t.Errorf("status %d, want %d", status, statusFailed)
+	}
+	for i, h := range hosts {
+		matches(t, h.sshd, said, "^gompirun: "+b.Name(i+1)+": "+h.want)
+	}
+	_, lines = examineBed(t, b, "-H", "host1")
+	matches(t, "doctor", lines, regexp.QuoteMeta(b.RSH()+" host1 true")+".* must work without asking")
 }

@@ -1,0 +1,105 @@
+package remote
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// sshFailed is the exit status of ssh when it is not that of the command.
+const sshFailed = 255
+
+// reason says why a login has ended without becoming an agent: what ssh itself said last, or how it
+// ended, and then what the host said: on standard error, in said, where a server's banner stands,
+// too, or in printed, what came on standard output.
+func reason(via, how string, status int, said, printed string) string {
+	if status == sshFailed {
+		own, others := split(said)
+		if last := lastWords(own, ""); last != "" {
+			return withRemedy(last, own) + lastWords(others, "; the host says: ") + lastWords(printed, "; the host says: ")
+		}
+	}
+	return fmt.Sprintf("%s %s%s%s", via, how, lastWords(said, ": "), lastWords(printed, "; the host says: "))
+}
+
+// byClient matches the lines of OpenSSH's client itself. Others are a banner, or what the host's
+// shell and programs say.
+var byClient = regexp.MustCompile(`^(ssh: |kex_exchange_identification: |ssh_exchange_identification: |banner exchange: |ssh_dispatch_run_fatal: |` +
+	`channel \d+: open failed: |client_loop: |Connection (closed|reset|timed out|to )|Disconnected from |Received disconnect from |Timeout, server |` +
+	`Unable to negotiate |Bad owner or permissions |Host key verification failed|No .* host key is known for |Too many authentication failures|` +
+	`stdio forwarding failed|@@@|@ .* @$|IT IS POSSIBLE THAT |Someone could be eavesdropping |It is also possible that a host key |The fingerprint for the |` +
+	`Please contact your system administrator|Add correct host key in |Offending .* key in |Host key for .* has changed |Warning: |SHA256:|remove with:|ssh-keygen -f )` +
+	`|: Permission denied \(|: Too many authentication failures`)
+
+// split parts what was said on standard error in the lines of ssh's client, and others.
+func split(said string) (client, others string) {
+	for line := range strings.Lines(said) {
+		if byClient.MatchString(strings.TrimSpace(line)) {
+			client += line
+		} else {
+			others += line
+		}
+	}
+	return client, others
+}
+
+var (
+	offendingKey = regexp.MustCompile(`Offending .* key in (\S+)`)
+	removeKey    = regexp.MustCompile(`ssh-keygen -f .* -R .*`) // as Debian's ssh says it
+)
+
+// withRemedy adds advice to the last line of what ssh's client said, if that contains none.
+func withRemedy(last, said string) string {
+	remedy := ""
+	switch {
+	case strings.Contains(last, "Permission denied"):
+		remedy = "want a key that ssh may use without asking"
+	case strings.Contains(said, "HOST IDENTIFICATION HAS CHANGED"):
+		remedy = "its key is not the one that is known"
+		if known := offendingKey.FindStringSubmatch(said); known != nil {
+			remedy += " (" + known[1] + ")"
+		}
+		remove := "ssh-keygen -R"
+		if command := removeKey.FindString(said); command != "" {
+			remove = strings.TrimSpace(command)
+		}
+		remedy += ": if it has been installed anew, remove that (" + remove + ") and log in by hand once; else somebody may be listening"
+	case strings.Contains(last, "Host key verification failed"):
+		remedy = "want its key in known_hosts: log in by hand once"
+	case isDropped(said):
+		remedy = "if it serves others, too many logins came at once: want a larger MaxStartups in its sshd_config"
+	default:
+		return last
+	}
+	return strings.TrimSuffix(last, ".") + "; " + remedy
+}
+
+// isDropped reports whether the server ended the connection before the login, as sshd does with
+// some when too many come at once (MaxStartups), and with all when it is not to be logged in there.
+func isDropped(said string) bool {
+	own, _ := split(said)
+	last := lastWords(own, "")
+	return strings.Contains(last, "_exchange_identification: ") || strings.Contains(last, "Connection reset by ") || strings.HasPrefix(last, "Connection closed by ")
+}
+
+// lastWords returns the last line of text that says why something failed,
+// after lead; nothing if there is none.
+func lastWords(text, lead string) string {
+	lines := strings.Split(text, "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if line := strings.TrimSpace(lines[i]); !idle(line) {
+			return lead + line
+		}
+	}
+	return ""
+}
+
+// idle reports whether a line of ssh or srun is one that says nothing of a
+// failure: it is empty or a frame, or known, or follows from one before it.
+func idle(line string) bool {
+	says := strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+	return !says || strings.HasPrefix(line, "Warning: Permanently added") || strings.HasSuffix(line, "lacks support for cpu binding") ||
+		strings.HasSuffix(line, "UNKNOWN port 65535") || strings.HasPrefix(line, "stdio forwarding failed") ||
+		strings.HasPrefix(line, "srun: error: ") && strings.Contains(line, "Exited with exit code") // which we know
+}
