@@ -41,7 +41,7 @@ type LocalOrRemote struct {
 		Starter
 		ByHand(hostfile.Host) string
 	}
-	Own           string // a name that is this machine's, too
+	Own string // a name that is this machine's, too
 }
 
 // Start implements Starter.
