@@ -200,6 +200,46 @@ func TestASecondInterruptKillsAtOnce(t *testing.T) {
 	}
 }
 
+// After an interrupt ranks get INT, later TERM, and are killed at last.
+func TestAnInterruptBecomesTermAndThenKill(t *testing.T) {
+	k := startTalk(t, "-q", "-kill-delay", "0.1", "-np", "1", "sh", "-c",
+		`trap "echo got int" INT; trap "echo got term" TERM; echo ready; while :; do sleep 0.01; done`)
+	k.expect("ready")
+	k.cmd.Process.Signal(syscall.SIGINT)
+	k.expect("got int")
+	k.expect("got term")
+	k.ends(130)
+}
+
+// A program in Python ends by an interrupt as by an exception.
+func TestPythonCleansUpAfterAnInterrupt(t *testing.T) {
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("needs python3")
+	}
+	k := startTalk(t, "-q", "-np", "2", "python3", "-uc", `
+import time
+try:
+    print("ready")
+    time.sleep(1000)
+except KeyboardInterrupt:
+    print("interrupt")
+finally:
+    print("saved")
+    raise SystemExit(130)
+`)
+	k.expect("ready")
+	k.expect("ready")
+	k.cmd.Process.Signal(syscall.SIGINT)
+	k.expect("interrupt")
+	k.expect("saved")
+	k.expect("saved")
+	k.expect("gompirun: interrupted")
+	for line := range k.lines {
+		t.Errorf("then it says %q, want no word of ranks that ended as they were told to", line)
+	}
+	k.ends(130)
+}
+
 func atoi(t *testing.T, s string) int {
 	t.Helper()
 	n, err := strconv.Atoi(s)

@@ -25,15 +25,17 @@ const (
 
 // A shutdown is the state of the end of the job on this host.
 type shutdown struct {
-	lines    time.Time // when the first partial line is due
-	deadline time.Time // when TERM becomes KILL
-	linger   time.Time // until when open output is waited for
-	killing  time.Time // since when everything is being killed
-	ordered  bool      // the launcher wants an end
-	givenUp  bool      // there are processes that do not die
-	left     int       // processes that ranks left behind, and were killed
-	drained  bool      // the launcher has been told
-	noMore   bool      // no rank will be replaced
+	lines    time.Time     // when the first partial line is due
+	term     time.Time     // when INT becomes TERM
+	deadline time.Time     // when TERM becomes KILL
+	delay    time.Duration // between these two
+	linger   time.Time     // until when open output is waited for
+	killing  time.Time     // since when everything is being killed
+	ordered  bool          // the launcher wants an end
+	givenUp  bool          // there are processes that do not die
+	left     int           // processes that ranks left behind, and were killed
+	drained  bool          // the launcher has been told
+	noMore   bool          // no rank will be replaced
 	over     bool
 }
 
@@ -183,8 +185,9 @@ func (a *agent) signal(sig unix.Signal) {
 	}
 }
 
-// terminate asks everything below this process to end, and kills it later. A
-// second order, or one without delay, kills at once.
+// terminate asks everything below this process to end, and kills it later. A second order, or one
+// without delay, kills at once. INT goes where that of a terminal goes, to the ranks' process
+// groups: what a rank has detached is not interrupted.
 func (a *agent) terminate(m *ctl.Terminate) {
 	if m.Delay <= 0 {
 		a.killAll()
@@ -194,14 +197,26 @@ func (a *agent) terminate(m *ctl.Terminate) {
 	}
 	a.end.ordered = true
 	a.tell(&wire.Terminate{Text: m.Text})
-	if m.Delay > 0 {
-		a.end.deadline = time.Now().Add(m.Delay)
-		if _, err := tree.Signal(unix.SIGTERM, nil); err != nil {
-			a.signal(unix.SIGTERM)
-		}
-		if _, err := tree.Signal(unix.SIGCONT, nil); err != nil {
-			a.signal(unix.SIGCONT) // what is stopped cannot end
-		}
+	if m.Delay <= 0 {
+		return
+	}
+	now := time.Now()
+	if a.end.term, a.end.delay = now.Add(m.Interrupt), m.Delay; m.Interrupt <= 0 {
+		a.sendTerm(now)
+		return
+	}
+	a.signal(unix.SIGINT)
+	a.signal(unix.SIGCONT)
+}
+
+// sendTerm sends TERM to everything below this process, when it is time.
+func (a *agent) sendTerm(now time.Time) {
+	a.end.term, a.end.deadline = time.Time{}, now.Add(a.end.delay)
+	if _, err := tree.Signal(unix.SIGTERM, nil); err != nil {
+		a.signal(unix.SIGTERM)
+	}
+	if _, err := tree.Signal(unix.SIGCONT, nil); err != nil {
+		a.signal(unix.SIGCONT) // what is stopped cannot end
 	}
 }
 
@@ -227,7 +242,7 @@ func (a *agent) pollTimeout() int {
 		return -1
 	}
 	wait := orphanPeriod
-	for _, t := range []time.Time{a.end.lines, a.end.deadline, a.end.linger, a.nextLook, a.nextStacks, a.nextAlone, a.next} {
+	for _, t := range []time.Time{a.end.lines, a.end.term, a.end.deadline, a.end.linger, a.nextLook, a.nextStacks, a.nextAlone, a.next} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
 		}
@@ -248,6 +263,9 @@ func (a *agent) tick(now time.Time) {
 	}
 	if a.alive > 0 && a.ranks[0].pidfd < 0 {
 		a.reapAny()
+	}
+	if !a.end.term.IsZero() && !now.Before(a.end.term) {
+		a.sendTerm(now)
 	}
 	if !a.end.deadline.IsZero() && !now.Before(a.end.deadline) {
 		a.end.deadline = time.Time{}

@@ -47,7 +47,7 @@ func TestFlagsOfTheJob(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	spec, _, err := parse("prog", testGetenv)
-	if err != nil || spec.KillDelay != 2*time.Second || spec.Timeout != 0 || spec.Stdin != (Stdin{}) || spec.Policy != (plan.Policy{}) || spec.Programs[0].NP != 0 {
+	if err != nil || spec.KillDelay != 10*time.Second || spec.Timeout != 0 || spec.Stdin != (Stdin{}) || spec.Policy != (plan.Policy{}) || spec.Programs[0].NP != 0 {
 		t.Errorf("options %+v, %v", spec, err)
 	}
 }

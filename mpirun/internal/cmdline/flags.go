@@ -61,7 +61,7 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	s.Output.flags(set)
 	set.StringVar(&stdin, "stdin", "0", "")
 	set.Var((*cli.Duration)(&s.Timeout), "timeout", "")
-	s.KillDelay = 2 * time.Second
+	s.KillDelay = 10 * time.Second
 	set.Var((*cli.Duration)(&s.KillDelay), "kill-delay", "")
 	s.Stall.flags(set)
 	s.Attach.flags(set)

@@ -70,7 +70,7 @@ func examples() []Message {
 		&Died{Rank: 2, Text: "killed"},
 		&Absent{Rank: 2},
 		&Revoked{Rank: 1, Comm: 2, Cause: []byte("c")},
-		&Terminate{Delay: 2 * time.Second, Text: "end"},
+		&Terminate{Interrupt: time.Second, Delay: 2 * time.Second, Text: "end"},
 		&FindGPUs{},
 		&GPUs{Found: []byte("{}"), Visible: "0,1", Limited: true},
 		&Fence{Puts: []string{"key", "value"}},

@@ -176,13 +176,15 @@ func (m *Revoked) fields(c *wire.Codec) {
 	c.Bytes(&m.Cause, wire.MaxText)
 }
 
-// Terminate ends the ranks: TERM, and KILL after Delay. A Delay of 0 kills at once.
+// Terminate ends the ranks: TERM, and KILL after Delay. A Delay of 0 kills at once. With Interrupt
+// they get INT, as from a terminal, and TERM only that much later.
 type Terminate struct {
-	Delay time.Duration
-	Text  string
+	Interrupt, Delay time.Duration
+	Text             string
 }
 
 func (m *Terminate) fields(c *wire.Codec) {
+	wire.Int(c, &m.Interrupt, 0, math.MaxInt64)
 	wire.Int(c, &m.Delay, 0, math.MaxInt64)
 	c.String(&m.Text, wire.MaxText)
 }

@@ -26,7 +26,9 @@ type laterFailures struct {
 // failedToo notes a rank's failure for the report. A rank that was ended with the job has not
 // failed.
 func (j *Job) failedToo(m *ctl.Exited, how string, c *cause) {
-	ours := func(sig int) bool { return sig == int(unix.SIGTERM) || sig == int(unix.SIGKILL) }
+	ours := func(sig int) bool {
+		return sig == int(unix.SIGTERM) || sig == int(unix.SIGKILL) || sig == int(unix.SIGINT) && j.end.interrupt > 0
+	}
 	if j.end.cause != nil && (ours(m.Signal) || ours(m.Code-128)) {
 		return
 	}

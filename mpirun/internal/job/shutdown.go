@@ -70,6 +70,7 @@ type shutdown struct {
 	cause      *cause           // the first, nil while all is well
 	interrupts int              // signals that asked for an end
 	hurried    bool             // the job ends by a signal or the time limit
+	interrupt  time.Duration    // between INT and TERM; 0 if ranks do not get INT
 	agentLost  bool             // look for what it left
 	looks      <-chan time.Time // when to look whether output is taken; nil while the job goes on
 	unwritten  error            // why output could not be written, beside the cause
@@ -88,7 +89,7 @@ func (j *Job) endFor(c *cause) {
 	j.end.cause = c
 	j.end.looks = time.Tick(readerLook)
 	j.verbosef("ending the job: %s", c.text)
-	j.broadcast(&ctl.Terminate{Delay: max(j.spec.KillDelay, 1), Text: clip(c.text)})
+	j.broadcast(&ctl.Terminate{Interrupt: j.end.interrupt, Delay: max(j.spec.KillDelay, 1), Text: clip(c.text)})
 }
 
 func clip(s string) string { return s[:min(len(s), wire.MaxText)] }

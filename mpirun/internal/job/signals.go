@@ -9,6 +9,10 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
+// interruptTime is how long ranks have to end after Ctrl-C, before they get TERM: a program in
+// Python ends by INT as by an exception, and not at all well by TERM.
+const interruptTime = 2 * time.Second
+
 // signalled handles a signal. The first Ctrl-C, TERM or HUP ends the job in good order, the second
 // kills its ranks, the third even the agents.
 func (j *Job) signalled(s os.Signal) {
@@ -40,7 +44,7 @@ func (j *Job) interrupted(sig syscall.Signal) {
 	case 1:
 		c := &cause{status: 128 + int(sig), text: fmt.Sprintf("ended by signal %d (%v)", sig, sig)}
 		if sig == syscall.SIGINT {
-			c.text = "interrupted"
+			c.text, j.end.interrupt = "interrupted", interruptTime
 			j.notef("interrupted: ending the job; once more kills it")
 		}
 		j.endFor(c)
