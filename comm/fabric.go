@@ -43,12 +43,13 @@ const (
 	// spin is how often a rank with a processor of its own polls before it
 	// yields: some hundred microseconds, several times what a wake-up costs.
 	spin = 1000
-	// yields is how often it then polls, each time after a yield: that hands the
-	// processor to another rank in 1-2 us, a wake-up costs 20-30. Ranks that share processors
-	// wait so while the others copy (on two, yielding 64 and 1024 times: np=4, allreduce of 64 KiB
-	// 23 and 15 us, of 1 MiB 204 and 129; np=8, 60 and 44 us, reduce of 1 MiB 318 and 234; np=64,
-	// barrier 0.36 and 0.25 ms, 18 where they sleep at once).
-	yields = 1024
+	// yields is how often it then polls, each time after a yield, before it blocks its thread: a
+	// yield hands the processor to another rank of the session in 1 us, a thread that is woken takes
+	// 2 (np=2 on one processor, latency of 8 B: 2.1 and 3.3 us). Ranks that yield for longer keep
+	// those of other sessions from running (five ranks of three hosts on two processors, thousands of
+	// messages: 2.5 s with 64 yields and with 4, 3.6 with 128, 5.5 with 1024, and 22 where ranks did
+	// not block their threads; without autogroups 2.5).
+	yields = 64
 )
 
 // fabric connects this process to the job that b belongs to.

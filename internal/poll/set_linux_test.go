@@ -3,7 +3,9 @@
 package poll
 
 import (
+	"runtime"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -78,6 +80,59 @@ func TestWakersMayBeSetsOfSets(t *testing.T) {
 	}
 }
 
+// Whatever is to end a Sleep ends it, also if it has come before.
+func TestSleepEnds(t *testing.T) {
+	s := newSet(t)
+	r, w := pipe(t)
+	if err := s.Add(r, 1, Read); err != nil {
+		t.Fatal(err)
+	}
+	empty := func() { read(t, r) }
+	for _, tt := range []struct {
+		what  string
+		ring  func()
+		after func()
+	}{
+		{"a descriptor", func() { write(t, w) }, empty}, {"Wake", s.Wake, nil}, {"Interrupt", s.Interrupt, nil},
+		{"the doorbell", func() { Ring(s.doorbell) }, nil},
+	} {
+		for _, before := range []bool{true, false} {
+			if before {
+				tt.ring()
+			} else {
+				go func() {
+					for s.sleeping.Load() == 0 {
+						runtime.Gosched()
+					}
+					tt.ring()
+				}()
+			}
+			if !s.Sleep(timeout) {
+				t.Errorf("%s, before %v: Sleep lasted to its end", tt.what, before)
+			}
+			if tt.after != nil {
+				tt.after()
+			}
+			for s.Sleep(time.Millisecond) { // both may have been told of a Wake
+			}
+		}
+	}
+}
+
+func TestSleepIsOver(t *testing.T) {
+	for _, without := range []bool{false, true} {
+		was := noPwait2.Swap(without)
+		begin := time.Now()
+		if s := newSet(t); s.Sleep(20 * time.Millisecond) {
+			t.Error("an empty set has ended Sleep")
+		}
+		if d := time.Since(begin); d < 20*time.Millisecond {
+			t.Errorf("it lasted %v, want 20ms", d)
+		}
+		noPwait2.Store(was)
+	}
+}
+
 func TestNothingAllocates(t *testing.T) {
 	s := newSet(t)
 	r, w := pipe(t)
@@ -92,6 +147,8 @@ func TestNothingAllocates(t *testing.T) {
 		s.Arm()
 		<-s.C()
 		s.Disarm()
+		s.Interrupt()
+		s.Sleep(timeout)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -403,7 +403,7 @@ func (e *Engine) Complete(h Handle, st Status, err error) {
 func (e *Engine) Progress() {
 	e.progress.Lock()
 	defer e.exitPolling()
-	e.pollOnce(world.None)
+	e.progress.Tested(e.pollOnce(world.None))
 	if e.looks++; e.looks%looksPerCheck == 0 {
 		e.Stalled()
 	}

@@ -153,11 +153,12 @@ func (e *Engine) exitPolling() {
 	e.progress.Exit()
 }
 
-// pollOnce polls, unless another goroutine does.
-func (e *Engine) pollOnce(hint world.Rank) {
-	if !e.progress.Polled() {
-		e.Poll(hint)
+// pollOnce polls, unless another goroutine does, and returns the number of events.
+func (e *Engine) pollOnce(hint world.Rank) int {
+	if e.progress.Polled() {
+		return 0
 	}
+	return e.Poll(hint)
 }
 
 // spin polls only the peer that r waits for, as often as a driver spins, and reports whether r is

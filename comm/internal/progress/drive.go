@@ -67,6 +67,7 @@ func (p *Engine) mayTake(w *Waiter) bool {
 
 // drive polls until w is ready, ctx ends, its Check is due, or w has the drive no more.
 func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
+	slept := false
 	for polls, idle := 1, 0; !w.ready && p.driver == w && !p.rests(w) && !k.due; polls++ {
 		w.polls++
 		if p.cfg.Source.Poll(p.hint(w)) > 0 {
@@ -103,10 +104,16 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 			p.unlockWhile(p.cfg.Yield)
 		case ctx.Err() != nil:
 			return
+		case !slept && p.sleepsInKernel():
+			if p.cfg.Source.Arm() && !p.sleepInKernel(w) {
+				slept = true // in vain: for longer it sleeps as goroutines do
+			} else {
+				idle = 0
+			}
 		case p.arm():
 			w.parked = true
 			p.block(ctx, w, s, k)
-			idle = 0
+			idle, slept = 0, false
 		}
 	}
 }
@@ -164,7 +171,7 @@ func (p *Engine) busy() bool {
 // waited for long: that polls for others mostly, each of which it has to wake.
 func (p *Engine) takeDrive(w *Waiter) {
 	if old := p.driver; old != nil && old != w && old.parked {
-		p.cfg.Parker.Disarm()
+		p.disarm(old)
 		old.parked = false
 	}
 	p.driver = w
@@ -202,7 +209,7 @@ func (p *Engine) PassDrive() {
 func (p *Engine) hand(next *Waiter) {
 	switch {
 	case next == nil:
-	case next.parkable && !p.sooner(next) && p.arm():
+	case next.parkable && !p.sooner(next) && p.armFor(next):
 		p.driver, next.parked = next, true
 	default:
 		p.wake(next)
@@ -251,13 +258,28 @@ func (p *Engine) runBackground(w *Waiter) {
 	p.Await(context.Background(), w) // never fails: this context never ends
 }
 
-// arm prepares everything for a parked driver; false means: poll first.
+// arm prepares everything for a driver that parks; false means: poll first.
 func (p *Engine) arm() bool {
 	if !p.cfg.Source.Arm() {
 		return false
 	}
 	p.cfg.Parker.Arm()
 	return true
+}
+
+// armFor is arm for a parked driver, which may sleep in the kernel.
+func (p *Engine) armFor(w *Waiter) bool {
+	if w.inKernel {
+		return p.cfg.Source.Arm()
+	}
+	return p.arm()
+}
+
+// disarm undoes armFor.
+func (p *Engine) disarm(w *Waiter) {
+	if !w.inKernel {
+		p.cfg.Parker.Disarm()
+	}
 }
 
 // sooner reports whether the Source's deadline comes before the time at which the sleeper w
@@ -271,17 +293,7 @@ func (p *Engine) sooner(w *Waiter) bool {
 // the drive is passed to it. The background receives from the Parker in both cases, so that it
 // can be made the parked driver while it sleeps.
 func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) {
-	w.asleep, w.parkable = true, w.parked || w == p.background
-	if w.since.IsZero() {
-		w.since = time.Now()
-		if !w.Background {
-			p.began = w.since
-		}
-	}
-	p.sleepers = append(p.sleepers, w)
-	if !w.Background {
-		p.foreground++
-	}
+	p.goToSleep(w, w.parked || w == p.background)
 	var ring <-chan struct{}
 	if w.parkable {
 		ring = p.cfg.Parker.C()
@@ -301,6 +313,27 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) {
 		s.fired = true
 	}
 	p.Lock()
+	p.wakeUp(w, rang)
+	p.notice(w, s)
+}
+
+// goToSleep makes w one of the sleepers. parkable says that the Parker wakes it.
+func (p *Engine) goToSleep(w *Waiter, parkable bool) {
+	w.asleep, w.parkable = true, parkable
+	if w.since.IsZero() {
+		w.since = time.Now()
+		if !w.Background {
+			p.began = w.since
+		}
+	}
+	p.sleepers = append(p.sleepers, w)
+	if !w.Background {
+		p.foreground++
+	}
+}
+
+// wakeUp undoes goToSleep. rang says that the Parker has woken w.
+func (p *Engine) wakeUp(w *Waiter, rang bool) {
 	w.asleep, w.parkable = false, false
 	i := slices.Index(p.sleepers, w)
 	p.sleepers = slices.Delete(p.sleepers, i, i+1)
@@ -310,11 +343,40 @@ func (p *Engine) block(ctx context.Context, w *Waiter, s *stall, k *checking) {
 	switch {
 	case w.parked:
 		w.parked = false
-		p.cfg.Parker.Disarm()
+		p.disarm(w)
 	case rang && p.driver != nil && p.driver.parked:
 		p.wake(p.driver) // the Parker's wake-up was for the driver that is parked now
 	}
-	p.notice(w, s)
+	if rang && slices.ContainsFunc(p.sleepers, func(s *Waiter) bool { return s.inKernel && s.ready }) {
+		p.sleeper.Interrupt() // or for another whose thread the kernel could have woken
+	}
+}
+
+// inKernelMost is for how long a driver blocks its thread before it sleeps as goroutines do. A
+// context that ends meanwhile is noticed so late.
+const inKernelMost = time.Millisecond
+
+// sleepsInKernel reports whether a driver can block its thread, and the Source's deadline lets it.
+func (p *Engine) sleepsInKernel() bool {
+	if p.sleeper == nil {
+		return false
+	}
+	d := p.cfg.Source.Deadline()
+	return d == 0 || d > inKernelMost
+}
+
+// sleepInKernel blocks the thread of w's goroutine, the driver, until there is something to poll or
+// w is woken, for inKernelMost at most. It reports whether it was woken.
+func (p *Engine) sleepInKernel(w *Waiter) (rang bool) {
+	w.parked, w.inKernel = true, true
+	p.goToSleep(w, true)
+	w.due = time.Now().Add(inKernelMost)
+	p.Unlock()
+	rang = p.sleeper.Sleep(inKernelMost)
+	p.Lock()
+	p.wakeUp(w, rang)
+	w.inKernel = false
+	return rang
 }
 
 // deadline returns a channel that delivers at the Source's deadline if w may be the parked driver,

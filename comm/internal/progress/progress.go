@@ -12,7 +12,15 @@
 // At most one Waiter has the drive. Its goroutine, the driver, polls the Source on behalf of all.
 // It first polls without a pause (spins), then gives the processor away before each poll
 // (yields). If neither finds anything, it parks: it sleeps until the Parker says that there is
-// something to poll, or until the Source's deadline.
+// something to poll, or until the Source's deadline. It first blocks its thread for a while, if the
+// Parker can do that, since the kernel wakes a thread in a fraction of the time that it takes until
+// Go runs a goroutine; then it sleeps as goroutines do.
+//
+// It yields only for some ten microseconds, since a yield gives the processor to nobody but the
+// threads of the same scheduling group: where each session is a group of its own (autogroups, the
+// default of most distributions) a thread that yields for ever keeps those of another session from
+// running for seconds, ranks of the same job among them. For the same reason a goroutine that
+// tests in a loop, instead of waiting, sleeps now and then: see Tested.
 //
 // A goroutine that begins to wait takes the drive from a parked driver, since polling costs a
 // fraction of a wake-up. The parked goroutine stays asleep. When the new driver returns, it can
@@ -89,6 +97,15 @@ type Parker interface {
 	C() <-chan struct{}
 }
 
+// A Sleeper is a Parker that can block the thread of the driver. It is found by type assertion.
+type Sleeper interface {
+	// Sleep returns when there is something to poll, when Interrupt is called, or after d. It
+	// reports whether it returned before d was over. It needs no Arm of the Parker.
+	Sleep(d time.Duration) (rang bool)
+	// Interrupt ends the Sleep of one goroutine, or the next one.
+	Interrupt()
+}
+
 // Config says what is polled, and how to sleep.
 type Config struct {
 	Source Source
@@ -102,8 +119,9 @@ type Config struct {
 // An Engine is the progress engine of one rank. Its methods and those of its Waiters are called
 // with the lock held, but for Init, Lock, TryLock and Spins. Init comes first.
 type Engine struct {
-	cfg  Config
-	want atomic.Int32 // goroutines that wait for mu: a driver unlocks it for them
+	cfg     Config
+	sleeper Sleeper      // the Parker, if it is one
+	want    atomic.Int32 // goroutines that wait for mu: a driver unlocks it for them
 
 	mu              sync.Mutex
 	driver          *Waiter   // polling or parked
@@ -115,10 +133,14 @@ type Engine struct {
 	woken           bool // a goroutine has become runnable, and no driver has yielded to it
 	spinPolicy
 	operations
+	tests
 }
 
 // Init makes p ready for use.
-func (p *Engine) Init(cfg Config) { p.cfg = cfg }
+func (p *Engine) Init(cfg Config) {
+	p.cfg = cfg
+	p.sleeper, _ = cfg.Parker.(Sleeper)
+}
 
 // Lock locks the Engine. A driver that spins unlocks it for the caller.
 func (p *Engine) Lock() {

@@ -18,6 +18,7 @@ import (
 type rank struct {
 	progress.Engine
 	bell     bell
+	threads  *threadBell // the Parker, if it blocks threads
 	words    []*word     // that may be stored
 	asleep   atomic.Bool // who stores one has to ring
 	blind    bool        // Arm finds nothing, but the Parker rings at once: so it is with sockets
@@ -71,10 +72,37 @@ func (b *bell) ring() {
 	}
 }
 
-func newRank(watch bool) *rank {
-	r := &rank{polled: map[world.Rank]int{}}
+// A threadBell is a Parker that blocks threads. Its Sleep does not return before it is woken or
+// ended, so that a wake-up that is lost shows.
+type threadBell struct {
+	*bell
+	sleeps atomic.Int32
+	over   chan struct{} // each receive ends a Sleep in vain
+}
+
+func (b *threadBell) Sleep(time.Duration) bool {
+	b.sleeps.Add(1)
+	select {
+	case <-b.c:
+		return true
+	case <-b.over:
+		return false
+	}
+}
+
+func (b *threadBell) Interrupt() { b.ring() }
+
+func newRank(watch bool) *rank { return newRankOf(watch, nil) }
+
+// newRankOf returns a rank with the Parker, nil for the usual one.
+func newRankOf(watch bool, threads *threadBell) *rank {
+	r := &rank{polled: map[world.Rank]int{}, threads: threads}
 	r.bell = bell{r: r, c: make(chan struct{}, 1)}
-	r.Init(progress.Config{Source: r, Parker: &r.bell, Yield: runtime.Gosched, Watch: watch})
+	cfg := progress.Config{Source: r, Parker: &r.bell, Yield: runtime.Gosched, Watch: watch}
+	if threads != nil {
+		threads.bell, cfg.Parker = &r.bell, threads
+	}
+	r.Init(cfg)
 	return r
 }
 
@@ -170,6 +198,17 @@ func get[T any](r *rank, f func() T) T {
 	r.Lock()
 	defer r.Unlock()
 	return f()
+}
+
+// endSleeps has all that block their threads notice that their time is over.
+func (r *rank) endSleeps() {
+	for r.threads != nil {
+		select {
+		case r.threads.over <- struct{}{}:
+		default:
+			return
+		}
+	}
 }
 
 // polling lets others run until as many wait, one of whom polls.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,10 +22,15 @@ import (
 func TestNobodyIsForgottenWithAnyTiming(t *testing.T) {
 	for end := stress.Until(t); time.Now().Before(end) && !t.Failed(); {
 		seed := rand.Uint64()
-		for i, p := range []struct{ spin, yields int }{{0, 0}, {0, 3}, {20, 2}, {0, 0}} {
+		for i, p := range []struct {
+			spin, yields int
+			threads      bool
+		}{{0, 0, false}, {0, 3, false}, {20, 2, false}, {0, 0, false}, {0, 0, true}, {3, 2, true}} {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRank(false)
-				r.blind = i%2 == 1
+				if r.blind = i%2 == 1; p.threads {
+					r = newRankOf(false, &threadBell{over: make(chan struct{})})
+				}
 				r.SetSpin(p.spin, p.yields, true, func() bool { return true }, time.Hour)
 				var all sync.WaitGroup
 				for i := range 6 {
@@ -58,10 +64,17 @@ func waitOften(t *testing.T, r *rank, me world.Rank, rng *rand.Rand) {
 			continue
 		case 1: // who gives up waits again
 			ctx, cancel := context.WithCancelCause(t.Context())
-			go func() { pause(n); cancel(errGaveUp) }()
+			var ended atomic.Bool
+			go func() {
+				pause(n)
+				for cancel(errGaveUp); !ended.Load(); runtime.Gosched() {
+					r.endSleeps() // of its thread, which notices the context then
+				}
+			}()
 			if err := waitInTime(ctx, t, r, me, w); !errors.Is(err, errGaveUp) {
 				t.Errorf("got %v, want %v", err, errGaveUp)
 			}
+			ended.Store(true)
 		}
 		w.Background = m == 0
 		go func() { pause(m); r.store(w) }()

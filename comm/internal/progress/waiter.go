@@ -18,6 +18,7 @@ type Waiter struct {
 	asleep   bool        // in sleepers
 	parkable bool        // asleep, and receiving from the Parker
 	parked   bool        // asleep as the driver
+	inKernel bool        // asleep, its thread blocked by the Sleeper
 	since    time.Time   // when its goroutine first slept in this wait
 	polls    int         // that it has made in this wait
 	due      time.Time   // when it wakes for the Source's deadline
@@ -69,6 +70,10 @@ func (p *Engine) MakeReady(w *Waiter) {
 
 // wake wakes w's goroutine without making it ready.
 func (p *Engine) wake(w *Waiter) {
+	if w.inKernel {
+		p.sleeper.Interrupt() // its thread, which the kernel wakes; if another's, that passes it on
+		return
+	}
 	p.woken = true
 	select {
 	case w.wake <- struct{}{}:

@@ -52,14 +52,15 @@ type job struct {
 	env       []string // settings of comm
 }
 
-// ways are how ranks reach each other: the flags of gompirun, and settings. Two
-// addresses of this machine are two hosts.
+// ways are how ranks reach each other: the flags of gompirun, and settings. Addresses of this
+// machine are hosts. The ranks of each are a session of their own and, with autogroups, a group of
+// their own for the scheduler: ranks that wait must let the others run.
 var ways = map[string]struct {
 	flags, env []string
 }{
 	"shm":   {},
 	"tcp":   {env: []string{"GOMPI_TRANSPORT=tcp"}},
-	"hosts": {flags: []string{"-H", "localhost:2,127.0.0.2:3,127.0.0.3:3"}},
+	"hosts": {flags: []string{"-H", "localhost:2,127.0.0.2:3,127.0.0.3:3", "-map-by", "node"}},
 }
 
 // settings are drawn for jobs: what else decides how messages go.

@@ -1,0 +1,98 @@
+package progress_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func newThreadRank(spin, yields int) *rank {
+	r := newRankOf(false, &threadBell{over: make(chan struct{})})
+	r.SetSpin(spin, yields, true, func() bool { return true }, time.Hour)
+	return r
+}
+
+// A driver that has polled in vain blocks its thread, and then, in vain for long, sleeps as
+// goroutines do. Both end when there is something to poll.
+func TestADriverBlocksItsThreadFirst(t *testing.T) {
+	for _, inVain := range []bool{false, true} {
+		bubble(t, 0, func(t *testing.T) {
+			r, w := newThreadRank(2, 3), newWord()
+			done := r.start(t.Context(), w)
+			synctest.Wait()
+			if r.threads.sleeps.Load() != 1 || r.polls > 2+3+1 || get(r, r.Polled) {
+				t.Errorf("slept %d times after %d polls: want it asleep after 5", r.threads.sleeps.Load(), r.polls)
+			}
+			if inVain {
+				r.endSleeps()
+				synctest.Wait()
+				if r.threads.sleeps.Load() != 1 || !r.bell.armed {
+					t.Errorf("slept %d times, armed %v: want it parked", r.threads.sleeps.Load(), r.bell.armed)
+				}
+			}
+			r.store(w)
+			want(t, done)
+		})
+	}
+}
+
+// A deadline that comes before the thread would be woken goes by the clock.
+func TestADeadlineIsNotSleptOver(t *testing.T) {
+	bubble(t, 500*time.Microsecond, func(t *testing.T) {
+		r, w := newThreadRank(0, 0), newWord()
+		r.onPoll = r.storesAt(w, 500*time.Microsecond)
+		want(t, r.start(t.Context(), w))
+	})
+}
+
+// Whoever takes the drive from one whose thread is blocked hands it back, and that is woken.
+func TestADriveIsHandedToAThreadThatSleeps(t *testing.T) {
+	bubble(t, 0, func(t *testing.T) {
+		r, first, second := newThreadRank(0, 0), newWord(), newWord()
+		waits := r.start(t.Context(), first)
+		synctest.Wait()
+		second.stored.Store(true)
+		want(t, r.start(t.Context(), second))
+		synctest.Wait()
+		if n := r.threads.sleeps.Load(); n != 1 || get(r, r.Polled) {
+			t.Errorf("%d sleeps, polled %v: want the first still asleep", n, r.Polled())
+		}
+		r.store(first)
+		want(t, waits)
+	})
+}
+
+// A program that tests in a loop polls, then yields, and then sleeps in each test, unless one finds
+// something, or it does something else between them.
+func TestTestsInVainSleep(t *testing.T) {
+	const spin, yields, free = 10, 5, 64
+	test := func(r *rank, found int) bool {
+		before := r.threads.sleeps.Load()
+		r.Lock()
+		r.Tested(found)
+		r.Unlock()
+		return r.threads.sleeps.Load() > before
+	}
+	rank := func() *rank {
+		r := newThreadRank(spin, yields)
+		close(r.threads.over)
+		return r
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := rank()
+		for i := range 2 * free {
+			if slept := test(r, 0); slept != (i >= free+spin+yields) {
+				t.Fatalf("test %d in vain: slept %v", i, slept)
+			}
+		}
+		if test(r, 1) || test(r, 0) {
+			t.Error("it slept although a test had found something")
+		}
+		r = rank()
+		for range 10 * free {
+			if time.Sleep(50 * time.Microsecond); test(r, 0) {
+				t.Fatal("it slept although the program did something else")
+			}
+		}
+	})
+}
