@@ -278,7 +278,7 @@ func (d *disaster) play(t *testing.T, bed *testbed.Bed, flags []string) {
 	text, _ := os.ReadFile(said.Name())
 	first := ""
 	for line := range strings.Lines(string(text)) {
-		slow := strings.Contains(line, "agents are up, waiting for")
+		slow := strings.Contains(line, "agents are up, waiting for") || strings.HasSuffix(line, " the job ends\n")
 		if first == "" && strings.HasPrefix(line, "gompirun: ") && !slow {
 			first = strings.TrimSuffix(line, "\n")
 		}

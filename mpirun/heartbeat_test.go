@@ -3,7 +3,7 @@
 package mpirun
 
 import (
-	"strings"
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -11,24 +11,65 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
-func TestAStoppedAgentIsGivenUp(t *testing.T) {
+// The kernel tells when an agent on this machine ends. Until then it is only stopped.
+func TestAStoppedAgentOnThisMachineIsToldOfAndGoesOn(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	for _, stopAll := range []bool{false, true} {
-		l := launchVictims(t, 2, "-heartbeat", beat.String())
-		syscall.Kill(l.agent, syscall.SIGSTOP)
-		if stopAll {
-			for _, pid := range l.below {
-				syscall.Kill(pid, syscall.SIGSTOP)
-			}
+	k := startTalk(t, "-heartbeat", "1", "-np", "2", "sh", "-c", `trap "exit 0" USR1; echo ready; while :; do sleep 0.02; done`)
+	k.expect("ready")
+	k.expect("ready")
+	agent := childrenOf(k.cmd.Process.Pid)[0]
+	syscall.Kill(agent, syscall.SIGSTOP)
+	for _, after := range []string{"1s", "2s", "4s"} { // the last is longer than another host may be silent
+		k.expect(fmt.Sprintf("gompirun: localhost: nothing heard for %s: the agent (process %d) is stopped (kill -CONT lets it go on)", after, agent))
+	}
+	syscall.Kill(agent, syscall.SIGCONT)
+	k.expect("gompirun: localhost: heard again after ")
+	k.cmd.Process.Signal(syscall.SIGUSR1)
+	k.ends(0)
+}
+
+// Whatever stands still, the time limit and TERM end the job, and nothing is left.
+func TestAJobEndsInTimeThoughItsAgentDoesNotRun(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	for _, beat := range []string{"1", "0"} {
+		for _, tt := range []struct {
+			name   string
+			status int
+			flags  []string
+		}{
+			{"time limit", statusTimeout, []string{"-timeout", "3"}},
+			{"TERM", 143, nil},
+		} {
+			t.Run(tt.name+" heartbeat "+beat, func(t *testing.T) {
+				t.Parallel() // it waits most of the time
+				l := launchVictims(t, 2, append(tt.flags, "-kill-delay", "0.1", "-heartbeat", beat)...)
+				ended := make(chan struct{})
+				go func() { // gompirun continues it
+					for {
+						select {
+						case <-ended:
+							return
+						case <-time.After(time.Millisecond / 2):
+							syscall.Kill(l.agent, syscall.SIGSTOP)
+						}
+					}
+				}()
+				awaitState(t, l.agent, "T")
+				if tt.flags == nil {
+					l.cmd.Process.Signal(syscall.SIGTERM)
+				}
+				begun := time.Now()
+				l.cmd.Wait()
+				close(ended)
+				if code := l.cmd.ProcessState.ExitCode(); code != tt.status {
+					t.Errorf("status %d, want %d: %s", code, tt.status, l.said.String())
+				}
+				if took := time.Since(begun); took > 15*time.Second {
+					t.Errorf("ended after %v", took)
+				}
+				l.gone(t, "agent stopped for good")
+			})
 		}
-		l.cmd.Wait()
-		if code := l.cmd.ProcessState.ExitCode(); code != statusFailed {
-			t.Errorf("status %d, want %d", code, statusFailed)
-		}
-		if want := "gompirun: localhost: nothing heard for "; !strings.HasPrefix(l.said.String(), want) {
-			t.Errorf("%q, want %q", l.said.String(), want)
-		}
-		l.gone(t, "agent stopped")
 	}
 }
 

@@ -165,6 +165,7 @@ func TestAThirdInterruptEndsEvenAStoppedAgent(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- l.cmd.Wait() }()
 	for range 1000 { // signals that come too fast are one
+		syscall.Kill(l.agent, syscall.SIGSTOP) // the first interrupt continues it
 		l.cmd.Process.Signal(syscall.SIGINT)
 		select {
 		case <-ended:

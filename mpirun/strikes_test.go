@@ -25,7 +25,6 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/stress"
-	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/tree"
 )
@@ -68,7 +67,7 @@ type raid struct {
 	hosts   []string
 	tcp     bool
 	strikes []strike
-	forGood bool // an agent is stopped and not continued: silence tells
+	forGood bool // an agent is stopped and not continued: the time limit ends the job
 	deadly  bool // the job ends by a strike
 }
 
@@ -253,7 +252,7 @@ func (r *raid) play(t *testing.T, struck *agentsSeen) {
 	stop := filepath.Join(dir, "stop")
 	args := []string{"-q", "-np", strconv.Itoa(r.np), "-H", strings.Join(r.hosts, ":2,") + ":2", "-kill-delay", "1", "-start-timeout", "20"}
 	if r.forGood {
-		args = append(args, "-heartbeat", beat.String())
+		args = append(args, "-timeout", forGoodTime.String())
 	}
 	d.cmd = exec.Command("gompirun", append(args, "struck", stop)...)
 	d.cmd.Env = append(os.Environ(), d.mark, "TMPDIR="+d.dir)
@@ -357,10 +356,13 @@ func (d *raided) left() (found []string) {
 	return found
 }
 
+// forGoodTime is the time limit of a job of which an agent is stopped for good.
+const forGoodTime = 10 * time.Second
+
 // endTime is how long a job may take to end after the last strike, or what is left of it.
 func (d *raided) endTime() time.Duration {
 	if d.forGood {
-		return 30*time.Second + 2*ctl.Silence*beat
+		return 30*time.Second + forGoodTime
 	}
 	return 30 * time.Second
 }
@@ -443,7 +445,10 @@ func (d *raided) ends() []end {
 			number := map[string]int{"killed": 9, "terminated": 15}[signal]
 			all = append(all, end{128 + number, fmt.Sprintf("^gompirun: %s on [a-z0-9.]+ was killed by signal %d ", who, number)})
 		case who == "agent":
-			all = append(all, end{125, `^gompirun: ([a-z0-9.]+: (nothing heard for|the agent )|the agent on )`})
+			all = append(all, end{125, `^gompirun: ([a-z0-9.]+: the agent |the agent on )`})
+			if d.forGood {
+				all = append(all, end{statusTimeout, `^gompirun: time limit of `})
+			}
 		case signal == syscall.SIGKILL.String():
 			all = append(all, end{-1, ``})
 		case signal == syscall.SIGINT.String():

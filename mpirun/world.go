@@ -8,6 +8,7 @@ import (
 
 	"gompi/hostfile"
 	"gompi/mpirun/internal/attach"
+	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/job"
 	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/link"
@@ -32,6 +33,7 @@ func newWorld(hear func(chan<- os.Signal), pause func() (resume func())) *job.Wo
 			stop()
 			resume()
 		},
+		Process: func(pid int) job.Process { return inspect.NewWatch(pid) },
 		Questions: func(job string) (<-chan attach.Question, func()) {
 			s := attach.Serve(job)
 			return s.Questions, s.Close
@@ -47,9 +49,9 @@ func runToTheEnd(j *job.Job, w *job.World, starter remote.Starter) (int, string)
 		return j.Fail(err)
 	}
 	before := tree.Children() // a shell may have started something and then become gompirun
-	w.Sweep = func(agents []int) {
-		watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || slices.Contains(agents, pid) })
-		for _, pid := range agents {
+	w.Sweep = func(living, lost []int) {
+		watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || slices.Contains(living, pid) })
+		for _, pid := range lost {
 			killgroup.RemoveOf(pid)
 		}
 	}

@@ -114,8 +114,8 @@ ending
                             replaced by new processes, by comm.Restore (default 0)
   -min-np M                 when a host is lost, start again on the others, if they
                             had M ranks or more
-  -heartbeat T              launcher and agents look every T whether the other is there
-                            (default 5, 0: never); silent for 3 T: lost
+  -heartbeat T              say when nothing has come of another host for T (default 5,
+                            0: never); after 3 T it is lost
 
 what happens
   -stall-warning T          say which ranks wait for which when ranks have been in one call

@@ -79,8 +79,6 @@ func Doing(pid int) string {
 	return fmt.Sprintf("%.200q is %s", commandLine(dir), threadState(dir))
 }
 
-func dirOf(pid int) string { return fmt.Sprintf("/proc/%d/", pid) }
-
 func commandLine(dir string) string {
 	line, _ := os.ReadFile(dir + "cmdline")
 	return string(bytes.TrimSpace(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
@@ -88,12 +86,10 @@ func commandLine(dir string) string {
 
 // Times says how long a process has run and computed.
 func Times(pid int) string {
-	stat, _ := os.ReadFile(dirOf(pid) + "stat")
+	f := statOf(dirOf(pid))
 	uptime, _ := os.ReadFile("/proc/uptime")
-	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	up, _, _ := strings.Cut(string(uptime), " ")
-	const utime, stime, begun = 14 - 3, 15 - 3, 22 - 3 // by proc(5), from the state on
-	if len(f) <= begun {
+	if len(f) < statFields {
 		return fmt.Sprintf("process %d is gone", pid)
 	}
 	ticks := func(field int) time.Duration {
@@ -169,11 +165,10 @@ var stateNames = map[byte]string{
 
 // threadState says what one thread is in: "sleeping in pipe_read".
 func threadState(dir string) string {
-	stat, _ := os.ReadFile(dir + "stat")
 	state := "gone"
-	if fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]); len(fields) > 0 {
+	if fields := statOf(dir); len(fields) > 0 {
 		if state = stateNames[fields[0][0]]; state == "" {
-			state = "in state " + string(fields[0])
+			state = "in state " + fields[0]
 		}
 	}
 	if where, _ := os.ReadFile(dir + "wchan"); len(where) > 0 && string(where) != "0" {

@@ -28,6 +28,7 @@ type fakeLink struct {
 	run    int // of the job, from 0
 	script func(l *fakeLink, m ctl.Message)
 	emit   func(link.Event)
+	agent  link.Agent
 
 	mu    sync.Mutex
 	inbox []ctl.Message
@@ -41,7 +42,7 @@ type fakeLink struct {
 
 // serve is the agent's life.
 func (l *fakeLink) serve() {
-	l.emit(link.Event{Host: l.number, Agent: &link.Agent{Via: "fake"}})
+	l.emit(link.Event{Host: l.number, Agent: &l.agent})
 	l.script(l, nil)
 	for range l.wake {
 		l.mu.Lock()
@@ -75,6 +76,9 @@ func (l *fakeLink) Send(m ctl.Message) {
 
 // Close implements Link.
 func (l *fakeLink) Close() { l.tell(func() { l.over = true }) }
+
+// Continue implements Link.
+func (l *fakeLink) Continue() {}
 
 // Kill implements Link.
 func (l *fakeLink) Kill() { l.Close() }
@@ -124,14 +128,16 @@ type testJob struct {
 	asks    chan attach.Question
 	links   [][]*fakeLink // by run and host
 	script  func(l *fakeLink, m ctl.Message)
-	swept   int    // times that what lost agents have left was killed
-	output  string // the name of a file
+	agent   link.Agent // each
+	kept    string     // what keeps its process from running
+	swept   int        // times that what lost agents have left was killed
+	output  string     // the name of a file
 }
 
 // newTestJob returns a job that spec describes, of a rank on each of two hosts unless it
 // says otherwise. Agents do what script says.
 func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeLink, m ctl.Message)) *testJob {
-	k := &testJob{T: t, script: script, signals: make(chan os.Signal, 8), asks: make(chan attach.Question), output: filepath.Join(t.TempDir(), "output")}
+	k := &testJob{T: t, script: script, agent: link.Agent{Via: "fake"}, signals: make(chan os.Signal, 8), asks: make(chan attach.Question), output: filepath.Join(t.TempDir(), "output")}
 	f, err := os.Create(k.output)
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +154,7 @@ func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeLink, m ctl
 				k.links = append(k.links, nil)
 			}
 			run := len(k.links) - 1
-			l := &fakeLink{number: number, name: h.Name, run: run, script: k.script, wake: make(chan struct{}, 1)}
+			l := &fakeLink{number: number, name: h.Name, run: run, script: k.script, agent: k.agent, wake: make(chan struct{}, 1)}
 			l.emit = func(e link.Event) {
 				select {
 				case events <- e:
@@ -161,7 +167,8 @@ func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeLink, m ctl
 		},
 		Signals:   func() (<-chan os.Signal, func()) { return k.signals, func() {} },
 		Questions: func(string) (<-chan attach.Question, func()) { return k.asks, func() {} },
-		Sweep:     func([]int) { k.swept++ },
+		Sweep:     func([]int, []int) { k.swept++ },
+		Process:   func(int) Process { return k },
 	}
 	k.job = New(spec, world)
 	for _, p := range spec.Programs {
@@ -170,6 +177,9 @@ func newTestJob(t *testing.T, spec *cmdline.Spec, script func(l *fakeLink, m ctl
 	k.job.Hosts = []hostfile.Host{{Name: "a", Slots: 1}, {Name: "b", Slots: 1}}
 	return k
 }
+
+// Look implements Process.
+func (k *testJob) Look() string { return k.kept }
 
 // wants runs the job and checks its exit status, and that it has said lines that begin
 // like those, in this order, and then nothing more.

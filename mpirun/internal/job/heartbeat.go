@@ -8,14 +8,25 @@ import (
 )
 
 // The kernel or ssh tells launcher and agents when the other has ended, but not when a cable is
-// cut, packets are dropped, or a process is stopped. So the launcher sends a ping at every beat,
-// which agents answer. After ctl.Silence beats without any message, the launcher ends the job, and
-// an agent kills its ranks.
+// cut, packets are dropped, or a process is stopped. So the launcher looks several times in each
+// heartbeat period whether something has come of each agent, and sends pings, which agents answer.
+// After a period without any message the user is told. After ctl.Silence periods the launcher ends
+// the job, and an agent kills its ranks.
+//
+// An agent on this machine is not given up: the kernel tells when it ends, and until then it is
+// only stopped, or gets no processor. The same holds while what stands for an agent here, such as
+// ssh, is kept from running.
+
+// beatsPerPeriod is how often an agent is looked at in a heartbeat period.
+const beatsPerPeriod = 5
 
 // A pulse is what has been heard of an agent.
 type pulse struct {
-	excused bool          // nothing may have come, as this process slept
 	mute    int           // beats in a row before which nothing had come
+	tell    int           // at so many of those the user is told
+	obeys   bool          // something has come since the order to end
+	process Process       // that stands for the agent on this machine; nil before it is looked at
+	kept    string        // what keeps that from running: "is stopped"; "" if nothing does
 	round   time.Duration // how long the fastest answer took
 	pongs   int           // answers
 	offset  int64         // the agent's clock minus ours, 0 before the first answer
@@ -24,6 +35,8 @@ type pulse struct {
 
 // A heart is what makes the launcher send pings.
 type heart struct {
+	every  time.Duration
+	last   time.Time    // when it has beaten
 	ticker *time.Ticker // nil if none beats
 	beats  <-chan time.Time
 }
@@ -33,49 +46,128 @@ func (j *Job) startBeats() (stop func()) {
 	if j.spec.Heartbeat <= 0 {
 		return func() {}
 	}
-	j.heart.ticker = time.NewTicker(j.spec.Heartbeat)
+	every := max(j.spec.Heartbeat/beatsPerPeriod, 1)
+	j.heart = heart{every: every, last: time.Now(), ticker: time.NewTicker(every)}
 	j.heart.beats = j.heart.ticker.C
-	j.excuseAgents()
 	return j.heart.ticker.Stop
 }
 
-// excuseAgents forgets the silence of agents until now: this process was stopped.
-func (j *Job) excuseAgents() {
-	for _, h := range j.hosts {
-		h.pulse.excused = true
-	}
-}
-
-// beat pings all agents and gives up those that are silent. It counts beats, not time: a beat that
-// comes late, because this process was stopped or did not get a processor, counts once, since
-// messages that have come meanwhile may not have been read.
+// beat pings all agents and counts for how many beats each has been silent. A beat that comes late
+// counts for none: this process was stopped or did not get a processor, and what has come meanwhile
+// may not have been read.
 func (j *Job) beat() {
-	j.heart.ticker.Reset(j.spec.Heartbeat)
+	now := time.Now()
+	late := now.Sub(j.heart.last) >= 2*j.heart.every
+	j.heart.last = now
+	j.heart.ticker.Reset(j.heart.every)
 	for _, h := range j.hosts {
-		p := &h.pulse
-		if h.drained || p.given {
+		if h.drained {
 			continue
 		}
-		if p.mute++; h.link.Heard() || p.excused {
-			p.mute, p.excused = 0, false
-		}
-		if p.mute == ctl.Silence {
-			j.giveUp(h)
-			continue
+		switch {
+		case h.link.Heard():
+			j.heardOf(h)
+		case !late:
+			h.pulse.mute++
+			j.silent(h)
 		}
 		h.ping(j.clock())
 	}
 }
 
-// giveUp ends the job because an agent is silent. It kills the connection to the agent; on its host
-// the agent, or its watchdog, kills the ranks.
-func (j *Job) giveUp(h *host) {
+// heardOf notes that something has come of an agent, and tells the user who was told that nothing
+// did.
+func (j *Job) heardOf(h *host) {
+	p := &h.pulse
+	if p.mute >= beatsPerPeriod && j.end.cause == nil {
+		j.notef("%s: heard again after %v", h.name, j.heart.times(p.mute))
+	}
+	p.mute, p.tell, p.kept, p.obeys = 0, beatsPerPeriod, "", j.end.cause != nil
+}
+
+// silent tells the user of an agent that nothing comes of, or gives it up.
+func (j *Job) silent(h *host) {
+	p := &h.pulse
+	j.look(h)
+	limit, most := j.patience(h)
+	if limit && p.mute >= most {
+		j.giveUp(h, fmt.Sprintf("nothing heard for %v", j.heart.times(p.mute)))
+		return
+	}
+	if p.mute >= max(p.tell, beatsPerPeriod) && j.end.cause == nil {
+		p.tell = 2 * p.mute
+		j.tellSilence(h, limit)
+	}
+}
+
+// look looks at the process that stands for an agent on this machine.
+func (j *Job) look(h *host) {
+	p := &h.pulse
+	if h.agent.PID == 0 {
+		return
+	}
+	if p.process == nil {
+		p.process = j.world.Process(h.agent.PID)
+	}
+	p.kept = p.process.Look()
+}
+
+// patience returns whether an agent is given up when it is silent, and after how many beats. One
+// that is to end its ranks may take the time that they have for it, once it knows.
+func (j *Job) patience(h *host) (limit bool, most int) {
+	switch {
+	case j.end.cause == nil:
+		return !h.here() && h.pulse.kept == "", ctl.Silence * beatsPerPeriod
+	case h.pulse.obeys:
+		return true, beatsPerPeriod + int(j.end.grace/j.heart.every)
+	}
+	return true, beatsPerPeriod
+}
+
+// tellSilence tells the user that nothing is heard of an agent, and what is known of the reason.
+func (j *Job) tellSilence(h *host, ends bool) {
+	text := fmt.Sprintf("%s: nothing heard for %v", h.name, j.heart.times(h.pulse.mute))
+	if kept := h.kept(); kept != "" {
+		text += ": " + kept
+	}
+	if ends {
+		text += fmt.Sprintf("; after %v the job ends", ctl.Silence*j.spec.Heartbeat)
+	}
+	j.notef("%s", text)
+}
+
+// times returns the time of n beats.
+func (t *heart) times(n int) time.Duration {
+	return (time.Duration(n) * t.every).Round(time.Millisecond)
+}
+
+// kept says what keeps the agent, or what stands for it on this machine, from running; "" if that is
+// not known.
+func (h *host) kept() string {
+	if h.pulse.kept == "" {
+		return ""
+	}
+	who := "the agent"
+	if !h.here() {
+		who = h.agent.Via
+	}
+	return fmt.Sprintf("%s (process %d) %s", who, h.agent.PID, h.pulse.kept)
+}
+
+// giveUp ends the job because an agent does not answer. It kills the connection to the agent, or the
+// agent and its ranks where they are on this machine. On another host the agent, or its watchdog,
+// kills the ranks.
+func (j *Job) giveUp(h *host, why string) {
 	h.pulse.given = true
-	c := &cause{status: StatusFailed, text: fmt.Sprintf("%s: nothing heard for %v: the host or the agent on it is frozen, or the network is cut; %s lost with it",
-		h.name, ctl.Silence*j.spec.Heartbeat, ranksText(h.ranks))}
+	reason := h.kept()
+	if reason == "" {
+		reason = "the host or the agent on it is frozen, or the network is cut"
+	}
+	c := &cause{status: StatusFailed, text: fmt.Sprintf("%s: %s: %s; %s lost with it", h.name, why, reason, ranksText(h.ranks))}
 	j.later.agents = append(j.later.agents, c)
-	j.endFor(c)
 	h.link.Kill()
+	j.drop(h)
+	j.endFor(c)
 }
 
 // clock returns nanoseconds since 1970 by a clock that nobody sets while the job runs. Those of

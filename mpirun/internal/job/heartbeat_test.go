@@ -2,6 +2,7 @@ package job
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gompi/mpirun/internal/cmdline"
@@ -24,6 +25,54 @@ func TestTheFastestAnswerTellsTheClocksDifference(t *testing.T) {
 	if here.pulse.ours(7) != 7 {
 		t.Error("a host has a clock that differs from itself")
 	}
+}
+
+// A process of this machine that is kept from running is as silent as another host that is lost.
+// gompirun sees the difference.
+func TestWhatIsKeptFromRunningHereIsNotGivenUp(t *testing.T) {
+	for _, tt := range []struct {
+		agent link.Agent
+		kept  string
+		lines []string
+	}{
+		{link.Agent{Via: "ssh", PID: 7}, "is stopped", []string{"gompirun: b: nothing heard for 1s: ssh (process 7) is stopped", "gompirun: b: nothing heard for 2s: ssh (process 7) is stopped"}},
+		{link.Agent{Via: "local", PID: 7, Here: true}, "gets no processor",
+			[]string{"gompirun: b: nothing heard for 1s: the agent (process 7) gets no processor", "gompirun: b: nothing heard for 2s: the agent (process 7) gets no processor"}},
+		{link.Agent{Via: "local", PID: 7, Here: true}, "", []string{"gompirun: b: nothing heard for 1s", "gompirun: b: nothing heard for 2s"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeLink, rank int) {
+				l.mute = rank == 1
+				time.AfterFunc(3500*time.Millisecond, func() { l.tell(func() { l.heard = true }) })
+				time.AfterFunc(4500*time.Millisecond, func() { well(l, rank) })
+			}))
+			k.agent, k.kept = tt.agent, tt.kept
+			k.wants(0, append(tt.lines, "gompirun: b: heard again after 3.")...)
+		})
+	}
+}
+
+// What has come while this process did not run may not have been read.
+func TestABeatThatComesLateCountsForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(well))
+		j := k.job
+		defer j.out.Close()
+		h := &host{name: "a", link: &fakeLink{}, agent: &link.Agent{}}
+		j.hosts = []*host{h}
+		defer j.startBeats()()
+		for range 100 {
+			time.Sleep(2 * j.heart.every)
+			j.beat()
+		}
+		if h.pulse.mute != 0 {
+			t.Errorf("late beats: silent for %d, want 0", h.pulse.mute)
+		}
+		time.Sleep(j.heart.every)
+		if j.beat(); h.pulse.mute != 1 {
+			t.Errorf("a beat in time: silent for %d, want 1", h.pulse.mute)
+		}
+	})
 }
 
 func TestFailuresOfTwoHostsAreComparedWithDoubt(t *testing.T) {

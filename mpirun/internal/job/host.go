@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"time"
 
 	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/ctl"
@@ -82,21 +83,37 @@ func (h *host) ended(err error) string {
 	return err.Error() + "; it " + how
 }
 
-// await waits until the agent of h is gone, whose channel has been closed, or until it has turned
-// out that it was not started. It drops events of other hosts.
-func (j *Job) await(h *host) {
-	for !h.gone {
-		e := <-j.events
-		from := j.hosts[e.Host]
-		switch {
-		case e.Agent != nil:
-			from.agent = e.Agent
-			from.close()
-		case e.Err != nil && from.agent == nil:
-			from.gone = true
-		case e.Err != nil:
-			from.ended(e.Err)
+// awaitAll waits until all agents are gone, whose channels have been closed, or until it has turned
+// out that they were not started. It returns false if they are not in time.
+func (j *Job) awaitAll(limit time.Duration) bool {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	for _, h := range j.hosts {
+		for !h.gone {
+			select {
+			case e := <-j.events:
+				j.await(e)
+			case s := <-j.signals:
+				j.signalled(s)
+			case <-late.C:
+				return false
+			}
 		}
+	}
+	return true
+}
+
+// await handles an event of an agent that is to end.
+func (j *Job) await(e link.Event) {
+	from := j.hosts[e.Host]
+	switch {
+	case e.Agent != nil:
+		from.agent = e.Agent
+		from.close()
+	case e.Err != nil && from.agent == nil:
+		from.gone = true
+	case e.Err != nil:
+		from.ended(e.Err)
 	}
 }
 

@@ -52,18 +52,26 @@ type World struct {
 	// Questions begins to answer gompirun -attach and others that ask about the job. stop ends
 	// that.
 	Questions func(job string) (questions <-chan attach.Question, stop func())
-	// Sweep kills the processes that lost agents have left on this machine. agents are the
-	// processes of all agents, which it does not kill.
-	Sweep func(agents []int)
+	// Sweep kills the agents in lost and the processes that they have left on this machine. It does
+	// not kill those in living, nor what is below them.
+	Sweep func(living, lost []int)
+	// Process returns a process of this machine that can be looked at.
+	Process func(pid int) Process
 }
 
-// A Link is the connection to an agent. Until the agent has been started only Kill and Flush may be
-// called. Its methods do not block, except Flush and Wait.
+// A Process is looked at now and then.
+type Process interface {
+	Look() string // says what keeps it from running, since the last look at least; "" if nothing does
+}
+
+// A Link is the connection to an agent. Until the agent has been started only Continue, Kill and Flush
+// may be called. Its methods do not block, except Flush and Wait.
 type Link interface {
 	Send(ctl.Message)
 	Flush(limit time.Duration) // waits until all has been sent
 	Heard() bool               // whether something has come since the last call
 	Close()                    // ends the channel, which ends the agent
+	Continue()                 // continues the agent, or what stands for it here, if it is stopped
 	Kill()                     // ends the agent, or what stands for it here, at once; from any goroutine
 	Wait() string              // waits until the agent has ended, and says how
 }
@@ -253,6 +261,8 @@ func (j *Job) serve() {
 			j.outOfTime()
 		case <-j.stacks.late:
 			j.endForTime()
+		case <-j.end.overdue:
+			j.giveUpAll()
 		case <-j.end.looks:
 			j.giveUpReader()
 		}

@@ -203,7 +203,8 @@ func TestASilentAgentIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newTestJob(t, &cmdline.Spec{Heartbeat: time.Second}, obedient(func(l *fakeLink, rank int) { l.mute = rank == 1 }))
 		begun := time.Now()
-		k.wants(StatusFailed, "gompirun: b: nothing heard for 3s: the host or the agent on it is frozen, or the network is cut; rank 1 lost with it")
+		k.wants(StatusFailed, "gompirun: b: nothing heard for 1s; after 3s the job ends", "gompirun: b: nothing heard for 2s; after 3s the job ends",
+			"gompirun: b: nothing heard for 3s: the host or the agent on it is frozen, or the network is cut; rank 1 lost with it")
 		if took := time.Since(begun); took < 3*time.Second || took > 4*time.Second {
 			t.Errorf("given up after %v", took)
 		}

@@ -20,9 +20,14 @@ const (
 	StatusFailed  = 125
 )
 
-// agentEndTime is how long agents may take to end when they have nothing left to do. It is longer
-// than they try to kill processes that do not die.
-const agentEndTime = 10 * time.Second
+const (
+	// agentEndTime is how long agents may take to end when they have nothing left to do, and beyond
+	// the kill delay when a signal or the time limit ends the job. It is longer than they try to
+	// kill processes that do not die.
+	agentEndTime = 7 * time.Second
+	// killTime is how long agents that have been killed may take to end.
+	killTime = 5 * time.Second
+)
 
 // A cause is why a job ended, if not well.
 type cause struct {
@@ -71,6 +76,8 @@ type shutdown struct {
 	interrupts int              // signals that asked for an end
 	hurried    bool             // the job ends by a signal or the time limit
 	interrupt  time.Duration    // between INT and TERM; 0 if ranks do not get INT
+	grace      time.Duration    // that ranks have before they are killed
+	overdue    <-chan time.Time // when a hurried job is ended without the agents' help
 	agentLost  bool             // look for what it left
 	looks      <-chan time.Time // when to look whether output is taken; nil while the job goes on
 	unwritten  error            // why output could not be written, beside the cause
@@ -89,7 +96,27 @@ func (j *Job) endFor(c *cause) {
 	j.end.cause = c
 	j.end.looks = time.Tick(readerLook)
 	j.verbosef("ending the job: %s", c.text)
+	j.end.grace = j.end.interrupt + j.spec.KillDelay
 	j.broadcast(&ctl.Terminate{Interrupt: j.end.interrupt, Delay: max(j.spec.KillDelay, 1), Text: clip(c.text)})
+	for _, h := range j.hosts {
+		h.pulse.mute, h.pulse.obeys = 0, false
+		h.link.Continue()
+	}
+}
+
+// hurry sees to it that a job whose ranks have been told to end does so in time, whatever they and
+// agents do: a user waits for it, or the owner of the hosts.
+func (j *Job) hurry() {
+	j.end.hurried, j.end.overdue = true, time.After(j.end.grace+agentEndTime)
+}
+
+// giveUpAll gives all agents up that have not ended their ranks in time.
+func (j *Job) giveUpAll() {
+	for _, h := range j.hosts {
+		if !h.drained {
+			j.giveUp(h, fmt.Sprintf("its ranks have not ended %v after the order", j.end.grace+agentEndTime))
+		}
+	}
 }
 
 func clip(s string) string { return s[:min(len(s), wire.MaxText)] }
@@ -193,45 +220,63 @@ func (j *Job) lost(h *host, err error) {
 	if h.drained {
 		return
 	}
+	j.drop(h)
+	c := &cause{status: StatusFailed, text: fmt.Sprintf("the agent on %s %s, and %s with it",
+		h.name, how, ranksText(h.ranks))}
+	j.later.agents = append(j.later.agents, c)
+	j.endFor(c)
+}
+
+// drop notes that a host is lost, and kills what it had on this machine.
+func (j *Job) drop(h *host) {
 	j.gone(h)
 	j.attempt.missing = append(j.attempt.missing, h.index)
 	j.end.agentLost = true
 	j.sweep()
-	c := &cause{status: StatusFailed, text: fmt.Sprintf("the agent on %s %s, and %s with it",
-		h.name, how, ranksText(h.ranks))}
-	if !h.pulse.given {
-		j.later.agents = append(j.later.agents, c)
-	}
-	j.endFor(c)
 }
 
-// sweep kills the processes that lost agents have left on this machine.
+// sweep kills the processes that lost agents have left on this machine, and agents that have been
+// given up.
 func (j *Job) sweep() {
-	var agents []int
+	var living, lost []int
 	for _, h := range j.hosts {
-		if h.agent != nil {
-			agents = append(agents, h.agent.PID)
+		switch {
+		case h.agent == nil || h.agent.PID == 0:
+		case h.gone || h.pulse.given:
+			lost = append(lost, h.agent.PID)
+		default:
+			living = append(living, h.agent.PID)
 		}
 	}
-	j.world.Sweep(agents)
+	j.world.Sweep(living, lost)
 }
 
-// endAgents closes all channels and waits until the agents are gone.
+// endAgents closes all channels and waits until the agents are gone. It kills those that take too
+// long, and leaves those behind that even then do not end.
 func (j *Job) endAgents() {
 	for _, h := range j.hosts {
 		h.close()
 	}
-	late := time.AfterFunc(agentEndTime, func() {
+	if !j.awaitAll(agentEndTime) {
 		for _, h := range j.hosts {
 			h.link.Kill()
 		}
-	})
-	defer late.Stop()
-	for _, h := range j.hosts {
-		j.await(h)
+		if !j.awaitAll(killTime) {
+			j.leaveBehind()
+		}
 	}
 	if j.end.agentLost {
 		j.sweep()
+	}
+}
+
+// leaveBehind tells the user of agents that do not end.
+func (j *Job) leaveBehind() {
+	for _, h := range j.hosts {
+		if !h.gone && h.agent != nil {
+			j.end.agentLost, h.pulse.given = true, true
+			j.notef("%s: the agent does not end, and is left behind (process %d)", h.name, h.agent.PID)
+		}
 	}
 }
 
@@ -244,8 +289,8 @@ func (j *Job) failToStart(err error) int {
 
 // timeUp ends the job because its time limit is reached.
 func (j *Job) timeUp(when string) {
-	j.end.hurried = true
 	j.endFor(&cause{status: StatusTimeout, text: fmt.Sprintf("time limit of %v reached%s", j.spec.Timeout, when)})
+	j.hurry()
 }
 
 // conclude writes the rest of the output, prints why the job ended, and returns its exit status.

@@ -23,8 +23,8 @@ func (j *Job) signalled(s os.Signal) {
 	switch sig {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP:
 		j.end.interrupts++
-		j.end.hurried = true
 		j.interrupted(sig)
+		j.hurry()
 	case syscall.SIGQUIT:
 		j.watch.Survey()
 	case syscall.SIGTSTP:
@@ -33,7 +33,6 @@ func (j *Job) signalled(s os.Signal) {
 			h.link.Flush(100 * time.Millisecond)
 		}
 		j.world.Stop()
-		j.excuseAgents()
 	default:
 		j.broadcast(&ctl.Signal{Number: int(sig)})
 	}
@@ -49,6 +48,7 @@ func (j *Job) interrupted(sig syscall.Signal) {
 		}
 		j.endFor(c)
 	case 2:
+		j.end.grace = 0
 		j.broadcast(&ctl.Terminate{Text: "killed by the user"})
 	default:
 		for _, h := range j.hosts {

@@ -171,5 +171,15 @@ func (l *Link) Kill() {
 	}
 }
 
+// Continue continues the agent, or what stands for it here, if it has been started and is stopped.
+func (l *Link) Continue() {
+	l.mu.Lock()
+	agent := l.agent
+	l.mu.Unlock()
+	if agent != nil {
+		agent.Continue()
+	}
+}
+
 // Wait waits until the agent has ended, once its channel has, and says how, in words.
 func (l *Link) Wait() string { return l.agent.Wait() }

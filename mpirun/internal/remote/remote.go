@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 
 	"gompi/hostfile"
 )
@@ -90,12 +91,39 @@ func (a *Agent) Kill() {
 	}
 }
 
-// Wait waits until the process has ended and says how, in words: "exited with
-// status 1 (pid 7)". Out has to be at its end before.
+// Continue continues the process, if it is stopped.
+func (a *Agent) Continue() {
+	if a.conn != nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.waited {
+		syscall.Kill(a.PID(), syscall.SIGCONT) // it may have ended
+	}
+}
+
+// dyingTime is how long a process that has been killed may take to end: it needs a processor for
+// that.
+const dyingTime = 5 * time.Second
+
+// Wait waits until the process has ended and says how, in words: "exited with status 1 (pid 7)".
+// Out has to be at its end, or the process killed, before.
 func (a *Agent) Wait() string {
 	if a.conn != nil {
 		return a.conn.Wait()
 	}
+	said := make(chan string, 1)
+	go func() { said <- a.howEnded() }() // until the process has ended
+	select {
+	case how := <-said:
+		return how
+	case <-time.After(dyingTime):
+		return fmt.Sprintf("does not end (pid %d)", a.PID())
+	}
+}
+
+func (a *Agent) howEnded() string {
 	status, how := a.wait()
 	how += lastWords(a.said(), ": ")
 	switch {

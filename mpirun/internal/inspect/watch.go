@@ -1,0 +1,107 @@
+package inspect
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"time"
+)
+
+// What keeps a process from running, as Look says it.
+const (
+	Stopped  = "is stopped (kill -CONT lets it go on)"
+	Debugged = "is stopped by a debugger"
+	Starves  = "gets no processor"
+)
+
+// A Watch tells, from looks at a process some time apart, what keeps it from running. The process
+// hears nothing of it.
+type Watch struct {
+	pid   int
+	used  string            // processor time of the process at the last look
+	ready map[string]string // what each thread had run that was ready to run at the last look, by thread
+	kept  string
+	since time.Time
+}
+
+// NewWatch returns a Watch of a process.
+func NewWatch(pid int) *Watch { return &Watch{pid: pid} }
+
+// PID returns the process.
+func (w *Watch) PID() int { return w.pid }
+
+// Since returns for how long what the last look found has been so.
+func (w *Watch) Since() time.Duration {
+	if w.kept == "" {
+		return 0
+	}
+	return time.Since(w.since)
+}
+
+// Look returns what keeps the process from running, "" if nothing does. A process gets no processor
+// if a thread was ready to run at the last look, is so now, and has not run meanwhile.
+func (w *Watch) Look() string {
+	last := time.Now()
+	kept := ""
+	f := statOf(dirOf(w.pid))
+	switch {
+	case len(f) < statFields:
+	case f[0] == "T":
+		kept = Stopped
+	case f[0] == "t":
+		kept = Debugged
+	case w.starves(f[utime] + " " + f[stime]):
+		kept = Starves
+	}
+	if kept != w.kept {
+		w.kept, w.since = kept, last
+	}
+	return kept
+}
+
+// starves reports whether a thread has waited for a processor since the last look. It looks at the
+// threads only if the process has used no time.
+func (w *Watch) starves(used string) bool {
+	if used != w.used {
+		w.used, w.ready = used, nil
+		return false
+	}
+	before := w.ready
+	w.ready = map[string]string{}
+	dir := dirOf(w.pid) + "task/"
+	tasks, _ := os.ReadDir(dir)
+	starves := false
+	for _, t := range tasks {
+		if f := statOf(dir + t.Name() + "/"); len(f) < statFields || f[0] != "R" {
+			continue
+		}
+		run, err := os.ReadFile(dir + t.Name() + "/schedstat")
+		if err != nil {
+			continue // the kernel does not tell
+		}
+		ran, _, _ := bytes.Cut(run, []byte{' '})
+		w.ready[t.Name()] = string(ran)
+		starves = starves || before[t.Name()] == string(ran)
+	}
+	return starves
+}
+
+// Fields of /proc/PID/stat by proc(5), from the state on.
+const (
+	utime      = 14 - 3
+	stime      = 15 - 3
+	begun      = 22 - 3
+	statFields = begun + 1
+)
+
+// statOf returns the fields of dir/stat from the state on, nil if the process or thread is gone.
+func statOf(dir string) []string {
+	stat, _ := os.ReadFile(dir + "stat")
+	var fields []string
+	for field := range bytes.FieldsSeq(stat[bytes.LastIndexByte(stat, ')')+1:]) {
+		fields = append(fields, string(field))
+	}
+	return fields
+}
+
+func dirOf(pid int) string { return fmt.Sprintf("/proc/%d/", pid) }
