@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -34,6 +35,7 @@ type Set struct {
 	bell     bell
 	armed    atomic.Bool
 	sleeping atomic.Int32  // goroutines in Sleep
+	closing  sync.Mutex    // held while the doorbell is rung from inside, or closed
 	gone     chan struct{} // closed when the watcher has ended; nil if it never began
 }
 
@@ -98,6 +100,8 @@ func (s *Set) Close() error {
 			<-s.gone
 		}
 	}
+	s.closing.Lock()
+	defer s.closing.Unlock()
 	for _, fd := range []*int{&s.inner, &s.doorbell} {
 		if *fd >= 0 {
 			unix.Close(*fd)
@@ -277,7 +281,13 @@ func (s *Set) Sleep(d time.Duration) (rang bool) {
 }
 
 // Interrupt ends the Sleep of one goroutine, or the next one.
-func (s *Set) Interrupt() { Ring(s.doorbell) }
+func (s *Set) Interrupt() {
+	s.closing.Lock() // else it could write to what has the doorbell's number after Close
+	defer s.closing.Unlock()
+	if s.doorbell >= 0 {
+		Ring(s.doorbell)
+	}
+}
 
 // noPwait2 is set where the kernel, before Linux 5.11, or a sandbox has no epoll_pwait2.
 var noPwait2 atomic.Bool
