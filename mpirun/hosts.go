@@ -85,7 +85,7 @@ func pick(r cmdline.NodeRange, hosts []hostfile.Host, programs []plan.Program) (
 // user says how long hosts may take to start, hosts that cannot be reached are tried again: they
 // may not be up yet.
 func starter(r cmdline.Reach, a *allocation.Allocation) (remote.LocalOrRemote, error) {
-	local := remote.Local{Stderr: os.Stderr}
+	local := remote.Local{Stderr: os.Stderr, Input: heritage()}
 	if a.SlurmJob != "" {
 		srun, err := remote.NewSrun(a.SlurmJob, r.LaunchAgent)
 		return remote.LocalOrRemote{Local: local, Remote: srun, Own: a.Own}, err

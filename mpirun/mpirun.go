@@ -46,9 +46,9 @@ func Main(args []string) int {
 		case remote.AgentFlag:
 			return watchdog.Guard(remote.GuardedFlag)
 		case remote.GuardedFlag:
-			return agent.Run(0, 1, true)
+			return agent.Run(0, 1, watchdog.FD, -1)
 		case remote.LocalFlag:
-			return agent.Run(0, 1, false)
+			return agent.Run(0, 1, -1, remote.InputFD)
 		}
 	}
 	if len(args) > 0 && args[0] == "doctor" {

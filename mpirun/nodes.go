@@ -228,7 +228,7 @@ func (m *joinedNodes) pause() (resume func()) {
 func (m *joinedNodes) Start(ctx context.Context, h hostfile.Host) (*remote.Agent, error) {
 	n := m.nodes[h.Name]
 	if n == nil {
-		return remote.Local{Stderr: os.Stderr}.Start(ctx, h)
+		return remote.Local{Stderr: os.Stderr, Input: heritage()}.Start(ctx, h)
 	}
 	return n.Start()
 }

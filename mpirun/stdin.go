@@ -12,6 +12,16 @@ import (
 	"gompi/mpirun/internal/ctl"
 )
 
+// heritage returns standard input if a rank on this machine may have it itself. Ranks are in other
+// sessions than gompirun. There a terminal would not care that gompirun is in the background, and
+// let the ranks take what is typed for the shell.
+func heritage() *os.File {
+	if _, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil {
+		return nil
+	}
+	return os.Stdin
+}
+
 // readInput reads f until its end and returns the channel of the data. Its goroutine ends with the
 // process at the latest: a read of a terminal cannot be interrupted.
 func readInput(f *os.File) <-chan []byte {

@@ -22,7 +22,7 @@ import (
 func newWorld(hear func(chan<- os.Signal), pause func() (resume func())) *job.World {
 	return &job.World{
 		Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Dir: workingDir(),
-		Stdin: func() <-chan []byte { return readInput(os.Stdin) },
+		Stdin: func() <-chan []byte { return readInput(os.Stdin) }, Inherited: heritage() != nil,
 		Signals: func() (<-chan os.Signal, func()) {
 			signals := catch()
 			hear(signals)

@@ -30,6 +30,7 @@ import (
 type agent struct {
 	loop
 	in, out  int // the channel to the launcher
+	inherit  int // the descriptor of the launcher's standard input, -1 if there is none
 	orders   wire.Frames
 	reports  []byte // not yet sent to the launcher
 	clogged  bool   // the channel was full when last written to
@@ -83,18 +84,16 @@ type agent struct {
 // Run serves the launcher behind the descriptors in and out until it is gone or
 // everything is done, and returns the exit status of the process. The process
 // is the agent's alone: Run changes its name, affinity and descriptors, and
-// leaves no process below it. A guarded agent is one that watchdog.Guard has started.
-func Run(in, out int, guarded bool) int {
+// leaves no process below it. dog is the pipe to the watchdog that has started it, input what a rank
+// of the same host as the launcher gets as its standard input; -1 for none.
+func Run(in, out, dog, input int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
 	watchdog.NameProcess("gompi-agent")
 	// A stopped agent is continued when its launcher or watchdog dies, so that it ends its ranks.
 	// To Linux the parent is the thread that has started this process.
 	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0) // any Linux has it
-	a := &agent{in: in, out: out, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: -1}}
-	if guarded {
-		a.watchdog = watchdog.FD
-	}
+	a := &agent{in: in, out: out, inherit: input, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: dog}}
 	defer func() { a.group.Remove() }()
 	defer a.preparation.intake.Abandon()
 	err := a.serve()
@@ -164,8 +163,10 @@ func (a *agent) takeChannel() error {
 		}
 		*fd = moved
 	}
-	if a.watchdog >= 0 {
-		unix.CloseOnExec(a.watchdog)
+	for _, fd := range []int{a.watchdog, a.inherit} {
+		if fd >= 0 {
+			unix.CloseOnExec(fd)
+		}
 	}
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {

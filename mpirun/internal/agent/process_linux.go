@@ -117,6 +117,10 @@ func (a *agent) makeEnds(p *process, e *ends) error {
 			return err
 		}
 	}
+	if a.launch.Inherit && a.launch.Stdin == p.Rank.Rank {
+		e.stdin, a.inherit = a.inherit, -1
+		return nil
+	}
 	if a.launch.Stdin == p.Rank.Rank || a.launch.Stdin == ctl.StdinAll {
 		pipe, err := newPipe(1)
 		if err != nil {

@@ -89,7 +89,9 @@ other hosts
                             hosts that refuse or do not resolve are tried again
 
 input and output
-  -stdin RANK|all|none      the rank that reads standard input (default: rank 0)
+  -stdin RANK|all|none      the rank that reads standard input (default: rank 0); on this
+                            machine it has that itself, unless it is a terminal, and
+                            what it does not read is left
   -tag-output               begin each line with [rank]<stdout>: or [rank]<stderr>:
   -timestamp-output         begin each line with the time
   -prepend-pattern P        begin each line with P, where %r is the rank, %h its host,

@@ -27,6 +27,7 @@ type Launch struct {
 	Heartbeat time.Duration
 	Stacks    bool     // ranks must be ready to tell their stacks
 	Stdin     int      // the rank that gets input; StdinAll, StdinNone
+	Inherit   bool     // it gets the launcher's standard input itself, which the agent has inherited
 	Bindings  bool     // report what the ranks are bound to
 	Recover   bool     // the job goes on when a rank dies
 	Spares    int      // places on each node for ranks that replace others
@@ -93,7 +94,7 @@ func (m *Launch) fields(c *wire.Codec) {
 	wire.Int(c, &m.Stdin, StdinAll, wire.MaxRanks)
 	wire.Int(c, &m.StallWarning, 0, math.MaxInt64)
 	wire.Int(c, &m.Heartbeat, 0, math.MaxInt64)
-	c.Bools(&m.Stacks, &m.Bindings, &m.Merge, &m.Recover)
+	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover)
 	c.Rank(&m.Spares)
 	wire.Int(c, &m.Cores, 0, maxCPU)
 	c.Strings(&m.Env, maxList, maxString)

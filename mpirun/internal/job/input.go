@@ -18,13 +18,23 @@ type input struct {
 	ended    bool
 }
 
-// newInput returns the input of the rank that stdin names, or of all or none,
-// among those of hosts. Nothing is read yet.
-func newInput(stdin cmdline.Stdin, hosts []*host) *input {
+// inherits reports whether one rank of h gets standard input itself. Then nothing of that is read
+// before the rank reads it: what it does not read is left to others, such as the shell's loop over
+// a list.
+func (j *Job) inherits(h *host) bool {
+	return j.world.Inherited && h.here() && !j.spec.Stdin.All && slices.ContainsFunc(h.ranks, j.spec.Stdin.Takes)
+}
+
+// newInput returns the input of the ranks that are to have it, unless they inherit it. Nothing is
+// read yet.
+func (j *Job) newInput(hosts []*host) *input {
 	in := &input{inFlight: map[*host]int{}}
 	for _, h := range hosts {
+		if j.inherits(h) {
+			continue
+		}
 		for _, r := range h.ranks {
-			if stdin.Takes(r) {
+			if j.spec.Stdin.Takes(r) {
 				in.targets = append(in.targets, h)
 				break
 			}

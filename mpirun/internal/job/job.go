@@ -49,6 +49,8 @@ type World struct {
 	Stop func()
 	// Stdin begins to read standard input, once for all runs of a job.
 	Stdin func() <-chan []byte
+	// Inherited says that agents on this machine have inherited standard input, and may pass it on.
+	Inherited bool
 	// Questions begins to answer gompirun -attach and others that ask about the job. stop ends
 	// that.
 	Questions func(job string) (questions <-chan attach.Question, stop func())

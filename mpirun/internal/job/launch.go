@@ -31,7 +31,7 @@ func (j *Job) launch() {
 	}
 	j.cards = make([][]byte, len(j.plan.Ranks)+j.spec.Spares*len(nodes))
 	j.recover.prepare(nodes, nodeOf, j.spec.Spares)
-	j.input = newInput(j.spec.Stdin, nodes)
+	j.input = j.newInput(nodes)
 	if j.stdin == nil && !j.input.ended {
 		j.stdin = j.world.Stdin()
 	}
@@ -51,7 +51,7 @@ func (j *Job) launch() {
 	j.tellReplaced(&launchenv.Node{Hosts: names, Counts: counts, MasterAddr: common.MasterAddr, MasterPort: common.MasterPort})
 	for node, h := range nodes {
 		m := common
-		m.Remote = !h.agent.Here
+		m.Remote, m.Inherit = !h.agent.Here, j.inherits(h)
 		if n := j.Nodes[h.name]; n != nil { // it runs what was asked for there, with the environment there
 			m.Remote, m.Env, m.Programs = false, j.environment(n.Environ), []ctl.Program{n.Program}
 		}

@@ -16,7 +16,11 @@ import (
 // Local starts agents on this machine, whatever the host is called.
 type Local struct {
 	Stderr io.Writer // where an agent that fails says so
+	Input  *os.File  // that a rank may get as its standard input; nil for none
 }
+
+// InputFD is the agent's descriptor of Local.Input, if it has been given one.
+const InputFD = 3
 
 // Start implements Starter. The context bounds nothing: starting a process does
 // not block.
@@ -26,6 +30,7 @@ func (l Local) Start(_ context.Context, host hostfile.Host) (*Agent, error) {
 	cmd := exec.Command("/proc/self/exe", LocalFlag)
 	cmd.Args[0] = os.Args[0]
 	cmd.Stderr = l.Stderr
+	cmd.ExtraFiles = []*os.File{l.Input}
 	agent, err := start(cmd, viaLocal)
 	if err != nil {
 		return nil, fmt.Errorf("start an agent on %s: %w", host.Name, err)

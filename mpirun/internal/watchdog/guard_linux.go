@@ -20,13 +20,9 @@ import (
 // holds the channel open until no process is left, so that the launcher does not see the end
 // before.
 
-const (
-	// FD is the agent's end of the pipe to its watchdog.
-	FD = 3
-	// outliving is how long an agent may take to end when the channel is closed:
-	// longer than it tries to kill what does not die.
-	outliving = Hopeless + 2*time.Second
-)
+// outliving is how long an agent may take to end when the channel is closed: longer than it tries to
+// kill what does not die.
+const outliving = Hopeless + 2*time.Second
 
 // Guard runs an agent for the launcher behind the standard descriptors, by
 // calling this program with the given flag, and returns its exit status when

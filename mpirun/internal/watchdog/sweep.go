@@ -11,6 +11,8 @@ import (
 )
 
 const (
+	// FD is the agent's end of the pipe to its watchdog.
+	FD = 3
 	// KillPeriod is how often a killed process tree is checked.
 	KillPeriod = 2 * time.Millisecond
 	// Hopeless is when processes that do not die are given up.
