@@ -87,14 +87,14 @@ func TestSleepEnds(t *testing.T) {
 	if err := s.Add(r, 1, Read); err != nil {
 		t.Fatal(err)
 	}
-	empty := func() { read(t, r) }
+	doorbell, empty := s.doorbell, func() { read(t, r) }
 	for _, tt := range []struct {
 		what  string
 		ring  func()
 		after func()
 	}{
 		{"a descriptor", func() { write(t, w) }, empty}, {"Wake", s.Wake, nil}, {"Interrupt", s.Interrupt, nil},
-		{"the doorbell", func() { Ring(s.doorbell) }, nil},
+		{"the doorbell", func() { Ring(doorbell) }, nil},
 	} {
 		for _, before := range []bool{true, false} {
 			if before {
