@@ -21,7 +21,8 @@ import (
 // each other until ctx ends.
 //
 // If it fails after a message was sent, so do all that wait for this rank, and all later calls of
-// CreateGroup on c. c itself stays whole.
+// CreateGroup on c. Members that have got their communicator already get ErrRevoked from it. c
+// itself stays whole.
 func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error) {
 	d, err := c.createGroup(ctx, g, tag)
 	return d, c.fault("create_group", -1, err)
@@ -41,14 +42,14 @@ func (c *Comm) createGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 	if err != nil {
 		return nil, err
 	}
-	block := c.take()
-	members, err := m.meet(ctx, g, tag, member{counter: int64(c.e.Counter()), block: int64(block)})
+	mine := c.offer()
+	members, err := m.meet(ctx, g, tag, mine)
 	if err != nil {
-		c.give(block)
 		m.ch.Break(fmt.Sprintf("create_group of %v with tag %d failed: %v", g.in(c), tag, err))
+		c.withdraw("create_group", mine, err)
 		return nil, err
 	}
-	return c.assemble("create_group", slices.Clone(g.ranks), members, block), nil
+	return c.assemble("create_group", slices.Clone(g.ranks), members, mine), nil
 }
 
 // in returns the numbers in c of the ranks of g.

@@ -87,7 +87,7 @@ func (c *Comm) Mirrored() {
 	}
 	t := path.Topology{Ranks: c.Size(), Shared: true, LargeBuffer: path.LargeBuffer(c.Size())}
 	c.exec.Paths = path.New(t, &path.Rules{})
-	team := shmsync.New(c.Rank(), parts, claim, t.LargeBuffer, false, &c.port)
+	team := shmsync.New(c.ch.ID, c.Rank(), parts, claim, t.LargeBuffer, false, &c.port)
 	c.exec.Shared = shmcoll.New(team, make([][]byte, c.Size()), nil, c.exec.Paths)
 }
 

@@ -3,10 +3,11 @@ package comm
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"gompi/comm/internal/call"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/path"
 	"gompi/comm/internal/shmsync"
 	"gompi/internal/world"
@@ -129,8 +130,11 @@ func (c *Comm) Compare(d *Comm) Comparison {
 
 // Dup returns a communicator of the same ranks whose messages c cannot see
 // (MPI_Comm_dup). It is collective.
+//
+// If Dup, Split, SplitHost or Create fails on a rank after others have heard of it, it fails on all,
+// or the communicator of those that have got one breaks, and gives the reason (ErrRevoked).
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
-	return c.divide(ctx, call.Dup, 0, c.Rank())
+	return c.divide(ctx, call.Fingerprint{Kind: call.Dup}, 0, c.Rank())
 }
 
 // Split returns, on each rank, a communicator of the ranks that gave the same
@@ -141,18 +145,18 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if color < Undefined {
 		return nil, c.fault("split", -1, badArgument("color %d: want 0 or more, or Undefined", color))
 	}
-	return c.divide(ctx, call.Split, color, key)
+	return c.divide(ctx, call.Fingerprint{Kind: call.Split}, color, key)
 }
 
 // SplitHost is Split by host, in rank order: the ranks of the result share
 // memory (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED).
 func (c *Comm) SplitHost(ctx context.Context) (*Comm, error) {
-	return c.divide(ctx, call.Split, c.boot.Info().NodeIndex(c.ch.World(c.Rank())), c.Rank())
+	return c.divide(ctx, call.Fingerprint{Kind: call.SplitHost}, c.boot.Info().NodeIndex(c.ch.World(c.Rank())), c.Rank())
 }
 
 // Create returns a communicator of the ranks of g, which are ranks of c, and nil
 // on all others (MPI_Comm_create). It is collective over all of c, with the same
-// g.
+// g: ranks whose groups differ get ErrMismatch.
 func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	if alien := g.Difference(c.Group()).Size(); alien > 0 {
 		return nil, c.fault(call.Create.String(), -1, badArgument("group with %d ranks that are not in %s", alien, c.name))
@@ -162,52 +166,66 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	if key >= 0 {
 		color = 0
 	}
-	return c.divide(ctx, call.Create, color, key)
+	f := call.Fingerprint{Kind: call.Create, Digest: call.DigestOf(g.ranks)}
+	return c.divide(ctx, f, color, key)
 }
 
-// A member is what a rank tells the others when a communicator is split. The counter of the first
-// rank of a part makes the part's context id, so no second exchange is needed to agree on one.
-// block is the shared memory that the rank has taken for the part. renewals are those of the
+// A member is what a rank tells the others to make a communicator. The counter of the first rank
+// makes the context id, so no second exchange is needed to agree on one. block is the shared memory
+// that the rank has taken for it. color and key are those of Split. renewals are those of the
 // communicator that Shrink or Restore renews.
 type member struct{ color, key, counter, block, renewals int64 }
 
-func (c *Comm) divide(ctx context.Context, kind call.Kind, color, key int) (*Comm, error) {
-	block := c.take()
-	mine := []int64{int64(color), int64(key), int64(c.e.Counter()), int64(block)}
-	all := make([]int64, len(mine)*c.Size())
-	o := new(call.Call).Allgather(Of(mine), Of(all))
-	o.Kind = kind
-	if err := c.ops.run(ctx, c, o); err != nil {
-		c.give(block)
-		return nil, c.fault(kind.String(), -1, err)
+// offer returns what this rank tells to make a communicator.
+func (p *process) offer() member {
+	return member{counter: int64(p.e.Counter()), block: int64(p.take())}
+}
+
+// withdraw is for a rank that has told others an offer, and fails because of err: they may have the
+// communicator, or get it yet. They are told that this rank has not.
+func (c *Comm) withdraw(kind string, m member, err error) {
+	because, cause := c.ch.World(c.Rank()), fmt.Sprintf("gave up in %s: %v", kind, err)
+	var revoked *RevokedError
+	if errors.As(err, &revoked) && revoked.Rank >= 0 {
+		because, cause = c.ch.World(revoked.Rank), revoked.Cause
 	}
-	if color == Undefined {
-		c.give(block)
-		return nil, nil
+	c.e.Withdraw(uint32(m.counter), because, cause)
+	c.withhold(shmsync.Token(m.block))
+}
+
+func (c *Comm) divide(ctx context.Context, f call.Fingerprint, color, key int) (*Comm, error) {
+	mine := c.offer()
+	all, err := c.tell(ctx, f, int64(color), int64(key), mine.counter, mine.block)
+	switch kind := f.Kind.String(); {
+	case err != nil && color != Undefined && c.Err() != nil: // else nothing was told
+		c.withdraw(f.String(), mine, err)
+		return nil, c.fault(kind, -1, err)
+	case err != nil || color == Undefined:
+		c.give(shmsync.Token(mine.block))
+		return nil, c.fault(kind, -1, err)
 	}
 	ranks, at := part(all, int64(color))
 	worlds, members := make([]world.Rank, len(ranks)), make([]member, len(ranks))
 	for i, r := range ranks {
 		worlds[i], members[i] = c.ch.World(r), at(r)
 	}
-	return c.assemble(kind.String(), worlds, members, block), nil
+	return c.assemble(f.Kind.String(), worlds, members, mine), nil
 }
 
 // assemble returns the communicator of some of c's ranks, which all know what each has told. mine
-// is the shared memory that this one has taken for it.
-func (c *Comm) assemble(kind string, ranks []world.Rank, members []member, mine shmsync.Token) *Comm {
+// is what this one has.
+func (c *Comm) assemble(kind string, ranks []world.Rank, members []member, mine member) *Comm {
 	return c.process.assemble(c.name+"/"+kind, c.rules, ranks, members, mine)
 }
 
 // assemble is the same for a communicator with a name, by given rules.
-func (p *process) assemble(name string, rules *path.Rules, ranks []world.Rank, members []member, mine shmsync.Token) *Comm {
-	blocks := make([]shmsync.Token, len(members))
+func (p *process) assemble(name string, rules *path.Rules, ranks []world.Rank, members []member, mine member) *Comm {
+	blocks, counters := make([]shmsync.Token, len(members)), make([]uint32, len(members))
 	for i, m := range members {
-		blocks[i] = shmsync.Token(m.block)
+		blocks[i], counters[i] = shmsync.Token(m.block), uint32(m.counter)
 	}
-	id := engine.NextID(ranks[0], uint32(members[0].counter))
-	d := p.newComm(name, p.e.Open(id, ranks), p.rulesFor(rules, ranks))
-	d.setUp(mine, blocks)
+	d := p.newComm(name, p.e.OpenNew(ranks, counters), p.rulesFor(rules, ranks))
+	d.setUp(shmsync.Token(mine.block), blocks)
 	return d
 }
 

@@ -7,9 +7,7 @@ import (
 	"fmt"
 
 	"gompi/comm/internal/card"
-	"gompi/comm/internal/engine"
 	"gompi/comm/internal/path"
-	"gompi/comm/internal/shmsync"
 	"gompi/internal/boot/wire"
 	"gompi/internal/world"
 )
@@ -57,24 +55,25 @@ func (p *process) admit(o *wire.Outcome) error {
 // replace makes this process a member of the communicator to which it is invited.
 func (p *process) replace(ctx context.Context, in *wire.Invite, all agreement) (*Comm, error) {
 	p.restored = true
-	v := &wire.Vote{Comm: in.Comm, Seq: in.Seq, Kind: wire.Restore, Members: in.Members, Part: p.tells(all.block, 0)}
-	order := wire.Ranks(in.Members)
+	mine := member{counter: int64(p.e.Counter()), block: int64(all.block)}
+	v := &wire.Vote{Comm: in.Comm, Seq: in.Seq, Kind: wire.Restore, Members: in.Members, Part: mine.encode()}
 	var ranks []world.Rank
 	var members []member
-	o, err := p.e.Vote(ctx, v, revokes(order))
+	o, err := p.e.Vote(ctx, v)
 	if err == nil {
-		ranks, members, err = living(order, o)
+		ranks, members, err = living(wire.Ranks(in.Members), o)
 	}
 	if err != nil {
+		p.e.Withdraw(uint32(mine.counter), p.boot.Info().Rank, "failed to take a place in restore: "+err.Error())
 		return nil, errors.Join(err, p.leave(canceled()))
 	}
 	late := p.admit(o)
-	return p.assembleRenewal(wire.Restore, firstName, all.rules, ranks, members, all.block).unless(ctx, late)
+	return p.assembleRenewal(wire.Restore, firstName, all.rules, ranks, members, mine).unless(ctx, late)
 }
 
 // assembleRenewal returns the communicator that a Shrink or Restore makes, in a row of them that
 // began with the one named base. Replacements learn from the others how long that row is.
-func (p *process) assembleRenewal(kind wire.VoteKind, base string, rules *path.Rules, ranks []world.Rank, members []member, mine shmsync.Token) *Comm {
+func (p *process) assembleRenewal(kind wire.VoteKind, base string, rules *path.Rules, ranks []world.Rank, members []member, mine member) *Comm {
 	times := 1
 	for _, m := range members {
 		times = max(times, int(m.renewals)+1)
@@ -97,32 +96,20 @@ func (c *Comm) unless(ctx context.Context, err error) (*Comm, error) {
 	return nil, errors.Join(err, c.Close(ctx))
 }
 
-// partSize is the bytes of what a rank tells.
+// partSize is the bytes of what a rank tells in a Shrink or Restore.
 const partSize = 24
 
-// tells is what this rank tells for a communicator to be made: the counter for its id, the block
-// that it has taken, and the renewals before.
-func (p *process) tells(block shmsync.Token, renewals int) []byte {
-	part := binary.LittleEndian.AppendUint64(nil, uint64(p.e.Counter()))
-	part = binary.LittleEndian.AppendUint64(part, uint64(block))
-	return binary.LittleEndian.AppendUint64(part, uint64(renewals))
+// encode returns what told decodes.
+func (m member) encode() []byte {
+	part := binary.LittleEndian.AppendUint64(nil, uint64(m.counter))
+	part = binary.LittleEndian.AppendUint64(part, uint64(m.block))
+	return binary.LittleEndian.AppendUint64(part, uint64(m.renewals))
 }
 
 // told is what a member has told.
 func told(part []byte) member {
 	word := func(i int) int64 { return int64(binary.LittleEndian.Uint64(part[8*i:])) }
 	return member{counter: word(0), block: word(1), renewals: word(2)}
-}
-
-// revokes returns which communicator of ranks, in the given order, an outcome makes.
-func revokes(order []world.Rank) func(*wire.Outcome) (uint64, bool) {
-	return func(o *wire.Outcome) (uint64, bool) {
-		ranks, members, err := living(order, o)
-		if err != nil {
-			return 0, false
-		}
-		return engine.NextID(ranks[0], uint32(members[0].counter)), true
-	}
 }
 
 // living returns the members of a new communicator, and what they have told: of ranks in the given

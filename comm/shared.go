@@ -87,6 +87,14 @@ func (p *process) give(t shmsync.Token) {
 	}
 }
 
+// withhold gives t back when nobody can read it any more as a block of a communicator that other
+// ranks of c have made with this one, which has failed meanwhile.
+func (c *Comm) withhold(t shmsync.Token) {
+	if t != 0 {
+		c.memory.pool.Withhold(t, c.block)
+	}
+}
+
 // setUp prepares c's collectives, if it has several members and all of them that share a host have
 // taken blocks for it: through shared memory if all are on one host, hierarchical if some of them
 // are. All ranks see the same blocks, and so conclude the same.
@@ -185,7 +193,7 @@ func (c *Comm) newShared(ranks []int, blocks []shmsync.Token, paths *path.Select
 			parts[i] = m.pool.Enter(c.block, c.ch.World(r), theirs, blocks[r])
 		}
 	}
-	team := shmsync.New(me, parts, claim, paths.LargeBuffer, paths.Gated(), p)
+	team := shmsync.New(c.ch.ID, me, parts, claim, paths.LargeBuffer, paths.Gated(), p)
 	return shmcoll.New(team, heaps, crossMemory{m.shm.CrossMemory(), locals}, paths)
 }
 

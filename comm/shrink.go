@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gompi/comm/internal/shmsync"
 	"gompi/internal/boot/wire"
 	"gompi/internal/world"
 )
@@ -36,24 +37,25 @@ func (c *Comm) renew(ctx context.Context, kind wire.VoteKind) (*Comm, error) {
 	if c.shut.Load() {
 		return nil, ErrClosed
 	}
-	block, order := c.take(), c.Group().ranks
-	o, err := c.vote(ctx, &wire.Vote{Kind: kind, Part: c.tells(block, c.renewals)}, revokes(order))
+	mine := c.offer()
+	mine.renewals = int64(c.renewals)
+	o, err := c.vote(ctx, &wire.Vote{Kind: kind, Part: mine.encode()})
 	var ranks []world.Rank
 	var members []member
 	if err == nil {
-		ranks, members, err = living(order, o)
+		ranks, members, err = living(c.Group().ranks, o)
 	}
-	if err != nil {
-		if o == nil && ctx.Err() != nil {
-			c.gaveUp.Store(true)
-		}
-		if ctx.Err() == nil { // else others may use the block by now
-			c.give(block)
-		}
+	switch {
+	case err != nil && o == nil && ctx.Err() != nil: // the others count on this rank
+		c.gaveUp.Store(true)
+		c.withdraw(kind.String(), mine, err)
+		return nil, err
+	case err != nil:
+		c.give(shmsync.Token(mine.block))
 		return nil, err
 	}
 	late := c.admit(o)
-	return c.assembleRenewal(kind, c.base, c.rules, ranks, members, block).unless(ctx, late)
+	return c.assembleRenewal(kind, c.base, c.rules, ranks, members, mine).unless(ctx, late)
 }
 
 // Agree returns the bitwise AND of the flags of all members of c that live (MPIX_Comm_agree of
@@ -69,7 +71,7 @@ func (c *Comm) agree(ctx context.Context, flags uint64) (uint64, error) {
 	if c.shut.Load() {
 		return 0, ErrClosed
 	}
-	o, err := c.vote(ctx, &wire.Vote{Kind: wire.Agree, Flags: flags}, nil)
+	o, err := c.vote(ctx, &wire.Vote{Kind: wire.Agree, Flags: flags})
 	switch {
 	case err != nil:
 		return 0, err
@@ -87,12 +89,12 @@ func (c *Comm) agree(ctx context.Context, flags uint64) (uint64, error) {
 // errGaveUp: the others have gone on to a communicator that this rank has not got.
 var errGaveUp = errors.New("this rank gave up in the Shrink or Restore before, and must end")
 
-func (c *Comm) vote(ctx context.Context, v *wire.Vote, revokes func(*wire.Outcome) (uint64, bool)) (*wire.Outcome, error) {
+func (c *Comm) vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 	if c.gaveUp.Load() {
 		return nil, errGaveUp
 	}
 	v.Comm, v.Seq, v.Members = c.ch.ID, c.votes.Add(1), wire.Spans(c.Group().ranks)
-	return c.e.Vote(ctx, v, revokes)
+	return c.e.Vote(ctx, v)
 }
 
 // Revoke breaks c on all members (MPIX_Comm_revoke of ULFM): operations under way and later ones

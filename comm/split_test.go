@@ -60,6 +60,36 @@ func TestSplitRefusesNegativeColors(t *testing.T) {
 	})
 }
 
+// What says which ranks are in a communicator is the same on all, where it has to be.
+func TestCommsOfWhichRanksDifferAreNotMade(t *testing.T) {
+	create := func(ranks ...int) func(context.Context, *comm.Comm) (*comm.Comm, error) {
+		return func(ctx context.Context, c *comm.Comm) (*comm.Comm, error) {
+			g, err := c.Group().Incl(ranks...)
+			if err != nil {
+				return nil, err
+			}
+			return c.Create(ctx, g)
+		}
+	}
+	host := func(ctx context.Context, c *comm.Comm) (*comm.Comm, error) { return c.SplitHost(ctx) }
+	split := func(ctx context.Context, c *comm.Comm) (*comm.Comm, error) { return c.Split(ctx, 0, 0) }
+	for name, two := range map[string][2]func(context.Context, *comm.Comm) (*comm.Comm, error){
+		"a rank more":    {create(0, 1), create(0, 1, 2)},
+		"another order":  {create(0, 1, 2), create(1, 0, 2)},
+		"two groups":     {create(0, 1), create(2)},
+		"host and split": {host, split},
+	} {
+		for rank, err := range outcomes(t, 3, func(ctx context.Context, c *comm.Comm) error {
+			_, err := two[c.Rank()/2](ctx, c)
+			return err
+		}) {
+			if !errors.Is(err, comm.ErrMismatch) {
+				t.Errorf("%s: rank %d: got %v, want ErrMismatch", name, rank, err)
+			}
+		}
+	}
+}
+
 func TestSplitsNest(t *testing.T) {
 	inBubble(t, 8, func(ctx context.Context, c *comm.Comm) error {
 		for on := c; on.Size() > 1; {

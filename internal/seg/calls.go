@@ -37,6 +37,7 @@ const (
 	Exscan
 	Dup
 	Split
+	SplitHost
 	Create
 	Alloc
 	Free
@@ -56,7 +57,7 @@ var kindNames = [numKinds]string{
 	"none", "barrier", "bcast", "reduce", "allreduce", "reducescatter", "reducescatterblock",
 	"allgather", "allgatherv", "gather", "gatherv", "scatter", "scatterv", "alltoall", "alltoallv",
 	"alltoallw",
-	"scan", "exscan", "dup", "split", "create", "alloc", "free", "init", "close", "send", "recv", "probe", "wait", "shrink", "agree", "restore",
+	"scan", "exscan", "dup", "split", "split_host", "create", "alloc", "free", "init", "close", "send", "recv", "probe", "wait", "shrink", "agree", "restore",
 }
 
 func (k Kind) String() string {

@@ -74,7 +74,7 @@ func (c *Call) Allreduce(send, recv mem.Buffer, op Op) *Call {
 }
 
 func (c *Call) ReduceScatter(send, recv mem.Buffer, counts []int, op Op) *Call {
-	c.SendCounts, c.Digest = counts, digest(counts)
+	c.SendCounts, c.Digest = counts, DigestOf(counts)
 	return c.is(ReduceScatter, send, send.Len()).by(op).from(send).to(recv)
 }
 
@@ -87,7 +87,7 @@ func (c *Call) Allgather(send, recv mem.Buffer) *Call {
 }
 
 func (c *Call) Allgatherv(send, recv mem.Buffer, counts, displs []int) *Call {
-	c.RecvCounts, c.RecvDispls, c.Digest = counts, displs, digest(counts)
+	c.RecvCounts, c.RecvDispls, c.Digest = counts, displs, DigestOf(counts)
 	return c.is(Allgatherv, send, total(counts)).from(send).to(recv)
 }
 

@@ -14,7 +14,7 @@ type Fingerprint struct {
 	Type   mem.Type
 	Op     mem.Op
 	Root   int32
-	Digest uint32 // of counts that must be equal; only where there is no Root
+	Digest uint32 // of a list that must be equal: counts, or a group; only where there is no Root
 	Count  int64
 }
 
@@ -59,17 +59,20 @@ func (f Fingerprint) String() string {
 	if f.Kind.Rooted() {
 		s += fmt.Sprintf(", root %d", f.Root)
 	}
-	if f.Digest != 0 {
+	switch {
+	case f.Digest == 0:
+	case f.Kind == Create:
+		s += fmt.Sprintf("group #%08x", f.Digest)
+	default:
 		s += fmt.Sprintf(", counts #%08x", f.Digest)
 	}
 	return s + ")"
 }
 
-// digest returns a number that other counts hardly ever have (FNV-1a, a word at a
-// time).
-func digest(counts []int) uint32 {
+// DigestOf returns a number that other lists hardly ever have (FNV-1a, a word at a time).
+func DigestOf[T ~int | ~int32](list []T) uint32 {
 	h := uint64(14695981039346656037)
-	for _, c := range counts {
+	for _, c := range list {
 		h = (h ^ uint64(c)) * 1099511628211
 	}
 	return uint32(h>>32) ^ uint32(h)

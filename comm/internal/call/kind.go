@@ -28,6 +28,7 @@ const (
 	Exscan             = Kind(seg.Exscan)
 	Dup                = Kind(seg.Dup)
 	Split              = Kind(seg.Split)
+	SplitHost          = Kind(seg.SplitHost)
 	Create             = Kind(seg.Create)
 	Alloc              = Kind(seg.Alloc)
 	Free               = Kind(seg.Free)
@@ -39,7 +40,7 @@ func (k Kind) String() string { return seg.Kind(k).String() }
 // words of comm's own.
 func (k Kind) As() Kind {
 	switch k {
-	case Dup, Split, Create, Alloc:
+	case Dup, Split, SplitHost, Create, Alloc:
 		return Allgather
 	case Free:
 		return Barrier

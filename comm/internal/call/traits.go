@@ -78,6 +78,7 @@ var table = [256]traits{
 	Exscan:             {reduces: true, send: vector{whole, Read, Read}, recv: vector{whole, Kept, Written}, tuned: Scan},
 	Dup:                {needs: always},
 	Split:              {needs: always},
+	SplitHost:          {needs: always},
 	Create:             {needs: always},
 	Alloc:              {needs: always},
 	Free:               {needs: always},

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"gompi/comm/internal/match"
-	"gompi/internal/mem"
 	"gompi/internal/world"
 	"gompi/transport"
 )
@@ -18,6 +17,7 @@ type Channel struct {
 	ID       uint64
 	members  []world.Rank         // by rank; nil: all, in order
 	index    map[world.Rank]int32 // the inverse; nil with members
+	counters []uint32             // that the members have told to make it, by rank; nil if they have told none
 	rank     int
 	size     int
 	q        match.Queues[Request, message]
@@ -51,10 +51,12 @@ func (e *Engine) Counter() uint32 {
 
 // Open makes the Channel with the given context id among the given world ranks,
 // nil for all. It handles the frames that arrived for it before.
-func (e *Engine) Open(id uint64, members []world.Rank) *Channel {
+func (e *Engine) Open(id uint64, members []world.Rank) *Channel { return e.openAs(id, members, nil) }
+
+func (e *Engine) openAs(id uint64, members []world.Rank, counters []uint32) *Channel {
 	e.progress.Lock()
 	defer e.progress.Exit()
-	ch := &Channel{e: e, ID: id, members: members, rank: int(e.cfg.Rank), size: e.cfg.Size}
+	ch := &Channel{e: e, ID: id, members: members, counters: counters, rank: int(e.cfg.Rank), size: e.cfg.Size}
 	if members != nil {
 		ch.size = len(members)
 		ch.index = make(map[world.Rank]int32, len(members))
@@ -65,8 +67,7 @@ func (e *Engine) Open(id uint64, members []world.Rank) *Channel {
 	}
 	ch.round.ch, ch.flagWait.ch = ch, ch
 	e.channels[id] = ch
-	if v, ok := e.revoked[id]; ok {
-		delete(e.revoked, id)
+	if v, ok := ch.withdrawn(); ok {
 		ch.fail(ch.revokeError(v))
 	}
 	for _, m := range e.early[id] {
@@ -242,32 +243,8 @@ func (ch *Channel) breakUp(v revokeReason) {
 	// The launcher is told first: a member that is told by this rank may end at once, and the
 	// others must not hear of that end first.
 	text := v.encode()
-	ch.report(text)
-	ch.tell(text)
-}
-
-// report sends the reason why ch broke to the launcher, which tells all members.
-func (ch *Channel) report(text []byte) {
-	if b := ch.e.cfg.Boot; b != nil {
-		if err := b.Revoke(ch.ID, text); err != nil {
-			ch.e.cfg.Log.Warn("cannot tell the others that a communicator broke", "comm", ch.ID, "err", err)
-		}
-	}
-}
-
-// tell sends the reason why ch broke to the members with which this rank has exchanged frames.
-// The launcher tells all members, but this rank's goodbye could arrive before.
-func (ch *Channel) tell(text []byte) {
-	e := ch.e
-	for _, page := range e.peers {
-		for _, p := range page {
-			if p == nil || p.tr == nil || p.lost != nil || ch.member(p.rank) < 0 {
-				continue
-			}
-			e.h = transport.Header{Kind: transport.Revoke, Comm: ch.ID}
-			e.post(p, mem.Bytes(text), 0)
-		}
-	}
+	ch.e.report(ch.ID, text)
+	ch.e.tell(ch.ID, text, ch.Has)
 }
 
 // revokeError returns v as the error that operations on ch return.
@@ -275,7 +252,12 @@ func (ch *Channel) revokeError(v revokeReason) error {
 	if v.mismatch != nil {
 		return v.mismatch
 	}
-	return &RevokedError{Rank: ch.member(v.rank), Host: ch.e.cfg.Host(v.rank), Cause: v.cause}
+	host := ch.e.cfg.Host(v.rank)
+	r := ch.member(v.rank)
+	if r < 0 { // it broke the communicator of which this one was made
+		return &RevokedError{Rank: r, Host: host, Cause: fmt.Sprintf("world rank %d (host %s) %s", v.rank, host, v.cause)}
+	}
+	return &RevokedError{Rank: r, Host: host, Cause: v.cause}
 }
 
 // usable returns why peer cannot be used on ch, nil if it can.

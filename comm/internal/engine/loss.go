@@ -309,20 +309,31 @@ func (e *Engine) revoke(from world.Rank, comm uint64, text []byte) {
 		e.cfg.Log.Warn("revocation cannot be read", "from", from, "err", err)
 		v = revokeReason{rank: from, cause: "revoked it"}
 	}
-	ch := e.channels[comm]
-	switch {
-	case ch != nil:
-		ch.fail(ch.revokeError(v))
-	case !e.closed.in[comm]:
+	switch ch := e.named(comm); {
+	case ch == nil && e.closed.in[comm]:
+	case ch == nil:
 		e.revoked[comm] = v
+		e.dropEarly(comm)
+	case ch.ID == comm:
+		ch.fail(ch.revokeError(v))
+	default: // a member has withdrawn, which does not know the id
+		ch.breakUp(v)
 	}
+}
+
+// dropEarly drops the frames for a communicator that does not exist here, and is broken.
+func (e *Engine) dropEarly(comm uint64) {
+	for _, m := range e.early[comm] {
+		e.drop(m)
+	}
+	delete(e.early, comm)
 }
 
 // revokedBy is revoke for a peer's frame, which may come before the launcher's news. This rank
 // may end because of it, and the other ranks must not hear of this rank's end first.
 func (e *Engine) revokedBy(m *message) {
 	if ch := e.channels[m.comm]; ch != nil && ch.err == nil {
-		ch.report(m.data)
+		e.report(m.comm, m.data)
 	}
 	e.revoke(m.p.rank, m.comm, m.data)
 }

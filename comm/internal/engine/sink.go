@@ -54,16 +54,22 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 		return e.hold(m)
 	}
 	ch := e.channel(h.Comm)
-	if ch == nil && !e.closed.in[h.Comm] || ch != nil && ch.err == nil && ch.member(from) >= 0 {
+	if ch == nil && e.mayOpen(h.Comm) || ch != nil && ch.err == nil && ch.member(from) >= 0 {
 		return e.deliver(ch, p, h)
 	}
 	if h.Kind == transport.Eager && h.Len <= budget { // for a broken or closed communicator
 		e.returnCredit(p, int(h.Len))
 	}
-	if ch == nil {
+	if ch == nil && e.closed.in[h.Comm] {
 		e.answerLeft(p, h)
 	}
 	return mem.Buffer{}, 0
+}
+
+// mayOpen reports whether frames for a communicator that does not exist here are kept for it.
+func (e *Engine) mayOpen(comm uint64) bool {
+	_, revoked := e.revoked[comm]
+	return !revoked && !e.closed.in[comm]
 }
 
 // Take implements transport.EagerSink: an eager message goes straight into a receive

@@ -12,13 +12,10 @@ import (
 // This file lets the living members of a communicator agree. The launcher decides, since it alone
 // knows which ranks live: a member votes, and hears the outcome when all have voted or ended.
 
-// A ballot is an agreement in which this rank has voted, and whose outcome has not come.
+// A ballot is an agreement in which this rank has voted, and for whose outcome it waits.
 type ballot struct {
-	waiter  *waiter // nil when nobody waits any more
+	waiter  *waiter
 	outcome *wire.Outcome
-	// revokes returns the communicator to be revoked because this rank gave up before the outcome
-	// came, false if there is none.
-	revokes func(*wire.Outcome) (id uint64, ok bool)
 }
 
 type ballotKey struct{ comm, seq uint64 }
@@ -27,9 +24,9 @@ type ballotKey struct{ comm, seq uint64 }
 var errNoLauncher = errors.New("there is no launcher to decide it")
 
 // Vote votes, and returns what the living members have agreed on. If ctx ends before, this rank has
-// voted all the same: the others may count on it in the communicator that revokes names, which is
-// then revoked. revokes may be nil.
-func (e *Engine) Vote(ctx context.Context, v *wire.Vote, revokes func(*wire.Outcome) (uint64, bool)) (*wire.Outcome, error) {
+// voted all the same: the others may count on it in the communicator that they make, from which it
+// has to Withdraw.
+func (e *Engine) Vote(ctx context.Context, v *wire.Vote) (*wire.Outcome, error) {
 	e.progress.Lock()
 	defer e.exitPolling()
 	switch {
@@ -41,19 +38,17 @@ func (e *Engine) Vote(ctx context.Context, v *wire.Vote, revokes func(*wire.Outc
 	w := e.newWaiter()
 	defer e.freeWaiter(w)
 	w.voted = v
-	b, key := &ballot{waiter: w, revokes: revokes}, ballotKey{v.Comm, v.Seq}
+	b, key := &ballot{waiter: w}, ballotKey{v.Comm, v.Seq}
 	e.ballots[key] = b
+	defer delete(e.ballots, key)
 	if err := e.cfg.Boot.Vote(v); err != nil {
-		delete(e.ballots, key)
 		return nil, err
 	}
 	err := e.progress.Await(ctx, &w.Waiter)
-	b.waiter = nil
 	switch {
 	case b.outcome != nil:
 		return b.outcome, nil
 	case err == nil: // nothing will come
-		delete(e.ballots, key)
 		return nil, e.whyEnding()
 	}
 	return nil, err
@@ -72,26 +67,9 @@ func (e *Engine) Admit(rank world.Rank, set func() error) error {
 
 // agreed takes an outcome.
 func (e *Engine) agreed(o *wire.Outcome) {
-	key := ballotKey{o.Comm, o.Seq}
-	b := e.ballots[key]
-	if b == nil || e.jobEnding {
-		return
-	}
-	delete(e.ballots, key)
-	if b.waiter != nil {
+	if b := e.ballots[ballotKey{o.Comm, o.Seq}]; b != nil && !e.jobEnding {
 		b.outcome = o
 		e.rouse(b.waiter)
-		return
-	}
-	if b.revokes == nil {
-		return
-	}
-	if id, ok := b.revokes(o); ok {
-		e.closed.add(id)
-		text := revokeReason{rank: e.cfg.Rank, cause: "gave up before all had agreed on it"}.encode()
-		if err := e.cfg.Boot.Revoke(id, text); err != nil {
-			e.cfg.Log.Warn("cannot tell the others that a communicator broke", "comm", id, "err", err)
-		}
 	}
 }
 

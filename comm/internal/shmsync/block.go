@@ -80,6 +80,11 @@
 // A member that finds its communicator broken returns at once, in the middle of a step. Others may
 // still read its block. So a block is used again only when every other member has given up its own
 // block, or is dead.
+//
+// A rank that fails while a Team is made does not know whether others have made it, and read the
+// block that it has told of. It gives that block back only with its part in the communicator by
+// which they told each other (see Withhold). Digests begin with the communicator's id, so nobody
+// who is late even then takes steps of another Team for those of its own.
 package shmsync
 
 import (
@@ -149,11 +154,16 @@ var _ [smallAt]byte = [unsafe.Sizeof(flags{})]byte{}
 // not 0.
 type Call struct{ A, B uint64 }
 
-// A Part is one member's memory: its block and its large buffer.
+// A Part is one member's memory: its block and its large buffer. uses is that of the block for this
+// Team.
 type Part struct {
 	flags *flags
 	large unsafe.Pointer
+	uses  uint64
 }
+
+// reused reports whether the block is another Team's by now: the member was never in this one.
+func (p *Part) reused() bool { return (p.flags.uses.Load()-p.uses)&usesMask > 1 }
 
 // empty clears a block, except uses: members of its last Team may still check whether this one has
 // left.

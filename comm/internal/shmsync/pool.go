@@ -37,10 +37,13 @@ type guest struct {
 // A Token names a block to the other members: its number, and its uses. The zero Token names none.
 type Token uint64
 
-const usesBits = 24
+const (
+	usesBits = 24
+	usesMask = 1<<usesBits - 1
+)
 
 func (t Token) place() int   { return int(t>>usesBits) - 1 }
-func (t Token) uses() uint64 { return uint64(t) & (1<<usesBits - 1) }
+func (t Token) uses() uint64 { return uint64(t) & usesMask }
 
 // NewPool returns the Pool of a rank, with large buffers of so many bytes. claim allocates a part
 // of the arena; lost reports whether a rank has ended.
@@ -81,7 +84,7 @@ func (p *Pool) take() (t Token, vacated []func(), err error) {
 	b := p.blocks[place]
 	vacated = b.clear()
 	b.uses, b.guests = b.uses+1, nil
-	t = Token(place+1)<<usesBits | Token(b.uses)&(1<<usesBits-1)
+	t = Token(place+1)<<usesBits | Token(b.uses&usesMask)
 	f := p.flagsAt(p.arena, t)
 	f.empty()
 	f.uses.Store(t.uses())
@@ -98,7 +101,7 @@ func (p *Pool) Give(t Token) {
 	defer p.mu.Unlock()
 	b := p.blocks[t.place()]
 	b.uses++
-	p.flagsAt(p.arena, t).uses.Store(b.uses)
+	p.flagsAt(p.arena, t).uses.Store(b.uses & usesMask)
 }
 
 // WhenVacant makes Take or Sweep call f when all other members have left the Team of t, and t has
@@ -108,6 +111,16 @@ func (p *Pool) WhenVacant(t Token, f func()) {
 	defer p.mu.Unlock()
 	b := p.blocks[t.place()]
 	b.later = append(b.later, f)
+}
+
+// Withhold gives back t, a block of which this rank has made no Team, though others may have, when
+// all other members have left the Team of with, by which they may have done so.
+func (p *Pool) Withhold(t, with Token) {
+	if with == 0 {
+		p.Give(t)
+		return
+	}
+	p.WhenVacant(with, func() { p.Give(t) })
 }
 
 // Sweep calls the functions of WhenVacant whose members have left.
@@ -158,7 +171,7 @@ func (p *Pool) flagsAt(arena []byte, t Token) *flags {
 // part returns the memory that t names in its owner's arena.
 func (p *Pool) part(arena []byte, t Token) Part {
 	large := arena[p.largeAt()+t.place()*p.large:][:p.large]
-	return Part{p.flagsAt(arena, t), unsafe.Pointer(unsafe.SliceData(large))}
+	return Part{p.flagsAt(arena, t), unsafe.Pointer(unsafe.SliceData(large)), t.uses()}
 }
 
 // Enter returns the memory of another member of the Team that mine is for.

@@ -47,7 +47,7 @@ type Team struct {
 
 	step   uint64 // the last one of the last collective
 	first  uint64 // the first one of it
-	digest uint64 // of all calls
+	digest uint64 // of the communicator's id and all calls
 	call   Call
 	told   bool   // the rank knows that it has begun
 	free   uint64 // all members have read the steps up to this one
@@ -60,11 +60,12 @@ type Team struct {
 	at     [depth]place
 }
 
-// New returns the Team of member me. parts are the memory of all members. claim allocates this
-// member's large buffer, of so many bytes. gated members wait for the barrier flag (see Assemble).
-func New(me int, parts []Part, claim func() error, large int, gated bool, port Port) Team {
+// New returns the Team of member me of the communicator with an id. parts are the memory of all
+// members. claim allocates this member's large buffer, of so many bytes. gated members wait for the
+// barrier flag (see Assemble).
+func New(id uint64, me int, parts []Part, claim func() error, large int, gated bool, port Port) Team {
 	return Team{
-		port: port, me: me, parts: parts, gated: gated, patient: port.Looks(), claim: claim,
+		digest: id, port: port, me: me, parts: parts, gated: gated, patient: port.Looks(), claim: claim,
 		small: ring{at: smallAt, size: smallSize}, l2: ring{at: l2At, size: l2Size}, l3: ring{size: uint64(large)},
 	}
 }

@@ -51,8 +51,13 @@ func (t *Team) AwaitCall(member int, first uint64) error {
 }
 
 // differ finds the first call in which a member differs, among those whose heads still exist: a
-// rank that waited for no other member may have ended the collective in which they differ.
+// rank that waited for no other member may have ended the collective in which they differ. If the
+// member has failed while the Team was made, the reason is what it has told of that.
 func (t *Team) differ(member int, first uint64) error {
+	if t.parts[member].reused() {
+		var never atomic.Uint64
+		return t.port.Await(&never, 1, member)
+	}
 	for s := first - min(first-1, depth-1); s < first; s++ {
 		mine, theirs := t.head(t.me, s), t.head(member, s)
 		if mine.step.Load() == s && theirs.step.Load() == s && mine.call.A != 0 && theirs.call.A != 0 && mine.call != theirs.call {
