@@ -10,6 +10,7 @@ import (
 
 	"gompi/internal/env"
 	"gompi/internal/forked"
+	"gompi/internal/route"
 	"gompi/internal/seal"
 )
 
@@ -150,7 +151,7 @@ func listen(local bool) (net.Listener, error) {
 	}
 	host := ""
 	if local {
-		host = "127.0.0.1"
+		host = route.Loopback().String()
 	}
 	return listenBetween(host, lo, hi)
 }

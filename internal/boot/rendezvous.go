@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"gompi/internal/env"
+	"gompi/internal/route"
 )
 
 // errForged is wrapped by the errors of a ticket that somebody else may have
@@ -189,7 +190,7 @@ func masterEndpoints(ctx context.Context, addr string, port int) ([]string, erro
 		return nil, fmt.Errorf("%s=%q: %w", env.TorchMasterAddr, addr, err)
 	}
 	if own {
-		addr = "127.0.0.1"
+		addr = route.Loopback().String()
 	}
 	endpoints := make([]string, masterPorts)
 	for i := range endpoints {

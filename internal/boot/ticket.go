@@ -99,7 +99,9 @@ func network() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+func loopback(port int) string {
+	return net.JoinHostPort(route.Loopback().String(), strconv.Itoa(port))
+}
 
 // ownAddrs returns the addresses at which other hosts may reach this one.
 func ownAddrs() []netip.Addr {

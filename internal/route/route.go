@@ -172,6 +172,25 @@ func Network() string {
 	return name
 }
 
+// Loopback returns the loopback address of this host: ::1 where there is none of IPv4.
+func Loopback() netip.Addr {
+	v4, v6 := netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()
+	all, _ := net.InterfaceAddrs() // without any, the error of using v4 says what is wrong
+	only6 := false
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsLoopback() {
+			if n.IP.To4() != nil {
+				return v4
+			}
+			only6 = true
+		}
+	}
+	if only6 {
+		return v6
+	}
+	return v4
+}
+
 // worth returns the length of the longest prefix that s has in common with one
 // of own as the same subnet, 0 if none, and -1 if it is one of them.
 func worth(s netip.Prefix, own []netip.Prefix) int {

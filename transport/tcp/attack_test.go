@@ -21,7 +21,7 @@ type stranger struct {
 
 func visit(t *testing.T, r *rank) *stranger {
 	t.Helper()
-	c, err := net.Dial("tcp", netip.AddrPortFrom(loopback, r.card.port).String())
+	c, err := net.Dial("tcp", netip.AddrPortFrom(r.loopback, r.card.port).String())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -75,10 +74,18 @@ func (t *Transport) startCall(p *peer) {
 			return
 		}
 		p.call.door = c.nonce
-		p.call.addrs = c.candidates(t.own, p.near)
+		p.call.addrs = c.candidates(t.own, t.loopbackTo(p, c))
 		p.call.errs = make([]error, len(p.call.addrs))
 	}
 	t.tryNext(p)
+}
+
+// loopbackTo returns the loopback address if it leads to p, which has published c.
+func (t *Transport) loopbackTo(p *peer, c *card) (a netip.Addr) {
+	if p.near = t.sharesLoopback(p.rank, c); p.near {
+		a = t.loopback
+	}
+	return a
 }
 
 // tryNext connects to the next address, until a connect does not fail at once.
@@ -364,8 +371,7 @@ func (t *Transport) agree(tr *transcript) {
 // networkOf names the network of the callee's address, if that is a loopback address.
 func (t *Transport) networkOf(tr *transcript) (name [networkSize]byte) {
 	if tr.to.Addr().IsLoopback() && !tr.sealed {
-		sum := sha256.Sum256([]byte(t.network))
-		copy(name[:], sum[:])
+		name = t.card.network
 	}
 	return name
 }

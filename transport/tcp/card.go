@@ -12,25 +12,28 @@ import (
 //
 //	0   version
 //	1   nonce, 16 bytes
-//	17  port, big-endian
-//	19  flags: bit 0, listens on loopback only
-//	20  number of addresses, then for each its length in bytes (4 or 16), the
+//	17  network, 16 bytes
+//	33  port, big-endian
+//	35  flags: bit 0, listens on loopback only
+//	36  number of addresses, then for each its length in bytes (4 or 16), the
 //	    prefix bits of its subnet, and the address
 type card struct {
-	nonce  [nonceSize]byte // tells this listener from another at the same address
-	port   uint16
-	local  bool           // only reachable through loopback
-	subnet []netip.Prefix // not masked: an address and the subnet it is in
+	nonce   [nonceSize]byte   // tells this listener from another at the same address
+	network [networkSize]byte // whose loopback leads here, whatever the host is called
+	port    uint16
+	local   bool           // only reachable through loopback
+	subnet  []netip.Prefix // not masked: an address and the subnet it is in
 }
 
 const (
-	cardVersion = 1
-	cardFixed   = 21
+	cardVersion = 2
+	cardFixed   = 37
 	nonceSize   = 16
 )
 
 func (c *card) encode() []byte {
 	b := append([]byte{cardVersion}, c.nonce[:]...)
+	b = append(b, c.network[:]...)
 	b = binary.BigEndian.AppendUint16(b, c.port)
 	var flags byte
 	if c.local {
@@ -53,12 +56,13 @@ func decodeCard(b []byte) (*card, error) {
 	if b[0] != cardVersion {
 		return nil, fmt.Errorf("card of version %d, want %d", b[0], cardVersion)
 	}
-	c := &card{port: binary.BigEndian.Uint16(b[17:]), local: b[19] == 1}
+	c := &card{port: binary.BigEndian.Uint16(b[33:]), local: b[35] == 1}
 	copy(c.nonce[:], b[1:])
-	if c.port == 0 || b[19] > 1 {
-		return nil, fmt.Errorf("card with port %d and flags %#x", c.port, b[19])
+	copy(c.network[:], b[17:])
+	if c.port == 0 || b[35] > 1 {
+		return nil, fmt.Errorf("card with port %d and flags %#x", c.port, b[35])
 	}
-	n := int(b[20])
+	n := int(b[36])
 	if n > route.MaxAddresses {
 		return nil, fmt.Errorf("card with %d addresses, at most %d are allowed", n, route.MaxAddresses)
 	}
@@ -90,13 +94,12 @@ func decodeSubnet(b []byte) (netip.Prefix, []byte, error) {
 	return s, b[end:], nil
 }
 
-var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-
 // candidates returns where to try to reach the rank that published c, best
-// first. own are this rank's subnets; near says that the rank is on this host.
-func (c *card) candidates(own []netip.Prefix, near bool) []netip.AddrPort {
+// first. own are this rank's subnets; loopback is the address that leads to the rank if it is on
+// this host, else the zero Addr.
+func (c *card) candidates(own []netip.Prefix, loopback netip.Addr) []netip.AddrPort {
 	var list []netip.AddrPort
-	if near {
+	if loopback.IsValid() {
 		list = append(list, netip.AddrPortFrom(loopback, c.port))
 	}
 	if c.local {

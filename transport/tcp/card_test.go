@@ -42,11 +42,11 @@ func TestDecodeCardRefuses(t *testing.T) {
 		"a cut address":      good[:len(good)-1],
 		"a byte more":        append(bytes.Clone(good), 0),
 		"version 9":          change(0, 9),
-		"flags 2":            change(19, 2),
-		"17 addresses":       change(20, route.MaxAddresses+1),
-		"2 addresses of one": change(20, 2),
-		"a 5 byte address":   change(21, 5),
-		"a prefix of 33":     change(22, 33),
+		"flags 2":            change(35, 2),
+		"17 addresses":       change(36, route.MaxAddresses+1),
+		"2 addresses of one": change(36, 2),
+		"a 5 byte address":   change(37, 5),
+		"a prefix of 33":     change(38, 33),
 		"port 0":             (&card{}).encode(),
 		"IPv4 in IPv6":       (&card{port: 1, subnet: []netip.Prefix{netip.PrefixFrom(netip.MustParseAddr("::ffff:1.2.3.4"), 96)}}).encode(),
 	} {
@@ -71,22 +71,24 @@ func FuzzCard(f *testing.F) {
 }
 
 func TestCandidates(t *testing.T) {
+	v4 := netip.MustParseAddr("127.0.0.1")
 	c := &card{port: 9, subnet: prefixes("172.17.0.1/16", "8.8.8.8/24", "10.0.0.7/24", "10.2.0.7/16")}
 	own := prefixes("172.17.0.1/16", "10.2.0.1/16", "10.0.0.1/24")
 	for _, tc := range []struct {
-		name string
-		c    *card
-		near bool
-		want []string
+		name     string
+		c        *card
+		loopback netip.Addr
+		want     []string
 	}{
-		{"shared subnets first, longest first, our own address last", c, false, []string{"10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9", "172.17.0.1:9"}},
-		{"on this host: loopback, then all", c, true, []string{"127.0.0.1:9", "10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9", "172.17.0.1:9"}},
-		{"this host under another name", &card{port: 9, subnet: own[:1]}, false, []string{"172.17.0.1:9"}},
-		{"loopback only", &card{port: 9, local: true}, true, []string{"127.0.0.1:9"}},
-		{"loopback only, elsewhere", &card{port: 9, local: true}, false, nil},
+		{"shared subnets first, longest first, our own address last", c, netip.Addr{}, []string{"10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9", "172.17.0.1:9"}},
+		{"on this host: loopback, then all", c, v4, []string{"127.0.0.1:9", "10.0.0.7:9", "10.2.0.7:9", "8.8.8.8:9", "172.17.0.1:9"}},
+		{"this host under another name", &card{port: 9, subnet: own[:1]}, netip.Addr{}, []string{"172.17.0.1:9"}},
+		{"loopback only", &card{port: 9, local: true}, v4, []string{"127.0.0.1:9"}},
+		{"loopback only, of IPv6", &card{port: 9, local: true}, netip.IPv6Loopback(), []string{"[::1]:9"}},
+		{"loopback only, elsewhere", &card{port: 9, local: true}, netip.Addr{}, nil},
 	} {
 		var got []string
-		for _, a := range tc.c.candidates(own, tc.near) {
+		for _, a := range tc.c.candidates(own, tc.loopback) {
 			got = append(got, a.String())
 		}
 		if !reflect.DeepEqual(got, tc.want) {

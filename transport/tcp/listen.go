@@ -67,7 +67,7 @@ func (t *Transport) listenOn(port int) error {
 // families, or of IPv4 where there is no IPv6.
 func (t *Transport) bind(port int) (int, error) {
 	if t.card.local {
-		return bindTo(netip.AddrPortFrom(loopback, uint16(port)))
+		return bindTo(netip.AddrPortFrom(t.loopback, uint16(port)))
 	}
 	fd, err := bindTo(netip.AddrPortFrom(netip.IPv6Unspecified(), uint16(port)))
 	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EADDRNOTAVAIL) {

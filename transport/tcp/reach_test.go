@@ -52,6 +52,7 @@ func at(r *rank, addrs ...string) []byte {
 func far(t *testing.T, addrs ...string) []*rank {
 	ranks := startAll(t, 2, nil)
 	ranks[0].cfg.SameHost = func(world.Rank) bool { return false }
+	ranks[0].own = prefixes("192.0.2.1/24")
 	if err := ranks[0].SetCards([][]byte{ranks[0].Card(), at(ranks[1], addrs...)}); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestARefusalWithoutProofIsAHint(t *testing.T) {
 			for _, r := range ranks {
 				r.cfg.FrameMAC = true // or the relay would be refused in earnest
 			}
-			callee := netip.AddrPortFrom(loopback, ranks[1].card.port).String()
+			callee := netip.AddrPortFrom(ranks[1].loopback, ranks[1].card.port).String()
 			calls := 0
 			other(t, ranks[1], func(c net.Conn) {
 				if calls++; calls > 1 {
@@ -204,7 +205,8 @@ func TestOnlyChosenAddressesLetIn(t *testing.T) {
 		if c := ranks[1].card; len(c.subnet) != 1 || c.local {
 			t.Errorf("card %+v, want just %v", c, any[0])
 		}
-		ranks[0].own = nil // or its own address would be taken for a bridge's
+		ranks[0].card.network[0]++ // or loopback would be its way
+		ranks[0].own = nil         // or its own address would be taken for a bridge's
 		if !chosen {
 			ranks[1].own = prefixes("192.0.2.200/24")
 		}
@@ -231,6 +233,7 @@ func TestIPv6(t *testing.T) {
 		}
 	}
 	ranks[0].cfg.SameHost = func(world.Rank) bool { return false }
+	ranks[0].own = prefixes("192.0.2.1/24")
 	card := card{nonce: ranks[1].card.nonce, port: ranks[1].card.port, subnet: prefixes("::1/128")}
 	if err := ranks[0].SetCards([][]byte{ranks[0].Card(), card.encode()}); err != nil {
 		t.Fatal(err)
@@ -239,5 +242,24 @@ func TestIPv6(t *testing.T) {
 	until(t, ranks, "an outcome", func() bool { return len(ranks[1].got) == 1 || ranks[0].lost[1] != nil })
 	if err := ranks[0].lost[1]; err != nil {
 		t.Skipf("no IPv6 here: %v", err)
+	}
+}
+
+// Ranks on two names of one host reach each other where it has no address but loopback, and only
+// they do.
+func TestLoopbackServesTwoNamesOfOneHost(t *testing.T) {
+	for _, filter := range []string{"lo", "nosuch"} {
+		ranks := startAll(t, 2, func(cfg *Config) { cfg.SameHost, cfg.Interfaces = nil, filter })
+		if len(ranks[0].own) != 0 {
+			t.Fatalf("%s: addresses %v, want none", filter, ranks[0].own)
+		}
+		ranks[0].say(1, "x")
+		until(t, ranks, "the frame", func() bool { return len(ranks[1].got) == 1 })
+		elsewhere := ranks[1].card
+		elsewhere.network[0]++
+		err := ranks[0].SetCards([][]byte{ranks[0].Card(), elsewhere.encode()})
+		if err == nil || !strings.Contains(err.Error(), "rank 1: it is on another host") || !strings.Contains(err.Error(), strconv.Quote(filter)) {
+			t.Errorf("%s: %v; want an error that names rank 1 and the interfaces", filter, err)
+		}
 	}
 }

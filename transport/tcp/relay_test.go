@@ -78,7 +78,7 @@ func relayed(t *testing.T, r *relay, macs bool) []*rank {
 	for _, rank := range ranks {
 		rank.cfg.FrameMAC = macs
 	}
-	at := netip.AddrPortFrom(loopback, ranks[1].card.port).String()
+	at := netip.AddrPortFrom(ranks[1].loopback, ranks[1].card.port).String()
 	other(t, ranks[1], func(c net.Conn) { go r.serve(c, at) })
 	return ranks
 }
@@ -183,7 +183,7 @@ func TestFrameMACsAreForAllRanks(t *testing.T) {
 // each, show both ranks the same addresses.
 func TestLoopbackOfAnotherNetworkIsNoSameAddress(t *testing.T) {
 	ranks := startAll(t, 2, nil)
-	ranks[1].network += " elsewhere"
+	ranks[1].card.network[0]++
 	ranks[0].say(1, "x")
 	until(t, ranks, "an outcome", func() bool { return ranks[0].lost[1] != nil || len(ranks[1].got) > 0 })
 	if err := ranks[0].lost[1]; err == nil || !strings.Contains(err.Error(), otherNetwork.String()) {

@@ -18,6 +18,8 @@ package tcp
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -85,8 +87,8 @@ type Transport struct {
 	card     card
 	filtered bool           // connections to other addresses than card's are refused
 	own      []netip.Prefix // card's, also when all ranks are on this host
-	network  string         // in which loopback leads here
-	cards    [][]byte       // nil until SetCards
+	loopback netip.Addr
+	cards    [][]byte // nil until SetCards
 
 	peers   []*peer // by rank; nil until first needed
 	calls   []*peer // to connect to at the next Poll
@@ -140,8 +142,10 @@ func New(cfg Config, sink transport.Sink, set *poll.Set) (*Transport, error) {
 		peers:    make([]*peer, cfg.Size),
 		ahead:    make([]byte, aheadSize),
 		clock:    clock{epoch: time.Now()},
-		network:  route.Network(),
+		loopback: route.Loopback(),
 	}
+	network := sha256.Sum256([]byte(route.Network()))
+	copy(t.card.network[:], network[:])
 	rand.Read(t.card.nonce[:])
 	if err := t.findAddresses(); err != nil {
 		return nil, err
@@ -168,9 +172,6 @@ func (t *Transport) findAddresses() error {
 	if t.own, err = route.Local(f); err != nil {
 		return err
 	}
-	if len(t.own) == 0 {
-		return fmt.Errorf("interfaces %q: no address of this host is left to be reached at", t.cfg.Interfaces)
-	}
 	t.card.subnet = t.own
 	t.filtered = t.cfg.Interfaces != ""
 	return nil
@@ -189,12 +190,30 @@ func (t *Transport) SetCards(cards [][]byte) error {
 		if b == nil {
 			continue
 		}
-		if _, err := decodeCard(b); err != nil {
+		c, err := decodeCard(b)
+		if err == nil && len(t.own) == 0 && !t.sharesLoopback(world.Rank(r), c) {
+			err = t.noAddress()
+		}
+		if err != nil {
 			return fmt.Errorf("rank %d: %w", r, err)
 		}
 	}
 	t.cards = cards
 	return nil
+}
+
+// sharesLoopback reports whether the loopback address leads to a rank, which has published c: it is
+// on this host, whatever that is called there.
+func (t *Transport) sharesLoopback(rank world.Rank, c *card) bool {
+	return rank == t.cfg.Rank || t.cfg.SameHost(rank) || c.network == t.card.network
+}
+
+// noAddress says why ranks on other hosts cannot reach this one.
+func (t *Transport) noAddress() error {
+	if t.filtered {
+		return fmt.Errorf("it is on another host, and this one has no address that interfaces %q admits: want one that is up, or another choice", t.cfg.Interfaces)
+	}
+	return errors.New("it is on another host, and this one has no address but loopback and link-local ones: want an interface that is up, with an address")
 }
 
 // SetCard sets the card of one rank that had none, after SetCards.

@@ -238,7 +238,6 @@ func TestConfigIsChecked(t *testing.T) {
 		{Rank: 0, Size: 1, PortLow: 70000},
 		{Rank: 0, Size: 1, PortHigh: 5},
 		{Rank: 0, Size: 2, Interfaces: "10.0.0.0/33"},
-		{Rank: 0, Size: 2, Interfaces: "no-such-interface"},
 	} {
 		if tr, err := New(cfg, &counter{}, set); err == nil {
 			tr.Close(true)

@@ -98,7 +98,7 @@ func setSlots(host *plan.Host, p cmdline.PerHost, each int, differ bool) error {
 func masterAddr(nodes []*host, first int) string {
 	h := nodes[first]
 	if len(nodes) == 1 || !slices.ContainsFunc(nodes, func(n *host) bool { return !n.sharesLoopback() }) {
-		return "127.0.0.1"
+		return route.Loopback().String()
 	}
 	if !h.sharesLoopback() && h.hello.Address != "" {
 		return h.hello.Address
