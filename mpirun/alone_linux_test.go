@@ -3,6 +3,7 @@ package mpirun
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/internal/env"
 )
 
 // aloneMain leaves behind what MPI_Init of Open MPI does, in a folder of its own, and ends well
@@ -44,5 +47,42 @@ func TestRanksThatAreJobsOfOneFail(t *testing.T) {
 		k.cmd.Process.Signal(syscall.SIGUSR1)
 		k.expect(" ended with status 0, as rank 0 of 1 and not of 2 (pid ")
 		k.ends(1)
+	}
+}
+
+// TestRanksWithoutTheirVariablesFail runs ranks behind wrappers that lose the environment, and the
+// descriptors, too.
+func TestRanksWithoutTheirVariablesFail(t *testing.T) {
+	t.Parallel()
+	prog, err := exec.LookPath("rank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lost = "started by gompirun as one of 2 ranks ("
+	for _, args := range [][]string{
+		{"env", "-i", prog, "meet"},
+		{"env", "-i", "sh", "-c", `exec 3>&- 4>&- 5>&-; "$@"`, "sh", prog, "meet"},
+	} {
+		status, out, errs := runJob(t, append([]string{"-np", "2"}, args...)...)
+		if status != 3 || out != "" || !strings.Contains(errs, lost) {
+			t.Errorf("%q: status %d, %q, %q; want 3 and %q", args, status, out, errs, lost)
+		}
+	}
+	for _, args := range [][]string{{"-np", "1", "env", "-i", prog, "meet"}, {"-np", "2", "env", "-i", env.Boot + "=alone", prog, "meet"}} {
+		if status, out, errs := runJob(t, args...); status != 0 || !strings.Contains(out, "rank 0 of 1, ") {
+			t.Errorf("%q: status %d, %q, %q; want rank 0 of 1", args, status, out, errs)
+		}
+	}
+}
+
+// TestProgramsThatBeginTooLateFail runs ranks whose wrapper ends before its program begins.
+func TestProgramsThatBeginTooLateFail(t *testing.T) {
+	t.Parallel()
+	const late = "its program began after the process that gompirun had started was over"
+	for _, prog := range []string{"rank meet", "pmi 'cmd=init pmi_version=1 pmi_subversion=1'"} {
+		status, _, errs := runJob(t, "-np", "2", "sh", "-c", `p=$$; (while [ -d /proc/$p ]; do :; done; exec `+prog+`) & exit 0`)
+		if status != 1 || !strings.Contains(errs, late) {
+			t.Errorf("%s: status %d, %q; want 1 and %q", prog, status, errs, late)
+		}
 	}
 }

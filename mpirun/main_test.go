@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 		"stall":    stallMain,
 		"pmi":      pmiMain,
 		"alone":    aloneMain,
+		"deny":     denyMain,
 		"world":    worldMain,
 		"struck":   struckMain,
 		"survive":  surviveMain,

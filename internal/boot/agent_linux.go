@@ -50,6 +50,9 @@ func newLinked(fd int, local world.LocalRank, s *seg.Segment, bells []int) (*lin
 	// Before the welcome: a second process in this place would wait for one in vain.
 	flight := s.Rank(local)
 	if !flight.Join() {
+		if flight.Late() {
+			return nil, fmt.Errorf("the process that gompirun started for rank %d has ended already: have what starts this program wait for it (setsid -w; no & behind it)", s.WorldRank(local))
+		}
 		return nil, fmt.Errorf("rank %d of this job has been used by process %d: a rank joins its job once", s.WorldRank(local), s.PID(local))
 	}
 	l := &linked{fd: fd, in: wire.Frames{Limit: wire.MaxDown}}

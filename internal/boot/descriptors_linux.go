@@ -83,7 +83,7 @@ func (in *inherited) usable(bells int) bool {
 	if err != nil || domain != unix.AF_UNIX {
 		return false
 	}
-	if seals, err := unix.FcntlInt(uintptr(in.seg), unix.F_GET_SEALS, 0); err != nil || seals&unix.F_SEAL_SHRINK == 0 {
+	if !seg.IsSegment(in.seg) {
 		return false
 	}
 	if unix.Fstat(in.bell, &st) != nil || unix.Fstat(in.bell+bells-1, &st) != nil {

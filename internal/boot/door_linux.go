@@ -90,6 +90,10 @@ func (in *Info) provide(ctx context.Context, own door) (*seg.Segment, []int, err
 		}
 	}
 	s, err := seg.New(ranks)
+	if err == nil && s.Without() != nil {
+		err = s.Without()
+		s.Close()
+	}
 	if err != nil {
 		return nil, nil, err
 	}

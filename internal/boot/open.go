@@ -39,6 +39,9 @@ func Open(ctx context.Context) (Boot, error) {
 	case pmiVisible() && os.Getenv(pmi.EnvSize) != "1":
 		return openPMI(ctx)
 	case p == nil:
+		if err := lostVariables(); err != nil {
+			return nil, err
+		}
 		return Alone(), nil
 	}
 	return p.open(ctx)

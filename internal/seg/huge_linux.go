@@ -20,7 +20,11 @@ func (s *Segment) ClaimHuge(local world.LocalRank, off, n int) error {
 	}
 	at := s.arenaAt(local) + off
 	s.collapse(s.Arena(local)[off:][:n], at)
-	return s.allocate(at, n)
+	err := s.allocate(at, n)
+	if err != nil {
+		_ = s.Release(at, n) // what has been allocated before
+	}
+	return err
 }
 
 // collapse makes huge pages of the aligned 2 MiB ranges of memory, which begins at offset at of the

@@ -1,7 +1,9 @@
 // Package seg is the memory that the ranks of one host share with each other
 // and with their agent: one memfd, made by the agent before it starts the
 // ranks, which inherit it, or, where none did, by the first of them, which passes
-// it to the others. There are no names, no stale files, and no limit but memory.
+// it to the others. There are no names, no stale files, and no limit but memory. Where a sandbox
+// allows no memfd it is an unlinked file of /dev/shm. Where that cannot be large, or not be
+// allocated, there is no area: only what stands before it.
 //
 // # Layout
 //
@@ -93,7 +95,8 @@ type header struct {
 	lines   uint64 // offset of the state lines
 	calls   uint64 // offset of the flight recorders
 	end     uint64 // offset of what is not laid out yet
-	_       [16]byte
+	job     uint64 // ranks in the job, 0 where no agent has made the segment
+	_       [8]byte
 	epoch   atomic.Uint64 // alone in its cache line: all ranks spin on it
 	_       [pageSize - 72]byte
 }
@@ -104,8 +107,8 @@ type line struct {
 	state atomic.Uint32
 	pid   atomic.Int32
 	rank  world.Rank
-	_     [4]byte
-	left  atomic.Int64 // when the rank began to leave, as Now; 0 if it has not
+	late  atomic.Uint32 // 1: a process came in its place when the agent's had ended
+	left  atomic.Int64  // when the rank began to leave, as Now; 0 if it has not
 	// Call site of the call that was last found to wait for long.
 	// sited is odd while it is written.
 	sited atomic.Uint64

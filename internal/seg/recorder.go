@@ -67,6 +67,16 @@ func (r *Rank) Join() bool {
 	return true
 }
 
+// Late reports whether the process that the agent started has ended, and none had joined. The agent
+// will tell that this process came too late.
+func (r *Rank) Late() bool {
+	late := State(r.line.state.Load()) == Ended && r.line.pid.Load() == 0
+	if late {
+		r.line.late.Store(1)
+	}
+	return late
+}
+
 // Leaving notes that the rank begins to leave: if its process fails after all,
 // it failed no later than now.
 func (r *Rank) Leaving(now int64) {

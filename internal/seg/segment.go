@@ -19,6 +19,8 @@ type Segment struct {
 	calls []record
 	limit func() Limit // what Claim looks at
 
+	without error // why there is no memory for ranks to share, nil if there is
+
 	mapped    sync.Once // arenas
 	arenas    []byte
 	addresses []byte // where they may lie
@@ -74,8 +76,11 @@ func format(mem []byte, ranks []world.Rank) {
 	h.magic = magic
 }
 
-// Area returns the memory in which the ranks talk to each other, nil where this
-// process may not map so much. A part of it must be claimed before it is touched.
+// Without returns why New could not make memory that the ranks share, nil if it could.
+func (s *Segment) Without() error { return s.without }
+
+// Area returns the memory in which the ranks talk to each other, nil if there is none, or
+// where this process may not map so much. A part of it must be claimed before it is touched.
 func (s *Segment) Area() []byte {
 	if end := int(s.head.end); len(s.mem) >= end+AreaSize(s.Ranks()) {
 		return s.mem[end:][:AreaSize(s.Ranks())]
@@ -83,9 +88,11 @@ func (s *Segment) Area() []byte {
 	return nil
 }
 
-// Arena returns the memory of a local rank's arena, nil where this process may not
-// map so much. A part of it must be claimed before it is touched.
+// Arena returns the memory of a local rank's arena, nil where there is no area. A part of it must be claimed before it is touched.
 func (s *Segment) Arena(local world.LocalRank) []byte {
+	if s.Area() == nil {
+		return nil
+	}
 	s.mapped.Do(s.mapArenas)
 	if s.arenas == nil {
 		return nil
@@ -93,6 +100,9 @@ func (s *Segment) Arena(local world.LocalRank) []byte {
 	size := ArenaSize(s.Ranks())
 	return s.arenas[int(local)*size:][:size:size]
 }
+
+// SetJobSize notes how many ranks the job has, for JobSize. The agent calls it.
+func (s *Segment) SetJobSize(n int) { s.head.job = uint64(n) }
 
 // LimitBy replaces MemoryLimit for claims, for tests of ranks that run out of memory. It is called
 // before the first claim.
@@ -125,6 +135,10 @@ func (s *Segment) LeftAt(local world.LocalRank) int64 { return s.lines[local].le
 // and no longer needs its previous state. Without an agent, every rank that is told of the death
 // calls it.
 func (s *Segment) SetEnded(local world.LocalRank) { s.lines[local].state.Store(uint32(Ended)) }
+
+// CameLate reports whether a local rank's program began when the process that the agent had started
+// in its place was over.
+func (s *Segment) CameLate(local world.LocalRank) bool { return s.lines[local].late.Load() != 0 }
 
 // PID returns the process that a local rank joined from, 0 before it joined. It
 // differs from the process that the agent started when that one is a wrapper.

@@ -1,54 +1,14 @@
 package seg
 
 import (
-	"encoding/binary"
 	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/world"
 )
-
-// New makes the segment of a host that runs the given ranks, in ascending
-// order. Its area is empty. The descriptor closes on exec; whoever
-// starts the ranks hands it to them.
-func New(ranks []world.Rank) (*Segment, error) {
-	if len(ranks) < 1 || len(ranks) > MaxRanks {
-		return nil, fmt.Errorf("host segment for %d ranks, want 1 to %d", len(ranks), MaxRanks)
-	}
-	fd, err := unix.MemfdCreate("gompi", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, fmt.Errorf("host segment: memfd_create: %w", err)
-	}
-	_, _, end := sizes(len(ranks))
-	s, err := create(fd, end, ranks)
-	if err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("host segment of %d bytes: %w", end, err)
-	}
-	return s, nil
-}
-
-// create makes the segment whose area begins at end.
-func create(fd, end int, ranks []world.Rank) (*Segment, error) {
-	if err := unix.Fallocate(fd, 0, 0, int64(end)); err != nil {
-		return nil, fmt.Errorf("allocate: %w", err)
-	}
-	size := end + AreaSize(len(ranks))
-	if err := unix.Ftruncate(fd, int64(size)+arenaSpace); err != nil {
-		return nil, fmt.Errorf("size: %w", err)
-	}
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
-		return nil, fmt.Errorf("seal: %w", err)
-	}
-	mem, err := mapAll(fd, size, end)
-	if err != nil {
-		return nil, fmt.Errorf("map: %w", err)
-	}
-	format(mem, ranks)
-	return view(fd, mem)
-}
 
 // Attach maps the segment behind an inherited descriptor, which from then on
 // closes on exec and belongs to the Segment.
@@ -57,15 +17,15 @@ func Attach(fd int) (*Segment, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, fmt.Errorf("host segment: descriptor %d: %w", fd, err)
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size < arenaSpace+pageSize || st.Size > 1<<46 {
+	end, size := int(readHeader(fd).end), int(st.Size-arenaSpace)
+	if int(st.Size) == end {
+		size = end
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || end < pageSize || size < end || st.Size > 1<<46 {
 		return nil, fmt.Errorf("host segment: descriptor %d is not one: mode %#o, %d bytes", fd, st.Mode, st.Size)
 	}
-	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
-	if err != nil || seals&unix.F_SEAL_SHRINK == 0 {
-		return nil, fmt.Errorf("host segment: descriptor %d is not one: it may shrink", fd)
-	}
 	unix.CloseOnExec(fd)
-	mem, err := mapAll(fd, int(st.Size-arenaSpace), endOf(fd))
+	mem, err := mapAll(fd, size, end)
 	if err != nil {
 		return nil, fmt.Errorf("host segment: map: %w", err)
 	}
@@ -77,11 +37,32 @@ func Attach(fd int) (*Segment, error) {
 	return s, nil
 }
 
-// endOf reads where the area begins, from a header that is yet to be checked.
-func endOf(fd int) int {
-	var word [8]byte
-	unix.Pread(fd, word[:], int64(unsafe.Offsetof(header{}.end))) // 0 is refused like any nonsense
-	return int(binary.NativeEndian.Uint64(word[:]))
+// JobSize returns the number of ranks of the job whose agent has made the segment that path, one of
+// /proc/PID/fd, leads to; 0 if it is none. Nothing is mapped.
+func JobSize(path string) int {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() < pageSize {
+		return 0
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	h := readHeader(int(f.Fd()))
+	return int(h.job)
+}
+
+// IsSegment reports whether a descriptor is one of a segment.
+func IsSegment(fd int) bool { return readHeader(fd).magic == magic }
+
+// readHeader reads what stands at the beginning of a file, all zero if that is no header.
+func readHeader(fd int) *header {
+	h := &header{}
+	n, err := unix.Pread(fd, unsafe.Slice((*byte)(unsafe.Pointer(h)), pageSize), 0)
+	if err != nil || n < pageSize || h.magic != magic || h.version != version {
+		return &header{}
+	}
+	return h
 }
 
 // mapAll maps the segment without its arenas, or all before its area, which begins at end, where a
@@ -115,14 +96,24 @@ func (s *Segment) afford(n int) error {
 	return nil
 }
 
-// allocate has n bytes of the area exist.
+// claimPiece is how much is allocated at once. Before Linux 6.12 a signal makes a call give back all
+// that it has allocated, and one that comes again and again would let a long call never end.
+const claimPiece = 4 << 20
+
+// allocate has n bytes of the area exist. After an error some of them may.
 func (s *Segment) allocate(off, n int) error {
-	for {
-		err := unix.Fallocate(s.fd, 0, int64(s.head.end)+int64(off), int64(n))
-		if err != unix.EINTR {
+	for n > 0 {
+		piece := min(n, claimPiece)
+		err := unix.Fallocate(s.fd, 0, int64(s.head.end)+int64(off), int64(piece))
+		switch err {
+		case nil:
+			off, n = off+piece, n-piece
+		case unix.EINTR:
+		default:
 			return err
 		}
 	}
+	return nil
 }
 
 const (

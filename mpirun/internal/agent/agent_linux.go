@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/boot"
 	"gompi/internal/boot/wire"
 	"gompi/internal/cgroup"
 	"gompi/internal/seg"
@@ -89,7 +90,7 @@ type agent struct {
 func Run(in, out, dog, input int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
-	watchdog.NameProcess("gompi-agent")
+	watchdog.NameProcess(boot.AgentName)
 	// A stopped agent is continued when its launcher or watchdog dies, so that it ends its ranks.
 	// To Linux the parent is the thread that has started this process.
 	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0) // any Linux has it

@@ -86,7 +86,9 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		a.hangUp(p)
 	}
 	a.hearClient(p)
-	a.hangUpClient(p)
+	if p.pmi.over = p.pmi.State() == pmiserver.Silent; !p.pmi.over {
+		a.hangUpClient(p)
+	}
 	if p.stdin >= 0 {
 		a.closeInput(p)
 		a.consumed()
@@ -317,6 +319,7 @@ func (a *agent) kill(now time.Time) {
 // finish ends the job on this host once all ranks have ended: it waits for
 // output that is still open, kills what is left, and tells the launcher.
 func (a *agent) finish(now time.Time) {
+	a.turnAwayLate()
 	open := len(a.halted) > 0
 	for s := range a.streams() {
 		open = open || s.fd >= 0

@@ -19,6 +19,8 @@ type client struct {
 	*pmiserver.Client
 	fd int // our end of its socket, -1 when closed
 	in pmi.Lines
+	// over says that the process has ended without a word. What still has the socket comes too late.
+	over bool
 }
 
 // abnormal is how long after a client's socket is closed the agent waits for its process to end:
@@ -60,6 +62,11 @@ func (a *agent) hearClient(p *process) {
 		}
 		if err != nil || n == 0 {
 			a.lostClient(p)
+			return
+		}
+		if p.pmi.over {
+			a.turnAway(p)
+			a.hangUpClient(p)
 			return
 		}
 		p.pmi.in.Add(a.buf[:n])

@@ -25,6 +25,7 @@ type process struct {
 
 	unaware bool // it ended before this host heard of a failure
 	alone   bool // it is a job of one
+	late    bool // a program came in its place when it had ended
 
 	stdout, stderr stream
 	tail           []byte // the end of stderr, or of both

@@ -112,12 +112,18 @@ func (a *agent) makeShared() error {
 	if !slices.IsSorted(ranks) {
 		return fmt.Errorf("ranks %v: want them in ascending order", ranks)
 	}
-	if err := unix.SchedGetaffinity(0, &a.affinity); err != nil {
-		return fmt.Errorf("affinity: %w", err)
+	if unix.SchedGetaffinity(0, &a.affinity) != nil { // in a sandbox: what is not known, is all
+		for i := range a.affinity {
+			a.affinity[i] = ^a.affinity[i]
+		}
 	}
 	var err error
 	if a.segment, err = seg.New(ranks); err != nil {
 		return err
+	}
+	a.segment.SetJobSize(a.launch.Size)
+	if err := a.segment.Without(); err != nil && len(ranks) > 1 {
+		a.note("no shared memory: ranks of this host use TCP: %v", err)
 	}
 	if a.bells, err = newBells(len(ranks)); err != nil {
 		return fmt.Errorf("doorbells: %w", err)

@@ -1,0 +1,95 @@
+package mpirun
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// denyMain runs a program whose system calls of some numbers fail:
+//
+//	deny ERRNO CALL[,CALL...] PROGRAM...
+func denyMain() {
+	runtime.LockOSThread()
+	errno, err := strconv.Atoi(os.Args[1])
+	const number, ret, allow, deny = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_RET | unix.BPF_K, 0x7fff0000, 0x50000
+	filter := []unix.SockFilter{{Code: number, K: 0}}
+	for call := range strings.SplitSeq(os.Args[2], ",") {
+		n, failed := strconv.Atoi(call)
+		if failed != nil {
+			err = failed
+		}
+		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: uint32(n)}, unix.SockFilter{Code: ret, K: deny | uint32(errno)})
+	}
+	filter = append(filter, unix.SockFilter{Code: ret, K: allow})
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err == nil {
+		err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	}
+	if err == nil {
+		err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)), 0, 0)
+	}
+	path := ""
+	if err == nil {
+		path, err = exec.LookPath(os.Args[3])
+	}
+	if err == nil {
+		err = syscall.Exec(path, os.Args[3:], os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, "deny:", err)
+	os.Exit(9)
+}
+
+// inASandbox makes a command run without some system calls.
+func inASandbox(errno syscall.Errno, calls ...uintptr) []string {
+	var numbers []string
+	for _, n := range calls {
+		numbers = append(numbers, fmt.Sprint(n))
+	}
+	return []string{"deny", fmt.Sprint(int(errno)), strings.Join(numbers, ",")}
+}
+
+// Where a sandbox, or a limit, leaves less than gompirun would have, jobs run with less.
+func TestJobsRunWithLess(t *testing.T) {
+	t.Parallel()
+	const over = "no shared memory: ranks of this host use TCP: "
+	limited := func(flags string) []string { return []string{"sh", "-c", "ulimit " + flags + ` 100; exec "$@"`, "sh"} }
+	for _, tt := range []struct {
+		name    string
+		command []string
+		said    string // "" for nothing
+	}{
+		{"nothing is missing", nil, ""},
+		{"no memfd_create", inASandbox(unix.EPERM, unix.SYS_MEMFD_CREATE), ""},
+		{"an old kernel", inASandbox(unix.ENOSYS, unix.SYS_MEMFD_CREATE), ""},
+		{"no fallocate", inASandbox(unix.EOPNOTSUPP, unix.SYS_FALLOCATE), over + "fallocate: operation not supported"},
+		{"no memory at all", inASandbox(unix.EPERM, unix.SYS_MEMFD_CREATE, unix.SYS_FALLOCATE), over + "fallocate: operation not permitted"},
+		{"no sched_getaffinity", inASandbox(unix.EPERM, unix.SYS_SCHED_GETAFFINITY), ""},
+		{"a limit of files", limited("-f"), over + "file too large: files of this process may have "},
+		{"a limit that may be raised", limited("-S -f"), ""},
+	} {
+		line := append(tt.command, "gompirun", "-np", "2", "-oversubscribe", "world")
+		status, out, errs := runCommand(t, line[0], line[1:]...)
+		if tt.name == "a limit of files" && errs == "" && status == 0 {
+			continue // a user who may raise any limit
+		}
+		if status != 0 || (tt.said == "") != (errs == "") || !strings.Contains(errs, tt.said) || strings.Count(out, "of 2") != 2 {
+			t.Errorf("%s: status %d, %q, %q; want two ranks, and %q", tt.name, status, out, errs, tt.said)
+		}
+	}
+}
+
+func TestLimitsThatLeaveNothingAreNamed(t *testing.T) {
+	status, _, errs := runCommand(t, "sh", "-c", "ulimit -f 1; gompirun -np 2 true 2>&1 | cat 1>&2")
+	if want := "want ulimit -f unlimited"; !strings.Contains(errs, want) || strings.Contains(errs, "goroutine") {
+		t.Errorf("status %d: %q lacks %q", status, errs, want)
+	}
+}
