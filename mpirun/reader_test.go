@@ -100,7 +100,7 @@ func TestAJobEndsWhoeverReadsItsOutput(t *testing.T) {
 		{"a FIFO in the folder of output", nil, []string{"-timeout", "1", "-np", "2", "-output-filename", filepath.Dir(fifo(t, "rank-0.stdout")) + ":nojobid", "echo", "hi"}, 124, "time limit of 1s reached"},
 		{"a FIFO and TERM", send(syscall.SIGTERM), []string{"-np", "1", "-errfile-pattern", fifo(t, "F"), "sh", "-c", "yes >&2 & yes"}, 143, "ended by signal 15"},
 		{"a file that is a pipe", nil, []string{"-timeout", "1", "-np", "1", "-outfile-pattern", "/dev/stdout", "yes"}, 124, "time limit of 1s reached"},
-		{"failure", nil, []string{"-np", "2", "sh", "-c", `test $RANK = 1 && { yes & sleep 0.1; exit 3; }; yes`}, 3, "rank 1 on localhost exited with status 3"},
+		{"failure", nil, []string{"-np", "2", "sh", "-c", `test $RANK = 1 && { yes & sleep 0.1; echo no disk >&2; exit 3; }; yes`}, 3, "rank 1 on localhost exited with status 3"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -272,7 +272,7 @@ func (l *linked) Vote(v *wire.Vote) error {
 }
 
 func (l *linked) Abort(code int, reason string) error {
-	return l.send(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]})
+	return l.send(&wire.Abort{Code: int(int32(code)), Reason: reason})
 }
 
 // Goodbye sets the rank's state in the segment. It wakes the agent only if it has to: that reads

@@ -283,7 +283,7 @@ func (s *spoke) Vote(*wire.Vote) error { return errNoVoting }
 // there is a way.
 func (s *spoke) Abort(code int, reason string) error {
 	err := s.abort(code, reason) // first: ranks that receive the order exit with statuses of their own
-	return errors.Join(err, s.tell(&wire.Abort{Code: int(int32(code)), Reason: reason[:min(len(reason), wire.MaxText)]}))
+	return errors.Join(err, s.tell(&wire.Abort{Code: int(int32(code)), Reason: reason}))
 }
 
 // Goodbye implements Boot.

@@ -70,7 +70,7 @@ type Abort struct {
 
 func (m *Abort) fields(c *Codec) {
 	Int(c, &m.Code, math.MinInt32, math.MaxInt32)
-	c.String(&m.Reason, MaxText)
+	c.Prose(&m.Reason, MaxText)
 }
 
 // A Run is a number of consecutive ranks on one node.
@@ -152,7 +152,7 @@ type Died struct {
 
 func (m *Died) fields(c *Codec) {
 	rank(c, &m.Rank)
-	c.String(&m.Text, MaxText)
+	c.Prose(&m.Text, MaxText)
 }
 
 // Revoked tells that a rank broke a communicator.
@@ -187,7 +187,7 @@ func (m *Detached) fields(c *Codec) { rank(c, &m.Rank) }
 // Terminate tells that the job ends, and why.
 type Terminate struct{ Text string }
 
-func (m *Terminate) fields(c *Codec) { c.String(&m.Text, MaxText) }
+func (m *Terminate) fields(c *Codec) { c.Prose(&m.Text, MaxText) }
 
 // Join is how a rank that has no agent introduces itself to rank 0, which then
 // is to it what an agent is to others. Machine tells hosts of one name apart. At

@@ -135,8 +135,8 @@ func (m *Outcome) Fields(c *Codec) {
 		rank(c, &r.By)
 		c.Bytes(&r.Card, MaxCard)
 	})
-	c.String(&m.Differ, MaxText)
-	c.String(&m.Failed, MaxText)
+	c.Prose(&m.Differ, MaxText)
+	c.Prose(&m.Failed, MaxText)
 }
 
 // Clone returns a copy that shares no memory with m.

@@ -10,6 +10,7 @@ import (
 	"encoding"
 	"encoding/binary"
 	"errors"
+	"unicode/utf8"
 )
 
 var (
@@ -89,6 +90,24 @@ func (c *Codec) Bytes(v *[]byte, limit int) { text(c, v, limit) }
 
 // String goes over a string of at most limit bytes.
 func (c *Codec) String(v *string, limit int) { text(c, v, limit) }
+
+// cutMark ends a text that was too long.
+const cutMark = " [...]"
+
+// Prose goes over a text for people. What is beyond limit bytes is cut when it is appended: nobody
+// could read a message that is too long, and all of it would be lost.
+func (c *Codec) Prose(v *string, limit int) {
+	if c.reading || len(*v) <= limit {
+		c.String(v, limit)
+		return
+	}
+	end := limit - len(cutMark)
+	for end > 0 && !utf8.RuneStart((*v)[end]) {
+		end--
+	}
+	short := (*v)[:end] + cutMark
+	c.String(&short, limit)
+}
 
 func text[T string | []byte](c *Codec, v *T, limit int) {
 	n := uint64(len(*v))

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"reflect"
@@ -144,7 +145,7 @@ func TestParseRefusesWhatNobodySends(t *testing.T) {
 		{"empty", kind(&Died{}), nil},
 		{"rank below 0", kind(&Died{}), body(&Died{Rank: -1, Text: "x"})},
 		{"text cut short", kind(&Terminate{}), []byte{5, 'a'}},
-		{"text too long", kind(&Terminate{}), body(&Terminate{Text: strings.Repeat("x", MaxText+1)})},
+		{"text too long", kind(&Terminate{}), append(binary.AppendUvarint(nil, MaxText+1), make([]byte, MaxText+1)...)},
 		{"bytes left", kind(&Attach{}), []byte{2, 0}},
 		{"card too long", kind(&Card{}), body(&Card{Data: make([]byte, MaxCard+1)})},
 		{"more cards than bytes", kind(&Cards{}), body(&Attach{Local: 1000})},
@@ -156,6 +157,21 @@ func TestParseRefusesWhatNobodySends(t *testing.T) {
 	for _, tt := range tests {
 		if m, err := protocol.Parse(tt.kind, tt.body); !errors.Is(err, ErrFrame) {
 			t.Errorf("%s: parsed %+v, error %v; want %v", tt.name, m, err, ErrFrame)
+		}
+	}
+}
+
+// A text that is too long is cut where it is written, and can be read.
+func TestProseIsCutToTheLimit(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"short", "short"},
+		{strings.Repeat("x", MaxText), strings.Repeat("x", MaxText)},
+		{strings.Repeat("x", MaxText+1), strings.Repeat("x", MaxText-len(cutMark)) + cutMark},
+		{strings.Repeat("é", MaxText), strings.Repeat("é", (MaxText-len(cutMark))/2) + cutMark},
+	} {
+		got := split(t, &Frames{Limit: 1 << 20}, Append(nil, &Terminate{Text: tt.text}), 1<<20)
+		if len(got) != 1 || got[0].(*Terminate).Text != tt.want {
+			t.Errorf("%d bytes of text are read as %.100v, want %d bytes", len(tt.text), got, len(tt.want))
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/internal/boot/pmi"
-	"gompi/internal/boot/wire"
 	"gompi/internal/seg"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/pmiserver"
@@ -108,7 +107,7 @@ func (a *agent) Fence(puts []string) { a.report(&ctl.Fence{Puts: puts}) }
 
 // Abort implements pmiserver.Host.
 func (a *agent) Abort(c *pmiserver.Client, code int, reason string) {
-	a.report(&ctl.Abort{Rank: c.Rank, Code: code, Time: seg.Unix(seg.Now()), Reason: reason[:min(len(reason), wire.MaxText)]})
+	a.report(&ctl.Abort{Rank: c.Rank, Code: code, Time: seg.Unix(seg.Now()), Reason: reason})
 }
 
 // Answer implements pmiserver.Host. There is one request at a time, so that a client's

@@ -75,7 +75,7 @@ func (m *Findings) fields(c *wire.Codec) {
 	}
 	wire.Int(c, &m.Port, 0, math.MaxUint16)
 	wire.Int(c, &m.MilliCPUs, Unlimited, math.MaxInt32)
-	c.String(&m.Trouble, MaxText)
+	c.Prose(&m.Trouble, MaxText)
 	c.String(&m.UCX, MaxText)
 	for _, s := range []*string{&m.Processor, &m.Profile, &m.ProfileFile, &m.ProfileTrouble} {
 		c.String(s, MaxText)
@@ -127,7 +127,7 @@ type Reached struct {
 
 func (m *Reached) fields(c *wire.Codec) {
 	wire.Int(c, &m.Peer, 0, maxList)
-	c.String(&m.Trouble, MaxText)
+	c.Prose(&m.Trouble, MaxText)
 	c.String(&m.Address, MaxText)
 	c.String(&m.Interface, MaxText)
 	wire.Int(c, &m.RoundTrip, 0, math.MaxInt64)

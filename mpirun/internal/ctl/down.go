@@ -149,7 +149,7 @@ type Died struct {
 
 func (m *Died) fields(c *wire.Codec) {
 	c.Rank(&m.Rank)
-	c.String(&m.Text, wire.MaxText)
+	c.Prose(&m.Text, wire.MaxText)
 }
 
 // Left tells the ranks of a host that inquired that a rank has closed its communicators. Upwards it
@@ -187,7 +187,7 @@ type Terminate struct {
 func (m *Terminate) fields(c *wire.Codec) {
 	wire.Int(c, &m.Interrupt, 0, math.MaxInt64)
 	wire.Int(c, &m.Delay, 0, math.MaxInt64)
-	c.String(&m.Text, wire.MaxText)
+	c.Prose(&m.Text, wire.MaxText)
 }
 
 // Ping asks for a Pong at once.

@@ -74,7 +74,7 @@ type Failed struct {
 func (m *Failed) fields(c *wire.Codec) {
 	c.Rank(&m.Rank)
 	wire.Int(c, &m.Code, 0, 255)
-	c.String(&m.Text, MaxText)
+	c.Prose(&m.Text, MaxText)
 }
 
 // A Stream is one of a rank's standard streams.
@@ -157,7 +157,7 @@ func (m *Abort) fields(c *wire.Codec) {
 	c.Rank(&m.Rank)
 	wire.Int(c, &m.Code, math.MinInt32, math.MaxInt32)
 	wire.Int(c, &m.Time, math.MinInt64, math.MaxInt64)
-	c.String(&m.Reason, wire.MaxText)
+	c.Prose(&m.Reason, wire.MaxText)
 }
 
 // Alone says that a rank runs an MPI program as a job of one, since its ranks cannot meet.
@@ -171,7 +171,7 @@ type Alone struct {
 func (m *Alone) fields(c *wire.Codec) {
 	c.Rank(&m.Rank)
 	wire.Int(c, &m.PID, 0, math.MaxInt32)
-	c.String(&m.Why, MaxText)
+	c.Prose(&m.Why, MaxText)
 	c.Bools(&m.Sure)
 }
 
@@ -237,12 +237,12 @@ func (m *Doing) fields(c *wire.Codec) {
 	wire.List(c, &m.Ranks, maxList, func(r *RankDoing) {
 		c.Rank(&r.Rank)
 		wire.Int(c, &r.PID, 0, math.MaxInt32)
-		c.String(&r.Text, MaxText)
-		c.String(&r.Site, MaxText)
+		c.Prose(&r.Text, MaxText)
+		c.Prose(&r.Site, MaxText)
 		wire.Int(c, &r.Since, 0, math.MaxInt64)
 		r.In.fields(c)
 		wire.List(c, &r.Marks, maxList, func(m *Mark) { m.fields(c) })
-		c.String(&r.Details, MaxText)
+		c.Prose(&r.Details, MaxText)
 	})
 }
 
@@ -269,7 +269,7 @@ func (m *Drained) fields(c *wire.Codec) { wire.Int(c, &m.Killed, 0, math.MaxInt3
 // Note is something the user should know, in one line.
 type Note struct{ Text string }
 
-func (m *Note) fields(c *wire.Codec) { c.String(&m.Text, MaxText) }
+func (m *Note) fields(c *wire.Codec) { c.Prose(&m.Text, MaxText) }
 
 // Pong answers Ping.
 type Pong struct {
@@ -291,5 +291,5 @@ type Stacks struct {
 
 func (m *Stacks) fields(c *wire.Codec) {
 	c.Rank(&m.Rank)
-	c.String(&m.Text, MaxOutput)
+	c.Prose(&m.Text, MaxOutput)
 }

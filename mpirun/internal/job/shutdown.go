@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gompi/internal/boot/wire"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
 )
@@ -97,7 +96,7 @@ func (j *Job) endFor(c *cause) {
 	j.end.looks = time.Tick(readerLook)
 	j.verbosef("ending the job: %s", c.text)
 	j.end.grace = j.end.interrupt + j.spec.KillDelay
-	j.broadcast(&ctl.Terminate{Interrupt: j.end.interrupt, Delay: max(j.spec.KillDelay, 1), Text: clip(c.text)})
+	j.broadcast(&ctl.Terminate{Interrupt: j.end.interrupt, Delay: max(j.spec.KillDelay, 1), Text: c.text})
 	for _, h := range j.hosts {
 		h.pulse.mute, h.pulse.obeys = 0, false
 		h.link.Continue()
@@ -118,8 +117,6 @@ func (j *Job) giveUpAll() {
 		}
 	}
 }
-
-func clip(s string) string { return s[:min(len(s), wire.MaxText)] }
 
 // exited handles the end of a rank's process.
 func (j *Job) exited(h *host, m *ctl.Exited) {
@@ -337,7 +334,7 @@ func (j *Job) report() {
 	if n, files := j.out.Lost(); n > 0 {
 		fmt.Fprintf(&b, "gompirun: output is lost that was not read for %v: %d bytes", j.end.readerTime(), n)
 		if len(files) > 0 {
-			fmt.Fprintf(&b, ", for %s", clip(strings.Join(files, ", ")))
+			fmt.Fprintf(&b, ", for %s", strings.Join(files, ", "))
 		}
 		b.WriteByte('\n')
 	}

@@ -43,12 +43,12 @@ type (
 )
 
 func (m *welcome) fields(c *wire.Codec)    { wire.Int(c, &m.beat, 0, math.MaxInt64/missedBeats) }
-func (m *refused) fields(c *wire.Codec)    { c.String(&m.why, maxString) }
+func (m *refused) fields(c *wire.Codec)    { c.Prose(&m.why, maxString) }
 func (*startAgent) fields(*wire.Codec)     {}
 func (m *agentData) fields(c *wire.Codec)  { c.Bytes(&m.bytes, chunk) }
 func (*closeAgent) fields(*wire.Codec)     {}
 func (*killAgent) fields(*wire.Codec)      {}
-func (m *agentEnded) fields(c *wire.Codec) { c.String(&m.how, maxString) }
+func (m *agentEnded) fields(c *wire.Codec) { c.Prose(&m.how, maxString) }
 func (m *signalled) fields(c *wire.Codec)  { wire.Int(c, &m.number, 1, 64) }
 func (*beating) fields(*wire.Codec)        {}
 func (*pausing) fields(*wire.Codec)        {}
@@ -102,5 +102,5 @@ type End struct {
 
 func (e *End) fields(c *wire.Codec) {
 	wire.Int(c, &e.Status, 0, 255)
-	c.String(&e.Text, maxString)
+	c.Prose(&e.Text, maxString)
 }
