@@ -25,9 +25,10 @@ const (
 	raceCancel   = "a receive cancelled or not" // either gets the message, or leaves it
 	waitLess     = "a wait that is given up"    // the receive goes on
 	quit         = "a collective given up"      // breaks its communicator, and no other
+	quitMaking   = "a communicator given up"    // all get one that works, or nobody does
 )
 
-var waysToGiveUp = []string{recvNothing, probeNothing, cancelled, raceCancel, waitLess, quit}
+var waysToGiveUp = []string{recvNothing, probeNothing, cancelled, raceCancel, waitLess, quit, quitMaking}
 
 func (g *giveUp) String() string {
 	return fmt.Sprintf("%s by rank %d, %d bytes, peer %d", g.what, g.who, g.n, g.peer)
@@ -47,8 +48,11 @@ func (g *giveUp) run(r *runner, c *comm.Comm) error {
 	if c == nil {
 		return nil
 	}
-	if g.what == quit {
+	switch g.what {
+	case quit:
 		return g.quit(r, c)
+	case quitMaking:
+		return g.quitMaking(r, c)
 	}
 	me := c.Rank()
 	if me == g.who {
