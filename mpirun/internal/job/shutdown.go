@@ -325,6 +325,9 @@ func (j *Job) report() {
 	for line := range bytes.Lines(bytes.TrimRight(j.end.cause.tail, "\n")) {
 		fmt.Fprintf(&b, "  | %s\n", bytes.TrimRight(line, "\n"))
 	}
+	if helps := remedy(j.end.cause.tail); helps != "" {
+		fmt.Fprintf(&b, "gompirun: %s\n", helps)
+	}
 	for _, line := range j.later.then(j.end.cause) {
 		fmt.Fprintf(&b, "gompirun: %s\n", line)
 	}

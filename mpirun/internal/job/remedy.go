@@ -1,0 +1,21 @@
+package job
+
+import "bytes"
+
+// remedies has what helps where a program says what it lacks.
+var remedies = []struct{ says, helps string }{
+	{"No module named gompi_torch", gompiTorch},   // python -m
+	{"No module named 'gompi_torch'", gompiTorch}, // import
+}
+
+const gompiTorch = "this Python has no gompi_torch: make torch ONLY=build, then . bin/torch/bin/activate; or see docs/pytorch.md"
+
+// remedy returns what helps a program that has said that last, "" if nothing is known.
+func remedy(tail []byte) string {
+	for _, r := range remedies {
+		if bytes.Contains(tail, []byte(r.says)) {
+			return r.helps
+		}
+	}
+	return ""
+}
