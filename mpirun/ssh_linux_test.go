@@ -297,20 +297,35 @@ func TestRanksFindTheirSurroundings(t *testing.T) {
 }
 
 // MASTER_ADDR is an address of rank 0's host that all hosts reach, also when
-// that is the launcher's.
+// that is the launcher's, or the launcher reaches hosts through tunnels that end at their loopback.
 func TestHostsReachTheMaster(t *testing.T) {
 	b := testbed.New(t, 2)
+	config, err := os.OpenFile(b.SSHConfig, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		fmt.Fprintf(config, "Host tunnel%d\n  HostName 127.0.0.1\n  HostKeyAlias %s\n  ProxyCommand ssh -F %s -W %%h:%%p %s\n", i+1, b.Addr(i+1), b.SSHConfig, b.Name(i+1))
+	}
+	if err := config.Close(); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ hosts, want string }{
 		{"host1,host2", b.Addr(1)},
 		{"host2,localhost", b.Addr(2)},
 		{"localhost,host2", b.Here()},
 		{"localhost,127.0.0.2", "127.0.0.1"},
+		{"tunnel1,tunnel2", b.Addr(1)},
+		{"host2,tunnel1", b.Addr(2)},
+		{"localhost,tunnel1", b.Here()},
 	} {
 		status, out, said := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", tt.hosts, "sh", "-c", "echo $MASTER_ADDR"))
 		if want := tt.want + "\n" + tt.want + "\n"; status != 0 || out != want {
 			t.Errorf("%s: status %d, %q, want %q\n%s", tt.hosts, status, out, want, strings.Join(said, "\n"))
 		}
 	}
+	_, _, said := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-master-addr", "nosuch.invalid", "-H", "localhost,host2", "true"))
+	matches(t, "a name that hosts do not know", said, `^gompirun: host2: programs that meet at MASTER_ADDR=nosuch.invalid, .* do not find it from here: .*nosuch.invalid`)
 	status, out, said := finish(t, b.Command(0, "gompirun", "-rsh", b.RSH(), "-q", "-H", "localhost:2,host2:2", "rank", "meet", "goodbye"))
 	if status != 0 || strings.Count(out, "cards [0 1 4 9]") != 4 {
 		t.Errorf("local and remote: status %d\n%s\n%s", status, out, strings.Join(said, "\n"))

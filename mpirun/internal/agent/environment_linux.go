@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"fmt"
 	"os"
 	"slices"
 
@@ -13,6 +12,11 @@ import (
 // another host as far as they make sense there.
 func (a *agent) setEnvironment() {
 	p := &a.preparation
+	if len(a.launch.Hosts) > 1 {
+		if err := reachable(a.launch.MasterAddr); err != nil {
+			p.warn("programs that meet at MASTER_ADDR=%s, as those of torch do, do not find it from here: %v: want an address by which this host reaches that of rank 0 in -master-addr", a.launch.MasterAddr, err)
+		}
+	}
 	p.vars = launchenv.OnHost(a.launch.Env, os.Environ(), a.launch.Remote, isDir)
 	if !a.launch.Remote {
 		return
@@ -26,7 +30,7 @@ func (a *agent) setEnvironment() {
 		p.dir = "/"
 	}
 	if slices.ContainsFunc(a.launch.Ranks, func(r ctl.Rank) bool { return a.launch.Programs[r.Program].Wdir == "" }) {
-		p.warning = fmt.Sprintf("there is no directory %s here: its ranks start in %s", missing, p.dir)
+		p.warn("there is no directory %s here: its ranks start in %s", missing, p.dir)
 	}
 }
 

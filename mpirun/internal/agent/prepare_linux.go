@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"fmt"
 
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/preload"
@@ -18,7 +19,7 @@ type preparation struct {
 	// These are set aside, and not read by the loop before the ranks start:
 	vars     []string           // that ranks get, before those of their programs
 	dir      string             // where ranks work whose program does not say; "" for here
-	warning  string             // for the user
+	warnings []string           // for the user
 	programs []*program.Program // of the launch; nil for those of no rank here
 }
 
@@ -39,6 +40,10 @@ func (a *agent) prepare(step func() (*ctl.Want, error)) {
 	})
 }
 
+func (p *preparation) warn(format string, args ...any) {
+	p.warnings = append(p.warnings, fmt.Sprintf(format, args...))
+}
+
 // prepared asks for what is wanted, or else starts the ranks. err, if not nil, is why a rank cannot
 // be started.
 func (a *agent) prepared(want *ctl.Want, rank int, err error) {
@@ -49,8 +54,8 @@ func (a *agent) prepared(want *ctl.Want, rank int, err error) {
 		a.report(want)
 		return
 	}
-	if a.preparation.warning != "" {
-		a.note("%s", a.preparation.warning)
+	for _, w := range a.preparation.warnings {
+		a.note("%s", w)
 	}
 	a.preparation.underWay = false
 	a.begin(rank, err)

@@ -13,6 +13,7 @@ type Hello struct {
 	Version string
 	Host    string  // the host's own name
 	Machine string  // the same for agents on one machine, however it is called
+	Network string  // the same for agents with one loopback interface, as route.Network has it
 	Port    int     // held for MASTER_PORT, 0 for none
 	Cores   [][]int // hardware threads of each core that may be used
 	Numa    [][]int // hardware threads of each memory domain
@@ -33,6 +34,7 @@ func (m *Hello) fields(c *wire.Codec) {
 	c.String(&m.Version, MaxText)
 	c.String(&m.Host, MaxText)
 	c.String(&m.Machine, MaxText)
+	c.String(&m.Network, MaxText)
 	wire.Int(c, &m.Port, 0, math.MaxUint16)
 	sets(c, &m.Cores)
 	sets(c, &m.Numa)

@@ -20,7 +20,7 @@ import (
 
 // Host returns what there is on this host, but its GPUs.
 func Host() *ctl.Hello {
-	h := &ctl.Hello{Version: ctl.Version, Host: name()}
+	h := &ctl.Hello{Version: ctl.Version, Host: name(), Network: route.Network()}
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		h.Machine = strings.TrimSpace(string(id))
 	}

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
+	"sync"
 	"time"
 
+	"gompi/internal/route"
 	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/link"
@@ -40,12 +41,12 @@ func (h *host) Send(m ctl.Message) { h.link.Send(m) }
 // here reports whether the agent is on this machine, and so has its clock.
 func (h *host) here() bool { return h.agent != nil && h.agent.Here }
 
-// sharesLoopback reports whether the agent has the launcher's loopback interface:
-// the launcher started it, or was seen to come from there.
-func (h *host) sharesLoopback() bool {
-	from, err := netip.ParseAddr(h.hello.Launcher)
-	return h.agent.Here || err == nil && from.IsLoopback()
-}
+// network is the launcher's, as agents have it in their Hello.
+var network = sync.OnceValue(route.Network)
+
+// sharesLoopback reports whether the agent has the launcher's loopback interface. That the launcher
+// was seen to come from one says nothing: it may have come through a tunnel.
+func (h *host) sharesLoopback() bool { return h.agent.Here || h.hello.Network == network() }
 
 // reached returns, for the user, how the agent is reached.
 func (h *host) reached() string {

@@ -100,12 +100,12 @@ func masterAddr(nodes []*host, first int) string {
 	if len(nodes) == 1 || !slices.ContainsFunc(nodes, func(n *host) bool { return !n.sharesLoopback() }) {
 		return route.Loopback().String()
 	}
-	if !h.sharesLoopback() && h.hello.Address != "" {
+	if !h.sharesLoopback() && isForOthers(h.hello.Address) {
 		return h.hello.Address
 	}
 	var others []netip.Prefix
 	for _, other := range nodes {
-		if h.sharesLoopback() && !other.sharesLoopback() && other.hello.Launcher != "" {
+		if h.sharesLoopback() && !other.sharesLoopback() && isForOthers(other.hello.Launcher) {
 			return other.hello.Launcher
 		}
 		if other != h {
@@ -119,6 +119,13 @@ func masterAddr(nodes []*host, first int) string {
 		return h.hello.Host
 	}
 	return h.name
+}
+
+// isForOthers reports whether address, one end of a connection, may mean the same to other hosts: it
+// is none of loopback, to which tunnels lead.
+func isForOthers(address string) bool {
+	a, err := netip.ParseAddr(address)
+	return err == nil && !a.IsLoopback()
 }
 
 // share returns each host's part of a quota of n hosts.

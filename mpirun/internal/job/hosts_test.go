@@ -51,11 +51,13 @@ func TestMasterAddrIsAnAddressThatAllNodesReach(t *testing.T) {
 	}{
 		{"one node", []*host{byName}, "127.0.0.1"},
 		{"agents of this machine", []*host{here, here}, "127.0.0.1"},
-		{"srun over loopback", []*host{far("n1", ctl.Hello{Launcher: "127.0.0.1"}), far("n2", ctl.Hello{Launcher: "127.0.0.1"})}, "127.0.0.1"},
+		{"srun over loopback", []*host{far("n1", ctl.Hello{Network: network()}), far("n2", ctl.Hello{Network: network()})}, "127.0.0.1"},
 		{"ssh", []*host{far("n1", ctl.Hello{Address: "10.0.0.7", Launcher: "10.0.0.1"}), here}, "10.0.0.7"},
 		{"rank 0 on the launcher's host", []*host{here, far("n2", ctl.Hello{Launcher: "10.0.0.1"})}, "10.0.0.1"},
-		{"ssh to the launcher's host", []*host{far("n1", ctl.Hello{Address: "127.0.0.1", Launcher: "127.0.0.1"}), far("n2", ctl.Hello{Launcher: "10.0.0.1"})}, "10.0.0.1"},
+		{"ssh to the launcher's host", []*host{far("n1", ctl.Hello{Network: network(), Address: "127.0.0.1", Launcher: "127.0.0.1"}), far("n2", ctl.Hello{Launcher: "10.0.0.1"})}, "10.0.0.1"},
 		{"srun from elsewhere", []*host{docker, far("n4", ctl.Hello{Launcher: "10.1.0.1", Addresses: prefixes("172.17.0.1/16", "10.0.0.4/24")})}, "10.0.0.3"},
+		{"tunnels", []*host{far("n1", ctl.Hello{Address: "127.0.0.1", Launcher: "127.0.0.1", Addresses: prefixes("10.0.0.8/24")}), far("n2", ctl.Hello{Address: "::1", Launcher: "::1"})}, "10.0.0.8"},
+		{"rank 0 here, the other behind a tunnel", []*host{here, far("n2", ctl.Hello{Launcher: "127.0.0.1"})}, "192.168.0.1"},
 		{"nobody says", []*host{here, byName}, "192.168.0.1"},
 		{"no address at all", []*host{byName, here}, "n2"},
 	} {
