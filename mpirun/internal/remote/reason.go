@@ -16,6 +16,9 @@ const sshFailed = 255
 func reason(via, how string, status int, said, printed string) string {
 	if status == sshFailed {
 		own, others := split(said)
+		if lastWords(own, "") == "" {
+			own, others = said, "" // it is no ssh, or a new one: its own messages name the host, too
+		}
 		if last := lastWords(own, ""); last != "" {
 			return withRemedy(last, own) + lastWords(others, "; the host says: ") + lastWords(printed, "; the host says: ")
 		}

@@ -37,6 +37,7 @@ func TestReasonsOfFailedLogins(t *testing.T) {
 		{255, banner + "a@b: Permission denied (password).\n", "", "a@b: Permission denied (password); want a key that ssh may use without asking; the host says: * Authorized use only."},
 		{255, banner + "\"System is going down.\"\nConnection closed by 10.0.0.1 port 22\n", "",
 			"Connection closed by 10.0.0.1 port 22; if it serves others, too many logins came at once: want a larger MaxStartups in its sshd_config; the host says: \"System is going down.\""},
+		{255, "no way to n1\n", "", "no way to n1"},
 		{255, "", "lost it", "ssh exited with it; the host says: lost it"},
 		{1, banner, "This account is currently not available.\n", "ssh exited with it: * Authorized use only.; the host says: This account is currently not available."},
 		{3, "no disk\n", "", "ssh exited with it: no disk"},
