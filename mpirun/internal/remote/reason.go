@@ -86,14 +86,22 @@ func isDropped(said string) bool {
 	return strings.Contains(last, "_exchange_identification: ") || strings.Contains(last, "Connection reset by ") || strings.HasPrefix(last, "Connection closed by ")
 }
 
-// lastWords returns the last line of text that says why something failed,
+// longestWords is how much is shown of a line.
+const longestWords = 300
+
+// lastWords returns the last line of text that says why something failed, or its beginning,
 // after lead; nothing if there is none.
 func lastWords(text, lead string) string {
 	lines := strings.Split(text, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
-		if line := strings.TrimSpace(lines[i]); !idle(line) {
-			return lead + line
+		line := strings.TrimSpace(lines[i])
+		if idle(line) {
+			continue
 		}
+		if len(line) > longestWords {
+			line = strings.ToValidUTF8(line[:longestWords], "") + "..."
+		}
+		return lead + line
 	}
 	return ""
 }
