@@ -81,7 +81,7 @@ func TestALateProgramIsNoted(t *testing.T) {
 // A long claim is made of pieces, and has all of them.
 func TestALongClaimIsWhole(t *testing.T) {
 	s := newSegment(t, 0)
-	const n = 2*claimPiece + pageSize
+	n := 2*claimPiece + pageSize
 	blocks := func() int64 {
 		var st unix.Stat_t
 		if err := unix.Fstat(s.FD(), &st); err != nil {
@@ -93,7 +93,7 @@ func TestALongClaimIsWhole(t *testing.T) {
 	if err := s.ClaimArena(0, pageSize, n); err != nil {
 		t.Fatal(err)
 	}
-	if got := blocks() - before; got != n {
+	if got := blocks() - before; got != int64(n) {
 		t.Errorf("%d bytes are allocated, want %d", got, n)
 	}
 }

@@ -14,7 +14,7 @@
 //	header.lines     ranks x 128      one state line per local rank
 //	header.calls     ranks x 4096     one flight recorder per local rank: a ring
 //	                                  of 64 records of 64 bytes
-//	header.end       AreaSize(ranks)  the area, in which the ranks talk to each
+//	header.end       AreaSize(ranks)  the area, in whole pages, in which the ranks talk to each
 //	                                  other: transport/shm says what is where
 //	behind it        256 GiB          the arenas, one per local rank
 //
@@ -66,6 +66,7 @@
 package seg
 
 import (
+	"os"
 	"sync/atomic"
 	"unsafe"
 
@@ -73,9 +74,10 @@ import (
 )
 
 const (
-	magic    = 0x67_65_73_69_70_6d_6f_67 // "gompiseg"
-	version  = 2
-	pageSize = 4096
+	magic        = 0x67_65_73_69_70_6d_6f_67 // "gompiseg"
+	version      = 2
+	headerSize   = 4096
+	recorderSize = 4096
 
 	// MaxRanks bounds the ranks of one host.
 	MaxRanks = 1 << 16
@@ -83,10 +85,14 @@ const (
 	lineSize   = 128
 	recordSize = 64
 	// Recorded is the number of calls that a flight recorder remembers.
-	Recorded = pageSize / recordSize
+	Recorded = recorderSize / recordSize
 )
 
-// A header is the first page.
+// pageSize is that of the kernel: 4 KiB on amd64, and 4, 16 or 64 KiB on arm64. The area, the arenas
+// and all that is released begin at multiples of it.
+var pageSize = os.Getpagesize()
+
+// A header is the beginning.
 type header struct {
 	magic   uint64
 	version uint32
@@ -98,7 +104,7 @@ type header struct {
 	job     uint64 // ranks in the job, 0 where no agent has made the segment
 	_       [8]byte
 	epoch   atomic.Uint64 // alone in its cache line: all ranks spin on it
-	_       [pageSize - 72]byte
+	_       [headerSize - 72]byte
 }
 
 // A line is the state of one rank. The agent writes rank before it starts the
@@ -133,7 +139,7 @@ type record struct {
 
 // The layout is the sizes of these types.
 var (
-	_ [pageSize]byte   = [unsafe.Sizeof(header{})]byte{}
+	_ [headerSize]byte = [unsafe.Sizeof(header{})]byte{}
 	_ [lineSize]byte   = [unsafe.Sizeof(line{})]byte{}
 	_ [recordSize]byte = [unsafe.Sizeof(record{})]byte{}
 )
@@ -143,7 +149,7 @@ var (
 // those of so many ranks. What is not claimed takes no memory.
 func AreaSize(n int) int {
 	n = min(n, 1024)
-	return 128<<20 + n*n*pageSize
+	return wholePages(128<<20 + n*n*(4<<10))
 }
 
 // arenaSpace is the address space of all arenas. Few processes have less.
@@ -154,7 +160,10 @@ func ArenaSize(n int) int { return arenaSpace / n / pageSize * pageSize }
 
 // sizes returns the offsets of a segment for n ranks.
 func sizes(n int) (lines, calls, end int) {
-	lines = pageSize
-	calls = lines + (n*lineSize+pageSize-1)/pageSize*pageSize
-	return lines, calls, calls + n*pageSize
+	lines = headerSize
+	calls = lines + (n*lineSize+recorderSize-1)/recorderSize*recorderSize
+	return lines, calls, wholePages(calls + n*recorderSize)
 }
+
+// wholePages returns n rounded up to whole pages.
+func wholePages(n int) int { return (n + pageSize - 1) &^ (pageSize - 1) }

@@ -151,7 +151,7 @@ func TestArenasAreApartAndClaimed(t *testing.T) {
 	if err := s.ClaimArena(1, 0, 10*pageSize); err != nil {
 		t.Fatal(err)
 	}
-	if unix.Fstat(s.FD(), &st); (st.Blocks-before)*512 != 10*pageSize {
+	if unix.Fstat(s.FD(), &st); (st.Blocks-before)*512 != int64(10*pageSize) {
 		t.Errorf("%d bytes were allocated by a claim of %d", (st.Blocks-before)*512, 10*pageSize)
 	}
 }
@@ -438,7 +438,7 @@ func TestReleaseLeavesThePagesThatOthersUse(t *testing.T) {
 			t.Errorf("%d bytes at %d are no whole page: %v, and %d bytes are freed", part[1], part[0], err, before-held(t, s))
 		}
 	}
-	if err := s.Release(pageSize-1, 2*pageSize+2); err != nil || before-held(t, s) != 2*pageSize {
+	if err := s.Release(pageSize-1, 2*pageSize+2); err != nil || before-held(t, s) != int64(2*pageSize) {
 		t.Errorf("%v, and %d bytes are freed, want 2 pages", err, before-held(t, s))
 	}
 	if area[pageSize-1] != 7 || area[pageSize] != 0 || area[3*pageSize-1] != 0 || area[3*pageSize] != 7 {

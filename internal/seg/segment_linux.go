@@ -21,7 +21,7 @@ func Attach(fd int) (*Segment, error) {
 	if int(st.Size) == end {
 		size = end
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || end < pageSize || size < end || st.Size > 1<<46 {
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || end < headerSize || size < end || st.Size > 1<<46 {
 		return nil, fmt.Errorf("host segment: descriptor %d is not one: mode %#o, %d bytes", fd, st.Mode, st.Size)
 	}
 	unix.CloseOnExec(fd)
@@ -40,7 +40,7 @@ func Attach(fd int) (*Segment, error) {
 // JobSize returns the number of ranks of the job whose agent has made the segment that path, one of
 // /proc/PID/fd, leads to; 0 if it is none. Nothing is mapped.
 func JobSize(path string) int {
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() < pageSize {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() < headerSize {
 		return 0
 	}
 	f, err := os.Open(path)
@@ -58,8 +58,8 @@ func IsSegment(fd int) bool { return readHeader(fd).magic == magic }
 // readHeader reads what stands at the beginning of a file, all zero if that is no header.
 func readHeader(fd int) *header {
 	h := &header{}
-	n, err := unix.Pread(fd, unsafe.Slice((*byte)(unsafe.Pointer(h)), pageSize), 0)
-	if err != nil || n < pageSize || h.magic != magic || h.version != version {
+	n, err := unix.Pread(fd, unsafe.Slice((*byte)(unsafe.Pointer(h)), headerSize), 0)
+	if err != nil || n < headerSize || h.magic != magic || h.version != version {
 		return &header{}
 	}
 	return h
@@ -69,7 +69,7 @@ func readHeader(fd int) *header {
 // process may not have so much address space.
 func mapAll(fd, size, end int) ([]byte, error) {
 	mem, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err == unix.ENOMEM && pageSize <= end && end < size {
+	if err == unix.ENOMEM && headerSize <= end && end < size {
 		return unix.Mmap(fd, 0, end, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	}
 	return mem, err
@@ -128,7 +128,7 @@ const (
 // Release makes holes again of the whole pages among n bytes of the area from off on. What is there
 // when they are claimed or touched again is zero.
 func (s *Segment) Release(off, n int) error {
-	from, to := (off+pageSize-1)&^(pageSize-1), (off+n)&^(pageSize-1)
+	from, to := wholePages(off), (off+n)&^(pageSize-1)
 	if from >= to {
 		return nil
 	}

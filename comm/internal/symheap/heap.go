@@ -7,6 +7,7 @@ package symheap
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"unsafe"
@@ -14,7 +15,7 @@ import (
 
 // pageSize is the unit of allocation: each has pages of its own, so that they can be claimed and
 // released.
-const pageSize = 4096
+var pageSize = os.Getpagesize()
 
 // hugePage is the length from which on an allocation begins at the address of a huge page, so that
 // it can be claimed on huge pages (np=2, without and with them: alltoall of 2 MiB 140 and 111 us,
@@ -58,7 +59,7 @@ func (h *Heap) Reserve(n int) (off int, err error) {
 	n = (n + pageSize - 1) &^ (pageSize - 1)
 	i, off := h.gap(n, hugePage)
 	if n < hugePage || off < 0 {
-		i, off = h.gap(n, pageSize)
+		i, off = h.gap(n, uintptr(pageSize))
 	}
 	if n <= 0 || off < 0 {
 		return 0, fmt.Errorf("no place for %d bytes among %d allocations in a heap of %d bytes", n, len(h.taken), len(h.mem))
