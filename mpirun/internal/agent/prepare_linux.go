@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"fmt"
+	"os"
 
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/preload"
@@ -38,6 +39,20 @@ func (a *agent) prepare(step func() (*ctl.Want, error)) {
 		}
 		return func() { a.prepared(want, rank, err) }
 	})
+}
+
+// files returns the programs of this host's ranks, and this one.
+func (p *preparation) files() []string {
+	var files []string
+	if own, err := os.Executable(); err == nil {
+		files = append(files, own)
+	}
+	for _, prog := range p.programs {
+		if prog != nil {
+			files = append(files, prog.Path)
+		}
+	}
+	return files
 }
 
 func (p *preparation) warn(format string, args ...any) {

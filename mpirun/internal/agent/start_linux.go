@@ -19,6 +19,7 @@ import (
 	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/pmiserver"
+	"gompi/mpirun/internal/preload"
 	"gompi/mpirun/internal/program"
 )
 
@@ -64,6 +65,7 @@ func (a *agent) begin(rank int, err error) {
 		return
 	}
 	a.reportStarted()
+	go preload.KeepUsed(a.preparation.files()) // until the process ends
 	if a.launch.Size > 1 {
 		a.started = time.Now()
 		a.nextAlone = a.started.Add(aloneLook)

@@ -22,7 +22,7 @@ func cachePaths(sum, name string) []string {
 	var paths []string
 	for _, dir := range caches {
 		if dir != "" {
-			paths = append(paths, filepath.Join(dir, "gompi-"+strconv.Itoa(os.Getuid()), sum, name))
+			paths = append(paths, filepath.Join(dir, cacheName(), sum, name))
 		}
 	}
 	return paths
@@ -68,9 +68,29 @@ func executable(path string) error {
 	return nil
 }
 
-// markUsed notes in the cache that a program is used: what is not for a month, bootstrap.sh
-// removes.
-func markUsed(path string) {
-	now := time.Now()
-	os.Chtimes(filepath.Dir(path), now, now) // it may be another machine's, which this one only reads
+// keepPeriod is how often a job says that it uses what is in the cache: far more often than a month,
+// after which bootstrap.sh removes what is not used.
+const keepPeriod = 24 * time.Hour
+
+// KeepUsed notes in the cache that programs are used, those of them that are there, now and from
+// then on until the process ends.
+func KeepUsed(programs []string) {
+	for {
+		for _, path := range programs {
+			markUsed(path)
+		}
+		time.Sleep(keepPeriod)
+	}
 }
+
+// markUsed notes that a program is used, if it is in the cache.
+func markUsed(path string) {
+	dir := filepath.Dir(path)
+	if filepath.Base(filepath.Dir(dir)) == cacheName() {
+		now := time.Now()
+		os.Chtimes(dir, now, now) // it may be another machine's, which this one only reads
+	}
+}
+
+// cacheName is the name of this user's folder.
+func cacheName() string { return "gompi-" + strconv.Itoa(os.Getuid()) }

@@ -103,7 +103,6 @@ func (in *Intake) nextMissing() *item {
 func (in *Intake) got(m *item, path string) {
 	if m.program {
 		in.paths[m.number] = path
-		markUsed(path)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"gompi/mpirun/internal/ctl"
 )
@@ -164,5 +165,25 @@ func TestPreloadDoesNotReadPipes(t *testing.T) {
 	}
 	if m := fetching(t, dir, "content").nextMissing(); m == nil {
 		t.Error("a FIFO is taken for the file")
+	}
+}
+
+// A job notes that it uses what is in the cache, and touches nothing else.
+func TestUsedProgramsAreMarkedInTheCacheAlone(t *testing.T) {
+	dir := t.TempDir()
+	long := time.Now().Add(-40 * 24 * time.Hour)
+	cached, other := filepath.Join(dir, cacheName(), "build", "prog"), filepath.Join(dir, "bin", "build", "prog")
+	for path, marked := range map[string]bool{cached: true, other: false} {
+		folder := filepath.Dir(path)
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(folder, long, long); err != nil {
+			t.Fatal(err)
+		}
+		markUsed(path)
+		if st, err := os.Stat(folder); err != nil || st.ModTime().Equal(long) == marked {
+			t.Errorf("%s: %v, from %v, %v; want it marked: %v", path, st.ModTime(), long, err, marked)
+		}
 	}
 }
