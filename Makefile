@@ -10,7 +10,6 @@ PREFIX  ?= /usr/local
 DIST    := dist
 ARCHS   := amd64 arm64
 NP      ?= 4
-STRESS  ?= 1m
 BASE    ?= HEAD~1
 
 # What make regress compares.
@@ -25,7 +24,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '-s -w -extldflags=-Wl,-z,lazy' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-.PHONY: help build run test tally check race stress regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launchbench launchbench-hosts ptx gpu dist install clean
+.PHONY: help build run test nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launchbench launchbench-hosts ptx gpu dist install clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +57,9 @@ test: ## run all tests, as CI does
 tally: ## make test on fresh clones until it has passed 10 times in a row, and 3 times beside busy processes (QUIET=n, BUSY=n); kept across days
 	./.ci/tally
 
+nightly: ## what CI has no time for: random programs and kills for LONG (20m) each, stress, fuzz, races (some hours)
+	./.ci/nightly
+
 check: ## the quick part of the tests: format, vet, short tests
 	@test -z "$$(gofmt -l .)" || { echo 'gofmt would change:'; gofmt -l .; exit 1; }
 	$(GO) vet ./...
@@ -65,9 +67,6 @@ check: ## the quick part of the tests: format, vet, short tests
 
 race: ## the short tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -short ./...
-
-stress: ## tests of memory ordering, random programs and random kills, for STRESS each (default 1m); those of devices need g++
-	CGO_ENABLED=$$(command -v g++ >/dev/null && echo 1 || echo 0) STRESS=$(STRESS) $(GO) test -count=1 -timeout 0 -run 'Stress|AnyTiming' ./comm/... ./transport/... ./internal/... ./mpirun
 
 regress: ## compare the Go benchmarks of this tree with those of the commit BASE (default HEAD~1)
 	GO='$(GO)' bench/regress $(BASE) $(REGRESS)

@@ -11,7 +11,7 @@ import (
 )
 
 // Until returns when a stress test is to end: soon, or after the time that STRESS
-// in the environment says, as "2m". make stress sets it.
+// in the environment says, as "2m". make nightly sets it.
 func Until(t *testing.T) time.Time {
 	t.Helper()
 	d := 300 * time.Millisecond

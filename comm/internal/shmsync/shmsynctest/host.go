@@ -171,7 +171,7 @@ func Together[T any](ranks []T, fn func(rank T) error) error {
 	return errors.Join(errs...)
 }
 
-// Stress runs f with 2 to 17 ranks, who pause at random, again and again under make stress.
+// Stress runs f with 2 to 17 ranks, who pause at random, again and again under make nightly.
 func Stress(t *testing.T, f func(round uint64, ranks int, pause func(rank int)) error) {
 	end := stress.Until(t)
 	for round := uint64(0); round < 4 || time.Now().Before(end); round++ {
