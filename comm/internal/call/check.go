@@ -24,7 +24,7 @@ func (c *Call) Check(rank, ranks int) error {
 	if c.Each != nil {
 		return c.checkEach(rank, ranks)
 	}
-	if c.Send.Type() != c.Recv.Type() && c.Send.Len() > 0 && c.Recv.Len() > 0 {
+	if c.Send.Type() != c.Recv.Type() && c.Send.Type() != mem.NoType && c.Recv.Type() != mem.NoType {
 		return fmt.Errorf("send has %v elements and recv %v: want one type", c.Send.Type(), c.Recv.Type())
 	}
 	if t.send.layout != whole || t.recv.layout != whole || c.Send.Len() != c.Recv.Len() {

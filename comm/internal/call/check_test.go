@@ -213,6 +213,8 @@ func TestErrorsQuoteWhatIsWrong(t *testing.T) {
 		{new(Call).Gatherv(0, vec(2), four, []int{2}, nil), "1 counts and 0 displacements for recv: want 2, displacements may be nil"},
 		{new(Call).Gatherv(0, vec(2), four, []int{2, 3}, nil), "block 1 of recv has 3 elements from 2 on: want it inside the 4 there are"},
 		{new(Call).Alltoallv(four, []int{2, 2}, nil, four, []int{1, 2}, nil), "counts[rank] has 1 elements: want 2 (sendCounts[rank])"},
+		{new(Call).Gatherv(0, mem.HostBytes(mem.F64, 0, nil), four, []int{0, 4}, nil), "send has float64 elements and recv int32: want one type"},
+		{new(Call).Scatterv(0, four, mem.HostBytes(mem.F64, 0, nil), []int{0, 4}, nil), "send has int32 elements and recv float64: want one type"},
 		{new(Call).Allreduce(four, four.Slice(1, 4), sum), "recv has 3 elements: want 4 (send)"},
 		{new(Call).Allgather(four.Slice(1, 3), four), "send and recv overlap: want send to be this rank's block of recv, or apart from it"},
 		{new(Call).Scatter(0, four, four.Slice(1, 3)), "send and recv overlap: want recv to be this rank's block of send, or apart from it"},
