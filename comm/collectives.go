@@ -120,8 +120,8 @@ func Alltoallv[T Scalar](ctx context.Context, c *Comm, send []T, sendCounts, sen
 }
 
 // Alltoallw is Alltoall with a buffer for each rank, of any type and length: send[i] goes to rank
-// i, and recv[i] holds what comes from there, as many bytes (MPI_Alltoallw). In place: recv[i] is
-// send[i]. Buffers on devices are staged whole.
+// i, and recv[i] holds what comes from there, as many bytes (MPI_Alltoallw). Only these lengths are
+// compared, not the types. In place: recv[i] is send[i]. Buffers on devices are staged whole.
 func Alltoallw(ctx context.Context, c *Comm, send, recv []Buffer) error {
 	return c.Alltoallw(ctx, send, recv)
 }
