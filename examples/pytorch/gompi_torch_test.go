@@ -113,6 +113,22 @@ func twoHosts(t *testing.T) []string {
 	return []string{"-rsh", rsh, "-H", "127.0.0.2:2,127.0.0.3:2"}
 }
 
+// make torch ONLY=build, which people type, fails where it makes nothing.
+func TestABuildOfTorchThatIsNotMadeFails(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"ninja", "apt-get"} { // there is none, and none to be had
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexit 1\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("../../.ci/torch", "build")
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	out, _ := cmd.CombinedOutput()
+	if said := string(out); cmd.ProcessState.ExitCode() != 1 || !regexp.MustCompile(`torch: not built: .*ninja-build`).MatchString(said) {
+		t.Errorf("%v: want status 1, and that ninja-build is missing:\n%s", cmd.ProcessState, said)
+	}
+}
+
 func TestTorchCollectivesAreGloos(t *testing.T) {
 	b := torchBed(t)
 	for np := 1; np <= 4; np++ {
@@ -137,29 +153,39 @@ func TestTorchTrainsAsWithGloo(t *testing.T) {
 	tell(t, 4, "gradients in the heap: .*", said, status)
 }
 
-// Whatever way rank 1 ends, it is rank 1 that is named, and nothing is left waiting.
+// Whatever way a rank ends, it is that rank which is named, and nothing is left waiting. Where it ends
+// well while others wait for it, one of them is named, and says that it has left.
 func TestTorchNamesTheRankThatEnds(t *testing.T) {
 	b := torchBed(t)
+	const left = `rank \d on localhost aborted the job with status 1: RuntimeError: .*rank %d \(host localhost\) has left`
 	for way, want := range map[string]struct {
 		status int
 		blame  string
 	}{
-		"return":  {0, ""},
-		"destroy": {0, ""},
-		"raise":   {1, "rank 1 on localhost aborted the job with status 1: ValueError: no such sample: 17"},
-		"exit":    {3, "rank 1 on localhost exited with status 3"},
-		"_exit":   {7, "rank 1 on localhost exited with status 7"},
-		"segv":    {139, "rank 1 on localhost was killed by signal 11 (SIGSEGV)"},
-		"abort":   {134, "rank 1 on localhost was killed by signal 6 (SIGABRT)"},
-		"SIGKILL": {137, "rank 1 on localhost was killed by signal 9 (SIGKILL)"},
-		"SIGINT":  {130, "rank 1 on localhost aborted the job with status 130: KeyboardInterrupt"},
+		"return":        {0, "$"},
+		"destroy":       {0, "$"},
+		"raise":         {1, `rank %d on localhost aborted the job with status 1: ValueError: no such sample: 17`},
+		"exit":          {3, `rank %d on localhost exited with status 3`},
+		"SystemExit":    {1, `rank %d on localhost exited with status 1`},
+		"pending":       {3, `rank %d on localhost exited with status 3`},
+		"exit 0":        {1, left},
+		"end":           {1, left},
+		"destroy first": {1, left},
+		"thread":        {1, left},
+		"_exit":         {7, `rank %d on localhost exited with status 7`},
+		"_exit 0":       {1, `rank %d on localhost ended with status 0 without closing its communicators`},
+		"segv":          {139, `rank %d on localhost was killed by signal 11 \(SIGSEGV\)`},
+		"abort":         {134, `rank %d on localhost was killed by signal 6 \(SIGABRT\)`},
+		"SIGTERM":       {143, `rank %d on localhost was killed by signal 15 \(SIGTERM\)`},
+		"SIGKILL":       {137, `rank %d on localhost was killed by signal 9 \(SIGKILL\)`},
+		"SIGINT":        {130, `rank %d on localhost aborted the job with status 130: KeyboardInterrupt`},
 	} {
-		said, status := b.script(t, 3, nil, "endings.py", way)
-		if status != want.status || want.blame != "" && !strings.Contains(said, "gompirun: "+want.blame) {
-			t.Errorf("%s: status %d, want %d and %q:\n%s", way, status, want.status, want.blame, said)
-		}
-		if regexp.MustCompile(`gompirun: rank [02]`).MatchString(said) {
-			t.Errorf("%s: another rank is blamed:\n%s", way, said)
+		for who := range 2 {
+			said, status := b.script(t, 2, nil, "endings.py", way, strconv.Itoa(who))
+			blamed := strings.TrimPrefix(regexp.MustCompile(`(?m)^gompirun: rank .*`).FindString(said), "gompirun: ")
+			if blame := "^" + strings.ReplaceAll(want.blame, "%d", strconv.Itoa(who)); status != want.status || !regexp.MustCompile(blame).MatchString(blamed) {
+				t.Errorf("rank %d, %s: status %d, want %d and %q:\n%s", who, way, status, want.status, blame, said)
+			}
 		}
 	}
 }
@@ -179,7 +205,7 @@ func TestTorchRanksMaySendFirst(t *testing.T) {
 
 func TestTorchTellsWhatWentWrong(t *testing.T) {
 	b := torchBed(t)
-	for _, name := range []string{"mismatch.py", "late.py", "store.py", "loaders.py", "interrupt.py"} {
+	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "loaders.py", "interrupt.py"} {
 		said, status := b.script(t, 3, nil, name)
 		tell(t, 3, "is told", said, status)
 	}

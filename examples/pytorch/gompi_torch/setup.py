@@ -44,7 +44,7 @@ setup(
     ext_modules=[
         CppExtension(
             "gompi_torch._C",
-            ["src/" + name for name in ("module.cpp", "group.cpp", "queue.cpp", "messages.cpp", "watcher.cpp", "interrupt.cpp", "store.cpp", "heap.cpp", "tensors.cpp")],
+            ["src/" + name for name in ("module.cpp", "ending.cpp", "python.cpp", "group.cpp", "queue.cpp", "messages.cpp", "watcher.cpp", "interrupt.cpp", "store.cpp", "heap.cpp", "tensors.cpp")],
             include_dirs=[libgompi],
             extra_compile_args=[*standard, "-O2", "-g0", "-Wall", "-Wno-sign-compare", "-Wno-deprecated-declarations"],
             library_dirs=[libgompi],

@@ -177,15 +177,11 @@ def _in_heap(f):
     return inner
 
 
-told_of_mismatch = False
-
 _packages = tuple(os.path.dirname(p) + os.sep for p in (torch.__file__, __file__))
 
 
 def _where(name, rank, size):
     """Where the ranks of a group are that called different collectives, in words."""
-    global told_of_mismatch
-    told_of_mismatch = True
     frame = sys._getframe()
     while frame and frame.f_code.co_filename.startswith(_packages):
         frame = frame.f_back

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 
-from . import _C, _backend
+from . import _C
 
 _failure = None
 
@@ -28,13 +28,7 @@ def _leave():
     if not _C.joined():
         return
     if not _failure:
-        try:
-            _C.finalize()
-        except RuntimeError as e:
-            if not _backend.told_of_mismatch:  # it comes to light only now, and the program has ended well
-                print(f"gompi_torch: {e}", file=sys.stderr)
-                sys.stdout.flush()
-                os._exit(1)
+        _C.leave_groups()  # and the job, when the status is known and is 0
         return
     if "communicator revoked" in _failure[1] or "has left" in _failure[1]:
         time.sleep(3)  # another rank is to blame: the launcher is to hear of that one first, and ends this one then

@@ -1,23 +1,59 @@
 #include "group.h"
 
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
-#include "tensors.h"
-
 namespace gompi_torch {
 
-Group::Group(gompi_comm comm, int rank, int size, const std::string& name, std::chrono::milliseconds timeout)
-	: GroupBase(rank, size), comm(comm), timeout(timeout), queue(std::make_shared<Queue>(name, rank, size)), messages(comm) {
+namespace {
+
+// The groups that are open: their communicators, and their queues.
+struct Groups {
+	std::mutex mutex;
+	std::map<gompi_comm, std::shared_ptr<Queue>> open;
+};
+
+Groups& groups() {
+	static auto* all = new Groups; // groups may outlive main
+	return *all;
+}
+
+} // namespace
+
+Group::Group(Communicator c, int rank, int size, const std::string& name, std::chrono::milliseconds timeout)
+	: GroupBase(rank, size), owned(std::move(c)), comm(owned.get()), timeout(timeout),
+	  queue(std::make_shared<Queue>(name, rank, size)), messages(comm) {
 	void* byte; // which goes with the communicator: its ranks then look whether tensors lie in the heap
 	check(gompi_set_timeout(comm, timeout.count()));
 	check(gompi_alloc(comm, 1, &byte));
+	std::lock_guard<std::mutex> lock(groups().mutex);
+	groups().open[comm] = queue;
 }
 
 Group::~Group() {
+	Interruptible::Unlocked unlocked; // tensors that go meanwhile, and callbacks, may be Python's
+	{
+		std::lock_guard<std::mutex> lock(groups().mutex);
+		groups().open.erase(comm);
+	}
 	queue->close();
-	messages.close();
-	gompi_free(comm);
+}
+
+std::string Group::leaveAll() {
+	decltype(Groups::open) open;
+	{
+		std::lock_guard<std::mutex> lock(groups().mutex);
+		open = groups().open;
+	}
+	std::string why;
+	for (auto& g : open)
+		if (gompi_free(g.first) == GOMPI_ERR_MISMATCH)
+			why = gompi_error();
+	for (auto& g : open)
+		g.second->close();
+	return why;
 }
 
 WorkPtr Group::submit(c10d::OpType op, const char* title, Tensors outputs, std::function<int()> run) {
@@ -33,35 +69,42 @@ WorkPtr Group::note(WorkPtr work) {
 	return work;
 }
 
+namespace {
+
+int reduceAll(gompi_comm c, Flat& t, gompi_op op) {
+	return inPlace(t, true, [&] { return gompi_allreduce(c, t.data(), t.data(), t.count(), t.type(), op); });
+}
+
+// Makes n calls of gompi, until one fails.
+template <typename Call> int each(size_t n, Call call) {
+	int err = GOMPI_OK;
+	for (size_t i = 0; i < n && !err; i++)
+		err = call(i);
+	return err;
+}
+
+} // namespace
+
 WorkPtr Group::broadcast(Tensors& tensors, const c10d::BroadcastOptions& o) {
-	auto t = only(tensors);
-	wantDense(t);
-	return submit(c10d::OpType::BROADCAST, "gompi:broadcast", tensors, [c = comm, t, root = o.rootRank] {
-		return gompi_bcast(c, t.data_ptr(), t.numel(), typeOf(t), root);
+	Flat t(only(tensors));
+	return submit(c10d::OpType::BROADCAST, "gompi:broadcast", tensors, [c = comm, t, root = o.rootRank, wanted = rank_ != o.rootRank]() mutable {
+		return inPlace(t, wanted, [&] { return gompi_bcast(c, t.data(), t.count(), t.type(), root); });
 	});
 }
 
 WorkPtr Group::allreduce(Tensors& tensors, const c10d::AllreduceOptions& o) {
-	auto t = only(tensors);
-	if (t.is_sparse())
-		return sumSparse(t, o.reduceOp);
-	wantDense(t);
-	return submit(c10d::OpType::ALLREDUCE, "gompi:all_reduce", tensors, [c = comm, t, type = typeOf(t), op = opOf(o.reduceOp, t)] {
-		return gompi_allreduce(c, t.data_ptr(), t.data_ptr(), t.numel(), type, op);
-	});
+	if (only(tensors).is_sparse())
+		return sumSparse(tensors[0], o.reduceOp);
+	Flat t(tensors[0]);
+	return submit(c10d::OpType::ALLREDUCE, "gompi:all_reduce", tensors, [c = comm, t, op = opOf(o.reduceOp, t)]() mutable { return reduceAll(c, t, op); });
 }
 
 WorkPtr Group::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& o) {
-	for (auto& t : tensors) {
-		wantDense(t);
+	std::vector<Flat> all(tensors.begin(), tensors.end());
+	for (auto& t : all)
 		opOf(o.reduceOp, t);
-	}
-	return submit(c10d::OpType::ALLREDUCE_COALESCED, "gompi:all_reduce", tensors, [c = comm, tensors, op = o.reduceOp] {
-		int err = GOMPI_OK;
-		for (auto& t : tensors)
-			if (!err)
-				err = gompi_allreduce(c, t.data_ptr(), t.data_ptr(), t.numel(), typeOf(t), opOf(op, t));
-		return err;
+	return submit(c10d::OpType::ALLREDUCE_COALESCED, "gompi:all_reduce", tensors, [c = comm, all, op = o.reduceOp]() mutable {
+		return each(all.size(), [&](size_t i) { return reduceAll(c, all[i], opOf(op, all[i])); });
 	});
 }
 
@@ -101,109 +144,100 @@ WorkPtr Group::sumSparse(at::Tensor& sparse, const c10d::ReduceOp& op) {
 }
 
 WorkPtr Group::reduce(Tensors& tensors, const c10d::ReduceOptions& o) {
-	auto t = only(tensors);
-	wantDense(t);
-	return submit(c10d::OpType::REDUCE, "gompi:reduce", tensors, [c = comm, t, root = o.rootRank, type = typeOf(t), op = opOf(o.reduceOp, t)] {
-		return gompi_reduce(c, t.data_ptr(), t.data_ptr(), t.numel(), type, op, root);
+	Flat t(only(tensors));
+	return submit(c10d::OpType::REDUCE, "gompi:reduce", tensors, [c = comm, t, root = o.rootRank, op = opOf(o.reduceOp, t), wanted = rank_ == o.rootRank]() mutable {
+		return inPlace(t, wanted, [&] { return gompi_reduce(c, t.data(), t.data(), t.count(), t.type(), op, root); });
 	});
 }
 
 namespace {
 
-int gatherAll(gompi_comm c, const at::Tensor& input, Flat& out) {
-	int err = gompi_allgather(c, input.data_ptr(), out.all.data_ptr(), input.numel(), typeOf(input));
-	if (!err)
-		out.store();
-	return err;
+int gatherAll(gompi_comm c, Flat& in, Flat& out) {
+	return through(in, out, [&] { return gompi_allgather(c, in.data(), out.data(), in.count(), in.type()); });
 }
 
-// Throws if the lengths of a tensor and of one block for each rank do not fit.
-void wantBlocks(const at::Tensor& whole, const at::Tensor& block, int ranks) {
-	wantDense(whole);
-	wantDense(block);
-	TORCH_CHECK(whole.numel() == block.numel() * ranks && whole.scalar_type() == block.scalar_type(),
-		"gompi: ", whole.numel(), " elements of ", whole.scalar_type(), " and a block of ", block.numel(), " of ",
-		block.scalar_type(), ": want a block for each of ", ranks, " ranks");
+int reduceScatter(gompi_comm c, Flat& in, Flat& out, gompi_op op) {
+	return through(in, out, [&] { return gompi_reduce_scatter_block(c, in.data(), out.data(), out.count(), in.type(), op); });
+}
+
+// Throws if the lengths of a whole and of one block for each rank do not fit.
+void wantBlocks(const Flat& whole, const Flat& block, int ranks) {
+	TORCH_CHECK(whole.count() == block.count() * ranks && whole.scalarType() == block.scalarType(),
+		"gompi: ", whole.count(), " elements of ", whole.scalarType(), " and a block of ", block.count(), " of ",
+		block.scalarType(), ": want a block for each of ", ranks, " ranks");
 }
 
 } // namespace
 
+WorkPtr Group::gatherTo(c10d::OpType op, const Tensors& outputs, Flat out, Flat in) {
+	wantBlocks(out, in, size_);
+	return submit(op, "gompi:all_gather", outputs, [c = comm, in, out]() mutable { return gatherAll(c, in, out); });
+}
+
 WorkPtr Group::allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions&) {
-	auto in = only(inputs).contiguous();
-	auto out = Flat::toWrite(outputs.at(0));
-	wantBlocks(out.all, in, size_);
-	return submit(c10d::OpType::ALLGATHER, "gompi:all_gather", outputs[0], [c = comm, in, out]() mutable { return gatherAll(c, in, out); });
+	return gatherTo(c10d::OpType::ALLGATHER, outputs.at(0), Flat::alike(outputs[0]), Flat(only(inputs)));
 }
 
 WorkPtr Group::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions&) {
-	wantBlocks(output, input, size_);
-	return submit(c10d::OpType::_ALLGATHER_BASE, "gompi:all_gather", {output}, [c = comm, output, input] {
-		return gompi_allgather(c, input.data_ptr(), output.data_ptr(), input.numel(), typeOf(input));
-	});
+	return gatherTo(c10d::OpType::_ALLGATHER_BASE, {output}, Flat(output), Flat(input));
 }
 
 WorkPtr Group::allgather_coalesced(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions&) {
 	TORCH_CHECK(static_cast<int>(outputs.size()) == size_, "gompi: ", outputs.size(), " lists: want one for each of ", size_, " ranks");
-	std::vector<Flat> outs;
-	Tensors ins, all;
+	std::vector<Flat> ins(inputs.begin(), inputs.end()), outs;
+	Tensors all;
 	for (size_t i = 0; i < inputs.size(); i++) {
 		Tensors of;
 		for (auto& list : outputs)
 			of.push_back(list.at(i));
-		ins.push_back(inputs[i].contiguous());
-		outs.push_back(Flat::toWrite(of));
-		wantBlocks(outs[i].all, ins[i], size_);
+		outs.push_back(Flat::alike(of));
+		wantBlocks(outs[i], ins[i], size_);
 		all.insert(all.end(), of.begin(), of.end());
 	}
 	return submit(c10d::OpType::ALLGATHER_COALESCED, "gompi:all_gather", all, [c = comm, ins, outs]() mutable {
-		int err = GOMPI_OK;
-		for (size_t i = 0; i < ins.size() && !err; i++)
-			err = gatherAll(c, ins[i], outs[i]);
-		return err;
+		return each(ins.size(), [&](size_t i) { return gatherAll(c, ins[i], outs[i]); });
 	});
 }
 
 WorkPtr Group::gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& o) {
-	auto in = only(inputs).contiguous();
-	wantDense(in);
+	Flat in(only(inputs));
 	if (rank_ != o.rootRank)
-		return submit(c10d::OpType::GATHER, "gompi:gather", {}, [c = comm, in, root = o.rootRank] {
-			return gompi_gather(c, in.data_ptr(), nullptr, in.numel(), typeOf(in), root);
+		return submit(c10d::OpType::GATHER, "gompi:gather", {}, [c = comm, in, root = o.rootRank]() mutable {
+			in.load();
+			return gompi_gather(c, in.data(), nullptr, in.count(), in.type(), root);
 		});
-	auto out = Flat::toWrite(outputs.at(0));
-	wantBlocks(out.all, in, size_);
+	auto out = Flat::alike(outputs.at(0));
+	wantBlocks(out, in, size_);
 	return submit(c10d::OpType::GATHER, "gompi:gather", outputs[0], [c = comm, in, out, root = o.rootRank]() mutable {
-		int err = gompi_gather(c, in.data_ptr(), out.all.data_ptr(), in.numel(), typeOf(in), root);
-		if (!err)
-			out.store();
-		return err;
+		return through(in, out, [&] { return gompi_gather(c, in.data(), out.data(), in.count(), in.type(), root); });
 	});
 }
 
 WorkPtr Group::scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& o) {
-	auto out = only(outputs);
-	wantDense(out);
-	at::Tensor in; // at the root
-	if (rank_ == o.rootRank) {
-		in = Flat::toRead(inputs.at(0)).all;
-		wantBlocks(in, out, size_);
-	}
-	return submit(c10d::OpType::SCATTER, "gompi:scatter", outputs, [c = comm, in, out, root = o.rootRank] {
-		return gompi_scatter(c, in.defined() ? in.data_ptr() : nullptr, out.data_ptr(), out.numel(), typeOf(out), root);
+	Flat out(only(outputs));
+	if (rank_ != o.rootRank)
+		return submit(c10d::OpType::SCATTER, "gompi:scatter", outputs, [c = comm, out, root = o.rootRank]() mutable {
+			return inPlace(out, true, [&] { return gompi_scatter(c, nullptr, out.data(), out.count(), out.type(), root); });
+		});
+	auto in = Flat::alike(inputs.at(0));
+	wantBlocks(in, out, size_);
+	return submit(c10d::OpType::SCATTER, "gompi:scatter", outputs, [c = comm, in, out, root = o.rootRank]() mutable {
+		return through(in, out, [&] { return gompi_scatter(c, in.data(), out.data(), out.count(), out.type(), root); });
 	});
+}
+
+WorkPtr Group::scatterSums(Tensors outputs, Flat in, const c10d::ReduceScatterOptions& o) {
+	Flat out(only(outputs));
+	wantBlocks(in, out, size_);
+	return submit(c10d::OpType::_REDUCE_SCATTER_BASE, "gompi:reduce_scatter", outputs, [c = comm, in, out, op = opOf(o.reduceOp, in)]() mutable { return reduceScatter(c, in, out, op); });
 }
 
 WorkPtr Group::reduce_scatter(Tensors& outputs, TensorLists& inputs, const c10d::ReduceScatterOptions& o) {
-	auto in = Flat::toRead(inputs.at(0)).all;
-	WorkPtr work = _reduce_scatter_base(only(outputs), in, o);
-	return work;
+	return scatterSums(outputs, Flat::alike(inputs.at(0)), o);
 }
 
 WorkPtr Group::_reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& o) {
-	wantBlocks(input, output, size_);
-	return submit(c10d::OpType::_REDUCE_SCATTER_BASE, "gompi:reduce_scatter", {output}, [c = comm, output, input, op = opOf(o.reduceOp, input)] {
-		return gompi_reduce_scatter_block(c, input.data_ptr(), output.data_ptr(), output.numel(), typeOf(input), op);
-	});
+	return scatterSums({output}, Flat(input), o);
 }
 
 namespace {
@@ -225,39 +259,28 @@ std::vector<int64_t> countsOf(const at::Tensor& t, std::vector<int64_t> splits, 
 
 } // namespace
 
+WorkPtr Group::exchange(c10d::OpType op, const Tensors& outputs, Flat out, std::vector<int64_t> recvs, Flat in, std::vector<int64_t> sends) {
+	TORCH_CHECK(in.scalarType() == out.scalarType(), "gompi: all_to_all of ", in.scalarType(), " to ", out.scalarType(), ": want one type");
+	return submit(op, "gompi:all_to_all", outputs, [c = comm, out, recvs, in, sends]() mutable {
+		return through(in, out, [&] { return gompi_alltoallv(c, in.data(), sends.data(), nullptr, out.data(), recvs.data(), nullptr, in.type()); });
+	});
+}
+
 WorkPtr Group::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& outputSplits,
                              std::vector<int64_t>& inputSplits, const c10d::AllToAllOptions&) {
-	wantDense(output);
-	wantDense(input);
-	auto sends = countsOf(input, inputSplits, size_), recvs = countsOf(output, outputSplits, size_);
-	return submit(c10d::OpType::ALLTOALL_BASE, "gompi:all_to_all", {output}, [c = comm, output, input, sends, recvs] {
-		return gompi_alltoallv(c, input.data_ptr(), sends.data(), nullptr, output.data_ptr(), recvs.data(), nullptr, typeOf(input));
-	});
+	auto recvs = countsOf(output, outputSplits, size_), sends = countsOf(input, inputSplits, size_);
+	return exchange(c10d::OpType::ALLTOALL_BASE, {output}, Flat(output), recvs, Flat(input), sends);
 }
 
 WorkPtr Group::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions&) {
 	TORCH_CHECK(static_cast<int>(outputs.size()) == size_ && static_cast<int>(inputs.size()) == size_,
 		"gompi: all_to_all of ", inputs.size(), " to ", outputs.size(), " tensors: want one for each of ", size_, " ranks");
-	std::vector<int64_t> sends, recvs;
-	Tensors flat;
-	int64_t room = 0;
+	std::vector<int64_t> recvs, sends;
 	for (int i = 0; i < size_; i++) {
-		wantDense(outputs[i]);
-		TORCH_CHECK(inputs[i].scalar_type() == inputs[0].scalar_type() && outputs[i].scalar_type() == inputs[0].scalar_type(),
-			"gompi: all_to_all of tensors of several types: want one");
-		flat.push_back(inputs[i].reshape(-1));
-		sends.push_back(inputs[i].numel());
 		recvs.push_back(outputs[i].numel());
-		room += outputs[i].numel();
+		sends.push_back(inputs[i].numel());
 	}
-	auto in = at::cat(flat);
-	Flat out{at::empty({room}, in.options()), outputs};
-	return submit(c10d::OpType::ALLTOALL, "gompi:all_to_all", outputs, [c = comm, in, out, sends, recvs]() mutable {
-		int err = gompi_alltoallv(c, in.data_ptr(), sends.data(), nullptr, out.all.data_ptr(), recvs.data(), nullptr, typeOf(in));
-		if (!err)
-			out.store();
-		return err;
-	});
+	return exchange(c10d::OpType::ALLTOALL, outputs, Flat(outputs), recvs, Flat(inputs), sends);
 }
 
 WorkPtr Group::barrier(const c10d::BarrierOptions&) {
@@ -267,26 +290,22 @@ WorkPtr Group::barrier(const c10d::BarrierOptions&) {
 #if TORCH_VERSION_MAJOR >= 2
 
 WorkPtr Group::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions&) {
-	for (size_t i = 0; i < inputs.size(); i++)
-		wantBlocks(outputs.at(i), inputs[i], size_);
-	return submit(c10d::OpType::COALESCED, "gompi:all_gather", outputs, [c = comm, outputs, inputs] {
-		int err = GOMPI_OK;
-		for (size_t i = 0; i < inputs.size() && !err; i++)
-			err = gompi_allgather(c, inputs[i].data_ptr(), outputs[i].data_ptr(), inputs[i].numel(), typeOf(inputs[i]));
-		return err;
+	std::vector<Flat> outs(outputs.begin(), outputs.end()), ins(inputs.begin(), inputs.end());
+	for (size_t i = 0; i < ins.size(); i++)
+		wantBlocks(outs.at(i), ins[i], size_);
+	return submit(c10d::OpType::COALESCED, "gompi:all_gather", outputs, [c = comm, outs, ins]() mutable {
+		return each(ins.size(), [&](size_t i) { return gatherAll(c, ins[i], outs[i]); });
 	});
 }
 
 WorkPtr Group::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& o) {
-	for (size_t i = 0; i < inputs.size(); i++) {
-		wantBlocks(inputs[i], outputs.at(i), size_);
-		opOf(o.reduceOp, inputs[i]);
+	std::vector<Flat> outs(outputs.begin(), outputs.end()), ins(inputs.begin(), inputs.end());
+	for (size_t i = 0; i < ins.size(); i++) {
+		wantBlocks(ins[i], outs.at(i), size_);
+		opOf(o.reduceOp, ins[i]);
 	}
-	return submit(c10d::OpType::COALESCED, "gompi:reduce_scatter", outputs, [c = comm, outputs, inputs, op = o.reduceOp] {
-		int err = GOMPI_OK;
-		for (size_t i = 0; i < inputs.size() && !err; i++)
-			err = gompi_reduce_scatter_block(c, inputs[i].data_ptr(), outputs[i].data_ptr(), outputs[i].numel(), typeOf(inputs[i]), opOf(op, inputs[i]));
-		return err;
+	return submit(c10d::OpType::COALESCED, "gompi:reduce_scatter", outputs, [c = comm, outs, ins, op = o.reduceOp]() mutable {
+		return each(ins.size(), [&](size_t i) { return reduceScatter(c, ins[i], outs[i], opOf(op, ins[i])); });
 	});
 }
 
@@ -305,18 +324,14 @@ WorkPtr Group::endCoalescing() {
 #endif
 
 WorkPtr Group::send(Tensors& tensors, int to, int tag) {
-	auto& t = only(tensors);
-	wantDense(t);
-	Transfer m;
-	m.tensor = t;
-	check(gompi_isend(comm, t.data_ptr(), t.numel(), typeOf(t), to, tag, &m.request));
-	return note(c10::make_intrusive<Message>(c10d::OpType::SEND, std::move(m), timeout));
+	Transfer m(only(tensors), false);
+	check(gompi_isend(comm, m.numbers->data(), m.numbers->count(), m.numbers->type(), to, tag, &m.request));
+	return note(c10::make_intrusive<Message>(c10d::OpType::SEND, tensors[0], std::move(m), timeout));
 }
 
 WorkPtr Group::recv(Tensors& tensors, int from, int tag) {
 	auto& t = only(tensors);
-	wantDense(t);
-	return note(c10::make_intrusive<Message>(c10d::OpType::RECV, messages.receive(t, from, tag), timeout));
+	return note(c10::make_intrusive<Message>(c10d::OpType::RECV, t, messages.receive(t, from, tag), timeout));
 }
 
 WorkPtr Group::recvAnysource(Tensors& tensors, int tag) { return recv(tensors, GOMPI_ANY_SOURCE, tag); }

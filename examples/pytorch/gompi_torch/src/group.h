@@ -12,9 +12,10 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #endif
 
-#include "gompi.h"
+#include "communicator.h"
 #include "messages.h"
 #include "queue.h"
+#include "tensors.h"
 
 namespace gompi_torch {
 
@@ -32,10 +33,13 @@ using TensorLists = std::vector<Tensors>;
 // which a rank has not heard when the timeout has passed fails there, and the group is broken.
 class Group : public GroupBase {
 public:
-	// Takes over the communicator. The name is that by which torch knows it.
-	Group(gompi_comm comm, int rank, int size, const std::string& name, std::chrono::milliseconds timeout);
+	// The name is that by which torch knows it.
+	Group(Communicator comm, int rank, int size, const std::string& name, std::chrono::milliseconds timeout);
 	// Blocks until all collectives that were called are over.
 	~Group() override;
+	// Frees the communicators of all groups: collectives under way end, and ranks that wait for this one
+	// hear that it has left. It returns why ranks turn out to have called different ones, if they have.
+	static std::string leaveAll();
 
 	const std::string getBackendName() const override { return "gompi"; }
 
@@ -77,8 +81,12 @@ private:
 	WorkPtr submit(c10d::OpType op, const char* title, Tensors outputs, std::function<int()> run);
 	WorkPtr note(WorkPtr work);
 	WorkPtr sumSparse(at::Tensor& t, const c10d::ReduceOp& op);
+	WorkPtr gatherTo(c10d::OpType op, const Tensors& outputs, Flat out, Flat in);
+	WorkPtr scatterSums(Tensors outputs, Flat in, const c10d::ReduceScatterOptions& o);
+	WorkPtr exchange(c10d::OpType op, const Tensors& outputs, Flat out, std::vector<int64_t> recvs, Flat in, std::vector<int64_t> sends);
 
-	gompi_comm comm;
+	const Communicator owned;
+	const gompi_comm comm; // of owned
 	std::chrono::milliseconds timeout;
 	std::shared_ptr<Queue> queue;
 	Messages messages;

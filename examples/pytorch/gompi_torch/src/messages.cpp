@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "future.h"
 #include "interrupt.h"
-#include "tensors.h"
 #include "watcher.h"
 
 namespace gompi_torch {
@@ -15,13 +15,25 @@ using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds Messages::sendHelpsAfter, Messages::receiveHelpsAfter;
 
-void Transfer::deliver() {
-	auto of = " from rank " + std::to_string(status.source) + " with tag " + std::to_string(status.tag);
-	TORCH_CHECK(status.type == typeOf(tensor), "gompi: recv: message of another element type", of, ": want ", tensor.scalar_type());
-	if (size_t n = std::min(status.bytes, tensor.nbytes()))
-		std::memcpy(tensor.data_ptr(), early.data_ptr(), n);
-	early = at::Tensor();
-	TORCH_CHECK(status.bytes <= tensor.nbytes(), "gompi: recv: message longer than the buffer", of, ": ", status.bytes, " bytes for a tensor of ", tensor.nbytes());
+// A message may be shorter than its tensor, which keeps the rest.
+Transfer::Transfer(const at::Tensor& t, bool receives) : numbers(t), receives(receives) { numbers->load(); }
+
+void Transfer::finish(int code) {
+	if (receives && code == GOMPI_OK && early)
+		takeEarly();
+	if (receives && (code == GOMPI_OK || code == GOMPI_ERR_TRUNCATED))
+		numbers->store();
+	check(code);
+	TORCH_CHECK(!receives || status.bytes <= numbers->bytes(), "gompi: recv: message longer than the buffer from rank ", status.source,
+		" with tag ", status.tag, ": ", status.bytes, " bytes for a tensor of ", numbers->bytes());
+}
+
+void Transfer::takeEarly() {
+	TORCH_CHECK(status.type == numbers->type(), "gompi: recv: message of another element type from rank ", status.source,
+		" with tag ", status.tag, ": want ", numbers->scalarType());
+	if (size_t n = std::min(status.bytes, numbers->bytes()))
+		std::memcpy(numbers->data(), early.get(), n);
+	early = nullptr;
 }
 
 namespace {
@@ -35,27 +47,32 @@ public:
 	}
 
 	void sweep() {
-		std::list<Transfer> over; // freed without the lock: a tensor of Python's may want the interpreter's
-		std::lock_guard<std::mutex> lock(mutex);
-		for (auto t = transfers.begin(); t != transfers.end();) {
-			auto next = std::next(t);
-			if (isOver(*t))
-				over.splice(over.end(), transfers, t);
-			t = next;
-		}
+		for (auto& t : takeOver())
+			if (t.numbers)
+				try {
+					t.finish(GOMPI_OK);
+				} catch (std::exception&) { // there is nobody to be told
+				}
 	}
 
 private:
-	static bool isOver(Transfer& t) {
-		int done = 0;
-		if (gompi_test(&t.request, &done, &t.status) != GOMPI_OK)
-			return true;
-		if (done && t.early.defined() && t.tensor.defined())
-			try {
-				t.deliver();
-			} catch (std::exception&) { // there is nobody to be told
+	// Those that are over. What may be Python's, tensors and copies to them, wants no lock to be held.
+	std::list<Transfer> takeOver() {
+		std::list<Transfer> over;
+		std::lock_guard<std::mutex> lock(mutex);
+		for (auto t = transfers.begin(); t != transfers.end();) {
+			auto next = std::next(t);
+			int done = 0;
+			if (gompi_test(&t->request, &done, &t->status) != GOMPI_OK)
+				t->receives = false; // nothing has come
+			else if (!done) {
+				t = next;
+				continue;
 			}
-		return done != 0;
+			over.splice(over.end(), transfers, t);
+			t = next;
+		}
+		return over;
 	}
 
 	std::mutex mutex;
@@ -91,18 +108,19 @@ Messages::Messages(gompi_comm comm) : comm(comm) {
 }
 
 Transfer Messages::receive(const at::Tensor& t, int from, int tag) {
+	Transfer r(t, true);
 	std::lock_guard<std::mutex> lock(mutex);
 	auto fits = [&](auto& e) { return e.status.tag == tag && (from == GOMPI_ANY_SOURCE || e.status.source == from); };
 	auto found = std::find_if(early.begin(), early.end(), fits);
-	Transfer r;
-	if (found != early.end()) {
-		r = std::move(*found);
-		early.erase(found);
-		kept -= r.status.bytes + perMessage;
+	if (found == early.end()) {
+		check(gompi_irecv(comm, r.numbers->data(), r.numbers->count(), r.numbers->type(), from, tag, &r.request));
+		return r;
 	}
-	r.tensor = t;
-	if (!r.early.defined())
-		check(gompi_irecv(comm, t.data_ptr(), t.numel(), typeOf(t), from, tag, &r.request));
+	r.early = std::move(found->early);
+	r.request = found->request;
+	r.status = found->status;
+	kept -= r.status.bytes + perMessage;
+	early.erase(found);
 	return r;
 }
 
@@ -126,12 +144,10 @@ bool Messages::takeOne() {
 	if (gompi_iprobe(comm, GOMPI_ANY_SOURCE, GOMPI_ANY_TAG, &found, &e.status) != GOMPI_OK || !found)
 		return false; // or the send that waits is told why
 	auto s = e.status;
-	try {
-		e.early = at::empty({static_cast<int64_t>(s.bytes)}, at::kByte);
-	} catch (std::exception&) {
+	e.early.reset(new (std::nothrow) char[s.bytes + 1]); // none of Python's may run now, as it may to make a tensor
+	if (!e.early)
 		return false; // there is no memory for it: it stays at its sender
-	}
-	if (gompi_irecv(comm, e.early.data_ptr(), s.count, static_cast<gompi_type>(s.type), s.source, s.tag, &e.request) != GOMPI_OK)
+	if (gompi_irecv(comm, e.early.get(), s.count, static_cast<gompi_type>(s.type), s.source, s.tag, &e.request) != GOMPI_OK)
 		return false;
 	early.push_back(std::move(e));
 	kept += s.bytes + perMessage;
@@ -139,7 +155,7 @@ bool Messages::takeOne() {
 	return true;
 }
 
-void Messages::close() {
+Messages::~Messages() {
 	{
 		std::lock_guard<std::mutex> lock(all().mutex);
 		all().list.erase(place);
@@ -168,8 +184,8 @@ struct Counted {
 
 } // namespace
 
-Message::Message(c10d::OpType op, Transfer transfer, milliseconds limit)
-	: c10d::Work(-1, op), limit(limit), transfer(std::move(transfer)) {}
+Message::Message(c10d::OpType op, const at::Tensor& tensor, Transfer transfer, milliseconds limit)
+	: c10d::Work(-1, op), tensor(tensor), limit(limit), transfer(std::move(transfer)) {}
 
 Message::~Message() {
 	if (!over)
@@ -257,9 +273,7 @@ void Message::awaitAsker(Lock& lock, milliseconds time) {
 void Message::end(int code) {
 	std::exception_ptr failure;
 	try {
-		check(code);
-		if (transfer.early.defined())
-			transfer.deliver();
+		transfer.finish(code);
 	} catch (...) {
 		failure = std::current_exception();
 	}
@@ -275,7 +289,7 @@ void Message::announce() {
 			return;
 		announced = true;
 	}
-	settle(*future, {transfer.tensor}, error);
+	settle(*future, {tensor}, error);
 }
 
 FuturePtr Message::getFuture() {

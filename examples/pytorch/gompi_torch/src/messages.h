@@ -6,25 +6,35 @@
 #include <chrono>
 #include <condition_variable>
 #include <list>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
-#include "gompi.h"
+#include "tensors.h"
 
 namespace gompi_torch {
 
 // A Transfer is a message under way, and what must stay as it is until that is over.
 struct Transfer {
-	at::Tensor tensor;
+	Transfer() = default; // of one that nobody has asked for yet
+	Transfer(const at::Tensor& t, bool receives);
+
+	// Ends it with the code that gompi has returned: the tensor has what was received. It throws if the
+	// message is not as the tensor wants.
+	void finish(int code);
+
+	std::optional<Flat> numbers;
+	bool receives = true;
 	gompi_request request = GOMPI_REQUEST_NULL;
 	gompi_status status{};
-	at::Tensor early; // of bytes: where the message is received, if it came before its receive was called
+	std::unique_ptr<char[]> early; // where the message is received, if it came before its receive was called
 
-	// Copies what came early to the tensor. It throws if the message is not as the tensor wants.
-	void deliver();
+private:
+	void takeEarly();
 };
 
 // Messages are those of one communicator that are received. All receives go through it.
@@ -52,8 +62,8 @@ public:
 	Transfer receive(const at::Tensor& t, int from, int tag);
 	// Receives what has come and nobody has asked for, in all groups.
 	static void help();
-	// Forgets what was kept, before the communicator is freed.
-	void close();
+	// What was kept is forgotten, before the communicator is freed.
+	~Messages();
 
 private:
 	struct All;
@@ -73,7 +83,7 @@ private:
 class Message : public c10d::Work {
 public:
 	// A wait takes the limit at most, if it is given none of its own.
-	Message(c10d::OpType op, Transfer transfer, std::chrono::milliseconds limit);
+	Message(c10d::OpType op, const at::Tensor& tensor, Transfer transfer, std::chrono::milliseconds limit);
 	// The message goes on, also if nobody waits for it any more.
 	~Message() override;
 
@@ -82,7 +92,7 @@ public:
 	bool isSuccess() const override { return over && !error; }
 	std::exception_ptr exception() const override { return error; }
 	int sourceRank() const override { return transfer.status.source; }
-	std::vector<at::Tensor> result() override { return {transfer.tensor}; }
+	std::vector<at::Tensor> result() override { return {tensor}; }
 	// Blocks until the message is received, or the tensor that was sent may be changed.
 	bool wait(std::chrono::milliseconds timeout) override;
 	// The future has the tensor in a list, as those of collectives.
@@ -106,6 +116,7 @@ private:
 	// Helps if it is not over its patience after the first call.
 	void helpIfLate();
 
+	const at::Tensor tensor;
 	const std::chrono::milliseconds limit;
 	std::atomic<int> waiting{0};      // threads in wait
 	Transfer transfer;                // of the asker, until the message is over

@@ -3,10 +3,10 @@
 
 #include <pybind11/chrono.h>
 
+#include "ending.h"
 #include "group.h"
 #include "heap.h"
 #include "store.h"
-#include "tensors.h"
 
 namespace gompi_torch {
 
@@ -14,10 +14,10 @@ namespace {
 
 // A communicator of the same ranks as GOMPI_WORLD, for one group or store: when that breaks, the
 // others are whole.
-gompi_comm world() {
+Communicator world() {
 	gompi_comm c;
 	check(gompi_dup(GOMPI_WORLD, &c));
-	return c;
+	return Communicator(c);
 }
 
 std::atomic<bool> joined{false};
@@ -27,6 +27,7 @@ std::pair<int, int> join() {
 	std::lock_guard<std::mutex> lock(once);
 	if (!joined) {
 		check(gompi_init());
+		leaveAtExit();
 		joined = true;
 	}
 	int rank, size;
@@ -45,7 +46,7 @@ c10::intrusive_ptr<GroupBase> worldGroup(const std::string& name, std::chrono::m
 c10::intrusive_ptr<GroupBase> group(const std::vector<int>& ranks, int rank, int tag, const std::string& name, std::chrono::milliseconds timeout) {
 	gompi_comm c;
 	check(gompi_create_group(GOMPI_WORLD, ranks.data(), ranks.size(), tag, &c));
-	return c10::make_intrusive<Group>(c, rank, static_cast<int>(ranks.size()), name, timeout);
+	return c10::make_intrusive<Group>(Communicator(c), rank, static_cast<int>(ranks.size()), name, timeout);
 }
 
 c10::intrusive_ptr<c10d::Store> store() {
@@ -73,10 +74,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 		};
 	}, "Has a function say where ranks that called different collectives are.");
 	m.def("abort", [](int status, const std::string& why) { gompi_abort(status, why.c_str()); }, blocks, "Ends the job.");
-	m.def("finalize", [] {
-		Store::awaitOthers();
-		check(gompi_finalize());
-	}, blocks, "Leaves the job, on rank 0 when the other ranks need its store no more.");
+	m.def("leave_groups", &leaveGroups, blocks, "Leaves all groups, as the process ends.");
 	m.def("waits_for_next", &Queue::waitsForNext);
 	m.def("enter_heap", &heap::enter);
 	m.def("leave_heap", &heap::leave);

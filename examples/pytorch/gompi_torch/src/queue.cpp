@@ -5,11 +5,13 @@
 
 #include "future.h"
 #include "interrupt.h"
+#include "python.h"
 #include "tensors.h"
 
 namespace gompi_torch {
 
 std::function<std::string(const std::string& group, int rank, int size)> explainMismatch;
+std::atomic<bool> toldOfMismatch{false};
 
 Collective::Collective(std::shared_ptr<Queue> queue, c10d::OpType op, const char* title,
                        std::vector<at::Tensor> outputs, std::function<int()> run)
@@ -22,6 +24,7 @@ bool Collective::wait(std::chrono::milliseconds timeout) {
 		return true;
 	if (code != GOMPI_ERR_MISMATCH || !explainMismatch)
 		std::rethrow_exception(error);
+	toldOfMismatch = true;
 	try {
 		std::rethrow_exception(error);
 	} catch (std::exception& e) {
@@ -29,13 +32,16 @@ bool Collective::wait(std::chrono::milliseconds timeout) {
 	}
 }
 
-c10::intrusive_ptr<c10::ivalue::Future> Collective::getFuture() {
-	std::lock_guard<std::mutex> lock(queue->mutex);
-	if (!future) {
+FuturePtr Collective::getFuture() {
+	{
+		std::lock_guard<std::mutex> lock(queue->mutex);
+		if (future)
+			return future;
 		future = newFuture();
-		if (over.load())
-			settle(*future, outputs, error);
+		if (!over.load())
+			return future;
 	}
+	settle(*future, outputs, error);
 	return future;
 }
 
@@ -69,6 +75,7 @@ void Queue::close() {
 }
 
 bool Queue::wait(Collective& c, std::chrono::milliseconds timeout) {
+	Interruptible::Unlocked unlocked;
 	constexpr std::chrono::milliseconds century = std::chrono::hours(24 * 365 * 100);
 	bool forever = timeout == kNoTimeout;
 	auto deadline = std::chrono::steady_clock::now() + (forever ? century : std::min(timeout, century));
@@ -115,6 +122,7 @@ void Queue::leave() {
 
 // Runs the first of the queue. The lock is held before and after.
 void Queue::runNext(Lock& lock) {
+	PythonWork work;
 	auto c = std::move(queue.front());
 	queue.pop_front();
 	running = true;
@@ -133,13 +141,13 @@ void Queue::runNext(Lock& lock) {
 	c->over.store(true);
 	if (waiting > 0)
 		end.notify_all();
-	if (!c->future)
-		return;
-	if (!queue.empty())
+	bool settles = c->future.defined();
+	if (settles && !queue.empty())
 		findRunner();
 	lock.unlock();
-	settle(*c->future, c->outputs, c->error);
-	c.reset();
+	if (settles)
+		settle(*c->future, c->outputs, c->error);
+	c.reset(); // its tensors may be Python's, whose lock a thread may hold that waits for this one
 	lock.lock();
 }
 

@@ -20,6 +20,8 @@ class Queue;
 // explainMismatch returns where the ranks of a group are when they have called different collectives,
 // in words. Every rank of the group calls it, on the thread that gets the error.
 extern std::function<std::string(const std::string& group, int rank, int size)> explainMismatch;
+// Whether some wait has told of such.
+extern std::atomic<bool> toldOfMismatch;
 
 // A Collective is one call. It ends with an error, or with its outputs.
 class Collective : public c10d::Work {
@@ -53,6 +55,9 @@ private:
 //
 // Callbacks of futures run on the thread that ran the collective, and may wait for later ones, as
 // PowerSGD's do. So before they run, another thread takes the thread's place.
+//
+// No tensor, callback or future goes or runs with the mutex held: they may be Python's, and then want
+// Python's lock, whose holder may want the mutex.
 class Queue : public std::enable_shared_from_this<Queue> {
 public:
 	Queue(std::string group, int rank, int size) : group(std::move(group)), rank(rank), size(size) {}

@@ -101,21 +101,19 @@ Servers& servers() {
 // close it while others still ask whether all have come.
 class Table : public std::enable_shared_from_this<Table> {
 public:
-	explicit Table(gompi_comm comm) : comm(comm) {}
+	explicit Table(std::shared_ptr<const Communicator> c) : owned(std::move(c)), comm(owned->get()) {}
 
-	// Serves in a thread, which gives the communicator back.
+	// Serves in a thread.
 	void start() {
-		{
-			std::lock_guard<std::mutex> lock(servers().mutex);
-			servers().count++;
-		}
-		std::thread([self = shared_from_this()] {
+		std::lock_guard<std::mutex> lock(servers().mutex);
+		std::thread([self = shared_from_this()]() mutable {
 			self->serve();
-			gompi_free(self->comm);
+			self.reset();
 			std::lock_guard<std::mutex> lock(servers().mutex);
 			servers().count--;
 			servers().ended.notify_all();
 		}).detach();
+		servers().count++;
 	}
 
 	// Does what a question asks for, other than to wait.
@@ -192,18 +190,22 @@ private:
 			answer(comm, rank, tag, &w.answer);
 			return;
 		}
-		case Ask::GiveUp: {
-			std::lock_guard<std::mutex> lock(mutex);
-			size_t before = waiters.size();
-			waiters.remove_if([&](auto& w) { return w.rank == rank && w.tag == tag; });
-			if (waiters.size() < before)
+		case Ask::GiveUp:
+			if (forget(rank, tag))
 				answer(comm, rank, tag, nullptr);
 			return;
-		}
 		default:
 			auto result = perform(question);
 			answer(comm, rank, tag, &result);
 		}
+	}
+
+	// Forgets a waiter, and reports whether it was waiting still.
+	bool forget(int rank, int tag) {
+		std::lock_guard<std::mutex> lock(mutex);
+		size_t before = waiters.size();
+		waiters.remove_if([&](auto& w) { return w.rank == rank && w.tag == tag; });
+		return waiters.size() < before;
 	}
 
 	bool has(const Keys& keys) {
@@ -252,23 +254,19 @@ private:
 		return values[key] = desired;
 	}
 
-	gompi_comm comm;
+	const std::shared_ptr<const Communicator> owned;
+	const gompi_comm comm; // of owned
 	std::mutex mutex; // guards the table and the waiters
 	std::condition_variable changed;
 	std::map<std::string, Bytes> values;
 	std::list<Waiter> waiters;
 };
 
-Store::Store(gompi_comm comm, int rank, int size) : comm(comm), serves(rank == 0 && size > 1) {
+Store::Store(Communicator c, int rank, int size) : comm(std::make_shared<Communicator>(std::move(c))) {
 	if (rank == 0)
 		table = std::make_shared<Table>(comm);
-	if (serves)
+	if (rank == 0 && size > 1)
 		table->start();
-}
-
-Store::~Store() {
-	if (!serves)
-		gompi_free(comm);
 }
 
 void Store::awaitOthers() {
@@ -287,12 +285,12 @@ bool Store::ask(const Bytes& question, Milliseconds timeout, Bytes& result) {
 	auto put = [&](const Bytes& q) {
 		Bytes message = numberBytes(tag);
 		message.insert(message.end(), q.begin(), q.end());
-		gompi_torch::check(gompi_send(comm, message.data(), message.size(), GOMPI_UINT8, 0, questionTag));
+		gompi_torch::check(gompi_send(comm->get(), message.data(), message.size(), GOMPI_UINT8, 0, questionTag));
 	};
 	put(question);
 	uint64_t n;
 	gompi_request r;
-	gompi_torch::check(gompi_irecv(comm, &n, 1, GOMPI_UINT64, 0, tag, &r));
+	gompi_torch::check(gompi_irecv(comm->get(), &n, 1, GOMPI_UINT64, 0, tag, &r));
 	int code = timeout == kNoTimeout ? gompi_wait(&r, nullptr) : gompi_wait_for(&r, timeout.count(), nullptr);
 	if (code == GOMPI_ERR_TIMEOUT) {
 		put(numberBytes(static_cast<int64_t>(Ask::GiveUp)));
@@ -302,7 +300,7 @@ bool Store::ask(const Bytes& question, Milliseconds timeout, Bytes& result) {
 	if (n == gaveUp)
 		return false;
 	result.resize(n);
-	gompi_torch::check(gompi_recv(comm, result.data(), n, GOMPI_UINT8, 0, tag, nullptr));
+	gompi_torch::check(gompi_recv(comm->get(), result.data(), n, GOMPI_UINT8, 0, tag, nullptr));
 	return true;
 }
 

@@ -10,7 +10,7 @@
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "gompi.h"
+#include "communicator.h"
 
 namespace gompi_torch {
 
@@ -24,9 +24,7 @@ public:
 	using Bytes = std::vector<uint8_t>;
 	using Milliseconds = std::chrono::milliseconds;
 
-	// Takes over the communicator.
-	Store(gompi_comm comm, int rank, int size);
-	~Store() override;
+	Store(Communicator comm, int rank, int size);
 	// Blocks until the other ranks need no store of this process any more: they have closed it, or left,
 	// or it is broken.
 	static void awaitOthers();
@@ -46,8 +44,7 @@ private:
 	Bytes perform(const Bytes& question);
 	Bytes await(const std::vector<std::string>& keys, bool value, Milliseconds timeout);
 
-	gompi_comm comm;
-	const bool serves;            // the thread of table frees comm
+	const std::shared_ptr<const Communicator> comm; // of the table's thread, too
 	std::shared_ptr<Table> table; // of rank 0
 	std::mutex mutex;             // guards next
 	int next = 0;                 // tag of the next answer

@@ -1,6 +1,8 @@
 #include "tensors.h"
 
+#include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include <torch/version.h>
 
@@ -34,8 +36,8 @@ gompi_type typeOf(const at::Tensor& t) {
 	}
 }
 
-gompi_op opOf(const c10d::ReduceOp& op, const at::Tensor& t) {
-	bool boolean = t.scalar_type() == at::kBool;
+gompi_op opOf(const c10d::ReduceOp& op, const Flat& numbers) {
+	bool boolean = numbers.scalarType() == at::kBool;
 	switch (static_cast<c10d::ReduceOp::RedOpType>(op)) {
 	case c10d::ReduceOp::SUM: return boolean ? GOMPI_MAX : GOMPI_SUM;
 	case c10d::ReduceOp::PRODUCT: return boolean ? GOMPI_MIN : GOMPI_PROD;
@@ -51,12 +53,6 @@ gompi_op opOf(const c10d::ReduceOp& op, const at::Tensor& t) {
 	}
 }
 
-void wantDense(const at::Tensor& t) {
-	TORCH_CHECK(t.device().is_cpu(), "gompi: a tensor on ", t.device(), ": want one on cpu");
-	TORCH_CHECK(t.layout() == at::kStrided && t.is_non_overlapping_and_dense(),
-		"gompi: a tensor of shape ", t.sizes(), " with gaps or overlaps: want a dense one, as contiguous() returns");
-}
-
 at::Tensor& only(std::vector<at::Tensor>& tensors) {
 	TORCH_CHECK(tensors.size() == 1, "gompi: ", tensors.size(), " tensors: want one");
 	return tensors[0];
@@ -64,50 +60,99 @@ at::Tensor& only(std::vector<at::Tensor>& tensors) {
 
 namespace {
 
-// Whether contiguous tensors lie one behind the other.
+// Whether a tensor's memory has its numbers in the order of its shape, and nothing else.
+bool isPlain(const at::Tensor& t) { return t.is_contiguous() && !t.is_conj() && !t.is_neg(); }
+
+// Whether tensors lie one behind the other.
 bool adjoin(const std::vector<at::Tensor>& tensors) {
 	auto* end = static_cast<const char*>(tensors[0].data_ptr());
 	for (auto& t : tensors) {
-		if (!t.is_contiguous() || t.data_ptr() != end || !t.storage().is_alias_of(tensors[0].storage()))
+		if (!isPlain(t) || t.data_ptr() != end || !t.storage().is_alias_of(tensors[0].storage()))
 			return false;
 		end += t.nbytes();
 	}
 	return true;
 }
 
-void wantAlike(const std::vector<at::Tensor>& tensors) {
-	TORCH_CHECK(!tensors.empty(), "gompi: an empty list of tensors");
-	for (auto& t : tensors) {
-		wantDense(t);
-		TORCH_CHECK(t.numel() == tensors[0].numel() && t.scalar_type() == tensors[0].scalar_type(),
-			"gompi: a list with ", t.numel(), " elements of ", t.scalar_type(), " and ",
-			tensors[0].numel(), " of ", tensors[0].scalar_type(), ": want tensors alike");
+// Whether elements of a tensor share memory, as those of an expanded one do. It is told by strides, and
+// may say so of tensors that interleave.
+bool overlaps(const at::Tensor& t) {
+	std::vector<std::pair<int64_t, int64_t>> dims; // stride and size
+	for (int64_t d = 0; d < t.dim(); d++)
+		if (t.size(d) > 1)
+			dims.emplace_back(t.stride(d), t.size(d));
+	std::sort(dims.begin(), dims.end());
+	int64_t reach = 0; // of the dimensions so far, from the first element to the last
+	for (auto [stride, size] : dims) {
+		if (stride <= reach)
+			return t.numel() > 0;
+		reach += stride * (size - 1);
 	}
+	return false;
 }
 
 } // namespace
 
-Flat Flat::toWrite(const std::vector<at::Tensor>& tensors) {
-	wantAlike(tensors);
-	int64_t n = static_cast<int64_t>(tensors.size()) * tensors[0].numel();
-	if (adjoin(tensors))
-		return {tensors[0].as_strided({n}, {1}), {}};
-	return {at::empty({n}, tensors[0].options()), tensors};
+Flat::Flat(const at::Tensor& t) : element(t.scalar_type()), kind(typeOf(t)) {
+	add(t);
+	if (isPlain(t))
+		all = t;
+	else
+		parts = {t};
 }
 
-Flat Flat::toRead(const std::vector<at::Tensor>& tensors) {
-	wantAlike(tensors);
-	std::vector<at::Tensor> rows;
+Flat::Flat(const std::vector<at::Tensor>& tensors) {
+	TORCH_CHECK(!tensors.empty(), "gompi: an empty list of tensors");
+	element = tensors[0].scalar_type();
+	kind = typeOf(tensors[0]);
 	for (auto& t : tensors)
-		rows.push_back(t.reshape(-1));
-	return {at::cat(rows), {}};
+		add(t);
+	if (adjoin(tensors))
+		all = tensors[0].as_strided({n}, {1});
+	else
+		parts = tensors;
+}
+
+void Flat::add(const at::Tensor& t) {
+	TORCH_CHECK(t.device().is_cpu() && t.layout() == at::kStrided, "gompi: a tensor on ", t.device(), " of layout ", t.layout(), ": want a strided one on cpu");
+	TORCH_CHECK(t.scalar_type() == element, "gompi: tensors of ", t.scalar_type(), " and ", element, ": want one type");
+	n += t.numel();
+}
+
+Flat Flat::alike(const std::vector<at::Tensor>& tensors) {
+	Flat f(tensors);
+	for (auto& t : tensors)
+		TORCH_CHECK(t.numel() == tensors[0].numel(), "gompi: a list of tensors with ", t.numel(), " and ", tensors[0].numel(), " elements: want tensors alike");
+	return f;
+}
+
+void Flat::open() {
+	if (!parts.empty() && !all.defined())
+		all = at::empty({n}, at::TensorOptions(element));
+}
+
+at::Tensor Flat::take(const at::Tensor& t, int64_t& at) const {
+	auto from = std::exchange(at, at + t.numel());
+	return all.narrow(0, from, t.numel()).view(t.sizes());
+}
+
+// Both copies are none of autograd's business: a leaf that requires grad is written, too, and no graph
+// is made.
+
+void Flat::load() {
+	at::AutoDispatchBelowADInplaceOrView below;
+	open();
+	int64_t at = 0;
+	for (auto& t : parts)
+		take(t, at).copy_(t);
 }
 
 void Flat::store() {
+	at::AutoDispatchBelowADInplaceOrView below;
 	int64_t at = 0;
 	for (auto& t : parts) {
-		t.copy_(all.narrow(0, at, t.numel()).view(t.sizes()));
-		at += t.numel();
+		TORCH_CHECK(!overlaps(t), "gompi: a tensor of shape ", t.sizes(), " and strides ", t.strides(), " has elements that share memory: want one to write to, as clone() returns");
+		t.copy_(take(t, at));
 	}
 }
 

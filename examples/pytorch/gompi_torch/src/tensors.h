@@ -17,28 +17,66 @@ void check(int code);
 // The type of a tensor's elements. Those of at::kBool are bytes that are 0 or 1.
 gompi_type typeOf(const at::Tensor& t);
 
-// The operator for a tensor's elements. Booleans stay 0 or 1: their sum is "or".
-gompi_op opOf(const c10d::ReduceOp& op, const at::Tensor& t);
-
-// Throws if t is not in the memory of the processor, or has elements that share memory or gaps
-// between them. Such a tensor is numel() elements from data_ptr() on, in whatever order.
-void wantDense(const at::Tensor& t);
-
 // The tensor of a list that has one.
 at::Tensor& only(std::vector<at::Tensor>& tensors);
 
-// One tensor in place of several alike: they lie in it one behind the other.
-struct Flat {
-	// Of tensors that are to be written: store() copies what has come to them. If they lie one
-	// behind the other already, nothing is copied.
-	static Flat toWrite(const std::vector<at::Tensor>& tensors);
-	// Of tensors that are to be read, as they are now.
-	static Flat toRead(const std::vector<at::Tensor>& tensors);
+// A Flat has the numbers of tensors in one piece of memory: one tensor behind the other, each in the
+// order of its shape. So tensors of other ranks may have other strides. It is the tensors' own memory
+// where their numbers lie so; else load and store copy them.
+class Flat {
+public:
+	// Throws if one of them is not in the memory of the processor, or if they have several types.
+	explicit Flat(const at::Tensor& t);
+	explicit Flat(const std::vector<at::Tensor>& tensors);
+	// Throws, too, unless all have as many numbers.
+	static Flat alike(const std::vector<at::Tensor>& tensors);
 
+	// Makes room, and copies what the tensors have now.
+	void load();
+	// Makes room for what is to come.
+	void open();
+	// Copies the numbers to the tensors. It throws if some of their elements share memory.
 	void store();
+
+	// Where the numbers are, after load or open.
+	void* data() const { return all.data_ptr(); }
+	int64_t count() const { return n; }
+	at::ScalarType scalarType() const { return element; }
+	gompi_type type() const { return kind; }
+	size_t bytes() const { return n * c10::elementSize(element); }
+
+private:
+	void add(const at::Tensor& t);
+	// The part of all that has the numbers of a tensor, in its shape.
+	at::Tensor take(const at::Tensor& t, int64_t& at) const;
 
 	at::Tensor all;
 	std::vector<at::Tensor> parts; // empty if nothing is to be copied
+	int64_t n = 0;
+	at::ScalarType element;
+	gompi_type kind;
 };
+
+// The operator for numbers. Booleans stay 0 or 1: their sum is "or".
+gompi_op opOf(const c10d::ReduceOp& op, const Flat& numbers);
+
+// Runs a call of gompi that reads the numbers of in, and fills out.
+template <typename Call> int through(Flat& in, Flat& out, Call call) {
+	in.load();
+	out.open();
+	int err = call();
+	if (!err)
+		out.store();
+	return err;
+}
+
+// Runs a call of gompi that changes the numbers of t in place, and stores them if this rank wants them.
+template <typename Call> int inPlace(Flat& t, bool wanted, Call call) {
+	t.load();
+	int err = call();
+	if (!err && wanted)
+		t.store();
+	return err;
+}
 
 } // namespace gompi_torch

@@ -1,6 +1,7 @@
 #include "watcher.h"
 
 #include <algorithm>
+#include <iterator>
 #include <thread>
 
 namespace gompi_torch {
@@ -18,6 +19,7 @@ Watcher& Watcher::get() {
 void Watcher::add(MessagePtr m) {
 	std::lock_guard<std::mutex> lock(mutex);
 	messages.push_back(std::move(m));
+	works.push_back(std::make_unique<PythonWork>());
 	if (!watching)
 		findThread();
 }
@@ -60,6 +62,8 @@ void Watcher::watch(Lock& lock) {
 	}
 	auto isOver = [&](auto& m) { return std::find(over.begin(), over.end(), m) != over.end(); };
 	messages.erase(std::remove_if(messages.begin(), messages.end(), isOver), messages.end());
+	std::vector<std::unique_ptr<PythonWork>> done(std::make_move_iterator(works.begin() + messages.size()), std::make_move_iterator(works.end()));
+	works.resize(messages.size());
 	watching = false;
 	if (!messages.empty())
 		findThread();
@@ -67,6 +71,7 @@ void Watcher::watch(Lock& lock) {
 	for (auto& m : over)
 		m->announce();
 	over.clear(); // which may end what uses gompi
+	done.clear();
 	lock.lock();
 }
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "messages.h"
+#include "python.h"
 
 namespace gompi_torch {
 
@@ -31,6 +33,7 @@ private:
 	std::mutex mutex;
 	std::condition_variable work;
 	std::vector<MessagePtr> messages;
+	std::vector<std::unique_ptr<PythonWork>> works; // one for each of messages, until it is announced
 	bool watching = false; // a thread asks for them now
 	int idle = 0;          // threads that wait for work
 };

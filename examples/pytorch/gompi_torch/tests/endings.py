@@ -1,16 +1,17 @@
-"""Rank 1 ends in a way of its own while the others wait for it in a collective."""
+"""One rank ends in a way of its own while the others wait for it in a collective."""
 
 import ctypes
 import os
 import signal
 import sys
+import threading
 
 import torch
 import torch.distributed as dist
 
 import gompi_torch
 
-way = sys.argv[1]
+way, who = sys.argv[1], int(sys.argv[2])
 dist.init_process_group("gompi")
 t = torch.ones(1000)
 dist.all_reduce(t)
@@ -19,15 +20,30 @@ if way == "destroy":
     dist.destroy_process_group()
 elif way == "return":
     pass
-elif dist.get_rank() != 1:
+elif dist.get_rank() != who:
     dist.all_reduce(t)
     raise SystemExit("nobody should come here")
 elif way == "raise":
     raise ValueError("no such sample: 17")
 elif way == "exit":
     sys.exit(3)
+elif way == "SystemExit":
+    raise SystemExit("no such file")
+elif way == "exit 0":
+    sys.exit(0)
+elif way == "end":
+    pass
+elif way == "destroy first":
+    dist.destroy_process_group()
+elif way == "thread":
+    threading.Thread(target=lambda: (_ for _ in ()).throw(SystemExit(5))).start()
+elif way == "pending":
+    dist.all_reduce(torch.ones(10), async_op=True).get_future().then(lambda f: f.value()[0] + 1)
+    sys.exit(3)
 elif way == "_exit":
     os._exit(7)
+elif way == "_exit 0":
+    os._exit(0)
 elif way == "segv":
     ctypes.string_at(0)
 elif way == "abort":
