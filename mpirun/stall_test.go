@@ -95,6 +95,43 @@ func TestRanksThatWaitForLongAreTold(t *testing.T) {
 	}
 }
 
+// The kernel's word of a process is told of all programs alike, soon.
+func TestRanksThatAreStoppedAreToldOf(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	for _, tt := range []struct {
+		name    string
+		program []string
+		survey  string
+	}{
+		{"gompi", []string{"rank", "meet", "say", "wait"}, " has called nothing but Init; it is stopped"},
+		{"other", []string{"sh", "-c", "echo ready; exec sleep 1000"}, ` is no gompi program: "sleep 1000" is stopped`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // it waits most of the time
+			k := startTalk(t, append([]string{"-np", "2"}, tt.program...)...)
+			k.expect("ready")
+			k.expect("ready")
+			rank := childrenOf(childrenOf(k.cmd.Process.Pid)[0])[1]
+			syscall.Kill(rank, syscall.SIGSTOP)
+			k.expect(fmt.Sprintf("gompirun: localhost: rank 1 (process %d) is stopped (kill -CONT lets it go on)", rank))
+			k.cmd.Process.Signal(syscall.SIGQUIT)
+			k.expect("gompirun: localhost: rank 1" + tt.survey)
+			syscall.Kill(rank, syscall.SIGCONT)
+			k.expect(fmt.Sprintf("gompirun: localhost: rank 1 (process %d) goes on", rank))
+			k.cmd.Process.Signal(syscall.SIGTERM)
+			k.ends(143)
+		})
+	}
+}
+
+func TestRanksThatRunOnAreToldOf(t *testing.T) {
+	k := startTalk(t, "-stall-warning", "0.3", "-np", "2", "sh", "-c", `test $RANK = 0 && exit; trap "exit 0" USR1; while :; do sleep 0.02; done`)
+	k.expect("gompirun: rank 0 has ended, and others run on")
+	k.expect("gompirun: localhost: rank 1 is no gompi program: ")
+	k.cmd.Process.Signal(syscall.SIGUSR1)
+	k.ends(0)
+}
+
 func TestStacksOfThoseWhoAreMissing(t *testing.T) {
 	k := startTalk(t, "-stall-warning", "0.3", "-stall-stacks", "-np", "3", "stall", "allreduce")
 	k.expect("localhost: rank 2 stands in")

@@ -19,6 +19,7 @@ type stall struct {
 	gathered   bool      // the ranks have everybody's cards
 	stalled    bool      // the launcher has been told that ranks wait
 	nextLook   time.Time // when to look at the recorders again
+	nextKept   time.Time // when to look at the processes again
 	nextStacks time.Time // the next deadline for a rank to send its stacks
 }
 
@@ -31,7 +32,7 @@ func (a *agent) doing() *ctl.Doing {
 		if p.pid == 0 || p.ended {
 			continue
 		}
-		d := ctl.RankDoing{Rank: p.Rank.Rank, PID: p.pid}
+		d := ctl.RankDoing{Rank: p.Rank.Rank, PID: p.pid, Kept: a.keptFrom(p)}
 		if joined := a.segment.PID(p.local()); joined != 0 {
 			d.PID = joined // p.pid is a wrapper, or the same
 		}
@@ -137,7 +138,9 @@ func (a *agent) lookInto(m *ctl.Doing) {
 		if inspect.UsesGompi(pid) {
 			continue
 		}
-		d.Text = "is no gompi program: " + inspect.Doing(pid)
+		if d.Text = "is no gompi program: " + inspect.Doing(pid); d.Kept != inspect.Starves {
+			d.Kept = "" // as Doing has said
+		}
 		if left--; left < 0 {
 			continue
 		}

@@ -244,7 +244,7 @@ func (a *agent) pollTimeout() int {
 		return -1
 	}
 	wait := orphanPeriod
-	for _, t := range []time.Time{a.end.lines, a.end.term, a.end.deadline, a.end.linger, a.nextLook, a.nextStacks, a.nextAlone, a.next} {
+	for _, t := range []time.Time{a.end.lines, a.end.term, a.end.deadline, a.end.linger, a.nextLook, a.nextKept, a.nextStacks, a.nextAlone, a.next} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
 		}
@@ -277,6 +277,7 @@ func (a *agent) tick(now time.Time) {
 		a.kill(now)
 	}
 	a.look(now)
+	a.lookForKept(now)
 	if !a.nextStacks.IsZero() && !now.Before(a.nextStacks) {
 		a.lateStacks(now)
 	}

@@ -11,6 +11,7 @@ import (
 	"gompi/internal/env"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/program"
 )
@@ -42,6 +43,9 @@ type process struct {
 	hasCard bool
 	cardAt  int64     // when it came, as seg.Now
 	asked   time.Time // deadline for its stacks; zero if they were not asked for
+
+	watch *inspect.Watch // nil before it has been looked at
+	told  string         // what the user knows that keeps it from running
 
 	// Of a rank that replaces one:
 	original  int          // the index of the rank in whose place it is; of others their own

@@ -221,6 +221,8 @@ type RankDoing struct {
 	In    Mark          // the collective; Seq is 0 if it is in none
 	Marks []Mark        // the last collective begun on each communicator that is known
 
+	Kept string // what keeps its process from running, "" if nothing does
+
 	Details string // lines on a program that does not use gompi, "" if there are none
 }
 
@@ -241,6 +243,7 @@ func (m *Doing) fields(c *wire.Codec) {
 		wire.Int(c, &r.PID, 0, math.MaxInt32)
 		c.Prose(&r.Text, MaxText)
 		c.Prose(&r.Site, MaxText)
+		c.Prose(&r.Kept, MaxText)
 		wire.Int(c, &r.Since, 0, math.MaxInt64)
 		r.In.fields(c)
 		wire.List(c, &r.Marks, maxList, func(m *Mark) { m.fields(c) })

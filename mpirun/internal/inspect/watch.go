@@ -19,7 +19,8 @@ const (
 type Watch struct {
 	pid   int
 	used  string            // processor time of the process at the last look
-	ready map[string]string // what each thread had run that was ready to run at the last look, by thread
+	ready map[string]string // what each thread had run that was ready to run at that look, by thread
+	at    time.Time         // of that look
 	kept  string
 	since time.Time
 }
@@ -38,10 +39,14 @@ func (w *Watch) Since() time.Duration {
 	return time.Since(w.since)
 }
 
+// leastWait is how long a thread has waited that is said to get no processor: less is nothing
+// special where many run.
+const leastWait = time.Second / 2
+
 // Look returns what keeps the process from running, "" if nothing does. A process gets no processor
-// if a thread was ready to run at the last look, is so now, and has not run meanwhile.
+// if a thread was ready to run at a look before, is so now, and has not run meanwhile.
 func (w *Watch) Look() string {
-	last := time.Now()
+	now := time.Now()
 	kept := ""
 	f := statOf(dirOf(w.pid))
 	switch {
@@ -50,11 +55,18 @@ func (w *Watch) Look() string {
 		kept = Stopped
 	case f[0] == "t":
 		kept = Debugged
-	case w.starves(f[utime] + " " + f[stime]):
-		kept = Starves
+	case now.Sub(w.at) < leastWait:
+		if w.kept == Starves {
+			kept = Starves
+		}
+	default:
+		if w.starves(f[utime] + " " + f[stime]) {
+			kept = Starves
+		}
+		w.at = now
 	}
 	if kept != w.kept {
-		w.kept, w.since = kept, last
+		w.kept, w.since = kept, now
 	}
 	return kept
 }

@@ -127,7 +127,7 @@ func (j *Job) patience(h *host) (limit bool, most int) {
 // tellSilence tells the user that nothing is heard of an agent, and what is known of the reason.
 func (j *Job) tellSilence(h *host, ends bool) {
 	text := fmt.Sprintf("%s: nothing heard for %v", h.name, j.heart.times(h.pulse.mute))
-	if kept := h.kept(); kept != "" {
+	if kept := h.Kept(); kept != "" {
 		text += ": " + kept
 	}
 	if ends {
@@ -141,9 +141,9 @@ func (t *heart) times(n int) time.Duration {
 	return (time.Duration(n) * t.every).Round(time.Millisecond)
 }
 
-// kept says what keeps the agent, or what stands for it on this machine, from running; "" if that is
-// not known.
-func (h *host) kept() string {
+// Kept implements stall.Host: it says what keeps the agent, or what stands for it on this machine,
+// from running.
+func (h *host) Kept() string {
 	if h.pulse.kept == "" {
 		return ""
 	}
@@ -159,7 +159,7 @@ func (h *host) kept() string {
 // kills the ranks.
 func (j *Job) giveUp(h *host, why string) {
 	h.pulse.given = true
-	reason := h.kept()
+	reason := h.Kept()
 	if reason == "" {
 		reason = "the host or the agent on it is frozen, or the network is cut"
 	}

@@ -257,6 +257,10 @@ func (j *Job) serve() {
 			j.watch.Conclude()
 		case <-j.watch.Again:
 			j.watch.Warn()
+		case <-j.watch.RunOn:
+			if j.end.cause == nil {
+				j.watch.Survey()
+			}
 		case <-j.heart.beats:
 			j.beat()
 		case <-j.timer:

@@ -129,6 +129,7 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 		}
 		j.noteUnused(h, m)
 		j.leaving.left(m.Rank)
+		j.watch.Ended(m.Rank)
 		j.endedRank(world.Rank(m.Rank), false)
 		return
 	}

@@ -4,6 +4,7 @@
 package stall
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ const mostStacks = 8
 type Host interface {
 	Name() string
 	Send(ctl.Message) // does not block
+	Kept() string     // what keeps its agent from answering, "" if that is not known
 }
 
 // A Watch tracks which hosts have ranks that wait for long, and collects what all ranks are doing.
@@ -39,6 +41,9 @@ type Watch struct {
 
 	Late  <-chan time.Time // when agents have taken too long to answer
 	Again <-chan time.Time // when to tell again of ranks that wait
+	RunOn <-chan time.Time // when a rank has ended for long, and others may run on
+
+	ended []int // ranks that have ended well, as the user knows them
 
 	waiting map[Host]bool // hosts with ranks that wait
 	longest time.Duration
@@ -97,10 +102,19 @@ func (w *Watch) Conclude() {
 	w.askStacks(missing)
 	for _, h := range w.asked {
 		if w.open[h] {
-			w.Say("%s: the agent does not answer", h.Name())
+			w.Say("%s: %s", h.Name(), cmp.Or(h.Kept(), "the agent does not answer"))
 		}
 	}
 	w.answers, w.asked, w.open, w.Late = nil, nil, nil, nil
+}
+
+// Ended notes that a rank has ended well. If others still run when ranks would have waited for long,
+// RunOn fires, once, and the user wants to know what they do.
+func (w *Watch) Ended(rank int) {
+	w.ended = append(w.ended, w.named(rank))
+	if len(w.ended) == 1 && w.Warning > 0 && !w.Quiet {
+		w.RunOn = time.After(w.Warning)
+	}
 }
 
 // Stalled notes that ranks of h wait for long, or no more. ending says that the job is

@@ -14,10 +14,13 @@ import (
 // A fakeHost remembers what its agent is asked.
 type fakeHost struct {
 	name  string
+	kept  string
 	asked []*ctl.Ask
 }
 
 func (h *fakeHost) Name() string { return h.name }
+
+func (h *fakeHost) Kept() string { return h.kept }
 
 func (h *fakeHost) Send(m ctl.Message) { h.asked = append(h.asked, m.(*ctl.Ask)) }
 
@@ -114,6 +117,29 @@ func TestASurveyDoesNotWaitForThoseWhoDoNotAnswer(t *testing.T) {
 		}
 		b.Conclude()
 		b.expect(survey, "a: rank 0 is in barrier() number 2 for 1s", "b: the agent does not answer")
+	})
+}
+
+// When ranks have ended for as long as others may wait, the user wants to know, once, what those do.
+func TestRanksThatHaveEndedAreToldOfBesideTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		b.Warning = time.Minute
+		begun := time.Now()
+		b.Ended(2)
+		b.Ended(1)
+		b.a.kept = "the agent (process 7) is stopped"
+		<-b.RunOn
+		if waited := time.Since(begun); waited != b.Warning {
+			t.Errorf("after %v, want %v", waited, b.Warning)
+		}
+		b.Survey()
+		m := barrier(0, time.Second)
+		m.Ranks[0].Kept = "is stopped"
+		b.Answered(b.b, m)
+		<-b.Late
+		b.Conclude()
+		b.expect(survey, "rank 1-2 has ended, and others run on", "b: rank 0 is in barrier() number 2 for 1s; it is stopped", "a: the agent (process 7) is stopped")
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 // A doing is what some ranks are in alike.
 type doing struct {
 	text  string
+	kept  string // what keeps their processes from running
 	hosts []string
 	ranks []int
 	since time.Duration
@@ -36,10 +37,10 @@ func (w *Watch) tell() (lines []string, missing []int) {
 			if r.Site != "" {
 				text += " at " + r.Site
 			}
-			g := index[text]
+			g := index[text+"\n"+r.Kept]
 			if g == nil {
-				g = &doing{text: text}
-				index[text], groups = g, append(groups, g)
+				g = &doing{text: text, kept: r.Kept}
+				index[text+"\n"+r.Kept], groups = g, append(groups, g)
 			}
 			g.ranks, g.since = append(g.ranks, w.named(r.Rank)), max(g.since, r.Since)
 			if !slices.Contains(g.hosts, h.Name()) {
@@ -48,6 +49,10 @@ func (w *Watch) tell() (lines []string, missing []int) {
 		}
 	}
 	lines, missing = w.gaps(all)
+	if len(w.ended) > 0 {
+		slices.Sort(w.ended)
+		lines = append(lines, fmt.Sprintf("rank %s has ended, and others run on", plan.Ranges(w.ended)))
+	}
 	if len(missing) == 0 {
 		for _, r := range all {
 			if r.Since == 0 {
@@ -60,6 +65,9 @@ func (w *Watch) tell() (lines []string, missing []int) {
 		line := fmt.Sprintf("%s: rank %s %s", hostsText(g.hosts), plan.Ranges(g.ranks), g.text)
 		if g.since > 0 {
 			line += fmt.Sprintf(" for %v", g.since.Round(100*time.Millisecond))
+		}
+		if g.kept != "" {
+			line += "; it " + g.kept
 		}
 		lines = append(lines, line)
 	}

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gompi/internal/world"
+	"gompi/mpirun/internal/inspect"
+	"gompi/mpirun/internal/plan"
+)
+
+// keptLook is how often ranks are looked at, to find those that something keeps from running. The
+// user is told what two looks in a row have found, so within 5 s.
+const keptLook = 2 * time.Second
+
+// lookForKept tells the user of ranks that something keeps from running, and of those that go on.
+// A rank that a debugger has stopped is no news.
+func (a *agent) lookForKept(now time.Time) {
+	if a.segment == nil || a.launch.StallWarning <= 0 || now.Before(a.nextKept) {
+		return
+	}
+	period := min(keptLook, a.launch.StallWarning)
+	if a.nextKept = now.Add(period); a.alive == 0 {
+		a.nextKept = time.Time{}
+	}
+	var news []string
+	ranks := map[string][]int{}
+	for _, p := range a.ranks {
+		kept := a.keptFrom(p)
+		quiet := a.asleep || a.end.ordered || kept == inspect.Debugged
+		if kept == p.told || quiet || kept != "" && p.watch.Since() < period/2 {
+			continue
+		}
+		what := kept
+		if kept == "" {
+			what = "goes on"
+		}
+		p.told = kept
+		if ranks[what] == nil {
+			news = append(news, what)
+		}
+		ranks[what] = append(ranks[what], p.Rank.Rank)
+	}
+	for _, what := range news {
+		a.note("%s %s", a.ranksText(ranks[what]), what)
+	}
+}
+
+// keptFrom looks at the process of a rank and returns what keeps it from running, "" if nothing does.
+func (a *agent) keptFrom(p *process) string {
+	if p.pid == 0 || p.ended {
+		p.told = ""
+		return ""
+	}
+	pid := a.segment.PID(p.local())
+	if pid == 0 { // it has not joined
+		pid = inspect.Worker(p.pid)
+	}
+	if p.watch == nil || p.watch.PID() != pid {
+		p.watch = inspect.NewWatch(pid)
+	}
+	return p.watch.Look()
+}
+
+// ranksText names ranks, and the process if there is one.
+func (a *agent) ranksText(ranks []int) string {
+	if len(ranks) == 1 {
+		return fmt.Sprintf("rank %d (process %d)", a.originals.named(world.Rank(ranks[0])), a.ranks[a.local[ranks[0]]].watch.PID())
+	}
+	named := make([]int, len(ranks))
+	for i, r := range ranks {
+		named[i] = int(a.originals.named(world.Rank(r)))
+	}
+	slices.Sort(named)
+	return "rank " + plan.Ranges(named)
+}
