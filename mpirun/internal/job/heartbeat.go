@@ -159,9 +159,12 @@ func (h *host) Kept() string {
 // kills the ranks.
 func (j *Job) giveUp(h *host, why string) {
 	h.pulse.given = true
-	reason := h.Kept()
-	if reason == "" {
-		reason = "the host or the agent on it is frozen, or the network is cut"
+	reason := "the host or the agent on it is frozen, or the network is cut"
+	switch kept := h.Kept(); {
+	case kept != "":
+		reason = kept
+	case h.here():
+		reason = fmt.Sprintf("the agent (process %d) does not answer", h.agent.PID)
 	}
 	c := &cause{status: StatusFailed, text: fmt.Sprintf("%s: %s: %s; %s lost with it", h.name, why, reason, ranksText(h.ranks))}
 	j.later.agents = append(j.later.agents, c)

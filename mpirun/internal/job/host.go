@@ -84,16 +84,16 @@ func (h *host) ended(err error) string {
 	return err.Error() + "; it " + how
 }
 
-// awaitAll waits until all agents are gone, whose channels have been closed, or until it has turned
-// out that they were not started. It returns false if they are not in time.
-func (j *Job) awaitAll(limit time.Duration) bool {
+// await waits until the agents of some hosts are gone, whose channels have been closed, or until it
+// has turned out that they were not started. It returns false if they are not in time.
+func (j *Job) await(limit time.Duration, of func(*host) bool) bool {
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	for _, h := range j.hosts {
-		for !h.gone {
+		for of(h) && !h.gone {
 			select {
 			case e := <-j.events:
-				j.await(e)
+				j.endedLate(e)
 			case s := <-j.signals:
 				j.signalled(s)
 			case <-late.C:
@@ -104,8 +104,8 @@ func (j *Job) awaitAll(limit time.Duration) bool {
 	return true
 }
 
-// await handles an event of an agent that is to end.
-func (j *Job) await(e link.Event) {
+// endedLate handles an event of an agent that is to end.
+func (j *Job) endedLate(e link.Event) {
 	from := j.hosts[e.Host]
 	switch {
 	case e.Agent != nil:

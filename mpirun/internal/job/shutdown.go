@@ -25,7 +25,7 @@ const (
 	// kill processes that do not die.
 	agentEndTime = 7 * time.Second
 	// killTime is how long agents that have been killed may take to end.
-	killTime = 5 * time.Second
+	killTime = 2 * time.Second
 )
 
 // A cause is why a job ended, if not well.
@@ -255,26 +255,31 @@ func (j *Job) endAgents() {
 	for _, h := range j.hosts {
 		h.close()
 	}
-	if !j.awaitAll(agentEndTime) {
+	if !j.await(agentEndTime, func(h *host) bool { return !h.pulse.given }) {
 		for _, h := range j.hosts {
 			h.link.Kill()
 		}
-		if !j.awaitAll(killTime) {
-			j.leaveBehind()
-		}
 	}
-	if j.end.agentLost {
+	if !j.await(killTime, func(*host) bool { return true }) {
+		j.leaveBehind()
+	} else if j.end.agentLost {
 		j.sweep()
 	}
 }
 
-// leaveBehind tells the user of agents that do not end.
+// leaveBehind tells the user of agents that do not end, and kills what they have left on this
+// machine, unless it has been tried.
 func (j *Job) leaveBehind() {
+	tried := true
 	for _, h := range j.hosts {
 		if !h.gone && h.agent != nil {
-			j.end.agentLost, h.pulse.given = true, true
+			tried = tried && h.pulse.given
+			h.pulse.given = true
 			j.notef("%s: the agent does not end, and is left behind (process %d)", h.name, h.agent.PID)
 		}
+	}
+	if !tried {
+		j.sweep()
 	}
 }
 
