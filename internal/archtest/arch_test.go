@@ -82,7 +82,7 @@ var rules = []rule{
 		"mpirun/internal/pattern", "hostfile", "internal/boot", "internal/world", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/link", []string{"mpirun/internal/remote", "mpirun/internal/ctl", "hostfile"}},
 	{"mpirun/internal/preload", []string{"mpirun/internal/cmdline", "mpirun/internal/ctl"}},
-	{"mpirun/internal/watchdog", []string{"mpirun/internal/tree", "mpirun/internal/killgroup", "mpirun/internal/program"}},
+	{"mpirun/internal/watchdog", []string{"mpirun/internal/tree", "mpirun/internal/killgroup", "mpirun/internal/inspect", "mpirun/internal/program"}},
 	{"mpirun/internal/killgroup", []string{"mpirun/internal/tree", "internal/cgroup"}},
 	{"mpirun/internal/pmiserver", []string{"internal/boot/pmi", "internal/boot/wire"}},
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan"}},

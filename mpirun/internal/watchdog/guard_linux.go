@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/program"
 	"gompi/mpirun/internal/tree"
@@ -52,7 +53,8 @@ func guard(flag string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("start the agent: %w", err)
 	}
-	silent := awaitSilence(pipe[0], 0)
+	agent := inspect.NewWatch(pid)
+	silent := awaitSilence(pipe[0], 0, func() bool { return agent.Look() == inspect.Starves })
 	signal.Ignore(unix.SIGPIPE) // stderr may have lost its reader
 	if silent {
 		fmt.Fprintln(os.Stderr, "gompirun: the agent was stopped, or hung, and has been killed")
@@ -66,13 +68,14 @@ func guard(flag string) (int, error) {
 
 // looks is the number of polls into which a promised interval is split. A poll that times out
 // counts once, however long it took: this host may have been suspended, and the agent may not have
-// run since.
+// run since. It does not count if the agent has got no processor meanwhile.
 const looks = 4
 
 // awaitSilence waits until the agent, which holds the other end of pipe, ends or hangs. It returns
 // false if the agent has ended. It returns true if no word came within the promised time, or if the
-// agent still runs for too long after its input, channel, was closed.
-func awaitSilence(pipe, channel int) bool {
+// agent still runs for too long after its input, channel, was closed. starves reports whether the
+// agent has got no processor since the last call.
+func awaitSilence(pipe, channel int, starves func() bool) bool {
 	var promised time.Duration // the next word comes within this time of the last; 0: no promise
 	var end time.Time          // deadline for the agent to end, once its channel is closed
 	for passed := 0; passed < looks; {
@@ -92,7 +95,9 @@ func awaitSilence(pipe, channel int) bool {
 			return true
 		}
 		if n == 0 {
-			passed++
+			if !starves() {
+				passed++
+			}
 			continue
 		}
 		if fds[1].Revents&(unix.POLLHUP|unix.POLLERR) != 0 {

@@ -10,16 +10,18 @@ import (
 func TestAnAgentThatBreaksItsPromiseIsSilent(t *testing.T) {
 	const promise = 40 * time.Millisecond
 	for _, tt := range []struct {
-		name   string
-		agent  func(watchdog int)
-		silent bool
+		name    string
+		agent   func(watchdog int)
+		starves int // looks at which it gets no processor; then it ends
+		silent  bool
 	}{
-		{"ends", func(int) {}, false},
-		{"ends though it has promised a word", func(watchdog int) { Promise(watchdog, time.Hour) }, false},
+		{"ends", func(int) {}, 0, false},
+		{"ends though it has promised a word", func(watchdog int) { Promise(watchdog, time.Hour) }, 0, false},
 		{"says nothing more", func(watchdog int) {
 			Promise(watchdog, time.Hour)
 			Promise(watchdog, promise)
-		}, true},
+		}, 0, true},
+		{"gets no processor for longer than it has promised", func(watchdog int) { Promise(watchdog, promise) }, 2 * looks, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var words, channel [2]int
@@ -31,13 +33,22 @@ func TestAnAgentThatBreaksItsPromiseIsSilent(t *testing.T) {
 			}
 			defer unix.Close(channel[1])
 			tt.agent(words[1])
-			if tt.silent {
-				defer unix.Close(words[1])
-			} else {
-				unix.Close(words[1]) // as when a process ends
+			end := func() { unix.Close(words[1]) } // as when a process ends
+			switch {
+			case tt.silent:
+				defer end()
+			case tt.starves == 0:
+				end()
+			}
+			looked := 0
+			starves := func() bool {
+				if looked++; looked == tt.starves {
+					end()
+				}
+				return looked <= tt.starves
 			}
 			begun := time.Now()
-			if got := awaitSilence(words[0], channel[0]); got != tt.silent {
+			if got := awaitSilence(words[0], channel[0], starves); got != tt.silent {
 				t.Errorf("silent is %v, want %v", got, tt.silent)
 			}
 			if took := time.Since(begun); tt.silent && took < promise {
