@@ -5,6 +5,7 @@ package allocation
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gompi/hostfile"
@@ -85,11 +86,17 @@ func (s Surroundings) find(ask Ask, list string, warn func(string)) (*Allocation
 	if ask.ThisMachine {
 		return thisMachine(), nil
 	}
-	batch, err := s.allocation()
+	typed := ask.Hostfile != "" || list != ""
+	batch, err := s.granted(typed, warn)
 	if err != nil {
 		return nil, err
 	}
 	named, err := s.named(ask.Hostfile, list, batch)
+	if err == nil && typed && batch != nil {
+		if elsewhere, err := s.elsewhere(batch, named, list, warn); elsewhere != nil || err != nil {
+			return elsewhere, err
+		}
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -117,6 +124,39 @@ func (s Surroundings) find(ask Ask, list string, warn func(string)) (*Allocation
 	}
 	batch.From += " and " + named.From
 	return batch, nil
+}
+
+// granted returns the hosts that a batch system has given this job, nil if none has. Where the user
+// types hosts, variables that make no sense are left aside: they may be of a job that is over.
+func (s Surroundings) granted(typed bool, warn func(string)) (*Allocation, error) {
+	a, err := s.allocation()
+	if err != nil && typed {
+		warn(fmt.Sprintf("left aside, since hosts are named: %v", err))
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w (if that job is over: unset its variables, name hosts, or -standalone for this machine alone)", err)
+	}
+	return a, nil
+}
+
+// elsewhere returns the hosts that the user types, by a hostfile or by the list of -H, if batch has
+// none of them, else nil. Then batch does not count: it may be over.
+func (s Surroundings) elsewhere(batch, named *Allocation, list string, warn func(string)) (*Allocation, error) {
+	typed := named
+	if typed == nil {
+		var err error
+		if typed, err = s.named("", list, nil); err != nil {
+			return nil, err
+		}
+	}
+	hosts := typed.List
+	hosts.Hosts = slices.Clone(hosts.Hosts)
+	if _, err := batch.narrow(hosts, s.IsLocal, func(string) {}); err == nil {
+		return nil, nil
+	}
+	warn(fmt.Sprintf("no host of %s is in %s (%s), which is left aside: unset its variables if that job is over", typed.From, batch.From, batch.List.Names()))
+	return typed, nil
 }
 
 // named returns the hosts that the user names for the whole job: by the

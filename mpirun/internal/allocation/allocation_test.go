@@ -67,6 +67,7 @@ func TestHostsAreFoundWhereTheyStand(t *testing.T) {
 		from       string
 		warnings   int
 		own        string
+		aside      bool // the batch system is left aside
 	}{
 		{name: "nothing: this machine", hosts: "localhost:0", from: "this machine"},
 		{name: "-H", list: "a:2,b", hosts: "a:2 b:1", from: "-H"},
@@ -108,6 +109,14 @@ func TestHostsAreFoundWhereTheyStand(t *testing.T) {
 			hosts: "n3:8", from: "Slurm job 42 and -hostfile own", own: "n3"},
 		{name: "-H leaves the others known", env: slurm, list: "n2,elsewhere", hosts: "n1:0 n2:0 n3:0", from: "Slurm job 42", warnings: 1},
 
+		{name: "-H alone outside of an allocation", env: slurm, list: "elsewhere:2", hosts: "elsewhere:2", from: "-H", warnings: 1, aside: true},
+		{name: "this machine outside of one", env: slurm, list: "localhost:2", hosts: "localhost:2", from: "-H", warnings: 1, aside: true},
+		{name: "a hostfile outside of one", env: slurm, file: "far", hosts: "elsewhere:0", from: "-hostfile far", warnings: 1, aside: true},
+		{name: "-H and a node file that is gone", env: "PBS_NODEFILE=gone", list: "a:2", hosts: "a:2", from: "-H", warnings: 1},
+		{name: "and of LSF", env: "LSB_DJOB_HOSTFILE=gone", file: "mine", hosts: "n2:1 elsewhere:4", from: "-hostfile mine", warnings: 1},
+		{name: "and of Grid Engine", env: "PE_HOSTFILE=gone", list: "a", hosts: "a:1", from: "-H", warnings: 1},
+		{name: "-H and variables of Slurm that make no sense", env: "SLURM_JOB_ID=1 SLURM_JOB_NODELIST=n[1-", list: "a", hosts: "a:1", from: "-H", warnings: 1, aside: true},
+
 		{name: "the MPI operator", env: "K_MPI_JOB_ROLE=launcher", hosts: "job-worker-0.job.ns.svc:2 job-worker-1.job.ns.svc:2", from: "the MPI operator's /etc/mpi/hostfile"},
 		{name: "a worker of the MPI operator", env: "K_MPI_JOB_ROLE=worker", hosts: "localhost:0", from: "this machine"},
 		{name: "the operator's file by Open MPI's name", env: "K_MPI_JOB_ROLE=launcher OMPI_MCA_orte_default_hostfile=mine", hosts: "n2:1 elsewhere:4", from: "OMPI_MCA_orte_default_hostfile=mine"},
@@ -128,7 +137,7 @@ func TestHostsAreFoundWhereTheyStand(t *testing.T) {
 			if len(warnings) != tt.warnings {
 				t.Errorf("warnings %q, want %d", warnings, tt.warnings)
 			}
-			if job := vars(tt.env)["SLURM_JOB_ID"] + vars(tt.env)["SLURM_JOBID"]; a.SlurmJob != job {
+			if job := vars(tt.env)["SLURM_JOB_ID"] + vars(tt.env)["SLURM_JOBID"]; a.SlurmJob != job && !tt.aside {
 				t.Errorf("Slurm job %q, want %q", a.SlurmJob, job)
 			}
 		})
@@ -142,12 +151,11 @@ func TestHostsThatCannotBeReadAreNamed(t *testing.T) {
 		{slurm + "SLURM_TASKS_PER_NODE=2(x2)", "", "", "Slurm job 42: SLURM_TASKS_PER_NODE=2(x2) counts for 2 nodes, and SLURM_JOB_NODELIST=n[1-3] names 3"},
 		{slurm + "SLURM_TASKS_PER_NODE=2(x", "", "", "Slurm job 42: SLURM_TASKS_PER_NODE: counts "},
 		{"SLURM_JOB_ID=1 SLURM_JOB_NODELIST=n[1-", "", "", "Slurm job 1: node list "},
-		{slurm, "far", "", "-hostfile far: no host of it is in Slurm job 42: want some of n1, n2, n3"},
-		{slurm, "", "elsewhere", "-H elsewhere: no host of it is in Slurm job 42"},
+		{slurm + "GOMPI_HOSTFILE=far", "", "", "GOMPI_HOSTFILE=far: no host of it is in Slurm job 42: want some of n1, n2, n3"},
 		{slurm + "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0", "", "", "srun has started 4 of me"},
 		{slurm + "GOMPI_RANK=0 SLURM_TASK_PID=5 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0", "", "", "srun has started 4 of me"},
 		{slurm + "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=3", "", "", "one of several tasks"},
-		{"PBS_NODEFILE=gone", "", "", "PBS_NODEFILE: open gone"},
+		{"PBS_NODEFILE=gone", "", "", "PBS_NODEFILE: open gone: file does not exist (if that job is over: unset its variables, name hosts, or -standalone "},
 		{"LSB_MCPU_HOSTS=a_1_b", "", "", `LSB_MCPU_HOSTS="a 1 b": want pairs of a host and its slots`},
 		{"LSB_MCPU_HOSTS=a_x", "", "", "LSB_MCPU_HOSTS: "},
 		{"PE_HOSTFILE=words", "", "", `PE_HOSTFILE words: "n1": want a host and its slots`},
