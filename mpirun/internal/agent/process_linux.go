@@ -176,7 +176,7 @@ func (a *agent) spawn(p *process, prog *program.Program, vars []string) error {
 		pid, err = syscall.ForkExec(prog.Path, prog.Argv, &attr)
 	}
 	if err != nil {
-		return err
+		return prog.StartError(err)
 	}
 	p.pid = pid
 	if p.pidfd < 0 {

@@ -3,6 +3,7 @@
 package program
 
 import (
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +21,11 @@ const (
 	notExecutable = 126
 	notFound      = 127
 )
+
+// A cannotRun is why a program cannot be run: because of its file, and of nothing else.
+type cannotRun struct{ error }
+
+func (e cannotRun) Unwrap() error { return e.error }
 
 // A Program is what some ranks of this host run.
 type Program struct {
@@ -51,7 +57,7 @@ func Find(name, wdir, path string) (string, error) {
 		if unix.Access(at, unix.X_OK) == nil {
 			return candidate, nil
 		}
-		denied = fmt.Errorf("cannot run %q: %s: %w", name, at, syscall.EACCES)
+		denied = cannotRun{fmt.Errorf("cannot run %q: %s: %w", name, at, syscall.EACCES)}
 	}
 	if denied != nil {
 		return "", denied
@@ -60,7 +66,7 @@ func Find(name, wdir, path string) (string, error) {
 	if st, err := os.Stat(filepath.Join(wdir, name)); err == nil && !st.IsDir() {
 		hint = fmt.Sprintf("; there is one in the working directory: want ./%s", name)
 	}
-	return "", fmt.Errorf("cannot find %q in PATH%s: %w", name, hint, syscall.ENOENT)
+	return "", cannotRun{fmt.Errorf("cannot find %q in PATH%s: %w", name, hint, syscall.ENOENT)}
 }
 
 // file returns where p's file is for this process.
@@ -73,25 +79,45 @@ func (p *Program) file() string {
 
 // StartError says why the kernel would not start p.
 func (p *Program) StartError(err error) error {
-	var errno syscall.Errno
-	if !errors.As(err, &errno) {
-		return err
+	st, missing := os.Stat(p.file())
+	switch {
+	case errors.Is(err, syscall.ENOENT) && missing == nil:
+		err = fmt.Errorf("it is there, but not the interpreter or loader that it asks for: %w", err)
+	case errors.Is(err, syscall.EACCES) && missing == nil && st.IsDir():
+		err = syscall.EISDIR
+	case errors.Is(err, syscall.ENOEXEC):
+		err = fmt.Errorf("%w (%s)", err, p.format())
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return fmt.Errorf("cannot start %q: %w", p.Argv[0], err) // the machine's limits, not the program
 	}
-	if errno == syscall.ENOENT {
-		if _, statErr := os.Stat(p.file()); statErr == nil {
-			return fmt.Errorf("cannot run %q: it is there, but not the interpreter or loader that it asks for: %w", p.Argv[0], err)
-		}
+	return cannotRun{fmt.Errorf("cannot run %q: %w", p.Argv[0], err)}
+}
+
+// format says what may be wrong with a file that the kernel does not know how to run.
+func (p *Program) format() string {
+	begin := make([]byte, 4)
+	f, err := os.Open(p.file())
+	if err != nil {
+		return err.Error()
 	}
-	return fmt.Errorf("cannot run %q: %w", p.Argv[0], err)
+	defer f.Close()
+	switch n, _ := f.Read(begin); {
+	case n == 0:
+		return "it is empty"
+	case string(begin[:n]) == elf.ELFMAG:
+		return "it is for another kind of machine"
+	}
+	return "no #! line? A script begins with one, like #!/bin/sh"
 }
 
 // Status returns the exit status that stands for err.
 func Status(err error) int {
+	var file cannotRun
 	switch {
+	case !errors.As(err, &file):
+		return CannotStart
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ENOTDIR):
 		return notFound
-	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.EPERM):
-		return notExecutable
 	}
-	return CannotStart
+	return notExecutable
 }

@@ -56,12 +56,47 @@ func TestFindLooksWhereExecvpDoes(t *testing.T) {
 
 func TestStatusTellsMissingFromForbidden(t *testing.T) {
 	tests := map[error]int{
-		syscall.ENOENT: 127, syscall.ENOTDIR: 127, syscall.EACCES: 126, syscall.ENOEXEC: 126, syscall.EAGAIN: 125,
-		errors.New("x"): 125, fmt.Errorf("cannot: %w", syscall.ENOENT): 127,
+		syscall.EPERM: 125, syscall.ENOENT: 125, errors.New("x"): 125, // of something else than the program
+	}
+	for errno, want := range map[syscall.Errno]int{
+		syscall.ENOENT: 127, syscall.ENOTDIR: 127, syscall.EACCES: 126, syscall.ENOEXEC: 126, syscall.EPERM: 126, syscall.EAGAIN: 125,
+	} {
+		p := &Program{Path: "/none", Argv: []string{"none"}}
+		tests[fmt.Errorf("first: %w", p.StartError(errno))] = want
 	}
 	for err, want := range tests {
 		if got := Status(err); got != want {
 			t.Errorf("Status(%v) = %d, want %d", err, got, want)
+		}
+	}
+}
+
+func TestWhatIsWrongWithAProgramIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	for name, tt := range map[string]struct{ content, want string }{
+		"script":  {"echo\n", `cannot run "p": exec format error (no #! line? A script begins with one, like #!/bin/sh)`},
+		"empty":   {"", `cannot run "p": exec format error (it is empty)`},
+		"foreign": {"\x7fELF\x02", `cannot run "p": exec format error (it is for another kind of machine)`},
+		"loader":  {"#!/none/sh\n", `cannot run "p": it is there, but not the interpreter or loader that it asks for: no such file or directory`},
+		"folder":  {"", `cannot run "p": is a directory`},
+	} {
+		file := filepath.Join(dir, name)
+		err := os.WriteFile(file, []byte(tt.content), 0o755)
+		if name == "folder" {
+			os.Remove(file)
+			err = os.Mkdir(file, 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := syscall.ForkExec(file, []string{"p"}, nil)
+		if err == nil {
+			syscall.Wait4(pid, nil, 0, nil)
+			t.Skipf("%s runs", name)
+		}
+		p := &Program{Path: file, Argv: []string{"p"}}
+		if got := p.StartError(err).Error(); got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
 }
