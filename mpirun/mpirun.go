@@ -23,6 +23,7 @@ import (
 	"gompi/mpirun/internal/attach"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/job"
+	"gompi/mpirun/internal/limits"
 	"gompi/mpirun/internal/remote"
 	"gompi/mpirun/internal/watchdog"
 )
@@ -76,6 +77,10 @@ func Main(args []string) int {
 	}
 	if err := tellPID(spec.Report.PID); err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: -report-pid: %v\n", err)
+		return statusFailed
+	}
+	if err := limits.Processes(); err != nil {
+		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
 		return statusFailed
 	}
 	if spec.OneByOne() {

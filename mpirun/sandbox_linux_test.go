@@ -88,8 +88,13 @@ func TestJobsRunWithLess(t *testing.T) {
 }
 
 func TestLimitsThatLeaveNothingAreNamed(t *testing.T) {
-	status, _, errs := runCommand(t, "sh", "-c", "ulimit -f 1; gompirun -np 2 true 2>&1 | cat 1>&2")
-	if want := "want ulimit -f unlimited"; !strings.Contains(errs, want) || strings.Contains(errs, "goroutine") {
-		t.Errorf("status %d: %q lacks %q", status, errs, want)
+	for limit, want := range map[string]string{
+		"ulimit -f 1":  "want ulimit -f unlimited",
+		"ulimit -n 12": "too many open files: the limit is 12 (ulimit -n)",
+	} {
+		status, _, errs := runCommand(t, "sh", "-c", limit+"; gompirun -np 2 true 2>&1 | cat 1>&2")
+		if !strings.Contains(errs, want) || strings.Contains(errs, "goroutine") {
+			t.Errorf("%s: status %d: %q lacks %q", limit, status, errs, want)
+		}
 	}
 }

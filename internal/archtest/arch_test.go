@@ -89,6 +89,7 @@ var rules = []rule{
 	{"mpirun/internal/attach", []string{"internal/accept", "mpirun/internal/remote"}},
 	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo"}},
 	{"mpirun/internal/program", nil},
+	{"mpirun/internal/limits", []string{"internal/cgroup"}},
 	{"mpirun/internal/inspect", []string{"internal/env", "mpirun/internal/program"}},
 	{"mpirun/internal/facts", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},

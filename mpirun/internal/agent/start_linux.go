@@ -18,6 +18,7 @@ import (
 	"gompi/mpirun/internal/facts"
 	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/launchenv"
+	"gompi/mpirun/internal/limits"
 	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/preload"
 	"gompi/mpirun/internal/program"
@@ -59,7 +60,7 @@ func (a *agent) begin(rank int, err error) {
 		rank, err = a.startAll()
 	}
 	if err != nil {
-		err = openFilesError(err, len(a.ranks))
+		err = limitError(err, len(a.ranks))
 		a.report(&ctl.Failed{Rank: rank, Code: program.Status(err), Text: err.Error()})
 		a.killAll()
 		return
@@ -82,7 +83,7 @@ func (a *agent) startAll() (int, error) {
 	for _, p := range a.ranks {
 		prog := a.preparation.programs[p.Program]
 		if err := a.spawn(p, prog, a.variables(p, prog)); err != nil {
-			return p.Rank.Rank, prog.StartError(err)
+			return p.Rank.Rank, err
 		}
 		a.alive++
 	}
@@ -180,12 +181,12 @@ func closeAll(fds []int) {
 // doorbell, two sockets, three pipes and a pidfd. Doorbells need numbers from firstBell on.
 func openFiles(n int) int { return max(firstBell+n, 7*n) + 32 }
 
-// openFilesError adds advice to err if that is EMFILE. The soft limit, which Go has raised, equals
-// the hard one.
-func openFilesError(err error, ranks int) error {
+// limitError adds advice to err if a limit is why it came. The soft limit of open files, which Go
+// has raised, equals the hard one.
+func limitError(err error, ranks int) error {
 	var limit unix.Rlimit
 	if !errors.Is(err, unix.EMFILE) || unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
-		return err
+		return limits.Explain(err)
 	}
 	n := openFiles(ranks)
 	return fmt.Errorf("%w: the hard limit is %d (ulimit -Hn), and %d ranks on one host need up to %d: want %q in /etc/security/limits.conf and a new login, or as root \"ulimit -n %d\"",

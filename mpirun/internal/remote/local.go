@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"gompi/hostfile"
+	"gompi/mpirun/internal/limits"
 )
 
 // Local starts agents on this machine, whatever the host is called.
@@ -33,7 +34,7 @@ func (l Local) Start(_ context.Context, host hostfile.Host) (*Agent, error) {
 	cmd.ExtraFiles = []*os.File{l.Input}
 	agent, err := start(cmd, viaLocal)
 	if err != nil {
-		return nil, fmt.Errorf("start an agent on %s: %w", host.Name, err)
+		return nil, fmt.Errorf("start an agent on %s: %w", host.Name, limits.Explain(err))
 	}
 	return agent, nil
 }

@@ -1,0 +1,97 @@
+// Package limits says which limit of the system keeps a process from starting others, where the
+// kernel has one number for all of them.
+package limits
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"gompi/internal/cgroup"
+)
+
+// least is how many threads a launcher and an agent take that have begun, and a few more.
+const least = 12
+
+// many is a limit of processes that no launcher reaches. It saves looking at all of the machine's.
+const many = 4096
+
+// Processes returns an error if this process may not start a few threads and processes. Go's own
+// message, when it cannot start a thread, is the stacks of all that it runs.
+func Processes() error {
+	if l := processes("/"); l.left < least {
+		return fmt.Errorf("%v: want %d more for gompirun, and those of the ranks", l, least)
+	}
+	return nil
+}
+
+// Explain adds to an error of a system call which limit is its reason, as far as that is known.
+func Explain(err error) error {
+	var files unix.Rlimit
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		if l := processes("/"); l.name != "" {
+			return fmt.Errorf("%w: %v", err, l)
+		}
+	case errors.Is(err, unix.EMFILE) && unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil:
+		return fmt.Errorf("%w: the limit is %d (ulimit -n)", err, files.Cur)
+	}
+	return err
+}
+
+// A limit bounds how many threads and processes there may be.
+type limit struct {
+	name     string // "" for none
+	of, left int64
+}
+
+func (l limit) String() string {
+	return fmt.Sprintf("there may be %d threads and processes by %s, and there are %d", l.of, l.name, l.of-l.left)
+}
+
+// processes returns the limit of this process that leaves least. root is "/" but in tests.
+func processes(root string) limit {
+	l := limit{left: many}
+	for g := range cgroup.Groups(root, "pids") {
+		of, ok := g.Number("pids.max", "pids.max")
+		taken, ok2 := g.Number("pids.current", "pids.current")
+		if ok && ok2 && of-taken < l.left {
+			l = limit{"pids.max of control group " + g.Name, of, of - taken}
+		}
+	}
+	var user unix.Rlimit
+	if os.Getuid() != 0 && unix.Getrlimit(unix.RLIMIT_NPROC, &user) == nil && user.Cur < many { // root has none
+		if of := int64(user.Cur); of-threads(os.Getuid()) < l.left {
+			l = limit{"this user's limit (ulimit -u)", of, of - threads(os.Getuid())}
+		}
+	}
+	return l
+}
+
+// threads returns how many threads a user runs, as far as this process may see them.
+func threads(uid int) (n int64) {
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != uid {
+			continue
+		}
+		status, _ := os.ReadFile("/proc/" + e.Name() + "/status")
+		_, rest, _ := strings.Cut(string(status), "\nThreads:\t")
+		count, _, _ := strings.Cut(rest, "\n")
+		here, _ := strconv.ParseInt(count, 10, 64) // 0 if it is gone
+		n += here
+	}
+	return n
+}
