@@ -52,12 +52,13 @@ type agent struct {
 	affinity unix.CPUSet // of the agent when it started
 	bound    []int       // what this thread is bound to now, nil for affinity
 
-	ranks  []*process
-	local  map[int]int // index in ranks by rank
-	alive  int
-	cards  int          // ranks whose card has come
-	absent []world.Rank // ranks of the job that ended without joining
-	dead   reclaims
+	ranks    []*process
+	local    map[int]int // index in ranks by rank
+	alive    int
+	unreaped bool         // children may have ended that are no ranks
+	cards    int          // ranks whose card has come
+	absent   []world.Rank // ranks of the job that ended without joining
+	dead     reclaims
 	// releases frees arenas; a process that ends need not wait for it.
 	releases  sync.WaitGroup
 	originals originals
@@ -127,6 +128,9 @@ func (a *agent) serve() error {
 		return err
 	}
 	if err := a.watch(a.in, control, 0, unix.EPOLLIN); err != nil {
+		return err
+	}
+	if err := a.watchChildren(); err != nil {
 		return err
 	}
 	if a.watchdog >= 0 {
@@ -219,6 +223,8 @@ func (a *agent) handle(s source, index int, events uint32) {
 	case stdin:
 		a.push(a.ranks[index])
 		a.consumed()
+	case childEnded:
+		a.childrenEnded(index)
 	case exitEvent:
 		a.reap(a.ranks[index])
 	}

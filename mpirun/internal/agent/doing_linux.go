@@ -117,7 +117,7 @@ func (a *agent) look(now time.Time) {
 		a.report(&ctl.Stalled{Since: longest, On: stalled})
 	}
 	if !over {
-		a.nextLook = now.Add(min(max(period/4, 10*time.Millisecond), orphanPeriod))
+		a.nextLook = now.Add(min(max(period/4, 10*time.Millisecond), idlePeriod))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // Polling periods, for what causes no event.
 const (
 	reapPeriod   = 10 * time.Millisecond // for ended ranks, on kernels without pidfd
-	orphanPeriod = 10 * time.Second      // for ended orphans
+	idlePeriod   = 10 * time.Second      // for whatever has been forgotten
 	groupEndTime = 20 * time.Millisecond // for the rest of a dead rank's process group, at most
 	// lingering is how long the agent waits, after all ranks ended well, for
 	// what they left running with their output open.
@@ -243,7 +243,7 @@ func (a *agent) pollTimeout() int {
 	if a.ranks == nil && !a.end.ordered {
 		return -1
 	}
-	wait := orphanPeriod
+	wait := idlePeriod
 	for _, t := range []time.Time{a.end.lines, a.end.term, a.end.deadline, a.end.linger, a.nextLook, a.nextKept, a.nextStacks, a.nextAlone, a.next} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
@@ -265,6 +265,8 @@ func (a *agent) tick(now time.Time) {
 	}
 	if a.alive > 0 && a.ranks[0].pidfd < 0 {
 		a.reapAny()
+	} else if a.unreaped {
+		a.reapOrphans()
 	}
 	if !a.end.term.IsZero() && !now.Before(a.end.term) {
 		a.sendTerm(now)

@@ -20,6 +20,7 @@ const (
 	stderr                     //
 	stdin                      // a rank's input, when it is full
 	exitEvent                  // a rank's process
+	childEnded                 // a child of this process
 	asideDone                  // what has run aside
 	watchdogGone               // the pipe to the watchdog
 )
