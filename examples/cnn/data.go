@@ -21,13 +21,13 @@ import (
 // A source says where pictures come from.
 type source struct {
 	dir     string // "": they are made up
-	write   bool   // made-up ones to dir
+	write   bool   // made-up ones to dir, and no more
 	samples int    // made up to train on
 }
 
 func (d *source) define(fs *flag.FlagSet) {
 	fs.StringVar(&d.dir, "data", "", "folder with MNIST's four files, "+idx.TrainImages+" and so on, compressed or not, which rank 0 alone reads\n(default: digits are made up)")
-	fs.BoolVar(&d.write, "gen", false, "write made-up digits into the folder -data first, if there are none")
+	fs.BoolVar(&d.write, "gen", false, "write made-up digits into the folder -data, if there are none, and end")
 	fs.IntVar(&d.samples, "samples", d.samples, "digits to make up to train on; a fifth as many are held out")
 }
 
@@ -65,11 +65,6 @@ func (d source) open(seed uint64, out io.Writer) (learnt, held *idx.Set, err err
 		learnt, held = d.make(seed)
 		return learnt, held, nil
 	}
-	if d.write {
-		if err := d.generate(seed); err != nil {
-			return nil, nil, err
-		}
-	}
 	fmt.Fprintf(out, "pictures: the files in %s\n", d.dir)
 	if learnt, err = idx.Read(d.dir, idx.TrainImages, idx.TrainLabels); err != nil {
 		return nil, nil, err
@@ -102,7 +97,7 @@ func (d source) make(seed uint64) (learnt, held *idx.Set) {
 
 // generate writes the files, unless they are there. Some of them without the others are left as
 // they are, and refused.
-func (d source) generate(seed uint64) error {
+func (d source) generate(seed uint64, out io.Writer) error {
 	var there, missing []string
 	for _, name := range []string{idx.TrainImages, idx.TrainLabels, idx.TestImages, idx.TestLabels} {
 		if found(d.dir, name) || found(d.dir, name+".gz") {
@@ -113,13 +108,19 @@ func (d source) generate(seed uint64) error {
 	}
 	switch {
 	case len(missing) == 0:
+		fmt.Fprintf(out, "pictures: the folder %s has all four files\n", d.dir)
 		return nil
 	case len(there) > 0:
 		return fmt.Errorf("-gen: the folder %s has %s but not %s: want all four files, or none to have them made",
 			d.dir, strings.Join(there, " and "), strings.Join(missing, " and "))
 	}
 	learnt, held := d.make(seed)
-	return atomicfile.Write(d.dir, slices.Concat(learnt.Files(idx.TrainImages, idx.TrainLabels), held.Files(idx.TestImages, idx.TestLabels))...)
+	files := slices.Concat(learnt.Files(idx.TrainImages, idx.TrainLabels), held.Files(idx.TestImages, idx.TestLabels))
+	if err := atomicfile.Write(d.dir, files...); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "pictures: made up with seed %d and written to the folder %s\n", seed, d.dir)
+	return nil
 }
 
 func found(dir, name string) bool {

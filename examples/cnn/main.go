@@ -3,8 +3,8 @@
 //
 //	gompirun -np 4 cnn -data mnist
 //
-// reads MNIST's four files, compressed or not, from the folder mnist. Without -data it makes up
-// digits. The defaults are those of PyTorch's example for ImageNet, from which scripts for MNIST
+// reads MNIST's four files, compressed or not, from the folder mnist: "cnn -data mnist -gen" writes
+// files like them, and no more. Without -data it makes up digits. The defaults are those of PyTorch's example for ImageNet, from which scripts for MNIST
 // are often made: -batch 256 is for each node and divided among its ranks; momentum is 0.9, weight
 // decay 1e-4; the rate falls to a tenth after every 30 epochs. Its 90 epochs are 5 here, and its
 // rate of 0.1 is 0.03: a network without normalisation may be thrown off by more.
@@ -46,6 +46,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return d.check()
 	}
 	return job.Run("cnn", stdout, stderr, parse, func(ctx context.Context, c *comm.Comm, out io.Writer) error {
+		if d.write {
+			return ddp.OnRankZero(ctx, c, func() error { return d.generate(f.Seed, out) })
+		}
 		_, err := train(ctx, c, &f, d, out)
 		return err
 	})

@@ -51,28 +51,27 @@ func TestSnapshotsGoOnWithAnyNumberOfRanks(t *testing.T) {
 	jobtest.Resumes(t, small(), on(60), 1e-3)
 }
 
-// The digits that -gen writes are those that are made up without, and are read, not made, again.
+// -gen writes the digits that are made up without it, once, and does not train.
 func TestFilesAreWrittenOnceAndRead(t *testing.T) {
 	f := small()
 	f.Epochs = 1
 	want, _ := jobtest.Run(t, 2, f, on(60))
 	dir := filepath.Join(t.TempDir(), "made")
-	files := func(write bool) jobtest.Train {
-		return func(ctx context.Context, c *comm.Comm, f *job.Flags, out io.Writer) (*job.Result, error) {
-			return train(ctx, c, f, source{dir: dir, write: write, samples: 60}, out)
-		}
+	for _, end := range []string{" written to the folder " + dir, " the folder " + dir + " has all four files"} {
+		jobtest.Writes(t, run, end, "-gen", "-data", dir, "-samples", "60")
 	}
-	for _, write := range []bool{true, true, false} {
-		got, said := jobtest.Run(t, 2, f, files(write))
-		if got.Held[0] != want.Held[0] || !strings.Contains(said, "pictures: the files in "+dir) {
-			t.Errorf("from files the loss is %v, want %v\n%s", got.Held[0], want.Held[0], said)
-		}
+	files := func(ctx context.Context, c *comm.Comm, f *job.Flags, out io.Writer) (*job.Result, error) {
+		return train(ctx, c, f, source{dir: dir}, out)
+	}
+	got, said := jobtest.Run(t, 2, f, files)
+	if got.Held[0] != want.Held[0] || !strings.Contains(said, "pictures: the files in "+dir) {
+		t.Errorf("from files the loss is %v, want %v\n%s", got.Held[0], want.Held[0], said)
 	}
 	if err := os.WriteFile(filepath.Join(dir, idx.TestLabels), []byte("<html>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-		if _, err := files(true)(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), idx.TestLabels) {
+		if _, err := files(ctx, c, &f, io.Discard); err == nil || !strings.Contains(err.Error(), idx.TestLabels) {
 			return fmt.Errorf("a damaged file gives error %v", err)
 		}
 		return nil
@@ -95,14 +94,14 @@ func TestSnapshotsOfOtherDigitsAreRefused(t *testing.T) {
 
 // What was written in part, as by another program, is not completed with other digits.
 func TestSomeFilesWithoutTheOthersAreRefused(t *testing.T) {
-	d := source{dir: filepath.Join(t.TempDir(), "made"), write: true, samples: 10}
-	if _, _, err := d.open(1, io.Discard); err != nil {
+	d := source{dir: filepath.Join(t.TempDir(), "made"), samples: 10}
+	if err := d.generate(1, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(d.dir, idx.TestImages)); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := d.open(1, io.Discard)
+	err := d.generate(1, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), d.dir) || !strings.Contains(err.Error(), "but not "+idx.TestImages) {
 		t.Errorf("error %v, want one that names the folder and %s", err, idx.TestImages)
 	}

@@ -17,7 +17,7 @@ import (
 // options are what the command line says beside job.Flags.
 type options struct {
 	dir    string // with ratings; "": they are made up
-	write  bool   // made-up ones to dir
+	write  bool   // made-up ones to dir, and no more
 	sparse bool
 	width  int // of the vectors of users and films
 	decay  float64
@@ -26,7 +26,7 @@ type options struct {
 
 func (o *options) define(fs *flag.FlagSet) {
 	fs.StringVar(&o.dir, "data", "", "folder with "+ratings.RatingsFile+" and "+ratings.MoviesFile+" of MovieLens, such as ml-latest-small, which rank 0 alone reads\n(default: ratings are made up)")
-	fs.BoolVar(&o.write, "gen", false, "write made-up ratings into the folder -data first, if there are none")
+	fs.BoolVar(&o.write, "gen", false, "write made-up ratings into the folder -data, if there are none, and end")
 	fs.BoolVar(&o.sparse, "sparse", o.sparse, "send and update only the vectors that a batch has reached; =false: all")
 	fs.IntVar(&o.plan.Ratings, "ratings", o.plan.Ratings, "ratings to make up, by as many users of as many films as MovieLens would have")
 	fs.Float64Var(&o.decay, "decay", o.decay, "weight decay of AdamW")
@@ -65,13 +65,23 @@ func (o options) open(seed uint64, out io.Writer) (*ratings.Set, error) {
 		fmt.Fprintf(out, "ratings: made up, with seed %d\n", seed)
 		return ratings.Make(o.plan, seed).Set(), nil
 	}
-	if _, err := os.Stat(filepath.Join(o.dir, ratings.RatingsFile)); o.write && errors.Is(err, os.ErrNotExist) {
-		if err := ratings.Make(o.plan, seed).Write(o.dir); err != nil {
-			return nil, err
-		}
-	}
 	fmt.Fprintf(out, "ratings: the files in %s\n", o.dir)
 	return ratings.Read(o.dir)
+}
+
+// generate writes the files, unless there are ratings.
+func (o options) generate(seed uint64, out io.Writer) error {
+	if _, err := os.Stat(filepath.Join(o.dir, ratings.RatingsFile)); !errors.Is(err, os.ErrNotExist) {
+		if err == nil {
+			fmt.Fprintf(out, "ratings: the folder %s has %s\n", o.dir, ratings.RatingsFile)
+		}
+		return err
+	}
+	if err := ratings.Make(o.plan, seed).Write(o.dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "ratings: made up with seed %d and written to the folder %s\n", seed, o.dir)
+	return nil
 }
 
 // bcastSet returns rank 0's set on every rank.

@@ -2,8 +2,9 @@
 //
 //	gompirun -np 4 movielens -data ml-latest-small
 //
-// reads ratings.csv and movies.csv of MovieLens from that folder. Without -data it makes ratings
-// up, by a model whose error is known: no other can do better.
+// reads ratings.csv and movies.csv of MovieLens from that folder: "movielens -data ml-latest-small
+// -gen" writes files like them, and no more. Without -data it makes ratings up, by a model whose
+// error is known: no other can do better.
 //
 // A user and a film have a learnt vector each (an embedding). A prediction is linear in these two
 // and in their product, number by number. A batch reaches few of the vectors, so the gradient is
@@ -48,6 +49,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return o.check()
 	}
 	return job.Run("movielens", stdout, stderr, parse, func(ctx context.Context, c *comm.Comm, out io.Writer) error {
+		if o.write {
+			return ddp.OnRankZero(ctx, c, func() error { return o.generate(f.Seed, out) })
+		}
 		_, err := train(ctx, c, &f, o, out)
 		return err
 	})

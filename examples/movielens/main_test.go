@@ -72,16 +72,18 @@ func TestSnapshotsGoOnWithAnyNumberOfRanks(t *testing.T) {
 	}
 }
 
-// The ratings that -gen writes are those that are made up without, and are read, not made, again.
+// -gen writes the ratings that are made up without it, once, and does not train.
 func TestFilesAreWrittenOnceAndRead(t *testing.T) {
 	f, o := small()
+	o.plan = ratings.MovieLens(1500)
 	want, _ := jobtest.Run(t, 2, f, with(o))
-	o.dir, o.write = filepath.Join(t.TempDir(), "made"), true
-	for range 2 {
-		got, said := jobtest.Run(t, 2, f, with(o))
-		if got.Held[0] != want.Held[0] || !strings.Contains(said, "ratings: the files in "+o.dir) {
-			t.Errorf("from files the error is %v, want %v\n%s", got.Held[0], want.Held[0], said)
-		}
+	o.dir = filepath.Join(t.TempDir(), "made")
+	for _, end := range []string{" written to the folder " + o.dir, " the folder " + o.dir + " has " + ratings.RatingsFile} {
+		jobtest.Writes(t, run, end, "-gen", "-data", o.dir, "-ratings", "1500")
+	}
+	got, said := jobtest.Run(t, 2, f, with(o))
+	if got.Held[0] != want.Held[0] || !strings.Contains(said, "ratings: the files in "+o.dir) {
+		t.Errorf("from files the error is %v, want %v\n%s", got.Held[0], want.Held[0], said)
 	}
 	if err := os.WriteFile(filepath.Join(o.dir, ratings.RatingsFile), nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
 """The classic first network for pictures learns MNIST's digits, or made-up ones.
 
-    cnn -data digits -gen -epochs 1              # the Go program writes files like MNIST's
-    gompirun -np 4 cnn.py --data digits
-    gompirun -np 4 -torch-backend gompi cnn.py --data digits
-    torchrun --standalone --nproc-per-node 4 cnn.py --data mnist
+    cnn -data digits -gen                        # the Go program writes files like MNIST's
+    gompirun -np 4 examples/pytorch/cnn.py --data digits
+    gompirun -np 4 -torch-backend gompi examples/pytorch/cnn.py --data digits
+    torchrun --standalone --nproc_per_node 4 examples/pytorch/cnn.py --data digits
 
 --data is a folder with MNIST's four files, compressed or not. The network, the batch of 256 per node, momentum,
 weight decay and the rate, which falls to a tenth after every 30 epochs, are those of the Go program.

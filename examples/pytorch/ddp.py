@@ -2,9 +2,9 @@
 
 It knows nothing of who starts it:
 
-    gompirun --standalone --nproc-per-node 4 ddp.py
-    torchrun --standalone --nproc-per-node 4 ddp.py
-    gompirun -np 4 -hostfile hosts ddp.py
+    gompirun --standalone --nproc-per-node 4 examples/pytorch/ddp.py
+    torchrun --standalone --nproc_per_node 4 examples/pytorch/ddp.py
+    gompirun -np 4 -hostfile hosts examples/pytorch/ddp.py
 
 With --snapshot it saves itself and goes on from what it has saved, so that
 -max-restarts loses no more than a few steps. At the end every rank makes sure

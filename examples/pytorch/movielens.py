@@ -1,9 +1,9 @@
 """Predicts how many stars a user gives a film, from MovieLens's ratings or made-up ones.
 
-    movielens -data films -gen -epochs 1         # the Go program writes files like MovieLens's
-    gompirun -np 4 movielens.py --data films
-    gompirun -np 4 -torch-backend gompi movielens.py --data films
-    torchrun --standalone --nproc-per-node 4 movielens.py --data ml-latest-small
+    movielens -data films -gen                   # the Go program writes files like MovieLens's
+    gompirun -np 4 examples/pytorch/movielens.py --data films
+    gompirun -np 4 -torch-backend gompi examples/pytorch/movielens.py --data films
+    torchrun --standalone --nproc_per_node 4 examples/pytorch/movielens.py --data films
 
 --data is a folder with ratings.csv and movies.csv. The model, the optimiser and the ratings held out are
 those of the Go program. Gradients are dense: AdamW takes no sparse ones.

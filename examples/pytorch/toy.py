@@ -1,8 +1,8 @@
 """The first program of PyTorch's tutorial of distributed training: a linear layer and made-up data.
 
-    gompirun -np 4 toy.py 50 10
-    gompirun -np 4 -torch-backend gompi toy.py 50 10
-    torchrun --standalone --nproc-per-node 4 toy.py 50 10
+    gompirun -np 4 examples/pytorch/toy.py 50 10
+    gompirun -np 4 -torch-backend gompi examples/pytorch/toy.py 50 10
+    torchrun --standalone --nproc_per_node 4 examples/pytorch/toy.py 50 10
 
 trains for 50 epochs and saves to toy.snapshot.pt after every 10; typed again with more epochs, it goes on
 from there. The tutorial's loss is a cross entropy of one class, whose gradient is zero, and each of its

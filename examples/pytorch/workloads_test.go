@@ -25,8 +25,8 @@ type workload struct {
 
 var workloads = []workload{
 	{"toy", nil, nil, `squared error ([\d.]+)`},
-	{"cnn", []string{"-gen", "-samples", "200", "-epochs", "1"}, []string{"--lr", "0.01"}, `loss ([\d.]+)`},
-	{"movielens", []string{"-gen", "-ratings", "2000", "-epochs", "1"}, []string{"--width", "8"}, `held out: RMSE ([\d.]+)`},
+	{"cnn", []string{"-gen", "-samples", "200"}, []string{"--lr", "0.01"}, `loss ([\d.]+)`},
+	{"movielens", []string{"-gen", "-ratings", "2000"}, []string{"--width", "8"}, `held out: RMSE ([\d.]+)`},
 }
 
 // generate has the Go program write its files and returns the script with its flags.

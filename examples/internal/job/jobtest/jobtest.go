@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gompi/comm"
@@ -39,6 +40,16 @@ func Run(t *testing.T, n int, f job.Flags, train Train) (*job.Result, string) {
 		t.FailNow()
 	}
 	return first, said.String()
+}
+
+// Writes runs the main of a program, and fails the test unless it says that it has files, in a line
+// that ends so, and trains nothing.
+func Writes(t *testing.T, run func(args []string, stdout, stderr io.Writer) int, end string, args ...string) {
+	t.Helper()
+	var said, errs strings.Builder
+	if status := run(args, &said, &errs); status != 0 || !strings.Contains(said.String(), end+"\n") || strings.Contains(said.String(), "epoch") {
+		t.Errorf("%q: status %d, want 0, a line that ends with %q, and no epoch:\n%s%s", args, status, end, said.String(), errs.String())
+	}
 }
 
 // SameCurve fails the test unless the losses of all epochs, and what was held out, are equal within
