@@ -12,9 +12,10 @@ import (
 // ClipGradNorm scales all gradients, after Finish, so that the norm of all of them together is at
 // most limit, and returns what it was. It is equal on all ranks. Gradients are equal there, too, so
 // nothing is sent, but with Shard: then an allreduce of one number adds up the squares of the
-// shards, and all ranks have to call it. With LocalSteps each rank clips its own. An infinite limit
-// only measures. A norm that is no finite number is an error, and the gradients stay as they are.
-// Gradients are of float32 or float64, in host memory.
+// shards (two more, where their sum is too large or too small for a float64), and all ranks have to
+// call it. With LocalSteps each rank clips its own. An infinite limit only measures. A norm that is
+// no finite number is an error, and the gradients stay as they are. Gradients are of float32 or
+// float64, in host memory.
 func (d *DDP) ClipGradNorm(ctx context.Context, limit float64) (float64, error) {
 	if !(limit > 0) {
 		return 0, fmt.Errorf("ddp: ClipGradNorm(%v): want a positive limit", limit)
@@ -27,10 +28,12 @@ func (d *DDP) ClipGradNorm(ctx context.Context, limit float64) (float64, error) 
 		return 0, err
 	}
 	norm, err := d.norm(ctx, parts)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, err
-	}
-	if norm > limit {
+	case math.IsNaN(norm) || math.IsInf(norm, 0):
+		return norm, fmt.Errorf("ddp: ClipGradNorm: the norm of the gradients is %v", norm)
+	case norm > limit:
 		for _, g := range parts {
 			g.scale(limit / norm)
 		}
@@ -40,26 +43,62 @@ func (d *DDP) ClipGradNorm(ctx context.Context, limit float64) (float64, error) 
 
 // norm returns the root of the sum of squares, shards of all ranks included.
 func (d *DDP) norm(ctx context.Context, parts []gradients) (float64, error) {
+	squares, err := d.squares(ctx, parts, 1)
+	if err != nil {
+		return 0, err
+	}
+	if squares >= leastSquares && squares <= math.MaxFloat64 || math.IsNaN(squares) {
+		return math.Sqrt(squares), nil
+	}
+	largest, err := d.largest(ctx, parts)
+	if err != nil || largest == 0 || math.IsInf(largest, 0) {
+		return largest, err
+	}
+	_, exp := math.Frexp(largest)
+	exp = max(exp, -1000) // 2^1000 makes also the least number's square a normal number
+	squares, err = d.squares(ctx, parts, math.Ldexp(1, -exp))
+	return math.Ldexp(math.Sqrt(squares), exp), err
+}
+
+// leastSquares is a sum of squares to which those that are too small for a float64, or were
+// rounded to few bits, add nothing that counts, however many there are.
+const leastSquares = 1e-280
+
+// squares returns the sum of the squares of all gradients times by.
+func (d *DDP) squares(ctx context.Context, parts []gradients, by float64) (float64, error) {
 	var sparse float64 // equal on all ranks
 	sum := []float64{0}
 	for n, g := range parts {
 		if d.buckets[n].rows != nil {
-			sparse += g.squares()
+			sparse += g.squares(by)
 		} else {
-			sum[0] += g.squares()
+			sum[0] += g.squares(by)
 		}
 	}
-	if d.opts.Shard {
-		if err := comm.Allreduce(ctx, d.c, sum, sum, comm.Sum); err != nil {
-			d.note(fmt.Errorf("ddp: ClipGradNorm: %w", err))
-			return 0, d.err
-		}
+	err := d.overShards(ctx, sum, comm.Sum)
+	return sum[0] + sparse, err
+}
+
+// largest returns the largest absolute value of all gradients.
+func (d *DDP) largest(ctx context.Context, parts []gradients) (float64, error) {
+	most := []float64{0}
+	for _, g := range parts {
+		most[0] = max(most[0], g.largest())
 	}
-	squares := sum[0] + sparse
-	if math.IsNaN(squares) || math.IsInf(squares, 0) {
-		return math.Sqrt(squares), fmt.Errorf("ddp: ClipGradNorm: the norm of the gradients is %v", squares)
+	err := d.overShards(ctx, most, comm.Max)
+	return most[0], err
+}
+
+// overShards combines what the ranks have found in their shards.
+func (d *DDP) overShards(ctx context.Context, x []float64, op comm.Op) error {
+	if !d.opts.Shard {
+		return nil
 	}
-	return math.Sqrt(squares), nil
+	if err := comm.Allreduce(ctx, d.c, x, x, op); err != nil {
+		d.note(fmt.Errorf("ddp: ClipGradNorm: %w", err))
+		return d.err
+	}
+	return nil
 }
 
 // averages returns what this rank has of them, for each bucket.
@@ -85,17 +124,19 @@ func (d *DDP) averages() ([]gradients, error) {
 }
 
 type gradients interface {
-	squares() float64
+	squares(by float64) float64
+	largest() float64
 	scale(by float64)
 }
 
 type floats[T float32 | float64] []T
 
-// squares returns the sum of squares. Four sums at a time do not wait for each other.
-func (f floats[T]) squares() float64 {
+// squares returns the sum of the squares of the numbers times by. Four sums at a time do not wait
+// for each other.
+func (f floats[T]) squares(by float64) float64 {
 	var s [4]float64
 	for len(f) >= 4 {
-		a, b, c, e := float64(f[0]), float64(f[1]), float64(f[2]), float64(f[3])
+		a, b, c, e := by*float64(f[0]), by*float64(f[1]), by*float64(f[2]), by*float64(f[3])
 		s[0] += a * a
 		s[1] += b * b
 		s[2] += c * c
@@ -103,13 +144,22 @@ func (f floats[T]) squares() float64 {
 		f = f[4:]
 	}
 	for _, v := range f {
-		s[0] += float64(v) * float64(v)
+		a := by * float64(v)
+		s[0] += a * a
 	}
 	return s[0] + s[1] + s[2] + s[3]
 }
 
+// largest returns the largest absolute value, NaN if one is NaN.
+func (f floats[T]) largest() (most float64) {
+	for _, v := range f {
+		most = max(most, math.Abs(float64(v)))
+	}
+	return most
+}
+
 func (f floats[T]) scale(by float64) {
-	for i := range f {
-		f[i] *= T(by)
+	for i, v := range f {
+		f[i] = T(by * float64(v))
 	}
 }

@@ -1,6 +1,7 @@
 package ddp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -78,6 +79,45 @@ func TestGradientsOfTwoTypesAreClippedTogether(t *testing.T) {
 		}
 		return d.Close(ctx)
 	})
+}
+
+// A norm is a number also where the squares of the gradients are too large for a float64, or too
+// small.
+func TestNormsWhoseSquareIsNoFloat64(t *testing.T) {
+	for _, grads := range [][]float64{{3e160, 0, 0, 4e160, 0}, {0, 3e-170, 0, 0, -4e-170}, {3e307, 4e307}, {3 << 3 * 5e-324, 4 << 3 * 5e-324}, {0, 0}} {
+		for _, shard := range []bool{false, true} {
+			commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+				x := &Tensor{Name: "x", Data: comm.Of(make([]float64, len(grads)))}
+				d, err := NewTensors(ctx, c, []*Tensor{x}, Options{Shard: shard})
+				if err != nil {
+					return err
+				}
+				copy(comm.Slice[float64](x.Grad), grads)
+				d.Ready(0)
+				if err := d.Finish(ctx); err != nil {
+					return err
+				}
+				most := slices.MaxFunc(grads, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
+				want := math.Abs(most) / 4 * 5
+				limit := math.Inf(1)
+				if want > 1 {
+					limit = 5
+				}
+				got, err := d.ClipGradNorm(ctx, limit)
+				if err != nil || math.Abs(got-want) > 1e-15*want {
+					return fmt.Errorf("%v, shards: %v: norm is %v (%v), want %v", grads, shard, got, err, want)
+				}
+				for _, s := range d.Shards() {
+					for i, g := range comm.Slice[float64](s.Grad) {
+						if x := grads[s.Begin+i] * min(1, limit/want); math.Abs(g-x) > 1e-15*math.Abs(x) {
+							return fmt.Errorf("%v, shards: %v: clipped to %v, want %v", grads, shard, g, x)
+						}
+					}
+				}
+				return d.Close(ctx)
+			})
+		}
+	}
 }
 
 func TestNormsThatMakeNoSenseAreErrors(t *testing.T) {
