@@ -2,6 +2,7 @@ package comm_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"gompi/comm"
@@ -69,7 +70,7 @@ func (f fence[T]) check() error {
 func (q question) count(i int) int { return [...]int{q.n, 0, q.n/2 + 1, 1}[i%4] }
 
 // layout returns the counts given by f and their displacements, nil if they are
-// packed, and the elements that they span.
+// packed, and the elements that they span. Displacements of empty blocks mean nothing.
 func (q question) layout(f func(i int) int) (counts, displs []int, n int) {
 	counts = make([]int, q.ranks)
 	for i := range counts {
@@ -81,7 +82,9 @@ func (q question) layout(f func(i int) int) (counts, displs []int, n int) {
 	displs = make([]int, q.ranks)
 	n = 2
 	for i := q.ranks - 1; i >= 0; i-- {
-		displs[i] = n
+		if displs[i] = n; counts[i] == 0 {
+			displs[i] = [...]int{-1, math.MaxInt, n, 1 << 20}[i%4]
+		}
 		n += counts[i] + 1 + i%2
 	}
 	return counts, displs, n
@@ -96,10 +99,13 @@ func sumOf(v []int) (n int) {
 
 // start returns where block i begins.
 func start(counts, displs []int, i int) int {
-	if displs != nil {
-		return displs[i]
+	switch {
+	case displs == nil:
+		return sumOf(counts[:i])
+	case counts[i] == 0:
+		return 0
 	}
-	return sumOf(counts[:i])
+	return displs[i]
 }
 
 // ask returns the answer for rank me.

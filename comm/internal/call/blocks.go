@@ -11,6 +11,25 @@ import (
 // A Span is the elements of a vector from Lo to Hi-1.
 type Span struct{ Lo, Hi int }
 
+// ofBlocks returns displs, displacements in v. That of an empty block means nothing, as in MPI, and
+// is 0 in the result if it lies outside v.
+func ofBlocks(v mem.Buffer, counts, displs []int) []int {
+	if len(displs) != len(counts) {
+		return displs // there are none, or Check refuses them
+	}
+	inside := displs
+	for i, k := range counts {
+		if k != 0 || displs[i] >= 0 && displs[i] <= v.Len() {
+			continue
+		}
+		if &inside[0] == &displs[0] {
+			inside = slices.Clone(displs) // they are the caller's
+		}
+		inside[i] = 0
+	}
+	return inside
+}
+
 // SendBlock returns where the block for a rank lies in Send: all of Send, if it has no blocks.
 func (c *Call) SendBlock(rank, ranks int) Span {
 	return block(table[c.Kind].send.layout, c.Send.Len(), rank, ranks, c.SendCounts, c.SendDispls)

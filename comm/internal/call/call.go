@@ -87,7 +87,7 @@ func (c *Call) Allgather(send, recv mem.Buffer) *Call {
 }
 
 func (c *Call) Allgatherv(send, recv mem.Buffer, counts, displs []int) *Call {
-	c.RecvCounts, c.RecvDispls, c.Digest = counts, displs, DigestOf(counts)
+	c.RecvCounts, c.RecvDispls, c.Digest = counts, ofBlocks(recv, counts, displs), DigestOf(counts)
 	return c.is(Allgatherv, send, total(counts)).from(send).to(recv)
 }
 
@@ -96,7 +96,7 @@ func (c *Call) Gather(root int, send, recv mem.Buffer) *Call {
 }
 
 func (c *Call) Gatherv(root int, send, recv mem.Buffer, counts, displs []int) *Call {
-	c.RecvCounts, c.RecvDispls = counts, displs
+	c.RecvCounts, c.RecvDispls = counts, ofBlocks(recv, counts, displs)
 	return c.is(Gatherv, send, 0).at(root).from(send).to(recv)
 }
 
@@ -105,7 +105,7 @@ func (c *Call) Scatter(root int, send, recv mem.Buffer) *Call {
 }
 
 func (c *Call) Scatterv(root int, send, recv mem.Buffer, counts, displs []int) *Call {
-	c.SendCounts, c.SendDispls = counts, displs
+	c.SendCounts, c.SendDispls = counts, ofBlocks(send, counts, displs)
 	return c.is(Scatterv, recv, 0).at(root).from(send).to(recv)
 }
 
@@ -114,7 +114,8 @@ func (c *Call) Alltoall(send, recv mem.Buffer) *Call {
 }
 
 func (c *Call) Alltoallv(send mem.Buffer, sendCounts, sendDispls []int, recv mem.Buffer, counts, displs []int) *Call {
-	c.SendCounts, c.SendDispls, c.RecvCounts, c.RecvDispls = sendCounts, sendDispls, counts, displs
+	c.SendCounts, c.SendDispls = sendCounts, ofBlocks(send, sendCounts, sendDispls)
+	c.RecvCounts, c.RecvDispls = counts, ofBlocks(recv, counts, displs)
 	return c.is(Alltoallv, send, 0).from(send).to(recv)
 }
 

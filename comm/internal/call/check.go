@@ -130,7 +130,7 @@ func (c *Call) checkOverlap(t *traits, rank, ranks int) error {
 	switch send, recv := t.send.perRank(), t.recv.perRank(); {
 	case send == recv && !mem.Same(c.Send, c.Recv):
 		return errors.New(want + "the same slice, or one apart from the other")
-	case send == recv && !(slices.Equal(c.SendCounts, c.RecvCounts) && slices.Equal(c.SendDispls, c.RecvDispls)):
+	case send == recv && !c.sameBlocks(ranks):
 		return errors.New("send and recv are the same slice: want the same counts and displacements for both")
 	case send == recv, recv && startsIn(c.Send, c.Recv, c.RecvBlock(rank, ranks).Lo), send && c.inOwnBlock(rank, ranks):
 		return nil
@@ -142,6 +142,20 @@ func (c *Call) checkOverlap(t *traits, rank, ranks int) error {
 		return errors.New(want + "recv to be this rank's block of send, the beginning of send, or apart from it")
 	}
 	return nil
+}
+
+// sameBlocks reports whether the blocks of Send and Recv have the same lengths, and those that are
+// not empty the same places.
+func (c *Call) sameBlocks(ranks int) bool {
+	if !slices.Equal(c.SendCounts, c.RecvCounts) {
+		return false
+	}
+	for r, n := range c.SendCounts {
+		if n > 0 && c.SendBlock(r, ranks) != c.RecvBlock(r, ranks) {
+			return false
+		}
+	}
+	return true
 }
 
 // inOwnBlock reports whether Recv begins where the rank's own block of Send does.

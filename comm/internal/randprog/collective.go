@@ -83,7 +83,7 @@ func (c *collective) count(i int) int {
 }
 
 // layout returns the counts given by f, their displacements, nil if they are packed,
-// and the elements that they span.
+// and the elements that they span. Displacements of empty blocks mean nothing.
 func (c *collective) layout(size int, f func(i int) int) (counts, displs []int, n int) {
 	counts = make([]int, size)
 	for i := range counts {
@@ -94,7 +94,9 @@ func (c *collective) layout(size int, f func(i int) int) (counts, displs []int, 
 	}
 	displs, n = make([]int, size), 2
 	for i := size - 1; i >= 0; i-- {
-		displs[i] = n
+		if displs[i] = n; counts[i] == 0 {
+			displs[i] = int(mix(c.seed + uint64(i)))
+		}
 		n += counts[i] + 1 + i%2
 	}
 	return counts, displs, n
@@ -109,10 +111,13 @@ func total(counts []int) (n int) {
 
 // start returns where block i begins.
 func start(counts, displs []int, i int) int {
-	if displs != nil {
-		return displs[i]
+	switch {
+	case displs == nil:
+		return total(counts[:i])
+	case counts[i] == 0:
+		return 0
 	}
-	return total(counts[:i])
+	return displs[i]
 }
 
 // between is the length of what one rank sends to another in alltoallv. In place, it is
