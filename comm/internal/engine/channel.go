@@ -101,11 +101,10 @@ func (ch *Channel) Close() {
 func (ch *Channel) forget() {
 	ch.e.progress.Lock()
 	defer ch.e.progress.Exit()
-	ch.noteInquirers()
 	ch.fail(ErrClosed)
 	delete(ch.e.channels, ch.ID)
 	ch.e.latest = nil
-	ch.e.closed.add(ch.ID)
+	ch.e.closed.add(ch.ID, ch.reason())
 	ch.tellLeft()
 }
 
@@ -162,6 +161,7 @@ func (ch *Channel) fail(err error) {
 	if ch.err != nil {
 		return
 	}
+	ch.noteInquirers()
 	ch.err = err
 	ch.broken.Store(true)
 	e := ch.e

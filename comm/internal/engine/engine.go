@@ -138,7 +138,7 @@ func New(cfg Config) *Engine {
 		cfg:      cfg,
 		peers:    make(table, (cfg.Size+pageSize-1)/pageSize),
 		channels: map[uint64]*Channel{},
-		closed:   ids{in: map[uint64]bool{}},
+		closed:   ids{in: map[uint64]bool{}, why: map[uint64][]byte{}},
 		revoked:  map[uint64]revokeReason{},
 		early:    map[uint64][]*message{},
 		ballots:  map[ballotKey]*ballot{},

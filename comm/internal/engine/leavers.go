@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -9,7 +11,8 @@ import (
 // rank that waits for long sends Await, once, to the members that it waits for. Close sends
 // Left to members that have sent Await, or whose frames show that they wait. So a communicator
 // in which no rank waits is closed without a message. Left comes in order behind all frames
-// that its sender has sent on the communicator.
+// that its sender has sent on the communicator. A rank whose communicator was revoked says that
+// instead, with the reason: the members that wait for it may not have heard of it.
 
 // leavers are the members of a Channel that close it, by rank in the Channel.
 type leavers struct {
@@ -91,29 +94,61 @@ func (ch *Channel) noteInquirers() {
 	}
 }
 
-// tellLeft sends Left to the members that wait for it. With its last Channel a rank leaves
-// the job: then its transports tell all peers.
+// tellLeft sends Left to the members that wait for it. With its last Channel a rank leaves the job:
+// then its transports tell all peers. If ch was revoked, all members hear why with which this rank
+// has exchanged frames: one that has not heard of it may begin to wait when this rank has left.
 func (ch *Channel) tellLeft() {
-	e := ch.e
-	if len(e.channels) == 0 {
-		return
-	}
-	for rank := range ch.leavers.inquire {
-		if p := e.peer(ch.World(rank)); p.tr != nil && p.lost == nil {
-			e.postBare(p, transport.Left, ch.ID)
+	e, why := ch.e, ch.e.closed.why[ch.ID]
+	switch {
+	case why != nil:
+		e.tell(ch.ID, why, ch.Has)
+	case len(e.channels) > 0:
+		for rank := range ch.leavers.inquire {
+			e.postEnd(e.peer(ch.World(rank)), ch.ID, nil)
 		}
 	}
 }
 
-// answerLeft answers a frame for a Channel that was closed here, if its sender waits for
+// answerEnd answers a frame for a Channel that is closed here, or broken, if its sender waits for
 // an answer.
-func (e *Engine) answerLeft(p *peer, h *transport.Header) {
+func (e *Engine) answerEnd(p *peer, h *transport.Header) {
 	switch h.Kind {
 	case transport.RTS, transport.Coll, transport.Ready, transport.Call, transport.Await:
-		if p.tr != nil && p.lost == nil {
-			e.postBare(p, transport.Left, h.Comm)
+		ch, why := e.channels[h.Comm], e.closed.why[h.Comm]
+		if ch != nil {
+			why = ch.reason()
+		} else if v, ok := e.revoked[h.Comm]; ok {
+			why = v.encode()
+		}
+		if ch == nil || why != nil {
+			e.postEnd(p, h.Comm, why)
 		}
 	}
+}
+
+// postEnd tells p that a communicator is closed here, or, with a reason, that it was revoked.
+func (e *Engine) postEnd(p *peer, comm uint64, why []byte) {
+	switch {
+	case p.tr == nil || p.lost != nil:
+	case why == nil:
+		e.postBare(p, transport.Left, comm)
+	default:
+		e.h = transport.Header{Kind: transport.Revoke, Comm: comm}
+		e.post(p, mem.Bytes(why), 0)
+	}
+}
+
+// reason returns why ch was revoked, as Revoke frames carry it, nil if it was not.
+func (ch *Channel) reason() []byte {
+	var m *MismatchError
+	var r *RevokedError
+	switch {
+	case errors.As(ch.err, &m):
+		return revokeReason{rank: ch.e.cfg.Rank, mismatch: m}.encode()
+	case errors.As(ch.err, &r) && r.Rank >= 0:
+		return revokeReason{rank: ch.World(r.Rank), cause: r.Cause}.encode()
+	}
+	return nil
 }
 
 // leftChannel handles a Left frame: p has closed a communicator.

@@ -30,8 +30,10 @@ const newsTime = 500 * time.Millisecond
 
 // A suspect is a peer that a transport has lost, while the launcher may yet tell why. The
 // launcher's reason counts more. So every rank reports the true reason, and no rank ends
-// because of a death of which the launcher has not heard, and is taken for the first to fail.
-// Meanwhile operations that wait for the suspect go on waiting.
+// because of a death of which the launcher has not heard, and is taken for the first to fail. A peer
+// that has left in good order may have left because a communicator was revoked, of which this rank
+// has not heard yet: what the launcher knows of that comes before its answer. Meanwhile operations
+// that wait for the suspect go on waiting.
 type suspect struct {
 	p   *peer
 	err error
@@ -48,7 +50,7 @@ func (e *Engine) suspected(p *peer, err error) bool {
 	if b.Pending() {
 		e.news()
 	}
-	if p.lost != nil || e.jobEnding || !errors.Is(err, transport.ErrCut) && !errors.Is(err, transport.ErrUnreachable) {
+	if p.lost != nil || e.jobEnding || !e.explains(p, err) {
 		return false
 	}
 	if !e.isSuspect(p) {
@@ -57,6 +59,23 @@ func (e *Engine) suspected(p *peer, err error) bool {
 		b.Inquire(p.rank) // if the launcher is gone, that is news, too
 	}
 	return true
+}
+
+// explains reports whether the launcher may have a better reason than err, and one is wanted.
+func (e *Engine) explains(p *peer, err error) bool {
+	return errors.Is(err, transport.ErrCut) || errors.Is(err, transport.ErrUnreachable) || errors.Is(err, transport.ErrGone) && e.awaits(p)
+}
+
+// awaits reports whether something waits for a message or an answer of p.
+func (e *Engine) awaits(p *peer) bool {
+	for _, ch := range e.channels {
+		for src, named := range ch.awaited() {
+			if named && ch.World(src) == p.rank {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (e *Engine) isSuspect(p *peer) bool {

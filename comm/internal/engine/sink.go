@@ -60,9 +60,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 	if h.Kind == transport.Eager && h.Len <= budget { // for a broken or closed communicator
 		e.returnCredit(p, int(h.Len))
 	}
-	if ch == nil && e.closed.in[h.Comm] {
-		e.answerLeft(p, h)
-	}
+	e.answerEnd(p, h)
 	return mem.Buffer{}, 0
 }
 
