@@ -59,8 +59,9 @@ type (
 // A Loc pairs a Value with an Index: the element type of MinLoc and MaxLoc.
 type Loc[T int32 | int64 | float32 | float64] = mem.Loc[T]
 
-// The reduction operators. Sum, Prod and Avg combine numbers; Min and Max those that have an order;
-// LAnd, LOr, LXor, BAnd, BOr and BXor integers and bool; MinLoc and MaxLoc Locs.
+// The reduction operators. Sum and Prod combine numbers, and Avg those that are no integers, whose
+// sum may wrap; Min and Max those that have an order; LAnd, LOr, LXor, BAnd, BOr and BXor integers
+// and bool; MinLoc and MaxLoc Locs.
 const (
 	Sum    = mem.Sum
 	Prod   = mem.Prod

@@ -89,8 +89,8 @@ func answeringEach[T comm.Scalar](e elements[T], n int, op comm.Op) rankFunc {
 func lengthsFor(p int) []int { return []int{0, 1, p - 1, p, p + 1, 1000} }
 
 func TestCollectivesAgreeWithTheReference(t *testing.T) {
-	e := integers[int64]()
-	ops := []comm.Op{comm.Sum, comm.Max, comm.BXor, comm.Min, comm.Avg, comm.BOr}
+	e := reals[float64]()
+	ops := []comm.Op{comm.Sum, comm.Max, comm.Min, comm.Avg}
 	for _, p := range []int{1, 2, 3, 4, 5, 8} {
 		for _, kind := range everyKind {
 			t.Run(fmt.Sprintf("%s/%d", kind, p), func(t *testing.T) {

@@ -48,7 +48,7 @@ func TestCollectivesOnOrdinaryMemoryAgreeWithTheReference(t *testing.T) {
 	needCrossing(t)
 	for p, tuning := range map[int]string{2: alwaysCrossed, 3: oftenTried, 5: alwaysCrossed} {
 		err := crossed(t, p, tuning, func(ctx context.Context, c *comm.Comm) error {
-			return allocated(ctx, c, integers[int64](), 8_011, mixtures, comm.Sum, comm.Avg, comm.Max)
+			return allocated(ctx, c, reals[float64](), 8_011, mixtures, comm.Sum, comm.Avg, comm.Max)
 		})
 		if err != nil {
 			t.Errorf("np=%d, %s: %v", p, tuning, err)

@@ -156,16 +156,16 @@ func TestCollectivesOfOneRankStayOnItsCUDADevice(t *testing.T) {
 		if err := answerOn(ctx, c, devices[1], qs); err != nil {
 			return err
 		}
-		there, err := clone(devices[0], comm.Of([]int32{1, 2, 3}))
+		there, err := clone(devices[0], comm.Of([]float32{1, 2, 3}))
 		if err != nil {
 			return err
 		}
 		defer devices[0].Free(there)
-		here := make([]int32, 3)
+		here := make([]float32, 3)
 		if err := c.Allreduce(ctx, there, comm.Of(here), comm.Avg); err != nil {
 			return err
 		}
-		return equal("from the device to the host", here, []int32{1, 2, 3})
+		return equal("from the device to the host", here, []float32{1, 2, 3})
 	})
 }
 

@@ -8,7 +8,7 @@ import "gompi/comm"
 type elements[T comm.Scalar] struct {
 	at     func(rank, i int) T
 	ops    map[comm.Op]func(a, b T) T
-	divide func(a T, n int) T // for Avg
+	divide func(a T, n int) T // for Avg, nil if there is none
 }
 
 // small is the number behind most elements: 0 to 12, different from rank to rank
@@ -49,6 +49,7 @@ func integers[T interface {
 	comm.Scalar
 }]() elements[T] {
 	e := reals[T]()
+	e.divide = nil
 	e.ops[comm.LAnd] = func(a, b T) T { return number[T](truth(a) && truth(b)) }
 	e.ops[comm.LOr] = func(a, b T) T { return number[T](truth(a) || truth(b)) }
 	e.ops[comm.LXor] = func(a, b T) T { return number[T](truth(a) != truth(b)) }

@@ -82,7 +82,7 @@ func TestCollectivesOnAllocatedMemoryAgreeWithTheReference(t *testing.T) {
 				continue
 			}
 			err := errors.Join(inRooms(t, p, func(ctx context.Context, c *comm.Comm) error {
-				return allocated(ctx, c, integers[int64](), n, mixtures, comm.Sum, comm.Avg, comm.Max)
+				return allocated(ctx, c, reals[float64](), n, mixtures, comm.Sum, comm.Avg, comm.Max)
 			})...)
 			if err != nil {
 				t.Errorf("np=%d, n=%d: %v", p, n, err)

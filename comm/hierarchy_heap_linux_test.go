@@ -15,7 +15,7 @@ import (
 // Vectors from Alloc, which the ranks of a host see of each other: all of them, or but
 // for a host's, and in several chunks.
 func TestAllocatedMemoryInAHierarchyAgreesWithTheReference(t *testing.T) {
-	e := integers[int64]()
+	e := reals[float64]()
 	for i, hostOf := range places {
 		if testing.Short() && i != 2 {
 			continue
@@ -32,12 +32,12 @@ func TestAllocatedMemoryInAHierarchyAgreesWithTheReference(t *testing.T) {
 
 func TestChunksOfAllocatedMemoryInAHierarchyAgreeWithTheReference(t *testing.T) {
 	const n = 180_000
-	e := integers[int64]()
+	e := reals[float64]()
 	for _, hostOf := range [][]int32{{0, 0, 1, 1}, {0, 1, 1, 1, 0}, {0, 0, 1}, {0, 0, 1, 1, 2, 2}} {
 		for _, from := range []int{0, math.MaxInt} {
 			err := errors.Join(hierarchically(t, hostOf, func(ctx context.Context, c *comm.Comm) error {
 				c.Share(from)
-				memory, err := comm.Alloc[int64](ctx, c, 2*(n+4)+100)
+				memory, err := comm.Alloc[float64](ctx, c, 2*(n+4)+100)
 				if err != nil {
 					return err
 				}

@@ -72,8 +72,8 @@ func TestCallsOnStreamsKeepTheirOrderAmongAllOthers(t *testing.T) {
 	for _, hostOf := range [][]int32{{0, 0}, {0, 1}} {
 		err := streamsOnNCCL(t, hostOf, comm.Config{CUDA: "nccl", DeviceArena: smallArena}, func(ctx context.Context, s *streamer) error {
 			x, host, out := s.vector(n), make([]int32, n), s.pinned(n)
-			for i := range mem.Slice[int32](out) {
-				mem.Slice[int32](out)[i] = 1
+			for i := range mem.Slice[float32](out) {
+				mem.Slice[float32](out)[i] = 1
 			}
 			err := s.q.Copy(x, out)
 			var rs []comm.Request
@@ -89,9 +89,9 @@ func TestCallsOnStreamsKeepTheirOrderAmongAllOthers(t *testing.T) {
 				}
 			}
 			err = errors.Join(err, s.q.Copy(out, x), s.q.Sync(), comm.WaitAll(ctx, rs...))
-			for i, got := range mem.Slice[int32](out) {
+			for i, got := range mem.Slice[float32](out) {
 				if got != 1<<calls {
-					return errors.Join(err, fmt.Errorf("element %d is %d, want %d", i, got, 1<<calls))
+					return errors.Join(err, fmt.Errorf("element %d is %v, want %d", i, got, 1<<calls))
 				}
 			}
 			return err

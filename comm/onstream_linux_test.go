@@ -42,7 +42,7 @@ func (s *streamer) vector(n int) comm.Buffer {
 	if s.host {
 		return s.pinned(n)
 	}
-	b, err := s.d.Alloc(mem.I32, n)
+	b, err := s.d.Alloc(mem.F32, n)
 	if err != nil {
 		panic(err)
 	}
@@ -52,7 +52,7 @@ func (s *streamer) vector(n int) comm.Buffer {
 
 // pinned returns n elements of pinned host memory.
 func (s *streamer) pinned(n int) comm.Buffer {
-	b, err := s.d.AllocHost(mem.I32, n)
+	b, err := s.d.AllocHost(mem.F32, n)
 	if err != nil {
 		panic(err)
 	}
@@ -111,8 +111,8 @@ func streamForms(p int) map[string]streamForm {
 func (s *streamer) inOrder(ctx context.Context, f streamForm, n int) error {
 	in, out := s.pinned(n*f.sends), s.pinned(n*f.recvs)
 	send, recv := s.vector(n*f.sends), s.vector(n*f.recvs)
-	for i := range mem.Slice[int32](in) {
-		mem.Slice[int32](in)[i] = int32(10*s.c.Rank() + i/n)
+	for i := range mem.Slice[float32](in) {
+		mem.Slice[float32](in)[i] = float32(10*s.c.Rank() + i/n)
 	}
 	var before mem.StreamWait
 	var err error
@@ -144,10 +144,10 @@ func (s *streamer) inOrder(ctx context.Context, f streamForm, n int) error {
 	if err := errors.Join(s.q.Sync(), behind.Close()); err != nil { // nobody waits for r
 		return err
 	}
-	for i, got := range mem.Slice[int32](out) {
-		if want := int32(f.want(s.c, i/n)); got != want {
+	for i, got := range mem.Slice[float32](out) {
+		if want := float32(f.want(s.c, i/n)); got != want {
 			_, err := r.Wait(ctx)
-			return fmt.Errorf("element %d of %d is %d, want %d (%v)", i, out.Len(), got, want, err)
+			return fmt.Errorf("element %d of %d is %v, want %v (%v)", i, out.Len(), got, want, err)
 		}
 	}
 	_, err = r.Wait(ctx)
@@ -196,13 +196,13 @@ func TestAStepOnACUDAStreamIsNeverWaitedFor(t *testing.T) {
 			return err
 		}
 		x, y, out := s.vector(n), s.vector(n), s.pinned(n)
-		for i := range mem.Slice[int32](out) {
-			mem.Slice[int32](out)[i] = int32(c.Rank())
+		for i := range mem.Slice[float32](out) {
+			mem.Slice[float32](out)[i] = float32(c.Rank())
 		}
 		// Ranks of one process take memory, and free it, while no stream stops.
 		err = errors.Join(c.Allreduce(ctx, y, y, comm.Max), comm.Barrier(ctx, c), s.q.Copy(x, out))
 		var rs []comm.Request
-		want := int32(0)
+		want := float32(0)
 		for range rounds { // x of all together, halved, is x of all
 			rs = append(rs, c.AllreduceOnStream(s.q, x, y, comm.Max))
 			err = errors.Join(err, s.q.Reduce(mem.Sum, x, y, y), s.q.Divide(x, 2))
@@ -213,9 +213,9 @@ func TestAStepOnACUDAStreamIsNeverWaitedFor(t *testing.T) {
 		if err := errors.Join(err, s.q.Copy(out, x), s.q.Sync(), comm.WaitAll(ctx, rs...)); err != nil {
 			return err
 		}
-		for i, got := range mem.Slice[int32](out) {
+		for i, got := range mem.Slice[float32](out) {
 			if got != want {
-				return fmt.Errorf("element %d is %d, want %d", i, got, want)
+				return fmt.Errorf("element %d is %v, want %v", i, got, want)
 			}
 		}
 		return errors.Join(comm.Barrier(ctx, c), s.close())
@@ -288,8 +288,8 @@ func TestMessagesOnCUDAStreamsAreInTheirOrder(t *testing.T) {
 					return err
 				}
 				x, mine, out := s.vector(n), s.vector(n), s.pinned(n)
-				for i := range mem.Slice[int32](out) {
-					mem.Slice[int32](out)[i] = int32(c.Rank() + 1)
+				for i := range mem.Slice[float32](out) {
+					mem.Slice[float32](out)[i] = float32(c.Rank() + 1)
 				}
 				// What all this takes of the device is taken while no stream stops.
 				to, from := (c.Rank()+1)%p, (c.Rank()+p-1)%p
@@ -303,9 +303,9 @@ func TestMessagesOnCUDAStreamsAreInTheirOrder(t *testing.T) {
 				if err := errors.Join(err, s.q.Copy(out, x), s.q.Sync(), comm.WaitAll(ctx, rs...)); err != nil {
 					return err
 				}
-				for i, got := range mem.Slice[int32](out) {
-					if want := int32(rounds * p * (p + 1) / 2); got != want {
-						return fmt.Errorf("element %d of %d is %d, want %d", i, n, got, want)
+				for i, got := range mem.Slice[float32](out) {
+					if want := float32(rounds * p * (p + 1) / 2); got != want {
+						return fmt.Errorf("element %d of %d is %v, want %v", i, n, got, want)
 					}
 				}
 				return errors.Join(comm.Barrier(ctx, c), s.close())

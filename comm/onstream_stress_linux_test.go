@@ -79,7 +79,7 @@ func streamWork(ctx context.Context, c *comm.Comm, devices []*cudaops.Device, se
 type track struct {
 	*streamer
 	x, y, mine, out comm.Buffer
-	want            int32
+	want            float32
 }
 
 // newTrack returns a track for which the communicators have taken what they keep: later they
@@ -91,8 +91,8 @@ func newTrack(ctx context.Context, comms []*comm.Comm, d *cudaops.Device) (*trac
 		return nil, err
 	}
 	l := &track{streamer: s, x: s.vector(n), y: s.vector(n), mine: s.vector(n), out: s.pinned(n)}
-	for i := range mem.Slice[int32](l.out) {
-		mem.Slice[int32](l.out)[i] = int32(s.c.Rank() + 1)
+	for i := range mem.Slice[float32](l.out) {
+		mem.Slice[float32](l.out)[i] = float32(s.c.Rank() + 1)
 	}
 	err = mem.Copy(l.mine, l.out)
 	for _, c := range comms {
@@ -105,17 +105,17 @@ func newTrack(ctx context.Context, comms []*comm.Comm, d *cudaops.Device) (*trac
 func (l *track) step(c *comm.Comm, how int) ([]comm.Request, error) {
 	p := c.Size()
 	if how == 0 {
-		l.want += int32(p)
+		l.want += float32(p)
 		err := l.q.Reduce(mem.Sum, l.x, l.x, l.mine)
 		return []comm.Request{c.AllreduceOnStream(l.q, l.x, l.x, comm.Max)}, err
 	}
 	err := l.q.Reduce(mem.Sum, l.x, l.x, l.mine)
 	if how == 1 {
-		l.want += int32(p+1) / 2
+		l.want += float32(p+1) / 2
 		r := c.AllreduceOnStream(l.q, l.x, l.y, comm.Sum)
 		return []comm.Request{r}, errors.Join(err, l.q.Copy(l.x, l.y), l.q.Divide(l.x, p))
 	}
-	l.want += int32(p)
+	l.want += float32(p)
 	var rs []comm.Request
 	for range p - 1 { // around the ring
 		rs = append(rs, c.SendOnStream(l.q, (c.Rank()+1)%p, 0, l.x), c.RecvOnStream(l.q, (c.Rank()+p-1)%p, 0, l.y))
@@ -129,9 +129,9 @@ func (l *track) check() error {
 	if err := errors.Join(l.q.Copy(l.out, l.x), l.q.Sync()); err != nil {
 		return err
 	}
-	for i, got := range mem.Slice[int32](l.out) {
+	for i, got := range mem.Slice[float32](l.out) {
 		if got != l.want {
-			return fmt.Errorf("element %d is %d, want %d", i, got, l.want)
+			return fmt.Errorf("element %d is %v, want %v", i, got, l.want)
 		}
 	}
 	return nil

@@ -37,12 +37,12 @@ func TestEveryCollectiveStartsInTheOrderOfAStream(t *testing.T) {
 			}
 		}
 		onQueues(t, p, func(ctx context.Context, c *comm.Comm, queue *memtest.Stream) error {
-			gate, e := make(chan struct{}), integers[int32]()
+			gate, e := make(chan struct{}), reals[float32]()
 			queue.Do(func() error { <-gate; return nil })
 			var rs []comm.Request
 			for _, q := range qs {
 				a := ask(q, e, c.Rank())
-				started := formOf[int32](q.kind).persistent(c, &a.args)
+				started := formOf[float32](q.kind).persistent(c, &a.args)
 				queue.Do(func() error { a.fill(); return nil })
 				r := started.StartOn(queue)
 				queue.Do(func() error {

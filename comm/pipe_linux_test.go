@@ -15,21 +15,21 @@ import (
 	"gompi/internal/mem"
 )
 
-// piped is elements of int32 that go in nine chunks, of which the last is short.
+// piped is elements of four bytes that go in nine chunks, of which the last is short.
 const piped = 8<<18 + 1001
 
 // sums does an allreduce of n elements on each rank's memory, nil for the host's, and
 // checks what comes of it.
 func sums(ctx context.Context, c *comm.Comm, s mem.Space, n int, op comm.Op, inPlace bool) error {
-	send, want := make([]int32, n), make([]int32, n)
-	p := int32(c.Size())
+	send, want := make([]float32, n), make([]float32, n)
+	p := float32(c.Size())
 	for i := range send {
-		send[i] = int32(c.Rank()) + int32(i%1000)*p
-		if want[i] = p*(p-1)/2 + int32(i%1000)*p*p; op == comm.Avg {
+		send[i] = float32(c.Rank()) + float32(i%1000)*p
+		if want[i] = p*(p-1)/2 + float32(i%1000)*p*p; op == comm.Avg {
 			want[i] /= p
 		}
 	}
-	got := make([]int32, n)
+	got := make([]float32, n)
 	if s == nil {
 		return errors.Join(comm.Allreduce(ctx, c, send, got, op), equal("host memory", got, want))
 	}
@@ -40,7 +40,7 @@ func sums(ctx context.Context, c *comm.Comm, s mem.Space, n int, op comm.Op, inP
 	defer s.Free(from)
 	to := from
 	if !inPlace {
-		if to, err = s.Alloc(mem.I32, n); err != nil {
+		if to, err = s.Alloc(mem.F32, n); err != nil {
 			return err
 		}
 		defer s.Free(to)

@@ -130,12 +130,12 @@ func tunedWays(p int, tuning string) map[string]func(t testing.TB, fn rankFunc) 
 // Tuned calls and others on one communicator, in any order and spelling, on memory from
 // Alloc and elsewhere, give what they should.
 func TestTunedAndOtherCollectivesMix(t *testing.T) {
-	e := integers[int64]()
+	e := reals[float64]()
 	const most, calls = 9_000, 150
 	for _, p := range []int{3, 4} {
 		for name, run := range tunedWays(p, halfTuned) {
 			err := errors.Join(run(t, func(ctx context.Context, c *comm.Comm) error {
-				memory, err := comm.Alloc[int64](ctx, c, 2*(most+4)*p+100)
+				memory, err := comm.Alloc[float64](ctx, c, 2*(most+4)*p+100)
 				if err != nil {
 					return err
 				}

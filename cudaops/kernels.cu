@@ -186,17 +186,10 @@ struct MaxLoc : Operator {
   }
 };
 
-// Avg divides a sum, in a type that holds the divisor. Integers are added as unsigned
-// ones, which wrap around.
+// Avg divides a sum.
 struct Avg {
-  template <class A> MEMBER A of(A a, A b) { return (A)((u64)a + (u64)b); }
   MEMBER float of(float a, float b) { return a + b; }
   MEMBER double of(double a, double b) { return a + b; }
-  template <class A> MEMBER A last(A a, u64 by) { return (A)((i64)a / (i64)by); }
-  MEMBER u8 last(u8 a, u64 by) { return (u8)(a / by); }
-  MEMBER u16 last(u16 a, u64 by) { return (u16)(a / by); }
-  MEMBER u32 last(u32 a, u64 by) { return (u32)(a / by); }
-  MEMBER u64 last(u64 a, u64 by) { return a / by; }
   MEMBER float last(float a, u64 by) { return a / (float)by; }
   MEMBER double last(double a, u64 by) { return a / (double)by; }
 };
@@ -312,6 +305,4 @@ REDUCE(bor_uint8, BOr, u8)
 REDUCE(bxor_uint8, BXor, u8)
 LOCS(minloc, MinLoc)
 LOCS(maxloc, MaxLoc)
-UNSIGNED(avg, Avg)
-SIGNED(avg, Avg)
 FLOATS(avg, Avg)

@@ -58,11 +58,11 @@ func TestWorkOfStreamsIsOrderedByEvents(t *testing.T) {
 	ready, err := d.NewEvent()
 	must(t, err)
 	defer ready.Close()
-	in, out := pinned[int32](t, d, 1000), pinned[int32](t, d, 1000)
-	a, b := upload(t, d, make([]int32, 1000)), upload(t, d, make([]int32, 1000))
+	in, out := pinned[float32](t, d, 1000), pinned[float32](t, d, 1000)
+	a, b := upload(t, d, make([]float32, 1000)), upload(t, d, make([]float32, 1000))
 	for round := range int32(20) {
 		for i := range in {
-			in[i] = round + int32(i)
+			in[i] = float32(round) + float32(i)
 		}
 		must(t, first.Copy(a, mem.Of(in)))
 		must(t, first.Reduce(mem.Sum, b, a, a, a))
@@ -76,7 +76,7 @@ func TestWorkOfStreamsIsOrderedByEvents(t *testing.T) {
 		}
 		for i := range out {
 			if out[i] != in[i] {
-				t.Fatalf("round %d: element %d is %d, want %d", round, i, out[i], in[i])
+				t.Fatalf("round %d: element %d is %v, want %v", round, i, out[i], in[i])
 			}
 		}
 	}

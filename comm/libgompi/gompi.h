@@ -87,7 +87,7 @@ typedef struct { double value; int64_t index; } gompi_float64_loc;
 typedef enum {
 	GOMPI_SUM = 1,             /* sum, product and average: numbers */
 	GOMPI_PROD = 2,
-	GOMPI_AVG = 3,             /* the sum divided by the number of ranks */
+	GOMPI_AVG = 3,             /* the sum divided by the number of ranks; not of integers */
 	GOMPI_MIN = 4,             /* all but complex numbers; NaN where an operand is NaN */
 	GOMPI_MAX = 5,
 	GOMPI_LAND = 6,            /* logical: integers and GOMPI_BOOL */

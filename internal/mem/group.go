@@ -47,12 +47,15 @@ type Communicator interface {
 }
 
 // GroupReduces reports whether Communicators combine elements of type t with op: Sum, Prod,
-// Min, Max and Avg of all numbers except complex ones and 16-bit integers. Avg may divide
-// floating-point numbers before it adds. The library decides what Min and Max make of NaN.
+// Min and Max of all numbers except complex ones and 16-bit integers, and Avg of those of them that
+// are no integers. Avg may divide before it adds. The library decides what Min and Max make of NaN.
 func GroupReduces(op Op, t Type) bool {
 	switch op {
 	case Sum, Prod, Min, Max, Avg:
 	default:
+		return false
+	}
+	if !op.Defined(t) {
 		return false
 	}
 	switch t {

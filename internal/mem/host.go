@@ -127,7 +127,7 @@ func fold(k kernel, dst Buffer, srcs []Buffer, from int) {
 // Divide divides the elements of b by n.
 func (hostSpace) Divide(b Buffer, n int) error {
 	if !Avg.Defined(b.Type()) || n < 1 || !b.IsHost() {
-		return fmt.Errorf("division of %v in %s by %d: want host numbers and a positive divisor", b.Type(), b.Space().Name(), n)
+		return fmt.Errorf("division of %v in %s by %d: want host numbers that have averages, and a positive divisor", b.Type(), b.Space().Name(), n)
 	}
 	divide(b.Type(), b.host, b.n, n)
 	return nil
@@ -136,22 +136,6 @@ func (hostSpace) Divide(b Buffer, n int) error {
 // divide divides count numbers of type t at p by n.
 func divide(t Type, p unsafe.Pointer, count, n int) {
 	switch t {
-	case I8:
-		divideInteger[int8, int64](p, count, n)
-	case I16:
-		divideInteger[int16, int64](p, count, n)
-	case I32:
-		divideInteger[int32, int64](p, count, n)
-	case I64:
-		divideInteger[int64, int64](p, count, n)
-	case U8:
-		divideInteger[uint8, uint64](p, count, n)
-	case U16:
-		divideInteger[uint16, uint64](p, count, n)
-	case U32:
-		divideInteger[uint32, uint64](p, count, n)
-	case U64:
-		divideInteger[uint64, uint64](p, count, n)
 	case F16, BF16:
 		divideHalf(t, p, count, float32(n))
 	case F32:
@@ -162,14 +146,6 @@ func divide(t Type, p unsafe.Pointer, count, n int) {
 		divideFloat[float32](p, 2*count, n)
 	case C128:
 		divideFloat[float64](p, 2*count, n)
-	}
-}
-
-// divideInteger divides in W, 64 bits with T's sign, as n may exceed T.
-func divideInteger[T signed | unsigned, W int64 | uint64](p unsafe.Pointer, count, n int) {
-	x := unsafe.Slice((*T)(p), count)
-	for i := range x {
-		x[i] = T(W(x[i]) / W(n))
 	}
 }
 

@@ -60,7 +60,7 @@ func newKernels(v loops) (k [numOps][numTypes]kernel) {
 	}
 	for op := range numOps {
 		for t := range numTypes {
-			if op == Avg && k[op][t] == nil && k[Sum][t] != nil {
+			if op == Avg && k[op][t] == nil && k[Sum][t] != nil && !t.IsInteger() {
 				k[op][t] = average(t, k[Sum][t]) // which is the vector loop by now
 			}
 			if l := v[op][t]; l != noLoop {

@@ -13,7 +13,7 @@ const (
 	Prod
 	Min
 	Max
-	Avg // the sum of the operands, divided by how many there are
+	Avg // the sum of the operands, divided by how many there are; not of integers, whose sum may wrap
 	LAnd
 	LOr
 	LXor

@@ -4,7 +4,8 @@ import "fmt"
 
 // Defined reports whether op can reduce elements of type t:
 //
-//   - Sum, Prod and Avg: numbers, complex ones included.
+//   - Sum and Prod: numbers, complex ones included.
+//   - Avg: the same but integers, whose sum may wrap where their average would not.
 //   - Min and Max: numbers but complex ones, which have no order.
 //   - LAnd, LOr and LXor: integers and Bool.
 //   - BAnd, BOr and BXor: integers, and Bool, where they are the logical ones.
@@ -64,9 +65,8 @@ func checkOperands(op Op, dst, a, b Buffer) error {
 	return nil
 }
 
-// Divide divides the elements of b, which are numbers, by n > 0: the last step
-// of Avg. Integers are truncated toward zero; 16-bit floats are divided in
-// float32 and rounded to nearest even.
+// Divide divides the elements of b, which have averages, by n > 0: the last step
+// of Avg. 16-bit floats are divided in float32 and rounded to nearest even.
 func Divide(b Buffer, n int) error { return b.Space().Divide(b, n) }
 
 // Copy copies src to dst, of equal byte size, in host memory or one other

@@ -11,13 +11,14 @@ import (
 
 var (
 	integerTypes = []Type{I8, I16, I32, I64, U8, U16, U32, U64}
-	realTypes    = append([]Type{F16, BF16, F32, F64}, integerTypes...)
+	floatTypes   = []Type{F16, BF16, F32, F64}
+	realTypes    = slices.Concat(floatTypes, integerTypes)
 	numberTypes  = append([]Type{C64, C128}, realTypes...)
 	logicTypes   = append([]Type{Bool}, integerTypes...)
 	locTypes     = []Type{I32Loc, I64Loc, F32Loc, F64Loc}
 
 	definedTypes = map[Op][]Type{
-		Sum: numberTypes, Prod: numberTypes, Avg: numberTypes, Min: realTypes, Max: realTypes,
+		Sum: numberTypes, Prod: numberTypes, Avg: append([]Type{C64, C128}, floatTypes...), Min: realTypes, Max: realTypes,
 		LAnd: logicTypes, LOr: logicTypes, LXor: logicTypes,
 		BAnd: logicTypes, BOr: logicTypes, BXor: logicTypes,
 		MinLoc: locTypes, MaxLoc: locTypes,

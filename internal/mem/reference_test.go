@@ -182,24 +182,19 @@ func refChain(op Op, t Type, operands []Buffer) (all []byte) {
 	return all
 }
 
-// refQuotient returns the number e divided by n.
+// refQuotient returns the number e, which is no integer, divided by n.
 func refQuotient(t Type, e []byte, n int) []byte {
 	if t == C64 || t == C128 {
 		part, h := map[Type]Type{C64: F32, C128: F64}[t], len(e)/2
 		return append(refQuotient(part, e[:h], n), refQuotient(part, e[h:], n)...)
 	}
-	if f, float := formats[t]; float {
-		x := f.decode(refWord(e))
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return refBytes(f.encoded(x), len(e))
-		}
-		z := new(big.Float).SetPrec(4000)
-		return refBytes(f.encode(z.Quo(big.NewFloat(x), big.NewFloat(float64(n)))), len(e))
+	f := formats[t]
+	x := f.decode(refWord(e))
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return refBytes(f.encoded(x), len(e))
 	}
-	z := refInt(t, e)
-	z.Quo(z, big.NewInt(int64(n)))
-	z.Mod(z, new(big.Int).Lsh(big.NewInt(1), uint(8*len(e))))
-	return refBytes(z.Uint64(), len(e))
+	z := new(big.Float).SetPrec(4000)
+	return refBytes(f.encode(z.Quo(big.NewFloat(x), big.NewFloat(float64(n)))), len(e))
 }
 
 // encoded is encode of any number.

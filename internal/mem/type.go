@@ -64,6 +64,9 @@ func (t Type) Size() int {
 	return typeInfo[t].size
 }
 
+// IsInteger reports whether t is an integer type, with or without a sign.
+func (t Type) IsInteger() bool { return t >= I8 && t <= U64 }
+
 // Valid reports whether t is one of the declared element types.
 func (t Type) Valid() bool { return t > NoType && t < numTypes }
 

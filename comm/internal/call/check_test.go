@@ -170,6 +170,10 @@ func TestAlltoallvInPlaceHasOneLayout(t *testing.T) {
 	if err := c.Check(0, 2); err != nil || !c.Overwrites(0, 2) {
 		t.Errorf("in place: %v", err)
 	}
+	some := []int{6, 0}
+	if err := new(Call).Alltoallv(all, some, []int{0, 1}, all, some, []int{0, -9}).Check(0, 2); err != nil {
+		t.Errorf("in place with other displacements of an empty block: %v", err)
+	}
 	for what, other := range map[string][2][]int{"counts": {{2, 1}, displs}, "displacements": {counts, {0, 4}}} {
 		if new(Call).Alltoallv(all, counts, displs, all, other[0], other[1]).Check(0, 2) == nil {
 			t.Errorf("in place with other %s is allowed", what)
@@ -205,6 +209,8 @@ func TestErrorsQuoteWhatIsWrong(t *testing.T) {
 		{new(Call).Bcast(3, four), "root 3: want 0 to 1"},
 		{new(Call).Allreduce(four, vec(3), sum), "recv has 3 elements: want 4 (send)"},
 		{new(Call).Allreduce(four, vec(4), Op{Kind: mem.MinLoc}), "operator minloc is not defined for int32"},
+		{new(Call).Allreduce(four, vec(4), Op{Kind: mem.Avg}),
+			"operator avg is not defined for int32, of which the sum may wrap: want floating-point numbers, or a sum in a wider type"},
 		{new(Call).Allgather(four, vec(9)), "recv has 9 elements: want 8 (ranks x send)"},
 		{new(Call).ReduceScatterBlock(vec(9), four, sum), "send has 9 elements: want 8 (ranks x recv)"},
 		{new(Call).ReduceScatter(vec(5), vec(2), []int{2, 2}, sum), "send has 5 elements: want 4 (sum of counts)"},

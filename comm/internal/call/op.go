@@ -60,5 +60,8 @@ func (op Op) refusal(t mem.Type) error {
 	if op.Kind == mem.Custom {
 		return errors.New("no function to combine with")
 	}
+	if op.Kind == mem.Avg && t.IsInteger() {
+		return fmt.Errorf("operator avg is not defined for %v, of which the sum may wrap: want floating-point numbers, or a sum in a wider type", t)
+	}
 	return fmt.Errorf("operator %v is not defined for %v", op.Kind, t)
 }

@@ -23,7 +23,7 @@ var exactSums = []sum{
 	{name: "float64 prod", typ: mem.F64, op: call.Op{Kind: mem.Prod}},
 	{name: "int32 min", typ: mem.I32, op: call.Op{Kind: mem.Min}},
 	{name: "int64 max", typ: mem.I64, op: call.Op{Kind: mem.Max}},
-	{name: "int64 avg", typ: mem.I64, op: call.Op{Kind: mem.Avg}},
+	{name: "float64 avg", typ: mem.F64, op: call.Op{Kind: mem.Avg}},
 	{name: "float32 avg", typ: mem.F32, op: call.Op{Kind: mem.Avg}},
 	{name: "uint8 sum", typ: mem.U8, op: call.Op{Kind: mem.Sum}},
 	{name: "uint8 bxor", typ: mem.U8, op: call.Op{Kind: mem.BXor}},

@@ -24,7 +24,6 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-func isInteger(t mem.Type) bool { return t >= mem.I8 && t <= mem.U64 }
 func isComplex(t mem.Type) bool { return t == mem.C64 || t == mem.C128 }
 func isPair(t mem.Type) bool    { return t >= mem.I32Loc && t <= mem.F64Loc }
 
@@ -38,13 +37,13 @@ func valueOf(seed uint64, t mem.Type, op mem.Op, rank, i int) value {
 		return value{a: int64(h & 1)}
 	case isPair(t): // many equal ones, of which the lowest index wins
 		return value{int64(h%3) - 1, int64(h >> 8 % 50)}
-	case op == mem.Custom, isInteger(t) && (op == mem.NoOp || op == mem.Sum || op == mem.Prod || op >= mem.BAnd && op <= mem.BXor):
+	case op == mem.Custom, t.IsInteger() && (op == mem.NoOp || op == mem.Sum || op == mem.Prod || op >= mem.BAnd && op <= mem.BXor):
 		return value{a: int64(h)} // all bits count
 	case isComplex(t):
 		return value{int64(h % 3), int64(h >> 8 % 3)}
 	case op == mem.Prod: // powers of two
 		return value{a: [...]int64{-2, -1, 1, 2}[h&3]}
-	case isInteger(t) && t >= mem.U8:
+	case t.IsInteger() && t >= mem.U8:
 		return value{a: small}
 	}
 	return value{a: small - 6}
@@ -103,10 +102,7 @@ func compose(f, g uint16) uint16 {
 
 // put stores v as an element of type t at the beginning of b, divided by n.
 func put(b []byte, t mem.Type, v value, n int) {
-	le := binary.LittleEndian // that of the processors gompi runs on
-	if n > 1 && isInteger(t) {
-		v.a /= int64(n)
-	}
+	le := binary.LittleEndian                                            // that of the processors gompi runs on
 	quotient := func(a int64) float64 { return float64(a) / float64(n) } // float32 of it is rounded once: 53 bits suffice
 	switch t {
 	case mem.I8, mem.U8, mem.Bool:

@@ -240,6 +240,7 @@ static int64_t result(gompi_op op) {
 
 static void operators(void) {
 	int64_t prod = 6, sums = 6, bxor = 6, lxor = 1;
+	double avg = me ? 3 : 6;
 
 	for (int r = 1; r < size; r++) {
 		prod *= 3;
@@ -249,7 +250,8 @@ static void operators(void) {
 	}
 	CHECK(result(GOMPI_SUM) == sums, "sum");
 	CHECK(result(GOMPI_PROD) == prod, "prod");
-	CHECK(result(GOMPI_AVG) == sums / size, "avg");
+	OK(gompi_allreduce(GOMPI_WORLD, &avg, &avg, 1, GOMPI_FLOAT64, GOMPI_AVG));
+	CHECK(avg == (double)sums / size, "avg");
 	CHECK(result(GOMPI_MIN) == (size > 1 ? 3 : 6), "min");
 	CHECK(result(GOMPI_MAX) == 6, "max");
 	CHECK(result(GOMPI_LAND) == (size > 1 ? 1 : 6) || result(GOMPI_LAND) == 1, "land");

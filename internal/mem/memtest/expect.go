@@ -77,22 +77,6 @@ func setFloats(b mem.Buffer, f []float32) {
 // quotients divides the elements of q by n.
 func quotients(q mem.Buffer, n int) {
 	switch q.Type() {
-	case mem.I8:
-		divide(mem.Slice[int8](q), func(x int8) int8 { return int8(int(x) / n) })
-	case mem.I16:
-		divide(mem.Slice[int16](q), func(x int16) int16 { return int16(int(x) / n) })
-	case mem.I32:
-		divide(mem.Slice[int32](q), func(x int32) int32 { return int32(int(x) / n) })
-	case mem.I64:
-		divide(mem.Slice[int64](q), func(x int64) int64 { return x / int64(n) })
-	case mem.U8:
-		divide(mem.Slice[uint8](q), func(x uint8) uint8 { return uint8(int(x) / n) })
-	case mem.U16:
-		divide(mem.Slice[uint16](q), func(x uint16) uint16 { return uint16(int(x) / n) })
-	case mem.U32:
-		divide(mem.Slice[uint32](q), func(x uint32) uint32 { return uint32(uint64(x) / uint64(n)) })
-	case mem.U64:
-		divide(mem.Slice[uint64](q), func(x uint64) uint64 { return x / uint64(n) })
 	case mem.F16, mem.BF16:
 		f := floats(q)
 		divide(f, func(x float32) float32 { return x / float32(n) })

@@ -272,7 +272,7 @@ func (h harness) testDivideErrors(t *testing.T) {
 	for _, c := range []struct {
 		typ mem.Type
 		n   int
-	}{{mem.F32, 0}, {mem.I32, -2}, {mem.Bool, 2}, {mem.F32Loc, 2}} {
+	}{{mem.F32, 0}, {mem.F32, -2}, {mem.I32, 2}, {mem.Bool, 2}, {mem.F32Loc, 2}} {
 		if err := h.s.Divide(h.alloc(t, c.typ, 3), c.n); err == nil {
 			t.Errorf("Divide of %v by %d returned no error", c.typ, c.n)
 		}

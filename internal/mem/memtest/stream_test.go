@@ -61,19 +61,19 @@ func TestWorkOfStreamsIsInOrder(t *testing.T) {
 func TestStreamDoesWhatItsDeviceDoes(t *testing.T) {
 	d := memtest.NewDevice("gpu")
 	q := d.OpenStream()
-	b, err := d.Alloc(mem.I32, 3)
+	b, err := d.Alloc(mem.F32, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Free(b)
-	got := []int32{2, 4, 6}
+	got := []float32{2, 4, 6}
 	if err := errors.Join(q.Copy(b, mem.Of(got)), q.Reduce(mem.Sum, b, b, b, b), q.Divide(b, 2), q.Copy(mem.Of(got), b), q.Clear(b), q.Sync()); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(got, []int32{3, 6, 9}) {
+	if !slices.Equal(got, []float32{3, 6, 9}) {
 		t.Errorf("got %v", got)
 	}
-	if err := errors.Join(q.Copy(mem.Of(got), b), q.Close()); err != nil || !slices.Equal(got, []int32{0, 0, 0}) {
+	if err := errors.Join(q.Copy(mem.Of(got), b), q.Close()); err != nil || !slices.Equal(got, []float32{0, 0, 0}) {
 		t.Errorf("after Clear: %v, %v", got, err)
 	}
 }
