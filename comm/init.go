@@ -113,7 +113,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	e := engine.New(engine.Config{
 		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,
 		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), Log: cfg.Logger, Left: leftOf(info),
-		Died: p.detach.died(), Lender: &p.staging,
+		Died: p.detach.died(), Lender: &p.staging, Unexpected: func() int { return unexpected(info) },
 	})
 	p.e = e
 	p.detach.of(e)
@@ -387,4 +387,10 @@ func (c *Comm) logWays(ctx context.Context) {
 func (c *Comm) ways() string {
 	return fmt.Sprintf("%d ranks of %d hosts: from so many bytes, of the vector or of one rank's block, collectives go through\n%s",
 		c.Size(), len(c.hosts()), c.exec.Paths.Describe())
+}
+
+// unexpected returns how much memory this rank may take for unexpected messages: of its host's, the
+// ranks there take a sixteenth.
+func unexpected(info *boot.Info) int {
+	return int(seg.MemoryLimit().Of / 16 / int64(max(info.LocalSize, 1)))
 }

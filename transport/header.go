@@ -10,7 +10,7 @@ const HeaderSize = 48
 
 // Version is the version of the frame format; ranks of different versions
 // refuse each other.
-const Version = 6
+const Version = 7
 
 const magic = 0x6d // 'm'
 
@@ -26,11 +26,11 @@ type Kind uint8
 const (
 	NoKind  Kind = iota
 	Eager        // point-to-point message with its payload
-	RTS          // request to send: envelope of a point-to-point message by rendezvous; A: bytes, B: sender's token, Seq: place of the payload or 0
+	RTS          // request to send: envelope of a point-to-point message by rendezvous; A: bytes, B: sender's token, Seq: place of the payload or 0, Flags: Short too
 	CTS          // clear to send: answer to RTS or Offer; A: sender's token, B: receiver's token, Seq: place to store it or 0, Tag: chunks to send now, 0 for all
 	Data         // payload that a CTS has asked for, or a part of it; A: receiver's token
 	Done         // the payload has been copied from or to the place that was told; A: token of the rank that told it
-	Credit       // returned credit; A: for point-to-point messages, B: for messages of collectives on Comm
+	Credit       // returned credit; A: for point-to-point messages, B: for messages of collectives on Comm, Tag: how many messages the sender of the frame holds if it takes no more unexpected ones, else 0
 	Coll         // one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so far
 	Ready        // the receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 to get an Offer first
 	Offer        // answer to Ready instead of Coll, as an RTS: the payload waits at the sender; Seq and Tag as Coll, A: bytes, B: sender's token
@@ -43,6 +43,10 @@ const (
 	Goodbye      // the sender leaves in good order; nothing follows
 	numKinds
 )
+
+// Short, in the Flags of an RTS frame, says that the message is short and is announced for want of
+// credit alone: its receiver may fetch the payload before a receive matches.
+const Short = 1 << 7
 
 var kindNames = [numKinds]string{"none", "eager", "rts", "cts", "data", "done", "credit", "coll", "ready", "offer", "call", "revoke", "await", "left", "flush", "flushed", "goodbye"}
 

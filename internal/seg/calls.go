@@ -163,6 +163,9 @@ func (rec *record) read() (r Recording, ok bool) {
 				Seq:   int64(atomic.LoadUint64(&rec.seq)),
 			},
 		}
+		if r.Kind == Send {
+			r.Seq, r.Held = int64(uint32(r.Seq)), int64(uint64(r.Seq)>>32)
+		}
 		after := atomic.LoadUint64(&rec.stamp)
 		if after>>2 == before>>2 && after&3 != busy {
 			r.Done = after&3 == done
@@ -211,6 +214,9 @@ func (c Call) String() string {
 	}
 	if c.Kind >= Send && c.Kind <= Probe && c.Seq >= 0 {
 		s += fmt.Sprintf(", tag %d", c.Seq)
+	}
+	if c.Held > 0 {
+		s += fmt.Sprintf("; rank %d holds %d messages of this rank that it has not received", c.Peer, c.Held)
 	}
 	return s + ")"
 }

@@ -103,12 +103,17 @@ type Call struct {
 	Bytes int64
 	Start int64 // nanoseconds of the monotonic clock, as Now; 0 if not known
 	Seq   int64 // a collective's number on its communicator, from 1; a message's tag, -1 for any
+	Held  int64 // of a send: the messages that Peer has not received, if it takes no more before it has
 }
 
 // BeginCall records that c begins. It reads no clock: pass a Start that is known
 // already, or call Stamp when c must wait.
 func (r *Rank) BeginCall(c *Call) Ticket {
-	return r.begin(c.Comm, what(c.Kind, c.Type, c.Op, c.Peer), uint64(c.Count), uint64(c.Bytes), uint64(c.Start), uint64(c.Seq))
+	seq := uint64(c.Seq)
+	if c.Kind == Send {
+		seq = uint64(uint32(c.Seq)) | uint64(c.Held)<<32
+	}
+	return r.begin(c.Comm, what(c.Kind, c.Type, c.Op, c.Peer), uint64(c.Count), uint64(c.Bytes), uint64(c.Start), seq)
 }
 
 // BeginCollective is BeginCall for a collective that is in two words already, as

@@ -199,8 +199,8 @@ func TestRecorderShowsCallsInOrder(t *testing.T) {
 	r.EndCall(b)
 	r.Stamp(a, 12345)
 	want := []Recording{
-		{1, Call{1 << 60, Allreduce, mem.F32, mem.Sum, -1, 1 << 40, 1 << 42, 12345, 7}, false},
-		{2, Call{9, Bcast, mem.U8, mem.NoOp, 3, 5, 5, 77, 0}, true},
+		{1, Call{1 << 60, Allreduce, mem.F32, mem.Sum, -1, 1 << 40, 1 << 42, 12345, 7, 0}, false},
+		{2, Call{9, Bcast, mem.U8, mem.NoOp, 3, 5, 5, 77, 0, 0}, true},
 	}
 	got := reader.Calls(1)
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {

@@ -214,11 +214,10 @@ func (e *Engine) drop(m *message) {
 	if s, _ := e.slots.get(m.offer); m.local && s != nil {
 		e.abandon(s, s.ch.err)
 	}
-	if m.p != nil {
-		if m.kind == transport.Eager { // those of a round die with their Channel
-			e.returnCredit(m.p, m.size)
-		}
+	if m.kind == transport.Eager && m.p != nil && !m.paid { // those of a round die with their Channel
+		e.returnCredit(m.p, m.size)
 	}
+	e.dropFetch(m)
 	if m.token != 0 && !m.ready {
 		m.p.tr.Forget(m.p.rank, m.token)
 	}

@@ -12,7 +12,7 @@
 // A message up to the eager limit is sent at once, envelope and payload in one frame. If no receive
 // is posted for it, the receiver keeps it as an unexpected message. Credit bounds what it has to
 // keep: a sender has at most 4 MiB of eager messages at one peer, and the peer returns credit as
-// receives take them.
+// receives take them, or as they come, if it has memory for more (unexpected.go).
 //
 // A message goes by rendezvous if it is longer than the eager limit, synchronous, in device memory,
 // or if credit has run out. The sender sends a request to send (RTS) with the envelope only. When a
@@ -62,8 +62,7 @@ const (
 	// for all communicators, a peer that calls their collectives in another order would wait for
 	// ever.
 	budget = 4 << 20
-	// recordSize is about how many bytes an unexpected message takes besides its payload: its
-	// record, and the smallest chunk of scratch memory.
+	// recordSize is about how many bytes an unexpected message takes besides its payload.
 	recordSize = 256
 	// reduceChunk is how many bytes of a message are received before they are reduced: few
 	// enough to be reduced from the second-level cache.
@@ -71,7 +70,12 @@ const (
 )
 
 // cost is the memory that an unexpected message with a payload of n bytes takes.
-func cost(n int) int { return n + recordSize }
+func cost(n int) int {
+	if n == 0 {
+		return recordSize
+	}
+	return recordSize + 1<<sizeClass(n)
+}
 
 // Config configures an Engine: the rank's identity and how it waits.
 type Config struct {
@@ -83,9 +87,12 @@ type Config struct {
 	Yield  func()                     // gives the processor to other goroutines and processes
 	Eager  int                        // largest eager point-to-point payload in bytes
 	Left   func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
-	Died   func(rank world.Rank)      // is called when the launcher tells of a death, with the engine's lock held; may be nil
-	Lender Lender                     // for Buffers of devices; nil if there are none
-	Log    *slog.Logger
+	// Unexpected returns how much memory unexpected messages may take in all, the credit of peers not
+	// counted; nil for as much as those of each peer may. It is called when that is asked first.
+	Unexpected func() int
+	Died       func(rank world.Rank) // is called when the launcher tells of a death, with the engine's lock held; may be nil
+	Lender     Lender                // for Buffers of devices; nil if there are none
+	Log        *slog.Logger
 }
 
 // An Engine carries the messages of one rank. Its methods may be called from any goroutine, except
@@ -118,6 +125,9 @@ type Engine struct {
 	scratch        scratch
 	danglingWrites []danglingWrite
 	flushes        uint64
+	kept, most     int         // cost of unexpected messages, and the most that it may be; most is 0 before it is known
+	refused        int         // messages, for want of memory
+	released       int         // cost of messages that are kept no more
 	lent           int         // chunks, to pipelined copies
 	messages       []*message  // free
 	requests       []*Request  // free
@@ -181,6 +191,10 @@ type peer struct {
 	// returned credit, and the credit that is to be returned to the peer.
 	out, free int
 	carried   Carried
+	// The unexpected messages of the peer that are kept here: their number, their cost, and of what
+	// number it was told when there was no memory for more; and of what it has told this rank.
+	unexpected, kept, toldKept int
+	holds                      int
 }
 
 // A table holds the peers, in pages made on first use: a job of thousands of
@@ -260,6 +274,9 @@ func (e *Engine) returnCredit(p *peer, n int) {
 // credited handles a Credit frame. A peer cannot give back more than it was sent.
 func (e *Engine) credited(p *peer, h *transport.Header) {
 	p.out -= int(min(h.A, uint64(p.out)))
+	if h.Tag > 0 {
+		p.holds = int(h.Tag)
+	}
 	ch := e.channels[h.Comm]
 	if h.B == 0 || ch == nil || ch.err != nil || ch.member(p.rank) < 0 {
 		return

@@ -297,6 +297,9 @@ func (ch *Channel) start(r *Request, dst, tag int, b mem.Buffer, sync bool) {
 	e.h = transport.Header{Tag: int32(tag), Comm: ch.ID, Flags: uint8(b.Type())}
 	if sync || !b.IsHost() || !ch.eager(p, r.size) {
 		r.stage = announced
+		if r.starved = !sync && b.IsHost() && r.size <= e.cfg.Eager; r.starved {
+			e.h.Flags |= transport.Short
+		}
 		e.h.Kind, e.h.A, e.h.B, e.h.Seq = transport.RTS, uint64(r.size), e.stamp(r), e.tellSource(p, r)
 		e.post(p, mem.Buffer{}, 0)
 		return

@@ -49,6 +49,9 @@ func (ch *Channel) arrived(m *message) {
 		ch.pair(n.Val, m)
 		return
 	}
+	if m.short {
+		ch.keepOffered(m)
+	}
 	for _, w := range ch.probes {
 		ch.e.rouse(w)
 	}
@@ -119,7 +122,7 @@ func (ch *Channel) consume(r *Request, m *message) {
 		err = r.store(data)
 	}
 	switch {
-	case m.p == nil:
+	case m.p == nil || m.paid:
 	case m.kind == transport.Eager:
 		e.returnCredit(m.p, m.size)
 	default:

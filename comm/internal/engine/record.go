@@ -66,8 +66,16 @@ func (w *waiter) call() seg.Call {
 	}
 	return seg.Call{
 		Comm: r.ch.ID, Kind: kind, Type: r.buf.Type(), Peer: int(r.peer),
-		Count: int64(r.buf.Len()), Bytes: int64(r.buf.Size()), Seq: int64(r.tag),
+		Count: int64(r.buf.Len()), Bytes: int64(r.buf.Size()), Seq: int64(r.tag), Held: w.held(),
 	}
+}
+
+// held returns for how many messages that the receiver holds a send waits, 0 if it does not.
+func (w *waiter) held() int64 {
+	if r := w.request; r.starved && r.stage == announced {
+		return int64(w.e.peer(r.peer).holds)
+	}
+	return 0
 }
 
 // kindOf returns the kind of a call that votes.

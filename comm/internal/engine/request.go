@@ -6,12 +6,10 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"gompi/comm/internal/call"
 	"gompi/comm/internal/match"
 	"gompi/comm/internal/progress"
 	"gompi/internal/mem"
 	"gompi/internal/world"
-	"gompi/transport"
 )
 
 // A Status describes the message of a receive. Source is a rank of the communicator, Bytes the
@@ -102,29 +100,31 @@ type Request struct {
 	stage stage
 	ch    *Channel
 
-	buf    mem.Buffer // what to send, or where to receive
-	peer   world.Rank // the other side, None if any
-	tag    int
-	sync   bool
-	later  bool // a send whose payload is still to come
-	wanted bool // and for which the other side has asked
-	token  uint64
-	other  uint64         // by rendezvous: the other side's token
-	told   bool           // the other side may know where buf lies
-	choice bool           // a receive that had the choice of ways
-	place  uint64         // place of the other side's buffer, or 0
-	size   int            // bytes of the message
-	asked  int            // bytes of it that the receiver has asked for
-	got    int            // bytes of it stored so far, or given to the transport
-	until  int            // got at the end of the frame that arrives
-	due    int            // frames of it that the transport holds
-	copy   *pipelinedCopy // of a device's memory, while its goroutine runs
-	before *Request       // the send whose place in a device's memory a receive takes
-	after  *Request       // the inverse
-	status Status
-	err    error
+	buf     mem.Buffer // what to send, or where to receive
+	peer    world.Rank // the other side, None if any
+	tag     int
+	sync    bool
+	starved bool // a send that is announced for want of credit alone
+	later   bool // a send whose payload is still to come
+	wanted  bool // and for which the other side has asked
+	token   uint64
+	other   uint64         // by rendezvous: the other side's token
+	told    bool           // the other side may know where buf lies
+	choice  bool           // a receive that had the choice of ways
+	place   uint64         // place of the other side's buffer, or 0
+	size    int            // bytes of the message
+	asked   int            // bytes of it that the receiver has asked for
+	got     int            // bytes of it stored so far, or given to the transport
+	until   int            // got at the end of the frame that arrives
+	due     int            // frames of it that the transport holds
+	copy    *pipelinedCopy // of a device's memory, while its goroutine runs
+	before  *Request       // the send whose place in a device's memory a receive takes
+	after   *Request       // the inverse
+	status  Status
+	err     error
 
 	via     Handle   // what Cancel withdraws in its place
+	keeps   *message // of a receive that fetches a message to be kept
 	round   *Round   // of a collective's message
 	combine *combine // of a receive that reduces
 	waiters []*waiter
@@ -178,8 +178,11 @@ func (e *Engine) finish(r *Request, err error) {
 			e.rouse(rd.waiter)
 		}
 	}
-	if r.held {
+	switch {
+	case r.held:
 		r.done.Store(r.gen)
+	case r.keeps != nil:
+		e.fetched(r)
 	}
 }
 
@@ -193,7 +196,7 @@ func (r *Request) end(st Status) Handle {
 func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer world.Rank, tag int) {
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
 	r.size, r.asked, r.got, r.due, r.place, r.err, r.status = 0, 0, 0, 0, 0, nil, nothing
-	r.sync, r.wanted, r.told, r.round, r.combine = false, false, false, nil, nil
+	r.sync, r.starved, r.wanted, r.told, r.round, r.combine = false, false, false, false, nil, nil
 	r.before, r.after = nil, nil
 }
 
@@ -418,61 +421,3 @@ func (e *Engine) Yield() {
 // looksPerCheck is how often a program that tests instead of waiting polls before
 // it is found out whether those it waits for have left.
 const looksPerCheck = 4096
-
-// A message is one that has arrived, at least in part, without a receive for it.
-type message struct {
-	node  match.Message[message]
-	kind  transport.Kind
-	p     *peer // nil: from this rank itself
-	src   int   // rank in the communicator
-	tag   int
-	typ   mem.Type
-	comm  uint64
-	seq   uint64
-	call  call.Fingerprint
-	size  int
-	data  []byte // eager payload, from the scratch pool
-	ready bool   // all of data is there
-	token uint64
-	offer uint64   // RTS: the sender's token
-	place uint64   // RTS: place of the payload, if it can be read there
-	local bool     // RTS of this rank to itself
-	taken *Request // the receive that took it before it was ready
-}
-
-// envelope prepares m's node for matching.
-func (m *message) envelope() *match.Message[message] {
-	m.node.Source, m.node.Tag, m.node.Val = m.src, m.tag, m
-	return &m.node
-}
-
-func (e *Engine) newMessage() *message {
-	if n := len(e.messages); n > 0 {
-		m := e.messages[n-1]
-		e.messages = e.messages[:n-1]
-		return m
-	}
-	return new(message)
-}
-
-func (e *Engine) freeMessage(m *message) {
-	if m.data != nil {
-		e.scratch.put(m.data)
-	}
-	if m.token != 0 {
-		e.slots.release(m.token)
-	}
-	*m = message{}
-	e.messages = append(e.messages, m)
-}
-
-// hold gives m scratch memory for its payload and returns it as the window.
-func (e *Engine) hold(m *message) (mem.Buffer, uint64) {
-	if m.size == 0 {
-		m.ready = true
-		return mem.Buffer{}, 0
-	}
-	m.data = e.scratch.get(m.size)
-	m.token = e.slots.take(nil, m)
-	return mem.Bytes(m.data), m.token
-}

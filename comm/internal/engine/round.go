@@ -369,7 +369,9 @@ func (rd *Round) receiver(m *message) (r *Request, kept bool) {
 			rd.disagree(m, 0, m.size)
 			return nil, false
 		}
-		l.unexpected.Push(m)
+		if l.unexpected.Push(m); rd.ch.e.keepPaid(m) {
+			l.returnCredit(m.size)
+		}
 		return nil, true
 	}
 	if !rd.agreed(l, int32(m.tag)) {

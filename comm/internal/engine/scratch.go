@@ -14,9 +14,12 @@ type scratch struct {
 
 const keepScratch = 8 << 20
 
+// sizeClass returns the logarithm of the size of the memory that get(n) is a part of.
+func sizeClass(n int) int { return bits.Len(uint(max(n, 64) - 1)) }
+
 // get returns n bytes aligned for any element type. Their content is arbitrary.
 func (s *scratch) get(n int) []byte {
-	k := bits.Len(uint(max(n, 64) - 1))
+	k := sizeClass(n)
 	if f := s.free[k]; len(f) > 0 {
 		b := f[len(f)-1]
 		s.free[k] = f[:len(f)-1]

@@ -139,11 +139,11 @@ func (e *Engine) deliver(ch *Channel, p *peer, h *transport.Header) (mem.Buffer,
 	m.seq, m.call, m.size = h.Seq, call.OfWords(h.A, h.B), int(h.Len)
 	if h.Kind == transport.RTS {
 		m.size, m.offer, m.place, m.ready = int(min(h.A, transport.MaxPayload)), h.B, h.Seq, true
+		m.typ, m.short = mem.Type(h.Flags&^transport.Short), h.Flags&transport.Short != 0 && m.size <= maxKept/16
 	}
 	if ch == nil {
 		e.early[h.Comm] = append(e.early[h.Comm], m) // payload is within the sender's credit
-		if h.Len == 0 {                              // and after an RTS it is at the sender
-			m.ready = true
+		if h.Kind == transport.RTS {
 			return mem.Buffer{}, 0
 		}
 		return e.hold(m)
@@ -267,6 +267,9 @@ func (e *Engine) cleared(p *peer, h *transport.Header) {
 		return // withdrawn in the meantime
 	}
 	r.other, r.place, r.wanted = h.B, h.Seq, true
+	if r.starved {
+		p.holds = 0
+	}
 	if h.Tag > 0 {
 		r.asked = min(r.asked+int(h.Tag)*StagingChunk, r.size)
 	} else {

@@ -91,6 +91,9 @@ func (e *Engine) Poll(hint world.Rank) int {
 	if !e.suspects.Empty() {
 		n += e.judgeSuspects()
 	}
+	if e.released >= retryAfter && e.refused > 0 {
+		e.fetchRefused()
+	}
 	return n + e.look()
 }
 
@@ -140,6 +143,9 @@ func (e *Engine) Deadline() (d time.Duration) {
 func (e *Engine) Stalled() {
 	if e.cfg.Left != nil {
 		e.dismissLeft()
+	}
+	if e.refused > 0 {
+		e.fetchRefused()
 	}
 	e.askAwaited()
 }
