@@ -8,34 +8,29 @@ import (
 	"testing"
 )
 
-const strangersProgram = `package main
-
-import (
-	"context"
-	"fmt"
-	"log"
-
-	"gompi/comm"
-)
-
-func main() {
-	ctx := context.Background()
-	c, err := comm.Init(ctx)
+// readmeProgram returns the program that README.md shows.
+func readmeProgram(t *testing.T, root string) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
-		log.Fatal(err)
+		t.Fatal(err)
 	}
-	x := []float64{1, 2}
-	if err := comm.Allreduce(ctx, c, x, x, comm.Sum); err != nil {
-		log.Fatal(err)
+	var program strings.Builder
+	for line := range strings.Lines(string(page)) {
+		code, indented := strings.CutPrefix(line, "    ")
+		switch {
+		case program.Len() == 0 && !strings.HasPrefix(code, "package main"):
+		case indented || line == "\n":
+			program.WriteString(code)
+		default:
+			return program.String()
+		}
 	}
-	fmt.Println(c, x)
-	if err := c.Close(ctx); err != nil {
-		log.Fatal(err)
-	}
+	t.Fatal("README.md has no program")
+	return ""
 }
-`
 
-// A program of another module needs a replace line and nothing else, and runs
+// A program of another module, README's, needs a replace line and nothing else, and runs
 // without a launcher. Nothing is fetched.
 func TestProgramOfAnotherModuleBuildsAndRunsAlone(t *testing.T) {
 	if testing.Short() {
@@ -51,7 +46,7 @@ func TestProgramOfAnotherModuleBuildsAndRunsAlone(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"main.go": strangersProgram,
+		"main.go": readmeProgram(t, root),
 		"go.sum":  string(sums),
 		"go.mod":  "module stranger\n\ngo 1.26\n\nrequire gompi v0.0.0\n\nreplace gompi => " + root + "\n",
 	} {
@@ -67,7 +62,7 @@ func TestProgramOfAnotherModuleBuildsAndRunsAlone(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	out, err := exec.Command(program).CombinedOutput()
-	if err != nil || strings.TrimSpace(string(out)) != "world[0/1] [1 2]" {
+	if err != nil || strings.TrimSpace(string(out)) != "rank 0 of 1 has 42 and the sum 0" {
 		t.Errorf("got %q, %v", out, err)
 	}
 }
