@@ -75,6 +75,9 @@ func profile(stdout io.Writer) error {
 	if env.String(env.BootFD) != "" {
 		return errors.New("-profile starts jobs itself: want gompi-bench -profile, without gompirun")
 	}
+	if err := machine.CheckKeep(); err != nil {
+		return err
+	}
 	var measured strings.Builder
 	settings, err := measureProfile(&measured)
 	if err != nil {

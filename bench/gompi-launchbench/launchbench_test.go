@@ -21,6 +21,8 @@ func TestParseRefusesWhatIsNoFlag(t *testing.T) {
 		{"-restart 1", `-restart 1: want 2 ranks or more, or 0`},
 		{"-torch-np x", `-torch-np "x": "x": want numbers of ranks`},
 		{"-hostfile /nosuch", `-hostfile: open /nosuch`},
+		{"-csv /nosuch/raw.csv", `open /nosuch/raw.csv: no such file`},
+		{"-html /nosuch/page", `open /nosuch/page: no such file`},
 	} {
 		if _, err := parse(strings.Fields(tt.args)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %s", tt.args, err, tt.want)

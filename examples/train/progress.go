@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gompi/comm/ddp"
+	"gompi/examples/internal/job"
 )
 
 // A point is what a line of progress says: means over the steps since the
@@ -50,8 +51,17 @@ func newProgress(ctx context.Context, t *trainer, out io.Writer, k *kept) (*prog
 	return p, ddp.OnRankZero(ctx, t.c, p.createFiles)
 }
 
-// createFiles makes the files now, so that a wrong name does not cost a training.
+// createFiles makes the files now, or looks whether they can be made when the training ends, so that
+// a wrong name does not cost it.
 func (p *progress) createFiles() (err error) {
+	if err := job.CheckFile("plot", p.t.cfg.plot); err != nil {
+		return err
+	}
+	if !p.t.cfg.evalOnly {
+		if err := job.CheckFile("snapshot", p.t.cfg.snapshot); err != nil {
+			return err
+		}
+	}
 	if name := p.t.cfg.trace; name != "" {
 		if p.trace, err = os.Create(name); err != nil {
 			return err

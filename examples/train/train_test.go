@@ -375,11 +375,15 @@ func TestMissingFoldersFailOnEveryRank(t *testing.T) {
 		"plot":     func(cfg *config) { cfg.plot = "/no/such/folder/file.png" },
 	} {
 		cfg := small()
-		cfg.steps = 1
+		cfg.steps, cfg.every = 1, 1
 		change(&cfg)
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-			if _, err := train(ctx, c, cfg, io.Discard, new(kept)); err == nil || !strings.Contains(err.Error(), "/no/such/folder") {
+			var said bytes.Buffer
+			if _, err := train(ctx, c, cfg, &said, new(kept)); err == nil || !strings.Contains(err.Error(), "/no/such/folder") {
 				return fmt.Errorf("%s: error %v, want one that names the folder", name, err)
+			}
+			if strings.Contains(said.String(), "\nstep ") {
+				return fmt.Errorf("%s: told after the first step:\n%s", name, &said)
 			}
 			return nil
 		})

@@ -87,7 +87,7 @@ var rules = []rule{
 	{"mpirun/internal/pmiserver", []string{"internal/boot/pmi", "internal/boot/wire"}},
 	{"mpirun/internal/stall", []string{"mpirun/internal/ctl", "mpirun/internal/plan"}},
 	{"mpirun/internal/attach", []string{"internal/accept", "mpirun/internal/remote"}},
-	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo"}},
+	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", nil},
 	{"mpirun/internal/limits", []string{"internal/cgroup"}},
 	{"mpirun/internal/inspect", []string{"internal/env", "mpirun/internal/program"}},

@@ -26,6 +26,31 @@ func Replace(path string, write func(w io.Writer) error) error {
 	return put(dir, []File{{base, write}})
 }
 
+// Check says what would keep a new file from being written at path, so that a wrong name does not
+// cost the work whose results are to be in it. It makes a file beside path, and removes it. A device
+// or FIFO may always be there. The empty path is none, and right.
+func Check(path string) error {
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return &os.PathError{Op: "write", Path: path, Err: syscall.EISDIR}
+	case err == nil && !info.Mode().IsRegular():
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".check.*")
+	if err != nil {
+		var at *os.PathError
+		if errors.As(err, &at) {
+			at.Path = path // it is what the user has typed
+		}
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 // Write makes the folder, if it is not there, and writes the files into it: first under other
 // names, which begin with a dot, and when all are whole and on the disk it renames them, in order.
 // A process that is killed between two names leaves new files beside old ones, or beside none.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -109,5 +110,27 @@ func TestAFileOfTheWorkingFolderNeedsNoFolder(t *testing.T) {
 	}
 	if got, err := os.ReadFile("f"); err != nil || string(got) != "here" {
 		t.Errorf("it is %q (%v), want here", got, err)
+	}
+}
+
+func TestCheckTellsBeforeWorkWhatWouldFailAfterIt(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		path string
+		want error
+	}{
+		{"", nil},
+		{"/dev/null", nil},
+		{filepath.Join(dir, "new"), nil},
+		{dir, syscall.EISDIR},
+		{filepath.Join(dir, "missing", "new"), fs.ErrNotExist},
+	} {
+		err := Check(tt.path)
+		if !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), " "+tt.path+": ") {
+			t.Errorf("%q: %v, want %v", tt.path, err, tt.want)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left in the folder: %v, %v", left, err)
 	}
 }

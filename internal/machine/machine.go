@@ -127,6 +127,18 @@ func profile(i id) Profile {
 	return p
 }
 
+// CheckKeep says what would keep Keep from writing the file.
+func CheckKeep() error {
+	file, err := File()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Check(file)
+}
+
 // Keep keeps s as this machine's profile, with what was measured as a comment, and returns the name
 // of the file.
 func Keep(s Settings, measured string) (string, error) {

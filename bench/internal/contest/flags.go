@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gompi/bench/internal/limits"
+	"gompi/internal/atomicfile"
 	"gompi/internal/cli"
 )
 
@@ -47,7 +48,7 @@ func (f *Flags) DeclareBench(s *cli.Set) {
 	s.StringVar(&f.CSV, "csv", "", "file for every row of every round, behind a comment that names the machine")
 }
 
-// Read reads the values of -np, -hostfile and -rsh.
+// Read reads the values of -np, -hostfile and -rsh, and looks whether the files can be written.
 func (f *Flags) Read() error {
 	var errNP, errHosts, errRSH error
 	f.NPs, errNP = Numbers("-np", f.np)
@@ -60,7 +61,7 @@ func (f *Flags) Read() error {
 	if f.RSH = strings.Fields(f.rsh); len(f.RSH) == 0 {
 		errRSH = fmt.Errorf("-rsh %q: want a command", f.rsh)
 	}
-	return errors.Join(errNP, errHosts, errRSH)
+	return errors.Join(errNP, errHosts, errRSH, atomicfile.Check(f.CSV), atomicfile.Check(f.HTML))
 }
 
 // Even returns an error unless every host gets as many ranks.

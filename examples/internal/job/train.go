@@ -13,6 +13,7 @@ import (
 	"gompi/comm/ddp"
 	"gompi/comm/ddp/sampler"
 	"gompi/comm/ddp/snapshot"
+	"gompi/internal/atomicfile"
 )
 
 // A Model is what is trained: a network with its optimiser and its data. A rank's Model is used by
@@ -95,6 +96,11 @@ func Train(ctx context.Context, c *comm.Comm, f *Flags, m Model, spec Spec, out 
 	if f.Eval && spec.Held == 0 {
 		return nil, errors.New("-eval: this program holds no samples out to judge by")
 	}
+	if !f.Eval {
+		if err := ddp.OnRankZero(ctx, c, func() error { return CheckFile("snapshot", f.Snapshot) }); err != nil {
+			return nil, err
+		}
+	}
 	if err := t.restore(ctx); err != nil {
 		return nil, err
 	}
@@ -121,6 +127,15 @@ func Train(ctx context.Context, c *comm.Comm, f *Flags, m Model, spec Spec, out 
 		}
 	}
 	return t.finish(ctx)
+}
+
+// CheckFile says what would keep a file from being written, before the work whose result it is to
+// hold.
+func CheckFile(what, path string) error {
+	if err := atomicfile.Check(path); err != nil {
+		return fmt.Errorf("%s %s: %w", what, path, err)
+	}
+	return nil
 }
 
 // epoch trains on all samples once, judges the model by those held out, and saves it.

@@ -161,7 +161,7 @@ func TestMissingSnapshotsAndFoldersFailOnEveryRank(t *testing.T) {
 	base := Flags{Epochs: 1, Batch: 1, BatchPer: "all", Rate: 1, Resume: "auto", Snapshot: "/no/such/folder/s"}
 	for name, change := range map[string]func(f *Flags, s *Spec){
 		"no such file or directory":       func(*Flags, *Spec) {},
-		"/no/such/file: no such file":     func(f *Flags, _ *Spec) { f.Resume = "/no/such/file" },
+		"/no/such/file: no such file":     func(f *Flags, _ *Spec) { f.Resume, f.Snapshot = "/no/such/file", "" },
 		"/no/such/folder/s: no such file": func(f *Flags, _ *Spec) { f.Eval = true },
 		"holds no samples out":            func(f *Flags, s *Spec) { f.Eval, s.Held = true, 0 },
 	} {
@@ -172,6 +172,9 @@ func TestMissingSnapshotsAndFoldersFailOnEveryRank(t *testing.T) {
 			m.script = []float64{0}
 			if _, err := Train(ctx, c, &f, m, spec, io.Discard); err == nil || !strings.Contains(err.Error(), name) {
 				return fmt.Errorf("error %v, want one with %q", err, name)
+			}
+			if m.loaded+m.judged != 0 {
+				return fmt.Errorf("%s: told after %d samples, want it before the first step", name, m.loaded+m.judged)
 			}
 			return nil
 		})

@@ -102,7 +102,7 @@ input and output
                             (to the file alone) or :nojobid (to DIR itself)
   -outfile-pattern P, -errfile-pattern P
                             write each rank's stdout or stderr to the file P alone,
-                            where %r and so on stand for the same
+                            where %r and so on stand for the same; folders are made
 
 ending
   -timeout T                end the job after T seconds, or 90s, 2m, 1h30m

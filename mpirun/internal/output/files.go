@@ -1,10 +1,13 @@
 package output
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 
+	"gompi/internal/atomicfile"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/pattern"
 )
@@ -35,6 +38,31 @@ func (o *Writer) path(from source) string {
 	}
 	o.paths[from] = path
 	return path
+}
+
+// MakeFolders makes the folders of all files, and says what would keep these from being written.
+func (o *Writer) MakeFolders() error {
+	checked := map[string]bool{}
+	for rank := range o.Ranks {
+		for _, stream := range []ctl.Stream{ctl.Stdout, ctl.Stderr} {
+			path := o.path(source{rank, stream})
+			dir := filepath.Dir(path)
+			if path == "" || checked[dir] || exists(path) {
+				continue
+			}
+			if err := errors.Join(os.MkdirAll(dir, 0o777), atomicfile.Check(path)); err != nil {
+				return err
+			}
+			checked[dir] = true
+		}
+	}
+	return nil
+}
+
+// exists reports whether there is something to write to: it may be in a folder that takes no files.
+func exists(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
 }
 
 func (o *Writer) rank(rank int) pattern.Rank {
