@@ -94,3 +94,11 @@ func TestProfileIsMeasuredAndKept(t *testing.T) {
 		t.Errorf("as a rank: %v\n%s", err, out)
 	}
 }
+
+func TestAProfileThatCannotBeKeptIsNotMeasured(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", "/dev/null/cache")
+	var out strings.Builder
+	if err := profile(&out); err == nil || err.Error() != "mkdir /dev/null: not a directory" || out.Len() > 0 {
+		t.Errorf("%v, and %q; want that its folder cannot be made, and nothing measured", err, &out)
+	}
+}
