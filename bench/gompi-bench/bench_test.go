@@ -108,6 +108,7 @@ func TestStatusTellsWrongArguments(t *testing.T) {
 	}{
 		{[]string{"-h"}, 0, "usage: gompirun"},
 		{nil, 2, "no operation: want some of"},
+		{[]string{"-nosuch"}, 2, "gompi-bench: unknown flag -nosuch: -h lists the flags\n"},
 		{[]string{"allredcue"}, 2, `operation "allredcue": want one of`},
 		{[]string{"-mem", "gpu", "bcast"}, 2, `-mem "gpu": want host or cuda`},
 		{[]string{"latency"}, 2, "latency with 1 rank: want at least 2"},

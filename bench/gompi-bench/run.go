@@ -60,7 +60,7 @@ func refuse(ctx context.Context, c *comm.Comm, why error, stderr io.Writer) int 
 	if c.Rank() != 0 {
 		return 0
 	}
-	fmt.Fprintf(stderr, "gompi-bench: %v (gompi-bench -h lists the flags)\n", why)
+	fmt.Fprintf(stderr, "gompi-bench: %v\n", why)
 	return 2
 }
 

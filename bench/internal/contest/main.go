@@ -29,7 +29,7 @@ func Main(set *cli.Set, wrong error, usage string, measure Measure, stdout, stde
 	}
 	name := set.Name()
 	if wrong != nil {
-		fmt.Fprintf(stderr, "%s: %v (%s -h lists the flags)\n", name, wrong, name)
+		fmt.Fprintf(stderr, "%s: %v\n", name, wrong)
 		return 2
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -69,12 +70,21 @@ func RunOn(name string, stdout, stderr io.Writer, parse func() error,
 		err = c.Close(ctx)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: rank %d: %v\n", name, c.Rank(), err)
+		fmt.Fprintf(stderr, "%s: %s\n", name, named(c, err))
 		return 1
 	}
 	fmt.Fprintf(out, "start-up %.2f s, run %.2f s, shutdown %.2f s\n",
 		ready.Sub(began).Seconds(), done.Sub(ready).Seconds(), time.Since(done).Seconds())
 	return 0
+}
+
+// named returns the text of an error with the rank that has failed: this one, unless the error is
+// that of another rank, which it begins with.
+func named(c *comm.Comm, err error) string {
+	if strings.HasPrefix(err.Error(), "rank ") {
+		return err.Error()
+	}
+	return fmt.Sprintf("rank %d: %v", c.Rank(), err)
 }
 
 func outputOf(c *comm.Comm, stdout io.Writer) io.Writer {

@@ -41,7 +41,7 @@ func (p *Plan) bind(node int) error {
 
 // binding returns what ranks are bound to where nothing else is said.
 func (p *Policy) binding() BindTo {
-	if p.BindTo == BindAuto && p.Order == ByCore {
+	if p.BindTo == BindAuto && (p.Order == ByCore || p.Order == ByHWThread) {
 		return BindCore
 	}
 	return p.BindTo

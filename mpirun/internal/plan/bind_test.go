@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -115,6 +116,20 @@ func TestExplicitBindingsThatCannotBeHadAreNoted(t *testing.T) {
 		p, err := Map(in, []Program{{}}, Policy{BindTo: tt.how})
 		if err != nil || !slices.Equal(p.Notes, tt.want) {
 			t.Errorf("%v: %q, %v; want %q", tt.how, p.Notes, err, tt.want)
+		}
+	}
+}
+
+func TestNotesOfBindingNameTheOrderThatWasTyped(t *testing.T) {
+	for _, order := range []string{"core", "hwthread", "hwthread:PE=1", "core:PE=2"} {
+		var policy Policy
+		if err := policy.SetMapBy(order); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Map([]Host{{Name: "a", Slots: 3, Cores: cores(2)}}, []Program{{}}, policy)
+		want := "-map-by " + order + " makes ranks take turns"
+		if err != nil || len(p.Notes) != 1 || !strings.HasPrefix(p.Notes[0], want) {
+			t.Errorf("%q, %v; want %s", p.Notes, err, want)
 		}
 	}
 }

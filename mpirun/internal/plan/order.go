@@ -11,17 +11,18 @@ import (
 // An Order says in which order ranks take slots.
 type Order uint8
 
-// The orders. All but ByNode fill a host before they take the next one; the
-// last two deal its ranks out over parts of it.
+// The orders. All but ByNode fill a host before they take the next one; ByNuma and
+// ByPackage deal its ranks out over parts of it.
 const (
 	BySlot Order = iota
 	ByNode       // deal ranks out over the hosts one by one
 	ByCore       // a core for each rank
 	ByNuma
 	ByPackage
+	ByHWThread // a hardware thread for each rank
 )
 
-var orderNames = []string{"slot", "node", "core", "numa", "package"}
+var orderNames = []string{"slot", "node", "core", "numa", "package", "hwthread"}
 
 // String returns the order as -map-by spells it.
 func (o Order) String() string { return orderNames[o] }
@@ -60,13 +61,10 @@ func (p *Policy) SetMapBy(s string) error {
 // after the value.
 func (p *Policy) setOrder(fields []string) ([]string, error) {
 	if order, ok := parseOrder(fields[0]); ok {
-		p.Order = order
+		p.Order, p.HWThreads = order, p.HWThreads || order == ByHWThread
 		return fields[1:], nil
 	}
 	switch {
-	case fields[0] == "hwthread":
-		p.Order, p.HWThreads = ByCore, true
-		return fields[1:], nil
 	case fields[0] == "" && len(fields) > 1:
 		return fields[1:], nil
 	case fields[0] == "ppr" && len(fields) > 2:
@@ -86,7 +84,7 @@ func noCaches(word string) string {
 // setPPR applies ppr:N:WHAT.
 func (p *Policy) setPPR(number, what string) error {
 	order, ok := parseOrder(what)
-	if !ok || order == BySlot || order == ByCore {
+	if !ok || order == BySlot || order == ByCore || order == ByHWThread {
 		return errors.New(noCaches(what) + ": " + wantMapBy)
 	}
 	n, err := strconv.Atoi(number)
