@@ -5,7 +5,7 @@ BIN     := bin
 PROGS   := ./mpirun/gompirun ./bench/gompi-bench ./bench/gompi-compare ./bench/gompi-launchbench ./bench/gompi-ddpbench \
            ./examples/train ./examples/toy ./examples/cnn ./examples/movielens ./examples/steps ./examples/hello ./examples/pi ./examples/ring
 VERSION := $(shell git describe --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
-LDFLAGS := -s -w -X gompi/mpirun.commit=$(VERSION)
+LDFLAGS := -s -w -X gompi/internal/version.commit=$(VERSION)
 PREFIX  ?= /usr/local
 DIST    := dist
 ARCHS   := amd64 arm64

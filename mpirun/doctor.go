@@ -7,6 +7,7 @@ import (
 
 	"gompi/internal/cli"
 	"gompi/internal/env"
+	"gompi/internal/version"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/doctor"
 )
@@ -16,6 +17,10 @@ func runDoctor(args []string, stdout, stderr io.Writer) int {
 	spec, err := cmdline.ParseDoctor(args)
 	if errors.Is(err, cli.ErrHelp) {
 		fmt.Fprint(stdout, cmdline.DoctorUsage)
+		return 0
+	}
+	if errors.Is(err, cli.ErrVersion) {
+		fmt.Fprintln(stdout, version.Text("gompirun"))
 		return 0
 	}
 	var c *doctor.Checkup

@@ -18,6 +18,7 @@ import (
 	"os"
 
 	"gompi/internal/cli"
+	"gompi/internal/version"
 	"gompi/mpirun/internal/agent"
 	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/attach"
@@ -55,6 +56,9 @@ func Main(args []string) int {
 	if len(args) > 0 && args[0] == "doctor" {
 		return runDoctor(args[1:], os.Stdout, os.Stderr)
 	}
+	if len(args) == 1 && (args[0] == "help" || args[0] == "version") {
+		args = []string{"-" + args[0]}
+	}
 	spec, err := cmdline.Parse(args, os.LookupEnv, func(line string) { fmt.Fprintln(os.Stderr, line) })
 	switch {
 	case errors.Is(err, cli.ErrHelp):
@@ -67,7 +71,7 @@ func Main(args []string) int {
 		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
 		return statusFailed
 	case spec.Version:
-		fmt.Println(versionText())
+		fmt.Println(version.Text("gompirun"))
 		return 0
 	}
 	if spec.Attach.To != "" {

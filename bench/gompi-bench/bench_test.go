@@ -107,6 +107,7 @@ func TestStatusTellsWrongArguments(t *testing.T) {
 		want   string // in what it prints
 	}{
 		{[]string{"-h"}, 0, "usage: gompirun"},
+		{[]string{"-version"}, 0, "gompi-bench 0."},
 		{nil, 2, "no operation: want some of"},
 		{[]string{"-nosuch"}, 2, "gompi-bench: unknown flag -nosuch: -h lists the flags\n"},
 		{[]string{"allredcue"}, 2, `operation "allredcue": want one of`},

@@ -10,7 +10,6 @@ import (
 	"gompi/bench/report"
 	"gompi/comm"
 	"gompi/cudaops"
-	"gompi/internal/cli"
 	"gompi/internal/env"
 )
 
@@ -18,8 +17,7 @@ import (
 // sense. What all ranks would say alike only rank 0 says.
 func run(args []string, stdout, stderr io.Writer) int {
 	cfg, wrong := parse(args)
-	if errors.Is(wrong, cli.ErrHelp) {
-		fmt.Fprint(stdout, usage(), cfg.set.FlagUsages())
+	if cfg.set.Answer(wrong, usage()+cfg.set.FlagUsages(), stdout) {
 		return 0
 	}
 	if cfg.profile && wrong == nil {

@@ -22,6 +22,7 @@ import (
 	"gompi/bench/report"
 	"gompi/comm"
 	"gompi/comm/ddp"
+	"gompi/internal/version"
 )
 
 func main() {
@@ -41,6 +42,7 @@ const lossSteps = 20
 type config struct {
 	dir, model    string
 	write, losses bool
+	version       bool
 	rows          int // of a rank's batch
 	impl          string
 	budget        time.Duration
@@ -65,7 +67,8 @@ func parse(args []string) (config, error) {
 		fmt.Fprintf(fs.Output(), "usage: steps [flags] MODEL\n\nMODEL is one of %s.\n\n", names)
 		fs.PrintDefaults()
 	}
-	if err := fs.Parse(args); err != nil {
+	fs.BoolVar(&cfg.version, "version", false, "print the version, and no more")
+	if err := fs.Parse(args); err != nil || cfg.version {
 		return cfg, err
 	}
 	if fs.NArg() != 1 || !slices.Contains(modelNames(), fs.Arg(0)) {
@@ -87,6 +90,10 @@ func (cfg config) file() string { return filepath.Join(cfg.dir, cfg.model+".prob
 func run(args []string, out io.Writer) error {
 	cfg, err := parse(args)
 	if err != nil {
+		return err
+	}
+	if cfg.version {
+		_, err := fmt.Fprintln(out, version.Text("steps"))
 		return err
 	}
 	if cfg.write {

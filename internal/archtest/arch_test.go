@@ -27,7 +27,8 @@ var rules = []rule{
 	{"internal/atomicfile", nil},
 	{"internal/env", nil},
 	{"internal/forked", nil},
-	{"internal/cli", nil},
+	{"internal/version", nil},
+	{"internal/cli", []string{"internal/version"}},
 	{"internal/poll", nil},
 	{"internal/rdma", nil},
 	{"internal/procmem", nil},
@@ -94,13 +95,13 @@ var rules = []rule{
 	{"mpirun/internal/facts", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept", "mpirun/internal/ctl", "mpirun/internal/remote"}},
-	{"mpirun/internal/ctl", []string{"internal/boot/wire", "internal/boot/pmi"}},
+	{"mpirun/internal/ctl", []string{"internal/version", "internal/boot/wire", "internal/boot/pmi"}},
 	{"mpirun/internal/slurmbed", []string{"mpirun/internal/testbed"}},
 	{"mpirun/internal/checkup", []string{"mpirun/internal/ctl", "internal/rdma", "internal/machine", "internal/env", "internal/route", "internal/accept", "internal/challenge", "internal/cgroup"}},
-	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
+	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/version", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"examples/internal", "comm", "cudaops", "internal/env"}},
-	{"examples/steps", []string{"examples/internal", "comm", "bench/report"}}, // its rows are a benchmark's
-	{"examples", []string{"examples/internal", "comm", "internal/env", "internal/atomicfile"}},
+	{"examples/steps", []string{"examples/internal", "comm", "bench/report", "internal/version"}}, // its rows are a benchmark's
+	{"examples", []string{"examples/internal", "comm", "internal/env", "internal/atomicfile", "internal/version"}},
 	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env", "internal/machine"}},
 	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "internal/machine", "internal/atomicfile", "hostfile"}},
 }

@@ -136,8 +136,11 @@ func insteadOf(args []string) string {
 
 // unknown is the error for a name that neither a flag nor a habit has.
 func (s *Set) unknown(arg, name string) error {
-	if name == "h" || name == "help" {
+	switch name {
+	case "h", "help":
 		return ErrHelp
+	case "version":
+		return ErrVersion
 	}
 	hint := "-h lists the flags"
 	if near := s.nearest(name); near != "" {

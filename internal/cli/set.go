@@ -9,15 +9,35 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"gompi/internal/version"
 )
 
 // ErrHelp is returned by Parse for -h, -help and --help, unless a flag of that
 // name is declared.
 var ErrHelp = pflag.ErrHelp
+
+// ErrVersion is returned by Parse for -version, unless a flag of that name is declared.
+var ErrVersion = errors.New("the version is asked for")
+
+// Answer writes what an error of Parse asks for, if that is usage or the version, and reports
+// whether it is.
+func (s *Set) Answer(err error, usage string, w io.Writer) bool {
+	switch {
+	case errors.Is(err, ErrHelp):
+		io.WriteString(w, usage)
+	case errors.Is(err, ErrVersion):
+		fmt.Fprintln(w, version.Text(s.Name()))
+	default:
+		return false
+	}
+	return true
+}
 
 // A Set is the flags of one command. Declare them by pflag's methods (IntVarP
 // and the like, or VarP with the value types of this package), then call Parse.

@@ -2,7 +2,6 @@ package contest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,8 +22,7 @@ type Measure func(ctx context.Context, report, progress io.Writer) error
 // report, and no error. set has read the command line, and wrong is what is wrong with it; usage
 // stands above the list of flags.
 func Main(set *cli.Set, wrong error, usage string, measure Measure, stdout, stderr io.Writer) int {
-	if errors.Is(wrong, cli.ErrHelp) {
-		fmt.Fprint(stdout, usage, set.FlagUsages())
+	if set.Answer(wrong, usage+set.FlagUsages(), stdout) {
 		return 0
 	}
 	name := set.Name()

@@ -41,8 +41,7 @@ func run(args []string, find func() *topo.Host, stdout, stderr io.Writer) int {
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("argument %q: want flags only", rest[0])
 	}
-	if errors.Is(err, cli.ErrHelp) {
-		fmt.Fprint(stdout, usage)
+	if set.Answer(err, usage, stdout) {
 		return 0
 	}
 	if err != nil {

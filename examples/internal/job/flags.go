@@ -69,13 +69,20 @@ func (f *Flags) define(fs *flag.FlagSet, name string) {
 	fs.IntVar(&f.Every, "print-every", f.Every, "steps between lines of progress within an epoch; 0: none")
 }
 
-// ParseMixed parses flags and returns the arguments that stand before, between and after them. It
+// ErrVersion is returned by ParseMixed for -version.
+var ErrVersion = errors.New("the version is asked for")
+
+// ParseMixed parses flags, to which it adds -version, and returns the arguments that stand before, between and after them. It
 // prints nothing: that is for the caller, once.
 func ParseMixed(fs *flag.FlagSet, args []string) (others []string, err error) {
 	fs.SetOutput(io.Discard)
+	version := fs.Bool("version", false, "print the version, and no more")
 	for {
 		if err := fs.Parse(args); err != nil {
 			return nil, err
+		}
+		if *version {
+			return nil, ErrVersion
 		}
 		args = fs.Args()
 		if len(args) == 0 {

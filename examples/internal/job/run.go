@@ -18,6 +18,7 @@ import (
 
 	"gompi/comm"
 	"gompi/internal/env"
+	"gompi/internal/version"
 )
 
 // Run is the main of a program: it parses the arguments, joins the job, calls train on every rank,
@@ -35,9 +36,13 @@ func RunOn(name string, stdout, stderr io.Writer, parse func() error,
 	renew func(ctx context.Context, c *comm.Comm) (*comm.Comm, error),
 	train func(ctx context.Context, c *comm.Comm, out io.Writer) error) int {
 	began := launched()
-	if err := parse(); errors.Is(err, flag.ErrHelp) {
+	switch err := parse(); {
+	case errors.Is(err, flag.ErrHelp):
 		return 0
-	} else if err != nil {
+	case errors.Is(err, ErrVersion):
+		fmt.Fprintln(stdout, version.Text(name))
+		return 0
+	case err != nil:
 		fmt.Fprintf(stderr, "%s: %v (%s -h lists the flags)\n", name, err, name)
 		return 2
 	}

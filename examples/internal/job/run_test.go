@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 
 	"gompi/comm"
 	"gompi/comm/commtest"
 	"gompi/comm/ddp"
+	"gompi/internal/version"
 )
 
 // The error of rank 0, which all get, is named once, and so is a rank's own.
@@ -24,4 +27,16 @@ func TestErrorsNameOneRank(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestVersionIsPrintedWithoutAJob(t *testing.T) {
+	var stdout, stderr strings.Builder
+	parse := func() error {
+		f := Flags{}
+		return f.Parse("prog", "", []string{"-version"}, io.Discard, nil)
+	}
+	status := Run("prog", &stdout, &stderr, parse, nil)
+	if got := stdout.String(); status != 0 || !strings.HasPrefix(got, "prog "+version.Number+", commit ") || stderr.Len() > 0 {
+		t.Errorf("status %d, stdout %q, stderr %q; want one line with the version", status, got, &stderr)
+	}
 }

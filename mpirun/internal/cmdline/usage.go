@@ -134,7 +134,7 @@ what happens
                             which GPUs it has
   -q                        print nothing but the reason of a failure
   -v                        print what gompirun does
-  -version, -h
+  -version, -h              also "gompirun version" and "gompirun help"
 
 Exit status: 0 if all ranks end well; that of the first rank that fails, or 128+N
 if signal N killed it; 124 after -timeout, 125 if the job could not be started, a

@@ -13,13 +13,14 @@ import (
 	"io"
 
 	"gompi/internal/boot/wire"
+	"gompi/internal/version"
 )
 
 // Magic opens an agent's output. Its number is raised whenever a message changes.
 const Magic = "\x00gompi agent 6\n"
 
 // Version is gompirun's own. Launcher and agents of one job have the same.
-const Version = "0.1.0"
+const Version = version.Number
 
 // Bounds of what is sent, in bytes or entries.
 const (

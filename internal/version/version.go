@@ -1,24 +1,26 @@
-package mpirun
+// Package version says which version the programs are, and what they are built from.
+package version
 
 import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-
-	"gompi/mpirun/internal/ctl"
 )
 
-// commit is the commit that make has built gompirun from, "" if go build has: then the binary's
+// Number is the version of all programs. Launcher and agents of one job have the same.
+const Number = "0.1.0"
+
+// commit is the commit that make has built a program from, "" if go build has: then the binary's
 // build information has it.
 var commit string
 
-// versionText is what -version prints.
-func versionText() string {
+// Text is what -version of a program prints.
+func Text(program string) string {
 	from := commit
 	if from == "" {
 		from = builtFrom()
 	}
-	return fmt.Sprintf("gompirun %s, commit %s (%s, %s/%s)", ctl.Version, from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s %s, commit %s (%s, %s/%s)", program, Number, from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // builtFrom returns the commit in the binary's build information.
