@@ -115,7 +115,7 @@ func tryToMeet(spec *cmdline.Spec) (int, error) {
 		return statusFailed, err
 	}
 	if !isHost {
-		return visit(ctx, &rendezvous.Guest{Own: own, Token: token, Say: say}, place, status)
+		return visit(ctx, spec, &rendezvous.Guest{Own: own, Token: token, Say: say}, status)
 	}
 	defer host.Close()
 	nodes, err := host.Gather(ctx)
@@ -234,11 +234,11 @@ func (m *joinedNodes) Start(ctx context.Context, h hostfile.Host) (*remote.Agent
 }
 
 // visit joins node 0 and runs its agents here until the job is over.
-func visit(ctx context.Context, g *rendezvous.Guest, place string, tooLate int) (int, error) {
+func visit(ctx context.Context, spec *cmdline.Spec, g *rendezvous.Guest, tooLate int) (int, error) {
 	if err := tree.Adopt(); err != nil {
 		return statusFailed, err
 	}
-	before := tree.Children()
+	before, place := tree.Children(), spec.RendezvousEndpoint()
 	var last *remote.Agent
 	g.Run = func() (*remote.Agent, error) {
 		a, err := remote.Local{Stderr: os.Stderr}.Start(ctx, hostfile.Host{Name: g.Own.Host})
@@ -266,7 +266,9 @@ func visit(ctx context.Context, g *rendezvous.Guest, place string, tooLate int) 
 		}
 	}()
 	end, err := g.Serve()
-	watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || last != nil && pid == last.PID() })
+	if err != nil || end.Status != 0 || !spec.KeepChildren {
+		watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || last != nil && pid == last.PID() })
+	}
 	if err != nil {
 		return statusFailed, fmt.Errorf("node 0 at %s is lost, and the ranks of this node with it: %w", place, err)
 	}

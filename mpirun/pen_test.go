@@ -1,6 +1,7 @@
 package mpirun
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -62,6 +63,22 @@ func TestRanksAreInAControlGroupOfTheirOwn(t *testing.T) {
 		t.Logf("%s: %v", end, cmd.Wait())
 		if _, err := os.Stat(group); !os.IsNotExist(err) {
 			t.Errorf("%s: the group %s is left: %v", end, group, err)
+		}
+	}
+}
+
+// A process that may live on is in no group that would have to be removed with the job.
+func TestChildrenThatLiveOnAreInNoGroup(t *testing.T) {
+	mountGroups(t)
+	status, out, errs := runJob(t, "-q", "-no-kill-children", "-np", "2", "sh", "-c", detaches)
+	if status != 0 {
+		t.Errorf("status %d\n%s", status, errs)
+	}
+	pids := children(t, out)
+	wantAlive(t, pids)
+	for _, pid := range pids {
+		if group, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid)); err != nil || bytes.Contains(group, []byte("gompi-")) {
+			t.Errorf("process %d is in %q, %v", pid, group, err)
 		}
 	}
 }

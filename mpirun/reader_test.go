@@ -116,7 +116,7 @@ func TestAJobEndsWhoeverReadsItsOutput(t *testing.T) {
 	}
 }
 
-// fifo makes a FIFO that nobody reads.
+// fifo makes a FIFO.
 func fifo(t *testing.T, name string) string {
 	path := filepath.Join(t.TempDir(), name)
 	if err := unix.Mkfifo(path, 0o600); err != nil {

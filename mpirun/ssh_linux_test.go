@@ -358,6 +358,25 @@ func TestNothingIsLeftOnHosts(t *testing.T) {
 	}
 }
 
+// What ranks have left lives on where the watchdog of a host would else kill it.
+func TestChildrenLiveOnOnHosts(t *testing.T) {
+	b := testbed.New(t, 2)
+	for status, script := range map[int]string{0: detaches, 4: failsAfter("sleep 1000")} {
+		got, out, said := remotely(t, b, "-q", "-no-kill-children", "-H", "host1,host2", "sh", "-c", script, fifo(t, "go"))
+		pids := children(t, out)
+		if got != status {
+			t.Errorf("status %d, want %d\n%s", got, status, strings.Join(said, "\n"))
+		}
+		if status == 0 {
+			wantAlive(t, pids)
+			for _, pid := range pids {
+				syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		b.AwaitEmpty(soon)
+	}
+}
+
 // A server that drops connections because there are many at once is asked again.
 func TestDroppedConnectionsAreTriedAgain(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,7 @@ type shutdown struct {
 	left     int           // processes that ranks left behind, and were killed
 	drained  bool          // the launcher has been told
 	noMore   bool          // no rank will be replaced
+	failed   bool          // a rank has not ended well
 	over     bool
 }
 
@@ -113,7 +114,9 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	} else {
 		m.Code = ws.ExitStatus()
 	}
-	if a.launch.Recover && (m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed) {
+	dead := m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed
+	a.end.failed = a.end.failed || dead || p.alone
+	if a.launch.Recover && dead {
 		a.killGroup(p)
 		a.lostRank(p)
 	}
@@ -319,8 +322,8 @@ func (a *agent) kill(now time.Time) {
 	a.end.over = a.orphaned
 }
 
-// finish ends the job on this host once all ranks have ended: it waits for
-// output that is still open, kills what is left, and tells the launcher.
+// finish ends the job on this host once all ranks have ended: it waits for output that is still
+// open, kills what is left unless it may live on, and tells the launcher.
 func (a *agent) finish(now time.Time) {
 	a.turnAwayLate()
 	open := len(a.halted) > 0
@@ -340,7 +343,7 @@ func (a *agent) finish(now time.Time) {
 		}
 	}
 	a.end.linger = time.Time{}
-	if children {
+	if children && !a.keepsChildren() {
 		a.killAll()
 		return
 	}
@@ -348,10 +351,13 @@ func (a *agent) finish(now time.Time) {
 		return // output waits for credit
 	}
 	a.closeStreams()
-	if len(a.halted) == 0 {
-		a.report(&ctl.Drained{Killed: a.end.left})
-		a.end.drained = true
-	}
+	a.report(&ctl.Drained{Killed: a.end.left})
+	a.end.drained = true
+}
+
+// keepsChildren reports whether what the ranks have left running may live on.
+func (a *agent) keepsChildren() bool {
+	return a.launch.KeepChildren && !a.end.failed && !a.end.ordered
 }
 
 // lingerOn lets what the ranks left running have its time once more: it could not write for a while.
@@ -361,11 +367,11 @@ func (a *agent) lingerOn() {
 	}
 }
 
-// closeStreams reads what is left in the pipes. Nobody below this process
-// writes to them any more.
+// closeStreams passes on what is left in the pipes, and closes them. Processes that live on may
+// still write to them.
 func (a *agent) closeStreams() {
 	for s := range a.streams() {
-		if a.drain(s); s.fd >= 0 && !s.halted {
+		if a.readRest(s); s.fd >= 0 {
 			a.closeStream(s)
 		}
 	}

@@ -65,8 +65,8 @@ func (a *agent) readOnce(s *stream) bool {
 	return n == len(a.buf)
 }
 
-// readRest passes on what a rank that has failed has left in its pipe, with or without credit, for
-// the report of its failure. It is no more than a pipe holds.
+// readRest passes on what is in a rank's pipe now, with or without credit: for the report of its
+// failure, or before the pipe is closed. It is no more than a pipe holds.
 func (a *agent) readRest(s *stream) {
 	if s.fd < 0 {
 		return

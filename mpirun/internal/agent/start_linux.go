@@ -79,7 +79,9 @@ func (a *agent) startAll() (int, error) {
 	if err := a.makeShared(); err != nil {
 		return first, err
 	}
-	a.group = killgroup.New()
+	if !a.launch.KeepChildren { // a group cannot be removed while processes in it live on
+		a.group = killgroup.New()
+	}
 	for _, p := range a.ranks {
 		prog := a.preparation.programs[p.Program]
 		if err := a.spawn(p, prog, a.variables(p, prog)); err != nil {

@@ -32,6 +32,8 @@ type Spec struct {
 	KillDelay time.Duration // between TERM and KILL
 	Heartbeat time.Duration // 0: none
 
+	KeepChildren bool // what ranks have left running lives on when all of the host ended well
+
 	Rendezvous Rendezvous
 	Master     Master
 	Reach      Reach

@@ -63,6 +63,7 @@ func (p *parser) jobFlags(set *cli.Set) func() error {
 	set.Var((*cli.Duration)(&s.Timeout), "timeout", "")
 	s.KillDelay = 10 * time.Second
 	set.Var((*cli.Duration)(&s.KillDelay), "kill-delay", "")
+	set.BoolVar(&s.KeepChildren, "no-kill-children", false, "")
 	s.Stall.flags(set)
 	s.Attach.flags(set)
 	s.Heartbeat = 5 * time.Second

@@ -23,6 +23,8 @@ type Launch struct {
 	// StallWarning is how long a rank may be in one call before the agent reports it;
 	// 0 for ever.
 	StallWarning time.Duration
+	// KeepChildren lets what ranks have left running live on when all of the host ended well.
+	KeepChildren bool
 	// Heartbeat is how often the launcher sends a ping; 0 if it does not.
 	Heartbeat time.Duration
 	Stacks    bool     // ranks must be ready to tell their stacks
@@ -94,7 +96,7 @@ func (m *Launch) fields(c *wire.Codec) {
 	wire.Int(c, &m.Stdin, StdinAll, wire.MaxRanks)
 	wire.Int(c, &m.StallWarning, 0, math.MaxInt64)
 	wire.Int(c, &m.Heartbeat, 0, math.MaxInt64)
-	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover)
+	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover, &m.KeepChildren)
 	c.Rank(&m.Spares)
 	wire.Int(c, &m.Cores, 0, maxCPU)
 	c.Strings(&m.Env, maxList, maxString)

@@ -139,8 +139,8 @@ func awaitEnd(pid int) {
 	}
 }
 
-// endAll kills everything below this process, the agent first, and returns the
-// agent's exit status.
+// endAll kills everything below this process, the agent first, and returns the agent's exit status.
+// An agent that has ended with status 0 has killed what had to be, and what is left may live on.
 func endAll(agent int) int {
 	status, group := program.CannotStart, killgroup.Of(agent)
 	for deadline := time.Now().Add(Hopeless); time.Now().Before(deadline); time.Sleep(KillPeriod) {
@@ -155,6 +155,8 @@ func endAll(agent int) int {
 			}
 			switch {
 			case pid != agent:
+			case ws.Exited() && ws.ExitStatus() == 0:
+				return 0
 			case ws.Exited():
 				status = ws.ExitStatus()
 			case ws.Signaled():
