@@ -10,7 +10,8 @@ import (
 // aside is what runs beside the loop because it may take long: the loop goes on, so that the agent
 // answers its launcher meanwhile, and ends when it is told to.
 type aside struct {
-	bell int // an eventfd, which the loop watches
+	bell    int // an eventfd, which the loop watches
+	running int // what has been begun and not finished; the loop's
 
 	mu   sync.Mutex
 	done []func() // what the loop is to do now
@@ -27,6 +28,7 @@ func (a *agent) openAside() error {
 
 // doAside runs work on a goroutine, and then in the loop what work returns.
 func (a *agent) doAside(work func() (then func())) {
+	a.aside.running++
 	go func() { // until work is done or the process ends
 		then := work()
 		a.aside.mu.Lock()
@@ -44,6 +46,7 @@ func (a *agent) finishAside() {
 	done := a.aside.done
 	a.aside.done = nil
 	a.aside.mu.Unlock()
+	a.aside.running -= len(done)
 	for _, then := range done {
 		then()
 	}

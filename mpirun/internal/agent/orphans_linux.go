@@ -38,8 +38,12 @@ func (a *agent) childrenEnded(bell int) {
 }
 
 // reapOrphans reaps the children that have ended and are no ranks. At a rank it stops until that has
-// been reaped: its own event says in which order ranks have ended.
+// been reaped: its own event says in which order ranks have ended. It does nothing while something
+// runs aside, which may have started a child, as gompi-topo, and wait for it.
 func (a *agent) reapOrphans() {
+	if a.aside.running > 0 {
+		return
+	}
 	for {
 		pid := endedChild()
 		if pid == 0 {

@@ -67,3 +67,42 @@ func TestOrphansAreReapedAtOnceAndRanksAreNot(t *testing.T) {
 		}
 	}
 }
+
+// What runs aside waits for its own children.
+func TestChildrenOfWhatRunsAsideAreNoOrphans(t *testing.T) {
+	a := &agent{local: map[int]int{}}
+	if err := a.open(); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(a.fd)
+	if err := a.openAside(); err != nil {
+		t.Fatal(err)
+	}
+	ended, looked, waited := make(chan error), make(chan struct{}), make(chan error, 1)
+	a.doAside(func() func() {
+		cmd := exec.Command("true")
+		err := cmd.Start()
+		if err == nil {
+			err = unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		}
+		ended <- err
+		<-looked
+		waited <- cmd.Wait()
+		return func() {}
+	})
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	a.unreaped = true
+	a.reapOrphans()
+	close(looked)
+	if err := <-waited; err != nil {
+		t.Errorf("it has lost its child: %v", err)
+	}
+	for a.aside.running > 0 {
+		a.finishAside()
+	}
+	if a.reapOrphans(); a.unreaped {
+		t.Error("orphans are not looked for when nothing runs aside any more")
+	}
+}
