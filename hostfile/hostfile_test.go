@@ -134,7 +134,7 @@ func TestErrorsNameTheLineAndWhatWasWanted(t *testing.T) {
 		{"two users", "a@b@c", `hosts:1: host "b@c": want a name of letters, digits and ._-, or an address, in "a@b@c"`},
 		{"another user", "u@h slots=1\nv@h slots=1", `hosts:2: user "v" for h, which had user "u" before: want one user for each host, in "v@h slots=1"`},
 		{"users disagree", "u@h user=v", `hosts:1: user=v: want one user, of letters, digits and ._-, in "u@h user=v"`},
-		{"odd letters", "n\x00de", `hosts:1: host "n\x00de": want a name of letters, digits and ._-, or an address, in "n\x00de"`},
+		{"odd letters", "n\x01de", `hosts:1: host "n\x01de": want a name of letters, digits and ._-, or an address, in "n\x01de"`},
 		{"empty name with count", ":4", `hosts:1: host "": want a name that begins with a letter or digit, in ":4"`},
 		{"comma at the end", "a:2,", `hosts:1: no host before or after a comma: want a host on both sides, in "a:2,"`},
 		{"comma first", ",a", `hosts:1: no host before or after a comma: want a host on both sides, in ",a"`},
@@ -152,6 +152,7 @@ func TestErrorsNameTheLineAndWhatWasWanted(t *testing.T) {
 		{"open comment", "a slots=1\nb slots=1 /* and\nso on", `hosts:2: a comment begins with "/*" and never ends: want "*/", in "b slots=1 /* and"`},
 		{"nothing", "# only\n\n", `hosts: no host in it: want for example "node01 slots=4"`},
 		{"all excluded", "a\n^a", `hosts: every host in it is excluded with ^: want one that is not`},
+		{"a program", "\x7fELF\x02\x01\x01\x00", `hosts: it is no text, it begins with "ELF" among other bytes: want a list of hosts`},
 		{"UTF-16", "\xff\xfea\x00", `hosts: the file is in UTF-16: want UTF-8`},
 	}
 	for _, tt := range tests {

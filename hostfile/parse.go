@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"gompi/internal/textfile"
 )
 
 // largestFile bounds what Parse reads, in bytes: 256 for each of MaxHosts.
@@ -25,6 +27,9 @@ func Parse(name string, r io.Reader) (List, error) {
 	text := string(data)
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		return List{}, &Error{File: name, Msg: "the file is in UTF-16: want UTF-8"}
+	}
+	if err := textfile.Check(data); err != nil {
+		return List{}, &Error{File: name, Msg: err.Error() + ": want a list of hosts"}
 	}
 	p := newParser(name)
 	var comment blockComment

@@ -98,3 +98,13 @@ func TestLimitsThatLeaveNothingAreNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestWithoutProcTheReasonIsSaid(t *testing.T) {
+	status, out, errs := runCommand(t, "unshare", "-m", "sh", "-c", "umount -l /proc || exit 77; exec gompirun -np 1 true")
+	switch {
+	case status == 77 || status == 1:
+		t.Skipf("no mount namespace to have here: %s%s", out, errs)
+	case status != 125 || !strings.Contains(errs, "want /proc, by which processes are started and watched"):
+		t.Errorf("status %d, %q; want 125 and that /proc is wanted", status, errs)
+	}
+}

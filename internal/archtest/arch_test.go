@@ -28,6 +28,7 @@ var rules = []rule{
 	{"internal/env", nil},
 	{"internal/forked", nil},
 	{"internal/version", nil},
+	{"internal/textfile", nil},
 	{"internal/cli", []string{"internal/version"}},
 	{"internal/poll", nil},
 	{"internal/rdma", nil},
@@ -71,10 +72,10 @@ var rules = []rule{
 	{"cudaops/topo", nil},
 	{"cudaops/cudatest", []string{"internal/env"}},
 	{"cudaops", []string{"internal/mem", "internal/env"}}, // not comm: they meet in mem.Buffer and mem.Space
-	{"hostfile", nil},
-	{"mpirun/internal/plan", []string{"hostfile", "internal/cli"}},
+	{"hostfile", []string{"internal/textfile"}},
+	{"mpirun/internal/plan", []string{"hostfile", "internal/cli", "internal/textfile"}},
 	{"mpirun/internal/allocation", []string{"hostfile", "internal/env"}},
-	{"mpirun/internal/cmdline", []string{"internal/cli", "internal/env", "mpirun/internal/plan", "mpirun/internal/pattern"}},
+	{"mpirun/internal/cmdline", []string{"internal/textfile", "internal/cli", "internal/env", "mpirun/internal/plan", "mpirun/internal/pattern"}},
 	{"mpirun/internal/pattern", nil},
 	// The job reaches agents, this process and the user through what it is given: it knows
 	// of link the events.

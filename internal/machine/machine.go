@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"gompi/internal/atomicfile"
 )
@@ -70,7 +71,7 @@ const most = 8 << 10
 // Read returns a profile: of the name of a file, or None; or for "" this machine's. It costs a look
 // at one file. What the file does not set is as in the built-in profile. With an error, which says
 // what is wrong with the file, it returns the built-in profile. A file that was not named may be
-// missing.
+// missing, or where this user cannot look.
 func Read(name string) (Profile, error) {
 	p := profile(identity())
 	if name == None {
@@ -83,7 +84,7 @@ func Read(name string) (Profile, error) {
 		}
 	}
 	data, err := readBounded(file)
-	if name == "" && errors.Is(err, fs.ErrNotExist) {
+	if name == "" && isAway(err) {
 		return p, nil
 	}
 	p.File = file
@@ -96,6 +97,12 @@ func Read(name string) (Profile, error) {
 	}
 	p.Settings = settings.over(p.Settings)
 	return p, nil
+}
+
+// isAway reports whether an error says that there is no file, or none for this user: HOME may be that
+// of another one, or no folder.
+func isAway(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)
 }
 
 func readBounded(file string) (string, error) {

@@ -85,6 +85,13 @@ func TestAProfileIsKept(t *testing.T) {
 	if p, err := Read(""); err != nil || p.Settings != want || p.File != file || p.Processor != built.Processor {
 		t.Errorf("%+v, %v: want what was kept", p, err)
 	}
+	for _, elsewhere := range []string{"/dev/null", "/nonexistent"} {
+		t.Setenv("XDG_CACHE_HOME", elsewhere)
+		if p, err := Read(""); err != nil || p != built {
+			t.Errorf("cache %s: %+v, %v: want the built-in profile", elsewhere, p, err)
+		}
+	}
+	t.Setenv("XDG_CACHE_HOME", cache)
 	spoil := func(what string, do func() error) {
 		if err := do(); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gompi/internal/cli"
+	"gompi/internal/textfile"
 )
 
 // readAppFile reads the file that stands for the programs. It parses the flags of the
@@ -19,6 +20,9 @@ func (p *parser) readAppFile(set *cli.Set, rest []string) ([]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("-app: %w", err)
+	}
+	if err := textfile.Check(text); err != nil {
+		return nil, fmt.Errorf("-app %s: %w: want a line for each program, as in: -np 2 ./prog", file, err)
 	}
 	args, err := appLine(file, string(text))
 	if err != nil {

@@ -21,9 +21,13 @@ const least = 12
 // many is a limit of processes that no launcher reaches. It saves looking at all of the machine's.
 const many = 4096
 
-// Processes returns an error if this process may not start a few threads and processes. Go's own
-// message, when it cannot start a thread, is the stacks of all that it runs.
+// Processes returns an error if this process may not start a few threads and processes, or cannot
+// see those that it starts. Go's own message, when it cannot start a thread, is the stacks of all
+// that it runs.
 func Processes() error {
+	if _, err := os.Stat("/proc/self/exe"); err != nil {
+		return fmt.Errorf("%w: want /proc, by which processes are started and watched (mount -t proc proc /proc)", err)
+	}
 	if l := processes("/"); l.left < least {
 		return fmt.Errorf("%v: want %d more for gompirun, and those of the ranks", l, least)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gompi/hostfile"
+	"gompi/internal/textfile"
 )
 
 // A Rankfile says for each rank of a job on which host it runs and on which cores,
@@ -31,6 +32,9 @@ type rankLine struct {
 // ParseRankfile reads the file called name. Comments begin with #. Each rank from 0
 // on has to have one line.
 func ParseRankfile(name string, text []byte) (*Rankfile, error) {
+	if err := textfile.Check(text); err != nil {
+		return nil, fmt.Errorf("%s: %w: want lines as in: rank 0=node01 slot=0-3", name, err)
+	}
 	f := &Rankfile{name: name}
 	at := 0
 	for line := range strings.Lines(string(text)) {
