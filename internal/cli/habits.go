@@ -21,6 +21,10 @@ type Habit struct {
 	Why     string
 	Instead string
 
+	// May tells a word that it takes as an argument, if that follows, beside those of Args; nil for
+	// none.
+	May func(word string) bool
+
 	// Pair says that its two arguments may be one: NAME=VALUE.
 	Pair bool
 
@@ -90,6 +94,9 @@ func (u *usedHabits) take(h Habit, name, arg, value string, inArg bool, args []s
 			}
 			return nil, fmt.Errorf("-%s needs %s%s%s", name, countOf(h.Args, "value"), insteadOf(args), hint)
 		}
+		own, words, args = append(own, args[0]), append(words, args[0]), args[1:]
+	}
+	if h.May != nil && !inArg && len(args) > 0 && h.May(args[0]) {
 		own, words, args = append(own, args[0]), append(words, args[0]), args[1:]
 	}
 	if h.Grant {
@@ -178,7 +185,7 @@ func typed(words []string) string {
 // torchrun and srun type that gompirun has no flag for. The Set has to have the
 // flags that it translates to.
 func LauncherHabits() []Habit {
-	return slices.Concat(openMPIHabits(), hydraHabits(), torchHabits(), srunHabits())
+	return slices.Concat(openMPIHabits(), openMPI5Habits(), hydraHabits(), torchHabits(), srunHabits())
 }
 
 func always(flags ...string) func([]string) []string {

@@ -7,6 +7,8 @@ const (
 	mca      = "gompi has no MCA parameters"
 	reach    = "gompirun chooses itself how to reach a host"
 	daemons  = "agents start and end with the job"
+	prefix   = "nothing has to be installed at the same place on every host"
+	noPrefix = "there is no prefix"
 	tells    = "-v says what gompirun does"
 	others   = "gompirun cannot know which host is meant; type -H with the hosts to use"
 	debugger = "start the job, then type gompirun -attach RANK"
@@ -21,14 +23,29 @@ func withFT(args []string) []string {
 	return []string{}
 }
 
+// preloadOrInput translates -s of Open MPI, which sends the program, and that of Intel MPI, which
+// says which ranks read standard input.
+func preloadOrInput(args []string) []string {
+	if len(args) == 0 {
+		return []string{"-preload-binary"}
+	}
+	return []string{"-stdin", args[0]}
+}
+
+// isRanks reports whether a word is what Intel MPI's -s takes: all, none, or numbers of ranks.
+func isRanks(word string) bool {
+	return word == "all" || word == "none" ||
+		word != "" && word[0] != '-' && strings.Trim(word, "0123456789,-") == ""
+}
+
 // openMPIHabits returns what is Open MPI's.
 func openMPIHabits() []Habit {
 	return []Habit{
 		{Names: []string{"mca", "gmca", "omca", "prtemca", "pmixmca"}, Args: 2, Why: mca},
 		{Names: []string{"tune", "am"}, Args: 1, Why: mca},
 		{Names: []string{"allow-run-as-root"}, Why: "any user may run gompirun"},
-		{Names: []string{"prefix"}, Args: 1, Why: "nothing has to be installed at the same place on every host"},
-		{Names: []string{"noprefix"}, Why: "there is no prefix"},
+		{Names: []string{"prefix"}, Args: 1, Why: prefix},
+		{Names: []string{"noprefix"}, Why: noPrefix},
 		{Names: []string{"personality"}, Args: 1, Why: "ranks of every kind find their variables"},
 		{Names: []string{"with-ft"}, Args: 1, To: withFT},
 		{Names: []string{"enable-recovery"}, To: always("-recover")},
@@ -63,7 +80,7 @@ func openMPIHabits() []Habit {
 		{Names: []string{"bind-to-core"}, To: always("-bind-to", "core")},
 		{Names: []string{"bind-to-socket"}, To: always("-bind-to", "package")},
 		{Names: []string{"bind-to-none"}, To: always("-bind-to", "none")},
-		{Names: []string{"s"}, To: always("-preload-binary")},
+		{Names: []string{"s"}, May: isRanks, To: preloadOrInput},
 		{Names: []string{"display-allocation", "display-devel-allocation", "display-devel-map", "display-diffable-map", "display-topo"}, To: always("-display-map")},
 		{Names: []string{"output"}, Args: 1, To: outputDirectives, Instead: "want tag, timestamp, merge or dir=DIR of it; for a file, type -outfile-pattern F"},
 		{Names: []string{"display"}, Args: 1, To: displayDirectives, Instead: "want map or bindings of it"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"gompi/internal/cli"
@@ -66,11 +67,21 @@ func (s *Spec) placementFlags(set *cli.Set) func() error {
 				return fmt.Errorf("-cpu-list %w", err)
 			}
 		}
+		if word, reports := cutReport(bindTo); reports {
+			bindTo, s.Report.Bindings = word, true
+		}
 		if bindTo != "" {
 			p.BindTo, err = plan.ParseBindTo(bindTo)
 		}
 		return err
 	}
+}
+
+// cutReport cuts the qualifier by which Open MPI's -bind-to asks for -report-bindings.
+func cutReport(bindTo string) (rest string, reports bool) {
+	words := strings.Split(bindTo, ":")
+	kept := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return strings.EqualFold(w, "report") })
+	return strings.Join(kept, ":"), len(kept) < len(words)
 }
 
 func readRankfile(name string) (*plan.Rankfile, error) {

@@ -67,6 +67,8 @@ func (p *Policy) setOrder(fields []string) ([]string, error) {
 	switch {
 	case fields[0] == "" && len(fields) > 1:
 		return fields[1:], nil
+	case strings.HasPrefix(fields[0], peList):
+		return p.setPEList(fields)
 	case fields[0] == "ppr" && len(fields) > 2:
 		return fields[3:], p.setPPR(fields[1], fields[2])
 	}
@@ -102,6 +104,27 @@ func (p *Policy) setPPR(number, what string) error {
 	return nil
 }
 
+// peList is how Open MPI's -map-by names the CPUs to use.
+const peList = "pe-list="
+
+// setPEList applies pe-list=0,2-3. With :ordered after it each rank has one of them, as they are
+// numbered.
+func (p *Policy) setPEList(fields []string) ([]string, error) {
+	list := strings.TrimPrefix(fields[0], peList)
+	if p.CPUList != "" && p.CPUList != list {
+		return nil, fmt.Errorf(" and -cpu-list %s: want one of them", p.CPUList)
+	}
+	if _, err := ParseCPUs(list); err != nil {
+		return nil, fmt.Errorf(": %w", err)
+	}
+	p.CPUList = list
+	rest := slices.DeleteFunc(slices.Clone(fields[1:]), func(s string) bool { return s == "ordered" })
+	if len(rest) < len(fields)-1 {
+		p.Order = ByCore
+	}
+	return rest, nil
+}
+
 // modify applies what follows the order.
 func (p *Policy) modify(modifiers []string) error {
 	for _, m := range modifiers {
@@ -113,12 +136,17 @@ func (p *Policy) modify(modifiers []string) error {
 				return fmt.Errorf(": PE=%s: want a number of cores, 1 or more", number)
 			}
 			p.PE = n
+		case m == "hwtcpus":
+			p.HWThreads = true
+		case m == "corecpus":
+			p.HWThreads = false
+		case m == "inherit", m == "noinherit": // of ranks that ranks start, which there are not
 		case m == "oversubscribe":
 			p.NoOversubscribe, p.Oversubscribe = false, true
 		case m == "nooversubscribe":
 			p.NoOversubscribe, p.Oversubscribe = true, false
 		default:
-			return fmt.Errorf(": %q: want PE=N, oversubscribe or nooversubscribe after the colon", m)
+			return fmt.Errorf(": %q: want PE=N, oversubscribe, nooversubscribe, hwtcpus or corecpus after the colon", m)
 		}
 	}
 	return nil

@@ -31,11 +31,12 @@ func (b BindTo) String() string { return bindNames[b] }
 // change nothing: binding is always that lenient here.
 func ParseBindTo(s string) (BindTo, error) {
 	const want = "want none, hwthread, core, numa, package or gpu"
-	word, modifiers, _ := strings.Cut(strings.ToLower(s), ":")
-	switch modifiers {
-	case "", "overload-allowed", "if-supported":
-	default:
-		return 0, fmt.Errorf("-bind-to %q: %q: %s alone", s, modifiers, want)
+	words := strings.Split(strings.ToLower(s), ":")
+	word := words[0]
+	for _, m := range words[1:] {
+		if m != "overload" && m != "overload-allowed" && m != "if-supported" {
+			return 0, fmt.Errorf("-bind-to %q: %q: %s alone", s, m, want)
+		}
 	}
 	if word == "socket" {
 		word = "package"

@@ -42,9 +42,10 @@ func TestSetMapByErrorsQuoteTheValueAndChangeNothing(t *testing.T) {
 		{"ppr:0:node", `-map-by "ppr:0:node": "0" ranks per node: want a number from 1 to 1048576`},
 		{"ppr:x:node", `-map-by "ppr:x:node": "x" ranks per node: want a number from 1 to 1048576`},
 		{"ppr:2:node", `-map-by "ppr:2:node" and -N 3: want one of them, or the same number in both`},
-		{"slot:span", `-map-by "slot:span": "span": want PE=N, oversubscribe or nooversubscribe after the colon`},
+		{"slot:span", `-map-by "slot:span": "span": want PE=N, oversubscribe, nooversubscribe, hwtcpus or corecpus after the colon`},
+		{"pe-list=0,x", `-map-by "pe-list=0,x": "0,x": want numbers of CPUs, as in 0-3,8`},
 		{"slot:pe=0", `-map-by "slot:pe=0": PE=0: want a number of cores, 1 or more`},
-		{"slot:", `-map-by "slot:": "": want PE=N, oversubscribe or nooversubscribe after the colon`},
+		{"slot:", `-map-by "slot:": "": want PE=N, oversubscribe, nooversubscribe, hwtcpus or corecpus after the colon`},
 	}
 	for _, tt := range tests {
 		before := Policy{PerNode: 3, Order: ByNode}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+)
+
+// openMPI5Habits returns what Open MPI has from version 5 on.
+func openMPI5Habits() []Habit {
+	const memory = "each call finds out itself in what memory its vectors are"
+	const environment = "ranks have gompirun's environment; type -x NAME=VALUE, or env -u NAME before gompirun"
+	return []Habit{
+		{Names: []string{"runtime-options"}, Args: 1, To: runtimeOptions,
+			Instead: "want donotlaunch, recoverable, max-restarts=N, timeout=T, spawn-timeout=T or get-stack-traces of it"},
+		{Names: []string{"app-prefix", "pmix-prefix", "app-pmix-prefix"}, Args: 1, Why: prefix},
+		{Names: []string{"no-app-prefix"}, Why: noPrefix},
+		{Names: []string{"memory-alloc-kind", "memory-alloc-kinds", "gpu-support"}, Args: 1, Why: memory},
+		{Names: []string{"pset", "initial-errhandler"}, Args: 1, Why: "gompi has no process sets, and its calls return errors"},
+		{Names: []string{"tmpdir"}, Args: 1, Why: "gompirun keeps no files of a session"},
+		{Names: []string{"gpmixmca"}, Args: 2, Why: mca},
+		{Names: []string{"forward-signals"}, Args: 1, Why: "ranks get the signals that gompirun gets"},
+		{Names: []string{"set-sid", "no-ready-msg", "system-server"}, Why: daemons},
+		{Names: []string{"keepalive", "singleton"}, Args: 1, Why: daemons},
+		{Names: []string{"add-host", "add-hostfile"}, Args: 1, Instead: "type all hosts in -H LIST or -hostfile F"},
+		{Names: []string{"set-env"}, Args: 1, To: renamed("-x")},
+		{Names: []string{"unset-env"}, Args: 1, Instead: environment},
+		{Names: []string{"append-env", "prepend-env"}, Args: 2, Instead: environment},
+		{Names: []string{"output-directory"}, Args: 1, To: renamed("-output-filename")},
+		{Names: []string{"spawn-timeout"}, Args: 1, To: renamed("-start-timeout")},
+		{Names: []string{"stop-on-exec", "stop-in-init", "stop-in-app"}, Instead: debugger},
+	}
+}
+
+// runtimeOptions translates --runtime-options recoverable,max-restarts=2.
+func runtimeOptions(args []string) []string {
+	flags := []string{}
+	for option := range strings.SplitSeq(strings.ToLower(args[0]), ",") {
+		key, value, given := strings.Cut(option, "=")
+		flag := map[string]string{
+			"donotlaunch": "-do-not-launch", "recoverable": "-recover", "get-stack-traces": "-get-stack-traces",
+			"max-restarts": "-max-restarts", "timeout": "-timeout", "spawn-timeout": "-start-timeout",
+		}[key]
+		switch key {
+		case "max-restarts":
+			flags = append(flags, flag, value)
+		case "timeout", "spawn-timeout":
+			seconds, ok := clockSeconds(value)
+			if !ok {
+				return nil
+			}
+			flags = append(flags, flag, seconds)
+		case "donotlaunch", "recoverable", "get-stack-traces":
+			if !given || isTrue(value) {
+				flags = append(flags, flag)
+			}
+		case "show-progress", "report-state-on-timeout", "aggregate-help-messages": // told in any case
+		case "error-nonzero-status", "fwd-environment":
+			if given && !isTrue(value) {
+				return nil // what is so in any case
+			}
+		default:
+			return nil
+		}
+	}
+	return flags
+}
+
+// isTrue reads a truth value as Open MPI does: a number but 0, or the beginning of "true".
+func isTrue(value string) bool {
+	n, err := strconv.Atoi(value)
+	return err == nil && n != 0 || value != "" && strings.HasPrefix("true", value)
+}
+
+// clockSeconds reads a time like 1:20:13:05, of days, hours, minutes and seconds, of which the first
+// may be left out.
+func clockSeconds(clock string) (seconds string, ok bool) {
+	fields, total := strings.Split(clock, ":"), 0
+	for i, field := range fields {
+		n, err := strconv.ParseUint(field, 10, 16)
+		if err != nil || len(fields) > 4 {
+			if len(fields) == 1 {
+				return clock, clock != "" // seconds, or what -timeout says is wrong with it
+			}
+			return "", false
+		}
+		unit := []int{1, 60, 3600, 86400}[len(fields)-1-i]
+		total += int(n) * unit
+	}
+	return strconv.Itoa(total), true
+}
