@@ -245,6 +245,13 @@ func TestIPv6(t *testing.T) {
 	}
 }
 
+// Who has typed no interfaces is not told of them.
+func TestAHostWithLinkLocalAddressesAloneIsToldWhatItLacks(t *testing.T) {
+	if got := new(Transport).noAddress().Error(); strings.Contains(got, "interfaces") || !strings.Contains(got, "link-local") {
+		t.Errorf("%q: want what addresses it has, and no list of interfaces", got)
+	}
+}
+
 // Ranks on two names of one host reach each other where it has no address but loopback, and only
 // they do.
 func TestLoopbackServesTwoNamesOfOneHost(t *testing.T) {

@@ -51,7 +51,7 @@ func advise(ps []*patient, ports [2]int) []advice {
 			all = append(all, ofHost(p, ranks)...)
 			all = append(all, ofGPUs(p)...)
 			if len(ps) > 1 && len(p.findings.Addresses) == 0 && p.findings.Trouble == "" {
-				all = append(all, advice{true, p.host.Name, "has no address that other hosts could reach", "name interfaces that it has: -iface LIST"})
+				all = append(all, advice{true, p.host.Name, "has no address that other hosts could reach", "give an interface an address that is neither loopback nor link-local; with -iface, name one that has it"})
 			}
 		}
 	}
