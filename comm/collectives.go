@@ -114,8 +114,8 @@ func Alltoall[T Scalar](ctx context.Context, c *Comm, send, recv []T) error {
 
 // Alltoallv is Alltoall with blocks of any length: sendCounts[i] elements at
 // sendDispls[i] of send go to rank i, and counts[i] elements from rank i go to
-// displs[i] of recv. nil displacements mean one after the other, and that of an empty block nothing,
-// here and wherever there are displacements (MPI_Alltoallv).
+// displs[i] of recv. nil displacements mean one after the other, and that of an empty block
+// nothing, here and wherever there are displacements (MPI_Alltoallv).
 func Alltoallv[T Scalar](ctx context.Context, c *Comm, send []T, sendCounts, sendDispls []int, recv []T, counts, displs []int) error {
 	return c.Alltoallv(ctx, Of(send), sendCounts, sendDispls, Of(recv), counts, displs)
 }

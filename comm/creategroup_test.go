@@ -170,8 +170,8 @@ func TestGroupsOfWrongArgumentsAreNotMade(t *testing.T) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// Who gives up, and a member that leaves, make the others fail, too, or break what they have got; the
-// parent stays whole.
+// Who gives up, and a member that leaves, make the others fail, too, or break what they have got;
+// the parent stays whole.
 func TestWhoMakesNoGroupEndsItForTheOthers(t *testing.T) {
 	gives := func(ctx context.Context, c *comm.Comm) error {
 		over, cancel := context.WithCancelCause(ctx)

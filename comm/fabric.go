@@ -44,11 +44,11 @@ const (
 	// yields: some hundred microseconds, several times what a wake-up costs.
 	spin = 1000
 	// yields is how often it then polls, each time after a yield, before it blocks its thread: a
-	// yield hands the processor to another rank of the session in 1 us, a thread that is woken takes
-	// 2 (np=2 on one processor, latency of 8 B: 2.1 and 3.3 us). Ranks that yield for longer keep
-	// those of other sessions from running (five ranks of three hosts on two processors, thousands of
-	// messages: 2.5 s with 64 yields and with 4, 3.6 with 128, 5.5 with 1024, and 22 where ranks did
-	// not block their threads; without autogroups 2.5).
+	// yield hands the processor to another rank of the session in 1 us, a thread that is woken
+	// takes 2 (np=2 on one processor, latency of 8 B: 2.1 and 3.3 us). Ranks that yield for longer
+	// keep those of other sessions from running (five ranks of three hosts on two processors,
+	// thousands of messages: 2.5 s with 64 yields and with 4, 3.6 with 128, 5.5 with 1024, and 22
+	// where ranks did not block their threads; without autogroups 2.5).
 	yields = 64
 )
 

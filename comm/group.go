@@ -131,8 +131,8 @@ func (c *Comm) Compare(d *Comm) Comparison {
 // Dup returns a communicator of the same ranks whose messages c cannot see
 // (MPI_Comm_dup). It is collective.
 //
-// If Dup, Split, SplitHost or Create fails on a rank after others have heard of it, it fails on all,
-// or the communicator of those that have got one breaks, and gives the reason (ErrRevoked).
+// If Dup, Split, SplitHost or Create fails on a rank after others have heard of it, it fails on
+// all, or the communicator of those that have got one breaks, and gives the reason (ErrRevoked).
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
 	return c.divide(ctx, call.Fingerprint{Kind: call.Dup}, 0, c.Rank())
 }

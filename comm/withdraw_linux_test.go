@@ -25,8 +25,8 @@ var makings = []making{
 }
 
 // Ranks 0 and 2 tell what a communicator needs of them, and fail before rank 1 comes, which finds
-// all that it needs. What rank 1 gets from the communicator that it alone has is the reason, and not
-// the numbers that the others give to another one, which has the same memory.
+// all that it needs. What rank 1 gets from the communicator that it alone has is the reason, and
+// not the numbers that the others give to another one, which has the same memory.
 func TestACommThatOneRankAloneHasIsBroken(t *testing.T) {
 	for _, m := range makings {
 		for _, closes := range []bool{false, true} { // the communicator that it is made of

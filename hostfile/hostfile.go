@@ -80,8 +80,8 @@ func (h Host) String() string {
 	return b.String()
 }
 
-// Counted returns the item of ParseList for a host and a count of slots. The last part of a bare IPv6
-// address would be read as the count, and the count as a part of the address.
+// Counted returns the item of ParseList for a host and a count of slots. The last part of a bare
+// IPv6 address would be read as the count, and the count as a part of the address.
 func Counted(name, count string) string {
 	if validIPv6(name) {
 		name = "[" + name + "]"

@@ -4,10 +4,11 @@
 //	gompirun -np 4 cnn -data mnist
 //
 // reads MNIST's four files, compressed or not, from the folder mnist: "cnn -data mnist -gen" writes
-// files like them, and no more. Without -data it makes up digits. The defaults are those of PyTorch's example for ImageNet, from which scripts for MNIST
-// are often made: -batch 256 is for each node and divided among its ranks; momentum is 0.9, weight
-// decay 1e-4; the rate falls to a tenth after every 30 epochs. Its 90 epochs are 5 here, and its
-// rate of 0.1 is 0.03: a network without normalisation may be thrown off by more.
+// files like them, and no more. Without -data it makes up digits. The defaults are those of
+// PyTorch's example for ImageNet, from which scripts for MNIST are often made: -batch 256 is for
+// each node and divided among its ranks; momentum is 0.9, weight decay 1e-4; the rate falls to a
+// tenth after every 30 epochs. Its 90 epochs are 5 here, and its rate of 0.1 is 0.03: a network
+// without normalisation may be thrown off by more.
 //
 // Reading order: newNetwork and Learn below; data.go has what rank 0 reads and the others get; the
 // loop over batches is that of examples/internal/job, in train.go; layers are in

@@ -153,8 +153,8 @@ func TestTorchTrainsAsWithGloo(t *testing.T) {
 	tell(t, 4, "gradients in the heap: .*", said, status)
 }
 
-// Whatever way a rank ends, it is that rank which is named, and nothing is left waiting. Where it ends
-// well while others wait for it, one of them is named, and says that it has left.
+// Whatever way a rank ends, it is that rank which is named, and nothing is left waiting. Where it
+// ends well while others wait for it, one of them is named, and says that it has left.
 func TestTorchNamesTheRankThatEnds(t *testing.T) {
 	b := torchBed(t)
 	const left = `rank \d on localhost aborted the job with status 1: RuntimeError: .*rank %d \(host localhost\) has left`

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// pageLines returns the lines of docs/seeds.md that run one of the page's programs on this machine, in
-// order and without their comments: those in blocks and those within the text.
+// pageLines returns the lines of docs/seeds.md that run one of the page's programs on this machine,
+// in order and without their comments: those in blocks and those within the text.
 func pageLines(t *testing.T) (lines []string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/seeds.md")
@@ -44,8 +44,8 @@ var fewer = strings.NewReplacer("cnn -data mnist -gen", "cnn -data mnist -gen -s
 	"movielens -data ml-latest-small -gen", "movielens -data ml-latest-small -gen -ratings 1500",
 	"toy 1000 1000", "toy 100 100")
 
-// A desk is a folder that looks to the page's lines as the top of a checkout does. The lines run in it
-// one after the other.
+// A desk is a folder that looks to the page's lines as the top of a checkout does. The lines run in
+// it one after the other.
 type desk struct {
 	dir  string
 	path string // PATH: the programs, and the Python that is to run scripts

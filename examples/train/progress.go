@@ -51,8 +51,8 @@ func newProgress(ctx context.Context, t *trainer, out io.Writer, k *kept) (*prog
 	return p, ddp.OnRankZero(ctx, t.c, p.createFiles)
 }
 
-// createFiles makes the files now, or looks whether they can be made when the training ends, so that
-// a wrong name does not cost it.
+// createFiles makes the files now, or looks whether they can be made when the training ends, so
+// that a wrong name does not cost it.
 func (p *progress) createFiles() (err error) {
 	if err := job.CheckFile("plot", p.t.cfg.plot); err != nil {
 		return err

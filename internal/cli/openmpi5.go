@@ -71,8 +71,8 @@ func isTrue(value string) bool {
 	return err == nil && n != 0 || value != "" && strings.HasPrefix("true", value)
 }
 
-// clockSeconds reads a time like 1:20:13:05, of days, hours, minutes and seconds, of which the first
-// may be left out.
+// clockSeconds reads a time like 1:20:13:05, of days, hours, minutes and seconds, of which the
+// first may be left out.
 func clockSeconds(clock string) (seconds string, ok bool) {
 	fields, total := strings.Split(clock, ":"), 0
 	for i, field := range fields {

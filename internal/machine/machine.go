@@ -99,8 +99,8 @@ func Read(name string) (Profile, error) {
 	return p, nil
 }
 
-// isAway reports whether an error says that there is no file, or none for this user: HOME may be that
-// of another one, or no folder.
+// isAway reports whether an error says that there is no file, or none for this user: HOME may be
+// that of another one, or no folder.
 func isAway(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOTDIR)
 }

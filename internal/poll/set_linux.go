@@ -256,11 +256,11 @@ func (s *Set) Wake() {
 	}
 }
 
-// Sleep blocks the thread of its caller until a descriptor is ready, Wake or Interrupt is called, or
-// d is over. It reports whether something ended it before d was over. Other goroutines of the process
-// run meanwhile: the Go scheduler takes the P back if it needs it. What the descriptors are ready
-// for Ready reports afterwards. Several goroutines may sleep; a ring of the doorbell ends the sleep
-// of one. It needs no Arm, wakes in a fifth of the time that a goroutine takes that receives
+// Sleep blocks the thread of its caller until a descriptor is ready, Wake or Interrupt is called,
+// or d is over. It reports whether something ended it before d was over. Other goroutines of the
+// process run meanwhile: the Go scheduler takes the P back if it needs it. What the descriptors are
+// ready for Ready reports afterwards. Several goroutines may sleep; a ring of the doorbell ends the
+// sleep of one. It needs no Arm, wakes in a fifth of the time that a goroutine takes that receives
 // from C, and allocates nothing. If there are wakers, it returns at once: they are not in the set
 // that it waits for.
 func (s *Set) Sleep(d time.Duration) (rang bool) {

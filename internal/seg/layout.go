@@ -88,8 +88,8 @@ const (
 	Recorded = recorderSize / recordSize
 )
 
-// pageSize is that of the kernel: 4 KiB on amd64, and 4, 16 or 64 KiB on arm64. The area, the arenas
-// and all that is released begin at multiples of it.
+// pageSize is that of the kernel: 4 KiB on amd64, and 4, 16 or 64 KiB on arm64. The area, the
+// arenas and all that is released begin at multiples of it.
 var pageSize = os.Getpagesize()
 
 // A header is the beginning.

@@ -88,7 +88,8 @@ func (s *Segment) Area() []byte {
 	return nil
 }
 
-// Arena returns the memory of a local rank's arena, nil where there is no area. A part of it must be claimed before it is touched.
+// Arena returns the memory of a local rank's arena, nil where there is no area. A part of it must
+// be claimed before it is touched.
 func (s *Segment) Arena(local world.LocalRank) []byte {
 	if s.Area() == nil {
 		return nil

@@ -87,8 +87,9 @@ type Config struct {
 	Yield  func()                     // gives the processor to other goroutines and processes
 	Eager  int                        // largest eager point-to-point payload in bytes
 	Left   func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
-	// Unexpected returns how much memory unexpected messages may take in all, the credit of peers not
-	// counted; nil for as much as those of each peer may. It is called when that is asked first.
+	// Unexpected returns how much memory unexpected messages may take in all, the credit of peers
+	// not counted; nil for as much as those of each peer may. It is called when that is asked
+	// first.
 	Unexpected func() int
 	Died       func(rank world.Rank) // is called when the launcher tells of a death, with the engine's lock held; may be nil
 	Lender     Lender                // for Buffers of devices; nil if there are none

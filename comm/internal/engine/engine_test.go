@@ -152,8 +152,8 @@ func TestEagerPayloadIsBoundedPerPeer(t *testing.T) {
 }
 
 // eagerIsBounded sends n messages that nobody receives yet. A record of each is kept, with
-// its payload: of all not much more than the budget, which is 4 MiB, where there is no memory beyond
-// that.
+// its payload: of all not much more than the budget, which is 4 MiB, where there is no memory
+// beyond that.
 func eagerIsBounded(t *testing.T, n, size int) {
 	t.Helper()
 	const record = 250

@@ -2,7 +2,8 @@ package engine
 
 import "gompi/internal/fifo"
 
-// ids is a set of the context ids that were added last, with the reasons of those that were revoked.
+// ids is a set of the context ids that were added last, with the reasons of those that were
+// revoked.
 type ids struct {
 	in    map[uint64]bool
 	why   map[uint64][]byte

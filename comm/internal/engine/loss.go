@@ -30,10 +30,10 @@ const newsTime = 500 * time.Millisecond
 
 // A suspect is a peer that a transport has lost, while the launcher may yet tell why. The
 // launcher's reason counts more. So every rank reports the true reason, and no rank ends
-// because of a death of which the launcher has not heard, and is taken for the first to fail. A peer
-// that has left in good order may have left because a communicator was revoked, of which this rank
-// has not heard yet: what the launcher knows of that comes before its answer. Meanwhile operations
-// that wait for the suspect go on waiting.
+// because of a death of which the launcher has not heard, and is taken for the first to fail. A
+// peer that has left in good order may have left because a communicator was revoked, of which this
+// rank has not heard yet: what the launcher knows of that comes before its answer. Meanwhile
+// operations that wait for the suspect go on waiting.
 type suspect struct {
 	p   *peer
 	err error

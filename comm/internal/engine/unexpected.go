@@ -9,10 +9,10 @@ import (
 	"gompi/transport"
 )
 
-// This file keeps messages for which there is no receive yet. Programs count on short ones being sent
-// although nobody receives them. As long as there is memory for more, the credit for an eager one is
-// returned when it comes, and one that its sender announces for want of credit is fetched at once.
-// Then the sender waits until its messages are received.
+// This file keeps messages for which there is no receive yet. Programs count on short ones being
+// sent although nobody receives them. As long as there is memory for more, the credit for an eager
+// one is returned when it comes, and one that its sender announces for want of credit is fetched at
+// once. Then the sender waits until its messages are received.
 
 // maxKept is the most memory that the unexpected messages of one peer take here.
 const maxKept = 64 << 20
@@ -93,8 +93,8 @@ func (e *Engine) keep(m *message) {
 	e.kept += cost(m.size)
 }
 
-// keepPaid is keep for a message that has taken credit. It reports whether there is memory for more, so
-// that the credit is to be returned at once.
+// keepPaid is keep for a message that has taken credit. It reports whether there is memory for
+// more, so that the credit is to be returned at once.
 func (e *Engine) keepPaid(m *message) bool {
 	m.paid = e.hasRoom(m)
 	e.keep(m)
@@ -126,8 +126,8 @@ func (e *Engine) hasRoom(m *message) bool {
 	return m.p.kept+n <= maxKept-budget && e.kept+n <= e.most
 }
 
-// keepOffered fetches a short message that no receive has matched, or tells its sender that there is
-// no memory for it.
+// keepOffered fetches a short message that no receive has matched, or tells its sender that there
+// is no memory for it.
 func (ch *Channel) keepOffered(m *message) {
 	e := ch.e
 	if e.hasRoom(m) {

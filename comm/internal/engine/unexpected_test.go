@@ -20,8 +20,8 @@ import (
 // manyMessages is what takes more than a peer's credit, and less than maxKept.
 const manyMessages = 50_000
 
-// Messages that nobody has received yet do not hold up one that is waited for, as programs expect of
-// short ones, whatever their order. All of them are there in the end.
+// Messages that nobody has received yet do not hold up one that is waited for, as programs expect
+// of short ones, whatever their order. All of them are there in the end.
 func TestAMessageBehindManyThatNobodyHasReceived(t *testing.T) {
 	for _, size := range []int{0, 8, 500} {
 		run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
@@ -86,8 +86,8 @@ func TestASendWaitsWhereThereIsNoMemoryForItsMessage(t *testing.T) {
 	})
 }
 
-// receiveAll receives messages with tag 1, and after some of them one with tag 2, which comes behind
-// all.
+// receiveAll receives messages with tag 1, and after some of them one with tag 2, which comes
+// behind all.
 func receiveAll(ctx context.Context, ch *engine.Channel, size, all, some int) error {
 	got := make([]byte, size)
 	for i := range all {
@@ -103,8 +103,9 @@ func receiveAll(ctx context.Context, ch *engine.Channel, size, all, some int) er
 	return nil
 }
 
-// A message whose payload is on its way is lost if its sender closes the Channel before it comes, as
-// one that is announced: to a receive that has matched it, to one that follows a probe, and to none.
+// A message whose payload is on its way is lost if its sender closes the Channel before it comes,
+// as one that is announced: to a receive that has matched it, to one that follows a probe, and to
+// none.
 func TestAFetchWhoseSenderLeaves(t *testing.T) {
 	short := transport.Header{Kind: transport.RTS, Comm: 1, Flags: uint8(mem.U8) | transport.Short, Tag: 5, A: 100, B: 7}
 	left := transport.Header{Kind: transport.Left, Comm: 1}

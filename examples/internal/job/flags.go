@@ -72,8 +72,8 @@ func (f *Flags) define(fs *flag.FlagSet, name string) {
 // ErrVersion is returned by ParseMixed for -version.
 var ErrVersion = errors.New("the version is asked for")
 
-// ParseMixed parses flags, to which it adds -version, and returns the arguments that stand before, between and after them. It
-// prints nothing: that is for the caller, once.
+// ParseMixed parses flags, to which it adds -version, and returns the arguments that stand before,
+// between and after them. It prints nothing: that is for the caller, once.
 func ParseMixed(fs *flag.FlagSet, args []string) (others []string, err error) {
 	fs.SetOutput(io.Discard)
 	version := fs.Bool("version", false, "print the version, and no more")

@@ -86,8 +86,8 @@ type agent struct {
 // Run serves the launcher behind the descriptors in and out until it is gone or
 // everything is done, and returns the exit status of the process. The process
 // is the agent's alone: Run changes its name, affinity and descriptors, and
-// leaves no process below it. dog is the pipe to the watchdog that has started it, input what a rank
-// of the same host as the launcher gets as its standard input; -1 for none.
+// leaves no process below it. dog is the pipe to the watchdog that has started it, input what a
+// rank of the same host as the launcher gets as its standard input; -1 for none.
 func Run(in, out, dog, input int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()

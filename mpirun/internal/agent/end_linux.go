@@ -170,8 +170,8 @@ func (a *agent) failedAt(p *process, ws unix.WaitStatus, now int64) int64 {
 	return now
 }
 
-// handOn passes a signal of the launcher's on. If it stops the ranks, the launcher stops, too. Ranks
-// that have been told to end are not stopped: they would be killed before they could.
+// handOn passes a signal of the launcher's on. If it stops the ranks, the launcher stops, too.
+// Ranks that have been told to end are not stopped: they would be killed before they could.
 func (a *agent) handOn(sig unix.Signal) {
 	if sig != unix.SIGTSTP {
 		a.awaken()
@@ -360,7 +360,8 @@ func (a *agent) keepsChildren() bool {
 	return a.launch.KeepChildren && !a.end.failed && !a.end.ordered
 }
 
-// lingerOn lets what the ranks left running have its time once more: it could not write for a while.
+// lingerOn lets what the ranks left running have its time once more: it could not write for a
+// while.
 func (a *agent) lingerOn() {
 	if !a.end.linger.IsZero() {
 		a.end.linger = time.Now().Add(lingering)

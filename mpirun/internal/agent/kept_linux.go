@@ -47,7 +47,8 @@ func (a *agent) lookForKept(now time.Time) {
 	}
 }
 
-// keptFrom looks at the process of a rank and returns what keeps it from running, "" if nothing does.
+// keptFrom looks at the process of a rank and returns what keeps it from running, "" if nothing
+// does.
 func (a *agent) keptFrom(p *process) string {
 	if p.pid == 0 || p.ended {
 		p.told = ""

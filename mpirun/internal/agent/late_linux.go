@@ -2,8 +2,8 @@ package agent
 
 import "gompi/mpirun/internal/ctl"
 
-// turnAway tells the launcher of a program that came in the place of a rank whose process had ended:
-// something had put it into the background, and has not waited for it.
+// turnAway tells the launcher of a program that came in the place of a rank whose process had
+// ended: something had put it into the background, and has not waited for it.
 func (a *agent) turnAway(p *process) {
 	if p.late {
 		return

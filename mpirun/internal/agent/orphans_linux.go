@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Processes whose parents have ended become children of the agent, so that none is left behind. They
-// are reaped when they end: a program that starts many would else run into a limit of processes.
+// Processes whose parents have ended become children of the agent, so that none is left behind.
+// They are reaped when they end: a program that starts many would else run into a limit of
+// processes.
 
 // watchChildren makes the loop wake up when a child ends.
 func (a *agent) watchChildren() error {
@@ -37,9 +38,9 @@ func (a *agent) childrenEnded(bell int) {
 	a.unreaped = true
 }
 
-// reapOrphans reaps the children that have ended and are no ranks. At a rank it stops until that has
-// been reaped: its own event says in which order ranks have ended. It does nothing while something
-// runs aside, which may have started a child, as gompi-topo, and wait for it.
+// reapOrphans reaps the children that have ended and are no ranks. At a rank it stops until that
+// has been reaped: its own event says in which order ranks have ended. It does nothing while
+// something runs aside, which may have started a child, as gompi-topo, and wait for it.
 func (a *agent) reapOrphans() {
 	if a.aside.running > 0 {
 		return

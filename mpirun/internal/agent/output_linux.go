@@ -96,7 +96,8 @@ func (a *agent) sendLines(s *stream, data []byte) {
 	}
 }
 
-// awaitLineEnd makes tick send the partial line of s, if there is one, unless its end comes in time.
+// awaitLineEnd makes tick send the partial line of s, if there is one, unless its end comes in
+// time.
 func (a *agent) awaitLineEnd(s *stream) {
 	if len(s.partial) > 0 && !s.halted {
 		s.due = time.Now().Add(linePatience)

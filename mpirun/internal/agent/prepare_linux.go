@@ -11,8 +11,8 @@ import (
 )
 
 // A preparation is what must be done before the ranks can start: finding their surroundings and
-// programs, and fetching what must arrive. All of it looks at file systems, which may be slow, so it
-// runs aside.
+// programs, and fetching what must arrive. All of it looks at file systems, which may be slow, so
+// it runs aside.
 type preparation struct {
 	underWay bool
 	intake   preload.Intake

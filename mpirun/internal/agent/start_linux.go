@@ -230,8 +230,8 @@ func (a *agent) reportStarted() {
 	a.report(m)
 }
 
-// lookUpAll finds the programs of this host's ranks. It returns the rank whose program is not found,
-// and why.
+// lookUpAll finds the programs of this host's ranks. It returns the rank whose program is not
+// found, and why.
 func (a *agent) lookUpAll() (int, error) {
 	programs := make([]*program.Program, len(a.launch.Programs))
 	for _, r := range a.launch.Ranks {

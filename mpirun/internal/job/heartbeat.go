@@ -154,9 +154,9 @@ func (h *host) Kept() string {
 	return fmt.Sprintf("%s (process %d) %s", who, h.agent.PID, h.pulse.kept)
 }
 
-// giveUp ends the job because an agent does not answer. It kills the connection to the agent, or the
-// agent and its ranks where they are on this machine. On another host the agent, or its watchdog,
-// kills the ranks.
+// giveUp ends the job because an agent does not answer. It kills the connection to the agent, or
+// the agent and its ranks where they are on this machine. On another host the agent, or its
+// watchdog, kills the ranks.
 func (j *Job) giveUp(h *host, why string) {
 	h.pulse.given = true
 	reason := "the host or the agent on it is frozen, or the network is cut"

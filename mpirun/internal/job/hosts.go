@@ -121,8 +121,8 @@ func masterAddr(nodes []*host, first int) string {
 	return h.name
 }
 
-// isForOthers reports whether address, one end of a connection, may mean the same to other hosts: it
-// is none of loopback, to which tunnels lead.
+// isForOthers reports whether address, one end of a connection, may mean the same to other hosts:
+// it is none of loopback, to which tunnels lead.
 func isForOthers(address string) bool {
 	a, err := netip.ParseAddr(address)
 	return err == nil && !a.IsLoopback()

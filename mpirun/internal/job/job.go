@@ -66,8 +66,8 @@ type Process interface {
 	Look() string // says what keeps it from running, since the last look at least; "" if nothing does
 }
 
-// A Link is the connection to an agent. Until the agent has been started only Continue, Kill and Flush
-// may be called. Its methods do not block, except Flush and Wait.
+// A Link is the connection to an agent. Until the agent has been started only Continue, Kill and
+// Flush may be called. Its methods do not block, except Flush and Wait.
 type Link interface {
 	Send(ctl.Message)
 	Flush(limit time.Duration) // waits until all has been sent

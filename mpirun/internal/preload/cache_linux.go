@@ -68,8 +68,8 @@ func executable(path string) error {
 	return nil
 }
 
-// keepPeriod is how often a job says that it uses what is in the cache: far more often than a month,
-// after which bootstrap.sh removes what is not used.
+// keepPeriod is how often a job says that it uses what is in the cache: far more often than a
+// month, after which bootstrap.sh removes what is not used.
 const keepPeriod = 24 * time.Hour
 
 // KeepUsed notes in the cache that programs are used, those of them that are there, now and from

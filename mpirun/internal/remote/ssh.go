@@ -149,8 +149,8 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 	return nil, &refusal{reason(agent.Via, how, status, said, greeting), said}
 }
 
-// greet returns the first line of the agent, or with an error what was printed instead. Before that it sends our program as often as it is
-// asked to: again if it could not be written in one folder.
+// greet returns the first line of the agent, or with an error what was printed instead. Before that
+// it sends our program as often as it is asked to: again if it could not be written in one folder.
 func (s self) greet(agent *Agent) (string, error) {
 	for sent := 0; ; sent++ {
 		greeting, err := readGreeting(agent.Out)

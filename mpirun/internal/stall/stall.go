@@ -108,8 +108,8 @@ func (w *Watch) Conclude() {
 	w.answers, w.asked, w.open, w.Late = nil, nil, nil, nil
 }
 
-// Ended notes that a rank has ended well. If others still run when ranks would have waited for long,
-// RunOn fires, once, and the user wants to know what they do.
+// Ended notes that a rank has ended well. If others still run when ranks would have waited for
+// long, RunOn fires, once, and the user wants to know what they do.
 func (w *Watch) Ended(rank int) {
 	w.ended = append(w.ended, w.named(rank))
 	if len(w.ended) == 1 && w.Warning > 0 && !w.Quiet {

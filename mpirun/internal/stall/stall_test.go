@@ -120,7 +120,8 @@ func TestASurveyDoesNotWaitForThoseWhoDoNotAnswer(t *testing.T) {
 	})
 }
 
-// When ranks have ended for as long as others may wait, the user wants to know, once, what those do.
+// When ranks have ended for as long as others may wait, the user wants to know, once, what those
+// do.
 func TestRanksThatHaveEndedAreToldOfBesideTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)

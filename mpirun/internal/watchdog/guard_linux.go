@@ -21,8 +21,8 @@ import (
 // holds the channel open until no process is left, so that the launcher does not see the end
 // before.
 
-// outliving is how long an agent may take to end when the channel is closed: longer than it tries to
-// kill what does not die.
+// outliving is how long an agent may take to end when the channel is closed: longer than it tries
+// to kill what does not die.
 const outliving = Hopeless + 2*time.Second
 
 // Guard runs an agent for the launcher behind the standard descriptors, by
