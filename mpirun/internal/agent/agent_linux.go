@@ -92,9 +92,6 @@ func Run(in, out, dog, input int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
 	watchdog.NameProcess(boot.AgentName)
-	// A stopped agent is continued when its launcher or watchdog dies, so that it ends its ranks.
-	// To Linux the parent is the thread that has started this process.
-	unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGCONT), 0, 0, 0) // any Linux has it
 	a := &agent{in: in, out: out, inherit: input, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: dog}}
 	defer func() { a.group.Remove() }()
 	defer a.preparation.intake.Abandon()

@@ -175,7 +175,7 @@ func start(cmd *exec.Cmd, via string) (*Agent, error) {
 		return nil, err
 	}
 	a := &Agent{In: in, Out: out, Via: via, cmd: cmd}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = session()
 	if cmd.Stderr != nil {
 		return a, cmd.Start()
 	}

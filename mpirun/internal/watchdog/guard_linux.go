@@ -48,6 +48,7 @@ func guard(flag string) (int, error) {
 	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{os.Args[0], flag}, &syscall.ProcAttr{
 		Env: os.Environ(), Files: []uintptr{0, 1, 2, uintptr(pipe[1])},
+		Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGCONT}, // a stopped agent ends its ranks if this process dies
 	})
 	unix.Close(pipe[1])
 	if err != nil {
