@@ -1,6 +1,9 @@
 package cli
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Reasons that several habits share.
 const (
@@ -12,6 +15,10 @@ const (
 	tells    = "-v says what gompirun does"
 	others   = "gompirun cannot know which host is meant; type -H with the hosts to use"
 	debugger = "start the job, then type gompirun -attach RANK"
+	wrapper  = "type the tool before the program, as in gompirun TOOL ./prog"
+	traffic  = "with -x GOMPI_LOG=info ranks say which transports they have used"
+	whole    = "lines of ranks are passed on whole"
+	forwards = "ranks get the signals that gompirun gets"
 )
 
 // withFT returns the flags for Open MPI's kinds of fault tolerance.
@@ -41,8 +48,8 @@ func isRanks(word string) bool {
 // openMPIHabits returns what is Open MPI's.
 func openMPIHabits() []Habit {
 	return []Habit{
-		{Names: []string{"mca", "gmca", "omca", "prtemca", "pmixmca"}, Args: 2, Why: mca},
-		{Names: []string{"tune", "am"}, Args: 1, Why: mca},
+		{Names: []string{"mca", "gmca", "omca", "gomca", "prtemca", "pmixmca", "gpmixmca"}, Args: 2, Why: mca},
+		{Names: []string{"tune", "am", "amca"}, Args: 1, Why: "gompi reads no files of parameters"},
 		{Names: []string{"allow-run-as-root"}, Why: "any user may run gompirun"},
 		{Names: []string{"prefix"}, Args: 1, Why: prefix},
 		{Names: []string{"noprefix"}, Why: noPrefix},
@@ -51,16 +58,16 @@ func openMPIHabits() []Habit {
 		{Names: []string{"enable-recovery"}, To: always("-recover")},
 		{Names: []string{"continuous"}, Why: "a rank that fails ends the job, or with -recover is left out; -max-restarts N starts all again"},
 		{Names: []string{"disable-recovery", "show-progress", "report-state-on-timeout"}, To: always()},
-		{Names: []string{"keep-fqdn-hostnames"}, Why: "names of hosts are never shortened"},
 		{Names: []string{"hetero-nodes"}, Why: "every host is looked at by itself"},
 		{Names: []string{"do-not-resolve", "use-regexp"}, Why: reach},
-		{Names: []string{"dvm", "novm", "enable-instant-on-support", "fwd-mpirun-port"}, Why: daemons},
+		{Names: []string{"dvm"}, May: isDVM, Why: daemons},
+		{Names: []string{"novm", "enable-instant-on-support", "fwd-mpirun-port"}, Why: daemons},
 		{Names: []string{"hnp", "ompi-server", "report-uri", "report-events"}, Args: 1, Why: "gompirun serves no other tools"},
 		{Names: []string{"output-proctable", "report-child-jobs-separately"}, Why: "gompirun serves no other tools"},
 		{Names: []string{"max-vm-size"}, Args: 1, Why: daemons},
 		{Names: []string{"cf", "cartofile"}, Args: 1, Why: "each host is asked what it is made of"},
 		{Names: []string{"debug-daemons", "debug-daemons-file", "leave-session-attached", "debug-devel", "d"}, Why: tells},
-		{Names: []string{"stream-buffering"}, Args: 1, Why: "lines of ranks are passed on whole"},
+		{Names: []string{"stream-buffering"}, Args: 1, Why: whole},
 		{Names: []string{"index-argv-by-rank"}, Why: "ranks find their number in GOMPI_RANK"},
 		{Names: []string{"xml"}, Why: "-tag-output says whose a line is"},
 		{Names: []string{"xml-file"}, Args: 1, Why: "-tag-output says whose a line is"},
@@ -76,15 +83,13 @@ func openMPIHabits() []Habit {
 		{Names: []string{"bynode"}, To: always("-map-by", "node")},
 		{Names: []string{"byslot"}, To: always("-map-by", "slot")},
 		{Names: []string{"bycore"}, To: always("-map-by", "core")},
-		{Names: []string{"bysocket"}, To: always("-map-by", "package")},
 		{Names: []string{"bind-to-core"}, To: always("-bind-to", "core")},
 		{Names: []string{"bind-to-socket"}, To: always("-bind-to", "package")},
-		{Names: []string{"bind-to-none"}, To: always("-bind-to", "none")},
 		{Names: []string{"s"}, May: isRanks, To: preloadOrInput},
 		{Names: []string{"display-allocation", "display-devel-allocation", "display-devel-map", "display-diffable-map", "display-topo"}, To: always("-display-map")},
 		{Names: []string{"output"}, Args: 1, To: outputDirectives, Instead: "want tag, timestamp, merge or dir=DIR of it; for a file, type -outfile-pattern F"},
 		{Names: []string{"display"}, Args: 1, To: displayDirectives, Instead: "want map or bindings of it"},
-		{Names: []string{"wd", "workdir"}, Args: 1, To: renamed("-wdir")},
+		{Names: []string{"wd"}, Args: 1, To: renamed("-wdir")},
 		{Names: []string{"quiet"}, To: always("-q")},
 		{Names: []string{"verbose"}, To: always("-v")},
 		{Names: []string{"V"}, To: always("-version")},
@@ -101,7 +106,8 @@ func hydraHabits() []Habit {
 		{Names: []string{"pmi-port", "profile"}, Why: "gompirun needs no such thing"},
 		{Names: []string{"membind"}, Args: 1, Why: "memory comes from where a rank first touches it; -bind-to numa keeps ranks near it"},
 		{Names: []string{"order-nodes"}, Args: 1, Why: "hosts are taken in the order in which they are listed"},
-		{Names: []string{"rankmap"}, Args: 1, Why: "-rank-by numbers ranks"},
+		{Names: []string{"rankmap"}, Args: 1, Why: "-rankfile F says where each rank runs"},
+		{Names: []string{"hybrid-hosts"}, Why: prefix},
 		{Names: []string{"disable-auto-cleanup"}, Why: "a rank that fails ends the job; with -recover the others may go on without it"},
 		{Names: []string{"disable-hostname-propagation"}, Why: "ranks have the hosts' names as they are listed"},
 		{Names: []string{"skip-launch-node"}, Instead: others},
@@ -109,9 +115,17 @@ func hydraHabits() []Habit {
 		{Names: []string{"genvnone", "envnone"}, Why: "ranks always get the environment; env -i empties it"},
 		{Names: []string{"genv", "env"}, Args: 2, Pair: true, To: func(a []string) []string { return []string{"-x", strings.Join(a, "=")} }},
 		{Names: []string{"genvlist", "envlist"}, Args: 1, To: exportList, Why: "it names no variable"},
-		{Names: []string{"hosts", "hostlist", "machines"}, Args: 1, To: renamed("-host")},
+		{Names: []string{"hosts", "hosts-group", "hostlist", "machines"}, Args: 1, To: renamed("-host")},
 		{Names: []string{"f"}, Args: 1, To: renamed("-hostfile")},
 		{Names: []string{"rr"}, To: always("-ppn", "1")},
+		{Names: []string{"grr"}, Args: 1, To: renamed("-ppn")},
+		{Names: []string{"aps", "mps"}, Instead: wrapper},
+		{Names: []string{"gtool", "gtoolfile"}, Args: 1, Instead: wrapper},
+		{Names: []string{"gdb"}, Instead: debugger},
+		{Names: []string{"gdb-args"}, Args: 1, Instead: debugger},
+		{Names: []string{"prot"}, Why: traffic},
+		{Names: []string{"silent-abort"}, Why: "-q prints nothing but the reason of a failure"},
+		{Names: []string{"prepend-timestamp"}, To: always("-timestamp-output")},
 		{Names: []string{"prepend-rank", "l"}, To: always("-tag-output")},
 		{Names: []string{"print-all-exitcodes"}, To: always("-v")},
 		{Names: []string{"info"}, To: always("-version")},
@@ -129,12 +143,18 @@ func exportList(args []string) []string {
 	return flags
 }
 
+// isDVM reports whether a word says where a DVM of Open MPI 5 is found.
+func isDVM(word string) bool {
+	how, _, _ := strings.Cut(word, ":")
+	return slices.Contains([]string{"search", "system", "system-first", "pid", "file", "uri", "ns"}, how)
+}
+
 // outputDirectives translates --output tag,timestamp,merge,dir=D.
 func outputDirectives(args []string) []string {
 	flags := []string{}
 	for d := range strings.SplitSeq(args[0], ",") {
 		key, value, _ := strings.Cut(d, "=")
-		switch key {
+		switch strings.ToLower(key) {
 		case "tag", "tag-detailed", "tag-fullname":
 			flags = append(flags, "-tag-output")
 		case "timestamp":
@@ -154,9 +174,9 @@ func outputDirectives(args []string) []string {
 // displayDirectives translates --display map,bindings.
 func displayDirectives(args []string) []string {
 	flags := []string{}
-	for d := range strings.SplitSeq(args[0], ",") {
+	for d := range strings.SplitSeq(strings.ToLower(args[0]), ",") {
 		switch d {
-		case "map", "map-devel", "alloc", "allocation":
+		case "map", "map-devel", "alloc", "allocation", "topo", "cpus":
 			flags = append(flags, "-display-map")
 		case "bind", "bindings":
 			flags = append(flags, "-report-bindings")

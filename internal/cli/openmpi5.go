@@ -17,19 +17,36 @@ func openMPI5Habits() []Habit {
 		{Names: []string{"memory-alloc-kind", "memory-alloc-kinds", "gpu-support"}, Args: 1, Why: memory},
 		{Names: []string{"pset", "initial-errhandler"}, Args: 1, Why: "gompi has no process sets, and its calls return errors"},
 		{Names: []string{"tmpdir"}, Args: 1, Why: "gompirun keeps no files of a session"},
-		{Names: []string{"gpmixmca"}, Args: 2, Why: mca},
-		{Names: []string{"forward-signals"}, Args: 1, Why: "ranks get the signals that gompirun gets"},
+		{Names: []string{"forward-signals"}, Args: 1, Why: forwards},
 		{Names: []string{"set-sid", "no-ready-msg", "system-server"}, Why: daemons},
 		{Names: []string{"keepalive", "singleton"}, Args: 1, Why: daemons},
 		{Names: []string{"add-host", "add-hostfile"}, Args: 1, Instead: "type all hosts in -H LIST or -hostfile F"},
 		{Names: []string{"set-env"}, Args: 1, To: renamed("-x")},
 		{Names: []string{"unset-env"}, Args: 1, Instead: environment},
 		{Names: []string{"append-env", "prepend-env"}, Args: 2, Instead: environment},
+		{Names: []string{"fwd-environment"}, To: unlessFalse, Instead: environment},
+		{Names: []string{"no-aggregate-help"}, To: always()},
+		{Names: []string{"parsable", "parseable"}, Why: "what gompirun prints has one form"},
+		{Names: []string{"display-comm", "display-comm-finalize"}, Why: traffic},
+		{Names: []string{"soft"}, May: isTriplets, Why: "-np says how many ranks"},
+		{Names: []string{"arch", "file"}, Args: 1, Why: "-H and -hostfile say which hosts"},
 		{Names: []string{"output-directory"}, Args: 1, To: renamed("-output-filename")},
 		{Names: []string{"spawn-timeout"}, Args: 1, To: renamed("-start-timeout")},
 		{Names: []string{"stop-on-exec", "stop-in-init", "stop-in-app"}, Instead: debugger},
 	}
 }
+
+// unlessFalse accepts a switch that gompirun always has on, unless it is turned off.
+func unlessFalse(args []string) []string {
+	if len(args) > 0 && !isTrue(args[0]) {
+		return nil
+	}
+	return []string{}
+}
+
+// isTriplets reports whether a word is what the MPI standard's -soft takes: 2, 2:8 or 2:8:2,
+// separated by commas.
+func isTriplets(word string) bool { return word != "" && strings.Trim(word, "0123456789:,-") == "" }
 
 // runtimeOptions translates --runtime-options recoverable,max-restarts=2.
 func runtimeOptions(args []string) []string {

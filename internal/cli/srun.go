@@ -16,7 +16,7 @@ func srunHabits() []Habit {
 	return []Habit{
 		{Names: []string{"ntasks"}, Args: 1, To: renamed("-np")},
 		{Names: []string{"nodes"}, Args: 1, To: nodeRange},
-		{Names: []string{"ntasks-per-node"}, Args: 1, To: renamed("-npernode")},
+		{Names: []string{"ntasks-per-node", "tasks-per-node"}, Args: 1, To: renamed("-npernode")},
 		{Names: []string{"ntasks-per-socket"}, Args: 1, To: mapped("ppr:", ":package")},
 		{Names: []string{"cpus-per-task"}, Args: 1, To: mapped(":PE=", "")},
 		{Names: []string{"gpus-per-task"}, Args: 1, To: renamed("-gpus-per-rank")},
@@ -26,21 +26,24 @@ func srunHabits() []Habit {
 		{Names: []string{"overcommit", "O"}, To: always("-oversubscribe")},
 		{Names: []string{"distribution"}, Args: 1, To: distribution, Instead: "type -map-by slot, -map-by node or -rankfile F"},
 		{Names: []string{"cpu-bind"}, Args: 1, To: cpuBinding, Instead: "type -bind-to none, hwthread, core, numa or package, or -rankfile F"},
-		{Names: []string{"gpu-bind"}, Args: 1, Instead: "type -gpus-per-rank N, or -bind-to gpu"},
+		{Names: []string{"gpu-bind", "tres-bind", "tres-per-task"}, Args: 1, Instead: "type -gpus-per-rank N, or -bind-to gpu"},
 		{Names: []string{"export"}, Args: 1, To: exported, Instead: "type env -i NAME=value before the program"},
-		{Names: []string{"kill-on-bad-exit", "K", "preserve-env", "E", "quit-on-interrupt", "disable-status", "X"}, To: always()},
+		{Names: []string{"kill-on-bad-exit", "K", "preserve-env", "E", "quit-on-interrupt", "disable-status", "X", "oom-kill-step"}, To: always()},
 		{Names: []string{"Q"}, To: always("-q")},
 		{Names: []string{"no-kill", "k"}, Why: "-min-np M goes on without a host that is lost"},
 		{Names: []string{"mem-bind"}, Args: 1, Why: "memory comes from where a rank first touches it; -bind-to numa keeps ranks near it"},
 		{Names: []string{"hint"}, Args: 1, Why: "-use-hwthread-cpus counts hardware threads"},
 		{Names: []string{"wait", "W"}, Args: 1, Why: "a rank that fails ends the job; -kill-delay says how soon"},
 		{Names: []string{"mpi"}, Args: 1, Why: "ranks find PMI-1 and what is gompi's own"},
-		{Names: []string{"unbuffered", "u"}, Why: "lines of ranks are passed on whole"},
+		{Names: []string{"unbuffered", "u"}, Why: whole},
+		{Names: []string{"ignore-signals"}, Args: 1, Why: forwards},
 		{Names: []string{"threads", "T"}, Args: 1, Why: reach},
 		{Names: []string{"exact", "overlap", "propagate", "resv-ports", "send-libs"}, Why: "gompirun asks Slurm for its step itself"},
 		{Names: []string{"input", "i"}, Args: 1, Instead: "type -stdin RANK <F"},
 		{Names: []string{"o"}, Args: 1, Instead: files},
 		{Names: []string{"error", "e"}, Args: 1, Instead: files},
+		{Names: []string{"async"}, Instead: "type & behind the line"},
+		{Names: []string{"wait-for-children"}, Instead: "type a program that waits for its children; -no-kill-children lets them live"},
 		{Names: []string{"multi-prog"}, Instead: "type -app F, with lines as in: -np 1 ./server"},
 		{Names: []string{"pty"}, Instead: "ranks have no terminal; that is srun --pty"},
 		{Names: []string{"bcast", "bcast-exclude", "compress"}, Args: 1, Instead: "type -preload-binary, or -preload-files LIST"},
@@ -49,6 +52,7 @@ func srunHabits() []Habit {
 		{Names: []string{"jobid"}, Args: 1, Instead: "gompirun uses the job in which it is; type it there"},
 		{Names: []string{"exclude"}, Args: 1, Instead: "type -H with the hosts to use"},
 		{Names: []string{"relative"}, Args: 1, Instead: "type -H with the hosts to use"},
+		{Names: []string{"ntasks-per-gpu"}, Args: 1, Instead: "type -np N -gpus-per-rank 1: ranks share GPUs if these are fewer"},
 		{Names: []string{"ntasks-per-core"}, Args: 1, Instead: "type -use-hwthread-cpus -bind-to hwthread"},
 		{Names: []string{"prolog", "epilog", "task-prolog", "task-epilog"}, Args: 1, Instead: "type a script that does so and runs the program"},
 		{Names: []string{"time"}, Args: 1, To: timeLimit, Grant: true},
@@ -57,8 +61,8 @@ func srunHabits() []Habit {
 		mem mem-per-cpu mem-per-gpu time-min constraint C reservation licenses L mincpus tmp begin b dependency
 		job-name J comment mail-type mail-user priority switches signal sockets-per-node cores-per-socket
 		threads-per-core extra-node-info B core-spec S thread-spec deadline delay-boot bb bbf cluster-constraint
-		clusters M wckey power acctg-freq mcs-label gres-flags network container cpu-freq gpu-freq`), Args: 1, Grant: true},
-		{Names: strings.Fields("exclusive contiguous hold immediate I nice reboot spread-job use-min-nodes no-allocate Z"), Grant: true},
+		clusters M wckey power acctg-freq mcs-label gres-flags network container container-id container-type cpu-freq gpu-freq segment extra prefer`), Args: 1, Grant: true},
+		{Names: strings.Fields("exclusive contiguous hold immediate I nice reboot spread-job spread-segments use-min-nodes no-allocate Z"), Grant: true},
 	}
 }
 

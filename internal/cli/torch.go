@@ -21,8 +21,15 @@ func torchHabits() []Habit {
 		{Names: []string{"tee"}, Args: 1, To: unlessZero("-tag-output"), Why: "output is always shown"},
 		{Names: []string{"t"}, Args: 1, To: teeOrTime, Instead: "torchrun's -t takes 0 to 3, or as in 0:3,1:1; " +
 			"for a time limit, as srun's -t is, type -timeout and seconds, or as in 10m"},
-		{Names: []string{"redirects", "r"}, Args: 1, Why: files},
-		{Names: []string{"numa-binding"}, Args: 1, To: numaBinding, Why: "want node of it, or -bind-to"},
+		{Names: []string{"redirects", "r", "logs-specs", "duplicate-stdout-filters", "duplicate-stderr-filters"}, Args: 1, Why: files},
+		{Names: []string{"local-ranks-filter"}, Args: 1, Why: "output is always shown; -tag-output says whose a line is"},
+		{Names: []string{"log-line-prefix-template"}, Args: 1, To: linePrefix, Why: "-prepend-pattern knows ${rank}, as %r, and ${hostname}, as %h"},
+		{Names: []string{"event-log-handler"}, Args: 1, Why: tells},
+		{Names: []string{"signals-to-handle"}, Args: 1, Why: forwards},
+		{Names: []string{"shutdown-timeout"}, Args: 1, To: renamed("-kill-delay")},
+		{Names: []string{"numa-binding"}, Args: 1, To: always("-bind-to", "gpu")},
+		{Names: []string{"virtual-local-rank"}, Instead: "LOCAL_RANK counts the ranks of a host; for one GPU each, type -gpus-per-rank 1"},
+		{Names: []string{"print-completion"}, Args: 1, Instead: "type -h for the flags"},
 	}
 }
 
@@ -74,10 +81,11 @@ func teeOrTime(args []string) []string {
 	return []string{"-tag-output"}
 }
 
-// numaBinding translates --numa-binding node.
-func numaBinding(args []string) []string {
-	if args[0] == "node" || args[0] == "socket" {
-		return []string{"-bind-to", "numa"}
+// linePrefix translates --log-line-prefix-template '${hostname}:${rank}: '.
+func linePrefix(args []string) []string {
+	prefix := strings.NewReplacer("%", "%%", "${rank}", "%r", "${hostname}", "%h").Replace(args[0])
+	if strings.Contains(prefix, "${") {
+		return nil
 	}
-	return nil
+	return []string{"-prepend-pattern", prefix}
 }

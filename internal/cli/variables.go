@@ -14,6 +14,7 @@ var (
 	torchValues = []string{
 		"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts",
 		"log-dir", "tee", "node-rank", "master-addr", "master-port", "local-addr",
+		"shutdown-timeout", "log-line-prefix-template",
 	}
 	torchSwitches = []string{"standalone", "module", "no-python"}
 )

@@ -158,7 +158,6 @@ func TestPlacementFlagsAndTheirHabits(t *testing.T) {
 		{"--cpu-list 1 p", plan.Policy{CPUList: "1"}},
 		{"-npersocket 2 p", plan.Policy{Order: plan.ByPackage, PerDomain: 2}},
 		{"-cpus-per-proc 4 -bind-to-socket p", plan.Policy{PE: 4, BindTo: plan.BindPackage}},
-		{"-bysocket p", plan.Policy{Order: plan.ByPackage}},
 	}
 	for _, tt := range tests {
 		if spec, notes, err := parse(tt.line, testGetenv); err != nil || notes != "" || spec.Policy != tt.want {

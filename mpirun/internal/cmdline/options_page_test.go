@@ -3,11 +3,9 @@ package cmdline
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -113,59 +111,6 @@ func errorText(err error) string {
 		return "takes it"
 	}
 	return err.Error()
-}
-
-// TestOptionsOfOtherLaunchersAreComplete compares the page with what the launchers
-// that are installed say of themselves.
-func TestOptionsOfOtherLaunchersAreComplete(t *testing.T) {
-	all := optionRows(t)
-	conf := filepath.Join(t.TempDir(), "slurm.conf") // srun wants one, to print its help
-	if err := os.WriteFile(conf, []byte("ClusterName=c\nSlurmctldHost=h\nNodeName=h\nPartitionName=p Nodes=ALL\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	launchers := []struct {
-		section string
-		help    []string
-		line    string // begins with the names of an option
-		least   int
-	}{
-		{"Open", []string{"mpirun.openmpi", "--allow-run-as-root", "--help", "all"}, `^ {0,3}(-[\w-]+(?:\|-[\w-]+)*)`, 100},
-		{"hydra", []string{"mpiexec.hydra", "--help"}, `^    (-[\w-]+(?:/-[\w-]+)*)`, 40},
-		{"torchrun", []string{"/usr/bin/python3", "-m", "torch.distributed.run", "--help"}, `^  ((?:-\w(?: [A-Z]+)?, )?-[\w-]+)`, 18},
-		{"srun", []string{"srun", "--help"}, `^ +((?:-\w, +)?-[\w-]+(?: +--[a-z-]+)?)`, 100},
-	}
-	for _, l := range launchers {
-		t.Run(l.section, func(t *testing.T) {
-			path, err := exec.LookPath(l.help[0])
-			if err != nil {
-				t.Skip(err)
-			}
-			cmd := exec.Command(path, l.help[1:]...)
-			cmd.Env = append(os.Environ(), "SLURM_CONF="+conf)
-			out, err := cmd.Output()
-			if l.section == "torchrun" && err != nil {
-				t.Skip("python3 has no torch")
-			}
-			var known []string
-			for _, row := range all[l.section] {
-				for _, option := range row.options {
-					known = append(known, plainName(option))
-				}
-			}
-			n := 0
-			for _, m := range regexp.MustCompile("(?m)"+l.line).FindAllSubmatch(out, -1) {
-				for _, name := range regexp.MustCompile(`-+\w[\w-]*`).FindAllString(string(m[1]), -1) {
-					n++
-					if !slices.Contains(known, plainName(name)) {
-						t.Errorf("the page lacks %s", name)
-					}
-				}
-			}
-			if n < l.least {
-				t.Errorf("%d options in %q: want its help\n%s", n, l.help, out)
-			}
-		})
-	}
 }
 
 // plainName is the name of an option without dashes in front and without value.
