@@ -1,15 +1,23 @@
 package comm_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"gompi/cudaops/cudatest"
+	"gompi/internal/env"
 )
+
+// ranksAtOnce is GOMAXPROCS here. Ranks of a host are processes, and here goroutines of one: a rank
+// that blocks its thread while it waits must not keep a P from the others (two processors,
+// TestCollectivesOfCUDADevicesApartGoInChunks at load 50: more than 200 s with 2, 78 s with 16).
+const ranksAtOnce = 16
 
 // TestMain fails if goroutines of ours are left when all tests have ended:
 // bubbles see to it themselves, the tests over TCP are seen to here.
@@ -17,6 +25,10 @@ func TestMain(m *testing.M) {
 	os.Setenv("FAKECUDA_DEVICES", "4") // one for each rank, where that matters
 	os.Setenv("GOMPI_PROFILE", "none") // one machine's tests are another's
 	cudatest.Use()
+	if flag.Parse(); flag.Lookup("test.bench").Value.String() == "" && os.Getenv(env.GoProcs) == "" {
+		usual := runtime.GOMAXPROCS(max(ranksAtOnce, runtime.NumCPU()))
+		os.Setenv(env.GoProcs, strconv.Itoa(usual)) // for processes that are one rank
+	}
 	code := m.Run()
 	for end := time.Now().Add(time.Minute); len(strays()) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
