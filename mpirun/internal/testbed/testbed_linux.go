@@ -91,15 +91,11 @@ func Make(t testing.TB, c Config) *Bed {
 		t.Skipf("hosts need the right to make a network: ip netns add: %v: %s", err, out)
 	}
 	// With an address of its own: else it takes that of a port, and forgets its neighbours.
-	b.link("add", bridge, "address", "02:00:00:00:01:00", "type", "bridge")
+	b.link("add", bridge, "up", "address", "02:00:00:00:01:00", "type", "bridge")
 	b.ip("-n", b.space, "addr", "add", b.Here()+"/24", "dev", bridge)
-	b.link("set", bridge, "up")
 	b.link("set", "lo", "up")
 	b.makeKeys(c.Hosts)
-	b.write("ssh", fmt.Sprintf("#!/bin/sh\nexec ip netns exec %s ssh \"$@\"\n", b.space))
-	if err := os.Chmod(b.ssh(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	b.write("ssh", fmt.Sprintf("#!/bin/sh\nexec ip netns exec %s ssh \"$@\"\n", b.space), 0o700)
 	for i := range c.Hosts {
 		b.connect(i + 1)
 		b.limit(i+1, c.Rate)
@@ -273,13 +269,13 @@ func (b *Bed) makeKeys(n int) {
 	}
 	fmt.Fprintf(&config, "Host *\n  User root\n  IdentityFile %[1]s/key\n  IdentitiesOnly yes\n  UserKnownHostsFile %[1]s/known_hosts\n"+
 		"  GlobalKnownHostsFile none\n  StrictHostKeyChecking yes\n", b.dir)
-	b.write("known_hosts", known.String())
-	b.write("ssh_config", config.String())
+	b.write("known_hosts", known.String(), 0o600)
+	b.write("ssh_config", config.String(), 0o600)
 }
 
-func (b *Bed) write(name, text string) {
+func (b *Bed) write(name, text string, mode fs.FileMode) {
 	b.t.Helper()
-	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), mode); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -291,10 +287,9 @@ func (b *Bed) connect(i int) {
 	b.ip("netns", "add", h.space)
 	b.hosts = append(b.hosts, h)
 	mac := fmt.Sprintf("02:00:00:00:00:%02x", i)
-	b.link("add", h.port, "type", "veth", "peer", "name", "eth0", "address", mac, "netns", h.space)
+	b.link("add", h.port, "master", bridge, "up", "type", "veth", "peer", "name", "eth0", "address", mac, "netns", h.space)
 	// A host that is silent is one that does not answer, not one that is not there.
 	b.ip("-n", b.space, "neigh", "add", b.Addr(i), "lladdr", mac, "dev", bridge)
-	b.link("set", h.port, "master", bridge, "up")
 	b.ip("-n", h.space, "addr", "add", b.Addr(i)+"/24", "dev", "eth0")
 	b.ip("-n", h.space, "link", "set", "eth0", "up")
 	b.ip("-n", h.space, "link", "set", "lo", "up")
@@ -303,8 +298,7 @@ func (b *Bed) connect(i int) {
 // A link that is limited has a queue as a port of a switch has one: what would wait for longer than
 // queueDelay is dropped. Burst is what passes at once after a pause. Where hosts share processors
 // the queue's timer is late, and with less the link has gaps (eight ranks on two processors,
-// allreduce of
-// 64 MiB at 1 Gbit/s: with 64, 128, 256 and 512 KiB in 2.93, 1.07, 0.90 and 0.90 s).
+// allreduce of 64 MiB at 1 Gbit/s: with 64, 128, 256 and 512 KiB in 2.93, 1.07, 0.90 and 0.90 s).
 const (
 	queueDelay = "20ms"
 	Burst      = 256 << 10
@@ -352,7 +346,7 @@ func (b *Bed) configure(i int, c Config) {
 		extra = c.SSHD(i) + "\n"
 	}
 	b.write(b.Name(i)+".sshd_config", extra+fmt.Sprintf("HostKey %s\nAuthorizedKeysFile %s/key.pub\nPidFile none\n"+
-		"StrictModes no\nPermitRootLogin yes\nKbdInteractiveAuthentication no\nUsePAM no\n", b.file(i, "key"), b.dir))
+		"StrictModes no\nPermitRootLogin yes\nKbdInteractiveAuthentication no\nUsePAM no\n", b.file(i, "key"), b.dir), 0o600)
 	var script strings.Builder
 	for _, dir := range c.Private {
 		fmt.Fprintf(&script, "mount -t tmpfs tmpfs '%s' && ", dir)
@@ -472,14 +466,10 @@ func inSpace(space string) []Process {
 		if syscall.Stat(dir+"/ns/net", &st) != nil || st.Ino != want.Ino || st.Dev != want.Dev {
 			continue
 		}
-		p := Process{}
-		fmt.Sscan(filepath.Base(dir), &p.PID) // digits, by the pattern
-		line, err := os.ReadFile(dir + "/cmdline")
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+		pid, _ := strconv.Atoi(filepath.Base(dir)) // digits, by the pattern
+		if line, err := os.ReadFile(dir + "/cmdline"); !errors.Is(err, fs.ErrNotExist) {
+			found = append(found, Process{pid, strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))})
 		}
-		p.Command = strings.TrimSpace(strings.ReplaceAll(string(line), "\x00", " "))
-		found = append(found, p)
 	}
 	return found
 }
