@@ -32,11 +32,12 @@ type Set struct {
 	wakers   []int
 	events   [batch]unix.EpollEvent
 
-	bell     bell
-	armed    atomic.Bool
-	sleeping atomic.Int32  // goroutines in Sleep
-	closing  sync.Mutex    // held while the doorbell is rung from inside, or closed
-	gone     chan struct{} // closed when the watcher has ended; nil if it never began
+	bell        bell
+	armed       atomic.Bool
+	sleeping    atomic.Int32  // goroutines in Sleep
+	interrupted bool          // Interrupt was called, and not Heard
+	closing     sync.Mutex    // held while the doorbell is rung from inside, or closed
+	gone        chan struct{} // closed when the watcher has ended; nil if it never began
 }
 
 // New returns an empty Set. doorbell is an eventfd to which other processes may write, too: a
@@ -182,6 +183,9 @@ func (s *Set) Ready(buf []Event) int {
 		e := &s.events[i]
 		key := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
 		if key == bellKey {
+			if s.interrupted {
+				Ring(s.doorbell) // for the thread that is to wake, and has not yet
+			}
 			continue
 		}
 		buf[n] = Event{Key: key, Ready: interest(e.Events)}
@@ -252,21 +256,17 @@ func (s *Set) C() <-chan struct{} { return s.bell }
 func (s *Set) Wake() {
 	s.bell.ring()
 	if s.sleeping.Load() > 0 {
-		s.Interrupt()
+		s.ring()
 	}
 }
 
-// Sleep blocks the thread of its caller until a descriptor is ready, Wake or Interrupt is called,
-// or d is over. It reports whether something ended it before d was over. Other goroutines of the
-// process run meanwhile: the Go scheduler takes the P back if it needs it. What the descriptors are
-// ready for Ready reports afterwards. Several goroutines may sleep; a ring of the doorbell ends the
-// sleep of one. It needs no Arm, wakes in a fifth of the time that a goroutine takes that receives
-// from C, and allocates nothing. If there are wakers, it returns at once: they are not in the set
-// that it waits for.
+// Sleep blocks the thread of its caller until a descriptor is ready, wakers included, Wake or
+// Interrupt is called, or d is over. It reports whether something ended it before d was over. Other
+// goroutines of the process run meanwhile: the Go scheduler takes the P back if it needs it. What
+// the descriptors are ready for Ready reports afterwards. Several goroutines may sleep; a ring of
+// the doorbell may end the sleep of one only. It needs no Arm, wakes in a fifth of the time that a
+// goroutine takes that receives from C, and allocates nothing.
 func (s *Set) Sleep(d time.Duration) (rang bool) {
-	if len(s.wakers) > 0 {
-		return false
-	}
 	// Wake rings first and then looks for sleepers, and here it is the other way round, so one of
 	// the two sees the other.
 	s.sleeping.Add(1)
@@ -276,13 +276,22 @@ func (s *Set) Sleep(d time.Duration) (rang bool) {
 		return true
 	default:
 	}
-	var one [1]unix.EpollEvent
-	return waitReady(s.inner, one[:], d) > 0
+	return s.wait(d)
 }
 
-// Interrupt ends the Sleep of one goroutine, or the next one.
+// Interrupt ends the Sleep of one goroutine, or the next one. Until Heard, Ready does not take that
+// away: it may be called before the thread runs that is to wake.
 func (s *Set) Interrupt() {
-	s.closing.Lock() // else it could write to what has the doorbell's number after Close
+	s.interrupted = true
+	s.ring()
+}
+
+// Heard says that no goroutine that was interrupted sleeps any more.
+func (s *Set) Heard() { s.interrupted = false }
+
+// ring rings the doorbell, unless it is closed: then its number may be another's.
+func (s *Set) ring() {
+	s.closing.Lock()
 	defer s.closing.Unlock()
 	if s.doorbell >= 0 {
 		Ring(s.doorbell)
@@ -292,23 +301,24 @@ func (s *Set) Interrupt() {
 // noPwait2 is set where the kernel, before Linux 5.11, or a sandbox has no epoll_pwait2.
 var noPwait2 atomic.Bool
 
-// waitReady returns how many events are ready, and stores them. It blocks for at most d.
-func waitReady(epoll int, events []unix.EpollEvent, d time.Duration) int {
-	if !noPwait2.Load() {
-		t := unix.NsecToTimespec(int64(d))
-		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(epoll),
-			uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), uintptr(unsafe.Pointer(&t)), 0, 0)
-		switch errno {
-		case 0:
-			return int(n)
-		case unix.EINTR:
-			return 0
+// wait blocks until something is ready, or a signal comes, for at most d. Where it cannot ask the
+// inner set itself, or there are wakers, which are not in it, it polls them.
+func (s *Set) wait(d time.Duration) (ended bool) {
+	t := unix.NsecToTimespec(int64(d))
+	if len(s.wakers) == 0 && !noPwait2.Load() {
+		var one unix.EpollEvent
+		n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.inner),
+			uintptr(unsafe.Pointer(&one)), 1, uintptr(unsafe.Pointer(&t)), 0, 0)
+		if errno == 0 || errno == unix.EINTR {
+			return errno != 0 || n > 0
 		}
 		noPwait2.Store(true)
 	}
-	n, err := unix.EpollWait(epoll, events, int((d+time.Millisecond-1)/time.Millisecond))
-	if err != nil {
-		return 0
+	var some [4]unix.PollFd
+	fds := append(some[:0], unix.PollFd{Fd: int32(s.inner), Events: unix.POLLIN})
+	for _, fd := range s.wakers {
+		fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 	}
-	return n
+	n, err := unix.Ppoll(fds, &t, nil)
+	return n > 0 || err == unix.EINTR
 }

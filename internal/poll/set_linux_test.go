@@ -82,49 +82,75 @@ func TestWakersMayBeSetsOfSets(t *testing.T) {
 
 // Whatever is to end a Sleep ends it, also if it has come before.
 func TestSleepEnds(t *testing.T) {
-	s := newSet(t)
-	r, w := pipe(t)
-	if err := s.Add(r, 1, Read); err != nil {
-		t.Fatal(err)
-	}
-	doorbell, empty := s.doorbell, func() { read(t, r) }
-	for _, tt := range []struct {
-		what  string
-		ring  func()
-		after func()
-	}{
-		{"a descriptor", func() { write(t, w) }, empty}, {"Wake", s.Wake, nil}, {"Interrupt", s.Interrupt, nil},
-		{"the doorbell", func() { Ring(doorbell) }, nil},
-	} {
-		for _, before := range []bool{true, false} {
-			if before {
-				tt.ring()
-			} else {
-				go func() {
-					for s.sleeping.Load() == 0 {
-						runtime.Gosched()
-					}
-					tt.ring()
-				}()
-			}
-			if !s.Sleep(timeout) {
-				t.Errorf("%s, before %v: Sleep lasted to its end", tt.what, before)
-			}
-			if tt.after != nil {
-				tt.after()
-			}
-			for s.Sleep(time.Millisecond) { // both may have been told of a Wake
+	for _, way := range []string{"epoll_pwait2", "ppoll", "wakers"} {
+		defer noPwait2.Store(noPwait2.Swap(way == "ppoll"))
+		s := newSet(t)
+		r, w := pipe(t)
+		add := func() error { return s.Add(r, 1, Read) }
+		if way == "wakers" {
+			add = func() error { return s.AddWaker(r) }
+		}
+		if err := add(); err != nil {
+			t.Fatal(err)
+		}
+		doorbell := s.doorbell
+		for what, ring := range map[string]func(){
+			"a descriptor": func() { write(t, w) }, "Wake": s.Wake, "Interrupt": s.Interrupt,
+			"the doorbell": func() { Ring(doorbell) },
+		} {
+			for _, before := range []bool{true, false} {
+				if before {
+					ring()
+				} else {
+					go func() { asleep(s); ring() }()
+				}
+				if !s.Sleep(timeout) {
+					t.Errorf("%s: %s, before %v: Sleep lasted to its end", way, what, before)
+				}
+				if what == "a descriptor" {
+					read(t, r)
+				}
+				s.Heard()
+				for s.Sleep(time.Millisecond) { // both may have been told of a Wake
+					s.Ready(make([]Event, 1))
+				}
 			}
 		}
+	}
+}
+
+// asleep returns when a goroutine sleeps, or is about to.
+func asleep(s *Set) {
+	for s.sleeping.Load() == 0 {
+		runtime.Gosched()
+	}
+}
+
+// The driver may ask what is ready before the thread runs that an Interrupt has woken.
+func TestReadyTakesNoInterruptAway(t *testing.T) {
+	s := newSet(t)
+	for range 100 {
+		rang := make(chan bool)
+		go func() { rang <- s.Sleep(timeout) }()
+		s.Interrupt()
+		s.Ready(make([]Event, 1))
+		if !<-rang {
+			t.Fatal("Sleep lasted to its end")
+		}
+		s.Heard()
+	}
+	s.Ready(make([]Event, 1))
+	if s.Sleep(time.Millisecond) {
+		t.Error("Ready did not silence the doorbell when all had heard it")
 	}
 }
 
 func TestSleepIsOver(t *testing.T) {
 	for _, without := range []bool{false, true} {
 		was := noPwait2.Swap(without)
-		begin := time.Now()
-		if s := newSet(t); s.Sleep(20 * time.Millisecond) {
-			t.Error("an empty set has ended Sleep")
+		begin, s := time.Now(), newSet(t)
+		for s.Sleep(20 * time.Millisecond) { // a signal has ended it
+			begin = time.Now()
 		}
 		if d := time.Since(begin); d < 20*time.Millisecond {
 			t.Errorf("it lasted %v, want 20ms", d)

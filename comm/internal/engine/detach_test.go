@@ -85,3 +85,14 @@ func TestWhoIsDetachedBreaksWhatItHadLeft(t *testing.T) {
 		}
 	})
 }
+
+// Whoever the launcher's news has woken may go without a poll. The next to sleep takes the news.
+func TestArmTakesTheLaunchersNews(t *testing.T) {
+	launcher := &teller{Boot: boot.Group(2)[0]}
+	e := engine.New(engine.Config{Rank: 0, Size: 2, Host: launcher.Info().Host, Boot: launcher, Parker: inproc.NewParker(), Yield: func() {}, Eager: engine.DefaultEager})
+	ch := e.Open(1, nil)
+	launcher.news = []boot.Event{{Kind: boot.Died, Rank: 1, Text: []byte("exited with status 3")}}
+	if e.Arm() || !errors.Is(ch.Err(), engine.ErrRevoked) {
+		t.Errorf("it sleeps, and the communicator's error is %v: want %v", ch.Err(), engine.ErrRevoked)
+	}
+}

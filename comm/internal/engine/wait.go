@@ -104,7 +104,7 @@ func (e *Engine) Arm() bool {
 			return false
 		}
 	}
-	if e.look() > 0 {
+	if e.cfg.Boot != nil && e.cfg.Boot.Pending() || e.look() > 0 {
 		e.Poll(world.None) // tells the transports that nobody sleeps
 		return false
 	}

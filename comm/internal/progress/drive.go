@@ -347,8 +347,20 @@ func (p *Engine) wakeUp(w *Waiter, rang bool) {
 	case rang && p.driver != nil && p.driver.parked:
 		p.wake(p.driver) // the Parker's wake-up was for the driver that is parked now
 	}
-	if rang && slices.ContainsFunc(p.sleepers, func(s *Waiter) bool { return s.inKernel && s.ready }) {
-		p.sleeper.Interrupt() // or for another whose thread the kernel could have woken
+	if rang || w.inKernel {
+		p.passOn()
+	}
+}
+
+// passOn is called by a goroutine whose thread the kernel may have woken in another's place. As long
+// as one that is to wake has not woken, the Sleeper is interrupted again.
+func (p *Engine) passOn() {
+	switch {
+	case p.sleeper == nil:
+	case slices.ContainsFunc(p.sleepers, func(s *Waiter) bool { return s.called }):
+		p.sleeper.Interrupt()
+	default:
+		p.sleeper.Heard()
 	}
 }
 
@@ -375,7 +387,7 @@ func (p *Engine) sleepInKernel(w *Waiter) (rang bool) {
 	rang = p.sleeper.Sleep(inKernelMost)
 	p.Lock()
 	p.wakeUp(w, rang)
-	w.inKernel = false
+	w.inKernel, w.called = false, false
 	return rang
 }
 

@@ -58,7 +58,11 @@
 //
 // A wake-up of the Parker goes to one goroutine. The background goroutine receives from the Parker
 // whenever it sleeps, so that it can be made the parked driver while it sleeps. It passes a wake-up
-// for another driver on.
+// for another driver on. So does each goroutine whose thread was blocked: several may be, as a
+// driver from which the drive is taken stays blocked, and the kernel wakes one of them. To wake a
+// certain one, another goroutine marks it with the lock held, and interrupts the Sleeper. That does
+// not forget the interrupt in a poll. Whoever wakes interrupts again as long as another is marked.
+// A goroutine that tests ends with Exit, which arms the Source again for a driver that is parked.
 package progress
 
 import (
@@ -102,8 +106,10 @@ type Sleeper interface {
 	// Sleep returns when there is something to poll, when Interrupt is called, or after d. It
 	// reports whether it returned before d was over. It needs no Arm of the Parker.
 	Sleep(d time.Duration) (rang bool)
-	// Interrupt ends the Sleep of one goroutine, or the next one.
+	// Interrupt ends the Sleep of one goroutine, or the next one. It may be another than was meant.
 	Interrupt()
+	// Heard says that no goroutine that was interrupted sleeps any more.
+	Heard()
 }
 
 // Config says what is polled, and how to sleep.

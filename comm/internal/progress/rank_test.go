@@ -19,6 +19,7 @@ type rank struct {
 	progress.Engine
 	bell     bell
 	threads  *threadBell // the Parker, if it blocks threads
+	ring     func()      // wakes the Parker
 	words    []*word     // that may be stored
 	asleep   atomic.Bool // who stores one has to ring
 	blind    bool        // Arm finds nothing, but the Parker rings at once: so it is with sockets
@@ -91,6 +92,7 @@ func (b *threadBell) Sleep(time.Duration) bool {
 }
 
 func (b *threadBell) Interrupt() { b.ring() }
+func (b *threadBell) Heard()     {}
 
 func newRank(watch bool) *rank { return newRankOf(watch, nil) }
 
@@ -98,6 +100,7 @@ func newRank(watch bool) *rank { return newRankOf(watch, nil) }
 func newRankOf(watch bool, threads *threadBell) *rank {
 	r := &rank{polled: map[world.Rank]int{}, threads: threads}
 	r.bell = bell{r: r, c: make(chan struct{}, 1)}
+	r.ring = r.bell.ring
 	cfg := progress.Config{Source: r, Parker: &r.bell, Yield: runtime.Gosched, Watch: watch}
 	if threads != nil {
 		threads.bell, cfg.Parker = &r.bell, threads
@@ -147,7 +150,7 @@ func (w *word) news() bool { return !w.Ready() && w.stored.Load() }
 func (r *rank) store(w *word) {
 	w.stored.Store(true)
 	if r.asleep.Load() {
-		r.bell.ring()
+		r.ring()
 	}
 }
 
@@ -159,6 +162,23 @@ func (r *rank) storesAt(w *word, d time.Duration) func() int {
 			w.stored.Store(true)
 		}
 		return 0
+	}
+}
+
+// test tests in a loop whether a word is stored.
+func (r *rank) test(w *word) {
+	get(r, func() bool { r.words = append(r.words, w); return true })
+	for ready := false; !ready; {
+		r.Lock()
+		found := 0
+		if !r.Polled() {
+			found = r.Poll(world.None)
+		}
+		r.Tested(found)
+		if ready = w.Ready(); ready {
+			r.words = slices.DeleteFunc(r.words, func(v *word) bool { return v == w })
+		}
+		r.Exit()
 	}
 }
 

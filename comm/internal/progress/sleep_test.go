@@ -96,3 +96,24 @@ func TestTestsInVainSleep(t *testing.T) {
 		}
 	})
 }
+
+// The Parker may wake a goroutine that tests in the place of one that has become ready.
+func TestATestPassesAWakeUpOn(t *testing.T) {
+	bubble(t, 0, func(t *testing.T) {
+		r, w := newThreadRank(0, 0), newWord()
+		test := func() {
+			r.Lock()
+			defer r.Exit()
+			r.Tested(0)
+		}
+		for range 64 {
+			test()
+		}
+		go test()
+		synctest.Wait() // asleep first, it is woken first
+		waits := r.start(t.Context(), w)
+		synctest.Wait()
+		get(r, func() bool { r.MakeReady(&w.Waiter); return true })
+		want(t, waits)
+	})
+}

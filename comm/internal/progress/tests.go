@@ -45,14 +45,15 @@ func (p *Engine) Tested(found int) {
 	case t.inVain <= free+p.yields || p.Polled():
 		p.unlockWhile(p.cfg.Yield)
 	case p.cfg.Source.Arm():
-		p.unlockWhile(p.testSleep)
+		p.testSleep()
 	}
 }
 
 func (p *Engine) testSleep() {
-	if p.sleeper != nil {
-		p.sleeper.Sleep(testSleep)
+	if p.sleeper == nil {
+		p.unlockWhile(func() { time.Sleep(testSleep) })
 		return
 	}
-	time.Sleep(testSleep)
+	p.unlockWhile(func() { p.sleeper.Sleep(testSleep) })
+	p.passOn()
 }

@@ -19,6 +19,7 @@ type Waiter struct {
 	parkable bool        // asleep, and receiving from the Parker
 	parked   bool        // asleep as the driver
 	inKernel bool        // asleep, its thread blocked by the Sleeper
+	called   bool        // in the kernel, and to wake
 	since    time.Time   // when its goroutine first slept in this wait
 	polls    int         // that it has made in this wait
 	due      time.Time   // when it wakes for the Source's deadline
@@ -71,7 +72,8 @@ func (p *Engine) MakeReady(w *Waiter) {
 // wake wakes w's goroutine without making it ready.
 func (p *Engine) wake(w *Waiter) {
 	if w.inKernel {
-		p.sleeper.Interrupt() // its thread, which the kernel wakes; if another's, that passes it on
+		w.called = true
+		p.sleeper.Interrupt() // the kernel wakes its thread, or another's: see passOn
 		return
 	}
 	p.woken = true
