@@ -166,11 +166,8 @@ func (j *Job) giveUp(h *host, why string) {
 	case h.here():
 		reason = fmt.Sprintf("the agent (process %d) does not answer", h.agent.PID)
 	}
-	c := &cause{status: StatusFailed, text: fmt.Sprintf("%s: %s: %s; %s lost with it", h.name, why, reason, ranksText(h.ranks))}
-	j.later.agents = append(j.later.agents, c)
 	h.link.Kill()
-	j.drop(h)
-	j.endFor(c)
+	j.lose(h, fmt.Sprintf("%s: %s: %s; %s lost with it", h.name, why, reason, ranksText(h.ranks)))
 }
 
 // clock returns nanoseconds since 1970 by a clock that nobody sets while the job runs. Those of

@@ -87,18 +87,21 @@ func TestARankThatFailsEndsTheJob(t *testing.T) {
 }
 
 // The death of a rank that others missed is the cause of their failures, although it becomes known
-// later, if nothing of their failures was known on its host.
+// later, if nothing of their failures was known on its host; and so is the loss of its agent, if that
+// never tells of it.
 func TestTheDeathOfARankThatOthersMissedIsTheCause(t *testing.T) {
 	for _, tt := range []struct {
-		missed, unaware bool
-		status          int
-		says            []string
+		missed, unaware, lost bool
+		status                int
+		says                  []string
 	}{
-		{true, true, 137, []string{"gompirun: rank 1 on b was killed by signal 9 (SIGKILL) (pid 101)", "gompirun: then: rank 0 exited with status 1"}},
-		{true, false, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)"}},
-		{false, true, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)"}},
+		{true, true, false, 137, []string{"gompirun: rank 1 on b was killed by signal 9 (SIGKILL) (pid 101)", "gompirun: then: rank 0 exited with status 1"}},
+		{true, false, false, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)"}},
+		{false, true, false, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)"}},
+		{true, true, true, 125, []string{"gompirun: the agent on b exited with status 0 (pid 1), and rank 1 with it", "gompirun: then: rank 0 exited with status 1"}},
+		{false, true, true, 1, []string{"gompirun: rank 0 on a exited with status 1 (pid 100)", "gompirun: then: the agent on b exited with status 0 (pid 1), and rank 1 with it"}},
 	} {
-		t.Run(fmt.Sprintf("missed %v, unaware %v", tt.missed, tt.unaware), inBubble(func(t *testing.T) {
+		t.Run(fmt.Sprintf("missed %v, unaware %v, agent lost %v", tt.missed, tt.unaware, tt.lost), inBubble(func(t *testing.T) {
 			script := obedient(func(l *fakeLink, rank int) {
 				if rank == 0 && tt.missed {
 					l.say(&ctl.Inquire{Rank: 1, Time: time.Now().UnixNano()})
@@ -109,6 +112,10 @@ func TestTheDeathOfARankThatOthersMissedIsTheCause(t *testing.T) {
 			})
 			k := newTestJob(t, &cmdline.Spec{}, func(l *fakeLink, m ctl.Message) {
 				if _, ok := m.(*ctl.Terminate); ok && l.name == "b" {
+					if tt.lost {
+						l.Close()
+						return
+					}
 					l.exits(ctl.Exited{Signal: 9, Unaware: tt.unaware})
 				}
 				script(l, m)

@@ -14,6 +14,7 @@ type leaving struct {
 	gone   map[int]bool
 	asking map[int][]*host
 	asked  map[int]int64 // when ranks were asked about while all was well, by the launcher's clock: see note
+	ended  map[int]bool  // ranks whose end has been told
 }
 
 // inquire tells h that a rank has left, now or when it has. early says that the job goes on.
@@ -42,6 +43,25 @@ func (l *leaving) note(rank int, now int64) {
 	if last, ok := l.asked[rank]; !ok || now-last > int64(missedTime/2) {
 		l.asked[rank] = now
 	}
+}
+
+// end notes that the end of a rank has been told.
+func (l *leaving) end(rank int) {
+	if l.ended == nil {
+		l.ended = map[int]bool{}
+	}
+	l.ended[rank] = true
+}
+
+// unanswered returns when it was first asked about one of ranks whose end has not been told, 0 if
+// it was not.
+func (l *leaving) unanswered(ranks []int) (first int64) {
+	for _, r := range ranks {
+		if at := l.asked[r]; at != 0 && !l.ended[r] && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	return first
 }
 
 // left notes that a rank has left, and tells those who asked.

@@ -35,7 +35,7 @@ type cause struct {
 	tail   []byte // the end of the rank's stderr
 	time   int64  // when by its host's clock, nanoseconds since 1970; 0 for what is no rank's doing
 	host   *host  // that host
-	asked  int64  // when others asked about this rank, by the launcher's clock; 0: nobody did, or its host knew of a failure
+	asked  int64  // when others asked about this rank, or one of a lost agent, by the launcher's clock; 0: nobody did, or its host knew of a failure
 }
 
 // before reports whether c was certainly earlier than d. On one host its own clock decides. Between
@@ -44,7 +44,7 @@ type cause struct {
 //
 // It is different if an agent does not get to run when a rank of its host dies. Other ranks see
 // their connections to that rank break, wait for news of it, and at last fail. So the death is the
-// cause, although the agent dates it later.
+// cause, although the agent dates it later; or the loss of the agent is, if it never tells of it.
 func (c *cause) before(d *cause) bool {
 	if missed := c.missedBefore(d); missed != d.missedBefore(c) {
 		return missed
@@ -122,6 +122,7 @@ func (j *Job) giveUpAll() {
 func (j *Job) exited(h *host, m *ctl.Exited) {
 	who := j.recover.name(m.Rank)
 	how, well := j.howEnded(m)
+	j.leaving.end(m.Rank)
 	j.verbosef("%s on %s %s (pid %d, %d MiB)", who, h.name, how, m.PID, m.RSS>>20)
 	if well {
 		if !m.Joined || m.PMI {
@@ -218,19 +219,18 @@ func (j *Job) lost(h *host, err error) {
 	if h.drained {
 		return
 	}
-	j.drop(h)
-	c := &cause{status: StatusFailed, text: fmt.Sprintf("the agent on %s %s, and %s with it",
-		h.name, how, ranksText(h.ranks))}
-	j.later.agents = append(j.later.agents, c)
-	j.endFor(c)
+	j.lose(h, fmt.Sprintf("the agent on %s %s, and %s with it", h.name, how, ranksText(h.ranks)))
 }
 
-// drop notes that a host is lost, and kills what it had on this machine.
-func (j *Job) drop(h *host) {
+// lose ends the job because a host is lost, as text says, and kills what it had on this machine.
+func (j *Job) lose(h *host, text string) {
 	j.gone(h)
 	j.attempt.missing = append(j.attempt.missing, h.index)
 	j.end.agentLost = true
 	j.sweep()
+	c := &cause{status: StatusFailed, text: text, host: h, asked: j.leaving.unanswered(h.ranks)}
+	j.later.agents = append(j.later.agents, c)
+	j.endFor(c)
 }
 
 // sweep kills the processes that lost agents have left on this machine, and agents that have been
