@@ -22,7 +22,7 @@ func (l List) Filter(only List) ([]Share, error) {
 	allowed := make([]bool, len(l.Hosts))
 	for _, h := range only.Hosts {
 		found := false
-		if g, ok := byName.find(h.Name); ok {
+		if g, ok := byName.Find(h.Name); ok {
 			for _, i := range groups[g] {
 				if h.Port != 0 && h.Port != l.Hosts[i].Port {
 					continue
@@ -37,13 +37,13 @@ func (l List) Filter(only List) ([]Share, error) {
 			return nil, fmt.Errorf("host %q is not among the %d known hosts: want one of them, as %q", h, len(l.Hosts), l.example())
 		}
 	}
-	excluded := newIndex()
+	excluded := NewIndex()
 	for i, name := range only.Excluded {
-		excluded.add(name, i)
+		excluded.Add(name, i)
 	}
 	var shares []Share
 	for i, h := range l.Hosts {
-		_, out := excluded.find(h.Name)
+		_, out := excluded.Find(h.Name)
 		if !out && (allowed[i] || len(only.Hosts) == 0) {
 			shares = append(shares, Share{i, limit[i]})
 		}
@@ -62,7 +62,7 @@ func (l List) Within(known List) (List, []string) {
 	inside.Hosts = nil
 	var outside []string
 	for _, h := range l.Hosts {
-		if _, ok := byName.find(h.Name); ok {
+		if _, ok := byName.Find(h.Name); ok {
 			inside.Hosts = append(inside.Hosts, h)
 		} else {
 			outside = append(outside, h.Name)
@@ -105,16 +105,16 @@ func (l List) Names() string {
 
 // groups indexes the hosts of l by name; one name may be several hosts, at
 // different ports.
-func (l List) groups() (*index, [][]int) {
-	byName := newIndex()
+func (l List) groups() (*Index, [][]int) {
+	byName := NewIndex()
 	var groups [][]int
 	for i, h := range l.Hosts {
-		g, ok := byName.find(h.Name)
+		g, ok := byName.Find(h.Name)
 		if !ok {
 			g = len(groups)
 			groups = append(groups, nil)
 		}
-		byName.add(h.Name, g)
+		byName.Add(h.Name, g)
 		groups[g] = append(groups[g], i)
 	}
 	return byName, groups

@@ -9,24 +9,25 @@ import (
 // or one of them the other's first label (node01 and node01.cluster). Two
 // different full names are two hosts, and addresses are only equal whole.
 func Same(a, b string) bool {
-	x := newIndex()
-	x.add(a, 0)
-	_, ok := x.find(b)
+	x := NewIndex()
+	x.Add(a, 0)
+	_, ok := x.Find(b)
 	return ok
 }
 
-// An index finds hosts by name, by the rule of Same, in constant time.
-type index struct {
+// An Index finds hosts by name, by the rule of Same, in constant time.
+type Index struct {
 	full  map[string]int // whole names
 	first map[string]int // first labels of names that have several
 }
 
-func newIndex() *index {
-	return &index{full: make(map[string]int), first: make(map[string]int)}
+// NewIndex returns an Index of no hosts.
+func NewIndex() *Index {
+	return &Index{full: make(map[string]int), first: make(map[string]int)}
 }
 
-// add makes i the answer for name, unless there is an answer already.
-func (x *index) add(name string, i int) {
+// Add makes i the answer for name, unless there is an answer already.
+func (x *Index) Add(name string, i int) {
 	k := indexKey(name)
 	if _, ok := x.full[k]; !ok {
 		x.full[k] = i
@@ -40,7 +41,8 @@ func (x *index) add(name string, i int) {
 	}
 }
 
-func (x *index) find(name string) (int, bool) {
+// Find returns the answer for name, false if there is none.
+func (x *Index) Find(name string) (int, bool) {
 	k := indexKey(name)
 	if i, ok := x.full[k]; ok {
 		return i, true

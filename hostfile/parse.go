@@ -114,13 +114,13 @@ type parser struct {
 	line     int
 	text     string
 	entries  []entry
-	byPort   map[int]*index // the same name at two ports is two hosts
-	excluded *index
+	byPort   map[int]*Index // the same name at two ports is two hosts
+	excluded *Index
 	list     List
 }
 
 func newParser(file string) *parser {
-	return &parser{file: file, byPort: make(map[int]*index), excluded: newIndex()}
+	return &parser{file: file, byPort: make(map[int]*Index), excluded: NewIndex()}
 }
 
 func (p *parser) errorf(format string, args ...any) error {
@@ -148,7 +148,7 @@ func (p *parser) add(it *item) error {
 
 func (p *parser) exclude(name string) {
 	if _, known := p.excluded.full[indexKey(name)]; !known {
-		p.excluded.add(name, len(p.list.Excluded))
+		p.excluded.Add(name, len(p.list.Excluded))
 		p.list.Excluded = append(p.list.Excluded, name)
 	}
 }
@@ -157,15 +157,15 @@ func (p *parser) exclude(name string) {
 func (p *parser) mention(name string, it *item) error {
 	known := p.byPort[it.port]
 	if known == nil {
-		known = newIndex()
+		known = NewIndex()
 		p.byPort[it.port] = known
 	}
-	i, ok := known.find(name)
+	i, ok := known.Find(name)
 	if !ok {
 		i = len(p.entries)
 		p.entries = append(p.entries, entry{Host: Host{Name: name, Port: it.port}})
 	}
-	known.add(name, i)
+	known.Add(name, i)
 	e := &p.entries[i]
 	e.line, e.text = p.line, p.text
 	if it.user != "" {
@@ -200,7 +200,7 @@ func (p *parser) finish() (List, error) {
 			return List{}, p.errorf("%s has %d slots and max_slots=%d: want max_slots to be %[2]d or more",
 				e.Name, e.Slots, e.MaxSlots)
 		}
-		if _, out := p.excluded.find(e.Name); !out {
+		if _, out := p.excluded.Find(e.Name); !out {
 			p.list.Hosts = append(p.list.Hosts, e.Host)
 		}
 	}
@@ -220,12 +220,12 @@ func (p *parser) checkExcluded() {
 	if len(p.entries) == 0 || len(p.list.Excluded) == 0 {
 		return
 	}
-	hosts := newIndex()
+	hosts := NewIndex()
 	for i := range p.entries {
-		hosts.add(p.entries[i].Name, i)
+		hosts.Add(p.entries[i].Name, i)
 	}
 	for _, name := range p.list.Excluded {
-		if _, ok := hosts.find(name); !ok {
+		if _, ok := hosts.Find(name); !ok {
 			p.list.Warnings = append(p.list.Warnings, place(p.file, 0)+"^"+name+" excludes no host of this list")
 		}
 	}

@@ -42,6 +42,9 @@ func planInput(spec *cmdline.Spec, s allocation.Surroundings, warn func(string))
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	if f := spec.Policy.Rankfile; f != nil && a.Own != "" {
+		f.Rename(s.IsLocal, a.Own) // as a has done in its lists
+	}
 	programs := make([]plan.Program, len(spec.Programs))
 	for i, p := range spec.Programs {
 		programs[i] = plan.Program{Name: p.Name(), NP: p.NP, Hosts: shares[i]}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gompi/hostfile"
+	"gompi/mpirun/internal/allocation"
 	"gompi/mpirun/internal/cmdline"
 	"gompi/mpirun/internal/plan"
 )
@@ -33,5 +34,31 @@ func TestPickTakesTheFirstHostsThatProgramsMayUse(t *testing.T) {
 	}
 	if _, _, err := pick(cmdline.NodeRange{Least: 1, Most: 1}, hosts, []plan.Program{share(0), share(3)}); err == nil {
 		t.Error("a program without a host was accepted")
+	}
+}
+
+// In an allocation a rankfile may name this machine as it names itself, as -H may.
+func TestARankfileNamesThisMachine(t *testing.T) {
+	f, err := plan.ParseRankfile("f", []byte("rank 0=b\nrank 1=localhost\nrank 2=own\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vars := map[string]string{"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "own,b", "SLURM_TASKS_PER_NODE": "2(x2)"}
+	s := allocation.Surroundings{
+		Getenv:  func(name string) string { return vars[name] },
+		IsLocal: func(host string) bool { return host == "localhost" || host == "own" },
+	}
+	spec := &cmdline.Spec{Programs: []cmdline.Program{{Argv: []string{"prog"}}}, Policy: plan.Policy{Rankfile: f}}
+	_, listed, programs, err := planInput(spec, s, func(line string) { t.Error(line) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hosts []plan.Host
+	for _, h := range listed {
+		hosts = append(hosts, plan.Host{Name: h.Name, Slots: h.Slots})
+	}
+	p, err := plan.Map(hosts, programs, spec.Policy)
+	if err != nil || !reflect.DeepEqual(p.Local, [][]int{{1, 2}, {0}}) {
+		t.Errorf("%+v, %v; want ranks 1 and 2 on %v", p, err, listed)
 	}
 }

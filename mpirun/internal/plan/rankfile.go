@@ -156,9 +156,21 @@ func (f *Rankfile) HostList() string {
 	return strings.Join(names, ",")
 }
 
+// Rename has the hosts for which old is true called name.
+func (f *Rankfile) Rename(old func(host string) bool, name string) {
+	for i := range f.ranks {
+		if r := &f.ranks[i]; r.host != "" && old(r.host) {
+			r.host = name
+		}
+	}
+}
+
 // byRankfile places all ranks where the file says.
 func (m *mapper) byRankfile() error {
-	f := m.policy.Rankfile
+	f, named := m.policy.Rankfile, hostfile.NewIndex()
+	for i, h := range m.hosts {
+		named.Add(h.Name, i)
+	}
 	for prog := range m.programs {
 		p := &m.programs[prog]
 		if p.NP == 0 {
@@ -169,11 +181,11 @@ func (m *mapper) byRankfile() error {
 		}
 		for range p.NP {
 			r := f.ranks[len(m.ranks)]
-			host := r.nth
+			host, known := r.nth, r.nth < len(m.hosts)
 			if r.host != "" {
-				host = slices.IndexFunc(m.hosts, func(h Host) bool { return h.Name == r.host })
+				host, known = named.Find(r.host)
 			}
-			if host < 0 || host >= len(m.hosts) {
+			if !known {
 				return fmt.Errorf("%s:%d: rank %d: no such host: want one of %s", f.name, r.line, r.rank,
 					hostList(len(m.hosts), func(i int) string { return m.hosts[i].Name }))
 			}

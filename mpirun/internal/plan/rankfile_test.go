@@ -70,6 +70,30 @@ func TestRankfilesSayTheirHosts(t *testing.T) {
 	}
 }
 
+// A rankfile may call a host by its full name, by the first label of that, and by both.
+func TestRankfilesNameHostsAsHostfilesDo(t *testing.T) {
+	f, err := ParseRankfile("f", []byte("rank 0=a\nrank 1=a.cluster\nrank 2=b.cluster\nrank 3=A\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := hostfile.ParseList("-H", f.HostList())
+	if err != nil || len(own.Hosts) != 2 || own.Hosts[0].Slots != 3 {
+		t.Fatalf("%q: %+v, %v; want a with 3 slots, and b", f.HostList(), own.Hosts, err)
+	}
+	for _, hosts := range [][]Host{
+		{{Name: own.Hosts[0].Name}, {Name: own.Hosts[1].Name}},
+		{{Name: "a.cluster"}, {Name: "b"}},
+	} {
+		p, err := Map(hosts, []Program{{}}, Policy{Rankfile: f})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := [][]int{{0, 1, 3}, {2}}; !slices.EqualFunc(p.Local, want, slices.Equal) {
+			t.Errorf("ranks of %+v: %v, want %v", hosts, p.Local, want)
+		}
+	}
+}
+
 func TestWrongRankfilesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                     "f: want lines as in: rank 0=node01 slot=0-3",
