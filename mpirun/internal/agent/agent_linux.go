@@ -98,10 +98,10 @@ func Run(in, out, dog, input int) int {
 	err := a.serve()
 	signal.Ignore(unix.SIGPIPE) // stderr may have lost its reader
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
 		for a.launcherLost(); !a.end.over; time.Sleep(watchdog.KillPeriod) {
 			a.tick(time.Now())
 		}
+		fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err) // now: who reads it may not do so
 		return program.CannotStart
 	}
 	if a.launcherTimedOut {
@@ -348,8 +348,19 @@ func (a *agent) answer(m *ctl.Ask) {
 		return
 	}
 	now := a.doing()
-	a.lookInto(now)
-	a.report(now)
+	strangers := a.strangers(now)
+	if len(strangers) == 0 {
+		a.report(now)
+		return
+	}
+	a.looks++
+	a.doAside(func() func() {
+		lookInto(strangers)
+		return func() {
+			a.looks--
+			a.report(now)
+		}
+	})
 }
 
 // noteAbsent tells ranks that wait for one that has ended without joining.

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"slices"
 	"time"
 
 	"gompi/internal/seg"
@@ -19,48 +18,65 @@ import (
 const (
 	aloneLook = 50 * time.Millisecond
 	lookPart  = 5  // looks become rarer: from one to the next passes this part of the time until it
-	lookCost  = 20 // and so many times as long as it took, since it holds up all else
+	lookCost  = 20 // and so many times as long as it took
 )
 
 // lookForAlone tells the launcher of ranks that are jobs of one.
 func (a *agent) lookForAlone(now time.Time) {
 	a.nextAlone = time.Time{}
-	if !slices.ContainsFunc(a.ranks, a.silent) {
-		return
-	}
-	a.findAlone()
-	a.nextAlone = now.Add(max(aloneLook, now.Sub(a.started)/lookPart, lookCost*time.Since(now)))
-}
-
-// silent reports whether a rank runs that has not joined. What it does besides, once it has, is
-// its own affair.
-func (a *agent) silent(p *process) bool {
-	return p.pid != 0 && !p.ended && a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmiserver.Silent
-}
-
-func (a *agent) findAlone() {
-	rankOf := map[int]*process{}
+	silent := map[int]*process{}
+	others := map[int]bool{}
 	for _, p := range a.ranks {
-		rankOf[p.pid] = p
+		if a.silent(p) {
+			silent[p.pid] = p
+		} else {
+			others[p.pid] = true
+		}
 	}
-	below, err := tree.Below(func(pid int) bool { p := rankOf[pid]; return p != nil && !a.silent(p) })
-	if err != nil {
+	if len(silent) == 0 {
 		return
 	}
+	a.doAside(func() func() {
+		found := findAlone(silent, others, a.launch.JobID)
+		return func() {
+			for _, m := range found {
+				a.ranks[a.local[m.Rank]].alone = true
+				a.report(m)
+			}
+			a.nextAlone = now.Add(max(aloneLook, now.Sub(a.started)/lookPart, lookCost*time.Since(now)))
+		}
+	})
+}
+
+// silent reports whether a rank runs that has not joined, and is not known to be alone. What it
+// does besides, once it has, is its own affair.
+func (a *agent) silent(p *process) bool {
+	return p.pid != 0 && !p.ended && !p.alone && a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmiserver.Silent
+}
+
+// findAlone looks at silent ranks and what is below them, by the numbers of their processes, and
+// not at other ranks. The kernel may wait for the memory of a process.
+func findAlone(silent map[int]*process, others map[int]bool, jobID string) (found []*ctl.Alone) {
+	below, err := tree.Below(func(pid int) bool { return others[pid] })
+	if err != nil {
+		return nil
+	}
+	known := map[*process]bool{}
 	for _, process := range below { // parents come first
-		p := rankOf[process.PID]
+		p := silent[process.PID]
 		if p == nil {
-			if p = rankOf[process.Parent]; p == nil {
+			if p = silent[process.Parent]; p == nil {
 				continue // its parent has ended
 			}
-			rankOf[process.PID] = p
+			silent[process.PID] = p
 		}
-		if p.alone {
+		if known[p] {
 			continue
 		}
-		if why, sure := inspect.Alone(process.PID, a.launch.JobID); why != "" {
-			p.alone = true
-			a.report(&ctl.Alone{Rank: p.Rank.Rank, PID: process.PID, Why: why, Sure: sure})
+		if why, sure := inspect.Alone(process.PID, jobID); why != "" {
+			known[p] = true
+			found = append(found, &ctl.Alone{Rank: p.Rank.Rank, PID: process.PID, Why: why, Sure: sure})
 		}
 	}
+	return found
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +20,7 @@ type stall struct {
 	nextLook   time.Time // when to look at the recorders again
 	nextKept   time.Time // when to look at the processes again
 	nextStacks time.Time // the next deadline for a rank to send its stacks
+	looks      int       // answers that wait for what runs aside
 }
 
 // doing reads from shared memory which call each rank is in. The ranks take no part: they may be
@@ -124,17 +124,31 @@ func (a *agent) look(now time.Time) {
 // mostLookedInto is how many ranks of a host are told of in detail.
 const mostLookedInto = 8
 
-// lookInto adds what the kernel and py-spy report about ranks whose programs do not use gompi. The
-// ranks are not interrupted. The agent blocks meanwhile, so the py-spy processes run in parallel.
-func (a *agent) lookInto(m *ctl.Doing) {
-	var spies sync.WaitGroup
-	for i, left := 0, mostLookedInto; i < len(m.Ranks); i++ {
-		d := &m.Ranks[i]
-		p := a.ranks[a.local[d.Rank]]
-		if a.segment.State(p.local()) != seg.Starting || p.pmi.State() != pmiserver.Silent {
-			continue
+// A stranger is a rank whose program does not use gompi, as far as is known.
+type stranger struct {
+	*ctl.RankDoing
+	process int
+	said    string // the last lines of its output
+}
+
+// strangers returns those among the ranks of m.
+func (a *agent) strangers(m *ctl.Doing) (found []stranger) {
+	for i := range m.Ranks {
+		p := a.ranks[a.local[m.Ranks[i].Rank]]
+		if a.segment.State(p.local()) == seg.Starting && p.pmi.State() == pmiserver.Silent {
+			found = append(found, stranger{&m.Ranks[i], p.pid, string(bytes.TrimRight(lastLines(p.said, saidLines), "\n"))})
 		}
-		pid := inspect.Worker(p.pid)
+	}
+	return found
+}
+
+// lookInto adds what the kernel and py-spy report about strangers. They are not interrupted. The
+// kernel may wait for the memory of a process, and py-spy takes a second.
+func lookInto(strangers []stranger) {
+	var spies sync.WaitGroup
+	left := mostLookedInto
+	for _, d := range strangers {
+		pid := inspect.Worker(d.process)
 		if inspect.UsesGompi(pid) {
 			continue
 		}
@@ -145,8 +159,8 @@ func (a *agent) lookInto(m *ctl.Doing) {
 			continue
 		}
 		d.Details = inspect.Times(pid)
-		if len(p.said) > 0 {
-			d.Details += fmt.Sprintf("\nits last output:\n%s", bytes.TrimRight(lastLines(p.said, saidLines), "\n"))
+		if d.said != "" {
+			d.Details += "\nits last output:\n" + d.said
 		}
 		spies.Go(func() { d.Details += inspect.PythonStack(pid) })
 	}

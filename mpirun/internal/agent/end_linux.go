@@ -18,6 +18,7 @@ const (
 	reapPeriod   = 10 * time.Millisecond // for ended ranks, on kernels without pidfd
 	idlePeriod   = 10 * time.Second      // for whatever has been forgotten
 	groupEndTime = 20 * time.Millisecond // for the rest of a dead rank's process group, at most
+	lookTime     = 2 * time.Second       // for looks at ranks that are to end, at most
 	// lingering is how long the agent waits, after all ranks ended well, for
 	// what they left running with their output open.
 	lingering = 2 * time.Second
@@ -78,7 +79,6 @@ func (a *agent) reapAny() bool {
 func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	now := seg.Now()
 	p.ended = true
-	a.alive--
 	if p.pidfd >= 0 {
 		unix.Close(p.pidfd)
 	}
@@ -116,9 +116,20 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	}
 	dead := m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed
 	a.end.failed = a.end.failed || dead || p.alone
-	if a.launch.Recover && dead {
-		a.killGroup(p)
+	if !a.launch.Recover || !dead {
+		a.reportEnd(p, m)
+		return
+	}
+	a.endGroup(p, func() {
 		a.lostRank(p)
+		a.reportEnd(p, m)
+	})
+}
+
+// reportEnd tells the other ranks and the launcher that a rank has ended.
+func (a *agent) reportEnd(p *process, m *ctl.Exited) {
+	if !a.end.givenUp {
+		a.alive--
 	}
 	a.segment.SetEnded(p.local())
 	a.reclaim()
@@ -144,19 +155,24 @@ func hasEnded(pid int) bool {
 	return err == nil && info.Signo == int32(unix.SIGCHLD)
 }
 
-// killGroup kills what is left of the process group of a rank that has died: a wrapper's child must
-// not go on as the rank that is said to be dead, and must not touch shared memory when the others
-// are told that the rank does not. So this waits until the kernel has ended what it killed, but not
-// for long: what has been killed runs no more, and its memory may take long to free.
-func (a *agent) killGroup(p *process) {
+// endGroup kills what is left of the process group of a rank that has died, and then calls then: a
+// wrapper's child must not go on as the rank that is said to be dead, and must not touch shared
+// memory when the others are told that the rank does not. So it waits until the kernel has ended
+// what it killed, but not for long: what has been killed runs no more, and its memory may take long
+// to free.
+func (a *agent) endGroup(p *process, then func()) {
 	if unix.Kill(-p.pid, unix.SIGKILL) != nil {
-		return // nothing is left of it
+		then() // nothing is left of it
+		return
 	}
-	for end := time.Now().Add(groupEndTime); time.Now().Before(end); time.Sleep(groupEndTime / 200) {
-		if _, err := unix.Wait4(-p.pid, nil, unix.WNOHANG, nil); err == unix.ECHILD {
-			return
+	a.doAside(func() func() {
+		for end := time.Now().Add(groupEndTime); time.Now().Before(end); time.Sleep(groupEndTime / 200) {
+			if _, err := unix.Wait4(-p.pid, nil, unix.WNOHANG, nil); err == unix.ECHILD {
+				break
+			}
 		}
-	}
+		return then
+	})
 }
 
 // failedAt returns when p failed, on the clock of seg.Now, by which its process ended at now. A
@@ -205,13 +221,19 @@ func (a *agent) terminate(m *ctl.Terminate) {
 	if m.Delay <= 0 {
 		return
 	}
-	now := time.Now()
-	if a.end.term, a.end.delay = now.Add(m.Interrupt), m.Delay; m.Interrupt <= 0 {
-		a.sendTerm(now)
-		return
+	a.end.term, a.end.delay = time.Now().Add(m.Interrupt), m.Delay
+	if m.Interrupt > 0 {
+		a.signal(unix.SIGINT)
+		a.signal(unix.SIGCONT)
 	}
-	a.signal(unix.SIGINT)
-	a.signal(unix.SIGCONT)
+}
+
+// termAt returns when TERM is due. What is being found out about ranks would be lost with them.
+func (a *agent) termAt() time.Time {
+	if a.end.term.IsZero() || a.looks == 0 {
+		return a.end.term
+	}
+	return a.end.term.Add(lookTime)
 }
 
 // sendTerm sends TERM to everything below this process, when it is time.
@@ -247,7 +269,7 @@ func (a *agent) pollTimeout() int {
 		return -1
 	}
 	wait := idlePeriod
-	for _, t := range []time.Time{a.end.lines, a.end.term, a.end.deadline, a.end.linger, a.nextLook, a.nextKept, a.nextStacks, a.nextAlone, a.next} {
+	for _, t := range []time.Time{a.end.lines, a.termAt(), a.end.deadline, a.end.linger, a.nextLook, a.nextKept, a.nextStacks, a.nextAlone, a.next, a.preparation.slowAt()} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
 		}
@@ -271,7 +293,7 @@ func (a *agent) tick(now time.Time) {
 	} else if a.unreaped {
 		a.reapOrphans()
 	}
-	if !a.end.term.IsZero() && !now.Before(a.end.term) {
+	if t := a.termAt(); !t.IsZero() && !now.Before(t) {
 		a.sendTerm(now)
 	}
 	if !a.end.deadline.IsZero() && !now.Before(a.end.deadline) {
@@ -289,6 +311,7 @@ func (a *agent) tick(now time.Time) {
 	if !a.nextAlone.IsZero() && !now.Before(a.nextAlone) {
 		a.lookForAlone(now)
 	}
+	a.tellSlow(now)
 	a.beat(now)
 	if a.launch != nil && a.alive == 0 && !a.mayReplace() && (!a.preparation.underWay || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)
@@ -331,7 +354,7 @@ func (a *agent) finish(now time.Time) {
 		open = open || s.fd >= 0
 	}
 	children := a.reapAny() && !a.end.givenUp
-	if open && children && !a.end.ordered {
+	if (open || a.aside.running > 0) && children && !a.end.ordered {
 		if a.end.linger.IsZero() {
 			a.end.linger = now.Add(lingering)
 		}

@@ -41,9 +41,10 @@ func groupOfTheDead(t *testing.T) (error, time.Duration) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	a := &agent{launch: &ctl.Launch{Recover: true}, segment: s, local: map[int]int{}}
-	defer a.releases.Wait() // before the segment is closed
-	p := a.add(ctl.Rank{})
+	l := newLooped(t)
+	l.launch, l.segment = &ctl.Launch{Recover: true}, s
+	defer l.releases.Wait() // before the segment is closed
+	p := l.add(ctl.Rank{})
 	cmd := exec.Command("sh", "-c", "sleep 1000 & echo; wait")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := cmd.StdoutPipe()
@@ -53,7 +54,7 @@ func groupOfTheDead(t *testing.T) (error, time.Duration) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p.pid, a.alive = cmd.Process.Pid, 1
+	p.pid, l.alive = cmd.Process.Pid, 1
 	if _, err := out.Read(make([]byte, 1)); err != nil { // its child runs
 		t.Fatal(err)
 	}
@@ -71,8 +72,15 @@ func groupOfTheDead(t *testing.T) (error, time.Duration) {
 		t.Fatal(err)
 	}
 	begun := time.Now()
-	a.exited(p, ws, &used)
+	l.exited(p, ws, &used)
+	if l.alive != 1 || s.State(0) == seg.Ended {
+		t.Error("its end is told before what it has started is gone")
+	}
+	l.until("its end is told", func() bool { return l.alive == 0 })
 	took := time.Since(begun)
+	if m := has[*ctl.Exited](l); m == nil || m.Signal != int(unix.SIGKILL) {
+		t.Errorf("reported %+v, want the rank's end", m)
+	}
 	return <-left, took
 }
 

@@ -89,13 +89,17 @@ func (a *agent) hearClient(p *process) {
 // MPI_Finalize it is an abnormal end, also of a process that goes on.
 func (a *agent) lostClient(p *process) {
 	a.hangUpClient(p)
-	if p.pmi.State() != pmiserver.Initialized || p.ended || p.pidfd < 0 {
+	if p.pmi.State() != pmiserver.Initialized || p.ended {
 		return
 	}
-	fds := []unix.PollFd{{Fd: int32(p.pidfd), Events: unix.POLLIN}}
-	if n, err := unix.Poll(fds, int(abnormal/time.Millisecond)); n == 0 && err == nil {
-		a.Fail(p.pmi.Client, "closed its connection to gompirun without calling MPI_Finalize")
-	}
+	a.doAside(func() func() {
+		time.Sleep(abnormal)
+		return func() {
+			if !p.ended && !hasEnded(p.pid) {
+				a.Fail(p.pmi.Client, "closed its connection to gompirun without calling MPI_Finalize")
+			}
+		}
+	})
 }
 
 // Fail implements pmiserver.Host.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"time"
 
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/preload"
@@ -15,6 +16,7 @@ import (
 // it runs aside.
 type preparation struct {
 	underWay bool
+	since    time.Time // when its step began; zero if there is none, or the user knows how long it takes
 	intake   preload.Intake
 	input    [][]byte // that has come for ranks not yet started
 	// These are set aside, and not read by the loop before the ranks start:
@@ -27,7 +29,7 @@ type preparation struct {
 // prepare goes on with the preparation: by a step that may find that something is to be fetched,
 // and if it does not, by the steps after it. When nothing is left the ranks are started.
 func (a *agent) prepare(step func() (*ctl.Want, error)) {
-	a.preparation.underWay = true
+	a.preparation.underWay, a.preparation.since = true, time.Now()
 	a.doAside(func() func() {
 		rank := a.launch.Ranks[0].Rank
 		want, err := step()
@@ -39,6 +41,27 @@ func (a *agent) prepare(step func() (*ctl.Want, error)) {
 		}
 		return func() { a.prepared(want, rank, err) }
 	})
+}
+
+// stepTime is how long a step may take before the user is told.
+const stepTime = 5 * time.Second
+
+// slowAt returns when the step under way will have taken long, zero if there is none.
+func (p *preparation) slowAt() time.Time {
+	if p.since.IsZero() {
+		return p.since
+	}
+	return p.since.Add(stepTime)
+}
+
+// tellSlow tells the user, once, of a step that takes long.
+func (a *agent) tellSlow(now time.Time) {
+	if t := a.preparation.slowAt(); t.IsZero() || now.Before(t) {
+		return
+	}
+	a.preparation.since = time.Time{}
+	a.note("ranks are not started yet: for %v programs, folders and files have been looked at, as those of %q. Are they large, or does a file system not answer?",
+		stepTime, a.launch.Programs[a.launch.Ranks[0].Program].Argv[0])
 }
 
 // files returns the programs of this host's ranks, and this one.
@@ -62,6 +85,7 @@ func (p *preparation) warn(format string, args ...any) {
 // prepared asks for what is wanted, or else starts the ranks. err, if not nil, is why a rank cannot
 // be started.
 func (a *agent) prepared(want *ctl.Want, rank int, err error) {
+	a.preparation.since = time.Time{}
 	if a.end.ordered {
 		return
 	}

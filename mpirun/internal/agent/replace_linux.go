@@ -30,12 +30,22 @@ func (a *agent) replace(m *ctl.Replace) {
 	p := a.add(r)
 	p.original, p.invite, p.unbriefed = first, &m.Invite, true
 	prog := a.preparation.programs[r.Program]
+	a.doAside(func() func() {
+		prog.Touch()
+		return func() { a.startReplacement(p, prog) }
+	})
+}
+
+func (a *agent) startReplacement(p *process, prog *program.Program) {
+	if a.end.ordered {
+		return
+	}
 	err := a.spawn(p, prog, a.variables(p, prog))
 	a.bind(nil)
 	if err != nil {
 		p.ended = true
 		a.segment.SetEnded(p.local())
-		a.report(&ctl.Failed{Rank: m.Rank, Code: program.Status(err), Text: err.Error()})
+		a.report(&ctl.Failed{Rank: p.Rank.Rank, Code: program.Status(err), Text: err.Error()})
 		return
 	}
 	a.alive++

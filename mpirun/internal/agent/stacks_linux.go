@@ -65,9 +65,11 @@ func (a *agent) reportThreads(p *process) {
 	if joined := a.segment.PID(p.local()); joined != 0 && joined != p.pid {
 		pids = append(pids, joined) // p.pid is a wrapper
 	}
-	var text strings.Builder
-	for _, pid := range pids {
-		text.WriteString(inspect.Threads(pid))
-	}
-	a.report(&ctl.Stacks{Rank: p.Rank.Rank, Text: text.String()})
+	a.doAside(func() func() {
+		var text strings.Builder
+		for _, pid := range pids {
+			text.WriteString(inspect.Threads(pid))
+		}
+		return func() { a.report(&ctl.Stacks{Rank: p.Rank.Rank, Text: text.String()}) }
+	})
 }

@@ -271,5 +271,6 @@ func (a *agent) lookUp(p *ctl.Program, path string) (*program.Program, error) {
 	if prog.Path, err = program.Find(p.Argv[0], prog.Dir, dirs); err != nil {
 		return nil, err
 	}
+	prog.Touch()
 	return prog, prog.CheckRanksMeet(a.launch.Size)
 }

@@ -69,7 +69,7 @@ type Process interface {
 // A Link is the connection to an agent. Until the agent has been started only Continue, Kill and
 // Flush may be called. Its methods do not block, except Flush and Wait.
 type Link interface {
-	Send(ctl.Message)
+	Send(ctl.Message)          // from any goroutine
 	Flush(limit time.Duration) // waits until all has been sent
 	Heard() bool               // whether something has come since the last call
 	Close()                    // ends the channel, which ends the agent
@@ -298,7 +298,7 @@ func (j *Job) handle(e link.Event) {
 	case *ctl.Consumed:
 		j.input.consumed(h, m.Bytes)
 	case *ctl.Want:
-		h.Send(j.offer.Piece(m))
+		go func() { h.Send(j.offer.Piece(m)) }() // until it is read: a file system may be slow
 	case *ctl.Started:
 		j.started(h, m)
 	case *ctl.Failed:
@@ -434,39 +434,43 @@ func (j *Job) verbosef(format string, args ...any) {
 	}
 }
 
-// awaitOffer reads the programs and files that are to be preloaded. That may take long, and the job
-// handles signals meanwhile. It returns an error, too, when the job is to end.
+// awaitOffer reads the programs and files that are to be preloaded. It returns an error, too, when
+// the job is to end.
 func (j *Job) awaitOffer() error {
+	open := func() (*preload.Offer, error) { return preload.Open(j.spec.Preload, j.spec.Programs) }
+	var err error
 	if p := j.spec.Preload; j.end.cause == nil && !p.Binary && p.Files == "" {
-		var err error
-		j.offer, err = preload.Open(p, j.spec.Programs) // at once: a job whose time is up meanwhile does not end for this
+		j.offer, err = open() // at once: a job whose time is up meanwhile does not end for this
 		return err
 	}
-	type opened struct {
-		offer *preload.Offer
+	j.offer, err = during(j, "reading what is to be preloaded", open)
+	return err
+}
+
+// during runs work, which may take as long as file systems do, and returns its result. The job
+// handles events meanwhile. It returns an error, too, when the job is to end.
+func during[T any](j *Job, doing string, work func() (T, error)) (T, error) {
+	type result struct {
+		value T
 		err   error
 	}
-	offers := make(chan opened)
-	go func() { // until all is read
-		o, err := preload.Open(j.spec.Preload, j.spec.Programs)
-		select {
-		case offers <- opened{o, err}:
-		case <-j.done:
-			o.Close()
-		}
+	results := make(chan result, 1)
+	go func() { // until work is done or the process ends
+		value, err := work()
+		results <- result{value, err}
 	}()
 	for j.end.cause == nil {
 		select {
-		case o := <-offers:
-			j.offer = o.offer
-			return o.err
+		case r := <-results:
+			return r.value, r.err
 		case e := <-j.events:
 			j.handle(e)
 		case s := <-j.signals:
 			j.signalled(s)
 		case <-j.timer:
-			j.timeUp(" while reading what is to be preloaded")
+			j.timeUp(" while " + doing)
 		}
 	}
-	return errors.New("the job ends before its launch")
+	var none T
+	return none, errors.New("the job ends before its launch")
 }

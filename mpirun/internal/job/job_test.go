@@ -516,6 +516,22 @@ func TestBarriersOfPMIAndMixtures(t *testing.T) {
 	}
 }
 
+// While a file system does not answer, a signal ends the job all the same.
+func TestASignalEndsAJobThatWaitsForFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newTestJob(t, &cmdline.Spec{}, nil)
+		k.job.signals = k.signals
+		k.signals <- syscall.SIGTERM
+		answers := make(chan bool)
+		defer close(answers)
+		_, err := during(k.job, "waiting", func() (bool, error) { return <-answers, nil })
+		if err == nil || k.job.end.cause == nil || k.job.end.cause.status != 143 {
+			t.Errorf("%v, and the job ends by %+v; want status 143", err, k.job.end.cause)
+		}
+		k.job.out.Close()
+	})
+}
+
 // A job that preloads nothing does not say that its time was up in reading it.
 func TestNothingToPreloadIsNotWaitedFor(t *testing.T) {
 	over := make(chan time.Time, 1)

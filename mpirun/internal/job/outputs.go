@@ -25,7 +25,8 @@ func (j *Job) setFiles() error {
 		j.verbosef("output is in %s", dir)
 		j.out.Files.Dir, j.out.Files.Only = dir, j.spec.Output.NoCopy
 	}
-	if err := j.out.MakeFolders(); err != nil {
+	_, err := during(j, "making the folders of output", func() (any, error) { return nil, j.out.MakeFolders() })
+	if err != nil {
 		return fmt.Errorf("files of output: %w", err)
 	}
 	return nil

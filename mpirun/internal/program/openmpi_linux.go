@@ -12,7 +12,7 @@ import (
 // processes could not meet: each would do all the work, as rank 0 of 1. It reads
 // the program's head once; what a script or a library starts it cannot see.
 func (p *Program) CheckRanksMeet(size int) error {
-	if size < 2 {
+	if size < 2 || !isFile(p.file()) {
 		return nil
 	}
 	f, err := elf.Open(p.file())

@@ -3,6 +3,7 @@
 package program
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -67,6 +68,52 @@ func Find(name, wdir, path string) (string, error) {
 		hint = fmt.Sprintf("; there is one in the working directory: want ./%s", name)
 	}
 	return "", cannotRun{fmt.Errorf("cannot find %q in PATH%s: %w", name, hint, syscall.ENOENT)}
+}
+
+// Touch reads what the kernel reads to start p: its directory, the beginning of its file and, where
+// that is a script, of its interpreter. Where a file system does not answer it waits, and may run
+// beside all else; the start of a process holds up this whole process, since its thread waits for
+// the program to be found and Go waits for the thread.
+func (p *Program) Touch() {
+	os.Stat(cmp.Or(p.Dir, "."))
+	name := p.file()
+	for range scriptDepth {
+		interpreter, script := strings.CutPrefix(head(name), "#!")
+		words := strings.Fields(interpreter)
+		if !script || len(words) == 0 {
+			return
+		}
+		if name = words[0]; !filepath.IsAbs(name) {
+			name = filepath.Join(p.Dir, name)
+		}
+	}
+}
+
+const (
+	scriptDepth = 5   // of scripts that are interpreters of scripts, as in Linux
+	scriptLine  = 256 // what Linux reads of a file to find out how to run it
+)
+
+// head returns the first line of a file, "" if it cannot be read.
+func head(name string) string {
+	if !isFile(name) {
+		return ""
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	begin := make([]byte, scriptLine)
+	n, _ := f.Read(begin)
+	line, _, _ := strings.Cut(string(begin[:n]), "\n")
+	return line
+}
+
+// isFile reports whether name is a regular file. Others cannot be run, and to open one may block.
+func isFile(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && st.Mode().IsRegular()
 }
 
 // file returns where p's file is for this process.

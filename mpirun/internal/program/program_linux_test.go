@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestFindLooksWhereExecvpDoes(t *testing.T) {
@@ -98,5 +99,27 @@ func TestWhatIsWrongWithAProgramIsSaid(t *testing.T) {
 		if got := p.StartError(err).Error(); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
+	}
+}
+
+// What is no regular file is not opened, which could take for ever.
+func TestAFIFOIsNotRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := &Program{Path: path, Argv: []string{path}}
+	read := make(chan error)
+	go func() {
+		p.Touch()
+		read <- p.CheckRanksMeet(2)
+	}()
+	select {
+	case err := <-read:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("a FIFO is waited for")
 	}
 }
