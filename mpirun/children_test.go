@@ -22,6 +22,10 @@ func failsAfter(end string) string {
 	return detaches + `if test $RANK = 0; then echo go >"$0"; ` + end + `; else read go <"$0"; exit 4; fi`
 }
 
+// failsLater is a script in which rank 1 fails with status 4 when rank 0 has ended, and has been
+// waited for.
+const failsLater = detaches + `if test $RANK = 0; then echo $$ >"$0"; else read pid <"$0"; while kill -0 $pid 2>/dev/null; do :; done; exit 4; fi`
+
 // children returns the processes whose numbers two ranks have written. The test's end kills them.
 func children(t *testing.T, out string) []int {
 	t.Helper()
@@ -61,6 +65,7 @@ func TestChildrenLiveOnWhereTheyMay(t *testing.T) {
 		{"output still open", "-np 2", "setsid sleep 1000 & echo $!", 0, true},
 		{"the last rank fails", "-np 2", failsAfter("exit 0"), 4, false},
 		{"a rank of another host fails", "-H localhost,127.0.0.2", failsAfter("sleep 1000"), 4, false},
+		{"one fails when all of the other host have ended well", "-H localhost,127.0.0.2", failsLater, 4, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

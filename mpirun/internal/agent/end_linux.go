@@ -36,8 +36,7 @@ type shutdown struct {
 	givenUp  bool          // there are processes that do not die
 	left     int           // processes that ranks left behind, and were killed
 	drained  bool          // the launcher has been told
-	noMore   bool          // no rank will be replaced
-	failed   bool          // a rank has not ended well
+	noMore   bool          // all ranks of the job have ended
 	over     bool
 }
 
@@ -115,7 +114,6 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 		m.Code = ws.ExitStatus()
 	}
 	dead := m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed
-	a.end.failed = a.end.failed || dead || p.alone
 	if !a.launch.Recover || !dead {
 		a.reportEnd(p, m)
 		return
@@ -313,14 +311,15 @@ func (a *agent) tick(now time.Time) {
 	}
 	a.tellSlow(now)
 	a.beat(now)
-	if a.launch != nil && a.alive == 0 && !a.mayReplace() && (!a.preparation.underWay || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
+	if a.launch != nil && a.alive == 0 && !a.awaitsOthers() && (!a.preparation.underWay || a.end.ordered) && !a.end.drained && a.end.killing.IsZero() {
 		a.finish(now)
 	}
 }
 
-// mayReplace reports whether the launcher may still have a rank replaced.
-func (a *agent) mayReplace() bool {
-	return a.launch.Spares > 0 && !a.end.noMore && !a.end.ordered && !a.orphaned
+// awaitsOthers reports whether this host's part is not over while ranks of others run: the launcher
+// may have a rank replaced here, or what ranks have left running lives on only if the job ends well.
+func (a *agent) awaitsOthers() bool {
+	return (a.launch.Spares > 0 || a.launch.KeepChildren) && !a.end.noMore && !a.end.ordered && !a.orphaned
 }
 
 // kill kills what is left below this process, and notices when nothing is.
@@ -366,7 +365,7 @@ func (a *agent) finish(now time.Time) {
 		}
 	}
 	a.end.linger = time.Time{}
-	if children && !a.keepsChildren() {
+	if children && (!a.launch.KeepChildren || a.end.ordered) {
 		a.killAll()
 		return
 	}
@@ -376,11 +375,6 @@ func (a *agent) finish(now time.Time) {
 	a.closeStreams()
 	a.report(&ctl.Drained{Killed: a.end.left})
 	a.end.drained = true
-}
-
-// keepsChildren reports whether what the ranks have left running may live on.
-func (a *agent) keepsChildren() bool {
-	return a.launch.KeepChildren && !a.end.failed && !a.end.ordered
 }
 
 // lingerOn lets what the ranks left running have its time once more: it could not write for a

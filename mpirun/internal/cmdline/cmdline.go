@@ -32,7 +32,7 @@ type Spec struct {
 	KillDelay time.Duration // between TERM and KILL
 	Heartbeat time.Duration // 0: none
 
-	KeepChildren bool // what ranks have left running lives on when all of the host ended well
+	KeepChildren bool // what ranks have left running lives on when the job ends well
 
 	Rendezvous Rendezvous
 	Master     Master

@@ -108,8 +108,8 @@ ending
   -timeout T                end the job after T seconds, or 90s, 2m, 1h30m
   -kill-delay T             time between TERM and KILL (default 10); Ctrl-C sends the ranks
                             INT, and TERM 2 seconds later; once more kills at once
-  -no-kill-children         what ranks have left running, as daemons, lives on when all
-                            ranks of its host have ended well (else it is killed)
+  -no-kill-children         what ranks have left running, as daemons, lives on when the
+                            job has ended well (else it is killed)
   -max-restarts N           start all ranks again, up to N times, when one has failed
                             (default 0); the program goes on from what it has saved
   -recover                  a rank that dies does not end the job: the others may go on

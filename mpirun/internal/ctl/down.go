@@ -23,7 +23,7 @@ type Launch struct {
 	// StallWarning is how long a rank may be in one call before the agent reports it;
 	// 0 for ever.
 	StallWarning time.Duration
-	// KeepChildren lets what ranks have left running live on when all of the host ended well.
+	// KeepChildren lets what ranks have left running live on when the job ends well.
 	KeepChildren bool
 	// Heartbeat is how often the launcher sends a ping; 0 if it does not.
 	Heartbeat time.Duration

@@ -56,7 +56,8 @@ func (m *Brief) fields(c *wire.Codec) {
 	wire.List(c, &m.Dead, wire.MaxRanks, func(d *Died) { d.fields(c) })
 }
 
-// NoMore tells an agent whose ranks have all ended that none will be replaced.
+// NoMore tells an agent that all ranks of the job have ended, so that none will be replaced. If the
+// job has failed, Terminate has come before.
 type NoMore struct{}
 
 func (*NoMore) fields(*wire.Codec) {}

@@ -103,7 +103,11 @@ func (j *Job) voted(h *host, m *ctl.Vote) {
 func (j *Job) endedRank(rank world.Rank, died bool) {
 	j.decided(j.recover.votes.Ended(rank, died)...)
 	j.replace()
-	if j.recover.alive--; j.recover.alive == 0 && j.recover.spares > 0 {
+	if j.recover.alive--; j.recover.alive > 0 {
+		return
+	}
+	j.endForDeaths()
+	if j.spec.Spares > 0 || j.spec.KeepChildren {
 		j.broadcast(&ctl.NoMore{})
 	}
 }
@@ -149,15 +153,13 @@ func (r *recovery) answer(d *agree.Decision) {
 	}
 }
 
-// unanswered returns why ranks died whose deaths nobody has answered.
-func (r *recovery) unanswered() []*cause {
-	var causes []*cause
-	for i := range r.deaths {
-		if !r.deaths[i].answered {
-			causes = append(causes, r.deaths[i].cause)
+// endForDeaths ends the job, when all is over, because ranks died whose deaths nobody has answered.
+func (j *Job) endForDeaths() {
+	for i := range j.recover.deaths {
+		if d := &j.recover.deaths[i]; !d.answered {
+			j.endFor(d.cause)
 		}
 	}
-	return causes
 }
 
 // replace has the ranks started that others wait for: all that a Restore needs, or none.

@@ -305,9 +305,7 @@ func (j *Job) conclude() int {
 		j.endFor(&cause{status: StatusFailed, text: fmt.Sprintf("all ranks ended well, but output is lost: %v", j.end.unwritten)})
 		j.end.unwritten = nil
 	}
-	for _, c := range j.recover.unanswered() {
-		j.endFor(c)
-	}
+	j.endForDeaths()
 	status := 0
 	if j.end.cause != nil {
 		j.secondChance()
