@@ -204,9 +204,9 @@ func (a *agent) signal(sig unix.Signal) {
 	}
 }
 
-// terminate asks everything below this process to end, and kills it later. A second order, or one
-// without delay, kills at once. INT goes where that of a terminal goes, to the ranks' process
-// groups: what a rank has detached is not interrupted.
+// terminate asks everything below this process to end, and kills it later. An order without delay
+// kills at once. INT goes where that of a terminal goes, to the ranks' process groups: what a rank
+// has detached is not interrupted.
 func (a *agent) terminate(m *ctl.Terminate) {
 	if m.Delay <= 0 {
 		a.killAll()
@@ -216,9 +216,6 @@ func (a *agent) terminate(m *ctl.Terminate) {
 	}
 	a.end.ordered = true
 	a.tell(&wire.Terminate{Text: m.Text})
-	if m.Delay <= 0 {
-		return
-	}
 	a.end.term, a.end.delay = time.Now().Add(m.Interrupt), m.Delay
 	if m.Interrupt > 0 {
 		a.signal(unix.SIGINT)

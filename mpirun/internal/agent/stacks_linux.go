@@ -19,8 +19,8 @@ const stackTime = time.Second
 // last.
 func (a *agent) askStacks(ranks []int) {
 	for _, r := range ranks {
-		i, ok := a.local[r]
-		if !ok {
+		i, ours := a.local[r]
+		if !ours || a.ranks[i].pid == 0 { // there is no segment yet
 			continue
 		}
 		p := a.ranks[i]
@@ -58,7 +58,7 @@ func (a *agent) lateStacks(now time.Time) {
 }
 
 func (a *agent) reportThreads(p *process) {
-	if p.pid == 0 || p.ended {
+	if p.ended {
 		return
 	}
 	pids := []int{p.pid}
