@@ -183,8 +183,10 @@ func readGreeting(r io.Reader) (string, error) {
 		if _, err := io.ReadFull(r, one); err != nil {
 			return string(got), err
 		}
-		got = append(got, one[0])
-		if at := bytes.Index(got, []byte(mark)); one[0] == '\n' && at >= 0 {
+		if got = append(got, one[0]); one[0] != '\n' {
+			continue
+		}
+		if at := bytes.Index(got, []byte(mark)); at >= 0 {
 			return string(got[at:]), nil
 		}
 	}

@@ -113,7 +113,9 @@ func countsGPUs(env []string) bool {
 func askGRES(ctx context.Context, job string) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "scontrol", "--details", "show", "job", job).Output()
+	cmd := exec.CommandContext(ctx, "scontrol", "--details", "show", "job", job)
+	cmd.WaitDelay = time.Second // a site's scontrol may be a script, whose child is not killed
+	out, err := cmd.Output()
 	if err != nil {
 		return nil
 	}

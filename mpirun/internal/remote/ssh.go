@@ -126,7 +126,11 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, agent.Kill)
+	stop := context.AfterFunc(ctx, func() {
+		agent.Kill()
+		agent.In.Close() // a process in another session may hold the other ends of both
+		agent.Out.Close()
+	})
 	defer stop()
 	greeting, err := s.greet(agent)
 	if err == nil && stop() {
@@ -136,7 +140,6 @@ func (s self) enter(ctx context.Context, cmd *exec.Cmd, via string) (*Agent, err
 	if err != io.EOF {
 		agent.Kill()
 	}
-	io.Copy(io.Discard, agent.Out) // Wait wants it at its end
 	agent.In.Close()
 	status, how := agent.wait()
 	said := agent.said()

@@ -1,0 +1,69 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gompi/hostfile"
+)
+
+// A command that is given up may have started a process in another session, which is not killed
+// with it and holds its standard output open.
+func TestWhoHoldsTheOutputOfAKilledCommandIsNotWaitedFor(t *testing.T) {
+	for _, name := range []string{"rsh", "scontrol"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			told := filepath.Join(dir, "told")
+			if err := syscall.Mkfifo(told, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			script := fmt.Sprintf("#!/bin/sh\nsetsid sleep 1000 &\necho $! >%s\nexec sleep 1000\n", told)
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			late := errors.New("late")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			ended := make(chan error, 1)
+			go func() {
+				if name == "scontrol" {
+					askGRES(ctx, "7")
+					ended <- late
+					return
+				}
+				ssh, err := NewSSH([]string{name}, "", false)
+				if err == nil {
+					_, err = ssh.Start(ctx, hostfile.Host{Name: "h"})
+				}
+				ended <- err
+			}()
+			pid, err := os.ReadFile(told)
+			if err != nil {
+				t.Fatal(err)
+			}
+			holder, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer syscall.Kill(holder, syscall.SIGKILL)
+			cancel(late)
+			select {
+			case err := <-ended:
+				if !errors.Is(err, late) {
+					t.Errorf("%v, want %v", err, late)
+				}
+			case <-time.After(20 * time.Second):
+				t.Error("it is waited for")
+			}
+		})
+	}
+}
