@@ -14,8 +14,8 @@ import (
 )
 
 // A Link is the channel to one agent. One goroutine starts the agent and reads what it
-// says until its end, another writes; neither decides anything. Other methods than Kill
-// are for when the agent runs.
+// says until its end, another writes; neither decides anything. Other methods than Continue, Kill
+// and Flush are for when the agent runs.
 type Link struct {
 	heard atomic.Bool // something has come since the last call of Heard
 
@@ -163,22 +163,23 @@ func (l *Link) Close() { l.agent.In.Close() }
 // Kill ends the agent, or what stands for it here, at once, if it has been started. Any
 // goroutine may call it.
 func (l *Link) Kill() {
-	l.mu.Lock()
-	agent := l.agent
-	l.mu.Unlock()
-	if agent != nil {
+	if agent := l.started(); agent != nil {
 		agent.Kill()
 	}
 }
 
 // Continue continues the agent, or what stands for it here, if it has been started and is stopped.
 func (l *Link) Continue() {
-	l.mu.Lock()
-	agent := l.agent
-	l.mu.Unlock()
-	if agent != nil {
+	if agent := l.started(); agent != nil {
 		agent.Continue()
 	}
+}
+
+// started returns the agent, nil until it runs.
+func (l *Link) started() *remote.Agent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.agent
 }
 
 // Wait waits until the agent has ended, once its channel has, and says how, in words.

@@ -84,22 +84,22 @@ func (a *Agent) Kill() {
 		a.conn.Kill()
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.waited {
-		syscall.Kill(-a.PID(), syscall.SIGKILL) // its group, of which it is the leader; it may have ended
-	}
+	a.signal(-a.PID(), syscall.SIGKILL) // the process leads its group
 }
 
 // Continue continues the process, if it is stopped.
 func (a *Agent) Continue() {
-	if a.conn != nil {
-		return
+	if a.conn == nil {
+		a.signal(a.PID(), syscall.SIGCONT)
 	}
+}
+
+// signal sends a signal to the process or its group, unless that has been waited for.
+func (a *Agent) signal(to int, sig syscall.Signal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.waited {
-		syscall.Kill(a.PID(), syscall.SIGCONT) // it may have ended
+		syscall.Kill(to, sig) // it may have ended
 	}
 }
 
