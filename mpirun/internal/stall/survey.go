@@ -49,7 +49,7 @@ func (w *Watch) tell() (lines []string, missing []int) {
 		}
 	}
 	lines, missing = w.gaps(all)
-	if len(w.ended) > 0 {
+	if len(w.ended) > 0 && len(all) > 0 {
 		slices.Sort(w.ended)
 		lines = append(lines, fmt.Sprintf("rank %s has ended, and others run on", plan.Ranges(w.ended)))
 	}
