@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gompi/comm/internal/card"
@@ -113,7 +114,7 @@ func (cfg Config) join(ctx context.Context, f Fabric) (*Comm, error) {
 	e := engine.New(engine.Config{
 		Rank: info.Rank, Size: info.Places(), Host: info.Host, Boot: f.Boot, Parker: f.Parker,
 		Yield: f.Yield, Eager: max(cfg.EagerLimit, 0), Log: cfg.Logger, Left: leftOf(info),
-		Died: p.detach.died(), Lender: &p.staging, Unexpected: func() int { return unexpected(info) },
+		Died: p.detach.died(), Lender: &p.staging, Unexpected: sync.OnceValue(func() int { return unexpected(info) }),
 	})
 	p.e = e
 	p.detach.of(e)

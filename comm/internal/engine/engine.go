@@ -11,8 +11,8 @@
 //
 // A message up to the eager limit is sent at once, envelope and payload in one frame. If no receive
 // is posted for it, the receiver keeps it as an unexpected message. Credit bounds what it has to
-// keep: a sender has at most 4 MiB of eager messages at one peer, and the peer returns credit as
-// receives take them, or as they come, if it has memory for more (unexpected.go).
+// keep: a sender has at most 4 MiB of eager messages at one peer, less in a large job, and the peer
+// returns credit as receives take them, or as they come, if it has memory for more (unexpected.go).
 //
 // A message goes by rendezvous if it is longer than the eager limit, synchronous, in device memory,
 // or if credit has run out. The sender sends a request to send (RTS) with the envelope only. When a
@@ -58,10 +58,12 @@ const (
 	// are nearly always posted, so that the payload is read straight into place.
 	roundEager = 256 << 10
 	// budget is a rank's credit at one peer for eager messages, as cost counts it: one for
-	// point-to-point messages, and one for the collectives of each communicator. Were there one
-	// for all communicators, a peer that calls their collectives in another order would wait for
-	// ever.
+	// point-to-point messages, which is less in large jobs, and one for the collectives of each
+	// communicator. Were there one for all communicators, a peer that calls their collectives in
+	// another order would wait for ever.
 	budget = 4 << 20
+	// leastCredit is that for point-to-point messages in the largest jobs: three of DefaultEager.
+	leastCredit = 256 << 10
 	// recordSize is about how many bytes an unexpected message takes besides its payload.
 	recordSize = 256
 	// reduceChunk is how many bytes of a message are received before they are reduced: few
@@ -77,6 +79,11 @@ func cost(n int) int {
 	return recordSize + 1<<sizeClass(n)
 }
 
+// creditAmong returns a rank's credit at one peer for point-to-point messages in a job of so many
+// ranks. All of them together have as much as one may have that is kept, as long as each has
+// leastCredit.
+func creditAmong(ranks int) int { return min(budget, max(maxKept/ranks, leastCredit)) }
+
 // Config configures an Engine: the rank's identity and how it waits.
 type Config struct {
 	Rank   world.Rank
@@ -87,9 +94,8 @@ type Config struct {
 	Yield  func()                     // gives the processor to other goroutines and processes
 	Eager  int                        // largest eager point-to-point payload in bytes
 	Left   func(rank world.Rank) bool // reports whether a rank is known to have left; may be nil
-	// Unexpected returns how much memory unexpected messages may take in all, the credit of peers
-	// not counted; nil for as much as those of each peer may. It is called when that is asked
-	// first.
+	// Unexpected returns how much memory unexpected messages may take in all, besides what peers
+	// send for which they have credit; nil for as much as those of each peer may.
 	Unexpected func() int
 	Died       func(rank world.Rank) // is called when the launcher tells of a death, with the engine's lock held; may be nil
 	Lender     Lender                // for Buffers of devices; nil if there are none
@@ -126,7 +132,8 @@ type Engine struct {
 	scratch        scratch
 	danglingWrites []danglingWrite
 	flushes        uint64
-	kept, most     int         // cost of unexpected messages, and the most that it may be; most is 0 before it is known
+	credit         int         // of each peer for point-to-point messages
+	kept           int         // cost of unexpected messages
 	refused        int         // messages, for want of memory
 	released       int         // cost of messages that are kept no more
 	lent           int         // chunks, to pipelined copies
@@ -148,6 +155,7 @@ func New(cfg Config) *Engine {
 	e := &Engine{
 		cfg:      cfg,
 		peers:    make(table, (cfg.Size+pageSize-1)/pageSize),
+		credit:   creditAmong(cfg.Size),
 		channels: map[uint64]*Channel{},
 		closed:   ids{in: map[uint64]bool{}, why: map[uint64][]byte{}},
 		revoked:  map[uint64]revokeReason{},
@@ -261,10 +269,10 @@ func (e *Engine) post(p *peer, b mem.Buffer, token uint64) bool {
 }
 
 // returnCredit counts that an eager message of n bytes from p is no longer held here, and sends the
-// credit when it has come to a quarter of the budget.
+// credit when a quarter of the peer's has come together.
 func (e *Engine) returnCredit(p *peer, n int) {
 	p.free += cost(n)
-	if p.free < budget/4 || p.tr == nil || p.lost != nil {
+	if p.free < e.credit/4 || p.tr == nil || p.lost != nil {
 		return
 	}
 	e.h = transport.Header{Kind: transport.Credit, A: uint64(p.free)}

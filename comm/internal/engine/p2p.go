@@ -55,7 +55,7 @@ func (ch *Channel) sendNow(dst, tag int, b mem.Buffer) bool {
 
 // eager reports whether a message to p may be sent eagerly: it is short, and there is credit.
 func (ch *Channel) eager(p *peer, size int) bool {
-	return size <= ch.e.cfg.Eager && p.out+cost(size) <= budget
+	return size <= ch.e.cfg.Eager && p.out+cost(size) <= ch.e.credit
 }
 
 // Recv receives a message from src with tag, either of which may be Any, into b. If ctx

@@ -116,14 +116,8 @@ func (e *Engine) release(m *message) {
 
 // hasRoom reports whether there is memory for m, besides that for which its sender has credit.
 func (e *Engine) hasRoom(m *message) bool {
-	if e.most == 0 {
-		e.most = math.MaxInt
-		if e.cfg.Unexpected != nil {
-			e.most = e.cfg.Unexpected()
-		}
-	}
-	n := cost(m.size)
-	return m.p.kept+n <= maxKept-budget && e.kept+n <= e.most
+	n, most := cost(m.size), e.cfg.Unexpected
+	return m.p.kept+n <= maxKept-e.credit && (most == nil || e.kept+n <= most())
 }
 
 // keepOffered fetches a short message that no receive has matched, or tells its sender that there

@@ -86,6 +86,49 @@ func TestASendWaitsWhereThereIsNoMemoryForItsMessage(t *testing.T) {
 	})
 }
 
+// All peers together have as much credit as is kept of one: the messages of many that nobody has
+// received take that, and besides what there may be in all, but not the whole credit of each.
+func TestUnexpectedMessagesOfManyPeersAreBoundedTogether(t *testing.T) {
+	const size, most, credit, peers, each = 60_000, 8 << 20, 64 << 20, 32, 64 // 4 MiB each
+	var sent [1 + peers]int
+	runConfig(t, 1+peers, func(cfg *engine.Config) {
+		cfg.Unexpected = func() int { return most }
+	}, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		if me := ch.Rank(); me > 0 {
+			b := mem.Bytes(pattern(size, me))
+			for ; sent[me] < each; sent[me]++ {
+				if err := ch.Send(ctx, 0, 1, b, false); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		late := errors.New("late")
+		short, cancel := context.WithTimeoutCause(ctx, time.Second, late) // of the bubble's clock
+		defer cancel()
+		if _, err := ch.Recv(short, engine.Any, 2, mem.Buffer{}); !errors.Is(err, late) {
+			return fmt.Errorf("a message that nobody sends: %v", err)
+		}
+		all := 0
+		for _, n := range sent {
+			all += n
+		}
+		if n := all * (64<<10 + 256); n > most+credit || n < credit*3/4 {
+			return fmt.Errorf("%d messages of %d bytes were sent, want at most as many as fit in %d", all, size, most+credit)
+		}
+		got := make([]byte, size)
+		for from := 1; from <= peers; from++ {
+			want := pattern(size, from)
+			for i := range each {
+				if _, err := ch.Recv(ctx, from, 1, mem.Bytes(got)); err != nil || !bytes.Equal(got, want) {
+					return fmt.Errorf("message %d of rank %d: %v, or wrong bytes", i, from, err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
 // receiveAll receives messages with tag 1, and after some of them one with tag 2, which comes
 // behind all.
 func receiveAll(ctx context.Context, ch *engine.Channel, size, all, some int) error {
