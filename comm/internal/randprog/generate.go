@@ -58,7 +58,7 @@ func (g *generator) pick() int { return g.live[g.IntN(len(g.live))] }
 func (g *generator) header(on int) header { return header{len(g.p.units), on, g.Uint64()} }
 
 // one returns one of some.
-func one[T any](g *generator, some []T) T { return some[g.IntN(len(some))] }
+func one[T any](r interface{ IntN(n int) int }, some []T) T { return some[r.IntN(len(some))] }
 
 // chance is true once in n times.
 func (g *generator) chance(n int) bool { return g.IntN(n) == 0 }

@@ -24,7 +24,7 @@ const (
 	cancelled    = "a cancelled receive"        // likewise
 	raceCancel   = "a receive cancelled or not" // either gets the message, or leaves it
 	waitLess     = "a wait that is given up"    // the receive goes on
-	quit         = "a collective given up"      // breaks its communicator, and no other
+	quit         = "a communicator broken"      // all that wait in it get the reason; no other breaks
 	quitMaking   = "a communicator given up"    // all get one that works, or nobody does
 )
 
@@ -139,37 +139,4 @@ func (g *giveUp) got(st comm.Status, err error) func(b []byte) error {
 		}
 		return differ("received", comm.Of(b).Type(), b, g.content())
 	}
-}
-
-// quit has one rank leave a collective of a communicator made for that, which a peer
-// never calls. All of them get an error, at once or from the next call.
-func (g *giveUp) quit(r *runner, c *comm.Comm) error {
-	d, err := c.Dup(r.ctx)
-	if err != nil {
-		return err
-	}
-	b := comm.Of(make([]byte, g.n))
-	switch c.Rank() {
-	case g.who:
-		ctx, cancel := r.short()
-		defer cancel()
-		err = d.Allreduce(ctx, b, b, comm.BXor)
-		if err == nil {
-			return errors.New("a collective ended well without one of its ranks")
-		}
-	case g.peer: // until it hears of it
-		_, err = d.Recv(r.ctx, g.who, g.tag(), comm.Of([]byte{}))
-	default:
-		if err = d.Allreduce(r.ctx, b, b, comm.BXor); err == nil {
-			err = d.Barrier(r.ctx)
-		}
-	}
-	if c.Rank() != g.who && !errors.Is(err, comm.ErrRevoked) {
-		return fmt.Errorf("got %v, want %v", err, comm.ErrRevoked)
-	}
-	if err := d.Barrier(r.ctx); err == nil {
-		return errors.New("a call of a broken communicator ended well")
-	}
-	d.Close(r.ctx) // tells again what was wrong
-	return nil
 }
