@@ -21,12 +21,14 @@ type Channel struct {
 	rank     int
 	size     int
 	q        match.Queues[Request, message]
-	probes   []*waiter // of blocking probes
+	probes   []*waiter    // of blocking probes
+	sought   map[int]bool // what probes that do not wait have looked for in vain since the last Stalled
 	round    Round
 	flagWait FlagWait
 	leavers  leavers
 	copies   sync.WaitGroup // that run
 	err      error          // why it is broken or closed
+	reason   []byte         // why it was revoked, as Revoke frames carry it; nil if it was not
 	broken   atomic.Bool    // err is not nil
 }
 
@@ -68,7 +70,7 @@ func (e *Engine) openAs(id uint64, members []world.Rank, counters []uint32) *Cha
 	ch.round.ch, ch.flagWait.ch = ch, ch
 	e.channels[id] = ch
 	if v, ok := ch.withdrawn(); ok {
-		ch.fail(ch.revokeError(v))
+		ch.failBecause(v)
 	}
 	for _, m := range e.early[id] {
 		ch.adopt(m)
@@ -104,7 +106,7 @@ func (ch *Channel) forget() {
 	ch.fail(ErrClosed)
 	delete(ch.e.channels, ch.ID)
 	ch.e.latest = nil
-	ch.e.closed.add(ch.ID, ch.reason())
+	ch.e.closed.add(ch.ID, ch.reason)
 	ch.tellLeft()
 }
 
@@ -235,15 +237,22 @@ func (ch *Channel) breakUp(v revokeReason) {
 	if ch.err != nil {
 		return
 	}
-	ch.fail(ch.revokeError(v))
+	ch.failBecause(v)
 	if ch.size == 1 {
 		return
 	}
 	// The launcher is told first: a member that is told by this rank may end at once, and the
 	// others must not hear of that end first.
-	text := v.encode()
-	ch.e.report(ch.ID, text)
-	ch.e.tell(ch.ID, text, ch.Has)
+	ch.e.report(ch.ID, ch.reason)
+	ch.e.tell(ch.ID, ch.reason, ch.Has)
+}
+
+// failBecause is fail because ch was revoked.
+func (ch *Channel) failBecause(v revokeReason) {
+	if ch.err == nil {
+		ch.reason = v.encode()
+		ch.fail(ch.revokeError(v))
+	}
 }
 
 // revokeError returns v as the error that operations on ch return.

@@ -49,6 +49,7 @@ func runConfig(t *testing.T, n int, change func(cfg *engine.Config), fn func(ctx
 				if err := e.Shutdown(t.Context()); err != nil {
 					t.Errorf("rank %d: shutdown: %v", rank, err)
 				}
+				boots[rank].Goodbye(true)
 			})
 		}
 		all.Wait()

@@ -1,8 +1,6 @@
 package engine
 
 import (
-	"errors"
-
 	"gompi/internal/mem"
 	"gompi/transport"
 )
@@ -39,17 +37,10 @@ func (ch *Channel) gone(rank int) error {
 	return ch.e.gone(ch.World(rank))
 }
 
-// askAwaited asks all members that this rank waits for to tell when they close their
-// communicator.
-func (e *Engine) askAwaited() {
-	for _, ch := range e.channels {
-		ch.askAwaited()
-	}
-}
-
-// askAwaited asks, of those that a receive from anybody waits for, only the first: that
-// receive fails when all have left, and when the first has, the next are asked, as many as
-// have left and one more: to learn that one has left unseen takes newsTime.
+// askAwaited asks all members that this rank waits for to tell when they close ch. Of those that a
+// receive from anybody waits for, it asks only the first: that receive fails when all have left, and
+// when the first has, the next are asked, as many as have left and one more: to learn that one has
+// left unseen takes newsTime.
 func (ch *Channel) askAwaited() {
 	left, asked := 0, 0
 	for src, named := range ch.awaited() {
@@ -98,10 +89,10 @@ func (ch *Channel) noteInquirers() {
 // then its transports tell all peers. If ch was revoked, all members hear why with which this rank
 // has exchanged frames: one that has not heard of it may begin to wait when this rank has left.
 func (ch *Channel) tellLeft() {
-	e, why := ch.e, ch.e.closed.why[ch.ID]
+	e := ch.e
 	switch {
-	case why != nil:
-		e.tell(ch.ID, why, ch.Has)
+	case ch.reason != nil:
+		e.tell(ch.ID, ch.reason, ch.Has)
 	case len(e.channels) > 0:
 		for rank := range ch.leavers.inquire {
 			e.postEnd(e.peer(ch.World(rank)), ch.ID, nil)
@@ -116,7 +107,7 @@ func (e *Engine) answerEnd(p *peer, h *transport.Header) {
 	case transport.RTS, transport.Coll, transport.Ready, transport.Call, transport.Await:
 		ch, why := e.channels[h.Comm], e.closed.why[h.Comm]
 		if ch != nil {
-			why = ch.reason()
+			why = ch.reason
 		} else if v, ok := e.revoked[h.Comm]; ok {
 			why = v.encode()
 		}
@@ -136,19 +127,6 @@ func (e *Engine) postEnd(p *peer, comm uint64, why []byte) {
 		e.h = transport.Header{Kind: transport.Revoke, Comm: comm}
 		e.post(p, mem.Bytes(why), 0)
 	}
-}
-
-// reason returns why ch was revoked, as Revoke frames carry it, nil if it was not.
-func (ch *Channel) reason() []byte {
-	var m *MismatchError
-	var r *RevokedError
-	switch {
-	case errors.As(ch.err, &m):
-		return revokeReason{rank: ch.e.cfg.Rank, mismatch: m}.encode()
-	case errors.As(ch.err, &r) && r.Rank >= 0:
-		return revokeReason{rank: ch.World(r.Rank), cause: r.Cause}.encode()
-	}
-	return nil
 }
 
 // leftChannel handles a Left frame: p has closed a communicator.

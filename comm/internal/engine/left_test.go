@@ -198,3 +198,23 @@ func TestClaimOfALongMessageWhoseSenderHasClosedTheChannelFails(t *testing.T) {
 		})
 	}
 }
+
+// A program that probes in a loop, instead of waiting, hears that a rank has closed the Channel, or
+// that all others have.
+func TestAProbeThatDoesNotWaitHearsWhoHasClosedTheChannel(t *testing.T) {
+	for _, src := range []int{1, engine.Any} {
+		run(t, 2, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+			other := e.Open(2, nil)
+			if ch.Rank() == 1 {
+				other.Close()
+				_, err := ch.Recv(ctx, 0, 0, mem.Buffer{})
+				return err
+			}
+			defer other.Close()
+			if err := probeInALoop(other, src); !errors.Is(err, engine.ErrLeft) {
+				return fmt.Errorf("from %d: got %v, want ErrLeft", src, err)
+			}
+			return ch.Send(ctx, 1, 0, mem.Buffer{}, false)
+		})
+	}
+}

@@ -66,11 +66,11 @@ func (e *Engine) explains(p *peer, err error) bool {
 	return errors.Is(err, transport.ErrCut) || errors.Is(err, transport.ErrUnreachable) || errors.Is(err, transport.ErrGone) && e.awaits(p)
 }
 
-// awaits reports whether something waits for a message or an answer of p.
+// awaits reports whether something waits for a message or an answer of p, or of any rank.
 func (e *Engine) awaits(p *peer) bool {
 	for _, ch := range e.channels {
-		for src, named := range ch.awaited() {
-			if named && ch.World(src) == p.rank {
+		for src := range ch.awaited() {
+			if ch.World(src) == p.rank {
 				return true
 			}
 		}
@@ -178,7 +178,7 @@ func (ch *Channel) dismiss(p *peer, known bool) {
 	if !errors.Is(p.lost, ErrLeft) {
 		v := revokeReason{rank: p.rank, cause: "is lost: " + p.lost.Error()}
 		if known {
-			ch.fail(ch.revokeError(v))
+			ch.failBecause(v)
 		} else {
 			ch.breakUp(v)
 		}
@@ -334,7 +334,7 @@ func (e *Engine) revoke(from world.Rank, comm uint64, text []byte) {
 		e.revoked[comm] = v
 		e.dropEarly(comm)
 	case ch.ID == comm:
-		ch.fail(ch.revokeError(v))
+		ch.failBecause(v)
 	default: // a member has withdrawn, which does not know the id
 		ch.breakUp(v)
 	}

@@ -28,8 +28,12 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Me
 			st := Status{Source: m.src, Tag: m.tag, Bytes: m.size, Type: m.typ}
 			return Message{ch, m}, st, nil
 		}
-		if err := ch.unreachable(src); err != nil || !wait {
+		if err := ch.unreachable(src); err != nil {
 			return Message{}, Status{}, err
+		}
+		if !wait {
+			note(&ch.sought, src)
+			return Message{}, Status{}, nil
 		}
 		if err := ch.watch(ctx, src); err != nil {
 			return Message{}, Status{}, err

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"gompi/comm/internal/engine"
 	"gompi/internal/boot"
 	"gompi/internal/mem"
+	"gompi/internal/world"
 )
 
 // A backwardBoot hears of revocations as late as it may: just before its question about a rank is
@@ -33,7 +35,7 @@ func (b *backwardBoot) Events() (now []boot.Event) {
 	return now
 }
 
-// Ranks 0 and 1 exchange messages; rank 2 waits for rank 1 alone, in one of these ways.
+// Ranks 0 and 1 exchange messages; rank 2 waits for rank 1 alone, or for both, in one of these ways.
 var waysToWait = map[string]func(ctx context.Context, ch *engine.Channel) error{
 	"recv": func(ctx context.Context, ch *engine.Channel) error {
 		_, err := ch.Recv(ctx, 1, 0, mem.Buffer{})
@@ -44,6 +46,23 @@ var waysToWait = map[string]func(ctx context.Context, ch *engine.Channel) error{
 		_, _, err := ch.Probe(ctx, 1, 0, true, false)
 		return err
 	},
+	"recv from any": func(ctx context.Context, ch *engine.Channel) error {
+		_, err := ch.Recv(ctx, engine.Any, 0, mem.Buffer{})
+		return err
+	},
+	"probe from any": func(ctx context.Context, ch *engine.Channel) error {
+		_, _, err := ch.Probe(ctx, engine.Any, 0, true, true)
+		return err
+	},
+	"iprobe":          func(ctx context.Context, ch *engine.Channel) error { return probeInALoop(ch, 1) },
+	"iprobe from any": func(ctx context.Context, ch *engine.Channel) error { return probeInALoop(ch, engine.Any) },
+}
+
+func probeInALoop(ch *engine.Channel, src int) (err error) {
+	for end := time.Now().Add(10 * time.Second); err == nil && time.Now().Before(end); { // of the bubble's clock
+		_, _, err = ch.Probe(context.Background(), src, 0, false, false)
+	}
+	return err
 }
 
 // A rank that waits for one that has closed a revoked Channel, and has not heard of the revocation
@@ -82,6 +101,11 @@ func TestWhoClosesARevokedChannelSaysWhy(t *testing.T) {
 					}
 					if err := givenUpBy0(wait(ctx, other)); err != nil {
 						return fmt.Errorf("%s, %s: %w", name, when, err)
+					}
+					if when == "before" {
+						if _, err := ch.Recv(ctx, 1, 0, mem.Buffer{}); err != nil {
+							return err
+						}
 					}
 					if when != "after" { // then rank 1 has left
 						return ch.Send(ctx, 1, 0, mem.Buffer{}, false)
@@ -126,4 +150,48 @@ func givenUpBy0(err error) error {
 		return fmt.Errorf("got %v, want the reason of rank 0", err)
 	}
 	return nil
+}
+
+// The reason is passed on, too, where the rank to blame is no member: it broke the communicator of
+// which this one was made.
+func TestAReasonOutsideTheChannelIsPassedOn(t *testing.T) {
+	members, counters := []world.Rank{1, 2, 3}, []uint32{7, 7, 7}
+	late := func(cfg *engine.Config) {
+		if cfg.Rank == 3 {
+			cfg.Boot = &backwardBoot{Boot: cfg.Boot}
+		}
+	}
+	runConfig(t, 4, late, func(ctx context.Context, e *engine.Engine, ch *engine.Channel) error {
+		switch ch.Rank() {
+		case 1:
+			made := e.OpenNew(members, counters)
+			if _, err := made.Recv(ctx, 1, 0, mem.Buffer{}); !errors.Is(err, engine.ErrRevoked) {
+				return fmt.Errorf("got %v, want that rank 2 has withdrawn", err)
+			}
+			made.Close()
+			if err := ch.Send(ctx, 3, 0, mem.Buffer{}, false); err != nil {
+				return err
+			}
+		case 2:
+			e.Withdraw(counters[1], 0, "was eaten")
+		case 3:
+			made := e.OpenNew(members, counters)
+			defer made.Close()
+			if _, err := ch.Recv(ctx, 1, 0, mem.Buffer{}); err != nil {
+				return err
+			}
+			var why *engine.RevokedError
+			if _, err := made.Recv(ctx, 0, 0, mem.Buffer{}); !errors.As(err, &why) || !strings.HasSuffix(why.Cause, "was eaten") {
+				return fmt.Errorf("got %v, want why rank 2 has withdrawn", err)
+			}
+			for other := range 3 {
+				if err := ch.Send(ctx, other, 1, mem.Buffer{}, false); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		_, err := ch.Recv(ctx, 3, 1, mem.Buffer{}) // nobody leaves, and makes the launcher speak
+		return err
+	})
 }

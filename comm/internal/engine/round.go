@@ -443,8 +443,9 @@ func (rd *Round) dismiss(p *peer) {
 	}
 }
 
-// awaited yields the members for which a receive, a probe or the round waits, with true. If a
-// receive from any source waits, it then yields all members, with false.
+// awaited yields the members for which a receive, a probe or the round waits, with true, and those
+// for which a program probes in a loop. If one of these is from any source, it then yields all
+// members, with false.
 func (ch *Channel) awaited() iter.Seq2[int, bool] {
 	return func(yield func(int, bool) bool) {
 		anybody := false
@@ -457,6 +458,12 @@ func (ch *Channel) awaited() iter.Seq2[int, bool] {
 		for _, w := range ch.probes {
 			anybody = anybody || w.Hint < 0
 			if w.Hint >= 0 && !yield(ch.member(w.Hint), true) {
+				return
+			}
+		}
+		for src := range ch.sought {
+			anybody = anybody || src == Any
+			if src != Any && !yield(src, true) {
 				return
 			}
 		}

@@ -16,16 +16,17 @@ import (
 	"gompi/transport/inproc"
 )
 
-// A cutter is a script whose peers are all cut off at the first Poll.
+// A cutter is a script whose peers are all lost at the first Poll.
 type cutter struct {
 	*script
 	peers world.Rank
+	err   error
 }
 
 func (c *cutter) Poll(world.Rank) int {
 	n := c.peers
 	for ; c.peers > 0; c.peers-- {
-		c.sink.Lost(c.peers, transport.ErrCut)
+		c.sink.Lost(c.peers, c.err)
 	}
 	return int(n)
 }
@@ -38,15 +39,15 @@ func (s silent) Await(d time.Duration) bool {
 	return s.Pending()
 }
 
-// cutOff runs f as rank 0, whose peers are all cut off at once. The launcher knows
-// nothing of that.
-func cutOff(t *testing.T, peers world.Rank, f func(t *testing.T, boots []boot.Boot, ch *engine.Channel)) {
+// cutOff runs f as rank 0, whose peers are all cut off at once, or lost by another error. The
+// launcher knows nothing of that.
+func cutOff(t *testing.T, peers world.Rank, err error, f func(t *testing.T, boots []boot.Boot, ch *engine.Channel)) {
 	synctest.Test(t, func(t *testing.T) {
 		boots, p := boot.Group(1+int(peers)), inproc.NewParker()
 		e := engine.New(engine.Config{Rank: 0, Size: 1 + int(peers), Host: boots[0].Info().Host, Boot: silent{boots[0]}, Parker: p,
 			Yield: func() {}, Eager: engine.DefaultEager})
 		boots[0].SetWake(p.Wake)
-		e.Use(&cutter{&script{sink: e}, peers})
+		e.Use(&cutter{&script{sink: e}, peers, err})
 		ch := e.Open(1, nil)
 		f(t, boots, ch)
 		ch.Close()
@@ -58,7 +59,7 @@ func cutOff(t *testing.T, peers world.Rank, f func(t *testing.T, boots []boot.Bo
 
 // However many are cut off, they are waited for at the same time, and a context ends in it.
 func TestManyPeersCutOffAreWaitedForTogether(t *testing.T) {
-	cutOff(t, 64, func(t *testing.T, _ []boot.Boot, ch *engine.Channel) {
+	cutOff(t, 64, transport.ErrCut, func(t *testing.T, _ []boot.Boot, ch *engine.Channel) {
 		start, b := time.Now(), mem.Bytes(make([]byte, 8))
 		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
@@ -75,15 +76,20 @@ func TestManyPeersCutOffAreWaitedForTogether(t *testing.T) {
 	})
 }
 
-// What the launcher says in time counts more than that the connection is cut.
-func TestLauncherSaysWhyAPeerIsCutOff(t *testing.T) {
-	cutOff(t, 3, func(t *testing.T, boots []boot.Boot, ch *engine.Channel) {
-		time.AfterFunc(200*time.Millisecond, func() { boots[2].(*boot.Member).Die("was eaten") })
-		_, err := ch.Recv(t.Context(), 2, 0, mem.Bytes(make([]byte, 8)))
-		if err == nil || !strings.Contains(err.Error(), "was eaten") {
-			t.Errorf("got %v, want what the launcher says", err)
+// What the launcher says in time counts more than that the connection is cut, or that a rank has
+// left: to a receive from that rank, and to one from any, which ends when all have left.
+func TestLauncherSaysWhyAPeerIsLost(t *testing.T) {
+	for _, lost := range []error{transport.ErrCut, transport.ErrGone} {
+		for _, src := range []int{2, engine.Any} {
+			cutOff(t, 3, lost, func(t *testing.T, boots []boot.Boot, ch *engine.Channel) {
+				time.AfterFunc(200*time.Millisecond, func() { boots[2].(*boot.Member).Die("was eaten") })
+				_, err := ch.Recv(t.Context(), src, 0, mem.Bytes(make([]byte, 8)))
+				if err == nil || !strings.Contains(err.Error(), "was eaten") {
+					t.Errorf("from %d, %v: got %v, want what the launcher says", src, lost, err)
+				}
+			})
 		}
-	})
+	}
 }
 
 // A transport lets go of a message that the launcher's news end at that moment.

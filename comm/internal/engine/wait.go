@@ -147,7 +147,10 @@ func (e *Engine) Stalled() {
 	if e.refused > 0 {
 		e.fetchRefused()
 	}
-	e.askAwaited()
+	for _, ch := range e.channels {
+		ch.askAwaited()
+		clear(ch.sought)
+	}
 }
 
 // exitPolling is progress.Exit for blocking calls: if a transport has something to send, they poll

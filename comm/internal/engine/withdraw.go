@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"gompi/internal/mem"
-	"gompi/internal/world"
-	"gompi/transport"
-)
+import "gompi/internal/world"
 
 // This file lets a rank that fails while a communicator is made tell the members that have made it.
 //
@@ -76,11 +72,9 @@ func (e *Engine) report(id uint64, text []byte) {
 func (e *Engine) tell(id uint64, text []byte, member func(world.Rank) bool) {
 	for _, page := range e.peers {
 		for _, p := range page {
-			if p == nil || p.tr == nil || p.lost != nil || !member(p.rank) {
-				continue
+			if p != nil && member(p.rank) {
+				e.postEnd(p, id, text)
 			}
-			e.h = transport.Header{Kind: transport.Revoke, Comm: id}
-			e.post(p, mem.Bytes(text), 0)
 		}
 	}
 }
