@@ -49,6 +49,10 @@ func TestASegmentIsKnownByWhatStandsInIt(t *testing.T) {
 	}
 	defer other.Close()
 	other.Write(make([]byte, 2*pageSize))
+	lock := &unix.Flock_t{Type: unix.F_WRLCK}
+	if err := unix.FcntlFlock(other.Fd(), unix.F_SETLK, lock); err != nil {
+		t.Fatal(err)
+	}
 	r, w, err := os.Pipe() // to open its writing end would wait for a reader
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +63,9 @@ func TestASegmentIsKnownByWhatStandsInIt(t *testing.T) {
 		if n := JobSize(path(int(f.Fd()))); n != 0 || IsSegment(int(f.Fd())) {
 			t.Errorf("%s: a job of %d ranks, a segment: %v; want neither", f.Name(), n, IsSegment(int(f.Fd())))
 		}
+	}
+	if unix.FcntlFlock(other.Fd(), unix.F_OFD_GETLK, lock); lock.Type == unix.F_UNLCK {
+		t.Error("this process's lock on another file is gone")
 	}
 }
 
