@@ -516,6 +516,32 @@ func TestBarriersOfPMIAndMixtures(t *testing.T) {
 	}
 }
 
+// With -no-kill-children a host whose ranks have ended hears how the job has before it lets go of
+// what they have left.
+func TestHostsThatKeepChildrenHearHowTheJobEnds(t *testing.T) {
+	for status, says := range map[int][]string{0: nil, 4: {"gompirun: rank 1 on b exited with status 4"}} {
+		synctest.Test(t, func(t *testing.T) {
+			obeys := obedient(func(l *fakeLink, rank int) {
+				l.ended = true
+				l.say(&ctl.Exited{Rank: rank, PID: 100 + l.number, Time: int64(1 + rank), Joined: rank*status == 0, Closed: rank*status == 0, Code: rank * status})
+			})
+			k := newTestJob(t, &cmdline.Spec{KeepChildren: true}, func(l *fakeLink, m ctl.Message) {
+				obeys(l, m)
+				switch m.(type) {
+				case *ctl.NoMore, *ctl.Terminate:
+					l.say(&ctl.Drained{})
+				}
+			})
+			k.wants(status, says...)
+			for _, l := range k.links[0] {
+				if n := len(got[*ctl.Terminate](l)); n > 0 != (status != 0) {
+					t.Errorf("status %d: %s has been ordered %d times to end", status, l.name, n)
+				}
+			}
+		})
+	}
+}
+
 // While a file system does not answer, a signal ends the job all the same.
 func TestASignalEndsAJobThatWaitsForFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
