@@ -14,6 +14,7 @@ import (
 // The hosts of batch systems other than Slurm, and of the MPI operator, are
 // real hosts, which ssh reaches.
 func TestAllocatedHostsAreReachedBySSH(t *testing.T) {
+	t.Parallel() // it waits for logins
 	b := testbed.New(t, 2)
 	dir := t.TempDir()
 	file := func(name, text string) string {

@@ -62,6 +62,8 @@ func checkEnvironments(t *testing.T, dir string, ranks, size int) {
 // Whatever way ranks are started, each has every variable once, and what is
 // replaced of the user's is said in one line.
 func TestRanksHaveEachVariableOnce(t *testing.T) {
+	t.Parallel() // it waits for logins and for Slurm
+
 	show := []string{"cat", "/proc/self/environ"} // not a shell, which would have each variable once
 	check := func(t *testing.T, ranks, size int, cmd *exec.Cmd) {
 		t.Helper()

@@ -201,6 +201,7 @@ func TestRanksThatCannotMeetSaySoOnce(t *testing.T) {
 }
 
 func TestSlurmStepsFormOneWorld(t *testing.T) {
+	t.Parallel() // it waits for Slurm
 	bed := slurmbed.New(t, 2)
 	self, err := exec.LookPath("world")
 	if err != nil {
@@ -285,6 +286,7 @@ func TestTorchrunsRanksFormOneWorld(t *testing.T) {
 // Three hosts with networks of their own, and the variables of a launcher that
 // knows both: the ranks find each other over the hosts' addresses.
 func TestRanksWithoutAgentsMeetAcrossHosts(t *testing.T) {
+	t.Parallel() // it waits for logins
 	b := testbed.New(t, 3)
 	self, err := exec.LookPath("world")
 	if err != nil {

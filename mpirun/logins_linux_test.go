@@ -30,6 +30,7 @@ func asShell(t *testing.T, shell string) string {
 
 // Agents start under every login shell, found at our path or sent there.
 func TestEveryLoginShellStartsAgents(t *testing.T) {
+	t.Parallel() // it waits for logins
 	var shells []string
 	for _, name := range []string{"bash", "dash", "tcsh", "csh", "fish", "zsh", "ksh", "mksh"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -58,6 +59,7 @@ func TestEveryLoginShellStartsAgents(t *testing.T) {
 // A folder in which gompirun, or a program that is preloaded, cannot be put is no end: the next is
 // tried. If there is none, it is told what was wrong with each. What is in the way in HOME:
 func TestFoldersThatCannotBeUsedArePassedOver(t *testing.T) {
+	t.Parallel() // it waits for logins
 	private, home, tmp := t.TempDir(), t.TempDir(), t.TempDir()
 	mount := func(what, dir string) string { return fmt.Sprintf("mount -t tmpfs -o %s tmpfs '%s'", what, dir) }
 	const small = "size=16k"
@@ -88,6 +90,7 @@ func TestFoldersThatCannotBeUsedArePassedOver(t *testing.T) {
 
 // Ranks have the umask of a login, whether gompirun has just been sent to their host or was there.
 func TestRanksHaveTheUmaskOfALogin(t *testing.T) {
+	t.Parallel() // it waits for logins
 	private, cache := t.TempDir(), t.TempDir()
 	b := testbed.Make(t, testbed.Config{Hosts: 1, Private: []string{private, cache}, SSHD: func(int) string {
 		return "SetEnv XDG_CACHE_HOME=" + cache

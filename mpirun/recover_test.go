@@ -288,6 +288,7 @@ func processes(t *testing.T, lines *bufio.Reader, np int) map[int]int {
 
 // TestStressSurvivorsOfKilledRanksGoOn kills ranks at random, over shared memory and TCP.
 func TestStressSurvivorsOfKilledRanksGoOn(t *testing.T) {
+	t.Parallel() // it sleeps before each blow
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
@@ -302,6 +303,7 @@ func TestStressSurvivorsOfKilledRanksGoOn(t *testing.T) {
 }
 
 func TestSurvivorsOnTwoHostsGoOn(t *testing.T) {
+	t.Parallel() // it waits for logins
 	b := testbed.New(t, 2)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -316,6 +318,7 @@ func TestSurvivorsOnTwoHostsGoOn(t *testing.T) {
 
 // A host all of whose ranks have died gets replacements, too.
 func TestTheOnlyRankOfAHostIsReplaced(t *testing.T) {
+	t.Parallel() // it waits for logins
 	b := testbed.New(t, 2)
 	rng := rand.New(rand.NewPCG(7, 0))
 	siege{np: 2, deaths: 1, steps: 300, restore: true, flags: []string{"-rsh", b.RSH(), "-H", "host1,host2"}}.play(t, rng)
@@ -330,6 +333,7 @@ func TestTheInputOfAReplacementEnds(t *testing.T) {
 
 // Between two hosts that are one machine, over UCX's own tcp.
 func TestSurvivorsOverUCXGoOn(t *testing.T) {
+	t.Parallel() // it sleeps before each blow
 	flags := []string{"-H", "localhost:2,127.0.0.2:2", "-x", "GOMPI_TRANSPORT=ucx:tcp"}
 	args := append(slices.Clone(flags), "-x", "GOMPI_LOG=info", "-recover", "-timeout", "100", "-np", "4", "survive", "50", "strike", "1")
 	out, err := exec.Command("gompirun", args...).CombinedOutput()

@@ -43,6 +43,10 @@ type training struct {
 
 func newTraining(t *testing.T, flags ...string) *training {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it trains three times")
+	}
+	t.Parallel() // others wait meanwhile
 	g := &training{dir: t.TempDir(), np: 4, steps: 45, flags: flags}
 	if out, err := exec.Command("go", "build", "-o", g.dir, "gompi/examples/train").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
@@ -94,7 +98,7 @@ type ending struct {
 func (g *training) run(t *testing.T, snapshot string, rng *rand.Rand, deaths int) *ending {
 	t.Helper()
 	begun := time.Now()
-	cmd := exec.Command("gompirun", "-recover", "-spares", "3", "-timeout", "100", "-np", fmt.Sprint(g.np), "-x", "GOMPI_DETERMINISTIC=1",
+	cmd := exec.Command("gompirun", "-recover", "-spares", "3", "-timeout", "300", "-np", fmt.Sprint(g.np), "-x", "GOMPI_DETERMINISTIC=1",
 		"sh", "-c", `echo "rank $RANK is process $$"; exec "$@"`, "sh",
 		filepath.Join(g.dir, "train"), "-data", g.data, "-batch", "32", "-steps", fmt.Sprint(g.steps), "-print-every", "1", "-snapshot", snapshot)
 	cmd.Args = append(cmd.Args, g.flags...)

@@ -15,6 +15,10 @@ import (
 // TestTrainingThatLosesARankEndsAsIfItHadNot kills a rank once there is a
 // snapshot. Started again, the training ends with the same bits.
 func TestTrainingThatLosesARankEndsAsIfItHadNot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains twice")
+	}
+	t.Parallel() // others wait meanwhile
 	dir := t.TempDir()
 	train := filepath.Join(dir, "train")
 	if out, err := exec.Command("go", "build", "-o", train, "gompi/examples/train").CombinedOutput(); err != nil {
@@ -33,7 +37,7 @@ func TestTrainingThatLosesARankEndsAsIfItHadNot(t *testing.T) {
 		if len(flags) > 0 {
 			script = killed + script
 		}
-		args := append(flags, "-q", "-timeout", "100", "-np", "2", "-x", "SNAPSHOT="+snapshot, "sh", "-c", script, "sh",
+		args := append(flags, "-q", "-timeout", "300", "-np", "2", "-x", "SNAPSHOT="+snapshot, "sh", "-c", script, "sh",
 			train, "-data", data, "-batch", "64", "-steps", "100", "-save-every", "5", "-snapshot", snapshot)
 		cmd := exec.Command("gompirun", args...)
 		var stderr bytes.Buffer

@@ -54,6 +54,7 @@ func matches(t *testing.T, what string, lines []string, patterns ...string) {
 }
 
 func TestRanksOfSeveralHostsMeet(t *testing.T) {
+	t.Parallel() // it waits for logins
 	b := testbed.New(t, 4)
 	status, out, said := remotely(t, b, "-q", "-H", "host1:2,host2:2,host3:2,host4:2", "rank", "meet", "goodbye")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
@@ -207,6 +208,7 @@ func TestOtherLaunchersVariablesSayHowToLogIn(t *testing.T) {
 // Hosts that share no folder with the launcher are sent gompirun, and with
 // -preload-binary the program, once.
 func TestHostsAreSentWhatTheyLack(t *testing.T) {
+	t.Parallel() // it waits for logins
 	private, cache := t.TempDir(), t.TempDir()
 	b := testbed.Make(t, testbed.Config{Hosts: 2, Private: []string{private, cache}, SSHD: func(int) string {
 		return "SetEnv XDG_CACHE_HOME=" + cache
@@ -259,6 +261,7 @@ func TestHostsAreSentWhatTheyLack(t *testing.T) {
 // Ranks find their host's own home and the launcher's variables and directory,
 // however strange, also through a login that greets.
 func TestRanksFindTheirSurroundings(t *testing.T) {
+	t.Parallel() // it waits for logins
 	dir := filepath.Join(t.TempDir(), "it's a $HOME; !")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -299,6 +302,7 @@ func TestRanksFindTheirSurroundings(t *testing.T) {
 // MASTER_ADDR is an address of rank 0's host that all hosts reach, also when
 // that is the launcher's, or the launcher reaches hosts through tunnels that end at their loopback.
 func TestHostsReachTheMaster(t *testing.T) {
+	t.Parallel() // it waits for logins
 	b := testbed.New(t, 2)
 	config, err := os.OpenFile(b.SSHConfig, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -334,6 +338,7 @@ func TestHostsReachTheMaster(t *testing.T) {
 
 // Whatever dies, nothing is left on any host.
 func TestNothingIsLeftOnHosts(t *testing.T) {
+	t.Parallel() // it waits for logins
 	b := testbed.New(t, 2)
 	for _, how := range []struct {
 		name string
@@ -360,6 +365,7 @@ func TestNothingIsLeftOnHosts(t *testing.T) {
 
 // What ranks have left lives on where the watchdog of a host would else kill it.
 func TestChildrenLiveOnOnHosts(t *testing.T) {
+	t.Parallel() // it waits for logins
 	b := testbed.New(t, 2)
 	for status, script := range map[int]string{0: detaches, 4: failsAfter("sleep 1000")} {
 		got, out, said := remotely(t, b, "-q", "-no-kill-children", "-H", "host1,host2", "sh", "-c", script, fifo(t, "go"))
