@@ -57,7 +57,7 @@
 //
 // # Claiming
 //
-// The pages before the area are allocated when the segment is made, and the file
+// The pages before the area are allocated when the segment is made, and a memfd
 // is sealed against shrinking. Those of the area and the arenas are holes until a
 // rank claims them. So running out of memory is an error at one of these moments, and
 // touching what exists never raises SIGBUS. Memory of the heap becomes a hole again
