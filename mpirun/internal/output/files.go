@@ -1,7 +1,6 @@
 package output
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,7 +49,10 @@ func (o *Writer) MakeFolders() error {
 			if path == "" || checked[dir] || exists(path) {
 				continue
 			}
-			if err := errors.Join(os.MkdirAll(dir, 0o777), atomicfile.Check(path)); err != nil {
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				return err
+			}
+			if err := atomicfile.Check(path); err != nil {
 				return err
 			}
 			checked[dir] = true
