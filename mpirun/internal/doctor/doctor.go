@@ -208,8 +208,8 @@ func (p *patient) ended(err error) error {
 	if !eof {
 		p.agent.Kill()
 	}
-	defer time.AfterFunc(answerTime, p.agent.Kill).Stop()
 	how := p.agent.Wait()
+	p.agent.Kill() // if it goes on
 	p.agent = nil
 	if eof {
 		return fmt.Errorf("its agent %s", how)
@@ -223,8 +223,6 @@ func (p *patient) dismiss() {
 		return
 	}
 	p.agent.In.Close()
-	late := time.AfterFunc(answerTime, p.agent.Kill)
-	defer late.Stop()
-	io.Copy(io.Discard, p.agent.Out) // Wait wants it at its end
-	p.agent.Wait()
+	p.agent.Wait() // not for the end of its output, which others may hold open
+	p.agent.Kill() // if it goes on
 }

@@ -108,7 +108,7 @@ func (a *Agent) signal(to int, sig syscall.Signal) {
 const dyingTime = 5 * time.Second
 
 // Wait waits until the process has ended and says how, in words: "exited with status 1 (pid 7)".
-// Out has to be at its end, or the process killed, before.
+// What has not been read of Out by then is lost.
 func (a *Agent) Wait() string {
 	if a.conn != nil {
 		return a.conn.Wait()
