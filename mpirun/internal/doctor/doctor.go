@@ -203,18 +203,16 @@ func await[M ctl.Message](p *patient, limit time.Duration) (M, error) {
 
 // ended says why the agent's output ended with err, and ends the agent if it goes on.
 func (p *patient) ended(err error) error {
-	eof := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	p.agent.In.Close()
-	if !eof {
-		p.agent.Kill()
-	}
-	how := p.agent.Wait()
-	p.agent.Kill() // if it goes on
+	agent := p.agent
 	p.agent = nil
-	if eof {
+	agent.In.Close()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		how := agent.Wait()
+		agent.Kill() // if it goes on
 		return fmt.Errorf("its agent %s", how)
 	}
-	return fmt.Errorf("its agent is no gompirun of this version: %w; it %s", err, how)
+	agent.Kill()
+	return fmt.Errorf("its agent is no gompirun of this version: %w; it %s", err, agent.Wait())
 }
 
 // dismiss ends the agent.
