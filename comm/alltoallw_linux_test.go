@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"gompi/comm"
 	"gompi/comm/commtest"
@@ -47,7 +48,17 @@ func exchangeParcels(ctx context.Context, c *comm.Comm, form, scale int, inPlace
 		}
 		recv[i] = bufferOf(make([]byte, len(in)), me+i)
 	}
-	var err error
+	err := alltoallw(ctx, c, form, send, recv)
+	for i := range p {
+		if got, want := recv[i].HostSlice(), parcel(i, me, scale); err == nil && string(got) != string(want) {
+			err = fmt.Errorf("form %d, scale %d, in place %v: %d bytes from rank %d differ from what it sent", form, scale, inPlace, len(want), i)
+		}
+	}
+	return err
+}
+
+// alltoallw makes the call in one of its forms.
+func alltoallw(ctx context.Context, c *comm.Comm, form int, send, recv []comm.Buffer) (err error) {
 	switch form {
 	case 0:
 		err = comm.Alltoallw(ctx, c, send, recv)
@@ -57,11 +68,6 @@ func exchangeParcels(ctx context.Context, c *comm.Comm, form, scale int, inPlace
 		_, err = c.Ialltoallw(send, recv).Wait(ctx)
 	case 3:
 		_, err = c.AlltoallwInit(send, recv).Start().Wait(ctx)
-	}
-	for i := range p {
-		if got, want := recv[i].HostSlice(), parcel(i, me, scale); err == nil && string(got) != string(want) {
-			err = fmt.Errorf("form %d, scale %d, in place %v: %d bytes from rank %d differ from what it sent", form, scale, inPlace, len(want), i)
-		}
 	}
 	return err
 }
@@ -95,7 +101,8 @@ func TestAlltoallwOfDeviceMemory(t *testing.T) {
 		d := memtest.NewDevice("gpu")
 		send, recv := make([]comm.Buffer, 3), make([]comm.Buffer, 3)
 		for i := range 3 {
-			send[i], recv[i] = bufferOf(parcel(c.Rank(), i, 10), i), bufferOf(make([]byte, len(parcel(i, c.Rank(), 10))), i)
+			kind := c.Rank() + i
+			send[i], recv[i] = bufferOf(parcel(c.Rank(), i, 10), kind), bufferOf(make([]byte, len(parcel(i, c.Rank(), 10))), kind)
 			for _, b := range []*comm.Buffer{&send[i], &recv[i]} {
 				if (c.Rank()+i)%2 == 0 {
 					there, err := d.Alloc(b.Type(), b.Len())
@@ -141,13 +148,73 @@ func TestAlltoallwOfDifferentLengthsIsAMismatch(t *testing.T) {
 	}
 }
 
+// What one rank sends to another is of the type that this expects, or neither gets anything.
+func TestAlltoallwOfDifferentTypesIsAMismatch(t *testing.T) {
+	const p, odd = 4, 3
+	for name, run := range tunedWays(p, "") {
+		for form := range 4 {
+			for _, n := range []int{1, 9_000, 50_000} { // the last is sent on request
+				run(t, func(ctx context.Context, c *comm.Comm) error {
+					send, recv := buffersFor(c, n)
+					if c.Rank() == odd {
+						send[0] = comm.Of(make([]int64, n))
+					}
+					err := alltoallw(ctx, c, form, send, recv)
+					if err == nil {
+						err = next(ctx, c)
+					}
+					want := fmt.Sprintf("rank 0 expected %d bytes of float64 from rank %d, which sends %d bytes of int64", 8*n, odd, 8*n)
+					if problem := wrongMismatch(err, odd, "alltoallw"); problem != nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("%s, form %d, %d elements: rank %d: got %v, want %q", name, form, n, c.Rank(), err, want)
+					}
+					return nil
+				})
+			}
+		}
+	}
+}
+
+// buffersFor returns what a rank sends to and receives from each rank.
+func buffersFor(c *comm.Comm, n int) (send, recv []comm.Buffer) {
+	for range c.Size() {
+		send, recv = append(send, comm.Of(make([]float64, n))), append(recv, comm.Of(make([]float64, n)))
+	}
+	return send, recv
+}
+
+// An empty buffer is of any type, and of no type.
+func TestAlltoallwOfNothingComparesNoTypes(t *testing.T) {
+	for name, run := range tunedWays(4, "") {
+		if err := errors.Join(run(t, func(ctx context.Context, c *comm.Comm) error {
+			send, recv := buffersFor(c, 1)
+			one, other := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+			send[one], recv[other] = comm.Of([]int16{}), comm.Buffer{}
+			return c.Alltoallw(ctx, send, recv)
+		})...); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A rank that is late hears first that others wait to send it something long.
+func TestALateRankOfAnAlltoallwTakesLongBuffers(t *testing.T) {
+	inBubble(t, 3, func(ctx context.Context, c *comm.Comm) error {
+		send, recv := buffersFor(c, 100_000)
+		if c.Rank() == 0 {
+			time.Sleep(10 * time.Second) // of the bubble's clock
+		}
+		return c.Alltoallw(ctx, send, recv)
+	})
+}
+
 func TestAlltoallwRefusesWrongArguments(t *testing.T) {
 	one, two := comm.Of(make([]byte, 1)), comm.Of(make([]byte, 2))
 	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
 		for want, lists := range map[string][2][]comm.Buffer{
-			"2 buffers to send and 1 to receive: want 1": {{one, one}, {one}},
-			"recv[rank] has 2 bytes: want 1":             {{one}, {two}},
-			"send[0] and recv[0] overlap":                {{two}, {two.Slice(0, 1)}},
+			"2 buffers to send and 1 to receive: want 1":             {{one, one}, {one}},
+			"recv[rank] has 2 bytes of uint8: want 1 bytes of uint8": {{one}, {two}},
+			"recv[rank] has 1 bytes of int8: want 1 bytes of uint8":  {{one}, {comm.Of(make([]int8, 1))}},
+			"send[0] and recv[0] overlap":                            {{two}, {two.Slice(0, 1)}},
 		} {
 			err := c.Alltoallw(ctx, lists[0], lists[1])
 			if !errors.Is(err, comm.ErrArgument) || !strings.Contains(err.Error(), want) {

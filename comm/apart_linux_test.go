@@ -127,7 +127,7 @@ func TestLengthsOfBlocksOfCUDADevicesApartThatDifferAreAMismatch(t *testing.T) {
 		})
 		for r, err := range errs {
 			var m *comm.MismatchError
-			if !errors.As(err, &m) || m.Bytes != 4*expected || m.PeerBytes != 4*sent {
+			if !errors.As(err, &m) || m.Block.Bytes != 4*expected || m.PeerBlock.Bytes != 4*sent {
 				t.Errorf("%s: rank %d: %v", kind, r, err)
 			}
 		}

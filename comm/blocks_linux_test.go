@@ -92,7 +92,7 @@ func TestBlocksOfCUDAMemoryOfDifferentLengthsAreAMismatch(t *testing.T) {
 					err = next(ctx, c)
 				}
 				var m *comm.MismatchError
-				if !errors.As(err, &m) || m.Bytes+m.PeerBytes != 4*int64(d[0]+d[1]) {
+				if !errors.As(err, &m) || m.Block.Bytes+m.PeerBlock.Bytes != 4*int64(d[0]+d[1]) {
 					t.Errorf("%d elements sent and %d expected: rank %d: %v", d[0], d[1], c.Rank(), err)
 				}
 				return nil

@@ -85,7 +85,7 @@ func blocksDisagree(t *testing.T, p int, on pair, sent, received, late int) {
 		switch {
 		case !errors.As(err, &m) || !errors.Is(err, comm.ErrMismatch):
 			t.Errorf("%s: rank %d: got %v, want ErrMismatch", what, c.Rank(), err)
-		case m.Rank != on.to || m.Peer != on.from || m.Bytes != int64(8*received) || m.PeerBytes != int64(8*sent):
+		case m.Rank != on.to || m.Peer != on.from || m.Block.Bytes != int64(8*received) || m.PeerBlock.Bytes != int64(8*sent):
 			t.Errorf("%s: rank %d: %v", what, c.Rank(), err)
 		case time.Since(start) > 11*time.Second || (c.Rank() == late || late < 0) && time.Since(start) > time.Second:
 			t.Errorf("%s: rank %d: took %v", what, c.Rank(), time.Since(start))

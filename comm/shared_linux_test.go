@@ -159,7 +159,7 @@ func TestCountsThatDoNotAgreeAreAMismatchInSharedMemory(t *testing.T) {
 				err = comm.Barrier(ctx, c)
 			}
 			var m *comm.MismatchError
-			if !errors.As(err, &m) || m.Bytes == m.PeerBytes {
+			if !errors.As(err, &m) || m.Block.Bytes == m.PeerBlock.Bytes {
 				t.Errorf("%s: rank %d: got %v, want ErrMismatch about bytes", name, c.Rank(), err)
 			}
 			return nil

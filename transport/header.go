@@ -10,7 +10,7 @@ const HeaderSize = 48
 
 // Version is the version of the frame format; ranks of different versions
 // refuse each other.
-const Version = 7
+const Version = 8
 
 const magic = 0x6d // 'm'
 
@@ -31,9 +31,9 @@ const (
 	Data         // payload that a CTS has asked for, or a part of it; A: receiver's token
 	Done         // the payload has been copied from or to the place that was told; A: token of the rank that told it
 	Credit       // returned credit; A: for point-to-point messages, B: for messages of collectives on Comm, Tag: how many messages the sender of the frame holds if it takes no more unexpected ones, else 0
-	Coll         // one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so far
+	Coll         // one message of a collective; Seq: its number, A and B: the call, Tag: digest of all calls so far, Flags: type of its elements
 	Ready        // the receiver of a large Coll message is ready; Seq, A and B as Coll, Flags: 1 to get an Offer first
-	Offer        // answer to Ready instead of Coll, as an RTS: the payload waits at the sender; Seq and Tag as Coll, A: bytes, B: sender's token
+	Offer        // answer to Ready instead of Coll, as an RTS: the payload waits at the sender; Seq, Tag and Flags as Coll, A: bytes, B: sender's token
 	Call         // the sender waits for the receiver in this collective; Seq, A and B as Coll
 	Revoke       // Comm is broken; the payload says why
 	Await        // the sender waits for the receiver on Comm; Left answers once Comm is closed there

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"fmt"
 	"slices"
 
 	"gompi/internal/mem"
@@ -10,6 +11,49 @@ import (
 
 // A Span is the elements of a vector from Lo to Hi-1.
 type Span struct{ Lo, Hi int }
+
+// A Block is what two ranks have to agree on where one sends the other a block. Type is NoType if
+// there is nothing to send.
+type Block struct {
+	Bytes int64
+	Type  mem.Type
+}
+
+// String describes b as "8 bytes of int64".
+func (b Block) String() string {
+	if b.Type == mem.NoType {
+		return fmt.Sprintf("%d bytes", b.Bytes)
+	}
+	return fmt.Sprintf("%d bytes of %v", b.Bytes, b.Type)
+}
+
+// BlockOf returns the Block that b holds.
+func BlockOf(b mem.Buffer) Block {
+	if b.Size() == 0 {
+		return Block{}
+	}
+	return Block{int64(b.Size()), b.Type()}
+}
+
+// typeBits are the bits of a Type in the word of a block.
+const typeBits = 8
+
+// wordOf returns the word of a block whose type is not that of all: its bytes and its Type.
+func wordOf(b mem.Buffer) int {
+	x := BlockOf(b)
+	return int(x.Bytes)<<typeBits | int(x.Type)
+}
+
+// Block decodes a word of Lengths: the number of elements, if all are of one type.
+func (f *Fingerprint) Block(word int) Block {
+	switch {
+	case word == 0:
+		return Block{}
+	case table[f.Kind].send.layout == apart:
+		return Block{int64(word >> typeBits), mem.Type(word)}
+	}
+	return Block{int64(word * f.Type.Size()), f.Type}
+}
 
 // ofBlocks returns displs, displacements in v. That of an empty block means nothing, as in MPI, and
 // is 0 in the result if it lies outside v.

@@ -38,8 +38,8 @@ func (c *Call) Check(rank, ranks int) error {
 	return nil
 }
 
-// checkEach checks the buffers of an alltoallw. A rank sends itself as many bytes as it receives
-// from itself. In place, what goes to a rank and what comes from it share one buffer.
+// checkEach checks the buffers of an alltoallw. What a rank sends itself it receives as such. In
+// place, what goes to a rank and what comes from it share one buffer.
 func (c *Call) checkEach(rank, ranks int) error {
 	send, recv := c.Each.Send, c.Each.Recv
 	if len(send) != ranks || len(recv) != ranks {
@@ -50,8 +50,8 @@ func (c *Call) checkEach(rank, ranks int) error {
 			return fmt.Errorf("send[%d] and recv[%d] overlap: want the same slice, or one apart from the other", i, i)
 		}
 	}
-	if s, r := send[rank], recv[rank]; s.Size() != r.Size() {
-		return fmt.Errorf("recv[rank] has %d bytes: want %d (send[rank])", r.Size(), s.Size())
+	if s, r := BlockOf(send[rank]), BlockOf(recv[rank]); s != r {
+		return fmt.Errorf("recv[rank] has %v: want %v (send[rank])", r, s)
 	}
 	return nil
 }

@@ -175,10 +175,15 @@ func (t *Transfer) received(rank int) int {
 	return 0
 }
 
-// Lengths returns what the ranks of a collective with LocalCounts tell each other: how many
-// elements this rank sends, to each rank or to all alike, and how many it expects of ranks Lo, Lo+1
-// and so on.
-func (t *Transfer) Lengths() (sent, expected []int) { return t.out.lengths(), t.in.lengths() }
+// Lengths returns what the ranks of a collective with LocalCounts tell each other, and compare: a
+// word of the block that this rank sends to each rank, or to all alike, and of those that it
+// expects of ranks Lo, Lo+1 and so on. Fingerprint.Block decodes it. longest is how long the
+// longest block is that this rank sends.
+func (t *Transfer) Lengths() (sent, expected []int, longest int) {
+	sent, longest = t.out.words()
+	expected, _ = t.in.words()
+	return sent, expected, longest
+}
 
 // blocks says where the blocks of a vector lie: one after the other, if they are equally long. It
 // is two words long, for the reason that mem.Buffer is four.
@@ -190,7 +195,7 @@ type blocks struct {
 // unequal is blocks of different lengths.
 type unequal struct {
 	counts, starts []int        // the first begins with the vector where there are no starts
-	each           []mem.Buffer // the blocks, if they are Buffers of their own
+	each           []mem.Buffer // the blocks, if they are Buffers of their own: counts are their words
 	scratch        []int
 }
 
@@ -199,6 +204,7 @@ type unequal struct {
 func (u *unequal) at(v mem.Buffer, i int) (count, start int, of mem.Buffer) {
 	if u.each != nil {
 		v = u.each[i].Raw()
+		return v.Len(), 0, v
 	}
 	return u.counts[i], u.start(i), v
 }
@@ -237,11 +243,17 @@ func (b *blocks) bytes(v mem.Buffer, i, lo, n, size int) []byte {
 	return v.HostSlice()[(start+lo)*size : (start+min(lo+n, count))*size]
 }
 
-func (b *blocks) lengths() []int {
-	if b.unequal == nil {
-		return nil
+// words returns a word of each block, and the length of the longest.
+func (b *blocks) words() (words []int, longest int) {
+	u := b.unequal
+	if u == nil {
+		return nil, 0
 	}
-	return b.unequal.counts
+	longest = slices.Max(u.counts)
+	if u.each != nil {
+		longest >>= typeBits
+	}
+	return u.counts, longest
 }
 
 // place makes u blocks of counts elements at displs, or one after the other if displs is nil.
@@ -261,7 +273,7 @@ func (u *unequal) place(counts, displs []int) *unequal {
 func (u *unequal) apart(each []mem.Buffer) *unequal {
 	u.scratch = u.scratch[:0]
 	for _, b := range each {
-		u.scratch = append(u.scratch, b.Size())
+		u.scratch = append(u.scratch, wordOf(b))
 	}
 	u.counts, u.starts, u.each = u.scratch, nil, each
 	return u

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"slices"
 	"testing"
 
 	"gompi/internal/mem"
@@ -76,19 +77,43 @@ func TestLengthsOfTransfersAgree(t *testing.T) {
 			c.Transfer(&parts[r], r, s.p, false, &scratch[r])
 		}
 		for r := range parts {
-			_, expected := parts[r].Lengths()
+			_, expected, _ := parts[r].Lengths()
 			for i, n := range expected {
-				sent, _ := parts[parts[r].Lo+i].Lengths()
+				sent, _, longest := parts[parts[r].Lo+i].Lengths()
 				told := sent[0]
 				if len(sent) > 1 {
 					told = sent[r]
 				}
-				if want := len(s.received(r, parts[r].Lo+i)); told != n || n != want {
-					t.Errorf("%s: rank %d sends %d elements and %d are expected, want %d", s.on(r), parts[r].Lo+i, told, n, want)
+				if want := len(s.received(r, parts[r].Lo+i)); told != n || n != want || longest != slices.Max(sent) {
+					t.Errorf("%s: rank %d sends %d elements, of at most %d, and %d are expected, want %d", s.on(r), parts[r].Lo+i, told, longest, n, want)
+				}
+				if b := s.calls[r].Block(n); b != (Block{int64(4 * n), mem.I32}) {
+					t.Errorf("%s: the word %d is of %v", s.on(r), n, b)
 				}
 			}
 		}
 	})
+}
+
+// Where each block has a type of its own, ranks tell each other that, too, unless it is empty.
+func TestWordsOfBlocksHaveTheirTypes(t *testing.T) {
+	all := []mem.Buffer{vec(5), mem.Of(make([]float64, 9)), mem.Of([]int8{}), {}, mem.Of(make([]mem.Float16, 1<<20))}
+	want := []Block{{20, mem.I32}, {72, mem.F64}, {}, {}, {2 << 20, mem.F16}}
+	var part Transfer
+	c := new(Call).Alltoallw(all, all)
+	c.Transfer(&part, 0, len(all), false, new(Scratch))
+	sent, expected, longest := part.Lengths()
+	if longest != 2<<20 || !slices.Equal(sent, expected) {
+		t.Errorf("tells %v, of at most %d bytes, and expects %v", sent, longest, expected)
+	}
+	for i, word := range sent {
+		if got := c.Block(word); got != want[i] || got != BlockOf(all[i]) {
+			t.Errorf("the word of block %d is of %v, want %v", i, got, want[i])
+		}
+		if n := part.Out(i, 0, longest).Len(); int64(n) != want[i].Bytes {
+			t.Errorf("block %d has %d bytes, want %v", i, n, want[i])
+		}
+	}
 }
 
 // An operand that a result may be stored over before all is combined is staged.

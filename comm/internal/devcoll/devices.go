@@ -127,8 +127,8 @@ func (c *Comm) Run(o *call.Call) (err error) {
 	var t transfer
 	o.Transfer(&t.Transfer, c.team.Me(), c.team.Size(), false, &c.blocks)
 	if o.Kind.LocalCounts() {
-		sent, expected := t.Lengths()
-		if t.Longest, err = c.team.AgreeLengths(sent, expected, t.Lo, t.Size); err != nil {
+		sent, expected, longest := t.Lengths()
+		if t.Longest, err = c.team.AgreeLengths(sent, expected, longest, t.Lo); err != nil {
 			return err
 		}
 	}

@@ -22,8 +22,8 @@ type earlyCall struct {
 	call call.Fingerprint
 }
 
-// say sends a frame without payload about the running round. A Call frame tells,
-// as its tag, how many elements this rank waits to send.
+// say sends a frame without payload about the running round. A Call frame tells, as its tag, how
+// many bytes this rank waits to send, or that they are 2 GiB or more.
 func (rd *Round) say(l *peerQueue, k transport.Kind, flags uint8) {
 	e := rd.ch.e
 	e.h = transport.Header{Kind: k, Flags: flags, Comm: rd.ch.ID, Seq: rd.seq}
@@ -104,17 +104,14 @@ const (
 	aRecall  = 1 << 7
 )
 
-// compare handles a Call frame of the running round. Its sender waits; if it
-// waits to send what this rank does not expect, both wait forever. If this rank
-// waits to send, it says so once more: the other may not have been in the round
-// the first time.
+// compare handles a Call frame of the running round. Its sender waits; if it waits to send a long
+// message where this rank expects a short one, for which it will not say that it is ready, both
+// wait forever. If this rank waits to send, it says so once more: the other may not have been in
+// the round the first time.
 func (rd *Round) compare(l *peerQueue, m *message) {
-	if r := l.posted.Front(); r != nil && m.tag > 0 {
-		theirs := m.tag * rd.call.Type.Size()
-		if r.size <= roundEager || r.size != theirs && m.tag < math.MaxInt32 {
-			rd.disagree(m, r.size, theirs)
-			return
-		}
+	if r := l.posted.Front(); r != nil && m.tag > 0 && r.size <= roundEager {
+		rd.disagree(m, call.BlockOf(r.buf), call.Block{Bytes: int64(m.tag)})
+		return
 	}
 	if m.typ != anAnswer && l.waitsToSend() > 0 {
 		rd.say(l, transport.Call, anAnswer)
@@ -132,7 +129,7 @@ func (rd *Round) heard(m *message) bool {
 		return rd.check(m.src, m.seq, m.call)
 	case rd.seq-m.seq < pastCalls:
 		if rd.check(m.src, m.seq, m.call) && m.kind == transport.Coll {
-			rd.disagree(m, 0, m.size)
+			rd.disagree(m, call.Block{}, m.block())
 		}
 	}
 	return false
@@ -172,11 +169,11 @@ func (rd *Round) offered(l *peerQueue, h *transport.Header) {
 	if !rd.running || h.Seq != rd.seq {
 		return // nobody waits for it
 	}
-	m := message{src: l.src, seq: rd.seq, call: rd.call, size: int(min(h.A, transport.MaxPayload))}
+	m := message{src: l.src, typ: mem.Type(h.Flags), seq: rd.seq, call: rd.call, size: int(min(h.A, transport.MaxPayload))}
 	r := l.posted.Front()
 	switch {
 	case r == nil || r.combine != nil:
-		rd.disagree(&m, 0, m.size)
+		rd.disagree(&m, call.Block{}, m.block())
 		return
 	case !rd.agreed(l, h.Tag):
 		return
@@ -188,23 +185,34 @@ func (rd *Round) offered(l *peerQueue, h *transport.Header) {
 	}
 }
 
-// fits breaks the Channel if a message does not have the size that its receive expects, as
-// when ranks pass different counts to a v collective.
+// fits breaks the Channel if a message has not the size and type that its receive expects, as when
+// ranks pass different counts to a v collective.
 func (rd *Round) fits(r *Request, m *message) bool {
-	if m.size == r.size {
+	if m.size == r.size && (m.typ == r.buf.Type() || m.size == 0) {
 		return true
 	}
-	rd.disagree(m, r.size, m.size)
+	rd.disagree(m, call.BlockOf(r.buf), m.block())
 	rd.ch.e.finish(r, rd.ch.err)
 	return false
 }
 
-// disagree breaks the Channel because of m, whose sender made the same call but
-// sends another number of bytes than this rank expects.
-func (rd *Round) disagree(m *message, mine, theirs int) {
-	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
-		Seq: m.seq, Rank: rd.ch.rank, Peer: m.src, Call: m.call, PeerCall: m.call,
-		Bytes: int64(mine), PeerBytes: int64(theirs)}})
+// block returns what the sender of a collective's message has sent.
+func (m *message) block() call.Block {
+	if m.size == 0 {
+		return call.Block{}
+	}
+	return call.Block{Bytes: int64(m.size), Type: m.typ}
+}
+
+// disagree breaks the Channel because of m, whose sender made the same call but sends another block
+// than this rank expects.
+func (rd *Round) disagree(m *message, mine, theirs call.Block) {
+	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, mismatch: rd.ch.differOn(m.seq, m.src, m.call, mine, theirs)})
+}
+
+// differOn returns the error where two ranks made the same call f.
+func (ch *Channel) differOn(seq uint64, src int, f call.Fingerprint, mine, theirs call.Block) *MismatchError {
+	return &MismatchError{Seq: seq, Rank: ch.rank, Peer: src, Call: f, PeerCall: f, Block: mine, PeerBlock: theirs}
 }
 
 // differBefore breaks the Channel because src made a different call before the running or last
@@ -216,8 +224,7 @@ func (rd *Round) differBefore(src int) {
 	if rd.running {
 		f = rd.call
 	}
-	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, mismatch: &MismatchError{
-		Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: f, PeerCall: f}})
+	rd.ch.breakUp(revokeReason{rank: rd.ch.e.cfg.Rank, mismatch: rd.ch.differOn(rd.seq, src, f, call.Block{}, call.Block{})})
 }
 
 // stalled sends a Call frame to the members that this round waits for, once per wait.
@@ -231,9 +238,8 @@ func (rd *Round) stalled() {
 	}
 }
 
-// DisagreeOn breaks the Channel: src sends another number of bytes than this rank
-// expects.
+// DisagreeOn breaks the Channel: src sends another block than this rank expects, as their words
+// say (see call.Transfer.Lengths).
 func (rd *Round) DisagreeOn(src, mine, theirs int) error {
-	return rd.ch.flagWait.mismatch(&MismatchError{Seq: rd.seq, Rank: rd.ch.rank, Peer: src, Call: rd.call, PeerCall: rd.call,
-		Bytes: int64(mine), PeerBytes: int64(theirs)})
+	return rd.ch.flagWait.disagreeOn(rd.seq, src, rd.call, mine, theirs)
 }

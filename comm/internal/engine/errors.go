@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"gompi/comm/internal/call"
+	"gompi/internal/mem"
 	"gompi/internal/world"
 )
 
@@ -39,23 +40,22 @@ func (closedError) Unwrap() error { return net.ErrClosed }
 // Call, Peer made PeerCall, both as their Seq-th collective on the
 // communicator; ranks are those of the communicator.
 //
-// If the calls are the same, what differs is the size of one message, as the
-// counts of a v form gave it: Rank expected Bytes where Peer sent PeerBytes. If these are
-// the same, too, the two ranks called different collectives before the Seq-th, which are not
-// remembered.
+// If the calls are the same, what differs is one block, in its length, as the counts of a v form
+// gave it, or its type: Rank expected Block where Peer sent PeerBlock. If these are the same, too,
+// the two ranks called different collectives before the Seq-th, which are not remembered.
 type MismatchError struct {
 	Seq              uint64
 	Rank, Peer       int
 	Call, PeerCall   call.Fingerprint
-	Bytes, PeerBytes int64
+	Block, PeerBlock call.Block
 }
 
 func (e *MismatchError) Error() string {
 	switch {
-	case e.Call == e.PeerCall && e.Bytes == e.PeerBytes:
+	case e.Call == e.PeerCall && e.Block == e.PeerBlock:
 		return fmt.Sprintf("before collective %d, %v, ranks %d and %d called different collectives, too long ago to say which", e.Seq, e.Call, e.Rank, e.Peer)
 	case e.Call == e.PeerCall:
-		return fmt.Sprintf("collective %d, %v: rank %d expected %d bytes from rank %d, which sends %d", e.Seq, e.Call, e.Rank, e.Bytes, e.Peer, e.PeerBytes)
+		return fmt.Sprintf("collective %d, %v: rank %d expected %v from rank %d, which sends %v", e.Seq, e.Call, e.Rank, e.Block, e.Peer, e.PeerBlock)
 	}
 	return fmt.Sprintf("collective %d: rank %d called %v, but rank %d called %v", e.Seq, e.Rank, e.Call, e.Peer, e.PeerCall)
 }
@@ -93,7 +93,7 @@ type revokeReason struct {
 // maxRevokeReason bounds an encoded revokeReason.
 const maxRevokeReason = 4096
 
-const revokeFixed = 8 + 1 + 8 + 4 + 4 + 6*8
+const revokeFixed = 8 + 1 + 8 + 4 + 4 + 6*8 + 2
 
 func (v revokeReason) encode() []byte {
 	b := make([]byte, 0, revokeFixed+len(v.cause))
@@ -111,8 +111,9 @@ func (v revokeReason) encode() []byte {
 		b = binary.LittleEndian.AppendUint64(b, w0)
 		b = binary.LittleEndian.AppendUint64(b, w1)
 	}
-	b = binary.LittleEndian.AppendUint64(b, uint64(m.Bytes))
-	return binary.LittleEndian.AppendUint64(b, uint64(m.PeerBytes))
+	b = binary.LittleEndian.AppendUint64(b, uint64(m.Block.Bytes))
+	b = binary.LittleEndian.AppendUint64(b, uint64(m.PeerBlock.Bytes))
+	return append(b, byte(m.Block.Type), byte(m.PeerBlock.Type))
 }
 
 func decodeRevokeReason(b []byte) (revokeReason, error) {
@@ -139,8 +140,8 @@ func decodeRevokeReason(b []byte) (revokeReason, error) {
 		Peer:      int(int32(binary.LittleEndian.Uint32(b[12:]))),
 		Call:      call.OfWords(u64(16), u64(24)),
 		PeerCall:  call.OfWords(u64(32), u64(40)),
-		Bytes:     int64(u64(48)),
-		PeerBytes: int64(u64(56)),
+		Block:     call.Block{Bytes: int64(u64(48)), Type: mem.Type(b[64])},
+		PeerBlock: call.Block{Bytes: int64(u64(56)), Type: mem.Type(b[65])},
 	}
 	return v, nil
 }

@@ -169,10 +169,14 @@ func (v *FlagWait) Disagree(seq uint64, src int, mine, theirs call.Fingerprint) 
 	return v.mismatch(&MismatchError{Seq: seq, Rank: v.ch.rank, Peer: src, Call: mine, PeerCall: theirs})
 }
 
-// DisagreeOn breaks the Channel: src sends another number of bytes than this rank expects.
+// DisagreeOn breaks the Channel: src sends another block than this rank expects, as their words
+// say (see call.Transfer.Lengths).
 func (v *FlagWait) DisagreeOn(seq uint64, src, mine, theirs int) error {
-	return v.mismatch(&MismatchError{Seq: seq, Rank: v.ch.rank, Peer: src, Call: v.call(), PeerCall: v.call(),
-		Bytes: int64(mine), PeerBytes: int64(theirs)})
+	return v.disagreeOn(seq, src, v.call(), mine, theirs)
+}
+
+func (v *FlagWait) disagreeOn(seq uint64, src int, f call.Fingerprint, mine, theirs int) error {
+	return v.mismatch(v.ch.differOn(seq, src, f, f.Block(mine), f.Block(theirs)))
 }
 
 // Unreachable breaks the Channel: this rank could not read or write memory of src that src has told

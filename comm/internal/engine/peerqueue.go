@@ -55,7 +55,7 @@ func (l *peerQueue) pump() {
 			continue
 		}
 		r.stage = leaving
-		e.h = transport.Header{Kind: transport.Coll, Comm: rd.ch.ID, Seq: rd.seq, Tag: rd.digested()}
+		e.h = transport.Header{Kind: transport.Coll, Flags: uint8(r.buf.Type()), Comm: rd.ch.ID, Seq: rd.seq, Tag: rd.digested()}
 		e.h.A, e.h.B = rd.call.Words()
 		if e.give(l.p, r, r.buf.Raw()) {
 			e.finish(r, nil)
@@ -84,7 +84,8 @@ func (l *peerQueue) admit(r *Request) (admitted, offered bool) {
 func (l *peerQueue) offer(r *Request) {
 	e := l.rd.ch.e
 	r.stage = announced
-	e.h = transport.Header{Kind: transport.Offer, Comm: l.rd.ch.ID, Seq: l.rd.seq, Tag: l.rd.digested(), A: uint64(r.size), B: e.stamp(r)}
+	e.h = transport.Header{Kind: transport.Offer, Flags: uint8(r.buf.Type()), Comm: l.rd.ch.ID, Seq: l.rd.seq, Tag: l.rd.digested(),
+		A: uint64(r.size), B: e.stamp(r)}
 	e.post(l.p, mem.Buffer{}, 0)
 }
 
@@ -104,11 +105,11 @@ func (l *peerQueue) returnCredit(n int) {
 	e.post(l.p, mem.Buffer{}, 0)
 }
 
-// waitsToSend returns how many elements the long message has whose receiver is
-// not ready, 0 if there is none.
+// waitsToSend returns how many bytes the long message has whose receiver is not ready, 0 if there
+// is none.
 func (l *peerQueue) waitsToSend() int {
 	if r := l.out.Front(); r != nil && r.size > roundEager {
-		return r.buf.Len()
+		return r.size
 	}
 	return 0
 }

@@ -15,7 +15,8 @@ var someVerdicts = []revokeReason{
 	{rank: 1 << 30, mismatch: &MismatchError{Seq: 1 << 50, Rank: 3, Peer: 4095,
 		Call:     call.Fingerprint{Kind: call.Reduce, Type: mem.F32, Op: mem.Sum, Root: 7, Count: 1 << 40},
 		PeerCall: call.Fingerprint{Kind: call.Allgatherv, Type: mem.Bool, Digest: 0xdeadbeef, Count: 5}}},
-	{rank: 2, mismatch: &MismatchError{Seq: 1, Call: call.Fingerprint{Kind: call.Gatherv}, PeerCall: call.Fingerprint{Kind: call.Gatherv}, Bytes: 1 << 41, PeerBytes: 3}},
+	{rank: 2, mismatch: &MismatchError{Seq: 1, Call: call.Fingerprint{Kind: call.Gatherv}, PeerCall: call.Fingerprint{Kind: call.Gatherv},
+		Block: call.Block{Bytes: 1 << 41, Type: mem.F64}, PeerBlock: call.Block{Bytes: 3, Type: mem.I8}}},
 }
 
 func TestRevokeReasonsSurviveTheirTrip(t *testing.T) {

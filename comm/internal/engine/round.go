@@ -366,7 +366,7 @@ func (rd *Round) receiver(m *message) (r *Request, kept bool) {
 	r = l.posted.Front()
 	if m.seq != rd.seq || r == nil {
 		if m.size > roundEager { // nobody said to be ready for it
-			rd.disagree(m, 0, m.size)
+			rd.disagree(m, call.Block{}, m.block())
 			return nil, false
 		}
 		if l.unexpected.Push(m); rd.ch.e.keepPaid(m) {

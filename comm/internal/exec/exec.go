@@ -50,8 +50,8 @@ type Exec struct {
 type Waiter interface {
 	// PollUntil calls done again and again, and returns when that returns true or an error.
 	PollUntil(done func() (bool, error)) error
-	// DisagreeOn breaks the communicator: a rank sends so many bytes where this one
-	// expects so many.
+	// DisagreeOn breaks the communicator: a rank sends another block than this one expects, as
+	// their words say (see call.Transfer.Lengths).
 	DisagreeOn(rank, mine, theirs int) error
 }
 

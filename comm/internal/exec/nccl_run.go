@@ -81,13 +81,13 @@ func (l *NCCL) agreeLengths(o *call.Call) error {
 	defer clear(l.out)
 	defer clear(l.in)
 	for r := range l.out {
-		l.sent[r] = int64(l.out[r].Size())
+		l.sent[r] = int64(l.out[r].Len())
 	}
 	if err := l.x.runOnHost(new(call.Call).Alltoall(mem.Of(l.sent), mem.Of(l.due))); err != nil {
 		return err
 	}
 	for r, n := range l.due {
-		if want := l.in[r].Size(); int(n) != want {
+		if want := l.in[r].Len(); int(n) != want {
 			return l.x.Waits.DisagreeOn(r, want, int(n))
 		}
 	}

@@ -90,8 +90,8 @@ func (c *Comm) copied(p *path.Path, o *call.Call) error {
 	o.Transfer(&t.Transfer, c.Me(), c.Size(), c.keepsOrder(o.Op), &c.blocks)
 	if p.Ask == path.BlockLengths {
 		var err error
-		sent, expected := t.Lengths()
-		if t.Longest, err = c.AgreeLengths(sent, expected, t.Lo, t.Size); err != nil {
+		sent, expected, longest := t.Lengths()
+		if t.Longest, err = c.AgreeLengths(sent, expected, longest, t.Lo); err != nil {
 			return err
 		}
 		t.compared, p = true, c.paths.Sized(o.Kind, t.Longest*t.Size)

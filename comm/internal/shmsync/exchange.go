@@ -36,10 +36,11 @@ func (t *Team) Exchange(mine []byte, first bool) (s uint64, err error) {
 }
 
 // AgreeLengths is the first step of a collective of which no member knows the lengths of all
-// blocks. Each member tells the lengths of the blocks that it sends: one for each member, or one
-// for all, or none. It returns the longest of all, and an error if the blocks that members lo, lo+1
-// and so on send here are not as long as expected. Lengths are in elements of size bytes.
-func (t *Team) AgreeLengths(sent, expected []int, lo, size int) (longest int, err error) {
+// blocks. Each member tells a word of each block that it sends, of its length and whatever else has
+// to be equal: one for each member, or one for all, or none. It also tells how long its longest
+// block is. AgreeLengths returns the longest of all, and an error if the words of the blocks that
+// members lo, lo+1 and so on send here are not those that are expected.
+func (t *Team) AgreeLengths(sent, expected []int, longest, lo int) (int, error) {
 	const before = 2 // the longest, and how many are told
 	s, words := t.Next(1), before+len(t.parts)
 	t.Lay(s, 8*words, false)
@@ -48,11 +49,8 @@ func (t *Team) AgreeLengths(sent, expected []int, lo, size int) (longest int, er
 		return 0, err
 	}
 	mine := t.words(t.me, s, words)
-	for i, n := range sent {
-		longest = max(longest, n)
-		mine[before+i] = n
-	}
 	mine[0], mine[1] = longest, len(sent)
+	copy(mine[before:], sent)
 	t.Publish(h, s)
 	for j := range t.parts {
 		if j == t.me {
@@ -68,7 +66,7 @@ func (t *Team) AgreeLengths(sent, expected []int, lo, size int) (longest int, er
 			told = theirs[before+t.me]
 		}
 		if i := j - lo; i >= 0 && i < len(expected) && told != expected[i] {
-			return 0, t.port.DisagreeOn(j, expected[i]*size, told*size)
+			return 0, t.port.DisagreeOn(j, expected[i], told)
 		}
 	}
 	t.AllConsumed(s)

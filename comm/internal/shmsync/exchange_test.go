@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gompi/comm/internal/shmsync"
@@ -176,7 +177,7 @@ func TestLengthsAreAgreedOn(t *testing.T) {
 			if m.Me() == 1 {
 				in[0] += tt.more
 			}
-			longest, err := m.AgreeLengths(out, in, 0, 8)
+			longest, err := m.AgreeLengths(out, in, slices.Max(out), 0)
 			if err == nil && longest != sent(p-1, p-1) {
 				err = fmt.Errorf("the longest has %d elements", longest)
 			}
@@ -195,12 +196,13 @@ func TestOneLengthIsForAll(t *testing.T) {
 		err := shmsynctest.Together(all, func(m *shmsync.Team) error {
 			begin(m, 0)
 			var sent, expected []int
+			length := 0
 			if m.Me() == 2 {
-				sent = []int{7}
+				sent, length = []int{7}, 7
 			} else {
 				expected = []int{7 + wrong}
 			}
-			longest, err := m.AgreeLengths(sent, expected, 2, 8)
+			longest, err := m.AgreeLengths(sent, expected, length, 2)
 			if err == nil && longest != 7 {
 				err = fmt.Errorf("the longest has %d elements", longest)
 			}

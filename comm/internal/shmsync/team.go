@@ -25,8 +25,8 @@ type Port interface {
 	// Disagree breaks the communicator: so many collectives ago a member's call was not this
 	// rank's.
 	Disagree(member, ago int, mine, theirs Call) error
-	// DisagreeOn breaks the communicator: a member sends another number of bytes than this rank
-	// expects.
+	// DisagreeOn breaks the communicator: a member sends another block than this rank expects, as
+	// their words of AgreeLengths say.
 	DisagreeOn(member, mine, theirs int) error
 	// Unreachable breaks the communicator: this rank could not read or write the memory that a
 	// member has told of.

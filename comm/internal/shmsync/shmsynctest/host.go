@@ -140,7 +140,7 @@ func (p *port) Disagree(member, _ int, mine, theirs shmsync.Call) error {
 }
 
 func (p *port) DisagreeOn(member, mine, theirs int) error {
-	return p.Break(fmt.Errorf("%w: %d bytes, member %d %d", ErrDisagree, mine, member, theirs))
+	return p.Break(fmt.Errorf("%w: word %d, member %d %d", ErrDisagree, mine, member, theirs))
 }
 
 func (p *port) Unreachable(member int, err error) error {
