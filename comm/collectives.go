@@ -32,8 +32,9 @@ func Reduce[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, op
 // ReduceFunc is Reduce with a function: combine stores acc op in into acc, for
 // all elements. It must be associative; operands keep the order of the ranks,
 // so it need not commute. It is called on the caller's goroutine, must not keep its
-// arguments, and may use other Comms than c. If it panics or calls runtime.Goexit, c is
-// broken on all ranks; a caller that recovers may go on with other Comms.
+// arguments, and may use other Comms than c. All ranks pass the same function: functions cannot be
+// compared, so the result of different ones is wrong, without an error. If it panics or calls
+// runtime.Goexit, c is broken on all ranks; a caller that recovers may go on with other Comms.
 func ReduceFunc[T Scalar](ctx context.Context, c *Comm, root int, send, recv []T, combine func(acc, in []T)) error {
 	return c.do(ctx, new(call.Call).Reduce(root, Of(send), Of(recv), custom(combine)))
 }
@@ -121,8 +122,9 @@ func Alltoallv[T Scalar](ctx context.Context, c *Comm, send []T, sendCounts, sen
 }
 
 // Alltoallw is Alltoall with a buffer for each rank, of any type and length: send[i] goes to rank
-// i, and recv[i] holds what comes from there, as many bytes (MPI_Alltoallw). Only these lengths are
-// compared, not the types. In place: recv[i] is send[i]. Buffers on devices are staged whole.
+// i, and recv[i] holds what comes from there, as many elements of the same type, or nothing of any
+// type; if they differ, all ranks get ErrMismatch (MPI_Alltoallw). In place: recv[i] is send[i].
+// Buffers on devices are staged whole.
 func Alltoallw(ctx context.Context, c *Comm, send, recv []Buffer) error {
 	return c.Alltoallw(ctx, send, recv)
 }

@@ -9,9 +9,9 @@ import (
 
 // The reasons an operation fails, for errors.Is.
 var (
-	// ErrMismatch: ranks called different collectives, or the same one with
-	// different types, operators, roots or counts. errors.As with a
-	// *MismatchError gives both calls.
+	// ErrMismatch: ranks called different collectives, or the same one with different types,
+	// operators, roots or counts; errors.As with a *MismatchError gives both calls. Or they made
+	// communicators of groups that differ.
 	ErrMismatch = engine.ErrMismatch
 	// ErrRevoked: the communicator is broken: a rank died, a connection was
 	// cut, or an operation under way was given up. errors.As with a

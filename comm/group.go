@@ -134,7 +134,7 @@ func (c *Comm) Compare(d *Comm) Comparison {
 // If Dup, Split, SplitHost or Create fails on a rank after others have heard of it, it fails on
 // all, or the communicator of those that have got one breaks, and gives the reason (ErrRevoked).
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) {
-	return c.divide(ctx, call.Fingerprint{Kind: call.Dup}, 0, c.Rank())
+	return c.divide(ctx, call.Dup, 0, c.Rank(), nil)
 }
 
 // Split returns, on each rank, a communicator of the ranks that gave the same
@@ -145,29 +145,62 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if color < Undefined {
 		return nil, c.fault("split", -1, badArgument("color %d: want 0 or more, or Undefined", color))
 	}
-	return c.divide(ctx, call.Fingerprint{Kind: call.Split}, color, key)
+	return c.divide(ctx, call.Split, int64(color), key, nil)
 }
 
 // SplitHost is Split by host, in rank order: the ranks of the result share
 // memory (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED).
 func (c *Comm) SplitHost(ctx context.Context) (*Comm, error) {
-	return c.divide(ctx, call.Fingerprint{Kind: call.SplitHost}, c.boot.Info().NodeIndex(c.ch.World(c.Rank())), c.Rank())
+	return c.divide(ctx, call.SplitHost, int64(c.boot.Info().NodeIndex(c.ch.World(c.Rank()))), c.Rank(), nil)
 }
 
-// Create returns a communicator of the ranks of g, which are ranks of c, and nil
-// on all others (MPI_Comm_create). It is collective over all of c, with the same
-// g: ranks whose groups differ get ErrMismatch.
+// Create returns a communicator of the ranks of g, which are ranks of c, in the order of g, and nil
+// on a rank that is not in the g it gives (MPI_Comm_create). It is collective over all of c. Ranks
+// may give different groups, and so make several communicators at once, if all ranks of each group
+// give that same one. Else all get ErrMismatch, and nothing breaks.
 func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	if alien := g.Difference(c.Group()).Size(); alien > 0 {
 		return nil, c.fault(call.Create.String(), -1, badArgument("group with %d ranks that are not in %s", alien, c.name))
 	}
-	key := slices.Index(g.ranks, c.ch.World(c.Rank()))
-	color := Undefined
-	if key >= 0 {
-		color = 0
+	color, key := g.color(), slices.Index(g.ranks, c.ch.World(c.Rank()))
+	if key < 0 {
+		color = ^color
 	}
-	f := call.Fingerprint{Kind: call.Create, Digest: call.DigestOf(g.ranks)}
-	return c.divide(ctx, f, color, key)
+	return c.divide(ctx, call.Create, color, key, func(all []int64) error { return c.checkGroups(g, all) })
+}
+
+// sizeBits are the bits of a group's size in its color.
+const sizeBits = 31
+
+// color returns the color in Create of the ranks of g: others hardly ever have the same. Ranks that
+// give g and are not in it have its complement, which for an empty g is Undefined.
+func (g Group) color() int64 {
+	if g.Size() == 0 {
+		return ^Undefined
+	}
+	return int64(call.DigestOf(g.ranks))<<sizeBits | int64(g.Size())
+}
+
+// checkGroups returns an error, on all ranks or on none, unless all ranks of each group that a rank
+// gives to Create give the same. g is this rank's. all is what the ranks have told.
+func (c *Comm) checkGroups(g Group, all []int64) error {
+	for _, r := range g.in(c) {
+		if theirs := memberOf(all, r); theirs.color != g.color() {
+			return fmt.Errorf("%w: rank %d makes a group of %v, but rank %d of others", ErrMismatch, c.Rank(), g.in(c), r)
+		}
+	}
+	given := map[int64]int{}
+	for r := range c.Size() {
+		given[memberOf(all, r).color]++
+	}
+	for r := range c.Size() {
+		color := memberOf(all, r).color
+		color = max(color, ^color)
+		if size := int(color & (1<<sizeBits - 1)); given[color] != size {
+			return fmt.Errorf("%w: rank %d makes a group of %d ranks, of which %d make the same", ErrMismatch, r, size, given[color])
+		}
+	}
+	return nil
 }
 
 // A member is what a rank tells the others to make a communicator. The counter of the first rank
@@ -193,23 +226,28 @@ func (c *Comm) withdraw(kind string, m member, err error) {
 	c.withhold(shmsync.Token(m.block))
 }
 
-func (c *Comm) divide(ctx context.Context, f call.Fingerprint, color, key int) (*Comm, error) {
-	mine := c.offer()
-	all, err := c.tell(ctx, f, int64(color), int64(key), mine.counter, mine.block)
-	switch kind := f.Kind.String(); {
-	case err != nil && color != Undefined && c.Err() != nil: // else nothing was told
-		c.withdraw(f.String(), mine, err)
-		return nil, c.fault(kind, -1, err)
-	case err != nil || color == Undefined:
-		c.give(shmsync.Token(mine.block))
-		return nil, c.fault(kind, -1, err)
+// divide makes communicators of the ranks that give the same color, none of those whose color is
+// negative. check, if not nil, refuses what the ranks have told, on all of them.
+func (c *Comm) divide(ctx context.Context, kind call.Kind, color int64, key int, check func(all []int64) error) (*Comm, error) {
+	mine, f := c.offer(), call.Fingerprint{Kind: kind}
+	all, err := c.tell(ctx, f, color, int64(key), mine.counter, mine.block)
+	if err == nil && check != nil {
+		err = check(all)
 	}
-	ranks, at := part(all, int64(color))
+	switch {
+	case err != nil && color >= 0 && c.Err() != nil: // else nothing was told
+		c.withdraw(f.String(), mine, err)
+		return nil, c.fault(kind.String(), -1, err)
+	case err != nil || color < 0:
+		c.give(shmsync.Token(mine.block))
+		return nil, c.fault(kind.String(), -1, err)
+	}
+	ranks := part(all, color)
 	worlds, members := make([]world.Rank, len(ranks)), make([]member, len(ranks))
 	for i, r := range ranks {
-		worlds[i], members[i] = c.ch.World(r), at(r)
+		worlds[i], members[i] = c.ch.World(r), memberOf(all, r)
 	}
-	return c.assemble(f.Kind.String(), worlds, members, mine), nil
+	return c.assemble(kind.String(), worlds, members, mine), nil
 }
 
 // assemble returns the communicator of some of c's ranks, which all know what each has told. mine
@@ -240,18 +278,18 @@ func (p *process) rulesFor(rules *path.Rules, members []world.Rank) *path.Rules 
 	return &r
 }
 
-// part returns the ranks with a color, ordered by key and rank, and a function that returns the
-// member that a rank has told.
-func part(all []int64, color int64) ([]int, func(int) member) {
-	at := func(r int) member {
-		return member{color: all[4*r], key: all[4*r+1], counter: all[4*r+2], block: all[4*r+3]}
-	}
-	var ranks []int
+// part returns the ranks with a color, ordered by key and rank.
+func part(all []int64, color int64) (ranks []int) {
 	for r := range len(all) / 4 {
-		if at(r).color == color {
+		if memberOf(all, r).color == color {
 			ranks = append(ranks, r)
 		}
 	}
-	slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(at(a).key, at(b).key) })
-	return ranks, at
+	slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(memberOf(all, a).key, memberOf(all, b).key) })
+	return ranks
+}
+
+// memberOf returns what rank r has told.
+func memberOf(all []int64, r int) member {
+	return member{color: all[4*r], key: all[4*r+1], counter: all[4*r+2], block: all[4*r+3]}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"gompi/comm"
@@ -117,6 +118,69 @@ func TestCreateMakesACommOfTheGroupInItsOrder(t *testing.T) {
 			return err
 		}
 		return equal("ranks", all, order)
+	})
+}
+
+// Ranks that give disjoint groups make a communicator of each, at once, and one of no group none.
+func TestCreateMakesCommsOfDisjointGroups(t *testing.T) {
+	groups := [][]int{{5, 1}, {0, 2, 4}, {6}, {}, {}} // the ranks of a group give it
+	all := func(ctx context.Context, c *comm.Comm) error {
+		for range 3 {
+			ranks := groups[3]
+			for _, g := range groups {
+				if slices.Contains(g, c.Rank()) {
+					ranks = g
+				}
+			}
+			if c.Rank() == 7 { // gives a group that it is not in
+				ranks = groups[1]
+			}
+			if err := createAndGather(ctx, c, ranks); err != nil {
+				return err
+			}
+		}
+		return comm.Barrier(ctx, c)
+	}
+	for name, run := range waysOf(t) {
+		if err := errors.Join(run(t, 8, all)...); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// createAndGather makes a communicator of some ranks of c, and sees that it has these, in that
+// order.
+func createAndGather(ctx context.Context, c *comm.Comm, ranks []int) error {
+	g, err := c.Group().Incl(ranks...)
+	if err != nil {
+		return err
+	}
+	sub, err := c.Create(ctx, g)
+	if err != nil || !slices.Contains(ranks, c.Rank()) {
+		if sub != nil {
+			err = fmt.Errorf("rank %d is not in %v and got %v", c.Rank(), ranks, sub)
+		}
+		return err
+	}
+	defer sub.Close(ctx)
+	all := make([]int, len(ranks))
+	if err := comm.Allgather(ctx, sub, []int{c.Rank()}, all); err != nil {
+		return err
+	}
+	return equal("ranks", all, ranks)
+}
+
+// All ranks learn which group not all of its ranks give, and go on with the communicator.
+func TestCreateOfGroupsThatDifferSaysWhichAndBreaksNothing(t *testing.T) {
+	inBubble(t, 4, func(ctx context.Context, c *comm.Comm) error {
+		ranks := [][]int{{0, 1}, {0, 1}, {1, 2}, {3}}[c.Rank()]
+		want := []string{"rank 2 makes a group of 2 ranks, of which 1 make the same", "rank 2 makes a group of 2 ranks, of which 1 make the same",
+			"rank 2 makes a group of [1 2], but rank 1 of others", "rank 2 makes a group of 2 ranks, of which 1 make the same"}[c.Rank()]
+		err := createAndGather(ctx, c, ranks)
+		if !errors.Is(err, comm.ErrMismatch) || !strings.Contains(err.Error(), want) {
+			return fmt.Errorf("got %v, want %q", err, want)
+		}
+		return createAndGather(ctx, c, []int{3, 2, 1, 0})
 	})
 }
 

@@ -76,15 +76,19 @@ func TestCommsOfWhichRanksDifferAreNotMade(t *testing.T) {
 	for name, two := range map[string][2]func(context.Context, *comm.Comm) (*comm.Comm, error){
 		"a rank more":    {create(0, 1), create(0, 1, 2)},
 		"another order":  {create(0, 1, 2), create(1, 0, 2)},
-		"two groups":     {create(0, 1), create(2)},
+		"groups overlap": {create(0, 1), create(1, 2)},
+		"of others":      {create(2), create(0, 1)},
+		"others give it": {create(0, 1), create(0)},
 		"host and split": {host, split},
 	} {
 		for rank, err := range outcomes(t, 3, func(ctx context.Context, c *comm.Comm) error {
-			_, err := two[c.Rank()/2](ctx, c)
-			return err
+			if _, err := two[c.Rank()/2](ctx, c); !errors.Is(err, comm.ErrMismatch) {
+				return fmt.Errorf("got %v, want ErrMismatch", err)
+			}
+			return comm.Barrier(ctx, c) // who leaves first would be another reason
 		}) {
-			if !errors.Is(err, comm.ErrMismatch) {
-				t.Errorf("%s: rank %d: got %v, want ErrMismatch", name, rank, err)
+			if err != nil && !errors.Is(err, comm.ErrMismatch) {
+				t.Errorf("%s: rank %d: %v", name, rank, err)
 			}
 		}
 	}

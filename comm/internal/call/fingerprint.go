@@ -14,7 +14,7 @@ type Fingerprint struct {
 	Type   mem.Type
 	Op     mem.Op
 	Root   int32
-	Digest uint32 // of a list that must be equal: counts, or a group; only where there is no Root
+	Digest uint32 // of counts that must be equal; only where there is no Root
 	Count  int64
 }
 
@@ -59,11 +59,7 @@ func (f Fingerprint) String() string {
 	if f.Kind.Rooted() {
 		s += fmt.Sprintf(", root %d", f.Root)
 	}
-	switch {
-	case f.Digest == 0:
-	case f.Kind == Create:
-		s += fmt.Sprintf("group #%08x", f.Digest)
-	default:
+	if f.Digest != 0 {
 		s += fmt.Sprintf(", counts #%08x", f.Digest)
 	}
 	return s + ")"

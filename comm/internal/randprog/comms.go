@@ -16,10 +16,11 @@ type makeComm struct {
 	colors []int // of each rank of the old one, for Split; the new one is that of color 0
 	keys   []int
 	group  []int // ranks of the old one, for Create
+	rest   bool  // whether the others make one of their own, at the same time
 }
 
 func (m *makeComm) String() string {
-	return fmt.Sprintf("%s makes %d; colors %v, keys %v, group %v", m.how, m.makes, m.colors, m.keys, m.group)
+	return fmt.Sprintf("%s makes %d; colors %v, keys %v, group %v, rest %v", m.how, m.makes, m.colors, m.keys, m.group, m.rest)
 }
 
 // of returns the ranks of the old communicator that are in the new one, in its order.
@@ -38,33 +39,39 @@ func (m *makeComm) of(size int) (ranks []int) {
 	return ranks
 }
 
+// apart reports whether a rank that is not in the new communicator gets another one.
+func (m *makeComm) apart(rank int) bool {
+	return m.how == "split" && m.colors[rank] > 0 || m.how == "create" && m.rest
+}
+
 func (m *makeComm) run(r *runner, c *comm.Comm) (err error) {
 	if c == nil {
 		return nil
 	}
 	var made *comm.Comm
+	at := slices.Index(m.of(c.Size()), c.Rank())
 	switch m.how {
 	case "dup":
 		made, err = c.Dup(r.ctx)
 	case "split":
 		made, err = c.Split(r.ctx, m.colors[c.Rank()], m.keys[c.Rank()])
-		if err == nil && made != nil && m.colors[c.Rank()] != 0 { // the others' is of no use
-			return errors.Join(made.Barrier(r.ctx), made.Close(r.ctx))
-		}
 	case "create":
 		var g comm.Group
 		if g, err = c.Group().Incl(m.group...); err == nil {
+			if at < 0 && m.rest {
+				g = c.Group().Difference(g)
+			}
 			made, err = c.Create(r.ctx, g)
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	at := slices.Index(m.of(c.Size()), c.Rank())
-	if (made != nil) != (at >= 0) {
-		return fmt.Errorf("rank %d is in the new communicator: %v, want %v", c.Rank(), made != nil, at >= 0)
-	}
-	if made != nil && (made.Rank() != at || made.Size() != len(m.of(c.Size()))) {
+	case (made != nil) != (at >= 0 || m.apart(c.Rank())):
+		return fmt.Errorf("rank %d gets a communicator: %v, want %v", c.Rank(), made != nil, made == nil)
+	case made != nil && at < 0: // the others' is of no use
+		return errors.Join(made.Barrier(r.ctx), made.Close(r.ctx))
+	case made != nil && (made.Rank() != at || made.Size() != len(m.of(c.Size()))):
 		return fmt.Errorf("rank %d is %v in the new communicator, want rank %d of %d", c.Rank(), made, at, len(m.of(c.Size())))
 	}
 	r.comms[m.makes] = made

@@ -238,7 +238,7 @@ func (g *generator) makeComm() unit {
 		m.colors, m.keys = append(m.colors, g.IntN(3)-1), append(m.keys, g.IntN(5)-2)
 	}
 	m.colors[g.IntN(size)] = 0 // one rank at least
-	m.group = g.Perm(size)[:1+g.IntN(size)]
+	m.group, m.rest = g.Perm(size)[:1+g.IntN(size)], g.IntN(2) == 0
 	var world []int
 	for _, r := range m.of(size) {
 		world = append(world, g.p.members[on][r])
