@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,29 +51,49 @@ func TestRanksThatAreJobsOfOneFail(t *testing.T) {
 	}
 }
 
-// TestRanksWithoutTheirVariablesFail runs ranks behind wrappers that lose the environment, and the
-// descriptors, too.
+// TestRanksWithoutTheirVariablesFail runs ranks behind wrappers that lose the environment, the
+// descriptors, too, and that change the user.
 func TestRanksWithoutTheirVariablesFail(t *testing.T) {
 	t.Parallel()
-	prog, err := exec.LookPath("rank")
-	if err != nil {
-		t.Fatal(err)
+	prog := forEverybody(t, "rank")
+	const lost = "started by gompirun as one of several ranks ("
+	bare := []string{"env", "-i", "sh", "-c", `exec 3>&- 4>&- 5>&-; "$@"`, "sh"}
+	wrappers := [][]string{{"env", "-i"}, bare}
+	if os.Getuid() == 0 {
+		wrappers = append(wrappers, slices.Concat(bare, []string{"setpriv", "--reuid", "65534"}))
 	}
-	const lost = "started by gompirun as one of 2 ranks ("
-	for _, args := range [][]string{
-		{"env", "-i", prog, "meet"},
-		{"env", "-i", "sh", "-c", `exec 3>&- 4>&- 5>&-; "$@"`, "sh", prog, "meet"},
-	} {
+	for _, wrapper := range wrappers {
+		args := append(wrapper, prog, "meet")
 		status, out, errs := runJob(t, append([]string{"-np", "2"}, args...)...)
 		if status != 3 || out != "" || !strings.Contains(errs, lost) {
 			t.Errorf("%q: status %d, %q, %q; want 3 and %q", args, status, out, errs, lost)
 		}
-	}
-	for _, args := range [][]string{{"-np", "1", "env", "-i", prog, "meet"}, {"-np", "2", "env", "-i", env.Boot + "=alone", prog, "meet"}} {
-		if status, out, errs := runJob(t, args...); status != 0 || !strings.Contains(out, "rank 0 of 1, ") {
+		if status, out, errs := runJob(t, append([]string{"-np", "1"}, args...)...); status != 0 || !strings.Contains(out, "rank 0 of 1, ") {
 			t.Errorf("%q: status %d, %q, %q; want rank 0 of 1", args, status, out, errs)
 		}
 	}
+	if status, out, errs := runJob(t, "-np", "2", "env", "-i", env.Boot+"=alone", prog, "meet"); status != 0 || !strings.Contains(out, "rank 0 of 1, ") {
+		t.Errorf("%s=alone: status %d, %q, %q; want rank 0 of 1", env.Boot, status, out, errs)
+	}
+}
+
+// forEverybody copies a program to where other users may run it.
+func forEverybody(t *testing.T, name string) string {
+	t.Helper()
+	prog, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), name)
+	if out, err := exec.Command("cp", prog, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, path := range []string{to, filepath.Dir(to), filepath.Dir(filepath.Dir(to))} { // the test's own
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
 }
 
 // TestProgramsThatBeginTooLateFail runs ranks whose wrapper ends before its program begins.

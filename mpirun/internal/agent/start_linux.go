@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"gompi/internal/boot"
 	"gompi/internal/cgroup"
 	"gompi/internal/env"
 	"gompi/internal/seg"
@@ -22,6 +23,7 @@ import (
 	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/preload"
 	"gompi/mpirun/internal/program"
+	"gompi/mpirun/internal/watchdog"
 )
 
 // start starts all ranks, or none: it tells the launcher which could not be
@@ -32,6 +34,9 @@ func (a *agent) start(l *ctl.Launch) {
 		return
 	}
 	a.launch, a.window, a.memory = l, l.Window, cgroup.WatchKills("/")
+	if l.Size == 1 {
+		watchdog.NameProcess(boot.AgentOfOne)
+	}
 	a.told, a.gloo = a.node(), a.glooInterface()
 	a.pmi.Host, a.pmi.JobID, a.pmi.Size, a.pmi.Placement = a, l.JobID, l.Size, l.Placement
 	for i, r := range l.Ranks {

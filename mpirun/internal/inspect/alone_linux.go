@@ -38,11 +38,11 @@ func Alone(pid int, jobID string) (why string, sure bool) {
 	}
 	maps, _ := os.ReadFile(dir + "maps")
 	sure = !bytes.Contains(maps, []byte("/libtorch"))
-	if lib := mapped(maps, program.IsOpenMPI); begun && lib != "" {
+	if lib := openMPI(dir, maps); begun && lib != "" {
 		return fmt.Sprintf("it uses Open MPI (%s), whose ranks meet over PMIx, which gompirun does not speak. "+
 			"Start it with Open MPI's mpirun, or use MPICH's library, whose ranks meet over PMI; of mpi4py: pip install mpich, or -x MPI4PY_LIBMPI=FILE", lib), sure
 	}
-	if lib := mapped(maps, program.IsMPICH); lost && lib != "" {
+	if lib := mapped(maps, program.IsMPICH, program.IsABI); lost && lib != "" {
 		return fmt.Sprintf("it uses MPI (%s), and the variables by which its ranks meet have been removed by what started it. "+
 			"Let those through that begin with PMI_ and GOMPI_", lib), sure
 	}
@@ -69,6 +69,21 @@ func variables(dir string) ([]string, bool) {
 	return vars, !slices.ContainsFunc(vars, func(kv string) bool { return !strings.Contains(kv, "=") })
 }
 
+// openMPI returns the Open MPI in a process for which beganOpenMPI holds, "" if that is one of Open
+// MPI's own programs, such as mpirun: none of them knows MPI's communicators by name.
+func openMPI(dir string, maps []byte) string {
+	if lib := mapped(maps, program.IsOpenMPI, program.IsABI); lib != "" {
+		return lib
+	}
+	if exe, _ := os.ReadFile(dir + "exe"); bytes.Contains(exe, worldName) {
+		return "linked statically"
+	}
+	return ""
+}
+
+// worldName is in every MPI library, for error messages and MPI_Comm_get_name.
+var worldName = []byte("MPI_COMM_WORLD")
+
 // beganOpenMPI reports whether a process has called MPI_Init of Open MPI, or is one of Open MPI's
 // own programs.
 func beganOpenMPI(dir string) bool {
@@ -79,14 +94,15 @@ func beganOpenMPI(dir string) bool {
 	})
 }
 
-// mapped returns a library that is has found among the files in maps, "" if there is none.
-func mapped(maps []byte, is func(file string) bool) string {
+// mapped returns a library among the files in maps that is of one of the kinds, "" if none is.
+func mapped(maps []byte, kinds ...func(file string) bool) string {
 	for line := range bytes.Lines(maps) {
 		at := bytes.IndexByte(line, '/')
 		if at < 0 || !bytes.Contains(line, []byte(".so")) {
 			continue
 		}
-		if path := string(bytes.TrimSpace(line[at:])); is(filepath.Base(path)) {
+		path := string(bytes.TrimSpace(line[at:]))
+		if slices.ContainsFunc(kinds, func(is func(string) bool) bool { return is(filepath.Base(path)) }) {
 			return path
 		}
 	}

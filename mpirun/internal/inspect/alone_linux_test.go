@@ -48,7 +48,13 @@ func holding(t *testing.T, environ []string, names []string) int {
 	for _, name := range names {
 		args = append(args, filepath.Join(t.TempDir(), name))
 	}
-	cmd := exec.Command(os.Args[0], args...)
+	return running(t, environ, os.Args[0], args...)
+}
+
+// running starts a process with an environment that says when it holds what it should.
+func running(t *testing.T, environ []string, prog string, args ...string) int {
+	t.Helper()
+	cmd := exec.Command(prog, args...)
 	cmd.Env = environ
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -81,7 +87,10 @@ func TestAnMPIProgramIsAlone(t *testing.T) {
 		{"Open MPI without variables", []string{}, []string{"open_mpi.0003", "libmpi.so.40"}, "it uses Open MPI (/", true},
 		{"beside PyTorch", []string{ours}, []string{"open_mpi.0000", "libmpi.so.40", "libtorch_cpu.so"}, "it uses Open MPI (/", false},
 		{"loaded", []string{ours}, []string{"libmpi.so.40"}, "", false},
-		{"Open MPI's mpirun", []string{ours}, []string{"open_mpi.0000", "libopen-rte.so.40"}, "", false},
+		{"Open MPI in this program", []string{ours}, []string{"open_mpi.0000"}, "it uses Open MPI (linked statically), ", true},
+		{"Open MPI by the standard's interface", []string{ours}, []string{"open_mpi.0000", "libmpi_abi.so.1"}, "it uses Open MPI (/", true},
+		{"any MPI by the standard's interface", []string{ours}, []string{"libmpi_abi.so.1"}, "", false},
+		{"any such MPI without variables", []string{}, []string{"libmpi_abi.so.1"}, "it uses MPI (/", true},
 		{"a rank of Open MPI's mpirun", []string{ours, "PMIX_RANK=0"}, []string{"open_mpi.0000", "libmpi.so.40"}, "", false},
 		{"meant so", []string{ours, env.Boot + "=alone"}, []string{"open_mpi.0000", "libmpi.so.40"}, "", false},
 		{"a rank of another job", []string{env.JobID + "=k"}, []string{"open_mpi.0000", "libmpi.so.40"}, "", false},
@@ -96,5 +105,15 @@ func TestAnMPIProgramIsAlone(t *testing.T) {
 		if !strings.HasPrefix(why, tt.why) || (why == "") != (tt.why == "") || why != "" && sure != tt.sure {
 			t.Errorf("%s: %q, sure %v; want %q, %v", tt.name, why, sure, tt.why, tt.sure)
 		}
+	}
+}
+
+// A program without MPI in it that has Open MPI's mark is one of Open MPI's own. This test's own
+// program is no such, since worldName is in it.
+func TestOpenMPIsMpirunIsNotAlone(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "open_mpi.0000")
+	pid := running(t, []string{env.JobID + "=j"}, "sh", "-c", `exec 3>"$0"; rm "$0"; echo held; read line`, mark)
+	if why, sure := Alone(pid, "j"); !beganOpenMPI(dirOf(pid)) || why != "" || sure {
+		t.Errorf("%q, sure %v; want a process with the mark, and nothing", why, sure)
 	}
 }

@@ -40,10 +40,18 @@ func IsOpenMPI(lib string) bool {
 	return known && version >= 0 && version != mpichVersion
 }
 
-// IsMPICH reports whether a library is of the MPICH family, whose ranks meet over PMI-1.
+// IsMPICH reports whether a library is of the MPICH family, whose ranks meet over PMI-1. Some of
+// it have names of their own, like libmpi_cray.so.12.
 func IsMPICH(lib string) bool {
 	name, version := nameAndVersion(lib)
-	return (name == "libmpi" || name == "libmpich") && version == mpichVersion
+	return strings.HasPrefix(name, "libmpi") && version == mpichVersion
+}
+
+// IsABI reports whether a library has the binary interface of the MPI standard. MPICH's and Open
+// MPI's have the same name.
+func IsABI(lib string) bool {
+	name, version := nameAndVersion(lib)
+	return name == "libmpi_abi" && version >= 0
 }
 
 // mpichVersion is that of MPICH's libraries and of others with its binary interface.
