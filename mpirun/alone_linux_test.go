@@ -96,11 +96,12 @@ func forEverybody(t *testing.T, name string) string {
 	return to
 }
 
-// TestProgramsThatBeginTooLateFail runs ranks whose wrapper ends before its program begins.
+// TestProgramsThatBeginTooLateFail runs ranks whose wrapper ends before its program begins, which
+// joins by what it has inherited, by the agent's socket, or by PMI.
 func TestProgramsThatBeginTooLateFail(t *testing.T) {
 	t.Parallel()
 	const late = "its program began after the process that gompirun had started was over"
-	for _, prog := range []string{"rank meet", "pmi 'cmd=init pmi_version=1 pmi_subversion=1'"} {
+	for _, prog := range []string{"rank meet", "rank meet 3>&- 4>&- 5>&-", "pmi 'cmd=init pmi_version=1 pmi_subversion=1'"} {
 		status, _, errs := runJob(t, "-np", "2", "sh", "-c", `p=$$; (while [ -d /proc/$p ]; do :; done; exec `+prog+`) & exit 0`)
 		if status != 1 || !strings.Contains(errs, late) {
 			t.Errorf("%s: status %d, %q; want 1 and %q", prog, status, errs, late)

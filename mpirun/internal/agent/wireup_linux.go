@@ -233,8 +233,8 @@ func (a *agent) welcomeGuest() {
 	}
 }
 
-// hearGuest lets a process in as the rank that it says it is, unless that rank
-// has joined before.
+// hearGuest lets a process in as the rank that it says it is, unless that rank has joined before. A
+// process that comes too late gets the segment, which tells it so, and turnAwayLate.
 func (a *agent) hearGuest(fd int) {
 	frames := a.guests[fd]
 	if frames == nil {
@@ -254,12 +254,21 @@ func (a *agent) hearGuest(fd int) {
 		return
 	}
 	at, isAttach := m.(*wire.Attach)
-	if err != nil || !isAttach || int(at.Local) >= len(a.ranks) || a.segment.State(at.Local) != seg.Starting || a.ranks[at.Local].ended {
+	if err != nil || !isAttach || int(at.Local) >= len(a.ranks) {
+		a.dismiss(fd)
+		return
+	}
+	late := a.ranks[at.Local].ended && a.segment.PID(at.Local) == 0
+	if a.segment.State(at.Local) != seg.Starting && !late {
 		a.dismiss(fd)
 		return
 	}
 	if err := a.passDescriptors(fd); err != nil {
 		a.note("rank %d: pass descriptors: %v", a.ranks[at.Local].Rank.Rank, err)
+		a.dismiss(fd)
+		return
+	}
+	if late {
 		a.dismiss(fd)
 		return
 	}
