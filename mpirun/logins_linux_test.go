@@ -143,3 +143,19 @@ func TestTheReasonOfAFailedLoginIsTold(t *testing.T) {
 	_, lines = examineBed(t, b, "-H", "host1")
 	matches(t, "doctor", lines, regexp.QuoteMeta(b.RSH()+" host1 true")+".* must work without asking")
 }
+
+// Limits of a host that are too low for its agent are named, however low they are.
+func TestLimitsOfOtherHostsAreNamed(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	limits := []string{"ulimit -n 6;", "ulimit -n 9;", "ulimit -n 12;", "ulimit -u 9; exec setpriv --reuid 54321 --clear-groups"}
+	b := testbed.Make(t, testbed.Config{Hosts: len(limits), SSHD: func(i int) string {
+		return `ForceCommand ` + limits[i-1] + ` sh -c "$SSH_ORIGINAL_COMMAND"`
+	}})
+	status, _, said := remotely(t, b, "-q", "-launch-agent", forEverybody(t, "gompirun"), "-H", "host1,host2,host3,host4", "true")
+	if status != statusFailed {
+		t.Errorf("status %d, want %d", status, statusFailed)
+	}
+	const files = `exited with status 125: gompirun: agent: too many open files: the hard limit is %d \(ulimit -Hn\), and np=1 on one host needs up to 97`
+	matches(t, "limits", said, `^gompirun: host1: .* `+fmt.Sprintf(files, 6), `^gompirun: host2: .* `+fmt.Sprintf(files, 9), `^gompirun: host3: .* `+fmt.Sprintf(files, 12),
+		`^gompirun: host4: .*: there may be 9 threads and processes by this user's limit \(ulimit -u\), and there are \d+: want 12 more`)
+}

@@ -46,6 +46,10 @@ func Main(args []string) int {
 	if len(args) > 0 {
 		switch args[0] {
 		case remote.AgentFlag:
+			if err := agent.CheckLimits(); err != nil {
+				fmt.Fprintf(os.Stderr, "gompirun: agent: %v\n", err)
+				return statusFailed
+			}
 			return watchdog.Guard(remote.GuardedFlag)
 		case remote.GuardedFlag:
 			return agent.Run(0, 1, watchdog.FD, -1)
@@ -83,7 +87,7 @@ func Main(args []string) int {
 		fmt.Fprintf(os.Stderr, "gompirun: -report-pid: %v\n", err)
 		return statusFailed
 	}
-	if err := limits.Processes(); err != nil {
+	if err := limits.Check(); err != nil {
 		fmt.Fprintf(os.Stderr, "gompirun: %v\n", err)
 		return statusFailed
 	}

@@ -112,6 +112,9 @@ func Run(in, out, dog, input int) int {
 }
 
 func (a *agent) serve() error {
+	if err := checkFiles(); err != nil {
+		return err
+	}
 	if err := tree.Adopt(); err != nil {
 		return err
 	}

@@ -188,6 +188,27 @@ func closeAll(fds []int) {
 // doorbell, two sockets, three pipes and a pidfd. Doorbells need numbers from firstBell on.
 func openFiles(n int) int { return max(firstBell+n, 7*n) + 32 }
 
+// CheckLimits returns an error if the limits of this process are too low for an agent that serves
+// another host than the launcher's, which has looked at its own.
+func CheckLimits() error {
+	if err := checkFiles(); err != nil {
+		return err
+	}
+	return limits.Check()
+}
+
+// leastFiles is how many an agent has open before it knows its ranks, and a few more.
+const leastFiles = 24
+
+// checkFiles returns an error if this process may have fewer open.
+func checkFiles() error {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= leastFiles {
+		return nil
+	}
+	return limitError(unix.EMFILE, 1)
+}
+
 // limitError adds advice to err if a limit is why it came. The soft limit of open files, which Go
 // has raised, equals the hard one.
 func limitError(err error, ranks int) error {
@@ -196,7 +217,7 @@ func limitError(err error, ranks int) error {
 		return limits.Explain(err)
 	}
 	n := openFiles(ranks)
-	return fmt.Errorf("%w: the hard limit is %d (ulimit -Hn), and %d ranks on one host need up to %d: want %q in /etc/security/limits.conf and a new login, or as root \"ulimit -n %d\"",
+	return fmt.Errorf("%w: the hard limit is %d (ulimit -Hn), and np=%d on one host needs up to %d: want %q in /etc/security/limits.conf and a new login, or as root \"ulimit -n %d\"",
 		err, limit.Cur, ranks, n, "* hard nofile 65536", n)
 }
 

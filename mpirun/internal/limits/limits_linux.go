@@ -18,13 +18,21 @@ import (
 // least is how many threads a launcher and an agent take that have begun, and a few more.
 const least = 12
 
+// leastFiles is how many files a launcher has open that has no agent yet, and a few more. With
+// fewer, Go itself may die.
+const leastFiles = 12
+
 // many is a limit of processes that no launcher reaches. It saves looking at all of the machine's.
 const many = 4096
 
-// Processes returns an error if this process may not start a few threads and processes, or cannot
-// see those that it starts. Go's own message, when it cannot start a thread, is the stacks of all
-// that it runs.
-func Processes() error {
+// Check returns an error if this process may not open a few files, start a few threads and
+// processes, or see those that it starts. Go's own message, when it cannot open its first file or
+// start a thread, is the stacks of all that it runs.
+func Check() error {
+	var files unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil && files.Cur < leastFiles {
+		return fmt.Errorf("there may be %d open files by ulimit -n: want %d for gompirun, and those of the ranks", files.Cur, leastFiles)
+	}
 	if _, err := os.Stat("/proc/self/exe"); err != nil {
 		return fmt.Errorf("%w: want /proc, by which processes are started and watched (mount -t proc proc /proc)", err)
 	}

@@ -37,7 +37,7 @@ func TestThisProcessIsCounted(t *testing.T) {
 	if n := threads(os.Getuid()); n < 2 { // Go has more than one
 		t.Errorf("this user runs %d threads", n)
 	}
-	if err := Processes(); err != nil {
+	if err := Check(); err != nil {
 		t.Skip(err)
 	}
 }

@@ -2,8 +2,8 @@
 
 package limits
 
-// Processes is for Linux, where ranks run.
-func Processes() error { return nil }
+// Check is for Linux, where ranks run.
+func Check() error { return nil }
 
 // Explain is, too.
 func Explain(err error) error { return err }

@@ -90,8 +90,9 @@ func isDropped(said string) bool {
 const longestWords = 300
 
 // lastWords returns the last line of text that says why something failed, or its beginning,
-// after lead; nothing if there is none.
+// after lead; nothing if there is none. Where a Go program dies, that stands before its stacks.
 func lastWords(text, lead string) string {
+	text, _, _ = strings.Cut(text, "\ngoroutine ")
 	lines := strings.Split(text, "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := strings.TrimSpace(lines[i])
