@@ -203,7 +203,7 @@ func TestASecondInterruptKillsAtOnce(t *testing.T) {
 
 // After an interrupt ranks get INT, later TERM, and are killed at last.
 func TestAnInterruptBecomesTermAndThenKill(t *testing.T) {
-	k := startTalk(t, "-q", "-kill-delay", "0.1", "-np", "1", "sh", "-c",
+	k := startTalk(t, "-q", "-kill-delay", "2", "-np", "1", "sh", "-c",
 		`trap "echo got int" INT; trap "echo got term" TERM; echo ready; while :; do sleep 0.01; done`)
 	k.expect("ready")
 	k.cmd.Process.Signal(syscall.SIGINT)

@@ -42,9 +42,10 @@ type shutdown struct {
 
 // reap takes note that a rank's process has ended.
 func (a *agent) reap(p *process) {
-	if p.ended {
+	if p.ended || !hasEnded(p.pid) {
 		return
 	}
+	a.hearLast(p) // a program that comes too late may have waited until this process is reaped
 	var ws unix.WaitStatus
 	var used unix.Rusage
 	pid, err := unix.Wait4(p.pid, &ws, unix.WNOHANG, &used)
@@ -85,8 +86,7 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	if p.boot >= 0 {
 		a.hangUp(p)
 	}
-	a.hearClient(p)
-	if p.pmi.over = p.pmi.State() == pmiserver.Silent; !p.pmi.over {
+	if a.hearLast(p); !p.pmi.over {
 		a.hangUpClient(p)
 	}
 	if p.stdin >= 0 {

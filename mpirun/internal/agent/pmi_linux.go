@@ -25,7 +25,7 @@ type client struct {
 
 // abnormal is how long after a client's socket is closed the agent waits for its process to end:
 // the exit status is the better explanation.
-const abnormal = 100 * time.Millisecond
+const abnormal = time.Second
 
 // connectClient makes p's PMI socket and returns the rank's end of it.
 func (a *agent) connectClient(p *process) (int, error) {
@@ -85,11 +85,17 @@ func (a *agent) hearClient(p *process) {
 	}
 }
 
+// hearLast hears what a process that has ended has said as a client.
+func (a *agent) hearLast(p *process) {
+	a.hearClient(p)
+	p.pmi.over = p.pmi.State() == pmiserver.Silent
+}
+
 // lostClient handles the end of a client's socket. Between MPI_Init and
 // MPI_Finalize it is an abnormal end, also of a process that goes on.
 func (a *agent) lostClient(p *process) {
 	a.hangUpClient(p)
-	if p.pmi.State() != pmiserver.Initialized || p.ended {
+	if p.pmi.State() != pmiserver.Initialized || p.ended || hasEnded(p.pid) {
 		return
 	}
 	a.doAside(func() func() {
