@@ -74,6 +74,8 @@ func (n *node) wants(t *testing.T, status int) {
 			t.Fatalf("%q: status %d, want %d\n%s%s", n.cmd.Args, got, status, n.out.String(), n.err.String())
 		}
 	case <-time.After(2 * soon):
+		n.cmd.Process.Signal(syscall.SIGABRT) // Go's stacks say where it waits
+		<-n.status
 		t.Fatalf("%q has not ended\n%s%s", n.cmd.Args, n.out.String(), n.err.String())
 	}
 }
