@@ -31,9 +31,9 @@ func statusOf(s engine.Status) Status {
 // Send sends data to rank to, with a tag of 0 or more, and returns when data may be changed again.
 // A message up to the eager limit may still be under way then; a longer one has been matched by a
 // receive (MPI-4.1 section 3.4, standard mode). What a rank has not received yet takes up to 64 MiB
-// of each other rank's short messages there, their records of 256 bytes included, and in all no more
-// than its part of a sixteenth of its host's memory and 64 MiB, or 256 KiB of each in a job of more
-// than 256 ranks. Where there is no memory for it, a short message waits as a long one does.
+// of each other rank's short messages there, their records of 256 bytes included, and in all no
+// more than its part of a sixteenth of its host's memory and 64 MiB, or 256 KiB of each in a job of
+// more than 256 ranks. Where there is no memory for it, a short message waits as a long one does.
 func Send[T Scalar](ctx context.Context, c *Comm, to, tag int, data []T) error {
 	return c.Send(ctx, to, tag, Of(data))
 }

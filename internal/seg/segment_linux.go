@@ -39,8 +39,8 @@ func Attach(fd int) (*Segment, error) {
 }
 
 // JobSize returns the number of ranks of the job whose agent has made the segment that path, one of
-// /proc/PID/fd, leads to; 0 if it is none. Nothing is mapped, and nothing else is opened: to close a
-// file again would end the locks that this process has on it.
+// /proc/PID/fd, leads to; 0 if it is none. Nothing is mapped, and nothing else is opened: to close
+// a file again would end the locks that this process has on it.
 func JobSize(path string) int {
 	if name, err := os.Readlink(path); err != nil || !strings.Contains(name, memoryName) {
 		return 0

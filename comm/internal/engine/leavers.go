@@ -38,9 +38,9 @@ func (ch *Channel) gone(rank int) error {
 }
 
 // askAwaited asks all members that this rank waits for to tell when they close ch. Of those that a
-// receive from anybody waits for, it asks only the first: that receive fails when all have left, and
-// when the first has, the next are asked, as many as have left and one more: to learn that one has
-// left unseen takes newsTime.
+// receive from anybody waits for, it asks only the first: that receive fails when all have left,
+// and when the first has, the next are asked, as many as have left and one more: to learn that one
+// has left unseen takes newsTime.
 func (ch *Channel) askAwaited() {
 	left, asked := 0, 0
 	for src, named := range ch.awaited() {

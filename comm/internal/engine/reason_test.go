@@ -35,7 +35,8 @@ func (b *backwardBoot) Events() (now []boot.Event) {
 	return now
 }
 
-// Ranks 0 and 1 exchange messages; rank 2 waits for rank 1 alone, or for both, in one of these ways.
+// Ranks 0 and 1 exchange messages; rank 2 waits for rank 1 alone, or for both, in one of these
+// ways.
 var waysToWait = map[string]func(ctx context.Context, ch *engine.Channel) error{
 	"recv": func(ctx context.Context, ch *engine.Channel) error {
 		_, err := ch.Recv(ctx, 1, 0, mem.Buffer{})

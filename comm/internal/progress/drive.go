@@ -352,8 +352,8 @@ func (p *Engine) wakeUp(w *Waiter, rang bool) {
 	}
 }
 
-// passOn is called by a goroutine whose thread the kernel may have woken in another's place. As long
-// as one that is to wake has not woken, the Sleeper is interrupted again.
+// passOn is called by a goroutine whose thread the kernel may have woken in another's place. As
+// long as one that is to wake has not woken, the Sleeper is interrupted again.
 func (p *Engine) passOn() {
 	switch {
 	case p.sleeper == nil:

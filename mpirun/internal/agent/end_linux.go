@@ -314,7 +314,8 @@ func (a *agent) tick(now time.Time) {
 }
 
 // awaitsOthers reports whether this host's part is not over while ranks of others run: the launcher
-// may have a rank replaced here, or what ranks have left running lives on only if the job ends well.
+// may have a rank replaced here, or what ranks have left running lives on only if the job ends
+// well.
 func (a *agent) awaitsOthers() bool {
 	return (a.launch.Spares > 0 || a.launch.KeepChildren) && !a.end.noMore && !a.end.ordered && !a.orphaned
 }

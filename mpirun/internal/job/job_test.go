@@ -87,8 +87,8 @@ func TestARankThatFailsEndsTheJob(t *testing.T) {
 }
 
 // The death of a rank that others missed is the cause of their failures, although it becomes known
-// later, if nothing of their failures was known on its host; and so is the loss of its agent, if that
-// never tells of it.
+// later, if nothing of their failures was known on its host; and so is the loss of its agent, if
+// that never tells of it.
 func TestTheDeathOfARankThatOthersMissedIsTheCause(t *testing.T) {
 	for _, tt := range []struct {
 		missed, unaware, lost bool
