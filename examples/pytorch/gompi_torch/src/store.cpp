@@ -262,11 +262,11 @@ private:
 	std::list<Waiter> waiters;
 };
 
-Store::Store(Communicator c, int rank, int size) : comm(std::make_shared<Communicator>(std::move(c))) {
+Store::Store(Communicator c, int rank, int size) : shared(std::make_shared<Shared>(std::move(c))) {
 	if (rank == 0)
-		table = std::make_shared<Table>(comm);
+		shared->table = std::make_shared<Table>(shared->comm);
 	if (rank == 0 && size > 1)
-		table->start();
+		shared->table->start();
 }
 
 void Store::awaitOthers() {
@@ -277,20 +277,21 @@ void Store::awaitOthers() {
 // Sends a question and returns true and the answer, or false if timeout has passed. Only those that
 // wait for keys take long.
 bool Store::ask(const Bytes& question, Milliseconds timeout, Bytes& result) {
+	const gompi_comm comm = shared->comm->get();
 	int tag;
 	{
-		std::lock_guard<std::mutex> lock(mutex);
-		tag = next = next % lastTag + 1;
+		std::lock_guard<std::mutex> lock(shared->mutex);
+		tag = shared->next = shared->next % lastTag + 1;
 	}
 	auto put = [&](const Bytes& q) {
 		Bytes message = numberBytes(tag);
 		message.insert(message.end(), q.begin(), q.end());
-		gompi_torch::check(gompi_send(comm->get(), message.data(), message.size(), GOMPI_UINT8, 0, questionTag));
+		gompi_torch::check(gompi_send(comm, message.data(), message.size(), GOMPI_UINT8, 0, questionTag));
 	};
 	put(question);
 	uint64_t n;
 	gompi_request r;
-	gompi_torch::check(gompi_irecv(comm->get(), &n, 1, GOMPI_UINT64, 0, tag, &r));
+	gompi_torch::check(gompi_irecv(comm, &n, 1, GOMPI_UINT64, 0, tag, &r));
 	int code = timeout == kNoTimeout ? gompi_wait(&r, nullptr) : gompi_wait_for(&r, timeout.count(), nullptr);
 	if (code == GOMPI_ERR_TIMEOUT) {
 		put(numberBytes(static_cast<int64_t>(Ask::GiveUp)));
@@ -300,14 +301,14 @@ bool Store::ask(const Bytes& question, Milliseconds timeout, Bytes& result) {
 	if (n == gaveUp)
 		return false;
 	result.resize(n);
-	gompi_torch::check(gompi_recv(comm->get(), result.data(), n, GOMPI_UINT8, 0, tag, nullptr));
+	gompi_torch::check(gompi_recv(comm, result.data(), n, GOMPI_UINT8, 0, tag, nullptr));
 	return true;
 }
 
 // Does what a question asks for, other than to wait.
 Bytes Store::perform(const Bytes& question) {
-	if (table)
-		return table->perform(question);
+	if (shared->table)
+		return shared->table->perform(question);
 	Bytes result;
 	ask(question, kNoTimeout, result);
 	return result;
@@ -370,8 +371,8 @@ void Store::wait(const Keys& keys, const Milliseconds& timeout) { await(keys, fa
 
 Bytes Store::await(const Keys& keys, bool value, Milliseconds timeout) {
 	Bytes result;
-	bool met = table ? table->await(keys, value, timeout, result)
-	                 : ask(question(value ? Ask::Get : Ask::Wait).strings(keys).bytes, timeout, result);
+	bool met = shared->table ? shared->table->await(keys, value, timeout, result)
+	                         : ask(question(value ? Ask::Get : Ask::Wait).strings(keys).bytes, timeout, result);
 	if (!met)
 		throw std::runtime_error("gompi: store: waited " + std::to_string(timeout.count()) + " ms for " + list(keys));
 	return result;

@@ -18,7 +18,8 @@ namespace gompi_torch {
 class Table;
 
 // A Store of the ranks of a communicator of its own. Rank 0 has all keys, and a thread that answers
-// the others. What waits for keys does so for the timeout at most.
+// the others. What waits for keys does so for the timeout at most. Its clones have the same keys, each
+// a timeout of its own; the communicator is freed with the last of them.
 class Store : public c10d::Store {
 public:
 	using Bytes = std::vector<uint8_t>;
@@ -38,16 +39,24 @@ public:
 	int64_t getNumKeys() override;
 	void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
 	void wait(const std::vector<std::string>& keys, const Milliseconds& timeout) override;
+	c10::intrusive_ptr<c10d::Store> clone() { return c10::make_intrusive<Store>(*this); } // overrides that of torch >= 2.8
 
 private:
+	// What clones share: the tags of answers, too, which come to the rank, whichever clone asks.
+	struct Shared {
+		explicit Shared(Communicator c) : comm(std::make_shared<Communicator>(std::move(c))) {}
+
+		const std::shared_ptr<const Communicator> comm; // of the table's thread, too
+		std::shared_ptr<Table> table; // of rank 0
+		std::mutex mutex;             // guards next
+		int next = 0;                 // tag of the next answer
+	};
+
 	bool ask(const Bytes& question, Milliseconds timeout, Bytes& result);
 	Bytes perform(const Bytes& question);
 	Bytes await(const std::vector<std::string>& keys, bool value, Milliseconds timeout);
 
-	const std::shared_ptr<const Communicator> comm; // of the table's thread, too
-	std::shared_ptr<Table> table; // of rank 0
-	std::mutex mutex;             // guards next
-	int next = 0;                 // tag of the next answer
+	const std::shared_ptr<Shared> shared;
 };
 
 } // namespace gompi_torch
