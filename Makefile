@@ -167,12 +167,12 @@ rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gc
 	./.ci/rdma
 
 .PHONY: torch
-torch: build libgompi ## gompi_torch, a backend of torch.distributed, in the Python environment bin/torch, and its tests (Debian's packages; ONLY=build: no tests)
-	@GO='$(GO)' ./.ci/torch $(ONLY) || [ $$? = 77 ]
+torch: build libgompi ## gompi_torch, a backend of torch.distributed, in the Python environment bin/torch, and its tests (Debian's packages, or PYTHON=/path/of/python that has torch; ONLY=build: no tests)
+	@GO='$(GO)' PYTHON='$(PYTHON)' ./.ci/torch $(ONLY) || [ $$? = 77 ]
 
 .PHONY: torch2
-torch2: build libgompi ## gompi_torch with PyTorch 2, in a root of Debian trixie that debootstrap makes (needs root; 2 GB once)
-	@./.ci/torch2 || [ $$? = 77 ]
+torch2: build libgompi ## the same with the PyTorch of pip, in bin/torch2.15 (TORCH=2.8: that version; ONLY=build: no tests; 6 GB)
+	@GO='$(GO)' ./.ci/torch2 '$(TORCH)' $(ONLY) || [ $$? = 77 ]
 
 gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there and type ./run (less than 8 minutes; ./run PART for some)
 	@rm -rf $(BIN)/gpu && mkdir -p $(BIN)/gpu/text
@@ -214,6 +214,7 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 	@if [ -d $(LIB) ]; then install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include && \
 	  install -m 755 $(LIB)/*.so $(DESTDIR)$(PREFIX)/lib && install -m 644 $(LIB)/gompi.h $(DESTDIR)$(PREFIX)/include; fi
 	@cp -r README.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
+	@install -d $(DOC)/comm && cp -r comm/gompi_torch $(DOC)/comm
 	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi
 	@$(BIN)/gompirun -version | sed 's|^|$(DESTDIR)$(PREFIX)/bin: |'
 

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gompi/comm/gompi_torch/torchtest"
 )
 
 // pageLines returns the lines of docs/seeds.md that run one of the page's programs on this machine,
@@ -118,7 +120,7 @@ func TestLinesOfTheSeedsPageRun(t *testing.T) {
 }
 
 func TestTorchLineOfTheSeedsPageRuns(t *testing.T) {
-	d := newDesk(t, filepath.Dir(torchBed(t).python))
+	d := newDesk(t, filepath.Dir(torchtest.New(t).Python))
 	count := 0
 	for _, line := range pageLines(t) {
 		if _, gompi := wantsTorch(line); gompi || strings.HasSuffix(line, "-gen") {

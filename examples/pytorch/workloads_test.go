@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gompi/comm/gompi_torch/torchtest"
 )
 
 // A workload is a training that has a Go program and a script, which read the same files.
@@ -124,7 +126,7 @@ func TestScriptsCountNodesAndKeepTheBest(t *testing.T) {
 	dir := t.TempDir()
 	w := workloads[2]
 	script := append(w.generate(t), "--batch-per", "node", "--batch", "100", "3", "1", "--keep-best", "--snapshot", filepath.Join(dir, "s"))
-	out := run("gompirun", append(append([]string{"-oversubscribe", "-np", "3"}, twoHosts(t)...), script...)...)
+	out := run("gompirun", append(append([]string{"-oversubscribe", "-np", "3"}, torchtest.TwoHosts(t)...), script...)...)
 	if !strings.Contains(out, "run: steps of 200 samples of all 3 ranks, --batch 100 per node") {
 		t.Errorf("want 200 samples for two hosts:\n%s", out)
 	}
@@ -143,14 +145,14 @@ func TestScriptsCountNodesAndKeepTheBest(t *testing.T) {
 }
 
 func TestTorchWorkloadsTrainAsWithGloo(t *testing.T) {
-	b := torchBed(t)
+	b := torchtest.New(t)
 	for _, w := range workloads {
 		script := append(w.generate(t), "2")
 		script[0] = filepath.Join(".", script[0])
 		var results []float64
 		for _, flags := range [][]string{nil, {"-torch-backend", "gompi"}} {
-			argv := append([]string{b.gompirun, "-oversubscribe", "-np", "2"}, flags...)
-			said, status := b.runs(t, append(argv, script...)...)
+			argv := append([]string{b.Gompirun, "-oversubscribe", "-np", "2"}, flags...)
+			said, status := b.Run(t, append(argv, script...)...)
 			if status != 0 || strings.Contains(said, ", gompi\n") != (flags != nil) {
 				t.Fatalf("%s %v: status %d\n%s", w.name, flags, status, said)
 			}

@@ -130,7 +130,7 @@ print(" ".join(sorted(libraries)))`
 
 // HasGompi reports, as an error, that this PyTorch has no backend "gompi".
 func (t *Torch) HasGompi(ctx context.Context) error {
-	if _, err := (Command{Args: []string{t.python, "-c", "import gompi_torch"}}).Run(ctx, toolLimit); err != nil {
+	if _, err := (Command{Args: []string{t.python, "-c", "from gompi_torch import heap"}}).Run(ctx, toolLimit); err != nil {
 		return fmt.Errorf("%s has no gompi_torch (make torch ONLY=build makes bin/torch/bin/python, which has)", t.python)
 	}
 	return nil

@@ -1,5 +1,5 @@
 // gompi_torch._C: what the Python side of gompi_torch uses.
-#include <torch/extension.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include <pybind11/chrono.h>
 

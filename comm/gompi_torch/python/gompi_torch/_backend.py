@@ -1,5 +1,7 @@
 """What torch.distributed calls: groups, the store, and the barrier that tells who is missing."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import inspect
@@ -9,21 +11,23 @@ import time
 import types
 import zlib
 from datetime import timedelta
+from typing import Any, Callable, Iterator
 
 import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
-from . import _C
+from . import _C, _versions
+from ._hooks import add_backend, is_gompi, is_v2, replace
 
-is_v2 = int(torch.__version__.split(".")[0]) >= 2
+Function = Callable[..., Any]
 
 # The stores of the groups that there are, by the groups' names.
-_stores = {}
+_stores: dict[str, dist.Store] = {}
 
 
-def register():
-    dist.Backend.register_backend("gompi", _new_group, extended_api=True, **({"devices": ["cpu"]} if is_v2 else {}))
+def register() -> None:
+    """Registers the backend, and replaces what torch.distributed has for its own backends alone."""
     dist.register_rendezvous_handler("gompi", _rendezvous)
     replace("init_process_group", _with_store)
     replace("monitored_barrier", _by_store)
@@ -33,19 +37,12 @@ def register():
     for name in ("__init__", "_rebuild_buckets"):
         setattr(dist.Reducer, name, _in_heap(getattr(dist.Reducer, name)))
     _C.explain_mismatches(_where)
+    add_backend(_new_group)
 
 
-def replace(name, change):
-    """Has torch.distributed do change(f) in place of its function f, in those of its modules, too, that
-    have it by name, as device_mesh has init_process_group."""
-    f = getattr(c10d, name)
-    changed = change(f)
-    for module in [m for path, m in sys.modules.items() if path.startswith("torch.distributed")]:
-        if vars(module).get(name) is f:
-            setattr(module, name, changed)
-
-
-def _new_group(options, _):
+def _new_group(options: Any, _: object) -> Any:
+    """A group of the ranks that options name, for torch."""
+    _note_untested()
     ranks = list(options.global_ranks_in_group)
     size = _C.join()[1]
     if options.group_size == size and ranks in ([], list(range(size))):
@@ -58,13 +55,21 @@ def _new_group(options, _):
     return group
 
 
-def _rendezvous(url, timeout=c10d.default_pg_timeout, **_):
+@functools.lru_cache(maxsize=None)
+def _note_untested() -> None:
+    untested = _versions.too_new(torch.__version__)
+    if untested and _C.join()[0] == 0:
+        print(f"gompi_torch: {untested}", file=sys.stderr)
+
+
+def _rendezvous(url: str, timeout: timedelta = c10d.default_pg_timeout, **_: object) -> Iterator[tuple[dist.Store, int, int]]:
+    """What init_method "gompi://" does."""
     rank, size = _C.join()
     yield _C.store(), rank, size
     raise RuntimeError("gompi: a job has one rendezvous: want to start it anew, as gompirun -max-restarts does")
 
 
-def _with_store(init):
+def _with_store(init: Function) -> Function:
     """init_process_group with a store of the job's own: where the ranks know each other, there is
     nobody to look for."""
     default = inspect.signature(init).parameters["timeout"].default
@@ -86,18 +91,14 @@ def _with_store(init):
     return init_process_group
 
 
-def is_gompi(backend):
-    return backend is not None and "gompi" in str(backend).lower()
-
-
-def _name(group):
+def _name(group: Any) -> str:
     return (c10d._world.pg_names if is_v2 else c10d._pg_names)[group]
 
 
-def _by_store(barrier):
+def _by_store(barrier: Function) -> Function:
     """monitored_barrier, which torch has for gloo alone: by the group's store, so that those who came
     are told who did not."""
-    counts = {}
+    counts: dict[str, int] = {}
 
     @functools.wraps(barrier)
     def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
@@ -123,7 +124,7 @@ def _by_store(barrier):
     return monitored_barrier
 
 
-def _missing(store, size, timeout, all_of_them):
+def _missing(store: dist.Store, size: int, timeout: timedelta, all_of_them: bool) -> str:
     """The ranks that do not come in time, the first or all, in words."""
     deadline = time.monotonic() + timeout.total_seconds()
     missing = []
@@ -137,12 +138,12 @@ def _missing(store, size, timeout, all_of_them):
     return ", ".join(missing)
 
 
-def _inline(f):
+def _inline(f: Function) -> Function:
     """f, a collective, which says first whether its caller waits for it: who waits runs it."""
     at = list(inspect.signature(f).parameters).index("async_op")
 
     @functools.wraps(f)
-    def inner(*args, **kwargs):
+    def inner(*args: Any, **kwargs: Any) -> Any:
         if kwargs.get("async_op") or len(args) > at and args[at]:
             return f(*args, **kwargs)
         _C.waits_for_next(True)
@@ -155,7 +156,7 @@ def _inline(f):
 
 
 @contextlib.contextmanager
-def heap():
+def heap() -> Iterator[None]:
     """The tensors of 4 KiB and more that this thread makes in the meantime lie in memory that the other
     ranks of the host read and write in place, while a collective or a message with them is under way.
     Collectives with them are faster. What a child of fork writes there its parent sees."""
@@ -166,11 +167,11 @@ def heap():
         _C.leave_heap()
 
 
-def _in_heap(f):
+def _in_heap(f: Function) -> Function:
     """f, which makes gradients' buckets."""
 
     @functools.wraps(f)
-    def inner(*args, **kwargs):
+    def inner(*args: Any, **kwargs: Any) -> Any:
         with heap():
             return f(*args, **kwargs)
 
@@ -180,16 +181,16 @@ def _in_heap(f):
 _packages = tuple(os.path.dirname(p) + os.sep for p in (torch.__file__, __file__))
 
 
-def _where(name, rank, size):
+def _where(name: str, rank: int, size: int) -> str:
     """Where the ranks of a group are that called different collectives, in words."""
-    frame = sys._getframe()
+    frame: types.FrameType | None = sys._getframe()
     while frame and frame.f_code.co_filename.startswith(_packages):
         frame = frame.f_back
     here = f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}" if frame else "not in Python"
     store = dist.PrefixStore("where", _stores[name])
     deadline = time.monotonic() + 2
 
-    def have(*keys):
+    def have(*keys: str) -> bool:
         try:
             store.wait(list(keys), timedelta(seconds=max(deadline - time.monotonic(), 0.001)))
         except RuntimeError:
@@ -197,7 +198,7 @@ def _where(name, rank, size):
         return True
 
     store.set(str(rank), here)
-    ranks_at = {}
+    ranks_at: dict[str, list[str]] = {}
     for r in range(size):
         place = here if r == rank else store.get(str(r)).decode() if have(str(r)) else "somewhere else"
         ranks_at.setdefault(place, []).append(str(r))

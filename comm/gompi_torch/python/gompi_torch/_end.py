@@ -1,20 +1,24 @@
 """How a rank ends: with its job told why, if by an exception that nobody has caught."""
 
+from __future__ import annotations
+
 import atexit
 import os
 import sys
 import time
+from types import TracebackType
 
 from . import _C
 
-_failure = None
+_failure: tuple[int, str] | None = None
 
 
-def watch():
+def watch() -> None:
+    """Has the end of this process be told to its job."""
     process = os.getpid()
     show = sys.excepthook
 
-    def note(kind, value, trace):
+    def note(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
         global _failure
         said = str(value).split("\n")[0]  # those of torch have a page
         _failure = (130 if issubclass(kind, KeyboardInterrupt) else 1, ": ".join(filter(None, (kind.__name__, said))))
@@ -24,7 +28,7 @@ def watch():
     atexit.register(lambda: os.getpid() == process and _leave())
 
 
-def _leave():
+def _leave() -> None:
     if not _C.joined():
         return
     if not _failure:

@@ -172,9 +172,9 @@ Messages::~Messages() {
 namespace {
 
 // More than a clock can be asked to wait for is as good as for ever.
-constexpr milliseconds longest = std::chrono::hours(24 * 365 * 100);
+constexpr milliseconds century = std::chrono::hours(24 * 365 * 100);
 
-milliseconds bounded(milliseconds time) { return std::min(time, longest); }
+milliseconds bounded(milliseconds time) { return std::min(time, century); }
 
 struct Counted {
 	explicit Counted(std::atomic<int>& n) : n(n) { n++; }
@@ -214,7 +214,7 @@ int64_t Message::help(void* self, int64_t waited) {
 }
 
 bool Message::wait(milliseconds timeout) {
-	auto whole = bounded(timeout != kNoTimeout ? timeout : limit.count() > 0 ? limit : longest);
+	auto whole = bounded(timeout != kNoTimeout ? timeout : limit.count() > 0 ? limit : century);
 	auto begin = Clock::now();
 	{
 		Interruptible scope(help, this);

@@ -1,97 +1,33 @@
 //go:build linux
 
-package pytorch
+package gompitorch
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
+
+	"gompi/comm/gompi_torch/torchtest"
 )
 
 // The tests of gompi_torch, by scripts in its folder tests. make torch installs it and runs them.
 
-// torchPython names a Python that has gompi_torch.
-const torchPython = "GOMPI_TORCH_PYTHON"
-
-// A bed has what the scripts are run with.
-type bed struct{ gompirun, python string }
-
-// programs are in one folder, each built once.
-var programs = struct {
-	sync.Mutex
-	dir   string
-	built map[string]bool
-}{built: map[string]bool{}}
-
-// build returns the path of a program of this module, whose package is given without the module's
-// name.
-func build(t *testing.T, pkg string) string {
-	t.Helper()
-	programs.Lock()
-	defer programs.Unlock()
-	path := filepath.Join(programs.dir, filepath.Base(pkg))
-	if programs.built[pkg] {
-		return path
-	}
-	if out, err := exec.Command("go", "build", "-o", path, "gompi/"+pkg).CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	programs.built[pkg] = true
-	return path
-}
-
-func TestMain(m *testing.M) {
-	var err error
-	if programs.dir, err = os.MkdirTemp("", "pytorch"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	status := m.Run()
-	os.RemoveAll(programs.dir)
-	os.Exit(status)
-}
+type bed struct{ torchtest.Bed }
 
 func torchBed(t *testing.T) bed {
 	t.Helper()
-	python := os.Getenv(torchPython)
-	if python == "" {
-		t.Skip("gompi_torch is tested by make torch")
-	}
-	return bed{build(t, "mpirun/gompirun"), python}
+	return bed{torchtest.New(t)}
 }
 
-// runs runs a command, which is to end by itself, and returns what it says and its status.
-func (b bed) runs(t *testing.T, argv ...string) (said string, status int) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "PATH="+filepath.Dir(b.python)+":"+os.Getenv("PATH"))
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
-		t.Fatalf("%q: %v\n%s", argv, err, out)
-	}
-	return string(out), cmd.ProcessState.ExitCode()
-}
-
-// script is runs for a script of the tests and as many ranks, with flags of gompirun before it.
+// script is Run for a script of the tests and as many ranks, with flags of gompirun before it.
 func (b bed) script(t *testing.T, np int, flags []string, name string, args ...string) (said string, status int) {
 	t.Helper()
-	argv := append([]string{b.gompirun, "-oversubscribe", "-np", strconv.Itoa(np)}, flags...)
-	return b.runs(t, append(append(argv, b.python, filepath.Join("gompi_torch", "tests", name)), args...)...)
+	argv := append([]string{b.Gompirun, "-oversubscribe", "-np", strconv.Itoa(np)}, flags...)
+	return b.Run(t, append(append(argv, b.Python, filepath.Join("tests", name)), args...)...)
 }
 
 // tell fails the test unless as many ranks have said something that ends so, and the job has ended
@@ -104,15 +40,6 @@ func tell(t *testing.T, np int, end, said string, status int) {
 	}
 }
 
-// twoHosts are gompirun's flags for two hosts of two ranks, which are this one.
-func twoHosts(t *testing.T) []string {
-	rsh := filepath.Join(t.TempDir(), "rsh")
-	if err := os.WriteFile(rsh, []byte("#!/bin/sh\nshift\nexec sh -c \"$*\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return []string{"-rsh", rsh, "-H", "127.0.0.2:2,127.0.0.3:2"}
-}
-
 // make torch ONLY=build, which people type, fails where it makes nothing.
 func TestABuildOfTorchThatIsNotMadeFails(t *testing.T) {
 	dir := t.TempDir()
@@ -122,7 +49,7 @@ func TestABuildOfTorchThatIsNotMadeFails(t *testing.T) {
 		}
 	}
 	cmd := exec.Command("../../.ci/torch", "build")
-	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "PYTHON=", "PATH="+dir+":"+os.Getenv("PATH"))
 	out, _ := cmd.CombinedOutput()
 	if said := string(out); cmd.ProcessState.ExitCode() != 1 || !regexp.MustCompile(`torch: not built: .*ninja-build`).MatchString(said) {
 		t.Errorf("%v: want status 1, and that ninja-build is missing:\n%s", cmd.ProcessState, said)
@@ -135,7 +62,7 @@ func TestTorchCollectivesAreGloos(t *testing.T) {
 		said, status := b.script(t, np, nil, "collectives.py")
 		tell(t, np, "results are right", said, status)
 	}
-	said, status := b.script(t, 4, twoHosts(t), "collectives.py")
+	said, status := b.script(t, 4, torchtest.TwoHosts(t), "collectives.py")
 	tell(t, 4, "results are right", said, status)
 }
 
@@ -149,7 +76,7 @@ func TestTorchTrainsAsWithGloo(t *testing.T) {
 		}
 		tell(t, np, end, said, status)
 	}
-	said, status := b.script(t, 4, twoHosts(t), "ddp.py")
+	said, status := b.script(t, 4, torchtest.TwoHosts(t), "ddp.py")
 	tell(t, 4, "gradients in the heap: .*", said, status)
 }
 
@@ -222,12 +149,12 @@ func TestTorchHearsOfADeathInSpiteOfChildren(t *testing.T) {
 
 func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
 	b := torchBed(t)
-	said, status := b.runs(t, b.gompirun, "-torch-backend", "gompi", "-np", "2", "gompi_torch/tests/nccl.py", "--lr", "0.1")
+	said, status := b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "tests/nccl.py", "--lr", "0.1")
 	tell(t, 2, `has \[2\.0, 2\.0\], \['--lr', '0\.1'\], gompi`, said, status)
 	if n := strings.Count(said, `"nccl" wants a GPU, and there is none`); n != 1 {
 		t.Errorf("%d lines say that there is no GPU, want 1:\n%s", n, said)
 	}
-	said, status = b.runs(t, b.gompirun, "-torch-backend", "gompi", "-np", "2", "ddp.py", "--steps", "20")
+	said, status = b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "../../examples/pytorch/ddp.py", "--steps", "20")
 	tell(t, 2, "all ranks agree", said, status)
 
 	dir := t.TempDir()
@@ -235,13 +162,13 @@ func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine.py"), module, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	said, status = b.runs(t, b.gompirun, "-x", "PYTHONPATH="+dir, "-torch-backend", "gompi", "-np", "2", "-m", "mine", "-x", "1")
+	said, status = b.Run(t, b.Gompirun, "-x", "PYTHONPATH="+dir, "-torch-backend", "gompi", "-np", "2", "-m", "mine", "-x", "1")
 	tell(t, 2, `runs \['-x', '1'\] by gompi`, said, status)
 }
 
 func TestTorchRunsUnderTorchrun(t *testing.T) {
 	b := torchBed(t)
-	said, status := b.runs(t, b.python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3",
-		"--standalone", "--nproc_per_node", "2", "gompi_torch/tests/store.py")
+	said, status := b.Run(t, b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3",
+		"--standalone", "--nproc_per_node", "2", "tests/store.py")
 	tell(t, 2, "is told", said, status)
 }

@@ -1,0 +1,178 @@
+//go:build linux
+
+package gompitorch
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gompi/comm/gompi_torch/torchtest"
+)
+
+const (
+	start = "import torch.distributed as dist; dist.init_process_group('gompi'); print(f'rank {dist.get_rank()} is there')"
+	// It ends with status 9 if torch asks for no backend of others by itself.
+	autoloads = "import sys, torch; sys.exit(9 * (not hasattr(torch, '_import_device_backends')))"
+)
+
+// copyOf returns a folder for PYTHONPATH with a copy of the installed gompi_torch, and the package's
+// folder in it.
+func copyOf(t *testing.T, b torchtest.Bed) (root, pkg string) {
+	t.Helper()
+	said, status := b.Run(t, b.Python, "-c", "import importlib.util as u; print(u.find_spec('gompi_torch').submodule_search_locations[0])")
+	if status != 0 {
+		t.Fatal(said)
+	}
+	root = t.TempDir()
+	installed := strings.TrimSpace(said)
+	all, _ := filepath.Glob(installed + "*") // and what says which its entry points are
+	if out, err := exec.Command("cp", append(append([]string{"-r"}, all...), root)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return root, filepath.Join(root, "gompi_torch")
+}
+
+// Whatever is wrong with gompi_torch, torch can be imported, and those who use gompi_torch are told.
+func TestTorchIsImportedWhateverIsWrong(t *testing.T) {
+	b := torchtest.New(t)
+	write := func(name, text string) func(pkg string) error {
+		return func(pkg string) error { return os.WriteFile(filepath.Join(pkg, name), []byte(text), 0o644) }
+	}
+	eachC := func(do func(path string) error) func(pkg string) error {
+		return func(pkg string) error {
+			files, err := filepath.Glob(filepath.Join(pkg, "_C.*.so"))
+			for _, f := range files {
+				err = do(f)
+			}
+			return err
+		}
+	}
+	for name, c := range map[string]struct {
+		damage func(pkg string) error
+		want   string
+	}{
+		"no _C":                     {eachC(os.Remove), `ImportError: cannot import name '_C'`},
+		"a _C that is none":         {eachC(func(f string) error { return os.WriteFile(f, []byte("none"), 0o755) }), `ImportError: .*_C\.`},
+		"a _C for another torch":    {write("_built.py", "version = '0.1.0'\ntorch = '1.0.1'\ncompiler = ''\n"), `it was compiled for torch 1\.0\.1, and this is `},
+		"not compiled":              {func(pkg string) error { return os.Remove(filepath.Join(pkg, "_built.py")) }, `it was not compiled`},
+		"a torch with another c10d": {write("_backend.py", "from torch.distributed import nothing_like_it\n"), `ImportError: cannot import name 'nothing_like_it'`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, pkg := copyOf(t, b)
+			if err := c.damage(pkg); err != nil {
+				t.Fatal(err)
+			}
+			tellsOf(t, b, root, c.want, name == "a _C for another torch")
+		})
+	}
+}
+
+// tellsOf fails the test unless what is wrong is told, but not to those who import, nor is there a
+// failure then. It asks for all that tell, or for one.
+func tellsOf(t *testing.T, b torchtest.Bed, root, want string, all bool) {
+	t.Helper()
+	for i, run := range []struct {
+		argv   []string
+		status int
+		want   string
+	}{
+		{[]string{b.Python, "-c", "import torch, gompi_torch; print('survives')"}, 0, "^survives\n$"},
+		{[]string{b.Python, "-m", "gompi_torch"}, 1, `(?m)^problem: +` + want},
+		{[]string{b.Python, "-c", "from gompi_torch import heap"}, 1, `ImportError: gompi_torch: ` + want},
+		{[]string{b.Gompirun, "-np", "2", b.Python, "-c", "import gompi_torch; " + start}, 1, `RuntimeError: gompi_torch: no backend "gompi": ` + want},
+		{[]string{b.Gompirun, "-np", "2", "-torch-backend", "gompi", "tests/nccl.py"}, 1, `gompi_torch: ` + want},
+	} {
+		if i > 1 && !all {
+			return
+		}
+		said, status := b.Run(t, append([]string{"env", "PYTHONPATH=" + root}, run.argv...)...)
+		if status != run.status || !regexp.MustCompile(run.want).MatchString(said) {
+			t.Errorf("%q: status %d, want %d and %q:\n%s", run.argv, status, run.status, run.want, said)
+		}
+	}
+}
+
+// Nor is there a word where gompi_torch cannot even be imported.
+func TestTorchIsImportedWithoutThePackage(t *testing.T) {
+	b := torchtest.New(t)
+	root, pkg := copyOf(t, b)
+	if err := os.WriteFile(filepath.Join(pkg, "__init__.py"), []byte("raise SystemError('no')\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said, status := b.Run(t, "env", "PYTHONPATH="+root, b.Python, "-c", "import torch; print('survives')")
+	if said != "survives\n" || status != 0 {
+		t.Errorf("status %d, want 0 and that torch survives:\n%s", status, said)
+	}
+}
+
+func TestTorchFindsTheBackendByItself(t *testing.T) {
+	b := torchtest.New(t)
+	if _, status := b.Run(t, b.Python, "-c", autoloads); status == 9 {
+		t.Skip("this torch looks for no backends of others: scripts import gompi_torch")
+	}
+	said, status := b.Run(t, b.Gompirun, "-np", "2", b.Python, "-c", start)
+	tell(t, 2, "is there", said, status)
+	const lazy = `import sys, torch
+from torch.distributed.distributed_c10d import Backend
+print(hasattr(Backend, "_ensure_backend_registered") == ("gompi_torch" not in sys.modules))`
+	if said, status = b.Run(t, b.Python, "-c", lazy); said != "True\n" || status != 0 {
+		t.Errorf("status %d, and gompi_torch is imported when torch need not, or not when it must:\n%s", status, said)
+	}
+}
+
+func TestTorchOfUntestedVersionsIsTold(t *testing.T) {
+	b := torchtest.New(t)
+	const ask = `from gompi_torch import _versions as v
+print(v.too_new("2.99.0a0+git"), v.too_old("1.12.1"), [v.too_new(x) + v.too_old(x) for x in ("1.13.0a0", "2.6.0+cu124", "2.15.1")], sep="|")`
+	said, status := b.Run(t, b.Python, "-c", ask)
+	want := "torch 2.99.0a0+git is newer than 2.15, the newest that it was tested with|torch 1.12.1 is older than 1.13, the oldest that it knows|['', '', '']\n"
+	if said != want || status != 0 {
+		t.Errorf("status %d, want 0 and %q:\n%s", status, want, said)
+	}
+	const newer = `from gompi_torch import _versions as v; v.TESTED = ("1.13", "1.13" if v.torch.__version__ > "2" else "1.12"); `
+	said, status = b.Run(t, b.Gompirun, "-np", "2", b.Python, "-c", newer+start+"; dist.new_group([0, 1])")
+	tell(t, 2, "is there", said, status)
+	if n := len(regexp.MustCompile(`gompi_torch: torch \S+ is newer than`).FindAllString(said, -1)); n != 1 {
+		t.Errorf("%d lines say that torch is newer, want 1:\n%s", n, said)
+	}
+}
+
+// `python -m gompi_torch` alone says what there is.
+func TestTorchVersionsAreTold(t *testing.T) {
+	b := torchtest.New(t)
+	said, status := b.Run(t, "env", "PATH="+filepath.Dir(b.Gompirun)+":"+os.Getenv("PATH"), b.Python, "-m", "gompi_torch")
+	const want = `^gompi_torch (\S+), .*/gompi_torch
+compiled: +_C\.\S+\.so, for torch \d\S+, by .*\d.*
+libgompi: +\S+
+gompirun: +gompirun (\S+), commit .*/bin/gompirun
+Python: +3\.\S+, .*
+torch: +\S+, .*/torch \(tested: 1\.13 to 2\.15\)
+problem: +none
+$`
+	if m := regexp.MustCompile(want).FindStringSubmatch(said); m == nil || status != 0 || m[1] != m[2] {
+		t.Errorf("status %d, want 0, one version of gompi_torch and gompirun, and %s:\n%s", status, want, said)
+	}
+}
+
+// pyproject.toml has the version that gompirun and libgompi have.
+func TestVersionsAreTheSame(t *testing.T) {
+	found := map[string]string{}
+	for path, pattern := range map[string]string{"pyproject.toml": `(?m)^version = "(.+)"`, "../../internal/version/version.go": `(?m)^const Number = "(.+)"`} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := regexp.MustCompile(pattern).FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("%s: no %s", path, pattern)
+		}
+		found[string(m[1])] = path
+	}
+	if len(found) != 1 {
+		t.Errorf("versions differ: %v", found)
+	}
+}

@@ -1,0 +1,48 @@
+"""A backend "gompi" of torch.distributed:
+
+    import gompi_torch
+    torch.distributed.init_process_group("gompi")
+
+`python -m gompi_torch train.py` and `gompirun -torch-backend gompi train.py` run scripts that ask
+for another backend as they are. `python -m gompi_torch` alone says which versions there are, and
+what is wrong.
+
+To import it never fails, as torch does so for all of its users: whoever uses it is told what is wrong.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from . import _versions
+
+__all__ = ["heap", "map_backends", "problem", "register"]
+
+problem = _versions.mismatch()
+"""Why it cannot be used, "" if it can."""
+
+if not problem:
+    try:
+        from . import _backend, _end
+        from ._backend import heap
+        from ._map import map_backends
+
+        _backend.register()
+        _end.watch()
+    except Exception as e:
+        problem = f"{type(e).__name__}: {e}"
+
+if problem and torch.distributed.is_available():
+    from . import _hooks
+
+    _hooks.refuse(problem)
+
+
+def register() -> None:
+    """Registers the backend: to import the package is enough. torch >= 2.15 calls it."""
+
+
+def __getattr__(name: str) -> object:
+    if problem and name in __all__:
+        raise ImportError(f"gompi_torch: {problem}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

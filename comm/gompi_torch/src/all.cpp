@@ -1,0 +1,12 @@
+// All of gompi_torch._C, compiled at once: torch's headers take ten times as long as what is here.
+#include "ending.cpp"
+#include "group.cpp"
+#include "heap.cpp"
+#include "interrupt.cpp"
+#include "messages.cpp"
+#include "module.cpp"
+#include "python.cpp"
+#include "queue.cpp"
+#include "store.cpp"
+#include "tensors.cpp"
+#include "watcher.cpp"

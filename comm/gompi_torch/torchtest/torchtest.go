@@ -1,0 +1,66 @@
+//go:build linux
+
+// Package torchtest runs scripts in a Python that has gompi_torch: make torch names it.
+package torchtest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Python names a Python that has gompi_torch.
+const Python = "GOMPI_TORCH_PYTHON"
+
+// A Bed has what the scripts are run with: gompirun, as make has built it, and the Python.
+type Bed struct{ Gompirun, Python string }
+
+// New returns the bed of a package that lies two folders below the top. It skips the test where make
+// torch has named no Python.
+func New(t *testing.T) Bed {
+	t.Helper()
+	python := os.Getenv(Python)
+	if python == "" {
+		t.Skip("gompi_torch is tested by make torch")
+	}
+	gompirun, err := filepath.Abs("../../bin/gompirun")
+	if err == nil {
+		_, err = os.Stat(gompirun)
+	}
+	if err != nil {
+		t.Fatalf("%v: want the gompirun that make build makes", err)
+	}
+	return Bed{gompirun, python}
+}
+
+// Run runs a command, which is to end by itself, and returns what it says and its status.
+func (b Bed) Run(t *testing.T, argv ...string) (said string, status int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "PATH="+filepath.Dir(b.Python)+":"+os.Getenv("PATH"))
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 10 * time.Second
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
+		t.Fatalf("%q: %v\n%s", argv, err, out)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// TwoHosts are gompirun's flags for two hosts of two ranks, which are this one.
+func TwoHosts(t *testing.T) []string {
+	t.Helper()
+	rsh := filepath.Join(t.TempDir(), "rsh")
+	if err := os.WriteFile(rsh, []byte("#!/bin/sh\nshift\nexec sh -c \"$*\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"-rsh", rsh, "-H", "127.0.0.2:2,127.0.0.3:2"}
+}
