@@ -107,23 +107,27 @@ func (a *Agent) signal(to int, sig syscall.Signal) {
 // that.
 const dyingTime = 5 * time.Second
 
-// Wait waits until the process has ended and says how, in words: "exited with status 1 (pid 7)".
+// Wait waits until the agent has ended, for dyingTime at most, and says how, in words: "exited with
+// status 1 (pid 7)".
 // What has not been read of Out by then is lost.
 func (a *Agent) Wait() string {
-	if a.conn != nil {
-		return a.conn.Wait()
-	}
 	said := make(chan string, 1)
-	go func() { said <- a.howEnded() }() // until the process has ended
+	go func() { said <- a.howEnded() }() // until it has ended
 	select {
 	case how := <-said:
 		return how
 	case <-time.After(dyingTime):
+		if a.conn != nil {
+			return "does not end"
+		}
 		return fmt.Sprintf("does not end (pid %d)", a.PID())
 	}
 }
 
 func (a *Agent) howEnded() string {
+	if a.conn != nil {
+		return a.conn.Wait()
+	}
 	status, how := a.wait()
 	how += lastWords(a.said(), ": ")
 	switch {
