@@ -19,8 +19,8 @@ const (
 	autoloads = "import sys, torch; sys.exit(9 * (not hasattr(torch, '_import_device_backends')))"
 )
 
-// copyOf returns a folder for PYTHONPATH with a copy of the installed gompi_torch, and the package's
-// folder in it.
+// copyOf returns a folder for PYTHONPATH with a copy of the installed gompi_torch, and the
+// package's folder in it.
 func copyOf(t *testing.T, b torchtest.Bed) (root, pkg string) {
 	t.Helper()
 	said, status := b.Run(t, b.Python, "-c", "import importlib.util as u; print(u.find_spec('gompi_torch').submodule_search_locations[0])")
@@ -36,7 +36,8 @@ func copyOf(t *testing.T, b torchtest.Bed) (root, pkg string) {
 	return root, filepath.Join(root, "gompi_torch")
 }
 
-// Whatever is wrong with gompi_torch, torch can be imported, and those who use gompi_torch are told.
+// Whatever is wrong with gompi_torch, torch can be imported, and those who use gompi_torch are
+// told.
 func TestTorchIsImportedWhateverIsWrong(t *testing.T) {
 	b := torchtest.New(t)
 	write := func(name, text string) func(pkg string) error {

@@ -20,8 +20,8 @@ const Python = "GOMPI_TORCH_PYTHON"
 // A Bed has what the scripts are run with: gompirun, as make has built it, and the Python.
 type Bed struct{ Gompirun, Python string }
 
-// New returns the bed of a package that lies two folders below the top. It skips the test where make
-// torch has named no Python.
+// New returns the bed of a package that lies two folders below the top. It skips the test where
+// make torch has named no Python.
 func New(t *testing.T) Bed {
 	t.Helper()
 	python := os.Getenv(Python)
