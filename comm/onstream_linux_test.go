@@ -199,8 +199,9 @@ func TestAStepOnACUDAStreamIsNeverWaitedFor(t *testing.T) {
 		for i := range mem.Slice[float32](out) {
 			mem.Slice[float32](out)[i] = float32(c.Rank())
 		}
-		// Ranks of one process take memory, and free it, while no stream stops.
-		err = errors.Join(c.Allreduce(ctx, y, y, comm.Max), comm.Barrier(ctx, c), s.q.Copy(x, out))
+		// Ranks of one process take memory, free it, and load kernels, while no stream stops.
+		err = errors.Join(s.q.Clear(x), s.q.Clear(y), s.q.Reduce(mem.Sum, x, y, y), s.q.Divide(x, 2), s.q.Sync(),
+			c.Allreduce(ctx, x, y, comm.Max), c.Allreduce(ctx, x, x, comm.Sum), comm.Barrier(ctx, c), s.q.Copy(x, out))
 		var rs []comm.Request
 		want := float32(0)
 		for range rounds { // x of all together, halved, is x of all

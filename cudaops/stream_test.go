@@ -217,8 +217,13 @@ func TestKernelsOfOnesOwn(t *testing.T) {
 	if _, err := m.Kernel("nothing"); err == nil || !strings.Contains(err.Error(), "kernel nothing: cuModuleGetFunction: CUDA_ERROR_NOT_FOUND (500)") {
 		t.Errorf("a kernel that is not there: %v", err)
 	}
-	if _, err := d.LoadPTX("nonsense"); err == nil || !strings.Contains(err.Error(), "CUDA_ERROR_INVALID_PTX (218): a PTX JIT compilation failed: ") {
-		t.Errorf("a text that is not PTX: %v", err)
+	for text, want := range map[string]string{
+		"nonsense":               "CUDA_ERROR_INVALID_IMAGE (200): device kernel image is invalid: ",
+		".version 6.3\nnonsense": "CUDA_ERROR_INVALID_PTX (218): a PTX JIT compilation failed: ",
+	} {
+		if _, err := d.LoadPTX(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q, which is not PTX: %v", text, err)
+		}
 	}
 }
 
@@ -273,6 +278,8 @@ func TestAStreamStopsAtAHold(t *testing.T) {
 	behind, err := d.NewEvent()
 	must(t, err)
 	defer behind.Close()
+	// To load a kernel the driver waits until no stream is stopped.
+	must(t, errors.Join(s.Reduce(mem.Sum, a, a, upload(t, d, []int32{0})), s.Copy(mem.Of(out), a), s.Sync()))
 	if !s.CanHold() {
 		t.Error("it says that it cannot stop")
 	}

@@ -49,7 +49,7 @@ typedef int result;
 
 enum {
   OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
-  INVALID_CONTEXT = 201, NO_BINARY = 209, PEER_UNSUPPORTED = 217, INVALID_PTX = 218, INVALID_HANDLE = 400,
+  INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NO_BINARY = 209, PEER_UNSUPPORTED = 217, INVALID_PTX = 218, INVALID_HANDLE = 400,
   NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, PEER_ENABLED = 704,
   LAUNCH_FAILED = 719, NOT_SUPPORTED = 801,
 };
@@ -61,6 +61,7 @@ static const std::map<int, std::pair<const char *, const char *>> errors = {
   {34, {"CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library"}},
   {NO_DEVICE, {"CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"}},
   {INVALID_DEVICE, {"CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"}},
+  {INVALID_IMAGE, {"CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"}},
   {INVALID_CONTEXT, {"CUDA_ERROR_INVALID_CONTEXT", "invalid device context"}},
   {NO_BINARY, {"CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"}},
   {PEER_UNSUPPORTED, {"CUDA_ERROR_PEER_ACCESS_UNSUPPORTED", "peer access is not supported between these two devices"}},
@@ -687,7 +688,8 @@ struct Module {
 API cuModuleLoadDataEx(void **module, const void *text, unsigned n, int *options, void **values) {
   IN_CONTEXT
   const char *target = strstr((const char *)text, "\n.target sm_");
-  result r = !target || !strstr((const char *)text, ".entry ") ? INVALID_PTX
+  result r = !strstr((const char *)text, ".version ") ? INVALID_IMAGE
+    : !target || !strstr((const char *)text, ".entry ") ? INVALID_PTX
     : atoi(target + 12) > setting("FAKECUDA_SM", 80) ? NO_BINARY : OK;
   if (r) {
     for (unsigned i = 0; i + 1 < n; i++)
