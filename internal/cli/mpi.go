@@ -19,6 +19,8 @@ const (
 	traffic  = "with -x GOMPI_LOG=info ranks say which transports they have used"
 	whole    = "lines of ranks are passed on whole"
 	forwards = "ranks get the signals that gompirun gets"
+
+	noVariable = "it names no variable"
 )
 
 // withFT returns the flags for Open MPI's kinds of fault tolerance.
@@ -113,8 +115,10 @@ func hydraHabits() []Habit {
 		{Names: []string{"skip-launch-node"}, Instead: others},
 		{Names: []string{"genvall", "envall"}, Why: "ranks always get the environment"},
 		{Names: []string{"genvnone", "envnone"}, Why: "ranks always get the environment; env -i empties it"},
-		{Names: []string{"genv", "env"}, Args: 2, Pair: true, To: func(a []string) []string { return []string{"-x", strings.Join(a, "=")} }},
-		{Names: []string{"genvlist", "envlist"}, Args: 1, To: exportList, Why: "it names no variable"},
+		{Names: []string{"genv"}, Args: 2, Pair: true, To: pairFor("-x-all")},
+		{Names: []string{"env"}, Args: 2, Pair: true, To: pairFor("-x")},
+		{Names: []string{"genvlist"}, Args: 1, To: listFor("-x-all"), Why: noVariable},
+		{Names: []string{"envlist"}, Args: 1, To: listFor("-x"), Why: noVariable},
 		{Names: []string{"hosts", "hosts-group", "hostlist", "machines"}, Args: 1, To: renamed("-host")},
 		{Names: []string{"f"}, Args: 1, To: renamed("-hostfile")},
 		{Names: []string{"rr"}, To: always("-ppn", "1")},
@@ -132,15 +136,21 @@ func hydraHabits() []Habit {
 	}
 }
 
-// exportList translates -genvlist A,B.
-func exportList(args []string) []string {
-	var flags []string
-	for name := range strings.SplitSeq(args[0], ",") {
-		if name != "" {
-			flags = append(flags, "-x", name)
+// pairFor translates -env A 1, which may be one word.
+func pairFor(flag string) func([]string) []string {
+	return func(args []string) []string { return []string{flag, strings.Join(args, "=")} }
+}
+
+// listFor translates -envlist A,B.
+func listFor(flag string) func([]string) []string {
+	return func(args []string) (flags []string) {
+		for name := range strings.SplitSeq(args[0], ",") {
+			if name != "" {
+				flags = append(flags, flag, name)
+			}
 		}
+		return flags
 	}
-	return flags
 }
 
 // isDVM reports whether a word says where a DVM of Open MPI 5 is found.

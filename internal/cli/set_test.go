@@ -14,6 +14,7 @@ type command struct {
 	np       Count
 	host     []string
 	env      []string
+	envAll   []string
 	hostfile string
 	wait     Duration
 	perNode  int
@@ -30,6 +31,7 @@ func newCommand() *command {
 	c.VarP(&c.np, "np", "n", "ranks")
 	c.StringArrayVarP(&c.host, "host", "H", nil, "hosts")
 	c.StringArrayVarP(&c.env, "variable", "x", nil, "variables")
+	c.StringArrayVar(&c.envAll, "x-all", nil, "variables of all")
 	c.StringVar(&c.hostfile, "hostfile", "", "file")
 	c.Var(&c.wait, "kill-delay", "time")
 	c.IntVarP(&c.perNode, "npernode", "N", 0, "ranks per node")
@@ -56,6 +58,7 @@ func (c *command) state() string {
 	show("np", c.np, c.np == 0)
 	show("host", c.host, len(c.host) == 0)
 	show("x", c.env, len(c.env) == 0)
+	show("x-all", c.envAll, len(c.envAll) == 0)
 	show("hostfile", c.hostfile, c.hostfile == "")
 	show("kill-delay", c.wait.String(), c.wait == 0)
 	show("N", c.perNode, c.perNode == 0)
@@ -206,16 +209,16 @@ func TestHabitsAreTranslatedOrSayOneLine(t *testing.T) {
 		{"--allow_run_as_root --allow-run-as-root prog", "", "gompirun: -allow-run-as-root is ignored: any user may run gompirun"},
 		{"--prefix=/opt/mpi prog", "", "gompirun: -prefix is ignored: nothing has to be installed at the same place on every host (/opt/mpi)"},
 		{"-launcher ssh -np 2 prog", "np=2", "gompirun: -launcher is ignored: gompirun chooses itself how to reach a host (ssh)"},
-		{"-genv A 1 -genvlist B,C prog", "x=[A=1 B C]", ""},
-		{"-genv=A 1 prog", "x=[A=1]", ""},
+		{"-genv A 1 -genvlist B,C -envlist D prog", "x=[D] x-all=[A=1 B C]", ""},
+		{"-genv=A 1 prog", "x-all=[A=1]", ""},
 		{"-f hosts prog", "hostfile=hosts", ""},
 		{"-hosts a,b prog", "host=[a,b]", ""},
 		{"-pernode prog", "N=1", ""},
 		{"-l prog", "tag=true", ""},
 		{"--output tag prog", "tag=true", ""},
 		{"--output raw prog", "", ""},
-		{"-genv A=1 -np 2 prog", "np=2 x=[A=1]", ""},
-		{"-genv=A=1 prog", "x=[A=1]", ""},
+		{"-genv A=1 -np 2 prog", "np=2 x-all=[A=1]", ""},
+		{"-genv=A=1 prog", "x-all=[A=1]", ""},
 		{"-env A -1 prog", "x=[A=-1]", ""},
 		{"--export=ALL,A=1 prog", "x=[A=1]", ""},
 		{"--export ALL prog", "", ""},

@@ -138,5 +138,5 @@ func exported(args []string) []string {
 	if args[0] == "NONE" || args[0] == "NIL" {
 		return nil
 	}
-	return append([]string{}, exportList([]string{strings.TrimPrefix(strings.TrimPrefix(args[0], "ALL"), ",")})...)
+	return append([]string{}, listFor("-x")([]string{strings.TrimPrefix(strings.TrimPrefix(args[0], "ALL"), ",")})...)
 }

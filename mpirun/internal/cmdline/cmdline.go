@@ -56,7 +56,7 @@ type Program struct {
 	NP    int      // ranks; 0: all slots
 	Hosts string   // -H; "" for none
 	Wdir  string   // an absolute path; "" for that of gompirun
-	Env   []string // NAME=value, of -x
+	Env   []string // NAME=value, of -x-all and then of -x
 }
 
 // Name is the program without its arguments, "" if there is none.
@@ -160,7 +160,8 @@ type Attach struct {
 // A parser is the reading of one command line.
 type parser struct {
 	spec    *Spec
-	appFile string // to be read yet; "" for none
+	appFile string   // to be read yet; "" for none
+	forAll  []string // the values of -x-all in all parts
 	getenv  func(string) (string, bool)
 	note    func(line string)
 }
@@ -181,6 +182,13 @@ func Parse(args []string, getenv func(string) (string, bool), note func(line str
 			return spec, nil
 		}
 		args = next
+	}
+	vars, err := exported("-x-all", p.forAll, getenv, note)
+	if err != nil {
+		return nil, err
+	}
+	for i := range spec.Programs {
+		spec.Programs[i].Env = slices.Concat(vars, spec.Programs[i].Env)
 	}
 	if err := spec.checkNodes(); err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ func (p *parser) flags(first bool) (*cli.Set, func([]string) (Program, error)) {
 		if err != nil {
 			return Program{}, err
 		}
+		p.forAll = append(p.forAll, own.forAll...)
 		return own.finish(argv, p.getenv, p.note)
 	}
 }

@@ -15,6 +15,7 @@ type programFlags struct {
 	program          Program
 	path             string   // where to look for the program before PATH
 	exports          []string // the values of -x
+	forAll           []string // the values of -x-all
 	module, noPython bool
 	torchBackend     string // what torch.distributed is to use, whatever the script asks for
 }
@@ -27,6 +28,7 @@ func (f *programFlags) declare(set *cli.Set) {
 	set.StringVar(&f.program.Wdir, "wdir", "", "")
 	set.StringVar(&f.path, "path", "", "")
 	set.StringArrayVarP(&f.exports, "x", "x", nil, "")
+	set.StringArrayVar(&f.forAll, "x-all", nil, "")
 	set.BoolVarP(&f.module, "module", "m", false, "")
 	set.BoolVar(&f.noPython, "no-python", false, "")
 	set.StringVar(&f.torchBackend, "torch-backend", "", "")
@@ -43,7 +45,7 @@ func (f *programFlags) finish(argv []string, getenv func(string) (string, bool),
 			return p, err
 		}
 	}
-	if p.Env, err = exported(f.exports, getenv, note); err != nil {
+	if p.Env, err = exported("-x", f.exports, getenv, note); err != nil {
 		return p, err
 	}
 	p.Argv, err = find(p.Argv, f.path)
@@ -93,22 +95,22 @@ func find(argv []string, path string) ([]string, error) {
 	return argv, nil
 }
 
-// exported turns the values of -x into variables. The whole environment is
+// exported turns the values of -x, or of -x-all, into variables. The whole environment is
 // handed on anyway, so a name without a value only says that it must be there.
-func exported(values []string, getenv func(string) (string, bool), note func(string)) ([]string, error) {
+func exported(flag string, values []string, getenv func(string) (string, bool), note func(string)) ([]string, error) {
 	var vars []string
 	for _, v := range values {
 		name, _, given := strings.Cut(v, "=")
 		switch {
 		case name == "":
-			return nil, fmt.Errorf("-x %q: want NAME or NAME=value", v)
+			return nil, fmt.Errorf("%s %q: want NAME or NAME=value", flag, v)
 		case given:
 			vars = append(vars, v)
 		case strings.HasSuffix(name, "*"):
 		default:
 			value, ok := getenv(name)
 			if !ok {
-				note(fmt.Sprintf("gompirun: -x %s: there is no such variable here", name))
+				note(fmt.Sprintf("gompirun: %s %s: there is no such variable here", flag, name))
 				continue
 			}
 			vars = append(vars, name+"="+value)

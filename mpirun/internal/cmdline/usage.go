@@ -42,6 +42,8 @@ program
   -x NAME[=value]           set a variable for the ranks; the environment is handed
                             on in any case, to other hosts without HOME, USER,
                             SSH_... and the like
+  -x-all NAME[=value]       the same for the ranks of all programs, before or after ":";
+                            -x of a program takes precedence (also -genv, -genvlist)
   -wdir DIR                 working directory of the ranks
   -path DIRS                where to look for program before PATH
   -app F, -configfile F     the programs stand in F, a line for each, as between ":"

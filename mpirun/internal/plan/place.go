@@ -15,7 +15,8 @@ type mapper struct {
 	ranks    []Placement
 	load     []int  // ranks on each host so far
 	allowed  []bool // some program may use the host
-	next     int    // where dealing by node goes on
+	next     int    // where the next program goes on, by node or in rounds
+	given    int    // ranks that this host has of its part of the round
 }
 
 // A candidate is a host as one program sees it.
@@ -203,18 +204,31 @@ func addLimited(a, b int) int {
 }
 
 // rounds gives PerNode ranks to each candidate in turn, again and again, as far as
-// it takes them.
+// it takes them. The next program goes on where this one stops, as under hydra.
 func (m *mapper) rounds(cands []candidate, np int) []int {
+	cands = m.fromNext(cands)
+	if cands[0].host != m.next {
+		m.given = 0
+	}
 	order := make([]int, 0, np)
-	for len(order) < np {
-		for i := range cands {
-			c := &cands[i]
-			n := min(m.policy.PerNode, c.most-c.count, np-len(order))
-			order = append(order, slices.Repeat([]int{c.host}, n)...)
-			c.count += n
+	for i := 0; len(order) < np; i = (i + 1) % len(cands) {
+		c := &cands[i]
+		n := min(m.policy.PerNode-m.given, c.most-c.count, np-len(order))
+		order = append(order, slices.Repeat([]int{c.host}, n)...)
+		c.count += n
+		m.next, m.given = c.host, m.given+n
+		if len(order) < np || m.given == m.policy.PerNode {
+			m.next, m.given = c.host+1, 0
 		}
 	}
 	return order
+}
+
+// fromNext returns the candidates in the order in which they take their turns: first the one where
+// the program before has stopped.
+func (m *mapper) fromNext(cands []candidate) []candidate {
+	first, _ := slices.BinarySearchFunc(cands, m.next, func(c candidate, next int) int { return c.host - next })
+	return slices.Concat(cands[first:], cands[:first])
 }
 
 // fill gives each candidate in turn what it has room for, then the ranks that
@@ -258,11 +272,7 @@ func (m *mapper) spread(cands []candidate, n int) {
 // that are full; when all slots are taken it goes on without regard to them.
 // The next program goes on where this one stops.
 func (m *mapper) deal(cands []candidate, np int) []int {
-	first, _ := slices.BinarySearchFunc(cands, m.next, func(c candidate, next int) int { return c.host - next })
-	if first == len(cands) {
-		first = 0
-	}
-	cands = append(slices.Clone(cands[first:]), cands[:first]...)
+	cands = m.fromNext(cands)
 	order := make([]int, 0, np)
 	order = dealUpTo(order, cands, np, func(c *candidate) int { return c.room })
 	order = dealUpTo(order, cands, np, func(c *candidate) int { return c.most })

@@ -137,6 +137,17 @@ func TestRoundsGoOnAtTheFirstHost(t *testing.T) {
 			t.Errorf("-ppn 2 -np %d: %v, %v, want %s", np, p, err, want)
 		}
 	}
+	a, c := []hostfile.Share{{Host: 0}}, []hostfile.Share{{Host: 2}}
+	for want, programs := range map[string][]Program{
+		"[0 0 1 1 2 2 0 0]": {{NP: 1}, {NP: 1}, {NP: 1}, {NP: 1}, {NP: 1}, {NP: 1}, {NP: 1}, {NP: 1}},
+		"[0 0 1 1 2 2]":     {{NP: 3}, {NP: 3}},
+		"[0 2 2 2 2 2 0]":   {{NP: 1}, {NP: 1, Hosts: c}, {NP: 4, Hosts: c}, {NP: 1, Hosts: a}},
+	} {
+		p, err := Map(hosts, programs, Policy{PerNode: 2, Wrap: true})
+		if err != nil || fmt.Sprint(nodes(p)) != want {
+			t.Errorf("-ppn 2 and %d programs: %v, %v, want %s", len(programs), p, err, want)
+		}
+	}
 	if _, err := Map(hosts[1:2], []Program{{NP: 4}}, Policy{PerNode: 2, Wrap: true}); err == nil {
 		t.Error("more ranks than max_slots allows were placed")
 	}
