@@ -238,7 +238,7 @@ func visit(ctx context.Context, spec *cmdline.Spec, g *rendezvous.Guest, tooLate
 	if err := tree.Adopt(); err != nil {
 		return statusFailed, err
 	}
-	before, place := tree.Children(), spec.RendezvousEndpoint()
+	before, place := tree.Children(os.Getpid()), spec.RendezvousEndpoint()
 	var last *remote.Agent
 	g.Run = func() (*remote.Agent, error) {
 		a, err := remote.Local{Stderr: os.Stderr}.Start(ctx, hostfile.Host{Name: g.Own.Host})

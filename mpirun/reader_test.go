@@ -138,6 +138,16 @@ func TestAReaderMayTakeItsTime(t *testing.T) {
 	}
 }
 
+// What a rank has left running, and what then ends by itself, is not said to be left behind.
+func TestWhatEndsByItselfIsNotLeftBehind(t *testing.T) {
+	for range 30 {
+		out, err := exec.Command("gompirun", "-np", "1", "sh", "-c", "cat </dev/null & exit 0").CombinedOutput()
+		if err != nil || len(out) > 0 {
+			t.Fatalf("%v, %q; want no word", err, out)
+		}
+	}
+}
+
 // A progress bar, a line that grows all the time, is seen before it is complete.
 func TestAProgressBarIsSeen(t *testing.T) {
 	cmd := exec.Command("gompirun", "-np", "1", "sh", "-c", "while :; do printf .; sleep 0.02; done")

@@ -48,7 +48,7 @@ func runToTheEnd(j *job.Job, w *job.World, starter remote.Starter) (int, string)
 	if err := tree.Adopt(); err != nil {
 		return j.Fail(err)
 	}
-	before := tree.Children() // a shell may have started something and then become gompirun
+	before := tree.Children(os.Getpid()) // a shell may have started something and then become gompirun
 	w.Sweep = func(living, lost []int) {
 		watchdog.Sweep(func(pid int) bool { return slices.Contains(before, pid) || slices.Contains(living, pid) })
 		for _, pid := range lost {

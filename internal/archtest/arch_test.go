@@ -92,7 +92,7 @@ var rules = []rule{
 	{"mpirun/internal/output", []string{"mpirun/internal/ctl", "mpirun/internal/pattern", "internal/fifo", "internal/atomicfile"}},
 	{"mpirun/internal/program", nil},
 	{"mpirun/internal/limits", []string{"internal/cgroup"}},
-	{"mpirun/internal/inspect", []string{"internal/env", "mpirun/internal/program"}},
+	{"mpirun/internal/inspect", []string{"internal/env", "mpirun/internal/program", "mpirun/internal/tree"}},
 	{"mpirun/internal/facts", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept", "mpirun/internal/ctl", "mpirun/internal/remote"}},

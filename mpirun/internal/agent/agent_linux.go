@@ -18,6 +18,7 @@ import (
 	"gompi/mpirun/internal/checkup"
 	"gompi/mpirun/internal/ctl"
 	"gompi/mpirun/internal/facts"
+	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/killgroup"
 	"gompi/mpirun/internal/launchenv"
 	"gompi/mpirun/internal/pmiserver"
@@ -52,6 +53,7 @@ type agent struct {
 	affinity unix.CPUSet // of the agent when it started
 	bound    []int       // what this thread is bound to now, nil for affinity
 
+	ready    func(pids ...int) (bool, time.Duration) // inspect.Ready, but in tests
 	ranks    []*process
 	local    map[int]int // index in ranks by rank
 	alive    int
@@ -92,7 +94,7 @@ func Run(in, out, dog, input int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
 	watchdog.NameProcess(boot.AgentName)
-	a := &agent{in: in, out: out, inherit: input, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: dog}}
+	a := &agent{in: in, out: out, inherit: input, ready: inspect.Ready, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: dog}}
 	defer func() { a.group.Remove() }()
 	defer a.preparation.intake.Abandon()
 	err := a.serve()

@@ -20,6 +20,7 @@ import (
 	"gompi/internal/seg"
 	"gompi/internal/world"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/inspect"
 	"gompi/mpirun/internal/pmiserver"
 	"gompi/mpirun/internal/tree"
 )
@@ -33,7 +34,7 @@ type looped struct {
 
 func newLooped(t *testing.T) *looped {
 	t.Helper()
-	l := &looped{T: t, agent: &agent{in: -1, out: -1, launch: &ctl.Launch{}, local: map[int]int{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, inherit: -1, window: 1 << 20, pulse: pulse{watchdog: -1}}}
+	l := &looped{T: t, agent: &agent{in: -1, out: -1, ready: inspect.Ready, launch: &ctl.Launch{}, local: map[int]int{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, inherit: -1, window: 1 << 20, pulse: pulse{watchdog: -1}}}
 	l.clogged = true // reports are kept
 	if err := l.open(); err != nil {
 		t.Fatal(err)

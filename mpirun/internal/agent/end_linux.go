@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,8 +21,13 @@ const (
 	groupEndTime = 20 * time.Millisecond // for the rest of a dead rank's process group, at most
 	lookTime     = 2 * time.Second       // for looks at ranks that are to end, at most
 	// lingering is how long the agent waits, after all ranks ended well, for
-	// what they left running with their output open.
-	lingering = 2 * time.Second
+	// what they left running with their output open. If that cannot run, it waits
+	// until it has had lingerTurn of a processor, for mostLingering.
+	lingering     = 2 * time.Second
+	lingerTurn    = lingering / 10
+	mostLingering = 5 * lingering
+	// dyingTime is how long it waits for what has closed its output, which is mostly about to end.
+	dyingTime = 20 * time.Millisecond
 )
 
 // A shutdown is the state of the end of the job on this host.
@@ -30,14 +36,21 @@ type shutdown struct {
 	term     time.Time     // when INT becomes TERM
 	deadline time.Time     // when TERM becomes KILL
 	delay    time.Duration // between these two
-	linger   time.Time     // until when open output is waited for
-	killing  time.Time     // since when everything is being killed
-	ordered  bool          // the launcher wants an end
-	givenUp  bool          // there are processes that do not die
-	left     int           // processes that ranks left behind, and were killed
-	drained  bool          // the launcher has been told
-	noMore   bool          // all ranks of the job have ended
+	linger   linger
+	killing  time.Time // since when everything is being killed
+	ordered  bool      // the launcher wants an end
+	givenUp  bool      // there are processes that do not die
+	left     int       // processes that ranks left behind, and were killed
+	drained  bool      // the launcher has been told
+	noMore   bool      // all ranks of the job have ended
 	over     bool
+}
+
+// A linger is the time that what the ranks left running has to end by itself.
+type linger struct {
+	open  bool      // it has their output open
+	until time.Time // zero before it has begun
+	turn  turn
 }
 
 // reap takes note that a rank's process has ended.
@@ -264,7 +277,7 @@ func (a *agent) pollTimeout() int {
 		return -1
 	}
 	wait := idlePeriod
-	for _, t := range []time.Time{a.end.lines, a.termAt(), a.end.deadline, a.end.linger, a.nextLook, a.nextKept, a.nextStacks, a.nextAlone, a.next, a.preparation.slowAt()} {
+	for _, t := range []time.Time{a.end.lines, a.termAt(), a.end.deadline, a.end.linger.until, a.nextLook, a.nextKept, a.nextStacks, a.nextAlone, a.next, a.preparation.slowAt()} {
 		if !t.IsZero() {
 			wait = min(wait, time.Until(t))
 		}
@@ -351,18 +364,11 @@ func (a *agent) finish(now time.Time) {
 		open = open || s.fd >= 0
 	}
 	children := a.reapAny() && !a.end.givenUp
-	if (open || a.aside.running > 0) && children && !a.end.ordered {
-		if a.end.linger.IsZero() {
-			a.end.linger = now.Add(lingering)
-		}
-		if unread := len(a.halted) > 0 || a.asleep; unread && !now.Before(a.end.linger) {
-			a.end.linger = now.Add(linePatience)
-		}
-		if now.Before(a.end.linger) {
-			return
-		}
+	open = open || a.aside.running > 0
+	if children && !a.end.ordered && (open || !a.launch.KeepChildren) && a.lingers(now, open) {
+		return
 	}
-	a.end.linger = time.Time{}
+	a.end.linger = linger{}
 	if children && (!a.launch.KeepChildren || a.end.ordered) {
 		a.killAll()
 		return
@@ -375,11 +381,46 @@ func (a *agent) finish(now time.Time) {
 	a.end.drained = true
 }
 
-// lingerOn lets what the ranks left running have its time once more: it could not write for a
-// while.
-func (a *agent) lingerOn() {
-	if !a.end.linger.IsZero() {
-		a.end.linger = time.Now().Add(lingering)
+// lingers reports whether what the ranks left running, with their output open or not, may still
+// have the time to end by itself.
+func (a *agent) lingers(now time.Time, open bool) bool {
+	l := &a.end.linger
+	if l.until.IsZero() || l.open && !open {
+		_, used := a.ready(tree.Children(os.Getpid())...)
+		*l = linger{open: open, until: now.Add(dyingTime), turn: turn{now, used}}
+		a.lingerOn(now)
+	}
+	unread := len(a.halted) > 0 || a.asleep
+	switch {
+	case now.Before(l.until):
+	case unread:
+		l.until = now.Add(linePatience)
+	case a.leftStarves(now):
+		l.until = now.Add(turnLook)
+	default:
+		return false
+	}
+	return true
+}
+
+// leftStarves reports whether what the ranks left running has not had its turn to end.
+func (a *agent) leftStarves(now time.Time) bool {
+	ready, used := a.ready(tree.Children(os.Getpid())...)
+	for s := range a.streams() {
+		ready = ready || s.fd >= 0 && a.pending(s) // it has run just now, or waits for room in the pipe
+	}
+	l := &a.end.linger
+	if l.open {
+		return l.turn.missed(now, ready, used, lingerTurn, mostLingering)
+	}
+	return l.turn.missed(now, ready, used, lineTurn, turnTime)
+}
+
+// lingerOn lets what the ranks left running with their output open have its time once more: it
+// could not write for a while.
+func (a *agent) lingerOn(now time.Time) {
+	if l := &a.end.linger; l.open && !l.until.IsZero() {
+		l.until = now.Add(lingering)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/inspect"
 )
 
 // Output goes to the launcher in whole lines. A line whose end does not come is sent as it is some
@@ -15,9 +16,14 @@ import (
 // long.
 //
 // That time counts only while the rank can write the end of its line, and it can be read: not while
-// the launcher takes no output, and not while ranks or agent are stopped.
+// the launcher takes no output, not while ranks or agent are stopped, and not while the rank is
+// ready to run and gets no processor.
 const (
 	linePatience = 100 * time.Millisecond
+	// lineTurn is the processor time that a rank gets for the end of a line, and turnTime how long
+	// that is waited for.
+	lineTurn = inspect.ClockTick
+	turnTime = time.Second
 	// stoppedTime is how late the agent is if it must have been stopped.
 	stoppedTime = 10 * linePatience
 	longLine    = ctl.MaxOutput - ctl.MaxChunk
@@ -34,6 +40,7 @@ type stream struct {
 	fd      int       // -1 when closed
 	partial []byte    // a line without its end
 	due     time.Time // when partial is to be sent; zero if it is empty, or cannot be continued now
+	turn    turn      // of the rank, to write the end of partial; not begun before that was due
 	halted  bool      // not watched, for want of credit
 }
 
@@ -100,7 +107,7 @@ func (a *agent) sendLines(s *stream, data []byte) {
 // time.
 func (a *agent) awaitLineEnd(s *stream) {
 	if len(s.partial) > 0 && !s.halted {
-		s.due = time.Now().Add(linePatience)
+		s.due, s.turn = time.Now().Add(linePatience), turn{}
 		a.dueAt(s.due)
 	}
 }
@@ -134,9 +141,25 @@ func (a *agent) sendPartial(s *stream, now time.Time) {
 		s.due = time.Time{}
 	case now.Sub(due) > stoppedTime:
 		a.awaitLineEnd(s)
+	case a.starves(s, now):
+		s.due = now.Add(turnLook)
 	default:
 		a.flushPartial(s)
 	}
+}
+
+// starves reports whether a rank has not had its turn to write the end of a line that was due.
+func (a *agent) starves(s *stream, now time.Time) bool {
+	p := a.ranks[a.local[s.rank]]
+	if p.ended {
+		return false
+	}
+	ready, used := a.ready(p.pid)
+	if s.turn.begun.IsZero() {
+		s.turn = turn{now, used}
+	}
+	ready = ready || a.pending(s) // it has run just now
+	return s.turn.missed(now, ready, used, lineTurn, turnTime)
 }
 
 // awaken goes on with what waited while the launcher and the ranks were stopped.
@@ -146,7 +169,7 @@ func (a *agent) awaken() {
 		for s := range a.streams() {
 			a.awaitLineEnd(s)
 		}
-		a.lingerOn()
+		a.lingerOn(time.Now())
 	}
 }
 
@@ -233,7 +256,7 @@ func (a *agent) credit(n int) {
 	resumed := a.halted
 	a.halted = nil
 	if len(resumed) > 0 && time.Since(a.haltedAt) > linePatience {
-		a.lingerOn()
+		a.lingerOn(time.Now())
 	}
 	for _, s := range resumed {
 		s.halted = false

@@ -20,6 +20,9 @@ type written struct {
 	p  *process
 	s  *stream
 	to int // the rank's end
+
+	ready bool          // the rank is
+	used  time.Duration // what it has used of a processor
 }
 
 // newWritten makes the pipe of one stream of a rank.
@@ -31,6 +34,7 @@ func newWritten(t *testing.T, kind ctl.Stream) *written {
 	}
 	t.Cleanup(func() { unix.Close(a.fd) })
 	w := &written{t: t, a: a, p: a.add(ctl.Rank{})}
+	a.ready = func(...int) (bool, time.Duration) { return w.ready, w.used }
 	w.s = map[ctl.Stream]*stream{ctl.Stdout: &w.p.stdout, ctl.Stderr: &w.p.stderr}[kind]
 	pipe, err := newPipe(0)
 	if err != nil {
@@ -165,6 +169,55 @@ func TestNoLineIsTornWhileItsEndIsNotRead(t *testing.T) {
 	})
 }
 
+// A line is not torn because its rank gets no processor, and a prompt is shown at once.
+func TestALineWaitsUntilItsRankHasHadItsTurn(t *testing.T) {
+	begin := func(t *testing.T) *written {
+		w := newWritten(t, ctl.Stdout)
+		w.write("tw")
+		w.a.read(w.s)
+		w.ready = true
+		w.a.sendPartials(w.s.due)
+		w.sends("when the rank is ready to run")
+		return w
+	}
+	t.Run("its end comes", func(t *testing.T) {
+		w := begin(t)
+		w.write("o\n")
+		w.a.sendPartials(w.s.due)
+		w.sends("when the rank has run", "two\n")
+	})
+	t.Run("the rank computes", func(t *testing.T) {
+		w := begin(t)
+		w.used += lineTurn
+		w.a.sendPartials(w.s.due)
+		w.sends("when the rank has had its turn", "tw")
+	})
+	t.Run("the rank waits", func(t *testing.T) {
+		w := begin(t)
+		w.ready = false
+		w.a.sendPartials(w.s.due)
+		w.sends("when the rank waits", "tw")
+	})
+	t.Run("the rank gets no processor for long", func(t *testing.T) {
+		w := begin(t)
+		for begun := w.s.turn.begun; w.s.due.Sub(begun) < turnTime; {
+			w.a.sendPartials(w.s.due)
+		}
+		w.sends("while it is waited for")
+		w.a.sendPartials(w.s.due)
+		w.sends("after that", "tw")
+	})
+	t.Run("the next line", func(t *testing.T) {
+		w := begin(t)
+		w.used += lineTurn
+		w.write("o\nthr")
+		w.a.sendPartials(w.s.due)
+		w.sends("when the rank has run", "two\n")
+		w.a.sendPartials(w.s.due)
+		w.sends("when the rank is to have another turn")
+	})
+}
+
 // exits ends the rank with a status.
 func (w *written) exits(status int) {
 	w.t.Helper()
@@ -199,9 +252,65 @@ func TestTimeWithoutCreditIsNotTimeToWrite(t *testing.T) {
 	w.write("x")
 	w.a.window = 0
 	w.a.read(w.s)
-	w.a.end.linger, w.a.haltedAt = now.Add(time.Millisecond), now.Add(-time.Minute)
+	w.a.end.linger, w.a.haltedAt = linger{open: true, until: now.Add(time.Millisecond)}, now.Add(-time.Minute)
 	w.a.credit(1 << 20)
-	if left := w.a.end.linger.Sub(now); left < lingering {
+	if left := w.a.end.linger.until.Sub(now); left < lingering {
 		t.Errorf("%v are left for it to write, want %v", left, lingering)
+	}
+}
+
+// What ranks left running is not killed because it got no processor.
+func TestWhatIsLeftRunningHasItsTurn(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		open  bool
+		least time.Duration // that it is waited for, whatever it does
+		turn  time.Duration // of a processor, that it is to have
+		most  time.Duration // until it is not waited for any more
+	}{
+		{"output open", true, lingering, lingerTurn, mostLingering},
+		{"output closed", false, dyingTime, lineTurn, turnTime},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			begin := time.Now()
+			var w *written
+			lingers := func(when string, after time.Duration, want bool) {
+				t.Helper()
+				if got := w.a.lingers(begin.Add(after), tt.open); got != want {
+					t.Errorf("%s, after %v, it is waited for: %v, want %v", when, after, got, want)
+				}
+			}
+			ended := func() {
+				w = newWritten(t, ctl.Stdout)
+				lingers("when the ranks have ended", 0, true)
+				lingers("while it has its time", tt.least-1, true)
+			}
+			ended()
+			lingers("when it sleeps", tt.least, false)
+			ended()
+			w.ready, w.used = true, tt.turn-1
+			lingers("when it is ready to run", tt.least, true)
+			w.used = tt.turn
+			lingers("when it has had its turn", tt.least+turnLook, false)
+			ended()
+			w.ready = true
+			lingers("when it is ready to run", tt.least, true)
+			lingers("when it is ready to run", tt.most-1, true)
+			lingers("when it has been so for too long", tt.most+turnLook, false)
+			ended()
+			w.write("x")
+			lingers("when it has written", tt.least, true)
+		})
+	}
+	w, begin := newWritten(t, ctl.Stdout), time.Now()
+	w.a.lingers(begin, true)
+	w.used, w.ready = lingerTurn, true
+	for _, step := range []struct {
+		after time.Duration
+		want  bool
+	}{{lingering, true}, {lingering + dyingTime, true}, {lingering + turnTime, false}} {
+		if got := w.a.lingers(begin.Add(step.after), false); got != step.want {
+			t.Errorf("%v after it closed its output it is waited for: %v, want %v", step.after-lingering, got, step.want)
+		}
 	}
 }

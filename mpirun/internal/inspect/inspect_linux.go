@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gompi/mpirun/internal/program"
+	"gompi/mpirun/internal/tree"
 )
 
 const (
@@ -23,8 +24,8 @@ const (
 	spyTime = time.Second
 	// spySize is the bytes kept of what it says.
 	spySize = 4 << 10
-	// clockTick is the unit of times in /proc/PID/stat, the same for all programs.
-	clockTick = time.Second / 100
+	// ClockTick is the unit of times in /proc/PID/stat, the same for all programs.
+	ClockTick = time.Second / 100
 )
 
 // Worker returns the process that does the work of the one with this id: where a
@@ -32,12 +33,11 @@ const (
 func Worker(pid int) int {
 	for range 16 {
 		task := fmt.Sprintf("/proc/%d/task/%d/", pid, pid)
-		list, _ := os.ReadFile(task + "children")
-		children := strings.Fields(string(list))
-		if len(children) != 1 || !waits(task) {
+		below := tree.Children(pid)
+		if len(below) != 1 || !waits(task) {
 			break
 		}
-		pid, _ = strconv.Atoi(children[0]) // the kernel's
+		pid = below[0]
 	}
 	return pid
 }
@@ -92,13 +92,9 @@ func Times(pid int) string {
 	if len(f) < statFields {
 		return fmt.Sprintf("process %d is gone", pid)
 	}
-	ticks := func(field int) time.Duration {
-		n, _ := strconv.ParseInt(f[field], 10, 64)
-		return time.Duration(n) * clockTick
-	}
 	now, _ := strconv.ParseFloat(up, 64)
-	age := time.Duration(now*float64(time.Second)) - ticks(begun)
-	return fmt.Sprintf("process %d began %v ago and has computed for %v", pid, age.Round(100*time.Millisecond), ticks(utime)+ticks(stime))
+	age := time.Duration(now*float64(time.Second)) - ticks(f, begun)
+	return fmt.Sprintf("process %d began %v ago and has computed for %v", pid, age.Round(100*time.Millisecond), ticks(f, utime)+ticks(f, stime))
 }
 
 // PythonStack returns what py-spy says of a Python program, where py-spy is in the

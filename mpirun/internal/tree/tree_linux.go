@@ -21,10 +21,10 @@ func Adopt() error {
 	return nil
 }
 
-// Children returns the children that this process had when its program began,
-// if the kernel tells. It must be called before the first is added.
-func Children() []int {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+// Children returns the children of a process's first thread, if the kernel tells. Of a process that
+// has just begun, and of orphans that it has adopted, they are all.
+func Children(pid int) []int {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 func Adopt() error { return errors.ErrUnsupported }
 
 // Children returns nothing.
-func Children() []int { return nil }
+func Children(int) []int { return nil }
 
 // A Process is a descendant of this process.
 type Process struct {
