@@ -117,6 +117,14 @@ func TestRanksGetTheirGPUs(t *testing.T) {
 	}
 }
 
+func TestLocalRanksCanBeVirtual(t *testing.T) {
+	args := []string{"-q", "--standalone", "--nproc-per-node", "2", "--virtual-local-rank", "sh", "-c", `echo $RANK on $LOCAL_RANK sees $CUDA_VISIBLE_DEVICES, locally $GOMPI_LOCAL_RANK`}
+	status, out, said := onGPUs(t, topoProgram(t, withDevices("a", "", "")), nil, args...)
+	if want := "0 on 0 sees 0, locally 0\n1 on 0 sees 1, locally 1\n"; status != 0 || sorted(out) != sorted(want) {
+		t.Errorf("status %d:\n%swant\n%s%q", status, out, want, said)
+	}
+}
+
 func TestProgramsThatSeeDifferentGPUsAreNotGivenSome(t *testing.T) {
 	dir := topoProgram(t, withDevices("a", "", ""))
 	args := []string{"-gpus-per-rank", "1", "-np", "1", "-x", "CUDA_VISIBLE_DEVICES=0", "true", ":", "-np", "1", "-x", "CUDA_VISIBLE_DEVICES=1", "true"}

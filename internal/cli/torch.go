@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"strconv"
 	"strings"
 )
@@ -22,14 +23,12 @@ func torchHabits() []Habit {
 		{Names: []string{"t"}, Args: 1, To: teeOrTime, Instead: "torchrun's -t takes 0 to 3, or as in 0:3,1:1; " +
 			"for a time limit, as srun's -t is, type -timeout and seconds, or as in 10m"},
 		{Names: []string{"redirects", "r", "logs-specs", "duplicate-stdout-filters", "duplicate-stderr-filters"}, Args: 1, Why: files},
-		{Names: []string{"local-ranks-filter"}, Args: 1, Why: "output is always shown; -tag-output says whose a line is"},
-		{Names: []string{"log-line-prefix-template"}, Args: 1, To: linePrefix, Why: "-prepend-pattern knows ${rank}, as %r, and ${hostname}, as %h"},
+		{Names: []string{"log-line-prefix-template"}, Args: 1, To: linePrefix},
 		{Names: []string{"event-log-handler"}, Args: 1, Why: tells},
 		{Names: []string{"signals-to-handle"}, Args: 1, Why: forwards},
 		{Names: []string{"shutdown-timeout"}, Args: 1, To: renamed("-kill-delay")},
 		{Names: []string{"numa-binding"}, Args: 1, To: always("-bind-to", "gpu")},
-		{Names: []string{"virtual-local-rank"}, Instead: "LOCAL_RANK counts the ranks of a host; for one GPU each, type -gpus-per-rank 1"},
-		{Names: []string{"print-completion"}, Args: 1, Instead: "type -h for the flags"},
+		{Names: []string{"print-completion"}, Args: 1, Instead: "gompirun has no script that completes its flags; type -h for the list"},
 	}
 }
 
@@ -81,11 +80,15 @@ func teeOrTime(args []string) []string {
 	return []string{"-tag-output"}
 }
 
-// linePrefix translates --log-line-prefix-template '${hostname}:${rank}: '.
+// linePrefix translates --log-line-prefix-template '${hostname}:${rank}: ', which is a template
+// of Python's: what it does not know stays as it is.
 func linePrefix(args []string) []string {
-	prefix := strings.NewReplacer("%", "%%", "${rank}", "%r", "${hostname}", "%h").Replace(args[0])
-	if strings.Contains(prefix, "${") {
-		return nil
-	}
+	known := map[string]string{"rank": "%r", "local_rank": "%l", "hostname": "%h", "role_name": "default", "$": "$"}
+	prefix := os.Expand(strings.ReplaceAll(args[0], "%", "%%"), func(macro string) string {
+		if word, ok := known[macro]; ok {
+			return word
+		}
+		return "${" + macro + "}"
+	})
 	return []string{"-prepend-pattern", prefix}
 }

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -12,35 +14,53 @@ import (
 // as PET_NNODES for --nnodes: those with a value, and those without.
 var (
 	torchValues = []string{
-		"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts",
-		"log-dir", "tee", "node-rank", "master-addr", "master-port", "local-addr",
-		"shutdown-timeout", "log-line-prefix-template",
+		"nnodes", "nproc-per-node", "rdzv-backend", "rdzv-endpoint", "rdzv-id", "rdzv-conf", "max-restarts", "monitor-interval",
+		"start-method", "event-log-handler", "role", "log-dir", "redirects", "tee", "log-line-prefix-template",
+		"local-ranks-filter", "duplicate-stdout-filters", "duplicate-stderr-filters", "node-rank", "master-addr", "master-port",
+		"local-addr", "signals-to-handle", "shutdown-timeout",
 	}
-	torchSwitches = []string{"standalone", "module", "no-python"}
+	torchSwitches = []string{"standalone", "module", "no-python", "run-path", "virtual-local-rank"}
 )
 
-// TorchVariables returns the flags that torchrun's users have set in the
-// environment, to stand before those that they type, and says so in one line.
-func TorchVariables(lookup func(string) (string, bool), note func(line string)) []string {
-	var flags, names []string
-	for _, flag := range slices.Concat(torchValues, torchSwitches) {
-		name := "PET_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
-		value, _ := lookup(name)
-		isSwitch := slices.Contains(torchSwitches, flag)
-		switch {
-		case value == "", isSwitch && value == "0":
-			continue
-		case isSwitch:
-			flags = append(flags, "-"+flag)
-		default:
-			flags = append(flags, "-"+flag+"="+value)
+// torchOthers are variables of other names for which flags of torchrun stand, where the first is unset.
+var torchOthers = map[string]string{
+	"shutdown-timeout": "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "log-line-prefix-template": "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE",
+}
+
+// A TorchVariable stands for a flag of torchrun's.
+type TorchVariable struct {
+	Name, Value string
+	Flag        string // as it would be typed
+	Wrong       error  // what is wrong with the value of a flag that has none
+}
+
+// TorchVariables returns what torchrun's users have set in the environment instead of typing it.
+// An empty value is none.
+func TorchVariables(lookup func(string) (string, bool)) (set []TorchVariable) {
+	first := func(names ...string) (name, value string) {
+		for _, name := range names {
+			if value, _ := lookup(name); value != "" {
+				return name, value
+			}
 		}
-		names = append(names, name)
+		return "", ""
 	}
-	if len(names) > 0 {
-		note("gompirun: " + strings.Join(names, ", ") + ": as " + strings.Join(flags, " "))
+	for _, flag := range slices.Concat(torchValues, torchSwitches) {
+		name, value := first("PET_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), torchOthers[flag])
+		v := TorchVariable{Name: name, Value: value, Flag: "-" + flag + "=" + value}
+		if slices.Contains(torchSwitches, flag) {
+			v.Flag = "-" + flag
+			if n, err := strconv.Atoi(value); err != nil {
+				v.Wrong = errors.New("want 1 or 0")
+			} else if n == 0 {
+				continue
+			}
+		}
+		if value != "" {
+			set = append(set, v)
+		}
 	}
-	return flags
+	return set
 }
 
 // Variables in which users of Open MPI, hydra and Intel's mpiexec say what logs in

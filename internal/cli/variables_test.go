@@ -8,21 +8,27 @@ import (
 func TestTorchrunsVariablesStandForItsFlags(t *testing.T) {
 	vars := map[string]string{
 		"PET_NNODES": "1:4", "PET_NPROC_PER_NODE": "gpu", "PET_RDZV_ENDPOINT": "head:29400", "PET_NODE_RANK": "0",
-		"PET_STANDALONE": "0", "PET_MODULE": "1", "PET_RDZV_ID": "", "PET_UNKNOWN": "x",
+		"PET_STANDALONE": "0", "PET_MODULE": "2", "PET_NO_PYTHON": "yes", "PET_RDZV_ID": "", "PET_UNKNOWN": "x",
+		"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": "7", "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE": "a", "PET_LOG_LINE_PREFIX_TEMPLATE": "b",
 	}
-	var said []string
-	got := TorchVariables(func(name string) (string, bool) { v, ok := vars[name]; return v, ok }, func(line string) { said = append(said, line) })
-	want := []string{"-nnodes=1:4", "-nproc-per-node=gpu", "-rdzv-endpoint=head:29400", "-node-rank=0", "-module"}
+	var got []string
+	for _, v := range TorchVariables(func(name string) (string, bool) { v, ok := vars[name]; return v, ok }) {
+		text := v.Name + " " + v.Value + " " + v.Flag
+		if v.Wrong != nil {
+			text += " " + v.Wrong.Error()
+		}
+		got = append(got, text)
+	}
+	want := []string{
+		"PET_NNODES 1:4 -nnodes=1:4", "PET_NPROC_PER_NODE gpu -nproc-per-node=gpu", "PET_RDZV_ENDPOINT head:29400 -rdzv-endpoint=head:29400",
+		"PET_LOG_LINE_PREFIX_TEMPLATE b -log-line-prefix-template=b", "PET_NODE_RANK 0 -node-rank=0",
+		"TORCH_ELASTIC_SHUTDOWN_TIMEOUT 7 -shutdown-timeout=7", "PET_MODULE 2 -module", "PET_NO_PYTHON yes -no-python want 1 or 0",
+	}
 	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("got\n%q, want\n%q", got, want)
 	}
-	const line = "gompirun: PET_NNODES, PET_NPROC_PER_NODE, PET_RDZV_ENDPOINT, PET_NODE_RANK, PET_MODULE: as -nnodes=1:4 -nproc-per-node=gpu -rdzv-endpoint=head:29400 -node-rank=0 -module"
-	if len(said) != 1 || said[0] != line {
-		t.Errorf("said %q, want %q", said, line)
-	}
-	said = nil
-	if got := TorchVariables(func(string) (string, bool) { return "", false }, func(line string) { said = append(said, line) }); len(got)+len(said) > 0 {
-		t.Errorf("without variables: %q, %q", got, said)
+	if got := TorchVariables(func(string) (string, bool) { return "", false }); len(got) > 0 {
+		t.Errorf("without variables: %q", got)
 	}
 }
 

@@ -106,8 +106,12 @@ func (a *agent) startAll() (int, error) {
 // one's, but for its place on this host.
 func (a *agent) variables(p *process, prog *program.Program) []string {
 	node := a.told
+	place := []string{fmt.Sprintf("%s=%d", env.LocalRank, p.index)}
+	if a.launch.Virtual {
+		place = append(place, env.TorchLocalRank+"=0")
+	}
 	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.facts.Quota, len(a.launch.Ranks)), a.gloo, prog.Env, launchenv.GPUs(p.GPUs),
-		node.Slurm(p.original, prog.Env), node.Identity(p.original), a.descriptors(), []string{fmt.Sprintf("%s=%d", env.LocalRank, p.index)})
+		node.Slurm(p.original, prog.Env), node.Identity(p.original), a.descriptors(), place)
 }
 
 // makeShared makes what the ranks of this host share.

@@ -32,6 +32,8 @@ type Spec struct {
 	KillDelay time.Duration // between TERM and KILL
 	Heartbeat time.Duration // 0: none
 
+	VirtualLocalRank bool // LOCAL_RANK is 0 on all ranks, as the number of a GPU of its own
+
 	KeepChildren bool // what ranks have left running lives on when the job ends well
 
 	Rendezvous Rendezvous
@@ -122,6 +124,7 @@ type Output struct {
 	Dir        string // of files of each rank; "" for none
 	NoJobID    bool   // directly in Dir, not in a folder of the job
 	NoCopy     bool   // to the files alone
+	LocalRanks []int  // of each host, that are shown on the screen; none: all
 	Outfile    string // pattern of the file that takes stdout; "" for none
 	Errfile    string // the same of stderr
 }
@@ -172,7 +175,11 @@ type parser struct {
 func Parse(args []string, getenv func(string) (string, bool), note func(line string)) (*Spec, error) {
 	spec := &Spec{}
 	p := &parser{spec: spec, getenv: getenv, note: note}
-	args = append(cli.TorchVariables(getenv, note), args...)
+	flags, err := p.torchVariables()
+	if err != nil {
+		return nil, err
+	}
+	args = append(flags, args...)
 	for i := 0; i == 0 || args != nil; i++ {
 		next, err := p.part(args, i == 0)
 		if err != nil {

@@ -186,6 +186,7 @@ func (o *Output) flags(set *cli.Set) {
 	set.StringVar(&o.Dir, "output-filename", "", "")
 	set.StringVar(&o.Outfile, "outfile-pattern", "", "")
 	set.StringVar(&o.Errfile, "errfile-pattern", "", "")
+	set.IntSliceVar(&o.LocalRanks, "local-ranks-filter", nil, "")
 }
 
 // finish checks the flags about output and applies what may follow the folder.

@@ -20,6 +20,7 @@ import (
 func (s *Spec) torchFlags(set *cli.Set) {
 	r := &s.Rendezvous
 	set.BoolVar(&s.Standalone, "standalone", false, "")
+	set.BoolVar(&s.VirtualLocalRank, "virtual-local-rank", false, "")
 	set.Var(&s.PerHost, "nproc-per-node", "")
 	set.Var(&s.Nodes, "nnodes", "")
 	r.LastCall = 30 * time.Second
@@ -33,10 +34,45 @@ func (s *Spec) torchFlags(set *cli.Set) {
 	set.Var(cli.Number(&s.Master.Port, 1, math.MaxUint16, "a port, 1 to 65535", "port"), "master-port", "")
 }
 
+// torchVariables returns the flags for which torchrun's variables stand, to be read before those
+// that are typed, and tells the user of them in one line.
+func (p *parser) torchVariables() (flags []string, err error) {
+	var names []string
+	for _, v := range cli.TorchVariables(p.getenv) {
+		err := v.Wrong
+		if err == nil {
+			err = p.try(v.Flag)
+		}
+		if err != nil {
+			flag, _, _ := strings.Cut(v.Flag, "=")
+			return nil, fmt.Errorf("%s=%q: %s", v.Name, v.Value, strings.TrimPrefix(err.Error(), fmt.Sprintf("%s %q: ", flag, v.Value)))
+		}
+		names, flags = append(names, v.Name), append(flags, v.Flag)
+	}
+	if len(names) > 0 {
+		p.note("gompirun: " + strings.Join(names, ", ") + ": as " + strings.Join(flags, " "))
+	}
+	return flags, nil
+}
+
+// try returns what is wrong with a flag by itself.
+func (p *parser) try(flag string) error {
+	trial := &parser{spec: &Spec{}, getenv: p.getenv, note: func(string) {}}
+	set, finish := trial.flags(true)
+	rest, err := set.Parse([]string{flag, "program"})
+	if err == nil {
+		_, err = finish(rest)
+	}
+	return err
+}
+
 // finishTorch applies the values of torchrun's flags.
 func (s *Spec) finishTorch() error {
 	if s.PerHost.N > 0 {
 		s.Policy.PerNode = s.PerHost.N
+	}
+	if s.VirtualLocalRank {
+		s.Policy.GPUs = max(s.Policy.GPUs, 1)
 	}
 	if s.Standalone && (s.Hostfile != "" || s.Nodes.Most > 1) {
 		return errors.New("-standalone is this machine alone: want no -hostfile with it, and no -nnodes above 1")
@@ -132,6 +168,9 @@ func (p *PerHost) Set(s string) error {
 	if slices.Contains(countable, s) {
 		*p = PerHost{Of: s}
 		return nil
+	}
+	if s == "xpu" {
+		return errors.New("gompirun counts GPUs of NVIDIA alone: want their number, or cpu")
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > plan.MaxRanks {

@@ -1,8 +1,16 @@
 package cmdline
 
 import (
+	"os"
+	"os/exec"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"gompi/internal/cli"
 )
 
 func TestScriptsAndModulesRunUnderPython(t *testing.T) {
@@ -34,6 +42,154 @@ func TestOneRankOnAHostUnlessTheLineSaysMore(t *testing.T) {
 	} {
 		if spec, _, err := parse(line, testGetenv); err != nil || spec.Policy.PerNode != perNode {
 			t.Errorf("%s: %v, want %d ranks on a host", line, err, perNode)
+		}
+	}
+}
+
+// only returns an environment that has nothing but one variable.
+func only(name, value string) func(string) (string, bool) {
+	return func(n string) (string, bool) {
+		if n == name {
+			return value, true
+		}
+		return "", false
+	}
+}
+
+// TestTorchrunsVariablesAreItsFlags sets the variable of each flag of torchrun that has one, instead
+// of typing the flag: both give the same, of what is ignored the same line.
+func TestTorchrunsVariablesAreItsFlags(t *testing.T) {
+	known := torchVariableNames()
+	for _, row := range optionRows(t)["torchrun"] {
+		for _, option := range row.options {
+			variable := "PET_" + strings.ToUpper(strings.ReplaceAll(plainName(option), "-", "_"))
+			if !slices.Contains(known, variable) {
+				continue
+			}
+			known = slices.DeleteFunc(known, func(name string) bool { return name == variable })
+			_, value, found := strings.Cut(option, " ")
+			if !found {
+				value = "1"
+			}
+			typed, said, err := parse(option+" p", testGetenv)
+			got, notes, errVariable := parse("p", only(variable, value))
+			if row.outcome == "refused" {
+				want := variable + "=" + strconv.Quote(value) + ": " + row.text
+				if errVariable == nil || errVariable.Error() != want {
+					t.Errorf("%s=%s: %v, want %s", variable, value, errVariable, want)
+				}
+				continue
+			}
+			first, rest, _ := strings.Cut(notes, "\n")
+			if err != nil || errVariable != nil || !reflect.DeepEqual(got, typed) || rest != said || !strings.HasPrefix(first, "gompirun: "+variable+": as -") {
+				t.Errorf("%s=%s: %+v, %v, %q; want, as of %s, %+v, %v, %q", variable, value, got, errVariable, notes, option, typed, err, said)
+			}
+		}
+	}
+	if len(known) > 0 {
+		t.Errorf("the page has no flags for %v", known)
+	}
+}
+
+func TestBadValuesOfTorchrunsVariablesAreQuoted(t *testing.T) {
+	for variable, want := range map[string]string{
+		"PET_NNODES=two":                   `PET_NNODES="two": want a number of nodes, 1 or more, or MIN:MAX`,
+		"PET_NPROC_PER_NODE=some":          `PET_NPROC_PER_NODE="some": want a whole number, 1 or more, or gpu, cpu or auto`,
+		"PET_RDZV_ENDPOINT=a:b:c":          `PET_RDZV_ENDPOINT="a:b:c": want host:port`,
+		"PET_RDZV_CONF=join_timeout=soon":  `PET_RDZV_CONF="join_timeout=soon": -start-timeout "soon": want seconds, or a duration such as 90s, 2m or 1h30m`,
+		"PET_STANDALONE=true":              `PET_STANDALONE="true": want 1 or 0`,
+		"TORCH_ELASTIC_SHUTDOWN_TIMEOUT=x": `TORCH_ELASTIC_SHUTDOWN_TIMEOUT="x": -kill-delay "x": want seconds, or a duration such as 90s, 2m or 1h30m`,
+	} {
+		name, value, _ := strings.Cut(variable, "=")
+		if _, _, err := parse("p", only(name, value)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", variable, err, want)
+		}
+	}
+	if spec, _, err := parse("-nnodes 3 p", only("PET_NNODES", "2")); err != nil || spec.Nodes.Most != 3 {
+		t.Errorf("PET_NNODES=2 and -nnodes 3: %+v, %v, want what is typed", spec, err)
+	}
+}
+
+// torchVariableNames returns the names of all variables that stand for a flag of torchrun's and are
+// called by it.
+func torchVariableNames() (names []string) {
+	all := func(name string) (string, bool) { return "1", strings.HasPrefix(name, "PET_") }
+	for _, v := range cli.TorchVariables(all) {
+		names = append(names, v.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestAllVariablesOfTorchrunAreRead compares them with the flags of today's torchrun, and with what
+// the torchruns that are installed read.
+func TestAllVariablesOfTorchrunAreRead(t *testing.T) {
+	without := []string{"h", "help", "m", "r", "t", "logs-specs", "numa-binding", "print-completion"}
+	var today []string
+	for _, flag := range optionLists(t)["torchrun 2.15.0"] {
+		if !slices.Contains(without, flag) {
+			today = append(today, "PET_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_")))
+		}
+	}
+	known := torchVariableNames()
+	if slices.Sort(today); !slices.Equal(known, today) {
+		t.Errorf("read are %v, want %v", known, today)
+	}
+	const script = `from torch.distributed.run import get_args_parser
+print(*("PET_" + a.dest.upper() for a in get_args_parser()._actions if type(a).__name__ in ("env", "check_env")))`
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		out, err := exec.Command(python, "-c", script).Output()
+		if err != nil {
+			t.Logf("%s has no torch", python)
+			continue
+		}
+		names := strings.Fields(string(out))
+		t.Logf("%s reads %d variables", python, len(names))
+		for _, name := range names {
+			if !slices.Contains(known, name) {
+				t.Errorf("%s of %s is not read", name, python)
+			}
+		}
+		if len(names) < 20 {
+			t.Errorf("%s reads %v, want the variables of its flags", python, names)
+		}
+	}
+}
+
+// TestTorchrunsLinesInTheDocs reads each line of torchrun's that the docs have in a table, as
+// gompirun and as the torchruns that are installed do.
+func TestTorchrunsLinesInTheDocs(t *testing.T) {
+	var lines []string
+	for _, file := range []string{"from-torchrun.md", "seeds.md"} {
+		page, err := os.ReadFile("../../../docs/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("`(?:torchrun|gompirun) ([^`]* (?:[\\w/]+\\.py|pkg\\.train|\\./train)[^`]*)`").FindAllStringSubmatch(string(page), -1) {
+			typed := strings.HasPrefix(m[0], "`torchrun")
+			if _, _, err := parse(m[1], testGetenv); err != nil {
+				t.Errorf("%s: %v", m[0], err)
+			}
+			if typed {
+				lines = append(lines, m[1])
+			}
+		}
+	}
+	if len(lines) < 9 {
+		t.Errorf("%d lines of torchrun, want the tables: %q", len(lines), lines)
+	}
+	const script = `import sys
+from torch.distributed.run import get_args_parser
+for line in sys.argv[1:]: print(get_args_parser().parse_args(line.split()).training_script)`
+	const dashes = `from torch.distributed.run import get_args_parser
+assert "--nproc-per-node" in get_args_parser().format_help()`
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", dashes).Run() != nil {
+			t.Logf("%s has no torch that takes -", python) // 1.13 takes _ alone
+			continue
+		}
+		if out, err := exec.Command(python, append([]string{"-c", script}, lines...)...).CombinedOutput(); err != nil || strings.Count(string(out), "train") < 6 {
+			t.Errorf("torchrun of %s: %v\n%s", python, err, out)
 		}
 	}
 }

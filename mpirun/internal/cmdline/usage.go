@@ -54,6 +54,7 @@ as torchrun
                             gpu where there is one and else cpu
   -nnodes N                 how many hosts of the list to use; MIN:MAX if fewer will do
   -standalone               this machine alone, whatever a scheduler has granted
+  -virtual-local-rank       -gpus-per-rank 1, and LOCAL_RANK is 0 on all ranks
   -m, -module               program is a Python module
   -no-python                run a program whose name ends in .py by itself (default:
                             under "python3 -u")
@@ -96,8 +97,11 @@ input and output
                             what it does not read is left
   -tag-output               begin each line with [rank]<stdout>: or [rank]<stderr>:
   -timestamp-output         begin each line with the time
-  -prepend-pattern P        begin each line with P, where %r is the rank, %h its host,
-                            %p the number of that, %t the second since 1970
+  -prepend-pattern P        begin each line with P, where %r is the rank, %l its number
+                            on its host, %h the host, %p the number of that, %t the
+                            second since 1970
+  -local-ranks-filter LIST  show the output of these ranks of each host alone, as 0,1;
+                            files get that of all
   -merge-stderr-to-stdout   stderr of a rank goes where its stdout goes
   -output-filename DIR      write each rank's output to a file, too, in
                             DIR/<job id>/rank-0.stdout and so on; after it :nocopy

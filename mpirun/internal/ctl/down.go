@@ -34,6 +34,7 @@ type Launch struct {
 	Recover   bool     // the job goes on when a rank dies
 	Spares    int      // places on each node for ranks that replace others
 	Merge     bool     // stderr of the ranks goes into the pipe of their stdout
+	Virtual   bool     // LOCAL_RANK is 0 on all ranks
 	Cores     int      // of this host, to be shared by its ranks
 	Env       []string // of all programs
 	Programs  []Program
@@ -96,7 +97,7 @@ func (m *Launch) fields(c *wire.Codec) {
 	wire.Int(c, &m.Stdin, StdinAll, wire.MaxRanks)
 	wire.Int(c, &m.StallWarning, 0, math.MaxInt64)
 	wire.Int(c, &m.Heartbeat, 0, math.MaxInt64)
-	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover, &m.KeepChildren)
+	c.Bools(&m.Inherit, &m.Stacks, &m.Bindings, &m.Merge, &m.Recover, &m.KeepChildren, &m.Virtual)
 	c.Rank(&m.Spares)
 	wire.Int(c, &m.Cores, 0, maxCPU)
 	c.Strings(&m.Env, maxList, maxString)

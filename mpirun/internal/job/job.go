@@ -136,7 +136,7 @@ func New(spec *cmdline.Spec, world *World) *Job {
 		j.attempt.name = j.id
 	}
 	j.out = output.New(world.Stdout, world.Stderr)
-	j.out.Tag, j.out.Stamp, j.out.Prefix = spec.Output.Tag, spec.Output.Stamp, spec.Output.Prefix
+	j.out.Tag, j.out.Stamp, j.out.Prefix, j.out.Shown = spec.Output.Tag, spec.Output.Stamp, spec.Output.Prefix, spec.Output.LocalRanks
 	j.out.Fail = func(err error) { j.notef("output is lost: %v", err) }
 	return j
 }

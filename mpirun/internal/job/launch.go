@@ -41,7 +41,7 @@ func (j *Job) launch() {
 		MasterAddr: masterAddr(nodes, nodeOf[0]), MasterPort: nodes[nodeOf[0]].hello.Port, Dir: j.world.Dir,
 		Window: window, StallWarning: j.spec.Stall.Warning, Stacks: j.spec.Stall.Stacks || j.spec.Stall.GetStacks,
 		Stdin: wireStdin(j.spec.Stdin), Bindings: j.spec.Report.Bindings, Merge: j.spec.Output.Merge, Recover: j.spec.Recover, Spares: j.spec.Spares,
-		KeepChildren: j.spec.KeepChildren, Env: j.environment(j.world.Environ),
+		KeepChildren: j.spec.KeepChildren, Virtual: j.spec.VirtualLocalRank, Env: j.environment(j.world.Environ),
 	}
 	for _, p := range j.spec.Programs {
 		common.Programs = append(common.Programs, WireProgram(p))

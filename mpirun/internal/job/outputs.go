@@ -11,7 +11,7 @@ import (
 // setFiles sets the files and patterns of the output. It makes the folders of the ranks' files.
 func (j *Job) setFiles() error {
 	for _, r := range j.plan.Ranks {
-		j.out.Ranks = append(j.out.Ranks, pattern.Rank{Rank: r.Rank, Host: j.plan.Hosts[r.Node].Name, Node: r.Node})
+		j.out.Ranks = append(j.out.Ranks, pattern.Rank{Rank: r.Rank, Local: r.LocalRank, Host: j.plan.Hosts[r.Node].Name, Node: r.Node})
 	}
 	j.out.Files.Patterns = map[ctl.Stream]string{ctl.Stdout: j.spec.Output.Outfile, ctl.Stderr: j.spec.Output.Errfile}
 	if j.spec.Report.DoNotLaunch {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"gompi/internal/atomicfile"
@@ -18,9 +19,12 @@ type Files struct {
 	Patterns map[ctl.Stream]string // of files that get a stream, which is not shown
 }
 
-// shows reports whether a stream is shown on the screen.
-func (o *Writer) shows(s ctl.Stream) bool {
-	return o.Files.Patterns[s] == "" && (o.Files.Dir == "" || !o.Files.Only)
+// shows reports whether what a source writes is shown on the screen.
+func (o *Writer) shows(from source) bool {
+	if len(o.Shown) > 0 && !slices.Contains(o.Shown, o.rank(from.rank).Local) {
+		return false
+	}
+	return o.Files.Patterns[from.stream] == "" && (o.Files.Dir == "" || !o.Files.Only)
 }
 
 // path returns the file of a source, "" if it has none.

@@ -25,6 +25,7 @@ type Writer struct {
 	Stamp  bool           // begin each line with the time
 	Prefix string         // begin each line with this pattern
 	Ranks  []pattern.Rank // what patterns tell, by rank
+	Shown  []int          // local ranks whose output goes to the screen; none: that of all
 	Files  Files          // for what ranks write
 	Fail   func(error)    // told once of each screen and file that cannot be written
 
@@ -77,11 +78,16 @@ func (o *Writer) Write(m *ctl.Output, written func(bytes int)) {
 		return
 	}
 	var to []*sink
-	if path := o.path(source{m.Rank, m.Stream}); path != "" {
+	from := source{m.Rank, m.Stream}
+	if path := o.path(from); path != "" {
 		to = append(to, o.file(path))
 	}
-	if o.shows(m.Stream) {
+	if o.shows(from) {
 		to = append(to, screen)
+	}
+	if len(to) == 0 {
+		written(ctl.Cost(len(m.Data)))
+		return
 	}
 	var left atomic.Int32
 	left.Store(int32(len(to)))

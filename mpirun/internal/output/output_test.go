@@ -355,6 +355,23 @@ func TestPatternsNameFilesAndBeginLines(t *testing.T) {
 	}
 }
 
+func TestOutputOfSomeLocalRanksIsShown(t *testing.T) {
+	dir := t.TempDir()
+	set := func(o *Writer) {
+		o.Ranks, o.Shown, o.Prefix = []pattern.Rank{{Rank: 0}, {Rank: 1, Local: 1}, {Rank: 2}, {Rank: 3, Local: 1}}, []int{1, 5}, "%l of %r: "
+		o.Files.Patterns = map[ctl.Stream]string{ctl.Stderr: filepath.Join(dir, "%r")}
+	}
+	out, errs := write(t, false, set, []said{
+		{0, ctl.Stdout, "x\n"}, {1, ctl.Stdout, "y\n"}, {2, ctl.Stdout, "z\n"}, {3, ctl.Stdout, "z\n"}, {0, ctl.Stderr, "why\n"}, {-1, 0, "gompirun: own"},
+	})
+	if want := "1 of 1: y\n1 of 3: z\n"; out != want || errs != "gompirun: own\n" {
+		t.Errorf("stdout %q, stderr %q; want %q, and gompirun's words", out, errs, want)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "0")); err != nil || string(got) != "why\n" {
+		t.Errorf("the file of a rank that is not shown holds %q, %v", got, err)
+	}
+}
+
 func TestFilesCanBeAllThatIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	out, errs := write(t, false, func(o *Writer) { o.Files = Files{Dir: dir, Only: true} }, []said{{0, ctl.Stdout, "x\n"}, {0, ctl.Stderr, "y\n"}})

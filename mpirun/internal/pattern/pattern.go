@@ -1,5 +1,5 @@
-// Package pattern reads the words of hydra's patterns, as %r and %h, in what lines of
-// output begin with and in the names of files.
+// Package pattern reads the words of hydra's patterns, as %r and %h, and %l of our own, in what
+// lines of output begin with and in the names of files.
 package pattern
 
 import (
@@ -11,9 +11,10 @@ import (
 
 // A Rank is what patterns tell of a rank.
 type Rank struct {
-	Rank int
-	Host string
-	Node int // number of the host in the job
+	Rank  int
+	Local int // among the ranks of its host
+	Host  string
+	Node  int // number of the host in the job
 }
 
 // Check says what is wrong with a pattern, if anything is.
@@ -22,8 +23,8 @@ func Check(pattern string) error {
 		if pattern[i] != '%' {
 			continue
 		}
-		if i++; i == len(pattern) || !strings.ContainsRune("rghpt%", rune(pattern[i])) {
-			return errors.New("want %r (rank), %h (host), %p (number of the host), %g (number of the job, 0), %t (seconds since 1970) or %% after a %")
+		if i++; i == len(pattern) || !strings.ContainsRune("rlghpt%", rune(pattern[i])) {
+			return errors.New("want %r (rank), %l (rank on its host), %h (host), %p (number of the host), %g (number of the job, 0), %t (seconds since 1970) or %% after a %")
 		}
 	}
 	return nil
@@ -32,6 +33,6 @@ func Check(pattern string) error {
 // Expand returns a pattern with the facts of a rank and a time in place of hydra's
 // words. Each job is the only one of its gompirun: %g is 0.
 func Expand(pattern string, r Rank, now time.Time) string {
-	return strings.NewReplacer("%%", "%", "%r", strconv.Itoa(r.Rank), "%h", r.Host, "%p", strconv.Itoa(r.Node),
+	return strings.NewReplacer("%%", "%", "%r", strconv.Itoa(r.Rank), "%l", strconv.Itoa(r.Local), "%h", r.Host, "%p", strconv.Itoa(r.Node),
 		"%g", "0", "%t", strconv.FormatInt(now.Unix(), 10)).Replace(pattern)
 }

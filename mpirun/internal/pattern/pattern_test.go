@@ -3,7 +3,7 @@ package pattern
 import "testing"
 
 func TestPatternsAreChecked(t *testing.T) {
-	for pattern, ok := range map[string]bool{"": true, "a%r": true, "%%%h%p%g%t": true, "%": false, "%d": false, "a%": false} {
+	for pattern, ok := range map[string]bool{"": true, "a%r": true, "%%%h%p%g%t%l": true, "%": false, "%d": false, "a%": false} {
 		if err := Check(pattern); (err == nil) != ok {
 			t.Errorf("%q: %v", pattern, err)
 		}
