@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"gompi/internal/env"
@@ -108,10 +107,16 @@ func BuildNCCL() (string, error) {
 	return compile("libfakenccl", "gcc", args, sources, filepath.Join(folder, "fakenccl.h"))
 }
 
-// here is this package's folder.
+// here is this package's folder, found from where tests run: their program may not know where its
+// source is (go test -trimpath).
 func here() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(file)
+	folder, _ := os.Getwd()
+	for ; folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			break
+		}
+	}
+	return filepath.Join(folder, "cudaops", "cudatest")
 }
 
 // compile makes a library of sources, which include the headers, or finds it made.
