@@ -17,11 +17,15 @@ REGRESS ?= ./internal/mem ./comm/internal/match ./transport/inproc ./comm
 
 export CGO_ENABLED = 0
 
+# What has C in it runs where glibc is older than here, from 2.17 on.
+OLDGLIBC := -include $(CURDIR)/comm/libgompi/oldglibc.h
+OLDLIBS  := -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2
+
 # gompi-topo asks NVIDIA's library, by a binding that needs C, and lazily: where
 # the library is not there the program must start all the same.
 topo = if command -v $$($(GO) env CC) >/dev/null; then \
-	CGO_ENABLED=1 CGO_CFLAGS='-O2 -Wno-deprecated-declarations' $(GO) build -trimpath \
-	-ldflags '-s -w -extldflags=-Wl,-z,lazy' -o $(1)/ ./cudaops/topo/gompi-topo; \
+	CGO_ENABLED=1 CGO_CFLAGS='-O2 -Wno-deprecated-declarations $(OLDGLIBC)' $(GO) build -trimpath -tags netgo \
+	-ldflags '-s -w "-extldflags=-Wl,-z,lazy $(OLDLIBS)"' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
 .PHONY: help build run test nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launchbench launchbench-hosts ptx gpu dist install clean
@@ -36,10 +40,11 @@ build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 
 # gompi for C, in a folder.
 makelib = mkdir -p $(1) && \
-	CGO_ENABLED=1 $(GO) build -trimpath -buildmode=c-shared -ldflags '-s -w -X main.version=$(VERSION)' -o $(1)/libgompi-core.so ./comm/libgompi && \
+	CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC)' $(GO) build -trimpath -tags netgo -buildmode=c-shared \
+	  -ldflags '-s -w -X main.version=$(VERSION) "-extldflags=$(OLDLIBS)"' -o $(1)/libgompi-core.so ./comm/libgompi && \
 	rm -f $(1)/libgompi-core.h && \
-	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread -DGOMPI_VERSION='"$(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
-	  -o $(1)/libgompi.so comm/libgompi/shim/*.c -ldl && \
+	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread $(OLDGLIBC) -DGOMPI_VERSION='"$(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
+	  -o $(1)/libgompi.so comm/libgompi/shim/*.c $(OLDLIBS) && \
 	cp comm/libgompi/gompi.h $(1)
 
 LIB := $(BIN)/lib

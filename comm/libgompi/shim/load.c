@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shim.h"
@@ -50,6 +51,7 @@ static uint64_t sockets[SOCKETS];
 /*
  * Closes what a child has of its parent's connections. While it lived, the peers would not hear of
  * the parent's death. A descriptor that has become something else meanwhile has another inode.
+ * fstat is a function since glibc 2.33: older ones lack it.
  */
 static void close_sockets(void) {
 	struct stat st;
@@ -58,7 +60,7 @@ static void close_sockets(void) {
 	for (fd = 0; fd < SOCKETS; fd++) {
 		uint64_t inode = __atomic_load_n(&sockets[fd], __ATOMIC_RELAXED);
 
-		if (inode && !fstat(fd, &st) && S_ISSOCK(st.st_mode) && st.st_ino == inode)
+		if (inode && !syscall(SYS_fstat, fd, &st) && S_ISSOCK(st.st_mode) && st.st_ino == inode)
 			close(fd);
 	}
 }

@@ -1,0 +1,24 @@
+/*
+ * Has what is compiled with it (gcc -include) run where glibc is older than where it is built. From
+ * 2.34 on glibc has libpthread's and libdl's functions in libc itself, by new versions of their
+ * symbols, and the linker takes the newest version that there is. All have been there since 2.2.5,
+ * and mean the same: these are taken. What is linked names libpthread and libdl, which newer glibcs
+ * have for those who do so.
+ */
+#if defined(__x86_64__) && defined(__linux__) && !defined(__ASSEMBLER__)
+#define OLD(function, version) __asm__(".symver " #function "," #function "@GLIBC_" #version);
+OLD(dladdr, 2.2.5)
+OLD(dlclose, 2.2.5)
+OLD(dlerror, 2.2.5)
+OLD(dlopen, 2.2.5)
+OLD(dlsym, 2.2.5)
+OLD(dlinfo, 2.3.3)
+OLD(pthread_attr_getstack, 2.2.5)
+OLD(pthread_attr_getstacksize, 2.2.5)
+OLD(pthread_create, 2.2.5)
+OLD(pthread_getattr_np, 2.2.5)
+OLD(pthread_key_create, 2.2.5)
+OLD(pthread_setspecific, 2.2.5)
+OLD(pthread_sigmask, 2.2.5)
+#undef OLD
+#endif
