@@ -171,12 +171,18 @@ launchbench-slurm: build ## the same in an allocation of a real Slurm made for i
 rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gcc, libucx0 and apt-get; 90 MB once, some minutes)
 	./.ci/rdma
 
+.PHONY: wheel
+wheel: build libgompi ## a wheel in dist/ for pip install: gompirun, libgompi and gompi_torch, for any Python 3 and torch (needs a C compiler)
+	@.ci/licences $(BIN)/licences $(PROGS) ./cudaops/topo/gompi-topo ./comm/libgompi
+	@rm -f $(DIST)/gompi-*.whl
+	@CGO_ENABLED=0 $(GO) run ./internal/wheel $(BIN) $(BIN)/licences $(DIST)
+
 .PHONY: torch
-torch: build libgompi ## gompi_torch, a backend of torch.distributed, in the Python environment bin/torch, and its tests (Debian's packages, or PYTHON=/path/of/python that has torch; ONLY=build: no tests)
+torch: wheel ## the wheel in the Python environment bin/torch, which has Debian's torch, and the tests of gompi_torch (or PYTHON=/path/of/python that has torch; ONLY=build: no tests)
 	@GO='$(GO)' PYTHON='$(PYTHON)' ./.ci/torch $(ONLY) || [ $$? = 77 ]
 
 .PHONY: torch2
-torch2: build libgompi ## the same with the PyTorch of pip, in bin/torch2.15 (TORCH=2.8: that version; ONLY=build: no tests; 6 GB)
+torch2: wheel ## the same with the PyTorch of pip, in bin/torch2.15 (TORCH=2.8: that version; ONLY=build: no tests; 6 GB)
 	@GO='$(GO)' ./.ci/torch2 '$(TORCH)' $(ONLY) || [ $$? = 77 ]
 
 gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there and type ./run (less than 8 minutes; ./run PART for some)

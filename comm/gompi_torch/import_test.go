@@ -3,6 +3,7 @@
 package gompitorch
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +30,7 @@ func copyOf(t *testing.T, b torchtest.Bed) (root, pkg string) {
 	}
 	root = t.TempDir()
 	installed := strings.TrimSpace(said)
-	all, _ := filepath.Glob(installed + "*") // and what says which its entry points are
+	all, _ := filepath.Glob(filepath.Join(filepath.Dir(installed), "gompi*")) // and what says which its entry points are
 	if out, err := exec.Command("cp", append(append([]string{"-r"}, all...), root)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -40,41 +41,39 @@ func copyOf(t *testing.T, b torchtest.Bed) (root, pkg string) {
 // told.
 func TestTorchIsImportedWhateverIsWrong(t *testing.T) {
 	b := torchtest.New(t)
-	write := func(name, text string) func(pkg string) error {
-		return func(pkg string) error { return os.WriteFile(filepath.Join(pkg, name), []byte(text), 0o644) }
-	}
-	eachC := func(do func(path string) error) func(pkg string) error {
-		return func(pkg string) error {
-			files, err := filepath.Glob(filepath.Join(pkg, "_C.*.so"))
-			for _, f := range files {
-				err = do(f)
-			}
-			return err
-		}
+	compiled := pathOfCompiled(t, b)
+	write := func(name, text string) func(t *testing.T, pkg string) string {
+		return func(t *testing.T, pkg string) string { return writeFile(t, filepath.Join(pkg, name), text) }
 	}
 	for name, c := range map[string]struct {
-		damage func(pkg string) error
+		damage func(t *testing.T, pkg string) string // returns a variable of the environment, or ""
 		want   string
 	}{
-		"no _C":                     {eachC(os.Remove), `ImportError: cannot import name '_C'`},
-		"a _C that is none":         {eachC(func(f string) error { return os.WriteFile(f, []byte("none"), 0o755) }), `ImportError: .*_C\.`},
-		"a _C for another torch":    {write("_built.py", "version = '0.1.0'\ntorch = '1.0.1'\ncompiler = ''\n"), `it was compiled for torch 1\.0\.1, and this is `},
-		"not compiled":              {func(pkg string) error { return os.Remove(filepath.Join(pkg, "_built.py")) }, `it was not compiled`},
+		"no compiler": {func(t *testing.T, _ string) string { return "CXX=/none" }, `its C\+\+ part .* there is CXX=/none, which is not there: install g\+\+`},
+		"what is compiled is none": {func(t *testing.T, _ string) string {
+			writeFile(t, filepath.Join(os.Getenv("XDG_CACHE_HOME"), "gompi", filepath.Base(compiled)), "none")
+			return ""
+		}, `.*\.so cannot be loaded: .*: remove it`},
+		"no libgompi": {func(t *testing.T, pkg string) string {
+			if err := os.Remove(filepath.Join(pkg, "lib/libgompi.so")); err != nil {
+				t.Fatal(err)
+			}
+			return "XDG_CACHE_HOME=" + filepath.Dir(filepath.Dir(compiled))
+		}, `.*/libgompi\.so: .*: install gompi again`},
 		"a torch with another c10d": {write("_backend.py", "from torch.distributed import nothing_like_it\n"), `ImportError: cannot import name 'nothing_like_it'`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root, pkg := copyOf(t, b)
-			if err := c.damage(pkg); err != nil {
-				t.Fatal(err)
-			}
-			tellsOf(t, b, root, c.want, name == "a _C for another torch")
+			t.Setenv("XDG_CACHE_HOME", t.TempDir())
+			set := c.damage(t, pkg)
+			tellsOf(t, b, []string{"env", "PYTHONPATH=" + root, cmp.Or(set, "CXX=c++")}, c.want, name == "no compiler")
 		})
 	}
 }
 
 // tellsOf fails the test unless what is wrong is told, but not to those who import, nor is there a
-// failure then. It asks for all that tell, or for one.
-func tellsOf(t *testing.T, b torchtest.Bed, root, want string, all bool) {
+// failure then. It asks for all that tell, or for those that start no job.
+func tellsOf(t *testing.T, b torchtest.Bed, env []string, want string, all bool) {
 	t.Helper()
 	for i, run := range []struct {
 		argv   []string
@@ -83,14 +82,14 @@ func tellsOf(t *testing.T, b torchtest.Bed, root, want string, all bool) {
 	}{
 		{[]string{b.Python, "-c", "import torch, gompi_torch; print('survives')"}, 0, "^survives\n$"},
 		{[]string{b.Python, "-m", "gompi_torch"}, 1, `(?m)^problem: +` + want},
-		{[]string{b.Python, "-c", "from gompi_torch import heap"}, 1, `ImportError: gompi_torch: ` + want},
-		{[]string{b.Gompirun, "-np", "2", b.Python, "-c", "import gompi_torch; " + start}, 1, `RuntimeError: gompi_torch: no backend "gompi": ` + want},
+		{[]string{b.Python, "-c", "from gompi_torch import heap; heap().__enter__()"}, 1, `(Import|Runtime)Error: gompi_torch: ` + want},
+		{[]string{b.Gompirun, "-np", "2", b.Python, "-c", "import gompi_torch; " + start}, 1, `RuntimeError: gompi_torch: (no backend "gompi": )?` + want},
 		{[]string{b.Gompirun, "-np", "2", "-torch-backend", "gompi", "tests/nccl.py"}, 1, `gompi_torch: ` + want},
 	} {
-		if i > 1 && !all {
+		if i > 2 && !all {
 			return
 		}
-		said, status := b.Run(t, append([]string{"env", "PYTHONPATH=" + root}, run.argv...)...)
+		said, status := b.Run(t, append(env, run.argv...)...)
 		if status != run.status || !regexp.MustCompile(run.want).MatchString(said) {
 			t.Errorf("%q: status %d, want %d and %q:\n%s", run.argv, status, run.status, run.want, said)
 		}
@@ -147,8 +146,8 @@ func TestTorchVersionsAreTold(t *testing.T) {
 	b := torchtest.New(t)
 	said, status := b.Run(t, "env", "PATH="+filepath.Dir(b.Gompirun)+":"+os.Getenv("PATH"), b.Python, "-m", "gompi_torch")
 	const want = `^gompi_torch (\S+), .*/gompi_torch
-compiled: +_C\.\S+\.so, for torch \d\S+, by .*\d.*
-libgompi: +\S+
+compiled: +/\S+/gompi/gompi_torch-\S+-torch-\d\S+\.so
+libgompi: +\S+, /\S+/libgompi\.so
 gompirun: +gompirun (\S+), commit .*/bin/gompirun
 Python: +3\.\S+, .*
 torch: +\S+, .*/torch \(tested: 1\.13 to 2\.15\)
@@ -156,24 +155,5 @@ problem: +none
 $`
 	if m := regexp.MustCompile(want).FindStringSubmatch(said); m == nil || status != 0 || m[1] != m[2] {
 		t.Errorf("status %d, want 0, one version of gompi_torch and gompirun, and %s:\n%s", status, want, said)
-	}
-}
-
-// pyproject.toml has the version that gompirun and libgompi have.
-func TestVersionsAreTheSame(t *testing.T) {
-	found := map[string]string{}
-	for path, pattern := range map[string]string{"pyproject.toml": `(?m)^version = "(.+)"`, "../../internal/version/version.go": `(?m)^const Number = "(.+)"`} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := regexp.MustCompile(pattern).FindSubmatch(text)
-		if m == nil {
-			t.Fatalf("%s: no %s", path, pattern)
-		}
-		found[string(m[1])] = path
-	}
-	if len(found) != 1 {
-		t.Errorf("versions differ: %v", found)
 	}
 }

@@ -40,6 +40,7 @@ var rules = []rule{
 	{"internal/challenge", []string{"internal/seal"}},
 	{"internal/stress", nil},
 	{"internal/testreport", nil},
+	{"internal/wheel", []string{"internal/version"}},
 	{"internal/cgroup", nil},
 	{"internal/seg", []string{"internal/mem", "internal/world", "internal/cgroup"}},
 	{"internal/boot", []string{"internal/env", "internal/world", "internal/seg", "internal/accept", "internal/challenge", "internal/seal", "internal/route", "internal/forked"}},
@@ -131,10 +132,10 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// Only what calls the CUDA driver or UCX, or what C calls, is made with a C compiler, and has a
+// Only what calls the CUDA driver, NVML or UCX, or what C calls, is made with a C compiler, and has a
 // form that is made without.
 func TestCoreNeedsNoC(t *testing.T) {
-	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi"}
+	withC := []string{"gompi/cudaops/internal/driver", "gompi/transport/ucx/internal/ucp", "gompi/comm/libgompi", "gompi/cudaops/topo/gompi-topo"}
 	for _, p := range list(t, "CGO_ENABLED=1") {
 		if slices.Contains(p.Imports, "C") && !slices.Contains(withC, p.ImportPath) {
 			t.Errorf("%s imports C", p.ImportPath)

@@ -12,13 +12,18 @@ To import it never fails, as torch does so for all of its users: whoever uses it
 
 from __future__ import annotations
 
-import torch
+try:
+    import torch
+except ModuleNotFoundError as e:
+    if e.name != "torch":
+        raise
+    raise ModuleNotFoundError("gompi_torch wants PyTorch, which this Python lacks: pip install torch", name="torch") from None
 
 from . import _versions
 
 __all__ = ["heap", "map_backends", "problem", "register"]
 
-problem = _versions.mismatch()
+problem = _versions.problem()
 """Why it cannot be used, "" if it can."""
 
 if not problem:

@@ -1,5 +1,6 @@
 """python -m gompi_torch train.py ARGUMENTS, or -m MODULE ARGUMENTS: runs a script as python would, with
-gompi in place of its backend. Without arguments: says which versions there are, and what is wrong."""
+gompi in place of its backend. Without arguments: says which versions there are, and what is wrong.
+With --build alone: compiles what is in C++ now, and not when it is first used."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import sys
 
 import torch
 
-from . import _versions, problem
+from . import _compile, _report, _versions, problem
 
 
 def main() -> None:
@@ -19,9 +20,12 @@ def main() -> None:
         tell()
     if problem:
         sys.exit(f"gompi_torch: {problem}")
+    if arguments == ["--build"]:
+        print(_compile.build())
+        return
     is_module = arguments[0] == "-m"
     if len(arguments) < 1 + is_module:
-        sys.exit("usage: python -m gompi_torch [SCRIPT [ARGUMENT...]], or python -m gompi_torch -m MODULE [ARGUMENT...]")
+        sys.exit("usage: python -m gompi_torch [--build | SCRIPT [ARGUMENT...]], or python -m gompi_torch -m MODULE [ARGUMENT...]")
     from . import map_backends
 
     map_backends()
@@ -35,9 +39,10 @@ def main() -> None:
 
 def tell() -> None:
     """Says which versions there are, and ends with status 1 if gompi_torch cannot be used."""
-    print(_versions.report())
-    print("problem:   ", problem or _versions.too_new(torch.__version__) or "none")
-    sys.exit(1 if problem else 0)
+    print(_report.report())
+    wrong = problem or _compile.problem()
+    print("problem:   ", wrong or _versions.too_new(torch.__version__) or "none")
+    sys.exit(1 if wrong else 0)
 
 
 main()

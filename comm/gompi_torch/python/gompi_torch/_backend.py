@@ -36,13 +36,12 @@ def register() -> None:
             replace(name, _inline)
     for name in ("__init__", "_rebuild_buckets"):
         setattr(dist.Reducer, name, _in_heap(getattr(dist.Reducer, name)))
-    _C.explain_mismatches(_where)
     add_backend(_new_group)
 
 
 def _new_group(options: Any, _: object) -> Any:
     """A group of the ranks that options name, for torch."""
-    _note_untested()
+    _first()
     ranks = list(options.global_ranks_in_group)
     size = _C.join()[1]
     if options.group_size == size and ranks in ([], list(range(size))):
@@ -56,7 +55,9 @@ def _new_group(options: Any, _: object) -> Any:
 
 
 @functools.lru_cache(maxsize=None)
-def _note_untested() -> None:
+def _first() -> None:
+    """What is done before there is a group."""
+    _C.explain_mismatches(_where)
     untested = _versions.too_new(torch.__version__)
     if untested and _C.join()[0] == 0:
         print(f"gompi_torch: {untested}", file=sys.stderr)
@@ -144,7 +145,7 @@ def _inline(f: Function) -> Function:
 
     @functools.wraps(f)
     def inner(*args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("async_op") or len(args) > at and args[at]:
+        if kwargs.get("async_op") or len(args) > at and args[at] or not _C.loaded():
             return f(*args, **kwargs)
         _C.waits_for_next(True)
         try:
@@ -172,7 +173,7 @@ def _in_heap(f: Function) -> Function:
 
     @functools.wraps(f)
     def inner(*args: Any, **kwargs: Any) -> Any:
-        with heap():
+        with heap() if _C.loaded() else contextlib.nullcontext():
             return f(*args, **kwargs)
 
     return inner

@@ -29,7 +29,7 @@ def watch() -> None:
 
 
 def _leave() -> None:
-    if not _C.joined():
+    if not _C.loaded() or not _C.joined():
         return
     if not _failure:
         _C.leave_groups()  # and the job, when the status is known and is 0

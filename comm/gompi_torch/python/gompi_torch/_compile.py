@@ -1,0 +1,203 @@
+"""How what is in C++ gets compiled: for the torch that is there, when it is first used. It is kept in
+the user's cache, by all that it depends on, for all processes."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import functools
+import glob
+import hashlib
+import importlib.machinery
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+import types
+from typing import Iterator
+
+import torch
+
+from ._version import version
+from ._versions import release
+
+_here = os.path.dirname(os.path.abspath(__file__))
+_src, library = os.path.join(_here, "src"), os.path.join(_here, "lib")
+_compilers = ("c++", "g++", "clang++")
+_limit = 20 * 60  # seconds that a compiler may take, on a busy machine
+_loading = threading.Lock()
+
+
+def load() -> types.ModuleType:
+    """What is in C++, as a module."""
+    with _loading:
+        return _load()
+
+
+@functools.lru_cache(maxsize=None)
+def _load() -> types.ModuleType:
+    path = build()
+    try:
+        # It asks for libgompi.so, by which name this one is known then.
+        ctypes.CDLL(os.path.join(library, "libgompi.so"))
+        loader = importlib.machinery.ExtensionFileLoader("gompi_torch._C", path)
+        spec = importlib.util.spec_from_file_location("gompi_torch._C", path, loader=loader)
+        assert spec
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    except ImportError as e:
+        raise RuntimeError(f"gompi_torch: {path} cannot be loaded: {e}: remove it, and it is compiled anew") from e
+    except OSError as e:
+        raise RuntimeError(f"gompi_torch: {e}: install gompi again") from e
+    return module
+
+
+@functools.lru_cache(maxsize=None)
+def path() -> str:
+    """Where it is, or will be when it is compiled."""
+    depends = hashlib.sha256()
+    for name in [os.path.join(library, "gompi.h"), *sorted(glob.glob(os.path.join(glob.escape(_src), "*")))]:
+        with open(name, "rb") as f:
+            depends.update(f.read())
+    depends.update(repr((torch.version.git_version, platform.libc_ver(), _flags())).encode())
+    abi = sysconfig.get_config_var("SOABI")
+    return os.path.join(_folder(), f"gompi_torch-{version}-torch-{torch.__version__}-{abi}-{depends.hexdigest()[:12]}.so")
+
+
+def problem() -> str:
+    """Why there is none that can be used, nor can be compiled, "" if it can."""
+    if not os.path.exists(path()):
+        return _lacks()
+    try:
+        load()
+    except RuntimeError as e:
+        return str(e).replace("gompi_torch: ", "", 1)
+    return ""
+
+
+def _lacks() -> str:
+    """What it lacks to be compiled."""
+    when, headers = "its C++ part is compiled when it is first used", sysconfig.get_paths()["include"]
+    if not compiler():
+        named = os.environ.get("CXX")
+        there_is = f"CXX={named}, which is not there" if named else "no C++ compiler"
+        return f"{when}, and there is {there_is}: install g++ (RHEL, Fedora: gcc-c++; conda: gxx), or name a compiler by CXX"
+    if not os.path.exists(os.path.join(headers, "Python.h")):
+        return f"{when}, and {headers} has no Python.h: install Python's headers (Debian: python3-dev; RHEL, Fedora: python3-devel)"
+    return ""
+
+
+def compiler() -> str:
+    """The path of the C++ compiler, "" if there is none."""
+    named = os.environ.get("CXX")
+    return next(filter(None, map(shutil.which, [named] if named else _compilers)), "")
+
+
+def build() -> str:
+    """Compiles it, unless it is there, and returns where that is. Of processes that come at once one does."""
+    to = path()
+    if os.path.exists(to):
+        return to
+    if _lacks():
+        raise RuntimeError(f"gompi_torch: {_lacks()}")
+    try:
+        os.makedirs(_folder(), mode=0o700, exist_ok=True)
+        with _locked(to[: -len(".so")] + ".lock") as locked:
+            if not os.path.exists(to):
+                _compile(to, locked)
+    except OSError as e:
+        raise RuntimeError(f"gompi_torch: its C++ part cannot be kept in {_folder()}: {e}: name another folder by XDG_CACHE_HOME") from e
+    return to
+
+
+def _compile(to: str, locked: bool) -> None:
+    """Compiles it into a file of its own first: a compiler that is killed leaves none by the name in use."""
+    ours = f"{to}.{socket.gethostname()}."
+    for left in glob.glob(glob.escape(ours) + "*.tmp") if locked else ():
+        os.unlink(left)
+    out = f"{ours}{os.getpid()}.tmp"
+    command = [compiler(), *_flags(), *_includes(), os.path.join(_src, "all.cpp"), "-o", out, *_libraries()]
+    says = f"compiling its C++ part for torch {torch.__version__}, once, which takes a minute or two: {to}"
+    print(f"gompi_torch: {says}", file=sys.stderr, flush=True)
+    try:
+        said, how = _run(command)
+        if not how:
+            os.replace(out, to)
+            print(said, end="", file=sys.stderr)
+            return
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(out)
+    last = "".join(f"\n    {line}" for line in said.splitlines()[-20:])
+    raise RuntimeError(
+        f"gompi_torch: {compiler()} {how}; its last lines:{last}\n"
+        f"gompi_torch: torch {torch.__version__} wants g++ 11 or clang++ 14, or a later one, which CXX can name. "
+        f"The command was: {shlex.join(command)}"
+    )
+
+
+def _run(command: list[str]) -> tuple[str, str]:
+    """What a command says, and how it failed, "" if it has not."""
+    started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        said, how = started.communicate(timeout=_limit)[0], ""
+    except subprocess.TimeoutExpired:
+        started.kill()
+        said, how = started.communicate()[0], f"has not ended within {_limit} s"
+    if started.returncode and not how:
+        how = f"failed with status {started.returncode}"
+    return said.decode(errors="replace"), how
+
+
+def _flags() -> list[str]:
+    standard = "-std=c++20" if release(torch.__version__) >= (2, 6) else "-std=c++17"
+    flags = [standard, "-O2", "-g0", "-shared", "-fPIC", "-Wall", "-Wno-sign-compare", "-DTORCH_EXTENSION_NAME=_C"]
+    flags += [f"-D_GLIBCXX_USE_CXX11_ABI={torch._C._GLIBCXX_USE_CXX11_ABI:d}"]
+    for name in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI"):  # by which pybind11 knows torch's types, in older ones
+        value = getattr(torch._C, f"_PYBIND11_{name}", None)
+        flags += [f'-DPYBIND11_{name}="{value}"'] if value else []
+    return flags
+
+
+def _includes() -> list[str]:
+    torchs = os.path.join(os.path.dirname(torch.__file__), "include")
+    others = (torchs, os.path.join(torchs, "torch/csrc/api/include"), sysconfig.get_paths()["include"])
+    return [f"-I{library}", *(f"-isystem{folder}" for folder in others)]
+
+
+def _libraries() -> list[str]:
+    torchs = os.path.join(os.path.dirname(torch.__file__), "lib")
+    return [f"-L{library}", "-lgompi", f"-L{torchs}", "-lc10", "-ltorch", "-ltorch_cpu", "-ltorch_python"]
+
+
+def _folder() -> str:
+    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "gompi")
+
+
+@contextlib.contextmanager
+def _locked(path: str) -> Iterator[bool]:
+    """Waits until no other process has the lock. Says whether this one has it then: a file system may
+    have no locks, where each process compiles, and the last one's file stays."""
+    end = time.monotonic() + _limit + 60
+    with open(path, "w") as f:
+        while True:
+            try:
+                fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                locked = True
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise RuntimeError(f"gompi_torch: another process has held {path} for {_limit + 60} s") from None
+                time.sleep(0.1)
+                continue
+            except OSError:
+                locked = False
+            break
+        yield locked

@@ -1,0 +1,182 @@
+//go:build linux
+
+package gompitorch
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gompi/comm/gompi_torch/torchtest"
+)
+
+// pathOfCompiled says where what is in C++ is kept.
+func pathOfCompiled(t *testing.T, b torchtest.Bed) string {
+	t.Helper()
+	said, status := b.Run(t, b.Python, "-c", "from gompi_torch import _compile; print(_compile.path())")
+	if status != 0 {
+		t.Fatal(said)
+	}
+	return strings.TrimSpace(said)
+}
+
+// writeFile writes a file, which can be run, and the folders above it, and returns "".
+func writeFile(t *testing.T, path, text string) string {
+	t.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = os.WriteFile(path, []byte(text), 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ""
+}
+
+// filesOf lists the files of a folder.
+func filesOf(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// withoutGompi is a folder with all packages that lie beside torch, except for gompi's.
+func withoutGompi(t *testing.T, b torchtest.Bed) string {
+	t.Helper()
+	said, status := b.Run(t, b.Python, "-c", "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))")
+	if status != 0 {
+		t.Fatal(said)
+	}
+	all, _ := filepath.Glob(filepath.Join(strings.TrimSpace(said), "*"))
+	folder := t.TempDir()
+	for _, path := range all {
+		if name := filepath.Base(path); !strings.HasPrefix(name, "gompi") {
+			if err := os.Symlink(path, filepath.Join(folder, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return folder
+}
+
+// The wheel is all that a Python with torch needs: its C++ part is compiled once, though two ranks
+// start, and found by the next job. To uninstall it leaves the cache alone.
+func TestTorchWheelCompilesOnce(t *testing.T) {
+	b := torchtest.New(t)
+	wheels, _ := filepath.Glob("../../dist/gompi-*.whl")
+	if len(wheels) != 1 {
+		t.Fatalf("%q: want the wheel that make wheel makes", wheels)
+	}
+	venv, cache := t.TempDir(), t.TempDir()
+	if said, status := b.Run(t, b.Python, "-m", "venv", "--without-pip", venv); status != 0 {
+		t.Fatal(said)
+	}
+	python := filepath.Join(venv, "bin/python")
+	site, _ := filepath.Glob(filepath.Join(venv, "lib/python3*/site-packages"))
+	writeFile(t, filepath.Join(site[0], "torch.pth"), withoutGompi(t, b))
+	pip := func(argv ...string) {
+		t.Helper()
+		if said, status := b.Run(t, append([]string{b.Python, "-m", "pip", "--python", python}, argv...)...); status != 0 {
+			t.Fatalf("%q: status %d:\n%s", argv, status, said)
+		}
+	}
+	before := filesOf(t, venv)
+	pip("install", "--no-index", "--no-deps", wheels[0])
+
+	script := filepath.Join(t.TempDir(), "script.py")
+	writeFile(t, script, "import gompi_torch\n"+start+"\n")
+	env := []string{"env", "XDG_CACHE_HOME=" + cache, "PATH=" + filepath.Join(venv, "bin") + ":" + os.Getenv("PATH")}
+	for job, compiles := range []int{1, 0} {
+		said, status := b.Run(t, append(env, "gompirun", "-np", "2", "python", script)...)
+		tell(t, 2, "is there", said, status)
+		if n := strings.Count(said, "gompi_torch: compiling its C++ part for torch"); n != compiles || strings.Contains(said, "warning") {
+			t.Errorf("job %d compiles %d times, want %d, and no warnings:\n%s", job, n, compiles, said)
+		}
+	}
+	kept := filesOf(t, cache)
+	said, status := b.Run(t, append(env, "python", "-m", "gompi_torch")...)
+	want := fmt.Sprintf(`(?s)compiled: +(%s/gompi/\S+\.so)\nlibgompi: .*, %s/.*\ngompirun: .*, %s/.*problem: +none`, cache, venv, venv)
+	if m := regexp.MustCompile(want).FindStringSubmatch(said); m == nil || status != 0 || !slices.Equal(kept, []string{strings.TrimSuffix(m[1], "so") + "lock", m[1]}) {
+		t.Errorf("status %d, want 0 and %q, of %q:\n%s", status, want, kept, said)
+	}
+	pip("uninstall", "-y", "gompi")
+	if after := filesOf(t, venv); !slices.Equal(before, after) {
+		t.Errorf("left in the environment:\n%q, want\n%q", after, before)
+	}
+}
+
+// fakeCompiler is a compiler that does what lines of sh say: $out is the file that it is to make.
+func fakeCompiler(t *testing.T, lines string) (env []string, cache string) {
+	t.Helper()
+	cache = t.TempDir()
+	path := filepath.Join(cache, "c++")
+	writeFile(t, path, "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\nout=$2\ncd "+cache+"\n"+lines)
+	return []string{"env", "XDG_CACHE_HOME=" + cache, "CXX=" + path}, cache
+}
+
+// Processes that come while another compiles wait for it, and take what it has made.
+func TestTorchIsCompiledByOneProcess(t *testing.T) {
+	b := torchtest.New(t)
+	env, cache := fakeCompiler(t, "echo compiles >>log\ncp "+pathOfCompiled(t, b)+" $out\n")
+	said, status := b.Run(t, append(env, b.Gompirun, "-oversubscribe", "-np", "4", b.Python, "-m", "gompi_torch", "--build")...)
+	log, err := os.ReadFile(filepath.Join(cache, "log"))
+	if err != nil || string(log) != "compiles\n" || status != 0 {
+		t.Errorf("status %d, %v; compilers: %q, want one:\n%s", status, err, log, said)
+	}
+}
+
+// A process that is killed while it compiles leaves no file by the name in use, and no lock.
+func TestTorchIsCompiledAfterAKill(t *testing.T) {
+	b := torchtest.New(t)
+	const killed = `if mkdir first; then
+	echo a part >$out
+	kill -KILL $PPID
+	exit
+fi
+cp `
+	env, cache := fakeCompiler(t, killed+pathOfCompiled(t, b)+" $out\n")
+	build := append(env, b.Python, "-m", "gompi_torch", "--build")
+	cmd := exec.CommandContext(t.Context(), build[0], build[1:]...)
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != -1 {
+		t.Fatalf("%v: want that it is killed", err)
+	}
+	if left := filesOf(t, filepath.Join(cache, "gompi")); len(left) != 2 || !strings.HasSuffix(left[1], ".tmp") {
+		t.Errorf("the compiler that was killed leaves %q, want a lock and a part of a file", left)
+	}
+	said, status := b.Run(t, build...)
+	if left := filesOf(t, filepath.Join(cache, "gompi")); status != 0 || len(left) != 2 || !strings.HasSuffix(left[1], ".so") {
+		t.Fatalf("status %d, want 0, and the lock and the file of %q:\n%s", status, left, said)
+	}
+	if said, status = b.Run(t, append(env, b.Gompirun, "-np", "2", b.Python, "-c", "import gompi_torch; "+start)...); status != 0 {
+		t.Errorf("status %d, want 0:\n%s", status, said)
+	}
+}
+
+// Where the compiler fails, its words are told, and what to do.
+func TestTorchSaysWhyItIsNotCompiled(t *testing.T) {
+	b := torchtest.New(t)
+	env, cache := fakeCompiler(t, "seq 30; echo no such header\necho a part >$out\nexit 3\n")
+	said, status := b.Run(t, append(env, b.Python, "-m", "gompi_torch", "--build")...)
+	const want = `(?s)RuntimeError: gompi_torch: \S+/c\+\+ failed with status 3; its last lines:\n    12\n.*\n    30\n    no such header\n` +
+		`gompi_torch: torch \S+ wants g\+\+ .* The command was: \S+/c\+\+ `
+	if status != 1 || !regexp.MustCompile(want).MatchString(said) {
+		t.Errorf("status %d, want 1 and %s:\n%s", status, want, said)
+	}
+	if kept, _ := filepath.Glob(filepath.Join(cache, "gompi/*[^k]")); len(kept) != 0 {
+		t.Errorf("kept: %q", kept)
+	}
+}

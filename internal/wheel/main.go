@@ -1,0 +1,105 @@
+// Command wheel packs what make has built into a wheel, which pip installs: gompirun and its
+// helpers, libgompi, and gompi_torch with its C++ sources. It runs at the top of the repository.
+//
+//	wheel BIN LICENCES DIST
+//
+// BIN has the programs and lib; the wheel comes into DIST. Equal contents make equal wheels.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gompi/internal/version"
+)
+
+const (
+	distInfo = "gompi-" + version.Number + ".dist-info/"
+	scripts  = "gompi-" + version.Number + ".data/scripts/" // pip puts them into bin
+)
+
+const metadata = `Metadata-Version: 2.1
+Name: gompi
+Version: ` + version.Number + `
+Summary: MPI-style collectives and a launcher: gompirun, libgompi, and a backend "gompi" of torch.distributed
+Requires-Python: >=3.8
+Description-Content-Type: text/markdown
+
+gompirun starts programs on many hosts, as mpirun and torchrun do. libgompi and its header are in
+gompi_torch/lib. gompi_torch is a backend of torch.distributed, for any PyTorch that is installed:
+what of it is in C++ is compiled when it is first used. python -m gompi_torch says what there is.
+`
+
+// torch asks for the first when somebody wants the backend "gompi", and one that does not
+// for the second whenever it is imported.
+const entryPoints = `[torch.distributed.backends]
+gompi = gompi_torch:register
+
+[torch.backends]
+gompi = gompi_torch_autoload:autoload
+`
+
+func main() {
+	if len(os.Args) != 4 {
+		fmt.Fprintln(os.Stderr, "usage: wheel BIN LICENCES DIST")
+		os.Exit(2)
+	}
+	name, err := pack(os.Args[1], os.Args[2], os.Args[3])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "wheel:", err)
+		os.Exit(1)
+	}
+	fmt.Println(name)
+}
+
+// pack makes the wheel and returns its path.
+func pack(bin, licences, dist string) (string, error) {
+	w := wheel{}
+	for _, name := range []string{"gompirun", "gompi-bench", "gompi-topo"} {
+		w.add(scripts+name, filepath.Join(bin, name))
+	}
+	for _, name := range []string{"libgompi.so", "libgompi-core.so", "gompi.h"} {
+		w.add("gompi_torch/lib/"+name, filepath.Join(bin, "lib", name))
+	}
+	w.addAll("", "comm/gompi_torch/python")
+	w.addAll("gompi_torch/src/", "comm/gompi_torch/src")
+	w.write("gompi_torch/_version.py", fmt.Sprintf("version = %q\n", version.Number))
+	w.add(distInfo+"licenses/LICENSE", "LICENSE")
+	w.addAll(distInfo+"licenses/", licences)
+	tag, err := w.tag()
+	if err := errors.Join(w.err, err); err != nil {
+		return "", err
+	}
+	w.write(distInfo+"METADATA", metadata)
+	w.write(distInfo+"entry_points.txt", entryPoints)
+	w.write(distInfo+"WHEEL", "Wheel-Version: 1.0\nGenerator: gompi\nRoot-Is-Purelib: false\nTag: "+tag+"\n")
+	w.write(distInfo+"RECORD", w.record(distInfo+"RECORD"))
+	if err := os.MkdirAll(dist, 0o755); err != nil {
+		return "", err
+	}
+	name := filepath.Join(dist, "gompi-"+version.Number+"-"+tag+".whl")
+	return name, w.zip(name)
+}
+
+// addAll adds the files of a folder of the machine, by names that begin with prefix.
+func (w *wheel) addAll(prefix, folder string) {
+	err := filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && d.Name() == "__pycache__" {
+			return fs.SkipDir
+		}
+		if d.IsDir() || strings.HasPrefix(d.Name(), ".") {
+			return nil
+		}
+		rel, err := filepath.Rel(folder, file)
+		w.add(prefix+rel, file)
+		return err
+	})
+	w.err = errors.Join(w.err, err)
+}

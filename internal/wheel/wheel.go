@@ -1,0 +1,137 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A wheel is its files, in their order.
+type wheel struct {
+	files []file
+	err   error // of a file that could not be added
+}
+
+type file struct {
+	name string // in the wheel
+	text []byte
+	mode fs.FileMode
+}
+
+// add adds a file of the machine.
+func (w *wheel) add(name, path string) {
+	text, err := os.ReadFile(path)
+	mode := fs.FileMode(0o644)
+	if info, statErr := os.Stat(path); statErr == nil && info.Mode()&0o100 != 0 {
+		mode = 0o755
+	}
+	w.files = append(w.files, file{name, text, mode})
+	w.err = errors.Join(w.err, err)
+}
+
+func (w *wheel) write(name, text string) {
+	w.files = append(w.files, file{name, []byte(text), 0o644})
+}
+
+// record lists all files with their hashes, except for the list itself.
+func (w *wheel) record(own string) string {
+	var b strings.Builder
+	for _, f := range w.files {
+		sum := sha256.Sum256(f.text)
+		fmt.Fprintf(&b, "%s,sha256=%s,%d\n", f.name, base64.RawURLEncoding.EncodeToString(sum[:]), len(f.text))
+	}
+	return b.String() + own + ",,\n"
+}
+
+// zip writes the wheel, whole or not at all.
+func (w *wheel) zip(name string) error {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(out, flate.BestCompression)
+	})
+	for _, f := range w.files {
+		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)}
+		h.SetMode(f.mode)
+		entry, err := z.CreateHeader(h)
+		if err == nil {
+			_, err = entry.Write(f.text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name+".tmp", b.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(name+".tmp", name)
+}
+
+// tag returns the wheel's tag: any Python 3, and machines of one kind with the oldest glibc that
+// all of its programs and libraries start with.
+func (w *wheel) tag() (string, error) {
+	minor, machine := 5, elf.EM_NONE // the tags begin with glibc 2.5
+	for _, f := range w.files {
+		if !bytes.HasPrefix(f.text, []byte(elf.ELFMAG)) {
+			continue
+		}
+		binary, err := elf.NewFile(bytes.NewReader(f.text))
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", f.name, err)
+		}
+		needs, err := glibc(binary)
+		if err == nil && machine != elf.EM_NONE && machine != binary.Machine {
+			err = fmt.Errorf("it is for %v, others are for %v", binary.Machine, machine)
+		}
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", f.name, err)
+		}
+		minor, machine = max(minor, needs), binary.Machine
+	}
+	kinds := map[elf.Machine]string{elf.EM_X86_64: "x86_64", elf.EM_AARCH64: "aarch64"}
+	if kinds[machine] == "" {
+		return "", fmt.Errorf("programs for %v: want x86-64 or arm64", machine)
+	}
+	return fmt.Sprintf("py3-none-manylinux_2_%d_%s", minor, kinds[machine]), nil
+}
+
+// glibc returns the minor version of the oldest glibc 2 that has all symbols a file asks for, which
+// may come from glibc alone.
+func glibc(f *elf.File) (minor int, err error) {
+	libraries, err := f.ImportedLibraries()
+	for _, library := range libraries {
+		if base, _, _ := strings.Cut(library, "."); !slices.Contains([]string{"libc", "libpthread", "libdl", "ld-linux-x86-64", "ld-linux-aarch64"}, base) {
+			return 0, fmt.Errorf("it needs %s: want what is part of every glibc", library)
+		}
+	}
+	if len(libraries) == 0 || err != nil {
+		return 0, err
+	}
+	needed, err := f.DynamicVersionNeeds()
+	for _, library := range needed {
+		for _, need := range library.Needs {
+			number, ok := strings.CutPrefix(need.Dep, "GLIBC_2.")
+			n, err := strconv.Atoi(strings.SplitN(number, ".", 2)[0])
+			if !ok || err != nil {
+				return 0, fmt.Errorf("it needs %s of %s: want a version like GLIBC_2.17", need.Dep, library.Name)
+			}
+			minor = max(minor, n)
+		}
+	}
+	return minor, err
+}
