@@ -172,7 +172,7 @@ func TestTorchSaysWhyItIsNotCompiled(t *testing.T) {
 	env, cache := fakeCompiler(t, "seq 30; echo no such header\necho a part >$out\nexit 3\n")
 	said, status := b.Run(t, append(env, b.Python, "-m", "gompi_torch", "--build")...)
 	const want = `(?s)RuntimeError: gompi_torch: \S+/c\+\+ failed with status 3; its last lines:\n    12\n.*\n    30\n    no such header\n` +
-		`gompi_torch: torch \S+ wants g\+\+ .* The command was: \S+/c\+\+ `
+		`gompi_torch: want a compiler of C\+\+20, .* The command was: \S+/c\+\+ `
 	if status != 1 || !regexp.MustCompile(want).MatchString(said) {
 		t.Errorf("status %d, want 1 and %s:\n%s", status, want, said)
 	}

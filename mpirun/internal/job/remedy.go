@@ -8,7 +8,7 @@ var remedies = []struct{ says, helps string }{
 	{"No module named 'gompi_torch'", gompiTorch}, // import
 }
 
-const gompiTorch = "this Python has no gompi_torch: make torch ONLY=build, then . bin/torch/bin/activate; or see docs/pytorch.md"
+const gompiTorch = "this Python has no gompi_torch: pip install gompi-*.whl, which make wheel puts into dist; see docs/pytorch.md"
 
 // remedy returns what helps a program that has said that last, "" if nothing is known.
 func remedy(tail []byte) string {

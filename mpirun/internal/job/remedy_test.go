@@ -17,7 +17,7 @@ func TestWhatAProgramLacksIsTold(t *testing.T) {
 				}
 			}))
 			k.wants(1, "gompirun: rank 1 on b exited with status 1 (pid 101)", "  | "+says[:len(says)-1],
-				"gompirun: this Python has no gompi_torch: make torch ONLY=build, then . bin/torch/bin/activate; or see docs/pytorch.md")
+				"gompirun: this Python has no gompi_torch: pip install gompi-*.whl, which make wheel puts into dist; see docs/pytorch.md")
 		}))
 	}
 }

@@ -139,8 +139,8 @@ def _compile(to: str, locked: bool) -> None:
     last = "".join(f"\n    {line}" for line in said.splitlines()[-20:])
     raise RuntimeError(
         f"gompi_torch: {compiler()} {how}; its last lines:{last}\n"
-        f"gompi_torch: torch {torch.__version__} wants g++ 11 or clang++ 14, or a later one, which CXX can name. "
-        f"The command was: {shlex.join(command)}"
+        f"gompi_torch: want a compiler of C++20, and the headers of torch {torch.__version__} and of Python: "
+        f"CXX names another compiler. The command was: {shlex.join(command)}"
     )
 
 
