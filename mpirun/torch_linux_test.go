@@ -79,3 +79,34 @@ func TestATorchScriptRunsOnSeveralHosts(t *testing.T) {
 		t.Errorf("the second node: %v\n%s", err, said.String())
 	}
 }
+
+// TestWhatTorchRecordsIsReported has a function of a script fail that torch's @record decorates.
+func TestWhatTorchRecordsIsReported(t *testing.T) {
+	_, path := torchScript(t)
+	script := filepath.Join(t.TempDir(), "fails.py")
+	const text = `import os, sys
+from torch.distributed.elastic.multiprocessing.errors import record
+print(os.environ["TORCHELASTIC_ERROR_FILE"], flush=True)
+sys.stderr = open(os.devnull, "w")
+@record
+def main():
+    raise ValueError("no data for rank " + os.environ["RANK"])
+if os.environ["RANK"] == "1":
+    main()
+`
+	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("gompirun", "-q", "-np", "2", script)
+	cmd.Env = append(os.Environ(), "PATH="+path)
+	status, out, said := finish(t, cmd)
+	if status != 1 {
+		t.Errorf("status %d, want 1", status)
+	}
+	matches(t, "record", said, `^gompirun: rank 1 on localhost exited with status 1 \(pid \d+\): ValueError: no data for rank 1$`, `^  \|     raise ValueError\("no data for rank "`)
+	for file := range strings.FieldsSeq(out) {
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("%s is left", file)
+		}
+	}
+}

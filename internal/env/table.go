@@ -38,6 +38,7 @@ const (
 	TorchRestarts   = "TORCHELASTIC_RESTART_COUNT"
 
 	TorchMaxRestarts = "TORCHELASTIC_MAX_RESTARTS"
+	TorchErrorFile   = "TORCHELASTIC_ERROR_FILE"
 
 	OMPIRank      = "OMPI_COMM_WORLD_RANK"
 	OMPISize      = "OMPI_COMM_WORLD_SIZE"
@@ -156,6 +157,7 @@ func launched() []Var {
 		{TorchRunID, "", byLibraries, "what `-rdzv-id` says, or GOMPI_JOB_ID of the first run", true},
 		{TorchRestarts, "", byLibraries, "as GOMPI_RESTARTS", true},
 		{TorchMaxRestarts, "", byLibraries, "what `-max-restarts` says", true},
+		{TorchErrorFile, "a file of the rank's own", byLibraries, "where torch's `@record` writes why a script failed, which gompirun reports; `-x` or the script may name another", true},
 		{OMPIRank, "", byPrograms, "as GOMPI_RANK", true},
 		{OMPISize, "", byPrograms, "as GOMPI_SIZE", true},
 		{OMPILocalRank, "", byPrograms, "as GOMPI_LOCAL_RANK", true},

@@ -42,6 +42,7 @@ type agent struct {
 	launch  *ctl.Launch
 	facts   *ctl.Hello
 	told    *launchenv.Node // what ranks are told of this host
+	errors  string          // what the names of the ranks' error files begin with
 	gloo    []string        // a variable for gloo, if it needs one
 	held    int             // the socket that holds MASTER_PORT
 	segment *seg.Segment
@@ -94,9 +95,10 @@ func Run(in, out, dog, input int) int {
 	// Ranks die with the thread that forked them, and inherit its affinity.
 	runtime.LockOSThread()
 	watchdog.NameProcess(boot.AgentName)
-	a := &agent{in: in, out: out, inherit: input, ready: inspect.Ready, orders: ctl.Frames(), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: dog}}
+	a := &agent{in: in, out: out, inherit: input, ready: inspect.Ready, orders: ctl.Frames(), errors: errorFiles(), local: map[int]int{}, revoked: map[uint64]bool{}, left: map[world.Rank]bool{}, guests: map[int]*wire.Frames{}, door: -1, held: -1, pulse: pulse{watchdog: dog}}
 	defer func() { a.group.Remove() }()
 	defer a.preparation.intake.Abandon()
+	defer a.removeErrorFiles()
 	err := a.serve()
 	signal.Ignore(unix.SIGPIPE) // stderr may have lost its reader
 	if err != nil {

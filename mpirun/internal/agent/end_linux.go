@@ -126,6 +126,7 @@ func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	} else {
 		m.Code = ws.ExitStatus()
 	}
+	a.takeRecord(p, m)
 	dead := m.Signal != 0 || m.Code != 0 || m.Joined != m.Closed
 	if !a.launch.Recover || !dead {
 		a.reportEnd(p, m)

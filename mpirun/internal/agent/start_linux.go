@@ -110,7 +110,7 @@ func (a *agent) variables(p *process, prog *program.Program) []string {
 	if a.launch.Virtual {
 		place = append(place, env.TorchLocalRank+"=0")
 	}
-	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.facts.Quota, len(a.launch.Ranks)), a.gloo, prog.Env, launchenv.GPUs(p.GPUs),
+	return launchenv.Merge(launchenv.Threads(len(p.CPUs), a.launch.Cores, a.facts.Quota, len(a.launch.Ranks)), a.gloo, []string{env.TorchErrorFile + "=" + a.errorFile(p)}, prog.Env, launchenv.GPUs(p.GPUs),
 		node.Slurm(p.original, prog.Env), node.Identity(p.original), a.descriptors(), place)
 }
 

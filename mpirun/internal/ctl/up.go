@@ -195,6 +195,8 @@ type Exited struct {
 	Unaware bool
 	RSS     int64 // largest resident set, in bytes
 	Tail    []byte
+	// Recorded is what the rank has recorded of its failure, at Time: one line, "" for nothing.
+	Recorded string
 }
 
 func (m *Exited) fields(c *wire.Codec) {
@@ -206,6 +208,7 @@ func (m *Exited) fields(c *wire.Codec) {
 	c.Bools(&m.Joined, &m.Closed, &m.Core, &m.PMI, &m.NoMemory, &m.Unaware)
 	wire.Int(c, &m.RSS, 0, math.MaxInt64)
 	c.Bytes(&m.Tail, MaxText)
+	c.Prose(&m.Recorded, MaxText)
 }
 
 // Doing answers Ask: what the ranks of a host that have not ended are in.

@@ -24,5 +24,8 @@ func (j *Job) howEnded(m *ctl.Exited) (how string, well bool) {
 	if well && !m.Joined && j.lone[m.Rank] {
 		return fmt.Sprintf("ended with status 0, as rank 0 of 1 and not of %d", len(j.plan.Ranks)), false
 	}
+	if m.Recorded != "" && j.endedWithJob(m) {
+		return "failed, and was ended with the job", false
+	}
 	return howEnded(m), well
 }

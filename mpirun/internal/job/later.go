@@ -26,13 +26,18 @@ type laterFailures struct {
 // failedToo notes a rank's failure for the report. A rank that was ended with the job has not
 // failed.
 func (j *Job) failedToo(m *ctl.Exited, how string, c *cause) {
-	ours := func(sig int) bool {
-		return sig == int(unix.SIGTERM) || sig == int(unix.SIGKILL) || sig == int(unix.SIGINT) && j.end.interrupt > 0
-	}
-	if j.end.cause != nil && (ours(m.Signal) || ours(m.Code-128)) {
+	if j.endedWithJob(m) && m.Recorded == "" {
 		return
 	}
 	j.later.ranks = append(j.later.ranks, failure{j.recover.original(m.Rank), how, c})
+}
+
+// endedWithJob reports whether a rank was ended with the job.
+func (j *Job) endedWithJob(m *ctl.Exited) bool {
+	ours := func(sig int) bool {
+		return sig == int(unix.SIGTERM) || sig == int(unix.SIGKILL) || sig == int(unix.SIGINT) && j.end.interrupt > 0
+	}
+	return j.end.cause != nil && (ours(m.Signal) || ours(m.Code-128))
 }
 
 // then prints the later failures, those alike in one line.

@@ -20,10 +20,12 @@ func TestWhatFailedAlikeIsToldInOneLine(t *testing.T) {
 	fail(0, 1, 0, "exited with status 1")
 	fail(5, 0, 15, "was killed by signal 15 (SIGTERM)") // by the end of the job
 	fail(6, 137, 0, "exited with status 137")
+	j.failedToo(&ctl.Exited{Rank: 7, Signal: 15, Recorded: "ValueError: x"}, "failed, and was ended with the job", &cause{})
 	fail(1, 0, 11, "was killed by signal 11 (SIGSEGV)")
 	j.later.agents = []*cause{{text: "the agent on b exited"}}
 	want := []string{
 		"then: rank 0,2-3 exited with status 1",
+		"then: rank 7 failed, and was ended with the job",
 		"then: rank 1 was killed by signal 11 (SIGSEGV)",
 		"then: the agent on b exited",
 	}

@@ -139,6 +139,8 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 	j.broadcast(&died)
 	status := m.Code
 	switch {
+	case m.Recorded != "" && j.endedWithJob(m): // a script that fails exits with 1
+		status = 1
 	case m.Signal != 0:
 		status = 128 + m.Signal
 	case status == 0:
@@ -148,6 +150,9 @@ func (j *Job) exited(h *host, m *ctl.Exited) {
 		status: status,
 		text:   fmt.Sprintf("%s on %s %s (pid %d)", who, h.name, how, m.PID),
 		tail:   m.Tail, time: m.Time, host: h,
+	}
+	if m.Recorded != "" {
+		c.text += ": " + m.Recorded
 	}
 	if m.Unaware {
 		c.asked = j.leaving.asked[m.Rank]
