@@ -104,10 +104,7 @@
 // # Device memory
 //
 // A Buffer may be memory of a GPU (package cudaops), on some ranks and not on others. Work of
-// streams on it has to be done when the call begins; forms such as AllreduceOnStream and
-// Persistent.StartOn are in the order of a stream. Until such an operation is complete, do nothing
-// that may wait for the stopped stream: free device memory, close its Comm, synchronize the device,
-// or launch a kernel for the first time. Config.DeviceArena and Config.CUDA say which
+// streams on it has to be done when the call begins. Config.DeviceArena and Config.CUDA say which
 // collectives are done on the devices, or by NCCL. All others, and messages, go through pinned host
 // memory, long ones in chunks that are copied while others are under way. This takes up to 8 MiB
 // for each operation under way, or as much as a short buffer is long. The memory is kept until the

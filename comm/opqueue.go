@@ -9,7 +9,6 @@ import (
 	"gompi/comm/internal/engine"
 	"gompi/comm/internal/progress"
 	"gompi/internal/fifo"
-	"gompi/internal/mem"
 )
 
 // opQueue runs the collectives of one communicator one at a time, in the order in which they were
@@ -39,13 +38,6 @@ type queuedOp struct {
 	h        engine.Handle
 	o        call.Call
 	blocking bool // its caller runs it
-	at       streamPosition
-}
-
-// A streamPosition is where a stream stops for a queuedOp, zero if that is in no stream's order.
-type streamPosition struct {
-	hold mem.StreamWait
-	err  error // why it does not stop
 }
 
 // The states of an opQueue. Nearly always one goroutine makes one blocking call after the other:
@@ -121,7 +113,7 @@ func (q *opQueue) run(ctx context.Context, c *Comm, o *call.Call) error {
 	q.blocking = true
 	var begins engine.Handle
 	if q.running {
-		begins = q.push(c, o, streamPosition{}, true)
+		begins = q.push(c, o, true)
 	}
 	q.running = true
 	q.mu.Unlock()
@@ -147,19 +139,19 @@ func (q *opQueue) wait(ctx context.Context, c *Comm, begins engine.Handle, o *ca
 }
 
 // enqueue queues o for a nonblocking call.
-func (q *opQueue) enqueue(c *Comm, o *call.Call, at streamPosition) engine.Handle {
+func (q *opQueue) enqueue(c *Comm, o *call.Call) engine.Handle {
 	q.lockSlow()
 	defer q.mu.Unlock()
-	h := q.push(c, o, at, false)
+	h := q.push(c, o, false)
 	if !q.running {
 		q.next(c)
 	}
 	return h
 }
 
-func (q *opQueue) push(c *Comm, o *call.Call, at streamPosition, blocking bool) engine.Handle {
+func (q *opQueue) push(c *Comm, o *call.Call, blocking bool) engine.Handle {
 	h := c.e.Expect(engine.Handle{})
-	q.queue.Push(queuedOp{h, *o, blocking, at})
+	q.queue.Push(queuedOp{h, *o, blocking})
 	return h
 }
 
@@ -210,7 +202,8 @@ func (q *opQueue) runQueued(c *Comm, now *queuedOp, quiet bool) {
 		}
 		c.e.Complete(now.h, engine.Status{}, err)
 	}()
-	err = now.perform(c, quiet)
+	defer c.unwind(&now.o)
+	err = c.perform(context.Background(), &now.o, quiet)
 	ended = true
 }
 

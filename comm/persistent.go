@@ -37,25 +37,15 @@ func (c *Comm) persistent(o *call.Call) *Persistent { return &Persistent{c: c, o
 // Start starts the operation. Wait of the Request returns an error, too: ErrActive if the operation
 // started before is not complete. All ranks start the collectives of one communicator in the same
 // order.
-func (p *Persistent) Start() Request { return p.start(nil) }
-
-// StartOn is Start in the order of q, for any message or collective: as SendOnStream,
-// RecvOnStream or AllreduceOnStream.
-func (p *Persistent) StartOn(q Stream) Request { return p.start(q) }
-
-// start starts the operation, in the order of q if that is not nil.
-func (p *Persistent) start(q Stream) Request {
+func (p *Persistent) Start() Request {
 	if !p.last.Done() {
 		r := p.last
 		r.h = p.c.failed(ErrActive)
 		return r
 	}
-	switch {
-	case p.op != nil:
-		p.last = p.c.collectiveBehind(p.op, q)
-	case q != nil:
-		p.last = p.c.messageBehind(q, p.kind, p.peer, p.tag, p.buf)
-	default:
+	if p.op != nil {
+		p.last = p.c.collective(p.op)
+	} else {
 		p.last = p.c.message(p.kind, p.peer, p.tag, p.buf)
 	}
 	return p.last

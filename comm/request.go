@@ -86,15 +86,12 @@ func (c *Comm) launch(k requestKind, peer, tag int, b Buffer) engine.Handle {
 }
 
 // collective starts o, for a nonblocking call. An error is kept for Wait.
-func (c *Comm) collective(o *call.Call) Request { return c.collectiveBehind(o, nil) }
-
-// collectiveBehind starts o behind the work that q has now, if q is not nil.
-func (c *Comm) collectiveBehind(o *call.Call, q Stream) Request {
+func (c *Comm) collective(o *call.Call) Request {
 	r := Request{c: c, kind: collectiveRequest + requestKind(o.Kind), peer: -1}
 	if err := o.Check(c.Rank(), c.Size()); err != nil {
 		r.h = c.failed(badArgument("%v", err))
 	} else {
-		r.h = c.ops.enqueue(c, o, stop(q))
+		r.h = c.ops.enqueue(c, o)
 	}
 	return r
 }

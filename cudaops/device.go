@@ -17,11 +17,9 @@ type Device struct {
 	ordinal int
 	what    driver.Description
 	context func() (driver.Context, error) // retains the primary context when first called
-	canHold func() bool                    // tries when first called
 
 	mu      sync.Mutex
 	idle    []*Stream          // for calls that wait
-	holds   []*hold            // that nobody uses
 	blocks  map[uintptr]*block // by the address of their Buffer
 	kernels map[kernelName]driver.Kernel
 }
@@ -33,13 +31,11 @@ var (
 )
 
 func newDevice(ordinal int, what driver.Description) *Device {
-	d := &Device{
+	return &Device{
 		name: fmt.Sprintf("cuda:%d", ordinal), ordinal: ordinal, what: what,
 		context: sync.OnceValues(func() (driver.Context, error) { return driver.Retain(ordinal) }),
 		blocks:  map[uintptr]*block{}, kernels: map[kernelName]driver.Kernel{},
 	}
-	d.canHold = sync.OnceValue(d.tryHold)
-	return d
 }
 
 // Name returns "cuda:" and the device's number in this process.

@@ -36,7 +36,6 @@ var jobs = map[string]func() error{
 	"dying":       jobDying,
 	"nccl":        jobNCCL,
 	"ncclDying":   jobNCCLDying,
-	"noHolds":     jobNoHolds,
 }
 
 func child(name string) int {

@@ -48,9 +48,6 @@ func (d *Device) OpenStream() (mem.Stream, error) {
 	return s, nil
 }
 
-// OpenStream returns another Stream of s's device.
-func (s *Stream) OpenStream() (mem.Stream, error) { return s.d.OpenStream() }
-
 // StreamOf returns the Stream of a CUstream or cudaStream_t that another library
 // made on d, such as torch.cuda.Stream.cuda_stream. Its owner ends it, after Close.
 func (d *Device) StreamOf(handle uintptr) (*Stream, error) {
@@ -196,15 +193,6 @@ func (s *Stream) NewEvent() (mem.Event, error) {
 		return nil, err
 	}
 	return streamEvent{e, s}, nil
-}
-
-// After makes later work of s wait for where m, of a Stream of any Device, is now.
-func (s *Stream) After(m mem.Event) error {
-	e, ok := m.(streamEvent)
-	if !ok {
-		return s.d.failed("wait for an event", fmt.Errorf("it is a %T: want one of NewEvent of a Stream", m))
-	}
-	return s.Wait(e.Event)
 }
 
 func (m streamEvent) Set() error  { return m.Record(m.s) }

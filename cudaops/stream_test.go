@@ -1,20 +1,12 @@
 package cudaops_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"unsafe"
 
-	"gompi/comm"
-	"gompi/comm/commtest"
-	"gompi/comm/ddp"
 	"gompi/cudaops"
-	"gompi/cudaops/cudatest"
 	"gompi/internal/mem"
-	"gompi/internal/mem/memtest"
 )
 
 // must ends the test with err, if there is one.
@@ -82,40 +74,30 @@ func TestWorkOfStreamsIsOrderedByEvents(t *testing.T) {
 	}
 }
 
-// The same by events, for those who know of queues alone. An event is set anew while
-// another stream still waits for where it was.
-func TestWorkIsOrderedThroughTheInterfacesOfMem(t *testing.T) {
+// An event is recorded anew while another stream still waits for where it was.
+func TestEventsAreRecordedAnewWhileAStreamWaits(t *testing.T) {
 	d := device(t)
 	t.Setenv("FAKECUDA_DELAY", "2000")
-	first := newStream(t, d)
-	second, err := first.OpenStream()
+	first, second := newStream(t, d), newStream(t, d)
+	ready, err := d.NewEvent()
 	must(t, err)
-	ready, err := first.NewEvent()
-	must(t, err)
+	defer ready.Close()
 	in, a := pinned[int32](t, d, 20), upload(t, d, make([]int32, 20))
 	for i := range in {
 		in[i] = int32(i + 1)
 	}
 	for i := range in {
 		must(t, first.Copy(a.Slice(i, i+1), mem.Of(in).Slice(i, i+1)))
-		must(t, ready.Set())
-		must(t, second.After(ready))
+		must(t, ready.Record(first))
+		must(t, second.Wait(ready))
 		must(t, second.Reduce(mem.Sum, a.Slice(i, i+1), a.Slice(0, 1), a.Slice(i, i+1)))
 	}
-	must(t, second.Close())
-	must(t, ready.Close())
+	must(t, second.Sync())
 	must(t, mem.Copy(mem.Of(in), a))
 	for i, v := range in[1:] {
 		if want := int32(i + 4); v != want { // i+2 and twice 1
 			t.Errorf("element %d is %d, want %d", i, v, want)
 		}
-	}
-	other := memtest.NewDevice("other").OpenStream()
-	defer other.Close()
-	m, err := other.NewEvent()
-	must(t, err)
-	if err := first.After(m); err == nil || !strings.Contains(err.Error(), "want one of NewEvent of a Stream") {
-		t.Errorf("another device's event: %v", err)
 	}
 }
 
@@ -264,104 +246,5 @@ func TestEventsAreReachedInTheOrderOfTheWork(t *testing.T) {
 	}
 	if err := s.Clear(mem.Of(out)); err == nil || !strings.Contains(err.Error(), "400 bytes in host: want memory of cuda:0") {
 		t.Errorf("clearing host memory on a stream: %v", err)
-	}
-}
-
-// A stream stops at a Hold until it is released, whatever is done in between, and
-// Holds serve again.
-func TestAStreamStopsAtAHold(t *testing.T) {
-	d := device(t)
-	s := newStream(t, d)
-	out := pinned[int32](t, d, 1)
-	a := upload(t, d, []int32{0})
-	one := upload(t, d, []int32{1})
-	behind, err := d.NewEvent()
-	must(t, err)
-	defer behind.Close()
-	// To load a kernel the driver waits until no stream is stopped.
-	must(t, errors.Join(s.Reduce(mem.Sum, a, a, upload(t, d, []int32{0})), s.Copy(mem.Of(out), a), s.Sync()))
-	if !s.CanHold() {
-		t.Error("it says that it cannot stop")
-	}
-	for round := range int32(50) {
-		h, err := s.Hold()
-		must(t, err)
-		must(t, s.Reduce(mem.Sum, a, a, one))
-		must(t, s.Copy(mem.Of(out), a))
-		must(t, behind.Record(s))
-		must(t, h.Reached())
-		if done, err := behind.Done(); done || err != nil || out[0] != round {
-			t.Fatalf("round %d: what is behind the hold is done %v, and stored %d (%v)", round, done, out[0], err)
-		}
-		h.Release()
-		must(t, behind.Sync())
-		if out[0] != round+1 {
-			t.Fatalf("round %d: %d behind the hold", round, out[0])
-		}
-	}
-}
-
-// Any number of Holds are there at a time, on streams that do not wait for each other.
-func TestHoldsOfStreamsAreApart(t *testing.T) {
-	d := device(t)
-	const n = 40
-	streams, holds := make([]*cudaops.Stream, n), make([]mem.StreamWait, n)
-	for i := range holds {
-		var err error
-		streams[i] = newStream(t, d)
-		holds[i], err = streams[i].Hold()
-		must(t, err)
-	}
-	for i := n - 1; i >= 0; i-- {
-		holds[i].Release()
-		must(t, streams[i].Sync())
-	}
-}
-
-// jobNoHolds trains on a device whose streams cannot be stopped.
-func jobNoHolds() error {
-	const ranks, steps, n = 2, 3, 1000
-	return errors.Join(commtest.Ranks(context.Background(), ranks, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
-		d, err := cudaops.Open(0)
-		if err != nil {
-			return err
-		}
-		s, err := d.NewStream()
-		if err != nil {
-			return err
-		}
-		if s.CanHold() {
-			return errors.New("it says that it can stop a stream")
-		}
-		b, err := d.Alloc(mem.F32, n)
-		if err != nil {
-			return err
-		}
-		param := &ddp.Tensor{Name: "p", Data: b}
-		model, err := ddp.NewOn(ctx, c, s, []*ddp.Tensor{param}, ddp.Options{})
-		if err != nil {
-			return err
-		}
-		for step := range steps {
-			mine := make([]float32, n)
-			for i := range mine {
-				mine[i] = float32(2*c.Rank() + step)
-			}
-			err = errors.Join(err, s.Sync(), d.Copy(param.Grad, mem.Of(mine))) // it is zeroed on the stream
-			model.Ready(0)
-			err = errors.Join(err, model.Finish(ctx), d.Copy(mem.Of(mine), param.Grad))
-			if want := float32(ranks - 1 + step); err != nil || mine[0] != want || mine[n-1] != want {
-				return fmt.Errorf("step %d: averages are %v and %v, want %v (%v)", step, mine[0], mine[n-1], want, err)
-			}
-		}
-		return errors.Join(model.Close(ctx), s.Close())
-	})...)
-}
-
-// Where the driver cannot stop streams, gradients of a device are averaged nevertheless.
-func TestDDPDoesWithoutStreamsThatStop(t *testing.T) {
-	cudatest.NeedFake(t)
-	if out := run(t, "noHolds", "FAKECUDA_WAITS=0"); out != "" {
-		t.Error(out)
 	}
 }

@@ -15,10 +15,10 @@ import (
 // travel while the others are still computed.
 type bucket struct {
 	params  []int         // indexes, in the order in which their gradients lie in grads
-	grads   comm.Buffer   // in host memory from comm.Alloc: ranks of one host average them in place
+	grads   comm.Buffer   // of a device, or from comm.Alloc: ranks of one host average them in place
 	rows    *rowReducer   // not nil: it is one parameter of rows, which has no grads
 	exact   *exactReducer // nil: sums are not exact
-	reducer reducer       // in host memory
+	reducer reducer       // of grads or rows
 	names   string        // of the parameters, for messages
 	pending int           // parameters not yet ready in this step
 }
@@ -79,7 +79,7 @@ func layout(order []int, params []*Tensor, firstBytes, bytes int) [][]int {
 
 // makeBuckets makes the buckets that the order of the parameters and the limits ask for.
 func (d *DDP) makeBuckets(ctx context.Context) error {
-	d.buckets, d.fresh = nil, true
+	d.buckets = nil
 	for _, members := range layout(d.order, d.params, d.opts.FirstBucketBytes, d.opts.BucketBytes) {
 		b := &bucket{params: members, names: d.namesOf(members), pending: len(members)}
 		d.buckets = append(d.buckets, b)
@@ -111,9 +111,7 @@ func (d *DDP) fillBucket(ctx context.Context, b *bucket) error {
 	for _, i := range b.params {
 		d.setGrad(i, b.grads.Slice(d.offset[i], d.offset[i]+d.params[i].Data.Len()))
 	}
-	if d.device == nil {
-		b.reducer, err = d.newReducer(ctx, b)
-	}
+	b.reducer, err = d.newReducer(ctx, b)
 	return err
 }
 
@@ -126,8 +124,8 @@ func (d *DDP) setGrad(i int, grad comm.Buffer) {
 
 // alloc returns memory for the gradients of a bucket, freeBuckets gives it back.
 func (d *DDP) alloc(ctx context.Context, t comm.Type, n int) (comm.Buffer, error) {
-	if d.device != nil {
-		return d.device.stream.Space().Alloc(t, n)
+	if d.stream != nil {
+		return d.stream.Space().Alloc(t, n)
 	}
 	return d.c.Alloc(ctx, t, n)
 }
@@ -138,8 +136,8 @@ func (d *DDP) freeBuckets(ctx context.Context, buckets []*bucket) {
 	for _, b := range buckets {
 		switch {
 		case b.rows != nil || b.grads == (comm.Buffer{}): // nothing was allocated
-		case d.device != nil:
-			d.device.stream.Space().Free(b.grads)
+		case d.stream != nil:
+			d.stream.Space().Free(b.grads)
 		default:
 			_ = d.c.Free(ctx, b.grads)
 		}

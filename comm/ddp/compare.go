@@ -70,10 +70,8 @@ func lines(ctx context.Context, c *comm.Comm, root int, list []string) ([]string
 // on all of them, bit for bit. It reads the whole model, which it copies from a
 // device when the stream has done its work, and sends a few bytes.
 func (d *DDP) CheckReplicas(ctx context.Context) error {
-	if d.device != nil {
-		if err := d.device.stream.Sync(); err != nil {
-			return fmt.Errorf("ddp: %w", err)
-		}
+	if err := d.syncStream(); err != nil {
+		return err
 	}
 	digests := make([]uint64, len(d.params))
 	var all []byte

@@ -15,7 +15,7 @@ import (
 type DDP struct {
 	c        *comm.Comm
 	opts     Options
-	device   *device   // that computes gradients; nil: in host memory
+	stream   Stream    // on which gradients are computed; nil: in host memory
 	params   []*Tensor // in host memory: the memory of slices
 	slices   []*Param  // nil: New was given Tensors
 	ordered  bool      // the order is known: from Options, or from the first step
@@ -24,9 +24,8 @@ type DDP struct {
 	home     []*bucket     // of each parameter
 	offset   []int         // of each parameter's gradient in its bucket
 	rows     []*rowReducer // of each parameter that has rows, else nil
-	hooks    *runner       // of hooks and sparse gradients; nil: there are none
-	hookComm *comm.Comm    // theirs alone, since their calls block beside those of the DDP
-	fresh    bool          // the buckets have not been averaged yet
+	runner   *runner       // of hooks, sparse gradients and what devices compute; nil: there are none
+	hookComm *comm.Comm    // of the first two alone, since their calls block beside those of the DDP
 
 	passes   []int       // calls of Ready in this step, for each parameter
 	complete []int       // parameters in the order in which their last pass was done
@@ -44,8 +43,8 @@ type DDP struct {
 type Stats struct {
 	Steps int
 	// Exposed is the time in Ready and Finish: communication, and waiting for slower ranks, that
-	// did not overlap computation. On a device it is how long the stream waited for averages, to
-	// some 10 microseconds; the last step counts after Wait.
+	// did not overlap computation. On a device it is how long Finish waited for averages after the
+	// stream had done its work.
 	Exposed time.Duration
 	// Bytes is the size of all gradients averaged. Hooks may have sent less. Of sparse gradients it
 	// counts the rows that Rows returns.
@@ -84,14 +83,7 @@ func NewTensors(ctx context.Context, c *comm.Comm, params []*Tensor, opts Option
 // this work is enqueued on q, not that it is done, and returns at once. A bucket is averaged when q
 // has computed its gradients, while q computes those of the next bucket. So all buckets but the
 // last overlap, even if the whole backward pass was enqueued before its first kernel ran. Finish
-// returns at once, too: work enqueued later on q reads the averages. Wait waits for them.
-//
-// So q stops: from the first Ready of a step until Wait returns, the restrictions of comm's
-// stream-ordered collectives apply. A program calls Wait after Finish if one step overfills the
-// queue of q, or if it needs a call that is restricted. In the first step with new buckets, when
-// kernels are launched for the first time, no stream stops and Finish waits. It waits in every step
-// if the driver cannot stop a stream, which is tested once (CUDA 11.7 or newer, but not
-// everywhere).
+// waits for q and for the averages.
 func NewOn(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, opts Options) (*DDP, error) {
 	for _, p := range params {
 		if p.Data.Len() > 0 && p.Data.Space() != q.Space() {
@@ -125,26 +117,23 @@ func start(ctx context.Context, c *comm.Comm, q Stream, params []*Tensor, slices
 	}
 	n := len(params)
 	d := &DDP{c: own, opts: opts, params: params, slices: slices,
-		home: make([]*bucket, n), offset: make([]int, n), rows: make([]*rowReducer, n), passes: make([]int, n)}
+		stream: q, home: make([]*bucket, n), offset: make([]int, n), rows: make([]*rowReducer, n), passes: make([]int, n)}
 	d.setOrder()
-	if err := d.prepare(ctx, q); err != nil {
+	if err := d.prepare(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("ddp: %w", err), d.Close(ctx))
 	}
 	return d, nil
 }
 
 // prepare makes what the options ask for.
-func (d *DDP) prepare(ctx context.Context, q Stream) (err error) {
-	if q != nil {
-		if d.device, err = newDevice(q); err != nil {
-			return err
-		}
-	}
+func (d *DDP) prepare(ctx context.Context) (err error) {
 	if d.opts.Hook != nil || slices.ContainsFunc(d.params, func(p *Tensor) bool { return p.Row > 0 }) {
 		if d.hookComm, err = d.c.Dup(ctx); err != nil {
 			return err
 		}
-		d.hooks = newRunner(len(d.params))
+	}
+	if d.hookComm != nil || d.stream != nil {
+		d.runner = newRunner(len(d.params))
 	}
 	if d.opts.FindUnused {
 		d.used = newUsedParams(d.c, len(d.params))
@@ -243,10 +232,9 @@ func (d *DDP) Stats() Stats {
 }
 
 // Close releases the memory of the gradients; the parameters' Data is the
-// caller's and stays. It is collective, and wants every step finished; on a device it
-// waits for the averages, and tells what has gone wrong since the last Finish. After
-// an error the gradients may still be on their way: then their memory stays
-// until the other ranks have closed, too.
+// caller's and stays. It is collective, and wants every step finished. After
+// an error the gradients may still be on their way: then their memory, if it is the
+// host's, stays until the other ranks have closed, too.
 func (d *DDP) Close(ctx context.Context) error {
 	for _, p := range d.slices {
 		p.Grad = nil
@@ -255,32 +243,21 @@ func (d *DDP) Close(ctx context.Context) error {
 		p.Grad = comm.Buffer{}
 	}
 	var failed []error
-	if d.err == nil {
-		failed = append(failed, d.Wait(ctx))
-	}
 	d.trace.close()
-	if d.hooks != nil {
-		d.hooks.close()
+	if d.runner != nil {
+		d.runner.close()
+	}
+	if d.hookComm != nil {
 		failed = append(failed, d.hookComm.Close(ctx))
 	}
 	if d.mayFree() {
 		d.freeBuckets(ctx, d.buckets)
 	}
 	d.buckets = nil
-	failed = append(failed, d.c.Close(ctx))
-	if d.device != nil {
-		failed = append(failed, d.device.close())
-		d.device = nil
-	}
-	return errors.Join(failed...)
+	return errors.Join(append(failed, d.c.Close(ctx))...)
 }
 
-// mayFree reports whether nothing uses the gradients. Host memory is given back by a collective,
+// mayFree reports whether Close may free the gradients. Host memory is given back by a collective,
 // and after an error another rank may be in another one: then the communicator's Close gives it
-// back.
-func (d *DDP) mayFree() bool {
-	if d.device != nil {
-		return d.started == 0 && d.device.step == nil
-	}
-	return d.started == 0 && d.err == nil
-}
+// back. To free device memory waits for the device.
+func (d *DDP) mayFree() bool { return d.stream != nil || d.started == 0 && d.err == nil }

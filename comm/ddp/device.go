@@ -2,9 +2,7 @@ package ddp
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	"gompi/comm"
 )
@@ -18,148 +16,52 @@ type Stream interface {
 	Space() comm.Space
 	// Clear puts the zeroing of b on the Stream.
 	Clear(b comm.Buffer) error
-	// OpenStream returns another Stream of the device, which waits for no other.
-	OpenStream() (comm.Stream, error)
 }
 
-// A device computes the gradients of a DDP. A second stream averages them: it waits for the
-// gradients of each bucket in turn, while the compute stream continues. Finish makes the compute
-// stream wait for the averages. So the host only enqueues work and events, and waits for neither.
-// If streams cannot be stopped, Finish waits for everything.
-type device struct {
-	stream   Stream         // computes
-	averages comm.Stream    // of allreduces
-	computed comm.Event     // of stream: where the gradients of a bucket are there
-	finished comm.Event     // of stream: where it was in the last Finish
-	averaged comm.Event     // of averages, at the same time
-	last     []comm.Request // averages put there since then
-	step     *deviceStep    // the last one, nil if it is over
-	stops    bool           // streams can be stopped
+// A deviceReducer is the allreduce of a bucket in device memory. A goroutine of the DDP waits until
+// the device has computed the bucket's gradients and then does the allreduce, while the device
+// computes those below. So the device waits for nobody. A stream that stops until the host lets it
+// go on loses: other calls of the driver then block, and an H200 that two ranks share took 4 times
+// as long for a step.
+type deviceReducer struct {
+	*task
+	computed comm.Event // behind the gradients
+	failed   error      // why it was not set
 }
 
-// A deviceStep is one whose Finish has returned.
-type deviceStep struct {
-	over    chan struct{} // closed when the averages are there, before what follows is read
-	err     error
-	exposed time.Duration
-}
-
-// newDevice returns the device that q works on, for close to end also after an error.
-func newDevice(q Stream) (*device, error) {
-	v := &device{stream: q, stops: q.CanHold()}
-	var err error
-	if v.computed, err = q.NewEvent(); err != nil {
-		return v, err
-	}
-	if v.finished, err = q.NewEvent(); err != nil {
-		return v, err
-	}
-	if v.averages, err = q.OpenStream(); err != nil {
-		return v, err
-	}
-	v.averaged, err = v.averages.NewEvent()
-	return v, err
-}
-
-// average puts the average of a bucket behind the work that the stream has now.
-func (v *device) average(c *comm.Comm, b *bucket) error {
-	err := v.computed.Set()
-	if err == nil {
-		err = v.averages.After(v.computed)
-	}
-	if err == nil {
-		v.last = append(v.last, c.AllreduceOnStream(v.averages, b.grads, b.grads, comm.Avg))
-	}
-	return err
-}
-
-// finish makes later work of the stream wait for the averages. The step before is over.
-func (v *device) finish() error {
-	err := errors.Join(v.finished.Set(), v.averaged.Set())
-	if err == nil {
-		err = v.stream.After(v.averaged)
-	}
+func (d *DDP) newDeviceReducer(b *bucket) (reducer, error) {
+	computed, err := d.stream.NewEvent()
 	if err != nil {
+		return nil, err
+	}
+	w := &deviceReducer{computed: computed}
+	w.task = d.runner.newTask(func(ctx context.Context) error {
+		err := w.failed
+		if err == nil {
+			err = computed.Wait()
+		}
+		if err == nil {
+			err = d.c.Allreduce(ctx, b.grads, b.grads, comm.Avg)
+		}
+		return err
+	})
+	return w, nil
+}
+
+func (w *deviceReducer) start() {
+	w.failed = w.computed.Set()
+	w.task.start()
+}
+
+func (w *deviceReducer) free(context.Context) { w.computed.Close() }
+
+// syncStream waits until the device has done all work, if there is one.
+func (d *DDP) syncStream() error {
+	if d.stream == nil {
+		return nil
+	}
+	if err := d.stream.Sync(); err != nil {
 		return fmt.Errorf("ddp: %w", err)
 	}
-	v.step = &deviceStep{over: make(chan struct{})}
-	go v.step.follow(v.finished, v.last) // ends with the averages, or with the communicator
-	v.last = nil
 	return nil
-}
-
-// follow waits for the averages of a step. While the stream waits for them, too, the
-// device has nothing else to do.
-func (s *deviceStep) follow(finished comm.Event, averages []comm.Request) {
-	defer close(s.over)
-	if err := finished.Wait(); err != nil {
-		s.err = fmt.Errorf("ddp: %w", err)
-	}
-	begin := time.Now()
-	for i, r := range averages {
-		if _, err := r.Wait(context.Background()); s.err == nil {
-			s.err = ofBucket(i, err)
-		}
-	}
-	s.exposed = time.Since(begin)
-}
-
-// mayNotStop reports whether this is a step on a device in which no stream may stop. In the first
-// step with new buckets, kernels are loaded and allreduces allocate memory that they keep. In both,
-// the driver may wait until no stream is stopped. Other ranks may stop their streams in the same
-// step: all ranks do the same allreduces in the same order.
-func (d *DDP) mayNotStop() bool {
-	return d.device != nil && (d.fresh || !d.device.stops)
-}
-
-// averageAll averages the gradients without stopping a stream.
-func (d *DDP) averageAll(ctx context.Context) {
-	if err := d.device.stream.Sync(); err != nil {
-		d.note(fmt.Errorf("ddp: %w", err))
-		return
-	}
-	begin := time.Now()
-	for i := 0; i < len(d.buckets) && d.err == nil; i++ {
-		b := d.buckets[i]
-		d.note(ofBucket(i, d.c.Allreduce(ctx, b.grads, b.grads, comm.Avg)))
-	}
-	d.stats.Exposed += time.Since(begin)
-}
-
-// close gives back what newDevice made, and leaves the stream. The communicator is
-// closed, so no stream stops any more.
-func (v *device) close() error {
-	if v.step != nil {
-		<-v.step.over
-	}
-	var failed []error
-	for _, m := range []comm.Event{v.computed, v.finished, v.averaged} {
-		if m != nil {
-			failed = append(failed, m.Close())
-		}
-	}
-	if v.averages != nil {
-		failed = append(failed, v.averages.Close())
-	}
-	return errors.Join(failed...)
-}
-
-// Wait waits until the averages of the last Finish are complete, and returns the first error so
-// far. After an error the gradients, and all that the stream computed from them, are undefined. In
-// host memory Finish has waited already. If ctx ends first, Wait returns its cause and can be
-// called again.
-func (d *DDP) Wait(ctx context.Context) error {
-	if d.device == nil || d.device.step == nil {
-		return d.err
-	}
-	s := d.device.step
-	select {
-	case <-s.over:
-	case <-ctx.Done():
-		return fmt.Errorf("ddp: %w", context.Cause(ctx))
-	}
-	d.device.step = nil
-	d.stats.Exposed += s.exposed
-	d.note(s.err)
-	return d.err
 }

@@ -78,14 +78,11 @@ func seeAverages(q *memtest.Stream, params []*Tensor, size, step int) {
 	})
 }
 
-// Steps follow each other on the stream, and nobody waits for one but Finish of the next;
-// or Finish waits for each, where no stream can be stopped.
 func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 	lengths := []int{3, 0, 1000, 7, 5000, 1}
-	for i, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000}, {FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}, {}} {
+	for _, opts := range []Options{{}, {FirstBucketBytes: 4, BucketBytes: 4000}, {FirstBucketBytes: 4, BucketBytes: 4, NoOverlap: true}} {
 		for _, size := range []int{1, 2, 4} {
 			device := memtest.NewDevice("device")
-			device.NoHolds = i == 3
 			commtest.Run(t, size, func(ctx context.Context, c *comm.Comm) error {
 				q := newStream(t, device)
 				params, err := onDevice(device, c.Rank(), lengths...)
@@ -97,17 +94,11 @@ func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 					return err
 				}
 				for step := range 3 {
-					d.ZeroGrad()
-					for i, p := range slices.Backward(params) {
-						add(q, p, c.Rank(), step, i)
-						d.Ready(i)
-					}
-					if err := d.Finish(ctx); err != nil {
+					if err := stepOn(ctx, q, d, params, c, step, lastToFirst(len(params))); err != nil {
 						return err
 					}
-					seeAverages(q, params, size, step)
 				}
-				if err := errors.Join(q.Sync(), d.Wait(ctx)); err != nil {
+				if err := q.Sync(); err != nil {
 					return err
 				}
 				if got := d.Stats(); got.Steps != 3 || got.Bytes != 3*4*6011 || got.Exposed <= 0 {
@@ -122,9 +113,22 @@ func TestGradientsOfDevicesBecomeTheAverage(t *testing.T) {
 	}
 }
 
-// Ready and Finish have returned before the device computes anything. It goes on with
-// the second gradient only when it sees the average of the first: that has to be made
-// meanwhile. What it does after Finish sees all averages.
+// stepOn computes gradients in an order of the parameters and averages them.
+func stepOn(ctx context.Context, q *memtest.Stream, d *DDP, params []*Tensor, c *comm.Comm, step int, order []int) error {
+	d.ZeroGrad()
+	for _, i := range order {
+		add(q, params[i], c.Rank(), step, i)
+		d.Ready(i)
+	}
+	if err := d.Finish(ctx); err != nil {
+		return err
+	}
+	seeAverages(q, params, c.Size(), step)
+	return nil
+}
+
+// The device begins when the whole backward pass was put on its stream. It goes on with the second
+// gradient only when it sees the average of the first: that has to be made meanwhile.
 func TestBucketsAreAveragedWhileTheDeviceComputes(t *testing.T) {
 	device := memtest.NewDevice("device")
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
@@ -137,14 +141,8 @@ func TestBucketsAreAveragedWhileTheDeviceComputes(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for i := range slices.Backward(params) {
-			d.Ready(i)
-		}
-		if err := d.Finish(ctx); err != nil { // the first one waits
-			return err
-		}
-		finished := make(chan struct{})
-		q.Do(func() error { <-finished; return nil })
+		enqueued := make(chan struct{})
+		q.Do(func() error { <-enqueued; return nil })
 		for i, p := range slices.Backward(params) {
 			add(q, p, c.Rank(), 0, i)
 			d.Ready(i)
@@ -152,17 +150,16 @@ func TestBucketsAreAveragedWhileTheDeviceComputes(t *testing.T) {
 				q.Do(func() error { return seeAverage(ctx, params[i], 2, i) })
 			}
 		}
+		close(enqueued)
 		if err := d.Finish(ctx); err != nil {
 			return err
 		}
 		seeAverages(q, params, 2, 0)
-		close(finished)
 		return errors.Join(q.Sync(), d.Close(ctx))
 	})
 }
 
-// The first step makes the buckets anew, in the device's memory. The second, which waits as the
-// first does, and those after it find the right averages there.
+// The first step makes the buckets anew, in the device's memory, unless their order is known.
 func TestFirstStepsOrderMakesTheBucketsOnDevices(t *testing.T) {
 	device := memtest.NewDevice("device")
 	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
@@ -171,59 +168,33 @@ func TestFirstStepsOrderMakesTheBucketsOnDevices(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		d, err := NewOn(ctx, c, q, params, Options{FirstBucketBytes: 4, BucketBytes: 4})
-		if err != nil {
-			return err
-		}
-		for step := range 4 {
-			d.ZeroGrad()
-			for i, p := range params {
-				add(q, p, c.Rank(), step, i)
-				d.Ready(i)
-			}
-			if waits := d.mayNotStop(); waits != (step < 2) {
-				return fmt.Errorf("step %d waits: %v", step, waits)
-			}
-			if err := d.Finish(ctx); err != nil {
+		opts := Options{FirstBucketBytes: 4, BucketBytes: 4}
+		for range 2 {
+			d, err := NewOn(ctx, c, q, params, opts)
+			if err != nil {
 				return err
 			}
-			seeAverages(q, params, 2, step)
-			if got := fmt.Sprint(bucketParams(d)); got != "[[0] [1] [2]]" {
-				return fmt.Errorf("buckets are %v", got)
+			for step := range 3 {
+				if got := fmt.Sprint(bucketParams(d)); step == 0 && opts.BucketOrder != nil && got != "[[0] [1] [2]]" {
+					return fmt.Errorf("buckets of a known order are %v", got)
+				}
+				if err := stepOn(ctx, q, d, params, c, step, []int{0, 1, 2}); err != nil {
+					return err
+				}
+				if got := fmt.Sprint(bucketParams(d)); got != "[[0] [1] [2]]" {
+					return fmt.Errorf("buckets are %v", got)
+				}
+			}
+			opts.BucketOrder = d.BucketOrder()
+			if err := errors.Join(q.Sync(), d.Close(ctx)); err != nil {
+				return err
 			}
 		}
-		order := d.BucketOrder()
-		if err := errors.Join(q.Sync(), d.Close(ctx)); err != nil {
-			return err
-		}
-		return goesOnInOrder(ctx, c, q, params, order)
+		return nil
 	})
 	if got := device.InUse(); got != 2*3 {
 		t.Errorf("%d blocks are in use, want those of the parameters", got)
 	}
-}
-
-// goesOnInOrder makes steps with buckets of a known order: the first alone waits.
-func goesOnInOrder(ctx context.Context, c *comm.Comm, q *memtest.Stream, params []*Tensor, order []int) error {
-	d, err := NewOn(ctx, c, q, params, Options{FirstBucketBytes: 4, BucketBytes: 4, BucketOrder: order})
-	if err != nil {
-		return err
-	}
-	for step := range 3 {
-		d.ZeroGrad()
-		for i, p := range params {
-			add(q, p, c.Rank(), step, i)
-			d.Ready(i)
-		}
-		if waits := d.mayNotStop(); waits != (step < 1) || fmt.Sprint(bucketParams(d)) != "[[0] [1] [2]]" {
-			return fmt.Errorf("step %d waits: %v, buckets are %v", step, waits, bucketParams(d))
-		}
-		if err := d.Finish(ctx); err != nil {
-			return err
-		}
-		seeAverages(q, params, 2, step)
-	}
-	return errors.Join(q.Sync(), d.Close(ctx))
 }
 
 // seeAverage looks at p's gradient until it is the average.
@@ -237,138 +208,121 @@ func seeAverage(ctx context.Context, p *Tensor, size, i int) error {
 	return fmt.Errorf("%s was not averaged while the device was busy: %w", p.Name, ctx.Err())
 }
 
-// trainer is a rank with one parameter on a device, which has done its first step.
-type trainer struct {
-	q      *memtest.Stream
-	d      *DDP
-	params []*Tensor
-}
-
-func newTrainer(ctx context.Context, c *comm.Comm, device *memtest.Device) (*trainer, error) {
-	q := device.OpenStream()
-	params, err := onDevice(device, c.Rank(), 4)
-	if err != nil {
-		return nil, err
-	}
-	d, err := NewOn(ctx, c, q, params, Options{})
-	if err != nil {
-		return nil, err
-	}
-	tr := &trainer{q, d, params}
-	return tr, tr.step(ctx, 0)
-}
-
-func (tr *trainer) close(ctx context.Context) error {
-	return errors.Join(tr.d.Close(ctx), tr.q.Close())
-}
-
-// step computes for so long, and averages.
-func (tr *trainer) step(ctx context.Context, takes time.Duration) error {
-	tr.q.Do(func() error { time.Sleep(takes); return nil })
-	tr.d.Ready(0)
-	return tr.d.Finish(ctx)
-}
-
-// A device that is done first stands still until the other is, too, and only that
-// counts: not what it computes itself, and not that the host waits for it. The time is
-// that of a bubble.
+// A device that is done first stands still until the other is, too, and only that counts: not what
+// it computes itself, nor that the host waits for it. The time is that of a bubble.
 func TestExposedIsHowLongTheDeviceStoodStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		device := memtest.NewDevice("device")
 		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-			tr, err := newTrainer(ctx, c, device)
+			q := device.OpenStream()
+			params, err := onDevice(device, c.Rank(), 4)
 			if err != nil {
 				return err
 			}
-			for step, late := range []time.Duration{10, 0, 20} {
+			d, err := NewOn(ctx, c, q, params, Options{})
+			if err != nil {
+				return err
+			}
+			for _, late := range []time.Duration{10, 0, 20} {
 				takes := time.Hour
 				if c.Rank() == 1 {
 					takes += late * time.Minute
 				}
-				begin := time.Now()
-				if err := tr.step(ctx, takes); err != nil {
+				q.Do(func() error { time.Sleep(takes); return nil })
+				d.Ready(0)
+				if err := d.Finish(ctx); err != nil {
 					return err
-				}
-				if d := time.Since(begin); step == 0 && d != 0 { // the next waits for the averages of this one
-					return fmt.Errorf("Finish took %v", d)
 				}
 			}
 			want := time.Duration(0)
 			if c.Rank() == 0 {
 				want = 30 * time.Minute
 			}
-			if err := tr.d.Wait(ctx); err != nil {
-				return err
-			}
-			if got := tr.d.Stats().Exposed; got != want {
+			if got := d.Stats().Exposed; got != want {
 				return fmt.Errorf("exposed are %v, want %v", got, want)
 			}
-			return tr.close(ctx)
+			return errors.Join(d.Close(ctx), q.Close())
 		})
 	})
 }
 
-// An average that fails after Finish is told by Wait, by the next Finish, or by Close,
-// and the stream goes on.
-func TestAveragesThatFailLaterAreTold(t *testing.T) {
-	for name, ask := range map[string]func(ctx context.Context, tr *trainer) error{
-		"Wait":   func(ctx context.Context, tr *trainer) error { return tr.d.Wait(ctx) },
-		"Finish": func(ctx context.Context, tr *trainer) error { return tr.step(ctx, 0) },
-		"Close":  func(ctx context.Context, tr *trainer) error { return tr.d.Close(ctx) },
+// What fails on one rank ends its Finish, and then that of the other, which waits for it. Nothing
+// goes on behind Close: a bubble that ends waits for all goroutines.
+func TestDevicesThatFailEndFinish(t *testing.T) {
+	broken := errors.New("out of registers")
+	for name, fail := range map[string]func(q *memtest.Stream, e *poorEvents){
+		"the stream":      func(q *memtest.Stream, _ *poorEvents) { q.Do(func() error { return broken }) },
+		"setting events":  func(_ *memtest.Stream, e *poorEvents) { e.set = broken },
+		"waiting for one": func(_ *memtest.Stream, e *poorEvents) { e.wait = broken },
 	} {
-		finished := make(chan struct{})
-		told := func(ctx context.Context, tr *trainer) error {
-			err := tr.step(ctx, 0)
-			if close(finished); err != nil {
-				return err
+		t.Run(name, func(t *testing.T) {
+			device := memtest.NewDevice("device")
+			var errs []error
+			synctest.Test(t, func(t *testing.T) {
+				errs = commtest.Ranks(t.Context(), 2, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
+					q := &poorEvents{Stream: device.OpenStream()}
+					defer q.Close()
+					params, err := onDevice(device, c.Rank(), 4, 4)
+					if err != nil {
+						return err
+					}
+					defer device.Free(params[0].Data)
+					defer device.Free(params[1].Data)
+					d, err := NewOn(ctx, c, q, params, Options{FirstBucketBytes: 4, BucketBytes: 4})
+					if err != nil {
+						return err
+					}
+					if c.Rank() == 1 {
+						fail(q.Stream, q)
+					}
+					d.Ready(1)
+					d.Ready(0)
+					err = d.Finish(ctx)
+					if again := d.Finish(ctx); err != nil && again != err {
+						err = fmt.Errorf("Finish says %w, and then %v", err, again)
+					}
+					return errors.Join(err, closing(d.Close(ctx)))
+				})
+			})
+			if err := wantError(errs[1], "ddp: ", "out of registers"); err != nil {
+				t.Error(err)
 			}
-			if err := wantError(ask(ctx, tr), "ddp: bucket 0: iallreduce: rank 0", "rank 1", "a reason of its own"); err != nil {
-				return err
+			if name != "the stream" && !errors.Is(errs[0], comm.ErrRevoked) { // that may fail behind the averages
+				t.Errorf("rank 0: %v, want ErrRevoked", errs[0])
 			}
-			if name != "Close" && (tr.d.Wait(ctx) == nil || tr.d.Finish(ctx) == nil) {
-				return errors.New("it is told only once")
+			if got := device.InUse(); got != 0 {
+				t.Errorf("%d blocks are in use", got)
 			}
-			return tr.close(ctx)
-		}
-		device := memtest.NewDevice("device")
-		commtest.Ranks(t.Context(), 2, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
-			tr, err := newTrainer(ctx, c, device)
-			if err != nil {
-				return err
-			}
-			if c.Rank() == 0 {
-				if err := told(ctx, tr); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
-				return nil
-			}
-			<-finished
-			tr.q.Close()
-			return errors.New("a reason of its own")
 		})
 	}
 }
 
-// A context that ends ends a Wait, and nothing else.
-func TestWaitForAveragesEndsWithItsContext(t *testing.T) {
+// A context that ends while averages are waited for ends them.
+func TestEndedContextEndsAveragesOfDevices(t *testing.T) {
 	device := memtest.NewDevice("device")
-	commtest.Run(t, 1, func(ctx context.Context, c *comm.Comm) error {
-		tr, err := newTrainer(ctx, c, device)
+	over := make(chan struct{})
+	commtest.Ranks(t.Context(), 2, comm.Config{}, func(ctx context.Context, c *comm.Comm) error {
+		q := newStream(t, device)
+		params, err := onDevice(device, c.Rank(), 4)
 		if err != nil {
 			return err
 		}
-		compute := make(chan struct{})
-		tr.q.Do(func() error { <-compute; return nil })
-		if err := tr.step(ctx, 0); err != nil {
+		d, err := NewOn(ctx, c, q, params, Options{})
+		if err != nil {
 			return err
 		}
+		if c.Rank() == 1 { // which 0 waits for
+			<-over
+			return nil
+		}
+		defer close(over)
+		d.Ready(0)
 		ended, cancel := context.WithCancelCause(ctx)
 		cancel(errors.New("tired"))
-		if err := wantError(tr.d.Wait(ended), "ddp: tired"); err != nil {
-			return err
+		if err := wantError(d.Finish(ended), "ddp: bucket 0: ", "tired"); err != nil {
+			t.Error(err)
 		}
-		close(compute)
-		return errors.Join(tr.d.Wait(ctx), tr.step(ctx, 0), tr.close(ctx))
+		return d.Close(ctx)
 	})
 }
 
@@ -424,33 +378,36 @@ func TestParametersThatTheStreamCannotComputeAreRefused(t *testing.T) {
 	})
 }
 
-// A poorStream lacks what it is told to.
-type poorStream struct {
+// poorEvents is a Stream whose events fail as they are told.
+type poorEvents struct {
 	*memtest.Stream
-	events, streams error
+	none, set, wait error
 }
 
-func (q poorStream) NewEvent() (comm.Event, error)    { return nil, q.events }
-func (q poorStream) OpenStream() (comm.Stream, error) { return nil, q.streams }
+type poorEvent struct {
+	comm.Event
+	q *poorEvents
+}
+
+func (q *poorEvents) NewEvent() (comm.Event, error) {
+	e, err := q.Stream.NewEvent()
+	return poorEvent{e, q}, errors.Join(q.none, err)
+}
+
+func (e poorEvent) Set() error  { return errors.Join(e.q.set, e.Event.Set()) }
+func (e poorEvent) Wait() error { return errors.Join(e.q.wait, e.Event.Wait()) }
 
 func TestStreamThatFailsLeavesNoMemory(t *testing.T) {
 	device := memtest.NewDevice("device")
-	for what, poor := range map[string]poorStream{
-		"no events today":  {events: errors.New("no events today")},
-		"no streams today": {streams: errors.New("no streams today")},
-	} {
-		commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
-			params, err := onDevice(device, 0, 3)
-			if err != nil {
-				return err
-			}
-			defer device.Free(params[0].Data)
-			poor := poor
-			poor.Stream = newStream(t, device)
-			_, err = NewOn(ctx, c, poor, params, Options{})
-			return wantError(err, what)
-		})
-	}
+	commtest.Run(t, 2, func(ctx context.Context, c *comm.Comm) error {
+		params, err := onDevice(device, 0, 3)
+		if err != nil {
+			return err
+		}
+		defer device.Free(params[0].Data)
+		_, err = NewOn(ctx, c, &poorEvents{Stream: newStream(t, device), none: errors.New("no events today")}, params, Options{})
+		return wantError(err, "no events today")
+	})
 	if got := device.InUse(); got != 0 {
 		t.Errorf("%d blocks are in use", got)
 	}

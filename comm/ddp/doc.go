@@ -37,9 +37,7 @@
 //
 // New takes float32 parameters, NewTensors those of any types that have averages, also mixed. NewOn
 // is for a model in the memory of a GPU: work is put on a Stream, and a bucket is averaged when the
-// device has come to the end of its gradients, while it computes the next. Finish does not wait for
-// the averages: the Stream does, before what is put there next, such as the optimiser's step. Wait
-// is for programs that must know, before they save what came of them, say.
+// device has come to the end of its gradients, while it computes the next. Finish waits for both.
 //
 // A Param with a Row is an embedding table: ReadyRows announces the rows that a batch reached, Rows
 // returns the average of all ranks' rows, and only those travel. What a model has beside

@@ -73,7 +73,7 @@ func (d *DDP) newHookReducer(b *bucket) reducer {
 		p := d.params[i]
 		seen.Params = append(seen.Params, BucketPart{p.Name, p.Shape, comm.Slice[float32](p.Grad)})
 	}
-	return d.hooks.newTask(func(ctx context.Context) error {
+	return d.runner.newTask(func(ctx context.Context) error {
 		seen.Step = d.stats.Steps
 		return d.opts.Hook.Average(ctx, d.hookComm, seen)
 	})

@@ -38,7 +38,7 @@ func (d *DDP) More(ctx context.Context, has bool) (bool, error) {
 	switch {
 	case d.err != nil:
 		return false, d.err
-	case d.device != nil:
+	case d.stream != nil:
 		return false, errors.New("ddp: More: want parameters in host memory")
 	case d.joined.asked:
 		return false, errors.New("ddp: More was called twice in one step: want Finish in between")

@@ -32,7 +32,7 @@ func (d *DDP) AverageDue() bool {
 // job with LocalSteps calls it when AverageDue says so, and once more before it evaluates, saves or
 // ends, if it does that between two averages.
 func (d *DDP) AverageParams(ctx context.Context) error {
-	if d.device != nil {
+	if d.stream != nil {
 		return errors.New("ddp: AverageParams: want parameters in host memory")
 	}
 	if d.err != nil {

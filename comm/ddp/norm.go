@@ -20,7 +20,7 @@ func (d *DDP) ClipGradNorm(ctx context.Context, limit float64) (float64, error) 
 	if !(limit > 0) {
 		return 0, fmt.Errorf("ddp: ClipGradNorm(%v): want a positive limit", limit)
 	}
-	if d.device != nil {
+	if d.stream != nil {
 		return 0, errors.New("ddp: ClipGradNorm: want parameters in host memory")
 	}
 	parts, err := d.averages()

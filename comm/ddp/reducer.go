@@ -6,7 +6,7 @@ import (
 	"gompi/comm"
 )
 
-// A reducer makes the gradients of one bucket, in host memory, what Finish promises. All ranks
+// A reducer makes the gradients of one bucket what Finish promises. All ranks
 // start the reducers of their buckets in the same order.
 type reducer interface {
 	start() // returns at once
@@ -17,6 +17,8 @@ type reducer interface {
 // newReducer returns the reducer that the options ask for.
 func (d *DDP) newReducer(ctx context.Context, b *bucket) (reducer, error) {
 	switch {
+	case d.stream != nil:
+		return d.newDeviceReducer(b)
 	case d.opts.Hook != nil:
 		return d.newHookReducer(b), nil
 	case d.opts.Quantum != 0:

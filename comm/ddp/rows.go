@@ -75,7 +75,7 @@ func newRowReducer(d *DDP, p *Tensor) *rowReducer {
 	n := d.c.Size()
 	w := &rowReducer{name: p.Name, row: p.Row, table: p.Data.Len() / p.Row, quantum: d.opts.Quantum,
 		counts: make([]int, n), sizes: make([]int, n)}
-	w.task = d.hooks.newTask(func(ctx context.Context) error { return w.reduce(ctx, d.hookComm) })
+	w.task = d.runner.newTask(func(ctx context.Context) error { return w.reduce(ctx, d.hookComm) })
 	return w
 }
 

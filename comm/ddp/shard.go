@@ -83,7 +83,7 @@ func (d *DDP) GatherShards(ctx context.Context, own, all []comm.Buffer) error {
 	if d.err != nil {
 		return d.err
 	}
-	if d.device != nil {
+	if d.stream != nil {
 		return errors.New("ddp: GatherShards: want parameters in host memory")
 	}
 	shards := d.Shards()

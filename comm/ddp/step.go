@@ -21,10 +21,10 @@ func (d *DDP) clearGrads() {
 	for _, b := range d.buckets {
 		switch {
 		case b.rows != nil:
-		case d.device == nil:
+		case d.stream == nil:
 			clear(b.grads.HostSlice())
 		default:
-			if err := d.device.stream.Clear(b.grads); err != nil {
+			if err := d.stream.Clear(b.grads); err != nil {
 				d.note(fmt.Errorf("ddp: %w", err))
 			}
 		}
@@ -74,16 +74,12 @@ func (d *DDP) endPass(i int) {
 func (d *DDP) endStep(i int) {
 	d.complete = append(d.complete, i)
 	d.home[i].pending--
-	if !d.opts.NoOverlap && !d.mayNotStop() {
-		defer d.expose(time.Now())
-		d.startComplete()
+	if d.opts.NoOverlap {
+		return
 	}
-}
-
-// expose counts the time since begin as exposed, but for a device: that has other
-// things to do.
-func (d *DDP) expose(begin time.Time) {
-	if d.device == nil {
+	begin := time.Now()
+	d.startComplete()
+	if d.stream == nil { // a device computes meanwhile
 		d.stats.Exposed += time.Since(begin)
 	}
 }
@@ -95,60 +91,52 @@ func (d *DDP) startComplete() {
 	for d.err == nil && d.started < len(d.buckets) && d.buckets[d.started].pending == 0 {
 		b := d.buckets[d.started]
 		switch {
-		case d.device != nil:
-			if err := d.device.average(d.c, b); err != nil {
-				d.note(ofBucket(d.started, err))
-				return
-			}
-		case d.trainsAlone():
-			if b.rows != nil {
-				b.rows.keepOwn()
-			}
-		default:
+		case !d.trainsAlone():
 			b.reducer.start()
+		case b.rows != nil:
+			b.rows.keepOwn()
 		}
 		d.started++
 	}
 }
 
-// Finish waits until every gradient is the average over ranks. On a device it makes the stream wait
-// instead, and itself waits only for the averages of the step before: the host is at most one step
-// ahead. In the first step with new buckets, or if streams cannot be stopped, it waits as in host
-// memory. It returns an error if Ready was called too rarely or too often for a parameter, or if
-// averaging failed: on a device, at the latest in the next Finish. After an error the DDP can only
-// be closed.
+// Finish waits until every gradient is the average over ranks. It returns an error if Ready was
+// called too rarely or too often for a parameter, or if averaging failed. After an error the DDP can
+// only be closed.
 func (d *DDP) Finish(ctx context.Context) error {
-	begin := time.Now()
 	d.trace.finish()
 	if err := d.finish(ctx); err != nil {
 		d.note(err)
 		return d.err
 	}
-	d.expose(begin)
 	d.trace.end(d)
 	d.note(d.improveBuckets(ctx))
 	return d.err
 }
 
 func (d *DDP) finish(ctx context.Context) error {
-	if err := d.Wait(ctx); err != nil {
-		return err
+	if d.err != nil {
+		return d.err
 	}
+	begin := time.Now()
 	if d.opts.FindUnused {
 		d.SkipRest()
 	}
 	if missing := d.missing(); missing != "" {
 		return fmt.Errorf("ddp: no gradient for %s: Ready was called fewer than %d times", missing, d.opts.Accumulate)
 	}
-	if d.mayNotStop() {
-		d.averageAll(ctx)
-	} else {
-		d.startComplete()
-		d.waitForAverages(ctx)
+	d.startComplete()
+	if d.stream != nil {
+		if err := d.syncStream(); err != nil {
+			return err
+		}
+		begin = time.Now()
 	}
+	d.waitForAverages(ctx)
 	if d.err != nil {
 		return d.err
 	}
+	d.stats.Exposed += time.Since(begin)
 	for _, b := range d.buckets {
 		b.pending = len(b.params)
 		if !d.trainsAlone() {
@@ -156,17 +144,12 @@ func (d *DDP) finish(ctx context.Context) error {
 		}
 	}
 	clear(d.passes)
-	d.started, d.fresh = 0, false
+	d.started = 0
 	d.stats.Steps++
 	return nil
 }
 
-// waitForAverages waits for them, or makes the device wait.
 func (d *DDP) waitForAverages(ctx context.Context) {
-	if d.device != nil && d.err == nil {
-		d.note(d.device.finish())
-		return
-	}
 	if d.trainsAlone() {
 		d.used.keepOwn()
 	} else {

@@ -106,11 +106,6 @@ func (p *progress) after(ctx context.Context) error {
 	if step%int64(p.t.cfg.every) != 0 && step != p.t.last {
 		return nil
 	}
-	begin := time.Now()
-	if err := p.t.d.Wait(ctx); err != nil { // so that its clock is complete
-		return err
-	}
-	p.busy += time.Since(begin)
 	pt, err := p.mean(ctx)
 	if err != nil {
 		return err

@@ -137,7 +137,7 @@ func (t *trainer) judgeAndSave(ctx context.Context, show *progress) error {
 
 func (t *trainer) save(ctx context.Context, path string) error {
 	defer t.d.Span("save")()
-	if err := errors.Join(t.d.Wait(ctx), t.model.Sync()); err != nil {
+	if err := t.model.Sync(); err != nil {
 		return err
 	}
 	return snapshot.Save(ctx, t.c, path, &t.state)

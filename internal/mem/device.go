@@ -23,28 +23,10 @@ type Stream interface {
 	Divide(b Buffer, n int) error
 	// NewEvent returns an Event that can be set in this Stream.
 	NewEvent() (Event, error)
-	// After makes work enqueued later wait for the point at which m is set now. m is an
-	// Event of this Stream or of another Stream of the device.
-	After(m Event) error
 	// Sync waits until all work is done. Its error may be that of any earlier work.
 	Sync() error
-	// Hold stops the Stream: work enqueued later begins only after Release.
-	Hold() (StreamWait, error)
-	// CanHold reports whether the device can stop its Streams, so that Hold works. The first
-	// call may wait for the device.
-	CanHold() bool
 	// Close waits until all work is done and releases the Stream.
 	Close() error
-}
-
-// A StreamWait is a point in the work of a Stream at which it stops until Release. While the
-// Stream stands there, no goroutine may free memory of the device or wait for all of its
-// work: such a call may hold a lock of the driver that Release needs.
-type StreamWait interface {
-	// Reached waits until the work before the point is done.
-	Reached() error
-	// Release lets the work behind the point begin. It is called once.
-	Release()
 }
 
 var probes struct {

@@ -8,7 +8,8 @@ type Event interface {
 	// Done reports whether the work before the point is done. An Event that was never set
 	// is done.
 	Done() (bool, error)
-	// Wait waits until Done would report true.
+	// Wait waits until Done would report true. It may be called while another goroutine uses the
+	// Stream.
 	Wait() error
 	// Close releases the Event.
 	Close() error

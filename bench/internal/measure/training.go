@@ -89,10 +89,7 @@ func runStep(k *cell) error {
 	for i := range slices.Backward(k.training.grads) {
 		k.training.d.Ready(i)
 	}
-	if err := k.training.d.Finish(k.ctx); err != nil {
-		return err
-	}
-	return k.training.d.Wait(k.ctx)
+	return k.training.d.Finish(k.ctx)
 }
 
 // averaged is each gradient, whose elements begin as the rank's pattern.

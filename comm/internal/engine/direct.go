@@ -24,7 +24,7 @@ import (
 // tell returns the place of r's buffer for p, which p will be told, or may be: a rank
 // that copies from p may ask p to help. It is 0 if there is none.
 func (p *peer) tell(r *Request) (place uint64) {
-	if p.direct != nil && r.buf.IsHost() && !r.later {
+	if p.direct != nil && r.buf.IsHost() {
 		place = p.direct.Place(p.rank, r.buf.Raw())
 	}
 	r.told = place != 0
@@ -36,7 +36,7 @@ func (e *Engine) tellSource(p *peer, r *Request) (place uint64) {
 	if p.getter == nil {
 		return 0
 	}
-	if place = p.tell(r); place == 0 && !r.later {
+	if place = p.tell(r); place == 0 {
 		place = e.source(p, r.buf)
 		r.told = place != 0
 	}

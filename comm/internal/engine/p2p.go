@@ -136,50 +136,10 @@ func (ch *Channel) Isend(dst, tag int, b mem.Buffer, sync bool) Handle {
 		return Handle{}
 	}
 	defer e.progress.Exit()
-	return ch.open(e.open(), dst, tag, b, sync)
-}
-
-// IsendLater starts a send of the content that b will have when Supply is called. b is not
-// memory from Alloc. The message is matched in the order of this call and, like a synchronous
-// one, is done only when it has been received. A caller that cannot supply it must break the
-// Channel.
-func (ch *Channel) IsendLater(dst, tag int, b mem.Buffer) Handle {
-	e := ch.e
-	e.progress.Lock()
-	defer e.progress.Exit()
 	r := e.open()
-	r.later = true
-	return ch.open(r, dst, tag, b, true)
-}
-
-// open begins a send for which there is a Handle.
-func (ch *Channel) open(r *Request, dst, tag int, b mem.Buffer, sync bool) Handle {
 	ch.start(r, dst, tag, b, sync)
-	ch.e.outstanding(r)
+	e.outstanding(r)
 	return r.handle()
-}
-
-// Supply tells that the buffer of IsendLater has its content.
-func (ch *Channel) Supply(h Handle) {
-	e := ch.e
-	e.progress.Lock()
-	defer e.progress.Exit()
-	r := h.live()
-	if r == nil || r.stage != announced {
-		return // it has failed
-	}
-	r.later = false
-	switch {
-	case !r.wanted:
-	case r.peer == e.cfg.Rank:
-		if to, _ := e.slots.get(r.other); to != nil {
-			e.finishLocal(to, r)
-		} else {
-			e.finish(r, ch.err) // given up, which broke the Channel
-		}
-	default:
-		e.answer(e.peer(r.peer), r)
-	}
 }
 
 // Irecv starts a receive, on the fast path if it can (bw of 8 bytes inside a host: 0.10 us a

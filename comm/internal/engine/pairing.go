@@ -83,10 +83,6 @@ func (ch *Channel) pair(r *Request, m *message) {
 			return
 		}
 		e.freeMessage(m)
-		if s.later {
-			r.stage, s.wanted, s.other = filling, true, e.stamp(r)
-			return
-		}
 		e.finishLocal(r, s)
 	case m.kind == transport.RTS:
 		ch.ask(r, m)

@@ -105,8 +105,6 @@ type Request struct {
 	tag     int
 	sync    bool
 	starved bool // a send that is announced for want of credit alone
-	later   bool // a send whose payload is still to come
-	wanted  bool // and for which the other side has asked
 	token   uint64
 	other   uint64         // by rendezvous: the other side's token
 	told    bool           // the other side may know where buf lies
@@ -196,7 +194,7 @@ func (r *Request) end(st Status) Handle {
 func (r *Request) begin(ch *Channel, s stage, b mem.Buffer, peer world.Rank, tag int) {
 	r.ch, r.stage, r.buf, r.peer, r.tag = ch, s, b, peer, tag
 	r.size, r.asked, r.got, r.due, r.place, r.err, r.status = 0, 0, 0, 0, 0, nil, nothing
-	r.sync, r.starved, r.wanted, r.told, r.round, r.combine = false, false, false, false, nil, nil
+	r.sync, r.starved, r.told, r.round, r.combine = false, false, false, nil, nil
 	r.before, r.after = nil, nil
 }
 
@@ -220,7 +218,7 @@ func (e *Engine) newRequest() *Request {
 // freeRequest takes back a Request that nothing refers to any more.
 func (e *Engine) freeRequest(r *Request) {
 	r.gen++
-	r.held, r.later, r.ch, r.buf, r.via = false, false, nil, mem.Buffer{}, Handle{}
+	r.held, r.ch, r.buf, r.via = false, nil, mem.Buffer{}, Handle{}
 	e.requests = append(e.requests, r)
 }
 

@@ -266,7 +266,7 @@ func (e *Engine) cleared(p *peer, h *transport.Header) {
 	if r == nil || r.stage != announced || r.peer != p.rank {
 		return // withdrawn in the meantime
 	}
-	r.other, r.place, r.wanted = h.B, h.Seq, true
+	r.other, r.place = h.B, h.Seq
 	if r.starved {
 		p.holds = 0
 	}
@@ -275,9 +275,7 @@ func (e *Engine) cleared(p *peer, h *transport.Header) {
 	} else {
 		r.asked = r.size
 	}
-	if !r.later {
-		e.answer(p, r)
-	}
+	e.answer(p, r)
 }
 
 // answer sends the part of a payload that a CTS has asked for, or stores the payload at the

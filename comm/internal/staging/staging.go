@@ -40,11 +40,6 @@ func (p *Pool) Get(b mem.Buffer) (Stage, error) {
 	if b.IsHost() {
 		return Stage{Of: b, Host: b}, nil
 	}
-	return p.Stage(b)
-}
-
-// Stage is Get with memory of its own, also for host memory: b must not be touched yet.
-func (p *Pool) Stage(b mem.Buffer) (Stage, error) {
 	lent, err := p.Lend(b.Space(), b.Size())
 	if err != nil {
 		return Stage{}, err

@@ -15,8 +15,8 @@
 // (compute capability, 80), FAKECUDA_MEMORY (bytes per device, 4 GiB), FAKECUDA_P2P
 // (0: no device reaches another; or rows of the matrix, 011/101/110), FAKECUDA_INIT
 // (what cuInit answers), FAKECUDA_DELAY (longest pause of a stream before a piece
-// of work, in microseconds, 50), FAKECUDA_WAITS (0: streams wait for no values),
-// FAKECUDA_FAIL (name:n=code: the n-th call of that function from now on answers code),
+// of work, in microseconds, 50), FAKECUDA_FAIL (name:n=code: the n-th call of that
+// function from now on answers code),
 // FAKECUDA_BLIND (imports: imported memory is not that which was exported; kernels,
 // copies: those of a device find something else in the memory of another, and the host
 // does not. So it is where devices seem to reach each other and do not).
@@ -51,7 +51,7 @@ enum {
   OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_DEVICE = 101,
   INVALID_IMAGE = 200, INVALID_CONTEXT = 201, NO_BINARY = 209, PEER_UNSUPPORTED = 217, INVALID_PTX = 218, INVALID_HANDLE = 400,
   NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, PEER_ENABLED = 704,
-  LAUNCH_FAILED = 719, NOT_SUPPORTED = 801,
+  LAUNCH_FAILED = 719,
 };
 
 static const std::map<int, std::pair<const char *, const char *>> errors = {
@@ -72,7 +72,6 @@ static const std::map<int, std::pair<const char *, const char *>> errors = {
   {ILLEGAL_ADDRESS, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}},
   {PEER_ENABLED, {"CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access is already enabled"}},
   {LAUNCH_FAILED, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
-  {NOT_SUPPORTED, {"CUDA_ERROR_NOT_SUPPORTED", "operation not supported"}},
   {803, {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"}},
   {999, {"CUDA_ERROR_UNKNOWN", "unknown error"}},
 };
@@ -549,25 +548,6 @@ API cuStreamWaitEvent(void *stream, void *event, unsigned) {
   if (!s || !e) return INVALID_HANDLE;
   std::lock_guard<std::mutex> lock(e->mu);
   s->put([e, until = e->recorded] { e->wait(until); return OK; });
-  return OK;
-}
-
-API cuStreamWaitValue32_v2(void *stream, uintptr_t addr, unsigned value, unsigned flags) {
-  IN_CONTEXT
-  if (!setting("FAKECUDA_WAITS", 1)) return NOT_SUPPORTED;
-  auto s = stream_of(stream);
-  if (!s) return INVALID_HANDLE;
-  volatile int *word;
-  {
-    std::shared_lock<std::shared_mutex> lock(memory);
-    Block *b = find(addr, 4);
-    if (!b || b->device || flags || addr % 4) return INVALID_VALUE;
-    word = (int *)(b->alias + (addr - b->base));
-  }
-  s->put([=] {
-    while ((int)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) < 0) usleep(10);
-    return OK;
-  });
   return OK;
 }
 

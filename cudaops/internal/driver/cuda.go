@@ -189,12 +189,6 @@ func StreamWait(c Context, s Stream, e Event) error {
 	return failed(C.gompi_stream_wait(C.uintptr_t(c), C.uintptr_t(s), C.uintptr_t(e)))
 }
 
-// StreamWaitValue makes later work of s wait until the 32-bit word in pinned host
-// memory is value, or up to 2^31 above.
-func StreamWaitValue(c Context, s Stream, word unsafe.Pointer, value uint32) error {
-	return failed(C.gompi_stream_wait_value(C.uintptr_t(c), C.uintptr_t(s), (*C.char)(word), C.uint(value)))
-}
-
 // NewEvent returns an event.
 func NewEvent(c Context) (Event, error) {
 	v, err := value(C.gompi_event(C.uintptr_t(c)))

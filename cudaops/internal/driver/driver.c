@@ -61,8 +61,7 @@ typedef struct {
 	X(cuPointerSetAttribute, (const void *value, int attribute, uintptr_t addr)) \
 	X(cuIpcGetMemHandle, (ipc_handle *h, uintptr_t addr)) \
 	X(cuIpcOpenMemHandle_v2, (uintptr_t *addr, ipc_handle h, unsigned flags)) \
-	X(cuIpcCloseMemHandle, (uintptr_t addr)) \
-	X(cuStreamWaitValue32_v2, (handle stream, uintptr_t addr, unsigned value, unsigned flags))
+	X(cuIpcCloseMemHandle, (uintptr_t addr))
 
 REQUIRED(DECLARE)
 OPTIONAL(DECLARE)
@@ -74,7 +73,6 @@ enum { // of cuda.h
 	NON_BLOCKING = 1,               // stream: does not wait for stream 0
 	BLOCKING_SYNC = 1, NO_TIMING = 2, // event
 	LAZY_PEER_ACCESS = 1,
-	WAIT_VALUE_GEQ = 0,
 	JIT_ERROR_LOG = 5, JIT_ERROR_LOG_SIZE = 6,
 	ATTR_PROCESSORS = 16, ATTR_MAJOR = 75, ATTR_MINOR = 76,
 	POINTER_KIND = 2, POINTER_SYNC = 6, POINTER_MANAGED = 8, POINTER_DEVICE = 9,
@@ -252,14 +250,6 @@ gompi_result gompi_stream_close(uintptr_t ctx, uintptr_t stream) {
 gompi_result gompi_stream_wait(uintptr_t ctx, uintptr_t stream, uintptr_t event) {
 	ENTER(ctx)
 	TRY(cuStreamWaitEvent, (handle)stream, (handle)event, 0);
-	LEAVE
-}
-
-// gompi_stream_wait_value makes the stream wait until the word in pinned host memory,
-// which is at the same address for the device, is value or up to 2^31 above.
-gompi_result gompi_stream_wait_value(uintptr_t ctx, uintptr_t stream, char *word, unsigned value) {
-	ENTER(ctx)
-	TRY(cuStreamWaitValue32_v2, (handle)stream, (uintptr_t)word, value, WAIT_VALUE_GEQ);
 	LEAVE
 }
 

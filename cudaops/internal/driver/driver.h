@@ -47,7 +47,6 @@ gompi_result gompi_stream(uintptr_t ctx);
 gompi_result gompi_stream_close(uintptr_t ctx, uintptr_t stream);
 gompi_result gompi_stream_sync(uintptr_t ctx, uintptr_t stream, uintptr_t event);
 gompi_result gompi_stream_wait(uintptr_t ctx, uintptr_t stream, uintptr_t event);
-gompi_result gompi_stream_wait_value(uintptr_t ctx, uintptr_t stream, char *word, unsigned value);
 gompi_result gompi_event(uintptr_t ctx);
 gompi_result gompi_event_close(uintptr_t ctx, uintptr_t event);
 gompi_result gompi_event_record(uintptr_t ctx, uintptr_t event, uintptr_t stream);

@@ -19,25 +19,24 @@ func Loaded() bool { return false }
 func Likely(string) bool { return false }
 
 // What follows exists so that package cudaops compiles.
-func Describe(int) (Description, error)                             { return Description{}, errBuild }
-func Retain(int) (Context, error)                                   { return 0, errBuild }
-func Reach(Context, Context) error                                  { return errBuild }
-func Memory(Context) (int, int, error)                              { return 0, 0, errBuild }
-func Locate(uintptr) (Place, error)                                 { return Place{}, errBuild }
-func Alloc(Context, int, Stream) (uintptr, error)                   { return 0, errBuild }
-func Free(Context, uintptr) error                                   { return errBuild }
-func AllocHost(Context, int) ([]byte, error)                        { return nil, errBuild }
-func FreeHost(Context, unsafe.Pointer) error                        { return errBuild }
-func NewStream(Context) (Stream, error)                             { return 0, errBuild }
-func CloseStream(Context, Stream) error                             { return errBuild }
-func SyncStream(Context, Stream, Event) error                       { return errBuild }
-func StreamWait(Context, Stream, Event) error                       { return errBuild }
-func StreamWaitValue(Context, Stream, unsafe.Pointer, uint32) error { return errBuild }
-func NewEvent(Context) (Event, error)                               { return 0, errBuild }
-func CloseEvent(Context, Event) error                               { return errBuild }
-func Record(Context, Event, Stream) error                           { return errBuild }
-func Done(Context, Event) (bool, error)                             { return false, errBuild }
-func SyncEvent(Context, Event) error                                { return errBuild }
+func Describe(int) (Description, error)           { return Description{}, errBuild }
+func Retain(int) (Context, error)                 { return 0, errBuild }
+func Reach(Context, Context) error                { return errBuild }
+func Memory(Context) (int, int, error)            { return 0, 0, errBuild }
+func Locate(uintptr) (Place, error)               { return Place{}, errBuild }
+func Alloc(Context, int, Stream) (uintptr, error) { return 0, errBuild }
+func Free(Context, uintptr) error                 { return errBuild }
+func AllocHost(Context, int) ([]byte, error)      { return nil, errBuild }
+func FreeHost(Context, unsafe.Pointer) error      { return errBuild }
+func NewStream(Context) (Stream, error)           { return 0, errBuild }
+func CloseStream(Context, Stream) error           { return errBuild }
+func SyncStream(Context, Stream, Event) error     { return errBuild }
+func StreamWait(Context, Stream, Event) error     { return errBuild }
+func NewEvent(Context) (Event, error)             { return 0, errBuild }
+func CloseEvent(Context, Event) error             { return errBuild }
+func Record(Context, Event, Stream) error         { return errBuild }
+func Done(Context, Event) (bool, error)           { return false, errBuild }
+func SyncEvent(Context, Event) error              { return errBuild }
 func Copy(Context, uintptr, unsafe.Pointer, uintptr, unsafe.Pointer, int, Stream, Event) error {
 	return errBuild
 }

@@ -11,9 +11,6 @@ import (
 // alone: the addresses of its Buffers mean nothing to the processor, and using
 // them after Free is an error. Make one with NewDevice.
 type Device struct {
-	// NoHolds makes Streams of the Device unable to stop. It is set before there are any.
-	NoHolds bool
-
 	name string
 
 	mu     sync.Mutex

@@ -1,7 +1,6 @@
 package memtest
 
 import (
-	"errors"
 	"sync"
 
 	"gompi/internal/mem"
@@ -63,9 +62,6 @@ func (q *Stream) Do(f func() error) {
 // Space returns the Device.
 func (q *Stream) Space() mem.Space { return q.d }
 
-// OpenStream is the Device's.
-func (q *Stream) OpenStream() (mem.Stream, error) { return q.d.OpenStream(), nil }
-
 // Copy is the Device's, on the Stream. So are Reduce and Divide.
 func (q *Stream) Copy(dst, src mem.Buffer) error {
 	q.Do(func() error { return q.d.Copy(dst, src) })
@@ -118,14 +114,6 @@ func (q *Stream) Close() error {
 // NewEvent returns an Event for points of the Stream's work.
 func (q *Stream) NewEvent() (mem.Event, error) { return &event{q: q}, nil }
 
-// After makes later work wait for where m is now.
-func (q *Stream) After(m mem.Event) error {
-	if done := m.(*event).done; done != nil {
-		q.Do(func() error { <-done; return nil })
-	}
-	return nil
-}
-
 // An event is at the point where done is closed. It was never set if that is nil.
 type event struct {
 	q    *Stream
@@ -156,26 +144,3 @@ func (m *event) Wait() error {
 }
 
 func (m *event) Close() error { return nil }
-
-// A hold stops its Stream from reached on until released.
-type hold struct{ reached, released chan struct{} }
-
-// CanHold reports whether Hold works.
-func (q *Stream) CanHold() bool { return !q.d.NoHolds }
-
-// Hold keeps later work from beginning until it is released.
-func (q *Stream) Hold() (mem.StreamWait, error) {
-	if q.d.NoHolds {
-		return nil, errors.New("a stream that cannot stop was told to")
-	}
-	h := hold{make(chan struct{}), make(chan struct{})}
-	q.Do(func() error {
-		close(h.reached)
-		<-h.released
-		return nil
-	})
-	return h, nil
-}
-
-func (h hold) Reached() error { <-h.reached; return nil }
-func (h hold) Release()       { close(h.released) }

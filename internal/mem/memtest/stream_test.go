@@ -10,49 +10,41 @@ import (
 	"gompi/internal/mem/memtest"
 )
 
-// One stream waits for a point of the other, which stops at a hold.
-func TestWorkOfStreamsIsInOrder(t *testing.T) {
+// An event is done when the work before it is.
+func TestWorkOfAStreamIsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := memtest.NewDevice("gpu")
-		one, two := d.OpenStream(), d.OpenStream()
+		q := memtest.NewDevice("gpu").OpenStream()
 		var order []string
-		put := func(q *memtest.Stream, what string) {
-			q.Do(func() error { order = append(order, what); return nil })
-		}
-		m, err := one.NewEvent()
+		put := func(what string) { q.Do(func() error { order = append(order, what); return nil }) }
+		m, err := q.NewEvent()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if done, err := m.Done(); !done || err != nil {
 			t.Errorf("an event that was never set: %v, %v", done, err)
 		}
-		put(one, "before the hold")
-		h, err := one.Hold()
-		if err != nil {
+		gate := make(chan struct{})
+		put("before the gate")
+		q.Do(func() error { <-gate; return nil })
+		put("behind it")
+		if err := m.Set(); err != nil {
 			t.Fatal(err)
 		}
-		put(one, "behind it")
-		if err := errors.Join(m.Set(), two.After(m), h.Reached()); err != nil {
-			t.Fatal(err)
-		}
-		put(two, "after the event")
+		put("after the event")
 		synctest.Wait()
-		if done, _ := m.Done(); done || !slices.Equal(order, []string{"before the hold"}) {
-			t.Errorf("at the hold the event is done %v, and %q", done, order)
+		if done, _ := m.Done(); done || !slices.Equal(order, []string{"before the gate"}) {
+			t.Errorf("at the gate the event is done %v, and %q", done, order)
 		}
-		h.Release()
-		if err := errors.Join(two.Sync(), m.Wait()); err != nil {
+		close(gate)
+		if err := errors.Join(m.Wait(), q.Sync(), m.Close()); err != nil {
 			t.Error(err)
 		}
-		if want := []string{"before the hold", "behind it", "after the event"}; !slices.Equal(order, want) {
+		if want := []string{"before the gate", "behind it", "after the event"}; !slices.Equal(order, want) {
 			t.Errorf("the order was %q", order)
 		}
 		wrong := errors.New("wrong")
-		one.Do(func() error { return wrong })
-		if err := errors.Join(two.Close(), m.Close()); err != nil {
-			t.Error(err)
-		}
-		if err := one.Close(); !errors.Is(err, wrong) {
+		q.Do(func() error { return wrong })
+		if err := q.Close(); !errors.Is(err, wrong) {
 			t.Errorf("Close returned %v", err)
 		}
 	})
