@@ -25,12 +25,18 @@ import (
 // smallArena makes vectors of these tests take several steps: a slot has 32 KiB.
 const smallArena = 128 << 10
 
+// onArenas has ranks that share a device use arenas for vectors of any length.
+const onArenas = "device.shared=1"
+
 // onCUDA runs fn on p goroutine ranks of one host, on a communicator that is closed
 // before the last one is: then what they have taken of the devices is free again.
 func onCUDA(t *testing.T, p int, cfg comm.Config, fn rankFunc) []error {
 	t.Helper()
 	if cfg.DeviceArena == 0 {
 		cfg.DeviceArena = smallArena
+	}
+	if cfg.Tuning == "" {
+		cfg.Tuning = onArenas
 	}
 	return overMemoryWith(t, p, cfg, func(ctx context.Context, c *comm.Comm) error {
 		d, err := c.Dup(ctx)
@@ -169,6 +175,32 @@ func TestCollectivesOfOneRankStayOnItsCUDADevice(t *testing.T) {
 	})
 }
 
+// Where ranks share a device, vectors of less than 4 MiB go through host memory, which is faster.
+func TestShortVectorsOnASharedCUDADeviceAreStaged(t *testing.T) {
+	cudatest.NeedFake(t)
+	devices := leakyDevices(t)
+	for _, shared := range []bool{true, false} {
+		err := errors.Join(overMemoryWith(t, 2, comm.Config{DeviceArena: smallArena}, func(ctx context.Context, c *comm.Comm) error {
+			d := devices[c.Rank()]
+			if shared {
+				d = devices[0]
+			}
+			for _, n := range []int{1 << 20, 1<<20 - 1} { // the first is 4 MiB long
+				if err := answerOn(ctx, c, d, []question{{kind: "allreduce", ranks: 2, n: n, op: comm.Sum}}); err != nil {
+					return err
+				}
+				if want, staged := shared && n < 1<<20, c.Staged() > 0; staged != want {
+					return fmt.Errorf("%d elements are staged: %v, want %v", n, staged, want)
+				}
+			}
+			return nil
+		})...)
+		if err != nil {
+			t.Errorf("shared %v: %v", shared, err)
+		}
+	}
+}
+
 // Every operator gives for every type what it gives on the host.
 func TestReductionsOnCUDADevicesAgreeWithTheHost(t *testing.T) {
 	cudatest.NeedFake(t)
@@ -303,7 +335,7 @@ func TestDeathAmongCUDADevicesRevokesTheCommunicator(t *testing.T) {
 	const p = 3
 	for victim := range p {
 		for _, before := range []int{0, 1, 2} { // collectives that the victim takes part in
-			overMemoryWith(t, p, comm.Config{DeviceArena: smallArena}, func(ctx context.Context, c *comm.Comm) error {
+			overMemoryWith(t, p, comm.Config{DeviceArena: smallArena, Tuning: onArenas}, func(ctx context.Context, c *comm.Comm) error {
 				b, err := d.Alloc(mem.F32, 100_000)
 				if err != nil {
 					return err
@@ -342,7 +374,7 @@ func TestMismatchOnCUDADevicesIsToldToAllRanks(t *testing.T) {
 				continue
 			}
 			start := time.Now()
-			overMemoryWith(t, p, comm.Config{DeviceArena: smallArena}, func(ctx context.Context, c *comm.Comm) error {
+			overMemoryWith(t, p, comm.Config{DeviceArena: smallArena, Tuning: onArenas}, func(ctx context.Context, c *comm.Comm) error {
 				b, err := d.Alloc(mem.F32, n)
 				if err != nil {
 					return err

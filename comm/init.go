@@ -45,11 +45,11 @@ type Config struct {
 	// go as they do without. Default: GOMPI_TUNE.
 	Tuning string
 	// DeviceArena is how many bytes of device memory a rank takes for each Comm that does
-	// collectives on devices, at the first of these. They are the collectives of 32 KiB and more
-	// among ranks of one host whose buffers are all on devices that reach each other, except
-	// reductions with functions, or with Deterministic. All others go through host memory, and
-	// if DeviceArena is negative all do. The least of all ranks counts. Default:
-	// GOMPI_DEVICE_ARENA, or 32 MiB.
+	// collectives on devices, at the first of these. They are the collectives of 32 KiB and more,
+	// or 4 MiB and more if ranks share a device, among ranks of one host whose buffers are all on
+	// devices that reach each other, except reductions with functions, or with Deterministic. All
+	// others go through host memory, and if DeviceArena is negative all do. The least of all ranks
+	// counts. Default: GOMPI_DEVICE_ARENA, or 32 MiB.
 	DeviceArena int
 	// CUDA may be "nccl": then NCCL does the collectives of 32 KiB and more for which every rank,
 	// on whatever host, has its buffers on a device of its own, except scans, in-place alltoalls

@@ -42,7 +42,7 @@ func (s *stuck) inside(b comm.Buffer) comm.Buffer { return (&meter{Device: s.Dev
 // ends, but not for longer.
 func TestCloseGivesUpOnACollectiveWhoseDeviceHangs(t *testing.T) {
 	d := leakyDevices(t)[0]
-	err := errors.Join(overMemoryWith(t, 2, quietly, func(ctx context.Context, world *comm.Comm) error {
+	err := errors.Join(overMemoryWith(t, 2, comm.Config{Logger: quietly.Logger, Tuning: onArenas}, func(ctx context.Context, world *comm.Comm) error {
 		c, err := world.Dup(ctx)
 		if err != nil {
 			return err
@@ -62,7 +62,11 @@ func TestCloseGivesUpOnACollectiveWhoseDeviceHangs(t *testing.T) {
 		defer s.Free(b)
 		done := make(chan error, 1)
 		go func() { done <- c.Allreduce(ctx, b, b, comm.Sum) }()
-		<-hangs
+		select {
+		case <-hangs:
+		case err := <-done:
+			return fmt.Errorf("allreduce: %v, and it took no arena", err)
+		}
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
 		closed := make(chan error, 1)

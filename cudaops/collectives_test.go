@@ -173,7 +173,7 @@ func TestProcessesDoCollectivesOnTheirDevices(t *testing.T) {
 			situation{2, "has no memory to share", []string{rank1Variable + "=FAKECUDA_FAIL=cuStreamCreate:3=2"}})
 	}
 	for _, k := range cases {
-		out, err := startRanks(t, "collectives", fmt.Sprint(k.np), append(k.environment, "GOMPI_DEVICE_ARENA=256K", "GOMPI_LOG=warn")...)
+		out, err := startRanks(t, "collectives", fmt.Sprint(k.np), append(k.environment, "GOMPI_DEVICE_ARENA=256K", "GOMPI_TUNE=device.shared=1", "GOMPI_LOG=warn")...)
 		lines := 0
 		if k.why != "" {
 			lines = k.np
@@ -222,7 +222,7 @@ func jobDying() error {
 // A process that is killed while others work on devices ends the job, with its name.
 func TestAProcessThatDiesEndsCollectivesOnDevices(t *testing.T) {
 	device(t)
-	out, err := startRanks(t, "dying", "4", "GOMPI_DEVICE_ARENA=256K")
+	out, err := startRanks(t, "dying", "4", "GOMPI_DEVICE_ARENA=256K", "GOMPI_TUNE=device.shared=1")
 	if err == nil || !strings.Contains(out, "rank 3") || !strings.Contains(out, "killed") || strings.Contains(out, "does not name") {
 		t.Errorf("%v\n%s", err, out)
 	}

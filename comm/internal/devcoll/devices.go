@@ -38,8 +38,8 @@
 // slot is filled again four steps later: three steps are under way, and the flags of a fourth may
 // be.
 //
-// This never ran on a GPU. The length of chunks, the length from which on arenas win, and whether a
-// kernel that reads another device's memory beats a copy are guesses.
+// This ran on one H200 that up to 8 ranks share, never on several GPUs. The length of chunks, and
+// whether a kernel that reads another device's memory beats a copy, are guesses.
 package devcoll
 
 import (

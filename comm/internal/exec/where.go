@@ -27,7 +27,7 @@ func (x *Exec) resolve(p *path.Path, o *call.Call) (*path.Path, error) {
 		err = x.NCCL.setUp(o, x.about(forNCCL, nil))
 		w.Own = x.NCCL.group != nil
 	}
-	if err == nil && w.All && !w.Own && !x.devicesTried {
+	if err == nil && !x.devicesTried && p.Resolve(w).NeedsDevices() {
 		w.All, err = x.setUpDevices(o)
 	}
 	return p.Resolve(w), err
@@ -44,7 +44,7 @@ func (x *Exec) whereBuffersAre(p *path.Path, o *call.Call) (w path.Where, err er
 	if p.Ask == path.OwnDevices {
 		mine[forNCCL], _ = x.NCCL.place(o)
 	}
-	mine[forDevices] = x.place(o, p.Asks(path.AllOnDevices))
+	mine[forDevices] = x.place(o, p.MayNeedDevices())
 	if err := x.runOnHost(new(call.Call).Allgather(mem.Of(mine), mem.Of(x.told))); err != nil {
 		return w, err
 	}
@@ -55,7 +55,20 @@ func (x *Exec) whereBuffersAre(p *path.Path, o *call.Call) (w path.Where, err er
 		w.All = w.All && at != devcoll.InHost && at != devcoll.Elsewhere
 		w.Any = w.Any || at != devcoll.InHost
 	}
+	w.Apart = w.All && x.Shared != nil && x.apart()
 	return w, nil
+}
+
+// apart reports whether the ranks, of one host, have told of different devices.
+func (x *Exec) apart() bool {
+	for i := forDevices; i < len(x.told); i += words {
+		for j := forDevices; j < i; j += words {
+			if x.told[i] == x.told[j] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // place returns this rank's word about the devices of its host. suits says that these may serve.

@@ -216,6 +216,9 @@ func (s *Selector) onDevices(k call.Kind, ordered bool, n int, host *Path) *Path
 	case ordered:
 		return staged
 	}
+	if n < s.rules.threshold(deviceSharedFrom) {
+		return &Path{Via: Devices, Ask: ApartDevices, Otherwise: staged}
+	}
 	return &Path{Via: Devices, Ask: AllOnDevices, Otherwise: staged}
 }
 

@@ -88,6 +88,7 @@ const (
 	CrossMemory           // does the kernel let the ranks reach each other's memory, and is that faster at present?
 	BlockLengths          // how long is the longest block? Then Sized tells the Path
 	AllOnDevices          // are all buffers on devices that reach each other?
+	ApartDevices          // are they, and is no device that of two ranks?
 	AnyOnDevice           // is a buffer on a device?
 	OwnDevices            // are the buffers of each rank on a device that is no other's?
 )
@@ -95,6 +96,7 @@ const (
 var conditions = [...]string{"", "if all vectors are from Alloc", "if there is memory for large buffers",
 	"if the kernel allows it and trials find it faster",
 	"when the lengths of all blocks are known", "if all buffers are on devices that reach each other",
+	"if all buffers are on devices that reach each other, and no ranks share one",
 	"if some buffer is on a device", "if each rank's buffers are on a device of its own"}
 
 // A Chunk says how many bytes of a vector go at a time: one of Parts equal parts, but at least
@@ -122,19 +124,26 @@ type Path struct {
 }
 
 // Where holds the answers to the Questions about devices.
-type Where struct{ Own, All, Any bool } // OwnDevices, AllOnDevices, AnyOnDevice
+type Where struct {
+	Own, All, Any bool // OwnDevices, AllOnDevices, AnyOnDevice
+	Apart         bool // no two ranks have one device
+}
 
 // Resolve returns the Path that is taken after questions about devices.
 func (p *Path) Resolve(w Where) *Path {
-	for p.Ask == OwnDevices && !w.Own || p.Ask == AllOnDevices && !w.All || p.Ask == AnyOnDevice && !w.Any {
+	for p.Ask == OwnDevices && !w.Own || p.Ask == AnyOnDevice && !w.Any ||
+		p.NeedsDevices() && !(w.All && (w.Apart || p.Ask == AllOnDevices)) {
 		p = p.Otherwise
 	}
 	return p
 }
 
-// Asks reports whether q is a question of p or of a Path behind it.
-func (p *Path) Asks(q Question) bool {
-	return p.Ask == q || p.Otherwise != nil && p.Otherwise.Asks(q)
+// NeedsDevices reports whether p wants all buffers on devices that reach each other.
+func (p *Path) NeedsDevices() bool { return p.Ask == AllOnDevices || p.Ask == ApartDevices }
+
+// MayNeedDevices reports whether p or a Path behind it NeedsDevices.
+func (p *Path) MayNeedDevices() bool {
+	return p.NeedsDevices() || p.Otherwise != nil && p.Otherwise.MayNeedDevices()
 }
 
 // OnHost returns the Path among p and those behind it that is for buffers in host memory.

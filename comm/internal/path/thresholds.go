@@ -39,6 +39,7 @@ const (
 	hierSingleCopyFrom
 
 	deviceFrom
+	deviceSharedFrom
 	stagedFrom
 	stagedChunk
 
@@ -182,9 +183,16 @@ var thresholds = [numThresholds]struct {
 
 	// From so many bytes of all ranks' blocks on the ranks of one host ask each other whether
 	// buffers are on devices. For shorter ones three words of the hosts and three works of a
-	// device take longer than two copies. A guess until a GPU has been measured; it is above
+	// device take longer than two copies. A guess where each rank has a GPU of its own; it is above
 	// what goes in one step.
 	deviceFrom: {"device.ask", 32 << 10, 1, most},
+
+	// From so many bytes on the collective is done on devices of which ranks share one. The driver
+	// gives a GPU to processes in turns, for which each step waits (one H200, on devices and through
+	// pinned memory: allreduce np=2 of 64 KiB 413 and 43 us, of 1 MiB 413 and 385, of 16 MiB 872 and
+	// 3289; np=4 of 1 MiB 1188 and 616, of 16 MiB 2320 and 5157; bcast np=2 of 1 MiB 381 and 231, of
+	// 16 MiB 416 and 1690).
+	deviceSharedFrom: {"device.shared", 4 << 20, 1, most},
 
 	// The same where ranks are on several hosts; and the bytes of a chunk, enough for messages
 	// between hosts (2x2, in host memory: allreduce of 1 MiB in 371 us, of 16 MiB at once in
