@@ -51,8 +51,10 @@ func TestFolderForGPUsRunsUnattended(t *testing.T) {
 			t.Errorf("nothing of part %s has passed:\n%s", part, out)
 		}
 	}
-	if !regexp.MustCompile(`(?m)^bench +allreduce-by-nccl-2 +passed `).MatchString(out) {
-		t.Errorf("NCCL has done nothing on two devices:\n%s", out)
+	for _, step := range []string{"coll +nccl", "coll +nccl-bench", "bench +allreduce-by-nccl-2"} {
+		if !regexp.MustCompile(`(?m)^` + step + ` +passed `).MatchString(out) {
+			t.Errorf("NCCL has done nothing in %s:\n%s", step, out)
+		}
 	}
 	if !strings.Contains(out, "\nfake driver: ") && !strings.HasPrefix(out, "fake driver: ") || regexp.MustCompile(`GB/s|Benchmark|usec`).MatchString(out) {
 		t.Errorf("the report shows times of the fake driver, or does not say that it is one:\n%s", out)
