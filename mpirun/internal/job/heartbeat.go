@@ -151,7 +151,7 @@ func (h *host) Kept() string {
 	if !h.here() {
 		who = h.agent.Via
 	}
-	return fmt.Sprintf("%s (process %d) %s", who, h.agent.PID, h.pulse.kept)
+	return fmt.Sprintf("%s%s %s", who, h.agent.Process(), h.pulse.kept)
 }
 
 // giveUp ends the job because an agent does not answer. It kills the connection to the agent, or
@@ -164,7 +164,7 @@ func (j *Job) giveUp(h *host, why string) {
 	case kept != "":
 		reason = kept
 	case h.here():
-		reason = fmt.Sprintf("the agent (process %d) does not answer", h.agent.PID)
+		reason = fmt.Sprintf("the agent%s does not answer", h.agent.Process())
 	}
 	h.link.Kill()
 	j.lose(h, fmt.Sprintf("%s: %s: %s; %s lost with it", h.name, why, reason, ranksText(h.ranks)))

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,6 +74,23 @@ func TestABeatThatComesLateCountsForNothing(t *testing.T) {
 			t.Errorf("a beat in time: silent for %d, want 1", h.pulse.mute)
 		}
 	})
+}
+
+// An agent of another node's gompirun is no process here.
+func TestAnAgentThatDoesNotEndIsNamed(t *testing.T) {
+	for _, tt := range []struct {
+		pid  int
+		want string
+	}{{7, "left behind (process 7)\n"}, {0, "left behind\n"}} {
+		k := newTestJob(t, &cmdline.Spec{}, obedient(well))
+		k.job.hosts = []*host{{name: "a", link: &fakeLink{}, agent: &link.Agent{PID: tt.pid}}}
+		k.job.leaveBehind()
+		k.job.flush()
+		k.job.out.Close()
+		if got, err := os.ReadFile(k.output); err != nil || string(got) != "gompirun: a: the agent does not end, and is "+tt.want || k.swept != 1 {
+			t.Errorf("%q, %v, and swept %d times; want %q, and once", got, err, k.swept, tt.want)
+		}
+	}
 }
 
 func TestFailuresOfTwoHostsAreComparedWithDoubt(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -78,7 +79,7 @@ func (h *host) ended(err error) string {
 	h.close()
 	h.link.Kill() // changes nothing about a process that is ending already
 	how := h.link.Wait()
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, os.ErrClosed) {
 		return how
 	}
 	return err.Error() + "; it " + how

@@ -280,7 +280,7 @@ func (j *Job) leaveBehind() {
 		if !h.gone && h.agent != nil {
 			tried = tried && h.pulse.given
 			h.pulse.given = true
-			j.notef("%s: the agent does not end, and is left behind (process %d)", h.name, h.agent.PID)
+			j.notef("%s: the agent does not end, and is left behind%s", h.name, h.agent.Process())
 		}
 	}
 	if !tried {

@@ -77,7 +77,7 @@ func (b *beginning) handle(e link.Event) {
 		b.fail(h, errors.New("the agent "+h.ended(e.Err)))
 	case e.Agent != nil:
 		h.agent = e.Agent
-		b.job.verbosef("agent on %s: %s, process %d, after %v", h.name, h.agent.Via, h.agent.PID, time.Since(b.began).Round(time.Millisecond))
+		b.job.verbosef("agent on %s: %s%s, after %v", h.name, h.agent.Via, h.agent.Process(), time.Since(b.began).Round(time.Millisecond))
 	default:
 		b.hear(h, e.Message)
 	}

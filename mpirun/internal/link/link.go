@@ -3,6 +3,7 @@ package link
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,14 @@ type Agent struct {
 	Here  bool     // it is a process of this machine
 	PID   int      // of the process on this machine, 0 if there is none
 	Login []string // the command that logs in to its host, as remote.Agent has it
+}
+
+// Process names the process on this machine for the user: " (process 7)", or "" if there is none.
+func (a *Agent) Process() string {
+	if a.PID == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (process %d)", a.PID)
 }
 
 // An Event is what happened on a link: its agent has been started, a message has come, or
@@ -158,7 +167,7 @@ func (l *Link) Flush(limit time.Duration) {
 }
 
 // Close ends the channel, which ends the agent, if it hears that.
-func (l *Link) Close() { l.agent.In.Close() }
+func (l *Link) Close() { l.agent.Close() }
 
 // Kill ends the agent, or what stands for it here, at once, if it has been started. Any
 // goroutine may call it.

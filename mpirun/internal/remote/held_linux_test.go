@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -65,5 +67,44 @@ func TestWhoHoldsTheOutputOfAKilledCommandIsNotWaitedFor(t *testing.T) {
 				t.Error("it is waited for")
 			}
 		})
+	}
+}
+
+// What an agent's command has started in another session may hold its output open when it has
+// ended.
+func TestTheOutputOfAClosedAgentEnds(t *testing.T) {
+	told := filepath.Join(t.TempDir(), "told")
+	a, err := start(exec.Command("sh", "-c", "setsid sleep 1000 & echo $! >"+told+"; echo; read order"), "sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	pid, err := os.ReadFile(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(holder, syscall.SIGKILL)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, a.Out)
+		ended <- err
+	}()
+	a.Close()
+	select {
+	case err := <-ended:
+		if err != nil && !errors.Is(err, os.ErrClosed) {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it is waited for")
+	}
+	if how := a.Wait(); !strings.HasPrefix(how, "is lost: sh exited with status 1") {
+		t.Errorf("it %s, want the status of the shell whose read found no order", how)
 	}
 }

@@ -43,6 +43,10 @@ type Agent struct {
 	cmd   *exec.Cmd
 	words *words // what it says on its standard error; nil if that is passed on
 
+	once   sync.Once // of wait
+	status int       // of the process, once it has been waited for
+	how    string    // it ended, in words
+
 	mu     sync.Mutex
 	waited bool // the process and its number are gone
 }
@@ -85,6 +89,14 @@ func (a *Agent) Kill() {
 		return
 	}
 	a.signal(-a.PID(), syscall.SIGKILL) // the process leads its group
+}
+
+// Close ends the agent, and its output when the process has ended: something else may hold that open.
+func (a *Agent) Close() {
+	a.In.Close()
+	if a.cmd != nil {
+		go a.wait() // until it has ended
+	}
 }
 
 // Continue continues the process, if it is stopped.
@@ -139,12 +151,21 @@ func (a *Agent) howEnded() string {
 	return fmt.Sprintf("is lost: %s %s", a.Via, how)
 }
 
-// wait returns the exit status, -1 for a signal, and how the process has ended.
+// wait returns the exit status, -1 for a signal, and how the process has ended. Any goroutine may
+// call it.
 func (a *Agent) wait() (int, string) {
-	err := a.cmd.Wait()
-	a.mu.Lock()
-	a.waited = true
-	a.mu.Unlock()
+	a.once.Do(func() {
+		err := a.cmd.Wait()
+		a.status, a.how = ending(err)
+		a.mu.Lock()
+		a.waited = true
+		a.mu.Unlock()
+	})
+	return a.status, a.how
+}
+
+// ending says how a process has ended, from the error of its Wait.
+func ending(err error) (status int, how string) {
 	var exit *exec.ExitError
 	if err == nil {
 		return 0, "exited with status 0"
