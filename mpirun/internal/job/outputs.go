@@ -1,7 +1,6 @@
 package job
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"gompi/mpirun/internal/ctl"
@@ -26,8 +25,5 @@ func (j *Job) setFiles() error {
 		j.out.Files.Dir, j.out.Files.Only = dir, j.spec.Output.NoCopy
 	}
 	_, err := during(j, "making the folders of output", func() (any, error) { return nil, j.out.MakeFolders() })
-	if err != nil {
-		return fmt.Errorf("files of output: %w", err)
-	}
-	return nil
+	return err
 }

@@ -43,6 +43,17 @@ func (o *Writer) path(from source) string {
 	return path
 }
 
+// flag returns the flag that says which files get a stream.
+func (o *Writer) flag(s ctl.Stream) string {
+	switch {
+	case o.Files.Patterns[s] == "":
+		return "-output-filename"
+	case s == ctl.Stderr:
+		return "-errfile-pattern"
+	}
+	return "-outfile-pattern"
+}
+
 // MakeFolders makes the folders of all files, and says what would keep these from being written.
 func (o *Writer) MakeFolders() error {
 	checked := map[string]bool{}
@@ -53,11 +64,12 @@ func (o *Writer) MakeFolders() error {
 			if path == "" || checked[dir] || exists(path) {
 				continue
 			}
-			if err := os.MkdirAll(dir, 0o777); err != nil {
-				return err
+			err := os.MkdirAll(dir, 0o777)
+			if err == nil {
+				err = atomicfile.Check(path)
 			}
-			if err := atomicfile.Check(path); err != nil {
-				return err
+			if err != nil {
+				return fmt.Errorf("%s: %w", o.flag(stream), err)
 			}
 			checked[dir] = true
 		}
