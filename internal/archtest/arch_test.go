@@ -94,7 +94,7 @@ var rules = []rule{
 	{"mpirun/internal/program", nil},
 	{"mpirun/internal/limits", []string{"internal/cgroup"}},
 	{"mpirun/internal/inspect", []string{"internal/env", "mpirun/internal/program", "mpirun/internal/tree"}},
-	{"mpirun/internal/facts", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo"}},
+	{"mpirun/internal/facts", []string{"mpirun/internal/ctl", "mpirun/internal/plan", "mpirun/internal/tree", "internal/cgroup", "internal/env", "internal/route", "cudaops/topo"}},
 	{"mpirun/internal/launchenv", []string{"internal/env"}},
 	{"mpirun/internal/rendezvous", []string{"internal/boot/wire", "internal/accept", "mpirun/internal/ctl", "mpirun/internal/remote"}},
 	{"mpirun/internal/ctl", []string{"internal/version", "internal/boot/wire", "internal/boot/pmi"}},

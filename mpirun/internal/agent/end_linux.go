@@ -67,27 +67,6 @@ func (a *agent) reap(p *process) {
 	}
 }
 
-// reapAny takes note of every child that has ended, ranks and orphans, and
-// reports whether there are children left.
-func (a *agent) reapAny() bool {
-	for {
-		var ws unix.WaitStatus
-		var used unix.Rusage
-		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG, &used)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil || pid <= 0 {
-			return err == nil
-		}
-		for _, p := range a.ranks {
-			if p.pid == pid && !p.ended {
-				a.exited(p, ws, &used)
-			}
-		}
-	}
-}
-
 // exited reports a rank's end, after all that it said and wrote before.
 func (a *agent) exited(p *process, ws unix.WaitStatus, used *unix.Rusage) {
 	now := seg.Now()

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"gompi/mpirun/internal/tree"
 )
 
 // Processes whose parents have ended become children of the agent, so that none is left behind.
@@ -38,30 +40,53 @@ func (a *agent) childrenEnded(bell int) {
 	a.unreaped = true
 }
 
-// reapOrphans reaps the children that have ended and are no ranks. At a rank it stops until that
-// has been reaped: its own event says in which order ranks have ended. It does nothing while
-// something runs aside, which may have started a child, as gompi-topo, and wait for it.
+// reapOrphans reaps the children that have ended and that nobody else waits for. At one that
+// somebody does wait for it stops until that has been reaped: a rank's own event says in which order
+// ranks have ended, and what runs aside, as py-spy, is reaped there.
 func (a *agent) reapOrphans() {
-	if a.aside.running > 0 {
-		return
-	}
 	for {
-		pid := endedChild()
+		pid, _ := endedChild()
 		if pid == 0 {
 			a.unreaped = false
 			return
 		}
-		for _, p := range a.ranks {
-			if p.pid == pid && !p.ended {
-				return
-			}
+		if a.rankOf(pid) != nil || tree.RunWaitsFor(pid) {
+			return
 		}
 		unix.Wait4(pid, nil, 0, nil)
 	}
 }
 
-// endedChild returns a child that has ended and is not reaped yet, 0 if there is none.
-func endedChild() int {
+// reapAny takes note of every child that has ended, ranks and orphans, and
+// reports whether there are children left.
+func (a *agent) reapAny() bool {
+	for {
+		pid, children := endedChild()
+		if pid == 0 || tree.RunWaitsFor(pid) {
+			return children
+		}
+		var ws unix.WaitStatus
+		var used unix.Rusage
+		unix.Wait4(pid, &ws, 0, &used)
+		if p := a.rankOf(pid); p != nil {
+			a.exited(p, ws, &used)
+		}
+	}
+}
+
+// rankOf returns the rank that a process is and that is not reaped yet, nil if it is none.
+func (a *agent) rankOf(pid int) *process {
+	for _, p := range a.ranks {
+		if p.pid == pid && !p.ended {
+			return p
+		}
+	}
+	return nil
+}
+
+// endedChild returns a child that has ended and is not reaped yet, 0 if there is none, and whether
+// there are children at all.
+func endedChild() (pid int, children bool) {
 	var info unix.Siginfo
 	for {
 		err := unix.Waitid(unix.P_ALL, 0, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
@@ -69,9 +94,9 @@ func endedChild() int {
 			continue
 		}
 		if err != nil || info.Signo != int32(unix.SIGCHLD) {
-			return 0
+			return 0, err == nil
 		}
-		return int((*childInfo)(unsafe.Pointer(&info)).pid)
+		return int((*childInfo)(unsafe.Pointer(&info)).pid), true
 	}
 }
 

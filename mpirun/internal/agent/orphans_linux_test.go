@@ -68,41 +68,35 @@ func TestOrphansAreReapedAtOnceAndRanksAreNot(t *testing.T) {
 	}
 }
 
-// What runs aside waits for its own children.
+// What runs aside waits for its own children, and orphans are reaped meanwhile.
 func TestChildrenOfWhatRunsAsideAreNoOrphans(t *testing.T) {
-	a := &agent{local: map[int]int{}}
-	if err := a.open(); err != nil {
+	l := newLooped(t)
+	if err := l.watchChildren(); err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(a.fd)
-	if err := a.openAside(); err != nil {
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
-	ended, looked, waited := make(chan error), make(chan struct{}), make(chan error, 1)
-	a.doAside(func() func() {
-		cmd := exec.Command("true")
-		err := cmd.Start()
-		if err == nil {
-			err = unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		}
-		ended <- err
-		<-looked
-		waited <- cmd.Wait()
+	ran := make(chan error, 1)
+	l.doAside(func() func() {
+		ran <- tree.Run(cmd)
 		return func() {}
 	})
-	if err := <-ended; err != nil {
-		t.Fatal(err)
+	orphan := func() {
+		t.Helper()
+		pid, err := syscall.ForkExec("/bin/true", []string{"true"}, &syscall.ProcAttr{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.until("an orphan is reaped", func() bool { return unix.Kill(pid, 0) != nil })
 	}
-	a.unreaped = true
-	a.reapOrphans()
-	close(looked)
-	if err := <-waited; err != nil {
+	orphan()
+	in.Close()
+	l.until("what runs aside is over", func() bool { return l.aside.running == 0 })
+	if err := <-ran; err != nil {
 		t.Errorf("it has lost its child: %v", err)
 	}
-	for a.aside.running > 0 {
-		a.finishAside()
-	}
-	if a.reapOrphans(); a.unreaped {
-		t.Error("orphans are not looked for when nothing runs aside any more")
-	}
+	orphan()
 }

@@ -17,6 +17,7 @@ import (
 	"gompi/cudaops/topo"
 	"gompi/internal/env"
 	"gompi/mpirun/internal/ctl"
+	"gompi/mpirun/internal/tree"
 )
 
 // topoTime is how long gompi-topo may take. A driver that nobody uses is not
@@ -55,7 +56,7 @@ func askTopo() (*topo.Host, error) {
 	cmd.WaitDelay = time.Second
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	err = cmd.Run()
+	err = tree.Run(cmd)
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: no answer after %v", path, topoTime)

@@ -121,11 +121,12 @@ func PythonStack(pid int) string {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, spy, "dump", "--nonblocking", "--pid", strconv.Itoa(pid))
 	cmd.WaitDelay = spyTime / 10
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		out = fmt.Appendf(out, "%s: %v", spy, err)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := tree.Run(cmd); err != nil {
+		fmt.Fprintf(&out, "%s: %v", spy, err)
 	}
-	return "\n" + string(out[:min(len(out), spySize)])
+	return "\n" + string(out.Bytes()[:min(out.Len(), spySize)])
 }
 
 // Threads describes what the threads of a process are in, those that are in the
