@@ -121,11 +121,11 @@ type Engine struct {
 	ending         string // why, as the launcher says
 	ballots        map[ballotKey]*ballot
 	channels       map[uint64]*Channel
-	reads          Range                   // bytes of messages that a peer of the host reads where they lie
-	tries          int                     // bytes from which on trials find out which
-	latest         *Channel                // the one last looked up, nil if it is closed
-	closed         ids                     // of closed channels: frames for them are dropped
-	revoked        map[uint64]revokeReason // revoked before they were created here
+	reads          Range                // bytes of messages that a peer of the host reads where they lie
+	tries          int                  // bytes from which on trials find out which
+	latest         *Channel             // the one last looked up, nil if it is closed
+	closed         recent[[]byte]       // closed channels, with the reasons of those that were revoked: frames for them are dropped
+	revoked        recent[revokeReason] // revoked before they were created here
 	early          map[uint64][]*message
 	next           uint32 // counter of the next context id made here
 	slots          slots
@@ -157,8 +157,6 @@ func New(cfg Config) *Engine {
 		peers:    make(table, (cfg.Size+pageSize-1)/pageSize),
 		credit:   creditAmong(cfg.Size),
 		channels: map[uint64]*Channel{},
-		closed:   ids{in: map[uint64]bool{}, why: map[uint64][]byte{}},
-		revoked:  map[uint64]revokeReason{},
 		early:    map[uint64][]*message{},
 		ballots:  map[ballotKey]*ballot{},
 	}

@@ -2,12 +2,13 @@ package engine
 
 import "testing"
 
-func TestOnlyTheLastClosedAreRemembered(t *testing.T) {
-	s := ids{in: map[uint64]bool{}, why: map[uint64][]byte{}}
+func TestOnlyTheLastIDsAreRemembered(t *testing.T) {
+	var s recent[uint64]
 	for i := range uint64(3 * manyIDs) {
-		s.add(i, []byte{1})
+		s.add(i, i)
+		s.add(i, 2*i)
 	}
-	if len(s.in) != manyIDs || len(s.why) != manyIDs || s.in[2*manyIDs-1] || !s.in[2*manyIDs] || !s.in[3*manyIDs-1] {
-		t.Errorf("%d ids are remembered, want the last %d", len(s.in), manyIDs)
+	if len(s.of) != manyIDs || s.has(2*manyIDs-1) || !s.has(2*manyIDs) || s.of[3*manyIDs-1] != 2*(3*manyIDs-1) {
+		t.Errorf("%d ids are remembered, want the last %d", len(s.of), manyIDs)
 	}
 }

@@ -105,10 +105,10 @@ func (ch *Channel) tellLeft() {
 func (e *Engine) answerEnd(p *peer, h *transport.Header) {
 	switch h.Kind {
 	case transport.RTS, transport.Coll, transport.Ready, transport.Call, transport.Await:
-		ch, why := e.channels[h.Comm], e.closed.why[h.Comm]
+		ch, why := e.channels[h.Comm], e.closed.of[h.Comm]
 		if ch != nil {
 			why = ch.reason
-		} else if v, ok := e.revoked[h.Comm]; ok {
+		} else if v, ok := e.revoked.of[h.Comm]; ok {
 			why = v.encode()
 		}
 		if ch == nil || why != nil {

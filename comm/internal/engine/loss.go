@@ -329,9 +329,9 @@ func (e *Engine) revoke(from world.Rank, comm uint64, text []byte) {
 		v = revokeReason{rank: from, cause: "revoked it"}
 	}
 	switch ch := e.named(comm); {
-	case ch == nil && e.closed.in[comm]:
+	case ch == nil && e.closed.has(comm):
 	case ch == nil:
-		e.revoked[comm] = v
+		e.revoked.add(comm, v)
 		e.dropEarly(comm)
 	case ch.ID == comm:
 		ch.failBecause(v)

@@ -66,8 +66,7 @@ func (e *Engine) Arrive(from world.Rank, h *transport.Header) (mem.Buffer, uint6
 
 // mayOpen reports whether frames for a communicator that does not exist here are kept for it.
 func (e *Engine) mayOpen(comm uint64) bool {
-	_, revoked := e.revoked[comm]
-	return !revoked && !e.closed.in[comm]
+	return !e.revoked.has(comm) && !e.closed.has(comm)
 }
 
 // Take implements transport.EagerSink: an eager message goes straight into a receive

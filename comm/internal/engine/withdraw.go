@@ -27,12 +27,12 @@ func (e *Engine) OpenNew(members []world.Rank, counters []uint32) *Channel {
 // withdrawn returns why a member of a new Channel has withdrawn, or another has revoked it.
 func (ch *Channel) withdrawn() (v revokeReason, ok bool) {
 	take := func(id uint64) {
-		if why, is := ch.e.revoked[id]; is {
+		if why, is := ch.e.revoked.of[id]; is {
 			v, ok = why, true
-			delete(ch.e.revoked, id)
+			delete(ch.e.revoked.of, id)
 		}
 	}
-	if len(ch.e.revoked) > 0 {
+	if len(ch.e.revoked.of) > 0 {
 		take(ch.ID)
 		for r, n := range ch.counters {
 			take(NextID(ch.World(r), n))
