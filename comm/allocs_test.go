@@ -227,20 +227,53 @@ func TestMprobeAllocatesTheMessageAlone(t *testing.T) {
 	}
 }
 
+func TestAlltoallwAllocatesNothing(t *testing.T) {
+	for name, on := range steadyNets(t) {
+		for _, n := range steadyLengths {
+			var got float64
+			err := errors.Join(on(func(ctx context.Context, c *comm.Comm) error {
+				x := make([]float32, n)
+				if name == "heap" {
+					if err := allocate(ctx, c, &x); err != nil {
+						return err
+					}
+				}
+				send := []comm.Buffer{comm.Of(firstHalf(x)), comm.Of(x[n/2:])}
+				recv := []comm.Buffer{comm.Of(make([]float32, n/2)), comm.Of(make([]float32, n/2))}
+				a, err := perStep(ctx, c, func() error { return c.Alltoallw(ctx, send, recv) })
+				if c.Rank() == 0 {
+					got = a
+				}
+				return err
+			})...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got > tolerated {
+				t.Errorf("%s, %d elements: %.2f allocations per step, want none", name, n, got)
+			}
+		}
+	}
+}
+
 // allocate takes the place of v with memory from Alloc.
 func allocate(ctx context.Context, c *comm.Comm, v *[]float32) (err error) {
 	*v, err = comm.Alloc[float32](ctx, c, len(*v))
 	return err
 }
 
-func TestSteadyStateAllocatesNothing(t *testing.T) {
-	nets := map[string]func(fn rankFunc) []error{
+// steadyNets runs two ranks over different transports, "heap" for those with vectors from Alloc.
+func steadyNets(t *testing.T) map[string]func(fn rankFunc) []error {
+	return map[string]func(fn rankFunc) []error{
 		"inproc": func(fn rankFunc) []error { return commtest.Ranks(t.Context(), 2, comm.Config{}, fn) },
 		"tcp":    func(fn rankFunc) []error { return overTCP(t, 2, fn) },
 		"shm":    func(fn rankFunc) []error { return overMemory(t, 2, fn) },
-		"heap":   func(fn rankFunc) []error { return overMemory(t, 2, fn) }, // with vectors from Alloc
+		"heap":   func(fn rankFunc) []error { return overMemory(t, 2, fn) },
 	}
-	for name, on := range nets {
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	for name, on := range steadyNets(t) {
 		for _, s := range steady {
 			for _, n := range steadyLengths {
 				if testing.Short() && n > 2 {

@@ -130,7 +130,7 @@ func (v *vector) blocks(ranks int) int {
 // Exchange sets out[r] to what rank me sends to rank r, and in[r] to where it receives from it. The
 // collective reduces nothing.
 func (c *Call) Exchange(me int, out, in []mem.Buffer) {
-	if c.Each != nil {
+	if c.Kind == Alltoallw {
 		copy(out, c.Each.Send)
 		copy(in, c.Each.Recv)
 		return

@@ -23,13 +23,14 @@ type Call struct {
 	Op                     Op    // Fingerprint's with its function
 	SendCounts, SendDispls []int // of Send's blocks, where the collective has counts for them
 	RecvCounts, RecvDispls []int // of Recv's
-	Each                   *Each // in the place of Send and Recv, where the collective has such
+	Each                   Each  // of an alltoallw, in the place of Send and Recv
 }
 
 // Each is a vector for each rank: Send[i] goes to rank i, Recv[i] comes from there.
 type Each struct {
 	Send, Recv []mem.Buffer
-	bytes      int // of all that is sent, or received if that is more
+	bytes      int  // of all that is sent, or received if that is more
+	isHost     bool // all are in host memory
 }
 
 // is sets what c does with count elements like b's.
@@ -120,7 +121,9 @@ func (c *Call) Alltoallv(send mem.Buffer, sendCounts, sendDispls []int, recv mem
 }
 
 func (c *Call) Alltoallw(send, recv []mem.Buffer) *Call {
-	c.Each = &Each{send, recv, max(sizeOf(send), sizeOf(recv))}
+	sent, sendHost := measure(send)
+	received, recvHost := measure(recv)
+	c.Each = Each{send, recv, max(sent, received), sendHost && recvHost}
 	return c.is(Alltoallw, mem.Buffer{}, 0)
 }
 
@@ -132,20 +135,28 @@ func (c *Call) Exscan(send, recv mem.Buffer, op Op) *Call {
 	return c.is(Exscan, send, send.Len()).by(op).from(send).to(recv)
 }
 
-// IsHost reports whether c's buffers are in host memory. It returns false for a Call with Each.
-func (c *Call) IsHost() bool { return c.Each == nil && c.Send.IsHost() && c.Recv.IsHost() }
+// IsHost reports whether c's buffers are in host memory.
+func (c *Call) IsHost() bool {
+	if c.Kind == Alltoallw {
+		return c.Each.isHost
+	}
+	return c.Send.IsHost() && c.Recv.IsHost()
+}
 
 // Bytes returns the size of the longer of c's buffers on this rank.
 func (c *Call) Bytes() int {
-	if c.Each != nil {
+	if c.Kind == Alltoallw {
 		return c.Each.bytes
 	}
 	return max(c.Send.Size(), c.Recv.Size())
 }
 
-func sizeOf(all []mem.Buffer) (n int) {
+// measure returns the size of all and whether they are in host memory.
+func measure(all []mem.Buffer) (size int, isHost bool) {
+	isHost = true
 	for _, b := range all {
-		n += b.Size()
+		size += b.Size()
+		isHost = isHost && b.IsHost()
 	}
-	return n
+	return size, isHost
 }

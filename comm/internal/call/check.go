@@ -21,7 +21,7 @@ func (c *Call) Check(rank, ranks int) error {
 	if t.send.on(root) == Unused || t.recv.on(root) == Unused {
 		return nil // there is nothing for the other to agree with
 	}
-	if c.Each != nil {
+	if c.Kind == Alltoallw {
 		return c.checkEach(rank, ranks)
 	}
 	if c.Send.Type() != c.Recv.Type() && c.Send.Type() != mem.NoType && c.Recv.Type() != mem.NoType {

@@ -14,9 +14,11 @@ import (
 // runStaged runs o along p, with a stage in the place of each buffer that is not in host memory.
 func (x *Exec) runStaged(p *path.Path, o *call.Call) error {
 	switch {
-	case o.Each != nil:
+	case o.IsHost():
+		return x.run(p, o)
+	case o.Kind == call.Alltoallw:
 		return x.runEachStaged(p, o)
-	case o.IsHost(), x.Size == 1 && copies(o.Recv, o.Send):
+	case x.Size == 1 && copies(o.Recv, o.Send):
 		return x.run(p, o)
 	}
 	on := *o
@@ -48,8 +50,9 @@ func (x *Exec) runStaged(p *path.Path, o *call.Call) error {
 
 // runEachStaged is runStaged of an alltoallw, which has a buffer for each rank.
 func (x *Exec) runEachStaged(p *path.Path, o *call.Call) (err error) {
-	on, each := *o, call.Each{Send: slices.Clone(o.Each.Send), Recv: slices.Clone(o.Each.Recv)}
-	on.Each = &each
+	on := *o
+	each := &on.Each
+	each.Send, each.Recv = slices.Clone(each.Send), slices.Clone(each.Recv)
 	var stages []staging.Stage // of what is received
 	for i, b := range each.Send {
 		in := each.Recv[i]

@@ -16,7 +16,7 @@ type collective struct {
 	n       int // elements: of the vector, or about as many per block
 	root    int
 	inPlace bool
-	gaps    bool // v forms: blocks apart from each other, in reverse order
+	gaps    bool // v forms and alltoallw: blocks apart from each other, in reverse order
 	alloc   bool // buffers lie in memory from Alloc, on most ranks
 	how     form
 	times   int // a persistent one is started, if it is waited for at once
@@ -89,7 +89,7 @@ func (c *collective) layout(size int, f func(i int) int) (counts, displs []int, 
 	for i := range counts {
 		counts[i] = f(i)
 	}
-	if !c.gaps || !strings.HasSuffix(c.kind, "v") {
+	if !c.gaps || !strings.HasSuffix(c.kind, "v") && c.kind != "alltoallw" {
 		return counts, nil, total(counts)
 	}
 	displs, n = make([]int, size), 2
@@ -120,8 +120,8 @@ func start(counts, displs []int, i int) int {
 	return displs[i]
 }
 
-// between is the length of what one rank sends to another in alltoallv. In place, it is
-// what the other sends to it.
+// between is the length of what one rank sends to another in alltoallv and alltoallw. In place, it
+// is what the other sends to it.
 func (c *collective) between(from, to, size int) int {
 	if c.inPlace {
 		from, to = min(from, to), max(from, to)
@@ -169,7 +169,7 @@ func (c *collective) call(me, size int) (k call) {
 		}
 	case "alltoall":
 		k.send, k.recv = c.n*size, c.n*size
-	case "alltoallv":
+	case "alltoallv", "alltoallw":
 		k.sendCounts, k.sendDispls, k.send = c.layout(size, func(i int) int { return c.between(me, i, size) })
 		k.counts, k.displs, k.recv = c.layout(size, func(i int) int { return c.between(i, me, size) })
 	}
@@ -179,6 +179,20 @@ func (c *collective) call(me, size int) (k call) {
 	return k
 }
 
+// each returns the blocks of a vector of rank me, in an alltoallw. Between some ranks they are
+// bytes.
+func (c *collective) each(b mem.Buffer, counts, displs []int, me int) []mem.Buffer {
+	all := make([]mem.Buffer, len(counts))
+	for i := range all {
+		at := start(counts, displs, i)
+		all[i] = b.Slice(at, at+counts[i])
+		if mix(c.seed+uint64(min(i, me)*len(counts)+max(i, me)))%3 == 0 {
+			all[i] = mem.HostBytes(mem.U8, all[i].Size(), all[i].HostSlice())
+		}
+	}
+	return all
+}
+
 // share makes k a call in place, where the kind has one; at is where me's block begins.
 func (c *collective) share(k *call, me, at int) {
 	switch c.kind {
@@ -186,7 +200,7 @@ func (c *collective) share(k *call, me, at int) {
 		if me == c.root {
 			k.sendAt = at
 		}
-	case "allreduce", "allreducefunc", "scan", "exscan", "alltoall", "alltoallv":
+	case "allreduce", "allreducefunc", "scan", "exscan", "alltoall", "alltoallv", "alltoallw":
 		k.sendAt = 0
 	case "allgather", "allgatherv":
 		k.sendAt = at

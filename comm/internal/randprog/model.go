@@ -74,7 +74,7 @@ func (c *collective) result(k *call, me, size, round int, recv []byte) {
 	case "scatter", "scatterv":
 		counts, displs, _ := c.layout(size, c.blocks)
 		block(0, k.recv, c.root, start(counts, displs, me))
-	case "alltoall", "alltoallv":
+	case "alltoall", "alltoallv", "alltoallw":
 		for r := range size {
 			theirs := c.call(r, size)
 			if c.kind == "alltoall" {

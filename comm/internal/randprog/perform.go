@@ -102,6 +102,14 @@ func (c *collective) memory(r *runner, on *comm.Comm) (m *place, err error) {
 	return m, nil
 }
 
+// sendEach returns what goes to each rank in an alltoallw.
+func (m *place) sendEach() []mem.Buffer {
+	return m.c.each(m.send, m.call.sendCounts, m.call.sendDispls, m.me)
+}
+
+// recvEach returns where what comes from each rank goes in an alltoallw.
+func (m *place) recvEach() []mem.Buffer { return m.c.each(m.recv, m.call.counts, m.call.displs, m.me) }
+
 // free gives the memory back.
 func (m *place) free(ctx context.Context, on *comm.Comm) error {
 	if !m.lent {
@@ -237,6 +245,10 @@ var calls = map[string]spelling{
 		func(on cm, c co, m pl) per {
 			return on.AlltoallvInit(m.send, m.call.sendCounts, m.call.sendDispls, m.recv, m.call.counts, m.call.displs)
 		}},
+	"alltoallw": {
+		func(x ctxt, on cm, c co, m pl) error { return on.Alltoallw(x, m.sendEach(), m.recvEach()) },
+		func(on cm, c co, m pl) req { return on.Ialltoallw(m.sendEach(), m.recvEach()) },
+		func(on cm, c co, m pl) per { return on.AlltoallwInit(m.sendEach(), m.recvEach()) }},
 	"reduce": {
 		func(x ctxt, on cm, c co, m pl) error { return on.Reduce(x, c.root, m.send, m.recv, c.op) },
 		func(on cm, c co, m pl) req { return on.Ireduce(c.root, m.send, m.recv, c.op) },
