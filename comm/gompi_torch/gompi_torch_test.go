@@ -154,6 +154,10 @@ func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
 	if n := strings.Count(said, `"nccl" wants a GPU, and there is none`); n != 1 {
 		t.Errorf("%d lines say that there is no GPU, want 1:\n%s", n, said)
 	}
+	if _, status = b.Run(t, b.Python, "-c", "import sys, torch; sys.exit(torch.__version__ < '2')"); status == 0 {
+		said, status = b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "tests/gpus.py")
+		tell(t, 2, `has \[2\.0, 2\.0\]`, said, status)
+	}
 	said, status = b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "../../examples/pytorch/ddp.py", "--steps", "20")
 	tell(t, 2, "all ranks agree", said, status)
 
@@ -164,6 +168,20 @@ func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
 	}
 	said, status = b.Run(t, b.Gompirun, "-x", "PYTHONPATH="+dir, "-torch-backend", "gompi", "-np", "2", "-m", "mine", "-x", "1")
 	tell(t, 2, `runs \['-x', '1'\] by gompi`, said, status)
+}
+
+// fail.h says why.
+func TestNoErrorIsWrittenToAStream(t *testing.T) {
+	sources, _ := filepath.Glob("src/*")
+	for _, path := range sources {
+		text, err := os.ReadFile(path)
+		if found := regexp.MustCompile(`TORCH_\w*CHECK\w*\(|c10::str\(|stringstream`).Find(text); found != nil || err != nil {
+			t.Errorf("%s has %q, %v: want fail of fail.h", path, found, err)
+		}
+	}
+	if len(sources) == 0 {
+		t.Error("no sources")
+	}
 }
 
 func TestTorchRunsUnderTorchrun(t *testing.T) {

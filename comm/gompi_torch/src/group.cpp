@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include "fail.h"
+
 namespace gompi_torch {
 
 namespace {
@@ -111,7 +113,8 @@ WorkPtr Group::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoales
 // Every rank gets the elements of all, which may be as many as it likes, and adds up those of equal
 // indices in the order of the ranks.
 WorkPtr Group::sumSparse(at::Tensor& sparse, const c10d::ReduceOp& op) {
-	TORCH_CHECK(static_cast<c10d::ReduceOp::RedOpType>(op) == c10d::ReduceOp::SUM, "gompi: an all_reduce of a sparse tensor: want ReduceOp.SUM");
+	if (static_cast<c10d::ReduceOp::RedOpType>(op) != c10d::ReduceOp::SUM)
+		fail("an all_reduce of a sparse tensor: want ReduceOp.SUM");
 	return submit(c10d::OpType::ALLREDUCE, "gompi:sparse_all_reduce", {sparse}, [c = comm, size = size_, t = sparse]() mutable {
 		auto mine = t.coalesce();
 		int64_t n = mine._nnz();
@@ -162,9 +165,9 @@ int reduceScatter(gompi_comm c, Flat& in, Flat& out, gompi_op op) {
 
 // Throws if the lengths of a whole and of one block for each rank do not fit.
 void wantBlocks(const Flat& whole, const Flat& block, int ranks) {
-	TORCH_CHECK(whole.count() == block.count() * ranks && whole.scalarType() == block.scalarType(),
-		"gompi: ", whole.count(), " elements of ", whole.scalarType(), " and a block of ", block.count(), " of ",
-		block.scalarType(), ": want a block for each of ", ranks, " ranks");
+	if (whole.count() != block.count() * ranks || whole.scalarType() != block.scalarType())
+		fail(whole.count(), " elements of ", whole.scalarType(), " and a block of ", block.count(), " of ",
+			block.scalarType(), ": want a block for each of ", ranks, " ranks");
 }
 
 } // namespace
@@ -183,7 +186,8 @@ WorkPtr Group::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d
 }
 
 WorkPtr Group::allgather_coalesced(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions&) {
-	TORCH_CHECK(static_cast<int>(outputs.size()) == size_, "gompi: ", outputs.size(), " lists: want one for each of ", size_, " ranks");
+	if (static_cast<int>(outputs.size()) != size_)
+		fail(outputs.size(), " lists: want one for each of ", size_, " ranks");
 	std::vector<Flat> ins(inputs.begin(), inputs.end()), outs;
 	Tensors all;
 	for (size_t i = 0; i < inputs.size(); i++) {
@@ -247,11 +251,12 @@ namespace {
 std::vector<int64_t> countsOf(const at::Tensor& t, std::vector<int64_t> splits, int ranks) {
 	int64_t rows = t.dim() ? t.size(0) : 1, row = rows ? t.numel() / rows : 1;
 	if (splits.empty()) {
-		TORCH_CHECK(rows % ranks == 0, "gompi: all_to_all of ", rows, " rows: want as many for each of ", ranks, " ranks, or splits");
+		if (rows % ranks != 0)
+			fail("all_to_all of ", rows, " rows: want as many for each of ", ranks, " ranks, or splits");
 		splits.assign(ranks, rows / ranks);
 	}
-	TORCH_CHECK(static_cast<int>(splits.size()) == ranks && std::accumulate(splits.begin(), splits.end(), int64_t(0)) == rows,
-		"gompi: all_to_all of ", rows, " rows with splits ", splits, ": want one for each of ", ranks, " ranks, and ", rows, " in all");
+	if (static_cast<int>(splits.size()) != ranks || std::accumulate(splits.begin(), splits.end(), int64_t(0)) != rows)
+		fail("all_to_all of ", rows, " rows with splits ", splits, ": want one for each of ", ranks, " ranks, and ", rows, " in all");
 	for (auto& n : splits)
 		n *= row;
 	return splits;
@@ -260,7 +265,8 @@ std::vector<int64_t> countsOf(const at::Tensor& t, std::vector<int64_t> splits, 
 } // namespace
 
 WorkPtr Group::exchange(c10d::OpType op, const Tensors& outputs, Flat out, std::vector<int64_t> recvs, Flat in, std::vector<int64_t> sends) {
-	TORCH_CHECK(in.scalarType() == out.scalarType(), "gompi: all_to_all of ", in.scalarType(), " to ", out.scalarType(), ": want one type");
+	if (in.scalarType() != out.scalarType())
+		fail("all_to_all of ", in.scalarType(), " to ", out.scalarType(), ": want one type");
 	return submit(op, "gompi:all_to_all", outputs, [c = comm, out, recvs, in, sends]() mutable {
 		return through(in, out, [&] { return gompi_alltoallv(c, in.data(), sends.data(), nullptr, out.data(), recvs.data(), nullptr, in.type()); });
 	});
@@ -273,8 +279,8 @@ WorkPtr Group::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<
 }
 
 WorkPtr Group::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions&) {
-	TORCH_CHECK(static_cast<int>(outputs.size()) == size_ && static_cast<int>(inputs.size()) == size_,
-		"gompi: all_to_all of ", inputs.size(), " to ", outputs.size(), " tensors: want one for each of ", size_, " ranks");
+	if (static_cast<int>(outputs.size()) != size_ || static_cast<int>(inputs.size()) != size_)
+		fail("all_to_all of ", inputs.size(), " to ", outputs.size(), " tensors: want one for each of ", size_, " ranks");
 	std::vector<int64_t> recvs, sends;
 	for (int i = 0; i < size_; i++) {
 		recvs.push_back(outputs[i].numel());

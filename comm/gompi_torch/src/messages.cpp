@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "fail.h"
 #include "future.h"
 #include "interrupt.h"
 #include "watcher.h"
@@ -24,13 +25,13 @@ void Transfer::finish(int code) {
 	if (receives && (code == GOMPI_OK || code == GOMPI_ERR_TRUNCATED))
 		numbers->store();
 	check(code);
-	TORCH_CHECK(!receives || status.bytes <= numbers->bytes(), "gompi: recv: message longer than the buffer from rank ", status.source,
-		" with tag ", status.tag, ": ", status.bytes, " bytes for a tensor of ", numbers->bytes());
+	if (receives && status.bytes > numbers->bytes())
+		fail("recv: message longer than the buffer from rank ", status.source, " with tag ", status.tag, ": ", status.bytes, " bytes for a tensor of ", numbers->bytes());
 }
 
 void Transfer::takeEarly() {
-	TORCH_CHECK(status.type == numbers->type(), "gompi: recv: message of another element type from rank ", status.source,
-		" with tag ", status.tag, ": want ", numbers->scalarType());
+	if (status.type != numbers->type())
+		fail("recv: message of another element type from rank ", status.source, " with tag ", status.tag, ": want ", numbers->scalarType());
 	if (size_t n = std::min(status.bytes, numbers->bytes()))
 		std::memcpy(numbers->data(), early.get(), n);
 	early = nullptr;
@@ -221,7 +222,8 @@ bool Message::wait(milliseconds timeout) {
 		Counted one(waiting);
 		while (!over) {
 			auto waited = std::chrono::duration_cast<milliseconds>(Clock::now() - begin);
-			TORCH_CHECK(waited < whole, "gompi: ", c10d::opTypeToString(opType_), " is not over after ", whole.count(), " ms");
+			if (waited >= whole)
+				fail(c10d::opTypeToString(opType_), " is not over after ", whole.count(), " ms");
 			ask(whole - waited);
 			Interruptible::rethrow();
 		}
@@ -263,7 +265,8 @@ bool Message::ask(milliseconds time) {
 void Message::awaitAsker(Lock& lock, milliseconds time) {
 	if (time.count() == 0)
 		return; // it does what is to be done
-	TORCH_CHECK(asker != std::this_thread::get_id(), "gompi: ", c10d::opTypeToString(opType_), ": a signal handler waits for the message for which the thread waited when the signal came");
+	if (asker == std::this_thread::get_id())
+		fail(c10d::opTypeToString(opType_), ": a signal handler waits for the message for which the thread waited when the signal came");
 	changed.wait_for(lock, std::min(time, milliseconds(Interruptible::period)), [&] { return over || asker == std::thread::id(); });
 	lock.unlock();
 	Interruptible::poll();

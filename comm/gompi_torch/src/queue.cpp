@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "fail.h"
 #include "future.h"
 #include "interrupt.h"
 #include "python.h"
@@ -19,7 +20,7 @@ Collective::Collective(std::shared_ptr<Queue> queue, c10d::OpType op, const char
 
 bool Collective::wait(std::chrono::milliseconds timeout) {
 	if (!over.load() && !queue->wait(*this, timeout))
-		throw std::runtime_error("gompi: " + c10d::opTypeToString(opType_) + " is not over after " + std::to_string(timeout.count()) + " ms");
+		fail(c10d::opTypeToString(opType_), " is not over after ", timeout.count(), " ms");
 	if (!error)
 		return true;
 	if (code != GOMPI_ERR_MISMATCH || !explainMismatch)
@@ -55,7 +56,8 @@ void Queue::waitsForNext(bool does) { waits = does; }
 
 void Queue::push(const c10::intrusive_ptr<Collective>& c) {
 	std::lock_guard<std::mutex> lock(mutex);
-	TORCH_CHECK(!closed, "gompi: a collective of a group that was destroyed");
+	if (closed)
+		fail("a collective of a group that was destroyed");
 	bool alone = queue.empty();
 	queue.push_back(c);
 	if (!running && !(alone && waits))

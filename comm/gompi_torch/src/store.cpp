@@ -4,6 +4,7 @@
 #include <list>
 #include <thread>
 
+#include "fail.h"
 #include "tensors.h"
 
 namespace gompi_torch {
@@ -374,7 +375,7 @@ Bytes Store::await(const Keys& keys, bool value, Milliseconds timeout) {
 	bool met = shared->table ? shared->table->await(keys, value, timeout, result)
 	                         : ask(question(value ? Ask::Get : Ask::Wait).strings(keys).bytes, timeout, result);
 	if (!met)
-		throw std::runtime_error("gompi: store: waited " + std::to_string(timeout.count()) + " ms for " + list(keys));
+		fail("store: waited ", timeout.count(), " ms for ", list(keys));
 	return result;
 }
 

@@ -1,16 +1,17 @@
 #include "tensors.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include <torch/version.h>
+
+#include "fail.h"
 
 namespace gompi_torch {
 
 void check(int code) {
 	if (code != GOMPI_OK)
-		throw std::runtime_error(std::string("gompi: ") + gompi_error());
+		fail(gompi_error());
 }
 
 gompi_type typeOf(const at::Tensor& t) {
@@ -32,7 +33,7 @@ gompi_type typeOf(const at::Tensor& t) {
 	case at::kUInt32: return GOMPI_UINT32;
 	case at::kUInt64: return GOMPI_UINT64;
 #endif
-	default: TORCH_CHECK(false, "gompi: a tensor of ", t.scalar_type(), ": want one of int8 to int64, uint8 to uint64, bool, float16, bfloat16, float32, float64, complex64, complex128");
+	default: fail("a tensor of ", t.scalar_type(), ": want one of int8 to int64, uint8 to uint64, bool, float16, bfloat16, float32, float64, complex64, complex128");
 	}
 }
 
@@ -42,19 +43,21 @@ gompi_op opOf(const c10d::ReduceOp& op, const Flat& numbers) {
 	case c10d::ReduceOp::SUM: return boolean ? GOMPI_MAX : GOMPI_SUM;
 	case c10d::ReduceOp::PRODUCT: return boolean ? GOMPI_MIN : GOMPI_PROD;
 	case c10d::ReduceOp::AVG:
-		TORCH_CHECK(!boolean, "gompi: ReduceOp.AVG of a tensor of bool");
+		if (boolean)
+			fail("ReduceOp.AVG of a tensor of bool");
 		return GOMPI_AVG;
 	case c10d::ReduceOp::MIN: return GOMPI_MIN;
 	case c10d::ReduceOp::MAX: return GOMPI_MAX;
 	case c10d::ReduceOp::BAND: return GOMPI_BAND;
 	case c10d::ReduceOp::BOR: return GOMPI_BOR;
 	case c10d::ReduceOp::BXOR: return GOMPI_BXOR;
-	default: TORCH_CHECK(false, "gompi: unknown operator: want SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR or BXOR");
+	default: fail("unknown operator: want SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR or BXOR");
 	}
 }
 
 at::Tensor& only(std::vector<at::Tensor>& tensors) {
-	TORCH_CHECK(tensors.size() == 1, "gompi: ", tensors.size(), " tensors: want one");
+	if (tensors.size() != 1)
+		fail(tensors.size(), " tensors: want one");
 	return tensors[0];
 }
 
@@ -102,7 +105,8 @@ Flat::Flat(const at::Tensor& t) : element(t.scalar_type()), kind(typeOf(t)) {
 }
 
 Flat::Flat(const std::vector<at::Tensor>& tensors) {
-	TORCH_CHECK(!tensors.empty(), "gompi: an empty list of tensors");
+	if (tensors.empty())
+		fail("an empty list of tensors");
 	element = tensors[0].scalar_type();
 	kind = typeOf(tensors[0]);
 	for (auto& t : tensors)
@@ -114,15 +118,18 @@ Flat::Flat(const std::vector<at::Tensor>& tensors) {
 }
 
 void Flat::add(const at::Tensor& t) {
-	TORCH_CHECK(t.device().is_cpu() && t.layout() == at::kStrided, "gompi: a tensor on ", t.device(), " of layout ", t.layout(), ": want a strided one on cpu");
-	TORCH_CHECK(t.scalar_type() == element, "gompi: tensors of ", t.scalar_type(), " and ", element, ": want one type");
+	if (!t.device().is_cpu() || t.layout() != at::kStrided)
+		fail("a ", t.layout() == at::kStrided ? "strided" : "sparse", " tensor on ", t.device().str(), ": want a strided one on cpu");
+	if (t.scalar_type() != element)
+		fail("tensors of ", t.scalar_type(), " and ", element, ": want one type");
 	n += t.numel();
 }
 
 Flat Flat::alike(const std::vector<at::Tensor>& tensors) {
 	Flat f(tensors);
 	for (auto& t : tensors)
-		TORCH_CHECK(t.numel() == tensors[0].numel(), "gompi: a list of tensors with ", t.numel(), " and ", tensors[0].numel(), " elements: want tensors alike");
+		if (t.numel() != tensors[0].numel())
+			fail("a list of tensors with ", t.numel(), " and ", tensors[0].numel(), " elements: want tensors alike");
 	return f;
 }
 
@@ -151,7 +158,8 @@ void Flat::store() {
 	at::AutoDispatchBelowADInplaceOrView below;
 	int64_t at = 0;
 	for (auto& t : parts) {
-		TORCH_CHECK(!overlaps(t), "gompi: a tensor of shape ", t.sizes(), " and strides ", t.strides(), " has elements that share memory: want one to write to, as clone() returns");
+		if (overlaps(t))
+			fail("a tensor of shape ", t.sizes(), " and strides ", t.strides(), " has elements that share memory: want one to write to, as clone() returns");
 		t.copy_(take(t, at));
 	}
 }
