@@ -44,7 +44,8 @@ func (b Bed) Run(t *testing.T, argv ...string) (said string, status int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "PATH="+filepath.Dir(b.Python)+":"+os.Getenv("PATH"))
+	// What the scripts have is on the processor. Where torch sees a GPU it takes that for hooks and maps.
+	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "CUDA_VISIBLE_DEVICES=", "PATH="+filepath.Dir(b.Python)+":"+os.Getenv("PATH"))
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()

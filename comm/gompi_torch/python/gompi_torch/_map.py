@@ -14,9 +14,10 @@ from . import _hooks
 
 def map_backends() -> None:
     """Has torch.distributed take "gloo", "mpi" and no backend for "gompi", and "nccl", too, where torch
-    finds no GPU. A group without a backend of its own has that of all ranks."""
+    finds no GPU. Where it finds one, tensors on it are with the backend that the script asked for.
+    A group without a backend of its own has that of all ranks."""
     # With none torch 2 takes nccl, too, for what is on a GPU.
-    none = "cpu:gompi,cuda:nccl" if _hooks.is_v2 and torch.cuda.is_available() else "gompi"
+    none = "cpu:gompi,cuda:nccl" if _has_gpus() else "gompi"
     _hooks.replace("init_process_group", functools.partial(_with_gompi, none, 0))
     _hooks.replace("new_group", functools.partial(_with_gompi, None, 2))
 
@@ -37,15 +38,28 @@ def _with_gompi(none: str | None, at: int, f: Callable[..., Any]) -> Callable[..
     return inner
 
 
-def _mapped(backend: object) -> Any:
+def _mapped(backend: object) -> str:
     """The backend that is taken for one."""
     name = str(backend).lower()
     if ":" in name:  # as in "cpu:gloo,cuda:nccl"
-        return ",".join(f"{device}:{_mapped(one)}" for device, one in (part.split(":") for part in name.split(",")))
-    if name in ("gloo", "mpi"):
+        pairs = (part.split(":") for part in name.split(","))
+        return ",".join(f"{device}:{_for_device(device, one)}" for device, one in pairs)
+    if name == "gloo" and _has_gpus():
+        return "cpu:gompi,cuda:gloo"  # which takes tensors on a GPU, too
+    return _for_device("cpu", name)
+
+
+def _for_device(device: str, name: str) -> str:
+    """The backend that is taken for one of a device: gompi's tensors are on the processor."""
+    if device == "cpu" and name in ("gloo", "mpi"):
         return "gompi"
     if name == "nccl" and not torch.cuda.is_available():
         if os.environ.get("RANK", "0") == "0":
             print('gompi_torch: backend "nccl" wants a GPU, and there is none: "gompi" does the collectives', file=sys.stderr)
         return "gompi"
-    return backend
+    return name
+
+
+def _has_gpus() -> bool:
+    """Whether a group has a backend for each kind of device, and one of them is for GPUs."""
+    return _hooks.is_v2 and torch.cuda.is_available()
