@@ -3,6 +3,7 @@
 package mpirun
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -112,6 +113,10 @@ func TestRanksThatAreStoppedAreToldOf(t *testing.T) {
 			k.expect("ready")
 			k.expect("ready")
 			rank := childrenOf(childrenOf(k.cmd.Process.Pid)[0])[1]
+			eventually(t, "the program that a shell executes", func() bool {
+				line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", rank))
+				return err == nil && !bytes.HasPrefix(line, []byte("sh\x00"))
+			})
 			syscall.Kill(rank, syscall.SIGSTOP)
 			k.expect(fmt.Sprintf("gompirun: localhost: rank 1 (process %d) is stopped (kill -CONT lets it go on)", rank))
 			k.cmd.Process.Signal(syscall.SIGQUIT)
