@@ -190,7 +190,7 @@ func launched() []Var {
 
 func settings() []Var {
 	return []Var{
-		{Boot, "", byBoot, "`alone`: be a job of one rank, whatever launcher's environment is visible", false},
+		{Boot, "", byBoot + ", gompi_torch", "`alone`: be a job of one rank, whatever launcher's environment is visible; with gompi_torch, too, ranks that work alone then say nothing of it", false},
 		{Rendezvous, "", byBoot, "`file:///a/shared/folder`: where ranks that another launcher started find each other, if they cannot otherwise", false},
 		{Token, "", byBoot + ", gompirun", "a secret that is the same on all hosts: with it, ranks that torchrun started find each other by MASTER_ADDR and MASTER_PORT, and nodes where gompirun was started one by one, see `-rdzv-token-file`", false},
 		{Transport, "", byComm, "`tcp`: use only this transport between ranks; `ucx`: RDMA between hosts, and say so if a rank lacks it: docs/rdma.md", false},
