@@ -125,7 +125,7 @@ func fakeCompiler(t *testing.T, lines string) (env []string, cache string) {
 	cache = t.TempDir()
 	path := filepath.Join(cache, "c++")
 	writeFile(t, path, "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\nout=$2\ncd "+cache+"\n"+lines)
-	return []string{"env", "XDG_CACHE_HOME=" + cache, "CXX=" + path}, cache
+	return []string{"env", "XDG_CACHE_HOME=" + cache, "CXX=env A=1 " + path}, cache
 }
 
 // Processes that come while another compiles wait for it, and take what it has made.
@@ -171,12 +171,16 @@ func TestTorchSaysWhyItIsNotCompiled(t *testing.T) {
 	b := torchtest.New(t)
 	env, cache := fakeCompiler(t, "seq 30; echo no such header\necho a part >$out\nexit 3\n")
 	said, status := b.Run(t, append(env, b.Python, "-m", "gompi_torch", "--build")...)
-	const want = `(?s)RuntimeError: gompi_torch: \S+/c\+\+ failed with status 3; its last lines:\n    12\n.*\n    30\n    no such header\n` +
-		`gompi_torch: want a compiler of C\+\+20, .* The command was: \S+/c\+\+ `
+	const want = `(?s)RuntimeError: gompi_torch: \S+/env A=1 \S+/c\+\+ failed with status 3; its last lines:\n    12\n.*\n    30\n    no such header\n` +
+		`gompi_torch: want a compiler of C\+\+20, .* The command was: \S+/env A=1 `
 	if status != 1 || !regexp.MustCompile(want).MatchString(said) {
 		t.Errorf("status %d, want 1 and %s:\n%s", status, want, said)
 	}
 	if kept, _ := filepath.Glob(filepath.Join(cache, "gompi/*[^k]")); len(kept) != 0 {
 		t.Errorf("kept: %q", kept)
+	}
+	said, status = b.Run(t, append(env, "XDG_CACHE_HOME=/dev/null", b.Python, "-m", "gompi_torch", "--build")...)
+	if status != 1 || !strings.Contains(said, "cannot be kept in /dev/null/gompi: ") || !strings.Contains(said, "name another folder by XDG_CACHE_HOME") {
+		t.Errorf("status %d, want 1 and where it cannot be kept:\n%s", status, said)
 	}
 }

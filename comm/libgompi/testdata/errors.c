@@ -193,7 +193,7 @@ static void checks(void) {
 	OK(gompi_wait(&r, NULL));
 	CHECK(x == 7 && asked == 1, "received %d, asked %d times", x, asked);
 	OK(gompi_set_check(NULL, NULL));
-	OK(gompi_barrier(c)); /* all have come so far */
+	OK(gompi_barrier(GOMPI_WORLD)); /* all have come so far; none is in a call on c, which breaks */
 	asked = 0;
 	OK(gompi_set_check(me == 0 ? thrice : NULL, &asked));
 	if (me == 0 && size > 1)

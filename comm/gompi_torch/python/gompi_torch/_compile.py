@@ -95,10 +95,14 @@ def _lacks() -> str:
     return ""
 
 
-def compiler() -> str:
-    """The path of the C++ compiler, "" if there is none."""
+def compiler() -> list[str]:
+    """The command of the C++ compiler, empty if there is none."""
     named = os.environ.get("CXX")
-    return next(filter(None, map(shutil.which, [named] if named else _compilers)), "")
+    for program, *arguments in [shlex.split(named)] if named else [[name] for name in _compilers]:
+        path = shutil.which(program)
+        if path:
+            return [path, *arguments]
+    return []
 
 
 def build() -> str:
@@ -124,7 +128,7 @@ def _compile(to: str, locked: bool) -> None:
     for left in glob.glob(glob.escape(ours) + "*.tmp") if locked else ():
         os.unlink(left)
     out = f"{ours}{os.getpid()}.tmp"
-    command = [compiler(), *_flags(), *_includes(), os.path.join(_src, "all.cpp"), "-o", out, *_libraries()]
+    command = [*compiler(), *_flags(), *_includes(), os.path.join(_src, "all.cpp"), "-o", out, *_libraries()]
     says = f"compiling its C++ part for torch {torch.__version__}, once, which takes a minute or two: {to}"
     print(f"gompi_torch: {says}", file=sys.stderr, flush=True)
     try:
@@ -138,7 +142,7 @@ def _compile(to: str, locked: bool) -> None:
             os.unlink(out)
     last = "".join(f"\n    {line}" for line in said.splitlines()[-20:])
     raise RuntimeError(
-        f"gompi_torch: {compiler()} {how}; its last lines:{last}\n"
+        f"gompi_torch: {shlex.join(compiler())} {how}; its last lines:{last}\n"
         f"gompi_torch: want a compiler of C++20, and the headers of torch {torch.__version__} and of Python: "
         f"CXX names another compiler. The command was: {shlex.join(command)}"
     )
@@ -146,7 +150,10 @@ def _compile(to: str, locked: bool) -> None:
 
 def _run(command: list[str]) -> tuple[str, str]:
     """What a command says, and how it failed, "" if it has not."""
-    started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except OSError as e:
+        return "", f"cannot be run: {e}"
     try:
         said, how = started.communicate(timeout=_limit)[0], ""
     except subprocess.TimeoutExpired:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -34,7 +35,7 @@ def _compiled() -> str:
     path = _compile.path()
     if os.path.exists(path):
         return path
-    return f"when it is first used, by {_compile.compiler() or 'no compiler'}: {path}"
+    return f"when it is first used, by {shlex.join(_compile.compiler()) or 'no compiler'}: {path}"
 
 
 def _libgompi() -> str:
