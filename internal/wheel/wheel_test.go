@@ -119,8 +119,8 @@ func contentsAreRight(t *testing.T, path string) {
 	}
 }
 
-// newestSymbol returns the newest version of glibc that a symbol of a file has, if that is a program
-// or a library.
+// newestSymbol returns the newest version of glibc that a symbol of a file has, if that is a
+// program or a library.
 func newestSymbol(t *testing.T, name string, text []byte) (minor int, is bool) {
 	f, err := elf.NewFile(bytes.NewReader(text))
 	if err != nil {

@@ -1,5 +1,5 @@
-"""What is in C++ (src/module.cpp, with the types of _C.pyi). It is compiled, where it is not yet, and
-loaded when something of it is first used."""
+"""What is in C++ (src/module.cpp, with the types of _C.pyi). It is compiled, where it is not yet,
+and loaded when something of it is first used."""
 
 from . import _compile
 

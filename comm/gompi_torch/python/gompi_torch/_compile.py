@@ -1,5 +1,5 @@
-"""How what is in C++ gets compiled: for the torch that is there, when it is first used. It is kept in
-the user's cache, by all that it depends on, for all processes."""
+"""How what is in C++ gets compiled: for the torch that is there, when it is first used. It is kept
+in the user's cache, by all that it depends on, for all processes."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ def compiler() -> list[str]:
 
 
 def build() -> str:
-    """Compiles it, unless it is there, and returns where that is. Of processes that come at once one does."""
+    """Compiles it, unless it is there, and returns where that is. Of processes that come at once
+    one does."""
     to = path()
     if os.path.exists(to):
         return to
@@ -123,7 +124,8 @@ def build() -> str:
 
 
 def _compile(to: str, locked: bool) -> None:
-    """Compiles it into a file of its own first: a compiler that is killed leaves none by the name in use."""
+    """Compiles it into a file of its own first: a compiler that is killed leaves none by the name
+    in use."""
     ours = f"{to}.{socket.gethostname()}."
     for left in glob.glob(glob.escape(ours) + "*.tmp") if locked else ():
         os.unlink(left)
@@ -191,8 +193,8 @@ def _folder() -> str:
 
 @contextlib.contextmanager
 def _locked(path: str) -> Iterator[bool]:
-    """Waits until no other process has the lock. Says whether this one has it then: a file system may
-    have no locks, where each process compiles, and the last one's file stays."""
+    """Waits until no other process has the lock. Says whether this one has it then: a file system
+    may have no locks, where each process compiles, and the last one's file stays."""
     end = time.monotonic() + _limit + 60
     with open(path, "w") as f:
         while True:
