@@ -23,7 +23,7 @@ def _register() -> None:
         import gompi_torch  # noqa: F401
 
 
-@functools.cache  # two installations would watch twice
+@functools.lru_cache(maxsize=None)  # two installations would watch twice
 def _watch() -> None:
     """Has rank 0 of a job of several say if it works alone: when an optimizer has made its first step that
     is not compiled, or at exit if its group has one rank."""
