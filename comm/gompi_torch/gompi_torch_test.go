@@ -3,6 +3,7 @@
 package gompitorch
 
 import (
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,6 +169,47 @@ func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
 	}
 	said, status = b.Run(t, b.Gompirun, "-x", "PYTHONPATH="+dir, "-torch-backend", "gompi", "-np", "2", "-m", "mine", "-x", "1")
 	tell(t, 2, `runs \['-x', '1'\] by gompi`, said, status)
+}
+
+// No launcher of gompi's knows these ranks: torch does.
+func TestTorchsRanksMeetByItsStore(t *testing.T) {
+	b := torchBed(t)
+	for _, way := range []string{"tcp", "env", "file", "store"} {
+		said, status := b.Run(t, b.Python, "tests/meet.py", way, filepath.Join(t.TempDir(), "file"))
+		tell(t, 2, "is there", said, status)
+	}
+	for name, second := range map[string][]string{"one host": nil, "two hosts": {"unshare", "--uts", "sh", "-c", `hostname other; exec "$0" "$@"`}} {
+		if len(second) > 0 && exec.Command("unshare", "--uts", "true").Run() != nil {
+			t.Log("left out: this user cannot make a host with another name")
+			continue
+		}
+		said, status := b.twoNodes(t, second)
+		if tell(t, 2, "is there", said, status); t.Failed() {
+			t.Log(name)
+		}
+	}
+}
+
+// twoNodes runs torchrun for each of two nodes, each with a rank, the second by the command given.
+func (b bed) twoNodes(t *testing.T, second []string) (said string, status int) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	ln.Close()
+	node := func(rank string) []string {
+		return []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--nnodes", "2", "--nproc_per_node", "1", "--node_rank", rank,
+			"--master_addr", "127.0.0.1", "--master_port", port, "tests/meet.py"}
+	}
+	first := make(chan string, 1)
+	go func() {
+		out, _ := exec.CommandContext(t.Context(), "timeout", append([]string{"150"}, node("0")...)...).CombinedOutput()
+		first <- string(out)
+	}()
+	said, status = b.Run(t, append(second, node("1")...)...)
+	return <-first + said, status
 }
 
 // fail.h says why.

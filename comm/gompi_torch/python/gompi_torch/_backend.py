@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
-from . import _C, _versions
+from . import _C, _meet, _versions
 from ._hooks import add_backend, is_gompi, is_v2, replace
 
 Function = Callable[..., Any]
@@ -41,6 +41,8 @@ def register() -> None:
 
 def _new_group(options: Any, _: object) -> Any:
     """A group of the ranks that options name, for torch."""
+    if options.group_size > 1 and not _meet.is_known():
+        _meet.join(options.store, options.group_rank, options.group_size)
     _first()
     ranks = list(options.global_ranks_in_group)
     size = _C.join()[1]
@@ -79,7 +81,9 @@ def _with_store(init: Function) -> Function:
     def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, *args, **kwargs):
         if timeout is None:
             timeout = default
-        if not is_gompi(backend) or store is not None or not (init_method or "env://").startswith("env://"):
+        is_alone = rank == world_size == -1 and "WORLD_SIZE" not in os.environ
+        by_torch = store is not None or not (init_method or "env://").startswith("env://")
+        if not is_gompi(backend) or by_torch or not (is_alone or _meet.is_known()):
             return init(backend, init_method, timeout, world_size, rank, store, *args, **kwargs)
         for said, what, is_so in ((rank, "rank", _C.join()[0]), (world_size, "world_size", _C.join()[1])):
             if said not in (-1, is_so):
