@@ -5,6 +5,7 @@
 #include "interrupt.cpp"
 #include "messages.cpp"
 #include "module.cpp"
+#include "monitored.cpp"
 #include "python.cpp"
 #include "queue.cpp"
 #include "store.cpp"

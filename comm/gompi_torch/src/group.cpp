@@ -1,5 +1,6 @@
 #include "group.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -24,11 +25,11 @@ Groups& groups() {
 
 } // namespace
 
-Group::Group(Communicator c, int rank, int size, const std::string& name, std::chrono::milliseconds timeout)
-	: GroupBase(rank, size), owned(std::move(c)), comm(owned.get()), timeout(timeout),
-	  queue(std::make_shared<Queue>(name, rank, size)), messages(comm) {
+Group::Group(Communicator c, int rank, int size, StorePtr s, std::chrono::milliseconds limit)
+	: GroupBase(rank, size), owned(std::move(c)), comm(owned.get()), store(std::move(s)), timeout(limit),
+	  queue(std::make_shared<Queue>(store, rank, size)), messages(comm) {
 	void* byte; // which goes with the communicator: its ranks then look whether tensors lie in the heap
-	check(gompi_set_timeout(comm, timeout.count()));
+	check(gompi_set_timeout(comm, limit.count()));
 	check(gompi_alloc(comm, 1, &byte));
 	std::lock_guard<std::mutex> lock(groups().mutex);
 	groups().open[comm] = queue;
@@ -58,8 +59,8 @@ std::string Group::leaveAll() {
 	return why;
 }
 
-WorkPtr Group::submit(c10d::OpType op, const char* title, Tensors outputs, std::function<int()> run) {
-	auto c = c10::make_intrusive<Collective>(queue, op, title, std::move(outputs), std::move(run));
+WorkPtr Group::submit(c10d::OpType op, const char* title, const Tensors& inputs, Tensors outputs, std::function<int()> run) {
+	auto c = c10::make_intrusive<Collective>(queue, op, title, inputs, std::move(outputs), std::move(run));
 	called++;
 	queue->push(c);
 	return note(c);
@@ -89,7 +90,7 @@ template <typename Call> int each(size_t n, Call call) {
 
 WorkPtr Group::broadcast(Tensors& tensors, const c10d::BroadcastOptions& o) {
 	Flat t(only(tensors));
-	return submit(c10d::OpType::BROADCAST, "gompi:broadcast", tensors, [c = comm, t, root = o.rootRank, wanted = rank_ != o.rootRank]() mutable {
+	return submit(c10d::OpType::BROADCAST, "gompi:broadcast", tensors, tensors, [c = comm, t, root = o.rootRank, wanted = rank_ != o.rootRank]() mutable {
 		return inPlace(t, wanted, [&] { return gompi_bcast(c, t.data(), t.count(), t.type(), root); });
 	});
 }
@@ -98,14 +99,14 @@ WorkPtr Group::allreduce(Tensors& tensors, const c10d::AllreduceOptions& o) {
 	if (only(tensors).is_sparse())
 		return sumSparse(tensors[0], o.reduceOp);
 	Flat t(tensors[0]);
-	return submit(c10d::OpType::ALLREDUCE, "gompi:all_reduce", tensors, [c = comm, t, op = opOf(o.reduceOp, t)]() mutable { return reduceAll(c, t, op); });
+	return submit(c10d::OpType::ALLREDUCE, "gompi:all_reduce", tensors, tensors, [c = comm, t, op = opOf(o.reduceOp, t)]() mutable { return reduceAll(c, t, op); });
 }
 
 WorkPtr Group::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& o) {
 	std::vector<Flat> all(tensors.begin(), tensors.end());
 	for (auto& t : all)
 		opOf(o.reduceOp, t);
-	return submit(c10d::OpType::ALLREDUCE_COALESCED, "gompi:all_reduce", tensors, [c = comm, all, op = o.reduceOp]() mutable {
+	return submit(c10d::OpType::ALLREDUCE_COALESCED, "gompi:all_reduce", tensors, tensors, [c = comm, all, op = o.reduceOp]() mutable {
 		return each(all.size(), [&](size_t i) { return reduceAll(c, all[i], opOf(op, all[i])); });
 	});
 }
@@ -115,7 +116,7 @@ WorkPtr Group::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoales
 WorkPtr Group::sumSparse(at::Tensor& sparse, const c10d::ReduceOp& op) {
 	if (static_cast<c10d::ReduceOp::RedOpType>(op) != c10d::ReduceOp::SUM)
 		fail("an all_reduce of a sparse tensor: want ReduceOp.SUM");
-	return submit(c10d::OpType::ALLREDUCE, "gompi:sparse_all_reduce", {sparse}, [c = comm, size = size_, t = sparse]() mutable {
+	return submit(c10d::OpType::ALLREDUCE, "gompi:sparse_all_reduce", {sparse}, {sparse}, [c = comm, size = size_, t = sparse]() mutable {
 		auto mine = t.coalesce();
 		int64_t n = mine._nnz();
 		std::vector<int64_t> ns(size);
@@ -148,7 +149,7 @@ WorkPtr Group::sumSparse(at::Tensor& sparse, const c10d::ReduceOp& op) {
 
 WorkPtr Group::reduce(Tensors& tensors, const c10d::ReduceOptions& o) {
 	Flat t(only(tensors));
-	return submit(c10d::OpType::REDUCE, "gompi:reduce", tensors, [c = comm, t, root = o.rootRank, op = opOf(o.reduceOp, t), wanted = rank_ == o.rootRank]() mutable {
+	return submit(c10d::OpType::REDUCE, "gompi:reduce", tensors, tensors, [c = comm, t, root = o.rootRank, op = opOf(o.reduceOp, t), wanted = rank_ == o.rootRank]() mutable {
 		return inPlace(t, wanted, [&] { return gompi_reduce(c, t.data(), t.data(), t.count(), t.type(), op, root); });
 	});
 }
@@ -172,17 +173,18 @@ void wantBlocks(const Flat& whole, const Flat& block, int ranks) {
 
 } // namespace
 
-WorkPtr Group::gatherTo(c10d::OpType op, const Tensors& outputs, Flat out, Flat in) {
+WorkPtr Group::gatherTo(c10d::OpType op, const Tensors& inputs, const Tensors& outputs, Flat out) {
+	Flat in(inputs);
 	wantBlocks(out, in, size_);
-	return submit(op, "gompi:all_gather", outputs, [c = comm, in, out]() mutable { return gatherAll(c, in, out); });
+	return submit(op, "gompi:all_gather", inputs, outputs, [c = comm, in, out]() mutable { return gatherAll(c, in, out); });
 }
 
 WorkPtr Group::allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions&) {
-	return gatherTo(c10d::OpType::ALLGATHER, outputs.at(0), Flat::alike(outputs[0]), Flat(only(inputs)));
+	return gatherTo(c10d::OpType::ALLGATHER, {only(inputs)}, outputs.at(0), Flat::alike(outputs[0]));
 }
 
 WorkPtr Group::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions&) {
-	return gatherTo(c10d::OpType::_ALLGATHER_BASE, {output}, Flat(output), Flat(input));
+	return gatherTo(c10d::OpType::_ALLGATHER_BASE, {input}, {output}, Flat(output));
 }
 
 WorkPtr Group::allgather_coalesced(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions&) {
@@ -198,7 +200,7 @@ WorkPtr Group::allgather_coalesced(TensorLists& outputs, Tensors& inputs, const 
 		wantBlocks(outs[i], ins[i], size_);
 		all.insert(all.end(), of.begin(), of.end());
 	}
-	return submit(c10d::OpType::ALLGATHER_COALESCED, "gompi:all_gather", all, [c = comm, ins, outs]() mutable {
+	return submit(c10d::OpType::ALLGATHER_COALESCED, "gompi:all_gather", inputs, all, [c = comm, ins, outs]() mutable {
 		return each(ins.size(), [&](size_t i) { return gatherAll(c, ins[i], outs[i]); });
 	});
 }
@@ -206,13 +208,13 @@ WorkPtr Group::allgather_coalesced(TensorLists& outputs, Tensors& inputs, const 
 WorkPtr Group::gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& o) {
 	Flat in(only(inputs));
 	if (rank_ != o.rootRank)
-		return submit(c10d::OpType::GATHER, "gompi:gather", {}, [c = comm, in, root = o.rootRank]() mutable {
+		return submit(c10d::OpType::GATHER, "gompi:gather", inputs, {}, [c = comm, in, root = o.rootRank]() mutable {
 			in.load();
 			return gompi_gather(c, in.data(), nullptr, in.count(), in.type(), root);
 		});
 	auto out = Flat::alike(outputs.at(0));
 	wantBlocks(out, in, size_);
-	return submit(c10d::OpType::GATHER, "gompi:gather", outputs[0], [c = comm, in, out, root = o.rootRank]() mutable {
+	return submit(c10d::OpType::GATHER, "gompi:gather", inputs, outputs[0], [c = comm, in, out, root = o.rootRank]() mutable {
 		return through(in, out, [&] { return gompi_gather(c, in.data(), out.data(), in.count(), in.type(), root); });
 	});
 }
@@ -220,28 +222,28 @@ WorkPtr Group::gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherO
 WorkPtr Group::scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& o) {
 	Flat out(only(outputs));
 	if (rank_ != o.rootRank)
-		return submit(c10d::OpType::SCATTER, "gompi:scatter", outputs, [c = comm, out, root = o.rootRank]() mutable {
+		return submit(c10d::OpType::SCATTER, "gompi:scatter", {}, outputs, [c = comm, out, root = o.rootRank]() mutable {
 			return inPlace(out, true, [&] { return gompi_scatter(c, nullptr, out.data(), out.count(), out.type(), root); });
 		});
 	auto in = Flat::alike(inputs.at(0));
 	wantBlocks(in, out, size_);
-	return submit(c10d::OpType::SCATTER, "gompi:scatter", outputs, [c = comm, in, out, root = o.rootRank]() mutable {
+	return submit(c10d::OpType::SCATTER, "gompi:scatter", inputs[0], outputs, [c = comm, in, out, root = o.rootRank]() mutable {
 		return through(in, out, [&] { return gompi_scatter(c, in.data(), out.data(), out.count(), out.type(), root); });
 	});
 }
 
-WorkPtr Group::scatterSums(Tensors outputs, Flat in, const c10d::ReduceScatterOptions& o) {
+WorkPtr Group::scatterSums(const Tensors& inputs, Tensors outputs, Flat in, const c10d::ReduceScatterOptions& o) {
 	Flat out(only(outputs));
 	wantBlocks(in, out, size_);
-	return submit(c10d::OpType::_REDUCE_SCATTER_BASE, "gompi:reduce_scatter", outputs, [c = comm, in, out, op = opOf(o.reduceOp, in)]() mutable { return reduceScatter(c, in, out, op); });
+	return submit(c10d::OpType::_REDUCE_SCATTER_BASE, "gompi:reduce_scatter", inputs, outputs, [c = comm, in, out, op = opOf(o.reduceOp, in)]() mutable { return reduceScatter(c, in, out, op); });
 }
 
 WorkPtr Group::reduce_scatter(Tensors& outputs, TensorLists& inputs, const c10d::ReduceScatterOptions& o) {
-	return scatterSums(outputs, Flat::alike(inputs.at(0)), o);
+	return scatterSums(inputs.at(0), outputs, Flat::alike(inputs[0]), o);
 }
 
 WorkPtr Group::_reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& o) {
-	return scatterSums({output}, Flat(input), o);
+	return scatterSums({input}, {output}, Flat(input), o);
 }
 
 namespace {
@@ -264,10 +266,11 @@ std::vector<int64_t> countsOf(const at::Tensor& t, std::vector<int64_t> splits, 
 
 } // namespace
 
-WorkPtr Group::exchange(c10d::OpType op, const Tensors& outputs, Flat out, std::vector<int64_t> recvs, Flat in, std::vector<int64_t> sends) {
+WorkPtr Group::exchange(c10d::OpType op, const Tensors& outputs, const std::vector<int64_t>& recvs, const Tensors& inputs, const std::vector<int64_t>& sends) {
+	Flat out(outputs), in(inputs);
 	if (in.scalarType() != out.scalarType())
 		fail("all_to_all of ", in.scalarType(), " to ", out.scalarType(), ": want one type");
-	return submit(op, "gompi:all_to_all", outputs, [c = comm, out, recvs, in, sends]() mutable {
+	return submit(op, "gompi:all_to_all", inputs, outputs, [c = comm, out, recvs, in, sends]() mutable {
 		return through(in, out, [&] { return gompi_alltoallv(c, in.data(), sends.data(), nullptr, out.data(), recvs.data(), nullptr, in.type()); });
 	});
 }
@@ -275,7 +278,7 @@ WorkPtr Group::exchange(c10d::OpType op, const Tensors& outputs, Flat out, std::
 WorkPtr Group::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& outputSplits,
                              std::vector<int64_t>& inputSplits, const c10d::AllToAllOptions&) {
 	auto recvs = countsOf(output, outputSplits, size_), sends = countsOf(input, inputSplits, size_);
-	return exchange(c10d::OpType::ALLTOALL_BASE, {output}, Flat(output), recvs, Flat(input), sends);
+	return exchange(c10d::OpType::ALLTOALL_BASE, {output}, recvs, {input}, sends);
 }
 
 WorkPtr Group::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions&) {
@@ -286,11 +289,19 @@ WorkPtr Group::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllO
 		recvs.push_back(outputs[i].numel());
 		sends.push_back(inputs[i].numel());
 	}
-	return exchange(c10d::OpType::ALLTOALL, outputs, Flat(outputs), recvs, Flat(inputs), sends);
+	return exchange(c10d::OpType::ALLTOALL, outputs, recvs, inputs, sends);
 }
 
-WorkPtr Group::barrier(const c10d::BarrierOptions&) {
-	return submit(c10d::OpType::BARRIER, "gompi:barrier", {}, [c = comm] { return gompi_barrier(c); });
+WorkPtr Group::barrier(const c10d::BarrierOptions& o) {
+	if (o.timeout == c10d::kUnsetTimeout)
+		return submit(c10d::OpType::BARRIER, "gompi:barrier", {}, {}, [c = comm] { return gompi_barrier(c); });
+	return submit(c10d::OpType::BARRIER, "gompi:barrier", {}, {}, [this, limit = o.timeout] {
+		check(gompi_set_timeout(comm, limit.count()));
+		int err = gompi_barrier(comm);
+		if (err == GOMPI_OK) // in a group that is broken nothing waits any more
+			check(gompi_set_timeout(comm, timeout.load().count()));
+		return err;
+	});
 }
 
 #if TORCH_VERSION_MAJOR >= 2
@@ -299,7 +310,7 @@ WorkPtr Group::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs
 	std::vector<Flat> outs(outputs.begin(), outputs.end()), ins(inputs.begin(), inputs.end());
 	for (size_t i = 0; i < ins.size(); i++)
 		wantBlocks(outs.at(i), ins[i], size_);
-	return submit(c10d::OpType::COALESCED, "gompi:all_gather", outputs, [c = comm, outs, ins]() mutable {
+	return submit(c10d::OpType::COALESCED, "gompi:all_gather", inputs, outputs, [c = comm, outs, ins]() mutable {
 		return each(ins.size(), [&](size_t i) { return gatherAll(c, ins[i], outs[i]); });
 	});
 }
@@ -310,17 +321,39 @@ WorkPtr Group::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs
 		wantBlocks(ins[i], outs.at(i), size_);
 		opOf(o.reduceOp, ins[i]);
 	}
-	return submit(c10d::OpType::COALESCED, "gompi:reduce_scatter", outputs, [c = comm, outs, ins, op = o.reduceOp]() mutable {
+	return submit(c10d::OpType::COALESCED, "gompi:reduce_scatter", inputs, outputs, [c = comm, outs, ins, op = o.reduceOp]() mutable {
 		return each(ins.size(), [&](size_t i) { return reduceScatter(c, ins[i], outs[i], opOf(op, ins[i])); });
 	});
 }
+
+void Group::setTimeout(std::chrono::milliseconds limit) {
+	timeout = limit;
+	check(gompi_set_timeout(comm, limit.count()));
+}
+
+void Group::abort() { gompi_free(comm); }
+
+#ifdef C10D_BACKEND_HAS_HOOKS
+
+c10::intrusive_ptr<c10d::Backend> Group::split(const StorePtr& store, const std::vector<int>& ranks, const c10::intrusive_ptr<Options>& o) {
+	auto me = std::find(ranks.begin(), ranks.end(), rank_);
+	if (me == ranks.end())
+		return nullptr;
+	// Groups that are made at the same time differ in their tags.
+	int tag = std::hash<std::string>()(o->group_name) & 0x3fffffff;
+	gompi_comm c;
+	check(gompi_create_group(comm, ranks.data(), ranks.size(), tag, &c));
+	return c10::make_intrusive<Group>(Communicator(c), static_cast<int>(me - ranks.begin()), static_cast<int>(ranks.size()), store->clone(), o->timeout);
+}
+
+#endif
 
 void Group::startCoalescing() { coalescing = true; }
 
 WorkPtr Group::endCoalescing() {
 	coalescing = false;
 	// It comes behind them, so of the collectives it only asks for errors.
-	return submit(c10d::OpType::COALESCED, "gompi:coalesced", {}, [works = std::exchange(coalesced, {})] {
+	return submit(c10d::OpType::COALESCED, "gompi:coalesced", {}, {}, [works = std::exchange(coalesced, {})] {
 		for (auto& w : works)
 			w->wait();
 		return GOMPI_OK;
@@ -332,14 +365,17 @@ WorkPtr Group::endCoalescing() {
 WorkPtr Group::send(Tensors& tensors, int to, int tag) {
 	Transfer m(only(tensors), false);
 	check(gompi_isend(comm, m.numbers->data(), m.numbers->count(), m.numbers->type(), to, tag, &m.request));
-	return note(c10::make_intrusive<Message>(c10d::OpType::SEND, tensors[0], std::move(m), timeout));
+	return note(c10::make_intrusive<Message>(c10d::OpType::SEND, "gompi:send", tensors[0], std::move(m), timeout));
 }
 
-WorkPtr Group::recv(Tensors& tensors, int from, int tag) {
-	auto& t = only(tensors);
-	return note(c10::make_intrusive<Message>(c10d::OpType::RECV, t, messages.receive(t, from, tag), timeout));
+WorkPtr Group::recv(Tensors& tensors, int from, int tag) { return receive(c10d::OpType::RECV, "gompi:recv", only(tensors), from, tag); }
+
+WorkPtr Group::recvAnysource(Tensors& tensors, int tag) {
+	return receive(c10d::OpType::RECVANYSOURCE, "gompi:recvAnySource", only(tensors), GOMPI_ANY_SOURCE, tag);
 }
 
-WorkPtr Group::recvAnysource(Tensors& tensors, int tag) { return recv(tensors, GOMPI_ANY_SOURCE, tag); }
+WorkPtr Group::receive(c10d::OpType op, const char* title, const at::Tensor& t, int from, int tag) {
+	return note(c10::make_intrusive<Message>(op, title, t, messages.receive(t, from, tag), timeout));
+}
 
 } // namespace gompi_torch

@@ -1,6 +1,7 @@
 // A process group of torch.distributed over a communicator of gompi.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -33,8 +34,8 @@ using TensorLists = std::vector<Tensors>;
 // which a rank has not heard when the timeout has passed fails there, and the group is broken.
 class Group : public GroupBase {
 public:
-	// The name is that by which torch knows it.
-	Group(Communicator comm, int rank, int size, const std::string& name, std::chrono::milliseconds timeout);
+	// The store is that which torch has for it.
+	Group(Communicator comm, int rank, int size, StorePtr store, std::chrono::milliseconds timeout);
 	// Blocks until all collectives that were called are over.
 	~Group() override;
 	// Frees the communicators of all groups: collectives under way end, and ranks that wait for this one
@@ -58,6 +59,8 @@ public:
 	                      std::vector<int64_t>& inputSplits, const c10d::AllToAllOptions& o) override;
 	WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& o) override;
 	WorkPtr barrier(const c10d::BarrierOptions& o) override;
+	// By the group's store, so that the ranks that came are told which did not.
+	void monitoredBarrier(const c10d::BarrierOptions& o, bool waitAllRanks) override;
 
 	WorkPtr send(Tensors& tensors, int to, int tag) override;
 	WorkPtr recv(Tensors& tensors, int from, int tag) override;
@@ -67,10 +70,20 @@ public:
 	WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) override;
 	WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& o) override;
 
+	void setTimeout(std::chrono::milliseconds limit);
+	// As the end of this rank is for the others. It ends what threads of this one wait for, too.
+	void abort();
+
 	// What is called between the two starts at once; the second returns a work that is over when all
 	// of that is.
 	void startCoalescing() override;
 	WorkPtr endCoalescing() override;
+#endif
+
+#ifdef C10D_BACKEND_HAS_HOOKS // torch >= 2.15
+	bool supportsSplitting() const override { return true; }
+	c10::intrusive_ptr<Options> getBackendOptions() override { return c10::make_intrusive<Options>("gompi", timeout); }
+	c10::intrusive_ptr<c10d::Backend> split(const StorePtr& store, const std::vector<int>& ranks, const c10::intrusive_ptr<Options>& o) override;
 #endif
 
 	// Collectives are numbered; the numbers are those that errors tell.
@@ -78,19 +91,21 @@ public:
 	uint64_t getSequenceNumberForGroup() override { return called; }
 
 private:
-	WorkPtr submit(c10d::OpType op, const char* title, Tensors outputs, std::function<int()> run);
+	WorkPtr submit(c10d::OpType op, const char* title, const Tensors& inputs, Tensors outputs, std::function<int()> run);
 	WorkPtr note(WorkPtr work);
 	WorkPtr sumSparse(at::Tensor& t, const c10d::ReduceOp& op);
-	WorkPtr gatherTo(c10d::OpType op, const Tensors& outputs, Flat out, Flat in);
-	WorkPtr scatterSums(Tensors outputs, Flat in, const c10d::ReduceScatterOptions& o);
-	WorkPtr exchange(c10d::OpType op, const Tensors& outputs, Flat out, std::vector<int64_t> recvs, Flat in, std::vector<int64_t> sends);
+	WorkPtr gatherTo(c10d::OpType op, const Tensors& inputs, const Tensors& outputs, Flat out);
+	WorkPtr scatterSums(const Tensors& inputs, Tensors outputs, Flat in, const c10d::ReduceScatterOptions& o);
+	WorkPtr exchange(c10d::OpType op, const Tensors& outputs, const std::vector<int64_t>& recvs, const Tensors& inputs, const std::vector<int64_t>& sends);
+	WorkPtr receive(c10d::OpType op, const char* title, const at::Tensor& t, int from, int tag);
 
 	const Communicator owned;
 	const gompi_comm comm; // of owned
-	std::chrono::milliseconds timeout;
+	const StorePtr store;
+	std::atomic<std::chrono::milliseconds> timeout;
 	std::shared_ptr<Queue> queue;
 	Messages messages;
-	uint64_t called = 0;
+	uint64_t called = 0, monitored = 0; // collectives, and monitored barriers
 	bool coalescing = false;
 	std::vector<WorkPtr> coalesced; // what was called since startCoalescing
 };

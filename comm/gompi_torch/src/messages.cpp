@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include <ATen/record_function.h>
+
 #include "fail.h"
 #include "future.h"
 #include "interrupt.h"
@@ -183,10 +185,13 @@ struct Counted {
 	std::atomic<int>& n;
 };
 
+// Whether a profiler runs. Without one no memory is allocated for it.
+bool shows() { return at::hasCallbacks(); }
+
 } // namespace
 
-Message::Message(c10d::OpType op, const at::Tensor& tensor, Transfer transfer, milliseconds limit)
-	: c10d::Work(-1, op), tensor(tensor), limit(limit), transfer(std::move(transfer)) {}
+Message::Message(c10d::OpType op, const char* title, const at::Tensor& tensor, Transfer transfer, milliseconds limit)
+	: c10d::Work(-1, op, shows() ? title : nullptr, shows() ? std::vector<at::Tensor>{tensor} : std::vector<at::Tensor>()), tensor(tensor), limit(limit), transfer(std::move(transfer)) {}
 
 Message::~Message() {
 	if (!over)
@@ -280,6 +285,8 @@ void Message::end(int code) {
 	} catch (...) {
 		failure = std::current_exception();
 	}
+	if (recordFunctionEndCallback_)
+		recordFunctionEndCallback_();
 	Lock lock(mutex);
 	error = failure;
 	over = true;

@@ -82,8 +82,8 @@ private:
 // A Message is the work of one send or receive.
 class Message : public c10d::Work {
 public:
-	// A wait takes the limit at most, if it is given none of its own.
-	Message(c10d::OpType op, const at::Tensor& tensor, Transfer transfer, std::chrono::milliseconds limit);
+	// A wait takes the limit at most, if it is given none of its own. Profilers show the title.
+	Message(c10d::OpType op, const char* title, const at::Tensor& tensor, Transfer transfer, std::chrono::milliseconds limit);
 	// The message goes on, also if nobody waits for it any more.
 	~Message() override;
 

@@ -36,17 +36,17 @@ std::pair<int, int> join() {
 	return {rank, size};
 }
 
-c10::intrusive_ptr<GroupBase> worldGroup(const std::string& name, std::chrono::milliseconds timeout) {
+c10::intrusive_ptr<GroupBase> worldGroup(const StorePtr& store, std::chrono::milliseconds timeout) {
 	auto [rank, size] = join();
 	heap::open();
-	return c10::make_intrusive<Group>(world(), rank, size, name, timeout);
+	return c10::make_intrusive<Group>(world(), rank, size, store, timeout);
 }
 
 // A group of some ranks, which alone call it, with the same tag.
-c10::intrusive_ptr<GroupBase> group(const std::vector<int>& ranks, int rank, int tag, const std::string& name, std::chrono::milliseconds timeout) {
+c10::intrusive_ptr<GroupBase> group(const std::vector<int>& ranks, int rank, int tag, const StorePtr& store, std::chrono::milliseconds timeout) {
 	gompi_comm c;
 	check(gompi_create_group(GOMPI_WORLD, ranks.data(), ranks.size(), tag, &c));
-	return c10::make_intrusive<Group>(Communicator(c), rank, static_cast<int>(ranks.size()), name, timeout);
+	return c10::make_intrusive<Group>(Communicator(c), rank, static_cast<int>(ranks.size()), store, timeout);
 }
 
 c10::intrusive_ptr<c10d::Store> store() {
@@ -68,9 +68,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
 	m.def("store", &store, blocks, "A store of all ranks, which all call it.");
 	m.def("explain_mismatches", [](py::function explain) {
 		explain.inc_ref(); // it is used until the process ends
-		explainMismatch = [f = explain.ptr()](const std::string& group, int rank, int size) {
+		explainMismatch = [f = explain.ptr()](const StorePtr& store, int rank, int size) {
 			py::gil_scoped_acquire lock;
-			return py::cast<std::string>(py::handle(f)(group, rank, size));
+			return py::cast<std::string>(py::handle(f)(store, rank, size));
 		};
 	}, "Has a function say where ranks that called different collectives are.");
 	m.def("abort", [](int status, const std::string& why) { gompi_abort(status, why.c_str()); }, blocks, "Ends the job.");

@@ -11,12 +11,12 @@
 
 namespace gompi_torch {
 
-std::function<std::string(const std::string& group, int rank, int size)> explainMismatch;
+std::function<std::string(const StorePtr& store, int rank, int size)> explainMismatch;
 std::atomic<bool> toldOfMismatch{false};
 
 Collective::Collective(std::shared_ptr<Queue> queue, c10d::OpType op, const char* title,
-                       std::vector<at::Tensor> outputs, std::function<int()> run)
-	: c10d::Work(-1, op, title, outputs), queue(std::move(queue)), outputs(std::move(outputs)), run(std::move(run)) {}
+                       const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs, std::function<int()> run)
+	: c10d::Work(-1, op, title, inputs), queue(std::move(queue)), outputs(std::move(outputs)), run(std::move(run)) {}
 
 bool Collective::wait(std::chrono::milliseconds timeout) {
 	if (!over.load() && !queue->wait(*this, timeout))
@@ -29,7 +29,7 @@ bool Collective::wait(std::chrono::milliseconds timeout) {
 	try {
 		std::rethrow_exception(error);
 	} catch (std::exception& e) {
-		throw std::runtime_error(e.what() + explainMismatch(queue->group, queue->rank, queue->size));
+		throw std::runtime_error(e.what() + explainMismatch(queue->store, queue->rank, queue->size));
 	}
 }
 

@@ -11,23 +11,27 @@
 #include <string>
 #include <vector>
 
+#include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 namespace gompi_torch {
 
 class Queue;
 
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+
 // explainMismatch returns where the ranks of a group are when they have called different collectives,
-// in words. Every rank of the group calls it, on the thread that gets the error.
-extern std::function<std::string(const std::string& group, int rank, int size)> explainMismatch;
+// in words. Every rank of the group calls it, on the thread that gets the error, with the group's store.
+extern std::function<std::string(const StorePtr& store, int rank, int size)> explainMismatch;
 // Whether some wait has told of such.
 extern std::atomic<bool> toldOfMismatch;
 
-// A Collective is one call. It ends with an error, or with its outputs.
+// A Collective is one call. It ends with an error, or with its outputs. Profilers show the title, and the
+// shapes of its inputs.
 class Collective : public c10d::Work {
 public:
 	Collective(std::shared_ptr<Queue> queue, c10d::OpType op, const char* title,
-	           std::vector<at::Tensor> outputs, std::function<int()> run);
+	           const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> outputs, std::function<int()> run);
 
 	bool isCompleted() override { return over.load(); }
 	bool isSuccess() const override { return over.load() && !error; }
@@ -60,7 +64,7 @@ private:
 // Python's lock, whose holder may want the mutex.
 class Queue : public std::enable_shared_from_this<Queue> {
 public:
-	Queue(std::string group, int rank, int size) : group(std::move(group)), rank(rank), size(size) {}
+	Queue(StorePtr store, int rank, int size) : store(std::move(store)), rank(rank), size(size) {}
 
 	void push(const c10::intrusive_ptr<Collective>& c);
 	// Says that this thread waits for the next collective that it calls, or no more that it does: no
@@ -80,7 +84,7 @@ private:
 	void findRunner();
 	void serve();
 
-	const std::string group;
+	const StorePtr store;
 	const int rank, size;
 
 	std::mutex mutex;

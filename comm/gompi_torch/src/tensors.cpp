@@ -10,6 +10,8 @@
 namespace gompi_torch {
 
 void check(int code) {
+	if (code == GOMPI_ERR_TIMEOUT)
+		fail("Timed out waiting: ", gompi_error()); // scripts look for these words, which are gloo's
 	if (code != GOMPI_OK)
 		fail(gompi_error());
 }
@@ -112,7 +114,7 @@ Flat::Flat(const std::vector<at::Tensor>& tensors) {
 	for (auto& t : tensors)
 		add(t);
 	if (adjoin(tensors))
-		all = tensors[0].as_strided({n}, {1});
+		all = tensors.size() == 1 ? tensors[0] : tensors[0].as_strided({n}, {1});
 	else
 		parts = tensors;
 }

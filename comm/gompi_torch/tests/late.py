@@ -27,7 +27,7 @@ store = dist.distributed_c10d._get_default_store()
 # A monitored_barrier names who is missing, on all that came.
 hasty = dist.new_group(timeout=timedelta(seconds=2))
 if rank != 1:
-    fails("monitored_barrier", "did not come: 1", lambda: dist.monitored_barrier(timeout=timedelta(seconds=1), wait_all_ranks=True))
+    fails("monitored_barrier", "1 failed to pass monitoredBarrier", lambda: dist.monitored_barrier(timeout=timedelta(seconds=1), wait_all_ranks=True))
     fails("wait for a key", 'never"', lambda: store.wait(["never"], timedelta(milliseconds=200)))
     # A wait of one's own ends, and the collective goes on.
     t = torch.ones(3)

@@ -18,19 +18,16 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 from . import _C, _meet, _versions
-from ._hooks import add_backend, is_gompi, is_v2, replace
+from ._hooks import add_backend, is_gompi, replace
 
 Function = Callable[..., Any]
-
-# The stores of the groups that there are, by the groups' names.
-_stores: dict[str, dist.Store] = {}
-
 
 def register() -> None:
     """Registers the backend, and replaces what torch.distributed has for its own backends alone."""
     dist.register_rendezvous_handler("gompi", _rendezvous)
     replace("init_process_group", _with_store)
-    replace("monitored_barrier", _by_store)
+    if _versions.release(torch.__version__) < (2, 15):
+        replace("monitored_barrier", _in_cpp)
     for name, f in list(vars(c10d).items()):
         if type(f) is types.FunctionType and "async_op" in inspect.signature(f).parameters:
             replace(name, _inline)
@@ -47,12 +44,11 @@ def _new_group(options: Any, _: object) -> Any:
     ranks = list(options.global_ranks_in_group)
     size = _C.join()[1]
     if options.group_size == size and ranks in ([], list(range(size))):
-        group = _C.world_group(options.group_id, options.timeout)
+        group = _C.world_group(options.store, options.timeout)
     else:
         # Groups that are made at the same time differ in their tags.
         tag = zlib.crc32(options.group_id.encode()) >> 1
-        group = _C.group(ranks, options.group_rank, tag, options.group_id, options.timeout)
-    _stores[options.group_id] = options.store
+        group = _C.group(ranks, options.group_rank, tag, options.store, options.timeout)
     return group
 
 
@@ -96,51 +92,17 @@ def _with_store(init: Function) -> Function:
     return init_process_group
 
 
-def _name(group: Any) -> str:
-    return (c10d._world.pg_names if is_v2 else c10d._pg_names)[group]
-
-
-def _by_store(barrier: Function) -> Function:
-    """monitored_barrier, which torch has for gloo alone: by the group's store, so that those who came
-    are told who did not."""
-    counts: dict[str, int] = {}
+def _in_cpp(barrier: Function) -> Function:
+    """monitored_barrier, which torch < 2.15 has for groups whose backend is named gloo."""
 
     @functools.wraps(barrier)
     def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
         group = group or c10d._get_default_group()
         if not is_gompi(dist.get_backend(group)):
             return barrier(group, timeout, wait_all_ranks)
-        name, rank, size = _name(group), dist.get_rank(group), dist.get_world_size(group)
-        count = counts[name] = counts.get(name, 0) + 1
-        store = dist.PrefixStore(f"monitored_barrier/{count}", _stores[name])
-        timeout = timeout or c10d.default_pg_timeout
-        if rank != 0:
-            store.set(str(rank), "")
-            store.wait(["end"], timeout + timedelta(seconds=10))  # rank 0 says when the time is over
-            said = store.get("end").decode()
-        else:
-            missing = _missing(store, size, timeout, wait_all_ranks)
-            late = f"gompi: monitored_barrier: within {timeout.total_seconds():g} s these ranks did not come: {missing}"
-            said = late if missing else ""
-            store.set("end", said)
-        if said:
-            raise RuntimeError(said)
+        return group.monitored_barrier(timeout or c10d.default_pg_timeout, wait_all_ranks)
 
     return monitored_barrier
-
-
-def _missing(store: dist.Store, size: int, timeout: timedelta, all_of_them: bool) -> str:
-    """The ranks that do not come in time, the first or all, in words."""
-    deadline = time.monotonic() + timeout.total_seconds()
-    missing = []
-    for r in range(1, size):
-        try:
-            store.wait([str(r)], timedelta(seconds=max(deadline - time.monotonic(), 0.001)))
-        except RuntimeError:
-            missing.append(str(r))
-            if not all_of_them:
-                break
-    return ", ".join(missing)
 
 
 def _inline(f: Function) -> Function:
@@ -186,13 +148,13 @@ def _in_heap(f: Function) -> Function:
 _packages = tuple(os.path.dirname(p) + os.sep for p in (torch.__file__, __file__))
 
 
-def _where(name: str, rank: int, size: int) -> str:
+def _where(store: dist.Store, rank: int, size: int) -> str:
     """Where the ranks of a group are that called different collectives, in words."""
     frame: types.FrameType | None = sys._getframe()
     while frame and frame.f_code.co_filename.startswith(_packages):
         frame = frame.f_back
     here = f"{frame.f_code.co_filename}:{frame.f_lineno}, in {frame.f_code.co_name}" if frame else "not in Python"
-    store = dist.PrefixStore("where", _stores[name])
+    store = dist.PrefixStore("where", store)
     deadline = time.monotonic() + 2
 
     def have(*keys: str) -> bool:
