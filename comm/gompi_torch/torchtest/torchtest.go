@@ -41,7 +41,13 @@ func New(t *testing.T) Bed {
 // Run runs a command, which is to end by itself, and returns what it says and its status.
 func (b Bed) Run(t *testing.T, argv ...string) (said string, status int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	return b.RunFor(t, 3*time.Minute, argv...)
+}
+
+// RunFor is Run for a command that may take so long.
+func (b Bed) RunFor(t *testing.T, limit time.Duration, argv ...string) (said string, status int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	// What the scripts have is on the processor. Where torch sees a GPU it takes that for hooks and maps.

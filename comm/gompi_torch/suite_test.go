@@ -1,0 +1,42 @@
+//go:build linux
+
+package gompitorch
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Gloo passes so many of torch 2.15's own tests of torch.distributed on a machine without GPUs. That
+// many, less those few that suite.py names, are to pass: it fails if one of the others does.
+const passedByGloo = 90
+
+// What torch asks of a backend beyond collectives is there.
+func TestTorchsExtensionPoints(t *testing.T) {
+	said, status := torchBed(t).script(t, 3, nil, "extensions.py")
+	tell(t, 3, "has what torch asks for", said, status)
+}
+
+// torch's own tests of torch.distributed, those that are for gloo, pass: by the name gompi, and as scripts
+// that ask for gloo and get gompi.
+func TestTorchsOwnSuitePasses(t *testing.T) {
+	b := torchBed(t)
+	for _, way := range []string{"gompi", "gloo"} {
+		t.Run(way, func(t *testing.T) {
+			said, status := b.RunFor(t, 9*time.Minute, b.Python, "tests/suite.py", way)
+			if status == 77 {
+				t.Skip(said)
+			}
+			passed := 0
+			if m := regexp.MustCompile(`(?m)^(\d+) passed, `).FindStringSubmatch(said); m != nil {
+				passed, _ = strconv.Atoi(m[1])
+			}
+			if status != 0 || passed < passedByGloo-2 {
+				t.Errorf("status %d, %d pass, want 0 and at least %d:\n%s", status, passed, passedByGloo-2, said[max(0, strings.Index(said, "\n=====")):])
+			}
+		})
+	}
+}
