@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "fail.h"
@@ -171,6 +172,22 @@ void wantBlocks(const Flat& whole, const Flat& block, int ranks) {
 			block.scalarType(), ": want a block for each of ", ranks, " ranks");
 }
 
+std::vector<int64_t> lengthsOf(const Tensors& blocks) {
+	std::vector<int64_t> all;
+	for (auto& t : blocks)
+		all.push_back(t.numel());
+	return all;
+}
+
+bool areEqual(const std::vector<int64_t>& lengths) { return std::set<int64_t>(lengths.begin(), lengths.end()).size() == 1; }
+
+// Throws if a rank's block is not as long as the lengths of all say.
+void wantBlock(const std::vector<int64_t>& lengths, int rank, int ranks, const Flat& whole, const Flat& block) {
+	if (static_cast<int>(lengths.size()) != ranks || block.count() != lengths[rank] || whole.scalarType() != block.scalarType())
+		fail("blocks of ", lengths, " elements of ", whole.scalarType(), ", and one of ", block.count(), " of ",
+			block.scalarType(), " on rank ", rank, ": want one for each of ", ranks, " ranks, and this as long as the list says");
+}
+
 } // namespace
 
 WorkPtr Group::gatherTo(c10d::OpType op, const Tensors& inputs, const Tensors& outputs, Flat out) {
@@ -180,7 +197,15 @@ WorkPtr Group::gatherTo(c10d::OpType op, const Tensors& inputs, const Tensors& o
 }
 
 WorkPtr Group::allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions&) {
-	return gatherTo(c10d::OpType::ALLGATHER, {only(inputs)}, outputs.at(0), Flat::alike(outputs[0]));
+	auto& blocks = outputs.at(0);
+	auto lengths = lengthsOf(blocks);
+	if (areEqual(lengths))
+		return gatherTo(c10d::OpType::ALLGATHER, {only(inputs)}, blocks, Flat(blocks));
+	Flat in(only(inputs)), out(blocks);
+	wantBlock(lengths, rank_, size_, out, in);
+	return submit(c10d::OpType::ALLGATHER, "gompi:all_gather", {only(inputs)}, blocks, [c = comm, in, out, lengths]() mutable {
+		return through(in, out, [&] { return gompi_allgatherv(c, in.data(), out.data(), lengths.data(), nullptr, in.type()); });
+	});
 }
 
 WorkPtr Group::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions&) {
@@ -239,7 +264,15 @@ WorkPtr Group::scatterSums(const Tensors& inputs, Tensors outputs, Flat in, cons
 }
 
 WorkPtr Group::reduce_scatter(Tensors& outputs, TensorLists& inputs, const c10d::ReduceScatterOptions& o) {
-	return scatterSums(inputs.at(0), outputs, Flat::alike(inputs[0]), o);
+	auto& blocks = inputs.at(0);
+	auto lengths = lengthsOf(blocks);
+	if (areEqual(lengths))
+		return scatterSums(blocks, outputs, Flat(blocks), o);
+	Flat in(blocks), out(only(outputs));
+	wantBlock(lengths, rank_, size_, in, out);
+	return submit(c10d::OpType::REDUCE_SCATTER, "gompi:reduce_scatter", blocks, outputs, [c = comm, in, out, lengths, op = opOf(o.reduceOp, in)]() mutable {
+		return through(in, out, [&] { return gompi_reduce_scatter(c, in.data(), out.data(), lengths.data(), in.type(), op); });
+	});
 }
 
 WorkPtr Group::_reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& o) {

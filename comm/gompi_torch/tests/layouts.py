@@ -196,6 +196,23 @@ def refused():
         assert u.item() == size
 
 
+def uneven():
+    """Ranks' blocks of different lengths, in columns of matrices."""
+    column = lambda n, value: torch.full((n, 2), float(value), dtype=dtype)[:, 1]
+    out = [column(r + 1, GAP) for r in range(size)]
+    dist.all_gather(out, column(rank + 1, rank))
+    same("uneven all_gather", [t.clone() for t in out], [torch.full((r + 1,), float(r), dtype=dtype) for r in range(size)])
+    mine = column(rank + 1, GAP)
+    dist.reduce_scatter(mine, [column(r + 1, rank + r) for r in range(size)])
+    same("uneven reduce_scatter", [mine.clone()], [torch.full((rank + 1,), float(sum(range(size)) + size * rank), dtype=dtype)])
+    try:
+        dist.all_gather(out, column(rank + 2, rank))
+    except RuntimeError as e:
+        assert "this as long as the list says" in str(e), e
+    else:
+        raise AssertionError("a block of another length than the list says")
+
+
 def parameters():
     """What requires grad is written as it is, and nothing is noted for backward."""
     p = torch.nn.Parameter(numbers(rank).t().contiguous().t())
@@ -231,7 +248,7 @@ for turn in range(len(LAYOUTS)):
     collectives(turn)
     whole_tensors(turn)
     messages(turn)
-for part in (long_messages, reads_only, refused, parameters, gradients):
+for part in (long_messages, reads_only, refused, uneven, parameters, gradients):
     part()
 dist.barrier()
 print(f"rank {rank} is told")
