@@ -89,7 +89,24 @@ template <typename Call> int each(size_t n, Call call) {
 
 } // namespace
 
+namespace {
+
+// While there is an Awaited, this thread waits for what it calls, if the options say so. Before torch 2.15
+// those of most collectives cannot, and what calls them does: _backend.py.
+struct Awaited {
+#ifdef C10D_BACKEND_HAS_HOOKS
+	template <typename Options> explicit Awaited(const Options& o) { Queue::waitsForNext(!o.asyncOp); }
+	~Awaited() { Queue::waitsForNext(false); }
+#else
+	template <typename Options> explicit Awaited(const Options&) {}
+	~Awaited() {}
+#endif
+};
+
+} // namespace
+
 WorkPtr Group::broadcast(Tensors& tensors, const c10d::BroadcastOptions& o) {
+	Awaited scope(o);
 	Flat t(only(tensors));
 	return submit(c10d::OpType::BROADCAST, "gompi:broadcast", tensors, tensors, [c = comm, t, root = o.rootRank, wanted = rank_ != o.rootRank]() mutable {
 		return inPlace(t, wanted, [&] { return gompi_bcast(c, t.data(), t.count(), t.type(), root); });
@@ -97,6 +114,7 @@ WorkPtr Group::broadcast(Tensors& tensors, const c10d::BroadcastOptions& o) {
 }
 
 WorkPtr Group::allreduce(Tensors& tensors, const c10d::AllreduceOptions& o) {
+	Awaited scope(o);
 	if (only(tensors).is_sparse())
 		return sumSparse(tensors[0], o.reduceOp);
 	Flat t(tensors[0]);
@@ -104,6 +122,7 @@ WorkPtr Group::allreduce(Tensors& tensors, const c10d::AllreduceOptions& o) {
 }
 
 WorkPtr Group::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& o) {
+	Awaited scope(o);
 	std::vector<Flat> all(tensors.begin(), tensors.end());
 	for (auto& t : all)
 		opOf(o.reduceOp, t);
@@ -149,6 +168,7 @@ WorkPtr Group::sumSparse(at::Tensor& sparse, const c10d::ReduceOp& op) {
 }
 
 WorkPtr Group::reduce(Tensors& tensors, const c10d::ReduceOptions& o) {
+	Awaited scope(o);
 	Flat t(only(tensors));
 	return submit(c10d::OpType::REDUCE, "gompi:reduce", tensors, tensors, [c = comm, t, root = o.rootRank, op = opOf(o.reduceOp, t), wanted = rank_ == o.rootRank]() mutable {
 		return inPlace(t, wanted, [&] { return gompi_reduce(c, t.data(), t.data(), t.count(), t.type(), op, root); });
@@ -196,7 +216,8 @@ WorkPtr Group::gatherTo(c10d::OpType op, const Tensors& inputs, const Tensors& o
 	return submit(op, "gompi:all_gather", inputs, outputs, [c = comm, in, out]() mutable { return gatherAll(c, in, out); });
 }
 
-WorkPtr Group::allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions&) {
+WorkPtr Group::allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) {
+	Awaited scope(o);
 	auto& blocks = outputs.at(0);
 	auto lengths = lengthsOf(blocks);
 	if (areEqual(lengths))
@@ -208,11 +229,13 @@ WorkPtr Group::allgather(TensorLists& outputs, Tensors& inputs, const c10d::Allg
 	});
 }
 
-WorkPtr Group::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions&) {
+WorkPtr Group::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& o) {
+	Awaited scope(o);
 	return gatherTo(c10d::OpType::_ALLGATHER_BASE, {input}, {output}, Flat(output));
 }
 
-WorkPtr Group::allgather_coalesced(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions&) {
+WorkPtr Group::allgather_coalesced(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) {
+	Awaited scope(o);
 	if (static_cast<int>(outputs.size()) != size_)
 		fail(outputs.size(), " lists: want one for each of ", size_, " ranks");
 	std::vector<Flat> ins(inputs.begin(), inputs.end()), outs;
@@ -231,20 +254,34 @@ WorkPtr Group::allgather_coalesced(TensorLists& outputs, Tensors& inputs, const 
 }
 
 WorkPtr Group::gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& o) {
-	Flat in(only(inputs));
+	Awaited scope(o);
 	if (rank_ != o.rootRank)
-		return submit(c10d::OpType::GATHER, "gompi:gather", inputs, {}, [c = comm, in, root = o.rootRank]() mutable {
+		return gatherAt(o.rootRank, only(inputs), {}, std::nullopt);
+	return gatherAt(o.rootRank, only(inputs), outputs.at(0), Flat::alike(outputs[0]));
+}
+
+WorkPtr Group::gather_into_tensor(at::Tensor& output, at::Tensor& input, const c10d::GatherOptions& o) {
+	Awaited scope(o);
+	if (rank_ != o.rootRank)
+		return gatherAt(o.rootRank, input, {}, std::nullopt);
+	return gatherAt(o.rootRank, input, {output}, Flat(output));
+}
+
+WorkPtr Group::gatherAt(int root, const at::Tensor& input, const Tensors& outputs, std::optional<Flat> out) {
+	Flat in(input);
+	if (!out)
+		return submit(c10d::OpType::GATHER, "gompi:gather", {input}, {}, [c = comm, in, root]() mutable {
 			in.load();
 			return gompi_gather(c, in.data(), nullptr, in.count(), in.type(), root);
 		});
-	auto out = Flat::alike(outputs.at(0));
-	wantBlocks(out, in, size_);
-	return submit(c10d::OpType::GATHER, "gompi:gather", inputs, outputs[0], [c = comm, in, out, root = o.rootRank]() mutable {
+	wantBlocks(*out, in, size_);
+	return submit(c10d::OpType::GATHER, "gompi:gather", {input}, outputs, [c = comm, in, out = *out, root]() mutable {
 		return through(in, out, [&] { return gompi_gather(c, in.data(), out.data(), in.count(), in.type(), root); });
 	});
 }
 
 WorkPtr Group::scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& o) {
+	Awaited scope(o);
 	Flat out(only(outputs));
 	if (rank_ != o.rootRank)
 		return submit(c10d::OpType::SCATTER, "gompi:scatter", {}, outputs, [c = comm, out, root = o.rootRank]() mutable {
@@ -264,6 +301,7 @@ WorkPtr Group::scatterSums(const Tensors& inputs, Tensors outputs, Flat in, cons
 }
 
 WorkPtr Group::reduce_scatter(Tensors& outputs, TensorLists& inputs, const c10d::ReduceScatterOptions& o) {
+	Awaited scope(o);
 	auto& blocks = inputs.at(0);
 	auto lengths = lengthsOf(blocks);
 	if (areEqual(lengths))
@@ -276,6 +314,7 @@ WorkPtr Group::reduce_scatter(Tensors& outputs, TensorLists& inputs, const c10d:
 }
 
 WorkPtr Group::_reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& o) {
+	Awaited scope(o);
 	return scatterSums({input}, {output}, Flat(input), o);
 }
 
@@ -309,12 +348,14 @@ WorkPtr Group::exchange(c10d::OpType op, const Tensors& outputs, const std::vect
 }
 
 WorkPtr Group::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& outputSplits,
-                             std::vector<int64_t>& inputSplits, const c10d::AllToAllOptions&) {
+                             std::vector<int64_t>& inputSplits, const c10d::AllToAllOptions& o) {
+	Awaited scope(o);
 	auto recvs = countsOf(output, outputSplits, size_), sends = countsOf(input, inputSplits, size_);
 	return exchange(c10d::OpType::ALLTOALL_BASE, {output}, recvs, {input}, sends);
 }
 
-WorkPtr Group::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions&) {
+WorkPtr Group::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& o) {
+	Awaited scope(o);
 	if (static_cast<int>(outputs.size()) != size_ || static_cast<int>(inputs.size()) != size_)
 		fail("all_to_all of ", inputs.size(), " to ", outputs.size(), " tensors: want one for each of ", size_, " ranks");
 	std::vector<int64_t> recvs, sends;
@@ -326,6 +367,7 @@ WorkPtr Group::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllO
 }
 
 WorkPtr Group::barrier(const c10d::BarrierOptions& o) {
+	Awaited scope(o);
 	if (o.timeout == c10d::kUnsetTimeout)
 		return submit(c10d::OpType::BARRIER, "gompi:barrier", {}, {}, [c = comm] { return gompi_barrier(c); });
 	return submit(c10d::OpType::BARRIER, "gompi:barrier", {}, {}, [this, limit = o.timeout] {
@@ -339,7 +381,8 @@ WorkPtr Group::barrier(const c10d::BarrierOptions& o) {
 
 #if TORCH_VERSION_MAJOR >= 2
 
-WorkPtr Group::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions&) {
+WorkPtr Group::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) {
+	Awaited scope(o);
 	std::vector<Flat> outs(outputs.begin(), outputs.end()), ins(inputs.begin(), inputs.end());
 	for (size_t i = 0; i < ins.size(); i++)
 		wantBlocks(outs.at(i), ins[i], size_);
@@ -349,6 +392,7 @@ WorkPtr Group::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs
 }
 
 WorkPtr Group::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& o) {
+	Awaited scope(o);
 	std::vector<Flat> outs(outputs.begin(), outputs.end()), ins(inputs.begin(), inputs.end());
 	for (size_t i = 0; i < ins.size(); i++) {
 		wantBlocks(ins[i], outs.at(i), size_);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <torch/version.h>
@@ -52,6 +53,7 @@ public:
 	WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& o) override;
 	WorkPtr allgather_coalesced(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) override;
 	WorkPtr gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& o) override;
+	WorkPtr gather_into_tensor(at::Tensor& output, at::Tensor& input, const c10d::GatherOptions& o); // overrides that of torch >= 2.15
 	WorkPtr scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& o) override;
 	WorkPtr reduce_scatter(Tensors& outputs, TensorLists& inputs, const c10d::ReduceScatterOptions& o) override;
 	WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& o) override;
@@ -95,6 +97,7 @@ private:
 	WorkPtr note(WorkPtr work);
 	WorkPtr sumSparse(at::Tensor& t, const c10d::ReduceOp& op);
 	WorkPtr gatherTo(c10d::OpType op, const Tensors& inputs, const Tensors& outputs, Flat out);
+	WorkPtr gatherAt(int root, const at::Tensor& input, const Tensors& outputs, std::optional<Flat> out);
 	WorkPtr scatterSums(const Tensors& inputs, Tensors outputs, Flat in, const c10d::ReduceScatterOptions& o);
 	WorkPtr exchange(c10d::OpType op, const Tensors& outputs, const std::vector<int64_t>& recvs, const Tensors& inputs, const std::vector<int64_t>& sends);
 	WorkPtr receive(c10d::OpType op, const char* title, const at::Tensor& t, int from, int tag);

@@ -103,11 +103,19 @@ def profiles():
     assert sorted(shown) == sorted(want + [("gompi:barrier", [])]), shown
 
 
+def gathers():
+    all_of_them = torch.empty(2 * size) if rank == last else None
+    dist.gather_single(torch.full((2,), float(rank)), all_of_them, dst=last)
+    if rank == last:
+        assert all_of_them.tolist() == [float(r) for r in range(size) for _ in range(2)], all_of_them
+
+
 monitored()
 profiles()
 if has:
     timeouts()
     splits()
     aborts()
+    gathers()
 dist.destroy_process_group()
 print(f"rank {rank} has what torch asks for")

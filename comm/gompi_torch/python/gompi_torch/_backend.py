@@ -27,13 +27,18 @@ def register() -> None:
     dist.register_rendezvous_handler("gompi", _rendezvous)
     replace("init_process_group", _with_store)
     if _versions.release(torch.__version__) < (2, 15):
-        replace("monitored_barrier", _in_cpp)
-    for name, f in list(vars(c10d).items()):
-        if type(f) is types.FunctionType and "async_op" in inspect.signature(f).parameters:
-            replace(name, _inline)
+        _replace_for_older()
     for name in ("__init__", "_rebuild_buckets"):
         setattr(dist.Reducer, name, _in_heap(getattr(dist.Reducer, name)))
     add_backend(_new_group)
+
+
+def _replace_for_older() -> None:
+    """Replaces what later versions of torch tell or ask the backend."""
+    replace("monitored_barrier", _in_cpp)
+    for name, f in list(vars(c10d).items()):
+        if type(f) is types.FunctionType and "async_op" in inspect.signature(f).parameters:
+            replace(name, _inline)
 
 
 def _new_group(options: Any, _: object) -> Any:
