@@ -191,7 +191,8 @@ gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there 
 	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/cudann.test ./$(NETWORK)
 	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/comm.test ./comm
 	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gpu/ ./mpirun/gompirun ./bench/gompi-bench ./examples/train
-	@cp bench/peers/torchbench.py $(BIN)/gpu/ && cp examples/train/*.go $(BIN)/gpu/text/ && cp .ci/gpu $(BIN)/gpu/run
+	@cp bench/peers/torchbench.py $(BIN)/gpu/ && cp .ci/gpu $(BIN)/gpu/run
+	@for f in examples/train/*.go; do cp $$f $(BIN)/gpu/text/$$(basename $$f .go).txt || exit 1; done # no Go files, which ./... would find
 
 # What --cuda-gpu-arch a PTX version goes with; -Xclang as clang 14's own option refuses it.
 PTX = clang-14 -x cuda --cuda-device-only -nocudainc -nocudalib -nogpuinc -std=c++17 -O3 -ffp-contract=off -fno-exceptions -Wall -Werror -Icudaops -S
