@@ -26,7 +26,7 @@ func run(t *testing.T, source string) (said string, r *report) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command("go", "test", "-vet=off", "-json", ".")
+	cmd := exec.Command("go", "test", "-count=1", "-vet=off", "-json", ".")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
