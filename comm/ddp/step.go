@@ -101,8 +101,8 @@ func (d *DDP) startComplete() {
 }
 
 // Finish waits until every gradient is the average over ranks. It returns an error if Ready was
-// called too rarely or too often for a parameter, or if averaging failed. After an error the DDP can
-// only be closed.
+// called too rarely or too often for a parameter, or if averaging failed. After an error the DDP
+// can only be closed.
 func (d *DDP) Finish(ctx context.Context) error {
 	d.trace.finish()
 	if err := d.finish(ctx); err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Gloo passes so many of torch 2.15's own tests of torch.distributed on a machine without GPUs. That
-// many, less those few that suite.py names, are to pass: it fails if one of the others does.
+// passedByGloo is how many of torch 2.15's own tests of torch.distributed gloo passes on a machine
+// without GPUs. All but the few that suite.py names are to pass.
 const passedByGloo = 90
 
 // What torch asks of a backend beyond collectives is there.
@@ -20,8 +20,8 @@ func TestTorchsExtensionPoints(t *testing.T) {
 	tell(t, 3, "has what torch asks for", said, status)
 }
 
-// torch's own tests of torch.distributed, those that are for gloo, pass: by the name gompi, and as scripts
-// that ask for gloo and get gompi.
+// torch's own tests of torch.distributed, those that are for gloo, pass: by the name gompi, and as
+// scripts that ask for gloo and get gompi.
 func TestTorchsOwnSuitePasses(t *testing.T) {
 	b := torchBed(t)
 	for _, way := range []string{"gompi", "gloo"} {

@@ -22,7 +22,8 @@ var (
 	torchSwitches = []string{"standalone", "module", "no-python", "run-path", "virtual-local-rank"}
 )
 
-// torchOthers are variables of other names for which flags of torchrun stand, where the first is unset.
+// torchOthers are variables of other names for which flags of torchrun stand, where the first is
+// unset.
 var torchOthers = map[string]string{
 	"shutdown-timeout": "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "log-line-prefix-template": "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE",
 }

@@ -50,7 +50,8 @@ func (b Bed) RunFor(t *testing.T, limit time.Duration, argv ...string) (said str
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	// What the scripts have is on the processor. Where torch sees a GPU it takes that for hooks and maps.
+	// The scripts' tensors are in host memory. Where torch sees a GPU it takes that for hooks and
+	// maps.
 	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "CUDA_VISIBLE_DEVICES=", "PATH="+filepath.Dir(b.Python)+":"+os.Getenv("PATH"))
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

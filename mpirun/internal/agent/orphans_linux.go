@@ -41,8 +41,8 @@ func (a *agent) childrenEnded(bell int) {
 }
 
 // reapOrphans reaps the children that have ended and that nobody else waits for. At one that
-// somebody does wait for it stops until that has been reaped: a rank's own event says in which order
-// ranks have ended, and what runs aside, as py-spy, is reaped there.
+// somebody does wait for it stops until that has been reaped: a rank's own event says in which
+// order ranks have ended, and what runs aside, as py-spy, is reaped there.
 func (a *agent) reapOrphans() {
 	for {
 		pid, _ := endedChild()
