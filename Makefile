@@ -2,8 +2,8 @@
 
 GO      ?= go
 BIN     := bin
-PROGS   := ./mpirun/gompirun ./bench/gompi-bench ./bench/gompi-compare ./bench/gompi-launchbench ./bench/gompi-ddpbench \
-           ./examples/train ./examples/toy ./examples/cnn ./examples/movielens ./examples/steps ./examples/hello ./examples/pi ./examples/ring
+PROGS   := ./mpirun/gompirun ./examples/train ./examples/toy ./examples/cnn ./examples/movielens ./examples/steps ./examples/hello ./examples/pi ./examples/ring
+BENCH   := ./gompi-bench ./gompi-compare ./gompi-launchbench ./gompi-ddpbench # of the module in bench
 VERSION := $(shell git describe --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X gompi/internal/version.commit=$(VERSION)
 PREFIX  ?= /usr/local
@@ -36,6 +36,7 @@ help: ## print this list
 build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 	@mkdir -p $(BIN)
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ $(PROGS)
+	cd bench && $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/ $(BENCH)
 	@$(call topo,$(BIN))
 
 # gompi for C, in a folder.
@@ -67,11 +68,11 @@ nightly: ## what CI has no time for: random programs and kills for LONG (20m) ea
 
 check: ## the quick part of the tests: format, vet, short tests
 	@test -z "$$(gofmt -l .)" || { echo 'gofmt would change:'; gofmt -l .; exit 1; }
-	$(GO) vet ./...
-	$(GO) test -short ./...
+	$(GO) vet ./... && cd bench && $(GO) vet ./...
+	$(GO) test -short ./... && cd bench && $(GO) test -short ./...
 
 race: ## the short tests under the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -short ./...
+	CGO_ENABLED=1 $(GO) test -race -short ./... && cd bench && CGO_ENABLED=1 $(GO) test -race -short ./...
 
 regress: ## compare the Go benchmarks of this tree with those of the commit BASE (default HEAD~1)
 	GO='$(GO)' bench/regress $(BASE) $(REGRESS)
@@ -106,8 +107,8 @@ compare-tcp: build ## measure gompi beside Open MPI and MPICH over TCP, interlea
 
 compare-ucx: ## measure gompi over UCX beside a C program that makes the same calls (needs gcc, libucx-dev)
 	@mkdir -p $(BIN)/ucx
-	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ucx/ \
-	  ./mpirun/gompirun ./bench/gompi-bench ./bench/gompi-compare
+	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ucx/ ./mpirun/gompirun
+	cd bench && CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/ucx/ ./gompi-bench ./gompi-compare
 	for names in tcp posix,cma; do for memory in "" -alloc; do \
 	  $(BIN)/ucx/gompi-compare -np 2 -peers ucx -transport ucx:$$names $$memory \
 	    -sizes 8,1K,64K,1M,4M latency bw || exit 1; done; done
@@ -190,7 +191,8 @@ gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there 
 	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/cudaops.test ./cudaops
 	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/cudann.test ./$(NETWORK)
 	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/comm.test ./comm
-	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gpu/ ./mpirun/gompirun ./bench/gompi-bench ./examples/train
+	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gpu/ ./mpirun/gompirun ./examples/train
+	cd bench && CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/gpu/ ./gompi-bench
 	@cp bench/peers/torchbench.py $(BIN)/gpu/ && cp .ci/gpu $(BIN)/gpu/run
 	@for f in examples/train/*.go; do cp $$f $(BIN)/gpu/text/$$(basename $$f .go).txt || exit 1; done # no Go files, which ./... would find
 
@@ -211,6 +213,7 @@ dist: ## static tarballs for linux-amd64 and linux-arm64 in dist/ (gompi-topo an
 	@for arch in $(ARCHS); do \
 	  d=$(DIST)/gompi-$(VERSION)-linux-$$arch; rm -rf $$d && mkdir -p $$d/bin && \
 	  GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$d/bin/ $(PROGS) && \
+	  (out=$$(realpath $$d)/bin/ && cd bench && GOOS=linux GOARCH=$$arch $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $$out $(BENCH)) && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || { $(call topo,$$d/bin); }; } && \
 	  { [ $$arch != $$($(GO) env GOARCH) ] || ! command -v $$($(GO) env CC) >/dev/null || { $(call makelib,$$d/bin/lib); }; } && \
 	  { $(FILES); } | tar -cf - -T - | tar -xf - -C $$d && echo $(VERSION) >$$d/VERSION && \

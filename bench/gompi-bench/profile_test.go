@@ -62,8 +62,8 @@ func TestProfileIsMeasuredAndKept(t *testing.T) {
 		t.Skip("it builds programs and starts jobs")
 	}
 	dir, cache := t.TempDir(), t.TempDir()
-	for _, pkg := range []string{"gompi/mpirun/gompirun", "gompi/bench/gompi-bench"} {
-		if out, err := exec.Command("go", "build", "-o", dir, pkg).CombinedOutput(); err != nil {
+	for module, pkg := range map[string]string{"../..": "./mpirun/gompirun", ".": "."} {
+		if out, err := exec.Command("go", "build", "-C", module, "-o", dir, pkg).CombinedOutput(); err != nil {
 			t.Fatalf("go build %s: %v\n%s", pkg, err, out)
 		}
 	}

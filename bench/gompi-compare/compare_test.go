@@ -164,7 +164,7 @@ func TestPeersAreCompared(t *testing.T) {
 		t.Skip("builds gompi's programs, compiles and starts MPI programs")
 	}
 	bin := t.TempDir()
-	build := contest.Command{Args: []string{"go", "build", "-o", bin, "gompi/mpirun/gompirun", "gompi/bench/gompi-bench"}}
+	build := contest.Command{Args: []string{"sh", "-c", "go build -C ../.. -o " + bin + " ./mpirun/gompirun && go build -o " + bin + " ../gompi-bench"}}
 	if _, err := build.Run(t.Context(), 5*time.Minute); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestUCXIsCompared(t *testing.T) {
 		}},
 	} {
 		build := contest.Command{
-			Args: []string{"go", "build", "-o", bin, "gompi/mpirun/gompirun", "gompi/bench/gompi-bench"},
+			Args: []string{"sh", "-c", "go build -C ../.. -o " + bin + " ./mpirun/gompirun && go build -o " + bin + " ../gompi-bench"},
 			Env:  []string{"CGO_ENABLED=" + tt.cgo},
 		}
 		if _, err := build.Run(t.Context(), 5*time.Minute); err != nil {

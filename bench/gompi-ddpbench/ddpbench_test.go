@@ -275,7 +275,7 @@ func TestPeersAreCompared(t *testing.T) {
 		t.Skip("builds gompi's programs, compiles and starts MPI programs and PyTorch")
 	}
 	bin := t.TempDir()
-	build := contest.Command{Args: []string{"go", "build", "-o", bin, "gompi/mpirun/gompirun", "gompi/bench/gompi-bench", "gompi/examples/steps"}}
+	build := contest.Command{Args: []string{"sh", "-c", "go build -C ../.. -o " + bin + " ./mpirun/gompirun ./examples/steps && go build -o " + bin + " ../gompi-bench"}}
 	if _, err := build.Run(t.Context(), 5*time.Minute); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"gompi/bench/report"
 	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/internal/version"
@@ -130,19 +129,14 @@ func (cfg config) train(ctx context.Context, c *comm.Comm, out io.Writer) (err e
 	if t.busy, err = newBusy(ctx, c, p.params, cfg.busy); err != nil {
 		return err
 	}
-	w, err := report.NewWriter(out, "csv")
-	if err != nil {
-		return err
-	}
 	rows, err := t.measure(ctx, cfg.budget)
 	if err != nil {
 		return err
 	}
+	lines := []string{columns}
 	for _, r := range rows {
-		r.Impl, r.Op = cfg.impl, cfg.model+"/"+r.Op
-		if c.Rank() == 0 {
-			err = errors.Join(err, w.Write(r))
-		}
+		lines = append(lines, r.text(cfg.impl, cfg.model))
 	}
+	_, err = fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
-	"gompi/bench/report"
 	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/examples/internal/nn"
@@ -86,7 +86,7 @@ type times [parts]int64
 
 // measure times steps until the budget is spent. Rank 0 gets a row for each part: the median over
 // the steps of what the slowest rank took.
-func (t *trainer) measure(ctx context.Context, budget time.Duration) ([]report.Row, error) {
+func (t *trainer) measure(ctx context.Context, budget time.Duration) ([]row, error) {
 	var all []times
 	var spent int64
 	for len(all) < warmUps+leastSteps || time.Duration(spent) < budget {
@@ -152,7 +152,7 @@ func (t *trainer) one(ctx context.Context) (took times, err error) {
 
 // rows makes a row of each part, and of the communication that backward does not hide: a backward
 // with averages, less the one alone after it. That may be below zero where noise is larger.
-func (t *trainer) rows(ctx context.Context, all []times) ([]report.Row, error) {
+func (t *trainer) rows(ctx context.Context, all []times) ([]row, error) {
 	flat := make([]int64, 0, parts*len(all))
 	for part := range parts {
 		for _, one := range all {
@@ -171,13 +171,30 @@ func (t *trainer) rows(ctx context.Context, all []times) ([]report.Row, error) {
 	for i, alone := range of(backwardPart) {
 		exposed[i] -= alone
 	}
-	row := func(name string, ns []int64) report.Row {
+	newRow := func(part string, ns []int64) row {
 		slices.Sort(ns)
-		usec := func(q float64) float64 { return float64(report.Quantile(ns, q)) / 1e3 }
-		return report.Row{Op: name, NP: t.c.Size(), Bytes: bytes, Iters: len(ns), Median: usec(0.5), Min: usec(0), P99: usec(0.99)}
+		return row{part: part, np: t.c.Size(), bytes: bytes, times: ns}
 	}
-	return []report.Row{
-		row("forward", of(forwardPart)), row("backward", of(backwardPart)), row("exposed", exposed),
-		row("optimiser", of(optimiserPart)), row("step", of(stepPart)), row("comm", of(commPart)),
+	return []row{
+		newRow("forward", of(forwardPart)), newRow("backward", of(backwardPart)), newRow("exposed", exposed),
+		newRow("optimiser", of(optimiserPart)), newRow("step", of(stepPart)), newRow("comm", of(commPart)),
 	}, nil
+}
+
+// A row is what the steps' slowest ranks took for a part, ascending, in nanoseconds.
+type row struct {
+	part      string
+	np, bytes int
+	times     []int64
+}
+
+// columns are those of gompi-bench run -format csv.
+const columns = "impl,op,np,bytes,usec_median,usec_min,usec_p99,iters,usec_b2b,algbw_gbps,busbw_gbps"
+
+// text returns r as these columns.
+func (r row) text(impl, model string) string {
+	usec := func(q float64) float64 {
+		return float64(r.times[max(int(math.Ceil(q*float64(len(r.times))))-1, 0)]) / 1e3
+	}
+	return fmt.Sprintf("%s,%s/%s,%d,%d,%.3f,%.3f,%.3f,%d,0,0,0", impl, model, r.part, r.np, r.bytes, usec(0.5), usec(0), usec(0.99), len(r.times))
 }

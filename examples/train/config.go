@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"gompi/examples/internal/job"
 	"gompi/examples/train/internal/bytelm"
@@ -115,7 +116,7 @@ func (cfg *config) define(fs *flag.FlagSet) (resume *string) {
 	fs.BoolVar(&cfg.evalOnly, "eval", false, "only judge the network in -snapshot")
 	fs.IntVar(&cfg.every, "print-every", cfg.every, "steps between lines of progress")
 	fs.StringVar(&cfg.csv, "csv", "", "file for the lines of progress as comma-separated values")
-	fs.StringVar(&cfg.plot, "plot", "", "file for the loss curve as a picture, .png or .svg")
+	fs.StringVar(&cfg.plot, "plot", "", "file for the loss curve as a picture, .svg")
 	fs.StringVar(&cfg.trace, "trace", "", "file for what every rank did when, as JSON for ui.perfetto.dev or chrome://tracing")
 	fs.BoolVar(&cfg.overlap, "overlap", cfg.overlap, "average gradients while the backward pass computes; =false: after it")
 	fs.StringVar(&cfg.hook, "hook", cfg.hook, "send gradients in fewer bytes: none, fp16, bf16, powersgd (rank 2, after a tenth of the steps) or topk (1 %)")
@@ -148,6 +149,9 @@ func (cfg *config) check() error {
 	}
 	if cfg.keepBest && cfg.evalEvery == 0 {
 		return errors.New("-keep-best without -eval-every: want both")
+	}
+	if cfg.plot != "" && !strings.HasSuffix(cfg.plot, ".svg") {
+		return fmt.Errorf("-plot %q: want a name that ends with .svg", cfg.plot)
 	}
 	if err := cfg.checkAverage(); err != nil {
 		return err

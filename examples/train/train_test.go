@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -355,14 +356,15 @@ func TestTraceShowsEveryRank(t *testing.T) {
 func TestCurveGoesToTableAndPicture(t *testing.T) {
 	cfg := small()
 	dir := t.TempDir()
-	cfg.csv, cfg.plot, cfg.every = filepath.Join(dir, "curve.csv"), filepath.Join(dir, "curve.png"), 7
+	cfg.csv, cfg.plot, cfg.every = filepath.Join(dir, "curve.csv"), filepath.Join(dir, "curve.svg"), 7
 	trained(t, 2, cfg)
 	lines := strings.Split(strings.TrimSpace(string(readFile(t, cfg.csv))), "\n")
 	if len(lines) != 4 || !strings.HasPrefix(lines[0], "step,") || !strings.HasPrefix(lines[3], "20,") {
 		t.Errorf("table is\n%s", strings.Join(lines, "\n"))
 	}
-	if picture := readFile(t, cfg.plot); !bytes.HasPrefix(picture, []byte("\x89PNG")) {
-		t.Errorf("picture begins %q", picture[:8])
+	picture := string(readFile(t, cfg.plot))
+	if err := xml.Unmarshal([]byte(picture), new(struct{})); err != nil || strings.Count(picture, "<polyline") != 4 {
+		t.Errorf("%v, want lines for the training and for held-out text, the unigram and flate:\n%s", err, picture)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestTheWheelIsWhole(t *testing.T) {
 	}
 	t.Parallel() // it waits for the compiler
 	bin, dist := t.TempDir(), t.TempDir()
-	run(t, "make", "-C", "../..", "wheel", "BIN="+bin, "DIST="+dist, "PROGS=./mpirun/gompirun ./bench/gompi-bench")
+	run(t, "make", "-C", "../..", "wheel", "BIN="+bin, "DIST="+dist, "PROGS=./mpirun/gompirun", "BENCH=./gompi-bench")
 	wheels, _ := filepath.Glob(filepath.Join(dist, "*"))
 	if len(wheels) != 1 {
 		t.Fatalf("made: %q, want a wheel", wheels)
