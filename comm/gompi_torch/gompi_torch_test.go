@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,8 +28,12 @@ func torchBed(t *testing.T) bed {
 // script is Run for a script of the tests and as many ranks, with flags of gompirun before it.
 func (b bed) script(t *testing.T, np int, flags []string, name string, args ...string) (said string, status int) {
 	t.Helper()
-	argv := append([]string{b.Gompirun, "-oversubscribe", "-np", strconv.Itoa(np)}, flags...)
-	return b.Run(t, append(append(argv, b.Python, filepath.Join("tests", name)), args...)...)
+	return b.Run(t, b.argv(np, flags, name, args...)...)
+}
+
+func (b bed) argv(np int, flags []string, name string, args ...string) []string {
+	gompirun := []string{b.Gompirun, "-oversubscribe", "-np", strconv.Itoa(np)}
+	return slices.Concat(gompirun, flags, []string{b.Python, filepath.Join("tests", name)}, args)
 }
 
 // tell fails the test unless as many ranks have said something that ends so, and the job has ended
@@ -60,24 +65,24 @@ func TestABuildOfTorchThatIsNotMadeFails(t *testing.T) {
 func TestTorchCollectivesAreGloos(t *testing.T) {
 	b := torchBed(t)
 	for np := 1; np <= 4; np++ {
-		said, status := b.script(t, np, nil, "collectives.py")
+		said, status := b.RunGloo(t, b.argv(np, nil, "collectives.py")...)
 		tell(t, np, "results are right", said, status)
 	}
-	said, status := b.script(t, 4, torchtest.TwoHosts(t), "collectives.py")
+	said, status := b.RunGloo(t, b.argv(4, torchtest.TwoHosts(t), "collectives.py")...)
 	tell(t, 4, "results are right", said, status)
 }
 
 func TestTorchTrainsAsWithGloo(t *testing.T) {
 	b := torchBed(t)
 	for np := 1; np <= 4; np++ {
-		said, status := b.script(t, np, nil, "ddp.py")
+		said, status := b.RunGloo(t, b.argv(np, nil, "ddp.py")...)
 		end := "gradients in the heap: True"
 		if np == 1 {
 			end = "gradients in the heap: (True|False)"
 		}
 		tell(t, np, end, said, status)
 	}
-	said, status := b.script(t, 4, torchtest.TwoHosts(t), "ddp.py")
+	said, status := b.RunGloo(t, b.argv(4, torchtest.TwoHosts(t), "ddp.py")...)
 	tell(t, 4, "gradients in the heap: .*", said, status)
 }
 

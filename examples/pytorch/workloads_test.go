@@ -150,11 +150,14 @@ func TestTorchWorkloadsTrainAsWithGloo(t *testing.T) {
 		script := append(w.generate(t), "2")
 		script[0] = filepath.Join(".", script[0])
 		var results []float64
-		for _, flags := range [][]string{nil, {"-torch-backend", "gompi"}} {
-			argv := append([]string{b.Gompirun, "-oversubscribe", "-np", "2"}, flags...)
-			said, status := b.Run(t, append(argv, script...)...)
-			if status != 0 || strings.Contains(said, ", gompi\n") != (flags != nil) {
-				t.Fatalf("%s %v: status %d\n%s", w.name, flags, status, said)
+		argv := []string{b.Gompirun, "-oversubscribe", "-np", "2"}
+		for _, over := range []struct {
+			run   func(*testing.T, ...string) (string, int)
+			flags []string
+		}{{b.RunGloo, nil}, {b.Run, []string{"-torch-backend", "gompi"}}} {
+			said, status := over.run(t, slices.Concat(argv, over.flags, script)...)
+			if status != 0 || strings.Contains(said, ", gompi\n") != (over.flags != nil) {
+				t.Fatalf("%s %v: status %d\n%s", w.name, over.flags, status, said)
 			}
 			results = append(results, w.result(t, "2/2", said))
 		}
