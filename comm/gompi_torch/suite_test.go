@@ -16,7 +16,7 @@ const passedByGloo = 90
 
 // What torch asks of a backend beyond collectives is there.
 func TestTorchsExtensionPoints(t *testing.T) {
-	said, status := torchBed(t).script(t, 3, nil, "extensions.py")
+	said, status := torchBed(t).script(t, 3, nil, "extensions.py", t.TempDir())
 	tell(t, 3, "has what torch asks for", said, status)
 }
 

@@ -28,7 +28,7 @@ Groups& groups() {
 
 Group::Group(Communicator c, int rank, int size, StorePtr s, std::chrono::milliseconds limit)
 	: GroupBase(rank, size), owned(std::move(c)), comm(owned.get()), store(std::move(s)), timeout(limit),
-	  queue(std::make_shared<Queue>(store, rank, size)), messages(comm) {
+	  queue(std::make_shared<Queue>(store, rank, size, hooks)), messages(comm) {
 	void* byte; // which goes with the communicator: its ranks then look whether tensors lie in the heap
 	check(gompi_set_timeout(comm, limit.count()));
 	check(gompi_alloc(comm, 1, &byte));
@@ -60,11 +60,53 @@ std::string Group::leaveAll() {
 	return why;
 }
 
+namespace {
+
+// The limit of what this thread calls now, if it has one of its own.
+thread_local std::chrono::milliseconds callLimit = c10d::kUnsetTimeout;
+
+// While there is a Call, what this thread calls has the limit that the options say, and this thread waits
+// for it, if they say so. Before torch 2.15 those of most collectives cannot, and what calls them does:
+// _backend.py.
+struct Call {
+	template <typename Options> explicit Call(const Options& o) {
+		callLimit = o.timeout;
+#ifdef C10D_BACKEND_HAS_HOOKS
+		Queue::waitsForNext(!o.asyncOp);
+#endif
+	}
+	~Call() {
+		callLimit = c10d::kUnsetTimeout;
+#ifdef C10D_BACKEND_HAS_HOOKS
+		Queue::waitsForNext(false);
+#endif
+	}
+};
+
+} // namespace
+
 WorkPtr Group::submit(c10d::OpType op, const char* title, const Tensors& inputs, Tensors outputs, std::function<int()> run) {
+	if (callLimit != c10d::kUnsetTimeout)
+		run = [this, run = std::move(run), limit = callLimit] { return within(limit, run); };
 	auto c = c10::make_intrusive<Collective>(queue, op, title, inputs, std::move(outputs), std::move(run));
 	called++;
 	queue->push(c);
 	return note(c);
+}
+
+int Group::within(std::chrono::milliseconds limit, const std::function<int()>& run) {
+	check(gompi_set_timeout(comm, limit.count()));
+	auto reset = [this] { check(gompi_set_timeout(comm, timeout.load().count())); };
+	int err;
+	try {
+		err = run();
+	} catch (...) {
+		reset();
+		throw;
+	}
+	if (err == GOMPI_OK) // in a group that is broken nothing waits any more
+		reset();
+	return err;
 }
 
 WorkPtr Group::note(WorkPtr work) {
@@ -75,8 +117,8 @@ WorkPtr Group::note(WorkPtr work) {
 
 namespace {
 
-int reduceAll(gompi_comm c, Flat& t, gompi_op op) {
-	return inPlace(t, true, [&] { return gompi_allreduce(c, t.data(), t.data(), t.count(), t.type(), op); });
+int reduceAll(gompi_comm c, Flat& t) {
+	return inPlace(t, true, [&] { return gompi_allreduce(c, t.data(), t.data(), t.count(), t.type(), t.op()); });
 }
 
 // Makes n calls of gompi, until one fails.
@@ -89,24 +131,8 @@ template <typename Call> int each(size_t n, Call call) {
 
 } // namespace
 
-namespace {
-
-// While there is an Awaited, this thread waits for what it calls, if the options say so. Before torch 2.15
-// those of most collectives cannot, and what calls them does: _backend.py.
-struct Awaited {
-#ifdef C10D_BACKEND_HAS_HOOKS
-	template <typename Options> explicit Awaited(const Options& o) { Queue::waitsForNext(!o.asyncOp); }
-	~Awaited() { Queue::waitsForNext(false); }
-#else
-	template <typename Options> explicit Awaited(const Options&) {}
-	~Awaited() {}
-#endif
-};
-
-} // namespace
-
 WorkPtr Group::broadcast(Tensors& tensors, const c10d::BroadcastOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	Flat t(only(tensors));
 	return submit(c10d::OpType::BROADCAST, "gompi:broadcast", tensors, tensors, [c = comm, t, root = o.rootRank, wanted = rank_ != o.rootRank]() mutable {
 		return inPlace(t, wanted, [&] { return gompi_bcast(c, t.data(), t.count(), t.type(), root); });
@@ -114,20 +140,20 @@ WorkPtr Group::broadcast(Tensors& tensors, const c10d::BroadcastOptions& o) {
 }
 
 WorkPtr Group::allreduce(Tensors& tensors, const c10d::AllreduceOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	if (only(tensors).is_sparse())
 		return sumSparse(tensors[0], o.reduceOp);
-	Flat t(tensors[0]);
-	return submit(c10d::OpType::ALLREDUCE, "gompi:all_reduce", tensors, tensors, [c = comm, t, op = opOf(o.reduceOp, t)]() mutable { return reduceAll(c, t, op); });
+	auto t = Flat(tensors[0]).reducedBy(o.reduceOp);
+	return submit(c10d::OpType::ALLREDUCE, "gompi:all_reduce", tensors, tensors, [c = comm, t]() mutable { return reduceAll(c, t); });
 }
 
 WorkPtr Group::allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& o) {
-	Awaited scope(o);
-	std::vector<Flat> all(tensors.begin(), tensors.end());
-	for (auto& t : all)
-		opOf(o.reduceOp, t);
-	return submit(c10d::OpType::ALLREDUCE_COALESCED, "gompi:all_reduce", tensors, tensors, [c = comm, all, op = o.reduceOp]() mutable {
-		return each(all.size(), [&](size_t i) { return reduceAll(c, all[i], opOf(op, all[i])); });
+	Call scope(o);
+	std::vector<Flat> all;
+	for (auto& t : tensors)
+		all.push_back(Flat(t).reducedBy(o.reduceOp));
+	return submit(c10d::OpType::ALLREDUCE_COALESCED, "gompi:all_reduce", tensors, tensors, [c = comm, all]() mutable {
+		return each(all.size(), [&](size_t i) { return reduceAll(c, all[i]); });
 	});
 }
 
@@ -168,10 +194,10 @@ WorkPtr Group::sumSparse(at::Tensor& sparse, const c10d::ReduceOp& op) {
 }
 
 WorkPtr Group::reduce(Tensors& tensors, const c10d::ReduceOptions& o) {
-	Awaited scope(o);
-	Flat t(only(tensors));
-	return submit(c10d::OpType::REDUCE, "gompi:reduce", tensors, tensors, [c = comm, t, root = o.rootRank, op = opOf(o.reduceOp, t), wanted = rank_ == o.rootRank]() mutable {
-		return inPlace(t, wanted, [&] { return gompi_reduce(c, t.data(), t.data(), t.count(), t.type(), op, root); });
+	Call scope(o);
+	auto t = Flat(only(tensors)).reducedBy(o.reduceOp);
+	return submit(c10d::OpType::REDUCE, "gompi:reduce", tensors, tensors, [c = comm, t, root = o.rootRank, wanted = rank_ == o.rootRank]() mutable {
+		return inPlace(t, wanted, [&] { return gompi_reduce(c, t.data(), t.data(), t.count(), t.type(), t.op(), root); });
 	});
 }
 
@@ -181,8 +207,8 @@ int gatherAll(gompi_comm c, Flat& in, Flat& out) {
 	return through(in, out, [&] { return gompi_allgather(c, in.data(), out.data(), in.count(), in.type()); });
 }
 
-int reduceScatter(gompi_comm c, Flat& in, Flat& out, gompi_op op) {
-	return through(in, out, [&] { return gompi_reduce_scatter_block(c, in.data(), out.data(), out.count(), in.type(), op); });
+int reduceScatter(gompi_comm c, Flat& in, Flat& out) {
+	return through(in, out, [&] { return gompi_reduce_scatter_block(c, in.data(), out.data(), out.count(), in.type(), in.op()); });
 }
 
 // Throws if the lengths of a whole and of one block for each rank do not fit.
@@ -217,7 +243,7 @@ WorkPtr Group::gatherTo(c10d::OpType op, const Tensors& inputs, const Tensors& o
 }
 
 WorkPtr Group::allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	auto& blocks = outputs.at(0);
 	auto lengths = lengthsOf(blocks);
 	if (areEqual(lengths))
@@ -230,12 +256,12 @@ WorkPtr Group::allgather(TensorLists& outputs, Tensors& inputs, const c10d::Allg
 }
 
 WorkPtr Group::_allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	return gatherTo(c10d::OpType::_ALLGATHER_BASE, {input}, {output}, Flat(output));
 }
 
 WorkPtr Group::allgather_coalesced(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	if (static_cast<int>(outputs.size()) != size_)
 		fail(outputs.size(), " lists: want one for each of ", size_, " ranks");
 	std::vector<Flat> ins(inputs.begin(), inputs.end()), outs;
@@ -254,14 +280,14 @@ WorkPtr Group::allgather_coalesced(TensorLists& outputs, Tensors& inputs, const 
 }
 
 WorkPtr Group::gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	if (rank_ != o.rootRank)
 		return gatherAt(o.rootRank, only(inputs), {}, std::nullopt);
 	return gatherAt(o.rootRank, only(inputs), outputs.at(0), Flat::alike(outputs[0]));
 }
 
 WorkPtr Group::gather_into_tensor(at::Tensor& output, at::Tensor& input, const c10d::GatherOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	if (rank_ != o.rootRank)
 		return gatherAt(o.rootRank, input, {}, std::nullopt);
 	return gatherAt(o.rootRank, input, {output}, Flat(output));
@@ -281,7 +307,7 @@ WorkPtr Group::gatherAt(int root, const at::Tensor& input, const Tensors& output
 }
 
 WorkPtr Group::scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	Flat out(only(outputs));
 	if (rank_ != o.rootRank)
 		return submit(c10d::OpType::SCATTER, "gompi:scatter", {}, outputs, [c = comm, out, root = o.rootRank]() mutable {
@@ -294,28 +320,28 @@ WorkPtr Group::scatter(Tensors& outputs, TensorLists& inputs, const c10d::Scatte
 	});
 }
 
-WorkPtr Group::scatterSums(const Tensors& inputs, Tensors outputs, Flat in, const c10d::ReduceScatterOptions& o) {
+WorkPtr Group::scatterSums(const Tensors& inputs, Tensors outputs, Flat in) {
 	Flat out(only(outputs));
 	wantBlocks(in, out, size_);
-	return submit(c10d::OpType::_REDUCE_SCATTER_BASE, "gompi:reduce_scatter", inputs, outputs, [c = comm, in, out, op = opOf(o.reduceOp, in)]() mutable { return reduceScatter(c, in, out, op); });
+	return submit(c10d::OpType::_REDUCE_SCATTER_BASE, "gompi:reduce_scatter", inputs, outputs, [c = comm, in, out]() mutable { return reduceScatter(c, in, out); });
 }
 
 WorkPtr Group::reduce_scatter(Tensors& outputs, TensorLists& inputs, const c10d::ReduceScatterOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	auto& blocks = inputs.at(0);
 	auto lengths = lengthsOf(blocks);
 	if (areEqual(lengths))
-		return scatterSums(blocks, outputs, Flat(blocks), o);
-	Flat in(blocks), out(only(outputs));
+		return scatterSums(blocks, outputs, Flat(blocks).reducedBy(o.reduceOp));
+	Flat in = Flat(blocks).reducedBy(o.reduceOp), out(only(outputs));
 	wantBlock(lengths, rank_, size_, in, out);
-	return submit(c10d::OpType::REDUCE_SCATTER, "gompi:reduce_scatter", blocks, outputs, [c = comm, in, out, lengths, op = opOf(o.reduceOp, in)]() mutable {
-		return through(in, out, [&] { return gompi_reduce_scatter(c, in.data(), out.data(), lengths.data(), in.type(), op); });
+	return submit(c10d::OpType::REDUCE_SCATTER, "gompi:reduce_scatter", blocks, outputs, [c = comm, in, out, lengths]() mutable {
+		return through(in, out, [&] { return gompi_reduce_scatter(c, in.data(), out.data(), lengths.data(), in.type(), in.op()); });
 	});
 }
 
 WorkPtr Group::_reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& o) {
-	Awaited scope(o);
-	return scatterSums({input}, {output}, Flat(input), o);
+	Call scope(o);
+	return scatterSums({input}, {output}, Flat(input).reducedBy(o.reduceOp));
 }
 
 namespace {
@@ -349,13 +375,13 @@ WorkPtr Group::exchange(c10d::OpType op, const Tensors& outputs, const std::vect
 
 WorkPtr Group::alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& outputSplits,
                              std::vector<int64_t>& inputSplits, const c10d::AllToAllOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	auto recvs = countsOf(output, outputSplits, size_), sends = countsOf(input, inputSplits, size_);
 	return exchange(c10d::OpType::ALLTOALL_BASE, {output}, recvs, {input}, sends);
 }
 
 WorkPtr Group::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	if (static_cast<int>(outputs.size()) != size_ || static_cast<int>(inputs.size()) != size_)
 		fail("all_to_all of ", inputs.size(), " to ", outputs.size(), " tensors: want one for each of ", size_, " ranks");
 	std::vector<int64_t> recvs, sends;
@@ -367,22 +393,14 @@ WorkPtr Group::alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllO
 }
 
 WorkPtr Group::barrier(const c10d::BarrierOptions& o) {
-	Awaited scope(o);
-	if (o.timeout == c10d::kUnsetTimeout)
-		return submit(c10d::OpType::BARRIER, "gompi:barrier", {}, {}, [c = comm] { return gompi_barrier(c); });
-	return submit(c10d::OpType::BARRIER, "gompi:barrier", {}, {}, [this, limit = o.timeout] {
-		check(gompi_set_timeout(comm, limit.count()));
-		int err = gompi_barrier(comm);
-		if (err == GOMPI_OK) // in a group that is broken nothing waits any more
-			check(gompi_set_timeout(comm, timeout.load().count()));
-		return err;
-	});
+	Call scope(o);
+	return submit(c10d::OpType::BARRIER, "gompi:barrier", {}, {}, [c = comm] { return gompi_barrier(c); });
 }
 
 #if TORCH_VERSION_MAJOR >= 2
 
 WorkPtr Group::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& o) {
-	Awaited scope(o);
+	Call scope(o);
 	std::vector<Flat> outs(outputs.begin(), outputs.end()), ins(inputs.begin(), inputs.end());
 	for (size_t i = 0; i < ins.size(); i++)
 		wantBlocks(outs.at(i), ins[i], size_);
@@ -392,14 +410,14 @@ WorkPtr Group::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs
 }
 
 WorkPtr Group::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& o) {
-	Awaited scope(o);
-	std::vector<Flat> outs(outputs.begin(), outputs.end()), ins(inputs.begin(), inputs.end());
-	for (size_t i = 0; i < ins.size(); i++) {
+	Call scope(o);
+	std::vector<Flat> outs(outputs.begin(), outputs.end()), ins;
+	for (size_t i = 0; i < inputs.size(); i++) {
+		ins.push_back(Flat(inputs[i]).reducedBy(o.reduceOp));
 		wantBlocks(ins[i], outs.at(i), size_);
-		opOf(o.reduceOp, ins[i]);
 	}
-	return submit(c10d::OpType::COALESCED, "gompi:reduce_scatter", inputs, outputs, [c = comm, outs, ins, op = o.reduceOp]() mutable {
-		return each(ins.size(), [&](size_t i) { return reduceScatter(c, ins[i], outs[i], opOf(op, ins[i])); });
+	return submit(c10d::OpType::COALESCED, "gompi:reduce_scatter", inputs, outputs, [c = comm, outs, ins]() mutable {
+		return each(ins.size(), [&](size_t i) { return reduceScatter(c, ins[i], outs[i]); });
 	});
 }
 
@@ -411,6 +429,16 @@ void Group::setTimeout(std::chrono::milliseconds limit) {
 void Group::abort() { gompi_free(comm); }
 
 #ifdef C10D_BACKEND_HAS_HOOKS
+
+c10d::ErrorType Group::getError() {
+	switch (queue->error()) {
+	case GOMPI_OK: return c10d::ErrorType::SUCCESS;
+	case GOMPI_ERR_TIMEOUT: return c10d::ErrorType::TIMEOUT;
+	case GOMPI_ERR_REVOKED:
+	case GOMPI_ERR_LEFT: return c10d::ErrorType::REMOTE_ERROR;
+	default: return c10d::ErrorType::COMM_ERROR;
+	}
+}
 
 c10::intrusive_ptr<c10d::Backend> Group::split(const StorePtr& store, const std::vector<int>& ranks, const c10::intrusive_ptr<Options>& o) {
 	auto me = std::find(ranks.begin(), ranks.end(), rank_);
@@ -442,7 +470,7 @@ WorkPtr Group::endCoalescing() {
 WorkPtr Group::send(Tensors& tensors, int to, int tag) {
 	Transfer m(only(tensors), false);
 	check(gompi_isend(comm, m.numbers->data(), m.numbers->count(), m.numbers->type(), to, tag, &m.request));
-	return note(c10::make_intrusive<Message>(c10d::OpType::SEND, "gompi:send", tensors[0], std::move(m), timeout));
+	return note(c10::make_intrusive<Message>(c10d::OpType::SEND, "gompi:send", tensors[0], std::move(m), timeout, hooks));
 }
 
 WorkPtr Group::recv(Tensors& tensors, int from, int tag) { return receive(c10d::OpType::RECV, "gompi:recv", only(tensors), from, tag); }
@@ -452,7 +480,7 @@ WorkPtr Group::recvAnysource(Tensors& tensors, int tag) {
 }
 
 WorkPtr Group::receive(c10d::OpType op, const char* title, const at::Tensor& t, int from, int tag) {
-	return note(c10::make_intrusive<Message>(op, title, t, messages.receive(t, from, tag), timeout));
+	return note(c10::make_intrusive<Message>(op, title, t, messages.receive(t, from, tag), timeout, hooks));
 }
 
 } // namespace gompi_torch

@@ -85,6 +85,17 @@ public:
 #ifdef C10D_BACKEND_HAS_HOOKS // torch >= 2.15
 	bool supportsSplitting() const override { return true; }
 	c10::intrusive_ptr<Options> getBackendOptions() override { return c10::make_intrusive<Options>("gompi", timeout); }
+	c10d::ErrorType getError() override;
+
+	bool supportsCompletionHooks() const override { return true; }
+	void registerCompletionHook(int64_t id, c10d::CompletionHook hook) override {
+		hooks->completed.add(id, [hook](uint64_t key, std::optional<float> milliseconds) { hook({key, milliseconds}); });
+	}
+	void unregisterCompletionHook(int64_t id) override { hooks->completed.remove(id); }
+	bool supportsAbortHooks() const override { return true; }
+	void registerAbortHook(int64_t id, c10d::AbortHook hook) override { hooks->failed.add(id, std::move(hook)); }
+	void unregisterAbortHook(int64_t id) override { hooks->failed.remove(id); }
+
 	c10::intrusive_ptr<c10d::Backend> split(const StorePtr& store, const std::vector<int>& ranks, const c10::intrusive_ptr<Options>& o) override;
 #endif
 
@@ -94,11 +105,13 @@ public:
 
 private:
 	WorkPtr submit(c10d::OpType op, const char* title, const Tensors& inputs, Tensors outputs, std::function<int()> run);
+	// Runs a collective, which may take so long.
+	int within(std::chrono::milliseconds limit, const std::function<int()>& run);
 	WorkPtr note(WorkPtr work);
 	WorkPtr sumSparse(at::Tensor& t, const c10d::ReduceOp& op);
 	WorkPtr gatherTo(c10d::OpType op, const Tensors& inputs, const Tensors& outputs, Flat out);
 	WorkPtr gatherAt(int root, const at::Tensor& input, const Tensors& outputs, std::optional<Flat> out);
-	WorkPtr scatterSums(const Tensors& inputs, Tensors outputs, Flat in, const c10d::ReduceScatterOptions& o);
+	WorkPtr scatterSums(const Tensors& inputs, Tensors outputs, Flat in);
 	WorkPtr exchange(c10d::OpType op, const Tensors& outputs, const std::vector<int64_t>& recvs, const Tensors& inputs, const std::vector<int64_t>& sends);
 	WorkPtr receive(c10d::OpType op, const char* title, const at::Tensor& t, int from, int tag);
 
@@ -106,6 +119,7 @@ private:
 	const gompi_comm comm; // of owned
 	const StorePtr store;
 	std::atomic<std::chrono::milliseconds> timeout;
+	const std::shared_ptr<Hooks> hooks = std::make_shared<Hooks>();
 	std::shared_ptr<Queue> queue;
 	Messages messages;
 	uint64_t called = 0, monitored = 0; // collectives, and monitored barriers

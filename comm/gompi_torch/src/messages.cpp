@@ -190,8 +190,9 @@ bool shows() { return at::hasCallbacks(); }
 
 } // namespace
 
-Message::Message(c10d::OpType op, const char* title, const at::Tensor& tensor, Transfer transfer, milliseconds limit)
-	: c10d::Work(-1, op, shows() ? title : nullptr, shows() ? std::vector<at::Tensor>{tensor} : std::vector<at::Tensor>()), tensor(tensor), limit(limit), transfer(std::move(transfer)) {}
+Message::Message(c10d::OpType op, const char* title, const at::Tensor& tensor, Transfer transfer, milliseconds limit,
+                 std::shared_ptr<Hooks> hooks)
+	: c10d::Work(-1, op, shows() ? title : nullptr, shows() ? std::vector<at::Tensor>{tensor} : std::vector<at::Tensor>()), tensor(tensor), limit(limit), hooks(std::move(hooks)), transfer(std::move(transfer)) {}
 
 Message::~Message() {
 	if (!over)
@@ -287,9 +288,13 @@ void Message::end(int code) {
 	}
 	if (recordFunctionEndCallback_)
 		recordFunctionEndCallback_();
-	Lock lock(mutex);
-	error = failure;
-	over = true;
+	{
+		Lock lock(mutex);
+		error = failure;
+		over = true;
+	}
+	if (!failure)
+		hooks->completed.call(key, std::nullopt);
 }
 
 void Message::announce() {

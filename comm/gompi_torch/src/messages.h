@@ -14,6 +14,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "hooks.h"
 #include "tensors.h"
 
 namespace gompi_torch {
@@ -83,7 +84,8 @@ private:
 class Message : public c10d::Work {
 public:
 	// A wait takes the limit at most, if it is given none of its own. Profilers show the title.
-	Message(c10d::OpType op, const char* title, const at::Tensor& tensor, Transfer transfer, std::chrono::milliseconds limit);
+	Message(c10d::OpType op, const char* title, const at::Tensor& tensor, Transfer transfer, std::chrono::milliseconds limit,
+	        std::shared_ptr<Hooks> hooks);
 	// The message goes on, also if nobody waits for it any more.
 	~Message() override;
 
@@ -97,6 +99,7 @@ public:
 	bool wait(std::chrono::milliseconds timeout) override;
 	// The future has the tensor in a list, as those of collectives.
 	c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+	uint64_t getCompletionKey() const { return key; } // overrides that of torch >= 2.15
 
 private:
 	friend class Watcher;
@@ -118,6 +121,8 @@ private:
 
 	const at::Tensor tensor;
 	const std::chrono::milliseconds limit;
+	const std::shared_ptr<Hooks> hooks;
+	const uint64_t key = newWorkKey();
 	std::atomic<int> waiting{0};      // threads in wait
 	Transfer transfer;                // of the asker, until the message is over
 	std::atomic<Clock::rep> asked{0}; // when somebody first asked whether it is over

@@ -129,15 +129,9 @@ void Queue::runNext(Lock& lock) {
 	queue.pop_front();
 	running = true;
 	lock.unlock();
-	try {
-		c->code = c->run();
-		check(c->code);
-	} catch (...) {
-		c->error = std::current_exception();
-	}
-	c->run = nullptr; // and the tensors that it holds
-	if (c->recordFunctionEndCallback_)
-		c->recordFunctionEndCallback_();
+	auto begin = std::chrono::steady_clock::now();
+	run(*c);
+	std::chrono::duration<float, std::milli> took = std::chrono::steady_clock::now() - begin;
 	lock.lock();
 	running = false;
 	c->over.store(true);
@@ -147,10 +141,35 @@ void Queue::runNext(Lock& lock) {
 	if (settles && !queue.empty())
 		findRunner();
 	lock.unlock();
+	if (!c->error)
+		hooks->completed.call(c->key, took.count());
 	if (settles)
 		settle(*c->future, c->outputs, c->error);
 	c.reset(); // its tensors may be Python's, whose lock a thread may hold that waits for this one
 	lock.lock();
+}
+
+void Queue::run(Collective& c) {
+	try {
+		c.code = c.run();
+		check(c.code);
+	} catch (...) {
+		c.error = std::current_exception();
+	}
+	c.run = nullptr; // and the tensors that it holds
+	if (c.recordFunctionEndCallback_)
+		c.recordFunctionEndCallback_();
+	if (c.code != GOMPI_OK && c.code != GOMPI_ERR_ARGUMENT)
+		fails(c.code);
+}
+
+// Keeps why the group is broken, and tells it, unless a rank has left.
+void Queue::fails(int code) {
+	int none = GOMPI_OK;
+	if (!failure.compare_exchange_strong(none, code))
+		return;
+	if (code == GOMPI_ERR_TIMEOUT || code == GOMPI_ERR_REVOKED || code == GOMPI_ERR_MISMATCH)
+		hooks->failed.call();
 }
 
 // Has another thread run the first of the queue.

@@ -14,6 +14,9 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include "gompi.h"
+#include "hooks.h"
+
 namespace gompi_torch {
 
 class Queue;
@@ -41,10 +44,12 @@ public:
 	// before it, if nobody does yet.
 	bool wait(std::chrono::milliseconds timeout) override;
 	c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+	uint64_t getCompletionKey() const { return key; } // overrides that of torch >= 2.15
 
 private:
 	friend class Queue;
 
+	const uint64_t key = newWorkKey();
 	std::shared_ptr<Queue> queue;
 	std::vector<at::Tensor> outputs;
 	std::function<int()> run;
@@ -64,7 +69,8 @@ private:
 // Python's lock, whose holder may want the mutex.
 class Queue : public std::enable_shared_from_this<Queue> {
 public:
-	Queue(StorePtr store, int rank, int size) : store(std::move(store)), rank(rank), size(size) {}
+	Queue(StorePtr store, int rank, int size, std::shared_ptr<Hooks> hooks)
+		: store(std::move(store)), rank(rank), size(size), hooks(std::move(hooks)) {}
 
 	void push(const c10::intrusive_ptr<Collective>& c);
 	// Says that this thread waits for the next collective that it calls, or no more that it does: no
@@ -72,6 +78,8 @@ public:
 	static void waitsForNext(bool does);
 	// Blocks until all are over that were called before. None is called after it.
 	void close();
+	// The code of the first collective that failed and broke the group, GOMPI_OK if none has.
+	int error() const { return failure.load(); }
 
 private:
 	friend class Collective;
@@ -81,11 +89,15 @@ private:
 	bool sleep(Lock& lock, std::chrono::steady_clock::time_point deadline);
 	void leave();
 	void runNext(Lock& lock);
+	void run(Collective& c);
+	void fails(int code);
 	void findRunner();
 	void serve();
 
 	const StorePtr store;
 	const int rank, size;
+	const std::shared_ptr<Hooks> hooks;
+	std::atomic<int> failure{GOMPI_OK};
 
 	std::mutex mutex;
 	std::deque<c10::intrusive_ptr<Collective>> queue;

@@ -1,6 +1,7 @@
 #include "tensors.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <torch/version.h>
@@ -16,8 +17,11 @@ void check(int code) {
 		fail(gompi_error());
 }
 
-gompi_type typeOf(const at::Tensor& t) {
-	switch (t.scalar_type()) {
+namespace {
+
+// What can be reduced.
+std::optional<gompi_type> numberOf(at::ScalarType t) {
+	switch (t) {
 	case at::kChar: return GOMPI_INT8;
 	case at::kShort: return GOMPI_INT16;
 	case at::kInt: return GOMPI_INT32;
@@ -35,13 +39,15 @@ gompi_type typeOf(const at::Tensor& t) {
 	case at::kUInt32: return GOMPI_UINT32;
 	case at::kUInt64: return GOMPI_UINT64;
 #endif
-	default: fail("a tensor of ", t.scalar_type(), ": want one of int8 to int64, uint8 to uint64, bool, float16, bfloat16, float32, float64, complex64, complex128");
+	default: return std::nullopt;
 	}
 }
 
-gompi_op opOf(const c10d::ReduceOp& op, const Flat& numbers) {
-	bool boolean = numbers.scalarType() == at::kBool;
-	switch (static_cast<c10d::ReduceOp::RedOpType>(op)) {
+gompi_op opOf(c10d::ReduceOp::RedOpType op, at::ScalarType element) {
+	if (!numberOf(element))
+		fail("a reduction of a tensor of ", element, ": want one of int8 to int64, uint8 to uint64, bool, float16, bfloat16, float32, float64, complex64, complex128");
+	bool boolean = element == at::kBool;
+	switch (op) {
 	case c10d::ReduceOp::SUM: return boolean ? GOMPI_MAX : GOMPI_SUM;
 	case c10d::ReduceOp::PRODUCT: return boolean ? GOMPI_MIN : GOMPI_PROD;
 	case c10d::ReduceOp::AVG:
@@ -53,7 +59,26 @@ gompi_op opOf(const c10d::ReduceOp& op, const Flat& numbers) {
 	case c10d::ReduceOp::BAND: return GOMPI_BAND;
 	case c10d::ReduceOp::BOR: return GOMPI_BOR;
 	case c10d::ReduceOp::BXOR: return GOMPI_BXOR;
-	default: fail("unknown operator: want SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR or BXOR");
+#if TORCH_VERSION_MAJOR >= 2
+	case c10d::ReduceOp::PREMUL_SUM:
+		if (!at::isFloatingType(element))
+			fail("ReduceOp.PREMUL_SUM of a tensor of ", element, ": want one of float16, bfloat16, float32, float64");
+		return GOMPI_SUM;
+#endif
+	default: fail("unknown operator: want SUM, AVG, PREMUL_SUM, PRODUCT, MIN, MAX, BAND, BOR or BXOR");
+	}
+}
+
+} // namespace
+
+gompi_type typeOf(const at::Tensor& t) {
+	if (auto number = numberOf(t.scalar_type()))
+		return *number;
+	switch (t.is_quantized() ? 0 : t.element_size()) { // those have a scale, too
+	case 1: return GOMPI_UINT8;
+	case 2: return GOMPI_UINT16;
+	case 4: return GOMPI_UINT32;
+	default: fail("a tensor of ", t.scalar_type(), ": want one that is not quantized");
 	}
 }
 
@@ -135,6 +160,18 @@ Flat Flat::alike(const std::vector<at::Tensor>& tensors) {
 	return f;
 }
 
+Flat Flat::reducedBy(const c10d::ReduceOp& op) const {
+	Flat f = *this;
+	f.operation = opOf(op, element);
+#if TORCH_VERSION_MAJOR >= 2
+	if (static_cast<c10d::ReduceOp::RedOpType>(op) == c10d::ReduceOp::PREMUL_SUM) {
+		auto* by = static_cast<const c10d::NCCLPreMulSumSupplement*>(op.supplement_.get());
+		f.factor = by->tensor_factor.defined() ? by->tensor_factor.to(element).reshape({}) : at::scalar_tensor(by->double_factor, at::TensorOptions(element));
+	}
+#endif
+	return f;
+}
+
 void Flat::open() {
 	if (!parts.empty() && !all.defined())
 		all = at::empty({n}, at::TensorOptions(element));
@@ -154,6 +191,11 @@ void Flat::load() {
 	int64_t at = 0;
 	for (auto& t : parts)
 		take(t, at).copy_(t);
+	if (!factor.defined())
+		return;
+	if (parts.empty())
+		parts = {all}; // which may be an input, and stays as it is
+	all = all.reshape({n}).mul(factor);
 }
 
 void Flat::store() {

@@ -14,7 +14,8 @@ namespace gompi_torch {
 // Throws what the last call said, if its code is not GOMPI_OK.
 void check(int code);
 
-// The type of a tensor's elements. Those of at::kBool are bytes that are 0 or 1.
+// The type of a tensor's elements. Those of at::kBool are bytes that are 0 or 1. What is no number to
+// gompi, as float8, moves as integers of its size.
 gompi_type typeOf(const at::Tensor& t);
 
 // The tensor of a list that has one.
@@ -30,8 +31,11 @@ public:
 	explicit Flat(const std::vector<at::Tensor>& tensors);
 	// Throws, too, unless all have as many numbers.
 	static Flat alike(const std::vector<at::Tensor>& tensors);
+	// The same for a call that reduces the numbers. It throws if the operator is not for them. Booleans
+	// stay 0 or 1: their sum is "or".
+	Flat reducedBy(const c10d::ReduceOp& op) const;
 
-	// Makes room, and copies what the tensors have now.
+	// Makes room, and copies what the tensors have now, multiplied if the operator wants it.
 	void load();
 	// Makes room for what is to come.
 	void open();
@@ -43,6 +47,7 @@ public:
 	int64_t count() const { return n; }
 	at::ScalarType scalarType() const { return element; }
 	gompi_type type() const { return kind; }
+	gompi_op op() const { return operation; } // after reducedBy
 	size_t bytes() const { return n * c10::elementSize(element); }
 
 private:
@@ -55,10 +60,9 @@ private:
 	int64_t n = 0;
 	at::ScalarType element;
 	gompi_type kind;
+	gompi_op operation = GOMPI_SUM;
+	at::Tensor factor; // of the numbers that are reduced, if there is one
 };
-
-// The operator for numbers. Booleans stay 0 or 1: their sum is "or".
-gompi_op opOf(const c10d::ReduceOp& op, const Flat& numbers);
 
 // Runs a call of gompi that reads the numbers of in, and fills out.
 template <typename Call> int through(Flat& in, Flat& out, Call call) {
