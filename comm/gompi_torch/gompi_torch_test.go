@@ -36,6 +36,13 @@ func (b bed) argv(np int, flags []string, name string, args ...string) []string 
 	return slices.Concat(gompirun, flags, []string{b.Python, filepath.Join("tests", name)}, args)
 }
 
+// torchrun is script by torch's own launcher.
+func (b bed) torchrun(t *testing.T, np int, name string, args ...string) (said string, status int) {
+	t.Helper()
+	argv := []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--standalone", "--nproc_per_node", strconv.Itoa(np)}
+	return b.Run(t, append(append(argv, filepath.Join("tests", name)), args...)...)
+}
+
 // tell fails the test unless as many ranks have said something that ends so, and the job has ended
 // well. Under torchrun lines of ranks may run into each other.
 func tell(t *testing.T, np int, end, said string, status int) {
@@ -84,6 +91,8 @@ func TestTorchTrainsAsWithGloo(t *testing.T) {
 	}
 	said, status := b.RunGloo(t, b.argv(4, torchtest.TwoHosts(t), "ddp.py")...)
 	tell(t, 4, "gradients in the heap: .*", said, status)
+	said, status = b.torchrun(t, 2, "ddp.py")
+	tell(t, 2, "gradients in the heap: True", said, status)
 }
 
 // Whatever way a rank ends, it is that rank which is named, and nothing is left waiting. Where it
@@ -233,7 +242,6 @@ func TestNoErrorIsWrittenToAStream(t *testing.T) {
 
 func TestTorchRunsUnderTorchrun(t *testing.T) {
 	b := torchBed(t)
-	said, status := b.Run(t, b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3",
-		"--standalone", "--nproc_per_node", "2", "tests/store.py")
+	said, status := b.torchrun(t, 2, "store.py")
 	tell(t, 2, "is told", said, status)
 }

@@ -116,6 +116,13 @@ def join(net, group):
         train(network, optimizer, steps=3 + 2 * rank)
 
 
+def join_zero(net, group):
+    network = DDP(net, process_group=group, find_unused_parameters=True)
+    optimizer = ZeroRedundancyOptimizer(network.parameters(), torch.optim.SGD, process_group=group, lr=0.1)
+    with Join([network, optimizer]):
+        train(network, optimizer, steps=3 + 2 * rank)
+
+
 def sparse(net, group):
     network = DDP(net, process_group=group, find_unused_parameters=True)
     train(network, torch.optim.SGD(network.parameters(), lr=0.1))
@@ -146,6 +153,7 @@ WAYS = {
     "bf16 hook": hooked(lambda g: (g, bf16)),
     "PowerSGD": power_sgd,
     "join": join,
+    "join of ZeRO-1": join_zero,
     "sparse embeddings": sparse,
     "ZeRO-1": zero,
     "post-local SGD": post_local_sgd,
