@@ -135,14 +135,11 @@ func (r Request) help(ctx context.Context) {
 // Test makes some progress and reports whether the operation is complete; if
 // so, its outcome is that of Wait.
 func (r Request) Test() (st Status, done bool, err error) {
-	if !r.Done() {
-		r.c.e.Progress()
-		if !r.Done() {
-			if r.kind >= collectiveRequest {
-				r.c.e.Yield() // its goroutine may need this processor
-			}
-			return Status{}, false, nil
+	if !r.Done() && !r.c.e.Test(r.h) {
+		if r.kind >= collectiveRequest {
+			r.c.e.Yield() // its goroutine may need this processor
 		}
+		return Status{}, false, nil
 	}
 	st, err = r.Wait(context.Background())
 	return st, true, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gompi/internal/mem"
+	"gompi/internal/world"
 )
 
 // Probe looks for a message from src with tag and, if wait is true, waits for
@@ -15,12 +16,9 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Me
 	if ctx.Err() != nil {
 		return Message{}, Status{}, context.Cause(ctx)
 	}
-	if !wait {
-		e.Progress()
-	}
 	e.progress.Lock()
 	defer e.exitPolling()
-	for {
+	for tested := false; ; {
 		if ch.err != nil {
 			return Message{}, Status{}, ch.err
 		}
@@ -31,12 +29,17 @@ func (ch *Channel) Probe(ctx context.Context, src, tag int, wait, take bool) (Me
 		if err := ch.unreachable(src); err != nil {
 			return Message{}, Status{}, err
 		}
-		if !wait {
+		switch {
+		case wait:
+			if err := ch.watch(ctx, src); err != nil {
+				return Message{}, Status{}, err
+			}
+		case tested:
 			note(&ch.sought, src)
 			return Message{}, Status{}, nil
-		}
-		if err := ch.watch(ctx, src); err != nil {
-			return Message{}, Status{}, err
+		default:
+			e.test(ch.hint(src))
+			tested = true
 		}
 	}
 }
@@ -57,9 +60,7 @@ func (ch *Channel) watch(ctx context.Context, src int) error {
 	e := ch.e
 	w := e.newWaiter()
 	w.probed = ch
-	if src != Any {
-		w.Hint = ch.World(src)
-	}
+	w.Hint = ch.hint(src)
 	ch.probes = append(ch.probes, w)
 	err := e.progress.Await(ctx, &w.Waiter)
 	for i, v := range ch.probes {
@@ -70,6 +71,14 @@ func (ch *Channel) watch(ctx context.Context, src int) error {
 	}
 	e.freeWaiter(w)
 	return err
+}
+
+// hint returns the rank to poll first for a message from src.
+func (ch *Channel) hint(src int) world.Rank {
+	if src == Any {
+		return world.None
+	}
+	return ch.World(src)
 }
 
 // A Message is a message that a probe has found; the zero Message is none.

@@ -274,8 +274,8 @@ func (r *Request) store(data []byte) error {
 // is its cause, and the operation goes on.
 func (e *Engine) Wait(ctx context.Context, h Handle) (st Status, over bool, err error) {
 	e.progress.Lock()
-	defer e.progress.Unlock()
-	if r := h.live(); r != nil {
+	defer e.exitPolling()
+	if r := h.live(); r != nil && !e.spin(ctx, r) {
 		if err := e.wait(ctx, r); err != nil {
 			return nothing, false, err
 		}
@@ -304,18 +304,16 @@ func (e *Engine) wait(ctx context.Context, r *Request) error {
 // and which it is; -1 if ctx has ended before. at is called with the lock held.
 func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (failed int, err error) {
 	e.progress.Lock()
-	defer e.progress.Unlock()
-	w := e.newWaiter()
-	defer e.freeWaiter(w)
-	for i := range n {
-		if r := at(i).live(); r != nil && r.stage != complete {
-			w.left++
-			w.watch(r)
+	defer e.exitPolling()
+	begun := 0 // those before are done
+	for begun < n {
+		if r := at(begun).live(); r != nil && !e.spin(ctx, r) {
+			break
 		}
+		begun++
 	}
-	if w.left > 0 {
-		if err := e.progress.Await(ctx, &w.Waiter); err != nil {
-			w.forget(n, at)
+	if begun < n {
+		if err := e.awaitAll(ctx, begun, n, at); err != nil {
 			return -1, err
 		}
 	}
@@ -325,6 +323,23 @@ func (e *Engine) WaitAll(ctx context.Context, n int, at func(i int) Handle) (fai
 		}
 	}
 	return failed, err
+}
+
+// awaitAll waits until the Handles from at(first) on are done.
+func (e *Engine) awaitAll(ctx context.Context, first, n int, at func(i int) Handle) error {
+	w := e.newWaiter()
+	defer e.freeWaiter(w)
+	for i := first; i < n; i++ {
+		if r := at(i).live(); r != nil && r.stage != complete {
+			w.left++
+			w.watch(r)
+		}
+	}
+	err := e.progress.Await(ctx, &w.Waiter)
+	if err != nil {
+		w.forget(n, at)
+	}
+	return err
 }
 
 // WaitAny waits until one of n Handles is done, and returns which. One that names
@@ -400,11 +415,21 @@ func (e *Engine) Complete(h Handle, st Status, err error) {
 	}
 }
 
-// Progress polls once, for Test and Iprobe.
-func (e *Engine) Progress() {
+// Test polls once and reports whether h, which was not, is done.
+func (e *Engine) Test(h Handle) bool {
 	e.progress.Lock()
 	defer e.exitPolling()
-	e.progress.Tested(e.pollOnce(world.None))
+	hint := world.None
+	if r := h.live(); r != nil {
+		hint = r.peer
+	}
+	e.test(hint)
+	return h.Done()
+}
+
+// test polls once, first at rank hint, for Test and Iprobe.
+func (e *Engine) test(hint world.Rank) {
+	e.progress.Tested(e.pollOnce(hint))
 	if e.looks++; e.looks%looksPerCheck == 0 {
 		e.Stalled()
 	}
