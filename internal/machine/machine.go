@@ -3,7 +3,7 @@
 // process to another faster than the two can through memory that they share; on an AMD EPYC it is
 // the other way round.
 //
-// gompi-bench -profile measures a profile and keeps it in a file of the user's cache, named by
+// gompi-bench profile measures a profile and keeps it in a file of the user's cache, named by
 // processor, kernel and whether the machine is virtual: what was measured elsewhere is not taken
 // for this machine's. Without such a file a built-in profile serves.
 package machine
@@ -153,7 +153,7 @@ func Keep(s Settings, measured string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("# What %s is good at, as gompi-bench -profile has measured it.\n", identity())
+	text := fmt.Sprintf("# What %s is good at, as gompi-bench profile has measured it.\n", identity())
 	for line := range strings.Lines(measured) {
 		text += "# " + line
 	}

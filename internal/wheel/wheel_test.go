@@ -36,7 +36,7 @@ func TestTheWheelIsWhole(t *testing.T) {
 	}
 	t.Parallel() // it waits for the compiler
 	bin, dist := t.TempDir(), t.TempDir()
-	run(t, "make", "-C", "../..", "wheel", "BIN="+bin, "DIST="+dist, "PROGS=./mpirun/gompirun", "BENCH=./gompi-bench")
+	run(t, "make", "-C", "../..", "wheel", "BIN="+bin, "DIST="+dist, "PROGS=./mpirun/gompirun")
 	wheels, _ := filepath.Glob(filepath.Join(dist, "*"))
 	if len(wheels) != 1 {
 		t.Fatalf("made: %q, want a wheel", wheels)
@@ -51,7 +51,7 @@ func TestTheWheelIsWhole(t *testing.T) {
 	if said := run(t, gompirun, "-version"); !strings.HasPrefix(said, "gompirun "+version.Number+", commit ") {
 		t.Errorf("version %q", said)
 	}
-	run(t, gompirun, "-np", "2", filepath.Join(venv, "bin/gompi-bench"), "-sizes", "8", "latency")
+	run(t, gompirun, "-np", "2", filepath.Join(venv, "bin/gompi-bench"), "run", "-sizes", "8", "latency")
 	const rank = `import ctypes, importlib.util as u
 gompi = ctypes.CDLL(u.find_spec("gompi_torch").submodule_search_locations[0] + "/lib/libgompi.so")
 size = ctypes.c_int()

@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"time"
 
-	"gompi/bench/report"
+	"gompi/bench/internal/row"
 	"gompi/comm"
 	"gompi/comm/ddp"
 	"gompi/internal/mem"
@@ -24,7 +24,6 @@ type Options struct {
 	Type    mem.Type
 	Redop   mem.Op
 	InPlace bool       // the in-place forms of the operations that have one
-	Dirty   bool       // every rank writes its vectors anew before each call, off the clock
 	Check   bool       // check what the calls delivered
 	Space   mem.Space  // where the vectors are; nil: host memory
 	Alloc   bool       // they are host memory from Comm.Alloc
@@ -66,7 +65,7 @@ func (o Options) Validate(np int) error {
 // calls emit on rank 0 with each cell when it is known. It stops at the first
 // error. Memory for the largest size is held at a time, up to c.Size() times
 // that for each of the two vectors.
-func Run(ctx context.Context, c *comm.Comm, o Options, emit func(report.Row) error) error {
+func Run(ctx context.Context, c *comm.Comm, o Options, emit func(row.Row) error) error {
 	if err := o.Validate(c.Size()); err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func Run(ctx context.Context, c *comm.Comm, o Options, emit func(report.Row) err
 }
 
 // all measures the operation at every size.
-func (m *meter) all(emit func(report.Row) error) (err error) {
+func (m *meter) all(emit func(row.Row) error) (err error) {
 	sizes := m.op.sizes(m.o)
 	most := 0
 	for _, size := range sizes {
@@ -105,14 +104,14 @@ func (m *meter) all(emit func(report.Row) error) (err error) {
 	runtime.GC() // the memory of the operation before must not go while this one is timed
 	for _, size := range sizes {
 		m.bind(size / m.o.Type.Size())
-		row, err := m.measure()
+		cell, err := m.measure()
 		if err != nil {
-			return fmt.Errorf("%s of %s: %w", m.op.label(m.o), report.Bytes(size), err)
+			return fmt.Errorf("%s of %s: %w", m.op.label(m.o), row.Bytes(size), err)
 		}
 		if m.rank != 0 {
 			continue
 		}
-		if err := emit(row); err != nil {
+		if err := emit(cell); err != nil {
 			return err
 		}
 	}

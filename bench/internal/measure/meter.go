@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"gompi/bench/report"
+	"gompi/bench/internal/row"
 	"gompi/comm"
 )
 
@@ -40,62 +40,44 @@ type meter struct {
 }
 
 // measure checks and times the cell that is bound. The Row is rank 0's.
-func (m *meter) measure() (report.Row, error) {
+func (m *meter) measure() (row.Row, error) {
 	if err := m.prepare(); err != nil {
-		return report.Row{}, err
+		return row.Row{}, err
 	}
 	if m.o.Check {
 		if err := m.check(); err != nil {
-			return report.Row{}, err
+			return row.Row{}, err
 		}
 	}
 	for range m.atLeast(fewWarmUps, warmUps) {
 		if _, err := m.iteration(); err != nil {
-			return report.Row{}, err
+			return row.Row{}, err
 		}
 	}
 	if err := m.sample(); err != nil {
-		return report.Row{}, err
+		return row.Row{}, err
 	}
 	b2b, err := m.backToBack()
 	if err != nil {
-		return report.Row{}, err
+		return row.Row{}, err
 	}
 	slowest := make([]int64, len(m.times))
 	if err := comm.Reduce(m.ctx, m.c, 0, m.times, slowest, comm.Max); err != nil {
-		return report.Row{}, err
-	}
-	if m.op.skew {
-		first := make([]int64, len(m.times))
-		if err := comm.Reduce(m.ctx, m.c, 0, m.times, first, comm.Min); err != nil {
-			return report.Row{}, err
-		}
-		for i := range slowest {
-			slowest[i] -= first[i]
-		}
+		return row.Row{}, err
 	}
 	return m.row(slowest, b2b), nil
 }
 
 // iteration is a barrier and a timed call. It returns the duration of the call in nanoseconds, or 0
-// on a rank whose time does not count. For a skew operation it returns the time at which the call
-// ended, by the clock that the ranks of a host share.
+// on a rank whose time does not count.
 func (m *meter) iteration() (int64, error) {
-	if m.o.Dirty {
-		if err := m.prepare(); err != nil {
-			return 0, err
-		}
-	}
 	if err := m.c.Barrier(m.ctx); err != nil {
 		return 0, err
 	}
 	start := time.Now()
 	err := m.op.run(&m.cell)
 	took := int64(time.Since(start))
-	switch {
-	case m.op.skew:
-		took = time.Now().UnixNano()
-	case !m.counts():
+	if !m.counts() {
 		took = 0
 	}
 	return took, err
@@ -151,12 +133,8 @@ func nextBatch(done int, spent, budget time.Duration) int {
 	return min(more, mostIters-done)
 }
 
-// backToBack returns the mean nanoseconds of as many calls without barriers, and 0
-// if ranks write in between, as they would wait for each other's writing.
+// backToBack returns the mean nanoseconds of as many calls without barriers.
 func (m *meter) backToBack() (float64, error) {
-	if m.o.Dirty {
-		return 0, nil
-	}
 	if err := m.c.Barrier(m.ctx); err != nil {
 		return 0, err
 	}
@@ -175,14 +153,14 @@ func (m *meter) backToBack() (float64, error) {
 }
 
 // row makes the Row of the slowest rank's times, which it sorts.
-func (m *meter) row(slowest []int64, b2b float64) report.Row {
+func (m *meter) row(slowest []int64, b2b float64) row.Row {
 	slices.Sort(slowest)
 	usec := func(ns float64) float64 { return ns / 1e3 / m.messages() }
-	r := report.Row{
+	r := row.Row{
 		Impl: Impl, Op: m.op.label(m.o), NP: m.np, Bytes: m.n * m.o.Type.Size(), Iters: len(slowest),
-		Median: usec(float64(report.Quantile(slowest, 0.5))),
-		Min:    usec(float64(report.Quantile(slowest, 0))),
-		P99:    usec(float64(report.Quantile(slowest, 0.99))),
+		Median: usec(float64(row.Quantile(slowest, 0.5))),
+		Min:    usec(float64(row.Quantile(slowest, 0))),
+		P99:    usec(float64(row.Quantile(slowest, 0.99))),
 		B2B:    usec(b2b),
 	}
 	if r.Median > 0 {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"gompi/bench/internal/shapes"
-	"gompi/bench/report"
 )
 
 // An operation is one benchmark: what a rank sends and receives, in blocks of
@@ -25,7 +24,6 @@ type operation struct {
 	timed  func(rank, np int) bool // whose clock counts; nil: everybody's
 	window bool                    // a call is a window of messages
 	trips  int                     // a call is so many messages one after the other; 0: one
-	skew   bool                    // not how long a call takes, but how far apart ranks end it
 
 	model *shapes.Model // whose gradients are averaged; it has its own size
 
@@ -38,13 +36,12 @@ type operation struct {
 func operations() []operation {
 	return append(messageOperations(), []operation{
 		{name: "barrier", noData: true, blocks: each(0, 0), run: runBarrier, volume: times(0), bus: times(0)},
-		{name: "skew", noData: true, blocks: each(0, 0), run: runBarrier, skew: true, volume: times(0), bus: times(0)},
 		{name: "bcast", blocks: atRoot(1, 0, 0, 1), run: runBcast, parts: fromRoot, volume: times(1), bus: times(1)},
 		{name: "reduce", reduces: true, inPlace: true, blocks: atRoot(1, 1, 1, 0), run: runReduce, parts: reducedAtRoot, volume: times(1), bus: times(1)},
 		{name: "allreduce", reduces: true, inPlace: true, blocks: each(1, 1), run: runAllreduce, parts: reducedEverywhere, volume: times(1), bus: twiceOthers},
 		{name: "iallreduce", reduces: true, inPlace: true, blocks: each(1, 1), run: runIallreduce, parts: reducedEverywhere, volume: times(1), bus: twiceOthers},
 		{name: "allgather", inPlace: true, blocks: gathering, run: runAllgather, parts: gathered, volume: perRank, bus: others},
-		{name: "reducescatter", reduces: true, inPlace: true, blocks: scattering, run: runReduceScatter, parts: reducedBlock, volume: perRank, bus: others},
+		{name: "reduce_scatter", reduces: true, inPlace: true, blocks: scattering, run: runReduceScatter, parts: reducedBlock, volume: perRank, bus: others},
 		{name: "alltoall", inPlace: true, blocks: exchanging, run: runAlltoall, parts: exchanged, volume: perRank, bus: others},
 		{name: "gather", inPlace: true, blocks: gatheringAtRoot, run: runGather, parts: gathered, volume: perRank, bus: others},
 		{name: "scatter", inPlace: true, blocks: scatteringAtRoot, run: runScatter, parts: scattered, volume: perRank, bus: others},
@@ -69,30 +66,14 @@ func namesOf(ops []operation) []string {
 	return names
 }
 
-// Rows returns the Op and the Bytes of the rows that Run emits for one operation.
-func (o Options) Rows(name string) (rows []report.Row, err error) {
-	op, err := find(name)
-	if err != nil {
-		return nil, err
-	}
-	for _, size := range op.sizes(o) {
-		rows = append(rows, report.Row{Op: op.label(o), Bytes: size})
-	}
-	return rows, nil
-}
-
 func (op operation) isInPlace(o Options) bool { return o.InPlace && op.inPlace }
 
 // label is the operation's name in rows.
 func (op operation) label(o Options) string {
-	label := op.name
 	if op.isInPlace(o) {
-		label += "_ip"
+		return op.name + "_ip"
 	}
-	if o.Dirty {
-		label += "_dirty"
-	}
-	return label
+	return op.name
 }
 
 // sizes returns those of o that tell cells of op apart, or its own.

@@ -57,7 +57,7 @@ func (p *Engine) Await(ctx context.Context, w *Waiter) (err error) {
 // mayTake reports whether w has the drive, or takes it. Once w has waited for long in the
 // foreground it takes it from nobody: it has been woken by the Parker in the driver's place, or by
 // a timer. In the background, where collectives wait as long as a slow link needs, it takes it from
-// one that is parked: w runs already, that would first have to get a processor (gompi-ddpbench
+// one that is parked: w runs already, that would first have to get a processor (gompi-bench ddp
 // -bucket 4M -busy 1700ms deep, comm/ddp, np=2 on a link of 1 Gbit/s: 69 % hidden without, 78 with;
 // medians of five and four runs).
 func (p *Engine) mayTake(w *Waiter) bool {
@@ -122,7 +122,7 @@ func (p *Engine) drive(ctx context.Context, w *Waiter, s *stall, k *checking) {
 // In the background it does not spin, unless one in the foreground waits, and not for long yet: it
 // leaves the processors to goroutines that compute. It yields as often as others do, since on busy
 // processors a yield lasts, and what has come meanwhile is polled at once: who parks sooner is
-// woken for each packet (gompi-ddpbench -busy 1700ms deep, np=2 on two hosts, a link of 1 Gbit/s,
+// woken for each packet (gompi-bench ddp -busy 1700ms deep, np=2 on two hosts, a link of 1 Gbit/s,
 // PyTorch over gompi: one sweep hid 72 to 79 % of the communication, with a sixteenth of the yields
 // 71 to 73, with one yield 53 to 62).
 func (p *Engine) patience(w *Waiter) (spin, yields int) {

@@ -22,7 +22,7 @@ const slice = 100 * time.Microsecond
 // A rank that yields beside a process that computes gives it the processor until that
 // one's slice (1.4 to 3 ms) or the scheduler's tick (1 to 10 ms) is over, each time; with
 // the shortest slice it gets it back at once, as long as it has used less than its share.
-// gompi-compare -np 4 -busy 2 on two processors: see docs/benchmarks.md, "Beside processes
+// gompi-bench compare -np 4 -busy 2 on two processors: see docs/benchmarks.md, "Beside processes
 // that compute".
 func ShortenSlices() {
 	seen := make(map[string]bool)

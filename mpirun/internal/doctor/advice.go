@@ -130,7 +130,7 @@ func ofHost(p *patient, ranks int) []advice {
 		say(false, fmt.Sprintf("%s may be locked in memory", size(f.Memlock)), "RDMA and GPU buffers are locked: \"* - memlock unlimited\" in its /etc/security/limits.conf, or docker run --ulimit memlock=-1")
 	}
 	if f.ProfileTrouble != "" {
-		say(false, "its profile is ignored: "+f.ProfileTrouble, "gompi-bench -profile writes a new one")
+		say(false, "its profile is ignored: "+f.ProfileTrouble, "gompi-bench profile writes a new one")
 	}
 	if f.PtraceScope > 1 {
 		say(false, fmt.Sprintf("ranks may not read each other's memory: kernel.yama.ptrace_scope is %d", f.PtraceScope),

@@ -82,7 +82,7 @@ func TestEveryTroubleHasItsRemedy(t *testing.T) {
 		{"slow login", func(ps []*patient) { ps[1].login = 20 * time.Second }, false, "node1", "UseDNS"},
 		{"small shm", func(ps []*patient) { ps[1].findings.Shm = 64 << 20 }, false, "node1", "--shm-size"},
 		{"locked", func(ps []*patient) { ps[1].gpus, ps[1].findings.Memlock = withGPUs(topo.Host{}), 8<<20 }, false, "node1", "memlock"},
-		{"profile", func(ps []*patient) { ps[1].findings.ProfileTrouble = "p: no profile" }, false, "node1", "gompi-bench -profile"},
+		{"profile", func(ps []*patient) { ps[1].findings.ProfileTrouble = "p: no profile" }, false, "node1", "gompi-bench profile"},
 		{"no address", func(ps []*patient) { ps[1].findings.Addresses = nil }, true, "node1", "neither loopback nor link-local"},
 		{"reading", func(ps []*patient) { ps[1].findings.PtraceScope = 2 }, false, "node1", "ptrace_scope=1"},
 		{"RDMA", func(ps []*patient) { ps[1].findings.RDMA = []ctl.RDMAPort{{Name: "mlx5_0:1"}} }, false, "node1", "libucx0"},

@@ -14,7 +14,7 @@ import (
 // it, and passes orders on in pieces of 1 KiB: the second waits 40 ms until the first is
 // acknowledged. Where the kernel does not let us reach its sockets, that wait stays.
 //
-// From start to finish, 8 ranks on two nodes, make launchbench-slurm with and without this in 40
+// From start to finish, 8 ranks on two nodes, make launch-slurm with and without this in 40
 // pairs (Slurm 22.05, 2 processors of an AMD EPYC, Zen 4): median 127 ms with it and 155 without,
 // of which Init takes 18 and 53. 30 pairs beside other work: 218 and 252 ms, Init 24 and 55.
 func quicken(pid int) {

@@ -16,7 +16,7 @@ var (
 // TestRunCommand makes a Slurm for a command, as for one that measures:
 //
 //	go test ./mpirun/internal/slurmbed -run RunCommand -v -timeout 0 -args -nodes 2 \
-//	    -command 'salloc -N2 --ntasks-per-node=4 gompi-launchbench -np 2,8'
+//	    -command 'salloc -N2 --ntasks-per-node=4 gompi-bench launch -np 2,8'
 func TestRunCommand(t *testing.T) {
 	if *command == "" {
 		t.Skip("no -command")

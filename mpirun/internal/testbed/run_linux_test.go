@@ -25,10 +25,9 @@ var (
 //
 // The hostfile has addresses, which all launchers understand. Where logging in
 // runs what the user's home says, and the logins of all hosts at once stand in
-// each other's way, -private "$HOME" makes it as it is on hosts of their own. $LINK is what a link
-// carries, as gompi-compare -link has it, if -rate limits it. An interrupt is the command's: when
-// it has ended the hosts are removed. Where hosts cannot be made the test fails, as nothing has
-// run.
+// each other's way, -private "$HOME" makes it as it is on hosts of their own. An interrupt is the
+// command's: when it has ended the hosts are removed. Where hosts cannot be made the test fails, as
+// nothing has run.
 func TestRunCommand(t *testing.T) {
 	if *command == "" {
 		t.Skip("no -command")
@@ -56,9 +55,6 @@ func TestRunCommand(t *testing.T) {
 	}
 	cmd := b.Command(0, "sh", "-c", *command)
 	cmd.Env = append(os.Environ(), "HOSTFILE="+file, "RSH="+b.RSH())
-	if *rate != "" {
-		cmd.Env = append(cmd.Env, fmt.Sprintf("LINK=%s,%dK", *rate, Burst>>10))
-	}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gompi/bench/internal/measure"
+	"gompi/bench/internal/report"
+	"gompi/bench/internal/row"
+	"gompi/bench/internal/runner"
+	"gompi/bench/peers"
+	"gompi/internal/cli"
+)
+
+const compareUsage = `usage: gompi-bench compare [flags] [OP...]
+
+Measures gompi and its peers in turn, operation by operation and round after
+round, and prints a table of ratios: the time of the fastest peer, divided by
+gompi's. Cells that gompi loses are marked. OP is as for gompi-bench run; all but
+a few are measured if none is given.
+
+`
+
+// compareOps are measured if none is named.
+var compareOps = []string{"latency", "bw", "barrier", "bcast", "reduce", "allreduce", "reduce_scatter", "allgather", "gather", "scatter", "alltoall", "scan"}
+
+// A comparison is what the command line of compare says.
+type comparison struct {
+	*options
+	ops            []string
+	args           []string // of gompi-bench run and of its counterparts
+	inPlace, alloc bool
+	busy           cli.Count // threads that compute beside all entrants
+	peers          []string
+}
+
+func parseCompare(args []string) (comparison, error) {
+	c := comparison{options: newOptions("compare", "openmpi,mpich,impi,openmpi-debian,mpich-debian,oneccl,gloo", "2,4", 2*time.Minute, "run may take: an operation of one entrant, all sizes")}
+	budget, sizes := cli.Duration(20*time.Millisecond), cli.Sizes{8, 1 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20}
+	var what elements
+	s := c.set
+	c.overTransport()
+	s.Var(&sizes, "sizes", "sizes to measure")
+	what.declare(s)
+	s.BoolVar(&c.inPlace, "inplace", false, "the in-place forms, of the operations that have one")
+	s.BoolVar(&c.alloc, "alloc", false, "gompi's vectors are from comm.Alloc; the peers' are what they always are")
+	s.Var(&c.busy, "busy", "how many threads of gompi-bench compute meanwhile, as loaders of data would")
+	s.Var(&budget, "budget", "how long a cell is timed for, and again back to back")
+	var err error
+	if c.ops, err = s.ParseAll(args); err != nil {
+		return c, err
+	}
+	if c.ops == nil {
+		c.ops = compareOps
+	}
+	for _, op := range c.ops {
+		if !slices.Contains(measure.Names(), op) {
+			return c, fmt.Errorf("operation %q: want one of %s", op, strings.Join(measure.Names(), ", "))
+		}
+	}
+	c.args = []string{"-format", "csv", "-sizes", sizes.String(), "-type", what.element, "-redop", what.operator, "-budget", budget.String()}
+	if c.inPlace {
+		c.args = append(c.args, "-inplace")
+	}
+	var errPeers error
+	c.peers, errPeers = peers.Parse(c.peerList)
+	err = errors.Join(c.read(), c.even(), errPeers)
+	switch {
+	case err != nil || !slices.Contains(c.peers, peers.UCX):
+	case !slices.Equal(c.NPs, []int{2}):
+		err = errors.New("peer ucx: want -np 2")
+	case !builtWithC(self()): // without, gompi's ranks would use TCP
+		err = fmt.Errorf("peer ucx: %s was built without C: make compare-ucx builds one that has UCX", self())
+	}
+	return c, err
+}
+
+func compareMain(args []string, stdout, stderr io.Writer) int {
+	c, err := parseCompare(args)
+	return c.main(err, compareUsage, c.run, stdout, stderr)
+}
+
+// run measures, with a line of progress for each cell, and writes the report of what it has
+// measured, also if it was interrupted.
+func (c comparison) run(ctx context.Context, stdout, _ io.Writer) error {
+	if err := c.On(ctx, c.hostNames, c.rshWords, c.NPs); err != nil {
+		return err
+	}
+	ours := []string{self(), "run"}
+	if c.alloc {
+		ours = append(ours, "-alloc")
+	}
+	here, absent := c.Enter(ctx, c.peers, peers.Program{C: "mpibench.c", Python: "torchbench.py"})
+	entrants := append([]runner.Entrant{c.Gompi(nil, ours...)}, here...)
+	c.Absent = absent
+	rest := compute(int(c.busy))
+	if c.Hosts == nil { // how near this machine's processors are matters to no link
+		c.Probe = func() runner.Probe {
+			rest()
+			defer func() { rest = compute(int(c.busy)) }()
+			return runner.ProbeFlag()
+		}
+	}
+	ended := c.Run(ctx, entrants, c.ops, c.args...)
+	rest()
+	return errors.Join(ended, c.report(entrants).Write(stdout, c.html))
+}
+
+// builtWithC reports whether a program of Go says that it was.
+func builtWithC(program string) bool {
+	info, err := buildinfo.ReadFile(program)
+	return err == nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "1"})
+}
+
+// compute keeps n threads busy until rest is called.
+func compute(n int) (rest func()) {
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + n)
+	var over atomic.Bool
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for !over.Load() {
+			}
+		})
+	}
+	return func() {
+		over.Store(true)
+		all.Wait()
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) - n)
+	}
+}
+
+// report makes the tables: times and ratios, and means of these.
+func (c comparison) report(entrants []runner.Entrant) *report.Report {
+	when := func(so bool, text string) string {
+		if so {
+			return text
+		}
+		return ""
+	}
+	facts := append(c.where(), when(c.inPlace, "in place"), when(c.alloc, "gompi's vectors are from comm.Alloc"),
+		when(c.busy > 0, fmt.Sprintf("threads that compute meanwhile: %d", c.busy)))
+	r := c.Report("gompi beside "+strings.Join(runner.Names(entrants[1:]), ", "), facts...)
+	r.Commands = c.Commands(entrants, c.args...)
+	cells := row.Cells(c.Samples)
+	r.Tables = []report.Table{ratioTable(cells, entrants), meanTable(row.Means(cells, entrants[0].Name))}
+	r.Charts = timeCharts(cells, entrants)
+	return r
+}
+
+func ratioTable(cells []row.Cell, entrants []runner.Entrant) report.Table {
+	names := runner.Names(entrants)
+	lines := [][]string{slices.Concat([]string{"op", "np", "size", "state"}, names, []string{"ratio", "ratio b2b"})}
+	for _, c := range cells {
+		state := strings.TrimSpace(fmt.Sprintf("%s x%d", c.State, c.Rounds))
+		line := []string{c.Op, strconv.Itoa(c.NP), row.Bytes(c.Bytes), state}
+		for _, name := range names {
+			cell := report.Missing
+			if r, ok := c.Rows[name]; ok {
+				cell = report.Time(r.Median) + " / " + report.Time(r.B2B)
+			}
+			line = append(line, cell)
+		}
+		lines = append(lines, append(line, report.Ratio(c.Ratio(names[0], row.ByMedian)), report.Ratio(c.Ratio(names[0], row.ByB2B))))
+	}
+	return report.Table{Left: 1, Lines: lines, Title: "Times in us: the median of the rounds' medians / the median of the rounds' means back to back. The state says how near" +
+		" to each other two processors were before and after the operation, and in how many rounds. The ratio is the time of the fastest peer, divided by gompi's."}
+}
+
+func meanTable(means []row.Mean) report.Table {
+	lines := [][]string{{"op", "np", "cells", "lost", "mean ratio", "mean ratio b2b"}}
+	for _, m := range means {
+		lines = append(lines, []string{m.Op, strconv.Itoa(m.NP), strconv.Itoa(m.Cells), strconv.Itoa(m.Lost),
+			report.Ratio(m.ByMedian, m.ByMedian > 0), report.Ratio(m.ByB2B, m.ByB2B > 0)})
+	}
+	return report.Table{Left: 1, Lines: lines, Title: "Geometric means of the ratios:"}
+}
+
+// timeCharts are the medians over sizes, a chart for each operation, number of ranks and state.
+func timeCharts(cells []row.Cell, entrants []runner.Entrant) (charts []report.Chart) {
+	var chart *report.Chart
+	for _, c := range cells {
+		title := strings.TrimSpace(fmt.Sprintf("%s, %d ranks %s", c.Op, c.NP, c.State))
+		i := slices.IndexFunc(charts, func(ch report.Chart) bool { return ch.Title == title })
+		if c.Bytes == 0 {
+			continue
+		}
+		if i < 0 {
+			i, charts = len(charts), append(charts, report.Chart{Title: title, X: "bytes", Y: "us"})
+		}
+		chart = &charts[i]
+		for _, e := range entrants {
+			if r, ok := c.Rows[e.Name]; ok && r.Median > 0 {
+				chart.Points = append(chart.Points, report.Point{Series: e.Name, At: float64(c.Bytes), Y: r.Median})
+			}
+		}
+	}
+	return slices.DeleteFunc(charts, func(ch report.Chart) bool { return len(ch.Points) == 0 })
+}

@@ -1,0 +1,167 @@
+package report
+
+import (
+	_ "embed"
+	"html/template"
+	"image/color"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+//go:embed page.html
+var pageText string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"lost": lost}).Parse(pageText))
+
+// lost returns the text of a figure that is marked, and "" for others.
+func lost(cell string) string {
+	if text, ok := strings.CutPrefix(cell, "**"); ok {
+		return strings.TrimSuffix(text, "**")
+	}
+	return ""
+}
+
+// page writes the report as a page of HTML that needs nothing else: no script and no network.
+func (r *Report) page(w io.Writer) error { return pageTemplate.Execute(w, r) }
+
+// A Chart shows times of several implementations. Its x are numbers, over a logarithmic axis, or
+// words, over which there are bars.
+type Chart struct {
+	Title, X, Y string // X is the label of the axis of numbers
+	Points      []Point
+}
+
+// A Point is a value of an implementation.
+type Point struct {
+	Series string
+	Word   string  // where it stands, if the chart has words
+	At     float64 // else, above 0
+	Y      float64
+}
+
+// SVG draws the chart.
+func (c Chart) SVG() (template.HTML, error) {
+	p := plot.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Add(plotter.NewGrid())
+	add := c.lines
+	if c.Points[0].Word != "" {
+		add = c.bars
+	}
+	for i, name := range c.series() {
+		if err := add(p, i, name); err != nil {
+			return "", err
+		}
+	}
+	if c.Points[0].Word == "" {
+		lo, hi := span(c.Points, func(p Point) float64 { return p.At })
+		p.X.Min, p.X.Max = lo/1.1, hi*1.1
+		lo, hi = span(c.Points, func(p Point) float64 { return p.Y })
+		p.Y.Min, p.Y.Max = lo/1.3, hi*1.3
+	}
+	svg := vgsvg.New(15*vg.Centimeter, 10*vg.Centimeter)
+	p.Draw(draw.New(svg))
+	var b strings.Builder
+	if _, err := svg.WriteTo(&b); err != nil {
+		return "", err
+	}
+	_, text, _ := strings.Cut(b.String(), "?>") // within a page
+	return template.HTML(text), nil             // all text in it was escaped as it was drawn
+}
+
+// span returns the least and the most of the values above zero, which a logarithmic axis can show.
+func span(points []Point, of func(Point) float64) (lo, hi float64) {
+	lo = math.Inf(1)
+	for _, p := range points {
+		if v := of(p); v > 0 {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+	}
+	if hi == 0 {
+		return 1, 1
+	}
+	return lo, hi
+}
+
+// series are the implementations, in the order in which they come.
+func (c Chart) series() []string {
+	var names []string
+	for _, p := range c.Points {
+		if !slices.Contains(names, p.Series) {
+			names = append(names, p.Series)
+		}
+	}
+	return names
+}
+
+func (c Chart) words() []string {
+	var words []string
+	for _, p := range c.Points {
+		if !slices.Contains(words, p.Word) {
+			words = append(words, p.Word)
+		}
+	}
+	return words
+}
+
+// lines adds a line with marks.
+func (c Chart) lines(p *plot.Plot, i int, name string) error {
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
+	var at plotter.XYs
+	for _, pt := range c.Points {
+		if pt.Series == name && pt.At > 0 && pt.Y > 0 {
+			at = append(at, plotter.XY{X: pt.At, Y: pt.Y})
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	line, marks, err := plotter.NewLinePoints(at)
+	if err != nil {
+		return err
+	}
+	line.Color, marks.Color, marks.Shape = colour(i), colour(i), plotutil.Shape(i)
+	p.Add(line, marks)
+	p.Legend.Add(name, line, marks)
+	return nil
+}
+
+// bars adds a bar for each word.
+func (c Chart) bars(p *plot.Plot, i int, name string) error {
+	words := c.words()
+	values := make(plotter.Values, len(words))
+	for _, pt := range c.Points {
+		if pt.Series == name {
+			values[slices.Index(words, pt.Word)] = max(pt.Y, 0)
+		}
+	}
+	const width = 8
+	bars, err := plotter.NewBarChart(values, vg.Points(width))
+	if err != nil {
+		return err
+	}
+	bars.Color, bars.LineStyle.Width = colour(i), 0
+	bars.Offset = vg.Points(width * (float64(i) - float64(len(c.series())-1)/2))
+	p.Add(bars)
+	p.Legend.Add(name, bars)
+	p.NominalX(words...)
+	return nil
+}
+
+// colour returns that of a series: most people who see few colours tell them apart.
+func colour(i int) color.Color {
+	colours := []color.RGBA{{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff}, {0xcc, 0x79, 0xa7, 0xff},
+		{0xb5, 0x89, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff}, {0x8a, 0x63, 0xd2, 0xff}, {0x7f, 0x7f, 0x7f, 0xff}}
+	return colours[i%len(colours)]
+}

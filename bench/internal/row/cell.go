@@ -1,0 +1,180 @@
+package row
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A Sample is a Row measured in one of several rounds.
+type Sample struct {
+	Round int
+	State string // of the machine: only like is compared with like; "" where it does not matter
+	Row
+}
+
+// SampleHeader is the first line of samples as CSV.
+const SampleHeader = "round,state," + Header
+
+// CSV returns s as the columns of SampleHeader.
+func (s Sample) CSV() string { return fmt.Sprintf("%d,%s,%s", s.Round, s.State, s.Row.CSV()) }
+
+// A Cell is one operation at one size in one state of the machine, as every implementation did it.
+type Cell struct {
+	Op        string
+	NP, Bytes int
+	State     string
+	Rows      map[string]Row // by Impl: the median over the rounds of every figure
+	Rounds    int            // the most that an implementation has in this state
+}
+
+type cellKey struct {
+	op        string
+	np, bytes int
+	state     string
+}
+
+// Cells groups samples by what they measured, in the order in which their numbers of ranks and
+// operations first appear. Sizes of one operation ascend.
+func Cells(samples []Sample) []Cell {
+	groups := make(map[cellKey]map[string][]Row)
+	firstSeen := make(map[string]int) // of an operation or a state
+	for _, s := range samples {
+		k := cellKey{s.Op, s.NP, s.Bytes, s.State}
+		if groups[k] == nil {
+			groups[k] = make(map[string][]Row)
+		}
+		groups[k][s.Impl] = append(groups[k][s.Impl], s.Row)
+		for _, name := range []string{s.Op, s.State} {
+			if _, seen := firstSeen[name]; !seen {
+				firstSeen[name] = len(firstSeen)
+			}
+		}
+	}
+	var cells []Cell
+	for k, byImpl := range groups {
+		c := Cell{Op: k.op, NP: k.np, Bytes: k.bytes, State: k.state, Rows: make(map[string]Row)}
+		for impl, rows := range byImpl {
+			c.Rows[impl] = medianRow(rows)
+			c.Rounds = max(c.Rounds, len(rows))
+		}
+		cells = append(cells, c)
+	}
+	slices.SortFunc(cells, func(a, b Cell) int {
+		return cmp.Or(cmp.Compare(a.NP, b.NP), cmp.Compare(firstSeen[a.Op], firstSeen[b.Op]), cmp.Compare(a.Bytes, b.Bytes),
+			cmp.Compare(firstSeen[a.State], firstSeen[b.State]))
+	})
+	return cells
+}
+
+func medianRow(rows []Row) Row {
+	of := func(figure func(Row) float64) float64 {
+		xs := make([]float64, len(rows))
+		for i, r := range rows {
+			xs[i] = figure(r)
+		}
+		return Median(xs)
+	}
+	m := rows[0]
+	m.Median, m.B2B = of(ByMedian), of(ByB2B)
+	m.Min = of(func(r Row) float64 { return r.Min })
+	m.P99 = of(func(r Row) float64 { return r.P99 })
+	m.AlgBW = of(func(r Row) float64 { return r.AlgBW })
+	m.BusBW = of(func(r Row) float64 { return r.BusBW })
+	return m
+}
+
+// Find returns the first cell of an operation with np ranks, or an empty one.
+func Find(cells []Cell, op string, np int) Cell {
+	i := slices.IndexFunc(cells, func(c Cell) bool { return c.Op == op && c.NP == np })
+	if i < 0 {
+		return Cell{Op: op, NP: np}
+	}
+	return cells[i]
+}
+
+// A Figure picks the time to compare from a Row.
+type Figure func(Row) float64
+
+// ByMedian is the time of a call after a barrier.
+func ByMedian(r Row) float64 { return r.Median }
+
+// ByB2B is the time without barriers.
+func ByB2B(r Row) float64 { return r.B2B }
+
+// Ratio returns the time of the fastest of all but ours, divided by that of ours: above 1, ours is
+// faster. ok is false if ours or all others are missing.
+func (c Cell) Ratio(ours string, by Figure) (ratio float64, ok bool) {
+	others := slices.DeleteFunc(slices.Collect(maps.Keys(c.Rows)), func(impl string) bool { return impl == ours })
+	return c.RatioTo(ours, by, others...)
+}
+
+// RatioTo is Ratio among some implementations.
+func (c Cell) RatioTo(ours string, by Figure, others ...string) (ratio float64, ok bool) {
+	best := 0.0
+	for _, impl := range others {
+		if t := by(c.Rows[impl]); t > 0 && (best == 0 || t < best) {
+			best = t
+		}
+	}
+	mine := by(c.Rows[ours])
+	if mine <= 0 || best == 0 {
+		return 0, false
+	}
+	return best / mine, true
+}
+
+// A Mean is the geometric mean of the ratios of some cells.
+type Mean struct {
+	Op          string // "all" for all
+	NP          int
+	Cells, Lost int // a cell is lost by either time
+	ByMedian    float64
+	ByB2B       float64 // 0: there are none
+}
+
+// Means returns the geometric means of the ratios of cells, for each number of ranks: of each
+// operation, and of all.
+func Means(cells []Cell, ours string) []Mean {
+	var means []Mean
+	for _, ofNP := range runs(cells, func(c Cell) int { return c.NP }) {
+		for _, ofOp := range runs(ofNP, func(c Cell) string { return c.Op }) {
+			means = append(means, mean(ofOp[0].Op, ours, ofOp))
+		}
+		means = append(means, mean("all", ours, ofNP))
+	}
+	return means
+}
+
+// runs cuts cells wherever their key changes.
+func runs[K comparable](cells []Cell, key func(Cell) K) [][]Cell {
+	var all [][]Cell
+	for i, c := range cells {
+		if i == 0 || key(c) != key(cells[i-1]) {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], c)
+	}
+	return all
+}
+
+func mean(op, ours string, cells []Cell) Mean {
+	m := Mean{Op: op, NP: cells[0].NP, Cells: len(cells)}
+	var medians, b2bs []float64
+	for _, c := range cells {
+		a, aOK := c.Ratio(ours, ByMedian)
+		b, bOK := c.Ratio(ours, ByB2B)
+		if aOK {
+			medians = append(medians, a)
+		}
+		if bOK {
+			b2bs = append(b2bs, b)
+		}
+		if aOK && a < 1 || bOK && b < 1 {
+			m.Lost++
+		}
+	}
+	m.ByMedian, m.ByB2B = GeoMean(medians), GeoMean(b2bs)
+	return m
+}

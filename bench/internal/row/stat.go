@@ -1,0 +1,43 @@
+package row
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Quantile returns the smallest element of sorted that at least the share q of
+// the elements, 0 to 1, do not exceed. sorted must be ascending. It is 0 if
+// there are none.
+func Quantile[T cmp.Ordered](sorted []T, q float64) T {
+	if len(sorted) == 0 {
+		var none T
+		return none
+	}
+	i := int(math.Ceil(q*float64(len(sorted)))) - 1
+	return sorted[min(max(i, 0), len(sorted)-1)]
+}
+
+// Median returns the middle of xs, or the mean of the two in the middle, and 0
+// if there are none. It leaves xs as it is.
+func Median(xs []float64) float64 {
+	if len(xs) == 0 {
+		return 0
+	}
+	s := slices.Sorted(slices.Values(xs))
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+}
+
+// GeoMean returns the geometric mean of xs, which are positive, and 0 if there
+// are none. It is the mean to take of ratios: that of the inverses is its
+// inverse.
+func GeoMean(xs []float64) float64 {
+	if len(xs) == 0 {
+		return 0
+	}
+	var logs float64
+	for _, x := range xs {
+		logs += math.Log(x)
+	}
+	return math.Exp(logs / float64(len(xs)))
+}

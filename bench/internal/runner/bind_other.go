@@ -1,0 +1,6 @@
+//go:build !linux
+
+package runner
+
+// bindThread does nothing: the kernel places the threads.
+func bindThread(int) {}

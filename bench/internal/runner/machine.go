@@ -1,0 +1,83 @@
+package runner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"gompi/internal/machine"
+)
+
+// Machine describes this machine in a few words, for reports.
+func Machine() string {
+	return fmt.Sprintf("%s (%s), %d processors, %s %s, %s", model(), machine.Processor(), runtime.NumCPU(), runtime.GOOS, kernel(), runtime.Version())
+}
+
+func model() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
+}
+
+func kernel() string {
+	text, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return strings.TrimSpace(string(text))
+}
+
+// Beside returns the path of the named program in the folder of this one, if it
+// is there, else the name itself, to be looked up in PATH.
+func Beside(name string) string {
+	self, err := os.Executable()
+	if err != nil {
+		return name
+	}
+	path := filepath.Join(filepath.Dir(self), name)
+	if _, err := os.Stat(path); err != nil {
+		return name
+	}
+	return path
+}
+
+// IdleLoad is the Load below which a machine counts as idle.
+const IdleLoad = 0.2
+
+// loadWindow is how long Load looks: 25 ticks of the kernel's count.
+const loadWindow = 250 * time.Millisecond
+
+// Load returns how many processors of the machine are in use, other processes' and
+// those taken by the host of a virtual machine included. It takes a quarter of a second,
+// in which the caller uses none, and returns 0 where the kernel does not tell.
+func Load() float64 {
+	before, begin := busyTicks(), time.Now()
+	time.Sleep(loadWindow)
+	const perSecond = 100 // USER_HZ, the same on every Linux
+	return float64(busyTicks()-before) / perSecond / time.Since(begin).Seconds()
+}
+
+// busyTicks returns the time that all processors together have been in use, in ticks.
+func busyTicks() int64 {
+	text, _ := os.ReadFile("/proc/stat")
+	first, _, _ := strings.Cut(string(text), "\n")
+	return parseBusy(first)
+}
+
+// parseBusy reads the line "cpu user nice system idle iowait irq softirq steal ...".
+func parseBusy(line string) int64 {
+	const idle, iowait, guest = 4, 5, 9 // guest's time is in user's, too
+	var sum int64
+	for i, word := range strings.Fields(line) {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err == nil && i != idle && i != iowait && i < guest {
+			sum += n
+		}
+	}
+	return sum
+}

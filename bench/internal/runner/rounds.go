@@ -1,0 +1,192 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"gompi/bench/internal/report"
+	"gompi/bench/internal/row"
+)
+
+// An Entrant is an implementation, and how its program is started.
+type Entrant struct {
+	Name, Version string   // the version "" if it is not known
+	Lacks         []string // operations
+	Start         func(np int, args ...string) Job
+}
+
+// With returns e with arguments that its program always gets before others.
+func (e Entrant) With(args ...string) Entrant {
+	start := e.Start
+	e.Start = func(np int, more ...string) Job { return start(np, slices.Concat(args, more)...) }
+	return e
+}
+
+// Called returns e by another name.
+func (e Entrant) Called(name string) Entrant {
+	e.Name = name
+	return e
+}
+
+// Names returns those of entrants.
+func Names(entrants []Entrant) []string {
+	var names []string
+	for _, e := range entrants {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// A Contest measures entrants in turn, and keeps what it found.
+type Contest struct {
+	Rounds int
+	NPs    []int         // numbers of ranks
+	Limit  time.Duration // of one run: one operation of one entrant, all sizes
+	Probe  func() Probe  // the state of the machine, before and after each operation; nil: it does not matter
+
+	Absent  []string // who is not here, and why
+	Samples []row.Sample
+
+	progress io.Writer
+	file     *os.File // takes every sample as it comes; nil: none is wanted
+	misses   []string // runs that failed, and why
+	probes   []Probe
+	load     float64 // processors that others used before and after the runs, the larger
+	began    time.Time
+}
+
+// Begin begins a contest. progress gets a line for each cell and for each failure; samples go to
+// the file named csv, unless it is "".
+func (c *Contest) Begin(progress io.Writer, csv string) (err error) {
+	c.progress, c.began, c.load = progress, time.Now(), Load()
+	if csv == "" {
+		return nil
+	}
+	if c.file, err = os.Create(csv); err == nil {
+		_, err = fmt.Fprintf(c.file, "# %s\n%s\n", Machine(), row.SampleHeader)
+	}
+	return err
+}
+
+// End ends the contest, and its file.
+func (c *Contest) End() error {
+	c.load = max(c.load, Load())
+	if c.file == nil {
+		return nil
+	}
+	return c.file.Close()
+}
+
+// Run measures operations of the entrants in turn, operation by operation, round after round: what
+// changes about the machine in the meantime meets all of them. args are flags that all programs
+// get. A run that fails is a miss, whose rows so far count. An error means that ctx has ended.
+func (c *Contest) Run(ctx context.Context, entrants []Entrant, ops []string, args ...string) error {
+	for round := 1; round <= c.Rounds; round++ {
+		for _, np := range c.NPs {
+			for _, op := range ops {
+				if err := c.compete(ctx, round, np, op, entrants, args); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// compete runs one operation of all entrants.
+func (c *Contest) compete(ctx context.Context, round, np int, op string, entrants []Entrant, args []string) error {
+	var before Probe
+	state := ""
+	if c.Probe != nil {
+		before = c.Probe()
+	}
+	var rows []row.Row
+	for _, e := range entrants {
+		if slices.Contains(e.Lacks, op) {
+			continue
+		}
+		out, err := e.Start(np, slices.Concat(args, []string{op})...).Run(ctx, c.Limit)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		got, bad := row.ReadCSV(out.Stdout)
+		if err == nil {
+			err = bad
+		}
+		if err != nil {
+			c.Miss(fmt.Sprintf("%s, %s, np=%d, round %d: %v", e.Name, op, np, round, err))
+		}
+		for i := range got {
+			got[i].Impl = e.Name
+		}
+		rows = append(rows, got...)
+	}
+	if c.Probe != nil {
+		after := c.Probe()
+		c.probes, state = append(c.probes, before, after), Between(before, after)
+	}
+	for _, r := range rows {
+		fmt.Fprintf(c.progress, "round %d of %d: %s, np=%d, %s of %s: %s us\n", round, c.Rounds, r.Impl, np, r.Op, row.Bytes(r.Bytes), report.Time(r.Median))
+		if err := c.Take(row.Sample{Round: round, State: state, Row: r}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Take takes a sample. It writes it at once, so that a contest that is cut short leaves its rows.
+func (c *Contest) Take(s row.Sample) error {
+	c.Samples = append(c.Samples, s)
+	if c.file == nil {
+		return nil
+	}
+	_, err := fmt.Fprintln(c.file, s.CSV())
+	return err
+}
+
+// Miss takes a run that failed, and why.
+func (c *Contest) Miss(text string) {
+	c.misses = append(c.misses, text)
+	fmt.Fprintln(c.progress, text)
+}
+
+// Report returns what stands around the tables: the machine, how it was measured, and what is
+// missing. Of facts, "" is left out.
+func (c *Contest) Report(title string, facts ...string) *report.Report {
+	r := &report.Report{Title: title, Warning: c.warning(), Absent: c.Absent, Misses: c.misses}
+	facts = append([]string{Machine()}, facts...)
+	for _, f := range append(facts, fmt.Sprintf("rounds, in turn: %d; %s, %v in all", c.Rounds, c.began.Format(time.DateOnly), time.Since(c.began).Round(time.Second))) {
+		if f != "" {
+			r.Facts = append(r.Facts, f)
+		}
+	}
+	return r
+}
+
+// Commands returns lines that say how the entrants are run, for the largest number of ranks.
+func (c *Contest) Commands(entrants []Entrant, args ...string) (lines []string) {
+	for _, e := range entrants {
+		lines = append(lines, fmt.Sprintf("%s %s: `%v`", e.Name, e.Version, e.Start(slices.Max(c.NPs), args...)))
+	}
+	return lines
+}
+
+// warning says why the figures may be worth little, "" if nothing speaks against them.
+func (c *Contest) warning() string {
+	busy := 0
+	for _, p := range c.probes {
+		if p.State() == Busy {
+			busy++
+		}
+	}
+	if busy == 0 && c.load < IdleLoad {
+		return ""
+	}
+	return fmt.Sprintf("the machine was busy: other processes used %.1f of %d processors before or after the runs, and %d of %d probes during them were disturbed. Measure again when it is idle.",
+		c.load, runtime.NumCPU(), busy, len(c.probes))
+}

