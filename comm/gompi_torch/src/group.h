@@ -87,14 +87,12 @@ public:
 	c10::intrusive_ptr<Options> getBackendOptions() override { return c10::make_intrusive<Options>("gompi", timeout); }
 	c10d::ErrorType getError() override;
 
+	// Not abort hooks: that of the flight recorder takes seconds to write its file, before an error is told.
 	bool supportsCompletionHooks() const override { return true; }
 	void registerCompletionHook(int64_t id, c10d::CompletionHook hook) override {
-		hooks->completed.add(id, [hook](uint64_t key, std::optional<float> milliseconds) { hook({key, milliseconds}); });
+		hooks->add(id, [hook](uint64_t key, std::optional<float> milliseconds) { hook({key, milliseconds}); });
 	}
-	void unregisterCompletionHook(int64_t id) override { hooks->completed.remove(id); }
-	bool supportsAbortHooks() const override { return true; }
-	void registerAbortHook(int64_t id, c10d::AbortHook hook) override { hooks->failed.add(id, std::move(hook)); }
-	void unregisterAbortHook(int64_t id) override { hooks->failed.remove(id); }
+	void unregisterCompletionHook(int64_t id) override { hooks->remove(id); }
 
 	c10::intrusive_ptr<c10d::Backend> split(const StorePtr& store, const std::vector<int>& ranks, const c10::intrusive_ptr<Options>& o) override;
 #endif

@@ -1,4 +1,4 @@
-// Who wants to be told how the works of a group end, as the flight recorder of torch >= 2.15 does.
+// Who wants to be told when works of a group are done, as the flight recorder of torch >= 2.15 does.
 #pragma once
 
 #include <atomic>
@@ -10,54 +10,48 @@
 
 namespace gompi_torch {
 
-// A HookTable has functions by their numbers. It calls them with no lock held: they may ask for Python's.
-template <typename... Args> class HookTable {
+// Hooks are functions by their numbers. They are called with no lock held: they may ask for Python's.
+class Hooks {
 public:
-	using Hook = std::function<void(Args...)>;
+	// Gets the key of a work, and the milliseconds that it took once it was begun.
+	using Hook = std::function<void(uint64_t, std::optional<float>)>;
 
 	void add(int64_t id, Hook hook) {
-		std::lock_guard<std::mutex> lock(mutex);
-		auto next = std::make_shared<Table>(*hooks);
-		(*next)[id] = std::move(hook);
-		hooks = next;
+		change([&](Table& hooks) { hooks[id] = std::move(hook); });
 	}
 
 	void remove(int64_t id) {
-		std::lock_guard<std::mutex> lock(mutex);
-		auto next = std::make_shared<Table>(*hooks);
-		next->erase(id);
-		hooks = next;
+		change([&](Table& hooks) { hooks.erase(id); });
 	}
 
-	void call(Args... args) {
+	void call(uint64_t key, std::optional<float> milliseconds) {
 		std::shared_ptr<const Table> now;
 		{
 			std::lock_guard<std::mutex> lock(mutex);
 			now = hooks;
 		}
 		for (auto& hook : *now)
-			hook.second(args...);
+			hook.second(key, milliseconds);
+	}
+
+	// A key by which hooks know a work. It is never used again.
+	static uint64_t newKey() {
+		static std::atomic<uint64_t> last{0};
+		return ++last;
 	}
 
 private:
 	using Table = std::map<int64_t, Hook>;
 
+	template <typename Change> void change(Change change) {
+		std::lock_guard<std::mutex> lock(mutex);
+		auto next = std::make_shared<Table>(*hooks);
+		change(*next);
+		hooks = next;
+	}
+
 	std::mutex mutex;
 	std::shared_ptr<const Table> hooks = std::make_shared<Table>();
 };
-
-// Hooks are those of one group.
-struct Hooks {
-	// A work is over, and it was done: its key, and the milliseconds that it took once it was begun.
-	HookTable<uint64_t, std::optional<float>> completed;
-	// The first collective has failed, by a timeout, a mismatch or a rank that is lost. Its waiters are told next.
-	HookTable<> failed;
-};
-
-// A key by which hooks know a work. It is never used again.
-inline uint64_t newWorkKey() {
-	static std::atomic<uint64_t> last{0};
-	return ++last;
-}
 
 } // namespace gompi_torch

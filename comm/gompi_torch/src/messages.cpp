@@ -294,7 +294,7 @@ void Message::end(int code) {
 		over = true;
 	}
 	if (!failure)
-		hooks->completed.call(key, std::nullopt);
+		hooks->call(key, std::nullopt);
 }
 
 void Message::announce() {

@@ -122,7 +122,7 @@ private:
 	const at::Tensor tensor;
 	const std::chrono::milliseconds limit;
 	const std::shared_ptr<Hooks> hooks;
-	const uint64_t key = newWorkKey();
+	const uint64_t key = Hooks::newKey();
 	std::atomic<int> waiting{0};      // threads in wait
 	Transfer transfer;                // of the asker, until the message is over
 	std::atomic<Clock::rep> asked{0}; // when somebody first asked whether it is over

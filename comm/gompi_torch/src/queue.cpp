@@ -142,7 +142,7 @@ void Queue::runNext(Lock& lock) {
 		findRunner();
 	lock.unlock();
 	if (!c->error)
-		hooks->completed.call(c->key, took.count());
+		hooks->call(c->key, took.count());
 	if (settles)
 		settle(*c->future, c->outputs, c->error);
 	c.reset(); // its tensors may be Python's, whose lock a thread may hold that waits for this one
@@ -159,17 +159,9 @@ void Queue::run(Collective& c) {
 	c.run = nullptr; // and the tensors that it holds
 	if (c.recordFunctionEndCallback_)
 		c.recordFunctionEndCallback_();
-	if (c.code != GOMPI_OK && c.code != GOMPI_ERR_ARGUMENT)
-		fails(c.code);
-}
-
-// Keeps why the group is broken, and tells it, unless a rank has left.
-void Queue::fails(int code) {
 	int none = GOMPI_OK;
-	if (!failure.compare_exchange_strong(none, code))
-		return;
-	if (code == GOMPI_ERR_TIMEOUT || code == GOMPI_ERR_REVOKED || code == GOMPI_ERR_MISMATCH)
-		hooks->failed.call();
+	if (c.code != GOMPI_ERR_ARGUMENT)
+		failure.compare_exchange_strong(none, c.code);
 }
 
 // Has another thread run the first of the queue.

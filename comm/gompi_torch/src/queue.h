@@ -49,7 +49,7 @@ public:
 private:
 	friend class Queue;
 
-	const uint64_t key = newWorkKey();
+	const uint64_t key = Hooks::newKey();
 	std::shared_ptr<Queue> queue;
 	std::vector<at::Tensor> outputs;
 	std::function<int()> run;
@@ -90,7 +90,6 @@ private:
 	void leave();
 	void runNext(Lock& lock);
 	void run(Collective& c);
-	void fails(int code);
 	void findRunner();
 	void serve();
 

@@ -58,6 +58,14 @@ type places [2]symheap.Place
 
 // Run runs o, which all members have called, along p. Begin is called before.
 func (c *Comm) Run(p *path.Path, o *call.Call) error {
+	err := c.along(p, o)
+	if err != nil {
+		c.Retract()
+	}
+	return err
+}
+
+func (c *Comm) along(p *path.Path, o *call.Call) error {
 	if p.Ask == path.SharedHeap {
 		if done, err := c.singleCopy(o, false); done || err != nil {
 			return err

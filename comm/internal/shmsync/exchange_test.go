@@ -58,6 +58,37 @@ func TestShutWaitsForWriters(t *testing.T) {
 	}
 }
 
+// A member that comes when another has given up fails, too: what that one has told would do for it.
+func TestWhoComesLateFailsLikeWhoGaveUp(t *testing.T) {
+	for _, gated := range []bool{false, true} {
+		all, h := teams(t, 2, gated, func(int) {})
+		late, errGaveUp := all[0], errors.New("gave up")
+		err := shmsynctest.Together(all, func(m *shmsync.Team) error {
+			begin(m, 0)
+			if err := m.Barrier(); err != nil {
+				return err
+			}
+			if begin(m, 1); m == late {
+				return nil
+			}
+			s := m.Next(1)
+			m.LayInHead(s)
+			m.Publish(m.Signed(s), s)
+			m.Retract()
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("gated %v: %v", gated, err)
+		}
+		heard := make(chan error)
+		go func() { heard <- late.Barrier() }()
+		h.Break(errGaveUp)
+		if err := <-heard; !errors.Is(err, errGaveUp) {
+			t.Errorf("gated %v: the late one gets %v, want %v", gated, err, errGaveUp)
+		}
+	}
+}
+
 // Whatever the timing, all get what all told, of any length, and nobody passes a barrier alone.
 func TestStressExchange(t *testing.T) {
 	shmsynctest.Stress(t, func(round uint64, p int, pause func(rank int)) error {

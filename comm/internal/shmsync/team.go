@@ -45,19 +45,20 @@ type Team struct {
 	parts   []Part
 	claim   func() error // this member's large buffer
 
-	step   uint64 // the last one of the last collective
-	first  uint64 // the first one of it
-	digest uint64 // of the communicator's id and all calls
-	call   Call
-	told   bool   // the rank knows that it has begun
-	free   uint64 // all members have read the steps up to this one
-	said   uint64 // this one has told that it needs nothing more of those up to this one
-	owed   uint64 // and, if this is more, can tell that of those up to this one
-	small  ring
-	l2     ring
-	l3     ring // of no size where some member has no memory for it
-	asked  bool // whether all have
-	at     [depth]place
+	step    uint64 // the last one of the last collective
+	first   uint64 // the first one of it
+	digest  uint64 // of the communicator's id and all calls
+	call    Call
+	told    bool   // the rank knows that it has begun
+	differs bool   // from another member's call
+	free    uint64 // all members have read the steps up to this one
+	said    uint64 // this one has told that it needs nothing more of those up to this one
+	owed    uint64 // and, if this is more, can tell that of those up to this one
+	small   ring
+	l2      ring
+	l3      ring // of no size where some member has no memory for it
+	asked   bool // whether all have
+	at      [depth]place
 }
 
 // New returns the Team of member me of the communicator with an id. parts are the memory of all

@@ -54,10 +54,10 @@ func (t *Team) AwaitCall(member int, first uint64) error {
 // rank that waited for no other member may have ended the collective in which they differ. If the
 // member has failed while the Team was made, the reason is what it has told of that.
 func (t *Team) differ(member int, first uint64) error {
-	if t.parts[member].reused() {
-		var never atomic.Uint64
-		return t.port.Await(&never, 1, member)
+	if t.parts[member].reused() || t.head(member, first).step.Load() == retracted {
+		return t.AwaitError(member)
 	}
+	t.differs = true
 	for s := first - min(first-1, depth-1); s < first; s++ {
 		mine, theirs := t.head(t.me, s), t.head(member, s)
 		if mine.step.Load() == s && theirs.step.Load() == s && mine.call.A != 0 && theirs.call.A != 0 && mine.call != theirs.call {
@@ -98,7 +98,10 @@ func (t *Team) Compare() error {
 		if err := t.await(&h.step, t.first, j); err != nil {
 			return err
 		}
-		if h.step.Load() == t.first && h.callDigest != t.digest {
+		switch s := h.step.Load(); {
+		case s == retracted:
+			return t.AwaitError(j)
+		case s == t.first && h.callDigest != t.digest:
 			return t.differ(j, t.first)
 		}
 	}
@@ -139,6 +142,20 @@ func (t *Team) AwaitCalls(first uint64) error {
 		}
 	}
 	return nil
+}
+
+// retracted is no step.
+const retracted = 0
+
+// Retract takes back the first step of this member's collective, which has failed. A member that
+// comes late would find in it all that it needs, and end well, before it hears that the others have
+// not: in AwaitCall it waits for a step that does not come, and so hears of it. If two members meet
+// in this moment, one ends well and one does not. A call that differs from another's stays, for all to
+// compare theirs with it.
+func (t *Team) Retract() {
+	if step := &t.head(t.me, t.first).step; step.Load() == t.first && !t.differs {
+		step.Store(retracted)
+	}
 }
 
 // Barrier is a step that returns when every member has begun it.
