@@ -2,7 +2,14 @@
 
 package gompitorch
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
 
 // What torch builds on collectives works as with gloo, in as many ranks, by gompirun and by torchrun.
 func TestTorchModelsAcrossRanksAreGloos(t *testing.T) {
@@ -40,4 +47,60 @@ func (b bed) wants(t *testing.T, oldest string) {
 	if _, status := b.Run(t, b.Python, "-c", "import sys, torch; sys.exit(torch.__version__ < '"+oldest+"')"); status != 0 {
 		t.Skip("torch is older than " + oldest)
 	}
+}
+
+// frameworks are commands that start ranks of a framework, by gompirun and by its own launchers.
+// Where gompirun is told to be mpirun, DeepSpeed starts it.
+var frameworks = map[string]struct {
+	module, command string
+	ranks           []int
+}{
+	"Lightning by gompirun":           {"lightning", "{gompirun} -oversubscribe -np {np} {python} {scripts}/with_lightning.py {np}", []int{2, 4}},
+	"Lightning by itself":             {"lightning", "{python} {scripts}/with_lightning.py {np}", []int{2}},
+	"Lightning by torchrun":           {"lightning", "{torchrun} {scripts}/with_lightning.py {np}", []int{2}},
+	"DeepSpeed by gompirun":           {"deepspeed", "{gompirun} -oversubscribe -np {np} {python} {scripts}/with_deepspeed.py {np}", []int{2, 4}},
+	"DeepSpeed by itself":             {"deepspeed", "deepspeed --num_accelerators {np} --master_port {port} {scripts}/with_deepspeed.py {np}", []int{2}},
+	"DeepSpeed, Intel MPI's launcher": {"deepspeed", "{deepspeed} --launcher impi {scripts}/with_deepspeed.py {np}", []int{2}},
+	"DeepSpeed, Open MPI's launcher":  {"deepspeed", "{deepspeed} --launcher openmpi {scripts}/with_deepspeed.py {np}", []int{2}},
+	"Ray's actors":                    {"ray", "{python} {scripts}/with_ray.py {np} actors", []int{2, 4}},
+	"Ray Train":                       {"ray.train", "{python} {scripts}/with_ray.py {np} train", []int{2}},
+}
+
+// Each framework trains over gompi as one process does.
+func TestFrameworksOverTorchTrain(t *testing.T) {
+	b := torchBed(t)
+	dir := mpirunIsGompirun(t, b.Gompirun)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("DS_ACCELERATOR", "cpu")
+	for name, c := range frameworks {
+		t.Run(name, func(t *testing.T) {
+			if said, status := b.Run(t, b.Python, "-c", "import "+c.module); status != 0 {
+				t.Skipf("left out: %s is not installed: %s", c.module, said)
+			}
+			framework := regexp.MustCompile(`\w+`).FindString(name)
+			for _, np := range c.ranks {
+				command := strings.ReplaceAll(c.command, "{deepspeed}", "deepspeed --force_multi --no_ssh_check --hostfile "+dir+"/hosts --master_addr 127.0.0.1")
+				command = strings.ReplaceAll(command, "{torchrun}", "{python} -m torch.distributed.run --standalone --nproc_per_node {np}")
+				words := strings.NewReplacer("{gompirun}", b.Gompirun, "{python}", b.Python, "{scripts}", "tests/frameworks", "{np}", strconv.Itoa(np), "{port}", freePort(t))
+				said, status := b.Run(t, strings.Fields(words.Replace(command))...)
+				tell(t, np, "trains by "+framework, said, status)
+			}
+		})
+	}
+}
+
+// mpirunIsGompirun makes a folder for PATH in which mpirun is gompirun, and DeepSpeed takes that for
+// Open MPI's. Its file hosts has two ranks' worth of this host.
+func mpirunIsGompirun(t *testing.T, gompirun string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := os.Symlink(gompirun, filepath.Join(dir, "mpirun")); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"ompi_info": "#!/bin/sh\n", "hosts": "localhost slots=2\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }

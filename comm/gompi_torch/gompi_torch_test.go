@@ -207,12 +207,7 @@ func TestTorchsRanksMeetByItsStore(t *testing.T) {
 // twoNodes runs torchrun for each of two nodes, each with a rank, the second by the command given.
 func (b bed) twoNodes(t *testing.T, second []string) (said string, status int) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	ln.Close()
+	port := freePort(t)
 	node := func(rank string) []string {
 		return []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--nnodes", "2", "--nproc_per_node", "1", "--node_rank", rank,
 			"--master_addr", "127.0.0.1", "--master_port", port, "tests/meet.py"}
@@ -224,6 +219,18 @@ func (b bed) twoNodes(t *testing.T, second []string) (said string, status int) {
 	}()
 	said, status = b.Run(t, append(second, node("1")...)...)
 	return <-first + said, status
+}
+
+// freePort is a port of this host that nobody listens at.
+func freePort(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	return port
 }
 
 // fail.h says why.
