@@ -23,7 +23,14 @@ from ._hooks import add_backend, is_gompi, replace
 Function = Callable[..., Any]
 
 def register() -> None:
-    """Registers the backend, and replaces what torch.distributed has for its own backends alone."""
+    """Registers the backend, and replaces what torch.distributed has for its own backends alone. For
+    the newest torch that is, with the test of gompi_torch_test.go that notices when torch changes:
+
+    - init_process_group: an init_method is asked before a backend is, so it would look for ranks that
+      know each other (TestTorchRunsUnderTorchrun).
+    - Reducer: for tensors on processors it does not ask the backend for buckets, as by allocate_tensor
+      (TestTorchTrainsAsWithGloo: "gradients in the heap").
+    """
     dist.register_rendezvous_handler("gompi", _rendezvous)
     replace("init_process_group", _with_store)
     if _versions.release(torch.__version__) < (2, 15):
