@@ -147,7 +147,7 @@ func TestTorchRanksMaySendFirst(t *testing.T) {
 
 func TestTorchTellsWhatWentWrong(t *testing.T) {
 	b := torchBed(t)
-	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "loaders.py", "interrupt.py"} {
+	for _, name := range []string{"layouts.py", "dropped.py", "mismatch.py", "late.py", "store.py", "stores.py", "vain.py", "loaders.py", "interrupt.py"} {
 		said, status := b.script(t, 3, nil, name)
 		tell(t, 3, "is told", said, status)
 	}

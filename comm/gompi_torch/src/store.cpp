@@ -1,278 +1,72 @@
-#include "store.h"
+#include "table.h"
 
-#include <cstring>
-#include <list>
-#include <thread>
-
-#include "fail.h"
-#include "tensors.h"
+#include <torch/version.h>
 
 namespace gompi_torch {
 
 namespace {
 
-using Bytes = Store::Bytes;
-using Keys = std::vector<std::string>;
+// Errors are of the types that those of torch's TCPStore have, where torch has types for them.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6)
+using StoreError = c10::DistStoreError;
+using NetworkError = c10::DistNetworkError;
+#else
+using StoreError = std::runtime_error;
+using NetworkError = std::runtime_error;
+#endif
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 8)
+using EmptyError = c10::DistQueueEmptyError;
+#else
+using EmptyError = StoreError;
+#endif
 
-// Other ranks send rank 0 questions, each with the tag of its answer. Every question is answered
-// once: the length of the answer in one message, and the answer in another.
-constexpr int questionTag = 0;
-constexpr int lastTag = 1 << 30;
+template <typename Error> [[noreturn]] void refuse(const std::string& why) {
+	std::string s = "gompi: store: " + why;
+	if constexpr (std::is_same<Error, std::runtime_error>::value)
+		throw Error(s);
+	else
+		throw Error({"gompi_torch::Store", __FILE__, __LINE__}, s);
+}
 
-enum class Ask : uint8_t { Set, CompareSet, Get, Add, Delete, Check, Count, Wait, GiveUp };
+// Fails if a message to or from rank 0 has failed.
+void reach(int code) {
+	if (code != GOMPI_OK)
+		refuse<NetworkError>(gompi_error());
+}
 
-// What gives up waiting gets this in place of an answer: no answer is as long.
-constexpr uint64_t gaveUp = ~uint64_t(0);
+std::string list(const Keys& keys) {
+	std::string all;
+	for (auto& k : keys)
+		all += (all.empty() ? "" : ", ") + k;
+	return all;
+}
 
-// A Writer and a Reader put numbers and strings into bytes.
-struct Writer {
-	Bytes bytes;
+int64_t first(const Bytes& answer) { return Reader{answer}.number(); }
 
-	Writer& number(int64_t n) {
-		auto* p = reinterpret_cast<const uint8_t*>(&n);
-		bytes.insert(bytes.end(), p, p + sizeof n);
-		return *this;
-	}
-	template <typename T> Writer& string(const T& s) {
-		number(s.size());
-		bytes.insert(bytes.end(), s.begin(), s.end());
-		return *this;
-	}
-	Writer& strings(const Keys& keys) {
-		number(keys.size());
-		for (auto& k : keys)
-			string(k);
-		return *this;
-	}
-};
+Writer question(Ask ask) { return Writer().number(static_cast<int64_t>(ask)); }
 
-struct Reader {
-	const Bytes& bytes;
-	size_t at = 0;
-
-	int64_t number() {
-		int64_t n;
-		std::memcpy(&n, bytes.data() + at, sizeof n);
-		at += sizeof n;
-		return n;
-	}
-	template <typename T> T string() {
-		size_t n = number();
-		auto from = bytes.begin() + at;
-		at += n;
-		return T(from, from + n);
-	}
-	Keys strings() {
-		Keys keys(number());
-		for (auto& k : keys)
-			k = string<std::string>();
-		return keys;
-	}
-};
-
-Bytes numberBytes(int64_t n) { return Writer().number(n).bytes; }
-
-// Sends an answer. If the rank is lost, nobody waits for it.
-void answer(gompi_comm comm, int rank, int tag, const Bytes* bytes) {
-	uint64_t n = bytes ? bytes->size() : gaveUp;
-	if (gompi_send(comm, &n, 1, GOMPI_UINT64, rank, tag) == GOMPI_OK && bytes)
-		gompi_send(comm, bytes->data(), bytes->size(), GOMPI_UINT8, rank, tag);
+// The keys that a question waits for, in words.
+std::string waitsFor(const Bytes& question) {
+	Reader r{question};
+	r.number();
+	return list(r.keys());
 }
 
 } // namespace
-
-namespace {
-
-// How many Tables serve other ranks.
-struct Servers {
-	std::mutex mutex;
-	std::condition_variable ended;
-	int count = 0;
-};
-
-Servers& servers() {
-	static auto* all = new Servers; // threads outlive main
-	return *all;
-}
-
-} // namespace
-
-// A Table is used by threads of rank 0, and serves the questions of other ranks: until these have closed
-// their stores, also when that of rank 0 is closed. Who comes first out of a barrier over the store may
-// close it while others still ask whether all have come.
-class Table : public std::enable_shared_from_this<Table> {
-public:
-	explicit Table(std::shared_ptr<const Communicator> c) : owned(std::move(c)), comm(owned->get()) {}
-
-	// Serves in a thread.
-	void start() {
-		std::lock_guard<std::mutex> lock(servers().mutex);
-		std::thread([self = shared_from_this()]() mutable {
-			self->serve();
-			self.reset();
-			std::lock_guard<std::mutex> lock(servers().mutex);
-			servers().count--;
-			servers().ended.notify_all();
-		}).detach();
-		servers().count++;
-	}
-
-	// Does what a question asks for, other than to wait.
-	Bytes perform(const Bytes& question) {
-		std::list<Waiter> met;
-		Bytes result;
-		{
-			std::lock_guard<std::mutex> lock(mutex);
-			result = change(question);
-			for (auto w = waiters.begin(); w != waiters.end();) {
-				auto next = std::next(w);
-				if (has(w->keys))
-					met.splice(met.end(), waiters, w);
-				w = next;
-			}
-			for (auto& w : met)
-				w.answer = valueFor(w);
-		}
-		changed.notify_all();
-		for (auto& w : met)
-			answer(comm, w.rank, w.tag, &w.answer);
-		return result;
-	}
-
-	// Waits until there are all keys, and returns the value of the first if it is wanted.
-	bool await(const Keys& keys, bool value, Store::Milliseconds timeout, Bytes& result) {
-		std::unique_lock<std::mutex> lock(mutex);
-		auto ready = [&] { return has(keys); };
-		if (timeout == Store::kNoTimeout)
-			changed.wait(lock, ready);
-		else if (!changed.wait_for(lock, timeout, ready))
-			return false;
-		if (value)
-			result = values[keys[0]];
-		return true;
-	}
-
-private:
-	struct Waiter {
-		int rank, tag;
-		bool value; // that of the first key is wanted
-		Keys keys;
-		Bytes answer;
-	};
-
-	void serve() {
-		for (;;) {
-			gompi_status s;
-			if (gompi_probe(comm, GOMPI_ANY_SOURCE, questionTag, &s) != GOMPI_OK)
-				return;
-			Bytes question(s.count);
-			if (gompi_recv(comm, question.data(), question.size(), GOMPI_UINT8, s.source, questionTag, &s) != GOMPI_OK)
-				return;
-			Reader r{question};
-			int tag = r.number();
-			hear(s.source, tag, Bytes(question.begin() + r.at, question.end()));
-		}
-	}
-
-	void hear(int rank, int tag, const Bytes& question) {
-		Reader r{question};
-		switch (auto ask = static_cast<Ask>(r.number())) {
-		case Ask::Get:
-		case Ask::Wait: {
-			Waiter w{rank, tag, ask == Ask::Get, r.strings(), {}};
-			{
-				std::lock_guard<std::mutex> lock(mutex);
-				if (!has(w.keys)) {
-					waiters.push_back(std::move(w));
-					return;
-				}
-				w.answer = valueFor(w);
-			}
-			answer(comm, rank, tag, &w.answer);
-			return;
-		}
-		case Ask::GiveUp:
-			if (forget(rank, tag))
-				answer(comm, rank, tag, nullptr);
-			return;
-		default:
-			auto result = perform(question);
-			answer(comm, rank, tag, &result);
-		}
-	}
-
-	// Forgets a waiter, and reports whether it was waiting still.
-	bool forget(int rank, int tag) {
-		std::lock_guard<std::mutex> lock(mutex);
-		size_t before = waiters.size();
-		waiters.remove_if([&](auto& w) { return w.rank == rank && w.tag == tag; });
-		return waiters.size() < before;
-	}
-
-	bool has(const Keys& keys) {
-		for (auto& k : keys)
-			if (!values.count(k))
-				return false;
-		return true;
-	}
-
-	Bytes valueFor(const Waiter& w) { return w.value ? values[w.keys[0]] : Bytes(); }
-
-	Bytes change(const Bytes& question) {
-		Reader r{question};
-		auto ask = static_cast<Ask>(r.number());
-		switch (ask) {
-		case Ask::Count: return numberBytes(values.size());
-		case Ask::Check: return numberBytes(has(r.strings()));
-		default: break;
-		}
-		auto key = r.string<std::string>();
-		switch (ask) {
-		case Ask::Set: values[key] = r.string<Bytes>(); return {};
-		case Ask::Add: return add(key, r.number());
-		case Ask::Delete: return numberBytes(values.erase(key));
-		default: break;
-		}
-		auto expected = r.string<Bytes>();
-		return compareSet(key, expected, r.string<Bytes>());
-	}
-
-	// The number is stored as text, so that get() returns what that of other stores does.
-	Bytes add(const std::string& key, int64_t n) {
-		auto& v = values[key];
-		n += std::strtoll(std::string(v.begin(), v.end()).c_str(), nullptr, 10);
-		auto text = std::to_string(n);
-		v.assign(text.begin(), text.end());
-		return numberBytes(n);
-	}
-
-	Bytes compareSet(const std::string& key, const Bytes& expected, const Bytes& desired) {
-		auto at = values.find(key);
-		if (at == values.end() && !expected.empty())
-			return expected;
-		if (at != values.end() && at->second != expected)
-			return at->second;
-		return values[key] = desired;
-	}
-
-	const std::shared_ptr<const Communicator> owned;
-	const gompi_comm comm; // of owned
-	std::mutex mutex; // guards the table and the waiters
-	std::condition_variable changed;
-	std::map<std::string, Bytes> values;
-	std::list<Waiter> waiters;
-};
 
 Store::Store(Communicator c, int rank, int size) : shared(std::make_shared<Shared>(std::move(c))) {
 	if (rank == 0)
-		shared->table = std::make_shared<Table>(shared->comm);
+		shared->table = std::make_shared<Table>(shared->comm, size);
 	if (rank == 0 && size > 1)
 		shared->table->start();
 }
 
 void Store::awaitOthers() {
 	std::unique_lock<std::mutex> lock(servers().mutex);
-	servers().ended.wait(lock, [] { return servers().count == 0; });
+	auto none = [] { return servers().tables.empty(); };
+	while (!servers().ended.wait_for(lock, std::chrono::seconds(1), none))
+		for (auto* table : servers().tables)
+			table->endInVain();
 }
 
 // Sends a question and returns true and the answer, or false if timeout has passed. Only those that
@@ -287,22 +81,24 @@ bool Store::ask(const Bytes& question, Milliseconds timeout, Bytes& result) {
 	auto put = [&](const Bytes& q) {
 		Bytes message = numberBytes(tag);
 		message.insert(message.end(), q.begin(), q.end());
-		gompi_torch::check(gompi_send(comm, message.data(), message.size(), GOMPI_UINT8, 0, questionTag));
+		reach(gompi_send(comm, message.data(), message.size(), GOMPI_UINT8, 0, questionTag));
 	};
 	put(question);
 	uint64_t n;
 	gompi_request r;
-	gompi_torch::check(gompi_irecv(comm, &n, 1, GOMPI_UINT64, 0, tag, &r));
-	int code = timeout == kNoTimeout ? gompi_wait(&r, nullptr) : gompi_wait_for(&r, timeout.count(), nullptr);
+	reach(gompi_irecv(comm, &n, 1, GOMPI_UINT64, 0, tag, &r));
+	int code = timeout == kNoTimeout ? gompi_wait(&r, nullptr) : gompi_wait_for(&r, std::max<int64_t>(timeout.count(), 1), nullptr);
 	if (code == GOMPI_ERR_TIMEOUT) {
 		put(numberBytes(static_cast<int64_t>(Ask::GiveUp)));
 		code = gompi_wait(&r, nullptr);
 	}
-	gompi_torch::check(code);
+	reach(code);
 	if (n == gaveUp)
 		return false;
+	if (n == inVain)
+		refuse<NetworkError>("rank 0, which has the store, has ended, and all others that have not wait for keys; this one for " + waitsFor(question));
 	result.resize(n);
-	gompi_torch::check(gompi_recv(comm, result.data(), n, GOMPI_UINT8, 0, tag, nullptr));
+	reach(gompi_recv(comm, result.data(), n, GOMPI_UINT8, 0, tag, nullptr));
 	return true;
 }
 
@@ -315,68 +111,74 @@ Bytes Store::perform(const Bytes& question) {
 	return result;
 }
 
-namespace {
-
-Writer question(Ask ask) {
-	Writer w;
-	w.number(static_cast<int64_t>(ask));
-	return w;
+// Does what a question asks for that waits.
+Bytes Store::await(const Bytes& question, Milliseconds timeout) {
+	Bytes result;
+	bool met = shared->table ? shared->table->await(question, timeout, result) : ask(question, timeout, result);
+	if (!met)
+		refuse<StoreError>("wait timeout after " + std::to_string(timeout.count()) + "ms, keys: " + waitsFor(question));
+	return result;
 }
 
-std::string list(const Keys& keys) {
-	std::string all;
-	for (auto& k : keys)
-		all += (all.empty() ? "key \"" : ", \"") + k + "\"";
-	return all;
-}
-
-} // namespace
-
-void Store::set(const std::string& key, const Bytes& value) {
-	auto q = question(Ask::Set).string(key).string(value).bytes;
-	perform(q);
-}
+void Store::set(const std::string& key, const Bytes& value) { perform(question(Ask::Set).string(key).string(value).bytes); }
 
 Bytes Store::compareSet(const std::string& key, const Bytes& expected, const Bytes& desired) {
-	auto q = question(Ask::CompareSet).string(key).string(expected).string(desired).bytes;
-	return perform(q);
+	return perform(question(Ask::CompareSet).string(key).string(expected).string(desired).bytes);
 }
 
 int64_t Store::add(const std::string& key, int64_t value) {
-	auto q = question(Ask::Add).string(key).number(value).bytes;
-	auto a = perform(q);
-	return Reader{a}.number();
+	auto a = perform(question(Ask::Add).string(key).number(value).bytes);
+	Reader r{a};
+	auto sum = r.number();
+	auto no = r.string<std::string>();
+	if (!no.empty())
+		refuse<StoreError>("add to key \"" + key + "\", which is \"" + no + "\": want a number there");
+	return sum;
 }
 
-bool Store::deleteKey(const std::string& key) {
-	auto q = question(Ask::Delete).string(key).bytes;
-	auto a = perform(q);
-	return Reader{a}.number() != 0;
+bool Store::deleteKey(const std::string& key) { return first(perform(question(Ask::Delete).string(key).bytes)) != 0; }
+
+bool Store::check(const Keys& keys) { return first(perform(question(Ask::Check).strings(keys).bytes)) != 0; }
+
+int64_t Store::getNumKeys() { return first(perform(question(Ask::Count).bytes)); }
+
+Bytes Store::get(const std::string& key) { return await(question(Ask::Get).strings(Keys{key}).bytes, timeout_); }
+
+void Store::wait(const Keys& keys, const Milliseconds& timeout) { await(question(Ask::Wait).strings(keys).bytes, timeout); }
+
+void Store::append(const std::string& key, const Bytes& value) { perform(question(Ask::Append).string(key).string(value).bytes); }
+
+std::vector<Bytes> Store::multiGet(const Keys& keys) {
+	auto a = await(question(Ask::MultiGet).strings(keys).bytes, timeout_);
+	return Reader{a}.strings<Bytes>();
 }
 
-bool Store::check(const Keys& keys) {
-	auto q = question(Ask::Check).strings(keys).bytes;
-	auto a = perform(q);
-	return Reader{a}.number() != 0;
+void Store::multiSet(const Keys& keys, const std::vector<Bytes>& values) {
+	if (keys.size() != values.size())
+		refuse<StoreError>("multiSet keys and values vectors must be of same size");
+	Writer q = question(Ask::MultiSet).strings(keys);
+	for (auto& v : values)
+		q.string(v);
+	perform(q.bytes);
 }
 
-int64_t Store::getNumKeys() {
-	auto q = question(Ask::Count).bytes;
-	auto a = perform(q);
-	return Reader{a}.number();
+void Store::queuePush(const std::string& key, const Bytes& value) { perform(question(Ask::Push).string(key).string(value).bytes); }
+
+Bytes Store::queuePop(const std::string& key, bool block) {
+	if (block)
+		return await(question(Ask::Pop).strings(Keys{key}).bytes, timeout_);
+	auto a = perform(question(Ask::TryPop).string(key).bytes);
+	Reader r{a};
+	if (!r.number())
+		refuse<EmptyError>("queue is empty");
+	return r.string<Bytes>();
 }
 
-Bytes Store::get(const std::string& key) { return await({key}, true, timeout_); }
+int64_t Store::queueLen(const std::string& key) { return first(perform(question(Ask::Length).string(key).bytes)); }
 
-void Store::wait(const Keys& keys, const Milliseconds& timeout) { await(keys, false, timeout); }
-
-Bytes Store::await(const Keys& keys, bool value, Milliseconds timeout) {
-	Bytes result;
-	bool met = shared->table ? shared->table->await(keys, value, timeout, result)
-	                         : ask(question(value ? Ask::Get : Ask::Wait).strings(keys).bytes, timeout, result);
-	if (!met)
-		fail("store: waited ", timeout.count(), " ms for ", list(keys));
-	return result;
+Keys Store::listKeys() {
+	auto a = perform(question(Ask::List).bytes);
+	return Reader{a}.keys();
 }
 
 } // namespace gompi_torch

@@ -27,7 +27,7 @@ public:
 
 	Store(Communicator comm, int rank, int size);
 	// Blocks until the other ranks need no store of this process any more: they have closed it, or left,
-	// or it is broken.
+	// or it is broken. If all of them wait for keys, which nobody can set then, they have an error.
 	static void awaitOthers();
 
 	void set(const std::string& key, const Bytes& value) override;
@@ -39,7 +39,16 @@ public:
 	int64_t getNumKeys() override;
 	void wait(const std::vector<std::string>& keys) override { wait(keys, timeout_); }
 	void wait(const std::vector<std::string>& keys, const Milliseconds& timeout) override;
-	c10::intrusive_ptr<c10d::Store> clone() { return c10::make_intrusive<Store>(*this); } // overrides that of torch >= 2.8
+	// These override those of later versions than 1.13.
+	c10::intrusive_ptr<c10d::Store> clone() { return c10::make_intrusive<Store>(*this); }
+	bool hasExtendedApi() const { return true; }
+	void append(const std::string& key, const Bytes& value);
+	std::vector<Bytes> multiGet(const std::vector<std::string>& keys);
+	void multiSet(const std::vector<std::string>& keys, const std::vector<Bytes>& values);
+	void queuePush(const std::string& key, const Bytes& value);
+	Bytes queuePop(const std::string& key, bool block);
+	int64_t queueLen(const std::string& key);
+	std::vector<std::string> listKeys();
 
 private:
 	// What clones share: the tags of answers, too, which come to the rank, whichever clone asks.
@@ -54,7 +63,7 @@ private:
 
 	bool ask(const Bytes& question, Milliseconds timeout, Bytes& result);
 	Bytes perform(const Bytes& question);
-	Bytes await(const std::vector<std::string>& keys, bool value, Milliseconds timeout);
+	Bytes await(const Bytes& question, Milliseconds timeout);
 
 	const std::shared_ptr<Shared> shared;
 };
