@@ -59,7 +59,7 @@ var frameworks = map[string]struct {
 	"Lightning by itself":             {"lightning", "{python} {scripts}/with_lightning.py {np}", []int{2}},
 	"Lightning by torchrun":           {"lightning", "{torchrun} {scripts}/with_lightning.py {np}", []int{2}},
 	"DeepSpeed by gompirun":           {"deepspeed", "{gompirun} -oversubscribe -np {np} {python} {scripts}/with_deepspeed.py {np}", []int{2, 4}},
-	"DeepSpeed by itself":             {"deepspeed", "deepspeed --num_accelerators {np} --master_port {port} {scripts}/with_deepspeed.py {np}", []int{2}},
+	"DeepSpeed by itself":             {"deepspeed", "{bin}/deepspeed --num_accelerators {np} --master_port {port} {scripts}/with_deepspeed.py {np}", []int{2}},
 	"DeepSpeed, Intel MPI's launcher": {"deepspeed", "{deepspeed} --launcher impi {scripts}/with_deepspeed.py {np}", []int{2}},
 	"DeepSpeed, Open MPI's launcher":  {"deepspeed", "{deepspeed} --launcher openmpi {scripts}/with_deepspeed.py {np}", []int{2}},
 	"Ray's actors":                    {"ray", "{python} {scripts}/with_ray.py {np} actors", []int{2, 4}},
@@ -79,9 +79,9 @@ func TestFrameworksOverTorchTrain(t *testing.T) {
 			}
 			framework := regexp.MustCompile(`\w+`).FindString(name)
 			for _, np := range c.ranks {
-				command := strings.ReplaceAll(c.command, "{deepspeed}", "deepspeed --force_multi --no_ssh_check --hostfile "+dir+"/hosts --master_addr 127.0.0.1")
+				command := strings.ReplaceAll(c.command, "{deepspeed}", "{bin}/deepspeed --force_multi --no_ssh_check --hostfile "+dir+"/hosts --master_addr 127.0.0.1")
 				command = strings.ReplaceAll(command, "{torchrun}", "{python} -m torch.distributed.run --standalone --nproc_per_node {np}")
-				words := strings.NewReplacer("{gompirun}", b.Gompirun, "{python}", b.Python, "{scripts}", "tests/frameworks", "{np}", strconv.Itoa(np), "{port}", freePort(t))
+				words := strings.NewReplacer("{gompirun}", b.Gompirun, "{python}", b.Python, "{bin}", filepath.Dir(b.Python), "{scripts}", "tests/frameworks", "{np}", strconv.Itoa(np), "{port}", freePort(t))
 				said, status := b.Run(t, strings.Fields(words.Replace(command))...)
 				tell(t, np, "trains by "+framework, said, status)
 			}
