@@ -165,12 +165,12 @@ func TestTorchHearsOfADeathInSpiteOfChildren(t *testing.T) {
 func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
 	b := torchBed(t)
 	said, status := b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "tests/nccl.py", "--lr", "0.1")
-	tell(t, 2, `has \[2\.0, 2\.0\], \['--lr', '0\.1'\], gompi`, said, status)
+	tell(t, 2, `has \[2\.0, 2\.0\], \['--lr', '0\.1'\], (gompi|nccl)`, said, status)
 	if n := strings.Count(said, `"nccl" wants a GPU, and there is none`); n != 1 {
 		t.Errorf("%d lines say that there is no GPU, want 1:\n%s", n, said)
 	}
 	if _, status = b.Run(t, b.Python, "-c", "import sys, torch; sys.exit(torch.__version__ < '2')"); status == 0 {
-		said, status = b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "tests/gpus.py")
+		said, status = b.script(t, 2, nil, "gpus.py")
 		tell(t, 2, `has \[2\.0, 2\.0\]`, said, status)
 	}
 	said, status = b.Run(t, b.Gompirun, "-torch-backend", "gompi", "-np", "2", "../../examples/pytorch/ddp.py", "--steps", "20")
@@ -182,7 +182,30 @@ func TestTorchRunsScriptsAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, status = b.Run(t, b.Gompirun, "-x", "PYTHONPATH="+dir, "-torch-backend", "gompi", "-np", "2", "-m", "mine", "-x", "1")
-	tell(t, 2, `runs \['-x', '1'\] by gompi`, said, status)
+	tell(t, 2, `runs \['-x', '1'\] by g(omp|lo)`, said, status)
+}
+
+// Whatever backend a script asks for, it gets gompi, in every way that there is to say so.
+func TestTorchScriptsGetGompiByAllNames(t *testing.T) {
+	b := torchBed(t)
+	const script, set = "tests/names.py", "GOMPI_TORCH_BACKEND=gompi"
+	torchrun := []string{b.Python, "-m", "torch.distributed.run", "-r", "9:3", "-t", "9:3", "--standalone", "--nproc_per_node", "2"}
+	ways := map[string][]string{
+		"-torch-backend":          {b.Gompirun, "-np", "2", "-torch-backend", "gompi", script},
+		"-m gompi_torch":          {b.Gompirun, "-np", "2", b.Python, "-m", "gompi_torch", script},
+		"torchrun -m gompi_torch": append(torchrun, "-m", "gompi_torch", script),
+	}
+	if _, status := b.Run(t, b.Python, "-c", autoloads); status != 9 {
+		ways["-torch-backend, no script"] = []string{b.Gompirun, "-np", "2", "-torch-backend", "gompi", b.Python, script}
+		ways["the variable"] = []string{"env", set, b.Gompirun, "-np", "2", b.Python, script}
+		ways["the variable, torchrun"] = append([]string{"env", set}, append(torchrun, script)...)
+	}
+	for way, argv := range ways {
+		t.Run(way, func(t *testing.T) {
+			said, status := b.Run(t, argv...)
+			tell(t, 2, "has gompi by all names", said, status)
+		})
+	}
 }
 
 // No launcher of gompi's knows these ranks: torch does.

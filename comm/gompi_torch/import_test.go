@@ -60,6 +60,7 @@ func TestTorchIsImportedWhateverIsWrong(t *testing.T) {
 			}
 			return "XDG_CACHE_HOME=" + filepath.Dir(filepath.Dir(compiled))
 		}, `.*/libgompi\.so: .*: install gompi again`},
+		"another backend":           {func(*testing.T, string) string { return "GOMPI_TORCH_BACKEND=mpi" }, `GOMPI_TORCH_BACKEND="mpi": want gompi, or unset`},
 		"a torch with another c10d": {write("_backend.py", "from torch.distributed import nothing_like_it\n"), `ImportError: cannot import name 'nothing_like_it'`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +107,10 @@ func TestTorchIsImportedWithoutThePackage(t *testing.T) {
 	said, status := b.Run(t, "env", "PYTHONPATH="+root, b.Python, "-c", "import torch; print('survives')")
 	if said != "survives\n" || status != 0 {
 		t.Errorf("status %d, want 0 and that torch survives:\n%s", status, said)
+	}
+	said, status = b.Run(t, "env", "GOMPI_TORCH_BACKEND=gompi", "PYTHONPATH="+root, b.Python, "-c", "import torch; print('survives')")
+	if want := "gompi_torch: torch.distributed does without it: SystemError: no\nsurvives\n"; said != want || status != 0 {
+		t.Errorf("status %d, want 0 and %q:\n%s", status, want, said)
 	}
 }
 

@@ -98,6 +98,7 @@ const (
 	CUDAOrder     = "CUDA_DEVICE_ORDER"
 
 	KeepScheduling = "GOMPI_KEEP_SCHEDULING"
+	TorchBackend   = "GOMPI_TORCH_BACKEND"
 )
 
 // Who reads a variable.
@@ -111,6 +112,7 @@ const (
 	byRuntime   = "the Go runtime"
 	byPython    = "Python"
 	byLauncher  = "gompirun"
+	byTorch     = "gompi_torch"
 	byCUDA      = "cudaops"
 	byDriver    = "CUDA"
 )
@@ -210,6 +212,7 @@ func settings() []Var {
 		{LibCUDA, "", byCUDA, "file to open as the CUDA driver, instead of libcuda.so.1", false},
 		{LibCUBLAS, "", byCUDA, "file to open as cuBLAS, instead of libcublas.so.13, .12 or .11", false},
 		{LibNCCL, "", byCUDA, "file to open as NCCL, instead of libnccl.so.2", false},
+		{TorchBackend, "", byTorch, "`gompi`: PyTorch's scripts that ask for gloo, mpi, no backend or, where there is no GPU, nccl get gompi; `-torch-backend` sets it: docs/pytorch.md", false},
 		{CUDADevices, "all", byLauncher, "GPUs that ranks may use, by number in the order of PCI addresses or by UUID; `-nproc-per-node gpu` counts them, and `-gpus-per-rank` gives each rank its part", false},
 		{CUDAOrder, "", byDriver, "gompirun sets it to `PCI_BUS_ID` with `-gpus-per-rank` and `-bind-to gpu`, so that all count GPUs alike", false},
 	}

@@ -12,14 +12,16 @@ def autoload() -> None:
     for step in (_watch, _register):
         try:
             step()
-        except Exception:
-            pass
+        except Exception as e:
+            if os.environ.get("GOMPI_TORCH_BACKEND") and os.environ.get("RANK", "0") == "0":
+                print(f"gompi_torch: torch.distributed does without it: {type(e).__name__}: {e}", file=sys.stderr)
 
 
 def _register() -> None:
     from torch.distributed.distributed_c10d import Backend
 
-    if not hasattr(Backend, "_ensure_backend_registered"):  # which looks for torch.distributed.backends
+    is_asked = hasattr(Backend, "_ensure_backend_registered")  # which looks for torch.distributed.backends
+    if not is_asked or os.environ.get("GOMPI_TORCH_BACKEND"):
         import gompi_torch  # noqa: F401
 
 

@@ -36,8 +36,6 @@ for kind in ("barrier", "test_dir", "init_dir"):
 
 # Tests that gloo passes and gompi does not, and why.
 EXCEPTIONS = {"test_ddp_logging_data_cpu": 'DDP\'s log has "custom" for every backend that is not torch\'s own'}
-if WAY == "gloo":
-    EXCEPTIONS["test_get_backend"] = 'dist.get_backend() tells that it is "gompi"'
 
 
 def load() -> types.ModuleType:

@@ -39,8 +39,6 @@ func TestFlagsThatContradictEachOtherAreRefused(t *testing.T) {
 		"-standalone -nnodes 2 p":                   "-standalone is this machine alone: want no -hostfile with it, and no -nnodes above 1",
 		"-standalone -H a p":                        "-standalone is this machine alone: want no -H with it",
 		"-torch-backend gloo train.py":              `-torch-backend "gloo": want gompi`,
-		"-torch-backend gompi ./train":              "-torch-backend gompi ./train: want a script whose name ends in .py, or -m and a module",
-		"-torch-backend gompi -no-python train.py":  "-torch-backend gompi train.py: want a script whose name ends in .py, or -m and a module",
 		"-m -no-python p":                           "-m and -no-python: want one of them",
 		"-np 1 p : -m -no-python q":                 `program 2, after ":": -m and -no-python: want one of them`,
 		"-job x p":                                  "-debugger and -job are for a job that runs: start it, then type gompirun -attach RANK with them",

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gompi/internal/cli"
+	"gompi/internal/env"
 )
 
 // A programFlags is what the flags of one program say, before they are applied.
@@ -48,6 +49,9 @@ func (f *programFlags) finish(argv []string, getenv func(string) (string, bool),
 	if p.Env, err = exported("-x", f.exports, getenv, note); err != nil {
 		return p, err
 	}
+	if f.torchBackend != "" {
+		p.Env = append(p.Env, env.TorchBackend+"="+f.torchBackend)
+	}
 	p.Argv, err = find(p.Argv, f.path)
 	return p, err
 }
@@ -63,10 +67,8 @@ func (f *programFlags) underPython(argv []string) ([]string, error) {
 		return nil, errors.New("-m and -no-python: want one of them")
 	case f.torchBackend != "" && f.torchBackend != "gompi":
 		return nil, fmt.Errorf("-torch-backend %q: want gompi", f.torchBackend)
-	case f.torchBackend != "" && !f.module && !isScript:
-		return nil, fmt.Errorf("-torch-backend %s %s: want a script whose name ends in .py, or -m and a module", f.torchBackend, argv[0])
 	case f.torchBackend != "":
-		python = append(python, "-m", "gompi_torch")
+		python = append(python, "-m", "gompi_torch") // says so where it is missing
 	}
 	switch {
 	case f.module:

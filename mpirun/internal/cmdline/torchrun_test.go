@@ -21,6 +21,7 @@ func TestScriptsAndModulesRunUnderPython(t *testing.T) {
 		{"-no-python train.py", "train.py"},
 		{"-torch-backend gompi train.py -x 1", "python3 -u -m gompi_torch train.py -x 1"},
 		{"-torch-backend gompi -m pkg.train -x", "python3 -u -m gompi_torch -m pkg.train -x"},
+		{"-torch-backend gompi accelerate-script 1", "accelerate-script 1"},
 		{"--no_python=false train.py", "python3 -u train.py"},
 		{"python3 train.py", "python3 train.py"},
 		{"train.pyc", "train.pyc"},
@@ -31,6 +32,8 @@ func TestScriptsAndModulesRunUnderPython(t *testing.T) {
 			t.Errorf("%s: %v", tt.line, err)
 		} else if got := strings.Join(spec.Programs[0].Argv, " "); got != tt.argv {
 			t.Errorf("%s: %s, want %s", tt.line, got, tt.argv)
+		} else if has := slices.Contains(spec.Programs[0].Env, "GOMPI_TORCH_BACKEND=gompi"); has != strings.Contains(tt.line, "backend") {
+			t.Errorf("%s: GOMPI_TORCH_BACKEND is set: %t", tt.line, has)
 		}
 	}
 }

@@ -58,9 +58,9 @@ as torchrun
   -m, -module               program is a Python module
   -no-python                run a program whose name ends in .py by itself (default:
                             under "python3 -u")
-  -torch-backend gompi      a script that asks torch.distributed for gloo, mpi or, where
-                            there is no GPU, nccl gets gompi (needs gompi_torch, see
-                            examples/pytorch)
+  -torch-backend gompi      a program that asks torch.distributed for gloo, mpi or, where
+                            there is no GPU, nccl gets gompi: GOMPI_TORCH_BACKEND=gompi
+                            (needs gompi_torch, see docs/pytorch.md)
   -rdzv-id NAME             what TORCHELASTIC_RUN_ID says to the ranks
   -node-rank R              which node this is, where one gompirun is started on each
                             (default: node 0 is where all meet, the others as they come)

@@ -3,14 +3,16 @@
     import gompi_torch
     torch.distributed.init_process_group("gompi")
 
-`python -m gompi_torch train.py` and `gompirun -torch-backend gompi train.py` run scripts that ask
-for another backend as they are. `python -m gompi_torch` alone says which versions there are, and
-what is wrong.
+GOMPI_TORCH_BACKEND=gompi, which `gompirun -torch-backend gompi` and `python -m gompi_torch train.py`
+set, has scripts that ask for another backend run as they are. `python -m gompi_torch` alone says
+which versions there are, and what is wrong.
 
 To import it never fails, as torch does so for all of its users: whoever uses it is told what is wrong.
 """
 
 from __future__ import annotations
+
+import os
 
 try:
     import torch
@@ -28,12 +30,14 @@ problem = _versions.problem()
 
 if not problem:
     try:
-        from . import _backend, _end
+        from . import _backend, _end, _hooks
         from ._backend import heap
         from ._map import map_backends
 
         _backend.register()
         _end.watch()
+        if os.environ.get(_hooks.VARIABLE):
+            map_backends()
     except Exception as e:
         problem = f"{type(e).__name__}: {e}"
 

@@ -37,7 +37,7 @@ def register() -> None:
         _replace_for_older()
     for name in ("__init__", "_rebuild_buckets"):
         setattr(dist.Reducer, name, _in_heap(getattr(dist.Reducer, name)))
-    add_backend(_new_group)
+    add_backend("gompi", new_group)
 
 
 def _replace_for_older() -> None:
@@ -48,8 +48,11 @@ def _replace_for_older() -> None:
             replace(name, _inline)
 
 
-def _new_group(options: Any, _: object) -> Any:
+def new_group(options: Any, _: object) -> Any:
     """A group of the ranks that options name, for torch."""
+    if options.group_size < 0:  # MPI knows them, and needs no store: so torch gives none to "mpi"
+        url = "gompi://" if _is_met() else "env://"
+        options.store, options.group_rank, options.group_size = next(c10d.rendezvous(url, timeout=options.timeout))
     if options.group_size > 1 and not _meet.is_known():
         _meet.join(options.store, options.group_rank, options.group_size)
     _first()
@@ -73,6 +76,11 @@ def _first() -> None:
         print(f"gompi_torch: {untested}", file=sys.stderr)
 
 
+def _is_met() -> bool:
+    """Whether this process is alone, or knows the other ranks."""
+    return "WORLD_SIZE" not in os.environ or _meet.is_known()
+
+
 def _rendezvous(url: str, timeout: timedelta = c10d.default_pg_timeout, **_: object) -> Iterator[tuple[dist.Store, int, int]]:
     """What init_method "gompi://" does."""
     rank, size = _C.join()
@@ -89,9 +97,9 @@ def _with_store(init: Function) -> Function:
     def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1, store=None, *args, **kwargs):
         if timeout is None:
             timeout = default
-        is_alone = rank == world_size == -1 and "WORLD_SIZE" not in os.environ
-        by_torch = store is not None or not (init_method or "env://").startswith("env://")
-        if not is_gompi(backend) or by_torch or not (is_alone or _meet.is_known()):
+        is_met = _meet.is_known() or rank == world_size == -1 and "WORLD_SIZE" not in os.environ
+        by_torch = store is not None or str(backend).lower() == "mpi" or not (init_method or "env://").startswith("env://")
+        if not is_gompi(backend) or by_torch or not is_met:
             return init(backend, init_method, timeout, world_size, rank, store, *args, **kwargs)
         for said, what, is_so in ((rank, "rank", _C.join()[0]), (world_size, "world_size", _C.join()[1])):
             if said not in (-1, is_so):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import re
 import sys
 from typing import Any, Callable
 
@@ -11,11 +13,16 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d as c10d
 
 is_v2 = int(torch.__version__.split(".")[0]) >= 2
+_names: set[str] = set()  # of backends that are gompi
+
+VARIABLE = "GOMPI_TORCH_BACKEND"
+"""What users set, and gompirun -torch-backend, to have gompi in place of other backends."""
 
 
-def add_backend(make: Callable[..., Any]) -> None:
-    """Has torch.distributed call make for a group with the backend "gompi"."""
-    dist.Backend.register_backend("gompi", make, extended_api=True, **({"devices": ["cpu"]} if is_v2 else {}))
+def add_backend(name: str, make: Callable[..., Any]) -> None:
+    """Has torch.distributed call make for a group with the backend of this name."""
+    _names.add(name)
+    dist.Backend.register_backend(name, make, extended_api=True, **({"devices": ["cpu"]} if is_v2 else {}))
 
 
 def replace(name: str, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
@@ -29,12 +36,13 @@ def replace(name: str, change: Callable[[Callable[..., Any]], Callable[..., Any]
 
 
 def is_gompi(backend: object) -> bool:
-    """Whether a backend's name is gompi's, or has it for one of its devices."""
-    return backend is not None and "gompi" in str(backend).lower()
+    """Whether a backend is gompi, or has it for one of its devices. For none torch takes gloo."""
+    return not _names.isdisjoint(re.split("[:,]", str(backend or "gloo").lower()))
 
 
 def refuse(why: str) -> None:
-    """Has whoever asks for the backend "gompi" be told why there is none."""
+    """Has whoever asks for the backend "gompi", or for any where it is to be in its place, be told why
+    there is none."""
 
     def fail(*_: object) -> None:
         raise RuntimeError(f'gompi_torch: no backend "gompi": {why}')
@@ -42,11 +50,11 @@ def refuse(why: str) -> None:
     def before_ranks_meet(init: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(init)
         def init_process_group(backend: object = None, *args: Any, **kwargs: Any) -> Any:
-            if is_gompi(backend):
+            if is_gompi(backend) or os.environ.get(VARIABLE):
                 fail()
             return init(backend, *args, **kwargs)
 
         return init_process_group
 
-    add_backend(fail)
+    add_backend("gompi", fail)
     replace("init_process_group", before_ranks_meet)

@@ -8,14 +8,14 @@ import json
 import os
 import secrets
 import socket
-from typing import Iterator
+from typing import Iterator, Mapping
 
 import torch.distributed as dist
 
 from . import _C
 
 # What users and gompirun set, and what other launchers do for more than one rank.
-_SAID = ("GOMPI_BOOT", "GOMPI_SIZE", "GOMPI_RDZV", "GOMPI_TOKEN")
+_SAID = ("GOMPI_BOOT", "GOMPI_BOOT_FD", "GOMPI_BOOT_ADDR", "GOMPI_RDZV", "GOMPI_TOKEN")
 _SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
@@ -24,6 +24,8 @@ def is_known() -> bool:
     said = os.environ
     if _C.joined() or any(name in said for name in _SAID):
         return True
+    if "GOMPI_SIZE" in said:  # of the rank of gompirun's whose child this is, as DCP's that write checkpoints
+        return False
     if "TORCHELASTIC_RUN_ID" in said:  # of torchrun, which may run in a launcher's job of one rank a host
         return said.get("LOCAL_WORLD_SIZE") == said.get("WORLD_SIZE")
     return any(said.get(name, "1") != "1" for name in _SIZES)
@@ -40,7 +42,8 @@ def join(store: dist.Store, rank: int, size: int) -> None:
         store.set("gompi/job", json.dumps(job))
     job = json.loads(store.get("gompi/job"))
     here = job["hosts"].count(job["hosts"][rank])
-    said = {
+    said: dict[str, object] = {
+        **dict.fromkeys(("GOMPI_SIZE", *_SIZES)),  # of the job that has this one in it
         "RANK": rank,
         "WORLD_SIZE": size,
         "LOCAL_WORLD_SIZE": here,
@@ -48,7 +51,7 @@ def join(store: dist.Store, rank: int, size: int) -> None:
     }
     if here < size:
         said.update({"GOMPI_TOKEN": job["secret"], "MASTER_ADDR": job["address"], "MASTER_PORT": job["port"]})
-    with _environment({name: str(value) for name, value in said.items()}):
+    with _environment(said):
         _C.join()
 
 
@@ -68,15 +71,19 @@ def _master(store: dist.Store) -> tuple[str, int]:
 
 
 @contextlib.contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """The variables of this process are these, too, in the meantime."""
-    before = dict(os.environ)
-    os.environ.update(variables)
+def _environment(variables: dict[str, object]) -> Iterator[None]:
+    """The variables of this process are these, too, in the meantime, without those that are None."""
+    before = {name: os.environ.get(name) for name in variables}
+    _set(variables)
     try:
         yield
     finally:
-        for name in variables:
-            if name in before:
-                os.environ[name] = before[name]
-            else:
-                del os.environ[name]
+        _set(before)
+
+
+def _set(variables: Mapping[str, object]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = str(value)

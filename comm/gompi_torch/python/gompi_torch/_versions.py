@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import torch
@@ -36,4 +37,8 @@ def problem() -> str:
     """Why this torch cannot be used, "" if it can."""
     if not torch.distributed.is_available():
         return f"torch {torch.__version__} is built without torch.distributed"
+    from ._hooks import VARIABLE
+
+    if os.environ.get(VARIABLE, "gompi") not in ("", "gompi"):
+        return f'{VARIABLE}="{os.environ[VARIABLE]}": want gompi, or unset'
     return too_old(torch.__version__)
