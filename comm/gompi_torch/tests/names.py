@@ -28,10 +28,10 @@ def by(backend):
             assert name in ("undefined", "gloo") if backend is None else name == backend, (backend, name)
         else:
             assert "gompi" in name, (backend, name)
+    dist.monitored_barrier()
     ranks = [None] * size
     dist.all_gather_object(ranks, rank)
     assert ranks == list(range(size)), ranks
-    dist.monitored_barrier()
 
 
 def child(rank, size, port):

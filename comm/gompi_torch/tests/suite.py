@@ -51,6 +51,9 @@ def load() -> types.ModuleType:
     with open(spec.origin) as f:
         text = f.read()
     text = re.sub(r'"gloo"', f'"{NAME}"', text).replace("Backend.GLOO", f"Backend.{NAME.upper()}")
+    if WAY != "none":  # profilers name who does it, whatever the script has asked for
+        text = re.sub(r"{(backend|dist.get_backend\(\))}:", "gompi:", text)
+        text = text.replace("dist.get_backend() + profiling_title_postfix", '"gompi" + profiling_title_postfix')
     module = types.ModuleType(MODULE)
     module.__file__ = spec.origin
     sys.modules[MODULE] = module
