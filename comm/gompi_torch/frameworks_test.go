@@ -104,3 +104,31 @@ func mpirunIsGompirun(t *testing.T, gompirun string) (dir string) {
 	}
 	return dir
 }
+
+// Frameworks that choose a backend themselves train over gompi as over gloo, by gompirun and by their
+// own launchers.
+func TestTorchFrameworksTrainAsWithGloo(t *testing.T) {
+	b := torchBed(t)
+	for module, script := range map[string]string{"accelerate": "with_accelerate.py", "transformers": "with_trainer.py"} {
+		if _, status := b.Run(t, b.Python, "-c", "import torch, accelerate, "+module+"; assert torch.__version__ >= '2.5'"); status != 0 {
+			t.Logf("left out: this Python has no %s, or a torch older than 2.5", module)
+			continue
+		}
+		for _, np := range []string{"2", "4"} {
+			run := []string{filepath.Join("tests/frameworks", script), filepath.Join(t.TempDir(), "losses")}
+			by := func(backend string, launcher ...string) {
+				t.Helper()
+				said, status := b.Run(t, append(launcher, run...)...)
+				if n := strings.Count(said, " trains as with gloo, by "+backend); strconv.Itoa(n) != np || status != 0 {
+					t.Errorf("%q: status %d, %d ranks train as with gloo, by %s, want %s:\n%s", launcher, status, n, backend, np, said)
+				}
+			}
+			set := []string{"env", "GOMPI_TORCH_BACKEND=gompi", b.Python, "-m"}
+			by("gloo", b.Gompirun, "-oversubscribe", "-np", np, b.Python)
+			by("gompi", b.Gompirun, "-oversubscribe", "-torch-backend", "gompi", "-np", np, b.Python)
+			by("gompi", append(set, "torch.distributed.run", "--standalone", "--nproc_per_node", np)...)
+			by("gompi", append(set, "accelerate.commands.launch", "--multi_gpu", "--num_processes", np, "--num_machines", "1",
+				"--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0")...)
+		}
+	}
+}
