@@ -28,7 +28,7 @@ store = dist.distributed_c10d._get_default_store()
 hasty = dist.new_group(timeout=timedelta(seconds=2))
 if rank != 1:
     fails("monitored_barrier", "1 failed to pass monitoredBarrier", lambda: dist.monitored_barrier(timeout=timedelta(seconds=1), wait_all_ranks=True))
-    fails("wait for a key", 'never"', lambda: store.wait(["never"], timedelta(milliseconds=200)))
+    fails("wait for a key", "never", lambda: store.wait(["never"], timedelta(milliseconds=200)))
     # A wait of one's own ends, and the collective goes on.
     t = torch.ones(3)
     work = dist.all_reduce(t, async_op=True)
