@@ -49,8 +49,8 @@ func agree(mine, theirs []float64) error {
 	return nil
 }
 
-// agreed returns those that make whole steps, gompi first, whose losses of a model are gompi's. Others
-// are misses. An error means that ctx has ended.
+// agreed returns those that make whole steps, gompi first, whose losses of a model are gompi's.
+// Others are misses. An error means that ctx has ended.
 func (t *training) agreed(ctx context.Context, np int, model string) ([]runner.Entrant, error) {
 	var all []runner.Entrant
 	var mine []float64

@@ -1,5 +1,5 @@
-// Command gompi-bench measures gompi: its operations, by ranks that gompirun starts, and beside other
-// implementations, which it starts itself.
+// Command gompi-bench measures gompi: its operations, by ranks that gompirun starts, and beside
+// other implementations, which it starts itself.
 //
 //	gompirun -np 2 gompi-bench run -sizes 8,64K,4M latency allreduce
 //	gompi-bench compare -np 2 -html compare.html

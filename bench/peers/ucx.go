@@ -19,7 +19,8 @@ const (
 	overUCX = "ucx:"
 )
 
-// enterUCX starts two ranks, which use the transports of UCX that gompi uses, in the way gompi does.
+// enterUCX starts two ranks, which use the transports of UCX that gompi uses, in the way gompi
+// does.
 func (b *Bench) enterUCX(ctx context.Context) (e runner.Entrant, err error) {
 	transports, ok := strings.CutPrefix(b.Transport, overUCX)
 	if !ok || b.Hosts != nil {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// What torch builds on collectives works as with gloo, in as many ranks, by gompirun and by torchrun.
+// What torch builds on collectives works as with gloo, in as many ranks, by gompirun and by
+// torchrun.
 func TestTorchModelsAcrossRanksAreGloos(t *testing.T) {
 	b := torchBed(t)
 	b.wants(t, "2.8")
@@ -89,8 +90,8 @@ func TestFrameworksOverTorchTrain(t *testing.T) {
 	}
 }
 
-// mpirunIsGompirun makes a folder for PATH in which mpirun is gompirun, and DeepSpeed takes that for
-// Open MPI's. Its file hosts has two ranks' worth of this host.
+// mpirunIsGompirun makes a folder for PATH in which mpirun is gompirun, and DeepSpeed takes that
+// for Open MPI's. Its file hosts has two ranks' worth of this host.
 func mpirunIsGompirun(t *testing.T, gompirun string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -105,8 +106,8 @@ func mpirunIsGompirun(t *testing.T, gompirun string) (dir string) {
 	return dir
 }
 
-// Frameworks that choose a backend themselves train over gompi as over gloo, by gompirun and by their
-// own launchers.
+// Frameworks that choose a backend themselves train over gompi as over gloo, by gompirun and by
+// their own launchers.
 func TestTorchFrameworksTrainAsWithGloo(t *testing.T) {
 	b := torchBed(t)
 	for module, script := range map[string]string{"accelerate": "with_accelerate.py", "transformers": "with_trainer.py"} {

@@ -30,7 +30,8 @@ type Command struct {
 	Line func(string) // if not nil, called with each line of standard output as it comes
 }
 
-// String writes the command as one types it into a shell, with the PATH of an installation left out.
+// String writes the command as one types it into a shell, with the PATH of an installation left
+// out.
 func (c Command) String() string {
 	env := slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, "PATH=") })
 	return strings.Join(append(env, c.Args...), " ")

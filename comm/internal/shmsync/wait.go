@@ -150,8 +150,8 @@ const retracted = 0
 // Retract takes back the first step of this member's collective, which has failed. A member that
 // comes late would find in it all that it needs, and end well, before it hears that the others have
 // not: in AwaitCall it waits for a step that does not come, and so hears of it. If two members meet
-// in this moment, one ends well and one does not. A call that differs from another's stays, for all to
-// compare theirs with it.
+// in this moment, one ends well and one does not. A call that differs from another's stays, for all
+// to compare theirs with it.
 func (t *Team) Retract() {
 	if step := &t.head(t.me, t.first).step; step.Load() == t.first && !t.differs {
 		step.Store(retracted)

@@ -59,8 +59,8 @@ func only(name, value string) func(string) (string, bool) {
 	}
 }
 
-// TestTorchrunsVariablesAreItsFlags sets the variable of each flag of torchrun that has one, instead
-// of typing the flag: both give the same, of what is ignored the same line.
+// TestTorchrunsVariablesAreItsFlags sets the variable of each flag of torchrun that has one,
+// instead of typing the flag: both give the same, of what is ignored the same line.
 func TestTorchrunsVariablesAreItsFlags(t *testing.T) {
 	known := torchVariableNames()
 	for _, row := range optionRows(t)["torchrun"] {
