@@ -108,6 +108,9 @@ func TestTorchIsImportedWithoutThePackage(t *testing.T) {
 	if said != "survives\n" || status != 0 {
 		t.Errorf("status %d, want 0 and that torch survives:\n%s", status, said)
 	}
+	if _, status := b.Run(t, b.Python, "-c", autoloads); status == 9 {
+		return // this torch calls nobody when it is imported
+	}
 	said, status = b.Run(t, "env", "GOMPI_TORCH_BACKEND=gompi", "PYTHONPATH="+root, b.Python, "-c", "import torch; print('survives')")
 	if want := "gompi_torch: torch.distributed does without it: SystemError: no\nsurvives\n"; said != want || status != 0 {
 		t.Errorf("status %d, want 0 and %q:\n%s", status, want, said)
