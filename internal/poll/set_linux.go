@@ -280,7 +280,8 @@ func (s *Set) Sleep(d time.Duration) (rang bool) {
 }
 
 // Interrupt ends the Sleep of one goroutine, or the next one. Until Heard, Ready does not take that
-// away: it may be called before the thread runs that is to wake.
+// away: it may be called before the thread runs that is to wake. Those who call Interrupt, Heard and
+// Ready hold one lock.
 func (s *Set) Interrupt() {
 	s.interrupted = true
 	s.ring()

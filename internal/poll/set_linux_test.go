@@ -4,6 +4,7 @@ package poll
 
 import (
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -99,14 +100,16 @@ func TestSleepEnds(t *testing.T) {
 			"the doorbell": func() { Ring(doorbell) },
 		} {
 			for _, before := range []bool{true, false} {
+				var rung sync.WaitGroup
 				if before {
 					ring()
 				} else {
-					go func() { asleep(s); ring() }()
+					rung.Go(func() { asleep(s); ring() })
 				}
 				if !s.Sleep(timeout) {
 					t.Errorf("%s: %s, before %v: Sleep lasted to its end", way, what, before)
 				}
+				rung.Wait() // Interrupt and Heard are of one owner at a time
 				if what == "a descriptor" {
 					read(t, r)
 				}
