@@ -233,7 +233,7 @@ install: ## bin/gompi* into PREFIX (default /usr/local; DESTDIR=folder before it
 	@install -m 755 $(BIN)/gompi* $(DESTDIR)$(PREFIX)/bin
 	@if [ -d $(LIB) ]; then install -d $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include && \
 	  install -m 755 $(LIB)/*.so $(DESTDIR)$(PREFIX)/lib && install -m 644 $(LIB)/gompi.h $(DESTDIR)$(PREFIX)/include; fi
-	@cp -r README.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
+	@cp -r *.md LICENSE docs examples $(DOC) && rm -rf $(DOC)/licences
 	@install -d $(DOC)/comm && cp -r comm/gompi_torch $(DOC)/comm
 	@if [ -d licences ]; then cp -r licences $(DOC); else .ci/licences $(DOC)/licences $(PROGS); fi
 	@$(BIN)/gompirun -version | sed 's|^|$(DESTDIR)$(PREFIX)/bin: |'

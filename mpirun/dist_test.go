@@ -70,12 +70,13 @@ func inDir(t *testing.T, dir string, command ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// linksWork follows the links of the README and the docs to files.
+// linksWork follows the links of all pages to files.
 func linksWork(t *testing.T, root string) {
 	t.Helper()
-	pages, _ := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	docs, _ := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	pages, _ := filepath.Glob(filepath.Join(root, "*.md"))
 	links := 0
-	for _, page := range append(pages, filepath.Join(root, "README.md")) {
+	for _, page := range append(pages, docs...) {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +92,7 @@ func linksWork(t *testing.T, root string) {
 		}
 	}
 	if links < 20 {
-		t.Errorf("%d links: want those of the README", links)
+		t.Errorf("%d links: want those of README.md and docs", links)
 	}
 }
 

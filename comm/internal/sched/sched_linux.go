@@ -22,8 +22,9 @@ const slice = 100 * time.Microsecond
 // A rank that yields beside a process that computes gives it the processor until that
 // one's slice (1.4 to 3 ms) or the scheduler's tick (1 to 10 ms) is over, each time; with
 // the shortest slice it gets it back at once, as long as it has used less than its share.
-// gompi-bench compare -np 4 -busy 2 on two processors: see docs/benchmarks.md, "Beside processes
-// that compute".
+// With four ranks on two processors beside two processes that compute, slices of 100 us make a
+// latency of 8 B 5.0 us instead of 1938, an allreduce of 64 KiB 3.2 ms instead of 8.0 (gompi-bench
+// compare -np 4 -busy 2, autogroups off).
 func ShortenSlices() {
 	seen := make(map[string]bool)
 	for range 10 { // until none is new: one may have been started meanwhile
