@@ -5,6 +5,7 @@ BIN     := bin
 PROGS   := ./mpirun/gompirun ./examples/train ./examples/toy ./examples/cnn ./examples/movielens ./examples/steps ./examples/hello ./examples/pi ./examples/ring
 BENCH   := ./gompi-bench # of the module in bench
 VERSION := $(shell git describe --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
+NUMBER  := $(shell sed -n 's/^const Number = "\(.*\)"/\1/p' internal/version/version.go)
 LDFLAGS := -s -w -X gompi/internal/version.commit=$(VERSION)
 PREFIX  ?= /usr/local
 DIST    := dist
@@ -25,7 +26,7 @@ OLDLIBS  := -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2
 # the library is not there the program must start all the same.
 topo = if command -v $$($(GO) env CC) >/dev/null; then \
 	CGO_ENABLED=1 CGO_CFLAGS='-O2 -Wno-deprecated-declarations $(OLDGLIBC)' $(GO) build -trimpath -tags netgo \
-	-ldflags '-s -w "-extldflags=-Wl,-z,lazy $(OLDLIBS)"' -o $(1)/ ./cudaops/topo/gompi-topo; \
+	-ldflags '$(LDFLAGS) "-extldflags=-Wl,-z,lazy $(OLDLIBS)"' -o $(1)/ ./cudaops/topo/gompi-topo; \
 	else echo "no C compiler: $(1)/gompi-topo is left out"; fi
 
 .PHONY: help build run test nightly tally check race regress fuzz examples bench compare compare-tcp compare-ucx compare-hosts launch launch-hosts ptx gpu dist install clean
@@ -42,9 +43,9 @@ build: ## build bin/gompirun, bin/gompi-bench, bin/train and the other programs
 # gompi for C, in a folder.
 makelib = mkdir -p $(1) && \
 	CGO_ENABLED=1 CGO_CFLAGS='-O2 $(OLDGLIBC)' $(GO) build -trimpath -tags netgo -buildmode=c-shared \
-	  -ldflags '-s -w -X main.version=$(VERSION) "-extldflags=$(OLDLIBS)"' -o $(1)/libgompi-core.so ./comm/libgompi && \
+	  -ldflags '$(LDFLAGS) "-extldflags=$(OLDLIBS)"' -o $(1)/libgompi-core.so ./comm/libgompi && \
 	rm -f $(1)/libgompi-core.h && \
-	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread $(OLDGLIBC) -DGOMPI_VERSION='"$(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
+	$$($(GO) env CC) -shared -fPIC -O2 -Wall -Wextra -Werror -pthread $(OLDGLIBC) -DGOMPI_VERSION='"$(NUMBER), commit $(VERSION)"' -Wl,-soname,libgompi.so -Wl,-z,nodelete \
 	  -o $(1)/libgompi.so comm/libgompi/shim/*.c $(OLDLIBS) && \
 	cp comm/libgompi/gompi.h $(1)
 

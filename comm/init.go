@@ -23,6 +23,7 @@ import (
 	"gompi/internal/machine"
 	"gompi/internal/mem"
 	"gompi/internal/seg"
+	"gompi/internal/version"
 	"gompi/internal/world"
 )
 
@@ -79,6 +80,10 @@ type Config struct {
 // for the threads of this process that wait for messages: they get the processor as long in all,
 // but more often. Processes that this one starts are not affected. Init installs no signal handler.
 func Init(ctx context.Context) (*Comm, error) { return Config{}.Init(ctx) }
+
+// Version returns the version of the library, with its commit, for people
+// (MPI_Get_library_version).
+func Version() string { return version.Build() }
 
 // Init is the function Init with cfg.
 func (cfg Config) Init(ctx context.Context) (*Comm, error) {

@@ -15,11 +15,8 @@ import (
 // The functions of the table that core.c fills in: gompi.h says what they do, and core.h what is
 // different here.
 
-// version is that of the source, set by the linker.
-var version = "unknown"
-
 //export gompi_core_version
-func gompi_core_version() *C.char { return C.CString(version) }
+func gompi_core_version() *C.char { return C.CString(comm.Version()) }
 
 // on calls f with a communicator.
 func on(number C.gompi_comm, text *C.char, f func(*communicator) error) (code C.int) {

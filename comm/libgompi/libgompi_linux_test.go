@@ -14,13 +14,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gompi/internal/version"
 )
 
 // testLimit bounds every program that is tested: one that hangs has failed.
 const testLimit = time.Minute
 
-// version is what the library says of itself here.
-const testVersion = "v-test"
+// testVersion is what the library says of itself here.
+const testVersion = version.Number + ", commit v-test"
 
 // A kit is what C programs are built with and run by.
 type kit struct{ lib, gompirun string }
@@ -40,7 +42,7 @@ func TestMain(m *testing.M) {
 
 var build = sync.OnceValues(func() (kit, error) {
 	k := kit{filepath.Join(scratch, "lib"), filepath.Join(scratch, "gompirun")}
-	if out, err := exec.Command("make", "-s", "-C", "../..", "libgompi", "BIN="+scratch, "VERSION="+testVersion).CombinedOutput(); err != nil {
+	if out, err := exec.Command("make", "-s", "-C", "../..", "libgompi", "BIN="+scratch, "VERSION=v-test").CombinedOutput(); err != nil {
 		return k, fmt.Errorf("make libgompi: %w\n%s", err, out)
 	}
 	if out, err := exec.Command("go", "build", "-o", k.gompirun, "../../mpirun/gompirun").CombinedOutput(); err != nil {

@@ -8,11 +8,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"gompi/comm"
 )
 
 func main() {
+	if slices.Contains(os.Args[1:], "-version") {
+		fmt.Println("hello", comm.Version())
+		return
+	}
 	if err := run(context.Background(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "hello:", err)
 		os.Exit(1)

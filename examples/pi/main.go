@@ -10,11 +10,16 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"gompi/comm"
 )
 
 func main() {
+	if slices.Contains(os.Args[1:], "-version") {
+		fmt.Println("pi", comm.Version())
+		return
+	}
 	if err := run(context.Background(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "pi:", err)
 		os.Exit(1)

@@ -9,12 +9,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"gompi/comm"
 )
 
 func main() {
+	if slices.Contains(os.Args[1:], "-version") {
+		fmt.Println("ring", comm.Version())
+		return
+	}
 	if err := run(context.Background(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "ring:", err)
 		os.Exit(1)

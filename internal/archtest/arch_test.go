@@ -68,7 +68,7 @@ var rules = []rule{
 	{"comm/ddp/sampler", nil}, // computes alone
 	{"comm/ddp", []string{"comm", "internal/atomicfile"}},
 	{"comm/libgompi", []string{"comm", "internal/mem", "internal/boot", "internal/env", "internal/forked"}},
-	{"comm", []string{"comm/internal", "transport", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/poll", "internal/cgroup", "internal/machine"}},
+	{"comm", []string{"comm/internal", "transport", "internal/version", "internal/mem", "internal/fifo", "internal/boot", "internal/seg", "internal/world", "internal/env", "internal/poll", "internal/cgroup", "internal/machine"}},
 	{"cudaops/topo/gompi-topo", []string{"cudaops/topo", "internal/cli"}},
 	{"cudaops/topo", nil},
 	{"cudaops/cudatest", []string{"internal/env"}},

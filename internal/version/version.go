@@ -7,7 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// Number is the version of all programs. Launcher and agents of one job have the same.
+// Number is the version of all programs and libraries, and is written here alone: the Makefile reads
+// this line. Launcher and agents of one job have the same.
 const Number = "0.1.0"
 
 // commit is the commit that make has built a program from, "" if go build has: then the binary's
@@ -16,11 +17,15 @@ var commit string
 
 // Text is what -version of a program prints.
 func Text(program string) string {
-	from := commit
-	if from == "" {
-		from = builtFrom()
+	return fmt.Sprintf("%s %s (%s, %s/%s)", program, Build(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// Build is the version with its commit.
+func Build() string {
+	if commit != "" {
+		return Number + ", commit " + commit
 	}
-	return fmt.Sprintf("%s %s, commit %s (%s, %s/%s)", program, Number, from, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return Number + ", commit " + builtFrom()
 }
 
 // builtFrom returns the commit in the binary's build information.
